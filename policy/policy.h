@@ -1,0 +1,104 @@
+#ifndef POLICY_POLICY_H_
+#define POLICY_POLICY_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/rasterise.h"
+#include "policy/config.h"
+#include "policy/network.h"
+#include "policy/timing.h"
+
+// A policy that runs: observations in, action chunks out, on the CPU or the GPU.
+
+namespace dp {
+
+enum class Backend { kAuto, kCpu, kCuda };
+enum class Precision { kAuto, kFp32, kTf32, kFp16, kBf16 };
+
+// How the reverse process is run.
+struct SamplerOptions {
+  SamplerKind kind = SamplerKind::kDdpm;
+  int steps = 0;                 // 0: as the checkpoint says
+  // Time-parallel denoising: window of steps evaluated as one batch; 0: the sequential chain.
+  int parallel_window = 0;
+  float parallel_tolerance = 0;  // relative to the noise level; 0: the default of NUMERICS.md
+};
+
+struct PolicyOptions {
+  Backend backend = Backend::kAuto;
+  Precision precision = Precision::kAuto;
+  SamplerOptions sampler;
+  int batch = 1;    // capacity in environments; kernels are chosen from it, never from the live count
+  int threads = 1;  // CPU backend only; results do not depend on it
+};
+
+// Names the noise of one decision: the same key gives the same noise everywhere.
+struct NoiseKey {
+  uint64_t seed = 0;      // of the episode
+  uint32_t decision = 0;  // index of the decision within the episode
+};
+
+// Observations of `count` environments; N = count, To = n_obs_steps, oldest step first.
+// Pictures come as `frames` or as `scenes` (drawn by the policy's own rasteriser, on its device).
+struct PolicyInput {
+  int count = 0;
+  std::span<const uint8_t> frames;     // (N, To, cameras, height, width, 3) RGB
+  std::span<const FlatScene> scenes;   // (N, To)
+  std::span<const float> state;        // (N, To, state_dim), raw units
+  std::span<const float> environment;  // (N, To, environment_dim), raw units
+  std::span<const NoiseKey> keys;      // (N); not read where both noises below are given
+  // for tests and `pusht infer`: noise from a tape, conditioning from outside
+  std::span<const float> x_start;      // (N, H, action_dim): x at the first step
+  std::span<const float> noise_by_t;   // (train_steps, N, H, action_dim): added in the step at t
+  std::span<const float> global_cond;  // (N, CondDim()): replaces the encoder
+};
+
+// Every intermediate that the goldens know; filled when PolicyOutput::trace is set (slow path).
+struct PolicyTrace {
+  std::vector<int> timesteps;          // (K)
+  std::vector<float> global_cond;      // (N, CondDim())
+  std::vector<float> eps_steps;        // (K, N, H, action_dim) network outputs
+  std::vector<float> x_steps;          // (K, N, H, action_dim) x after each step
+};
+
+struct PolicyOutput {
+  std::vector<float> actions;  // (N, H, action_dim), raw units, all of the horizon
+  StageTimes times;
+  PolicyTrace* trace = nullptr;  // in: where to put intermediates, or null
+};
+
+// Not thread-safe: one Infer at a time per object. Weights are shared between objects.
+class Policy {
+ public:
+  virtual ~Policy() = default;
+
+  // Makes a policy for `checkpoint`. Throws Error for a shape or option no kernel supports
+  // (saying what is supported), or where the backend asked for by name cannot run.
+  static std::unique_ptr<Policy> Create(std::shared_ptr<const Checkpoint> checkpoint,
+                                        const PolicyOptions& options);
+
+  // Computes the action chunks for `input`. Throws Error for spans of the wrong size or
+  // non-finite observations; non-finite actions are reported as an Error too.
+  virtual void Infer(const PolicyInput& input, PolicyOutput& output) = 0;
+
+  const PolicyConfig& config() const { return checkpoint_->config; }
+  const Checkpoint& checkpoint() const { return *checkpoint_; }
+  // As resolved: no kAuto, no zero steps.
+  const PolicyOptions& options() const { return options_; }
+  // One line for people: backend, device, precision.
+  virtual std::string Description() const = 0;
+
+ protected:
+  Policy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
+      : checkpoint_(std::move(checkpoint)), options_(options) {}
+  std::shared_ptr<const Checkpoint> checkpoint_;
+  PolicyOptions options_;
+};
+
+}  // namespace dp
+
+#endif  // POLICY_POLICY_H_

@@ -1,0 +1,47 @@
+#ifndef POLICY_TIMING_H_
+#define POLICY_TIMING_H_
+
+#include <array>
+#include <cstddef>
+
+// The one list of stages, from kernel to overlay to CSV.
+
+namespace dp {
+
+enum class Stage {
+  kScene,     // update of the abstract scene (host)
+  kRender,    // picture drawn
+  kHandOver,  // picture to the policy's device
+  kPrepare,   // u8 -> crop -> normalise
+  kEncode,    // picture encoder
+  kFilm,      // conditioning products that do not depend on the denoising step
+  kDenoise,   // all denoising steps
+  kFetch,     // actions to the host
+  kApply,     // actions to d->ctrl
+  kPhysics,   // mj_step
+  kCount,
+};
+inline constexpr size_t kStageCount = static_cast<size_t>(Stage::kCount);
+
+// Lower-case name as printed in tables and files.
+const char* StageName(Stage stage);
+
+// Begin and end of every stage of one decision, seconds on one host clock (steady_clock).
+// A stage that did not run has end == begin == 0.
+struct StageTimes {
+  struct Span {
+    double begin = 0, end = 0;
+  };
+  std::array<Span, kStageCount> spans;
+  int passes = 0;  // network passes of the denoising loop
+
+  Span& operator[](Stage s) { return spans[static_cast<size_t>(s)]; }
+  const Span& operator[](Stage s) const { return spans[static_cast<size_t>(s)]; }
+};
+
+// Seconds on the clock of StageTimes.
+double Now();
+
+}  // namespace dp
+
+#endif  // POLICY_TIMING_H_

@@ -2,6 +2,8 @@
 #   kernels <- policy <- plugin <- task <- {apps, viewer}; MuJoCo only from plugin upwards;
 #   GLFW and Dear ImGui in viewer/ only; viewer/panels see the snapshot and ImGui alone.
 
+
+cmake_minimum_required(VERSION 3.25)
 get_filename_component(root "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
 set(layers kernels policy plugin task apps viewer)
 set(allowed_kernels kernels)

@@ -9,8 +9,8 @@
 
 namespace dp {
 
-inline constexpr int kPictureSize = 96;                                 // pixels, both ways
-inline constexpr int kPictureBytes = kPictureSize * kPictureSize * 3;   // RGB, 8 bits
+inline constexpr int kPictureSize = 96;                                // pixels, both ways
+inline constexpr int kPictureBytes = kPictureSize * kPictureSize * 3;  // RGB, 8 bits
 
 // One scene in world pixels (512 x 512, y down, angle in radians, clockwise on the screen).
 struct FlatScene {

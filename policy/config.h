@@ -18,14 +18,14 @@ enum class SamplerKind { kDdpm, kDdim };
 
 // One camera picture of an observation.
 struct CameraFeature {
-  std::string name;                       // e.g. "observation.image"
+  std::string name;                         // e.g. "observation.image"
   int channels = 3, height = 0, width = 0;  // as in the config: the picture that comes in
 };
 
 enum class EncoderKind {
-  kNone,       // no camera
-  kResNet18,   // LeRobot's and the notebook's
-  kCompact,    // this project's: docs/ARCHITECTURE.md
+  kNone,      // no camera
+  kResNet18,  // LeRobot's and the notebook's
+  kCompact,   // this project's: docs/ARCHITECTURE.md
 };
 enum class PoolKind {
   kSpatialSoftmax,  // 1x1 conv to keypoints, expectation over the grid, Linear, ReLU
@@ -47,9 +47,10 @@ struct EncoderConfig {
   int blocks_per_stage = 2;
   bool group_norm = true;  // false: BatchNorm, folded into the convolutions at load
   int channels_per_group = 16;
-  int stem_groups = 4;     // groups of the stem's norm
-  int pool_channels = 32;  // keypoints of the spatial softmax, or channels of the 1x1 before flatten
-  int feature_dim = 64;    // what one picture becomes
+  int stem_groups = 4;  // groups of the stem's norm
+  int pool_channels =
+      32;                // keypoints of the spatial softmax, or channels of the 1x1 before flatten
+  int feature_dim = 64;  // what one picture becomes
   bool feature_relu = true;  // ReLU after the last Linear
   bool separate_per_camera = false;
 };
@@ -57,9 +58,9 @@ struct EncoderConfig {
 struct UnetConfig {
   std::vector<int> down_dims = {512, 1024, 2048};
   int kernel_size = 5;
-  int groups = 8;            // the final block always has 8, whatever this says
+  int groups = 8;  // the final block always has 8, whatever this says
   int step_embed_dim = 128;
-  bool film_scale = true;    // scale and bias; false: bias only
+  bool film_scale = true;  // scale and bias; false: bias only
 };
 
 struct SchedulerConfig {

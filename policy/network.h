@@ -21,7 +21,8 @@ struct Linear {
   Tensor weight, bias;  // (out, in), (out)
 };
 struct Conv {
-  Tensor weight, bias;  // 1-D: (out, in, k), transposed (in, out, k); 2-D: (out, in, k, k); bias may be empty
+  Tensor weight,
+      bias;  // 1-D: (out, in, k), transposed (in, out, k); 2-D: (out, in, k, k); bias may be empty
 };
 struct GroupNorm {
   int groups = 0;       // 0: no norm here (BatchNorm, folded into the convolution before it)

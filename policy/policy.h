@@ -22,7 +22,7 @@ enum class Precision { kAuto, kFp32, kTf32, kFp16, kBf16 };
 // How the reverse process is run.
 struct SamplerOptions {
   SamplerKind kind = SamplerKind::kDdpm;
-  int steps = 0;                 // 0: as the checkpoint says
+  int steps = 0;  // 0: as the checkpoint says
   // Time-parallel denoising: window of steps evaluated as one batch; 0: the sequential chain.
   int parallel_window = 0;
   float parallel_tolerance = 0;  // relative to the noise level; 0: the default of NUMERICS.md
@@ -32,7 +32,7 @@ struct PolicyOptions {
   Backend backend = Backend::kAuto;
   Precision precision = Precision::kAuto;
   SamplerOptions sampler;
-  int batch = 1;    // capacity in environments; kernels are chosen from it, never from the live count
+  int batch = 1;  // capacity in environments; kernels are chosen from it, never from the live count
   int threads = 1;  // CPU backend only; results do not depend on it
 };
 
@@ -59,10 +59,10 @@ struct PolicyInput {
 
 // Every intermediate that the goldens know; filled when PolicyOutput::trace is set (slow path).
 struct PolicyTrace {
-  std::vector<int> timesteps;          // (K)
-  std::vector<float> global_cond;      // (N, CondDim())
-  std::vector<float> eps_steps;        // (K, N, H, action_dim) network outputs
-  std::vector<float> x_steps;          // (K, N, H, action_dim) x after each step
+  std::vector<int> timesteps;      // (K)
+  std::vector<float> global_cond;  // (N, CondDim())
+  std::vector<float> eps_steps;    // (K, N, H, action_dim) network outputs
+  std::vector<float> x_steps;      // (K, N, H, action_dim) x after each step
 };
 
 struct PolicyOutput {

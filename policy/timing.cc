@@ -5,8 +5,9 @@
 namespace dp {
 
 const char* StageName(Stage stage) {
-  constexpr const char* kNames[kStageCount] = {"scene",  "render", "hand-over", "prepare", "encode",
-                                               "film",   "denoise", "fetch",    "apply",   "physics"};
+  constexpr const char* kNames[kStageCount] = {"scene",  "render", "hand-over", "prepare",
+                                               "encode", "film",   "denoise",   "fetch",
+                                               "apply",  "physics"};
   return kNames[static_cast<size_t>(stage)];
 }
 

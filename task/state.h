@@ -11,14 +11,14 @@ struct State {
 };
 
 // Geometry and protocol of the benchmark (docs/ARCHITECTURE.md names the source).
-inline constexpr double kWorldSize = 512;          // pixels
-inline constexpr double kAgentRadius = 15;         // pixels
-inline constexpr double kCenterOfGravityY = 45;    // of the block, in its own frame, pixels
+inline constexpr double kWorldSize = 512;        // pixels
+inline constexpr double kAgentRadius = 15;       // pixels
+inline constexpr double kCenterOfGravityY = 45;  // of the block, in its own frame, pixels
 inline constexpr double kGoalX = 256, kGoalY = 256, kGoalAngle = 0.78539816339744830962;
-inline constexpr double kSuccessCoverage = 0.95;   // success: coverage > this, strictly
-inline constexpr int kControlSteps = 300;          // steps of an episode
-inline constexpr int kSubsteps = 10;               // physics steps per control step
-inline constexpr double kTimestep = 0.01;          // seconds per physics step
+inline constexpr double kSuccessCoverage = 0.95;  // success: coverage > this, strictly
+inline constexpr int kControlSteps = 300;         // steps of an episode
+inline constexpr int kSubsteps = 10;              // physics steps per control step
+inline constexpr double kTimestep = 0.01;         // seconds per physics step
 
 }  // namespace pusht
 

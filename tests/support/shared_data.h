@@ -21,8 +21,8 @@ inline std::string SharedPath(const std::string& relative) {
 }  // namespace pusht_test
 
 // Declares `var` as the path of a reference file, or skips the test and says which file it lacks.
-#define SHARED_OR_SKIP(var, relative)                                      \
-  const std::string var = pusht_test::SharedPath(relative);                \
+#define SHARED_OR_SKIP(var, relative)                       \
+  const std::string var = pusht_test::SharedPath(relative); \
   if (var.empty()) GTEST_SKIP() << "reference data absent: shared/" << (relative)
 
 #endif  // TESTS_SUPPORT_SHARED_DATA_H_

@@ -1,0 +1,23 @@
+#ifndef APPS_COMMANDS_H_
+#define APPS_COMMANDS_H_
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace pusht {
+
+// What a subcommand does once its options are parsed; returns the exit code.
+using Action = std::function<int()>;
+
+// Each adds one subcommand to `app` and returns its action. One file per subcommand.
+Action AddBench(CLI::App& app);
+Action AddDemonstrate(CLI::App& app);
+Action AddEvaluate(CLI::App& app);
+Action AddInfer(CLI::App& app);
+Action AddInspect(CLI::App& app);
+Action AddRender(CLI::App& app);
+Action AddReplay(CLI::App& app);
+
+}  // namespace pusht
+
+#endif  // APPS_COMMANDS_H_

@@ -1,0 +1,78 @@
+#ifndef TASK_EVALUATION_H_
+#define TASK_EVALUATION_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "policy/policy.h"
+#include "task/episode.h"
+
+namespace pusht {
+
+// Where the policy runs: in the engine plugin, one simulation at a time, or beside a batch of
+// simulations. Both give the same episodes bit for bit.
+enum class Through { kBatch, kPlugin };
+enum class PhysicsKind { kMujoco, kChipmunk };
+enum class RendererKind { kRaster, kMujoco };
+
+// What makes an evaluation harder than the benchmark. All zero: the benchmark itself.
+struct Conditions {
+  int latency = 0;           // control steps between an observation and the first action from it
+  double picture_noise = 0;  // standard deviation of every pixel value, levels
+  double brightness = 0;     // largest relative change, drawn per episode
+  int picture_shift = 0;     // largest shift in x and y, pixels, drawn per episode
+  double action_noise = 0;   // standard deviation of every target, pixels
+  double push = 0;           // displacement of the block every two seconds, pixels
+  double success_coverage = 0.95;
+};
+
+struct EvaluationOptions {
+  std::string checkpoint;  // directory
+  int episodes = 50;
+  uint32_t seed = 100000;  // episode i starts from seed + i
+  int max_steps = 300;
+  dp::PolicyOptions policy;
+  RendererKind renderer = RendererKind::kRaster;
+  PhysicsKind physics = PhysicsKind::kMujoco;
+  Through through = Through::kBatch;
+  int action_steps = 0;  // actions executed per decision; 0: as the checkpoint says
+  Conditions conditions;
+  int videos = 0;  // of the first episodes
+  std::string video_folder;
+  int shard_index = 0, shard_count = 1;  // this process takes the episodes i % count == index
+};
+
+// Statistics of the wall time of one stage over all decisions, milliseconds.
+struct StageSummary {
+  int n = 0;
+  double median = 0, p99 = 0, total = 0;
+};
+
+struct EvaluationResult {
+  std::vector<EpisodeResult> episodes;  // finished in this run, in order of index
+  std::vector<std::string> videos;      // files written
+  std::map<std::string, StageSummary> stages;
+  double seconds = 0;   // wall time of this run
+  std::string backend;  // as the policy describes itself
+  bool interrupted = false;
+};
+
+// Called after every finished episode, on the calling thread.
+using EpisodeCallback = std::function<void(const EpisodeResult&)>;
+
+// Runs the episodes whose indices are in `pending`. Stops between decisions when `stop` becomes
+// true. Throws Error for options that cannot be met.
+EvaluationResult Evaluate(const EvaluationOptions& options, const std::vector<int>& pending,
+                          const EpisodeCallback& on_episode, const std::atomic<bool>& stop);
+
+// The indices of this shard: i in [0, episodes) with i % shard_count == shard_index.
+std::vector<int> ShardIndices(const EvaluationOptions& options);
+
+}  // namespace pusht
+
+#endif  // TASK_EVALUATION_H_

@@ -1,0 +1,58 @@
+#ifndef TASK_RESULTS_FOLDER_H_
+#define TASK_RESULTS_FOLDER_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "task/episode.h"
+
+namespace pusht {
+
+// What to do where the folder already holds results.
+enum class ExistingResults { kRefuse, kResume, kOverwrite };
+
+// The folder one evaluation writes: run.json (what is evaluated), episodes.jsonl (one durable line
+// per finished episode), eval_info.json (the summary, at the end). One writer at a time.
+class ResultsFolder {
+ public:
+  // Creates or opens `path`. `run` is the text that identifies the evaluation (everything results
+  // depend on); resuming a folder of another run is an Error that shows the first difference.
+  ResultsFolder(const std::string& path, const std::string& run, ExistingResults existing);
+  ~ResultsFolder();
+  ResultsFolder(const ResultsFolder&) = delete;
+  ResultsFolder& operator=(const ResultsFolder&) = delete;
+
+  // Episodes found at the start when resuming, by index. A torn last line is dropped.
+  const std::map<int, EpisodeResult>& finished() const { return finished_; }
+
+  // Appends one episode and makes it durable. Throws Error if it cannot be written.
+  void Append(const EpisodeResult& episode);
+
+  // Rewrites episodes.jsonl in the order of the indices and writes eval_info.json, both atomically.
+  void Finish(const std::string& summary);
+
+  const std::string& path() const { return path_; }
+
+ private:
+  void Lock();
+  void ReadFinished();
+
+  std::string path_;
+  int lock_fd_ = -1, log_fd_ = -1;
+  std::map<int, EpisodeResult> finished_;
+};
+
+// Reads episodes.jsonl strictly: every line must parse and indices must be distinct. With
+// `torn_tail` a last line without a newline is dropped instead of refused.
+std::vector<EpisodeResult> ReadEpisodes(const std::string& file, bool torn_tail);
+
+// Writes a file through a temporary name, fsync and rename.
+void WriteFileAtomically(const std::string& file, const std::string& text);
+
+// Reads a whole regular file of at most `limit` bytes. Throws Error naming the file.
+std::string ReadFile(const std::string& file, size_t limit);
+
+}  // namespace pusht
+
+#endif  // TASK_RESULTS_FOLDER_H_

@@ -1,0 +1,159 @@
+#include "policy/network_builder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "kernels/error.h"
+#include "tests/support/formula_weights.h"
+#include "tests/support/golden_cases.h"
+#include "tests/support/shared_data.h"
+
+namespace pusht_test {
+namespace {
+
+uint32_t Crc32(const std::vector<float>& data) {
+  static const auto table = [] {
+    std::array<uint32_t, 256> entries{};
+    for (uint32_t i = 0; i < 256; ++i) {
+      uint32_t value = i;
+      for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ (value & 1 ? 0xEDB88320u : 0u);
+      entries[i] = value;
+    }
+    return entries;
+  }();
+  uint32_t crc = ~0u;
+  const auto* bytes = reinterpret_cast<const uint8_t*>(data.data());
+  for (size_t i = 0; i < data.size() * sizeof(float); ++i) {
+    crc = (crc >> 8) ^ table[(crc ^ bytes[i]) & 255];
+  }
+  return ~crc;
+}
+
+struct Row {
+  std::vector<int64_t> shape;
+  uint32_t crc = 0;
+};
+
+// the rows of the goldens' weights_*.json by tensor name
+std::map<std::string, Row> ReadTable(const std::string& path) {
+  std::ifstream file(path);
+  std::map<std::string, Row> table;
+  for (const auto& row : nlohmann::json::parse(file)) {
+    table[row["name"]] = {
+        row["shape"], static_cast<uint32_t>(std::stoul(std::string(row["crc32"]), nullptr, 16))};
+  }
+  return table;
+}
+
+// Checks every tensor that is taken against a table.
+class CheckedWeights : public FormulaWeights {
+ public:
+  explicit CheckedWeights(std::map<std::string, Row> table) : table_(std::move(table)) {}
+
+  dp::Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override {
+    dp::Tensor tensor = FormulaWeights::Take(name, shape);
+    const auto row = table_.find(name);
+    if (row == table_.end()) {
+      ADD_FAILURE() << name << " is not in the table, or is taken twice";
+      return tensor;
+    }
+    EXPECT_EQ(shape, row->second.shape) << name;
+    EXPECT_EQ(Crc32(tensor.data), row->second.crc) << name;
+    table_.erase(row);
+    return tensor;
+  }
+
+  // names that nothing asked for
+  std::vector<std::string> Rest() const {
+    std::vector<std::string> names;
+    for (const auto& [name, row] : table_) names.push_back(name);
+    return names;
+  }
+
+ private:
+  std::map<std::string, Row> table_;
+};
+
+int64_t BuildAgainst(std::map<std::string, Row> table, GoldenCase golden) {
+  CheckedWeights weights(std::move(table));
+  dp::Checkpoint checkpoint;
+  checkpoint.config = GoldenConfig(golden);
+  const bool notebook = golden == GoldenCase::kNotebook;
+  dp::BuildNetwork(notebook ? dp::NotebookNames(false) : dp::LeRobotNames(), weights, checkpoint);
+  EXPECT_THAT(weights.Rest(), testing::IsEmpty());
+  return checkpoint.parameter_count;
+}
+
+TEST(NetworkBuilder, TakesExactlyTheTensorsOfLeRobotsFullPolicy) {
+  SHARED_OR_SKIP(table, "goldens/weights_a_lerobot_full.json");
+  EXPECT_EQ(BuildAgainst(ReadTable(table), GoldenCase::kLeRobotFull), 262709026);
+}
+
+TEST(NetworkBuilder, TakesExactlyTheTensorsOfLeRobotsCompactPolicy) {
+  SHARED_OR_SKIP(table, "goldens/weights_b_lerobot_compact.json");
+  EXPECT_EQ(BuildAgainst(ReadTable(table), GoldenCase::kLeRobotCompact), 28462498);
+}
+
+TEST(NetworkBuilder, TakesExactlyTheTensorsOfABatchNormPolicy) {
+  SHARED_OR_SKIP(table, "goldens/weights_h_lerobot_batchnorm.json");
+  EXPECT_EQ(BuildAgainst(ReadTable(table), GoldenCase::kLeRobotBatchNorm), 28462498);
+}
+
+TEST(NetworkBuilder, TakesExactlyTheTensorsOfTheNotebook) {
+  SHARED_OR_SKIP(unet, "goldens/weights_c_notebook_unet.json");
+  SHARED_OR_SKIP(encoder, "goldens/weights_f_notebook_encoder.json");
+  std::map<std::string, Row> table = ReadTable(unet);
+  table.merge(ReadTable(encoder));
+  EXPECT_EQ(BuildAgainst(std::move(table), GoldenCase::kNotebook), 79947266 + 11176512);
+}
+
+TEST(NetworkBuilder, FoldsBatchNorm) {
+  const auto checkpoint = GoldenCheckpoint(GoldenCase::kLeRobotBatchNorm);
+  ASSERT_EQ(checkpoint->encoders.size(), 1u);
+  const dp::EncoderWeights& encoder = checkpoint->encoders[0];
+  EXPECT_EQ(encoder.stem_norm.groups, 0);
+  const std::string name = "diffusion.rgb_encoder.0.backbone.";
+  const auto at = [&](const std::string& rest, std::vector<int64_t> shape, size_t i) {
+    return static_cast<double>(FormulaTensor(name + rest, shape).data[i]);
+  };
+  const size_t c = 5, i = 17, row = 3 * 7 * 7;
+  const double scale = at("1.weight", {64}, c) / std::sqrt(at("1.running_var", {64}, c) + 1e-5);
+  EXPECT_NEAR(encoder.stem.weight.data[c * row + i],
+              at("0.weight", {64, 3, 7, 7}, c * row + i) * scale, 1e-7);
+  EXPECT_NEAR(encoder.stem.bias.data[c],
+              at("1.bias", {64}, c) - at("1.running_mean", {64}, c) * scale, 1e-7);
+  EXPECT_THROW(dp::VisitTensors(dp::LeRobotNames(), *checkpoint, [](const auto&, const auto&) {}),
+               dp::Error);
+}
+
+TEST(NetworkBuilder, VisitsWhatItBuilt) {
+  const auto checkpoint = CompactCheckpoint();
+  std::set<std::string> seen;
+  int64_t parameters = 0;
+  dp::VisitTensors(dp::LeRobotNames(), *checkpoint,
+                   [&](const std::string& name, const dp::Tensor& tensor) {
+                     EXPECT_TRUE(seen.insert(name).second) << name;
+                     const dp::Tensor expected = FormulaTensor(name, tensor.shape);
+                     EXPECT_EQ(tensor.data, expected.data) << name;
+                     parameters += static_cast<int64_t>(tensor.data.size());
+                   });
+  EXPECT_EQ(parameters, checkpoint->parameter_count);
+  EXPECT_TRUE(seen.contains("diffusion.rgb_encoder.backbone.6.1.bn2.weight"));
+  EXPECT_TRUE(seen.contains("diffusion.rgb_encoder.out.bias"));
+}
+
+TEST(NetworkBuilder, CompactFeatureMapIsSixBySix) {
+  const dp::PolicyConfig config = CompactCheckpoint()->config;
+  const dp::MapSize size = dp::FeatureMapSize(config.encoder, config.cameras[0]);
+  EXPECT_EQ(size.height, 6);
+  EXPECT_EQ(size.width, 6);
+}
+
+}  // namespace
+}  // namespace pusht_test

@@ -11,8 +11,8 @@ TEST(Wilson95, AgreesWithPublishedValues) {
   EXPECT_NEAR(half.low, 0.236593, 1e-6);
   EXPECT_NEAR(half.high, 0.763407, 1e-6);
   const Interval many = Wilson95(492, 500);
-  EXPECT_NEAR(many.low, 0.968745, 1e-6);
-  EXPECT_NEAR(many.high, 0.991876, 1e-6);
+  EXPECT_NEAR(many.low, 0.968749, 1e-6);
+  EXPECT_NEAR(many.high, 0.991871, 1e-6);
 }
 
 TEST(Wilson95, EndsAreExact) {

@@ -16,21 +16,6 @@ namespace {
 
 constexpr size_t kLogLimit = size_t{1} << 30;  // bytes of episodes.jsonl that are read back
 
-dp::Error Failure(const std::string& what, const std::string& file) {
-  return dp::BadInput(file + ": " + what + ": " + std::strerror(errno));
-}
-
-void WriteAll(int fd, const std::string& text, const std::string& file) {
-  size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t n = ::write(fd, text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) throw Failure("cannot write", file);
-    done += static_cast<size_t>(n);
-  }
-  if (::fsync(fd) != 0 && errno != EINVAL) throw Failure("cannot make durable", file);
-}
-
 std::string FirstDifference(const std::string& a, const std::string& b) {
   size_t line_start = 0, i = 0;
   while (i < a.size() && i < b.size() && a[i] == b[i]) {
@@ -76,7 +61,7 @@ ResultsFolder::ResultsFolder(const std::string& path, const std::string& run,
   for (const auto& [index, episode] : finished_) text += ToJsonLine(episode) + "\n";
   WriteFileAtomically(log_file, text);
   log_fd_ = ::open(log_file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (log_fd_ < 0) throw Failure("cannot open", log_file);
+  if (log_fd_ < 0) throw FileError("cannot open", log_file);
 }
 
 ResultsFolder::~ResultsFolder() {
@@ -87,7 +72,7 @@ ResultsFolder::~ResultsFolder() {
 void ResultsFolder::Lock() {
   const std::string file = path_ + "/.lock";
   lock_fd_ = ::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
-  if (lock_fd_ < 0) throw Failure("cannot open", file);
+  if (lock_fd_ < 0) throw FileError("cannot open", file);
   if (::flock(lock_fd_, LOCK_EX | LOCK_NB) != 0) {
     throw dp::Error(dp::ExitCode::kUsage,
                     path_ + ": another evaluation is writing here; give another --out");
@@ -104,7 +89,7 @@ void ResultsFolder::ReadFinished() {
 }
 
 void ResultsFolder::Append(const EpisodeResult& episode) {
-  WriteAll(log_fd_, ToJsonLine(episode) + "\n", path_ + "/episodes.jsonl");
+  WriteDurably(log_fd_, ToJsonLine(episode) + "\n", path_ + "/episodes.jsonl");
   finished_[episode.index] = episode;
 }
 
@@ -139,49 +124,6 @@ std::vector<EpisodeResult> ReadEpisodes(const std::string& file, bool torn_tail)
     ++number;
   }
   return episodes;
-}
-
-void WriteFileAtomically(const std::string& file, const std::string& text) {
-  const std::string temporary = file + ".tmp." + std::to_string(::getpid());
-  const int fd = ::open(temporary.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
-  if (fd < 0) throw Failure("cannot create", temporary);
-  try {
-    WriteAll(fd, text, temporary);
-  } catch (...) {
-    ::close(fd);
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  ::close(fd);
-  if (::rename(temporary.c_str(), file.c_str()) != 0) {
-    ::unlink(temporary.c_str());
-    throw Failure("cannot replace", file);
-  }
-}
-
-std::string ReadFile(const std::string& file, size_t limit) {
-  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) throw Failure("cannot open", file);
-  struct stat info;
-  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    ::close(fd);
-    throw dp::BadInput(file + ": not a regular file");
-  }
-  if (static_cast<size_t>(info.st_size) > limit) {
-    ::close(fd);
-    throw dp::BadInput(file + ": larger than " + std::to_string(limit) + " bytes");
-  }
-  std::string text(static_cast<size_t>(info.st_size), '\0');
-  size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t n = ::read(fd, text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    done += static_cast<size_t>(n);
-  }
-  ::close(fd);
-  text.resize(done);
-  return text;
 }
 
 }  // namespace pusht

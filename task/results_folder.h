@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "task/episode.h"
+#include "task/files.h"
 
 namespace pusht {
 
@@ -46,12 +47,6 @@ class ResultsFolder {
 // Reads episodes.jsonl strictly: every line must parse and indices must be distinct. With
 // `torn_tail` a last line without a newline is dropped instead of refused.
 std::vector<EpisodeResult> ReadEpisodes(const std::string& file, bool torn_tail);
-
-// Writes a file through a temporary name, fsync and rename.
-void WriteFileAtomically(const std::string& file, const std::string& text);
-
-// Reads a whole regular file of at most `limit` bytes. Throws Error naming the file.
-std::string ReadFile(const std::string& file, size_t limit);
 
 }  // namespace pusht
 

@@ -26,6 +26,8 @@ struct SamplerOptions {
   // Time-parallel denoising: window of steps evaluated as one batch; 0: the sequential chain.
   int parallel_window = 0;
   float parallel_tolerance = 0;  // relative to the noise level; 0: the default of NUMERICS.md
+
+  bool operator==(const SamplerOptions&) const = default;
 };
 
 struct PolicyOptions {
@@ -34,6 +36,8 @@ struct PolicyOptions {
   SamplerOptions sampler;
   int batch = 1;  // capacity in environments; kernels are chosen from it, never from the live count
   int threads = 1;  // CPU backend only; results do not depend on it
+
+  bool operator==(const PolicyOptions&) const = default;
 };
 
 // Names the noise of one decision: the same key gives the same noise everywhere.

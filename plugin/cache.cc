@@ -1,0 +1,160 @@
+#include "plugin/cache.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "kernels/error.h"
+
+namespace dp {
+namespace {
+
+namespace fs = std::filesystem;
+
+// names, sizes and times of the files of a directory: changes when a checkpoint is written anew
+std::string Fingerprint(const fs::path& directory) {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    if (!entry.is_regular_file()) continue;
+    files.push_back(entry.path().filename().string() + " " + std::to_string(entry.file_size()) +
+                    " " + std::to_string(entry.last_write_time().time_since_epoch().count()));
+  }
+  std::ranges::sort(files);
+  std::string all;
+  for (const std::string& file : files) all += file + "\n";
+  return all;
+}
+
+// a relative path that is not in the working directory is looked for among the assets
+fs::path FindDirectory(const std::string& directory) {
+  std::vector<fs::path> places{directory};
+  if (fs::path(directory).is_relative()) {
+    if (const char* assets = std::getenv("PUSHT_ASSETS")) places.push_back(fs::path(assets));
+    places.push_back(fs::path(PUSHT_SOURCE_ASSETS));
+    places.push_back(fs::path(PUSHT_INSTALLED_ASSETS));
+    for (size_t i = 1; i < places.size(); ++i) places[i] /= directory;
+  }
+  std::string searched;
+  for (const fs::path& place : places) {
+    std::error_code error;
+    if (fs::is_directory(place, error)) return fs::canonical(place);
+    searched += (searched.empty() ? "" : ", ") + place.string();
+  }
+  throw BadInput("there is no checkpoint directory " + searched);
+}
+
+struct Entry {
+  std::string directory, fingerprint;
+  PolicyOptions options;
+  std::shared_ptr<const Checkpoint> checkpoint;
+  std::shared_ptr<SharedPolicy> policy;
+};
+
+// Never destroyed: instances may outlive static objects, and a driver may be gone by then.
+class Cache {
+ public:
+  std::shared_ptr<SharedPolicy> Get(const std::string& directory, PolicyOptions options,
+                                    bool sampler_given) {
+    const std::string path = FindDirectory(directory).string();
+    const std::string fingerprint = Fingerprint(path);
+    std::lock_guard lock(mutex_);
+    std::erase_if(entries_, [&](const Entry& entry) {
+      return entry.directory == path && entry.fingerprint != fingerprint;
+    });
+    std::shared_ptr<const Checkpoint> checkpoint;
+    for (const Entry& entry : entries_) {
+      if (entry.directory == path) checkpoint = entry.checkpoint;
+    }
+    if (!checkpoint) checkpoint = makers_.load(path);
+    if (!sampler_given) options.sampler.kind = checkpoint->config.scheduler.kind;
+    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+      if (entry->directory == path && entry->options == options) {
+        std::rotate(entry, entry + 1, entries_.end());  // used last
+        return entries_.back().policy;
+      }
+    }
+    Trim();
+    auto policy = std::make_shared<SharedPolicy>(checkpoint, options, makers_.make);
+    entries_.push_back({path, fingerprint, options, checkpoint, policy});
+    return policy;
+  }
+
+  void SetMakers(PolicyMakers makers) {
+    std::lock_guard lock(mutex_);
+    entries_.clear();
+    makers_ = std::move(makers);
+  }
+
+  int size() {
+    std::lock_guard lock(mutex_);
+    return static_cast<int>(entries_.size());
+  }
+
+ private:
+  // keeps the policies in use and a few that were used last
+  void Trim() {
+    constexpr int kIdle = 3;
+    const auto unused = [](const Entry& entry) { return entry.policy.use_count() == 1; };
+    while (std::ranges::count_if(entries_, unused) > kIdle) {
+      entries_.erase(std::ranges::find_if(entries_, unused));
+    }
+  }
+
+  std::mutex mutex_;
+  PolicyMakers makers_;
+  std::vector<Entry> entries_;  // least recently used first
+};
+
+Cache& TheCache() {
+  static Cache& cache = *new Cache;
+  return cache;
+}
+
+}  // namespace
+
+SharedPolicy::SharedPolicy(std::shared_ptr<const Checkpoint> checkpoint,
+                           const PolicyOptions& options, Maker make)
+    : checkpoint_(std::move(checkpoint)), options_(options), make_(std::move(make)) {}
+
+std::unique_ptr<Policy> SharedPolicy::Borrow() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<Policy> policy = std::move(idle_.back());
+      idle_.pop_back();
+      return policy;
+    }
+  }
+  return make_(checkpoint_, options_);
+}
+
+void SharedPolicy::Return(std::unique_ptr<Policy> policy) {
+  std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(policy));
+}
+
+void SharedPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
+  // not returned after an exception: its state is unknown then
+  std::unique_ptr<Policy> policy = Borrow();
+  policy->Infer(input, output);
+  Return(std::move(policy));
+}
+
+std::string SharedPolicy::Describe() {
+  std::unique_ptr<Policy> policy = Borrow();
+  std::string description = policy->Description();
+  Return(std::move(policy));
+  return description;
+}
+
+std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory, PolicyOptions options,
+                                              bool sampler_given) {
+  return TheCache().Get(directory, options, sampler_given);
+}
+
+void SetPolicyMakers(PolicyMakers makers) { TheCache().SetMakers(std::move(makers)); }
+
+int CachedPolicies() { return TheCache().size(); }
+
+}  // namespace dp

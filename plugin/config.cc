@@ -1,0 +1,161 @@
+#include "plugin/config.h"
+
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+#include "kernels/error.h"
+#include "plugin/state.h"
+#include "policy/option_names.h"
+
+namespace dp {
+namespace {
+
+// The attributes of one instance as text. MuJoCo refuses undeclared names; values are free text.
+class Attributes {
+ public:
+  Attributes(const mjModel* model, int instance) : model_(model), instance_(instance) {}
+
+  std::string Text(const char* name) const {
+    const char* text = mj_getPluginConfig(model_, instance_, name);
+    return text ? text : "";
+  }
+
+  std::vector<std::string> Words(const char* name) const {
+    std::istringstream stream(Text(name));
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    return words;
+  }
+
+  // a finite number in [low, high] and nothing else
+  double Number(const char* name, double fallback, double low, double high) const {
+    const std::string text = Text(name);
+    return text.empty() ? fallback : Parse<double>(name, text, low, high, "a number");
+  }
+
+  uint64_t Integer(const char* name, uint64_t fallback, uint64_t low, uint64_t high) const {
+    const std::string text = Text(name);
+    return text.empty() ? fallback : Parse<uint64_t>(name, text, low, high, "a whole number");
+  }
+
+  // one or more positive numbers
+  std::vector<double> Scales(const char* name) const {
+    std::vector<double> numbers;
+    for (const std::string& word : Words(name)) {
+      numbers.push_back(Parse<double>(name, word, 1e-9, 1e9, "positive numbers, each"));
+    }
+    return numbers.empty() ? std::vector<double>{1} : numbers;
+  }
+
+  Error Refuse(const char* name, const std::string& text, const std::string& expected) const {
+    return BadInput("attribute " + std::string(name) + " is \"" + text + "\": expected " +
+                    expected);
+  }
+
+ private:
+  template <typename T>
+  T Parse(const char* name, const std::string& text, T low, T high, const char* kind) const {
+    T value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = error == std::errc() && end == text.data() + text.size();
+    // a NaN fails both comparisons
+    if (whole && value >= low && value <= high) return value;
+    std::ostringstream expected;
+    expected << kind << " from " << low << " to " << high;
+    throw Refuse(name, text, expected.str());
+  }
+
+  const mjModel* model_;
+  int instance_;
+};
+
+// "window" or "window,tolerance"
+void ParseParallel(const Attributes& attributes, SamplerOptions& sampler) {
+  const std::string text = attributes.Text("parallel");
+  if (text.empty()) return;
+  const size_t comma = text.find(',');
+  const char* begin = text.data();
+  const char* middle = begin + std::min(comma, text.size());
+  const auto window = std::from_chars(begin, middle, sampler.parallel_window);
+  bool good = window.ec == std::errc() && window.ptr == middle && sampler.parallel_window >= 0 &&
+              sampler.parallel_window <= 1000;
+  if (good && comma != std::string::npos) {
+    const char* end = begin + text.size();
+    const auto tolerance = std::from_chars(middle + 1, end, sampler.parallel_tolerance);
+    good = tolerance.ec == std::errc() && tolerance.ptr == end && sampler.parallel_tolerance >= 0 &&
+           sampler.parallel_tolerance <= 1;
+  }
+  if (!good) {
+    throw attributes.Refuse("parallel", text,
+                            "a window of 0 to 1000 steps, or window,tolerance with a tolerance "
+                            "from 0 to 10");
+  }
+}
+
+PolicyOptions ParsePolicyOptions(const Attributes& attributes) {
+  PolicyOptions options;
+  const std::string backend = attributes.Text("backend");
+  if (!backend.empty()) options.backend = ParseBackend("attribute backend", backend);
+  const std::string precision = attributes.Text("precision");
+  if (!precision.empty()) options.precision = ParsePrecision("attribute precision", precision);
+  const std::string sampler = attributes.Text("sampler");
+  if (!sampler.empty()) options.sampler.kind = ParseSampler("attribute sampler", sampler);
+  options.sampler.steps = static_cast<int>(attributes.Integer("steps", 0, 0, 10000));
+  options.threads = static_cast<int>(attributes.Integer("threads", 1, 1, 1024));
+  ParseParallel(attributes, options.sampler);
+  return options;
+}
+
+}  // namespace
+
+const std::vector<const char*> kConfigAttributes = {"checkpoint",
+                                                    "camera",
+                                                    "state",
+                                                    "environment",
+                                                    "actuators",
+                                                    "state_scale",
+                                                    "environment_scale",
+                                                    "action_scale",
+                                                    "period",
+                                                    "latency",
+                                                    "action_steps",
+                                                    "sampler",
+                                                    "steps",
+                                                    "parallel",
+                                                    "seed",
+                                                    "backend",
+                                                    "precision",
+                                                    "threads",
+                                                    "renderer"};
+
+Config Config::FromModel(const mjModel* model, int instance) {
+  const Attributes attributes(model, instance);
+  Config config;
+  config.checkpoint = attributes.Text("checkpoint");
+  if (config.checkpoint.empty()) {
+    throw BadInput("attribute checkpoint is missing: it names the directory of the policy");
+  }
+  config.cameras = attributes.Words("camera");
+  config.state = attributes.Words("state");
+  config.environment = attributes.Words("environment");
+  config.actuators = attributes.Words("actuators");
+  if (config.actuators.empty()) {
+    throw BadInput("attribute actuators is missing: it names the actuators that the policy drives");
+  }
+  config.state_scale = attributes.Scales("state_scale");
+  config.environment_scale = attributes.Scales("environment_scale");
+  config.action_scale = attributes.Scales("action_scale");
+  config.period = attributes.Number("period", config.period, 1e-6, 1e3);
+  constexpr double kMillisecond = 1e-3;
+  config.latency = attributes.Number("latency", 0, 0, 1e6) * kMillisecond;
+  config.action_steps = static_cast<int>(attributes.Integer("action_steps", 0, 0, 10000));
+  config.seed = attributes.Integer("seed", 0, 0, kMaxSeed);
+  config.sampler_given = !attributes.Text("sampler").empty();
+  config.policy = ParsePolicyOptions(attributes);
+  const std::string renderer = attributes.Text("renderer");
+  if (!renderer.empty()) config.renderer = renderer;
+  return config;
+}
+
+}  // namespace dp

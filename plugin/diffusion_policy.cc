@@ -1,0 +1,203 @@
+#include "plugin/diffusion_policy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "kernels/error.h"
+#include "plugin/pose.h"
+
+namespace dp {
+namespace {
+
+std::shared_ptr<SharedPolicy> PolicyOf(const Config& config) {
+  return GetSharedPolicy(config.checkpoint, config.policy, config.sampler_given);
+}
+
+StateShape ShapeOf(const mjModel* model, const PolicyConfig& policy) {
+  StateShape shape;
+  shape.history = policy.n_obs_steps;
+  shape.observation = policy.state_dim + policy.environment_dim;
+  shape.pose = policy.cameras.empty() ? 0 : PoseSize(model);
+  shape.chunk = policy.horizon * policy.action_dim;
+  return shape;
+}
+
+void CheckSize(const char* attribute, const char* what, int given, int wanted) {
+  if (given == wanted) return;
+  throw BadInput("attribute " + std::string(attribute) + " gives " + std::to_string(given) +
+                 " numbers: the checkpoint's " + what + " has " + std::to_string(wanted));
+}
+
+std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, const Config& config,
+                                             const PolicyConfig& policy) {
+  if (config.cameras.size() != policy.cameras.size()) {
+    std::string features;
+    for (const CameraFeature& camera : policy.cameras) features += " " + camera.name;
+    throw BadInput("attribute camera names " + std::to_string(config.cameras.size()) +
+                   " cameras: the checkpoint has " + std::to_string(policy.cameras.size()) +
+                   (features.empty() ? "" : ":" + features));
+  }
+  if (policy.cameras.empty()) return nullptr;
+  for (const std::string& camera : config.cameras) {
+    if (mj_name2id(model, mjOBJ_CAMERA, camera.c_str()) < 0) {
+      throw BadInput("attribute camera names \"" + camera +
+                     "\": the model has no camera of that name");
+    }
+  }
+  PictureRequest request;
+  request.cameras = config.cameras;
+  request.width = policy.cameras[0].width;
+  request.height = policy.cameras[0].height;
+  for (const CameraFeature& camera : policy.cameras) {
+    if (camera.width != request.width || camera.height != request.height) {
+      throw Unsupported("the checkpoint's pictures differ in size; the plugin draws one size");
+    }
+  }
+  return std::make_unique<PictureHistory>(model, config.renderer, request, policy.n_obs_steps);
+}
+
+int ActionSteps(const Config& config, const PolicyConfig& policy) {
+  const int most = policy.horizon - policy.FirstAction();
+  if (config.action_steps > most) {
+    throw BadInput("attribute action_steps is " + std::to_string(config.action_steps) +
+                   ": a chunk of this checkpoint has only " + std::to_string(most) +
+                   " actions to execute");
+  }
+  return config.action_steps > 0 ? config.action_steps : policy.n_action_steps;
+}
+
+}  // namespace
+
+int DiffusionPolicy::StateSize(const mjModel* model, int instance) {
+  const Config config = Config::FromModel(model, instance);
+  return ShapeOf(model, PolicyOf(config)->config()).Size();
+}
+
+DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
+    : instance_(instance),
+      config_(Config::FromModel(model, instance)),
+      policy_(PolicyOf(config_)),
+      shape_(ShapeOf(model, policy_->config())),
+      state_binding_(model, "state", config_.state, config_.state_scale),
+      environment_binding_(model, "environment", config_.environment, config_.environment_scale),
+      control_binding_(model, config_.actuators, config_.action_scale),
+      pictures_(MakePictures(model, config_, policy_->config())),
+      action_steps_(ActionSteps(config_, policy_->config())),
+      within_compiler_(model->signature == 0),
+      observation_(shape_.observation),
+      pose_(shape_.pose) {
+  const PolicyConfig& policy = policy_->config();
+  CheckSize("state", "observation.state", state_binding_.size(), policy.state_dim);
+  CheckSize("environment", "observation.environment_state", environment_binding_.size(),
+            policy.environment_dim);
+  CheckSize("actuators", "action", control_binding_.size(), policy.action_dim);
+  if (config_.period < model->opt.timestep) {
+    throw BadInput("attribute period is " + std::to_string(config_.period) +
+                   " s, shorter than the model's timestep of " +
+                   std::to_string(model->opt.timestep) + " s");
+  }
+  if (config_.latency > action_steps_ * config_.period) {
+    throw BadInput("attribute latency is longer than the " + std::to_string(action_steps_) +
+                   " control steps from one decision to the next");
+  }
+  if (model->plugin_statenum[instance] != shape_.Size()) {
+    throw BadInput("the checkpoint is not the one that the model was compiled with; load it again");
+  }
+  if (within_compiler_) policy_->Describe();
+}
+
+InstanceState DiffusionPolicy::StateOf(const mjModel* model, mjData* data) const {
+  return InstanceState(shape_, data->plugin_state + model->plugin_stateadr[instance_]);
+}
+
+void DiffusionPolicy::Reset(mjtNum* state) const {
+  InstanceState(shape_, state).Clear(config_.seed);
+}
+
+// time is a sum of timesteps with rounding errors: a tick begins with the step nearest to it
+int64_t DiffusionPolicy::Tick(const mjModel* model, double time) const {
+  constexpr double kLargest = 1e15;
+  const double tick = std::floor((time + 0.5 * model->opt.timestep) / config_.period);
+  if (!(std::abs(tick) < kLargest)) throw BadInput("the simulation's time is not a finite number");
+  return static_cast<int64_t>(tick);
+}
+
+void DiffusionPolicy::Compute(const mjModel* model, mjData* data) {
+  if (within_compiler_) return;
+  InstanceState state = StateOf(model, data);
+  if (!state.Valid()) state.Clear(config_.seed);
+  if (state.failed()) return;
+  try {
+    const int64_t tick = Tick(model, data->time);
+    if (tick != state.tick()) Advance(model, data, tick, state);
+  } catch (...) {
+    state.set_failed();
+    throw;
+  }
+  Apply(model, data, state);
+}
+
+void DiffusionPolicy::Advance(const mjModel* model, mjData* data, int64_t tick,
+                              InstanceState& state) {
+  if (tick != state.tick() + 1) state.Forget();
+  const int64_t left = state.chunks() == 0 ? 0 : state.chunk_tick() + action_steps_ - tick;
+  if (left < shape_.history) Observe(model, data, state);
+  if (left <= 0) Decide(model, tick, state);
+  state.set_tick(tick);
+}
+
+void DiffusionPolicy::Observe(const mjModel* model, mjData* data, InstanceState& state) {
+  const std::span<mjtNum> observation(observation_);
+  state_binding_.Read(data, observation.first(state_binding_.size()));
+  environment_binding_.Read(data, observation.subspan(state_binding_.size()));
+  if (pictures_) {
+    ReadPose(model, data, pose_);
+    pictures_->Draw(model, data, pose_);
+  }
+  state.PushObservation(observation_, pose_);
+}
+
+void DiffusionPolicy::Decide(const mjModel* model, int64_t tick, InstanceState& state) {
+  state_input_.clear();
+  environment_input_.clear();
+  std::vector<std::span<const mjtNum>> poses;
+  for (int slot = 0; slot < shape_.history; ++slot) {
+    const std::span<const mjtNum> observation = state.observation(slot);
+    const auto split = observation.begin() + state_binding_.size();
+    state_input_.insert(state_input_.end(), observation.begin(), split);
+    environment_input_.insert(environment_input_.end(), split, observation.end());
+    poses.push_back(state.pose(slot));
+  }
+  const NoiseKey key{state.seed(), state.decisions()};
+  PolicyInput input;
+  input.count = 1;
+  if (pictures_) input.frames = pictures_->Frames(model, poses);
+  input.state = state_input_;
+  input.environment = environment_input_;
+  input.keys = {&key, 1};
+  policy_->Infer(input, output_);
+  if (static_cast<int>(output_.actions.size()) != shape_.chunk) {
+    throw Error(ExitCode::kBadInput, "the policy gave a chunk of the wrong size");
+  }
+  state.PushChunk(tick, output_.actions);
+}
+
+// Actions are aligned with time: the one for tick t stands at t - chunk_tick, whichever chunk it
+// is taken from. Until a chunk takes effect the one before it goes on, or the control is held.
+void DiffusionPolicy::Apply(const mjModel* model, mjData* data, const InstanceState& state) const {
+  int64_t step = state.tick() - state.chunk_tick();
+  std::span<const mjtNum> chunk = state.chunk();
+  const double age = data->time - static_cast<double>(state.chunk_tick()) * config_.period;
+  if (age + 0.5 * model->opt.timestep < config_.latency) {
+    if (state.chunks() < 2) return;
+    chunk = state.previous_chunk();
+    step += action_steps_;
+  }
+  const PolicyConfig& policy = policy_->config();
+  const int64_t last = policy.horizon - 1;
+  const size_t index = std::min<int64_t>(policy.FirstAction() + step, last);
+  control_binding_.Write(chunk.subspan(index * policy.action_dim, policy.action_dim), data);
+}
+
+}  // namespace dp

@@ -1,0 +1,62 @@
+#ifndef PLUGIN_DIFFUSION_POLICY_H_
+#define PLUGIN_DIFFUSION_POLICY_H_
+
+#include <mujoco/mujoco.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "plugin/binding.h"
+#include "plugin/cache.h"
+#include "plugin/config.h"
+#include "plugin/picture_history.h"
+#include "plugin/state.h"
+
+namespace dp {
+
+// One instance of the plugin in one mjData: observes at control ticks, decides when the executed
+// part of a chunk is used up, and writes the controls at every call. Everything its next control
+// depends on is in plugin_state (plugin/state.h); this object holds what can be made again.
+class DiffusionPolicy {
+ public:
+  // Size of the instance's plugin_state. Throws Error for attributes or a checkpoint that cannot
+  // be used.
+  static int StateSize(const mjModel* model, int instance);
+
+  // Makes an instance. Throws Error for anything in attributes, checkpoint or model that does not
+  // fit. Within the compiler (`model` has no signature yet) the policy itself is made too, so
+  // that whatever it cannot do stops the compilation.
+  DiffusionPolicy(const mjModel* model, int instance);
+
+  // Starts an episode in `state`, with the seed of the attributes.
+  void Reset(mjtNum* state) const;
+  // Observes and decides if d->time has come to a new control tick, then writes the controls.
+  void Compute(const mjModel* model, mjData* data);
+
+ private:
+  InstanceState StateOf(const mjModel* model, mjData* data) const;
+  int64_t Tick(const mjModel* model, double time) const;
+  void Advance(const mjModel* model, mjData* data, int64_t tick, InstanceState& state);
+  void Observe(const mjModel* model, mjData* data, InstanceState& state);
+  void Decide(const mjModel* model, int64_t tick, InstanceState& state);
+  void Apply(const mjModel* model, mjData* data, const InstanceState& state) const;
+
+  int instance_;
+  Config config_;
+  std::shared_ptr<SharedPolicy> policy_;
+  StateShape shape_;
+  ObservationBinding state_binding_, environment_binding_;
+  ControlBinding control_binding_;
+  std::unique_ptr<PictureHistory> pictures_;  // null: the policy has no camera
+  int action_steps_;                          // ticks from one decision to the next
+  bool within_compiler_;                      // the compiler's trial: decides nothing
+  std::vector<mjtNum> observation_, pose_;    // the newest
+  std::vector<float> state_input_, environment_input_;
+  PolicyOutput output_;
+};
+
+}  // namespace dp
+
+#endif  // PLUGIN_DIFFUSION_POLICY_H_

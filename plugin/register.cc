@@ -1,0 +1,93 @@
+#include "plugin/register.h"
+
+#include <mujoco/mujoco.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "plugin/diffusion_policy.h"
+#include "plugin/guard.h"
+#include "plugin/picture_source.h"
+
+namespace dp {
+namespace {
+
+DiffusionPolicy* InstanceOf(const mjData* data, int instance) {
+  return reinterpret_cast<DiffusionPolicy*>(data->plugin_data[instance]);
+}
+
+// 0 where the attributes are wrong: the compiler's trial instance then says why.
+int StateSize(const mjModel* model, int instance) {
+  try {
+    return DiffusionPolicy::StateSize(model, instance);
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+// Within the compiler -1 refuses the model. Anywhere else it would end the process: an instance
+// that cannot be made there stays null, and the control is held.
+int Init(const mjModel* model, mjData* data, int instance) {
+  data->plugin_data[instance] = 0;
+  const bool made = Guarded(false, [&] {
+    data->plugin_data[instance] =
+        reinterpret_cast<uintptr_t>(std::make_unique<DiffusionPolicy>(model, instance).release());
+    return true;
+  });
+  return made || model->signature != 0 ? 0 : -1;
+}
+
+void Reset(const mjModel* model, mjtNum* state, void* object, int instance) {
+  if (object) {
+    static_cast<DiffusionPolicy*>(object)->Reset(state);
+  } else {
+    std::fill_n(state, model->plugin_statenum[instance], mjtNum{0});
+  }
+}
+
+void Compute(const mjModel* model, mjData* data, int instance, int) {
+  DiffusionPolicy* policy = InstanceOf(data, instance);
+  if (!policy) return;
+  Guarded(false, [&] {
+    policy->Compute(model, data);
+    return true;
+  });
+}
+
+void Destroy(mjData* data, int instance) {
+  delete InstanceOf(data, instance);
+  data->plugin_data[instance] = 0;
+}
+
+}  // namespace
+
+bool RegisterPlugin() {
+  if (mj_version() != mjVERSION_HEADER) {
+    mju_warning("diffusion policy: compiled for MuJoCo %d, this is %d: not registered",
+                mjVERSION_HEADER, mj_version());
+    return false;
+  }
+  int slot;
+  if (mjp_getPlugin(kPluginName, &slot)) {
+    mju_warning("diffusion policy: %s is registered already by another library", kPluginName);
+    return false;
+  }
+  mjpPlugin plugin;
+  mjp_defaultPlugin(&plugin);
+  plugin.name = kPluginName;
+  plugin.nattribute = static_cast<int>(kConfigAttributes.size());
+  plugin.attributes = kConfigAttributes.data();
+  plugin.capabilityflags = mjPLUGIN_SENSOR;
+  plugin.needstage = mjSTAGE_POS;  // before the controls are read, once per step
+  plugin.nstate = StateSize;
+  plugin.nsensordata = [](const mjModel*, int, int) { return 0; };
+  plugin.init = Init;
+  plugin.destroy = Destroy;
+  plugin.reset = Reset;
+  plugin.compute = Compute;
+  mjp_registerPlugin(&plugin);
+  return true;
+}
+
+}  // namespace dp

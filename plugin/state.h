@@ -1,0 +1,105 @@
+#ifndef PLUGIN_STATE_H_
+#define PLUGIN_STATE_H_
+
+#include <mujoco/mujoco.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+// What an instance of the plugin keeps in mjData.plugin_state: everything that its next control
+// depends on. Copying, saving and restoring a simulation's state therefore carries the policy
+// along. Pictures are not in it: they are drawn again from the poses where they are missing.
+
+namespace dp {
+
+// Sizes of an instance's state, a function of model and checkpoint.
+struct StateShape {
+  int history = 0;      // To: observations the policy looks at
+  int observation = 0;  // numbers of one observation: state, then environment
+  int pose = 0;   // what a picture is a function of: qpos, mocap_pos, mocap_quat; 0: no camera
+  int chunk = 0;  // horizon x action_dim
+
+  int Size() const;  // in mjtNum
+};
+
+// One instance's part of plugin_state, in this order:
+//   layout, seed, failed, tick, decisions, chunk tick, chunks, observed;
+//   observations (history, observation), oldest first;  poses (history, pose);
+//   chunk (horizon, action_dim);  the chunk before it.
+// A view: owns nothing.
+class InstanceState {
+ public:
+  InstanceState(const StateShape& shape, mjtNum* state) : shape_(shape), state_(state) {}
+
+  // False for memory that no Clear has seen (a state vector that a host filled with zeros).
+  bool Valid() const;
+  // Before the first observation of an episode with this seed.
+  void Clear(uint64_t seed);
+  // Drops observations and chunks, after a jump in time; seed and decisions go on.
+  void Forget();
+
+  uint64_t seed() const { return static_cast<uint64_t>(state_[kSeed]); }
+  void set_seed(uint64_t seed) { state_[kSeed] = static_cast<mjtNum>(seed); }
+  // The policy failed: the control is held until the next reset.
+  bool failed() const { return state_[kFailed] != 0; }
+  void set_failed() { state_[kFailed] = 1; }
+  // The control tick handled last; kNoTick before the first.
+  int64_t tick() const { return static_cast<int64_t>(state_[kTick]); }
+  void set_tick(int64_t tick) { state_[kTick] = static_cast<mjtNum>(tick); }
+  // Decisions taken since Clear; the index of the next one.
+  uint32_t decisions() const { return static_cast<uint32_t>(state_[kDecisions]); }
+  // The tick whose observation the current chunk answers.
+  int64_t chunk_tick() const { return static_cast<int64_t>(state_[kChunkTick]); }
+  // Chunks that are valid: 0, 1 (the current one) or 2 (the one before it too).
+  int chunks() const { return static_cast<int>(state_[kChunks]); }
+
+  // Makes room for an observation at the newest place; the first one fills all places.
+  void PushObservation(std::span<const mjtNum> observation, std::span<const mjtNum> pose);
+  // Takes `actions` (horizon x action_dim) as the chunk decided at `tick`.
+  void PushChunk(int64_t tick, std::span<const float> actions);
+
+  std::span<const mjtNum> observation(int slot) const;
+  std::span<const mjtNum> pose(int slot) const;
+  std::span<const mjtNum> chunk() const;
+  std::span<const mjtNum> previous_chunk() const;
+
+  static constexpr int64_t kNoTick = -2;  // its successor is no tick either
+
+ private:
+  friend struct StateShape;
+  enum Field {
+    kLayout,
+    kSeed,
+    kFailed,
+    kTick,
+    kDecisions,
+    kChunkTick,
+    kChunks,
+    kObserved,
+    kHeader
+  };
+
+  StateShape shape_;
+  mjtNum* state_;
+};
+
+// Largest seed that plugin_state holds exactly.
+inline constexpr uint64_t kMaxSeed = uint64_t{1} << 53;
+
+// Instances of the diffusion policy in a model.
+std::vector<int> PolicyInstances(const mjModel* model);
+
+// Gives the episode that starts in `data` its own seed, in place of the attribute `seed`: to be
+// called after mj_resetData and before the first step. All instances of the model get it.
+void SetEpisodeSeed(const mjModel* model, mjData* data, uint64_t seed);
+
+// True if a policy in `data` failed since the last reset and holds its control.
+bool PolicyFailed(const mjModel* model, const mjData* data);
+
+// Decisions taken in `data` since the last reset, all instances together.
+uint32_t PolicyDecisions(const mjModel* model, const mjData* data);
+
+}  // namespace dp
+
+#endif  // PLUGIN_STATE_H_

@@ -1,0 +1,60 @@
+#include "policy/option_names.h"
+
+#include <span>
+
+#include "kernels/error.h"
+
+namespace dp {
+namespace {
+
+template <typename T>
+struct Word {
+  const char* word;
+  T value;
+};
+
+constexpr Word<Backend> kBackends[] = {
+    {"auto", Backend::kAuto}, {"cpu", Backend::kCpu}, {"cuda", Backend::kCuda}};
+constexpr Word<Precision> kPrecisions[] = {{"auto", Precision::kAuto},
+                                           {"fp32", Precision::kFp32},
+                                           {"tf32", Precision::kTf32},
+                                           {"fp16", Precision::kFp16},
+                                           {"bf16", Precision::kBf16}};
+constexpr Word<SamplerKind> kSamplers[] = {{"ddpm", SamplerKind::kDdpm},
+                                           {"ddim", SamplerKind::kDdim}};
+
+template <typename T>
+T Parse(const std::string& option, const std::string& word, std::span<const Word<T>> words) {
+  std::string known;
+  for (const Word<T>& each : words) {
+    if (word == each.word) return each.value;
+    known += (known.empty() ? "" : ", ") + std::string(each.word);
+  }
+  throw Error(ExitCode::kUsage, option + " is \"" + word + "\": choose one of " + known);
+}
+
+template <typename T>
+const char* Name(T value, std::span<const Word<T>> words) {
+  for (const Word<T>& each : words) {
+    if (value == each.value) return each.word;
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+Backend ParseBackend(const std::string& option, const std::string& word) {
+  return Parse<Backend>(option, word, kBackends);
+}
+Precision ParsePrecision(const std::string& option, const std::string& word) {
+  return Parse<Precision>(option, word, kPrecisions);
+}
+SamplerKind ParseSampler(const std::string& option, const std::string& word) {
+  return Parse<SamplerKind>(option, word, kSamplers);
+}
+
+const char* BackendName(Backend backend) { return Name<Backend>(backend, kBackends); }
+const char* PrecisionName(Precision precision) { return Name<Precision>(precision, kPrecisions); }
+const char* SamplerName(SamplerKind sampler) { return Name<SamplerKind>(sampler, kSamplers); }
+
+}  // namespace dp

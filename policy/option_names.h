@@ -1,0 +1,23 @@
+#ifndef POLICY_OPTION_NAMES_H_
+#define POLICY_OPTION_NAMES_H_
+
+#include <string>
+
+#include "policy/policy.h"
+
+// The words for a policy's options, the same on every command line and in every model.
+
+namespace dp {
+
+// Each parses one word and throws Error naming `option` and the words it knows.
+Backend ParseBackend(const std::string& option, const std::string& word);      // auto cpu cuda
+Precision ParsePrecision(const std::string& option, const std::string& word);  // auto fp32 tf32 ...
+SamplerKind ParseSampler(const std::string& option, const std::string& word);  // ddpm ddim
+
+const char* BackendName(Backend backend);
+const char* PrecisionName(Precision precision);
+const char* SamplerName(SamplerKind sampler);
+
+}  // namespace dp
+
+#endif  // POLICY_OPTION_NAMES_H_

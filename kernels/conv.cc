@@ -1,0 +1,134 @@
+#include "kernels/conv.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace dp::cpu {
+namespace {
+
+AlignedBuffer CopyOf(const float* bias, int size) {
+  AlignedBuffer copy(size);
+  if (bias != nullptr) std::copy(bias, bias + size, copy.data());
+  return copy;
+}
+
+// (out, in, taps) -> (out, taps, in)
+std::vector<float> ChannelsLast(const float* weight, int out, int in, int taps) {
+  std::vector<float> last(size_t{1} * out * in * taps);
+  for (int64_t o = 0; o < out; ++o) {
+    for (int64_t t = 0; t < taps; ++t) {
+      for (int64_t i = 0; i < in; ++i)
+        last[(o * taps + t) * in + i] = weight[(o * in + i) * taps + t];
+    }
+  }
+  return last;
+}
+
+}  // namespace
+
+PackedWeights PackWeights(const float* source, int depth, int channels, int64_t k_stride,
+                          int64_t o_stride) {
+  const int panel = PanelChannels();
+  const int panels = (channels + panel - 1) / panel;
+  PackedWeights packed{depth, channels, AlignedBuffer(size_t{1} * panels * panel * depth)};
+  for (int p = 0; p < panels; ++p) {
+    float* out = packed.data.data() + int64_t{p} * panel * depth;
+    const int count = std::min(panel, channels - p * panel);
+    for (int k = 0; k < depth; ++k, out += panel) {
+      const float* row = source + k * k_stride + int64_t{p} * panel * o_stride;
+      for (int o = 0; o < count; ++o) out[o] = row[o * o_stride];
+    }
+  }
+  return packed;
+}
+
+ConvLayer MakeConv1d(const float* weight, const float* bias, int out, int in, int kernel,
+                     int stride) {
+  ConvLayer layer{.in = in, .out = out, .kernel_w = kernel, .stride = stride, .pad_w = kernel / 2};
+  const std::vector<float> last = ChannelsLast(weight, out, in, kernel);
+  layer.weights[0] = PackWeights(last.data(), kernel * in, out, 1, int64_t{kernel} * in);
+  layer.bias = CopyOf(bias, out);
+  return layer;
+}
+
+// y[2 j + phase] reads x[j - 1 + phase] and x[j + phase], through taps 3 - phase and 1 - phase
+ConvLayer MakeTransposedConv1d(const float* weight, const float* bias, int out, int in) {
+  ConvLayer layer{.in = in, .out = out, .kernel_w = 2, .stride = 1, .pad_w = 1, .transposed = true};
+  std::vector<float> phase_weight(size_t{2} * in * out);  // (tap, in, out)
+  for (int phase = 0; phase < 2; ++phase) {
+    for (int tap = 0; tap < 2; ++tap) {
+      for (int64_t i = 0; i < in; ++i) {
+        for (int64_t o = 0; o < out; ++o) {
+          phase_weight[(tap * in + i) * out + o] = weight[(i * out + o) * 4 + 3 - phase - 2 * tap];
+        }
+      }
+    }
+    layer.weights[phase] = PackWeights(phase_weight.data(), 2 * in, out, out, 1);
+  }
+  layer.bias = CopyOf(bias, out);
+  return layer;
+}
+
+ConvLayer MakeConv2d(const float* weight, const float* bias, int out, int in, int kernel,
+                     int stride) {
+  ConvLayer layer = MakeConv1d(weight, bias, out, in, kernel * kernel, stride);
+  layer.kernel_h = layer.kernel_w = kernel;
+  layer.pad_h = layer.pad_w = kernel / 2;
+  return layer;
+}
+
+ConvLayer MakeLinear(const float* weight, const float* bias, int out, int in, int in_pitch) {
+  ConvLayer layer{.in = in, .out = out};
+  layer.weights[0] = PackWeights(weight, in, out, 1, in_pitch);
+  layer.bias = CopyOf(bias, out);
+  return layer;
+}
+
+void Convolve(const ConvLayer& layer, const Features& x, const Features& y, const Block& block) {
+  ProductArgs args{.y = y, .columns = y.width};
+  args.x = x.At(0, -layer.pad_h, -layer.pad_w);
+  args.x_batch = x.BatchStride();
+  args.x_row = layer.stride * x.RowStride();
+  args.x_column = int64_t{layer.stride} * x.pitch;
+  args.bias = layer.bias.data();
+  if (x.pitch == layer.in) {  // one kernel row is one run
+    args.segments = layer.kernel_h;
+    args.segment_length = layer.kernel_w * layer.in;
+    args.segment_stride = x.RowStride();
+  } else {  // a slice of wider maps: every tap is its own run; 1-D only
+    args.segments = layer.kernel_w;
+    args.segment_length = layer.in;
+    args.segment_stride = x.pitch;
+  }
+  if (!layer.transposed) {
+    args.weights = layer.weights[0].data.data();
+    Product(args, block);
+    return;
+  }
+  args.columns = x.width;
+  args.column_step = 2;
+  for (int phase = 0; phase < 2; ++phase) {
+    args.weights = layer.weights[phase].data.data();
+    args.y.data = y.data + phase * y.pitch;
+    args.x = x.At(0, 0, phase - 1);
+    Product(args, block);
+  }
+}
+
+void LinearRows(const ConvLayer& layer, const float* x, int64_t x_pitch, int rows, float* y,
+                int64_t y_pitch, int channel_begin, int channel_end) {
+  ProductArgs args{.columns = 1};
+  args.y = {.data = y,
+            .batch = rows,
+            .width = 1,
+            .channels = layer.out,
+            .pitch = static_cast<int>(y_pitch)};
+  args.x = x;
+  args.x_batch = x_pitch;
+  args.segment_length = layer.in;
+  args.weights = layer.weights[0].data.data();
+  args.bias = layer.bias.data();
+  Product(args, {0, rows, channel_begin, channel_end});
+}
+
+}  // namespace dp::cpu

@@ -71,6 +71,12 @@ void BatchPhysics::Step(std::span<const int> ids, std::span<const Target> target
 
 State BatchPhysics::Read(int i) const { return scene_.FromQpos(Row(i) + qpos_); }
 
+void BatchPhysics::ReadQpos(int i, mjtNum* qpos) const {
+  std::copy_n(Row(i) + qpos_, model_->nq, qpos);
+}
+
+void BatchPhysics::Push(int i, double dx, double dy) { scene_.PushBlock(dx, dy, Row(i) + qpos_); }
+
 std::string BatchPhysics::FindFailure(int i) const {
   if (mjb_status(batch_.get())[i] != 0) {
     return std::string("the physics failed: ") + mjb_error(batch_.get(), i);

@@ -39,6 +39,12 @@ class BatchPhysics {
   // State of simulation i after its last step.
   State Read(int i) const;
 
+  // Writes the position vector of simulation i into qpos (nq).
+  void ReadQpos(int i, mjtNum* qpos) const;
+
+  // Moves the block of simulation i, pixels.
+  void Push(int i, double dx, double dy);
+
   // Why simulation i is not to be trusted any more (it diverged, its target was not finite), or "".
   const std::string& Failure(int i) const { return failures_[i]; }
 

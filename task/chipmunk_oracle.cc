@@ -31,8 +31,12 @@ class ChipmunkOracle::World {
     space_.reset(cpSpaceNew());
     cpSpaceSetDamping(space_.get(), 0);  // the block forgets its velocity at every step
     AddWalls();
-    AddAgent(cpv(start.agent_x, start.agent_y));
-    AddBlock(cpv(start.block_x, start.block_y), start.block_angle);
+    // first where the benchmark puts them: the order of contacts depends on it
+    AddAgent(cpv(256, 400));
+    AddBlock(cpv(256, 300));
+    cpBodySetPosition(agent_.get(), cpv(start.agent_x, start.agent_y));
+    cpBodySetAngle(block_.get(), start.block_angle);
+    cpBodySetPosition(block_.get(), cpv(start.block_x, start.block_y));
     cpSpaceStep(space_.get(), kTimestep);
   }
 
@@ -51,6 +55,10 @@ class ChipmunkOracle::World {
       cpBodySetVelocity(agent_.get(), cpvadd(velocity, cpvmult(acceleration, kTimestep)));
       cpSpaceStep(space_.get(), kTimestep);
     }
+  }
+
+  void Push(cpVect by) {
+    cpBodySetPosition(block_.get(), cpvadd(cpBodyGetPosition(block_.get()), by));
   }
 
   State Read() const {
@@ -78,7 +86,7 @@ class ChipmunkOracle::World {
     AddShape(cpCircleShapeNew(agent_.get(), kAgentRadius, cpvzero));
   }
 
-  void AddBlock(cpVect origin, double angle) {
+  void AddBlock(cpVect origin) {
     const std::array<cpVect, 4> bar = {cpv(-60, 30), cpv(60, 30), cpv(60, 0), cpv(-60, 0)};
     const std::array<cpVect, 4> stem = {cpv(-15, 30), cpv(-15, 120), cpv(15, 120), cpv(15, 30)};
     block_.reset(cpSpaceAddBody(space_.get(), cpBodyNew(1, kBlockMoment)));
@@ -86,7 +94,6 @@ class ChipmunkOracle::World {
     for (const auto& corners : {bar, stem}) {
       AddShape(cpPolyShapeNew(block_.get(), 4, corners.data(), cpTransformIdentity, 0));
     }
-    cpBodySetAngle(block_.get(), angle);
     cpBodySetPosition(block_.get(), origin);
   }
 
@@ -106,6 +113,8 @@ void ChipmunkOracle::Reset(const State& start) { world_ = std::make_unique<World
 void ChipmunkOracle::Step(double target_x, double target_y) {
   world_->Step(cpv(target_x, target_y));
 }
+
+void ChipmunkOracle::Push(double dx, double dy) { world_->Push(cpv(dx, dy)); }
 
 State ChipmunkOracle::Read() const { return world_->Read(); }
 

@@ -23,6 +23,9 @@ class ChipmunkOracle {
   // Advances by one control step with the agent drawn towards (x, y), pixels. Needs a Reset.
   void Step(double target_x, double target_y);
 
+  // Moves the block, pixels.
+  void Push(double dx, double dy);
+
   State Read() const;
 
  private:

@@ -19,7 +19,7 @@ struct EpisodeResult {
   double sum_reward = 0;      // of clip(coverage / 0.95, 0, 1) over the control steps
   double max_reward = 0;      // the score
   int decisions = 0;          // action chunks asked of the policy
-  uint64_t hash = 0;          // of every state and control: equal hash, equal episode
+  uint64_t hash = 0;          // of every state: equal hash, equal episode
   double seconds = 0;         // wall time, shared with the episodes beside it
 
   bool success() const { return valid && success_step >= 0; }

@@ -11,6 +11,7 @@
 
 #include "policy/policy.h"
 #include "task/episode.h"
+#include "task/state.h"
 
 namespace pusht {
 
@@ -69,6 +70,15 @@ using EpisodeCallback = std::function<void(const EpisodeResult&)>;
 // true. Throws Error for options that cannot be met.
 EvaluationResult Evaluate(const EvaluationOptions& options, const std::vector<int>& pending,
                           const EpisodeCallback& on_episode, const std::atomic<bool>& stop);
+
+// Actions executed per decision: the option, or what the checkpoint says. Throws Error if a chunk
+// does not have so many.
+int ResolveActionSteps(const EvaluationOptions& options, const dp::PolicyConfig& config);
+
+// Accounts for one control step that led to `state`; `failure` is why it is not to be trusted, or
+// "". Returns whether the episode goes on.
+bool ScoreStep(const EvaluationOptions& options, const State& state, const std::string& failure,
+               EpisodeResult& result, StateHash& hash);
 
 // The indices of this shard: i in [0, episodes) with i % shard_count == shard_index.
 std::vector<int> ShardIndices(const EvaluationOptions& options);

@@ -106,6 +106,11 @@ void Scene::ToCtrl(double target_x, double target_y, mjtNum* ctrl) const {
   ctrl[target_y_] = target_y / kPixelsPerUnit;
 }
 
+void Scene::PushBlock(double dx, double dy, mjtNum* qpos) const {
+  qpos[block_x_] += dx / kPixelsPerUnit;
+  qpos[block_y_] += dy / kPixelsPerUnit;
+}
+
 void Scene::SetStart(const State& start, mjData* data) const {
   mj_resetData(model_, data);
   ToQpos(start, data->qpos);

@@ -52,6 +52,9 @@ class Scene {
   State Read(const mjData* data) const { return FromQpos(data->qpos); }
   void SetTarget(double x, double y, mjData* data) const { ToCtrl(x, y, data->ctrl); }
 
+  // Moves the block within a position vector qpos (nq), pixels.
+  void PushBlock(double dx, double dy, mjtNum* qpos) const;
+
   // Starts an episode at `start` (legacy rule already applied): places agent and block, holds the
   // agent with its control, settles for one physics step with sensors off, then sets time back to
   // 0 with plugins reset, so that a policy first acts on the settled state.

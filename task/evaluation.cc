@@ -1,0 +1,245 @@
+#include "task/evaluation.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "kernels/error.h"
+#include "policy/checkpoint.h"
+#include "task/conditions.h"
+#include "task/coverage.h"
+#include "task/environments.h"
+#include "task/episode_video.h"
+#include "task/observation.h"
+#include "task/plugin_evaluation.h"
+#include "task/reset.h"
+#include "task/stage_statistics.h"
+
+namespace pusht {
+namespace {
+
+// One episode on its way.
+struct Slot {
+  EpisodeResult result;
+  StateHash hash;
+  std::vector<Snapshot> history;             // the last n_obs_steps control steps, oldest first
+  std::vector<float> chunk, previous_chunk;  // (H, 2)
+  std::unique_ptr<EpisodeVideo> video;
+  double begin = 0;
+  bool running = false;
+};
+
+// Many robots beside each other: every running episode takes one decision, then all execute
+// their actions, then the finished ones make room for the next.
+class BatchEvaluator {
+ public:
+  BatchEvaluator(const EvaluationOptions& options, int slots)
+      : options_(options),
+        model_(LoadModel(ModelPath("pusht.xml"))),
+        scene_(model_.get()),
+        policy_(dp::Policy::Create(dp::LoadCheckpoint(options.checkpoint), options.policy)),
+        observer_(options_, policy_->config(), scene_),
+        environments_(
+            MakeEnvironments(options.physics, model_.get(), slots, options.policy.threads)),
+        slots_(slots) {
+    const dp::PolicyConfig& config = policy_->config();
+    action_steps_ = ResolveActionSteps(options, config);
+    if (options.conditions.latency > action_steps_) {
+      throw dp::Error(dp::ExitCode::kUsage, "--latency must not exceed the actions per decision (" +
+                                                std::to_string(action_steps_) + ")");
+    }
+  }
+
+  EvaluationResult Run(const std::vector<int>& pending, const EpisodeCallback& on_episode,
+                       const std::atomic<bool>& stop) {
+    EvaluationResult result;
+    result.backend = policy_->Description();
+    const double begin = dp::Now();
+    size_t next = 0;
+    while (!stop) {
+      for (size_t i = 0; i < slots_.size() && next < pending.size(); ++i) {
+        if (!slots_[i].running) Begin(static_cast<int>(i), pending[next++]);
+      }
+      if (!Decide()) break;
+      Execute();
+      Collect(result, on_episode);
+    }
+    result.interrupted = stop;
+    result.stages = stages_.Summary();
+    result.seconds = dp::Now() - begin;
+    std::sort(result.episodes.begin(), result.episodes.end(),
+              [](const auto& a, const auto& b) { return a.index < b.index; });
+    return result;
+  }
+
+ private:
+  Snapshot Take(int i) const {
+    Snapshot snapshot{environments_->Read(i), std::vector<mjtNum>(model_->nq)};
+    environments_->ReadQpos(i, snapshot.qpos.data());
+    return snapshot;
+  }
+
+  void Begin(int i, int index) {
+    Slot& slot = slots_[i];
+    slot = Slot();
+    slot.running = true;
+    slot.begin = dp::Now();
+    slot.result.index = index;
+    slot.result.seed = options_.seed + static_cast<uint32_t>(index);
+    environments_->Start(i, BenchmarkStart(slot.result.seed));
+    slot.history.assign(policy_->config().n_obs_steps, Take(i));
+    const State& state = slot.history.back().state;
+    // before the first chunk arrives the agent stays where it is
+    for (int k = 0; k < policy_->config().horizon; ++k) {
+      slot.chunk.push_back(static_cast<float>(state.agent_x));
+      slot.chunk.push_back(static_cast<float>(state.agent_y));
+    }
+    if (index < options_.videos) {
+      slot.video = std::make_unique<EpisodeVideo>(options_.video_folder, slot.result);
+      slot.video->Add(state, slot.result);
+    }
+  }
+
+  // One network call for all running episodes. False if none runs.
+  bool Decide() {
+    observer_.Clear();
+    deciding_.clear();
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      const Slot& slot = slots_[i];
+      if (!slot.running) continue;
+      deciding_.push_back(static_cast<int>(i));
+      observer_.Add(slot.history, slot.result.seed, slot.result.steps,
+                    static_cast<uint32_t>(slot.result.decisions));
+    }
+    if (deciding_.empty()) return false;
+    policy_->Infer(observer_.Input(), output_);
+    stages_.Add(output_.times);
+    const size_t size = static_cast<size_t>(policy_->config().horizon) * 2;
+    for (size_t k = 0; k < deciding_.size(); ++k) {
+      Slot& slot = slots_[deciding_[k]];
+      slot.previous_chunk = std::move(slot.chunk);
+      slot.chunk.assign(output_.actions.begin() + k * size,
+                        output_.actions.begin() + (k + 1) * size);
+      ++slot.result.decisions;
+    }
+    return true;
+  }
+
+  // The target of control step `k` after a decision: the first `latency` steps still follow the
+  // chunk before, further along.
+  Target TargetOf(const Slot& slot, int k) const {
+    const bool late = k < options_.conditions.latency;
+    const std::vector<float>& chunk = late ? slot.previous_chunk : slot.chunk;
+    const int last = policy_->config().horizon - 1;
+    const int step = policy_->config().FirstAction() + k + (late ? action_steps_ : 0);
+    const size_t at = 2 * static_cast<size_t>(std::min(step, last));
+    return DisturbTarget(options_.conditions, slot.result.seed, slot.result.steps,
+                         {chunk[at], chunk[at + 1]});
+  }
+
+  void Execute() {
+    for (int k = 0; k < action_steps_; ++k) {
+      moving_.clear();
+      targets_.clear();
+      for (const int i : deciding_) {
+        Slot& slot = slots_[i];
+        if (!slot.running) continue;
+        const Target push = PushAt(options_.conditions, slot.result.seed, slot.result.steps);
+        if (push.x != 0 || push.y != 0) environments_->Push(i, push.x, push.y);
+        moving_.push_back(i);
+        targets_.push_back(TargetOf(slot, k));
+      }
+      if (moving_.empty()) return;
+      environments_->Step(moving_, targets_);
+      for (const int i : moving_) Observe(i);
+    }
+  }
+
+  void Observe(int i) {
+    Slot& slot = slots_[i];
+    std::rotate(slot.history.begin(), slot.history.begin() + 1, slot.history.end());
+    slot.history.back() = Take(i);
+    slot.running = ScoreStep(options_, slot.history.back().state, environments_->Failure(i),
+                             slot.result, slot.hash);
+    if (slot.video) slot.video->Add(slot.history.back().state, slot.result);
+  }
+
+  void Collect(EvaluationResult& result, const EpisodeCallback& on_episode) {
+    for (const int i : deciding_) {
+      Slot& slot = slots_[i];
+      if (slot.running) continue;
+      slot.result.hash = slot.hash.value();
+      slot.result.seconds = dp::Now() - slot.begin;
+      if (slot.video) result.videos.push_back(slot.video->Close());
+      on_episode(slot.result);
+      result.episodes.push_back(slot.result);
+    }
+  }
+
+  const EvaluationOptions& options_;
+  ModelPtr model_;
+  Scene scene_;
+  std::unique_ptr<dp::Policy> policy_;
+  Observer observer_;
+  std::unique_ptr<Environments> environments_;
+  std::vector<Slot> slots_;
+  int action_steps_ = 0;
+  dp::PolicyOutput output_;
+  StageStatistics stages_;
+  std::vector<int> deciding_, moving_;
+  std::vector<Target> targets_;
+};
+
+}  // namespace
+
+int ResolveActionSteps(const EvaluationOptions& options, const dp::PolicyConfig& config) {
+  const int most = config.horizon - config.FirstAction();
+  const int steps = options.action_steps > 0 ? options.action_steps : config.n_action_steps;
+  if (steps > most) {
+    throw dp::Error(dp::ExitCode::kUsage, "--action-steps " + std::to_string(steps) +
+                                              ": a chunk of this checkpoint has only " +
+                                              std::to_string(most) + " actions to execute");
+  }
+  return steps;
+}
+
+bool ScoreStep(const EvaluationOptions& options, const State& state, const std::string& failure,
+               EpisodeResult& result, StateHash& hash) {
+  ++result.steps;
+  for (const double value :
+       {state.agent_x, state.agent_y, state.block_x, state.block_y, state.block_angle}) {
+    hash.Add(value);
+  }
+  if (!failure.empty()) {
+    result.valid = false;
+    result.reason = failure;
+    return false;
+  }
+  const double coverage = Coverage(state);
+  const double reward = Score(coverage);
+  result.final_coverage = coverage;
+  result.max_coverage = std::max(result.max_coverage, coverage);
+  result.sum_reward += reward;
+  result.max_reward = std::max(result.max_reward, reward);
+  if (coverage > options.conditions.success_coverage) result.success_step = result.steps;
+  return result.success_step < 0 && result.steps < options.max_steps;
+}
+
+std::vector<int> ShardIndices(const EvaluationOptions& options) {
+  std::vector<int> indices;
+  for (int i = options.shard_index; i < options.episodes; i += options.shard_count) {
+    indices.push_back(i);
+  }
+  return indices;
+}
+
+EvaluationResult Evaluate(const EvaluationOptions& options, const std::vector<int>& pending,
+                          const EpisodeCallback& on_episode, const std::atomic<bool>& stop) {
+  if (options.through == Through::kPlugin) {
+    return EvaluateThroughPlugin(options, pending, on_episode, stop);
+  }
+  const int slots = std::max(1, std::min<int>(options.policy.batch, pending.size()));
+  return BatchEvaluator(options, slots).Run(pending, on_episode, stop);
+}
+
+}  // namespace pusht

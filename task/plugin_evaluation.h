@@ -1,0 +1,17 @@
+#ifndef TASK_PLUGIN_EVALUATION_H_
+#define TASK_PLUGIN_EVALUATION_H_
+
+#include "task/evaluation.h"
+
+namespace pusht {
+
+// The same episodes as the batch, with the policy in the engine plugin and one plain mj_step loop
+// per thread. Throws Error for options the plugin does not have (another physics, disturbances).
+EvaluationResult EvaluateThroughPlugin(const EvaluationOptions& options,
+                                       const std::vector<int>& pending,
+                                       const EpisodeCallback& on_episode,
+                                       const std::atomic<bool>& stop);
+
+}  // namespace pusht
+
+#endif  // TASK_PLUGIN_EVALUATION_H_

@@ -19,7 +19,8 @@ struct FlatScene {
   float block_angle;
 };
 
-// Draws `count` scenes into rgb (count, 96, 96, 3) on the calling thread.
+// Draws `count` scenes into rgb (count, 96, 96, 3) on the calling thread. Throws Error for a scene
+// that is not finite. Objects may lie anywhere, also far outside of the picture.
 void RasteriseCpu(const FlatScene* scenes, int count, uint8_t* rgb);
 
 }  // namespace dp

@@ -1,0 +1,40 @@
+#include <atomic>
+#include <csignal>
+#include <iostream>
+#include <memory>
+
+#include "apps/commands.h"
+#include "task/demonstrations.h"
+
+namespace pusht {
+namespace {
+
+std::atomic<bool> stop{false};
+std::atomic<int> stop_signal{0};
+
+void OnSignal(int number) {
+  std::signal(number, SIG_DFL);
+  stop_signal = number;
+  stop = true;
+}
+
+}  // namespace
+
+Action AddDemonstrate(CLI::App& app) {
+  auto options = std::make_shared<DemonstrateOptions>();
+  CLI::App* command =
+      app.add_subcommand("demonstrate", "Make demonstrations with the sampling planner");
+  command->add_option("--out", options->out, "Folder of the demonstrations")->required();
+  command->add_option("--rows", options->rows, "Rows at least")
+      ->check(CLI::Range(int64_t{1}, int64_t{1000000000}))
+      ->capture_default_str();
+  command->add_option("--threads", options->threads, "CPU threads; 0: all cores")
+      ->check(CLI::Range(0, 1024));
+  return [options] {
+    std::signal(SIGINT, OnSignal);
+    std::signal(SIGTERM, OnSignal);
+    return RunDemonstrate(*options, std::cerr, stop) ? 0 : 128 + stop_signal;
+  };
+}
+
+}  // namespace pusht

@@ -1,0 +1,193 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+
+#include "apps/commands.h"
+#include "apps/policy_options.h"
+#include "apps/version.h"
+#include "kernels/error.h"
+#include "policy/checkpoint.h"
+#include "task/evaluation.h"
+#include "task/report.h"
+#include "task/results_folder.h"
+#include "task/statistics.h"
+
+namespace pusht {
+namespace {
+
+struct Arguments {
+  EvaluationOptions evaluation;
+  std::string out;
+  bool resume = false, overwrite = false;
+};
+
+std::atomic<bool> stop{false};
+std::atomic<int> stop_signal{0};
+
+void OnSignal(int number) {
+  // a second signal ends the program at once
+  std::signal(number, SIG_DFL);
+  stop_signal = number;
+  stop = true;
+}
+
+// One line that is rewritten on a terminal; elsewhere every tenth part is a line of its own.
+class Progress {
+ public:
+  Progress(size_t total, const std::map<int, EpisodeResult>& finished)
+      : total_(total), done_(finished.size()) {
+    for (const auto& [index, e] : finished) successes_ += e.success();
+  }
+  void Add(const EpisodeResult& episode) {
+    ++done_;
+    successes_ += episode.success();
+    const bool terminal = ::isatty(STDERR_FILENO) != 0;
+    if (!terminal && done_ != total_ && done_ * 10 / total_ == (done_ - 1) * 10 / total_) return;
+    const Interval interval = Wilson95(successes_, static_cast<int>(done_));
+    constexpr int kCells = 30;
+    const int filled = static_cast<int>(kCells * done_ / total_);
+    std::fprintf(stderr, "%s[%.*s%*s] %zu/%zu  success %.1f %% (%.1f to %.1f)%s",
+                 terminal ? "\r" : "", filled, "##############################", kCells - filled,
+                 "", done_, total_, 100.0 * successes_ / static_cast<double>(done_),
+                 100 * interval.low, 100 * interval.high, !terminal || done_ == total_ ? "\n" : "");
+    std::fflush(stderr);
+  }
+
+ private:
+  size_t total_, done_;
+  int successes_ = 0;
+};
+
+ExistingResults Existing(const Arguments& arguments) {
+  if (arguments.resume) return ExistingResults::kResume;
+  return arguments.overwrite ? ExistingResults::kOverwrite : ExistingResults::kRefuse;
+}
+
+int Run(Arguments& arguments, const CLI::App& command) {
+  EvaluationOptions& options = arguments.evaluation;
+  const auto checkpoint = dp::LoadCheckpoint(options.checkpoint);
+  CompletePolicyOptions(command, checkpoint->config, options.policy);
+  options.policy.batch = std::min(options.policy.batch, std::max(1, options.episodes));
+  ResolveActionSteps(options, checkpoint->config);
+  options.video_folder = arguments.out + "/videos";
+  const std::string run =
+      RunText(options, *dp::Policy::Create(checkpoint, options.policy), ProjectVersion());
+  ResultsFolder folder(arguments.out, run, Existing(arguments));
+  std::vector<int> pending;
+  for (const int index : ShardIndices(options)) {
+    if (!folder.finished().contains(index)) pending.push_back(index);
+  }
+  std::signal(SIGINT, OnSignal);
+  std::signal(SIGTERM, OnSignal);
+  std::fprintf(stderr, "evaluating %s: %zu episodes from seed %u\n", options.checkpoint.c_str(),
+               ShardIndices(options).size(), options.seed);
+  Progress progress(pending.size() + folder.finished().size(), folder.finished());
+  const EvaluationResult result = Evaluate(
+      options, pending,
+      [&](const EpisodeResult& episode) {
+        folder.Append(episode);
+        progress.Add(episode);
+      },
+      stop);
+  if (result.interrupted) {
+    std::fprintf(stderr, "\nstopped; %zu episodes are kept, go on with --resume\n",
+                 folder.finished().size());
+    return 128 + stop_signal;
+  }
+  folder.Finish(SummaryText(options, run, folder.finished(), result));
+  const Figures figures = Summarise(folder.finished());
+  std::printf("%spolicy          %s\ntime            %.1f s\nresults         %s/eval_info.json\n",
+              FiguresText(figures).c_str(), result.backend.c_str(), result.seconds,
+              arguments.out.c_str());
+  for (const std::string& video : result.videos) std::printf("video           %s\n", video.c_str());
+  return static_cast<int>(figures.invalid > 0 ? dp::ExitCode::kPartial : dp::ExitCode::kOk);
+}
+
+void AddConditions(CLI::App& command, Conditions& conditions) {
+  const std::string group = "Conditions";
+  command
+      .add_option("--latency", conditions.latency,
+                  "Control steps from an observation to its first action")
+      ->check(CLI::Range(0, 8))
+      ->group(group);
+  command
+      .add_option("--picture-noise", conditions.picture_noise,
+                  "Noise of every pixel value, standard deviation in levels")
+      ->check(CLI::Range(0.0, 255.0))
+      ->group(group);
+  command
+      .add_option("--brightness", conditions.brightness,
+                  "Largest relative change of brightness, drawn per episode")
+      ->check(CLI::Range(0.0, 1.0))
+      ->group(group);
+  command
+      .add_option("--picture-shift", conditions.picture_shift,
+                  "Largest shift of the picture in pixels, drawn per episode")
+      ->check(CLI::Range(0, 48))
+      ->group(group);
+  command
+      .add_option("--action-noise", conditions.action_noise,
+                  "Noise of every target, standard deviation in world pixels")
+      ->check(CLI::Range(0.0, 100.0))
+      ->group(group);
+  command
+      .add_option("--push", conditions.push, "Push of the block every two seconds, world pixels")
+      ->check(CLI::Range(0.0, 100.0))
+      ->group(group);
+  command.add_option("--success", conditions.success_coverage, "Coverage that counts as success")
+      ->check(CLI::Range(0.0, 1.0))
+      ->group(group)
+      ->capture_default_str();
+}
+
+}  // namespace
+
+Action AddEvaluate(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  EvaluationOptions& options = arguments->evaluation;
+  options.policy.batch = 64;
+  CLI::App* command = app.add_subcommand("evaluate", "Score a checkpoint on Push-T");
+  command->add_option("--checkpoint", options.checkpoint, "Checkpoint directory")->required();
+  command->add_option("--episodes", options.episodes, "Number of episodes")
+      ->check(CLI::Range(1, 10000000))
+      ->capture_default_str();
+  command->add_option("--seed", options.seed, "Seed of the first episode; episode i has seed + i")
+      ->capture_default_str();
+  command->add_option("--max-steps", options.max_steps, "Control steps of an episode")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  AddPolicyOptions(*command, options.policy);
+  command
+      ->add_option("--batch", options.policy.batch,
+                   "Environments beside each other; on the GPU kernels are chosen by it")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command
+      ->add_option("--action-steps", options.action_steps,
+                   "Actions executed per decision; default as the checkpoint")
+      ->check(CLI::Range(1, 1000));
+  command->add_option("--renderer", options.renderer, "Who draws the policy's pictures")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, RendererKind>{
+          {"raster", RendererKind::kRaster}, {"mujoco", RendererKind::kMujoco}}));
+  command->add_option("--physics", options.physics, "mujoco, or the original engine: chipmunk")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, PhysicsKind>{
+          {"mujoco", PhysicsKind::kMujoco}, {"chipmunk", PhysicsKind::kChipmunk}}));
+  command->add_option("--through", options.through, "Policy beside the batch, or in the plugin")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Through>{
+          {"batch", Through::kBatch}, {"plugin", Through::kPlugin}}));
+  AddConditions(*command, options.conditions);
+  command->add_option("--out", arguments->out, "Folder of the results")->required();
+  command->add_option("--videos", options.videos, "Films of the first episodes")
+      ->check(CLI::Range(0, 100000));
+  CLI::Option* resume =
+      command->add_flag("--resume", arguments->resume, "Go on with the evaluation in --out");
+  command->add_flag("--overwrite", arguments->overwrite, "Replace the results in --out")
+      ->excludes(resume);
+  return [arguments, command] { return Run(*arguments, *command); };
+}
+
+}  // namespace pusht

@@ -102,9 +102,8 @@ std::shared_ptr<const Checkpoint> LoadCheckpoint(const std::string& directory) {
   checkpoint->config = config.policy;
   checkpoint->directory = directory;
   checkpoint->stats = LoadStats(directory, config, source, file.origin());
-  const TensorNames names = config.policy.type == "diffusion_notebook"
-                                ? NotebookNames(!source.HasPrefix("noise_pred_net."))
-                                : LeRobotNames();
+  TensorNames names = NamesOf(config.policy);
+  if (names.notebook) names = NotebookNames(!source.HasPrefix("noise_pred_net."));
   BuildNetwork(names, source, *checkpoint);
   source.CheckAllTaken();
   checkpoint->sha256 = Sha256(file.bytes());

@@ -275,6 +275,11 @@ TensorNames NotebookNames(bool bare_unet) {
   return {bare_unet ? "" : "noise_pred_net.", "vision_encoder.", true};
 }
 
+TensorNames NamesOf(const PolicyConfig& config) {
+  if (config.type != "diffusion_notebook") return LeRobotNames();
+  return NotebookNames(config.cameras.empty());
+}
+
 MapSize FeatureMapSize(const EncoderConfig& encoder, const CameraFeature& camera) {
   const auto after = [&](int size) {
     size = (size - 1) / encoder.stem_stride + 1;

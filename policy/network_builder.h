@@ -35,6 +35,8 @@ struct TensorNames {
 TensorNames LeRobotNames();
 // Names of Diffusion Policy's notebooks: image policies, or the bare U-Net of the state policies.
 TensorNames NotebookNames(bool bare_unet);
+// Names for the type of `config`.
+TensorNames NamesOf(const PolicyConfig& config);
 
 // Height and width of the last feature map of an encoder of `camera`'s pictures.
 struct MapSize {

@@ -13,22 +13,6 @@ namespace {
 
 constexpr int kChannels = 3;
 
-std::string ModeName(Normalization mode) {
-  switch (mode) {
-    case Normalization::kIdentity:
-      return "IDENTITY";
-    case Normalization::kMeanStd:
-      return "MEAN_STD";
-    case Normalization::kMinMax:
-      return "MIN_MAX";
-    case Normalization::kQuantiles:
-      return "QUANTILES";
-    case Normalization::kQuantile10:
-      return "QUANTILE10";
-  }
-  return "";
-}
-
 // One normalising step of a processor file.
 struct ProcessorStep {
   std::string origin;
@@ -139,6 +123,22 @@ void Flatten(const Json& value, const std::string& where, std::vector<float>& ou
 }
 
 }  // namespace
+
+std::string ModeName(Normalization mode) {
+  switch (mode) {
+    case Normalization::kIdentity:
+      return "IDENTITY";
+    case Normalization::kMeanStd:
+      return "MEAN_STD";
+    case Normalization::kMinMax:
+      return "MIN_MAX";
+    case Normalization::kQuantiles:
+      return "QUANTILES";
+    case Normalization::kQuantile10:
+      return "QUANTILE10";
+  }
+  return "";
+}
 
 std::pair<std::string, std::string> StatNames(Normalization mode) {
   switch (mode) {

@@ -18,6 +18,9 @@ namespace dp {
 using StatLookup =
     std::function<std::vector<float>(const std::string& feature, const std::string& stat)>;
 
+// "MIN_MAX" and so on, as in config.json.
+std::string ModeName(Normalization mode);
+
 // The two statistics that a mode needs: mean and std, min and max, ... ; empty for kIdentity.
 std::pair<std::string, std::string> StatNames(Normalization mode);
 

@@ -1,0 +1,28 @@
+#ifndef PLUGIN_EGL_CONTEXT_H_
+#define PLUGIN_EGL_CONTEXT_H_
+
+#include <string>
+
+namespace dp {
+
+// An OpenGL context without a window, made through EGL. libEGL is opened at need, so a program
+// that never draws does not ask for it.
+class EglContext {
+ public:
+  // Makes a context and makes it current on the calling thread, where it stays. Tried in order:
+  // the GPU that CUDA calls `cuda_device` (if not negative), the other GPUs, software devices,
+  // Mesa's surfaceless platform. Throws Error(kEnvironment) listing what each attempt said.
+  explicit EglContext(int cuda_device);
+  EglContext(const EglContext&) = delete;
+  EglContext& operator=(const EglContext&) = delete;
+
+  // What OpenGL calls its renderer, and its version.
+  const std::string& description() const { return description_; }
+
+ private:
+  std::string description_;
+};
+
+}  // namespace dp
+
+#endif  // PLUGIN_EGL_CONTEXT_H_

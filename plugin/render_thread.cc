@@ -1,0 +1,72 @@
+#include "plugin/render_thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace dp {
+namespace {
+
+struct Task {
+  const std::function<void()>* job;
+  std::exception_ptr failure;
+  bool done = false;
+};
+
+class Worker {
+ public:
+  Worker() {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    std::thread([this] { Loop(); }).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  void Run(const std::function<void()>& job) {
+    Task task = {&job, nullptr};
+    std::unique_lock lock(mutex_);
+    queue_.push_back(&task);
+    posted_.notify_one();
+    finished_.wait(lock, [&] { return task.done; });
+    if (task.failure) std::rethrow_exception(task.failure);
+  }
+
+ private:
+  [[noreturn]] void Loop() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      posted_.wait(lock, [&] { return !queue_.empty(); });
+      Task* task = queue_.front();
+      queue_.pop_front();
+      lock.unlock();
+      try {
+        (*task->job)();
+      } catch (...) {
+        task->failure = std::current_exception();
+      }
+      lock.lock();
+      task->done = true;
+      finished_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable posted_, finished_;
+  std::deque<Task*> queue_;
+};
+
+}  // namespace
+
+void RunOnRenderThread(const std::function<void()>& job) {
+  // never destroyed: at exit the thread may still be waiting
+  static Worker& worker = *new Worker;
+  worker.Run(job);
+}
+
+}  // namespace dp

@@ -84,7 +84,7 @@ void ParseParallel(const Attributes& attributes, SamplerOptions& sampler) {
     const char* end = begin + text.size();
     const auto tolerance = std::from_chars(middle + 1, end, sampler.parallel_tolerance);
     good = tolerance.ec == std::errc() && tolerance.ptr == end && sampler.parallel_tolerance >= 0 &&
-           sampler.parallel_tolerance <= 1;
+           sampler.parallel_tolerance <= 10;
   }
   if (!good) {
     throw attributes.Refuse("parallel", text,
@@ -108,26 +108,6 @@ PolicyOptions ParsePolicyOptions(const Attributes& attributes) {
 }
 
 }  // namespace
-
-const std::vector<const char*> kConfigAttributes = {"checkpoint",
-                                                    "camera",
-                                                    "state",
-                                                    "environment",
-                                                    "actuators",
-                                                    "state_scale",
-                                                    "environment_scale",
-                                                    "action_scale",
-                                                    "period",
-                                                    "latency",
-                                                    "action_steps",
-                                                    "sampler",
-                                                    "steps",
-                                                    "parallel",
-                                                    "seed",
-                                                    "backend",
-                                                    "precision",
-                                                    "threads",
-                                                    "renderer"};
 
 Config Config::FromModel(const mjModel* model, int instance) {
   const Attributes attributes(model, instance);

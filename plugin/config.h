@@ -34,8 +34,27 @@ struct Config {
   static Config FromModel(const mjModel* model, int instance);
 };
 
-// The attributes' names, in the order of the table.
-extern const std::vector<const char*> kConfigAttributes;
+// The attributes' names. A constant expression: the library registers the plugin before anything
+// that needs a constructor is sure to exist.
+inline constexpr const char* kConfigAttributes[] = {"checkpoint",
+                                                    "camera",
+                                                    "state",
+                                                    "environment",
+                                                    "actuators",
+                                                    "state_scale",
+                                                    "environment_scale",
+                                                    "action_scale",
+                                                    "period",
+                                                    "latency",
+                                                    "action_steps",
+                                                    "sampler",
+                                                    "steps",
+                                                    "parallel",
+                                                    "seed",
+                                                    "backend",
+                                                    "precision",
+                                                    "threads",
+                                                    "renderer"};
 
 }  // namespace dp
 

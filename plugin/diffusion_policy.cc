@@ -10,6 +10,9 @@
 namespace dp {
 namespace {
 
+// the compiler tries a model before it signs it
+bool WithinCompiler(const mjModel* model) { return model->signature == 0; }
+
 std::shared_ptr<SharedPolicy> PolicyOf(const Config& config) {
   return GetSharedPolicy(config.checkpoint, config.policy, config.sampler_given);
 }
@@ -84,7 +87,6 @@ DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
       control_binding_(model, config_.actuators, config_.action_scale),
       pictures_(MakePictures(model, config_, policy_->config())),
       action_steps_(ActionSteps(config_, policy_->config())),
-      within_compiler_(model->signature == 0),
       observation_(shape_.observation),
       pose_(shape_.pose) {
   const PolicyConfig& policy = policy_->config();
@@ -104,7 +106,7 @@ DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
   if (model->plugin_statenum[instance] != shape_.Size()) {
     throw BadInput("the checkpoint is not the one that the model was compiled with; load it again");
   }
-  if (within_compiler_) policy_->Describe();
+  if (WithinCompiler(model)) policy_->Describe();
 }
 
 InstanceState DiffusionPolicy::StateOf(const mjModel* model, mjData* data) const {
@@ -124,7 +126,7 @@ int64_t DiffusionPolicy::Tick(const mjModel* model, double time) const {
 }
 
 void DiffusionPolicy::Compute(const mjModel* model, mjData* data) {
-  if (within_compiler_) return;
+  if (WithinCompiler(model)) return;
   InstanceState state = StateOf(model, data);
   if (!state.Valid()) state.Clear(config_.seed);
   if (state.failed()) return;

@@ -27,7 +27,7 @@ class DiffusionPolicy {
 
   // Makes an instance. Throws Error for anything in attributes, checkpoint or model that does not
   // fit. Within the compiler (`model` has no signature yet) the policy itself is made too, so
-  // that whatever it cannot do stops the compilation.
+  // that whatever it cannot do stops the compilation; nothing is decided there.
   DiffusionPolicy(const mjModel* model, int instance);
 
   // Starts an episode in `state`, with the seed of the attributes.

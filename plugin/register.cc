@@ -3,6 +3,7 @@
 #include <mujoco/mujoco.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -60,9 +61,7 @@ void Destroy(mjData* data, int instance) {
   data->plugin_data[instance] = 0;
 }
 
-}  // namespace
-
-bool RegisterPlugin() {
+bool Register() {
   if (mj_version() != mjVERSION_HEADER) {
     mju_warning("diffusion policy: compiled for MuJoCo %d, this is %d: not registered",
                 mjVERSION_HEADER, mj_version());
@@ -76,8 +75,8 @@ bool RegisterPlugin() {
   mjpPlugin plugin;
   mjp_defaultPlugin(&plugin);
   plugin.name = kPluginName;
-  plugin.nattribute = static_cast<int>(kConfigAttributes.size());
-  plugin.attributes = kConfigAttributes.data();
+  plugin.nattribute = static_cast<int>(std::size(kConfigAttributes));
+  plugin.attributes = kConfigAttributes;
   plugin.capabilityflags = mjPLUGIN_SENSOR;
   plugin.needstage = mjSTAGE_POS;  // before the controls are read, once per step
   plugin.nstate = StateSize;
@@ -88,6 +87,13 @@ bool RegisterPlugin() {
   plugin.compute = Compute;
   mjp_registerPlugin(&plugin);
   return true;
+}
+
+}  // namespace
+
+bool RegisterPlugin() {
+  static const bool registered = Register();
+  return registered;
 }
 
 }  // namespace dp

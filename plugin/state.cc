@@ -8,7 +8,7 @@
 namespace dp {
 namespace {
 
-// marks memory laid out as in state.h; changes with the layout
+// plus the size: marks memory laid out as in state.h; changes with the layout
 constexpr mjtNum kLayoutMark = 20260101;
 
 // a view of the fields before the arrays, which need no shape
@@ -22,11 +22,12 @@ int StateShape::Size() const {
   return InstanceState::kHeader + history * (observation + pose) + 2 * chunk;
 }
 
-bool InstanceState::Valid() const { return state_[kLayout] == kLayoutMark; }
+bool InstanceState::Valid() const { return state_[kLayout] == kLayoutMark + shape_.Size(); }
 
 void InstanceState::Clear(uint64_t seed) {
   std::fill_n(state_, shape_.Size(), mjtNum{0});
-  state_[kLayout] = kLayoutMark;
+  state_[kLayout] = kLayoutMark + shape_.Size();
+  state_[kRunning] = 1;
   set_seed(seed);
   set_tick(kNoTick);
 }
@@ -95,10 +96,7 @@ void SetEpisodeSeed(const mjModel* model, mjData* data, uint64_t seed) {
 
 bool PolicyFailed(const mjModel* model, const mjData* data) {
   const std::vector<int> instances = PolicyInstances(model);
-  return std::ranges::any_of(instances, [&](int i) {
-    const InstanceState state = Header(model, data, i);
-    return !state.Valid() || state.failed();
-  });
+  return std::ranges::any_of(instances, [&](int i) { return Header(model, data, i).failed(); });
 }
 
 uint32_t PolicyDecisions(const mjModel* model, const mjData* data) {

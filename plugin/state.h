@@ -24,7 +24,7 @@ struct StateShape {
 };
 
 // One instance's part of plugin_state, in this order:
-//   layout, seed, failed, tick, decisions, chunk tick, chunks, observed;
+//   layout, seed, running, tick, decisions, chunk tick, chunks, observed;
 //   observations (history, observation), oldest first;  poses (history, pose);
 //   chunk (horizon, action_dim);  the chunk before it.
 // A view: owns nothing.
@@ -32,7 +32,7 @@ class InstanceState {
  public:
   InstanceState(const StateShape& shape, mjtNum* state) : shape_(shape), state_(state) {}
 
-  // False for memory that no Clear has seen (a state vector that a host filled with zeros).
+  // False for memory that no Clear has seen (zeros that a host wrote, another model's state).
   bool Valid() const;
   // Before the first observation of an episode with this seed.
   void Clear(uint64_t seed);
@@ -42,8 +42,8 @@ class InstanceState {
   uint64_t seed() const { return static_cast<uint64_t>(state_[kSeed]); }
   void set_seed(uint64_t seed) { state_[kSeed] = static_cast<mjtNum>(seed); }
   // The policy failed: the control is held until the next reset.
-  bool failed() const { return state_[kFailed] != 0; }
-  void set_failed() { state_[kFailed] = 1; }
+  bool failed() const { return state_[kRunning] == 0; }
+  void set_failed() { state_[kRunning] = 0; }
   // The control tick handled last; kNoTick before the first.
   int64_t tick() const { return static_cast<int64_t>(state_[kTick]); }
   void set_tick(int64_t tick) { state_[kTick] = static_cast<mjtNum>(tick); }
@@ -71,7 +71,7 @@ class InstanceState {
   enum Field {
     kLayout,
     kSeed,
-    kFailed,
+    kRunning,
     kTick,
     kDecisions,
     kChunkTick,

@@ -1,0 +1,157 @@
+#include "plugin/config.h"
+
+#include "plugin/cache.h"
+#include "plugin/state.h"
+#include "tests/plugin/plugin_fixture.h"
+
+namespace pusht_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ConfigTest : public PluginTest {
+ protected:
+  // The message of a compilation that must fail.
+  std::string Refusal(const std::string& config, const std::string& options = "") {
+    std::string error;
+    const ModelPtr model = Compile(Xml(config, options), &error);
+    EXPECT_EQ(model, nullptr) << config;
+    TakeWarnings();
+    return error;
+  }
+};
+
+TEST_F(ConfigTest, ReadsEveryAttribute) {
+  const ModelPtr model =
+      Compile(Xml(Basic() + Set("state_scale", "100 50") + Set("action_scale", "100") +
+                  Set("period", "0.05") + Set("latency", "20") + Set("action_steps", "4") +
+                  Set("sampler", "ddim") + Set("steps", "10") + Set("parallel", "16,0.01") +
+                  Set("seed", "9007199254740992") + Set("backend", "cpu") +
+                  Set("precision", "fp32") + Set("threads", "3") + Set("renderer", "mujoco")));
+  ASSERT_NE(model, nullptr);
+  const dp::Config config = dp::Config::FromModel(model.get(), 0);
+  EXPECT_EQ(config.checkpoint, Folder());
+  EXPECT_THAT(config.state, ElementsAre("ax", "ay"));
+  EXPECT_THAT(config.actuators, ElementsAre("ax", "ay"));
+  EXPECT_THAT(config.state_scale, ElementsAre(100, 50));
+  EXPECT_THAT(config.action_scale, ElementsAre(100));
+  EXPECT_EQ(config.period, 0.05);
+  EXPECT_DOUBLE_EQ(config.latency, 0.02);
+  EXPECT_EQ(config.action_steps, 4);
+  EXPECT_TRUE(config.sampler_given);
+  EXPECT_EQ(config.policy.sampler.kind, dp::SamplerKind::kDdim);
+  EXPECT_EQ(config.policy.sampler.steps, 10);
+  EXPECT_EQ(config.policy.sampler.parallel_window, 16);
+  EXPECT_EQ(config.policy.sampler.parallel_tolerance, 0.01f);
+  EXPECT_EQ(config.seed, dp::kMaxSeed);
+  EXPECT_EQ(config.policy.backend, dp::Backend::kCpu);
+  EXPECT_EQ(config.policy.precision, dp::Precision::kFp32);
+  EXPECT_EQ(config.policy.threads, 3);
+  EXPECT_EQ(config.renderer, "mujoco");
+}
+
+TEST_F(ConfigTest, SaysWhichAttributeIsWrong) {
+  struct Case {
+    const char *key, *value, *reason;
+  };
+  for (const Case& c : std::initializer_list<Case>{
+           {"checkpoint", "/no/such/place", "/no/such/place"},
+           {"state", "ax nothing", "attribute state names \"nothing\""},
+           {"state", "ax", "attribute state gives 1 numbers"},
+           {"state", "both", "write joint:both or site:both"},
+           {"state", "site:ax", "no site of that name"},
+           {"state", "speed ax", "attribute state names \"speed\": a policy acts before"},
+           {"state", "sensor:mark[0:4]", "it has only 3 components"},
+           {"state", "mark[2:1]", "components are chosen as"},
+           {"state", "mark[x]", "components are chosen as"},
+           {"state", "mark[0:2", "components are chosen as"},
+           {"state", "mark[0]]", "components are chosen as"},
+           {"environment", "hinge", "observation.environment_state has 0"},
+           {"actuators", "ax ax", "\"ax\" twice"},
+           {"actuators", "ax no", "no actuator of that name"},
+           {"actuators", "ax", "attribute actuators gives 1 numbers"},
+           {"actuators", " ", "attribute actuators is missing"},
+           {"camera", "top", "attribute camera names 1 cameras: the checkpoint has 0"},
+           {"state_scale", "1 2 3", "attribute state_scale has 3 numbers: expected 1 or 2"},
+           {"state_scale", "0", "attribute state_scale is \"0\""},
+           {"state_scale", "1e400", "attribute state_scale is \"1e400\""},
+           {"action_scale", "-1", "attribute action_scale is \"-1\""},
+           {"period", "0.001", "shorter than the model's timestep"},
+           {"period", "nan", "attribute period is \"nan\""},
+           {"period", "inf", "attribute period is \"inf\""},
+           {"period", "0.1s", "attribute period is \"0.1s\""},
+           {"period", "0.1 ", "attribute period is \"0.1 \""},
+           {"latency", "801", "attribute latency is longer than the 8 control steps"},
+           {"latency", "-1", "attribute latency is \"-1\""},
+           {"action_steps", "16", "has only 15 actions"},
+           {"action_steps", "2.5", "attribute action_steps is \"2.5\""},
+           {"sampler", "euler", "attribute sampler is \"euler\": choose one of ddpm, ddim"},
+           {"steps", "-3", "attribute steps is \"-3\""},
+           {"steps", "99999999999999999999999", "attribute steps is"},
+           {"parallel", "16;1", "attribute parallel is \"16;1\""},
+           {"parallel", "16,", "attribute parallel is \"16,\""},
+           {"parallel", "16,nan", "attribute parallel is \"16,nan\""},
+           {"seed", "-1", "attribute seed is \"-1\""},
+           {"seed", "9007199254740993", "attribute seed is"},
+           {"backend", "tpu", "attribute backend is \"tpu\": choose one of auto, cpu, cuda"},
+           {"precision", "int8", "attribute precision is \"int8\""},
+           {"threads", "0", "attribute threads is \"0\""},
+       }) {
+    std::string config;
+    for (const char* key : {"checkpoint", "state", "actuators"}) {
+      if (std::string(key) != c.key) {
+        config += Set(key, std::string(key) == "checkpoint" ? Folder() : "ax ay");
+      }
+    }
+    EXPECT_THAT(Refusal(config + Set(c.key, c.value)), HasSubstr(c.reason))
+        << c.key << "=" << c.value;
+  }
+}
+
+TEST_F(ConfigTest, NamesWhatIsMissing) {
+  EXPECT_THAT(Refusal(Set("state", "ax ay") + Set("actuators", "ax ay")),
+              HasSubstr("attribute checkpoint is missing"));
+  EXPECT_THAT(Refusal(Set("checkpoint", Folder()) + Set("state", "ax ay")),
+              HasSubstr("attribute actuators is missing"));
+}
+
+TEST_F(ConfigTest, LooksUpCamerasAndRenderers) {
+  AddCamera();
+  EXPECT_THAT(Refusal(Basic()), HasSubstr("the checkpoint has 1: observation.image"));
+  EXPECT_THAT(Refusal(Basic() + Set("camera", "side")), HasSubstr("no camera of that name"));
+  EXPECT_THAT(Refusal(BasicWithCamera() + Set("renderer", "crayon")),
+              HasSubstr("renderer \"crayon\" is unknown"));
+}
+
+TEST_F(ConfigTest, PassesOnWhatThePolicyCannotDo) {
+  policy_.refuse = "no kernel for this shape";
+  EXPECT_THAT(Refusal(Basic()), HasSubstr("no kernel for this shape"));
+  policy_.refuse.clear();
+  EXPECT_NE(Compile(Xml(Basic())), nullptr);
+}
+
+TEST_F(ConfigTest, MapsObservationsByNameComponentAndScale) {
+  policy_.config.state_dim = 3 + 2 + 1 + 7;
+  policy_.config.environment_dim = 3;
+  const ModelPtr model =
+      Compile(Xml(Set("checkpoint", Folder()) + Set("actuators", "hinge ay") +
+                  Set("state", "site:mark sensor:mark[0:2] hinge free") +
+                  Set("environment", "body:robot") + Set("environment_scale", "10")));
+  ASSERT_NE(model, nullptr);
+  const DataPtr data(mj_makeData(model.get()));
+  data->qpos[0] = 0.25;  // ax
+  data->qpos[2] = 0.5;   // hinge
+  mj_step(model.get(), data.get());
+  const auto seen = policy_.Take();
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_THAT(seen[0].state, ElementsAre(1, 2, 3, 1, 2, 0.5f, 0, 0, 0, 1, 0, 0, 0,  //
+                                         1, 2, 3, 1, 2, 0.5f, 0, 0, 0, 1, 0, 0, 0));
+  EXPECT_THAT(seen[0].environment, ElementsAre(2.5f, 0, 0, 2.5f, 0, 0));
+  EXPECT_EQ(data->ctrl[0], 0);
+  EXPECT_EQ(data->ctrl[2], policy_.act(seen[0])[2]);
+  EXPECT_EQ(data->ctrl[1], policy_.act(seen[0])[3]);
+}
+
+}  // namespace
+}  // namespace pusht_test

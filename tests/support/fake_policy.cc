@@ -1,0 +1,73 @@
+#include "tests/support/fake_policy.h"
+
+#include <utility>
+
+#include "kernels/error.h"
+#include "plugin/cache.h"
+
+namespace pusht_test {
+
+class FakePolicy : public dp::Policy {
+ public:
+  FakePolicy(std::shared_ptr<const dp::Checkpoint> checkpoint, const dp::PolicyOptions& options,
+             FakePolicyLog* log)
+      : Policy(std::move(checkpoint), options), log_(log) {}
+
+  void Infer(const dp::PolicyInput& input, dp::PolicyOutput& output) override {
+    if (input.count != 1 || input.keys.size() != 1) throw dp::BadInput("fake: not one environment");
+    SeenInput seen;
+    seen.frames.assign(input.frames.begin(), input.frames.end());
+    seen.state.assign(input.state.begin(), input.state.end());
+    seen.environment.assign(input.environment.begin(), input.environment.end());
+    seen.key = input.keys[0];
+    {
+      std::lock_guard lock(log_->mutex_);
+      log_->seen_.push_back(seen);
+    }
+    output.actions = log_->act(seen);
+  }
+  std::string Description() const override { return "fake"; }
+
+ private:
+  FakePolicyLog* log_;
+};
+
+FakePolicyLog::FakePolicyLog() {
+  config.type = "diffusion";
+  config.state_dim = 2;
+  config.action_dim = 2;
+  act = [this](const SeenInput& seen) {
+    std::vector<float> actions(config.horizon * config.action_dim);
+    for (size_t i = 0; i < actions.size(); ++i) {
+      actions[i] = 0.01f * i + 0.1f * seen.key.decision + 10.0f * (seen.key.seed % 7) +
+                   (seen.state.empty() ? 0 : seen.state.back());
+    }
+    return actions;
+  };
+}
+
+void FakePolicyLog::Install() {
+  dp::PolicyMakers makers;
+  makers.load = [this](const std::string& directory) {
+    ++loads;
+    auto checkpoint = std::make_shared<dp::Checkpoint>();
+    checkpoint->config = config;
+    checkpoint->directory = directory;
+    return checkpoint;
+  };
+  makers.make = [this](std::shared_ptr<const dp::Checkpoint> checkpoint,
+                       const dp::PolicyOptions& options) {
+    if (!refuse.empty()) throw dp::Unsupported(refuse);
+    std::lock_guard lock(mutex_);
+    ++made;
+    return std::make_unique<FakePolicy>(std::move(checkpoint), options, this);
+  };
+  dp::SetPolicyMakers(makers);
+}
+
+std::vector<SeenInput> FakePolicyLog::Take() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(seen_, {});
+}
+
+}  // namespace pusht_test

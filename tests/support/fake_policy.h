@@ -1,0 +1,44 @@
+#ifndef TESTS_SUPPORT_FAKE_POLICY_H_
+#define TESTS_SUPPORT_FAKE_POLICY_H_
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "policy/policy.h"
+
+namespace pusht_test {
+
+// One call of Policy::Infer as the fake saw it.
+struct SeenInput {
+  std::vector<uint8_t> frames;
+  std::vector<float> state, environment;
+  dp::NoiseKey key;
+};
+
+// What a fake policy is and what it saw. One object for all policies of a test.
+class FakePolicyLog {
+ public:
+  dp::PolicyConfig config;
+  // Gives the actions (horizon x action_dim); may throw. Default: a function of state and key.
+  std::function<std::vector<float>(const SeenInput&)> act;
+
+  FakePolicyLog();
+  // Puts fakes in place of all policies of the process, for every directory that exists.
+  void Install();
+
+  std::vector<SeenInput> Take();  // the calls since the last Take
+  int loads = 0, made = 0;        // checkpoints read, policies made
+  std::string refuse;             // if not empty, why no policy can be made
+
+ private:
+  friend class FakePolicy;
+  std::mutex mutex_;
+  std::vector<SeenInput> seen_;
+};
+
+}  // namespace pusht_test
+
+#endif  // TESTS_SUPPORT_FAKE_POLICY_H_

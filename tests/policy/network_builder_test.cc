@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -111,6 +112,50 @@ TEST(NetworkBuilder, TakesExactlyTheTensorsOfTheNotebook) {
   std::map<std::string, Row> table = ReadTable(unet);
   table.merge(ReadTable(encoder));
   EXPECT_EQ(BuildAgainst(std::move(table), GoldenCase::kNotebook), 79947266 + 11176512);
+}
+
+// Records what is asked for; hands out no data.
+class Recorder : public dp::TensorSource {
+ public:
+  dp::Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override {
+    EXPECT_TRUE(asked_.emplace(name, shape).second) << name;
+    return {shape, {}};
+  }
+  void Discard(const std::string&) override {}
+  const std::map<std::string, std::vector<int64_t>>& asked() const { return asked_; }
+
+ private:
+  std::map<std::string, std::vector<int64_t>> asked_;
+};
+
+std::map<std::string, std::vector<int64_t>> NamesAndShapes(const dp::PolicyConfig& config) {
+  Recorder recorder;
+  dp::Checkpoint checkpoint;
+  checkpoint.config = config;
+  dp::BuildNetwork(dp::NamesOf(config), recorder, checkpoint);
+  return recorder.asked();
+}
+
+TEST(NetworkBuilder, AsksForThePublishedLayouts) {
+  SHARED_OR_SKIP(path, "checkpoints/tensor_names_and_shapes.json");
+  std::ifstream file(path);
+  const nlohmann::json published = nlohmann::json::parse(file);
+  const auto expect = [&](const char* layout, const dp::PolicyConfig& config) {
+    const std::map<std::string, std::vector<int64_t>> expected = published.at(layout);
+    EXPECT_EQ(NamesAndShapes(config), expected) << layout;
+  };
+  expect("lerobot_image", GoldenConfig(GoldenCase::kLeRobotFull));
+  expect("colab_image", GoldenConfig(GoldenCase::kNotebook));
+  dp::PolicyConfig keypoints;
+  keypoints.type = "diffusion";
+  keypoints.state_dim = keypoints.action_dim = 2;
+  keypoints.environment_dim = 16;
+  expect("lerobot_keypoints", keypoints);
+  dp::PolicyConfig state = GoldenConfig(GoldenCase::kNotebook);
+  state.cameras.clear();
+  state.encoder = {};
+  state.state_dim = 5;
+  expect("colab_state", state);
 }
 
 TEST(NetworkBuilder, FoldsBatchNorm) {

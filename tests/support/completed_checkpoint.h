@@ -1,0 +1,14 @@
+#ifndef TESTS_SUPPORT_COMPLETED_CHECKPOINT_H_
+#define TESTS_SUPPORT_COMPLETED_CHECKPOINT_H_
+
+#include <string>
+
+namespace pusht_test {
+
+// Copies a golden policy directory whose ResNet tensors were left out to `to`, and fills them by
+// the formula.
+void CompleteBackbone(const std::string& from, const std::string& to);
+
+}  // namespace pusht_test
+
+#endif  // TESTS_SUPPORT_COMPLETED_CHECKPOINT_H_

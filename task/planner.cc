@@ -20,8 +20,10 @@ constexpr float kMutationSigma = 16, kMutationDecay = 0.6f;  // pixels; per late
 constexpr int kElites = 32;                                  // halved every round
 
 Point CoastPoint(const MovingState& state) {
-  return {static_cast<float>(state.pose.agent_x + kCoast * state.agent_vx),
-          static_cast<float>(state.pose.agent_y + kCoast * state.agent_vy)};
+  const double x = state.pose.agent_x + kCoast * state.agent_vx;
+  const double y = state.pose.agent_y + kCoast * state.agent_vy;
+  return {static_cast<float>(std::clamp(x, 0.0, kWorldSize)),
+          static_cast<float>(std::clamp(y, 0.0, kWorldSize))};
 }
 
 }  // namespace

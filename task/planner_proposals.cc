@@ -8,9 +8,11 @@ namespace {
 
 constexpr float kLow = 5, kHigh = 507;  // targets stay within, pixels
 constexpr float kSafeNear = 92,
-                kSafeFar = 112;   // radii of circles clear of the block, about its COG
-constexpr float kStandoff = 3;    // gap left before the push, pixels
-constexpr float kArcStep = 0.3f;  // radians per piece of an arc
+                kSafeFar = 112;         // radii of circles clear of the block, about its COG
+constexpr float kStandoff = 3;          // gap left before the push, pixels
+constexpr float kArcStep = 0.3f;        // radians per piece of an arc
+constexpr float kInformedShare = 0.6f;  // of the proposals push where and as far as it helps
+constexpr int kTournament = 4;          // random spots of which an informed proposal takes the best
 
 Point operator+(Point a, Point b) { return {a.x + b.x, a.y + b.y}; }
 Point operator-(Point a, Point b) { return {a.x - b.x, a.y - b.y}; }
@@ -28,24 +30,79 @@ constexpr Point kOutline[] = {{-60, -45}, {60, -45}, {60, -15},  {15, -15},
                               {15, 75},   {-15, 75}, {-15, -15}, {-60, -15}};
 constexpr int kEdges = 8;
 
-struct Spot {
-  Point at, normal;  // outward
+constexpr float kInertia = 3000;  // of the block; its mass is 1
+constexpr Point kCorners[] = {{-60, -45}, {60, -45}, {60, -15}, {15, 75}, {-15, 75}, {-60, -15}};
+
+// Where the block stands and where its corners should go; world frame.
+struct Block {
+  Point center;
+  float angle;
+  Point arms[6], errors[6];  // corner - centre, goal's corner - corner
 };
 
-// A point of the outline, uniform along it, in the block's frame about its centre of gravity.
-Spot RandomSpot(RandomStream* random) {
+Block MakeBlock(const State& state) {
+  constexpr float kCog = static_cast<float>(kCenterOfGravityY);
+  constexpr float kAngle = static_cast<float>(kGoalAngle);
+  Block block;
+  block.angle = static_cast<float>(state.block_angle);
+  const Point origin = {static_cast<float>(state.block_x), static_cast<float>(state.block_y)};
+  block.center = origin + Turn({0, kCog}, block.angle);
+  const Point goal =
+      Point{static_cast<float>(kGoalX), static_cast<float>(kGoalY)} + Turn({0, kCog}, kAngle);
+  for (int i = 0; i < 6; ++i) {
+    block.arms[i] = Turn(kCorners[i], block.angle);
+    block.errors[i] = goal + Turn(kCorners[i], kAngle) - block.center - block.arms[i];
+  }
+  return block;
+}
+
+// A place of the outline to push at.
+struct Spot {
+  Point at, normal;    // relative to the centre of gravity, outward; world frame
+  float distance = 0;  // push that brings the corners closest to the goal's, to first order
+  float gain = 0;      // decrease of the sum of squared corner distances by that push
+};
+
+// A point of the outline, uniform along it.
+Spot RandomSpot(const Block& block, RandomStream* random) {
   constexpr float kPerimeter = 480;
   float along = random->Uniform(0, kPerimeter);
-  for (int i = 0; i < kEdges; ++i) {
-    const Point a = kOutline[i], edge = kOutline[(i + 1) % kEdges] - a;
-    const float length = Length(edge);
-    if (along < length || i == kEdges - 1) {
-      const Point direction = (1 / length) * edge;
-      return {a + std::min(along, length) * direction, {direction.y, -direction.x}};
-    }
-    along -= length;
+  int edge = 0;
+  float length = 0;
+  Point direction;
+  for (; edge < kEdges; ++edge, along -= length) {
+    const Point side = kOutline[(edge + 1) % kEdges] - kOutline[edge];
+    length = Length(side);
+    direction = (1 / length) * side;
+    if (along < length || edge == kEdges - 1) break;
   }
-  return {};
+  Spot spot;
+  spot.at = Turn(kOutline[edge] + std::min(along, length) * direction, block.angle);
+  spot.normal = Turn({direction.y, -direction.x}, block.angle);
+
+  // what one pixel of push against the normal does to the corners, without friction
+  const Point push = -1 * spot.normal;
+  const float arm = spot.at.x * push.y - spot.at.y * push.x;
+  const float share = 1 / (1 + arm * arm / kInertia), turn = share * arm / kInertia;
+  float towards = 0, squared = 0;
+  for (int i = 0; i < 6; ++i) {
+    const Point motion = share * push + turn * Point{-block.arms[i].y, block.arms[i].x};
+    towards += Dot(block.errors[i], motion);
+    squared += Dot(motion, motion);
+  }
+  spot.distance = std::max(towards, 0.0f) / squared;
+  spot.gain = spot.distance * towards;
+  return spot;
+}
+
+// The most useful of `count` random spots.
+Spot BestSpot(const Block& block, int count, RandomStream* random) {
+  Spot best = RandomSpot(block, random);
+  for (int i = 1; i < count; ++i) {
+    const Spot spot = RandomSpot(block, random);
+    if (spot.gain > best.gain) best = spot;
+  }
+  return best;
 }
 
 // A polyline that is walked at constant speed.
@@ -107,15 +164,15 @@ Route GoRound(Point start, Point center, Point target, Point normal, RandomStrea
 }  // namespace
 
 Plan ProposePush(const State& state, const Point& start, float speed_limit, RandomStream* random) {
-  const float angle = static_cast<float>(state.block_angle);
-  const Point origin = {static_cast<float>(state.block_x), static_cast<float>(state.block_y)};
-  const Point center = origin + Turn({0, static_cast<float>(kCenterOfGravityY)}, angle);
-  const Spot spot = RandomSpot(random);
-  const Point normal = Turn(spot.normal, angle);
-  const float gap = static_cast<float>(kAgentRadius) + kStandoff;
-  const Point contact = center + Turn(spot.at, angle) + gap * normal;
-  const Point push = Turn(-1 * normal, 0.35f * random->Normal());
-  const float distance = kStandoff + random->Uniform(2, 120);
+  const Block block = MakeBlock(state);
+  const bool informed = random->Uniform() < kInformedShare;
+  const Spot spot = BestSpot(block, informed ? kTournament : 1, random);
+  const Point normal = spot.normal, center = block.center;
+  const Point contact = center + spot.at + (static_cast<float>(kAgentRadius) + kStandoff) * normal;
+  const bool measured = informed && spot.distance > 0;
+  const float distance =
+      measured ? spot.distance * random->Uniform(0.4f, 1.6f) : random->Uniform(2, 120);
+  const Point push = Turn(-1 * normal, (measured ? 0.15f : 0.35f) * random->Normal());
 
   Route approach;
   if (random->Uniform() < 0.25f) {
@@ -126,7 +183,7 @@ Plan ProposePush(const State& state, const Point& start, float speed_limit, Rand
   }
   Route stroke;
   stroke.Add(contact);
-  stroke.Add(contact + distance * push);
+  stroke.Add(contact + (kStandoff + std::min(distance, 120.0f)) * push);
 
   Plan plan;
   plan.start = start;

@@ -1,0 +1,28 @@
+#ifndef APPS_TRAIN_ARCHITECTURES_H_
+#define APPS_TRAIN_ARCHITECTURES_H_
+
+#include <string>
+#include <vector>
+
+#include "policy/network.h"
+
+// The networks that pusht-train can train, by name.
+
+namespace pusht {
+
+// What the command line may change about an architecture; an empty list keeps its own.
+struct ArchitectureOptions {
+  std::string name = "compact";     // "compact" (this project's) or "lerobot" (ResNet-18)
+  std::vector<int> unet_channels;   // per level
+  std::vector<int> stage_channels;  // of the encoder, per stage
+  int stem_channels = 0;            // 0: the architecture's own
+};
+
+// A policy without weights for the 96x96 picture and the agent's position in pixels: its config
+// and its normalisation (256 +- 256 pixels onto +-1, picture levels onto +-1).
+// Throws Error for a name that is not known or channels that no norm can group.
+dp::Checkpoint MakeArchitecture(const ArchitectureOptions& options);
+
+}  // namespace pusht
+
+#endif  // APPS_TRAIN_ARCHITECTURES_H_

@@ -1,0 +1,86 @@
+// pusht-train: trains a diffusion policy for Push-T on the planner's demonstrations.
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+
+#include "apps/train/recipe.h"
+#include "kernels/error.h"
+
+namespace {
+
+std::atomic<bool> stop = false;
+volatile std::sig_atomic_t stop_signal = 0;
+
+void OnSignal(int signal) {
+  stop_signal = signal;
+  stop = true;
+}
+
+void AddOptions(CLI::App& app, pusht::TrainOptions& options) {
+  app.add_option("--data", options.data, "Folders that `pusht demonstrate` made")->required();
+  app.add_option("--out", options.out, "Folder of the run; one that exists is continued")
+      ->required();
+  app.add_option("--steps", options.steps, "Length of the training in steps");
+  app.add_option("--seconds", options.seconds, "Length of the training in seconds");
+  app.add_option("--seed", options.seed, "Of weights, batches and noise");
+  app.add_option("--device", options.device, "auto, cuda, cuda:<index> or cpu");
+  app.add_flag("--full-precision", options.full_precision, "float32 instead of bfloat16");
+  app.add_option("--save-every", options.save_every, "Seconds between saved states");
+  app.add_option("--log-every", options.log_every, "Steps between lines of the log");
+
+  pusht::ArchitectureOptions& architecture = options.architecture;
+  app.add_option("--architecture", architecture.name, "compact or lerobot");
+  app.add_option("--unet-channels", architecture.unet_channels, "Of the U-Net, per level");
+  app.add_option("--stage-channels", architecture.stage_channels, "Of the encoder, per stage");
+  app.add_option("--stem-channels", architecture.stem_channels, "Of the encoder's first layer");
+
+  pusht::OptimizerOptions& optimizer = options.optimizer;
+  app.add_option("--learning-rate", optimizer.learning_rate, "At its peak");
+  app.add_option("--weight-decay", optimizer.weight_decay, "On matrices");
+  app.add_option("--warmup", optimizer.warmup_steps, "Steps up to the full learning rate");
+  app.add_option("--average-decay", optimizer.average_decay, "Of the moving average");
+
+  pusht::StepOptions& step = options.step;
+  app.add_option("--batch", step.batch, "Observations per step");
+  app.add_option("--draws", step.draws, "Noise levels per observation");
+  app.add_option("--auxiliary-weight", step.auxiliary_weight, "Of the block's corners' loss");
+  app.add_flag("--reflect", step.reflect, "Mirror half of the rows about the goal's axis");
+  app.add_option("--picture-noise", step.augmentation.noise, "Levels");
+  app.add_option("--brightness", step.augmentation.brightness, "Relative");
+  app.add_option("--shift", step.augmentation.shift, "Pixels");
+}
+
+int RunMain(int argc, char** argv) {
+  CLI::App app("Trains a diffusion policy for Push-T", "pusht-train");
+  pusht::TrainOptions options;
+  AddOptions(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(dp::ExitCode::kUsage);
+  }
+  std::signal(SIGINT, OnSignal);
+  std::signal(SIGTERM, OnSignal);
+  const bool complete = pusht::Train(options, std::cout, stop);
+  if (complete) return 0;
+  std::fprintf(stderr, "pusht-train: stopped; start the same command again to go on\n");
+  return 128 + stop_signal;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return RunMain(argc, argv);
+  } catch (const dp::Error& error) {
+    std::fprintf(stderr, "pusht-train: error: %s\n", error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "pusht-train: error: %s\n", error.what());
+    return static_cast<int>(dp::ExitCode::kEnvironment);
+  }
+}

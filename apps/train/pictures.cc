@@ -1,0 +1,76 @@
+#include "apps/train/pictures.h"
+
+#include <ATen/TensorIndexing.h>
+
+#include "kernels/rasterise.h"
+#if PUSHT_HAVE_CUDA
+#include <c10/cuda/CUDAStream.h>
+
+#include "kernels/rasterise_cuda.h"
+#endif
+
+namespace pusht {
+namespace {
+
+// Windows (N, height, width, 3) of pictures (N, H, W, 3), all of an observation's alike, at random
+// places: anywhere inside (crop), then up to `shift` pixels off; the border is repeated.
+at::Tensor RandomWindows(const at::Tensor& pictures, int64_t steps, int64_t height, int64_t width,
+                         int64_t shift) {
+  using at::indexing::None;
+  const int64_t count = pictures.size(0);
+  const auto longs = pictures.options().dtype(at::kLong);
+  const auto places = [&](int64_t from, int64_t to) {
+    const at::Tensor start = at::randint(-shift, from - to + shift + 1, {count / steps, 1}, longs);
+    const at::Tensor cells = start.repeat_interleave(steps, 0, count) + at::arange(to, longs);
+    return cells.clamp(0, from - 1);
+  };
+  const at::Tensor rows = places(pictures.size(1), height);
+  const at::Tensor columns = places(pictures.size(2), width);
+  return pictures.index({at::arange(count, longs).view({count, 1, 1}),
+                         rows.view({count, height, 1}), columns.view({count, 1, width})});
+}
+
+}  // namespace
+
+at::Tensor DrawPictures(const at::Tensor& scenes) {
+  static_assert(sizeof(dp::FlatScene) == 5 * sizeof(float), "a row of scenes is a FlatScene");
+  const at::Tensor dense = scenes.contiguous();
+  const int64_t count = dense.size(0);
+  const at::Tensor pictures =
+      at::empty({count, dp::kPictureSize, dp::kPictureSize, 3}, dense.options().dtype(at::kByte));
+  const auto* first = reinterpret_cast<const dp::FlatScene*>(dense.const_data_ptr<float>());
+  uint8_t* rgb = pictures.mutable_data_ptr<uint8_t>();
+#if PUSHT_HAVE_CUDA
+  if (dense.is_cuda()) {
+    dp::RasteriseCuda(first, static_cast<int>(count), rgb, c10::cuda::getCurrentCUDAStream());
+    return pictures;
+  }
+#endif
+  dp::RasteriseCpu(first, static_cast<int>(count), rgb);
+  return pictures;
+}
+
+at::Tensor PreparePictures(const at::Tensor& pictures, int64_t steps,
+                           const dp::EncoderConfig& encoder,
+                           const PictureAugmentation& augmentation, at::ScalarType type) {
+  at::Tensor x = pictures;
+  const int64_t count = x.size(0), observations = count / steps;
+  const int64_t height = encoder.crop_height > 0 ? encoder.crop_height : x.size(1);
+  const int64_t width = encoder.crop_width > 0 ? encoder.crop_width : x.size(2);
+  if (height != x.size(1) || width != x.size(2) || augmentation.shift > 0) {
+    x = RandomWindows(x, steps, height, width, augmentation.shift);
+  }
+  x = x.to(type);
+  const auto factors = [&](int64_t n) { return at::rand({n, 1, 1, 1}, x.options()); };
+  if (augmentation.brightness > 0) {
+    const at::Tensor gain = 1 + augmentation.brightness * (2 * factors(observations) - 1);
+    x = x * gain.repeat_interleave(steps, 0, count);
+  }
+  if (augmentation.noise > 0) {
+    x = x + at::randn_like(x) * (augmentation.noise * factors(count));
+  }
+  if (augmentation.brightness > 0 || augmentation.noise > 0) x = x.clamp(0, 255);
+  return (x / 127.5 - 1).permute({0, 3, 1, 2});
+}
+
+}  // namespace pusht

@@ -1,0 +1,29 @@
+#ifndef APPS_TRAIN_PICTURES_H_
+#define APPS_TRAIN_PICTURES_H_
+
+#include <ATen/ATen.h>
+
+#include "policy/config.h"
+
+namespace pusht {
+
+// Disturbances of the training pictures; 0 leaves one out. Both pictures of an observation share
+// gain and shift.
+struct PictureAugmentation {
+  double noise = 0;       // standard deviation in levels, drawn from [0, noise]
+  double brightness = 0;  // gain within 1 +- brightness
+  int shift = 0;          // pixels, both ways
+};
+
+// Draws scenes (N, 5) float32 (a FlatScene each) on their device -> u8 (N, 96, 96, 3).
+at::Tensor DrawPictures(const at::Tensor& scenes);
+
+// pictures u8 (B * steps, 96, 96, 3) -> (B * steps, 3, h, w) in `type`, channel-last, levels on
+// +-1, cropped at random places where the encoder crops, disturbed as asked.
+at::Tensor PreparePictures(const at::Tensor& pictures, int64_t steps,
+                           const dp::EncoderConfig& encoder,
+                           const PictureAugmentation& augmentation, at::ScalarType type);
+
+}  // namespace pusht
+
+#endif  // APPS_TRAIN_PICTURES_H_

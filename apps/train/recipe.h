@@ -1,0 +1,39 @@
+#ifndef APPS_TRAIN_RECIPE_H_
+#define APPS_TRAIN_RECIPE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "apps/train/architectures.h"
+#include "apps/train/optimizer.h"
+#include "apps/train/training_step.h"
+
+namespace pusht {
+
+struct TrainOptions {
+  ArchitectureOptions architecture;
+  OptimizerOptions optimizer;
+  StepOptions step;
+  std::vector<std::string> data;  // folders of demonstrations
+  std::string out;                // folder of the run: state, log, checkpoint
+  std::string device = "auto";    // auto, cuda, cuda:<index>, cpu
+  bool full_precision = false;    // float32 rather than bfloat16 on a GPU
+  uint64_t seed = 0;
+  int64_t steps = 0;        // of the whole training; 0: `seconds` decides
+  double seconds = 0;       // of the whole training; 0: `steps` decides
+  double save_every = 60;   // seconds
+  int64_t log_every = 100;  // steps
+};
+
+// Trains a policy on demonstrations and writes it to <out>/checkpoint: the moving average of the
+// weights. <out>/log.jsonl gets one line for every log_every steps, <out>/state.safetensors what a
+// later call continues from. Stops soon after `stop` becomes true, with the state saved.
+// Returns whether the training is complete. Throws Error for data or options that cannot be used.
+bool Train(const TrainOptions& options, std::ostream& progress, const std::atomic<bool>& stop);
+
+}  // namespace pusht
+
+#endif  // APPS_TRAIN_RECIPE_H_

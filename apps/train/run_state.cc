@@ -1,0 +1,69 @@
+#include "apps/train/run_state.h"
+
+#include <ATen/Context.h>
+
+#include <array>
+#include <cmath>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "kernels/error.h"
+#include "policy/safetensors.h"
+#include "policy/safetensors_writer.h"
+
+namespace pusht {
+namespace {
+
+// names of Optimizer::State(), in its order
+constexpr std::array kVectors = {"weights", "average", "first_moment", "second_moment", "updates"};
+
+}  // namespace
+
+void SaveRunState(const std::string& path, const Optimizer& optimizer, const RunProgress& progress,
+                  const at::Device& device) {
+  dp::SafetensorsWriter writer;
+  const std::vector<at::Tensor> state = optimizer.State();
+  for (size_t i = 0; i < state.size(); ++i) {
+    const at::Tensor host = state[i].to(at::kCPU).contiguous();
+    writer.AddFloats(kVectors[i], {host.numel()},
+                     {host.const_data_ptr<float>(), static_cast<size_t>(host.numel())});
+  }
+  const std::array<int64_t, 2> counters = {progress.step, std::llround(progress.seconds * 1e6)};
+  writer.AddIntegers("step_and_microseconds", {2}, counters);
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  const std::scoped_lock lock(generator.mutex());
+  const at::Tensor random = generator.get_state();
+  writer.AddBytes("generator", {random.numel()},
+                  {random.const_data_ptr<uint8_t>(), static_cast<size_t>(random.numel())});
+  writer.Write(path);
+}
+
+RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at::Device& device) {
+  const dp::SafetensorsFile file = dp::SafetensorsFile::Read(path);
+  std::vector<at::Tensor> state = optimizer.State();
+  for (size_t i = 0; i < state.size(); ++i) {
+    const dp::Tensor values = file.Floats(kVectors[i]);
+    if (static_cast<int64_t>(values.data.size()) != state[i].numel()) {
+      throw dp::BadInput(path + ": " + kVectors[i] + " has " + std::to_string(values.data.size()) +
+                         " values, this network has " + std::to_string(state[i].numel()) +
+                         "; resume with the architecture the run began with, or delete the file");
+    }
+    state[i] = at::tensor(values.data).view(state[i].sizes());
+  }
+  optimizer.Restore(state);
+  const std::vector<int64_t> counters = file.Integers("step_and_microseconds");
+  std::vector<uint8_t> random = file.Bytes("generator");
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  const std::scoped_lock lock(generator.mutex());
+  generator.set_state(at::tensor(random, at::kByte));
+  return {counters.at(0), static_cast<double>(counters.at(1)) * 1e-6};
+}
+
+void SeedGenerator(const at::Device& device, uint64_t seed) {
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  const std::scoped_lock lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
+}  // namespace pusht

@@ -1,0 +1,32 @@
+#ifndef APPS_TRAIN_RUN_STATE_H_
+#define APPS_TRAIN_RUN_STATE_H_
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <string>
+
+#include "apps/train/optimizer.h"
+
+namespace pusht {
+
+// Where a training run stands, beside what the optimiser holds.
+struct RunProgress {
+  int64_t step = 0;
+  double seconds = 0;  // spent training, over all runs that continued each other
+};
+
+// Writes everything a killed run needs to go on (weights, average, moments, progress, the state of
+// the device's generator) as one safetensors file, atomically.
+void SaveRunState(const std::string& path, const Optimizer& optimizer, const RunProgress& progress,
+                  const at::Device& device);
+
+// Puts a run back to where SaveRunState left it. Throws Error if the file is not of this network.
+RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at::Device& device);
+
+// Seeds the device's generator.
+void SeedGenerator(const at::Device& device, uint64_t seed);
+
+}  // namespace pusht
+
+#endif  // APPS_TRAIN_RUN_STATE_H_

@@ -83,8 +83,8 @@ void FilmAffine(const FilmArgs& film, int n, int c0, int count, Affine* affine) 
 template <Activation kActivation>
 Packet Activate(const Packet& v) {
   if constexpr (kActivation == Activation::kMish) return Mish(v);
-  // a comparison that NaN passes
-  if constexpr (kActivation == Activation::kRelu) return simd::pmax(Broadcast(0.0f), v);
+  // the order of the operands lets NaN pass
+  if constexpr (kActivation == Activation::kRelu) return simd::pmax(v, Broadcast(0.0f));
   return v;
 }
 

@@ -1,0 +1,58 @@
+#ifndef POLICY_CPU_CPU_POLICY_H_
+#define POLICY_CPU_CPU_POLICY_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "policy/cpu/encoder.h"
+#include "policy/cpu/thread_pool.h"
+#include "policy/cpu/unet.h"
+#include "policy/policy.h"
+#include "policy/sampler.h"
+
+namespace dp::cpu {
+
+// All weights of a checkpoint, packed for this processor. Shared by all policies of the checkpoint.
+struct PackedNetworks {
+  std::shared_ptr<const Checkpoint> checkpoint;
+  std::vector<std::shared_ptr<const PackedEncoder>> encoders;  // one per camera
+  std::shared_ptr<const PackedUnet> unet;
+};
+
+// The policy on the CPU, in float32.
+class CpuPolicy : public Policy, private StepNetwork {
+ public:
+  // `options` as resolved. Throws Error for shapes that are not supported.
+  CpuPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options);
+
+  void Infer(const PolicyInput& input, PolicyOutput& output) override;
+  std::string Description() const override;
+
+ private:
+  void Evaluate(const float* x, const int* step, const int* environment, int rows,
+                float* output) override;
+  // Draws the scenes into frames_.
+  void DrawScenes(const PolicyInput& input);
+  // Fills features_ from RGB frames (N, To, cameras, height, width, 3).
+  void EncodeFrames(const uint8_t* frames, int count, StageTimes& times);
+  // Fills cond_ from the normalised state, features_ and the normalised environment.
+  void AssembleCondition(const PolicyInput& input);
+  void FillCondition(const PolicyInput& input, StageTimes& times);
+  void FetchActions(int count, PolicyOutput& output);
+
+  ThreadPool pool_;
+  std::shared_ptr<const PackedNetworks> networks_;
+  std::vector<DenoiseStep> schedule_;
+  std::unique_ptr<Sampler> sampler_;
+  std::vector<Encoder> encoders_;  // one per camera
+  std::unique_ptr<Unet> unet_;
+  std::vector<uint8_t> frames_;  // drawn by the rasteriser
+  AlignedBuffer features_;       // (cameras, batch * To, feature_dim)
+  AlignedBuffer cond_;           // (batch, CondDim())
+  AlignedBuffer x_;              // (batch, horizon * action_dim)
+};
+
+}  // namespace dp::cpu
+
+#endif  // POLICY_CPU_CPU_POLICY_H_

@@ -1,0 +1,190 @@
+#include "policy/cpu/encoder.h"
+
+#include <algorithm>
+
+#include "kernels/pool.h"
+#include "policy/normalizer.h"
+
+namespace dp::cpu {
+namespace {
+
+// The Linear after a flatten of (channels, cells), for maps that lie as (cells, channels).
+Linear ForChannelLast(const Linear& linear, int channels) {
+  Linear last = linear;
+  const int64_t in = linear.weight.shape[1], cells = in / channels;
+  for (int64_t o = 0; o < linear.weight.shape[0]; ++o) {
+    for (int64_t i = 0; i < in; ++i) {
+      last.weight.data[o * in + i % cells * channels + i / cells] = linear.weight.data[o * in + i];
+    }
+  }
+  return last;
+}
+
+// The normaliser's own results for every byte of every channel.
+std::vector<float> ByteTable(const FeatureStats& stats) {
+  std::vector<float> table(3 * 256);
+  for (int c = 0; c < 3; ++c) {
+    for (int byte = 0; byte < 256; ++byte) {
+      table[c * 256 + byte] = Normalize(stats, c, static_cast<float>(byte) / 255.0f);
+    }
+  }
+  return table;
+}
+
+// A convolution's output maps for input maps `x`.
+OwnedFeatures OutputOf(const ConvLayer& conv, const Features& x, int halo) {
+  return MakeFeatures(x.batch, conv.OutputSize(x.height, conv.kernel_h, conv.pad_h),
+                      conv.OutputSize(x.width, conv.kernel_w, conv.pad_w), conv.out, halo, halo);
+}
+
+}  // namespace
+
+std::shared_ptr<const PackedEncoder> PackEncoder(const EncoderConfig& config,
+                                                 const EncoderWeights& weights) {
+  auto encoder = std::make_shared<PackedEncoder>();
+  encoder->stem = PackConv2d(weights.stem, config.stem_stride);
+  encoder->stem_norm = PackNorm(weights.stem_norm);
+  for (const BasicBlock2d& block : weights.blocks) {
+    PackedEncoder::Block packed{PackConv2d(block.conv1, block.stride),
+                                PackConv2d(block.conv2, 1),
+                                PackNorm(block.norm1),
+                                PackNorm(block.norm2),
+                                std::nullopt,
+                                {}};
+    if (block.downsample) {
+      packed.downsample = PackConv2d(*block.downsample, block.stride);
+      packed.downsample_norm = PackNorm(block.downsample_norm);
+    }
+    encoder->blocks.push_back(std::move(packed));
+  }
+  if (config.pool == PoolKind::kAverage) return encoder;
+  encoder->pool_conv = PackConv2d(weights.pool_conv, 1);
+  encoder->out = PackLinear(config.pool == PoolKind::kFlatten
+                                ? ForChannelLast(weights.out, config.pool_channels)
+                                : weights.out);
+  encoder->pos_grid = AlignedBuffer(weights.pos_grid.data.size());
+  std::copy(weights.pos_grid.data.begin(), weights.pos_grid.data.end(), encoder->pos_grid.data());
+  return encoder;
+}
+
+Encoder::Encoder(std::shared_ptr<const PackedEncoder> weights, const EncoderConfig& config,
+                 const CameraFeature& camera, const FeatureStats& stats, int frames,
+                 ThreadPool& pool)
+    : weights_(std::move(weights)),
+      config_(config),
+      camera_(camera),
+      pool_(pool),
+      table_(ByteTable(stats)) {
+  int height = camera.height, width = camera.width;
+  if (config.resize_height > 0) {
+    height = config.resize_height;
+    width = config.resize_width;
+    resize_y_ = MakeResizeTaps(camera.height, height);
+    resize_x_ = MakeResizeTaps(camera.width, width);
+    scratch_pitch_ = size_t{3} * camera.height * width;
+    scratch_ = AlignedBuffer(scratch_pitch_ * pool.threads());
+  }
+  if (config.crop_height > 0) {
+    height = config.crop_height;
+    width = config.crop_width;
+  }
+  const int pad = weights_->stem.pad_h;
+  input_ = MakeFeatures(frames, height, width, 3, pad, pad);
+  stem_ = OutputOf(weights_->stem, input_.view, 1);
+  const Features& stem = stem_.view;
+  if (config.stem_max_pool) {
+    pooled_stem_ = MakeFeatures(frames, (stem.height - 1) / 2 + 1, (stem.width - 1) / 2 + 1,
+                                stem.channels, 1, 1);
+  }
+  Features map = config.stem_max_pool ? pooled_stem_.view : stem;
+  outputs_.push_back(map);
+  for (const PackedEncoder::Block& block : weights_->blocks) {
+    stages_.push_back({OutputOf(block.conv1, map, 1), OutputOf(block.conv1, map, 1),
+                       OutputOf(block.conv1, map, 1)});
+    map = stages_.back().output.view;
+    outputs_.push_back(map);
+  }
+  if (!weights_->pool_conv) return;
+  logits_ = OutputOf(*weights_->pool_conv, map, 0);
+  pooled_ = AlignedBuffer(size_t{1} * frames * weights_->out->in);
+}
+
+void Encoder::Prepare(const uint8_t* rgb, int64_t frame_stride, int count) {
+  const int full_height = config_.resize_height > 0 ? config_.resize_height : camera_.height;
+  const int full_width = config_.resize_height > 0 ? config_.resize_width : camera_.width;
+  PrepareArgs args;
+  args.rgb = rgb;
+  args.frame_stride = frame_stride;
+  args.height = camera_.height;
+  args.width = camera_.width;
+  args.table = table_.data();
+  args.resize_y = config_.resize_height > 0 ? &resize_y_ : nullptr;
+  args.resize_x = config_.resize_height > 0 ? &resize_x_ : nullptr;
+  args.y = input_.view;
+  args.top = (full_height - args.y.height) / 2;
+  args.left = (full_width - args.y.width) / 2;
+  pool_.Run([&](int part) {
+    const int begin = count * part / pool_.threads(), end = count * (part + 1) / pool_.threads();
+    cpu::Prepare(args, begin, end, scratch_.data() + part * scratch_pitch_);
+  });
+}
+
+void Encoder::ConvNorm(const ConvLayer& conv, const NormLayer& norm, const Features& x,
+                       const Features& y, Activation activation) {
+  const GroupNormArgs args = NormArgs(norm, y, activation);
+  pool_.ForBlocks(count_, conv.out, Granule(conv, norm), [&](const Block& b) {
+    Convolve(conv, x, y, b);
+    Normalize(args, b);
+  });
+}
+
+void Encoder::BasicBlock(const PackedEncoder::Block& block, const Features& x, Stage& stage) {
+  const Features &middle = stage.middle.view, &side = stage.side.view, &y = stage.output.view;
+  ConvNorm(block.conv1, block.norm1, x, middle, Activation::kRelu);
+  GroupNormArgs args = NormArgs(block.norm2, y, Activation::kRelu);
+  args.residual = block.downsample ? side : x;
+  args.residual_first = true;
+  pool_.ForBlocks(count_, block.conv2.out, Granule(block.conv2, block.norm2), [&](const Block& b) {
+    if (block.downsample) {
+      Convolve(*block.downsample, x, side, b);
+      if (block.downsample_norm.groups > 0) {
+        Normalize(NormArgs(block.downsample_norm, side, Activation::kNone), b);
+      }
+    }
+    Convolve(block.conv2, middle, y, b);
+    Normalize(args, b);
+  });
+}
+
+void Encoder::Pool(const Features& map, int count, float* features) {
+  if (config_.pool == PoolKind::kAverage) return AveragePool(map, features, 0, count);
+  const Features& logits = logits_.view;
+  const ConvLayer& out = *weights_->out;
+  Convolve(*weights_->pool_conv, map, logits, {0, count, 0, logits.channels});
+  if (config_.pool == PoolKind::kSpatialSoftmax) {
+    SpatialSoftmax(logits, weights_->pos_grid.data(), pooled_.data(), 0, count);
+  } else {
+    const int64_t size = logits.BatchStride() * count;
+    for (int64_t i = 0; i < size; ++i) pooled_[i] = std::max(logits.data[i], 0.0f);
+  }
+  LinearRows(out, pooled_.data(), out.in, count, features, out.out, 0, out.out);
+  if (!config_.feature_relu) return;
+  for (int64_t i = 0; i < int64_t{count} * out.out; ++i) features[i] = std::max(features[i], 0.0f);
+}
+
+void Encoder::Encode(int count, float* features) {
+  count_ = count;
+  ConvNorm(weights_->stem, weights_->stem_norm, input_.view, stem_.view, Activation::kRelu);
+  if (config_.stem_max_pool) {
+    pool_.Run([&](int part) {
+      MaxPool(stem_.view, pooled_stem_.view, count * part / pool_.threads(),
+              count * (part + 1) / pool_.threads());
+    });
+  }
+  for (size_t i = 0; i < weights_->blocks.size(); ++i) {
+    BasicBlock(weights_->blocks[i], outputs_[i], stages_[i]);
+  }
+  Pool(outputs_.back(), count, features);
+}
+
+}  // namespace dp::cpu

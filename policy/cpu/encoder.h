@@ -1,0 +1,80 @@
+#ifndef POLICY_CPU_ENCODER_H_
+#define POLICY_CPU_ENCODER_H_
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kernels/prepare.h"
+#include "policy/cpu/layers.h"
+#include "policy/network.h"
+
+namespace dp::cpu {
+
+// Weights of one picture encoder, packed. Immutable, shared by all policies of a checkpoint.
+struct PackedEncoder {
+  struct Block {
+    ConvLayer conv1, conv2;
+    NormLayer norm1, norm2;
+    std::optional<ConvLayer> downsample;
+    NormLayer downsample_norm;
+  };
+  ConvLayer stem;
+  NormLayer stem_norm;
+  std::vector<Block> blocks;
+  std::optional<ConvLayer> pool_conv, out;
+  AlignedBuffer pos_grid;  // (cells, 2)
+};
+
+std::shared_ptr<const PackedEncoder> PackEncoder(const EncoderConfig& config,
+                                                 const EncoderWeights& weights);
+
+// A picture encoder on the CPU: prepared frames in, features out.
+class Encoder {
+ public:
+  // Frames of `camera` as they come; makes room for `frames` at a time.
+  Encoder(std::shared_ptr<const PackedEncoder> weights, const EncoderConfig& config,
+          const CameraFeature& camera, const FeatureStats& stats, int frames, ThreadPool& pool);
+
+  // Frames at a time.
+  int capacity() const { return input_.view.batch; }
+  // Normalises, resizes and crops `count` RGB frames, frame_stride bytes apart.
+  void Prepare(const uint8_t* rgb, int64_t frame_stride, int count);
+  // features (count, feature_dim) of the frames prepared.
+  void Encode(int count, float* features);
+
+  // The prepared frames, and the last feature map of the frames encoded.
+  const Features& input() const { return input_.view; }
+  const Features& feature_map() const { return outputs_.back(); }
+  // (frames, channels, 2) of the frames encoded; spatial softmax only.
+  const AlignedBuffer& keypoints() const { return pooled_; }
+
+ private:
+  struct Stage {  // maps of one block, in the shape of its output
+    OwnedFeatures middle, side, output;
+  };
+
+  void ConvNorm(const ConvLayer& conv, const NormLayer& norm, const Features& x, const Features& y,
+                Activation activation);
+  void BasicBlock(const PackedEncoder::Block& block, const Features& x, Stage& stage);
+  void Pool(const Features& map, int count, float* features);
+
+  std::shared_ptr<const PackedEncoder> weights_;
+  EncoderConfig config_;
+  CameraFeature camera_;
+  ThreadPool& pool_;
+  std::vector<float> table_;  // (3, 256): normalised values of a byte
+  ResizeTaps resize_y_, resize_x_;
+  AlignedBuffer scratch_;  // (threads, of Prepare)
+  size_t scratch_pitch_ = 0;
+  OwnedFeatures input_, stem_, pooled_stem_;
+  std::vector<Stage> stages_;  // one per block
+  std::vector<Features> outputs_;
+  OwnedFeatures logits_;  // of the 1x1 convolution before the pool
+  AlignedBuffer pooled_;  // what the last linear layer reads
+  int count_ = 0;         // frames of the current Encode
+};
+
+}  // namespace dp::cpu
+
+#endif  // POLICY_CPU_ENCODER_H_

@@ -1,0 +1,77 @@
+#include "policy/input_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "kernels/error.h"
+
+namespace dp {
+namespace {
+
+void CheckSize(const char* what, size_t size, size_t expected) {
+  if (size == expected) return;
+  throw BadInput(std::string("policy input: ") + what + " has " + std::to_string(size) +
+                 " elements, expected " + std::to_string(expected));
+}
+
+void CheckFinite(const char* what, std::span<const float> values) {
+  const auto bad =
+      std::find_if_not(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
+  if (bad == values.end()) return;
+  throw BadInput(std::string("policy input: ") + what + "[" + std::to_string(bad - values.begin()) +
+                 "] is not finite");
+}
+
+void CheckFloats(const char* what, std::span<const float> values, size_t expected) {
+  CheckSize(what, values.size(), expected);
+  CheckFinite(what, values);
+}
+
+void CheckPictures(const PolicyConfig& config, const PolicyInput& input) {
+  const size_t steps = static_cast<size_t>(input.count) * config.n_obs_steps;
+  size_t frame_bytes = 0;
+  for (const CameraFeature& camera : config.cameras)
+    frame_bytes += size_t{1} * camera.channels * camera.height * camera.width;
+  if (input.scenes.empty()) return CheckSize("frames", input.frames.size(), steps * frame_bytes);
+  CheckSize("frames beside scenes", input.frames.size(), 0);
+  CheckSize("scenes", input.scenes.size(), steps);
+  if (config.cameras.size() != 1 || frame_bytes != size_t{kPictureBytes})
+    throw BadInput("policy input: scenes are drawn for one camera of 96x96; give frames");
+}
+
+}  // namespace
+
+void CheckInput(const PolicyConfig& config, const PolicyOptions& options,
+                const PolicyInput& input) {
+  if (input.count < 1 || input.count > options.batch)
+    throw BadInput("policy input: count " + std::to_string(input.count) +
+                   " is not within 1 and the batch, " + std::to_string(options.batch));
+  const size_t n = input.count, steps = n * config.n_obs_steps;
+  const size_t elements = n * config.horizon * config.action_dim;
+  if (input.global_cond.empty()) {
+    CheckFloats("state", input.state, steps * config.state_dim);
+    CheckFloats("environment", input.environment, steps * config.environment_dim);
+    if (!config.cameras.empty()) CheckPictures(config, input);
+  } else {
+    CheckFloats("global_cond", input.global_cond, n * config.CondDim());
+  }
+  if (!input.x_start.empty()) CheckFloats("x_start", input.x_start, elements);
+  if (!input.noise_by_t.empty())
+    CheckSize("noise_by_t", input.noise_by_t.size(), elements * config.scheduler.train_steps);
+  if (input.x_start.empty() || input.noise_by_t.empty() || !input.keys.empty()) {
+    const bool ddim_start = options.sampler.kind == SamplerKind::kDdim && !input.x_start.empty();
+    if (!ddim_start || !input.keys.empty()) CheckSize("keys", input.keys.size(), n);
+  }
+}
+
+void CheckActions(std::span<const float> actions) {
+  const bool finite =
+      std::all_of(actions.begin(), actions.end(), [](float a) { return std::isfinite(a); });
+  if (!finite)
+    throw BadInput(
+        "the policy made an action that is not finite; check the checkpoint's weights "
+        "and statistics, or use a precision with more range");
+}
+
+}  // namespace dp

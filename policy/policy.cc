@@ -1,0 +1,59 @@
+#include "policy/policy.h"
+
+#include "kernels/error.h"
+#include "policy/cpu/cpu_policy.h"
+
+#ifdef PUSHT_HAVE_CUDA
+#include "policy/cuda/cuda_policy.h"
+#endif
+
+namespace dp {
+namespace {
+
+constexpr float kDefaultTolerance = 0.01f;  // of time-parallel denoising: docs/NUMERICS.md
+
+void CheckRange(const std::string& what, int value, int low, int high) {
+  if (value >= low && value <= high) return;
+  throw BadInput(what + " = " + std::to_string(value) + ": allowed are " + std::to_string(low) +
+                 " to " + std::to_string(high));
+}
+
+// `options` with the checkpoint's values and the defaults in the place of zeros.
+PolicyOptions ResolveOptions(const PolicyConfig& config, const PolicyOptions& options) {
+  PolicyOptions resolved = options;
+  SamplerOptions& sampler = resolved.sampler;
+  const int train_steps = config.scheduler.train_steps;
+  if (sampler.steps == 0) sampler.steps = config.scheduler.inference_steps;
+  CheckRange("sampler steps", sampler.steps, 1, train_steps);
+  CheckRange("batch", options.batch, 1, 1 << 16);
+  CheckRange("threads", options.threads, 1, 1024);
+  CheckRange("parallel window", sampler.parallel_window, 0, train_steps);
+  if (sampler.parallel_tolerance == 0) sampler.parallel_tolerance = kDefaultTolerance;
+  if (!(sampler.parallel_tolerance > 0)) {
+    throw BadInput("parallel tolerance is not a positive number: give one such as 0.01");
+  }
+  return resolved;
+}
+
+}  // namespace
+
+std::unique_ptr<Policy> Policy::Create(std::shared_ptr<const Checkpoint> checkpoint,
+                                       const PolicyOptions& options) {
+  PolicyOptions resolved = ResolveOptions(checkpoint->config, options);
+#ifdef PUSHT_HAVE_CUDA
+  std::string why;
+  if (resolved.backend == Backend::kCuda ||
+      (resolved.backend == Backend::kAuto && CudaUsable(&why))) {
+    return CreateCudaPolicy(std::move(checkpoint), resolved);
+  }
+#else
+  if (resolved.backend == Backend::kCuda) {
+    throw EnvironmentError(
+        "backend cuda: this build has no CUDA kernels; configure it where nvcc is found, or use "
+        "backend cpu");
+  }
+#endif
+  return std::make_unique<cpu::CpuPolicy>(std::move(checkpoint), resolved);
+}
+
+}  // namespace dp

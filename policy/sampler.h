@@ -1,0 +1,62 @@
+#ifndef POLICY_SAMPLER_H_
+#define POLICY_SAMPLER_H_
+
+#include <memory>
+#include <vector>
+
+#include "kernels/denoise.h"
+#include "policy/policy.h"
+
+// How the reverse process runs over a network: one step after the other, or a window of steps at a
+// time. Works for any backend that can evaluate rows on the host's request.
+
+namespace dp {
+
+// The network: output row r = network(x row r) at step step[r] of the schedule for environment[r].
+class StepNetwork {
+ public:
+  virtual ~StepNetwork() = default;
+  virtual void Evaluate(const float* x, const int* step, const int* environment, int rows,
+                        float* output) = 0;
+};
+
+// Noise of one step of the schedule for all environments: (environments, elements).
+class NoiseSource {
+ public:
+  virtual ~NoiseSource() = default;
+  virtual void Fill(int step, float* noise) const = 0;
+};
+
+// One run of a chain. `elements` = horizon * action_dim of one environment.
+struct ChainRun {
+  int environments = 0;
+  float* x = nullptr;  // (environments, elements); in: the start, out: the result
+  const NoiseSource* noise = nullptr;
+  PolicyTrace* trace = nullptr;  // eps_steps and x_steps are filled if set
+};
+
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  // Runs the chain and returns the number of network passes.
+  virtual int Run(StepNetwork& network, const ChainRun& run) = 0;
+  // Rows that one pass may ask of the network.
+  virtual int MaxRows() const = 0;
+};
+
+// One pass per step of the schedule, all environments together.
+std::unique_ptr<Sampler> MakeSequentialSampler(const std::vector<DenoiseStep>& schedule,
+                                               int environments, int elements);
+
+// Picard iteration over a window of `window` steps: one pass evaluates all of them, then the steps
+// are taken again with each step's v = sqrt(a) eps - sqrt(1 - a) x0 frozen. A step whose input
+// moved by at most tolerance * max(sqrt(1 - a), 0.05) is final, and the window moves past it. The
+// first step of a window is exact, so the fixed point is the sequential chain's own result. Where
+// the window gains too little, the rest of the chain runs sequentially.
+std::unique_ptr<Sampler> MakeParallelSampler(const std::vector<DenoiseStep>& schedule,
+                                             int environments, int elements, int window,
+                                             float tolerance);
+
+}  // namespace dp
+
+#endif  // POLICY_SAMPLER_H_

@@ -55,6 +55,20 @@ struct EncoderConfig {
   bool separate_per_camera = false;
 };
 
+// This project's own encoder at its default size: 2 M parameters, 6x6 map of a 96x96 picture.
+inline EncoderConfig CompactEncoderConfig() {
+  EncoderConfig encoder;
+  encoder.kind = EncoderKind::kCompact;
+  encoder.pool = PoolKind::kFlatten;
+  encoder.stem_channels = 32;
+  encoder.stem_kernel = 5;
+  encoder.stem_max_pool = false;
+  encoder.stage_channels = {64, 128, 192};
+  encoder.stage_strides = {2, 2, 2};
+  encoder.feature_relu = false;
+  return encoder;
+}
+
 struct UnetConfig {
   std::vector<int> down_dims = {512, 1024, 2048};
   int kernel_size = 5;

@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "apps/bench/harness.h"
+#include "apps/commands.h"
+#include "apps/policy_options.h"
+#include "apps/version.h"
+#include "task/results_folder.h"
+
+namespace pusht {
+namespace {
+
+struct Arguments {
+  BenchOptions bench;
+  std::vector<std::string> suites;
+  std::string json;
+};
+
+void Print(const BenchRow& row) {
+  char rate[64] = "";
+  if (!row.unit.empty()) {
+    std::snprintf(rate, sizeof(rate), "%12.0f %s/s", row.Rate(), row.unit.c_str());
+  }
+  std::printf("%-9s %-42s %7d %11.4f %11.4f  %-28s %s\n", row.suite.c_str(), row.name.c_str(),
+              row.n, row.median, row.p99, rate, row.note.c_str());
+  std::fflush(stdout);
+}
+
+nlohmann::ordered_json ToJson(const BenchRow& row) {
+  return {{"suite", row.suite},      {"name", row.name},         {"n", row.n},
+          {"median_ms", row.median}, {"p99_ms", row.p99},        {"items", row.items},
+          {"unit", row.unit},        {"per_second", row.Rate()}, {"note", row.note}};
+}
+
+int Run(Arguments& arguments) {
+  std::printf("%s\n%s, %u cores\n\n", VersionText().c_str(),
+              arguments.bench.checkpoint.empty() ? arguments.bench.network.c_str()
+                                                 : arguments.bench.checkpoint.c_str(),
+              std::thread::hardware_concurrency());
+  std::printf("%-9s %-42s %7s %11s %11s\n", "suite", "what", "n", "median ms", "p99 ms");
+  nlohmann::ordered_json json = {{"version", VersionText()}, {"rows", nlohmann::json::array()}};
+  for (const auto& [name, suite] : Suites()) {
+    if (!arguments.suites.empty() && std::find(arguments.suites.begin(), arguments.suites.end(),
+                                               name) == arguments.suites.end()) {
+      continue;
+    }
+    for (const BenchRow& row : suite(arguments.bench)) {
+      Print(row);
+      json["rows"].push_back(ToJson(row));
+    }
+  }
+  if (!arguments.json.empty()) WriteFileAtomically(arguments.json, json.dump(1) + "\n");
+  return 0;
+}
+
+}  // namespace
+
+Action AddBench(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("bench", "Measure pictures, physics and the policy");
+  std::vector<std::string> names;
+  for (const auto& [name, suite] : Suites()) names.push_back(name);
+  command->add_option("suites", arguments->suites, "Which suites; default all")
+      ->check(CLI::IsMember(names));
+  command
+      ->add_option("--network", arguments->bench.network,
+                   "compact, lerobot, lerobot-128 or notebook, with random weights")
+      ->capture_default_str();
+  command->add_option("--checkpoint", arguments->bench.checkpoint, "Checkpoint directory instead");
+  command->add_option("--batch", arguments->bench.policy.batch, "Environments per decision")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->add_option("--seconds", arguments->bench.seconds, "Of measuring per row")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
+  command->add_option("--json", arguments->json, "Also write the rows to this file");
+  AddPolicyOptions(*command, arguments->bench.policy);
+  return [arguments] { return Run(*arguments); };
+}
+
+}  // namespace pusht

@@ -1,0 +1,47 @@
+#include "apps/bench/harness.h"
+#include "kernels/error.h"
+#include "kernels/rasterise.h"
+#include "plugin/mujoco_renderer.h"
+#include "plugin/picture_source.h"
+#include "task/reset.h"
+#include "task/scene.h"
+
+namespace pusht {
+
+std::vector<BenchRow> BenchPictures(const BenchOptions& options) {
+  constexpr int kFrames = 256;
+  std::vector<dp::FlatScene> scenes;
+  for (uint32_t seed = 0; seed < kFrames; ++seed) {
+    const State s = BenchmarkStart(seed);
+    scenes.push_back({static_cast<float>(s.agent_x), static_cast<float>(s.agent_y),
+                      static_cast<float>(s.block_x), static_cast<float>(s.block_y),
+                      static_cast<float>(s.block_angle)});
+  }
+  std::vector<uint8_t> rgb(static_cast<size_t>(kFrames) * dp::kPictureBytes);
+  std::vector<BenchRow> rows;
+  rows.push_back(Measure("pictures", "rasteriser, one core", options.seconds, kFrames, "frames",
+                         [&] { dp::RasteriseCpu(scenes.data(), kFrames, rgb.data()); }));
+
+  const ModelPtr model = LoadModel(ModelPath("pusht.xml"));
+  const DataPtr data = MakeData(model.get());
+  const Scene scene(model.get());
+  dp::PictureRequest request;
+  request.cameras = {"top"};
+  try {
+    const auto source = dp::CreatePictureSource("mujoco", model.get(), request);
+    uint32_t seed = 0;
+    rows.push_back(
+        Measure("pictures", "MuJoCo's renderer, faithful", options.seconds, 1, "frames", [&] {
+          scene.ToQpos(BenchmarkStart(seed++ % kFrames), data->qpos);
+          mj_kinematics(model.get(), data.get());
+          source->Render(model.get(), data.get(), {rgb.data(), dp::kPictureBytes});
+        }));
+    rows.back().note = dp::MujocoRendererDescription();
+  } catch (const dp::Error& error) {
+    rows.push_back(FromTimes("pictures", "MuJoCo's renderer, faithful", {}));
+    rows.back().note = std::string("skipped: ") + error.what();
+  }
+  return rows;
+}
+
+}  // namespace pusht

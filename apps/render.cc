@@ -1,0 +1,37 @@
+#include <cstdio>
+#include <memory>
+
+#include "apps/commands.h"
+#include "task/npy.h"
+#include "task/render_states.h"
+
+namespace pusht {
+namespace {
+
+struct Arguments {
+  std::string states, renderer = "raster", out;
+};
+
+}  // namespace
+
+Action AddRender(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("render", "Draw states as the policy sees them");
+  command
+      ->add_option("--states", arguments->states,
+                   "States (N, 5): agent x, y, block x, y, angle (.npy)")
+      ->required();
+  command->add_option("--renderer", arguments->renderer, "raster or mujoco")
+      ->check(CLI::IsMember({"raster", "mujoco"}))
+      ->capture_default_str();
+  command->add_option("--out", arguments->out, "Pictures (N, 96, 96, 3), uint8 (.npy)")->required();
+  return [arguments] {
+    const NpyArray pictures = RenderStates(ReadNpy(arguments->states), arguments->renderer);
+    WriteNpy(arguments->out, pictures);
+    std::printf("%lld pictures -> %s\n", static_cast<long long>(pictures.shape[0]),
+                arguments->out.c_str());
+    return 0;
+  };
+}
+
+}  // namespace pusht

@@ -1,0 +1,27 @@
+#ifndef POLICY_RANDOM_CHECKPOINT_H_
+#define POLICY_RANDOM_CHECKPOINT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "policy/network.h"
+
+namespace dp {
+
+// A network of the given shape with random weights of the usual size (uniform, variance 1/fan-in;
+// norms near 1): for benchmarks and examples, never for a robot. Same seed, same weights.
+std::shared_ptr<const Checkpoint> RandomCheckpoint(const PolicyConfig& config,
+                                                   const NormalizerStats& stats, uint64_t seed);
+
+// The networks that benchmarks know by name: "compact" (this project's), "lerobot" (512/1024/2048),
+// "lerobot-128" (128/256/512), "notebook" (256/512/1024, global average pool).
+std::vector<std::string> NamedNetworks();
+
+// One of them for Push-T, with random weights. Throws Error naming the known ones.
+std::shared_ptr<const Checkpoint> NamedNetwork(const std::string& name);
+
+}  // namespace dp
+
+#endif  // POLICY_RANDOM_CHECKPOINT_H_

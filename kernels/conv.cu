@@ -1,0 +1,354 @@
+// y[n][m] = bias[m] + sum_k w[m][k] x[n][k]: n runs over positions (batch, oy, ox), m over out
+// channels, k over (tap, in channel), channels fastest, so that 16 bytes of k are one load.
+//
+// A block makes a BM x BN tile: weights and gathered activations go through a ring of kStages
+// shared-memory stages of 128 bytes of k (cp.async, XOR swizzle on 16-byte vectors), warps multiply
+// with mma.sync (or FMA in the same fragment layout for fp32). Where tiles are fewer than
+// multiprocessors, the blocks of a cluster split k, and each sums one share of the tile's positions
+// over the others' shared memory in a fixed order: the same bits every time.
+// Bytes moved: weights once per BN positions, activations once per BM channels.
+
+#include <algorithm>
+
+#include "kernels/conv.cuh"
+#include "kernels/device_math.cuh"
+#include "kernels/launch.cuh"
+#include "kernels/ptx.cuh"
+
+namespace dp {
+namespace {
+
+constexpr int kStages = 3;
+constexpr int kStageVectors = 8;  // 16-byte vectors of k in a stage
+constexpr int kRowBytes = kStageVectors * 16;
+
+struct ConvKernelArgs {
+  ConvArgs a;
+  int k_tiles;   // stages of the whole k
+  int padded_m;  // rows of the packed weights in one phase
+  int split_k;
+};
+
+__device__ __forceinline__ uint32_t Swizzled(uint32_t base, int row, int vector) {
+  return base + row * kRowBytes + ((vector ^ (row & 7)) << 4);
+}
+
+// Where one thread's row of gathered activations starts.
+struct GatherRow {
+  int pixel0;  // batch * in_h * in_w; negative: no such position
+  int iy0, ix0;
+};
+
+__device__ __forceinline__ GatherRow MakeGatherRow(const ConvShape& s, int n, int pad_w) {
+  if (n >= s.batch * s.out_h * s.out_w) return {-1, 0, 0};
+  const int ox = n % s.out_w, rest = n / s.out_w;
+  const int oy = rest % s.out_h, b = rest / s.out_h;
+  return {b * s.in_h * s.in_w, oy * s.stride - s.pad_h, ox * s.stride - pad_w};
+}
+
+// Walks k in steps of one stage: which tap and which vector of channels this thread loads.
+struct KCursor {
+  int c, kx, ky;
+  __device__ __forceinline__ void Start(int vector, int c_vectors, int kernel_w) {
+    const int tap = vector / c_vectors;
+    c = vector - tap * c_vectors;
+    ky = tap / kernel_w;
+    kx = tap - ky * kernel_w;
+  }
+  __device__ __forceinline__ void Advance(int c_vectors, int kernel_w) {
+    c += kStageVectors;
+    while (c >= c_vectors) {
+      c -= c_vectors;
+      if (++kx == kernel_w) kx = 0, ++ky;
+    }
+  }
+};
+
+template <Format F, int BM, int BN, int kWarpsM, int kWarpsN>
+struct Tile {
+  using T = Storage<F>;
+  static constexpr int kThreads = 32 * kWarpsM * kWarpsN;
+  static constexpr int kWarpM = BM / kWarpsM, kWarpN = BN / kWarpsN;
+  static constexpr int kMi = kWarpM / 16, kNi = kWarpN / 8;
+  static constexpr int kRowsPerPass = kThreads / kStageVectors;
+  static constexpr int kARows = BM / kRowsPerPass;
+  static constexpr int kBRows = (BN + kRowsPerPass - 1) / kRowsPerPass;
+  static constexpr int kPerVector = 16 / sizeof(T);
+  static constexpr int kStageBytes = (BM + BN) * kRowBytes;
+  static constexpr int kSumPitch = BM + 4;  // floats; conflict-free for the fragment layout
+  static constexpr size_t kSharedBytes =
+      std::max<size_t>(size_t{kStages} * kStageBytes, sizeof(float) * BN * kSumPitch);
+  static_assert(BM % kRowsPerPass == 0 && kWarpM % 16 == 0 && kWarpN % 16 == 0);
+};
+
+// acc += one stage of a (BM rows) times b (BN rows), both in shared memory.
+template <typename C>
+__device__ __forceinline__ void MultiplyStageFp32(float (&acc)[C::kMi][C::kNi][4], uint32_t a,
+                                                  uint32_t b, int warp_m, int warp_n, int lane) {
+  const int g = lane >> 2, t = lane & 3;
+  auto load = [](uint32_t base, int row, int vector, float(&v)[4]) {
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
+                 : "r"(Swizzled(base, row, vector))
+                 : "memory");
+  };
+#pragma unroll 2
+  for (int v = 0; v < kStageVectors; ++v) {
+    float av[C::kMi][2][4];
+#pragma unroll
+    for (int i = 0; i < C::kMi; ++i)
+      for (int h = 0; h < 2; ++h) load(a, warp_m + i * 16 + h * 8 + g, v, av[i][h]);
+#pragma unroll
+    for (int j = 0; j < C::kNi; ++j) {
+      float bv[2][4];
+      for (int h = 0; h < 2; ++h) load(b, warp_n + j * 8 + 2 * t + h, v, bv[h]);
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+#pragma unroll
+        for (int i = 0; i < C::kMi; ++i)
+#pragma unroll
+          for (int q = 0; q < 4; ++q)
+            acc[i][j][q] = __fmaf_rn(av[i][q >> 1][e], bv[q & 1][e], acc[i][j][q]);
+    }
+  }
+}
+
+template <Format F, typename C>
+__device__ __forceinline__ void MultiplyStage(float (&acc)[C::kMi][C::kNi][4], uint32_t a,
+                                              uint32_t b, int warp_m, int warp_n, int lane) {
+#pragma unroll
+  for (int step = 0; step < kStageVectors / 2; ++step) {
+    uint32_t af[C::kMi][4];
+#pragma unroll
+    for (int i = 0; i < C::kMi; ++i)
+      LoadMatrix4(af[i], Swizzled(a, warp_m + i * 16 + (lane & 15), step * 2 + (lane >> 4)));
+#pragma unroll
+    for (int j = 0; j < C::kNi; j += 2) {
+      uint32_t bf[4];
+      const int row = warp_n + j * 8 + (lane & 7) + ((lane >> 4) << 3);
+      LoadMatrix4(bf, Swizzled(b, row, step * 2 + ((lane >> 3) & 1)));
+      if constexpr (F == Format::kTf32) {
+        for (uint32_t& r : bf) r = RoundTf32(r);
+      }
+#pragma unroll
+      for (int i = 0; i < C::kMi; ++i) {
+        MultiplyAccumulate<F>(acc[i][j], af[i], bf[0], bf[1]);
+        MultiplyAccumulate<F>(acc[i][j + 1], af[i], bf[2], bf[3]);
+      }
+    }
+  }
+}
+
+template <typename T>
+__device__ __forceinline__ void FinishElement(const ConvArgs& a, size_t index, float sum) {
+  if (a.residual) sum += ToFloat(static_cast<const T*>(a.residual)[index]);
+  if (a.relu) sum = fmaxf(sum, 0.0f);
+  if (a.y_fp32) {
+    static_cast<float*>(a.y)[index] = sum;
+  } else {
+    static_cast<T*>(a.y)[index] = FromFloat<T>(sum);
+  }
+}
+
+// Sums this block's share of the tile over the cluster and writes it out.
+template <typename C, int BM, int BN>
+__device__ __forceinline__ void FinishTile(const ConvKernelArgs& p, uint32_t sums, int m0, int n0,
+                                           int phase) {
+  using T = typename C::T;
+  const ConvShape& s = p.a.shape;
+  const int rank = p.split_k > 1 ? static_cast<int>(blockIdx.z) % p.split_k : 0;
+  const int share = BN / p.split_k;
+  for (int i = threadIdx.x; i < share * (BM / 4); i += C::kThreads) {
+    const int row = rank * share + i / (BM / 4), m = (i % (BM / 4)) * 4;
+    const int n = n0 + row;
+    if (n >= s.batch * s.out_h * s.out_w || m0 + m >= s.out_c) continue;
+    const uint32_t address = sums + (row * C::kSumPitch + m) * 4;
+    float4 v = LoadFromBlock(address, 0);
+    for (int r = 1; r < p.split_k; ++r) {
+      const float4 w = LoadFromBlock(address, r);
+      v.x += w.x, v.y += w.y, v.z += w.z, v.w += w.w;
+    }
+    const float sum[4] = {v.x, v.y, v.z, v.w};
+    const size_t out = (static_cast<size_t>(n) * s.phases + phase) * s.out_c + m0 + m;
+    for (int e = 0; e < 4 && m0 + m + e < s.out_c; ++e) {
+      FinishElement<T>(p.a, out + e, sum[e] + (p.a.bias ? p.a.bias[m0 + m + e] : 0.0f));
+    }
+  }
+}
+
+// grid: (tiles of positions, tiles of out channels x phases, split_k)
+template <Format F, int BM, int BN, int kWarpsM, int kWarpsN>
+__global__ void __launch_bounds__(32 * kWarpsM * kWarpsN) ConvKernel(const ConvKernelArgs p) {
+  using C = Tile<F, BM, BN, kWarpsM, kWarpsN>;
+  using T = typename C::T;
+  extern __shared__ __align__(128) uint8_t shared[];
+  const uint32_t ring = SharedAddress(shared);
+  const ConvShape& s = p.a.shape;
+  const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
+  const int warp_m = (warp % kWarpsM) * C::kWarpM, warp_n = (warp / kWarpsM) * C::kWarpN;
+  const int m_tiles = p.padded_m / BM;
+  const int phase = blockIdx.y / m_tiles, m0 = (blockIdx.y % m_tiles) * BM, n0 = blockIdx.x * BN;
+  const int first = p.k_tiles * blockIdx.z / p.split_k;
+  const int last = p.k_tiles * (blockIdx.z + 1) / p.split_k;
+
+  const int vector = tid % kStageVectors, row0 = tid / kStageVectors;
+  const int c_vectors = s.in_c / C::kPerVector, first_vectors = s.first_c / C::kPerVector;
+  const size_t weight_pitch = static_cast<size_t>(p.k_tiles) * kRowBytes;
+  const uint8_t* weight = static_cast<const uint8_t*>(p.a.weight) +
+                          (static_cast<size_t>(phase) * p.padded_m + m0 + row0) * weight_pitch +
+                          static_cast<size_t>(first) * kRowBytes + vector * 16;
+  GatherRow rows[C::kBRows];
+  for (int i = 0; i < C::kBRows; ++i)
+    rows[i] = MakeGatherRow(s, n0 + row0 + i * C::kRowsPerPass, s.pad_w - phase);
+  KCursor cursor;
+  cursor.Start(first * kStageVectors + vector, c_vectors, s.kernel_w);
+
+  auto load_stage = [&](int slot) {
+    const uint32_t a = ring + slot * C::kStageBytes, b = a + BM * kRowBytes;
+#pragma unroll
+    for (int i = 0; i < C::kARows; ++i)
+      CopyAsync16(Swizzled(a, row0 + i * C::kRowsPerPass, vector),
+                  weight + i * C::kRowsPerPass * weight_pitch, true);
+    weight += kRowBytes;
+    const bool second = s.first_c > 0 && cursor.c >= first_vectors;
+    const T* x = static_cast<const T*>(second ? p.a.x2 : p.a.x);
+    const int channels = s.first_c == 0 ? s.in_c : second ? s.in_c - s.first_c : s.first_c;
+    const int c = (second ? cursor.c - first_vectors : cursor.c) * C::kPerVector;
+#pragma unroll
+    for (int i = 0; i < C::kBRows; ++i) {
+      if (BN < C::kRowsPerPass && row0 >= BN) break;
+      const int iy = rows[i].iy0 + cursor.ky, ix = rows[i].ix0 + cursor.kx;
+      const bool inside = rows[i].pixel0 >= 0 && cursor.ky < s.kernel_h && iy >= 0 && iy < s.in_h &&
+                          ix >= 0 && ix < s.in_w;
+      const size_t pixel = inside ? rows[i].pixel0 + iy * s.in_w + ix : 0;
+      CopyAsync16(Swizzled(b, row0 + i * C::kRowsPerPass, vector), x + pixel * channels + c,
+                  inside);
+    }
+    cursor.Advance(c_vectors, s.kernel_w);
+  };
+
+  WaitForPredecessor();
+  ReleaseSuccessor();
+  for (int i = 0; i < kStages - 1; ++i) {
+    if (first + i < last) load_stage(i);
+    CommitCopies();
+  }
+  float acc[C::kMi][C::kNi][4] = {};
+  for (int tile = first, slot = 0; tile < last; ++tile) {
+    WaitCopies<kStages - 2>();
+    __syncthreads();
+    const int next = slot == 0 ? kStages - 1 : slot - 1;
+    if (tile + kStages - 1 < last) load_stage(next);
+    CommitCopies();
+    const uint32_t a = ring + slot * C::kStageBytes, b = a + BM * kRowBytes;
+    if constexpr (F == Format::kFp32) {
+      MultiplyStageFp32<C>(acc, a, b, warp_m, warp_n, lane);
+    } else {
+      MultiplyStage<F, C>(acc, a, b, warp_m, warp_n, lane);
+    }
+    slot = slot + 1 == kStages ? 0 : slot + 1;
+  }
+  WaitCopies<0>();
+  __syncthreads();
+
+  float* sums = reinterpret_cast<float*>(shared);
+#pragma unroll
+  for (int i = 0; i < C::kMi; ++i)
+#pragma unroll
+    for (int j = 0; j < C::kNi; ++j)
+#pragma unroll
+      for (int q = 0; q < 4; ++q)
+        sums[(warp_n + j * 8 + 2 * (lane & 3) + (q & 1)) * C::kSumPitch + warp_m + i * 16 +
+             (lane >> 2) + (q >> 1) * 8] = acc[i][j][q];
+  if (p.split_k > 1) {
+    ClusterBarrier();
+  } else {
+    __syncthreads();
+  }
+  FinishTile<C, BM, BN>(p, ring, m0, n0, phase);
+  // the others may still read this block's sums
+  if (p.split_k > 1) ClusterBarrier();
+}
+
+int PaddedM(int out_c) { return (out_c + 63) / 64 * 64; }
+
+int KTiles(Format format, const ConvShape& s) {
+  const int per_stage = kRowBytes / static_cast<int>(FormatBytes(format));
+  return (s.K() + per_stage - 1) / per_stage;
+}
+
+template <Format F, int BM, int BN, int kWarpsM, int kWarpsN>
+void LaunchTile(const ConvKernelArgs& p, cudaStream_t stream) {
+  using C = Tile<F, BM, BN, kWarpsM, kWarpsN>;
+  const auto kernel = ConvKernel<F, BM, BN, kWarpsM, kWarpsN>;
+  static const cudaError_t allowed =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes);
+  CheckCuda(allowed, "shared memory of the convolution");
+  const ConvShape& s = p.a.shape;
+  LaunchShape shape;
+  shape.grid = dim3((s.Positions() + BN - 1) / BN, p.padded_m / BM * s.phases, p.split_k);
+  shape.block = dim3(C::kThreads);
+  shape.shared_bytes = C::kSharedBytes;
+  shape.cluster_z = p.split_k;
+  Launch(kernel, shape, stream, "convolution", p);
+}
+
+template <Format F>
+void LaunchFormat(const ConvConfig& config, const ConvKernelArgs& p, cudaStream_t stream) {
+  if (config.block_m == 128) return LaunchTile<F, 128, 128, 2, 4>(p, stream);
+  switch (config.block_n) {
+    case 16:
+      return LaunchTile<F, 64, 16, 4, 1>(p, stream);
+    case 32:
+      return LaunchTile<F, 64, 32, 4, 1>(p, stream);
+    default:
+      return LaunchTile<F, 64, 64, 2, 2>(p, stream);
+  }
+}
+
+void CheckShape(const ConvShape& s) {
+  const bool fits = s.in_c % 8 == 0 && s.first_c % 8 == 0 && s.out_c > 0 && s.Positions() > 0 &&
+                    (s.phases == 1 || (s.phases == 2 && s.kernel_h == 1 && s.kernel_w == 2));
+  if (fits) return;
+  throw Unsupported("convolution " + std::to_string(s.in_c) + " -> " + std::to_string(s.out_c) +
+                    ", kernel " + std::to_string(s.kernel_h) + "x" + std::to_string(s.kernel_w) +
+                    ": the GPU kernels take input channels in multiples of 8, and transposed "
+                    "convolutions of kernel 4, stride 2, padding 1");
+}
+
+}  // namespace
+
+ConvConfig ChooseConvConfig(const ConvShape& s) {
+  constexpr int kTargetBlocks = 128;  // about one per multiprocessor of an H200
+  ConvConfig c;
+  const int positions = s.Positions();
+  auto tiles = [&](int bm, int bn) {
+    return (positions + bn - 1) / bn * (PaddedM(s.out_c) / bm) * s.phases;
+  };
+  if (s.out_c % 128 == 0 && tiles(128, 128) >= kTargetBlocks) return {128, 128, 1};
+  c.block_n = positions <= 16 ? 16 : positions <= 32 ? 32 : 64;
+  while (c.split_k < 8 && tiles(64, c.block_n) * c.split_k < kTargetBlocks &&
+         s.K() / (c.split_k * 2) >= 128) {
+    c.split_k *= 2;
+  }
+  return c;
+}
+
+void LaunchConv(Format format, const ConvArgs& args, cudaStream_t stream) {
+  CheckShape(args.shape);
+  const ConvConfig config = ChooseConvConfig(args.shape);
+  const ConvKernelArgs p = {args, KTiles(format, args.shape), PaddedM(args.shape.out_c),
+                            config.split_k};
+  switch (format) {
+    case Format::kFp32:
+      return LaunchFormat<Format::kFp32>(config, p, stream);
+    case Format::kTf32:
+      return LaunchFormat<Format::kTf32>(config, p, stream);
+    case Format::kFp16:
+      return LaunchFormat<Format::kFp16>(config, p, stream);
+    case Format::kBf16:
+      return LaunchFormat<Format::kBf16>(config, p, stream);
+  }
+}
+
+}  // namespace dp

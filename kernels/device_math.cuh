@@ -1,0 +1,84 @@
+#ifndef KERNELS_DEVICE_MATH_CUH_
+#define KERNELS_DEVICE_MATH_CUH_
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "kernels/activation.h"
+#include "kernels/format.h"
+
+// Storage types of the formats, conversions, activations and sums within a warp.
+
+namespace dp {
+
+template <Format F>
+struct StorageOf {
+  using Type = float;
+};
+template <>
+struct StorageOf<Format::kFp16> {
+  using Type = __half;
+};
+template <>
+struct StorageOf<Format::kBf16> {
+  using Type = __nv_bfloat16;
+};
+template <Format F>
+using Storage = typename StorageOf<F>::Type;
+
+__device__ __forceinline__ float ToFloat(float x) { return x; }
+__device__ __forceinline__ float ToFloat(__half x) { return __half2float(x); }
+__device__ __forceinline__ float ToFloat(__nv_bfloat16 x) { return __bfloat162float(x); }
+
+template <typename T>
+__device__ __forceinline__ T FromFloat(float x) {
+  return x;
+}
+template <>
+__device__ __forceinline__ __half FromFloat<__half>(float x) {
+  return __float2half_rn(x);
+}
+template <>
+__device__ __forceinline__ __nv_bfloat16 FromFloat<__nv_bfloat16>(float x) {
+  return __float2bfloat16_rn(x);
+}
+
+// V consecutive elements moved as one access.
+template <typename T, int V>
+struct alignas(sizeof(T) * V) Pack {
+  T v[V];
+};
+
+// x tanh(log(1 + e^x)) = x (e^2 + 2e) / (e^2 + 2e + 2) with e = e^x; x itself above 20.
+__device__ __forceinline__ float Mish(float x) {
+  const float e = expf(fminf(x, 20.0f));
+  const float n = e * (e + 2.0f);
+  return x > 20.0f ? x : x * __fdiv_rn(n, n + 2.0f);
+}
+// The same by the fast units; its error is far below half precision's own.
+__device__ __forceinline__ float MishFast(float x) {
+  const float e = __expf(fminf(x, 20.0f));
+  const float n = e * (e + 2.0f);
+  return x > 20.0f ? x : x * __fdividef(n, n + 2.0f);
+}
+
+template <typename T>
+__device__ __forceinline__ float Activate(float x, Activation a) {
+  if (a == Activation::kRelu) return fmaxf(x, 0.0f);
+  if (a == Activation::kMish) return sizeof(T) == 4 ? Mish(x) : MishFast(x);
+  return x;
+}
+
+// Sum over the warp, the same bits in every lane.
+__device__ __forceinline__ float WarpSum(float x) {
+  for (int mask = 16; mask > 0; mask >>= 1) x += __shfl_xor_sync(0xffffffffu, x, mask);
+  return x;
+}
+__device__ __forceinline__ float WarpMax(float x) {
+  for (int mask = 16; mask > 0; mask >>= 1) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, mask));
+  return x;
+}
+
+}  // namespace dp
+
+#endif  // KERNELS_DEVICE_MATH_CUH_

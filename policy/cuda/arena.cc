@@ -1,0 +1,50 @@
+#include "policy/cuda/arena.h"
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "kernels/cuda_check.h"
+
+namespace dp {
+namespace {
+constexpr size_t kAlignment = 256;
+}
+
+DeviceArena::~DeviceArena() {
+  // at process exit the driver may be gone already; there is nobody to tell
+  if (base_ != nullptr) static_cast<void>(cudaFree(base_));
+}
+
+void* DeviceArena::TakeBytes(size_t bytes) {
+  const size_t offset = used_;
+  used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (base_ == nullptr) {
+    capacity_ = used_;
+  } else if (used_ > capacity_) {
+    throw Error(ExitCode::kRetryable,
+                "device arena: the second pass asked for more than was measured");
+  }
+  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(base_) + offset);
+}
+
+void DeviceArena::Seal() {
+  const size_t bytes = capacity_ == 0 ? kAlignment : capacity_;
+  void* memory = nullptr;
+  if (cudaMalloc(&memory, bytes) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    throw EnvironmentError("the GPU has no room for " + std::to_string(bytes >> 20) +
+                           " MiB; use a smaller batch or another precision");
+  }
+  base_ = static_cast<uint8_t*>(memory);
+  capacity_ = bytes;
+  used_ = 0;
+  CheckCuda(cudaMemset(base_, 0, bytes), "clearing device memory");
+}
+
+void DeviceArena::Upload(void* device, const void* host, size_t bytes) const {
+  if (measuring() || bytes == 0) return;
+  CheckCuda(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice), "copy to the device");
+}
+
+}  // namespace dp

@@ -1,0 +1,41 @@
+#ifndef POLICY_CUDA_ARENA_H_
+#define POLICY_CUDA_ARENA_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dp {
+
+// Device memory of one owner. The same code first measures (a fresh arena hands out offsets from
+// null), then places: Seal() allocates what was measured, and the code runs again on the memory.
+// After that nothing is allocated. Move-only by intent; the one place that calls cudaMalloc.
+class DeviceArena {
+ public:
+  DeviceArena() = default;
+  ~DeviceArena();
+  DeviceArena(const DeviceArena&) = delete;
+  DeviceArena& operator=(const DeviceArena&) = delete;
+
+  // Room for `count` elements, 256-byte aligned. While measuring, not to be dereferenced.
+  template <typename T>
+  T* Take(size_t count) {
+    return static_cast<T*>(TakeBytes(count * sizeof(T)));
+  }
+  void* TakeBytes(size_t bytes);
+
+  // Ends measuring: allocates, zeroes, starts again at the front. Throws Error if memory is short.
+  void Seal();
+  bool measuring() const { return base_ == nullptr; }
+  size_t bytes() const { return capacity_; }
+
+  // Copies host memory to `device`; does nothing while measuring.
+  void Upload(void* device, const void* host, size_t bytes) const;
+
+ private:
+  uint8_t* base_ = nullptr;
+  size_t used_ = 0, capacity_ = 0;
+};
+
+}  // namespace dp
+
+#endif  // POLICY_CUDA_ARENA_H_

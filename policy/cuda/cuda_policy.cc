@@ -1,0 +1,153 @@
+#include "policy/cuda/cuda_policy.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+#include <utility>
+
+#include "kernels/cuda_check.h"
+#include "policy/cuda/engine.h"
+#include "policy/input_check.h"
+
+namespace dp {
+namespace {
+
+constexpr int kOldestMajor = 8;     // asynchronous copies and the tensor cores' formats
+constexpr size_t kIdleEngines = 4;  // kept ready for the next instance with the same options
+
+// Engines that no policy uses at the moment, most recently used first.
+class EngineCache {
+ public:
+  // The process's cache; never destroyed, since the driver may go first.
+  static EngineCache& Get() {
+    static EngineCache& cache = *new EngineCache;
+    return cache;
+  }
+
+  std::unique_ptr<CudaEngine> Take(std::shared_ptr<const Checkpoint> checkpoint,
+                                   const PolicyOptions& options) {
+    const std::lock_guard lock(mutex_);
+    for (auto it = idle_.begin(); it != idle_.end(); ++it) {
+      if (&(*it)->checkpoint() != checkpoint.get() || (*it)->options() != options) continue;
+      std::unique_ptr<CudaEngine> engine = std::move(*it);
+      idle_.erase(it);
+      return engine;
+    }
+    try {
+      return std::make_unique<CudaEngine>(checkpoint, options);
+    } catch (const Error& error) {
+      // idle engines may hold the memory that is missing
+      if (error.code() != ExitCode::kEnvironment || idle_.empty()) throw;
+      idle_.clear();
+      return std::make_unique<CudaEngine>(std::move(checkpoint), options);
+    }
+  }
+
+  void Return(std::unique_ptr<CudaEngine> engine) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_front(std::move(engine));
+    if (idle_.size() > kIdleEngines) idle_.pop_back();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::list<std::unique_ptr<CudaEngine>> idle_;
+};
+
+const char* PrecisionName(Precision p) {
+  switch (p) {
+    case Precision::kFp32:
+      return "fp32";
+    case Precision::kTf32:
+      return "tf32";
+    case Precision::kFp16:
+      return "fp16";
+    case Precision::kBf16:
+      return "bf16";
+    case Precision::kAuto:
+      break;
+  }
+  return "auto";
+}
+
+class CudaPolicy final : public Policy {
+ public:
+  CudaPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
+      : Policy(std::move(checkpoint), options),
+        engine_(EngineCache::Get().Take(checkpoint_, options_)) {}
+  ~CudaPolicy() override {
+    if (healthy_) EngineCache::Get().Return(std::move(engine_));
+  }
+
+  void Infer(const PolicyInput& input, PolicyOutput& output) override {
+    CheckInput(config(), options_, input);
+    try {
+      engine_->Infer(input, output);
+    } catch (const Error& error) {
+      // an engine whose device failed must not be handed to the next policy
+      if (error.code() == ExitCode::kRetryable) healthy_ = false;
+      throw;
+    }
+    CheckActions(output.actions);
+  }
+
+  std::string Description() const override {
+    cudaDeviceProp properties;
+    int device = 0;
+    CheckCuda(cudaGetDevice(&device), "device");
+    CheckCuda(cudaGetDeviceProperties(&properties, device), "device properties");
+    return std::string("CUDA, ") + properties.name + ", " + PrecisionName(options_.precision);
+  }
+
+ private:
+  std::unique_ptr<CudaEngine> engine_;
+  bool healthy_ = true;
+};
+
+void CheckSupported(const Checkpoint& checkpoint) {
+  if (checkpoint.config.encoder.resize_height > 0)
+    throw Unsupported("the GPU backend does not resize pictures; use the CPU backend");
+  for (const CameraFeature& camera : checkpoint.config.cameras) {
+    if (camera.channels != 3)
+      throw Unsupported(camera.name + ": the GPU backend takes RGB pictures; use the CPU backend");
+  }
+}
+
+}  // namespace
+
+bool CudaUsable(std::string* why) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess || count == 0) {
+    static_cast<void>(cudaGetLastError());
+    *why = status == cudaSuccess ? "no CUDA device" : cudaGetErrorString(status);
+    return false;
+  }
+  int device = 0, major = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess) {
+    *why = "the CUDA device does not answer";
+    return false;
+  }
+  if (major < kOldestMajor) {
+    *why = "the CUDA device is older than compute capability 8.0";
+    return false;
+  }
+  return true;
+}
+
+std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> checkpoint,
+                                         const PolicyOptions& options) {
+  std::string why;
+  if (!CudaUsable(&why))
+    throw EnvironmentError("backend cuda: " + why + "; use --backend cpu or auto");
+  CheckSupported(*checkpoint);
+  PolicyOptions resolved = options;
+  resolved.backend = Backend::kCuda;
+  if (resolved.precision == Precision::kAuto) resolved.precision = Precision::kFp16;
+  return std::make_unique<CudaPolicy>(std::move(checkpoint), resolved);
+}
+
+}  // namespace dp

@@ -1,0 +1,43 @@
+#ifndef POLICY_CUDA_DEVICE_UNET_H_
+#define POLICY_CUDA_DEVICE_UNET_H_
+
+#include <optional>
+#include <vector>
+
+#include "policy/cuda/layers.h"
+#include "policy/network.h"
+
+// The U-Net's weights on the device, shared by every engine of a checkpoint and format.
+
+namespace dp {
+
+struct DeviceBlock1d {
+  DeviceConv conv1, conv2;
+  DeviceNorm norm1, norm2;
+  std::optional<DeviceConv> residual;
+  int channels = 0;
+  int scale_offset = -1, bias_offset = 0;  // of this block's terms among all FiLM terms
+};
+
+struct DeviceLevel1d {
+  DeviceBlock1d block1, block2;
+  std::optional<DeviceConv> resample;
+};
+
+// FiLM is split: Linear(Mish([step; cond])) = step_table[t] + film_cond(Mish(cond)).
+struct DeviceUnet {
+  std::vector<DeviceLevel1d> down, up;
+  DeviceBlock1d mid1, mid2;
+  DeviceConv final_conv, out;
+  DeviceNorm final_norm;
+  int film_width = 0;                 // FiLM terms of all blocks
+  DeviceConv film_cond;               // (film_width, cond_dim), with the bias
+  const float* step_table = nullptr;  // (train_steps, film_width)
+};
+
+// Packs `checkpoint`'s U-Net. Throws Error for a shape the kernels do not support.
+DeviceUnet LoadDeviceUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring);
+
+}  // namespace dp
+
+#endif  // POLICY_CUDA_DEVICE_UNET_H_

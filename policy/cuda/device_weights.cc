@@ -1,0 +1,46 @@
+#include "policy/cuda/device_weights.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "policy/normalizer.h"
+
+namespace dp {
+
+DeviceWeights::DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Format format)
+    : checkpoint_(std::move(checkpoint)) {
+  Load(format);
+  arena_.Seal();
+  Load(format);
+}
+
+void DeviceWeights::Load(Format format) {
+  LayerLoader loader(arena_, format);
+  unet_ = LoadDeviceUnet(loader, *checkpoint_, arena_.measuring());
+  encoders_.clear();
+  for (size_t i = 0; i < checkpoint_->encoders.size(); ++i)
+    encoders_.push_back(LoadDeviceEncoder(loader, *checkpoint_, i));
+  picture_tables_.clear();
+  for (const FeatureStats& stats : checkpoint_->stats.cameras) {
+    std::vector<float> table(3 * 256);
+    for (size_t i = 0; i < table.size(); ++i)
+      table[i] = Normalize(stats, i / 256, static_cast<float>(i % 256) / 255.0f);
+    picture_tables_.push_back(loader.Floats(table));
+  }
+}
+
+std::shared_ptr<const DeviceWeights> DeviceWeights::Get(
+    std::shared_ptr<const Checkpoint> checkpoint, Format format) {
+  using Key = std::pair<const Checkpoint*, Format>;
+  static std::mutex mutex;
+  static std::map<Key, std::weak_ptr<const DeviceWeights>> cache;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<const DeviceWeights>& entry = cache[{checkpoint.get(), format}];
+  // a live entry holds its checkpoint, so the address cannot be another's
+  std::shared_ptr<const DeviceWeights> weights = entry.lock();
+  if (!weights) entry = weights = std::make_shared<DeviceWeights>(std::move(checkpoint), format);
+  return weights;
+}
+
+}  // namespace dp

@@ -1,0 +1,38 @@
+#ifndef POLICY_CUDA_DEVICE_WEIGHTS_H_
+#define POLICY_CUDA_DEVICE_WEIGHTS_H_
+
+#include <memory>
+#include <vector>
+
+#include "policy/cuda/device_unet.h"
+#include "policy/cuda/encoder_plan.h"
+
+namespace dp {
+
+// All weights of a checkpoint in one format on the device; immutable once made.
+class DeviceWeights {
+ public:
+  DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Format format);
+
+  // The one copy of (checkpoint, format) in this process.
+  static std::shared_ptr<const DeviceWeights> Get(std::shared_ptr<const Checkpoint> checkpoint,
+                                                  Format format);
+
+  const DeviceUnet& unet() const { return unet_; }
+  const std::vector<DeviceEncoder>& encoders() const { return encoders_; }
+  // (3, 256) normalised values of camera `i`'s channels.
+  const float* picture_table(size_t i) const { return picture_tables_[i]; }
+
+ private:
+  void Load(Format format);
+
+  std::shared_ptr<const Checkpoint> checkpoint_;
+  DeviceArena arena_;
+  DeviceUnet unet_;
+  std::vector<DeviceEncoder> encoders_;
+  std::vector<const float*> picture_tables_;
+};
+
+}  // namespace dp
+
+#endif  // POLICY_CUDA_DEVICE_WEIGHTS_H_

@@ -1,0 +1,301 @@
+#include "policy/cuda/engine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "kernels/cuda_check.h"
+#include "kernels/rasterise_cuda.h"
+#include "policy/cuda/format_of.h"
+#include "policy/normalizer.h"
+#include "policy/scheduler.h"
+
+namespace dp {
+
+CudaEngine::CudaEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
+    : checkpoint_(std::move(checkpoint)),
+      options_(options),
+      format_(FormatOf(options.precision)),
+      steps_(
+          MakeSchedule(checkpoint_->config.scheduler, options.sampler.kind, options.sampler.steps)),
+      weights_(DeviceWeights::Get(checkpoint_, format_)) {
+  Plan();
+  arena_.Seal();
+  Plan();
+  UploadTables();
+  CheckCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
+  for (cudaEvent_t& e : borders_) CheckCuda(cudaEventCreate(&e), "event");
+}
+
+CudaEngine::~CudaEngine() {
+  // results of the last calls do not matter any more
+  if (stream_ != nullptr) static_cast<void>(cudaStreamSynchronize(stream_));
+  for (cudaGraphExec_t g : graphs_)
+    if (g != nullptr) static_cast<void>(cudaGraphExecDestroy(g));
+  for (cudaEvent_t e : borders_)
+    if (e != nullptr) static_cast<void>(cudaEventDestroy(e));
+  if (stream_ != nullptr) static_cast<void>(cudaStreamDestroy(stream_));
+  if (host_x_ != nullptr) static_cast<void>(cudaFreeHost(host_x_));
+}
+
+void CudaEngine::Plan() {
+  const PolicyConfig& config = checkpoint_->config;
+  const size_t batch = options_.batch;
+  input_.Plan(config, options_.batch, arena_);
+  encoders_.clear();
+  const int cameras = static_cast<int>(config.cameras.size());
+  const int encoders = static_cast<int>(weights_->encoders().size());
+  for (int i = 0; i < encoders; ++i) {
+    const CameraFeature& camera = config.cameras[i];
+    const int height = config.encoder.crop_height ? config.encoder.crop_height : camera.height;
+    const int width = config.encoder.crop_width ? config.encoder.crop_width : camera.width;
+    const int frames = options_.batch * config.n_obs_steps * cameras / encoders;
+    encoders_.push_back(std::make_unique<EncoderPlan>(weights_->encoders()[i], config.encoder,
+                                                      format_, frames, height, width, arena_));
+  }
+  unet_ = std::make_unique<UnetPlan>(weights_->unet(), format_, config.horizon, options_.batch, 1,
+                                     arena_);
+  cond_ = arena_.Take<float>(batch * config.CondDim());
+  given_cond_ = arena_.Take<float>(batch * config.CondDim());
+  const size_t elements = batch * config.horizon * config.action_dim;
+  x_ = arena_.Take<float>(elements);
+  noise_ = options_.sampler.kind == SamplerKind::kDdpm
+               ? arena_.Take<float>(elements * steps_.size())
+               : nullptr;
+  row_step_ = arena_.Take<int>(batch * steps_.size());
+  timesteps_ = arena_.Take<int>(steps_.size());
+}
+
+void CudaEngine::UploadTables() {
+  std::vector<int> timesteps, row_step;
+  for (const DenoiseStep& step : steps_) {
+    timesteps.push_back(step.timestep);
+    row_step.insert(row_step.end(), options_.batch, step.timestep);
+  }
+  arena_.Upload(timesteps_, timesteps.data(), timesteps.size() * sizeof(int));
+  arena_.Upload(row_step_, row_step.data(), row_step.size() * sizeof(int));
+  const PolicyConfig& config = checkpoint_->config;
+  CheckCuda(cudaHostAlloc(reinterpret_cast<void**>(&host_x_),
+                          sizeof(float) * options_.batch * config.horizon * config.action_dim,
+                          cudaHostAllocDefault),
+            "pinned memory for the actions");
+}
+
+CudaEngine::Pictures CudaEngine::Source(const PolicyInput& input) const {
+  if (checkpoint_->config.cameras.empty()) return kNoPictures;
+  if (!input.global_cond.empty() && input.frames.empty() && input.scenes.empty())
+    return kNoPictures;
+  return input.scenes.empty() ? kFrames : kScenes;
+}
+
+void CudaEngine::RecordBorder(size_t border) {
+  const unsigned flags = capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault;
+  CheckCuda(cudaEventRecordWithFlags(borders_[border], stream_, flags), "stage border");
+}
+
+void CudaEngine::EnqueueEncoder(Pictures pictures) {
+  const PolicyConfig& config = checkpoint_->config;
+  const int cameras = static_cast<int>(config.cameras.size());
+  if (pictures == kScenes) {
+    RasteriseCuda(input_.device().scenes, options_.batch * config.n_obs_steps,
+                  input_.device_frames(), stream_);
+  }
+  RecordBorder(2);
+  const int encoders = pictures == kNoPictures ? 0 : static_cast<int>(encoders_.size());
+  for (int i = 0; i < encoders; ++i) {
+    const CameraFeature& camera = config.cameras[i];
+    PrepareArgs a;
+    a.in_stride = encoders == 1 ? 1 : cameras;
+    a.in_first = i;
+    a.frames = options_.batch * config.n_obs_steps * cameras / encoders;
+    a.in_h = camera.height, a.in_w = camera.width;
+    a.out_h = config.encoder.crop_height ? config.encoder.crop_height : camera.height;
+    a.out_w = config.encoder.crop_width ? config.encoder.crop_width : camera.width;
+    a.top = (a.in_h - a.out_h) / 2, a.left = (a.in_w - a.out_w) / 2;
+    a.rgb = input_.device_frames();
+    a.table = weights_->picture_table(i);
+    a.y = encoders_[i]->input();
+    LaunchPrepare(format_, a, stream_);
+  }
+  RecordBorder(3);
+  for (int i = 0; i < encoders; ++i) encoders_[i]->Run(stream_);
+  RecordBorder(4);
+}
+
+void CudaEngine::EnqueueCondition() {
+  const PolicyConfig& config = checkpoint_->config;
+  ConditionArgs a;
+  a.environments = options_.batch;
+  a.steps = config.n_obs_steps;
+  a.state_dim = config.state_dim;
+  a.environment_dim = config.environment_dim;
+  a.image_first = config.cond_order == CondOrder::kImageState;
+  a.state = input_.device().state;
+  a.environment = input_.device().environment;
+  if (!encoders_.empty()) {
+    a.feature_dim = config.encoder.feature_dim * static_cast<int>(config.cameras.size());
+    a.feature_parts = static_cast<int>(encoders_.size());
+    a.features = encoders_[0]->features();
+    if (encoders_.size() > 1) a.part_stride = encoders_[1]->features() - encoders_[0]->features();
+  }
+  a.given = given_cond_;
+  a.use_given = &input_.device().flags->use_given_cond;
+  a.cond = cond_;
+  a.mish = unet_->mish_cond();
+  a.mish_pitch = PaddedChannels(config.CondDim());
+  LaunchCondition(format_, a, stream_);
+  unet_->RunCondition(stream_);
+}
+
+void CudaEngine::EnqueueChain(PolicyTrace* trace, int count) {
+  const PolicyConfig& config = checkpoint_->config;
+  const int elements = config.horizon * config.action_dim;
+  NoiseArgs noise;
+  noise.environments = options_.batch;
+  noise.elements = elements;
+  noise.steps = static_cast<int>(steps_.size());
+  noise.timesteps = timesteps_;
+  noise.keys = input_.device().keys;
+  noise.keep = input_.device().flags->keep;
+  noise.start = x_;
+  noise.noise = noise_;
+  LaunchNoise(noise, stream_);
+  DenoiseArgs a;
+  a.positions = options_.batch * config.horizon;
+  a.action_dim = config.action_dim;
+  a.pitch = unet_->input_pitch();
+  a.x = a.next = x_;
+  a.input = unet_->input();
+  LaunchDenoise(format_, a, stream_);
+  a.output = unet_->output();
+  for (size_t k = 0; k < steps_.size(); ++k) {
+    unet_->RunPass(row_step_ + k * options_.batch, stream_);
+    a.step = steps_[k];
+    if (noise_ != nullptr) a.noise = noise_ + k * options_.batch * elements;
+    LaunchDenoise(format_, a, stream_);
+    if (trace != nullptr) CollectTrace(*trace, count);
+  }
+}
+
+// Copies the step's prediction and x; the slow path of tests.
+void CudaEngine::CollectTrace(PolicyTrace& trace, int count) {
+  const PolicyConfig& config = checkpoint_->config;
+  const size_t n = static_cast<size_t>(count) * config.horizon * config.action_dim;
+  const auto append = [&](std::vector<float>& to, const float* device) {
+    to.resize(to.size() + n);
+    CheckCuda(cudaMemcpyAsync(to.data() + to.size() - n, device, n * sizeof(float),
+                              cudaMemcpyDeviceToHost, stream_),
+              "copy of the trace");
+    CheckCuda(cudaStreamSynchronize(stream_), "a denoising step");
+  };
+  append(trace.eps_steps, unet_->output());
+  append(trace.x_steps, x_);
+}
+
+void CudaEngine::Enqueue(Pictures pictures, PolicyTrace* trace, int count) {
+  RecordBorder(0);
+  input_.CopyBlock(stream_);
+  if (pictures == kFrames) input_.CopyFrames(stream_);
+  RecordBorder(1);
+  EnqueueEncoder(pictures);
+  EnqueueCondition();
+  RecordBorder(5);
+  EnqueueChain(trace, count);
+  RecordBorder(6);
+  const PolicyConfig& config = checkpoint_->config;
+  CheckCuda(cudaMemcpyAsync(host_x_, x_,
+                            sizeof(float) * options_.batch * config.horizon * config.action_dim,
+                            cudaMemcpyDeviceToHost, stream_),
+            "copy of the actions");
+  RecordBorder(7);
+}
+
+cudaGraphExec_t CudaEngine::Captured(Pictures pictures) {
+  if (graphs_[pictures] != nullptr) return graphs_[pictures];
+  cudaGraph_t graph = nullptr;
+  CheckCuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture");
+  capturing_ = true;
+  try {
+    Enqueue(pictures, nullptr, 0);
+  } catch (...) {
+    capturing_ = false;
+    static_cast<void>(cudaStreamEndCapture(stream_, &graph));
+    throw;
+  }
+  capturing_ = false;
+  CheckCuda(cudaStreamEndCapture(stream_, &graph), "end of the capture");
+  const cudaError_t made = cudaGraphInstantiate(&graphs_[pictures], graph, 0);
+  static_cast<void>(cudaGraphDestroy(graph));
+  CheckCuda(made, "instantiation of the graph");
+  return graphs_[pictures];
+}
+
+void CudaEngine::Infer(const PolicyInput& input, PolicyOutput& output) {
+  const PolicyConfig& config = checkpoint_->config;
+  const InputBlock::View& host = input_.host();
+  const size_t elements = size_t{1} * config.horizon * config.action_dim;
+  output.times = {};
+  const double begin = Now();
+  std::copy(input.state.begin(), input.state.end(), host.state);
+  std::copy(input.environment.begin(), input.environment.end(), host.environment);
+  Normalize(checkpoint_->stats.state, config.state_dim, {host.state, input.state.size()});
+  Normalize(checkpoint_->stats.environment, config.environment_dim,
+            {host.environment, input.environment.size()});
+  for (size_t i = 0; i < input.keys.size(); ++i)
+    host.keys[i] = {input.keys[i].seed, input.keys[i].decision, 0};
+  const Pictures pictures = Source(input);
+  if (pictures == kScenes) std::copy(input.scenes.begin(), input.scenes.end(), host.scenes);
+  if (pictures == kFrames)
+    std::memcpy(input_.host_frames(), input.frames.data(), input.frames.size());
+  host.flags->use_given_cond = !input.global_cond.empty();
+  host.flags->keep[0] = !input.x_start.empty();
+  host.flags->keep[1] = !input.noise_by_t.empty();
+  UploadTapes(input);
+
+  if (output.trace != nullptr) {
+    *output.trace = {};
+    for (const DenoiseStep& step : steps_) output.trace->timesteps.push_back(step.timestep);
+    Enqueue(pictures, output.trace, input.count);
+    output.trace->global_cond.resize(static_cast<size_t>(input.count) * config.CondDim());
+    CheckCuda(cudaMemcpyAsync(output.trace->global_cond.data(), cond_,
+                              output.trace->global_cond.size() * sizeof(float),
+                              cudaMemcpyDeviceToHost, stream_),
+              "copy of the trace");
+  } else {
+    CheckCuda(cudaGraphLaunch(Captured(pictures), stream_), "launch of the decision");
+  }
+  CheckCuda(cudaStreamSynchronize(stream_), "the decision");
+  ReadTimes(output.times, Now());
+  output.times[Stage::kHandOver].begin = begin;
+  output.times.passes = static_cast<int>(steps_.size());
+  output.actions.assign(host_x_, host_x_ + input.count * elements);
+  Unnormalize(checkpoint_->stats.action, config.action_dim, output.actions);
+}
+
+// Start, noise and condition given from outside: tests and `pusht infer` alone.
+void CudaEngine::UploadTapes(const PolicyInput& input) {
+  const PolicyConfig& config = checkpoint_->config;
+  const size_t n = static_cast<size_t>(input.count) * config.horizon * config.action_dim;
+  const size_t pitch = static_cast<size_t>(options_.batch) * config.horizon * config.action_dim;
+  arena_.Upload(x_, input.x_start.data(), input.x_start.size_bytes());
+  arena_.Upload(given_cond_, input.global_cond.data(), input.global_cond.size_bytes());
+  if (input.noise_by_t.empty() || noise_ == nullptr) return;
+  for (size_t k = 0; k < steps_.size(); ++k)
+    arena_.Upload(noise_ + k * pitch, input.noise_by_t.data() + steps_[k].timestep * n,
+                  n * sizeof(float));
+}
+
+// Puts the graph's stage borders on the host's clock, whose reading at the last one is `end`.
+void CudaEngine::ReadTimes(StageTimes& times, double end) const {
+  const size_t last = borders_.size() - 1;
+  const auto at = [&](size_t border) {
+    float ms = 0;
+    CheckCuda(cudaEventElapsedTime(&ms, borders_[border], borders_[last]), "stage time");
+    return end - 1e-3 * ms;
+  };
+  for (size_t i = 0; i < kBorderStages.size(); ++i)
+    times[kBorderStages[i]] = {at(i), i + 1 == last ? end : at(i + 1)};
+}
+
+}  // namespace dp

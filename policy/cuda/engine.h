@@ -1,0 +1,76 @@
+#ifndef POLICY_CUDA_ENGINE_H_
+#define POLICY_CUDA_ENGINE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "kernels/condition.cuh"
+#include "kernels/denoise.cuh"
+#include "policy/cuda/device_weights.h"
+#include "policy/cuda/encoder_plan.h"
+#include "policy/cuda/input_block.h"
+#include "policy/cuda/unet_plan.h"
+#include "policy/policy.h"
+
+namespace dp {
+
+// One checkpoint, ready to run on the GPU with one set of options: memory, launches and the CUDA
+// graphs made of them. A decision is one graph launch and one synchronisation.
+class CudaEngine {
+ public:
+  // `options` as resolved. Throws Error for a shape no kernel supports, or if memory is short.
+  CudaEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options);
+  ~CudaEngine();
+  CudaEngine(const CudaEngine&) = delete;
+  CudaEngine& operator=(const CudaEngine&) = delete;
+
+  // Computes `output` from a valid `input`. Throws Error(kRetryable) after a fault of the GPU.
+  void Infer(const PolicyInput& input, PolicyOutput& output);
+
+  const Checkpoint& checkpoint() const { return *checkpoint_; }
+  const PolicyOptions& options() const { return options_; }
+
+ private:
+  // Borders of the stages within the graph; border i ends kBorderStages[i - 1].
+  static constexpr std::array<Stage, 7> kBorderStages = {
+      Stage::kHandOver, Stage::kRender,  Stage::kPrepare, Stage::kEncode,
+      Stage::kFilm,     Stage::kDenoise, Stage::kFetch};
+  enum Pictures { kNoPictures, kFrames, kScenes, kPictureSources };
+
+  void Plan();
+  void UploadTables();
+  Pictures Source(const PolicyInput& input) const;
+  void Enqueue(Pictures pictures, PolicyTrace* trace, int count);
+  void EnqueueEncoder(Pictures pictures);
+  void EnqueueCondition();
+  void EnqueueChain(PolicyTrace* trace, int count);
+  void RecordBorder(size_t border);
+  cudaGraphExec_t Captured(Pictures pictures);
+  void CollectTrace(PolicyTrace& trace, int count);
+  void UploadTapes(const PolicyInput& input);
+  void ReadTimes(StageTimes& times, double end) const;
+
+  std::shared_ptr<const Checkpoint> checkpoint_;
+  PolicyOptions options_;
+  Format format_;
+  std::vector<DenoiseStep> steps_;
+  std::shared_ptr<const DeviceWeights> weights_;
+  DeviceArena arena_;
+  InputBlock input_;
+  std::unique_ptr<UnetPlan> unet_;
+  std::vector<std::unique_ptr<EncoderPlan>> encoders_;
+  float *cond_ = nullptr, *x_ = nullptr, *noise_ = nullptr, *given_cond_ = nullptr;
+  int *row_step_ = nullptr, *timesteps_ = nullptr;
+  float* host_x_ = nullptr;  // pinned: what the graph fetches
+  cudaStream_t stream_ = nullptr;
+  std::array<cudaEvent_t, kBorderStages.size() + 1> borders_ = {};
+  std::array<cudaGraphExec_t, kPictureSources> graphs_ = {};
+  bool capturing_ = false;
+};
+
+}  // namespace dp
+
+#endif  // POLICY_CUDA_ENGINE_H_

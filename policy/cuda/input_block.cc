@@ -1,0 +1,66 @@
+#include "policy/cuda/input_block.h"
+
+#include <cstring>
+
+#include "kernels/cuda_check.h"
+
+namespace dp {
+namespace {
+constexpr size_t kAlignment = 64;
+}
+
+InputBlock::~InputBlock() {
+  if (host_block_ != nullptr) static_cast<void>(cudaFreeHost(host_block_));
+  if (host_frames_ != nullptr) static_cast<void>(cudaFreeHost(host_frames_));
+}
+
+InputBlock::View InputBlock::Lay(uint8_t* base, const PolicyConfig& config, int batch) {
+  size_t offset = 0;
+  const auto place = [&]<typename T>(T*& view, size_t count) {
+    view = reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(base) + offset);
+    offset += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  const size_t steps = static_cast<size_t>(batch) * config.n_obs_steps;
+  View view;
+  place(view.flags, 1);
+  place(view.keys, batch);
+  place(view.state, steps * config.state_dim);
+  place(view.environment, steps * config.environment_dim);
+  place(view.scenes, config.cameras.empty() ? 0 : steps);
+  bytes_ = offset;
+  return view;
+}
+
+void InputBlock::Plan(const PolicyConfig& config, int batch, DeviceArena& arena) {
+  Lay(nullptr, config, batch);
+  frame_bytes_ = 0;
+  for (const CameraFeature& camera : config.cameras)
+    frame_bytes_ += size_t{3} * config.n_obs_steps * camera.height * camera.width;
+  all_frame_bytes_ = frame_bytes_ * batch;
+  device_block_ = arena.Take<uint8_t>(bytes_);
+  device_frames_ = arena.Take<uint8_t>(all_frame_bytes_);
+  if (arena.measuring()) return;
+  device_ = Lay(device_block_, config, batch);
+  CheckCuda(cudaHostAlloc(reinterpret_cast<void**>(&host_block_), bytes_, cudaHostAllocDefault),
+            "pinned memory");
+  std::memset(host_block_, 0, bytes_);
+  host_ = Lay(host_block_, config, batch);
+  if (all_frame_bytes_ == 0) return;
+  CheckCuda(cudaHostAlloc(reinterpret_cast<void**>(&host_frames_), all_frame_bytes_,
+                          cudaHostAllocDefault),
+            "pinned memory for pictures");
+  std::memset(host_frames_, 0, all_frame_bytes_);
+}
+
+void InputBlock::CopyBlock(cudaStream_t stream) const {
+  CheckCuda(cudaMemcpyAsync(device_block_, host_block_, bytes_, cudaMemcpyHostToDevice, stream),
+            "copy of the inputs");
+}
+
+void InputBlock::CopyFrames(cudaStream_t stream) const {
+  CheckCuda(cudaMemcpyAsync(device_frames_, host_frames_, all_frame_bytes_, cudaMemcpyHostToDevice,
+                            stream),
+            "copy of the pictures");
+}
+
+}  // namespace dp

@@ -1,0 +1,61 @@
+#ifndef POLICY_CUDA_INPUT_BLOCK_H_
+#define POLICY_CUDA_INPUT_BLOCK_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/denoise.cuh"
+#include "kernels/rasterise.h"
+#include "policy/config.h"
+#include "policy/cuda/arena.h"
+
+namespace dp {
+
+// What a decision reads, in one pinned block on the host and its mirror on the device, so that one
+// copy hands everything over. Pictures are a block of their own, copied only where they are given.
+class InputBlock {
+ public:
+  struct Flags {
+    int use_given_cond = 0;  // the conditioning vector was given from outside
+    int keep[2] = {};        // start, noise were given from outside
+  };
+  // Views into one of the two blocks.
+  struct View {
+    Flags* flags = nullptr;
+    NoiseAddress* keys = nullptr;  // (batch)
+    float* state = nullptr;        // (batch, To, state_dim), normalised
+    float* environment = nullptr;  // (batch, To, environment_dim), normalised
+    FlatScene* scenes = nullptr;   // (batch, To)
+  };
+
+  InputBlock() = default;
+  ~InputBlock();
+  InputBlock(const InputBlock&) = delete;
+  InputBlock& operator=(const InputBlock&) = delete;
+
+  // Places the device's side; where the arena no longer measures, allocates the host's.
+  void Plan(const PolicyConfig& config, int batch, DeviceArena& arena);
+  // Enqueues the copy of the block, or of the pictures.
+  void CopyBlock(cudaStream_t stream) const;
+  void CopyFrames(cudaStream_t stream) const;
+
+  const View& host() const { return host_; }
+  const View& device() const { return device_; }
+  uint8_t* host_frames() const { return host_frames_; }
+  uint8_t* device_frames() const { return device_frames_; }
+  size_t frame_bytes() const { return frame_bytes_; }  // of one environment
+
+ private:
+  View Lay(uint8_t* base, const PolicyConfig& config, int batch);
+
+  View host_, device_;
+  uint8_t *host_block_ = nullptr, *device_block_ = nullptr;
+  uint8_t *host_frames_ = nullptr, *device_frames_ = nullptr;
+  size_t bytes_ = 0, frame_bytes_ = 0, all_frame_bytes_ = 0;
+};
+
+}  // namespace dp
+
+#endif  // POLICY_CUDA_INPUT_BLOCK_H_

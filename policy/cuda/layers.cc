@@ -1,0 +1,93 @@
+#include "policy/cuda/layers.h"
+
+namespace dp {
+
+DeviceConv LayerLoader::Pack(ConvShape shape, const Tensor& weight, const Tensor& bias,
+                             int in_channels) {
+  shape.in_c = PaddedChannels(in_channels);
+  DeviceConv out;
+  out.shape = shape;
+  const size_t bytes = PackedConvBytes(format_, shape);
+  void* packed = arena_.TakeBytes(bytes);
+  if (!arena_.measuring()) {
+    arena_.Upload(packed, PackConvWeights(format_, shape, weight.data.data(), in_channels).data(),
+                  bytes);
+  }
+  out.weight = packed;
+  if (!bias.data.empty()) out.bias = Floats(bias.data);
+  return out;
+}
+
+DeviceConv LayerLoader::Conv1d(const Conv& conv, int stride, int pad) {
+  ConvShape s;
+  s.out_c = static_cast<int>(conv.weight.shape[0]);
+  s.kernel_w = static_cast<int>(conv.weight.shape[2]);
+  s.stride = stride;
+  s.pad_w = pad;
+  return Pack(s, conv.weight, conv.bias, static_cast<int>(conv.weight.shape[1]));
+}
+
+DeviceConv LayerLoader::Transposed1d(const Conv& conv) {
+  ConvShape s;
+  s.out_c = static_cast<int>(conv.weight.shape[1]);
+  s.kernel_w = 2;
+  s.pad_w = 1;
+  s.phases = 2;
+  return Pack(s, conv.weight, conv.bias, static_cast<int>(conv.weight.shape[0]));
+}
+
+DeviceConv LayerLoader::Conv2d(const Conv& conv, int stride, int pad) {
+  ConvShape s;
+  s.out_c = static_cast<int>(conv.weight.shape[0]);
+  s.kernel_h = static_cast<int>(conv.weight.shape[2]);
+  s.kernel_w = static_cast<int>(conv.weight.shape[3]);
+  s.stride = stride;
+  s.pad_h = s.pad_w = pad;
+  return Pack(s, conv.weight, conv.bias, static_cast<int>(conv.weight.shape[1]));
+}
+
+DeviceConv LayerLoader::Dense(const Linear& linear) {
+  ConvShape s;
+  s.out_c = static_cast<int>(linear.weight.shape[0]);
+  return Pack(s, linear.weight, linear.bias, static_cast<int>(linear.weight.shape[1]));
+}
+
+DeviceNorm LayerLoader::Norm(const GroupNorm& norm) {
+  DeviceNorm out;
+  out.groups = norm.groups;
+  if (norm.groups == 0) return out;
+  out.weight = Floats(norm.weight.data);
+  out.bias = Floats(norm.bias.data);
+  return out;
+}
+
+const float* LayerLoader::Floats(const std::vector<float>& values) {
+  float* device = arena_.Take<float>(values.size());
+  arena_.Upload(device, values.data(), values.size() * sizeof(float));
+  return device;
+}
+
+namespace {
+
+struct OpLauncher {
+  Format format;
+  cudaStream_t stream;
+  void operator()(const ConvArgs& a) const { LaunchConv(format, a, stream); }
+  void operator()(const GroupNormArgs& a) const { LaunchGroupNorm(format, a, stream); }
+  void operator()(const MaxPoolArgs& a) const { LaunchMaxPool(format, a, stream); }
+  void operator()(const AveragePoolOp& a) const {
+    LaunchAveragePool(format, a.x, a.frames, a.cells, a.channels, a.features, stream);
+  }
+  void operator()(const SpatialSoftmaxOp& a) const {
+    LaunchSpatialSoftmax(format, a.logits, a.pos_grid, a.frames, a.cells, a.keypoints, a.out,
+                         stream);
+  }
+};
+
+}  // namespace
+
+void LaunchOp(Format format, const Op& op, cudaStream_t stream) {
+  std::visit(OpLauncher{format, stream}, op);
+}
+
+}  // namespace dp

@@ -1,0 +1,68 @@
+#ifndef POLICY_CUDA_LAYERS_H_
+#define POLICY_CUDA_LAYERS_H_
+
+#include <variant>
+#include <vector>
+
+#include "kernels/conv.cuh"
+#include "kernels/group_norm.cuh"
+#include "kernels/pool.cuh"
+#include "policy/cuda/arena.h"
+#include "policy/network.h"
+
+// Layers on the device: packed weights, and the plan of launches that uses them.
+
+namespace dp {
+
+// A convolution or linear layer: its shape without batch and sizes, and its packed weights.
+struct DeviceConv {
+  ConvShape shape;
+  const void* weight = nullptr;
+  const float* bias = nullptr;
+};
+struct DeviceNorm {
+  int groups = 0;  // 0: no norm here
+  const float *weight = nullptr, *bias = nullptr;
+};
+
+// Channels as the kernels store them.
+constexpr int PaddedChannels(int channels) { return (channels + 7) / 8 * 8; }
+
+// Packs layers into an arena; while it measures, only sizes are computed.
+class LayerLoader {
+ public:
+  LayerLoader(DeviceArena& arena, Format format) : arena_(arena), format_(format) {}
+
+  DeviceConv Conv1d(const Conv& conv, int stride, int pad);
+  DeviceConv Transposed1d(const Conv& conv);  // k4 s2 p1
+  DeviceConv Conv2d(const Conv& conv, int stride, int pad);
+  DeviceConv Dense(const Linear& linear);
+  DeviceNorm Norm(const GroupNorm& norm);
+  const float* Floats(const std::vector<float>& values);
+  Format format() const { return format_; }
+
+ private:
+  DeviceConv Pack(ConvShape shape, const Tensor& weight, const Tensor& bias, int in_channels);
+  DeviceArena& arena_;
+  Format format_;
+};
+
+// One launch of a plan.
+struct AveragePoolOp {
+  const void* x;
+  int frames, cells, channels;
+  float* features;
+};
+struct SpatialSoftmaxOp {
+  const float *logits, *pos_grid;
+  int frames, cells, keypoints;
+  void* out;
+};
+using Op = std::variant<ConvArgs, GroupNormArgs, MaxPoolArgs, AveragePoolOp, SpatialSoftmaxOp>;
+
+// Enqueues `op`.
+void LaunchOp(Format format, const Op& op, cudaStream_t stream);
+
+}  // namespace dp
+
+#endif  // POLICY_CUDA_LAYERS_H_

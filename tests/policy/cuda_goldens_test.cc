@@ -1,0 +1,159 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "policy/cuda/cuda_policy.h"
+#include "policy/safetensors.h"
+#include "tests/support/golden_cases.h"
+#include "tests/support/shared_data.h"
+
+namespace {
+
+using dp::Precision;
+using pusht_test::GoldenCase;
+
+// Largest differences from the float64 goldens, by number format: goldens' own suggestion.
+struct Limits {
+  double cond, x, pixels;
+};
+Limits LimitsOf(Precision p) {
+  if (p == Precision::kFp32) return {2e-5, 3e-5, 5e-3};
+  if (p == Precision::kBf16) return {3e-2, 6e-2, 8.0};
+  return {5e-3, 1e-2, 2.0};
+}
+
+double LargestDifference(const std::vector<float>& a, const std::vector<float>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double worst = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    const double d = std::abs(static_cast<double>(a[i]) - b[i]);
+    if (!(d <= worst)) worst = d;  // NaN sticks
+    if (std::isnan(d)) return d;
+  }
+  return worst;
+}
+
+struct Golden {
+  const char* name;    // file of the outputs
+  const char* frames;  // file of the pictures, or null: the conditioning vector is given
+  GoldenCase network;
+  dp::SamplerKind kind;
+  int steps;
+};
+const Golden kGoldens[] = {
+    {"b_lerobot_compact", "b_lerobot_compact", GoldenCase::kLeRobotCompact, dp::SamplerKind::kDdpm,
+     100},
+    {"c_notebook_unet", "f_notebook_encoder", GoldenCase::kNotebook, dp::SamplerKind::kDdpm, 100},
+    {"d_ddim10_compact", nullptr, GoldenCase::kLeRobotCompact, dp::SamplerKind::kDdim, 10},
+    {"d_ddim10_notebook", nullptr, GoldenCase::kNotebook, dp::SamplerKind::kDdim, 10},
+    {"h_lerobot_batchnorm", "h_lerobot_batchnorm", GoldenCase::kLeRobotBatchNorm,
+     dp::SamplerKind::kDdpm, 100},
+    {"a_lerobot_full", "a_lerobot_full", GoldenCase::kLeRobotFull, dp::SamplerKind::kDdpm, 100},
+};
+
+// Inputs of a golden for environment 0 of a batch, repeated for `count` environments.
+struct Inputs {
+  std::vector<uint8_t> frames;
+  std::vector<float> state, x_start, noise, cond;
+  dp::PolicyInput input;
+
+  Inputs(const Golden& golden, int count) {
+    const std::string root = pusht_test::SharedPath("goldens");
+    const auto file = dp::SafetensorsFile::Read(root + "/" + golden.name + ".safetensors");
+    const auto repeat = [&]<typename T>(const std::vector<T>& once, std::vector<T>& all) {
+      for (int i = 0; i < count; ++i) all.insert(all.end(), once.begin(), once.end());
+    };
+    repeat(file.Floats("in/x_T").data, x_start);
+    if (golden.frames != nullptr) {
+      const auto pictures = dp::SafetensorsFile::Read(root + "/" + golden.frames + ".safetensors");
+      repeat(pictures.Bytes("in/frames_u8"), frames);
+      repeat(file.Floats("in/agent_pos").data, state);
+    } else {
+      repeat(file.Floats("in/global_cond").data, cond);
+    }
+    if (golden.kind == dp::SamplerKind::kDdpm) {
+      const std::vector<float> tape = file.Floats("in/noise_by_t").data;
+      const size_t row = x_start.size() / count;
+      for (size_t t = 0; t < tape.size() / row; ++t)
+        for (int i = 0; i < count; ++i)
+          noise.insert(noise.end(), tape.begin() + t * row, tape.begin() + (t + 1) * row);
+    }
+    input.count = count;
+    input.frames = frames;
+    input.state = state;
+    input.x_start = x_start;
+    input.noise_by_t = noise;
+    input.global_cond = cond;
+  }
+};
+
+std::vector<float> FirstEnvironment(const std::vector<float>& values, size_t steps, int count) {
+  const size_t row = values.size() / steps / count;
+  std::vector<float> out;
+  for (size_t k = 0; k < steps; ++k)
+    out.insert(out.end(), values.begin() + k * row * count, values.begin() + k * row * count + row);
+  return out;
+}
+
+class CudaGoldens : public testing::TestWithParam<std::tuple<int, Precision>> {};
+
+TEST_P(CudaGoldens, ChainAgreesStepByStep) {
+  const Golden& golden = kGoldens[std::get<0>(GetParam())];
+  SHARED_OR_SKIP(path, std::string("goldens/") + golden.name + ".safetensors");
+  std::string why;
+  if (!dp::CudaUsable(&why)) GTEST_SKIP() << why;
+  const auto file = dp::SafetensorsFile::Read(path);
+  const auto checkpoint = pusht_test::GoldenCheckpoint(golden.network);
+  const Limits limits = LimitsOf(std::get<1>(GetParam()));
+  for (const int batch : {1, 3}) {
+    SCOPED_TRACE("batch " + std::to_string(batch));
+    dp::PolicyOptions options;
+    options.precision = std::get<1>(GetParam());
+    options.sampler.kind = golden.kind;
+    options.sampler.steps = golden.steps;
+    options.batch = batch;
+    const auto policy = dp::CreateCudaPolicy(checkpoint, options);
+    const Inputs inputs(golden, batch);
+    dp::PolicyTrace trace;
+    dp::PolicyOutput eager, graph;
+    eager.trace = &trace;
+    policy->Infer(inputs.input, eager);
+    policy->Infer(inputs.input, graph);
+    EXPECT_EQ(eager.actions, graph.actions) << "a graph must give the bits of its launches";
+
+    if (golden.frames != nullptr) {
+      const double cond = LargestDifference(FirstEnvironment(trace.global_cond, 1, batch),
+                                            file.Floats("out/global_cond.f64").data);
+      RecordProperty("cond", std::to_string(cond));
+      EXPECT_LE(cond, limits.cond) << "global_cond";
+    }
+    const size_t steps = golden.steps;
+    const double x = LargestDifference(FirstEnvironment(trace.x_steps, steps, batch),
+                                       file.Floats("out/x_steps.f64").data);
+    const double eps = LargestDifference(FirstEnvironment(trace.eps_steps, steps, batch),
+                                         file.Floats("out/eps_steps.f64").data);
+    const double pixels = LargestDifference(FirstEnvironment(graph.actions, 1, batch),
+                                            file.Floats("out/action_full.f64").data);
+    std::printf("    %s batch %d: eps %.2g x %.2g pixels %.2g\n", golden.name, batch, eps, x,
+                pixels);
+    EXPECT_LE(eps, limits.x) << "eps_steps";
+    EXPECT_LE(x, limits.x) << "x_steps";
+    EXPECT_LE(pixels, limits.pixels) << "actions";
+  }
+}
+
+std::string TestName(const testing::TestParamInfo<std::tuple<int, Precision>>& info) {
+  constexpr const char* kNames[] = {"Auto", "Fp32", "Tf32", "Fp16", "Bf16"};
+  return std::string(kGoldens[std::get<0>(info.param)].name) +
+         kNames[static_cast<int>(std::get<1>(info.param))];
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaGoldens,
+                         testing::Combine(testing::Range(0, 6),
+                                          testing::Values(Precision::kFp32, Precision::kTf32,
+                                                          Precision::kFp16, Precision::kBf16)),
+                         TestName);
+
+}  // namespace

@@ -65,6 +65,7 @@ void BatchPhysics::Step(std::span<const int> ids, std::span<const Target> target
     live_.push_back(i);
   }
   if (live_.empty()) return;
+  std::sort(live_.begin(), live_.end());  // as mjb_step wants them
   mjb_step(batch_.get(), live_.data(), static_cast<int>(live_.size()), kSubsteps, mjSTAGE_NONE);
   for (const int i : live_) failures_[i] = FindFailure(i);
 }

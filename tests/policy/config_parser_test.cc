@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "kernels/error.h"
 #include "policy/checkpoint_writer.h"
@@ -192,6 +193,25 @@ TEST(ConfigParser, RefusesWhatIsNoObject) {
   EXPECT_NE(RefusalOf(Json::array()), "");
   EXPECT_NE(RefusalOf(Json(nullptr)), "");
   EXPECT_THAT(RefusalOf(Json::object()), HasSubstr("\"type\""));
+}
+
+TEST(ConfigParser, ReadsTheDocumentedExamples) {
+  std::ifstream file(std::string(PUSHT_SOURCE_DIR) + "/docs/CHECKPOINTS.md");
+  std::vector<std::string> examples;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line == "    {") {
+      examples.emplace_back();
+      inside = true;
+    }
+    if (inside) examples.back() += line + "\n";
+    if (line == "    }") inside = false;
+  }
+  ASSERT_EQ(examples.size(), 2u);
+  EXPECT_EQ(Parse(dp::ParseJson(examples[0], "config.json")).type, "diffusion_compact");
+  const dp::PolicyConfig notebook = Parse(dp::ParseJson(examples[1], "config.json"));
+  EXPECT_EQ(notebook.type, "diffusion_notebook");
+  EXPECT_EQ(notebook.CondDim(), 1028);
 }
 
 TEST(ConfigParser, APolicyNeedsState) {

@@ -30,6 +30,14 @@ Action AddDemonstrate(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--threads", options->threads, "CPU threads; 0: all cores")
       ->check(CLI::Range(0, 1024));
+  StreamOptions& stream = options->stream;
+  command->add_option("--seed", stream.seed, "Names all randomness")->capture_default_str();
+  command->add_option("--samples", stream.planner.samples, "Candidates per round of the planner")
+      ->check(CLI::Range(32, 65536))
+      ->capture_default_str();
+  command->add_option("--rounds", stream.planner.rounds, "Rounds of the planner")
+      ->check(CLI::Range(1, 16))
+      ->capture_default_str();
   return [options] {
     std::signal(SIGINT, OnSignal);
     std::signal(SIGTERM, OnSignal);

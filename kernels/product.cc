@@ -7,40 +7,42 @@
 namespace dp::cpu::DP_ISA {
 namespace {
 
-constexpr int kVectors = 2;                // packets of a panel
-constexpr int kPanel = kVectors * kLanes;  // output channels of a panel
-constexpr int kPiece = 256;                // k whose weights stay in cache
-constexpr int kPositions = 64;             // positions whose patches stay in cache
+constexpr int kPanel = 2 * kLanes;  // output channels of a panel
+constexpr int kPiece = 256;         // k whose weights stay in cache
+constexpr int kPositions = 64;      // positions whose patches stay in cache
 constexpr int kTile = kLanes >= 16 ? 8 : kLanes >= 8 ? 6 : 4;  // positions summed in registers
 
 // Sum of `length` terms for P positions, put (first) or added into y.
 template <int P>
 void Tile(const float* const* x, int64_t offset, int length, const float* weights, bool first,
           const float* bias, int channels, float* const* y) {
-  Packet sum[P][kVectors];
+  Packet sum[P][2];
   const float* rows[P];
+#pragma GCC unroll 8
   for (int p = 0; p < P; ++p) {
     rows[p] = x[p] + offset;
-    for (int v = 0; v < kVectors; ++v) sum[p][v] = Broadcast(0.0f);
+    sum[p][0] = sum[p][1] = Broadcast(0.0f);
   }
   for (int k = 0; k < length; ++k, weights += kPanel) {
-    Packet w[kVectors];
-    for (int v = 0; v < kVectors; ++v) w[v] = simd::pload<Packet>(weights + v * kLanes);
+    const Packet w0 = simd::pload<Packet>(weights), w1 = simd::pload<Packet>(weights + kLanes);
+#pragma GCC unroll 8
     for (int p = 0; p < P; ++p) {
       const Packet value = Broadcast(rows[p][k]);
-      for (int v = 0; v < kVectors; ++v) sum[p][v] = simd::pmadd(value, w[v], sum[p][v]);
+      sum[p][0] = simd::pmadd(value, w0, sum[p][0]);
+      sum[p][1] = simd::pmadd(value, w1, sum[p][1]);
     }
   }
+#pragma GCC unroll 8
   for (int p = 0; p < P; ++p) {
     if (channels == kPanel) {
-      for (int v = 0; v < kVectors; ++v) {
-        const Packet before = first ? Load(bias + v * kLanes) : Load(y[p] + v * kLanes);
-        Store(y[p] + v * kLanes, simd::padd(before, sum[p][v]));
-      }
+      const float* before = first ? bias : y[p];
+      Store(y[p], simd::padd(Load(before), sum[p][0]));
+      Store(y[p] + kLanes, simd::padd(Load(before + kLanes), sum[p][1]));
       continue;
     }
     float lanes[kPanel];
-    for (int v = 0; v < kVectors; ++v) Store(lanes + v * kLanes, sum[p][v]);
+    Store(lanes, sum[p][0]);
+    Store(lanes + kLanes, sum[p][1]);
     for (int c = 0; c < channels; ++c) y[p][c] = (first ? bias[c] : y[p][c]) + lanes[c];
   }
 }

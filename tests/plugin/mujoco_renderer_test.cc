@@ -1,0 +1,270 @@
+#include "plugin/mujoco_renderer.h"
+
+#define EGL_NO_X11
+#include <EGL/egl.h>
+#include <EGL/eglext.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "kernels/error.h"
+#include "kernels/rasterise.h"
+#include "tests/support/mujoco_fixture.h"
+#include "tests/support/random_scenes.h"
+#include "tests/support/real_frames.h"
+#include "tests/support/shared_data.h"
+
+namespace dp {
+namespace {
+
+using pusht_test::DataPtr;
+using pusht_test::ModelPtr;
+using Picture = std::vector<uint8_t>;
+
+constexpr char kTable[] = PUSHT_SOURCE_DIR "/models/pusht.xml";
+
+// A red slab high up, a blue one low down, seen by a camera from the side and one from above.
+constexpr char kSlabs[] = R"(
+  <mujoco>
+    <visual><headlight active="0"/></visual>
+    <asset><material name="red" rgba="1 0 0 1" emission="0.7"/>
+           <material name="blue" rgba="0 0 1 1" emission="0.7"/></asset>
+    <worldbody>
+      <camera name="side" pos="0 -5 0" xyaxes="1 0 0 0 0 1" fovy="60"/>
+      <camera name="above" pos="0 0 5" fovy="60"/>
+      <geom type="box" material="red" pos="0 0 1" size="9 9 0.5"/>
+      <geom type="box" material="blue" pos="0 0 -1" size="9 9 0.5"/>
+    </worldbody>
+  </mujoco>)";
+
+class MujocoRenderer : public pusht_test::MujocoTest {
+ protected:
+  void SetUp() override {
+    try {
+      MujocoRendererDescription();
+    } catch (const Error& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+
+  static ModelPtr LoadTable() {
+    char error[1000] = "";
+    ModelPtr model(mj_loadXML(kTable, nullptr, error, sizeof(error)));
+    EXPECT_NE(model, nullptr) << error;
+    return model;
+  }
+
+  // Pictures of `scenes` by a source of its own.
+  static Picture DrawTable(const mjModel* model, const std::vector<FlatScene>& scenes) {
+    const DataPtr data(mj_makeData(model));
+    const auto source = MakeMujocoPictureSource(model, {.cameras = {"top"}});
+    Picture rgb(scenes.size() * kPictureBytes);
+    for (size_t i = 0; i < scenes.size(); ++i) {
+      const FlatScene& s = scenes[i];
+      const double angle = s.block_angle;  // the joints hold the centre of gravity
+      const double qpos[5] = {s.agent_x / 100., s.agent_y / 100.,
+                              (s.block_x - 45 * std::sin(angle)) / 100,
+                              (s.block_y + 45 * std::cos(angle)) / 100, angle};
+      std::copy_n(qpos, 5, data->qpos);
+      mj_kinematics(model, data.get());
+      mj_camlight(model, data.get());
+      source->Render(model, data.get(), std::span(rgb).subspan(i * kPictureBytes, kPictureBytes));
+    }
+    return rgb;
+  }
+
+  // What the cameras of a model see in its first pose, each `width` x `height`.
+  static Picture DrawOnce(const mjModel* model, const PictureRequest& request) {
+    const DataPtr data(mj_makeData(model));
+    mj_forward(model, data.get());
+    Picture rgb(request.cameras.size() * request.width * request.height * 3);
+    MakeMujocoPictureSource(model, request)->Render(model, data.get(), rgb);
+    return rgb;
+  }
+
+  // States within the walls, where the demonstrations are.
+  static std::vector<FlatScene> ScenesInside(int count, unsigned seed) {
+    std::vector<FlatScene> scenes = pusht_test::RandomScenes(count, seed);
+    for (FlatScene& s : scenes) {
+      const auto inside = [](float v, float margin) {
+        return margin + std::fmod(std::abs(v), 512 - 2 * margin);
+      };
+      s = {inside(s.agent_x, 20), inside(s.agent_y, 20), inside(s.block_x, 130),
+           inside(s.block_y, 130), std::fmod(s.block_angle, 6.28f)};
+    }
+    return scenes;
+  }
+};
+
+TEST_F(MujocoRenderer, MatchesTheBenchmarksOwnPictures) {
+  SHARED_OR_SKIP(frames_path, "pusht/frames_u8.npy");
+  SHARED_OR_SKIP(states_path, "pusht/frames_state.npy");
+  const pusht_test::RealFrames real = pusht_test::ReadRealFrames(frames_path, states_path);
+  const ModelPtr model = LoadTable();
+  EXPECT_LE(pusht_test::MeanAbsoluteError(DrawTable(model.get(), real.scenes), real.rgb), 0.15);
+}
+
+TEST_F(MujocoRenderer, AgreesWithTheRasteriser) {
+  const std::vector<FlatScene> scenes = ScenesInside(48, 11);
+  Picture drawn(scenes.size() * kPictureBytes);
+  RasteriseCpu(scenes.data(), static_cast<int>(scenes.size()), drawn.data());
+  const ModelPtr model = LoadTable();
+  EXPECT_LE(pusht_test::MeanAbsoluteError(DrawTable(model.get(), scenes), drawn), 0.15);
+}
+
+TEST_F(MujocoRenderer, ThreadsDrawTheSameAsOne) {
+  const ModelPtr model = LoadTable();
+  const std::vector<FlatScene> scenes[2] = {ScenesInside(16, 12), ScenesInside(16, 13)};
+  const Picture alone[2] = {DrawTable(model.get(), scenes[0]), DrawTable(model.get(), scenes[1])};
+  Picture together[2];
+  {
+    std::jthread other([&] { together[1] = DrawTable(model.get(), scenes[1]); });
+    together[0] = DrawTable(model.get(), scenes[0]);
+  }
+  EXPECT_EQ(together[0], alone[0]);
+  EXPECT_EQ(together[1], alone[1]);
+}
+
+TEST_F(MujocoRenderer, OtherCamerasAreDrawnAtTheSizeAskedFor) {
+  const ModelPtr model = Compile(kSlabs);
+  constexpr int kWidth = 64, kHeight = 40, kBytes = kWidth * kHeight * 3;
+  const Picture rgb =
+      DrawOnce(model.get(), {.cameras = {"side", "above"}, .width = kWidth, .height = kHeight});
+  const auto pixel = [&](int camera, int x, int y) {
+    const uint8_t* p = &rgb[camera * kBytes + (y * kWidth + x) * 3];
+    return std::vector<int>{p[0], p[1], p[2]};
+  };
+  const std::vector<int> red = {255, 0, 0}, blue = {0, 0, 255}, black = {0, 0, 0};
+  EXPECT_EQ(pixel(0, 32, 8), red);
+  EXPECT_EQ(pixel(0, 32, 20), black);
+  EXPECT_EQ(pixel(0, 32, 31), blue);
+  EXPECT_EQ(pixel(1, 32, 31), red);
+}
+
+long ResidentKilobytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    long kilobytes = 0;
+    if (word == "VmRSS:" && status >> kilobytes) return kilobytes;
+  }
+  return 0;
+}
+
+TEST_F(MujocoRenderer, MakingAndDestroyingSourcesDoesNotGrowTheProcess) {
+  const ModelPtr model = LoadTable();
+  const auto repeat = [&](int times) {
+    for (int i = 0; i < times; ++i) DrawTable(model.get(), {{100, 100, 200, 200, 1}});
+  };
+  repeat(20);
+  const long before = ResidentKilobytes();
+  repeat(100);
+  EXPECT_LT(ResidentKilobytes() - before, 8 * 1024);
+}
+
+TEST_F(MujocoRenderer, LeavesTheCallersContextAlone) {
+  const auto get_display = reinterpret_cast<PFNEGLGETPLATFORMDISPLAYEXTPROC>(
+      eglGetProcAddress("eglGetPlatformDisplayEXT"));
+  const EGLDisplay display =
+      get_display(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, nullptr);
+  if (!eglInitialize(display, nullptr, nullptr)) GTEST_SKIP() << "no surfaceless Mesa";
+  ASSERT_TRUE(eglBindAPI(EGL_OPENGL_ES_API));  // another interface than the renderer's
+  const EGLint attributes[] = {EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_RENDERABLE_TYPE,
+                               EGL_OPENGL_ES2_BIT, EGL_NONE};
+  EGLConfig config;
+  EGLint count = 0;
+  ASSERT_TRUE(eglChooseConfig(display, attributes, &config, 1, &count) && count == 1);
+  const EGLint version[] = {EGL_CONTEXT_CLIENT_VERSION, 2, EGL_NONE};
+  const EGLContext own = eglCreateContext(display, config, EGL_NO_CONTEXT, version);
+  ASSERT_TRUE(eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, own));
+
+  const ModelPtr model = LoadTable();
+  DrawTable(model.get(), {{100, 100, 200, 200, 1}});
+
+  EXPECT_EQ(eglGetCurrentContext(), own);
+  EXPECT_EQ(eglQueryAPI(), static_cast<EGLenum>(EGL_OPENGL_ES_API));
+  EXPECT_EQ(eglGetError(), EGL_SUCCESS);
+  EXPECT_TRUE(eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT));
+  eglDestroyContext(display, own);
+}
+
+TEST_F(MujocoRenderer, LeavesTheModelAsItIs) {
+  const ModelPtr model = LoadTable();
+  const mjModel before = *model;
+  DrawTable(model.get(), {{100, 100, 200, 200, 1}});
+  EXPECT_EQ(std::memcmp(&before, model.get(), sizeof(before)), 0);
+}
+
+TEST_F(MujocoRenderer, DecorationOfPluginsIsNotInThePicture) {
+  static bool called = false, flagged = false;
+  mjpPlugin plugin;
+  mjp_defaultPlugin(&plugin);
+  plugin.name = "test.renderer.decorator";
+  plugin.capabilityflags = mjPLUGIN_PASSIVE;
+  plugin.nstate = [](const mjModel*, int) { return 0; };
+  plugin.init = [](const mjModel*, mjData*, int) { return 0; };
+  plugin.compute = [](const mjModel*, mjData*, int, int) {};
+  plugin.visualize = [](const mjModel*, mjData*, const mjvOption*, mjvScene* scene, int) {
+    called = true;
+    flagged = RenderingPolicyPicture();
+    const mjtNum size[3] = {1, 1, 1}, position[3] = {0, 0, 3};
+    const float green[4] = {0, 1, 0, 1};
+    mjv_initGeom(&scene->geoms[scene->ngeom++], mjGEOM_SPHERE, size, position, nullptr, green);
+    scene->geoms[scene->ngeom - 1].category = mjCAT_DECOR;
+  };
+  mjp_registerPlugin(&plugin);
+  const std::string extension =
+      "<mujoco><extension><plugin plugin=\"test.renderer.decorator\"><instance name=\"d\"/>"
+      "</plugin></extension>";
+  const std::string decorated = extension + (std::strstr(kSlabs, "<mujoco>") + 8);
+  const PictureRequest request = {.cameras = {"above"}, .width = 32, .height = 32};
+  EXPECT_EQ(DrawOnce(Compile(decorated).get(), request), DrawOnce(Compile(kSlabs).get(), request));
+  EXPECT_TRUE(called);
+  EXPECT_TRUE(flagged);
+  EXPECT_FALSE(RenderingPolicyPicture());
+}
+
+TEST_F(MujocoRenderer, WrongRequestsAreErrors) {
+  const ModelPtr model = Compile(kSlabs);
+  const auto message = [&](const PictureRequest& request) {
+    try {
+      MakeMujocoPictureSource(model.get(), request);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(message({.cameras = {"top"}}),
+            "camera \"top\" is not in the model; it has side, above");
+  EXPECT_THAT(message({.cameras = {"side"}, .width = 0}), testing::HasSubstr("0 x 96 pixels"));
+  EXPECT_THAT(message({.cameras = {"side"}, .width = 5000}), testing::HasSubstr("at most 4096"));
+  const DataPtr data(mj_makeData(model.get()));
+  Picture small(10);
+  EXPECT_THROW(MakeMujocoPictureSource(model.get(), {.cameras = {"side"}})
+                   ->Render(model.get(), data.get(), small),
+               Error);
+}
+
+TEST(MujocoRendererDeathTest, WithoutADriverTheErrorSaysWhatToDo) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        setenv("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent.json", 1);
+        try {
+          MujocoRendererDescription();
+        } catch (const Error& error) {
+          std::fputs(error.what(), stderr);
+          std::_Exit(static_cast<int>(error.code()));
+        }
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(static_cast<int>(ExitCode::kEnvironment)), "install a GL driver");
+}
+
+}  // namespace
+}  // namespace dp

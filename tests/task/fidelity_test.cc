@@ -6,10 +6,12 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <numbers>
 #include <string>
 
 #include "task/chipmunk_oracle.h"
+#include "task/planner.h"
 #include "task/random_state.h"
 #include "task/replay.h"
 #include "task/reset.h"
@@ -50,6 +52,15 @@ void Drive(const State& start, int steps, const Driver& driver, Reference* refer
   reference->recording.ends.push_back(static_cast<int64_t>(reference->recording.actions.size()));
 }
 
+Fidelity Print(const std::vector<pusht_test::EpisodeError>& errors) {
+  const Fidelity f = pusht_test::Summarise(errors, 0.85);
+  std::printf(
+      "block error, median of %zu episodes: worst %.3f px, final %.3f px; agent %.1e px; "
+      "%d on the other side of 0.85\n",
+      errors.size(), f.median_worst, f.median_final, f.worst_agent, f.other_side);
+  return f;
+}
+
 Fidelity MujocoAgainst(const Reference& reference, const mjModel* model) {
   const Recording& recording = reference.recording;
   const Replay replay = ReplayInMujoco(model, recording, 2);
@@ -62,12 +73,7 @@ Fidelity MujocoAgainst(const Reference& reference, const mjModel* model) {
         pusht_test::Compare({&replay.states[row], end - row}, {&reference.states[row], end - row}));
     row = end;
   }
-  const Fidelity f = pusht_test::Summarise(errors, 0.85);
-  std::printf(
-      "block error, median of %zu episodes: worst %.3f px, final %.3f px; agent %.1e px; "
-      "%d on the other side of 0.85\n",
-      errors.size(), f.median_worst, f.median_final, f.worst_agent, f.other_side);
-  return f;
+  return Print(errors);
 }
 
 // Walks to random points about the block, 6 pixels a step, away from the walls.
@@ -100,6 +106,81 @@ Reference RandomReference(int episodes) {
 
 TEST(FidelityTest, RandomActions) {
   const Fidelity f = MujocoAgainst(RandomReference(200), Model().get());
+  EXPECT_LE(f.median_worst, kMedianWorst);
+  EXPECT_LE(f.median_final, kMedianFinal);
+}
+
+// Solves the task with the planner, a new plan every kPlanned control steps.
+constexpr int kPlanned = 8;
+
+MovingState Moving(const State& before, const State& now, const Target& target, int step) {
+  return step == 0 ? MovingState{now} : WithVelocity(before, now, target.x, target.y);
+}
+
+Driver Planned(uint64_t seed) {
+  return [seed, planner = std::make_shared<Planner>(PlannerOptions{}), plan = Plan{},
+          before = State{}, target = Target{}](const State& s, int step) mutable {
+    if (step % kPlanned == 0) {
+      const Plan rest = step == 0 ? Plan{} : Advance(plan, kPlanned);
+      plan = planner->Solve(Moving(before, s, target, step), step == 0 ? nullptr : &rest,
+                            {seed, static_cast<uint64_t>(step)});
+    }
+    const Point next = plan.Target(step % kPlanned);
+    before = s;
+    target = {next.x, next.y};
+    return target;
+  };
+}
+
+Reference PlannedReference(int episodes) {
+  Reference reference;
+  for (int e = 0; e < episodes; ++e) {
+    const uint32_t seed = 2000000 + e;
+    Drive(BenchmarkStart(seed), 150, Planned(seed), &reference);
+  }
+  return reference;
+}
+
+// The planner pushes twice as fast as people do, at corners and without pause, so that a whole
+// episode without feedback multiplies small errors more than a human one: limits of their own.
+TEST(FidelityTest, PlannerActionsOverWholeEpisodes) {
+  const Fidelity f = MujocoAgainst(PlannedReference(100), Model().get());
+  EXPECT_LE(f.median_worst, 1.3);
+  EXPECT_LE(f.median_final, 0.6);
+}
+
+// Between two plans, as the planner is used, the engines must agree as on human actions.
+TEST(FidelityTest, PlannerActionsFromPlanToPlan) {
+  const Reference reference = PlannedReference(100);
+  const ModelPtr model = Model();
+  const Scene scene(model.get());
+  const DataPtr data = MakeData(model.get());
+  std::vector<pusht_test::EpisodeError> errors;
+  int64_t begin = 0;
+  for (size_t e = 0; e < reference.recording.ends.size(); ++e) {
+    const int64_t end = reference.recording.ends[e];
+    const State* expected = &reference.states[begin + e];
+    const Target* targets = &reference.recording.actions[begin];
+    for (int64_t t = 0; t + kPlanned <= end - begin; t += kPlanned) {
+      const MovingState start = t == 0 ? MovingState{expected[0]}
+                                       : Moving(expected[t - 1], expected[t], targets[t - 1], t);
+      mj_resetData(model.get(), data.get());
+      scene.ToQpos(start.pose, data->qpos);
+      data->qvel[0] = start.agent_vx / kPixelsPerUnit;
+      data->qvel[1] = start.agent_vy / kPixelsPerUnit;
+      std::vector<State> got = {start.pose};
+      for (int k = 0; k < kPlanned; ++k) {
+        scene.SetTarget(targets[t + k].x, targets[t + k].y, data.get());
+        for (int i = 0; i < kSubsteps; ++i) mj_step(model.get(), data.get());
+        got.push_back(scene.Read(data.get()));
+      }
+      // a plan that leaves the block alone says nothing
+      if (expected[t].block_angle == expected[t + kPlanned].block_angle) continue;
+      errors.push_back(pusht_test::Compare(got, {expected + t, kPlanned + 1}));
+    }
+    begin = end;
+  }
+  const Fidelity f = Print(errors);
   EXPECT_LE(f.median_worst, kMedianWorst);
   EXPECT_LE(f.median_final, kMedianFinal);
 }

@@ -1,0 +1,135 @@
+// The library as a host meets it: what it needs, what it shows, and a plain C program around it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "policy/checkpoint_writer.h"
+#include "tests/support/golden_cases.h"
+#include "tests/support/temp_dir.h"
+
+namespace pusht_test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Result {
+  int status = -1;
+  std::string output;
+};
+
+Result RunCommand(const std::string& command) {
+  Result result;
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (!pipe) return result;
+  std::array<char, 4096> buffer;
+  while (size_t n = fread(buffer.data(), 1, buffer.size(), pipe)) {
+    result.output.append(buffer.data(), n);
+  }
+  const int status = pclose(pipe);
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return result;
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+class LibraryTest : public ::testing::Test {
+ protected:
+  // Writes Push-T with a policy; `attributes` are more <config> elements.
+  std::string WriteModel(const std::string& checkpoint, const std::string& attributes = "") {
+    std::ifstream file(PUSHT_SOURCE_DIR "/models/pusht_policy.xml");
+    std::stringstream text;
+    text << file.rdbuf();
+    std::string xml = text.str();
+    const auto replace = [&xml](const std::string& from, const std::string& to) {
+      const size_t at = xml.find(from);
+      ASSERT_NE(at, std::string::npos) << from;
+      xml.replace(at, from.size(), to);
+    };
+    replace("pusht_image", checkpoint);
+    replace("file=\"pusht.xml\"", "file=\"" PUSHT_SOURCE_DIR "/models/pusht.xml\"");
+    replace("</instance>", attributes + "</instance>");
+    return folder_.Write("model.xml", xml);
+  }
+  static Result RunHost(const std::string& model, const std::string& environment = "") {
+    const std::string plugins = std::filesystem::path(PLUGIN_LIBRARY).parent_path().string();
+    return RunCommand("env " + environment + " " + PLUGIN_HOST + " " + plugins + " " + model +
+                      " 1.5");
+  }
+
+  TempDir folder_;
+};
+
+TEST_F(LibraryTest, NeedsOnlyTheEngineAndTheCompilersLibraries) {
+  const Result result = RunCommand("readelf -d " PLUGIN_LIBRARY);
+  ASSERT_EQ(result.status, 0) << result.output;
+  bool engine = false;
+  for (const std::string& line : Lines(result.output)) {
+    if (line.find("(NEEDED)") == std::string::npos) continue;
+    const size_t open = line.find('[');
+    const std::string name = line.substr(open + 1, line.find(']') - open - 1);
+    const bool base = name == "libc.so.6" || name == "libm.so.6" || name == "libgcc_s.so.1" ||
+                      name == "libstdc++.so.6" || name.starts_with("ld-linux");
+    const bool sanitizer =
+        name.starts_with("libasan") || name.starts_with("libubsan") || name.starts_with("libtsan");
+    engine |= name == "libmujoco.so.4.0.1";
+    EXPECT_TRUE(base || sanitizer || name == "libmujoco.so.4.0.1") << name;
+  }
+  EXPECT_TRUE(engine) << "Python hosts find the engine by this name";
+}
+
+TEST_F(LibraryTest, ExportsNothing) {
+  const Result result = RunCommand("nm -D --defined-only " PLUGIN_LIBRARY);
+  ASSERT_EQ(result.status, 0) << result.output;
+  EXPECT_THAT(Lines(result.output), Not(Contains(HasSubstr(" T "))));
+}
+
+TEST_F(LibraryTest, DrivesAPlainHost) {
+  dp::WriteCheckpoint(folder_ / "checkpoint", *CompactCheckpoint(), dp::WeightFormat::kF16);
+  const Result result = RunHost(WriteModel(folder_ / "checkpoint"));
+  ASSERT_EQ(result.status, 0) << result.output;
+  const std::vector<std::string> lines = Lines(result.output);
+  ASSERT_EQ(lines.size(), 2u) << result.output;
+  EXPECT_EQ(lines[0], "libdiffusion_policy.so: pusht.policy.diffusion");
+  double time = 0, x = 0, y = 0;
+  ASSERT_EQ(std::sscanf(lines[1].c_str(), "time %lf %lf %lf", &time, &x, &y), 3) << lines[1];
+  EXPECT_NE(x, 0);
+  EXPECT_GT(x, -5);  // within the range that the statistics allow, in units of the model
+  EXPECT_LT(x, 11);
+  EXPECT_EQ(RunHost(folder_ / "model.xml").output, result.output) << "twice the same";
+  EXPECT_EQ(
+      RunHost(WriteModel(folder_ / "checkpoint", "<config key=\"renderer\" value=\"raster\"/>"))
+          .output,
+      result.output)
+      << "Push-T is drawn without a GL driver unless asked otherwise";
+}
+
+TEST_F(LibraryTest, MissingCheckpointIsASentence) {
+  const Result result = RunHost(WriteModel("no_such_policy"), "PUSHT_ASSETS=/nowhere");
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.output, HasSubstr("there is no checkpoint directory no_such_policy, "
+                                       "/nowhere/no_such_policy"));
+}
+
+TEST_F(LibraryTest, AssetsAreFoundByTheirFolder) {
+  dp::WriteCheckpoint(folder_ / "some_policy", *CompactCheckpoint(), dp::WeightFormat::kF16);
+  const Result result = RunHost(WriteModel("some_policy"), "PUSHT_ASSETS=" + folder_.path());
+  EXPECT_EQ(result.status, 0) << result.output;
+}
+
+}  // namespace
+}  // namespace pusht_test

@@ -6,6 +6,7 @@
 #include "kernels/error.h"
 #include "kernels/rasterise.h"
 #include "task/coverage.h"
+#include "task/raster_source.h"
 #include "task/scene_picture.h"
 
 namespace pusht {
@@ -36,9 +37,7 @@ EpisodeVideo::EpisodeVideo(const std::string& folder, const EpisodeResult& episo
 }
 
 void EpisodeVideo::Add(const State& state, const EpisodeResult& episode) {
-  const dp::FlatScene flat = {static_cast<float>(state.agent_x), static_cast<float>(state.agent_y),
-                              static_cast<float>(state.block_x), static_cast<float>(state.block_y),
-                              static_cast<float>(state.block_angle)};
+  const dp::FlatScene flat = ToFlatScene(state);
   std::vector<uint8_t> view(dp::kPictureBytes);
   dp::RasteriseCpu(&flat, 1, view.data());
   Picture picture(kWidth, kHeight, 248);

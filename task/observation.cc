@@ -5,15 +5,10 @@
 
 #include "kernels/error.h"
 #include "task/conditions.h"
+#include "task/raster_source.h"
 
 namespace pusht {
 namespace {
-
-dp::FlatScene ToFlatScene(const State& s) {
-  return {static_cast<float>(s.agent_x), static_cast<float>(s.agent_y),
-          static_cast<float>(s.block_x), static_cast<float>(s.block_y),
-          static_cast<float>(s.block_angle)};
-}
 
 void CheckInputs(const dp::PolicyConfig& config) {
   const auto refuse = [](const std::string& what) {

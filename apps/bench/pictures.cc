@@ -3,6 +3,7 @@
 #include "kernels/rasterise.h"
 #include "plugin/mujoco_renderer.h"
 #include "plugin/picture_source.h"
+#include "task/raster_source.h"
 #include "task/reset.h"
 #include "task/scene.h"
 
@@ -12,10 +13,7 @@ std::vector<BenchRow> BenchPictures(const BenchOptions& options) {
   constexpr int kFrames = 256;
   std::vector<dp::FlatScene> scenes;
   for (uint32_t seed = 0; seed < kFrames; ++seed) {
-    const State s = BenchmarkStart(seed);
-    scenes.push_back({static_cast<float>(s.agent_x), static_cast<float>(s.agent_y),
-                      static_cast<float>(s.block_x), static_cast<float>(s.block_y),
-                      static_cast<float>(s.block_angle)});
+    scenes.push_back(ToFlatScene(BenchmarkStart(seed)));
   }
   std::vector<uint8_t> rgb(static_cast<size_t>(kFrames) * dp::kPictureBytes);
   std::vector<BenchRow> rows;

@@ -4,6 +4,7 @@
 #include "kernels/rasterise.h"
 #include "policy/checkpoint.h"
 #include "policy/random_checkpoint.h"
+#include "task/raster_source.h"
 #include "task/reset.h"
 
 namespace pusht {
@@ -19,11 +20,7 @@ struct Observations {
     for (int i = 0; i < count; ++i) {
       const State s = BenchmarkStart(static_cast<uint32_t>(i));
       for (int t = 0; t < config.n_obs_steps; ++t) {
-        if (!config.cameras.empty()) {
-          scenes.push_back({static_cast<float>(s.agent_x), static_cast<float>(s.agent_y),
-                            static_cast<float>(s.block_x), static_cast<float>(s.block_y),
-                            static_cast<float>(s.block_angle)});
-        }
+        if (!config.cameras.empty()) scenes.push_back(ToFlatScene(s));
         state.insert(state.end(), config.state_dim, static_cast<float>(s.agent_x));
         environment.insert(environment.end(), config.environment_dim,
                            static_cast<float>(s.block_x));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/rasterise.h"
 #include "policy/policy.h"
 
 namespace pusht {
@@ -41,6 +42,8 @@ BenchRow FromTimes(const std::string& suite, const std::string& name,
 using Suite = std::function<std::vector<BenchRow>(const BenchOptions&)>;
 const std::map<std::string, Suite>& Suites();
 
+// One launch that draws `scenes` on the GPU, in device memory; a note instead where there is none.
+BenchRow BenchRasteriserOnGpu(const std::vector<dp::FlatScene>& scenes);
 std::vector<BenchRow> BenchPictures(const BenchOptions& options);
 std::vector<BenchRow> BenchPhysics(const BenchOptions& options);
 std::vector<BenchRow> BenchPolicy(const BenchOptions& options);

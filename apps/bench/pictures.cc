@@ -10,7 +10,7 @@
 namespace pusht {
 
 std::vector<BenchRow> BenchPictures(const BenchOptions& options) {
-  constexpr int kFrames = 256;
+  constexpr int kFrames = 1024;
   std::vector<dp::FlatScene> scenes;
   for (uint32_t seed = 0; seed < kFrames; ++seed) {
     scenes.push_back(ToFlatScene(BenchmarkStart(seed)));
@@ -19,6 +19,10 @@ std::vector<BenchRow> BenchPictures(const BenchOptions& options) {
   std::vector<BenchRow> rows;
   rows.push_back(Measure("pictures", "rasteriser, one core", options.seconds, kFrames, "frames",
                          [&] { dp::RasteriseCpu(scenes.data(), kFrames, rgb.data()); }));
+
+#ifdef PUSHT_HAVE_CUDA
+  rows.push_back(BenchRasteriserOnGpu(scenes));
+#endif
 
   const ModelPtr model = LoadModel(ModelPath("pusht.xml"));
   const DataPtr data = MakeData(model.get());

@@ -60,20 +60,15 @@ ResultsFolder::ResultsFolder(const std::string& path, const std::string& run,
   std::string text;
   for (const auto& [index, episode] : finished_) text += ToJsonLine(episode) + "\n";
   WriteFileAtomically(log_file, text);
-  log_fd_ = ::open(log_file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (log_fd_ < 0) throw FileError("cannot open", log_file);
-}
-
-ResultsFolder::~ResultsFolder() {
-  if (log_fd_ >= 0) ::close(log_fd_);
-  if (lock_fd_ >= 0) ::close(lock_fd_);
+  log_ = FileDescriptor(::open(log_file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (log_.get() < 0) throw FileError("cannot open", log_file);
 }
 
 void ResultsFolder::Lock() {
   const std::string file = path_ + "/.lock";
-  lock_fd_ = ::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
-  if (lock_fd_ < 0) throw FileError("cannot open", file);
-  if (::flock(lock_fd_, LOCK_EX | LOCK_NB) != 0) {
+  lock_ = FileDescriptor(::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644));
+  if (lock_.get() < 0) throw FileError("cannot open", file);
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     throw dp::Error(dp::ExitCode::kUsage,
                     path_ + ": another evaluation is writing here; give another --out");
   }
@@ -89,7 +84,7 @@ void ResultsFolder::ReadFinished() {
 }
 
 void ResultsFolder::Append(const EpisodeResult& episode) {
-  WriteDurably(log_fd_, ToJsonLine(episode) + "\n", path_ + "/episodes.jsonl");
+  WriteDurably(log_.get(), ToJsonLine(episode) + "\n", path_ + "/episodes.jsonl");
   finished_[episode.index] = episode;
 }
 

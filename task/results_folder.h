@@ -20,9 +20,6 @@ class ResultsFolder {
   // Creates or opens `path`. `run` is the text that identifies the evaluation (everything results
   // depend on); resuming a folder of another run is an Error that shows the first difference.
   ResultsFolder(const std::string& path, const std::string& run, ExistingResults existing);
-  ~ResultsFolder();
-  ResultsFolder(const ResultsFolder&) = delete;
-  ResultsFolder& operator=(const ResultsFolder&) = delete;
 
   // Episodes found at the start when resuming, by index. A torn last line is dropped.
   const std::map<int, EpisodeResult>& finished() const { return finished_; }
@@ -40,7 +37,7 @@ class ResultsFolder {
   void ReadFinished();
 
   std::string path_;
-  int lock_fd_ = -1, log_fd_ = -1;
+  FileDescriptor lock_, log_;
   std::map<int, EpisodeResult> finished_;
 };
 

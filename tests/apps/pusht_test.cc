@@ -1,0 +1,169 @@
+// The program as a user runs it: exit codes, messages, files.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "task/npy.h"
+#include "task/results_folder.h"
+#include "tests/support/small_checkpoint.h"
+
+namespace pusht {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int code = -1;
+  std::string text;
+};
+
+Outcome Pusht(const std::string& arguments) {
+  const std::string command =
+      std::string(PUSHT_BINARY_DIR) + "/bin/pusht " + arguments + " 2>&1 </dev/null";
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  Outcome outcome;
+  std::array<char, 4096> buffer;
+  while (const size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+    outcome.text.append(buffer.data(), n);
+  }
+  const int status = ::pclose(pipe);
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return outcome;
+}
+
+class PushtTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    checkpoint_ = folder_.path() + "/policy";
+    pusht_test::WriteSmallCheckpoint(checkpoint_);
+  }
+  std::string Evaluate(const std::string& out) const {
+    return "evaluate --checkpoint " + checkpoint_ +
+           " --sampler ddim --steps 2 --max-steps 16 --backend cpu --out " + folder_.path() + "/" +
+           out + " ";
+  }
+  // The lines of the episodes without their timing.
+  std::string Episodes(const std::string& out) const {
+    std::string text;
+    for (EpisodeResult e : ReadEpisodes(folder_.path() + "/" + out + "/episodes.jsonl", false)) {
+      e.seconds = 0;
+      text += ToJsonLine(e) + "\n";
+    }
+    return text;
+  }
+
+  pusht_test::TemporaryFolder folder_;
+  std::string checkpoint_;
+};
+
+TEST_F(PushtTest, VersionAndHelp) {
+  const Outcome version = Pusht("--version");
+  EXPECT_EQ(version.code, 0);
+  EXPECT_NE(version.text.find("MuJoCo 4.0.1"), std::string::npos) << version.text;
+  EXPECT_EQ(Pusht("--help").code, 0);
+  EXPECT_EQ(Pusht("evaluate --help").code, 0);
+}
+
+TEST_F(PushtTest, UsageErrorsEndWithOne) {
+  for (const char* arguments : {"", "nonsense", "evaluate", "evaluate --episodes many",
+                                "bench unknown", "render --renderer crayon"}) {
+    EXPECT_EQ(Pusht(arguments).code, 1) << arguments;
+  }
+}
+
+TEST_F(PushtTest, EvaluateWritesWhatItPromises) {
+  const Outcome outcome = Pusht(Evaluate("a") + "--episodes 3 --videos 1");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("success"), std::string::npos);
+  std::ifstream file(folder_.path() + "/a/eval_info.json");
+  const nlohmann::json info = nlohmann::json::parse(file);
+  const nlohmann::json& overall = info.at("overall");
+  EXPECT_EQ(overall.at("n_episodes"), 3);
+  for (const char* key : {"avg_sum_reward", "avg_max_reward", "pc_success", "eval_s", "eval_ep_s",
+                          "video_paths", "n_success", "pc_success_ci95", "avg_final_coverage"}) {
+    EXPECT_TRUE(overall.contains(key)) << key;
+  }
+  const nlohmann::json& metrics = info.at("per_task").at(0).at("metrics");
+  EXPECT_EQ(metrics.at("max_rewards").size(), 3u);
+  const std::string video = overall.at("video_paths").at(0);
+  EXPECT_GT(fs::file_size(video), 1000u);
+}
+
+TEST_F(PushtTest, ExistingResultsAreSafe) {
+  ASSERT_EQ(Pusht(Evaluate("a") + "--episodes 2").code, 0);
+  const std::string before = Episodes("a");
+  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 2").code, 1);
+  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 2 --seed 5 --resume").code, 2);
+  EXPECT_EQ(Episodes("a"), before);
+  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 2 --resume").code, 0);
+  EXPECT_EQ(Episodes("a"), before);
+  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 1 --overwrite").code, 0);
+}
+
+TEST_F(PushtTest, InterruptedEvaluationGoesOn) {
+  const std::string out = folder_.path() + "/b";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string program = std::string(PUSHT_BINARY_DIR) + "/bin/pusht";
+    std::vector<std::string> words = {program};
+    std::istringstream stream(Evaluate("b") + "--episodes 400 --batch 4");
+    for (std::string word; stream >> word;) words.push_back(word);
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    if (std::freopen("/dev/null", "w", stderr) == nullptr) ::_exit(99);
+    ::execv(program.c_str(), arguments.data());
+    ::_exit(99);
+  }
+  // wait until some episodes are there
+  for (int i = 0; i < 600; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::error_code none;
+    if (fs::file_size(out + "/episodes.jsonl", none) > 500 && !none) break;
+  }
+  ::kill(child, SIGINT);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  ASSERT_EQ(WEXITSTATUS(status), 130);
+  ASSERT_EQ(Pusht(Evaluate("b") + "--episodes 400 --batch 4 --resume").code, 0);
+  ASSERT_EQ(Pusht(Evaluate("whole") + "--episodes 400 --batch 64").code, 0);
+  EXPECT_EQ(Episodes("b"), Episodes("whole"));
+}
+
+TEST_F(PushtTest, BadFilesEndWithTwoAndAreNamed) {
+  const Outcome absent = Pusht("inspect " + folder_.path() + "/absent");
+  EXPECT_EQ(absent.code, 2);
+  EXPECT_NE(absent.text.find("absent"), std::string::npos) << absent.text;
+  fs::resize_file(checkpoint_ + "/model.safetensors", 1000);
+  const Outcome torn = Pusht("inspect " + checkpoint_);
+  EXPECT_EQ(torn.code, 2);
+  EXPECT_NE(torn.text.find("model.safetensors"), std::string::npos) << torn.text;
+  EXPECT_EQ(Pusht(Evaluate("c") + "--episodes 1").code, 2);
+  EXPECT_FALSE(fs::exists(folder_.path() + "/c/episodes.jsonl"));
+  EXPECT_EQ(Pusht("render --states /dev/null --out " + folder_.path() + "/x.npy").code, 2);
+}
+
+TEST_F(PushtTest, RenderReplayAndInspect) {
+  const std::vector<double> states = {200, 300, 256, 256, 0.5, 100, 100, 300, 200, -1};
+  WriteNpy(folder_.path() + "/s.npy", MakeNpy(states, {2, 5}));
+  ASSERT_EQ(
+      Pusht("render --states " + folder_.path() + "/s.npy --out " + folder_.path() + "/f.npy").code,
+      0);
+  EXPECT_EQ(ReadNpy(folder_.path() + "/f.npy").shape, (std::vector<int64_t>{2, 96, 96, 3}));
+  EXPECT_EQ(Pusht("inspect " + checkpoint_).code, 0);
+}
+
+}  // namespace
+}  // namespace pusht

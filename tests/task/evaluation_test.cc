@@ -1,0 +1,149 @@
+#include "task/evaluation.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/error.h"
+#include "tests/support/small_checkpoint.h"
+
+namespace pusht {
+namespace {
+
+class EvaluationTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new pusht_test::TemporaryFolder;
+    pusht_test::WriteSmallCheckpoint(folder_->path() + "/policy");
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+
+  void SetUp() override {
+    options_.checkpoint = folder_->path() + "/policy";
+    options_.episodes = 5;
+    options_.max_steps = 30;
+    options_.policy.backend = dp::Backend::kCpu;
+    options_.policy.sampler = {dp::SamplerKind::kDdim, 4, 0, 0};
+    options_.policy.batch = 3;
+  }
+
+  EvaluationResult Run() const {
+    return Evaluate(
+        options_, ShardIndices(options_), [](const EpisodeResult&) {}, never_);
+  }
+
+  // All that must not change between runs of the same configuration.
+  std::string Fingerprint() const {
+    std::string text;
+    for (EpisodeResult e : Run().episodes) {
+      e.seconds = 0;
+      text += ToJsonLine(e) + "\n";
+    }
+    return text;
+  }
+
+  static pusht_test::TemporaryFolder* folder_;
+  std::atomic<bool> never_{false};
+  EvaluationOptions options_;
+};
+pusht_test::TemporaryFolder* EvaluationTest::folder_ = nullptr;
+
+TEST_F(EvaluationTest, ProtocolOfTheBenchmark) {
+  const EvaluationResult result = Run();
+  ASSERT_EQ(result.episodes.size(), 5u);
+  for (int i = 0; i < 5; ++i) {
+    const EpisodeResult& e = result.episodes[i];
+    EXPECT_EQ(e.index, i);
+    EXPECT_EQ(e.seed, 100000u + i);
+    EXPECT_TRUE(e.valid);
+    EXPECT_EQ(e.steps, 30);
+    EXPECT_EQ(e.decisions, 4);  // at steps 0, 8, 16, 24
+    EXPECT_GE(e.max_coverage, e.final_coverage);
+    EXPECT_GE(e.sum_reward, e.max_reward);
+  }
+}
+
+TEST_F(EvaluationTest, SameBitsWhateverTheBatchAndThreads) {
+  const std::string reference = Fingerprint();
+  for (const int batch : {1, 2, 5}) {
+    for (const int threads : {1, 3}) {
+      options_.policy.batch = batch;
+      options_.policy.threads = threads;
+      EXPECT_EQ(Fingerprint(), reference) << "batch " << batch << ", threads " << threads;
+    }
+  }
+}
+
+TEST_F(EvaluationTest, PluginAndBatchGiveTheSameEpisodes) {
+  const std::string reference = Fingerprint();
+  options_.through = Through::kPlugin;
+  EXPECT_EQ(Fingerprint(), reference);
+  options_.policy.threads = 2;
+  EXPECT_EQ(Fingerprint(), reference);
+}
+
+TEST_F(EvaluationTest, PluginAndBatchAgreeUnderLatencyAndShortChunks) {
+  options_.conditions.latency = 2;
+  options_.action_steps = 3;
+  const std::string reference = Fingerprint();
+  options_.through = Through::kPlugin;
+  EXPECT_EQ(Fingerprint(), reference);
+}
+
+TEST_F(EvaluationTest, SeedsAreNotPositions) {
+  const std::vector<EpisodeResult> all = Run().episodes;
+  options_.seed += 2;
+  options_.episodes = 1;
+  EXPECT_EQ(Run().episodes[0].hash, all[2].hash);
+}
+
+TEST_F(EvaluationTest, ShardsAddUpToTheWhole) {
+  const std::vector<EpisodeResult> all = Run().episodes;
+  options_.shard_count = 2;
+  for (options_.shard_index = 0; options_.shard_index < 2; ++options_.shard_index) {
+    for (const EpisodeResult& e : Run().episodes) {
+      EXPECT_EQ(e.index % 2, options_.shard_index);
+      EXPECT_EQ(e.hash, all[e.index].hash);
+    }
+  }
+}
+
+TEST_F(EvaluationTest, DisturbancesActAndRepeat) {
+  const std::string plain = Fingerprint();
+  for (double Conditions::*field : {&Conditions::picture_noise, &Conditions::action_noise}) {
+    options_.conditions = {};
+    options_.conditions.*field = 5;
+    const std::string disturbed = Fingerprint();
+    EXPECT_NE(disturbed, plain);
+    EXPECT_EQ(Fingerprint(), disturbed);
+  }
+  options_.conditions = {};
+  options_.conditions.push = 20;
+  EXPECT_NE(Fingerprint(), plain);
+  options_.through = Through::kPlugin;
+  EXPECT_THROW(Run(), dp::Error);
+}
+
+TEST_F(EvaluationTest, StopsBetweenDecisions) {
+  std::atomic<bool> stop{false};
+  int seen = 0;
+  const EvaluationResult result = Evaluate(
+      options_, ShardIndices(options_),
+      [&](const EpisodeResult&) {
+        ++seen;
+        stop = true;
+      },
+      stop);
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_EQ(static_cast<int>(result.episodes.size()), seen);
+  EXPECT_LT(seen, 5);
+}
+
+TEST_F(EvaluationTest, ChunkTooShortIsAnError) {
+  options_.action_steps = 16;
+  EXPECT_THROW(Run(), dp::Error);
+}
+
+}  // namespace
+}  // namespace pusht

@@ -1,7 +1,6 @@
 #include "kernels/conv.h"
 
 #include <algorithm>
-#include <vector>
 
 namespace dp::cpu {
 namespace {
@@ -12,31 +11,29 @@ AlignedBuffer CopyOf(const float* bias, int size) {
   return copy;
 }
 
-// (out, in, taps) -> (out, taps, in)
-std::vector<float> ChannelsLast(const float* weight, int out, int in, int taps) {
-  std::vector<float> last(size_t{1} * out * in * taps);
-  for (int64_t o = 0; o < out; ++o) {
-    for (int64_t t = 0; t < taps; ++t) {
-      for (int64_t i = 0; i < in; ++i)
-        last[(o * taps + t) * in + i] = weight[(o * in + i) * taps + t];
-    }
-  }
-  return last;
-}
-
 }  // namespace
 
-PackedWeights PackWeights(const float* source, int depth, int channels, int64_t k_stride,
-                          int64_t o_stride) {
+PackedWeights PackWeights(const float* source, const WeightLayout& layout) {
+  constexpr int kBlock = 64;  // inputs at a time: source and panel lines stay in the nearest cache
   const int panel = PanelChannels();
-  const int panels = (channels + panel - 1) / panel;
-  PackedWeights packed{depth, channels, AlignedBuffer(size_t{1} * panels * panel * depth)};
+  const int panels = (layout.out + panel - 1) / panel;
+  const int64_t depth = int64_t{layout.taps} * layout.in;
+  PackedWeights packed{static_cast<int>(depth), layout.out,
+                       AlignedBuffer(static_cast<size_t>(panels * panel * depth))};
   for (int p = 0; p < panels; ++p) {
-    float* out = packed.data.data() + int64_t{p} * panel * depth;
-    const int count = std::min(panel, channels - p * panel);
-    for (int k = 0; k < depth; ++k, out += panel) {
-      const float* row = source + k * k_stride + int64_t{p} * panel * o_stride;
-      for (int o = 0; o < count; ++o) out[o] = row[o * o_stride];
+    float* out = packed.data.data() + p * panel * depth;
+    const int count = std::min(panel, layout.out - p * panel);
+    for (int begin = 0; begin < layout.in; begin += kBlock) {
+      const int end = std::min(begin + kBlock, layout.in);
+      for (int o = 0; o < count; ++o) {
+        const float* from = source + (int64_t{p} * panel + o) * layout.out_stride;
+        for (int i = begin; i < end; ++i) {
+          for (int64_t t = 0; t < layout.taps; ++t) {
+            out[(t * layout.in + i) * panel + o] =
+                from[t * layout.tap_stride + i * layout.in_stride];
+          }
+        }
+      }
     }
   }
   return packed;
@@ -45,8 +42,12 @@ PackedWeights PackWeights(const float* source, int depth, int channels, int64_t 
 ConvLayer MakeConv1d(const float* weight, const float* bias, int out, int in, int kernel,
                      int stride) {
   ConvLayer layer{.in = in, .out = out, .kernel_w = kernel, .stride = stride, .pad_w = kernel / 2};
-  const std::vector<float> last = ChannelsLast(weight, out, in, kernel);
-  layer.weights[0] = PackWeights(last.data(), kernel * in, out, 1, int64_t{kernel} * in);
+  layer.weights[0] = PackWeights(weight, {.taps = kernel,
+                                          .in = in,
+                                          .out = out,
+                                          .tap_stride = 1,
+                                          .in_stride = kernel,
+                                          .out_stride = int64_t{kernel} * in});
   layer.bias = CopyOf(bias, out);
   return layer;
 }
@@ -54,16 +55,13 @@ ConvLayer MakeConv1d(const float* weight, const float* bias, int out, int in, in
 // y[2 j + phase] reads x[j - 1 + phase] and x[j + phase], through taps 3 - phase and 1 - phase
 ConvLayer MakeTransposedConv1d(const float* weight, const float* bias, int out, int in) {
   ConvLayer layer{.in = in, .out = out, .kernel_w = 2, .stride = 1, .pad_w = 1, .transposed = true};
-  std::vector<float> phase_weight(size_t{2} * in * out);  // (tap, in, out)
   for (int phase = 0; phase < 2; ++phase) {
-    for (int tap = 0; tap < 2; ++tap) {
-      for (int64_t i = 0; i < in; ++i) {
-        for (int64_t o = 0; o < out; ++o) {
-          phase_weight[(tap * in + i) * out + o] = weight[(i * out + o) * 4 + 3 - phase - 2 * tap];
-        }
-      }
-    }
-    layer.weights[phase] = PackWeights(phase_weight.data(), 2 * in, out, out, 1);
+    layer.weights[phase] = PackWeights(weight + 3 - phase, {.taps = 2,
+                                                            .in = in,
+                                                            .out = out,
+                                                            .tap_stride = -2,
+                                                            .in_stride = int64_t{4} * out,
+                                                            .out_stride = 4});
   }
   layer.bias = CopyOf(bias, out);
   return layer;
@@ -79,7 +77,8 @@ ConvLayer MakeConv2d(const float* weight, const float* bias, int out, int in, in
 
 ConvLayer MakeLinear(const float* weight, const float* bias, int out, int in, int in_pitch) {
   ConvLayer layer{.in = in, .out = out};
-  layer.weights[0] = PackWeights(weight, in, out, 1, in_pitch);
+  layer.weights[0] =
+      PackWeights(weight, {.in = in, .out = out, .in_stride = 1, .out_stride = in_pitch});
   layer.bias = CopyOf(bias, out);
   return layer;
 }

@@ -28,9 +28,15 @@ struct PackedWeights {
   AlignedBuffer data;
 };
 
-// Packs weight(k, o) = source[k * k_stride + o * o_stride].
-PackedWeights PackWeights(const float* source, int depth, int channels, int64_t k_stride,
-                          int64_t o_stride);
+// Where weights stand before they are packed: weight (tap, in, out) at
+// source[tap * tap_stride + in * in_stride + out * out_stride].
+struct WeightLayout {
+  int taps = 1, in = 0, out = 0;
+  int64_t tap_stride = 0, in_stride = 0, out_stride = 0;
+};
+
+// Packs weights for patches that hold (taps, in).
+PackedWeights PackWeights(const float* source, const WeightLayout& layout);
 
 struct ProductArgs {
   Features y = {};

@@ -8,8 +8,8 @@ namespace {
 
 constexpr float kLeastNoise = 0.05f;  // tolerance is relative to the noise level, at least this
 // the window is given up where after some passes it moved less than this many steps per pass
-constexpr int kTrialPasses = 8;
-constexpr int kLeastGain = 3;
+constexpr int kTrialPasses = 10;
+constexpr int kLeastGain = 2;
 
 float Clipped(const DenoiseStep& s, float x0) {
   return s.clip > 0 ? std::clamp(x0, -s.clip, s.clip) : x0;

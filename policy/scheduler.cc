@@ -21,13 +21,13 @@ float SquaredCosBeta(int t, int train_steps) {
       std::min(1 - next / alpha_bar(static_cast<double>(t) / train_steps), 0.999));
 }
 
-// torch.linspace in float32: from both ends towards the middle
+// torch.linspace in float32: from both ends towards the middle, multiply-adds rounded once
 float LinearBeta(const SchedulerConfig& config, int t) {
   const int count = config.train_steps;
   if (count == 1) return config.beta_start;
   const float step = (config.beta_end - config.beta_start) / static_cast<float>(count - 1);
-  return t < count / 2 ? config.beta_start + step * static_cast<float>(t)
-                       : config.beta_end - step * static_cast<float>(count - 1 - t);
+  return t < count / 2 ? std::fma(step, static_cast<float>(t), config.beta_start)
+                       : std::fma(-step, static_cast<float>(count - 1 - t), config.beta_end);
 }
 
 Prediction PredictionOf(PredictionType type) {

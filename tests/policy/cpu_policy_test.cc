@@ -1,0 +1,192 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "kernels/error.h"
+#include "policy/policy.h"
+#include "tests/support/check_close.h"
+#include "tests/support/golden_cases.h"
+
+namespace {
+
+using dp::PolicyInput;
+using dp::PolicyOptions;
+using dp::PolicyOutput;
+
+PolicyOptions Options(int batch, int threads) {
+  PolicyOptions options;
+  options.backend = dp::Backend::kCpu;
+  options.sampler.kind = dp::SamplerKind::kDdim;
+  options.sampler.steps = 5;
+  options.batch = batch;
+  options.threads = threads;
+  return options;
+}
+
+// Observations of `count` environments; environment i's do not depend on count.
+struct Observations {
+  std::vector<uint8_t> frames;
+  std::vector<dp::FlatScene> scenes;
+  std::vector<float> state, environment;
+  std::vector<dp::NoiseKey> keys;
+  PolicyInput input;
+
+  Observations(const dp::PolicyConfig& config, int count) {
+    for (int n = 0; n < count; ++n) {
+      for (int i = 0; i < config.n_obs_steps; ++i) {
+        const auto at = static_cast<float>(100 + 40 * n + 7 * i);
+        for (int k = 0; k < config.state_dim; ++k) state.push_back(at + 3.0f * k);
+        for (int k = 0; k < config.environment_dim; ++k) environment.push_back(at + 5.0f * k);
+        if (!config.cameras.empty()) scenes.push_back({at, at + 9, 256, 300 - at / 4, 0.1f * n});
+        for (int k = 0; k < dp::kPictureBytes && !config.cameras.empty(); ++k) {
+          frames.push_back(static_cast<uint8_t>((k * 7 + n * 31 + i * 11) % 251));
+        }
+      }
+      keys.push_back({100000u + n, static_cast<uint32_t>(n % 3)});
+    }
+    input.count = count;
+    input.frames = frames;
+    input.state = state;
+    input.environment = environment;
+    input.keys = keys;
+  }
+};
+
+std::vector<float> Actions(const std::shared_ptr<const dp::Checkpoint>& checkpoint,
+                           const PolicyOptions& options, int count) {
+  const auto policy = dp::Policy::Create(checkpoint, options);
+  const Observations observations(checkpoint->config, count);
+  PolicyOutput output;
+  policy->Infer(observations.input, output);
+  return output.actions;
+}
+
+class CpuPolicyTest : public testing::TestWithParam<std::string> {
+ protected:
+  std::shared_ptr<const dp::Checkpoint> checkpoint_ =
+      GetParam() == "state" ? pusht_test::TinyStateCheckpoint() : pusht_test::CompactCheckpoint();
+};
+
+TEST_P(CpuPolicyTest, BatchAndNeighboursDoNotChangeABit) {
+  const std::vector<float> alone = Actions(checkpoint_, Options(1, 1), 1);
+  for (const int batch : {2, 7}) {
+    const std::vector<float> many = Actions(checkpoint_, Options(batch, 1), batch);
+    EXPECT_EQ(std::vector<float>(many.begin(), many.begin() + alone.size()), alone);
+    EXPECT_EQ(Actions(checkpoint_, Options(batch, 1), 1), alone) << "a batch not filled";
+  }
+}
+
+TEST_P(CpuPolicyTest, ThreadsDoNotChangeABit) {
+  for (const int count : {1, 5}) {
+    const std::vector<float> one = Actions(checkpoint_, Options(count, 1), count);
+    EXPECT_EQ(Actions(checkpoint_, Options(count, 2), count), one);
+    EXPECT_EQ(Actions(checkpoint_, Options(count, 5), count), one);
+  }
+}
+
+TEST_P(CpuPolicyTest, TheSamePolicyAgainGivesTheSameBits) {
+  const auto policy = dp::Policy::Create(checkpoint_, Options(3, 2));
+  const Observations three(checkpoint_->config, 3), one(checkpoint_->config, 1);
+  PolicyOutput first, between, again;
+  policy->Infer(three.input, first);
+  policy->Infer(one.input, between);
+  policy->Infer(three.input, again);
+  EXPECT_EQ(first.actions, again.actions);
+}
+
+TEST_P(CpuPolicyTest, ParallelDenoisingFollowsTheChain) {
+  PolicyOptions options = Options(2, 1);
+  options.sampler.kind = dp::SamplerKind::kDdpm;
+  options.sampler.steps = 100;
+  const std::vector<float> chain = Actions(checkpoint_, options, 2);
+  options.sampler.parallel_window = 16;
+  // 1e-3 of the action range
+  EXPECT_TRUE(pusht_test::CheckClose(Actions(checkpoint_, options, 2), chain, 0.5));
+}
+
+TEST_P(CpuPolicyTest, NoiseIsNamedByItsKey) {
+  const auto policy = dp::Policy::Create(checkpoint_, Options(1, 1));
+  Observations observations(checkpoint_->config, 1);
+  std::vector<std::vector<float>> actions;
+  for (const dp::NoiseKey key : {dp::NoiseKey{1, 0}, {2, 0}, {1, 1}}) {
+    observations.keys[0] = key;
+    PolicyOutput output;
+    policy->Infer(observations.input, output);
+    actions.push_back(output.actions);
+  }
+  EXPECT_NE(actions[0], actions[1]);
+  EXPECT_NE(actions[0], actions[2]);
+}
+
+TEST_P(CpuPolicyTest, RefusesWhatIsNotANumber) {
+  const auto policy = dp::Policy::Create(checkpoint_, Options(2, 1));
+  Observations observations(checkpoint_->config, 2);
+  observations.state.back() = NAN;
+  PolicyOutput output;
+  EXPECT_THROW(policy->Infer(observations.input, output), dp::Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CpuPolicyTest, testing::Values("state", "pictures"),
+                         [](const auto& info) { return info.param; });
+
+TEST(CpuPolicyPicturesTest, ScenesAreThePicturesTheyDraw) {
+  const auto checkpoint = pusht_test::CompactCheckpoint();
+  const auto policy = dp::Policy::Create(checkpoint, Options(3, 2));
+  Observations observations(checkpoint->config, 3);
+  dp::RasteriseCpu(observations.scenes.data(), static_cast<int>(observations.scenes.size()),
+                   observations.frames.data());
+  PolicyOutput from_frames, from_scenes;
+  policy->Infer(observations.input, from_frames);
+  observations.input.frames = {};
+  observations.input.scenes = observations.scenes;
+  policy->Infer(observations.input, from_scenes);
+  EXPECT_EQ(from_frames.actions, from_scenes.actions);
+  EXPECT_GT(from_scenes.times[dp::Stage::kRender].end, 0);
+  EXPECT_GT(from_scenes.times[dp::Stage::kEncode].end, 0);
+}
+
+TEST(CpuPolicyPicturesTest, RefusesSpansOfTheWrongSize) {
+  const auto checkpoint = pusht_test::CompactCheckpoint();
+  const auto policy = dp::Policy::Create(checkpoint, Options(1, 1));
+  PolicyOutput output;
+  Observations observations(checkpoint->config, 1);
+  const PolicyInput good = observations.input;
+  PolicyInput bad = good;
+  bad.frames = good.frames.first(good.frames.size() - 1);
+  EXPECT_THROW(policy->Infer(bad, output), dp::Error);
+  bad = good;
+  bad.state = {};
+  EXPECT_THROW(policy->Infer(bad, output), dp::Error);
+  bad = good;
+  bad.keys = {};
+  EXPECT_THROW(policy->Infer(bad, output), dp::Error);
+  bad = good;
+  bad.count = 2;
+  EXPECT_THROW(policy->Infer(bad, output), dp::Error);
+}
+
+TEST(CpuPolicyCreateTest, RefusesWhatItCannotDo) {
+  const auto checkpoint = pusht_test::TinyStateCheckpoint();
+  PolicyOptions options = Options(1, 1);
+  options.precision = dp::Precision::kFp16;
+  EXPECT_THROW(dp::Policy::Create(checkpoint, options), dp::Error);
+  options = Options(1, 1);
+  options.sampler.steps = 101;
+  EXPECT_THROW(dp::Policy::Create(checkpoint, options), dp::Error);
+  options = Options(0, 1);
+  EXPECT_THROW(dp::Policy::Create(checkpoint, options), dp::Error);
+}
+
+TEST(CpuPolicyCreateTest, ResolvesOptions) {
+  PolicyOptions options = Options(1, 1);
+  options.sampler.steps = 0;
+  const auto policy = dp::Policy::Create(pusht_test::TinyStateCheckpoint(), options);
+  EXPECT_EQ(policy->options().sampler.steps, 100);
+  EXPECT_EQ(policy->options().backend, dp::Backend::kCpu);
+  EXPECT_EQ(policy->options().precision, dp::Precision::kFp32);
+  EXPECT_NE(policy->Description().find("CPU"), std::string::npos);
+}
+
+}  // namespace

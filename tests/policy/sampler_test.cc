@@ -1,0 +1,169 @@
+#include "policy/sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "policy/scheduler.h"
+#include "tests/support/check_close.h"
+
+namespace {
+
+using dp::DenoiseStep;
+using dp::PredictionType;
+using dp::SamplerKind;
+
+constexpr int kElements = 32;
+
+// The exact network of data made of two points, +-0.6 with another sign pattern per environment: a
+// smooth function of x and the noise level, like a trained network.
+class TwoPoints : public dp::StepNetwork {
+ public:
+  explicit TwoPoints(const std::vector<DenoiseStep>& schedule) : schedule_(schedule) {}
+
+  void Evaluate(const float* x, const int* step, const int* environment, int rows,
+                float* output) override {
+    largest_rows = std::max(largest_rows, rows);
+    for (int r = 0; r < rows; ++r, x += kElements, output += kElements) {
+      const DenoiseStep& s = schedule_[step[r]];
+      double dot = 0;
+      for (int i = 0; i < kElements; ++i) dot += Point(environment[r], i) * x[i];
+      const double variance = std::max<double>(s.sqrt_1ma * s.sqrt_1ma, 1e-6);
+      const double side = std::tanh(dot * s.sqrt_a / variance);
+      for (int i = 0; i < kElements; ++i) {
+        const double x0 = side * Point(environment[r], i);
+        const double eps = (x[i] - s.sqrt_a * x0) / std::sqrt(variance);
+        switch (s.prediction) {
+          case dp::Prediction::kEpsilon:
+            output[i] = static_cast<float>(eps);
+            break;
+          case dp::Prediction::kSample:
+            output[i] = static_cast<float>(x0);
+            break;
+          case dp::Prediction::kV:
+            output[i] = static_cast<float>(s.sqrt_a * eps - s.sqrt_1ma * x0);
+            break;
+        }
+      }
+    }
+  }
+
+  int largest_rows = 0;
+
+ private:
+  static double Point(int environment, int i) {
+    return 0.6 * std::sin(1.0 + i * (environment + 1));
+  }
+  std::vector<DenoiseStep> schedule_;
+};
+
+// A network no window can follow: its output jumps with the least change of x.
+class Erratic : public dp::StepNetwork {
+ public:
+  void Evaluate(const float* x, const int*, const int*, int rows, float* output) override {
+    for (int i = 0; i < rows * kElements; ++i) {
+      output[i] = static_cast<float>(std::sin(1e4 * double{x[i]}));
+    }
+  }
+};
+
+class TapeNoise : public dp::NoiseSource {
+ public:
+  explicit TapeNoise(int environments) : size_(environments * kElements) {}
+  void Fill(int step, float* noise) const override {
+    for (int i = 0; i < size_; ++i) {
+      std::mt19937 generator(static_cast<uint32_t>(step * 1000 + i));
+      noise[i] = std::normal_distribution<float>()(generator);
+    }
+  }
+
+ private:
+  int size_;
+};
+
+std::vector<float> Start(int environments) {
+  std::vector<float> x(environments * kElements);
+  TapeNoise(environments).Fill(100000, x.data());
+  return x;
+}
+
+struct Outcome {
+  std::vector<float> x;
+  int passes = 0;
+  dp::PolicyTrace trace;
+};
+
+Outcome RunChain(dp::Sampler& sampler, dp::StepNetwork& network, int environments) {
+  Outcome outcome{Start(environments), 0, {}};
+  const TapeNoise noise(environments);
+  outcome.passes = sampler.Run(network, {environments, outcome.x.data(), &noise, &outcome.trace});
+  return outcome;
+}
+
+using Kind = std::tuple<SamplerKind, PredictionType, bool>;
+class ParallelSamplerTest : public testing::TestWithParam<Kind> {
+ protected:
+  std::vector<DenoiseStep> Schedule(int steps) const {
+    dp::SchedulerConfig config;
+    config.prediction = std::get<1>(GetParam());
+    config.clip_sample = std::get<2>(GetParam());
+    return dp::MakeSchedule(config, std::get<0>(GetParam()), steps);
+  }
+};
+
+TEST_P(ParallelSamplerTest, ReachesTheSequentialChainInFewerPasses) {
+  const std::vector<DenoiseStep> schedule = Schedule(100);
+  TwoPoints network(schedule);
+  for (const int environments : {1, 3}) {
+    const auto sequential = dp::MakeSequentialSampler(schedule, environments, kElements);
+    const auto parallel = dp::MakeParallelSampler(schedule, environments, kElements, 16, 0.01f);
+    const Outcome a = RunChain(*sequential, network, environments);
+    network.largest_rows = 0;
+    const Outcome b = RunChain(*parallel, network, environments);
+    EXPECT_EQ(a.passes, 100);
+    EXPECT_LT(b.passes, 40);
+    EXPECT_LE(network.largest_rows, parallel->MaxRows());
+    EXPECT_TRUE(pusht_test::CheckClose(b.x, a.x, 3e-3));
+    EXPECT_TRUE(pusht_test::CheckClose(b.trace.x_steps, a.trace.x_steps, 0.1));
+    EXPECT_EQ(b.trace.eps_steps.size(), a.trace.eps_steps.size());
+  }
+}
+
+TEST_P(ParallelSamplerTest, NoToleranceMeansTheSameNumbers) {
+  const std::vector<DenoiseStep> schedule = Schedule(20);
+  TwoPoints network(schedule);
+  const auto sequential = dp::MakeSequentialSampler(schedule, 2, kElements);
+  const auto parallel = dp::MakeParallelSampler(schedule, 2, kElements, 8, 1e-7f);
+  const Outcome a = RunChain(*sequential, network, 2), b = RunChain(*parallel, network, 2);
+  EXPECT_LE(b.passes, 20);
+  EXPECT_TRUE(pusht_test::CheckClose(b.x, a.x, 2e-5));
+}
+
+TEST_P(ParallelSamplerTest, FallsBackWhereTheWindowDoesNotConverge) {
+  const std::vector<DenoiseStep> schedule = Schedule(100);
+  Erratic network;
+  const auto sequential = dp::MakeSequentialSampler(schedule, 1, kElements);
+  const auto parallel = dp::MakeParallelSampler(schedule, 1, kElements, 16, 1e-7f);
+  const Outcome a = RunChain(*sequential, network, 1), b = RunChain(*parallel, network, 1);
+  EXPECT_LE(b.passes, 100);
+  EXPECT_EQ(b.x, a.x);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ParallelSamplerTest,
+                         testing::Combine(testing::Values(SamplerKind::kDdpm, SamplerKind::kDdim),
+                                          testing::Values(PredictionType::kEpsilon,
+                                                          PredictionType::kSample,
+                                                          PredictionType::kVPrediction),
+                                          testing::Bool()));
+
+TEST(ParallelSamplerTest, NeighboursDoNotChangeABit) {
+  const std::vector<DenoiseStep> schedule = dp::MakeSchedule({}, SamplerKind::kDdim, 50);
+  TwoPoints network(schedule);
+  const auto one = dp::MakeParallelSampler(schedule, 1, kElements, 8, 0.01f);
+  const auto many = dp::MakeParallelSampler(schedule, 4, kElements, 8, 0.01f);
+  const Outcome a = RunChain(*one, network, 1), b = RunChain(*many, network, 4);
+  EXPECT_EQ(a.x, std::vector<float>(b.x.begin(), b.x.begin() + kElements));
+}
+
+}  // namespace

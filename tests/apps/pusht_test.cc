@@ -17,6 +17,7 @@
 #include "task/npy.h"
 #include "task/results_folder.h"
 #include "tests/support/small_checkpoint.h"
+#include "tests/support/temp_dir.h"
 
 namespace pusht {
 namespace {
@@ -63,7 +64,7 @@ class PushtTest : public ::testing::Test {
     return text;
   }
 
-  pusht_test::TemporaryFolder folder_;
+  pusht_test::TempDir folder_;
   std::string checkpoint_;
 };
 

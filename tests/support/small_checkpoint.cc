@@ -1,10 +1,5 @@
 #include "tests/support/small_checkpoint.h"
 
-#include <stdlib.h>
-
-#include <filesystem>
-#include <stdexcept>
-
 #include "policy/checkpoint_writer.h"
 #include "policy/random_checkpoint.h"
 
@@ -29,17 +24,6 @@ void WriteSmallCheckpoint(const std::string& directory) {
   stats.cameras = {{dp::Normalization::kMeanStd, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}}};
   stats.state = stats.action = {dp::Normalization::kMinMax, {0, 0}, {512, 512}};
   dp::WriteCheckpoint(directory, *dp::RandomCheckpoint(config, stats, 7), dp::WeightFormat::kF16);
-}
-
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "pusht-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make " + pattern);
-  path_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace pusht_test

@@ -4,6 +4,7 @@
 
 #include "kernels/error.h"
 #include "tests/support/small_checkpoint.h"
+#include "tests/support/temp_dir.h"
 
 namespace pusht {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 class EvaluationTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new pusht_test::TemporaryFolder;
+    folder_ = new pusht_test::TempDir;
     pusht_test::WriteSmallCheckpoint(folder_->path() + "/policy");
   }
   static void TearDownTestSuite() {
@@ -43,11 +44,11 @@ class EvaluationTest : public ::testing::Test {
     return text;
   }
 
-  static pusht_test::TemporaryFolder* folder_;
+  static pusht_test::TempDir* folder_;
   std::atomic<bool> never_{false};
   EvaluationOptions options_;
 };
-pusht_test::TemporaryFolder* EvaluationTest::folder_ = nullptr;
+pusht_test::TempDir* EvaluationTest::folder_ = nullptr;
 
 TEST_F(EvaluationTest, ProtocolOfTheBenchmark) {
   const EvaluationResult result = Run();

@@ -1,26 +1,17 @@
 #include "task/results_folder.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <fstream>
 
 #include "kernels/error.h"
+#include "tests/support/temp_dir.h"
 
 namespace pusht {
 namespace {
 
-namespace fs = std::filesystem;
-
 class ResultsFolderTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "results-XXXXXX").string();
-    root_ = mkdtemp(pattern.data());
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
   static EpisodeResult Episode(int index) {
     EpisodeResult e;
     e.index = index;
@@ -49,7 +40,8 @@ class ResultsFolderTest : public ::testing::Test {
 
   std::string Log() const { return root_ + "/episodes.jsonl"; }
 
-  std::string root_, text_;
+  pusht_test::TempDir directory_;
+  std::string root_ = directory_.path(), text_;
 };
 
 TEST_F(ResultsFolderTest, EpisodeSurvivesItsLine) {

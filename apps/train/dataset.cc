@@ -1,5 +1,6 @@
 #include "apps/train/dataset.h"
 
+#include <algorithm>
 #include <numbers>
 #include <string>
 
@@ -38,6 +39,11 @@ void Dataset::Append(std::span<const DemonstrationRow> rows) {
   }
   rows_.narrow(0, size_, count).copy_(host);
   size_ += count;
+  row_count_.fill_(static_cast<double>(size_));
+}
+
+void Dataset::Truncate(int64_t size) {
+  size_ = std::min(size_, size);
   row_count_.fill_(static_cast<double>(size_));
 }
 

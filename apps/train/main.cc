@@ -21,7 +21,9 @@ void OnSignal(int signal) {
 }
 
 void AddOptions(CLI::App& app, pusht::TrainOptions& options) {
-  app.add_option("--data", options.data, "Folders that `pusht demonstrate` made")->required();
+  app.add_option("--data", options.data.folders, "Folders that `pusht demonstrate` made");
+  app.add_option("--demonstrate", options.data.rows,
+                 "Rows to make meanwhile, in <out>/demonstrations, on all cores");
   app.add_option("--out", options.out, "Folder of the run; one that exists is continued")
       ->required();
   app.add_option("--steps", options.steps, "Length of the training in steps");
@@ -65,6 +67,7 @@ int RunMain(int argc, char** argv) {
   }
   std::signal(SIGINT, OnSignal);
   std::signal(SIGTERM, OnSignal);
+  options.data.own_folder = options.out + "/demonstrations";
   const bool complete = pusht::Train(options, std::cout, stop);
   if (complete) return 0;
   std::fprintf(stderr, "pusht-train: stopped; start the same command again to go on\n");

@@ -62,7 +62,11 @@ NormActInput Network::Norm(const std::string& name, const at::Tensor& x, int64_t
 
 at::Tensor Network::Encode(const at::Tensor& pictures) const {
   const dp::EncoderConfig& encoder = config_.encoder;
-  at::Tensor map = Conv(kEncoder + "backbone.0", pictures, encoder.stem_stride, /*bias=*/false);
+  // tensor cores want channels in eights: zeros beside the three colours
+  const auto pad = [](const at::Tensor& x) { return at::constant_pad_nd(x, {0, 0, 0, 0, 0, 5}); };
+  const at::Tensor& stem = parameters_[kEncoder + "backbone.0.weight"];
+  const int64_t stride = encoder.stem_stride, border = (stem.size(2) - 1) / 2;
+  at::Tensor map = at::conv2d(pad(pictures), pad(stem), {}, {stride, stride}, {border, border});
   map = NormAct(Norm(kEncoder + "backbone.1", map, encoder.stem_groups, Activation::kRelu));
   if (encoder.stem_max_pool) map = at::max_pool2d(map, {3, 3}, {2, 2}, {1, 1});
   for (size_t stage = 0; stage < encoder.stage_channels.size(); ++stage) {

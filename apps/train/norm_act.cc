@@ -2,6 +2,8 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <optional>
+
 namespace pusht {
 namespace {
 
@@ -14,13 +16,19 @@ constexpr double kEpsilon = 1e-5;
 class FusedNormAct : public torch::autograd::Function<FusedNormAct> {
  public:
   static Variable forward(AutogradContext* context, const Variable& x, const Variable& weight,
-                          const Variable& bias, const Variable& film, const Variable& residual,
-                          int64_t groups, int64_t activation) {
-    const NormActInput input{x,    weight,  bias, groups, static_cast<Activation>(activation),
-                             film, residual};
+                          const Variable& bias, const std::optional<Variable>& film,
+                          const std::optional<Variable>& residual, int64_t groups,
+                          int64_t activation) {
+    const NormActInput input{x,
+                             weight,
+                             bias,
+                             groups,
+                             static_cast<Activation>(activation),
+                             film.value_or(Variable()),
+                             residual.value_or(Variable())};
     const NormActForward forward = NormActForwardCuda(input);
     context->save_for_backward(
-        {x, weight, bias, film, residual, forward.y, forward.mean, forward.rstd});
+        {x, weight, bias, input.film, input.residual, forward.y, forward.mean, forward.rstd});
     context->saved_data["groups"] = groups;
     context->saved_data["activation"] = activation;
     return forward.y;
@@ -49,8 +57,11 @@ at::Tensor NormAct(const NormActInput& input) {
   const auto dense = [](const at::Tensor& tensor) {
     return tensor.defined() ? tensor.contiguous(at::MemoryFormat::ChannelsLast) : tensor;
   };
-  return FusedNormAct::apply(dense(input.x), input.weight, input.bias, input.film,
-                             dense(input.residual), input.groups,
+  const auto given = [](const at::Tensor& tensor) {
+    return tensor.defined() ? std::optional(tensor) : std::nullopt;
+  };
+  return FusedNormAct::apply(dense(input.x), input.weight, input.bias, given(input.film),
+                             given(dense(input.residual)), input.groups,
                              static_cast<int64_t>(input.activation));
 }
 

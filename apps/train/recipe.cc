@@ -2,18 +2,16 @@
 
 #include <torch/cuda.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "apps/train/dataset.h"
 #include "apps/train/run_state.h"
 #include "kernels/error.h"
 #include "policy/checkpoint_writer.h"
-#include "task/demonstrations.h"
+#include "policy/timing.h"
 #if PUSHT_HAVE_CUDA
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -21,10 +19,6 @@
 
 namespace pusht {
 namespace {
-
-double Seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 at::Device ChooseDevice(const std::string& name) {
   const bool available = PUSHT_HAVE_CUDA && torch::cuda::is_available();
@@ -35,18 +29,6 @@ at::Device ChooseDevice(const std::string& name) {
                                ": no usable GPU here; use --device cpu, or look at nvidia-smi");
   }
   return device;
-}
-
-Dataset LoadDataset(const std::vector<std::string>& folders, const at::Device& device) {
-  std::vector<DemonstrationRow> rows;
-  for (const std::string& folder : folders) {
-    const std::vector<DemonstrationRow> more = LoadDemonstrations(folder);
-    rows.insert(rows.end(), more.begin(), more.end());
-  }
-  if (rows.empty()) throw dp::BadInput("no demonstrations; make some with `pusht demonstrate`");
-  Dataset dataset(static_cast<int64_t>(rows.size()), device);
-  dataset.Append(rows);
-  return dataset;
 }
 
 // All work of a training run goes to one stream of its own: a CUDA graph cannot be captured on the
@@ -68,7 +50,7 @@ class OwnStream {
 // A training run: what it consists of, in the order in which one part needs another.
 class Run {
  public:
-  explicit Run(const TrainOptions& options)
+  Run(const TrainOptions& options, const std::atomic<bool>& stop)
       : options_(options),
         device_(ChooseDevice(options.device)),
         stream_(device_),
@@ -77,8 +59,8 @@ class Run {
                     device_.is_cuda() && !options.full_precision ? at::kBFloat16 : at::kFloat),
         network_(policy_.config, parameters_),
         optimizer_(parameters_, options.optimizer),
-        dataset_(LoadDataset(options.data, device_)),
-        step_(policy_.config, network_, dataset_, parameters_, optimizer_, options.step) {
+        data_(options.data, device_, stop),
+        step_(policy_.config, network_, data_.dataset(), parameters_, optimizer_, options.step) {
     std::filesystem::create_directories(options.out);
     SeedGenerator(device_, options.seed);
     if (std::filesystem::exists(StatePath())) {
@@ -88,9 +70,9 @@ class Run {
   }
 
   bool Train(std::ostream& progress, const std::atomic<bool>& stop) {
-    progress << parameters_.size() << " parameters, " << dataset_.size() << " rows, on " << device_
-             << ", from step " << done_.step << std::endl;
-    double begin = Seconds() - done_.seconds, saved = Seconds();
+    progress << parameters_.size() << " parameters, " << data_.dataset().size() << " rows, on "
+             << device_ << ", from step " << done_.step << std::endl;
+    double begin = dp::Now() - done_.seconds, saved = dp::Now();
     while (Progress() < 1 && !stop) {
       optimizer_.SetStep(done_.step, Progress());
       step_.Run();
@@ -98,13 +80,14 @@ class Run {
       // until the first line, cuDNN tries its algorithms: not counted against the time
       if (done_.step % options_.log_every == 0) {
         Log(progress);
-        if (!measured_) begin = Seconds() - done_.seconds;
+        data_.Refresh();
+        if (!measured_) begin = dp::Now() - done_.seconds;
         measured_ = true;
       }
-      if (measured_) done_.seconds = Seconds() - begin;
-      if (Seconds() - saved > options_.save_every) {
+      if (measured_) done_.seconds = dp::Now() - begin;
+      if (dp::Now() - saved > options_.save_every) {
         SaveRunState(StatePath(), optimizer_, done_, device_);
-        saved = Seconds();
+        saved = dp::Now();
       }
     }
     SaveRunState(StatePath(), optimizer_, done_, device_);
@@ -125,7 +108,7 @@ class Run {
 
   void Log(std::ostream& progress) {
     const Losses losses = step_.TakeLosses();
-    const double now = Seconds();
+    const double now = dp::Now();
     const double rate = static_cast<double>(options_.log_every) / (now - logged_);
     logged_ = now;
     const nlohmann::ordered_json line = {{"step", done_.step},
@@ -134,7 +117,8 @@ class Run {
                                          {"corner_loss", losses.auxiliary},
                                          {"gradient_norm", losses.gradient_norm},
                                          {"learning_rate", optimizer_.learning_rate()},
-                                         {"steps_per_second", rate}};
+                                         {"steps_per_second", rate},
+                                         {"rows", data_.dataset().size()}};
     log_ << line.dump() << std::endl;
     progress << "step " << done_.step << std::fixed << std::setprecision(1) << "  "
              << 100 * Progress() << " %  loss " << std::setprecision(5) << losses.diffusion
@@ -154,11 +138,11 @@ class Run {
   Parameters parameters_;
   Network network_;
   Optimizer optimizer_;
-  Dataset dataset_;
+  DataSource data_;
   TrainingStep step_;
   RunProgress done_;
   std::ofstream log_;
-  double logged_ = Seconds();
+  double logged_ = dp::Now();
   bool measured_ = false;
 };
 
@@ -168,7 +152,7 @@ bool Train(const TrainOptions& options, std::ostream& progress, const std::atomi
   if ((options.steps > 0) == (options.seconds > 0)) {
     throw dp::Error(dp::ExitCode::kUsage, "give either --steps or --seconds");
   }
-  return Run(options).Train(progress, stop);
+  return Run(options, stop).Train(progress, stop);
 }
 
 }  // namespace pusht

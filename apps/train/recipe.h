@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
-#include <vector>
 
 #include "apps/train/architectures.h"
+#include "apps/train/data_source.h"
 #include "apps/train/optimizer.h"
 #include "apps/train/training_step.h"
 
@@ -17,10 +17,10 @@ struct TrainOptions {
   ArchitectureOptions architecture;
   OptimizerOptions optimizer;
   StepOptions step;
-  std::vector<std::string> data;  // folders of demonstrations
-  std::string out;                // folder of the run: state, log, checkpoint
-  std::string device = "auto";    // auto, cuda, cuda:<index>, cpu
-  bool full_precision = false;    // float32 rather than bfloat16 on a GPU
+  DataOptions data;
+  std::string out;              // folder of the run: state, log, checkpoint
+  std::string device = "auto";  // auto, cuda, cuda:<index>, cpu
+  bool full_precision = false;  // float32 rather than bfloat16 on a GPU
   uint64_t seed = 0;
   int64_t steps = 0;        // of the whole training; 0: `seconds` decides
   double seconds = 0;       // of the whole training; 0: `steps` decides

@@ -1,0 +1,55 @@
+#ifndef APPS_TRAIN_DATA_SOURCE_H_
+#define APPS_TRAIN_DATA_SOURCE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "apps/train/dataset.h"
+
+namespace pusht {
+
+struct DataOptions {
+  std::vector<std::string> folders;  // of demonstrations that exist
+  int64_t rows = 0;                  // to be made beside, by the planner on all cores
+  std::string own_folder;            // where those go; one that holds some is continued
+  int64_t first_rows = 50000;        // made before the training begins
+  double refresh_every = 15;         // seconds between looks at what was made meanwhile
+};
+
+// Rows to train on: those of folders, and those that the planner goes on making in the background
+// while the training runs.
+class DataSource {
+ public:
+  // Loads the folders, starts the planner and waits for its first rows. Throws Error if there is
+  // nothing to train on, or soon after `stop` becomes true while waiting.
+  DataSource(const DataOptions& options, const at::Device& device, const std::atomic<bool>& stop);
+  ~DataSource();
+  DataSource(const DataSource&) = delete;
+  DataSource& operator=(const DataSource&) = delete;
+
+  const Dataset& dataset() const { return dataset_; }
+
+  // Adds what the planner made since the last look, if it is time. Throws Error if it failed.
+  void Refresh();
+
+ private:
+  void Demonstrate();
+  void LoadOwn();
+
+  DataOptions options_;
+  std::vector<DemonstrationRow> rows_;  // of the folders; empty once they are in the data set
+  int64_t folder_rows_ = 0;
+  Dataset dataset_;
+  double looked_ = 0;
+  std::atomic<bool> stop_ = false, finished_ = false;
+  std::exception_ptr failure_;  // of the planner; read once finished_ is true
+  std::thread planner_;
+};
+
+}  // namespace pusht
+
+#endif  // APPS_TRAIN_DATA_SOURCE_H_

@@ -3,95 +3,144 @@
 #include <string>
 #include <vector>
 
-#include "policy/cpu/unet.h"
-#include "policy/policy.h"
-#include "policy/scheduler.h"
-#include "tests/support/check_close.h"
-#include "tests/support/golden_runs.h"
+#include "policy/checkpoint.h"
+#include "policy/cpu/encoder.h"
+#include "tests/policy/golden_checks.h"
+#include "tests/support/completed_checkpoint.h"
+#include "tests/support/temp_dir.h"
 
 // The CPU policy against what LeRobot, diffusers and the original code computed, in float64.
 
 namespace {
 
 using pusht_test::CheckClose;
+using pusht_test::GoldenCase;
 using pusht_test::GoldenRun;
-
-// largest differences, float32: the goldens' own suggestion
-constexpr double kCondLimit = 2e-5, kEpsLimit = 1e-5, kXLimit = 3e-5, kPixelLimit = 5e-3;
-
-std::unique_ptr<dp::Policy> MakePolicy(const GoldenRun& run, int batch) {
-  dp::PolicyOptions options;
-  options.backend = dp::Backend::kCpu;
-  options.sampler.kind = run.kind;
-  options.sampler.steps = run.steps;
-  options.batch = batch;
-  return dp::Policy::Create(pusht_test::GoldenCheckpoint(run.network), options);
-}
+using pusht_test::ReadGolden;
 
 class Goldens : public testing::TestWithParam<GoldenRun> {};
 
 TEST_P(Goldens, ChainAgreesAtEveryStep) {
-  const GoldenRun& run = GetParam();
-  SHARED_OR_SKIP(path, std::string("goldens/") + run.file + ".safetensors");
-  const auto file = dp::SafetensorsFile::Read(path);
-  const pusht_test::GoldenInputs inputs(run, 1);
+  SHARED_OR_SKIP(path, std::string("goldens/") + GetParam().file + ".safetensors");
+  pusht_test::CheckChain(GetParam());
+}
+
+TEST_P(Goldens, EveryStepAloneAgrees) {
+  SHARED_OR_SKIP(path, std::string("goldens/") + GetParam().file + ".safetensors");
+  pusht_test::CheckStepsAlone(GetParam());
+}
+
+// all but the largest network, which has a test of its own
+INSTANTIATE_TEST_SUITE_P(All, Goldens,
+                         testing::ValuesIn(pusht_test::kGoldenRuns,
+                                           pusht_test::kGoldenRuns +
+                                               std::size(pusht_test::kGoldenRuns) - 1),
+                         [](const auto& info) { return std::string(info.param.file); });
+
+// three environments with conditions and timesteps of their own in one batch
+TEST(UnetGoldens, MixedBatch) {
+  SHARED_OR_SKIP(path, "goldens/c_notebook_unet.safetensors");
+  const dp::SafetensorsFile file = ReadGolden("c_notebook_unet");
+  const auto eps = [&](const std::vector<int>& step) {
+    return pusht_test::EpsOf(*pusht_test::GoldenCheckpoint(GoldenCase::kNotebook), {99, 50, 0},
+                             file.Floats("in/cond_batch3").data, 3, file.Floats("in/x_batch3").data,
+                             step, {0, 1, 2});
+  };
+  EXPECT_TRUE(CheckClose(eps({0, 1, 2}), file.Floats("out/eps_batch3_tmixed.f64").data,
+                         pusht_test::kEpsLimit));
+  EXPECT_TRUE(CheckClose(eps({1, 1, 1}), file.Floats("out/eps_batch3_t50.f64").data,
+                         pusht_test::kEpsLimit));
+}
+
+// (maps, channels, height, width) of channel-last maps
+std::vector<float> ChannelsFirst(const dp::cpu::Features& x, int count) {
+  std::vector<float> values;
+  for (int n = 0; n < count; ++n) {
+    for (int c = 0; c < x.channels; ++c) {
+      for (int h = 0; h < x.height; ++h) {
+        for (int w = 0; w < x.width; ++w) values.push_back(x.At(n, h, w)[c]);
+      }
+    }
+  }
+  return values;
+}
+
+class EncoderGoldens : public testing::TestWithParam<GoldenRun> {};
+
+TEST_P(EncoderGoldens, EveryStageAgrees) {
+  const bool notebook = GetParam().network == GoldenCase::kNotebook;
+  const std::string name = GetParam().frames;
+  SHARED_OR_SKIP(path, "goldens/" + name + ".safetensors");
+  const dp::SafetensorsFile file = ReadGolden(name);
+  const auto checkpoint = pusht_test::GoldenCheckpoint(GetParam().network);
+  const dp::PolicyConfig& config = checkpoint->config;
+  dp::cpu::ThreadPool pool(2);
+  dp::cpu::Encoder encoder(dp::cpu::PackEncoder(config.encoder, checkpoint->encoders[0]),
+                           config.encoder, config.cameras[0], checkpoint->stats.cameras[0], 3,
+                           pool);
+  const std::vector<uint8_t> frames = file.Bytes("in/frames_u8");
+  std::vector<float> features(2 * config.encoder.feature_dim);
+  encoder.Prepare(frames.data(), dp::kPictureBytes, 2);
+  encoder.Encode(2, features.data());
+  EXPECT_TRUE(CheckClose(features, file.Floats("out/features.f64").data, pusht_test::kCondLimit));
+  EXPECT_TRUE(CheckClose(ChannelsFirst(encoder.feature_map(), 2),
+                         file.Floats(notebook ? "out/layer4.f64" : "out/backbone.f64").data,
+                         pusht_test::kMapLimit));
+  if (notebook) return;
+  std::vector<float> keypoints(2 * 32 * 2);
+  std::copy_n(encoder.keypoints().data(), keypoints.size(), keypoints.begin());
+  EXPECT_TRUE(CheckClose(keypoints, file.Floats("out/keypoints.f64").data, pusht_test::kCondLimit));
+  if (file.Find("out/cropped.f64") == nullptr) return;
+  EXPECT_TRUE(
+      CheckClose(ChannelsFirst(encoder.input(), 2), file.Floats("out/cropped.f64").data, 1e-6));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EncoderGoldens,
+                         testing::Values(pusht_test::kGoldenRuns[0], pusht_test::kGoldenRuns[1]),
+                         [](const auto& info) { return std::string(info.param.frames); });
+
+// directories as LeRobot writes them, loaded, then run
+void CheckDirectory(const std::string& directory, const std::string& prefix) {
+  const dp::SafetensorsFile file = ReadGolden("g_new_expected");
+  const auto checkpoint = dp::LoadCheckpoint(directory);
+  const bool image = prefix == "image/";
+  const std::vector<float> x_start = file.Floats("in/x_T").data;
+  const std::vector<float> noise = file.Floats("in/noise_by_t").data;
+  const std::vector<float> state = file.Floats("in/agent_pos").data;
+  const std::vector<float> environment = file.Floats("in/env_state").data;
+  const std::vector<uint8_t> frames = file.Bytes("in/frames_u8");
+  dp::PolicyInput input;
+  input.count = 1;
+  input.state = state;
+  input.x_start = x_start;
+  input.noise_by_t = noise;
+  if (image) {
+    input.frames = frames;
+  } else {
+    input.environment = environment;
+  }
   dp::PolicyTrace trace;
   dp::PolicyOutput output;
   output.trace = &trace;
-  MakePolicy(run, 1)->Infer(inputs.input, output);
-
-  const std::vector<int64_t> timesteps = file.Integers("out/timesteps");
-  EXPECT_EQ(std::vector<int64_t>(trace.timesteps.begin(), trace.timesteps.end()), timesteps);
-  EXPECT_EQ(output.times.passes, run.steps);
-  if (run.frames != nullptr) {
-    EXPECT_TRUE(CheckClose(trace.global_cond, file.Floats("out/global_cond.f64").data, kCondLimit));
-  }
-  EXPECT_TRUE(CheckClose(trace.eps_steps, file.Floats("out/eps_steps.f64").data, kXLimit));
-  EXPECT_TRUE(CheckClose(trace.x_steps, file.Floats("out/x_steps.f64").data, kXLimit));
-  EXPECT_TRUE(CheckClose(output.actions, file.Floats("out/action_full.f64").data, kPixelLimit));
+  dp::Policy::Create(checkpoint, pusht_test::CpuOptions(
+                                     image ? dp::SamplerKind::kDdim : dp::SamplerKind::kDdpm, 0))
+      ->Infer(input, output);
+  EXPECT_TRUE(CheckClose(trace.global_cond, file.Floats(prefix + "global_cond").data,
+                         pusht_test::kCondLimit));
+  EXPECT_TRUE(CheckClose(trace.x_steps, file.Floats(prefix + "x_steps").data, pusht_test::kXLimit));
+  EXPECT_TRUE(CheckClose(output.actions, file.Floats(prefix + "action_full").data, 1e-2));
 }
 
-// Every step alone, from the stored x: an error cannot hide behind the clip, nor grow. All steps
-// are rows of one batch, each at its own timestep.
-TEST_P(Goldens, EveryStepAloneAgrees) {
-  const GoldenRun& run = GetParam();
-  SHARED_OR_SKIP(path, std::string("goldens/") + run.file + ".safetensors");
-  const auto file = dp::SafetensorsFile::Read(path);
-  const auto checkpoint = pusht_test::GoldenCheckpoint(run.network);
-  const std::vector<dp::DenoiseStep> schedule =
-      dp::MakeSchedule(checkpoint->config.scheduler, run.kind, run.steps);
-  std::vector<int> timesteps, step;
-  for (int k = 0; k < run.steps; ++k) {
-    timesteps.push_back(schedule[k].timestep);
-    step.push_back(k);
-  }
-  const std::vector<float> x_steps = file.Floats("out/x_steps.f64").data;
-  const std::vector<float> eps_steps = file.Floats("out/eps_steps.f64").data;
-  std::vector<float> x = file.Floats("in/x_T").data;
-  const size_t row = x.size();
-  x.insert(x.end(), x_steps.begin(), x_steps.end() - static_cast<ptrdiff_t>(row));
-
-  dp::cpu::ThreadPool pool(2);
-  dp::cpu::Unet unet(dp::cpu::PackUnet(checkpoint->config, checkpoint->unet), checkpoint->config,
-                     timesteps, run.steps, 1, pool);
-  const char* cond = run.frames != nullptr ? "out/global_cond.f64" : "in/global_cond";
-  unet.Condition(file.Floats(cond).data, 1);
-  const std::vector<int> environment(run.steps, 0);
-  std::vector<float> eps(x.size());
-  unet.Forward(x.data(), step.data(), environment.data(), run.steps, eps.data());
-  EXPECT_TRUE(CheckClose(eps, eps_steps, kEpsLimit));
-
-  std::vector<float> tape(dp::SamplerKind::kDdpm == run.kind ? 0 : 100 * row);
-  if (tape.empty()) tape = file.Floats("in/noise_by_t").data;
-  std::vector<float> next(x.size());
-  for (size_t i = 0; i < x.size(); ++i) {
-    const dp::DenoiseStep& s = schedule[i / row];
-    next[i] = dp::Denoise(s, x[i], eps_steps[i], tape[s.timestep * row + i % row]);
-  }
-  EXPECT_TRUE(CheckClose(next, x_steps, 2e-6 * 4));
+TEST(DirectoryGoldens, StatePolicy) {
+  SHARED_OR_SKIP(path, "goldens/g_new_state");
+  CheckDirectory(path, "state/");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Goldens, testing::ValuesIn(pusht_test::kGoldenRuns),
-                         [](const auto& info) { return std::string(info.param.file); });
+TEST(DirectoryGoldens, ImagePolicy) {
+  SHARED_OR_SKIP(path, "goldens/g_new_image");
+  const pusht_test::TempDir directory;
+  pusht_test::CompleteBackbone(path, directory.path());
+  CheckDirectory(directory.path(), "image/");
+}
 
 }  // namespace

@@ -1,0 +1,21 @@
+#include <gtest/gtest.h>
+
+#include "tests/policy/golden_checks.h"
+
+// LeRobot's own network with 263 M parameters: a gigabyte of weights, so a slow test.
+
+namespace {
+
+const pusht_test::GoldenRun& kRun = *std::prev(std::end(pusht_test::kGoldenRuns));
+
+TEST(FullGoldens, ChainAgreesAtEveryStep) {
+  SHARED_OR_SKIP(path, "goldens/a_lerobot_full.safetensors");
+  pusht_test::CheckChain(kRun);
+}
+
+TEST(FullGoldens, EveryStepAloneAgrees) {
+  SHARED_OR_SKIP(path, "goldens/a_lerobot_full.safetensors");
+  pusht_test::CheckStepsAlone(kRun);
+}
+
+}  // namespace

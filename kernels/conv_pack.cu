@@ -1,47 +1,13 @@
 // The host's part of the convolution: weights in the order and format the kernel reads.
 
-#include <cmath>
-#include <cstring>
-
 #include "kernels/conv.cuh"
-#include "kernels/device_math.cuh"
+#include "kernels/stored_element.h"
 
 namespace dp {
 namespace {
 
 constexpr int kPaddedRows = 64;   // out channels are padded to this
 constexpr int kStageBytes = 128;  // and each row to this
-
-// Nearest number with 10 mantissa bits, ties away from zero, as cvt.rna.tf32 does.
-float RoundToTf32(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, 4);
-  bits = (bits + 0x1000u) & ~0x1fffu;
-  std::memcpy(&x, &bits, 4);
-  return x;
-}
-
-void Put(Format format, float value, uint8_t* at) {
-  switch (format) {
-    case Format::kFp32:
-      std::memcpy(at, &value, 4);
-      return;
-    case Format::kTf32:
-      value = RoundToTf32(value);
-      std::memcpy(at, &value, 4);
-      return;
-    case Format::kFp16: {
-      const __half h = __float2half_rn(value);
-      std::memcpy(at, &h, 2);
-      return;
-    }
-    case Format::kBf16: {
-      const __nv_bfloat16 h = __float2bfloat16_rn(value);
-      std::memcpy(at, &h, 2);
-      return;
-    }
-  }
-}
 
 int PaddedOut(const ConvShape& s) {
   return (s.out_c + kPaddedRows - 1) / kPaddedRows * kPaddedRows;
@@ -74,7 +40,7 @@ std::vector<uint8_t> PackConvWeights(Format format, const ConvShape& s, const fl
           const size_t io = static_cast<size_t>(i) * s.out_c + o;
           const float value =
               s.phases == 2 ? weight[io * 4 + kTransposedTap[phase][tap]] : weight[oi * taps + tap];
-          Put(format, value, row + (static_cast<size_t>(tap) * s.in_c + i) * element);
+          StoreElement(format, value, row + (static_cast<size_t>(tap) * s.in_c + i) * element);
         }
       }
     }

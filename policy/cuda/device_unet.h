@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "policy/cuda/film.h"
 #include "policy/cuda/layers.h"
 #include "policy/network.h"
 
@@ -16,7 +17,7 @@ struct DeviceBlock1d {
   DeviceNorm norm1, norm2;
   std::optional<DeviceConv> residual;
   int channels = 0;
-  int scale_offset = -1, bias_offset = 0;  // of this block's terms among all FiLM terms
+  FilmTerms film;
 };
 
 struct DeviceLevel1d {
@@ -24,15 +25,12 @@ struct DeviceLevel1d {
   std::optional<DeviceConv> resample;
 };
 
-// FiLM is split: Linear(Mish([step; cond])) = step_table[t] + film_cond(Mish(cond)).
 struct DeviceUnet {
   std::vector<DeviceLevel1d> down, up;
   DeviceBlock1d mid1, mid2;
   DeviceConv final_conv, out;
   DeviceNorm final_norm;
-  int film_width = 0;                 // FiLM terms of all blocks
-  DeviceConv film_cond;               // (film_width, cond_dim), with the bias
-  const float* step_table = nullptr;  // (train_steps, film_width)
+  DeviceFilm film;
 };
 
 // Packs `checkpoint`'s U-Net. Throws Error for a shape the kernels do not support.

@@ -2,14 +2,16 @@
 
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "policy/normalizer.h"
 
 namespace dp {
 
-DeviceWeights::DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Format format)
-    : checkpoint_(std::move(checkpoint)) {
+DeviceWeights::DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Format format,
+                             bool fused)
+    : checkpoint_(std::move(checkpoint)), fused_(fused) {
   Load(format);
   arena_.Seal();
   Load(format);
@@ -17,7 +19,11 @@ DeviceWeights::DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Forma
 
 void DeviceWeights::Load(Format format) {
   LayerLoader loader(arena_, format);
-  unet_ = LoadDeviceUnet(loader, *checkpoint_, arena_.measuring());
+  if (fused_) {
+    fused_unet_ = LoadFusedUnet(loader, *checkpoint_, arena_.measuring());
+  } else {
+    unet_ = LoadDeviceUnet(loader, *checkpoint_, arena_.measuring());
+  }
   encoders_.clear();
   for (size_t i = 0; i < checkpoint_->encoders.size(); ++i)
     encoders_.push_back(LoadDeviceEncoder(loader, *checkpoint_, i));
@@ -31,15 +37,16 @@ void DeviceWeights::Load(Format format) {
 }
 
 std::shared_ptr<const DeviceWeights> DeviceWeights::Get(
-    std::shared_ptr<const Checkpoint> checkpoint, Format format) {
-  using Key = std::pair<const Checkpoint*, Format>;
+    std::shared_ptr<const Checkpoint> checkpoint, Format format, bool fused) {
+  using Key = std::tuple<const Checkpoint*, Format, bool>;
   static std::mutex mutex;
   static std::map<Key, std::weak_ptr<const DeviceWeights>> cache;
   const std::lock_guard lock(mutex);
-  std::weak_ptr<const DeviceWeights>& entry = cache[{checkpoint.get(), format}];
+  std::weak_ptr<const DeviceWeights>& entry = cache[{checkpoint.get(), format, fused}];
   // a live entry holds its checkpoint, so the address cannot be another's
   std::shared_ptr<const DeviceWeights> weights = entry.lock();
-  if (!weights) entry = weights = std::make_shared<DeviceWeights>(std::move(checkpoint), format);
+  if (!weights)
+    entry = weights = std::make_shared<DeviceWeights>(std::move(checkpoint), format, fused);
   return weights;
 }
 

@@ -6,19 +6,23 @@
 
 #include "policy/cuda/device_unet.h"
 #include "policy/cuda/encoder_plan.h"
+#include "policy/cuda/fused_unet.h"
 
 namespace dp {
 
 // All weights of a checkpoint in one format on the device; immutable once made.
 class DeviceWeights {
  public:
-  DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Format format);
+  // The U-Net's weights lie as the fused kernels or the others read them.
+  DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Format format, bool fused);
 
-  // The one copy of (checkpoint, format) in this process.
+  // The one copy of (checkpoint, format, fused) in this process.
   static std::shared_ptr<const DeviceWeights> Get(std::shared_ptr<const Checkpoint> checkpoint,
-                                                  Format format);
+                                                  Format format, bool fused);
 
+  bool fused() const { return fused_; }
   const DeviceUnet& unet() const { return unet_; }
+  const FusedUnet& fused_unet() const { return fused_unet_; }
   const std::vector<DeviceEncoder>& encoders() const { return encoders_; }
   // (3, 256) normalised values of camera `i`'s channels.
   const float* picture_table(size_t i) const { return picture_tables_[i]; }
@@ -28,7 +32,9 @@ class DeviceWeights {
 
   std::shared_ptr<const Checkpoint> checkpoint_;
   DeviceArena arena_;
+  bool fused_;
   DeviceUnet unet_;
+  FusedUnet fused_unet_;
   std::vector<DeviceEncoder> encoders_;
   std::vector<const float*> picture_tables_;
 };

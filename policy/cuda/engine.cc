@@ -8,6 +8,7 @@
 #include "kernels/cuda_check.h"
 #include "kernels/rasterise_cuda.h"
 #include "policy/cuda/format_of.h"
+#include "policy/cuda/unet_plan.h"
 #include "policy/normalizer.h"
 #include "policy/scheduler.h"
 
@@ -19,7 +20,8 @@ CudaEngine::CudaEngine(std::shared_ptr<const Checkpoint> checkpoint, const Polic
       format_(FormatOf(options.precision)),
       steps_(
           MakeSchedule(checkpoint_->config.scheduler, options.sampler.kind, options.sampler.steps)),
-      weights_(DeviceWeights::Get(checkpoint_, format_)) {
+      weights_(DeviceWeights::Get(checkpoint_, format_,
+                                  FusedUnetSupports(*checkpoint_, format_, options.batch))) {
   Plan();
   arena_.Seal();
   Plan();
@@ -54,8 +56,13 @@ void CudaEngine::Plan() {
     encoders_.push_back(std::make_unique<EncoderPlan>(weights_->encoders()[i], config.encoder,
                                                       format_, frames, height, width, arena_));
   }
-  unet_ = std::make_unique<UnetPlan>(weights_->unet(), format_, config.horizon, options_.batch, 1,
-                                     arena_);
+  if (weights_->fused()) {
+    unet_ = std::make_unique<FusedUnetPlan>(weights_->fused_unet(), format_, config.horizon,
+                                            options_.batch, 1, arena_);
+  } else {
+    unet_ = std::make_unique<UnetPlan>(weights_->unet(), format_, config.horizon, options_.batch, 1,
+                                       arena_);
+  }
   cond_ = arena_.Take<float>(batch * config.CondDim());
   given_cond_ = arena_.Take<float>(batch * config.CondDim());
   const size_t elements = batch * config.horizon * config.action_dim;

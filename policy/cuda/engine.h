@@ -12,7 +12,7 @@
 #include "policy/cuda/device_weights.h"
 #include "policy/cuda/encoder_plan.h"
 #include "policy/cuda/input_block.h"
-#include "policy/cuda/unet_plan.h"
+#include "policy/cuda/unet_pass.h"
 #include "policy/policy.h"
 
 namespace dp {
@@ -60,7 +60,7 @@ class CudaEngine {
   std::shared_ptr<const DeviceWeights> weights_;
   DeviceArena arena_;
   InputBlock input_;
-  std::unique_ptr<UnetPlan> unet_;
+  std::unique_ptr<UnetPass> unet_;
   std::vector<std::unique_ptr<EncoderPlan>> encoders_;
   float *cond_ = nullptr, *x_ = nullptr, *noise_ = nullptr, *given_cond_ = nullptr;
   int *row_step_ = nullptr, *timesteps_ = nullptr;

@@ -1,5 +1,7 @@
 #include "policy/cuda/layers.h"
 
+#include "kernels/stored_element.h"
+
 namespace dp {
 
 DeviceConv LayerLoader::Pack(ConvShape shape, const Tensor& weight, const Tensor& bias,
@@ -52,6 +54,60 @@ DeviceConv LayerLoader::Dense(const Linear& linear) {
   return Pack(s, linear.weight, linear.bias, static_cast<int>(linear.weight.shape[1]));
 }
 
+DeviceFusedConv LayerLoader::PackFused(const FusedConvShape& shape, const Conv& conv,
+                                       const Conv* residual) {
+  DeviceFusedConv out;
+  out.shape = shape;
+  out.shape.residual = residual != nullptr;
+  const size_t bytes = PackedFusedBytes(format_, out.shape);
+  void* packed = arena_.TakeBytes(bytes);
+  if (!arena_.measuring()) {
+    const float* beside = residual ? residual->weight.data.data() : nullptr;
+    arena_.Upload(packed,
+                  PackFusedWeights(format_, out.shape, conv.weight.data.data(), beside).data(),
+                  bytes);
+  }
+  out.weight = packed;
+  out.bias = Floats(conv.bias.data);
+  if (residual) out.residual_bias = Floats(residual->bias.data);
+  return out;
+}
+
+DeviceFusedConv LayerLoader::Fused1d(const Conv& conv, int stride, int pad, const Conv* residual) {
+  FusedConvShape s;
+  s.out_c = static_cast<int>(conv.weight.shape[0]);
+  s.in_c = static_cast<int>(conv.weight.shape[1]);
+  s.taps = static_cast<int>(conv.weight.shape[2]);
+  s.stride = stride;
+  s.pad = pad;
+  return PackFused(s, conv, residual);
+}
+
+DeviceFusedConv LayerLoader::FusedTransposed1d(const Conv& conv) {
+  FusedConvShape s;
+  s.in_c = static_cast<int>(conv.weight.shape[0]);
+  s.out_c = static_cast<int>(conv.weight.shape[1]);
+  s.taps = 2;
+  s.phases = 2;
+  return PackFused(s, conv, nullptr);
+}
+
+const float* LayerLoader::FirstWeights(const Tensor& weight) {
+  const size_t out = weight.shape[0], in = weight.shape[1], taps = weight.shape[2];
+  std::vector<float> turned(weight.data.size());
+  for (size_t o = 0; o < out; ++o)
+    for (size_t i = 0; i < in; ++i)
+      for (size_t k = 0; k < taps; ++k)
+        turned[(k * in + i) * out + o] = weight.data[(o * in + i) * taps + k];
+  return Operands(turned);
+}
+
+const float* LayerLoader::Operands(const std::vector<float>& values) {
+  std::vector<float> rounded = values;
+  for (float& v : rounded) v = RoundedOperand(format_, v);
+  return Floats(rounded);
+}
+
 DeviceNorm LayerLoader::Norm(const GroupNorm& norm) {
   DeviceNorm out;
   out.groups = norm.groups;
@@ -74,6 +130,9 @@ struct OpLauncher {
   cudaStream_t stream;
   void operator()(const ConvArgs& a) const { LaunchConv(format, a, stream); }
   void operator()(const GroupNormArgs& a) const { LaunchGroupNorm(format, a, stream); }
+  void operator()(const FusedConvArgs& a) const { LaunchFusedConv(format, a, stream); }
+  void operator()(const FirstConvArgs& a) const { LaunchFirstConv(format, a, stream); }
+  void operator()(const HeadArgs& a) const { LaunchHead(format, a, stream); }
   void operator()(const MaxPoolArgs& a) const { LaunchMaxPool(format, a, stream); }
   void operator()(const AveragePoolOp& a) const {
     LaunchAveragePool(format, a.x, a.frames, a.cells, a.channels, a.features, stream);

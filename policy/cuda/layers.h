@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "kernels/conv.cuh"
+#include "kernels/fused_conv.cuh"
 #include "kernels/group_norm.cuh"
 #include "kernels/pool.cuh"
+#include "kernels/unet_ends.cuh"
 #include "policy/cuda/arena.h"
 #include "policy/network.h"
 
@@ -19,6 +21,12 @@ struct DeviceConv {
   ConvShape shape;
   const void* weight = nullptr;
   const float* bias = nullptr;
+};
+// A convolution of the fused U-Net, with the block's 1x1 one beside it.
+struct DeviceFusedConv {
+  FusedConvShape shape;
+  const void* weight = nullptr;
+  const float *bias = nullptr, *residual_bias = nullptr;
 };
 struct DeviceNorm {
   int groups = 0;  // 0: no norm here
@@ -37,12 +45,19 @@ class LayerLoader {
   DeviceConv Transposed1d(const Conv& conv);  // k4 s2 p1
   DeviceConv Conv2d(const Conv& conv, int stride, int pad);
   DeviceConv Dense(const Linear& linear);
+  // The same for the fused kernel; residual may be null.
+  DeviceFusedConv Fused1d(const Conv& conv, int stride, int pad, const Conv* residual);
+  DeviceFusedConv FusedTransposed1d(const Conv& conv);
+  // Weights (out, in, k) as float32 operands of the format in the order (k, in, out), or as given.
+  const float* FirstWeights(const Tensor& weight);
+  const float* Operands(const std::vector<float>& values);
   DeviceNorm Norm(const GroupNorm& norm);
   const float* Floats(const std::vector<float>& values);
   Format format() const { return format_; }
 
  private:
   DeviceConv Pack(ConvShape shape, const Tensor& weight, const Tensor& bias, int in_channels);
+  DeviceFusedConv PackFused(const FusedConvShape& shape, const Conv& conv, const Conv* residual);
   DeviceArena& arena_;
   Format format_;
 };
@@ -58,7 +73,8 @@ struct SpatialSoftmaxOp {
   int frames, cells, keypoints;
   void* out;
 };
-using Op = std::variant<ConvArgs, GroupNormArgs, MaxPoolArgs, AveragePoolOp, SpatialSoftmaxOp>;
+using Op = std::variant<ConvArgs, GroupNormArgs, MaxPoolArgs, AveragePoolOp, SpatialSoftmaxOp,
+                        FusedConvArgs, FirstConvArgs, HeadArgs>;
 
 // Enqueues `op`.
 void LaunchOp(Format format, const Op& op, cudaStream_t stream);

@@ -2,26 +2,19 @@
 
 #include <algorithm>
 
+#include "kernels/error.h"
+
 namespace dp {
 
 UnetPlan::UnetPlan(const DeviceUnet& unet, Format format, int horizon, int rows, int rows_per_env,
                    DeviceArena& arena)
-    : unet_(unet), format_(format), rows_(rows), rows_per_env_(rows_per_env), arena_(arena) {
-  const int environments = rows / rows_per_env;
+    : format_(format),
+      rows_(rows),
+      arena_(arena),
+      condition_(unet.film, format, rows, rows_per_env, arena) {
   input_pitch_ = unet.down.front().block1.conv1.shape.in_c;
   input_ = Take(horizon, input_pitch_);
   output_ = arena.Take<float>(static_cast<size_t>(rows) * horizon * unet.out.shape.out_c);
-
-  condition_.shape = unet.film_cond.shape;
-  condition_.shape.batch = environments;
-  condition_.weight = unet.film_cond.weight;
-  condition_.bias = unet.film_cond.bias;
-  mish_cond_ = arena.TakeBytes(static_cast<size_t>(environments) * condition_.shape.in_c *
-                               FormatBytes(format));
-  condition_.x = mish_cond_;
-  film_cond_ = arena.Take<float>(static_cast<size_t>(environments) * unet.film_width);
-  condition_.y = film_cond_;
-  condition_.y_fp32 = true;
 
   int widest = 0, length = horizon;
   for (const DeviceLevel1d& level : unet.down) {
@@ -89,11 +82,14 @@ UnetPlan::Activation1d UnetPlan::Block(const DeviceBlock1d& block, const Activat
   norm.weight = block.norm1.weight, norm.bias = block.norm1.bias;
   norm.x = norm.y = scratch_[0];
   norm.activation = Activation::kMish;
-  norm.film = {unet_.step_table, film_cond_,         nullptr,          rows_per_env_,
-               unet_.film_width, block.scale_offset, block.bias_offset};
+  norm.film = condition_.Terms(block.film);
   pass_.push_back(norm);
   pass_.push_back(Convolve(block.conv2, hidden, in.length, scratch_[1]));
   const void* residual = in.data;
+  if (!block.residual && in.data2 != nullptr)
+    throw Unsupported(
+        "U-Net level whose output is as wide as its concatenated input: the GPU "
+        "kernels need a 1x1 residual there; use the CPU backend");
   if (block.residual) {
     pass_.push_back(Convolve(*block.residual, in, in.length, scratch_[2]));
     residual = scratch_[2];
@@ -115,8 +111,6 @@ UnetPlan::Activation1d UnetPlan::Resample(const DeviceConv& conv, const Activati
   pass_.push_back(Convolve(conv, in, up ? in.length : length, y));
   return {y, nullptr, 0, conv.shape.out_c, length};
 }
-
-void UnetPlan::RunCondition(cudaStream_t stream) const { LaunchConv(format_, condition_, stream); }
 
 void UnetPlan::RunPass(const int* row_step, cudaStream_t stream) const {
   for (const Op& op : pass_) {

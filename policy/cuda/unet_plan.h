@@ -4,25 +4,23 @@
 #include <vector>
 
 #include "policy/cuda/device_unet.h"
+#include "policy/cuda/unet_pass.h"
 
 namespace dp {
 
-// The launches of one U-Net pass over `rows` rows (x_t, t), each of environment row / rows_per_env,
-// and their memory.
-class UnetPlan {
+// The pass of any batch: a convolution and a normalisation in turn.
+class UnetPlan final : public UnetPass {
  public:
+  // Row r is of environment r / rows_per_env.
   UnetPlan(const DeviceUnet& unet, Format format, int horizon, int rows, int rows_per_env,
            DeviceArena& arena);
 
-  void* input() const { return input_; }  // (rows, horizon, input_pitch), storage
-  int input_pitch() const { return input_pitch_; }
-  float* output() const { return output_; }       // (rows, horizon, action_dim)
-  void* mish_cond() const { return mish_cond_; }  // (environments, padded cond), storage
-
-  // Enqueues what depends on the condition alone: once per decision.
-  void RunCondition(cudaStream_t stream) const;
-  // Enqueues one pass; row_step (rows) holds each row's timestep, in device memory.
-  void RunPass(const int* row_step, cudaStream_t stream) const;
+  void* input() const override { return input_; }
+  int input_pitch() const override { return input_pitch_; }
+  float* output() const override { return output_; }
+  void* mish_cond() const override { return condition_.input(); }
+  void RunCondition(cudaStream_t stream) const override { condition_.Run(stream); }
+  void RunPass(const int* row_step, cudaStream_t stream) const override;
 
  private:
   struct Activation1d {
@@ -35,14 +33,13 @@ class UnetPlan {
   ConvArgs Convolve(const DeviceConv& conv, const Activation1d& in, int out_length, void* y) const;
   void* Take(int length, int channels);
 
-  const DeviceUnet& unet_;
   Format format_;
-  int rows_, rows_per_env_;
+  int rows_;
   DeviceArena& arena_;
-  void *input_ = nullptr, *mish_cond_ = nullptr, *scratch_[3] = {};
-  float *output_ = nullptr, *film_cond_ = nullptr;
+  FilmCondition condition_;
+  void *input_ = nullptr, *scratch_[3] = {};
+  float* output_ = nullptr;
   int input_pitch_ = 0;
-  ConvArgs condition_;
   std::vector<Op> pass_;
 };
 

@@ -1,0 +1,359 @@
+// y[n][m] = bias[m] + sum over (channel, tap) of w x, for few positions n: bound by weight bytes.
+//
+// A cluster makes block_m out channels of block_rows rows; its blocks split the input channels, so
+// each reads the whole groups it normalises. Weights lie in the order of the mma fragments: a lane
+// copies exactly the 16 bytes it will multiply with, through a ring of its own (cp.async, no
+// barrier), and starts before the layer before has finished. Warps split channels x taps where
+// block_m has fewer than 8 tiles of 16. Sums meet in shared memory, first of the block, then of
+// the cluster, always in the same order.
+// Bytes: weights once per block_rows rows; activations once per block_m channels, from L2.
+
+#include <algorithm>
+
+#include "kernels/fused_conv.cuh"
+#include "kernels/fused_input.cuh"
+#include "kernels/launch.cuh"
+#include "kernels/ptx.cuh"
+
+namespace dp {
+namespace {
+
+constexpr int kWarps = 8, kThreads = 32 * kWarps;
+constexpr int kStepBytes = 32;       // of k, in one multiplication
+constexpr int kFragmentBytes = 512;  // of 16 out channels and one step
+constexpr int kChunkSteps = 4, kRingChunks = 6;
+constexpr int kChunkBytes = kChunkSteps * kFragmentBytes;
+constexpr int kMaxSharedBytes = 227 * 1024;  // of a block, sm_90
+
+struct FusedKernelArgs {
+  FusedConvArgs a;
+  FusedConvConfig config;
+  int slice_channels;              // input channels of a block
+  int left, padded_length, pitch;  // of the input in shared memory
+  int ring_chunks;                 // <= kRingChunks
+  int input_offset;                // bytes from the ring to the input
+};
+
+// This warp's share of the weights: fragments of consecutive steps. Both addresses include the
+// lane: it reads back only what it copied itself.
+struct WeightStream {
+  const uint8_t* from;
+  uint32_t ring;
+  int steps, chunks_in_ring, issued = 0;
+
+  __device__ __forceinline__ void Issue() {
+    const int first = issued * kChunkSteps, slot = issued % chunks_in_ring;
+#pragma unroll
+    for (int i = 0; i < kChunkSteps; ++i) {
+      if (first + i < steps)
+        CopyAsync16(ring + slot * kChunkBytes + i * kFragmentBytes,
+                    from + static_cast<size_t>(first + i) * kFragmentBytes, true);
+    }
+    CommitCopies();
+    ++issued;
+  }
+};
+
+template <Format F, int NT, bool kResidual>
+struct Accumulators {
+  float main[NT][4] = {};
+  float residual[kResidual ? NT : 1][4] = {};
+};
+
+// One step: the fragment in `a` times all position tiles at `rows`, whose addresses include lane.
+template <Format F, int NT>
+__device__ __forceinline__ void MultiplyStep(float (&acc)[NT][4], const uint32_t (&a)[4],
+                                             const uint32_t (&rows)[(NT + 1) / 2],
+                                             uint32_t offset) {
+#pragma unroll
+  for (int j = 0; j < NT; j += 2) {
+    uint32_t b[4];
+    LoadMatrix4(b, rows[j / 2] + offset);
+    MultiplyAccumulate<F>(acc[j], a, b[0], b[1]);
+    if constexpr (NT > 1) MultiplyAccumulate<F>(acc[j + 1], a, b[2], b[3]);
+  }
+}
+
+__device__ __forceinline__ void LoadFragment(uint32_t (&a)[4], uint32_t shared) {
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+               : "r"(shared)
+               : "memory");
+}
+
+// All of a warp's steps, beginning with step `begin` of the block's (channel block, tap) order.
+template <Format F, int NT, bool kResidual>
+__device__ __forceinline__ void MultiplyAll(Accumulators<F, NT, kResidual>& acc,
+                                            WeightStream& weights, int begin,
+                                            const uint32_t (&rows)[(NT + 1) / 2],
+                                            const FusedKernelArgs& p, int lane) {
+  const FusedConvShape& s = p.a.shape;
+  const int taps = s.taps + kResidual;
+  int block = begin / taps, tap = begin % taps;
+  for (int chunk = 0; chunk * kChunkSteps < weights.steps; ++chunk) {
+    WaitCopies<kRingChunks - 1>();
+    const uint32_t slot = weights.ring + chunk % weights.chunks_in_ring * kChunkBytes;
+#pragma unroll
+    for (int i = 0; i < kChunkSteps; ++i) {
+      if (chunk * kChunkSteps + i >= weights.steps) break;
+      uint32_t a[4];
+      LoadFragment(a, slot + i * kFragmentBytes);
+      const bool beside = kResidual && tap == s.taps;
+      const uint32_t offset = block * kStepBytes + (beside ? s.pad : tap) * p.pitch;
+      if constexpr (kResidual) {
+        if (beside) {
+          MultiplyStep<F, NT>(acc.residual, a, rows, offset);
+        } else {
+          MultiplyStep<F, NT>(acc.main, a, rows, offset);
+        }
+      } else {
+        MultiplyStep<F, NT>(acc.main, a, rows, offset);
+      }
+      if (++tap == taps) tap = 0, ++block;
+    }
+    weights.Issue();
+  }
+}
+
+// Puts one warp's sums where its block adds them: sums[part][position][block_m + 4].
+template <int NT>
+__device__ __forceinline__ void PutSums(const float (&acc)[NT][4], float* sums, int pitch, int m,
+                                        int lane) {
+#pragma unroll
+  for (int j = 0; j < NT; ++j)
+#pragma unroll
+    for (int q = 0; q < 4; ++q)
+      sums[(j * 8 + 2 * (lane & 3) + (q & 1)) * pitch + m + (lane >> 2) + (q >> 1) * 8] = acc[j][q];
+}
+
+// Adds the parts of this block's warps into the first.
+__device__ __forceinline__ void AddParts(float* sums, int size, int parts) {
+  for (int i = threadIdx.x * 4; i < size; i += kThreads * 4) {
+    float4 v = *reinterpret_cast<const float4*>(sums + i);
+    for (int part = 1; part < parts; ++part) {
+      const float4 w = *reinterpret_cast<const float4*>(sums + part * size + i);
+      v.x += w.x, v.y += w.y, v.z += w.z, v.w += w.w;
+    }
+    *reinterpret_cast<float4*>(sums + i) = v;
+  }
+}
+
+// Adds this block's share of the positions over the cluster and writes it out.
+template <typename T>
+__device__ __forceinline__ void WriteShare(const FusedKernelArgs& p, uint32_t sums, int pitch,
+                                           int row0, int m0, int phase, const float* bias,
+                                           void* out) {
+  const FusedConvShape& s = p.a.shape;
+  const int quads = p.config.block_m / 4, split = p.config.split_k;
+  const int count = min(p.config.block_rows, s.rows - row0) * s.out_length;
+  for (int i = blockIdx.z * kThreads + threadIdx.x; i < count * quads; i += kThreads * split) {
+    const int n = i / quads, m = i % quads * 4;
+    const uint32_t at = sums + (n * pitch + m) * 4;
+    float4 v = LoadFromBlock(at, 0);
+    for (int r = 1; r < split; ++r) {
+      const float4 w = LoadFromBlock(at, r);
+      v.x += w.x, v.y += w.y, v.z += w.z, v.w += w.w;
+    }
+    const float4 b = *reinterpret_cast<const float4*>(bias + m0 + m);
+    Pack<T, 4> y;
+    y.v[0] = FromFloat<T>(v.x + b.x), y.v[1] = FromFloat<T>(v.y + b.y);
+    y.v[2] = FromFloat<T>(v.z + b.z), y.v[3] = FromFloat<T>(v.w + b.w);
+    const size_t position = static_cast<size_t>(row0) * s.out_length + n;
+    *reinterpret_cast<Pack<T, 4>*>(static_cast<T*>(out) + (position * s.phases + phase) * s.out_c +
+                                   m0 + m) = y;
+  }
+}
+
+// grid: (row tiles, out channel tiles x phases, split_k)
+template <Format F, int NT, bool kResidual>
+__global__ void __launch_bounds__(kThreads, kResidual&& NT == 16 ? 1 : 2)
+    FusedConvKernel(const FusedKernelArgs p) {
+  using T = Storage<F>;
+  extern __shared__ __align__(128) uint8_t shared[];
+  const FusedConvShape& s = p.a.shape;
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const int m_tiles = p.config.block_m / 16, parts = kWarps / m_tiles;
+  const int m_tile = warp % m_tiles, part = warp / m_tiles;
+  const int tiles_y = s.out_c / p.config.block_m;
+  const int phase = blockIdx.y / tiles_y, m0 = blockIdx.y % tiles_y * p.config.block_m;
+  const int row0 = blockIdx.x * p.config.block_rows, c0 = blockIdx.z * p.slice_channels;
+
+  constexpr int kStepChannels = kStepBytes / sizeof(T);
+  const int taps = s.taps + kResidual, blocks = p.slice_channels / kStepChannels;
+  const int begin = blocks * taps * part / parts, end = blocks * taps * (part + 1) / parts;
+  const size_t fragment =
+      (static_cast<size_t>(phase * (s.out_c / 16) + m0 / 16 + m_tile) * (s.in_c / kStepChannels) +
+       blockIdx.z * blocks) *
+          taps +
+      begin;
+  WeightStream weights = {
+      static_cast<const uint8_t*>(p.a.weight) + fragment * kFragmentBytes + lane * 16,
+      SharedAddress(shared) + warp * p.ring_chunks * kChunkBytes + lane * 16, end - begin,
+      p.ring_chunks};
+  for (int i = 0; i < kRingChunks; ++i) weights.Issue();
+  ReleaseSuccessor();
+  WaitForPredecessor();
+  LoadFusedInput<T>(p.a, shared + p.input_offset, row0, p.config.block_rows, c0, p.slice_channels,
+                    p.left, p.padded_length, p.pitch, blockIdx.y == 0);
+  __syncthreads();
+
+  // this lane's row address in each pair of position tiles
+  uint32_t rows[(NT + 1) / 2];
+  const int positions = p.config.block_rows * s.out_length;
+#pragma unroll
+  for (int j = 0; j < (NT + 1) / 2; ++j) {
+    const int n = min(j * 16 + (lane & 7) + ((lane >> 4) << 3), positions - 1);
+    const int row = n / s.out_length * p.padded_length + n % s.out_length * s.stride + phase;
+    rows[j] = SharedAddress(shared) + p.input_offset + row * p.pitch + ((lane >> 3) & 1) * 16;
+  }
+  Accumulators<F, NT, kResidual> acc;
+  MultiplyAll<F, NT, kResidual>(acc, weights, begin, rows, p, lane);
+  WaitCopies<0>();
+  __syncthreads();
+
+  float* sums = reinterpret_cast<float*>(shared);
+  const int pitch = p.config.block_m + 4, size = NT * 8 * pitch;
+  PutSums<NT>(acc.main, sums + part * size, pitch, m_tile * 16, lane);
+  if constexpr (kResidual)
+    PutSums<NT>(acc.residual, sums + (parts + part) * size, pitch, m_tile * 16, lane);
+  __syncthreads();
+  AddParts(sums, size, parts);
+  if constexpr (kResidual) AddParts(sums + parts * size, size, parts);
+  if (p.config.split_k > 1) {
+    ClusterBarrier();
+  } else {
+    __syncthreads();
+  }
+  WriteShare<T>(p, SharedAddress(sums), pitch, row0, m0, phase, p.a.bias, p.a.y);
+  if constexpr (kResidual)
+    WriteShare<T>(p, SharedAddress(sums + parts * size), pitch, row0, m0, phase, p.a.residual_bias,
+                  p.a.residual_y);
+  // the others may still read this block's sums
+  if (p.config.split_k > 1) ClusterBarrier();
+}
+
+template <Format F, int NT, bool kResidual>
+void LaunchTiles(const FusedKernelArgs& p, size_t shared_bytes, cudaStream_t stream) {
+  const auto kernel = FusedConvKernel<F, NT, kResidual>;
+  static const cudaError_t allowed =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxSharedBytes);
+  CheckCuda(allowed, "shared memory of the fused convolution");
+  const FusedConvShape& s = p.a.shape;
+  LaunchShape shape;
+  shape.grid = dim3((s.rows + p.config.block_rows - 1) / p.config.block_rows,
+                    s.out_c / p.config.block_m * s.phases, p.config.split_k);
+  shape.block = dim3(kThreads);
+  shape.shared_bytes = shared_bytes;
+  shape.cluster_z = p.config.split_k;
+  Launch(kernel, shape, stream, "fused convolution", p);
+}
+
+template <Format F, bool kResidual>
+void LaunchFormat(const FusedKernelArgs& p, size_t shared_bytes, cudaStream_t stream) {
+  switch (p.config.n_tiles) {
+    case 1:
+      return LaunchTiles<F, 1, kResidual>(p, shared_bytes, stream);
+    case 2:
+      return LaunchTiles<F, 2, kResidual>(p, shared_bytes, stream);
+    case 4:
+      return LaunchTiles<F, 4, kResidual>(p, shared_bytes, stream);
+    case 8:
+      return LaunchTiles<F, 8, kResidual>(p, shared_bytes, stream);
+    default:
+      return LaunchTiles<F, 16, kResidual>(p, shared_bytes, stream);
+  }
+}
+
+// Most blocks of a cluster that each get whole groups of every source; 0: none.
+int ChooseSplit(Format format, const FusedConvArgs& a) {
+  const int step = kStepBytes / static_cast<int>(FormatBytes(format));
+  for (int split : {8, 4, 2, 1}) {
+    const int slice = a.shape.in_c / split;
+    bool fits = a.shape.in_c % split == 0 && slice % step == 0;
+    for (const FusedSource& s : a.source) {
+      fits = fits && s.channels % slice == 0;
+      if (s.groups > 0) fits = fits && slice % (s.channels / s.groups) == 0;
+    }
+    if (fits) return split;
+  }
+  return 0;
+}
+
+FusedConvConfig ChooseFusedConfig(Format format, const FusedConvArgs& a) {
+  constexpr int kEnoughBlocks = 96, kTooManyBlocks = 160;  // about one per multiprocessor
+  const FusedConvShape& s = a.shape;
+  FusedConvConfig c;
+  c.split_k = ChooseSplit(format, a);
+  const auto blocks = [&](int block_m) {
+    return (s.rows + c.block_rows - 1) / c.block_rows * (s.out_c / block_m) * s.phases * c.split_k;
+  };
+  for (int positions : {64, 128}) {
+    c.block_rows = std::max(1, std::min(s.rows, positions / s.out_length));
+    c.block_m = 16;
+    for (int block_m : {64, 32}) {
+      if (s.out_c % block_m != 0 || blocks(block_m) < kEnoughBlocks) continue;
+      c.block_m = block_m;
+      break;
+    }
+    if (blocks(c.block_m) <= kTooManyBlocks) break;
+  }
+  c.n_tiles = 1;
+  while (c.n_tiles * 8 < c.block_rows * s.out_length) c.n_tiles *= 2;
+  return c;
+}
+
+// Completes the kernel's arguments; returns its shared memory.
+size_t Complete(Format format, FusedKernelArgs& p) {
+  const FusedConvShape& s = p.a.shape;
+  p.config = ChooseFusedConfig(format, p.a);
+  p.slice_channels = s.in_c / p.config.split_k;
+  p.left = s.phases == 2 ? 1 : s.pad;
+  p.padded_length = s.phases == 2 ? s.in_length + 2 : s.in_length + s.taps - 1;
+  const int element = static_cast<int>(FormatBytes(format));
+  p.pitch = p.slice_channels * element + 16;  // an odd number of 16 bytes: no bank conflicts
+  const int parts = kWarps / (p.config.block_m / 16);
+  const int steps = p.slice_channels * element / kStepBytes * (s.taps + s.residual);
+  const int chunks = ((steps + parts - 1) / parts + kChunkSteps - 1) / kChunkSteps;
+  p.ring_chunks = std::min(chunks, kRingChunks);
+  p.input_offset = kWarps * p.ring_chunks * kChunkBytes;
+  const size_t input = size_t{1} * p.config.block_rows * p.padded_length * p.pitch;
+  const size_t sums =
+      sizeof(float) * p.config.n_tiles * 8 * (p.config.block_m + 4) * parts * (1 + s.residual);
+  return std::max(p.input_offset + input, sums);
+}
+
+}  // namespace
+
+bool FusedSourceSupports(const FusedSource& s, int length) {
+  if (s.groups == 0) return true;
+  const int group = s.channels / s.groups, wide = group / kFusedPack;
+  return group % kFusedPack == 0 && 32 % wide == 0 && wide * length <= 32 * kFusedPacks;
+}
+
+bool FusedConvSupports(Format format, const FusedConvArgs& a) {
+  const FusedConvShape& s = a.shape;
+  if (FormatBytes(format) != 2 || s.out_c % 16 != 0 || s.out_length > 128) return false;
+  if (a.source[0].channels + a.source[1].channels != s.in_c || s.in_c == 0) return false;
+  for (const FusedSource& source : a.source)
+    if (!FusedSourceSupports(source, s.in_length)) return false;
+  FusedKernelArgs p = {a, {}, 0, 0, 0, 0, 0, 0};
+  return ChooseSplit(format, a) > 0 && Complete(format, p) <= size_t{kMaxSharedBytes};
+}
+
+void LaunchFusedConv(Format format, const FusedConvArgs& args, cudaStream_t stream) {
+  FusedKernelArgs p = {args, {}, 0, 0, 0, 0, 0, 0};
+  const size_t shared_bytes = Complete(format, p);
+  const bool residual = args.shape.residual;
+  switch (format) {
+    case Format::kFp16:
+      return residual ? LaunchFormat<Format::kFp16, true>(p, shared_bytes, stream)
+                      : LaunchFormat<Format::kFp16, false>(p, shared_bytes, stream);
+    case Format::kBf16:
+      return residual ? LaunchFormat<Format::kBf16, true>(p, shared_bytes, stream)
+                      : LaunchFormat<Format::kBf16, false>(p, shared_bytes, stream);
+    default:
+      throw Unsupported("the fused convolution has fp16 and bf16 kernels alone");
+  }
+}
+
+}  // namespace dp

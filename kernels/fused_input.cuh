@@ -1,0 +1,151 @@
+#ifndef KERNELS_FUSED_INPUT_CUH_
+#define KERNELS_FUSED_INPUT_CUH_
+
+#include "kernels/device_math.cuh"
+#include "kernels/fused_conv.cuh"
+
+// Loads rows of activations into shared memory, finishing raw ones on the way: a warp owns a
+// (row, group), holds it in registers, and needs no barrier for its statistics.
+
+namespace dp {
+
+inline constexpr int kFusedPack = 8;   // channels that move together
+inline constexpr int kFusedPacks = 4;  // packs of a lane
+inline constexpr float kFusedEpsilon = 1e-5f;
+
+// Eight consecutive float32 parameters.
+__device__ __forceinline__ void LoadEight(const float* from, float (&to)[kFusedPack]) {
+  const float4 a = reinterpret_cast<const float4*>(from)[0];
+  const float4 b = reinterpret_cast<const float4*>(from)[1];
+  to[0] = a.x, to[1] = a.y, to[2] = a.z, to[3] = a.w;
+  to[4] = b.x, to[5] = b.y, to[6] = b.z, to[7] = b.w;
+}
+
+// to = step_table + cond at `at`.
+__device__ __forceinline__ void LoadFilmTerm(const float* step, const float* cond, int at,
+                                             float (&to)[kFusedPack]) {
+  float from_cond[kFusedPack];
+  LoadEight(step + at, to);
+  LoadEight(cond + at, from_cond);
+  for (int v = 0; v < kFusedPack; ++v) to[v] += from_cond[v];
+}
+
+// Normalises, activates, modulates and adds the residual of one (row, group) by one warp.
+// `put(position, channel, pack)` takes eight channels, counted within the source.
+template <typename T, typename Put>
+__device__ __forceinline__ void FinishGroup(const FusedSource& s, int row, int length, int group,
+                                            int lane, const Put& put) {
+  using P = Pack<T, kFusedPack>;
+  const int group_channels = s.channels / s.groups, wide = group_channels / kFusedPack;
+  const int packs = wide * length;
+  const int channel = group * group_channels + lane % wide * kFusedPack;
+  const size_t base = static_cast<size_t>(row) * length * s.channels + channel;
+  const int first = lane / wide, stride = 32 / wide;  // positions of this lane's packs
+  const T* raw = static_cast<const T*>(s.x) + base;
+  const T* residual = s.residual ? static_cast<const T*>(s.residual) + base : nullptr;
+  P x[kFusedPacks], add[kFusedPacks];
+#pragma unroll
+  for (int r = 0; r < kFusedPacks; ++r) {
+    if (lane + 32 * r >= packs) break;
+    const size_t at = static_cast<size_t>(first + r * stride) * s.channels;
+    x[r] = *reinterpret_cast<const P*>(raw + at);
+    if (residual) add[r] = *reinterpret_cast<const P*>(residual + at);
+  }
+  float weight[kFusedPack], bias[kFusedPack], scale[kFusedPack], shift[kFusedPack];
+  LoadEight(s.weight + channel, weight);
+  LoadEight(s.bias + channel, bias);
+  if (s.film.step_table) {
+    const FilmArgs& f = s.film;
+    const float* step = f.step_table + static_cast<size_t>(f.row_step[row]) * f.width;
+    const float* cond = f.cond + static_cast<size_t>(row / f.rows_per_env) * f.width;
+    LoadFilmTerm(step, cond, f.bias_offset + channel, shift);
+    if (f.scale_offset >= 0) LoadFilmTerm(step, cond, f.scale_offset + channel, scale);
+  }
+  float sum = 0.0f;
+#pragma unroll
+  for (int r = 0; r < kFusedPacks; ++r) {
+    if (lane + 32 * r >= packs) break;
+    for (int v = 0; v < kFusedPack; ++v) sum += ToFloat(x[r].v[v]);
+  }
+  const float count = static_cast<float>(packs * kFusedPack), mean = WarpSum(sum) / count;
+  float squares = 0.0f;
+#pragma unroll
+  for (int r = 0; r < kFusedPacks; ++r) {
+    if (lane + 32 * r >= packs) break;
+    for (int v = 0; v < kFusedPack; ++v) {
+      const float d = ToFloat(x[r].v[v]) - mean;
+      squares += d * d;
+    }
+  }
+  const float inverse = 1.0f / sqrtf(WarpSum(squares) / count + kFusedEpsilon);
+#pragma unroll
+  for (int v = 0; v < kFusedPack; ++v) {
+    weight[v] *= inverse;
+    bias[v] -= mean * weight[v];
+  }
+#pragma unroll
+  for (int r = 0; r < kFusedPacks; ++r) {
+    if (lane + 32 * r >= packs) break;
+    P out;
+#pragma unroll
+    for (int v = 0; v < kFusedPack; ++v) {
+      float y = Activate<T>(ToFloat(x[r].v[v]) * weight[v] + bias[v], Activation::kMish);
+      if (s.film.step_table) y = (s.film.scale_offset >= 0 ? y * scale[v] : y) + shift[v];
+      if (residual) y += ToFloat(add[r].v[v]);
+      out.v[v] = FromFloat<T>(y);
+    }
+    put(first + r * stride, channel, out);
+  }
+}
+
+// Fills shared memory with channels [c0, c0 + channels) of rows [row0, row0 + rows): position
+// (r, l) stands at row r * padded_length + left + l of `pitch` bytes; the rest of each row's
+// padded length, and rows beyond the last, become zero.
+template <typename T>
+__device__ __forceinline__ void LoadFusedInput(const FusedConvArgs& a, uint8_t* shared, int row0,
+                                               int rows, int c0, int channels, int left,
+                                               int padded_length, int pitch, bool keep) {
+  using P = Pack<T, kFusedPack>;
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
+  const bool second = c0 >= a.source[0].channels;
+  const FusedSource& s = a.source[second];
+  const int from = second ? c0 - a.source[0].channels : c0;
+  const int length = a.shape.in_length, wide = channels / kFusedPack;
+  const int live = min(rows, a.shape.rows - row0);
+  const auto at = [&](int r, int l, int channel) {
+    return reinterpret_cast<P*>(shared + (r * padded_length + left + l) * pitch +
+                                (channel - from) * static_cast<int>(sizeof(T)));
+  };
+  const int halo = padded_length - length;
+  for (int i = threadIdx.x; i < rows * halo * wide; i += blockDim.x) {
+    const int r = i / wide / halo, h = i / wide % halo;
+    *at(r, h < left ? h - left : length + h - left, from + i % wide * kFusedPack) = P{};
+  }
+  for (int i = threadIdx.x + live * length * wide; i < rows * length * wide; i += blockDim.x)
+    *at(i / wide / length, i / wide % length, from + i % wide * kFusedPack) = P{};
+  if (s.groups == 0) {
+    for (int i = threadIdx.x; i < live * length * wide; i += blockDim.x) {
+      const int r = i / wide / length, l = i / wide % length, c = from + i % wide * kFusedPack;
+      *at(r, l, c) = *reinterpret_cast<const P*>(
+          static_cast<const T*>(s.x) + (static_cast<size_t>(row0 + r) * length + l) * s.channels +
+          c);
+    }
+    return;
+  }
+  const int group_channels = s.channels / s.groups, groups = channels / group_channels;
+  for (int task = warp; task < live * groups; task += warps) {
+    const int r = task / groups, group = from / group_channels + task % groups;
+    FinishGroup<T>(s, row0 + r, length, group, lane, [&](int l, int channel, const P& pack) {
+      *at(r, l, channel) = pack;
+      if (keep && s.ready) {
+        *reinterpret_cast<P*>(static_cast<T*>(s.ready) +
+                              (static_cast<size_t>(row0 + r) * length + l) * s.channels + channel) =
+            pack;
+      }
+    });
+  }
+}
+
+}  // namespace dp
+
+#endif  // KERNELS_FUSED_INPUT_CUH_

@@ -1,0 +1,82 @@
+#ifndef POLICY_CUDA_FUSED_UNET_H_
+#define POLICY_CUDA_FUSED_UNET_H_
+
+#include <vector>
+
+#include "policy/cuda/film.h"
+#include "policy/cuda/unet_pass.h"
+
+namespace dp {
+
+struct FusedBlock1d {
+  DeviceFusedConv conv1, conv2;  // conv1 carries the block's 1x1 residual
+  DeviceNorm norm1, norm2;
+  FilmTerms film;
+};
+struct FusedLevel1d {
+  FusedBlock1d block1, block2;
+  DeviceFusedConv resample;  // in_c 0: none
+};
+
+// The U-Net's weights in the fused kernels' layout.
+struct FusedUnet {
+  std::vector<FusedLevel1d> down, up;
+  FusedBlock1d mid1, mid2;
+  DeviceFusedConv final_conv;
+  DeviceNorm final_norm;
+  DeviceFilm film;
+  FirstConvArgs first;  // of down[0].block1
+  HeadArgs head;
+};
+
+// Packs `checkpoint`'s U-Net; with `measuring`, sizes alone.
+FusedUnet LoadFusedUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring);
+
+// Whether every layer of `checkpoint` has a fused kernel for this many rows.
+bool FusedUnetSupports(const Checkpoint& checkpoint, Format format, int rows);
+
+// The pass of small batches: one launch per convolution.
+class FusedUnetPlan final : public UnetPass {
+ public:
+  FusedUnetPlan(const FusedUnet& unet, Format format, int horizon, int rows, int rows_per_env,
+                DeviceArena& arena);
+
+  void* input() const override { return input_; }
+  int input_pitch() const override { return input_pitch_; }
+  float* output() const override { return output_; }
+  void* mish_cond() const override { return condition_.input(); }
+  void RunCondition(cudaStream_t stream) const override { condition_.Run(stream); }
+  void RunPass(const int* row_step, cudaStream_t stream) const override;
+  // Whether the kernels support every layer.
+  bool Supported() const;
+
+ private:
+  // What a layer hands to the next ones: pending until its first reader has finished it.
+  struct Signal {
+    FusedSource source;
+    int length = 0;
+  };
+  FusedSource Consume(Signal& signal) const;
+  Signal Block(const FusedBlock1d& block, Signal* x, Signal* skip, bool keep);
+  Signal FirstBlock(const FusedBlock1d& block, const FirstConvArgs& first, int horizon);
+  Signal SecondHalf(const FusedBlock1d& block, const void* raw, const void* residual, int length,
+                    bool keep);
+  Signal Resample(const DeviceFusedConv& conv, Signal& x);
+  FusedConvArgs Convolve(const DeviceFusedConv& conv, int in_length, int out_length) const;
+  FusedSource Pending(const DeviceNorm& norm, const void* raw, int channels) const;
+  void* Take(int length, int channels);
+
+  Format format_;
+  int rows_;
+  DeviceArena& arena_;
+  FilmCondition condition_;
+  void* input_ = nullptr;
+  float* output_ = nullptr;
+  int input_pitch_ = 0;
+  bool supported_ = true;  // no identity of concatenated channels
+  std::vector<Op> pass_;
+};
+
+}  // namespace dp
+
+#endif  // POLICY_CUDA_FUSED_UNET_H_

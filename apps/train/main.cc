@@ -51,9 +51,10 @@ void AddOptions(CLI::App& app, pusht::TrainOptions& options) {
   app.add_option("--draws", step.draws, "Noise levels per observation");
   app.add_option("--auxiliary-weight", step.auxiliary_weight, "Of the block's corners' loss");
   app.add_flag("--reflect", step.reflect, "Mirror half of the rows about the goal's axis");
-  app.add_option("--picture-noise", step.augmentation.noise, "Levels");
-  app.add_option("--brightness", step.augmentation.brightness, "Relative");
-  app.add_option("--shift", step.augmentation.shift, "Pixels");
+  app.add_option("--disturbed", step.augmentation.share, "Share of disturbed observations");
+  app.add_option("--picture-noise", step.augmentation.noise, "Up to so many levels");
+  app.add_option("--brightness", step.augmentation.brightness, "Up to this relative change");
+  app.add_option("--shift", step.augmentation.shift, "Up to so many pixels");
 }
 
 int RunMain(int argc, char** argv) {

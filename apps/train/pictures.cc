@@ -1,7 +1,5 @@
 #include "apps/train/pictures.h"
 
-#include <ATen/TensorIndexing.h>
-
 #include "kernels/rasterise.h"
 #if PUSHT_HAVE_CUDA
 #include <c10/cuda/CUDAStream.h>
@@ -12,16 +10,19 @@
 namespace pusht {
 namespace {
 
-// Windows (N, height, width, 3) of pictures (N, H, W, 3), all of an observation's alike, at random
-// places: anywhere inside (crop), then up to `shift` pixels off; the border is repeated.
-at::Tensor RandomWindows(const at::Tensor& pictures, int64_t steps, int64_t height, int64_t width,
-                         int64_t shift) {
-  using at::indexing::None;
-  const int64_t count = pictures.size(0);
+// Windows (N, height, width, 3) of pictures (N, H, W, 3), all of an observation's alike: from a
+// random place inside, and up to `shift` pixels off it where `disturbed` (observations, 1) is 1;
+// the border is repeated.
+at::Tensor RandomWindows(const at::Tensor& pictures, const at::Tensor& disturbed, int64_t height,
+                         int64_t width, int64_t shift) {
+  const int64_t count = pictures.size(0), observations = disturbed.size(0);
   const auto longs = pictures.options().dtype(at::kLong);
   const auto places = [&](int64_t from, int64_t to) {
-    const at::Tensor start = at::randint(-shift, from - to + shift + 1, {count / steps, 1}, longs);
-    const at::Tensor cells = start.repeat_interleave(steps, 0, count) + at::arange(to, longs);
+    const at::Tensor inside = at::randint(0, from - to + 1, {observations, 1}, longs);
+    const at::Tensor off = at::randint(-shift, shift + 1, {observations, 1}, longs);
+    const at::Tensor start = inside + off * disturbed.to(at::kLong);
+    const at::Tensor cells =
+        start.repeat_interleave(count / observations, 0, count) + at::arange(to, longs);
     return cells.clamp(0, from - 1);
   };
   const at::Tensor rows = places(pictures.size(1), height);
@@ -57,17 +58,24 @@ at::Tensor PreparePictures(const at::Tensor& pictures, int64_t steps,
   const int64_t count = x.size(0), observations = count / steps;
   const int64_t height = encoder.crop_height > 0 ? encoder.crop_height : x.size(1);
   const int64_t width = encoder.crop_width > 0 ? encoder.crop_width : x.size(2);
+  const auto floats = x.options().dtype(at::kFloat);
+  const at::Tensor disturbed =
+      (at::rand({observations, 1}, floats) < augmentation.share).to(at::kFloat);
   if (height != x.size(1) || width != x.size(2) || augmentation.shift > 0) {
-    x = RandomWindows(x, steps, height, width, augmentation.shift);
+    x = RandomWindows(x, disturbed, height, width, augmentation.shift);
   }
   x = x.to(type);
-  const auto factors = [&](int64_t n) { return at::rand({n, 1, 1, 1}, x.options()); };
+  // one factor for each observation, spread over its pictures; none where it is not disturbed
+  const auto spread = [&](const at::Tensor& factor) {
+    return (factor * disturbed).repeat_interleave(steps, 0, count).view({count, 1, 1, 1}).to(type);
+  };
   if (augmentation.brightness > 0) {
-    const at::Tensor gain = 1 + augmentation.brightness * (2 * factors(observations) - 1);
-    x = x * gain.repeat_interleave(steps, 0, count);
+    const at::Tensor change = 2 * at::rand({observations, 1}, floats) - 1;
+    x = x + x * spread(augmentation.brightness * change);
   }
   if (augmentation.noise > 0) {
-    x = x + at::randn_like(x) * (augmentation.noise * factors(count));
+    const at::Tensor sigma = augmentation.noise * at::rand({observations, 1}, floats);
+    x = x + at::randn_like(x) * spread(sigma);
   }
   if (augmentation.brightness > 0 || augmentation.noise > 0) x = x.clamp(0, 255);
   return (x / 127.5 - 1).permute({0, 3, 1, 2});

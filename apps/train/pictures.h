@@ -7,9 +7,10 @@
 
 namespace pusht {
 
-// Disturbances of the training pictures; 0 leaves one out. Both pictures of an observation share
+// Disturbances of the training pictures; 0 leaves one out. All pictures of an observation share
 // gain and shift.
 struct PictureAugmentation {
+  double share = 0.5;     // of the observations that are disturbed at all
   double noise = 0;       // standard deviation in levels, drawn from [0, noise]
   double brightness = 0;  // gain within 1 +- brightness
   int shift = 0;          // pixels, both ways

@@ -1,5 +1,6 @@
 #include "apps/train/recipe.h"
 
+#include <ATen/Context.h>
 #include <torch/cuda.h>
 
 #include <filesystem>
@@ -61,6 +62,7 @@ class Run {
         optimizer_(parameters_, options.optimizer),
         data_(options.data, device_, stop),
         step_(policy_.config, network_, data_.dataset(), parameters_, optimizer_, options.step) {
+    at::globalContext().setBenchmarkCuDNN(true);  // shapes never change
     std::filesystem::create_directories(options.out);
     SeedGenerator(device_, options.seed);
     if (std::filesystem::exists(StatePath())) {

@@ -10,7 +10,8 @@
 
 #include <algorithm>
 
-#include "kernels/conv.cuh"
+#include "kernels/conv_gather.cuh"
+#include "kernels/conv_wide.cuh"
 #include "kernels/device_math.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/ptx.cuh"
@@ -19,49 +20,12 @@ namespace dp {
 namespace {
 
 constexpr int kStages = 3;
-constexpr int kStageVectors = 8;  // 16-byte vectors of k in a stage
-constexpr int kRowBytes = kStageVectors * 16;
 
 struct ConvKernelArgs {
   ConvArgs a;
   int k_tiles;   // stages of the whole k
   int padded_m;  // rows of the packed weights in one phase
   int split_k;
-};
-
-__device__ __forceinline__ uint32_t Swizzled(uint32_t base, int row, int vector) {
-  return base + row * kRowBytes + ((vector ^ (row & 7)) << 4);
-}
-
-// Where one thread's row of gathered activations starts.
-struct GatherRow {
-  int pixel0;  // batch * in_h * in_w; negative: no such position
-  int iy0, ix0;
-};
-
-__device__ __forceinline__ GatherRow MakeGatherRow(const ConvShape& s, int n, int pad_w) {
-  if (n >= s.batch * s.out_h * s.out_w) return {-1, 0, 0};
-  const int ox = n % s.out_w, rest = n / s.out_w;
-  const int oy = rest % s.out_h, b = rest / s.out_h;
-  return {b * s.in_h * s.in_w, oy * s.stride - s.pad_h, ox * s.stride - pad_w};
-}
-
-// Walks k in steps of one stage: which tap and which vector of channels this thread loads.
-struct KCursor {
-  int c, kx, ky;
-  __device__ __forceinline__ void Start(int vector, int c_vectors, int kernel_w) {
-    const int tap = vector / c_vectors;
-    c = vector - tap * c_vectors;
-    ky = tap / kernel_w;
-    kx = tap - ky * kernel_w;
-  }
-  __device__ __forceinline__ void Advance(int c_vectors, int kernel_w) {
-    c += kStageVectors;
-    while (c >= c_vectors) {
-      c -= c_vectors;
-      if (++kx == kernel_w) kx = 0, ++ky;
-    }
-  }
 };
 
 template <Format F, int BM, int BN, int kWarpsM, int kWarpsN>
@@ -217,10 +181,8 @@ __global__ void __launch_bounds__(32 * kWarpsM * kWarpsN) ConvKernel(const ConvK
 #pragma unroll
     for (int i = 0; i < C::kBRows; ++i) {
       if (BN < C::kRowsPerPass && row0 >= BN) break;
-      const int iy = rows[i].iy0 + cursor.ky, ix = rows[i].ix0 + cursor.kx;
-      const bool inside = rows[i].pixel0 >= 0 && cursor.ky < s.kernel_h && iy >= 0 && iy < s.in_h &&
-                          ix >= 0 && ix < s.in_w;
-      const size_t pixel = inside ? rows[i].pixel0 + iy * s.in_w + ix : 0;
+      size_t pixel;
+      const bool inside = GatherPixel(s, rows[i], cursor, pixel);
       CopyAsync16(Swizzled(b, row0 + i * C::kRowsPerPass, vector), x + pixel * channels + c,
                   inside);
     }
@@ -336,6 +298,7 @@ ConvConfig ChooseConvConfig(const ConvShape& s) {
 
 void LaunchConv(Format format, const ConvArgs& args, cudaStream_t stream) {
   CheckShape(args.shape);
+  if (WideConvSupports(format, args)) return LaunchWideConv(format, args, stream);
   const ConvConfig config = ChooseConvConfig(args.shape);
   const ConvKernelArgs p = {args, KTiles(format, args.shape), PaddedM(args.shape.out_c),
                             config.split_k};

@@ -1,8 +1,10 @@
 // Group normalisation with its activation, FiLM and residual, channel-last.
 //
-// One block for each (row, group); a thread keeps its share of the group in registers, as packs of
-// V consecutive channels, so x is read once and y written once. Mean, then the sum of squared
-// differences from it, each by a fixed tree over the block: two-pass, no cancellation, no atomics.
+// One team for each (row, group): a warp where a lane can hold its share, else a block. A thread
+// keeps its share in registers, as packs of V consecutive channels in the storage type, so x is
+// read once and y written once. Mean, then the sum of squared differences from it, each by a fixed
+// tree over the team: two-pass, no cancellation, no atomics.
+// Bytes moved: x, residual and y once; a channel's terms once for all of a thread's positions.
 
 #include <numeric>
 #include <string>
@@ -16,77 +18,123 @@ namespace {
 
 constexpr float kEpsilon = 1e-5f;
 constexpr int kMaxThreads = 1024;
+constexpr int kWarpsPerBlock = 4;  // where a team is a warp
 
-// Sum over the block, the same bits in every thread. `partial` holds 32 floats.
-__device__ __forceinline__ float BlockSum(float x, float* partial) {
+// Sum over the team, the same bits in every thread. `partial` holds 32 floats.
+template <bool kWarpTeam>
+__device__ __forceinline__ float TeamSum(float x, float* partial) {
   x = WarpSum(x);
+  if (kWarpTeam) return x;
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
-  if (warps == 1) return x;
   __syncthreads();
   if (lane == 0) partial[warp] = x;
   __syncthreads();
   return WarpSum(lane < warps ? partial[lane] : 0.0f);
 }
 
-// grid: (groups, rows). R packs of V channels per thread.
-template <typename T, int V, int R>
-__global__ void __launch_bounds__(kMaxThreads) GroupNormKernel(const GroupNormArgs a) {
+template <int V>
+__device__ __forceinline__ Pack<float, V> LoadTerms(const float* at) {
+  Pack<float, V> out;
+  constexpr int kWide = V < 4 ? V : 4;
+#pragma unroll
+  for (int v = 0; v < V; v += kWide)
+    *reinterpret_cast<Pack<float, kWide>*>(out.v + v) =
+        *reinterpret_cast<const Pack<float, kWide>*>(at + v);
+  return out;
+}
+
+// What becomes of V channels after the mean is known: y = film_scale act((x - mean) scale + bias) +
+// film_bias
+template <int V>
+struct ChannelTerms {
+  float mean;
+  Pack<float, V> scale, bias, film_scale, film_bias;
+
+  __device__ __forceinline__ void Load(const GroupNormArgs& a, int row, int channel, float row_mean,
+                                       float inverse) {
+    mean = row_mean;
+    scale = LoadTerms<V>(a.weight + channel);
+    bias = LoadTerms<V>(a.bias + channel);
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+      scale.v[v] *= inverse;
+      film_scale.v[v] = 1.0f;
+      film_bias.v[v] = 0.0f;
+    }
+    const FilmArgs& f = a.film;
+    if (!f.step_table) return;
+    const float* step = f.step_table + static_cast<size_t>(f.row_step[row]) * f.width + channel;
+    const float* cond = f.cond + static_cast<size_t>(row / f.rows_per_env) * f.width + channel;
+    const auto sum = [&](int offset, Pack<float, V>& out) {
+      const auto s = LoadTerms<V>(step + offset), c = LoadTerms<V>(cond + offset);
+#pragma unroll
+      for (int v = 0; v < V; ++v) out.v[v] = s.v[v] + c.v[v];
+    };
+    if (f.scale_offset >= 0) sum(f.scale_offset, film_scale);
+    sum(f.bias_offset, film_bias);
+  }
+};
+
+// grid: teams of (row, group). R packs of V channels per thread.
+template <typename T, int V, int R, bool kWarpTeam>
+__global__ void __launch_bounds__(kWarpTeam ? 32 * kWarpsPerBlock : kMaxThreads)
+    GroupNormKernel(const GroupNormArgs a) {
   __shared__ float partial[32];
   WaitForPredecessor();
   ReleaseSuccessor();
-  const int group = blockIdx.x, row = blockIdx.y;
+  const int thread = kWarpTeam ? threadIdx.x & 31 : threadIdx.x;
+  const int threads = kWarpTeam ? 32 : blockDim.x;
+  const int team = kWarpTeam ? blockIdx.x * kWarpsPerBlock + (threadIdx.x >> 5) : blockIdx.x;
+  if (team >= a.rows * a.groups) return;
+  const int group = team % a.groups, row = team / a.groups;
   const int group_channels = a.channels / a.groups, packs_wide = group_channels / V;
   const int packs = packs_wide * a.positions;
   const size_t base = static_cast<size_t>(row) * a.positions * a.channels + group * group_channels;
-  auto offset = [&](int p) {
+  const auto offset = [&](int p) {
     return base + static_cast<size_t>(p / packs_wide) * a.channels + (p % packs_wide) * V;
   };
-  float x[R][V];
+  Pack<T, V> x[R];
   float sum = 0.0f;
 #pragma unroll
   for (int r = 0; r < R; ++r) {
-    const int p = threadIdx.x + r * blockDim.x;
+    const int p = thread + r * threads;
     if (p >= packs) break;
-    const auto pack = *reinterpret_cast<const Pack<T, V>*>(static_cast<const T*>(a.x) + offset(p));
+    x[r] = *reinterpret_cast<const Pack<T, V>*>(static_cast<const T*>(a.x) + offset(p));
 #pragma unroll
-    for (int v = 0; v < V; ++v) sum += x[r][v] = ToFloat(pack.v[v]);
+    for (int v = 0; v < V; ++v) sum += ToFloat(x[r].v[v]);
   }
   const float count = static_cast<float>(packs * V);
-  const float mean = BlockSum(sum, partial) / count;
+  const float mean = TeamSum<kWarpTeam>(sum, partial) / count;
   float squares = 0.0f;
 #pragma unroll
   for (int r = 0; r < R; ++r) {
-    if (threadIdx.x + r * blockDim.x >= packs) break;
+    if (thread + r * threads >= packs) break;
 #pragma unroll
-    for (int v = 0; v < V; ++v) squares += (x[r][v] - mean) * (x[r][v] - mean);
+    for (int v = 0; v < V; ++v) {
+      const float difference = ToFloat(x[r].v[v]) - mean;
+      squares += difference * difference;
+    }
   }
-  const float inverse = 1.0f / sqrtf(BlockSum(squares, partial) / count + kEpsilon);
+  const float inverse = 1.0f / sqrtf(TeamSum<kWarpTeam>(squares, partial) / count + kEpsilon);
 
-  const FilmArgs& f = a.film;
-  const float *step = nullptr, *cond = nullptr;
-  if (f.step_table) {
-    step = f.step_table + static_cast<size_t>(f.row_step[row]) * f.width;
-    cond = f.cond + static_cast<size_t>(row / f.rows_per_env) * f.width;
-  }
+  const bool same_channels = threads % packs_wide == 0;  // in all of a thread's packs
+  ChannelTerms<V> terms;
 #pragma unroll
   for (int r = 0; r < R; ++r) {
-    const int p = threadIdx.x + r * blockDim.x;
+    const int p = thread + r * threads;
     if (p >= packs) break;
-    const int channel = group * group_channels + (p % packs_wide) * V;
+    if (r == 0 || !same_channels)
+      terms.Load(a, row, group * group_channels + p % packs_wide * V, mean, inverse);
     Pack<T, V> residual = {}, out;
     if (a.residual)
       residual =
           *reinterpret_cast<const Pack<T, V>*>(static_cast<const T*>(a.residual) + offset(p));
 #pragma unroll
     for (int v = 0; v < V; ++v) {
-      const int c = channel + v;
-      float y = (x[r][v] - mean) * inverse * a.weight[c] + a.bias[c];
+      float y = __fmaf_rn(ToFloat(x[r].v[v]) - terms.mean, terms.scale.v[v], terms.bias.v[v]);
       if (a.residual && a.residual_first) y += ToFloat(residual.v[v]);
       y = Activate<T>(y, a.activation);
-      if (f.step_table) {
-        if (f.scale_offset >= 0) y *= step[f.scale_offset + c] + cond[f.scale_offset + c];
-        y += step[f.bias_offset + c] + cond[f.bias_offset + c];
-      }
+      if (a.film.step_table) y = __fmaf_rn(y, terms.film_scale.v[v], terms.film_bias.v[v]);
       if (a.residual && !a.residual_first) y += ToFloat(residual.v[v]);
       out.v[v] = FromFloat<T>(y);
     }
@@ -94,20 +142,22 @@ __global__ void __launch_bounds__(kMaxThreads) GroupNormKernel(const GroupNormAr
   }
 }
 
-template <typename T, int V, int R>
+template <typename T, int V, int R, bool kWarpTeam>
 void LaunchPacked(const GroupNormArgs& a, int packs, cudaStream_t stream) {
   LaunchShape shape;
-  shape.grid = dim3(a.groups, a.rows);
-  const int threads = ((packs + R - 1) / R + 31) / 32 * 32;
-  shape.block = dim3(threads);
-  Launch(GroupNormKernel<T, V, R>, shape, stream, "group normalisation", a);
+  const int teams = a.rows * a.groups;
+  shape.grid = dim3(kWarpTeam ? (teams + kWarpsPerBlock - 1) / kWarpsPerBlock : teams);
+  shape.block = dim3(kWarpTeam ? 32 * kWarpsPerBlock : ((packs + R - 1) / R + 31) / 32 * 32);
+  Launch(GroupNormKernel<T, V, R, kWarpTeam>, shape, stream, "group normalisation", a);
 }
 
 template <typename T, int V>
 void LaunchVector(const GroupNormArgs& a, cudaStream_t stream) {
   const int packs = a.channels / a.groups / V * a.positions;
-  if (packs <= kMaxThreads) return LaunchPacked<T, V, 1>(a, packs, stream);
-  if (packs <= 8 * kMaxThreads) return LaunchPacked<T, V, 8>(a, packs, stream);
+  if (packs <= 32) return LaunchPacked<T, V, 1, true>(a, packs, stream);
+  if (packs <= 64) return LaunchPacked<T, V, 2, true>(a, packs, stream);
+  if (packs <= 4 * kMaxThreads) return LaunchPacked<T, V, 4, false>(a, packs, stream);
+  if (packs <= 8 * kMaxThreads) return LaunchPacked<T, V, 8, false>(a, packs, stream);
   throw Unsupported("group normalisation over " + std::to_string(packs * V) +
                     " elements: the GPU kernels take at most " +
                     std::to_string(8 * V * kMaxThreads));

@@ -1,0 +1,294 @@
+// y[n][m] = bias[m] + sum_k x[n][k] w[m][k] for many positions n: bound by arithmetic.
+//
+// A block makes BM positions x BN out channels. All its threads feed a ring of shared-memory stages
+// of 64 k (cp.async: gathered activations, packed weights) and two warpgroups multiply straight
+// from there (wgmma, 64 x BN x 16), one stage in flight while the next is copied. Few tiles: the
+// blocks of a cluster split k, and each sums a share of the positions in the order of the ranks.
+// Bytes from L2 per stage: (BM + BN) x 128 for BM x BN x 64 products; 256 x 128 keeps the tensor
+// cores ahead of the copies.
+
+#include <algorithm>
+
+#include "kernels/conv_gather.cuh"
+#include "kernels/conv_wide.cuh"
+#include "kernels/device_math.cuh"
+#include "kernels/launch.cuh"
+#include "kernels/ptx.cuh"
+#include "kernels/wgmma.cuh"
+
+namespace dp {
+namespace {
+
+constexpr int kThreads = 256;                           // two warpgroups
+constexpr int kRowsPerPass = kThreads / kStageVectors;  // rows that one round of copies fills
+constexpr int kPerVector = 8;                           // elements of 16 bits
+constexpr int kTileAlignment = 1024;                    // of the swizzle
+constexpr int kMultiprocessors = 132;                   // of an H100 or H200
+
+struct WideKernelArgs {
+  ConvArgs a;
+  int k_tiles;   // stages of the whole k
+  int padded_m;  // rows of the packed weights in one phase
+  int split_k;
+};
+
+template <int BM, int BN, int kStages>
+struct WideTile {
+  static constexpr int kMTiles = BM / 128;  // of 64 positions, per warpgroup
+  static constexpr int kStageBytes = (BM + BN) * kRowBytes;
+  static constexpr int kSumPitch = BN + 8;  // floats; the fragments' writes meet no bank twice
+  static constexpr size_t kSharedBytes =
+      kTileAlignment +
+      std::max<size_t>(size_t{kStages} * kStageBytes, sizeof(float) * BM * kSumPitch);
+  static constexpr int kBlocksPerMultiprocessor = kSharedBytes <= 113 * 1024 ? 2 : 1;
+  static_assert(BM % 128 == 0 && kStages >= 3);
+};
+
+// One stage: 64 of k of this warpgroup's positions times all of the block's out channels.
+template <Format F, int BN, int kMTiles>
+__device__ __forceinline__ void MultiplyStage(float (&acc)[kMTiles][BN / 2], uint32_t positions,
+                                              uint32_t weights) {
+  BeginWgmma();
+#pragma unroll
+  for (int step = 0; step < kStageVectors / 2; ++step) {
+    const uint64_t b = WgmmaTile(weights + step * 32);
+#pragma unroll
+    for (int i = 0; i < kMTiles; ++i)
+      Wgmma<F>(acc[i], WgmmaTile(positions + i * 64 * kRowBytes + step * 32), b);
+  }
+  CommitWgmma();
+}
+
+// Eight sums of this block's tile, added over the cluster in the order of the ranks.
+__device__ __forceinline__ void GatherSums(float (&sum)[kPerVector], uint32_t address, int split) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float4 v = LoadFromBlock(address + half * 16, 0);
+    for (int r = 1; r < split; ++r) {
+      const float4 w = LoadFromBlock(address + half * 16, r);
+      v.x += w.x, v.y += w.y, v.z += w.z, v.w += w.w;
+    }
+    sum[half * 4] = v.x, sum[half * 4 + 1] = v.y, sum[half * 4 + 2] = v.z, sum[half * 4 + 3] = v.w;
+  }
+}
+
+// Writes this block's share of the tile: bias, residual and ReLU, 16 bytes at a time.
+template <typename T, int BM, int BN, int kPitch>
+__device__ __forceinline__ void FinishTile(const WideKernelArgs& p, uint32_t sums, int n0, int m0,
+                                           int phase) {
+  constexpr int kVectors = BN / kPerVector;
+  const ConvShape& s = p.a.shape;
+  const int share = BM / p.split_k, first = static_cast<int>(blockIdx.z) * share;
+  const int count = s.batch * s.out_h * s.out_w;
+  for (int i = threadIdx.x; i < share * kVectors; i += kThreads) {
+    const int row = first + i / kVectors, m = i % kVectors * kPerVector, n = n0 + row;
+    if (n >= count) break;
+    float sum[kPerVector];
+    GatherSums(sum, sums + (row * kPitch + m) * 4, p.split_k);
+    const size_t out = (static_cast<size_t>(n) * s.phases + phase) * s.out_c + m0 + m;
+    Pack<T, kPerVector> residual = {}, y;
+    if (p.a.residual)
+      residual =
+          *reinterpret_cast<const Pack<T, kPerVector>*>(static_cast<const T*>(p.a.residual) + out);
+#pragma unroll
+    for (int e = 0; e < kPerVector; ++e) {
+      float v = sum[e];
+      if (p.a.bias) v += p.a.bias[m0 + m + e];
+      if (p.a.residual) v += ToFloat(residual.v[e]);
+      if (p.a.relu) v = fmaxf(v, 0.0f);
+      y.v[e] = FromFloat<T>(v);
+    }
+    *reinterpret_cast<Pack<T, kPerVector>*>(static_cast<T*>(p.a.y) + out) = y;
+  }
+}
+
+// grid: (tiles of positions, tiles of out channels x phases, split_k)
+template <Format F, int BM, int BN, int kStages>
+__global__ void __launch_bounds__(kThreads, (WideTile<BM, BN, kStages>::kBlocksPerMultiprocessor))
+    WideConvKernel(const WideKernelArgs p) {
+#ifdef DP_HAVE_WGMMA
+  using C = WideTile<BM, BN, kStages>;
+  using T = Storage<F>;
+  extern __shared__ uint8_t shared[];
+  const uint32_t skip = (kTileAlignment - SharedAddress(shared) % kTileAlignment) % kTileAlignment;
+  const uint32_t ring = SharedAddress(shared) + skip;
+  const ConvShape& s = p.a.shape;
+  const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, group = tid / 128;
+  const int n_tiles = s.out_c / BN;
+  const int phase = blockIdx.y / n_tiles, m0 = blockIdx.y % n_tiles * BN, n0 = blockIdx.x * BM;
+  const int first = p.k_tiles * blockIdx.z / p.split_k;
+  const int last = p.k_tiles * (blockIdx.z + 1) / p.split_k;
+
+  const int vector = tid % kStageVectors, row0 = tid / kStageVectors;
+  const int c_vectors = s.in_c / kPerVector, first_vectors = s.first_c / kPerVector;
+  const size_t weight_pitch = static_cast<size_t>(p.k_tiles) * kRowBytes;
+  const uint8_t* weight = static_cast<const uint8_t*>(p.a.weight) +
+                          (static_cast<size_t>(phase) * p.padded_m + m0 + row0) * weight_pitch +
+                          static_cast<size_t>(first) * kRowBytes + vector * 16;
+  GatherRow rows[BM / kRowsPerPass];
+#pragma unroll
+  for (int i = 0; i < BM / kRowsPerPass; ++i)
+    rows[i] = MakeGatherRow(s, n0 + row0 + i * kRowsPerPass, s.pad_w - phase);
+  KCursor cursor;
+  cursor.Start(first * kStageVectors + vector, c_vectors, s.kernel_w);
+
+  auto load_weights = [&](int slot) {
+    const uint32_t to = ring + slot * C::kStageBytes + BM * kRowBytes;
+#pragma unroll
+    for (int i = 0; i < BN / kRowsPerPass; ++i)
+      CopyAsync16(Swizzled(to, row0 + i * kRowsPerPass, vector),
+                  weight + i * kRowsPerPass * weight_pitch, true);
+    weight += kRowBytes;
+  };
+  auto load_positions = [&](int slot) {
+    const uint32_t to = ring + slot * C::kStageBytes;
+    const bool second = s.first_c > 0 && cursor.c >= first_vectors;
+    const T* x = static_cast<const T*>(second ? p.a.x2 : p.a.x);
+    const int channels = s.first_c == 0 ? s.in_c : second ? s.in_c - s.first_c : s.first_c;
+    x += (second ? cursor.c - first_vectors : cursor.c) * kPerVector;
+#pragma unroll
+    for (int i = 0; i < BM / kRowsPerPass; ++i) {
+      size_t pixel;
+      const bool inside = GatherPixel(s, rows[i], cursor, pixel);
+      CopyAsync16(Swizzled(to, row0 + i * kRowsPerPass, vector), x + pixel * channels, inside);
+    }
+    cursor.Advance(c_vectors, s.kernel_w);
+  };
+
+  // weights do not depend on the kernel before
+  for (int i = 0; i < kStages - 2 && first + i < last; ++i) load_weights(i);
+  ReleaseSuccessor();
+  WaitForPredecessor();
+  for (int i = 0; i < kStages - 2; ++i) {
+    if (first + i < last) load_positions(i);
+    CommitCopies();
+  }
+  float acc[C::kMTiles][BN / 2] = {};
+  for (int tile = first, slot = 0; tile < last; ++tile) {
+    WaitCopies<kStages - 3>();
+    FenceForWgmma();
+    __syncthreads();
+    const uint32_t stage = ring + slot * C::kStageBytes;
+    MultiplyStage<F, BN>(acc, stage + group * C::kMTiles * 64 * kRowBytes, stage + BM * kRowBytes);
+    // the slot of two stages ago: every warpgroup has waited for its products
+    const int next = slot >= 2 ? slot - 2 : slot + kStages - 2;
+    if (tile + kStages - 2 < last) {
+      load_weights(next);
+      load_positions(next);
+    }
+    CommitCopies();
+    WaitWgmma<1>();
+    slot = slot + 1 == kStages ? 0 : slot + 1;
+  }
+  WaitWgmma<0>();
+  WaitCopies<0>();
+  __syncthreads();
+
+  float* sums = reinterpret_cast<float*>(shared + skip);
+  const int row = group * C::kMTiles * 64 + (warp & 3) * 16 + (lane >> 2), column = 2 * (lane & 3);
+#pragma unroll
+  for (int i = 0; i < C::kMTiles; ++i)
+#pragma unroll
+    for (int q = 0; q < BN / 2; q += 2)
+      *reinterpret_cast<float2*>(sums + (row + i * 64 + (q & 2) * 4) * C::kSumPitch + q / 4 * 8 +
+                                 column) = make_float2(acc[i][q], acc[i][q + 1]);
+  if (p.split_k > 1) {
+    ClusterBarrier();
+  } else {
+    __syncthreads();
+  }
+  FinishTile<T, BM, BN, C::kSumPitch>(p, ring, n0, m0, phase);
+  // the others may still read this block's sums
+  if (p.split_k > 1) ClusterBarrier();
+#endif
+}
+
+template <Format F, int BM, int BN, int kStages>
+void LaunchTile(const WideKernelArgs& p, cudaStream_t stream) {
+  using C = WideTile<BM, BN, kStages>;
+  const auto kernel = WideConvKernel<F, BM, BN, kStages>;
+  static const cudaError_t allowed =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes);
+  CheckCuda(allowed, "shared memory of the wide convolution");
+  const ConvShape& s = p.a.shape;
+  LaunchShape shape;
+  shape.grid = dim3((s.Positions() + BM - 1) / BM, s.out_c / BN * s.phases, p.split_k);
+  shape.block = dim3(kThreads);
+  shape.shared_bytes = C::kSharedBytes;
+  shape.cluster_z = p.split_k;
+  Launch(kernel, shape, stream, "wide convolution", p);
+}
+
+template <Format F>
+void LaunchFormat(const WideConvConfig& config, const WideKernelArgs& p, cudaStream_t stream) {
+  if (config.block_m == 256) return LaunchTile<F, 256, 128, 4>(p, stream);
+  if (config.block_n == 128) return LaunchTile<F, 128, 128, 3>(p, stream);
+  LaunchTile<F, 128, 64, 4>(p, stream);
+}
+
+int KTiles(const ConvShape& s) {
+  const int per_stage = kStageVectors * kPerVector;
+  return (s.K() + per_stage - 1) / per_stage;
+}
+
+// Whether the device runs the code compiled for sm_90a, not the empty kernel of the others.
+bool DeviceHasWgmma() {
+  static const bool has = [] {
+    int device = 0, major = 0, minor = 0;
+    if (cudaGetDevice(&device) != cudaSuccess) return false;
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+    cudaFuncAttributes attributes = {};
+    const auto kernel = WideConvKernel<Format::kFp16, 128, 128, 3>;
+    constexpr int kRegistersOfEmptyKernel = 32;
+    return major == 9 && minor == 0 && cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
+           attributes.numRegs > kRegistersOfEmptyKernel;
+  }();
+  return has;
+}
+
+}  // namespace
+
+WideConvConfig ChooseWideConvConfig(const ConvShape& s) {
+  // time of a stage, and of beginning and ending a block, in units of 256 x 128 x 64 products
+  struct Candidate {
+    int block_m, block_n;
+    double stage, ends;
+  };
+  constexpr Candidate kCandidates[] = {
+      {256, 128, 1.0, 4.0}, {128, 128, 0.6, 2.0}, {128, 64, 0.4, 1.0}};
+  WideConvConfig best = {0, 0, 1};
+  double best_time = 0;
+  for (const Candidate& c : kCandidates) {
+    if (s.out_c % c.block_n != 0) continue;
+    const int tiles =
+        (s.Positions() + c.block_m - 1) / c.block_m * (s.out_c / c.block_n) * s.phases;
+    for (const int split : {1, 2, 4}) {
+      const int stages = (KTiles(s) + split - 1) / split;
+      if (split > 1 && stages < 4) break;
+      const int waves = (tiles * split + kMultiprocessors - 1) / kMultiprocessors;
+      const double time = waves * (stages * c.stage + c.ends + (split > 1 ? 1.0 : 0.0));
+      if (best.block_m == 0 || time < best_time) {
+        best = {c.block_m, c.block_n, split};
+        best_time = time;
+      }
+    }
+  }
+  return best;
+}
+
+bool WideConvSupports(Format format, const ConvArgs& args) {
+  constexpr int kFewPositions = 512;
+  const ConvShape& s = args.shape;
+  return (format == Format::kFp16 || format == Format::kBf16) && !args.y_fp32 &&
+         s.Positions() >= kFewPositions && s.out_c % 64 == 0 && DeviceHasWgmma();
+}
+
+void LaunchWideConv(Format format, const ConvArgs& args, cudaStream_t stream) {
+  const WideConvConfig config = ChooseWideConvConfig(args.shape);
+  const WideKernelArgs p = {args, KTiles(args.shape), args.shape.out_c, config.split_k};
+  if (format == Format::kFp16) return LaunchFormat<Format::kFp16>(config, p, stream);
+  LaunchFormat<Format::kBf16>(config, p, stream);
+}
+
+}  // namespace dp

@@ -157,7 +157,7 @@ ControlBinding::ControlBinding(const mjModel* model, const std::vector<std::stri
 }
 
 void ControlBinding::Write(std::span<const mjtNum> action, mjData* data) const {
-  for (int i = 0; i < size(); ++i) data->ctrl[addresses_[i]] = action[i] / scale_[i];
+  for (int i = 0; i < size(); ++i) data->ctrl[addresses_[i]] = ToControl(i, action[i]);
 }
 
 }  // namespace dp

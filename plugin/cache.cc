@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "kernels/error.h"
@@ -75,7 +76,8 @@ class Cache {
       }
     }
     Trim();
-    auto policy = std::make_shared<SharedPolicy>(checkpoint, options, makers_.make);
+    auto policy = std::make_shared<SharedPolicy>(checkpoint, options, makers_.make,
+                                                 makers_.remembered_decisions);
     entries_.push_back({path, fingerprint, options, checkpoint, policy});
     return policy;
   }
@@ -114,8 +116,11 @@ Cache& TheCache() {
 }  // namespace
 
 SharedPolicy::SharedPolicy(std::shared_ptr<const Checkpoint> checkpoint,
-                           const PolicyOptions& options, Maker make)
-    : checkpoint_(std::move(checkpoint)), options_(options), make_(std::move(make)) {}
+                           const PolicyOptions& options, Maker make, size_t remembered_decisions)
+    : checkpoint_(std::move(checkpoint)),
+      options_(options),
+      make_(std::move(make)),
+      memo_(remembered_decisions) {}
 
 std::unique_ptr<Policy> SharedPolicy::Borrow() {
   {
@@ -131,14 +136,40 @@ std::unique_ptr<Policy> SharedPolicy::Borrow() {
 
 void SharedPolicy::Return(std::unique_ptr<Policy> policy) {
   std::lock_guard lock(mutex_);
+  backend_ = policy->options().backend;
   idle_.push_back(std::move(policy));
 }
 
+void SharedPolicy::Make(Decision& decision) {
+  try {
+    PolicyOutput output;
+    // not returned after an exception: its state is unknown then
+    std::unique_ptr<Policy> policy = Borrow();
+    policy->Infer(decision.input(), output);
+    Return(std::move(policy));
+    decision.Finish(std::move(output));
+  } catch (...) {
+    memo_.Forget(&decision);
+    decision.Fail(std::current_exception());
+  }
+}
+
 void SharedPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
-  // not returned after an exception: its state is unknown then
-  std::unique_ptr<Policy> policy = Borrow();
-  policy->Infer(input, output);
-  Return(std::move(policy));
+  const auto [decision, added] = memo_.FindOrAdd(input);
+  if (added) Make(*decision);
+  output = decision->Wait();
+}
+
+std::future<void> SharedPolicy::Prefetch(const PolicyInput& input) {
+  const auto [decision, added] = memo_.FindOrAdd(input);
+  if (!added || memo_.capacity() == 0) return {};
+  try {
+    return std::async(std::launch::async,
+                      [self = shared_from_this(), decision = decision] { self->Make(*decision); });
+  } catch (const std::system_error&) {
+    Make(*decision);  // no thread to be had: now, then
+    return {};
+  }
 }
 
 std::string SharedPolicy::Describe() {
@@ -146,6 +177,16 @@ std::string SharedPolicy::Describe() {
   std::string description = policy->Description();
   Return(std::move(policy));
   return description;
+}
+
+Backend SharedPolicy::backend() {
+  {
+    std::lock_guard lock(mutex_);
+    if (backend_) return *backend_;
+  }
+  Describe();
+  std::lock_guard lock(mutex_);
+  return *backend_;
 }
 
 std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory, PolicyOptions options,

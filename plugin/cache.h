@@ -2,11 +2,14 @@
 #define PLUGIN_CACHE_H_
 
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "plugin/decision_memo.h"
 #include "policy/checkpoint.h"
 #include "policy/policy.h"
 
@@ -17,31 +20,40 @@ namespace dp {
 
 // A policy as any number of threads may use it at once: each call borrows an idle object, and one
 // more is made where all are busy. All share one checkpoint's weights.
-class SharedPolicy {
+class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
  public:
   using Maker = std::function<std::unique_ptr<Policy>(std::shared_ptr<const Checkpoint>,
                                                       const PolicyOptions&)>;
   SharedPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options,
-               Maker make);
+               Maker make, size_t remembered_decisions);
 
   const PolicyConfig& config() const { return checkpoint_->config; }
   const Checkpoint& checkpoint() const { return *checkpoint_; }
 
-  // As Policy::Infer; a result depends on the input alone, not on the object that gives it.
+  // As Policy::Infer for one environment; a result depends on the input alone, not on the object
+  // that gives it. The last decisions are remembered and not made again.
   void Infer(const PolicyInput& input, PolicyOutput& output);
+  // Begins a decision on a thread of its own, for Infer to find. The future is ready when that
+  // thread has finished, with or without a result; its destructor waits.
+  std::future<void> Prefetch(const PolicyInput& input);
   // Makes the first object if there is none yet, so that what it cannot do is said early. Throws
   // as Policy::Create does.
   std::string Describe();
+  // Where it runs, never kAuto. Throws as Policy::Create does.
+  Backend backend();
 
  private:
   std::unique_ptr<Policy> Borrow();
   void Return(std::unique_ptr<Policy> policy);
+  void Make(Decision& decision);
 
   std::shared_ptr<const Checkpoint> checkpoint_;
   PolicyOptions options_;
   Maker make_;
+  DecisionMemo memo_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Policy>> idle_;
+  std::optional<Backend> backend_;  // known once there is an object
 };
 
 // The policy of a checkpoint directory with these options, loaded once per process and again
@@ -55,6 +67,7 @@ struct PolicyMakers {
   std::function<std::shared_ptr<const Checkpoint>(const std::string& directory)> load =
       LoadCheckpoint;
   SharedPolicy::Maker make = Policy::Create;
+  size_t remembered_decisions = 8;  // of each policy; 0: every call makes a decision
 };
 
 // Empties the cache and makes everything by `makers` from now on.

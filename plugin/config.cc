@@ -129,12 +129,15 @@ Config Config::FromModel(const mjModel* model, int instance) {
   config.period = attributes.Number("period", config.period, 1e-6, 1e3);
   constexpr double kMillisecond = 1e-3;
   config.latency = attributes.Number("latency", 0, 0, 1e6) * kMillisecond;
+  config.async = attributes.Integer("async", 0, 0, 1) != 0;
   config.action_steps = static_cast<int>(attributes.Integer("action_steps", 0, 0, 10000));
   config.seed = attributes.Integer("seed", 0, 0, kMaxSeed);
   config.sampler_given = !attributes.Text("sampler").empty();
   config.policy = ParsePolicyOptions(attributes);
   const std::string renderer = attributes.Text("renderer");
   if (!renderer.empty()) config.renderer = renderer;
+  config.trail = attributes.Text("trail");
+  config.label = attributes.Text("label");
   return config;
 }
 

@@ -24,9 +24,12 @@ struct Config {
   double period = 0.1;   // seconds of a control step
   double latency = 0;    // seconds of simulation from an observation to the first action from it
   int action_steps = 0;  // actions executed per decision; 0: as the checkpoint says
+  bool async = false;    // decide on a thread of its own while the simulation goes on
   uint64_t seed = 0;     // of the noise; a host may give each episode its own (plugin/state.h)
   bool sampler_given = false;  // false: the checkpoint's own sampler
   std::string renderer = "auto";
+  std::string trail;  // site or body whose predicted way is drawn; empty: that of the last joint
+  std::string label;  // site where the label stands; empty: no label
   PolicyOptions policy;
 
   // Reads and checks the attributes of `instance`. Throws Error naming the attribute, what it is
@@ -36,25 +39,11 @@ struct Config {
 
 // The attributes' names. A constant expression: the library registers the plugin before anything
 // that needs a constructor is sure to exist.
-inline constexpr const char* kConfigAttributes[] = {"checkpoint",
-                                                    "camera",
-                                                    "state",
-                                                    "environment",
-                                                    "actuators",
-                                                    "state_scale",
-                                                    "environment_scale",
-                                                    "action_scale",
-                                                    "period",
-                                                    "latency",
-                                                    "action_steps",
-                                                    "sampler",
-                                                    "steps",
-                                                    "parallel",
-                                                    "seed",
-                                                    "backend",
-                                                    "precision",
-                                                    "threads",
-                                                    "renderer"};
+inline constexpr const char* kConfigAttributes[] = {
+    "checkpoint",        "camera",       "state",    "environment", "actuators", "state_scale",
+    "environment_scale", "action_scale", "period",   "latency",     "async",     "action_steps",
+    "sampler",           "steps",        "parallel", "seed",        "backend",   "precision",
+    "threads",           "renderer",     "trail",    "label"};
 
 }  // namespace dp
 

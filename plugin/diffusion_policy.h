@@ -4,6 +4,7 @@
 #include <mujoco/mujoco.h>
 
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <span>
 #include <vector>
@@ -11,8 +12,11 @@
 #include "plugin/binding.h"
 #include "plugin/cache.h"
 #include "plugin/config.h"
+#include "plugin/host_sensors.h"
 #include "plugin/picture_history.h"
+#include "plugin/score.h"
 #include "plugin/state.h"
+#include "plugin/trail.h"
 
 namespace dp {
 
@@ -34,14 +38,23 @@ class DiffusionPolicy {
   void Reset(mjtNum* state) const;
   // Observes and decides if d->time has come to a new control tick, then writes the controls.
   void Compute(const mjModel* model, mjData* data);
+  // Adds to a scene for people what the policy is about to do, and a label with its figures.
+  void Visualize(const mjModel* model, mjData* data, mjvScene* scene);
 
  private:
   InstanceState StateOf(const mjModel* model, mjData* data) const;
   int64_t Tick(const mjModel* model, double time) const;
   void Advance(const mjModel* model, mjData* data, int64_t tick, InstanceState& state);
   void Observe(const mjModel* model, mjData* data, InstanceState& state);
-  void Decide(const mjModel* model, int64_t tick, InstanceState& state);
+  void BeginDecision(const mjModel* model, int64_t tick, InstanceState& state);
+  void FinishDecision(const mjModel* model, InstanceState& state);
+  PolicyInput MakeInput(const mjModel* model, const InstanceState& state);
+  bool TookEffect(const mjModel* model, const mjData* data, const InstanceState& state) const;
+  std::span<const mjtNum> Ahead(const mjModel* model, const mjData* data,
+                                const InstanceState& state) const;
   void Apply(const mjModel* model, mjData* data, const InstanceState& state) const;
+  HostReport Report(const InstanceState& state);
+  std::string LabelText(const mjData* data, const InstanceState& state) const;
 
   int instance_;
   Config config_;
@@ -49,12 +62,18 @@ class DiffusionPolicy {
   StateShape shape_;
   ObservationBinding state_binding_, environment_binding_;
   ControlBinding control_binding_;
-  std::unique_ptr<PictureHistory> pictures_;  // null: the policy has no camera
-  int action_steps_;                          // ticks from one decision to the next
-  bool within_compiler_;                      // the compiler's trial: decides nothing
-  std::vector<mjtNum> observation_, pose_;    // the newest
+  HostSensors sensors_;
+  Trail trail_;
+  int label_;                                          // a site; negative: none
+  std::vector<std::pair<std::string, Score>> scores_;  // for the label
+  std::unique_ptr<PictureHistory> pictures_;           // null: the policy has no camera
+  int action_steps_;                                   // ticks from one decision to the next
+  std::vector<mjtNum> observation_, pose_;             // the newest
   std::vector<float> state_input_, environment_input_;
+  NoiseKey key_;
   PolicyOutput output_;
+  StageTimes::Span render_, apply_;  // of the newest observation, of the last decision
+  std::future<void> under_way_;      // a decision on its own thread; ends before this object
 };
 
 }  // namespace dp

@@ -33,30 +33,30 @@ PictureHistory::PictureHistory(const mjModel* model, const std::string& renderer
   frames_.resize(bytes * history);
 }
 
-PictureHistory::Picture& PictureHistory::Oldest() {
-  return pictures_[std::exchange(next_, (next_ + 1) % pictures_.size())];
+PictureHistory::Picture& PictureHistory::Add(const mjModel* model, mjData* data,
+                                             std::span<const mjtNum> pose) {
+  Picture& picture = pictures_[std::exchange(next_, (next_ + 1) % pictures_.size())];
+  picture.pose.clear();  // no picture, should drawing fail
+  picture.scene = keep_scenes_ ? source_->ReadFlatScene(data) : std::nullopt;
+  if (!picture.scene) source_->Render(model, data, picture.rgb);
+  picture.pose.assign(pose.begin(), pose.end());
+  return picture;
 }
 
 void PictureHistory::Draw(const mjModel* model, mjData* data, std::span<const mjtNum> pose) {
-  Picture& picture = Oldest();
-  picture.pose.clear();  // no picture, should drawing fail
-  source_->Render(model, data, picture.rgb);
-  picture.pose.assign(pose.begin(), pose.end());
+  newest_ = next_;
+  newest_drawn_ = false;
+  Add(model, data, pose);
 }
 
-const PictureHistory::Picture& PictureHistory::Find(const mjModel* model,
-                                                    std::span<const mjtNum> pose) {
+PictureHistory::Picture& PictureHistory::Find(const mjModel* model, std::span<const mjtNum> pose) {
   const auto found = std::ranges::find_if(
       pictures_, [&](const Picture& picture) { return std::ranges::equal(picture.pose, pose); });
   if (found != pictures_.end()) return *found;
   if (!scratch_) scratch_.reset(mj_makeData(model));
   if (!scratch_) throw EnvironmentError("no memory to draw an earlier picture again");
   ApplyPose(model, pose, scratch_.get());
-  Picture& picture = Oldest();
-  picture.pose.clear();
-  source_->Render(model, scratch_.get(), picture.rgb);
-  picture.pose.assign(pose.begin(), pose.end());
-  return picture;
+  return Add(model, scratch_.get(), pose);
 }
 
 std::span<const uint8_t> PictureHistory::Frames(const mjModel* model,
@@ -66,6 +66,25 @@ std::span<const uint8_t> PictureHistory::Frames(const mjModel* model,
     out = std::ranges::copy(Find(model, pose).rgb, out).out;
   }
   return frames_;
+}
+
+std::span<const FlatScene> PictureHistory::Scenes(const mjModel* model,
+                                                  std::span<const std::span<const mjtNum>> poses) {
+  scenes_.clear();
+  for (const std::span<const mjtNum> pose : poses) {
+    const Picture& picture = Find(model, pose);
+    if (!picture.scene) return {};
+    scenes_.push_back(*picture.scene);
+  }
+  return scenes_;
+}
+
+std::span<const uint8_t> PictureHistory::Newest() {
+  Picture& picture = pictures_[newest_];
+  if (picture.pose.empty()) return {};
+  if (picture.scene && !newest_drawn_) RasteriseCpu(&*picture.scene, 1, picture.rgb.data());
+  newest_drawn_ = true;
+  return picture.rgb;
 }
 
 }  // namespace dp

@@ -56,6 +56,16 @@ void Compute(const mjModel* model, mjData* data, int instance, int) {
   });
 }
 
+void Visualize(const mjModel* model, mjData* data, const mjvOption*, mjvScene* scene,
+               int instance) {
+  DiffusionPolicy* policy = InstanceOf(data, instance);
+  if (!policy) return;
+  Guarded(false, [&] {
+    policy->Visualize(model, data, scene);
+    return true;
+  });
+}
+
 void Destroy(mjData* data, int instance) {
   delete InstanceOf(data, instance);
   data->plugin_data[instance] = 0;
@@ -85,6 +95,7 @@ bool Register() {
   plugin.destroy = Destroy;
   plugin.reset = Reset;
   plugin.compute = Compute;
+  plugin.visualize = Visualize;
   mjp_registerPlugin(&plugin);
   return true;
 }

@@ -9,7 +9,7 @@ namespace dp {
 namespace {
 
 // plus the size: marks memory laid out as in state.h; changes with the layout
-constexpr mjtNum kLayoutMark = 20260101;
+constexpr mjtNum kLayoutMark = 20260102;
 
 // a view of the fields before the arrays, which need no shape
 InstanceState Header(const mjModel* model, const mjData* data, int instance) {
@@ -34,6 +34,7 @@ void InstanceState::Clear(uint64_t seed) {
 
 void InstanceState::Forget() {
   state_[kChunks] = 0;
+  state_[kPending] = 0;
   state_[kObserved] = 0;
 }
 
@@ -54,13 +55,19 @@ void InstanceState::PushObservation(std::span<const mjtNum> observation,
   state_[kObserved] = 1;
 }
 
-void InstanceState::PushChunk(int64_t tick, std::span<const float> actions) {
-  mjtNum* chunk = state_ + kHeader + shape_.history * (shape_.observation + shape_.pose);
+void InstanceState::BeginChunk(int64_t tick) {
+  mjtNum* chunk = state_ + ChunkOffset();
   std::copy_n(chunk, shape_.chunk, chunk + shape_.chunk);
-  std::ranges::copy(actions, chunk);
+  std::fill_n(chunk, shape_.chunk, mjtNum{0});
   state_[kChunks] = std::min(chunks() + 1, 2);
   state_[kChunkTick] = static_cast<mjtNum>(tick);
   state_[kDecisions] += 1;
+  state_[kPending] = 1;
+}
+
+void InstanceState::FinishChunk(std::span<const float> actions) {
+  std::ranges::copy(actions, state_ + ChunkOffset());
+  state_[kPending] = 0;
 }
 
 std::span<const mjtNum> InstanceState::observation(int slot) const {
@@ -73,8 +80,7 @@ std::span<const mjtNum> InstanceState::pose(int slot) const {
 }
 
 std::span<const mjtNum> InstanceState::chunk() const {
-  const mjtNum* chunk = state_ + kHeader + shape_.history * (shape_.observation + shape_.pose);
-  return {chunk, static_cast<size_t>(shape_.chunk)};
+  return {state_ + ChunkOffset(), static_cast<size_t>(shape_.chunk)};
 }
 
 std::span<const mjtNum> InstanceState::previous_chunk() const {

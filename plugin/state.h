@@ -24,7 +24,7 @@ struct StateShape {
 };
 
 // One instance's part of plugin_state, in this order:
-//   layout, seed, running, tick, decisions, chunk tick, chunks, observed;
+//   layout, seed, running, tick, decisions, chunk tick, chunks, pending, observed;
 //   observations (history, observation), oldest first;  poses (history, pose);
 //   chunk (horizon, action_dim);  the chunk before it.
 // A view: owns nothing.
@@ -54,10 +54,17 @@ class InstanceState {
   // Chunks that are valid: 0, 1 (the current one) or 2 (the one before it too).
   int chunks() const { return static_cast<int>(state_[kChunks]); }
 
+  // The current chunk is being decided: its numbers are not there yet. They are a function of the
+  // observations, which stay as they are until then.
+  bool pending() const { return state_[kPending] != 0; }
+
   // Makes room for an observation at the newest place; the first one fills all places.
   void PushObservation(std::span<const mjtNum> observation, std::span<const mjtNum> pose);
-  // Takes `actions` (horizon x action_dim) as the chunk decided at `tick`.
-  void PushChunk(int64_t tick, std::span<const float> actions);
+  // Begins the decision of `tick`: the current chunk becomes the one before, and a pending one
+  // the current.
+  void BeginChunk(int64_t tick);
+  // Takes `actions` (horizon x action_dim) as the pending chunk.
+  void FinishChunk(std::span<const float> actions);
 
   std::span<const mjtNum> observation(int slot) const;
   std::span<const mjtNum> pose(int slot) const;
@@ -76,9 +83,12 @@ class InstanceState {
     kDecisions,
     kChunkTick,
     kChunks,
+    kPending,
     kObserved,
     kHeader
   };
+
+  int ChunkOffset() const { return kHeader + shape_.history * (shape_.observation + shape_.pose); }
 
   StateShape shape_;
   mjtNum* state_;

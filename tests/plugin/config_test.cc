@@ -84,6 +84,7 @@ TEST_F(ConfigTest, SaysWhichAttributeIsWrong) {
            {"period", "0.1 ", "attribute period is \"0.1 \""},
            {"latency", "801", "attribute latency is longer than the 8 control steps"},
            {"latency", "-1", "attribute latency is \"-1\""},
+           {"async", "yes", "attribute async is \"yes\""},
            {"action_steps", "16", "has only 15 actions"},
            {"action_steps", "2.5", "attribute action_steps is \"2.5\""},
            {"sampler", "euler", "attribute sampler is \"euler\": choose one of ddpm, ddim"},

@@ -62,6 +62,7 @@ void FakePolicyLog::Install() {
     ++made;
     return std::make_unique<FakePolicy>(std::move(checkpoint), options, this);
   };
+  makers.remembered_decisions = remembered;
   dp::SetPolicyMakers(makers);
 }
 

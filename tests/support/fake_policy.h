@@ -32,6 +32,7 @@ class FakePolicyLog {
   std::vector<SeenInput> Take();  // the calls since the last Take
   int loads = 0, made = 0;        // checkpoints read, policies made
   std::string refuse;             // if not empty, why no policy can be made
+  size_t remembered = 0;          // decisions that are not made twice; read by Install
 
  private:
   friend class FakePolicy;

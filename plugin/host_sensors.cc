@@ -1,0 +1,82 @@
+#include "plugin/host_sensors.h"
+
+#include <algorithm>
+
+#include "kernels/error.h"
+
+namespace dp {
+namespace {
+
+// Viewers draw row 0 at the bottom, and take the last number for a version that is never 0.
+void WritePicture(const HostReport& report, int width, int height, mjtNum* out) {
+  const size_t row = static_cast<size_t>(width) * 3;
+  if (report.picture.size() != row * height) return;
+  for (int y = 0; y < height; ++y) {
+    std::copy_n(report.picture.data() + (height - 1 - y) * row, row, out + y * row);
+  }
+  out[row * height - 1] = static_cast<mjtNum>(std::max<int64_t>(report.tick, 0) + 1);
+}
+
+void WriteStages(const HostReport& report, mjtNum* out) {
+  constexpr double kMilliseconds = 1e3;
+  for (size_t i = 0; i < kStageCount; ++i) {
+    const StageTimes::Span& span = report.times.spans[i];
+    out[i] = kMilliseconds * (span.end - span.begin);
+  }
+}
+
+}  // namespace
+
+void HostSensors::Add(const mjModel* model, const std::string& name, int size, Writer writer) {
+  const int sensor = mj_name2id(model, mjOBJ_SENSOR, name.c_str());
+  if (sensor < 0 || model->sensor_type[sensor] != mjSENS_USER) return;
+  if (model->sensor_dim[sensor] != size || model->sensor_needstage[sensor] != mjSTAGE_POS) {
+    throw BadInput("sensor \"" + name + "\" is filled by the policy: write dim=\"" +
+                   std::to_string(size) + "\" needstage=\"pos\"");
+  }
+  writers_.emplace_back(model->sensor_adr[sensor], std::move(writer));
+}
+
+HostSensors::HostSensors(const mjModel* model, int instance, const PolicyConfig& policy) {
+  const char* name = mj_id2name(model, mjOBJ_PLUGIN, instance);
+  if (!name) return;
+  const std::string prefix = std::string(name) + "_";
+  if (!policy.cameras.empty()) {
+    const int width = policy.cameras[0].width, height = policy.cameras[0].height;
+    const std::string view = prefix + "view";
+    Add(model, view, width * height * 3,
+        [width, height](const HostReport& report, const mjData*, mjtNum* out) {
+          WritePicture(report, width, height, out);
+        });
+    const int sensor = mj_name2id(model, mjOBJ_SENSOR, view.c_str());
+    int* size = sensor < 0 ? nullptr : model->sensor_intprm + sensor * mjNSENS;
+    // within the compiler; instances made later, maybe at once in many threads, find it done
+    if (size && (size[0] != width || size[1] != height)) {
+      size[0] = width;
+      size[1] = height;
+    }
+    has_view_ = size != nullptr;
+  }
+  Add(model, prefix + "stages", kStageCount,
+      [](const HostReport& report, const mjData*, mjtNum* out) { WriteStages(report, out); });
+  Add(model, prefix + "decisions", 1,
+      [](const HostReport& report, const mjData*, mjtNum* out) { out[0] = report.decisions; });
+  Add(model, prefix + "passes", 1,
+      [](const HostReport& report, const mjData*, mjtNum* out) { out[0] = report.times.passes; });
+  Add(model, prefix + "chunk", policy.horizon * policy.action_dim,
+      [](const HostReport& report, const mjData*, mjtNum* out) {
+        std::ranges::copy(report.chunk, out);
+      });
+  for (auto& [score_name, score] : ScoresOf(model)) {
+    Add(model, prefix + score_name, 1,
+        [score = score](const HostReport&, const mjData* data, mjtNum* out) {
+          out[0] = score(data);
+        });
+  }
+}
+
+void HostSensors::Write(const HostReport& report, mjData* data) const {
+  for (const auto& [address, write] : writers_) write(report, data, data->sensordata + address);
+}
+
+}  // namespace dp

@@ -1,9 +1,0 @@
-#include "task/raster_source.h"
-
-// Linked as an object into the plugin's library, whose host calls nothing of this project.
-
-namespace {
-
-[[maybe_unused]] const bool registered = (pusht::RegisterRasterSource(), true);
-
-}  // namespace

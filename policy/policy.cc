@@ -10,7 +10,7 @@
 namespace dp {
 namespace {
 
-constexpr float kDefaultTolerance = 0.002f;  // of time-parallel denoising: docs/NUMERICS.md
+constexpr float kDefaultTolerance = 0.01f;  // of time-parallel denoising: docs/NUMERICS.md
 
 void CheckRange(const std::string& what, int value, int low, int high) {
   if (value >= low && value <= high) return;
@@ -30,7 +30,7 @@ PolicyOptions ResolveOptions(const PolicyConfig& config, const PolicyOptions& op
   CheckRange("parallel window", sampler.parallel_window, 0, train_steps);
   if (sampler.parallel_tolerance == 0) sampler.parallel_tolerance = kDefaultTolerance;
   if (!(sampler.parallel_tolerance > 0)) {
-    throw BadInput("parallel tolerance is not a positive number: give one such as 0.002");
+    throw BadInput("parallel tolerance is not a positive number: give one such as 0.01");
   }
   return resolved;
 }

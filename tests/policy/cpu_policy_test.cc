@@ -102,6 +102,7 @@ TEST_P(CpuPolicyTest, ParallelDenoisingFollowsTheChain) {
   options.sampler.steps = 100;
   const std::vector<float> chain = Actions(checkpoint_, options, 2);
   options.sampler.parallel_window = 16;
+  options.sampler.parallel_tolerance = 0.002f;  // random weights: less smooth than trained ones
   // 1e-3 of the action range
   EXPECT_TRUE(pusht_test::CheckClose(Actions(checkpoint_, options, 2), chain, 0.5));
 }

@@ -1,0 +1,64 @@
+#include "viewer/export.h"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "viewer/stage_summary.h"
+
+namespace pusht {
+
+std::string LogToCsv(const DecisionLog& log) {
+  std::ostringstream csv;
+  csv << "seed,decision,step,passes";
+  for (int row = 0; row < kRowCount; ++row) csv << "," << RowName(row) << "_ms";
+  csv << "\n";
+  for (const auto& d : log) {
+    csv << d->seed << "," << d->decision << "," << d->step << "," << d->times.passes;
+    for (int row = 0; row < kRowCount; ++row) csv << "," << RowMilliseconds(d->times, row);
+    csv << "\n";
+  }
+  return csv.str();
+}
+
+std::string LogToJson(const DecisionLog& log) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const auto& d : log) {
+    nlohmann::ordered_json one = {{"seed", d->seed},
+                                  {"decision", d->decision},
+                                  {"step", d->step},
+                                  {"passes", d->times.passes}};
+    for (int row = 0; row < kRowCount; ++row) {
+      one["milliseconds"][RowName(row)] = RowMilliseconds(d->times, row);
+    }
+    all.push_back(std::move(one));
+  }
+  return all.dump(1) + "\n";
+}
+
+std::string LogToTrace(const DecisionLog& log) {
+  double origin = std::numeric_limits<double>::max();
+  for (const auto& d : log) {
+    for (const auto& span : d->times.spans) {
+      if (span.end > span.begin) origin = std::min(origin, span.begin);
+    }
+  }
+  nlohmann::ordered_json events = nlohmann::ordered_json::array();
+  for (const auto& d : log) {
+    for (int row = 0; row < kDecisionRow; ++row) {
+      const dp::StageTimes::Span& span = d->times.spans[row];
+      if (span.end <= span.begin) continue;
+      events.push_back({{"name", RowName(row)},
+                        {"ph", "X"},
+                        {"ts", 1e6 * (span.begin - origin)},
+                        {"dur", 1e6 * (span.end - span.begin)},
+                        {"pid", 1},
+                        {"tid", row == static_cast<int>(dp::Stage::kPhysics) ? 2 : 1},
+                        {"args", {{"seed", d->seed}, {"decision", d->decision}}}});
+    }
+  }
+  return nlohmann::ordered_json({{"traceEvents", events}, {"displayTimeUnit", "ms"}}).dump() + "\n";
+}
+
+}  // namespace pusht

@@ -1,0 +1,70 @@
+// pusht-viewer: Push-T and its policy in a window, with the time of every stage.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "kernels/error.h"
+#include "policy/option_names.h"
+#include "viewer/viewer.h"
+
+namespace {
+
+int Run(int argc, char** argv) {
+  pusht::ViewerOptions options;
+  std::string backend = "auto", precision = "auto", sampler, script, out = ".";
+  CLI::App app("Push-T and its diffusion policy in a window, with the time of every stage",
+               "pusht-viewer");
+  app.add_option("--checkpoint", options.checkpoint, "Checkpoint directory; default: the shipped");
+  app.add_option("--model", options.model, "Model (MJCF) with Push-T's joints and actuators");
+  app.add_option("--episodes", options.episodes, "Folder of an evaluation, to replay its episodes");
+  app.add_option("--seed", options.seed, "Seed of the first episode")->capture_default_str();
+  app.add_option("--backend", backend, "Where the network runs: auto, cpu or cuda");
+  app.add_option("--precision", precision, "auto, fp32, tf32, fp16 or bf16 (GPU)");
+  app.add_option("--sampler", sampler, "ddpm or ddim; default as the checkpoint");
+  app.add_option("--steps", options.policy.sampler.steps, "Denoising steps")
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--parallel", options.policy.sampler.parallel_window,
+                 "Denoising steps evaluated at once; 0: one after the other")
+      ->check(CLI::Range(0, 1000));
+  app.add_option("--threads", options.policy.threads, "CPU threads of the policy")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--budget", options.budget_ms, "Budget of a decision, ms")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  auto* scale = app.add_option("--scale", options.scale, "Screen pixels per layout pixel")
+                    ->check(CLI::Range(0.5, 8.0));
+  app.add_option("--width", options.width, "Width of the window")->check(CLI::Range(640, 16384));
+  app.add_option("--height", options.height, "Height of the window")->check(CLI::Range(480, 16384));
+  app.add_option("--script", script, "Run a script without a display: a file, or 'readme'");
+  app.add_option("--out", out, "Folder of the script's pictures");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(dp::ExitCode::kUsage);
+  }
+  options.policy.backend = dp::ParseBackend("--backend", backend);
+  options.policy.precision = dp::ParsePrecision("--precision", precision);
+  options.sampler_given = !sampler.empty();
+  if (options.sampler_given) {
+    options.policy.sampler.kind = dp::ParseSampler("--sampler", sampler);
+  }
+  if (!script.empty()) return pusht::RunScript(options, script, out);
+  if (scale->count() == 0) options.scale = 0;
+  return pusht::RunWindow(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Run(argc, argv);
+  } catch (const dp::Error& error) {
+    std::fprintf(stderr, "pusht-viewer: error: %s\n", error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "pusht-viewer: error: %s\n", error.what());
+    return static_cast<int>(dp::ExitCode::kEnvironment);
+  }
+}

@@ -1,0 +1,51 @@
+#include <utility>
+
+#include "viewer/panels/panels.h"
+#include "viewer/theme.h"
+
+namespace pusht {
+
+void DrawHelpPanel(UiState& ui) {
+  if (!ui.show_help) return;
+  constexpr std::pair<const char*, const char*> kKeys[] = {
+      {"Space", "play, pause"},
+      {"Right, Left", "one control step forward, back"},
+      {"Backspace", "restart the episode"},
+      {"N, P", "next seed, previous seed"},
+      {"+, -", "faster, slower"},
+      {"[, ]", "cameras of the model"},
+      {"Esc", "free camera; newest decision"},
+      {"C, D", "chunk, denoising over the scene"},
+      {"Ctrl-P", "picture of the window (PNG)"},
+      {"Ctrl-R", "record the window, stop"},
+      {"F1", "this help"},
+      {"Left drag, wheel", "turn, zoom"},
+      {"Right drag", "move the camera"},
+      {"Double click", "select a body"},
+      {"Ctrl-drag", "push it (right), turn it (left)"},
+      {"Drop a folder", "a checkpoint, or an evaluation to replay"},
+  };
+  const ImVec2 size = ImGui::GetIO().DisplaySize;
+  ImGui::SetNextWindowPos(ImVec2(size.x / 2, size.y / 2), 0, ImVec2(0.5f, 0.5f));
+  const ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
+                                 ImGuiWindowFlags_AlwaysAutoResize |
+                                 ImGuiWindowFlags_NoSavedSettings;
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, IM_COL32(33, 38, 48, 250));
+  ImGui::Begin("help", nullptr, flags);
+  ImGui::TextUnformatted("Keys and mouse");
+  ImGui::Spacing();
+  if (ImGui::BeginTable("keys", 2, ImGuiTableFlags_SizingFixedFit)) {
+    for (const auto& [key, action] : kKeys) {
+      ImGui::TableNextRow();
+      ImGui::TableNextColumn();
+      ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(color::kAccent), "%s", key);
+      ImGui::TableNextColumn();
+      ImGui::TextUnformatted(action);
+    }
+    ImGui::EndTable();
+  }
+  ImGui::End();
+  ImGui::PopStyleColor();
+}
+
+}  // namespace pusht

@@ -1,0 +1,33 @@
+#ifndef VIEWER_PANELS_PANELS_H_
+#define VIEWER_PANELS_PANELS_H_
+
+#include "viewer/snapshot.h"
+#include "viewer/ui_state.h"
+
+// The panels: functions of the snapshot that draw into the current ImGui window and leave wishes
+// in the UiState. None needs a window of the system, OpenGL or the simulation.
+
+namespace pusht {
+
+// Play, seed, speed, and how the policy runs.
+void DrawControlPanel(const SimSnapshot& snapshot, UiState& ui);
+// The pictures that the shown decision was made from.
+void DrawPicturePanel(const SimSnapshot& snapshot, UiState& ui);
+// Episodes of an evaluation's folder; a click replays one.
+void DrawEpisodePanel(const SimSnapshot& snapshot, UiState& ui);
+// Coverage over the episode's time; a click goes back there.
+void DrawScorePanel(const SimSnapshot& snapshot, UiState& ui);
+// The chunk at every denoising step, as a fan over the table.
+void DrawDenoisingPanel(const SimSnapshot& snapshot, UiState& ui);
+// The shown decision as a stacked bar, and the table of all decisions by stage.
+void DrawTimingPanel(const SimSnapshot& snapshot, UiState& ui);
+// The shown decision's stages on one clock.
+void DrawTimelinePanel(const SimSnapshot& snapshot, UiState& ui);
+// All decisions against the budget, and the distribution of one stage.
+void DrawHistoryPanel(const SimSnapshot& snapshot, UiState& ui);
+// Keys and mouse, over everything else.
+void DrawHelpPanel(UiState& ui);
+
+}  // namespace pusht
+
+#endif  // VIEWER_PANELS_PANELS_H_

@@ -1,0 +1,145 @@
+#include <algorithm>
+
+#include "viewer/panels/panels.h"
+#include "viewer/panels/plot.h"
+#include "viewer/theme.h"
+
+namespace pusht {
+namespace {
+
+// The figure that counts: how long the decision took, against the control period.
+void DrawFigure(const DecisionRecord& decision, const UiState& ui) {
+  const double total = RowMilliseconds(decision.times, kDecisionRow);
+  const bool met = total <= ui.budget_ms;
+  ImGui::PushFont(FigureFont());
+  ImGui::PushStyleColor(ImGuiCol_Text, met ? color::kGood : color::kBad);
+  ImGui::Text("%s ms", FormatMs(total).c_str());
+  ImGui::PopStyleColor();
+  const float line = ImGui::GetFontSize();
+  ImGui::PopFont();
+  ImGui::SameLine();
+  const float baseline = ImGui::GetCursorPosY() + 0.72f * (line - ImGui::GetFontSize());
+  ImGui::SetCursorPosY(baseline);
+  ImGui::TextDisabled("%.0f %% of the %.0f ms period", 100 * total / ui.budget_ms, ui.budget_ms);
+}
+
+// Stages end to end; the scale ends at the budget, or at the decision where that is longer.
+void DrawStackedBar(const DecisionRecord& decision, double budget) {
+  const double total = RowMilliseconds(decision.times, kDecisionRow);
+  const double top = std::max(1.08 * total, 1.08 * budget);
+  const float em = ImGui::GetFontSize();
+  const Plot plot("bar", ImVec2(ImGui::GetContentRegionAvail().x, 2.9f * em), {0, top}, {0, 1}, 0,
+                  1.4f * em);
+  double at = 0;
+  for (int row = 0; row < kDecisionRow; ++row) {
+    const double length = RowMilliseconds(decision.times, row);
+    if (length <= 0 || row == static_cast<int>(dp::Stage::kPhysics)) continue;
+    const ImVec2 low = plot.At(at, 1), high = plot.At(at + length, 0);
+    plot.draw().AddRectFilled(low, high, RowColor(row));
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    if (plot.hovered() && mouse.x >= low.x && mouse.x < high.x) {
+      ImGui::SetTooltip("%s: %s ms", RowName(row), FormatMs(length).c_str());
+    }
+    at += length;
+  }
+  const double tick = TickStep(top, 5);
+  for (double x = 0; x <= top; x += tick) plot.TickX(x, Format("%g ms", x));
+  const ImVec2 line = plot.At(budget, 0);
+  plot.draw().AddLine(ImVec2(line.x, plot.low().y), ImVec2(line.x, plot.high().y), color::kWarn,
+                      0.14f * em);
+}
+
+void DrawCell(double value) {
+  ImGui::TableNextColumn();
+  const std::string text = value > 0 ? FormatMs(value) : "-";
+  const float width = ImGui::CalcTextSize(text.c_str()).x;
+  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x - width);
+  ImGui::TextUnformatted(text.c_str());
+}
+
+void DrawRow(int row, const DecisionRecord& shown, const LogSummary& summary,
+             const SimSnapshot& snapshot, UiState& ui) {
+  const RowSummary& s = summary[row];
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float em = ImGui::GetFontSize();
+  ImGui::GetWindowDrawList()->AddRectFilled(
+      ImVec2(at.x, at.y + 0.2f * em), ImVec2(at.x + 0.6f * em, at.y + 0.8f * em), RowColor(row), 2);
+  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + 0.95f * em);
+  if (ImGui::Selectable(RowName(row), ui.histogram_row == row)) ui.histogram_row = row;
+  DrawCell(RowMilliseconds(shown.times, row));
+  DrawCell(s.median);
+  DrawCell(s.p95);
+  DrawCell(s.p99);
+  ImGui::TableNextColumn();
+  if (s.worst_at >= 0) {
+    ImGui::PushID(row);
+    if (ImGui::Selectable(FormatMs(s.worst).c_str())) ui.selected = (*snapshot.log)[s.worst_at];
+    if (ImGui::IsItemHovered()) ImGui::SetTooltip("click: show that decision");
+    ImGui::PopID();
+  }
+  if (ui.pinned) DrawCell(ui.pinned->summary[row].median);
+}
+
+void DrawTable(const DecisionRecord& shown, const SimSnapshot& snapshot, UiState& ui) {
+  const LogSummary summary = Summarise(*snapshot.log);
+  const int columns = ui.pinned ? 7 : 6;
+  if (!ImGui::BeginTable("stages", columns, ImGuiTableFlags_RowBg)) return;
+  ImGui::TableSetupColumn("ms", ImGuiTableColumnFlags_WidthStretch, 1.9f);
+  for (const char* name : {"now", "median", "p95", "p99", "worst", "pinned"}) {
+    if (name[0] == 'p' && name[1] == 'i' && !ui.pinned) continue;
+    ImGui::TableSetupColumn(name, ImGuiTableColumnFlags_WidthStretch, 1.0f);
+  }
+  ImGui::TableHeadersRow();
+  for (int row = 0; row < kRowCount; ++row) {
+    if (summary[row].n > 0) DrawRow(row, shown, summary, snapshot, ui);
+  }
+  ImGui::EndTable();
+}
+
+void DrawPin(const SimSnapshot& snapshot, UiState& ui) {
+  if (ImGui::SmallButton(ui.pinned ? "Unpin" : "Pin as A")) {
+    if (ui.pinned) {
+      ui.pinned.reset();
+    } else {
+      const dp::SamplerOptions& s = snapshot.policy->options.sampler;
+      ui.pinned = {Format("%s %d steps, %s", s.kind == dp::SamplerKind::kDdim ? "DDIM" : "DDPM",
+                          s.steps, snapshot.policy->description.c_str()),
+                   Summarise(*snapshot.log)};
+    }
+  }
+  ImGui::SameLine();
+  if (!ui.pinned) {
+    for (const auto& [name, format] :
+         {std::pair("CSV", ExportFormat::kCsv), std::pair("JSON", ExportFormat::kJson),
+          std::pair("Trace", ExportFormat::kTrace)}) {
+      if (ImGui::SmallButton(name)) ui.export_format = format;
+      ImGui::SameLine();
+    }
+    ImGui::TextDisabled("export");
+  } else {
+    const double a = ui.pinned->summary[kDecisionRow].median;
+    const double b = Summarise(*snapshot.log)[kDecisionRow].median;
+    ImGui::TextDisabled("A: %s%s", ui.pinned->label.c_str(),
+                        a > 0 && b > 0 ? Format("; now %.2f x", b / a).c_str() : "");
+  }
+}
+
+}  // namespace
+
+void DrawTimingPanel(const SimSnapshot& snapshot, UiState& ui) {
+  const std::shared_ptr<const DecisionRecord> shown = ShownDecision(snapshot, ui);
+  PanelTitle("Time of a decision",
+             shown ? Format("decision %d, seed %u", shown->decision, shown->seed) : "");
+  if (!shown) {
+    ImGui::TextDisabled("The first decision is taken when the simulation plays.");
+    return;
+  }
+  DrawFigure(*shown, ui);
+  DrawStackedBar(*shown, ui.budget_ms);
+  DrawTable(*shown, snapshot, ui);
+  DrawPin(snapshot, ui);
+}
+
+}  // namespace pusht

@@ -1,0 +1,171 @@
+#include "viewer/scene_view.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "task/state.h"
+
+namespace pusht {
+namespace {
+
+constexpr int kMostGeoms = 2000;
+constexpr double kOverlayHeight = 0.35;  // units above the table
+constexpr double kMiddle = kWorldSize / 2 / kPixelsPerUnit;
+
+// A place on the table, benchmark pixels, as a point of the world: the table's y points down.
+void ToWorld(const float* pixel, mjtNum* point) {
+  point[0] = pixel[0] / kPixelsPerUnit;
+  point[1] = (kWorldSize - pixel[1]) / kPixelsPerUnit;
+  point[2] = kOverlayHeight;
+}
+
+}  // namespace
+
+SceneView::SceneView(std::shared_ptr<const mjModel> model, int offscreen_width,
+                     int offscreen_height)
+    : model_(std::move(model)), data_(MakeData(model_.get())) {
+  mjv_defaultScene(&scene_);
+  mjv_defaultOption(&option_);
+  mjv_defaultPerturb(&perturb_);
+  mjv_defaultCamera(&camera_);
+  mjr_defaultContext(&context_);
+  mjv_makeScene(model_.get(), &scene_, kMostGeoms);
+  mjr_makeContext(model_.get(), &context_, mjFONTSCALE_100);
+  if (offscreen_width > 0) {
+    mjr_resizeOffscreen(offscreen_width, offscreen_height, &context_);
+    mjr_setBuffer(mjFB_OFFSCREEN, &context_);
+  } else {
+    mjr_setBuffer(mjFB_WINDOW, &context_);
+  }
+  NextCamera(0);
+}
+
+SceneView::~SceneView() {
+  mjr_freeContext(&context_);
+  mjv_freeScene(&scene_);
+}
+
+void SceneView::NextCamera(int direction) {
+  if (direction == 0) {
+    camera_.type = mjCAMERA_FREE;
+    camera_.orthographic = 0;
+    camera_.lookat[0] = camera_.lookat[1] = kMiddle;
+    camera_.lookat[2] = 0;
+    camera_.azimuth = 90;
+    camera_.elevation = -90;
+    camera_.distance = 1.28 * 2 * kMiddle;
+    return;
+  }
+  const int count = model_->ncam + 1;
+  const int now = camera_.type == mjCAMERA_FIXED ? camera_.fixedcamid + 1 : 0;
+  const int next = (now + direction + count) % count;
+  if (next == 0) return NextCamera(0);
+  camera_.type = mjCAMERA_FIXED;
+  camera_.fixedcamid = next - 1;
+}
+
+void SceneView::AddChunk(const float* chunk, int first, int last, const float rgba[4],
+                         double radius) {
+  for (int i = first; i + 1 < last && scene_.ngeom + 1 < scene_.maxgeom; ++i) {
+    mjtNum from[3], to[3];
+    ToWorld(chunk + 2 * i, from);
+    ToWorld(chunk + 2 * (i + 1), to);
+    mjvGeom& geom = scene_.geoms[scene_.ngeom++];
+    mjv_initGeom(&geom, mjGEOM_CAPSULE, nullptr, nullptr, nullptr, rgba);
+    mjv_connector(&geom, mjGEOM_CAPSULE, radius, from, to);
+    geom.emission = 0.7f;  // the scene has no light
+    geom.category = mjCAT_DECOR;
+  }
+}
+
+void SceneView::AddDecision(const SimSnapshot& snapshot, const UiState& ui) {
+  const std::shared_ptr<const DecisionRecord> shown = ShownDecision(snapshot, ui);
+  if (!shown || shown->seed != snapshot.seed) return;
+  const int horizon = snapshot.policy->horizon;
+  const size_t size = 2 * static_cast<size_t>(horizon);
+  const int steps = static_cast<int>(shown->denoising.size() / size);
+  if (ui.show_denoising) {
+    const int end = ui.denoising_step < 0 ? steps : std::min(steps, ui.denoising_step + 1);
+    const int stride = std::max(1, steps / 24);
+    for (int k = 0; k < end; k += stride) {
+      const float share = static_cast<float>(k) / steps;
+      const float rgba[4] = {0.75f - 0.4f * share, 0.35f + 0.3f * share, 1, 0.25f};
+      AddChunk(&shown->denoising[k * size], 0, horizon, rgba, 0.008);
+    }
+  }
+  if (!ui.show_chunk) return;
+  const int last = shown->first_action + shown->count;
+  const float rest[4] = {0.95f, 0.55f, 0.2f, 0.45f}, executed[4] = {0.95f, 0.35f, 0.15f, 1};
+  AddChunk(shown->actions.data(), last - 1, horizon, rest, 0.018);
+  AddChunk(shown->actions.data(), shown->first_action, last, executed, 0.03);
+}
+
+void SceneView::Draw(const SimSnapshot& snapshot, const UiState& ui, mjrRect window, mjrRect area) {
+  const bool past = ui.selected && !snapshot.playing && ui.selected->seed == snapshot.seed;
+  const std::vector<double>& qpos = past ? ui.selected->qpos : snapshot.qpos;
+  if (static_cast<int>(qpos.size()) == model_->nq) {
+    std::copy(qpos.begin(), qpos.end(), data_->qpos);
+  }
+  mj_kinematics(model_.get(), data_.get());
+  mj_comPos(model_.get(), data_.get());
+  mj_camlight(model_.get(), data_.get());
+  mjv_updateScene(model_.get(), data_.get(), &option_, &perturb_, &camera_, mjCAT_ALL, &scene_);
+  AddDecision(snapshot, ui);
+  mjr_rectangle(window, 13 / 255.0f, 15 / 255.0f, 20 / 255.0f, 1);
+  if (area.width > 0 && area.height > 0) mjr_render(area, &scene_, &context_);
+}
+
+void SceneView::Read(mjrRect window, unsigned char* rgb) const {
+  mjr_readPixels(rgb, nullptr, window, &context_);
+}
+
+void SceneView::MoveCamera(int action, double dx, double dy) {
+  mjv_moveCamera(model_.get(), action, dx, dy, &camera_);
+}
+
+void SceneView::Zoom(double notches) { MoveCamera(mjMOUSE_ZOOM, 0, -0.05 * notches); }
+
+void SceneView::Select(double aspect, double x, double y) {
+  mjtNum point[3];
+  int geom = -1, flex = -1, skin = -1;
+  const int body = mjv_select(model_.get(), data_.get(), &option_, aspect, x, y, &scene_, point,
+                              &geom, &flex, &skin);
+  perturb_.select = std::max(0, body);
+  if (body <= 0) return;
+  mjtNum offset[3];
+  mju_sub3(offset, point, data_->xpos + 3 * body);
+  mju_mulMatTVec(perturb_.localpos, data_->xmat + 9 * body, offset, 3, 3);
+}
+
+PerturbCommand SceneView::Perturbation() const {
+  PerturbCommand command;
+  command.body = perturb_.select;
+  command.active = perturb_.active;
+  std::copy_n(perturb_.refselpos, 3, command.position.begin());
+  std::copy_n(perturb_.localpos, 3, command.local.begin());
+  std::copy_n(perturb_.refquat, 4, command.rotation.begin());
+  command.mass = perturb_.localmass;
+  return command;
+}
+
+PerturbCommand SceneView::BeginPerturb(bool translate) {
+  if (perturb_.select > 0) {
+    // the inertia at the point needs more of the pose than drawing does
+    mj_forward(model_.get(), data_.get());
+    mjv_initPerturb(model_.get(), data_.get(), &scene_, &perturb_);
+    perturb_.active = translate ? mjPERT_TRANSLATE : mjPERT_ROTATE;
+  }
+  return Perturbation();
+}
+
+PerturbCommand SceneView::MovePerturb(int action, double dx, double dy) {
+  mjv_movePerturb(model_.get(), data_.get(), action, dx, dy, &scene_, &perturb_);
+  return Perturbation();
+}
+
+PerturbCommand SceneView::EndPerturb() {
+  perturb_.active = 0;
+  return PerturbCommand();
+}
+
+}  // namespace pusht

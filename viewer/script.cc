@@ -1,0 +1,182 @@
+// Pictures without a display. A script is lines of words:
+//   speed X          relative to real time; 0: as fast as it can
+//   seed N           restart with this seed
+//   run STEP         play until this control step
+//   select D         show decision D of the log; -1: the newest
+//   chain K          show the chunk after denoising step K; -1: the last
+//   sample N         N more chunks for the last picture
+//   show W, hide W   W: chunk, denoising, help
+//   sampler W STEPS  ddpm or ddim
+//   pin              this run becomes A
+//   camera N         step through the cameras; 0: the free one
+//   turn X Y         turn the camera, in shares of the window
+//   episodes FOLDER  of an evaluation
+//   png FILE         write a picture
+// A line that begins with # is a comment.
+
+#include <imgui.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include "kernels/error.h"
+#include "plugin/egl_context.h"
+#include "policy/option_names.h"
+#include "viewer/viewer.h"
+
+namespace pusht {
+namespace {
+
+const std::map<std::string, const char*>& BuiltInScripts() {
+  static const std::map<std::string, const char*> scripts = {
+      {"readme",
+       "seed 100000\nrun 60\npng viewer.png\n"
+       "show denoising\nsample 8\nchain 40\npng viewer_denoising.png\n"
+       "hide denoising\nchain -1\npin\nsampler ddim 10\nrun 60\npng viewer_compare.png\n"
+       "show help\npng viewer_help.png\n"},
+  };
+  return scripts;
+}
+
+class Script {
+ public:
+  Script(Viewer& viewer, const ViewerOptions& options, const std::string& folder)
+      : viewer_(viewer), ui_(viewer.ui()), options_(options), folder_(folder) {}
+
+  void Run(std::istream& lines) {
+    std::string line;
+    for (int number = 1; std::getline(lines, line); ++number) {
+      std::istringstream words(line);
+      std::string word;
+      if (!(words >> word) || word[0] == '#') continue;
+      if (!Obey(word, words) || words.fail()) {
+        throw dp::Error(dp::ExitCode::kUsage,
+                        "script, line " + std::to_string(number) + ": cannot obey '" + line + "'");
+      }
+    }
+  }
+
+ private:
+  template <typename T>
+  static T Next(std::istream& words) {
+    T value{};
+    words >> value;
+    return value;
+  }
+
+  bool Obey(const std::string& word, std::istream& words) {
+    if (word == "speed") return Send(SpeedCommand{Next<double>(words)});
+    if (word == "seed") return Send(RestartCommand{Next<uint32_t>(words)});
+    if (word == "sample") return Send(SampleCommand{Next<int>(words)});
+    if (word == "run") return PlayUntil(Next<int>(words));
+    if (word == "select") return Select(Next<int>(words));
+    if (word == "sampler") return SetSampler(words);
+    if (word == "show" || word == "hide") return Show(Next<std::string>(words), word == "show");
+    if (word == "chain") {
+      ui_.denoising_step = Next<int>(words);
+    } else if (word == "pin") {
+      ui_.pinned = {"pinned run", Summarise(*viewer_.simulation().snapshot()->log)};
+    } else if (word == "camera") {
+      viewer_.scene().NextCamera(Next<int>(words));
+    } else if (word == "turn") {
+      const double x = Next<double>(words);
+      viewer_.scene().MoveCamera(mjMOUSE_ROTATE_V, x, Next<double>(words));
+    } else if (word == "episodes") {
+      viewer_.Open(Next<std::string>(words));
+    } else if (word == "png") {
+      WritePng(Next<std::string>(words));
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  bool Send(Command command) {
+    SimulationThread& simulation = viewer_.simulation();
+    simulation.Send(std::move(command));
+    simulation.Flush();
+    const std::string message = simulation.snapshot()->message;
+    if (!message.empty()) throw dp::BadInput(message);
+    return true;
+  }
+
+  bool PlayUntil(int step) {
+    Send(RunCommand{step});
+    for (;;) {
+      const std::shared_ptr<const SimSnapshot> snapshot = viewer_.simulation().snapshot();
+      if (!snapshot->message.empty()) throw dp::BadInput(snapshot->message);
+      if (!snapshot->playing) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+
+  bool Select(int index) {
+    const DecisionLog& log = *viewer_.simulation().snapshot()->log;
+    if (index >= static_cast<int>(log.size())) return false;
+    ui_.selected = index < 0 ? nullptr : log[index];
+    return true;
+  }
+
+  bool SetSampler(std::istream& words) {
+    dp::PolicyOptions options = viewer_.simulation().snapshot()->policy->options;
+    options.sampler.kind = dp::ParseSampler("sampler", Next<std::string>(words));
+    options.sampler.steps = Next<int>(words);
+    return Send(PolicyCommand{options});
+  }
+
+  bool Show(const std::string& what, bool on) {
+    if (what == "chunk") return (ui_.show_chunk = on, true);
+    if (what == "denoising") return (ui_.show_denoising = on, true);
+    if (what == "help") return (ui_.show_help = on, true);
+    return false;
+  }
+
+  void WritePng(const std::string& file) {
+    // tables and windows that size themselves need two frames to settle
+    for (int i = 0; i < 3; ++i) {
+      ImGuiIO& io = ImGui::GetIO();
+      io.DisplaySize =
+          ImVec2(static_cast<float>(options_.width), static_cast<float>(options_.height));
+      io.DeltaTime = 1.0f / 60;
+      viewer_.Frame(options_.width, options_.height);
+    }
+    viewer_.WritePng((std::filesystem::path(folder_) / file).string());
+  }
+
+  Viewer& viewer_;
+  UiState& ui_;
+  const ViewerOptions& options_;
+  std::string folder_;
+};
+
+// ImGui's own state, for the length of a run.
+struct ImGuiScope {
+  ImGuiScope() { ImGui::CreateContext(); }
+  ~ImGuiScope() { ImGui::DestroyContext(); }
+};
+
+}  // namespace
+
+int RunScript(const ViewerOptions& options, const std::string& script, const std::string& folder) {
+  std::stringstream text;
+  if (BuiltInScripts().contains(script)) {
+    text << BuiltInScripts().at(script);
+  } else {
+    std::ifstream file(script);
+    if (!file) throw dp::BadInput("cannot read the script '" + script + "'");
+    text << file.rdbuf();
+  }
+  std::filesystem::create_directories(folder);
+  const dp::EglContext context(-1);
+  const ImGuiScope imgui;
+  Viewer viewer(options, true);
+  Script(viewer, options, folder).Run(text);
+  return 0;
+}
+
+}  // namespace pusht

@@ -1,0 +1,63 @@
+#include "viewer/stage_summary.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "task/statistics.h"
+
+namespace pusht {
+
+double RowMilliseconds(const dp::StageTimes& times, int row) {
+  if (row != kDecisionRow) return 1e3 * (times.spans[row].end - times.spans[row].begin);
+  double first = std::numeric_limits<double>::max(), last = 0;
+  for (int i = 0; i <= static_cast<int>(dp::Stage::kFetch); ++i) {
+    const dp::StageTimes::Span& span = times.spans[i];
+    if (span.end <= span.begin) continue;
+    first = std::min(first, span.begin);
+    last = std::max(last, span.end);
+  }
+  return last > first ? 1e3 * (last - first) : 0;
+}
+
+const char* RowName(int row) {
+  return row == kDecisionRow ? "decision" : dp::StageName(static_cast<dp::Stage>(row));
+}
+
+LogSummary Summarise(const DecisionLog& log) {
+  LogSummary summary;
+  for (int row = 0; row < kRowCount; ++row) {
+    RowSummary& s = summary[row];
+    std::vector<double> values;
+    for (size_t i = 0; i < log.size(); ++i) {
+      const double value = RowMilliseconds(log[i]->times, row);
+      if (value <= 0) continue;
+      values.push_back(value);
+      if (value > s.worst) {
+        s.worst = value;
+        s.worst_at = static_cast<int>(i);
+      }
+    }
+    s.n = static_cast<int>(values.size());
+    s.median = Quantile(values, 0.5);
+    s.p95 = Quantile(values, 0.95);
+    s.p99 = Quantile(values, 0.99);
+  }
+  return summary;
+}
+
+std::vector<float> Histogram(const DecisionLog& log, int row, int bins, double top) {
+  std::vector<float> counts(bins);
+  for (const auto& decision : log) {
+    const double value = RowMilliseconds(decision->times, row);
+    if (value > 0) ++counts[std::min<int>(bins - 1, static_cast<int>(bins * value / top))];
+  }
+  return counts;
+}
+
+int CountMisses(const DecisionLog& log, double budget) {
+  return static_cast<int>(std::count_if(log.begin(), log.end(), [budget](const auto& decision) {
+    return RowMilliseconds(decision->times, kDecisionRow) > budget;
+  }));
+}
+
+}  // namespace pusht

@@ -1,0 +1,94 @@
+#include "viewer/theme.h"
+
+#include <filesystem>
+
+#include "viewer/stage_summary.h"
+
+namespace pusht {
+namespace {
+
+constexpr float kTextSize = 14, kFigureSize = 25;  // layout pixels
+
+ImFont* LoadFont(float pixels) {
+  // where distributions keep a legible sans serif; the built-in bitmap font stands in
+  constexpr const char* kPlaces[] = {
+      "/usr/share/fonts/truetype/noto/NotoSans-Regular.ttf",
+      "/usr/share/fonts/noto/NotoSans-Regular.ttf",
+      "/usr/share/fonts/truetype/roboto/unhinted/RobotoTTF/Roboto-Regular.ttf",
+      "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
+      "/usr/share/fonts/TTF/DejaVuSans.ttf",
+      "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans.ttf",
+  };
+  ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
+  for (const char* file : kPlaces) {
+    std::error_code error;
+    if (std::filesystem::exists(file, error)) return atlas.AddFontFromFileTTF(file, pixels);
+  }
+  ImFontConfig config;
+  config.SizePixels = pixels;
+  return atlas.AddFontDefault(&config);
+}
+
+void SetColor(ImGuiCol index, ImU32 color) {
+  ImGui::GetStyle().Colors[index] = ImGui::ColorConvertU32ToFloat4(color);
+}
+
+}  // namespace
+
+ImU32 RowColor(int row) {
+  constexpr ImU32 kColors[kRowCount] = {
+      IM_COL32(148, 163, 184, 255),  // scene
+      IM_COL32(56, 189, 248, 255),   // render
+      IM_COL32(45, 212, 191, 255),   // hand-over
+      IM_COL32(99, 135, 255, 255),   // prepare
+      IM_COL32(139, 110, 255, 255),  // encode
+      IM_COL32(232, 121, 249, 255),  // film
+      IM_COL32(94, 176, 255, 255),   // denoise
+      IM_COL32(251, 191, 36, 255),   // fetch
+      IM_COL32(251, 146, 60, 255),   // apply
+      IM_COL32(92, 201, 134, 255),   // physics
+      IM_COL32(226, 230, 236, 255),  // decision
+  };
+  return kColors[row];
+}
+
+ImFont* FigureFont() { return ImGui::GetIO().Fonts->Fonts.back(); }
+
+void ApplyTheme(float scale) {
+  LoadFont(kTextSize * scale);
+  LoadFont(kFigureSize * scale);
+  ImGui::StyleColorsDark();
+  ImGuiStyle& style = ImGui::GetStyle();
+  style = ImGuiStyle();
+  style.WindowRounding = style.ChildRounding = 0;
+  style.FrameRounding = style.GrabRounding = style.PopupRounding = 4;
+  style.WindowBorderSize = 0;
+  style.FrameBorderSize = 0;
+  style.WindowPadding = ImVec2(12, 10);
+  style.FramePadding = ImVec2(8, 4);
+  style.ItemSpacing = ImVec2(8, 6);
+  style.CellPadding = ImVec2(4, 2);
+  style.ScrollbarSize = 10;
+  style.ScaleAllSizes(scale);
+  SetColor(ImGuiCol_Text, color::kText);
+  SetColor(ImGuiCol_TextDisabled, color::kDim);
+  SetColor(ImGuiCol_WindowBg, color::kPanel);
+  SetColor(ImGuiCol_PopupBg, IM_COL32(33, 38, 48, 252));
+  SetColor(ImGuiCol_FrameBg, IM_COL32(43, 49, 61, 255));
+  SetColor(ImGuiCol_FrameBgHovered, IM_COL32(54, 62, 77, 255));
+  SetColor(ImGuiCol_FrameBgActive, IM_COL32(62, 72, 90, 255));
+  SetColor(ImGuiCol_Button, IM_COL32(50, 57, 71, 255));
+  SetColor(ImGuiCol_ButtonHovered, IM_COL32(64, 74, 92, 255));
+  SetColor(ImGuiCol_ButtonActive, IM_COL32(72, 105, 148, 255));
+  SetColor(ImGuiCol_Header, IM_COL32(56, 84, 120, 255));
+  SetColor(ImGuiCol_HeaderHovered, IM_COL32(60, 70, 88, 255));
+  SetColor(ImGuiCol_HeaderActive, IM_COL32(72, 105, 148, 255));
+  SetColor(ImGuiCol_CheckMark, color::kAccent);
+  SetColor(ImGuiCol_SliderGrab, color::kAccent);
+  SetColor(ImGuiCol_SliderGrabActive, IM_COL32(140, 200, 255, 255));
+  SetColor(ImGuiCol_ScrollbarBg, IM_COL32(0, 0, 0, 0));
+  SetColor(ImGuiCol_Separator, IM_COL32(255, 255, 255, 18));
+  SetColor(ImGuiCol_TableRowBgAlt, IM_COL32(255, 255, 255, 6));
+}
+
+}  // namespace pusht

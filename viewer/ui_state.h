@@ -1,0 +1,67 @@
+#ifndef VIEWER_UI_STATE_H_
+#define VIEWER_UI_STATE_H_
+
+#include <imgui.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "viewer/snapshot.h"
+#include "viewer/stage_summary.h"
+
+namespace pusht {
+
+// One line of an evaluation's folder.
+struct EpisodeRow {
+  uint32_t seed = 0;
+  bool success = false;
+  double score = 0;
+  int steps = 0;
+  uint64_t hash = 0;
+};
+
+enum class ExportFormat { kNone, kCsv, kJson, kTrace };
+
+// What the person at the window has chosen. The window's thread owns it; panels edit it.
+struct UiState {
+  std::shared_ptr<const DecisionRecord> selected;  // null: the newest
+  int denoising_step = -1;                         // of the chain; -1: the last
+  bool show_chunk = true, show_denoising = false, show_help = false, tracing = true;
+  double budget_ms = 100;  // the control period
+  int histogram_row = kDecisionRow;
+  struct Pinned {
+    std::string label;
+    LogSummary summary;
+  };
+  std::optional<Pinned> pinned;  // the A of A/B
+  dp::PolicyOptions edited;      // shown in the controls
+  std::shared_ptr<const PolicyInfo> edited_from;
+  int seed = 0;
+  std::string episodes_folder;
+  std::vector<EpisodeRow> episodes;
+  std::vector<ImTextureID> pictures;  // of the decision shown, oldest first
+
+  // Sends a command to the simulation at the end of the frame.
+  void Ask(Command command);
+
+  // what panels ask of the window
+  std::vector<Command> commands;
+  ExportFormat export_format = ExportFormat::kNone;
+  // what the window tells
+  bool recording = false;
+  std::string notice;
+  double ui_ms = 0, frames_per_second = 0;
+};
+
+// The decision that panels show: the chosen one, else the newest; null before the first.
+inline std::shared_ptr<const DecisionRecord> ShownDecision(const SimSnapshot& snapshot,
+                                                           const UiState& ui) {
+  if (ui.selected) return ui.selected;
+  return snapshot.log->empty() ? nullptr : snapshot.log->back();
+}
+
+}  // namespace pusht
+
+#endif  // VIEWER_UI_STATE_H_

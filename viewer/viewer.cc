@@ -1,0 +1,219 @@
+#include "viewer/viewer.h"
+
+#include <GL/gl.h>
+#include <backends/imgui_impl_opengl3.h>
+#include <imgui.h>
+#include <stb/stb_image_write.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "kernels/error.h"
+#include "kernels/rasterise.h"
+#include "task/files.h"
+#include "task/results_folder.h"
+#include "viewer/export.h"
+#include "viewer/theme.h"
+
+namespace pusht {
+namespace {
+
+constexpr int kFilmRate = 30;  // pictures per second
+
+std::shared_ptr<const mjModel> OpenModel(const std::string& file) {
+  ModelPtr model = LoadModel(file.empty() ? ModelPath("pusht.xml") : file);
+  model->vis.quality.offsamples = 4;  // smooth edges for people; the policy draws for itself
+  return std::shared_ptr<const mjModel>(std::move(model));
+}
+
+std::vector<EpisodeRow> ReadRows(const std::string& folder) {
+  std::vector<EpisodeRow> rows;
+  for (const EpisodeResult& e : ReadEpisodes(folder + "/episodes.jsonl", true)) {
+    rows.push_back({e.seed, e.success(), e.max_reward, e.steps, e.hash});
+  }
+  return rows;
+}
+
+}  // namespace
+
+Viewer::Viewer(const ViewerOptions& options, bool offscreen) : scale_(options.scale) {
+  const std::shared_ptr<const mjModel> model = OpenModel(options.model);
+  const std::shared_ptr<const dp::Checkpoint> checkpoint = OpenCheckpoint(options.checkpoint);
+  dp::PolicyOptions policy = options.policy;
+  if (!options.sampler_given) policy.sampler.kind = checkpoint->config.scheduler.kind;
+  simulation_ = std::make_unique<SimulationThread>(
+      std::make_unique<Simulation>(model, checkpoint, policy, options.seed));
+  view_ = std::make_unique<SceneView>(model, offscreen ? options.width : 0,
+                                      offscreen ? options.height : 0);
+  ui_.budget_ms = options.budget_ms;
+  if (!options.episodes.empty()) Open(options.episodes);
+  ImGui::GetIO().IniFilename = nullptr;
+  ApplyTheme(scale_);
+  ImGui_ImplOpenGL3_Init("#version 130");
+}
+
+Viewer::~Viewer() {
+  if (video_) video_->Close();
+  glDeleteTextures(static_cast<GLsizei>(textures_.size()), textures_.data());
+  ImGui_ImplOpenGL3_Shutdown();
+}
+
+void Viewer::UploadPictures(const SimSnapshot& snapshot) {
+  const std::shared_ptr<const DecisionRecord> shown = ShownDecision(snapshot, ui_);
+  if (!shown || shown == uploaded_) return;
+  uploaded_ = shown;
+  const size_t count = shown->frames.size() / dp::kPictureBytes;
+  while (textures_.size() < count) {
+    GLuint texture = 0;
+    glGenTextures(1, &texture);
+    glBindTexture(GL_TEXTURE_2D, texture);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
+    textures_.push_back(texture);
+  }
+  ui_.pictures.clear();
+  glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
+  for (size_t i = 0; i < count; ++i) {
+    glBindTexture(GL_TEXTURE_2D, textures_[i]);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGB, dp::kPictureSize, dp::kPictureSize, 0, GL_RGB,
+                 GL_UNSIGNED_BYTE, &shown->frames[i * dp::kPictureBytes]);
+    ui_.pictures.push_back(reinterpret_cast<ImTextureID>(static_cast<intptr_t>(textures_[i])));
+  }
+}
+
+void Viewer::Frame(int width, int height) {
+  width_ = width;
+  height_ = height;
+  const double begin = dp::Now();
+  if (last_frame_ > 0) {
+    const double rate = 1 / std::max(1e-6, begin - last_frame_);
+    ui_.frames_per_second += 0.05 * (rate - ui_.frames_per_second);
+  }
+  last_frame_ = begin;
+  const std::shared_ptr<const SimSnapshot> snapshot = simulation_->snapshot();
+  UploadPictures(*snapshot);
+  ImGui_ImplOpenGL3_NewFrame();
+  ImGui::NewFrame();
+  scene_area_ = DrawPanels(*snapshot, ui_, scale_);
+  HandleSceneMouse();
+  ImGui::Render();
+  ui_.ui_ms += 0.05 * (1e3 * (dp::Now() - begin) - ui_.ui_ms);
+  const Area& a = scene_area_;
+  const mjrRect area = {static_cast<int>(a.x), height - static_cast<int>(a.y + a.height),
+                        static_cast<int>(a.width), static_cast<int>(a.height)};
+  view_->Draw(*snapshot, ui_, {0, 0, width, height}, area);
+  ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+  for (Command& command : ui_.commands) simulation_->Send(std::move(command));
+  ui_.commands.clear();
+  if (ui_.export_format != ExportFormat::kNone) Export(*snapshot);
+  if (video_) Record();
+}
+
+void Viewer::HandleSceneMouse() {
+  const ImGuiIO& io = ImGui::GetIO();
+  if (view_->perturbing() && !io.KeyCtrl) ui_.Ask(view_->EndPerturb());
+  if (io.WantCaptureMouse || !scene_area_.Contains(io.MousePos) || scene_area_.height <= 0) return;
+  const Area& a = scene_area_;
+  if (io.MouseWheel != 0) view_->Zoom(io.MouseWheel);
+  if (ImGui::IsMouseDoubleClicked(0)) {
+    view_->Select(a.width / a.height, (io.MousePos.x - a.x) / a.width,
+                  1 - (io.MousePos.y - a.y) / a.height);
+  }
+  const bool left = ImGui::IsMouseDown(0), right = ImGui::IsMouseDown(1);
+  const double dx = io.MouseDelta.x / a.height, dy = io.MouseDelta.y / a.height;
+  if (view_->perturbing() && !left && !right) ui_.Ask(view_->EndPerturb());
+  if (!left && !right) return;
+  if (io.KeyCtrl) return HandlePerturb(right, dx, dy);
+  if (dx == 0 && dy == 0) return;
+  const int turn = io.KeyShift ? mjMOUSE_ROTATE_H : mjMOUSE_ROTATE_V;
+  const int move = io.KeyShift ? mjMOUSE_MOVE_H : mjMOUSE_MOVE_V;
+  view_->MoveCamera(right ? move : turn, dx, dy);
+}
+
+void Viewer::HandlePerturb(bool translate, double dx, double dy) {
+  if (!view_->perturbing()) {
+    ui_.Ask(view_->BeginPerturb(translate));
+  } else if (dx != 0 || dy != 0) {
+    const int action = translate ? mjMOUSE_MOVE_H : mjMOUSE_ROTATE_H;
+    ui_.Ask(view_->MovePerturb(action, dx, dy));
+  }
+}
+
+Picture Viewer::Capture() const {
+  Picture picture(width_, height_, 0);
+  std::vector<uint8_t> rows(picture.rgb.size());
+  view_->Read({0, 0, width_, height_}, rows.data());
+  const size_t stride = 3 * static_cast<size_t>(width_);
+  for (int y = 0; y < height_; ++y) {
+    std::copy_n(&rows[(height_ - 1 - y) * stride], stride, &picture.rgb[y * stride]);
+  }
+  return picture;
+}
+
+void Viewer::WritePng(const std::string& file) const {
+  const Picture picture = Capture();
+  if (!stbi_write_png(file.c_str(), picture.width, picture.height, 3, picture.rgb.data(), 0)) {
+    throw FileError("cannot write the picture", file);
+  }
+}
+
+void Viewer::Open(const std::string& folder) {
+  if (std::filesystem::exists(std::filesystem::path(folder) / "episodes.jsonl")) {
+    ui_.episodes = ReadRows(folder);
+    ui_.episodes_folder = folder;
+  } else {
+    ui_.selected = nullptr;
+    simulation_->Send(CheckpointCommand{folder});
+  }
+}
+
+void Viewer::Export(const SimSnapshot& snapshot) {
+  const DecisionLog& log = *snapshot.log;
+  const ExportFormat format = std::exchange(ui_.export_format, ExportFormat::kNone);
+  try {
+    const std::string file = format == ExportFormat::kCsv    ? "decisions.csv"
+                             : format == ExportFormat::kJson ? "decisions.json"
+                                                             : "decisions.trace.json";
+    WriteFileAtomically(file, format == ExportFormat::kCsv    ? LogToCsv(log)
+                              : format == ExportFormat::kJson ? LogToJson(log)
+                                                              : LogToTrace(log));
+    ui_.notice = "written: " + file;
+  } catch (const std::exception& error) {
+    ui_.notice = error.what();
+  }
+}
+
+void Viewer::ToggleRecording() {
+  try {
+    if (video_) {
+      std::exchange(video_, nullptr)->Close();
+    } else {
+      video_ = VideoWriter::Open("pusht-viewer", width_ & ~1, height_ & ~1, kFilmRate);
+      ui_.notice = "film: " + video_->file();
+      next_picture_ = dp::Now();
+    }
+  } catch (const std::exception& error) {
+    video_ = nullptr;
+    ui_.notice = error.what();
+  }
+  ui_.recording = video_ != nullptr;
+}
+
+void Viewer::Record() {
+  const double now = dp::Now();
+  if (now < next_picture_) return;
+  const Picture frame = Capture();
+  Picture even(width_ & ~1, height_ & ~1, 0);
+  Paste(even, frame.rgb.data(), frame.width, frame.height, 1, 0, 0);
+  try {
+    // slow frames are repeated, so that the film runs at the speed of the window
+    for (; next_picture_ <= now; next_picture_ += 1.0 / kFilmRate) video_->Add(even);
+  } catch (const std::exception& error) {
+    video_ = nullptr;
+    ui_.recording = false;
+    ui_.notice = error.what();
+  }
+}
+
+}  // namespace pusht

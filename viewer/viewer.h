@@ -1,0 +1,83 @@
+#ifndef VIEWER_VIEWER_H_
+#define VIEWER_VIEWER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "task/video.h"
+#include "viewer/layout.h"
+#include "viewer/scene_view.h"
+#include "viewer/simulation_thread.h"
+#include "viewer/ui_state.h"
+
+namespace pusht {
+
+struct ViewerOptions {
+  std::string checkpoint;  // directory; empty: the shipped one
+  std::string model;       // MJCF file; empty: pusht.xml
+  std::string episodes;    // folder of an evaluation, or empty
+  dp::PolicyOptions policy;
+  bool sampler_given = false;  // else the checkpoint's own kind
+  uint32_t seed = 100000;
+  double budget_ms = 100;
+  float scale = 1;                 // screen pixels per layout pixel
+  int width = 1280, height = 800;  // of the window, layout pixels; of a script's pictures, pixels
+};
+
+// All of the viewer but the window: the simulation on its thread, the panels, the scene, drawn
+// into whatever OpenGL context is current on the thread that made it.
+class Viewer {
+ public:
+  // `offscreen`: into a framebuffer of the options' size, not the window's. Throws Error for what
+  // cannot be opened.
+  Viewer(const ViewerOptions& options, bool offscreen);
+  ~Viewer();
+  Viewer(const Viewer&) = delete;
+  Viewer& operator=(const Viewer&) = delete;
+
+  // Draws one frame of width x height pixels. ImGui's backend must have prepared its IO.
+  void Frame(int width, int height);
+  // The last frame.
+  Picture Capture() const;
+  // Writes the last frame as PNG. Throws Error if it cannot.
+  void WritePng(const std::string& file) const;
+  // Opens a dropped folder: an evaluation's, or a checkpoint.
+  void Open(const std::string& folder);
+  void ToggleRecording();
+
+  UiState& ui() { return ui_; }
+  SceneView& scene() { return *view_; }
+  SimulationThread& simulation() { return *simulation_; }
+
+ private:
+  void UploadPictures(const SimSnapshot& snapshot);
+  void HandleSceneMouse();
+  void HandlePerturb(bool translate, double dx, double dy);
+  void Export(const SimSnapshot& snapshot);
+  void Record();
+
+  std::unique_ptr<SimulationThread> simulation_;
+  std::unique_ptr<SceneView> view_;
+  UiState ui_;
+  float scale_;
+  Area scene_area_;
+  int width_ = 0, height_ = 0;
+  std::vector<unsigned> textures_;
+  std::shared_ptr<const DecisionRecord> uploaded_;
+  std::unique_ptr<VideoWriter> video_;
+  double next_picture_ = 0;  // wall time of the film's next picture
+  double last_frame_ = 0;
+};
+
+// Opens a window and runs until it is closed. Returns the program's exit code. Throws Error where
+// there is no display.
+int RunWindow(ViewerOptions options);
+
+// Runs a script without a display (viewer/script.cc lists its words): a file, or the name of one
+// that is built in. Pictures go into `folder`.
+int RunScript(const ViewerOptions& options, const std::string& script, const std::string& folder);
+
+}  // namespace pusht
+
+#endif  // VIEWER_VIEWER_H_

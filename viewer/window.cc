@@ -1,0 +1,194 @@
+// The viewer in a window of the system: GLFW, keys, drag and drop.
+
+#include <GLFW/glfw3.h>
+#include <backends/imgui_impl_glfw.h>
+#include <imgui.h>
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+
+#include "kernels/error.h"
+#include "viewer/viewer.h"
+
+namespace pusht {
+namespace {
+
+[[noreturn]] void ThrowGlfw(const std::string& what) {
+  const char* reason = nullptr;
+  glfwGetError(&reason);
+  throw dp::EnvironmentError(what + ": " + (reason ? reason : "unknown reason") +
+                             "; without a display, run a script: pusht-viewer --script readme");
+}
+
+// GLFW and its one window, for the length of a run.
+class Window {
+ public:
+  explicit Window(ViewerOptions& options) {
+    if (!glfwInit()) ThrowGlfw("cannot reach a display");
+    if (options.scale <= 0) options.scale = MonitorScale();
+    glfwWindowHint(GLFW_SAMPLES, 4);
+    window_ = glfwCreateWindow(static_cast<int>(options.width * options.scale),
+                               static_cast<int>(options.height * options.scale), "pusht-viewer",
+                               nullptr, nullptr);
+    if (!window_) ThrowGlfw("cannot open a window");
+    glfwMakeContextCurrent(window_);
+    glfwSwapInterval(1);
+    ImGui::CreateContext();
+  }
+  ~Window() {
+    if (window_) {
+      ImGui_ImplGlfw_Shutdown();
+      ImGui::DestroyContext();
+    }
+    glfwTerminate();
+  }
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+  GLFWwindow* get() const { return window_; }
+
+ private:
+  // The system's scale; where it says nothing, twice the size on a monitor of many pixels.
+  static float MonitorScale() {
+    GLFWmonitor* monitor = glfwGetPrimaryMonitor();
+    if (!monitor) return 1;
+    float x = 1, y = 1;
+    glfwGetMonitorContentScale(monitor, &x, &y);
+    const GLFWvidmode* mode = glfwGetVideoMode(monitor);
+    if (y <= 1 && mode && mode->height >= 1800) return 2;
+    return std::max(1.0f, y);
+  }
+  GLFWwindow* window_ = nullptr;
+};
+
+void ChangeSpeed(const SimSnapshot& snapshot, UiState& ui, double factor) {
+  const double now = snapshot.speed > 0 ? snapshot.speed : 4;
+  ui.Ask(SpeedCommand{std::clamp(now * factor, 0.125, 4.0)});
+}
+
+void GoTo(uint32_t seed, UiState& ui) {
+  ui.selected = nullptr;
+  ui.Ask(RestartCommand{seed});
+}
+
+void HandleControlKey(Viewer& viewer, int key) {
+  if (key == GLFW_KEY_P) {
+    viewer.WritePng("pusht-viewer.png");
+    viewer.ui().notice = "written: pusht-viewer.png";
+  } else if (key == GLFW_KEY_R) {
+    viewer.ToggleRecording();
+  }
+}
+
+// The simulation's own keys. Returns whether this was one.
+bool HandleEpisodeKey(Viewer& viewer, int key) {
+  UiState& ui = viewer.ui();
+  const std::shared_ptr<const SimSnapshot> snapshot = viewer.simulation().snapshot();
+  switch (key) {
+    case GLFW_KEY_SPACE:
+      if (snapshot->finished) GoTo(snapshot->seed, ui);
+      ui.selected = nullptr;
+      ui.Ask(PlayCommand{!snapshot->playing});
+      return true;
+    case GLFW_KEY_RIGHT:
+      ui.Ask(RunCommand{snapshot->step + 1});
+      return true;
+    case GLFW_KEY_LEFT:
+      ui.selected = nullptr;
+      ui.Ask(SeekCommand{snapshot->step - (snapshot->substep > 0 ? 0 : 1)});
+      return true;
+    case GLFW_KEY_BACKSPACE:
+      GoTo(snapshot->seed, ui);
+      return true;
+    case GLFW_KEY_N:
+      GoTo(snapshot->seed + 1, ui);
+      return true;
+    case GLFW_KEY_P:
+      GoTo(snapshot->seed - (snapshot->seed > 0 ? 1 : 0), ui);
+      return true;
+    case GLFW_KEY_EQUAL:
+    case GLFW_KEY_KP_ADD:
+      ChangeSpeed(*snapshot, ui, 2);
+      return true;
+    case GLFW_KEY_MINUS:
+    case GLFW_KEY_KP_SUBTRACT:
+      ChangeSpeed(*snapshot, ui, 0.5);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void HandleViewKey(Viewer& viewer, int key) {
+  UiState& ui = viewer.ui();
+  switch (key) {
+    case GLFW_KEY_F1:
+      ui.show_help = !ui.show_help;
+      break;
+    case GLFW_KEY_ESCAPE:
+      ui.show_help = false;
+      ui.selected = nullptr;
+      viewer.scene().NextCamera(0);
+      break;
+    case GLFW_KEY_LEFT_BRACKET:
+      viewer.scene().NextCamera(-1);
+      break;
+    case GLFW_KEY_RIGHT_BRACKET:
+      viewer.scene().NextCamera(1);
+      break;
+    case GLFW_KEY_C:
+      ui.show_chunk = !ui.show_chunk;
+      break;
+    case GLFW_KEY_D:
+      ui.show_denoising = !ui.show_denoising;
+      break;
+    default:
+      break;
+  }
+}
+
+void OnKey(GLFWwindow* window, int key, int, int action, int mods) {
+  if (action == GLFW_RELEASE || ImGui::GetIO().WantTextInput) return;
+  Viewer& viewer = *static_cast<Viewer*>(glfwGetWindowUserPointer(window));
+  try {
+    if (mods & GLFW_MOD_CONTROL) {
+      HandleControlKey(viewer, key);
+    } else if (!HandleEpisodeKey(viewer, key)) {
+      HandleViewKey(viewer, key);
+    }
+  } catch (const std::exception& error) {
+    viewer.ui().notice = error.what();
+  }
+}
+
+void OnDrop(GLFWwindow* window, int count, const char** paths) {
+  Viewer& viewer = *static_cast<Viewer*>(glfwGetWindowUserPointer(window));
+  try {
+    for (int i = 0; i < count; ++i) viewer.Open(paths[i]);
+  } catch (const std::exception& error) {
+    viewer.ui().notice = error.what();
+  }
+}
+
+}  // namespace
+
+int RunWindow(ViewerOptions options) {
+  const Window window(options);
+  Viewer viewer(options, false);
+  glfwSetWindowUserPointer(window.get(), &viewer);
+  glfwSetKeyCallback(window.get(), OnKey);
+  glfwSetDropCallback(window.get(), OnDrop);
+  ImGui_ImplGlfw_InitForOpenGL(window.get(), true);  // calls the callbacks set before
+  viewer.simulation().Send(PlayCommand{true});
+  while (!glfwWindowShouldClose(window.get())) {
+    glfwPollEvents();
+    int width = 0, height = 0;
+    glfwGetFramebufferSize(window.get(), &width, &height);
+    ImGui_ImplGlfw_NewFrame();
+    viewer.Frame(width, height);
+    glfwSwapBuffers(window.get());
+  }
+  return 0;
+}
+
+}  // namespace pusht

@@ -27,6 +27,12 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
+// The GPU has no room for what was asked; a smaller batch may fit.
+class OutOfDeviceMemory : public Error {
+ public:
+  explicit OutOfDeviceMemory(const std::string& text) : Error(ExitCode::kEnvironment, text) {}
+};
+
 inline Error BadInput(const std::string& text) { return Error(ExitCode::kBadInput, text); }
 inline Error Unsupported(const std::string& text) { return Error(ExitCode::kBadInput, text); }
 inline Error EnvironmentError(const std::string& text) {

@@ -89,6 +89,12 @@ class Policy {
   // non-finite observations; non-finite actions are reported as an Error too.
   virtual void Infer(const PolicyInput& input, PolicyOutput& output) = 0;
 
+  // The same in two halves, so that the caller can work while the GPU does: one decision under way
+  // at a time, `output` must live until Wait, `input` only during Launch. A backend without a
+  // device computes it all in Launch.
+  virtual void Launch(const PolicyInput& input, PolicyOutput& output) { Infer(input, output); }
+  virtual void Wait() {}
+
   const PolicyConfig& config() const { return checkpoint_->config; }
   const Checkpoint& checkpoint() const { return *checkpoint_; }
   // As resolved: no kAuto, no zero steps.

@@ -29,20 +29,30 @@ struct Slot {
   bool running = false;
 };
 
-// Many robots beside each other: every running episode takes one decision, then all execute
-// their actions, then the finished ones make room for the next.
+// Environments that decide together, in one network call.
+struct Group {
+  size_t begin = 0, end = 0;  // slots
+  std::vector<int> deciding;  // slots of the decision under way
+};
+
+// Many robots beside each other: every running episode of a group takes one decision, then all
+// execute their actions, then the finished ones make room for the next. Where there are episodes
+// for two groups, one moves while the policy computes for the other.
 class BatchEvaluator {
  public:
-  BatchEvaluator(const EvaluationOptions& options, int slots)
+  BatchEvaluator(const EvaluationOptions& options, size_t episodes)
       : options_(options),
         model_(LoadModel(ModelPath("pusht.xml"))),
         scene_(model_.get()),
         policy_(dp::Policy::Create(dp::LoadCheckpoint(options.checkpoint), options.policy)),
         observer_(options_, policy_->config(), scene_),
-        environments_(
-            MakeEnvironments(options.physics, model_.get(), slots, options.policy.threads)),
-        slots_(slots) {
+        slots_(std::min<size_t>(2 * static_cast<size_t>(options.policy.batch), episodes)),
+        environments_(MakeEnvironments(options.physics, model_.get(),
+                                       static_cast<int>(slots_.size()), options.policy.threads)) {
     const dp::PolicyConfig& config = policy_->config();
+    const size_t batch = options.policy.batch;
+    for (size_t begin = 0; begin < slots_.size(); begin += batch)
+      groups_.push_back({begin, std::min(begin + batch, slots_.size()), {}});
     action_steps_ = ResolveActionSteps(options, config);
     if (options.conditions.latency > action_steps_) {
       throw dp::Error(dp::ExitCode::kUsage, "--latency must not exceed the actions per decision (" +
@@ -55,15 +65,20 @@ class BatchEvaluator {
     EvaluationResult result;
     result.backend = policy_->Description();
     const double begin = dp::Now();
-    size_t next = 0;
-    while (!stop) {
-      for (size_t i = 0; i < slots_.size() && next < pending.size(); ++i) {
-        if (!slots_[i].running) Begin(static_cast<int>(i), pending[next++]);
-      }
-      if (!Decide()) break;
-      Execute();
-      Collect(result, on_episode);
+    pending_ = pending;
+    size_t current = 0;
+    bool deciding = Launch(groups_[current]);
+    while (deciding && !stop) {
+      Group& group = groups_[current];
+      Receive(group);
+      const size_t other = (current + 1) % groups_.size();
+      const bool overlapped = other != current && Launch(groups_[other]);
+      Execute(group);
+      Collect(group, result, on_episode);
+      deciding = overlapped || Launch(group);
+      if (overlapped) current = other;
     }
+    policy_->Wait();
     result.interrupted = stop;
     result.stages = stages_.Summary();
     result.seconds = dp::Now() - begin;
@@ -100,29 +115,37 @@ class BatchEvaluator {
     }
   }
 
-  // One network call for all running episodes. False if none runs.
-  bool Decide() {
+  // Fills the group's free slots and starts one network call for all its episodes. False if it
+  // has none.
+  bool Launch(Group& group) {
     observer_.Clear();
-    deciding_.clear();
-    for (size_t i = 0; i < slots_.size(); ++i) {
+    group.deciding.clear();
+    for (size_t i = group.begin; i < group.end; ++i) {
+      if (!slots_[i].running && next_ < pending_.size())
+        Begin(static_cast<int>(i), pending_[next_++]);
       const Slot& slot = slots_[i];
       if (!slot.running) continue;
-      deciding_.push_back(static_cast<int>(i));
+      group.deciding.push_back(static_cast<int>(i));
       observer_.Add(slot.history, slot.result.seed, slot.result.steps,
                     static_cast<uint32_t>(slot.result.decisions));
     }
-    if (deciding_.empty()) return false;
-    policy_->Infer(observer_.Input(), output_);
+    if (group.deciding.empty()) return false;
+    policy_->Launch(observer_.Input(), output_);
+    return true;
+  }
+
+  // Waits for the group's decision and hands out the chunks.
+  void Receive(Group& group) {
+    policy_->Wait();
     stages_.Add(output_.times);
     const size_t size = static_cast<size_t>(policy_->config().horizon) * 2;
-    for (size_t k = 0; k < deciding_.size(); ++k) {
-      Slot& slot = slots_[deciding_[k]];
+    for (size_t k = 0; k < group.deciding.size(); ++k) {
+      Slot& slot = slots_[group.deciding[k]];
       slot.previous_chunk = std::move(slot.chunk);
       slot.chunk.assign(output_.actions.begin() + k * size,
                         output_.actions.begin() + (k + 1) * size);
       ++slot.result.decisions;
     }
-    return true;
   }
 
   // The target of control step `k` after a decision: the first `latency` steps still follow the
@@ -137,11 +160,11 @@ class BatchEvaluator {
                          {chunk[at], chunk[at + 1]});
   }
 
-  void Execute() {
+  void Execute(const Group& group) {
     for (int k = 0; k < action_steps_; ++k) {
       moving_.clear();
       targets_.clear();
-      for (const int i : deciding_) {
+      for (const int i : group.deciding) {
         Slot& slot = slots_[i];
         if (!slot.running) continue;
         const Target push = PushAt(options_.conditions, slot.result.seed, slot.result.steps);
@@ -164,8 +187,8 @@ class BatchEvaluator {
     if (slot.video) slot.video->Add(slot.history.back().state, slot.result);
   }
 
-  void Collect(EvaluationResult& result, const EpisodeCallback& on_episode) {
-    for (const int i : deciding_) {
+  void Collect(const Group& group, EvaluationResult& result, const EpisodeCallback& on_episode) {
+    for (const int i : group.deciding) {
       Slot& slot = slots_[i];
       if (slot.running) continue;
       slot.result.hash = slot.hash.value();
@@ -181,12 +204,15 @@ class BatchEvaluator {
   Scene scene_;
   std::unique_ptr<dp::Policy> policy_;
   Observer observer_;
-  std::unique_ptr<Environments> environments_;
   std::vector<Slot> slots_;
+  std::unique_ptr<Environments> environments_;
+  std::vector<Group> groups_;
+  std::vector<int> pending_;  // indices of the episodes to run, of which
+  size_t next_ = 0;           // these have begun
   int action_steps_ = 0;
   dp::PolicyOutput output_;
   StageStatistics stages_;
-  std::vector<int> deciding_, moving_;
+  std::vector<int> moving_;
   std::vector<Target> targets_;
 };
 
@@ -238,8 +264,8 @@ EvaluationResult Evaluate(const EvaluationOptions& options, const std::vector<in
   if (options.through == Through::kPlugin) {
     return EvaluateThroughPlugin(options, pending, on_episode, stop);
   }
-  const int slots = std::max(1, std::min<int>(options.policy.batch, pending.size()));
-  return BatchEvaluator(options, slots).Run(pending, on_episode, stop);
+  return BatchEvaluator(options, std::max<size_t>(1, pending.size()))
+      .Run(pending, on_episode, stop);
 }
 
 }  // namespace pusht

@@ -35,7 +35,12 @@ BenchRow Measure(const std::string& suite, const std::string& name, double secon
 
 const std::map<std::string, Suite>& Suites() {
   static const std::map<std::string, Suite> suites = {
-      {"pictures", BenchPictures}, {"physics", BenchPhysics}, {"policy", BenchPolicy}};
+#ifdef PUSHT_HAVE_CUDA
+      {"gpu", BenchGpu},
+#endif
+      {"pictures", BenchPictures},
+      {"physics", BenchPhysics},
+      {"policy", BenchPolicy}};
   return suites;
 }
 

@@ -46,6 +46,8 @@ const std::map<std::string, Suite>& Suites();
 BenchRow BenchRasteriserOnGpu(const std::vector<dp::FlatScene>& scenes);
 std::vector<BenchRow> BenchPictures(const BenchOptions& options);
 std::vector<BenchRow> BenchPhysics(const BenchOptions& options);
+// The networks' launches on the GPU at the configured batch: each alone, a pass, the encoder.
+std::vector<BenchRow> BenchGpu(const BenchOptions& options);
 std::vector<BenchRow> BenchPolicy(const BenchOptions& options);
 
 }  // namespace pusht

@@ -33,8 +33,8 @@ void DeviceArena::Seal() {
   void* memory = nullptr;
   if (cudaMalloc(&memory, bytes) != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
-    throw EnvironmentError("the GPU has no room for " + std::to_string(bytes >> 20) +
-                           " MiB; use a smaller batch or another precision");
+    throw OutOfDeviceMemory("the GPU has no room for " + std::to_string(bytes >> 20) +
+                            " MiB; use a smaller batch or another precision");
   }
   base_ = static_cast<uint8_t*>(memory);
   capacity_ = bytes;

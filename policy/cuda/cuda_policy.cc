@@ -78,19 +78,33 @@ class CudaPolicy final : public Policy {
       : Policy(std::move(checkpoint), options),
         engine_(EngineCache::Get().Take(checkpoint_, options_)) {}
   ~CudaPolicy() override {
+    if (pending_ != nullptr) {
+      PolicyOutput unread;
+      try {
+        engine_->Wait(unread);
+      } catch (const Error&) {
+        healthy_ = false;
+      }
+    }
     if (healthy_) EngineCache::Get().Return(std::move(engine_));
   }
 
   void Infer(const PolicyInput& input, PolicyOutput& output) override {
+    Launch(input, output);
+    Wait();
+  }
+
+  void Launch(const PolicyInput& input, PolicyOutput& output) override {
     CheckInput(config(), options_, input);
-    try {
-      engine_->Infer(input, output);
-    } catch (const Error& error) {
-      // an engine whose device failed must not be handed to the next policy
-      if (error.code() == ExitCode::kRetryable) healthy_ = false;
-      throw;
-    }
-    CheckActions(output.actions);
+    Guarded([&] { engine_->Launch(input, output.trace); });
+    pending_ = &output;
+  }
+
+  void Wait() override {
+    PolicyOutput* output = std::exchange(pending_, nullptr);
+    if (output == nullptr) return;
+    Guarded([&] { engine_->Wait(*output); });
+    CheckActions(output->actions);
   }
 
   std::string Description() const override {
@@ -102,7 +116,19 @@ class CudaPolicy final : public Policy {
   }
 
  private:
+  // An engine whose device failed must not be handed to the next policy.
+  template <typename Work>
+  void Guarded(Work work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      if (error.code() == ExitCode::kRetryable) healthy_ = false;
+      throw;
+    }
+  }
+
   std::unique_ptr<CudaEngine> engine_;
+  PolicyOutput* pending_ = nullptr;  // of the decision under way
   bool healthy_ = true;
 };
 

@@ -38,6 +38,7 @@ class EncoderPlan {
   float* features() const { return features_; }  // (frames, feature_dim)
   // Enqueues the encoder.
   void Run(cudaStream_t stream) const;
+  const std::vector<Op>& ops() const { return ops_; }
 
  private:
   struct Map {

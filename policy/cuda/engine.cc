@@ -21,12 +21,13 @@ CudaEngine::CudaEngine(std::shared_ptr<const Checkpoint> checkpoint, const Polic
       steps_(
           MakeSchedule(checkpoint_->config.scheduler, options.sampler.kind, options.sampler.steps)),
       weights_(DeviceWeights::Get(checkpoint_, format_,
-                                  FusedUnetSupports(*checkpoint_, format_, options.batch))) {
+                                  FusedUnetSupports(*checkpoint_, format_, Rows()))) {
   Plan();
   arena_.Seal();
   Plan();
   UploadTables();
   CheckCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
+  CheckCuda(cudaStreamCreateWithFlags(&loop_stream_, cudaStreamNonBlocking), "stream");
   for (cudaEvent_t& e : borders_) CheckCuda(cudaEventCreate(&e), "event");
 }
 
@@ -38,6 +39,8 @@ CudaEngine::~CudaEngine() {
   for (cudaEvent_t e : borders_)
     if (e != nullptr) static_cast<void>(cudaEventDestroy(e));
   if (stream_ != nullptr) static_cast<void>(cudaStreamDestroy(stream_));
+  if (loop_stream_ != nullptr) static_cast<void>(cudaStreamDestroy(loop_stream_));
+  if (host_states_ != nullptr) static_cast<void>(cudaFreeHost(host_states_));
   if (host_x_ != nullptr) static_cast<void>(cudaFreeHost(host_x_));
 }
 
@@ -56,11 +59,12 @@ void CudaEngine::Plan() {
     encoders_.push_back(std::make_unique<EncoderPlan>(weights_->encoders()[i], config.encoder,
                                                       format_, frames, height, width, arena_));
   }
+  const int rows = Rows(), per_env = rows / options_.batch;
   if (weights_->fused()) {
-    unet_ = std::make_unique<FusedUnetPlan>(weights_->fused_unet(), format_, config.horizon,
-                                            options_.batch, 1, arena_);
+    unet_ = std::make_unique<FusedUnetPlan>(weights_->fused_unet(), format_, config.horizon, rows,
+                                            per_env, arena_);
   } else {
-    unet_ = std::make_unique<UnetPlan>(weights_->unet(), format_, config.horizon, options_.batch, 1,
+    unet_ = std::make_unique<UnetPlan>(weights_->unet(), format_, config.horizon, rows, per_env,
                                        arena_);
   }
   cond_ = arena_.Take<float>(batch * config.CondDim());
@@ -70,8 +74,19 @@ void CudaEngine::Plan() {
   noise_ = options_.sampler.kind == SamplerKind::kDdpm
                ? arena_.Take<float>(elements * steps_.size())
                : nullptr;
-  row_step_ = arena_.Take<int>(batch * steps_.size());
   timesteps_ = arena_.Take<int>(steps_.size());
+  schedule_ = arena_.Take<DenoiseStep>(steps_.size());
+  const bool parallel = options_.sampler.parallel_window > 0;
+  row_step_ = arena_.Take<int>(parallel ? rows : rows * steps_.size());
+  if (parallel) PlanPicard();
+}
+
+int CudaEngine::Rows() const {
+  return options_.batch * std::max(1, options_.sampler.parallel_window);
+}
+
+int CudaEngine::Elements() const {
+  return checkpoint_->config.horizon * checkpoint_->config.action_dim;
 }
 
 void CudaEngine::UploadTables() {
@@ -81,7 +96,12 @@ void CudaEngine::UploadTables() {
     row_step.insert(row_step.end(), options_.batch, step.timestep);
   }
   arena_.Upload(timesteps_, timesteps.data(), timesteps.size() * sizeof(int));
-  arena_.Upload(row_step_, row_step.data(), row_step.size() * sizeof(int));
+  arena_.Upload(schedule_, steps_.data(), steps_.size() * sizeof(DenoiseStep));
+  if (options_.sampler.parallel_window == 0)
+    arena_.Upload(row_step_, row_step.data(), row_step.size() * sizeof(int));
+  CheckCuda(cudaHostAlloc(reinterpret_cast<void**>(&host_states_),
+                          sizeof(PicardState) * options_.batch, cudaHostAllocDefault),
+            "pinned memory");
   const PolicyConfig& config = checkpoint_->config;
   CheckCuda(cudaHostAlloc(reinterpret_cast<void**>(&host_x_),
                           sizeof(float) * options_.batch * config.horizon * config.action_dim,
@@ -155,51 +175,6 @@ void CudaEngine::EnqueueCondition() {
   unet_->RunCondition(stream_);
 }
 
-void CudaEngine::EnqueueChain(PolicyTrace* trace, int count) {
-  const PolicyConfig& config = checkpoint_->config;
-  const int elements = config.horizon * config.action_dim;
-  NoiseArgs noise;
-  noise.environments = options_.batch;
-  noise.elements = elements;
-  noise.steps = static_cast<int>(steps_.size());
-  noise.timesteps = timesteps_;
-  noise.keys = input_.device().keys;
-  noise.keep = input_.device().flags->keep;
-  noise.start = x_;
-  noise.noise = noise_;
-  LaunchNoise(noise, stream_);
-  DenoiseArgs a;
-  a.positions = options_.batch * config.horizon;
-  a.action_dim = config.action_dim;
-  a.pitch = unet_->input_pitch();
-  a.x = a.next = x_;
-  a.input = unet_->input();
-  LaunchDenoise(format_, a, stream_);
-  a.output = unet_->output();
-  for (size_t k = 0; k < steps_.size(); ++k) {
-    unet_->RunPass(row_step_ + k * options_.batch, stream_);
-    a.step = steps_[k];
-    if (noise_ != nullptr) a.noise = noise_ + k * options_.batch * elements;
-    LaunchDenoise(format_, a, stream_);
-    if (trace != nullptr) CollectTrace(*trace, count);
-  }
-}
-
-// Copies the step's prediction and x; the slow path of tests.
-void CudaEngine::CollectTrace(PolicyTrace& trace, int count) {
-  const PolicyConfig& config = checkpoint_->config;
-  const size_t n = static_cast<size_t>(count) * config.horizon * config.action_dim;
-  const auto append = [&](std::vector<float>& to, const float* device) {
-    to.resize(to.size() + n);
-    CheckCuda(cudaMemcpyAsync(to.data() + to.size() - n, device, n * sizeof(float),
-                              cudaMemcpyDeviceToHost, stream_),
-              "copy of the trace");
-    CheckCuda(cudaStreamSynchronize(stream_), "a denoising step");
-  };
-  append(trace.eps_steps, unet_->output());
-  append(trace.x_steps, x_);
-}
-
 void CudaEngine::Enqueue(Pictures pictures, PolicyTrace* trace, int count) {
   RecordBorder(0);
   input_.CopyBlock(stream_);
@@ -238,12 +213,9 @@ cudaGraphExec_t CudaEngine::Captured(Pictures pictures) {
   return graphs_[pictures];
 }
 
-void CudaEngine::Infer(const PolicyInput& input, PolicyOutput& output) {
+void CudaEngine::FillInputs(const PolicyInput& input, Pictures pictures) {
   const PolicyConfig& config = checkpoint_->config;
   const InputBlock::View& host = input_.host();
-  const size_t elements = size_t{1} * config.horizon * config.action_dim;
-  output.times = {};
-  const double begin = Now();
   std::copy(input.state.begin(), input.state.end(), host.state);
   std::copy(input.environment.begin(), input.environment.end(), host.environment);
   Normalize(checkpoint_->stats.state, config.state_dim, {host.state, input.state.size()});
@@ -251,7 +223,6 @@ void CudaEngine::Infer(const PolicyInput& input, PolicyOutput& output) {
             {host.environment, input.environment.size()});
   for (size_t i = 0; i < input.keys.size(); ++i)
     host.keys[i] = {input.keys[i].seed, input.keys[i].decision, 0};
-  const Pictures pictures = Source(input);
   if (pictures == kScenes) std::copy(input.scenes.begin(), input.scenes.end(), host.scenes);
   if (pictures == kFrames)
     std::memcpy(input_.host_frames(), input.frames.data(), input.frames.size());
@@ -259,24 +230,41 @@ void CudaEngine::Infer(const PolicyInput& input, PolicyOutput& output) {
   host.flags->keep[0] = !input.x_start.empty();
   host.flags->keep[1] = !input.noise_by_t.empty();
   UploadTapes(input);
+}
 
-  if (output.trace != nullptr) {
-    *output.trace = {};
-    for (const DenoiseStep& step : steps_) output.trace->timesteps.push_back(step.timestep);
-    Enqueue(pictures, output.trace, input.count);
-    output.trace->global_cond.resize(static_cast<size_t>(input.count) * config.CondDim());
-    CheckCuda(cudaMemcpyAsync(output.trace->global_cond.data(), cond_,
-                              output.trace->global_cond.size() * sizeof(float),
-                              cudaMemcpyDeviceToHost, stream_),
-              "copy of the trace");
-  } else {
+void CudaEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
+  count_ = input.count;
+  begin_ = Now();
+  const Pictures pictures = Source(input);
+  FillInputs(input, pictures);
+  if (trace == nullptr) {
     CheckCuda(cudaGraphLaunch(Captured(pictures), stream_), "launch of the decision");
+    return;
   }
+  *trace = {};
+  for (const DenoiseStep& step : steps_) trace->timesteps.push_back(step.timestep);
+  Enqueue(pictures, trace, input.count);
+  trace->global_cond.resize(static_cast<size_t>(input.count) * checkpoint_->config.CondDim());
+  CheckCuda(
+      cudaMemcpyAsync(trace->global_cond.data(), cond_, trace->global_cond.size() * sizeof(float),
+                      cudaMemcpyDeviceToHost, stream_),
+      "copy of the trace");
+}
+
+void CudaEngine::Wait(PolicyOutput& output) {
+  const PolicyConfig& config = checkpoint_->config;
   CheckCuda(cudaStreamSynchronize(stream_), "the decision");
+  output.times = {};
   ReadTimes(output.times, Now());
-  output.times[Stage::kHandOver].begin = begin;
+  output.times[Stage::kHandOver].begin = begin_;
   output.times.passes = static_cast<int>(steps_.size());
-  output.actions.assign(host_x_, host_x_ + input.count * elements);
+  if (options_.sampler.parallel_window > 0) {
+    output.times.passes = 0;
+    for (int n = 0; n < count_; ++n)
+      output.times.passes = std::max(output.times.passes, host_states_[n].passes);
+  }
+  const size_t elements = size_t{1} * config.horizon * config.action_dim;
+  output.actions.assign(host_x_, host_x_ + count_ * elements);
   Unnormalize(checkpoint_->stats.action, config.action_dim, output.actions);
 }
 

@@ -9,6 +9,7 @@
 
 #include "kernels/condition.cuh"
 #include "kernels/denoise.cuh"
+#include "kernels/picard.cuh"
 #include "policy/cuda/device_weights.h"
 #include "policy/cuda/encoder_plan.h"
 #include "policy/cuda/input_block.h"
@@ -27,8 +28,11 @@ class CudaEngine {
   CudaEngine(const CudaEngine&) = delete;
   CudaEngine& operator=(const CudaEngine&) = delete;
 
-  // Computes `output` from a valid `input`. Throws Error(kRetryable) after a fault of the GPU.
-  void Infer(const PolicyInput& input, PolicyOutput& output);
+  // Starts a decision on a valid `input`, which is not read after the call. With a trace the
+  // decision is computed step by step. Throws Error(kRetryable) after a fault of the GPU.
+  void Launch(const PolicyInput& input, PolicyTrace* trace);
+  // Waits for the decision and reads its actions and times.
+  void Wait(PolicyOutput& output);
 
   const Checkpoint& checkpoint() const { return *checkpoint_; }
   const PolicyOptions& options() const { return options_; }
@@ -46,10 +50,19 @@ class CudaEngine {
   void Enqueue(Pictures pictures, PolicyTrace* trace, int count);
   void EnqueueEncoder(Pictures pictures);
   void EnqueueCondition();
+  void EnqueueNoise();
   void EnqueueChain(PolicyTrace* trace, int count);
+  void EnqueueSequential(PolicyTrace* trace, int count);
+  void EnqueuePicard(PolicyTrace* trace, int count);
+  void CapturePicardLoop();
+  void PlanPicard();
+  void CollectSteps(PolicyTrace& trace, int count);
+  int Rows() const;
+  int Elements() const;
   void RecordBorder(size_t border);
   cudaGraphExec_t Captured(Pictures pictures);
   void CollectTrace(PolicyTrace& trace, int count);
+  void FillInputs(const PolicyInput& input, Pictures pictures);
   void UploadTapes(const PolicyInput& input);
   void ReadTimes(StageTimes& times, double end) const;
 
@@ -64,11 +77,17 @@ class CudaEngine {
   std::vector<std::unique_ptr<EncoderPlan>> encoders_;
   float *cond_ = nullptr, *x_ = nullptr, *noise_ = nullptr, *given_cond_ = nullptr;
   int *row_step_ = nullptr, *timesteps_ = nullptr;
-  float* host_x_ = nullptr;  // pinned: what the graph fetches
-  cudaStream_t stream_ = nullptr;
+  DenoiseStep* schedule_ = nullptr;
+  PicardArgs picard_;  // where the sampler is time-parallel
+  float *all_x_ = nullptr, *all_output_ = nullptr;
+  PicardState* host_states_ = nullptr;  // pinned
+  float* host_x_ = nullptr;             // pinned: what the graph fetches
+  cudaStream_t stream_ = nullptr, loop_stream_ = nullptr;
   std::array<cudaEvent_t, kBorderStages.size() + 1> borders_ = {};
   std::array<cudaGraphExec_t, kPictureSources> graphs_ = {};
   bool capturing_ = false;
+  int count_ = 0;     // environments of the decision under way
+  double begin_ = 0;  // when its inputs came
 };
 
 }  // namespace dp

@@ -21,6 +21,7 @@ class UnetPlan final : public UnetPass {
   void* mish_cond() const override { return condition_.input(); }
   void RunCondition(cudaStream_t stream) const override { condition_.Run(stream); }
   void RunPass(const int* row_step, cudaStream_t stream) const override;
+  const std::vector<Op>& ops() const { return pass_; }  // of a pass, without row_step
 
  private:
   struct Activation1d {

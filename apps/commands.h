@@ -11,10 +11,14 @@ using Action = std::function<int()>;
 
 // Each adds one subcommand to `app` and returns its action. One file per subcommand.
 Action AddBench(CLI::App& app);
+Action AddCompare(CLI::App& app);
 Action AddDemonstrate(CLI::App& app);
 Action AddEvaluate(CLI::App& app);
 Action AddInfer(CLI::App& app);
 Action AddInspect(CLI::App& app);
+Action AddInstallPlugin(CLI::App& app);
+Action AddMerge(CLI::App& app);
+Action AddRandomCheckpoint(CLI::App& app);
 Action AddRender(CLI::App& app);
 Action AddReplay(CLI::App& app);
 

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "apps/commands.h"
 #include "apps/policy_options.h"
@@ -14,6 +15,7 @@
 #include "task/evaluation.h"
 #include "task/report.h"
 #include "task/results_folder.h"
+#include "task/shard.h"
 #include "task/statistics.h"
 
 namespace pusht {
@@ -21,7 +23,7 @@ namespace {
 
 struct Arguments {
   EvaluationOptions evaluation;
-  std::string out;
+  std::string out, shard;
   bool resume = false, overwrite = false;
 };
 
@@ -67,15 +69,48 @@ ExistingResults Existing(const Arguments& arguments) {
   return arguments.overwrite ? ExistingResults::kOverwrite : ExistingResults::kRefuse;
 }
 
+// The shard this process takes: --shard, or what the scheduler says.
+void ChooseShard(const std::string& text, EvaluationOptions& options) {
+  const bool given = !text.empty() && text != "auto";
+  const std::optional<Shard> shard = given ? ParseShard(text) : ShardFromEnvironment();
+  if (!shard && text == "auto") {
+    throw dp::Error(dp::ExitCode::kUsage,
+                    "--shard auto: neither SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT nor "
+                    "JOB_COMPLETION_INDEX and JOB_COMPLETION_COUNT are set; give --shard i/N");
+  }
+  if (!shard) return;
+  options.shard_index = shard->index;
+  options.shard_count = shard->count;
+  if (!given) {
+    std::fprintf(stderr, "shard %s, as the scheduler says (--shard 0/1 for the whole)\n",
+                 ToString(*shard).c_str());
+  }
+}
+
+// Makes the policy, with half the batch for as long as the GPU has no room for it.
+std::unique_ptr<dp::Policy> CreateWithinMemory(
+    const std::shared_ptr<const dp::Checkpoint>& checkpoint, dp::PolicyOptions& options) {
+  while (true) {
+    try {
+      return dp::Policy::Create(checkpoint, options);
+    } catch (const dp::OutOfDeviceMemory& error) {
+      if (options.batch == 1) throw;
+      options.batch /= 2;
+      std::fprintf(stderr, "%s; going on with --batch %d\n", error.what(), options.batch);
+    }
+  }
+}
+
 int Run(Arguments& arguments, const CLI::App& command) {
   EvaluationOptions& options = arguments.evaluation;
+  ChooseShard(arguments.shard, options);
   const auto checkpoint = dp::LoadCheckpoint(options.checkpoint);
   CompletePolicyOptions(command, checkpoint->config, options.policy);
   options.policy.batch = std::min(options.policy.batch, std::max(1, options.episodes));
   ResolveActionSteps(options, checkpoint->config);
   options.video_folder = arguments.out + "/videos";
   const std::string run =
-      RunText(options, *dp::Policy::Create(checkpoint, options.policy), ProjectVersion());
+      RunText(options, *CreateWithinMemory(checkpoint, options.policy), ProjectVersion());
   ResultsFolder folder(arguments.out, run, Existing(arguments));
   std::vector<int> pending;
   for (const int index : ShardIndices(options)) {
@@ -86,7 +121,7 @@ int Run(Arguments& arguments, const CLI::App& command) {
   std::fprintf(stderr, "evaluating %s: %zu episodes from seed %u\n", options.checkpoint.c_str(),
                ShardIndices(options).size(), options.seed);
   Progress progress(pending.size() + folder.finished().size(), folder.finished());
-  const EvaluationResult result = Evaluate(
+  EvaluationResult result = Evaluate(
       options, pending,
       [&](const EpisodeResult& episode) {
         folder.Append(episode);
@@ -98,6 +133,7 @@ int Run(Arguments& arguments, const CLI::App& command) {
                  folder.finished().size());
     return 128 + stop_signal;
   }
+  result.videos = FilmsIn(arguments.out, folder.finished());
   folder.Finish(SummaryText(options, run, folder.finished(), result));
   const Figures figures = Summarise(folder.finished());
   std::printf("%spolicy          %s\ntime            %.1f s\nresults         %s/eval_info.json\n",
@@ -181,6 +217,9 @@ Action AddEvaluate(CLI::App& app) {
           {"batch", Through::kBatch}, {"plugin", Through::kPlugin}}));
   AddConditions(*command, options.conditions);
   command->add_option("--out", arguments->out, "Folder of the results")->required();
+  command->add_option("--shard", arguments->shard,
+                      "Take part i of N (i/N), or what Slurm or Kubernetes say (auto; the default "
+                      "where they do); see docs/DISTRIBUTED.md");
   command->add_option("--videos", options.videos, "Films of the first episodes")
       ->check(CLI::Range(0, 100000));
   CLI::Option* resume =

@@ -16,16 +16,13 @@ namespace {
 
 constexpr size_t kLogLimit = size_t{1} << 30;  // bytes of episodes.jsonl that are read back
 
-std::string FirstDifference(const std::string& a, const std::string& b) {
-  size_t line_start = 0, i = 0;
-  while (i < a.size() && i < b.size() && a[i] == b[i]) {
-    if (a[i] == '\n') line_start = i + 1;
-    ++i;
+// Removes the films of an evaluation that is started anew.
+void RemoveFilms(const std::string& folder) {
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator(folder + "/videos", code)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("eval_episode_")) std::filesystem::remove(entry.path(), code);
   }
-  const auto line = [line_start](const std::string& s) {
-    return s.substr(std::min(line_start, s.size()), s.find('\n', line_start) - line_start);
-  };
-  return "there '" + line(a) + "', here '" + line(b) + "'";
 }
 
 }  // namespace
@@ -54,6 +51,7 @@ ResultsFolder::ResultsFolder(const std::string& path, const std::string& run,
   } else {
     std::filesystem::remove(log_file, code);
     std::filesystem::remove(path + "/eval_info.json", code);
+    RemoveFilms(path);
     WriteFileAtomically(run_file, run);
   }
   // a torn last line is cut off before anything is appended
@@ -119,6 +117,30 @@ std::vector<EpisodeResult> ReadEpisodes(const std::string& file, bool torn_tail)
     ++number;
   }
   return episodes;
+}
+
+std::vector<std::string> FilmsIn(const std::string& folder,
+                                 const std::map<int, EpisodeResult>& episodes) {
+  std::vector<std::string> films;
+  for (const auto& [index, episode] : episodes) {
+    const std::string stem = folder + "/videos/eval_episode_" + std::to_string(index);
+    for (const char* suffix : {".mp4", ".avi"}) {
+      if (std::filesystem::exists(stem + suffix)) films.push_back(stem + suffix);
+    }
+  }
+  return films;
+}
+
+std::string FirstDifference(const std::string& a, const std::string& b) {
+  size_t line_start = 0, i = 0;
+  while (i < a.size() && i < b.size() && a[i] == b[i]) {
+    if (a[i] == '\n') line_start = i + 1;
+    ++i;
+  }
+  const auto line = [line_start](const std::string& s) {
+    return s.substr(std::min(line_start, s.size()), s.find('\n', line_start) - line_start);
+  };
+  return "there '" + line(a) + "', here '" + line(b) + "'";
 }
 
 }  // namespace pusht

@@ -27,6 +27,9 @@ class ResultsFolder {
   // Appends one episode and makes it durable. Throws Error if it cannot be written.
   void Append(const EpisodeResult& episode);
 
+  // Takes over episodes that are durable elsewhere; Finish writes them.
+  void Adopt(const std::map<int, EpisodeResult>& episodes) { finished_ = episodes; }
+
   // Rewrites episodes.jsonl in the order of the indices and writes eval_info.json, both atomically.
   void Finish(const std::string& summary);
 
@@ -44,6 +47,13 @@ class ResultsFolder {
 // Reads episodes.jsonl strictly: every line must parse and indices must be distinct. With
 // `torn_tail` a last line without a newline is dropped instead of refused.
 std::vector<EpisodeResult> ReadEpisodes(const std::string& file, bool torn_tail);
+
+// The films in `folder`/videos of these episodes, in the order of the indices.
+std::vector<std::string> FilmsIn(const std::string& folder,
+                                 const std::map<int, EpisodeResult>& episodes);
+
+// "there '<line of a>', here '<line of b>'": the first line in which two texts differ.
+std::string FirstDifference(const std::string& a, const std::string& b);
 
 }  // namespace pusht
 

@@ -2,70 +2,36 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
 #include "task/npy.h"
 #include "task/results_folder.h"
-#include "tests/support/small_checkpoint.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/program.h"
 
 namespace pusht {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int code = -1;
-  std::string text;
-};
+using pusht_test::Outcome;
+using pusht_test::Pusht;
 
-Outcome Pusht(const std::string& arguments) {
-  const std::string command =
-      std::string(PUSHT_BINARY_DIR) + "/bin/pusht " + arguments + " 2>&1 </dev/null";
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  Outcome outcome;
-  std::array<char, 4096> buffer;
-  while (const size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
-    outcome.text.append(buffer.data(), n);
-  }
-  const int status = ::pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return outcome;
-}
-
-class PushtTest : public ::testing::Test {
+class PushtTest : public pusht_test::ProgramTest {
  protected:
-  void SetUp() override {
-    checkpoint_ = folder_.path() + "/policy";
-    pusht_test::WriteSmallCheckpoint(checkpoint_);
-  }
-  std::string Evaluate(const std::string& out) const {
-    return "evaluate --checkpoint " + checkpoint_ +
-           " --sampler ddim --steps 2 --max-steps 16 --backend cpu --out " + folder_.path() + "/" +
-           out + " ";
-  }
   // The lines of the episodes without their timing.
   std::string Episodes(const std::string& out) const {
     std::string text;
-    for (EpisodeResult e : ReadEpisodes(folder_.path() + "/" + out + "/episodes.jsonl", false)) {
+    for (EpisodeResult e : ReadEpisodes(Path(out) + "/episodes.jsonl", false)) {
       e.seconds = 0;
       text += ToJsonLine(e) + "\n";
     }
     return text;
   }
-
-  pusht_test::TempDir folder_;
-  std::string checkpoint_;
 };
 
 TEST_F(PushtTest, VersionAndHelp) {
@@ -114,19 +80,7 @@ TEST_F(PushtTest, ExistingResultsAreSafe) {
 
 TEST_F(PushtTest, InterruptedEvaluationGoesOn) {
   const std::string out = folder_.path() + "/b";
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const std::string program = std::string(PUSHT_BINARY_DIR) + "/bin/pusht";
-    std::vector<std::string> words = {program};
-    std::istringstream stream(Evaluate("b") + "--episodes 400 --batch 4");
-    for (std::string word; stream >> word;) words.push_back(word);
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    if (std::freopen("/dev/null", "w", stderr) == nullptr) ::_exit(99);
-    ::execv(program.c_str(), arguments.data());
-    ::_exit(99);
-  }
+  const pid_t child = pusht_test::StartPusht(Evaluate("b") + "--episodes 400 --batch 4");
   // wait until some episodes are there
   for (int i = 0; i < 600; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -134,10 +88,7 @@ TEST_F(PushtTest, InterruptedEvaluationGoesOn) {
     if (fs::file_size(out + "/episodes.jsonl", none) > 500 && !none) break;
   }
   ::kill(child, SIGINT);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFEXITED(status));
-  ASSERT_EQ(WEXITSTATUS(status), 130);
+  ASSERT_EQ(pusht_test::Wait(child), 130);
   ASSERT_EQ(Pusht(Evaluate("b") + "--episodes 400 --batch 4 --resume").code, 0);
   ASSERT_EQ(Pusht(Evaluate("whole") + "--episodes 400 --batch 64").code, 0);
   EXPECT_EQ(Episodes("b"), Episodes("whole"));

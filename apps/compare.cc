@@ -1,0 +1,46 @@
+#include "task/compare.h"
+
+#include <cstdio>
+#include <memory>
+
+#include "apps/commands.h"
+#include "kernels/error.h"
+#include "task/files.h"
+#include "task/results_folder.h"
+
+namespace pusht {
+namespace {
+
+struct Arguments {
+  std::string a, b;
+  bool json = false;
+};
+
+int Run(const Arguments& arguments) {
+  const auto episodes = [](const std::string& folder) {
+    return ReadEpisodes(folder + "/episodes.jsonl", false);
+  };
+  const auto run = [](const std::string& folder) {
+    return ReadFile(folder + "/run.json", size_t{1} << 20);
+  };
+  const Comparison comparison = Compare(episodes(arguments.a), episodes(arguments.b));
+  const auto differences = RunDifferences(run(arguments.a), run(arguments.b));
+  const std::string text = arguments.json ? ComparisonJson(comparison, differences)
+                                          : ComparisonText(comparison, differences);
+  std::fputs(text.c_str(), stdout);
+  return static_cast<int>(comparison.regression() ? dp::ExitCode::kRegression : dp::ExitCode::kOk);
+}
+
+}  // namespace
+
+Action AddCompare(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command =
+      app.add_subcommand("compare", "Compare two evaluations seed by seed; 5 if B is worse");
+  command->add_option("A", arguments->a, "Results folder of the first")->required();
+  command->add_option("B", arguments->b, "Results folder of the second")->required();
+  command->add_flag("--json", arguments->json, "Print JSON");
+  return [arguments] { return Run(*arguments); };
+}
+
+}  // namespace pusht

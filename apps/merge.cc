@@ -1,0 +1,38 @@
+#include "task/merge.h"
+
+#include <cstdio>
+#include <memory>
+
+#include "apps/commands.h"
+#include "kernels/error.h"
+
+namespace pusht {
+namespace {
+
+int Run(const MergeOptions& options) {
+  const MergeResult result = Merge(options);
+  const bool partial = result.figures.episodes < result.expected;
+  std::printf("%sresults         %s/eval_info.json\n", FiguresText(result.figures).c_str(),
+              options.out.c_str());
+  if (partial) {
+    std::printf("partial         %d of %d episodes; complete it with evaluate --resume --out %s\n",
+                result.figures.episodes, result.expected, options.out.c_str());
+  }
+  return static_cast<int>(partial || result.figures.invalid > 0 ? dp::ExitCode::kPartial
+                                                                : dp::ExitCode::kOk);
+}
+
+}  // namespace
+
+Action AddMerge(CLI::App& app) {
+  auto options = std::make_shared<MergeOptions>();
+  CLI::App* command = app.add_subcommand("merge", "Join the results of evaluate --shard i/N");
+  command->add_option("folders", options->folders, "Results folders, one per shard")->required();
+  command->add_option("--out", options->out, "Folder of the whole evaluation")->required();
+  command->add_flag("--partial", options->partial,
+                    "Merge although shards or episodes are missing (exit code 4)");
+  command->add_flag("--overwrite", options->overwrite, "Replace the results in --out");
+  return [options] { return Run(*options); };
+}
+
+}  // namespace pusht

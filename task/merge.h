@@ -1,0 +1,31 @@
+#ifndef TASK_MERGE_H_
+#define TASK_MERGE_H_
+
+#include <string>
+#include <vector>
+
+#include "task/report.h"
+
+namespace pusht {
+
+struct MergeOptions {
+  std::vector<std::string> folders;  // results of the shards
+  std::string out;                   // folder of the result
+  bool partial = false;              // accept missing shards, missing episodes, a torn last line
+  bool overwrite = false;            // replace results in `out`
+};
+
+struct MergeResult {
+  Figures figures;
+  int expected = 0;  // episodes of the whole evaluation
+};
+
+// Writes into `out` what one process would have written for the whole evaluation: byte for byte,
+// but for timings (and the films' folder). Nothing is written unless every shard is of the same
+// run, no shard comes twice, and each has exactly its episodes with their seeds; what is odd is an
+// Error that names it.
+MergeResult Merge(const MergeOptions& options);
+
+}  // namespace pusht
+
+#endif  // TASK_MERGE_H_

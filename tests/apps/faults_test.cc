@@ -1,0 +1,176 @@
+// Evaluations under faults of the world around them: killed at any moment, no space, no rights,
+// two writers, a dead video encoder. What was finished is kept and the rest can go on.
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "task/results_folder.h"
+#include "tests/support/program.h"
+
+namespace pusht {
+namespace {
+
+namespace fs = std::filesystem;
+using pusht_test::Outcome;
+using pusht_test::Pusht;
+using ::testing::HasSubstr;
+
+class FaultsTest : public pusht_test::ProgramTest {
+ protected:
+  // Waits until `out` has at least `bytes` of episodes.
+  void WaitForEpisodes(const std::string& out, uintmax_t bytes) const {
+    for (int i = 0; i < 1200; ++i) {
+      std::error_code none;
+      const uintmax_t size = fs::file_size(Path(out) + "/episodes.jsonl", none);
+      if (!none && size >= bytes) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    }
+    FAIL() << "no episodes came";
+  }
+  size_t Kept(const std::string& out) const {
+    return ReadEpisodes(Path(out) + "/episodes.jsonl", true).size();
+  }
+};
+
+// PUSHT_TEST_KILLS=200 for the full campaign; the moments are random but repeat.
+TEST_F(FaultsTest, KilledAtAnyMomentAndResumedGivesTheSameBytes) {
+  const std::string evaluation = "--episodes 60 --batch 4 ";
+  ASSERT_EQ(Pusht(Evaluate("whole") + evaluation).code, 0);
+  const std::string whole = Results("whole");
+  const char* wish = std::getenv("PUSHT_TEST_KILLS");
+  const int kills = wish ? std::atoi(wish) : 20;
+  std::mt19937 random(7);
+  int killed = 0, with_episodes = 0;
+  for (int i = 0; killed < kills && i < 10 * kills; ++i) {
+    const pid_t child = pusht_test::StartPusht(Evaluate("a") + evaluation + "--resume");
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 250000));
+    ::kill(child, SIGKILL);
+    if (pusht_test::Wait(child) == 128 + SIGKILL) {
+      ++killed;
+      if (fs::exists(Path("a/episodes.jsonl"))) with_episodes += Kept("a") > 0;
+      continue;
+    }
+    ASSERT_EQ(Results("a"), whole);
+    fs::remove_all(Path("a"));
+  }
+  ASSERT_EQ(Pusht(Evaluate("a") + evaluation + "--resume").code, 0);
+  EXPECT_EQ(Results("a"), whole);
+  EXPECT_EQ(killed, kills);
+  RecordProperty("killed_with_episodes", with_episodes);
+}
+
+TEST_F(FaultsTest, TerminatedEvaluationEndsWith143AndGoesOn) {
+  const pid_t child = pusht_test::StartPusht(Evaluate("a") + "--episodes 400 --batch 4");
+  WaitForEpisodes("a", 500);
+  ::kill(child, SIGTERM);
+  EXPECT_EQ(pusht_test::Wait(child), 143);
+  EXPECT_GT(Kept("a"), 0u);
+  EXPECT_FALSE(fs::exists(Path("a/eval_info.json")));
+  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 400 --batch 4 --resume").code, 0);
+}
+
+TEST_F(FaultsTest, FileThatMustNotGrowKeepsWhatIsThere) {
+  // 4 blocks of 512 bytes: run.json fits, the episodes do not all; the signal of the limit is off
+  const Outcome full = Pusht(Evaluate("a") + "--episodes 40", "trap '' XFSZ; ulimit -f 4;");
+  EXPECT_EQ(full.code, 2) << full.text;
+  EXPECT_THAT(full.text, HasSubstr("episodes.jsonl: cannot write: File too large"));
+  EXPECT_GT(Kept("a"), 0u);
+  ASSERT_EQ(Pusht(Evaluate("a") + "--episodes 40 --resume").code, 0);
+  ASSERT_EQ(Pusht(Evaluate("whole") + "--episodes 40").code, 0);
+  EXPECT_EQ(Results("a"), Results("whole"));
+}
+
+TEST_F(FaultsTest, FullDiskKeepsWhatIsThere) {
+  const std::string disk = Path("disk");
+  fs::create_directory(disk);
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=16k") != 0) {
+    GTEST_SKIP() << "a small disk needs the right to mount";
+  }
+  const Outcome full = Pusht(Evaluate("disk/a") + "--episodes 100");
+  const bool kept = fs::exists(disk + "/a/run.json");
+  std::string error;
+  try {
+    ReadEpisodes(disk + "/a/episodes.jsonl", true);
+  } catch (const std::exception& e) {
+    error = e.what();
+  }
+  ::umount(disk.c_str());
+  EXPECT_EQ(full.code, 2) << full.text;
+  EXPECT_THAT(full.text, HasSubstr("No space left on device"));
+  EXPECT_TRUE(kept);
+  EXPECT_EQ(error, "");
+}
+
+TEST_F(FaultsTest, FolderThatCannotBeWrittenIsNamed) {
+  // /proc refuses new folders even to root
+  const Outcome refused = Pusht("evaluate --checkpoint " + checkpoint_ +
+                                " --backend cpu --episodes 1 --out /proc/results");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.text, HasSubstr("/proc/results: cannot create the folder"));
+  std::ofstream(Path("file")) << "x";
+  EXPECT_EQ(Pusht(Evaluate("file") + "--episodes 1").code, 2);
+  if (::geteuid() == 0) return;
+  fs::create_directory(Path("locked"));
+  fs::permissions(Path("locked"), fs::perms::owner_read | fs::perms::owner_exec);
+  EXPECT_EQ(Pusht(Evaluate("locked") + "--episodes 1").code, 2);
+}
+
+TEST_F(FaultsTest, SecondWriterIsRefusedAndHarmless) {
+  const pid_t first = pusht_test::StartPusht(Evaluate("a") + "--episodes 400 --batch 4");
+  WaitForEpisodes("a", 500);
+  for (const char* how : {"", "--resume", "--overwrite"}) {
+    const Outcome second = Pusht(Evaluate("a") + "--episodes 400 --batch 4 " + how);
+    EXPECT_EQ(second.code, 1) << how;
+    EXPECT_THAT(second.text, HasSubstr("another evaluation is writing here")) << how;
+  }
+  EXPECT_EQ(pusht_test::Wait(first), 0);
+  EXPECT_EQ(Kept("a"), 400u);
+}
+
+TEST_F(FaultsTest, DeadVideoEncoderIsAnErrorAndTheEvaluationGoesOn) {
+  fs::create_directory(Path("bin"));
+  const std::string ffmpeg = Path("bin/ffmpeg");
+  for (const char* body :
+       {"exit 1", "head -c 100000 >/dev/null; exit 0", "kill -9 $$", "cat >/dev/null; exit 1"}) {
+    std::ofstream(ffmpeg) << "#!/bin/sh\n" << body << "\n";
+    fs::permissions(ffmpeg, fs::perms::owner_all);
+    const Outcome dead = Pusht(Evaluate("a") + "--episodes 3 --videos 1 --overwrite",
+                               "PATH=" + Path("bin") + ":$PATH");
+    EXPECT_EQ(dead.code, 2) << body << dead.text;
+    EXPECT_THAT(dead.text, HasSubstr("eval_episode_0.mp4: ffmpeg ")) << body;
+  }
+  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 3 --videos 1 --resume").code, 0);
+}
+
+TEST_F(FaultsTest, FilmsOfAResumedEvaluationAreListed) {
+  ASSERT_EQ(Pusht(Evaluate("a") + "--episodes 3 --videos 3").code, 0);
+  const std::string whole = Results("a");
+  EXPECT_THAT(whole, HasSubstr("eval_episode_0."));
+  // as if killed before the last episode was recorded
+  const std::string log = Path("a/episodes.jsonl");
+  fs::resize_file(log, fs::file_size(log) - 5);
+  fs::remove(Path("a/eval_info.json"));
+  ASSERT_EQ(Pusht(Evaluate("a") + "--episodes 3 --videos 3 --resume").code, 0);
+  EXPECT_EQ(Results("a"), whole);
+}
+
+TEST_F(FaultsTest, ClosedOutputDoesNotLoseTheResults) {
+  ASSERT_EQ(Pusht(Evaluate("whole") + "--episodes 5").code, 0);
+  // nobody reads what is printed
+  Pusht(Evaluate("a") + "--episodes 5 | true;");
+  Pusht(Evaluate("b") + "--episodes 5 >/dev/full");
+  EXPECT_EQ(Results("a"), Results("whole"));
+  EXPECT_EQ(Results("b"), Results("whole"));
+}
+
+}  // namespace
+}  // namespace pusht

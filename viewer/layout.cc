@@ -10,7 +10,7 @@ namespace pusht {
 namespace {
 
 // layout pixels
-constexpr float kLeft = 264, kRight = 400, kBottom = 204, kGap = 2;
+constexpr float kLeft = 264, kRight = 400, kBottom = 204, kBar = 30, kGap = 2;
 constexpr float kControl = 382, kPictures = 172, kTiming = 384, kTimeline = 158;
 
 using PanelFunction = void (*)(const SimSnapshot&, UiState&);
@@ -31,13 +31,19 @@ void DrawText(ImDrawList& draw, ImVec2 at, ImU32 color, const std::string& text)
   draw.AddText(at, color, text.c_str());
 }
 
-// What the scene shows, in its corners.
-void DrawCaptions(const SimSnapshot& snapshot, const UiState& ui, const Area& scene) {
+// The line above the scene: what it shows at the left, in which state it is at the right.
+void DrawCaptions(const SimSnapshot& snapshot, const UiState& ui, const Area& bar) {
   ImDrawList& draw = *ImGui::GetBackgroundDrawList();
   const float em = ImGui::GetFontSize();
-  const float left = scene.x + 0.8f * em, top = scene.y + 0.6f * em;
-  DrawText(draw, ImVec2(left, top), color::kText,
-           Format("seed %u   step %d   %.1f s", snapshot.seed, snapshot.step, snapshot.time));
+  const float left = bar.x + 0.8f * em, top = bar.y + 0.5f * (bar.height - em);
+  draw.AddRectFilled(ImVec2(bar.x, bar.y), ImVec2(bar.x + bar.width, bar.y + bar.height),
+                     color::kPanel);
+  std::string text =
+      Format("seed %u   step %d   %.1f s", snapshot.seed, snapshot.step, snapshot.time);
+  if (ui.frames_per_second > 0) {
+    text += Format("      %.0f frames/s, panels %.1f ms", ui.frames_per_second, ui.ui_ms);
+  }
+  DrawText(draw, ImVec2(left, top), color::kText, text);
   std::string state = snapshot.playing ? "running" : "paused";
   ImU32 hue = color::kDim;
   if (snapshot.finished) {
@@ -48,18 +54,23 @@ void DrawCaptions(const SimSnapshot& snapshot, const UiState& ui, const Area& sc
     hue = color::kAccent;
   }
   if (snapshot.disturbed) state += ", disturbed by hand";
+  if (ui.recording) state += ", recording";
   const float width = ImGui::CalcTextSize(state.c_str()).x;
-  DrawText(draw, ImVec2(scene.x + scene.width - width - 0.8f * em, top), hue, state);
-  const float bottom = scene.y + scene.height - 1.6f * em;
-  const std::string figures =
-      Format("%s%.0f frames/s   panels %.1f ms", ui.recording ? "recording   " : "",
-             ui.frames_per_second, ui.ui_ms);
-  if (ui.frames_per_second > 0) DrawText(draw, ImVec2(left, bottom), color::kDim, figures);
+  DrawText(draw, ImVec2(bar.x + bar.width - width - 0.8f * em, top), hue, state);
+}
+
+// The last error or notice, on a plate at the foot of the scene.
+void DrawMessage(const SimSnapshot& snapshot, const UiState& ui, const Area& scene) {
   const std::string& text = snapshot.message.empty() ? ui.notice : snapshot.message;
   if (text.empty()) return;
-  draw.AddText(nullptr, 0, ImVec2(left, top + 1.6f * em),
-               snapshot.message.empty() ? color::kDim : color::kBad, text.c_str(), nullptr,
-               scene.width - 1.6f * em);
+  ImDrawList& draw = *ImGui::GetBackgroundDrawList();
+  const float em = ImGui::GetFontSize(), wrap = scene.width - 2.4f * em;
+  const ImVec2 size = ImGui::CalcTextSize(text.c_str(), nullptr, false, wrap);
+  const ImVec2 low(scene.x + 0.6f * em, scene.y + scene.height - size.y - 1.4f * em);
+  const ImVec2 high(low.x + size.x + 1.2f * em, low.y + size.y + 0.8f * em);
+  draw.AddRectFilled(low, high, IM_COL32(20, 24, 31, 235), 0.3f * em);
+  draw.AddText(nullptr, 0, ImVec2(low.x + 0.6f * em, low.y + 0.4f * em),
+               snapshot.message.empty() ? color::kText : color::kBad, text.c_str(), nullptr, wrap);
 }
 
 }  // namespace
@@ -86,8 +97,10 @@ Area DrawPanels(const SimSnapshot& snapshot, UiState& ui, float scale) {
             snapshot, ui);
   DrawPanel("denoising", {x_right - gap - denoising, y_bottom, denoising, bottom},
             DrawDenoisingPanel, snapshot, ui);
-  const Area scene = {x_middle, 0, middle, y_bottom - gap};
-  DrawCaptions(snapshot, ui, scene);
+  const float bar = kBar * scale;
+  const Area scene = {x_middle, bar + gap, middle, y_bottom - bar - 2 * gap};
+  DrawCaptions(snapshot, ui, {x_middle, 0, middle, bar});
+  DrawMessage(snapshot, ui, scene);
   DrawHelpPanel(ui);
   return scene;
 }

@@ -89,8 +89,9 @@ void SceneView::AddDecision(const SimSnapshot& snapshot, const UiState& ui) {
     const int stride = std::max(1, steps / 24);
     for (int k = 0; k < end; k += stride) {
       const float share = static_cast<float>(k) / steps;
-      const float rgba[4] = {0.75f - 0.4f * share, 0.35f + 0.3f * share, 1, 0.25f};
-      AddChunk(&shown->denoising[k * size], 0, horizon, rgba, 0.008);
+      const float rgba[4] = {0.75f - 0.4f * share, 0.35f + 0.3f * share, 1,
+                             0.04f + 0.5f * share * share};
+      AddChunk(&shown->denoising[k * size], 0, horizon, rgba, 0.01);
     }
   }
   if (!ui.show_chunk) return;

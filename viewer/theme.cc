@@ -88,6 +88,7 @@ void ApplyTheme(float scale) {
   SetColor(ImGuiCol_SliderGrabActive, IM_COL32(140, 200, 255, 255));
   SetColor(ImGuiCol_ScrollbarBg, IM_COL32(0, 0, 0, 0));
   SetColor(ImGuiCol_Separator, IM_COL32(255, 255, 255, 18));
+  SetColor(ImGuiCol_TableHeaderBg, IM_COL32(0, 0, 0, 0));
   SetColor(ImGuiCol_TableRowBgAlt, IM_COL32(255, 255, 255, 6));
 }
 

@@ -86,11 +86,6 @@ void Viewer::Frame(int width, int height) {
   width_ = width;
   height_ = height;
   const double begin = dp::Now();
-  if (last_frame_ > 0) {
-    const double rate = 1 / std::max(1e-6, begin - last_frame_);
-    ui_.frames_per_second += 0.05 * (rate - ui_.frames_per_second);
-  }
-  last_frame_ = begin;
   const std::shared_ptr<const SimSnapshot> snapshot = simulation_->snapshot();
   UploadPictures(*snapshot);
   ImGui_ImplOpenGL3_NewFrame();

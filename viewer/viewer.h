@@ -67,7 +67,6 @@ class Viewer {
   std::shared_ptr<const DecisionRecord> uploaded_;
   std::unique_ptr<VideoWriter> video_;
   double next_picture_ = 0;  // wall time of the film's next picture
-  double last_frame_ = 0;
 };
 
 // Opens a window and runs until it is closed. Returns the program's exit code. Throws Error where

@@ -180,6 +180,7 @@ int RunWindow(ViewerOptions options) {
   glfwSetDropCallback(window.get(), OnDrop);
   ImGui_ImplGlfw_InitForOpenGL(window.get(), true);  // calls the callbacks set before
   viewer.simulation().Send(PlayCommand{true});
+  double last = dp::Now();
   while (!glfwWindowShouldClose(window.get())) {
     glfwPollEvents();
     int width = 0, height = 0;
@@ -187,6 +188,10 @@ int RunWindow(ViewerOptions options) {
     ImGui_ImplGlfw_NewFrame();
     viewer.Frame(width, height);
     glfwSwapBuffers(window.get());
+    const double now = dp::Now();
+    double& rate = viewer.ui().frames_per_second;
+    rate += 0.05 * (1 / std::max(1e-6, now - last) - rate);
+    last = now;
   }
   return 0;
 }

@@ -30,8 +30,9 @@ void DrawFan(const Plot& plot, const DecisionRecord& decision, int horizon, int 
   plot.draw().PushClipRect(plot.low(), plot.high(), true);
   const int stride = std::max(1, steps / 32);
   for (int k = 0; k < step; k += stride) {
-    DrawChunk(plot, &decision.denoising[k * size], horizon, ChainColor(1.0 * k / steps, 50),
-              0.06f * em);
+    const double share = 1.0 * k / steps;
+    const int alpha = static_cast<int>(25 + 150 * share * share);
+    DrawChunk(plot, &decision.denoising[k * size], horizon, ChainColor(share, alpha), 0.06f * em);
   }
   for (size_t i = 0; i + size <= decision.samples.size(); i += size) {
     DrawChunk(plot, &decision.samples[i], horizon, IM_COL32(255, 190, 92, 130), 0.08f * em);

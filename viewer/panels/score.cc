@@ -30,9 +30,9 @@ void DrawCurve(const Plot& plot, const std::vector<float>& coverage) {
 
 void DrawScorePanel(const SimSnapshot& snapshot, UiState& ui) {
   const std::vector<float>& coverage = *snapshot.coverage;
-  PanelTitle("Coverage of the goal", Format("%.1f %% now   best %.1f %%   score %.3f",
-                                            100 * (coverage.empty() ? 0.0f : coverage.back()),
-                                            100 * snapshot.max_coverage, snapshot.score));
+  PanelTitle("Coverage", Format("%.0f %% now   best %.0f %%   score %.2f",
+                                100 * (coverage.empty() ? 0.0f : coverage.back()),
+                                100 * snapshot.max_coverage, snapshot.score));
   const float em = ImGui::GetFontSize();
   const double shown = std::max(10.0, std::ceil((coverage.size() - 1) * kPeriod / 5) * 5);
   const Plot plot("coverage", ImGui::GetContentRegionAvail(), {0, shown}, {0, 1.02}, 3 * em,

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "viewer/panels/panels.h"
 #include "viewer/panels/plot.h"
@@ -49,11 +52,16 @@ void DrawStackedBar(const DecisionRecord& decision, double budget) {
                       0.14f * em);
 }
 
-void DrawCell(double value) {
+// Moves to the next cell, where `text` will end at the right.
+void AlignRight(const std::string& text) {
   ImGui::TableNextColumn();
-  const std::string text = value > 0 ? FormatMs(value) : "-";
   const float width = ImGui::CalcTextSize(text.c_str()).x;
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x - width);
+}
+
+void DrawCell(double value) {
+  const std::string text = value > 0 ? FormatMs(value) : "-";
+  AlignRight(text);
   ImGui::TextUnformatted(text.c_str());
 }
 
@@ -72,10 +80,11 @@ void DrawRow(int row, const DecisionRecord& shown, const LogSummary& summary,
   DrawCell(s.median);
   DrawCell(s.p95);
   DrawCell(s.p99);
-  ImGui::TableNextColumn();
+  const std::string worst = FormatMs(s.worst);
+  AlignRight(worst);
   if (s.worst_at >= 0) {
     ImGui::PushID(row);
-    if (ImGui::Selectable(FormatMs(s.worst).c_str())) ui.selected = (*snapshot.log)[s.worst_at];
+    if (ImGui::Selectable(worst.c_str())) ui.selected = (*snapshot.log)[s.worst_at];
     if (ImGui::IsItemHovered()) ImGui::SetTooltip("click: show that decision");
     ImGui::PopID();
   }
@@ -84,14 +93,21 @@ void DrawRow(int row, const DecisionRecord& shown, const LogSummary& summary,
 
 void DrawTable(const DecisionRecord& shown, const SimSnapshot& snapshot, UiState& ui) {
   const LogSummary summary = Summarise(*snapshot.log);
-  const int columns = ui.pinned ? 7 : 6;
+  std::vector<const char*> names = {"now", "median", "p95", "p99", "worst"};
+  if (ui.pinned) names.push_back("A");
+  const int columns = static_cast<int>(names.size()) + 1;
   if (!ImGui::BeginTable("stages", columns, ImGuiTableFlags_RowBg)) return;
-  ImGui::TableSetupColumn("ms", ImGuiTableColumnFlags_WidthStretch, 1.9f);
-  for (const char* name : {"now", "median", "p95", "p99", "worst", "pinned"}) {
-    if (name[0] == 'p' && name[1] == 'i' && !ui.pinned) continue;
+  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch, 1.9f);
+  for (const char* name : names) {
     ImGui::TableSetupColumn(name, ImGuiTableColumnFlags_WidthStretch, 1.0f);
   }
-  ImGui::TableHeadersRow();
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  ImGui::TextDisabled("ms");
+  for (const char* name : names) {
+    AlignRight(name);
+    ImGui::TextDisabled("%s", name);
+  }
   for (int row = 0; row < kRowCount; ++row) {
     if (summary[row].n > 0) DrawRow(row, shown, summary, snapshot, ui);
   }

@@ -1,0 +1,135 @@
+#include <gtest/gtest.h>
+#include <imgui.h>
+
+#include <cmath>
+
+#include "viewer/layout.h"
+#include "viewer/theme.h"
+
+namespace pusht {
+namespace {
+
+// ImGui without a window or a renderer: frames are laid out and thrown away.
+class PanelsTest : public testing::Test {
+ protected:
+  PanelsTest() {
+    ImGui::CreateContext();
+    ImGuiIO& io = ImGui::GetIO();
+    io.IniFilename = nullptr;
+    io.DeltaTime = 1.0f / 60;
+    io.DisplaySize = ImVec2(1280, 800);
+    io.MousePos = ImVec2(-1, -1);
+    ApplyTheme(1);
+    unsigned char* pixels = nullptr;
+    int width = 0, height = 0;
+    io.Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
+    snapshot_.coverage = std::make_shared<std::vector<float>>(1, 0.0f);
+    snapshot_.log = std::make_shared<DecisionLog>();
+    auto policy = std::make_shared<PolicyInfo>();
+    policy->horizon = 16;
+    policy->options.sampler.steps = 100;
+    snapshot_.policy = policy;
+  }
+  ~PanelsTest() override { ImGui::DestroyContext(); }
+
+  void AddDecisions(int count) {
+    auto log = std::make_shared<DecisionLog>();
+    for (int i = 0; i < count; ++i) {
+      auto record = std::make_shared<DecisionRecord>();
+      record->decision = i;
+      record->times[dp::Stage::kEncode] = {1.0 * i, i + 0.01};
+      record->times[dp::Stage::kDenoise] = {i + 0.01, i + 0.05 + 0.001 * i};
+      record->actions.assign(32, 200.0f + i);
+      record->denoising.assign(10 * 32, 100.0f);
+      record->samples.assign(2 * 32, 300.0f);
+      log->push_back(record);
+    }
+    snapshot_.log = log;
+    snapshot_.coverage = std::make_shared<std::vector<float>>(8 * count + 1, 0.5f);
+    snapshot_.step = 8 * count;
+  }
+
+  // Two frames, because windows settle in the second. Returns the number of vertices.
+  int Draw(ImVec2 mouse = ImVec2(-1, -1), bool down = false) {
+    for (int i = 0; i < 2; ++i) {
+      ImGui::GetIO().MousePos = mouse;
+      ImGui::GetIO().MouseDown[0] = down && i == 1;
+      ImGui::NewFrame();
+      scene_ = DrawPanels(snapshot_, ui_, 1);
+      ImGui::Render();
+    }
+    return ImGui::GetDrawData()->TotalVtxCount;
+  }
+
+  bool EveryVertexIsFinite() const {
+    const ImDrawData& data = *ImGui::GetDrawData();
+    for (int i = 0; i < data.CmdListsCount; ++i) {
+      for (const ImDrawVert& vertex : data.CmdLists[i]->VtxBuffer) {
+        if (!std::isfinite(vertex.pos.x) || !std::isfinite(vertex.pos.y)) return false;
+      }
+    }
+    return true;
+  }
+
+  template <typename T>
+  const T* Asked() const {
+    for (const Command& command : ui_.commands) {
+      if (const T* found = std::get_if<T>(&command)) return found;
+    }
+    return nullptr;
+  }
+
+  SimSnapshot snapshot_;
+  UiState ui_;
+  Area scene_;
+};
+
+TEST_F(PanelsTest, DrawBeforeTheFirstDecision) {
+  EXPECT_GT(Draw(), 100);
+  EXPECT_TRUE(EveryVertexIsFinite());
+  EXPECT_TRUE(ui_.commands.empty());
+}
+
+TEST_F(PanelsTest, DrawAFullLogWithinTheWindow) {
+  AddDecisions(100);
+  ui_.pinned = {"A", Summarise(*snapshot_.log)};
+  ui_.show_help = true;
+  snapshot_.message = "something went wrong";
+  const int few = Draw();
+  EXPECT_GT(few, 1000);
+  EXPECT_LT(few, 60000);
+  EXPECT_TRUE(EveryVertexIsFinite());
+  EXPECT_GT(scene_.width, 500);
+  EXPECT_GT(scene_.height, 500);
+}
+
+TEST_F(PanelsTest, AClickOnCoverageGoesBackThere) {
+  AddDecisions(10);
+  const ImVec2 mouse(scene_.x + 400, 720);
+  Draw(mouse, true);
+  Draw(mouse, false);
+  const SeekCommand* seek = Asked<SeekCommand>();
+  ASSERT_NE(seek, nullptr);
+  EXPECT_GT(seek->step, 0);
+  EXPECT_LE(seek->step, snapshot_.step);
+}
+
+TEST_F(PanelsTest, ThePlayButtonAsksToPlay) {
+  Draw(ImVec2(40, 42), true);
+  Draw(ImVec2(40, 42), false);
+  const PlayCommand* play = Asked<PlayCommand>();
+  ASSERT_NE(play, nullptr);
+  EXPECT_TRUE(play->playing);
+}
+
+TEST_F(PanelsTest, AChosenDecisionStaysShownWhileNewOnesCome) {
+  AddDecisions(5);
+  ui_.selected = (*snapshot_.log)[2];
+  AddDecisions(9);
+  EXPECT_EQ(ShownDecision(snapshot_, ui_)->decision, 2);
+  ui_.selected = nullptr;
+  EXPECT_EQ(ShownDecision(snapshot_, ui_)->decision, 8);
+}
+
+}  // namespace
+}  // namespace pusht

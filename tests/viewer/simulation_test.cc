@@ -1,0 +1,140 @@
+#include "viewer/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "tests/support/small_checkpoint.h"
+#include "viewer/simulation_thread.h"
+
+namespace pusht {
+namespace {
+
+constexpr uint32_t kSeed = 100007;
+
+// The viewer's simulation and the evaluator on one small checkpoint.
+class SimulationTest : public testing::Test {
+ protected:
+  SimulationTest() {
+    pusht_test::WriteSmallCheckpoint(folder_.path());
+    options_.backend = dp::Backend::kCpu;
+    checkpoint_ = OpenCheckpoint(folder_.path());
+    options_.sampler.kind = checkpoint_->config.scheduler.kind;
+  }
+
+  std::unique_ptr<Simulation> Make(uint32_t seed) const {
+    std::shared_ptr<const mjModel> model(LoadModel(ModelPath("pusht.xml")));
+    return std::make_unique<Simulation>(model, checkpoint_, options_, seed);
+  }
+
+  static SimSnapshot Look(const Simulation& simulation) {
+    SimSnapshot snapshot;
+    simulation.Fill(snapshot);
+    return snapshot;
+  }
+
+  static SimSnapshot Finish(Simulation& simulation) {
+    while (!simulation.finished()) simulation.Advance();
+    return Look(simulation);
+  }
+
+  static void AdvanceTo(Simulation& simulation, int step) {
+    while (simulation.step() < step) simulation.Advance();
+  }
+
+  EpisodeResult Evaluated(uint32_t seed) const {
+    EvaluationOptions options;
+    options.checkpoint = folder_.path();
+    options.policy = options_;
+    options.seed = seed;
+    options.episodes = 1;
+    const std::atomic<bool> stop{false};
+    return Evaluate(
+               options, {0}, [](const EpisodeResult&) {}, stop)
+        .episodes.at(0);
+  }
+
+  pusht_test::TemporaryFolder folder_;
+  dp::PolicyOptions options_;
+  std::shared_ptr<const dp::Checkpoint> checkpoint_;
+};
+
+TEST_F(SimulationTest, RunsTheEpisodeOfAnEvaluation) {
+  const EpisodeResult expected = Evaluated(kSeed);
+  const SimSnapshot snapshot = Finish(*Make(kSeed));
+  EXPECT_EQ(snapshot.hash, expected.hash);
+  EXPECT_EQ(snapshot.step, expected.steps);
+  EXPECT_EQ(snapshot.decisions, expected.decisions);
+  EXPECT_EQ(snapshot.score, expected.max_reward);
+  EXPECT_EQ(snapshot.coverage->size(), static_cast<size_t>(expected.steps) + 1);
+}
+
+TEST_F(SimulationTest, TracingAndSamplesDoNotChangeTheEpisode) {
+  const uint64_t expected = Finish(*Make(kSeed)).hash;
+  const auto simulation = Make(kSeed);
+  simulation->SetTracing(false);
+  AdvanceTo(*simulation, 20);
+  simulation->Sample(3);
+  const DecisionRecord& last = *Look(*simulation).log->back();
+  EXPECT_TRUE(last.denoising.empty());
+  EXPECT_EQ(last.samples.size(), 3 * last.actions.size());
+  EXPECT_NE(last.samples[0], last.actions[0]);
+  EXPECT_EQ(Finish(*simulation).hash, expected);
+}
+
+TEST_F(SimulationTest, GoingBackGivesTheSameEpisodeAgain) {
+  const auto simulation = Make(kSeed);
+  const SimSnapshot once = Finish(*simulation);
+  for (const int step : {once.step - 1, 16, 13, 0}) {
+    simulation->Seek(step);
+    EXPECT_EQ(simulation->step(), step);
+    const SimSnapshot again = Finish(*simulation);
+    EXPECT_EQ(again.hash, once.hash) << "from step " << step;
+    EXPECT_EQ(again.decisions, once.decisions) << "from step " << step;
+    EXPECT_EQ(again.log->size(), once.log->size()) << "from step " << step;
+  }
+}
+
+TEST_F(SimulationTest, DenoisingEndsInTheChunk) {
+  const auto simulation = Make(kSeed);
+  simulation->Advance();
+  const DecisionRecord& decision = *Look(*simulation).log->back();
+  const size_t size = decision.actions.size();
+  ASSERT_GE(decision.denoising.size(), size);
+  for (size_t i = 0; i < size; ++i) {
+    EXPECT_NEAR(decision.denoising[decision.denoising.size() - size + i], decision.actions[i],
+                1e-3);
+  }
+}
+
+TEST_F(SimulationTest, ThreadPlaysToTheSameEndWhileItIsWatched) {
+  const uint64_t expected = Finish(*Make(kSeed)).hash;
+  SimulationThread thread(Make(kSeed));
+  thread.Send(SpeedCommand{0});
+  thread.Send(PlayCommand{true});
+  std::shared_ptr<const SimSnapshot> snapshot = thread.snapshot();
+  int last = 0;
+  while (!snapshot->finished) {
+    snapshot = thread.snapshot();
+    EXPECT_GE(snapshot->step, last);
+    EXPECT_EQ(snapshot->coverage->size(), static_cast<size_t>(snapshot->step) + 1);
+    last = snapshot->step;
+    ASSERT_EQ(snapshot->message, "");
+  }
+  EXPECT_EQ(snapshot->hash, expected);
+}
+
+TEST_F(SimulationTest, WhatCannotBeOpenedIsAMessageAndThePolicyStays) {
+  SimulationThread thread(Make(kSeed));
+  const auto policy = thread.snapshot()->policy;
+  thread.Send(CheckpointCommand{folder_.path() + "/nowhere"});
+  thread.Flush();
+  EXPECT_NE(thread.snapshot()->message, "");
+  EXPECT_EQ(thread.snapshot()->policy, policy);
+  thread.Send(RunCommand{3});
+  thread.Send(SpeedCommand{0});
+  while (thread.snapshot()->step < 3) ASSERT_EQ(thread.snapshot()->message, "");
+}
+
+}  // namespace
+}  // namespace pusht

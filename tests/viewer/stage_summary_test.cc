@@ -1,0 +1,91 @@
+#include "viewer/stage_summary.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "viewer/export.h"
+
+namespace pusht {
+namespace {
+
+using dp::Stage;
+
+// A decision whose encoder takes `encode` ms and whose denoising takes `denoise` ms, then physics.
+std::shared_ptr<DecisionRecord> Decision(double begin, double encode, double denoise) {
+  auto record = std::make_shared<DecisionRecord>();
+  record->times[Stage::kEncode] = {begin, begin + 1e-3 * encode};
+  record->times[Stage::kDenoise] = {begin + 1e-3 * encode, begin + 1e-3 * (encode + denoise)};
+  record->times[Stage::kPhysics] = {begin + 1, begin + 1.5};
+  return record;
+}
+
+DecisionLog Log(int count) {
+  DecisionLog log;
+  for (int i = 0; i < count; ++i) log.push_back(Decision(10.0 + i, 1, i + 1));
+  return log;
+}
+
+TEST(StageSummary, DecisionEndsBeforePhysics) {
+  EXPECT_NEAR(RowMilliseconds(Decision(7, 2, 5)->times, kDecisionRow), 7, 1e-9);
+  EXPECT_EQ(RowMilliseconds(dp::StageTimes(), kDecisionRow), 0);
+}
+
+TEST(StageSummary, QuantilesAndWorst) {
+  const LogSummary summary = Summarise(Log(101));
+  const RowSummary& denoise = summary[static_cast<int>(Stage::kDenoise)];
+  EXPECT_EQ(denoise.n, 101);
+  EXPECT_NEAR(denoise.median, 51, 1e-6);
+  EXPECT_NEAR(denoise.p95, 96, 1e-6);
+  EXPECT_NEAR(denoise.p99, 100, 1e-6);
+  EXPECT_NEAR(denoise.worst, 101, 1e-6);
+  EXPECT_EQ(denoise.worst_at, 100);
+  EXPECT_EQ(summary[static_cast<int>(Stage::kRender)].n, 0);
+  EXPECT_EQ(summary[static_cast<int>(Stage::kRender)].worst_at, -1);
+}
+
+TEST(StageSummary, HistogramKeepsEveryDecision) {
+  const std::vector<float> counts = Histogram(Log(100), kDecisionRow, 10, 50.5);
+  float sum = 0;
+  for (const float count : counts) sum += count;
+  EXPECT_EQ(sum, 100);
+  EXPECT_GT(counts.back(), 50);  // those beyond the end
+}
+
+TEST(StageSummary, MissesAreStrictlyOverTheBudget) {
+  EXPECT_EQ(CountMisses(Log(10), 6.5), 5);
+  EXPECT_EQ(CountMisses(Log(10), 1000), 0);
+}
+
+TEST(Export, CsvHasOneRowPerDecisionAndColumnsOfTheHeading) {
+  std::istringstream csv(LogToCsv(Log(3)));
+  std::string line;
+  ASSERT_TRUE(std::getline(csv, line));
+  const auto columns = std::count(line.begin(), line.end(), ',');
+  EXPECT_EQ(columns, 3 + kRowCount);
+  int rows = 0;
+  for (; std::getline(csv, line); ++rows) {
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), columns);
+  }
+  EXPECT_EQ(rows, 3);
+}
+
+TEST(Export, TraceHasEverySpanInMicroseconds) {
+  const auto trace = nlohmann::json::parse(LogToTrace(Log(4)));
+  const auto& events = trace.at("traceEvents");
+  ASSERT_EQ(events.size(), 4u * 3);
+  double first = 1e9;
+  for (const auto& event : events) {
+    EXPECT_EQ(event.at("ph"), "X");
+    EXPECT_GT(event.at("dur").get<double>(), 0);
+    first = std::min(first, event.at("ts").get<double>());
+  }
+  EXPECT_EQ(first, 0);
+  EXPECT_NEAR(events[1].at("dur").get<double>(), 1000, 1e-3);
+  const auto json = nlohmann::json::parse(LogToJson(Log(4)));
+  EXPECT_NEAR(json.at(3).at("milliseconds").at("denoise").get<double>(), 4, 1e-6);
+}
+
+}  // namespace
+}  // namespace pusht

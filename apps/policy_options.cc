@@ -1,11 +1,12 @@
 #include "apps/policy_options.h"
 
 #include <cstdlib>
-#include <map>
+#include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
-#include "kernels/error.h"
+#include "policy/option_names.h"
 
 namespace pusht {
 namespace {
@@ -28,26 +29,29 @@ void ParseParallel(const std::string& text, dp::SamplerOptions& sampler) {
   sampler.parallel_tolerance = tolerance;
 }
 
+// An option that is one of `words`.
+void AddWordOption(CLI::App& command, const std::string& name, const std::string& help,
+                   const std::vector<std::string>& words,
+                   const std::function<void(const std::string&)>& set) {
+  command.add_option_function<std::string>(name, set, help)->check(CLI::IsMember(words));
+}
+
 }  // namespace
 
 void AddPolicyOptions(CLI::App& command, dp::PolicyOptions& options) {
-  using dp::Backend, dp::Precision, dp::SamplerKind;
   options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  command.add_option("--backend", options.backend, "Where the network runs: auto, cpu or cuda")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Backend>{
-          {"auto", Backend::kAuto}, {"cpu", Backend::kCpu}, {"cuda", Backend::kCuda}}));
-  command
-      .add_option("--precision", options.precision,
-                  "Number format of the products: auto, fp32, tf32, fp16 or bf16 (GPU)")
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, Precision>{{"auto", Precision::kAuto},
-                                                                   {"fp32", Precision::kFp32},
-                                                                   {"tf32", Precision::kTf32},
-                                                                   {"fp16", Precision::kFp16},
-                                                                   {"bf16", Precision::kBf16}}));
-  command.add_option("--sampler", options.sampler.kind, "ddpm or ddim; default as the checkpoint")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, SamplerKind>{
-          {"ddpm", SamplerKind::kDdpm}, {"ddim", SamplerKind::kDdim}}));
+  AddWordOption(command, "--backend", "Where the network runs", dp::BackendWords(),
+                [&options](const std::string& word) {
+                  options.backend = dp::ParseBackend("--backend", word);
+                });
+  AddWordOption(command, "--precision", "Number format of the products on the GPU",
+                dp::PrecisionWords(), [&options](const std::string& word) {
+                  options.precision = dp::ParsePrecision("--precision", word);
+                });
+  AddWordOption(command, "--sampler", "Kind of sampler; default as the checkpoint",
+                dp::SamplerWords(), [&options](const std::string& word) {
+                  options.sampler.kind = dp::ParseSampler("--sampler", word);
+                });
   command
       .add_option("--steps", options.sampler.steps, "Denoising steps; default as the checkpoint")
       ->check(CLI::Range(1, 1000));

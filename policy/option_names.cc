@@ -34,6 +34,13 @@ T Parse(const std::string& option, const std::string& word, std::span<const Word
 }
 
 template <typename T>
+std::vector<std::string> Words(std::span<const Word<T>> words) {
+  std::vector<std::string> all;
+  for (const Word<T>& each : words) all.emplace_back(each.word);
+  return all;
+}
+
+template <typename T>
 const char* Name(T value, std::span<const Word<T>> words) {
   for (const Word<T>& each : words) {
     if (value == each.value) return each.word;
@@ -52,6 +59,10 @@ Precision ParsePrecision(const std::string& option, const std::string& word) {
 SamplerKind ParseSampler(const std::string& option, const std::string& word) {
   return Parse<SamplerKind>(option, word, kSamplers);
 }
+
+std::vector<std::string> BackendWords() { return Words<Backend>(kBackends); }
+std::vector<std::string> PrecisionWords() { return Words<Precision>(kPrecisions); }
+std::vector<std::string> SamplerWords() { return Words<SamplerKind>(kSamplers); }
 
 const char* BackendName(Backend backend) { return Name<Backend>(backend, kBackends); }
 const char* PrecisionName(Precision precision) { return Name<Precision>(precision, kPrecisions); }

@@ -2,6 +2,7 @@
 #define POLICY_OPTION_NAMES_H_
 
 #include <string>
+#include <vector>
 
 #include "policy/policy.h"
 
@@ -13,6 +14,11 @@ namespace dp {
 Backend ParseBackend(const std::string& option, const std::string& word);      // auto cpu cuda
 Precision ParsePrecision(const std::string& option, const std::string& word);  // auto fp32 tf32 ...
 SamplerKind ParseSampler(const std::string& option, const std::string& word);  // ddpm ddim
+
+// The words, in the order of their values.
+std::vector<std::string> BackendWords();
+std::vector<std::string> PrecisionWords();
+std::vector<std::string> SamplerWords();
 
 const char* BackendName(Backend backend);
 const char* PrecisionName(Precision precision);

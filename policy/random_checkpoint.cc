@@ -62,6 +62,24 @@ class RandomSource : public TensorSource {
   uint32_t tensors_ = 0;
 };
 
+}  // namespace
+
+std::shared_ptr<const Checkpoint> RandomCheckpoint(const PolicyConfig& config,
+                                                   const NormalizerStats& stats, uint64_t seed) {
+  auto checkpoint = std::make_shared<Checkpoint>();
+  checkpoint->config = config;
+  checkpoint->stats = stats;
+  checkpoint->directory = "(random weights)";
+  checkpoint->sha256 = "random-" + std::to_string(seed);
+  RandomSource source(seed);
+  BuildNetwork(NamesOf(config), source, *checkpoint);
+  return checkpoint;
+}
+
+std::vector<std::string> NamedNetworks() {
+  return {"compact", "lerobot", "lerobot-128", "notebook"};
+}
+
 PolicyConfig NamedConfig(const std::string& name) {
   PolicyConfig config;
   config.type = "diffusion";
@@ -89,24 +107,6 @@ PolicyConfig NamedConfig(const std::string& name) {
     throw Error(ExitCode::kUsage, "no network is called '" + name + "'; there are:" + known);
   }
   return config;
-}
-
-}  // namespace
-
-std::shared_ptr<const Checkpoint> RandomCheckpoint(const PolicyConfig& config,
-                                                   const NormalizerStats& stats, uint64_t seed) {
-  auto checkpoint = std::make_shared<Checkpoint>();
-  checkpoint->config = config;
-  checkpoint->stats = stats;
-  checkpoint->directory = "(random weights)";
-  checkpoint->sha256 = "random-" + std::to_string(seed);
-  RandomSource source(seed);
-  BuildNetwork(NamesOf(config), source, *checkpoint);
-  return checkpoint;
-}
-
-std::vector<std::string> NamedNetworks() {
-  return {"compact", "lerobot", "lerobot-128", "notebook"};
 }
 
 std::shared_ptr<const Checkpoint> NamedNetwork(const std::string& name) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "policy/config.h"
 #include "policy/network.h"
 
 namespace dp {
@@ -18,6 +19,9 @@ std::shared_ptr<const Checkpoint> RandomCheckpoint(const PolicyConfig& config,
 // The networks that benchmarks know by name: "compact" (this project's), "lerobot" (512/1024/2048),
 // "lerobot-128" (128/256/512), "notebook" (256/512/1024, global average pool).
 std::vector<std::string> NamedNetworks();
+
+// The shape of one of them for Push-T. Throws Error naming the known ones.
+PolicyConfig NamedConfig(const std::string& name);
 
 // One of them for Push-T, with random weights. Throws Error naming the known ones.
 std::shared_ptr<const Checkpoint> NamedNetwork(const std::string& name);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "policy/checkpoint_writer.h"
+#include "policy/random_checkpoint.h"
 #include "tests/support/golden_cases.h"
 #include "tests/support/temp_dir.h"
 
@@ -116,6 +118,29 @@ TEST_F(LibraryTest, DrivesAPlainHost) {
           .output,
       result.output)
       << "Push-T is drawn without a GL driver unless asked otherwise";
+}
+
+// another robot, camera, state, environment and unit: all from attributes and checkpoint
+TEST_F(LibraryTest, DrivesAnotherRobot) {
+  dp::PolicyConfig config = CompactCheckpoint()->config;
+  dp::NormalizerStats stats = CompactCheckpoint()->stats;
+  config.environment_dim = 3;
+  stats.environment = {dp::Normalization::kMinMax, {-2, -2, -2}, {2, 2, 2}};
+  stats.state = stats.action = {dp::Normalization::kMinMax, {-1, -1}, {1, 1}};
+  dp::WriteCheckpoint(folder_ / "reach_random", *dp::RandomCheckpoint(config, stats, 3),
+                      dp::WeightFormat::kF16);
+  const std::string model = PUSHT_SOURCE_DIR "/models/reach_policy.xml";
+  const Result result = RunHost(model, "PUSHT_ASSETS=" + folder_.path());
+  ASSERT_EQ(result.status, 0) << result.output;
+  double time = 0, shoulder = 0, elbow = 0;
+  ASSERT_EQ(std::sscanf(Lines(result.output).back().c_str(), "time %lf %lf %lf", &time, &shoulder,
+                        &elbow),
+            3)
+      << result.output;
+  EXPECT_NE(shoulder, 0);
+  EXPECT_NE(elbow, 0);
+  EXPECT_TRUE(std::abs(shoulder) <= 1 && std::abs(elbow) <= 1) << "the statistics' range";
+  EXPECT_EQ(RunHost(model, "PUSHT_ASSETS=" + folder_.path()).output, result.output);
 }
 
 TEST_F(LibraryTest, MissingCheckpointIsASentence) {

@@ -1,0 +1,84 @@
+#include "policy/random_checkpoint.h"
+
+#include <cstdio>
+#include <memory>
+
+#include "apps/commands.h"
+#include "policy/checkpoint_writer.h"
+
+namespace pusht {
+namespace {
+
+struct Arguments {
+  std::string out, network = "compact";
+  std::vector<std::string> cameras{"observation.image"};
+  int state = 2, environment = 0, action = 2;
+  float range = 1;
+  uint64_t seed = 0;
+};
+
+// `dim` numbers between -range and range
+dp::FeatureStats Range(int dim, float range) {
+  const auto size = static_cast<size_t>(dim);
+  return {dp::Normalization::kMinMax, std::vector<float>(size, -range),
+          std::vector<float>(size, range)};
+}
+
+std::shared_ptr<const dp::Checkpoint> Make(const Arguments& arguments) {
+  dp::PolicyConfig config = dp::NamedConfig(arguments.network);
+  dp::NormalizerStats stats;
+  const dp::CameraFeature picture = config.cameras[0];
+  config.cameras.clear();
+  for (const std::string& name : arguments.cameras) {
+    config.cameras.push_back(picture);
+    config.cameras.back().name = name;
+    stats.cameras.push_back({dp::Normalization::kMeanStd, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}});
+  }
+  config.state_dim = arguments.state;
+  config.environment_dim = arguments.environment;
+  config.action_dim = arguments.action;
+  stats.state = Range(arguments.state, arguments.range);
+  stats.environment = Range(arguments.environment, arguments.range);
+  stats.action = Range(arguments.action, arguments.range);
+  return dp::RandomCheckpoint(config, stats, arguments.seed);
+}
+
+}  // namespace
+
+Action AddRandomCheckpoint(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand(
+      "random-checkpoint", "Write a checkpoint of random weights, to try a scene or a speed");
+  command->add_option("out", arguments->out, "Directory to write")->required();
+  command->add_option("--network", arguments->network, "Its architecture")
+      ->check(CLI::IsMember(dp::NamedNetworks()))
+      ->capture_default_str();
+  command->add_option("--camera", arguments->cameras, "Features of its 96 x 96 pictures")
+      ->capture_default_str();
+  command->add_option("--state", arguments->state, "Numbers of observation.state")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--environment", arguments->environment,
+                   "Numbers of observation.environment_state")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  command->add_option("--action", arguments->action, "Numbers of an action")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--range", arguments->range,
+                   "States and actions lie between -range and range, in the policy's unit")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--seed", arguments->seed, "Of the weights")->capture_default_str();
+  return [arguments] {
+    const auto checkpoint = Make(*arguments);
+    dp::WriteCheckpoint(arguments->out, *checkpoint, dp::WeightFormat::kF16);
+    std::printf("%lld random weights -> %s\n", static_cast<long long>(checkpoint->parameter_count),
+                arguments->out.c_str());
+    return 0;
+  };
+}
+
+}  // namespace pusht

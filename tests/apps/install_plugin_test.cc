@@ -1,0 +1,100 @@
+// Where `pusht install-plugin` puts the plugin, where it refuses, and `pusht random-checkpoint`.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/program.h"
+#include "tests/support/temp_dir.h"
+
+namespace pusht_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::HasSubstr;
+
+class InstallPluginTest : public ::testing::Test {
+ protected:
+  // Makes an empty file below the folder.
+  void Touch(const std::string& path) const {
+    const fs::path file = Path(path);
+    fs::create_directories(file.parent_path());
+    std::ofstream(file).flush();
+  }
+  fs::path Path(const std::string& path) const { return folder_ / path; }
+  Outcome Install(const std::string& into) const {
+    return Pusht("install-plugin --into " + Path(into).string());
+  }
+
+  TempDir folder_;
+};
+
+TEST_F(InstallPluginTest, PutsItBesideSimulate) {
+  Touch("mujoco/bin/simulate");
+  Touch("mujoco/lib/libmujoco.so.4.0.1");
+  for (const char* into : {"mujoco", "mujoco/bin", "mujoco/bin/mujoco_plugin"}) {
+    const Outcome outcome = Install(into);
+    EXPECT_EQ(outcome.code, 0) << outcome.text;
+    EXPECT_THAT(
+        outcome.text,
+        HasSubstr("installed " + Path("mujoco/bin/mujoco_plugin/libdiffusion_policy.so").string()));
+    EXPECT_TRUE(fs::exists(Path("mujoco/bin/mujoco_plugin/diffusion_policy.txt")));
+    EXPECT_GT(fs::file_size(Path("mujoco/bin/mujoco_plugin/libdiffusion_policy.so")), 1000u);
+    fs::remove_all(Path("mujoco/bin/mujoco_plugin"));
+  }
+}
+
+TEST_F(InstallPluginTest, FindsSimulateOnThePath) {
+  Touch("real/simulate");
+  fs::create_directories(Path("links"));
+  fs::create_symlink(Path("real/simulate"), Path("links/simulate"));
+  const Outcome outcome = Pusht("install-plugin", "PATH=" + Path("links").string());
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_TRUE(fs::exists(Path("real/mujoco_plugin/libdiffusion_policy.so")));
+  EXPECT_THAT(outcome.text, HasSubstr("could not see which engine"));
+  fs::remove(Path("links/simulate"));
+  const Outcome none = Pusht("install-plugin", "PATH=" + Path("links").string());
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.text, HasSubstr("no simulate on PATH"));
+}
+
+TEST_F(InstallPluginTest, RefusesAnotherEngine) {
+  Touch("old/bin/simulate");
+  Touch("old/lib/libmujoco.so.3.3.0");
+  const Outcome outcome = Install("old");
+  EXPECT_EQ(outcome.code, 2) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("nothing was installed: the host's engine is"));
+  EXPECT_FALSE(fs::exists(Path("old/bin/mujoco_plugin")));
+}
+
+TEST_F(InstallPluginTest, PythonsPackageOnlyWithItsEngine) {
+  Touch("site/mujoco/__init__.py");
+  Touch("site/mujoco/plugin/libsensor.so");
+  for (const char* into : {"site/mujoco", "site/mujoco/plugin"}) {
+    const Outcome outcome = Install(into);
+    EXPECT_EQ(outcome.code, 2) << outcome.text;
+    EXPECT_FALSE(fs::exists(Path("site/mujoco/plugin/libdiffusion_policy.so")));
+  }
+  Touch("site/mujoco/libmujoco.so.4.0.1");
+  const Outcome outcome = Install("site/mujoco");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("Remove it before another version of MuJoCo"));
+  EXPECT_TRUE(fs::exists(Path("site/mujoco/plugin/libdiffusion_policy.so")));
+  EXPECT_FALSE(fs::exists(Path("site/mujoco/plugin/diffusion_policy.txt"))) << "Python warns of it";
+}
+
+TEST_F(InstallPluginTest, RandomCheckpointCanBeInspected) {
+  const std::string out = Path("policy").string();
+  const Outcome written = Pusht("random-checkpoint " + out +
+                                " --state 5 --environment 3 --action 4 --camera a --camera b");
+  ASSERT_EQ(written.code, 0) << written.text;
+  const Outcome shown = Pusht("inspect " + out);
+  EXPECT_EQ(shown.code, 0) << shown.text;
+  EXPECT_EQ(Pusht("random-checkpoint " + out + " --network none").code, 1);
+}
+
+}  // namespace
+}  // namespace pusht_test

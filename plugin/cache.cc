@@ -1,12 +1,12 @@
 #include "plugin/cache.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "kernels/error.h"
+#include "policy/data_folders.h"
 
 namespace dp {
 namespace {
@@ -31,10 +31,7 @@ std::string Fingerprint(const fs::path& directory) {
 fs::path FindDirectory(const std::string& directory) {
   std::vector<fs::path> places{directory};
   if (fs::path(directory).is_relative()) {
-    if (const char* assets = std::getenv("PUSHT_ASSETS")) places.push_back(fs::path(assets));
-    places.push_back(fs::path(PUSHT_SOURCE_ASSETS));
-    places.push_back(fs::path(PUSHT_INSTALLED_ASSETS));
-    for (size_t i = 1; i < places.size(); ++i) places[i] /= directory;
+    for (const fs::path& assets : DataFolders("assets")) places.push_back(assets / directory);
   }
   std::string searched;
   for (const fs::path& place : places) {

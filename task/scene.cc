@@ -1,12 +1,12 @@
 #include "task/scene.h"
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <vector>
 
 #include "kernels/error.h"
+#include "policy/data_folders.h"
 
 namespace pusht {
 namespace {
@@ -50,10 +50,7 @@ DataPtr MakeData(const mjModel* model) {
 }
 
 std::string ModelPath(const std::string& file) {
-  std::vector<std::filesystem::path> folders;
-  if (const char* folder = std::getenv("PUSHT_MODELS")) folders.emplace_back(folder);
-  folders.emplace_back(PUSHT_SOURCE_MODELS);
-  folders.emplace_back(PUSHT_INSTALLED_MODELS);
+  const std::vector<std::filesystem::path> folders = dp::DataFolders("models");
   for (const auto& folder : folders) {
     if (std::filesystem::exists(folder / file)) return (folder / file).string();
   }

@@ -1,12 +1,12 @@
 #include "viewer/simulation.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "kernels/error.h"
 #include "kernels/rasterise.h"
 #include "policy/checkpoint.h"
+#include "policy/data_folders.h"
 #include "policy/normalizer.h"
 #include "policy/random_checkpoint.h"
 #include "task/coverage.h"
@@ -32,10 +32,8 @@ ModelPtr CopyWithoutAutoReset(const mjModel* model) {
 std::shared_ptr<const dp::Checkpoint> OpenCheckpoint(const std::string& directory) {
   if (!directory.empty()) return dp::LoadCheckpoint(directory);
   const std::string shipped = "pusht_image";
-  std::vector<std::string> places = {PUSHT_SOURCE_ASSETS, PUSHT_INSTALLED_ASSETS};
-  if (const char* assets = std::getenv("PUSHT_ASSETS")) places.insert(places.begin(), assets);
-  for (const std::string& place : places) {
-    const std::filesystem::path path = std::filesystem::path(place) / shipped;
+  for (const std::filesystem::path& assets : dp::DataFolders("assets")) {
+    const std::filesystem::path path = assets / shipped;
     std::error_code error;
     if (std::filesystem::exists(path / "config.json", error)) {
       return dp::LoadCheckpoint(path.string());

@@ -1,0 +1,38 @@
+# Installs the build tree, moves the installation, and uses it as a stranger would:
+#   cmake -DBUILD=<build tree> -DSOURCE=<this folder> -DWORK=<scratch folder> -P check.cmake
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text
+                  COMMAND_ECHO STDOUT)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "ended with ${code}:\n${text}")
+  endif()
+  set(text "${text}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first)
+file(RENAME ${WORK}/first ${WORK}/moved)
+set(prefix ${WORK}/moved)
+set(checkpoint ${prefix}/share/diffusion_policy/assets/pusht_image)
+
+run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/consumer -DCMAKE_PREFIX_PATH=${prefix})
+run(${CMAKE_COMMAND} --build ${WORK}/consumer)
+run(${WORK}/consumer/consumer ${checkpoint})
+if(NOT text MATCHES "^[0-9.]+ [0-9.]+\n$")
+  message(FATAL_ERROR "the consumer printed '${text}'")
+endif()
+
+# what is installed uses what is installed beside it
+run(${prefix}/bin/pusht --version)
+run(${prefix}/bin/pusht evaluate --checkpoint ${checkpoint} --backend cpu --sampler ddim --steps 2
+    --episodes 1 --max-steps 8 --through plugin --out ${WORK}/results)
+run(ldd ${prefix}/bin/pusht)
+if(NOT text MATCHES "${prefix}/bin/../lib/libmujoco.so")
+  message(FATAL_ERROR "the installed program loads another MuJoCo:\n${text}")
+endif()
+# where simulate looks for plugins
+file(GLOB libraries ${prefix}/bin/mujoco_plugin/*.so)
+list(LENGTH libraries count)
+if(NOT count EQUAL 1)
+  message(FATAL_ERROR "bin/mujoco_plugin holds '${libraries}', expected one library")
+endif()

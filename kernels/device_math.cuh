@@ -6,6 +6,7 @@
 
 #include "kernels/activation.h"
 #include "kernels/format.h"
+#include "kernels/ptx.cuh"
 
 // Storage types of the formats, conversions, activations and sums within a warp.
 
@@ -55,11 +56,12 @@ __device__ __forceinline__ float Mish(float x) {
   const float n = e * (e + 2.0f);
   return x > 20.0f ? x : x * __fdiv_rn(n, n + 2.0f);
 }
-// The same by the fast units; its error is far below half precision's own.
+// The same by the fast units; its error is far below half precision's own. At 20 the factor is 1.
 __device__ __forceinline__ float MishFast(float x) {
-  const float e = __expf(fminf(x, 20.0f));
+  constexpr float kLog2E = 1.44269504f;
+  const float e = FastExp2(fminf(x, 20.0f) * kLog2E);
   const float n = e * (e + 2.0f);
-  return x > 20.0f ? x : x * __fdividef(n, n + 2.0f);
+  return x * n * FastReciprocal(n + 2.0f);
 }
 
 template <typename T>

@@ -21,17 +21,18 @@ namespace {
 constexpr int kWarps = 8, kThreads = 32 * kWarps;
 constexpr int kStepBytes = 32;       // of k, in one multiplication
 constexpr int kFragmentBytes = 512;  // of 16 out channels and one step
-constexpr int kChunkSteps = 4, kRingChunks = 6;
+constexpr int kChunkSteps = 4, kRingChunks = 3;
 constexpr int kChunkBytes = kChunkSteps * kFragmentBytes;
+constexpr int kMaxSplit = 8;                 // blocks of a portable cluster
 constexpr int kMaxSharedBytes = 227 * 1024;  // of a block, sm_90
 
 struct FusedKernelArgs {
   FusedConvArgs a;
   FusedConvConfig config;
-  int slice_channels;              // input channels of a block
-  int left, padded_length, pitch;  // of the input in shared memory
-  int ring_chunks;                 // <= kRingChunks
-  int input_offset;                // bytes from the ring to the input
+  int slice_channels;  // input channels of a block
+  FusedLayout layout;
+  int ring_chunks;   // <= kRingChunks
+  int input_offset;  // bytes from the ring to the input
 };
 
 // This warp's share of the weights: fragments of consecutive steps. Both addresses include the
@@ -45,33 +46,32 @@ struct WeightStream {
     const int first = issued * kChunkSteps, slot = issued % chunks_in_ring;
 #pragma unroll
     for (int i = 0; i < kChunkSteps; ++i) {
-      if (first + i < steps)
+      // steps beyond the last multiply by zero
+      if (first < steps)
         CopyAsync16(ring + slot * kChunkBytes + i * kFragmentBytes,
-                    from + static_cast<size_t>(first + i) * kFragmentBytes, true);
+                    from + static_cast<size_t>(first + i) * kFragmentBytes, first + i < steps);
     }
     CommitCopies();
     ++issued;
   }
 };
 
-template <Format F, int NT, bool kResidual>
+// Sums of a warp. With few position tiles, steps take turns between sets, since an addition to a
+// tile must wait for the one before.
+template <int NT, bool kResidual>
 struct Accumulators {
-  float main[NT][4] = {};
+  static constexpr int kSets = NT == 1 ? 4 : NT == 2 ? 2 : 1;
+  float main[kSets][NT][4] = {};
   float residual[kResidual ? NT : 1][4] = {};
 };
 
-// One step: the fragment in `a` times all position tiles at `rows`, whose addresses include lane.
+// One step: the fragment in `a` times all position tiles.
 template <Format F, int NT>
 __device__ __forceinline__ void MultiplyStep(float (&acc)[NT][4], const uint32_t (&a)[4],
-                                             const uint32_t (&rows)[(NT + 1) / 2],
-                                             uint32_t offset) {
+                                             const uint32_t (&b)[(NT + 1) / 2][4]) {
 #pragma unroll
-  for (int j = 0; j < NT; j += 2) {
-    uint32_t b[4];
-    LoadMatrix4(b, rows[j / 2] + offset);
-    MultiplyAccumulate<F>(acc[j], a, b[0], b[1]);
-    if constexpr (NT > 1) MultiplyAccumulate<F>(acc[j + 1], a, b[2], b[3]);
-  }
+  for (int j = 0; j < NT; ++j)
+    MultiplyAccumulate<F>(acc[j], a, b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
 }
 
 __device__ __forceinline__ void LoadFragment(uint32_t (&a)[4], uint32_t shared) {
@@ -81,38 +81,58 @@ __device__ __forceinline__ void LoadFragment(uint32_t (&a)[4], uint32_t shared) 
                : "memory");
 }
 
+// a / b for 0 <= a < 8192 and 1 <= b <= 8, without a division.
+__device__ __forceinline__ int DivideSmall(int a, int b) {
+  constexpr uint32_t kReciprocal[] = {0,     1 << 16, 1 << 15, 21846,  1 << 14,
+                                      13108, 10923,   9363,    1 << 13};
+  uint32_t reciprocal = kReciprocal[1];
+#pragma unroll
+  for (int i = 2; i <= 8; ++i) reciprocal = b == i ? kReciprocal[i] : reciprocal;
+  return static_cast<int>((static_cast<uint32_t>(a) * reciprocal) >> 16);
+}
+
 // All of a warp's steps, beginning with step `begin` of the block's (channel block, tap) order.
+// `rows` are this lane's addresses in each pair of position tiles.
 template <Format F, int NT, bool kResidual>
-__device__ __forceinline__ void MultiplyAll(Accumulators<F, NT, kResidual>& acc,
-                                            WeightStream& weights, int begin,
-                                            const uint32_t (&rows)[(NT + 1) / 2],
-                                            const FusedKernelArgs& p, int lane) {
+__device__ __forceinline__ void MultiplyAll(Accumulators<NT, kResidual>& acc, WeightStream& weights,
+                                            int begin, const uint32_t (&rows)[(NT + 1) / 2],
+                                            const FusedKernelArgs& p) {
+  using Sums = Accumulators<NT, kResidual>;
   const FusedConvShape& s = p.a.shape;
   const int taps = s.taps + kResidual;
-  int block = begin / taps, tap = begin % taps;
-  for (int chunk = 0; chunk * kChunkSteps < weights.steps; ++chunk) {
+  int block = DivideSmall(begin, taps), tap = begin - block * taps, left = weights.steps;
+  for (int slot = 0; left > 0;) {
     WaitCopies<kRingChunks - 1>();
-    const uint32_t slot = weights.ring + chunk % weights.chunks_in_ring * kChunkBytes;
+    const uint32_t chunk = weights.ring + slot * kChunkBytes;
 #pragma unroll
     for (int i = 0; i < kChunkSteps; ++i) {
-      if (chunk * kChunkSteps + i >= weights.steps) break;
-      uint32_t a[4];
-      LoadFragment(a, slot + i * kFragmentBytes);
       const bool beside = kResidual && tap == s.taps;
-      const uint32_t offset = block * kStepBytes + (beside ? s.pad : tap) * p.pitch;
+      const uint32_t offset = block * kStepBytes + (beside ? s.pad : tap) * p.layout.pitch;
+      uint32_t a[4], b[(NT + 1) / 2][4];
+      LoadFragment(a, chunk + i * kFragmentBytes);
+#pragma unroll
+      for (int j = 0; j < (NT + 1) / 2; ++j) LoadMatrix4(b[j], rows[j] + offset);
       if constexpr (kResidual) {
         if (beside) {
-          MultiplyStep<F, NT>(acc.residual, a, rows, offset);
+          MultiplyStep<F, NT>(acc.residual, a, b);
         } else {
-          MultiplyStep<F, NT>(acc.main, a, rows, offset);
+          MultiplyStep<F, NT>(acc.main[i % Sums::kSets], a, b);
         }
       } else {
-        MultiplyStep<F, NT>(acc.main, a, rows, offset);
+        MultiplyStep<F, NT>(acc.main[i % Sums::kSets], a, b);
       }
-      if (++tap == taps) tap = 0, ++block;
+      // the last chunk's empty steps stay where there is input
+      if (--left > 0 && ++tap == taps) tap = 0, ++block;
     }
     weights.Issue();
+    if (++slot == weights.chunks_in_ring) slot = 0;
   }
+#pragma unroll
+  for (int set = 1; set < Sums::kSets; ++set)
+#pragma unroll
+    for (int j = 0; j < NT; ++j)
+#pragma unroll
+      for (int q = 0; q < 4; ++q) acc.main[0][j][q] += acc.main[set][j][q];
 }
 
 // Puts one warp's sums where its block adds them: sums[part][position][block_m + 4].
@@ -144,17 +164,22 @@ __device__ __forceinline__ void WriteShare(const FusedKernelArgs& p, uint32_t su
                                            int row0, int m0, int phase, const float* bias,
                                            void* out) {
   const FusedConvShape& s = p.a.shape;
-  const int quads = p.config.block_m / 4, split = p.config.split_k;
+  const int quads_log2 = Log2(p.config.block_m / 4), split = p.config.split_k;
   const int count = min(p.config.block_rows, s.rows - row0) * s.out_length;
-  for (int i = blockIdx.z * kThreads + threadIdx.x; i < count * quads; i += kThreads * split) {
-    const int n = i / quads, m = i % quads * 4;
+  for (int i = blockIdx.z * kThreads + threadIdx.x; i < count << quads_log2;
+       i += kThreads * split) {
+    const int n = i >> quads_log2, m = (i & ((1 << quads_log2) - 1)) * 4;
     const uint32_t at = sums + (n * pitch + m) * 4;
-    float4 v = LoadFromBlock(at, 0);
-    for (int r = 1; r < split; ++r) {
-      const float4 w = LoadFromBlock(at, r);
-      v.x += w.x, v.y += w.y, v.z += w.z, v.w += w.w;
-    }
+    float4 part[kMaxSplit];
+#pragma unroll
+    for (int r = 0; r < kMaxSplit; ++r)
+      if (r < split) part[r] = LoadFromBlock(at, r);
     const float4 b = *reinterpret_cast<const float4*>(bias + m0 + m);
+    float4 v = part[0];
+#pragma unroll
+    for (int r = 1; r < kMaxSplit; ++r) {
+      if (r < split) v.x += part[r].x, v.y += part[r].y, v.z += part[r].z, v.w += part[r].w;
+    }
     Pack<T, 4> y;
     y.v[0] = FromFloat<T>(v.x + b.x), y.v[1] = FromFloat<T>(v.y + b.y);
     y.v[2] = FromFloat<T>(v.z + b.z), y.v[3] = FromFloat<T>(v.w + b.w);
@@ -172,15 +197,18 @@ __global__ void __launch_bounds__(kThreads, kResidual&& NT == 16 ? 1 : 2)
   extern __shared__ __align__(128) uint8_t shared[];
   const FusedConvShape& s = p.a.shape;
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  const int m_tiles = p.config.block_m / 16, parts = kWarps / m_tiles;
-  const int m_tile = warp % m_tiles, part = warp / m_tiles;
-  const int tiles_y = s.out_c / p.config.block_m;
-  const int phase = blockIdx.y / tiles_y, m0 = blockIdx.y % tiles_y * p.config.block_m;
+  const int m_log2 = Log2(p.config.block_m / 16), parts = kWarps >> m_log2;
+  const int m_tile = warp & ((1 << m_log2) - 1), part = warp >> m_log2;
+  const int phase_tiles = static_cast<int>(gridDim.y) >> (s.phases - 1);
+  const int phase = static_cast<int>(blockIdx.y) >= phase_tiles;
+  const int m0 = (static_cast<int>(blockIdx.y) - phase * phase_tiles) * p.config.block_m;
   const int row0 = blockIdx.x * p.config.block_rows, c0 = blockIdx.z * p.slice_channels;
 
   constexpr int kStepChannels = kStepBytes / sizeof(T);
-  const int taps = s.taps + kResidual, blocks = p.slice_channels / kStepChannels;
-  const int begin = blocks * taps * part / parts, end = blocks * taps * (part + 1) / parts;
+  const int parts_log2 = Log2(parts), taps = s.taps + kResidual,
+            blocks = p.slice_channels / kStepChannels;
+  const int begin = (blocks * taps * part) >> parts_log2;
+  const int end = (blocks * taps * (part + 1)) >> parts_log2;
   const size_t fragment =
       (static_cast<size_t>(phase * (s.out_c / 16) + m0 / 16 + m_tile) * (s.in_c / kStepChannels) +
        blockIdx.z * blocks) *
@@ -193,27 +221,29 @@ __global__ void __launch_bounds__(kThreads, kResidual&& NT == 16 ? 1 : 2)
   for (int i = 0; i < kRingChunks; ++i) weights.Issue();
   ReleaseSuccessor();
   WaitForPredecessor();
-  LoadFusedInput<T>(p.a, shared + p.input_offset, row0, p.config.block_rows, c0, p.slice_channels,
-                    p.left, p.padded_length, p.pitch, blockIdx.y == 0);
+  LoadFusedInput<T>(p.a, shared + p.input_offset, p.layout, row0, p.config.block_rows, c0,
+                    p.slice_channels, blockIdx.y == 0);
   __syncthreads();
 
   // this lane's row address in each pair of position tiles
   uint32_t rows[(NT + 1) / 2];
-  const int positions = p.config.block_rows * s.out_length;
+  const int positions = p.config.block_rows * s.out_length, length_log2 = Log2(s.out_length);
 #pragma unroll
   for (int j = 0; j < (NT + 1) / 2; ++j) {
     const int n = min(j * 16 + (lane & 7) + ((lane >> 4) << 3), positions - 1);
-    const int row = n / s.out_length * p.padded_length + n % s.out_length * s.stride + phase;
-    rows[j] = SharedAddress(shared) + p.input_offset + row * p.pitch + ((lane >> 3) & 1) * 16;
+    const int row =
+        (n >> length_log2) * p.layout.period + (n & (s.out_length - 1)) * s.stride + phase;
+    rows[j] =
+        SharedAddress(shared) + p.input_offset + row * p.layout.pitch + ((lane >> 3) & 1) * 16;
   }
-  Accumulators<F, NT, kResidual> acc;
-  MultiplyAll<F, NT, kResidual>(acc, weights, begin, rows, p, lane);
+  Accumulators<NT, kResidual> acc;
+  MultiplyAll<F, NT, kResidual>(acc, weights, begin, rows, p);
   WaitCopies<0>();
   __syncthreads();
 
   float* sums = reinterpret_cast<float*>(shared);
   const int pitch = p.config.block_m + 4, size = NT * 8 * pitch;
-  PutSums<NT>(acc.main, sums + part * size, pitch, m_tile * 16, lane);
+  PutSums<NT>(acc.main[0], sums + part * size, pitch, m_tile * 16, lane);
   if constexpr (kResidual)
     PutSums<NT>(acc.residual, sums + (parts + part) * size, pitch, m_tile * 16, lane);
   __syncthreads();
@@ -229,7 +259,7 @@ __global__ void __launch_bounds__(kThreads, kResidual&& NT == 16 ? 1 : 2)
     WriteShare<T>(p, SharedAddress(sums + parts * size), pitch, row0, m0, phase, p.a.residual_bias,
                   p.a.residual_y);
   // the others may still read this block's sums
-  if (p.config.split_k > 1) ClusterBarrier();
+  if (p.config.split_k > 1) ClusterBarrierRelaxed();
 }
 
 template <Format F, int NT, bool kResidual>
@@ -264,38 +294,48 @@ void LaunchFormat(const FusedKernelArgs& p, size_t shared_bytes, cudaStream_t st
   }
 }
 
-// Most blocks of a cluster that each get whole groups of every source; 0: none.
-int ChooseSplit(Format format, const FusedConvArgs& a) {
+bool IsPowerOfTwo(int n) { return n > 0 && (n & (n - 1)) == 0; }
+
+// Whether `split` blocks of a cluster each get whole groups of one source.
+bool CanSplit(Format format, const FusedConvArgs& a, int split) {
   const int step = kStepBytes / static_cast<int>(FormatBytes(format));
-  for (int split : {8, 4, 2, 1}) {
-    const int slice = a.shape.in_c / split;
-    bool fits = a.shape.in_c % split == 0 && slice % step == 0;
-    for (const FusedSource& s : a.source) {
-      fits = fits && s.channels % slice == 0;
-      if (s.groups > 0) fits = fits && slice % (s.channels / s.groups) == 0;
-    }
-    if (fits) return split;
-  }
-  return 0;
+  const int slice = a.shape.in_c / split;
+  if (a.shape.in_c % split != 0 || slice % step != 0 || !IsPowerOfTwo(slice / kFusedPack))
+    return false;
+  return std::all_of(std::begin(a.source), std::end(a.source), [&](const FusedSource& s) {
+    return s.channels % slice == 0 && (s.group_channels == 0 || slice % s.group_channels == 0);
+  });
 }
 
+// Rows first: a block takes up to 64 positions (128 where there would be too many blocks). Few
+// positions: narrow blocks and small clusters, whose sums meet soonest. Many: wide blocks and large
+// clusters, since every block normalises its own input.
 FusedConvConfig ChooseFusedConfig(Format format, const FusedConvArgs& a) {
   constexpr int kEnoughBlocks = 96, kTooManyBlocks = 160;  // about one per multiprocessor
+  constexpr int kFewPositions = 16;
   const FusedConvShape& s = a.shape;
   FusedConvConfig c;
-  c.split_k = ChooseSplit(format, a);
-  const auto blocks = [&](int block_m) {
-    return (s.rows + c.block_rows - 1) / c.block_rows * (s.out_c / block_m) * s.phases * c.split_k;
+  const auto blocks = [&] {
+    return (s.rows + c.block_rows - 1) / c.block_rows * (s.out_c / c.block_m) * s.phases *
+           c.split_k;
+  };
+  const auto split = [&](bool smallest) {
+    for (c.split_k = smallest ? 1 : kMaxSplit; c.split_k >= 1 && c.split_k <= kMaxSplit;
+         c.split_k = smallest ? c.split_k * 2 : c.split_k / 2) {
+      if (CanSplit(format, a, c.split_k) && (!smallest || blocks() >= kEnoughBlocks)) return true;
+    }
+    return false;
   };
   for (int positions : {64, 128}) {
     c.block_rows = std::max(1, std::min(s.rows, positions / s.out_length));
     c.block_m = 16;
-    for (int block_m : {64, 32}) {
-      if (s.out_c % block_m != 0 || blocks(block_m) < kEnoughBlocks) continue;
+    if (c.block_rows * s.out_length <= kFewPositions && split(true)) break;
+    split(false);
+    for (int block_m : {64, 32, 16}) {
       c.block_m = block_m;
-      break;
+      if (s.out_c % block_m == 0 && blocks() >= kEnoughBlocks) break;
     }
-    if (blocks(c.block_m) <= kTooManyBlocks) break;
+    if (blocks() <= kTooManyBlocks) break;
   }
   c.n_tiles = 1;
   while (c.n_tiles * 8 < c.block_rows * s.out_length) c.n_tiles *= 2;
@@ -307,16 +347,18 @@ size_t Complete(Format format, FusedKernelArgs& p) {
   const FusedConvShape& s = p.a.shape;
   p.config = ChooseFusedConfig(format, p.a);
   p.slice_channels = s.in_c / p.config.split_k;
-  p.left = s.phases == 2 ? 1 : s.pad;
-  p.padded_length = s.phases == 2 ? s.in_length + 2 : s.in_length + s.taps - 1;
+  p.layout.left = s.phases == 2 ? 1 : s.pad;
+  const int right = s.phases == 2 ? 1 : s.taps - 1 - s.pad - (s.stride - 1);
+  p.layout.period = s.in_length + std::max(p.layout.left, right);
   const int element = static_cast<int>(FormatBytes(format));
-  p.pitch = p.slice_channels * element + 16;  // an odd number of 16 bytes: no bank conflicts
+  p.layout.pitch = p.slice_channels * element + 16;  // an odd number of 16 bytes: no bank conflicts
   const int parts = kWarps / (p.config.block_m / 16);
   const int steps = p.slice_channels * element / kStepBytes * (s.taps + s.residual);
   const int chunks = ((steps + parts - 1) / parts + kChunkSteps - 1) / kChunkSteps;
   p.ring_chunks = std::min(chunks, kRingChunks);
   p.input_offset = kWarps * p.ring_chunks * kChunkBytes;
-  const size_t input = size_t{1} * p.config.block_rows * p.padded_length * p.pitch;
+  const size_t input =
+      size_t{1} * p.layout.pitch * (p.layout.left + p.config.block_rows * p.layout.period);
   const size_t sums =
       sizeof(float) * p.config.n_tiles * 8 * (p.config.block_m + 4) * parts * (1 + s.residual);
   return std::max(p.input_offset + input, sums);
@@ -325,23 +367,30 @@ size_t Complete(Format format, FusedKernelArgs& p) {
 }  // namespace
 
 bool FusedSourceSupports(const FusedSource& s, int length) {
-  if (s.groups == 0) return true;
-  const int group = s.channels / s.groups, wide = group / kFusedPack;
-  return group % kFusedPack == 0 && 32 % wide == 0 && wide * length <= 32 * kFusedPacks;
+  if (!IsPowerOfTwo(length)) return false;
+  if (s.group_channels == 0) return true;
+  const int wide = s.group_channels / kFusedPack;
+  return s.group_channels % kFusedPack == 0 && IsPowerOfTwo(wide) && wide <= 32 &&
+         wide * length <= 32 * kFusedPacks;
 }
 
 bool FusedConvSupports(Format format, const FusedConvArgs& a) {
   const FusedConvShape& s = a.shape;
-  if (FormatBytes(format) != 2 || s.out_c % 16 != 0 || s.out_length > 128) return false;
+  if (FormatBytes(format) != 2 || s.out_c % 16 != 0 || s.out_length > 128 ||
+      !IsPowerOfTwo(s.out_length) || s.taps > 7)
+    return false;
   if (a.source[0].channels + a.source[1].channels != s.in_c || s.in_c == 0) return false;
   for (const FusedSource& source : a.source)
     if (!FusedSourceSupports(source, s.in_length)) return false;
-  FusedKernelArgs p = {a, {}, 0, 0, 0, 0, 0, 0};
-  return ChooseSplit(format, a) > 0 && Complete(format, p) <= size_t{kMaxSharedBytes};
+  FusedKernelArgs p = {a, {}, 0, {}, 0, 0};
+  const auto can_split = [&](int split) { return CanSplit(format, a, split); };
+  constexpr int kSplits[] = {1, 2, 4, 8};
+  return std::any_of(std::begin(kSplits), std::end(kSplits), can_split) &&
+         Complete(format, p) <= size_t{kMaxSharedBytes};
 }
 
 void LaunchFusedConv(Format format, const FusedConvArgs& args, cudaStream_t stream) {
-  FusedKernelArgs p = {args, {}, 0, 0, 0, 0, 0, 0};
+  FusedKernelArgs p = {args, {}, 0, {}, 0, 0};
   const size_t shared_bytes = Complete(format, p);
   const bool residual = args.shape.residual;
   switch (format) {

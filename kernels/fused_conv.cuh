@@ -20,14 +20,15 @@ namespace dp {
 struct FusedSource {
   const void* x = nullptr;  // (rows, length, channels), storage
   int channels = 0;
-  int groups = 0;  // 0: ready
+  int group_channels = 0;  // of a group; 0: ready
   const float *weight = nullptr, *bias = nullptr;
   FilmArgs film;
   const void* residual = nullptr;  // like x, added last; or null
   void* ready = nullptr;           // like x: where the activated values are kept; or null
 };
 
-// taps 1, 3 or 5 of stride 1 or 2; or phases 2 with taps 2: transposed k4 s2 p1.
+// Lengths are powers of two. taps 1, 3 or 5 of stride 1 or 2; or phases 2 with taps 2: transposed
+// k4 s2 p1.
 struct FusedConvShape {
   int rows = 1, in_length = 1, out_length = 1;  // out_length: of one phase
   int in_c = 0, out_c = 0;

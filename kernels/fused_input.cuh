@@ -13,6 +13,9 @@ inline constexpr int kFusedPack = 8;   // channels that move together
 inline constexpr int kFusedPacks = 4;  // packs of a lane
 inline constexpr float kFusedEpsilon = 1e-5f;
 
+// Exponent of a power of two.
+__device__ __forceinline__ int Log2(int power) { return 31 - __clz(power); }
+
 // Eight consecutive float32 parameters.
 __device__ __forceinline__ void LoadEight(const float* from, float (&to)[kFusedPack]) {
   const float4 a = reinterpret_cast<const float4*>(from)[0];
@@ -36,11 +39,10 @@ template <typename T, typename Put>
 __device__ __forceinline__ void FinishGroup(const FusedSource& s, int row, int length, int group,
                                             int lane, const Put& put) {
   using P = Pack<T, kFusedPack>;
-  const int group_channels = s.channels / s.groups, wide = group_channels / kFusedPack;
-  const int packs = wide * length;
-  const int channel = group * group_channels + lane % wide * kFusedPack;
+  const int wide_log2 = Log2(s.group_channels / kFusedPack), packs = length << wide_log2;
+  const int channel = group * s.group_channels + (lane & ((1 << wide_log2) - 1)) * kFusedPack;
   const size_t base = static_cast<size_t>(row) * length * s.channels + channel;
-  const int first = lane / wide, stride = 32 / wide;  // positions of this lane's packs
+  const int first = lane >> wide_log2, stride = 32 >> wide_log2;  // this lane's positions
   const T* raw = static_cast<const T*>(s.x) + base;
   const T* residual = s.residual ? static_cast<const T*>(s.residual) + base : nullptr;
   P x[kFusedPacks], add[kFusedPacks];
@@ -67,7 +69,7 @@ __device__ __forceinline__ void FinishGroup(const FusedSource& s, int row, int l
     if (lane + 32 * r >= packs) break;
     for (int v = 0; v < kFusedPack; ++v) sum += ToFloat(x[r].v[v]);
   }
-  const float count = static_cast<float>(packs * kFusedPack), mean = WarpSum(sum) / count;
+  const float share = 1.0f / static_cast<float>(packs * kFusedPack), mean = WarpSum(sum) * share;
   float squares = 0.0f;
 #pragma unroll
   for (int r = 0; r < kFusedPacks; ++r) {
@@ -77,7 +79,7 @@ __device__ __forceinline__ void FinishGroup(const FusedSource& s, int row, int l
       squares += d * d;
     }
   }
-  const float inverse = 1.0f / sqrtf(WarpSum(squares) / count + kFusedEpsilon);
+  const float inverse = rsqrtf(WarpSum(squares) * share + kFusedEpsilon);
 #pragma unroll
   for (int v = 0; v < kFusedPack; ++v) {
     weight[v] *= inverse;
@@ -98,43 +100,51 @@ __device__ __forceinline__ void FinishGroup(const FusedSource& s, int row, int l
   }
 }
 
-// Fills shared memory with channels [c0, c0 + channels) of rows [row0, row0 + rows): position
-// (r, l) stands at row r * padded_length + left + l of `pitch` bytes; the rest of each row's
-// padded length, and rows beyond the last, become zero.
+// Where a block's input stands in shared memory: position l of row r is row left + r * period + l
+// of `pitch` bytes. The gap behind a row is the padding of that row and of the next.
+struct FusedLayout {
+  int left, period, pitch;
+};
+
+// Fills shared memory with channels [c0, c0 + channels) of rows [row0, row0 + rows); the padding,
+// and rows beyond the last, become zero. `keep`: this block writes down what it finished.
 template <typename T>
-__device__ __forceinline__ void LoadFusedInput(const FusedConvArgs& a, uint8_t* shared, int row0,
-                                               int rows, int c0, int channels, int left,
-                                               int padded_length, int pitch, bool keep) {
+__device__ __forceinline__ void LoadFusedInput(const FusedConvArgs& a, uint8_t* shared,
+                                               const FusedLayout& layout, int row0, int rows,
+                                               int c0, int channels, bool keep) {
   using P = Pack<T, kFusedPack>;
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
   const bool second = c0 >= a.source[0].channels;
   const FusedSource& s = a.source[second];
   const int from = second ? c0 - a.source[0].channels : c0;
-  const int length = a.shape.in_length, wide = channels / kFusedPack;
-  const int live = min(rows, a.shape.rows - row0);
+  const int length = a.shape.in_length, live = min(rows, a.shape.rows - row0);
+  const int wide_log2 = Log2(channels / kFusedPack), row_log2 = wide_log2 + Log2(length);
+  const int mask = (1 << wide_log2) - 1;
   const auto at = [&](int r, int l, int channel) {
-    return reinterpret_cast<P*>(shared + (r * padded_length + left + l) * pitch +
+    return reinterpret_cast<P*>(shared + (layout.left + r * layout.period + l) * layout.pitch +
                                 (channel - from) * static_cast<int>(sizeof(T)));
   };
-  const int halo = padded_length - length;
-  for (int i = threadIdx.x; i < rows * halo * wide; i += blockDim.x) {
-    const int r = i / wide / halo, h = i / wide % halo;
-    *at(r, h < left ? h - left : length + h - left, from + i % wide * kFusedPack) = P{};
+  // paddings: in front of the first row, and behind each
+  for (int i = threadIdx.x; i < (rows + 1) << wide_log2; i += blockDim.x) {
+    const int r = (i >> wide_log2) - 1, c = from + (i & mask) * kFusedPack;
+    const int begin = r < 0 ? -layout.left : length, end = r < 0 ? 0 : layout.period;
+    for (int l = begin; l < end; ++l) *at(max(r, 0), l, c) = P{};
   }
-  for (int i = threadIdx.x + live * length * wide; i < rows * length * wide; i += blockDim.x)
-    *at(i / wide / length, i / wide % length, from + i % wide * kFusedPack) = P{};
-  if (s.groups == 0) {
-    for (int i = threadIdx.x; i < live * length * wide; i += blockDim.x) {
-      const int r = i / wide / length, l = i / wide % length, c = from + i % wide * kFusedPack;
-      *at(r, l, c) = *reinterpret_cast<const P*>(
-          static_cast<const T*>(s.x) + (static_cast<size_t>(row0 + r) * length + l) * s.channels +
-          c);
+  for (int i = threadIdx.x + (live << row_log2); i < rows << row_log2; i += blockDim.x)
+    *at(i >> row_log2, (i >> wide_log2) & (length - 1), from + (i & mask) * kFusedPack) = P{};
+  if (s.group_channels == 0) {
+    for (int i = threadIdx.x; i < live << row_log2; i += blockDim.x) {
+      const int position = i >> wide_log2, c = from + (i & mask) * kFusedPack;
+      *at(i >> row_log2, position & (length - 1), c) = *reinterpret_cast<const P*>(
+          static_cast<const T*>(s.x) +
+          (static_cast<size_t>(row0) * length + position) * s.channels + c);
     }
     return;
   }
-  const int group_channels = s.channels / s.groups, groups = channels / group_channels;
-  for (int task = warp; task < live * groups; task += warps) {
-    const int r = task / groups, group = from / group_channels + task % groups;
+  const int groups_log2 = Log2(channels / kFusedPack) - Log2(s.group_channels / kFusedPack);
+  const int first_group = from >> Log2(s.group_channels);
+  for (int task = warp; task < live << groups_log2; task += warps) {
+    const int r = task >> groups_log2, group = first_group + (task & ((1 << groups_log2) - 1));
     FinishGroup<T>(s, row0 + r, length, group, lane, [&](int l, int channel, const P& pack) {
       *at(r, l, channel) = pack;
       if (keep && s.ready) {

@@ -1,4 +1,4 @@
-// First and last layer of the U-Net: one block per row (and 256 channels), operands in registers
+// First and last layer of the U-Net: one block per row (and 64 channels), operands in registers
 // and shared memory. Bound by latency; a few kilobytes of weights.
 
 #include "kernels/fused_input.cuh"
@@ -9,38 +9,43 @@ namespace dp {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kFirstChannels = 64;         // of a block of the first convolution
 constexpr int kMaxHeadBytes = 128 * 1024;  // shared memory
 
-// grid: (rows, tiles of 256 channels); a thread makes one channel of all positions
+// grid: (rows, tiles of 64 channels); a thread makes one channel of a quarter of the positions
 template <typename T>
 __global__ void __launch_bounds__(kThreads) FirstConvKernel(const FirstConvArgs a) {
-  __shared__ float x[kMaxFirstElements];
-  const int c = blockIdx.y * kThreads + threadIdx.x, row = blockIdx.x;
+  // x between zeros, so that no position needs a check
+  __shared__ float x[kMaxFirstElements + 2 * kMaxFirstTerms];
+  const int c = blockIdx.y * kFirstChannels + threadIdx.x % kFirstChannels, row = blockIdx.x;
+  const int terms = a.taps * a.in_c, elements = a.length * a.in_c;
+  const int before = a.taps / 2 * a.in_c;
   float weight[kMaxFirstTerms] = {}, residual[kMaxFirstTerms] = {};
-  const int terms = a.taps * a.in_c;
+  float bias = 0.0f, residual_bias = 0.0f;
   if (c < a.out_c) {
 #pragma unroll
     for (int i = 0; i < kMaxFirstTerms; ++i) {
       if (i < terms) weight[i] = a.weight[i * a.out_c + c];
       if (i < a.in_c) residual[i] = a.residual_weight[i * a.out_c + c];
     }
+    bias = a.bias[c], residual_bias = a.residual_bias[c];
   }
+  for (int i = threadIdx.x; i < elements + 2 * kMaxFirstTerms; i += kThreads) x[i] = 0.0f;
+  __syncthreads();
   ReleaseSuccessor();
   WaitForPredecessor();
   const T* in = static_cast<const T*>(a.x) + static_cast<size_t>(row) * a.length * a.pitch;
-  for (int i = threadIdx.x; i < a.length * a.in_c; i += kThreads)
-    x[i] = ToFloat(in[i / a.in_c * a.pitch + i % a.in_c]);
+  for (int i = threadIdx.x; i < elements; i += kThreads)
+    x[before + i] = ToFloat(in[i / a.in_c * a.pitch + i % a.in_c]);
   __syncthreads();
   if (c >= a.out_c) return;
-  const float bias = a.bias[c], residual_bias = a.residual_bias[c];
-  const int first = -(a.taps / 2) * a.in_c, end = a.length * a.in_c;
-  for (int l = 0; l < a.length; ++l) {
+  for (int l = threadIdx.x / kFirstChannels; l < a.length; l += kThreads / kFirstChannels) {
+    const float* from = x + l * a.in_c;
     float sum = bias, beside = residual_bias;
 #pragma unroll
     for (int i = 0; i < kMaxFirstTerms; ++i) {
-      const int at = l * a.in_c + first + i;
-      if (i < terms && at >= 0 && at < end) sum += weight[i] * x[at];
-      if (i < a.in_c) beside += residual[i] * x[l * a.in_c + i];
+      sum += weight[i] * from[i];
+      beside += residual[i] * from[min(before + i, kMaxFirstElements + kMaxFirstTerms)];
     }
     const size_t out = (static_cast<size_t>(row) * a.length + l) * a.out_c + c;
     static_cast<T*>(a.y)[out] = FromFloat<T>(sum);
@@ -48,7 +53,7 @@ __global__ void __launch_bounds__(kThreads) FirstConvKernel(const FirstConvArgs 
   }
 }
 
-// grid: (rows); a warp makes one (position, action) at a time
+// grid: (rows); a warp makes all actions of one position at a time
 template <typename T>
 __global__ void __launch_bounds__(kThreads) HeadKernel(const HeadArgs a) {
   extern __shared__ __align__(16) uint8_t shared[];
@@ -58,27 +63,33 @@ __global__ void __launch_bounds__(kThreads) HeadKernel(const HeadArgs a) {
   ReleaseSuccessor();
   WaitForPredecessor();
   T* h = reinterpret_cast<T*>(shared);
-  for (int group = warp; group < a.source.groups; group += warps) {
+  for (int group = warp; group * a.source.group_channels < channels; group += warps) {
     FinishGroup<T>(a.source, row, a.length, group, lane, [&](int l, int channel, const P& pack) {
       *reinterpret_cast<P*>(h + l * channels + channel) = pack;
     });
   }
   __syncthreads();
-  for (int i = warp; i < a.length * a.out_c; i += warps) {
-    const T* from = h + i / a.out_c * channels;
-    const float* weight = a.weight + i % a.out_c * channels;
-    float sum = 0.0f;
-    for (int c = lane; c < channels; c += 32) sum += ToFloat(from[c]) * weight[c];
-    sum = WarpSum(sum);
-    if (lane == 0)
-      a.y[static_cast<size_t>(row) * a.length * a.out_c + i] = sum + a.bias[i % a.out_c];
+  for (int l = warp; l < a.length; l += warps) {
+    for (int action = 0; action < a.out_c; ++action) {
+      float sum = 0.0f;
+      for (int c = lane * kFusedPack; c < channels; c += 32 * kFusedPack) {
+        const P pack = *reinterpret_cast<const P*>(h + l * channels + c);
+        float weight[kFusedPack];
+        LoadEight(a.weight + action * channels + c, weight);
+#pragma unroll
+        for (int v = 0; v < kFusedPack; ++v) sum += ToFloat(pack.v[v]) * weight[v];
+      }
+      sum = WarpSum(sum);
+      if (lane == 0)
+        a.y[(static_cast<size_t>(row) * a.length + l) * a.out_c + action] = sum + a.bias[action];
+    }
   }
 }
 
 template <typename T>
 void FirstConv(const FirstConvArgs& a, cudaStream_t stream) {
   LaunchShape shape;
-  shape.grid = dim3(a.rows, (a.out_c + kThreads - 1) / kThreads);
+  shape.grid = dim3(a.rows, (a.out_c + kFirstChannels - 1) / kFirstChannels);
   shape.block = dim3(kThreads);
   Launch(FirstConvKernel<T>, shape, stream, "first convolution", a);
 }

@@ -143,6 +143,7 @@ void CudaEngine::EnqueueEncoder(Pictures pictures) {
     a.rgb = input_.device_frames();
     a.table = weights_->picture_table(i);
     a.y = encoders_[i]->input();
+    a.space_to_depth = weights_->encoders()[i].space_to_depth;
     LaunchPrepare(format_, a, stream_);
   }
   RecordBorder(3);

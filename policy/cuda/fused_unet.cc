@@ -149,7 +149,7 @@ FusedSource FusedUnetPlan::Pending(const DeviceNorm& norm, const void* raw, int 
   FusedSource s;
   s.x = raw;
   s.channels = channels;
-  s.groups = norm.groups;
+  s.group_channels = channels / norm.groups;
   s.weight = norm.weight;
   s.bias = norm.bias;
   return s;
@@ -157,7 +157,7 @@ FusedSource FusedUnetPlan::Pending(const DeviceNorm& norm, const void* raw, int 
 
 FusedSource FusedUnetPlan::Consume(Signal& signal) const {
   const FusedSource source = signal.source;
-  if (source.groups > 0 && source.ready != nullptr) {
+  if (source.group_channels > 0 && source.ready != nullptr) {
     signal.source = {};
     signal.source.x = source.ready;
     signal.source.channels = source.channels;

@@ -87,7 +87,8 @@ class SourceData {
 
   dp::FusedSource Args() const {
     dp::FusedSource s;
-    s.x = device_[0]->data(), s.channels = source_.channels, s.groups = source_.groups;
+    s.x = device_[0]->data(), s.channels = source_.channels,
+    s.group_channels = source_.groups ? source_.channels / source_.groups : 0;
     if (source_.residual) s.residual = device_[1]->data();
     s.weight = device_[2]->as<float>(), s.bias = device_[3]->as<float>();
     if (source_.film)
@@ -228,8 +229,7 @@ TEST_P(FusedConvGpu, AgreesWithTheDefinition) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, FusedConvGpu,
-                         testing::Values(Format::kFp16, Format::kBf16),
+INSTANTIATE_TEST_SUITE_P(Formats, FusedConvGpu, testing::Values(Format::kFp16, Format::kBf16),
                          [](const auto& info) { return pusht_test::FormatName(info.param); });
 
 }  // namespace

@@ -1,0 +1,51 @@
+#ifndef KERNELS_PICARD_CUH_
+#define KERNELS_PICARD_CUH_
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/denoise.h"
+#include "kernels/format.h"
+
+// Time-parallel denoising on the device: between two network passes over a window of steps, the
+// steps are taken again with every step's v = sqrt(a) eps - sqrt(1 - a) x0 frozen.
+
+namespace dp {
+
+inline constexpr int kMaxPicardWindow = 64;
+
+// Where one environment's chain stands.
+struct PicardState {
+  int begin;       // steps before this are final
+  int count;       // steps of the window that the next pass evaluates
+  int passes;
+  int sequential;  // the window gained too little: one step per pass from here on
+};
+
+struct PicardArgs {
+  int environments = 0, window = 0, steps = 0;
+  int elements = 0;                        // horizon * action_dim
+  int action_dim = 0, pitch = 0;           // channels of x, and of the network's input
+  float tolerance = 0;                     // times max(sqrt(1 - a), 0.05)
+  const DenoiseStep* schedule = nullptr;   // (steps)
+  const float* noise = nullptr;            // (steps, environments, elements); null: DDIM
+  const float* output = nullptr;           // (environments, window, elements) of the network
+  float* evaluated = nullptr;              // likewise: x that the network reads
+  void* input = nullptr;                   // (environments * window, horizon, pitch), storage
+  int* row_step = nullptr;                 // (environments * window): timesteps
+  float* x = nullptr;                      // (environments, elements); in: start, out: result
+  PicardState* state = nullptr;            // (environments)
+  int* remaining = nullptr;                // environments that are not done
+  float *all_x = nullptr, *all_output = nullptr;  // (steps, environments, elements) or null: trace
+};
+
+// Whether a window of this size fits the kernel.
+bool PicardSupports(const PicardArgs& args);
+// Enqueues the beginning of a chain: the first pass evaluates its first step alone.
+void LaunchPicardStart(Format format, const PicardArgs& args, cudaStream_t stream);
+// Enqueues one sweep after a pass. Where `loop` is not null, it becomes 0 when all chains are done.
+void LaunchPicardSweep(Format format, const PicardArgs& args,
+                       const cudaGraphConditionalHandle* loop, cudaStream_t stream);
+
+}  // namespace dp
+
+#endif  // KERNELS_PICARD_CUH_

@@ -1,0 +1,163 @@
+#include <string>
+
+#include "kernels/cuda_check.h"
+#include "policy/cuda/engine.h"
+
+// The engine's denoising chain: step by step, or a window of steps at a time.
+
+namespace dp {
+
+void CudaEngine::PlanPicard() {
+  picard_ = {};
+  picard_.environments = options_.batch;
+  picard_.window = options_.sampler.parallel_window;
+  picard_.steps = static_cast<int>(steps_.size());
+  picard_.elements = Elements();
+  picard_.action_dim = checkpoint_->config.action_dim;
+  picard_.pitch = unet_->input_pitch();
+  picard_.tolerance = options_.sampler.parallel_tolerance;
+  if (!PicardSupports(picard_))
+    throw Unsupported("parallel window " + std::to_string(picard_.window) + " of " +
+                      std::to_string(picard_.elements) +
+                      " actions: the GPU takes windows up to 64 that fit its shared memory; use a "
+                      "smaller window");
+  const size_t all = steps_.size() * options_.batch * picard_.elements;
+  picard_.schedule = schedule_;
+  picard_.noise = noise_;
+  picard_.output = unet_->output();
+  picard_.evaluated = arena_.Take<float>(static_cast<size_t>(Rows()) * picard_.elements);
+  picard_.input = unet_->input();
+  picard_.row_step = row_step_;
+  picard_.x = x_;
+  picard_.state = arena_.Take<PicardState>(options_.batch);
+  picard_.remaining = arena_.Take<int>(1);
+  all_x_ = arena_.Take<float>(all);
+  all_output_ = arena_.Take<float>(all);
+}
+
+void CudaEngine::EnqueueNoise() {
+  NoiseArgs noise;
+  noise.environments = options_.batch;
+  noise.elements = Elements();
+  noise.steps = static_cast<int>(steps_.size());
+  noise.timesteps = timesteps_;
+  noise.keys = input_.device().keys;
+  noise.keep = input_.device().flags->keep;
+  noise.start = x_;
+  noise.noise = noise_;
+  LaunchNoise(noise, stream_);
+}
+
+void CudaEngine::EnqueueChain(PolicyTrace* trace, int count) {
+  EnqueueNoise();
+  if (options_.sampler.parallel_window > 0) {
+    EnqueuePicard(trace, count);
+  } else {
+    EnqueueSequential(trace, count);
+  }
+}
+
+void CudaEngine::EnqueueSequential(PolicyTrace* trace, int count) {
+  const PolicyConfig& config = checkpoint_->config;
+  DenoiseArgs a;
+  a.positions = options_.batch * config.horizon;
+  a.action_dim = config.action_dim;
+  a.pitch = unet_->input_pitch();
+  a.x = a.next = x_;
+  a.input = unet_->input();
+  LaunchDenoise(format_, a, stream_);
+  a.output = unet_->output();
+  for (size_t k = 0; k < steps_.size(); ++k) {
+    unet_->RunPass(row_step_ + k * options_.batch, stream_);
+    a.step = steps_[k];
+    if (noise_ != nullptr) a.noise = noise_ + k * options_.batch * Elements();
+    LaunchDenoise(format_, a, stream_);
+    if (trace != nullptr) CollectTrace(*trace, count);
+  }
+}
+
+void CudaEngine::EnqueuePicard(PolicyTrace* trace, int count) {
+  LaunchPicardStart(format_, picard_, stream_);
+  if (capturing_) {
+    CapturePicardLoop();
+  } else {
+    PicardArgs traced = picard_;
+    traced.all_x = all_x_, traced.all_output = all_output_;
+    for (int remaining = 1; remaining > 0;) {
+      unet_->RunPass(row_step_, stream_);
+      LaunchPicardSweep(format_, traced, nullptr, stream_);
+      CheckCuda(cudaMemcpyAsync(&remaining, picard_.remaining, sizeof(int), cudaMemcpyDeviceToHost,
+                                stream_),
+                "copy of the trace");
+      CheckCuda(cudaStreamSynchronize(stream_), "a denoising pass");
+    }
+    CollectSteps(*trace, count);
+  }
+  CheckCuda(cudaMemcpyAsync(host_states_, picard_.state, sizeof(PicardState) * options_.batch,
+                            cudaMemcpyDeviceToHost, stream_),
+            "copy of the chains' states");
+}
+
+// Adds the loop over passes, whose length the device decides, to the graph under capture.
+void CudaEngine::CapturePicardLoop() {
+  cudaStreamCaptureStatus status;
+  cudaGraph_t graph = nullptr;
+  const cudaGraphNode_t* before = nullptr;
+  const cudaGraphEdgeData* edges = nullptr;
+  size_t count = 0;
+  CheckCuda(cudaStreamGetCaptureInfo(stream_, &status, nullptr, &graph, &before, &edges, &count),
+            "capture");
+  cudaGraphConditionalHandle loop;
+  CheckCuda(cudaGraphConditionalHandleCreate(&loop, graph, 1, cudaGraphCondAssignDefault),
+            "condition of the loop");
+  cudaGraphNodeParams params = {};
+  params.type = cudaGraphNodeTypeConditional;
+  params.conditional.handle = loop;
+  params.conditional.type = cudaGraphCondTypeWhile;
+  params.conditional.size = 1;
+  cudaGraphNode_t node = nullptr;
+  CheckCuda(cudaGraphAddNode(&node, graph, before, edges, count, &params), "loop over passes");
+  cudaGraph_t body = params.conditional.phGraph_out[0];
+  CheckCuda(cudaStreamBeginCaptureToGraph(loop_stream_, body, nullptr, nullptr, 0,
+                                          cudaStreamCaptureModeThreadLocal),
+            "capture of a pass");
+  unet_->RunPass(row_step_, loop_stream_);
+  LaunchPicardSweep(format_, picard_, &loop, loop_stream_);
+  CheckCuda(cudaStreamEndCapture(loop_stream_, &body), "end of the capture of a pass");
+  CheckCuda(cudaStreamUpdateCaptureDependencies(stream_, &node, nullptr, 1,
+                                                cudaStreamSetCaptureDependencies),
+            "capture");
+}
+
+// Copies the time-parallel chain's steps; the slow path of tests.
+void CudaEngine::CollectSteps(PolicyTrace& trace, int count) {
+  const size_t row = static_cast<size_t>(options_.batch) * Elements();
+  std::vector<float> all(steps_.size() * row);
+  const auto append = [&](std::vector<float>& to, const float* device) {
+    CheckCuda(cudaMemcpyAsync(all.data(), device, all.size() * sizeof(float),
+                              cudaMemcpyDeviceToHost, stream_),
+              "copy of the trace");
+    CheckCuda(cudaStreamSynchronize(stream_), "copy of the trace");
+    for (size_t k = 0; k < steps_.size(); ++k)
+      to.insert(to.end(), all.begin() + k * row, all.begin() + k * row + count * Elements());
+  };
+  append(trace.eps_steps, all_output_);
+  append(trace.x_steps, all_x_);
+}
+
+// Copies the step's prediction and x; the slow path of tests.
+void CudaEngine::CollectTrace(PolicyTrace& trace, int count) {
+  const PolicyConfig& config = checkpoint_->config;
+  const size_t n = static_cast<size_t>(count) * config.horizon * config.action_dim;
+  const auto append = [&](std::vector<float>& to, const float* device) {
+    to.resize(to.size() + n);
+    CheckCuda(cudaMemcpyAsync(to.data() + to.size() - n, device, n * sizeof(float),
+                              cudaMemcpyDeviceToHost, stream_),
+              "copy of the trace");
+    CheckCuda(cudaStreamSynchronize(stream_), "a denoising step");
+  };
+  append(trace.eps_steps, unet_->output());
+  append(trace.x_steps, x_);
+}
+
+}  // namespace dp

@@ -9,6 +9,7 @@ namespace pusht {
 namespace {
 
 constexpr int kMostGeoms = 2000;
+constexpr int kTrail = 20;               // denoising steps drawn before the one shown
 constexpr double kOverlayHeight = 0.35;  // units above the table
 constexpr double kMiddle = kWorldSize / 2 / kPixelsPerUnit;
 
@@ -84,13 +85,11 @@ void SceneView::AddDecision(const SimSnapshot& snapshot, const UiState& ui) {
   const int horizon = snapshot.policy->horizon;
   const size_t size = 2 * static_cast<size_t>(horizon);
   const int steps = static_cast<int>(shown->denoising.size() / size);
-  if (ui.show_denoising) {
-    const int end = ui.denoising_step < 0 ? steps : std::min(steps, ui.denoising_step + 1);
-    const int stride = std::max(1, steps / 24);
-    for (int k = 0; k < end; k += stride) {
-      const float share = static_cast<float>(k) / steps;
-      const float rgba[4] = {0.75f - 0.4f * share, 0.35f + 0.3f * share, 1,
-                             0.04f + 0.5f * share * share};
+  if (ui.show_denoising && steps > 0) {
+    const int end = ui.denoising_step < 0 ? steps - 1 : std::min(steps - 1, ui.denoising_step);
+    for (int k = std::max(0, end - kTrail); k <= end; ++k) {
+      const float share = 1 - static_cast<float>(end - k) / (kTrail + 1);
+      const float rgba[4] = {0.65f - 0.35f * share, 0.3f + 0.2f * share, 1, 0.1f + 0.7f * share};
       AddChunk(&shown->denoising[k * size], 0, horizon, rgba, 0.01);
     }
   }

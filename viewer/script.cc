@@ -36,7 +36,7 @@ const std::map<std::string, const char*>& BuiltInScripts() {
   static const std::map<std::string, const char*> scripts = {
       {"readme",
        "seed 100000\nrun 60\npng viewer.png\n"
-       "show denoising\nsample 8\nchain 40\npng viewer_denoising.png\n"
+       "show denoising\nsample 8\nchain 90\npng viewer_denoising.png\n"
        "hide denoising\nchain -1\npin\nsampler ddim 10\nrun 60\npng viewer_compare.png\n"
        "show help\npng viewer_help.png\n"},
   };

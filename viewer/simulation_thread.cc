@@ -67,7 +67,8 @@ void SimulationThread::Run() {
       message_ = error.what();
       playing_ = false;
     }
-    if (!commands.empty() || !playing_ || dp::Now() - published_ >= kPublishPeriod) Publish();
+    const bool still = !playing_ || simulation_->finished();
+    if (!commands.empty() || still || dp::Now() - published_ >= kPublishPeriod) Publish();
     lock.lock();
     busy_ = false;
     obeyed_.notify_all();

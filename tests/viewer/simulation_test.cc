@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "tests/support/small_checkpoint.h"
+#include "tests/support/temp_dir.h"
 #include "viewer/simulation_thread.h"
 
 namespace pusht {
@@ -54,7 +55,7 @@ class SimulationTest : public testing::Test {
         .episodes.at(0);
   }
 
-  pusht_test::TemporaryFolder folder_;
+  pusht_test::TempDir folder_;
   dp::PolicyOptions options_;
   std::shared_ptr<const dp::Checkpoint> checkpoint_;
 };
@@ -133,6 +134,7 @@ TEST_F(SimulationTest, WhatCannotBeOpenedIsAMessageAndThePolicyStays) {
   EXPECT_EQ(thread.snapshot()->policy, policy);
   thread.Send(RunCommand{3});
   thread.Send(SpeedCommand{0});
+  thread.Flush();
   while (thread.snapshot()->step < 3) ASSERT_EQ(thread.snapshot()->message, "");
 }
 

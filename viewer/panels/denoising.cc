@@ -8,6 +8,7 @@ namespace pusht {
 namespace {
 
 constexpr double kWorld = 512;  // pixels
+constexpr int kTrail = 20;      // denoising steps drawn before the one shown
 
 // One chunk (H, 2) as a line with its end marked.
 void DrawChunk(const Plot& plot, const float* chunk, int horizon, ImU32 color, float width) {
@@ -28,11 +29,10 @@ void DrawFan(const Plot& plot, const DecisionRecord& decision, int horizon, int 
   const size_t size = 2 * static_cast<size_t>(horizon);
   const int steps = static_cast<int>(decision.denoising.size() / size);
   plot.draw().PushClipRect(plot.low(), plot.high(), true);
-  const int stride = std::max(1, steps / 32);
-  for (int k = 0; k < step; k += stride) {
-    const double share = 1.0 * k / steps;
-    const int alpha = static_cast<int>(25 + 150 * share * share);
-    DrawChunk(plot, &decision.denoising[k * size], horizon, ChainColor(share, alpha), 0.06f * em);
+  for (int k = std::max(0, step - kTrail); k < step; ++k) {
+    const double share = 1.0 - static_cast<double>(step - k) / kTrail;
+    DrawChunk(plot, &decision.denoising[k * size], horizon,
+              ChainColor(share, static_cast<int>(20 + 150 * share)), 0.06f * em);
   }
   for (size_t i = 0; i + size <= decision.samples.size(); i += size) {
     DrawChunk(plot, &decision.samples[i], horizon, IM_COL32(255, 190, 92, 130), 0.08f * em);

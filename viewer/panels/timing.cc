@@ -97,7 +97,7 @@ void DrawTable(const DecisionRecord& shown, const SimSnapshot& snapshot, UiState
   if (ui.pinned) names.push_back("A");
   const int columns = static_cast<int>(names.size()) + 1;
   if (!ImGui::BeginTable("stages", columns, ImGuiTableFlags_RowBg)) return;
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch, 1.9f);
+  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch, 1.6f);
   for (const char* name : names) {
     ImGui::TableSetupColumn(name, ImGuiTableColumnFlags_WidthStretch, 1.0f);
   }

@@ -237,5 +237,36 @@ TEST_F(DiffusionPolicyTest, DrawsOnlyWhatIsObserved) {
   }
 }
 
+// a policy on the GPU draws flat scenes itself, where the renderer has them
+TEST_F(DiffusionPolicyTest, GivesScenesToTheGpu) {
+  AddCamera();
+  const std::string attributes = BasicWithCamera() + Set("renderer", "probe");
+  for (const bool offers : {true, false}) {
+    ProbeSource::offers_scenes = offers;
+    for (const char* backend : {"cuda", "cpu"}) {
+      ProbeSource::drawn = 0;
+      Load(attributes + Set("backend", backend));
+      std::vector<double> positions;
+      for (int i = 0; i < 85; ++i) {
+        if (i % 10 == 0) positions.push_back(data_->qpos[0]);
+        mj_step(model_.get(), data_.get());
+      }
+      const auto seen = policy_.Take();
+      ASSERT_THAT(seen, SizeIs(2));
+      if (offers && backend == std::string("cuda")) {
+        EXPECT_THAT(seen[1].frames, IsEmpty());
+        ASSERT_THAT(seen[1].scenes, SizeIs(2));
+        EXPECT_EQ(seen[1].scenes[0].agent_x, static_cast<float>(positions[7]));
+        EXPECT_EQ(seen[1].scenes[1].agent_x, static_cast<float>(positions[8]));
+        EXPECT_EQ(ProbeSource::drawn, 0);
+      } else {
+        EXPECT_THAT(seen[1].scenes, IsEmpty());
+        EXPECT_EQ(ProbeSource::drawn, 3);
+      }
+    }
+  }
+  ProbeSource::offers_scenes = false;
+}
+
 }  // namespace
 }  // namespace pusht_test

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "kernels/error.h"
@@ -31,6 +32,12 @@ class ProbeSource : public dp::PictureSource {
     ++drawn;
     std::ranges::fill(rgb, 0);
     std::memcpy(rgb.data(), data->qpos, sizeof(mjtNum));
+  }
+  // Where `offers_scenes`, the same picture as a scene.
+  static inline bool offers_scenes = false;
+  std::optional<dp::FlatScene> ReadFlatScene(const mjData* data) const override {
+    if (!offers_scenes) return {};
+    return dp::FlatScene{static_cast<float>(data->qpos[0]), 0, 0, 0, 0};
   }
   static double Decode(const uint8_t* picture) {
     double position;

@@ -17,6 +17,7 @@ class FakePolicy : public dp::Policy {
     if (input.count != 1 || input.keys.size() != 1) throw dp::BadInput("fake: not one environment");
     SeenInput seen;
     seen.frames.assign(input.frames.begin(), input.frames.end());
+    seen.scenes.assign(input.scenes.begin(), input.scenes.end());
     seen.state.assign(input.state.begin(), input.state.end());
     seen.environment.assign(input.environment.begin(), input.environment.end());
     seen.key = input.keys[0];

@@ -14,6 +14,7 @@ namespace pusht_test {
 // One call of Policy::Infer as the fake saw it.
 struct SeenInput {
   std::vector<uint8_t> frames;
+  std::vector<dp::FlatScene> scenes;
   std::vector<float> state, environment;
   dp::NoiseKey key;
 };

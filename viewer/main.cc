@@ -1,9 +1,11 @@
 // pusht-viewer: Push-T and its policy in a window, with the time of every stage.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <thread>
 
 #include "kernels/error.h"
 #include "policy/option_names.h"
@@ -13,6 +15,7 @@ namespace {
 
 int Run(int argc, char** argv) {
   pusht::ViewerOptions options;
+  options.policy.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::string backend = "auto", precision = "auto", sampler, script, out = ".";
   CLI::App app("Push-T and its diffusion policy in a window, with the time of every stage",
                "pusht-viewer");

@@ -9,7 +9,7 @@ namespace pusht {
 namespace {
 
 constexpr int kMostGeoms = 2000;
-constexpr int kTrail = 20;               // denoising steps drawn before the one shown
+constexpr int kTrail = 12;               // denoising steps drawn before the one shown
 constexpr double kOverlayHeight = 0.35;  // units above the table
 constexpr double kMiddle = kWorldSize / 2 / kPixelsPerUnit;
 

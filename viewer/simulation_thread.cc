@@ -125,9 +125,8 @@ void SimulationThread::Play() {
   }
   if (!simulation_->between_control_steps()) return;
   if (stamp_ > 0) {
-    constexpr double kSmoothing = 0.1;
-    const double factor = kSubsteps * simulation_->timestep() / std::max(1e-9, now - stamp_);
-    factor_ += (factor_ > 0 ? kSmoothing : 1) * (factor - factor_);
+    constexpr double kSmoothing = 0.05;
+    step_seconds_ += (step_seconds_ > 0 ? kSmoothing : 1) * (now - stamp_ - step_seconds_);
   }
   stamp_ = now;
   if (simulation_->step() == until_) playing_ = false;
@@ -138,7 +137,9 @@ void SimulationThread::Publish() {
   simulation_->Fill(*snapshot);
   snapshot->playing = playing_ && !simulation_->finished();
   snapshot->speed = speed_;
-  snapshot->real_time_factor = factor_;
+  if (step_seconds_ > 0) {
+    snapshot->real_time_factor = kSubsteps * simulation_->timestep() / step_seconds_;
+  }
   snapshot->message = message_;
   latest_.Set(std::move(snapshot));
   published_ = dp::Now();

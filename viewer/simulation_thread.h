@@ -40,10 +40,10 @@ class SimulationThread {
   bool playing_ = false;
   int until_ = -1;  // control step to pause at; -1: none
   double speed_ = 1;
-  double next_ = 0;       // wall time at which the next physics step is due
-  double published_ = 0;  // wall time of the last snapshot
-  double factor_ = 0;     // measured real-time factor
-  double stamp_ = 0;      // wall time when the current control step began; 0: not measured
+  double next_ = 0;          // wall time at which the next physics step is due
+  double published_ = 0;     // wall time of the last snapshot
+  double step_seconds_ = 0;  // wall time of a control step, smoothed; 0: not measured
+  double stamp_ = 0;         // wall time when the current control step began; 0: not measured
   std::string message_;
 
   std::mutex mutex_;

@@ -8,7 +8,7 @@ namespace pusht {
 namespace {
 
 constexpr double kWorld = 512;  // pixels
-constexpr int kTrail = 20;      // denoising steps drawn before the one shown
+constexpr int kTrail = 12;      // denoising steps drawn before the one shown
 
 // One chunk (H, 2) as a line with its end marked.
 void DrawChunk(const Plot& plot, const float* chunk, int horizon, ImU32 color, float width) {

@@ -31,7 +31,8 @@ double Plot::X(float screen_x) const {
 
 void Plot::TickX(double x, const std::string& label) const {
   const float at = At(x, y_.low).x;
-  draw_->AddLine(ImVec2(at, low_.y), ImVec2(at, high_.y), color::kGrid);
+  draw_->AddLine(ImVec2(at, low_.y), ImVec2(at, high_.y), color::kGrid,
+                 0.08f * ImGui::GetFontSize());
   const ImVec2 size = ImGui::CalcTextSize(label.c_str());
   const float text = std::fmin(std::fmax(at - size.x / 2, low_.x), high_.x - size.x);
   draw_->AddText(ImVec2(text, high_.y + 2), color::kDim, label.c_str());
@@ -47,7 +48,7 @@ void Plot::TickY(double y, const std::string& label) const {
 }
 
 void Plot::LineY(double y, ImU32 color) const {
-  draw_->AddLine(At(x_.low, y), At(x_.high, y), color);
+  draw_->AddLine(At(x_.low, y), At(x_.high, y), color, 0.08f * ImGui::GetFontSize());
 }
 
 double TickStep(double top, int count) {

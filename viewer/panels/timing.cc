@@ -114,34 +114,6 @@ void DrawTable(const DecisionRecord& shown, const SimSnapshot& snapshot, UiState
   ImGui::EndTable();
 }
 
-void DrawPin(const SimSnapshot& snapshot, UiState& ui) {
-  if (ImGui::SmallButton(ui.pinned ? "Unpin" : "Pin as A")) {
-    if (ui.pinned) {
-      ui.pinned.reset();
-    } else {
-      const dp::SamplerOptions& s = snapshot.policy->options.sampler;
-      ui.pinned = {Format("%s %d steps, %s", s.kind == dp::SamplerKind::kDdim ? "DDIM" : "DDPM",
-                          s.steps, snapshot.policy->description.c_str()),
-                   Summarise(*snapshot.log)};
-    }
-  }
-  ImGui::SameLine();
-  if (!ui.pinned) {
-    for (const auto& [name, format] :
-         {std::pair("CSV", ExportFormat::kCsv), std::pair("JSON", ExportFormat::kJson),
-          std::pair("Trace", ExportFormat::kTrace)}) {
-      if (ImGui::SmallButton(name)) ui.export_format = format;
-      ImGui::SameLine();
-    }
-    ImGui::TextDisabled("export");
-  } else {
-    const double a = ui.pinned->summary[kDecisionRow].median;
-    const double b = Summarise(*snapshot.log)[kDecisionRow].median;
-    ImGui::TextDisabled("A: %s%s", ui.pinned->label.c_str(),
-                        a > 0 && b > 0 ? Format("; now %.2f x", b / a).c_str() : "");
-  }
-}
-
 }  // namespace
 
 void DrawTimingPanel(const SimSnapshot& snapshot, UiState& ui) {
@@ -155,7 +127,7 @@ void DrawTimingPanel(const SimSnapshot& snapshot, UiState& ui) {
   DrawFigure(*shown, ui);
   DrawStackedBar(*shown, ui.budget_ms);
   DrawTable(*shown, snapshot, ui);
-  DrawPin(snapshot, ui);
+  DrawComparison(snapshot, ui);
 }
 
 }  // namespace pusht

@@ -1,11 +1,9 @@
 // pusht-viewer: Push-T and its policy in a window, with the time of every stage.
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
-#include <thread>
 
 #include "kernels/error.h"
 #include "policy/option_names.h"
@@ -15,7 +13,6 @@ namespace {
 
 int Run(int argc, char** argv) {
   pusht::ViewerOptions options;
-  options.policy.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::string backend = "auto", precision = "auto", sampler, script, out = ".";
   CLI::App app("Push-T and its diffusion policy in a window, with the time of every stage",
                "pusht-viewer");
@@ -31,7 +28,8 @@ int Run(int argc, char** argv) {
   app.add_option("--parallel", options.policy.sampler.parallel_window,
                  "Denoising steps evaluated at once; 0: one after the other")
       ->check(CLI::Range(0, 1000));
-  app.add_option("--threads", options.policy.threads, "CPU threads of the policy")
+  app.add_option("--threads", options.policy.threads,
+                 "CPU threads of the policy; the window wants one too")
       ->check(CLI::Range(1, 1024));
   app.add_option("--budget", options.budget_ms, "Budget of a decision, ms")
       ->check(CLI::PositiveNumber)

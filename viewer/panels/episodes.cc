@@ -24,7 +24,7 @@ void DrawRow(const EpisodeRow& episode, const SimSnapshot& snapshot, UiState& ui
   if (current && snapshot.finished) {
     const bool same = snapshot.hash == episode.hash;
     ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(same ? color::kGood : color::kWarn), "%s",
-                       same ? "same bits" : "differs");
+                       same ? "exact" : "differs");
   } else {
     ImGui::TextDisabled("%d", episode.steps);
   }

@@ -9,6 +9,30 @@ namespace {
 
 constexpr int kThreads = 256;
 
+// One pixel of picture `frame`, normalised, in the first three of `out`; the fourth is 0.
+template <typename T>
+__device__ __forceinline__ void PreparePixel(const PrepareArgs& a, int frame, int y, int x,
+                                             T* out) {
+  const size_t picture = static_cast<size_t>(frame) * a.in_stride + a.in_first;
+  const uint8_t* rgb = a.rgb + ((picture * a.in_h + a.top + y) * a.in_w + a.left + x) * 3;
+  for (int c = 0; c < 3; ++c) out[c] = FromFloat<T>(a.table[c * 256 + rgb[c]]);
+  out[3] = FromFloat<T>(0.0f);
+}
+
+template <typename T>
+__global__ void PrepareFoldedKernel(const PrepareArgs a) {
+  WaitForPredecessor();
+  ReleaseSuccessor();
+  const int i = blockIdx.x * kThreads + threadIdx.x;  // pixels (2 y + part, 2 x) and its right one
+  if (i >= a.frames * a.out_h * a.out_w / 2) return;
+  const int part = i & 1, x = i / 2 % (a.out_w / 2), y = i / 2 / (a.out_w / 2) % (a.out_h / 2);
+  const int frame = i / (a.out_h * a.out_w / 2);
+  Pack<T, 8> out;
+  PreparePixel(a, frame, 2 * y + part, 2 * x, out.v);
+  PreparePixel(a, frame, 2 * y + part, 2 * x + 1, out.v + 4);
+  static_cast<Pack<T, 8>*>(a.y)[i] = out;
+}
+
 template <typename T>
 __global__ void PrepareKernel(const PrepareArgs a) {
   WaitForPredecessor();
@@ -16,11 +40,9 @@ __global__ void PrepareKernel(const PrepareArgs a) {
   const int i = blockIdx.x * kThreads + threadIdx.x;
   if (i >= a.frames * a.out_h * a.out_w) return;
   const int x = i % a.out_w, y = i / a.out_w % a.out_h, frame = i / a.out_w / a.out_h;
-  const size_t picture = static_cast<size_t>(frame) * a.in_stride + a.in_first;
-  const uint8_t* rgb = a.rgb + ((picture * a.in_h + a.top + y) * a.in_w + a.left + x) * 3;
-  Pack<T, 8> out = {};
-  for (int c = 0; c < 3; ++c) out.v[c] = FromFloat<T>(a.table[c * 256 + rgb[c]]);
-  for (int c = 3; c < 8; ++c) out.v[c] = FromFloat<T>(0.0f);
+  Pack<T, 8> out;
+  PreparePixel(a, frame, y, x, out.v);
+  for (int c = 4; c < 8; ++c) out.v[c] = FromFloat<T>(0.0f);
   static_cast<Pack<T, 8>*>(a.y)[i] = out;
 }
 
@@ -60,14 +82,24 @@ __global__ void ConditionKernel(const ConditionArgs a) {
 
 }  // namespace
 
-void LaunchPrepare(Format format, const PrepareArgs& a, cudaStream_t stream) {
+namespace {
+
+template <typename T>
+void LaunchPrepareTyped(const PrepareArgs& a, cudaStream_t stream) {
   LaunchShape shape;
-  shape.grid = dim3((a.frames * a.out_h * a.out_w + kThreads - 1) / kThreads);
+  const int threads = a.frames * a.out_h * a.out_w / (a.space_to_depth ? 2 : 1);
+  shape.grid = dim3((threads + kThreads - 1) / kThreads);
   shape.block = dim3(kThreads);
-  if (format == Format::kFp16) return Launch(PrepareKernel<__half>, shape, stream, "prepare", a);
-  if (format == Format::kBf16)
-    return Launch(PrepareKernel<__nv_bfloat16>, shape, stream, "prepare", a);
-  Launch(PrepareKernel<float>, shape, stream, "prepare", a);
+  const auto kernel = a.space_to_depth ? PrepareFoldedKernel<T> : PrepareKernel<T>;
+  Launch(kernel, shape, stream, "prepare", a);
+}
+
+}  // namespace
+
+void LaunchPrepare(Format format, const PrepareArgs& a, cudaStream_t stream) {
+  if (format == Format::kFp16) return LaunchPrepareTyped<__half>(a, stream);
+  if (format == Format::kBf16) return LaunchPrepareTyped<__nv_bfloat16>(a, stream);
+  LaunchPrepareTyped<float>(a, stream);
 }
 
 void LaunchCondition(Format format, const ConditionArgs& a, cudaStream_t stream) {

@@ -20,7 +20,10 @@ struct PrepareArgs {
   int top = 0, left = 0, out_h = 0, out_w = 0;
   const uint8_t* rgb = nullptr;  // (.., in_h, in_w, 3)
   const float* table = nullptr;  // (3, 256)
-  void* y = nullptr;             // (frames, out_h, out_w, 8), storage; channels 3.. are 0
+  // (frames, out_h, out_w, 8), storage; channels 3.. are 0. With space_to_depth, 2x2 pixels in one
+  // place: (frames, out_h / 2, out_w / 2, 2, 2, 4), of even sizes.
+  void* y = nullptr;
+  bool space_to_depth = false;
 };
 void LaunchPrepare(Format format, const PrepareArgs& args, cudaStream_t stream);
 

@@ -4,8 +4,8 @@
 // of 64 k (cp.async: gathered activations, packed weights) and two warpgroups multiply straight
 // from there (wgmma, 64 x BN x 16), one stage in flight while the next is copied. Few tiles: the
 // blocks of a cluster split k, and each sums a share of the positions in the order of the ranks.
-// Bytes from L2 per stage: (BM + BN) x 128 for BM x BN x 64 products; 256 x 128 keeps the tensor
-// cores ahead of the copies.
+// Bytes from L2 per stage: (BM + BN) x 128 for BM x BN x 64 products: bound by them at 7 TB/s. A
+// block alone on its multiprocessor needs a deep ring to hide their latency of about 1 us.
 
 #include <algorithm>
 
@@ -22,8 +22,9 @@ namespace {
 constexpr int kThreads = 256;                           // two warpgroups
 constexpr int kRowsPerPass = kThreads / kStageVectors;  // rows that one round of copies fills
 constexpr int kPerVector = 8;                           // elements of 16 bits
-constexpr int kTileAlignment = 1024;                    // of the swizzle
-constexpr int kMultiprocessors = 132;                   // of an H100 or H200
+constexpr int kMaxSplit = 4;
+constexpr int kTileAlignment = 1024;   // of the swizzle
+constexpr int kMultiprocessors = 132;  // of an H100 or H200
 
 struct WideKernelArgs {
   ConvArgs a;
@@ -61,12 +62,21 @@ __device__ __forceinline__ void MultiplyStage(float (&acc)[kMTiles][BN / 2], uin
 
 // Eight sums of this block's tile, added over the cluster in the order of the ranks.
 __device__ __forceinline__ void GatherSums(float (&sum)[kPerVector], uint32_t address, int split) {
+  float4 part[kMaxSplit][2];
+#pragma unroll
+  for (int r = 0; r < kMaxSplit; ++r) {
+    if (r >= split) break;
+    part[r][0] = LoadFromBlock(address, r);
+    part[r][1] = LoadFromBlock(address + 16, r);
+  }
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    float4 v = LoadFromBlock(address + half * 16, 0);
-    for (int r = 1; r < split; ++r) {
-      const float4 w = LoadFromBlock(address + half * 16, r);
-      v.x += w.x, v.y += w.y, v.z += w.z, v.w += w.w;
+    float4 v = part[0][half];
+#pragma unroll
+    for (int r = 1; r < kMaxSplit; ++r) {
+      if (r >= split) break;
+      v.x += part[r][half].x, v.y += part[r][half].y;
+      v.z += part[r][half].z, v.w += part[r][half].w;
     }
     sum[half * 4] = v.x, sum[half * 4 + 1] = v.y, sum[half * 4 + 2] = v.z, sum[half * 4 + 3] = v.w;
   }
@@ -222,8 +232,10 @@ void LaunchTile(const WideKernelArgs& p, cudaStream_t stream) {
 template <Format F>
 void LaunchFormat(const WideConvConfig& config, const WideKernelArgs& p, cudaStream_t stream) {
   if (config.block_m == 256) return LaunchTile<F, 256, 128, 4>(p, stream);
-  if (config.block_n == 128) return LaunchTile<F, 128, 128, 3>(p, stream);
-  LaunchTile<F, 128, 64, 4>(p, stream);
+  if (config.block_n == 128)
+    return config.alone ? LaunchTile<F, 128, 128, 6>(p, stream)
+                        : LaunchTile<F, 128, 128, 3>(p, stream);
+  config.alone ? LaunchTile<F, 128, 64, 8>(p, stream) : LaunchTile<F, 128, 64, 4>(p, stream);
 }
 
 int KTiles(const ConvShape& s) {
@@ -250,26 +262,29 @@ bool DeviceHasWgmma() {
 }  // namespace
 
 WideConvConfig ChooseWideConvConfig(const ConvShape& s) {
-  // time of a stage, and of beginning and ending a block, in units of 256 x 128 x 64 products
+  // measured on an H200, microseconds: of a stage, and of beginning and ending a block
   struct Candidate {
     int block_m, block_n;
     double stage, ends;
   };
   constexpr Candidate kCandidates[] = {
-      {256, 128, 1.0, 4.0}, {128, 128, 0.6, 2.0}, {128, 64, 0.4, 1.0}};
-  WideConvConfig best = {0, 0, 1};
+      {256, 128, 0.88, 8}, {128, 128, 0.58, 5}, {128, 64, 0.44, 4}};
+  constexpr double kSplitTime = 4;
+  WideConvConfig best = {0, 0, 1, false};
   double best_time = 0;
   for (const Candidate& c : kCandidates) {
     if (s.out_c % c.block_n != 0) continue;
     const int tiles =
         (s.Positions() + c.block_m - 1) / c.block_m * (s.out_c / c.block_n) * s.phases;
-    for (const int split : {1, 2, 4}) {
+    for (int split = 1; split <= kMaxSplit; split *= 2) {
       const int stages = (KTiles(s) + split - 1) / split;
       if (split > 1 && stages < 4) break;
       const int waves = (tiles * split + kMultiprocessors - 1) / kMultiprocessors;
-      const double time = waves * (stages * c.stage + c.ends + (split > 1 ? 1.0 : 0.0));
+      // where several blocks share a multiprocessor, one multiplies while another begins or ends
+      const double ends = waves > 1 && c.block_m < 256 ? c.ends / 4 : c.ends;
+      const double time = waves * (stages * c.stage + ends + (split > 1 ? kSplitTime : 0));
       if (best.block_m == 0 || time < best_time) {
-        best = {c.block_m, c.block_n, split};
+        best = {c.block_m, c.block_n, split, waves == 1};
         best_time = time;
       }
     }

@@ -13,6 +13,7 @@ namespace dp {
 struct WideConvConfig {
   int block_m = 128, block_n = 64;  // positions x out channels of a block; 0: not supported
   int split_k = 1;                  // blocks of a cluster that share one tile's sum
+  bool alone = false;               // at most one block for each multiprocessor: a deeper ring
 };
 
 // Chooses by a count of the products that the busiest multiprocessor makes.

@@ -45,7 +45,7 @@ __device__ __forceinline__ Pack<float, V> LoadTerms(const float* at) {
 
 // What becomes of V channels after the mean is known: y = film_scale act((x - mean) scale + bias) +
 // film_bias
-template <int V>
+template <int V, bool kFilm>
 struct ChannelTerms {
   float mean;
   Pack<float, V> scale, bias, film_scale, film_bias;
@@ -61,8 +61,8 @@ struct ChannelTerms {
       film_scale.v[v] = 1.0f;
       film_bias.v[v] = 0.0f;
     }
+    if (!kFilm) return;
     const FilmArgs& f = a.film;
-    if (!f.step_table) return;
     const float* step = f.step_table + static_cast<size_t>(f.row_step[row]) * f.width + channel;
     const float* cond = f.cond + static_cast<size_t>(row / f.rows_per_env) * f.width + channel;
     const auto sum = [&](int offset, Pack<float, V>& out) {
@@ -76,7 +76,7 @@ struct ChannelTerms {
 };
 
 // grid: teams of (row, group). R packs of V channels per thread.
-template <typename T, int V, int R, bool kWarpTeam>
+template <typename T, int V, int R, bool kWarpTeam, bool kFilm>
 __global__ void __launch_bounds__(kWarpTeam ? 32 * kWarpsPerBlock : kMaxThreads)
     GroupNormKernel(const GroupNormArgs a) {
   __shared__ float partial[32];
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kWarpTeam ? 32 * kWarpsPerBlock : kMaxThreads)
   const float inverse = 1.0f / sqrtf(TeamSum<kWarpTeam>(squares, partial) / count + kEpsilon);
 
   const bool same_channels = threads % packs_wide == 0;  // in all of a thread's packs
-  ChannelTerms<V> terms;
+  ChannelTerms<V, kFilm> terms;
 #pragma unroll
   for (int r = 0; r < R; ++r) {
     const int p = thread + r * threads;
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(kWarpTeam ? 32 * kWarpsPerBlock : kMaxThreads)
       float y = __fmaf_rn(ToFloat(x[r].v[v]) - terms.mean, terms.scale.v[v], terms.bias.v[v]);
       if (a.residual && a.residual_first) y += ToFloat(residual.v[v]);
       y = Activate<T>(y, a.activation);
-      if (a.film.step_table) y = __fmaf_rn(y, terms.film_scale.v[v], terms.film_bias.v[v]);
+      if (kFilm) y = __fmaf_rn(y, terms.film_scale.v[v], terms.film_bias.v[v]);
       if (a.residual && !a.residual_first) y += ToFloat(residual.v[v]);
       out.v[v] = FromFloat<T>(y);
     }
@@ -148,7 +148,9 @@ void LaunchPacked(const GroupNormArgs& a, int packs, cudaStream_t stream) {
   const int teams = a.rows * a.groups;
   shape.grid = dim3(kWarpTeam ? (teams + kWarpsPerBlock - 1) / kWarpsPerBlock : teams);
   shape.block = dim3(kWarpTeam ? 32 * kWarpsPerBlock : ((packs + R - 1) / R + 31) / 32 * 32);
-  Launch(GroupNormKernel<T, V, R, kWarpTeam>, shape, stream, "group normalisation", a);
+  const auto kernel = a.film.step_table ? GroupNormKernel<T, V, R, kWarpTeam, true>
+                                        : GroupNormKernel<T, V, R, kWarpTeam, false>;
+  Launch(kernel, shape, stream, "group normalisation", a);
 }
 
 template <typename T, int V>

@@ -27,16 +27,6 @@ __device__ __forceinline__ void CopyAsync16(uint32_t shared, const void* global,
                : "memory");
 #endif
 }
-// The same through the first-level cache, for what the block reads again soon.
-__device__ __forceinline__ void CopyAsyncCached16(uint32_t shared, const void* global, bool valid) {
-#if __CUDA_ARCH__ >= 800
-  const int bytes = valid ? 16 : 0;
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global),
-               "r"(bytes));
-#else
-  CopyAsync16(shared, global, valid);
-#endif
-}
 __device__ __forceinline__ void CommitCopies() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");

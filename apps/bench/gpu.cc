@@ -1,5 +1,7 @@
 #include <cuda_runtime_api.h>
 
+#include <map>
+#include <utility>
 #include <variant>
 
 #include "apps/bench/harness.h"
@@ -95,19 +97,25 @@ double Operations(const dp::Op& op) {
   return 2.0 * conv->shape.Positions() * conv->shape.phases * conv->shape.out_c * conv->shape.K();
 }
 
-// One row for each launch: its time beside copies of itself, and its rate.
+// One row for each kind of launch: its time beside copies of itself, its rate, how many there are.
 void AddOps(const std::string& part, const std::vector<dp::Op>& ops, dp::Format format,
             const int* row_step, double seconds, std::vector<BenchRow>& rows) {
   constexpr int kCopies = 10;
+  std::map<std::string, int> launches;
+  for (const dp::Op& op : ops) ++launches[std::visit(OpName{}, op)];
   for (dp::Op op : ops) {
+    const std::string name = std::visit(OpName{}, op);
+    const int count = std::exchange(launches[name], 0);
+    if (count == 0) continue;
     if (auto* norm = std::get_if<dp::GroupNormArgs>(&op); norm && norm->film.step_table)
       norm->film.row_step = row_step;
-    BenchRow row = Time(part + ": " + std::visit(OpName{}, op), seconds, kCopies,
+    BenchRow row = Time(part + ": " + name, seconds, kCopies,
                         [&](cudaStream_t stream) { dp::LaunchOp(format, op, stream); });
     if (Operations(op) > 0) {
       row.items = Operations(op) * 1e-9;
       row.unit = "GFLOP";
     }
+    row.note = std::to_string(count) + (count == 1 ? " launch" : " launches");
     rows.push_back(row);
   }
 }

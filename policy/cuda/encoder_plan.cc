@@ -27,6 +27,29 @@ Linear ChannelLast(const Linear& linear, int channels) {
   return out;
 }
 
+// A convolution of stride 2 as one of stride 1 over 2x2 pixels in one place, 4 channels each: a
+// tap of the new kernel is 2x2 taps of the old one, zero outside it. Fewer zeros for the tensor
+// cores than three channels padded to eight.
+Conv FoldedStem(const Conv& stem) {
+  const int64_t out_c = stem.weight.shape[0], in_c = stem.weight.shape[1];
+  const int64_t kernel = stem.weight.shape[2], pad = kernel / 2, folded_pad = (pad + 1) / 2;
+  const int64_t skipped = 2 * folded_pad - pad, folded = (kernel + skipped + 1) / 2;
+  Conv conv;
+  conv.bias = stem.bias;
+  conv.weight.shape = {out_c, 16, folded, folded};
+  conv.weight.data.assign(out_c * 16 * folded * folded, 0.0f);
+  for (int64_t o = 0; o < out_c; ++o)
+    for (int64_t i = 0; i < in_c; ++i)
+      for (int64_t ky = 0; ky < kernel; ++ky)
+        for (int64_t kx = 0; kx < kernel; ++kx) {
+          const int64_t y = ky + skipped, x = kx + skipped;
+          const int64_t channel = (y % 2 * 2 + x % 2) * 4 + i;
+          conv.weight.data[((o * 16 + channel) * folded + y / 2) * folded + x / 2] =
+              stem.weight.data[((o * in_c + i) * kernel + ky) * kernel + kx];
+        }
+  return conv;
+}
+
 int Halved(int size, int stride) { return (size - 1) / stride + 1; }
 
 }  // namespace
@@ -37,7 +60,13 @@ DeviceEncoder LoadDeviceEncoder(LayerLoader& loader, const Checkpoint& checkpoin
   CheckWidth(config.stem_channels, "stem channels");
   for (int channels : config.stage_channels) CheckWidth(channels, "channels in a stage");
   DeviceEncoder out;
-  out.stem = loader.Conv2d(weights.stem, config.stem_stride, config.stem_kernel / 2);
+  const CameraFeature& camera = checkpoint.config.cameras[index];
+  const int height = config.crop_height ? config.crop_height : camera.height;
+  const int width = config.crop_width ? config.crop_width : camera.width;
+  const int pad = config.stem_kernel / 2;
+  out.space_to_depth = config.stem_stride == 2 && height % 2 == 0 && width % 2 == 0;
+  out.stem = out.space_to_depth ? loader.Conv2d(FoldedStem(weights.stem), 1, (pad + 1) / 2)
+                                : loader.Conv2d(weights.stem, config.stem_stride, pad);
   out.stem_norm = loader.Norm(weights.stem_norm);
   for (const BasicBlock2d& block : weights.blocks) {
     DeviceBasicBlock2d& b = out.blocks.emplace_back();
@@ -67,7 +96,9 @@ EncoderPlan::EncoderPlan(const DeviceEncoder& encoder, const EncoderConfig& conf
                          int frames, int height, int width, DeviceArena& arena)
     : format_(format), frames_(frames) {
   const size_t element = FormatBytes(format);
-  input_ = arena.TakeBytes(size_t{8} * frames * height * width * element);
+  const int fold = encoder.space_to_depth ? 2 : 1;
+  const Map input = {-1, height / fold, width / fold, encoder.stem.shape.in_c};
+  input_ = arena.TakeBytes(element * frames * input.height * input.width * input.channels);
   // the widest map is the stem's: every later stage has a quarter of the pixels or follows it
   size_t widest = 0;
   int h = Halved(height, config.stem_stride), w = Halved(width, config.stem_stride);
@@ -80,7 +111,7 @@ EncoderPlan::EncoderPlan(const DeviceEncoder& encoder, const EncoderConfig& conf
   for (void*& b : buffers_) b = arena.TakeBytes(frames * widest * element);
 
   const bool norm = config.group_norm;
-  Map x = Convolve(encoder.stem, {-1, height, width, encoder.stem.shape.in_c}, 0, !norm, nullptr);
+  Map x = Convolve(encoder.stem, input, 0, !norm, nullptr);
   if (norm) Normalise(encoder.stem_norm, x, true, nullptr);
   if (config.stem_max_pool) {
     const Map pooled = {1, Halved(x.height, 2), Halved(x.width, 2), x.channels};

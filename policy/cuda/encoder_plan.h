@@ -19,6 +19,7 @@ struct DeviceBasicBlock2d {
 // One picture encoder's weights on the device.
 struct DeviceEncoder {
   DeviceConv stem;
+  bool space_to_depth = false;  // the stem reads 2x2 pixels in one place (see PrepareArgs)
   DeviceNorm stem_norm;
   std::vector<DeviceBasicBlock2d> blocks;
   std::optional<DeviceConv> pool_conv, out;
@@ -34,7 +35,7 @@ class EncoderPlan {
   EncoderPlan(const DeviceEncoder& encoder, const EncoderConfig& config, Format format, int frames,
               int height, int width, DeviceArena& arena);
 
-  void* input() const { return input_; }         // (frames, height, width, 8), storage
+  void* input() const { return input_; }         // prepared pictures (see PrepareArgs), storage
   float* features() const { return features_; }  // (frames, feature_dim)
   // Enqueues the encoder.
   void Run(cudaStream_t stream) const;

@@ -1,0 +1,86 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "policy/policy.h"
+#include "policy/random_checkpoint.h"
+#include "tests/support/device_buffer.h"
+
+namespace {
+
+using dp::FlatScene;
+
+// The same observation for every environment of a batch.
+struct Observations {
+  explicit Observations(int count)
+      : scenes(2 * count, FlatScene{100, 150, 250, 300, 0.5f}),
+        state(4 * count, 200.0f),
+        keys(count, {7, 3}) {
+    input.count = count;
+    input.scenes = scenes;
+    input.state = state;
+    input.keys = keys;
+  }
+  std::vector<FlatScene> scenes;
+  std::vector<float> state;
+  std::vector<dp::NoiseKey> keys;
+  dp::PolicyInput input;
+};
+
+std::unique_ptr<dp::Policy> MakePolicy(int batch) {
+  static const auto checkpoint = dp::NamedNetwork("lerobot-128");
+  dp::PolicyOptions options;
+  options.backend = dp::Backend::kCuda;
+  options.precision = dp::Precision::kFp16;
+  options.sampler = {dp::SamplerKind::kDdim, 4};
+  options.batch = batch;
+  return dp::Policy::Create(checkpoint, options);
+}
+
+std::vector<float> Decide(dp::Policy& policy, int count) {
+  const Observations observations(count);
+  dp::PolicyOutput output;
+  policy.Infer(observations.input, output);
+  return output.actions;
+}
+
+constexpr int kBatch = 120;  // wide convolutions
+
+TEST(CudaBatch, PlaceAndNeighboursDoNotMatter) {
+  DEVICE_OR_SKIP();
+  const auto policy = MakePolicy(kBatch);
+  const std::vector<float> full = Decide(*policy, kBatch);
+  const size_t size = full.size() / kBatch;
+  for (int i = 1; i < kBatch; ++i) {
+    EXPECT_TRUE(std::equal(full.begin(), full.begin() + size, full.begin() + i * size))
+        << "environment " << i;
+  }
+  const std::vector<float> few = Decide(*policy, 3);
+  EXPECT_TRUE(std::equal(few.begin(), few.end(), full.begin()));
+}
+
+TEST(CudaBatch, AgreesWithOneEnvironmentAlone) {
+  DEVICE_OR_SKIP();
+  const std::vector<float> alone = Decide(*MakePolicy(1), 1);
+  const std::vector<float> full = Decide(*MakePolicy(kBatch), kBatch);
+  // other kernels, so other roundings: half precision over a chain of four steps, in pixels
+  for (size_t i = 0; i < alone.size(); ++i) ASSERT_NEAR(full[i], alone[i], 5.0) << "number " << i;
+}
+
+TEST(CudaBatch, TwoHalvesMakeADecision) {
+  DEVICE_OR_SKIP();
+  const auto policy = MakePolicy(kBatch);
+  const std::vector<float> expected = Decide(*policy, kBatch);
+  dp::PolicyOutput output;
+  {
+    const Observations observations(kBatch);  // gone before Wait
+    policy->Launch(observations.input, output);
+  }
+  policy->Wait();
+  EXPECT_EQ(output.actions, expected);
+  policy->Wait();  // nothing is under way
+}
+
+}  // namespace

@@ -8,60 +8,51 @@
 // the cluster, always in the same order.
 // Bytes: weights once per block_rows rows; activations once per block_m channels, from L2.
 
-#include <algorithm>
-
 #include "kernels/fused_conv.cuh"
 #include "kernels/fused_input.cuh"
+#include "kernels/fused_plan.h"
 #include "kernels/launch.cuh"
 #include "kernels/ptx.cuh"
 
 namespace dp {
 namespace {
 
-constexpr int kWarps = 8, kThreads = 32 * kWarps;
-constexpr int kStepBytes = 32;       // of k, in one multiplication
-constexpr int kFragmentBytes = 512;  // of 16 out channels and one step
-constexpr int kChunkSteps = 4, kRingChunks = 3;
-constexpr int kChunkBytes = kChunkSteps * kFragmentBytes;
-constexpr int kMaxSplit = 8;                 // blocks of a portable cluster
-constexpr int kMaxSharedBytes = 227 * 1024;  // of a block, sm_90
+constexpr int kThreads = 32 * kFusedWarps;
 
-struct FusedKernelArgs {
-  FusedConvArgs a;
-  FusedConvConfig config;
-  int slice_channels;  // input channels of a block
-  FusedLayout layout;
-  int ring_chunks;   // <= kRingChunks
-  int input_offset;  // bytes from the ring to the input
-};
-
-// This warp's share of the weights: fragments of consecutive steps. Both addresses include the
-// lane: it reads back only what it copied itself.
+// This warp's share of the weights: fragments of consecutive steps of MI tiles, `tile_stride` bytes
+// apart. Both addresses include the lane: it reads back only what it copied itself.
+template <int MI>
 struct WeightStream {
+  static constexpr int kSteps = kChunkFragments / MI;  // of a chunk
   const uint8_t* from;
+  size_t tile_stride;
   uint32_t ring;
-  int steps, chunks_in_ring, issued = 0;
+  int steps, chunks_in_ring, issued = 0, slot = 0;
 
   __device__ __forceinline__ void Issue() {
-    const int first = issued * kChunkSteps, slot = issued % chunks_in_ring;
+    if (issued < steps) {
 #pragma unroll
-    for (int i = 0; i < kChunkSteps; ++i) {
-      // steps beyond the last multiply by zero
-      if (first < steps)
-        CopyAsync16(ring + slot * kChunkBytes + i * kFragmentBytes,
-                    from + static_cast<size_t>(first + i) * kFragmentBytes, first + i < steps);
+      for (int i = 0; i < kSteps; ++i)
+#pragma unroll
+        for (int m = 0; m < MI; ++m) {
+          // steps beyond the last multiply by zero
+          CopyAsync16(ring + slot * kChunkBytes + (i * MI + m) * kFragmentBytes,
+                      from + m * tile_stride + i * kFragmentBytes, issued + i < steps);
+        }
     }
     CommitCopies();
-    ++issued;
+    from += kSteps * kFragmentBytes;
+    issued += kSteps;
+    if (++slot == chunks_in_ring) slot = 0;
   }
 };
 
 // Sums of a warp. With few position tiles, steps take turns between sets, since an addition to a
 // tile must wait for the one before.
-template <int NT, bool kResidual>
+template <int MI, int NT, bool kResidual>
 struct Accumulators {
   static constexpr int kSets = NT == 1 ? 4 : NT == 2 ? 2 : 1;
-  float main[kSets][NT][4] = {};
+  float main[kSets][MI][NT][4] = {};
   float residual[kResidual ? NT : 1][4] = {};
 };
 
@@ -83,21 +74,25 @@ __device__ __forceinline__ void LoadFragment(uint32_t (&a)[4], uint32_t shared) 
 
 // a / b for 0 <= a < 8192 and 1 <= b <= 8, without a division.
 __device__ __forceinline__ int DivideSmall(int a, int b) {
-  constexpr uint32_t kReciprocal[] = {0,     1 << 16, 1 << 15, 21846,  1 << 14,
-                                      13108, 10923,   9363,    1 << 13};
-  uint32_t reciprocal = kReciprocal[1];
-#pragma unroll
-  for (int i = 2; i <= 8; ++i) reciprocal = b == i ? kReciprocal[i] : reciprocal;
+  const uint32_t reciprocal = b == 1   ? 65536
+                              : b == 2 ? 32768
+                              : b == 3 ? 21846
+                              : b == 4 ? 16384
+                              : b == 5 ? 13108
+                              : b == 6 ? 10923
+                              : b == 7 ? 9363
+                                       : 8192;
   return static_cast<int>((static_cast<uint32_t>(a) * reciprocal) >> 16);
 }
 
 // All of a warp's steps, beginning with step `begin` of the block's (channel block, tap) order.
 // `rows` are this lane's addresses in each pair of position tiles.
-template <Format F, int NT, bool kResidual>
-__device__ __forceinline__ void MultiplyAll(Accumulators<NT, kResidual>& acc, WeightStream& weights,
-                                            int begin, const uint32_t (&rows)[(NT + 1) / 2],
+template <Format F, int MI, int NT, bool kResidual>
+__device__ __forceinline__ void MultiplyAll(Accumulators<MI, NT, kResidual>& acc,
+                                            WeightStream<MI>& weights, int begin,
+                                            const uint32_t (&rows)[(NT + 1) / 2],
                                             const FusedKernelArgs& p) {
-  using Sums = Accumulators<NT, kResidual>;
+  using Sums = Accumulators<MI, NT, kResidual>;
   const FusedConvShape& s = p.a.shape;
   const int taps = s.taps + kResidual;
   int block = DivideSmall(begin, taps), tap = begin - block * taps, left = weights.steps;
@@ -105,21 +100,25 @@ __device__ __forceinline__ void MultiplyAll(Accumulators<NT, kResidual>& acc, We
     WaitCopies<kRingChunks - 1>();
     const uint32_t chunk = weights.ring + slot * kChunkBytes;
 #pragma unroll
-    for (int i = 0; i < kChunkSteps; ++i) {
+    for (int i = 0; i < WeightStream<MI>::kSteps; ++i) {
       const bool beside = kResidual && tap == s.taps;
       const uint32_t offset = block * kStepBytes + (beside ? s.pad : tap) * p.layout.pitch;
-      uint32_t a[4], b[(NT + 1) / 2][4];
-      LoadFragment(a, chunk + i * kFragmentBytes);
+      uint32_t a[MI][4], b[(NT + 1) / 2][4];
+#pragma unroll
+      for (int m = 0; m < MI; ++m) LoadFragment(a[m], chunk + (i * MI + m) * kFragmentBytes);
 #pragma unroll
       for (int j = 0; j < (NT + 1) / 2; ++j) LoadMatrix4(b[j], rows[j] + offset);
-      if constexpr (kResidual) {
-        if (beside) {
-          MultiplyStep<F, NT>(acc.residual, a, b);
+#pragma unroll
+      for (int m = 0; m < MI; ++m) {
+        if constexpr (kResidual) {
+          if (beside) {
+            MultiplyStep<F, NT>(acc.residual, a[m], b);
+          } else {
+            MultiplyStep<F, NT>(acc.main[i % Sums::kSets][m], a[m], b);
+          }
         } else {
-          MultiplyStep<F, NT>(acc.main[i % Sums::kSets], a, b);
+          MultiplyStep<F, NT>(acc.main[i % Sums::kSets][m], a[m], b);
         }
-      } else {
-        MultiplyStep<F, NT>(acc.main[i % Sums::kSets], a, b);
       }
       // the last chunk's empty steps stay where there is input
       if (--left > 0 && ++tap == taps) tap = 0, ++block;
@@ -132,7 +131,7 @@ __device__ __forceinline__ void MultiplyAll(Accumulators<NT, kResidual>& acc, We
 #pragma unroll
     for (int j = 0; j < NT; ++j)
 #pragma unroll
-      for (int q = 0; q < 4; ++q) acc.main[0][j][q] += acc.main[set][j][q];
+      for (int q = 0; q < 4; ++q) acc.main[0][0][j][q] += acc.main[set][0][j][q];
 }
 
 // Puts one warp's sums where its block adds them: sums[part][position][block_m + 4].
@@ -170,14 +169,14 @@ __device__ __forceinline__ void WriteShare(const FusedKernelArgs& p, uint32_t su
        i += kThreads * split) {
     const int n = i >> quads_log2, m = (i & ((1 << quads_log2) - 1)) * 4;
     const uint32_t at = sums + (n * pitch + m) * 4;
-    float4 part[kMaxSplit];
+    float4 part[kFusedMaxSplit];
 #pragma unroll
-    for (int r = 0; r < kMaxSplit; ++r)
+    for (int r = 0; r < kFusedMaxSplit; ++r)
       if (r < split) part[r] = LoadFromBlock(at, r);
     const float4 b = *reinterpret_cast<const float4*>(bias + m0 + m);
     float4 v = part[0];
 #pragma unroll
-    for (int r = 1; r < kMaxSplit; ++r) {
+    for (int r = 1; r < kFusedMaxSplit; ++r) {
       if (r < split) v.x += part[r].x, v.y += part[r].y, v.z += part[r].z, v.w += part[r].w;
     }
     Pack<T, 4> y;
@@ -197,8 +196,9 @@ __global__ void __launch_bounds__(kThreads, kResidual&& NT == 16 ? 1 : 2)
   extern __shared__ __align__(128) uint8_t shared[];
   const FusedConvShape& s = p.a.shape;
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  const int m_log2 = Log2(p.config.block_m / 16), parts = kWarps >> m_log2;
-  const int m_tile = warp & ((1 << m_log2) - 1), part = warp >> m_log2;
+  constexpr int MI = WarpTiles(NT, kResidual);
+  const int m_log2 = Log2(p.config.block_m / (16 * MI)), parts = kFusedWarps >> m_log2;
+  const int m_tile = (warp & ((1 << m_log2) - 1)) * MI, part = warp >> m_log2;
   const int phase_tiles = static_cast<int>(gridDim.y) >> (s.phases - 1);
   const int phase = static_cast<int>(blockIdx.y) >= phase_tiles;
   const int m0 = (static_cast<int>(blockIdx.y) - phase * phase_tiles) * p.config.block_m;
@@ -214,8 +214,9 @@ __global__ void __launch_bounds__(kThreads, kResidual&& NT == 16 ? 1 : 2)
        blockIdx.z * blocks) *
           taps +
       begin;
-  WeightStream weights = {
-      static_cast<const uint8_t*>(p.a.weight) + fragment * kFragmentBytes + lane * 16,
+  const size_t tile_stride = size_t{1} * s.in_c / kStepChannels * taps * kFragmentBytes;
+  WeightStream<MI> weights = {
+      static_cast<const uint8_t*>(p.a.weight) + fragment * kFragmentBytes + lane * 16, tile_stride,
       SharedAddress(shared) + warp * p.ring_chunks * kChunkBytes + lane * 16, end - begin,
       p.ring_chunks};
   for (int i = 0; i < kRingChunks; ++i) weights.Issue();
@@ -236,14 +237,16 @@ __global__ void __launch_bounds__(kThreads, kResidual&& NT == 16 ? 1 : 2)
     rows[j] =
         SharedAddress(shared) + p.input_offset + row * p.layout.pitch + ((lane >> 3) & 1) * 16;
   }
-  Accumulators<NT, kResidual> acc;
-  MultiplyAll<F, NT, kResidual>(acc, weights, begin, rows, p);
+  Accumulators<MI, NT, kResidual> acc;
+  MultiplyAll<F, MI, NT, kResidual>(acc, weights, begin, rows, p);
   WaitCopies<0>();
   __syncthreads();
 
   float* sums = reinterpret_cast<float*>(shared);
   const int pitch = p.config.block_m + 4, size = NT * 8 * pitch;
-  PutSums<NT>(acc.main[0], sums + part * size, pitch, m_tile * 16, lane);
+#pragma unroll
+  for (int m = 0; m < MI; ++m)
+    PutSums<NT>(acc.main[0][m], sums + part * size, pitch, (m_tile + m) * 16, lane);
   if constexpr (kResidual)
     PutSums<NT>(acc.residual, sums + (parts + part) * size, pitch, m_tile * 16, lane);
   __syncthreads();
@@ -265,8 +268,8 @@ __global__ void __launch_bounds__(kThreads, kResidual&& NT == 16 ? 1 : 2)
 template <Format F, int NT, bool kResidual>
 void LaunchTiles(const FusedKernelArgs& p, size_t shared_bytes, cudaStream_t stream) {
   const auto kernel = FusedConvKernel<F, NT, kResidual>;
-  static const cudaError_t allowed =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxSharedBytes);
+  static const cudaError_t allowed = cudaFuncSetAttribute(
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kFusedMaxSharedBytes);
   CheckCuda(allowed, "shared memory of the fused convolution");
   const FusedConvShape& s = p.a.shape;
   LaunchShape shape;
@@ -294,104 +297,11 @@ void LaunchFormat(const FusedKernelArgs& p, size_t shared_bytes, cudaStream_t st
   }
 }
 
-bool IsPowerOfTwo(int n) { return n > 0 && (n & (n - 1)) == 0; }
-
-// Whether `split` blocks of a cluster each get whole groups of one source.
-bool CanSplit(Format format, const FusedConvArgs& a, int split) {
-  const int step = kStepBytes / static_cast<int>(FormatBytes(format));
-  const int slice = a.shape.in_c / split;
-  if (a.shape.in_c % split != 0 || slice % step != 0 || !IsPowerOfTwo(slice / kFusedPack))
-    return false;
-  return std::all_of(std::begin(a.source), std::end(a.source), [&](const FusedSource& s) {
-    return s.channels % slice == 0 && (s.group_channels == 0 || slice % s.group_channels == 0);
-  });
-}
-
-// Rows first: a block takes up to 64 positions (128 where there would be too many blocks). Few
-// positions: narrow blocks and small clusters, whose sums meet soonest. Many: wide blocks and large
-// clusters, since every block normalises its own input.
-FusedConvConfig ChooseFusedConfig(Format format, const FusedConvArgs& a) {
-  constexpr int kEnoughBlocks = 96, kTooManyBlocks = 160;  // about one per multiprocessor
-  constexpr int kFewPositions = 16;
-  const FusedConvShape& s = a.shape;
-  FusedConvConfig c;
-  const auto blocks = [&] {
-    return (s.rows + c.block_rows - 1) / c.block_rows * (s.out_c / c.block_m) * s.phases *
-           c.split_k;
-  };
-  const auto split = [&](bool smallest) {
-    for (c.split_k = smallest ? 1 : kMaxSplit; c.split_k >= 1 && c.split_k <= kMaxSplit;
-         c.split_k = smallest ? c.split_k * 2 : c.split_k / 2) {
-      if (CanSplit(format, a, c.split_k) && (!smallest || blocks() >= kEnoughBlocks)) return true;
-    }
-    return false;
-  };
-  for (int positions : {64, 128}) {
-    c.block_rows = std::max(1, std::min(s.rows, positions / s.out_length));
-    c.block_m = 16;
-    if (c.block_rows * s.out_length <= kFewPositions && split(true)) break;
-    split(false);
-    for (int block_m : {64, 32, 16}) {
-      c.block_m = block_m;
-      if (s.out_c % block_m == 0 && blocks() >= kEnoughBlocks) break;
-    }
-    if (blocks() <= kTooManyBlocks) break;
-  }
-  c.n_tiles = 1;
-  while (c.n_tiles * 8 < c.block_rows * s.out_length) c.n_tiles *= 2;
-  return c;
-}
-
-// Completes the kernel's arguments; returns its shared memory.
-size_t Complete(Format format, FusedKernelArgs& p) {
-  const FusedConvShape& s = p.a.shape;
-  p.config = ChooseFusedConfig(format, p.a);
-  p.slice_channels = s.in_c / p.config.split_k;
-  p.layout.left = s.phases == 2 ? 1 : s.pad;
-  const int right = s.phases == 2 ? 1 : s.taps - 1 - s.pad - (s.stride - 1);
-  p.layout.period = s.in_length + std::max(p.layout.left, right);
-  const int element = static_cast<int>(FormatBytes(format));
-  p.layout.pitch = p.slice_channels * element + 16;  // an odd number of 16 bytes: no bank conflicts
-  const int parts = kWarps / (p.config.block_m / 16);
-  const int steps = p.slice_channels * element / kStepBytes * (s.taps + s.residual);
-  const int chunks = ((steps + parts - 1) / parts + kChunkSteps - 1) / kChunkSteps;
-  p.ring_chunks = std::min(chunks, kRingChunks);
-  p.input_offset = kWarps * p.ring_chunks * kChunkBytes;
-  const size_t input =
-      size_t{1} * p.layout.pitch * (p.layout.left + p.config.block_rows * p.layout.period);
-  const size_t sums =
-      sizeof(float) * p.config.n_tiles * 8 * (p.config.block_m + 4) * parts * (1 + s.residual);
-  return std::max(p.input_offset + input, sums);
-}
-
 }  // namespace
 
-bool FusedSourceSupports(const FusedSource& s, int length) {
-  if (!IsPowerOfTwo(length)) return false;
-  if (s.group_channels == 0) return true;
-  const int wide = s.group_channels / kFusedPack;
-  return s.group_channels % kFusedPack == 0 && IsPowerOfTwo(wide) && wide <= 32 &&
-         wide * length <= 32 * kFusedPacks;
-}
-
-bool FusedConvSupports(Format format, const FusedConvArgs& a) {
-  const FusedConvShape& s = a.shape;
-  if (FormatBytes(format) != 2 || s.out_c % 16 != 0 || s.out_length > 128 ||
-      !IsPowerOfTwo(s.out_length) || s.taps > 7)
-    return false;
-  if (a.source[0].channels + a.source[1].channels != s.in_c || s.in_c == 0) return false;
-  for (const FusedSource& source : a.source)
-    if (!FusedSourceSupports(source, s.in_length)) return false;
-  FusedKernelArgs p = {a, {}, 0, {}, 0, 0};
-  const auto can_split = [&](int split) { return CanSplit(format, a, split); };
-  constexpr int kSplits[] = {1, 2, 4, 8};
-  return std::any_of(std::begin(kSplits), std::end(kSplits), can_split) &&
-         Complete(format, p) <= size_t{kMaxSharedBytes};
-}
-
 void LaunchFusedConv(Format format, const FusedConvArgs& args, cudaStream_t stream) {
-  FusedKernelArgs p = {args, {}, 0, {}, 0, 0};
-  const size_t shared_bytes = Complete(format, p);
+  size_t shared_bytes = 0;
+  const FusedKernelArgs p = PlanFusedConv(format, args, &shared_bytes);
   const bool residual = args.shape.residual;
   switch (format) {
     case Format::kFp16:

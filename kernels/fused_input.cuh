@@ -3,14 +3,13 @@
 
 #include "kernels/device_math.cuh"
 #include "kernels/fused_conv.cuh"
+#include "kernels/fused_plan.h"
 
 // Loads rows of activations into shared memory, finishing raw ones on the way: a warp owns a
 // (row, group), holds it in registers, and needs no barrier for its statistics.
 
 namespace dp {
 
-inline constexpr int kFusedPack = 8;   // channels that move together
-inline constexpr int kFusedPacks = 4;  // packs of a lane
 inline constexpr float kFusedEpsilon = 1e-5f;
 
 // Exponent of a power of two.
@@ -99,12 +98,6 @@ __device__ __forceinline__ void FinishGroup(const FusedSource& s, int row, int l
     put(first + r * stride, channel, out);
   }
 }
-
-// Where a block's input stands in shared memory: position l of row r is row left + r * period + l
-// of `pitch` bytes. The gap behind a row is the padding of that row and of the next.
-struct FusedLayout {
-  int left, period, pitch;
-};
 
 // Fills shared memory with channels [c0, c0 + channels) of rows [row0, row0 + rows); the padding,
 // and rows beyond the last, become zero. `keep`: this block writes down what it finished.

@@ -1,12 +1,11 @@
 // The host's part of the fused convolution: weights in the order of the tensor cores' fragments.
 
 #include "kernels/fused_conv.cuh"
+#include "kernels/fused_plan.h"
 #include "kernels/stored_element.h"
 
 namespace dp {
 namespace {
-
-constexpr int kStepBytes = 32, kFragmentBytes = 512;
 
 // Element (out channel, in channel) of a tap, from the original layouts.
 float WeightAt(const FusedConvShape& s, const float* weight, int o, int i, int phase, int tap) {

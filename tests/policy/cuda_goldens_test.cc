@@ -144,6 +144,44 @@ TEST_P(CudaGoldens, ChainAgreesStepByStep) {
   }
 }
 
+class CudaTimeParallel : public testing::TestWithParam<std::tuple<int, Precision>> {};
+
+TEST_P(CudaTimeParallel, ReachesTheChainInFewerPasses) {
+  const Golden& golden = kGoldens[std::get<0>(GetParam())];
+  const Precision precision = std::get<1>(GetParam());
+  SHARED_OR_SKIP(path, std::string("goldens/") + golden.name + ".safetensors");
+  std::string why;
+  if (!dp::CudaUsable(&why)) GTEST_SKIP() << why;
+  dp::PolicyOptions options;
+  options.precision = precision;
+  options.sampler.kind = golden.kind;
+  options.sampler.steps = golden.steps;
+  options.sampler.parallel_window = 16;
+  options.sampler.parallel_tolerance = 0.01f;
+  const auto policy = dp::CreateCudaPolicy(pusht_test::GoldenCheckpoint(golden.network), options);
+  const Inputs inputs(golden, 1);
+  dp::PolicyTrace trace;
+  dp::PolicyOutput eager, graph;
+  eager.trace = &trace;
+  policy->Infer(inputs.input, eager);
+  policy->Infer(inputs.input, graph);
+  EXPECT_EQ(eager.actions, graph.actions)
+      << "the loop in the graph must give the host's loop's bits";
+  EXPECT_EQ(eager.times.passes, graph.times.passes);
+  EXPECT_LT(graph.times.passes, std::min(40, golden.steps + 1));
+
+  const std::vector<float> expected =
+      dp::SafetensorsFile::Read(path).Floats("out/x_steps.f64").data;
+  ASSERT_EQ(trace.x_steps.size(), expected.size());
+  const size_t elements = expected.size() / golden.steps;
+  const double x = LargestDifference(
+      {trace.x_steps.end() - static_cast<ptrdiff_t>(elements), trace.x_steps.end()},
+      {expected.end() - static_cast<ptrdiff_t>(elements), expected.end()});
+  std::printf("    %s window 16: x %.2g in %d passes\n", golden.name, x, graph.times.passes);
+  // the tolerance leaves a few 1e-3 of the action range, the format its own error
+  EXPECT_LE(x, precision == Precision::kFp32 ? 3e-3 : LimitsOf(precision).x) << "last x";
+}
+
 std::string TestName(const testing::TestParamInfo<std::tuple<int, Precision>>& info) {
   constexpr const char* kNames[] = {"Auto", "Fp32", "Tf32", "Fp16", "Bf16"};
   return std::string(kGoldens[std::get<0>(info.param)].name) +
@@ -154,6 +192,12 @@ INSTANTIATE_TEST_SUITE_P(All, CudaGoldens,
                          testing::Combine(testing::Range(0, 6),
                                           testing::Values(Precision::kFp32, Precision::kTf32,
                                                           Precision::kFp16, Precision::kBf16)),
+                         TestName);
+
+INSTANTIATE_TEST_SUITE_P(All, CudaTimeParallel,
+                         testing::Combine(testing::Values(0, 1, 3),
+                                          testing::Values(Precision::kFp32, Precision::kFp16,
+                                                          Precision::kBf16)),
                          TestName);
 
 }  // namespace

@@ -301,7 +301,7 @@ void LaunchConv(Format format, const ConvArgs& args, cudaStream_t stream) {
   if (WideConvSupports(format, args)) return LaunchWideConv(format, args, stream);
   const ConvConfig config = ChooseConvConfig(args.shape);
   const ConvKernelArgs p = {args, KTiles(format, args.shape), PaddedM(args.shape.out_c),
-                            config.split_k};
+                            DeviceHasClusters() ? config.split_k : 1};
   switch (format) {
     case Format::kFp32:
       return LaunchFormat<Format::kFp32>(config, p, stream);

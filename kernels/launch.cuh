@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/cuda_check.h"
+#include "kernels/device_traits.h"
 
 // Launches kernels so that each may start before its predecessor in the stream ends (programmatic
 // dependent launch, sm_90). Every kernel launched this way calls WaitForPredecessor() before it
@@ -44,7 +45,7 @@ void Launch(void (*kernel)(Params...), const LaunchShape& shape, cudaStream_t st
   config.attrs = attributes;
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attributes[0].val.programmaticStreamSerializationAllowed = 1;
-  config.numAttrs = 1;
+  config.numAttrs = DeviceHasClusters() ? 1 : 0;
   if (shape.cluster_z > 1) {
     attributes[1].id = cudaLaunchAttributeClusterDimension;
     attributes[1].val.clusterDim.x = 1;

@@ -75,8 +75,8 @@ __device__ void LoadStage(const PicardArgs& a, const PicardState& state, int env
   }
   for (int i = threadIdx.x; a.noise && i < known * a.elements; i += kThreads) {
     const int k = state.begin + i / a.elements;
-    s.noise[i] = a.noise[(static_cast<size_t>(k) * a.environments + env) * a.elements +
-                         i % a.elements];
+    s.noise[i] =
+        a.noise[(static_cast<size_t>(k) * a.environments + env) * a.elements + i % a.elements];
   }
   __syncthreads();
 }
@@ -102,8 +102,8 @@ __device__ uint64_t SweepElement(const PicardArgs& a, const Stage& s, int count,
     s.x[(j + 1) * n + i] = x;
   }
   const DenoiseStep& last = s.schedule[count - 1];
-  const float x0 = Clipped(last, last.sqrt_a * s.x[(count - 1) * n + i] -
-                                     last.sqrt_1ma * s.v[(count - 1) * n + i]);
+  const float x0 = Clipped(
+      last, last.sqrt_a * s.x[(count - 1) * n + i] - last.sqrt_1ma * s.v[(count - 1) * n + i]);
   for (int j = count; j < known; ++j) {
     const DenoiseStep& step = s.schedule[j];
     const float eps = step.ddim ? (x - step.sqrt_a * x0) / step.sqrt_1ma : 0.0f;

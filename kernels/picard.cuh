@@ -15,26 +15,26 @@ inline constexpr int kMaxPicardWindow = 64;
 
 // Where one environment's chain stands.
 struct PicardState {
-  int begin;       // steps before this are final
-  int count;       // steps of the window that the next pass evaluates
+  int begin;  // steps before this are final
+  int count;  // steps of the window that the next pass evaluates
   int passes;
   int sequential;  // the window gained too little: one step per pass from here on
 };
 
 struct PicardArgs {
   int environments = 0, window = 0, steps = 0;
-  int elements = 0;                        // horizon * action_dim
-  int action_dim = 0, pitch = 0;           // channels of x, and of the network's input
-  float tolerance = 0;                     // times max(sqrt(1 - a), 0.05)
-  const DenoiseStep* schedule = nullptr;   // (steps)
-  const float* noise = nullptr;            // (steps, environments, elements); null: DDIM
-  const float* output = nullptr;           // (environments, window, elements) of the network
-  float* evaluated = nullptr;              // likewise: x that the network reads
-  void* input = nullptr;                   // (environments * window, horizon, pitch), storage
-  int* row_step = nullptr;                 // (environments * window): timesteps
-  float* x = nullptr;                      // (environments, elements); in: start, out: result
-  PicardState* state = nullptr;            // (environments)
-  int* remaining = nullptr;                // environments that are not done
+  int elements = 0;                       // horizon * action_dim
+  int action_dim = 0, pitch = 0;          // channels of x, and of the network's input
+  float tolerance = 0;                    // times max(sqrt(1 - a), 0.05)
+  const DenoiseStep* schedule = nullptr;  // (steps)
+  const float* noise = nullptr;           // (steps, environments, elements); null: DDIM
+  const float* output = nullptr;          // (environments, window, elements) of the network
+  float* evaluated = nullptr;             // likewise: x that the network reads
+  void* input = nullptr;                  // (environments * window, horizon, pitch), storage
+  int* row_step = nullptr;                // (environments * window): timesteps
+  float* x = nullptr;                     // (environments, elements); in: start, out: result
+  PicardState* state = nullptr;           // (environments)
+  int* remaining = nullptr;               // environments that are not done
   float *all_x = nullptr, *all_output = nullptr;  // (steps, environments, elements) or null: trace
 };
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "kernels/device_traits.h"
+#include "kernels/fused_plan.h"
+
 namespace dp {
 namespace {
 
@@ -78,6 +81,7 @@ FusedUnet LoadFusedUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool 
 bool FusedUnetSupports(const Checkpoint& checkpoint, Format format, int rows) {
   const PolicyConfig& config = checkpoint.config;
   if (FormatBytes(format) != 2 || rows * config.horizon > kMostPositions) return false;
+  if (!DeviceHasClusters() || DeviceMaxSharedBytes() < kFusedMaxSharedBytes) return false;
   if (config.action_dim * config.unet.kernel_size > kMaxFirstTerms ||
       config.action_dim * config.horizon > kMaxFirstElements)
     return false;

@@ -22,7 +22,7 @@ uint32_t WaitForChange(const std::atomic<uint32_t>& value, uint32_t old) {
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
-  for (int part = 1; part < threads; ++part) workers_.emplace_back([this, part] { Work(part); });
+  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { Work(); });
 }
 
 ThreadPool::~ThreadPool() {
@@ -33,28 +33,41 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::RunErased(void (*function)(void*, int), void* context) {
-  if (!workers_.empty()) {
-    function_ = function;
-    context_ = context;
-    pending_.store(static_cast<uint32_t>(workers_.size()), std::memory_order_relaxed);
-    round_.fetch_add(1, std::memory_order_release);
-    round_.notify_all();
-  }
-  function(context, 0);
-  if (workers_.empty()) return;
-  uint32_t pending = pending_.load(std::memory_order_acquire);
-  while (pending != 0) pending = WaitForChange(pending_, pending);
+  if (workers_.empty()) return function(context, 0);
+  function_ = function;
+  context_ = context;
+  finished_.store(0, std::memory_order_relaxed);
+  const uint32_t round = round_.load(std::memory_order_relaxed) + 1;
+  ticket_.store(uint64_t{round} << 32, std::memory_order_release);
+  round_.store(round, std::memory_order_release);
+  round_.notify_all();
+  RunClaimedParts();
+  const auto parts = static_cast<uint32_t>(threads());
+  uint32_t finished = finished_.load(std::memory_order_acquire);
+  while (finished != parts) finished = WaitForChange(finished_, finished);
 }
 
-void ThreadPool::Work(int part) {
+// A part that was claimed keeps its round open, so function and context are those of the round.
+void ThreadPool::RunClaimedParts() {
+  const auto parts = static_cast<uint32_t>(threads());
+  uint64_t ticket = ticket_.load(std::memory_order_acquire);
+  while (static_cast<uint32_t>(ticket) < parts) {
+    if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel,
+                                       std::memory_order_acquire)) {
+      continue;
+    }
+    function_(context_, static_cast<int>(static_cast<uint32_t>(ticket)));
+    if (finished_.fetch_add(1, std::memory_order_acq_rel) + 1 == parts) finished_.notify_one();
+    ticket = ticket_.load(std::memory_order_acquire);
+  }
+}
+
+void ThreadPool::Work() {
   uint32_t round = 0;
   for (;;) {
-    const uint32_t next = WaitForChange(round_, round);
-    if (next == round) continue;
-    round = next;
+    round = WaitForChange(round_, round);
     if (stop_) return;
-    function_(context_, part);
-    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) pending_.notify_one();
+    RunClaimedParts();
   }
 }
 

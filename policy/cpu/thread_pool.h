@@ -11,8 +11,10 @@
 
 namespace dp::cpu {
 
-// Threads that meet after every layer: the caller is the first of them. Workers spin for some
-// microseconds between layers, then sleep. Not thread-safe: one caller.
+// Threads that meet after every layer: the caller is one of them. Parts of a layer are claimed one
+// by one, so a worker that the system holds back costs nothing: the others, the caller first, do
+// its part. Workers spin for some microseconds between layers, then sleep. Not thread-safe: one
+// caller.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);
@@ -22,8 +24,8 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls f(part) for every part in [0, threads()), each on its own thread, and waits. f must not
-  // throw.
+  // Calls f(part) once for every part in [0, threads()), on any of the threads, and waits. f must
+  // not throw.
   template <class F>
   void Run(F&& f) {
     using Function = std::remove_reference_t<F>;
@@ -51,13 +53,15 @@ class ThreadPool {
   static Block BlockOf(const Split& split, int batch, int channels, int granule, int part);
 
   void RunErased(void (*function)(void*, int), void* context);
-  void Work(int part);
+  void Work();
+  void RunClaimedParts();
 
   std::vector<std::thread> workers_;
   void (*function_)(void*, int) = nullptr;
   void* context_ = nullptr;
-  std::atomic<uint32_t> round_{0};    // grows by one per Run
-  std::atomic<uint32_t> pending_{0};  // workers still at it
+  std::atomic<uint32_t> round_{0};     // grows by one per Run; workers sleep on it
+  std::atomic<uint64_t> ticket_{~0u};  // round in the upper half, next part to claim in the lower
+  std::atomic<uint32_t> finished_{0};  // parts of this round that are done
   std::atomic<bool> stop_{false};
 };
 

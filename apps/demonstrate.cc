@@ -1,24 +1,11 @@
-#include <atomic>
-#include <csignal>
 #include <iostream>
 #include <memory>
 
 #include "apps/commands.h"
+#include "apps/stop_signal.h"
 #include "task/demonstrations.h"
 
 namespace pusht {
-namespace {
-
-std::atomic<bool> stop{false};
-std::atomic<int> stop_signal{0};
-
-void OnSignal(int number) {
-  std::signal(number, SIG_DFL);
-  stop_signal = number;
-  stop = true;
-}
-
-}  // namespace
 
 Action AddDemonstrate(CLI::App& app) {
   auto options = std::make_shared<DemonstrateOptions>();
@@ -39,9 +26,7 @@ Action AddDemonstrate(CLI::App& app) {
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
   return [options] {
-    std::signal(SIGINT, OnSignal);
-    std::signal(SIGTERM, OnSignal);
-    return RunDemonstrate(*options, std::cerr, stop) ? 0 : 128 + stop_signal;
+    return RunDemonstrate(*options, std::cerr, StopOnSignal()) ? 0 : StoppedExitCode();
   };
 }
 

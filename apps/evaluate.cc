@@ -1,14 +1,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
 
 #include "apps/commands.h"
 #include "apps/policy_options.h"
+#include "apps/stop_signal.h"
 #include "apps/version.h"
 #include "kernels/error.h"
 #include "policy/checkpoint.h"
@@ -26,16 +25,6 @@ struct Arguments {
   std::string out, shard;
   bool resume = false, overwrite = false;
 };
-
-std::atomic<bool> stop{false};
-std::atomic<int> stop_signal{0};
-
-void OnSignal(int number) {
-  // a second signal ends the program at once
-  std::signal(number, SIG_DFL);
-  stop_signal = number;
-  stop = true;
-}
 
 // One line that is rewritten on a terminal; elsewhere every tenth part is a line of its own.
 class Progress {
@@ -116,8 +105,7 @@ int Run(Arguments& arguments, const CLI::App& command) {
   for (const int index : ShardIndices(options)) {
     if (!folder.finished().contains(index)) pending.push_back(index);
   }
-  std::signal(SIGINT, OnSignal);
-  std::signal(SIGTERM, OnSignal);
+  const std::atomic<bool>& stop = StopOnSignal();
   std::fprintf(stderr, "evaluating %s: %zu episodes from seed %u\n", options.checkpoint.c_str(),
                ShardIndices(options).size(), options.seed);
   Progress progress(pending.size() + folder.finished().size(), folder.finished());
@@ -131,7 +119,7 @@ int Run(Arguments& arguments, const CLI::App& command) {
   if (result.interrupted) {
     std::fprintf(stderr, "\nstopped; %zu episodes are kept, go on with --resume\n",
                  folder.finished().size());
-    return 128 + stop_signal;
+    return StoppedExitCode();
   }
   result.videos = FilmsIn(arguments.out, folder.finished());
   folder.Finish(SummaryText(options, run, folder.finished(), result));

@@ -7,19 +7,6 @@
 namespace pusht {
 namespace {
 
-dp::EncoderConfig CompactEncoder() {
-  dp::EncoderConfig encoder;
-  encoder.kind = dp::EncoderKind::kCompact;
-  encoder.pool = dp::PoolKind::kFlatten;
-  encoder.stem_channels = 32;
-  encoder.stem_kernel = 5;
-  encoder.stem_max_pool = false;
-  encoder.stage_channels = {64, 128, 192};
-  encoder.stage_strides = {2, 2, 2};
-  encoder.feature_relu = false;
-  return encoder;
-}
-
 dp::EncoderConfig LeRobotEncoder() {
   dp::EncoderConfig encoder;
   encoder.kind = dp::EncoderKind::kResNet18;
@@ -47,7 +34,7 @@ dp::Checkpoint MakeArchitecture(const ArchitectureOptions& options) {
   config.action_dim = 2;
   if (options.name == "compact") {
     config.type = "diffusion_compact";
-    config.encoder = CompactEncoder();
+    config.encoder = dp::CompactEncoderConfig();
     config.unet.down_dims = {64, 128, 256};
   } else if (options.name == "lerobot") {
     config.type = "diffusion";

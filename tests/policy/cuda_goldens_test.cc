@@ -5,14 +5,15 @@
 #include <string>
 
 #include "policy/cuda/cuda_policy.h"
-#include "policy/safetensors.h"
-#include "tests/support/golden_cases.h"
-#include "tests/support/shared_data.h"
+#include "tests/support/golden_runs.h"
 
 namespace {
 
 using dp::Precision;
-using pusht_test::GoldenCase;
+using pusht_test::FirstEnvironment;
+using pusht_test::GoldenInputs;
+using pusht_test::GoldenRun;
+using pusht_test::kGoldenRuns;
 
 // Largest differences from the float64 goldens, by number format: goldens' own suggestion.
 struct Limits {
@@ -35,73 +36,11 @@ double LargestDifference(const std::vector<float>& a, const std::vector<float>& 
   return worst;
 }
 
-struct Golden {
-  const char* name;    // file of the outputs
-  const char* frames;  // file of the pictures, or null: the conditioning vector is given
-  GoldenCase network;
-  dp::SamplerKind kind;
-  int steps;
-};
-const Golden kGoldens[] = {
-    {"b_lerobot_compact", "b_lerobot_compact", GoldenCase::kLeRobotCompact, dp::SamplerKind::kDdpm,
-     100},
-    {"c_notebook_unet", "f_notebook_encoder", GoldenCase::kNotebook, dp::SamplerKind::kDdpm, 100},
-    {"d_ddim10_compact", nullptr, GoldenCase::kLeRobotCompact, dp::SamplerKind::kDdim, 10},
-    {"d_ddim10_notebook", nullptr, GoldenCase::kNotebook, dp::SamplerKind::kDdim, 10},
-    {"h_lerobot_batchnorm", "h_lerobot_batchnorm", GoldenCase::kLeRobotBatchNorm,
-     dp::SamplerKind::kDdpm, 100},
-    {"a_lerobot_full", "a_lerobot_full", GoldenCase::kLeRobotFull, dp::SamplerKind::kDdpm, 100},
-};
-
-// Inputs of a golden for environment 0 of a batch, repeated for `count` environments.
-struct Inputs {
-  std::vector<uint8_t> frames;
-  std::vector<float> state, x_start, noise, cond;
-  dp::PolicyInput input;
-
-  Inputs(const Golden& golden, int count) {
-    const std::string root = pusht_test::SharedPath("goldens");
-    const auto file = dp::SafetensorsFile::Read(root + "/" + golden.name + ".safetensors");
-    const auto repeat = [&]<typename T>(const std::vector<T>& once, std::vector<T>& all) {
-      for (int i = 0; i < count; ++i) all.insert(all.end(), once.begin(), once.end());
-    };
-    repeat(file.Floats("in/x_T").data, x_start);
-    if (golden.frames != nullptr) {
-      const auto pictures = dp::SafetensorsFile::Read(root + "/" + golden.frames + ".safetensors");
-      repeat(pictures.Bytes("in/frames_u8"), frames);
-      repeat(file.Floats("in/agent_pos").data, state);
-    } else {
-      repeat(file.Floats("in/global_cond").data, cond);
-    }
-    if (golden.kind == dp::SamplerKind::kDdpm) {
-      const std::vector<float> tape = file.Floats("in/noise_by_t").data;
-      const size_t row = x_start.size() / count;
-      for (size_t t = 0; t < tape.size() / row; ++t)
-        for (int i = 0; i < count; ++i)
-          noise.insert(noise.end(), tape.begin() + t * row, tape.begin() + (t + 1) * row);
-    }
-    input.count = count;
-    input.frames = frames;
-    input.state = state;
-    input.x_start = x_start;
-    input.noise_by_t = noise;
-    input.global_cond = cond;
-  }
-};
-
-std::vector<float> FirstEnvironment(const std::vector<float>& values, size_t steps, int count) {
-  const size_t row = values.size() / steps / count;
-  std::vector<float> out;
-  for (size_t k = 0; k < steps; ++k)
-    out.insert(out.end(), values.begin() + k * row * count, values.begin() + k * row * count + row);
-  return out;
-}
-
 class CudaGoldens : public testing::TestWithParam<std::tuple<int, Precision>> {};
 
 TEST_P(CudaGoldens, ChainAgreesStepByStep) {
-  const Golden& golden = kGoldens[std::get<0>(GetParam())];
-  SHARED_OR_SKIP(path, std::string("goldens/") + golden.name + ".safetensors");
+  const GoldenRun& golden = kGoldenRuns[std::get<0>(GetParam())];
+  SHARED_OR_SKIP(path, std::string("goldens/") + golden.file + ".safetensors");
   std::string why;
   if (!dp::CudaUsable(&why)) GTEST_SKIP() << why;
   const auto file = dp::SafetensorsFile::Read(path);
@@ -115,7 +54,7 @@ TEST_P(CudaGoldens, ChainAgreesStepByStep) {
     options.sampler.steps = golden.steps;
     options.batch = batch;
     const auto policy = dp::CreateCudaPolicy(checkpoint, options);
-    const Inputs inputs(golden, batch);
+    const GoldenInputs inputs(golden, batch);
     dp::PolicyTrace trace;
     dp::PolicyOutput eager, graph;
     eager.trace = &trace;
@@ -136,7 +75,7 @@ TEST_P(CudaGoldens, ChainAgreesStepByStep) {
                                          file.Floats("out/eps_steps.f64").data);
     const double pixels = LargestDifference(FirstEnvironment(graph.actions, 1, batch),
                                             file.Floats("out/action_full.f64").data);
-    std::printf("    %s batch %d: eps %.2g x %.2g pixels %.2g\n", golden.name, batch, eps, x,
+    std::printf("    %s batch %d: eps %.2g x %.2g pixels %.2g\n", golden.file, batch, eps, x,
                 pixels);
     EXPECT_LE(eps, limits.x) << "eps_steps";
     EXPECT_LE(x, limits.x) << "x_steps";
@@ -147,9 +86,9 @@ TEST_P(CudaGoldens, ChainAgreesStepByStep) {
 class CudaTimeParallel : public testing::TestWithParam<std::tuple<int, Precision>> {};
 
 TEST_P(CudaTimeParallel, ReachesTheChainInFewerPasses) {
-  const Golden& golden = kGoldens[std::get<0>(GetParam())];
+  const GoldenRun& golden = kGoldenRuns[std::get<0>(GetParam())];
   const Precision precision = std::get<1>(GetParam());
-  SHARED_OR_SKIP(path, std::string("goldens/") + golden.name + ".safetensors");
+  SHARED_OR_SKIP(path, std::string("goldens/") + golden.file + ".safetensors");
   std::string why;
   if (!dp::CudaUsable(&why)) GTEST_SKIP() << why;
   dp::PolicyOptions options;
@@ -159,7 +98,7 @@ TEST_P(CudaTimeParallel, ReachesTheChainInFewerPasses) {
   options.sampler.parallel_window = 16;
   options.sampler.parallel_tolerance = 0.01f;
   const auto policy = dp::CreateCudaPolicy(pusht_test::GoldenCheckpoint(golden.network), options);
-  const Inputs inputs(golden, 1);
+  const GoldenInputs inputs(golden, 1);
   dp::PolicyTrace trace;
   dp::PolicyOutput eager, graph;
   eager.trace = &trace;
@@ -177,14 +116,14 @@ TEST_P(CudaTimeParallel, ReachesTheChainInFewerPasses) {
   const double x = LargestDifference(
       {trace.x_steps.end() - static_cast<ptrdiff_t>(elements), trace.x_steps.end()},
       {expected.end() - static_cast<ptrdiff_t>(elements), expected.end()});
-  std::printf("    %s window 16: x %.2g in %d passes\n", golden.name, x, graph.times.passes);
+  std::printf("    %s window 16: x %.2g in %d passes\n", golden.file, x, graph.times.passes);
   // the tolerance leaves a few 1e-3 of the action range, the format its own error
   EXPECT_LE(x, precision == Precision::kFp32 ? 3e-3 : LimitsOf(precision).x) << "last x";
 }
 
 std::string TestName(const testing::TestParamInfo<std::tuple<int, Precision>>& info) {
   constexpr const char* kNames[] = {"Auto", "Fp32", "Tf32", "Fp16", "Bf16"};
-  return std::string(kGoldens[std::get<0>(info.param)].name) +
+  return std::string(kGoldenRuns[std::get<0>(info.param)].file) +
          kNames[static_cast<int>(std::get<1>(info.param))];
 }
 

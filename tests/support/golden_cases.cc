@@ -88,15 +88,7 @@ std::shared_ptr<const dp::Checkpoint> CompactCheckpoint() {
   dp::PolicyConfig config = PushTConfig();
   config.type = "diffusion_compact";
   config.cameras = {{"observation.image", 3, 96, 96}};
-  dp::EncoderConfig& encoder = config.encoder;
-  encoder.kind = dp::EncoderKind::kCompact;
-  encoder.pool = dp::PoolKind::kFlatten;
-  encoder.stem_channels = 32;
-  encoder.stem_kernel = 5;
-  encoder.stem_max_pool = false;
-  encoder.stage_channels = {64, 128, 192};
-  encoder.stage_strides = {2, 2, 2};
-  encoder.feature_relu = false;
+  config.encoder = dp::CompactEncoderConfig();
   config.unet.down_dims = {64, 128, 256};
   return Build(std::move(config), GoldenStats(GoldenCase::kLeRobotCompact), dp::LeRobotNames());
 }

@@ -1,0 +1,27 @@
+#include "apps/stop_signal.h"
+
+#include <csignal>
+
+namespace pusht {
+namespace {
+
+std::atomic<bool> stop{false};
+std::atomic<int> stop_signal{0};
+
+void OnSignal(int number) {
+  std::signal(number, SIG_DFL);
+  stop_signal = number;
+  stop = true;
+}
+
+}  // namespace
+
+const std::atomic<bool>& StopOnSignal() {
+  std::signal(SIGINT, OnSignal);
+  std::signal(SIGTERM, OnSignal);
+  return stop;
+}
+
+int StoppedExitCode() { return 128 + stop_signal; }
+
+}  // namespace pusht

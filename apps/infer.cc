@@ -58,6 +58,14 @@ int CountEnvironments(const dp::SafetensorsFile& file, const Inputs& inputs,
   return count;
 }
 
+// Clears what the policy does not look at, and says so.
+template <class T>
+void DropUnused(const char* name, int size, std::vector<T>& values) {
+  if (size > 0 || values.empty()) return;
+  std::fprintf(stderr, "%s is not read: the policy has no such input\n", name);
+  values.clear();
+}
+
 Inputs ReadInputs(const std::string& path, const dp::PolicyConfig& config, uint64_t seed) {
   const dp::SafetensorsFile file = dp::SafetensorsFile::Read(path);
   Inputs inputs;
@@ -67,6 +75,9 @@ Inputs ReadInputs(const std::string& path, const dp::PolicyConfig& config, uint6
   inputs.x_start = FloatsIfPresent(file, "in/x_T");
   inputs.noise_by_t = FloatsIfPresent(file, "in/noise_by_t");
   inputs.global_cond = FloatsIfPresent(file, "in/global_cond");
+  DropUnused("in/frames_u8", static_cast<int>(config.cameras.size()), inputs.frames);
+  DropUnused("in/agent_pos", config.state_dim, inputs.state);
+  DropUnused("in/env_state", config.environment_dim, inputs.environment);
   inputs.count = CountEnvironments(file, inputs, config);
   for (int i = 0; i < inputs.count; ++i) inputs.keys.push_back({seed + i, 0});
   return inputs;

@@ -110,7 +110,7 @@ int Run(Arguments& arguments, const CLI::App& command) {
                ShardIndices(options).size(), options.seed);
   Progress progress(pending.size() + folder.finished().size(), folder.finished());
   EvaluationResult result = Evaluate(
-      options, pending,
+      options, checkpoint, pending,
       [&](const EpisodeResult& episode) {
         folder.Append(episode);
         progress.Add(episode);

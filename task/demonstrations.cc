@@ -1,7 +1,6 @@
 #include "task/demonstrations.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cinttypes>
@@ -137,11 +136,10 @@ class Collection {
       return entry.first >= total_ || !std::filesystem::exists(ShardPath(folder_, entry.first));
     });
     WriteFileAtomically(LogPath(folder_), LogText(finished_));  // without a torn line
-    log_fd_ = ::open(LogPath(folder_).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-    if (log_fd_ < 0) throw FileError("cannot open", LogPath(folder_));
+    log_file_ = FileDescriptor(::open(LogPath(folder_).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    if (log_file_.get() < 0) throw FileError("cannot open", LogPath(folder_));
     for (const auto& [stream, statistics] : finished_) done_.insert(stream);
   }
-  ~Collection() { ::close(log_fd_); }
   Collection(const Collection&) = delete;
   Collection& operator=(const Collection&) = delete;
 
@@ -157,7 +155,7 @@ class Collection {
   void Add(int64_t index, const Stream& stream) {
     WriteShard(ShardPath(folder_, index), stream.rows);
     const std::lock_guard lock(mutex_);
-    WriteDurably(log_fd_, LogLine(index, stream.statistics), LogPath(folder_));
+    WriteDurably(log_file_.get(), LogLine(index, stream.statistics), LogPath(folder_));
     finished_[index] = stream.statistics;
     log_ << Summary() << std::endl;
   }
@@ -188,7 +186,7 @@ class Collection {
   const int64_t total_;
   std::ostream& log_;
   std::mutex mutex_;
-  int log_fd_ = -1;
+  FileDescriptor log_file_;
   int64_t next_ = 0;
   std::set<int64_t> done_;  // before this run
   std::map<int64_t, StreamStatistics> finished_;

@@ -66,10 +66,12 @@ struct EvaluationResult {
 // Called after every finished episode, on the calling thread.
 using EpisodeCallback = std::function<void(const EpisodeResult&)>;
 
-// Runs the episodes whose indices are in `pending`. Stops between decisions when `stop` becomes
-// true. Throws Error for options that cannot be met.
-EvaluationResult Evaluate(const EvaluationOptions& options, const std::vector<int>& pending,
-                          const EpisodeCallback& on_episode, const std::atomic<bool>& stop);
+// Runs the episodes whose indices are in `pending`; `checkpoint` is what options.checkpoint holds.
+// Stops between decisions when `stop` becomes true. Throws Error for options that cannot be met.
+EvaluationResult Evaluate(const EvaluationOptions& options,
+                          const std::shared_ptr<const dp::Checkpoint>& checkpoint,
+                          const std::vector<int>& pending, const EpisodeCallback& on_episode,
+                          const std::atomic<bool>& stop);
 
 // Actions executed per decision: the option, or what the checkpoint says. Throws Error if a chunk
 // does not have so many.

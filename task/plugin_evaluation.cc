@@ -8,7 +8,6 @@
 #include "kernels/error.h"
 #include "plugin/register.h"
 #include "plugin/state.h"
-#include "policy/checkpoint.h"
 #include "policy/option_names.h"
 #include "task/conditions.h"
 #include "task/episode_video.h"
@@ -139,6 +138,7 @@ class PluginWorker {
 }  // namespace
 
 EvaluationResult EvaluateThroughPlugin(const EvaluationOptions& options,
+                                       const std::shared_ptr<const dp::Checkpoint>& checkpoint,
                                        const std::vector<int>& pending,
                                        const EpisodeCallback& on_episode,
                                        const std::atomic<bool>& stop) {
@@ -151,7 +151,6 @@ EvaluationResult EvaluateThroughPlugin(const EvaluationOptions& options,
   }
   RegisterRasterSource();
   if (!dp::RegisterPlugin()) throw dp::EnvironmentError("the engine refused the plugin");
-  const auto checkpoint = dp::LoadCheckpoint(options.checkpoint);
   EvaluationResult result;
   result.backend = dp::Policy::Create(checkpoint, options.policy)->Description();
   const double begin = dp::Now();

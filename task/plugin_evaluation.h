@@ -8,6 +8,7 @@ namespace pusht {
 // The same episodes as the batch, with the policy in the engine plugin and one plain mj_step loop
 // per thread. Throws Error for options the plugin does not have (another physics, disturbances).
 EvaluationResult EvaluateThroughPlugin(const EvaluationOptions& options,
+                                       const std::shared_ptr<const dp::Checkpoint>& checkpoint,
                                        const std::vector<int>& pending,
                                        const EpisodeCallback& on_episode,
                                        const std::atomic<bool>& stop);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/error.h"
+#include "policy/checkpoint.h"
 #include "tests/support/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
 
@@ -31,7 +32,8 @@ class EvaluationTest : public ::testing::Test {
 
   EvaluationResult Run() const {
     return Evaluate(
-        options_, ShardIndices(options_), [](const EpisodeResult&) {}, never_);
+        options_, dp::LoadCheckpoint(options_.checkpoint), ShardIndices(options_),
+        [](const EpisodeResult&) {}, never_);
   }
 
   // All that must not change between runs of the same configuration.
@@ -130,7 +132,7 @@ TEST_F(EvaluationTest, StopsBetweenDecisions) {
   std::atomic<bool> stop{false};
   int seen = 0;
   const EvaluationResult result = Evaluate(
-      options_, ShardIndices(options_),
+      options_, dp::LoadCheckpoint(options_.checkpoint), ShardIndices(options_),
       [&](const EpisodeResult&) {
         ++seen;
         stop = true;

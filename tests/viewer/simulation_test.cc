@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "policy/checkpoint.h"
 #include "tests/support/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
 #include "viewer/simulation_thread.h"
@@ -51,7 +52,8 @@ class SimulationTest : public testing::Test {
     options.episodes = 1;
     const std::atomic<bool> stop{false};
     return Evaluate(
-               options, {0}, [](const EpisodeResult&) {}, stop)
+               options, dp::LoadCheckpoint(options.checkpoint), {0}, [](const EpisodeResult&) {},
+               stop)
         .episodes.at(0);
   }
 

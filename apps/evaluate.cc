@@ -98,8 +98,8 @@ int Run(Arguments& arguments, const CLI::App& command) {
   options.policy.batch = std::min(options.policy.batch, std::max(1, options.episodes));
   ResolveActionSteps(options, checkpoint->config);
   options.video_folder = arguments.out + "/videos";
-  const std::string run =
-      RunText(options, *CreateWithinMemory(checkpoint, options.policy), ProjectVersion());
+  std::unique_ptr<dp::Policy> policy = CreateWithinMemory(checkpoint, options.policy);
+  const std::string run = RunText(options, *policy, ProjectVersion());
   ResultsFolder folder(arguments.out, run, Existing(arguments));
   std::vector<int> pending;
   for (const int index : ShardIndices(options)) {
@@ -110,7 +110,7 @@ int Run(Arguments& arguments, const CLI::App& command) {
                ShardIndices(options).size(), options.seed);
   Progress progress(pending.size() + folder.finished().size(), folder.finished());
   EvaluationResult result = Evaluate(
-      options, checkpoint, pending,
+      options, std::move(policy), pending,
       [&](const EpisodeResult& episode) {
         folder.Append(episode);
         progress.Add(episode);

@@ -4,40 +4,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <utility>
-
-#include "kernels/error.h"
 
 namespace dp {
 namespace {
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  // Closes now; 0 or -1 with errno.
-  int Close() { return close(std::exchange(fd_, -1)); }
-
- private:
-  int fd_;
-};
-
-Error SystemError(const std::string& path, const std::string& doing) {
-  return BadInput(path + ": cannot " + doing + ": " + std::strerror(errno));
-}
-
 struct stat Status(int fd, const std::string& path) {
   struct stat status {};
-  if (fstat(fd, &status) != 0) throw SystemError(path, "look at the file");
+  if (fstat(fd, &status) != 0) throw FileError("cannot look at the file", path);
   return status;
 }
 
@@ -52,37 +28,44 @@ size_t ReadUpTo(int fd, const std::string& path, uint8_t* out, size_t size) {
   while (done < size) {
     const ssize_t got = read(fd, out + done, size - done);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw SystemError(path, "read");
+    if (got < 0) throw FileError("cannot read", path);
     if (got == 0) break;
     done += static_cast<size_t>(got);
   }
   return done;
 }
 
-void WriteAll(int fd, const std::string& path, std::span<const uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t put = write(fd, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) throw SystemError(path, "write");
-    bytes = bytes.subspan(static_cast<size_t>(put));
-  }
-}
-
 // Writes a new file and forces it to the disk.
-void WriteDurably(const std::string& path, std::span<const uint8_t> bytes) {
-  Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (file.get() < 0) throw SystemError(path, "create");
-  WriteAll(file.get(), path, bytes);
-  if (fsync(file.get()) != 0) throw SystemError(path, "write");
-  if (file.Close() != 0) throw SystemError(path, "write");
+void CreateDurably(const std::string& path, std::span<const uint8_t> bytes) {
+  FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (file.get() < 0) throw FileError("cannot create", path);
+  WriteDurably(file.get(), bytes, path);
+  if (file.Close() != 0) throw FileError("cannot write", path);
 }
 
 }  // namespace
 
+int FileDescriptor::Close() { return fd_ < 0 ? 0 : close(std::exchange(fd_, -1)); }
+
+Error FileError(const std::string& what, const std::string& path) {
+  return BadInput(path + ": " + what + ": " + std::strerror(errno));
+}
+
+void WriteDurably(int fd, std::span<const uint8_t> bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t put = write(fd, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) throw FileError("cannot write", path);
+    bytes = bytes.subspan(static_cast<size_t>(put));
+  }
+  // EINVAL: a file system that cannot wait for its disk
+  if (fsync(fd) != 0 && errno != EINVAL) throw FileError("cannot make durable", path);
+}
+
 std::vector<uint8_t> ReadFile(const std::string& path, uint64_t limit) {
   // non-blocking, so that a FIFO without a writer is refused instead of waited for
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) throw SystemError(path, "open");
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) throw FileError("cannot open", path);
   const struct stat before = Status(file.get(), path);
   if (!S_ISREG(before.st_mode)) throw BadInput(path + ": is not a regular file");
   const auto size = static_cast<uint64_t>(before.st_size);
@@ -101,15 +84,15 @@ std::vector<uint8_t> ReadFile(const std::string& path, uint64_t limit) {
 void WriteFileAtomically(const std::string& path, std::span<const uint8_t> bytes) {
   const std::string temporary = path + ".tmp" + std::to_string(getpid());
   try {
-    WriteDurably(temporary, bytes);
-    if (rename(temporary.c_str(), path.c_str()) != 0) throw SystemError(path, "replace");
+    CreateDurably(temporary, bytes);
+    if (rename(temporary.c_str(), path.c_str()) != 0) throw FileError("cannot replace", path);
   } catch (...) {
     unlink(temporary.c_str());
     throw;
   }
   // the rename itself lasts once the folder is on the disk
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  const Descriptor folder(
+  const FileDescriptor folder(
       open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() >= 0) fsync(folder.get());
 }

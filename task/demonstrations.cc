@@ -136,8 +136,9 @@ class Collection {
       return entry.first >= total_ || !std::filesystem::exists(ShardPath(folder_, entry.first));
     });
     WriteFileAtomically(LogPath(folder_), LogText(finished_));  // without a torn line
-    log_file_ = FileDescriptor(::open(LogPath(folder_).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-    if (log_file_.get() < 0) throw FileError("cannot open", LogPath(folder_));
+    log_file_ =
+        dp::FileDescriptor(::open(LogPath(folder_).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    if (log_file_.get() < 0) throw dp::FileError("cannot open", LogPath(folder_));
     for (const auto& [stream, statistics] : finished_) done_.insert(stream);
   }
   Collection(const Collection&) = delete;
@@ -186,7 +187,7 @@ class Collection {
   const int64_t total_;
   std::ostream& log_;
   std::mutex mutex_;
-  FileDescriptor log_file_;
+  dp::FileDescriptor log_file_;
   int64_t next_ = 0;
   std::set<int64_t> done_;  // before this run
   std::map<int64_t, StreamStatistics> finished_;

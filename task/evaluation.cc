@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "kernels/error.h"
 #include "task/conditions.h"
@@ -39,12 +40,12 @@ struct Group {
 // for two groups, one moves while the policy computes for the other.
 class BatchEvaluator {
  public:
-  BatchEvaluator(const EvaluationOptions& options,
-                 const std::shared_ptr<const dp::Checkpoint>& checkpoint, size_t episodes)
+  BatchEvaluator(const EvaluationOptions& options, std::unique_ptr<dp::Policy> policy,
+                 size_t episodes)
       : options_(options),
         model_(LoadModel(ModelPath("pusht.xml"))),
         scene_(model_.get()),
-        policy_(dp::Policy::Create(checkpoint, options.policy)),
+        policy_(std::move(policy)),
         observer_(options_, policy_->config(), scene_),
         slots_(std::min<size_t>(2 * static_cast<size_t>(options.policy.batch), episodes)),
         environments_(MakeEnvironments(options.physics, model_.get(),
@@ -259,14 +260,13 @@ std::vector<int> ShardIndices(const EvaluationOptions& options) {
   return indices;
 }
 
-EvaluationResult Evaluate(const EvaluationOptions& options,
-                          const std::shared_ptr<const dp::Checkpoint>& checkpoint,
+EvaluationResult Evaluate(const EvaluationOptions& options, std::unique_ptr<dp::Policy> policy,
                           const std::vector<int>& pending, const EpisodeCallback& on_episode,
                           const std::atomic<bool>& stop) {
   if (options.through == Through::kPlugin) {
-    return EvaluateThroughPlugin(options, checkpoint, pending, on_episode, stop);
+    return EvaluateThroughPlugin(options, std::move(policy), pending, on_episode, stop);
   }
-  return BatchEvaluator(options, checkpoint, std::max<size_t>(1, pending.size()))
+  return BatchEvaluator(options, std::move(policy), std::max<size_t>(1, pending.size()))
       .Run(pending, on_episode, stop);
 }
 

@@ -66,10 +66,10 @@ struct EvaluationResult {
 // Called after every finished episode, on the calling thread.
 using EpisodeCallback = std::function<void(const EpisodeResult&)>;
 
-// Runs the episodes whose indices are in `pending`; `checkpoint` is what options.checkpoint holds.
-// Stops between decisions when `stop` becomes true. Throws Error for options that cannot be met.
-EvaluationResult Evaluate(const EvaluationOptions& options,
-                          const std::shared_ptr<const dp::Checkpoint>& checkpoint,
+// Runs the episodes whose indices are in `pending`; `policy` was made of options.checkpoint with
+// options.policy. Stops between decisions when `stop` becomes true. Throws Error for options that
+// cannot be met.
+EvaluationResult Evaluate(const EvaluationOptions& options, std::unique_ptr<dp::Policy> policy,
                           const std::vector<int>& pending, const EpisodeCallback& on_episode,
                           const std::atomic<bool>& stop);
 

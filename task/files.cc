@@ -1,35 +1,20 @@
 #include "task/files.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-
-#include "policy/file.h"
-
 namespace pusht {
+namespace {
 
-FileDescriptor::~FileDescriptor() {
-  if (fd_ >= 0) ::close(fd_);
+std::span<const uint8_t> BytesOf(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-dp::Error FileError(const std::string& what, const std::string& file) {
-  return dp::BadInput(file + ": " + what + ": " + std::strerror(errno));
-}
+}  // namespace
 
 void WriteDurably(int fd, const std::string& text, const std::string& file) {
-  size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t n = ::write(fd, text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) throw FileError("cannot write", file);
-    done += static_cast<size_t>(n);
-  }
-  if (::fsync(fd) != 0 && errno != EINVAL) throw FileError("cannot make durable", file);
+  dp::WriteDurably(fd, BytesOf(text), file);
 }
 
 void WriteFileAtomically(const std::string& file, const std::string& text) {
-  dp::WriteFileAtomically(file, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  dp::WriteFileAtomically(file, BytesOf(text));
 }
 
 std::string ReadFile(const std::string& file, size_t limit) {

@@ -1,9 +1,11 @@
 #include "task/plugin_evaluation.h"
 
 #include <algorithm>
+#include <exception>
 #include <mutex>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "kernels/error.h"
 #include "plugin/register.h"
@@ -138,7 +140,7 @@ class PluginWorker {
 }  // namespace
 
 EvaluationResult EvaluateThroughPlugin(const EvaluationOptions& options,
-                                       const std::shared_ptr<const dp::Checkpoint>& checkpoint,
+                                       std::unique_ptr<dp::Policy> policy,
                                        const std::vector<int>& pending,
                                        const EpisodeCallback& on_episode,
                                        const std::atomic<bool>& stop) {
@@ -152,15 +154,17 @@ EvaluationResult EvaluateThroughPlugin(const EvaluationOptions& options,
   RegisterRasterSource();
   if (!dp::RegisterPlugin()) throw dp::EnvironmentError("the engine refused the plugin");
   EvaluationResult result;
-  result.backend = dp::Policy::Create(checkpoint, options.policy)->Description();
+  result.backend = policy->Description();
+  const dp::PolicyConfig config = policy->config();
+  policy.reset();
   const double begin = dp::Now();
   std::mutex mutex;
   std::atomic<size_t> next{0};
   std::atomic<bool> failed{false};
-  std::string failure;
+  std::exception_ptr failure;
   const auto work = [&] {
     try {
-      PluginWorker worker(options, checkpoint->config);
+      PluginWorker worker(options, config);
       for (size_t i = next++; i < pending.size() && !stop && !failed; i = next++) {
         std::string video;
         const EpisodeResult episode = worker.Run(pending[i], video);
@@ -169,9 +173,9 @@ EvaluationResult EvaluateThroughPlugin(const EvaluationOptions& options,
         on_episode(episode);
         result.episodes.push_back(episode);
       }
-    } catch (const std::exception& error) {
+    } catch (...) {
       const std::lock_guard<std::mutex> lock(mutex);
-      if (!failed.exchange(true)) failure = error.what();
+      if (!failed.exchange(true)) failure = std::current_exception();
     }
   };
   std::vector<std::thread> threads;
@@ -179,7 +183,7 @@ EvaluationResult EvaluateThroughPlugin(const EvaluationOptions& options,
   for (int i = 1; i < count; ++i) threads.emplace_back(work);
   work();
   for (std::thread& thread : threads) thread.join();
-  if (failed) throw dp::BadInput(failure);
+  if (failed) std::rethrow_exception(failure);
   result.interrupted = stop;
   result.seconds = dp::Now() - begin;
   std::sort(result.episodes.begin(), result.episodes.end(),

@@ -6,9 +6,10 @@
 namespace pusht {
 
 // The same episodes as the batch, with the policy in the engine plugin and one plain mj_step loop
-// per thread. Throws Error for options the plugin does not have (another physics, disturbances).
+// per thread. The plugin makes its own policies: `policy` is described and let go. Throws Error for
+// options the plugin does not have (another physics, disturbances).
 EvaluationResult EvaluateThroughPlugin(const EvaluationOptions& options,
-                                       const std::shared_ptr<const dp::Checkpoint>& checkpoint,
+                                       std::unique_ptr<dp::Policy> policy,
                                        const std::vector<int>& pending,
                                        const EpisodeCallback& on_episode,
                                        const std::atomic<bool>& stop);

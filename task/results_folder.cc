@@ -58,14 +58,14 @@ ResultsFolder::ResultsFolder(const std::string& path, const std::string& run,
   std::string text;
   for (const auto& [index, episode] : finished_) text += ToJsonLine(episode) + "\n";
   WriteFileAtomically(log_file, text);
-  log_ = FileDescriptor(::open(log_file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-  if (log_.get() < 0) throw FileError("cannot open", log_file);
+  log_ = dp::FileDescriptor(::open(log_file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (log_.get() < 0) throw dp::FileError("cannot open", log_file);
 }
 
 void ResultsFolder::Lock() {
   const std::string file = path_ + "/.lock";
-  lock_ = FileDescriptor(::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644));
-  if (lock_.get() < 0) throw FileError("cannot open", file);
+  lock_ = dp::FileDescriptor(::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644));
+  if (lock_.get() < 0) throw dp::FileError("cannot open", file);
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     throw dp::Error(dp::ExitCode::kUsage,
                     path_ + ": another evaluation is writing here; give another --out");

@@ -40,7 +40,7 @@ class ResultsFolder {
   void ReadFinished();
 
   std::string path_;
-  FileDescriptor lock_, log_;
+  dp::FileDescriptor lock_, log_;
   std::map<int, EpisodeResult> finished_;
 };
 

@@ -149,7 +149,7 @@ Picture Viewer::Capture() const {
 void Viewer::WritePng(const std::string& file) const {
   const Picture picture = Capture();
   if (!stbi_write_png(file.c_str(), picture.width, picture.height, 3, picture.rgb.data(), 0)) {
-    throw FileError("cannot write the picture", file);
+    throw dp::FileError("cannot write the picture", file);
   }
 }
 

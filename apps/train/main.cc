@@ -1,24 +1,15 @@
 // pusht-train: trains a diffusion policy for Push-T on the planner's demonstrations.
 
 #include <CLI/CLI.hpp>
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
 
+#include "apps/stop_signal.h"
 #include "apps/train/recipe.h"
 #include "kernels/error.h"
 
 namespace {
-
-std::atomic<bool> stop = false;
-volatile std::sig_atomic_t stop_signal = 0;
-
-void OnSignal(int signal) {
-  stop_signal = signal;
-  stop = true;
-}
 
 void AddOptions(CLI::App& app, pusht::TrainOptions& options) {
   app.add_option("--data", options.data.folders, "Folders that `pusht demonstrate` made");
@@ -66,13 +57,11 @@ int RunMain(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(dp::ExitCode::kUsage);
   }
-  std::signal(SIGINT, OnSignal);
-  std::signal(SIGTERM, OnSignal);
   options.data.own_folder = options.out + "/demonstrations";
-  const bool complete = pusht::Train(options, std::cout, stop);
+  const bool complete = pusht::Train(options, std::cout, pusht::StopOnSignal());
   if (complete) return 0;
   std::fprintf(stderr, "pusht-train: stopped; start the same command again to go on\n");
-  return 128 + stop_signal;
+  return pusht::StoppedExitCode();
 }
 
 }  // namespace

@@ -30,10 +30,13 @@ class EvaluationTest : public ::testing::Test {
     options_.policy.batch = 3;
   }
 
+  std::unique_ptr<dp::Policy> MakePolicy() const {
+    return dp::Policy::Create(dp::LoadCheckpoint(options_.checkpoint), options_.policy);
+  }
+
   EvaluationResult Run() const {
     return Evaluate(
-        options_, dp::LoadCheckpoint(options_.checkpoint), ShardIndices(options_),
-        [](const EpisodeResult&) {}, never_);
+        options_, MakePolicy(), ShardIndices(options_), [](const EpisodeResult&) {}, never_);
   }
 
   // All that must not change between runs of the same configuration.
@@ -132,7 +135,7 @@ TEST_F(EvaluationTest, StopsBetweenDecisions) {
   std::atomic<bool> stop{false};
   int seen = 0;
   const EvaluationResult result = Evaluate(
-      options_, dp::LoadCheckpoint(options_.checkpoint), ShardIndices(options_),
+      options_, MakePolicy(), ShardIndices(options_),
       [&](const EpisodeResult&) {
         ++seen;
         stop = true;

@@ -2,12 +2,13 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
 
-#include "apps/bench/harness.h"
+#include "apps/bench/device.h"
 #include "apps/commands.h"
 #include "apps/policy_options.h"
 #include "apps/version.h"
+#include "policy/checkpoint.h"
+#include "policy/random_checkpoint.h"
 #include "task/results_folder.h"
 
 namespace pusht {
@@ -15,39 +16,56 @@ namespace {
 
 struct Arguments {
   BenchOptions bench;
+  std::string network = "compact", checkpoint;
   std::vector<std::string> suites;
   std::string json;
 };
 
 void Print(const BenchRow& row) {
-  char rate[64] = "";
-  if (!row.unit.empty()) {
-    std::snprintf(rate, sizeof(rate), "%12.0f %s/s", row.Rate(), row.unit.c_str());
+  if (row.n == 0) {
+    std::printf("%-9s %-54s %s\n", row.suite.c_str(), row.name.c_str(), row.note.c_str());
+    return;
   }
-  std::printf("%-9s %-42s %7d %11.4f %11.4f  %-28s %s\n", row.suite.c_str(), row.name.c_str(),
-              row.n, row.median, row.p99, rate, row.note.c_str());
+  char rate[64] = "";
+  if (!row.unit.empty())
+    std::snprintf(rate, sizeof(rate), "%12.0f %s/s", row.Rate(), row.unit.c_str());
+  std::printf("%-9s %-54s %-3s %-4s %7d %11.4f %11.4f  %-28s %s\n", row.suite.c_str(),
+              row.name.c_str(), row.device.c_str(), row.caches.c_str(), row.n, row.median, row.p99,
+              rate, row.note.c_str());
   std::fflush(stdout);
 }
 
 nlohmann::ordered_json ToJson(const BenchRow& row) {
-  return {{"suite", row.suite},      {"name", row.name},         {"n", row.n},
-          {"median_ms", row.median}, {"p99_ms", row.p99},        {"items", row.items},
-          {"unit", row.unit},        {"per_second", row.Rate()}, {"note", row.note}};
+  return {{"suite", row.suite},       {"name", row.name},   {"device", row.device},
+          {"caches", row.caches},     {"n", row.n},         {"median_ms", row.median},
+          {"p99_ms", row.p99},        {"items", row.items}, {"unit", row.unit},
+          {"per_second", row.Rate()}, {"note", row.note}};
 }
 
-int Run(Arguments& arguments) {
-  std::printf("%s\n%s, %u cores\n\n", VersionText().c_str(),
-              arguments.bench.checkpoint.empty() ? arguments.bench.network.c_str()
-                                                 : arguments.bench.checkpoint.c_str(),
-              std::thread::hardware_concurrency());
-  std::printf("%-9s %-42s %7s %11s %11s\n", "suite", "what", "n", "median ms", "p99 ms");
-  nlohmann::ordered_json json = {{"version", VersionText()}, {"rows", nlohmann::json::array()}};
+int Run(Arguments& arguments, const CLI::App& command) {
+  BenchOptions& bench = arguments.bench;
+  bench.network = arguments.checkpoint.empty() ? dp::NamedNetwork(arguments.network)
+                                               : dp::LoadCheckpoint(arguments.checkpoint);
+  CompletePolicyOptions(command, bench.network->config, bench.policy);
+  const std::string what =
+      arguments.checkpoint.empty() ? arguments.network + ", random weights" : arguments.checkpoint;
+  const Machine machine = DescribeMachine();
+  std::printf("%s\n%s, %u cores\n", VersionText().c_str(), machine.processor.c_str(),
+              machine.cores);
+  if (!machine.gpu.empty())
+    std::printf("%s, driver %s\n", machine.gpu.c_str(), machine.driver.c_str());
+  std::printf("%s, batch %d\n\n%-9s %-54s %-8s %7s %11s %11s\n", what.c_str(), bench.policy.batch,
+              "suite", "what", "where", "n", "median ms", "p99 ms");
+  nlohmann::ordered_json json = {{"version", VersionText()},    {"processor", machine.processor},
+                                 {"cores", machine.cores},      {"gpu", machine.gpu},
+                                 {"driver", machine.driver},    {"network", what},
+                                 {"batch", bench.policy.batch}, {"rows", nlohmann::json::array()}};
   for (const auto& [name, suite] : Suites()) {
     if (!arguments.suites.empty() && std::find(arguments.suites.begin(), arguments.suites.end(),
                                                name) == arguments.suites.end()) {
       continue;
     }
-    for (const BenchRow& row : suite(arguments.bench)) {
+    for (const BenchRow& row : suite(bench)) {
       Print(row);
       json["rows"].push_back(ToJson(row));
     }
@@ -60,16 +78,16 @@ int Run(Arguments& arguments) {
 
 Action AddBench(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("bench", "Measure pictures, physics and the policy");
+  CLI::App* command = app.add_subcommand("bench", "Measure kernels, network, pictures, physics");
   std::vector<std::string> names;
   for (const auto& [name, suite] : Suites()) names.push_back(name);
   command->add_option("suites", arguments->suites, "Which suites; default all")
       ->check(CLI::IsMember(names));
   command
-      ->add_option("--network", arguments->bench.network,
+      ->add_option("--network", arguments->network,
                    "compact, lerobot, lerobot-128 or notebook, with random weights")
       ->capture_default_str();
-  command->add_option("--checkpoint", arguments->bench.checkpoint, "Checkpoint directory instead");
+  command->add_option("--checkpoint", arguments->checkpoint, "Checkpoint directory instead");
   command->add_option("--batch", arguments->bench.policy.batch, "Environments per decision")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
@@ -78,7 +96,7 @@ Action AddBench(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--json", arguments->json, "Also write the rows to this file");
   AddPolicyOptions(*command, arguments->bench.policy);
-  return [arguments] { return Run(*arguments); };
+  return [arguments, command] { return Run(*arguments, *command); };
 }
 
 }  // namespace pusht

@@ -35,7 +35,8 @@ struct PolicyOptions {
   Precision precision = Precision::kAuto;
   SamplerOptions sampler;
   int batch = 1;  // capacity in environments; kernels are chosen from it, never from the live count
-  int threads = 1;  // CPU backend only; results do not depend on it
+  int threads = 1;                              // CPU backend only; results do not depend on it
+  TimingDetail timing = TimingDetail::kStages;  // results do not depend on it
 
   bool operator==(const PolicyOptions&) const = default;
 };

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <vector>
 
 // The one list of stages, from kernel to overlay to CSV.
 
@@ -26,6 +27,13 @@ inline constexpr size_t kStageCount = static_cast<size_t>(Stage::kCount);
 // Lower-case name as printed in tables and files.
 const char* StageName(Stage stage);
 
+// How closely a policy times its decisions.
+enum class TimingDetail {
+  kNone,    // not at all
+  kStages,  // every stage; costs less than 1 % (docs/PERFORMANCE.md)
+  kSteps,   // and every network pass within the denoising loop
+};
+
 // Begin and end of every stage of one decision, seconds on one host clock (steady_clock).
 // A stage that did not run has end == begin == 0.
 struct StageTimes {
@@ -33,7 +41,8 @@ struct StageTimes {
     double begin = 0, end = 0;
   };
   std::array<Span, kStageCount> spans;
-  int passes = 0;  // network passes of the denoising loop
+  int passes = 0;           // network passes of the denoising loop
+  std::vector<Span> steps;  // of each pass with the denoising after it; with kSteps alone
 
   Span& operator[](Stage s) { return spans[static_cast<size_t>(s)]; }
   const Span& operator[](Stage s) const { return spans[static_cast<size_t>(s)]; }

@@ -2,11 +2,11 @@
 #define APPS_BENCH_HARNESS_H_
 
 #include <functional>
-#include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "kernels/rasterise.h"
 #include "policy/policy.h"
 
 namespace pusht {
@@ -14,6 +14,8 @@ namespace pusht {
 // One line of a benchmark: times of one repetition in milliseconds, and what that makes per second.
 struct BenchRow {
   std::string suite, name;
+  std::string device = "CPU";  // or "GPU": by the device's own clock
+  std::string caches;          // GPU: "loop" beside copies of itself, "cold" with nothing in L2
   int n = 0;                   // repetitions measured
   double median = 0, p99 = 0;  // milliseconds
   double items = 1;            // of work in one repetition
@@ -22,33 +24,40 @@ struct BenchRow {
 
   double Rate() const { return median > 0 ? items / median * 1e3 : 0; }  // items per second
 };
+using BenchRows = std::vector<BenchRow>;
 
 struct BenchOptions {
   double seconds = 1;  // of measuring per row
-  std::string network = "compact";
-  std::string checkpoint;  // instead of a named network
+  std::shared_ptr<const dp::Checkpoint> network;
   dp::PolicyOptions policy;
 };
 
-// Times `work` again and again for about `seconds`, after a warm-up.
+// Times `work` again and again for about `seconds`, after a warm-up. Short work is timed several
+// calls at once.
 BenchRow Measure(const std::string& suite, const std::string& name, double seconds, double items,
                  const std::string& unit, const std::function<void()>& work);
+
+// Calls `work` for about `seconds`, a few times at least; what it measures it keeps itself.
+void RepeatFor(double seconds, const std::function<void()>& work);
 
 // A row from times in milliseconds that were measured elsewhere.
 BenchRow FromTimes(const std::string& suite, const std::string& name,
                    const std::vector<double>& milliseconds);
 
-// The suites, by name.
-using Suite = std::function<std::vector<BenchRow>(const BenchOptions&)>;
-const std::map<std::string, Suite>& Suites();
+// A row that says why there is no figure.
+BenchRow Skipped(const std::string& suite, const std::string& name, const std::string& why);
 
-// One launch that draws `scenes` on the GPU, in device memory; a note instead where there is none.
-BenchRow BenchRasteriserOnGpu(const std::vector<dp::FlatScene>& scenes);
-std::vector<BenchRow> BenchPictures(const BenchOptions& options);
-std::vector<BenchRow> BenchPhysics(const BenchOptions& options);
-// The networks' launches on the GPU at the configured batch: each alone, a pass, the encoder.
-std::vector<BenchRow> BenchGpu(const BenchOptions& options);
-std::vector<BenchRow> BenchPolicy(const BenchOptions& options);
+// The suites by name, in the order they run.
+using Suite = std::function<BenchRows(const BenchOptions&)>;
+const std::vector<std::pair<std::string, Suite>>& Suites();
+
+BenchRows BenchKernels(const BenchOptions& options);   // every operator alone
+BenchRows BenchPass(const BenchOptions& options);      // a U-Net pass, the encoder, their launches
+BenchRows BenchChunk(const BenchOptions& options);     // all denoising steps
+BenchRows BenchDecision(const BenchOptions& options);  // pictures to actions, by stage
+BenchRows BenchBatch(const BenchOptions& options);     // episodes: physics, pictures, network
+BenchRows BenchPictures(const BenchOptions& options);
+BenchRows BenchPhysics(const BenchOptions& options);
 
 }  // namespace pusht
 

@@ -8,7 +8,7 @@
 
 namespace pusht {
 
-std::vector<BenchRow> BenchPhysics(const BenchOptions& options) {
+BenchRows BenchPhysics(const BenchOptions& options) {
   constexpr int kSimulations = 256;
   const ModelPtr model = LoadModel(ModelPath("pusht_physics.xml"));
   const int threads = options.policy.threads;
@@ -18,7 +18,7 @@ std::vector<BenchRow> BenchPhysics(const BenchOptions& options) {
   for (const int i : ids) physics.Reset(i, BenchmarkStart(i));
   std::vector<Target> targets(kSimulations);
   int step = 0;
-  std::vector<BenchRow> rows;
+  BenchRows rows;
   rows.push_back(Measure("physics", "control steps, " + std::to_string(threads) + " threads",
                          options.seconds, kSimulations, "control steps", [&] {
                            // the agents sweep across the table and so meet their blocks

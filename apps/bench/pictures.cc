@@ -1,28 +1,20 @@
-#include "apps/bench/harness.h"
+#include "apps/bench/device.h"
+#include "apps/bench/scenes.h"
 #include "kernels/error.h"
-#include "kernels/rasterise.h"
 #include "plugin/mujoco_renderer.h"
 #include "plugin/picture_source.h"
-#include "task/raster_source.h"
-#include "task/reset.h"
 #include "task/scene.h"
 
 namespace pusht {
 
-std::vector<BenchRow> BenchPictures(const BenchOptions& options) {
+BenchRows BenchPictures(const BenchOptions& options) {
   constexpr int kFrames = 1024;
-  std::vector<dp::FlatScene> scenes;
-  for (uint32_t seed = 0; seed < kFrames; ++seed) {
-    scenes.push_back(ToFlatScene(BenchmarkStart(seed)));
-  }
+  const std::vector<dp::FlatScene> scenes = StartScenes(kFrames);
   std::vector<uint8_t> rgb(static_cast<size_t>(kFrames) * dp::kPictureBytes);
-  std::vector<BenchRow> rows;
+  BenchRows rows;
   rows.push_back(Measure("pictures", "rasteriser, one core", options.seconds, kFrames, "frames",
                          [&] { dp::RasteriseCpu(scenes.data(), kFrames, rgb.data()); }));
-
-#ifdef PUSHT_HAVE_CUDA
-  rows.push_back(BenchRasteriserOnGpu(scenes));
-#endif
+  rows = Joined(rows, OnGpu(options, "pictures", BenchRasteriserCuda));
 
   const ModelPtr model = LoadModel(ModelPath("pusht.xml"));
   const DataPtr data = MakeData(model.get());
@@ -40,8 +32,7 @@ std::vector<BenchRow> BenchPictures(const BenchOptions& options) {
         }));
     rows.back().note = dp::MujocoRendererDescription();
   } catch (const dp::Error& error) {
-    rows.push_back(FromTimes("pictures", "MuJoCo's renderer, faithful", {}));
-    rows.back().note = std::string("skipped: ") + error.what();
+    rows.push_back(Skipped("pictures", "MuJoCo's renderer, faithful", error.what()));
   }
   return rows;
 }

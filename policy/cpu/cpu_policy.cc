@@ -150,7 +150,14 @@ std::string CpuPolicy::Description() const {
 
 void CpuPolicy::Evaluate(const float* x, const int* step, const int* environment, int rows,
                          float* output) {
+  if (options_.timing == TimingDetail::kSteps) TimePass(*times_);
   unet_->Forward(x, step, environment, rows, output);
+}
+
+void CpuPolicy::TimePass(StageTimes& times) const {
+  const double now = Now();
+  if (!times.steps.empty()) times.steps.back().end = now;
+  times.steps.push_back({now, now});
 }
 
 void CpuPolicy::DrawScenes(const PolicyInput& input) {
@@ -237,6 +244,7 @@ void CpuPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
   CheckInput(config, options_, input);
   StageTimes& times = output.times;
   times = {};
+  times_ = &times;
   FillCondition(input, times);
   const std::span<const float> cond(cond_.data(), size_t{1} * input.count * config.CondDim());
   Timed(times, Stage::kFilm, [&] { unet_->Condition(cond, input.count); });
@@ -250,6 +258,7 @@ void CpuPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
     noise.FillStart(x_.data());
     times.passes = sampler_->Run(*this, {input.count, x_.data(), &noise, output.trace});
   });
+  if (!times.steps.empty()) times.steps.back().end = times[Stage::kDenoise].end;
   Timed(times, Stage::kFetch, [&] { FetchActions(input.count, output); });
 }
 

@@ -41,6 +41,9 @@ class CpuPolicy : public Policy, private StepNetwork {
   void FillCondition(const PolicyInput& input, StageTimes& times);
   void FetchActions(int count, PolicyOutput& output);
 
+  // A pass begins, and so the one before it ends.
+  void TimePass(StageTimes& times) const;
+
   ThreadPool pool_;
   std::shared_ptr<const PackedNetworks> networks_;
   std::vector<DenoiseStep> schedule_;
@@ -51,6 +54,7 @@ class CpuPolicy : public Policy, private StepNetwork {
   AlignedBuffer features_;       // (cameras, batch * To, feature_dim)
   AlignedBuffer cond_;           // (batch, CondDim())
   AlignedBuffer x_;              // (batch, horizon * action_dim)
+  StageTimes* times_ = nullptr;  // of the decision under way
 };
 
 }  // namespace dp::cpu

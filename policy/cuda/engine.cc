@@ -42,6 +42,7 @@ CudaEngine::~CudaEngine() {
   if (loop_stream_ != nullptr) static_cast<void>(cudaStreamDestroy(loop_stream_));
   if (host_states_ != nullptr) static_cast<void>(cudaFreeHost(host_states_));
   if (host_x_ != nullptr) static_cast<void>(cudaFreeHost(host_x_));
+  if (host_stamps_ != nullptr) static_cast<void>(cudaFreeHost(host_stamps_));
 }
 
 void CudaEngine::Plan() {
@@ -79,6 +80,11 @@ void CudaEngine::Plan() {
   const bool parallel = options_.sampler.parallel_window > 0;
   row_step_ = arena_.Take<int>(parallel ? rows : rows * steps_.size());
   if (parallel) PlanPicard();
+  if (options_.timing == TimingDetail::kSteps) {
+    stamps_.capacity = static_cast<int>(steps_.size()) + 1;  // a pass finishes a step or more
+    stamps_.times = arena_.Take<uint64_t>(stamps_.capacity);
+    stamps_.count = arena_.Take<int>(1);
+  }
 }
 
 int CudaEngine::Rows() const {
@@ -107,6 +113,10 @@ void CudaEngine::UploadTables() {
                           sizeof(float) * options_.batch * config.horizon * config.action_dim,
                           cudaHostAllocDefault),
             "pinned memory for the actions");
+  if (stamps_.capacity > 0)
+    CheckCuda(cudaHostAlloc(reinterpret_cast<void**>(&host_stamps_),
+                            sizeof(uint64_t) * stamps_.capacity, cudaHostAllocDefault),
+              "pinned memory for the stamps");
 }
 
 CudaEngine::Pictures CudaEngine::Source(const PolicyInput& input) const {
@@ -117,6 +127,7 @@ CudaEngine::Pictures CudaEngine::Source(const PolicyInput& input) const {
 }
 
 void CudaEngine::RecordBorder(size_t border) {
+  if (options_.timing == TimingDetail::kNone) return;
   const unsigned flags = capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault;
   CheckCuda(cudaEventRecordWithFlags(borders_[border], stream_, flags), "stage border");
 }
@@ -191,6 +202,7 @@ void CudaEngine::Enqueue(Pictures pictures, PolicyTrace* trace, int count) {
                             sizeof(float) * options_.batch * config.horizon * config.action_dim,
                             cudaMemcpyDeviceToHost, stream_),
             "copy of the actions");
+  FetchStamps();
   RecordBorder(7);
 }
 
@@ -257,13 +269,13 @@ void CudaEngine::Wait(PolicyOutput& output) {
   CheckCuda(cudaStreamSynchronize(stream_), "the decision");
   output.times = {};
   ReadTimes(output.times, Now());
-  output.times[Stage::kHandOver].begin = begin_;
   output.times.passes = static_cast<int>(steps_.size());
   if (options_.sampler.parallel_window > 0) {
     output.times.passes = 0;
     for (int n = 0; n < count_; ++n)
       output.times.passes = std::max(output.times.passes, host_states_[n].passes);
   }
+  ReadSteps(output.times);
   const size_t elements = size_t{1} * config.horizon * config.action_dim;
   output.actions.assign(host_x_, host_x_ + count_ * elements);
   Unnormalize(checkpoint_->stats.action, config.action_dim, output.actions);
@@ -284,6 +296,7 @@ void CudaEngine::UploadTapes(const PolicyInput& input) {
 
 // Puts the graph's stage borders on the host's clock, whose reading at the last one is `end`.
 void CudaEngine::ReadTimes(StageTimes& times, double end) const {
+  if (options_.timing == TimingDetail::kNone) return;
   const size_t last = borders_.size() - 1;
   const auto at = [&](size_t border) {
     float ms = 0;
@@ -292,6 +305,7 @@ void CudaEngine::ReadTimes(StageTimes& times, double end) const {
   };
   for (size_t i = 0; i < kBorderStages.size(); ++i)
     times[kBorderStages[i]] = {at(i), i + 1 == last ? end : at(i + 1)};
+  times[Stage::kHandOver].begin = begin_;
 }
 
 }  // namespace dp

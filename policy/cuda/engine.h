@@ -10,6 +10,7 @@
 #include "kernels/condition.cuh"
 #include "kernels/denoise.cuh"
 #include "kernels/picard.cuh"
+#include "kernels/stamp.cuh"
 #include "policy/cuda/device_weights.h"
 #include "policy/cuda/encoder_plan.h"
 #include "policy/cuda/input_block.h"
@@ -64,7 +65,11 @@ class CudaEngine {
   void CollectTrace(PolicyTrace& trace, int count);
   void FillInputs(const PolicyInput& input, Pictures pictures);
   void UploadTapes(const PolicyInput& input);
+  // Stamps the end of a pass, or with `restart` the beginning of the first one.
+  void StampPass(bool restart, cudaStream_t stream) const;
+  void FetchStamps();
   void ReadTimes(StageTimes& times, double end) const;
+  void ReadSteps(StageTimes& times) const;
 
   std::shared_ptr<const Checkpoint> checkpoint_;
   PolicyOptions options_;
@@ -80,6 +85,8 @@ class CudaEngine {
   DenoiseStep* schedule_ = nullptr;
   PicardArgs picard_;  // where the sampler is time-parallel
   float *all_x_ = nullptr, *all_output_ = nullptr;
+  StampList stamps_;                    // of the passes, where they are timed
+  uint64_t* host_stamps_ = nullptr;     // pinned
   PicardState* host_states_ = nullptr;  // pinned
   float* host_x_ = nullptr;             // pinned: what the graph fetches
   cudaStream_t stream_ = nullptr, loop_stream_ = nullptr;

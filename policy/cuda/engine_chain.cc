@@ -48,7 +48,29 @@ void CudaEngine::EnqueueNoise() {
   LaunchNoise(noise, stream_);
 }
 
+void CudaEngine::StampPass(bool restart, cudaStream_t stream) const {
+  if (stamps_.capacity > 0) LaunchStamp(stamps_, restart, stream);
+}
+
+void CudaEngine::FetchStamps() {
+  if (stamps_.capacity == 0) return;
+  CheckCuda(cudaMemcpyAsync(host_stamps_, stamps_.times, sizeof(uint64_t) * stamps_.capacity,
+                            cudaMemcpyDeviceToHost, stream_),
+            "copy of the stamps");
+}
+
+// Puts the stamps on the host's clock: the first one is the beginning of the denoising.
+void CudaEngine::ReadSteps(StageTimes& times) const {
+  if (stamps_.capacity == 0) return;
+  const auto at = [&](int stamp) {
+    return times[Stage::kDenoise].begin +
+           1e-9 * static_cast<double>(host_stamps_[stamp] - host_stamps_[0]);
+  };
+  for (int pass = 0; pass < times.passes; ++pass) times.steps.push_back({at(pass), at(pass + 1)});
+}
+
 void CudaEngine::EnqueueChain(PolicyTrace* trace, int count) {
+  StampPass(true, stream_);
   EnqueueNoise();
   if (options_.sampler.parallel_window > 0) {
     EnqueuePicard(trace, count);
@@ -72,6 +94,7 @@ void CudaEngine::EnqueueSequential(PolicyTrace* trace, int count) {
     a.step = steps_[k];
     if (noise_ != nullptr) a.noise = noise_ + k * options_.batch * Elements();
     LaunchDenoise(format_, a, stream_);
+    StampPass(false, stream_);
     if (trace != nullptr) CollectTrace(*trace, count);
   }
 }
@@ -86,6 +109,7 @@ void CudaEngine::EnqueuePicard(PolicyTrace* trace, int count) {
     for (int remaining = 1; remaining > 0;) {
       unet_->RunPass(row_step_, stream_);
       LaunchPicardSweep(format_, traced, nullptr, stream_);
+      StampPass(false, stream_);
       CheckCuda(cudaMemcpyAsync(&remaining, picard_.remaining, sizeof(int), cudaMemcpyDeviceToHost,
                                 stream_),
                 "copy of the trace");
@@ -123,6 +147,7 @@ void CudaEngine::CapturePicardLoop() {
             "capture of a pass");
   unet_->RunPass(row_step_, loop_stream_);
   LaunchPicardSweep(format_, picard_, &loop, loop_stream_);
+  StampPass(false, loop_stream_);
   CheckCuda(cudaStreamEndCapture(loop_stream_, &body), "end of the capture of a pass");
   CheckCuda(cudaStreamUpdateCaptureDependencies(stream_, &node, nullptr, 1,
                                                 cudaStreamSetCaptureDependencies),

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "task/npy.h"
@@ -105,6 +106,30 @@ TEST_F(PushtTest, BadFilesEndWithTwoAndAreNamed) {
   EXPECT_EQ(Pusht(Evaluate("c") + "--episodes 1").code, 2);
   EXPECT_FALSE(fs::exists(folder_.path() + "/c/episodes.jsonl"));
   EXPECT_EQ(Pusht("render --states /dev/null --out " + folder_.path() + "/x.npy").code, 2);
+}
+
+TEST_F(PushtTest, BenchWritesItsRows) {
+  const std::string file = folder_.path() + "/bench.json";
+  const Outcome outcome =
+      Pusht("bench kernels pass chunk decision --checkpoint " + checkpoint_ +
+            " --backend cpu --sampler ddim --steps 2 --seconds 0.01 --json " + file);
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  std::ifstream stream(file);
+  const nlohmann::json rows = nlohmann::json::parse(stream).at("rows");
+  std::set<std::string> names;
+  for (const nlohmann::json& row : rows) {
+    const std::string name =
+        row.at("suite").get<std::string>() + ", " + std::string(row.at("name"));
+    EXPECT_TRUE(names.insert(name).second) << name << " twice";
+    EXPECT_GT(row.at("n"), 0) << name;
+    EXPECT_GT(row.at("median_ms"), 0) << name;
+    EXPECT_GE(row.at("p99_ms"), row.at("median_ms")) << name;
+  }
+  for (const char* name :
+       {"kernels, conv1d 512->512 k5 at 8", "kernels, denoise step, DDIM",
+        "pass, U-Net pass, batch 1", "chunk, loop, ddim 2, step by step", "decision, denoise"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
 }
 
 TEST_F(PushtTest, RenderReplayAndInspect) {

@@ -107,6 +107,26 @@ TEST_P(CpuPolicyTest, ParallelDenoisingFollowsTheChain) {
   EXPECT_TRUE(pusht_test::CheckClose(Actions(checkpoint_, options, 2), chain, 0.5));
 }
 
+TEST_P(CpuPolicyTest, TimesEveryPassWhereAsked) {
+  PolicyOptions options = Options(2, 1);
+  const std::vector<float> expected = Actions(checkpoint_, options, 2);
+  options.timing = dp::TimingDetail::kSteps;
+  const auto policy = dp::Policy::Create(checkpoint_, options);
+  const Observations observations(checkpoint_->config, 2);
+  PolicyOutput output;
+  policy->Infer(observations.input, output);
+  EXPECT_EQ(output.actions, expected);
+  const dp::StageTimes::Span& denoise = output.times[dp::Stage::kDenoise];
+  ASSERT_EQ(output.times.steps.size(), 5u);
+  double at = denoise.begin;
+  for (const auto& step : output.times.steps) {
+    EXPECT_GE(step.begin, at);
+    EXPECT_GT(step.end, step.begin);
+    at = step.end;
+  }
+  EXPECT_EQ(at, denoise.end);
+}
+
 TEST_P(CpuPolicyTest, NoiseIsNamedByItsKey) {
   const auto policy = dp::Policy::Create(checkpoint_, Options(1, 1));
   Observations observations(checkpoint_->config, 1);

@@ -29,13 +29,17 @@ struct Observations {
   dp::PolicyInput input;
 };
 
-std::unique_ptr<dp::Policy> MakePolicy(int batch) {
+std::unique_ptr<dp::Policy> MakePolicy(int batch,
+                                       dp::TimingDetail timing = dp::TimingDetail::kStages,
+                                       int window = 0) {
   static const auto checkpoint = dp::NamedNetwork("lerobot-128");
   dp::PolicyOptions options;
   options.backend = dp::Backend::kCuda;
   options.precision = dp::Precision::kFp16;
   options.sampler = {dp::SamplerKind::kDdim, 4};
+  options.sampler.parallel_window = window;
   options.batch = batch;
+  options.timing = timing;
   return dp::Policy::Create(checkpoint, options);
 }
 
@@ -67,6 +71,28 @@ TEST(CudaBatch, AgreesWithOneEnvironmentAlone) {
   const std::vector<float> full = Decide(*MakePolicy(kBatch), kBatch);
   // other kernels, so other roundings: half precision over a chain of four steps, in pixels
   for (size_t i = 0; i < alone.size(); ++i) ASSERT_NEAR(full[i], alone[i], 5.0) << "number " << i;
+}
+
+TEST(CudaBatch, TimingChangesNoBit) {
+  DEVICE_OR_SKIP();
+  for (const int window : {0, 2}) {
+    const std::vector<float> expected = Decide(*MakePolicy(2, dp::TimingDetail::kNone, window), 2);
+    const auto policy = MakePolicy(2, dp::TimingDetail::kSteps, window);
+    const Observations observations(2);
+    dp::PolicyOutput output;
+    policy->Infer(observations.input, output);
+    EXPECT_EQ(output.actions, expected);
+    const dp::StageTimes::Span& denoise = output.times[dp::Stage::kDenoise];
+    ASSERT_EQ(output.times.steps.size(), static_cast<size_t>(output.times.passes));
+    double at = denoise.begin;
+    for (const auto& step : output.times.steps) {
+      EXPECT_GE(step.begin, at);
+      EXPECT_GT(step.end, step.begin);
+      at = step.end;
+    }
+    // two clocks, both of the device: events and the global timer
+    EXPECT_NEAR(at, denoise.end, 50e-6);
+  }
 }
 
 TEST(CudaBatch, TwoHalvesMakeADecision) {

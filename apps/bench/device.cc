@@ -1,0 +1,81 @@
+#include "apps/bench/device.h"
+
+#include <dlfcn.h>
+
+#include <fstream>
+#include <thread>
+
+#ifdef PUSHT_HAVE_CUDA
+#include <cuda_runtime_api.h>
+
+#include "policy/cuda/cuda_policy.h"
+#endif
+
+namespace pusht {
+namespace {
+
+std::string ProcessorName() {
+  std::ifstream file("/proc/cpuinfo");
+  const std::string key = "model name";
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(key)) return line.substr(line.find(':') + 2);
+  return "unknown processor";
+}
+
+#ifdef PUSHT_HAVE_CUDA
+// From the driver's management library, which nothing here links to.
+std::string DriverVersion() {
+  constexpr int kLength = 80;
+  char version[kLength] = "unknown";
+  void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return version;
+  const auto init = reinterpret_cast<int (*)()>(dlsym(library, "nvmlInit_v2"));
+  const auto read =
+      reinterpret_cast<int (*)(char*, unsigned)>(dlsym(library, "nvmlSystemGetDriverVersion"));
+  if (init != nullptr && read != nullptr && init() == 0) read(version, kLength);
+  return version;
+}
+#endif
+
+// Whether a GPU can be used; else `why` not.
+bool GpuUsable(std::string* why) {
+#ifdef PUSHT_HAVE_CUDA
+  return dp::CudaUsable(why);
+#else
+  *why = "this build has no CUDA kernels";
+  return false;
+#endif
+}
+
+}  // namespace
+
+Machine DescribeMachine() {
+  Machine machine;
+  machine.processor = ProcessorName();
+  machine.cores = std::thread::hardware_concurrency();
+#ifdef PUSHT_HAVE_CUDA
+  std::string why;
+  cudaDeviceProp properties;
+  if (dp::CudaUsable(&why) && cudaGetDeviceProperties(&properties, 0) == cudaSuccess) {
+    machine.gpu = properties.name;
+    machine.driver = DriverVersion();
+  }
+#endif
+  return machine;
+}
+
+bool OnCpu(const BenchOptions& options) { return options.policy.backend != dp::Backend::kCuda; }
+
+BenchRows OnGpu(const BenchOptions& options, const std::string& suite, const Suite& part) {
+  std::string why;
+  if (options.policy.backend == dp::Backend::kCpu) return {};
+  if (!GpuUsable(&why)) return {Skipped(suite, "on the GPU", why)};
+  return part(options);
+}
+
+BenchRows Joined(BenchRows rows, const BenchRows& more) {
+  rows.insert(rows.end(), more.begin(), more.end());
+  return rows;
+}
+
+}  // namespace pusht

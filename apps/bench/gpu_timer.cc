@@ -1,0 +1,100 @@
+#include "apps/bench/gpu_timer.h"
+
+#include "kernels/cuda_check.h"
+#include "kernels/device_traits.h"
+#include "policy/cuda/arena.h"
+
+namespace pusht {
+namespace {
+
+// A captured graph with two events in it.
+class TimedGraph {
+ public:
+  explicit TimedGraph(const std::function<void(TimedGraph&)>& enqueue) {
+    dp::CheckCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
+    dp::CheckCuda(cudaEventCreate(&begin_), "event");
+    dp::CheckCuda(cudaEventCreate(&end_), "event");
+    cudaGraph_t graph = nullptr;
+    dp::CheckCuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture");
+    enqueue(*this);
+    dp::CheckCuda(cudaStreamEndCapture(stream_, &graph), "end of the capture");
+    dp::CheckCuda(cudaGraphInstantiate(&graph_, graph, 0), "instantiation of the graph");
+    static_cast<void>(cudaGraphDestroy(graph));
+  }
+  ~TimedGraph() {
+    static_cast<void>(cudaGraphExecDestroy(graph_));
+    static_cast<void>(cudaEventDestroy(begin_));
+    static_cast<void>(cudaEventDestroy(end_));
+    static_cast<void>(cudaStreamDestroy(stream_));
+  }
+  TimedGraph(const TimedGraph&) = delete;
+  TimedGraph& operator=(const TimedGraph&) = delete;
+
+  cudaStream_t stream() const { return stream_; }
+  void Begin() { Record(begin_); }
+  void End() { Record(end_); }
+
+  // Milliseconds between the events, by the device's clock.
+  double Run() {
+    float elapsed = 0;
+    dp::CheckCuda(cudaGraphLaunch(graph_, stream_), "launch");
+    dp::CheckCuda(cudaStreamSynchronize(stream_), "launch");
+    dp::CheckCuda(cudaEventElapsedTime(&elapsed, begin_, end_), "event");
+    return elapsed;
+  }
+
+ private:
+  void Record(cudaEvent_t event) {
+    dp::CheckCuda(cudaEventRecordWithFlags(event, stream_, cudaEventRecordExternal), "event");
+  }
+
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+BenchRow Repeat(const std::string& suite, const std::string& name, double seconds, int copies,
+                TimedGraph& graph) {
+  constexpr int kWarmUp = 3, kLeast = 20;
+  for (int i = 0; i < kWarmUp; ++i) graph.Run();
+  std::vector<double> times;
+  for (const double end = dp::Now() + seconds; dp::Now() < end || times.size() < kLeast;)
+    times.push_back(graph.Run() / copies);
+  BenchRow row = FromTimes(suite, name, times);
+  row.device = "GPU";
+  return row;
+}
+
+}  // namespace
+
+BenchRow TimeInLoop(const std::string& suite, const std::string& name, double seconds, int copies,
+                    const GpuWork& work) {
+  TimedGraph graph([&](TimedGraph& g) {
+    g.Begin();
+    for (int i = 0; i < copies; ++i) work(g.stream());
+    g.End();
+  });
+  BenchRow row = Repeat(suite, name, seconds, copies, graph);
+  row.caches = "loop";
+  return row;
+}
+
+BenchRow TimeCold(const std::string& suite, const std::string& name, double seconds,
+                  const GpuWork& work) {
+  const size_t flushed = size_t{2} * dp::DeviceAttribute(cudaDevAttrL2CacheSize);
+  dp::DeviceArena arena;
+  arena.TakeBytes(flushed);
+  arena.Seal();
+  void* other = arena.TakeBytes(flushed);
+  TimedGraph graph([&](TimedGraph& g) {
+    dp::CheckCuda(cudaMemsetAsync(other, 0, flushed, g.stream()), "flush of the cache");
+    g.Begin();
+    work(g.stream());
+    g.End();
+  });
+  BenchRow row = Repeat(suite, name, seconds, 1, graph);
+  row.caches = "cold";
+  return row;
+}
+
+}  // namespace pusht

@@ -1,0 +1,26 @@
+#ifndef APPS_BENCH_GPU_TIMER_H_
+#define APPS_BENCH_GPU_TIMER_H_
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+#include <string>
+
+#include "apps/bench/harness.h"
+
+namespace pusht {
+
+// Puts work on a stream; it is captured in a graph.
+using GpuWork = std::function<void(cudaStream_t)>;
+
+// Times `work` as it runs within a graph: `copies` of it one behind the other, divided by `copies`.
+BenchRow TimeInLoop(const std::string& suite, const std::string& name, double seconds, int copies,
+                    const GpuWork& work);
+
+// Times one `work` that finds nothing of its data in the L2 cache.
+BenchRow TimeCold(const std::string& suite, const std::string& name, double seconds,
+                  const GpuWork& work);
+
+}  // namespace pusht
+
+#endif  // APPS_BENCH_GPU_TIMER_H_

@@ -1,0 +1,41 @@
+#include "apps/bench/observations.h"
+
+#include "task/raster_source.h"
+#include "task/reset.h"
+
+namespace pusht {
+
+BenchObservations::BenchObservations(const dp::PolicyConfig& config, int count) {
+  for (int i = 0; i < count; ++i) {
+    const State s = BenchmarkStart(static_cast<uint32_t>(i));
+    for (int t = 0; t < config.n_obs_steps; ++t) {
+      if (!config.cameras.empty()) scenes_.push_back(ToFlatScene(s));
+      state_.insert(state_.end(), config.state_dim, static_cast<float>(s.agent_x));
+      environment_.insert(environment_.end(), config.environment_dim,
+                          static_cast<float>(s.block_x));
+    }
+    keys_.push_back({static_cast<uint64_t>(i), 0});
+  }
+  for (int i = 0; i < count * config.CondDim(); ++i)
+    global_cond_.push_back(static_cast<float>(i % 17) / 8 - 1);
+}
+
+dp::PolicyInput BenchObservations::Next() {
+  for (dp::NoiseKey& key : keys_) ++key.decision;
+  dp::PolicyInput input;
+  input.count = static_cast<int>(keys_.size());
+  input.scenes = scenes_;
+  input.state = state_;
+  input.environment = environment_;
+  input.keys = keys_;
+  return input;
+}
+
+dp::PolicyInput BenchObservations::NextChunk() {
+  dp::PolicyInput input = Next();
+  input.scenes = {};
+  input.global_cond = global_cond_;
+  return input;
+}
+
+}  // namespace pusht

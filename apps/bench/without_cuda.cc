@@ -1,0 +1,11 @@
+#include "apps/bench/device.h"
+
+// Never called: OnGpu says first that there is no GPU.
+
+namespace pusht {
+
+BenchRows BenchKernelsCuda(const BenchOptions&) { return {}; }
+BenchRows BenchPassCuda(const BenchOptions&) { return {}; }
+BenchRows BenchRasteriserCuda(const BenchOptions&) { return {}; }
+
+}  // namespace pusht

@@ -54,9 +54,9 @@ class Cache {
  public:
   std::shared_ptr<SharedPolicy> Get(const std::string& directory, PolicyOptions options,
                                     bool sampler_given) {
-    const std::string path = FindDirectory(directory).string();
-    const std::string fingerprint = Fingerprint(path);
     std::lock_guard lock(mutex_);
+    const fs::path found = FindDirectory(makers_.directory.empty() ? directory : makers_.directory);
+    const std::string path = found.string(), fingerprint = Fingerprint(found);
     std::erase_if(entries_, [&](const Entry& entry) {
       return entry.directory == path && entry.fingerprint != fingerprint;
     });

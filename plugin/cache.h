@@ -62,8 +62,9 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
 std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory, PolicyOptions options,
                                               bool sampler_given);
 
-// How checkpoints and policies are made; tests put their own in place.
+// How checkpoints and policies are made; tests and viewers put their own in place.
 struct PolicyMakers {
+  std::string directory;  // of the checkpoint, in place of the one that models name; empty: none
   std::function<std::shared_ptr<const Checkpoint>(const std::string& directory)> load =
       LoadCheckpoint;
   SharedPolicy::Maker make = Policy::Create;

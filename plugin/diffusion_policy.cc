@@ -127,6 +127,14 @@ InstanceState DiffusionPolicy::StateOf(const mjModel* model, mjData* data) const
   return InstanceState(shape_, data->plugin_state + model->plugin_stateadr[instance_]);
 }
 
+DiffusionPolicy* DiffusionPolicy::In(const mjData* data, int instance) {
+  return reinterpret_cast<DiffusionPolicy*>(data->plugin_data[instance]);
+}
+
+PolicyInput DiffusionPolicy::Question(const mjModel* model, mjData* data) {
+  return MakeInput(model, StateOf(model, data));
+}
+
 void DiffusionPolicy::Reset(mjtNum* state) const {
   InstanceState(shape_, state).Clear(config_.seed);
 }

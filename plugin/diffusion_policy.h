@@ -41,6 +41,20 @@ class DiffusionPolicy {
   // Adds to a scene for people what the policy is about to do, and a label with its figures.
   void Visualize(const mjModel* model, mjData* data, mjvScene* scene);
 
+  // For a viewer of this process, which may look further than sensors can.
+  // The instance in `data`; null where it could not be made.
+  static DiffusionPolicy* In(const mjData* data, int instance);
+  // What the policy is asked for the observations of now: directly after a decision, what it was
+  // asked then. Valid until the next call of any member.
+  PolicyInput Question(const mjModel* model, mjData* data);
+  // Figures and chunk of the last decision; valid until the next step.
+  HostReport Report(const mjModel* model, mjData* data) { return Report(StateOf(model, data)); }
+  // True while the newest decision is under way: its chunk is not there yet.
+  bool Pending(const mjModel* model, mjData* data) const { return StateOf(model, data).pending(); }
+  const Config& config() const { return config_; }
+  const SharedPolicy& policy() const { return *policy_; }
+  int action_steps() const { return action_steps_; }  // control steps from decision to decision
+
  private:
   InstanceState StateOf(const mjModel* model, mjData* data) const;
   int64_t Tick(const mjModel* model, double time) const;

@@ -14,10 +14,6 @@
 namespace dp {
 namespace {
 
-DiffusionPolicy* InstanceOf(const mjData* data, int instance) {
-  return reinterpret_cast<DiffusionPolicy*>(data->plugin_data[instance]);
-}
-
 // 0 where the attributes are wrong: the compiler's trial instance then says why.
 int StateSize(const mjModel* model, int instance) {
   try {
@@ -48,7 +44,7 @@ void Reset(const mjModel* model, mjtNum* state, void* object, int instance) {
 }
 
 void Compute(const mjModel* model, mjData* data, int instance, int) {
-  DiffusionPolicy* policy = InstanceOf(data, instance);
+  DiffusionPolicy* policy = DiffusionPolicy::In(data, instance);
   if (!policy) return;
   Guarded(false, [&] {
     policy->Compute(model, data);
@@ -58,7 +54,7 @@ void Compute(const mjModel* model, mjData* data, int instance, int) {
 
 void Visualize(const mjModel* model, mjData* data, const mjvOption*, mjvScene* scene,
                int instance) {
-  DiffusionPolicy* policy = InstanceOf(data, instance);
+  DiffusionPolicy* policy = DiffusionPolicy::In(data, instance);
   if (!policy) return;
   Guarded(false, [&] {
     policy->Visualize(model, data, scene);
@@ -67,7 +63,7 @@ void Visualize(const mjModel* model, mjData* data, const mjvOption*, mjvScene* s
 }
 
 void Destroy(mjData* data, int instance) {
-  delete InstanceOf(data, instance);
+  delete DiffusionPolicy::In(data, instance);
   data->plugin_data[instance] = 0;
 }
 

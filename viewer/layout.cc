@@ -47,7 +47,8 @@ void DrawCaptions(const SimSnapshot& snapshot, const UiState& ui, const Area& ba
   std::string state = snapshot.playing ? "running" : "paused";
   ImU32 hue = color::kDim;
   if (snapshot.finished) {
-    state = snapshot.success ? Format("solved in %.1f s", snapshot.step * 0.1) : "not solved";
+    state = snapshot.success ? Format("solved in %.1f s", snapshot.step * snapshot.period)
+                             : "not solved";
     hue = snapshot.success ? color::kGood : color::kBad;
   } else if (ui.selected) {
     state = Format("shown: decision %d", ui.selected->decision);

@@ -11,13 +11,19 @@
 
 namespace {
 
+// what overrules the attributes of a model's plugin
+constexpr const char* kPolicyOptions[] = {"--backend", "--precision", "--sampler",
+                                          "--steps",   "--parallel",  "--threads"};
+
 int Run(int argc, char** argv) {
   pusht::ViewerOptions options;
   std::string backend = "auto", precision = "auto", sampler, script, out = ".";
   CLI::App app("Push-T and its diffusion policy in a window, with the time of every stage",
                "pusht-viewer");
-  app.add_option("--checkpoint", options.checkpoint, "Checkpoint directory; default: the shipped");
-  app.add_option("--model", options.model, "Model (MJCF) with Push-T's joints and actuators");
+  app.add_option("--checkpoint", options.checkpoint,
+                 "Checkpoint directory; default: the one the model names, or the shipped");
+  app.add_option("--model", options.model,
+                 "Model (MJCF): with the policy as its plugin, or Push-T without; default: Push-T");
   app.add_option("--episodes", options.episodes, "Folder of an evaluation, to replay its episodes");
   app.add_option("--seed", options.seed, "Seed of the first episode")->capture_default_str();
   app.add_option("--backend", backend, "Where the network runs: auto, cpu or cuda");
@@ -31,9 +37,8 @@ int Run(int argc, char** argv) {
   app.add_option("--threads", options.policy.threads,
                  "CPU threads of the policy; the window wants one too")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--budget", options.budget_ms, "Budget of a decision, ms")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  app.add_option("--budget", options.budget_ms, "Budget of a decision, ms; default: control period")
+      ->check(CLI::PositiveNumber);
   auto* scale = app.add_option("--scale", options.scale, "Screen pixels per layout pixel")
                     ->check(CLI::Range(0.5, 8.0));
   app.add_option("--width", options.width, "Width of the window")->check(CLI::Range(640, 16384));
@@ -48,6 +53,7 @@ int Run(int argc, char** argv) {
   options.policy.backend = dp::ParseBackend("--backend", backend);
   options.policy.precision = dp::ParsePrecision("--precision", precision);
   options.sampler_given = !sampler.empty();
+  for (const char* name : kPolicyOptions) options.policy_given |= app.count(name) > 0;
   if (options.sampler_given) {
     options.policy.sampler.kind = dp::ParseSampler("--sampler", sampler);
   }

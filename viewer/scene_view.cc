@@ -20,18 +20,29 @@ void ToWorld(const float* pixel, mjtNum* point) {
   point[2] = kOverlayHeight;
 }
 
+// For drawing alone. Shares everything with `model`, which must outlive it.
+mjModel WithoutPlugins(const mjModel& model) {
+  mjModel bare = model;
+  bare.nplugin = 0;
+  bare.npluginstate = 0;
+  bare.vis.quality.offsamples = 4;  // smooth edges
+  return bare;
+}
+
+bool SeenFromAbove(const mjModel* model) { return mj_name2id(model, mjOBJ_JOINT, "bt") >= 0; }
+
 }  // namespace
 
 SceneView::SceneView(std::shared_ptr<const mjModel> model, int offscreen_width,
                      int offscreen_height)
-    : model_(std::move(model)), data_(MakeData(model_.get())) {
+    : model_(std::move(model)), bare_(WithoutPlugins(*model_)), data_(MakeData(&bare_)) {
   mjv_defaultScene(&scene_);
   mjv_defaultOption(&option_);
   mjv_defaultPerturb(&perturb_);
   mjv_defaultCamera(&camera_);
   mjr_defaultContext(&context_);
-  mjv_makeScene(model_.get(), &scene_, kMostGeoms);
-  mjr_makeContext(model_.get(), &context_, mjFONTSCALE_100);
+  mjv_makeScene(&bare_, &scene_, kMostGeoms);
+  mjr_makeContext(&bare_, &context_, mjFONTSCALE_100);
   if (offscreen_width > 0) {
     mjr_resizeOffscreen(offscreen_width, offscreen_height, &context_);
     mjr_setBuffer(mjFB_OFFSCREEN, &context_);
@@ -48,7 +59,8 @@ SceneView::~SceneView() {
 
 void SceneView::NextCamera(int direction) {
   if (direction == 0) {
-    camera_.type = mjCAMERA_FREE;
+    mjv_defaultFreeCamera(&bare_, &camera_);
+    if (!SeenFromAbove(&bare_)) return;
     camera_.orthographic = 0;
     camera_.lookat[0] = camera_.lookat[1] = kMiddle;
     camera_.lookat[2] = 0;
@@ -57,7 +69,7 @@ void SceneView::NextCamera(int direction) {
     camera_.distance = 1.28 * 2 * kMiddle;
     return;
   }
-  const int count = model_->ncam + 1;
+  const int count = bare_.ncam + 1;
   const int now = camera_.type == mjCAMERA_FIXED ? camera_.fixedcamid + 1 : 0;
   const int next = (now + direction + count) % count;
   if (next == 0) return NextCamera(0);
@@ -100,17 +112,31 @@ void SceneView::AddDecision(const SimSnapshot& snapshot, const UiState& ui) {
   AddChunk(shown->actions.data(), shown->first_action, last, executed, 0.03);
 }
 
-void SceneView::Draw(const SimSnapshot& snapshot, const UiState& ui, mjrRect window, mjrRect area) {
+// That of the chosen decision while the simulation stands still, else the newest.
+void SceneView::SetPose(const SimSnapshot& snapshot, const UiState& ui) {
   const bool past = ui.selected && !snapshot.playing && ui.selected->seed == snapshot.seed;
   const std::vector<double>& qpos = past ? ui.selected->qpos : snapshot.qpos;
-  if (static_cast<int>(qpos.size()) == model_->nq) {
+  if (static_cast<int>(qpos.size()) == bare_.nq) {
     std::copy(qpos.begin(), qpos.end(), data_->qpos);
+    std::copy(snapshot.mocap_pos.begin(), snapshot.mocap_pos.end(), data_->mocap_pos);
+    std::copy(snapshot.mocap_quat.begin(), snapshot.mocap_quat.end(), data_->mocap_quat);
   }
-  mj_kinematics(model_.get(), data_.get());
-  mj_comPos(model_.get(), data_.get());
-  mj_camlight(model_.get(), data_.get());
-  mjv_updateScene(model_.get(), data_.get(), &option_, &perturb_, &camera_, mjCAT_ALL, &scene_);
-  AddDecision(snapshot, ui);
+  mj_kinematics(&bare_, data_.get());
+  mj_comPos(&bare_, data_.get());
+  mj_camlight(&bare_, data_.get());
+  mj_flex(&bare_, data_.get());
+  mj_tendon(&bare_, data_.get());
+}
+
+void SceneView::Draw(const SimSnapshot& snapshot, const UiState& ui, mjrRect window, mjrRect area) {
+  SetPose(snapshot, ui);
+  mjv_updateScene(&bare_, data_.get(), &option_, &perturb_, &camera_, mjCAT_ALL, &scene_);
+  if (snapshot.policy->on_table) AddDecision(snapshot, ui);
+  if (ui.show_chunk) {
+    for (const mjvGeom& geom : snapshot.decoration) {
+      if (scene_.ngeom < scene_.maxgeom) scene_.geoms[scene_.ngeom++] = geom;
+    }
+  }
   mjr_rectangle(window, 13 / 255.0f, 15 / 255.0f, 20 / 255.0f, 1);
   if (area.width > 0 && area.height > 0) mjr_render(area, &scene_, &context_);
 }
@@ -120,7 +146,7 @@ void SceneView::Read(mjrRect window, unsigned char* rgb) const {
 }
 
 void SceneView::MoveCamera(int action, double dx, double dy) {
-  mjv_moveCamera(model_.get(), action, dx, dy, &camera_);
+  mjv_moveCamera(&bare_, action, dx, dy, &camera_);
 }
 
 void SceneView::Zoom(double notches) { MoveCamera(mjMOUSE_ZOOM, 0, -0.05 * notches); }
@@ -128,8 +154,8 @@ void SceneView::Zoom(double notches) { MoveCamera(mjMOUSE_ZOOM, 0, -0.05 * notch
 void SceneView::Select(double aspect, double x, double y) {
   mjtNum point[3];
   int geom = -1, flex = -1, skin = -1;
-  const int body = mjv_select(model_.get(), data_.get(), &option_, aspect, x, y, &scene_, point,
-                              &geom, &flex, &skin);
+  const int body =
+      mjv_select(&bare_, data_.get(), &option_, aspect, x, y, &scene_, point, &geom, &flex, &skin);
   perturb_.select = std::max(0, body);
   if (body <= 0) return;
   mjtNum offset[3];
@@ -151,15 +177,15 @@ PerturbCommand SceneView::Perturbation() const {
 PerturbCommand SceneView::BeginPerturb(bool translate) {
   if (perturb_.select > 0) {
     // the inertia at the point needs more of the pose than drawing does
-    mj_forward(model_.get(), data_.get());
-    mjv_initPerturb(model_.get(), data_.get(), &scene_, &perturb_);
+    mj_fwdPosition(&bare_, data_.get());
+    mjv_initPerturb(&bare_, data_.get(), &scene_, &perturb_);
     perturb_.active = translate ? mjPERT_TRANSLATE : mjPERT_ROTATE;
   }
   return Perturbation();
 }
 
 PerturbCommand SceneView::MovePerturb(int action, double dx, double dy) {
-  mjv_movePerturb(model_.get(), data_.get(), action, dx, dy, &scene_, &perturb_);
+  mjv_movePerturb(&bare_, data_.get(), action, dx, dy, &scene_, &perturb_);
   return Perturbation();
 }
 

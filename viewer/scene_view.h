@@ -11,7 +11,7 @@
 
 namespace pusht {
 
-// The scene in MuJoCo's own renderer, with the chunk and its denoising drawn over the table. Needs
+// The scene in MuJoCo's own renderer, with what the policy is about to do drawn into it. Needs
 // a current OpenGL context from its making to its end.
 class SceneView {
  public:
@@ -37,14 +37,17 @@ class SceneView {
   PerturbCommand MovePerturb(int action, double dx, double dy);
   PerturbCommand EndPerturb();
   bool perturbing() const { return perturb_.active != 0; }
+  const mjModel* model() const { return model_.get(); }
 
  private:
   PerturbCommand Perturbation() const;
   void AddChunk(const float* chunk, int first, int last, const float rgba[4], double radius);
   void AddDecision(const SimSnapshot& snapshot, const UiState& ui);
+  void SetPose(const SimSnapshot& snapshot, const UiState& ui);
 
   std::shared_ptr<const mjModel> model_;
-  DataPtr data_;  // the pose on the screen
+  const mjModel bare_;  // model_ without plugins: a pose needs none, and must not ask a policy
+  DataPtr data_;        // the pose on the screen
   mjvScene scene_;
   mjvCamera camera_;
   mjvOption option_;

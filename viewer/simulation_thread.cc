@@ -4,7 +4,7 @@
 #include <chrono>
 #include <exception>
 
-#include "task/state.h"
+#include "viewer/open_simulation.h"
 
 namespace pusht {
 namespace {
@@ -92,15 +92,9 @@ void SimulationThread::Obey(const Command& command) {
                    playing_ = false;
                  },
                  [this](const SpeedCommand& c) { speed_ = c.speed; },
-                 [this](const PolicyCommand& c) {
-                   simulation_->SetPolicy(simulation_->checkpoint(), c.options);
-                 },
-                 [this](const CheckpointCommand& c) {
-                   dp::PolicyOptions options;
-                   const auto checkpoint = OpenCheckpoint(c.directory);
-                   options.sampler.kind = checkpoint->config.scheduler.kind;
-                   simulation_->SetPolicy(checkpoint, options);
-                 },
+                 [this](const PolicyCommand& c) { simulation_->SetOptions(c.options); },
+                 [this](const CheckpointCommand& c) { simulation_->SetCheckpoint(c.directory); },
+                 [this](const ModelCommand& c) { Open(c.file); },
                  [this](const TraceCommand& c) { simulation_->SetTracing(c.on); },
                  [this](const SampleCommand& c) { simulation_->Sample(c.count); },
                  [this](const PerturbCommand& c) { simulation_->SetPerturb(c); },
@@ -111,6 +105,15 @@ void SimulationThread::Obey(const Command& command) {
     next_ = dp::Now();
     stamp_ = 0;
   }
+}
+
+// The model before stays where this one cannot be opened.
+void SimulationThread::Open(const std::string& file) {
+  SimulationRequest request;
+  request.model = file;
+  std::unique_ptr<Simulation> opened = OpenSimulation(request);
+  simulation_ = std::move(opened);
+  step_seconds_ = 0;
 }
 
 void SimulationThread::Play() {
@@ -138,7 +141,7 @@ void SimulationThread::Publish() {
   snapshot->playing = playing_ && !simulation_->finished();
   snapshot->speed = speed_;
   if (step_seconds_ > 0) {
-    snapshot->real_time_factor = kSubsteps * simulation_->timestep() / step_seconds_;
+    snapshot->real_time_factor = simulation_->period() / step_seconds_;
   }
   snapshot->message = message_;
   latest_.Set(std::move(snapshot));

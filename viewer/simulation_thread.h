@@ -32,6 +32,7 @@ class SimulationThread {
  private:
   void Run();
   void Obey(const Command& command);
+  void Open(const std::string& file);
   void Play();
   void Publish();
 

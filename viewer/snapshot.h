@@ -1,6 +1,8 @@
 #ifndef VIEWER_SNAPSHOT_H_
 #define VIEWER_SNAPSHOT_H_
 
+#include <mujoco/mujoco.h>
+
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -12,7 +14,7 @@
 #include "policy/timing.h"
 
 // What crosses between the simulation's thread and the window: immutable snapshots one way,
-// commands the other. Positions are pixels of the benchmark, unless a name says otherwise.
+// commands the other. Actions of Push-T are pixels of the benchmark, others in the policy's unit.
 
 namespace pusht {
 
@@ -24,35 +26,43 @@ struct DecisionRecord {
   int first_action = 0, count = 0;  // the executed part of the chunk
   dp::StageTimes times;             // physics: busy time so far, from its first step on
   std::vector<double> qpos;         // (nq) of the model, when it was taken
-  std::vector<uint8_t> frames;      // (To, 96, 96, 3) RGB, what the policy saw; empty: no camera
-  std::vector<float> actions;       // (H, 2)
-  std::vector<float> denoising;     // (K, H, 2), the chunk after each denoising step; or empty
-  std::vector<float> samples;       // (n, H, 2), chunks from other noise for the same picture
-  std::array<float, 2> agent = {};  // where the agent was
+  // D = action_dim
+  std::vector<uint8_t> frames;      // (To, height, width, 3) RGB of the first camera, what the
+                                    // policy saw; empty: no camera
+  std::vector<float> actions;       // (H, D)
+  std::vector<float> denoising;     // (K, H, D), the chunk after each denoising step; or empty
+  std::vector<float> samples;       // (n, H, D), chunks from other noise for the same picture
+  std::array<float, 2> agent = {};  // Push-T: where the agent was
 };
 using DecisionLog = std::vector<std::shared_ptr<const DecisionRecord>>;
 
-// What is known about the policy that runs.
+// What is known about the policy that runs. A model without one has horizon 0.
 struct PolicyInfo {
   std::string checkpoint;     // directory, or what it is instead
   bool random = false;        // random weights: nothing to judge a robot by
   std::string description;    // backend, device, precision
   dp::PolicyOptions options;  // as resolved
-  int horizon = 0, n_obs_steps = 0, action_steps = 0;
+  int horizon = 0, n_obs_steps = 0, action_steps = 0, action_dim = 0;
+  int picture_width = 0, picture_height = 0;  // pixels; 0: no camera
+  bool on_table = false;                      // actions are places on Push-T's table
 };
 
 // The state of the simulation at one moment. Never changes once published.
 struct SimSnapshot {
+  std::shared_ptr<const mjModel> model;
   uint32_t seed = 0;
   int step = 0, substep = 0;  // control steps taken; physics steps since then
   int decisions = 0;          // taken in this episode
   double time = 0;            // seconds of simulation
+  double period = 0.1;        // seconds of a control step
+  bool episode = true;        // it ends, with a score; else the simulation goes on for ever
   bool playing = false, finished = false, success = false, disturbed = false;
   double speed = 1;             // wanted, relative to real time; 0: as fast as it can
   double real_time_factor = 0;  // measured, pauses left out
   uint64_t hash = 0;            // of every state, as an evaluation writes it
   double max_coverage = 0, score = 0;
-  std::vector<double> qpos;                            // (nq)
+  std::vector<double> qpos, mocap_pos, mocap_quat;     // (nq), (nmocap, 3), (nmocap, 4)
+  std::vector<mjvGeom> decoration;                     // what plugins add to the scene for people
   std::shared_ptr<const std::vector<float>> coverage;  // [0]: the start, then each control step
   std::shared_ptr<const DecisionLog> log;              // the last decisions, oldest first
   std::shared_ptr<const PolicyInfo> policy;
@@ -82,6 +92,9 @@ struct PolicyCommand {
 struct CheckpointCommand {
   std::string directory;
 };
+struct ModelCommand {
+  std::string file;  // MJCF
+};
 struct TraceCommand {
   bool on;
 };
@@ -98,7 +111,7 @@ struct PerturbCommand {
 };
 using Command =
     std::variant<PlayCommand, RunCommand, RestartCommand, SeekCommand, SpeedCommand, PolicyCommand,
-                 CheckpointCommand, TraceCommand, SampleCommand, PerturbCommand>;
+                 CheckpointCommand, ModelCommand, TraceCommand, SampleCommand, PerturbCommand>;
 
 }  // namespace pusht
 

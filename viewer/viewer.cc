@@ -10,7 +10,6 @@
 #include <filesystem>
 
 #include "kernels/error.h"
-#include "kernels/rasterise.h"
 #include "task/files.h"
 #include "task/results_folder.h"
 #include "viewer/export.h"
@@ -20,12 +19,6 @@ namespace pusht {
 namespace {
 
 constexpr int kFilmRate = 30;  // pictures per second
-
-std::shared_ptr<const mjModel> OpenModel(const std::string& file) {
-  ModelPtr model = LoadModel(file.empty() ? ModelPath("pusht.xml") : file);
-  model->vis.quality.offsamples = 4;  // smooth edges for people; the policy draws for itself
-  return std::shared_ptr<const mjModel>(std::move(model));
-}
 
 std::vector<EpisodeRow> ReadRows(const std::string& folder) {
   std::vector<EpisodeRow> rows;
@@ -37,16 +30,12 @@ std::vector<EpisodeRow> ReadRows(const std::string& folder) {
 
 }  // namespace
 
-Viewer::Viewer(const ViewerOptions& options, bool offscreen) : scale_(options.scale) {
-  const std::shared_ptr<const mjModel> model = OpenModel(options.model);
-  const std::shared_ptr<const dp::Checkpoint> checkpoint = OpenCheckpoint(options.checkpoint);
-  dp::PolicyOptions policy = options.policy;
-  if (!options.sampler_given) policy.sampler.kind = checkpoint->config.scheduler.kind;
-  simulation_ = std::make_unique<SimulationThread>(
-      std::make_unique<Simulation>(model, checkpoint, policy, options.seed));
-  view_ = std::make_unique<SceneView>(model, offscreen ? options.width : 0,
-                                      offscreen ? options.height : 0);
+Viewer::Viewer(const ViewerOptions& options, bool offscreen)
+    : scale_(options.scale), budget_given_(options.budget_ms > 0) {
+  simulation_ = std::make_unique<SimulationThread>(OpenSimulation(options));
+  if (offscreen) offscreen_ = {0, 0, options.width, options.height};
   ui_.budget_ms = options.budget_ms;
+  MakeView(*simulation_->snapshot());
   if (!options.episodes.empty()) Open(options.episodes);
   ImGui::GetIO().IniFilename = nullptr;
   ApplyTheme(scale_);
@@ -59,11 +48,19 @@ Viewer::~Viewer() {
   ImGui_ImplOpenGL3_Shutdown();
 }
 
+void Viewer::MakeView(const SimSnapshot& snapshot) {
+  view_ = nullptr;  // one at a time has the framebuffer
+  view_ = std::make_unique<SceneView>(snapshot.model, offscreen_.width, offscreen_.height);
+  if (!budget_given_) ui_.budget_ms = 1e3 * snapshot.period;
+}
+
 void Viewer::UploadPictures(const SimSnapshot& snapshot) {
   const std::shared_ptr<const DecisionRecord> shown = ShownDecision(snapshot, ui_);
   if (!shown || shown == uploaded_) return;
   uploaded_ = shown;
-  const size_t count = shown->frames.size() / dp::kPictureBytes;
+  const int width = snapshot.policy->picture_width, height = snapshot.policy->picture_height;
+  const size_t bytes = size_t{3} * width * height;
+  const size_t count = bytes == 0 ? 0 : shown->frames.size() / bytes;
   while (textures_.size() < count) {
     GLuint texture = 0;
     glGenTextures(1, &texture);
@@ -76,8 +73,8 @@ void Viewer::UploadPictures(const SimSnapshot& snapshot) {
   glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
   for (size_t i = 0; i < count; ++i) {
     glBindTexture(GL_TEXTURE_2D, textures_[i]);
-    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGB, dp::kPictureSize, dp::kPictureSize, 0, GL_RGB,
-                 GL_UNSIGNED_BYTE, &shown->frames[i * dp::kPictureBytes]);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGB, width, height, 0, GL_RGB, GL_UNSIGNED_BYTE,
+                 &shown->frames[i * bytes]);
     ui_.pictures.push_back(reinterpret_cast<ImTextureID>(static_cast<intptr_t>(textures_[i])));
   }
 }
@@ -87,6 +84,10 @@ void Viewer::Frame(int width, int height) {
   height_ = height;
   const double begin = dp::Now();
   const std::shared_ptr<const SimSnapshot> snapshot = simulation_->snapshot();
+  if (snapshot->model.get() != view_->model()) {
+    ui_.selected = nullptr;
+    MakeView(*snapshot);
+  }
   UploadPictures(*snapshot);
   ImGui_ImplOpenGL3_NewFrame();
   ImGui::NewFrame();
@@ -153,13 +154,17 @@ void Viewer::WritePng(const std::string& file) const {
   }
 }
 
-void Viewer::Open(const std::string& folder) {
-  if (std::filesystem::exists(std::filesystem::path(folder) / "episodes.jsonl")) {
-    ui_.episodes = ReadRows(folder);
-    ui_.episodes_folder = folder;
+void Viewer::Open(const std::string& path) {
+  if (std::filesystem::exists(std::filesystem::path(path) / "episodes.jsonl")) {
+    ui_.episodes = ReadRows(path);
+    ui_.episodes_folder = path;
+    return;
+  }
+  ui_.selected = nullptr;
+  if (std::filesystem::is_directory(path)) {
+    simulation_->Send(CheckpointCommand{path});
   } else {
-    ui_.selected = nullptr;
-    simulation_->Send(CheckpointCommand{folder});
+    simulation_->Send(ModelCommand{path});
   }
 }
 

@@ -7,20 +7,16 @@
 
 #include "task/video.h"
 #include "viewer/layout.h"
+#include "viewer/open_simulation.h"
 #include "viewer/scene_view.h"
 #include "viewer/simulation_thread.h"
 #include "viewer/ui_state.h"
 
 namespace pusht {
 
-struct ViewerOptions {
-  std::string checkpoint;  // directory; empty: the shipped one
-  std::string model;       // MJCF file; empty: pusht.xml
-  std::string episodes;    // folder of an evaluation, or empty
-  dp::PolicyOptions policy;
-  bool sampler_given = false;  // else the checkpoint's own kind
-  uint32_t seed = 100000;
-  double budget_ms = 100;
+struct ViewerOptions : SimulationRequest {
+  std::string episodes;            // folder of an evaluation, or empty
+  double budget_ms = 0;            // of a decision; 0: the control period
   float scale = 1;                 // screen pixels per layout pixel
   int width = 1280, height = 800;  // of the window, layout pixels; of a script's pictures, pixels
 };
@@ -42,8 +38,8 @@ class Viewer {
   Picture Capture() const;
   // Writes the last frame as PNG. Throws Error if it cannot.
   void WritePng(const std::string& file) const;
-  // Opens a dropped folder: an evaluation's, or a checkpoint.
-  void Open(const std::string& folder);
+  // Opens what was dropped: the folder of an evaluation or of a checkpoint, or a model's file.
+  void Open(const std::string& path);
   void ToggleRecording();
 
   UiState& ui() { return ui_; }
@@ -51,6 +47,7 @@ class Viewer {
   SimulationThread& simulation() { return *simulation_; }
 
  private:
+  void MakeView(const SimSnapshot& snapshot);
   void UploadPictures(const SimSnapshot& snapshot);
   void HandleSceneMouse();
   void HandlePerturb(bool translate, double dx, double dy);
@@ -59,8 +56,10 @@ class Viewer {
 
   std::unique_ptr<SimulationThread> simulation_;
   std::unique_ptr<SceneView> view_;
+  mjrRect offscreen_ = {0, 0, 0, 0};  // the framebuffer drawn into; empty: the window's
   UiState ui_;
   float scale_;
+  bool budget_given_;
   Area scene_area_;
   int width_ = 0, height_ = 0;
   std::vector<unsigned> textures_;

@@ -27,6 +27,8 @@ class PanelsTest : public testing::Test {
     snapshot_.log = std::make_shared<DecisionLog>();
     auto policy = std::make_shared<PolicyInfo>();
     policy->horizon = 16;
+    policy->action_dim = 2;
+    policy->on_table = true;
     policy->options.sampler.steps = 100;
     snapshot_.policy = policy;
   }

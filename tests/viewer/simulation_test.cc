@@ -1,5 +1,3 @@
-#include "viewer/simulation.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -7,6 +5,7 @@
 #include "policy/checkpoint.h"
 #include "tests/support/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
+#include "viewer/episode_simulation.h"
 #include "viewer/simulation_thread.h"
 
 namespace pusht {
@@ -25,8 +24,8 @@ class SimulationTest : public testing::Test {
   }
 
   std::unique_ptr<Simulation> Make(uint32_t seed) const {
-    std::shared_ptr<const mjModel> model(LoadModel(ModelPath("pusht.xml")));
-    return std::make_unique<Simulation>(model, checkpoint_, options_, seed);
+    return std::make_unique<EpisodeSimulation>(LoadModel(ModelPath("pusht.xml")), checkpoint_,
+                                               options_, seed);
   }
 
   static SimSnapshot Look(const Simulation& simulation) {

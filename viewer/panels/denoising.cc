@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "viewer/panels/panels.h"
 #include "viewer/panels/plot.h"
@@ -10,12 +11,29 @@ namespace {
 constexpr double kWorld = 512;  // pixels
 constexpr int kTrail = 12;      // denoising steps drawn before the one shown
 
-// One chunk (H, 2) as a line with its end marked.
-void DrawChunk(const Plot& plot, const float* chunk, int horizon, ImU32 color, float width) {
+using DrawFunction = void (*)(const Plot&, const float* chunk, const PolicyInfo&, ImU32, float);
+
+// One chunk (H, 2) on the table, as a line with its end marked.
+void DrawWay(const Plot& plot, const float* chunk, const PolicyInfo& policy, ImU32 color,
+             float width) {
   std::vector<ImVec2> points;
-  for (int i = 0; i < horizon; ++i) points.push_back(plot.At(chunk[2 * i], chunk[2 * i + 1]));
-  plot.draw().AddPolyline(points.data(), horizon, color, 0, width);
+  for (int i = 0; i < policy.horizon; ++i) {
+    points.push_back(plot.At(chunk[2 * i], chunk[2 * i + 1]));
+  }
+  plot.draw().AddPolyline(points.data(), policy.horizon, color, 0, width);
   plot.draw().AddCircleFilled(points.back(), 1.4f * width, color);
+}
+
+// One chunk (H, D): every number of the action over the steps.
+void DrawCurves(const Plot& plot, const float* chunk, const PolicyInfo& policy, ImU32 color,
+                float width) {
+  std::vector<ImVec2> points(policy.horizon);
+  for (int d = 0; d < policy.action_dim; ++d) {
+    for (int i = 0; i < policy.horizon; ++i) {
+      points[i] = plot.At(i, chunk[policy.action_dim * i + d]);
+    }
+    plot.draw().AddPolyline(points.data(), policy.horizon, color, 0, width);
+  }
 }
 
 // Noise is violet, the finished chunk is the accent.
@@ -24,39 +42,73 @@ ImU32 ChainColor(double share, int alpha) {
   return IM_COL32(mix(190, 94), mix(90, 176), mix(255, 255), alpha);
 }
 
-void DrawFan(const Plot& plot, const DecisionRecord& decision, int horizon, int step) {
+void DrawFan(const Plot& plot, const DecisionRecord& decision, const PolicyInfo& policy, int step) {
+  const DrawFunction draw = policy.on_table ? DrawWay : DrawCurves;
   const float em = ImGui::GetFontSize();
-  const size_t size = 2 * static_cast<size_t>(horizon);
-  const int steps = static_cast<int>(decision.denoising.size() / size);
-  plot.draw().PushClipRect(plot.low(), plot.high(), true);
+  const size_t size = decision.actions.size();
   for (int k = std::max(0, step - kTrail); k < step; ++k) {
     const double share = 1.0 - static_cast<double>(step - k) / kTrail;
-    DrawChunk(plot, &decision.denoising[k * size], horizon,
-              ChainColor(share, static_cast<int>(20 + 150 * share)), 0.06f * em);
+    draw(plot, &decision.denoising[k * size], policy,
+         ChainColor(share, static_cast<int>(20 + 150 * share)), 0.06f * em);
   }
   for (size_t i = 0; i + size <= decision.samples.size(); i += size) {
-    DrawChunk(plot, &decision.samples[i], horizon, IM_COL32(255, 190, 92, 130), 0.08f * em);
+    draw(plot, &decision.samples[i], policy, IM_COL32(255, 190, 92, 130), 0.08f * em);
   }
-  if (step < steps) {
-    DrawChunk(plot, &decision.denoising[step * size], horizon, color::kText, 0.16f * em);
-  }
+  draw(plot, &decision.denoising[step * size], policy, color::kText, 0.16f * em);
+  if (!policy.on_table) return;
   plot.draw().AddCircle(plot.At(decision.agent[0], decision.agent[1]), 0.5f * em, color::kGood, 0,
                         0.12f * em);
-  plot.draw().PopClipRect();
+}
+
+// From the smallest to the largest number of a chunk, with a margin.
+Plot::Range RangeOf(const std::vector<float>& actions) {
+  const auto [low, high] = std::minmax_element(actions.begin(), actions.end());
+  const double margin = 0.25 * (*high - *low) + 1e-3;
+  return {*low - margin, *high + margin};
+}
+
+// The square at the left of the panel in which chunks are drawn.
+Plot MakePlot(const DecisionRecord* shown, const PolicyInfo& policy) {
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float em = ImGui::GetFontSize(), edge = std::min(room.x, room.y);
+  if (policy.on_table || !shown || shown->actions.empty()) {
+    // y points down, as in the pictures
+    return Plot("fan", ImVec2(edge, room.y), {0, kWorld}, {kWorld, 0}, 0, room.y - edge);
+  }
+  const Plot::Range y = RangeOf(shown->actions);
+  const Plot plot("fan", ImVec2(edge, room.y), {0, policy.horizon - 1.0}, y, 2.6f * em, 1.4f * em);
+  const double tick = TickStep(y.high - y.low, 4);
+  for (double at = std::ceil(y.low / tick) * tick; at <= y.high; at += tick) {
+    plot.TickY(at, Format("%g", at));
+  }
+  for (const int step : {0, policy.horizon - 1}) plot.TickX(step, Format("%d", step));
+  return plot;
+}
+
+// What the lines are, under the slider.
+void DrawLegend(const Plot& plot, const PolicyInfo& policy) {
+  if (!policy.on_table) {
+    ImGui::TextDisabled("%d numbers of\nan action over\nthe steps", policy.action_dim);
+    return;
+  }
+  const float em = ImGui::GetFontSize();
+  ImGui::TextDisabled("512 x 512 px");
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  plot.draw().AddCircle(ImVec2(at.x + 0.5f * em, at.y + 0.5f * em), 0.35f * em, color::kGood, 0,
+                        0.12f * em);
+  ImGui::SetCursorScreenPos(ImVec2(at.x + 1.3f * em, at.y));
+  ImGui::TextDisabled("agent");
 }
 
 }  // namespace
 
 void DrawDenoisingPanel(const SimSnapshot& snapshot, UiState& ui) {
   const std::shared_ptr<const DecisionRecord> shown = ShownDecision(snapshot, ui);
-  const int horizon = snapshot.policy->horizon;
-  const int steps = shown ? static_cast<int>(shown->denoising.size() / (2 * horizon)) : 0;
+  const PolicyInfo& policy = *snapshot.policy;
+  const bool traced = shown && !shown->actions.empty() && !shown->denoising.empty();
+  const int steps = traced ? static_cast<int>(shown->denoising.size() / shown->actions.size()) : 0;
   PanelTitle("Denoising", shown ? Format("%d steps, %d passes", steps, shown->times.passes) : "");
-  const float em = ImGui::GetFontSize();
-  const ImVec2 room = ImGui::GetContentRegionAvail();
-  const float edge = std::min(room.x, room.y);
-  // y points down, as in the pictures
-  const Plot plot("fan", ImVec2(edge, room.y), {0, kWorld}, {kWorld, 0}, 0, room.y - edge);
+  const Plot plot = MakePlot(shown.get(), policy);
   ImGui::SameLine();
   ImGui::BeginGroup();
   if (steps == 0) {
@@ -70,16 +122,13 @@ void DrawDenoisingPanel(const SimSnapshot& snapshot, UiState& ui) {
     if (ImGui::SliderInt("##chain", &step, 0, steps - 1, "%d")) {
       ui.denoising_step = step == steps - 1 ? -1 : step;
     }
-    DrawFan(plot, *shown, horizon, step);
+    plot.draw().PushClipRect(plot.low(), plot.high(), true);
+    DrawFan(plot, *shown, policy, step);
+    plot.draw().PopClipRect();
     if (!ui.selected && ImGui::Button("8 samples", ImVec2(-1, 0))) {
       ui.Ask(SampleCommand{8});
     }
-    ImGui::TextDisabled("512 x 512 px");
-    const ImVec2 at = ImGui::GetCursorScreenPos();
-    plot.draw().AddCircle(ImVec2(at.x + 0.5f * em, at.y + 0.5f * em), 0.35f * em, color::kGood, 0,
-                          0.12f * em);
-    ImGui::SetCursorScreenPos(ImVec2(at.x + 1.3f * em, at.y));
-    ImGui::TextDisabled("agent");
+    DrawLegend(plot, policy);
   }
   ImGui::EndGroup();
 }

@@ -23,7 +23,7 @@ void DrawHelpPanel(UiState& ui) {
       {"Right drag", "move the camera"},
       {"Double click", "select a body"},
       {"Ctrl-drag", "push it (right), turn it (left)"},
-      {"Drop a folder", "a checkpoint, or an evaluation to replay"},
+      {"Drop a file, folder", "a model; a checkpoint; an evaluation to replay"},
   };
   const ImVec2 size = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos(ImVec2(size.x / 2, size.y / 2), 0, ImVec2(0.5f, 0.5f));

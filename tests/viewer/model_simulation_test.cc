@@ -1,0 +1,162 @@
+#include "viewer/model_simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "kernels/error.h"
+#include "tests/support/small_checkpoint.h"
+#include "tests/support/temp_dir.h"
+#include "viewer/episode_simulation.h"
+#include "viewer/simulation_thread.h"
+
+namespace pusht {
+namespace {
+
+constexpr uint32_t kSeed = 100007;
+
+// Models as a person would open them, with a small checkpoint where they need one.
+class ModelSimulationTest : public testing::Test {
+ protected:
+  ModelSimulationTest() { pusht_test::WriteSmallCheckpoint(folder_ / "checkpoint"); }
+
+  std::string Write(const std::string& name, const std::string& xml) const {
+    const std::string file = folder_ / name;
+    std::ofstream(file) << xml;
+    return file;
+  }
+  // Push-T with the policy as its plugin.
+  std::string WithPlugin(const std::string& checkpoint, const std::string& camera = "top") const {
+    return Write("policy.xml",
+                 "<mujoco><include file=\"" + ModelPath("pusht.xml") +
+                     "\"/><extension><plugin plugin=\"pusht.policy.diffusion\"><instance "
+                     "name=\"policy\"><config key=\"checkpoint\" value=\"" +
+                     checkpoint + "\"/><config key=\"camera\" value=\"" + camera +
+                     "\"/><config key=\"state\" value=\"ax ay\"/>"
+                     "<config key=\"state_scale\" value=\"100\"/>"
+                     "<config key=\"actuators\" value=\"ax ay\"/>"
+                     "<config key=\"action_scale\" value=\"100\"/>"
+                     "<config key=\"backend\" value=\"cpu\"/></instance></plugin></extension>"
+                     "</mujoco>");
+  }
+  std::string WithPlugin() const { return WithPlugin(folder_ / "checkpoint"); }
+  // A pendulum, which no policy drives.
+  std::string Pendulum() const {
+    return Write("pendulum.xml",
+                 "<mujoco><worldbody><body><joint name=\"hinge\" axis=\"0 1 0\"/>"
+                 "<geom size=\"0.1\" pos=\"0.3 0 -1\"/></body></worldbody></mujoco>");
+  }
+  static std::unique_ptr<Simulation> Open(const std::string& file) {
+    SimulationRequest request;
+    request.model = file;
+    request.seed = kSeed;
+    return OpenSimulation(request);
+  }
+  static SimSnapshot AdvanceTo(Simulation& simulation, int step) {
+    while (simulation.step() < step) simulation.Advance();
+    SimSnapshot snapshot;
+    simulation.Fill(snapshot);
+    return snapshot;
+  }
+
+  pusht_test::TempDir folder_;
+};
+
+TEST_F(ModelSimulationTest, ThePluginDoesWhatAnEvaluationDoes) {
+  dp::PolicyOptions options;
+  options.backend = dp::Backend::kCpu;
+  const auto checkpoint = OpenCheckpoint(folder_ / "checkpoint");
+  options.sampler.kind = checkpoint->config.scheduler.kind;
+  EpisodeSimulation episode(LoadModel(ModelPath("pusht.xml")), checkpoint, options, kSeed);
+  const auto hosted = Open(WithPlugin());
+  const SimSnapshot expected = AdvanceTo(episode, 40), seen = AdvanceTo(*hosted, 40);
+  EXPECT_EQ(seen.qpos, expected.qpos);
+  EXPECT_EQ(*seen.coverage, *expected.coverage);
+  ASSERT_EQ(seen.log->size(), expected.log->size());
+  for (size_t i = 0; i < seen.log->size(); ++i) {
+    const DecisionRecord &a = *(*expected.log)[i], &b = *(*seen.log)[i];
+    EXPECT_EQ(b.step, a.step);
+    EXPECT_EQ(b.actions, a.actions);
+    EXPECT_EQ(b.denoising, a.denoising);
+    EXPECT_EQ(b.frames, a.frames);
+    EXPECT_EQ(b.qpos, a.qpos);
+  }
+}
+
+TEST_F(ModelSimulationTest, GoingBackGivesTheSameAgain) {
+  const auto simulation = Open(WithPlugin());
+  const SimSnapshot once = AdvanceTo(*simulation, 30);
+  for (const int step : {29, 16, 13, 0}) {
+    simulation->Seek(step);
+    EXPECT_EQ(simulation->step(), step);
+    const SimSnapshot again = AdvanceTo(*simulation, 30);
+    EXPECT_EQ(again.qpos, once.qpos) << "from step " << step;
+    EXPECT_EQ(again.log->size(), once.log->size()) << "from step " << step;
+    EXPECT_EQ(again.coverage->size(), 31u) << "from step " << step;
+  }
+}
+
+TEST_F(ModelSimulationTest, SamplesAreOfTheSamePictureAndDiffer) {
+  const auto simulation = Open(WithPlugin());
+  AdvanceTo(*simulation, 3);
+  simulation->Sample(3);
+  const DecisionRecord last = *AdvanceTo(*simulation, 3).log->back();
+  ASSERT_EQ(last.samples.size(), 3 * last.actions.size());
+  EXPECT_NE(last.samples[0], last.actions[0]);
+  EXPECT_NE(last.samples[0], last.samples[last.actions.size()]);
+}
+
+TEST_F(ModelSimulationTest, ThePolicyRunsInAnotherWayOrStays) {
+  const auto simulation = Open(WithPlugin());
+  dp::PolicyOptions options = AdvanceTo(*simulation, 1).policy->options;
+  options.sampler = {dp::SamplerKind::kDdim, 3};
+  simulation->SetOptions(options);
+  const SimSnapshot changed = AdvanceTo(*simulation, 1);
+  EXPECT_EQ(changed.policy->options.sampler.steps, 3);
+  EXPECT_EQ(changed.log->back()->times.passes, 3);
+  EXPECT_EQ(changed.log->back()->denoising.size(), 3 * changed.log->back()->actions.size());
+  EXPECT_THROW(simulation->SetCheckpoint(folder_ / "nowhere"), dp::Error);
+  EXPECT_EQ(AdvanceTo(*simulation, 9).policy->options.sampler.steps, 3);
+}
+
+TEST_F(ModelSimulationTest, AModelWithoutAPolicyIsPhysics) {
+  const auto simulation = Open(Pendulum());
+  const SimSnapshot snapshot = AdvanceTo(*simulation, 5);
+  EXPECT_EQ(snapshot.policy->horizon, 0);
+  EXPECT_TRUE(snapshot.log->empty());
+  EXPECT_TRUE(snapshot.coverage->empty());
+  EXPECT_NE(snapshot.qpos[0], 0);
+  EXPECT_THROW(simulation->SetCheckpoint(folder_ / "checkpoint"), dp::Error);
+}
+
+TEST_F(ModelSimulationTest, WhatDoesNotFitIsRefusedWithTheReason) {
+  for (const auto& [file, reason] :
+       {std::pair(WithPlugin("nowhere"), "nowhere"), std::pair(folder_ / "none.xml", "none.xml")}) {
+    try {
+      Open(file);
+      ADD_FAILURE() << file << " was opened";
+    } catch (const dp::Error& error) {
+      EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_THROW(Open(WithPlugin(folder_ / "checkpoint", "side")), dp::Error);
+}
+
+TEST_F(ModelSimulationTest, AThreadOpensModelsAndKeepsWhatItHas) {
+  SimulationThread thread(Open(Pendulum()));
+  const auto pendulum = thread.snapshot()->model;
+  thread.Send(ModelCommand{folder_ / "none.xml"});
+  thread.Flush();
+  EXPECT_NE(thread.snapshot()->message, "");
+  EXPECT_EQ(thread.snapshot()->model, pendulum);
+  thread.Send(ModelCommand{WithPlugin()});
+  thread.Send(SpeedCommand{0});
+  thread.Send(RunCommand{9});
+  thread.Flush();
+  EXPECT_NE(thread.snapshot()->model, pendulum);
+  while (thread.snapshot()->step < 9) ASSERT_EQ(thread.snapshot()->message, "");
+  EXPECT_EQ(thread.snapshot()->log->size(), 2u);
+}
+
+}  // namespace
+}  // namespace pusht

@@ -1,0 +1,76 @@
+#ifndef VIEWER_EPISODE_SIMULATION_H_
+#define VIEWER_EPISODE_SIMULATION_H_
+
+#include <mujoco/mujoco.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "policy/policy.h"
+#include "task/evaluation.h"
+#include "task/observation.h"
+#include "task/scene.h"
+#include "viewer/simulation.h"
+#include "viewer/snapshot.h"
+
+namespace pusht {
+
+// One Push-T episode after the other: those that `pusht evaluate` runs, bit for bit.
+class EpisodeSimulation : public Simulation {
+ public:
+  // Throws Error for a model that is not Push-T, and as Policy::Create does.
+  EpisodeSimulation(ModelPtr model, std::shared_ptr<const dp::Checkpoint> checkpoint,
+                    const dp::PolicyOptions& options, uint32_t seed);
+
+  void Restart(uint32_t seed) override;
+  void Seek(int step) override;
+  void SetOptions(const dp::PolicyOptions& options) override { SetPolicy(checkpoint_, options); }
+  void SetCheckpoint(const std::string& directory) override;
+  void Sample(int count) override;
+  void Advance() override;
+  void Fill(SimSnapshot& snapshot) const override;
+
+  int step() const override { return result_.steps; }
+  bool finished() const override { return finished_; }
+  double period() const override { return kSubsteps * kTimestep; }
+
+ private:
+  // All that an episode needs to go on from a control step.
+  struct Moment {
+    std::vector<mjtNum> physics;  // mjSTATE_INTEGRATION
+    Snapshot observed;
+    EpisodeResult result;
+    StateHash hash;
+    float coverage;
+  };
+
+  void SetPolicy(std::shared_ptr<const dp::Checkpoint> checkpoint,
+                 const dp::PolicyOptions& options);
+  void Decide();
+  std::vector<uint8_t> Frames() const;
+  void FinishControlStep();
+  void Keep();
+  std::string Failure() const;
+
+  Scene scene_;
+  EvaluationOptions options_;
+  std::shared_ptr<const dp::Checkpoint> checkpoint_;
+  std::unique_ptr<dp::Policy> policy_;
+  std::unique_ptr<Observer> observer_;
+  int action_steps_ = 0;
+  dp::PolicyOutput output_;
+  bool finished_ = false;
+  EpisodeResult result_;
+  StateHash hash_;
+  std::vector<Moment> moments_;  // one per control step of this episode, the start first
+  std::vector<Snapshot> history_;
+};
+
+// Loads a checkpoint directory, or makes the random-weight network that stands in for the
+// checkpoint this program is shipped with where that is missing (`directory` empty).
+std::shared_ptr<const dp::Checkpoint> OpenCheckpoint(const std::string& directory);
+
+}  // namespace pusht
+
+#endif  // VIEWER_EPISODE_SIMULATION_H_

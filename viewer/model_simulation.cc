@@ -1,0 +1,316 @@
+#include "viewer/model_simulation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <mutex>
+#include <utility>
+
+#include "kernels/error.h"
+#include "kernels/rasterise.h"
+#include "plugin/cache.h"
+#include "plugin/state.h"
+#include "policy/normalizer.h"
+#include "task/reset.h"
+#include "viewer/stage_summary.h"
+
+namespace pusht {
+namespace {
+
+constexpr size_t kMostMoments = 6000;  // control steps that one can go back
+constexpr size_t kMostScores = 600;    // control steps shown
+constexpr int kMostGeoms = 500;        // of decoration
+// keys of samples lie beyond every decision of an episode
+constexpr uint32_t kSampleKeys = 1u << 20;
+constexpr double kPeriod = 0.1;  // seconds of a control step where there is no policy
+
+// MuJoCo's last warning, which is where the plugin says why it stopped.
+class Warnings {
+ public:
+  static void Listen() {
+    mju_user_warning = [](const char* text) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      last_ = text;
+    };
+  }
+  static std::string Last() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return last_;
+  }
+
+ private:
+  static inline std::mutex mutex_;
+  static inline std::string last_;
+};
+
+// The first camera's pictures of a policy's input: (To, height, width, 3).
+std::vector<uint8_t> FramesOf(const dp::PolicyInput& input, const dp::PolicyConfig& config) {
+  if (config.cameras.empty()) return {};
+  const size_t count = config.n_obs_steps;
+  const size_t size = size_t{3} * config.cameras[0].width * config.cameras[0].height;
+  std::vector<uint8_t> frames(count * size);
+  if (!input.scenes.empty()) {
+    dp::RasteriseCpu(input.scenes.data(), static_cast<int>(count), frames.data());
+    return frames;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const auto from = input.frames.begin() + i * size * config.cameras.size();
+    std::copy_n(from, size, frames.begin() + i * size);
+  }
+  return frames;
+}
+
+}  // namespace
+
+ModelSimulation::ModelSimulation(const std::string& file, const SimulationRequest& request)
+    : file_(file) {
+  Warnings::Listen();
+  Choice choice;
+  choice.checkpoint = request.checkpoint;
+  if (request.policy_given) choice.policy = request.policy;
+  choice.sampler = request.sampler_given;
+  seed_ = request.seed;
+  Load(choice);
+}
+
+ModelSimulation::~ModelSimulation() { dp::SetPolicyMakers({}); }
+
+void ModelSimulation::SceneDeleter::operator()(mjvScene* scene) const {
+  mjv_freeScene(scene);
+  delete scene;
+}
+
+void ModelSimulation::Load(const Choice& choice) {
+  const auto made = std::make_shared<Made>();
+  dp::PolicyMakers makers;
+  makers.directory = choice.checkpoint;
+  makers.make = [made, choice](std::shared_ptr<const dp::Checkpoint> checkpoint,
+                               const dp::PolicyOptions& attributes) {
+    dp::PolicyOptions options = choice.policy.value_or(attributes);
+    if (!choice.sampler) options.sampler.kind = attributes.sampler.kind;
+    auto policy = dp::Policy::Create(checkpoint, options);
+    *made = {checkpoint, policy->options(), policy->Description()};
+    return policy;
+  };
+  dp::SetPolicyMakers(makers);
+  SetModel(LoadModel(file_));
+  choice_ = choice;
+  made_ = made;
+  explainer_ = nullptr;
+  const std::vector<int> instances = dp::PolicyInstances(model_.get());
+  instance_ = instances.empty() ? -1 : instances[0];
+  policy_ = instances.empty() ? nullptr : dp::DiffusionPolicy::In(data_.get(), instance_);
+  if (instance_ >= 0 && !policy_) throw dp::BadInput(Warnings::Last());
+  const auto scores = dp::ScoresOf(model_.get());
+  score_ = scores.empty() ? dp::Score() : scores[0].second;
+  const double period = policy_ ? policy_->config().period : kPeriod;
+  substeps_ = std::max(1, static_cast<int>(std::lround(period / timestep())));
+  scene_.reset(new mjvScene);
+  mjv_defaultScene(scene_.get());
+  mjv_makeScene(model_.get(), scene_.get(), kMostGeoms);
+  DescribePolicy();
+  Restart(seed_);
+}
+
+void ModelSimulation::DescribePolicy() {
+  auto info = std::make_shared<PolicyInfo>();
+  if (policy_) {
+    const dp::PolicyConfig& config = policy_->policy().config();
+    const dp::Checkpoint& checkpoint = *made_->checkpoint;
+    info->random = checkpoint.sha256.starts_with("random");
+    info->checkpoint = std::filesystem::path(checkpoint.directory).filename().string();
+    info->description = made_->description;
+    info->options = made_->options;
+    info->horizon = config.horizon;
+    info->n_obs_steps = config.n_obs_steps;
+    info->action_steps = policy_->action_steps();
+    info->action_dim = config.action_dim;
+    if (!config.cameras.empty()) {
+      info->picture_width = config.cameras[0].width;
+      info->picture_height = config.cameras[0].height;
+    }
+  } else {
+    info->description = "This model has no policy: plugin/README.md has the lines that add one.";
+  }
+  info_ = std::move(info);
+}
+
+void ModelSimulation::SetOptions(const dp::PolicyOptions& options) {
+  const Choice before = choice_;
+  try {
+    Load({choice_.checkpoint, options, true});
+  } catch (const std::exception&) {
+    Load(before);
+    throw;
+  }
+}
+
+void ModelSimulation::SetCheckpoint(const std::string& directory) {
+  if (!policy_) throw dp::BadInput(info_->description);
+  const Choice before = choice_;
+  try {
+    Load({directory, std::nullopt, false});
+  } catch (const std::exception&) {
+    Load(before);
+    throw;
+  }
+}
+
+void ModelSimulation::Restart(uint32_t seed) {
+  seed_ = seed;
+  if (score_) {
+    Scene(model_.get()).SetStart(BenchmarkStart(seed), data_.get());
+  } else if (model_->nkey > 0) {
+    mj_resetDataKeyframe(model_.get(), data_.get(), 0);
+  } else {
+    mj_resetData(model_.get(), data_.get());
+  }
+  dp::SetEpisodeSeed(model_.get(), data_.get(), seed);
+  step_ = substep_ = decisions_ = first_moment_ = 0;
+  decided_ = 0;
+  disturbed_ = under_way_ = false;
+  moments_.clear();
+  scores_ = std::make_shared<std::vector<float>>();
+  Keep();
+}
+
+void ModelSimulation::Keep() {
+  Moment moment{SavePhysics(), score_ ? static_cast<float>(score_(data_.get())) : 0};
+  before_.assign(data_->qpos, data_->qpos + model_->nq);
+  moments_.push_back(std::move(moment));
+  if (moments_.size() > kMostMoments) {
+    moments_.pop_front();
+    ++first_moment_;
+  }
+  if (!score_) return;
+  const auto begin =
+      moments_.size() > kMostScores ? moments_.end() - kMostScores : moments_.begin();
+  auto scores = std::make_shared<std::vector<float>>();
+  std::transform(begin, moments_.end(), std::back_inserter(*scores),
+                 [](const Moment& m) { return m.score; });
+  scores_ = std::move(scores);
+}
+
+void ModelSimulation::Seek(int step) {
+  step = std::clamp(step, first_moment_, step_);
+  moments_.resize(step - first_moment_ + 1);
+  RestorePhysics(moments_.back().physics);
+  moments_.pop_back();
+  step_ = step;
+  substep_ = 0;
+  decided_ = 0;
+  under_way_ = false;
+  decisions_ = static_cast<int>(dp::PolicyDecisions(model_.get(), data_.get()));
+  DecisionLog& log = EditLog();
+  std::erase_if(log, [&](const auto& d) { return d->seed == seed_ && d->step >= step; });
+  Keep();
+}
+
+void ModelSimulation::Advance() {
+  const double begin = dp::Now();
+  StepPhysics();
+  if (policy_) {
+    if (dp::PolicyFailed(model_.get(), data_.get())) throw dp::BadInput(Warnings::Last());
+    NoteDecision(begin);
+  }
+  if (++substep_ == substeps_) FinishControlStep();
+}
+
+void ModelSimulation::NoteDecision(double step_began) {
+  const dp::HostReport report = policy_->Report(model_.get(), data_.get());
+  const int decisions = static_cast<int>(report.decisions);
+  if (under_way_) CompleteDecision();
+  if (decisions == decisions_) return;
+  decisions_ = decisions;
+  const dp::PolicyConfig& config = policy_->policy().config();
+  question_ = std::make_unique<dp::Decision>(policy_->Question(model_.get(), data_.get()));
+  auto record = std::make_shared<DecisionRecord>();
+  record->seed = seed_;
+  record->decision = decisions - 1;
+  record->step = step_;
+  record->first_action = config.FirstAction();
+  record->count = policy_->action_steps();
+  record->qpos = before_;
+  record->frames = FramesOf(question_->input(), config);
+  AddToLog(std::move(record));
+  under_way_ = true;
+  CompleteDecision();
+  // one that was remembered, or made beside the simulation, took none of the step's time
+  const dp::StageTimes& times = log_->back()->times;
+  if (times[dp::Stage::kPrepare].begin > step_began && !policy_->config().async) {
+    decided_ += 1e-3 * RowMilliseconds(times, kDecisionRow);
+  }
+}
+
+// Takes over the newest decision's chunk and times as soon as they are there.
+void ModelSimulation::CompleteDecision() {
+  if (log_->empty() || policy_->Pending(model_.get(), data_.get())) return;
+  const dp::HostReport report = policy_->Report(model_.get(), data_.get());
+  auto record = std::make_shared<DecisionRecord>(*log_->back());
+  record->times = report.times;
+  record->actions.assign(report.chunk.begin(), report.chunk.end());
+  if (tracing_) Explain(*record);
+  EditLog().back() = std::move(record);
+  under_way_ = false;
+}
+
+// A policy of the viewer's own: the plugin's decisions stay as fast as they are.
+dp::Policy& ModelSimulation::Explainer() {
+  if (!explainer_) explainer_ = dp::Policy::Create(made_->checkpoint, made_->options);
+  return *explainer_;
+}
+
+void ModelSimulation::Explain(DecisionRecord& record) {
+  dp::PolicyTrace trace;
+  dp::PolicyOutput output;
+  output.trace = &trace;
+  Explainer().Infer(question_->input(), output);
+  record.denoising = std::move(trace.x_steps);
+  dp::Unnormalize(made_->checkpoint->stats.action, info_->action_dim, record.denoising);
+}
+
+void ModelSimulation::Sample(int count) {
+  if (log_->empty() || !question_ || log_->back()->seed != seed_) return;
+  auto record = std::make_shared<DecisionRecord>(*log_->back());
+  dp::PolicyInput input = question_->input();
+  dp::NoiseKey key = input.keys[0];
+  dp::PolicyOutput output;
+  for (int i = 0; i < count; ++i) {
+    const size_t had = record->samples.size() / (size_t{1} * info_->action_dim * info_->horizon);
+    key.decision = kSampleKeys * static_cast<uint32_t>(had + 1) + record->decision;
+    input.keys = {&key, 1};
+    Explainer().Infer(input, output);
+    record->samples.insert(record->samples.end(), output.actions.begin(), output.actions.end());
+  }
+  EditLog().back() = std::move(record);
+}
+
+void ModelSimulation::FinishControlStep() {
+  substep_ = 0;
+  ++step_;
+  AddPhysicsTime(decided_);
+  decided_ = 0;
+  Keep();
+}
+
+void ModelSimulation::Fill(SimSnapshot& snapshot) const {
+  Simulation::Fill(snapshot);
+  snapshot.seed = seed_;
+  snapshot.decisions = decisions_;
+  snapshot.episode = false;
+  snapshot.coverage = scores_;
+  if (!scores_->empty())
+    snapshot.max_coverage = *std::max_element(scores_->begin(), scores_->end());
+  mjvOption option;
+  mjv_defaultOption(&option);
+  scene_->ngeom = 0;
+  for (int i = 0; i < model_->nplugin; ++i) {
+    const mjpPlugin* plugin = mjp_getPluginAtSlot(model_->plugin[i]);
+    if (plugin && plugin->visualize) {
+      plugin->visualize(model_.get(), data_.get(), &option, scene_.get(), i);
+    }
+  }
+  snapshot.decoration.assign(scene_->geoms, scene_->geoms + scene_->ngeom);
+}
+
+}  // namespace pusht

@@ -1,0 +1,29 @@
+#ifndef VIEWER_OPEN_SIMULATION_H_
+#define VIEWER_OPEN_SIMULATION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "viewer/simulation.h"
+
+namespace pusht {
+
+// What is to be opened, and how its policy is to run.
+struct SimulationRequest {
+  std::string model;       // MJCF; empty: pusht.xml
+  std::string checkpoint;  // directory; empty: the one that the model names, or the shipped one
+  dp::PolicyOptions policy;
+  bool policy_given = false;   // else the policy runs as the model's attributes say
+  bool sampler_given = false;  // else with the checkpoint's own kind of sampler
+  uint32_t seed = 100000;
+};
+
+// Opens a model: one that has the policy as a plugin runs it so, Push-T without it runs the
+// episodes of an evaluation, and any other is physics alone. Throws Error for what cannot be
+// opened.
+std::unique_ptr<Simulation> OpenSimulation(const SimulationRequest& request);
+
+}  // namespace pusht
+
+#endif  // VIEWER_OPEN_SIMULATION_H_

@@ -25,6 +25,11 @@ Action AddDemonstrate(CLI::App& app) {
   command->add_option("--rounds", stream.planner.rounds, "Rounds of the planner")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
+  command
+      ->add_option("--speed-limit", stream.planner.cost.speed_limit,
+                   "Pixels per control step beyond which a plan is dear")
+      ->check(CLI::Range(1.0, 100.0))
+      ->capture_default_str();
   return [options] {
     return RunDemonstrate(*options, std::cerr, StopOnSignal()) ? 0 : StoppedExitCode();
   };

@@ -12,8 +12,8 @@ namespace pusht {
 namespace {
 
 constexpr uint32_t kFirstSeed = 1000000;  // benchmark starts below are left to evaluations
-constexpr float kNearGoalSigma = 15, kNearGoalAngle = 0.25f;  // pixels, radians
-constexpr float kJoltSigma = 50, kOffsetSigma = 10;           // pixels
+constexpr float kNearGoalSigma = 15, kNearGoalAngle = 0.25f;          // pixels, radians
+constexpr float kJoltSigma = 50, kOffsetSigma = 10, kPushSigma = 15;  // pixels
 constexpr int kMaxJoltSteps = 4;
 constexpr float kWallFaceNear = 7, kWallFaceFar = 504;  // pixels
 
@@ -106,6 +106,10 @@ int Execute(const StreamOptions& options, const Plan& plan, bool disturbed, cons
             mjData* data, RandomStream* random, Episode* episode) {
   int passed = 0;
   Point offset;
+  if (disturbed && random->Uniform() < options.push_share) {
+    const Point push = Noise(kPushSigma, random);
+    scene.PushBlock(push.x, push.y, data->qpos);
+  }
   if (disturbed && random->Uniform() < options.jolt_share) {
     const Point at = {static_cast<float>(episode->state.agent_x),
                       static_cast<float>(episode->state.agent_y)};
@@ -126,21 +130,22 @@ int Execute(const StreamOptions& options, const Plan& plan, bool disturbed, cons
   return passed;
 }
 
-DemonstrationRow MakeRow(const Episode& episode, const Plan& plan) {
+}  // namespace
+
+DemonstrationRow MakeRow(const State& previous, const State& state, const Point& target,
+                         const Plan& plan) {
   DemonstrationRow row;
-  CopyState(episode.previous, row.previous);
-  CopyState(episode.state, row.state);
-  row.previous_target[0] = episode.target.x;
-  row.previous_target[1] = episode.target.y;
+  CopyState(previous, row.previous);
+  CopyState(state, row.state);
+  row.previous_target[0] = target.x;
+  row.previous_target[1] = target.y;
   for (int i = 0; i < kDemonstratedTargets; ++i) {
-    const Point target = plan.Target(i);
-    row.targets[i][0] = target.x;
-    row.targets[i][1] = target.y;
+    const Point planned = plan.Target(i);
+    row.targets[i][0] = planned.x;
+    row.targets[i][1] = planned.y;
   }
   return row;
 }
-
-}  // namespace
 
 Stream MakeStream(const StreamOptions& options, int64_t index, const Scene& scene, mjData* data) {
   Planner planner(options.planner);
@@ -160,7 +165,7 @@ Stream MakeStream(const StreamOptions& options, int64_t index, const Scene& scen
           WithVelocity(episode.previous, episode.state, episode.target.x, episode.target.y);
       const Plan rest = passed < 0 ? Plan{} : Advance(plan, passed);
       plan = planner.Solve(now, passed < 0 ? nullptr : &rest, {plan_seed, stream.rows.size()});
-      stream.rows.push_back(MakeRow(episode, plan));
+      stream.rows.push_back(MakeRow(episode.previous, episode.state, episode.target, plan));
       passed = Execute(options, plan, disturbed, scene, data, &random, &episode);
     }
     if (!IsOver(options, episode)) break;  // the stream ends within this episode

@@ -32,6 +32,7 @@ struct StreamOptions {
   double disturbed_share = 0.5;  // of the episodes
   double jolt_share = 0.2;       // of a disturbed episode's plans: a random target goes before
   double offset_share = 0.3;     // of a disturbed episode's plans: constant offset while executed
+  double push_share = 0.2;       // of a disturbed episode's plans: the block is pushed before
   double goal_coverage = 0.98;   // ends an episode
   int min_execute = 2, max_execute = 7;  // control steps between plans
   PlannerOptions planner;
@@ -47,6 +48,10 @@ struct Stream {
   std::vector<DemonstrationRow> rows;
   StreamStatistics statistics;
 };
+
+// The row that teaches `plan` at `state`: `target` was held in the control step from `previous` on.
+DemonstrationRow MakeRow(const State& previous, const State& state, const Point& target,
+                         const Plan& plan);
 
 // Makes the stream `index`: episodes one after the other, executed in MuJoCo, until it has
 // options.rows rows. The same (options, index) gives the same bits. `data` is overwritten.

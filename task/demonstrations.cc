@@ -46,12 +46,12 @@ std::string ManifestText(const DemonstrateOptions& options) {
        << ",\n  \"anywhere_share\": " << s.anywhere_share
        << ",\n  \"disturbed_share\": " << s.disturbed_share
        << ",\n  \"jolt_share\": " << s.jolt_share << ",\n  \"offset_share\": " << s.offset_share
-       << ",\n  \"goal_coverage\": " << s.goal_coverage << ",\n  \"execute\": [" << s.min_execute
-       << ", " << s.max_execute << "],\n  \"samples\": " << s.planner.samples
-       << ",\n  \"rounds\": " << s.planner.rounds << ",\n  \"cost\": [" << c.distance << ", "
-       << c.root_distance << ", " << c.reach << ", " << c.reach_radius << ", " << c.wall << ", "
-       << c.wall_depth << ", " << c.speed << ", " << c.excess << ", " << c.speed_limit << ", "
-       << c.turn << "]\n}\n";
+       << ",\n  \"push_share\": " << s.push_share << ",\n  \"goal_coverage\": " << s.goal_coverage
+       << ",\n  \"execute\": [" << s.min_execute << ", " << s.max_execute
+       << "],\n  \"samples\": " << s.planner.samples << ",\n  \"rounds\": " << s.planner.rounds
+       << ",\n  \"cost\": [" << c.distance << ", " << c.root_distance << ", " << c.reach << ", "
+       << c.reach_radius << ", " << c.wall << ", " << c.wall_depth << ", " << c.speed << ", "
+       << c.excess << ", " << c.speed_limit << ", " << c.turn << "]\n}\n";
   return text.str();
 }
 
@@ -229,14 +229,28 @@ bool RunDemonstrate(const DemonstrateOptions& options, std::ostream& log,
   return true;
 }
 
+void AppendStream(const std::string& folder, int64_t index, const Stream& stream) {
+  WriteShard(ShardPath(folder, index), stream.rows);
+  std::map<int64_t, StreamStatistics> finished = ReadLog(folder);
+  finished[index] = stream.statistics;
+  WriteFileAtomically(LogPath(folder), LogText(finished));
+}
+
 std::vector<DemonstrationRow> LoadDemonstrations(const std::string& folder) {
-  const std::map<int64_t, StreamStatistics> finished = ReadLog(folder);
-  if (finished.empty()) {
+  std::set<int64_t> seen;
+  std::vector<DemonstrationRow> rows = LoadNewDemonstrations(folder, seen);
+  if (seen.empty()) {
     throw dp::BadInput(folder + ": no demonstrations there; make them with: pusht demonstrate " +
                        "--out " + folder);
   }
+  return rows;
+}
+
+std::vector<DemonstrationRow> LoadNewDemonstrations(const std::string& folder,
+                                                    std::set<int64_t>& seen) {
   std::vector<DemonstrationRow> rows;
-  for (const auto& [stream, statistics] : finished) {
+  for (const auto& [stream, statistics] : ReadLog(folder)) {
+    if (!seen.insert(stream).second) continue;
     const std::string path = ShardPath(folder, stream);
     const NpyArray array = ReadNpy(path);
     if (array.type != NpyType::kFloat32 ||

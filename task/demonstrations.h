@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <iosfwd>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,16 @@ struct DemonstrateOptions {
 bool RunDemonstrate(const DemonstrateOptions& options, std::ostream& log,
                     const std::atomic<bool>& stop);
 
+// Adds a stream to a folder, which then has it whole or not at all. One writer at a time.
+void AppendStream(const std::string& folder, int64_t index, const Stream& stream);
+
 // All rows of a folder, in the order of the streams. Throws Error naming what is missing.
 std::vector<DemonstrationRow> LoadDemonstrations(const std::string& folder);
+
+// The rows of the streams that are finished and not in `seen`, where they are then noted; none
+// where there is no folder yet. Throws Error naming what is missing.
+std::vector<DemonstrationRow> LoadNewDemonstrations(const std::string& folder,
+                                                    std::set<int64_t>& seen);
 
 }  // namespace pusht
 

@@ -23,6 +23,7 @@ struct Slot {
   EpisodeResult result;
   StateHash hash;
   std::vector<Snapshot> history;             // the last n_obs_steps control steps, oldest first
+  Target target;                             // held last
   std::vector<float> chunk, previous_chunk;  // (H, 2)
   std::unique_ptr<EpisodeVideo> video;
   double begin = 0;
@@ -41,8 +42,9 @@ struct Group {
 class BatchEvaluator {
  public:
   BatchEvaluator(const EvaluationOptions& options, std::unique_ptr<dp::Policy> policy,
-                 size_t episodes)
+                 size_t episodes, const DecisionCallback& on_decision)
       : options_(options),
+        on_decision_(on_decision),
         model_(LoadModel(ModelPath("pusht.xml"))),
         scene_(model_.get()),
         policy_(std::move(policy)),
@@ -105,6 +107,7 @@ class BatchEvaluator {
     environments_->Start(i, BenchmarkStart(slot.result.seed));
     slot.history.assign(policy_->config().n_obs_steps, Take(i));
     const State& state = slot.history.back().state;
+    slot.target = {state.agent_x, state.agent_y};
     // before the first chunk arrives the agent stays where it is
     for (int k = 0; k < policy_->config().horizon; ++k) {
       slot.chunk.push_back(static_cast<float>(state.agent_x));
@@ -146,6 +149,9 @@ class BatchEvaluator {
       slot.chunk.assign(output_.actions.begin() + k * size,
                         output_.actions.begin() + (k + 1) * size);
       ++slot.result.decisions;
+      if (!on_decision_) continue;
+      const Snapshot& previous = slot.history[slot.history.size() - 2];
+      on_decision_({previous.state, slot.history.back().state, slot.target, slot.chunk});
     }
   }
 
@@ -170,8 +176,9 @@ class BatchEvaluator {
         if (!slot.running) continue;
         const Target push = PushAt(options_.conditions, slot.result.seed, slot.result.steps);
         if (push.x != 0 || push.y != 0) environments_->Push(i, push.x, push.y);
+        slot.target = TargetOf(slot, k);
         moving_.push_back(i);
-        targets_.push_back(TargetOf(slot, k));
+        targets_.push_back(slot.target);
       }
       if (moving_.empty()) return;
       environments_->Step(moving_, targets_);
@@ -201,6 +208,7 @@ class BatchEvaluator {
   }
 
   const EvaluationOptions& options_;
+  const DecisionCallback& on_decision_;
   ModelPtr model_;
   Scene scene_;
   std::unique_ptr<dp::Policy> policy_;
@@ -248,8 +256,11 @@ bool ScoreStep(const EvaluationOptions& options, const State& state, const std::
   result.max_coverage = std::max(result.max_coverage, coverage);
   result.sum_reward += reward;
   result.max_reward = std::max(result.max_reward, reward);
-  if (coverage > options.conditions.success_coverage) result.success_step = result.steps;
-  return result.success_step < 0 && result.steps < options.max_steps;
+  if (result.success_step < 0 && coverage > options.conditions.success_coverage) {
+    result.success_step = result.steps;
+  }
+  const bool reached = result.success_step >= 0 && coverage > options.end_coverage;
+  return !reached && result.steps < options.max_steps;
 }
 
 std::vector<int> ShardIndices(const EvaluationOptions& options) {
@@ -262,11 +273,12 @@ std::vector<int> ShardIndices(const EvaluationOptions& options) {
 
 EvaluationResult Evaluate(const EvaluationOptions& options, std::unique_ptr<dp::Policy> policy,
                           const std::vector<int>& pending, const EpisodeCallback& on_episode,
-                          const std::atomic<bool>& stop) {
+                          const std::atomic<bool>& stop, const DecisionCallback& on_decision) {
   if (options.through == Through::kPlugin) {
     return EvaluateThroughPlugin(options, std::move(policy), pending, on_episode, stop);
   }
-  return BatchEvaluator(options, std::move(policy), std::max<size_t>(1, pending.size()))
+  return BatchEvaluator(options, std::move(policy), std::max<size_t>(1, pending.size()),
+                        on_decision)
       .Run(pending, on_episode, stop);
 }
 

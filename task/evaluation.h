@@ -6,10 +6,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "policy/policy.h"
+#include "task/batch_physics.h"
 #include "task/episode.h"
 #include "task/state.h"
 
@@ -41,7 +43,8 @@ struct EvaluationOptions {
   RendererKind renderer = RendererKind::kRaster;
   PhysicsKind physics = PhysicsKind::kMujoco;
   Through through = Through::kBatch;
-  int action_steps = 0;  // actions executed per decision; 0: as the checkpoint says
+  int action_steps = 0;      // actions executed per decision; 0: as the checkpoint says
+  double end_coverage = -1;  // an episode goes on until coverage exceeds this, success or not
   Conditions conditions;
   int videos = 0;  // of the first episodes
   std::string video_folder;
@@ -66,12 +69,23 @@ struct EvaluationResult {
 // Called after every finished episode, on the calling thread.
 using EpisodeCallback = std::function<void(const EpisodeResult&)>;
 
+// One decision of an episode.
+struct Decision {
+  State previous, state;         // one control step apart; the same at an episode's start
+  Target target;                 // held between the two
+  std::span<const float> chunk;  // (H, 2): the policy's answer, pixels; valid during the call
+};
+
+// Called for every decision, on the calling thread.
+using DecisionCallback = std::function<void(const Decision&)>;
+
 // Runs the episodes whose indices are in `pending`; `policy` was made of options.checkpoint with
 // options.policy. Stops between decisions when `stop` becomes true. Throws Error for options that
-// cannot be met.
+// cannot be met. `on_decision` is called where the policy runs beside the batch, not through the
+// plugin.
 EvaluationResult Evaluate(const EvaluationOptions& options, std::unique_ptr<dp::Policy> policy,
                           const std::vector<int>& pending, const EpisodeCallback& on_episode,
-                          const std::atomic<bool>& stop);
+                          const std::atomic<bool>& stop, const DecisionCallback& on_decision = {});
 
 // Actions executed per decision: the option, or what the checkpoint says. Throws Error if a chunk
 // does not have so many.

@@ -61,7 +61,7 @@ struct PlanCost {
   // of the path, per control step; speeds in pixels per control step
   float speed = 0.01f;
   float excess = 5;  // per unit of speed above speed_limit
-  float speed_limit = 16;
+  float speed_limit = 24;
   float turn = 0.2f;  // per unit of change of velocity, once per knot
 };
 

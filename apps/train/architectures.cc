@@ -53,6 +53,10 @@ dp::Checkpoint MakeArchitecture(const ArchitectureOptions& options) {
     config.encoder.stage_channels = options.stage_channels;
     config.encoder.stage_strides.resize(options.stage_channels.size());
   }
+  if (options.action_steps > 0) config.n_action_steps = options.action_steps;
+  if (config.n_action_steps > config.horizon - config.FirstAction()) {
+    throw dp::Error(dp::ExitCode::kUsage, "--action-steps: a chunk has fewer");
+  }
   if (options.stem_channels > 0) config.encoder.stem_channels = options.stem_channels;
   CheckChannels(config.unet.down_dims, config.unet.groups, "--unet-channels");
   CheckChannels(config.encoder.stage_channels, config.encoder.channels_per_group,

@@ -16,6 +16,7 @@ struct ArchitectureOptions {
   std::vector<int> unet_channels;   // per level
   std::vector<int> stage_channels;  // of the encoder, per stage
   int stem_channels = 0;            // 0: the architecture's own
+  int action_steps = 0;             // executed per decision; 0: the architecture's own
 };
 
 // A policy without weights for the 96x96 picture and the agent's position in pixels: its config

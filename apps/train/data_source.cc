@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "apps/train/recordings.h"
 #include "kernels/error.h"
 #include "policy/timing.h"
 #include "task/demonstrations.h"
@@ -11,12 +12,13 @@
 namespace pusht {
 namespace {
 
-std::vector<DemonstrationRow> LoadFolders(const std::vector<std::string>& folders) {
+std::vector<DemonstrationRow> LoadExisting(const DataOptions& options) {
   std::vector<DemonstrationRow> rows;
-  for (const std::string& folder : folders) {
-    const std::vector<DemonstrationRow> more = LoadDemonstrations(folder);
+  const auto add = [&](const std::vector<DemonstrationRow>& more) {
     rows.insert(rows.end(), more.begin(), more.end());
-  }
+  };
+  for (const std::string& folder : options.folders) add(LoadDemonstrations(folder));
+  for (const std::string& prefix : options.recordings) add(LoadRecordings(prefix));
   return rows;
 }
 
@@ -31,28 +33,31 @@ int64_t WholeStreams(int64_t rows) {
 DataSource::DataSource(const DataOptions& options, const at::Device& device,
                        const std::atomic<bool>& stop)
     : options_(options),
-      rows_(LoadFolders(options.folders)),
-      folder_rows_(static_cast<int64_t>(rows_.size())),
-      dataset_(folder_rows_ + WholeStreams(options.rows), device) {
-  if (folder_rows_ + options.rows == 0) {
+      rows_(LoadExisting(options)),
+      dataset_(static_cast<int64_t>(rows_.size()) + WholeStreams(options.rows) + options.round_rows,
+               device) {
+  if (rows_.empty() && options.rows == 0) {
     throw dp::Error(dp::ExitCode::kUsage,
-                    "nothing to train on: give --data FOLDER, or --demonstrate ROWS");
+                    "nothing to train on: give --data, --demonstrate or --recording");
   }
   dataset_.Append(rows_);
   rows_ = {};
+  LoadNew();
   if (options.rows == 0) return;
-  std::filesystem::create_directories(options.own_folder);
-  planner_ = std::thread([this] { Demonstrate(); });
+  if (options.produce) {
+    std::filesystem::create_directories(options.own_folder);
+    planner_ = std::thread([this] { Demonstrate(); });
+  }
   while (!finished_ && dataset_.size() < std::min(options.first_rows, options.rows)) {
     if (stop) {
       stop_ = true;
-      planner_.join();
+      if (planner_.joinable()) planner_.join();
       throw dp::Error(dp::ExitCode::kRetryable, "stopped; start the same command again to go on");
     }
     std::this_thread::sleep_for(std::chrono::seconds(1));
-    LoadOwn();
+    LoadNew();
   }
-  LoadOwn();
+  LoadNew();
 }
 
 DataSource::~DataSource() {
@@ -61,8 +66,8 @@ DataSource::~DataSource() {
 }
 
 void DataSource::Refresh() {
-  if (options_.rows == 0 || dp::Now() - looked_ < options_.refresh_every) return;
-  LoadOwn();
+  if (dp::Now() - looked_ < options_.refresh_every) return;
+  LoadNew();
 }
 
 void DataSource::Demonstrate() {
@@ -70,6 +75,7 @@ void DataSource::Demonstrate() {
     DemonstrateOptions options;
     options.out = options_.own_folder;
     options.rows = options_.rows;
+    options.stream.planner = options_.planner;
     std::ofstream log(options_.own_folder + "/progress.txt");
     RunDemonstrate(options, log, stop_);
   } catch (...) {
@@ -78,17 +84,15 @@ void DataSource::Demonstrate() {
   finished_ = true;
 }
 
-void DataSource::LoadOwn() {
-  const bool complete = finished_;
-  if (complete && failure_) std::rethrow_exception(failure_);
+void DataSource::LoadNew() {
+  if (finished_ && failure_) std::rethrow_exception(failure_);
   looked_ = dp::Now();
-  std::error_code absent;
-  const auto logged = std::filesystem::file_size(options_.own_folder + "/streams.jsonl", absent);
-  if (absent || logged == 0) return;  // no stream is finished
-  const std::vector<DemonstrationRow> rows = LoadDemonstrations(options_.own_folder);
-  dataset_.Truncate(folder_rows_);
-  dataset_.Append(rows);
-  if (complete) options_.rows = 0;
+  if (options_.rows > 0) {
+    dataset_.Append(LoadNewDemonstrations(options_.own_folder, demonstrated_));
+  }
+  if (options_.round_rows > 0) {
+    dataset_.Append(LoadNewDemonstrations(options_.rounds_folder, rounds_));
+  }
 }
 
 }  // namespace pusht

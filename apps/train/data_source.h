@@ -4,20 +4,27 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "apps/train/dataset.h"
+#include "task/planner.h"
 
 namespace pusht {
 
 struct DataOptions {
-  std::vector<std::string> folders;  // of demonstrations that exist
-  int64_t rows = 0;                  // to be made beside, by the planner on all cores
-  std::string own_folder;            // where those go; one that holds some is continued
-  int64_t first_rows = 50000;        // made before the training begins
-  double refresh_every = 15;         // seconds between looks at what was made meanwhile
+  std::vector<std::string> folders;     // of demonstrations that exist
+  std::vector<std::string> recordings;  // prefixes of recorded episodes, see recordings.h
+  int64_t rows = 0;                     // to be made beside, by the planner on all cores
+  std::string own_folder;               // where those go; one that holds some is continued
+  int64_t first_rows = 50000;           // made before the training begins
+  double refresh_every = 15;            // seconds between looks at what was made meanwhile
+  PlannerOptions planner;
+  std::string rounds_folder;  // rows that others add to it are trained on too,
+  int64_t round_rows = 0;     // up to so many
+  bool produce = true;        // false: another process makes the rows
 };
 
 // Rows to train on: those of folders, and those that the planner goes on making in the background
@@ -38,11 +45,11 @@ class DataSource {
 
  private:
   void Demonstrate();
-  void LoadOwn();
+  void LoadNew();
 
   DataOptions options_;
-  std::vector<DemonstrationRow> rows_;  // of the folders; empty once they are in the data set
-  int64_t folder_rows_ = 0;
+  std::vector<DemonstrationRow> rows_;       // that exist; empty once they are in the data set
+  std::set<int64_t> demonstrated_, rounds_;  // streams that are in the data set
   Dataset dataset_;
   double looked_ = 0;
   std::atomic<bool> stop_ = false, finished_ = false;

@@ -1,6 +1,5 @@
 #include "apps/train/dataset.h"
 
-#include <algorithm>
 #include <numbers>
 #include <string>
 
@@ -27,6 +26,7 @@ Dataset::Dataset(int64_t capacity, const at::Device& device)
       row_count_(at::zeros({}, at::TensorOptions(at::kDouble).device(device))) {}
 
 void Dataset::Append(std::span<const DemonstrationRow> rows) {
+  if (rows.empty()) return;
   const auto count = static_cast<int64_t>(rows.size());
   if (size_ + count > rows_.size(0)) {
     throw dp::BadInput("demonstrations: more than the " + std::to_string(rows_.size(0)) +
@@ -39,11 +39,6 @@ void Dataset::Append(std::span<const DemonstrationRow> rows) {
   }
   rows_.narrow(0, size_, count).copy_(host);
   size_ += count;
-  row_count_.fill_(static_cast<double>(size_));
-}
-
-void Dataset::Truncate(int64_t size) {
-  size_ = std::min(size_, size);
   row_count_.fill_(static_cast<double>(size_));
 }
 

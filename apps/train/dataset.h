@@ -27,8 +27,6 @@ class Dataset {
 
   // Throws Error beyond the capacity or for rows that are not finite.
   void Append(std::span<const DemonstrationRow> rows);
-  // Forgets all rows but the first `size`.
-  void Truncate(int64_t size);
   int64_t size() const { return size_; }
 
   // Draws `count` rows, each alike, from the device's generator; with `reflect`, half of them are

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <fstream>
 #include <iostream>
 
 #include "apps/stop_signal.h"
@@ -11,14 +12,30 @@
 
 namespace {
 
-void AddOptions(CLI::App& app, pusht::TrainOptions& options) {
+void AddOptions(CLI::App& app, pusht::TrainOptions& options, int& gpus) {
   app.add_option("--data", options.data.folders, "Folders that `pusht demonstrate` made");
   app.add_option("--demonstrate", options.data.rows,
                  "Rows to make meanwhile, in <out>/demonstrations, on all cores");
+  app.add_option("--recording", options.data.recordings,
+                 "Recorded episodes: PREFIX of _state.npy, _action.npy and _episode_ends.npy");
+  pusht::PlannerOptions& planner = options.data.planner;
+  app.add_option("--planner-samples", planner.samples, "Candidates per round of the planner");
+  app.add_option("--planner-rounds", planner.rounds, "Rounds of the planner");
+  app.add_option("--speed-limit", planner.cost.speed_limit,
+                 "Pixels per control step beyond which a plan is dear");
+  app.add_option("--rounds", options.rounds.count,
+                 "Rounds in which the student's own decisions are labelled");
+  app.add_option("--episodes", options.rounds.episodes, "Of every round")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--disturbed-episodes", options.rounds.disturbed_episodes,
+                 "Of every round, with pushes, latency and unsteady actions")
+      ->check(CLI::Range(0, 4096));
   app.add_option("--out", options.out, "Folder of the run; one that exists is continued")
       ->required();
   app.add_option("--steps", options.steps, "Length of the training in steps");
   app.add_option("--seconds", options.seconds, "Length of the training in seconds");
+  app.add_option("--gpus", gpus, "Share every batch between so many GPUs of this machine")
+      ->check(CLI::Range(1, 64));
   app.add_option("--seed", options.seed, "Of weights, batches and noise");
   app.add_option("--device", options.device, "auto, cuda, cuda:<index> or cpu");
   app.add_flag("--full-precision", options.full_precision, "float32 instead of bfloat16");
@@ -30,6 +47,7 @@ void AddOptions(CLI::App& app, pusht::TrainOptions& options) {
   app.add_option("--unet-channels", architecture.unet_channels, "Of the U-Net, per level");
   app.add_option("--stage-channels", architecture.stage_channels, "Of the encoder, per stage");
   app.add_option("--stem-channels", architecture.stem_channels, "Of the encoder's first layer");
+  app.add_option("--action-steps", architecture.action_steps, "Actions executed per decision");
 
   pusht::OptimizerOptions& optimizer = options.optimizer;
   app.add_option("--learning-rate", optimizer.learning_rate, "At its peak");
@@ -51,14 +69,18 @@ void AddOptions(CLI::App& app, pusht::TrainOptions& options) {
 int RunMain(int argc, char** argv) {
   CLI::App app("Trains a diffusion policy for Push-T", "pusht-train");
   pusht::TrainOptions options;
-  AddOptions(app, options);
+  int gpus = 1;
+  AddOptions(app, options, gpus);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(dp::ExitCode::kUsage);
   }
-  options.data.own_folder = options.out + "/demonstrations";
-  const bool complete = pusht::Train(options, std::cout, pusht::StopOnSignal());
+  const std::atomic<bool>& stop = pusht::StopOnSignal();
+  pusht::Ranks ranks(gpus);
+  std::ofstream silence;
+  std::ostream& progress = ranks.rank() == 0 ? std::cout : silence;
+  const bool complete = pusht::Train(options, ranks, progress, stop);
   if (complete) return 0;
   std::fprintf(stderr, "pusht-train: stopped; start the same command again to go on\n");
   return pusht::StoppedExitCode();

@@ -8,8 +8,8 @@
 
 namespace pusht {
 
-Optimizer::Optimizer(Parameters& parameters, const OptimizerOptions& options)
-    : parameters_(parameters), options_(options) {
+Optimizer::Optimizer(Parameters& parameters, const OptimizerOptions& options, const Ranks& ranks)
+    : parameters_(parameters), options_(options), ranks_(ranks) {
   const at::Tensor& master = parameters.master();
   average_ = master.clone();
   first_moment_ = at::zeros_like(master);
@@ -31,6 +31,10 @@ void Optimizer::SetStep(int64_t step, double progress) {
 void Optimizer::Update() {
   c10::NoGradGuard no_grad;
   at::Tensor gradient = parameters_.gradient().to(at::kFloat);
+  if (ranks_.size() > 1) {
+    ranks_.Sum(gradient);
+    gradient = gradient / ranks_.size();
+  }
   gradient_norm_.copy_(gradient.norm());
   gradient = gradient * (options_.clip_norm / (gradient_norm_ + 1e-6)).clamp_max(1.0);
   step_.add_(1);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "apps/train/parameters.h"
+#include "apps/train/ranks.h"
 
 namespace pusht {
 
@@ -20,10 +21,12 @@ struct OptimizerOptions {
 };
 
 // AdamW over the flat parameter vector, with clipping by the global norm and a moving average.
-// What changes from step to step is a tensor, so that a CUDA graph can replay Update().
+// What changes from step to step is a tensor, so that a CUDA graph can replay Update(). Several
+// ranks take the step of their mean gradient, all the same one.
 class Optimizer {
  public:
-  Optimizer(Parameters& parameters, const OptimizerOptions& options);
+  // All arguments must outlive the optimiser.
+  Optimizer(Parameters& parameters, const OptimizerOptions& options, const Ranks& ranks);
 
   // Sets learning rate and average for step `step` (from 0) at `progress` (0 to 1) of the training;
   // to be called before each Update(), outside a graph.
@@ -43,6 +46,7 @@ class Optimizer {
  private:
   Parameters& parameters_;
   OptimizerOptions options_;
+  const Ranks& ranks_;
   double learning_rate_ = 0;
   at::Tensor average_, first_moment_, second_moment_;  // (P)
   at::Tensor step_;                                    // scalar, counts Update()

@@ -8,11 +8,14 @@
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
 
+#include "apps/train/curves.h"
 #include "apps/train/run_state.h"
 #include "kernels/error.h"
 #include "policy/checkpoint_writer.h"
 #include "policy/timing.h"
+#include "task/statistics.h"
 #if PUSHT_HAVE_CUDA
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -21,10 +24,11 @@
 namespace pusht {
 namespace {
 
-at::Device ChooseDevice(const std::string& name) {
+at::Device ChooseDevice(const std::string& name, const Ranks& ranks) {
   const bool available = PUSHT_HAVE_CUDA && torch::cuda::is_available();
-  if (name == "auto") return available ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
-  const at::Device device(name == "cuda" ? "cuda:0" : name);
+  const auto own = static_cast<c10::DeviceIndex>(ranks.rank());
+  if (name == "auto") return available ? at::Device(at::kCUDA, own) : at::Device(at::kCPU);
+  const at::Device device = name == "cuda" ? at::Device(at::kCUDA, own) : at::Device(name);
   if (device.is_cuda() && !available) {
     throw dp::EnvironmentError("--device " + name +
                                ": no usable GPU here; use --device cpu, or look at nvidia-smi");
@@ -48,57 +52,90 @@ class OwnStream {
 #endif
 };
 
+// Of `options`, what one of the ranks does.
+TrainOptions OfRank(TrainOptions options, const Ranks& ranks, const dp::PolicyConfig& config) {
+  options.step.batch = std::max<int64_t>(1, options.step.batch / ranks.size());
+  options.data.produce = ranks.rank() == 0;
+  options.rounds.folder = options.data.rounds_folder = options.out + "/rounds";
+  options.data.own_folder = options.out + "/demonstrations";
+  options.rounds.planner = options.data.planner;
+  options.rounds.seed = options.seed;
+  options.rounds.action_steps = config.n_action_steps;
+  options.data.round_rows = options.rounds.Capacity();
+  if (ranks.rank() > 0) options.rounds.count = 0;
+  return options;
+}
+
+// How the student plays its rounds: by the project's own engine on the device it is trained on.
+dp::PolicyOptions StudentOptions(const at::Device& device) {
+  dp::PolicyOptions policy;
+  policy.backend = device.is_cuda() ? dp::Backend::kCuda : dp::Backend::kCpu;
+  policy.sampler = {dp::SamplerKind::kDdim, 10};
+  policy.batch = 512;
+  policy.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return policy;
+}
+
 // A training run: what it consists of, in the order in which one part needs another.
 class Run {
  public:
-  Run(const TrainOptions& options, const std::atomic<bool>& stop)
-      : options_(options),
-        device_(ChooseDevice(options.device)),
+  Run(const TrainOptions& options, Ranks& ranks, const std::atomic<bool>& stop)
+      : ranks_(ranks),
+        stop_(stop),
+        device_(ChooseDevice(options.device, ranks)),
         stream_(device_),
         policy_(MakeArchitecture(options.architecture)),
+        options_(OfRank(options, ranks, policy_.config)),
         parameters_(policy_, 2 * kBlockCorners, options.seed, device_,
                     device_.is_cuda() && !options.full_precision ? at::kBFloat16 : at::kFloat),
         network_(policy_.config, parameters_),
-        optimizer_(parameters_, options.optimizer),
-        data_(options.data, device_, stop),
-        step_(policy_.config, network_, data_.dataset(), parameters_, optimizer_, options.step) {
+        optimizer_(parameters_, options_.optimizer, ranks),
+        rounds_(options_.rounds, StudentOptions(device_)),
+        data_(options_.data, device_, stop),
+        step_(policy_.config, network_, data_.dataset(), parameters_, optimizer_, options_.step) {
     at::globalContext().setBenchmarkCuDNN(true);  // shapes never change
     std::filesystem::create_directories(options.out);
+    ranks_.Connect(device_);
     SeedGenerator(device_, options.seed);
     if (std::filesystem::exists(StatePath())) {
       done_ = LoadRunState(StatePath(), optimizer_, device_);
     }
+    if (ranks_.rank() > 0) {
+      SeedGenerator(device_, options.seed + kRankSeeds * ranks_.rank() + done_.step);
+      return;
+    }
     log_.open(options.out + "/log.jsonl", std::ios::app);
   }
 
-  bool Train(std::ostream& progress, const std::atomic<bool>& stop) {
+  bool Train(std::ostream& progress) {
     progress << parameters_.size() << " parameters, " << data_.dataset().size() << " rows, on "
-             << device_ << ", from step " << done_.step << std::endl;
-    double begin = dp::Now() - done_.seconds, saved = dp::Now();
-    while (Progress() < 1 && !stop) {
+             << ranks_.size() << " x " << device_ << ", from step " << done_.step << std::endl;
+    begin_ = dp::Now() - done_.seconds;
+    double saved = dp::Now();
+    while (Progress() < 1 && !stopped_) {
       optimizer_.SetStep(done_.step, Progress());
       step_.Run();
       ++done_.step;
-      // until the first line, cuDNN tries its algorithms: not counted against the time
-      if (done_.step % options_.log_every == 0) {
+      const bool border = done_.step % options_.log_every == 0;
+      if (border) {
         Log(progress);
         data_.Refresh();
-        if (!measured_) begin = dp::Now() - done_.seconds;
-        measured_ = true;
       }
-      if (measured_) done_.seconds = dp::Now() - begin;
+      if (border || ranks_.size() == 1) Agree(border);
+      if (ranks_.rank() > 0) continue;
+      if (rounds_.Due(Progress())) PlayRound(progress);
       if (dp::Now() - saved > options_.save_every) {
         SaveRunState(StatePath(), optimizer_, done_, device_);
         saved = dp::Now();
       }
     }
-    SaveRunState(StatePath(), optimizer_, done_, device_);
-    dp::WriteCheckpoint(options_.out + "/checkpoint",
-                        parameters_.Export(policy_, optimizer_.average()), dp::WeightFormat::kF16);
+    if (ranks_.rank() == 0) Finish(progress);
     return Progress() >= 1;
   }
 
  private:
+  static constexpr uint64_t kRankSeeds = 1000003;  // between the generators of two ranks
+
   std::string StatePath() const { return options_.out + "/state.safetensors"; }
 
   double Progress() const {
@@ -108,11 +145,85 @@ class Run {
     return done_.seconds / options_.seconds;
   }
 
+  // Takes the time, and notices a stop, for all ranks alike. Until the first border cuDNN tries its
+  // algorithms: not counted against the time.
+  void Agree(bool border) {
+    if (border && !measured_) begin_ = dp::Now() - done_.seconds;
+    measured_ |= border;
+    const double seconds = measured_ ? dp::Now() - begin_ : done_.seconds;
+    if (ranks_.size() == 1) {
+      done_.seconds = seconds;
+      stopped_ = stop_;
+      return;
+    }
+    at::Tensor first = at::tensor({seconds, stop_ ? 1.0 : 0.0}, at::kDouble).to(device_);
+    if (ranks_.rank() > 0) first.zero_();
+    ranks_.Sum(first);
+    const at::Tensor host = first.to(at::kCPU);
+    done_.seconds = host[0].item<double>();
+    stopped_ = host[1].item<double>() > 0;
+  }
+
+  std::shared_ptr<const dp::Checkpoint> Student() const {
+    return std::make_shared<const dp::Checkpoint>(
+        parameters_.Export(policy_, optimizer_.average()));
+  }
+
+  void PlayRound(std::ostream& progress) {
+    const int round = rounds_.next();
+    const auto student = Student();
+    const Figures figures = rounds_.Play(student, stop_);
+    if (!stop_) Keep(*student, round, figures, progress);
+  }
+
+  // The last state; the last checkpoint where it is the best, or the only one.
+  void Finish(std::ostream& progress) {
+    const auto student = Student();
+    if (options_.rounds.count == 0) {
+      dp::WriteCheckpoint(CheckpointPath(), *student, dp::WeightFormat::kF16);
+    } else if (Progress() >= 1) {
+      const Figures figures = rounds_.Evaluate(student, stop_);
+      if (!stop_) Keep(*student, options_.rounds.count, figures, progress);
+    }
+    SaveRunState(StatePath(), optimizer_, done_, device_);
+    DrawCurves(options_.out + "/log.jsonl", options_.out + "/curves.png");
+  }
+
+  std::string CheckpointPath() const { return options_.out + "/checkpoint"; }
+
+  // Logs how `student` did, and keeps it if none was better.
+  void Keep(const dp::Checkpoint& student, int round, const Figures& figures,
+            std::ostream& progress) {
+    if (figures.successes >= done_.best) {
+      dp::WriteCheckpoint(CheckpointPath(), student, dp::WeightFormat::kF16);
+      done_.best = figures.successes;
+    }
+    const Interval interval = Wilson95(figures.successes, figures.episodes);
+    const double success = static_cast<double>(figures.successes) / figures.episodes;
+    const nlohmann::ordered_json line = {
+        {"step", done_.step},    {"seconds", done_.seconds},
+        {"round", round},        {"episodes", figures.episodes},
+        {"success", success},    {"low", interval.low},
+        {"high", interval.high}, {"median_steps", figures.median_success_step}};
+    log_ << line.dump() << std::endl;
+    progress << "round " << round << std::fixed << std::setprecision(2) << ": success "
+             << 100 * success << " % (" << 100 * interval.low << " to " << 100 * interval.high
+             << "), median " << std::setprecision(0) << figures.median_success_step << " steps"
+             << std::defaultfloat << std::endl;
+    DrawCurves(options_.out + "/log.jsonl", options_.out + "/curves.png");
+  }
+
   void Log(std::ostream& progress) {
     const Losses losses = step_.TakeLosses();
     const double now = dp::Now();
     const double rate = static_cast<double>(options_.log_every) / (now - logged_);
     logged_ = now;
+    if (!std::isfinite(losses.diffusion)) {
+      throw dp::Error(dp::ExitCode::kRetryable,
+                      "the loss is not finite at step " + std::to_string(done_.step) +
+                          "; start the same command again, or with a lower --learning-rate");
+    }
+    if (ranks_.rank() > 0) return;
     const nlohmann::ordered_json line = {{"step", done_.step},
                                          {"seconds", done_.seconds},
                                          {"loss", losses.diffusion},
@@ -126,35 +237,34 @@ class Run {
              << 100 * Progress() << " %  loss " << std::setprecision(5) << losses.diffusion
              << "  corners " << losses.auxiliary << std::setprecision(1) << "  " << rate
              << " steps/s" << std::defaultfloat << std::endl;
-    if (!std::isfinite(losses.diffusion)) {
-      throw dp::Error(dp::ExitCode::kRetryable,
-                      "the loss is not finite at step " + std::to_string(done_.step) +
-                          "; start the same command again, or with a lower --learning-rate");
-    }
   }
 
-  TrainOptions options_;
+  Ranks& ranks_;
+  const std::atomic<bool>& stop_;
   at::Device device_;
   OwnStream stream_;
   dp::Checkpoint policy_;
+  TrainOptions options_;
   Parameters parameters_;
   Network network_;
   Optimizer optimizer_;
+  Rounds rounds_;
   DataSource data_;
   TrainingStep step_;
   RunProgress done_;
   std::ofstream log_;
-  double logged_ = dp::Now();
-  bool measured_ = false;
+  double begin_ = 0, logged_ = dp::Now();
+  bool measured_ = false, stopped_ = false;
 };
 
 }  // namespace
 
-bool Train(const TrainOptions& options, std::ostream& progress, const std::atomic<bool>& stop) {
+bool Train(const TrainOptions& options, Ranks& ranks, std::ostream& progress,
+           const std::atomic<bool>& stop) {
   if ((options.steps > 0) == (options.seconds > 0)) {
     throw dp::Error(dp::ExitCode::kUsage, "give either --steps or --seconds");
   }
-  return Run(options, stop).Train(progress, stop);
+  return Run(options, ranks, stop).Train(progress);
 }
 
 }  // namespace pusht

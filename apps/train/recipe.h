@@ -9,6 +9,8 @@
 #include "apps/train/architectures.h"
 #include "apps/train/data_source.h"
 #include "apps/train/optimizer.h"
+#include "apps/train/ranks.h"
+#include "apps/train/rounds.h"
 #include "apps/train/training_step.h"
 
 namespace pusht {
@@ -18,7 +20,8 @@ struct TrainOptions {
   OptimizerOptions optimizer;
   StepOptions step;
   DataOptions data;
-  std::string out;              // folder of the run: state, log, checkpoint
+  RoundOptions rounds;
+  std::string out;              // folder of the run: state, log, curves, checkpoint
   std::string device = "auto";  // auto, cuda, cuda:<index>, cpu
   bool full_precision = false;  // float32 rather than bfloat16 on a GPU
   uint64_t seed = 0;
@@ -28,11 +31,15 @@ struct TrainOptions {
   int64_t log_every = 100;  // steps
 };
 
-// Trains a policy on demonstrations and writes it to <out>/checkpoint: the moving average of the
-// weights. <out>/log.jsonl gets one line for every log_every steps, <out>/state.safetensors what a
-// later call continues from. Stops soon after `stop` becomes true, with the state saved.
-// Returns whether the training is complete. Throws Error for data or options that cannot be used.
-bool Train(const TrainOptions& options, std::ostream& progress, const std::atomic<bool>& stop);
+// Trains a policy on demonstrations and, where options.rounds asks for it, on the planner's labels
+// of its own episodes; writes the moving average of the weights to <out>/checkpoint, with rounds
+// the best one they saw. <out>/log.jsonl gets one line for every log_every steps and for every
+// round, <out>/curves.png shows them, <out>/state.safetensors is what a later call continues from.
+// Stops soon after `stop` becomes true, with the state saved. To be called by every rank, which
+// share each batch. Returns whether the training is complete. Throws Error for data or options that
+// cannot be used.
+bool Train(const TrainOptions& options, Ranks& ranks, std::ostream& progress,
+           const std::atomic<bool>& stop);
 
 }  // namespace pusht
 

@@ -29,8 +29,9 @@ void SaveRunState(const std::string& path, const Optimizer& optimizer, const Run
     writer.AddFloats(kVectors[i], {host.numel()},
                      {host.const_data_ptr<float>(), static_cast<size_t>(host.numel())});
   }
-  const std::array<int64_t, 2> counters = {progress.step, std::llround(progress.seconds * 1e6)};
-  writer.AddIntegers("step_and_microseconds", {2}, counters);
+  const std::array<int64_t, 3> counters = {progress.step, std::llround(progress.seconds * 1e6),
+                                           progress.best};
+  writer.AddIntegers("progress", {3}, counters);
   at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::scoped_lock lock(generator.mutex());
   const at::Tensor random = generator.get_state();
@@ -52,12 +53,12 @@ RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at
     state[i] = at::tensor(values.data).view(state[i].sizes());
   }
   optimizer.Restore(state);
-  const std::vector<int64_t> counters = file.Integers("step_and_microseconds");
+  const std::vector<int64_t> counters = file.Integers("progress");
   std::vector<uint8_t> random = file.Bytes("generator");
   at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::scoped_lock lock(generator.mutex());
   generator.set_state(at::tensor(random, at::kByte));
-  return {counters.at(0), static_cast<double>(counters.at(1)) * 1e-6};
+  return {counters.at(0), static_cast<double>(counters.at(1)) * 1e-6, counters.at(2)};
 }
 
 void SeedGenerator(const at::Device& device, uint64_t seed) {

@@ -14,6 +14,7 @@ namespace pusht {
 struct RunProgress {
   int64_t step = 0;
   double seconds = 0;  // spent training, over all runs that continued each other
+  int64_t best = -1;   // successes of the checkpoint that is kept; -1: none was tried
 };
 
 // Writes everything a killed run needs to go on (weights, average, moments, progress, the state of

@@ -113,6 +113,24 @@ TEST(DemonstrationsTest, RefusesAFolderOfOtherDemonstrations) {
   EXPECT_THROW(Make(options), dp::Error);
 }
 
+TEST(DemonstrationsTest, AppendedStreamsAreReadOnce) {
+  const Folder folder("appended");
+  fs::create_directories(folder.path());
+  std::set<int64_t> seen;
+  EXPECT_TRUE(LoadNewDemonstrations(folder.path(), seen).empty());
+  for (int index = 0; index < 2; ++index) {
+    Stream stream;
+    stream.rows.resize(3);
+    for (DemonstrationRow& row : stream.rows) row.state[0] = static_cast<float>(index);
+    stream.statistics.rows = 3;
+    AppendStream(folder.path(), index, stream);
+    const std::vector<DemonstrationRow> rows = LoadNewDemonstrations(folder.path(), seen);
+    ASSERT_EQ(rows.size(), 3u);
+    EXPECT_EQ(rows[2].state[0], static_cast<float>(index));
+  }
+  EXPECT_EQ(LoadDemonstrations(folder.path()).size(), 6u);
+}
+
 TEST(DemonstrationsTest, NamesWhatIsMissing) {
   const Folder folder("missing");
   EXPECT_THROW(LoadDemonstrations(folder.path()), dp::Error);

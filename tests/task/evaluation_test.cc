@@ -70,6 +70,37 @@ TEST_F(EvaluationTest, ProtocolOfTheBenchmark) {
   }
 }
 
+TEST_F(EvaluationTest, DecisionsAreSeenWithTheirChunks) {
+  options_.episodes = 1;
+  std::vector<State> states;
+  Target held;
+  const auto see = [&](const Decision& d) {
+    ASSERT_EQ(d.chunk.size(), 32u);
+    const bool start = states.empty();
+    // at the start the agent is held where it is; later by what the chunk before said last
+    EXPECT_EQ(d.target.x, start ? d.state.agent_x : held.x);
+    EXPECT_EQ(d.target.y, start ? d.state.agent_y : held.y);
+    EXPECT_EQ(start,
+              d.previous.agent_x == d.state.agent_x && d.previous.agent_y == d.state.agent_y);
+    held = {d.chunk[2 * 8], d.chunk[2 * 8 + 1]};  // actions 1 to 8 are executed
+    states.push_back(d.state);
+  };
+  const EvaluationResult result = Evaluate(
+      options_, dp::Policy::Create(dp::LoadCheckpoint(options_.checkpoint), options_.policy),
+      ShardIndices(options_), [](const EpisodeResult&) {}, never_, see);
+  EXPECT_EQ(states.size(), static_cast<size_t>(result.episodes[0].decisions));
+}
+
+TEST_F(EvaluationTest, AnEpisodeGoesOnToItsEndCoverage) {
+  options_.conditions.success_coverage = -1;  // any state
+  for (const EpisodeResult& e : Run().episodes) EXPECT_EQ(e.steps, 1);
+  options_.end_coverage = 2;  // no state
+  for (const EpisodeResult& e : Run().episodes) {
+    EXPECT_EQ(e.success_step, 1);
+    EXPECT_EQ(e.steps, 30);
+  }
+}
+
 TEST_F(EvaluationTest, SameBitsWhateverTheBatchAndThreads) {
   const std::string reference = Fingerprint();
   for (const int batch : {1, 2, 5}) {

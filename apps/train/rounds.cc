@@ -1,0 +1,134 @@
+#include "apps/train/rounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include "task/demonstrations.h"
+#include "task/evaluation.h"
+
+namespace pusht {
+namespace {
+
+constexpr uint32_t kFirstSeed = 3000000000;  // of the starts: beyond those of evaluations
+constexpr double kEndCoverage = 0.975;       // ends an episode of a round: finish, do not graze
+constexpr double kMargin = 64;               // pixels; what is further outside teaches nothing
+
+bool IsInside(const State& state) {
+  return std::ranges::all_of(
+      std::initializer_list<double>{state.agent_x, state.agent_y, state.block_x, state.block_y},
+      [](double v) { return v > -kMargin && v < kWorldSize + kMargin; });
+}
+
+// What makes the disturbed episodes of round `round` harder.
+Conditions Disturbance(int round) {
+  Conditions conditions;
+  conditions.latency = round % 3;
+  conditions.action_noise = 2;
+  conditions.push = 20;
+  return conditions;
+}
+
+}  // namespace
+
+// A decision to be labelled.
+struct Rounds::Labels {
+  State previous, state;
+  Point target;
+  Plan chunk;  // the student's
+};
+
+Rounds::Rounds(const RoundOptions& options, const dp::PolicyOptions& policy)
+    : options_(options), policy_(policy) {
+  std::set<int64_t> done;
+  if (options_.count > 0) {
+    std::filesystem::create_directories(options_.folder);
+    LoadNewDemonstrations(options_.folder, done);
+  }
+  next_ = static_cast<int>(done.size());
+}
+
+Rounds::~Rounds() = default;
+
+int64_t RoundOptions::Capacity() const {
+  return int64_t{count} * (episodes + disturbed_episodes) * (kControlSteps / action_steps + 1);
+}
+
+bool Rounds::Due(double progress) const {
+  return next_ < options_.count && progress * (options_.count + 1) >= next_ + 1;
+}
+
+Figures Rounds::Episodes(const std::shared_ptr<const dp::Checkpoint>& student, int round,
+                         bool disturbed, std::vector<Labels>* labels,
+                         const std::atomic<bool>& stop) const {
+  EvaluationOptions evaluation;
+  evaluation.episodes = disturbed ? options_.disturbed_episodes : options_.episodes;
+  evaluation.seed = kFirstSeed + static_cast<uint32_t>(options_.seed % 1000) * 1000000 +
+                    static_cast<uint32_t>(round) * 10000 + (disturbed ? 5000 : 0);
+  evaluation.policy = policy_;
+  evaluation.policy.batch = std::clamp(evaluation.episodes / 2, 1, policy_.batch);
+  evaluation.action_steps = options_.action_steps;
+  if (disturbed) evaluation.conditions = Disturbance(round);
+  if (labels != nullptr) evaluation.end_coverage = kEndCoverage;
+  const int first = student->config.FirstAction();
+  const auto remember = [&](const Decision& decision) {
+    if (labels == nullptr || !IsInside(decision.state)) return;
+    std::vector<Point> chunk;
+    for (size_t i = 2 * static_cast<size_t>(first); i < decision.chunk.size(); i += 2) {
+      chunk.push_back({decision.chunk[i], decision.chunk[i + 1]});
+    }
+    const Point target = {static_cast<float>(decision.target.x),
+                          static_cast<float>(decision.target.y)};
+    labels->push_back({decision.previous, decision.state, target, FollowTargets(chunk)});
+  };
+  std::map<int, EpisodeResult> episodes;
+  pusht::Evaluate(
+      evaluation, dp::Policy::Create(student, evaluation.policy), ShardIndices(evaluation),
+      [&](const EpisodeResult& episode) { episodes[episode.index] = episode; }, stop, remember);
+  return Summarise(episodes);
+}
+
+Figures Rounds::Play(const std::shared_ptr<const dp::Checkpoint>& student,
+                     const std::atomic<bool>& stop) {
+  if (labelling_.valid()) labelling_.get();
+  const int round = next_++;
+  std::vector<Labels> labels;
+  const Figures figures = Episodes(student, round, false, &labels, stop);
+  if (options_.disturbed_episodes > 0) Episodes(student, round, true, &labels, stop);
+  if (!stop) {
+    labelling_ = std::async(std::launch::async, [this, round, labels = std::move(labels), figures] {
+      Label(round, labels, figures);
+    });
+  }
+  return figures;
+}
+
+Figures Rounds::Evaluate(const std::shared_ptr<const dp::Checkpoint>& student,
+                         const std::atomic<bool>& stop) {
+  if (labelling_.valid()) labelling_.get();
+  return Episodes(student, options_.count, false, nullptr, stop);
+}
+
+void Rounds::Label(int round, std::vector<Labels> labels, const Figures& figures) const {
+  std::vector<PlanRequest> requests;
+  for (const Labels& l : labels) {
+    requests.push_back(
+        {WithVelocity(l.previous, l.state, l.target.x, l.target.y),
+         /*has_warm=*/true,
+         l.chunk,
+         {kFirstSeed + options_.seed, static_cast<uint64_t>(round) << 32 | requests.size()}});
+  }
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const std::vector<Plan> plans = MakePlans(requests, options_.planner, cores);
+  Stream stream;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    stream.rows.push_back(MakeRow(labels[i].previous, labels[i].state, labels[i].target, plans[i]));
+  }
+  stream.statistics = {static_cast<int64_t>(stream.rows.size()), figures.episodes,
+                       figures.successes, static_cast<int64_t>(figures.median_success_step)};
+  AppendStream(options_.folder, round, stream);
+}
+
+}  // namespace pusht

@@ -1,0 +1,63 @@
+#ifndef APPS_TRAIN_ROUNDS_H_
+#define APPS_TRAIN_ROUNDS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "policy/policy.h"
+#include "task/demonstration_stream.h"
+#include "task/report.h"
+
+namespace pusht {
+
+struct RoundOptions {
+  int count = 0;                 // rounds of labelled episodes, evenly over the training
+  int episodes = 1024;           // of every round, and of the evaluation at the end
+  int disturbed_episodes = 256;  // further ones of every round: pushes, latency, unsteady actions
+  int action_steps = 8;          // actions executed per decision
+  PlannerOptions planner;        // the teacher
+  uint64_t seed = 0;
+  std::string folder;  // of the rows; rounds that lie there are not played again
+
+  // Rows that all rounds together make at most.
+  int64_t Capacity() const;
+};
+
+// DAgger: in every round the student plays episodes from starts it has not seen, and the planner
+// labels every state in which it decided. The rows lie in the folder as demonstrations do.
+class Rounds {
+ public:
+  Rounds(const RoundOptions& options, const dp::PolicyOptions& policy);
+  ~Rounds();
+
+  // Whether the next round is due at `progress` (0 to 1) of the training.
+  bool Due(double progress) const;
+  // Which round comes next, from 0.
+  int next() const { return next_; }
+
+  // Plays the next round with `student` and starts labelling it in the background. Returns how the
+  // undisturbed episodes went; none of them if `stop` became true.
+  Figures Play(const std::shared_ptr<const dp::Checkpoint>& student, const std::atomic<bool>& stop);
+  // Plays without labelling, from starts of its own: how good the student is.
+  Figures Evaluate(const std::shared_ptr<const dp::Checkpoint>& student,
+                   const std::atomic<bool>& stop);
+
+ private:
+  struct Labels;
+  Figures Episodes(const std::shared_ptr<const dp::Checkpoint>& student, int round, bool disturbed,
+                   std::vector<Labels>* labels, const std::atomic<bool>& stop) const;
+  void Label(int round, std::vector<Labels> labels, const Figures& figures) const;
+
+  RoundOptions options_;
+  dp::PolicyOptions policy_;
+  int next_ = 0;
+  std::future<void> labelling_;
+};
+
+}  // namespace pusht
+
+#endif  // APPS_TRAIN_ROUNDS_H_

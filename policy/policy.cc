@@ -1,5 +1,9 @@
 #include "policy/policy.h"
 
+#include <cstdio>
+#include <mutex>
+#include <set>
+
 #include "kernels/error.h"
 #include "policy/cpu/cpu_policy.h"
 
@@ -35,17 +39,42 @@ PolicyOptions ResolveOptions(const PolicyConfig& config, const PolicyOptions& op
   return resolved;
 }
 
+#ifdef PUSHT_HAVE_CUDA
+// Tells people once why Backend::kAuto is the CPU.
+void SayWhyCpu(const std::string& why) {
+  static std::mutex mutex;
+  static std::set<std::string>& said = *new std::set<std::string>;
+  const std::lock_guard lock(mutex);
+  if (said.insert(why).second)
+    std::fprintf(stderr, "backend auto: running on the CPU: %s\n", why.c_str());
+}
+
+// The policy on the GPU; null where Backend::kAuto is to take the CPU.
+std::unique_ptr<Policy> TryCuda(const std::shared_ptr<const Checkpoint>& checkpoint,
+                                const PolicyOptions& options) {
+  if (options.backend == Backend::kCuda) return CreateCudaPolicy(checkpoint, options);
+  std::string why;
+  if (options.backend == Backend::kAuto) {
+    try {
+      if (CudaUsable(&why)) return CreateCudaPolicy(checkpoint, options);
+    } catch (const Error& error) {
+      // a shape without a GPU kernel; the options themselves are valid
+      if (error.code() != ExitCode::kBadInput) throw;
+      why = error.what();
+    }
+    SayWhyCpu(why);
+  }
+  return nullptr;
+}
+#endif
+
 }  // namespace
 
 std::unique_ptr<Policy> Policy::Create(std::shared_ptr<const Checkpoint> checkpoint,
                                        const PolicyOptions& options) {
   PolicyOptions resolved = ResolveOptions(checkpoint->config, options);
 #ifdef PUSHT_HAVE_CUDA
-  std::string why;
-  if (resolved.backend == Backend::kCuda ||
-      (resolved.backend == Backend::kAuto && CudaUsable(&why))) {
-    return CreateCudaPolicy(std::move(checkpoint), resolved);
-  }
+  if (auto policy = TryCuda(checkpoint, resolved)) return policy;
 #else
   if (resolved.backend == Backend::kCuda) {
     throw EnvironmentError(

@@ -2,6 +2,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
+#include <cstdlib>
+#include <limits>
 #include <string>
 
 #include "kernels/cuda_check.h"
@@ -9,11 +12,31 @@
 namespace dp {
 namespace {
 constexpr size_t kAlignment = 256;
+
+std::atomic<size_t> in_use = 0;  // bytes of all arenas
+
+// Allocates device memory; null if there is no room. Throws Error(kRetryable) for another fault.
+void* Allocate(size_t bytes) {
+  static const char* const limit = std::getenv("PUSHT_GPU_MIB");
+  static const size_t most =
+      limit ? std::strtoull(limit, nullptr, 10) << 20 : std::numeric_limits<size_t>::max();
+  void* memory = nullptr;
+  const cudaError_t status = in_use.fetch_add(bytes) + bytes <= most ? cudaMalloc(&memory, bytes)
+                                                                     : cudaErrorMemoryAllocation;
+  if (status == cudaSuccess) return memory;
+  in_use -= bytes;
+  static_cast<void>(cudaGetLastError());
+  if (status != cudaErrorMemoryAllocation) CheckCuda(status, "device memory");
+  return nullptr;
 }
+
+}  // namespace
 
 DeviceArena::~DeviceArena() {
   // at process exit the driver may be gone already; there is nobody to tell
-  if (base_ != nullptr) static_cast<void>(cudaFree(base_));
+  if (base_ == nullptr) return;
+  static_cast<void>(cudaFree(base_));
+  in_use -= capacity_;
 }
 
 void* DeviceArena::TakeBytes(size_t bytes) {
@@ -30,9 +53,8 @@ void* DeviceArena::TakeBytes(size_t bytes) {
 
 void DeviceArena::Seal() {
   const size_t bytes = capacity_ == 0 ? kAlignment : capacity_;
-  void* memory = nullptr;
-  if (cudaMalloc(&memory, bytes) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());
+  void* memory = Allocate(bytes);
+  if (memory == nullptr) {
     throw OutOfDeviceMemory("the GPU has no room for " + std::to_string(bytes >> 20) +
                             " MiB; use a smaller batch or another precision");
   }

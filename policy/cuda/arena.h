@@ -23,7 +23,8 @@ class DeviceArena {
   }
   void* TakeBytes(size_t bytes);
 
-  // Ends measuring: allocates, zeroes, starts again at the front. Throws Error if memory is short.
+  // Ends measuring: allocates, zeroes, starts again at the front. Throws OutOfDeviceMemory if the
+  // device has no room, or all arenas together would exceed PUSHT_GPU_MIB (environment).
   void Seal();
   bool measuring() const { return base_ == nullptr; }
   size_t bytes() const { return capacity_; }

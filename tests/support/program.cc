@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -15,7 +16,11 @@
 namespace pusht_test {
 namespace {
 
-const char kProgram[] = PUSHT_BINARY_DIR "/bin/pusht";
+// The program under test; PUSHT_PROGRAM names it where a build was moved to another machine.
+std::string Program() {
+  const char* moved = std::getenv("PUSHT_PROGRAM");
+  return moved != nullptr ? moved : PUSHT_BINARY_DIR "/bin/pusht";
+}
 
 int CodeOf(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
@@ -28,7 +33,7 @@ std::string ReadText(const std::string& file) {
 }  // namespace
 
 Outcome Pusht(const std::string& arguments, const std::string& before) {
-  const std::string command = before + " " + kProgram + " " + arguments + " 2>&1 </dev/null";
+  const std::string command = before + " " + Program() + " " + arguments + " 2>&1 </dev/null";
   std::FILE* pipe = ::popen(command.c_str(), "r");
   Outcome outcome;
   std::array<char, 4096> buffer;
@@ -40,7 +45,7 @@ Outcome Pusht(const std::string& arguments, const std::string& before) {
 }
 
 pid_t StartPusht(const std::string& arguments) {
-  std::vector<std::string> words = {kProgram};
+  std::vector<std::string> words = {Program()};
   std::istringstream stream(arguments);
   for (std::string word; stream >> word;) words.push_back(word);
   std::vector<char*> pointers;
@@ -50,7 +55,7 @@ pid_t StartPusht(const std::string& arguments) {
   if (child != 0) return child;
   if (std::freopen("/dev/null", "w", stderr) == nullptr) ::_exit(99);
   if (std::freopen("/dev/null", "w", stdout) == nullptr) ::_exit(99);
-  ::execv(kProgram, pointers.data());
+  ::execv(pointers[0], pointers.data());
   ::_exit(99);
 }
 

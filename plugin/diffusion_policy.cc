@@ -8,6 +8,10 @@
 #include "kernels/error.h"
 #include "plugin/pose.h"
 
+#ifdef PUSHT_HAVE_CUDA
+#include "policy/cuda/cuda_policy.h"
+#endif
+
 namespace dp {
 namespace {
 
@@ -33,8 +37,17 @@ void CheckSize(const char* attribute, const char* what, int given, int wanted) {
                  " numbers: the checkpoint's " + what + " has " + std::to_string(wanted));
 }
 
+// What CUDA calls the GPU that the policy runs on; -1 on the CPU.
+int CudaDeviceOf([[maybe_unused]] SharedPolicy& policy) {
+#ifdef PUSHT_HAVE_CUDA
+  if (policy.backend() == Backend::kCuda) return CudaDevice();
+#endif
+  return -1;
+}
+
 std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, const Config& config,
-                                             const PolicyConfig& policy) {
+                                             SharedPolicy& shared) {
+  const PolicyConfig& policy = shared.config();
   if (config.cameras.size() != policy.cameras.size()) {
     std::string features;
     for (const CameraFeature& camera : policy.cameras) features += " " + camera.name;
@@ -53,6 +66,7 @@ std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, const Config&
   request.cameras = config.cameras;
   request.width = policy.cameras[0].width;
   request.height = policy.cameras[0].height;
+  request.cuda_device = CudaDeviceOf(shared);
   for (const CameraFeature& camera : policy.cameras) {
     if (camera.width != request.width || camera.height != request.height) {
       throw Unsupported("the checkpoint's pictures differ in size; the plugin draws one size");
@@ -98,7 +112,7 @@ DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
       trail_(model, config_, control_binding_),
       label_(FindLabel(model, config_)),
       scores_(ScoresOf(model)),
-      pictures_(MakePictures(model, config_, policy_->config())),
+      pictures_(MakePictures(model, config_, *policy_)),
       action_steps_(ActionSteps(config_, policy_->config())),
       observation_(shape_.observation),
       pose_(shape_.pose) {

@@ -89,24 +89,27 @@ struct Candidate {
   std::string name;
   EGLenum platform;
   void* native;
-  int rank;  // lower is tried first
+  int cuda_device;  // what CUDA calls it; negative: not one of CUDA's
+  int rank;         // lower is tried first
 };
 
 bool HasWord(const char* words, std::string_view word) {
   return words && std::string_view(words).find(word) != std::string_view::npos;
 }
 
-// Ranks a device: the CUDA device asked for, then GPUs, then software.
-int RankDevice(const Egl& egl, EGLDeviceEXT device, int cuda_device) {
+// Device `i`, ranked: the CUDA device asked for, then GPUs, then software.
+Candidate DeviceCandidate(const Egl& egl, int i, EGLDeviceEXT device, int cuda_device) {
   const char* extensions =
       egl.QueryDeviceString ? egl.QueryDeviceString(device, EGL_EXTENSIONS) : nullptr;
-  if (HasWord(extensions, "EGL_MESA_device_software")) return 2;
   EGLAttrib ordinal = -1;
-  if (cuda_device >= 0 && egl.QueryDeviceAttrib && HasWord(extensions, "EGL_NV_device_cuda") &&
-      egl.QueryDeviceAttrib(device, EGL_CUDA_DEVICE_NV, &ordinal) && ordinal == cuda_device) {
-    return 0;
+  if (!egl.QueryDeviceAttrib || !HasWord(extensions, "EGL_NV_device_cuda") ||
+      !egl.QueryDeviceAttrib(device, EGL_CUDA_DEVICE_NV, &ordinal)) {
+    ordinal = -1;
   }
-  return 1;
+  const bool wanted = ordinal >= 0 && ordinal == cuda_device;
+  const int rank = HasWord(extensions, "EGL_MESA_device_software") ? 2 : wanted ? 0 : 1;
+  return {"EGL device " + std::to_string(i), EGL_PLATFORM_DEVICE_EXT, device,
+          static_cast<int>(ordinal), rank};
 }
 
 std::vector<Candidate> FindCandidates(const Egl& egl, int cuda_device) {
@@ -115,13 +118,11 @@ std::vector<Candidate> FindCandidates(const Egl& egl, int cuda_device) {
   EGLDeviceEXT devices[kMostDevices];
   EGLint count = 0;
   if (egl.QueryDevices && egl.QueryDevices(kMostDevices, devices, &count)) {
-    for (int i = 0; i < count; ++i) {
-      candidates.push_back({"EGL device " + std::to_string(i), EGL_PLATFORM_DEVICE_EXT, devices[i],
-                            RankDevice(egl, devices[i], cuda_device)});
-    }
+    for (int i = 0; i < count; ++i)
+      candidates.push_back(DeviceCandidate(egl, i, devices[i], cuda_device));
   }
   if (HasWord(egl.QueryString(EGL_NO_DISPLAY, EGL_EXTENSIONS), "EGL_MESA_platform_surfaceless")) {
-    candidates.push_back({"surfaceless Mesa", EGL_PLATFORM_SURFACELESS_MESA, nullptr, 3});
+    candidates.push_back({"surfaceless Mesa", EGL_PLATFORM_SURFACELESS_MESA, nullptr, -1, 3});
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.rank < b.rank; });
@@ -170,6 +171,7 @@ EglContext::EglContext(int cuda_device) {
     std::string reason = TryCandidate(egl, candidate);
     if (reason.empty()) {
       description_ = DescribeCurrent(egl);
+      cuda_device_ = candidate.cuda_device;
       if (!description_.empty()) return;
       reason = "OpenGL does not answer";
     }

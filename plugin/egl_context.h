@@ -18,9 +18,12 @@ class EglContext {
 
   // What OpenGL calls its renderer, and its version.
   const std::string& description() const { return description_; }
+  // What CUDA calls the GPU that draws; negative: not one of CUDA's.
+  int cuda_device() const { return cuda_device_; }
 
  private:
   std::string description_;
+  int cuda_device_ = -1;
 };
 
 }  // namespace dp

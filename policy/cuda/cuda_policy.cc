@@ -109,9 +109,7 @@ class CudaPolicy final : public Policy {
 
   std::string Description() const override {
     cudaDeviceProp properties;
-    int device = 0;
-    CheckCuda(cudaGetDevice(&device), "device");
-    CheckCuda(cudaGetDeviceProperties(&properties, device), "device properties");
+    CheckCuda(cudaGetDeviceProperties(&properties, CudaDevice()), "device properties");
     return std::string("CUDA, ") + properties.name + ", " + PrecisionName(options_.precision);
   }
 
@@ -151,9 +149,9 @@ bool CudaUsable(std::string* why) {
     *why = status == cudaSuccess ? "no CUDA device" : cudaGetErrorString(status);
     return false;
   }
-  int device = 0, major = 0;
-  if (cudaGetDevice(&device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess) {
+  int major = 0;
+  if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, CudaDevice()) !=
+      cudaSuccess) {
     *why = "the CUDA device does not answer";
     return false;
   }
@@ -162,6 +160,11 @@ bool CudaUsable(std::string* why) {
     return false;
   }
   return true;
+}
+
+int CudaDevice() {
+  int device = -1;
+  return cudaGetDevice(&device) == cudaSuccess ? device : -1;
 }
 
 std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> checkpoint,

@@ -1,0 +1,65 @@
+// A fault that ends all work of this process on the GPU, in the middle of a simulation. Alone in
+// its program, since nothing runs on the GPU afterwards.
+
+#include "plugin/cache.h"
+#include "plugin/state.h"
+#include "policy/checkpoint_writer.h"
+#include "policy/random_checkpoint.h"
+#include "tests/plugin/plugin_fixture.h"
+#include "tests/support/device_buffer.h"
+
+namespace pusht_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+__global__ void Fault() { asm("trap;"); }
+
+class CudaFaultTest : public PluginTest {
+ protected:
+  void SetUp() override {
+    DEVICE_OR_SKIP();
+    dp::PolicyConfig config;
+    config.type = "diffusion";
+    config.state_dim = config.action_dim = 2;
+    config.environment_dim = 3;
+    config.unet.down_dims = {16, 32};
+    config.unet.step_embed_dim = 16;
+    dp::NormalizerStats stats;
+    stats.state = stats.action = {dp::Normalization::kMinMax, {-1, -1}, {1, 1}};
+    stats.environment = {dp::Normalization::kMinMax, {-4, -4, -4}, {4, 4, 4}};
+    dp::WriteCheckpoint(Folder(), *dp::RandomCheckpoint(config, stats, 7),
+                        dp::WeightFormat::kF32);
+    dp::SetPolicyMakers({});  // the real ones
+  }
+};
+
+TEST_F(CudaFaultTest, HoldsTheControlAndSaysSoOnce) {
+  const std::string xml =
+      Xml(Basic() + Set("environment", "mark") + Set("backend", "cuda") + Set("steps", "2"));
+  const ModelPtr model = Compile(xml);
+  ASSERT_TRUE(model);
+  const DataPtr data(mj_makeData(model.get()));
+  mj_step(model.get(), data.get());
+  EXPECT_NE(data->ctrl[0], 0);
+
+  Fault<<<1, 1>>>();
+  EXPECT_NE(cudaDeviceSynchronize(), cudaSuccess);
+  for (int i = 0; i < 200; ++i) mj_step(model.get(), data.get());
+  const double held = data->ctrl[0];
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("unspecified launch failure")));
+  EXPECT_TRUE(dp::PolicyFailed(model.get(), data.get()));
+  EXPECT_NE(held, 0);
+  for (int i = 0; i < 50; ++i) mj_step(model.get(), data.get());
+  EXPECT_EQ(data->ctrl[0], held);
+
+  // a new instance says so too, and the host goes on
+  std::string error;
+  EXPECT_FALSE(Compile(xml, &error));
+  EXPECT_THAT(error, HasSubstr("GPU"));
+  TakeWarnings();
+}
+
+}  // namespace
+}  // namespace pusht_test

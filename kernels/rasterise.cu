@@ -1,29 +1,28 @@
 // Flat scenes to pictures on the GPU.
 //
-// A block draws 12 rows of one picture: 9 warps, each a tile of 32 x 4 pixels, each thread 4 pixels
-// side by side, stored as three words. The scene is prepared once per block by its first threads;
-// then every pixel stands for itself: four points are tested against at most four rectangles and
-// two discs. Pixels outside of the boxes cost four comparisons, so the run time is the write of
-// 27,648 bytes per picture plus about 1,500 pixels of tests.
+// A block makes one picture. It begins as a copy of the background (walls and goal, drawn once by
+// the CPU), 16 bytes at a time; then the pixels in the boxes of the bar, the stem and the agent,
+// about 700 of 9216, are drawn over it, each by a thread of its own: four points tested against the
+// rectangles and the discs. Eight blocks share a multiprocessor, so 1024 pictures are one wave.
+// Bytes moved: 27,648 read (from the caches) and written.
 
-#include "kernels/cuda_check.h"
+#include <vector>
+
+#include "kernels/launch.cuh"
 #include "kernels/raster_pixel.h"
 #include "kernels/rasterise_cuda.h"
 
 namespace dp {
 namespace {
 
+using raster::Box;
 using raster::PreparedScene;
 
-constexpr int kPixels = 4;      // of a thread, side by side
-constexpr int kTileWidth = 32;  // pixels of a warp
-constexpr int kTileHeight = 4;
-constexpr int kTilesAcross = kPictureSize / kTileWidth;
-constexpr int kRows = 12;  // of a block
-constexpr int kThreads = kRows * kPictureSize / kPixels;
-constexpr int kWordsPerRow = kPictureSize * 3 / 4;
-static_assert(kTileWidth / kPixels * kTileHeight == 32, "a tile is what one warp draws");
-static_assert(kRows % kTileHeight == 0 && kPictureSize % kRows == 0, "tiles fill the picture");
+constexpr int kThreads = 256;
+constexpr int kVectors = kPictureBytes / 16;
+static_assert(kPictureBytes % 16 == 0);
+
+__device__ uint4 background[kVectors];
 
 // Fills `prepared`, in shared memory, with the whole block.
 __device__ void Prepare(const FlatScene& scene, PreparedScene* prepared) {
@@ -36,35 +35,63 @@ __device__ void Prepare(const FlatScene& scene, PreparedScene* prepared) {
   __syncthreads();
 }
 
-// scenes (count), rgb (count, 96, 24, 3) words; grid (96 / kRows, count)
+// The picture's pixels with a tap in a box of the 512 x 512 drawing, and at most two more.
+__device__ Box PixelsOf(const Box& box) {
+  const auto first = [](int v) { return max(v * 3 / 16 - 1, 0); };
+  const auto last = [](int v) { return min(v * 3 / 16, kPictureSize - 1); };
+  return {first(max(box.x_lo, 0)), last(max(box.x_hi, -16)), first(max(box.y_lo, 0)),
+          last(max(box.y_hi, -16))};
+}
+
+// Draws the pixels of `box` into `picture` with the whole block.
+__device__ void DrawBox(const PreparedScene& scene, const Box& box, uint8_t* picture) {
+  const Box pixels = PixelsOf(box);
+  const int width = pixels.x_hi - pixels.x_lo + 1, height = pixels.y_hi - pixels.y_lo + 1;
+  if (width <= 0 || height <= 0) return;
+  for (int i = threadIdx.x; i < width * height; i += kThreads) {
+    const int x = pixels.x_lo + i % width, y = pixels.y_lo + i / width;
+    const uint32_t colour = RasterPixel(scene, x, y);
+    uint8_t* out = picture + (y * kPictureSize + x) * 3;
+    for (int c = 0; c < 3; ++c) out[c] = static_cast<uint8_t>(colour >> (8 * c));
+  }
+}
+
+// scenes (count), rgb (count, 96, 96, 3) as vectors; grid (count)
 __global__ void __launch_bounds__(kThreads)
-    RasteriseKernel(const FlatScene* __restrict__ scenes, uint32_t* __restrict__ rgb) {
+    RasteriseKernel(const FlatScene* __restrict__ scenes, uint4* __restrict__ rgb) {
   __shared__ PreparedScene prepared;
-  Prepare(scenes[blockIdx.y], &prepared);
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int x = warp % kTilesAcross * kTileWidth + lane % (kTileWidth / kPixels) * kPixels;
-  const int y =
-      blockIdx.x * kRows + warp / kTilesAcross * kTileHeight + lane / (kTileWidth / kPixels);
-  uint32_t pixel[kPixels];
-  for (int i = 0; i < kPixels; ++i) pixel[i] = RasterPixel(prepared, x + i, y);
-  uint32_t* out =
-      rgb + (static_cast<size_t>(blockIdx.y) * kPictureSize + y) * kWordsPerRow + x / 4 * 3;
-  out[0] = pixel[0] | pixel[1] << 24;
-  out[1] = pixel[1] >> 8 | pixel[2] << 16;
-  out[2] = pixel[2] >> 16 | pixel[3] << 8;
+  WaitForPredecessor();
+  ReleaseSuccessor();
+  uint4* out = rgb + static_cast<size_t>(blockIdx.x) * kVectors;
+  for (int i = threadIdx.x; i < kVectors; i += kThreads) out[i] = background[i];
+  Prepare(scenes[blockIdx.x], &prepared);
+  const auto [x, y] = prepared.agent;
+  constexpr int kReach = raster::kAgentReach;
+  const Box agent = {x - kReach, x + kReach, y - kReach, y + kReach};
+  for (const Box& box : {prepared.rectangle[0].box, prepared.rectangle[1].box, agent}) {
+    DrawBox(prepared, box, reinterpret_cast<uint8_t*>(out));
+    __syncthreads();  // boxes may overlap
+  }
 }
 
 }  // namespace
 
-void RasteriseCuda(const FlatScene* scenes, int count, uint8_t* rgb, cudaStream_t stream) {
-  constexpr int kMostPerLaunch = 65535;  // limit of the grid's second dimension
-  for (int first = 0; first < count; first += kMostPerLaunch) {
-    const int now = count - first < kMostPerLaunch ? count - first : kMostPerLaunch;
-    uint8_t* out = rgb + static_cast<size_t>(first) * kPictureBytes;
-    RasteriseKernel<<<dim3(kPictureSize / kRows, now), kThreads, 0, stream>>>(
-        scenes + first, reinterpret_cast<uint32_t*>(out));
-    CheckCuda(cudaGetLastError(), "launch of the rasteriser");
-  }
+CudaRasteriser::CudaRasteriser() {
+  constexpr float kOut = -raster::kFarAway;
+  const FlatScene nothing = {kOut, kOut, kOut, kOut, 0};
+  std::vector<uint8_t> picture(kPictureBytes);
+  RasteriseCpu(&nothing, 1, picture.data());
+  CheckCuda(cudaMemcpyToSymbol(background, picture.data(), picture.size()),
+            "background of the rasteriser");
+}
+
+void CudaRasteriser::Draw(const FlatScene* scenes, int count, uint8_t* rgb,
+                          cudaStream_t stream) const {
+  if (count == 0) return;
+  LaunchShape shape;
+  shape.grid = dim3(count);
+  shape.block = dim3(kThreads);
+  Launch(RasteriseKernel, shape, stream, "rasteriser", scenes, reinterpret_cast<uint4*>(rgb));
 }
 
 }  // namespace dp

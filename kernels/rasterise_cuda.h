@@ -9,10 +9,18 @@
 
 namespace dp {
 
-// Draws `count` scenes on the GPU into rgb (count, 96, 96, 3), the same bits as RasteriseCpu; both
-// in device memory, rgb aligned to 4 bytes. Scenes are not checked: a coordinate that is not finite
-// leaves its object out of sight. May be captured in a graph. Throws Error(kRetryable).
-void RasteriseCuda(const FlatScene* scenes, int count, uint8_t* rgb, cudaStream_t stream);
+// Draws scenes on the GPU, the same bits as RasteriseCpu.
+class CudaRasteriser {
+ public:
+  // Puts what never moves (walls and goal) on the current device. Not while a stream is captured.
+  // Throws Error(kRetryable).
+  CudaRasteriser();
+
+  // Enqueues `count` scenes to rgb (count, 96, 96, 3); both in that device's memory, rgb aligned to
+  // 16 bytes. Scenes are not checked: a coordinate that is not finite leaves its object out of
+  // sight. May be captured in a graph. Throws Error(kRetryable).
+  void Draw(const FlatScene* scenes, int count, uint8_t* rgb, cudaStream_t stream) const;
+};
 
 }  // namespace dp
 

@@ -235,7 +235,9 @@ class CudaKernels {
     Add("rasteriser", frames_, "frames", [&](DeviceData& data) -> GpuWork {
       const dp::FlatScene* device = data.Copy(scenes);
       auto* rgb = data.Zeros<uint8_t>(size_t{1} * frames_ * dp::kPictureBytes);
-      return [=, this](cudaStream_t s) { dp::RasteriseCuda(device, frames_, rgb, s); };
+      return [=, this, rasteriser = dp::CudaRasteriser()](cudaStream_t s) {
+        rasteriser.Draw(device, frames_, rgb, s);
+      };
     });
     Add("prepare 96x96", frames_, "frames", [&](DeviceData& data) -> GpuWork {
       dp::PrepareArgs a;

@@ -18,9 +18,10 @@ BenchRows BenchRasteriserCuda(const BenchOptions& options) {
     if (pass == 0) arena.Seal();
   }
   arena.Upload(device_scenes, scenes.data(), scenes.size() * sizeof(dp::FlatScene));
+  const dp::CudaRasteriser rasteriser;
   BenchRow row = TimeInLoop(
       "pictures", "rasteriser", options.seconds, kCopies,
-      [&](cudaStream_t stream) { dp::RasteriseCuda(device_scenes, kFrames, rgb, stream); });
+      [&](cudaStream_t stream) { rasteriser.Draw(device_scenes, kFrames, rgb, stream); });
   row.items = kFrames;
   row.unit = "frames";
   return {row};

@@ -43,7 +43,8 @@ at::Tensor DrawPictures(const at::Tensor& scenes) {
   uint8_t* rgb = pictures.mutable_data_ptr<uint8_t>();
 #if PUSHT_HAVE_CUDA
   if (dense.is_cuda()) {
-    dp::RasteriseCuda(first, static_cast<int>(count), rgb, c10::cuda::getCurrentCUDAStream());
+    static const dp::CudaRasteriser rasteriser;
+    rasteriser.Draw(first, static_cast<int>(count), rgb, c10::cuda::getCurrentCUDAStream());
     return pictures;
   }
 #endif

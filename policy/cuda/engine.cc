@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "kernels/cuda_check.h"
-#include "kernels/rasterise_cuda.h"
 #include "policy/cuda/format_of.h"
 #include "policy/cuda/unet_plan.h"
 #include "policy/normalizer.h"
@@ -136,8 +135,8 @@ void CudaEngine::EnqueueEncoder(Pictures pictures) {
   const PolicyConfig& config = checkpoint_->config;
   const int cameras = static_cast<int>(config.cameras.size());
   if (pictures == kScenes) {
-    RasteriseCuda(input_.device().scenes, options_.batch * config.n_obs_steps,
-                  input_.device_frames(), stream_);
+    rasteriser_.Draw(input_.device().scenes, options_.batch * config.n_obs_steps,
+                     input_.device_frames(), stream_);
   }
   RecordBorder(2);
   const int encoders = pictures == kNoPictures ? 0 : static_cast<int>(encoders_.size());

@@ -10,6 +10,7 @@
 #include "kernels/condition.cuh"
 #include "kernels/denoise.cuh"
 #include "kernels/picard.cuh"
+#include "kernels/rasterise_cuda.h"
 #include "kernels/stamp.cuh"
 #include "policy/cuda/device_weights.h"
 #include "policy/cuda/encoder_plan.h"
@@ -78,6 +79,7 @@ class CudaEngine {
   std::shared_ptr<const DeviceWeights> weights_;
   DeviceArena arena_;
   InputBlock input_;
+  CudaRasteriser rasteriser_;
   std::unique_ptr<UnetPass> unet_;
   std::vector<std::unique_ptr<EncoderPlan>> encoders_;
   float *cond_ = nullptr, *x_ = nullptr, *noise_ = nullptr, *given_cond_ = nullptr;

@@ -27,7 +27,8 @@ std::vector<uint8_t> DrawGuarded(const std::vector<FlatScene>& scenes) {
   CheckCuda(cudaMemcpy(device_scenes, scenes.data(), scenes.size() * sizeof(FlatScene),
                        cudaMemcpyHostToDevice),
             "cudaMemcpy");
-  RasteriseCuda(device_scenes, static_cast<int>(scenes.size()), device_rgb + kGuard, nullptr);
+  const CudaRasteriser rasteriser;
+  rasteriser.Draw(device_scenes, static_cast<int>(scenes.size()), device_rgb + kGuard, nullptr);
   CheckCuda(cudaMemcpy(host.data(), device_rgb, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
   cudaFree(device_scenes);
   cudaFree(device_rgb);

@@ -36,6 +36,8 @@ void AddOptions(CLI::App& app, pusht::TrainOptions& options, int& gpus) {
   app.add_option("--seconds", options.seconds, "Length of the training in seconds");
   app.add_option("--gpus", gpus, "Share every batch between so many GPUs of this machine")
       ->check(CLI::Range(1, 64));
+  app.add_option("--threads", options.data.threads, "CPU threads; 0: all cores")
+      ->check(CLI::Range(0, 1024));
   app.add_option("--seed", options.seed, "Of weights, batches and noise");
   app.add_option("--device", options.device, "auto, cuda, cuda:<index> or cpu");
   app.add_flag("--full-precision", options.full_precision, "float32 instead of bfloat16");

@@ -67,12 +67,13 @@ TrainOptions OfRank(TrainOptions options, const Ranks& ranks, const dp::PolicyCo
 }
 
 // How the student plays its rounds: by the project's own engine on the device it is trained on.
-dp::PolicyOptions StudentOptions(const at::Device& device) {
+dp::PolicyOptions StudentOptions(const at::Device& device, int threads) {
   dp::PolicyOptions policy;
   policy.backend = device.is_cuda() ? dp::Backend::kCuda : dp::Backend::kCpu;
   policy.sampler = {dp::SamplerKind::kDdim, 10};
   policy.batch = 512;
-  policy.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  policy.threads = std::max(1, threads > 0 ? threads : cores);
   return policy;
 }
 
@@ -90,7 +91,7 @@ class Run {
                     device_.is_cuda() && !options.full_precision ? at::kBFloat16 : at::kFloat),
         network_(policy_.config, parameters_),
         optimizer_(parameters_, options_.optimizer, ranks),
-        rounds_(options_.rounds, StudentOptions(device_)),
+        rounds_(options_.rounds, StudentOptions(device_, options.data.threads)),
         data_(options_.data, device_, stop),
         step_(policy_.config, network_, data_.dataset(), parameters_, optimizer_, options_.step) {
     at::globalContext().setBenchmarkCuDNN(true);  // shapes never change

@@ -1,10 +1,10 @@
 #include "apps/train/rounds.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <set>
-#include <thread>
 
 #include "task/demonstrations.h"
 #include "task/evaluation.h"
@@ -57,7 +57,9 @@ int64_t RoundOptions::Capacity() const {
 }
 
 bool Rounds::Due(double progress) const {
-  return next_ < options_.count && progress * (options_.count + 1) >= next_ + 1;
+  const bool labelled = !labelling_.valid() ||
+                        labelling_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  return labelled && next_ < options_.count && progress * (options_.count + 1) >= next_ + 1;
 }
 
 Figures Rounds::Episodes(const std::shared_ptr<const dp::Checkpoint>& student, int round,
@@ -106,8 +108,7 @@ Figures Rounds::Play(const std::shared_ptr<const dp::Checkpoint>& student,
 }
 
 Figures Rounds::Evaluate(const std::shared_ptr<const dp::Checkpoint>& student,
-                         const std::atomic<bool>& stop) {
-  if (labelling_.valid()) labelling_.get();
+                         const std::atomic<bool>& stop) const {
   return Episodes(student, options_.count, false, nullptr, stop);
 }
 
@@ -120,8 +121,7 @@ void Rounds::Label(int round, std::vector<Labels> labels, const Figures& figures
          l.chunk,
          {kFirstSeed + options_.seed, static_cast<uint64_t>(round) << 32 | requests.size()}});
   }
-  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const std::vector<Plan> plans = MakePlans(requests, options_.planner, cores);
+  const std::vector<Plan> plans = MakePlans(requests, options_.planner, policy_.threads);
   Stream stream;
   for (size_t i = 0; i < plans.size(); ++i) {
     stream.rows.push_back(MakeRow(labels[i].previous, labels[i].state, labels[i].target, plans[i]));

@@ -31,10 +31,11 @@ struct RoundOptions {
 // labels every state in which it decided. The rows lie in the folder as demonstrations do.
 class Rounds {
  public:
+  // policy.threads plan, too.
   Rounds(const RoundOptions& options, const dp::PolicyOptions& policy);
   ~Rounds();
 
-  // Whether the next round is due at `progress` (0 to 1) of the training.
+  // Whether the next round is due at `progress` (0 to 1) of the training, and the last is labelled.
   bool Due(double progress) const;
   // Which round comes next, from 0.
   int next() const { return next_; }
@@ -44,7 +45,7 @@ class Rounds {
   Figures Play(const std::shared_ptr<const dp::Checkpoint>& student, const std::atomic<bool>& stop);
   // Plays without labelling, from starts of its own: how good the student is.
   Figures Evaluate(const std::shared_ptr<const dp::Checkpoint>& student,
-                   const std::atomic<bool>& stop);
+                   const std::atomic<bool>& stop) const;
 
  private:
   struct Labels;

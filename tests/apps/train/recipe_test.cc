@@ -1,0 +1,146 @@
+#include "apps/train/recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <sstream>
+
+#include "apps/train/recordings.h"
+#include "policy/checkpoint.h"
+#include "task/demonstrations.h"
+#include "task/files.h"
+#include "task/npy.h"
+#include "tests/support/temp_dir.h"
+
+namespace pusht {
+namespace {
+
+constexpr size_t kLimit = 64 << 20;
+
+// A training of seconds on the CPU: a tiny network, data that is finished, a length in steps.
+class RecipeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    DemonstrateOptions demonstrate;
+    demonstrate.out = folder_ / "data";
+    demonstrate.rows = demonstrate.stream.rows = 32;
+    demonstrate.stream.planner = SmallPlanner();
+    std::ostringstream log;
+    RunDemonstrate(demonstrate, log, never_);
+  }
+
+  static PlannerOptions SmallPlanner() {
+    PlannerOptions planner;
+    planner.samples = 64;
+    planner.rounds = 2;
+    return planner;
+  }
+
+  TrainOptions Options(const std::string& name) const {
+    TrainOptions options;
+    options.out = folder_ / name;
+    options.device = "cpu";
+    options.architecture.unet_channels = {32, 64};
+    options.architecture.stage_channels = {32, 32};
+    options.architecture.stem_channels = 16;
+    options.data.folders = {folder_ / "data"};
+    options.data.planner = SmallPlanner();
+    options.step.batch = options.step.draws = 2;
+    options.steps = 4;
+    options.log_every = 2;
+    return options;
+  }
+
+  bool Train(const TrainOptions& options, const std::atomic<bool>& stop) const {
+    Ranks ranks(1);
+    std::ostringstream progress;
+    return pusht::Train(options, ranks, progress, stop);
+  }
+
+  // Trains until the first line of progress that begins with `text`.
+  bool TrainUntil(const TrainOptions& options, const std::string& text) const {
+    class Watch : public std::stringbuf {
+     public:
+      Watch(std::string text, std::atomic<bool>& stop) : text_(std::move(text)), stop_(stop) {}
+      int sync() override {
+        if (str().find(text_) != std::string::npos) stop_ = true;
+        return 0;
+      }
+
+     private:
+      std::string text_;
+      std::atomic<bool>& stop_;
+    };
+    std::atomic<bool> stop = false;
+    Watch watch(text, stop);
+    std::ostream progress(&watch);
+    Ranks ranks(1);
+    return pusht::Train(options, ranks, progress, stop);
+  }
+
+  std::string Weights(const std::string& name) const {
+    return ReadFile(folder_ / (name + "/checkpoint/model.safetensors"), kLimit);
+  }
+
+  pusht_test::TempDir folder_;
+  const std::atomic<bool> never_ = false;
+};
+
+TEST_F(RecipeTest, AStoppedTrainingGoesOnToTheSameBits) {
+  EXPECT_TRUE(Train(Options("whole"), never_));
+  EXPECT_FALSE(TrainUntil(Options("stopped"), "step 2"));
+  EXPECT_NE(Weights("stopped"), Weights("whole"));
+  EXPECT_TRUE(Train(Options("stopped"), never_));
+  EXPECT_EQ(Weights("stopped"), Weights("whole"));
+}
+
+TEST_F(RecipeTest, RoundsAddTheStudentsStatesAndAreNotPlayedTwice) {
+  TrainOptions options = Options("rounds");
+  options.rounds.count = 2;
+  options.rounds.episodes = 2;
+  options.rounds.disturbed_episodes = 1;
+  options.steps = 3;
+  EXPECT_TRUE(Train(options, never_));
+  const std::string log = ReadFile(folder_ / "rounds/log.jsonl", kLimit);
+  const std::string rows = ReadFile(folder_ / "rounds/rounds/rows-00001.npy", kLimit);
+  // nobody solves it untrained: 38 decisions of 300 control steps, by three episodes
+  EXPECT_EQ(LoadDemonstrations(folder_ / "rounds/rounds").size(), 2u * 3 * 38);
+  for (const char* text : {"\"round\":0", "\"round\":1", "\"round\":2", "\"median_steps\""}) {
+    EXPECT_NE(log.find(text), std::string::npos) << text;
+  }
+  EXPECT_EQ(ReadFile(folder_ / "rounds/curves.png", kLimit).substr(1, 3), "PNG");
+  EXPECT_NO_THROW(dp::LoadCheckpoint(folder_ / "rounds/checkpoint"));
+
+  EXPECT_TRUE(Train(options, never_));  // nothing is left to do but the last evaluation
+  EXPECT_EQ(ReadFile(folder_ / "rounds/rounds/rows-00001.npy", kLimit), rows);
+}
+
+TEST_F(RecipeTest, RecordingsBecomeRows) {
+  const std::vector<double> states = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  WriteNpy(folder_ / "person_state.npy", MakeNpy(states, {3, 5}));
+  WriteNpy(folder_ / "person_action.npy",
+           MakeNpy(std::vector<double>{20, 21, 22, 23, 24, 25}, {3, 2}));
+  NpyArray ends;
+  ends.type = NpyType::kInt64;
+  ends.shape = {2};
+  const int64_t values[] = {2, 3};
+  ends.bytes.resize(sizeof(values));
+  std::memcpy(ends.bytes.data(), values, sizeof(values));
+  WriteNpy(folder_ / "person_episode_ends.npy", ends);
+  const std::vector<DemonstrationRow> rows = LoadRecordings(folder_ / "person");
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].previous[0], 1);         // a start is its own past
+  EXPECT_EQ(rows[0].previous_target[1], 2);  // where the agent stays
+  EXPECT_EQ(rows[1].previous[0], 1);
+  EXPECT_EQ(rows[1].previous_target[0], 20);
+  EXPECT_EQ(rows[0].targets[1][0], 22);
+  EXPECT_EQ(rows[0].targets[14][0], 22);  // the episode's last, repeated
+  EXPECT_EQ(rows[2].previous[4], 15);     // the second episode
+  ends.shape = {1};
+  ends.bytes.resize(sizeof(int64_t));
+  WriteNpy(folder_ / "person_episode_ends.npy", ends);
+  EXPECT_THROW(LoadRecordings(folder_ / "person"), dp::Error);
+}
+
+}  // namespace
+}  // namespace pusht

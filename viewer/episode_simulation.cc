@@ -70,12 +70,14 @@ void EpisodeSimulation::SetPolicy(std::shared_ptr<const dp::Checkpoint> checkpoi
   if (!policy->config().cameras.empty()) {
     info->picture_width = info->picture_height = dp::kPictureSize;
   }
+  info->has_keypoints = KeypointFinder::Has(policy->config());
   info->on_table = true;
   const bool first = policy_ == nullptr;
   // the observer refers to the policy's config: both change together
   observer_ = std::move(observer);
   policy_ = std::move(policy);
   checkpoint_ = std::move(checkpoint);
+  SetKeypointCheckpoint(checkpoint_);
   info_ = std::move(info);
   action_steps_ = action_steps;
   log_ = std::make_shared<DecisionLog>();
@@ -153,6 +155,7 @@ void EpisodeSimulation::Decide() {
   record->count = action_steps_;
   record->qpos = history_.back().qpos;
   record->frames = Frames();
+  AddKeypoints(*record);
   record->actions = output_.actions;
   record->denoising = std::move(trace.x_steps);
   dp::Unnormalize(checkpoint_->stats.action, 2, record->denoising);

@@ -60,6 +60,14 @@ std::vector<uint8_t> FramesOf(const dp::PolicyInput& input, const dp::PolicyConf
   return frames;
 }
 
+// Of a decision that was made before and remembered, what is new is put beside what is not.
+void CloseGaps(dp::StageTimes& times) {
+  const double begin = times[dp::Stage::kPrepare].begin, end = times[dp::Stage::kFetch].end;
+  dp::StageTimes::Span &render = times[dp::Stage::kRender], &apply = times[dp::Stage::kApply];
+  render = {begin - (render.end - render.begin), begin};
+  apply = {end, end + (apply.end - apply.begin)};
+}
+
 }  // namespace
 
 ModelSimulation::ModelSimulation(const std::string& file, const SimulationRequest& request)
@@ -97,6 +105,7 @@ void ModelSimulation::Load(const Choice& choice) {
   choice_ = choice;
   made_ = made;
   explainer_ = nullptr;
+  SetKeypointCheckpoint(made->checkpoint);
   const std::vector<int> instances = dp::PolicyInstances(model_.get());
   instance_ = instances.empty() ? -1 : instances[0];
   policy_ = instances.empty() ? nullptr : dp::DiffusionPolicy::In(data_.get(), instance_);
@@ -125,6 +134,7 @@ void ModelSimulation::DescribePolicy() {
     info->n_obs_steps = config.n_obs_steps;
     info->action_steps = policy_->action_steps();
     info->action_dim = config.action_dim;
+    info->has_keypoints = KeypointFinder::Has(config);
     if (!config.cameras.empty()) {
       info->picture_width = config.cameras[0].width;
       info->picture_height = config.cameras[0].height;
@@ -231,13 +241,15 @@ void ModelSimulation::NoteDecision(double step_began) {
   record->first_action = config.FirstAction();
   record->count = policy_->action_steps();
   record->qpos = before_;
+  record->asked = step_began;
   record->frames = FramesOf(question_->input(), config);
+  AddKeypoints(*record);
   AddToLog(std::move(record));
   under_way_ = true;
   CompleteDecision();
   // one that was remembered, or made beside the simulation, took none of the step's time
   const dp::StageTimes& times = log_->back()->times;
-  if (times[dp::Stage::kPrepare].begin > step_began && !policy_->config().async) {
+  if (times[dp::Stage::kPrepare].begin >= step_began && !policy_->config().async) {
     decided_ += 1e-3 * RowMilliseconds(times, kDecisionRow);
   }
 }
@@ -248,6 +260,7 @@ void ModelSimulation::CompleteDecision() {
   const dp::HostReport report = policy_->Report(model_.get(), data_.get());
   auto record = std::make_shared<DecisionRecord>(*log_->back());
   record->times = report.times;
+  if (record->times[dp::Stage::kPrepare].begin < record->asked) CloseGaps(record->times);
   record->actions.assign(report.chunk.begin(), report.chunk.end());
   if (tracing_) Explain(*record);
   EditLog().back() = std::move(record);

@@ -128,7 +128,7 @@ void SceneView::SetPose(const SimSnapshot& snapshot, const UiState& ui) {
   mj_tendon(&bare_, data_.get());
 }
 
-void SceneView::Draw(const SimSnapshot& snapshot, const UiState& ui, mjrRect window, mjrRect area) {
+void SceneView::Update(const SimSnapshot& snapshot, const UiState& ui) {
   SetPose(snapshot, ui);
   mjv_updateScene(&bare_, data_.get(), &option_, &perturb_, &camera_, mjCAT_ALL, &scene_);
   if (snapshot.policy->on_table) AddDecision(snapshot, ui);
@@ -137,6 +137,9 @@ void SceneView::Draw(const SimSnapshot& snapshot, const UiState& ui, mjrRect win
       if (scene_.ngeom < scene_.maxgeom) scene_.geoms[scene_.ngeom++] = geom;
     }
   }
+}
+
+void SceneView::Draw(mjrRect window, mjrRect area) {
   mjr_rectangle(window, 13 / 255.0f, 15 / 255.0f, 20 / 255.0f, 1);
   if (area.width > 0 && area.height > 0) mjr_render(area, &scene_, &context_);
 }

@@ -21,8 +21,10 @@ class SceneView {
   SceneView(const SceneView&) = delete;
   SceneView& operator=(const SceneView&) = delete;
 
+  // Makes the abstract scene of a snapshot, without OpenGL.
+  void Update(const SimSnapshot& snapshot, const UiState& ui);
   // Clears `window` to the theme's background and draws the scene into `area` (pixels, y up).
-  void Draw(const SimSnapshot& snapshot, const UiState& ui, mjrRect window, mjrRect area);
+  void Draw(mjrRect window, mjrRect area);
   // The frame as drawn so far, rgb (height, width, 3), row 0 at the bottom.
   void Read(mjrRect window, unsigned char* rgb) const;
 

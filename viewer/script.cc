@@ -5,13 +5,18 @@
 //   select D         show decision D of the log; -1: the newest
 //   chain K          show the chunk after denoising step K; -1: the last
 //   sample N         N more chunks for the last picture
-//   show W, hide W   W: chunk, denoising, help
+//   show W, hide W   W: chunk, denoising, keypoints, help
 //   sampler W STEPS  ddpm or ddim
 //   pin              this run becomes A
 //   camera N         step through the cameras; 0: the free one
 //   turn X Y         turn the camera, in shares of the window
-//   episodes FOLDER  of an evaluation
 //   png FILE         write a picture
+//   model FILE       open an MJCF file
+//   open FOLDER      open a checkpoint, or an evaluation
+//   seek STEP        go back to before a control step
+//   record, stop     a film of the window from here on, in the current folder
+//   export FORMAT    csv, json or trace of the decisions shown, into the current folder
+//   bench FRAMES     play, and print what a frame and a decision take
 // A line that begins with # is a comment.
 
 #include <imgui.h>
@@ -39,6 +44,7 @@ const std::map<std::string, const char*>& BuiltInScripts() {
        "show denoising\nsample 8\nchain 90\npng viewer_denoising.png\n"
        "hide denoising\nchain -1\npin\nsampler ddim 10\nrun 60\npng viewer_compare.png\n"
        "show help\npng viewer_help.png\n"},
+      {"bench", "speed 1\nbench 600\n"},
   };
   return scripts;
 }
@@ -73,6 +79,7 @@ class Script {
     if (word == "speed") return Send(SpeedCommand{Next<double>(words)});
     if (word == "seed") return Send(RestartCommand{Next<uint32_t>(words)});
     if (word == "sample") return Send(SampleCommand{Next<int>(words)});
+    if (word == "seek") return Send(SeekCommand{Next<int>(words)});
     if (word == "run") return PlayUntil(Next<int>(words));
     if (word == "select") return Select(Next<int>(words));
     if (word == "sampler") return SetSampler(words);
@@ -86,8 +93,14 @@ class Script {
     } else if (word == "turn") {
       const double x = Next<double>(words);
       viewer_.scene().MoveCamera(mjMOUSE_ROTATE_V, x, Next<double>(words));
-    } else if (word == "episodes") {
-      viewer_.Open(Next<std::string>(words));
+    } else if (word == "open" || word == "model") {
+      return OpenPath(Next<std::string>(words));
+    } else if (word == "record" || word == "stop") {
+      viewer_.ToggleRecording();
+    } else if (word == "export") {
+      return Export(Next<std::string>(words));
+    } else if (word == "bench") {
+      MeasureFrames(viewer_, options_.width, options_.height, Next<int>(words));
     } else if (word == "png") {
       WritePng(Next<std::string>(words));
     } else {
@@ -99,18 +112,30 @@ class Script {
   bool Send(Command command) {
     SimulationThread& simulation = viewer_.simulation();
     simulation.Send(std::move(command));
-    simulation.Flush();
-    const std::string message = simulation.snapshot()->message;
+    return Checked();
+  }
+
+  // Waits for what was sent, and stops the script with what went wrong.
+  bool Checked() {
+    viewer_.simulation().Flush();
+    const std::string message = viewer_.simulation().snapshot()->message;
     if (!message.empty()) throw dp::BadInput(message);
     return true;
   }
 
+  bool OpenPath(const std::string& path) {
+    viewer_.Open(path);
+    return Checked();
+  }
+
+  // Frames go on while it plays where a film is taken.
   bool PlayUntil(int step) {
     Send(RunCommand{step});
     for (;;) {
       const std::shared_ptr<const SimSnapshot> snapshot = viewer_.simulation().snapshot();
       if (!snapshot->message.empty()) throw dp::BadInput(snapshot->message);
       if (!snapshot->playing) return true;
+      if (ui_.recording) DrawFrame();
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   }
@@ -133,18 +158,28 @@ class Script {
     if (what == "chunk") return (ui_.show_chunk = on, true);
     if (what == "denoising") return (ui_.show_denoising = on, true);
     if (what == "help") return (ui_.show_help = on, true);
+    if (what == "keypoints") {
+      ui_.keypoints = on;
+      return Send(KeypointCommand{on});
+    }
     return false;
   }
 
+  bool Export(const std::string& format) {
+    const std::map<std::string, ExportFormat> formats = {{"csv", ExportFormat::kCsv},
+                                                         {"json", ExportFormat::kJson},
+                                                         {"trace", ExportFormat::kTrace}};
+    if (!formats.contains(format)) return false;
+    ui_.export_format = formats.at(format);
+    DrawFrame();
+    return true;
+  }
+
+  void DrawFrame() { viewer_.OffscreenFrame(options_.width, options_.height); }
+
   void WritePng(const std::string& file) {
     // tables and windows that size themselves need two frames to settle
-    for (int i = 0; i < 3; ++i) {
-      ImGuiIO& io = ImGui::GetIO();
-      io.DisplaySize =
-          ImVec2(static_cast<float>(options_.width), static_cast<float>(options_.height));
-      io.DeltaTime = 1.0f / 60;
-      viewer_.Frame(options_.width, options_.height);
-    }
+    for (int i = 0; i < 3; ++i) DrawFrame();
     viewer_.WritePng((std::filesystem::path(folder_) / file).string());
   }
 

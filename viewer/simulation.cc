@@ -44,17 +44,38 @@ void Simulation::StepPhysics() {
     mju_zero(data_->xfrc_applied, 6 * model_->nbody);
   }
   mj_step(model_.get(), data_.get());
-  if (substep_ == 0) physics_time_ = {begin, begin};
-  physics_time_.end += dp::Now() - begin;
+  if (substep_ == 0) physics_seconds_ = 0;
+  physics_seconds_ += dp::Now() - begin;
 }
 
 void Simulation::AddPhysicsTime(double elsewhere) {
   if (log_->empty()) return;
   auto record = std::make_shared<DecisionRecord>(*log_->back());
   dp::StageTimes::Span& span = record->times[dp::Stage::kPhysics];
-  if (span.end == 0) span = {physics_time_.begin, physics_time_.begin};
-  span.end += std::max(0.0, physics_time_.end - physics_time_.begin - elsewhere);
+  const double applied = record->times[dp::Stage::kApply].end;
+  if (span.end == 0) span = {applied, applied};
+  span.end += std::max(0.0, physics_seconds_ - elsewhere);
   EditLog().back() = std::move(record);
+}
+
+void Simulation::SetKeypoints(bool on) {
+  finding_ = on;
+  if (log_->empty()) return;
+  auto record = std::make_shared<DecisionRecord>(*log_->back());
+  AddKeypoints(*record);
+  EditLog().back() = std::move(record);
+}
+
+void Simulation::SetKeypointCheckpoint(std::shared_ptr<const dp::Checkpoint> checkpoint) {
+  checkpoint_seen_ = std::move(checkpoint);
+  finder_ = nullptr;
+}
+
+void Simulation::AddKeypoints(DecisionRecord& record) {
+  record.keypoints.clear();
+  if (!finding_ || !checkpoint_seen_ || !KeypointFinder::Has(checkpoint_seen_->config)) return;
+  if (!finder_) finder_ = std::make_unique<KeypointFinder>(checkpoint_seen_);
+  record.keypoints = finder_->Find(record.frames);
 }
 
 DecisionLog& Simulation::EditLog() {

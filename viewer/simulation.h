@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "task/scene.h"
+#include "viewer/keypoints.h"
 #include "viewer/snapshot.h"
 
 namespace pusht {
@@ -45,6 +46,8 @@ class Simulation {
 
   // Whether decisions keep the chunk after each denoising step.
   void SetTracing(bool on) { tracing_ = on; }
+  // Whether decisions keep where the encoder looks; the newest one gets it at once.
+  void SetKeypoints(bool on);
   void SetPerturb(const PerturbCommand& perturb);
 
  protected:
@@ -53,12 +56,15 @@ class Simulation {
   // Simulates another model from now on; the log begins anew. Throws Error as MakeData does.
   void SetModel(ModelPtr model);
 
-  // One mj_step with the force by hand. Adds its time to physics_time_, begun anew with every
-  // control step.
+  // One mj_step with the force by hand. Adds to the physics time of this control step.
   void StepPhysics();
-  // Adds the physics time of the control step that is over to the newest decision, without what a
-  // plugin spent `elsewhere` (seconds) in it.
+  // Adds the physics time of the control step that is over to the newest decision, whose span
+  // begins where its actions were applied; without what a plugin spent `elsewhere` (seconds).
   void AddPhysicsTime(double elsewhere = 0);
+  // To be told of the checkpoint in use.
+  void SetKeypointCheckpoint(std::shared_ptr<const dp::Checkpoint> checkpoint);
+  // Adds where the encoder looks, if that is asked for.
+  void AddKeypoints(DecisionRecord& record);
   // The log, copied, to be changed: snapshots may refer to the one before.
   DecisionLog& EditLog();
   void AddToLog(std::shared_ptr<const DecisionRecord> record);
@@ -74,7 +80,10 @@ class Simulation {
 
  private:
   mjvPerturb perturb_;
-  dp::StageTimes::Span physics_time_;  // of this control step: begin, and begin + busy time
+  bool finding_ = false;
+  std::shared_ptr<const dp::Checkpoint> checkpoint_seen_;
+  std::unique_ptr<KeypointFinder> finder_;  // made when first asked for
+  double physics_seconds_ = 0;              // of this control step
 };
 
 }  // namespace pusht

@@ -96,6 +96,7 @@ void SimulationThread::Obey(const Command& command) {
                  [this](const CheckpointCommand& c) { simulation_->SetCheckpoint(c.directory); },
                  [this](const ModelCommand& c) { Open(c.file); },
                  [this](const TraceCommand& c) { simulation_->SetTracing(c.on); },
+                 [this](const KeypointCommand& c) { simulation_->SetKeypoints(c.on); },
                  [this](const SampleCommand& c) { simulation_->Sample(c.count); },
                  [this](const PerturbCommand& c) { simulation_->SetPerturb(c); },
              },

@@ -24,11 +24,14 @@ struct DecisionRecord {
   int decision = 0;                 // index within the episode
   int step = 0;                     // control step it was taken at
   int first_action = 0, count = 0;  // the executed part of the chunk
-  dp::StageTimes times;             // physics: busy time so far, from its first step on
+  double asked = 0;                 // wall time of the question, seconds; 0: as `times` begin
+  dp::StageTimes times;             // physics: busy time so far, from where actions were applied
   std::vector<double> qpos;         // (nq) of the model, when it was taken
   // D = action_dim
   std::vector<uint8_t> frames;      // (To, height, width, 3) RGB of the first camera, what the
                                     // policy saw; empty: no camera
+  std::vector<float> keypoints;     // (To, points, 2) where the encoder looks, pixels of the
+                                    // picture; negative: nowhere; empty: not asked for
   std::vector<float> actions;       // (H, D)
   std::vector<float> denoising;     // (K, H, D), the chunk after each denoising step; or empty
   std::vector<float> samples;       // (n, H, D), chunks from other noise for the same picture
@@ -44,6 +47,7 @@ struct PolicyInfo {
   dp::PolicyOptions options;  // as resolved
   int horizon = 0, n_obs_steps = 0, action_steps = 0, action_dim = 0;
   int picture_width = 0, picture_height = 0;  // pixels; 0: no camera
+  bool has_keypoints = false;                 // the encoder's maps keep places
   bool on_table = false;                      // actions are places on Push-T's table
 };
 
@@ -98,6 +102,10 @@ struct ModelCommand {
 struct TraceCommand {
   bool on;
 };
+// Whether the encoder's keypoints are found: for the newest decision and those that follow.
+struct KeypointCommand {
+  bool on;
+};
 // Asks for `count` more chunks for the last decision's picture, each from its own noise.
 struct SampleCommand {
   int count;
@@ -109,9 +117,9 @@ struct PerturbCommand {
   std::array<double, 4> rotation = {1, 0, 0, 0};
   double mass = 0;
 };
-using Command =
-    std::variant<PlayCommand, RunCommand, RestartCommand, SeekCommand, SpeedCommand, PolicyCommand,
-                 CheckpointCommand, ModelCommand, TraceCommand, SampleCommand, PerturbCommand>;
+using Command = std::variant<PlayCommand, RunCommand, RestartCommand, SeekCommand, SpeedCommand,
+                             PolicyCommand, CheckpointCommand, ModelCommand, TraceCommand,
+                             KeypointCommand, SampleCommand, PerturbCommand>;
 
 }  // namespace pusht
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "viewer/snapshot.h"
@@ -29,8 +30,11 @@ struct UiState {
   std::shared_ptr<const DecisionRecord> selected;  // null: the newest
   int denoising_step = -1;                         // of the chain; -1: the last
   bool show_chunk = true, show_denoising = false, show_help = false, tracing = true;
+  bool keypoints = false;
   double budget_ms = 100;  // the control period
   int histogram_row = kDecisionRow;
+  int visible = 64;        // decisions that the strip shows
+  int first_visible = -1;  // index into the log of the first of them; -1: the newest ones
   struct Pinned {
     std::string label;
     LogSummary summary;
@@ -61,6 +65,9 @@ inline std::shared_ptr<const DecisionRecord> ShownDecision(const SimSnapshot& sn
   if (ui.selected) return ui.selected;
   return snapshot.log->empty() ? nullptr : snapshot.log->back();
 }
+
+// The decisions of the log that the strip shows, and that are exported: [first, second).
+std::pair<int, int> VisibleRange(const DecisionLog& log, const UiState& ui);
 
 }  // namespace pusht
 

@@ -82,28 +82,41 @@ void Viewer::UploadPictures(const SimSnapshot& snapshot) {
 void Viewer::Frame(int width, int height) {
   width_ = width;
   height_ = height;
-  const double begin = dp::Now();
   const std::shared_ptr<const SimSnapshot> snapshot = simulation_->snapshot();
+  const double begin = dp::Now();
   if (snapshot->model.get() != view_->model()) {
     ui_.selected = nullptr;
     MakeView(*snapshot);
   }
   UploadPictures(*snapshot);
   ImGui_ImplOpenGL3_NewFrame();
+  const double uploaded = dp::Now();
   ImGui::NewFrame();
   scene_area_ = DrawPanels(*snapshot, ui_, scale_);
   HandleSceneMouse();
   ImGui::Render();
-  ui_.ui_ms += 0.05 * (1e3 * (dp::Now() - begin) - ui_.ui_ms);
+  const double panels = dp::Now();
+  view_->Update(*snapshot, ui_);
+  const double scene = dp::Now();
   const Area& a = scene_area_;
   const mjrRect area = {static_cast<int>(a.x), height - static_cast<int>(a.y + a.height),
                         static_cast<int>(a.width), static_cast<int>(a.height)};
-  view_->Draw(*snapshot, ui_, {0, 0, width, height}, area);
+  view_->Draw({0, 0, width, height}, area);
   ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+  times_ = {1e3 * (panels - uploaded), 1e3 * (scene - panels),
+            1e3 * (uploaded - begin + dp::Now() - scene)};
+  ui_.ui_ms += 0.05 * (times_.panels + times_.scene - ui_.ui_ms);
   for (Command& command : ui_.commands) simulation_->Send(std::move(command));
   ui_.commands.clear();
   if (ui_.export_format != ExportFormat::kNone) Export(*snapshot);
   if (video_) Record();
+}
+
+void Viewer::OffscreenFrame(int width, int height) {
+  ImGuiIO& io = ImGui::GetIO();
+  io.DisplaySize = ImVec2(static_cast<float>(width), static_cast<float>(height));
+  io.DeltaTime = 1.0f / 60;
+  Frame(width, height);
 }
 
 void Viewer::HandleSceneMouse() {
@@ -169,7 +182,8 @@ void Viewer::Open(const std::string& path) {
 }
 
 void Viewer::Export(const SimSnapshot& snapshot) {
-  const DecisionLog& log = *snapshot.log;
+  const auto [first, last] = VisibleRange(*snapshot.log, ui_);
+  const DecisionLog log(snapshot.log->begin() + first, snapshot.log->begin() + last);
   const ExportFormat format = std::exchange(ui_.export_format, ExportFormat::kNone);
   try {
     const std::string file = format == ExportFormat::kCsv    ? "decisions.csv"
@@ -178,7 +192,8 @@ void Viewer::Export(const SimSnapshot& snapshot) {
     WriteFileAtomically(file, format == ExportFormat::kCsv    ? LogToCsv(log)
                               : format == ExportFormat::kJson ? LogToJson(log)
                                                               : LogToTrace(log));
-    ui_.notice = "written: " + file;
+    ui_.notice = "written: " + std::filesystem::absolute(file).string() + ", " +
+                 std::to_string(log.size()) + " decisions";
   } catch (const std::exception& error) {
     ui_.notice = error.what();
   }

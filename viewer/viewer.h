@@ -21,6 +21,13 @@ struct ViewerOptions : SimulationRequest {
   int width = 1280, height = 800;  // of the window, layout pixels; of a script's pictures, pixels
 };
 
+// What the last frame took, milliseconds.
+struct FrameTimes {
+  double panels = 0;  // all panels, from the snapshot to the list of what is to be drawn
+  double scene = 0;   // the abstract scene
+  double submit = 0;  // OpenGL, without the swap
+};
+
 // All of the viewer but the window: the simulation on its thread, the panels, the scene, drawn
 // into whatever OpenGL context is current on the thread that made it.
 class Viewer {
@@ -34,6 +41,8 @@ class Viewer {
 
   // Draws one frame of width x height pixels. ImGui's backend must have prepared its IO.
   void Frame(int width, int height);
+  // The same without a window, as if 1/60 s had passed.
+  void OffscreenFrame(int width, int height);
   // The last frame.
   Picture Capture() const;
   // Writes the last frame as PNG. Throws Error if it cannot.
@@ -42,6 +51,7 @@ class Viewer {
   void Open(const std::string& path);
   void ToggleRecording();
 
+  const FrameTimes& times() const { return times_; }
   UiState& ui() { return ui_; }
   SceneView& scene() { return *view_; }
   SimulationThread& simulation() { return *simulation_; }
@@ -58,6 +68,7 @@ class Viewer {
   std::unique_ptr<SceneView> view_;
   mjrRect offscreen_ = {0, 0, 0, 0};  // the framebuffer drawn into; empty: the window's
   UiState ui_;
+  FrameTimes times_;
   float scale_;
   bool budget_given_;
   Area scene_area_;
@@ -75,6 +86,10 @@ int RunWindow(ViewerOptions options);
 // Runs a script without a display (viewer/script.cc lists its words): a file, or the name of one
 // that is built in. Pictures go into `folder`.
 int RunScript(const ViewerOptions& options, const std::string& script, const std::string& folder);
+
+// Plays and draws `frames` frames without a display, and prints what their parts and the decisions
+// beside them took.
+void MeasureFrames(Viewer& viewer, int width, int height, int frames);
 
 }  // namespace pusht
 

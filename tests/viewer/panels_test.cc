@@ -124,6 +124,35 @@ TEST_F(PanelsTest, ThePlayButtonAsksToPlay) {
   EXPECT_TRUE(play->playing);
 }
 
+TEST_F(PanelsTest, TheWheelOverTheStripShowsFewerDecisions) {
+  AddDecisions(100);
+  EXPECT_EQ(VisibleRange(*snapshot_.log, ui_), std::pair(36, 100));
+  Draw(ImVec2(1100, 590));
+  ImGui::GetIO().MouseWheel = 3;
+  Draw(ImVec2(1100, 590));
+  const auto [first, last] = VisibleRange(*snapshot_.log, ui_);
+  EXPECT_EQ(last, 100);
+  EXPECT_LT(last - first, 64);
+  ui_.first_visible = 10;
+  EXPECT_EQ(VisibleRange(*snapshot_.log, ui_).first, 10);
+  AddDecisions(5);
+  EXPECT_EQ(VisibleRange(*snapshot_.log, ui_), std::pair(0, 5));
+}
+
+TEST_F(PanelsTest, DrawAnyModelsActions) {
+  AddDecisions(3);
+  auto policy = std::make_shared<PolicyInfo>(*snapshot_.policy);
+  policy->on_table = false;
+  snapshot_.policy = policy;
+  snapshot_.coverage = std::make_shared<std::vector<float>>();  // no score
+  EXPECT_GT(Draw(), 500);
+  EXPECT_TRUE(EveryVertexIsFinite());
+  snapshot_.policy = std::make_shared<PolicyInfo>();  // no policy at all
+  snapshot_.log = std::make_shared<DecisionLog>();
+  EXPECT_GT(Draw(), 100);
+  EXPECT_TRUE(EveryVertexIsFinite());
+}
+
 TEST_F(PanelsTest, AChosenDecisionStaysShownWhileNewOnesCome) {
   AddDecisions(5);
   ui_.selected = (*snapshot_.log)[2];

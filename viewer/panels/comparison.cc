@@ -24,7 +24,8 @@ void DrawComparison(const SimSnapshot& snapshot, UiState& ui) {
       if (ImGui::SmallButton(name)) ui.export_format = format;
       ImGui::SameLine();
     }
-    ImGui::TextDisabled("export");
+    const auto [first, last] = VisibleRange(*snapshot.log, ui);
+    ImGui::TextDisabled("export %d shown", last - first);
   } else {
     const double a = ui.pinned->summary[kDecisionRow].median;
     const double b = Summarise(*snapshot.log)[kDecisionRow].median;

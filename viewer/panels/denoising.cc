@@ -8,8 +8,9 @@
 namespace pusht {
 namespace {
 
-constexpr double kWorld = 512;  // pixels
-constexpr int kTrail = 12;      // denoising steps drawn before the one shown
+constexpr double kWorld = 512;    // pixels of the table
+constexpr double kCloseUp = 160;  // pixels shown around a chunk, at least
+constexpr int kTrail = 12;        // denoising steps drawn before the one shown
 
 using DrawFunction = void (*)(const Plot&, const float* chunk, const PolicyInfo&, ImU32, float);
 
@@ -67,13 +68,31 @@ Plot::Range RangeOf(const std::vector<float>& actions) {
   return {*low - margin, *high + margin};
 }
 
+struct Square {
+  double x = kWorld / 2, y = kWorld / 2, edge = kWorld;
+};
+
+// What holds the chunk and the agent, in whole steps so that it does not tremble.
+Square CloseUp(const DecisionRecord& decision) {
+  double low[2] = {decision.agent[0], decision.agent[1]}, high[2] = {low[0], low[1]};
+  for (size_t i = 0; i < decision.actions.size(); ++i) {
+    low[i % 2] = std::min<double>(low[i % 2], decision.actions[i]);
+    high[i % 2] = std::max<double>(high[i % 2], decision.actions[i]);
+  }
+  const double extent = 1.2 * std::max(high[0] - low[0], high[1] - low[1]);
+  const double edge = std::max(kCloseUp, std::ceil(extent / 40) * 40);
+  return {(low[0] + high[0]) / 2, (low[1] + high[1]) / 2, edge};
+}
+
 // The square at the left of the panel in which chunks are drawn.
 Plot MakePlot(const DecisionRecord* shown, const PolicyInfo& policy) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float em = ImGui::GetFontSize(), edge = std::min(room.x, room.y);
   if (policy.on_table || !shown || shown->actions.empty()) {
+    const Square s = shown ? CloseUp(*shown) : Square();
     // y points down, as in the pictures
-    return Plot("fan", ImVec2(edge, room.y), {0, kWorld}, {kWorld, 0}, 0, room.y - edge);
+    return Plot("fan", ImVec2(edge, room.y), {s.x - s.edge / 2, s.x + s.edge / 2},
+                {s.y + s.edge / 2, s.y - s.edge / 2}, 0, room.y - edge);
   }
   const Plot::Range y = RangeOf(shown->actions);
   const Plot plot("fan", ImVec2(edge, room.y), {0, policy.horizon - 1.0}, y, 2.6f * em, 1.4f * em);
@@ -86,13 +105,14 @@ Plot MakePlot(const DecisionRecord* shown, const PolicyInfo& policy) {
 }
 
 // What the lines are, under the slider.
-void DrawLegend(const Plot& plot, const PolicyInfo& policy) {
+void DrawLegend(const Plot& plot, const DecisionRecord& shown, const PolicyInfo& policy) {
   if (!policy.on_table) {
     ImGui::TextDisabled("%d numbers of\nan action over\nthe steps", policy.action_dim);
     return;
   }
   const float em = ImGui::GetFontSize();
-  ImGui::TextDisabled("512 x 512 px");
+  const double edge = CloseUp(shown).edge;
+  ImGui::TextDisabled("%.0f x %.0f px", edge, edge);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   plot.draw().AddCircle(ImVec2(at.x + 0.5f * em, at.y + 0.5f * em), 0.35f * em, color::kGood, 0,
                         0.12f * em);
@@ -128,7 +148,7 @@ void DrawDenoisingPanel(const SimSnapshot& snapshot, UiState& ui) {
     if (!ui.selected && ImGui::Button("8 samples", ImVec2(-1, 0))) {
       ui.Ask(SampleCommand{8});
     }
-    DrawLegend(plot, policy);
+    DrawLegend(plot, *shown, policy);
   }
   ImGui::EndGroup();
 }

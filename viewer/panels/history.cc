@@ -8,7 +8,7 @@
 namespace pusht {
 namespace {
 
-constexpr int kMostBars = 64;
+constexpr int kFewestBars = 8, kMostBars = 512;
 constexpr int kBins = 40;
 
 double NiceTop(double value) {
@@ -26,31 +26,54 @@ void DrawBar(const Plot& plot, const DecisionRecord& decision, double x, double 
   }
 }
 
+// The wheel shows more or fewer decisions, a drag with the right button goes back in time.
+void MoveRange(const DecisionLog& log, const Plot& plot, UiState& ui) {
+  const ImGuiIO& io = ImGui::GetIO();
+  const auto [first, last] = VisibleRange(log, ui);
+  if (io.MouseWheel != 0) {
+    const double wanted = std::round(ui.visible * std::pow(1.25, -io.MouseWheel));
+    ui.visible = std::clamp(static_cast<int>(wanted), kFewestBars, kMostBars);
+  }
+  if (ImGui::IsMouseDragging(1, 0)) {
+    const float bar = (plot.high().x - plot.low().x) / static_cast<float>(ui.visible);
+    const int bars = static_cast<int>(std::lround(ImGui::GetMouseDragDelta(1, 0).x / bar));
+    if (bars == 0) return;
+    ImGui::ResetMouseDragDelta(1);
+    const int newest = std::max(0, static_cast<int>(log.size()) - ui.visible);
+    const int wanted = std::max(0, first - bars);
+    ui.first_visible = wanted >= newest ? -1 : wanted;
+  }
+}
+
 void DrawStrip(const SimSnapshot& snapshot, UiState& ui, ImVec2 size) {
   const DecisionLog& log = *snapshot.log;
   const float em = ImGui::GetFontSize();
-  const int first = std::max(0, static_cast<int>(log.size()) - kMostBars);
+  const auto [first, last] = VisibleRange(log, ui);
   double top = ui.budget_ms;
-  for (size_t i = first; i < log.size(); ++i) {
+  for (int i = first; i < last; ++i) {
     top = std::max(top, RowMilliseconds(log[i]->times, kDecisionRow));
   }
   top = NiceTop(1.05 * top);
-  const Plot plot("history", size, {0, kMostBars}, {0, top}, 4 * em, 0.3f * em);
+  const double bars = ui.visible;
+  const Plot plot("history", size, {0, bars}, {0, top}, 4 * em, 0.3f * em);
   const double tick = TickStep(top, 3);
   for (double y = 0; y <= top; y += tick) plot.TickY(y, Format("%g ms", y));
   const std::shared_ptr<const DecisionRecord> shown = ShownDecision(snapshot, ui);
-  for (size_t i = first; i < log.size(); ++i) {
-    const double x = static_cast<double>(i) - first;
-    DrawBar(plot, *log[i], x + 0.12, 0.76);
+  for (int i = first; i < last; ++i) {
+    DrawBar(plot, *log[i], i - first + 0.12, 0.76);
     if (log[i] != shown) continue;
-    plot.draw().AddRect(plot.At(x, top), plot.At(x + 1, 0), color::kText);
+    plot.draw().AddRect(plot.At(i - first, top), plot.At(i - first + 1.0, 0), color::kText);
   }
   plot.LineY(ui.budget_ms, color::kWarn);
   if (!plot.hovered()) return;
+  MoveRange(log, plot, ui);
   const int at = first + static_cast<int>(plot.X(ImGui::GetIO().MousePos.x));
-  if (at < first || at >= static_cast<int>(log.size())) return;
-  ImGui::SetTooltip("decision %d of seed %u: %s ms\nclick: show it", log[at]->decision,
-                    log[at]->seed, FormatMs(RowMilliseconds(log[at]->times, kDecisionRow)).c_str());
+  if (at < first || at >= last) return;
+  ImGui::SetTooltip(
+      "decision %d of seed %u: %s ms\nclick: show it; wheel: more or fewer; "
+      "right drag: go back",
+      log[at]->decision, log[at]->seed,
+      FormatMs(RowMilliseconds(log[at]->times, kDecisionRow)).c_str());
   if (ImGui::IsMouseClicked(0)) ui.selected = log[at];
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "viewer/panels/panels.h"
 #include "viewer/panels/plot.h"
@@ -10,50 +11,107 @@ namespace {
 
 constexpr int kPhysics = static_cast<int>(dp::Stage::kPhysics);
 
-std::vector<int> RowsOf(const dp::StageTimes& times) {
-  std::vector<int> rows;
-  for (int row = 0; row < kPhysics; ++row) {
-    if (times.spans[row].end > times.spans[row].begin) rows.push_back(row);
+// Of the rows of the panel, from the top.
+enum Lane { kHost, kDevice };
+
+struct Clock {
+  double begin = std::numeric_limits<double>::max(), end = 0;  // seconds
+};
+
+// From the first stage to the end of the last, physics too.
+Clock ClockOf(const dp::StageTimes& times) {
+  Clock clock;
+  for (const dp::StageTimes::Span& span : times.spans) {
+    if (span.end <= span.begin) continue;
+    clock.begin = std::min(clock.begin, span.begin);
+    clock.end = std::max(clock.end, span.end);
   }
-  return rows;
+  return clock;
+}
+
+// On a GPU runs what comes after the hand-over, until the actions are on the host.
+int LaneOf(const dp::StageTimes& times, dp::Stage stage, dp::Backend backend) {
+  const bool after = times[stage].begin >= times[dp::Stage::kHandOver].end;
+  const bool on_device = backend == dp::Backend::kCuda && after && stage < dp::Stage::kApply;
+  return on_device ? kDevice : kHost;
+}
+
+// A bar with its name in it, where there is room.
+void DrawBar(const Plot& plot, double from, double to, double lane, ImU32 color, const char* name) {
+  const float em = ImGui::GetFontSize();
+  const ImVec2 low = plot.At(from, lane + 0.08);
+  ImVec2 high = plot.At(to, lane + 0.92);
+  high.x = std::max(high.x, low.x + 0.12f * em);
+  plot.draw().AddRectFilled(low, high, color, 2);
+  const ImVec2 size = ImGui::CalcTextSize(name);
+  if (size.x + 0.4f * em > high.x - low.x) return;
+  plot.draw().AddText(ImVec2((low.x + high.x - size.x) / 2, (low.y + high.y - size.y) / 2),
+                      color::kPlot, name);
+}
+
+// The network's passes, in equal shares of the denoising: what one takes on average.
+void DrawPasses(const Plot& plot, const dp::StageTimes& times, double origin, double lane) {
+  const dp::StageTimes::Span& span = times[dp::Stage::kDenoise];
+  const double begin = 1e3 * (span.begin - origin), length = 1e3 * (span.end - span.begin);
+  if (length <= 0 || times.passes <= 0) return;
+  const ImVec2 low = plot.At(begin, lane + 0.08), high = plot.At(begin + length, lane + 0.92);
+  const ImU32 colors[2] = {RowColor(static_cast<int>(dp::Stage::kDenoise)),
+                           IM_COL32(62, 122, 184, 255)};
+  const float width = (high.x - low.x) / static_cast<float>(times.passes);
+  for (int pass = 0; pass < times.passes; ++pass) {
+    plot.draw().AddRectFilled(ImVec2(low.x + width * pass, low.y),
+                              ImVec2(low.x + width * (pass + 1), high.y), colors[pass % 2]);
+  }
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  if (!plot.hovered() || mouse.x < low.x || mouse.x >= high.x || mouse.y < low.y) return;
+  ImGui::SetTooltip("network pass %d of %d\n%s ms each on average",
+                    static_cast<int>((mouse.x - low.x) / width) + 1, times.passes,
+                    FormatMs(length / times.passes).c_str());
+}
+
+void DrawStages(const Plot& plot, const dp::StageTimes& times, double origin, dp::Backend backend) {
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  for (int row = 0; row <= kPhysics; ++row) {
+    const dp::StageTimes::Span& span = times.spans[row];
+    if (span.end <= span.begin) continue;
+    const int lane = LaneOf(times, static_cast<dp::Stage>(row), backend);
+    const double from = 1e3 * (span.begin - origin), to = 1e3 * (span.end - origin);
+    DrawBar(plot, from, to, lane, RowColor(row), RowName(row));
+    const ImVec2 low = plot.At(from, lane), high = plot.At(to, lane + 1.0);
+    if (!plot.hovered() || mouse.x < low.x || mouse.x > high.x + 1) continue;
+    if (mouse.y < low.y || mouse.y >= high.y) continue;
+    ImGui::SetTooltip("%s\nfrom %s ms, %s ms long%s", RowName(row), FormatMs(from).c_str(),
+                      FormatMs(to - from).c_str(),
+                      row == kPhysics ? "\nbusy time of the steps until the next decision" : "");
+  }
 }
 
 }  // namespace
 
 void DrawTimelinePanel(const SimSnapshot& snapshot, UiState& ui) {
   const std::shared_ptr<const DecisionRecord> shown = ShownDecision(snapshot, ui);
-  PanelTitle("Stages on the host's clock",
-             shown ? Format("%d network passes", shown->times.passes) : "");
+  PanelTitle("Stages on one clock", shown ? Format("%d network passes", shown->times.passes) : "");
   if (!shown) return;
-  const std::vector<int> rows = RowsOf(shown->times);
-  if (rows.empty()) return;
-  double begin = std::numeric_limits<double>::max(), end = 0;
-  for (const int row : rows) {
-    begin = std::min(begin, shown->times.spans[row].begin);
-    end = std::max(end, shown->times.spans[row].end);
-  }
-  const double top = 1e3 * (end - begin);
+  const Clock clock = ClockOf(shown->times);
+  if (clock.end <= clock.begin) return;
+  const double top = 1e3 * (clock.end - clock.begin);
   const float em = ImGui::GetFontSize();
-  const double lanes = static_cast<double>(rows.size());
-  const Plot plot("timeline", ImGui::GetContentRegionAvail(), {0, top}, {lanes, 0}, 5.2f * em,
+  const dp::Backend backend = snapshot.policy->options.backend;
+  std::vector<const char*> names = {"CPU"};
+  if (backend == dp::Backend::kCuda) names.push_back("GPU");
+  names.push_back("passes");
+  const int lanes = static_cast<int>(names.size());
+  const Plot plot("timeline", ImGui::GetContentRegionAvail(), {0, top}, {1.0 * lanes, 0}, 3.6f * em,
                   1.4f * em);
   const double tick = TickStep(top, 4);
   for (double x = 0; x <= top; x += tick) plot.TickX(x, Format("%g ms", x));
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const dp::StageTimes::Span& span = shown->times.spans[rows[i]];
-    ImVec2 low = plot.At(1e3 * (span.begin - begin), i + 0.14);
-    ImVec2 high = plot.At(1e3 * (span.end - begin), i + 0.86);
-    high.x = std::max(high.x, low.x + 0.15f * em);
-    plot.draw().AddRectFilled(low, high, RowColor(rows[i]), 2);
-    plot.draw().AddText(ImVec2(plot.low().x - 5.2f * em, plot.At(0, i + 0.5).y - 0.5f * em),
-                        color::kDim, RowName(rows[i]));
-    const float mouse = ImGui::GetIO().MousePos.y;
-    if (plot.hovered() && mouse >= plot.At(0, i).y && mouse < plot.At(0, i + 1.0).y) {
-      ImGui::SetTooltip("%s\nfrom %s ms, %s ms long", RowName(rows[i]),
-                        FormatMs(1e3 * (span.begin - begin)).c_str(),
-                        FormatMs(1e3 * (span.end - span.begin)).c_str());
-    }
+  for (int lane = 0; lane < lanes; ++lane) {
+    plot.draw().AddText(ImVec2(plot.low().x - 3.6f * em, plot.At(0, lane + 0.5).y - 0.5f * em),
+                        color::kDim, names[lane]);
+    if (lane > 0) plot.LineY(lane, color::kGrid);
   }
+  DrawStages(plot, shown->times, clock.begin, backend);
+  DrawPasses(plot, shown->times, clock.begin, lanes - 1);
 }
 
 }  // namespace pusht

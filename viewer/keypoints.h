@@ -1,0 +1,42 @@
+#ifndef VIEWER_KEYPOINTS_H_
+#define VIEWER_KEYPOINTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "policy/checkpoint.h"
+#include "policy/cpu/encoder.h"
+#include "policy/cpu/thread_pool.h"
+
+namespace pusht {
+
+// Where a policy's picture encoder looks: the keypoints of a spatial softmax; for an encoder that
+// flattens its last maps, the centre of each map's activation. Runs the encoder once more, on the
+// CPU, so that decisions stay as fast as they are. Not thread-safe.
+class KeypointFinder {
+ public:
+  // For the first camera of `checkpoint`.
+  explicit KeypointFinder(std::shared_ptr<const dp::Checkpoint> checkpoint);
+
+  // Whether the policy's encoder has such points: a camera, and maps that keep places.
+  static bool Has(const dp::PolicyConfig& config);
+
+  // The points of `frames` (n, height, width, 3) as (n, points, 2): x, y in pixels of the picture.
+  std::vector<float> Find(const std::vector<uint8_t>& frames);
+
+ private:
+  void AddSoftmaxPoints(std::vector<float>& points) const;
+  void AddMapCentres(std::vector<float>& points) const;
+  // A place from -1 to 1 across what the encoder sees, as pixels of the whole picture.
+  void AddPlace(float x, float y, std::vector<float>& points) const;
+
+  std::shared_ptr<const dp::Checkpoint> checkpoint_;
+  dp::cpu::ThreadPool pool_{1};
+  dp::cpu::Encoder encoder_;
+  std::vector<float> features_;
+};
+
+}  // namespace pusht
+
+#endif  // VIEWER_KEYPOINTS_H_

@@ -1,0 +1,62 @@
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "task/statistics.h"
+#include "viewer/viewer.h"
+
+namespace pusht {
+namespace {
+
+void PrintRow(const char* name, const std::vector<double>& milliseconds, const char* what) {
+  std::printf("%-10s %8.3f %8.3f   %s\n", name, Quantile(milliseconds, 0.5),
+              Quantile(milliseconds, 0.99), what);
+}
+
+// Milliseconds of the decisions in a log that were made with a trace, or without one.
+std::vector<double> Decisions(const DecisionLog& log, bool traced) {
+  std::vector<double> all;
+  for (const auto& decision : log) {
+    if (decision->denoising.empty() == traced) continue;
+    all.push_back(RowMilliseconds(decision->times, kDecisionRow));
+  }
+  return all;
+}
+
+}  // namespace
+
+void MeasureFrames(Viewer& viewer, int width, int height, int frames) {
+  constexpr int kWarm = 10;  // frames
+  SimulationThread& simulation = viewer.simulation();
+  std::vector<double> panels, scene, both, submit;
+  simulation.Send(PlayCommand{true});
+  const double begin = dp::Now();
+  for (int i = 0; i < frames; ++i) {
+    simulation.Send(TraceCommand{i * 4 / frames % 2 == 1});
+    viewer.OffscreenFrame(width, height);
+    const FrameTimes& times = viewer.times();
+    if (i >= kWarm) {
+      panels.push_back(times.panels);
+      scene.push_back(times.scene);
+      both.push_back(times.panels + times.scene);
+      submit.push_back(times.submit);
+    }
+    const std::shared_ptr<const SimSnapshot> snapshot = simulation.snapshot();
+    if (snapshot->finished) simulation.Send(RestartCommand{snapshot->seed + 1});
+  }
+  const double rate = frames / (dp::Now() - begin);
+  simulation.Send(PlayCommand{false});
+  simulation.Flush();
+  const DecisionLog& log = *simulation.snapshot()->log;
+  std::printf("%d x %d pixels, %.1f frames/s, %s\n", width, height, rate,
+              simulation.snapshot()->policy->description.c_str());
+  std::printf("%-10s %8s %8s   ms\n", "", "median", "p99");
+  PrintRow("panels", panels, "");
+  PrintRow("scene", scene, "its abstract form");
+  PrintRow("frame", both, "all but OpenGL");
+  PrintRow("OpenGL", submit, "submitted, without the swap");
+  PrintRow("decision", Decisions(log, false), "without a trace");
+  PrintRow("traced", Decisions(log, true), "with one");
+}
+
+}  // namespace pusht

@@ -38,7 +38,8 @@ class Window {
   }
   ~Window() {
     if (window_) {
-      ImGui_ImplGlfw_Shutdown();
+      // not there yet where the viewer could not be made
+      if (ImGui::GetIO().BackendPlatformUserData) ImGui_ImplGlfw_Shutdown();
       ImGui::DestroyContext();
     }
     glfwTerminate();

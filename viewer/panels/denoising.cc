@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/panels/fan.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/plot.h"
 #include "viewer/theme.h"
@@ -10,56 +11,6 @@ namespace {
 
 constexpr double kWorld = 512;    // pixels of the table
 constexpr double kCloseUp = 160;  // pixels shown around a chunk, at least
-constexpr int kTrail = 12;        // denoising steps drawn before the one shown
-
-using DrawFunction = void (*)(const Plot&, const float* chunk, const PolicyInfo&, ImU32, float);
-
-// One chunk (H, 2) on the table, as a line with its end marked.
-void DrawWay(const Plot& plot, const float* chunk, const PolicyInfo& policy, ImU32 color,
-             float width) {
-  std::vector<ImVec2> points;
-  for (int i = 0; i < policy.horizon; ++i) {
-    points.push_back(plot.At(chunk[2 * i], chunk[2 * i + 1]));
-  }
-  plot.draw().AddPolyline(points.data(), policy.horizon, color, 0, width);
-  plot.draw().AddCircleFilled(points.back(), 1.4f * width, color);
-}
-
-// One chunk (H, D): every number of the action over the steps.
-void DrawCurves(const Plot& plot, const float* chunk, const PolicyInfo& policy, ImU32 color,
-                float width) {
-  std::vector<ImVec2> points(policy.horizon);
-  for (int d = 0; d < policy.action_dim; ++d) {
-    for (int i = 0; i < policy.horizon; ++i) {
-      points[i] = plot.At(i, chunk[policy.action_dim * i + d]);
-    }
-    plot.draw().AddPolyline(points.data(), policy.horizon, color, 0, width);
-  }
-}
-
-// Noise is violet, the finished chunk is the accent.
-ImU32 ChainColor(double share, int alpha) {
-  const auto mix = [share](int a, int b) { return static_cast<int>(a + share * (b - a)); };
-  return IM_COL32(mix(190, 94), mix(90, 176), mix(255, 255), alpha);
-}
-
-void DrawFan(const Plot& plot, const DecisionRecord& decision, const PolicyInfo& policy, int step) {
-  const DrawFunction draw = policy.on_table ? DrawWay : DrawCurves;
-  const float em = ImGui::GetFontSize();
-  const size_t size = decision.actions.size();
-  for (int k = std::max(0, step - kTrail); k < step; ++k) {
-    const double share = 1.0 - static_cast<double>(step - k) / kTrail;
-    draw(plot, &decision.denoising[k * size], policy,
-         ChainColor(share, static_cast<int>(20 + 150 * share)), 0.06f * em);
-  }
-  for (size_t i = 0; i + size <= decision.samples.size(); i += size) {
-    draw(plot, &decision.samples[i], policy, IM_COL32(255, 190, 92, 130), 0.08f * em);
-  }
-  draw(plot, &decision.denoising[step * size], policy, color::kText, 0.16f * em);
-  if (!policy.on_table) return;
-  plot.draw().AddCircle(plot.At(decision.agent[0], decision.agent[1]), 0.5f * em, color::kGood, 0,
-                        0.12f * em);
-}
 
 // From the smallest to the largest number of a chunk, with a margin.
 Plot::Range RangeOf(const std::vector<float>& actions) {

@@ -1,0 +1,174 @@
+#include "tests/support/screen.h"
+
+#include <X11/Xlib.h>
+#include <X11/Xutil.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+namespace pusht_test {
+namespace {
+
+void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+Window FindWindow(Display* display, Window parent, const std::string& title) {
+  Window root, up, *children = nullptr, found = 0;
+  unsigned count = 0;
+  if (!XQueryTree(display, parent, &root, &up, &children, &count)) return 0;
+  for (unsigned i = 0; i < count && !found; ++i) {
+    char* name = nullptr;
+    if (XFetchName(display, children[i], &name) && name && title == name) found = children[i];
+    if (name) XFree(name);
+    if (!found) found = FindWindow(display, children[i], title);
+  }
+  if (children) XFree(children);
+  return found;
+}
+
+}  // namespace
+
+int Shot::TrailPixels() const {
+  int count = 0;
+  for (size_t i = 0; i < rgb.size(); i += 3) {
+    const int red = rgb[i], green = rgb[i + 1], blue = rgb[i + 2];
+    count += red > 150 && green < 140 && blue < 90 && red - green > 70;
+  }
+  return count;
+}
+
+double Shot::Spread() const {
+  double sum = 0, squares = 0;
+  for (const uint8_t byte : rgb) {
+    sum += byte;
+    squares += static_cast<double>(byte) * byte;
+  }
+  const double n = static_cast<double>(rgb.size());
+  return std::sqrt(squares / n - sum / n * (sum / n));
+}
+
+std::unique_ptr<Screen> Screen::Start(int width, int height) {
+  int pipe_ends[2];
+  if (pipe(pipe_ends) != 0) return nullptr;
+  const pid_t server = fork();
+  if (server == 0) {
+    const std::string size = std::to_string(width) + "x" + std::to_string(height) + "x24";
+    const std::string fd = std::to_string(pipe_ends[1]);
+    if (!freopen("/dev/null", "w", stderr)) _exit(127);
+    execlp("Xvfb", "Xvfb", "-displayfd", fd.c_str(), "-screen", "0", size.c_str(), nullptr);
+    _exit(127);
+  }
+  close(pipe_ends[1]);
+  std::string name = ":";
+  for (char c = 0; read(pipe_ends[0], &c, 1) == 1 && c != '\n';) name += c;
+  close(pipe_ends[0]);
+  Display* display = name.size() < 2 ? nullptr : XOpenDisplay(name.c_str());
+  if (display) return std::unique_ptr<Screen>(new Screen(server, name, display));
+  kill(server, SIGTERM);
+  waitpid(server, nullptr, 0);
+  return nullptr;
+}
+
+Screen::~Screen() {
+  XCloseDisplay(display_);
+  kill(server_, SIGTERM);
+  waitpid(server_, nullptr, 0);
+}
+
+bool Screen::Focus(const std::string& title, double seconds) {
+  for (double waited = 0; waited < seconds; waited += 0.1) {
+    window_ = FindWindow(display_, DefaultRootWindow(display_), title);
+    XWindowAttributes attributes;
+    if (window_ && XGetWindowAttributes(display_, window_, &attributes) &&
+        attributes.map_state == IsViewable) {
+      XMoveWindow(display_, window_, 0, 0);
+      XSetInputFocus(display_, window_, RevertToParent, CurrentTime);
+      Pause();
+      return true;
+    }
+    Sleep(0.1);
+  }
+  return false;
+}
+
+Shot Screen::Look(int x, int y, int width, int height) const {
+  XImage* image =
+      XGetImage(display_, DefaultRootWindow(display_), x, y, width, height, AllPlanes, ZPixmap);
+  Shot shot{width, height, std::vector<uint8_t>(size_t{3} * width * height)};
+  if (!image) return shot;
+  for (int i = 0; i < width * height; ++i) {
+    const unsigned long pixel = XGetPixel(image, i % width, i / width);
+    for (int c = 0; c < 3; ++c) shot.rgb[3 * i + c] = static_cast<uint8_t>(pixel >> (16 - 8 * c));
+  }
+  XDestroyImage(image);
+  return shot;
+}
+
+// Lets the window take in what was sent.
+void Screen::Pause() const {
+  XSync(display_, False);
+  Sleep(0.15);
+}
+
+void Screen::HoldKey(const char* keysym, bool down, unsigned modifiers) {
+  XEvent event = {};
+  XKeyEvent& key = event.xkey;
+  key.type = down ? KeyPress : KeyRelease;
+  key.display = display_;
+  key.window = window_;
+  key.root = DefaultRootWindow(display_);
+  key.time = time_ += 50;
+  key.x = x_;
+  key.y = y_;
+  key.state = modifiers;
+  key.keycode = XKeysymToKeycode(display_, XStringToKeysym(keysym));
+  key.same_screen = True;
+  XSendEvent(display_, window_, True, down ? KeyPressMask : KeyReleaseMask, &event);
+  Pause();
+}
+
+void Screen::Key(const char* keysym, unsigned modifiers) {
+  HoldKey(keysym, true, modifiers);
+  HoldKey(keysym, false, modifiers);
+}
+
+void Screen::Move(int x, int y, unsigned modifiers) {
+  x_ = x;
+  y_ = y;
+  XWarpPointer(display_, None, window_, 0, 0, 0, 0, x, y);
+  XEvent event = {};
+  XMotionEvent& motion = event.xmotion;
+  motion.type = MotionNotify;
+  motion.display = display_;
+  motion.window = window_;
+  motion.root = DefaultRootWindow(display_);
+  motion.time = time_ += 50;
+  motion.x = x;
+  motion.y = y;
+  motion.state = modifiers;
+  motion.same_screen = True;
+  XSendEvent(display_, window_, True, PointerMotionMask, &event);
+  Pause();
+}
+
+void Screen::Button(unsigned button, bool down, unsigned modifiers) {
+  XEvent event = {};
+  XButtonEvent& press = event.xbutton;
+  press.type = down ? ButtonPress : ButtonRelease;
+  press.display = display_;
+  press.window = window_;
+  press.root = DefaultRootWindow(display_);
+  press.time = time_ += 50;
+  press.x = x_;
+  press.y = y_;
+  press.state = modifiers;
+  press.button = button;
+  press.same_screen = True;
+  XSendEvent(display_, window_, True, down ? ButtonPressMask : ButtonReleaseMask, &event);
+  Pause();
+}
+
+}  // namespace pusht_test

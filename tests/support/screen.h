@@ -1,0 +1,63 @@
+#ifndef TESTS_SUPPORT_SCREEN_H_
+#define TESTS_SUPPORT_SCREEN_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct _XDisplay;  // Xlib's own header has macros that GoogleTest does not survive
+
+namespace pusht_test {
+
+// A rectangle of the screen as it looked: RGB, row 0 at the top.
+struct Shot {
+  int width = 0, height = 0;
+  std::vector<uint8_t> rgb;
+  bool operator==(const Shot&) const = default;
+
+  // Pixels like the trail of the policy: orange to red.
+  int TrailPixels() const;
+  // Standard deviation of all bytes: 0 for a blank picture.
+  double Spread() const;
+};
+
+// A virtual screen (Xvfb), and a hand that types and points on it.
+class Screen {
+ public:
+  static constexpr unsigned kControl = 4;  // a modifier
+
+  // Null where there is no Xvfb.
+  static std::unique_ptr<Screen> Start(int width, int height);
+  ~Screen();
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  const std::string& name() const { return name_; }  // for DISPLAY
+  // Waits for a window with this title, puts it at the corner and gives it the keyboard.
+  bool Focus(const std::string& title, double seconds);
+  Shot Look(int x, int y, int width, int height) const;
+  // Presses and releases a key ("space", "F1", "bracketright").
+  void Key(const char* keysym, unsigned modifiers = 0);
+  void HoldKey(const char* keysym, bool down, unsigned modifiers = 0);
+  void Move(int x, int y, unsigned modifiers = 0);
+  void Button(unsigned button, bool down, unsigned modifiers = 0);
+
+ private:
+  Screen(pid_t server, const std::string& name, _XDisplay* display)
+      : server_(server), name_(name), display_(display) {}
+  void Pause() const;
+
+  pid_t server_;
+  std::string name_;
+  _XDisplay* display_;
+  unsigned long window_ = 0;
+  int x_ = 0, y_ = 0;
+  unsigned long time_ = 1000;  // of events, milliseconds
+};
+
+}  // namespace pusht_test
+
+#endif  // TESTS_SUPPORT_SCREEN_H_

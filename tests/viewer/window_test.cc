@@ -1,0 +1,244 @@
+// The program in its window, on a virtual screen: driven by keys and mouse, and looked at.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include "tests/support/screen.h"
+#include "tests/support/small_checkpoint.h"
+#include "tests/support/temp_dir.h"
+
+namespace pusht_test {
+namespace {
+
+constexpr int kWidth = 1280, kHeight = 800;
+constexpr double kPatience = 60;  // seconds, for a machine that is busy
+
+void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+bool Until(const std::function<bool()>& condition) {
+  for (double waited = 0; waited < kPatience; waited += 0.2) {
+    if (condition()) return true;
+    Sleep(0.2);
+  }
+  return false;
+}
+
+// pusht-viewer in a folder of its own.
+class WindowTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { screen_ = Screen::Start(kWidth, kHeight).release(); }
+  static void TearDownTestSuite() { delete screen_; }
+  void SetUp() override {
+    if (!screen_) GTEST_SKIP() << "there is no Xvfb (Debian: xvfb)";
+    WriteSmallCheckpoint(folder_ / "checkpoint");
+  }
+  void TearDown() override {
+    if (child_ > 0) {
+      kill(child_, SIGKILL);
+      waitpid(child_, nullptr, 0);
+    }
+  }
+
+  void Start(const std::vector<std::string>& arguments, const std::string& display) {
+    child_ = fork();
+    if (child_ != 0) return;
+    std::vector<char*> words;
+    words.push_back(const_cast<char*>(PUSHT_VIEWER));
+    for (const std::string& a : arguments) words.push_back(const_cast<char*>(a.c_str()));
+    words.push_back(nullptr);
+    const std::string log = folder_ / "log";
+    if (display.empty()) {
+      unsetenv("DISPLAY");
+      unsetenv("WAYLAND_DISPLAY");
+    } else {
+      setenv("DISPLAY", display.c_str(), 1);
+    }
+    if (chdir(folder_.path().c_str()) != 0 || !freopen(log.c_str(), "w", stderr)) _exit(126);
+    execv(PUSHT_VIEWER, words.data());
+    _exit(127);
+  }
+  // The exit code of the program, or 128 + the signal that ended it.
+  int Finish() {
+    int status = 0;
+    waitpid(child_, &status, 0);
+    child_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  std::string Log() const {
+    std::stringstream text;
+    text << std::ifstream(folder_ / "log").rdbuf();
+    return text.str();
+  }
+  // Opens the window, paused at a control step.
+  void Open(const std::vector<std::string>& arguments) {
+    Start(arguments, screen_->name());
+    ASSERT_TRUE(screen_->Focus("pusht-viewer", kPatience)) << Log();
+    ASSERT_TRUE(Until([&] { return Scene().TrailPixels() > 30; })) << "no trail";
+    screen_->Move(kWidth / 2, 400);
+    screen_->Key("space");
+    screen_->Key("Right");
+    Still();
+  }
+  std::vector<std::string> WithCheckpoint() const {
+    return {"--checkpoint", folder_ / "checkpoint"};
+  }
+
+  static Shot Scene() { return screen_->Look(270, 40, 600, 540); }
+  // Whether the scene comes to look like `shot`, or like anything else; on a busy machine a window
+  // takes its time.
+  static bool Becomes(const Shot& shot) {
+    return Until([&] { return Scene() == shot; });
+  }
+  static bool Changes(const Shot& shot) {
+    return Until([&] { return Scene() != shot; });
+  }
+  // The scene once it does not change any more.
+  static Shot Still() {
+    Shot now = Scene();
+    int equal = 0;
+    EXPECT_TRUE(Until([&] {
+      Sleep(0.2);
+      const Shot before = std::exchange(now, Scene());
+      equal = before == now ? equal + 1 : 0;
+      return equal == 4;
+    })) << "it does not come to rest";
+    return now;
+  }
+  // The scene that a key leads to.
+  static Shot After(const char* key, const Shot& before) {
+    screen_->Key(key);
+    EXPECT_TRUE(Changes(before)) << key << " changes nothing";
+    return Still();
+  }
+
+  static inline Screen* screen_ = nullptr;
+  TempDir folder_;
+  pid_t child_ = -1;
+};
+
+TEST_F(WindowTest, PlaysPausesStepsBackAndRestarts) {
+  ASSERT_NO_FATAL_FAILURE(Open(WithCheckpoint()));
+  const Shot here = Still();
+  EXPECT_GT(here.Spread(), 10);
+  const Shot ahead = After("Right", here);
+  screen_->Key("Left");
+  EXPECT_TRUE(Becomes(here)) << "back in time is another place";
+  screen_->Key("Right");
+  EXPECT_TRUE(Becomes(ahead)) << "the same step again leads elsewhere";
+  const Shot start = After("BackSpace", ahead);
+  After("n", start);
+  screen_->Key("p");
+  EXPECT_TRUE(Becomes(start)) << "the seed before starts elsewhere";
+  screen_->Key("space");
+  EXPECT_TRUE(Changes(start)) << "it does not play";
+  screen_->Key("space");
+  Still();
+}
+
+TEST_F(WindowTest, KeysOfTheView) {
+  ASSERT_NO_FATAL_FAILURE(Open(WithCheckpoint()));
+  const Shot plain = Still();
+  for (const auto& [on, off] : {std::pair("F1", "F1"), std::pair("bracketright", "bracketleft"),
+                                std::pair("c", "c"), std::pair("d", "d")}) {
+    const Shot other = After(on, plain);
+    if (on == std::string("c")) {
+      EXPECT_LT(other.TrailPixels(), plain.TrailPixels());
+    }
+    screen_->Key(off);
+    EXPECT_TRUE(Becomes(plain)) << off << " does not undo " << on;
+  }
+}
+
+TEST_F(WindowTest, TurnsTheScene) {
+  ASSERT_NO_FATAL_FAILURE(Open(WithCheckpoint()));
+  const Shot plain = Still();
+  screen_->Move(400, 500);
+  screen_->Button(1, true);
+  screen_->Move(430, 460);
+  screen_->Button(1, false);
+  EXPECT_TRUE(Changes(plain)) << "the scene does not turn";
+  screen_->Key("Escape");
+  EXPECT_TRUE(Becomes(plain));
+}
+
+// The middle of what has the block's colour.
+std::pair<int, int> FindBlock(const Shot& shot) {
+  int64_t count = 0, x = 0, y = 0;
+  for (int i = 0; i < shot.width * shot.height; ++i) {
+    const uint8_t* p = &shot.rgb[3 * i];
+    if (std::abs(p[0] - 143) > 8 || std::abs(p[1] - 163) > 8 || std::abs(p[2] - 184) > 8) continue;
+    ++count;
+    x += i % shot.width;
+    y += i / shot.width;
+  }
+  return count == 0 ? std::pair(-1, -1) : std::pair<int, int>(x / count, y / count);
+}
+
+TEST_F(WindowTest, PushesABodyByHand) {
+  ASSERT_NO_FATAL_FAILURE(Open(WithCheckpoint()));
+  const auto [x, y] = FindBlock(Still());
+  ASSERT_GE(x, 0) << "no block";
+  const auto caption = [] { return screen_->Look(640, 4, 230, 22).Spread(); };
+  screen_->Move(270 + x, 40 + y);
+  for (int click = 0; click < 2; ++click) {
+    screen_->Button(1, true);
+    screen_->Button(1, false);
+  }
+  screen_->Key("space");
+  const double playing = caption();
+  screen_->HoldKey("Control_L", true);
+  screen_->Button(3, true, Screen::kControl);
+  for (int i = 1; i <= 5; ++i) screen_->Move(270 + x + 15 * i, 40 + y, Screen::kControl);
+  // "running, disturbed by hand"
+  EXPECT_TRUE(Until([&] { return caption() > 1.3 * playing; })) << playing << " " << caption();
+  screen_->Button(3, false, Screen::kControl);
+  screen_->HoldKey("Control_L", false);
+}
+
+TEST_F(WindowTest, WritesPicturesAndFilms) {
+  ASSERT_NO_FATAL_FAILURE(Open(WithCheckpoint()));
+  screen_->Key("p", Screen::kControl);
+  EXPECT_TRUE(Until([&] { return std::filesystem::exists(folder_ / "pusht-viewer.png"); }));
+  screen_->Key("r", Screen::kControl);
+  Sleep(1);
+  screen_->Key("r", Screen::kControl);
+  Still();
+  const auto size = [&](const char* name) {
+    std::error_code none;
+    const auto bytes = std::filesystem::file_size(folder_ / name, none);
+    return none ? 0 : bytes;
+  };
+  EXPECT_TRUE(Until([&] { return size("pusht-viewer.mp4") + size("pusht-viewer.avi") > 1000; }));
+}
+
+TEST_F(WindowTest, WithoutADisplayItSaysSo) {
+  Start(WithCheckpoint(), "");
+  EXPECT_EQ(Finish(), 3);
+  EXPECT_NE(Log().find("display"), std::string::npos) << Log();
+}
+
+TEST_F(WindowTest, WhatCannotBeOpenedIsASentence) {
+  std::ofstream(folder_ / "broken.xml") << "<mujoco><nonsense/></mujoco>";
+  for (const auto& [arguments, word] :
+       {std::pair(std::vector<std::string>{"--checkpoint", "nowhere"}, "nowhere"),
+        std::pair(std::vector<std::string>{"--model", "none.xml"}, "none.xml"),
+        std::pair(std::vector<std::string>{"--model", "broken.xml"}, "nonsense")}) {
+    Start(arguments, screen_->name());
+    EXPECT_EQ(Finish(), 2) << word;
+    EXPECT_NE(Log().find(word), std::string::npos) << Log();
+  }
+}
+
+}  // namespace
+}  // namespace pusht_test

@@ -175,6 +175,33 @@ EncoderConfig ParseCompact(const Json& json, const std::string& where) {
   return encoder;
 }
 
+void ParseTimes(KeyReader& keys, PolicyConfig& config) {
+  config.n_obs_steps = keys.Int("n_obs_steps", 1, 64);
+  config.horizon = keys.Int("horizon", 1, 4096);
+  config.n_action_steps = keys.Int("n_action_steps", 1, config.horizon);
+  const int levels = static_cast<int>(config.unet.down_dims.size());
+  if (config.horizon % (1 << levels) != 0) {
+    throw keys.Bad("horizon", "is " + std::to_string(config.horizon) +
+                                  "; it must be a multiple of " + std::to_string(1 << levels) +
+                                  ", 2 to the length of down_dims");
+  }
+  if (config.n_action_steps > config.horizon - config.n_obs_steps + 1) {
+    throw keys.Bad("n_action_steps", "must be at most horizon - n_obs_steps + 1");
+  }
+}
+
+void CheckPictures(const KeyReader& keys, const PolicyConfig& config) {
+  const EncoderConfig& encoder = config.encoder;
+  const CameraFeature& camera = config.cameras[0];
+  const bool resized = encoder.resize_height > 0;
+  if (encoder.crop_height > (resized ? encoder.resize_height : camera.height) ||
+      encoder.crop_width > (resized ? encoder.resize_width : camera.width)) {
+    throw keys.Bad("crop_shape", "is larger than the pictures");
+  }
+}
+
+}  // namespace
+
 UnetConfig ParseUnet(KeyReader& keys) {
   UnetConfig unet;
   unet.down_dims = keys.Ints("down_dims", 1, 8, 8, kMaxDim);
@@ -217,33 +244,6 @@ SchedulerConfig ParseScheduler(KeyReader& keys) {
       keys.Int("num_inference_steps", 1, scheduler.train_steps, scheduler.train_steps);
   return scheduler;
 }
-
-void ParseTimes(KeyReader& keys, PolicyConfig& config) {
-  config.n_obs_steps = keys.Int("n_obs_steps", 1, 64);
-  config.horizon = keys.Int("horizon", 1, 4096);
-  config.n_action_steps = keys.Int("n_action_steps", 1, config.horizon);
-  const int levels = static_cast<int>(config.unet.down_dims.size());
-  if (config.horizon % (1 << levels) != 0) {
-    throw keys.Bad("horizon", "is " + std::to_string(config.horizon) +
-                                  "; it must be a multiple of " + std::to_string(1 << levels) +
-                                  ", 2 to the length of down_dims");
-  }
-  if (config.n_action_steps > config.horizon - config.n_obs_steps + 1) {
-    throw keys.Bad("n_action_steps", "must be at most horizon - n_obs_steps + 1");
-  }
-}
-
-void CheckPictures(const KeyReader& keys, const PolicyConfig& config) {
-  const EncoderConfig& encoder = config.encoder;
-  const CameraFeature& camera = config.cameras[0];
-  const bool resized = encoder.resize_height > 0;
-  if (encoder.crop_height > (resized ? encoder.resize_height : camera.height) ||
-      encoder.crop_width > (resized ? encoder.resize_width : camera.width)) {
-    throw keys.Bad("crop_shape", "is larger than the pictures");
-  }
-}
-
-}  // namespace
 
 Normalization ParseNormalization(const Json& value, const std::string& where) {
   std::string text = value.is_string() ? value.get<std::string>() : value.dump();

@@ -6,6 +6,7 @@
 
 #include "policy/config.h"
 #include "policy/json.h"
+#include "policy/key_reader.h"
 
 namespace dp {
 
@@ -26,6 +27,12 @@ struct ConfigFile {
 // project's types "diffusion_compact" and "diffusion_notebook" (docs/CHECKPOINTS.md). Throws Error
 // that names the key for anything missing, out of range or unsupported.
 ConfigFile ParseConfig(const Json& json, const std::string& origin);
+
+// The members of a config that describe its U-Net and its scheduler, and back.
+UnetConfig ParseUnet(KeyReader& keys);
+SchedulerConfig ParseScheduler(KeyReader& keys);
+void AddUnet(const UnetConfig& unet, Json& json);
+void AddScheduler(const SchedulerConfig& scheduler, Json& json);
 
 // "MIN_MAX" or "min_max" and so on. Throws Error that starts with `where`.
 Normalization ParseNormalization(const Json& value, const std::string& where);

@@ -61,6 +61,8 @@ Json CompactEncoder(const EncoderConfig& encoder) {
           {"feature_dim", encoder.feature_dim}};
 }
 
+}  // namespace
+
 void AddUnet(const UnetConfig& unet, Json& json) {
   json["down_dims"] = unet.down_dims;
   json["kernel_size"] = unet.kernel_size;
@@ -85,8 +87,6 @@ void AddScheduler(const SchedulerConfig& scheduler, Json& json) {
   json["clip_sample_range"] = Shortest(scheduler.clip_range);
   json["num_inference_steps"] = scheduler.inference_steps;
 }
-
-}  // namespace
 
 Json ConfigToJson(const PolicyConfig& config, const NormalizerStats& stats) {
   Json json = {{"type", config.type}, {"n_obs_steps", config.n_obs_steps}};

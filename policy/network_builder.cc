@@ -311,6 +311,18 @@ void BuildNetwork(const TensorNames& names, TensorSource& source, Checkpoint& ch
   checkpoint.parameter_count = reader.parameter_count();
 }
 
+int64_t FillUnet(const TensorNames& names, TensorSource& source, UnetWeights& unet) {
+  Reader reader(source);
+  WalkUnet(names, unet, reader);
+  return reader.parameter_count();
+}
+
+void VisitUnet(const TensorNames& names, const UnetWeights& unet,
+               const std::function<void(const std::string&, const Tensor&)>& visit) {
+  Lister lister(visit);
+  WalkUnet(names, unet, lister);
+}
+
 void VisitTensors(const TensorNames& names, const Checkpoint& checkpoint,
                   const std::function<void(const std::string&, const Tensor&)>& visit) {
   Lister lister(visit);

@@ -48,6 +48,14 @@ MapSize FeatureMapSize(const EncoderConfig& encoder, const CameraFeature& camera
 // says. BatchNorm is folded into the convolution before it.
 void BuildNetwork(const TensorNames& names, TensorSource& source, Checkpoint& checkpoint);
 
+// The same for a U-Net by itself: `unet` holds every tensor's shape, and gets their data. Returns
+// the number of parameters.
+int64_t FillUnet(const TensorNames& names, TensorSource& source, UnetWeights& unet);
+
+// Calls `visit` with every tensor of `unet` under its name, in the order of FillUnet.
+void VisitUnet(const TensorNames& names, const UnetWeights& unet,
+               const std::function<void(const std::string&, const Tensor&)>& visit);
+
 // Calls `visit` with every tensor of `checkpoint` under its name, in the order of BuildNetwork.
 // A folded BatchNorm cannot be taken apart again: Error.
 void VisitTensors(const TensorNames& names, const Checkpoint& checkpoint,

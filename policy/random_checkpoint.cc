@@ -4,7 +4,6 @@
 
 #include "kernels/error.h"
 #include "kernels/philox.h"
-#include "policy/network_builder.h"
 
 namespace dp {
 namespace {
@@ -63,6 +62,10 @@ class RandomSource : public TensorSource {
 };
 
 }  // namespace
+
+std::unique_ptr<TensorSource> MakeRandomSource(uint64_t seed) {
+  return std::make_unique<RandomSource>(seed);
+}
 
 std::shared_ptr<const Checkpoint> RandomCheckpoint(const PolicyConfig& config,
                                                    const NormalizerStats& stats, uint64_t seed) {

@@ -8,6 +8,7 @@
 
 #include "policy/config.h"
 #include "policy/network.h"
+#include "policy/network_builder.h"
 
 namespace dp {
 
@@ -15,6 +16,9 @@ namespace dp {
 // norms near 1): for benchmarks and examples, never for a robot. Same seed, same weights.
 std::shared_ptr<const Checkpoint> RandomCheckpoint(const PolicyConfig& config,
                                                    const NormalizerStats& stats, uint64_t seed);
+
+// The source of such weights. Tensors depend on the order in which they are taken.
+std::unique_ptr<TensorSource> MakeRandomSource(uint64_t seed);
 
 // The networks that benchmarks know by name: "compact" (this project's), "lerobot" (512/1024/2048),
 // "lerobot-128" (128/256/512), "notebook" (256/512/1024, global average pool).

@@ -5,8 +5,7 @@
 
 #include <string>
 
-#include "apps/train/norm_act.h"
-#include "apps/train/parameters.h"
+#include "apps/train/layers.h"
 #include "policy/config.h"
 
 namespace pusht {
@@ -14,7 +13,7 @@ namespace pusht {
 // The differentiable twin of the policy's networks: picture encoder, conditional U-Net and the
 // auxiliary head that exists in training only. Everything inside is channel-last; a sequence is a
 // picture of height 1. B = samples, N = pictures, H = horizon, A = action_dim.
-class Network {
+class Network : private Layers {
  public:
   // Both must outlive the network. Throws Error for a config that cannot be trained here.
   Network(const dp::PolicyConfig& config, const Parameters& parameters);
@@ -29,19 +28,11 @@ class Network {
   at::Tensor Denoise(const at::Tensor& x, const at::Tensor& t, const at::Tensor& cond) const;
 
  private:
-  at::Tensor Linear(const std::string& name, const at::Tensor& x) const;
-  at::Tensor Conv(const std::string& name, const at::Tensor& x, int64_t stride,
-                  bool bias = true) const;
   at::Tensor Upsample(const std::string& name, const at::Tensor& x) const;
-  NormActInput Norm(const std::string& name, const at::Tensor& x, int64_t groups,
-                    Activation activation) const;
   at::Tensor BasicBlock(const std::string& name, const at::Tensor& x, int64_t stride) const;
   at::Tensor Pool(const at::Tensor& map) const;
-  at::Tensor ResidualBlock(const std::string& name, const at::Tensor& x,
-                           const at::Tensor& cond) const;
 
   const dp::PolicyConfig& config_;
-  const Parameters& parameters_;
   at::Tensor step_embedding_;  // (train_steps, step_embed_dim), float32
 };
 

@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "kernels/error.h"
-#include "policy/network_builder.h"
 
 namespace pusht {
 namespace {
@@ -29,8 +28,6 @@ dp::Tensor FromTorch(const at::Tensor& values, const std::vector<int64_t>& shape
   return {shape, {data, data + dense.numel()}};
 }
 
-// Initial weights as the original libraries draw them: PyTorch's defaults, and for the picture
-// encoder's convolutions torchvision's ResNet rule.
 class InitialWeights : public dp::TensorSource {
  public:
   explicit InitialWeights(uint64_t seed) : generator_(at::detail::createCPUGenerator(seed)) {}
@@ -65,15 +62,12 @@ class InitialWeights : public dp::TensorSource {
   int64_t fan_in_ = 0;  // of the matrix asked for last; 0 after a norm
 };
 
-}  // namespace
-
-Parameters::Parameters(const dp::Checkpoint& policy, int auxiliary_outputs, uint64_t seed,
-                       const at::Device& device, at::ScalarType working_type)
-    : device_(device) {
+// The tensors of `policy` and of its auxiliary head.
+NamedTensors InitialTensors(const dp::Checkpoint& policy, int auxiliary_outputs, uint64_t seed) {
   InitialWeights source(seed);
   dp::Checkpoint initial = policy;
   dp::BuildNetwork(dp::LeRobotNames(), source, initial);
-  std::vector<std::pair<std::string, dp::Tensor>> tensors;
+  NamedTensors tensors;
   dp::VisitTensors(dp::LeRobotNames(), initial,
                    [&](const std::string& name, const dp::Tensor& tensor) {
                      tensors.push_back({name, tensor});
@@ -81,6 +75,22 @@ Parameters::Parameters(const dp::Checkpoint& policy, int auxiliary_outputs, uint
   const std::vector<int64_t> head = {auxiliary_outputs, policy.config.encoder.feature_dim};
   tensors.push_back({"auxiliary.weight", source.Take("auxiliary.weight", head)});
   tensors.push_back({"auxiliary.bias", source.Take("auxiliary.bias", {auxiliary_outputs})});
+  return tensors;
+}
+
+}  // namespace
+
+std::unique_ptr<dp::TensorSource> MakeInitialWeights(uint64_t seed) {
+  return std::make_unique<InitialWeights>(seed);
+}
+
+Parameters::Parameters(const dp::Checkpoint& policy, int auxiliary_outputs, uint64_t seed,
+                       const at::Device& device, at::ScalarType working_type)
+    : Parameters(InitialTensors(policy, auxiliary_outputs, seed), device, working_type) {}
+
+Parameters::Parameters(NamedTensors tensors, const at::Device& device, at::ScalarType working_type,
+                       at::MemoryFormat layout)
+    : device_(device), layout_(layout) {
   std::stable_partition(tensors.begin(), tensors.end(),
                         [](const auto& entry) { return entry.second.shape.size() > 1; });
 
@@ -121,10 +131,10 @@ void Parameters::UpdateWorkingCopy() {
   working_.copy_(master_);
 }
 
-dp::Checkpoint Parameters::Export(const dp::Checkpoint& policy, const at::Tensor& flat) const {
-  class Source : public dp::TensorSource {
+std::unique_ptr<dp::TensorSource> Parameters::Source(const at::Tensor& flat) const {
+  class FlatSource : public dp::TensorSource {
    public:
-    Source(const Parameters& parameters, at::Tensor values)
+    FlatSource(const Parameters& parameters, at::Tensor values)
         : parameters_(parameters), values_(std::move(values)) {}
     dp::Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override {
       for (const Slot& slot : parameters_.slots_) {
@@ -138,9 +148,12 @@ dp::Checkpoint Parameters::Export(const dp::Checkpoint& policy, const at::Tensor
     const Parameters& parameters_;
     at::Tensor values_;
   };
-  Source source(*this, flat.to(at::kCPU));
+  return std::make_unique<FlatSource>(*this, flat.to(at::kCPU));
+}
+
+dp::Checkpoint Parameters::Export(const dp::Checkpoint& policy, const at::Tensor& flat) const {
   dp::Checkpoint checkpoint = policy;
-  dp::BuildNetwork(dp::LeRobotNames(), source, checkpoint);
+  dp::BuildNetwork(dp::LeRobotNames(), *Source(flat), checkpoint);
   return checkpoint;
 }
 
@@ -149,6 +162,8 @@ at::Tensor Parameters::View(const at::Tensor& flat, const Slot& slot) const {
   if (slot.shape.size() < 3) return part.view(slot.shape);
   const bool flat_kernel = slot.shape.size() == 3;
   const int64_t height = flat_kernel ? 1 : slot.shape[2], width = slot.shape.back();
+  if (layout_ == at::MemoryFormat::Contiguous)
+    return part.view({slot.shape[0], slot.shape[1], height, width});
   return part.view({slot.shape[0], height, width, slot.shape[1]}).permute({0, 3, 1, 2});
 }
 

@@ -4,17 +4,27 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "policy/network.h"
+#include "policy/network_builder.h"
 
 namespace pusht {
 
-// All parameters of a policy in one flat float32 vector (P), with a working copy of lower precision
-// that the network computes with. Optimiser, average and exchange between GPUs thus see one vector.
-// Convolutions are stored channel-last; matrices come first, then the vectors (not decayed).
+using NamedTensors = std::vector<std::pair<std::string, dp::Tensor>>;
+
+// Initial weights as the original libraries draw them: PyTorch's defaults, and for a picture
+// encoder's convolutions torchvision's ResNet rule. A bias follows the matrix asked for before it.
+std::unique_ptr<dp::TensorSource> MakeInitialWeights(uint64_t seed);
+
+// All parameters of a network in one flat float32 vector (P), with a working copy of lower
+// precision that the network computes with. Optimiser, average and exchange between GPUs thus see
+// one vector. Convolutions are stored channel-last; matrices come first, then the vectors (not
+// decayed).
 class Parameters {
  public:
   // Draws initial weights for `policy` (its config counts) from `seed`, adds the auxiliary head
@@ -22,8 +32,12 @@ class Parameters {
   Parameters(const dp::Checkpoint& policy, int auxiliary_outputs, uint64_t seed,
              const at::Device& device, at::ScalarType working_type);
 
-  // Parameter by LeRobot's name, in the working type; 1-D convolutions are (out, in, 1, k).
-  // Throws Error for a name that the policy does not have.
+  // The same for any network, given its initial tensors, and with convolutions in any layout.
+  Parameters(NamedTensors initial, const at::Device& device, at::ScalarType working_type,
+             at::MemoryFormat layout = at::MemoryFormat::ChannelsLast);
+
+  // Parameter by its name (a policy's: LeRobot's), in the working type; 1-D convolutions are (out,
+  // in, 1, k). Throws Error for a name that the policy does not have.
   const at::Tensor& operator[](const std::string& name) const;
 
   at::Tensor& master() { return master_; }  // (P), float32
@@ -35,6 +49,9 @@ class Parameters {
 
   // Rounds the master vector into the working copy.
   void UpdateWorkingCopy();
+
+  // Hands over the values of `flat` (P) by name. The parameters must outlive the source.
+  std::unique_ptr<dp::TensorSource> Source(const at::Tensor& flat) const;
 
   // `policy` with the weights of `flat` (P), without the auxiliary head.
   dp::Checkpoint Export(const dp::Checkpoint& policy, const at::Tensor& flat) const;
@@ -49,6 +66,7 @@ class Parameters {
   void MakeLeaves();
 
   at::Device device_;
+  at::MemoryFormat layout_;
   std::vector<Slot> slots_;
   int64_t matrix_elements_ = 0;
   at::Tensor master_, working_, gradient_;

@@ -4,19 +4,12 @@
 
 #include <cmath>
 #include <numbers>
-#include <optional>
 #include <vector>
 
 #include "task/state.h"
-#if PUSHT_HAVE_CUDA
-#include <ATen/cuda/CUDAGraph.h>
-#include <c10/cuda/CUDAStream.h>
-#endif
 
 namespace pusht {
 namespace {
-
-constexpr int64_t kPlainRuns = 5;  // before the capture: cuDNN chooses its algorithms meanwhile
 
 // World pixels onto +-1, as the checkpoint's normalisation does.
 at::Tensor Normalise(const at::Tensor& pixels) { return pixels / (kWorldSize / 2) - 1; }
@@ -52,12 +45,6 @@ std::vector<float> AlphasCumprod(int steps) {
 
 }  // namespace
 
-struct TrainingStep::Graph {
-#if PUSHT_HAVE_CUDA
-  at::cuda::CUDAGraph graph;
-#endif
-};
-
 TrainingStep::TrainingStep(const dp::PolicyConfig& config, const Network& network,
                            const Dataset& dataset, Parameters& parameters, Optimizer& optimizer,
                            const StepOptions& options)
@@ -67,7 +54,8 @@ TrainingStep::TrainingStep(const dp::PolicyConfig& config, const Network& networ
       parameters_(parameters),
       optimizer_(optimizer),
       options_(options),
-      type_(parameters.gradient().scalar_type()) {
+      type_(parameters.gradient().scalar_type()),
+      step_(parameters.device(), [this] { Body(); }) {
   const at::Tensor alphas =
       at::tensor(AlphasCumprod(config.scheduler.train_steps)).to(parameters.device());
   signal_ = alphas.sqrt();
@@ -75,24 +63,9 @@ TrainingStep::TrainingStep(const dp::PolicyConfig& config, const Network& networ
   sums_ = at::zeros({3}, parameters.master().options());
 }
 
-TrainingStep::~TrainingStep() = default;
-
 void TrainingStep::Run() {
   ++summed_;
-#if PUSHT_HAVE_CUDA
-  if (parameters_.device().is_cuda() && runs_ == kPlainRuns) {
-    graph_ = std::make_unique<Graph>();
-    graph_->graph.capture_begin();
-    Body();
-    graph_->graph.capture_end();
-  }
-  ++runs_;
-  if (graph_) {
-    graph_->graph.replay();
-    return;
-  }
-#endif
-  Body();
+  step_.Run();
 }
 
 void TrainingStep::Body() {

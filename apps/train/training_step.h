@@ -4,8 +4,8 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <memory>
 
+#include "apps/train/captured_step.h"
 #include "apps/train/dataset.h"
 #include "apps/train/network.h"
 #include "apps/train/optimizer.h"
@@ -29,20 +29,19 @@ struct Losses {
   double diffusion = 0, auxiliary = 0, gradient_norm = 0;
 };
 
-// One step of training, from drawing rows to the new weights. On a GPU it is captured as a CUDA
-// graph after a few plain runs, since a step is a thousand small launches.
+// One step of training, from drawing rows to the new weights.
 class TrainingStep {
  public:
   // All arguments must outlive the step.
   TrainingStep(const dp::PolicyConfig& config, const Network& network, const Dataset& dataset,
                Parameters& parameters, Optimizer& optimizer, const StepOptions& options);
-  ~TrainingStep();
+  TrainingStep(const TrainingStep&) = delete;
+  TrainingStep& operator=(const TrainingStep&) = delete;
 
   void Run();
   Losses TakeLosses();
 
  private:
-  struct Graph;
   void Body();
   at::Tensor Loss();
 
@@ -55,8 +54,8 @@ class TrainingStep {
   at::ScalarType type_;
   at::Tensor signal_, sigma_;  // (train_steps): sqrt of alphas_cumprod, and of 1 - it
   at::Tensor sums_;            // (3): diffusion loss, auxiliary loss, gradient norm
-  int64_t runs_ = 0, summed_ = 0;
-  std::unique_ptr<Graph> graph_;
+  int64_t summed_ = 0;
+  CapturedStep step_;
 };
 
 }  // namespace pusht

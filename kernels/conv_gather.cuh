@@ -18,7 +18,7 @@ __device__ __forceinline__ uint32_t Swizzled(uint32_t base, int row, int vector)
 
 // Where one thread's row of gathered activations starts.
 struct GatherRow {
-  int pixel0;  // batch * in_h * in_w; negative: no such position
+  int pixel0;  // first of its map in memory; negative: no such position
   int iy0, ix0;
 };
 
@@ -26,7 +26,8 @@ __device__ __forceinline__ GatherRow MakeGatherRow(const ConvShape& s, int n, in
   if (n >= s.batch * s.out_h * s.out_w) return {-1, 0, 0};
   const int ox = n % s.out_w, rest = n / s.out_w;
   const int oy = rest % s.out_h, b = rest / s.out_h;
-  return {b * s.in_h * s.in_w, oy * s.stride - s.pad_h, ox * s.stride - pad_w};
+  return {b * (s.in_h >> s.doubled) * (s.in_w >> s.doubled), oy * s.stride - s.pad_h,
+          ox * s.stride - pad_w};
 }
 
 // Walks k in steps of one stage: which tap and which vector of channels this thread loads.
@@ -53,7 +54,7 @@ __device__ __forceinline__ bool GatherPixel(const ConvShape& s, const GatherRow&
   const int iy = row.iy0 + cursor.ky, ix = row.ix0 + cursor.kx;
   const bool inside =
       row.pixel0 >= 0 && cursor.ky < s.kernel_h && iy >= 0 && iy < s.in_h && ix >= 0 && ix < s.in_w;
-  pixel = inside ? row.pixel0 + iy * s.in_w + ix : 0;
+  pixel = inside ? row.pixel0 + (iy >> s.doubled) * (s.in_w >> s.doubled) + (ix >> s.doubled) : 0;
   return inside;
 }
 

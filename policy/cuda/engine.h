@@ -56,7 +56,6 @@ class CudaEngine {
   void EnqueueChain(PolicyTrace* trace, int count);
   void EnqueueSequential(PolicyTrace* trace, int count);
   void EnqueuePicard(PolicyTrace* trace, int count);
-  void CapturePicardLoop();
   void PlanPicard();
   void CollectSteps(PolicyTrace& trace, int count);
   int Rows() const;

@@ -2,6 +2,7 @@
 
 #include "kernels/cuda_check.h"
 #include "policy/cuda/engine.h"
+#include "policy/cuda/graph_loop.h"
 
 // The engine's denoising chain: step by step, or a window of steps at a time.
 
@@ -102,7 +103,11 @@ void CudaEngine::EnqueueSequential(PolicyTrace* trace, int count) {
 void CudaEngine::EnqueuePicard(PolicyTrace* trace, int count) {
   LaunchPicardStart(format_, picard_, stream_);
   if (capturing_) {
-    CapturePicardLoop();
+    CaptureLoop(stream_, loop_stream_, [&](const cudaGraphConditionalHandle& loop) {
+      unet_->RunPass(row_step_, loop_stream_);
+      LaunchPicardSweep(format_, picard_, &loop, loop_stream_);
+      StampPass(false, loop_stream_);
+    });
   } else {
     PicardArgs traced = picard_;
     traced.all_x = all_x_, traced.all_output = all_output_;
@@ -120,38 +125,6 @@ void CudaEngine::EnqueuePicard(PolicyTrace* trace, int count) {
   CheckCuda(cudaMemcpyAsync(host_states_, picard_.state, sizeof(PicardState) * options_.batch,
                             cudaMemcpyDeviceToHost, stream_),
             "copy of the chains' states");
-}
-
-// Adds the loop over passes, whose length the device decides, to the graph under capture.
-void CudaEngine::CapturePicardLoop() {
-  cudaStreamCaptureStatus status;
-  cudaGraph_t graph = nullptr;
-  const cudaGraphNode_t* before = nullptr;
-  const cudaGraphEdgeData* edges = nullptr;
-  size_t count = 0;
-  CheckCuda(cudaStreamGetCaptureInfo(stream_, &status, nullptr, &graph, &before, &edges, &count),
-            "capture");
-  cudaGraphConditionalHandle loop;
-  CheckCuda(cudaGraphConditionalHandleCreate(&loop, graph, 1, cudaGraphCondAssignDefault),
-            "condition of the loop");
-  cudaGraphNodeParams params = {};
-  params.type = cudaGraphNodeTypeConditional;
-  params.conditional.handle = loop;
-  params.conditional.type = cudaGraphCondTypeWhile;
-  params.conditional.size = 1;
-  cudaGraphNode_t node = nullptr;
-  CheckCuda(cudaGraphAddNode(&node, graph, before, edges, count, &params), "loop over passes");
-  cudaGraph_t body = params.conditional.phGraph_out[0];
-  CheckCuda(cudaStreamBeginCaptureToGraph(loop_stream_, body, nullptr, nullptr, 0,
-                                          cudaStreamCaptureModeThreadLocal),
-            "capture of a pass");
-  unet_->RunPass(row_step_, loop_stream_);
-  LaunchPicardSweep(format_, picard_, &loop, loop_stream_);
-  StampPass(false, loop_stream_);
-  CheckCuda(cudaStreamEndCapture(loop_stream_, &body), "end of the capture of a pass");
-  CheckCuda(cudaStreamUpdateCaptureDependencies(stream_, &node, nullptr, 1,
-                                                cudaStreamSetCaptureDependencies),
-            "capture");
 }
 
 // Copies the time-parallel chain's steps; the slow path of tests.

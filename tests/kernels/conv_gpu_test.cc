@@ -41,6 +41,13 @@ ConvShape Concat(ConvShape s, int first) {
   return s;
 }
 
+// Over a map of which every pixel stands twice both ways.
+ConvShape Doubled(int batch, int in_c, int size, int out_c) {
+  ConvShape s = TwoD(batch, in_c, 2 * size, out_c, 3, 1);
+  s.doubled = true;
+  return s;
+}
+
 const Case kCases[] = {
     {"first layer", OneD(1, 8, 16, 256, 5, 1), true, false, false, false},
     {"k5 split over a cluster", OneD(1, 512, 4, 512, 5, 1), true, false, false, false},
@@ -63,6 +70,11 @@ const Case kCases[] = {
     {"stem", TwoD(2, 8, 24, 64, 7, 2), false, false, true, false},
     {"residual and ReLU", TwoD(2, 64, 11, 64, 3, 1), true, true, true, false},
     {"1x1 strided", TwoD(3, 64, 11, 128, 1, 2), false, false, false, false},
+    {"doubled", Doubled(2, 24, 5, 40), true, false, false, false},
+    {"wide, doubled", Doubled(9, 64, 6, 64), true, false, false, false},
+    {"concatenated pictures", Concat(TwoD(2, 40, 7, 16, 3, 1), 16), true, false, false, false},
+    {"wide, concatenated pictures", Concat(TwoD(9, 192, 8, 64, 3, 1), 128), true, false, false,
+     false},
     {"linear", OneD(1, 1032, 1, 640, 1, 1), true, false, false, true},
 };
 
@@ -74,7 +86,9 @@ double Reference(const ConvShape& s, const std::vector<float>& w, const std::vec
   for (int i = 0; i < real_in; ++i) {
     const auto at = [&](int y, int xx) -> double {
       if (y < 0 || y >= s.in_h || xx < 0 || xx >= s.in_w) return 0;
-      return x[((static_cast<size_t>(b) * s.in_h + y) * s.in_w + xx) * s.in_c + i];
+      const int d = s.doubled;
+      const size_t row = static_cast<size_t>(b) * (s.in_h >> d) + (y >> d);
+      return x[(row * (s.in_w >> d) + (xx >> d)) * s.in_c + i];
     };
     if (s.phases == 2) {
       for (int k = 0; k < 4; ++k) {
@@ -112,7 +126,8 @@ TEST_P(ConvGpu, AgreesWithTheDefinition) {
     const int taps = s.phases == 2 ? 4 : s.kernel_h * s.kernel_w;
     const float gain = 1.0f / std::sqrt(static_cast<float>(taps * s.in_c));
     const auto w = draw(static_cast<size_t>(s.out_c) * s.in_c * taps, gain);
-    const auto x = draw(static_cast<size_t>(s.batch) * s.in_h * s.in_w * s.in_c, 1.0f);
+    const auto x =
+        draw(static_cast<size_t>(s.batch) * s.in_h * s.in_w * s.in_c >> (2 * s.doubled), 1.0f);
     const size_t out = static_cast<size_t>(s.Positions()) * s.phases * s.out_c;
     const auto bias = draw(s.out_c, 1.0f), residual = draw(out, 1.0f);
 

@@ -1,0 +1,88 @@
+// Checkpoints of image models, and what a seed draws from them on the CPU.
+
+#include "image/model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "image/sampler.h"
+#include "kernels/error.h"
+#include "tests/support/temp_dir.h"
+
+namespace {
+
+dp::ImageConfig SmallConfig() {
+  dp::ImageConfig config;
+  config.size = 8;
+  config.classes = {"a", "b"};
+  config.unet.down_dims = {8, 24};
+  config.unet.step_embed_dim = 8;
+  return config;
+}
+
+TEST(ImageModelTest, ComesBackAsItWasWritten) {
+  const pusht_test::TempDir folder;
+  const auto model = dp::RandomImageModel(SmallConfig(), 1);
+  dp::WriteImageModel(folder.path(), *model);
+  const auto read = dp::LoadImageModel(folder.path());
+  EXPECT_EQ(read->parameter_count, model->parameter_count);
+  EXPECT_EQ(read->config.classes, model->config.classes);
+  EXPECT_EQ(read->unet.up[1].block1.conv1.weight.data, model->unet.up[1].block1.conv1.weight.data);
+}
+
+TEST(ImageModelTest, TheDefaultHasAboutTenMillionParameters) {
+  const auto model = dp::RandomImageModel({}, 1);
+  EXPECT_GT(model->parameter_count, 9'500'000);
+  EXPECT_LT(model->parameter_count, 10'500'000);
+}
+
+TEST(ImageModelTest, RefusesWhatItCannotBe) {
+  const pusht_test::TempDir folder;
+  dp::WriteImageModel(folder.path(), *dp::RandomImageModel(SmallConfig(), 1));
+  const std::string path = folder.path() + "/config.json";
+  std::ifstream in(path);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    std::ofstream(path) << changed;
+    return folder.path();
+  };
+  EXPECT_THROW(dp::LoadImageModel(with("\"image_size\": 8", "\"image_size\": 9")), dp::Error);
+  EXPECT_THROW(dp::LoadImageModel(with("image_diffusion", "diffusion")), dp::Error);
+  EXPECT_THROW(dp::LoadImageModel(with("\"rgb\"", "\"cmyk\"")), dp::Error);
+  EXPECT_THROW(dp::LoadImageModel(with("\"rgb\"", "\"grey\"")), dp::Error);  // other shapes
+  EXPECT_THROW(dp::LoadImageModel(with("\"classes\"", "\"clases\"")), dp::Error);
+}
+
+TEST(ImageSamplerTest, APictureDependsOnItsSeedAndNumberAlone) {
+  const auto model = dp::RandomImageModel(SmallConfig(), 3);
+  const dp::ImageSamplerOptions three = {.steps = 4, .batch = 3, .threads = 2};
+  const dp::ImageSamplerOptions one = {.steps = 4, .batch = 1, .threads = 1};
+  const std::vector<float> all = dp::MakeCpuImageSampler(model, three)->Sample(5, 10, 3);
+  const std::vector<float> third = dp::MakeCpuImageSampler(model, one)->Sample(5, 12, 1);
+  ASSERT_EQ(all.size(), 3 * third.size());
+  EXPECT_TRUE(std::equal(third.begin(), third.end(), all.end() - third.size()));
+  const std::vector<float> other = dp::MakeCpuImageSampler(model, one)->Sample(6, 12, 1);
+  EXPECT_NE(other, third);
+}
+
+TEST(ImageSamplerTest, TheObserverSeesTheChain) {
+  const auto model = dp::RandomImageModel(SmallConfig(), 3);
+  const dp::ImageSamplerOptions options = {.steps = 5, .batch = 1};
+  std::vector<int> seen;
+  std::vector<float> last;
+  const auto observer = [&](int step, std::span<const float> x) {
+    seen.push_back(step);
+    last.assign(x.begin(), x.end());
+  };
+  const std::vector<float> x =
+      dp::MakeCpuImageSampler(model, options)->Sample(1, 0, 1, observer, 2);
+  EXPECT_EQ(seen, (std::vector<int>{0, 2, 4, 5}));
+  EXPECT_EQ(last, x);
+}
+
+}  // namespace

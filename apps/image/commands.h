@@ -1,0 +1,34 @@
+#ifndef APPS_IMAGE_COMMANDS_H_
+#define APPS_IMAGE_COMMANDS_H_
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "image/sampler.h"
+
+namespace pusht {
+
+// Each adds one subcommand of image-diffusion to `app` and returns what it does; that returns the
+// exit code.
+std::function<int()> AddImageTrain(CLI::App& app);
+std::function<int()> AddImageSample(CLI::App& app);
+std::function<int()> AddImageBenchmark(CLI::App& app);
+std::function<int()> AddImageEvaluate(CLI::App& app);
+
+// The words of --implementation: reference, cpu, cuda, graph, and reference-graph,
+// reference-graph-contiguous for libtorch in a CUDA graph.
+std::vector<std::string> ImplementationWords();
+
+// Makes the implementation of that word. `options.graph` is set from it, and `precision` too where
+// it is kAuto: TF32 for cuda, as libtorch's convolutions, and fp16 for graph. Throws Error for a
+// word that is not known or an implementation that this machine or build lacks.
+std::unique_ptr<dp::ImageSampler> MakeImplementation(const std::string& word,
+                                                     std::shared_ptr<const dp::ImageModel> model,
+                                                     dp::ImageSamplerOptions options);
+
+}  // namespace pusht
+
+#endif  // APPS_IMAGE_COMMANDS_H_

@@ -1,0 +1,33 @@
+// Without libtorch there is no training, no reference and no judge; everything else works.
+
+#include "apps/image/reference.h"
+#include "kernels/error.h"
+
+namespace pusht {
+namespace {
+
+[[noreturn]] void Absent(const char* what) {
+  throw dp::EnvironmentError(std::string(what) +
+                             " needs libtorch, which was not found when this program was "
+                             "configured; see apps/train/README.md");
+}
+
+}  // namespace
+
+std::unique_ptr<dp::ImageSampler> MakeReferenceSampler(std::shared_ptr<const dp::ImageModel>,
+                                                       const dp::ImageSamplerOptions&,
+                                                       ReferenceKind) {
+  Absent("the reference");
+}
+
+void ReleaseReferenceMemory() {}
+
+bool TrainImageModel(const ImageTrainOptions&, std::ostream&, const std::atomic<bool>&) {
+  Absent("training");
+}
+
+Judgement JudgePictures(const std::string&, const dp::PictureSet&, const std::vector<float>&) {
+  Absent("judging pictures");
+}
+
+}  // namespace pusht

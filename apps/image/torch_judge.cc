@@ -110,7 +110,8 @@ double TrainJudge(const dp::PictureSet& pictures, uint64_t seed, const std::stri
   const auto initial = MakeInitialWeights(seed);
   Parameters parameters(JudgeTensors(*initial, pictures.channels, classes), device, at::kFloat);
   const JudgeNetwork network(parameters);
-  Optimizer optimizer(parameters, {.learning_rate = 2e-3, .warmup_steps = 50});
+  const Ranks ranks(1);
+  Optimizer optimizer(parameters, {.learning_rate = 2e-3, .warmup_steps = 50}, ranks);
   const int64_t steps = std::min(kSteps, 10 * (pictures.count() / kBatch + 1));
   for (int64_t step = 0; step < steps; ++step) {
     optimizer.SetStep(step, static_cast<double>(step) / static_cast<double>(steps));

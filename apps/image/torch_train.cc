@@ -48,9 +48,11 @@ class Run {
                     device,
                     device.is_cuda() && !options.full_precision ? at::kBFloat16 : at::kFloat),
         network_(config_, parameters_, /*fused=*/true),
-        optimizer_(parameters_, {.learning_rate = options.learning_rate,
-                                 .warmup_steps = options.warmup,
-                                 .average_decay = options.average_decay}),
+        optimizer_(parameters_,
+                   {.learning_rate = options.learning_rate,
+                    .warmup_steps = options.warmup,
+                    .average_decay = options.average_decay},
+                   ranks_),
         training_(Split(pictures, device).training),
         sums_(at::zeros({2}, parameters_.master().options())),
         step_(device, [this] { Step(); }),
@@ -173,6 +175,7 @@ class Run {
   ImageTrainOptions options_;
   at::Device device_;
   dp::ImageConfig config_;
+  const Ranks ranks_{1};
   Parameters parameters_;
   TorchUnet network_;
   Optimizer optimizer_;

@@ -32,8 +32,8 @@ std::string ReadText(const std::string& file) {
 
 }  // namespace
 
-Outcome Pusht(const std::string& arguments, const std::string& before) {
-  const std::string command = before + " " + Program() + " " + arguments + " 2>&1 </dev/null";
+Outcome Run(const std::string& command_line) {
+  const std::string command = command_line + " 2>&1 </dev/null";
   std::FILE* pipe = ::popen(command.c_str(), "r");
   Outcome outcome;
   std::array<char, 4096> buffer;
@@ -42,6 +42,10 @@ Outcome Pusht(const std::string& arguments, const std::string& before) {
   }
   outcome.code = CodeOf(::pclose(pipe));
   return outcome;
+}
+
+Outcome Pusht(const std::string& arguments, const std::string& before) {
+  return Run(before + " " + Program() + " " + arguments);
 }
 
 pid_t StartPusht(const std::string& arguments) {

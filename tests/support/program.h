@@ -15,6 +15,9 @@ struct Outcome {
   std::string text;  // what it printed on both streams
 };
 
+// Runs a command line through a shell, without input.
+Outcome Run(const std::string& command_line);
+
 // Runs the built `pusht` through a shell: `before` are settings such as "PATH=/x" or "ulimit;".
 Outcome Pusht(const std::string& arguments, const std::string& before = "");
 

@@ -1,0 +1,113 @@
+// image-diffusion as a user runs it: exit codes, messages, files, and the same pictures from the
+// implementations that need no GPU.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+
+#include "image/data/pictures.h"
+#include "image/model.h"
+#include "policy/file.h"
+#include "tests/support/program.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using pusht_test::Outcome;
+
+class ImageDiffusionTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    dp::ImageConfig config;
+    config.size = 8;
+    config.unet.down_dims = {8, 24};
+    config.unet.step_embed_dim = 8;
+    dp::WriteImageModel(Path("model"), *dp::RandomImageModel(config, 2));
+  }
+  std::string Path(const std::string& name) const { return folder_ / name; }
+  static Outcome Program(const std::string& arguments) {
+    return pusht_test::Run(std::string(IMAGE_DIFFUSION) + " " + arguments);
+  }
+  // Levels of the whole grid.
+  std::vector<uint8_t> Grid(const std::string& name) const {
+    return dp::ParsePicture(dp::ReadFile(Path(name), 1 << 20), name, 132, 3);
+  }
+  std::string Sample(const std::string& out) const {
+    return "sample --checkpoint " + Path("model") + " --n 4 --steps 5 --seed 3 --out " + Path(out);
+  }
+
+  pusht_test::TempDir folder_;
+};
+
+TEST_F(ImageDiffusionTest, UsageErrorsEndWithOne) {
+  for (const char* arguments : {"", "nonsense", "sample", "train --dataset imagenet --out x",
+                                "train --dataset digits --out x", "benchmark --n 0"}) {
+    const bool trains = std::string(arguments).find("digits") != std::string::npos;
+    EXPECT_EQ(Program(arguments).code, trains && !HAVE_TORCH ? 3 : 1) << arguments;
+  }
+}
+
+TEST_F(ImageDiffusionTest, DrawsAGridAndAFilm) {
+  const Outcome outcome = Program(Sample("a.png") + " --film " + Path("film"));
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_TRUE(fs::exists(Path("film.mp4")) || fs::exists(Path("film.avi"))) << outcome.text;
+  const std::vector<uint8_t> grid = Grid("a.png");
+  const auto [least, most] = std::minmax_element(grid.begin(), grid.end());
+  EXPECT_GT(*most - *least, 50);
+  ASSERT_EQ(Program(Sample("b.png") + " --batch 3 --threads 1").code, 0);
+  EXPECT_EQ(Grid("b.png"), grid) << "in other batches";
+}
+
+TEST_F(ImageDiffusionTest, TheReferenceDrawsTheSamePictures) {
+  if (!HAVE_TORCH) {
+    EXPECT_EQ(Program(Sample("a.png") + " --implementation reference").code, 3);
+    GTEST_SKIP() << "built without libtorch";
+  }
+  for (const char* sampler : {"ddpm", "ddim"}) {
+    const std::string with = std::string(" --sampler ") + sampler;
+    ASSERT_EQ(Program(Sample("cpu.png") + with).code, 0);
+    const Outcome outcome = Program(Sample("ref.png") + with + " --implementation reference");
+    ASSERT_EQ(outcome.code, 0) << outcome.text;
+    const std::vector<uint8_t> mine = Grid("cpu.png"), theirs = Grid("ref.png");
+    for (size_t i = 0; i < mine.size(); ++i) {
+      ASSERT_NEAR(mine[i], theirs[i], 1) << sampler << ", value " << i;
+    }
+  }
+}
+
+TEST_F(ImageDiffusionTest, RefusesAModelThatIsNotOne) {
+  fs::remove(Path("model") + "/model.safetensors");
+  const Outcome outcome = Program(Sample("a.png"));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.text.find("model.safetensors"), std::string::npos) << outcome.text;
+  EXPECT_FALSE(fs::exists(Path("a.png")));
+}
+
+TEST_F(ImageDiffusionTest, TrainsResumesAndJudges) {
+  if (!HAVE_TORCH) GTEST_SKIP() << "built without libtorch";
+  const std::string train =
+      "train --dataset digits --pictures 110 --image-size 8 --batch-size 11 "
+      "--unet-channels 16 24 --log-every 3 --sample-every 0 --out " +
+      Path("run");
+  const Outcome first = Program(train + " --epochs 0.3");
+  ASSERT_EQ(first.code, 0) << first.text;
+  const Outcome second = Program(train + " --epochs 0.6");
+  ASSERT_EQ(second.code, 0) << second.text;
+  EXPECT_NE(second.text.find("from step 3"), std::string::npos) << second.text;
+  EXPECT_TRUE(fs::exists(Path("run/samples_6.png")));
+  const Outcome judged = Program("evaluate --run " + Path("run") +
+                                 " --pictures 110 --implementations reference,cpu --n 3 --steps 3");
+  ASSERT_EQ(judged.code, 0) << judged.text;
+  EXPECT_NE(judged.text.find("push-t:"), std::string::npos) << judged.text;
+}
+
+TEST_F(ImageDiffusionTest, SaysWhereToGetADataSet) {
+  if (!HAVE_TORCH) GTEST_SKIP() << "built without libtorch";
+  const Outcome outcome = Program("train --dataset cifar10 --epochs 1 --out " + Path("run"));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.text.find("cifar-10-binary.tar.gz"), std::string::npos) << outcome.text;
+}
+
+}  // namespace

@@ -1,11 +1,5 @@
 // pusht: the command-line program. One file per subcommand beside this one.
 
-#include <mujoco/mujoco.h>
-
-#include <csignal>
-#include <cstdio>
-#include <exception>
-#include <iostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +7,7 @@
 #include "apps/commands.h"
 #include "apps/version.h"
 #include "kernels/error.h"
+#include "task/program.h"
 
 namespace {
 
@@ -41,15 +36,5 @@ int Run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // a closed pipe is an error of that write, not the end of the program
-  std::signal(SIGPIPE, SIG_IGN);
-  try {
-    return Run(argc, argv);
-  } catch (const dp::Error& error) {
-    std::fprintf(stderr, "pusht: error: %s\n", error.what());
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "pusht: error: %s\n", error.what());
-    return static_cast<int>(dp::ExitCode::kEnvironment);
-  }
+  return pusht::RunProgram("pusht", [&] { return Run(argc, argv); });
 }

@@ -48,9 +48,10 @@ void CheckDirectory(const std::string& directory) {
   for (const auto& entry : fs::directory_iterator(path, error)) {
     if (IsPickle(entry.path())) throw PickleError(entry.path());
   }
-  if (Exists(path / "pretrained_model" / "config.json")) {
-    throw BadInput(directory + ": is a training folder; give " +
-                   (path / "pretrained_model").string());
+  for (const char* inner : {"pretrained_model_ema", "pretrained_model"}) {
+    if (Exists(path / inner / "config.json")) {
+      throw BadInput(directory + ": is a training folder; give " + (path / inner).string());
+    }
   }
   throw BadInput(directory + ": lacks " +
                  (Exists(path / "config.json") ? "model.safetensors" : "config.json") +

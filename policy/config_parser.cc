@@ -294,28 +294,16 @@ ConfigFile ParseConfig(const Json& json, const std::string& origin) {
   }
   if (lerobot) {
     // of training, of where LeRobot runs, or of pictures that a state policy does not have
-    keys.Ignore({"device",
-                 "use_amp",
-                 "push_to_hub",
-                 "repo_id",
-                 "private",
-                 "tags",
-                 "license",
-                 "pretrained_path",
-                 "pretrained_revision",
-                 "drop_n_last_frames",
-                 "crop_is_random",
-                 "pretrained_backbone_weights",
-                 "gradient_checkpointing",
-                 "compile_model",
-                 "compile_mode",
-                 "do_mask_loss_for_padding",
-                 "optimizer_lr",
-                 "optimizer_betas",
-                 "optimizer_eps",
-                 "optimizer_weight_decay",
-                 "scheduler_name",
-                 "scheduler_warmup_steps"});
+    keys.Ignore({"device", "use_amp", "push_to_hub", "repo_id", "private", "tags", "license",
+                 "pretrained_path", "pretrained_revision", "drop_n_last_frames", "crop_is_random",
+                 "pretrained_backbone_weights", "gradient_checkpointing", "compile_model",
+                 "compile_mode", "do_mask_loss_for_padding", "optimizer_lr", "optimizer_betas",
+                 "optimizer_eps", "optimizer_weight_decay", "scheduler_name",
+                 "scheduler_warmup_steps",
+                 // of the averaged weights (2024); a file that holds both sets is refused by its
+                 // tensors
+                 "use_ema", "ema_update_after_step", "ema_min_alpha", "ema_max_alpha",
+                 "ema_inv_gamma", "ema_power"});
     if (config.cameras.empty()) {
       keys.Ignore({"vision_backbone", "use_group_norm", "use_separate_rgb_encoder_per_camera",
                    "spatial_softmax_num_keypoints", "crop_ratio", "crop_shape", "resize_shape"});

@@ -1,6 +1,6 @@
 #include "policy/key_reader.h"
 
-#include <cmath>
+#include <limits>
 
 namespace dp {
 
@@ -54,6 +54,15 @@ int KeyReader::Int(const std::string& key, int low, int high, std::optional<int>
     throw Bad(key, "is " + value->dump() + "; supported: " + Range("an integer", low, high));
   }
   return value->get<int>();
+}
+
+uint32_t KeyReader::Uint32(const std::string& key) {
+  const Json& value = Required(key);
+  constexpr uint32_t kMost = std::numeric_limits<uint32_t>::max();
+  if (!value.is_number_unsigned() || value.get<uint64_t>() > kMost) {
+    throw Bad(key, "is " + value.dump() + "; supported: " + Range("an integer", 0, kMost));
+  }
+  return value.get<uint32_t>();
 }
 
 bool KeyReader::Bool(const std::string& key, std::optional<bool> fallback) {

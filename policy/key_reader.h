@@ -32,6 +32,8 @@ class KeyReader {
   double Number(const std::string& key, double low, double high,
                 std::optional<double> fallback = {});
   std::string Text(const std::string& key, std::optional<std::string> fallback = {});
+  // An integer of 32 bits without a sign, such as a seed.
+  uint32_t Uint32(const std::string& key);
   // An array of least ... most integers within low ... high.
   std::vector<int> Ints(const std::string& key, size_t least, size_t most, int low, int high);
   // The value that `key`'s text has in `table`. Throws Error that lists the table.

@@ -121,15 +121,9 @@ class HeaderBuilder {
   }
 
   std::string Where() const {
-    switch (place_) {
-      case Place::kOutside:
-      case Place::kTop:
-        return key_.empty() ? "top level" : "entry \"" + key_ + "\"";
-      case Place::kMetadata:
-        return "metadata \"" + key_ + "\"";
-      default:
-        return "tensor \"" + tensor_.name + "\": " + key_;
-    }
+    if (place_ == Place::kTop) return "entry \"" + key_ + "\"";
+    if (place_ == Place::kMetadata) return "metadata \"" + key_ + "\"";
+    return "tensor \"" + tensor_.name + "\": " + key_;
   }
 
   bool Misplaced(const std::string& what) { return Fail(Where() + " must not be " + what); }

@@ -6,7 +6,6 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -18,6 +17,7 @@
 #include "kernels/error.h"
 #include "task/files.h"
 #include "task/npy.h"
+#include "task/threads.h"
 
 namespace pusht {
 namespace {
@@ -203,26 +203,13 @@ bool RunDemonstrate(const DemonstrateOptions& options, std::ostream& log,
   const ModelPtr model = LoadModel(ModelPath("pusht_physics.xml"));
   const Scene scene(model.get());
 
-  std::atomic<bool> failed = false;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    try {
-      const DataPtr data = MakeData(model.get());
-      for (int64_t i; !stop && !failed && (i = collection.Take()) >= 0;) {
-        collection.Add(i, MakeStream(options.stream, i, scene, data.get()));
-      }
-    } catch (...) {
-      if (!failed.exchange(true)) failure = std::current_exception();
-    }
-  };
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const int threads = options.threads > 0 ? options.threads : cores;
-  std::vector<std::thread> pool;
-  for (int i = 1; i < threads; ++i) pool.emplace_back(work);
-  work();
-  for (std::thread& thread : pool) thread.join();
-  if (failure) std::rethrow_exception(failure);
-
+  RunOnThreads(options.threads > 0 ? options.threads : cores, [&](const std::atomic<bool>& failed) {
+    const DataPtr data = MakeData(model.get());
+    for (int64_t i; !stop && !failed && (i = collection.Take()) >= 0;) {
+      collection.Add(i, MakeStream(options.stream, i, scene, data.get()));
+    }
+  });
   if (!collection.complete()) return false;
   collection.Finish();
   log << "complete: " << collection.Summary() << std::endl;

@@ -1,10 +1,12 @@
 #include "task/episode.h"
 
+#include <charconv>
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
 
-#include "kernels/error.h"
 #include "policy/json.h"
+#include "policy/key_reader.h"
 
 namespace pusht {
 
@@ -29,38 +31,37 @@ std::string ToJsonLine(const EpisodeResult& e) {
 }
 
 EpisodeResult EpisodeFromJson(const std::string& line) {
-  const nlohmann::json json = dp::ParseJson(line, "episode line");
-  try {
-    EpisodeResult e;
-    e.index = json.at("episode").get<int>();
-    e.seed = json.at("seed").get<uint32_t>();
-    const std::string status = json.at("status").get<std::string>();
-    if (status != "ok" && status != "invalid") {
-      throw dp::BadInput("episode line: status is '" + status + "', expected ok or invalid");
-    }
-    e.valid = status == "ok";
-    if (!e.valid) e.reason = json.at("reason").get<std::string>();
-    e.max_reward = json.at("score").get<double>();
-    e.sum_reward = json.at("sum_reward").get<double>();
-    e.max_coverage = json.at("max_coverage").get<double>();
-    e.final_coverage = json.at("final_coverage").get<double>();
-    e.success_step = json.at("success_step").get<int>();
-    e.steps = json.at("steps").get<int>();
-    e.decisions = json.at("decisions").get<int>();
-    const std::string hash = json.at("hash").get<std::string>();
-    size_t used = 0;
-    e.hash = hash.size() == 16 ? std::stoull(hash, &used, 16) : 0;
-    if (used != 16) throw dp::BadInput("episode line: hash is not 16 hexadecimal digits");
-    e.seconds = json.at("timing").at("seconds").get<double>();
-    if (json.at("success").get<bool>() != e.success()) {
-      throw dp::BadInput("episode line: success contradicts success_step");
-    }
-    return e;
-  } catch (const nlohmann::json::exception& error) {
-    throw dp::BadInput(std::string("episode line: ") + error.what());
-  } catch (const std::invalid_argument&) {
-    throw dp::BadInput("episode line: hash is not 16 hexadecimal digits");
+  const std::string where = "episode line";
+  const dp::Json json = dp::ParseJson(line, where);
+  dp::KeyReader keys(json, where);
+  constexpr int kMost = std::numeric_limits<int>::max();
+  constexpr double kLargest = 1e9;  // of any sum or time
+  EpisodeResult e;
+  e.index = keys.Int("episode", 0, kMost);
+  e.seed = keys.Uint32("seed");
+  const std::string status = keys.Text("status");
+  if (status != "ok" && status != "invalid") {
+    throw keys.Bad("status", "is '" + status + "', expected ok or invalid");
   }
+  e.valid = status == "ok";
+  if (!e.valid) e.reason = keys.Text("reason");
+  e.max_reward = keys.Number("score", 0, kLargest);
+  e.sum_reward = keys.Number("sum_reward", 0, kLargest);
+  e.max_coverage = keys.Number("max_coverage", 0, kLargest);
+  e.final_coverage = keys.Number("final_coverage", 0, kLargest);
+  e.success_step = keys.Int("success_step", -1, kMost);
+  e.steps = keys.Int("steps", 0, kMost);
+  e.decisions = keys.Int("decisions", 0, kMost);
+  const std::string hash = keys.Text("hash");
+  const char* end = hash.data() + hash.size();
+  const auto [last, code] = std::from_chars(hash.data(), end, e.hash, 16);
+  if (hash.size() != 16 || code != std::errc() || last != end) {
+    throw keys.Bad("hash", "is not 16 hexadecimal digits");
+  }
+  e.seconds =
+      dp::KeyReader(keys.Required("timing"), where + ": timing").Number("seconds", 0, kLargest);
+  if (keys.Bool("success") != e.success()) throw keys.Bad("success", "contradicts success_step");
+  return e;
 }
 
 void StateHash::Add(double value) {

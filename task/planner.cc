@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cmath>
 #include <string>
-#include <thread>
 
 #include "kernels/error.h"
 #include "task/planner_proposals.h"
+#include "task/threads.h"
 
 namespace pusht {
 namespace {
@@ -143,19 +143,14 @@ std::vector<Plan> MakePlans(std::span<const PlanRequest> requests, const Planner
                             int threads) {
   std::vector<Plan> plans(requests.size());
   std::atomic<size_t> next = 0;
-  const auto work = [&] {
+  RunOnThreads(threads, [&](const std::atomic<bool>& failed) {
     Planner planner(options);
-    for (size_t i = next++; i < requests.size(); i = next++) {
+    for (size_t i = next++; i < requests.size() && !failed; i = next++) {
       const PlanRequest& request = requests[i];
       plans[i] =
           planner.Solve(request.state, request.has_warm ? &request.warm : nullptr, request.key);
     }
-  };
-  Planner validated(options);  // throws here, not in a thread
-  std::vector<std::thread> pool;
-  for (int i = 1; i < threads; ++i) pool.emplace_back(work);
-  work();
-  for (std::thread& thread : pool) thread.join();
+  });
   return plans;
 }
 

@@ -1,10 +1,8 @@
 #include "task/plugin_evaluation.h"
 
 #include <algorithm>
-#include <exception>
 #include <mutex>
 #include <sstream>
-#include <thread>
 #include <utility>
 
 #include "kernels/error.h"
@@ -16,6 +14,7 @@
 #include "task/raster_source.h"
 #include "task/reset.h"
 #include "task/scene.h"
+#include "task/threads.h"
 
 namespace pusht {
 namespace {
@@ -160,30 +159,18 @@ EvaluationResult EvaluateThroughPlugin(const EvaluationOptions& options,
   const double begin = dp::Now();
   std::mutex mutex;
   std::atomic<size_t> next{0};
-  std::atomic<bool> failed{false};
-  std::exception_ptr failure;
-  const auto work = [&] {
-    try {
-      PluginWorker worker(options, config);
-      for (size_t i = next++; i < pending.size() && !stop && !failed; i = next++) {
-        std::string video;
-        const EpisodeResult episode = worker.Run(pending[i], video);
-        const std::lock_guard<std::mutex> lock(mutex);
-        if (!video.empty()) result.videos.push_back(video);
-        on_episode(episode);
-        result.episodes.push_back(episode);
-      }
-    } catch (...) {
+  const int threads = std::min<int>(options.policy.threads, pending.size());
+  RunOnThreads(threads, [&](const std::atomic<bool>& failed) {
+    PluginWorker worker(options, config);
+    for (size_t i = next++; i < pending.size() && !stop && !failed; i = next++) {
+      std::string video;
+      const EpisodeResult episode = worker.Run(pending[i], video);
       const std::lock_guard<std::mutex> lock(mutex);
-      if (!failed.exchange(true)) failure = std::current_exception();
+      if (!video.empty()) result.videos.push_back(video);
+      on_episode(episode);
+      result.episodes.push_back(episode);
     }
-  };
-  std::vector<std::thread> threads;
-  const int count = std::max(1, std::min<int>(options.policy.threads, pending.size()));
-  for (int i = 1; i < count; ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
-  if (failed) std::rethrow_exception(failure);
+  });
   result.interrupted = stop;
   result.seconds = dp::Now() - begin;
   std::sort(result.episodes.begin(), result.episodes.end(),

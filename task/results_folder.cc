@@ -14,8 +14,6 @@
 namespace pusht {
 namespace {
 
-constexpr size_t kLogLimit = size_t{1} << 30;  // bytes of episodes.jsonl that are read back
-
 // Removes the films of an evaluation that is started anew.
 void RemoveFilms(const std::string& folder) {
   std::error_code code;
@@ -94,7 +92,11 @@ void ResultsFolder::Finish(const std::string& summary) {
 }
 
 std::vector<EpisodeResult> ReadEpisodes(const std::string& file, bool torn_tail) {
-  const std::string text = ReadFile(file, kLogLimit);
+  return ParseEpisodes(ReadFile(file, kLogLimit), torn_tail, file);
+}
+
+std::vector<EpisodeResult> ParseEpisodes(const std::string& text, bool torn_tail,
+                                         const std::string& file) {
   std::vector<EpisodeResult> episodes;
   std::map<int, size_t> seen;
   size_t begin = 0, number = 1;

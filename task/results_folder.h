@@ -44,9 +44,16 @@ class ResultsFolder {
   std::map<int, EpisodeResult> finished_;
 };
 
+// Bytes of episodes.jsonl that are read back.
+constexpr size_t kLogLimit = size_t{1} << 30;
+
 // Reads episodes.jsonl strictly: every line must parse and indices must be distinct. With
 // `torn_tail` a last line without a newline is dropped instead of refused.
 std::vector<EpisodeResult> ReadEpisodes(const std::string& file, bool torn_tail);
+
+// The same for its text; `file` names it in errors.
+std::vector<EpisodeResult> ParseEpisodes(const std::string& text, bool torn_tail,
+                                         const std::string& file);
 
 // The films in `folder`/videos of these episodes, in the order of the indices.
 std::vector<std::string> FilmsIn(const std::string& folder,

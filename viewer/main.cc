@@ -1,12 +1,11 @@
 // pusht-viewer: Push-T and its policy in a window, with the time of every stage.
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <exception>
 #include <string>
 
 #include "kernels/error.h"
 #include "policy/option_names.h"
+#include "task/program.h"
 #include "viewer/viewer.h"
 
 namespace {
@@ -65,13 +64,5 @@ int Run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return Run(argc, argv);
-  } catch (const dp::Error& error) {
-    std::fprintf(stderr, "pusht-viewer: error: %s\n", error.what());
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "pusht-viewer: error: %s\n", error.what());
-    return static_cast<int>(dp::ExitCode::kEnvironment);
-  }
+  return pusht::RunProgram("pusht-viewer", [&] { return Run(argc, argv); });
 }

@@ -2,13 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <iostream>
 
 #include "apps/stop_signal.h"
 #include "apps/train/recipe.h"
 #include "kernels/error.h"
+#include "task/program.h"
 
 namespace {
 
@@ -91,13 +91,5 @@ int RunMain(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return RunMain(argc, argv);
-  } catch (const dp::Error& error) {
-    std::fprintf(stderr, "pusht-train: error: %s\n", error.what());
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "pusht-train: error: %s\n", error.what());
-    return static_cast<int>(dp::ExitCode::kEnvironment);
-  }
+  return pusht::RunProgram("pusht-train", [&] { return RunMain(argc, argv); });
 }

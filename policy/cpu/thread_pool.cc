@@ -1,6 +1,7 @@
 #include "policy/cpu/thread_pool.h"
 
 #include <algorithm>
+#include <exception>
 
 namespace dp::cpu {
 namespace {
@@ -22,7 +23,12 @@ uint32_t WaitForChange(const std::atomic<uint32_t>& value, uint32_t old) {
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { Work(); });
+  workers_.reserve(threads);
+  try {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { Work(); });
+  } catch (const std::exception&) {
+    // results do not depend on the threads: those that there are do the work
+  }
 }
 
 ThreadPool::~ThreadPool() {

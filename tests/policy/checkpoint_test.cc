@@ -246,6 +246,8 @@ TEST_F(CheckpointTest, ExplainsWrongPaths) {
   EXPECT_THAT(RefusalOf(dir_ / "run"), HasSubstr("lacks config.json"));
   std::filesystem::copy(dir_ / "config.json", dir_ / "run/pretrained_model/config.json");
   EXPECT_THAT(RefusalOf(dir_ / "run"), HasSubstr("give " + (dir_ / "run/pretrained_model")));
+  std::filesystem::copy(dir_ / "run/pretrained_model", dir_ / "run/pretrained_model_ema");
+  EXPECT_THAT(RefusalOf(dir_ / "run"), HasSubstr("give " + (dir_ / "run/pretrained_model_ema")));
   std::filesystem::remove(dir_ / kModel);
   EXPECT_THAT(Refusal(), HasSubstr("lacks model.safetensors"));
 }

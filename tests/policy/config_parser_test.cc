@@ -185,6 +185,8 @@ TEST(ConfigParser, NamesTheKeyOfEveryUnsupportedValue) {
     EXPECT_THAT(RefusalOf(json), HasSubstr(each.key)) << each.value;
   }
   Json json = LeRobotConfig();
+  json["use_ema"] = true;
+  json["ema_power"] = 0.75;
   json["something_new"] = nullptr;
   EXPECT_EQ(RefusalOf(json), "");
 }

@@ -4,13 +4,17 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <bit>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernels/error.h"
+#include "policy/file.h"
 #include "policy/half.h"
 #include "policy/safetensors_writer.h"
 #include "tests/support/temp_dir.h"
@@ -117,6 +121,8 @@ std::vector<OddFile> Corpus() {
       {"shape_text", File(Entry("F32", "\"2\"", "[0,16]"), kData), "must not be a string"},
       {"shape_nested", File(Entry("F32", "[[2],2]", "[0,16]"), kData), "must not be an array"},
       {"shape_null", File(Entry("F32", "null", "[0,16]"), kData), "must not be null"},
+      {"tensor_text", File(R"({"t":"F32"})", ""), "entry \"t\" must not be a string"},
+      {"delete_in_name", File("{\"t\x7F\":" + entry + "}", kData), "control character"},
       {"tensor_number", File(R"({"t":1})", ""), "must not be a number"},
       {"tensor_bool", File(R"({"t":true})", ""), "must not be a boolean"},
       {"tensor_array", File(R"({"t":[]})", ""), "must not be an array"},
@@ -240,6 +246,47 @@ TEST(Half, RoundsToNearestEven) {
   EXPECT_EQ(dp::FloatToHalf(-std::numeric_limits<float>::infinity()), 0xFC00);
   EXPECT_EQ(dp::FloatToHalf(0x1p-25f), 0x0000);
   EXPECT_EQ(dp::FloatToHalf(0x1.8p-25f), 0x0001);
+}
+
+// Another program replaces the content while it is read.
+TEST(ReadSafetensors, RefusesAFileThatChangesMeanwhile) {
+  TempDir dir;
+  dp::SafetensorsWriter small, large;
+  const std::vector<float> values(4'000'000, 1.0f);
+  small.AddFloats("t", {1'000'000}, std::span(values).first(1'000'000));
+  large.AddFloats("t", {4'000'000}, values);
+  const std::vector<uint8_t> versions[] = {small.Serialize(), large.Serialize()};
+  const std::string path = dir / "t.safetensors";
+  small.Write(path);
+  std::atomic<bool> done = false;
+  std::thread writer([&] {
+    for (int i = 1; !done; ++i) {
+      const std::vector<uint8_t>& bytes = versions[i % 2];
+      std::ofstream(path, std::ios::binary)
+          .write(reinterpret_cast<const char*>(bytes.data()),
+                 static_cast<std::streamsize>(bytes.size()));
+    }
+  });
+  int refused = 0;
+  for (int i = 0; i < 2000 && refused < 20; ++i) {
+    try {
+      const std::vector<uint8_t> bytes = dp::ReadFile(path, 1 << 30);
+      EXPECT_LE(bytes.size(), versions[1].size());
+    } catch (const dp::Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("changed while it was read"));
+      ++refused;
+    }
+  }
+  done = true;
+  writer.join();
+  EXPECT_EQ(refused, 20);
+}
+
+TEST(ReadSafetensors, RefusesAFileBeyondItsLimit) {
+  TempDir dir;
+  const std::string path = dir.Write("large", "12345");
+  EXPECT_EQ(dp::ReadFile(path, 5).size(), 5u);
+  EXPECT_THROW(dp::ReadFile(path, 4), dp::Error);
 }
 
 TEST(ReadSafetensors, RefusesWhatIsNotARegularFile) {

@@ -1,0 +1,16 @@
+#ifndef TASK_PROGRAM_H_
+#define TASK_PROGRAM_H_
+
+#include <functional>
+
+namespace pusht {
+
+// The frame of a program's main: runs `body` and returns its exit code, or that of the exception
+// it ends with, which is printed after the program's `name`. Warnings of the physics engine go to
+// the standard error instead of a file in the working folder; an error of the engine, which cannot
+// be survived, ends the program with ExitCode::kEnvironment.
+int RunProgram(const char* name, const std::function<int()>& body);
+
+}  // namespace pusht
+
+#endif  // TASK_PROGRAM_H_

@@ -1,0 +1,141 @@
+// The n-th open, write, thread or allocation of a command fails, n = 1, 2, ... until none does:
+// each time the command ends with a defined exit code and says why, and nothing it leaves behind
+// is taken for a whole result.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "policy/file.h"
+#include "policy/safetensors_writer.h"
+#include "tests/support/program.h"
+
+namespace pusht {
+namespace {
+
+namespace fs = std::filesystem;
+using pusht_test::Outcome;
+using pusht_test::Pusht;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+class NthFailureTest : public pusht_test::ProgramTest,
+                       public ::testing::WithParamInterface<const char*> {
+ protected:
+  // The next n: each one at first, then in growing steps; PUSHT_TEST_FAULTS=all for each one.
+  static long Next(long n) {
+    const char* wish = std::getenv("PUSHT_TEST_FAULTS");
+    const bool all = wish != nullptr && std::string(wish) == "all";
+    return n + (all ? 1 : std::max(1L, n / 12));
+  }
+
+  // Runs a command again and again. `prepare` clears what the last run left; `check` looks at what
+  // this one left, given how it ended. Returns how many runs had a failing call.
+  int FailEach(const std::string& arguments, const std::function<void()>& prepare,
+               const std::function<void(const Outcome&)>& check) const {
+    const std::string mark = Path("failed");
+    int failed = 0;
+    for (long n = 1;; n = Next(n)) {
+      SCOPED_TRACE(std::string(GetParam()) + " " + std::to_string(n));
+      prepare();
+      fs::remove(mark);
+      const Outcome outcome =
+          Pusht(arguments, "LD_PRELOAD=" FAULT_SHIM " PUSHT_FAULT_MARK=" + mark + " PUSHT_FAULT='" +
+                               GetParam() + " " + std::to_string(n) + "'");
+      // some failures do no harm, such as that of a buffer that is only there to be faster
+      EXPECT_THAT(outcome.code, AnyOf(0, 2, 3)) << outcome.text;
+      if (outcome.code != 0) {
+        EXPECT_THAT(outcome.text, HasSubstr("pusht: error: "));
+      }
+      check(outcome);
+      if (!fs::exists(mark)) {
+        EXPECT_EQ(outcome.code, 0) << outcome.text;
+        return failed;
+      }
+      ++failed;
+      if (HasFailure()) return failed;
+    }
+  }
+};
+
+TEST_P(NthFailureTest, Inspect) {
+  const Outcome whole = Pusht("inspect " + checkpoint_);
+  ASSERT_EQ(whole.code, 0);
+  FailEach(
+      "inspect " + checkpoint_, [] {},
+      [&](const Outcome& outcome) {
+        if (outcome.code == 0) {
+          EXPECT_EQ(outcome.text, whole.text);
+        }
+      });
+}
+
+TEST_P(NthFailureTest, Infer) {
+  const std::string input = Path("in.safetensors"), output = Path("out.safetensors");
+  dp::SafetensorsWriter observations;
+  observations.AddBytes("in/frames_u8", {1, 2, 1, 96, 96, 3},
+                        std::vector<uint8_t>(2 * 96 * 96 * 3, 99));
+  observations.AddFloats("in/agent_pos", {1, 2, 2}, std::vector<float>{100, 200, 110, 190});
+  observations.Write(input);
+  const std::string arguments =
+      "infer --backend cpu --threads 2 --sampler ddim --steps 2 --checkpoint " + checkpoint_ +
+      " --input " + input + " --out " + output;
+  ASSERT_EQ(Pusht(arguments).code, 0);
+  const auto whole = dp::ReadFile(output, 1 << 20);
+  FailEach(
+      arguments, [&] { fs::remove(output); },
+      [&](const Outcome& outcome) {
+        EXPECT_TRUE(outcome.code != 0 || fs::exists(output));
+        if (fs::exists(output)) {
+          EXPECT_EQ(dp::ReadFile(output, 1 << 20), whole);
+        }
+      });
+}
+
+TEST_P(NthFailureTest, EvaluateGoesOnAfterwards) {
+  const std::string evaluation = "--episodes 3 --batch 2 --threads 2 ";
+  ASSERT_EQ(Pusht(Evaluate("whole") + evaluation).code, 0);
+  const std::string whole = Results("whole");
+  const int failed = FailEach(
+      Evaluate("a") + evaluation, [&] { fs::remove_all(Path("a")); },
+      [&](const Outcome& outcome) {
+        if (outcome.code == 0 || fs::exists(Path("a/eval_info.json"))) {
+          EXPECT_EQ(Results("a"), whole);
+        }
+        const Outcome resumed = Pusht(Evaluate("a") + evaluation + "--resume");
+        ASSERT_EQ(resumed.code, 0) << resumed.text;
+        EXPECT_EQ(Results("a"), whole);
+      });
+  EXPECT_GT(failed, 0);
+}
+
+TEST_P(NthFailureTest, MergeCanBeRepeated) {
+  for (const char* shard : {"0", "1"}) {
+    ASSERT_EQ(Pusht(Evaluate(shard) + "--episodes 3 --shard " + shard + "/2").code, 0);
+  }
+  const std::string arguments = "merge " + Path("0") + " " + Path("1") + " --out " + Path("merged");
+  ASSERT_EQ(Pusht(arguments).code, 0);
+  const std::string whole = Results("merged");
+  FailEach(
+      arguments, [&] { fs::remove_all(Path("merged")); },
+      [&](const Outcome& outcome) {
+        if (outcome.code == 0 || fs::exists(Path("merged/eval_info.json"))) {
+          EXPECT_EQ(Results("merged"), whole);
+        }
+        const Outcome repeated = Pusht(arguments + " --overwrite");
+        ASSERT_EQ(repeated.code, 0) << repeated.text;
+        EXPECT_EQ(Results("merged"), whole);
+      });
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, NthFailureTest,
+                         ::testing::Values("open", "write", "thread", "allocate"),
+                         [](const auto& each) { return std::string(each.param); });
+
+}  // namespace
+}  // namespace pusht

@@ -193,9 +193,10 @@ void EpisodeSimulation::Advance() {
     const int k = decision.first_action + result_.steps - decision.step;
     const double begin = dp::Now();
     scene_.SetTarget(decision.actions[2 * k], decision.actions[2 * k + 1], data_.get());
+    const double applied = dp::Now();
     if (due) {
       auto record = std::make_shared<DecisionRecord>(decision);
-      record->times[dp::Stage::kApply] = {begin, dp::Now()};
+      record->times[dp::Stage::kApply] = {begin, applied};
       EditLog().back() = std::move(record);
     }
   }

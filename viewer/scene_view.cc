@@ -9,7 +9,7 @@ namespace pusht {
 namespace {
 
 constexpr int kMostGeoms = 2000;
-constexpr int kTrail = 12;               // denoising steps drawn before the one shown
+constexpr int kTrail = 5;                // denoising steps drawn before the one shown
 constexpr double kOverlayHeight = 0.35;  // units above the table
 constexpr double kMiddle = kWorldSize / 2 / kPixelsPerUnit;
 
@@ -101,7 +101,8 @@ void SceneView::AddDecision(const SimSnapshot& snapshot, const UiState& ui) {
     const int end = ui.denoising_step < 0 ? steps - 1 : std::min(steps - 1, ui.denoising_step);
     for (int k = std::max(0, end - kTrail); k <= end; ++k) {
       const float share = 1 - static_cast<float>(end - k) / (kTrail + 1);
-      const float rgba[4] = {0.65f - 0.35f * share, 0.3f + 0.2f * share, 1, 0.1f + 0.7f * share};
+      const float rgba[4] = {0.65f - 0.35f * share, 0.3f + 0.2f * share, 1,
+                             0.05f + 0.5f * share * share};
       AddChunk(&shown->denoising[k * size], 0, horizon, rgba, 0.01);
     }
   }

@@ -40,8 +40,10 @@ namespace {
 const std::map<std::string, const char*>& BuiltInScripts() {
   static const std::map<std::string, const char*> scripts = {
       {"readme",
-       "seed 100000\nrun 60\npng viewer.png\n"
-       "show denoising\nsample 8\nchain 90\npng viewer_denoising.png\n"
+       "seed 100000\nsampler ddim 10\nrun 36\nshow keypoints\nsample 8\nturn 0.06 -0.2\n"
+       "png viewer.png\n"
+       "camera 0\nhide keypoints\nsampler ddpm 100\nrun 60\nshow denoising\nsample 8\n"
+       "chain 90\npng viewer_denoising.png\n"
        "hide denoising\nchain -1\npin\nsampler ddim 10\nrun 60\npng viewer_compare.png\n"
        "show help\npng viewer_help.png\n"},
       {"bench", "speed 1\nbench 600\n"},

@@ -1,36 +1,179 @@
-// MuJoCo's viewer for Python as a host. Needs a Python that has the package mujoco 4.0.1: its path
-// in PUSHT_TEST_PYTHON; and Xvfb.
+// MuJoCo's viewer for Python as a host, on a virtual screen. Takes the Python that
+// PUSHT_TEST_PYTHON names, which has the package mujoco 4.0.1, or makes one in the build tree where
+// pip can.
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <string>
+#include <thread>
 
 #include "policy/checkpoint_writer.h"
 #include "tests/support/golden_cases.h"
+#include "tests/support/screen.h"
 #include "tests/support/temp_dir.h"
 
 namespace pusht_test {
 namespace {
 
-TEST(PythonViewerTest, PlaysPausesResetsAndGoesBack) {
-  const char* python = std::getenv("PUSHT_TEST_PYTHON");
-  if (!python) GTEST_SKIP() << "PUSHT_TEST_PYTHON names no Python with the package mujoco";
-  const TempDir folder;
-  dp::WriteCheckpoint(folder / "pusht_image", *CompactCheckpoint(), dp::WeightFormat::kF16);
-  const std::string command = "PUSHT_ASSETS=" + folder.path() + " " + python + " " +
-                              PUSHT_SOURCE_DIR "/tests/plugin/python_viewer.py " PLUGIN_LIBRARY
-                                               " " +
-                              PUSHT_SOURCE_DIR "/models/pusht_policy.xml 2>&1";
-  FILE* pipe = popen(command.c_str(), "r");
-  ASSERT_NE(pipe, nullptr);
+constexpr double kPatience = 60;  // seconds, for a machine that is busy
+
+// Runs a command; its output, and whether it ended well.
+std::pair<std::string, bool> Shell(const std::string& command) {
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (!pipe) return {"no shell", false};
   std::string output;
   std::array<char, 4096> buffer;
   while (size_t n = fread(buffer.data(), 1, buffer.size(), pipe)) output.append(buffer.data(), n);
-  EXPECT_EQ(pclose(pipe), 0) << output;
+  return {output, pclose(pipe) == 0};
+}
+
+// A Python with the package, or "".
+std::string Python() {
+  if (const char* given = std::getenv("PUSHT_TEST_PYTHON")) return given;
+  const std::string folder = PUSHT_BINARY_DIR "/python_viewer", python = folder + "/bin/python";
+  const std::string works = python + " -c 'import mujoco.viewer, numpy'";
+  if (Shell(works).second) return python;
+  const std::string make = "timeout 150 sh -c 'python3 -m venv " + folder + " && " + folder +
+                           "/bin/pip install -q mujoco-core==4.0.1 glfw numpy'";
+  return Shell(make).second && Shell(works).second ? python : "";
+}
+
+class PythonViewerTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { python_ = Python(); }
+  void SetUp() override {
+    if (python_.empty()) {
+      GTEST_SKIP() << "no Python with mujoco 4.0.1: set PUSHT_TEST_PYTHON, or let pip reach PyPI";
+    }
+    screen_ = Screen::Start(1024, 768);
+    if (!screen_) GTEST_SKIP() << "there is no Xvfb (Debian: xvfb)";
+    dp::WriteCheckpoint(folder_ / "pusht_image", *CompactCheckpoint(), dp::WeightFormat::kF16);
+  }
+  void TearDown() override {
+    if (host_ <= 0) return;
+    kill(host_, SIGKILL);
+    waitpid(host_, nullptr, 0);
+  }
+  static std::string Model(const std::string& name) { return PUSHT_SOURCE_DIR "/models/" + name; }
+
+  // Opens a model in the viewer that `python -m mujoco.viewer` shows.
+  void Open(const std::string& file) {
+    host_ = fork();
+    if (host_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const std::string program =
+        "import mujoco, mujoco.viewer\nmujoco.mj_loadPluginLibrary('" PLUGIN_LIBRARY
+        "')\nmujoco.viewer.launch_from_path('" +
+        file + "')";
+    setenv("DISPLAY", screen_->name().c_str(), 1);
+    setenv("PUSHT_ASSETS", folder_.path().c_str(), 1);
+    if (chdir(folder_.path().c_str()) != 0 || !freopen("log", "w", stderr)) _exit(126);
+    execl(python_.c_str(), python_.c_str(), "-c", program.c_str(), nullptr);
+    _exit(127);
+  }
+  std::string Log() const {
+    std::string text;
+    for (const char* name : {"log", "MUJOCO_LOG.TXT"}) {
+      std::ifstream file(folder_ / name);
+      text.append(std::istreambuf_iterator<char>(file), {});
+    }
+    return text;
+  }
+  // KiB of memory that the host holds.
+  long Memory() const {
+    std::ifstream status("/proc/" + std::to_string(host_) + "/status");
+    for (std::string word; status >> word;) {
+      long value = 0;
+      if (word == "VmRSS:" && status >> value) return value;
+    }
+    return 0;
+  }
+  Shot Scene() const { return screen_->Look(285, 40, 450, 640); }
+  static bool Until(const std::function<bool()>& condition) {
+    for (double waited = 0; waited < kPatience; waited += 0.2) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+    return false;
+  }
+  bool Changes(const Shot& before) const {
+    return Until([&] { return Scene() != before; });
+  }
+  // The scene once it stands.
+  Shot Still() const {
+    Shot now = Scene();
+    int equal = 0;
+    EXPECT_TRUE(Until([&] {
+      const Shot before = std::exchange(now, Scene());
+      equal = before == now ? equal + 1 : 0;
+      return equal == 4;
+    })) << "it does not stand";
+    return now;
+  }
+
+  static inline std::string python_;
+  std::unique_ptr<Screen> screen_;
+  TempDir folder_;
+  pid_t host_ = -1;
+};
+
+TEST_F(PythonViewerTest, PlaysPausesResetsAndGoesBack) {
+  const auto [output, good] =
+      Shell("PUSHT_ASSETS=" + folder_.path() + " " + python_ +
+            " " PUSHT_SOURCE_DIR "/tests/plugin/python_viewer.py " PLUGIN_LIBRARY " " +
+            Model("pusht_policy.xml"));
+  EXPECT_TRUE(good) << output;
   std::printf("%s", output.c_str());
+}
+
+TEST_F(PythonViewerTest, IsDrivenByKeysAndDrops) {
+  Open(Model("pusht_policy.xml"));
+  ASSERT_TRUE(screen_->Focus("MuJoCo", kPatience)) << Log();
+  screen_->Move(500, 700);
+  ASSERT_TRUE(Until([&] { return Scene().TrailPixels() > 30; })) << "no trail\n" << Log();
+  EXPECT_GT(Scene().Spread(), 10);
+  std::printf("%.1f frames/s while the policy runs on the CPU\n",
+              screen_->FrameRate(380, 200, 300, 300, 3));
+  screen_->Key("space");
+  const Shot paused = Still();
+  screen_->Key("Left");  // back in its history
+  EXPECT_TRUE(Changes(paused));
+  screen_->Key("Right");
+  Still();
+  screen_->Key("BackSpace");
+  screen_->Key("space");
+  EXPECT_TRUE(Until([&] { return Scene().TrailPixels() > 30; })) << "no trail after the reset";
+  long settled = 0;
+  screen_->HoldKey("Control_L", true);
+  for (int reload = 0; reload < 100; ++reload) {
+    screen_->Key("l", Screen::kControl);
+    if (reload == 20) settled = Memory();
+  }
+  screen_->HoldKey("Control_L", false);
+  EXPECT_TRUE(Until([&] { return Scene().TrailPixels() > 30; })) << "no trail after reloads";
+  EXPECT_LT(Memory() - settled, 40000) << "KiB more after 80 reloads";
+  ASSERT_TRUE(screen_->Drop(Model("pusht.xml")));  // a second model, without a policy
+  EXPECT_TRUE(Until([&] { return Scene().TrailPixels() == 0; })) << "the first one stays";
+  ASSERT_TRUE(screen_->Drop(Model("pusht_policy.xml")));
+  EXPECT_TRUE(Until([&] { return Scene().TrailPixels() > 30; })) << "no trail the second time";
+  screen_->HoldKey("Control_L", true);
+  screen_->Key("q", Screen::kControl);
+  int status = -1;
+  EXPECT_TRUE(Until([&] { return waitpid(host_, &status, WNOHANG) == host_; })) << "it hangs";
+  if (status != -1) host_ = -1;
+  EXPECT_EQ(status, 0) << Log();
+  EXPECT_EQ(Log().find("OpenGL"), std::string::npos) << Log();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <X11/Xlib.h>
 #include <X11/Xutil.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,7 +22,9 @@ Window FindWindow(Display* display, Window parent, const std::string& title) {
   if (!XQueryTree(display, parent, &root, &up, &children, &count)) return 0;
   for (unsigned i = 0; i < count && !found; ++i) {
     char* name = nullptr;
-    if (XFetchName(display, children[i], &name) && name && title == name) found = children[i];
+    if (XFetchName(display, children[i], &name) && name &&
+        std::string(name).find(title) != std::string::npos)
+      found = children[i];
     if (name) XFree(name);
     if (!found) found = FindWindow(display, children[i], title);
   }
@@ -55,6 +58,7 @@ std::unique_ptr<Screen> Screen::Start(int width, int height) {
   if (pipe(pipe_ends) != 0) return nullptr;
   const pid_t server = fork();
   if (server == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
     const std::string size = std::to_string(width) + "x" + std::to_string(height) + "x24";
     const std::string fd = std::to_string(pipe_ends[1]);
     if (!freopen("/dev/null", "w", stderr)) _exit(127);
@@ -65,6 +69,8 @@ std::unique_ptr<Screen> Screen::Start(int width, int height) {
   std::string name = ":";
   for (char c = 0; read(pipe_ends[0], &c, 1) == 1 && c != '\n';) name += c;
   close(pipe_ends[0]);
+  // a window may be gone when it is sent something
+  XSetErrorHandler([](Display*, XErrorEvent*) { return 0; });
   Display* display = name.size() < 2 ? nullptr : XOpenDisplay(name.c_str());
   if (display) return std::unique_ptr<Screen>(new Screen(server, name, display));
   kill(server, SIGTERM);
@@ -84,7 +90,8 @@ bool Screen::Focus(const std::string& title, double seconds) {
     XWindowAttributes attributes;
     if (window_ && XGetWindowAttributes(display_, window_, &attributes) &&
         attributes.map_state == IsViewable) {
-      XMoveWindow(display_, window_, 0, 0);
+      XMoveResizeWindow(display_, window_, 0, 0, DisplayWidth(display_, 0),
+                        DisplayHeight(display_, 0));
       XSetInputFocus(display_, window_, RevertToParent, CurrentTime);
       Pause();
       return true;
@@ -169,6 +176,74 @@ void Screen::Button(unsigned button, bool down, unsigned modifiers) {
   press.same_screen = True;
   XSendEvent(display_, window_, True, down ? ButtonPressMask : ButtonReleaseMask, &event);
   Pause();
+}
+
+void Screen::SendDrag(const char* type, const long (&data)[5]) {
+  XEvent event = {};
+  event.xclient.type = ClientMessage;
+  event.xclient.display = display_;
+  event.xclient.window = window_;
+  event.xclient.message_type = XInternAtom(display_, type, False);
+  event.xclient.format = 32;
+  for (int i = 0; i < 5; ++i) event.xclient.data.l[i] = data[i];
+  XSendEvent(display_, window_, False, NoEventMask, &event);
+}
+
+bool Screen::Drop(const std::string& path) {
+  const auto atom = [this](const char* name) {
+    return static_cast<long>(XInternAtom(display_, name, False));
+  };
+  if (!hand_)
+    hand_ = XCreateSimpleWindow(display_, DefaultRootWindow(display_), 0, 0, 1, 1, 0, 0, 0);
+  const long hand = static_cast<long>(hand_), version = 5l << 24, now = CurrentTime;
+  XSetSelectionOwner(display_, atom("XdndSelection"), hand_, CurrentTime);
+  SendDrag("XdndEnter", {hand, version, atom("text/uri-list"), 0, 0});
+  SendDrag("XdndPosition", {hand, 0, (640l << 16) | 300, now, atom("XdndActionCopy")});
+  SendDrag("XdndDrop", {hand, 0, now, 0, 0});
+  const std::string uri = "file://" + path + "\r\n";
+  for (int waited = 0; waited < 600; ++waited) {
+    while (XPending(display_) > 0) {
+      XEvent event;
+      XNextEvent(display_, &event);
+      if (event.type == ClientMessage &&
+          static_cast<long>(event.xclient.message_type) == atom("XdndFinished")) {
+        return true;
+      }
+      if (event.type != SelectionRequest) continue;
+      const XSelectionRequestEvent& request = event.xselectionrequest;
+      XChangeProperty(display_, request.requestor, request.property, request.target, 8,
+                      PropModeReplace, reinterpret_cast<const unsigned char*>(uri.data()),
+                      static_cast<int>(uri.size()));
+      XEvent answer = {};
+      answer.xselection = {SelectionNotify,
+                           0,
+                           True,
+                           display_,
+                           request.requestor,
+                           request.selection,
+                           request.target,
+                           request.property,
+                           request.time};
+      XSendEvent(display_, request.requestor, False, NoEventMask, &answer);
+    }
+    XFlush(display_);
+    Sleep(0.1);
+  }
+  return false;
+}
+
+double Screen::FrameRate(int x, int y, int width, int height, double seconds) const {
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  const auto begin = now();
+  int frames = 0;
+  Shot last = Look(x, y, width, height);
+  while (std::chrono::duration<double>(now() - begin).count() < seconds) {
+    Shot next = Look(x, y, width, height);
+    if (next == last) continue;
+    ++frames;
+    last = std::move(next);
+  }
+  return frames / seconds;
 }
 
 }  // namespace pusht_test

@@ -36,7 +36,8 @@ class Screen {
   Screen& operator=(const Screen&) = delete;
 
   const std::string& name() const { return name_; }  // for DISPLAY
-  // Waits for a window with this title, puts it at the corner and gives it the keyboard.
+  // Waits for a window whose title contains this, lets it fill the screen and gives it
+  // the keyboard.
   bool Focus(const std::string& title, double seconds);
   Shot Look(int x, int y, int width, int height) const;
   // Presses and releases a key ("space", "F1", "bracketright").
@@ -44,16 +45,23 @@ class Screen {
   void HoldKey(const char* keysym, bool down, unsigned modifiers = 0);
   void Move(int x, int y, unsigned modifiers = 0);
   void Button(unsigned button, bool down, unsigned modifiers = 0);
+  // Drops a file or folder on the window, as a file manager does (XDND 5). False if the window
+  // did not take it.
+  bool Drop(const std::string& path);
+  // Pictures per second that a part of the screen shows, watched for some time.
+  double FrameRate(int x, int y, int width, int height, double seconds) const;
 
  private:
   Screen(pid_t server, const std::string& name, _XDisplay* display)
       : server_(server), name_(name), display_(display) {}
   void Pause() const;
+  void SendDrag(const char* type, const long (&data)[5]);
 
   pid_t server_;
   std::string name_;
   _XDisplay* display_;
   unsigned long window_ = 0;
+  unsigned long hand_ = 0;  // a window of our own, where what is dropped comes from
   int x_ = 0, y_ = 0;
   unsigned long time_ = 1000;  // of events, milliseconds
 };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,8 @@ namespace pusht_test {
 namespace {
 
 constexpr int kWidth = 1280, kHeight = 800;
+std::string ModelFile(const char* name) { return PUSHT_SOURCE_DIR "/models/" + std::string(name); }
+
 constexpr double kPatience = 60;  // seconds, for a machine that is busy
 
 void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
@@ -53,6 +56,7 @@ class WindowTest : public ::testing::Test {
   void Start(const std::vector<std::string>& arguments, const std::string& display) {
     child_ = fork();
     if (child_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     std::vector<char*> words;
     words.push_back(const_cast<char*>(PUSHT_VIEWER));
     for (const std::string& a : arguments) words.push_back(const_cast<char*>(a.c_str()));
@@ -220,6 +224,21 @@ TEST_F(WindowTest, WritesPicturesAndFilms) {
     return none ? 0 : bytes;
   };
   EXPECT_TRUE(Until([&] { return size("pusht-viewer.mp4") + size("pusht-viewer.avi") > 1000; }));
+}
+
+TEST_F(WindowTest, OpensWhatIsDropped) {
+  ASSERT_NO_FATAL_FAILURE(Open(WithCheckpoint()));
+  const Shot pusht = Still();
+  std::ofstream(folder_ / "pendulum.xml")
+      << "<mujoco><worldbody><light pos='0 0 3'/><body><joint axis='0 1 0'/>"
+         "<geom size='.1' pos='.3 0 -1'/></body></worldbody></mujoco>";
+  ASSERT_TRUE(screen_->Drop(folder_ / "pendulum.xml"));
+  EXPECT_TRUE(Until([&] { return Scene() != pusht && Scene().TrailPixels() == 0; }));
+  const Shot pendulum = Still();
+  ASSERT_TRUE(screen_->Drop(folder_ / "checkpoint"));  // it has no use for it, and says so
+  EXPECT_TRUE(Changes(pendulum)) << "no message";
+  ASSERT_TRUE(screen_->Drop(ModelFile("pusht.xml")));
+  EXPECT_TRUE(Until([&] { return FindBlock(Scene()).first >= 0; })) << "Push-T is not back";
 }
 
 TEST_F(WindowTest, WithoutADisplayItSaysSo) {

@@ -50,7 +50,7 @@ void DrawFan(const Plot& plot, const DecisionRecord& decision, const PolicyInfo&
   for (int k = std::max(0, step - kTrail); k < step; ++k) {
     const double share = 1.0 - static_cast<double>(step - k) / kTrail;
     draw(plot, &decision.denoising[k * size], policy,
-         ChainColor(share, static_cast<int>(20 + 150 * share)), 0.06f * em);
+         ChainColor(share, static_cast<int>(10 + 80 * share * share)), 0.06f * em);
   }
   for (size_t i = 0; i + size <= decision.samples.size(); i += size) {
     draw(plot, &decision.samples[i], policy, IM_COL32(255, 190, 92, 130), 0.08f * em);

@@ -86,7 +86,7 @@ void DrawHistogram(const SimSnapshot& snapshot, const UiState& ui, ImVec2 size) 
   const float most = std::max(1.0f, *std::max_element(counts.begin(), counts.end()));
   const Plot plot("histogram", size, {0, top}, {0, 1.1 * most}, 4 * em, 1.4f * em);
   plot.TickY(most, Format("%.0f", most));
-  const double tick = TickStep(top, 5);
+  const double tick = TickStep(top, 3);
   for (double x = 0; x <= top; x += tick) plot.TickX(x, Format("%g ms", x));
   for (int i = 0; i < kBins; ++i) {
     if (counts[i] == 0) continue;

@@ -5,6 +5,7 @@
 
 #include "apps/bench/device.h"
 #include "apps/commands.h"
+#include "apps/number_range.h"
 #include "apps/policy_options.h"
 #include "apps/version.h"
 #include "policy/checkpoint.h"
@@ -92,7 +93,7 @@ Action AddBench(CLI::App& app) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   command->add_option("--seconds", arguments->bench.seconds, "Of measuring per row")
-      ->check(CLI::Range(0.01, 3600.0))
+      ->check(NumberRange(0.01, 3600))
       ->capture_default_str();
   command->add_option("--json", arguments->json, "Also write the rows to this file");
   AddPolicyOptions(*command, arguments->bench.policy);

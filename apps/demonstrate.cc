@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "apps/commands.h"
+#include "apps/number_range.h"
 #include "apps/stop_signal.h"
 #include "task/demonstrations.h"
 
@@ -28,7 +29,7 @@ Action AddDemonstrate(CLI::App& app) {
   command
       ->add_option("--speed-limit", stream.planner.cost.speed_limit,
                    "Pixels per control step beyond which a plan is dear")
-      ->check(CLI::Range(1.0, 100.0))
+      ->check(NumberRange(1, 100))
       ->capture_default_str();
   return [options] {
     return RunDemonstrate(*options, std::cerr, StopOnSignal()) ? 0 : StoppedExitCode();

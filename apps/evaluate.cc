@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "apps/commands.h"
+#include "apps/number_range.h"
 #include "apps/policy_options.h"
 #include "apps/stop_signal.h"
 #include "apps/version.h"
@@ -141,12 +142,12 @@ void AddConditions(CLI::App& command, Conditions& conditions) {
   command
       .add_option("--picture-noise", conditions.picture_noise,
                   "Noise of every pixel value, standard deviation in levels")
-      ->check(CLI::Range(0.0, 255.0))
+      ->check(NumberRange(0.0, 255.0))
       ->group(group);
   command
       .add_option("--brightness", conditions.brightness,
                   "Largest relative change of brightness, drawn per episode")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(NumberRange(0.0, 1.0))
       ->group(group);
   command
       .add_option("--picture-shift", conditions.picture_shift,
@@ -156,14 +157,14 @@ void AddConditions(CLI::App& command, Conditions& conditions) {
   command
       .add_option("--action-noise", conditions.action_noise,
                   "Noise of every target, standard deviation in world pixels")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(NumberRange(0.0, 100.0))
       ->group(group);
   command
       .add_option("--push", conditions.push, "Push of the block every two seconds, world pixels")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(NumberRange(0.0, 100.0))
       ->group(group);
   command.add_option("--success", conditions.success_coverage, "Coverage that counts as success")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(NumberRange(0.0, 1.0))
       ->group(group)
       ->capture_default_str();
 }

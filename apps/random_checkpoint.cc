@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "apps/commands.h"
+#include "apps/number_range.h"
 #include "policy/checkpoint_writer.h"
 
 namespace pusht {
@@ -69,7 +70,7 @@ Action AddRandomCheckpoint(CLI::App& app) {
   command
       ->add_option("--range", arguments->range,
                    "States and actions lie between -range and range, in the policy's unit")
-      ->check(CLI::PositiveNumber)
+      ->check(NumberRange(1e-6, 1e6))
       ->capture_default_str();
   command->add_option("--seed", arguments->seed, "Of the weights")->capture_default_str();
   return [arguments] {

@@ -40,7 +40,8 @@ bool IsIntWithin(const Json& value, int low, int high) {
   return value.is_number_integer() && value.get<int64_t>() >= low && value.get<int64_t>() <= high;
 }
 
-std::string Range(const std::string& kind, double low, double high) {
+template <class T>
+std::string Range(const std::string& kind, T low, T high) {
   return kind + " from " + Json(low).dump() + " to " + Json(high).dump();
 }
 
@@ -60,7 +61,8 @@ uint32_t KeyReader::Uint32(const std::string& key) {
   const Json& value = Required(key);
   constexpr uint32_t kMost = std::numeric_limits<uint32_t>::max();
   if (!value.is_number_unsigned() || value.get<uint64_t>() > kMost) {
-    throw Bad(key, "is " + value.dump() + "; supported: " + Range("an integer", 0, kMost));
+    throw Bad(key,
+              "is " + value.dump() + "; supported: " + Range("an integer", uint32_t{0}, kMost));
   }
   return value.get<uint32_t>();
 }

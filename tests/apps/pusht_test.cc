@@ -44,8 +44,10 @@ TEST_F(PushtTest, VersionAndHelp) {
 }
 
 TEST_F(PushtTest, UsageErrorsEndWithOne) {
-  for (const char* arguments : {"", "nonsense", "evaluate", "evaluate --episodes many",
-                                "bench unknown", "render --renderer crayon"}) {
+  for (const char* arguments :
+       {"", "nonsense", "evaluate", "evaluate --episodes many", "bench unknown",
+        "render --renderer crayon", "evaluate --checkpoint x --out y --success nan",
+        "bench physics --seconds inf"}) {
     EXPECT_EQ(Pusht(arguments).code, 1) << arguments;
   }
 }

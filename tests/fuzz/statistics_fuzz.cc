@@ -11,9 +11,10 @@
 
 namespace {
 
-// A folder with statistics that fit the configuration below, for the processor files to name.
+// A folder in memory with statistics that fit the configuration below, for the processor files to
+// name.
 std::string MakeFolder() {
-  std::string folder = "/tmp/statistics_fuzz_XXXXXX";
+  std::string folder = "/dev/shm/statistics_fuzz_XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) ::abort();
   dp::SafetensorsWriter writer;
   const std::vector<float> low = {0, 0, 0}, high = {1, 1, 1};

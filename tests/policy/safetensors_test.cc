@@ -7,7 +7,7 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
-#include <fstream>
+#include <filesystem>
 #include <limits>
 #include <string>
 #include <thread>
@@ -248,30 +248,18 @@ TEST(Half, RoundsToNearestEven) {
   EXPECT_EQ(dp::FloatToHalf(0x1.8p-25f), 0x0001);
 }
 
-// Another program replaces the content while it is read.
 TEST(ReadSafetensors, RefusesAFileThatChangesMeanwhile) {
   TempDir dir;
-  dp::SafetensorsWriter small, large;
-  const std::vector<float> values(4'000'000, 1.0f);
-  small.AddFloats("t", {1'000'000}, std::span(values).first(1'000'000));
-  large.AddFloats("t", {4'000'000}, values);
-  const std::vector<uint8_t> versions[] = {small.Serialize(), large.Serialize()};
-  const std::string path = dir / "t.safetensors";
-  small.Write(path);
+  const std::string path = dir.Write("t.safetensors", "");
+  std::filesystem::resize_file(path, 32 << 20);
   std::atomic<bool> done = false;
   std::thread writer([&] {
-    for (int i = 1; !done; ++i) {
-      const std::vector<uint8_t>& bytes = versions[i % 2];
-      std::ofstream(path, std::ios::binary)
-          .write(reinterpret_cast<const char*>(bytes.data()),
-                 static_cast<std::streamsize>(bytes.size()));
-    }
+    for (uintmax_t i = 0; !done; ++i) std::filesystem::resize_file(path, (32 + i % 2) << 20);
   });
   int refused = 0;
-  for (int i = 0; i < 2000 && refused < 20; ++i) {
+  for (int i = 0; i < 1000 && refused < 3; ++i) {
     try {
-      const std::vector<uint8_t> bytes = dp::ReadFile(path, 1 << 30);
-      EXPECT_LE(bytes.size(), versions[1].size());
+      dp::ReadFile(path, 1 << 30);
     } catch (const dp::Error& error) {
       EXPECT_THAT(error.what(), HasSubstr("changed while it was read"));
       ++refused;
@@ -279,7 +267,7 @@ TEST(ReadSafetensors, RefusesAFileThatChangesMeanwhile) {
   }
   done = true;
   writer.join();
-  EXPECT_EQ(refused, 20);
+  EXPECT_EQ(refused, 3);
 }
 
 TEST(ReadSafetensors, RefusesAFileBeyondItsLimit) {

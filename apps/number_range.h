@@ -1,0 +1,24 @@
+#ifndef APPS_NUMBER_RANGE_H_
+#define APPS_NUMBER_RANGE_H_
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+#include <string>
+
+namespace pusht {
+
+// An option's check: a number within low ... high. CLI::Range lets "nan" pass.
+inline CLI::Validator NumberRange(double low, double high) {
+  std::ostringstream range;
+  range << "a number from " << low << " to " << high;
+  const auto check = [low, high, what = range.str()](const std::string& text) {
+    double value = 0;
+    const bool inside = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+    return inside ? std::string() : "'" + text + "' is not " + what;
+  };
+  return CLI::Validator("[" + range.str().substr(2) + "]").operation(check);
+}
+
+}  // namespace pusht
+
+#endif  // APPS_NUMBER_RANGE_H_

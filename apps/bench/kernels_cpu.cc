@@ -12,7 +12,6 @@ namespace pusht {
 namespace {
 
 using dp::cpu::ConvLayer;
-using dp::cpu::Features;
 using dp::cpu::OwnedFeatures;
 
 // Numbers in [-1, 1).

@@ -13,14 +13,18 @@
 
 namespace dp {
 
-CudaEngine::CudaEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
+CudaEngine::CudaEngine(const PolicyOptions& options, std::shared_ptr<const Checkpoint> checkpoint)
     : checkpoint_(std::move(checkpoint)),
       options_(options),
       format_(FormatOf(options.precision)),
       steps_(
           MakeSchedule(checkpoint_->config.scheduler, options.sampler.kind, options.sampler.steps)),
       weights_(DeviceWeights::Get(checkpoint_, format_,
-                                  FusedUnetSupports(*checkpoint_, format_, Rows()))) {
+                                  FusedUnetSupports(*checkpoint_, format_, Rows()))) {}
+
+// Delegates, so that the destructor gives back what was made before an Error.
+CudaEngine::CudaEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
+    : CudaEngine(options, std::move(checkpoint)) {
   Plan();
   arena_.Seal();
   Plan();
@@ -28,6 +32,7 @@ CudaEngine::CudaEngine(std::shared_ptr<const Checkpoint> checkpoint, const Polic
   CheckCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
   CheckCuda(cudaStreamCreateWithFlags(&loop_stream_, cudaStreamNonBlocking), "stream");
   for (cudaEvent_t& e : borders_) CheckCuda(cudaEventCreate(&e), "event");
+  CheckShapes();
 }
 
 CudaEngine::~CudaEngine() {
@@ -205,13 +210,13 @@ void CudaEngine::Enqueue(Pictures pictures, PolicyTrace* trace, int count) {
   RecordBorder(7);
 }
 
-cudaGraphExec_t CudaEngine::Captured(Pictures pictures) {
-  if (graphs_[pictures] != nullptr) return graphs_[pictures];
+// The graph of what `enqueue` puts into stream_.
+cudaGraph_t CudaEngine::Capture(const std::function<void()>& enqueue) {
   cudaGraph_t graph = nullptr;
   CheckCuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture");
   capturing_ = true;
   try {
-    Enqueue(pictures, nullptr, 0);
+    enqueue();
   } catch (...) {
     capturing_ = false;
     static_cast<void>(cudaStreamEndCapture(stream_, &graph));
@@ -219,6 +224,22 @@ cudaGraphExec_t CudaEngine::Captured(Pictures pictures) {
   }
   capturing_ = false;
   CheckCuda(cudaStreamEndCapture(stream_, &graph), "end of the capture");
+  return graph;
+}
+
+// Throws Error for a shape without a kernel: every launch but the chain's repetitions, not run.
+void CudaEngine::CheckShapes() {
+  cudaGraph_t graph = Capture([&] {
+    EnqueueEncoder(encoders_.empty() ? kNoPictures : kFrames);
+    EnqueueCondition();
+    unet_->RunPass(row_step_, stream_);
+  });
+  static_cast<void>(cudaGraphDestroy(graph));
+}
+
+cudaGraphExec_t CudaEngine::Captured(Pictures pictures) {
+  if (graphs_[pictures] != nullptr) return graphs_[pictures];
+  cudaGraph_t graph = Capture([&] { Enqueue(pictures, nullptr, 0); });
   const cudaError_t made = cudaGraphInstantiate(&graphs_[pictures], graph, 0);
   static_cast<void>(cudaGraphDestroy(graph));
   CheckCuda(made, "instantiation of the graph");

@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -46,6 +47,7 @@ class CudaEngine {
       Stage::kFilm,     Stage::kDenoise, Stage::kFetch};
   enum Pictures { kNoPictures, kFrames, kScenes, kPictureSources };
 
+  CudaEngine(const PolicyOptions& options, std::shared_ptr<const Checkpoint> checkpoint);
   void Plan();
   void UploadTables();
   Pictures Source(const PolicyInput& input) const;
@@ -61,7 +63,9 @@ class CudaEngine {
   int Rows() const;
   int Elements() const;
   void RecordBorder(size_t border);
+  cudaGraph_t Capture(const std::function<void()>& enqueue);
   cudaGraphExec_t Captured(Pictures pictures);
+  void CheckShapes();
   void CollectTrace(PolicyTrace& trace, int count);
   void FillInputs(const PolicyInput& input, Pictures pictures);
   void UploadTapes(const PolicyInput& input);

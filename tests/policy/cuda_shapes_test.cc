@@ -1,0 +1,168 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "kernels/error.h"
+#include "policy/cuda/cuda_policy.h"
+#include "policy/random_checkpoint.h"
+
+// Networks of odd shapes on the GPU against the CPU backend, which shares no arithmetic with it.
+
+namespace {
+
+using dp::Precision;
+
+struct Shape {
+  const char* name;
+  std::vector<int> down_dims;
+  int horizon, kernel, groups, batch;
+  bool pictures = false, group_norm = true;
+  int action_dim = 2;
+  dp::PoolKind pool = dp::PoolKind::kSpatialSoftmax;
+};
+
+const Shape kShapes[] = {
+    {"narrowest", {8, 16}, 8, 3, 8, 1},
+    {"one level", {16}, 16, 5, 8, 2},
+    {"four levels", {8, 16, 24, 40}, 64, 3, 8, 1},
+    {"no power of two", {24, 40, 72}, 12, 5, 4, 3},
+    {"four groups", {64, 128, 256}, 32, 3, 4, 5},
+    {"many actions", {32, 64}, 16, 5, 8, 1, false, true, 7},
+    {"long horizon", {128, 256, 512}, 64, 5, 8, 2},
+    {"widest", {512, 1024, 2048}, 16, 5, 8, 1},
+    {"widest, kernel 3, horizon 8", {1024, 2048}, 8, 3, 8, 40},
+    {"wide batch", {64, 96, 128}, 16, 5, 8, 130},
+    {"pictures", {16, 32}, 16, 3, 8, 1, true},
+    {"pictures, batch", {16, 32}, 16, 3, 8, 9, true},
+    {"BatchNorm folded", {16, 32}, 16, 5, 8, 3, true, false},
+    {"average pool", {16, 32}, 16, 5, 4, 2, true, true, 2, dp::PoolKind::kAverage},
+};
+
+std::shared_ptr<const dp::Checkpoint> MakeCheckpoint(const Shape& shape) {
+  dp::PolicyConfig config;
+  config.type = "diffusion";
+  config.state_dim = 3;
+  config.action_dim = shape.action_dim;
+  config.horizon = shape.horizon;
+  config.n_action_steps = 4;
+  config.unet.down_dims = shape.down_dims;
+  config.unet.kernel_size = shape.kernel;
+  config.unet.groups = shape.groups;
+  config.unet.step_embed_dim = 16;
+  dp::NormalizerStats stats;
+  stats.state = {dp::Normalization::kMinMax, std::vector<float>(3, 0), std::vector<float>(3, 512)};
+  stats.action = {dp::Normalization::kMinMax, std::vector<float>(shape.action_dim, -1),
+                  std::vector<float>(shape.action_dim, 1)};
+  if (shape.pictures) {
+    config.cameras = {{"observation.image", 3, 96, 96}};
+    config.encoder.kind = dp::EncoderKind::kResNet18;
+    config.encoder.group_norm = shape.group_norm;
+    config.encoder.pool = shape.pool;
+    if (shape.pool == dp::PoolKind::kAverage) config.encoder.feature_dim = 512;
+    stats.cameras = {{dp::Normalization::kMeanStd, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}}};
+  } else {
+    config.environment_dim = 5;
+    stats.environment = {dp::Normalization::kMinMax, std::vector<float>(5, 0),
+                         std::vector<float>(5, 512)};
+  }
+  return dp::RandomCheckpoint(config, stats, 11);
+}
+
+// The network's outputs, step by step, on observations that differ between environments.
+std::vector<float> Denoise(const std::shared_ptr<const dp::Checkpoint>& checkpoint,
+                           dp::Backend backend, Precision precision, int batch) {
+  dp::PolicyOptions options;
+  options.backend = backend;
+  options.precision = precision;
+  options.sampler = {dp::SamplerKind::kDdim, 3};
+  options.batch = batch;
+  options.threads = 4;
+  const dp::PolicyConfig& config = checkpoint->config;
+  std::vector<float> state, environment;
+  std::vector<dp::FlatScene> scenes;
+  std::vector<dp::NoiseKey> keys;
+  for (int i = 0; i < batch * config.n_obs_steps; ++i) {
+    const auto at = static_cast<float>(20 + i * 37 % 400);
+    for (int k = 0; k < config.state_dim; ++k) state.push_back(at + 9.0f * k);
+    for (int k = 0; k < config.environment_dim; ++k) environment.push_back(at + 5.0f * k);
+    if (!config.cameras.empty()) scenes.push_back({at, 450 - at, 256, 300 - at / 4, 0.1f * i});
+    if (i % config.n_obs_steps == 0) keys.push_back({1000u + i, 2});
+  }
+  dp::PolicyInput input;
+  input.count = batch;
+  input.state = state;
+  input.environment = environment;
+  input.scenes = scenes;
+  input.keys = keys;
+  dp::PolicyOutput output;
+  dp::PolicyTrace trace;
+  output.trace = &trace;
+  dp::Policy::Create(checkpoint, options)->Infer(input, output);
+  return trace.eps_steps;
+}
+
+class CudaShapes : public testing::TestWithParam<Shape> {
+ protected:
+  void SetUp() override {
+    std::string why;
+    if (!dp::CudaUsable(&why)) GTEST_SKIP() << why;
+  }
+};
+
+TEST_P(CudaShapes, AgreesWithTheCpu) {
+  const auto checkpoint = MakeCheckpoint(GetParam());
+  const int batch = GetParam().batch;
+  const std::vector<float> expected =
+      Denoise(checkpoint, dp::Backend::kCpu, Precision::kFp32, batch);
+  // docs/NUMERICS.md: free-running, so the limits of x; in fp32 both sides may be that far off
+  struct Format {
+    const char* name;
+    Precision precision;
+    double limit;
+  };
+  for (const Format& format : {Format{"fp32", Precision::kFp32, 6e-5},
+                               {"tf32", Precision::kTf32, 1e-2},
+                               {"fp16", Precision::kFp16, 1e-2},
+                               {"bf16", Precision::kBf16, 6e-2}}) {
+    const auto eps = Denoise(checkpoint, dp::Backend::kCuda, format.precision, batch);
+    ASSERT_EQ(eps.size(), expected.size());
+    double worst = 0;
+    for (size_t i = 0; i < eps.size(); ++i) {
+      ASSERT_TRUE(std::isfinite(eps[i])) << format.name << " element " << i;
+      worst = std::max(worst, std::abs(static_cast<double>(eps[i]) - expected[i]));
+    }
+    std::printf("    %s %s: %.2g\n", GetParam().name, format.name, worst);
+    EXPECT_LE(worst, format.limit) << format.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaShapes, testing::ValuesIn(kShapes), [](const auto& info) {
+  std::string name = info.param.name;
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+  return name;
+});
+
+// What no kernel takes is refused when the policy is made, with what would be taken.
+TEST(CudaShapesTest, OthersAreRefusedAtLoad) {
+  std::string why;
+  if (!dp::CudaUsable(&why)) GTEST_SKIP() << why;
+  const auto refusal = [](const Shape& shape) -> std::string {
+    dp::PolicyOptions options;
+    options.backend = dp::Backend::kCuda;
+    try {
+      dp::Policy::Create(MakeCheckpoint(shape), options);
+    } catch (const dp::Error& error) {
+      EXPECT_EQ(error.code(), dp::ExitCode::kBadInput);
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_NE(refusal({"", {8, 12}, 16, 3, 4, 1}).find("multiples of 8"), std::string::npos);
+  EXPECT_NE(refusal({"", {64, 128}, 4096, 3, 1, 1}).find("at most 65536"), std::string::npos);
+}
+
+}  // namespace

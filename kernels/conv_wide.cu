@@ -41,7 +41,9 @@ struct WideTile {
   static constexpr size_t kSharedBytes =
       kTileAlignment +
       std::max<size_t>(size_t{kStages} * kStageBytes, sizeof(float) * BM * kSumPitch);
-  static constexpr int kBlocksPerMultiprocessor = kSharedBytes <= 113 * 1024 ? 2 : 1;
+  static constexpr int kBlocksPerMultiprocessor = kSharedBytes <= 75 * 1024    ? 3
+                                                  : kSharedBytes <= 113 * 1024 ? 2
+                                                                               : 1;
   static_assert(BM % 128 == 0 && kStages >= 3);
 };
 
@@ -235,7 +237,7 @@ void LaunchFormat(const WideConvConfig& config, const WideKernelArgs& p, cudaStr
   if (config.block_n == 128)
     return config.alone ? LaunchTile<F, 128, 128, 6>(p, stream)
                         : LaunchTile<F, 128, 128, 3>(p, stream);
-  config.alone ? LaunchTile<F, 128, 64, 8>(p, stream) : LaunchTile<F, 128, 64, 4>(p, stream);
+  config.alone ? LaunchTile<F, 128, 64, 8>(p, stream) : LaunchTile<F, 128, 64, 3>(p, stream);
 }
 
 int KTiles(const ConvShape& s) {

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <string>
 
-#include "kernels/device_math.cuh"
+#include "kernels/block_sum.cuh"
 #include "kernels/group_norm.cuh"
 #include "kernels/launch.cuh"
 
@@ -23,13 +23,7 @@ constexpr int kWarpsPerBlock = 4;  // where a team is a warp
 // Sum over the team, the same bits in every thread. `partial` holds 32 floats.
 template <bool kWarpTeam>
 __device__ __forceinline__ float TeamSum(float x, float* partial) {
-  x = WarpSum(x);
-  if (kWarpTeam) return x;
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
-  __syncthreads();
-  if (lane == 0) partial[warp] = x;
-  __syncthreads();
-  return WarpSum(lane < warps ? partial[lane] : 0.0f);
+  return kWarpTeam ? WarpSum(x) : BlockSum(x, partial);
 }
 
 template <int V>

@@ -112,12 +112,10 @@ EncoderPlan::EncoderPlan(const DeviceEncoder& encoder, const EncoderConfig& conf
 
   const bool norm = config.group_norm;
   Map x = Convolve(encoder.stem, input, 0, !norm, nullptr);
-  if (norm) Normalise(encoder.stem_norm, x, true, nullptr);
   if (config.stem_max_pool) {
-    const Map pooled = {1, Halved(x.height, 2), Halved(x.width, 2), x.channels};
-    ops_.push_back(MaxPoolArgs{frames, x.height, x.width, pooled.height, pooled.width, x.channels,
-                               Data(x), Data(pooled)});
-    x = pooled;
+    x = PoolStem(encoder.stem_norm, x);
+  } else if (norm) {
+    Normalise(encoder.stem_norm, x, true, nullptr);
   }
   for (const DeviceBasicBlock2d& block : encoder.blocks) x = Block(block, x);
   features_ = arena.Take<float>(static_cast<size_t>(frames) * config.feature_dim);
@@ -157,6 +155,20 @@ void EncoderPlan::Normalise(const DeviceNorm& norm, const Map& map, bool relu,
   a.residual = residual ? Data(*residual) : nullptr;
   a.residual_first = true;
   ops_.push_back(a);
+}
+
+EncoderPlan::Map EncoderPlan::PoolStem(const DeviceNorm& norm, const Map& in) {
+  const Map out = {1, Halved(in.height, 2), Halved(in.width, 2), in.channels};
+  const MaxPoolArgs pool = {frames_,   in.height,   in.width, out.height,
+                            out.width, in.channels, Data(in), Data(out)};
+  const NormPoolArgs both = {pool, norm.groups, norm.weight, norm.bias};
+  if (NormPoolSupports(format_, both)) {
+    ops_.push_back(both);
+    return out;
+  }
+  if (norm.groups > 0) Normalise(norm, in, true, nullptr);
+  ops_.push_back(pool);
+  return out;
 }
 
 EncoderPlan::Map EncoderPlan::Block(const DeviceBasicBlock2d& block, const Map& in) {

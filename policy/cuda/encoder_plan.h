@@ -48,6 +48,8 @@ class EncoderPlan {
   };
   // Appends a convolution of `in` into buffer `to`.
   Map Convolve(const DeviceConv& conv, const Map& in, int to, bool relu, const Map* residual);
+  // Appends what follows the stem's convolution: norm, if any, ReLU and max-pool.
+  Map PoolStem(const DeviceNorm& norm, const Map& in);
   void Normalise(const DeviceNorm& norm, const Map& map, bool relu, const Map* residual);
   Map Block(const DeviceBasicBlock2d& block, const Map& in);
   void Pool(const DeviceEncoder& encoder, const EncoderConfig& config, const Map& map,

@@ -134,6 +134,7 @@ struct OpLauncher {
   void operator()(const FirstConvArgs& a) const { LaunchFirstConv(format, a, stream); }
   void operator()(const HeadArgs& a) const { LaunchHead(format, a, stream); }
   void operator()(const MaxPoolArgs& a) const { LaunchMaxPool(format, a, stream); }
+  void operator()(const NormPoolArgs& a) const { LaunchNormPool(format, a, stream); }
   void operator()(const AveragePoolOp& a) const {
     LaunchAveragePool(format, a.x, a.frames, a.cells, a.channels, a.features, stream);
   }

@@ -7,6 +7,7 @@
 #include "kernels/conv.cuh"
 #include "kernels/fused_conv.cuh"
 #include "kernels/group_norm.cuh"
+#include "kernels/norm_pool.cuh"
 #include "kernels/pool.cuh"
 #include "kernels/unet_ends.cuh"
 #include "policy/cuda/arena.h"
@@ -73,8 +74,8 @@ struct SpatialSoftmaxOp {
   int frames, cells, keypoints;
   void* out;
 };
-using Op = std::variant<ConvArgs, GroupNormArgs, MaxPoolArgs, AveragePoolOp, SpatialSoftmaxOp,
-                        FusedConvArgs, FirstConvArgs, HeadArgs>;
+using Op = std::variant<ConvArgs, GroupNormArgs, MaxPoolArgs, NormPoolArgs, AveragePoolOp,
+                        SpatialSoftmaxOp, FusedConvArgs, FirstConvArgs, HeadArgs>;
 
 // Enqueues `op`.
 void LaunchOp(Format format, const Op& op, cudaStream_t stream);

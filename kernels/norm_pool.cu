@@ -1,0 +1,121 @@
+// Group normalisation, ReLU and 3x3 max-pool of stride 2 in one launch.
+//
+// A block takes one group of one frame: its maps come into shared memory once (cp.async, 16 bytes,
+// a position's channels of the group side by side), where the mean, the squared differences from it
+// and the pooled values are read from. A pooled value is the largest of nine normalised ones.
+// Bytes moved: x once, and a quarter of them for y; the normalised map, which is the widest of the
+// encoder, is never written.
+
+#include "kernels/block_sum.cuh"
+#include "kernels/device_traits.h"
+#include "kernels/launch.cuh"
+#include "kernels/norm_pool.cuh"
+
+namespace dp {
+namespace {
+
+constexpr int kThreads = 512;
+constexpr int kPack = 8;
+constexpr float kEpsilon = 1e-5f;
+
+// grid: (groups, frames)
+template <typename T>
+__global__ void __launch_bounds__(kThreads) NormPoolKernel(const NormPoolArgs a) {
+  using Values = Pack<T, kPack>;
+  constexpr int kCopies = sizeof(Values) / 16;
+  extern __shared__ __align__(16) uint8_t shared[];
+  __shared__ float partial[32];
+  const Values* maps = reinterpret_cast<const Values*>(shared);
+  const MaxPoolArgs& p = a.pool;
+  const int packs = p.channels / a.groups / kPack, positions = p.in_h * p.in_w;
+  const int channel0 = blockIdx.x * packs * kPack, frame = blockIdx.y;
+  const T* x = static_cast<const T*>(p.x) + size_t{1} * frame * positions * p.channels + channel0;
+  WaitForPredecessor();
+  ReleaseSuccessor();
+  for (int i = threadIdx.x; i < positions * packs * kCopies; i += kThreads) {
+    const int pack = i / kCopies % packs, position = i / kCopies / packs;
+    CopyAsync16(
+        SharedAddress(shared) + i * 16,
+        x + size_t{1} * position * p.channels + pack * kPack + i % kCopies * (16 / sizeof(T)),
+        true);
+  }
+  CommitCopies();
+  WaitCopies<0>();
+  __syncthreads();
+
+  const float count = static_cast<float>(positions * packs * kPack);
+  float sum = 0.0f, squares = 0.0f;
+  for (int i = threadIdx.x; i < positions * packs; i += kThreads) {
+    const Values v = maps[i];
+#pragma unroll
+    for (int e = 0; e < kPack; ++e) sum += ToFloat(v.v[e]);
+  }
+  const float mean = BlockSum(sum, partial) / count;
+  for (int i = threadIdx.x; i < positions * packs; i += kThreads) {
+    const Values v = maps[i];
+#pragma unroll
+    for (int e = 0; e < kPack; ++e) {
+      const float difference = ToFloat(v.v[e]) - mean;
+      squares += difference * difference;
+    }
+  }
+  const float inverse = 1.0f / sqrtf(BlockSum(squares, partial) / count + kEpsilon);
+
+  T* y = static_cast<T*>(p.y) + size_t{1} * frame * p.out_h * p.out_w * p.channels + channel0;
+  for (int i = threadIdx.x; i < p.out_h * p.out_w * packs; i += kThreads) {
+    const int pack = i % packs, ox = i / packs % p.out_w, oy = i / packs / p.out_w;
+    const int channel = channel0 + pack * kPack;
+    float scale[kPack], best[kPack] = {};  // a ReLU is a maximum with 0
+#pragma unroll
+    for (int e = 0; e < kPack; ++e) scale[e] = a.weight[channel + e] * inverse;
+    for (int iy = max(oy * 2 - 1, 0); iy <= min(oy * 2 + 1, p.in_h - 1); ++iy) {
+      for (int ix = max(ox * 2 - 1, 0); ix <= min(ox * 2 + 1, p.in_w - 1); ++ix) {
+        const Values v = maps[(iy * p.in_w + ix) * packs + pack];
+#pragma unroll
+        for (int e = 0; e < kPack; ++e) {
+          const float bias = a.bias[channel + e];
+          best[e] = fmaxf(best[e], __fmaf_rn(ToFloat(v.v[e]) - mean, scale[e], bias));
+        }
+      }
+    }
+    Values out;
+#pragma unroll
+    for (int e = 0; e < kPack; ++e) out.v[e] = FromFloat<T>(best[e]);
+    *reinterpret_cast<Values*>(y + size_t{1} * (oy * p.out_w + ox) * p.channels + pack * kPack) =
+        out;
+  }
+}
+
+size_t SharedBytes(Format format, const NormPoolArgs& a) {
+  return FormatBytes(format) * a.pool.in_h * a.pool.in_w * (a.pool.channels / a.groups);
+}
+
+template <typename T>
+void LaunchTyped(const NormPoolArgs& a, size_t shared_bytes, cudaStream_t stream) {
+  static const cudaError_t allowed =
+      cudaFuncSetAttribute(NormPoolKernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           DeviceMaxSharedBytes() - 1024);  // the rest is static
+  CheckCuda(allowed, "shared memory of norm and pool");
+  LaunchShape shape;
+  shape.grid = dim3(a.groups, a.pool.frames);
+  shape.block = dim3(kThreads);
+  shape.shared_bytes = shared_bytes;
+  Launch(NormPoolKernel<T>, shape, stream, "norm and pool", a);
+}
+
+}  // namespace
+
+bool NormPoolSupports(Format format, const NormPoolArgs& a) {
+  constexpr int kMostFrames = 65535;  // limit of the grid's second dimension
+  return a.groups > 0 && a.pool.channels / a.groups % kPack == 0 && a.pool.frames <= kMostFrames &&
+         SharedBytes(format, a) + 1024 <= static_cast<size_t>(DeviceMaxSharedBytes());
+}
+
+void LaunchNormPool(Format format, const NormPoolArgs& a, cudaStream_t stream) {
+  const size_t bytes = SharedBytes(format, a);
+  if (format == Format::kFp16) return LaunchTyped<__half>(a, bytes, stream);
+  if (format == Format::kBf16) return LaunchTyped<__nv_bfloat16>(a, bytes, stream);
+  LaunchTyped<float>(a, bytes, stream);
+}
+
+}  // namespace dp

@@ -1,0 +1,91 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "kernels/norm_pool.cuh"
+#include "tests/support/device_buffer.h"
+
+namespace {
+
+using dp::Format;
+
+struct Case {
+  const char* name;
+  int frames, height, width, channels, groups;
+};
+const Case kCases[] = {{"ResNet stem", 3, 48, 48, 64, 4},
+                       {"odd size", 2, 11, 7, 32, 4},
+                       {"one group", 1, 5, 6, 24, 1},
+                       {"one pixel", 2, 1, 1, 16, 2}};
+
+class NormPoolGpu : public testing::TestWithParam<Format> {};
+
+// y = max over 3x3, stride 2, of max(GN(x), 0), in double.
+TEST_P(NormPoolGpu, AgreesWithTheDefinition) {
+  DEVICE_OR_SKIP();
+  const Format format = GetParam();
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  const auto draw = [&](size_t n, float mean) {
+    std::vector<float> v(n);
+    for (float& e : v) e = pusht_test::Operand(format, mean + normal(random));
+    return v;
+  };
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    const int positions = c.height * c.width, wide = c.channels / c.groups;
+    const auto x = draw(size_t{1} * c.frames * positions * c.channels, 3.0f);
+    const auto weight = draw(c.channels, 0.0f), bias = draw(c.channels, 0.0f);  // either sign
+    dp::NormPoolArgs a;
+    a.pool = {c.frames, c.height, c.width, (c.height - 1) / 2 + 1, (c.width - 1) / 2 + 1,
+              c.channels};
+    const int out_h = a.pool.out_h, out_w = a.pool.out_w;
+    const size_t out = size_t{1} * c.frames * out_h * out_w * c.channels;
+    const auto stored = pusht_test::Stored(format, x);
+    pusht_test::DeviceBuffer dx(stored.size()), dy(out * dp::FormatBytes(format));
+    pusht_test::DeviceBuffer dw(weight.size() * 4), db(bias.size() * 4);
+    dx.Upload(stored.data()), dw.Upload(weight.data()), db.Upload(bias.data());
+    a.pool.x = dx.data(), a.pool.y = dy.data(), a.groups = c.groups;
+    a.weight = dw.as<float>(), a.bias = db.as<float>();
+    ASSERT_TRUE(dp::NormPoolSupports(format, a));
+    dp::LaunchNormPool(format, a, nullptr);
+    dp::CheckCuda(cudaDeviceSynchronize(), c.name);
+    const auto y = pusht_test::Floats(format, dy.Download());
+
+    const double rounding = dp::FormatBytes(format) == 4 ? 5e-6
+                            : format == Format::kFp16    ? 1e-3
+                                                         : 8e-3;
+    for (int f = 0; f < c.frames; ++f) {
+      for (int ch = 0; ch < c.channels; ++ch) {
+        const auto at = [&](int p, int channel) {
+          return static_cast<double>(x[(size_t{1} * f * positions + p) * c.channels + channel]);
+        };
+        double mean = 0, squares = 0;
+        const int first = ch / wide * wide;
+        for (int p = 0; p < positions; ++p)
+          for (int k = first; k < first + wide; ++k) mean += at(p, k) / (positions * wide);
+        for (int p = 0; p < positions; ++p)
+          for (int k = first; k < first + wide; ++k) squares += std::pow(at(p, k) - mean, 2);
+        const double inverse = 1 / std::sqrt(squares / (positions * wide) + 1e-5);
+        for (int o = 0; o < out_h * out_w; ++o) {
+          double best = 0;
+          for (int iy = o / out_w * 2 - 1; iy <= o / out_w * 2 + 1; ++iy)
+            for (int ix = o % out_w * 2 - 1; ix <= o % out_w * 2 + 1; ++ix)
+              if (iy >= 0 && iy < c.height && ix >= 0 && ix < c.width)
+                best = std::max(best, (at(iy * c.width + ix, ch) - mean) * inverse * weight[ch] +
+                                          bias[ch]);
+          ASSERT_NEAR(y[(size_t{1} * f * out_h * out_w + o) * c.channels + ch], best,
+                      rounding * (1 + best))
+              << "frame " << f << " channel " << ch << " output " << o;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, NormPoolGpu,
+                         testing::Values(Format::kFp32, Format::kFp16, Format::kBf16),
+                         [](const auto& info) { return pusht_test::FormatName(info.param); });
+
+}  // namespace

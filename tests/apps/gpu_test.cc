@@ -57,9 +57,9 @@ TEST_F(GpuEvaluationTest, ShortMemoryHalvesTheBatch) {
   const int batch = BatchOf("short");
   EXPECT_LT(batch, 12);
   EXPECT_EQ(Run("asked", "--batch " + std::to_string(batch)), Results("short"));
-  const Outcome none = Pusht("evaluate --checkpoint " + checkpoint_ +
-                                 " --backend cuda --episodes 1 --out " + Path("none"),
-                             "PUSHT_GPU_MIB=0");
+  const Outcome none = Pusht(
+      "evaluate --checkpoint " + checkpoint_ + " --backend cuda --episodes 1 --out " + Path("none"),
+      "PUSHT_GPU_MIB=0");
   EXPECT_EQ(none.code, 3) << none.text;
 }
 

@@ -38,7 +38,7 @@ TEST_P(NormPoolGpu, AgreesWithTheDefinition) {
     const auto x = draw(size_t{1} * c.frames * positions * c.channels, 3.0f);
     const auto weight = draw(c.channels, 0.0f), bias = draw(c.channels, 0.0f);  // either sign
     dp::NormPoolArgs a;
-    a.pool = {c.frames, c.height, c.width, (c.height - 1) / 2 + 1, (c.width - 1) / 2 + 1,
+    a.pool = {c.frames,  c.height, c.width, (c.height - 1) / 2 + 1, (c.width - 1) / 2 + 1,
               c.channels};
     const int out_h = a.pool.out_h, out_w = a.pool.out_w;
     const size_t out = size_t{1} * c.frames * out_h * out_w * c.channels;
@@ -73,8 +73,8 @@ TEST_P(NormPoolGpu, AgreesWithTheDefinition) {
           for (int iy = o / out_w * 2 - 1; iy <= o / out_w * 2 + 1; ++iy)
             for (int ix = o % out_w * 2 - 1; ix <= o % out_w * 2 + 1; ++ix)
               if (iy >= 0 && iy < c.height && ix >= 0 && ix < c.width)
-                best = std::max(best, (at(iy * c.width + ix, ch) - mean) * inverse * weight[ch] +
-                                          bias[ch]);
+                best = std::max(
+                    best, (at(iy * c.width + ix, ch) - mean) * inverse * weight[ch] + bias[ch]);
           ASSERT_NEAR(y[(size_t{1} * f * out_h * out_w + o) * c.channels + ch], best,
                       rounding * (1 + best))
               << "frame " << f << " channel " << ch << " output " << o;

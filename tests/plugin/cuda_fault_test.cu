@@ -29,8 +29,7 @@ class CudaFaultTest : public PluginTest {
     dp::NormalizerStats stats;
     stats.state = stats.action = {dp::Normalization::kMinMax, {-1, -1}, {1, 1}};
     stats.environment = {dp::Normalization::kMinMax, {-4, -4, -4}, {4, 4, 4}};
-    dp::WriteCheckpoint(Folder(), *dp::RandomCheckpoint(config, stats, 7),
-                        dp::WeightFormat::kF32);
+    dp::WriteCheckpoint(Folder(), *dp::RandomCheckpoint(config, stats, 7), dp::WeightFormat::kF32);
     dp::SetPolicyMakers({});  // the real ones
   }
 };

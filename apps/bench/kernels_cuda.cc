@@ -4,9 +4,11 @@
 #include "apps/bench/scenes.h"
 #include "kernels/condition.cuh"
 #include "kernels/conv.cuh"
+#include "kernels/conv_norm.cuh"
 #include "kernels/denoise.cuh"
 #include "kernels/fused_conv.cuh"
 #include "kernels/group_norm.cuh"
+#include "kernels/norm_pool.cuh"
 #include "kernels/pool.cuh"
 #include "kernels/rasterise_cuda.h"
 #include "policy/cuda/format_of.h"
@@ -124,13 +126,55 @@ class CudaKernels {
             channels};
   }
 
+  void ConvolutionNorm(const std::string& name, const dp::ConvShape& shape, int groups) {
+    const auto arguments = [&](DeviceData& data) {
+      dp::ConvNormArgs a;
+      a.conv.shape = shape;
+      a.conv.x = data.Stored(size_t{1} * shape.batch * shape.in_h * shape.in_w * shape.in_c);
+      a.conv.weight = data.Zeros<uint8_t>(dp::PackedConvBytes(format_, shape));
+      a.conv.y = data.Stored(size_t{1} * shape.Positions() * shape.out_c);
+      a.conv.relu = true;
+      a.groups = groups;
+      a.weight = data.Floats(shape.out_c);
+      a.bias = data.Floats(shape.out_c);
+      return a;
+    };
+    dp::DeviceArena measuring;
+    DeviceData none(measuring, format_);
+    if (!dp::ConvNormSupports(format_, arguments(none))) {
+      out_.push_back(Skipped("kernels", name, "two launches run this batch"));
+      return;
+    }
+    Add(name, 2e-9 * shape.Positions() * shape.out_c * shape.K(), "GFLOP",
+        [&](DeviceData& data) -> GpuWork {
+          return [a = arguments(data), format = format_](cudaStream_t s) {
+            dp::LaunchConvNorm(format, a, s);
+          };
+        });
+  }
+
   void Norms() {
     using dp::Activation;
     Norm("GroupNorm + ReLU, 64 at 24x24", frames_, 576, 64, 4, Activation::kRelu, false, false);
+    ConvolutionNorm("conv2d + GroupNorm + ReLU, 64 k3 at 24x24", Shape2d(64, 64, 3, 1, 24), 4);
+    ConvolutionNorm("conv2d + GroupNorm + ReLU, 512 k3 at 3x3", Shape2d(512, 512, 3, 1, 3), 32);
     Norm("GroupNorm, 512 at 8", rows_, 8, 512, 8, Activation::kNone, false, false);
     Norm("GroupNorm + Mish, 512 at 8", rows_, 8, 512, 8, Activation::kMish, false, false);
     Norm("GroupNorm + Mish + FiLM, 512 at 8", rows_, 8, 512, 8, Activation::kMish, true, false);
     Norm("GroupNorm + Mish + residual, 512 at 8", rows_, 8, 512, 8, Activation::kMish, false, true);
+  }
+
+  void NormPool() {
+    Add("GroupNorm + ReLU + max-pool, 64 to 24x24", frames_, "frames",
+        [&](DeviceData& data) -> GpuWork {
+          dp::NormPoolArgs a;
+          a.pool = {frames_, 48, 48, 24, 24, 64};
+          a.pool.x = data.Stored(size_t{48} * 48 * 64 * frames_);
+          a.pool.y = data.Stored(size_t{24} * 24 * 64 * frames_);
+          a.weight = data.Floats(64);
+          a.bias = data.Floats(64);
+          return [a, format = format_](cudaStream_t s) { dp::LaunchNormPool(format, a, s); };
+        });
   }
 
   void FusedBlock(const std::string& name, bool film, bool residual) {
@@ -177,6 +221,7 @@ class CudaKernels {
   }
 
   void Pools() {
+    NormPool();
     Add("max-pool, 64 to 24x24", frames_, "frames", [&](DeviceData& data) -> GpuWork {
       dp::MaxPoolArgs a;
       a.frames = frames_, a.in_h = a.in_w = 48, a.out_h = a.out_w = 24, a.channels = 64;

@@ -27,7 +27,11 @@ struct OpName {
             : a.residual      ? " with residual"
                               : "");
   }
+  std::string operator()(const dp::ConvNormArgs& a) const {
+    return (*this)(a.conv) + ", norm" + (a.conv.residual ? " with residual" : "");
+  }
   std::string operator()(const dp::MaxPoolArgs&) const { return "max-pool"; }
+  std::string operator()(const dp::NormPoolArgs&) const { return "norm and max-pool"; }
   std::string operator()(const dp::AveragePoolOp&) const { return "average pool"; }
   std::string operator()(const dp::SpatialSoftmaxOp&) const { return "spatial softmax"; }
   std::string operator()(const auto&) const { return "fused"; }
@@ -35,6 +39,7 @@ struct OpName {
 
 double Operations(const dp::Op& op) {
   const auto* conv = std::get_if<dp::ConvArgs>(&op);
+  if (const auto* both = std::get_if<dp::ConvNormArgs>(&op)) conv = &both->conv;
   if (conv == nullptr) return 0;
   return 2.0 * conv->shape.Positions() * conv->shape.phases * conv->shape.out_c * conv->shape.K();
 }

@@ -157,6 +157,22 @@ void EncoderPlan::Normalise(const DeviceNorm& norm, const Map& map, bool relu,
   ops_.push_back(a);
 }
 
+EncoderPlan::Map EncoderPlan::ConvolveNormalise(const DeviceConv& conv, const DeviceNorm& norm,
+                                                const Map& in, int to, bool relu,
+                                                const Map* residual) {
+  if (norm.groups == 0) return Convolve(conv, in, to, relu, residual);
+  const Map out = Convolve(conv, in, to, false, nullptr);
+  ConvNormArgs both = {std::get<ConvArgs>(ops_.back()), norm.groups, norm.weight, norm.bias};
+  if (!ConvNormSupports(format_, both)) {
+    Normalise(norm, out, relu, residual);
+    return out;
+  }
+  both.conv.relu = relu;
+  both.conv.residual = residual ? Data(*residual) : nullptr;
+  ops_.back() = both;
+  return out;
+}
+
 EncoderPlan::Map EncoderPlan::PoolStem(const DeviceNorm& norm, const Map& in) {
   const Map out = {1, Halved(in.height, 2), Halved(in.width, 2), in.channels};
   const MaxPoolArgs pool = {frames_,   in.height,   in.width, out.height,
@@ -173,17 +189,12 @@ EncoderPlan::Map EncoderPlan::PoolStem(const DeviceNorm& norm, const Map& in) {
 
 EncoderPlan::Map EncoderPlan::Block(const DeviceBasicBlock2d& block, const Map& in) {
   const int hidden = (in.buffer + 1) % 4, out = (in.buffer + 2) % 4, skip = (in.buffer + 3) % 4;
-  const bool norm = block.norm1.groups > 0;
   Map residual = in;
-  if (block.downsample) {
-    residual = Convolve(*block.downsample, in, skip, false, nullptr);
-    if (norm) Normalise(block.downsample_norm, residual, false, nullptr);
-  }
-  const Map h = Convolve(block.conv1, in, hidden, !norm, nullptr);
-  if (norm) Normalise(block.norm1, h, true, nullptr);
-  const Map y = Convolve(block.conv2, h, out, !norm, norm ? nullptr : &residual);
-  if (norm) Normalise(block.norm2, y, true, &residual);
-  return y;
+  if (block.downsample)
+    residual =
+        ConvolveNormalise(*block.downsample, block.downsample_norm, in, skip, false, nullptr);
+  const Map h = ConvolveNormalise(block.conv1, block.norm1, in, hidden, true, nullptr);
+  return ConvolveNormalise(block.conv2, block.norm2, h, out, true, &residual);
 }
 
 void EncoderPlan::Pool(const DeviceEncoder& encoder, const EncoderConfig& config, const Map& map,

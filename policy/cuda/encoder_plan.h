@@ -48,6 +48,9 @@ class EncoderPlan {
   };
   // Appends a convolution of `in` into buffer `to`.
   Map Convolve(const DeviceConv& conv, const Map& in, int to, bool relu, const Map* residual);
+  // The same with the norm behind it, if there is one, before residual and ReLU.
+  Map ConvolveNormalise(const DeviceConv& conv, const DeviceNorm& norm, const Map& in, int to,
+                        bool relu, const Map* residual);
   // Appends what follows the stem's convolution: norm, if any, ReLU and max-pool.
   Map PoolStem(const DeviceNorm& norm, const Map& in);
   void Normalise(const DeviceNorm& norm, const Map& map, bool relu, const Map* residual);

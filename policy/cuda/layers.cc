@@ -129,6 +129,7 @@ struct OpLauncher {
   Format format;
   cudaStream_t stream;
   void operator()(const ConvArgs& a) const { LaunchConv(format, a, stream); }
+  void operator()(const ConvNormArgs& a) const { LaunchConvNorm(format, a, stream); }
   void operator()(const GroupNormArgs& a) const { LaunchGroupNorm(format, a, stream); }
   void operator()(const FusedConvArgs& a) const { LaunchFusedConv(format, a, stream); }
   void operator()(const FirstConvArgs& a) const { LaunchFirstConv(format, a, stream); }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/conv.cuh"
+#include "kernels/conv_norm.cuh"
 #include "kernels/fused_conv.cuh"
 #include "kernels/group_norm.cuh"
 #include "kernels/norm_pool.cuh"
@@ -74,8 +75,8 @@ struct SpatialSoftmaxOp {
   int frames, cells, keypoints;
   void* out;
 };
-using Op = std::variant<ConvArgs, GroupNormArgs, MaxPoolArgs, NormPoolArgs, AveragePoolOp,
-                        SpatialSoftmaxOp, FusedConvArgs, FirstConvArgs, HeadArgs>;
+using Op = std::variant<ConvArgs, ConvNormArgs, GroupNormArgs, MaxPoolArgs, NormPoolArgs,
+                        AveragePoolOp, SpatialSoftmaxOp, FusedConvArgs, FirstConvArgs, HeadArgs>;
 
 // Enqueues `op`.
 void LaunchOp(Format format, const Op& op, cudaStream_t stream);

@@ -24,7 +24,6 @@ constexpr int kRowsPerPass = kThreads / kStageVectors;  // rows that one round o
 constexpr int kPerVector = 8;                           // elements of 16 bits
 constexpr int kMaxSplit = 4;
 constexpr int kTileAlignment = 1024;   // of the swizzle
-constexpr int kMultiprocessors = 132;  // of an H100 or H200
 
 struct WideKernelArgs {
   ConvArgs a;
@@ -261,6 +260,10 @@ bool DeviceHasWgmma() {
   return has;
 }
 
+// Multiprocessors of an H100 or H200 that clusters of so many blocks fill, one block on each: a
+// cluster stays within one of the parts of the GPU, of 16 or 18, so the larger leave some idle.
+constexpr int Multiprocessors(int cluster) { return cluster <= 2 ? 132 : 112; }
+
 }  // namespace
 
 WideConvConfig ChooseWideConvConfig(const ConvShape& s) {
@@ -271,7 +274,7 @@ WideConvConfig ChooseWideConvConfig(const ConvShape& s) {
   };
   constexpr Candidate kCandidates[] = {
       {256, 128, 0.88, 8}, {128, 128, 0.58, 5}, {128, 64, 0.44, 4}};
-  constexpr double kSplitTime = 4;
+  constexpr double kSplitTime = 2;
   WideConvConfig best = {0, 0, 1, false};
   double best_time = 0;
   for (const Candidate& c : kCandidates) {
@@ -281,7 +284,7 @@ WideConvConfig ChooseWideConvConfig(const ConvShape& s) {
     for (int split = 1; split <= kMaxSplit; split *= 2) {
       const int stages = (KTiles(s) + split - 1) / split;
       if (split > 1 && stages < 4) break;
-      const int waves = (tiles * split + kMultiprocessors - 1) / kMultiprocessors;
+      const int slots = Multiprocessors(split), waves = (tiles * split + slots - 1) / slots;
       // where several blocks share a multiprocessor, one multiplies while another begins or ends
       const double ends = waves > 1 && c.block_m < 256 ? c.ends / 4 : c.ends;
       const double time = waves * (stages * c.stage + ends + (split > 1 ? kSplitTime : 0));

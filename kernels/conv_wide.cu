@@ -23,7 +23,7 @@ constexpr int kThreads = 256;                           // two warpgroups
 constexpr int kRowsPerPass = kThreads / kStageVectors;  // rows that one round of copies fills
 constexpr int kPerVector = 8;                           // elements of 16 bits
 constexpr int kMaxSplit = 4;
-constexpr int kTileAlignment = 1024;   // of the swizzle
+constexpr int kTileAlignment = 1024;  // of the swizzle
 
 struct WideKernelArgs {
   ConvArgs a;
@@ -117,7 +117,7 @@ __device__ __forceinline__ void FinishTile(const WideKernelArgs& p, uint32_t sum
 template <Format F, int BM, int BN, int kStages>
 __global__ void __launch_bounds__(kThreads, (WideTile<BM, BN, kStages>::kBlocksPerMultiprocessor))
     WideConvKernel(const WideKernelArgs p) {
-#ifdef DP_HAVE_WGMMA
+  if constexpr (!kHaveWgmma) return;
   using C = WideTile<BM, BN, kStages>;
   using T = Storage<F>;
   extern __shared__ uint8_t shared[];
@@ -211,7 +211,6 @@ __global__ void __launch_bounds__(kThreads, (WideTile<BM, BN, kStages>::kBlocksP
   FinishTile<T, BM, BN, C::kSumPitch>(p, ring, n0, m0, phase);
   // the others may still read this block's sums
   if (p.split_k > 1) ClusterBarrier();
-#endif
 }
 
 template <Format F, int BM, int BN, int kStages>

@@ -2,9 +2,12 @@
 //
 // A block takes one group of one frame: its maps come into shared memory once (cp.async, 16 bytes,
 // a position's channels of the group side by side), where the mean, the squared differences from it
-// and the pooled values are read from. A pooled value is the largest of nine normalised ones.
-// Bytes moved: x once, and a quarter of them for y; the normalised map, which is the widest of the
-// encoder, is never written.
+// and the pooled values are read from. Normalisation keeps the order of a channel's values, or
+// turns it round, so a pooled value is that of the largest or of the smallest of nine. Bytes moved:
+// x once, and a quarter of them for y; the normalised map, which is the widest of the encoder, is
+// never written.
+
+#include <type_traits>
 
 #include "kernels/block_sum.cuh"
 #include "kernels/device_traits.h"
@@ -17,6 +20,29 @@ namespace {
 constexpr int kThreads = 512;
 constexpr int kPack = 8;
 constexpr float kEpsilon = 1e-5f;
+
+// The larger and the smaller of each two elements; 16-bit ones in pairs.
+template <typename T>
+struct Extremes {
+  using Values = Pack<T, kPack>;
+  Values most, least;
+
+  __device__ __forceinline__ void Add(const Values& v) {
+    if constexpr (sizeof(T) == 4) {
+#pragma unroll
+      for (int e = 0; e < kPack; ++e)
+        most.v[e] = fmaxf(most.v[e], v.v[e]), least.v[e] = fminf(least.v[e], v.v[e]);
+    } else {
+      using Pair = std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162>;
+      auto* high = reinterpret_cast<Pair*>(most.v);
+      auto* low = reinterpret_cast<Pair*>(least.v);
+      const auto* in = reinterpret_cast<const Pair*>(v.v);
+#pragma unroll
+      for (int e = 0; e < kPack / 2; ++e)
+        high[e] = __hmax2(high[e], in[e]), low[e] = __hmin2(low[e], in[e]);
+    }
+  }
+};
 
 // grid: (groups, frames)
 template <typename T>
@@ -65,22 +91,18 @@ __global__ void __launch_bounds__(kThreads) NormPoolKernel(const NormPoolArgs a)
   for (int i = threadIdx.x; i < p.out_h * p.out_w * packs; i += kThreads) {
     const int pack = i % packs, ox = i / packs % p.out_w, oy = i / packs / p.out_w;
     const int channel = channel0 + pack * kPack;
-    float scale[kPack], best[kPack] = {};  // a ReLU is a maximum with 0
-#pragma unroll
-    for (int e = 0; e < kPack; ++e) scale[e] = a.weight[channel + e] * inverse;
-    for (int iy = max(oy * 2 - 1, 0); iy <= min(oy * 2 + 1, p.in_h - 1); ++iy) {
-      for (int ix = max(ox * 2 - 1, 0); ix <= min(ox * 2 + 1, p.in_w - 1); ++ix) {
-        const Values v = maps[(iy * p.in_w + ix) * packs + pack];
-#pragma unroll
-        for (int e = 0; e < kPack; ++e) {
-          const float bias = a.bias[channel + e];
-          best[e] = fmaxf(best[e], __fmaf_rn(ToFloat(v.v[e]) - mean, scale[e], bias));
-        }
-      }
-    }
+    const Values middle = maps[(oy * 2 * p.in_w + ox * 2) * packs + pack];
+    Extremes<T> window = {middle, middle};
+    for (int iy = max(oy * 2 - 1, 0); iy <= min(oy * 2 + 1, p.in_h - 1); ++iy)
+      for (int ix = max(ox * 2 - 1, 0); ix <= min(ox * 2 + 1, p.in_w - 1); ++ix)
+        window.Add(maps[(iy * p.in_w + ix) * packs + pack]);
     Values out;
 #pragma unroll
-    for (int e = 0; e < kPack; ++e) out.v[e] = FromFloat<T>(best[e]);
+    for (int e = 0; e < kPack; ++e) {
+      const float scale = a.weight[channel + e] * inverse;
+      const float x = ToFloat(scale < 0 ? window.least.v[e] : window.most.v[e]);
+      out.v[e] = FromFloat<T>(fmaxf(__fmaf_rn(x - mean, scale, a.bias[channel + e]), 0.0f));
+    }
     *reinterpret_cast<Values*>(y + size_t{1} * (oy * p.out_w + ox) * p.channels + pack * kPack) =
         out;
   }

@@ -14,6 +14,12 @@
 
 namespace dp {
 
+#ifdef DP_HAVE_WGMMA
+constexpr bool kHaveWgmma = true;
+#else
+constexpr bool kHaveWgmma = false;
+#endif
+
 // Describes a tile whose rows are 128 bytes apart, at an address that is a multiple of 1024 plus
 // 32 bytes for each step of k.
 __device__ __forceinline__ uint64_t WgmmaTile(uint32_t shared) {

@@ -13,7 +13,7 @@ namespace {
 // "28,462,498"
 std::string Grouped(int64_t number) {
   std::string text = std::to_string(number);
-  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(at, ",");
+  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(at, 1, ',');
   return text;
 }
 

@@ -19,12 +19,12 @@ class GpuEvaluationTest : public pusht_test::ProgramTest {
     if (!dp::CudaUsable(&why)) GTEST_SKIP() << why;
     ProgramTest::SetUp();
   }
-  // What an evaluation of 12 episodes on the GPU wrote.
+  // What an evaluation of 64 episodes on the GPU wrote.
   std::string Run(const std::string& out, const std::string& more,
                   const std::string& before = "") const {
     const Outcome outcome =
         Pusht("evaluate --checkpoint " + checkpoint_ +
-                  " --sampler ddim --steps 2 --max-steps 16 --backend cuda --episodes 12 --out " +
+                  " --sampler ddim --steps 2 --max-steps 16 --backend cuda --episodes 64 --out " +
                   Path(out) + " " + more,
               before);
     EXPECT_EQ(outcome.code, 0) << outcome.text;
@@ -37,14 +37,14 @@ class GpuEvaluationTest : public pusht_test::ProgramTest {
 };
 
 TEST_F(GpuEvaluationTest, AgainIsTheSameBits) {
-  const std::string once = Run("a", "--batch 4 --threads 1");
-  EXPECT_EQ(Run("b", "--batch 4 --threads 3"), once);
+  const std::string once = Run("a", "--batch 16 --threads 1");
+  EXPECT_EQ(Run("b", "--batch 16 --threads 3"), once);
 }
 
 TEST_F(GpuEvaluationTest, MergedShardsEqualAnUnsharedEvaluation) {
-  const std::string whole = Run("whole", "--batch 4");
-  Run("s0", "--batch 4 --shard 0/2");
-  Run("s1", "--batch 4 --shard 1/2");
+  const std::string whole = Run("whole", "--batch 16");
+  Run("s0", "--batch 16 --shard 0/2");
+  Run("s1", "--batch 16 --shard 1/2");
   const Outcome outcome =
       Pusht("merge " + Path("s0") + " " + Path("s1") + " --out " + Path("merged"));
   ASSERT_EQ(outcome.code, 0) << outcome.text;
@@ -52,10 +52,10 @@ TEST_F(GpuEvaluationTest, MergedShardsEqualAnUnsharedEvaluation) {
 }
 
 TEST_F(GpuEvaluationTest, ShortMemoryHalvesTheBatch) {
-  const std::string limit = "PUSHT_GPU_MIB=8";
-  Run("short", "--batch 12", limit);
+  const std::string limit = "PUSHT_GPU_MIB=12";
+  Run("short", "--batch 64", limit);
   const int batch = BatchOf("short");
-  EXPECT_LT(batch, 12);
+  EXPECT_LT(batch, 64);
   EXPECT_EQ(Run("asked", "--batch " + std::to_string(batch)), Results("short"));
   const Outcome none = Pusht(
       "evaluate --checkpoint " + checkpoint_ + " --backend cuda --episodes 1 --out " + Path("none"),

@@ -16,7 +16,7 @@ void WriteSmallCheckpoint(const std::string& directory) {
   config.encoder.stage_channels = {16};
   config.encoder.stage_strides = {4};
   config.encoder.blocks_per_stage = 1;
-  config.encoder.pool_channels = 4;
+  config.encoder.pool_channels = 8;
   config.encoder.feature_dim = 16;
   config.unet.down_dims = {16, 32};
   config.unet.step_embed_dim = 16;

@@ -143,9 +143,11 @@ void EpisodeSimulation::Decide() {
   const dp::PolicyInput input = observer_->Input();
   const double observed = dp::Now();
   dp::PolicyTrace trace;
-  output_.trace = tracing_ ? &trace : nullptr;
+  // on a GPU a trace takes the place of the captured graph: there the policy is asked once more
+  const bool again = tracing_ && policy_->options().backend == dp::Backend::kCuda;
+  output_.trace = tracing_ && !again ? &trace : nullptr;
   policy_->Infer(input, output_);
-  output_.trace = nullptr;
+  const double decided = dp::Now();
   record->times = output_.times;
   record->times[dp::Stage::kScene] = {begin, observed};
   record->seed = result_.seed;
@@ -157,10 +159,16 @@ void EpisodeSimulation::Decide() {
   record->frames = Frames();
   AddKeypoints(*record);
   record->actions = output_.actions;
+  if (again) {
+    output_.trace = &trace;
+    policy_->Infer(input, output_);
+  }
+  output_.trace = nullptr;
   record->denoising = std::move(trace.x_steps);
   dp::Unnormalize(checkpoint_->stats.action, 2, record->denoising);
   const State& state = history_.back().state;
   record->agent = {static_cast<float>(state.agent_x), static_cast<float>(state.agent_y)};
+  record->looking = dp::Now() - decided;
   AddToLog(std::move(record));
 }
 

@@ -23,6 +23,15 @@ std::vector<double> Decisions(const DecisionLog& log, bool traced) {
   return all;
 }
 
+// Milliseconds that it took to keep the records of decisions.
+std::vector<double> Records(const DecisionLog& log) {
+  std::vector<double> all;
+  for (const auto& decision : log) {
+    if (decision->looking > 0) all.push_back(1e3 * decision->looking);
+  }
+  return all;
+}
+
 }  // namespace
 
 void MeasureFrames(Viewer& viewer, int width, int height, int frames) {
@@ -57,6 +66,7 @@ void MeasureFrames(Viewer& viewer, int width, int height, int frames) {
   PrintRow("OpenGL", submit, "submitted, without the swap");
   PrintRow("decision", Decisions(log, false), "without a trace");
   PrintRow("traced", Decisions(log, true), "with one");
+  PrintRow("record", Records(log), "to keep what is shown, after the decision");
 }
 
 }  // namespace pusht

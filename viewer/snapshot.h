@@ -25,8 +25,9 @@ struct DecisionRecord {
   int step = 0;                     // control step it was taken at
   int first_action = 0, count = 0;  // the executed part of the chunk
   double asked = 0;                 // wall time of the question, seconds; 0: as `times` begin
-  dp::StageTimes times;             // physics: busy time so far, from where actions were applied
-  std::vector<double> qpos;         // (nq) of the model, when it was taken
+  double looking = 0;        // seconds spent to keep all this, after the decision; 0: not measured
+  dp::StageTimes times;      // physics: busy time so far, from where actions were applied
+  std::vector<double> qpos;  // (nq) of the model, when it was taken
   // D = action_dim
   std::vector<uint8_t> frames;      // (To, height, width, 3) RGB of the first camera, what the
                                     // policy saw; empty: no camera

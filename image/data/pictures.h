@@ -49,7 +49,8 @@ IdxFile ParseIdx(std::span<const uint8_t> bytes, const std::string& origin);
 // Appends to `pictures`, which has the size and channels of the data set.
 void ParseCifar10(std::span<const uint8_t> bytes, const std::string& origin, PictureSet& pictures);
 
-// A PNG, JPEG or BMP file as one picture of `size` and `channels`.
+// A PNG or BMP file as one picture of `size` and `channels`. No JPEG: the library's reader of it
+// writes out of bounds for damaged files.
 std::vector<uint8_t> ParsePicture(std::span<const uint8_t> bytes, const std::string& origin,
                                   int size, int channels);
 

@@ -18,13 +18,13 @@ std::function<int()> AddImageSample(CLI::App& app);
 std::function<int()> AddImageBenchmark(CLI::App& app);
 std::function<int()> AddImageEvaluate(CLI::App& app);
 
-// The words of --implementation: reference, cpu, cuda, graph, and reference-graph,
-// reference-graph-contiguous for libtorch in a CUDA graph.
-std::vector<std::string> ImplementationWords();
+// The words of --implementation, for help texts. reference-graph is libtorch in a CUDA graph;
+// graph:16 evaluates 16 steps of each picture in one pass.
+std::string ImplementationWords();
 
-// Makes the implementation of that word. `options.graph` is set from it, and `precision` too where
-// it is kAuto: TF32 for cuda, as libtorch's convolutions, and fp16 for graph. Throws Error for a
-// word that is not known or an implementation that this machine or build lacks.
+// Makes the implementation of that word. `options.graph` and `window` are set from it, and
+// `precision` too where it is kAuto: TF32 for cuda, as libtorch's convolutions, and fp16 for graph.
+// Throws Error for a word that is not known or an implementation that this machine or build lacks.
 std::unique_ptr<dp::ImageSampler> MakeImplementation(const std::string& word,
                                                      std::shared_ptr<const dp::ImageModel> model,
                                                      dp::ImageSamplerOptions options);

@@ -16,7 +16,8 @@ struct EvaluateOptions {
   std::string run, sampler = "ddpm", out;
   std::vector<std::string> implementations = {"reference", "cuda", "graph"};
   dp::PictureOptions data;
-  int count = 256, steps = 0, batch = 64, window = 0;
+  int count = 256, steps = 0, batch = 64;
+  float tolerance = dp::kWindowTolerance;
   uint64_t seed = 1;
 };
 
@@ -29,7 +30,7 @@ std::vector<float> Draw(const EvaluateOptions& options, const std::string& imple
                           .batch = std::min(options.batch, options.count),
                           .threads = static_cast<int>(std::thread::hardware_concurrency()),
                           .precision = dp::Precision::kAuto,
-                          .window = options.window});
+                          .tolerance = options.tolerance});
   std::vector<float> x;
   for (int first = 0; first < options.count; first += options.batch) {
     const auto part =
@@ -100,15 +101,16 @@ std::function<int()> AddImageEvaluate(CLI::App& app) {
   command->add_option("--run", options->run, "Folder of the training")->required();
   command->add_option("--data", options->data.directory, "Folder of the data set's files");
   command->add_option("--pictures", options->data.digits, "As in the training");
-  command->add_option("--implementations", options->implementations, "To be compared")
-      ->delimiter(',')
-      ->check(CLI::IsMember(ImplementationWords()));
+  command
+      ->add_option("--implementations", options->implementations,
+                   "Compared with the first one; of " + ImplementationWords())
+      ->delimiter(',');
   command->add_option("--n", options->count, "Samples of each")->check(CLI::Range(1, 1 << 20));
   command->add_option("--batch", options->batch, "At a time")->check(CLI::Range(1, 4096));
   command->add_option("--sampler", options->sampler, "ddpm or ddim");
   command->add_option("--steps", options->steps, "Of the sampler; 0: as the model says");
   command->add_option("--seed", options->seed, "Of the noise");
-  command->add_option("--window", options->window, "Steps that one pass of graph evaluates");
+  command->add_option("--tolerance", options->tolerance, "Of windows");
   command->add_option("--out", options->out, "JSON file");
   return [options] { return Evaluate(*options); };
 }

@@ -1,3 +1,5 @@
+#include <charconv>
+#include <string_view>
 #include <utility>
 
 #include "apps/image/commands.h"
@@ -5,9 +7,15 @@
 #include "kernels/error.h"
 
 namespace pusht {
+namespace {
 
-std::vector<std::string> ImplementationWords() {
-  return {"reference", "reference-graph", "reference-graph-contiguous", "cpu", "cuda", "graph"};
+constexpr int kMaxWindow = 256;
+
+}  // namespace
+
+std::string ImplementationWords() {
+  return "reference, reference-graph, reference-graph-contiguous, cpu, cuda, graph, "
+         "graph:<window>";
 }
 
 std::unique_ptr<dp::ImageSampler> MakeImplementation(const std::string& word,
@@ -23,17 +31,26 @@ std::unique_ptr<dp::ImageSampler> MakeImplementation(const std::string& word,
     return MakeReferenceSampler(std::move(model), options, ReferenceKind::kCapturedContiguous);
   }
   if (word == "cpu") return dp::MakeCpuImageSampler(std::move(model), options);
-  options.graph = word == "graph";
-  if (!options.graph) options.window = 0;
+  constexpr std::string_view kWindow = "graph:";
+  const bool window = word.starts_with(kWindow);
+  options.graph = word == "graph" || window;
+  options.window = 0;
+  if (window) {
+    const char *first = word.data() + kWindow.size(), *last = word.data() + word.size();
+    const auto [end, error] = std::from_chars(first, last, options.window);
+    if (error != std::errc() || end != last || options.window < 2 || options.window > kMaxWindow) {
+      throw dp::Error(dp::ExitCode::kUsage,
+                      "--implementation " + word + ": a window is 2 to 256 steps");
+    }
+  }
   if (options.precision == dp::Precision::kAuto) {
     options.precision = options.graph ? dp::Precision::kFp16 : dp::Precision::kTf32;
   }
-  if (word == "cuda" || word == "graph") {
+  if (word == "cuda" || options.graph) {
     return dp::MakeCudaImageSampler(std::move(model), options);
   }
-  std::string known;
-  for (const std::string& each : ImplementationWords()) known += " " + each;
-  throw dp::Error(dp::ExitCode::kUsage, "--implementation " + word + ": there are" + known);
+  throw dp::Error(dp::ExitCode::kUsage,
+                  "--implementation " + word + ": there are " + ImplementationWords());
 }
 
 }  // namespace pusht

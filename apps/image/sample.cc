@@ -13,7 +13,7 @@ namespace {
 struct SampleOptions {
   std::string checkpoint, implementation = "cpu", sampler = "ddpm", precision = "auto";
   std::string out = "samples.png", film;
-  int count = 16, steps = 0, batch = 64, window = 0;
+  int count = 16, steps = 0, batch = 64;
   uint64_t seed = 0;
   int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 };
@@ -52,8 +52,7 @@ int Sample(const SampleOptions& options) {
                           .steps = options.steps,
                           .batch = std::min(options.batch, options.count),
                           .threads = options.threads,
-                          .precision = dp::ParsePrecision("--precision", options.precision),
-                          .window = options.window});
+                          .precision = dp::ParsePrecision("--precision", options.precision)});
   Film film(options.film, model->config);
   const int every = std::max(1, sampler->steps() / Film::kFrames);
   std::vector<float> pictures;
@@ -83,15 +82,14 @@ std::function<int()> AddImageSample(CLI::App& app) {
   auto options = std::make_shared<SampleOptions>();
   CLI::App* command = app.add_subcommand("sample", "Draws pictures with a trained model");
   command->add_option("--checkpoint", options->checkpoint, "Folder of the model")->required();
-  command->add_option("--implementation", options->implementation, "What runs it")
-      ->check(CLI::IsMember(ImplementationWords()));
+  command->add_option("--implementation", options->implementation,
+                      "What runs it: " + ImplementationWords());
   command->add_option("--n", options->count, "Pictures")->check(CLI::Range(1, 1 << 20));
   command->add_option("--batch", options->batch, "Pictures at a time")->check(CLI::Range(1, 4096));
   command->add_option("--sampler", options->sampler, "ddpm or ddim");
   command->add_option("--steps", options->steps, "Of the sampler; 0: as the model says");
   command->add_option("--seed", options->seed, "Of the noise");
   command->add_option("--precision", options->precision, "auto, fp32, tf32, fp16 or bf16");
-  command->add_option("--window", options->window, "Steps that one pass of graph evaluates");
   command->add_option("--threads", options->threads, "Of cpu")->check(CLI::Range(1, 1024));
   command->add_option("--out", options->out, "PNG of all pictures");
   command->add_option("--film", options->film, "Video of the denoising, without its suffix");

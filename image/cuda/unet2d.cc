@@ -51,10 +51,14 @@ CudaUnet2d::CudaUnet2d(const ImageModel& model, const StepTable& table, Format f
 
 CudaUnet2d::Map CudaUnet2d::Take(int size, int channels) {
   const size_t bytes = size_t{1} * rows_ * size * size * channels * FormatBytes(format_);
-  const auto fits = [&](const Map& map) { return map.bytes == bytes; };
-  const auto found = std::find_if(free_.begin(), free_.end(), fits);
-  if (found == free_.end()) return {arena_.TakeBytes(bytes), size, channels, bytes};
-  const Map map = {found->data, size, channels, bytes};
+  // the smallest that is large enough
+  const auto waste = [&](const Map& map) { return map.bytes < bytes ? ~size_t{0} : map.bytes; };
+  const auto found = std::min_element(
+      free_.begin(), free_.end(), [&](const Map& a, const Map& b) { return waste(a) < waste(b); });
+  if (found == free_.end() || found->bytes < bytes) {
+    return {arena_.TakeBytes(bytes), size, channels, bytes};
+  }
+  const Map map = {found->data, size, channels, found->bytes};
   free_.erase(found);
   return map;
 }

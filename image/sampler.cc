@@ -1,6 +1,9 @@
 #include "image/sampler.h"
 
+#include <algorithm>
+
 #include "kernels/error.h"
+#include "kernels/philox.h"
 #include "policy/scheduler.h"
 
 namespace dp {
@@ -16,6 +19,17 @@ std::vector<int> Timesteps(const std::vector<DenoiseStep>& schedule) {
   std::vector<int> timesteps;
   for (const DenoiseStep& step : schedule) timesteps.push_back(step.timestep);
   return timesteps;
+}
+
+void FillNoise(uint64_t seed, int first, uint32_t step, int elements, std::span<float> noise) {
+  const int pictures = static_cast<int>(noise.size()) / elements;
+  for (int n = 0; n < pictures; ++n) {
+    for (int e = 0; e < elements; e += 4) {
+      float quad[4];
+      NormalQuad(seed, static_cast<uint32_t>(first + n), step, static_cast<uint32_t>(e / 4), quad);
+      std::copy_n(quad, std::min(4, elements - e), noise.data() + int64_t{n} * elements + e);
+    }
+  }
 }
 
 #ifndef PUSHT_HAVE_CUDA

@@ -64,6 +64,10 @@ std::vector<DenoiseStep> ImageSchedule(const ImageModel& model, const ImageSampl
 // Its timesteps.
 std::vector<int> Timesteps(const std::vector<DenoiseStep>& schedule);
 
+// Noise of pictures first, first + 1, ... of `seed` at `step` (a timestep, or kStartStep):
+// (pictures, elements), on the host.
+void FillNoise(uint64_t seed, int first, uint32_t step, int elements, std::span<float> noise);
+
 }  // namespace dp
 
 #endif  // IMAGE_SAMPLER_H_

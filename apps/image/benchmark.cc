@@ -21,8 +21,8 @@ namespace {
 struct BenchmarkOptions {
   dp::ImageConfig config;
   std::string checkpoint, json, plot;
-  std::vector<std::string> implementations = {"reference", "reference-graph",
-                                              "reference-graph-contiguous", "cuda", "graph"};
+  std::vector<std::string> implementations = {
+      "reference", "reference-graph", "reference-graph-contiguous", "cuda", "cuda-tf32", "graph"};
   std::vector<int> batches = {1, 8, 64, 512};
   std::string precision = "auto";
   int steps = 1000, measured_steps = 0, repeats = 5;

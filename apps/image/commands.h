@@ -23,7 +23,7 @@ std::function<int()> AddImageEvaluate(CLI::App& app);
 std::string ImplementationWords();
 
 // Makes the implementation of that word. `options.graph` and `window` are set from it, and
-// `precision` too where it is kAuto: TF32 for cuda, as libtorch's convolutions, and fp16 for graph.
+// `precision` too where it is kAuto: fp32 for cuda, fp16 for graph.
 // Throws Error for a word that is not known or an implementation that this machine or build lacks.
 std::unique_ptr<dp::ImageSampler> MakeImplementation(const std::string& word,
                                                      std::shared_ptr<const dp::ImageModel> model,

@@ -9,12 +9,23 @@
 namespace pusht {
 namespace {
 
-constexpr int kMaxWindow = 256;
+// Of a word "graph:W"; 0 for any other.
+int WindowOf(const std::string& word) {
+  constexpr std::string_view kPrefix = "graph:";
+  constexpr int kMost = 256;
+  if (!word.starts_with(kPrefix)) return 0;
+  int window = 0;
+  const char *first = word.data() + kPrefix.size(), *last = word.data() + word.size();
+  const auto [end, error] = std::from_chars(first, last, window);
+  if (error == std::errc() && end == last && window >= 2 && window <= kMost) return window;
+  throw dp::Error(dp::ExitCode::kUsage,
+                  "--implementation " + word + ": a window is 2 to 256 steps");
+}
 
 }  // namespace
 
 std::string ImplementationWords() {
-  return "reference, reference-graph, reference-graph-contiguous, cpu, cuda, graph, "
+  return "reference, reference-graph, reference-graph-contiguous, cpu, cuda, cuda-tf32, graph, "
          "graph:<window>";
 }
 
@@ -31,22 +42,15 @@ std::unique_ptr<dp::ImageSampler> MakeImplementation(const std::string& word,
     return MakeReferenceSampler(std::move(model), options, ReferenceKind::kCapturedContiguous);
   }
   if (word == "cpu") return dp::MakeCpuImageSampler(std::move(model), options);
-  constexpr std::string_view kWindow = "graph:";
-  const bool window = word.starts_with(kWindow);
-  options.graph = word == "graph" || window;
-  options.window = 0;
-  if (window) {
-    const char *first = word.data() + kWindow.size(), *last = word.data() + word.size();
-    const auto [end, error] = std::from_chars(first, last, options.window);
-    if (error != std::errc() || end != last || options.window < 2 || options.window > kMaxWindow) {
-      throw dp::Error(dp::ExitCode::kUsage,
-                      "--implementation " + word + ": a window is 2 to 256 steps");
-    }
+  options.window = WindowOf(word);
+  options.graph = word == "graph" || options.window > 0;
+  const bool tf32 = word == "cuda-tf32";
+  if (tf32 || options.precision == dp::Precision::kAuto) {
+    options.precision = options.graph ? dp::Precision::kFp16
+                        : tf32        ? dp::Precision::kTf32
+                                      : dp::Precision::kFp32;
   }
-  if (options.precision == dp::Precision::kAuto) {
-    options.precision = options.graph ? dp::Precision::kFp16 : dp::Precision::kTf32;
-  }
-  if (word == "cuda" || options.graph) {
+  if (word == "cuda" || tf32 || options.graph) {
     return dp::MakeCudaImageSampler(std::move(model), options);
   }
   throw dp::Error(dp::ExitCode::kUsage,

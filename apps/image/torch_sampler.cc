@@ -29,6 +29,17 @@ std::vector<float> ToVector(const at::Tensor& x) {
   return {data, data + dense.numel()};
 }
 
+#if PUSHT_HAVE_CUDA
+// The pictures' noise addresses (dp::NoiseAddress) as words (count, 4), on the CPU.
+at::Tensor NoiseKeys(uint64_t seed, int first, int count) {
+  std::vector<int> words;
+  for (int i = 0; i < count; ++i) {
+    words.insert(words.end(), {static_cast<int>(seed), static_cast<int>(seed >> 32), first + i, 0});
+  }
+  return at::tensor(words, at::kInt).view({count, 4});
+}
+#endif
+
 class TorchSampler : public dp::ImageSampler {
  public:
   TorchSampler(std::shared_ptr<const dp::ImageModel> model, const dp::ImageSamplerOptions& options,
@@ -106,13 +117,9 @@ class EagerSampler : public TorchSampler {
   void SetKeys(uint64_t seed, int first) {
     seed_ = seed;
     first_ = first;
-    if (!device_.is_cuda()) return;
-    std::vector<int> words;
-    for (int i = 0; i < options_.batch; ++i) {
-      words.insert(words.end(),
-                   {static_cast<int>(seed), static_cast<int>(seed >> 32), first + i, 0});
-    }
-    keys_.copy_(at::tensor(words, at::kInt).view({options_.batch, 4}));
+#if PUSHT_HAVE_CUDA
+    if (device_.is_cuda()) keys_.copy_(NoiseKeys(seed, first, options_.batch));
+#endif
   }
 
   // Noise of step `k`, -1 for the start: (batch, size, size, channels).
@@ -132,17 +139,10 @@ class EagerSampler : public TorchSampler {
       return noise;
     }
 #endif
-    const int elements = model_->config.Elements();
-    const uint32_t step = k < 0 ? dp::kStartStep : static_cast<uint32_t>(schedule_[k].timestep);
-    float* data = noise.mutable_data_ptr<float>();
-    for (int i = 0; i < options_.batch; ++i) {
-      for (int e = 0; e < elements; e += 4) {
-        float quad[4];
-        dp::NormalQuad(seed_, static_cast<uint32_t>(first_ + i), step, static_cast<uint32_t>(e / 4),
-                       quad);
-        std::copy_n(quad, std::min(4, elements - e), data + int64_t{i} * elements + e);
-      }
-    }
+    dp::FillNoise(seed_, first_,
+                  k < 0 ? dp::kStartStep : static_cast<uint32_t>(schedule_[k].timestep),
+                  model_->config.Elements(),
+                  {noise.mutable_data_ptr<float>(), static_cast<size_t>(noise.numel())});
     return noise;
   }
 
@@ -199,12 +199,7 @@ class CapturedSampler : public TorchSampler {
                             int observe_every) override {
     const c10::InferenceMode inference;
     const c10::cuda::CUDAStreamGuard guard(stream_);
-    std::vector<int> words;
-    for (int i = 0; i < options_.batch; ++i) {
-      words.insert(words.end(),
-                   {static_cast<int>(seed), static_cast<int>(seed >> 32), first + i, 0});
-    }
-    keys_.copy_(at::tensor(words, at::kInt).view({options_.batch, 4}));
+    keys_.copy_(NoiseKeys(seed, first, options_.batch));
     counters_.narrow(0, 0, options_.batch).fill_(-1);
     dp::LaunchChainStep(dp::Format::kFp16, step_, nullptr, stream_);
     for (int k = 0; k < steps(); ++k) {

@@ -52,8 +52,10 @@ NamedTensors TensorsOf(const dp::ImageModel& model) {
 }
 
 at::Device DefaultDevice() {
-  return PUSHT_HAVE_CUDA && torch::cuda::is_available() ? at::Device(at::kCUDA, 0)
-                                                        : at::Device(at::kCPU);
+#if PUSHT_HAVE_CUDA
+  if (torch::cuda::is_available()) return {at::kCUDA, 0};
+#endif
+  return at::kCPU;
 }
 
 }  // namespace pusht

@@ -8,7 +8,6 @@
 #include "policy/cpu/thread_pool.h"
 
 namespace dp {
-
 namespace {
 
 class CpuImageSampler : public ImageSampler {
@@ -22,16 +21,16 @@ class CpuImageSampler : public ImageSampler {
 
   std::vector<float> Sample(uint64_t seed, int first, int count, const ImageObserver& observer,
                             int observe_every) override {
-    const size_t elements = model_->config.Elements();
-    std::vector<float> x(elements * count), output(x.size()), noise(x.size());
+    const int elements = model_->config.Elements();
+    std::vector<float> x(size_t{1} * elements * count), output(x.size()), noise(x.size());
     std::vector<int> step(count);
-    FillNoise(seed, first, count, kStartStep, x);
+    FillNoise(seed, first, kStartStep, elements, x);
     for (int k = 0; k < steps(); ++k) {
       if (observer && k % observe_every == 0) observer(k, x);
       std::fill(step.begin(), step.end(), k);
       unet_.Forward(x.data(), step.data(), count, output.data());
       const DenoiseStep& s = schedule_[k];
-      if (s.sigma > 0) FillNoise(seed, first, count, s.timestep, noise);
+      if (s.sigma > 0) FillNoise(seed, first, s.timestep, elements, noise);
       for (size_t i = 0; i < x.size(); ++i) x[i] = Denoise(s, x[i], output[i], noise[i]);
     }
     if (observer) observer(steps(), x);
@@ -45,18 +44,6 @@ class CpuImageSampler : public ImageSampler {
   int steps() const override { return static_cast<int>(schedule_.size()); }
 
  private:
-  void FillNoise(uint64_t seed, int first, int count, uint32_t step, std::vector<float>& noise) {
-    const int elements = model_->config.Elements();
-    for (int n = 0; n < count; ++n) {
-      for (int e = 0; e < elements; e += 4) {
-        float quad[4];
-        NormalQuad(seed, static_cast<uint32_t>(first + n), step, static_cast<uint32_t>(e / 4),
-                   quad);
-        std::copy_n(quad, std::min(4, elements - e), noise.data() + int64_t{n} * elements + e);
-      }
-    }
-  }
-
   std::shared_ptr<const ImageModel> model_;
   ImageSamplerOptions options_;
   std::vector<DenoiseStep> schedule_;

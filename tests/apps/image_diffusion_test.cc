@@ -10,6 +10,7 @@
 #include "image/data/pictures.h"
 #include "image/model.h"
 #include "policy/file.h"
+#include "policy/json.h"
 #include "tests/support/program.h"
 
 namespace {
@@ -43,7 +44,8 @@ class ImageDiffusionTest : public ::testing::Test {
 
 TEST_F(ImageDiffusionTest, UsageErrorsEndWithOne) {
   for (const char* arguments : {"", "nonsense", "sample", "train --dataset imagenet --out x",
-                                "train --dataset digits --out x", "benchmark --n 0"}) {
+                                "train --dataset digits --out x", "benchmark --n 0",
+                                "benchmark --implementations graph:1 --n 1"}) {
     const bool trains = std::string(arguments).find("digits") != std::string::npos;
     EXPECT_EQ(Program(arguments).code, trains && !HAVE_TORCH ? 3 : 1) << arguments;
   }
@@ -75,6 +77,24 @@ TEST_F(ImageDiffusionTest, TheReferenceDrawsTheSamePictures) {
       ASSERT_NEAR(mine[i], theirs[i], 1) << sampler << ", value " << i;
     }
   }
+}
+
+TEST_F(ImageDiffusionTest, TheBenchmarkWritesItsTableAndItsFiles) {
+  const Outcome outcome =
+      Program("benchmark --checkpoint " + Path("model") + " --implementations cpu --n 1,2 " +
+              "--steps 3 --repeats 2 --json " + Path("b.json") + " --plot " + Path("b.svg"));
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("TensorRT"), std::string::npos) << outcome.text;
+  const dp::Json json = dp::ReadJson(Path("b.json"));
+  ASSERT_EQ(json["rows"].size(), 2u);
+  for (const dp::Json& row : json["rows"]) {
+    const double step = row["step_ms"].get<double>();
+    EXPECT_GT(step, 0);
+    EXPECT_DOUBLE_EQ(row["picture_ms"].get<double>(), 3 * step / row["batch"].get<int>());
+    EXPECT_EQ(row["speed_up"].get<double>(), 1);
+  }
+  const std::vector<uint8_t> svg = dp::ReadFile(Path("b.svg"), 1 << 20);
+  EXPECT_NE(std::string(svg.begin(), svg.end()).find("2 pictures"), std::string::npos);
 }
 
 TEST_F(ImageDiffusionTest, RefusesAModelThatIsNotOne) {

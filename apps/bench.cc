@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/device.h"
+#include "apps/bench/peer.h"
 #include "apps/commands.h"
 #include "apps/number_range.h"
 #include "apps/policy_options.h"
@@ -19,8 +20,17 @@ struct Arguments {
   BenchOptions bench;
   std::string network = "compact", checkpoint;
   std::vector<std::string> suites;
-  std::string json;
+  std::string json, peer;
 };
+
+// The suites by name, in the order they run.
+const std::vector<std::pair<std::string, Suite>>& Suites() {
+  static const std::vector<std::pair<std::string, Suite>> suites = {
+      {"kernels", BenchKernels},   {"ladder", BenchLadder},     {"pass", BenchPass},
+      {"chunk", BenchChunk},       {"decision", BenchDecision}, {"batch", BenchBatch},
+      {"pictures", BenchPictures}, {"physics", BenchPhysics}};
+  return suites;
+}
 
 void Print(const BenchRow& row) {
   if (row.n == 0) {
@@ -61,16 +71,20 @@ int Run(Arguments& arguments, const CLI::App& command) {
                                  {"cores", machine.cores},      {"gpu", machine.gpu},
                                  {"driver", machine.driver},    {"network", what},
                                  {"batch", bench.policy.batch}, {"rows", nlohmann::json::array()}};
+  const auto add = [&json](const BenchRows& rows) {
+    for (const BenchRow& row : rows) {
+      Print(row);
+      json["rows"].push_back(ToJson(row));
+    }
+  };
   for (const auto& [name, suite] : Suites()) {
     if (!arguments.suites.empty() && std::find(arguments.suites.begin(), arguments.suites.end(),
                                                name) == arguments.suites.end()) {
       continue;
     }
-    for (const BenchRow& row : suite(bench)) {
-      Print(row);
-      json["rows"].push_back(ToJson(row));
-    }
+    add(suite(bench));
   }
+  if (!arguments.peer.empty()) add(BenchPeer(arguments.peer, bench));
   if (!arguments.json.empty()) WriteFileAtomically(arguments.json, json.dump(1) + "\n");
   return 0;
 }
@@ -95,6 +109,10 @@ Action AddBench(CLI::App& app) {
   command->add_option("--seconds", arguments->bench.seconds, "Of measuring per row")
       ->check(NumberRange(0.01, 3600))
       ->capture_default_str();
+  command
+      ->add_option("--peer", arguments->peer,
+                   "Then the same networks through another library: torch")
+      ->check(CLI::IsMember({"torch"}));
   command->add_option("--json", arguments->json, "Also write the rows to this file");
   AddPolicyOptions(*command, arguments->bench.policy);
   return [arguments, command] { return Run(*arguments, *command); };

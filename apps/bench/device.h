@@ -26,6 +26,7 @@ BenchRows Joined(BenchRows rows, const BenchRows& more);
 
 // The suites' parts on the GPU; only OnGpu calls them. A build without CUDA has empty ones.
 BenchRows BenchKernelsCuda(const BenchOptions& options);
+BenchRows BenchLadderCuda(const BenchOptions& options);
 BenchRows BenchPassCuda(const BenchOptions& options);
 BenchRows BenchRasteriserCuda(const BenchOptions& options);
 

@@ -54,12 +54,4 @@ BenchRow Measure(const std::string& suite, const std::string& name, double secon
   return row;
 }
 
-const std::vector<std::pair<std::string, Suite>>& Suites() {
-  static const std::vector<std::pair<std::string, Suite>> suites = {
-      {"kernels", BenchKernels},   {"pass", BenchPass},   {"chunk", BenchChunk},
-      {"decision", BenchDecision}, {"batch", BenchBatch}, {"pictures", BenchPictures},
-      {"physics", BenchPhysics}};
-  return suites;
-}
-
 }  // namespace pusht

@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "policy/policy.h"
@@ -47,11 +46,11 @@ BenchRow FromTimes(const std::string& suite, const std::string& name,
 // A row that says why there is no figure.
 BenchRow Skipped(const std::string& suite, const std::string& name, const std::string& why);
 
-// The suites by name, in the order they run.
+// What runs under one name.
 using Suite = std::function<BenchRows(const BenchOptions&)>;
-const std::vector<std::pair<std::string, Suite>>& Suites();
 
 BenchRows BenchKernels(const BenchOptions& options);   // every operator alone
+BenchRows BenchLadder(const BenchOptions& options);    // how three of them became fast
 BenchRows BenchPass(const BenchOptions& options);      // a U-Net pass, the encoder, their launches
 BenchRows BenchChunk(const BenchOptions& options);     // all denoising steps
 BenchRows BenchDecision(const BenchOptions& options);  // pictures to actions, by stage

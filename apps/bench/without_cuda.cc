@@ -5,6 +5,7 @@
 namespace pusht {
 
 BenchRows BenchKernelsCuda(const BenchOptions&) { return {}; }
+BenchRows BenchLadderCuda(const BenchOptions&) { return {}; }
 BenchRows BenchPassCuda(const BenchOptions&) { return {}; }
 BenchRows BenchRasteriserCuda(const BenchOptions&) { return {}; }
 

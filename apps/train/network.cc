@@ -11,13 +11,12 @@ const std::string kUnet = "diffusion.unet.";
 
 }  // namespace
 
-Network::Network(const dp::PolicyConfig& config, const Parameters& parameters)
-    : Layers(parameters), config_(config) {
+Network::Network(const dp::PolicyConfig& config, const Parameters& parameters, bool fused)
+    : Layers(parameters, fused), config_(config) {
   if (!config.unet.film_scale || !config.encoder.group_norm || config.cameras.size() != 1 ||
-      config.encoder.pool == dp::PoolKind::kAverage || config.environment_dim != 0) {
+      config.environment_dim != 0) {
     throw dp::Unsupported(
-        "pusht-train: only one camera, GroupNorm, spatial softmax or flatten, and FiLM with scale "
-        "can be trained");
+        "pusht-train: only one camera, GroupNorm and FiLM with scale can be trained");
   }
   step_embedding_ = StepEmbedding(config.scheduler.train_steps, config.unet.step_embed_dim)
                         .to(parameters.device());
@@ -44,6 +43,7 @@ at::Tensor Network::Encode(const at::Tensor& pictures) const {
       map = BasicBlock(name, map, i == 0 ? encoder.stage_strides[stage] : 1);
     }
   }
+  if (encoder.pool == dp::PoolKind::kAverage) return map.mean({2, 3});
   const at::Tensor feature = Linear(kEncoder + "out", Pool(map));
   return encoder.feature_relu ? at::relu(feature) : feature;
 }

@@ -15,8 +15,9 @@ namespace pusht {
 // picture of height 1. B = samples, N = pictures, H = horizon, A = action_dim.
 class Network : private Layers {
  public:
-  // Both must outlive the network. Throws Error for a config that cannot be trained here.
-  Network(const dp::PolicyConfig& config, const Parameters& parameters);
+  // Both must outlive the network; `fused` as for Layers. Throws Error for a config that cannot be
+  // trained here.
+  Network(const dp::PolicyConfig& config, const Parameters& parameters, bool fused = true);
 
   // pictures (N, 3, height, width), normalised and cropped -> features (N, feature_dim).
   at::Tensor Encode(const at::Tensor& pictures) const;

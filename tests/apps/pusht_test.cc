@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
@@ -46,8 +47,8 @@ TEST_F(PushtTest, VersionAndHelp) {
 TEST_F(PushtTest, UsageErrorsEndWithOne) {
   for (const char* arguments :
        {"", "nonsense", "evaluate", "evaluate --episodes many", "bench unknown",
-        "render --renderer crayon", "evaluate --checkpoint x --out y --success nan",
-        "bench physics --seconds inf"}) {
+        "bench --peer unknown", "render --renderer crayon",
+        "evaluate --checkpoint x --out y --success nan", "bench physics --seconds inf"}) {
     EXPECT_EQ(Pusht(arguments).code, 1) << arguments;
   }
 }

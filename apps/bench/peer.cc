@@ -1,0 +1,27 @@
+#include "apps/bench/peer.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+
+#include "kernels/error.h"
+
+namespace pusht {
+
+BenchRows BenchPeer(const std::string& name, const BenchOptions& options) {
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const std::string module = (folder / ("pusht_peer_" + name + ".so")).string();
+  void* library = dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    throw dp::EnvironmentError("--peer " + name + ": " + dlerror() +
+                               "; build it where libtorch is found (apps/train/README.md)");
+  }
+  const auto rows_of = reinterpret_cast<PeerFunction>(dlsym(library, kPeerSymbol));
+  if (rows_of == nullptr)
+    throw dp::EnvironmentError("--peer " + name + ": " + module + " is of another version");
+  BenchRows rows;
+  rows_of(options, rows);
+  return rows;
+}
+
+}  // namespace pusht

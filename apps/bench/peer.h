@@ -1,0 +1,25 @@
+#ifndef APPS_BENCH_PEER_H_
+#define APPS_BENCH_PEER_H_
+
+#include <string>
+
+#include "apps/bench/harness.h"
+
+// The same networks through another library, timed in the same process and run. The library is
+// loaded only when it is asked for, so nothing else of the program needs it.
+
+namespace pusht {
+
+// What a peer's module exports as `pusht_peer_rows`: appends its rows, among them why there are
+// none. The module is pusht_peer_<name>.so beside the program, built with it, so C++ types may
+// pass.
+using PeerFunction = void (*)(const BenchOptions& options, BenchRows& rows);
+inline constexpr char kPeerSymbol[] = "pusht_peer_rows";
+
+// The rows of the peer called `name` ("torch"). Throws Error(kEnvironment) where its module was not
+// built or does not load.
+BenchRows BenchPeer(const std::string& name, const BenchOptions& options);
+
+}  // namespace pusht
+
+#endif  // APPS_BENCH_PEER_H_

@@ -11,7 +11,7 @@
 #include "apps/version.h"
 #include "policy/checkpoint.h"
 #include "policy/random_checkpoint.h"
-#include "task/results_folder.h"
+#include "task/files.h"
 
 namespace pusht {
 namespace {

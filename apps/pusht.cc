@@ -16,9 +16,10 @@ int Run(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", pusht::VersionText());
   std::vector<std::pair<CLI::App*, pusht::Action>> commands;
-  for (auto* add : {pusht::AddEvaluate, pusht::AddMerge, pusht::AddCompare, pusht::AddDemonstrate,
-                    pusht::AddReplay, pusht::AddRender, pusht::AddInfer, pusht::AddInspect,
-                    pusht::AddInstallPlugin, pusht::AddRandomCheckpoint, pusht::AddBench}) {
+  for (auto* add :
+       {pusht::AddEvaluate, pusht::AddMerge, pusht::AddCompare, pusht::AddDemonstrate,
+        pusht::AddReplay, pusht::AddRender, pusht::AddInfer, pusht::AddInspect,
+        pusht::AddInstallPlugin, pusht::AddRandomCheckpoint, pusht::AddBench, pusht::AddProfile}) {
     pusht::Action action = add(app);
     commands.emplace_back(app.get_subcommands({}).back(), std::move(action));
   }

@@ -1,11 +1,11 @@
 // Rung 3: four output channels per block.
 //
 // A value of x, once in a register, serves four channels: x moves a quarter as often, four
-// independent chains of multiply-adds hide their latency, and a few hundred blocks still fill the
-// device. What remains is float32: twice the bytes of half precision and a sixteenth of the tensor
-// cores' rate. The shipped launchers take over: kernels/conv.cu (half precision, tensor cores, any
-// batch) and kernels/fused_conv.cu (weights in the order of the tensor cores' fragments, asked for
-// while the layer before still runs, the norm applied on the way in).
+// independent chains of multiply-adds hide their latency. (For a single row it loses to rung 2: too
+// few blocks to fill the device.) What remains is float32: twice the bytes of half precision and a
+// sixteenth of the tensor cores' rate. The shipped launchers take over: kernels/conv.cu (half
+// precision, tensor cores, any batch) and kernels/fused_conv.cu (weights in the order of the tensor
+// cores' fragments, asked for while the layer before still runs, the norm applied on the way in).
 
 #include "kernels/ladder/conv1d_tile.cuh"
 

@@ -1,7 +1,7 @@
 // Rung 2: one launch, a block per group: the statistics stay in the block, the normalised value in
 // a register on its way to Mish. x comes from memory once and from the cache twice more. The
 // shipped kernel (kernels/group_norm.cu) keeps a thread's share in registers as packs of eight,
-// gives small groups to a warp, and applies FiLM and the residual too; below batch 64 the norm is
+// gives small groups to a warp, and applies FiLM and the residual too; in small batches the norm is
 // no launch at all, the next convolution applies it (kernels/fused_conv.cu).
 
 #include "kernels/ladder/group_norm_mish.cuh"

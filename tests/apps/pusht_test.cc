@@ -135,6 +135,37 @@ TEST_F(PushtTest, BenchWritesItsRows) {
   }
 }
 
+TEST_F(PushtTest, ProfileTracesEverySpan) {
+  const std::string file = folder_.path() + "/trace.json";
+  const Outcome outcome =
+      Pusht("profile --checkpoint " + checkpoint_ +
+            " --backend cpu --sampler ddim --steps 3 --decisions 2 --trace " + file);
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  std::ifstream stream(file);
+  const nlohmann::json trace = nlohmann::json::parse(stream);
+  std::map<std::string, int> names;
+  std::map<int, double> ends;  // of the lines so far: spans of one must not cross
+  for (const nlohmann::json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "M") continue;
+    ASSERT_EQ(event.at("ph"), "X");
+    ++names[event.at("cat").get<std::string>() + ", " + std::string(event.at("name"))];
+    const double begin = event.at("ts"), length = event.at("dur");
+    EXPECT_GE(length, 0);
+    double& end = ends.try_emplace(event.at("tid").get<int>(), 0).first->second;
+    EXPECT_GE(begin, end - 1e-4) << event;
+    end = begin + length;
+  }
+  EXPECT_EQ(names["control loop, decision"], 2);
+  EXPECT_EQ(names["control loop, scene"], 2);
+  EXPECT_EQ(names["stages, render"], 2);
+  EXPECT_EQ(names["stages, denoise"], 2);
+  EXPECT_EQ(names["denoising steps, pass and step"], 6);
+  EXPECT_EQ(names["control loop, physics"], names["control loop, apply"]);
+  EXPECT_GT(names["control loop, physics"], 2);
+  for (const char* stage : {"physics", "encode", "denoise", "share"})
+    EXPECT_NE(outcome.text.find(stage), std::string::npos) << stage;
+}
+
 TEST_F(PushtTest, RenderReplayAndInspect) {
   const std::vector<double> states = {200, 300, 256, 256, 0.5, 100, 100, 300, 200, -1};
   WriteNpy(folder_.path() + "/s.npy", MakeNpy(states, {2, 5}));

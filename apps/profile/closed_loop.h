@@ -1,0 +1,18 @@
+#ifndef APPS_PROFILE_CLOSED_LOOP_H_
+#define APPS_PROFILE_CLOSED_LOOP_H_
+
+#include "apps/profile/timeline.h"
+#include "task/evaluation.h"
+
+namespace pusht {
+
+// Drives `options.policy.batch` robots from their starts through `decisions` decisions, on the
+// calling thread, and adds all that happened to `timeline`: the control loop's own work, and the
+// policy's stages and denoising steps on its device's clock. A decision before the first one warms
+// up and is left out. Throws Error where the policy wants inputs that Push-T does not have.
+void ProfileClosedLoop(const EvaluationOptions& options, dp::Policy& policy, int decisions,
+                       Timeline& timeline);
+
+}  // namespace pusht
+
+#endif  // APPS_PROFILE_CLOSED_LOOP_H_

@@ -136,7 +136,7 @@ void DrawCurves(const std::string& log, const std::string& picture) {
     if (!lines->empty()) end = std::max(end, lines->rbegin()->second["seconds"].get<double>());
   }
   Picture canvas(kWidth, 3 * kPanelHeight, 255);
-  Panel losses(canvas, 0, "loss (blue: noise, orange: corners) over seconds", {0, 1e-3}, {end, 1},
+  Panel losses(canvas, 0, "loss (blue: noise, orange: corners) over seconds", {0, 1e-4}, {end, 1},
                true);
   losses.Line(Points(steps, "corner_loss"), kOrange);
   losses.Line(Points(steps, "loss"), kBlue);

@@ -19,7 +19,7 @@ struct DataOptions {
   std::vector<std::string> recordings;  // prefixes of recorded episodes, see recordings.h
   int64_t rows = 0;                     // to be made beside, by the planner on all cores
   std::string own_folder;               // where those go; one that holds some is continued
-  int64_t first_rows = 50000;           // made before the training begins
+  int64_t first_rows = 16384;           // made before the training begins
   double refresh_every = 15;            // seconds between looks at what was made meanwhile
   PlannerOptions planner;
   int threads = 0;            // of the planner; 0: one per core

@@ -192,14 +192,16 @@ class Run {
 
   std::string CheckpointPath() const { return options_.out + "/checkpoint"; }
 
-  // Logs how `student` did, and keeps it if none was better.
+  // Logs how `student` did, and keeps it unless an earlier one was clearly better: single episodes
+  // do not decide against further training.
   void Keep(const dp::Checkpoint& student, int round, const Figures& figures,
             std::ostream& progress) {
-    if (figures.successes >= done_.best) {
-      dp::WriteCheckpoint(CheckpointPath(), student, dp::WeightFormat::kF16);
-      done_.best = figures.successes;
-    }
     const Interval interval = Wilson95(figures.successes, figures.episodes);
+    const auto best = static_cast<int>(done_.best);
+    if (interval.high >= Wilson95(best, figures.episodes).low) {
+      dp::WriteCheckpoint(CheckpointPath(), student, dp::WeightFormat::kF16);
+      done_.best = std::max(best, figures.successes);
+    }
     const double success = static_cast<double>(figures.successes) / figures.episodes;
     const nlohmann::ordered_json line = {
         {"step", done_.step},    {"seconds", done_.seconds},

@@ -33,11 +33,11 @@ struct TrainOptions {
 
 // Trains a policy on demonstrations and, where options.rounds asks for it, on the planner's labels
 // of its own episodes; writes the moving average of the weights to <out>/checkpoint, with rounds
-// the best one they saw. <out>/log.jsonl gets one line for every log_every steps and for every
-// round, <out>/curves.png shows them, <out>/state.safetensors is what a later call continues from.
-// Stops soon after `stop` becomes true, with the state saved. To be called by every rank, which
-// share each batch. Returns whether the training is complete. Throws Error for data or options that
-// cannot be used.
+// the last that did not do clearly worse than an earlier one. <out>/log.jsonl gets one line for
+// every log_every steps and for every round, <out>/curves.png shows them, <out>/state.safetensors
+// is what a later call continues from. Stops soon after `stop` becomes true, with the state saved.
+// To be called by every rank, which share each batch. Returns whether the training is complete.
+// Throws Error for data or options that cannot be used.
 bool Train(const TrainOptions& options, Ranks& ranks, std::ostream& progress,
            const std::atomic<bool>& stop);
 

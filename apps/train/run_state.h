@@ -14,7 +14,7 @@ namespace pusht {
 struct RunProgress {
   int64_t step = 0;
   double seconds = 0;  // spent training, over all runs that continued each other
-  int64_t best = -1;   // successes of the checkpoint that is kept; -1: none was tried
+  int64_t best = 0;    // most successes of a round
 };
 
 // Writes everything a killed run needs to go on (weights, average, moments, progress, the state of

@@ -10,6 +10,7 @@
 
 #include "kernels/fused_conv.cuh"
 #include "kernels/fused_input.cuh"
+#include "kernels/fused_multiply.cuh"
 #include "kernels/fused_plan.h"
 #include "kernels/launch.cuh"
 #include "kernels/ptx.cuh"
@@ -24,10 +25,17 @@ constexpr int kThreads = 32 * kFusedWarps;
 template <int MI>
 struct WeightStream {
   static constexpr int kSteps = kChunkFragments / MI;  // of a chunk
+  static constexpr int kPending = kRingChunks - 1;
   const uint8_t* from;
   size_t tile_stride;
   uint32_t ring;
-  int steps, chunks_in_ring, issued = 0, slot = 0;
+  int steps, chunks_in_ring, issued = 0, slot = 0, read_slot = 0;
+
+  __device__ __forceinline__ uint32_t Read() {
+    const uint32_t chunk = ring + read_slot * kChunkBytes;
+    if (++read_slot == chunks_in_ring) read_slot = 0;
+    return chunk;
+  }
 
   __device__ __forceinline__ void Issue() {
     if (issued < steps) {
@@ -46,104 +54,6 @@ struct WeightStream {
     if (++slot == chunks_in_ring) slot = 0;
   }
 };
-
-// Sums of a warp. With few position tiles, steps take turns between sets, since an addition to a
-// tile must wait for the one before.
-template <int MI, int NT, bool kResidual>
-struct Accumulators {
-  static constexpr int kSets = NT == 1 ? 4 : NT == 2 ? 2 : 1;
-  float main[kSets][MI][NT][4] = {};
-  float residual[kResidual ? NT : 1][4] = {};
-};
-
-// One step: the fragment in `a` times all position tiles.
-template <Format F, int NT>
-__device__ __forceinline__ void MultiplyStep(float (&acc)[NT][4], const uint32_t (&a)[4],
-                                             const uint32_t (&b)[(NT + 1) / 2][4]) {
-#pragma unroll
-  for (int j = 0; j < NT; ++j)
-    MultiplyAccumulate<F>(acc[j], a, b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
-}
-
-__device__ __forceinline__ void LoadFragment(uint32_t (&a)[4], uint32_t shared) {
-  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
-               : "r"(shared)
-               : "memory");
-}
-
-// a / b for 0 <= a < 8192 and 1 <= b <= 8, without a division.
-__device__ __forceinline__ int DivideSmall(int a, int b) {
-  const uint32_t reciprocal = b == 1   ? 65536
-                              : b == 2 ? 32768
-                              : b == 3 ? 21846
-                              : b == 4 ? 16384
-                              : b == 5 ? 13108
-                              : b == 6 ? 10923
-                              : b == 7 ? 9363
-                                       : 8192;
-  return static_cast<int>((static_cast<uint32_t>(a) * reciprocal) >> 16);
-}
-
-// All of a warp's steps, beginning with step `begin` of the block's (channel block, tap) order.
-// `rows` are this lane's addresses in each pair of position tiles.
-template <Format F, int MI, int NT, bool kResidual>
-__device__ __forceinline__ void MultiplyAll(Accumulators<MI, NT, kResidual>& acc,
-                                            WeightStream<MI>& weights, int begin,
-                                            const uint32_t (&rows)[(NT + 1) / 2],
-                                            const FusedKernelArgs& p) {
-  using Sums = Accumulators<MI, NT, kResidual>;
-  const FusedConvShape& s = p.a.shape;
-  const int taps = s.taps + kResidual;
-  int block = DivideSmall(begin, taps), tap = begin - block * taps, left = weights.steps;
-  for (int slot = 0; left > 0;) {
-    WaitCopies<kRingChunks - 1>();
-    const uint32_t chunk = weights.ring + slot * kChunkBytes;
-#pragma unroll
-    for (int i = 0; i < WeightStream<MI>::kSteps; ++i) {
-      const bool beside = kResidual && tap == s.taps;
-      const uint32_t offset = block * kStepBytes + (beside ? s.pad : tap) * p.layout.pitch;
-      uint32_t a[MI][4], b[(NT + 1) / 2][4];
-#pragma unroll
-      for (int m = 0; m < MI; ++m) LoadFragment(a[m], chunk + (i * MI + m) * kFragmentBytes);
-#pragma unroll
-      for (int j = 0; j < (NT + 1) / 2; ++j) LoadMatrix4(b[j], rows[j] + offset);
-#pragma unroll
-      for (int m = 0; m < MI; ++m) {
-        if constexpr (kResidual) {
-          if (beside) {
-            MultiplyStep<F, NT>(acc.residual, a[m], b);
-          } else {
-            MultiplyStep<F, NT>(acc.main[i % Sums::kSets][m], a[m], b);
-          }
-        } else {
-          MultiplyStep<F, NT>(acc.main[i % Sums::kSets][m], a[m], b);
-        }
-      }
-      // the last chunk's empty steps stay where there is input
-      if (--left > 0 && ++tap == taps) tap = 0, ++block;
-    }
-    weights.Issue();
-    if (++slot == weights.chunks_in_ring) slot = 0;
-  }
-#pragma unroll
-  for (int set = 1; set < Sums::kSets; ++set)
-#pragma unroll
-    for (int j = 0; j < NT; ++j)
-#pragma unroll
-      for (int q = 0; q < 4; ++q) acc.main[0][0][j][q] += acc.main[set][0][j][q];
-}
-
-// Puts one warp's sums where its block adds them: sums[part][position][block_m + 4].
-template <int NT>
-__device__ __forceinline__ void PutSums(const float (&acc)[NT][4], float* sums, int pitch, int m,
-                                        int lane) {
-#pragma unroll
-  for (int j = 0; j < NT; ++j)
-#pragma unroll
-    for (int q = 0; q < 4; ++q)
-      sums[(j * 8 + 2 * (lane & 3) + (q & 1)) * pitch + m + (lane >> 2) + (q >> 1) * 8] = acc[j][q];
-}
 
 // Adds the parts of this block's warps into the first.
 __device__ __forceinline__ void AddParts(float* sums, int size, int parts) {
@@ -238,7 +148,7 @@ __global__ void __launch_bounds__(kThreads, kResidual&& NT == 16 ? 1 : 2)
         SharedAddress(shared) + p.input_offset + row * p.layout.pitch + ((lane >> 3) & 1) * 16;
   }
   Accumulators<MI, NT, kResidual> acc;
-  MultiplyAll<F, MI, NT, kResidual>(acc, weights, begin, rows, p);
+  MultiplyAll<F, MI, NT, kResidual>(acc, weights, weights.steps, begin, rows, s, p.layout.pitch);
   WaitCopies<0>();
   __syncthreads();
 
@@ -248,7 +158,7 @@ __global__ void __launch_bounds__(kThreads, kResidual&& NT == 16 ? 1 : 2)
   for (int m = 0; m < MI; ++m)
     PutSums<NT>(acc.main[0][m], sums + part * size, pitch, (m_tile + m) * 16, lane);
   if constexpr (kResidual)
-    PutSums<NT>(acc.residual, sums + (parts + part) * size, pitch, m_tile * 16, lane);
+    PutSums<NT>(acc.residual[0], sums + (parts + part) * size, pitch, m_tile * 16, lane);
   __syncthreads();
   AddParts(sums, size, parts);
   if constexpr (kResidual) AddParts(sums + parts * size, size, parts);

@@ -3,6 +3,7 @@
 
 #include "kernels/device_math.cuh"
 #include "kernels/fused_conv.cuh"
+#include "kernels/fused_multiply.cuh"
 #include "kernels/fused_plan.h"
 
 // Loads rows of activations into shared memory, finishing raw ones on the way: a warp owns a
@@ -11,9 +12,6 @@
 namespace dp {
 
 inline constexpr float kFusedEpsilon = 1e-5f;
-
-// Exponent of a power of two.
-__device__ __forceinline__ int Log2(int power) { return 31 - __clz(power); }
 
 // Eight consecutive float32 parameters.
 __device__ __forceinline__ void LoadEight(const float* from, float (&to)[kFusedPack]) {

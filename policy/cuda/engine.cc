@@ -45,6 +45,7 @@ CudaEngine::~CudaEngine() {
   if (stream_ != nullptr) static_cast<void>(cudaStreamDestroy(stream_));
   if (loop_stream_ != nullptr) static_cast<void>(cudaStreamDestroy(loop_stream_));
   if (host_states_ != nullptr) static_cast<void>(cudaFreeHost(host_states_));
+  if (host_stuck_ != nullptr) static_cast<void>(cudaFreeHost(host_stuck_));
   if (host_x_ != nullptr) static_cast<void>(cudaFreeHost(host_x_));
   if (host_stamps_ != nullptr) static_cast<void>(cudaFreeHost(host_stamps_));
 }
@@ -65,7 +66,12 @@ void CudaEngine::Plan() {
                                                       format_, frames, height, width, arena_));
   }
   const int rows = Rows(), per_env = rows / options_.batch;
-  if (weights_->fused()) {
+  unet_.reset();
+  chain_.reset();
+  if (ChainRuns()) {
+    chain_ = std::make_unique<ChainPlan>(weights_->fused_unet(), format_, config.horizon, rows,
+                                         per_env, arena_);
+  } else if (weights_->fused()) {
     unet_ = std::make_unique<FusedUnetPlan>(weights_->fused_unet(), format_, config.horizon, rows,
                                             per_env, arena_);
   } else {
@@ -91,6 +97,15 @@ void CudaEngine::Plan() {
   }
 }
 
+// Whether chains run in one launch.
+bool CudaEngine::ChainRuns() const {
+  if (!weights_->fused()) return false;
+  DeviceArena measuring;
+  return ChainPlan(weights_->fused_unet(), format_, checkpoint_->config.horizon, Rows(),
+                   Rows() / options_.batch, measuring)
+      .Supported();
+}
+
 int CudaEngine::Rows() const {
   return options_.batch * std::max(1, options_.sampler.parallel_window);
 }
@@ -113,6 +128,10 @@ void CudaEngine::UploadTables() {
                           sizeof(PicardState) * options_.batch, cudaHostAllocDefault),
             "pinned memory");
   const PolicyConfig& config = checkpoint_->config;
+  CheckCuda(
+      cudaHostAlloc(reinterpret_cast<void**>(&host_stuck_), sizeof(int), cudaHostAllocDefault),
+      "pinned memory");
+  *host_stuck_ = 0;
   CheckCuda(cudaHostAlloc(reinterpret_cast<void**>(&host_x_),
                           sizeof(float) * options_.batch * config.horizon * config.action_dim,
                           cudaHostAllocDefault),
@@ -185,9 +204,10 @@ void CudaEngine::EnqueueCondition() {
   a.given = given_cond_;
   a.use_given = &input_.device().flags->use_given_cond;
   a.cond = cond_;
-  a.mish = unet_->mish_cond();
+  a.mish = chain_ ? chain_->mish_cond() : unet_->mish_cond();
   a.mish_pitch = PaddedChannels(config.CondDim());
   LaunchCondition(format_, a, stream_);
+  if (chain_) return chain_->RunCondition(stream_);
   unet_->RunCondition(stream_);
 }
 
@@ -232,7 +252,7 @@ void CudaEngine::CheckShapes() {
   cudaGraph_t graph = Capture([&] {
     EnqueueEncoder(encoders_.empty() ? kNoPictures : kFrames);
     EnqueueCondition();
-    unet_->RunPass(row_step_, stream_);
+    if (unet_) unet_->RunPass(row_step_, stream_);
   });
   static_cast<void>(cudaGraphDestroy(graph));
 }
@@ -287,6 +307,10 @@ void CudaEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
 void CudaEngine::Wait(PolicyOutput& output) {
   const PolicyConfig& config = checkpoint_->config;
   CheckCuda(cudaStreamSynchronize(stream_), "the decision");
+  if (*host_stuck_ != 0)
+    throw Error(ExitCode::kRetryable,
+                "the denoising chain on the GPU stood still for seconds: blocks of it were not "
+                "running; start the same command again, or use the CPU backend");
   output.times = {};
   ReadTimes(output.times, Now());
   output.times.passes = static_cast<int>(steps_.size());

@@ -13,6 +13,7 @@
 #include "kernels/picard.cuh"
 #include "kernels/rasterise_cuda.h"
 #include "kernels/stamp.cuh"
+#include "policy/cuda/chain_plan.h"
 #include "policy/cuda/device_weights.h"
 #include "policy/cuda/encoder_plan.h"
 #include "policy/cuda/input_block.h"
@@ -57,16 +58,19 @@ class CudaEngine {
   void EnqueueNoise();
   void EnqueueChain(PolicyTrace* trace, int count);
   void EnqueueSequential(PolicyTrace* trace, int count);
+  void EnqueueWholeChain(PolicyTrace* trace, int count);
+  void FetchStates();
   void EnqueuePicard(PolicyTrace* trace, int count);
   void PlanPicard();
   void CollectSteps(PolicyTrace& trace, int count);
   int Rows() const;
+  bool ChainRuns() const;
   int Elements() const;
   void RecordBorder(size_t border);
   cudaGraph_t Capture(const std::function<void()>& enqueue);
   cudaGraphExec_t Captured(Pictures pictures);
   void CheckShapes();
-  void CollectTrace(PolicyTrace& trace, int count);
+  void CollectTrace(PolicyTrace& trace, int count, const float* output);
   void FillInputs(const PolicyInput& input, Pictures pictures);
   void UploadTapes(const PolicyInput& input);
   // Stamps the end of a pass, or with `restart` the beginning of the first one.
@@ -83,7 +87,8 @@ class CudaEngine {
   DeviceArena arena_;
   InputBlock input_;
   CudaRasteriser rasteriser_;
-  std::unique_ptr<UnetPass> unet_;
+  std::unique_ptr<UnetPass> unet_;    // or
+  std::unique_ptr<ChainPlan> chain_;  // where whole chains run in one launch
   std::vector<std::unique_ptr<EncoderPlan>> encoders_;
   float *cond_ = nullptr, *x_ = nullptr, *noise_ = nullptr, *given_cond_ = nullptr;
   int *row_step_ = nullptr, *timesteps_ = nullptr;
@@ -94,6 +99,7 @@ class CudaEngine {
   uint64_t* host_stamps_ = nullptr;     // pinned
   PicardState* host_states_ = nullptr;  // pinned
   float* host_x_ = nullptr;             // pinned: what the graph fetches
+  int* host_stuck_ = nullptr;           // pinned: whether a wait within the chain was given up
   cudaStream_t stream_ = nullptr, loop_stream_ = nullptr;
   std::array<cudaEvent_t, kBorderStages.size() + 1> borders_ = {};
   std::array<cudaGraphExec_t, kPictureSources> graphs_ = {};

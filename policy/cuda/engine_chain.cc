@@ -15,7 +15,6 @@ void CudaEngine::PlanPicard() {
   picard_.steps = static_cast<int>(steps_.size());
   picard_.elements = Elements();
   picard_.action_dim = checkpoint_->config.action_dim;
-  picard_.pitch = unet_->input_pitch();
   picard_.tolerance = options_.sampler.parallel_tolerance;
   if (!PicardSupports(picard_))
     throw Unsupported("parallel window " + std::to_string(picard_.window) + " of " +
@@ -25,10 +24,13 @@ void CudaEngine::PlanPicard() {
   const size_t all = steps_.size() * options_.batch * picard_.elements;
   picard_.schedule = schedule_;
   picard_.noise = noise_;
-  picard_.output = unet_->output();
-  picard_.evaluated = arena_.Take<float>(static_cast<size_t>(Rows()) * picard_.elements);
-  picard_.input = unet_->input();
-  picard_.row_step = row_step_;
+  if (unet_) {
+    picard_.pitch = unet_->input_pitch();
+    picard_.output = unet_->output();
+    picard_.evaluated = arena_.Take<float>(static_cast<size_t>(Rows()) * picard_.elements);
+    picard_.input = unet_->input();
+    picard_.row_step = row_step_;
+  }
   picard_.x = x_;
   picard_.state = arena_.Take<PicardState>(options_.batch);
   picard_.remaining = arena_.Take<int>(1);
@@ -73,11 +75,40 @@ void CudaEngine::ReadSteps(StageTimes& times) const {
 void CudaEngine::EnqueueChain(PolicyTrace* trace, int count) {
   StampPass(true, stream_);
   EnqueueNoise();
-  if (options_.sampler.parallel_window > 0) {
+  if (chain_) {
+    EnqueueWholeChain(trace, count);
+  } else if (options_.sampler.parallel_window > 0) {
     EnqueuePicard(trace, count);
   } else {
     EnqueueSequential(trace, count);
   }
+}
+
+// The chain in one launch; with a trace the sequential one in a launch per step.
+void CudaEngine::EnqueueWholeChain(PolicyTrace* trace, int count) {
+  CheckCuda(cudaMemsetAsync(chain_->stuck(), 0, sizeof(int), stream_), "denoising chain");
+  if (options_.sampler.parallel_window > 0) {
+    PicardArgs picard = picard_;
+    if (trace) picard.all_x = all_x_, picard.all_output = all_output_;
+    chain_->RunWindows(picard, stamps_, stream_);
+    if (trace) CollectSteps(*trace, count);
+    FetchStates();
+  } else {
+    const int steps = static_cast<int>(steps_.size()), launches = trace ? steps : 1;
+    for (int k = 0; k < launches; ++k) {
+      chain_->RunSteps(schedule_, noise_, x_, k, trace ? k + 1 : steps, stamps_, stream_);
+      if (trace) CollectTrace(*trace, count, chain_->output());
+    }
+  }
+  CheckCuda(
+      cudaMemcpyAsync(host_stuck_, chain_->stuck(), sizeof(int), cudaMemcpyDeviceToHost, stream_),
+      "denoising chain");
+}
+
+void CudaEngine::FetchStates() {
+  CheckCuda(cudaMemcpyAsync(host_states_, picard_.state, sizeof(PicardState) * options_.batch,
+                            cudaMemcpyDeviceToHost, stream_),
+            "copy of the chains' states");
 }
 
 void CudaEngine::EnqueueSequential(PolicyTrace* trace, int count) {
@@ -96,7 +127,7 @@ void CudaEngine::EnqueueSequential(PolicyTrace* trace, int count) {
     if (noise_ != nullptr) a.noise = noise_ + k * options_.batch * Elements();
     LaunchDenoise(format_, a, stream_);
     StampPass(false, stream_);
-    if (trace != nullptr) CollectTrace(*trace, count);
+    if (trace != nullptr) CollectTrace(*trace, count, unet_->output());
   }
 }
 
@@ -122,9 +153,7 @@ void CudaEngine::EnqueuePicard(PolicyTrace* trace, int count) {
     }
     CollectSteps(*trace, count);
   }
-  CheckCuda(cudaMemcpyAsync(host_states_, picard_.state, sizeof(PicardState) * options_.batch,
-                            cudaMemcpyDeviceToHost, stream_),
-            "copy of the chains' states");
+  FetchStates();
 }
 
 // Copies the time-parallel chain's steps; the slow path of tests.
@@ -144,7 +173,7 @@ void CudaEngine::CollectSteps(PolicyTrace& trace, int count) {
 }
 
 // Copies the step's prediction and x; the slow path of tests.
-void CudaEngine::CollectTrace(PolicyTrace& trace, int count) {
+void CudaEngine::CollectTrace(PolicyTrace& trace, int count, const float* output) {
   const PolicyConfig& config = checkpoint_->config;
   const size_t n = static_cast<size_t>(count) * config.horizon * config.action_dim;
   const auto append = [&](std::vector<float>& to, const float* device) {
@@ -154,7 +183,7 @@ void CudaEngine::CollectTrace(PolicyTrace& trace, int count) {
               "copy of the trace");
     CheckCuda(cudaStreamSynchronize(stream_), "a denoising step");
   };
-  append(trace.eps_steps, unet_->output());
+  append(trace.eps_steps, output);
   append(trace.x_steps, x_);
 }
 

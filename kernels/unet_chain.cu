@@ -1,0 +1,317 @@
+// A denoising chain in one persistent launch, for few rows: bound by the latency between layers.
+//
+// Block b makes the same tile of a layer in every pass: m_channels out channels of its share of the
+// input channels. Its weights come through a ring of shared memory per warp (cp.async: a lane reads
+// back only what it copied itself), which runs ahead over the borders of layers and passes, so a
+// layer finds its weights waiting. A layer is: collect the input (add the shares of the layer
+// before, normalise, activate), multiply, add the warps' parts, hand the sums on as words. With
+// more rows than a few the blocks first share the finishing of the layer's output (one more
+// exchange, but each number is finished once).
+// Bytes: weights once per row set and pass; words from L2.
+
+#include <algorithm>
+
+#include "kernels/chain_stage.cuh"
+#include "kernels/cuda_check.h"
+#include "kernels/device_traits.h"
+#include "kernels/picard_sweep.cuh"
+#include "kernels/unet_chain.cuh"
+
+namespace dp {
+namespace {
+
+// The last layer: this block's items of the final convolution's output, each multiplied with its
+// share of the 1x1 convolution to the actions.
+template <typename T>
+__device__ __forceinline__ void RunHead(ChainBlock& b, uint8_t* shared) {
+  const ChainSource& s = b.a.last;
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const int items = s.channels / s.item_channels, outputs = b.a.length * b.a.action_dim;
+  const int pitch = s.item_channels + 8;
+  T* h = reinterpret_cast<T*>(shared);
+  const ChainTeam team = MakeTeam(1, b.a.length * s.item_channels / 4, b.moments);
+  for (int i = blockIdx.x; i < b.a.rows * items; i += gridDim.x) {
+    const int first = i % items * s.item_channels;
+    if (team.index == 0) {
+      FinishItem<T, kChainOwnVectors, true>(
+          b, s, i / items, i % items, b.a.length, team, false,
+          [&](int l, int channel, const Pack<T, 4>& pack) {
+            *reinterpret_cast<Pack<T, 4>*>(h + l * pitch + channel - first) = pack;
+          });
+    }
+    __syncthreads();
+    for (int e = warp; e < outputs; e += kChainWarps) {
+      const int l = e / b.a.action_dim, action = e % b.a.action_dim;
+      const float* weight = b.head + action * s.channels + first;
+      float sum = 0.0f;
+      for (int c = lane; c < s.item_channels; c += 32) sum += ToFloat(h[l * pitch + c]) * weight[c];
+      sum = WarpSum(sum);
+      if (lane == 0)
+        StoreWord(b.a.head_words + static_cast<size_t>(i) * outputs + e, sum, b.parity);
+    }
+    __syncthreads();
+  }
+}
+
+// Takes step `step` on all rows with the words of the last layer, and sets the next timestep. What
+// it needs beside them is asked for first. `last`: writes x and the network's output down.
+__device__ __forceinline__ void TakeStep(ChainBlock& b, int step, bool last) {
+  const ChainArgs& a = b.a;
+  const int elements = a.length * a.action_dim, items = a.last.channels / a.last.item_channels;
+  const DenoiseStep constants = a.schedule[step];
+  const int timestep = last ? 0 : a.schedule[step + 1].timestep;
+  for (int i = threadIdx.x; i < a.rows * elements; i += kChainThreads) {
+    const int row = i / elements, e = i % elements;
+    const float noise = a.noise ? a.noise[static_cast<size_t>(step) * a.rows * elements + i] : 0.0f;
+    const float* words = a.head_words + static_cast<size_t>(row) * items * elements + e;
+    const float output = SumWords<kChainMaxSplits>(words, elements, items, b.parity, b.watch) +
+                         b.head[a.last.channels * a.action_dim + e % a.action_dim];
+    float* x = b.x + row * b.XPitch() + kMaxFirstTerms + e;
+    *x = Denoise(constants, *x, output, noise);
+    if (last) a.x[i] = *x, a.output[i] = output;
+  }
+  for (int r = threadIdx.x; r < a.rows; r += kChainThreads) b.timesteps[r] = timestep;
+}
+
+// Takes the windows of all environments on with the words of the last layer; every block does the
+// same. Returns whether all chains are done.
+__device__ __forceinline__ bool TakeWindows(ChainBlock& b, PicardState* states, uint8_t* work) {
+  auto* partial = reinterpret_cast<uint32_t*>(b.moments);
+  const PicardArgs& a = b.a.picard;
+  const int items = b.a.last.channels / b.a.last.item_channels, n = a.elements;
+  const PicardStage stage = PlaceStage(work, a.window, n);
+  bool done = true;
+  for (int env = 0; env < a.environments; ++env) {
+    const PicardState state = states[env];
+    if (state.begin == a.steps) continue;
+    const int known = PicardKnown(a, state);
+    LoadPicardNoise(a, state, env, known, stage);
+    for (int i = threadIdx.x; i < state.count * n; i += kChainThreads) {
+      const int row = env * a.window + i / n, e = i % n;
+      const float* words = b.a.head_words + static_cast<size_t>(row) * items * n + e;
+      const float output = SumWords<kChainMaxSplits>(words, n, items, b.parity, b.watch) +
+                           b.head[b.a.last.channels * a.action_dim + e % a.action_dim];
+      StageOutput(a, state, env, i, b.x[row * b.XPitch() + kMaxFirstTerms + e], output, stage);
+    }
+    __syncthreads();
+    const int accepted = SweepWindow(a, stage, state, env, known, partial);
+    const PicardState next = Advanced(a, state, accepted, state.begin + known);
+    const float* x = stage.x + accepted * n;
+    for (int i = threadIdx.x; i < next.count * n; i += kChainThreads)
+      b.x[(env * a.window + i / n) * b.XPitch() + kMaxFirstTerms + i % n] = x[i];
+    const bool finished = next.begin == a.steps;
+    for (int i = threadIdx.x; finished && blockIdx.x == 0 && i < n; i += kChainThreads)
+      a.x[env * n + i] = x[i];
+    done = done && finished;
+    __syncthreads();
+    if (threadIdx.x == 0) states[env] = next;
+  }
+  return done;
+}
+
+// Offsets of what stands in shared memory beside ring and input.
+struct SharedPlan {
+  int stages, tiles, x, first, head, timesteps, states, moments, end;
+  __host__ __device__ SharedPlan(const ChainArgs& a) {
+    const int elements = a.length * a.action_dim, rows = a.rows, stage_count = a.stage_count;
+    const int ring_chunks = ChainRingChunks(a.wide_warps ? 2 : 1);
+    stages = kChainWarps * ring_chunks * kChunkBytes;
+    tiles = stages + stage_count * static_cast<int>(sizeof(ChainStage));
+    x = tiles + stage_count * kChainWarps * static_cast<int>(sizeof(WarpTile));
+    first = x + rows * (elements + 2 * kMaxFirstTerms) * 4;
+    head = first + (a.first.taps + 1) * a.first.in_c * a.first.out_c * 4;
+    timesteps = head + (a.last.channels + 1) * a.action_dim * 4;
+    states = timesteps + rows * 4;
+    moments = (states + rows * static_cast<int>(sizeof(PicardState)) + 15) / 16 * 16;
+    end = (moments + kChainWarps * 8 + 127) / 128 * 128;
+  }
+};
+
+// What a block keeps through the chain.
+template <int MI>
+struct ChainShared {
+  const ChainStage* stages;
+  const WarpTile* tiles;  // of this warp, kChainWarps apart
+  PicardState* states;
+  uint8_t* work;  // input of a stage, and what passes need between each other
+  float* sums;    // of a stage
+  ChainStream<MI> stream;
+};
+
+// One pass of the network over all rows, whose timesteps are set.
+template <Format F, int MI>
+__device__ __forceinline__ void RunPass(ChainBlock& b, ChainShared<MI>& s, uint32_t pass) {
+  b.parity = pass & 1;
+  __syncthreads();
+  for (int i = 0; i < b.a.stage_count; ++i)
+    RunStage<F, MI>(b, s.stages[i], s.tiles[i * kChainWarps], s.stream, s.work, s.sums);
+  RunHead<Storage<F>>(b, s.work);
+  __syncthreads();
+}
+
+// Notes the time as stamp `index`.
+__device__ __forceinline__ void StampPass(const ChainArgs& a, int index) {
+  if (blockIdx.x == 0 && threadIdx.x == 0 && index < a.stamps.capacity)
+    a.stamps.times[index] = GlobalNanoseconds();
+}
+
+// Steps [begin, end), one after the other. Returns the passes.
+template <Format F, int MI>
+__device__ __forceinline__ uint32_t RunSteps(ChainBlock& b, ChainShared<MI>& s, uint32_t before) {
+  const ChainArgs& a = b.a;
+  for (int r = threadIdx.x; r < a.rows; r += kChainThreads)
+    b.timesteps[r] = a.schedule[a.begin].timestep;
+  for (int step = a.begin; step < a.end; ++step) {
+    RunPass<F, MI>(b, s, before + step - a.begin + 1);
+    const bool last = step + 1 == a.end;
+    if (!last || blockIdx.x == 0) TakeStep(b, step, last);
+    StampPass(a, step + 1);
+  }
+  return a.end - a.begin;
+}
+
+// The whole chain, a window of steps at a time. Returns the passes.
+template <Format F, int MI>
+__device__ __forceinline__ uint32_t RunWindows(ChainBlock& b, ChainShared<MI>& s, uint32_t before) {
+  const PicardArgs& a = b.a.picard;
+  for (int env = threadIdx.x; env < a.environments; env += kChainThreads)
+    s.states[env] = {0, 1, 0, 0};
+  __syncthreads();
+  uint32_t passes = 0;
+  for (bool done = false; !done; done = TakeWindows(b, s.states, s.work)) {
+    __syncthreads();
+    for (int r = threadIdx.x; r < b.a.rows; r += kChainThreads) {
+      const int step = min(s.states[r / a.window].begin + r % a.window, a.steps - 1);
+      b.timesteps[r] = a.schedule[step].timestep;
+    }
+    RunPass<F, MI>(b, s, before + ++passes);
+    StampPass(b.a, static_cast<int>(passes));
+  }
+  __syncthreads();
+  for (int env = threadIdx.x; blockIdx.x == 0 && env < a.environments; env += kChainThreads)
+    a.state[env] = s.states[env];
+  return passes;
+}
+
+// Brings the stages, the weights of the first and the last layer and the start x, of the first row
+// of each environment, into shared memory.
+__device__ __forceinline__ void LoadChain(const ChainBlock& b, ChainStage* stages, float* first,
+                                          float* head) {
+  const ChainArgs& a = b.a;
+  const int one = a.first.in_c * a.first.out_c;
+  for (int i = threadIdx.x; i < one * (a.first.taps + 1); i += kChainThreads) {
+    const int beside = i - one * a.first.taps;
+    first[i] = beside < 0 ? a.first.weight[i] : a.first.residual_weight[beside];
+  }
+  const int head_weights = a.last.channels * a.action_dim;
+  for (int i = threadIdx.x; i < head_weights + a.action_dim; i += kChainThreads)
+    head[i] = i < head_weights ? a.head_weight[i] : a.head_bias[i - head_weights];
+  const int words = a.stage_count * static_cast<int>(sizeof(ChainStage) / 4);
+  for (int i = threadIdx.x; i < words; i += kChainThreads)
+    reinterpret_cast<uint32_t*>(stages)[i] = reinterpret_cast<const uint32_t*>(a.stages)[i];
+  const int elements = a.length * a.action_dim, window = max(1, a.picard.window);
+  for (int i = threadIdx.x; i < a.rows * b.XPitch(); i += kChainThreads) {
+    const int row = i / b.XPitch(), e = i % b.XPitch() - kMaxFirstTerms;
+    const bool live = row % window == 0 && e >= 0 && e < elements;
+    b.x[i] = live ? a.x[row / window * elements + e] : 0.0f;
+  }
+  __syncthreads();
+}
+
+// grid: (blocks), all resident
+template <Format F, int MI>
+__global__ void __launch_bounds__(kChainThreads, 1)
+    UnetChainKernel(const __grid_constant__ ChainArgs a) {
+  extern __shared__ __align__(128) uint8_t shared[];
+  const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+  const SharedPlan plan(a);
+  auto* stages = reinterpret_cast<ChainStage*>(shared + plan.stages);
+  auto* tiles = reinterpret_cast<WarpTile*>(shared + plan.tiles);
+  ChainBlock b = {a,
+                  reinterpret_cast<float*>(shared + plan.x),
+                  reinterpret_cast<const float*>(shared + plan.first),
+                  reinterpret_cast<const float*>(shared + plan.head),
+                  reinterpret_cast<float2*>(shared + plan.moments),
+                  0,
+                  reinterpret_cast<int*>(shared + plan.timesteps),
+                  WaitWatch(a.stuck)};
+  const uint32_t before = *a.passes;
+  LoadChain(b, stages, reinterpret_cast<float*>(shared + plan.first),
+            reinterpret_cast<float*>(shared + plan.head));
+  for (int i = threadIdx.x; i < a.stage_count * kChainWarps; i += kChainThreads)
+    tiles[i] = MakeTile(stages[i / kChainWarps], MI, i % kChainWarps);
+  __syncthreads();
+  ChainShared<MI> s = {stages,
+                       tiles + warp,
+                       reinterpret_cast<PicardState*>(shared + plan.states),
+                       shared + plan.end,
+                       reinterpret_cast<float*>(shared + plan.end + a.sums_offset),
+                       {}};
+  s.stream.policy = EvictFirstPolicy();
+  s.stream.tiles = s.tiles, s.stream.stage_count = a.stage_count, s.stream.lane = lane;
+  s.stream.ring = SharedAddress(shared) + warp * ChainRingChunks(MI) * kChunkBytes + lane * 16;
+  for (int i = 0; i < ChainRingChunks(MI); ++i) s.stream.Issue();
+  const uint32_t passes =
+      a.picard.window > 0 ? RunWindows<F, MI>(b, s, before) : RunSteps<F, MI>(b, s, before);
+  // by now every block has read it: this one could not have finished without them
+  if (blockIdx.x == 0 && threadIdx.x == 0) *a.passes = before + passes;
+  WaitCopies<0>();
+}
+
+template <Format F, int MI>
+void LaunchFormat(const ChainArgs& a, size_t shared_bytes, cudaStream_t stream) {
+  const auto kernel = UnetChainKernel<F, MI>;
+  static const cudaError_t allowed = cudaFuncSetAttribute(
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kFusedMaxSharedBytes);
+  CheckCuda(allowed, "shared memory of the denoising chain");
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeCooperative;
+  attribute.val.cooperative = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(a.blocks);
+  config.blockDim = dim3(kChainThreads);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  CheckCuda(cudaLaunchKernelEx(&config, kernel, a), "denoising chain");
+}
+
+template <Format F>
+void LaunchTiles(const ChainArgs& a, size_t shared_bytes, cudaStream_t stream) {
+  if (a.wide_warps) {
+    LaunchFormat<F, 2>(a, shared_bytes, stream);
+  } else {
+    LaunchFormat<F, 1>(a, shared_bytes, stream);
+  }
+}
+
+}  // namespace
+
+size_t PlanChainShared(const std::vector<ChainStage>& stages, ChainArgs& a) {
+  const int mi = a.wide_warps ? 2 : 1;
+  a.stage_count = static_cast<int>(stages.size());
+  const SharedPlan plan(a);
+  size_t work = sizeof(float) * a.length * (a.last.item_channels + 8), sums = 0;
+  work = std::max(work, PicardStageBytes(a.picard.window, a.length * a.action_dim));
+  for (const ChainStage& s : stages) {
+    const size_t positions = s.layout.left + size_t{1} * s.rows * s.layout.period;
+    const size_t parts = kChainWarps / (s.m_channels / (16 * mi));
+    work = std::max(work, s.layout.pitch * positions);
+    sums = std::max(sums, sizeof(float) * parts * s.n_tiles * 8 * (s.m_channels + 4));
+  }
+  if (a.wide_warps) {  // the sums take the input's place
+    a.sums_offset = 0;
+    return plan.end + std::max(work, sums);
+  }
+  a.sums_offset = static_cast<int>((work + 15) / 16 * 16);
+  return plan.end + a.sums_offset + sums;
+}
+
+void LaunchUnetChain(Format format, const ChainArgs& a, size_t shared_bytes, cudaStream_t stream) {
+  if (format == Format::kFp16) return LaunchTiles<Format::kFp16>(a, shared_bytes, stream);
+  if (format == Format::kBf16) return LaunchTiles<Format::kBf16>(a, shared_bytes, stream);
+  throw Unsupported("the denoising chain has fp16 and bf16 kernels alone");
+}
+
+}  // namespace dp

@@ -1,0 +1,223 @@
+#include "policy/cuda/chain_plan.h"
+
+#include <algorithm>
+
+#include "kernels/device_traits.h"
+
+namespace dp {
+namespace {
+
+// Up to here every reader finishes what it needs: a layer costs one exchange between blocks.
+// Beyond, the blocks share the finishing: two exchanges, but each number is finished once.
+constexpr int kMostSharedRows = 2;
+
+void SetNorm(ChainSource& source, const DeviceNorm& norm) {
+  source.norm_scale = norm.weight;
+  source.norm_shift = norm.bias;
+  source.item_channels = source.channels / norm.groups;
+}
+
+}  // namespace
+
+ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows, int rows_per_env,
+                     DeviceArena& arena)
+    : format_(format),
+      rows_(rows),
+      owned_(rows > kMostSharedRows),
+      arena_(arena),
+      condition_(unet.film, format, rows, rows_per_env, arena) {
+  args_.rows = rows;
+  args_.length = horizon;
+  args_.action_dim = unet.head.out_c;
+  args_.wide_warps = owned_;
+  args_.first = unet.first;
+  args_.film = condition_.Terms({});
+  std::vector<Signal> skips;
+  Signal x;
+  for (const FusedLevel1d& level : unet.down) {
+    x = skips.empty() ? FirstBlock(level.block1, horizon) : Block(level.block1, &x, nullptr);
+    skips.push_back(Block(level.block2, &x, nullptr));
+    x = level.resample.shape.in_c > 0 ? Resample(level.resample, skips.back()) : skips.back();
+  }
+  // the last level's signal is finished by mid1, which the skip's later reader relies on
+  Signal mid = Block(unet.mid1, &x, nullptr);
+  skips.back() = x;
+  x = Block(unet.mid2, &mid, nullptr);
+  for (const FusedLevel1d& level : unet.up) {
+    Signal hidden = Block(level.block1, &x, &skips.back());
+    skips.pop_back();
+    x = Block(level.block2, &hidden, nullptr);
+    if (level.resample.shape.in_c > 0) x = Resample(level.resample, x);
+  }
+  ChainStage final_conv = Convolve(unet.final_conv, horizon, horizon);
+  final_conv.source[0] = Consume(x);
+  Signal last = {Sums(unet.final_conv), horizon};
+  SetNorm(last.source, unet.final_norm);
+  Push(final_conv, last, false);
+  args_.last = last.source;
+  args_.head_weight = unet.head.weight;
+  args_.head_bias = unet.head.bias;
+  const size_t elements = static_cast<size_t>(rows) * horizon * args_.action_dim;
+  args_.head_words = arena.Take<float>(elements * unet.final_norm.groups);
+  args_.output = arena.Take<float>(elements);
+  args_.passes = arena.Take<uint32_t>(1);
+  args_.stuck = arena.Take<int>(1);
+  ChainStage* stages = arena.Take<ChainStage>(stages_.size());
+  arena.Upload(stages, stages_.data(), stages_.size() * sizeof(ChainStage));
+  args_.stages = stages;
+  args_.stage_count = static_cast<int>(stages_.size());
+  for (const ChainStage& s : stages_) {
+    args_.blocks = std::max(
+        args_.blocks, s.shape.out_c * s.shape.phases / s.m_channels * s.splits * (rows / s.rows));
+  }
+  args_.picard.window = rows_per_env > 1 ? rows_per_env : 0;
+  shared_bytes_ = PlanChainShared(stages_, args_);
+}
+
+float* ChainPlan::TakeWords(int splits, int length, int channels) {
+  return arena_.Take<float>(static_cast<size_t>(rows_) * splits * length * channels);
+}
+
+ChainStage ChainPlan::Convolve(const DeviceFusedConv& conv, int in_length, int out_length) {
+  ChainStage s;
+  s.shape = conv.shape;
+  s.shape.rows = rows_;
+  s.shape.in_length = in_length;
+  s.shape.out_length = out_length;
+  s.weight = conv.weight;
+  return s;
+}
+
+// The output of `conv`; its words follow with the plan of the stage.
+ChainSource ChainPlan::Sums(const DeviceFusedConv& conv) {
+  ChainSource s;
+  s.bias = conv.bias;
+  s.channels = conv.shape.out_c;
+  s.item_channels = std::max(4, s.channels / 8);
+  return s;
+}
+
+ChainSource ChainPlan::Consume(Signal& signal) const {
+  const ChainSource source = signal.source;
+  if (source.keep != nullptr) {
+    signal.source = {};
+    signal.source.words = source.keep;
+    signal.source.channels = source.channels;
+  }
+  return source;
+}
+
+// Plans the stage, gives `output` its words, and has it finished at once where blocks do that.
+void ChainPlan::Push(ChainStage& stage, Signal& output, bool finish) {
+  const FusedConvShape& shape = stage.shape;
+  const int length = shape.out_length * shape.phases;
+  stage.own = finish && owned_ ? output.source : ChainSource{};
+  if (!PlanChainStage(stage, owned_)) {
+    supported_ = false;
+    return;
+  }
+  stage.words = TakeWords(stage.splits, length, shape.out_c);
+  if (shape.residual) stage.residual_words = TakeWords(stage.splits, length, shape.out_c);
+  output.source.words = stage.words;
+  output.source.splits = stage.splits;
+  if (finish && owned_) {
+    stage.own = output.source;
+    if (stage.own.keep == nullptr) stage.own.keep = TakeWords(1, length, shape.out_c);
+    output.source = {};
+    output.source.words = stage.own.keep;
+    output.source.channels = stage.own.channels;
+  }
+  stages_.push_back(stage);
+}
+
+ChainPlan::Signal ChainPlan::SecondHalf(const FusedBlock1d& block, Signal& hidden,
+                                        const ChainSource& residual) {
+  const int length = hidden.length;
+  ChainStage conv2 = Convolve(block.conv2, length, length);
+  conv2.source[0] = hidden.source;
+  Signal out = {Sums(block.conv2), length};
+  SetNorm(out.source, block.norm2);
+  out.source.residual = residual.words;
+  out.source.residual_bias = residual.bias;
+  out.source.residual_splits = residual.splits;
+  out.source.first_residual = residual.words == nullptr;
+  out.source.keep = TakeWords(1, length, out.source.channels);
+  Push(conv2, out, true);
+  return out;
+}
+
+ChainPlan::Signal ChainPlan::Block(const FusedBlock1d& block, Signal* x, Signal* skip) {
+  ChainStage conv1 = Convolve(block.conv1, x->length, x->length);
+  conv1.source[0] = Consume(*x);
+  if (skip != nullptr) conv1.source[1] = Consume(*skip);
+  // after Consume, x is finished wherever the identity needs it
+  if (!block.conv1.shape.residual && (skip != nullptr || x->source.bias != nullptr))
+    supported_ = false;
+  Signal hidden = {Sums(block.conv1), x->length};
+  SetNorm(hidden.source, block.norm1);
+  hidden.source.film_scale = block.film.scale_offset;
+  hidden.source.film_bias = block.film.bias_offset;
+  Push(conv1, hidden, true);
+  ChainSource residual = x->source;
+  if (block.conv1.shape.residual && !stages_.empty()) {
+    residual = {};
+    residual.words = stages_.back().residual_words;
+    residual.bias = block.conv1.residual_bias;
+    residual.splits = stages_.back().splits;
+  }
+  return SecondHalf(block, hidden, residual);
+}
+
+ChainPlan::Signal ChainPlan::FirstBlock(const FusedBlock1d& block, int horizon) {
+  Signal hidden;
+  hidden.length = horizon;
+  ChainSource& s = hidden.source;
+  s.bias = args_.first.bias;
+  s.channels = args_.first.out_c;
+  SetNorm(s, block.norm1);
+  s.film_scale = block.film.scale_offset;
+  s.film_bias = block.film.bias_offset;
+  ChainSource residual;
+  residual.bias = args_.first.residual_bias;
+  return SecondHalf(block, hidden, residual);
+}
+
+ChainPlan::Signal ChainPlan::Resample(const DeviceFusedConv& conv, Signal& x) {
+  const bool up = conv.shape.phases == 2;
+  ChainStage stage = Convolve(conv, x.length, up ? x.length : x.length / 2);
+  stage.source[0] = Consume(x);
+  Signal out = {Sums(conv), up ? x.length * 2 : x.length / 2};
+  Push(stage, out, true);
+  return out;
+}
+
+bool ChainPlan::Supported() const {
+  static const int processors = DeviceAttribute(cudaDevAttrMultiProcessorCount);
+  return supported_ && DeviceHasClusters() && processors >= args_.blocks &&
+         args_.first.residual_weight != nullptr &&
+         args_.last.channels / args_.last.item_channels <= kChainMaxSplits &&
+         shared_bytes_ <= size_t{kFusedMaxSharedBytes};
+}
+
+void ChainPlan::RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin, int end,
+                         const StampList& stamps, cudaStream_t stream) const {
+  ChainArgs a = args_;
+  a.stamps = stamps;
+  a.schedule = steps;
+  a.noise = noise;
+  a.x = x;
+  a.begin = begin, a.end = end;
+  LaunchUnetChain(format_, a, shared_bytes_, stream);
+}
+
+void ChainPlan::RunWindows(const PicardArgs& picard, const StampList& stamps,
+                           cudaStream_t stream) const {
+  ChainArgs a = args_;
+  a.stamps = stamps;
+  a.picard = picard;
+  a.schedule = picard.schedule;
+  a.x = picard.x;
+  LaunchUnetChain(format_, a, shared_bytes_, stream);
+}
+
+}  // namespace dp

@@ -1,0 +1,62 @@
+#ifndef POLICY_CUDA_CHAIN_PLAN_H_
+#define POLICY_CUDA_CHAIN_PLAN_H_
+
+#include <vector>
+
+#include "kernels/unet_chain.cuh"
+#include "policy/cuda/fused_unet.h"
+
+namespace dp {
+
+// Denoising chains of a few rows in one persistent launch: its stages and their memory.
+class ChainPlan {
+ public:
+  // Rows are environments x window; row r is of environment r / rows_per_env.
+  ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows, int rows_per_env,
+            DeviceArena& arena);
+
+  // Whether the kernel runs every stage of this plan on this device.
+  bool Supported() const;
+  void* mish_cond() const { return condition_.input(); }
+  void RunCondition(cudaStream_t stream) const { condition_.Run(stream); }
+  float* output() const { return args_.output; }  // (rows, horizon * action_dim), of the last step
+  int* stuck() const { return args_.stuck; }
+  // Enqueues the steps [begin, end) of `steps` on x (rows, horizon * action_dim), device memory;
+  // noise (steps, rows, horizon * action_dim) or null. Where rows_per_env is 1. The end of pass i
+  // is stamp i + 1.
+  void RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin, int end,
+                const StampList& stamps, cudaStream_t stream) const;
+  // Enqueues a whole time-parallel chain; `output`, `evaluated`, `input` and `row_step` are not
+  // used.
+  void RunWindows(const PicardArgs& picard, const StampList& stamps, cudaStream_t stream) const;
+
+ private:
+  // What a layer hands to the next ones: to be finished by its first reader, which keeps it.
+  struct Signal {
+    ChainSource source;
+    int length = 0;
+  };
+  ChainStage Convolve(const DeviceFusedConv& conv, int in_length, int out_length);
+  static ChainSource Sums(const DeviceFusedConv& conv);
+  ChainSource Consume(Signal& signal) const;
+  void Push(ChainStage& stage, Signal& output, bool finish);
+  Signal Block(const FusedBlock1d& block, Signal* x, Signal* skip);
+  Signal FirstBlock(const FusedBlock1d& block, int horizon);
+  Signal SecondHalf(const FusedBlock1d& block, Signal& hidden, const ChainSource& residual);
+  Signal Resample(const DeviceFusedConv& conv, Signal& x);
+  float* TakeWords(int splits, int length, int channels);
+
+  Format format_;
+  int rows_;
+  bool owned_;  // the blocks finish each stage's output, rather than each reader what it needs
+  DeviceArena& arena_;
+  FilmCondition condition_;
+  std::vector<ChainStage> stages_;
+  ChainArgs args_;
+  size_t shared_bytes_ = 0;
+  bool supported_ = true;
+};
+
+}  // namespace dp
+
+#endif  // POLICY_CUDA_CHAIN_PLAN_H_

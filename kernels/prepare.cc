@@ -62,8 +62,10 @@ ResizeTaps MakeResizeTaps(int input, int output) {
   resize.weights.assign(size_t{1} * output * resize.taps, 0.0f);
   for (int i = 0; i < output; ++i) {
     const double center = scale * (i + 0.5);
+    // NOLINTBEGIN(bugprone-incorrect-roundings): the picture library truncates here too
     const int first = std::max(static_cast<int>(center - support + 0.5), 0);
     const int last = std::min(static_cast<int>(center + support + 0.5), input);
+    // NOLINTEND(bugprone-incorrect-roundings)
     resize.first.push_back(first);
     double total = 0;
     const auto weight = [&](int k) {

@@ -142,6 +142,7 @@ InstanceState DiffusionPolicy::StateOf(const mjModel* model, mjData* data) const
 }
 
 DiffusionPolicy* DiffusionPolicy::In(const mjData* data, int instance) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): MuJoCo keeps a plugin's object as an integer
   return reinterpret_cast<DiffusionPolicy*>(data->plugin_data[instance]);
 }
 

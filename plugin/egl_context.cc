@@ -145,7 +145,7 @@ std::string TryCandidate(const Egl& egl, const Candidate& candidate) {
   const EGLContext context = egl.CreateContext(display, config, EGL_NO_CONTEXT, nullptr);
   if (context == EGL_NO_CONTEXT) return failed("eglCreateContext");
   if (!egl.MakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, context)) {
-    const std::string reason = failed("eglMakeCurrent");
+    std::string reason = failed("eglMakeCurrent");
     egl.DestroyContext(display, context);
     return reason;
   }

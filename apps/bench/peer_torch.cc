@@ -55,6 +55,7 @@ class Peer {
   void AddChunk(const at::Tensor& cond) {
     constexpr int kSteps = 100;
     std::vector<at::Tensor> steps;
+    steps.reserve(kSteps);
     for (int t = 0; t < kSteps; ++t) steps.push_back(at::full({1}, t, on_device_.dtype(at::kLong)));
     const at::Tensor noise = at::randn(x_.sizes(), on_device_);
     Add("chunk, 100 steps", 1, "chunks", [&, noise] {

@@ -90,6 +90,7 @@ void Timed(StageTimes& times, Stage stage, F&& f) {
 
 std::vector<int> TimestepsOf(const std::vector<DenoiseStep>& schedule) {
   std::vector<int> timesteps;
+  timesteps.reserve(schedule.size());
   for (const DenoiseStep& step : schedule) timesteps.push_back(step.timestep);
   return timesteps;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernels/error.h"
+#include "plugin/guard.h"
 #include "plugin/pose.h"
 
 #ifdef PUSHT_HAVE_CUDA
@@ -14,9 +15,6 @@
 
 namespace dp {
 namespace {
-
-// the compiler tries a model before it signs it
-bool WithinCompiler(const mjModel* model) { return model->signature == 0; }
 
 std::shared_ptr<SharedPolicy> PolicyOf(const Config& config) {
   return GetSharedPolicy(config.checkpoint, config.policy, config.sampler_given);

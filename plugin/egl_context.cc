@@ -182,4 +182,11 @@ EglContext::EglContext(int cuda_device) {
                          kRemedy);
 }
 
+bool EglContext::software() const {
+  for (const char* name : {"llvmpipe", "softpipe", "swrast", "Software Rasterizer"}) {
+    if (description_.find(name) != std::string::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace dp

@@ -18,6 +18,8 @@ class EglContext {
 
   // What OpenGL calls its renderer, and its version.
   const std::string& description() const { return description_; }
+  // Whether that is a program on the CPU: one of Mesa's.
+  bool software() const;
   // What CUDA calls the GPU that draws; negative: not one of CUDA's.
   int cuda_device() const { return cuda_device_; }
 

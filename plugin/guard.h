@@ -7,6 +7,9 @@
 
 namespace dp {
 
+// True of a model that the compiler only tries: it signs what it gives away.
+inline bool WithinCompiler(const mjModel* model) { return model->signature == 0; }
+
 // Says `text` where the host shows its warnings, as coming from this plugin.
 inline void Warn(const char* text) {
   mju_warning("diffusion policy: %.900s", text);  // the engine cuts messages at 1024 characters

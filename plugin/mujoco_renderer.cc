@@ -8,6 +8,7 @@
 #include "kernels/error.h"
 #include "kernels/picture_resize.h"
 #include "plugin/egl_context.h"
+#include "plugin/guard.h"
 #include "plugin/render_thread.h"
 
 namespace dp {
@@ -57,6 +58,7 @@ class MujocoPictureSource : public PictureSource {
     mjv_defaultScene(&scene_);
     mjr_defaultContext(&context_);
     RunOnRenderThread([&] { MakeContext(model); });
+    if (WithinCompiler(model)) WarnOfSoftware();
     mjv_makeScene(model, &scene_, 2 * model->ngeom + 1000);
     scene_.flags[mjRND_SHADOW] = 0;
   }
@@ -96,7 +98,7 @@ class MujocoPictureSource : public PictureSource {
 
   // Rendering thread.
   void MakeContext(const mjModel* model) {
-    CurrentContext(request_.cuda_device);
+    gl_ = &CurrentContext(request_.cuda_device);
     // the user's model stays as it is: only the sizes of the context's buffers differ
     mjModel sized = *model;
     sized.vis.global.offwidth = sized.vis.global.offheight = 1;
@@ -108,6 +110,14 @@ class MujocoPictureSource : public PictureSource {
     sized.vis.quality.offsamples = 0;
     sized.vis.quality.shadowsize = 0;
     mjr_makeContext(&sized, &context_, mjFONTSCALE_50);
+  }
+
+  // Once per compilation, not with every copy of the simulation.
+  void WarnOfSoftware() const {
+    if (request_.cuda_device < 0 || !gl_->software()) return;
+    Warn(("the policy runs on the GPU, but OpenGL draws its pictures on the CPU (" +
+          gl_->description() + "): install the GPU's GL driver with EGL, or choose backend \"cpu\"")
+             .c_str());
   }
 
   void UpdateScene(const mjModel* model, mjData* data, int camera) {
@@ -140,6 +150,7 @@ class MujocoPictureSource : public PictureSource {
   }
 
   PictureRequest request_;
+  const EglContext* gl_ = nullptr;
   std::vector<int> cameras_;
   std::vector<Drawing> drawings_;  // of each camera
   std::vector<uint8_t> raw_;       // a drawing as OpenGL gives it

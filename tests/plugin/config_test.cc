@@ -1,6 +1,7 @@
 #include "plugin/config.h"
 
 #include "plugin/cache.h"
+#include "plugin/mujoco_renderer.h"
 #include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
 
@@ -123,6 +124,35 @@ TEST_F(ConfigTest, LooksUpCamerasAndRenderers) {
   EXPECT_THAT(Refusal(Basic() + Set("camera", "side")), HasSubstr("no camera of that name"));
   EXPECT_THAT(Refusal(BasicWithCamera() + Set("renderer", "crayon")),
               HasSubstr("renderer \"crayon\" is unknown"));
+}
+
+TEST_F(ConfigTest, SaysOnceThatPicturesForTheGpuAreDrawnOnTheCpu) {
+  try {
+    if (!dp::MujocoRendererDescription().starts_with("llvmpipe")) GTEST_SKIP() << "a GPU draws";
+  } catch (const dp::Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  // MuJoCo's renderer, as it is asked for by a policy on a GPU or on the CPU
+  static int cuda_device = 0;
+  dp::RegisterPictureSource("beside", [](const mjModel* model, dp::PictureRequest request) {
+    request.cuda_device = cuda_device;
+    return dp::MakeMujocoPictureSource(model, request);
+  });
+  AddCamera();
+  for (const int device : {0, -1}) {
+    cuda_device = device;
+    const ModelPtr model = Compile(Xml(BasicWithCamera() + Set("renderer", "beside")));
+    ASSERT_NE(model, nullptr);
+    EXPECT_THAT(TakeWarnings(),
+                ::testing::Conditional(
+                    device == 0, ElementsAre(HasSubstr("draws its pictures on the CPU (llvmpipe")),
+                    ::testing::IsEmpty()));
+    for (int copy = 0; copy < 2; ++copy) {
+      const DataPtr data(mj_makeData(model.get()));
+      mj_step(model.get(), data.get());  // the host goes on
+      EXPECT_THAT(policy_.Take(), ::testing::SizeIs(1));
+    }
+  }
 }
 
 TEST_F(ConfigTest, PassesOnWhatThePolicyCannotDo) {

@@ -52,7 +52,8 @@ void EpisodeSimulation::SetCheckpoint(const std::string& directory) {
 }
 
 void EpisodeSimulation::SetPolicy(std::shared_ptr<const dp::Checkpoint> checkpoint,
-                                  const dp::PolicyOptions& options) {
+                                  dp::PolicyOptions options) {
+  options.timing = dp::TimingDetail::kSteps;
   std::unique_ptr<dp::Policy> policy = dp::Policy::Create(checkpoint, options);
   auto observer = std::make_unique<Observer>(options_, policy->config(), scene_);
   const int action_steps = ResolveActionSteps(options_, policy->config());

@@ -45,8 +45,7 @@ class EpisodeSimulation : public Simulation {
     float coverage;
   };
 
-  void SetPolicy(std::shared_ptr<const dp::Checkpoint> checkpoint,
-                 const dp::PolicyOptions& options);
+  void SetPolicy(std::shared_ptr<const dp::Checkpoint> checkpoint, dp::PolicyOptions options);
   void Decide();
   std::vector<uint8_t> Frames() const;
   void FinishControlStep();

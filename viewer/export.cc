@@ -46,17 +46,20 @@ std::string LogToTrace(const DecisionLog& log) {
   }
   nlohmann::ordered_json events = nlohmann::ordered_json::array();
   for (const auto& d : log) {
-    for (int row = 0; row < kDecisionRow; ++row) {
-      const dp::StageTimes::Span& span = d->times.spans[row];
-      if (span.end <= span.begin) continue;
-      events.push_back({{"name", RowName(row)},
+    const auto add = [&](const std::string& name, const dp::StageTimes::Span& span, int track) {
+      if (span.end <= span.begin) return;
+      events.push_back({{"name", name},
                         {"ph", "X"},
                         {"ts", 1e6 * (span.begin - origin)},
                         {"dur", 1e6 * (span.end - span.begin)},
                         {"pid", 1},
-                        {"tid", row == static_cast<int>(dp::Stage::kPhysics) ? 2 : 1},
+                        {"tid", track},
                         {"args", {{"seed", d->seed}, {"decision", d->decision}}}});
+    };
+    for (int row = 0; row < kDecisionRow; ++row) {
+      add(RowName(row), d->times.spans[row], row == static_cast<int>(dp::Stage::kPhysics) ? 2 : 1);
     }
+    for (const dp::StageTimes::Span& pass : d->times.steps) add("pass", pass, 1);
   }
   return nlohmann::ordered_json({{"traceEvents", events}, {"displayTimeUnit", "ms"}}).dump() + "\n";
 }

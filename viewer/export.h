@@ -13,8 +13,8 @@ namespace pusht {
 std::string LogToCsv(const DecisionLog& log);
 // The same as an array of objects.
 std::string LogToJson(const DecisionLog& log);
-// Chrome's trace format (opens in ui.perfetto.dev): every stage of every decision, microseconds
-// since the first.
+// Chrome's trace format (opens in ui.perfetto.dev): every stage of every decision and every
+// network pass, microseconds since the first.
 std::string LogToTrace(const DecisionLog& log);
 
 }  // namespace pusht

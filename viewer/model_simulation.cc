@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <mutex>
 #include <utility>
@@ -24,11 +25,13 @@ constexpr int kMostGeoms = 500;        // of decoration
 constexpr uint32_t kSampleKeys = 1u << 20;
 constexpr double kPeriod = 0.1;  // seconds of a control step where there is no policy
 
-// MuJoCo's last warning, which is where the plugin says why it stopped.
+// MuJoCo's last warning, which is where the plugin says why it stopped; all of them in the
+// terminal.
 class Warnings {
  public:
   static void Listen() {
     mju_user_warning = [](const char* text) {
+      std::fprintf(stderr, "WARNING: %s\n", text);
       const std::lock_guard<std::mutex> lock(mutex_);
       last_ = text;
     };
@@ -96,6 +99,7 @@ void ModelSimulation::Load(const Choice& choice) {
                                const dp::PolicyOptions& attributes) {
     dp::PolicyOptions options = choice.policy.value_or(attributes);
     if (!choice.sampler) options.sampler.kind = attributes.sampler.kind;
+    options.timing = dp::TimingDetail::kSteps;
     auto policy = dp::Policy::Create(checkpoint, options);
     *made = {checkpoint, policy->options(), policy->Description()};
     return policy;

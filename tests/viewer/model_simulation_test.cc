@@ -80,6 +80,7 @@ TEST_F(ModelSimulationTest, ThePluginDoesWhatAnEvaluationDoes) {
     EXPECT_EQ(b.denoising, a.denoising);
     EXPECT_EQ(b.frames, a.frames);
     EXPECT_EQ(b.qpos, a.qpos);
+    EXPECT_EQ(b.times.steps.size(), a.times.steps.size()) << "passes that were timed";
   }
 }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <imgui.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "viewer/layout.h"
@@ -137,6 +138,30 @@ TEST_F(PanelsTest, TheWheelOverTheStripShowsFewerDecisions) {
   EXPECT_EQ(VisibleRange(*snapshot_.log, ui_).first, 10);
   AddDecisions(5);
   EXPECT_EQ(VisibleRange(*snapshot_.log, ui_), std::pair(0, 5));
+}
+
+TEST_F(PanelsTest, PassesAreAsLongAsTheyWereTimed) {
+  // width on screen of the second of two passes, which alone has this colour
+  const auto width = [this](const std::vector<dp::StageTimes::Span>& steps) {
+    auto record = std::make_shared<DecisionRecord>();
+    record->times[dp::Stage::kDenoise] = {1, 1.1};
+    record->times.passes = 2;
+    record->times.steps = steps;
+    snapshot_.log = std::make_shared<DecisionLog>(1, record);
+    Draw();
+    float low = 1e9, high = -1e9;
+    for (int i = 0; i < ImGui::GetDrawData()->CmdListsCount; ++i) {
+      for (const ImDrawVert& vertex : ImGui::GetDrawData()->CmdLists[i]->VtxBuffer) {
+        if (vertex.col != IM_COL32(62, 122, 184, 255)) continue;
+        low = std::min(low, vertex.pos.x);
+        high = std::max(high, vertex.pos.x);
+      }
+    }
+    return high - low;
+  };
+  const float equal = width({});
+  EXPECT_GT(equal, 100);
+  EXPECT_NEAR(width({{1, 1.075}, {1.075, 1.1}}), equal / 2, 1.5);
 }
 
 TEST_F(PanelsTest, DrawAnyModelsActions) {

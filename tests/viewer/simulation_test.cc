@@ -109,6 +109,21 @@ TEST_F(SimulationTest, DenoisingEndsInTheChunk) {
   }
 }
 
+TEST_F(SimulationTest, EveryPassIsTimed) {
+  const auto simulation = Make(kSeed);
+  simulation->Advance();
+  const dp::StageTimes& times = Look(*simulation).log->back()->times;
+  ASSERT_GT(times.passes, 1);
+  ASSERT_EQ(times.steps.size(), static_cast<size_t>(times.passes));
+  double at = times[dp::Stage::kDenoise].begin;
+  for (const dp::StageTimes::Span& pass : times.steps) {
+    EXPECT_GE(pass.begin, at);
+    EXPECT_GT(pass.end, pass.begin);
+    at = pass.end;
+  }
+  EXPECT_LE(at, times[dp::Stage::kDenoise].end);
+}
+
 TEST_F(SimulationTest, ThreadPlaysToTheSameEndWhileItIsWatched) {
   const uint64_t expected = Finish(*Make(kSeed)).hash;
   SimulationThread thread(Make(kSeed));

@@ -83,6 +83,12 @@ TEST(Export, TraceHasEverySpanInMicroseconds) {
   }
   EXPECT_EQ(first, 0);
   EXPECT_NEAR(events[1].at("dur").get<double>(), 1000, 1e-3);
+  const std::shared_ptr<DecisionRecord> stamped = Decision(1, 1, 4);
+  stamped->times.steps = {{1.001, 1.002}, {1.002, 1.005}};
+  const auto with_passes = nlohmann::json::parse(LogToTrace({stamped}));
+  ASSERT_EQ(with_passes.at("traceEvents").size(), 3u + 2);
+  EXPECT_EQ(with_passes.at("traceEvents").back().at("name"), "pass");
+  EXPECT_NEAR(with_passes.at("traceEvents").back().at("dur").get<double>(), 3000, 1e-3);
   const auto json = nlohmann::json::parse(LogToJson(Log(4)));
   EXPECT_NEAR(json.at(3).at("milliseconds").at("denoise").get<double>(), 4, 1e-6);
 }

@@ -49,24 +49,32 @@ void DrawBar(const Plot& plot, double from, double to, double lane, ImU32 color,
                       color::kPlot, name);
 }
 
-// The network's passes, in equal shares of the denoising: what one takes on average.
-void DrawPasses(const Plot& plot, const dp::StageTimes& times, double origin, double lane) {
+// The network's passes as they were timed; where they were not, equal shares of the denoising.
+std::vector<dp::StageTimes::Span> PassesOf(const dp::StageTimes& times) {
+  if (!times.steps.empty() || times.passes <= 0) return times.steps;
   const dp::StageTimes::Span& span = times[dp::Stage::kDenoise];
-  const double begin = 1e3 * (span.begin - origin), length = 1e3 * (span.end - span.begin);
-  if (length <= 0 || times.passes <= 0) return;
-  const ImVec2 low = plot.At(begin, lane + 0.08), high = plot.At(begin + length, lane + 0.92);
+  const double share = (span.end - span.begin) / times.passes;
+  std::vector<dp::StageTimes::Span> passes;
+  for (int i = 0; i < times.passes; ++i) {
+    passes.push_back({span.begin + share * i, span.begin + share * (i + 1)});
+  }
+  return passes;
+}
+
+void DrawPasses(const Plot& plot, const dp::StageTimes& times, double origin, double lane) {
   const ImU32 colors[2] = {RowColor(static_cast<int>(dp::Stage::kDenoise)),
                            IM_COL32(62, 122, 184, 255)};
-  const float width = (high.x - low.x) / static_cast<float>(times.passes);
-  for (int pass = 0; pass < times.passes; ++pass) {
-    plot.draw().AddRectFilled(ImVec2(low.x + width * pass, low.y),
-                              ImVec2(low.x + width * (pass + 1), high.y), colors[pass % 2]);
-  }
+  const std::vector<dp::StageTimes::Span> passes = PassesOf(times);
   const ImVec2 mouse = ImGui::GetIO().MousePos;
-  if (!plot.hovered() || mouse.x < low.x || mouse.x >= high.x || mouse.y < low.y) return;
-  ImGui::SetTooltip("network pass %d of %d\n%s ms each on average",
-                    static_cast<int>((mouse.x - low.x) / width) + 1, times.passes,
-                    FormatMs(length / times.passes).c_str());
+  for (size_t i = 0; i < passes.size(); ++i) {
+    const double from = 1e3 * (passes[i].begin - origin), to = 1e3 * (passes[i].end - origin);
+    const ImVec2 low = plot.At(from, lane + 0.08), high = plot.At(to, lane + 0.92);
+    plot.draw().AddRectFilled(low, high, colors[i % 2]);
+    if (!plot.hovered() || mouse.x < low.x || mouse.x >= high.x || mouse.y < low.y) continue;
+    ImGui::SetTooltip("network pass %zu of %zu\n%s ms%s", i + 1, passes.size(),
+                      FormatMs(to - from).c_str(),
+                      times.steps.empty() ? " on average" : ", with the denoising after it");
+  }
 }
 
 void DrawStages(const Plot& plot, const dp::StageTimes& times, double origin, dp::Backend backend) {

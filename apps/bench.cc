@@ -6,12 +6,12 @@
 #include "apps/bench/device.h"
 #include "apps/bench/peer.h"
 #include "apps/commands.h"
-#include "apps/number_range.h"
 #include "apps/policy_options.h"
 #include "apps/version.h"
 #include "policy/checkpoint.h"
 #include "policy/random_checkpoint.h"
 #include "task/files.h"
+#include "task/number_range.h"
 
 namespace pusht {
 namespace {

@@ -2,9 +2,9 @@
 #include <memory>
 
 #include "apps/commands.h"
-#include "apps/number_range.h"
 #include "apps/stop_signal.h"
 #include "task/demonstrations.h"
+#include "task/number_range.h"
 
 namespace pusht {
 

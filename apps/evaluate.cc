@@ -6,13 +6,13 @@
 #include <optional>
 
 #include "apps/commands.h"
-#include "apps/number_range.h"
 #include "apps/policy_options.h"
 #include "apps/stop_signal.h"
 #include "apps/version.h"
 #include "kernels/error.h"
 #include "policy/checkpoint.h"
 #include "task/evaluation.h"
+#include "task/number_range.h"
 #include "task/report.h"
 #include "task/results_folder.h"
 #include "task/shard.h"

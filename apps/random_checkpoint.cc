@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "apps/commands.h"
-#include "apps/number_range.h"
 #include "policy/checkpoint_writer.h"
+#include "task/number_range.h"
 
 namespace pusht {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "kernels/error.h"
 #include "policy/option_names.h"
+#include "task/number_range.h"
 #include "task/program.h"
 #include "viewer/viewer.h"
 
@@ -37,9 +38,9 @@ int Run(int argc, char** argv) {
                  "CPU threads of the policy; the window wants one too")
       ->check(CLI::Range(1, 1024));
   app.add_option("--budget", options.budget_ms, "Budget of a decision, ms; default: control period")
-      ->check(CLI::PositiveNumber);
+      ->check(pusht::NumberRange(0.001, 1e6));
   auto* scale = app.add_option("--scale", options.scale, "Screen pixels per layout pixel")
-                    ->check(CLI::Range(0.5, 8.0));
+                    ->check(pusht::NumberRange(0.5, 8));
   app.add_option("--width", options.width, "Width of the window")->check(CLI::Range(640, 16384));
   app.add_option("--height", options.height, "Height of the window")->check(CLI::Range(480, 16384));
   app.add_option("--script", script, "Run a script without a display: a file, or 'readme'");

@@ -1,5 +1,5 @@
-#ifndef APPS_NUMBER_RANGE_H_
-#define APPS_NUMBER_RANGE_H_
+#ifndef TASK_NUMBER_RANGE_H_
+#define TASK_NUMBER_RANGE_H_
 
 #include <CLI/CLI.hpp>
 #include <sstream>
@@ -21,4 +21,4 @@ inline CLI::Validator NumberRange(double low, double high) {
 
 }  // namespace pusht
 
-#endif  // APPS_NUMBER_RANGE_H_
+#endif  // TASK_NUMBER_RANGE_H_

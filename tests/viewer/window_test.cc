@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -98,6 +99,29 @@ class WindowTest : public ::testing::Test {
     return {"--checkpoint", folder_ / "checkpoint"};
   }
 
+  static void Click(int x, int y) {
+    screen_->Move(x, y);
+    screen_->Button(1, true);
+    screen_->Button(1, false);
+  }
+  // What a button of the row below the table writes.
+  static constexpr int kComparison = 326;
+  std::string Exported(int x, const char* file) {
+    std::filesystem::remove(folder_ / file);
+    Click(x, kComparison);
+    EXPECT_TRUE(Until([&] { return std::filesystem::exists(folder_ / file); })) << file;
+    std::stringstream text;
+    text << std::ifstream(folder_ / file).rdbuf();
+    return text.str();
+  }
+  // Network passes of the newest decision.
+  int Passes() {
+    const std::string csv = Exported(984, "decisions.csv");
+    int passes = -1;
+    const size_t line = csv.rfind('\n', csv.size() - 2);
+    if (line != std::string::npos) std::sscanf(&csv[line], "\n%*d,%*d,%*d,%d", &passes);
+    return passes;
+  }
   static Shot Scene() { return screen_->Look(270, 40, 600, 540); }
   // Whether the scene comes to look like `shot`, or like anything else; on a busy machine a window
   // takes its time.
@@ -226,6 +250,72 @@ TEST_F(WindowTest, WritesPicturesAndFilms) {
   EXPECT_TRUE(Until([&] { return size("pusht-viewer.mp4") + size("pusht-viewer.avi") > 1000; }));
 }
 
+TEST_F(WindowTest, SwitchesThePolicyWhileItRuns) {
+  ASSERT_NO_FATAL_FAILURE(Open(WithCheckpoint()));
+  const auto button = [] {
+    screen_->Move(kWidth / 2, 400);  // what the mouse is on has another colour
+    return screen_->Look(20, 302, 225, 20);
+  };
+  const auto choose = [](int y, int item) {
+    Click(172, y);
+    Click(172, y + 28 + 20 * item);
+  };
+  constexpr int kBackend = 171, kFormat = 199, kSampler = 227, kSteps = 255, kApply = 311;
+  const Shot applied = button();
+  const auto apply = [&] {
+    EXPECT_TRUE(Until([&] { return button() != applied; })) << "nothing to apply";
+    Click(131, kApply);
+    return Until([&] { return button() == applied; });
+  };
+  EXPECT_EQ(Passes(), 100);
+  choose(kSampler, 1);  // DDIM
+  Click(125, kSteps);
+  EXPECT_TRUE(apply());
+  screen_->Key("Right");
+  const int passes = Passes();
+  EXPECT_GT(passes, 1);
+  EXPECT_LT(passes, 40);
+  choose(kBackend, 0);  // auto, which is the CPU where there is no GPU
+  EXPECT_TRUE(apply());
+  screen_->Key("Right");
+  EXPECT_EQ(Passes(), passes) << "the sampler must stay";
+  const Shot before = Still();
+  choose(kBackend, 1);  // the CPU, which has no such format: a sentence, and it goes on
+  choose(kFormat, 3);
+  Click(131, kApply);
+  EXPECT_TRUE(Changes(before)) << "no message";
+  screen_->Key("Right");
+  EXPECT_EQ(Passes(), passes);
+}
+
+TEST_F(WindowTest, PinsGoesToADecisionAndExports) {
+  ASSERT_NO_FATAL_FAILURE(Open(WithCheckpoint()));
+  screen_->Key("space");
+  Sleep(2.5);  // some decisions
+  screen_->Key("space");
+  const Shot scene = Still();
+  const auto table = [] { return screen_->Look(884, 115, 390, 200); };
+  const Shot plain = table();
+  Click(922, kComparison);  // pin as A: one more column
+  EXPECT_TRUE(Until([&] { return table() != plain; }));
+  Click(922, kComparison);
+  EXPECT_TRUE(Until([&] { return table() == plain; })) << "unpinned";
+  Click(950, 600);  // the first bar of the history
+  EXPECT_TRUE(Changes(scene)) << "the scene is not the decision's";
+  EXPECT_TRUE(Until([&] { return table() != plain; }));
+  screen_->Key("Escape");
+  EXPECT_TRUE(Becomes(scene));
+  const auto count = [](const std::string& text, const std::string& word) {
+    int found = 0;
+    for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  const int decisions = count(Exported(984, "decisions.csv"), "\n") - 1;
+  EXPECT_GE(decisions, 2);
+  EXPECT_EQ(count(Exported(1036, "decisions.json"), "\"passes\": 100"), decisions);
+  EXPECT_EQ(count(Exported(1092, "decisions.trace.json"), "\"name\":\"pass\""), 100 * decisions);
+}
+
 TEST_F(WindowTest, OpensWhatIsDropped) {
   ASSERT_NO_FATAL_FAILURE(Open(WithCheckpoint()));
   const Shot pusht = Still();
@@ -245,6 +335,14 @@ TEST_F(WindowTest, WithoutADisplayItSaysSo) {
   Start(WithCheckpoint(), "");
   EXPECT_EQ(Finish(), 3);
   EXPECT_NE(Log().find("display"), std::string::npos) << Log();
+}
+
+TEST_F(WindowTest, NumbersOutOfRangeAreRefused) {
+  for (const char* option : {"--scale", "--budget"}) {
+    Start({option, "nan"}, "");
+    EXPECT_EQ(Finish(), 1) << option;
+    EXPECT_NE(Log().find("'nan' is not a number from"), std::string::npos) << Log();
+  }
 }
 
 TEST_F(WindowTest, WhatCannotBeOpenedIsASentence) {

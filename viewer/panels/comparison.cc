@@ -29,8 +29,9 @@ void DrawComparison(const SimSnapshot& snapshot, UiState& ui) {
   } else {
     const double a = ui.pinned->summary[kDecisionRow].median;
     const double b = Summarise(*snapshot.log)[kDecisionRow].median;
-    ImGui::TextDisabled("A: %s%s", ui.pinned->label.c_str(),
-                        a > 0 && b > 0 ? Format("; now %.2f x", b / a).c_str() : "");
+    ImGui::TextDisabled("%sA: %s", a > 0 && b > 0 ? Format("now %.2f x ", b / a).c_str() : "",
+                        ui.pinned->label.c_str());
+    if (ImGui::IsItemHovered()) ImGui::SetTooltip("A: %s", ui.pinned->label.c_str());
   }
 }
 

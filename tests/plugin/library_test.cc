@@ -102,7 +102,8 @@ TEST_F(LibraryTest, ExportsNothing) {
 
 TEST_F(LibraryTest, DrivesAPlainHost) {
   dp::WriteCheckpoint(folder_ / "checkpoint", *CompactCheckpoint(), dp::WeightFormat::kF16);
-  const Result result = RunHost(WriteModel(folder_ / "checkpoint"));
+  const std::string cpu = "<config key=\"backend\" value=\"cpu\"/>";
+  const Result result = RunHost(WriteModel(folder_ / "checkpoint", cpu));
   ASSERT_EQ(result.status, 0) << result.output;
   const std::vector<std::string> lines = Lines(result.output);
   ASSERT_EQ(lines.size(), 2u) << result.output;
@@ -113,10 +114,10 @@ TEST_F(LibraryTest, DrivesAPlainHost) {
   EXPECT_GT(x, -5);  // within the range that the statistics allow, in units of the model
   EXPECT_LT(x, 11);
   EXPECT_EQ(RunHost(folder_ / "model.xml").output, result.output) << "twice the same";
-  EXPECT_EQ(
-      RunHost(WriteModel(folder_ / "checkpoint", "<config key=\"renderer\" value=\"raster\"/>"))
-          .output,
-      result.output)
+  EXPECT_EQ(RunHost(WriteModel(folder_ / "checkpoint",
+                               cpu + "<config key=\"renderer\" value=\"raster\"/>"))
+                .output,
+            result.output)
       << "Push-T is drawn without a GL driver unless asked otherwise";
 }
 

@@ -17,6 +17,7 @@ InputBlock::~InputBlock() {
 InputBlock::View InputBlock::Lay(uint8_t* base, const PolicyConfig& config, int batch) {
   size_t offset = 0;
   const auto place = [&]<typename T>(T*& view, size_t count) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the base is null while sizes are measured
     view = reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(base) + offset);
     offset += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
   };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "image/data/pictures.h"
@@ -11,18 +12,21 @@ double Overlap(int i, double begin, double end) {
   return std::max(0.0, std::min(end, i + 1.0) - std::max(begin, static_cast<double>(i)));
 }
 
-// One channel's mean over a rectangle of the picture; a rectangle within one pixel is that pixel.
-double AreaMean(const uint8_t* pixels, int width, int channels, int channel, const double (&y)[2],
-                const double (&x)[2]) {
-  double sum = 0, weight = 0;
+// Each channel's mean over a rectangle of the picture; a rectangle within one pixel is that pixel.
+std::array<double, 3> AreaMean(const uint8_t* pixels, int width, int channels, const double (&y)[2],
+                               const double (&x)[2]) {
+  std::array<double, 3> mean = {};
+  double weight = 0;
   for (int row = static_cast<int>(y[0]); row < y[1]; ++row) {
     for (int column = static_cast<int>(x[0]); column < x[1]; ++column) {
       const double part = Overlap(row, y[0], y[1]) * Overlap(column, x[0], x[1]);
-      sum += part * pixels[(int64_t{row} * width + column) * channels + channel];
+      const uint8_t* pixel = pixels + (int64_t{row} * width + column) * channels;
+      for (int c = 0; c < channels; ++c) mean[c] += part * pixel[c];
       weight += part;
     }
   }
-  return sum / weight;
+  for (double& m : mean) m /= weight;
+  return mean;
 }
 
 }  // namespace
@@ -40,8 +44,7 @@ std::vector<uint8_t> FitPicture(const uint8_t* pixels, int height, int width, in
     for (int column = 0; column < size; ++column) {
       const double x[2] = {left + column * scale,
                            std::min<double>(width, left + (column + 1) * scale)};
-      double mean[3] = {};
-      for (int c = 0; c < in_channels; ++c) mean[c] = AreaMean(pixels, width, in_channels, c, y, x);
+      std::array<double, 3> mean = AreaMean(pixels, width, in_channels, y, x);
       if (in_channels == 1) mean[1] = mean[2] = mean[0];
       if (channels == 1) mean[0] = (mean[0] + mean[1] + mean[2]) / 3;
       uint8_t* to = out.data() + (int64_t{row} * size + column) * channels;

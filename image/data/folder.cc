@@ -11,7 +11,7 @@
 #define STBI_NO_LINEAR
 #define STBI_ONLY_PNG
 #define STBI_ONLY_BMP
-#define STBI_MAX_DIMENSIONS 8192
+#define STBI_MAX_DIMENSIONS 4096
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -44,7 +44,7 @@ std::vector<uint8_t> ParsePicture(std::span<const uint8_t> bytes, const std::str
   stbi_uc* pixels = stbi_load_from_memory(bytes.data(), static_cast<int>(bytes.size()), &width,
                                           &height, &in_file, kRgb);
   if (pixels == nullptr) {
-    throw BadInput(origin + ": not a PNG or BMP picture of at most 8192 pixels (" +
+    throw BadInput(origin + ": not a PNG or BMP picture of at most 4096 pixels (" +
                    stbi_failure_reason() + "); remove or replace it");
   }
   std::vector<uint8_t> out = FitPicture(pixels, height, width, kRgb, size, channels);

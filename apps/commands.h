@@ -1,13 +1,9 @@
 #ifndef APPS_COMMANDS_H_
 #define APPS_COMMANDS_H_
 
-#include <CLI/CLI.hpp>
-#include <functional>
+#include "apps/command_line.h"
 
 namespace pusht {
-
-// What a subcommand does once its options are parsed; returns the exit code.
-using Action = std::function<int()>;
 
 // Each adds one subcommand to `app` and returns its action. One file per subcommand.
 Action AddBench(CLI::App& app);

@@ -3,7 +3,6 @@
 #include <GL/gl.h>
 #include <backends/imgui_impl_opengl3.h>
 #include <imgui.h>
-#include <stb/stb_image_write.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,6 +10,7 @@
 
 #include "kernels/error.h"
 #include "task/files.h"
+#include "task/png.h"
 #include "task/results_folder.h"
 #include "viewer/export.h"
 #include "viewer/theme.h"
@@ -160,12 +160,7 @@ Picture Viewer::Capture() const {
   return picture;
 }
 
-void Viewer::WritePng(const std::string& file) const {
-  const Picture picture = Capture();
-  if (!stbi_write_png(file.c_str(), picture.width, picture.height, 3, picture.rgb.data(), 0)) {
-    throw dp::FileError("cannot write the picture", file);
-  }
-}
+void Viewer::WritePng(const std::string& file) const { pusht::WritePng(file, Capture()); }
 
 void Viewer::Open(const std::string& path) {
   if (std::filesystem::exists(std::filesystem::path(path) / "episodes.jsonl")) {

@@ -1,22 +1,20 @@
 #ifndef APPS_IMAGE_COMMANDS_H_
 #define APPS_IMAGE_COMMANDS_H_
 
-#include <CLI/CLI.hpp>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "apps/command_line.h"
 #include "image/sampler.h"
 
 namespace pusht {
 
-// Each adds one subcommand of image-diffusion to `app` and returns what it does; that returns the
-// exit code.
-std::function<int()> AddImageTrain(CLI::App& app);
-std::function<int()> AddImageSample(CLI::App& app);
-std::function<int()> AddImageBenchmark(CLI::App& app);
-std::function<int()> AddImageEvaluate(CLI::App& app);
+// Each adds one subcommand of image-diffusion to `app` and returns its action.
+Action AddImageTrain(CLI::App& app);
+Action AddImageSample(CLI::App& app);
+Action AddImageBenchmark(CLI::App& app);
+Action AddImageEvaluate(CLI::App& app);
 
 // The words of --implementation, for help texts. reference-graph is libtorch in a CUDA graph;
 // graph:16 evaluates 16 steps of each picture in one pass.

@@ -2,7 +2,6 @@
 #define APPS_IMAGE_GRID_H_
 
 #include <span>
-#include <string>
 
 #include "task/video.h"
 
@@ -11,9 +10,6 @@ namespace pusht {
 // Pictures x (count, size, size, channels), -1 to 1, beside each other in a grid about as wide as
 // high, enlarged by a whole factor.
 Picture MakeGrid(std::span<const float> x, int size, int channels);
-
-// Writes a PNG. Throws Error if it cannot be written.
-void WritePng(const std::string& path, const Picture& picture);
 
 }  // namespace pusht
 

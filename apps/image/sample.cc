@@ -6,6 +6,7 @@
 #include "apps/image/grid.h"
 #include "policy/option_names.h"
 #include "policy/timing.h"
+#include "task/png.h"
 
 namespace pusht {
 namespace {

@@ -20,6 +20,7 @@
 #include "policy/json.h"
 #include "policy/scheduler.h"
 #include "policy/timing.h"
+#include "task/png.h"
 #if PUSHT_HAVE_CUDA
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>

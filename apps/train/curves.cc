@@ -11,15 +11,8 @@
 #include "kernels/error.h"
 #include "policy/file.h"
 #include "task/files.h"
+#include "task/png.h"
 #include "task/video.h"
-#define STB_IMAGE_WRITE_IMPLEMENTATION
-#define STB_IMAGE_WRITE_STATIC
-#define STBI_WRITE_NO_STDIO
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#include <stb/stb_image_write.h>
-#pragma GCC diagnostic pop
 
 namespace pusht {
 namespace {
@@ -115,17 +108,6 @@ class Panel {
   Point2 low_, high_;
   bool log_;
 };
-
-void WritePng(const std::string& path, const Picture& picture) {
-  std::vector<uint8_t> bytes;
-  const auto append = [](void* context, void* data, int size) {
-    auto* out = static_cast<std::vector<uint8_t>*>(context);
-    out->insert(out->end(), static_cast<uint8_t*>(data), static_cast<uint8_t*>(data) + size);
-  };
-  stbi_write_png_to_func(append, &bytes, picture.width, picture.height, 3, picture.rgb.data(),
-                         3 * picture.width);
-  dp::WriteFileAtomically(path, bytes);
-}
 
 }  // namespace
 

@@ -1,0 +1,25 @@
+#include "task/png.h"
+
+#include "policy/file.h"
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#define STB_IMAGE_WRITE_STATIC
+#define STBI_WRITE_NO_STDIO
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#include <stb/stb_image_write.h>
+#pragma GCC diagnostic pop
+
+namespace pusht {
+
+void WritePng(const std::string& path, const Picture& picture) {
+  std::vector<uint8_t> png;
+  const auto append = [](void* context, void* data, int size) {
+    auto* bytes = static_cast<std::vector<uint8_t>*>(context);
+    bytes->insert(bytes->end(), static_cast<uint8_t*>(data), static_cast<uint8_t*>(data) + size);
+  };
+  stbi_write_png_to_func(append, &png, picture.width, picture.height, 3, picture.rgb.data(), 0);
+  dp::WriteFileAtomically(path, png);
+}
+
+}  // namespace pusht

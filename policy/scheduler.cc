@@ -46,6 +46,7 @@ Prediction PredictionOf(PredictionType type) {
 
 std::vector<float> Betas(const SchedulerConfig& config) {
   std::vector<float> betas;
+  betas.reserve(config.train_steps);
   for (int t = 0; t < config.train_steps; ++t) {
     betas.push_back(config.beta_schedule == BetaSchedule::kLinear
                         ? LinearBeta(config, t)

@@ -29,7 +29,7 @@ std::string FindProgram(const std::string& name) {
   std::string rest = path ? path : "";
   while (!rest.empty()) {
     const size_t colon = rest.find(':');
-    const std::string candidate = rest.substr(0, colon) + "/" + name;
+    std::string candidate = rest.substr(0, colon) + "/" + name;
     if (::access(candidate.c_str(), X_OK) == 0) return candidate;
     rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
   }
@@ -53,6 +53,7 @@ class FfmpegWriter : public VideoWriter {
         "-an",      "-c:v", "libx264",   "-crf",       "20", "-pix_fmt", "yuv420p",
         "-threads", "1",    "-movflags", "+faststart", file};
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     posix_spawn_file_actions_t actions;

@@ -41,10 +41,11 @@ void KeypointFinder::AddMapCentres(std::vector<float>& points) const {
   for (int k = 0; k < channels; ++k) {
     float sum = 0, x = 0, y = 0;
     for (int cell = 0; cell < height * width; ++cell) {
+      const int row = cell / width, column = cell % width;
       const float value = maps[cell * channels + k];
       sum += value;
-      x += value * (2 * (cell % width + 0.5f) / width - 1);
-      y += value * (2 * (cell / width + 0.5f) / height - 1);
+      x += value * (2 * (column + 0.5f) / width - 1);
+      y += value * (2 * (row + 0.5f) / height - 1);
     }
     if (sum > 0) {
       AddPlace(x / sum, y / sum, points);

@@ -95,7 +95,7 @@ void ModelSimulation::Load(const Choice& choice) {
   const auto made = std::make_shared<Made>();
   dp::PolicyMakers makers;
   makers.directory = choice.checkpoint;
-  makers.make = [made, choice](std::shared_ptr<const dp::Checkpoint> checkpoint,
+  makers.make = [made, choice](const std::shared_ptr<const dp::Checkpoint>& checkpoint,
                                const dp::PolicyOptions& attributes) {
     dp::PolicyOptions options = choice.policy.value_or(attributes);
     if (!choice.sampler) options.sampler.kind = attributes.sampler.kind;

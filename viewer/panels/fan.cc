@@ -16,6 +16,7 @@ using DrawFunction = void (*)(const Plot&, const float* chunk, const PolicyInfo&
 void DrawWay(const Plot& plot, const float* chunk, const PolicyInfo& policy, ImU32 color,
              float width) {
   std::vector<ImVec2> points;
+  points.reserve(policy.horizon);
   for (int i = 0; i < policy.horizon; ++i) {
     points.push_back(plot.At(chunk[2 * i], chunk[2 * i + 1]));
   }

@@ -55,6 +55,7 @@ std::vector<dp::StageTimes::Span> PassesOf(const dp::StageTimes& times) {
   const dp::StageTimes::Span& span = times[dp::Stage::kDenoise];
   const double share = (span.end - span.begin) / times.passes;
   std::vector<dp::StageTimes::Span> passes;
+  passes.reserve(times.passes);
   for (int i = 0; i < times.passes; ++i) {
     passes.push_back({span.begin + share * i, span.begin + share * (i + 1)});
   }

@@ -3,18 +3,18 @@
 #define EGL_NO_X11
 #include <EGL/egl.h>
 #include <EGL/eglext.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <string_view>
 #include <vector>
 
 #include "kernels/error.h"
+#include "policy/dynamic_library.h"
 
 namespace dp {
 namespace {
 
-// The functions of libEGL. The library stays open: its threads and tables outlive any context.
+// The functions of libEGL.
 struct Egl {
   PFNEGLGETPROCADDRESSPROC GetProcAddress;
   PFNEGLGETERRORPROC GetError;
@@ -37,22 +37,17 @@ constexpr char kRemedy[] =
     "renderer that needs none";
 
 Egl OpenEgl() {
-  void* library = dlopen("libEGL.so.1", RTLD_NOW | RTLD_GLOBAL);
-  if (!library) throw EnvironmentError(std::string("cannot open libEGL: ") + dlerror() + kRemedy);
+  const DynamicLibrary library({"libEGL.so.1"}, RTLD_NOW | RTLD_GLOBAL, kRemedy);
   Egl egl = {};
-  const auto core = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    if (!function) throw EnvironmentError(std::string("libEGL lacks ") + name + kRemedy);
-  };
-  core(egl.GetProcAddress, "eglGetProcAddress");
-  core(egl.GetError, "eglGetError");
-  core(egl.QueryString, "eglQueryString");
-  core(egl.Initialize, "eglInitialize");
-  core(egl.BindApi, "eglBindAPI");
-  core(egl.ChooseConfig, "eglChooseConfig");
-  core(egl.CreateContext, "eglCreateContext");
-  core(egl.DestroyContext, "eglDestroyContext");
-  core(egl.MakeCurrent, "eglMakeCurrent");
+  library.Find(egl.GetProcAddress, "eglGetProcAddress");
+  library.Find(egl.GetError, "eglGetError");
+  library.Find(egl.QueryString, "eglQueryString");
+  library.Find(egl.Initialize, "eglInitialize");
+  library.Find(egl.BindApi, "eglBindAPI");
+  library.Find(egl.ChooseConfig, "eglChooseConfig");
+  library.Find(egl.CreateContext, "eglCreateContext");
+  library.Find(egl.DestroyContext, "eglDestroyContext");
+  library.Find(egl.MakeCurrent, "eglMakeCurrent");
   const auto extension = [&](auto& function, const char* name) {
     function =
         reinterpret_cast<std::remove_reference_t<decltype(function)>>(egl.GetProcAddress(name));

@@ -97,4 +97,15 @@ BenchRow TimeCold(const std::string& suite, const std::string& name, double seco
   return row;
 }
 
+BenchRows TimeKernel(const std::string& suite, const std::string& name, double seconds,
+                     dp::Format format, const KernelSetup& setup) {
+  constexpr int kCopies = 20;
+  dp::DeviceArena arena;
+  DeviceData data(arena, format);
+  setup(data);
+  arena.Seal();
+  const GpuWork work = setup(data);
+  return {TimeInLoop(suite, name, seconds, kCopies, work), TimeCold(suite, name, seconds, work)};
+}
+
 }  // namespace pusht

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "apps/bench/device_data.h"
 #include "apps/bench/harness.h"
 
 namespace pusht {
@@ -20,6 +21,13 @@ BenchRow TimeInLoop(const std::string& suite, const std::string& name, double se
 // Times one `work` that finds nothing of its data in the L2 cache.
 BenchRow TimeCold(const std::string& suite, const std::string& name, double seconds,
                   const GpuWork& work);
+
+// Lays out a kernel's arguments and returns its launch. Called twice: to measure, then to place.
+using KernelSetup = std::function<GpuWork(DeviceData&)>;
+
+// Times one kernel both ways, in the loop among 20 copies.
+BenchRows TimeKernel(const std::string& suite, const std::string& name, double seconds,
+                     dp::Format format, const KernelSetup& setup);
 
 }  // namespace pusht
 

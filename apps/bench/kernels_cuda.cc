@@ -1,5 +1,4 @@
 #include "apps/bench/device.h"
-#include "apps/bench/device_data.h"
 #include "apps/bench/gpu_timer.h"
 #include "apps/bench/scenes.h"
 #include "kernels/condition.cuh"
@@ -20,9 +19,6 @@ namespace {
 
 constexpr int kHorizon = 16, kActionDim = 2, kPitch = 8, kSteps = 100;
 
-// Lays out a kernel's arguments and returns its launch. Called twice: to measure, then to place.
-using Setup = std::function<GpuWork(DeviceData&)>;
-
 class CudaKernels {
  public:
   explicit CudaKernels(const BenchOptions& options)
@@ -42,16 +38,12 @@ class CudaKernels {
   }
 
  private:
-  void Add(const std::string& name, double items, const std::string& unit, const Setup& setup) {
-    constexpr int kCopies = 20;
-    dp::DeviceArena arena;
-    DeviceData data(arena, format_);
-    setup(data);
-    arena.Seal();
-    const GpuWork work = setup(data);
-    out_.push_back(TimeInLoop("kernels", name, seconds_, kCopies, work));
-    out_.push_back(TimeCold("kernels", name, seconds_, work));
-    for (auto row = out_.end() - 2; row != out_.end(); ++row) row->items = items, row->unit = unit;
+  void Add(const std::string& name, double items, const std::string& unit,
+           const KernelSetup& setup) {
+    for (BenchRow& row : TimeKernel("kernels", name, seconds_, format_, setup)) {
+      row.items = items, row.unit = unit;
+      out_.push_back(std::move(row));
+    }
   }
 
   void Convolution(const std::string& name, const dp::ConvShape& shape, bool epilogue) {

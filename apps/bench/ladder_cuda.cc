@@ -1,5 +1,4 @@
 #include "apps/bench/device.h"
-#include "apps/bench/device_data.h"
 #include "apps/bench/gpu_timer.h"
 #include "kernels/conv.cuh"
 #include "kernels/denoise.cuh"
@@ -23,9 +22,6 @@ constexpr int kRows = 16, kChannels = 512, kLength = ladder::kLadderLength,
 constexpr int kGroups = 8, kHorizon = 16, kActionDim = 2, kPitch = 8;
 constexpr size_t kMap = size_t{kRows} * kChannels * kLength;
 
-// Lays out a rung's arguments and returns its launch. Called twice: to measure, then to place.
-using Rung = std::function<GpuWork(DeviceData&)>;
-
 class Ladders {
  public:
   explicit Ladders(const BenchOptions& options) : seconds_(options.seconds / 10) {}
@@ -38,15 +34,8 @@ class Ladders {
   }
 
  private:
-  void Add(const std::string& name, Format format, const Rung& rung) {
-    constexpr int kCopies = 20;
-    dp::DeviceArena arena;
-    DeviceData data(arena, format);
-    rung(data);
-    arena.Seal();
-    const GpuWork work = rung(data);
-    out_.push_back(TimeInLoop("ladder", name, seconds_, kCopies, work));
-    out_.push_back(TimeCold("ladder", name, seconds_, work));
+  void Add(const std::string& name, Format format, const KernelSetup& rung) {
+    out_ = Joined(std::move(out_), TimeKernel("ladder", name, seconds_, format, rung));
   }
 
   template <typename Args>

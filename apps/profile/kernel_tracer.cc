@@ -5,13 +5,13 @@
 #ifdef PUSHT_HAVE_CUPTI
 #include <cupti.h>
 #include <cxxabi.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 
+#include "policy/dynamic_library.h"
 #include "policy/timing.h"
 #endif
 
@@ -32,25 +32,16 @@ struct Cupti {
 
 Cupti LoadCupti() {
   const std::string name = "libcupti.so." + std::to_string(CUDA_VERSION / 1000);
-  void* library = nullptr;
-  for (const std::string folder :
-       {"", "/usr/local/cuda/lib64/", "/usr/local/cuda/extras/CUPTI/lib64/"})
-    if (library == nullptr) library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr)
-    throw dp::EnvironmentError("--kernels: " + name +
-                               " was not found; put its folder on LD_LIBRARY_PATH");
-  const auto find = [&](auto& function, const char* symbol) {
-    function =
-        reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
-    if (function == nullptr) throw dp::EnvironmentError("--kernels: " + name + " lacks " + symbol);
-  };
+  const dp::DynamicLibrary library(
+      {name, "/usr/local/cuda/lib64/" + name, "/usr/local/cuda/extras/CUPTI/lib64/" + name},
+      RTLD_NOW | RTLD_LOCAL, "; --kernels needs its folder on LD_LIBRARY_PATH");
   Cupti cupti;
-  find(cupti.register_callbacks, "cuptiActivityRegisterCallbacks");
-  find(cupti.enable, "cuptiActivityEnable");
-  find(cupti.disable, "cuptiActivityDisable");
-  find(cupti.flush, "cuptiActivityFlushAll");
-  find(cupti.next_record, "cuptiActivityGetNextRecord");
-  find(cupti.timestamp, "cuptiGetTimestamp");
+  library.Find(cupti.register_callbacks, "cuptiActivityRegisterCallbacks");
+  library.Find(cupti.enable, "cuptiActivityEnable");
+  library.Find(cupti.disable, "cuptiActivityDisable");
+  library.Find(cupti.flush, "cuptiActivityFlushAll");
+  library.Find(cupti.next_record, "cuptiActivityGetNextRecord");
+  library.Find(cupti.timestamp, "cuptiGetTimestamp");
   return cupti;
 }
 
@@ -67,7 +58,7 @@ void Check(CUptiResult result, const char* what) {
   if (result == CUPTI_SUCCESS) return;
   throw dp::EnvironmentError(std::string("--kernels: CUPTI refused ") + what + " (" +
                              std::to_string(static_cast<int>(result)) +
-                             "); another profiler may be attached");
+                             "); it needs an NVIDIA GPU that no other profiler has taken");
 }
 
 // The kernel's own name: no namespace, return type or arguments.

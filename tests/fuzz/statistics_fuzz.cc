@@ -2,8 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include "kernels/error.h"
 #include "policy/safetensors_writer.h"
@@ -11,27 +15,39 @@
 
 namespace {
 
-// A folder in memory with statistics that fit the configuration below, for the processor files to
-// name.
-std::string MakeFolder() {
-  std::string folder = "/dev/shm/statistics_fuzz_XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) ::abort();
-  dp::SafetensorsWriter writer;
-  const std::vector<float> low = {0, 0, 0}, high = {1, 1, 1};
-  const auto add = [&](const std::string& feature, int64_t size) {
-    for (const char* stat : {"min", "mean", "q01"}) {
-      writer.AddFloats(feature + "." + stat, {size}, std::span(low).first(size));
+// A folder in memory, gone with the process, with statistics that fit the configuration below, for
+// the processor files to name.
+class Folder {
+ public:
+  Folder() {
+    if (::mkdtemp(path_.data()) == nullptr) ::abort();
+    for (const auto& [feature, size] : std::map<std::string, int64_t>{
+             {"observation.image", 3}, {"observation.state", 2}, {"action", 2}}) {
+      Add(feature, size);
     }
-    for (const char* stat : {"max", "std", "q99"}) {
-      writer.AddFloats(feature + "." + stat, {size}, std::span(high).first(size));
-    }
-  };
-  add("observation.image", 3);
-  add("observation.state", 2);
-  add("action", 2);
-  writer.Write(folder + "/s");
-  return folder;
-}
+    writer_.Write(path_ + "/s");
+  }
+  ~Folder() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  void Add(const std::string& feature, int64_t size) {
+    const std::vector<float> low(size, 0), high(size, 1);
+    for (const char* stat : {"min", "mean", "q01"})
+      writer_.AddFloats(feature + "." + stat, {size}, low);
+    for (const char* stat : {"max", "std", "q99"})
+      writer_.AddFloats(feature + "." + stat, {size}, high);
+  }
+
+  std::string path_ = "/dev/shm/statistics_fuzz_XXXXXX";
+  dp::SafetensorsWriter writer_;
+};
 
 dp::PolicyConfig Config() {
   dp::PolicyConfig config;
@@ -45,7 +61,8 @@ dp::PolicyConfig Config() {
 // The two processor files and a stats.json, a NUL between them: each is refused, or gives
 // statistics for every feature.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const std::string folder = MakeFolder();
+  static const Folder owner;
+  const std::string& folder = owner.path();
   static const dp::PolicyConfig config = Config();
   std::string rest(reinterpret_cast<const char*>(data), size);
   for (const char* name : {"policy_preprocessor.json", "policy_postprocessor.json", "stats.json"}) {

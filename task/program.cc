@@ -1,10 +1,15 @@
 #include "task/program.h"
 
+#include <fcntl.h>
 #include <mujoco/mujoco.h>
+#include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <new>
 
@@ -46,17 +51,43 @@ void OnTerminate() {
   std::abort();
 }
 
+// Gives closed standard streams a place, lest what is printed lands in a file opened later.
+void OpenStandardStreams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_RDWR));
+  }
+}
+
+// Whether whoever read the standard output has had enough of it.
+bool ReaderIsGone() {
+  pollfd out = {STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+// Throws Error where something printed did not arrive.
+void FinishOutput() {
+  const bool lost = std::ferror(stdout) != 0;
+  const bool flushed = std::fflush(stdout) == 0;
+  if ((flushed && !lost) || ReaderIsGone()) return;
+  throw dp::BadInput(std::string("cannot write the standard output") +
+                     (flushed ? "" : std::string(": ") + std::strerror(errno)));
+}
+
 }  // namespace
 
 int RunProgram(const char* name, const std::function<int()>& body) {
   program = name;
+  OpenStandardStreams();
   std::set_terminate(OnTerminate);
   mju_user_warning = OnEngineWarning;
   mju_user_error = OnEngineError;
-  // a closed pipe is an error of that write, not the end of the program
+  // a closed pipe or a file at its limit is an error of that write, not the end of the program
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
   try {
-    return body();
+    const int code = body();
+    FinishOutput();
+    return code;
   } catch (...) {
     return ReportException();
   }

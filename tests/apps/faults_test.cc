@@ -79,8 +79,8 @@ TEST_F(FaultsTest, TerminatedEvaluationEndsWith143AndGoesOn) {
 }
 
 TEST_F(FaultsTest, FileThatMustNotGrowKeepsWhatIsThere) {
-  // 4 blocks of 512 bytes: run.json fits, the episodes do not all; the signal of the limit is off
-  const Outcome full = Pusht(Evaluate("a") + "--episodes 40", "trap '' XFSZ; ulimit -f 4;");
+  // 4 blocks of 512 bytes: run.json fits, the episodes do not all
+  const Outcome full = Pusht(Evaluate("a") + "--episodes 40", "ulimit -f 4;");
   EXPECT_EQ(full.code, 2) << full.text;
   EXPECT_THAT(full.text, HasSubstr("episodes.jsonl: cannot write: File too large"));
   EXPECT_GT(Kept("a"), 0u);
@@ -163,13 +163,25 @@ TEST_F(FaultsTest, FilmsOfAResumedEvaluationAreListed) {
   EXPECT_EQ(Results("a"), whole);
 }
 
-TEST_F(FaultsTest, ClosedOutputDoesNotLoseTheResults) {
+TEST_F(FaultsTest, LostOutputIsAnErrorAndTheResultsAreKept) {
   ASSERT_EQ(Pusht(Evaluate("whole") + "--episodes 5").code, 0);
-  // nobody reads what is printed
-  Pusht(Evaluate("a") + "--episodes 5 | true;");
-  Pusht(Evaluate("b") + "--episodes 5 >/dev/full");
+  const Outcome full = Pusht(Evaluate("a") + "--episodes 5 >/dev/full )", "(");
+  EXPECT_EQ(full.code, 2);
+  EXPECT_THAT(full.text, HasSubstr("cannot write the standard output: No space left on device"));
   EXPECT_EQ(Results("a"), Results("whole"));
-  EXPECT_EQ(Results("b"), Results("whole"));
+  // a reader who has had enough is none
+  EXPECT_EQ(
+      Pusht("inspect " + checkpoint_ + " || echo failed ) | head -n 1", "(").text.find("fail"),
+      std::string::npos);
+}
+
+TEST_F(FaultsTest, NothingIsPrintedIntoFilesWhereStreamsAreClosed) {
+  ASSERT_EQ(Pusht(Evaluate("whole") + "--episodes 5").code, 0);
+  for (const std::string closed : {"2>&-", "<&- 2>&-", "<&- >&- 2>&-"}) {
+    EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 5 --overwrite " + closed + " )", "(").code, 0);
+    EXPECT_EQ(Results("a"), Results("whole")) << closed;
+    EXPECT_EQ(fs::file_size(Path("a/.lock")), 0u) << closed;
+  }
 }
 
 }  // namespace

@@ -6,6 +6,18 @@
 #include "kernels/error.h"
 
 namespace pusht {
+namespace {
+
+// An empty value is most often a variable of a script that was never set.
+void RefuseEmptyValues(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (value.empty()) throw CLI::ValidationError(option->get_name(), "is empty");
+    }
+  }
+}
+
+}  // namespace
 
 int RunSubcommand(CLI::App& app, std::initializer_list<Action (*)(CLI::App&)> adders, int argc,
                   char** argv) {
@@ -17,7 +29,14 @@ int RunSubcommand(CLI::App& app, std::initializer_list<Action (*)(CLI::App&)> ad
   }
   try {
     app.parse(argc, argv);
+    for (const CLI::App* command : app.get_subcommands()) RefuseEmptyValues(*command);
   } catch (const CLI::ParseError& error) {
+    const std::vector<std::string> rest = app.remaining();
+    // CLI11 asks for a subcommand before it looks at what was given instead
+    if (error.get_exit_code() != 0 && app.get_subcommands().empty() && !rest.empty()) {
+      throw dp::Error(dp::ExitCode::kUsage,
+                      "there is no command '" + rest.front() + "'; --help lists them");
+    }
     return app.exit(error) == 0 ? 0 : static_cast<int>(dp::ExitCode::kUsage);
   }
   for (auto& [command, action] : commands) {

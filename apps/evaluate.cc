@@ -1,7 +1,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -20,6 +22,8 @@
 
 namespace pusht {
 namespace {
+
+constexpr uint32_t kLastSeed = std::numeric_limits<uint32_t>::max();
 
 struct Arguments {
   EvaluationOptions evaluation;
@@ -91,8 +95,17 @@ std::unique_ptr<dp::Policy> CreateWithinMemory(
   }
 }
 
+void CheckSeeds(const EvaluationOptions& options) {
+  if (options.seed <= kLastSeed - static_cast<uint32_t>(options.episodes - 1)) return;
+  throw dp::Error(dp::ExitCode::kUsage, "--seed " + std::to_string(options.seed) + ": " +
+                                            std::to_string(options.episodes) +
+                                            " episodes would go past the last seed, " +
+                                            std::to_string(kLastSeed));
+}
+
 int Run(Arguments& arguments, const CLI::App& command) {
   EvaluationOptions& options = arguments.evaluation;
+  CheckSeeds(options);
   ChooseShard(arguments.shard, options);
   const auto checkpoint = dp::LoadCheckpoint(options.checkpoint);
   CompletePolicyOptions(command, checkpoint->config, options.policy);
@@ -181,6 +194,7 @@ Action AddEvaluate(CLI::App& app) {
       ->check(CLI::Range(1, 10000000))
       ->capture_default_str();
   command->add_option("--seed", options.seed, "Seed of the first episode; episode i has seed + i")
+      ->check(CLI::Range(0u, kLastSeed))
       ->capture_default_str();
   command->add_option("--max-steps", options.max_steps, "Control steps of an episode")
       ->check(CLI::Range(1, 100000))

@@ -1,12 +1,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <sstream>
 
 #include "apps/commands.h"
 #include "kernels/error.h"
+#include "task/files.h"
 
 // A host loads every library of one folder as it starts. One that does not fit its engine makes
 // hosts up to MuJoCo 4.0.0 end there, and makes Python's `import mujoco` fail.
@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 constexpr const char* kLibrary = "libdiffusion_policy.so";
 constexpr const char* kNote = "diffusion_policy.txt";
 constexpr const char* kEngine = "libmujoco.so.4.0.1";
+constexpr size_t kMostBytes = size_t{1} << 30;  // of the library
 
 // The plugin that was built or installed together with this program.
 fs::path BuiltLibrary() {
@@ -99,10 +100,9 @@ int Install(const std::string& into) {
       Recognise(into.empty() ? FindSimulate() : fs::absolute(into).lexically_normal());
   CheckEngine(place);
   fs::create_directories(place.folder);
-  // written beside and renamed: a host that has the old one open keeps it
-  const fs::path target = place.folder / kLibrary, fresh = place.folder / ".diffusion_policy.new";
-  fs::copy_file(library, fresh, fs::copy_options::overwrite_existing);
-  fs::rename(fresh, target);
+  const fs::path target = place.folder / kLibrary;
+  // not written in place: a host that has the old one open keeps it
+  WriteFileAtomically(target, ReadFile(library, kMostBytes));
   std::printf("installed %s\n", target.c_str());
   if (place.python) {
     std::printf(
@@ -112,9 +112,10 @@ int Install(const std::string& into) {
     return 0;
   }
   const fs::path note = place.folder / kNote;
-  std::ofstream(note) << kLibrary
-                      << ": a diffusion policy as a MuJoCo plugin (pusht.policy.diffusion).\n"
-                      << "For MuJoCo 4.0.1 only: remove it before you put another engine here.\n";
+  WriteFileAtomically(note,
+                      std::string(kLibrary) +
+                          ": a diffusion policy as a MuJoCo plugin (pusht.policy.diffusion).\n"
+                          "For MuJoCo 4.0.1 only: remove it before you put another engine here.\n");
   std::printf("installed %s\nopen models/pusht_policy.xml in that host to see it run\n",
               note.c_str());
   return 0;
@@ -133,7 +134,7 @@ Action AddInstallPlugin(CLI::App& app) {
     try {
       return Install(*into);
     } catch (const fs::filesystem_error& error) {
-      throw dp::EnvironmentError("the plugin was not installed: " + std::string(error.what()));
+      throw dp::BadInput("the plugin was not installed: " + std::string(error.what()));
     }
   };
 }

@@ -18,8 +18,8 @@ constexpr float kDefaultTolerance = 0.01f;  // of time-parallel denoising: docs/
 
 void CheckRange(const std::string& what, int value, int low, int high) {
   if (value >= low && value <= high) return;
-  throw BadInput(what + " = " + std::to_string(value) + ": allowed are " + std::to_string(low) +
-                 " to " + std::to_string(high));
+  throw Error(ExitCode::kUsage, what + " = " + std::to_string(value) + ": allowed are " +
+                                    std::to_string(low) + " to " + std::to_string(high));
 }
 
 // `options` with the checkpoint's values and the defaults in the place of zeros.
@@ -34,7 +34,8 @@ PolicyOptions ResolveOptions(const PolicyConfig& config, const PolicyOptions& op
   CheckRange("parallel window", sampler.parallel_window, 0, train_steps);
   if (sampler.parallel_tolerance == 0) sampler.parallel_tolerance = kDefaultTolerance;
   if (!(sampler.parallel_tolerance > 0)) {
-    throw BadInput("parallel tolerance is not a positive number: give one such as 0.01");
+    throw Error(ExitCode::kUsage,
+                "parallel tolerance is not a positive number: give one such as 0.01");
   }
   return resolved;
 }

@@ -108,7 +108,8 @@ std::unique_ptr<Sampler> MakeSampler(const std::vector<DenoiseStep>& schedule,
 
 void CheckSupported(const PolicyConfig& config, const PolicyOptions& options) {
   if (options.precision != Precision::kAuto && options.precision != Precision::kFp32) {
-    throw Unsupported("the CPU backend computes in fp32 only: ask for precision fp32 or auto");
+    throw Error(ExitCode::kUsage,
+                "the CPU backend computes in fp32 only: ask for precision fp32 or auto");
   }
   for (const CameraFeature& camera : config.cameras) {
     const CameraFeature& first = config.cameras.front();

@@ -111,6 +111,22 @@ TEST_F(PushtTest, BadFilesEndWithTwoAndAreNamed) {
   EXPECT_EQ(Pusht("render --states /dev/null --out " + folder_.path() + "/x.npy").code, 2);
 }
 
+TEST_F(PushtTest, WrongArgumentsEndWithOneAndAreNamed) {
+  const std::string evaluate = "evaluate --checkpoint " + checkpoint_ + " --backend cpu ";
+  for (const auto& [arguments, named] : std::map<std::string, std::string>{
+           {"evaluat", "no command 'evaluat'"},
+           {evaluate + "--out ''", "--out: is empty"},
+           {"inspect ''", "checkpoint: is empty"},
+           {evaluate + "--out a --seed -1", "--seed: Value -1 not in range 0 to 4294967295"},
+           {evaluate + "--out a --seed 4294967295 --episodes 2", "past the last seed"},
+           {evaluate + "--out a --steps 1000", "sampler steps = 1000: allowed are 1 to"},
+           {evaluate + "--out a --precision fp16", "the CPU backend computes in fp32 only"}}) {
+    const Outcome outcome = Pusht(arguments);
+    EXPECT_EQ(outcome.code, 1) << arguments;
+    EXPECT_NE(outcome.text.find(named), std::string::npos) << outcome.text;
+  }
+}
+
 TEST_F(PushtTest, BenchWritesItsRows) {
   const std::string file = folder_.path() + "/bench.json";
   const Outcome outcome =

@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "kernels/error.h"
-#include "kernels/rasterise.h"
 #include "policy/checkpoint.h"
 #include "policy/data_folders.h"
 #include "policy/normalizer.h"
@@ -81,7 +80,8 @@ void EpisodeSimulation::SetPolicy(std::shared_ptr<const dp::Checkpoint> checkpoi
   SetKeypointCheckpoint(checkpoint_);
   info_ = std::move(info);
   action_steps_ = action_steps;
-  log_ = std::make_shared<DecisionLog>();
+  EditLog().clear();
+  ended_ = nullptr;
   if (!first) Restart(result_.seed);
 }
 
@@ -126,17 +126,7 @@ void EpisodeSimulation::Seek(int step) {
   result_.decisions = (step + action_steps_ - 1) / action_steps_;
 }
 
-std::vector<uint8_t> EpisodeSimulation::Frames() const {
-  if (policy_->config().cameras.empty()) return {};
-  std::vector<uint8_t> frames(history_.size() * dp::kPictureBytes);
-  for (size_t i = 0; i < history_.size(); ++i) {
-    const dp::FlatScene scene = ToFlatScene(history_[i].state);
-    dp::RasteriseCpu(&scene, 1, &frames[i * dp::kPictureBytes]);
-  }
-  return frames;
-}
-
-void EpisodeSimulation::Decide() {
+std::shared_ptr<DecisionRecord> EpisodeSimulation::Decide() {
   auto record = std::make_shared<DecisionRecord>();
   const double begin = dp::Now();
   observer_->Clear();
@@ -151,13 +141,14 @@ void EpisodeSimulation::Decide() {
   const double decided = dp::Now();
   record->times = output_.times;
   record->times[dp::Stage::kScene] = {begin, observed};
+  record->backend = info_->options.backend;
   record->seed = result_.seed;
   record->decision = result_.decisions++;
   record->step = result_.steps;
   record->first_action = policy_->config().FirstAction();
   record->count = action_steps_;
   record->qpos = history_.back().qpos;
-  record->frames = Frames();
+  record->scenes.assign(input.scenes.begin(), input.scenes.end());
   AddKeypoints(*record);
   record->actions = output_.actions;
   if (again) {
@@ -170,12 +161,12 @@ void EpisodeSimulation::Decide() {
   const State& state = history_.back().state;
   record->agent = {static_cast<float>(state.agent_x), static_cast<float>(state.agent_y)};
   record->looking = dp::Now() - decided;
-  AddToLog(std::move(record));
+  return record;
 }
 
 void EpisodeSimulation::Sample(int count) {
-  if (log_->empty() || log_->back()->seed != result_.seed) return;
-  auto record = std::make_shared<DecisionRecord>(*log_->back());
+  if (log().empty() || log().back()->seed != result_.seed) return;
+  auto record = std::make_shared<DecisionRecord>(*log().back());
   std::vector<Snapshot> history(history_.size());
   const int n = static_cast<int>(history.size());
   for (int i = 0; i < n; ++i) {
@@ -195,18 +186,17 @@ void EpisodeSimulation::Sample(int count) {
 
 void EpisodeSimulation::Advance() {
   if (finished_) return;
-  const bool due = substep_ == 0 && result_.steps % action_steps_ == 0;
-  if (due) Decide();
-  const DecisionRecord& decision = *log_->back();
   if (substep_ == 0) {
+    const bool due = result_.steps % action_steps_ == 0;
+    const std::shared_ptr<DecisionRecord> taken = due ? Decide() : nullptr;
+    const DecisionRecord& decision = due ? *taken : *log().back();
     const int k = decision.first_action + result_.steps - decision.step;
     const double begin = dp::Now();
     scene_.SetTarget(decision.actions[2 * k], decision.actions[2 * k + 1], data_.get());
     const double applied = dp::Now();
     if (due) {
-      auto record = std::make_shared<DecisionRecord>(decision);
-      record->times[dp::Stage::kApply] = {begin, applied};
-      EditLog().back() = std::move(record);
+      taken->times[dp::Stage::kApply] = {begin, applied};
+      AddToLog(taken);
     }
   }
   StepPhysics();
@@ -220,6 +210,15 @@ std::string EpisodeSimulation::Failure() const {
   return "";
 }
 
+void EpisodeSimulation::KeepEpisode() {
+  std::vector<EpisodeRow> rows = ended_ ? *ended_ : std::vector<EpisodeRow>();
+  const auto same = [this](const EpisodeRow& row) { return row.seed == result_.seed; };
+  if (disturbed_ || std::any_of(rows.begin(), rows.end(), same)) return;
+  rows.push_back(
+      {result_.seed, result_.success(), result_.max_reward, result_.steps, hash_.value()});
+  ended_ = std::make_shared<std::vector<EpisodeRow>>(std::move(rows));
+}
+
 void EpisodeSimulation::FinishControlStep() {
   substep_ = 0;
   AddPhysicsTime();
@@ -228,6 +227,7 @@ void EpisodeSimulation::FinishControlStep() {
   Keep();
   std::rotate(history_.begin(), history_.begin() + 1, history_.end());
   history_.back() = moments_.back().observed;
+  if (finished_) KeepEpisode();
 }
 
 void EpisodeSimulation::Fill(SimSnapshot& snapshot) const {
@@ -241,6 +241,7 @@ void EpisodeSimulation::Fill(SimSnapshot& snapshot) const {
   auto coverage = std::make_shared<std::vector<float>>();
   for (const Moment& moment : moments_) coverage->push_back(moment.coverage);
   snapshot.coverage = std::move(coverage);
+  snapshot.episodes = ended_;
 }
 
 }  // namespace pusht

@@ -46,10 +46,10 @@ class EpisodeSimulation : public Simulation {
   };
 
   void SetPolicy(std::shared_ptr<const dp::Checkpoint> checkpoint, dp::PolicyOptions options);
-  void Decide();
-  std::vector<uint8_t> Frames() const;
+  std::shared_ptr<DecisionRecord> Decide();
   void FinishControlStep();
   void Keep();
+  void KeepEpisode();
   std::string Failure() const;
 
   Scene scene_;
@@ -64,6 +64,7 @@ class EpisodeSimulation : public Simulation {
   StateHash hash_;
   std::vector<Moment> moments_;  // one per control step of this episode, the start first
   std::vector<Snapshot> history_;
+  std::shared_ptr<const std::vector<EpisodeRow>> ended_;  // each seed once, the oldest first
 };
 
 // Loads a checkpoint directory, or makes the random-weight network that stands in for the

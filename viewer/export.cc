@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "viewer/stage_summary.h"
 
@@ -38,6 +39,7 @@ std::string LogToJson(const DecisionLog& log) {
 }
 
 std::string LogToTrace(const DecisionLog& log) {
+  enum Track { kCpu = 1, kGpu, kPhysics };
   double origin = std::numeric_limits<double>::max();
   for (const auto& d : log) {
     for (const auto& span : d->times.spans) {
@@ -45,6 +47,14 @@ std::string LogToTrace(const DecisionLog& log) {
     }
   }
   nlohmann::ordered_json events = nlohmann::ordered_json::array();
+  for (const auto& [track, name] : {std::pair(kCpu, "CPU"), std::pair(kGpu, "GPU"),
+                                    std::pair(kPhysics, "physics, busy time")}) {
+    events.push_back({{"name", "thread_name"},
+                      {"ph", "M"},
+                      {"pid", 1},
+                      {"tid", track},
+                      {"args", {{"name", name}}}});
+  }
   for (const auto& d : log) {
     const auto add = [&](const std::string& name, const dp::StageTimes::Span& span, int track) {
       if (span.end <= span.begin) return;
@@ -56,10 +66,14 @@ std::string LogToTrace(const DecisionLog& log) {
                         {"tid", track},
                         {"args", {{"seed", d->seed}, {"decision", d->decision}}}});
     };
+    const auto device = [&](dp::Stage stage) { return OnDevice(*d, stage) ? kGpu : kCpu; };
     for (int row = 0; row < kDecisionRow; ++row) {
-      add(RowName(row), d->times.spans[row], row == static_cast<int>(dp::Stage::kPhysics) ? 2 : 1);
+      const dp::Stage stage = static_cast<dp::Stage>(row);
+      add(RowName(row), d->times[stage], stage == dp::Stage::kPhysics ? kPhysics : device(stage));
     }
-    for (const dp::StageTimes::Span& pass : d->times.steps) add("pass", pass, 1);
+    for (const dp::StageTimes::Span& pass : d->times.steps) {
+      add("pass", pass, device(dp::Stage::kDenoise));
+    }
   }
   return nlohmann::ordered_json({{"traceEvents", events}, {"displayTimeUnit", "ms"}}).dump() + "\n";
 }

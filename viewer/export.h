@@ -14,7 +14,7 @@ std::string LogToCsv(const DecisionLog& log);
 // The same as an array of objects.
 std::string LogToJson(const DecisionLog& log);
 // Chrome's trace format (opens in ui.perfetto.dev): every stage of every decision and every
-// network pass, microseconds since the first.
+// network pass, microseconds since the first; the CPU, the GPU and physics each on a track.
 std::string LogToTrace(const DecisionLog& log);
 
 }  // namespace pusht

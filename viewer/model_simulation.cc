@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "kernels/error.h"
-#include "kernels/rasterise.h"
 #include "plugin/cache.h"
 #include "plugin/state.h"
 #include "policy/normalizer.h"
@@ -46,21 +45,17 @@ class Warnings {
   static inline std::string last_;
 };
 
-// The first camera's pictures of a policy's input: (To, height, width, 3).
-std::vector<uint8_t> FramesOf(const dp::PolicyInput& input, const dp::PolicyConfig& config) {
-  if (config.cameras.empty()) return {};
-  const size_t count = config.n_obs_steps;
+// Keeps what the policy saw by its first camera.
+void KeepPictures(const dp::PolicyInput& input, const dp::PolicyConfig& config,
+                  DecisionRecord& record) {
+  if (config.cameras.empty()) return;
+  record.scenes.assign(input.scenes.begin(), input.scenes.end());
+  if (!record.scenes.empty()) return;
   const size_t size = size_t{3} * config.cameras[0].width * config.cameras[0].height;
-  std::vector<uint8_t> frames(count * size);
-  if (!input.scenes.empty()) {
-    dp::RasteriseCpu(input.scenes.data(), static_cast<int>(count), frames.data());
-    return frames;
-  }
-  for (size_t i = 0; i < count; ++i) {
+  for (int i = 0; i < config.n_obs_steps; ++i) {
     const auto from = input.frames.begin() + i * size * config.cameras.size();
-    std::copy_n(from, size, frames.begin() + i * size);
+    record.frames.insert(record.frames.end(), from, from + size);
   }
-  return frames;
 }
 
 // Of a decision that was made before and remembered, what is new is put beside what is not.
@@ -239,6 +234,7 @@ void ModelSimulation::NoteDecision(double step_began) {
   const dp::PolicyConfig& config = policy_->policy().config();
   question_ = std::make_unique<dp::Decision>(policy_->Question(model_.get(), data_.get()));
   auto record = std::make_shared<DecisionRecord>();
+  record->backend = made_->options.backend;
   record->seed = seed_;
   record->decision = decisions - 1;
   record->step = step_;
@@ -246,13 +242,13 @@ void ModelSimulation::NoteDecision(double step_began) {
   record->count = policy_->action_steps();
   record->qpos = before_;
   record->asked = step_began;
-  record->frames = FramesOf(question_->input(), config);
+  KeepPictures(question_->input(), config, *record);
   AddKeypoints(*record);
   AddToLog(std::move(record));
   under_way_ = true;
   CompleteDecision();
   // one that was remembered, or made beside the simulation, took none of the step's time
-  const dp::StageTimes& times = log_->back()->times;
+  const dp::StageTimes& times = log().back()->times;
   if (times[dp::Stage::kPrepare].begin >= step_began && !policy_->config().async) {
     decided_ += 1e-3 * RowMilliseconds(times, kDecisionRow);
   }
@@ -260,13 +256,15 @@ void ModelSimulation::NoteDecision(double step_began) {
 
 // Takes over the newest decision's chunk and times as soon as they are there.
 void ModelSimulation::CompleteDecision() {
-  if (log_->empty() || policy_->Pending(model_.get(), data_.get())) return;
+  if (log().empty() || policy_->Pending(model_.get(), data_.get())) return;
+  const double begin = dp::Now();
   const dp::HostReport report = policy_->Report(model_.get(), data_.get());
-  auto record = std::make_shared<DecisionRecord>(*log_->back());
+  auto record = std::make_shared<DecisionRecord>(*log().back());
   record->times = report.times;
   if (record->times[dp::Stage::kPrepare].begin < record->asked) CloseGaps(record->times);
   record->actions.assign(report.chunk.begin(), report.chunk.end());
   if (tracing_) Explain(*record);
+  record->looking = dp::Now() - begin;
   EditLog().back() = std::move(record);
   under_way_ = false;
 }
@@ -287,8 +285,8 @@ void ModelSimulation::Explain(DecisionRecord& record) {
 }
 
 void ModelSimulation::Sample(int count) {
-  if (log_->empty() || !question_ || log_->back()->seed != seed_) return;
-  auto record = std::make_shared<DecisionRecord>(*log_->back());
+  if (log().empty() || !question_ || log().back()->seed != seed_) return;
+  auto record = std::make_shared<DecisionRecord>(*log().back());
   dp::PolicyInput input = question_->input();
   dp::NoiseKey key = input.keys[0];
   dp::PolicyOutput output;

@@ -10,16 +10,13 @@ constexpr size_t kMostDecisions = 512;  // kept in the log
 
 }  // namespace
 
-Simulation::Simulation()
-    : info_(std::make_shared<PolicyInfo>()), log_(std::make_shared<DecisionLog>()) {
-  mjv_defaultPerturb(&perturb_);
-}
+Simulation::Simulation() : info_(std::make_shared<PolicyInfo>()) { mjv_defaultPerturb(&perturb_); }
 
 void Simulation::SetModel(ModelPtr model) {
   DataPtr data = MakeData(model.get());
   data_ = std::move(data);  // the one before still needs its model
   model_ = std::move(model);
-  log_ = std::make_shared<DecisionLog>();
+  EditLog().clear();
   mjv_defaultPerturb(&perturb_);
 }
 
@@ -49,8 +46,8 @@ void Simulation::StepPhysics() {
 }
 
 void Simulation::AddPhysicsTime(double elsewhere) {
-  if (log_->empty()) return;
-  auto record = std::make_shared<DecisionRecord>(*log_->back());
+  if (log_.empty()) return;
+  auto record = std::make_shared<DecisionRecord>(*log_.back());
   dp::StageTimes::Span& span = record->times[dp::Stage::kPhysics];
   const double applied = record->times[dp::Stage::kApply].end;
   if (span.end == 0) span = {applied, applied};
@@ -60,8 +57,8 @@ void Simulation::AddPhysicsTime(double elsewhere) {
 
 void Simulation::SetKeypoints(bool on) {
   finding_ = on;
-  if (log_->empty()) return;
-  auto record = std::make_shared<DecisionRecord>(*log_->back());
+  if (log_.empty()) return;
+  auto record = std::make_shared<DecisionRecord>(*log_.back());
   AddKeypoints(*record);
   EditLog().back() = std::move(record);
 }
@@ -75,14 +72,12 @@ void Simulation::AddKeypoints(DecisionRecord& record) {
   record.keypoints.clear();
   if (!finding_ || !checkpoint_seen_ || !KeypointFinder::Has(checkpoint_seen_->config)) return;
   if (!finder_) finder_ = std::make_unique<KeypointFinder>(checkpoint_seen_);
-  record.keypoints = finder_->Find(record.frames);
+  record.keypoints = finder_->Find(PicturesOf(record));
 }
 
 DecisionLog& Simulation::EditLog() {
-  auto copy = std::make_shared<DecisionLog>(*log_);
-  DecisionLog& log = *copy;
-  log_ = std::move(copy);
-  return log;
+  published_ = nullptr;
+  return log_;
 }
 
 void Simulation::AddToLog(std::shared_ptr<const DecisionRecord> record) {
@@ -115,7 +110,8 @@ void Simulation::Fill(SimSnapshot& snapshot) const {
   snapshot.qpos.assign(data_->qpos, data_->qpos + model_->nq);
   snapshot.mocap_pos.assign(data_->mocap_pos, data_->mocap_pos + 3 * model_->nmocap);
   snapshot.mocap_quat.assign(data_->mocap_quat, data_->mocap_quat + 4 * model_->nmocap);
-  snapshot.log = log_;
+  if (!published_) published_ = std::make_shared<DecisionLog>(log_);
+  snapshot.log = published_;
   snapshot.policy = info_;
 }
 

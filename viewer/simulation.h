@@ -65,7 +65,9 @@ class Simulation {
   void SetKeypointCheckpoint(std::shared_ptr<const dp::Checkpoint> checkpoint);
   // Adds where the encoder looks, if that is asked for.
   void AddKeypoints(DecisionRecord& record);
-  // The log, copied, to be changed: snapshots may refer to the one before.
+  // The decisions, oldest first. Records are shared with snapshots: to change one, put another in
+  // its place.
+  const DecisionLog& log() const { return log_; }
   DecisionLog& EditLog();
   void AddToLog(std::shared_ptr<const DecisionRecord> record);
   // The state of the physics, of plugins too.
@@ -76,9 +78,10 @@ class Simulation {
   bool tracing_ = true, disturbed_ = false;
   int substep_ = 0;  // physics steps since the last control step
   std::shared_ptr<const PolicyInfo> info_;
-  std::shared_ptr<const DecisionLog> log_;
 
  private:
+  DecisionLog log_;
+  mutable std::shared_ptr<const DecisionLog> published_;  // log_ as snapshots have it; or null
   mjvPerturb perturb_;
   bool finding_ = false;
   std::shared_ptr<const dp::Checkpoint> checkpoint_seen_;

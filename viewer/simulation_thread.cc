@@ -91,7 +91,10 @@ void SimulationThread::Obey(const Command& command) {
                    simulation_->Seek(c.step);
                    playing_ = false;
                  },
-                 [this](const SpeedCommand& c) { speed_ = c.speed; },
+                 [this](const SpeedCommand& c) {
+                   speed_ = c.speed;
+                   step_seconds_ = 0;
+                 },
                  [this](const PolicyCommand& c) { simulation_->SetOptions(c.options); },
                  [this](const CheckpointCommand& c) { simulation_->SetCheckpoint(c.directory); },
                  [this](const ModelCommand& c) { Open(c.file); },

@@ -25,12 +25,14 @@ struct DecisionRecord {
   int step = 0;                     // control step it was taken at
   int first_action = 0, count = 0;  // the executed part of the chunk
   double asked = 0;                 // wall time of the question, seconds; 0: as `times` begin
-  double looking = 0;        // seconds spent to keep all this, after the decision; 0: not measured
+  double looking = 0;               // seconds spent to keep all this, after the decision
+  dp::Backend backend = dp::Backend::kCpu;  // that it was taken on
   dp::StageTimes times;      // physics: busy time so far, from where actions were applied
   std::vector<double> qpos;  // (nq) of the model, when it was taken
+  // what the policy saw, the first camera alone (PicturesOf); both empty: no camera
+  std::vector<dp::FlatScene> scenes;  // (To), where the policy's own rasteriser drew it; or
+  std::vector<uint8_t> frames;        // (To, height, width, 3) RGB
   // D = action_dim
-  std::vector<uint8_t> frames;      // (To, height, width, 3) RGB of the first camera, what the
-                                    // policy saw; empty: no camera
   std::vector<float> keypoints;     // (To, points, 2) where the encoder looks, pixels of the
                                     // picture; negative: nowhere; empty: not asked for
   std::vector<float> actions;       // (H, D)
@@ -39,6 +41,19 @@ struct DecisionRecord {
   std::array<float, 2> agent = {};  // Push-T: where the agent was
 };
 using DecisionLog = std::vector<std::shared_ptr<const DecisionRecord>>;
+
+// What the policy saw when it took a decision: (To, height, width, 3) RGB of the first camera;
+// empty: no camera. Drawn when it is looked at, so that it costs the decision nothing.
+std::vector<uint8_t> PicturesOf(const DecisionRecord& record);
+
+// How an episode ended: one line of an evaluation's folder.
+struct EpisodeRow {
+  uint32_t seed = 0;
+  bool success = false;
+  double score = 0;
+  int steps = 0;
+  uint64_t hash = 0;
+};
 
 // What is known about the policy that runs. A model without one has horizon 0.
 struct PolicyInfo {
@@ -70,6 +85,7 @@ struct SimSnapshot {
   std::vector<mjvGeom> decoration;                     // what plugins add to the scene for people
   std::shared_ptr<const std::vector<float>> coverage;  // [0]: the start, then each control step
   std::shared_ptr<const DecisionLog> log;              // the last decisions, oldest first
+  std::shared_ptr<const std::vector<EpisodeRow>> episodes;  // ended here, this policy's; or null
   std::shared_ptr<const PolicyInfo> policy;
   std::string message;  // the last thing that went wrong, or ""
 };

@@ -23,6 +23,11 @@ const char* RowName(int row) {
   return row == kDecisionRow ? "decision" : dp::StageName(static_cast<dp::Stage>(row));
 }
 
+bool OnDevice(const DecisionRecord& decision, dp::Stage stage) {
+  if (decision.backend != dp::Backend::kCuda || stage >= dp::Stage::kApply) return false;
+  return decision.times[stage].begin >= decision.times[dp::Stage::kHandOver].end;
+}
+
 LogSummary Summarise(const DecisionLog& log) {
   LogSummary summary;
   for (int row = 0; row < kRowCount; ++row) {

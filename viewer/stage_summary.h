@@ -19,6 +19,10 @@ inline constexpr int kRowCount = kDecisionRow + 1;
 double RowMilliseconds(const dp::StageTimes& times, int row);
 const char* RowName(int row);
 
+// Whether a stage ran on the GPU: there runs what comes after the hand-over, until the actions are
+// on the host.
+bool OnDevice(const DecisionRecord& decision, dp::Stage stage);
+
 // Milliseconds over all decisions of a log in which a row ran.
 struct RowSummary {
   int n = 0;

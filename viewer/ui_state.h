@@ -14,15 +14,6 @@
 
 namespace pusht {
 
-// One line of an evaluation's folder.
-struct EpisodeRow {
-  uint32_t seed = 0;
-  bool success = false;
-  double score = 0;
-  int steps = 0;
-  uint64_t hash = 0;
-};
-
 enum class ExportFormat { kNone, kCsv, kJson, kTrace };
 
 // What the person at the window has chosen. The window's thread owns it; panels edit it.
@@ -43,8 +34,7 @@ struct UiState {
   dp::PolicyOptions edited;      // shown in the controls
   std::shared_ptr<const PolicyInfo> edited_from;
   int seed = 0;
-  std::string episodes_folder;
-  std::vector<EpisodeRow> episodes;
+  std::vector<EpisodeRow> episodes;   // of an evaluation's folder; empty: none is open
   std::vector<ImTextureID> pictures;  // of the decision shown, oldest first
 
   // Sends a command to the simulation at the end of the frame.

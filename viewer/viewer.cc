@@ -13,6 +13,7 @@
 #include "task/png.h"
 #include "task/results_folder.h"
 #include "viewer/export.h"
+#include "viewer/panels/plot.h"
 #include "viewer/theme.h"
 
 namespace pusht {
@@ -60,7 +61,8 @@ void Viewer::UploadPictures(const SimSnapshot& snapshot) {
   uploaded_ = shown;
   const int width = snapshot.policy->picture_width, height = snapshot.policy->picture_height;
   const size_t bytes = size_t{3} * width * height;
-  const size_t count = bytes == 0 ? 0 : shown->frames.size() / bytes;
+  const std::vector<uint8_t> pictures = PicturesOf(*shown);
+  const size_t count = bytes == 0 ? 0 : pictures.size() / bytes;
   while (textures_.size() < count) {
     GLuint texture = 0;
     glGenTextures(1, &texture);
@@ -74,7 +76,7 @@ void Viewer::UploadPictures(const SimSnapshot& snapshot) {
   for (size_t i = 0; i < count; ++i) {
     glBindTexture(GL_TEXTURE_2D, textures_[i]);
     glTexImage2D(GL_TEXTURE_2D, 0, GL_RGB, width, height, 0, GL_RGB, GL_UNSIGNED_BYTE,
-                 &shown->frames[i * bytes]);
+                 &pictures[i * bytes]);
     ui_.pictures.push_back(reinterpret_cast<ImTextureID>(static_cast<intptr_t>(textures_[i])));
   }
 }
@@ -165,7 +167,6 @@ void Viewer::WritePng(const std::string& file) const { pusht::WritePng(file, Cap
 void Viewer::Open(const std::string& path) {
   if (std::filesystem::exists(std::filesystem::path(path) / "episodes.jsonl")) {
     ui_.episodes = ReadRows(path);
-    ui_.episodes_folder = path;
     return;
   }
   ui_.selected = nullptr;
@@ -188,7 +189,7 @@ void Viewer::Export(const SimSnapshot& snapshot) {
                               : format == ExportFormat::kJson ? LogToJson(log)
                                                               : LogToTrace(log));
     ui_.notice = "written: " + std::filesystem::absolute(file).string() + ", " +
-                 std::to_string(log.size()) + " decisions";
+                 Count(log.size(), "decision");
   } catch (const std::exception& error) {
     ui_.notice = error.what();
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -71,10 +72,65 @@ TEST(Export, CsvHasOneRowPerDecisionAndColumnsOfTheHeading) {
   EXPECT_EQ(rows, 3);
 }
 
+constexpr size_t kTracks = 3;  // events that name the tracks of a trace
+
+// A decision on a GPU, as a host stamps it: the scene is the host's, the rest the device's.
+std::shared_ptr<DecisionRecord> DeviceDecision() {
+  auto record = std::make_shared<DecisionRecord>();
+  record->backend = dp::Backend::kCuda;
+  record->times[Stage::kScene] = {5, 5.0001};
+  record->times[Stage::kHandOver] = {5.0001, 5.0002};
+  record->times[Stage::kPrepare] = {5.0002, 5.0003};
+  record->times[Stage::kEncode] = {5.0003, 5.0006};
+  record->times[Stage::kDenoise] = {5.0006, 5.0016};
+  record->times[Stage::kFetch] = {5.0016, 5.0018};
+  record->times[Stage::kApply] = {5.0018, 5.0019};
+  record->times[Stage::kPhysics] = {5.0019, 5.0029};
+  record->times.steps = {{5.0006, 5.0011}, {5.0011, 5.0016}};
+  record->times.passes = 2;
+  return record;
+}
+
+TEST(StageSummary, WhatComesAfterTheHandOverIsTheDevices) {
+  const auto decision = DeviceDecision();
+  for (const Stage stage : {Stage::kScene, Stage::kHandOver, Stage::kApply, Stage::kPhysics}) {
+    EXPECT_FALSE(OnDevice(*decision, stage)) << dp::StageName(stage);
+  }
+  for (const Stage stage : {Stage::kPrepare, Stage::kEncode, Stage::kDenoise, Stage::kFetch}) {
+    EXPECT_TRUE(OnDevice(*decision, stage)) << dp::StageName(stage);
+  }
+  decision->backend = dp::Backend::kCpu;
+  EXPECT_FALSE(OnDevice(*decision, Stage::kEncode));
+  EXPECT_NEAR(RowMilliseconds(decision->times, kDecisionRow), 1.8, 1e-6);
+}
+
+TEST(Export, TraceHasTheDevicesStagesOnItsTrack) {
+  const auto trace = nlohmann::json::parse(LogToTrace({DeviceDecision()}));
+  std::map<int, std::string> tracks;
+  std::map<std::string, std::string> where;
+  for (const auto& event : trace.at("traceEvents")) {
+    const int track = event.at("tid");
+    if (event.at("ph") == "M") {
+      tracks[track] = event.at("args").at("name");
+    } else {
+      where[event.at("name")] = tracks.at(track);
+    }
+  }
+  EXPECT_EQ(where.at("scene"), "CPU");
+  EXPECT_EQ(where.at("hand-over"), "CPU");
+  EXPECT_EQ(where.at("encode"), "GPU");
+  EXPECT_EQ(where.at("pass"), "GPU");
+  EXPECT_EQ(where.at("fetch"), "GPU");
+  EXPECT_EQ(where.at("apply"), "CPU");
+  EXPECT_EQ(where.at("physics"), "physics, busy time");
+}
+
 TEST(Export, TraceHasEverySpanInMicroseconds) {
   const auto trace = nlohmann::json::parse(LogToTrace(Log(4)));
-  const auto& events = trace.at("traceEvents");
-  ASSERT_EQ(events.size(), 4u * 3);
+  nlohmann::json events = trace.at("traceEvents");
+  ASSERT_EQ(events.size(), kTracks + 4u * 3);
+  for (size_t i = 0; i < kTracks; ++i) EXPECT_EQ(events.at(i).at("ph"), "M");
+  events.erase(events.begin(), events.begin() + kTracks);
   double first = 1e9;
   for (const auto& event : events) {
     EXPECT_EQ(event.at("ph"), "X");
@@ -86,7 +142,7 @@ TEST(Export, TraceHasEverySpanInMicroseconds) {
   const std::shared_ptr<DecisionRecord> stamped = Decision(1, 1, 4);
   stamped->times.steps = {{1.001, 1.002}, {1.002, 1.005}};
   const auto with_passes = nlohmann::json::parse(LogToTrace({stamped}));
-  ASSERT_EQ(with_passes.at("traceEvents").size(), 3u + 2);
+  ASSERT_EQ(with_passes.at("traceEvents").size(), kTracks + 3u + 2);
   EXPECT_EQ(with_passes.at("traceEvents").back().at("name"), "pass");
   EXPECT_NEAR(with_passes.at("traceEvents").back().at("dur").get<double>(), 3000, 1e-3);
   const auto json = nlohmann::json::parse(LogToJson(Log(4)));

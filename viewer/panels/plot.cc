@@ -60,6 +60,11 @@ double TickStep(double top, int count) {
   return 10 * power;
 }
 
+double ScaleTop(double longest, double budget) {
+  constexpr double kFar = 4;
+  return longest > 0 && budget > kFar * longest ? longest : std::fmax(longest, budget);
+}
+
 void PanelTitle(const char* title, const std::string& caption) {
   ImGui::TextUnformatted(title);
   if (caption.empty()) return;
@@ -81,6 +86,10 @@ std::string FormatMs(double milliseconds) {
   if (milliseconds < 1) return Format("%.3f", milliseconds);
   if (milliseconds < 10) return Format("%.2f", milliseconds);
   return Format(milliseconds < 100 ? "%.1f" : "%.0f", milliseconds);
+}
+
+std::string Count(size_t count, const char* noun) {
+  return Format(count == 1 ? "%zu %s" : "%zu %ss", count, noun);
 }
 
 }  // namespace pusht

@@ -40,6 +40,9 @@ class Plot {
 // Steps for about `count` ticks up to `top`: 1, 2 or 5 times a power of ten.
 double TickStep(double top, int count);
 
+// Where a scale of times ends that holds `longest` ms, and the budget too unless that is far above.
+double ScaleTop(double longest, double budget);
+
 // The title of a panel, and at the right its caption in the colour of units.
 void PanelTitle(const char* title, const std::string& caption = "");
 
@@ -48,6 +51,9 @@ std::string Format(const char* format, ...) IM_FMTARGS(1);
 
 // Milliseconds with three significant digits: "0.042", "6.93", "112".
 std::string FormatMs(double milliseconds);
+
+// "1 decision", "2 decisions".
+std::string Count(size_t count, const char* noun);
 
 }  // namespace pusht
 

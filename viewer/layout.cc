@@ -102,7 +102,7 @@ Area DrawPanels(const SimSnapshot& snapshot, UiState& ui, float scale) {
   const Area scene = {x_middle, bar + gap, middle, y_bottom - bar - 2 * gap};
   DrawCaptions(snapshot, ui, {x_middle, 0, middle, bar});
   DrawMessage(snapshot, ui, scene);
-  DrawHelpPanel(ui);
+  DrawHelpPanel(ui, ImVec2(scene.x + scene.width / 2, scene.y + scene.height / 2));
   return scene;
 }
 

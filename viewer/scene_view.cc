@@ -1,5 +1,7 @@
 #include "viewer/scene_view.h"
 
+#include <GL/gl.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -27,6 +29,46 @@ mjModel WithoutPlugins(const mjModel& model) {
   bare.npluginstate = 0;
   bare.vis.quality.offsamples = 4;  // smooth edges
   return bare;
+}
+
+bool HasSky(const mjModel& model) {
+  return std::find(model.tex_type, model.tex_type + model.ntex, mjTEXTURE_SKYBOX) !=
+         model.tex_type + model.ntex;
+}
+
+// Fills what nothing was drawn on with the theme's background, lighter at the top.
+void DrawBackdrop(mjrRect area) {
+  GLfloat far = 1;
+  glGetFloatv(GL_DEPTH_CLEAR_VALUE, &far);
+  glPushAttrib(GL_ALL_ATTRIB_BITS);
+  for (const GLenum feature : {GL_LIGHTING, GL_CULL_FACE, GL_TEXTURE_2D, GL_BLEND, GL_FOG}) {
+    glDisable(feature);
+  }
+  glEnable(GL_DEPTH_TEST);
+  glDepthFunc(GL_EQUAL);
+  glDepthRange(far, far);
+  glDepthMask(GL_FALSE);
+  glPolygonMode(GL_FRONT_AND_BACK, GL_FILL);
+  glShadeModel(GL_SMOOTH);
+  glViewport(area.left, area.bottom, area.width, area.height);
+  for (const GLenum matrix : {GL_PROJECTION, GL_MODELVIEW}) {
+    glMatrixMode(matrix);
+    glPushMatrix();
+    glLoadIdentity();
+  }
+  glBegin(GL_QUADS);
+  glColor3ub(18, 21, 28);
+  glVertex2f(-1, -1);
+  glVertex2f(1, -1);
+  glColor3ub(46, 53, 67);
+  glVertex2f(1, 1);
+  glVertex2f(-1, 1);
+  glEnd();
+  for (const GLenum matrix : {GL_PROJECTION, GL_MODELVIEW}) {
+    glMatrixMode(matrix);
+    glPopMatrix();
+  }
+  glPopAttrib();
 }
 
 bool SeenFromAbove(const mjModel* model) { return mj_name2id(model, mjOBJ_JOINT, "bt") >= 0; }
@@ -142,7 +184,9 @@ void SceneView::Update(const SimSnapshot& snapshot, const UiState& ui) {
 
 void SceneView::Draw(mjrRect window, mjrRect area) {
   mjr_rectangle(window, 13 / 255.0f, 15 / 255.0f, 20 / 255.0f, 1);
-  if (area.width > 0 && area.height > 0) mjr_render(area, &scene_, &context_);
+  if (area.width <= 0 || area.height <= 0) return;
+  mjr_render(area, &scene_, &context_);
+  if (!HasSky(bare_)) DrawBackdrop(area);
 }
 
 void SceneView::Read(mjrRect window, unsigned char* rgb) const {

@@ -10,6 +10,7 @@
 //   pin              this run becomes A
 //   camera N         step through the cameras; 0: the free one
 //   turn X Y         turn the camera, in shares of the window
+//   zoom N           notches of the wheel; negative: away
 //   png FILE         write a picture
 //   model FILE       open an MJCF file
 //   open FOLDER      open a checkpoint, or an evaluation
@@ -95,6 +96,8 @@ class Script {
     } else if (word == "turn") {
       const double x = Next<double>(words);
       viewer_.scene().MoveCamera(mjMOUSE_ROTATE_V, x, Next<double>(words));
+    } else if (word == "zoom") {
+      viewer_.scene().Zoom(Next<double>(words));
     } else if (word == "open" || word == "model") {
       return OpenPath(Next<std::string>(words));
     } else if (word == "record" || word == "stop") {

@@ -256,9 +256,16 @@ TEST_F(WindowTest, SwitchesThePolicyWhileItRuns) {
     screen_->Move(kWidth / 2, 400);  // what the mouse is on has another colour
     return screen_->Look(20, 302, 225, 20);
   };
+  // an item of a list that opens below its box; a slow window gets the time to open and close it
   const auto choose = [](int y, int item) {
+    const auto below = [y] { return screen_->Look(100, y + 12, 140, 50); };
+    const Shot closed = below();
     Click(172, y);
+    EXPECT_TRUE(Until([&] { return below() != closed; })) << "no list opens";
     Click(172, y + 28 + 20 * item);
+    Sleep(1);  // the release counts where the mouse is in the frame that sees it
+    screen_->Move(kWidth / 2, 400);
+    EXPECT_TRUE(Until([&] { return below() == closed; })) << "the list stays";
   };
   constexpr int kBackend = 171, kFormat = 199, kSampler = 227, kSteps = 255, kApply = 311;
   const Shot applied = button();

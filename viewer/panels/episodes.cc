@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <vector>
+
 #include "viewer/panels/panels.h"
 #include "viewer/panels/plot.h"
 #include "viewer/theme.h"
@@ -5,7 +8,8 @@
 namespace pusht {
 namespace {
 
-void DrawRow(const EpisodeRow& episode, const SimSnapshot& snapshot, UiState& ui) {
+// `replay`: the row is of an evaluation, and another run of it is compared with it.
+void DrawRow(const EpisodeRow& episode, bool replay, const SimSnapshot& snapshot, UiState& ui) {
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   const bool current = snapshot.seed == episode.seed;
@@ -21,8 +25,8 @@ void DrawRow(const EpisodeRow& episode, const SimSnapshot& snapshot, UiState& ui
   ImGui::TableNextColumn();
   ImGui::Text("%.2f", episode.score);
   ImGui::TableNextColumn();
-  if (current && snapshot.finished) {
-    const bool same = snapshot.hash == episode.hash;
+  const bool same = snapshot.hash == episode.hash;
+  if (current && snapshot.finished && (replay || !same)) {
     ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(same ? color::kGood : color::kWarn), "%s",
                        same ? "exact" : "differs");
   } else {
@@ -33,10 +37,17 @@ void DrawRow(const EpisodeRow& episode, const SimSnapshot& snapshot, UiState& ui
 }  // namespace
 
 void DrawEpisodePanel(const SimSnapshot& snapshot, UiState& ui) {
-  PanelTitle("Episodes", ui.episodes.empty() ? "" : Format("%zu", ui.episodes.size()));
-  if (ui.episodes.empty()) {
+  static const std::vector<EpisodeRow> kNone;
+  const bool replay = !ui.episodes.empty();
+  const std::vector<EpisodeRow>& here = snapshot.episodes ? *snapshot.episodes : kNone;
+  const std::vector<EpisodeRow>& episodes = replay ? ui.episodes : here;
+  const auto solved = std::count_if(episodes.begin(), episodes.end(),
+                                    [](const EpisodeRow& episode) { return episode.success; });
+  PanelTitle("Episodes",
+             episodes.empty() ? "" : Format("%td of %zu solved", solved, episodes.size()));
+  if (episodes.empty()) {
     ImGui::PushTextWrapPos(0);
-    ImGui::TextDisabled("Drop the folder of an evaluation here to replay its episodes.");
+    ImGui::TextDisabled("Those that end here. Drop the folder of an evaluation to replay its own.");
     ImGui::PopTextWrapPos();
     return;
   }
@@ -48,10 +59,10 @@ void DrawEpisodePanel(const SimSnapshot& snapshot, UiState& ui) {
   }
   ImGui::TableHeadersRow();
   ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(ui.episodes.size()));
+  clipper.Begin(static_cast<int>(episodes.size()));
   while (clipper.Step()) {
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      DrawRow(ui.episodes[i], snapshot, ui);
+      DrawRow(episodes[i], replay, snapshot, ui);
     }
   }
   ImGui::EndTable();

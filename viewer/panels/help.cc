@@ -5,7 +5,7 @@
 
 namespace pusht {
 
-void DrawHelpPanel(UiState& ui) {
+void DrawHelpPanel(const UiState& ui, ImVec2 centre) {
   if (!ui.show_help) return;
   constexpr std::pair<const char*, const char*> kKeys[] = {
       {"Space", "play, pause"},
@@ -25,12 +25,11 @@ void DrawHelpPanel(UiState& ui) {
       {"Ctrl-drag", "push it (right), turn it (left)"},
       {"Drop a file, folder", "a model; a checkpoint; an evaluation to replay"},
   };
-  const ImVec2 size = ImGui::GetIO().DisplaySize;
-  ImGui::SetNextWindowPos(ImVec2(size.x / 2, size.y / 2), 0, ImVec2(0.5f, 0.5f));
+  ImGui::SetNextWindowPos(centre, 0, ImVec2(0.5f, 0.5f));
   const ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
                                  ImGuiWindowFlags_AlwaysAutoResize |
                                  ImGuiWindowFlags_NoSavedSettings;
-  ImGui::PushStyleColor(ImGuiCol_WindowBg, IM_COL32(33, 38, 48, 250));
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, IM_COL32(33, 38, 48, 255));
   ImGui::Begin("help", nullptr, flags);
   ImGui::TextUnformatted("Keys and mouse");
   ImGui::Spacing();

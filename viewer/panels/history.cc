@@ -45,15 +45,24 @@ void MoveRange(const DecisionLog& log, const Plot& plot, UiState& ui) {
   }
 }
 
+// A line; of a budget beyond the scale, its name at the edge that it is beyond.
+void DrawBudget(const Plot& plot, double budget, double top) {
+  if (budget <= top) return plot.LineY(budget, color::kWarn);
+  const std::string text = Format("budget %g ms, off the scale", budget);
+  const float em = ImGui::GetFontSize(), width = ImGui::CalcTextSize(text.c_str()).x;
+  plot.draw().AddText(ImVec2(plot.high().x - width - 0.4f * em, plot.low().y + 0.1f * em),
+                      color::kWarn, text.c_str());
+}
+
 void DrawStrip(const SimSnapshot& snapshot, UiState& ui, ImVec2 size) {
   const DecisionLog& log = *snapshot.log;
   const float em = ImGui::GetFontSize();
   const auto [first, last] = VisibleRange(log, ui);
-  double top = ui.budget_ms;
+  double longest = 0;
   for (int i = first; i < last; ++i) {
-    top = std::max(top, RowMilliseconds(log[i]->times, kDecisionRow));
+    longest = std::max(longest, RowMilliseconds(log[i]->times, kDecisionRow));
   }
-  top = NiceTop(1.05 * top);
+  const double top = NiceTop(1.05 * ScaleTop(longest, ui.budget_ms));
   const double bars = ui.visible;
   const Plot plot("history", size, {0, bars}, {0, top}, 4 * em, 0.3f * em);
   const double tick = TickStep(top, 3);
@@ -64,7 +73,7 @@ void DrawStrip(const SimSnapshot& snapshot, UiState& ui, ImVec2 size) {
     if (log[i] != shown) continue;
     plot.draw().AddRect(plot.At(i - first, top), plot.At(i - first + 1.0, 0), color::kText);
   }
-  plot.LineY(ui.budget_ms, color::kWarn);
+  DrawBudget(plot, ui.budget_ms, top);
   if (!plot.hovered()) return;
   MoveRange(log, plot, ui);
   const int at = first + static_cast<int>(plot.X(ImGui::GetIO().MousePos.x));
@@ -77,15 +86,18 @@ void DrawStrip(const SimSnapshot& snapshot, UiState& ui, ImVec2 size) {
   if (ImGui::IsMouseClicked(0)) ui.selected = log[at];
 }
 
-void DrawHistogram(const SimSnapshot& snapshot, const UiState& ui, ImVec2 size) {
+void DrawHistogram(const SimSnapshot& snapshot, const UiState& ui) {
   const LogSummary summary = Summarise(*snapshot.log);
   const RowSummary& row = summary[ui.histogram_row];
+  PanelTitle("Distribution", Format("%s, line: median %s ms", RowName(ui.histogram_row),
+                                    FormatMs(row.median).c_str()));
+  const ImVec2 size = ImGui::GetContentRegionAvail();
   const float em = ImGui::GetFontSize();
   const double top = NiceTop(std::max(1e-3, 1.02 * row.worst));
   const std::vector<float> counts = Histogram(*snapshot.log, ui.histogram_row, kBins, top);
   const float most = std::max(1.0f, *std::max_element(counts.begin(), counts.end()));
   const Plot plot("histogram", size, {0, top}, {0, 1.1 * most}, 4 * em, 1.4f * em);
-  plot.TickY(most, Format("%.0f", most));
+  plot.TickY(most, Format("%.0f x", most));
   const double tick = TickStep(top, 3);
   for (double x = 0; x <= top; x += tick) plot.TickX(x, Format("%g ms", x));
   for (int i = 0; i < kBins; ++i) {
@@ -107,8 +119,7 @@ void DrawHistoryPanel(const SimSnapshot& snapshot, UiState& ui) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float line = em + 2 * ImGui::GetStyle().ItemSpacing.y;
   DrawStrip(snapshot, ui, ImVec2(room.x, 0.5f * (room.y - line)));
-  PanelTitle("Distribution", Format("%s, line: median", RowName(ui.histogram_row)));
-  DrawHistogram(snapshot, ui, ImGui::GetContentRegionAvail());
+  DrawHistogram(snapshot, ui);
 }
 
 }  // namespace pusht

@@ -27,8 +27,8 @@ void DrawComparison(const SimSnapshot& snapshot, UiState& ui);
 void DrawTimelinePanel(const SimSnapshot& snapshot, UiState& ui);
 // All decisions against the budget, and the distribution of one stage.
 void DrawHistoryPanel(const SimSnapshot& snapshot, UiState& ui);
-// Keys and mouse, over everything else.
-void DrawHelpPanel(UiState& ui);
+// Keys and mouse, over everything else, around `centre` (screen pixels).
+void DrawHelpPanel(const UiState& ui, ImVec2 centre);
 
 }  // namespace pusht
 

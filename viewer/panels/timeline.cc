@@ -29,13 +29,6 @@ Clock ClockOf(const dp::StageTimes& times) {
   return clock;
 }
 
-// On a GPU runs what comes after the hand-over, until the actions are on the host.
-int LaneOf(const dp::StageTimes& times, dp::Stage stage, dp::Backend backend) {
-  const bool after = times[stage].begin >= times[dp::Stage::kHandOver].end;
-  const bool on_device = backend == dp::Backend::kCuda && after && stage < dp::Stage::kApply;
-  return on_device ? kDevice : kHost;
-}
-
 // A bar with its name in it, where there is room.
 void DrawBar(const Plot& plot, double from, double to, double lane, ImU32 color, const char* name) {
   const float em = ImGui::GetFontSize();
@@ -66,11 +59,15 @@ void DrawPasses(const Plot& plot, const dp::StageTimes& times, double origin, do
   const ImU32 colors[2] = {RowColor(static_cast<int>(dp::Stage::kDenoise)),
                            IM_COL32(62, 122, 184, 255)};
   const std::vector<dp::StageTimes::Span> passes = PassesOf(times);
+  if (passes.empty()) return;
+  const double average = 1e3 * (passes.back().end - passes.front().begin) / passes.size();
+  // stripes of less than this would shimmer
+  const bool striped = plot.At(average, 0).x - plot.At(0, 0).x > 0.2f * ImGui::GetFontSize();
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   for (size_t i = 0; i < passes.size(); ++i) {
     const double from = 1e3 * (passes[i].begin - origin), to = 1e3 * (passes[i].end - origin);
     const ImVec2 low = plot.At(from, lane + 0.08), high = plot.At(to, lane + 0.92);
-    plot.draw().AddRectFilled(low, high, colors[i % 2]);
+    plot.draw().AddRectFilled(low, high, colors[striped ? i % 2 : 0]);
     if (!plot.hovered() || mouse.x < low.x || mouse.x >= high.x || mouse.y < low.y) continue;
     ImGui::SetTooltip("network pass %zu of %zu\n%s ms%s", i + 1, passes.size(),
                       FormatMs(to - from).c_str(),
@@ -78,12 +75,12 @@ void DrawPasses(const Plot& plot, const dp::StageTimes& times, double origin, do
   }
 }
 
-void DrawStages(const Plot& plot, const dp::StageTimes& times, double origin, dp::Backend backend) {
+void DrawStages(const Plot& plot, const DecisionRecord& decision, double origin) {
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   for (int row = 0; row <= kPhysics; ++row) {
-    const dp::StageTimes::Span& span = times.spans[row];
+    const dp::StageTimes::Span& span = decision.times.spans[row];
     if (span.end <= span.begin) continue;
-    const int lane = LaneOf(times, static_cast<dp::Stage>(row), backend);
+    const int lane = OnDevice(decision, static_cast<dp::Stage>(row)) ? kDevice : kHost;
     const double from = 1e3 * (span.begin - origin), to = 1e3 * (span.end - origin);
     DrawBar(plot, from, to, lane, RowColor(row), RowName(row));
     const ImVec2 low = plot.At(from, lane), high = plot.At(to, lane + 1.0);
@@ -105,9 +102,8 @@ void DrawTimelinePanel(const SimSnapshot& snapshot, UiState& ui) {
   if (clock.end <= clock.begin) return;
   const double top = 1e3 * (clock.end - clock.begin);
   const float em = ImGui::GetFontSize();
-  const dp::Backend backend = snapshot.policy->options.backend;
   std::vector<const char*> names = {"CPU"};
-  if (backend == dp::Backend::kCuda) names.push_back("GPU");
+  if (shown->backend == dp::Backend::kCuda) names.push_back("GPU");
   names.push_back("passes");
   const int lanes = static_cast<int>(names.size());
   const Plot plot("timeline", ImGui::GetContentRegionAvail(), {0, top}, {1.0 * lanes, 0}, 3.6f * em,
@@ -119,7 +115,7 @@ void DrawTimelinePanel(const SimSnapshot& snapshot, UiState& ui) {
                         color::kDim, names[lane]);
     if (lane > 0) plot.LineY(lane, color::kGrid);
   }
-  DrawStages(plot, shown->times, clock.begin, backend);
+  DrawStages(plot, *shown, clock.begin);
   DrawPasses(plot, shown->times, clock.begin, lanes - 1);
 }
 

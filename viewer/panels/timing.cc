@@ -26,10 +26,10 @@ void DrawFigure(const DecisionRecord& decision, const UiState& ui) {
   ImGui::TextDisabled("%.0f %% of the %.0f ms period", 100 * total / ui.budget_ms, ui.budget_ms);
 }
 
-// Stages end to end; the scale ends at the budget, or at the decision where that is longer.
+// Stages end to end, against the budget where that is not far away.
 void DrawStackedBar(const DecisionRecord& decision, double budget) {
   const double total = RowMilliseconds(decision.times, kDecisionRow);
-  const double top = std::max(1.08 * total, 1.08 * budget);
+  const double top = 1.08 * ScaleTop(total, budget);
   const float em = ImGui::GetFontSize();
   const Plot plot("bar", ImVec2(ImGui::GetContentRegionAvail().x, 2.9f * em), {0, top}, {0, 1}, 0,
                   1.4f * em);
@@ -47,6 +47,7 @@ void DrawStackedBar(const DecisionRecord& decision, double budget) {
   }
   const double tick = TickStep(top, 5);
   for (double x = 0; x <= top; x += tick) plot.TickX(x, Format("%g ms", x));
+  if (budget > top) return;
   const ImVec2 line = plot.At(budget, 0);
   plot.draw().AddLine(ImVec2(line.x, plot.low().y), ImVec2(line.x, plot.high().y), color::kWarn,
                       0.14f * em);
@@ -93,7 +94,7 @@ void DrawRow(int row, const DecisionRecord& shown, const LogSummary& summary,
 
 void DrawTable(const DecisionRecord& shown, const SimSnapshot& snapshot, UiState& ui) {
   const LogSummary summary = Summarise(*snapshot.log);
-  std::vector<const char*> names = {"now", "median", "p95", "p99", "worst"};
+  std::vector<const char*> names = {"now", "p50", "p95", "p99", "worst"};
   if (ui.pinned) names.push_back("A");
   const int columns = static_cast<int>(names.size()) + 1;
   if (!ImGui::BeginTable("stages", columns, ImGuiTableFlags_RowBg)) return;

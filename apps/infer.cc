@@ -66,10 +66,22 @@ void DropUnused(const char* name, int size, std::vector<T>& values) {
   values.clear();
 }
 
+// Pictures (..., height, width, 3); the other order of the same numbers would run, and be noise.
+std::vector<uint8_t> ReadFrames(const dp::SafetensorsFile& file) {
+  constexpr const char* kName = "in/frames_u8";
+  const dp::TensorEntry* entry = file.Find(kName);
+  if (entry == nullptr) return {};
+  if (entry->shape.empty() || entry->shape.back() != 3) {
+    throw dp::BadInput(file.origin() + ": " + kName +
+                       " must have 3 as its last dimension: height, width, RGB of each picture");
+  }
+  return file.Bytes(kName);
+}
+
 Inputs ReadInputs(const std::string& path, const dp::PolicyConfig& config, uint64_t seed) {
   const dp::SafetensorsFile file = dp::SafetensorsFile::Read(path);
   Inputs inputs;
-  if (file.Find("in/frames_u8") != nullptr) inputs.frames = file.Bytes("in/frames_u8");
+  inputs.frames = ReadFrames(file);
   inputs.state = FloatsIfPresent(file, "in/agent_pos");
   inputs.environment = FloatsIfPresent(file, "in/env_state");
   inputs.x_start = FloatsIfPresent(file, "in/x_T");

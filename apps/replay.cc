@@ -45,7 +45,8 @@ Action AddReplay(CLI::App& app) {
                    "Starts (E, 5) before the legacy rule: agent x, y, block x, y, angle (.npy)")
       ->required();
   command->add_option("--out", arguments->out, "States (A + E, 5), float64 (.npy)")->required();
-  command->add_option("--threads", arguments->threads, "CPU threads; 0: all cores");
+  command->add_option("--threads", arguments->threads, "CPU threads; 0: all cores")
+      ->check(CLI::Range(0, 1024));
   return [arguments] { return Run(*arguments); };
 }
 

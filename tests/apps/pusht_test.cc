@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "policy/safetensors_writer.h"
 #include "task/npy.h"
 #include "task/results_folder.h"
 #include "tests/support/program.h"
@@ -109,6 +110,18 @@ TEST_F(PushtTest, BadFilesEndWithTwoAndAreNamed) {
   EXPECT_EQ(Pusht(Evaluate("c") + "--episodes 1").code, 2);
   EXPECT_FALSE(fs::exists(folder_.path() + "/c/episodes.jsonl"));
   EXPECT_EQ(Pusht("render --states /dev/null --out " + folder_.path() + "/x.npy").code, 2);
+}
+
+TEST_F(PushtTest, PicturesWithTheirChannelsFirstAreRefused) {
+  dp::SafetensorsWriter observations;
+  observations.AddBytes("in/frames_u8", {1, 2, 3, 96, 96}, std::vector<uint8_t>(2 * 3 * 96 * 96));
+  observations.AddFloats("in/agent_pos", {1, 2, 2}, std::vector<float>(4));
+  observations.Write(folder_ / "in");
+  const Outcome outcome = Pusht("infer --backend cpu --checkpoint " + checkpoint_ + " --input " +
+                                (folder_ / "in") + " --out " + (folder_ / "out"));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.text.find("in/frames_u8 must have 3 as its last dimension"), std::string::npos)
+      << outcome.text;
 }
 
 TEST_F(PushtTest, WrongArgumentsEndWithOneAndAreNamed) {

@@ -64,22 +64,6 @@ UnetWeights Outline(const ImageConfig& config) {
   return unet;
 }
 
-void CheckShape(const ImageConfig& config) {
-  const std::vector<int>& dims = config.unet.down_dims;
-  const int levels = static_cast<int>(dims.size());
-  for (int i = 1; i < levels; ++i) {
-    if (dims[i - 1] == 2 * dims[i]) {
-      throw Unsupported("channels " + std::to_string(dims[i - 1]) + ", " + std::to_string(dims[i]) +
-                        ": a level must not have half of the one above; choose other channels");
-    }
-  }
-  if (config.size % (1 << (levels - 1)) != 0) {
-    throw Unsupported("pictures of " + std::to_string(config.size) + " pixels: " +
-                      std::to_string(levels) + " levels of the U-Net need a multiple of " +
-                      std::to_string(1 << (levels - 1)) + "; choose another --image-size");
-  }
-}
-
 ImageConfig ParseImageConfig(const Json& json, const std::string& origin) {
   KeyReader keys(json, origin);
   ImageConfig config;
@@ -97,16 +81,37 @@ ImageConfig ParseImageConfig(const Json& json, const std::string& origin) {
   config.unet = ParseUnet(keys);
   config.scheduler = ParseScheduler(keys);
   keys.RejectRest();
-  CheckShape(config);
+  CheckImageConfig(config);
   return config;
 }
 
 }  // namespace
 
+void CheckImageConfig(const ImageConfig& config) {
+  const std::vector<int>& dims = config.unet.down_dims;
+  const int levels = static_cast<int>(dims.size());
+  for (const int channels : dims) {
+    if (channels % config.unet.groups == 0) continue;
+    throw Unsupported(std::to_string(channels) + " channels: a level needs a multiple of " +
+                      std::to_string(config.unet.groups) + ", the groups of its norms");
+  }
+  for (int i = 1; i < levels; ++i) {
+    if (dims[i - 1] == 2 * dims[i]) {
+      throw Unsupported("channels " + std::to_string(dims[i - 1]) + ", " + std::to_string(dims[i]) +
+                        ": a level must not have half of the one above; choose other channels");
+    }
+  }
+  if (config.size % (1 << (levels - 1)) != 0) {
+    throw Unsupported("pictures of " + std::to_string(config.size) + " pixels: " +
+                      std::to_string(levels) + " levels of the U-Net need a multiple of " +
+                      std::to_string(1 << (levels - 1)) + "; choose another --image-size");
+  }
+}
+
 TensorNames ImageNames() { return {.unet = ""}; }
 
 std::shared_ptr<const ImageModel> BuildImageModel(const ImageConfig& config, TensorSource& source) {
-  CheckShape(config);
+  CheckImageConfig(config);
   auto model = std::make_shared<ImageModel>();
   model->config = config;
   model->unet = Outline(config);

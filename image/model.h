@@ -39,8 +39,11 @@ struct ImageModel {
 // Names of the tensors in model.safetensors.
 TensorNames ImageNames();
 
-// The network of `config` with weights from `source`. Throws Error for a size that the levels do
-// not divide.
+// Throws Error for a size that the levels do not divide, and for channels that the norms' groups do
+// not or that no way up has.
+void CheckImageConfig(const ImageConfig& config);
+
+// The network of `config` with weights from `source`. Throws Error as CheckImageConfig does.
 std::shared_ptr<const ImageModel> BuildImageModel(const ImageConfig& config, TensorSource& source);
 // The same with random weights, the same everywhere: for tests and benchmarks.
 std::shared_ptr<const ImageModel> RandomImageModel(const ImageConfig& config, uint64_t seed);

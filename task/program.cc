@@ -12,6 +12,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <string_view>
 
 #include "kernels/error.h"
 
@@ -40,7 +41,11 @@ int ReportException() {
     std::fprintf(stderr, "%s: error: there is no memory left; free some, or ask for less\n",
                  program);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: error: %s\n", program, error.what());
+    // libtorch appends its stack
+    const std::string_view text = error.what();
+    const auto length =
+        static_cast<int>(text.substr(0, text.find("\nException raised from")).size());
+    std::fprintf(stderr, "%s: error: %.*s\n", program, length, error.what());
   }
   return static_cast<int>(dp::ExitCode::kEnvironment);
 }

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <thread>
 
 #include "apps/image/commands.h"
@@ -10,6 +9,8 @@
 #include "policy/json.h"
 #include "policy/option_names.h"
 #include "policy/timing.h"
+#include "task/files.h"
+#include "task/number_range.h"
 #include "task/statistics.h"
 #if PUSHT_HAVE_CUDA
 #include <cuda_runtime_api.h>
@@ -128,9 +129,7 @@ void WriteJson(const BenchmarkOptions& options, const dp::ImageModel& model,
                             {"speed_up", Baseline(rows, row).step / row.step},
                             {"device_mib", row.megabytes}});
   }
-  if (!(std::ofstream(options.json) << json.dump(2) << "\n")) {
-    throw dp::BadInput(options.json + ": cannot be written");
-  }
+  WriteFileAtomically(options.json, json.dump(2) + "\n");
 }
 
 void WritePlot(const BenchmarkOptions& options, const std::vector<Row>& rows) {
@@ -174,10 +173,12 @@ std::function<int()> AddImageBenchmark(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("benchmark", "Times the implementations beside each other, in one run");
   command->add_option("--checkpoint", options->checkpoint, "Model; else random weights");
-  command->add_option("--image-size", options->config.size, "Of the random model");
+  command->add_option("--image-size", options->config.size, "Of the random model")
+      ->check(CLI::Range(1, 512));
   command->add_option("--channels", options->config.channels, "Of the random model")
       ->check(CLI::IsMember({1, 3}));
-  command->add_option("--unet-channels", options->config.unet.down_dims, "Of the random model");
+  command->add_option("--unet-channels", options->config.unet.down_dims, "Of the random model")
+      ->check(CLI::Range(8, 8192));
   command
       ->add_option("--implementations", options->implementations,
                    "Compared with the first one; of " + ImplementationWords())
@@ -185,14 +186,19 @@ std::function<int()> AddImageBenchmark(CLI::App& app) {
   command->add_option("--n", options->batches, "Pictures at a time; several may be given")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
-  command->add_option("--precision", options->precision, "Of cuda and graph");
-  command->add_option("--steps", options->steps, "Of one picture, for the time per picture");
-  command->add_option("--measured-steps", options->measured_steps,
-                      "Of one repeat; 0: 100 up to 8 pictures, else 20");
+  command->add_option("--precision", options->precision, "Of cuda and graph")
+      ->check(CLI::IsMember(dp::PrecisionWords()));
+  command->add_option("--steps", options->steps, "Of one picture, for the time per picture")
+      ->check(CLI::Range(1, 10000));
+  command
+      ->add_option("--measured-steps", options->measured_steps,
+                   "Of one repeat; 0: 100 up to 8 pictures, else 20")
+      ->check(CLI::Range(0, 10000));
   command->add_option("--repeats", options->repeats, "Of each measurement")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--tolerance", options->tolerance, "Of the window");
-  command->add_option("--threads", options->threads, "Of cpu");
+      ->check(CLI::Range(1, 1000000));
+  command->add_option("--tolerance", options->tolerance, "Of the window")
+      ->check(NumberRange(1e-9, 10));
+  command->add_option("--threads", options->threads, "Of cpu")->check(CLI::Range(1, 1024));
   command->add_option("--json", options->json, "File for the results");
   command->add_option("--plot", options->plot, "SVG file of the results");
   return [options] { return Benchmark(*options); };

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <thread>
 
 #include "apps/image/commands.h"
@@ -8,6 +7,8 @@
 #include "kernels/error.h"
 #include "policy/json.h"
 #include "policy/option_names.h"
+#include "task/files.h"
+#include "task/number_range.h"
 
 namespace pusht {
 namespace {
@@ -86,9 +87,7 @@ int Evaluate(const EvaluateOptions& options) {
                        {"nearest_held_out", judged.nearest_held_out},
                        {"difference", Difference(x, first)}});
   }
-  if (!options.out.empty() && !(std::ofstream(options.out) << results.dump(2) << "\n")) {
-    throw dp::BadInput(options.out + ": cannot be written");
-  }
+  if (!options.out.empty()) WriteFileAtomically(options.out, results.dump(2) + "\n");
   return 0;
 }
 
@@ -100,17 +99,21 @@ std::function<int()> AddImageEvaluate(CLI::App& app) {
       "evaluate", "Judges samples: recognised by the judge, distance to the training pictures");
   command->add_option("--run", options->run, "Folder of the training")->required();
   command->add_option("--data", options->data.directory, "Folder of the data set's files");
-  command->add_option("--pictures", options->data.digits, "As in the training");
+  command->add_option("--pictures", options->data.digits, "As in the training")
+      ->check(CLI::Range(2, 10000000));
   command
       ->add_option("--implementations", options->implementations,
                    "Compared with the first one; of " + ImplementationWords())
       ->delimiter(',');
   command->add_option("--n", options->count, "Samples of each")->check(CLI::Range(1, 1 << 20));
   command->add_option("--batch", options->batch, "At a time")->check(CLI::Range(1, 4096));
-  command->add_option("--sampler", options->sampler, "ddpm or ddim");
-  command->add_option("--steps", options->steps, "Of the sampler; 0: as the model says");
+  command->add_option("--sampler", options->sampler, "ddpm or ddim")
+      ->check(CLI::IsMember(dp::SamplerWords()));
+  command->add_option("--steps", options->steps, "Of the sampler; 0: as the model says")
+      ->check(CLI::Range(0, 10000));
   command->add_option("--seed", options->seed, "Of the noise");
-  command->add_option("--tolerance", options->tolerance, "Of windows");
+  command->add_option("--tolerance", options->tolerance, "Of windows")
+      ->check(NumberRange(1e-9, 10));
   command->add_option("--out", options->out, "JSON file");
   return [options] { return Evaluate(*options); };
 }

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 
-#include "kernels/error.h"
+#include "task/files.h"
 
 namespace pusht {
 namespace {
@@ -56,9 +55,7 @@ void WriteBars(const std::string& path, const std::string& title,
     }
     y += kRow;
   }
-  if (!(std::ofstream(path) << svg << "</svg>\n")) {
-    throw dp::BadInput(path + ": cannot be written");
-  }
+  WriteFileAtomically(path, svg + "</svg>\n");
 }
 
 }  // namespace pusht

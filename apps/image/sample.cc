@@ -87,10 +87,13 @@ std::function<int()> AddImageSample(CLI::App& app) {
                       "What runs it: " + ImplementationWords());
   command->add_option("--n", options->count, "Pictures")->check(CLI::Range(1, 1 << 20));
   command->add_option("--batch", options->batch, "Pictures at a time")->check(CLI::Range(1, 4096));
-  command->add_option("--sampler", options->sampler, "ddpm or ddim");
-  command->add_option("--steps", options->steps, "Of the sampler; 0: as the model says");
+  command->add_option("--sampler", options->sampler, "ddpm or ddim")
+      ->check(CLI::IsMember(dp::SamplerWords()));
+  command->add_option("--steps", options->steps, "Of the sampler; 0: as the model says")
+      ->check(CLI::Range(0, 10000));
   command->add_option("--seed", options->seed, "Of the noise");
-  command->add_option("--precision", options->precision, "auto, fp32, tf32, fp16 or bf16");
+  command->add_option("--precision", options->precision, "auto, fp32, tf32, fp16 or bf16")
+      ->check(CLI::IsMember(dp::PrecisionWords()));
   command->add_option("--threads", options->threads, "Of cpu")->check(CLI::Range(1, 1024));
   command->add_option("--out", options->out, "PNG of all pictures");
   command->add_option("--film", options->film, "Video of the denoising, without its suffix");

@@ -29,22 +29,24 @@
 namespace pusht {
 namespace {
 
-dp::ImageConfig ConfigOf(const ImageTrainOptions& options, const dp::PictureSet& pictures) {
+// Throws Error for a network that cannot be.
+dp::ImageConfig ConfigOf(const ImageTrainOptions& options) {
   dp::ImageConfig config;
-  config.size = pictures.size;
-  config.channels = pictures.channels;
+  config.size = options.data.size;
+  config.channels = options.data.channels;
   config.dataset = options.data.dataset;
-  config.classes = pictures.classes;
   config.unet.down_dims = options.unet_channels;
+  dp::CheckImageConfig(config);
   return config;
 }
 
 class Run {
  public:
-  Run(const ImageTrainOptions& options, const dp::PictureSet& pictures, const at::Device& device)
+  Run(const ImageTrainOptions& options, dp::ImageConfig config, const dp::PictureSet& pictures,
+      const at::Device& device)
       : options_(options),
         device_(device),
-        config_(ConfigOf(options, pictures)),
+        config_(std::move(config)),
         parameters_(TensorsOf(*dp::BuildImageModel(config_, *MakeInitialWeights(options.seed))),
                     device,
                     device.is_cuda() && !options.full_precision ? at::kBFloat16 : at::kFloat),
@@ -139,9 +141,10 @@ class Run {
                            {"pictures_per_second", rate * static_cast<double>(options_.batch)}};
     log_ << line.dump() << std::endl;
     progress << "step " << done_.step << std::fixed << std::setprecision(1) << "  epoch "
-             << Epochs() << "  " << 100 * Progress() << " %  loss " << std::setprecision(5) << loss
-             << std::setprecision(0) << "  " << rate * static_cast<double>(options_.batch)
-             << " pictures/s" << std::defaultfloat << std::endl;
+             << Epochs() << "  " << 100 * std::min(Progress(), 1.0) << " %  loss "
+             << std::setprecision(5) << loss << std::setprecision(0) << "  "
+             << rate * static_cast<double>(options_.batch) << " pictures/s" << std::defaultfloat
+             << std::endl;
     if (std::isfinite(loss)) return;
     throw dp::Error(dp::ExitCode::kRetryable,
                     "the loss is not finite at step " + std::to_string(done_.step) +
@@ -204,7 +207,13 @@ bool TrainImageModel(const ImageTrainOptions& options, std::ostream& progress,
   std::optional<c10::cuda::CUDAStreamGuard> own_stream;
   if (device.is_cuda()) own_stream.emplace(c10::cuda::getStreamFromPool(true, device.index()));
 #endif
+  dp::ImageConfig config = ConfigOf(options);
   const dp::PictureSet pictures = dp::LoadPictures(options.data);
+  if (pictures.count() < 2) {
+    throw dp::BadInput(options.data.directory +
+                       ": holds one picture; some are held out, so there must be two at least");
+  }
+  config.classes = pictures.classes;
   std::filesystem::create_directories(options.out);
   const std::string judge = options.out + "/judge.safetensors";
   if (!std::filesystem::exists(judge)) {
@@ -212,7 +221,7 @@ bool TrainImageModel(const ImageTrainOptions& options, std::ostream& progress,
     progress << "judge: " << std::fixed << std::setprecision(2) << 100 * right << std::defaultfloat
              << " % of held-out pictures right" << std::endl;
   }
-  return Run(options, pictures, device).Train(progress, stop);
+  return Run(options, std::move(config), pictures, device).Train(progress, stop);
 }
 
 }  // namespace pusht

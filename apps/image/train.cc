@@ -3,6 +3,7 @@
 #include "apps/image/commands.h"
 #include "apps/image/reference.h"
 #include "apps/stop_signal.h"
+#include "task/number_range.h"
 
 namespace pusht {
 
@@ -13,21 +14,32 @@ std::function<int()> AddImageTrain(CLI::App& app) {
       ->required()
       ->check(CLI::IsMember(dp::DatasetNames()));
   command->add_option("--data", options->data.directory, "Folder of its files");
-  command->add_option("--image-size", options->data.size, "Pixels both ways");
+  command->add_option("--image-size", options->data.size, "Pixels both ways")
+      ->check(CLI::Range(1, 512));
   command->add_option("--channels", options->data.channels, "1: grey, 3: RGB")
       ->check(CLI::IsMember({1, 3}));
-  command->add_option("--pictures", options->data.digits, "How many pictures `digits` draws");
+  command->add_option("--pictures", options->data.digits, "How many pictures `digits` draws")
+      ->check(CLI::Range(2, 10000000));
   command->add_option("--out", options->out, "Folder of the run; one that exists is continued")
       ->required();
-  command->add_option("--epochs", options->epochs, "Length of the training");
-  command->add_option("--seconds", options->seconds, "Length of the training instead");
-  command->add_option("--batch-size", options->batch, "Pictures per step");
-  command->add_option("--unet-channels", options->unet_channels, "Of the U-Net, per level");
-  command->add_option("--learning-rate", options->learning_rate, "At its peak");
-  command->add_option("--warmup", options->warmup, "Steps up to the full learning rate");
-  command->add_option("--average-decay", options->average_decay, "Of the moving average");
-  command->add_option("--sample-every", options->sample_every, "Epochs between grids; 0: none");
-  command->add_option("--log-every", options->log_every, "Steps between lines of the log");
+  command->add_option("--epochs", options->epochs, "Length of the training")
+      ->check(NumberRange(0, 1e9));
+  command->add_option("--seconds", options->seconds, "Length of the training instead")
+      ->check(NumberRange(0, 1e9));
+  command->add_option("--batch-size", options->batch, "Pictures per step")
+      ->check(CLI::Range(1, 65536));
+  command->add_option("--unet-channels", options->unet_channels, "Of the U-Net, per level")
+      ->check(CLI::Range(8, 8192));
+  command->add_option("--learning-rate", options->learning_rate, "At its peak")
+      ->check(NumberRange(1e-12, 10));
+  command->add_option("--warmup", options->warmup, "Steps up to the full learning rate")
+      ->check(CLI::Range(0, 1000000000));
+  command->add_option("--average-decay", options->average_decay, "Of the moving average")
+      ->check(NumberRange(0, 1));
+  command->add_option("--sample-every", options->sample_every, "Epochs between grids; 0: none")
+      ->check(NumberRange(0, 1e9));
+  command->add_option("--log-every", options->log_every, "Steps between lines of the log")
+      ->check(CLI::Range(1, 1000000000));
   command->add_flag("--full-precision", options->full_precision, "float32 instead of bfloat16");
   command->add_option("--seed", options->seed, "Of weights, batches and noise");
   return [options] {

@@ -20,13 +20,13 @@
 namespace dp {
 namespace {
 
-// of Debian's fonts-dejavu-core, by name: other packages add more to the folder
+// of Debian's fonts-dejavu-core, by name: other packages add more to the folder. No other fonts:
+// the library's reader trusts them
 constexpr char kDebianFonts[] = "/usr/share/fonts/truetype/dejavu";
 const std::vector<std::string> kDebianNames = {"DejaVuSans-Bold",     "DejaVuSans",
                                                "DejaVuSansMono-Bold", "DejaVuSansMono",
                                                "DejaVuSerif-Bold",    "DejaVuSerif"};
-const std::string kAdvice =
-    "; install fonts-dejavu-core, or name a folder of .ttf files with --data";
+const std::string kAdvice = "; install fonts-dejavu-core";
 constexpr int kGlyphSize = 64;  // pixels of the square that a glyph is drawn in, once per font
 constexpr int kDigits = 10;
 
@@ -66,31 +66,12 @@ Glyph DrawGlyph(const stbtt_fontinfo& font, char digit) {
   return glyph;
 }
 
-// The fonts of `directory` sorted by name, or Debian's where that is empty.
-std::vector<std::string> FontFiles(const std::string& directory) {
-  std::vector<std::string> files;
-  if (directory.empty()) {
-    for (const std::string& name : kDebianNames) {
-      files.push_back(std::string(kDebianFonts) + "/" + name + ".ttf");
-    }
-    return files;
-  }
-  if (!std::filesystem::is_directory(directory)) {
-    throw BadInput(directory + ": is not a folder of fonts" + kAdvice);
-  }
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    if (entry.path().extension() == ".ttf") files.push_back(entry.path().string());
-  }
-  if (files.empty()) throw BadInput(directory + ": holds no .ttf font" + kAdvice);
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 // (fonts, 10)
-std::vector<Glyph> DrawGlyphs(const std::string& directory) {
+std::vector<Glyph> DrawGlyphs() {
   constexpr uint64_t kFontLimit = uint64_t{32} << 20;
   std::vector<Glyph> glyphs;
-  for (const std::string& file : FontFiles(directory)) {
+  for (const std::string& name : kDebianNames) {
+    const std::string file = std::string(kDebianFonts) + "/" + name + ".ttf";
     if (!std::filesystem::exists(file)) throw BadInput(file + ": is not there" + kAdvice);
     const std::vector<uint8_t> bytes = ReadFile(file, kFontLimit);
     stbtt_fontinfo font;
@@ -162,7 +143,7 @@ std::vector<uint8_t> DrawPusht(Draws& draws) {
 }  // namespace
 
 PictureSet DrawDigits(const PictureOptions& options) {
-  const std::vector<Glyph> glyphs = DrawGlyphs(options.directory);
+  const std::vector<Glyph> glyphs = DrawGlyphs();
   const int fonts = static_cast<int>(glyphs.size()) / kDigits;
   PictureSet set{.size = options.size, .channels = options.channels};
   for (int digit = 0; digit < kDigits; ++digit) set.classes.push_back(std::to_string(digit));

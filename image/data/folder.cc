@@ -57,7 +57,8 @@ PictureSet LoadFolder(const PictureOptions& options) {
   PictureSet set{.size = options.size, .channels = options.channels};
   const std::string layout = "; a folder of pictures is laid out as DIR/<class>/<picture>.png";
   if (!fs::is_directory(options.directory)) {
-    throw BadInput(options.directory + ": is not a folder" + layout);
+    throw BadInput((options.directory.empty() ? "--data" : options.directory) +
+                   ": is not a folder" + layout);
   }
   for (const fs::path& folder : Sorted(options.directory, true)) {
     if (set.classes.size() == kMaxClasses) {

@@ -79,6 +79,10 @@ std::vector<std::string> DatasetNames() {
 }
 
 PictureSet LoadPictures(const PictureOptions& options) {
+  const bool drawn = options.dataset == "digits";
+  if (drawn && !options.directory.empty()) {
+    throw Error(ExitCode::kUsage, "--data: digits are drawn, there are no files to read");
+  }
   if (options.dataset == "mnist") {
     return LoadMnist(options, "MNIST (yann.lecun.com/exdb/mnist)", kDigitNames);
   }
@@ -89,7 +93,7 @@ PictureSet LoadPictures(const PictureOptions& options) {
   }
   if (options.dataset == "cifar10") return LoadCifar10(options);
   if (options.dataset == "folder") return LoadFolder(options);
-  if (options.dataset == "digits") return DrawDigits(options);
+  if (drawn) return DrawDigits(options);
   std::string known;
   for (const std::string& name : DatasetNames()) known += " " + name;
   throw Error(ExitCode::kUsage, "--dataset " + options.dataset + ": there are" + known);

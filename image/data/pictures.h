@@ -22,7 +22,7 @@ struct PictureSet {
 
 struct PictureOptions {
   std::string dataset;          // mnist, fashion_mnist, cifar10, folder or digits
-  std::string directory = {};   // of its files; of TrueType fonts for digits ("": Debian's)
+  std::string directory = {};   // of its files; none for `digits`
   int size = 32, channels = 3;  // what the pictures become
   int64_t digits = 60000;       // pictures that `digits` draws
   uint64_t seed = 0;            // of `digits`

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "image/data/pictures.h"
@@ -121,6 +122,42 @@ TEST_F(ImageDiffusionTest, TrainsResumesAndJudges) {
                                  " --pictures 110 --implementations reference,cpu --n 3 --steps 3");
   ASSERT_EQ(judged.code, 0) << judged.text;
   EXPECT_NE(judged.text.find("push-t:"), std::string::npos) << judged.text;
+}
+
+TEST_F(ImageDiffusionTest, ValuesThatCannotBeAreRefusedBeforeTheTraining) {
+  if (!HAVE_TORCH) GTEST_SKIP() << "built without libtorch";
+  const std::string digits = "train --dataset digits --epochs 1 --out " + Path("run") + " ";
+  for (const auto& [arguments, named] : std::map<std::string, std::string>{
+           {"--pictures -3", "--pictures: Value -3 not in range"},
+           {"--pictures 1", "--pictures: Value 1 not in range"},
+           {"--image-size 0", "--image-size: Value 0 not in range"},
+           {"--batch-size 0", "--batch-size: Value 0 not in range"},
+           {"--learning-rate nan", "--learning-rate: 'nan' is not a number"},
+           {"--log-every 0", "--log-every: Value 0 not in range"},
+           {"--data " + Path("model"), "--data: digits are drawn"}}) {
+    const Outcome outcome = Program(digits + arguments);
+    EXPECT_EQ(outcome.code, 1) << arguments;
+    EXPECT_NE(outcome.text.find(named), std::string::npos) << outcome.text;
+  }
+  for (const auto& [arguments, named] : std::map<std::string, std::string>{
+           {"--image-size 7", "pictures of 7 pixels: 3 levels"},
+           {"--unet-channels 12 20", "12 channels: a level needs a multiple of 8"},
+           {"--unet-channels 32 16", "a level must not have half"}}) {
+    const Outcome outcome = Program(digits + arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    EXPECT_NE(outcome.text.find(named), std::string::npos) << outcome.text;
+  }
+  EXPECT_FALSE(fs::exists(Path("run")));
+}
+
+TEST_F(ImageDiffusionTest, OnePictureIsNoDataSet) {
+  if (!HAVE_TORCH) GTEST_SKIP() << "built without libtorch";
+  fs::create_directories(Path("set/one"));
+  ASSERT_EQ(Program(Sample("set/one/a.png")).code, 0);
+  const Outcome outcome =
+      Program("train --dataset folder --epochs 1 --data " + Path("set") + " --out " + Path("run"));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.text.find("there must be two at least"), std::string::npos) << outcome.text;
 }
 
 TEST_F(ImageDiffusionTest, SaysWhereToGetADataSet) {

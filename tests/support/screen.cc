@@ -120,21 +120,25 @@ void Screen::Pause() const {
   Sleep(0.15);
 }
 
+template <class Event>
+void Screen::Send(Event& of_hand, int type, long mask, unsigned modifiers) {
+  of_hand.type = type;
+  of_hand.display = display_;
+  of_hand.window = window_;
+  of_hand.root = DefaultRootWindow(display_);
+  of_hand.time = time_ += 50;
+  of_hand.x = x_;
+  of_hand.y = y_;
+  of_hand.state = modifiers;
+  of_hand.same_screen = True;
+  XSendEvent(display_, window_, True, mask, reinterpret_cast<XEvent*>(&of_hand));
+  Pause();
+}
+
 void Screen::HoldKey(const char* keysym, bool down, unsigned modifiers) {
   XEvent event = {};
-  XKeyEvent& key = event.xkey;
-  key.type = down ? KeyPress : KeyRelease;
-  key.display = display_;
-  key.window = window_;
-  key.root = DefaultRootWindow(display_);
-  key.time = time_ += 50;
-  key.x = x_;
-  key.y = y_;
-  key.state = modifiers;
-  key.keycode = XKeysymToKeycode(display_, XStringToKeysym(keysym));
-  key.same_screen = True;
-  XSendEvent(display_, window_, True, down ? KeyPressMask : KeyReleaseMask, &event);
-  Pause();
+  event.xkey.keycode = XKeysymToKeycode(display_, XStringToKeysym(keysym));
+  Send(event.xkey, down ? KeyPress : KeyRelease, down ? KeyPressMask : KeyReleaseMask, modifiers);
 }
 
 void Screen::Key(const char* keysym, unsigned modifiers) {
@@ -147,35 +151,14 @@ void Screen::Move(int x, int y, unsigned modifiers) {
   y_ = y;
   XWarpPointer(display_, None, window_, 0, 0, 0, 0, x, y);
   XEvent event = {};
-  XMotionEvent& motion = event.xmotion;
-  motion.type = MotionNotify;
-  motion.display = display_;
-  motion.window = window_;
-  motion.root = DefaultRootWindow(display_);
-  motion.time = time_ += 50;
-  motion.x = x;
-  motion.y = y;
-  motion.state = modifiers;
-  motion.same_screen = True;
-  XSendEvent(display_, window_, True, PointerMotionMask, &event);
-  Pause();
+  Send(event.xmotion, MotionNotify, PointerMotionMask, modifiers);
 }
 
 void Screen::Button(unsigned button, bool down, unsigned modifiers) {
   XEvent event = {};
-  XButtonEvent& press = event.xbutton;
-  press.type = down ? ButtonPress : ButtonRelease;
-  press.display = display_;
-  press.window = window_;
-  press.root = DefaultRootWindow(display_);
-  press.time = time_ += 50;
-  press.x = x_;
-  press.y = y_;
-  press.state = modifiers;
-  press.button = button;
-  press.same_screen = True;
-  XSendEvent(display_, window_, True, down ? ButtonPressMask : ButtonReleaseMask, &event);
-  Pause();
+  event.xbutton.button = button;
+  Send(event.xbutton, down ? ButtonPress : ButtonRelease,
+       down ? ButtonPressMask : ButtonReleaseMask, modifiers);
 }
 
 void Screen::SendDrag(const char* type, const long (&data)[5]) {

@@ -55,6 +55,9 @@ class Screen {
   Screen(pid_t server, const std::string& name, _XDisplay* display)
       : server_(server), name_(name), display_(display) {}
   void Pause() const;
+  // Sends a key, a motion or a button, which are parts of an XEvent; then lets it be taken in.
+  template <class Event>
+  void Send(Event& of_hand, int type, long mask, unsigned modifiers);
   void SendDrag(const char* type, const long (&data)[5]);
 
   pid_t server_;

@@ -63,6 +63,10 @@ void AddPolicyOptions(CLI::App& command, dp::PolicyOptions& options) {
           "--sequential", [&options] { options.sampler.parallel_window = 0; },
           "Denoise step by step")
       ->excludes(parallel);
+  command
+      .add_option("--hold-noise", options.sampler.hold_noise,
+                  "Decisions in a row that share one noise; for short --action-steps")
+      ->check(CLI::Range(1, 1000));
   command.add_option("--threads", options.threads, "CPU threads; results do not depend on it")
       ->check(CLI::Range(1, 1024));
 }

@@ -7,7 +7,7 @@
 
 namespace pusht {
 
-// Adds --backend --precision --sampler --steps --parallel --sequential --batch --threads. The
+// Adds --backend --precision --sampler --steps --parallel --sequential --hold-noise --threads. The
 // values have the names of the plugin's attributes.
 void AddPolicyOptions(CLI::App& command, dp::PolicyOptions& options);
 

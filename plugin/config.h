@@ -42,8 +42,8 @@ struct Config {
 inline constexpr const char* kConfigAttributes[] = {
     "checkpoint",        "camera",       "state",    "environment", "actuators", "state_scale",
     "environment_scale", "action_scale", "period",   "latency",     "async",     "action_steps",
-    "sampler",           "steps",        "parallel", "seed",        "backend",   "precision",
-    "threads",           "renderer",     "trail",    "label"};
+    "sampler",           "steps",        "parallel", "hold_noise",  "seed",      "backend",
+    "precision",         "threads",      "renderer", "trail",       "label"};
 
 }  // namespace dp
 

@@ -26,6 +26,9 @@ struct SamplerOptions {
   // Time-parallel denoising: window of steps evaluated as one batch; 0: the sequential chain.
   int parallel_window = 0;
   float parallel_tolerance = 0;  // relative to the noise level; 0: the default of NUMERICS.md
+  // Decisions in a row that share one noise. With 1 a robot that decides very often may choose
+  // another way each time; nearly the same observation with the same noise gives the same way.
+  int hold_noise = 1;
 
   bool operator==(const SamplerOptions&) const = default;
 };
@@ -41,11 +44,16 @@ struct PolicyOptions {
   bool operator==(const PolicyOptions&) const = default;
 };
 
-// Names the noise of one decision: the same key gives the same noise everywhere.
+// Names a decision, and so its noise: the same key gives the same noise everywhere.
 struct NoiseKey {
   uint64_t seed = 0;      // of the episode
   uint32_t decision = 0;  // index of the decision within the episode
 };
+
+// The number of the noise of `decision` within its episode: one for hold_noise decisions.
+inline uint32_t NoiseNumber(const SamplerOptions& sampler, uint32_t decision) {
+  return decision / static_cast<uint32_t>(sampler.hold_noise);
+}
 
 // Observations of `count` environments; N = count, To = n_obs_steps, oldest step first.
 // Pictures come as `frames` or as `scenes` (drawn by the policy's own rasteriser, on its device).

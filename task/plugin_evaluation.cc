@@ -65,6 +65,7 @@ std::string ModelText(const EvaluationOptions& options, const dp::PolicyConfig& 
     text << policy.sampler.parallel_window << "," << policy.sampler.parallel_tolerance;
     attribute("parallel", text.str());
   }
+  attribute("hold_noise", policy.sampler.hold_noise);
   attribute("backend", dp::BackendName(policy.backend));
   attribute("precision", dp::PrecisionName(policy.precision));
   attribute("renderer", options.renderer == RendererKind::kRaster ? "raster" : "mujoco");

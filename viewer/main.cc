@@ -12,8 +12,8 @@
 namespace {
 
 // what overrules the attributes of a model's plugin
-constexpr const char* kPolicyOptions[] = {"--backend", "--precision", "--sampler",
-                                          "--steps",   "--parallel",  "--threads"};
+constexpr const char* kPolicyOptions[] = {"--backend",  "--precision",  "--sampler", "--steps",
+                                          "--parallel", "--hold-noise", "--threads"};
 
 int Run(int argc, char** argv) {
   pusht::ViewerOptions options;
@@ -34,6 +34,9 @@ int Run(int argc, char** argv) {
   app.add_option("--parallel", options.policy.sampler.parallel_window,
                  "Denoising steps evaluated at once; 0: one after the other")
       ->check(CLI::Range(0, 1000));
+  app.add_option("--hold-noise", options.policy.sampler.hold_noise,
+                 "Decisions in a row that share one noise")
+      ->check(CLI::Range(1, 1000));
   app.add_option("--threads", options.policy.threads,
                  "CPU threads of the policy; the window wants one too")
       ->check(CLI::Range(1, 1024));

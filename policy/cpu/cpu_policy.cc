@@ -42,8 +42,9 @@ std::shared_ptr<const PackedNetworks> NetworksOf(std::shared_ptr<const Checkpoin
 // Noise by its address, or from the input's tape.
 class ChainNoise : public NoiseSource {
  public:
-  ChainNoise(const PolicyInput& input, const std::vector<DenoiseStep>& schedule, int elements)
-      : input_(input), schedule_(schedule), elements_(elements) {}
+  ChainNoise(const PolicyInput& input, const std::vector<DenoiseStep>& schedule,
+             const SamplerOptions& sampler, int elements)
+      : input_(input), schedule_(schedule), sampler_(sampler), elements_(elements) {}
 
   void Fill(int step, float* noise) const override {
     const size_t size = size_t{1} * input_.count * elements_;
@@ -66,9 +67,10 @@ class ChainNoise : public NoiseSource {
  private:
   void Draw(uint32_t step, float* noise) const {
     for (const NoiseKey& key : input_.keys) {
+      const uint32_t number = NoiseNumber(sampler_, key.decision);
       for (int i = 0; i < elements_; i += 4) {
         float normals[4];
-        NormalQuad(key.seed, key.decision, step, static_cast<uint32_t>(i / 4), normals);
+        NormalQuad(key.seed, number, step, static_cast<uint32_t>(i / 4), normals);
         std::copy_n(normals, std::min(4, elements_ - i), noise + i);
       }
       noise += elements_;
@@ -77,6 +79,7 @@ class ChainNoise : public NoiseSource {
 
   const PolicyInput& input_;
   const std::vector<DenoiseStep>& schedule_;
+  const SamplerOptions& sampler_;
   int elements_;
 };
 
@@ -250,7 +253,7 @@ void CpuPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
   FillCondition(input, times);
   const std::span<const float> cond(cond_.data(), size_t{1} * input.count * config.CondDim());
   Timed(times, Stage::kFilm, [&] { unet_->Condition(cond, input.count); });
-  const ChainNoise noise(input, schedule_, config.horizon * config.action_dim);
+  const ChainNoise noise(input, schedule_, options_.sampler, config.horizon * config.action_dim);
   if (output.trace != nullptr) {
     *output.trace = {};
     output.trace->timesteps = TimestepsOf(schedule_);

@@ -274,8 +274,10 @@ void CudaEngine::FillInputs(const PolicyInput& input, Pictures pictures) {
   Normalize(checkpoint_->stats.state, config.state_dim, {host.state, input.state.size()});
   Normalize(checkpoint_->stats.environment, config.environment_dim,
             {host.environment, input.environment.size()});
-  for (size_t i = 0; i < input.keys.size(); ++i)
-    host.keys[i] = {input.keys[i].seed, input.keys[i].decision, 0};
+  for (size_t i = 0; i < input.keys.size(); ++i) {
+    const NoiseKey& key = input.keys[i];
+    host.keys[i] = {key.seed, NoiseNumber(options_.sampler, key.decision), 0};
+  }
   if (pictures == kScenes) std::copy(input.scenes.begin(), input.scenes.end(), host.scenes);
   if (pictures == kFrames)
     std::memcpy(input_.host_frames(), input.frames.data(), input.frames.size());

@@ -77,6 +77,9 @@ TEST_F(PushtTest, ExistingResultsAreSafe) {
   const std::string before = Episodes("a");
   EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 2").code, 1);
   EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 2 --seed 5 --resume").code, 2);
+  const Outcome held = Pusht(Evaluate("a") + "--episodes 2 --hold-noise 2 --resume");
+  EXPECT_EQ(held.code, 2);
+  EXPECT_NE(held.text.find("\"hold_noise\": 1"), std::string::npos) << held.text;
   EXPECT_EQ(Episodes("a"), before);
   EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 2 --resume").code, 0);
   EXPECT_EQ(Episodes("a"), before);
@@ -133,6 +136,7 @@ TEST_F(PushtTest, WrongArgumentsEndWithOneAndAreNamed) {
            {evaluate + "--out a --seed -1", "--seed: Value -1 not in range 0 to 4294967295"},
            {evaluate + "--out a --seed 4294967295 --episodes 2", "past the last seed"},
            {evaluate + "--out a --steps 1000", "sampler steps = 1000: allowed are 1 to"},
+           {evaluate + "--out a --hold-noise 0", "--hold-noise: Value 0 not in range 1 to 1000"},
            {evaluate + "--out a --precision fp16", "the CPU backend computes in fp32 only"}}) {
     const Outcome outcome = Pusht(arguments);
     EXPECT_EQ(outcome.code, 1) << arguments;

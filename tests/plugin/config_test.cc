@@ -28,7 +28,7 @@ TEST_F(ConfigTest, ReadsEveryAttribute) {
       Compile(Xml(Basic() + Set("state_scale", "100 50") + Set("action_scale", "100") +
                   Set("period", "0.05") + Set("latency", "20") + Set("action_steps", "4") +
                   Set("sampler", "ddim") + Set("steps", "10") + Set("parallel", "16,0.01") +
-                  Set("seed", "9007199254740992") + Set("backend", "cpu") +
+                  Set("hold_noise", "5") + Set("seed", "9007199254740992") + Set("backend", "cpu") +
                   Set("precision", "fp32") + Set("threads", "3") + Set("renderer", "mujoco")));
   ASSERT_NE(model, nullptr);
   const dp::Config config = dp::Config::FromModel(model.get(), 0);
@@ -45,6 +45,7 @@ TEST_F(ConfigTest, ReadsEveryAttribute) {
   EXPECT_EQ(config.policy.sampler.steps, 10);
   EXPECT_EQ(config.policy.sampler.parallel_window, 16);
   EXPECT_EQ(config.policy.sampler.parallel_tolerance, 0.01f);
+  EXPECT_EQ(config.policy.sampler.hold_noise, 5);
   EXPECT_EQ(config.seed, dp::kMaxSeed);
   EXPECT_EQ(config.policy.backend, dp::Backend::kCpu);
   EXPECT_EQ(config.policy.precision, dp::Precision::kFp32);
@@ -94,6 +95,8 @@ TEST_F(ConfigTest, SaysWhichAttributeIsWrong) {
            {"parallel", "16;1", "attribute parallel is \"16;1\""},
            {"parallel", "16,", "attribute parallel is \"16,\""},
            {"parallel", "16,nan", "attribute parallel is \"16,nan\""},
+           {"hold_noise", "0", "attribute hold_noise is \"0\""},
+           {"hold_noise", "1.5", "attribute hold_noise is \"1.5\""},
            {"seed", "-1", "attribute seed is \"-1\""},
            {"seed", "9007199254740993", "attribute seed is"},
            {"backend", "tpu", "attribute backend is \"tpu\": choose one of auto, cpu, cuda"},

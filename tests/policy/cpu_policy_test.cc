@@ -141,6 +141,36 @@ TEST_P(CpuPolicyTest, NoiseIsNamedByItsKey) {
   EXPECT_NE(actions[0], actions[2]);
 }
 
+TEST_P(CpuPolicyTest, DecisionsInARowShareTheNoise) {
+  Observations observations(checkpoint_->config, 1);
+  for (const dp::SamplerKind kind : {dp::SamplerKind::kDdim, dp::SamplerKind::kDdpm}) {
+    PolicyOptions options = Options(1, 1);
+    options.sampler.kind = kind;
+    const auto plain = dp::Policy::Create(checkpoint_, options);
+    options.sampler.hold_noise = 3;
+    const auto held = dp::Policy::Create(checkpoint_, options);
+    const auto actions = [&](dp::Policy& policy, uint32_t decision) {
+      observations.keys[0] = {7, decision};
+      PolicyOutput output;
+      policy.Infer(observations.input, output);
+      return output.actions;
+    };
+    constexpr uint32_t kNumbers[] = {0, 0, 0, 1, 1, 1, 2};
+    for (uint32_t decision = 0; decision < 7; ++decision) {
+      EXPECT_EQ(actions(*held, decision), actions(*plain, kNumbers[decision])) << decision;
+    }
+    EXPECT_NE(actions(*held, 2), actions(*held, 3));
+  }
+}
+
+TEST_P(CpuPolicyTest, RefusesToHoldTheNoiseForNoDecision) {
+  for (const int decisions : {-1, 0, 1001}) {
+    PolicyOptions options = Options(1, 1);
+    options.sampler.hold_noise = decisions;
+    EXPECT_THROW(dp::Policy::Create(checkpoint_, options), dp::Error) << decisions;
+  }
+}
+
 TEST_P(CpuPolicyTest, RefusesWhatIsNotANumber) {
   const auto policy = dp::Policy::Create(checkpoint_, Options(2, 1));
   Observations observations(checkpoint_->config, 2);

@@ -31,13 +31,14 @@ struct Observations {
 
 std::unique_ptr<dp::Policy> MakePolicy(int batch,
                                        dp::TimingDetail timing = dp::TimingDetail::kStages,
-                                       int window = 0) {
+                                       int window = 0, int hold_noise = 1) {
   static const auto checkpoint = dp::NamedNetwork("lerobot-128");
   dp::PolicyOptions options;
   options.backend = dp::Backend::kCuda;
   options.precision = dp::Precision::kFp16;
   options.sampler = {dp::SamplerKind::kDdim, 4};
   options.sampler.parallel_window = window;
+  options.sampler.hold_noise = hold_noise;
   options.batch = batch;
   options.timing = timing;
   return dp::Policy::Create(checkpoint, options);
@@ -63,6 +64,20 @@ TEST(CudaBatch, PlaceAndNeighboursDoNotMatter) {
   }
   const std::vector<float> few = Decide(*policy, 3);
   EXPECT_TRUE(std::equal(few.begin(), few.end(), full.begin()));
+}
+
+TEST(CudaBatch, DecisionsInARowShareTheNoise) {
+  DEVICE_OR_SKIP();
+  Observations observations(1);
+  const auto decide = [&](int hold_noise, uint32_t decision) {
+    const auto policy = MakePolicy(1, dp::TimingDetail::kStages, 0, hold_noise);
+    observations.keys[0].decision = decision;
+    dp::PolicyOutput output;
+    policy->Infer(observations.input, output);
+    return output.actions;
+  };
+  EXPECT_EQ(decide(3, 5), decide(1, 1));
+  EXPECT_NE(decide(3, 5), decide(1, 5));
 }
 
 TEST(CudaBatch, AgreesWithOneEnvironmentAlone) {

@@ -128,6 +128,20 @@ TEST_F(EvaluationTest, PluginAndBatchAgreeUnderLatencyAndShortChunks) {
   EXPECT_EQ(Fingerprint(), reference);
 }
 
+TEST_F(EvaluationTest, HeldNoiseDependsOnTheEpisodeAlone) {
+  options_.max_steps = 10;
+  options_.action_steps = 1;
+  const std::string plain = Fingerprint();
+  options_.policy.sampler.hold_noise = 4;
+  const std::string held = Fingerprint();
+  EXPECT_NE(held, plain);
+  options_.policy.batch = 2;
+  options_.policy.threads = 3;
+  EXPECT_EQ(Fingerprint(), held);
+  options_.through = Through::kPlugin;
+  EXPECT_EQ(Fingerprint(), held);
+}
+
 TEST_F(EvaluationTest, SeedsAreNotPositions) {
   const std::vector<EpisodeResult> all = Run().episodes;
   options_.seed += 2;

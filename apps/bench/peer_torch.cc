@@ -1,137 +1,33 @@
-// The peer "torch": the U-Net and the picture encoder through libtorch, eager and as captured
-// graphs, with cuDNN's own choice of algorithms, weights channel-last in the working type.
+#include "apps/bench/peer_torch.h"
 
 #include <ATen/Context.h>
-#include <ATen/cuda/CUDAEvent.h>
-#include <ATen/cuda/CUDAGraph.h>
 #include <c10/core/InferenceMode.h>
-#include <c10/cuda/CUDAGuard.h>
-
-#include "apps/bench/peer.h"
-#include "apps/train/network.h"
-#include "policy/network.h"
 
 namespace pusht {
-namespace {
 
-struct PeerFormat {
-  const char* name;
-  at::ScalarType type;
-};
+TorchChain::TorchChain(int steps, const at::Tensor& x) : x_(x), noise_(at::randn_like(x)) {
+  timesteps_.reserve(steps);
+  for (int t = steps - 1; t >= 0; --t)
+    timesteps_.push_back(at::full({x.size(0)}, t, x.options().dtype(at::kLong)));
+}
 
-class Peer {
- public:
-  Peer(const BenchOptions& options, const PeerFormat& format, BenchRows& rows)
-      : options_(options),
-        config_(options.network->config),
-        format_(format),
-        on_device_(at::device({at::kCUDA, 0}).dtype(format.type)),
-        parameters_(*options.network, 1, 0, on_device_.device(), format.type),
-        network_(config_, parameters_, /*fused=*/false),
-        rows_(rows) {}
-
-  void Run() {
-    const int64_t batch = options_.policy.batch, frames = batch * config_.n_obs_steps;
-    x_ = at::randn({batch, config_.horizon, config_.action_dim}, on_device_);
-    const at::Tensor cond = at::randn({batch, config_.CondDim()}, on_device_);
-    const at::Tensor step = at::full({batch}, 50, on_device_.dtype(at::kLong));
-    const std::string size = ", batch " + std::to_string(batch);
-    Add("U-Net pass" + size, batch, "rows", [&] { network_.Denoise(x_, step, cond); });
-    if (batch == 1) AddChunk(cond);
-    if (config_.cameras.empty()) return;
-    const dp::EncoderConfig& encoder = config_.encoder;
-    const auto& camera = config_.cameras.front();
-    const at::Tensor pictures =
-        at::randn({frames, 3, encoder.crop_height ? encoder.crop_height : camera.height,
-                   encoder.crop_width ? encoder.crop_width : camera.width},
-                  on_device_)
-            .contiguous(at::MemoryFormat::ChannelsLast);
-    Add("encoder, " + std::to_string(frames) + " frames", static_cast<double>(frames), "frames",
-        [&] { network_.Encode(pictures); });
+at::Tensor TorchChain::Run(const TorchPass& pass) const {
+  at::Tensor x = x_;
+  for (const at::Tensor& step : timesteps_) {
+    const at::Tensor x0 = ((x - 0.6 * pass(x, step)) / 0.8).clamp(-1, 1);
+    x = 0.5 * x0 + 0.4 * x + 0.1 * noise_;
   }
+  return x;
+}
 
- private:
-  // 100 passes, each with its step: what a chunk of the DDPM takes.
-  void AddChunk(const at::Tensor& cond) {
-    constexpr int kSteps = 100;
-    std::vector<at::Tensor> steps;
-    steps.reserve(kSteps);
-    for (int t = 0; t < kSteps; ++t) steps.push_back(at::full({1}, t, on_device_.dtype(at::kLong)));
-    const at::Tensor noise = at::randn(x_.sizes(), on_device_);
-    Add("chunk, 100 steps", 1, "chunks", [&, noise] {
-      at::Tensor x = x_;
-      for (int t = kSteps - 1; t >= 0; --t) {
-        const at::Tensor x0 = ((x - 0.6 * network_.Denoise(x, steps[t], cond)) / 0.8).clamp(-1, 1);
-        x = 0.5 * x0 + 0.4 * x + 0.1 * noise;
-      }
-    });
-  }
-
-  BenchRow Row(const std::string& name, const char* how) const {
-    BenchRow row;
-    row.suite = "peer";
-    row.name = std::string("torch, ") + how + " " + format_.name + ": " + name;
-    return row;
-  }
-
-  void Add(const std::string& name, double items, const std::string& unit,
-           const std::function<void()>& work) {
-    const auto stream = c10::cuda::getStreamFromPool();
-    const c10::cuda::CUDAStreamGuard guard(stream);
-    const size_t first = rows_.size();
-    rows_.push_back(Time(Row(name, "eager"), stream, work));
-    at::cuda::CUDAGraph graph;
-    graph.capture_begin();
-    work();
-    graph.capture_end();
-    rows_.push_back(Time(Row(name, "graph"), stream, [&] { graph.replay(); }));
-    for (size_t i = first; i < rows_.size(); ++i) rows_[i].items = items, rows_[i].unit = unit;
-  }
-
-  BenchRow Time(const BenchRow& what, const c10::cuda::CUDAStream& stream,
-                const std::function<void()>& work) const {
-    constexpr int kWarmUp = 3;  // cuDNN tries its algorithms in the first
-    for (int i = 0; i < kWarmUp; ++i) work();
-    std::vector<double> times;
-    at::cuda::CUDAEvent begin(cudaEventDefault), end(cudaEventDefault);
-    RepeatFor(options_.seconds, [&] {
-      begin.record(stream);
-      work();
-      end.record(stream);
-      end.synchronize();
-      times.push_back(begin.elapsed_time(end));
-    });
-    BenchRow row = FromTimes(what.suite, what.name, times);
-    row.device = "GPU";
-    return row;
-  }
-
-  const BenchOptions& options_;
-  const dp::PolicyConfig& config_;
-  PeerFormat format_;
-  at::TensorOptions on_device_;
-  Parameters parameters_;
-  Network network_;
-  at::Tensor x_;
-  BenchRows& rows_;
-};
-
-}  // namespace
 }  // namespace pusht
 
 extern "C" __attribute__((visibility("default"))) void pusht_peer_rows(
     const pusht::BenchOptions& options, pusht::BenchRows& rows) {
   const c10::InferenceMode no_gradients;
-  at::globalContext().setBenchmarkCuDNN(true);
-  if (options.policy.backend == dp::Backend::kCpu || !at::globalContext().hasCUDA()) {
-    rows.push_back(pusht::Skipped("peer", "torch", "it is measured on a GPU alone"));
-    return;
-  }
-  at::globalContext().setFloat32MatmulPrecision("high");
-  at::globalContext().setAllowTF32CuDNN(true);
-  for (const pusht::PeerFormat& format :
-       {pusht::PeerFormat{"tf32", at::kFloat}, pusht::PeerFormat{"fp16", at::kHalf},
-        pusht::PeerFormat{"bf16", at::kBFloat16}}) {
-    pusht::Peer(options, format, rows).Run();
-  }
+#ifdef PUSHT_HAVE_CUDA
+  if (options.policy.backend != dp::Backend::kCpu && at::globalContext().hasCUDA())
+    return pusht::AddTorchRowsCuda(options, rows);
+#endif
+  pusht::AddTorchRowsCpu(options, rows);
 }

@@ -176,4 +176,8 @@ void Parameters::MakeLeaves() {
   }
 }
 
+void Parameters::Freeze() {
+  for (auto& [name, leaf] : leaves_) leaf.set_requires_grad(false);
+}
+
 }  // namespace pusht

@@ -47,6 +47,9 @@ class Parameters {
   int64_t matrix_elements() const { return matrix_elements_; }
   const at::Device& device() const { return device_; }
 
+  // No gradients from here on: for inference alone.
+  void Freeze();
+
   // Rounds the master vector into the working copy.
   void UpdateWorkingCopy();
 

@@ -1,0 +1,39 @@
+#ifndef APPS_BENCH_PEER_TORCH_H_
+#define APPS_BENCH_PEER_TORCH_H_
+
+#include <ATen/ATen.h>
+
+#include <functional>
+#include <vector>
+
+#include "apps/bench/peer.h"
+#include "apps/train/network.h"
+#include "policy/network.h"
+
+// The peer "torch": the U-Net and the picture encoder through libtorch.
+
+namespace pusht {
+
+// A network pass: x (B, H, A) at timesteps (B) -> (B, H, A).
+using TorchPass = std::function<at::Tensor(const at::Tensor& x, const at::Tensor& step)>;
+
+// What a chunk of the DDPM takes: a pass and a denoising step, `steps` times. The arithmetic of the
+// steps is that of a DDPM, their constants are not.
+class TorchChain {
+ public:
+  // From x (B, H, A), on its device and in its type.
+  TorchChain(int steps, const at::Tensor& x);
+  at::Tensor Run(const TorchPass& pass) const;
+
+ private:
+  at::Tensor x_, noise_;
+  std::vector<at::Tensor> timesteps_;  // each (B)
+};
+
+// Append the rows on the CPU, in fp32 with options.policy.threads threads, or on the GPU.
+void AddTorchRowsCpu(const BenchOptions& options, BenchRows& rows);
+void AddTorchRowsCuda(const BenchOptions& options, BenchRows& rows);
+
+}  // namespace pusht
+
+#endif  // APPS_BENCH_PEER_TORCH_H_

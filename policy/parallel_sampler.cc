@@ -8,7 +8,7 @@ namespace {
 
 constexpr float kLeastNoise = 0.05f;  // tolerance is relative to the noise level, at least this
 // the window is given up where after some passes it moved less than this many steps per pass
-constexpr int kTrialPasses = 10;
+constexpr int kTrialPasses = 5;
 constexpr int kLeastGain = 2;
 
 float Clipped(const DenoiseStep& s, float x0) {
@@ -32,6 +32,12 @@ float SampleOfVelocity(const DenoiseStep& s, float x, float v) {
   return s.sqrt_a * x - s.sqrt_1ma * v;
 }
 
+float Dot(const float* a, const float* b, int size) {
+  float sum = 0;
+  for (int i = 0; i < size; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
 class ParallelSampler : public Sampler {
  public:
   ParallelSampler(const std::vector<DenoiseStep>& schedule, int environments, int elements,
@@ -49,18 +55,16 @@ class ParallelSampler : public Sampler {
         row_environment_(row_step_.size()),
         x_(size_t{1} * environments * (steps_ + 1) * elements),
         noise_(size_t{1} * steps_ * environments * elements),
-        outputs_(noise_.size()) {}
+        outputs_(noise_.size()),
+        middle_(elements),
+        guess_(elements) {
+    for (std::vector<float>* values : {&at_, &v_, &dx_, &dv_}) values->resize(noise_.size());
+  }
 
   int MaxRows() const override { return environments_ * window_; }
 
   int Run(StepNetwork& network, const ChainRun& run) override {
-    for (int k = 0; k < steps_; ++k) {
-      if (schedule_[k].sigma > 0) run.noise->Fill(k, noise_.data() + NoiseOffset(k, run, 0));
-    }
-    for (int n = 0; n < run.environments; ++n) {
-      chains_[n] = {};
-      std::copy_n(run.x + int64_t{n} * elements_, elements_, X(n, 0));
-    }
+    Begin(run);
     int passes = 0;
     while (const int rows = GatherRows(run)) {
       network.Evaluate(row_x_.data(), row_step_.data(), row_environment_.data(), rows,
@@ -70,7 +74,7 @@ class ParallelSampler : public Sampler {
       for (int n = 0; n < run.environments; ++n) {
         Chain& chain = chains_[n];
         if (chain.begin == steps_) continue;
-        Sweep(n, run, row_output_.data() + int64_t{row} * elements_);
+        Sweep(n, run, row);
         row += chain.count;
         Advance(chain, passes);
       }
@@ -86,14 +90,28 @@ class ParallelSampler : public Sampler {
   // Where one environment stands: its window is the steps [begin, begin + count).
   struct Chain {
     int begin = 0, count = 0;
-    int known = 1;     // x is known, or guessed, for steps below this
-    int accepted = 0;  // steps that the last sweep made final
+    int evaluated = 0;  // the network has been evaluated at steps below this
+    int accepted = 0;   // steps that the last sweep made final
     bool sequential = false;
   };
 
   float* X(int n, int k) { return x_.data() + (int64_t{n} * (steps_ + 1) + k) * elements_; }
-  int64_t NoiseOffset(int k, const ChainRun& run, int n) const {
+  // Of step k of environment n in what is kept of every step.
+  int64_t Offset(int k, const ChainRun& run, int n) const {
     return (int64_t{k} * run.environments + n) * elements_;
+  }
+
+  // The noise of all steps, and a first window from the middle of the range as x0: the first steps
+  // depend on it little.
+  void Begin(const ChainRun& run) {
+    for (int k = 0; k < steps_; ++k) {
+      if (schedule_[k].sigma > 0) run.noise->Fill(k, noise_.data() + Offset(k, run, 0));
+    }
+    for (int n = 0; n < run.environments; ++n) {
+      chains_[n] = {};
+      std::copy_n(run.x + int64_t{n} * elements_, elements_, X(n, 0));
+      Extend(n, run, 0, middle_.data());
+    }
   }
 
   // Lays out the rows of the next pass; 0 when every chain is done.
@@ -101,8 +119,7 @@ class ParallelSampler : public Sampler {
     int rows = 0;
     for (int n = 0; n < run.environments; ++n) {
       Chain& chain = chains_[n];
-      const int width = chain.sequential ? 1 : window_;
-      chain.count = std::min({width, steps_ - chain.begin, chain.known - chain.begin});
+      chain.count = std::min(chain.sequential ? 1 : window_, steps_ - chain.begin);
       for (int i = 0; i < chain.count; ++i, ++rows) {
         std::copy_n(X(n, chain.begin + i), elements_, row_x_.data() + int64_t{rows} * elements_);
         row_step_[rows] = chain.begin + i;
@@ -112,43 +129,64 @@ class ParallelSampler : public Sampler {
     return rows;
   }
 
-  // Takes the window's steps again with the outputs just computed, then guesses x for the steps
-  // that the next window may reach from the last x0.
-  void Sweep(int n, const ChainRun& run, const float* outputs) {
+  // Takes the window's steps again with the outputs just computed, the first of them in row `row`,
+  // then guesses x for the steps that the next window may reach from the last x0.
+  void Sweep(int n, const ChainRun& run, int row) {
     Chain& chain = chains_[n];
+    const int end = chain.begin + chain.count;
+    for (int k = chain.begin; k < end; ++k, ++row) Keep(n, k, run, row);
     bool final = true;  // x at step k is what the sequential chain would have, within tolerance
     chain.accepted = 0;
-    const int end = chain.begin + chain.count;
-    const float* old = outputs - int64_t{chain.begin} * elements_;  // indexed by step
-    const float* evaluated =
-        row_x_.data() + (outputs - row_output_.data()) - int64_t{chain.begin} * elements_;
     for (int k = chain.begin; k < end; ++k) {
-      if (k > chain.begin) final = final && Near(k, X(n, k), evaluated + int64_t{k} * elements_);
+      if (k > chain.begin) final = final && Near(k, X(n, k), at_.data() + Offset(k, run, n));
       if (final) ++chain.accepted;
-      TakeStep(n, k, run, evaluated + int64_t{k} * elements_, old + int64_t{k} * elements_,
-               k == chain.begin);
-      std::copy_n(old + int64_t{k} * elements_, elements_,
-                  outputs_.data() + NoiseOffset(k, run, n));
+      TakeStep(n, k, run);
     }
-    if (!chain.sequential)
-      Extend(n, run, end, evaluated + int64_t{end - 1} * elements_,
-             old + int64_t{end - 1} * elements_);
+    chain.evaluated = std::max(chain.evaluated, end);
+    if (!chain.sequential) Extend(n, run, end, guess_.data());
   }
 
-  // x at step k + 1 from x at step k and the network's `output` at `at`.
-  void TakeStep(int n, int k, const ChainRun& run, const float* at, const float* output,
-                bool exact) {
+  // Keeps what the network said at step k: its v, and how that and x differ from the time before.
+  void Keep(int n, int k, const ChainRun& run, int row) {
     const DenoiseStep& s = schedule_[k];
-    const float *x = X(n, k), *noise = noise_.data() + NoiseOffset(k, run, n);
+    const int64_t offset = Offset(k, run, n);
+    const bool again = k < chains_[n].evaluated;
+    for (int i = 0; i < elements_; ++i) {
+      const float x = row_x_[int64_t{row} * elements_ + i];
+      const float output = row_output_[int64_t{row} * elements_ + i];
+      const float v = VelocityOf(s, x, output);
+      dx_[offset + i] = again ? x - at_[offset + i] : 0;
+      dv_[offset + i] = again ? v - v_[offset + i] : 0;
+      at_[offset + i] = x;
+      v_[offset + i] = v;
+      outputs_[offset + i] = output;
+    }
+  }
+
+  // How far x went along dx since the evaluation: v is taken to have gone as far along dv, at most
+  // by all of it.
+  float AlongLastMove(const float* x, int64_t offset) const {
+    const float* dx = dx_.data() + offset;
+    const float square = Dot(dx, dx, elements_);
+    if (!(square > 0)) return 0;
+    return std::clamp((Dot(x, dx, elements_) - Dot(at_.data() + offset, dx, elements_)) / square,
+                      -1.0f, 1.0f);
+  }
+
+  // x at step k + 1 from x at step k, and the x0 there.
+  void TakeStep(int n, int k, const ChainRun& run) {
+    const DenoiseStep& s = schedule_[k];
+    const int64_t offset = Offset(k, run, n);
+    const float *x = X(n, k), *noise = noise_.data() + offset;
+    const bool exact = k == chains_[n].begin;  // x is where the network was evaluated
+    const float along = exact ? 0 : AlongLastMove(x, offset);
     float* next = X(n, k + 1);
     for (int i = 0; i < elements_; ++i) {
-      if (exact) {  // x is where the network was evaluated
-        next[i] = Denoise(s, x[i], output[i], noise[i]);
-        continue;
-      }
-      const float v = VelocityOf(s, at[i], output[i]);
-      const float eps = s.sqrt_a * v + s.sqrt_1ma * x[i];
-      next[i] = StepFrom(s, x[i], SampleOfVelocity(s, x[i], v), eps, noise[i]);
+      const float v = v_[offset + i] + along * dv_[offset + i];
+      const float x0 = SampleOfVelocity(s, x[i], v);
+      guess_[i] = Clipped(s, x0);
+      next[i] = exact ? Denoise(s, x[i], outputs_[offset + i], noise[i])
+                      : StepFrom(s, x[i], x0, s.sqrt_a * v + s.sqrt_1ma * x[i], noise[i]);
     }
   }
 
@@ -160,18 +198,15 @@ class ParallelSampler : public Sampler {
     return true;
   }
 
-  void Extend(int n, const ChainRun& run, int end, const float* at, const float* output) {
-    Chain& chain = chains_[n];
-    const DenoiseStep& last = schedule_[end - 1];
-    chain.known = std::min(end + window_, steps_);
-    for (int k = end; k < chain.known; ++k) {
+  // x after step `begin` as far as the next window may reach, with x0 held.
+  void Extend(int n, const ChainRun& run, int begin, const float* x0) {
+    const int end = std::min(begin + window_, steps_);
+    for (int k = begin; k < end; ++k) {
       const DenoiseStep& s = schedule_[k];
-      const float *x = X(n, k), *noise = noise_.data() + NoiseOffset(k, run, n);
+      const float *x = X(n, k), *noise = noise_.data() + Offset(k, run, n);
       float* next = X(n, k + 1);
       for (int i = 0; i < elements_; ++i) {
-        const float v = VelocityOf(last, at[i], output[i]);
-        const float x0 = Clipped(last, SampleOfVelocity(last, X(n, end - 1)[i], v));
-        next[i] = StepFrom(s, x[i], x0, (x[i] - s.sqrt_a * x0) / s.sqrt_1ma, noise[i]);
+        next[i] = StepFrom(s, x[i], x0[i], (x[i] - s.sqrt_a * x0[i]) / s.sqrt_1ma, noise[i]);
       }
     }
   }
@@ -179,12 +214,11 @@ class ParallelSampler : public Sampler {
   void Advance(Chain& chain, int passes) const {
     chain.begin += chain.accepted;
     if (passes >= kTrialPasses && chain.begin < kLeastGain * passes) chain.sequential = true;
-    if (chain.sequential) chain.known = chain.begin + 1;
   }
 
   void FillTrace(const ChainRun& run) {
-    run.trace->eps_steps.assign(
-        outputs_.begin(), outputs_.begin() + static_cast<ptrdiff_t>(NoiseOffset(steps_, run, 0)));
+    run.trace->eps_steps.assign(outputs_.begin(),
+                                outputs_.begin() + static_cast<ptrdiff_t>(Offset(steps_, run, 0)));
     for (int k = 1; k <= steps_; ++k) {
       for (int n = 0; n < run.environments; ++n) {
         run.trace->x_steps.insert(run.trace->x_steps.end(), X(n, k), X(n, k) + elements_);
@@ -200,7 +234,11 @@ class ParallelSampler : public Sampler {
   std::vector<int> row_step_, row_environment_;
   std::vector<float> x_;        // (environments, steps + 1, elements)
   std::vector<float> noise_;    // (steps, environments, elements)
-  std::vector<float> outputs_;  // likewise: the network's last outputs
+  std::vector<float> outputs_;  // likewise: the network's last outputs,
+  std::vector<float> at_, v_;   // where they were computed and their v,
+  std::vector<float> dx_, dv_;  // and how those differ from the evaluation before
+  std::vector<float> middle_;   // (elements): x0 in the middle of the range
+  std::vector<float> guess_;    // (elements): x0 of the step just taken
 };
 
 }  // namespace

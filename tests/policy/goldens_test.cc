@@ -30,6 +30,29 @@ TEST_P(Goldens, EveryStepAloneAgrees) {
   pusht_test::CheckStepsAlone(GetParam());
 }
 
+// windows of steps, clipping included: their last x beside that of the chain in float64
+TEST_P(Goldens, TimeParallelChainEndsWhereTheChainDoes) {
+  const GoldenRun& golden = GetParam();
+  SHARED_OR_SKIP(path, std::string("goldens/") + golden.file + ".safetensors");
+  const std::vector<float> steps = ReadGolden(golden.file).Floats("out/x_steps.f64").data;
+  const auto elements = static_cast<ptrdiff_t>(steps.size() / golden.steps);
+  const std::vector<float> expected(steps.end() - elements, steps.end());
+  const pusht_test::GoldenInputs inputs(golden, 1);
+  const auto checkpoint = pusht_test::GoldenCheckpoint(golden.network);
+  for (const auto& [tolerance, limit] : {std::pair{0.01f, 3e-3}, {1e-4f, 6e-5}}) {
+    dp::PolicyOptions options = pusht_test::CpuOptions(golden.kind, golden.steps);
+    options.sampler.parallel_window = 16;
+    options.sampler.parallel_tolerance = tolerance;
+    dp::PolicyTrace trace;
+    dp::PolicyOutput output;
+    output.trace = &trace;
+    dp::Policy::Create(checkpoint, options)->Infer(inputs.input, output);
+    EXPECT_LE(output.times.passes, std::min(40, golden.steps));
+    const std::vector<float> last(trace.x_steps.end() - elements, trace.x_steps.end());
+    EXPECT_TRUE(CheckClose(last, expected, limit)) << "tolerance " << tolerance;
+  }
+}
+
 // all but the largest network, which has a test of its own
 INSTANTIATE_TEST_SUITE_P(All, Goldens,
                          testing::ValuesIn(pusht_test::kGoldenRuns,

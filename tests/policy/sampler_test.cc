@@ -61,11 +61,19 @@ class TwoPoints : public dp::StepNetwork {
 // A network no window can follow: its output jumps with the least change of x.
 class Erratic : public dp::StepNetwork {
  public:
+  explicit Erratic(double jump = 1e4) : jump_(jump) {}
+
   void Evaluate(const float* x, const int*, const int*, int rows, float* output) override {
+    all_rows += rows;
     for (int i = 0; i < rows * kElements; ++i) {
-      output[i] = static_cast<float>(std::sin(1e4 * double{x[i]}));
+      output[i] = static_cast<float>(std::sin(jump_ * double{x[i]}));
     }
   }
+
+  int all_rows = 0;
+
+ private:
+  double jump_;
 };
 
 class TapeNoise : public dp::NoiseSource {
@@ -148,6 +156,17 @@ TEST_P(ParallelSamplerTest, FallsBackWhereTheWindowDoesNotConverge) {
   const Outcome a = RunChain(*sequential, network, 1), b = RunChain(*parallel, network, 1);
   EXPECT_LE(b.passes, 100);
   EXPECT_EQ(b.x, a.x);
+  // sequential after five passes of the window
+  EXPECT_LE(network.all_rows, 100 + 100 + 5 * 15);
+}
+
+TEST_P(ParallelSamplerTest, EndsWhereTheNetworkSaysNoNumber) {
+  const std::vector<DenoiseStep> schedule = Schedule(100);
+  Erratic network(std::nan(""));
+  const auto parallel = dp::MakeParallelSampler(schedule, 1, kElements, 16, 0.01f);
+  const Outcome outcome = RunChain(*parallel, network, 1);
+  EXPECT_LE(outcome.passes, 100);
+  for (const float x : outcome.x) EXPECT_TRUE(std::isnan(x));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ParallelSamplerTest,

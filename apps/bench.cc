@@ -26,9 +26,9 @@ struct Arguments {
 // The suites by name, in the order they run.
 const std::vector<std::pair<std::string, Suite>>& Suites() {
   static const std::vector<std::pair<std::string, Suite>> suites = {
-      {"kernels", BenchKernels},   {"ladder", BenchLadder},     {"pass", BenchPass},
-      {"chunk", BenchChunk},       {"decision", BenchDecision}, {"batch", BenchBatch},
-      {"pictures", BenchPictures}, {"physics", BenchPhysics}};
+      {"kernels", BenchKernels}, {"ladder", BenchLadder},     {"pass", BenchPass},
+      {"chunk", BenchChunk},     {"parallel", BenchParallel}, {"decision", BenchDecision},
+      {"batch", BenchBatch},     {"pictures", BenchPictures}, {"physics", BenchPhysics}};
   return suites;
 }
 
@@ -108,6 +108,10 @@ Action AddBench(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--seconds", arguments->bench.seconds, "Of measuring per row")
       ->check(NumberRange(0.01, 3600))
+      ->capture_default_str();
+  command
+      ->add_option("--decisions", arguments->bench.decisions, "Of episodes, for the suite parallel")
+      ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   command
       ->add_option("--peer", arguments->peer,

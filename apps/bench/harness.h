@@ -27,6 +27,7 @@ using BenchRows = std::vector<BenchRow>;
 
 struct BenchOptions {
   double seconds = 1;  // of measuring per row
+  int decisions = 16;  // of episodes, where the suite counts them
   std::shared_ptr<const dp::Checkpoint> network;
   dp::PolicyOptions policy;
 };
@@ -53,6 +54,7 @@ BenchRows BenchKernels(const BenchOptions& options);   // every operator alone
 BenchRows BenchLadder(const BenchOptions& options);    // how three of them became fast
 BenchRows BenchPass(const BenchOptions& options);      // a U-Net pass, the encoder, their launches
 BenchRows BenchChunk(const BenchOptions& options);     // all denoising steps
+BenchRows BenchParallel(const BenchOptions& options);  // what windows of steps save and change
 BenchRows BenchDecision(const BenchOptions& options);  // pictures to actions, by stage
 BenchRows BenchBatch(const BenchOptions& options);     // episodes: physics, pictures, network
 BenchRows BenchPictures(const BenchOptions& options);

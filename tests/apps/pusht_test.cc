@@ -49,7 +49,9 @@ TEST_F(PushtTest, UsageErrorsEndWithOne) {
   for (const char* arguments :
        {"", "nonsense", "evaluate", "evaluate --episodes many", "bench unknown",
         "bench --peer unknown", "render --renderer crayon",
-        "evaluate --checkpoint x --out y --success nan", "bench physics --seconds inf"}) {
+        "evaluate --checkpoint x --out y --success nan", "bench physics --seconds inf",
+        "bench physics --parallel 16,", "bench physics --parallel -1",
+        "bench physics --parallel 16,nan", "bench physics --parallel 16 --sequential"}) {
     EXPECT_EQ(Pusht(arguments).code, 1) << arguments;
   }
 }
@@ -147,7 +149,7 @@ TEST_F(PushtTest, WrongArgumentsEndWithOneAndAreNamed) {
 TEST_F(PushtTest, BenchWritesItsRows) {
   const std::string file = folder_.path() + "/bench.json";
   const Outcome outcome =
-      Pusht("bench kernels pass chunk decision --checkpoint " + checkpoint_ +
+      Pusht("bench kernels pass chunk parallel decision --decisions 2 --checkpoint " + checkpoint_ +
             " --backend cpu --sampler ddim --steps 2 --seconds 0.01 --json " + file);
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   std::ifstream stream(file);

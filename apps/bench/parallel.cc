@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "apps/bench/harness.h"
+#include "policy/normalizer.h"
+#include "policy/option_names.h"
+#include "task/evaluation.h"
+#include "task/statistics.h"
+
+// Time-parallel denoising over the decisions of episodes: each is taken step by step, which the
+// episode follows, and with the same noise by windows of several sizes and tolerances.
+
+namespace pusht {
+namespace {
+
+// One way to denoise, and what came of it.
+struct Contender {
+  std::unique_ptr<dp::Policy> policy;
+  std::vector<double> milliseconds, passes;
+  std::vector<double> errors;  // largest in a chunk, as a part of the action range
+
+  explicit Contender(const BenchOptions& options, const dp::PolicyOptions& policy_options)
+      : policy(dp::Policy::Create(options.network, policy_options)) {}
+
+  void Note(const dp::PolicyOutput& output) {
+    const auto& denoise = output.times[dp::Stage::kDenoise];
+    milliseconds.push_back(1e3 * (denoise.end - denoise.begin));
+    passes.push_back(output.times.passes);
+  }
+};
+
+// The largest difference of two chunks as a part of the range, which is 2 when normalised.
+double LargestError(const dp::FeatureStats& stats, std::span<const float> a,
+                    std::span<const float> b) {
+  const size_t dim = stats.first.size();
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double moved = dp::Normalize(stats, i % dim, a[i]) - dp::Normalize(stats, i % dim, b[i]);
+    largest = std::max(largest, std::abs(moved) / 2);
+  }
+  return largest;
+}
+
+// Follows the sequential chain, and asks the others the same.
+class Comparison : public dp::Policy {
+ public:
+  Comparison(const BenchOptions& options, Contender& sequential, std::vector<Contender>& windows,
+             std::atomic<bool>& enough)
+      : Policy(options.network, sequential.policy->options()),
+        decisions_(options.decisions),
+        sequential_(sequential),
+        windows_(windows),
+        enough_(enough) {}
+
+  void Infer(const dp::PolicyInput& input, dp::PolicyOutput& output) override {
+    dp::PolicyTrace trace;
+    output.trace = &trace;
+    sequential_.policy->Infer(input, output);
+    output.trace = nullptr;
+    sequential_.Note(output);
+    dp::PolicyInput encoded = input;
+    encoded.global_cond = trace.global_cond;
+    encoded.scenes = {};
+    encoded.frames = {};
+    dp::PolicyOutput other;
+    const size_t chunk = output.actions.size() / input.count;
+    for (Contender& window : windows_) {
+      window.policy->Infer(encoded, other);
+      window.Note(other);
+      for (int n = 0; n < input.count; ++n)
+        window.errors.push_back(LargestError(checkpoint_->stats.action,
+                                             {output.actions.data() + n * chunk, chunk},
+                                             {other.actions.data() + n * chunk, chunk}));
+    }
+    decisions_ -= input.count;
+    enough_ = decisions_ <= 0;
+  }
+  std::string Description() const override { return sequential_.policy->Description(); }
+
+ private:
+  int decisions_;
+  Contender& sequential_;
+  std::vector<Contender>& windows_;
+  std::atomic<bool>& enough_;
+};
+
+// The window and tolerance asked for, or several.
+std::vector<dp::SamplerOptions> Windows(const dp::SamplerOptions& asked) {
+  if (asked.parallel_window > 0) return {asked};
+  std::vector<dp::SamplerOptions> windows;
+  const auto add = [&](int window, float tolerance) {
+    windows.push_back(asked);
+    windows.back().parallel_window = window;
+    windows.back().parallel_tolerance = tolerance;
+  };
+  for (const int window : {4, 8, 16, 32}) add(window, 0.01f);
+  for (const float tolerance : {0.1f, 0.05f, 0.02f, 0.003f}) add(16, tolerance);
+  return windows;
+}
+
+BenchRow RowOf(const Contender& contender) {
+  const dp::PolicyOptions& options = contender.policy->options();
+  char text[160];
+  std::snprintf(text, sizeof(text), "%s %d, step by step", dp::SamplerName(options.sampler.kind),
+                options.sampler.steps);
+  if (!contender.errors.empty())
+    std::snprintf(text, sizeof(text), "%s %d, window of %d, tolerance %g",
+                  dp::SamplerName(options.sampler.kind), options.sampler.steps,
+                  options.sampler.parallel_window, options.sampler.parallel_tolerance);
+  BenchRow row = FromTimes("parallel", text, contender.milliseconds);
+  row.device = options.backend == dp::Backend::kCuda ? "GPU" : "CPU";
+  const std::vector<double>& passes = contender.passes;
+  double sum = 0;
+  for (const double n : passes) sum += n;
+  int length = std::snprintf(text, sizeof(text), "%.1f passes (most %.0f)",
+                             sum / static_cast<double>(passes.size()),
+                             *std::max_element(passes.begin(), passes.end()));
+  if (!contender.errors.empty())
+    std::snprintf(text + length, sizeof(text) - length,
+                  "; error / range: median %.1e, p99 %.1e, most %.1e",
+                  Quantile(contender.errors, 0.5), Quantile(contender.errors, 0.99),
+                  Quantile(contender.errors, 1));
+  row.note = text;
+  return row;
+}
+
+}  // namespace
+
+BenchRows BenchParallel(const BenchOptions& options) {
+  dp::PolicyOptions plain = options.policy;
+  plain.sampler.parallel_window = 0;
+  Contender sequential(options, plain);
+  std::vector<Contender> windows;
+  for (const dp::SamplerOptions& sampler : Windows(options.policy.sampler)) {
+    dp::PolicyOptions parallel = options.policy;
+    parallel.sampler = sampler;
+    windows.emplace_back(options, parallel);
+  }
+  EvaluationOptions episodes;
+  episodes.episodes = options.decisions;
+  episodes.policy = sequential.policy->options();
+  std::atomic<bool> enough = false;
+  auto comparison = std::make_unique<Comparison>(options, sequential, windows, enough);
+  Evaluate(
+      episodes, std::move(comparison), ShardIndices(episodes), [](const EpisodeResult&) {}, enough);
+  BenchRows rows = {RowOf(sequential)};
+  for (const Contender& window : windows) rows.push_back(RowOf(window));
+  return rows;
+}
+
+}  // namespace pusht

@@ -1,6 +1,5 @@
 #include "apps/policy_options.h"
 
-#include <cstdlib>
 #include <functional>
 #include <string>
 #include <thread>
@@ -10,24 +9,6 @@
 
 namespace pusht {
 namespace {
-
-// "W" or "W,tolerance"
-void ParseParallel(const std::string& text, dp::SamplerOptions& sampler) {
-  const auto refuse = [&text] {
-    throw CLI::ValidationError("--parallel",
-                               "'" + text + "' is not W or W,tolerance (e.g. 16,0.01)");
-  };
-  char* end = nullptr;
-  const long window = std::strtol(text.c_str(), &end, 10);
-  if (end == text.c_str() || window < 1 || window > 1000) refuse();
-  sampler.parallel_window = static_cast<int>(window);
-  if (*end == '\0') return;
-  if (*end != ',') refuse();
-  const char* begin = end + 1;
-  const float tolerance = std::strtof(begin, &end);
-  if (end == begin || *end != '\0' || !(tolerance > 0 && tolerance < 10)) refuse();
-  sampler.parallel_tolerance = tolerance;
-}
 
 // An option that is one of `words`.
 void AddWordOption(CLI::App& command, const std::string& name, const std::string& help,
@@ -56,8 +37,11 @@ void AddPolicyOptions(CLI::App& command, dp::PolicyOptions& options) {
       .add_option("--steps", options.sampler.steps, "Denoising steps; default as the checkpoint")
       ->check(CLI::Range(1, 1000));
   auto* parallel = command.add_option_function<std::string>(
-      "--parallel", [&options](const std::string& text) { ParseParallel(text, options.sampler); },
-      "Time-parallel denoising: window of steps, and tolerance");
+      "--parallel",
+      [&options](const std::string& text) {
+        dp::ParseParallel("--parallel", text, options.sampler);
+      },
+      "Time-parallel denoising: W or W,tolerance, W steps evaluated at once");
   command
       .add_flag_callback(
           "--sequential", [&options] { options.sampler.parallel_window = 0; },

@@ -70,29 +70,6 @@ class Attributes {
   int instance_;
 };
 
-// "window" or "window,tolerance"
-void ParseParallel(const Attributes& attributes, SamplerOptions& sampler) {
-  const std::string text = attributes.Text("parallel");
-  if (text.empty()) return;
-  const size_t comma = text.find(',');
-  const char* begin = text.data();
-  const char* middle = begin + std::min(comma, text.size());
-  const auto window = std::from_chars(begin, middle, sampler.parallel_window);
-  bool good = window.ec == std::errc() && window.ptr == middle && sampler.parallel_window >= 0 &&
-              sampler.parallel_window <= 1000;
-  if (good && comma != std::string::npos) {
-    const char* end = begin + text.size();
-    const auto tolerance = std::from_chars(middle + 1, end, sampler.parallel_tolerance);
-    good = tolerance.ec == std::errc() && tolerance.ptr == end && sampler.parallel_tolerance >= 0 &&
-           sampler.parallel_tolerance <= 10;
-  }
-  if (!good) {
-    throw attributes.Refuse("parallel", text,
-                            "a window of 0 to 1000 steps, or window,tolerance with a tolerance "
-                            "from 0 to 10");
-  }
-}
-
 PolicyOptions ParsePolicyOptions(const Attributes& attributes) {
   PolicyOptions options;
   const std::string backend = attributes.Text("backend");
@@ -104,7 +81,8 @@ PolicyOptions ParsePolicyOptions(const Attributes& attributes) {
   options.sampler.steps = static_cast<int>(attributes.Integer("steps", 0, 0, 10000));
   options.sampler.hold_noise = static_cast<int>(attributes.Integer("hold_noise", 1, 1, 1000));
   options.threads = static_cast<int>(attributes.Integer("threads", 1, 1, 1024));
-  ParseParallel(attributes, options.sampler);
+  const std::string parallel = attributes.Text("parallel");
+  if (!parallel.empty()) ParseParallel("attribute parallel", parallel, options.sampler);
   return options;
 }
 

@@ -1,5 +1,6 @@
 #include "policy/option_names.h"
 
+#include <charconv>
 #include <span>
 
 #include "kernels/error.h"
@@ -58,6 +59,25 @@ Precision ParsePrecision(const std::string& option, const std::string& word) {
 }
 SamplerKind ParseSampler(const std::string& option, const std::string& word) {
   return Parse<SamplerKind>(option, word, kSamplers);
+}
+
+void ParseParallel(const std::string& option, const std::string& text, SamplerOptions& sampler) {
+  constexpr int kLargestWindow = 1000;
+  constexpr float kLargestTolerance = 10;
+  const char *begin = text.data(), *end = begin + text.size();
+  const auto window = std::from_chars(begin, end, sampler.parallel_window);
+  bool good = window.ec == std::errc() && sampler.parallel_window >= 0 &&
+              sampler.parallel_window <= kLargestWindow;
+  if (good && window.ptr != end) {
+    const auto tolerance = std::from_chars(window.ptr + 1, end, sampler.parallel_tolerance);
+    good = *window.ptr == ',' && tolerance.ec == std::errc() && tolerance.ptr == end &&
+           sampler.parallel_tolerance >= 0 && sampler.parallel_tolerance <= kLargestTolerance;
+  }
+  if (!good) {
+    throw Error(ExitCode::kUsage, option + " is \"" + text +
+                                      "\": expected a window of 0 to 1000 steps, or "
+                                      "window,tolerance with a tolerance from 0 to 10");
+  }
 }
 
 std::vector<std::string> BackendWords() { return Words<Backend>(kBackends); }

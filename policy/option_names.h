@@ -15,6 +15,10 @@ Backend ParseBackend(const std::string& option, const std::string& word);      /
 Precision ParsePrecision(const std::string& option, const std::string& word);  // auto fp32 tf32 ...
 SamplerKind ParseSampler(const std::string& option, const std::string& word);  // ddpm ddim
 
+// "W" or "W,tolerance" (a window of 0 to 1000 steps; 0: step by step) into `sampler`. Throws Error
+// naming `option`.
+void ParseParallel(const std::string& option, const std::string& text, SamplerOptions& sampler);
+
 // The words, in the order of their values.
 std::vector<std::string> BackendWords();
 std::vector<std::string> PrecisionWords();

@@ -31,9 +31,12 @@ int Run(int argc, char** argv) {
   app.add_option("--sampler", sampler, "ddpm or ddim; default as the checkpoint");
   app.add_option("--steps", options.policy.sampler.steps, "Denoising steps")
       ->check(CLI::Range(1, 1000));
-  app.add_option("--parallel", options.policy.sampler.parallel_window,
-                 "Denoising steps evaluated at once; 0: one after the other")
-      ->check(CLI::Range(0, 1000));
+  app.add_option_function<std::string>(
+      "--parallel",
+      [&options](const std::string& text) {
+        dp::ParseParallel("--parallel", text, options.policy.sampler);
+      },
+      "W or W,tolerance: W denoising steps evaluated at once; 0: one after the other");
   app.add_option("--hold-noise", options.policy.sampler.hold_noise,
                  "Decisions in a row that share one noise")
       ->check(CLI::Range(1, 1000));

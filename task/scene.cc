@@ -34,12 +34,23 @@ int CtrlAddress(const mjModel* model, const char* name) {
   return model->actuator_ctrladr[actuator];
 }
 
+// The engine's reason, in which what a plugin says stands twice.
+std::string WithoutRepeats(const std::string& reason) {
+  std::istringstream lines(reason);
+  std::string text, line, before;
+  while (std::getline(lines, line)) {
+    if (line != before) text += (text.empty() ? "" : "\n") + line;
+    before = line;
+  }
+  return text;
+}
+
 }  // namespace
 
 ModelPtr LoadModel(const std::string& path) {
   char reason[1000] = "";
   ModelPtr model(mj_loadXML(path.c_str(), nullptr, reason, sizeof(reason)));
-  if (!model) throw dp::BadInput("cannot load the model " + path + ": " + reason);
+  if (!model) throw dp::BadInput("cannot load the model " + path + ": " + WithoutRepeats(reason));
   return model;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "kernels/error.h"
 #include "policy/checkpoint.h"
@@ -89,7 +90,7 @@ void EpisodeSimulation::Restart(uint32_t seed) {
   result_ = EpisodeResult();
   result_.seed = seed;
   hash_ = StateHash();
-  finished_ = disturbed_ = false;
+  finished_ = disturbed_ = unexplained_ = false;
   substep_ = 0;
   moments_.clear();
   scene_.SetStart(BenchmarkStart(seed), data_.get());
@@ -117,7 +118,7 @@ void EpisodeSimulation::Seek(int step) {
   result_ = moment.result;
   hash_ = moment.hash;
   substep_ = 0;
-  finished_ = false;
+  finished_ = unexplained_ = false;
   const int n = policy_->config().n_obs_steps;
   for (int i = 0; i < n; ++i) history_[i] = moments_[std::max(0, step - (n - 1) + i)].observed;
   // a decision that was due here is taken again, with the same result
@@ -134,10 +135,11 @@ std::shared_ptr<DecisionRecord> EpisodeSimulation::Decide() {
   const dp::PolicyInput input = observer_->Input();
   const double observed = dp::Now();
   dp::PolicyTrace trace;
-  // on a GPU a trace takes the place of the captured graph: there the policy is asked once more
-  const bool again = tracing_ && policy_->options().backend == dp::Backend::kCuda;
-  output_.trace = tracing_ && !again ? &trace : nullptr;
+  // on a GPU a trace takes the place of the captured graph: there the policy is asked again, later
+  unexplained_ = tracing_ && policy_->options().backend == dp::Backend::kCuda;
+  output_.trace = tracing_ && !unexplained_ ? &trace : nullptr;
   policy_->Infer(input, output_);
+  output_.trace = nullptr;
   const double decided = dp::Now();
   record->times = output_.times;
   record->times[dp::Stage::kScene] = {begin, observed};
@@ -151,34 +153,49 @@ std::shared_ptr<DecisionRecord> EpisodeSimulation::Decide() {
   record->scenes.assign(input.scenes.begin(), input.scenes.end());
   AddKeypoints(*record);
   record->actions = output_.actions;
-  if (again) {
-    output_.trace = &trace;
-    policy_->Infer(input, output_);
-  }
-  output_.trace = nullptr;
-  record->denoising = std::move(trace.x_steps);
-  dp::Unnormalize(checkpoint_->stats.action, 2, record->denoising);
+  KeepDenoising(trace, *record);
   const State& state = history_.back().state;
   record->agent = {static_cast<float>(state.agent_x), static_cast<float>(state.agent_y)};
   record->looking = dp::Now() - decided;
   return record;
 }
 
-void EpisodeSimulation::Sample(int count) {
-  if (log().empty() || log().back()->seed != result_.seed) return;
-  auto record = std::make_shared<DecisionRecord>(*log().back());
+void EpisodeSimulation::KeepDenoising(dp::PolicyTrace& trace, DecisionRecord& record) const {
+  record.denoising = std::move(trace.x_steps);
+  dp::Unnormalize(checkpoint_->stats.action, 2, record.denoising);
+}
+
+// What a decision of this episode was made from, with the noise of decision `decision`.
+dp::PolicyInput EpisodeSimulation::Question(const DecisionRecord& record, uint32_t decision) {
   std::vector<Snapshot> history(history_.size());
   const int n = static_cast<int>(history.size());
   for (int i = 0; i < n; ++i) {
-    history[i] = moments_[std::max(0, record->step - (n - 1) + i)].observed;
+    history[i] = moments_[std::max(0, record.step - (n - 1) + i)].observed;
   }
+  observer_->Clear();
+  observer_->Add(history, record.seed, record.step, decision);
+  return observer_->Input();
+}
+
+void EpisodeSimulation::UseIdleTime() {
+  if (!std::exchange(unexplained_, false) || log().empty()) return;
+  auto record = std::make_shared<DecisionRecord>(*log().back());
+  dp::PolicyTrace trace;
+  dp::PolicyOutput output;
+  output.trace = &trace;
+  policy_->Infer(Question(*record, static_cast<uint32_t>(record->decision)), output);
+  KeepDenoising(trace, *record);
+  EditLog().back() = std::move(record);
+}
+
+void EpisodeSimulation::Sample(int count) {
+  if (log().empty() || log().back()->seed != result_.seed) return;
+  auto record = std::make_shared<DecisionRecord>(*log().back());
   dp::PolicyOutput output;
   for (int i = 0; i < count; ++i) {
     const size_t had = record->samples.size() / (2 * info_->horizon);
-    observer_->Clear();
-    observer_->Add(history, record->seed, record->step,
-                   kSampleKeys * static_cast<uint32_t>(had + 1) + record->decision);
-    policy_->Infer(observer_->Input(), output);
+    const uint32_t decision = kSampleKeys * static_cast<uint32_t>(had + 1) + record->decision;
+    policy_->Infer(Question(*record, decision), output);
     record->samples.insert(record->samples.end(), output.actions.begin(), output.actions.end());
   }
   EditLog().back() = std::move(record);

@@ -29,6 +29,7 @@ class EpisodeSimulation : public Simulation {
   void SetCheckpoint(const std::string& directory) override;
   void Sample(int count) override;
   void Advance() override;
+  void UseIdleTime() override;
   void Fill(SimSnapshot& snapshot) const override;
 
   int step() const override { return result_.steps; }
@@ -47,6 +48,8 @@ class EpisodeSimulation : public Simulation {
 
   void SetPolicy(std::shared_ptr<const dp::Checkpoint> checkpoint, dp::PolicyOptions options);
   std::shared_ptr<DecisionRecord> Decide();
+  dp::PolicyInput Question(const DecisionRecord& record, uint32_t decision);
+  void KeepDenoising(dp::PolicyTrace& trace, DecisionRecord& record) const;
   void FinishControlStep();
   void Keep();
   void KeepEpisode();

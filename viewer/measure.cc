@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "kernels/error.h"
 #include "task/statistics.h"
 #include "viewer/viewer.h"
 
@@ -51,6 +52,7 @@ void MeasureFrames(Viewer& viewer, int width, int height, int frames) {
       submit.push_back(times.submit);
     }
     const std::shared_ptr<const SimSnapshot> snapshot = simulation.snapshot();
+    if (!snapshot->message.empty()) throw dp::BadInput(snapshot->message);
     if (snapshot->finished) simulation.Send(RestartCommand{snapshot->seed + 1});
   }
   const double rate = frames / (dp::Now() - begin);

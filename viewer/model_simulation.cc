@@ -177,7 +177,7 @@ void ModelSimulation::Restart(uint32_t seed) {
   dp::SetEpisodeSeed(model_.get(), data_.get(), seed);
   step_ = substep_ = decisions_ = first_moment_ = 0;
   decided_ = 0;
-  disturbed_ = under_way_ = false;
+  disturbed_ = under_way_ = unexplained_ = false;
   moments_.clear();
   scores_ = std::make_shared<std::vector<float>>();
   Keep();
@@ -208,7 +208,7 @@ void ModelSimulation::Seek(int step) {
   step_ = step;
   substep_ = 0;
   decided_ = 0;
-  under_way_ = false;
+  under_way_ = unexplained_ = false;
   decisions_ = static_cast<int>(dp::PolicyDecisions(model_.get(), data_.get()));
   DecisionLog& log = EditLog();
   std::erase_if(log, [&](const auto& d) { return d->seed == seed_ && d->step >= step; });
@@ -263,7 +263,7 @@ void ModelSimulation::CompleteDecision() {
   record->times = report.times;
   if (record->times[dp::Stage::kPrepare].begin < record->asked) CloseGaps(record->times);
   record->actions.assign(report.chunk.begin(), report.chunk.end());
-  if (tracing_) Explain(*record);
+  unexplained_ = tracing_;
   record->looking = dp::Now() - begin;
   EditLog().back() = std::move(record);
   under_way_ = false;
@@ -275,13 +275,16 @@ dp::Policy& ModelSimulation::Explainer() {
   return *explainer_;
 }
 
-void ModelSimulation::Explain(DecisionRecord& record) {
+void ModelSimulation::UseIdleTime() {
+  if (!std::exchange(unexplained_, false) || log().empty()) return;
+  auto record = std::make_shared<DecisionRecord>(*log().back());
   dp::PolicyTrace trace;
   dp::PolicyOutput output;
   output.trace = &trace;
   Explainer().Infer(question_->input(), output);
-  record.denoising = std::move(trace.x_steps);
-  dp::Unnormalize(made_->checkpoint->stats.action, info_->action_dim, record.denoising);
+  record->denoising = std::move(trace.x_steps);
+  dp::Unnormalize(made_->checkpoint->stats.action, info_->action_dim, record->denoising);
+  EditLog().back() = std::move(record);
 }
 
 void ModelSimulation::Sample(int count) {

@@ -31,6 +31,7 @@ class ModelSimulation : public Simulation {
   void SetCheckpoint(const std::string& directory) override;
   void Sample(int count) override;
   void Advance() override;
+  void UseIdleTime() override;
   void Fill(SimSnapshot& snapshot) const override;
 
   int step() const override { return step_; }
@@ -66,7 +67,6 @@ class ModelSimulation : public Simulation {
   void CompleteDecision();
   void FinishControlStep();
   dp::Policy& Explainer();
-  void Explain(DecisionRecord& record);
 
   std::string file_;
   Choice choice_;

@@ -35,6 +35,9 @@ class Simulation {
   // Takes a decision where one is due, then one physics step. Nothing once the episode is over.
   // Throws Error as Policy::Infer does.
   virtual void Advance() = 0;
+  // Finds out what is not known yet of the newest decision, and would have held it up: to be called
+  // when nothing is due. Throws Error as Policy::Infer does.
+  virtual void UseIdleTime() = 0;
   // Fills all of a snapshot but what its thread knows.
   virtual void Fill(SimSnapshot& snapshot) const;
 
@@ -76,7 +79,8 @@ class Simulation {
   std::shared_ptr<const mjModel> model_;  // shared with the window, which only reads it
   DataPtr data_;
   bool tracing_ = true, disturbed_ = false;
-  int substep_ = 0;  // physics steps since the last control step
+  bool unexplained_ = false;  // the newest decision's denoising is asked for, and not there yet
+  int substep_ = 0;           // physics steps since the last control step
   std::shared_ptr<const PolicyInfo> info_;
 
  private:

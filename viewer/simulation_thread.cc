@@ -63,6 +63,7 @@ void SimulationThread::Run() {
     try {
       for (const Command& command : commands) Obey(command);
       if (playing_ && !simulation_->finished() && dp::Now() >= next_) Play();
+      if (!playing_ || simulation_->finished() || dp::Now() < next_) simulation_->UseIdleTime();
     } catch (const std::exception& error) {
       message_ = error.what();
       playing_ = false;

@@ -21,9 +21,11 @@ namespace {
 
 constexpr int kFilmRate = 30;  // pictures per second
 
+std::string EpisodesFile(const std::string& folder) { return folder + "/episodes.jsonl"; }
+
 std::vector<EpisodeRow> ReadRows(const std::string& folder) {
   std::vector<EpisodeRow> rows;
-  for (const EpisodeResult& e : ReadEpisodes(folder + "/episodes.jsonl", true)) {
+  for (const EpisodeResult& e : ReadEpisodes(EpisodesFile(folder), true)) {
     rows.push_back({e.seed, e.success(), e.max_reward, e.steps, e.hash});
   }
   return rows;
@@ -37,7 +39,13 @@ Viewer::Viewer(const ViewerOptions& options, bool offscreen)
   if (offscreen) offscreen_ = {0, 0, options.width, options.height};
   ui_.budget_ms = options.budget_ms;
   MakeView(*simulation_->snapshot());
-  if (!options.episodes.empty()) Open(options.episodes);
+  if (!options.episodes.empty()) {
+    if (!std::filesystem::exists(EpisodesFile(options.episodes))) {
+      throw dp::BadInput(options.episodes + " is not the folder of an evaluation: there is no " +
+                         "episodes.jsonl, which 'pusht evaluate --out' writes");
+    }
+    ui_.episodes = ReadRows(options.episodes);
+  }
   ImGui::GetIO().IniFilename = nullptr;
   ApplyTheme(scale_);
   ImGui_ImplOpenGL3_Init("#version 130");
@@ -165,7 +173,7 @@ Picture Viewer::Capture() const {
 void Viewer::WritePng(const std::string& file) const { pusht::WritePng(file, Capture()); }
 
 void Viewer::Open(const std::string& path) {
-  if (std::filesystem::exists(std::filesystem::path(path) / "episodes.jsonl")) {
+  if (std::filesystem::exists(EpisodesFile(path))) {
     ui_.episodes = ReadRows(path);
     return;
   }

@@ -53,7 +53,10 @@ class ModelSimulationTest : public testing::Test {
     return OpenSimulation(request);
   }
   static SimSnapshot AdvanceTo(Simulation& simulation, int step) {
-    while (simulation.step() < step) simulation.Advance();
+    while (simulation.step() < step) {
+      simulation.Advance();
+      simulation.UseIdleTime();
+    }
     SimSnapshot snapshot;
     simulation.Fill(snapshot);
     return snapshot;
@@ -96,6 +99,27 @@ TEST_F(ModelSimulationTest, GoingBackGivesTheSameAgain) {
     EXPECT_EQ(again.log->size(), once.log->size()) << "from step " << step;
     EXPECT_EQ(again.coverage->size(), 31u) << "from step " << step;
   }
+}
+
+TEST_F(ModelSimulationTest, TheDenoisingIsFoundWhenNothingIsDue) {
+  const auto simulation = Open(WithPlugin());
+  const auto newest = [&] {
+    SimSnapshot snapshot;
+    simulation->Fill(snapshot);
+    return snapshot.log->back();
+  };
+  simulation->Advance();
+  EXPECT_TRUE(newest()->denoising.empty()) << "the decision was held up";
+  simulation->UseIdleTime();
+  const auto explained = newest();
+  const size_t size = explained->actions.size();
+  ASSERT_GE(explained->denoising.size(), size);
+  for (size_t i = 0; i < size; ++i) {
+    EXPECT_NEAR(explained->denoising[explained->denoising.size() - size + i], explained->actions[i],
+                1e-3);
+  }
+  simulation->UseIdleTime();
+  EXPECT_EQ(newest(), explained) << "once is enough";
 }
 
 TEST_F(ModelSimulationTest, SamplesAreOfTheSamePictureAndDiffer) {

@@ -357,7 +357,8 @@ TEST_F(WindowTest, WhatCannotBeOpenedIsASentence) {
   for (const auto& [arguments, word] :
        {std::pair(std::vector<std::string>{"--checkpoint", "nowhere"}, "nowhere"),
         std::pair(std::vector<std::string>{"--model", "none.xml"}, "none.xml"),
-        std::pair(std::vector<std::string>{"--model", "broken.xml"}, "nonsense")}) {
+        std::pair(std::vector<std::string>{"--model", "broken.xml"}, "nonsense"),
+        std::pair(std::vector<std::string>{"--episodes", "."}, "episodes.jsonl")}) {
     Start(arguments, screen_->name());
     EXPECT_EQ(Finish(), 2) << word;
     EXPECT_NE(Log().find(word), std::string::npos) << Log();

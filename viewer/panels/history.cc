@@ -45,15 +45,6 @@ void MoveRange(const DecisionLog& log, const Plot& plot, UiState& ui) {
   }
 }
 
-// A line; of a budget beyond the scale, its name at the edge that it is beyond.
-void DrawBudget(const Plot& plot, double budget, double top) {
-  if (budget <= top) return plot.LineY(budget, color::kWarn);
-  const std::string text = Format("budget %g ms, off the scale", budget);
-  const float em = ImGui::GetFontSize(), width = ImGui::CalcTextSize(text.c_str()).x;
-  plot.draw().AddText(ImVec2(plot.high().x - width - 0.4f * em, plot.low().y + 0.1f * em),
-                      color::kWarn, text.c_str());
-}
-
 void DrawStrip(const SimSnapshot& snapshot, UiState& ui, ImVec2 size) {
   const DecisionLog& log = *snapshot.log;
   const float em = ImGui::GetFontSize();
@@ -73,7 +64,7 @@ void DrawStrip(const SimSnapshot& snapshot, UiState& ui, ImVec2 size) {
     if (log[i] != shown) continue;
     plot.draw().AddRect(plot.At(i - first, top), plot.At(i - first + 1.0, 0), color::kText);
   }
-  DrawBudget(plot, ui.budget_ms, top);
+  if (ui.budget_ms <= top) plot.LineY(ui.budget_ms, color::kWarn);
   if (!plot.hovered()) return;
   MoveRange(log, plot, ui);
   const int at = first + static_cast<int>(plot.X(ImGui::GetIO().MousePos.x));
@@ -113,8 +104,8 @@ void DrawHistogram(const SimSnapshot& snapshot, const UiState& ui) {
 
 void DrawHistoryPanel(const SimSnapshot& snapshot, UiState& ui) {
   const int misses = CountMisses(*snapshot.log, ui.budget_ms);
-  PanelTitle("Decisions", Format("%d of %zu over the budget   %.2f x real time", misses,
-                                 snapshot.log->size(), snapshot.real_time_factor));
+  PanelTitle("Decisions", Format("%d of %zu over %.4g ms   %.2f x real time", misses,
+                                 snapshot.log->size(), ui.budget_ms, snapshot.real_time_factor));
   const float em = ImGui::GetFontSize();
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float line = em + 2 * ImGui::GetStyle().ItemSpacing.y;

@@ -11,7 +11,7 @@ namespace {
 
 // layout pixels
 constexpr float kLeft = 264, kRight = 400, kBottom = 204, kBar = 30, kGap = 2;
-constexpr float kControl = 362, kPictures = 172, kTiming = 348, kTimeline = 158;
+constexpr float kControl = 362, kPictures = 172, kTiming = 366, kTimeline = 158;
 
 using PanelFunction = void (*)(const SimSnapshot&, UiState&);
 

@@ -33,6 +33,7 @@
 #include "kernels/error.h"
 #include "plugin/egl_context.h"
 #include "policy/option_names.h"
+#include "viewer/panels/panels.h"
 #include "viewer/viewer.h"
 
 namespace pusht {
@@ -91,7 +92,7 @@ class Script {
     if (word == "chain") {
       ui_.denoising_step = Next<int>(words);
     } else if (word == "pin") {
-      ui_.pinned = {"pinned run", Summarise(*viewer_.simulation().snapshot()->log)};
+      Pin(*viewer_.simulation().snapshot(), ui_);
     } else if (word == "camera") {
       viewer_.scene().NextCamera(Next<int>(words));
     } else if (word == "turn") {

@@ -27,7 +27,7 @@ struct UiState {
   int visible = 64;        // decisions that the strip shows
   int first_visible = -1;  // index into the log of the first of them; -1: the newest ones
   struct Pinned {
-    std::string label;
+    std::string label, description;  // in short, and of where it ran
     LogSummary summary;
   };
   std::optional<Pinned> pinned;  // the A of A/B

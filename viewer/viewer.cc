@@ -120,6 +120,17 @@ void Viewer::Frame(int width, int height) {
   ui_.commands.clear();
   if (ui_.export_format != ExportFormat::kNone) Export(*snapshot);
   if (video_) Record();
+  ForgetNotice();
+}
+
+void Viewer::ForgetNotice() {
+  constexpr double kShown = 8;  // seconds
+  if (ui_.notice != notice_) {
+    notice_ = ui_.notice;
+    noticed_ = dp::Now();
+  } else if (dp::Now() - noticed_ > kShown) {
+    ui_.notice.clear();
+  }
 }
 
 void Viewer::OffscreenFrame(int width, int height) {

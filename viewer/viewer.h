@@ -63,6 +63,7 @@ class Viewer {
   void HandlePerturb(bool translate, double dx, double dy);
   void Export(const SimSnapshot& snapshot);
   void Record();
+  void ForgetNotice();
 
   std::unique_ptr<SimulationThread> simulation_;
   std::unique_ptr<SceneView> view_;
@@ -77,6 +78,8 @@ class Viewer {
   std::shared_ptr<const DecisionRecord> uploaded_;
   std::unique_ptr<VideoWriter> video_;
   double next_picture_ = 0;  // wall time of the film's next picture
+  std::string notice_;       // the last one, and the wall time when it came
+  double noticed_ = 0;
 };
 
 // Opens a window and runs until it is closed. Returns the program's exit code. Throws Error where

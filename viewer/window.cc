@@ -149,7 +149,10 @@ void HandleViewKey(Viewer& viewer, int key) {
 }
 
 void OnKey(GLFWwindow* window, int key, int, int action, int mods) {
-  if (action == GLFW_RELEASE || ImGui::GetIO().WantTextInput) return;
+  // keys that are held repeat steps alone
+  const bool step = key == GLFW_KEY_RIGHT || key == GLFW_KEY_LEFT;
+  if (action == GLFW_RELEASE || (action == GLFW_REPEAT && !step) || ImGui::GetIO().WantTextInput)
+    return;
   Viewer& viewer = *static_cast<Viewer*>(glfwGetWindowUserPointer(window));
   try {
     if (mods & GLFW_MOD_CONTROL) {

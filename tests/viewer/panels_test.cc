@@ -1,8 +1,11 @@
+#include "viewer/panels/panels.h"
+
 #include <gtest/gtest.h>
 #include <imgui.h>
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "viewer/layout.h"
 #include "viewer/theme.h"
@@ -95,7 +98,7 @@ TEST_F(PanelsTest, DrawBeforeTheFirstDecision) {
 
 TEST_F(PanelsTest, DrawAFullLogWithinTheWindow) {
   AddDecisions(100);
-  ui_.pinned = {"A", Summarise(*snapshot_.log)};
+  Pin(snapshot_, ui_);
   ui_.show_help = true;
   snapshot_.message = "something went wrong";
   const int few = Draw();
@@ -162,6 +165,50 @@ TEST_F(PanelsTest, PassesAreAsLongAsTheyWereTimed) {
   const float equal = width({});
   EXPECT_GT(equal, 100);
   EXPECT_NEAR(width({{1, 1.075}, {1.075, 1.1}}), equal / 2, 1.5);
+}
+
+TEST_F(PanelsTest, TheDevicesStagesStandBelowTheHosts) {
+  using dp::Stage;
+  // what was drawn in a stage's colour on the clock, screen pixels
+  const auto find = [](Stage stage) {
+    Area box{1e9f, 1e9f, -1e9f, -1e9f};  // low and high corner
+    for (int i = 0; i < ImGui::GetDrawData()->CmdListsCount; ++i) {
+      const ImDrawList& list = *ImGui::GetDrawData()->CmdLists[i];
+      if (std::string(list._OwnerName) != "timeline") continue;
+      for (const ImDrawVert& vertex : list.VtxBuffer) {
+        if (vertex.col != RowColor(static_cast<int>(stage))) continue;
+        box = {std::min(box.x, vertex.pos.x), std::min(box.y, vertex.pos.y),
+               std::max(box.width, vertex.pos.x), std::max(box.height, vertex.pos.y)};
+      }
+    }
+    return box;
+  };
+  auto record = std::make_shared<DecisionRecord>();
+  record->backend = dp::Backend::kCuda;
+  record->times[Stage::kScene] = {1, 1.001};
+  record->times[Stage::kHandOver] = {1.001, 1.002};
+  record->times[Stage::kEncode] = {1.002, 1.006};
+  record->times[Stage::kFetch] = {1.006, 1.008};
+  record->times[Stage::kPhysics] = {1.008, 1.013};
+  snapshot_.log = std::make_shared<DecisionLog>(1, record);
+  Draw();
+  const Area scene = find(Stage::kScene), encode = find(Stage::kEncode),
+             fetch = find(Stage::kFetch), physics = find(Stage::kPhysics);
+  EXPECT_GT(encode.y, scene.height) << "the GPU has a lane of its own";
+  EXPECT_NEAR(fetch.y, encode.y, 0.1);
+  EXPECT_NEAR(physics.y, scene.y, 0.1);
+  EXPECT_NEAR(find(Stage::kHandOver).y, scene.y, 0.1);
+  // one axis: lengths and places are those of the stamps on either lane
+  const float millisecond = (physics.x - scene.x) / 8;
+  EXPECT_NEAR(encode.x - scene.x, 2 * millisecond, 1.5);
+  EXPECT_NEAR(encode.width - encode.x, 4 * millisecond, 1.5);
+  EXPECT_NEAR(fetch.width - scene.x, 8 * millisecond, 1.5);
+  EXPECT_NEAR(physics.width - physics.x, 2 * millisecond, 1.5);  // of 5, a quarter of the decision
+  auto host = std::make_shared<DecisionRecord>(*record);
+  host->backend = dp::Backend::kCpu;
+  snapshot_.log = std::make_shared<DecisionLog>(1, host);
+  Draw();
+  EXPECT_NEAR(find(Stage::kEncode).y, find(Stage::kScene).y, 0.1);
 }
 
 TEST_F(PanelsTest, DrawAnyModelsActions) {

@@ -1,19 +1,25 @@
 #include <utility>
 
+#include "policy/option_names.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/plot.h"
 
 namespace pusht {
+
+void Pin(const SimSnapshot& snapshot, UiState& ui) {
+  const dp::PolicyOptions& options = snapshot.policy->options;
+  const std::string label =
+      Format("%s %d, %s %s", dp::SamplerName(options.sampler.kind), options.sampler.steps,
+             dp::BackendName(options.backend), dp::PrecisionName(options.precision));
+  ui.pinned = {label, snapshot.policy->description, Summarise(*snapshot.log)};
+}
 
 void DrawComparison(const SimSnapshot& snapshot, UiState& ui) {
   if (ImGui::SmallButton(ui.pinned ? "Unpin" : "Pin as A")) {
     if (ui.pinned) {
       ui.pinned.reset();
     } else {
-      const dp::SamplerOptions& s = snapshot.policy->options.sampler;
-      ui.pinned = {Format("%s %d steps, %s", s.kind == dp::SamplerKind::kDdim ? "DDIM" : "DDPM",
-                          s.steps, snapshot.policy->description.c_str()),
-                   Summarise(*snapshot.log)};
+      Pin(snapshot, ui);
     }
   }
   ImGui::SameLine();
@@ -31,7 +37,9 @@ void DrawComparison(const SimSnapshot& snapshot, UiState& ui) {
     const double b = Summarise(*snapshot.log)[kDecisionRow].median;
     ImGui::TextDisabled("%sA: %s", a > 0 && b > 0 ? Format("now %.2f x ", b / a).c_str() : "",
                         ui.pinned->label.c_str());
-    if (ImGui::IsItemHovered()) ImGui::SetTooltip("A: %s", ui.pinned->label.c_str());
+    if (ImGui::IsItemHovered()) {
+      ImGui::SetTooltip("A: %s\n%s", ui.pinned->label.c_str(), ui.pinned->description.c_str());
+    }
   }
 }
 

@@ -21,7 +21,9 @@ void DrawScorePanel(const SimSnapshot& snapshot, UiState& ui);
 void DrawDenoisingPanel(const SimSnapshot& snapshot, UiState& ui);
 // The shown decision as a stacked bar, and the table of all decisions by stage.
 void DrawTimingPanel(const SimSnapshot& snapshot, UiState& ui);
-// Below the table: pin this run as A, compare with A, export.
+// Makes this run the A of A/B.
+void Pin(const SimSnapshot& snapshot, UiState& ui);
+// Below the table: pin this run, compare with A, export.
 void DrawComparison(const SimSnapshot& snapshot, UiState& ui);
 // The shown decision's stages on one clock.
 void DrawTimelinePanel(const SimSnapshot& snapshot, UiState& ui);

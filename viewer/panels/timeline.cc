@@ -18,23 +18,28 @@ struct Clock {
   double begin = std::numeric_limits<double>::max(), end = 0;  // seconds
 };
 
-// From the first stage to the end of the last, physics too.
+// From the first stage to the end of the last; of physics no more than a share is shown.
 Clock ClockOf(const dp::StageTimes& times) {
+  constexpr double kPhysicsShare = 0.25;  // of the decision
   Clock clock;
   for (const dp::StageTimes::Span& span : times.spans) {
     if (span.end <= span.begin) continue;
     clock.begin = std::min(clock.begin, span.begin);
     clock.end = std::max(clock.end, span.end);
   }
+  const double decided = times.spans[kPhysics].begin;
+  if (decided > clock.begin) {
+    clock.end = std::min(clock.end, decided + kPhysicsShare * (decided - clock.begin));
+  }
   return clock;
 }
 
-// A bar with its name in it, where there is room.
+// A bar with its name in it, where there is room. It ends where the plot does.
 void DrawBar(const Plot& plot, double from, double to, double lane, ImU32 color, const char* name) {
   const float em = ImGui::GetFontSize();
   const ImVec2 low = plot.At(from, lane + 0.08);
   ImVec2 high = plot.At(to, lane + 0.92);
-  high.x = std::max(high.x, low.x + 0.12f * em);
+  high.x = std::min(std::max(high.x, low.x + 0.12f * em), plot.high().x);
   plot.draw().AddRectFilled(low, high, color, 2);
   const ImVec2 size = ImGui::CalcTextSize(name);
   if (size.x + 0.4f * em > high.x - low.x) return;

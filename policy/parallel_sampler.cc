@@ -9,7 +9,7 @@ namespace {
 constexpr float kLeastNoise = 0.05f;  // tolerance is relative to the noise level, at least this
 // the window is given up where after some passes it moved less than this many steps per pass
 constexpr int kTrialPasses = 5;
-constexpr int kLeastGain = 2;
+constexpr float kLeastGain = 1.5f;
 
 float Clipped(const DenoiseStep& s, float x0) {
   return s.clip > 0 ? std::clamp(x0, -s.clip, s.clip) : x0;
@@ -213,7 +213,9 @@ class ParallelSampler : public Sampler {
 
   void Advance(Chain& chain, int passes) const {
     chain.begin += chain.accepted;
-    if (passes >= kTrialPasses && chain.begin < kLeastGain * passes) chain.sequential = true;
+    if (passes >= kTrialPasses &&
+        static_cast<float>(chain.begin) < kLeastGain * static_cast<float>(passes))
+      chain.sequential = true;
   }
 
   void FillTrace(const ChainRun& run) {

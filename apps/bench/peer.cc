@@ -17,8 +17,12 @@ BenchRows BenchPeer(const std::string& name, const BenchOptions& options) {
                                "; build it where libtorch is found (apps/train/README.md)");
   }
   const auto rows_of = reinterpret_cast<PeerFunction>(dlsym(library, kPeerSymbol));
-  if (rows_of == nullptr)
-    throw dp::EnvironmentError("--peer " + name + ": " + module + " is of another version");
+  const auto layout = static_cast<const size_t*>(dlsym(library, kPeerLayoutSymbol));
+  if (rows_of == nullptr || layout == nullptr || *layout != kPeerLayout) {
+    throw dp::EnvironmentError("--peer " + name + ": " + module +
+                               " is of another version; build the target pusht_peer_" + name +
+                               " again");
+  }
   BenchRows rows;
   rows_of(options, rows);
   return rows;

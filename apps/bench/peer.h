@@ -16,6 +16,11 @@ namespace pusht {
 using PeerFunction = void (*)(const BenchOptions& options, BenchRows& rows);
 inline constexpr char kPeerSymbol[] = "pusht_peer_rows";
 
+// What it exports as `pusht_peer_layout`: a module from another tree would read the options
+// wrongly.
+inline constexpr size_t kPeerLayout = 1024 * sizeof(BenchOptions) + sizeof(BenchRow);
+inline constexpr char kPeerLayoutSymbol[] = "pusht_peer_layout";
+
 // The rows of the peer called `name` ("torch"). Throws Error(kEnvironment) where its module was not
 // built or does not load.
 BenchRows BenchPeer(const std::string& name, const BenchOptions& options);

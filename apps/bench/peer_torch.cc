@@ -22,6 +22,9 @@ at::Tensor TorchChain::Run(const TorchPass& pass) const {
 
 }  // namespace pusht
 
+extern "C" __attribute__((visibility("default"))) const size_t pusht_peer_layout =
+    pusht::kPeerLayout;
+
 extern "C" __attribute__((visibility("default"))) void pusht_peer_rows(
     const pusht::BenchOptions& options, pusht::BenchRows& rows) {
   const c10::InferenceMode no_gradients;

@@ -6,9 +6,7 @@
 #include "kernels/error.h"
 
 namespace pusht {
-namespace {
 
-// An empty value is most often a variable of a script that was never set.
 void RefuseEmptyValues(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& value : option->results()) {
@@ -16,8 +14,6 @@ void RefuseEmptyValues(const CLI::App& command) {
     }
   }
 }
-
-}  // namespace
 
 int RunSubcommand(CLI::App& app, std::initializer_list<Action (*)(CLI::App&)> adders, int argc,
                   char** argv) {

@@ -15,6 +15,10 @@ using Action = std::function<int()>;
 int RunSubcommand(CLI::App& app, std::initializer_list<Action (*)(CLI::App&)> adders, int argc,
                   char** argv);
 
+// Throws CLI::ValidationError for an option with an empty value: most often a variable of a script
+// that was never set.
+void RefuseEmptyValues(const CLI::App& command);
+
 }  // namespace pusht
 
 #endif  // APPS_COMMAND_LINE_H_

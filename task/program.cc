@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string_view>
 
@@ -40,6 +41,9 @@ int ReportException() {
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "%s: error: there is no memory left; free some, or ask for less\n",
                  program);
+  } catch (const std::filesystem::filesystem_error& error) {
+    std::fprintf(stderr, "%s: error: %s\n", program, error.what());
+    return static_cast<int>(dp::ExitCode::kBadInput);
   } catch (const std::exception& error) {
     // libtorch appends its stack
     const std::string_view text = error.what();

@@ -1,39 +1,52 @@
 // pusht-train: trains a diffusion policy for Push-T on the planner's demonstrations.
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 
+#include "apps/command_line.h"
 #include "apps/stop_signal.h"
 #include "apps/train/recipe.h"
 #include "kernels/error.h"
+#include "task/number_range.h"
 #include "task/program.h"
 
 namespace {
 
-void AddOptions(CLI::App& app, pusht::TrainOptions& options, int& gpus) {
+constexpr int kMany = 1000000000;
+
+void AddDataOptions(CLI::App& app, pusht::TrainOptions& options) {
   app.add_option("--data", options.data.folders, "Folders that `pusht demonstrate` made");
   app.add_option("--demonstrate", options.data.rows,
-                 "Rows to make meanwhile, in <out>/demonstrations, on all cores");
+                 "Rows to make meanwhile, in <out>/demonstrations, on all cores")
+      ->check(CLI::Range(0, kMany));
   app.add_option("--recording", options.data.recordings,
                  "Recorded episodes: PREFIX of _state.npy, _action.npy and _episode_ends.npy");
   pusht::PlannerOptions& planner = options.data.planner;
-  app.add_option("--planner-samples", planner.samples, "Candidates per round of the planner");
-  app.add_option("--planner-rounds", planner.rounds, "Rounds of the planner");
+  app.add_option("--planner-samples", planner.samples, "Candidates per round of the planner")
+      ->check(CLI::Range(32, 65536));
+  app.add_option("--planner-rounds", planner.rounds, "Rounds of the planner")
+      ->check(CLI::Range(1, 16));
   app.add_option("--speed-limit", planner.cost.speed_limit,
-                 "Pixels per control step beyond which a plan is dear");
+                 "Pixels per control step beyond which a plan is dear")
+      ->check(pusht::NumberRange(1, 100));
   app.add_option("--rounds", options.rounds.count,
-                 "Rounds in which the student's own decisions are labelled");
+                 "Rounds in which the student's own decisions are labelled")
+      ->check(CLI::Range(0, 1000));
   app.add_option("--episodes", options.rounds.episodes, "Of every round")
       ->check(CLI::Range(1, 4096));
   app.add_option("--disturbed-episodes", options.rounds.disturbed_episodes,
                  "Of every round, with pushes, latency and unsteady actions")
       ->check(CLI::Range(0, 4096));
+}
+
+void AddRunOptions(CLI::App& app, pusht::TrainOptions& options, int& gpus) {
   app.add_option("--out", options.out, "Folder of the run; one that exists is continued")
       ->required();
-  app.add_option("--steps", options.steps, "Length of the training in steps");
-  app.add_option("--seconds", options.seconds, "Length of the training in seconds");
+  app.add_option("--steps", options.steps, "Length of the training in steps")
+      ->check(CLI::Range(0, kMany));
+  app.add_option("--seconds", options.seconds, "Length of the training in seconds")
+      ->check(pusht::NumberRange(0, kMany));
   app.add_option("--gpus", gpus, "Share every batch between so many GPUs of this machine")
       ->check(CLI::Range(1, 64));
   app.add_option("--threads", options.data.threads, "CPU threads; 0: all cores")
@@ -41,40 +54,57 @@ void AddOptions(CLI::App& app, pusht::TrainOptions& options, int& gpus) {
   app.add_option("--seed", options.seed, "Of weights, batches and noise");
   app.add_option("--device", options.device, "auto, cuda, cuda:<index> or cpu");
   app.add_flag("--full-precision", options.full_precision, "float32 instead of bfloat16");
-  app.add_option("--save-every", options.save_every, "Seconds between saved states");
-  app.add_option("--log-every", options.log_every, "Steps between lines of the log");
+  app.add_option("--save-every", options.save_every, "Seconds between saved states")
+      ->check(pusht::NumberRange(0, kMany));
+  app.add_option("--log-every", options.log_every, "Steps between lines of the log")
+      ->check(CLI::Range(1, kMany));
+}
 
-  pusht::ArchitectureOptions& architecture = options.architecture;
+void AddNetworkOptions(CLI::App& app, pusht::ArchitectureOptions& architecture,
+                       pusht::OptimizerOptions& optimizer) {
   app.add_option("--architecture", architecture.name, "compact or lerobot");
   app.add_option("--unet-channels", architecture.unet_channels, "Of the U-Net, per level");
   app.add_option("--stage-channels", architecture.stage_channels, "Of the encoder, per stage");
   app.add_option("--stem-channels", architecture.stem_channels, "Of the encoder's first layer");
   app.add_option("--action-steps", architecture.action_steps, "Actions executed per decision");
 
-  pusht::OptimizerOptions& optimizer = options.optimizer;
-  app.add_option("--learning-rate", optimizer.learning_rate, "At its peak");
-  app.add_option("--weight-decay", optimizer.weight_decay, "On matrices");
-  app.add_option("--warmup", optimizer.warmup_steps, "Steps up to the full learning rate");
-  app.add_option("--average-decay", optimizer.average_decay, "Of the moving average");
+  app.add_option("--learning-rate", optimizer.learning_rate, "At its peak")
+      ->check(pusht::NumberRange(1e-12, 10));
+  app.add_option("--weight-decay", optimizer.weight_decay, "On matrices")
+      ->check(pusht::NumberRange(0, 10));
+  app.add_option("--warmup", optimizer.warmup_steps, "Steps up to the full learning rate")
+      ->check(CLI::Range(0, kMany));
+  app.add_option("--average-decay", optimizer.average_decay, "Of the moving average")
+      ->check(pusht::NumberRange(0, 1));
+}
 
-  pusht::StepOptions& step = options.step;
-  app.add_option("--batch", step.batch, "Observations per step");
-  app.add_option("--draws", step.draws, "Noise levels per observation");
-  app.add_option("--auxiliary-weight", step.auxiliary_weight, "Of the block's corners' loss");
+void AddStepOptions(CLI::App& app, pusht::StepOptions& step) {
+  app.add_option("--batch", step.batch, "Observations per step")->check(CLI::Range(1, 65536));
+  app.add_option("--draws", step.draws, "Noise levels per observation")->check(CLI::Range(1, 1024));
+  app.add_option("--auxiliary-weight", step.auxiliary_weight, "Of the block's corners' loss")
+      ->check(pusht::NumberRange(0, 1e6));
   app.add_flag("--reflect", step.reflect, "Mirror half of the rows about the goal's axis");
-  app.add_option("--disturbed", step.augmentation.share, "Share of disturbed observations");
-  app.add_option("--picture-noise", step.augmentation.noise, "Up to so many levels");
-  app.add_option("--brightness", step.augmentation.brightness, "Up to this relative change");
-  app.add_option("--shift", step.augmentation.shift, "Up to so many pixels");
+  app.add_option("--disturbed", step.augmentation.share, "Share of disturbed observations")
+      ->check(pusht::NumberRange(0, 1));
+  app.add_option("--picture-noise", step.augmentation.noise, "Up to so many levels")
+      ->check(pusht::NumberRange(0, 255));
+  app.add_option("--brightness", step.augmentation.brightness, "Up to this relative change")
+      ->check(pusht::NumberRange(0, 1));
+  app.add_option("--shift", step.augmentation.shift, "Up to so many pixels")
+      ->check(CLI::Range(0, 48));
 }
 
 int RunMain(int argc, char** argv) {
   CLI::App app("Trains a diffusion policy for Push-T", "pusht-train");
   pusht::TrainOptions options;
   int gpus = 1;
-  AddOptions(app, options, gpus);
+  AddDataOptions(app, options);
+  AddRunOptions(app, options, gpus);
+  AddNetworkOptions(app, options.architecture, options.optimizer);
+  AddStepOptions(app, options.step);
   try {
     app.parse(argc, argv);
+    pusht::RefuseEmptyValues(app);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(dp::ExitCode::kUsage);
   }

@@ -28,6 +28,10 @@ at::Device ChooseDevice(const std::string& name, const Ranks& ranks) {
   const bool available = PUSHT_HAVE_CUDA && torch::cuda::is_available();
   const auto own = static_cast<c10::DeviceIndex>(ranks.rank());
   if (name == "auto") return available ? at::Device(at::kCUDA, own) : at::Device(at::kCPU);
+  if (name != "cpu" && name != "cuda" && !name.starts_with("cuda:")) {
+    throw dp::Error(dp::ExitCode::kUsage,
+                    "--device is \"" + name + "\": choose auto, cuda, cuda:<index> or cpu");
+  }
   const at::Device device = name == "cuda" ? at::Device(at::kCUDA, own) : at::Device(name);
   if (device.is_cuda() && !available) {
     throw dp::EnvironmentError("--device " + name +

@@ -100,6 +100,12 @@ inline std::vector<float> Floats(dp::Format format, const std::vector<uint8_t>& 
   return out;
 }
 
+// How close a normalisation comes to its definition, relative: docs/NUMERICS.md.
+inline double NormTolerance(dp::Format format) {
+  if (dp::FormatBytes(format) == 4) return 5e-6;
+  return format == dp::Format::kFp16 ? 1e-3 : 8e-3;
+}
+
 // What an operand becomes on its way into a product: rounded through the format.
 inline float Operand(dp::Format format, float x) {
   if (format != dp::Format::kTf32) return Floats(format, Stored(format, {x}))[0];

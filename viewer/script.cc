@@ -44,7 +44,7 @@ const std::map<std::string, const char*>& BuiltInScripts() {
       {"readme",
        "sampler ddim 10\nspeed 0\nseed 100001\nrun 300\nseed 100002\nrun 300\nseed 100003\n"
        "run 300\nseed 100004\nrun 300\nseed 100005\nrun 300\nseed 100006\nrun 300\nspeed 1\n"
-       "seed 100000\nrun 36\nshow keypoints\nsample 8\nturn 0.06 -0.2\nzoom 1\npng viewer.png\n"
+       "seed 100000\nrun 36\nshow keypoints\nsample 8\nturn 0.06 -0.2\nzoom 2\npng viewer.png\n"
        "camera 0\nhide keypoints\nsampler ddpm 100\nrun 60\nshow denoising\nsample 8\n"
        "chain 90\npng viewer_denoising.png\n"
        "hide denoising\nchain -1\npin\nsampler ddim 10\nrun 60\npng viewer_compare.png\n"

@@ -174,8 +174,9 @@ TEST_F(PythonViewerTest, IsDrivenByKeysAndDrops) {
   screen_->Move(500, 700);
   ASSERT_TRUE(Until([&] { return Scene().TrailPixels() > 30; })) << "no trail\n" << Log();
   EXPECT_GT(Scene().Spread(), 10);
-  std::printf("%.1f frames/s while the policy runs on the CPU\n",
-              screen_->FrameRate(380, 200, 300, 300, 3));
+  const double rate = screen_->FrameRate(380, 200, 300, 300, 3);
+  std::printf("%.1f frames/s while the policy runs on the CPU\n", rate);
+  screen_->KeepPaceWith(rate);
   screen_->Key("space");
   const Shot paused = Still();
   // back in its history, whose entries may be as little as one step of the physics apart

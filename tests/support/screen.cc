@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -117,7 +118,7 @@ Shot Screen::Look(int x, int y, int width, int height) const {
 // Lets the window take in what was sent.
 void Screen::Pause() const {
   XSync(display_, False);
-  Sleep(0.15);
+  Sleep(pause_);
 }
 
 template <class Event>
@@ -227,6 +228,10 @@ double Screen::FrameRate(int x, int y, int width, int height, double seconds) co
     last = std::move(next);
   }
   return frames / seconds;
+}
+
+void Screen::KeepPaceWith(double frame_rate) {
+  pause_ = std::clamp(4 / std::max(frame_rate, 1.0), kPause, 2.0);
 }
 
 }  // namespace pusht_test

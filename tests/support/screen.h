@@ -50,10 +50,13 @@ class Screen {
   bool Drop(const std::string& path);
   // Pictures per second that a part of the screen shows, watched for some time.
   double FrameRate(int x, int y, int width, int height, double seconds) const;
+  // From now on leaves the window the time of four of its frames after each event.
+  void KeepPaceWith(double frame_rate);
 
  private:
   Screen(pid_t server, const std::string& name, _XDisplay* display)
       : server_(server), name_(name), display_(display) {}
+  static constexpr double kPause = 0.15;
   void Pause() const;
   // Sends a key, a motion or a button, which are parts of an XEvent; then lets it be taken in.
   template <class Event>
@@ -67,6 +70,7 @@ class Screen {
   unsigned long hand_ = 0;  // a window of our own, where what is dropped comes from
   int x_ = 0, y_ = 0;
   unsigned long time_ = 1000;  // of events, milliseconds
+  double pause_ = kPause;      // seconds between events
 };
 
 }  // namespace pusht_test

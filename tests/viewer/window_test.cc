@@ -90,6 +90,7 @@ class WindowTest : public ::testing::Test {
     Start(arguments, screen_->name());
     ASSERT_TRUE(screen_->Focus("pusht-viewer", kPatience)) << Log();
     ASSERT_TRUE(Until([&] { return Scene().TrailPixels() > 30; })) << "no trail";
+    screen_->KeepPaceWith(screen_->FrameRate(270, 40, 600, 540, 2));
     screen_->Move(kWidth / 2, 400);
     screen_->Key("space");
     screen_->Key("Right");

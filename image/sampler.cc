@@ -17,6 +17,7 @@ std::vector<DenoiseStep> ImageSchedule(const ImageModel& model,
 
 std::vector<int> Timesteps(const std::vector<DenoiseStep>& schedule) {
   std::vector<int> timesteps;
+  timesteps.reserve(schedule.size());
   for (const DenoiseStep& step : schedule) timesteps.push_back(step.timestep);
   return timesteps;
 }

@@ -13,6 +13,8 @@ template <class... Ts>
 struct Overloaded : Ts... {
   using Ts::operator()...;
 };
+template <class... Ts>
+Overloaded(Ts...) -> Overloaded<Ts...>;
 
 constexpr double kPublishPeriod = 1.0 / 120;  // seconds between snapshots at full speed
 

@@ -85,6 +85,7 @@ void Viewer::UploadPictures(const SimSnapshot& snapshot) {
     glBindTexture(GL_TEXTURE_2D, textures_[i]);
     glTexImage2D(GL_TEXTURE_2D, 0, GL_RGB, width, height, 0, GL_RGB, GL_UNSIGNED_BYTE,
                  &pictures[i * bytes]);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): Dear ImGui names a texture by a pointer
     ui_.pictures.push_back(reinterpret_cast<ImTextureID>(static_cast<intptr_t>(textures_[i])));
   }
 }

@@ -142,7 +142,7 @@ void WritePlot(const BenchmarkOptions& options, const std::vector<Row>& rows) {
   WriteBars(options.plot, "ms per picture on one " + DeviceName(), groups);
 }
 
-int Benchmark(BenchmarkOptions options) {
+int Benchmark(const BenchmarkOptions& options) {
   const auto model = options.checkpoint.empty() ? dp::RandomImageModel(options.config, 0)
                                                 : dp::LoadImageModel(options.checkpoint);
   std::printf("%s, %dx%dx%d, %.1f M parameters\n", DeviceName().c_str(), model->config.size,

@@ -14,6 +14,7 @@ namespace {
 
 }  // namespace
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the declaration is that of the real one
 std::unique_ptr<dp::ImageSampler> MakeReferenceSampler(std::shared_ptr<const dp::ImageModel>,
                                                        const dp::ImageSamplerOptions&,
                                                        ReferenceKind) {

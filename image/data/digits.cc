@@ -116,8 +116,9 @@ std::vector<uint8_t> DrawDigit(const Glyph& glyph, int size, Draws& draws) {
     for (int column = 0; column < size; ++column) {
       float covered = 0;
       for (int i = 0; i < kSamples * kSamples; ++i) {
-        const float x = (static_cast<float>(column * kSamples + i % kSamples) + 0.5f - half) * step;
-        const float y = (static_cast<float>(row * kSamples + i / kSamples) + 0.5f - half) * step;
+        const int across = column * kSamples + i % kSamples, down = row * kSamples + i / kSamples;
+        const float x = (static_cast<float>(across) + 0.5f - half) * step;
+        const float y = (static_cast<float>(down) + 0.5f - half) * step;
         covered += glyph.At(middle + shift_x - 0.5f + x * std::cos(angle) + y * std::sin(angle),
                             middle + shift_y - 0.5f - x * std::sin(angle) + y * std::cos(angle));
       }
@@ -165,6 +166,7 @@ PictureSet DrawDigits(const PictureOptions& options) {
   };
   const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::vector<std::jthread> workers;
+  workers.reserve(threads);
   for (int t = 0; t < threads; ++t) {
     workers.emplace_back([&, t] {
       for (int64_t i = t; i < options.digits; i += threads) draw(i);

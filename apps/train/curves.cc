@@ -45,6 +45,7 @@ std::map<int64_t, json> ReadLines(const std::string& log, const char* key) {
 std::vector<Point2> Points(const std::map<int64_t, json>& lines, const std::string& key,
                            double factor = 1) {
   std::vector<Point2> points;
+  points.reserve(lines.size());
   for (const auto& [step, line] : lines) {
     points.push_back({line["seconds"], factor * line[key].get<double>()});
   }

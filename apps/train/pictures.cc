@@ -37,7 +37,7 @@ at::Tensor DrawPictures(const at::Tensor& scenes) {
   static_assert(sizeof(dp::FlatScene) == 5 * sizeof(float), "a row of scenes is a FlatScene");
   const at::Tensor dense = scenes.contiguous();
   const int64_t count = dense.size(0);
-  const at::Tensor pictures =
+  at::Tensor pictures =
       at::empty({count, dp::kPictureSize, dp::kPictureSize, 3}, dense.options().dtype(at::kByte));
   const auto* first = reinterpret_cast<const dp::FlatScene*>(dense.const_data_ptr<float>());
   uint8_t* rgb = pictures.mutable_data_ptr<uint8_t>();

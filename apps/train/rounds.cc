@@ -114,6 +114,7 @@ Figures Rounds::Evaluate(const std::shared_ptr<const dp::Checkpoint>& student,
 
 void Rounds::Label(int round, std::vector<Labels> labels, const Figures& figures) const {
   std::vector<PlanRequest> requests;
+  requests.reserve(labels.size());
   for (const Labels& l : labels) {
     requests.push_back(
         {WithVelocity(l.previous, l.state, l.target.x, l.target.y),

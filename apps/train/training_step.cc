@@ -51,7 +51,6 @@ TrainingStep::TrainingStep(const dp::PolicyConfig& config, const Network& networ
     : config_(config),
       network_(network),
       dataset_(dataset),
-      parameters_(parameters),
       optimizer_(optimizer),
       options_(options),
       type_(parameters.gradient().scalar_type()),

@@ -48,7 +48,6 @@ class TrainingStep {
   const dp::PolicyConfig& config_;
   const Network& network_;
   const Dataset& dataset_;
-  Parameters& parameters_;
   Optimizer& optimizer_;
   StepOptions options_;
   at::ScalarType type_;

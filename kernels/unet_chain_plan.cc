@@ -30,7 +30,7 @@ bool CanSplit(const ChainStage& s, int splits) {
 bool ItemsFit(const ChainSource& source, int items, int length, int most_vectors) {
   const int vectors = source.item_channels / 4 * length;
   const int threads = 32 * ChainTeamWarps(items, vectors);
-  const bool whole = source.norm_scale == nullptr || vectors % threads == 0;
+  const bool whole = vectors <= 32 || vectors % threads == 0;
   return IsPowerOfTwo(source.item_channels) && source.item_channels >= 4 &&
          source.item_channels / 4 <= threads && vectors <= most_vectors * threads && whole;
 }

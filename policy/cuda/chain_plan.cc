@@ -193,8 +193,7 @@ ChainPlan::Signal ChainPlan::Resample(const DeviceFusedConv& conv, Signal& x) {
 
 bool ChainPlan::Supported() const {
   static const int processors = DeviceAttribute(cudaDevAttrMultiProcessorCount);
-  // the shared finishing of more rows has not been measured on this tree
-  return supported_ && !owned_ && DeviceHasClusters() && processors >= args_.blocks &&
+  return supported_ && DeviceHasClusters() && processors >= args_.blocks &&
          args_.first.residual_weight != nullptr &&
          args_.last.channels / args_.last.item_channels <= kChainMaxSplits &&
          shared_bytes_ <= size_t{kFusedMaxSharedBytes};

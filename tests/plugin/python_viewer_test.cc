@@ -10,26 +10,22 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <limits>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "policy/checkpoint_writer.h"
 #include "tests/support/golden_cases.h"
+#include "tests/support/patience.h"
 #include "tests/support/screen.h"
 #include "tests/support/temp_dir.h"
 
 namespace pusht_test {
 namespace {
-
-constexpr double kPatience = 60;  // seconds, for a machine that is busy
 
 // Runs a command; its output, and whether it ended well.
 std::pair<std::string, bool> Shell(const std::string& command) {
@@ -83,7 +79,7 @@ class PythonViewerTest : public ::testing::Test {
       screen_->HoldKey("Control_L", false);
       EXPECT_TRUE(Until([&] { return Scene().TrailPixels() > 30; })) << "no trail after reloads";
       screen_->Key("space");
-      least = std::min(least, SettledMemory());
+      least = std::min(least, Settled([this] { return Memory(); }, 5));
       screen_->Key("space");
     }
     return least;
@@ -122,35 +118,10 @@ class PythonViewerTest : public ::testing::Test {
     }
     return 0;
   }
-  // The same of a paused host, once it stands.
-  long SettledMemory() const {
-    long now = Memory();
-    int equal = 0;
-    EXPECT_TRUE(Until([&] {
-      const long before = std::exchange(now, Memory());
-      equal = before == now ? equal + 1 : 0;
-      return equal == 5;
-    })) << "it does not stand";
-    return now;
-  }
   Shot Scene() const { return screen_->Look(285, 40, 450, 640); }
-  static bool Until(const std::function<bool()>& condition) {
-    for (double waited = 0; waited < kPatience; waited += 0.2) {
-      if (condition()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    }
-    return false;
-  }
   // The scene once it stands.
   Shot Still() const {
-    Shot now = Scene();
-    int equal = 0;
-    EXPECT_TRUE(Until([&] {
-      const Shot before = std::exchange(now, Scene());
-      equal = before == now ? equal + 1 : 0;
-      return equal == 4;
-    })) << "it does not stand";
-    return now;
+    return Settled([this] { return Scene(); }, 4);
   }
 
   static inline std::string python_;

@@ -6,16 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <sstream>
-#include <thread>
 #include <vector>
 
+#include "tests/support/patience.h"
 #include "tests/support/screen.h"
 #include "tests/support/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
@@ -25,18 +23,6 @@ namespace {
 
 constexpr int kWidth = 1280, kHeight = 800;
 std::string ModelFile(const char* name) { return PUSHT_SOURCE_DIR "/models/" + std::string(name); }
-
-constexpr double kPatience = 60;  // seconds, for a machine that is busy
-
-void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
-
-bool Until(const std::function<bool()>& condition) {
-  for (double waited = 0; waited < kPatience; waited += 0.2) {
-    if (condition()) return true;
-    Sleep(0.2);
-  }
-  return false;
-}
 
 // pusht-viewer in a folder of its own.
 class WindowTest : public ::testing::Test {
@@ -134,15 +120,12 @@ class WindowTest : public ::testing::Test {
   }
   // The scene once it does not change any more.
   static Shot Still() {
-    Shot now = Scene();
-    int equal = 0;
-    EXPECT_TRUE(Until([&] {
-      Sleep(0.2);
-      const Shot before = std::exchange(now, Scene());
-      equal = before == now ? equal + 1 : 0;
-      return equal == 4;
-    })) << "it does not come to rest";
-    return now;
+    return Settled(
+        [] {
+          Sleep(0.2);
+          return Scene();
+        },
+        4);
   }
   // The scene that a key leads to.
   static Shot After(const char* key, const Shot& before) {

@@ -94,7 +94,7 @@ std::vector<dp::SamplerOptions> Windows(const dp::SamplerOptions& asked) {
     windows.back().parallel_window = window;
     windows.back().parallel_tolerance = tolerance;
   };
-  for (const int window : {4, 8, 16, 32}) add(window, 0.01f);
+  for (const int window : {4, 8, 16, 32}) add(window, 0);  // the default tolerance
   for (const float tolerance : {0.1f, 0.05f, 0.02f, 0.003f}) add(16, tolerance);
   return windows;
 }

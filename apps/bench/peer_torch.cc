@@ -20,6 +20,13 @@ at::Tensor TorchChain::Run(const TorchPass& pass) const {
   return x;
 }
 
+std::vector<int64_t> PictureShape(const dp::PolicyConfig& config, int64_t frames) {
+  const dp::EncoderConfig& encoder = config.encoder;
+  const auto& camera = config.cameras.front();
+  return {frames, 3, encoder.crop_height ? encoder.crop_height : camera.height,
+          encoder.crop_width ? encoder.crop_width : camera.width};
+}
+
 }  // namespace pusht
 
 extern "C" __attribute__((visibility("default"))) const size_t pusht_peer_layout =

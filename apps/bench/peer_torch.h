@@ -30,6 +30,9 @@ class TorchChain {
   std::vector<at::Tensor> timesteps_;  // each (B)
 };
 
+// Of the first camera's pictures as the encoder takes them: (frames, 3, height, width).
+std::vector<int64_t> PictureShape(const dp::PolicyConfig& config, int64_t frames);
+
 // Append the rows on the CPU, in fp32 with options.policy.threads threads, or on the GPU.
 void AddTorchRowsCpu(const BenchOptions& options, BenchRows& rows);
 void AddTorchRowsCuda(const BenchOptions& options, BenchRows& rows);

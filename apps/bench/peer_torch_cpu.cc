@@ -64,11 +64,7 @@ class Peer {
             {x, step, cond});
     AddChunks(x, cond, unet, frozen);
     if (config_.cameras.empty()) return;
-    const dp::EncoderConfig& encoder = config_.encoder;
-    const auto& camera = config_.cameras.front();
-    const at::Tensor pictures =
-        at::randn({frames, 3, encoder.crop_height ? encoder.crop_height : camera.height,
-                   encoder.crop_width ? encoder.crop_width : camera.width});
+    const at::Tensor pictures = at::randn(PictureShape(config_, frames));
     const TensorFunction encode = [&](const std::vector<at::Tensor>& inputs) {
       return network_.Encode(inputs[0]);
     };

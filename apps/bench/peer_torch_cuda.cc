@@ -36,13 +36,8 @@ class Peer {
     Add("U-Net pass" + size, batch, "rows", [&] { network_.Denoise(x_, step, cond); });
     if (batch == 1) AddChunk(cond);
     if (config_.cameras.empty()) return;
-    const dp::EncoderConfig& encoder = config_.encoder;
-    const auto& camera = config_.cameras.front();
-    const at::Tensor pictures =
-        at::randn({frames, 3, encoder.crop_height ? encoder.crop_height : camera.height,
-                   encoder.crop_width ? encoder.crop_width : camera.width},
-                  on_device_)
-            .contiguous(at::MemoryFormat::ChannelsLast);
+    const at::Tensor pictures = at::randn(PictureShape(config_, frames), on_device_)
+                                    .contiguous(at::MemoryFormat::ChannelsLast);
     Add("encoder, " + std::to_string(frames) + " frames", static_cast<double>(frames), "frames",
         [&] { network_.Encode(pictures); });
   }

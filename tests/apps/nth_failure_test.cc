@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -27,20 +29,31 @@ using ::testing::HasSubstr;
 class NthFailureTest : public pusht_test::ProgramTest,
                        public ::testing::WithParamInterface<const char*> {
  protected:
-  // The next n: each one at first, then in growing steps; PUSHT_TEST_FAULTS=all for each one.
-  static long Next(long n) {
-    const char* wish = std::getenv("PUSHT_TEST_FAULTS");
-    const bool all = wish != nullptr && std::string(wish) == "all";
-    return n + (all ? 1 : std::max(1L, n / 12));
-  }
+  // Which n: each one at first, then in growing steps. PUSHT_TEST_FAULTS=I/K takes every K-th n,
+  // counted from I + 1, so that K processes try each one; all is 0/1.
+  struct Choice {
+    explicit Choice(const char* wish) {
+      if (wish == nullptr) return;
+      const std::string text = std::string(wish) == "all" ? "0/1" : wish;
+      if (std::sscanf(text.c_str(), "%ld/%ld", &shard, &shards) != 2 || shard < 0 ||
+          shard >= shards) {
+        throw std::invalid_argument("PUSHT_TEST_FAULTS is '" + text + "', not I/K or all");
+      }
+    }
+    long First() const { return shard + 1; }
+    long Next(long n) const { return n + (shards > 0 ? shards : std::max(1L, n / 12)); }
+
+    long shard = 0, shards = 0;
+  };
 
   // Runs a command again and again. `prepare` clears what the last run left; `check` looks at what
   // this one left, given how it ended. Returns how many runs had a failing call.
   int FailEach(const std::string& arguments, const std::function<void()>& prepare,
                const std::function<void(const Outcome&)>& check) const {
     const std::string mark = Path("failed");
+    const Choice choice(std::getenv("PUSHT_TEST_FAULTS"));
     int failed = 0;
-    for (long n = 1;; n = Next(n)) {
+    for (long n = choice.First();; n = choice.Next(n)) {
       SCOPED_TRACE(std::string(GetParam()) + " " + std::to_string(n));
       prepare();
       fs::remove(mark);

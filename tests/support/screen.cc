@@ -133,18 +133,23 @@ void Screen::Send(Event& of_hand, int type, long mask, unsigned modifiers) {
   of_hand.state = modifiers;
   of_hand.same_screen = True;
   XSendEvent(display_, window_, True, mask, reinterpret_cast<XEvent*>(&of_hand));
-  Pause();
 }
 
-void Screen::HoldKey(const char* keysym, bool down, unsigned modifiers) {
+void Screen::SendKey(const char* keysym, bool down, unsigned modifiers) {
   XEvent event = {};
   event.xkey.keycode = XKeysymToKeycode(display_, XStringToKeysym(keysym));
   Send(event.xkey, down ? KeyPress : KeyRelease, down ? KeyPressMask : KeyReleaseMask, modifiers);
 }
 
+void Screen::HoldKey(const char* keysym, bool down, unsigned modifiers) {
+  SendKey(keysym, down, modifiers);
+  Pause();
+}
+
 void Screen::Key(const char* keysym, unsigned modifiers) {
-  HoldKey(keysym, true, modifiers);
-  HoldKey(keysym, false, modifiers);
+  SendKey(keysym, true, modifiers);
+  SendKey(keysym, false, modifiers);
+  Pause();
 }
 
 void Screen::Move(int x, int y, unsigned modifiers) {
@@ -153,6 +158,7 @@ void Screen::Move(int x, int y, unsigned modifiers) {
   XWarpPointer(display_, None, window_, 0, 0, 0, 0, x, y);
   XEvent event = {};
   Send(event.xmotion, MotionNotify, PointerMotionMask, modifiers);
+  Pause();
 }
 
 void Screen::Button(unsigned button, bool down, unsigned modifiers) {
@@ -160,6 +166,7 @@ void Screen::Button(unsigned button, bool down, unsigned modifiers) {
   event.xbutton.button = button;
   Send(event.xbutton, down ? ButtonPress : ButtonRelease,
        down ? ButtonPressMask : ButtonReleaseMask, modifiers);
+  Pause();
 }
 
 void Screen::SendDrag(const char* type, const long (&data)[5]) {

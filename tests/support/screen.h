@@ -58,9 +58,10 @@ class Screen {
       : server_(server), name_(name), display_(display) {}
   static constexpr double kPause = 0.15;
   void Pause() const;
-  // Sends a key, a motion or a button, which are parts of an XEvent; then lets it be taken in.
+  // Sends a key, a motion or a button, which are parts of an XEvent.
   template <class Event>
   void Send(Event& of_hand, int type, long mask, unsigned modifiers);
+  void SendKey(const char* keysym, bool down, unsigned modifiers);
   void SendDrag(const char* type, const long (&data)[5]);
 
   pid_t server_;

@@ -110,7 +110,8 @@ int Run(Arguments& arguments, const CLI::App& command) {
   const auto checkpoint = dp::LoadCheckpoint(options.checkpoint);
   CompletePolicyOptions(command, checkpoint->config, options.policy);
   options.policy.batch = std::min(options.policy.batch, std::max(1, options.episodes));
-  ResolveActionSteps(options, checkpoint->config);
+  options.policy.sampler.hold_noise = dp::ResolveHoldNoise(
+      options.policy.sampler, checkpoint->config, ResolveActionSteps(options, checkpoint->config));
   options.video_folder = arguments.out + "/videos";
   std::unique_ptr<dp::Policy> policy = CreateWithinMemory(checkpoint, options.policy);
   const std::string run = RunText(options, *policy, ProjectVersion());

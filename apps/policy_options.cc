@@ -49,8 +49,8 @@ void AddPolicyOptions(CLI::App& command, dp::PolicyOptions& options) {
       ->excludes(parallel);
   command
       .add_option("--hold-noise", options.sampler.hold_noise,
-                  "Decisions in a row that share one noise; for short --action-steps")
-      ->check(CLI::Range(1, 1000));
+                  "Decisions in a row that share one noise; default as many as a chunk lasts")
+      ->check(CLI::Range(0, dp::kMostHeldDecisions));
   command.add_option("--threads", options.threads, "CPU threads; results do not depend on it")
       ->check(CLI::Range(1, 1024));
 }

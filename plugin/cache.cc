@@ -53,7 +53,7 @@ struct Entry {
 class Cache {
  public:
   std::shared_ptr<SharedPolicy> Get(const std::string& directory, PolicyOptions options,
-                                    bool sampler_given) {
+                                    bool sampler_given, int action_steps) {
     std::lock_guard lock(mutex_);
     const fs::path found = FindDirectory(makers_.directory.empty() ? directory : makers_.directory);
     const std::string path = found.string(), fingerprint = Fingerprint(found);
@@ -65,7 +65,10 @@ class Cache {
       if (entry.directory == path) checkpoint = entry.checkpoint;
     }
     if (!checkpoint) checkpoint = makers_.load(path);
-    if (!sampler_given) options.sampler.kind = checkpoint->config.scheduler.kind;
+    const PolicyConfig& config = checkpoint->config;
+    if (!sampler_given) options.sampler.kind = config.scheduler.kind;
+    options.sampler.hold_noise = ResolveHoldNoise(
+        options.sampler, config, action_steps > 0 ? action_steps : config.n_action_steps);
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
       if (entry->directory == path && entry->options == options) {
         std::rotate(entry, entry + 1, entries_.end());  // used last
@@ -187,8 +190,8 @@ Backend SharedPolicy::backend() {
 }
 
 std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory, PolicyOptions options,
-                                              bool sampler_given) {
-  return TheCache().Get(directory, options, sampler_given);
+                                              bool sampler_given, int action_steps) {
+  return TheCache().Get(directory, options, sampler_given, action_steps);
 }
 
 void SetPolicyMakers(PolicyMakers makers) { TheCache().SetMakers(std::move(makers)); }

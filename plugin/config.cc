@@ -79,7 +79,8 @@ PolicyOptions ParsePolicyOptions(const Attributes& attributes) {
   const std::string sampler = attributes.Text("sampler");
   if (!sampler.empty()) options.sampler.kind = ParseSampler("attribute sampler", sampler);
   options.sampler.steps = static_cast<int>(attributes.Integer("steps", 0, 0, 10000));
-  options.sampler.hold_noise = static_cast<int>(attributes.Integer("hold_noise", 1, 1, 1000));
+  options.sampler.hold_noise =
+      static_cast<int>(attributes.Integer("hold_noise", 0, 0, kMostHeldDecisions));
   options.threads = static_cast<int>(attributes.Integer("threads", 1, 1, 1024));
   const std::string parallel = attributes.Text("parallel");
   if (!parallel.empty()) ParseParallel("attribute parallel", parallel, options.sampler);

@@ -17,7 +17,8 @@ namespace dp {
 namespace {
 
 std::shared_ptr<SharedPolicy> PolicyOf(const Config& config) {
-  return GetSharedPolicy(config.checkpoint, config.policy, config.sampler_given);
+  return GetSharedPolicy(config.checkpoint, config.policy, config.sampler_given,
+                         config.action_steps);
 }
 
 StateShape ShapeOf(const mjModel* model, const PolicyConfig& policy) {

@@ -14,7 +14,6 @@
 namespace dp {
 namespace {
 
-constexpr int kMostHeldDecisions = 1000;
 constexpr float kDefaultTolerance = 0.01f;  // of time-parallel denoising: docs/NUMERICS.md
 
 void CheckRange(const std::string& what, int value, int low, int high) {
@@ -33,6 +32,8 @@ PolicyOptions ResolveOptions(const PolicyConfig& config, const PolicyOptions& op
   CheckRange("batch", options.batch, 1, 1 << 16);
   CheckRange("threads", options.threads, 1, 1024);
   CheckRange("parallel window", sampler.parallel_window, 0, train_steps);
+  // whoever decides more often than the checkpoint says has resolved it
+  sampler.hold_noise = ResolveHoldNoise(sampler, config, config.n_action_steps);
   CheckRange("hold noise", sampler.hold_noise, 1, kMostHeldDecisions);
   if (sampler.parallel_tolerance == 0) sampler.parallel_tolerance = kDefaultTolerance;
   if (!(sampler.parallel_tolerance > 0)) {

@@ -1,6 +1,7 @@
 #ifndef POLICY_POLICY_H_
 #define POLICY_POLICY_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,7 +29,7 @@ struct SamplerOptions {
   float parallel_tolerance = 0;  // relative to the noise level; 0: the default of NUMERICS.md
   // Decisions in a row that share one noise. With 1 a robot that decides very often may choose
   // another way each time; nearly the same observation with the same noise gives the same way.
-  int hold_noise = 1;
+  int hold_noise = 0;  // 0: as long as a chunk would last, see ResolveHoldNoise
 
   bool operator==(const SamplerOptions&) const = default;
 };
@@ -49,6 +50,16 @@ struct NoiseKey {
   uint64_t seed = 0;      // of the episode
   uint32_t decision = 0;  // index of the decision within the episode
 };
+
+constexpr int kMostHeldDecisions = 1000;
+
+// The decisions that share one noise where a robot decides again after `action_steps` actions:
+// sampler.hold_noise, or for 0 as many as execute what the policy was trained to execute at once.
+inline int ResolveHoldNoise(const SamplerOptions& sampler, const PolicyConfig& config,
+                            int action_steps) {
+  if (sampler.hold_noise != 0) return sampler.hold_noise;
+  return std::clamp(config.n_action_steps / action_steps, 1, kMostHeldDecisions);
+}
 
 // The number of the noise of `decision` within its episode: one for hold_noise decisions.
 inline uint32_t NoiseNumber(const SamplerOptions& sampler, uint32_t decision) {

@@ -156,13 +156,15 @@ EvaluationResult EvaluateThroughPlugin(const EvaluationOptions& options,
   EvaluationResult result;
   result.backend = policy->Description();
   const dp::PolicyConfig config = policy->config();
+  EvaluationOptions resolved = options;
+  resolved.policy.sampler = policy->options().sampler;
   policy.reset();
   const double begin = dp::Now();
   std::mutex mutex;
   std::atomic<size_t> next{0};
   const int threads = std::min<int>(options.policy.threads, pending.size());
   RunOnThreads(threads, [&](const std::atomic<bool>& failed) {
-    PluginWorker worker(options, config);
+    PluginWorker worker(resolved, config);
     for (size_t i = next++; i < pending.size() && !stop && !failed; i = next++) {
       std::string video;
       const EpisodeResult episode = worker.Run(pending[i], video);

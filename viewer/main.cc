@@ -38,8 +38,8 @@ int Run(int argc, char** argv) {
       },
       "W or W,tolerance: W denoising steps evaluated at once; 0: one after the other");
   app.add_option("--hold-noise", options.policy.sampler.hold_noise,
-                 "Decisions in a row that share one noise")
-      ->check(CLI::Range(1, 1000));
+                 "Decisions in a row that share one noise; default as many as a chunk lasts")
+      ->check(CLI::Range(0, dp::kMostHeldDecisions));
   app.add_option("--threads", options.policy.threads,
                  "CPU threads of the policy; the window wants one too")
       ->check(CLI::Range(1, 1024));

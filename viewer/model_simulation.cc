@@ -94,6 +94,7 @@ void ModelSimulation::Load(const Choice& choice) {
                                const dp::PolicyOptions& attributes) {
     dp::PolicyOptions options = choice.policy.value_or(attributes);
     if (!choice.sampler) options.sampler.kind = attributes.sampler.kind;
+    if (options.sampler.hold_noise == 0) options.sampler.hold_noise = attributes.sampler.hold_noise;
     options.timing = dp::TimingDetail::kSteps;
     auto policy = dp::Policy::Create(checkpoint, options);
     *made = {checkpoint, policy->options(), policy->Description()};

@@ -88,6 +88,19 @@ TEST_F(PushtTest, ExistingResultsAreSafe) {
   EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 1 --overwrite").code, 0);
 }
 
+TEST_F(PushtTest, ShortChunksHoldTheirNoise) {
+  const std::string options = "--episodes 3 --action-steps 1 ";
+  ASSERT_EQ(Pusht(Evaluate("auto") + options).code, 0);
+  ASSERT_EQ(Pusht(Evaluate("plugin") + options + "--through plugin").code, 0);
+  ASSERT_EQ(Pusht(Evaluate("held") + options + "--hold-noise 8").code, 0);
+  ASSERT_EQ(Pusht(Evaluate("fresh") + options + "--hold-noise 1").code, 0);
+  EXPECT_EQ(Episodes("auto"), Episodes("held"));
+  EXPECT_EQ(Episodes("auto"), Episodes("plugin"));
+  EXPECT_NE(Episodes("auto"), Episodes("fresh"));
+  EXPECT_EQ(Pusht(Evaluate("auto") + options + "--hold-noise 8 --resume").code, 0);
+  EXPECT_EQ(Pusht(Evaluate("auto") + options + "--hold-noise 1 --resume").code, 2);
+}
+
 TEST_F(PushtTest, InterruptedEvaluationGoesOn) {
   const std::string out = folder_.path() + "/b";
   const pid_t child = pusht_test::StartPusht(Evaluate("b") + "--episodes 400 --batch 4");
@@ -138,7 +151,8 @@ TEST_F(PushtTest, WrongArgumentsEndWithOneAndAreNamed) {
            {evaluate + "--out a --seed -1", "--seed: Value -1 not in range 0 to 4294967295"},
            {evaluate + "--out a --seed 4294967295 --episodes 2", "past the last seed"},
            {evaluate + "--out a --steps 1000", "sampler steps = 1000: allowed are 1 to"},
-           {evaluate + "--out a --hold-noise 0", "--hold-noise: Value 0 not in range 1 to 1000"},
+           {evaluate + "--out a --hold-noise -1", "--hold-noise: Value -1 not in range 0 to 1000"},
+           {evaluate + "--out a --hold-noise 1001", "Value 1001 not in range 0 to 1000"},
            {evaluate + "--out a --precision fp16", "the CPU backend computes in fp32 only"}}) {
     const Outcome outcome = Pusht(arguments);
     EXPECT_EQ(outcome.code, 1) << arguments;

@@ -118,6 +118,32 @@ TEST_F(DiffusionPolicyTest, RepeatedForwardDecidesOnce) {
   EXPECT_THAT(policy_.Take(), IsEmpty());
 }
 
+TEST_F(DiffusionPolicyTest, NoiseIsHeldAsLongAsAChunkLasts) {
+  struct Case {
+    const char *action_steps, *hold_noise;  // empty: not given
+    uint32_t held;                          // decisions
+  };
+  for (const Case& c : std::initializer_list<Case>{{"", "", 1},
+                                                   {"1", "", 8},
+                                                   {"3", "", 2},
+                                                   {"4", "0", 2},
+                                                   {"12", "", 1},
+                                                   {"1", "1", 1},
+                                                   {"2", "5", 5}}) {
+    std::string config = Basic();
+    if (*c.action_steps) config += Set("action_steps", c.action_steps);
+    if (*c.hold_noise) config += Set("hold_noise", c.hold_noise);
+    Load(config);
+    policy_.Take();
+    for (int i = 0; i < 2000; ++i) mj_step(model_.get(), data_.get());
+    const auto seen = policy_.Take();
+    ASSERT_GT(seen.size(), 2 * c.held);
+    for (const SeenInput& input : seen) {
+      EXPECT_EQ(input.noise, input.key.decision / c.held) << config;
+    }
+  }
+}
+
 TEST_F(DiffusionPolicyTest, RoundedTimesDoNotShiftTicks) {
   Load(Basic() + Set("period", "0.1") + Set("action_steps", "1"));
   for (int step = 0; step < 100000; ++step) mj_step(model_.get(), data_.get());

@@ -109,6 +109,30 @@ TEST_F(LifecycleTest, RestoredStateGoesOnBitForBit) {
   }
 }
 
+TEST_F(LifecycleTest, RestoredStateGoesOnWithTheNoiseItHeld) {
+  policy_.act = [](const SeenInput& seen) {
+    return std::vector<float>(32, 1 + static_cast<float>(seen.noise));
+  };
+  Load(Basic() + Set("action_steps", "1") + Set("hold_noise", "5"));
+  const DataPtr data = Make();
+  std::vector<std::vector<mjtNum>> states;
+  for (int i = 0; i < 300; ++i) {
+    states.push_back(State(data.get()));
+    mj_step(model_.get(), data.get());
+  }
+  // ten steps to a decision, so fifty to a noise: its first decision, in its middle, its last one
+  for (const int back : {0, 50, 51, 75, 99, 120, 149}) {
+    policy_.Take();
+    const DataPtr other = Make();
+    Restore(other.get(), states[back]);
+    for (int i = back; i < 300; ++i) {
+      ASSERT_EQ(State(other.get()), states[i]) << "from " << back << " at " << i;
+      mj_step(model_.get(), other.get());
+    }
+    EXPECT_EQ(policy_.Take().front().noise, static_cast<uint32_t>(back + 9) / 10 / 5);
+  }
+}
+
 TEST_F(LifecycleTest, JumpInTimeStartsANewHistory) {
   AddCamera();
   Load(BasicWithCamera() + Set("renderer", "probe"));

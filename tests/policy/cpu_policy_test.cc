@@ -163,8 +163,13 @@ TEST_P(CpuPolicyTest, DecisionsInARowShareTheNoise) {
   }
 }
 
+TEST_P(CpuPolicyTest, HoldsTheNoiseForOneDecisionByItself) {
+  const auto policy = dp::Policy::Create(checkpoint_, Options(1, 1));
+  EXPECT_EQ(policy->options().sampler.hold_noise, 1);
+}
+
 TEST_P(CpuPolicyTest, RefusesToHoldTheNoiseForNoDecision) {
-  for (const int decisions : {-1, 0, 1001}) {
+  for (const int decisions : {-1, 1001}) {
     PolicyOptions options = Options(1, 1);
     options.sampler.hold_noise = decisions;
     EXPECT_THROW(dp::Policy::Create(checkpoint_, options), dp::Error) << decisions;

@@ -21,6 +21,7 @@ class FakePolicy : public dp::Policy {
     seen.state.assign(input.state.begin(), input.state.end());
     seen.environment.assign(input.environment.begin(), input.environment.end());
     seen.key = input.keys[0];
+    seen.noise = dp::NoiseNumber(options().sampler, seen.key.decision);
     {
       std::lock_guard lock(log_->mutex_);
       log_->seen_.push_back(seen);

@@ -17,6 +17,7 @@ struct SeenInput {
   std::vector<dp::FlatScene> scenes;
   std::vector<float> state, environment;
   dp::NoiseKey key;
+  uint32_t noise = 0;  // the number of its noise, as the policy's options have it
 };
 
 // What a fake policy is and what it saw. One object for all policies of a test.

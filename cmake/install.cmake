@@ -1,11 +1,12 @@
 # What `cmake --install` and `cpack` put where:
-#   bin/{pusht,pusht-viewer}, bin/mujoco_plugin -> ../lib/mujoco_plugin (where simulate looks)
+#   bin/{pusht,image-diffusion,pusht-viewer}, bin/mujoco_plugin -> ../lib/mujoco_plugin (where simulate looks)
 #   lib/mujoco_plugin/libdiffusion_policy.so    the engine plugin
 #   lib/libmujoco.so.X.Y.Z                      the engine itself (PUSHT_INSTALL_MUJOCO)
 #   lib/libdiffusion_policy_c.so, include/diffusion_policy, lib/cmake/diffusion_policy   for programs
 #   share/diffusion_policy/{models,assets}, share/doc/diffusion_policy
 # Everything finds its parts relative to itself, so that the tree may be moved.
-# Components: runtime (plugin, engine, models), tools (programs), dev (headers, CMake package).
+# Components: runtime (plugin, engine, models), tools (programs), dev (headers, CMake package), and
+# torch: programs that need this machine's libtorch, which therefore no package holds.
 include(CMakePackageConfigHelpers)
 
 option(PUSHT_INSTALL_MUJOCO "Install the MuJoCo library beside the programs" ON)
@@ -13,6 +14,10 @@ option(PUSHT_INSTALL_MUJOCO "Install the MuJoCo library beside the programs" ON)
 set(data ${CMAKE_INSTALL_DATADIR}/diffusion_policy)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/diffusion_policy)
 set_target_properties(pusht PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+set_target_properties(image-diffusion PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+if(TARGET pusht_train)
+  set_target_properties(image-diffusion PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+endif()
 if(TARGET pusht-viewer)
   set_target_properties(pusht-viewer PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 endif()
@@ -51,6 +56,10 @@ install(FILES ${PROJECT_BINARY_DIR}/diffusion_policyConfig.cmake
               ${PROJECT_BINARY_DIR}/diffusion_policyConfigVersion.cmake
         DESTINATION ${package} COMPONENT dev)
 
+set(CPACK_INSTALL_CMAKE_PROJECTS)
+foreach(component runtime tools dev)
+  list(APPEND CPACK_INSTALL_CMAKE_PROJECTS ${PROJECT_BINARY_DIR} ${PROJECT_NAME} ${component} /)
+endforeach()
 set(CPACK_GENERATOR TGZ DEB)
 set(CPACK_PACKAGE_NAME diffusion-policy)
 set(CPACK_PACKAGE_VENDOR "${PROJECT_NAME}")

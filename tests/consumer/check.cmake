@@ -26,10 +26,14 @@ endif()
 run(${prefix}/bin/pusht --version)
 run(${prefix}/bin/pusht evaluate --checkpoint ${checkpoint} --backend cpu --sampler ddim --steps 2
     --episodes 1 --max-steps 8 --through plugin --out ${WORK}/results)
-run(ldd ${prefix}/bin/pusht)
-if(NOT text MATCHES "${prefix}/bin/../lib/libmujoco.so")
-  message(FATAL_ERROR "the installed program loads another MuJoCo:\n${text}")
-endif()
+run(${prefix}/bin/image-diffusion benchmark --implementations cpu --n 1 --steps 2 --repeats 1
+    --image-size 8 --unet-channels 8 24)
+foreach(program pusht image-diffusion)
+  run(ldd ${prefix}/bin/${program})
+  if(NOT text MATCHES "${prefix}/bin/../lib/libmujoco.so")
+    message(FATAL_ERROR "the installed ${program} loads another MuJoCo:\n${text}")
+  endif()
+endforeach()
 # where simulate looks for plugins
 file(GLOB libraries ${prefix}/bin/mujoco_plugin/*.so)
 list(LENGTH libraries count)

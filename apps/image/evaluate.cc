@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <thread>
 
@@ -9,6 +10,7 @@
 #include "policy/option_names.h"
 #include "task/files.h"
 #include "task/number_range.h"
+#include "task/statistics.h"
 
 namespace pusht {
 namespace {
@@ -22,8 +24,13 @@ struct EvaluateOptions {
   uint64_t seed = 1;
 };
 
-std::vector<float> Draw(const EvaluateOptions& options, const std::string& implementation,
-                        const std::shared_ptr<const dp::ImageModel>& model) {
+struct Drawn {
+  std::vector<float> x;  // (count, size, size, channels)
+  int passes = 0;        // of the network, for the last batch
+};
+
+Drawn Draw(const EvaluateOptions& options, const std::string& implementation,
+           const std::shared_ptr<const dp::ImageModel>& model) {
   const auto sampler =
       MakeImplementation(implementation, model,
                          {.sampler = dp::ParseSampler("--sampler", options.sampler),
@@ -32,22 +39,48 @@ std::vector<float> Draw(const EvaluateOptions& options, const std::string& imple
                           .threads = static_cast<int>(std::thread::hardware_concurrency()),
                           .precision = dp::Precision::kAuto,
                           .tolerance = options.tolerance});
-  std::vector<float> x;
+  Drawn drawn;
   for (int first = 0; first < options.count; first += options.batch) {
     const auto part =
         sampler->Sample(options.seed, first, std::min(options.batch, options.count - first));
-    x.insert(x.end(), part.begin(), part.end());
+    drawn.x.insert(drawn.x.end(), part.begin(), part.end());
+    drawn.passes = sampler->passes();
   }
-  return x;
+  return drawn;
 }
 
-// Mean absolute difference in levels.
-double Difference(const std::vector<float>& a, const std::vector<float>& b) {
-  double sum = 0;
+// How far pictures lie apart: of each the mean over its values, in levels of 255.
+struct Difference {
+  double median = 0, p99 = 0, largest = 0;  // over the pictures
+};
+
+Difference Compare(const std::vector<float>& a, const std::vector<float>& b, int elements) {
+  std::vector<double> pictures(a.size() / elements);
   for (size_t i = 0; i < a.size(); ++i) {
-    sum += std::abs(std::clamp(a[i], -1.0f, 1.0f) - std::clamp(b[i], -1.0f, 1.0f));
+    const float distance = std::abs(std::clamp(a[i], -1.0f, 1.0f) - std::clamp(b[i], -1.0f, 1.0f));
+    pictures[i / elements] += 127.5 * distance / elements;
   }
-  return 127.5 * sum / static_cast<double>(a.size());
+  return {Quantile(pictures, 0.5), Quantile(pictures, 0.99), Quantile(pictures, 1)};
+}
+
+double MeanConfidence(const Judgement& judged) {
+  double sum = 0;
+  for (size_t c = 0; c < judged.per_class.size(); ++c) {
+    sum += judged.confidence[c] * static_cast<double>(judged.per_class[c]);
+  }
+  return sum / static_cast<double>(std::max<int64_t>(judged.recognised, 1));
+}
+
+void PrintRow(const std::string& implementation, int passes, const Judgement& judged,
+              const Difference& difference, const std::vector<std::string>& classes) {
+  const double share = static_cast<double>(judged.recognised) / static_cast<double>(judged.count);
+  std::printf("%-28s %7d %9.1f%% %10.4f %9.2f  %.3f, %.3f, %.3f\n ", implementation.c_str(), passes,
+              100 * share, MeanConfidence(judged), judged.nearest, difference.median,
+              difference.p99, difference.largest);
+  for (size_t c = 0; c < classes.size(); ++c) {
+    std::printf(" %s:%d", classes[c].c_str(), static_cast<int>(judged.per_class[c]));
+  }
+  std::printf("\n");
 }
 
 int Evaluate(const EvaluateOptions& options) {
@@ -59,34 +92,30 @@ int Evaluate(const EvaluateOptions& options) {
   const dp::PictureSet training = dp::LoadPictures(data);
   dp::Json results = dp::Json::array();
   std::vector<float> first;
-  std::printf("%-28s %10s %10s %9s %9s %11s\n", "implementation", "recognised", "confidence",
-              "nearest", "held out", "difference");
+  std::printf("%-28s %7s %10s %10s %9s  %s\n", "implementation", "passes", "recognised",
+              "confidence", "nearest", "difference in levels: median, 99 %, largest picture");
+  Judgement judged;
   for (const std::string& implementation : options.implementations) {
-    const std::vector<float> x = Draw(options, implementation, model);
-    if (first.empty()) first = x;
-    const Judgement judged = JudgePictures(options.run, training, x);
-    double confidence = 0;
-    for (size_t c = 0; c < judged.per_class.size(); ++c) {
-      confidence += judged.confidence[c] * static_cast<double>(judged.per_class[c]);
-    }
-    confidence /= static_cast<double>(std::max<int64_t>(judged.recognised, 1));
-    const double share = static_cast<double>(judged.recognised) / static_cast<double>(judged.count);
-    std::printf("%-28s %9.1f%% %10.4f %9.2f %9.2f %11.3f\n", implementation.c_str(), 100 * share,
-                confidence, judged.nearest, judged.nearest_held_out, Difference(x, first));
-    std::string classes = " ";
-    for (size_t c = 0; c < judged.per_class.size(); ++c) {
-      classes += " " + training.classes[c] + ":" + std::to_string(judged.per_class[c]);
-    }
-    std::printf("%s\n", classes.c_str());
+    const Drawn drawn = Draw(options, implementation, model);
+    if (first.empty()) first = drawn.x;
+    const Difference difference = Compare(drawn.x, first, model->config.Elements());
+    judged = JudgePictures(options.run, training, drawn.x);
+    PrintRow(implementation, drawn.passes, judged, difference, training.classes);
     results.push_back({{"implementation", implementation},
                        {"pictures", judged.count},
+                       {"passes", drawn.passes},
                        {"recognised", judged.recognised},
                        {"per_class", judged.per_class},
                        {"confidence", judged.confidence},
                        {"nearest", judged.nearest},
+                       {"recognised_held_out", judged.recognised_held_out},
                        {"nearest_held_out", judged.nearest_held_out},
-                       {"difference", Difference(x, first)}});
+                       {"difference_median", difference.median},
+                       {"difference_p99", difference.p99},
+                       {"difference_largest", difference.largest}});
   }
+  std::printf("%-28s %7s %9.1f%% %10s %9.2f\n", "held-out pictures", "",
+              100 * judged.recognised_held_out, "", judged.nearest_held_out);
   if (!options.out.empty()) WriteFileAtomically(options.out, results.dump(2) + "\n");
   return 0;
 }

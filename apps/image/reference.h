@@ -59,6 +59,7 @@ struct Judgement {
   int64_t count = 0, recognised = 0;  // recognised: one class has at least kSureConfidence
   std::vector<int64_t> per_class;     // recognised ones
   std::vector<double> confidence;     // mean of the recognised ones of a class
+  double recognised_held_out = 0;     // share of held-out pictures of the set
   double nearest = 0;                 // median distance to the nearest training picture: root mean
                                       // square over the values, of levels 0 to 255
   double nearest_held_out = 0;        // the same for training pictures and the rest of their set

@@ -117,11 +117,13 @@ double TrainJudge(const dp::PictureSet& pictures, uint64_t seed, const std::stri
     optimizer.SetStep(step, static_cast<double>(step) / static_cast<double>(steps));
     const at::Tensor rows =
         at::randint(split.training.size(0), {kBatch}, split.training_labels.options());
-    at::Tensor x = Normalised(split.training.index_select(0, rows), at::kFloat);
-    x = (x + 0.05 * at::randn_like(x)).clamp(-1, 1);
+    const at::Tensor real = Normalised(split.training.index_select(0, rows), at::kFloat);
+    at::Tensor x = at::cat({real, Impostors(real)}, 0);
+    // from none on, and the same for both, or noise would tell them apart
+    x = (x + at::rand({x.size(0), 1, 1, 1}, x.options()) * 0.05 * at::randn_like(x)).clamp(-1, 1);
     const at::Tensor labels =
         at::cat({split.training_labels.index_select(0, rows), at::full_like(rows, classes)});
-    at::cross_entropy_loss(network.Classify(at::cat({x, Impostors(x)}, 0)), labels).backward();
+    at::cross_entropy_loss(network.Classify(x), labels).backward();
     optimizer.Update();
   }
   dp::SafetensorsWriter writer;
@@ -166,6 +168,12 @@ Judgement JudgePictures(const std::string& folder, const dp::PictureSet& trainin
                                              : 0.0);
   }
   const SplitPictures split = Split(training, device);
+  const at::Tensor known = at::softmax(network.Classify(Normalised(split.held_out, at::kFloat)), 1);
+  judgement.recognised_held_out = std::get<0>(known.narrow(1, 0, classes).max(1))
+                                      .ge(kSureConfidence)
+                                      .to(at::kDouble)
+                                      .mean()
+                                      .item<double>();
   const auto median = [&](const at::Tensor& pictures) {
     return NearestDistance(pictures, split.training).median().item<double>();
   };

@@ -2,10 +2,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <sstream>
 
 #include "apps/commands.h"
 #include "kernels/error.h"
+#include "policy/text_stream.h"
 #include "task/files.h"
 
 // A host loads every library of one folder as it starts. One that does not fit its engine makes
@@ -36,7 +36,7 @@ fs::path BuiltLibrary() {
 // The folder of `simulate` on PATH, links followed as the program itself does.
 fs::path FindSimulate() {
   const char* path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "");
+  dp::TextReader folders(path ? path : "");
   for (std::string folder; std::getline(folders, folder, ':');) {
     const fs::path program = fs::path(folder) / "simulate";
     std::error_code error;

@@ -2,11 +2,11 @@
 
 #include <charconv>
 #include <cmath>
-#include <sstream>
 
 #include "kernels/error.h"
 #include "plugin/state.h"
 #include "policy/option_names.h"
+#include "policy/text_stream.h"
 
 namespace dp {
 namespace {
@@ -22,7 +22,7 @@ class Attributes {
   }
 
   std::vector<std::string> Words(const char* name) const {
-    std::istringstream stream(Text(name));
+    TextReader stream(Text(name));
     std::vector<std::string> words;
     for (std::string word; stream >> word;) words.push_back(word);
     return words;
@@ -61,7 +61,7 @@ class Attributes {
     const bool whole = error == std::errc() && end == text.data() + text.size();
     // a NaN fails both comparisons
     if (whole && value >= low && value <= high) return value;
-    std::ostringstream expected;
+    TextWriter expected;
     expected << kind << " from " << low << " to " << high;
     throw Refuse(name, text, expected.str());
   }

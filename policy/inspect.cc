@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cstdio>
-#include <sstream>
 
 #include "policy/checkpoint.h"
 #include "policy/config_parser.h"
 #include "policy/safetensors.h"
 #include "policy/statistics.h"
+#include "policy/text_stream.h"
 
 namespace dp {
 namespace {
@@ -19,7 +19,7 @@ std::string Grouped(int64_t number) {
 
 template <class Range>
 std::string Joined(const Range& range, const char* separator) {
-  std::ostringstream out;
+  TextWriter out;
   for (const auto& element : range) out << (out.tellp() > 0 ? separator : "") << element;
   return out.str();
 }
@@ -40,7 +40,7 @@ std::string FeatureRow(const std::string& name, const std::string& shape,
 
 std::string EncoderText(const EncoderConfig& encoder) {
   if (encoder.kind == EncoderKind::kNone) return "none";
-  std::ostringstream out;
+  TextWriter out;
   out << (encoder.kind == EncoderKind::kCompact ? "compact " + Joined(encoder.stage_channels, "/")
                                                 : "ResNet-18");
   out << (encoder.group_norm ? ", GroupNorm" : ", BatchNorm (folded)");
@@ -58,7 +58,7 @@ std::string EncoderText(const EncoderConfig& encoder) {
 }
 
 std::string SchedulerText(const SchedulerConfig& scheduler) {
-  std::ostringstream out;
+  TextWriter out;
   out << (scheduler.kind == SamplerKind::kDdpm ? "DDPM" : "DDIM") << ", "
       << scheduler.inference_steps << " of " << scheduler.train_steps << " steps, "
       << (scheduler.beta_schedule == BetaSchedule::kLinear ? "linear" : "squared cosine")
@@ -75,7 +75,7 @@ std::string TensorTable(const SafetensorsFile& file) {
   std::ranges::sort(tensors, {}, &TensorEntry::name);
   size_t width = 0;
   for (const TensorEntry& tensor : tensors) width = std::max(width, tensor.name.size());
-  std::ostringstream out;
+  TextWriter out;
   for (const TensorEntry& tensor : tensors) {
     out << "  " << tensor.name << std::string(width + 2 - tensor.name.size(), ' ') << tensor.dtype
         << " (" << Joined(tensor.shape, ", ") << ")\n";
@@ -88,7 +88,7 @@ std::string TensorTable(const SafetensorsFile& file) {
 std::string InspectCheckpoint(const std::string& directory) {
   const auto checkpoint = LoadCheckpoint(directory);
   const PolicyConfig& config = checkpoint->config;
-  std::ostringstream out;
+  TextWriter out;
   out << Row("checkpoint", directory) << Row("type", config.type)
       << Row("sha256", checkpoint->sha256)
       << Row("parameters", Grouped(checkpoint->parameter_count))

@@ -11,10 +11,10 @@
 #include <mutex>
 #include <ostream>
 #include <set>
-#include <sstream>
 #include <thread>
 
 #include "kernels/error.h"
+#include "policy/text_stream.h"
 #include "task/files.h"
 #include "task/npy.h"
 #include "task/threads.h"
@@ -40,7 +40,7 @@ int64_t StreamCount(const DemonstrateOptions& options) {
 std::string ManifestText(const DemonstrateOptions& options) {
   const StreamOptions& s = options.stream;
   const PlanCost& c = s.planner.cost;
-  std::ostringstream text;
+  dp::TextWriter text;
   text << "{\n  \"streams\": " << StreamCount(options) << ",\n  \"rows_per_stream\": " << s.rows
        << ",\n  \"seed\": " << s.seed << ",\n  \"near_goal_share\": " << s.near_goal_share
        << ",\n  \"anywhere_share\": " << s.anywhere_share
@@ -56,7 +56,7 @@ std::string ManifestText(const DemonstrateOptions& options) {
 }
 
 std::string LogLine(int64_t stream, const StreamStatistics& s) {
-  std::ostringstream line;
+  dp::TextWriter line;
   line << "{\"stream\": " << stream << ", \"rows\": " << s.rows << ", \"episodes\": " << s.episodes
        << ", \"solved\": " << s.solved << ", \"steps\": " << s.steps << "}\n";
   return line.str();

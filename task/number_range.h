@@ -2,14 +2,15 @@
 #define TASK_NUMBER_RANGE_H_
 
 #include <CLI/CLI.hpp>
-#include <sstream>
 #include <string>
+
+#include "policy/text_stream.h"
 
 namespace pusht {
 
 // An option's check: a number within low ... high. CLI::Range lets "nan" pass.
 inline CLI::Validator NumberRange(double low, double high) {
-  std::ostringstream range;
+  dp::TextWriter range;
   range << "a number from " << low << " to " << high;
   const auto check = [low, high, what = range.str()](const std::string& text) {
     double value = 0;

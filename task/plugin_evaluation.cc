@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <mutex>
-#include <sstream>
 #include <utility>
 
 #include "kernels/error.h"
 #include "plugin/register.h"
 #include "plugin/state.h"
 #include "policy/option_names.h"
+#include "policy/text_stream.h"
 #include "task/conditions.h"
 #include "task/episode_video.h"
 #include "task/raster_source.h"
@@ -37,10 +37,10 @@ std::string XmlText(const std::string& text) {
 
 // Push-T with a policy instance whose attributes are this evaluation's options.
 std::string ModelText(const EvaluationOptions& options, const dp::PolicyConfig& config) {
-  std::ostringstream xml;
+  dp::TextWriter xml;
   xml.precision(17);
   const auto attribute = [&xml](const char* key, const auto& value) {
-    std::ostringstream text;
+    dp::TextWriter text;
     text.precision(9);
     text << value;
     xml << "<config key=\"" << key << "\" value=\"" << XmlText(text.str()) << "\"/>";
@@ -60,7 +60,7 @@ std::string ModelText(const EvaluationOptions& options, const dp::PolicyConfig& 
   attribute("sampler", dp::SamplerName(policy.sampler.kind));
   attribute("steps", policy.sampler.steps);
   if (policy.sampler.parallel_window > 0) {
-    std::ostringstream text;
+    dp::TextWriter text;
     text.precision(9);
     text << policy.sampler.parallel_window << "," << policy.sampler.parallel_tolerance;
     attribute("parallel", text.str());

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <sstream>
 #include <vector>
 
 #include "kernels/error.h"
 #include "kernels/rasterise.h"
 #include "plugin/picture_source.h"
+#include "policy/text_stream.h"
 #include "task/raster_source.h"
 #include "task/scene.h"
 
@@ -19,7 +19,7 @@ constexpr int kStateSize = 5;
 
 std::vector<State> ParseStates(const NpyArray& array) {
   if (array.shape.size() != 2 || array.shape[1] != kStateSize) {
-    std::ostringstream shape;
+    dp::TextWriter shape;
     for (const int64_t n : array.shape) shape << (shape.tellp() > 0 ? ", " : "") << n;
     throw dp::BadInput("the states have shape (" + shape.str() +
                        "); expected (N, 5): agent x, y, block x, y, angle");

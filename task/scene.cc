@@ -2,11 +2,11 @@
 
 #include <cmath>
 #include <filesystem>
-#include <sstream>
 #include <vector>
 
 #include "kernels/error.h"
 #include "policy/data_folders.h"
+#include "policy/text_stream.h"
 
 namespace pusht {
 namespace {
@@ -36,7 +36,7 @@ int CtrlAddress(const mjModel* model, const char* name) {
 
 // The engine's reason, in which what a plugin says stands twice.
 std::string WithoutRepeats(const std::string& reason) {
-  std::istringstream lines(reason);
+  dp::TextReader lines(reason);
   std::string text, line, before;
   while (std::getline(lines, line)) {
     if (line != before) text += (text.empty() ? "" : "\n") + line;
@@ -81,7 +81,7 @@ Scene::Scene(const mjModel* model)
       target_x_(CtrlAddress(model, "ax")),
       target_y_(CtrlAddress(model, "ay")) {
   if (model->opt.timestep != kTimestep) {
-    std::ostringstream text;
+    dp::TextWriter text;
     text << "the model's timestep is " << model->opt.timestep << " s: Push-T needs " << kTimestep
          << " s, set <option timestep=\"" << kTimestep << "\"/>";
     throw dp::BadInput(text.str());

@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
+#include "policy/text_stream.h"
 #include "viewer/stage_summary.h"
 
 namespace pusht {
 
 std::string LogToCsv(const DecisionLog& log) {
-  std::ostringstream csv;
+  dp::TextWriter csv;
   csv << "seed,decision,step,passes";
   for (int row = 0; row < kRowCount; ++row) csv << "," << RowName(row) << "_ms";
   csv << "\n";

@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <vector>
 
 #include "kernels/error.h"
 #include "policy/file.h"
+#include "policy/text_stream.h"
 #include "task/files.h"
 #include "task/png.h"
 #include "task/video.h"
@@ -31,7 +31,7 @@ struct Point2 {
 
 // Lines of the log by step; the last of a step counts.
 std::map<int64_t, json> ReadLines(const std::string& log, const char* key) {
-  std::istringstream text(ReadFile(log, kLogLimit));
+  dp::TextReader text(ReadFile(log, kLogLimit));
   std::map<int64_t, json> lines;
   for (std::string line; std::getline(text, line);) {
     const json value = json::parse(line, nullptr, /*allow_exceptions=*/false);

@@ -26,7 +26,8 @@ class ModelSimulationTest : public testing::Test {
     return file;
   }
   // Push-T with the policy as its plugin.
-  std::string WithPlugin(const std::string& checkpoint, const std::string& camera = "top") const {
+  std::string WithPlugin(const std::string& checkpoint, const std::string& camera = "top",
+                         const std::string& attributes = "") const {
     return Write("policy.xml",
                  "<mujoco><include file=\"" + ModelPath("pusht.xml") +
                      "\"/><extension><plugin plugin=\"pusht.policy.diffusion\"><instance "
@@ -36,8 +37,8 @@ class ModelSimulationTest : public testing::Test {
                      "<config key=\"state_scale\" value=\"100\"/>"
                      "<config key=\"actuators\" value=\"ax ay\"/>"
                      "<config key=\"action_scale\" value=\"100\"/>"
-                     "<config key=\"backend\" value=\"cpu\"/></instance></plugin></extension>"
-                     "</mujoco>");
+                     "<config key=\"backend\" value=\"cpu\"/>" +
+                     attributes + "</instance></plugin></extension></mujoco>");
   }
   std::string WithPlugin() const { return WithPlugin(folder_ / "checkpoint"); }
   // A pendulum, which no policy drives.
@@ -143,6 +144,19 @@ TEST_F(ModelSimulationTest, ThePolicyRunsInAnotherWayOrStays) {
   EXPECT_EQ(changed.log->back()->denoising.size(), 3 * changed.log->back()->actions.size());
   EXPECT_THROW(simulation->SetCheckpoint(folder_ / "nowhere"), dp::Error);
   EXPECT_EQ(AdvanceTo(*simulation, 9).policy->options.sampler.steps, 3);
+}
+
+TEST_F(ModelSimulationTest, OptionsLeaveTheNoiseToTheModelsActionSteps) {
+  const auto simulation =
+      Open(WithPlugin(folder_ / "checkpoint", "top", "<config key=\"action_steps\" value=\"2\"/>"));
+  dp::PolicyOptions options = AdvanceTo(*simulation, 1).policy->options;
+  EXPECT_EQ(options.sampler.hold_noise, 4);
+  options.sampler = {dp::SamplerKind::kDdim, 3};
+  simulation->SetOptions(options);
+  EXPECT_EQ(AdvanceTo(*simulation, 1).policy->options.sampler.hold_noise, 4);
+  options.sampler.hold_noise = 1;
+  simulation->SetOptions(options);
+  EXPECT_EQ(AdvanceTo(*simulation, 1).policy->options.sampler.hold_noise, 1);
 }
 
 TEST_F(ModelSimulationTest, AModelWithoutAPolicyIsPhysics) {

@@ -110,9 +110,11 @@ Action AddBench(CLI::App& app) {
       ->check(NumberRange(0.01, 3600))
       ->capture_default_str();
   command
-      ->add_option("--decisions", arguments->bench.decisions, "Of episodes, for the suite parallel")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
+      ->add_option(
+          "--decisions", arguments->bench.decisions,
+          "How many: of episodes for the suite parallel (default 16), instead of --seconds "
+          "for the suite decision")
+      ->check(CLI::Range(1, 100000));
   command
       ->add_option("--peer", arguments->peer,
                    "Then the same networks through another library: torch")

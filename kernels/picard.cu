@@ -1,5 +1,5 @@
 // One block per environment (kernels/picard_sweep.cuh).
-// Latency-bound: about 2 x window dependent steps; some kilobytes.
+// Latency-bound: up to 2 x window dependent steps; some kilobytes.
 
 #include <algorithm>
 
@@ -29,26 +29,30 @@ __device__ void WriteRows(const PicardArgs& a, int env, int begin, int count, co
     a.row_step[row0 + j] = a.schedule[begin + j].timestep;
 }
 
+__device__ PicardStage StageOf(const PicardArgs& a, int env, uint8_t* shared) {
+  return PlaceStage(shared, a.window, a.elements,
+                    a.kept + static_cast<size_t>(env) * PicardKeptSize(a.window, a.elements));
+}
+
 // grid: (environments)
 template <typename T>
 __global__ void __launch_bounds__(kPicardThreads)
     PicardSweepKernel(const PicardArgs a, cudaGraphConditionalHandle loop, bool in_loop) {
   extern __shared__ __align__(16) uint8_t shared[];
-  __shared__ uint32_t partial[2 * kPicardThreads / 32];
+  __shared__ int final_steps;
   ReleaseSuccessor();
   WaitForPredecessor();
   const int env = blockIdx.x;
   const PicardState state = a.state[env];
   if (state.begin == a.steps) return;
-  const PicardStage s = PlaceStage(shared, a.window, a.elements);
-  const int known = PicardKnown(a, state);
-  LoadPicardNoise(a, state, env, known, s);
+  const PicardStage s = StageOf(a, env, shared);
+  LoadPicardNoise(a, state, env, PicardReach(a, state), s);
   const size_t row0 = static_cast<size_t>(env) * a.window * a.elements;
   for (int i = threadIdx.x; i < state.count * a.elements; i += kPicardThreads)
     StageOutput(a, state, env, i, a.evaluated[row0 + i], a.output[row0 + i], s);
   __syncthreads();
-  const int accepted = SweepWindow(a, s, state, env, known, partial);
-  const PicardState next = Advanced(a, state, accepted, state.begin + known);
+  const int accepted = SweepWindow(a, s, state, env, &final_steps);
+  const PicardState next = Advanced(a, state, accepted);
   WriteRows<T>(a, env, next.begin, next.count, s.x + accepted * a.elements);
   if (next.begin == a.steps) {
     for (int i = threadIdx.x; i < a.elements; i += kPicardThreads)
@@ -60,36 +64,49 @@ __global__ void __launch_bounds__(kPicardThreads)
     cudaGraphSetConditional(loop, 0);
 }
 
+// grid: (environments)
 template <typename T>
 __global__ void __launch_bounds__(kPicardThreads) PicardStartKernel(const PicardArgs a) {
+  extern __shared__ __align__(16) uint8_t shared[];
   ReleaseSuccessor();
   WaitForPredecessor();
   const int env = blockIdx.x;
-  WriteRows<T>(a, env, 0, 1, a.x + static_cast<size_t>(env) * a.elements);
+  const PicardStage s = StageOf(a, env, shared);
+  for (int i = threadIdx.x; i < a.elements; i += kPicardThreads)
+    s.x[i] = a.x[static_cast<size_t>(env) * a.elements + i];
+  const PicardState first = BeginWindow(a, s, env);
+  WriteRows<T>(a, env, 0, first.count, s.x);
   if (threadIdx.x != 0) return;
-  a.state[env] = {0, 1, 0, 0};
+  a.state[env] = first;
   if (env == 0) *a.remaining = a.environments;
 }
 
-template <typename T>
-void Sweep(const PicardArgs& a, const cudaGraphConditionalHandle* loop, cudaStream_t stream) {
-  static const cudaError_t allowed = cudaFuncSetAttribute(
-      PicardSweepKernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxSharedBytes);
-  CheckCuda(allowed, "shared memory of the Picard sweep");
+LaunchShape ShapeOf(const PicardArgs& a) {
   LaunchShape shape;
   shape.grid = dim3(a.environments);
   shape.block = dim3(kPicardThreads);
   shape.shared_bytes = PicardStageBytes(a.window, a.elements);
-  Launch(PicardSweepKernel<T>, shape, stream, "Picard sweep", a,
+  return shape;
+}
+
+template <typename Kernel>
+void AllowShared(Kernel kernel) {
+  CheckCuda(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxSharedBytes),
+      "shared memory of the Picard sweep");
+}
+
+template <typename T>
+void Sweep(const PicardArgs& a, const cudaGraphConditionalHandle* loop, cudaStream_t stream) {
+  AllowShared(PicardSweepKernel<T>);
+  Launch(PicardSweepKernel<T>, ShapeOf(a), stream, "Picard sweep", a,
          loop ? *loop : cudaGraphConditionalHandle{}, loop != nullptr);
 }
 
 template <typename T>
 void Start(const PicardArgs& a, cudaStream_t stream) {
-  LaunchShape shape;
-  shape.grid = dim3(a.environments);
-  shape.block = dim3(kPicardThreads);
-  Launch(PicardStartKernel<T>, shape, stream, "Picard start", a);
+  AllowShared(PicardStartKernel<T>);
+  Launch(PicardStartKernel<T>, ShapeOf(a), stream, "Picard start", a);
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 #include "kernels/format.h"
 
 // Time-parallel denoising on the device: between two network passes over a window of steps, the
-// steps are taken again with every step's v = sqrt(a) eps - sqrt(1 - a) x0 frozen.
+// steps are taken again with every step's v as it was evaluated, corrected by the secant through
+// the evaluation before (policy/sampler.h).
 
 namespace dp {
 
@@ -19,6 +20,7 @@ struct PicardState {
   int count;  // steps of the window that the next pass evaluates
   int passes;
   int sequential;  // the window gained too little: one step per pass from here on
+  int evaluated;   // the network has been evaluated at steps below this
 };
 
 struct PicardArgs {
@@ -32,6 +34,7 @@ struct PicardArgs {
   float* evaluated = nullptr;             // likewise: x that the network reads
   void* input = nullptr;                  // (environments * window, horizon, pitch), storage
   int* row_step = nullptr;                // (environments * window): timesteps
+  float* kept = nullptr;                  // (environments, window, 2, elements): evaluations before
   float* x = nullptr;                     // (environments, elements); in: start, out: result
   PicardState* state = nullptr;           // (environments)
   int* remaining = nullptr;               // environments that are not done
@@ -40,7 +43,7 @@ struct PicardArgs {
 
 // Whether a window of this size fits the kernel.
 bool PicardSupports(const PicardArgs& args);
-// Enqueues the beginning of a chain: the first pass evaluates its first step alone.
+// Enqueues the beginning of a chain: a guess at its first window.
 void LaunchPicardStart(Format format, const PicardArgs& args, cudaStream_t stream);
 // Enqueues one sweep after a pass. Where `loop` is not null, it becomes 0 when all chains are done.
 void LaunchPicardSweep(Format format, const PicardArgs& args,

@@ -1,156 +1,174 @@
 #ifndef KERNELS_PICARD_SWEEP_CUH_
 #define KERNELS_PICARD_SWEEP_CUH_
 
+#include "kernels/device_math.cuh"
 #include "kernels/picard.cuh"
+#include "kernels/picard_step.h"
 
-// The sweep of one environment by one block: everything it reads is staged in shared memory; then a
-// thread per element runs through the window, a chain of a few operations per step, and on over the
-// steps that the next window may reach. Which steps are final is one bit mask per thread, joined
-// over the block.
+// The sweep of one environment by one block, as policy/parallel_sampler.cc does it: everything it
+// reads is staged in shared memory; then one warp runs through the window, a chain of a few
+// operations and one sum over the warp per step, and on over the steps that the next one reaches.
 
 namespace dp {
 
 inline constexpr int kPicardThreads = 256;
-inline constexpr float kPicardLeastNoise = 0.05f;
-// the window is given up where after some passes it moved less than this many steps per pass
-inline constexpr int kPicardTrialPasses = 8, kPicardLeastGain = 3;
-
-__device__ inline float Clipped(const DenoiseStep& s, float x0) {
-  return s.clip > 0 ? fminf(fmaxf(x0, -s.clip), s.clip) : x0;
-}
-
-// The step with x0 and eps given.
-__device__ inline float StepFrom(const DenoiseStep& s, float x, float x0, float eps, float noise) {
-  const float mean = s.x0_scale * Clipped(s, x0);
-  if (s.ddim) return mean + s.eps_scale * eps;
-  return mean + s.x_scale * x + (s.sigma > 0 ? s.sigma * noise : 0.0f);
-}
 
 // Shared memory of a sweep; steps are counted from the window's first.
 struct PicardStage {
   DenoiseStep* schedule;  // (2 window)
-  float* evaluated;       // (window, elements)
-  float* v;               // (window, elements)
+  float *at, *v;          // (window, elements): where the network was evaluated, and v there
+  float *dx, *dv;         // likewise: how those differ from the evaluation before; 0 without one
   float* output;          // (elements) of the first step
-  float* noise;           // (2 window, elements)
-  float* x;               // (2 window + 1, elements)
+  float* x0;              // (elements) of the step taken last
+  float* x;     // (2 window + 1, elements); the noise of step j until j + 1 takes its place
+  float* kept;  // (window, 2, elements), outlives the sweep: x and v of the evaluation of
+                // step k, in place k % window
+
+  __device__ float* Noise(int elements) const { return x + elements; }
 };
 
 __host__ __device__ inline size_t PicardStageBytes(int window, int elements) {
-  return sizeof(DenoiseStep) * 2 * window + sizeof(float) * elements * (6 * window + 2);
+  return sizeof(DenoiseStep) * 2 * window + sizeof(float) * elements * (6 * window + 3);
+}
+// Numbers that one environment keeps between sweeps.
+__host__ __device__ inline int PicardKeptSize(int window, int elements) {
+  return 2 * window * elements;
 }
 
-__device__ inline PicardStage PlaceStage(uint8_t* shared, int window, int elements) {
+__device__ inline PicardStage PlaceStage(uint8_t* shared, int window, int elements, float* kept) {
   PicardStage s;
+  const int size = window * elements;
   s.schedule = reinterpret_cast<DenoiseStep*>(shared);
-  s.evaluated = reinterpret_cast<float*>(s.schedule + 2 * window);
-  s.v = s.evaluated + window * elements;
-  s.output = s.v + window * elements;
-  s.noise = s.output + elements;
-  s.x = s.noise + 2 * window * elements;
+  s.at = reinterpret_cast<float*>(s.schedule + 2 * window);
+  s.v = s.at + size;
+  s.dx = s.v + size;
+  s.dv = s.dx + size;
+  s.output = s.dv + size;
+  s.x0 = s.output + elements;
+  s.x = s.x0 + elements;
+  s.kept = kept;
   return s;
 }
 
-// Steps after the first whose x becomes known: the window's, and those the next may reach.
-__device__ inline int PicardKnown(const PicardArgs& a, const PicardState& state) {
+// Steps after the first that a sweep may take: the window's, and those the next may reach.
+__device__ inline int PicardReach(const PicardArgs& a, const PicardState& state) {
   const int reach = state.sequential ? state.count : state.count + a.window;
   return min(reach, a.steps - state.begin);
 }
 
-// Stages what does not depend on the network: the steps' constants and noise.
+// Stages what does not depend on the network: the constants and noise of `reach` steps.
 __device__ inline void LoadPicardNoise(const PicardArgs& a, const PicardState& state, int env,
-                                       int known, const PicardStage& s) {
-  for (int k = threadIdx.x; k < known; k += kPicardThreads)
+                                       int reach, const PicardStage& s) {
+  for (int k = threadIdx.x; k < reach; k += kPicardThreads)
     s.schedule[k] = a.schedule[state.begin + k];
-  for (int i = threadIdx.x; a.noise && i < known * a.elements; i += kPicardThreads) {
+  for (int i = threadIdx.x; i < reach * a.elements; i += kPicardThreads) {
     const int k = state.begin + i / a.elements;
-    s.noise[i] =
-        a.noise[(static_cast<size_t>(k) * a.environments + env) * a.elements + i % a.elements];
+    const size_t from = (static_cast<size_t>(k) * a.environments + env) * a.elements;
+    s.Noise(a.elements)[i] = a.noise ? a.noise[from + i % a.elements] : 0.0f;
   }
   __syncthreads();
 }
 
-// Stages element `i` of the window: where the network was evaluated and what it said.
+// Stages element `i` of the window: where the network was evaluated, what it said, and how both
+// differ from the time before.
 __device__ inline void StageOutput(const PicardArgs& a, const PicardState& state, int env, int i,
                                    float x, float output, const PicardStage& s) {
-  const DenoiseStep& step = s.schedule[i / a.elements];
-  s.evaluated[i] = x;
-  s.v[i] = step.sqrt_a * PredictedNoise(step, x, output) -
-           step.sqrt_1ma * PredictedSample(step, x, output);
-  if (i < a.elements) s.output[i] = output;
-  if (a.all_output) {
-    const int k = state.begin + i / a.elements;
-    a.all_output[(static_cast<size_t>(k) * a.environments + env) * a.elements + i % a.elements] =
-        output;
-  }
+  const int n = a.elements, j = i / n, e = i % n, k = state.begin + j;
+  const float v = VelocityOf(s.schedule[j], x, output);
+  float* kept = s.kept + (k % a.window) * 2 * n + e;
+  const bool again = k < state.evaluated;
+  s.dx[i] = again ? x - kept[0] : 0.0f;
+  s.dv[i] = again ? v - kept[n] : 0.0f;
+  kept[0] = s.at[i] = x;
+  kept[n] = s.v[i] = v;
+  if (j == 0) s.output[e] = output, s.x[e] = x;
+  if (a.all_output) a.all_output[(static_cast<size_t>(k) * a.environments + env) * n + e] = output;
 }
 
-// Runs element i through the window and beyond; returns a bit for each step whose x moved too far.
-__device__ inline uint64_t SweepElement(const PicardArgs& a, const PicardStage& s, int count,
-                                        int known, int i) {
+// By one warp: how far x of step j went along dx since the evaluation; v is taken to have gone as
+// far along dv, at most by all of it. Sets `moved` where x is not near where it was.
+__device__ inline float AlongLastMove(const PicardArgs& a, const PicardStage& s, int j,
+                                      bool& moved) {
+  const float limit = PicardLimit(s.schedule[j], a.tolerance);
+  float dot = 0, square = 0;
+  for (int i = j * a.elements + (threadIdx.x & 31); i < (j + 1) * a.elements; i += 32) {
+    const float gone = s.x[i] - s.at[i], dx = s.dx[i];
+    moved = moved || !(fabsf(gone) <= limit);
+    dot += gone * dx;
+    square += dx * dx;
+  }
+  dot = WarpSum(dot), square = WarpSum(square);
+  return square > 0 ? fminf(fmaxf(dot / square, -1.0f), 1.0f) : 0.0f;
+}
+
+// By one warp: takes the steps of the window; the same in every lane: those that are final now.
+__device__ inline int SweepSteps(const PicardArgs& a, const PicardStage& s, int count) {
   const int n = a.elements;
-  uint64_t moved = 0;
-  float x = s.evaluated[i];
-  s.x[i] = x;
+  bool moved = false;
+  int accepted = 0;
   for (int j = 0; j < count; ++j) {
     const DenoiseStep& step = s.schedule[j];
-    const float noise = a.noise ? s.noise[j * n + i] : 0.0f;
-    if (j == 0) {  // x is where the network was evaluated
-      x = Denoise(step, x, s.output[i], noise);
-    } else {
-      const float limit = a.tolerance * fmaxf(step.sqrt_1ma, kPicardLeastNoise);
-      if (!(fabsf(x - s.evaluated[j * n + i]) <= limit)) moved |= uint64_t{1} << j;
-      const float v = s.v[j * n + i];
-      x = StepFrom(step, x, step.sqrt_a * x - step.sqrt_1ma * v,
-                   step.sqrt_a * v + step.sqrt_1ma * x, noise);
+    const float along = j == 0 ? 0.0f : AlongLastMove(a, s, j, moved);
+    moved = __any_sync(0xffffffffu, moved);
+    accepted += !moved;
+    for (int e = threadIdx.x & 31; e < n; e += 32) {
+      const int i = j * n + e;
+      const float x = s.x[i], noise = s.x[i + n], v = s.v[i] + along * s.dv[i];
+      s.x0[e] = Clipped(step, SampleOfVelocity(step, x, v));
+      // at the first step x is where the network was evaluated
+      s.x[i + n] =
+          j == 0 ? Denoise(step, x, s.output[e], noise) : StepOfVelocity(step, x, v, noise);
     }
-    s.x[(j + 1) * n + i] = x;
   }
-  const DenoiseStep& last = s.schedule[count - 1];
-  const float x0 = Clipped(
-      last, last.sqrt_a * s.x[(count - 1) * n + i] - last.sqrt_1ma * s.v[(count - 1) * n + i]);
-  for (int j = count; j < known; ++j) {
-    const DenoiseStep& step = s.schedule[j];
-    const float eps = step.ddim ? (x - step.sqrt_a * x0) / step.sqrt_1ma : 0.0f;
-    x = StepFrom(step, x, x0, eps, a.noise ? s.noise[j * n + i] : 0.0f);
-    s.x[(j + 1) * n + i] = x;
-  }
-  return moved;
+  return accepted;
 }
 
-// The same in every thread.
-__device__ inline uint64_t BlockOr(uint64_t bits, uint32_t* partial) {
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  uint32_t low = static_cast<uint32_t>(bits), high = static_cast<uint32_t>(bits >> 32);
-  for (int mask = 16; mask > 0; mask >>= 1) {
-    low |= __shfl_xor_sync(0xffffffffu, low, mask);
-    high |= __shfl_xor_sync(0xffffffffu, high, mask);
+// By one warp: takes the steps [begin, end) with x0 held.
+__device__ inline void ExtendSteps(const PicardArgs& a, const PicardStage& s, int begin, int end) {
+  const int n = a.elements;
+  for (int e = threadIdx.x & 31; e < n; e += 32) {
+    const float x0 = s.x0[e];
+    float x = s.x[begin * n + e];
+    for (int j = begin; j < end; ++j) {
+      float* next = s.x + (j + 1) * n + e;
+      *next = x = StepOfSample(s.schedule[j], x, x0, *next);
+    }
   }
-  if (lane == 0) partial[2 * warp] = low, partial[2 * warp + 1] = high;
+}
+
+// Guesses the first window from its first x, with x0 in the middle of the range: the first steps
+// depend on it little.
+__device__ inline PicardState BeginWindow(const PicardArgs& a, const PicardStage& s, int env) {
+  const PicardState first = {0, min(a.window, a.steps), 0, 0, 0};
+  LoadPicardNoise(a, first, env, first.count, s);
+  for (int e = threadIdx.x; e < a.elements; e += kPicardThreads) s.x0[e] = 0.0f;
   __syncthreads();
-  low = high = 0;
-  for (int w = 0; w < kPicardThreads / 32; ++w) low |= partial[2 * w], high |= partial[2 * w + 1];
-  return (uint64_t{high} << 32) | low;
+  if (threadIdx.x < 32) ExtendSteps(a, s, 0, first.count - 1);
+  __syncthreads();
+  return first;
 }
 
-__device__ inline PicardState Advanced(const PicardArgs& a, PicardState s, int accepted,
-                                       int known_end) {
+__device__ inline PicardState Advanced(const PicardArgs& a, PicardState s, int accepted) {
+  s.evaluated = s.begin + s.count;
   s.begin += accepted;
   ++s.passes;
-  if (s.passes >= kPicardTrialPasses && s.begin < kPicardLeastGain * s.passes) s.sequential = 1;
-  s.count = s.sequential ? min(1, a.steps - s.begin) : min(a.window, known_end - s.begin);
-  if (s.begin == a.steps) s.count = 0;
+  if (PicardGivesUp(s.begin, s.passes)) s.sequential = 1;
+  s.count = min(s.sequential ? 1 : a.window, a.steps - s.begin);
   return s;
 }
 
-// Sweeps what is staged; the same in every thread: the steps that became final.
+// Sweeps what is staged; the same in every thread: the steps that became final. `shared` is one
+// number of shared memory.
 __device__ inline int SweepWindow(const PicardArgs& a, const PicardStage& s,
-                                  const PicardState& state, int env, int known, uint32_t* partial) {
-  uint64_t moved = 0;
-  for (int i = threadIdx.x; i < a.elements; i += kPicardThreads)
-    moved |= SweepElement(a, s, state.count, known, i);
-  moved = BlockOr(moved, partial);
-  const int accepted = moved ? __ffsll(static_cast<long long>(moved)) - 1 : state.count;
+                                  const PicardState& state, int env, int* shared) {
+  if (threadIdx.x < 32) {
+    const int steps = SweepSteps(a, s, state.count);
+    if (!state.sequential)
+      ExtendSteps(a, s, state.count, min(steps + a.window, a.steps - state.begin) - 1);
+    if (threadIdx.x == 0) *shared = steps;
+  }
+  __syncthreads();
+  const int accepted = *shared;
   for (int i = threadIdx.x; a.all_x && i < accepted * a.elements; i += kPicardThreads) {
     const int k = state.begin + i / a.elements;
     a.all_x[(static_cast<size_t>(k) * a.environments + env) * a.elements + i % a.elements] =

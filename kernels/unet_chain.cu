@@ -73,19 +73,53 @@ __device__ __forceinline__ void TakeStep(ChainBlock& b, int step, bool last) {
   for (int r = threadIdx.x; r < a.rows; r += kChainThreads) b.timesteps[r] = timestep;
 }
 
+// The next rows of an environment, whose x stand at `x`.
+__device__ __forceinline__ void SetRows(const ChainBlock& b, int env, int count, const float* x) {
+  const PicardArgs& a = b.a.picard;
+  for (int i = threadIdx.x; i < count * a.elements; i += kChainThreads) {
+    const int row = env * a.window + i / a.elements;
+    b.x[row * b.XPitch() + kMaxFirstTerms + i % a.elements] = x[i];
+  }
+}
+
+// What the sweeps of a block share.
+struct ChainWindows {
+  PicardState* states;  // shared: (environments)
+  float* kept;          // shared: (environments, window, 2, elements)
+  uint8_t* work;        // shared: of a sweep
+  int* accepted;        // shared
+
+  __device__ __forceinline__ PicardStage Stage(const PicardArgs& a, int env) const {
+    return PlaceStage(work, a.window, a.elements,
+                      kept + env * PicardKeptSize(a.window, a.elements));
+  }
+};
+
+// Begins the windows of all environments, whose start stands in their first row.
+__device__ __forceinline__ void StartWindows(ChainBlock& b, const ChainWindows& w) {
+  const PicardArgs& a = b.a.picard;
+  for (int env = 0; env < a.environments; ++env) {
+    const PicardStage stage = w.Stage(a, env);
+    const float* start = b.x + env * a.window * b.XPitch() + kMaxFirstTerms;
+    for (int e = threadIdx.x; e < a.elements; e += kChainThreads) stage.x[e] = start[e];
+    const PicardState first = BeginWindow(a, stage, env);
+    SetRows(b, env, first.count, stage.x);
+    if (threadIdx.x == 0) w.states[env] = first;
+    __syncthreads();
+  }
+}
+
 // Takes the windows of all environments on with the words of the last layer; every block does the
 // same. Returns whether all chains are done.
-__device__ __forceinline__ bool TakeWindows(ChainBlock& b, PicardState* states, uint8_t* work) {
-  auto* partial = reinterpret_cast<uint32_t*>(b.moments);
+__device__ __forceinline__ bool TakeWindows(ChainBlock& b, const ChainWindows& w) {
   const PicardArgs& a = b.a.picard;
   const int items = b.a.last.channels / b.a.last.item_channels, n = a.elements;
-  const PicardStage stage = PlaceStage(work, a.window, n);
   bool done = true;
   for (int env = 0; env < a.environments; ++env) {
-    const PicardState state = states[env];
+    const PicardState state = w.states[env];
     if (state.begin == a.steps) continue;
-    const int known = PicardKnown(a, state);
-    LoadPicardNoise(a, state, env, known, stage);
+    const PicardStage stage = w.Stage(a, env);
+    LoadPicardNoise(a, state, env, PicardReach(a, state), stage);
     for (int i = threadIdx.x; i < state.count * n; i += kChainThreads) {
       const int row = env * a.window + i / n, e = i % n;
       const float* words = b.a.head_words + static_cast<size_t>(row) * items * n + e;
@@ -94,24 +128,23 @@ __device__ __forceinline__ bool TakeWindows(ChainBlock& b, PicardState* states, 
       StageOutput(a, state, env, i, b.x[row * b.XPitch() + kMaxFirstTerms + e], output, stage);
     }
     __syncthreads();
-    const int accepted = SweepWindow(a, stage, state, env, known, partial);
-    const PicardState next = Advanced(a, state, accepted, state.begin + known);
+    const int accepted = SweepWindow(a, stage, state, env, w.accepted);
+    const PicardState next = Advanced(a, state, accepted);
     const float* x = stage.x + accepted * n;
-    for (int i = threadIdx.x; i < next.count * n; i += kChainThreads)
-      b.x[(env * a.window + i / n) * b.XPitch() + kMaxFirstTerms + i % n] = x[i];
+    SetRows(b, env, next.count, x);
     const bool finished = next.begin == a.steps;
     for (int i = threadIdx.x; finished && blockIdx.x == 0 && i < n; i += kChainThreads)
       a.x[env * n + i] = x[i];
     done = done && finished;
     __syncthreads();
-    if (threadIdx.x == 0) states[env] = next;
+    if (threadIdx.x == 0) w.states[env] = next;
   }
   return done;
 }
 
 // Offsets of what stands in shared memory beside ring and input.
 struct SharedPlan {
-  int stages, tiles, x, first, head, timesteps, states, moments, end;
+  int stages, tiles, x, first, head, timesteps, states, kept, moments, end;
   __host__ __device__ SharedPlan(const ChainArgs& a) {
     const int elements = a.length * a.action_dim, rows = a.rows, stage_count = a.stage_count;
     const int ring_chunks = ChainRingChunks(a.wide_warps ? 2 : 1);
@@ -122,7 +155,8 @@ struct SharedPlan {
     head = first + (a.first.taps + 1) * a.first.in_c * a.first.out_c * 4;
     timesteps = head + (a.last.channels + 1) * a.action_dim * 4;
     states = timesteps + rows * 4;
-    moments = (states + rows * static_cast<int>(sizeof(PicardState)) + 15) / 16 * 16;
+    kept = states + rows * static_cast<int>(sizeof(PicardState));
+    moments = (kept + (a.picard.window > 0 ? 2 * rows * elements * 4 : 0) + 15) / 16 * 16;
     end = (moments + kChainWarps * 8 + 127) / 128 * 128;
   }
 };
@@ -132,8 +166,8 @@ template <int MI>
 struct ChainShared {
   const ChainStage* stages;
   const WarpTile* tiles;  // of this warp, kChainWarps apart
-  PicardState* states;
-  uint8_t* work;  // input of a stage, and what passes need between each other
+  ChainWindows windows;
+  uint8_t* work;  // input of a stage
   float* sums;    // of a stage
   ChainStream<MI> stream;
 };
@@ -174,14 +208,12 @@ __device__ __forceinline__ uint32_t RunSteps(ChainBlock& b, ChainShared<MI>& s, 
 template <Format F, int MI>
 __device__ __forceinline__ uint32_t RunWindows(ChainBlock& b, ChainShared<MI>& s, uint32_t before) {
   const PicardArgs& a = b.a.picard;
-  for (int env = threadIdx.x; env < a.environments; env += kChainThreads)
-    s.states[env] = {0, 1, 0, 0};
-  __syncthreads();
+  StartWindows(b, s.windows);
   uint32_t passes = 0;
-  for (bool done = false; !done; done = TakeWindows(b, s.states, s.work)) {
+  for (bool done = false; !done; done = TakeWindows(b, s.windows)) {
     __syncthreads();
     for (int r = threadIdx.x; r < b.a.rows; r += kChainThreads) {
-      const int step = min(s.states[r / a.window].begin + r % a.window, a.steps - 1);
+      const int step = min(s.windows.states[r / a.window].begin + r % a.window, a.steps - 1);
       b.timesteps[r] = a.schedule[step].timestep;
     }
     RunPass<F, MI>(b, s, before + ++passes);
@@ -189,7 +221,7 @@ __device__ __forceinline__ uint32_t RunWindows(ChainBlock& b, ChainShared<MI>& s
   }
   __syncthreads();
   for (int env = threadIdx.x; blockIdx.x == 0 && env < a.environments; env += kChainThreads)
-    a.state[env] = s.states[env];
+    a.state[env] = s.windows.states[env];
   return passes;
 }
 
@@ -243,7 +275,9 @@ __global__ void __launch_bounds__(kChainThreads, 1)
   __syncthreads();
   ChainShared<MI> s = {stages,
                        tiles + warp,
-                       reinterpret_cast<PicardState*>(shared + plan.states),
+                       {reinterpret_cast<PicardState*>(shared + plan.states),
+                        reinterpret_cast<float*>(shared + plan.kept), shared + plan.end,
+                        reinterpret_cast<int*>(shared + plan.moments)},
                        shared + plan.end,
                        reinterpret_cast<float*>(shared + plan.end + a.sums_offset),
                        {}};

@@ -1,36 +1,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/picard_step.h"
 #include "policy/sampler.h"
 
 namespace dp {
 namespace {
-
-constexpr float kLeastNoise = 0.05f;  // tolerance is relative to the noise level, at least this
-// the window is given up where after some passes it moved less than this many steps per pass
-constexpr int kTrialPasses = 5;
-constexpr float kLeastGain = 1.5f;
-
-float Clipped(const DenoiseStep& s, float x0) {
-  return s.clip > 0 ? std::clamp(x0, -s.clip, s.clip) : x0;
-}
-
-// The step with x0 and eps given.
-float StepFrom(const DenoiseStep& s, float x, float x0, float eps, float noise) {
-  const float mean = s.x0_scale * Clipped(s, x0);
-  if (s.ddim) return mean + s.eps_scale * eps;
-  return mean + s.x_scale * x + (s.sigma > 0 ? s.sigma * noise : 0.0f);
-}
-
-// v = sqrt(a) eps - sqrt(1 - a) x0 of the network's output at x.
-float VelocityOf(const DenoiseStep& s, float x, float output) {
-  return s.sqrt_a * PredictedNoise(s, x, output) - s.sqrt_1ma * PredictedSample(s, x, output);
-}
-
-// x0 at x of a frozen v.
-float SampleOfVelocity(const DenoiseStep& s, float x, float v) {
-  return s.sqrt_a * x - s.sqrt_1ma * v;
-}
 
 float Dot(const float* a, const float* b, int size) {
   float sum = 0;
@@ -183,15 +158,14 @@ class ParallelSampler : public Sampler {
     float* next = X(n, k + 1);
     for (int i = 0; i < elements_; ++i) {
       const float v = v_[offset + i] + along * dv_[offset + i];
-      const float x0 = SampleOfVelocity(s, x[i], v);
-      guess_[i] = Clipped(s, x0);
+      guess_[i] = Clipped(s, SampleOfVelocity(s, x[i], v));
       next[i] = exact ? Denoise(s, x[i], outputs_[offset + i], noise[i])
-                      : StepFrom(s, x[i], x0, s.sqrt_a * v + s.sqrt_1ma * x[i], noise[i]);
+                      : StepOfVelocity(s, x[i], v, noise[i]);
     }
   }
 
   bool Near(int k, const float* a, const float* b) const {
-    const float limit = tolerance_ * std::max(schedule_[k].sqrt_1ma, kLeastNoise);
+    const float limit = PicardLimit(schedule_[k], tolerance_);
     for (int i = 0; i < elements_; ++i) {
       if (!(std::abs(a[i] - b[i]) <= limit)) return false;
     }
@@ -206,16 +180,14 @@ class ParallelSampler : public Sampler {
       const float *x = X(n, k), *noise = noise_.data() + Offset(k, run, n);
       float* next = X(n, k + 1);
       for (int i = 0; i < elements_; ++i) {
-        next[i] = StepFrom(s, x[i], x0[i], (x[i] - s.sqrt_a * x0[i]) / s.sqrt_1ma, noise[i]);
+        next[i] = StepOfSample(s, x[i], x0[i], noise[i]);
       }
     }
   }
 
   void Advance(Chain& chain, int passes) const {
     chain.begin += chain.accepted;
-    if (passes >= kTrialPasses &&
-        static_cast<float>(chain.begin) < kLeastGain * static_cast<float>(passes))
-      chain.sequential = true;
+    if (PicardGivesUp(chain.begin, passes)) chain.sequential = true;
   }
 
   void FillTrace(const ChainRun& run) {

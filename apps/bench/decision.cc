@@ -1,4 +1,5 @@
 #include <array>
+#include <cstdio>
 
 #include "apps/bench/harness.h"
 #include "apps/bench/observations.h"
@@ -15,7 +16,7 @@ BenchRows BenchDecision(const BenchOptions& options) {
   std::array<std::vector<double>, dp::kStageCount> stages;
   std::vector<double> whole, pass;
   policy->Infer(observations.Next(), output);  // captures the graph
-  RepeatFor(options.seconds, [&] {
+  Repeat(options, [&] {
     const double begin = dp::Now();
     policy->Infer(observations.Next(), output);
     whole.push_back(1e3 * (dp::Now() - begin));
@@ -31,7 +32,9 @@ BenchRows BenchDecision(const BenchOptions& options) {
   rows.push_back(FromTimes("decision", "decision", whole));
   rows.back().items = policy->options().batch;
   rows.back().unit = "decisions";
-  rows.back().note = policy->Description();
+  char tail[64];
+  std::snprintf(tail, sizeof(tail), ", p99 / median %.3f", rows.back().p99 / rows.back().median);
+  rows.back().note = policy->Description() + tail;
   for (size_t i = 0; i < dp::kStageCount; ++i) {
     if (stages[i].empty()) continue;
     rows.push_back(FromTimes("decision", dp::StageName(static_cast<dp::Stage>(i)), stages[i]));

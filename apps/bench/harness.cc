@@ -34,6 +34,11 @@ void RepeatFor(double seconds, const std::function<void()>& work) {
   for (int n = 0; n < kLeast || dp::Now() < end; ++n) work();
 }
 
+void Repeat(const BenchOptions& options, const std::function<void()>& work) {
+  if (options.decisions == 0) return RepeatFor(options.seconds, work);
+  for (int n = 0; n < options.decisions; ++n) work();
+}
+
 BenchRow Measure(const std::string& suite, const std::string& name, double seconds, double items,
                  const std::string& unit, const std::function<void()>& work) {
   constexpr int kWarmUp = 2;

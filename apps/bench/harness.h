@@ -27,7 +27,7 @@ using BenchRows = std::vector<BenchRow>;
 
 struct BenchOptions {
   double seconds = 1;  // of measuring per row
-  int decisions = 16;  // of episodes, where the suite counts them
+  int decisions = 0;   // where the suite counts them; 0: as it sees fit
   std::shared_ptr<const dp::Checkpoint> network;
   dp::PolicyOptions policy;
 };
@@ -39,6 +39,9 @@ BenchRow Measure(const std::string& suite, const std::string& name, double secon
 
 // Calls `work` for about `seconds`, a few times at least; what it measures it keeps itself.
 void RepeatFor(double seconds, const std::function<void()>& work);
+
+// `decisions` times where that is not 0, else for about `seconds`.
+void Repeat(const BenchOptions& options, const std::function<void()>& work);
 
 // A row from times in milliseconds that were measured elsewhere.
 BenchRow FromTimes(const std::string& suite, const std::string& name,

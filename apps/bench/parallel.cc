@@ -9,7 +9,8 @@
 #include "task/statistics.h"
 
 // Time-parallel denoising over the decisions of episodes: each is taken step by step, which the
-// episode follows, and with the same noise by windows of several sizes and tolerances.
+// episode follows, and with the same noise by windows of several sizes and tolerances. In a format
+// other than fp32 also step by step in fp32: the format's own error.
 
 namespace pusht {
 namespace {
@@ -45,12 +46,12 @@ double LargestError(const dp::FeatureStats& stats, std::span<const float> a,
 // Follows the sequential chain, and asks the others the same.
 class Comparison : public dp::Policy {
  public:
-  Comparison(const BenchOptions& options, Contender& sequential, std::vector<Contender>& windows,
+  Comparison(const BenchOptions& options, Contender& sequential, std::vector<Contender>& others,
              std::atomic<bool>& enough)
       : Policy(options.network, sequential.policy->options()),
         decisions_(options.decisions),
         sequential_(sequential),
-        windows_(windows),
+        others_(others),
         enough_(enough) {}
 
   void Infer(const dp::PolicyInput& input, dp::PolicyOutput& output) override {
@@ -65,13 +66,13 @@ class Comparison : public dp::Policy {
     encoded.frames = {};
     dp::PolicyOutput other;
     const size_t chunk = output.actions.size() / input.count;
-    for (Contender& window : windows_) {
-      window.policy->Infer(encoded, other);
-      window.Note(other);
+    for (Contender& each : others_) {
+      each.policy->Infer(encoded, other);
+      each.Note(other);
       for (int n = 0; n < input.count; ++n)
-        window.errors.push_back(LargestError(checkpoint_->stats.action,
-                                             {output.actions.data() + n * chunk, chunk},
-                                             {other.actions.data() + n * chunk, chunk}));
+        each.errors.push_back(LargestError(checkpoint_->stats.action,
+                                           {output.actions.data() + n * chunk, chunk},
+                                           {other.actions.data() + n * chunk, chunk}));
     }
     decisions_ -= input.count;
     enough_ = decisions_ <= 0;
@@ -81,41 +82,53 @@ class Comparison : public dp::Policy {
  private:
   int decisions_;
   Contender& sequential_;
-  std::vector<Contender>& windows_;
+  std::vector<Contender>& others_;
   std::atomic<bool>& enough_;
 };
 
-// The window and tolerance asked for, or several.
-std::vector<dp::SamplerOptions> Windows(const dp::SamplerOptions& asked) {
-  if (asked.parallel_window > 0) return {asked};
-  std::vector<dp::SamplerOptions> windows;
+// The window and tolerance asked for, or several; before them the chain in fp32 where `plain` is in
+// another format.
+std::vector<dp::PolicyOptions> Others(const dp::PolicyOptions& asked,
+                                      const dp::PolicyOptions& plain) {
+  std::vector<dp::PolicyOptions> others;
+  if (plain.backend == dp::Backend::kCuda && plain.precision != dp::Precision::kFp32) {
+    others.push_back(plain);
+    others.back().precision = dp::Precision::kFp32;
+  }
   const auto add = [&](int window, float tolerance) {
-    windows.push_back(asked);
-    windows.back().parallel_window = window;
-    windows.back().parallel_tolerance = tolerance;
+    others.push_back(plain);
+    others.back().sampler.parallel_window = window;
+    others.back().sampler.parallel_tolerance = tolerance;
   };
+  if (asked.sampler.parallel_window > 0) {
+    add(asked.sampler.parallel_window, asked.sampler.parallel_tolerance);
+    return others;
+  }
   for (const int window : {4, 8, 16, 32}) add(window, 0);  // the default tolerance
   for (const float tolerance : {0.1f, 0.05f, 0.02f, 0.003f}) add(16, tolerance);
-  return windows;
+  return others;
 }
 
 BenchRow RowOf(const Contender& contender) {
   const dp::PolicyOptions& options = contender.policy->options();
+  const dp::SamplerOptions& sampler = options.sampler;
   char text[160];
-  std::snprintf(text, sizeof(text), "%s %d, step by step", dp::SamplerName(options.sampler.kind),
-                options.sampler.steps);
-  if (!contender.errors.empty())
-    std::snprintf(text, sizeof(text), "%s %d, window of %d, tolerance %g",
-                  dp::SamplerName(options.sampler.kind), options.sampler.steps,
-                  options.sampler.parallel_window, options.sampler.parallel_tolerance);
+  int length = std::snprintf(text, sizeof(text), "%s %d in %s, ", dp::SamplerName(sampler.kind),
+                             sampler.steps, dp::PrecisionName(options.precision));
+  if (sampler.parallel_window == 0) {
+    std::snprintf(text + length, sizeof(text) - length, "step by step");
+  } else {
+    std::snprintf(text + length, sizeof(text) - length, "window of %d, tolerance %g",
+                  sampler.parallel_window, sampler.parallel_tolerance);
+  }
   BenchRow row = FromTimes("parallel", text, contender.milliseconds);
   row.device = options.backend == dp::Backend::kCuda ? "GPU" : "CPU";
   const std::vector<double>& passes = contender.passes;
   double sum = 0;
   for (const double n : passes) sum += n;
-  int length = std::snprintf(text, sizeof(text), "%.1f passes (most %.0f)",
-                             sum / static_cast<double>(passes.size()),
-                             *std::max_element(passes.begin(), passes.end()));
+  length = std::snprintf(text, sizeof(text), "%.1f passes (most %.0f)",
+                         sum / static_cast<double>(passes.size()),
+                         *std::max_element(passes.begin(), passes.end()));
   if (!contender.errors.empty())
     std::snprintf(text + length, sizeof(text) - length,
                   "; error / range: median %.1e, p99 %.1e, most %.1e",
@@ -128,24 +141,24 @@ BenchRow RowOf(const Contender& contender) {
 }  // namespace
 
 BenchRows BenchParallel(const BenchOptions& options) {
-  dp::PolicyOptions plain = options.policy;
+  constexpr int kDecisions = 16;
+  BenchOptions bench = options;
+  if (bench.decisions == 0) bench.decisions = kDecisions;
+  dp::PolicyOptions plain = bench.policy;
   plain.sampler.parallel_window = 0;
-  Contender sequential(options, plain);
-  std::vector<Contender> windows;
-  for (const dp::SamplerOptions& sampler : Windows(options.policy.sampler)) {
-    dp::PolicyOptions parallel = options.policy;
-    parallel.sampler = sampler;
-    windows.emplace_back(options, parallel);
-  }
+  Contender sequential(bench, plain);
+  std::vector<Contender> others;
+  for (const dp::PolicyOptions& other : Others(bench.policy, sequential.policy->options()))
+    others.emplace_back(bench, other);
   EvaluationOptions episodes;
-  episodes.episodes = options.decisions;
+  episodes.episodes = bench.decisions;
   episodes.policy = sequential.policy->options();
   std::atomic<bool> enough = false;
-  auto comparison = std::make_unique<Comparison>(options, sequential, windows, enough);
+  auto comparison = std::make_unique<Comparison>(bench, sequential, others, enough);
   Evaluate(
       episodes, std::move(comparison), ShardIndices(episodes), [](const EpisodeResult&) {}, enough);
   BenchRows rows = {RowOf(sequential)};
-  for (const Contender& window : windows) rows.push_back(RowOf(window));
+  for (const Contender& other : others) rows.push_back(RowOf(other));
   return rows;
 }
 

@@ -28,6 +28,7 @@ void CudaEngine::PlanPicard() {
     picard_.pitch = unet_->input_pitch();
     picard_.output = unet_->output();
     picard_.evaluated = arena_.Take<float>(static_cast<size_t>(Rows()) * picard_.elements);
+    picard_.kept = arena_.Take<float>(size_t{2} * Rows() * picard_.elements);
     picard_.input = unet_->input();
     picard_.row_step = row_step_;
   }

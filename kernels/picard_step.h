@@ -1,0 +1,61 @@
+#ifndef KERNELS_PICARD_STEP_H_
+#define KERNELS_PICARD_STEP_H_
+
+#include "kernels/denoise.h"
+
+// What time-parallel denoising does with one number, on the CPU and the GPU: policy/sampler.h says
+// what for.
+
+namespace dp {
+
+inline constexpr float kPicardLeastNoise = 0.05f;
+// A window is given up where after some passes it moved less than this many steps per pass, since a
+// pass of a window of 16 costs as much as two of one step.
+inline constexpr int kPicardTrialPasses = 4, kPicardLeastGain = 2;
+
+DP_HOST_DEVICE inline float Clipped(const DenoiseStep& s, float x0) {
+  if (!(s.clip > 0)) return x0;
+  return x0 < -s.clip ? -s.clip : x0 > s.clip ? s.clip : x0;  // NaN passes
+}
+
+// The step with x0 and eps given.
+DP_HOST_DEVICE inline float StepFrom(const DenoiseStep& s, float x, float x0, float eps,
+                                     float noise) {
+  const float mean = s.x0_scale * Clipped(s, x0);
+  if (s.ddim) return mean + s.eps_scale * eps;
+  return mean + s.x_scale * x + (s.sigma > 0 ? s.sigma * noise : 0.0f);
+}
+
+// v = sqrt(a) eps - sqrt(1 - a) x0 of the network's output at x.
+DP_HOST_DEVICE inline float VelocityOf(const DenoiseStep& s, float x, float output) {
+  return s.sqrt_a * PredictedNoise(s, x, output) - s.sqrt_1ma * PredictedSample(s, x, output);
+}
+
+// x0 at x of a frozen v.
+DP_HOST_DEVICE inline float SampleOfVelocity(const DenoiseStep& s, float x, float v) {
+  return s.sqrt_a * x - s.sqrt_1ma * v;
+}
+
+// The step with v given.
+DP_HOST_DEVICE inline float StepOfVelocity(const DenoiseStep& s, float x, float v, float noise) {
+  return StepFrom(s, x, SampleOfVelocity(s, x, v), s.sqrt_a * v + s.sqrt_1ma * x, noise);
+}
+
+// The step with x0 held.
+DP_HOST_DEVICE inline float StepOfSample(const DenoiseStep& s, float x, float x0, float noise) {
+  return StepFrom(s, x, x0, (x - s.sqrt_a * x0) / s.sqrt_1ma, noise);
+}
+
+// How far the input of a final step may have moved since its evaluation.
+DP_HOST_DEVICE inline float PicardLimit(const DenoiseStep& s, float tolerance) {
+  return tolerance * (s.sqrt_1ma > kPicardLeastNoise ? s.sqrt_1ma : kPicardLeastNoise);
+}
+
+// Whether a window at step `begin` after `passes` passes gained too little.
+DP_HOST_DEVICE inline bool PicardGivesUp(int begin, int passes) {
+  return passes >= kPicardTrialPasses && begin < kPicardLeastGain * passes;
+}
+
+}  // namespace dp
+
+#endif  // KERNELS_PICARD_STEP_H_

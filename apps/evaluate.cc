@@ -183,6 +183,14 @@ void AddConditions(CLI::App& command, Conditions& conditions) {
       ->capture_default_str();
 }
 
+// An option that is one of `words`, each of which means a value.
+template <class T>
+void AddChoice(CLI::App& command, const char* name, const char* help,
+               const std::map<std::string, T>& words, T& value) {
+  const auto set = [&value, words](const std::string& word) { value = words.at(word); };
+  command.add_option_function<std::string>(name, set, help)->check(CLI::IsMember(words));
+}
+
 }  // namespace
 
 Action AddEvaluate(CLI::App& app) {
@@ -210,15 +218,15 @@ Action AddEvaluate(CLI::App& app) {
       ->add_option("--action-steps", options.action_steps,
                    "Actions executed per decision; default as the checkpoint")
       ->check(CLI::Range(1, 1000));
-  command->add_option("--renderer", options.renderer, "Who draws the policy's pictures")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, RendererKind>{
-          {"raster", RendererKind::kRaster}, {"mujoco", RendererKind::kMujoco}}));
-  command->add_option("--physics", options.physics, "mujoco, or the original engine: chipmunk")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, PhysicsKind>{
-          {"mujoco", PhysicsKind::kMujoco}, {"chipmunk", PhysicsKind::kChipmunk}}));
-  command->add_option("--through", options.through, "Policy beside the batch, or in the plugin")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Through>{
-          {"batch", Through::kBatch}, {"plugin", Through::kPlugin}}));
+  AddChoice<RendererKind>(
+      *command, "--renderer", "Who draws the policy's pictures; default: raster",
+      {{"raster", RendererKind::kRaster}, {"mujoco", RendererKind::kMujoco}}, options.renderer);
+  AddChoice<PhysicsKind>(
+      *command, "--physics", "The engine; chipmunk is the original; default: mujoco",
+      {{"mujoco", PhysicsKind::kMujoco}, {"chipmunk", PhysicsKind::kChipmunk}}, options.physics);
+  AddChoice<Through>(*command, "--through",
+                     "Policy beside the batch, or in the plugin; default: batch",
+                     {{"batch", Through::kBatch}, {"plugin", Through::kPlugin}}, options.through);
   AddConditions(*command, options.conditions);
   command->add_option("--out", arguments->out, "Folder of the results")->required();
   command->add_option("--shard", arguments->shard,

@@ -8,6 +8,7 @@
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <regex>
 #include <thread>
 
 #include "apps/train/curves.h"
@@ -28,7 +29,8 @@ at::Device ChooseDevice(const std::string& name, const Ranks& ranks) {
   const bool available = PUSHT_HAVE_CUDA && torch::cuda::is_available();
   const auto own = static_cast<c10::DeviceIndex>(ranks.rank());
   if (name == "auto") return available ? at::Device(at::kCUDA, own) : at::Device(at::kCPU);
-  if (name != "cpu" && name != "cuda" && !name.starts_with("cuda:")) {
+  static const std::regex known("cpu|cuda(:(0|[1-9][0-9]?))?");
+  if (!std::regex_match(name, known)) {
     throw dp::Error(dp::ExitCode::kUsage,
                     "--device is \"" + name + "\": choose auto, cuda, cuda:<index> or cpu");
   }

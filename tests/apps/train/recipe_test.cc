@@ -142,5 +142,18 @@ TEST_F(RecipeTest, RecordingsBecomeRows) {
   EXPECT_THROW(LoadRecordings(folder_ / "person"), dp::Error);
 }
 
+TEST_F(RecipeTest, ADeviceThatIsNoNameOfOneIsAMistakeInTheCall) {
+  TrainOptions options = Options("device");
+  for (const char* name : {"gpu", "cuda:", "cuda:x", "cuda:1x", "cuda:-1"}) {
+    options.device = name;
+    try {
+      Train(options, never_);
+      ADD_FAILURE() << name;
+    } catch (const dp::Error& error) {
+      EXPECT_EQ(error.code(), dp::ExitCode::kUsage) << error.what();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace pusht

@@ -7,20 +7,12 @@
 #include "kernels/error.h"
 #include "policy/checkpoint.h"
 #include "policy/data_folders.h"
-#include "policy/normalizer.h"
 #include "policy/random_checkpoint.h"
 #include "task/coverage.h"
 #include "task/raster_source.h"
 #include "task/reset.h"
 
 namespace pusht {
-namespace {
-
-// keys of samples lie beyond every decision of an episode
-constexpr uint32_t kSampleKeys = 1u << 20;
-
-}  // namespace
-
 std::shared_ptr<const dp::Checkpoint> OpenCheckpoint(const std::string& directory) {
   if (!directory.empty()) return dp::LoadCheckpoint(directory);
   const std::string shipped = "pusht_image";
@@ -57,29 +49,14 @@ void EpisodeSimulation::SetPolicy(std::shared_ptr<const dp::Checkpoint> checkpoi
   std::unique_ptr<dp::Policy> policy = dp::Policy::Create(checkpoint, options);
   auto observer = std::make_unique<Observer>(options_, policy->config(), scene_);
   const int action_steps = ResolveActionSteps(options_, policy->config());
-  auto info = std::make_shared<PolicyInfo>();
-  info->random = checkpoint->sha256.starts_with("random");
-  info->checkpoint = info->random
-                         ? std::string("random weights")
-                         : std::filesystem::path(checkpoint->directory).filename().string();
-  info->description = policy->Description();
-  info->options = policy->options();
-  info->horizon = policy->config().horizon;
-  info->n_obs_steps = policy->config().n_obs_steps;
-  info->action_steps = action_steps;
-  info->action_dim = policy->config().action_dim;
-  if (!policy->config().cameras.empty()) {
-    info->picture_width = info->picture_height = dp::kPictureSize;
-  }
-  info->has_keypoints = KeypointFinder::Has(policy->config());
-  info->on_table = true;
   const bool first = policy_ == nullptr;
   // the observer refers to the policy's config: both change together
   observer_ = std::move(observer);
   policy_ = std::move(policy);
-  checkpoint_ = std::move(checkpoint);
-  SetKeypointCheckpoint(checkpoint_);
-  info_ = std::move(info);
+  const std::shared_ptr<PolicyInfo> info =
+      UsePolicy(std::move(checkpoint), policy_->options(), policy_->Description(), action_steps);
+  info->on_table = true;
+  info_ = info;
   action_steps_ = action_steps;
   EditLog().clear();
   ended_ = nullptr;
@@ -160,45 +137,17 @@ std::shared_ptr<DecisionRecord> EpisodeSimulation::Decide() {
   return record;
 }
 
-void EpisodeSimulation::KeepDenoising(dp::PolicyTrace& trace, DecisionRecord& record) const {
-  record.denoising = std::move(trace.x_steps);
-  dp::Unnormalize(checkpoint_->stats.action, 2, record.denoising);
-}
-
-// What a decision of this episode was made from, with the noise of decision `decision`.
-dp::PolicyInput EpisodeSimulation::Question(const DecisionRecord& record, uint32_t decision) {
+bool EpisodeSimulation::AskAgain(const DecisionRecord& record, uint32_t noise,
+                                 dp::PolicyOutput& output) {
   std::vector<Snapshot> history(history_.size());
   const int n = static_cast<int>(history.size());
   for (int i = 0; i < n; ++i) {
     history[i] = moments_[std::max(0, record.step - (n - 1) + i)].observed;
   }
   observer_->Clear();
-  observer_->Add(history, record.seed, record.step, decision);
-  return observer_->Input();
-}
-
-void EpisodeSimulation::UseIdleTime() {
-  if (!std::exchange(unexplained_, false) || log().empty()) return;
-  auto record = std::make_shared<DecisionRecord>(*log().back());
-  dp::PolicyTrace trace;
-  dp::PolicyOutput output;
-  output.trace = &trace;
-  policy_->Infer(Question(*record, static_cast<uint32_t>(record->decision)), output);
-  KeepDenoising(trace, *record);
-  EditLog().back() = std::move(record);
-}
-
-void EpisodeSimulation::Sample(int count) {
-  if (log().empty() || log().back()->seed != result_.seed) return;
-  auto record = std::make_shared<DecisionRecord>(*log().back());
-  dp::PolicyOutput output;
-  for (int i = 0; i < count; ++i) {
-    const size_t had = record->samples.size() / (2 * info_->horizon);
-    const uint32_t decision = kSampleKeys * static_cast<uint32_t>(had + 1) + record->decision;
-    policy_->Infer(Question(*record, decision), output);
-    record->samples.insert(record->samples.end(), output.actions.begin(), output.actions.end());
-  }
-  EditLog().back() = std::move(record);
+  observer_->Add(history, record.seed, record.step, noise);
+  policy_->Infer(observer_->Input(), output);
+  return true;
 }
 
 void EpisodeSimulation::Advance() {
@@ -249,7 +198,6 @@ void EpisodeSimulation::FinishControlStep() {
 
 void EpisodeSimulation::Fill(SimSnapshot& snapshot) const {
   Simulation::Fill(snapshot);
-  snapshot.seed = result_.seed;
   snapshot.decisions = result_.decisions;
   snapshot.success = result_.success();
   snapshot.hash = hash_.value();

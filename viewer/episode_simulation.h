@@ -27,11 +27,10 @@ class EpisodeSimulation : public Simulation {
   void Seek(int step) override;
   void SetOptions(const dp::PolicyOptions& options) override { SetPolicy(checkpoint_, options); }
   void SetCheckpoint(const std::string& directory) override;
-  void Sample(int count) override;
   void Advance() override;
-  void UseIdleTime() override;
   void Fill(SimSnapshot& snapshot) const override;
 
+  uint32_t seed() const override { return result_.seed; }
   int step() const override { return result_.steps; }
   bool finished() const override { return finished_; }
   double period() const override { return kSubsteps * kTimestep; }
@@ -48,8 +47,7 @@ class EpisodeSimulation : public Simulation {
 
   void SetPolicy(std::shared_ptr<const dp::Checkpoint> checkpoint, dp::PolicyOptions options);
   std::shared_ptr<DecisionRecord> Decide();
-  dp::PolicyInput Question(const DecisionRecord& record, uint32_t decision);
-  void KeepDenoising(dp::PolicyTrace& trace, DecisionRecord& record) const;
+  bool AskAgain(const DecisionRecord& record, uint32_t noise, dp::PolicyOutput& output) override;
   void FinishControlStep();
   void Keep();
   void KeepEpisode();
@@ -57,7 +55,6 @@ class EpisodeSimulation : public Simulation {
 
   Scene scene_;
   EvaluationOptions options_;
-  std::shared_ptr<const dp::Checkpoint> checkpoint_;
   std::unique_ptr<dp::Policy> policy_;
   std::unique_ptr<Observer> observer_;
   int action_steps_ = 0;

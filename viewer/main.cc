@@ -1,7 +1,9 @@
 // pusht-viewer: Push-T and its policy in a window, with the time of every stage.
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "kernels/error.h"
 #include "policy/option_names.h"
@@ -11,12 +13,41 @@
 
 namespace {
 
-// what overrules the attributes of a model's plugin
-constexpr const char* kPolicyOptions[] = {"--backend",  "--precision",  "--sampler", "--steps",
-                                          "--parallel", "--hold-noise", "--threads"};
+// Options of the policy: each that is given overrules an attribute of a model's plugin.
+struct PolicyOption {
+  const char* name;
+  void (*copy)(const dp::PolicyOptions& from, dp::PolicyOptions& to);
+};
+constexpr PolicyOption kPolicyOptions[] = {
+    {"--backend", [](const auto& from, auto& to) { to.backend = from.backend; }},
+    {"--precision", [](const auto& from, auto& to) { to.precision = from.precision; }},
+    {"--sampler", [](const auto& from, auto& to) { to.sampler.kind = from.sampler.kind; }},
+    {"--steps", [](const auto& from, auto& to) { to.sampler.steps = from.sampler.steps; }},
+    {"--parallel",
+     [](const auto& from, auto& to) {
+       to.sampler.parallel_window = from.sampler.parallel_window;
+       to.sampler.parallel_tolerance = from.sampler.parallel_tolerance;
+     }},
+    {"--hold-noise",
+     [](const auto& from, auto& to) { to.sampler.hold_noise = from.sampler.hold_noise; }},
+    {"--threads", [](const auto& from, auto& to) { to.threads = from.threads; }},
+};
+
+// Copies the options that were given.
+std::function<void(dp::PolicyOptions&)> Overrule(const CLI::App& app,
+                                                 const dp::PolicyOptions& given) {
+  std::vector<PolicyOption> options;
+  for (const PolicyOption& option : kPolicyOptions) {
+    if (app.count(option.name) > 0) options.push_back(option);
+  }
+  return [options, given](dp::PolicyOptions& to) {
+    for (const PolicyOption& option : options) option.copy(given, to);
+  };
+}
 
 int Run(int argc, char** argv) {
   pusht::ViewerOptions options;
+  dp::PolicyOptions policy;
   std::string backend = "auto", precision = "auto", sampler, script, out = ".";
   CLI::App app("Push-T and its diffusion policy in a window, with the time of every stage",
                "pusht-viewer");
@@ -29,19 +60,15 @@ int Run(int argc, char** argv) {
   app.add_option("--backend", backend, "Where the network runs: auto, cpu or cuda");
   app.add_option("--precision", precision, "auto, fp32, tf32, fp16 or bf16 (GPU)");
   app.add_option("--sampler", sampler, "ddpm or ddim; default as the checkpoint");
-  app.add_option("--steps", options.policy.sampler.steps, "Denoising steps")
-      ->check(CLI::Range(1, 1000));
+  app.add_option("--steps", policy.sampler.steps, "Denoising steps")->check(CLI::Range(1, 1000));
   app.add_option_function<std::string>(
       "--parallel",
-      [&options](const std::string& text) {
-        dp::ParseParallel("--parallel", text, options.policy.sampler);
-      },
+      [&policy](const std::string& text) { dp::ParseParallel("--parallel", text, policy.sampler); },
       "W or W,tolerance: W denoising steps evaluated at once; 0: one after the other");
-  app.add_option("--hold-noise", options.policy.sampler.hold_noise,
+  app.add_option("--hold-noise", policy.sampler.hold_noise,
                  "Decisions in a row that share one noise; default as many as a chunk lasts")
       ->check(CLI::Range(0, dp::kMostHeldDecisions));
-  app.add_option("--threads", options.policy.threads,
-                 "CPU threads of the policy; the window wants one too")
+  app.add_option("--threads", policy.threads, "CPU threads of the policy; the window wants one too")
       ->check(CLI::Range(1, 1024));
   app.add_option("--budget", options.budget_ms, "Budget of a decision, ms; default: control period")
       ->check(pusht::NumberRange(0.001, 1e6));
@@ -49,20 +76,17 @@ int Run(int argc, char** argv) {
                     ->check(pusht::NumberRange(0.5, 8));
   app.add_option("--width", options.width, "Width of the window")->check(CLI::Range(640, 16384));
   app.add_option("--height", options.height, "Height of the window")->check(CLI::Range(480, 16384));
-  app.add_option("--script", script, "Run a script without a display: a file, or 'readme'");
+  app.add_option("--script", script, "Run a script without a display: a file, 'readme' or 'bench'");
   app.add_option("--out", out, "Folder of the script's pictures");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(dp::ExitCode::kUsage);
   }
-  options.policy.backend = dp::ParseBackend("--backend", backend);
-  options.policy.precision = dp::ParsePrecision("--precision", precision);
-  options.sampler_given = !sampler.empty();
-  for (const char* name : kPolicyOptions) options.policy_given |= app.count(name) > 0;
-  if (options.sampler_given) {
-    options.policy.sampler.kind = dp::ParseSampler("--sampler", sampler);
-  }
+  policy.backend = dp::ParseBackend("--backend", backend);
+  policy.precision = dp::ParsePrecision("--precision", precision);
+  if (!sampler.empty()) policy.sampler.kind = dp::ParseSampler("--sampler", sampler);
+  options.overrule = Overrule(app, policy);
   if (!script.empty()) return pusht::RunScript(options, script, out);
   if (scale->count() == 0) options.scale = 0;
   return pusht::RunWindow(options);

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <mutex>
 #include <utility>
 
 #include "kernels/error.h"
 #include "plugin/cache.h"
 #include "plugin/state.h"
-#include "policy/normalizer.h"
 #include "task/reset.h"
 #include "viewer/stage_summary.h"
 
@@ -20,9 +18,7 @@ namespace {
 constexpr size_t kMostMoments = 6000;  // control steps that one can go back
 constexpr size_t kMostScores = 600;    // control steps shown
 constexpr int kMostGeoms = 500;        // of decoration
-// keys of samples lie beyond every decision of an episode
-constexpr uint32_t kSampleKeys = 1u << 20;
-constexpr double kPeriod = 0.1;  // seconds of a control step where there is no policy
+constexpr double kPeriod = 0.1;        // seconds of a control step where there is no policy
 
 // MuJoCo's last warning, which is where the plugin says why it stopped; all of them in the
 // terminal.
@@ -71,12 +67,8 @@ void CloseGaps(dp::StageTimes& times) {
 ModelSimulation::ModelSimulation(const std::string& file, const SimulationRequest& request)
     : file_(file) {
   Warnings::Listen();
-  Choice choice;
-  choice.checkpoint = request.checkpoint;
-  if (request.policy_given) choice.policy = request.policy;
-  choice.sampler = request.sampler_given;
   seed_ = request.seed;
-  Load(choice);
+  Load({request.checkpoint, request.overrule});
 }
 
 ModelSimulation::~ModelSimulation() { dp::SetPolicyMakers({}); }
@@ -92,8 +84,8 @@ void ModelSimulation::Load(const Choice& choice) {
   makers.directory = choice.checkpoint;
   makers.make = [made, choice](const std::shared_ptr<const dp::Checkpoint>& checkpoint,
                                const dp::PolicyOptions& attributes) {
-    dp::PolicyOptions options = choice.policy.value_or(attributes);
-    if (!choice.sampler) options.sampler.kind = attributes.sampler.kind;
+    dp::PolicyOptions options = attributes;
+    choice.overrule(options);
     if (options.sampler.hold_noise == 0) options.sampler.hold_noise = attributes.sampler.hold_noise;
     options.timing = dp::TimingDetail::kSteps;
     auto policy = dp::Policy::Create(checkpoint, options);
@@ -105,7 +97,6 @@ void ModelSimulation::Load(const Choice& choice) {
   choice_ = choice;
   made_ = made;
   explainer_ = nullptr;
-  SetKeypointCheckpoint(made->checkpoint);
   const std::vector<int> instances = dp::PolicyInstances(model_.get());
   instance_ = instances.empty() ? -1 : instances[0];
   policy_ = instances.empty() ? nullptr : dp::DiffusionPolicy::In(data_.get(), instance_);
@@ -122,33 +113,21 @@ void ModelSimulation::Load(const Choice& choice) {
 }
 
 void ModelSimulation::DescribePolicy() {
-  auto info = std::make_shared<PolicyInfo>();
   if (policy_) {
-    const dp::PolicyConfig& config = policy_->policy().config();
-    const dp::Checkpoint& checkpoint = *made_->checkpoint;
-    info->random = checkpoint.sha256.starts_with("random");
-    info->checkpoint = std::filesystem::path(checkpoint.directory).filename().string();
-    info->description = made_->description;
-    info->options = made_->options;
-    info->horizon = config.horizon;
-    info->n_obs_steps = config.n_obs_steps;
-    info->action_steps = policy_->action_steps();
-    info->action_dim = config.action_dim;
-    info->has_keypoints = KeypointFinder::Has(config);
-    if (!config.cameras.empty()) {
-      info->picture_width = config.cameras[0].width;
-      info->picture_height = config.cameras[0].height;
-    }
-  } else {
-    info->description = "This model has no policy: plugin/README.md has the lines that add one.";
+    info_ =
+        UsePolicy(made_->checkpoint, made_->options, made_->description, policy_->action_steps());
+    return;
   }
+  checkpoint_ = nullptr;
+  auto info = std::make_shared<PolicyInfo>();
+  info->description = "This model has no policy: plugin/README.md has the lines that add one.";
   info_ = std::move(info);
 }
 
 void ModelSimulation::SetOptions(const dp::PolicyOptions& options) {
   const Choice before = choice_;
   try {
-    Load({choice_.checkpoint, options, true});
+    Load({choice_.checkpoint, [options](dp::PolicyOptions& o) { o = options; }});
   } catch (const std::exception&) {
     Load(before);
     throw;
@@ -159,7 +138,7 @@ void ModelSimulation::SetCheckpoint(const std::string& directory) {
   if (!policy_) throw dp::BadInput(info_->description);
   const Choice before = choice_;
   try {
-    Load({directory, std::nullopt, false});
+    Load({directory, [](dp::PolicyOptions&) {}});
   } catch (const std::exception&) {
     Load(before);
     throw;
@@ -212,7 +191,8 @@ void ModelSimulation::Seek(int step) {
   under_way_ = unexplained_ = false;
   decisions_ = static_cast<int>(dp::PolicyDecisions(model_.get(), data_.get()));
   DecisionLog& log = EditLog();
-  std::erase_if(log, [&](const auto& d) { return d->seed == seed_ && d->step >= step; });
+  const auto later = [&](const auto& d) { return d->seed == seed_ && d->step >= step; };
+  if (std::erase_if(log, later) > 0) question_ = nullptr;
   Keep();
 }
 
@@ -270,38 +250,16 @@ void ModelSimulation::CompleteDecision() {
   under_way_ = false;
 }
 
-// A policy of the viewer's own: the plugin's decisions stay as fast as they are.
-dp::Policy& ModelSimulation::Explainer() {
+// By a policy of the viewer's own: the plugin's decisions stay as fast as they are.
+bool ModelSimulation::AskAgain(const DecisionRecord&, uint32_t noise, dp::PolicyOutput& output) {
+  if (!question_) return false;
   if (!explainer_) explainer_ = dp::Policy::Create(made_->checkpoint, made_->options);
-  return *explainer_;
-}
-
-void ModelSimulation::UseIdleTime() {
-  if (!std::exchange(unexplained_, false) || log().empty()) return;
-  auto record = std::make_shared<DecisionRecord>(*log().back());
-  dp::PolicyTrace trace;
-  dp::PolicyOutput output;
-  output.trace = &trace;
-  Explainer().Infer(question_->input(), output);
-  record->denoising = std::move(trace.x_steps);
-  dp::Unnormalize(made_->checkpoint->stats.action, info_->action_dim, record->denoising);
-  EditLog().back() = std::move(record);
-}
-
-void ModelSimulation::Sample(int count) {
-  if (log().empty() || !question_ || log().back()->seed != seed_) return;
-  auto record = std::make_shared<DecisionRecord>(*log().back());
   dp::PolicyInput input = question_->input();
   dp::NoiseKey key = input.keys[0];
-  dp::PolicyOutput output;
-  for (int i = 0; i < count; ++i) {
-    const size_t had = record->samples.size() / (size_t{1} * info_->action_dim * info_->horizon);
-    key.decision = kSampleKeys * static_cast<uint32_t>(had + 1) + record->decision;
-    input.keys = {&key, 1};
-    Explainer().Infer(input, output);
-    record->samples.insert(record->samples.end(), output.actions.begin(), output.actions.end());
-  }
-  EditLog().back() = std::move(record);
+  key.decision = noise;
+  input.keys = {&key, 1};
+  explainer_->Infer(input, output);
+  return true;
 }
 
 void ModelSimulation::FinishControlStep() {
@@ -314,7 +272,6 @@ void ModelSimulation::FinishControlStep() {
 
 void ModelSimulation::Fill(SimSnapshot& snapshot) const {
   Simulation::Fill(snapshot);
-  snapshot.seed = seed_;
   snapshot.decisions = decisions_;
   snapshot.episode = false;
   snapshot.coverage = scores_;

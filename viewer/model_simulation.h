@@ -2,8 +2,8 @@
 #define VIEWER_MODEL_SIMULATION_H_
 
 #include <deque>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,11 +29,10 @@ class ModelSimulation : public Simulation {
   void Seek(int step) override;
   void SetOptions(const dp::PolicyOptions& options) override;
   void SetCheckpoint(const std::string& directory) override;
-  void Sample(int count) override;
   void Advance() override;
-  void UseIdleTime() override;
   void Fill(SimSnapshot& snapshot) const override;
 
+  uint32_t seed() const override { return seed_; }
   int step() const override { return step_; }
   bool finished() const override { return false; }
   double period() const override { return substeps_ * timestep(); }
@@ -41,9 +40,8 @@ class ModelSimulation : public Simulation {
  private:
   // What the attributes of the model are overruled by.
   struct Choice {
-    std::string checkpoint;                   // directory; empty: theirs
-    std::optional<dp::PolicyOptions> policy;  // none: theirs
-    bool sampler = false;                     // the kind of sampler too
+    std::string checkpoint;                            // directory; empty: theirs
+    std::function<void(dp::PolicyOptions&)> overrule;  // changes what is not to be as they say
   };
   // The policy as it was made for the plugin.
   struct Made {
@@ -66,7 +64,7 @@ class ModelSimulation : public Simulation {
   void NoteDecision(double step_began);
   void CompleteDecision();
   void FinishControlStep();
-  dp::Policy& Explainer();
+  bool AskAgain(const DecisionRecord& record, uint32_t noise, dp::PolicyOutput& output) override;
 
   std::string file_;
   Choice choice_;
@@ -80,7 +78,7 @@ class ModelSimulation : public Simulation {
   bool under_way_ = false;                  // the newest decision's chunk is not there yet
   double decided_ = 0;                      // seconds of deciding in this control step
   std::vector<double> before_;              // qpos at the begin of the control step
-  std::unique_ptr<dp::Decision> question_;  // what the newest decision was made from
+  std::unique_ptr<dp::Decision> question_;  // what the newest decision was made from; or null
   std::unique_ptr<dp::Policy> explainer_;   // makes decisions again, with all that is inside
   std::deque<Moment> moments_;              // one per control step, the newest last
   int first_moment_ = 0;                    // control step of the oldest

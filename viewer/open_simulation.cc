@@ -49,8 +49,9 @@ std::unique_ptr<Simulation> OpenSimulation(const SimulationRequest& request) {
     ModelPtr model = LoadModel(file);
     if (IsPusht(model.get())) {
       const std::shared_ptr<const dp::Checkpoint> checkpoint = OpenCheckpoint(request.checkpoint);
-      dp::PolicyOptions options = request.policy;
-      if (!request.sampler_given) options.sampler.kind = checkpoint->config.scheduler.kind;
+      dp::PolicyOptions options;
+      options.sampler.kind = checkpoint->config.scheduler.kind;
+      request.overrule(options);
       return std::make_unique<EpisodeSimulation>(std::move(model), checkpoint, options,
                                                  request.seed);
     }

@@ -2,6 +2,7 @@
 #define VIEWER_OPEN_SIMULATION_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,9 +14,8 @@ namespace pusht {
 struct SimulationRequest {
   std::string model;       // MJCF; empty: pusht.xml
   std::string checkpoint;  // directory; empty: the one that the model names, or the shipped one
-  dp::PolicyOptions policy;
-  bool policy_given = false;   // else the policy runs as the model's attributes say
-  bool sampler_given = false;  // else with the checkpoint's own kind of sampler
+  // changes what is not to be as the model's attributes, or the checkpoint and the defaults, say
+  std::function<void(dp::PolicyOptions&)> overrule = [](dp::PolicyOptions&) {};
   uint32_t seed = 100000;
 };
 

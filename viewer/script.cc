@@ -24,7 +24,6 @@
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <sstream>
@@ -33,6 +32,7 @@
 #include "kernels/error.h"
 #include "plugin/egl_context.h"
 #include "policy/option_names.h"
+#include "task/files.h"
 #include "viewer/panels/panels.h"
 #include "viewer/viewer.h"
 
@@ -205,14 +205,10 @@ struct ImGuiScope {
 }  // namespace
 
 int RunScript(const ViewerOptions& options, const std::string& script, const std::string& folder) {
-  std::stringstream text;
-  if (BuiltInScripts().contains(script)) {
-    text << BuiltInScripts().at(script);
-  } else {
-    std::ifstream file(script);
-    if (!file) throw dp::BadInput("cannot read the script '" + script + "'");
-    text << file.rdbuf();
-  }
+  constexpr size_t kLongest = 1 << 20;  // bytes
+  const auto built_in = BuiltInScripts().find(script);
+  std::istringstream text(built_in != BuiltInScripts().end() ? built_in->second
+                                                             : ReadFile(script, kLongest));
   std::filesystem::create_directories(folder);
   const dp::EglContext context(-1);
   const ImGuiScope imgui;

@@ -1,12 +1,17 @@
 #include "viewer/simulation.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
+
+#include "policy/normalizer.h"
 
 namespace pusht {
 namespace {
 
 constexpr size_t kMostDecisions = 512;  // kept in the log
+// the noise of samples lies beyond every decision of an episode
+constexpr uint32_t kSampleNoise = 1u << 20;
 
 }  // namespace
 
@@ -63,15 +68,63 @@ void Simulation::SetKeypoints(bool on) {
   EditLog().back() = std::move(record);
 }
 
-void Simulation::SetKeypointCheckpoint(std::shared_ptr<const dp::Checkpoint> checkpoint) {
-  checkpoint_seen_ = std::move(checkpoint);
+std::shared_ptr<PolicyInfo> Simulation::UsePolicy(std::shared_ptr<const dp::Checkpoint> checkpoint,
+                                                  const dp::PolicyOptions& options,
+                                                  const std::string& description,
+                                                  int action_steps) {
+  checkpoint_ = std::move(checkpoint);
   finder_ = nullptr;
+  const dp::PolicyConfig& config = checkpoint_->config;
+  auto info = std::make_shared<PolicyInfo>();
+  info->random = checkpoint_->sha256.starts_with("random");
+  info->checkpoint = std::filesystem::path(checkpoint_->directory).filename().string();
+  info->description = description;
+  info->options = options;
+  info->horizon = config.horizon;
+  info->n_obs_steps = config.n_obs_steps;
+  info->action_steps = action_steps;
+  info->action_dim = config.action_dim;
+  info->has_keypoints = KeypointFinder::Has(config);
+  if (!config.cameras.empty()) {
+    info->picture_width = config.cameras[0].width;
+    info->picture_height = config.cameras[0].height;
+  }
+  return info;
+}
+
+void Simulation::KeepDenoising(dp::PolicyTrace& trace, DecisionRecord& record) const {
+  record.denoising = std::move(trace.x_steps);
+  dp::Unnormalize(checkpoint_->stats.action, info_->action_dim, record.denoising);
+}
+
+void Simulation::UseIdleTime() {
+  if (!std::exchange(unexplained_, false) || log_.empty()) return;
+  auto record = std::make_shared<DecisionRecord>(*log_.back());
+  dp::PolicyTrace trace;
+  dp::PolicyOutput output;
+  output.trace = &trace;
+  if (!AskAgain(*record, static_cast<uint32_t>(record->decision), output)) return;
+  KeepDenoising(trace, *record);
+  EditLog().back() = std::move(record);
+}
+
+void Simulation::Sample(int count) {
+  if (log_.empty() || log_.back()->seed != seed()) return;
+  auto record = std::make_shared<DecisionRecord>(*log_.back());
+  const size_t numbers = size_t{1} * info_->action_dim * info_->horizon;
+  dp::PolicyOutput output;
+  for (int i = 0; i < count; ++i) {
+    const auto next = static_cast<uint32_t>(record->samples.size() / numbers + 1);
+    if (!AskAgain(*record, kSampleNoise * next + record->decision, output)) return;
+    record->samples.insert(record->samples.end(), output.actions.begin(), output.actions.end());
+  }
+  EditLog().back() = std::move(record);
 }
 
 void Simulation::AddKeypoints(DecisionRecord& record) {
   record.keypoints.clear();
-  if (!finding_ || !checkpoint_seen_ || !KeypointFinder::Has(checkpoint_seen_->config)) return;
-  if (!finder_) finder_ = std::make_unique<KeypointFinder>(checkpoint_seen_);
+  if (!finding_ || !checkpoint_ || !KeypointFinder::Has(checkpoint_->config)) return;
+  if (!finder_) finder_ = std::make_unique<KeypointFinder>(checkpoint_);
   record.keypoints = finder_->Find(PicturesOf(record));
 }
 
@@ -101,6 +154,7 @@ void Simulation::RestorePhysics(const std::vector<mjtNum>& physics) {
 
 void Simulation::Fill(SimSnapshot& snapshot) const {
   snapshot.model = model_;
+  snapshot.seed = seed();
   snapshot.step = step();
   snapshot.substep = substep_;
   snapshot.period = period();

@@ -30,18 +30,20 @@ class Simulation {
   // Both throw Error, and go on with the policy they have.
   virtual void SetOptions(const dp::PolicyOptions& options) = 0;
   virtual void SetCheckpoint(const std::string& directory) = 0;
-  // Adds `count` chunks from other noise to the last decision. Throws Error as Policy::Infer does.
-  virtual void Sample(int count) = 0;
+  // Adds `count` chunks from other noise to the last decision, if it is this episode's. Throws
+  // Error as Policy::Infer does.
+  void Sample(int count);
   // Takes a decision where one is due, then one physics step. Nothing once the episode is over.
   // Throws Error as Policy::Infer does.
   virtual void Advance() = 0;
   // Finds out what is not known yet of the newest decision, and would have held it up: to be called
   // when nothing is due. Throws Error as Policy::Infer does.
-  virtual void UseIdleTime() = 0;
+  void UseIdleTime();
   // Fills all of a snapshot but what its thread knows.
   virtual void Fill(SimSnapshot& snapshot) const;
 
-  virtual int step() const = 0;  // control steps taken
+  virtual uint32_t seed() const = 0;  // of this episode
+  virtual int step() const = 0;       // control steps taken
   virtual bool finished() const = 0;
   virtual double period() const = 0;  // seconds of a control step
   bool between_control_steps() const { return substep_ == 0; }
@@ -64,8 +66,15 @@ class Simulation {
   // Adds the physics time of the control step that is over to the newest decision, whose span
   // begins where its actions were applied; without what a plugin spent `elsewhere` (seconds).
   void AddPhysicsTime(double elsewhere = 0);
-  // To be told of the checkpoint in use.
-  void SetKeypointCheckpoint(std::shared_ptr<const dp::Checkpoint> checkpoint);
+  // To be told of the policy in use, as it was made; the rest of the information is the caller's.
+  std::shared_ptr<PolicyInfo> UsePolicy(std::shared_ptr<const dp::Checkpoint> checkpoint,
+                                        const dp::PolicyOptions& options,
+                                        const std::string& description, int action_steps);
+  // Asks a policy what this decision of the log was made from once more, with the noise of decision
+  // `noise`. False if that is not known any more. Throws Error as Policy::Infer does.
+  virtual bool AskAgain(const DecisionRecord& record, uint32_t noise, dp::PolicyOutput& output) = 0;
+  // Moves the chunk after each denoising step into `record`, in the unit of actions.
+  void KeepDenoising(dp::PolicyTrace& trace, DecisionRecord& record) const;
   // Adds where the encoder looks, if that is asked for.
   void AddKeypoints(DecisionRecord& record);
   // The decisions, oldest first. Records are shared with snapshots: to change one, put another in
@@ -81,6 +90,7 @@ class Simulation {
   bool tracing_ = true, disturbed_ = false;
   bool unexplained_ = false;  // the newest decision's denoising is asked for, and not there yet
   int substep_ = 0;           // physics steps since the last control step
+  std::shared_ptr<const dp::Checkpoint> checkpoint_;  // null: no policy
   std::shared_ptr<const PolicyInfo> info_;
 
  private:
@@ -88,7 +98,6 @@ class Simulation {
   mutable std::shared_ptr<const DecisionLog> published_;  // log_ as snapshots have it; or null
   mjvPerturb perturb_;
   bool finding_ = false;
-  std::shared_ptr<const dp::Checkpoint> checkpoint_seen_;
   std::unique_ptr<KeypointFinder> finder_;  // made when first asked for
   double physics_seconds_ = 0;              // of this control step
 };

@@ -49,6 +49,9 @@ class ModelSimulationTest : public testing::Test {
   }
   static std::unique_ptr<Simulation> Open(const std::string& file) {
     SimulationRequest request;
+    return Open(file, request);
+  }
+  static std::unique_ptr<Simulation> Open(const std::string& file, SimulationRequest request) {
     request.model = file;
     request.seed = kSeed;
     return OpenSimulation(request);
@@ -133,6 +136,17 @@ TEST_F(ModelSimulationTest, SamplesAreOfTheSamePictureAndDiffer) {
   EXPECT_NE(last.samples[0], last.samples[last.actions.size()]);
 }
 
+TEST_F(ModelSimulationTest, SamplesOfADecisionThatIsForgottenGoToNoOther) {
+  const auto simulation = Open(WithPlugin());
+  ASSERT_EQ(AdvanceTo(*simulation, 9).log->size(), 2u);
+  simulation->Seek(5);
+  simulation->Sample(2);
+  SimSnapshot snapshot;
+  simulation->Fill(snapshot);
+  ASSERT_EQ(snapshot.log->size(), 1u);
+  EXPECT_TRUE(snapshot.log->back()->samples.empty());
+}
+
 TEST_F(ModelSimulationTest, ThePolicyRunsInAnotherWayOrStays) {
   const auto simulation = Open(WithPlugin());
   dp::PolicyOptions options = AdvanceTo(*simulation, 1).policy->options;
@@ -157,6 +171,21 @@ TEST_F(ModelSimulationTest, OptionsLeaveTheNoiseToTheModelsActionSteps) {
   options.sampler.hold_noise = 1;
   simulation->SetOptions(options);
   EXPECT_EQ(AdvanceTo(*simulation, 1).policy->options.sampler.hold_noise, 1);
+}
+
+TEST_F(ModelSimulationTest, WhatIsOverruledLeavesTheOtherAttributes) {
+  const std::string models = std::filesystem::path(ModelPath("pusht.xml")).parent_path();
+  SimulationRequest request;
+  request.checkpoint = folder_ / "checkpoint";
+  request.overrule = [](dp::PolicyOptions& options) {
+    options.backend = dp::Backend::kCpu;
+    options.threads = 2;
+  };
+  const auto simulation = Open(models + "/pusht_policy.xml", request);
+  const dp::PolicyOptions options = AdvanceTo(*simulation, 0).policy->options;
+  EXPECT_EQ(options.threads, 2);
+  EXPECT_EQ(options.sampler.kind, dp::SamplerKind::kDdim);
+  EXPECT_EQ(options.sampler.steps, 10);
 }
 
 TEST_F(ModelSimulationTest, AModelWithoutAPolicyIsPhysics) {

@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -234,6 +235,26 @@ TEST_F(WindowTest, WritesPicturesAndFilms) {
   EXPECT_TRUE(Until([&] { return size("pusht-viewer.mp4") + size("pusht-viewer.avi") > 1000; }));
 }
 
+TEST_F(WindowTest, FilmsWithoutFfmpeg) {
+  std::ofstream(folder_ / "film.txt") << "speed 1\nrecord\nrun 10\nstop\n";
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", "/nonexistent", 1);
+  Start({"--checkpoint", folder_ / "checkpoint", "--script", folder_ / "film.txt"}, "");
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(Finish(), 0) << Log();
+  std::ifstream file(folder_ / "pusht-viewer.avi", std::ios::binary);
+  const std::string film{std::istreambuf_iterator<char>(file), {}};
+  ASSERT_GT(film.size(), 52u) << Log();
+  const auto number = [&](size_t at) {
+    uint32_t value;
+    std::memcpy(&value, &film[at], sizeof(value));
+    return value;
+  };
+  EXPECT_EQ(film.substr(0, 4), "RIFF");
+  EXPECT_EQ(number(4), film.size() - 8);
+  EXPECT_GE(number(48), 1u) << "pictures";
+}
+
 TEST_F(WindowTest, SwitchesThePolicyWhileItRuns) {
   ASSERT_NO_FATAL_FAILURE(Open(WithCheckpoint()));
   const auto button = [] {
@@ -342,7 +363,8 @@ TEST_F(WindowTest, WhatCannotBeOpenedIsASentence) {
        {std::pair(std::vector<std::string>{"--checkpoint", "nowhere"}, "nowhere"),
         std::pair(std::vector<std::string>{"--model", "none.xml"}, "none.xml"),
         std::pair(std::vector<std::string>{"--model", "broken.xml"}, "nonsense"),
-        std::pair(std::vector<std::string>{"--episodes", "."}, "episodes.jsonl")}) {
+        std::pair(std::vector<std::string>{"--episodes", "."}, "episodes.jsonl"),
+        std::pair(std::vector<std::string>{"--script", "/tmp"}, "not a regular file")}) {
     Start(arguments, screen_->name());
     EXPECT_EQ(Finish(), 2) << word;
     EXPECT_NE(Log().find(word), std::string::npos) << Log();

@@ -8,8 +8,10 @@ namespace pusht {
 
 void Pin(const SimSnapshot& snapshot, UiState& ui) {
   const dp::PolicyOptions& options = snapshot.policy->options;
+  const int window = options.sampler.parallel_window;
   const std::string label =
-      Format("%s %d, %s %s", dp::SamplerName(options.sampler.kind), options.sampler.steps,
+      Format("%s %d%s, %s %s", dp::SamplerName(options.sampler.kind), options.sampler.steps,
+             window > 0 ? Format(", window %d", window).c_str() : "",
              dp::BackendName(options.backend), dp::PrecisionName(options.precision));
   ui.pinned = {label, snapshot.policy->description, Summarise(*snapshot.log)};
 }

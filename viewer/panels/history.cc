@@ -104,8 +104,10 @@ void DrawHistogram(const SimSnapshot& snapshot, const UiState& ui) {
 
 void DrawHistoryPanel(const SimSnapshot& snapshot, UiState& ui) {
   const int misses = CountMisses(*snapshot.log, ui.budget_ms);
-  PanelTitle("Decisions", Format("%d of %zu over %.4g ms   %.2f x real time", misses,
-                                 snapshot.log->size(), ui.budget_ms, snapshot.real_time_factor));
+  const double factor = snapshot.real_time_factor;
+  PanelTitle("Decisions",
+             Format("%d of %zu over %.4g ms%s", misses, snapshot.log->size(), ui.budget_ms,
+                    factor > 0 ? Format("   %.2f x real time", factor).c_str() : ""));
   const float em = ImGui::GetFontSize();
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float line = em + 2 * ImGui::GetStyle().ItemSpacing.y;

@@ -83,6 +83,8 @@ std::string Format(const char* format, ...) {
 }
 
 std::string FormatMs(double milliseconds) {
+  constexpr double kLeast = 0.0005;  // what less than this rounds to says nothing
+  if (milliseconds > 0 && milliseconds < kLeast) return "<0.001";
   if (milliseconds < 1) return Format("%.3f", milliseconds);
   if (milliseconds < 10) return Format("%.2f", milliseconds);
   return Format(milliseconds < 100 ? "%.1f" : "%.0f", milliseconds);

@@ -49,7 +49,7 @@ void PanelTitle(const char* title, const std::string& caption = "");
 // printf into a string.
 std::string Format(const char* format, ...) IM_FMTARGS(1);
 
-// Milliseconds with three significant digits: "0.042", "6.93", "112".
+// Milliseconds with three significant digits: "0.042", "6.93", "112"; "<0.001" for less.
 std::string FormatMs(double milliseconds);
 
 // "1 decision", "2 decisions".

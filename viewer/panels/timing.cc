@@ -75,7 +75,7 @@ void DrawRow(int row, const DecisionRecord& shown, const LogSummary& summary,
   const float em = ImGui::GetFontSize();
   ImGui::GetWindowDrawList()->AddRectFilled(
       ImVec2(at.x, at.y + 0.2f * em), ImVec2(at.x + 0.6f * em, at.y + 0.8f * em), RowColor(row), 2);
-  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + 0.95f * em);
+  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + 1.15f * em);
   if (ImGui::Selectable(RowName(row), ui.histogram_row == row)) ui.histogram_row = row;
   DrawCell(RowMilliseconds(shown.times, row));
   DrawCell(s.median);
@@ -98,7 +98,7 @@ void DrawTable(const DecisionRecord& shown, const SimSnapshot& snapshot, UiState
   if (ui.pinned) names.push_back("A");
   const int columns = static_cast<int>(names.size()) + 1;
   if (!ImGui::BeginTable("stages", columns, ImGuiTableFlags_RowBg)) return;
-  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch, 1.6f);
+  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch, 1.9f);
   for (const char* name : names) {
     ImGui::TableSetupColumn(name, ImGuiTableColumnFlags_WidthStretch, 1.0f);
   }

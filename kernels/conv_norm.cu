@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "kernels/conv_gather.cuh"
+#include "kernels/conv_map.cuh"
 #include "kernels/conv_norm.cuh"
 #include "kernels/device_math.cuh"
 #include "kernels/launch.cuh"
@@ -340,6 +341,7 @@ ConvNormConfig ChooseConvNormConfig(const ConvShape& s) {
 }
 
 bool ConvNormSupports(Format format, const ConvNormArgs& args) {
+  if (ConvMapSupports(format, args)) return true;
   constexpr int kFewPictures = 8;
   const ConvShape& s = args.conv.shape;
   const int block_m = ChooseConvNormConfig(s).block_m;
@@ -351,6 +353,7 @@ bool ConvNormSupports(Format format, const ConvNormArgs& args) {
 }
 
 void LaunchConvNorm(Format format, const ConvNormArgs& args, cudaStream_t stream) {
+  if (ConvMapSupports(format, args)) return LaunchConvMap(format, args, stream);
   const ConvShape& s = args.conv.shape;
   const ConvNormConfig config = ChooseConvNormConfig(s);
   const ConvNormKernelArgs p = {args, config, KTiles(s),

@@ -5,8 +5,9 @@
 
 #include "kernels/conv.cuh"
 
-// A convolution with the group normalisation behind it in one launch, for few pictures, where the
-// number of launches is what costs.
+// A convolution with the group normalisation behind it in one launch: for few pictures, where the
+// number of launches is what costs, and for many where a whole picture fits into a block
+// (kernels/conv_map.cuh).
 
 namespace dp {
 
@@ -26,8 +27,8 @@ struct ConvNormConfig {
 };
 ConvNormConfig ChooseConvNormConfig(const ConvShape& shape);
 
-// Whether the kernel takes it: 16-bit formats, few pictures of at most 640 positions, groups of 4,
-// 8 or 16 channels, a GPU with clusters.
+// Whether a kernel takes it: 16-bit formats, few pictures of at most 640 positions, groups of 4,
+// 8 or 16 channels, a GPU with clusters; or what ConvMapSupports says.
 bool ConvNormSupports(Format format, const ConvNormArgs& args);
 
 // Enqueues both. `args` must be supported.

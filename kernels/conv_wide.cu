@@ -243,22 +243,6 @@ int KTiles(const ConvShape& s) {
   return (s.K() + per_stage - 1) / per_stage;
 }
 
-// Whether the device runs the code compiled for sm_90a, not the empty kernel of the others.
-bool DeviceHasWgmma() {
-  static const bool has = [] {
-    int device = 0, major = 0, minor = 0;
-    if (cudaGetDevice(&device) != cudaSuccess) return false;
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-    cudaFuncAttributes attributes = {};
-    const auto kernel = WideConvKernel<Format::kFp16, 128, 128, 3>;
-    constexpr int kRegistersOfEmptyKernel = 32;
-    return major == 9 && minor == 0 && cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
-           attributes.numRegs > kRegistersOfEmptyKernel;
-  }();
-  return has;
-}
-
 // Multiprocessors of an H100 or H200 that clusters of so many blocks fill, one block on each: a
 // cluster stays within one of the parts of the GPU, of 16 or 18, so the larger leave some idle.
 constexpr int Multiprocessors(int cluster) { return cluster <= 2 ? 132 : 112; }
@@ -294,6 +278,21 @@ WideConvConfig ChooseWideConvConfig(const ConvShape& s) {
     }
   }
   return best;
+}
+
+bool DeviceHasWgmma() {
+  static const bool has = [] {
+    int device = 0, major = 0, minor = 0;
+    if (cudaGetDevice(&device) != cudaSuccess) return false;
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+    cudaFuncAttributes attributes = {};
+    const auto kernel = WideConvKernel<Format::kFp16, 128, 128, 3>;
+    constexpr int kRegistersOfEmptyKernel = 32;
+    return major == 9 && minor == 0 && cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
+           attributes.numRegs > kRegistersOfEmptyKernel;
+  }();
+  return has;
 }
 
 bool WideConvSupports(Format format, const ConvArgs& args) {

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "kernels/conv_norm.cuh"
+#include "kernels/group_norm_reference.h"
 #include "tests/support/device_buffer.h"
 
 namespace {
@@ -14,6 +15,7 @@ struct Case {
   const char* name;
   int frames, size, in_c, out_c, kernel, stride, groups;
   bool bias, residual, relu;
+  int copies = 1;  // of the frames, behind one another
 };
 const Case kCases[] = {
     {"9 positions, k split", 2, 3, 128, 64, 3, 1, 4, false, true, true},
@@ -26,11 +28,22 @@ const Case kCases[] = {
     {"eight slices", 2, 24, 64, 32, 3, 1, 2, false, true, true},
     {"eight uneven slices", 8, 21, 16, 16, 5, 1, 2, false, false, true},
     {"one position", 2, 1, 72, 64, 3, 1, 4, false, false, true},
+    {"whole maps", 3, 24, 64, 64, 3, 1, 4, false, true, true, 100},
+    {"whole maps, odd size", 2, 21, 64, 64, 3, 1, 8, false, true, false, 50},
+    {"whole maps, one group", 5, 18, 64, 64, 3, 1, 1, false, false, true, 13},
 };
+
+// `copies` times `v`, one behind the other.
+std::vector<uint8_t> Repeated(const std::vector<uint8_t>& v, int copies) {
+  std::vector<uint8_t> out;
+  for (int i = 0; i < copies; ++i) out.insert(out.end(), v.begin(), v.end());
+  return out;
+}
 
 class ConvNormGpu : public testing::TestWithParam<Format> {};
 
-// y = act(GN(conv(x)) + residual), in double on rounded operands.
+// y = act(GN(conv(x)) + residual), in double on rounded operands; copies of a picture have its
+// bits.
 TEST_P(ConvNormGpu, AgreesWithTheDefinition) {
   DEVICE_OR_SKIP();
   const Format format = GetParam();
@@ -45,11 +58,11 @@ TEST_P(ConvNormGpu, AgreesWithTheDefinition) {
     SCOPED_TRACE(c.name);
     dp::ConvNormArgs a;
     dp::ConvShape& s = a.conv.shape;
-    s.batch = c.frames, s.in_h = s.in_w = c.size, s.in_c = c.in_c, s.out_c = c.out_c;
+    s.batch = c.frames * c.copies, s.in_h = s.in_w = c.size, s.in_c = c.in_c, s.out_c = c.out_c;
     s.kernel_h = s.kernel_w = c.kernel, s.stride = c.stride, s.pad_h = s.pad_w = c.kernel / 2;
     s.out_h = s.out_w = (c.size - 1) / c.stride + 1;
-    const int positions = s.out_h * s.out_w, wide = c.out_c / c.groups;
-    const size_t out = size_t{1} * s.Positions() * c.out_c;
+    const int positions = s.out_h * s.out_w;
+    const size_t out = size_t{1} * c.frames * positions * c.out_c;
     const auto w = draw(size_t{1} * c.out_c * s.K(), 0.0f, 1 / std::sqrt(float(s.K())));
     // a mean far from zero, where a one-pass variance would cancel
     const auto x = draw(size_t{1} * c.frames * c.size * c.size * c.in_c, 2.0f, 1.0f);
@@ -57,8 +70,8 @@ TEST_P(ConvNormGpu, AgreesWithTheDefinition) {
     const auto scale = draw(c.out_c, 1.0f, 0.5f), shift = draw(c.out_c, 0.0f, 1.0f);
 
     const auto packed = dp::PackConvWeights(format, s, w.data(), c.in_c);
-    const auto stored_x = pusht_test::Stored(format, x);
-    const auto stored_residual = pusht_test::Stored(format, residual);
+    const auto stored_x = Repeated(pusht_test::Stored(format, x), c.copies);
+    const auto stored_residual = Repeated(pusht_test::Stored(format, residual), c.copies);
     pusht_test::DeviceBuffer dw(packed.size()), dx(stored_x.size()), dr(stored_residual.size()),
         dy(stored_residual.size()), db(bias.size() * 4), dscale(bias.size() * 4),
         dshift(bias.size() * 4);
@@ -93,25 +106,18 @@ TEST_P(ConvNormGpu, AgreesWithTheDefinition) {
       sums[i] = sum;
     }
     const double rounding = format == Format::kFp16 ? 1.2e-3 : 9e-3;
-    for (int f = 0; f < c.frames; ++f) {
-      for (int g = 0; g < c.groups; ++g) {
-        const auto at = [&](int k) {
-          return (size_t{1} * f * positions + k / wide) * c.out_c + g * wide + k % wide;
-        };
-        const int count = positions * wide;
-        double mean = 0, squares = 0;
-        for (int k = 0; k < count; ++k) mean += sums[at(k)] / count;
-        for (int k = 0; k < count; ++k) squares += std::pow(sums[at(k)] - mean, 2);
-        const double inverse = 1 / std::sqrt(squares / count + 1e-5);
-        for (int k = 0; k < count; ++k) {
-          const int o = g * wide + k % wide;
-          double expected = (sums[at(k)] - mean) * inverse * scale[o] + shift[o];
-          const double magnitude = std::abs(expected);
-          if (c.residual) expected += residual[at(k)];
-          if (c.relu) expected = std::max(expected, 0.0);
-          ASSERT_NEAR(y[at(k)], expected, rounding * (1 + magnitude)) << "element " << at(k);
-        }
+    const auto normalised = dp::reference::GroupNorm(sums, c.frames, positions, c.out_c, c.groups,
+                                                     scale.data(), shift.data());
+    for (size_t i = 0; i < y.size(); ++i) {
+      if (i >= out) {
+        ASSERT_EQ(y[i], y[i % out]) << "element " << i;
+        continue;
       }
+      double expected = normalised[i];
+      double magnitude = std::abs(expected);  // of the terms, which may cancel
+      if (c.residual) expected += residual[i], magnitude += std::abs(residual[i]);
+      if (c.relu) expected = std::max(expected, 0.0);
+      ASSERT_NEAR(y[i], expected, rounding * (1 + magnitude)) << "element " << i;
     }
   }
 }

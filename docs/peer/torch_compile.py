@@ -7,6 +7,7 @@ max-autotune and then captured; with --batch 1 a chunk of 100 steps too. Needs P
     docs/peer/torch_compile.py --batch 1 --precision fp16
 """
 import argparse
+import math
 
 import torch
 from torch import nn
@@ -54,7 +55,7 @@ class Unet(nn.Module):
 
     def forward(self, x, step, condition):
         frequencies = torch.exp(torch.arange(STEP // 2, device=x.device) *
-                                (-torch.log(torch.tensor(1e4)).item() / (STEP // 2 - 1)))
+                                (-math.log(1e4) / (STEP // 2 - 1)))
         phase = step[:, None] * frequencies
         embedding = self.step(torch.cat([phase.sin(), phase.cos()], 1).to(x.dtype))
         condition = torch.cat([embedding, condition], 1)

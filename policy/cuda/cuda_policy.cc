@@ -171,7 +171,7 @@ std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> check
                                          const PolicyOptions& options) {
   std::string why;
   if (!CudaUsable(&why))
-    throw EnvironmentError("backend cuda: " + why + "; use --backend cpu or auto");
+    throw EnvironmentError("backend cuda: " + why + "; choose the backend cpu or auto");
   CheckSupported(*checkpoint);
   PolicyOptions resolved = options;
   resolved.backend = Backend::kCuda;

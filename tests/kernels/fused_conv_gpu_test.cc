@@ -5,6 +5,7 @@
 #include <random>
 
 #include "kernels/fused_conv.cuh"
+#include "kernels/group_norm_reference.h"
 #include "tests/support/device_buffer.h"
 
 namespace {
@@ -113,32 +114,19 @@ class SourceData {
   void Activate(Format format) {
     activated_.assign(x_.begin(), x_.end());
     if (source_.groups == 0) return;
-    const int per_group = source_.channels / source_.groups;
-    for (int r = 0; r < rows_; ++r) {
-      for (int g = 0; g < source_.groups; ++g) {
-        double sum = 0, squares = 0;
-        const auto each = [&](const auto& f) {
-          for (int l = 0; l < length_; ++l)
-            for (int c = g * per_group; c < (g + 1) * per_group; ++c)
-              f((static_cast<size_t>(r) * length_ + l) * source_.channels + c, c);
-        };
-        each([&](size_t i, int) { sum += x_[i]; });
-        const double mean = sum / (per_group * length_);
-        each([&](size_t i, int) { squares += (x_[i] - mean) * (x_[i] - mean); });
-        const double inverse = 1 / std::sqrt(squares / (per_group * length_) + 1e-5);
-        each([&](size_t i, int c) {
-          const double n = (x_[i] - mean) * inverse * weight_[c] + bias_[c];
-          double y = n * std::tanh(std::log1p(std::exp(n)));
-          const auto term = [&](int k) {
-            return static_cast<double>(table_[row_step_[r] * 2 * source_.channels + k]) +
-                   cond_[static_cast<size_t>(r) * 2 * source_.channels + k];
-          };
-          if (source_.film) y = y * term(c) + term(source_.channels + c);
-          if (source_.residual) y += residual_[i];
-          activated_[i] =
-              dp::FormatBytes(format) == 4 ? y : pusht_test::Operand(format, static_cast<float>(y));
-        });
-      }
+    const auto normalised = dp::reference::GroupNorm(activated_, rows_, length_, source_.channels,
+                                                     source_.groups, weight_.data(), bias_.data());
+    for (size_t i = 0; i < normalised.size(); ++i) {
+      const size_t channel = i % source_.channels, r = i / source_.channels / length_;
+      double y = dp::reference::Activate(dp::Activation::kMish, normalised[i]);
+      const auto term = [&](size_t k) {
+        return static_cast<double>(table_[row_step_[r] * 2 * source_.channels + k]) +
+               cond_[r * 2 * source_.channels + k];
+      };
+      if (source_.film) y = y * term(channel) + term(source_.channels + channel);
+      if (source_.residual) y += residual_[i];
+      activated_[i] =
+          dp::FormatBytes(format) == 4 ? y : pusht_test::Operand(format, static_cast<float>(y));
     }
   }
 

@@ -8,6 +8,7 @@
 #include "policy/checkpoint_source.h"
 #include "policy/config_parser.h"
 #include "policy/network_builder.h"
+#include "policy/random_checkpoint.h"
 #include "policy/safetensors.h"
 #include "policy/sha256.h"
 #include "policy/statistics.h"
@@ -107,7 +108,9 @@ std::shared_ptr<const Checkpoint> LoadCheckpoint(const std::string& directory) {
   if (names.notebook) names = NotebookNames(!source.HasPrefix("noise_pred_net."));
   BuildNetwork(names, source, *checkpoint);
   source.CheckAllTaken();
-  checkpoint->sha256 = Sha256(file.bytes());
+  const auto weights = file.metadata().find(kWeightsKey);
+  const bool random = weights != file.metadata().end() && weights->second == kRandomWeights;
+  checkpoint->sha256 = (random ? kRandomPrefix : "") + Sha256(file.bytes());
   return checkpoint;
 }
 

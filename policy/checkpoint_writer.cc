@@ -9,6 +9,7 @@
 #include "policy/file.h"
 #include "policy/half.h"
 #include "policy/network_builder.h"
+#include "policy/random_checkpoint.h"
 #include "policy/safetensors_writer.h"
 #include "policy/statistics.h"
 
@@ -40,6 +41,7 @@ void WriteWeights(const std::string& path, const Checkpoint& checkpoint, WeightF
                  }
                  writer.AddHalves(name, tensor.shape, tensor.data);
                });
+  if (HasRandomWeights(checkpoint)) writer.SetMetadata(kWeightsKey, kRandomWeights);
   writer.Write(path);
 }
 

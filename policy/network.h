@@ -89,7 +89,7 @@ struct Checkpoint {
   UnetWeights unet;
   int64_t parameter_count = 0;
   std::string directory;
-  std::string sha256;  // of model.safetensors, hex
+  std::string sha256;  // of model.safetensors, hex; begins with "random-" for random weights
 };
 
 }  // namespace dp

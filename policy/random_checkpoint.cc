@@ -73,7 +73,7 @@ std::shared_ptr<const Checkpoint> RandomCheckpoint(const PolicyConfig& config,
   checkpoint->config = config;
   checkpoint->stats = stats;
   checkpoint->directory = "(random weights)";
-  checkpoint->sha256 = "random-" + std::to_string(seed);
+  checkpoint->sha256 = kRandomPrefix + std::to_string(seed);
   RandomSource source(seed);
   BuildNetwork(NamesOf(config), source, *checkpoint);
   return checkpoint;

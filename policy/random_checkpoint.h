@@ -17,6 +17,14 @@ namespace dp {
 std::shared_ptr<const Checkpoint> RandomCheckpoint(const PolicyConfig& config,
                                                    const NormalizerStats& stats, uint64_t seed);
 
+// Such a network says so, also once it is written and loaded again: its sha256 has a prefix, its
+// file this text under this key.
+inline constexpr const char* kRandomPrefix = "random-";
+inline constexpr const char *kWeightsKey = "weights", *kRandomWeights = "random";
+inline bool HasRandomWeights(const Checkpoint& checkpoint) {
+  return checkpoint.sha256.starts_with(kRandomPrefix);
+}
+
 // The source of such weights. Tensors depend on the order in which they are taken.
 std::unique_ptr<TensorSource> MakeRandomSource(uint64_t seed);
 

@@ -50,6 +50,7 @@ void SafetensorsWriter::AddBytes(const std::string& name, const std::vector<int6
 
 std::vector<uint8_t> SafetensorsWriter::Serialize() const {
   Json header = Json::object();
+  if (!metadata_.empty()) header["__metadata__"] = metadata_;
   uint64_t at = 0;
   for (const auto& [name, entry] : entries_) {
     const uint64_t end = at + entry.data.size();

@@ -25,6 +25,9 @@ class SafetensorsWriter {
   void AddBytes(const std::string& name, const std::vector<int64_t>& shape,
                 std::span<const uint8_t> values);  // U8
 
+  // A text of the header that is no tensor's; replaces one of that key.
+  void SetMetadata(const std::string& key, const std::string& text) { metadata_[key] = text; }
+
   std::vector<uint8_t> Serialize() const;
   // Replaces `path` atomically. Throws Error if it cannot be written.
   void Write(const std::string& path) const;
@@ -40,6 +43,7 @@ class SafetensorsWriter {
            std::span<const T> values);
 
   std::map<std::string, Entry> entries_;
+  std::map<std::string, std::string> metadata_;
 };
 
 }  // namespace dp

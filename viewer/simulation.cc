@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "policy/normalizer.h"
+#include "policy/random_checkpoint.h"
 
 namespace pusht {
 namespace {
@@ -76,7 +77,7 @@ std::shared_ptr<PolicyInfo> Simulation::UsePolicy(std::shared_ptr<const dp::Chec
   finder_ = nullptr;
   const dp::PolicyConfig& config = checkpoint_->config;
   auto info = std::make_shared<PolicyInfo>();
-  info->random = checkpoint_->sha256.starts_with("random");
+  info->random = HasRandomWeights(*checkpoint_);
   info->checkpoint = std::filesystem::path(checkpoint_->directory).filename().string();
   info->description = description;
   info->options = options;

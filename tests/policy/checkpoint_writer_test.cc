@@ -12,6 +12,7 @@
 #include "policy/file.h"
 #include "policy/half.h"
 #include "policy/network_builder.h"
+#include "policy/random_checkpoint.h"
 #include "policy/sha256.h"
 #include "tests/support/golden_cases.h"
 #include "tests/support/temp_dir.h"
@@ -69,6 +70,13 @@ std::shared_ptr<const Checkpoint> RoundTrip(const Checkpoint& original, WeightFo
     EXPECT_EQ(different, 0u) << name;
   }
   return loaded;
+}
+
+TEST(CheckpointWriter, RandomWeightsStayKnownAsSuch) {
+  const auto random = RoundTrip(*dp::NamedNetwork("compact"), WeightFormat::kF16);
+  EXPECT_THAT(random->sha256, testing::MatchesRegex("random-[0-9a-f]{64}"));
+  EXPECT_TRUE(dp::HasRandomWeights(*RoundTrip(*random, WeightFormat::kF16)));
+  EXPECT_FALSE(dp::HasRandomWeights(*RoundTrip(*CompactCheckpoint(), WeightFormat::kF16)));
 }
 
 TEST(CheckpointWriter, RoundTripsTheCompactNetwork) {

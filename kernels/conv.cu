@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "kernels/conv_gather.cuh"
-#include "kernels/conv_tile.cuh"
 #include "kernels/conv_wide.cuh"
 #include "kernels/device_math.cuh"
 #include "kernels/launch.cuh"
@@ -37,13 +36,13 @@ struct Tile {
   static constexpr int kMi = kWarpM / 16, kNi = kWarpN / 8;
   static constexpr int kRowsPerPass = kThreads / kStageVectors;
   static constexpr int kARows = BM / kRowsPerPass;
-  static constexpr int kBRows = BN / kRowsPerPass;
+  static constexpr int kBRows = (BN + kRowsPerPass - 1) / kRowsPerPass;
+  static constexpr int kPerVector = 16 / sizeof(T);
   static constexpr int kStageBytes = (BM + BN) * kRowBytes;
   static constexpr int kSumPitch = BM + 4;  // floats; conflict-free for the fragment layout
   static constexpr size_t kSharedBytes =
       std::max<size_t>(size_t{kStages} * kStageBytes, sizeof(float) * BN * kSumPitch);
-  static_assert(BM % kRowsPerPass == 0 && BN % kRowsPerPass == 0 && kWarpM % 16 == 0 &&
-                kWarpN % 16 == 0);
+  static_assert(BM % kRowsPerPass == 0 && kWarpM % 16 == 0 && kWarpN % 16 == 0);
 };
 
 // acc += one stage of a (BM rows) times b (BN rows), both in shared memory.
@@ -74,6 +73,32 @@ __device__ __forceinline__ void MultiplyStageFp32(float (&acc)[C::kMi][C::kNi][4
 #pragma unroll
           for (int q = 0; q < 4; ++q)
             acc[i][j][q] = __fmaf_rn(av[i][q >> 1][e], bv[q & 1][e], acc[i][j][q]);
+    }
+  }
+}
+
+template <Format F, typename C>
+__device__ __forceinline__ void MultiplyStage(float (&acc)[C::kMi][C::kNi][4], uint32_t a,
+                                              uint32_t b, int warp_m, int warp_n, int lane) {
+#pragma unroll
+  for (int step = 0; step < kStageVectors / 2; ++step) {
+    uint32_t af[C::kMi][4];
+#pragma unroll
+    for (int i = 0; i < C::kMi; ++i)
+      LoadMatrix4(af[i], Swizzled(a, warp_m + i * 16 + (lane & 15), step * 2 + (lane >> 4)));
+#pragma unroll
+    for (int j = 0; j < C::kNi; j += 2) {
+      uint32_t bf[4];
+      const int row = warp_n + j * 8 + (lane & 7) + ((lane >> 4) << 3);
+      LoadMatrix4(bf, Swizzled(b, row, step * 2 + ((lane >> 3) & 1)));
+      if constexpr (F == Format::kTf32) {
+        for (uint32_t& r : bf) r = RoundTf32(r);
+      }
+#pragma unroll
+      for (int i = 0; i < C::kMi; ++i) {
+        MultiplyAccumulate<F>(acc[i][j], af[i], bf[0], bf[1]);
+        MultiplyAccumulate<F>(acc[i][j + 1], af[i], bf[2], bf[3]);
+      }
     }
   }
 }
@@ -123,20 +148,45 @@ __global__ void __launch_bounds__(32 * kWarpsM * kWarpsN) ConvKernel(const ConvK
   extern __shared__ __align__(128) uint8_t shared[];
   const uint32_t ring = SharedAddress(shared);
   const ConvShape& s = p.a.shape;
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
   const int warp_m = (warp % kWarpsM) * C::kWarpM, warp_n = (warp / kWarpsM) * C::kWarpN;
   const int m_tiles = p.padded_m / BM;
   const int phase = blockIdx.y / m_tiles, m0 = (blockIdx.y % m_tiles) * BM, n0 = blockIdx.x * BN;
   const int first = p.k_tiles * blockIdx.z / p.split_k;
   const int last = p.k_tiles * (blockIdx.z + 1) / p.split_k;
 
-  WeightCopies<C::kARows, C::kRowsPerPass> weights(p.a.weight, phase * p.padded_m + m0, first,
-                                                   p.k_tiles);
-  PositionCopies<T, C::kBRows, C::kRowsPerPass> rows(p.a, s.pad_w - phase, first,
-                                                     [&](int row) { return n0 + row; });
+  const int vector = tid % kStageVectors, row0 = tid / kStageVectors;
+  const int c_vectors = s.in_c / C::kPerVector, first_vectors = s.first_c / C::kPerVector;
+  const size_t weight_pitch = static_cast<size_t>(p.k_tiles) * kRowBytes;
+  const uint8_t* weight = static_cast<const uint8_t*>(p.a.weight) +
+                          (static_cast<size_t>(phase) * p.padded_m + m0 + row0) * weight_pitch +
+                          static_cast<size_t>(first) * kRowBytes + vector * 16;
+  GatherRow rows[C::kBRows];
+  for (int i = 0; i < C::kBRows; ++i)
+    rows[i] = MakeGatherRow(s, n0 + row0 + i * C::kRowsPerPass, s.pad_w - phase);
+  KCursor cursor;
+  cursor.Start(first * kStageVectors + vector, c_vectors, s.kernel_w);
+
   auto load_stage = [&](int slot) {
-    weights.Load(ring + slot * C::kStageBytes);
-    rows.Load(ring + slot * C::kStageBytes + BM * kRowBytes);
+    const uint32_t a = ring + slot * C::kStageBytes, b = a + BM * kRowBytes;
+#pragma unroll
+    for (int i = 0; i < C::kARows; ++i)
+      CopyAsync16(Swizzled(a, row0 + i * C::kRowsPerPass, vector),
+                  weight + i * C::kRowsPerPass * weight_pitch, true);
+    weight += kRowBytes;
+    const bool second = s.first_c > 0 && cursor.c >= first_vectors;
+    const T* x = static_cast<const T*>(second ? p.a.x2 : p.a.x);
+    const int channels = s.first_c == 0 ? s.in_c : second ? s.in_c - s.first_c : s.first_c;
+    const int c = (second ? cursor.c - first_vectors : cursor.c) * C::kPerVector;
+#pragma unroll
+    for (int i = 0; i < C::kBRows; ++i) {
+      if (BN < C::kRowsPerPass && row0 >= BN) break;
+      size_t pixel;
+      const bool inside = GatherPixel(s, rows[i], cursor, pixel);
+      CopyAsync16(Swizzled(b, row0 + i * C::kRowsPerPass, vector), x + pixel * channels + c,
+                  inside);
+    }
+    cursor.Advance(c_vectors, s.kernel_w);
   };
 
   WaitForPredecessor();
@@ -156,9 +206,7 @@ __global__ void __launch_bounds__(32 * kWarpsM * kWarpsN) ConvKernel(const ConvK
     if constexpr (F == Format::kFp32) {
       MultiplyStageFp32<C>(acc, a, b, warp_m, warp_n, lane);
     } else {
-#pragma unroll
-      for (int step = 0; step < kStageVectors / 2; ++step)
-        MultiplyStep<F>(acc, a, warp_m, b, warp_n, step);
+      MultiplyStage<F, C>(acc, a, b, warp_m, warp_n, lane);
     }
     slot = slot + 1 == kStages ? 0 : slot + 1;
   }
@@ -166,7 +214,14 @@ __global__ void __launch_bounds__(32 * kWarpsM * kWarpsN) ConvKernel(const ConvK
   __syncthreads();
 
   float* sums = reinterpret_cast<float*>(shared);
-  StoreSums<C::kSumPitch>(acc, sums + warp_n * C::kSumPitch + warp_m);
+#pragma unroll
+  for (int i = 0; i < C::kMi; ++i)
+#pragma unroll
+    for (int j = 0; j < C::kNi; ++j)
+#pragma unroll
+      for (int q = 0; q < 4; ++q)
+        sums[(warp_n + j * 8 + 2 * (lane & 3) + (q & 1)) * C::kSumPitch + warp_m + i * 16 +
+             (lane >> 2) + (q >> 1) * 8] = acc[i][j][q];
   if (p.split_k > 1) {
     ClusterBarrier();
   } else {
@@ -178,6 +233,11 @@ __global__ void __launch_bounds__(32 * kWarpsM * kWarpsN) ConvKernel(const ConvK
 }
 
 int PaddedM(int out_c) { return (out_c + 63) / 64 * 64; }
+
+int KTiles(Format format, const ConvShape& s) {
+  const int per_stage = kRowBytes / static_cast<int>(FormatBytes(format));
+  return (s.K() + per_stage - 1) / per_stage;
+}
 
 template <Format F, int BM, int BN, int kWarpsM, int kWarpsN>
 void LaunchTile(const ConvKernelArgs& p, cudaStream_t stream) {
@@ -240,7 +300,7 @@ void LaunchConv(Format format, const ConvArgs& args, cudaStream_t stream) {
   CheckShape(args.shape);
   if (WideConvSupports(format, args)) return LaunchWideConv(format, args, stream);
   const ConvConfig config = ChooseConvConfig(args.shape);
-  const ConvKernelArgs p = {args, KStages(format, args.shape), PaddedM(args.shape.out_c),
+  const ConvKernelArgs p = {args, KTiles(format, args.shape), PaddedM(args.shape.out_c),
                             DeviceHasClusters() ? config.split_k : 1};
   switch (format) {
     case Format::kFp32:

@@ -14,7 +14,6 @@
 #include "kernels/conv_gather.cuh"
 #include "kernels/conv_map.cuh"
 #include "kernels/conv_norm.cuh"
-#include "kernels/conv_tile.cuh"
 #include "kernels/device_math.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/ptx.cuh"
@@ -25,6 +24,7 @@ namespace {
 constexpr int kWarps = 4;  // one for each step of a stage
 constexpr int kThreads = 32 * kWarps;
 constexpr int kRowsPerPass = kThreads / kStageVectors;
+constexpr int kPerVector = 8;  // elements of 16 bits
 constexpr int kStages = 4;
 constexpr int kMostBlocks = 8;  // of a portable cluster
 constexpr int kMostGroups = 16;
@@ -207,19 +207,44 @@ __global__ void __launch_bounds__(kThreads) ConvNormKernel(const ConvNormKernelA
   const ConvArgs& a = p.a.conv;
   const ConvShape& s = a.shape;
   const uint32_t ring = SharedAddress(shared);
-  const int warp = threadIdx.x >> 5;
+  const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
   const int positions = s.out_h * s.out_w, picture = blockIdx.x, m0 = blockIdx.y * BM;
   const int rank = blockIdx.z, split = p.config.split_k, part = rank % split;
   const int n0 = rank / split * p.slice;  // first position of the slice, in the picture
   const int first = p.k_tiles * part / split, last = p.k_tiles * (part + 1) / split;
 
-  WeightCopies<C::kARows, kRowsPerPass> weights(a.weight, m0, first, p.k_tiles);
-  PositionCopies<T, C::kBRows, kRowsPerPass> rows(a, s.pad_w, first, [&](int row) {
-    const int n = n0 + row;  // beyond the slice: no position
-    return row < p.slice && n < positions ? picture * positions + n : s.batch * positions;
-  });
-  auto load_weights = [&](int slot) { weights.Load(ring + slot * C::kStageBytes); };
-  auto load_positions = [&](int slot) { rows.Load(ring + slot * C::kStageBytes + BM * kRowBytes); };
+  const int vector = tid % kStageVectors, row0 = tid / kStageVectors;
+  const size_t weight_pitch = static_cast<size_t>(p.k_tiles) * kRowBytes;
+  const uint8_t* weight = static_cast<const uint8_t*>(a.weight) + (m0 + row0) * weight_pitch +
+                          static_cast<size_t>(first) * kRowBytes + vector * 16;
+  GatherRow rows[C::kBRows];
+#pragma unroll
+  for (int i = 0; i < C::kBRows; ++i) {
+    const int n = n0 + row0 + i * kRowsPerPass;
+    // beyond the slice: no position
+    const bool inside = row0 + i * kRowsPerPass < p.slice && n < positions;
+    rows[i] = MakeGatherRow(s, inside ? picture * positions + n : s.batch * positions, s.pad_w);
+  }
+  KCursor cursor;
+  cursor.Start(first * kStageVectors + vector, s.in_c / kPerVector, s.kernel_w);
+  auto load_weights = [&](int slot) {
+#pragma unroll
+    for (int i = 0; i < C::kARows; ++i)
+      CopyAsync16(Swizzled(ring + slot * C::kStageBytes, row0 + i * kRowsPerPass, vector),
+                  weight + i * kRowsPerPass * weight_pitch, true);
+    weight += kRowBytes;
+  };
+  auto load_positions = [&](int slot) {
+    const uint32_t to = ring + slot * C::kStageBytes + BM * kRowBytes;
+#pragma unroll
+    for (int i = 0; i < C::kBRows; ++i) {
+      size_t pixel;
+      const bool inside = GatherPixel(s, rows[i], cursor, pixel);
+      CopyAsync16(Swizzled(to, row0 + i * kRowsPerPass, vector),
+                  static_cast<const T*>(a.x) + pixel * s.in_c + cursor.c * kPerVector, inside);
+    }
+    cursor.Advance(s.in_c / kPerVector, s.kernel_w);
+  };
 
   // weights do not depend on the kernel before
   for (int i = 0; i < kStages - 1 && first + i < last; ++i) load_weights(i);
@@ -240,14 +265,35 @@ __global__ void __launch_bounds__(kThreads) ConvNormKernel(const ConvNormKernelA
     }
     CommitCopies();
     const uint32_t stage = ring + slot * C::kStageBytes;
-    MultiplyStep<F>(acc, stage, 0, stage + BM * kRowBytes, 0, warp);
+    uint32_t af[C::kMi][4];
+#pragma unroll
+    for (int i = 0; i < C::kMi; ++i)
+      LoadMatrix4(af[i], Swizzled(stage, i * 16 + (lane & 15), warp * 2 + (lane >> 4)));
+#pragma unroll
+    for (int j = 0; j < C::kNi; j += 2) {
+      uint32_t bf[4];
+      const int row = j * 8 + (lane & 7) + ((lane >> 4) << 3);
+      LoadMatrix4(bf, Swizzled(stage + BM * kRowBytes, row, warp * 2 + ((lane >> 3) & 1)));
+#pragma unroll
+      for (int i = 0; i < C::kMi; ++i) {
+        MultiplyAccumulate<F>(acc[i][j], af[i], bf[0], bf[1]);
+        MultiplyAccumulate<F>(acc[i][j + 1], af[i], bf[2], bf[3]);
+      }
+    }
     slot = slot + 1 == kStages ? 0 : slot + 1;
   }
   WaitCopies<0>();
   __syncthreads();
 
   float* sums = reinterpret_cast<float*>(shared);
-  StoreSums<C::kPitch>(acc, sums + warp * C::kPartFloats);
+#pragma unroll
+  for (int i = 0; i < C::kMi; ++i)
+#pragma unroll
+    for (int j = 0; j < C::kNi; ++j)
+#pragma unroll
+      for (int q = 0; q < 4; ++q)
+        sums[warp * C::kPartFloats + (j * 8 + 2 * (lane & 3) + (q & 1)) * C::kPitch + i * 16 +
+             (lane >> 2) + (q >> 1) * 8] = acc[i][j][q];
   __syncthreads();
   Finish<T, BM, C::kPartFloats>(p, sums);
 }
@@ -275,6 +321,11 @@ void LaunchFormat(const ConvNormKernelArgs& p, cudaStream_t stream) {
   LaunchTile<F, 16, 80>(p, stream);
 }
 
+int KTiles(const ConvShape& s) {
+  const int per_stage = kStageVectors * kPerVector;
+  return (s.K() + per_stage - 1) / per_stage;
+}
+
 }  // namespace
 
 ConvNormConfig ChooseConvNormConfig(const ConvShape& s) {
@@ -285,7 +336,7 @@ ConvNormConfig ChooseConvNormConfig(const ConvShape& s) {
                      : positions <= 320 ? ConvNormConfig{16, 80, 4, 2}
                      : positions <= 640 ? ConvNormConfig{16, 80, 8, 1}
                                         : ConvNormConfig{0, 0, 1, 1};
-  while (c.split_k > KStages(Format::kFp16, s)) c.split_k /= 2;
+  while (c.split_k > KTiles(s)) c.split_k /= 2;
   return c;
 }
 
@@ -305,7 +356,7 @@ void LaunchConvNorm(Format format, const ConvNormArgs& args, cudaStream_t stream
   if (ConvMapSupports(format, args)) return LaunchConvMap(format, args, stream);
   const ConvShape& s = args.conv.shape;
   const ConvNormConfig config = ChooseConvNormConfig(s);
-  const ConvNormKernelArgs p = {args, config, KStages(format, s),
+  const ConvNormKernelArgs p = {args, config, KTiles(s),
                                 (s.out_h * s.out_w + config.slices - 1) / config.slices,
                                 s.out_c / args.groups};
   if (format == Format::kFp16) return LaunchFormat<Format::kFp16>(p, stream);

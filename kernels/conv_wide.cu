@@ -124,20 +124,47 @@ __global__ void __launch_bounds__(kThreads, (WideTile<BM, BN, kStages>::kBlocksP
   const uint32_t skip = (kTileAlignment - SharedAddress(shared) % kTileAlignment) % kTileAlignment;
   const uint32_t ring = SharedAddress(shared) + skip;
   const ConvShape& s = p.a.shape;
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, group = threadIdx.x / 128;
+  const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, group = tid / 128;
   const int n_tiles = s.out_c / BN;
   const int phase = blockIdx.y / n_tiles, m0 = blockIdx.y % n_tiles * BN, n0 = blockIdx.x * BM;
   const int first = p.k_tiles * blockIdx.z / p.split_k;
   const int last = p.k_tiles * (blockIdx.z + 1) / p.split_k;
 
-  WeightCopies<BN / kRowsPerPass, kRowsPerPass> weights(p.a.weight, phase * p.padded_m + m0, first,
-                                                        p.k_tiles);
-  PositionCopies<T, BM / kRowsPerPass, kRowsPerPass> rows(p.a, s.pad_w - phase, first,
-                                                          [&](int row) { return n0 + row; });
+  const int vector = tid % kStageVectors, row0 = tid / kStageVectors;
+  const int c_vectors = s.in_c / kPerVector, first_vectors = s.first_c / kPerVector;
+  const size_t weight_pitch = static_cast<size_t>(p.k_tiles) * kRowBytes;
+  const uint8_t* weight = static_cast<const uint8_t*>(p.a.weight) +
+                          (static_cast<size_t>(phase) * p.padded_m + m0 + row0) * weight_pitch +
+                          static_cast<size_t>(first) * kRowBytes + vector * 16;
+  GatherRow rows[BM / kRowsPerPass];
+#pragma unroll
+  for (int i = 0; i < BM / kRowsPerPass; ++i)
+    rows[i] = MakeGatherRow(s, n0 + row0 + i * kRowsPerPass, s.pad_w - phase);
+  KCursor cursor;
+  cursor.Start(first * kStageVectors + vector, c_vectors, s.kernel_w);
+
   auto load_weights = [&](int slot) {
-    weights.Load(ring + slot * C::kStageBytes + BM * kRowBytes);
+    const uint32_t to = ring + slot * C::kStageBytes + BM * kRowBytes;
+#pragma unroll
+    for (int i = 0; i < BN / kRowsPerPass; ++i)
+      CopyAsync16(Swizzled(to, row0 + i * kRowsPerPass, vector),
+                  weight + i * kRowsPerPass * weight_pitch, true);
+    weight += kRowBytes;
   };
-  auto load_positions = [&](int slot) { rows.Load(ring + slot * C::kStageBytes); };
+  auto load_positions = [&](int slot) {
+    const uint32_t to = ring + slot * C::kStageBytes;
+    const bool second = s.first_c > 0 && cursor.c >= first_vectors;
+    const T* x = static_cast<const T*>(second ? p.a.x2 : p.a.x);
+    const int channels = s.first_c == 0 ? s.in_c : second ? s.in_c - s.first_c : s.first_c;
+    x += (second ? cursor.c - first_vectors : cursor.c) * kPerVector;
+#pragma unroll
+    for (int i = 0; i < BM / kRowsPerPass; ++i) {
+      size_t pixel;
+      const bool inside = GatherPixel(s, rows[i], cursor, pixel);
+      CopyAsync16(Swizzled(to, row0 + i * kRowsPerPass, vector), x + pixel * channels, inside);
+    }
+    cursor.Advance(c_vectors, s.kernel_w);
+  };
 
   // weights do not depend on the kernel before
   for (int i = 0; i < kStages - 2 && first + i < last; ++i) load_weights(i);
@@ -211,6 +238,11 @@ void LaunchFormat(const WideConvConfig& config, const WideKernelArgs& p, cudaStr
   config.alone ? LaunchTile<F, 128, 64, 8>(p, stream) : LaunchTile<F, 128, 64, 3>(p, stream);
 }
 
+int KTiles(const ConvShape& s) {
+  const int per_stage = kStageVectors * kPerVector;
+  return (s.K() + per_stage - 1) / per_stage;
+}
+
 // Multiprocessors of an H100 or H200 that clusters of so many blocks fill, one block on each: a
 // cluster stays within one of the parts of the GPU, of 16 or 18, so the larger leave some idle.
 constexpr int Multiprocessors(int cluster) { return cluster <= 2 ? 132 : 112; }
@@ -233,7 +265,7 @@ WideConvConfig ChooseWideConvConfig(const ConvShape& s) {
     const int tiles =
         (s.Positions() + c.block_m - 1) / c.block_m * (s.out_c / c.block_n) * s.phases;
     for (int split = 1; split <= kMaxSplit; split *= 2) {
-      const int stages = (KStages(Format::kFp16, s) + split - 1) / split;
+      const int stages = (KTiles(s) + split - 1) / split;
       if (split > 1 && stages < 4) break;
       const int slots = Multiprocessors(split), waves = (tiles * split + slots - 1) / slots;
       // where several blocks share a multiprocessor, one multiplies while another begins or ends
@@ -272,7 +304,7 @@ bool WideConvSupports(Format format, const ConvArgs& args) {
 
 void LaunchWideConv(Format format, const ConvArgs& args, cudaStream_t stream) {
   const WideConvConfig config = ChooseWideConvConfig(args.shape);
-  const WideKernelArgs p = {args, KStages(format, args.shape), args.shape.out_c, config.split_k};
+  const WideKernelArgs p = {args, KTiles(args.shape), args.shape.out_c, config.split_k};
   if (format == Format::kFp16) return LaunchFormat<Format::kFp16>(config, p, stream);
   LaunchFormat<Format::kBf16>(config, p, stream);
 }

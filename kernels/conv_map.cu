@@ -8,7 +8,7 @@
 // shared memory. The sums of the whole picture are in registers then, so the norm is two sums over
 // the block, and the finished map takes the place of its input on its way out, as the residual did
 // on its way in.
-// Bytes moved: x, residual and y once, weights once per block. Bound by the products: 36 KB of
+// Bytes moved: x, residual and y once, weights once per block. Bound by the products: 4 KB of
 // shared memory are read for every 32 cycles of the tensor cores' work, which just keeps up.
 
 #include <algorithm>
@@ -46,6 +46,7 @@ using Sums = float[kTiles][kChannels / 2];
 // Copies a map between global and shared memory, 16 bytes at a time.
 template <typename Copy>
 __device__ __forceinline__ void ForEachVector(int positions, Copy&& copy) {
+#pragma unroll 4
   for (int i = threadIdx.x; i < positions * kStageVectors; i += kThreads)
     copy(Swizzled(0, i / kStageVectors, i % kStageVectors), size_t{16} * i);
 }
@@ -114,10 +115,11 @@ __device__ __forceinline__ void Multiply(Sums& sums, const Window& window, int w
   WaitWgmma<0>();
 }
 
-// The sum of each group over the whole map, of f(sum, block of 8 channels), in shared.totals.
-template <typename Function>
+// f(sum of term(sum, block of 8 channels) over the group's whole map) of each block's group.
+template <typename Term, typename Function>
 __device__ __forceinline__ void SumGroups(const Sums& sums, int row0, int positions, int groups,
-                                          Shared& shared, Function&& f) {
+                                          Shared& shared, float (&out)[kBlocks], Term&& term,
+                                          Function&& f) {
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
 #pragma unroll
   for (int j = 0; j < kBlocks; ++j) {
@@ -126,56 +128,63 @@ __device__ __forceinline__ void SumGroups(const Sums& sums, int row0, int positi
     for (int i = 0; i < kTiles; ++i)
 #pragma unroll
       for (int q = 0; q < 4; ++q)
-        if (row0 + i * 64 + (q >> 1) * 8 < positions) part += f(sums[i][4 * j + q], j);
+        if (row0 + i * 64 + (q >> 1) * 8 < positions) part += term(sums[i][4 * j + q], j);
     part = WarpSum(part);
     if (lane == 0) shared.sums[warp][j] = part;
   }
   __syncthreads();
-  const int wide = kBlocks / groups;
-  if (threadIdx.x < groups) {
+  if (warp == 0) {  // four lanes to a block of channels, three warps' sums to a lane
     float total = 0.0f;
-    for (int w = 0; w < kWarps; ++w)
-      for (int j = 0; j < wide; ++j) total += shared.sums[w][threadIdx.x * wide + j];
-    shared.totals[threadIdx.x] = total;
+    for (int w = lane / kBlocks; w < kWarps; w += 32 / kBlocks)
+      total += shared.sums[w][lane % kBlocks];
+    for (int mask = kBlocks; mask < 32; mask *= 2) total += __shfl_xor_sync(~0u, total, mask);
+    for (int mask = 1; mask < kBlocks / groups; mask *= 2)
+      total += __shfl_xor_sync(~0u, total, mask);
+    if (lane < kBlocks) shared.totals[lane] = f(total);
   }
   __syncthreads();
+#pragma unroll
+  for (int j = 0; j < kBlocks; ++j) out[j] = shared.totals[j];
 }
 
 // Normalises the sums into the map, which holds the residual if there is one.
 template <typename T>
 __device__ __forceinline__ void Finish(const ConvNormArgs& p, const Sums& sums, int row0,
                                        int positions, Shared& shared, uint8_t* map) {
-  const int lane = threadIdx.x & 31, wide = kBlocks / p.groups;
+  const int pair = threadIdx.x & 3;
   const float count = static_cast<float>(positions * kChannels / p.groups);
-  SumGroups(sums, row0, positions, p.groups, shared, [](float v, int) { return v; });
-  float mean[kBlocks];
-#pragma unroll
-  for (int j = 0; j < kBlocks; ++j) mean[j] = shared.totals[j / wide] / count;
-  SumGroups(sums, row0, positions, p.groups, shared,
-            [&](float v, int j) { return (v - mean[j]) * (v - mean[j]); });
+  float mean[kBlocks], inverse[kBlocks];
+  SumGroups(
+      sums, row0, positions, p.groups, shared, mean, [](float v, int) { return v; },
+      [=](float sum) { return sum / count; });
+  SumGroups(
+      sums, row0, positions, p.groups, shared, inverse,
+      [&](float v, int j) { return (v - mean[j]) * (v - mean[j]); },
+      [=](float squares) { return 1.0f / sqrtf(squares / count + kEpsilon); });
   if (p.conv.residual) {
     WaitCopies<0>();
     __syncthreads();
   }
 #pragma unroll
   for (int j = 0; j < kBlocks; ++j) {
-    const int channel = j * 8 + (lane & 3) * 2;
-    const float inverse = 1.0f / sqrtf(shared.totals[j / wide] / count + kEpsilon);
+    const int channel = j * 8 + pair * 2;
     const float2 weight = *reinterpret_cast<const float2*>(p.weight + channel);
     const float2 bias = *reinterpret_cast<const float2*>(p.bias + channel);
+    // the rows of a thread are multiples of 8 apart: their vectors lie alike
+    uint8_t* const at = map + Swizzled(0, row0, j) + pair * 4;
 #pragma unroll
     for (int i = 0; i < kTiles; ++i)
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const int row = row0 + i * 64 + h * 8;
-        if (row >= positions) continue;
-        auto* at = reinterpret_cast<Pack<T, 2>*>(map + Swizzled(0, row, j) + (lane & 3) * 4);
+        const int row = i * 64 + h * 8;
+        if (row0 + row >= positions) continue;
+        auto* const place = reinterpret_cast<Pack<T, 2>*>(at + row * kRowBytes);
         const float* v = &sums[i][4 * j + 2 * h];
-        float2 y = {__fmaf_rn(v[0] - mean[j], weight.x * inverse, bias.x),
-                    __fmaf_rn(v[1] - mean[j], weight.y * inverse, bias.y)};
-        if (p.conv.residual) y.x += ToFloat(at->v[0]), y.y += ToFloat(at->v[1]);
+        float2 y = {__fmaf_rn(v[0] - mean[j], weight.x * inverse[j], bias.x),
+                    __fmaf_rn(v[1] - mean[j], weight.y * inverse[j], bias.y)};
+        if (p.conv.residual) y.x += ToFloat(place->v[0]), y.y += ToFloat(place->v[1]);
         if (p.conv.relu) y.x = fmaxf(y.x, 0.0f), y.y = fmaxf(y.y, 0.0f);
-        *at = {FromFloat<T>(y.x), FromFloat<T>(y.y)};
+        *place = {FromFloat<T>(y.x), FromFloat<T>(y.y)};
       }
   }
   __syncthreads();

@@ -54,6 +54,7 @@ TEST(Subject, DISABLED_synccheck) { LaunchOnce(DivergeAtBarrier, 32, Ints().data
 // Decisions of a network with every kind of layer.
 void Decide(dp::Precision precision, int batch, int window, bool pictures) {
   dp::PolicyConfig config = dp::NamedConfig("compact");
+  config.encoder.crop_height = config.encoder.crop_width = 32;
   config.encoder.stem_channels = 16;
   config.encoder.stem_groups = 2;
   config.encoder.channels_per_group = 8;

@@ -8,6 +8,15 @@
 
 namespace dp {
 
+int ImageWindow(const ImageModel& model, const ImageSamplerOptions& options) {
+  constexpr int kRows = 128;  // of a pass: more take time in proportion
+  constexpr int kLeast = 4, kMost = 16;
+  constexpr int kStepsPerWindow = 16;  // at least this many windows, or steps lie too far apart
+  const int steps = options.steps > 0 ? options.steps : model.config.scheduler.inference_steps;
+  const int window = std::min({kMost, steps / kStepsPerWindow, kRows / options.batch});
+  return window >= kLeast && model.config.Elements() % 4 == 0 ? window : 0;
+}
+
 std::vector<DenoiseStep> ImageSchedule(const ImageModel& model,
                                        const ImageSamplerOptions& options) {
   const SchedulerConfig& scheduler = model.config.scheduler;

@@ -19,7 +19,8 @@
 namespace dp {
 
 // How far a step's input may move, root mean square over the noise level, and still count as final.
-inline constexpr float kWindowTolerance = 0.02f;
+// What is then left is about what fp16 rounds (docs/PERFORMANCE.md, section 3).
+inline constexpr float kWindowTolerance = 2e-4f;
 
 struct ImageSamplerOptions {
   SamplerKind sampler = SamplerKind::kDdpm;
@@ -58,6 +59,10 @@ std::unique_ptr<ImageSampler> MakeCpuImageSampler(std::shared_ptr<const ImageMod
 // is no usable GPU, the program was built without CUDA, or memory is short.
 std::unique_ptr<ImageSampler> MakeCudaImageSampler(std::shared_ptr<const ImageModel> model,
                                                    const ImageSamplerOptions& options);
+
+// The window that pays for the chain in one CUDA graph, 0 where none does: a rule in the
+// configuration alone, from measurements of one H200 (docs/PERFORMANCE.md, section 3).
+int ImageWindow(const ImageModel& model, const ImageSamplerOptions& options);
 
 // The schedule of `options` for `model`, in the order it runs.
 std::vector<DenoiseStep> ImageSchedule(const ImageModel& model, const ImageSamplerOptions& options);

@@ -69,6 +69,11 @@ __device__ __forceinline__ float FrozenStep(const DenoiseStep& s, float x, float
   return StepFrom(s, x, x0, s.sqrt_1ma * x + s.sqrt_a * v, noise);
 }
 
+// The step with x0 held.
+__device__ __forceinline__ float HeldStep(const DenoiseStep& s, float x, float x0, float noise) {
+  return StepFrom(s, x, x0, (x - s.sqrt_a * x0) / s.sqrt_1ma, noise);
+}
+
 __device__ __forceinline__ void AddMoved(const ChainWindowArgs& a, int chain, int i, float square) {
   square = WarpSum(square);
   if ((threadIdx.x & 31) == 0)
@@ -110,8 +115,7 @@ __global__ void __launch_bounds__(kThreads) SweepKernel(const ChainWindowArgs a)
     const DenoiseStep s = a.schedule[begin + i];
     const Quad noise = walk.Noise(s);
 #pragma unroll
-    for (int e = 0; e < 4; ++e)
-      x.v[e] = StepFrom(s, x.v[e], x0.v[e], (x.v[e] - s.sqrt_a * x0.v[e]) / s.sqrt_1ma, noise.v[e]);
+    for (int e = 0; e < 4; ++e) x.v[e] = HeldStep(s, x.v[e], x0.v[e], noise.v[e]);
     Store(a.ahead + walk.At(i, 2 * a.window), x);
   }
 }
@@ -200,10 +204,16 @@ __global__ void __launch_bounds__(kThreads) StartKernel(const ChainWindowArgs a)
   const Walk walk = {a, static_cast<int>(blockIdx.y),
                      static_cast<int>(blockIdx.x * kThreads + threadIdx.x)};
   if (walk.quad * 4 < walk.Elements()) {
-    Quad start;
+    Quad x;
     NormalQuad(a.keys[walk.chain].seed, a.keys[walk.chain].decision, kStartStep,
-               static_cast<uint32_t>(walk.quad), start.v);
-    for (int j = 0; j < a.window; ++j) WriteRow<T>(walk, j, start);
+               static_cast<uint32_t>(walk.quad), x.v);
+    for (int j = 0; j < min(a.window, a.steps); ++j) {
+      WriteRow<T>(walk, j, x);
+      const DenoiseStep s = a.schedule[j];
+      const Quad noise = walk.Noise(s);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) x.v[e] = HeldStep(s, x.v[e], 0, noise.v[e]);
+    }
   }
   if (blockIdx.x != 0) return;
   BeginRows(a, walk.chain, 0);

@@ -32,7 +32,8 @@ struct ChainWindowArgs {
 
 // Whether rows of this size fit the kernels: elements in multiples of four.
 bool ChainWindowSupports(const ChainWindowArgs& args);
-// Enqueues the beginning of all chains; every step of the first window begins as the start.
+// Enqueues the beginning of all chains; the first window is what x0 = 0, the middle of the range,
+// would give: the first steps depend on it little.
 void LaunchChainWindowStart(Format format, const ChainWindowArgs& args, cudaStream_t stream);
 // Enqueues what follows a pass. Where `loop` is not null, it becomes 0 when all chains are done.
 void LaunchChainWindow(Format format, const ChainWindowArgs& args,

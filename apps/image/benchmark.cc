@@ -59,7 +59,8 @@ Row Measure(const BenchmarkOptions& options, const std::shared_ptr<const dp::Ima
   constexpr int kFewPictures = 8, kStepsOfFew = 100, kStepsOfMany = 20;
   Row row{.implementation = implementation, .batch = batch};
   // what a window gains depends on the schedule: always the whole chain
-  const bool window = implementation.starts_with("graph:") && options.repeats > 1;
+  const bool window =
+      WindowOf(implementation, *model, {.steps = options.steps, .batch = batch}) > 0;
   row.measured_steps = window                       ? options.steps
                        : options.measured_steps > 0 ? options.measured_steps
                        : batch <= kFewPictures      ? kStepsOfFew

@@ -17,8 +17,13 @@ Action AddImageBenchmark(CLI::App& app);
 Action AddImageEvaluate(CLI::App& app);
 
 // The words of --implementation, for help texts. reference-graph is libtorch in a CUDA graph;
-// graph:16 evaluates 16 steps of each picture in one pass.
+// graph:16 evaluates 16 steps of each picture in one pass, graph as many as pay.
 std::string ImplementationWords();
+
+// Steps of each picture that the implementation of that word evaluates in one pass; 0: one. Throws
+// Error for a window that cannot be.
+int WindowOf(const std::string& word, const dp::ImageModel& model,
+             const dp::ImageSamplerOptions& options);
 
 // Makes the implementation of that word. `options.graph` and `window` are set from it, and
 // `precision` too where it is kAuto: fp32 for cuda, fp16 for graph.

@@ -46,7 +46,7 @@ class ImageDiffusionTest : public ::testing::Test {
 TEST_F(ImageDiffusionTest, UsageErrorsEndWithOne) {
   for (const char* arguments : {"", "nonsense", "sample", "train --dataset imagenet --out x",
                                 "train --dataset digits --out x", "benchmark --n 0",
-                                "benchmark --implementations graph:1 --n 1"}) {
+                                "benchmark --implementations graph:0 --n 1"}) {
     const bool trains = std::string(arguments).find("digits") != std::string::npos;
     EXPECT_EQ(Program(arguments).code, trains && !HAVE_TORCH ? 3 : 1) << arguments;
   }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 
@@ -83,6 +84,22 @@ TEST(ImageSamplerTest, TheObserverSeesTheChain) {
       dp::MakeCpuImageSampler(model, options)->Sample(1, 0, 1, observer, 2);
   EXPECT_EQ(seen, (std::vector<int>{0, 2, 4, 5}));
   EXPECT_EQ(last, x);
+}
+
+// Few pictures of a long chain take a window; steps that lie far apart, and many pictures, none.
+TEST(ImageSamplerTest, AWindowIsChosenWhereItPays) {
+  const auto model = dp::RandomImageModel(SmallConfig(), 3);
+  for (const auto& [batch, steps, window] : {std::array{1, 0, 16},
+                                             {8, 1000, 16},
+                                             {16, 1000, 8},
+                                             {32, 1000, 4},
+                                             {33, 1000, 0},
+                                             {512, 0, 0},
+                                             {8, 100, 6},
+                                             {8, 50, 0}}) {
+    EXPECT_EQ(dp::ImageWindow(*model, {.steps = steps, .batch = batch}), window)
+        << batch << " pictures, " << steps << " steps";
+  }
 }
 
 }  // namespace

@@ -103,7 +103,8 @@ at::Tensor Normalised(const at::Tensor& bytes, at::ScalarType type) {
 }
 
 double TrainJudge(const dp::PictureSet& pictures, uint64_t seed, const std::string& path) {
-  constexpr int64_t kSteps = 600, kBatch = 256;
+  constexpr int64_t kSteps = 2000, kBatch = 256;
+  constexpr int64_t kImpostors = kBatch / 3;  // few: a picture is one of the set unless it shows
   const at::Device device = DefaultDevice();
   const SplitPictures split = Split(pictures, device);
   const auto classes = static_cast<int64_t>(pictures.classes.size());
@@ -118,11 +119,11 @@ double TrainJudge(const dp::PictureSet& pictures, uint64_t seed, const std::stri
     const at::Tensor rows =
         at::randint(split.training.size(0), {kBatch}, split.training_labels.options());
     const at::Tensor real = Normalised(split.training.index_select(0, rows), at::kFloat);
-    at::Tensor x = at::cat({real, Impostors(real)}, 0);
+    at::Tensor x = at::cat({real, Impostors(real.narrow(0, 0, kImpostors))}, 0);
     // from none on, and the same for both, or noise would tell them apart
     x = (x + at::rand({x.size(0), 1, 1, 1}, x.options()) * 0.05 * at::randn_like(x)).clamp(-1, 1);
-    const at::Tensor labels =
-        at::cat({split.training_labels.index_select(0, rows), at::full_like(rows, classes)});
+    const at::Tensor labels = at::cat({split.training_labels.index_select(0, rows),
+                                       at::full({kImpostors}, classes, rows.options())});
     at::cross_entropy_loss(network.Classify(x), labels).backward();
     optimizer.Update();
   }

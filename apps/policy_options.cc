@@ -41,7 +41,8 @@ void AddPolicyOptions(CLI::App& command, dp::PolicyOptions& options) {
       [&options](const std::string& text) {
         dp::ParseParallel("--parallel", text, options.sampler);
       },
-      "Time-parallel denoising: W or W,tolerance, W steps evaluated at once");
+      "Time-parallel denoising: W or W,tolerance, W steps evaluated at once; default where it is "
+      "faster");
   command
       .add_flag_callback(
           "--sequential", [&options] { options.sampler.parallel_window = 0; },

@@ -14,7 +14,10 @@
 namespace dp {
 namespace {
 
-constexpr float kDefaultTolerance = 0.01f;  // of time-parallel denoising: docs/NUMERICS.md
+// Of time-parallel denoising: leaves less than the format's own error (docs/NUMERICS.md).
+float DefaultTolerance(Precision precision) {
+  return precision == Precision::kBf16 ? 0.02f : 0.01f;
+}
 
 void CheckRange(const std::string& what, int value, int low, int high) {
   if (value >= low && value <= high) return;
@@ -31,11 +34,14 @@ PolicyOptions ResolveOptions(const PolicyConfig& config, const PolicyOptions& op
   CheckRange("sampler steps", sampler.steps, 1, train_steps);
   CheckRange("batch", options.batch, 1, 1 << 16);
   CheckRange("threads", options.threads, 1, 1024);
-  CheckRange("parallel window", sampler.parallel_window, 0, train_steps);
+  if (sampler.parallel_window != kAutoWindow)
+    CheckRange("parallel window", sampler.parallel_window, 0, train_steps);
+  if (sampler.parallel_window == 1) sampler.parallel_window = 0;
   // whoever decides more often than the checkpoint says has resolved it
   sampler.hold_noise = ResolveHoldNoise(sampler, config, config.n_action_steps);
   CheckRange("hold noise", sampler.hold_noise, 1, kMostHeldDecisions);
-  if (sampler.parallel_tolerance == 0) sampler.parallel_tolerance = kDefaultTolerance;
+  if (sampler.parallel_tolerance == 0)
+    sampler.parallel_tolerance = DefaultTolerance(options.precision);
   if (!(sampler.parallel_tolerance > 0)) {
     throw Error(ExitCode::kUsage,
                 "parallel tolerance is not a positive number: give one such as 0.01");

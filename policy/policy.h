@@ -20,12 +20,15 @@ namespace dp {
 enum class Backend { kAuto, kCpu, kCuda };
 enum class Precision { kAuto, kFp32, kTf32, kFp16, kBf16 };
 
+inline constexpr int kAutoWindow = -1;
+
 // How the reverse process is run.
 struct SamplerOptions {
   SamplerKind kind = SamplerKind::kDdpm;
   int steps = 0;  // 0: as the checkpoint says
-  // Time-parallel denoising: window of steps evaluated as one batch; 0: the sequential chain.
-  int parallel_window = 0;
+  // Time-parallel denoising: window of steps evaluated as one batch; 0: the sequential chain;
+  // kAutoWindow: whichever is faster, by the configuration alone.
+  int parallel_window = kAutoWindow;
   float parallel_tolerance = 0;  // relative to the noise level; 0: the default of NUMERICS.md
   // Decisions in a row that share one noise. With 1 a robot that decides very often may choose
   // another way each time; nearly the same observation with the same noise gives the same way.

@@ -59,7 +59,7 @@ std::string ModelText(const EvaluationOptions& options, const dp::PolicyConfig& 
   attribute("action_steps", ResolveActionSteps(options, config));
   attribute("sampler", dp::SamplerName(policy.sampler.kind));
   attribute("steps", policy.sampler.steps);
-  if (policy.sampler.parallel_window > 0) {
+  if (policy.sampler.parallel_window != dp::kAutoWindow) {
     dp::TextWriter text;
     text.precision(9);
     text << policy.sampler.parallel_window << "," << policy.sampler.parallel_tolerance;

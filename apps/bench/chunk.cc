@@ -4,7 +4,8 @@
 #include "apps/bench/observations.h"
 #include "policy/option_names.h"
 
-// All denoising steps on ready features: what a chunk costs, and what it costs to time it.
+// All denoising steps on ready features, step by step and with a window: what a chunk costs, and
+// what it costs to time it.
 
 namespace pusht {
 namespace {
@@ -80,14 +81,13 @@ void AddCostOfTiming(const BenchOptions& options, BenchRows& rows) {
 }  // namespace
 
 BenchRows BenchChunk(const BenchOptions& options) {
-  constexpr int kWindow = 16;
+  constexpr int kWindow = 16;  // where none is asked for
   BenchRows rows;
-  AddLoop(options, options.policy, rows);
-  dp::PolicyOptions parallel = options.policy;
-  if (parallel.sampler.parallel_window == 0) {
-    parallel.sampler.parallel_window = kWindow;
-    AddLoop(options, parallel, rows);
-  }
+  dp::PolicyOptions plain = options.policy, parallel = options.policy;
+  plain.sampler.parallel_window = 0;
+  AddLoop(options, plain, rows);
+  if (parallel.sampler.parallel_window <= 0) parallel.sampler.parallel_window = kWindow;
+  AddLoop(options, parallel, rows);
   AddCostOfTiming(options, rows);
   return rows;
 }

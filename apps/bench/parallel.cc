@@ -56,15 +56,16 @@ class Comparison : public dp::Policy {
 
   void Infer(const dp::PolicyInput& input, dp::PolicyOutput& output) override {
     dp::PolicyTrace trace;
-    output.trace = &trace;
-    sequential_.policy->Infer(input, output);
-    output.trace = nullptr;
-    sequential_.Note(output);
+    dp::PolicyOutput other;
+    other.trace = &trace;
+    sequential_.policy->Infer(input, other);
+    other.trace = nullptr;
     dp::PolicyInput encoded = input;
     encoded.global_cond = trace.global_cond;
     encoded.scenes = {};
     encoded.frames = {};
-    dp::PolicyOutput other;
+    sequential_.policy->Infer(encoded, output);
+    sequential_.Note(output);
     const size_t chunk = output.actions.size() / input.count;
     for (Contender& each : others_) {
       each.policy->Infer(encoded, other);

@@ -130,6 +130,7 @@ CpuPolicy::CpuPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
   CheckSupported(config, options);
   options_.backend = Backend::kCpu;
   options_.precision = Precision::kFp32;
+  if (options_.sampler.parallel_window == kAutoWindow) options_.sampler.parallel_window = 0;
   networks_ = NetworksOf(checkpoint_);
   schedule_ = MakeSchedule(config.scheduler, options.sampler.kind, options.sampler.steps);
   sampler_ = MakeSampler(schedule_, config, options);

@@ -130,6 +130,16 @@ class CudaPolicy final : public Policy {
   bool healthy_ = true;
 };
 
+// The window that is faster than none, in which a pass costs about as much as two of one step.
+int FasterWindow(const PolicyConfig& config, const PolicyOptions& options) {
+  constexpr int kWindow = 16, kLeastSteps = 20, kMostBatch = 32;  // docs/PERFORMANCE.md
+  PicardArgs sweep;
+  sweep.window = kWindow;
+  sweep.elements = config.horizon * config.action_dim;
+  const bool faster = options.sampler.steps >= kLeastSteps && options.batch <= kMostBatch;
+  return faster && PicardSupports(sweep) ? kWindow : 0;
+}
+
 void CheckSupported(const Checkpoint& checkpoint) {
   if (checkpoint.config.encoder.resize_height > 0)
     throw Unsupported("the GPU backend does not resize pictures; use the CPU backend");
@@ -176,6 +186,8 @@ std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> check
   PolicyOptions resolved = options;
   resolved.backend = Backend::kCuda;
   if (resolved.precision == Precision::kAuto) resolved.precision = Precision::kFp16;
+  int& window = resolved.sampler.parallel_window;
+  if (window == kAutoWindow) window = FasterWindow(checkpoint->config, resolved);
   return std::make_unique<CudaPolicy>(std::move(checkpoint), resolved);
 }
 

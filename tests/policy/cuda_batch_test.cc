@@ -110,6 +110,15 @@ TEST(CudaBatch, TimingChangesNoBit) {
   }
 }
 
+TEST(CudaBatch, WindowOfItsOwnChoiceIsResolved) {
+  DEVICE_OR_SKIP();
+  constexpr int kSteps = 4;  // too few for a window to pay
+  const auto policy = MakePolicy(1, dp::TimingDetail::kStages, dp::kAutoWindow);
+  ASSERT_EQ(policy->options().sampler.steps, kSteps);
+  EXPECT_EQ(policy->options().sampler.parallel_window, 0);
+  EXPECT_EQ(Decide(*policy, 1), Decide(*MakePolicy(1), 1));
+}
+
 TEST(CudaBatch, TwoHalvesMakeADecision) {
   DEVICE_OR_SKIP();
   const auto policy = MakePolicy(kBatch);

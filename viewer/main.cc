@@ -13,11 +13,6 @@
 
 namespace {
 
-void CopyWindow(const dp::PolicyOptions& from, dp::PolicyOptions& to) {
-  to.sampler.parallel_window = from.sampler.parallel_window;
-  to.sampler.parallel_tolerance = from.sampler.parallel_tolerance;
-}
-
 // Options of the policy: each that is given overrules an attribute of a model's plugin.
 struct PolicyOption {
   const char* name;
@@ -28,8 +23,11 @@ constexpr PolicyOption kPolicyOptions[] = {
     {"--precision", [](const auto& from, auto& to) { to.precision = from.precision; }},
     {"--sampler", [](const auto& from, auto& to) { to.sampler.kind = from.sampler.kind; }},
     {"--steps", [](const auto& from, auto& to) { to.sampler.steps = from.sampler.steps; }},
-    {"--parallel", CopyWindow},
-    {"--sequential", CopyWindow},
+    {"--parallel",
+     [](const auto& from, auto& to) {
+       to.sampler.parallel_window = from.sampler.parallel_window;
+       to.sampler.parallel_tolerance = from.sampler.parallel_tolerance;
+     }},
     {"--hold-noise",
      [](const auto& from, auto& to) { to.sampler.hold_noise = from.sampler.hold_noise; }},
     {"--threads", [](const auto& from, auto& to) { to.threads = from.threads; }},

@@ -9,9 +9,7 @@
 namespace dp {
 
 inline constexpr float kPicardLeastNoise = 0.05f;
-// A window is given up where after some passes it moved less than this many steps per pass, since a
-// pass of a window of 16 costs as much as two of one step.
-inline constexpr int kPicardTrialPasses = 4, kPicardLeastGain = 2;
+inline constexpr int kPicardTrialPasses = 5;  // before a window may be given up
 
 DP_HOST_DEVICE inline float Clipped(const DenoiseStep& s, float x0) {
   if (!(s.clip > 0)) return x0;
@@ -51,9 +49,10 @@ DP_HOST_DEVICE inline float PicardLimit(const DenoiseStep& s, float tolerance) {
   return tolerance * (s.sqrt_1ma > kPicardLeastNoise ? s.sqrt_1ma : kPicardLeastNoise);
 }
 
-// Whether a window at step `begin` after `passes` passes gained too little.
+// Whether a window at step `begin` after `passes` passes gained too little: less than one and a
+// half steps per pass.
 DP_HOST_DEVICE inline bool PicardGivesUp(int begin, int passes) {
-  return passes >= kPicardTrialPasses && begin < kPicardLeastGain * passes;
+  return passes >= kPicardTrialPasses && 2 * begin < 3 * passes;
 }
 
 }  // namespace dp

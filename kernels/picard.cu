@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kPicardThreads)
   WaitForPredecessor();
   const int env = blockIdx.x;
   const PicardState state = a.state[env];
-  if (state.begin == a.steps) return;
+  if (state.begin == a.steps || (state.sequential && a.window > 1)) return;
   const PicardStage s = StageOf(a, env, shared);
   LoadPicardNoise(a, state, env, PicardReach(a, state), s);
   const size_t row0 = static_cast<size_t>(env) * a.window * a.elements;
@@ -54,14 +54,14 @@ __global__ void __launch_bounds__(kPicardThreads)
   const int accepted = SweepWindow(a, s, state, env, &final_steps);
   const PicardState next = Advanced(a, state, accepted);
   WriteRows<T>(a, env, next.begin, next.count, s.x + accepted * a.elements);
-  if (next.begin == a.steps) {
+  const bool finished = next.begin == a.steps || (next.sequential && a.window > 1);
+  if (finished) {
     for (int i = threadIdx.x; i < a.elements; i += kPicardThreads)
       a.x[static_cast<size_t>(env) * a.elements + i] = s.x[accepted * a.elements + i];
   }
   if (threadIdx.x != 0) return;
   a.state[env] = next;
-  if (next.begin == a.steps && atomicSub(a.remaining, 1) == 1 && in_loop)
-    cudaGraphSetConditional(loop, 0);
+  if (finished && atomicSub(a.remaining, 1) == 1 && in_loop) cudaGraphSetConditional(loop, 0);
 }
 
 // grid: (environments)
@@ -79,6 +79,21 @@ __global__ void __launch_bounds__(kPicardThreads) PicardStartKernel(const Picard
   if (threadIdx.x != 0) return;
   a.state[env] = first;
   if (env == 0) *a.remaining = a.environments;
+}
+
+// grid: (environments)
+template <typename T>
+__global__ void __launch_bounds__(kPicardThreads)
+    PicardRestKernel(const PicardArgs a, cudaGraphConditionalHandle loop, bool in_loop) {
+  ReleaseSuccessor();
+  WaitForPredecessor();
+  const int env = blockIdx.x, begin = a.state[env].begin;
+  if (begin < a.steps) WriteRows<T>(a, env, begin, 1, a.x + static_cast<size_t>(env) * a.elements);
+  if (env != 0 || threadIdx.x != 0) return;
+  int left = 0;
+  for (int i = 0; i < a.environments; ++i) left += a.state[i].begin < a.steps;
+  *a.remaining = left;
+  if (in_loop && left > 0) cudaGraphSetConditional(loop, 1);
 }
 
 LaunchShape ShapeOf(const PicardArgs& a) {
@@ -109,6 +124,12 @@ void Start(const PicardArgs& a, cudaStream_t stream) {
   Launch(PicardStartKernel<T>, ShapeOf(a), stream, "Picard start", a);
 }
 
+template <typename T>
+void Rest(const PicardArgs& a, const cudaGraphConditionalHandle* loop, cudaStream_t stream) {
+  Launch(PicardRestKernel<T>, ShapeOf(a), stream, "Picard rest", a,
+         loop ? *loop : cudaGraphConditionalHandle{}, loop != nullptr);
+}
+
 }  // namespace
 
 bool PicardSupports(const PicardArgs& a) {
@@ -119,6 +140,13 @@ void LaunchPicardStart(Format format, const PicardArgs& a, cudaStream_t stream) 
   if (format == Format::kFp16) return Start<__half>(a, stream);
   if (format == Format::kBf16) return Start<__nv_bfloat16>(a, stream);
   Start<float>(a, stream);
+}
+
+void LaunchPicardRest(Format format, const PicardArgs& a, const cudaGraphConditionalHandle* loop,
+                      cudaStream_t stream) {
+  if (format == Format::kFp16) return Rest<__half>(a, loop, stream);
+  if (format == Format::kBf16) return Rest<__nv_bfloat16>(a, loop, stream);
+  Rest<float>(a, loop, stream);
 }
 
 void LaunchPicardSweep(Format format, const PicardArgs& a, const cudaGraphConditionalHandle* loop,

@@ -19,7 +19,7 @@ struct PicardState {
   int begin;  // steps before this are final
   int count;  // steps of the window that the next pass evaluates
   int passes;
-  int sequential;  // the window gained too little: one step per pass from here on
+  int sequential;  // the window gained too little, and was given up
   int evaluated;   // the network has been evaluated at steps below this
 };
 
@@ -37,7 +37,7 @@ struct PicardArgs {
   float* kept = nullptr;                  // (environments, window, 2, elements): evaluations before
   float* x = nullptr;                     // (environments, elements); in: start, out: result
   PicardState* state = nullptr;           // (environments)
-  int* remaining = nullptr;               // environments that are not done
+  int* remaining = nullptr;               // environments that are neither done nor given up
   float *all_x = nullptr, *all_output = nullptr;  // (steps, environments, elements) or null: trace
 };
 
@@ -45,7 +45,13 @@ struct PicardArgs {
 bool PicardSupports(const PicardArgs& args);
 // Enqueues the beginning of a chain: a guess at its first window.
 void LaunchPicardStart(Format format, const PicardArgs& args, cudaStream_t stream);
-// Enqueues one sweep after a pass. Where `loop` is not null, it becomes 0 when all chains are done.
+// Enqueues the beginning of the rest of the chains that gave up: `args` as before, but with a
+// window of 1 and another network's rows, one for each environment. Where `loop` is not null, it
+// becomes 1 if there are any.
+void LaunchPicardRest(Format format, const PicardArgs& args, const cudaGraphConditionalHandle* loop,
+                      cudaStream_t stream);
+// Enqueues one sweep after a pass. Where `loop` is not null, it becomes 0 when all chains are done
+// or, with a window of more than 1, gave up.
 void LaunchPicardSweep(Format format, const PicardArgs& args,
                        const cudaGraphConditionalHandle* loop, cudaStream_t stream);
 

@@ -53,24 +53,29 @@ __device__ __forceinline__ void RunHead(ChainBlock& b, uint8_t* shared) {
   }
 }
 
-// Takes step `step` on all rows with the words of the last layer, and sets the next timestep. What
-// it needs beside them is asked for first. `last`: writes x and the network's output down.
-__device__ __forceinline__ void TakeStep(ChainBlock& b, int step, bool last) {
+// Takes each row's step of pass `pass`, if it has one left, with the words of the last layer, and
+// sets the timesteps of the next pass. What it needs beside the words is asked for first. A row's
+// last step writes x and the network's output down.
+__device__ __forceinline__ void TakeStep(ChainBlock& b, const PicardState* states, int pass) {
   const ChainArgs& a = b.a;
   const int elements = a.length * a.action_dim, items = a.last.channels / a.last.item_channels;
-  const DenoiseStep constants = a.schedule[step];
-  const int timestep = last ? 0 : a.schedule[step + 1].timestep;
   for (int i = threadIdx.x; i < a.rows * elements; i += kChainThreads) {
-    const int row = i / elements, e = i % elements;
-    const float noise = a.noise ? a.noise[static_cast<size_t>(step) * a.rows * elements + i] : 0.0f;
+    const int row = i / elements, e = i % elements, step = states[row].begin + pass;
+    if (step >= a.end) continue;
+    const DenoiseStep constants = a.schedule[step];
+    const size_t at = static_cast<size_t>(step) * a.rows * elements + i;
+    const float noise = a.noise ? a.noise[at] : 0.0f;
     const float* words = a.head_words + static_cast<size_t>(row) * items * elements + e;
     const float output = SumWords<kChainMaxSplits>(words, elements, items, b.parity, b.watch) +
                          b.head[a.last.channels * a.action_dim + e % a.action_dim];
     float* x = b.x + row * b.XPitch() + kMaxFirstTerms + e;
     *x = Denoise(constants, *x, output, noise);
-    if (last) a.x[i] = *x, a.output[i] = output;
+    if (blockIdx.x != 0) continue;
+    if (step + 1 == a.end) a.x[i] = *x, a.output[i] = output;
+    if (a.picard.all_x) a.picard.all_x[at] = *x, a.picard.all_output[at] = output;
   }
-  for (int r = threadIdx.x; r < a.rows; r += kChainThreads) b.timesteps[r] = timestep;
+  for (int r = threadIdx.x; r < a.rows; r += kChainThreads)
+    b.timesteps[r] = a.schedule[min(states[r].begin + pass + 1, a.end - 1)].timestep;
 }
 
 // The next rows of an environment, whose x stand at `x`.
@@ -110,14 +115,14 @@ __device__ __forceinline__ void StartWindows(ChainBlock& b, const ChainWindows& 
 }
 
 // Takes the windows of all environments on with the words of the last layer; every block does the
-// same. Returns whether all chains are done.
+// same. Returns whether all chains are done or gave up.
 __device__ __forceinline__ bool TakeWindows(ChainBlock& b, const ChainWindows& w) {
   const PicardArgs& a = b.a.picard;
   const int items = b.a.last.channels / b.a.last.item_channels, n = a.elements;
   bool done = true;
   for (int env = 0; env < a.environments; ++env) {
     const PicardState state = w.states[env];
-    if (state.begin == a.steps) continue;
+    if (state.begin == a.steps || state.sequential) continue;
     const PicardStage stage = w.Stage(a, env);
     LoadPicardNoise(a, state, env, PicardReach(a, state), stage);
     for (int i = threadIdx.x; i < state.count * n; i += kChainThreads) {
@@ -132,7 +137,7 @@ __device__ __forceinline__ bool TakeWindows(ChainBlock& b, const ChainWindows& w
     const PicardState next = Advanced(a, state, accepted);
     const float* x = stage.x + accepted * n;
     SetRows(b, env, next.count, x);
-    const bool finished = next.begin == a.steps;
+    const bool finished = next.begin == a.steps || next.sequential;
     for (int i = threadIdx.x; finished && blockIdx.x == 0 && i < n; i += kChainThreads)
       a.x[env * n + i] = x[i];
     done = done && finished;
@@ -189,19 +194,32 @@ __device__ __forceinline__ void StampPass(const ChainArgs& a, int index) {
     a.stamps.times[index] = GlobalNanoseconds();
 }
 
-// Steps [begin, end), one after the other. Returns the passes.
+// Steps up to `end`, one after the other, from `begin` on or from where a row's window gave up.
+// Returns the passes.
 template <Format F, int MI>
 __device__ __forceinline__ uint32_t RunSteps(ChainBlock& b, ChainShared<MI>& s, uint32_t before) {
   const ChainArgs& a = b.a;
-  for (int r = threadIdx.x; r < a.rows; r += kChainThreads)
-    b.timesteps[r] = a.schedule[a.begin].timestep;
-  for (int step = a.begin; step < a.end; ++step) {
-    RunPass<F, MI>(b, s, before + step - a.begin + 1);
-    const bool last = step + 1 == a.end;
-    if (!last || blockIdx.x == 0) TakeStep(b, step, last);
-    StampPass(a, step + 1);
+  PicardState* states = s.windows.states;
+  for (int r = threadIdx.x; r < a.rows; r += kChainThreads) {
+    states[r] = a.picard.state ? a.picard.state[r] : PicardState{a.begin, 0, a.begin, 0, 0};
+    b.timesteps[r] = a.schedule[min(states[r].begin, a.end - 1)].timestep;
   }
-  return a.end - a.begin;
+  __syncthreads();
+  int passes = 0, stamped = 0;
+  for (int r = 0; r < a.rows; ++r) {
+    passes = max(passes, a.end - states[r].begin);
+    stamped = max(stamped, states[r].passes);
+  }
+  for (int pass = 0; pass < passes; ++pass) {
+    RunPass<F, MI>(b, s, before + pass + 1);
+    if (pass + 1 < passes || blockIdx.x == 0) TakeStep(b, states, pass);
+    StampPass(a, stamped + pass + 1);
+  }
+  for (int r = threadIdx.x; a.picard.state && blockIdx.x == 0 && r < a.rows; r += kChainThreads) {
+    a.picard.state[r].passes += a.end - states[r].begin;
+    a.picard.state[r].begin = a.end;
+  }
+  return passes;
 }
 
 // The whole chain, a window of steps at a time. Returns the passes.
@@ -223,6 +241,14 @@ __device__ __forceinline__ uint32_t RunWindows(ChainBlock& b, ChainShared<MI>& s
   for (int env = threadIdx.x; blockIdx.x == 0 && env < a.environments; env += kChainThreads)
     a.state[env] = s.windows.states[env];
   return passes;
+}
+
+// Whether nothing was given up.
+__device__ __forceinline__ bool NothingLeft(const ChainArgs& a) {
+  if (a.picard.window > 0 || !a.picard.state) return false;
+  bool done = true;
+  for (int r = 0; r < a.rows; ++r) done = done && a.picard.state[r].begin == a.end;
+  return done;
 }
 
 // Brings the stages, the weights of the first and the last layer and the start x, of the first row
@@ -255,6 +281,7 @@ template <Format F, int MI>
 __global__ void __launch_bounds__(kChainThreads, 1)
     UnetChainKernel(const __grid_constant__ ChainArgs a) {
   extern __shared__ __align__(128) uint8_t shared[];
+  if (NothingLeft(a)) return;
   const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
   const SharedPlan plan(a);
   auto* stages = reinterpret_cast<ChainStage*>(shared + plan.stages);

@@ -78,12 +78,14 @@ struct ChainArgs {
   int begin = 0, end = 0;                 // steps of this launch
   float* x = nullptr;                     // (rows, length * action_dim); in and out
   float* output = nullptr;                // like x: of the network in the last step
-  PicardArgs picard;                      // window > 0: time-parallel, over all its steps
-  StampList stamps;                       // stamp i is the end of pass i - 1; or empty
-  uint32_t* passes = nullptr;             // that ever ran on these words
-  int* stuck = nullptr;                   // becomes 1 where a wait lasted seconds
-  int sums_offset = 0;                    // of a stage's sums in shared memory, from its input
-  bool wide_warps = false;                // a warp multiplies two tiles of 16 channels at once
+  // window > 0: time-parallel, over all its steps; 0 and a state: step by step, each row (one per
+  // environment) from the step at which its window gave up
+  PicardArgs picard;
+  StampList stamps;            // stamp i is the end of pass i - 1; or empty
+  uint32_t* passes = nullptr;  // that ever ran on these words
+  int* stuck = nullptr;        // becomes 1 where a wait lasted seconds
+  int sums_offset = 0;         // of a stage's sums in shared memory, from its input
+  bool wide_warps = false;     // a warp multiplies two tiles of 16 channels at once
 };
 
 // Completes a stage whose shape (rows: of all), sources and weights are set: how its blocks share

@@ -210,6 +210,35 @@ void ChainPlan::RunSteps(const DenoiseStep* steps, const float* noise, float* x,
   LaunchUnetChain(format_, a, shared_bytes_, stream);
 }
 
+bool ChainPlan::Supports(const FusedUnet& unet, Format format, int horizon, int environments,
+                         int window) {
+  const auto runs = [&](int rows_per_env) {
+    DeviceArena measuring;
+    return ChainPlan(unet, format, horizon, environments * rows_per_env, rows_per_env, measuring)
+        .Supported();
+  };
+  return runs(1) && (window == 1 || runs(window));
+}
+
+void ChainPlan::Follow(const ChainPlan& windows) {
+  condition_ = windows.condition_.Shared(1);
+  args_.film = condition_.Terms({});
+  args_.stuck = windows.args_.stuck;
+}
+
+void ChainPlan::RunRest(const PicardArgs& picard, const StampList& stamps,
+                        cudaStream_t stream) const {
+  ChainArgs a = args_;
+  a.stamps = stamps;
+  a.picard = picard;
+  a.picard.window = 0;
+  a.schedule = picard.schedule;
+  a.noise = picard.noise;
+  a.x = picard.x;
+  a.begin = 0, a.end = picard.steps;
+  LaunchUnetChain(format_, a, shared_bytes_, stream);
+}
+
 void ChainPlan::RunWindows(const PicardArgs& picard, const StampList& stamps,
                            cudaStream_t stream) const {
   ChainArgs a = args_;

@@ -17,8 +17,12 @@ class ChainPlan {
 
   // Whether the kernel runs every stage of this plan on this device.
   bool Supported() const;
-  void* mish_cond() const { return condition_.input(); }
-  void RunCondition(cudaStream_t stream) const { condition_.Run(stream); }
+  // Whether it runs chains of these environments with a window of steps each (1: none).
+  static bool Supports(const FusedUnet& unet, Format format, int horizon, int environments,
+                       int window);
+  // Makes this plan, of a row per environment, finish what the windows of `windows` gave up.
+  void Follow(const ChainPlan& windows);
+  const FilmCondition& condition() const { return condition_; }
   float* output() const { return args_.output; }  // (rows, horizon * action_dim), of the last step
   int* stuck() const { return args_.stuck; }
   // Enqueues the steps [begin, end) of `steps` on x (rows, horizon * action_dim), device memory;
@@ -26,9 +30,11 @@ class ChainPlan {
   // is stamp i + 1.
   void RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin, int end,
                 const StampList& stamps, cudaStream_t stream) const;
-  // Enqueues a whole time-parallel chain; `output`, `evaluated`, `input` and `row_step` are not
-  // used.
+  // Enqueues a time-parallel chain until each environment is done or its window gives up, which
+  // its state says; `output`, `evaluated`, `input`, `kept` and `row_step` are not used.
   void RunWindows(const PicardArgs& picard, const StampList& stamps, cudaStream_t stream) const;
+  // Enqueues the rest of the environments that gave up, step by step.
+  void RunRest(const PicardArgs& picard, const StampList& stamps, cudaStream_t stream) const;
 
  private:
   // What a layer hands to the next ones: to be finished by its first reader, which keeps it.

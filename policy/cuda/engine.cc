@@ -66,17 +66,19 @@ void CudaEngine::Plan() {
                                                       format_, frames, height, width, arena_));
   }
   const int rows = Rows(), per_env = rows / options_.batch;
-  unet_.reset();
-  chain_.reset();
+  unet_.reset(), unet_rest_.reset();
+  chain_.reset(), chain_rest_.reset();
   if (ChainRuns()) {
-    chain_ = std::make_unique<ChainPlan>(weights_->fused_unet(), format_, config.horizon, rows,
-                                         per_env, arena_);
-  } else if (weights_->fused()) {
-    unet_ = std::make_unique<FusedUnetPlan>(weights_->fused_unet(), format_, config.horizon, rows,
-                                            per_env, arena_);
+    const FusedUnet& unet = weights_->fused_unet();
+    chain_ = std::make_unique<ChainPlan>(unet, format_, config.horizon, rows, per_env, arena_);
+    if (per_env > 1) {
+      chain_rest_ =
+          std::make_unique<ChainPlan>(unet, format_, config.horizon, options_.batch, 1, arena_);
+      chain_rest_->Follow(*chain_);
+    }
   } else {
-    unet_ = std::make_unique<UnetPlan>(weights_->unet(), format_, config.horizon, rows, per_env,
-                                       arena_);
+    unet_ = MakePass(rows, per_env, nullptr);
+    if (per_env > 1) unet_rest_ = MakePass(options_.batch, 1, &unet_->condition());
   }
   cond_ = arena_.Take<float>(batch * config.CondDim());
   given_cond_ = arena_.Take<float>(batch * config.CondDim());
@@ -97,13 +99,23 @@ void CudaEngine::Plan() {
   }
 }
 
+// The launches of passes over `rows`, with the condition's part of FiLM shared or their own.
+std::unique_ptr<UnetPass> CudaEngine::MakePass(int rows, int rows_per_env,
+                                               const FilmCondition* condition) {
+  const int horizon = checkpoint_->config.horizon;
+  if (weights_->fused()) {
+    return std::make_unique<FusedUnetPlan>(weights_->fused_unet(), format_, horizon, rows,
+                                           rows_per_env, arena_, condition);
+  }
+  return std::make_unique<UnetPlan>(weights_->unet(), format_, horizon, rows, rows_per_env, arena_,
+                                    condition);
+}
+
 // Whether chains run in one launch.
 bool CudaEngine::ChainRuns() const {
-  if (!weights_->fused()) return false;
-  DeviceArena measuring;
-  return ChainPlan(weights_->fused_unet(), format_, checkpoint_->config.horizon, Rows(),
-                   Rows() / options_.batch, measuring)
-      .Supported();
+  return weights_->fused() &&
+         ChainPlan::Supports(weights_->fused_unet(), format_, checkpoint_->config.horizon,
+                             options_.batch, Rows() / options_.batch);
 }
 
 int CudaEngine::Rows() const {
@@ -204,11 +216,11 @@ void CudaEngine::EnqueueCondition() {
   a.given = given_cond_;
   a.use_given = &input_.device().flags->use_given_cond;
   a.cond = cond_;
-  a.mish = chain_ ? chain_->mish_cond() : unet_->mish_cond();
+  const FilmCondition& film = chain_ ? chain_->condition() : unet_->condition();
+  a.mish = film.input();
   a.mish_pitch = PaddedChannels(config.CondDim());
   LaunchCondition(format_, a, stream_);
-  if (chain_) return chain_->RunCondition(stream_);
-  unet_->RunCondition(stream_);
+  film.Run(stream_);
 }
 
 void CudaEngine::Enqueue(Pictures pictures, PolicyTrace* trace, int count) {
@@ -253,6 +265,7 @@ void CudaEngine::CheckShapes() {
     EnqueueEncoder(encoders_.empty() ? kNoPictures : kFrames);
     EnqueueCondition();
     if (unet_) unet_->RunPass(row_step_, stream_);
+    if (unet_rest_) unet_rest_->RunPass(row_step_, stream_);
   });
   static_cast<void>(cudaGraphDestroy(graph));
 }

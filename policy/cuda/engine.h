@@ -62,6 +62,8 @@ class CudaEngine {
   void FetchStates();
   void EnqueuePicard(PolicyTrace* trace, int count);
   void PlanPicard();
+  std::unique_ptr<UnetPass> MakePass(int rows, int rows_per_env, const FilmCondition* condition);
+  void RunPicardOnHost(const UnetPass& unet, const PicardArgs& picard);
   void CollectSteps(PolicyTrace& trace, int count);
   int Rows() const;
   bool ChainRuns() const;
@@ -89,11 +91,14 @@ class CudaEngine {
   CudaRasteriser rasteriser_;
   std::unique_ptr<UnetPass> unet_;    // or
   std::unique_ptr<ChainPlan> chain_;  // where whole chains run in one launch
+  // for what windows give up: the same of one row per environment
+  std::unique_ptr<UnetPass> unet_rest_;
+  std::unique_ptr<ChainPlan> chain_rest_;
   std::vector<std::unique_ptr<EncoderPlan>> encoders_;
   float *cond_ = nullptr, *x_ = nullptr, *noise_ = nullptr, *given_cond_ = nullptr;
   int *row_step_ = nullptr, *timesteps_ = nullptr;
   DenoiseStep* schedule_ = nullptr;
-  PicardArgs picard_;  // where the sampler is time-parallel
+  PicardArgs picard_, picard_rest_;  // where the sampler is time-parallel
   float *all_x_ = nullptr, *all_output_ = nullptr;
   StampList stamps_;                    // of the passes, where they are timed
   uint64_t* host_stamps_ = nullptr;     // pinned

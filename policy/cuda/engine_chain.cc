@@ -24,19 +24,25 @@ void CudaEngine::PlanPicard() {
   const size_t all = steps_.size() * options_.batch * picard_.elements;
   picard_.schedule = schedule_;
   picard_.noise = noise_;
-  if (unet_) {
-    picard_.pitch = unet_->input_pitch();
-    picard_.output = unet_->output();
-    picard_.evaluated = arena_.Take<float>(static_cast<size_t>(Rows()) * picard_.elements);
-    picard_.kept = arena_.Take<float>(size_t{2} * Rows() * picard_.elements);
-    picard_.input = unet_->input();
-    picard_.row_step = row_step_;
-  }
   picard_.x = x_;
   picard_.state = arena_.Take<PicardState>(options_.batch);
   picard_.remaining = arena_.Take<int>(1);
   all_x_ = arena_.Take<float>(all);
   all_output_ = arena_.Take<float>(all);
+  picard_rest_ = picard_;
+  picard_rest_.window = 1;
+  if (!unet_) return;
+  const auto take_rows = [this](PicardArgs& picard, const UnetPass& unet) {
+    const size_t rows = static_cast<size_t>(picard.environments) * picard.window;
+    picard.pitch = unet.input_pitch();
+    picard.output = unet.output();
+    picard.input = unet.input();
+    picard.evaluated = arena_.Take<float>(rows * picard.elements);
+    picard.kept = arena_.Take<float>(2 * rows * picard.elements);
+    picard.row_step = arena_.Take<int>(rows);
+  };
+  take_rows(picard_, *unet_);
+  take_rows(picard_rest_, *unet_rest_);
 }
 
 void CudaEngine::EnqueueNoise() {
@@ -92,6 +98,7 @@ void CudaEngine::EnqueueWholeChain(PolicyTrace* trace, int count) {
     PicardArgs picard = picard_;
     if (trace) picard.all_x = all_x_, picard.all_output = all_output_;
     chain_->RunWindows(picard, stamps_, stream_);
+    chain_rest_->RunRest(picard, stamps_, stream_);
     if (trace) CollectSteps(*trace, count);
     FetchStates();
   } else {
@@ -135,26 +142,42 @@ void CudaEngine::EnqueueSequential(PolicyTrace* trace, int count) {
 void CudaEngine::EnqueuePicard(PolicyTrace* trace, int count) {
   LaunchPicardStart(format_, picard_, stream_);
   if (capturing_) {
-    CaptureLoop(stream_, loop_stream_, [&](const cudaGraphConditionalHandle& loop) {
-      unet_->RunPass(row_step_, loop_stream_);
-      LaunchPicardSweep(format_, picard_, &loop, loop_stream_);
-      StampPass(false, loop_stream_);
-    });
+    const auto passes = [&](const UnetPass& unet, const PicardArgs& picard) {
+      return [this, &unet, &picard](const cudaGraphConditionalHandle& loop) {
+        unet.RunPass(picard.row_step, loop_stream_);
+        LaunchPicardSweep(format_, picard, &loop, loop_stream_);
+        StampPass(false, loop_stream_);
+      };
+    };
+    CaptureLoop(stream_, loop_stream_, passes(*unet_, picard_));
+    CaptureLoop(stream_, loop_stream_, passes(*unet_rest_, picard_rest_),
+                [&](const cudaGraphConditionalHandle& loop) {
+                  LaunchPicardRest(format_, picard_rest_, &loop, stream_);
+                });
   } else {
-    PicardArgs traced = picard_;
-    traced.all_x = all_x_, traced.all_output = all_output_;
-    for (int remaining = 1; remaining > 0;) {
-      unet_->RunPass(row_step_, stream_);
-      LaunchPicardSweep(format_, traced, nullptr, stream_);
-      StampPass(false, stream_);
-      CheckCuda(cudaMemcpyAsync(&remaining, picard_.remaining, sizeof(int), cudaMemcpyDeviceToHost,
-                                stream_),
-                "copy of the trace");
-      CheckCuda(cudaStreamSynchronize(stream_), "a denoising pass");
-    }
+    RunPicardOnHost(*unet_, picard_);
+    LaunchPicardRest(format_, picard_rest_, nullptr, stream_);
+    RunPicardOnHost(*unet_rest_, picard_rest_);
     CollectSteps(*trace, count);
   }
   FetchStates();
+}
+
+// The loop of a traced chain; the slow path of tests.
+void CudaEngine::RunPicardOnHost(const UnetPass& unet, const PicardArgs& picard) {
+  PicardArgs traced = picard;
+  traced.all_x = all_x_, traced.all_output = all_output_;
+  for (;;) {
+    int remaining = 0;
+    CheckCuda(
+        cudaMemcpyAsync(&remaining, picard.remaining, sizeof(int), cudaMemcpyDeviceToHost, stream_),
+        "copy of the trace");
+    CheckCuda(cudaStreamSynchronize(stream_), "a denoising pass");
+    if (remaining == 0) return;
+    unet.RunPass(picard.row_step, stream_);
+    LaunchPicardSweep(format_, traced, nullptr, stream_);
+    StampPass(false, stream_);
+  }
 }
 
 // Copies the time-parallel chain's steps; the slow path of tests.

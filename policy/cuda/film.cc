@@ -121,6 +121,12 @@ FilmCondition::FilmCondition(const DeviceFilm& film, Format format, int rows, in
   product_.y_fp32 = true;
 }
 
+FilmCondition FilmCondition::Shared(int rows_per_env) const {
+  FilmCondition shared = *this;
+  shared.rows_per_env_ = rows_per_env;
+  return shared;
+}
+
 FilmArgs FilmCondition::Terms(const FilmTerms& block) const {
   return {step_table_,
           static_cast<const float*>(product_.y),

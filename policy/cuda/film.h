@@ -32,6 +32,9 @@ class FilmCondition {
   FilmCondition(const DeviceFilm& film, Format format, int rows, int rows_per_env,
                 DeviceArena& arena);
 
+  // The same condition, in the same memory, for other rows of the same environments.
+  FilmCondition Shared(int rows_per_env) const;
+
   void* input() const { return mish_cond_; }  // (environments, padded cond), storage: Mish(cond)
   // A block's terms; the reader's row_step is still to be set.
   FilmArgs Terms(const FilmTerms& block) const;

@@ -92,11 +92,12 @@ bool FusedUnetSupports(const Checkpoint& checkpoint, Format format, int rows) {
 }
 
 FusedUnetPlan::FusedUnetPlan(const FusedUnet& unet, Format format, int horizon, int rows,
-                             int rows_per_env, DeviceArena& arena)
+                             int rows_per_env, DeviceArena& arena, const FilmCondition* condition)
     : format_(format),
       rows_(rows),
       arena_(arena),
-      condition_(unet.film, format, rows, rows_per_env, arena),
+      condition_(condition ? condition->Shared(rows_per_env)
+                           : FilmCondition(unet.film, format, rows, rows_per_env, arena)),
       input_pitch_(unet.first.pitch) {
   input_ = Take(horizon, input_pitch_);
   output_ = arena.Take<float>(static_cast<size_t>(rows) * horizon * unet.head.out_c);

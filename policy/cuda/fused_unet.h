@@ -38,14 +38,14 @@ bool FusedUnetSupports(const Checkpoint& checkpoint, Format format, int rows);
 // The pass of small batches: one launch per convolution.
 class FusedUnetPlan final : public UnetPass {
  public:
+  // Row r is of environment r / rows_per_env. `condition`: of another plan, shared with it.
   FusedUnetPlan(const FusedUnet& unet, Format format, int horizon, int rows, int rows_per_env,
-                DeviceArena& arena);
+                DeviceArena& arena, const FilmCondition* condition = nullptr);
 
   void* input() const override { return input_; }
   int input_pitch() const override { return input_pitch_; }
   float* output() const override { return output_; }
-  void* mish_cond() const override { return condition_.input(); }
-  void RunCondition(cudaStream_t stream) const override { condition_.Run(stream); }
+  const FilmCondition& condition() const override { return condition_; }
   void RunPass(const int* row_step, cudaStream_t stream) const override;
   // Whether the kernels support every layer.
   bool Supported() const;

@@ -7,10 +7,13 @@
 
 namespace dp {
 
+using LoopWork = std::function<void(const cudaGraphConditionalHandle&)>;
+
 // Adds a loop to the graph that `stream` is capturing: what `body` enqueues on `loop_stream` is
-// repeated until one of its kernels sets the handle to 0; at least once.
-void CaptureLoop(cudaStream_t stream, cudaStream_t loop_stream,
-                 const std::function<void(const cudaGraphConditionalHandle&)>& body);
+// repeated until one of its kernels sets the handle to 0; at least once. With `before` only if a
+// kernel that it enqueues on `stream` sets the handle to 1.
+void CaptureLoop(cudaStream_t stream, cudaStream_t loop_stream, const LoopWork& body,
+                 const LoopWork& before = {});
 
 }  // namespace dp
 

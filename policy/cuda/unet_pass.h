@@ -1,7 +1,7 @@
 #ifndef POLICY_CUDA_UNET_PASS_H_
 #define POLICY_CUDA_UNET_PASS_H_
 
-#include <cuda_runtime_api.h>
+#include "policy/cuda/film.h"
 
 namespace dp {
 
@@ -12,11 +12,9 @@ class UnetPass {
 
   virtual void* input() const = 0;  // (rows, horizon, input_pitch), storage; zeros beyond x
   virtual int input_pitch() const = 0;
-  virtual float* output() const = 0;    // (rows, horizon, action_dim)
-  virtual void* mish_cond() const = 0;  // (environments, padded cond), storage
-
-  // Enqueues what depends on the condition alone: once per decision.
-  virtual void RunCondition(cudaStream_t stream) const = 0;
+  virtual float* output() const = 0;  // (rows, horizon, action_dim)
+  // What depends on the condition alone, to be run once per decision.
+  virtual const FilmCondition& condition() const = 0;
   // Enqueues one pass; row_step (rows) holds each row's timestep, in device memory.
   virtual void RunPass(const int* row_step, cudaStream_t stream) const = 0;
 };

@@ -7,11 +7,12 @@
 namespace dp {
 
 UnetPlan::UnetPlan(const DeviceUnet& unet, Format format, int horizon, int rows, int rows_per_env,
-                   DeviceArena& arena)
+                   DeviceArena& arena, const FilmCondition* condition)
     : format_(format),
       rows_(rows),
       arena_(arena),
-      condition_(unet.film, format, rows, rows_per_env, arena) {
+      condition_(condition ? condition->Shared(rows_per_env)
+                           : FilmCondition(unet.film, format, rows, rows_per_env, arena)) {
   input_pitch_ = unet.down.front().block1.conv1.shape.in_c;
   input_ = Take(horizon, input_pitch_);
   output_ = arena.Take<float>(static_cast<size_t>(rows) * horizon * unet.out.shape.out_c);

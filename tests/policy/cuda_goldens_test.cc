@@ -129,6 +129,36 @@ TEST_P(CudaTimeParallel, ReachesTheChainInFewerPasses) {
   EXPECT_LE(x, LimitsOf(precision).x) << "last x";
 }
 
+// With a tolerance that roundings alone exceed the window gives up: the rest is taken step by step.
+TEST_P(CudaTimeParallel, GivesUpWhereTheWindowDoesNotConverge) {
+  const GoldenRun& golden = kGoldenRuns[std::get<0>(GetParam())];
+  const Precision precision = std::get<1>(GetParam());
+  SHARED_OR_SKIP(path, std::string("goldens/") + golden.file + ".safetensors");
+  std::string why;
+  if (!dp::CudaUsable(&why)) GTEST_SKIP() << why;
+  dp::PolicyOptions options;
+  options.precision = precision;
+  options.sampler.kind = golden.kind;
+  options.sampler.steps = golden.steps;
+  options.sampler.parallel_window = 16;
+  options.sampler.parallel_tolerance = 1e-9f;
+  const auto policy = dp::CreateCudaPolicy(pusht_test::GoldenCheckpoint(golden.network), options);
+  const GoldenInputs inputs(golden, 1);
+  dp::PolicyTrace trace;
+  dp::PolicyOutput eager, graph;
+  eager.trace = &trace;
+  policy->Infer(inputs.input, eager);
+  policy->Infer(inputs.input, graph);
+  EXPECT_EQ(eager.actions, graph.actions);
+  EXPECT_LE(graph.times.passes, golden.steps);
+  const auto file = dp::SafetensorsFile::Read(path);
+  EXPECT_LE(LargestDifference(FirstEnvironment(trace.x_steps, golden.steps, 1),
+                              file.Floats("out/x_steps.f64").data),
+            LimitsOf(precision).x)
+      << "x_steps";
+  std::printf("    %s gave up: %d passes\n", golden.file, graph.times.passes);
+}
+
 std::string TestName(const testing::TestParamInfo<std::tuple<int, Precision>>& info) {
   constexpr const char* kNames[] = {"Auto", "Fp32", "Tf32", "Fp16", "Bf16"};
   return std::string(kGoldenRuns[std::get<0>(info.param)].file) +

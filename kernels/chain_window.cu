@@ -8,13 +8,17 @@
 #include "kernels/device_math.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/philox.h"
+#include "kernels/picard_step.h"
 
 namespace dp {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr float kLeastNoise = 0.05f;  // the tolerance is relative to the noise level, at least this
 constexpr double kFixedPoint = 0x1p36;
+// A warp's sum that is larger, or is not a number, sets the highest bit instead: the others' sums
+// do not reach it, so no order of the blocks makes such a step final.
+constexpr float kMostMoved = 0x1p10f;
+constexpr unsigned long long kMovedFar = 1ull << 63;
 
 struct Quad {
   float v[4];
@@ -47,38 +51,15 @@ struct Walk {
   }
 };
 
-__device__ __forceinline__ float Clipped(const DenoiseStep& s, float x0) {
-  return s.clip > 0 ? fminf(fmaxf(x0, -s.clip), s.clip) : x0;
-}
-
-// The step with x0 and eps given.
-__device__ __forceinline__ float StepFrom(const DenoiseStep& s, float x, float x0, float eps,
-                                          float noise) {
-  const float mean = s.x0_scale * Clipped(s, x0);
-  if (s.ddim) return mean + s.eps_scale * eps;
-  return mean + s.x_scale * x + (s.sigma > 0 ? s.sigma * noise : 0.0f);
-}
-
-// x after a step of the window, its v frozen as the network's output at `at` says. `x0` becomes
-// what that v says of x.
-__device__ __forceinline__ float FrozenStep(const DenoiseStep& s, float x, float at, float output,
-                                            float noise, float& x0) {
-  const float v =
-      s.sqrt_a * PredictedNoise(s, at, output) - s.sqrt_1ma * PredictedSample(s, at, output);
-  x0 = s.sqrt_a * x - s.sqrt_1ma * v;
-  return StepFrom(s, x, x0, s.sqrt_1ma * x + s.sqrt_a * v, noise);
-}
-
-// The step with x0 held.
-__device__ __forceinline__ float HeldStep(const DenoiseStep& s, float x, float x0, float noise) {
-  return StepFrom(s, x, x0, (x - s.sqrt_a * x0) / s.sqrt_1ma, noise);
-}
-
 __device__ __forceinline__ void AddMoved(const ChainWindowArgs& a, int chain, int i, float square) {
   square = WarpSum(square);
-  if ((threadIdx.x & 31) == 0)
-    atomicAdd(a.moved + chain * a.window + i,
-              static_cast<unsigned long long>(static_cast<double>(square) * kFixedPoint));
+  if ((threadIdx.x & 31) != 0) return;
+  unsigned long long* moved = a.moved + chain * a.window + i;
+  if (square <= kMostMoved) {
+    atomicAdd(moved, static_cast<unsigned long long>(static_cast<double>(square) * kFixedPoint));
+  } else {
+    atomicOr(moved, kMovedFar);
+  }
 }
 
 // grid: (quads of a chain, chains)
@@ -101,9 +82,9 @@ __global__ void __launch_bounds__(kThreads) SweepKernel(const ChainWindowArgs a)
         if (i == 0) x.v[e] = at.v[e];
         square += (x.v[e] - at.v[e]) * (x.v[e] - at.v[e]);
         const float exact = Denoise(s, x.v[e], output.v[e], noise.v[e]);
-        const float frozen = FrozenStep(s, x.v[e], at.v[e], output.v[e], noise.v[e], x0.v[e]);
-        x.v[e] = i == 0 ? exact : frozen;
-        x0.v[e] = Clipped(s, x0.v[e]);
+        const float v = VelocityOf(s, at.v[e], output.v[e]);
+        x0.v[e] = Clipped(s, SampleOfVelocity(s, x.v[e], v));
+        x.v[e] = i == 0 ? exact : StepOfVelocity(s, x.v[e], v, noise.v[e]);
       }
       Store(a.ahead + walk.At(i, 2 * a.window), x);
     }
@@ -115,7 +96,7 @@ __global__ void __launch_bounds__(kThreads) SweepKernel(const ChainWindowArgs a)
     const DenoiseStep s = a.schedule[begin + i];
     const Quad noise = walk.Noise(s);
 #pragma unroll
-    for (int e = 0; e < 4; ++e) x.v[e] = HeldStep(s, x.v[e], x0.v[e], noise.v[e]);
+    for (int e = 0; e < 4; ++e) x.v[e] = StepOfSample(s, x.v[e], x0.v[e], noise.v[e]);
     Store(a.ahead + walk.At(i, 2 * a.window), x);
   }
 }
@@ -126,9 +107,10 @@ __device__ int Accepted(const ChainWindowArgs& a, int chain) {
   const double elements = static_cast<double>(a.positions) * a.channels;
   int accepted = min(1, count);
   while (accepted > 0 && accepted < count) {
-    const float limit = a.tolerance * fmaxf(a.schedule[begin + accepted].sqrt_1ma, kLeastNoise);
-    const double sum = static_cast<double>(a.moved[chain * a.window + accepted]) / kFixedPoint;
-    if (sum > elements * limit * limit) break;
+    const float limit = PicardLimit(a.schedule[begin + accepted], a.tolerance);
+    const unsigned long long moved = a.moved[chain * a.window + accepted];
+    const double sum = static_cast<double>(moved) / kFixedPoint;
+    if ((moved & kMovedFar) || sum > elements * limit * limit) break;
     ++accepted;
   }
   return accepted;
@@ -212,7 +194,7 @@ __global__ void __launch_bounds__(kThreads) StartKernel(const ChainWindowArgs a)
       const DenoiseStep s = a.schedule[j];
       const Quad noise = walk.Noise(s);
 #pragma unroll
-      for (int e = 0; e < 4; ++e) x.v[e] = HeldStep(s, x.v[e], 0, noise.v[e]);
+      for (int e = 0; e < 4; ++e) x.v[e] = StepOfSample(s, x.v[e], 0, noise.v[e]);
     }
   }
   if (blockIdx.x != 0) return;

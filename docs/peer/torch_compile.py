@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """The U-Net of `pusht bench --network notebook` through torch.compile, the peer that C++ cannot be.
 
-Prints rows like `pusht bench --peer torch`: a pass eager, as a CUDA graph, and compiled with
-max-autotune and then captured; with --batch 1 a chunk of 100 steps too. Needs PyTorch 2.11 and a GPU:
+Prints rows like `pusht bench --peer torch`, each as soon as it has it: a pass compiled with
+max-autotune, alone and captured in a CUDA graph, then the same without the compiler; at batch 1 a
+chunk of 100 steps too. Compiling takes minutes. Needs PyTorch 2.11 and a GPU:
 
-    docs/peer/torch_compile.py --batch 1 --precision fp16
+    docs/peer/torch_compile.py --batch 1 16 256 --precision fp16
 """
 import argparse
 import math
+import time
 
 import torch
 from torch import nn
@@ -113,31 +115,41 @@ def chunk(network, x, condition):
     return run
 
 
+def rows(network, batch, precision, kind, seconds):
+    x = torch.randn(batch, HORIZON, ACTION, device="cuda", dtype=kind)
+    condition = torch.randn(batch, CONDITION, device="cuda", dtype=kind)
+    step = torch.full((batch,), 50, device="cuda")
+    compiled = torch.compile(network, mode="max-autotune-no-cudagraphs", dynamic=False)
+    for name, net in (("compile + ", compiled), ("", network)):
+        begin = time.monotonic()
+        net(x, step, condition)
+        torch.cuda.synchronize()
+        print(f"first call, {name or 'eager'}: {time.monotonic() - begin:.1f} s", flush=True)
+        what = f"{precision}: U-Net pass, batch {batch}"
+        report(f"{name}graph {what}", captured(lambda: net(x, step, condition)), seconds)
+        if batch == 1:
+            report(f"{name}graph {precision}: chunk, {STEPS} steps",
+                   captured(chunk(net, x, condition)), seconds)
+        report(f"{name}eager {what}", lambda: net(x, step, condition), seconds)
+
+
 @torch.inference_mode()
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--batch", type=int, nargs="+", default=[1])
     parser.add_argument("--precision", choices=["tf32", "fp16", "bf16"], default="fp16")
     parser.add_argument("--seconds", type=float, default=0.5)
     arguments = parser.parse_args()
     kinds = {"tf32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     torch.backends.cudnn.benchmark = True
-    kind, batch = kinds[arguments.precision], arguments.batch
+    kind = kinds[arguments.precision]
     network = Unet().cuda().to(kind).eval()
     parameters = sum(p.numel() for p in network.parameters())
-    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, {parameters:,} parameters")
-    x = torch.randn(batch, HORIZON, ACTION, device="cuda", dtype=kind)
-    condition = torch.randn(batch, CONDITION, device="cuda", dtype=kind)
-    step = torch.full((batch,), 50, device="cuda")
-    compiled = torch.compile(network, mode="max-autotune-no-cudagraphs")
-    for name, net in (("", network), ("compile + ", compiled)):
-        what = f"{arguments.precision}: U-Net pass, batch {batch}"
-        report(f"{name}eager {what}", lambda: net(x, step, condition), arguments.seconds)
-        report(f"{name}graph {what}", captured(lambda: net(x, step, condition)), arguments.seconds)
-        if batch == 1:
-            report(f"{name}graph {arguments.precision}: chunk, {STEPS} steps",
-                   captured(chunk(net, x, condition)), arguments.seconds)
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, {parameters:,} parameters",
+          flush=True)
+    for batch in arguments.batch:
+        rows(network, batch, arguments.precision, kind, arguments.seconds)
 
 
 if __name__ == "__main__":

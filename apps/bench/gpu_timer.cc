@@ -69,9 +69,16 @@ BenchRow Repeat(const std::string& suite, const std::string& name, double second
 
 BenchRow TimeInLoop(const std::string& suite, const std::string& name, double seconds, int copies,
                     const GpuWork& work) {
+  return TimeCopies(suite, name, seconds, copies, [&](cudaStream_t stream) {
+    for (int i = 0; i < copies; ++i) work(stream);
+  });
+}
+
+BenchRow TimeCopies(const std::string& suite, const std::string& name, double seconds, int copies,
+                    const GpuWork& work) {
   TimedGraph graph([&](TimedGraph& g) {
     g.Begin();
-    for (int i = 0; i < copies; ++i) work(g.stream());
+    work(g.stream());
     g.End();
   });
   BenchRow row = Repeat(suite, name, seconds, copies, graph);

@@ -18,6 +18,10 @@ using GpuWork = std::function<void(cudaStream_t)>;
 BenchRow TimeInLoop(const std::string& suite, const std::string& name, double seconds, int copies,
                     const GpuWork& work);
 
+// The same of `work` that puts `copies` of something on the stream by itself.
+BenchRow TimeCopies(const std::string& suite, const std::string& name, double seconds, int copies,
+                    const GpuWork& work);
+
 // Times one `work` that finds nothing of its data in the L2 cache.
 BenchRow TimeCold(const std::string& suite, const std::string& name, double seconds,
                   const GpuWork& work);

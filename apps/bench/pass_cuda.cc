@@ -4,9 +4,11 @@
 
 #include "apps/bench/device.h"
 #include "apps/bench/gpu_timer.h"
+#include "policy/cuda/chain_plan.h"
 #include "policy/cuda/device_weights.h"
 #include "policy/cuda/format_of.h"
 #include "policy/cuda/unet_plan.h"
+#include "policy/scheduler.h"
 
 // The launches of the networks at one batch, each alone and all together, as captured graphs.
 
@@ -83,6 +85,12 @@ class Networks {
 
   int frames() const { return batch_ * config_.n_obs_steps; }
   void RunPass(cudaStream_t stream) const { unet_->RunPass(row_step_, stream); }
+  // Whether the sampler runs such a batch as one launch, and kSteps of its passes.
+  bool HasChain() const { return chain_ != nullptr; }
+  void RunChain(cudaStream_t stream) const {
+    chain_->RunSteps(schedule_, nullptr, x_, 0, kSteps, {}, stream);
+  }
+  static constexpr int kSteps = 10;
   const dp::EncoderPlan* encoder() const { return encoder_.get(); }
   // The launches, where each is one of an operator.
   void AddLaunches(double seconds, BenchRows& rows) const {
@@ -96,6 +104,7 @@ class Networks {
     if (weights_->fused()) {
       unet_ = std::make_unique<dp::FusedUnetPlan>(weights_->fused_unet(), format_, config_.horizon,
                                                   batch_, 1, arena_);
+      PlanChain(weights_->fused_unet());
     } else {
       unet_ = std::make_unique<dp::UnetPlan>(weights_->unet(), format_, config_.horizon, batch_, 1,
                                              arena_);
@@ -111,14 +120,26 @@ class Networks {
     row_step_ = arena_.Take<int>(batch_);
   }
 
+  void PlanChain(const dp::FusedUnet& unet) {
+    if (!dp::ChainPlan::Supports(unet, format_, config_.horizon, batch_, 1)) return;
+    chain_ = std::make_unique<dp::ChainPlan>(unet, format_, config_.horizon, batch_, 1, arena_);
+    const auto steps = dp::MakeSchedule(config_.scheduler, dp::SamplerKind::kDdim, kSteps);
+    schedule_ = arena_.Take<dp::DenoiseStep>(kSteps);
+    arena_.Upload(schedule_, steps.data(), kSteps * sizeof(dp::DenoiseStep));
+    x_ = arena_.Take<float>(size_t{1} * batch_ * config_.horizon * config_.action_dim);
+  }
+
   const dp::PolicyConfig& config_;
   int batch_;
   dp::Format format_;
   std::shared_ptr<const dp::DeviceWeights> weights_;
   dp::DeviceArena arena_;
   std::unique_ptr<dp::UnetPass> unet_;
+  std::unique_ptr<dp::ChainPlan> chain_;
   std::unique_ptr<dp::EncoderPlan> encoder_;
   int* row_step_ = nullptr;
+  dp::DenoiseStep* schedule_ = nullptr;
+  float* x_ = nullptr;
 };
 
 }  // namespace
@@ -136,6 +157,13 @@ BenchRows BenchPassCuda(const BenchOptions& options) {
   const int batch = options.policy.batch;
   add("U-Net pass, batch " + std::to_string(batch), batch, "rows",
       [&](cudaStream_t stream) { networks.RunPass(stream); });
+  if (networks.HasChain()) {
+    rows.push_back(TimeCopies("pass", "U-Net pass in a chain, batch " + std::to_string(batch),
+                              options.seconds, Networks::kSteps,
+                              [&](cudaStream_t stream) { networks.RunChain(stream); }));
+    rows.back().items = batch, rows.back().unit = "rows";
+    rows.back().note = "one launch of " + std::to_string(Networks::kSteps) + " DDIM steps";
+  }
   if (networks.encoder() != nullptr)
     add("encoder, " + std::to_string(networks.frames()) + " frames", networks.frames(), "frames",
         [&](cudaStream_t stream) { networks.encoder()->Run(stream); });

@@ -24,6 +24,14 @@ void CheckChannels(const std::vector<int>& channels, int multiple, const std::st
   }
 }
 
+dp::PredictionType PredictionOf(const std::string& name) {
+  if (name == "epsilon") return dp::PredictionType::kEpsilon;
+  if (name == "sample") return dp::PredictionType::kSample;
+  if (name == "v") return dp::PredictionType::kVPrediction;
+  throw dp::Error(dp::ExitCode::kUsage,
+                  "--prediction " + name + " is not known; choose epsilon, sample or v");
+}
+
 }  // namespace
 
 dp::Checkpoint MakeArchitecture(const ArchitectureOptions& options) {
@@ -57,6 +65,7 @@ dp::Checkpoint MakeArchitecture(const ArchitectureOptions& options) {
   if (config.n_action_steps > config.horizon - config.FirstAction()) {
     throw dp::Error(dp::ExitCode::kUsage, "--action-steps: a chunk has fewer");
   }
+  config.scheduler.prediction = PredictionOf(options.prediction);
   if (options.stem_channels > 0) config.encoder.stem_channels = options.stem_channels;
   CheckChannels(config.unet.down_dims, config.unet.groups, "--unet-channels");
   CheckChannels(config.encoder.stage_channels, config.encoder.channels_per_group,

@@ -66,6 +66,8 @@ void AddNetworkOptions(CLI::App& app, pusht::ArchitectureOptions& architecture,
   app.add_option("--unet-channels", architecture.unet_channels, "Of the U-Net, per level");
   app.add_option("--stage-channels", architecture.stage_channels, "Of the encoder, per stage");
   app.add_option("--stem-channels", architecture.stem_channels, "Of the encoder's first layer");
+  app.add_option("--prediction", architecture.prediction,
+                 "What the U-Net tells: epsilon, sample or v");
   app.add_option("--action-steps", architecture.action_steps, "Actions executed per decision");
 
   app.add_option("--learning-rate", optimizer.learning_rate, "At its peak")

@@ -2,10 +2,9 @@
 
 #include <c10/core/GradMode.h>
 
-#include <cmath>
-#include <numbers>
 #include <vector>
 
+#include "policy/scheduler.h"
 #include "task/state.h"
 
 namespace pusht {
@@ -28,19 +27,18 @@ at::Tensor BlockCorners(const at::Tensor& states) {
   return Normalise(at::stack(points, 1));
 }
 
-// Product of 1 - beta over the "squaredcos_cap_v2" schedule.
-std::vector<float> AlphasCumprod(int steps) {
-  const auto bar = [&](double t) {
-    const double c = std::cos((t / steps + 0.008) / 1.008 * std::numbers::pi / 2);
-    return c * c;
-  };
-  std::vector<float> product(steps);
-  float running = 1;
-  for (int t = 0; t < steps; ++t) {
-    const auto beta = static_cast<float>(std::min(1 - bar(t + 1) / bar(t), 0.999));
-    product[t] = running *= 1 - beta;
+// What the network has to tell of signal * clean + sigma * noise.
+at::Tensor Target(dp::PredictionType prediction, const at::Tensor& clean, const at::Tensor& noise,
+                  const at::Tensor& signal, const at::Tensor& sigma) {
+  switch (prediction) {
+    case dp::PredictionType::kEpsilon:
+      return noise;
+    case dp::PredictionType::kSample:
+      return clean;
+    case dp::PredictionType::kVPrediction:
+      return signal * noise - sigma * clean;
   }
-  return product;
+  return noise;
 }
 
 }  // namespace
@@ -55,8 +53,7 @@ TrainingStep::TrainingStep(const dp::PolicyConfig& config, const Network& networ
       options_(options),
       type_(parameters.gradient().scalar_type()),
       step_(parameters.device(), [this] { Body(); }) {
-  const at::Tensor alphas =
-      at::tensor(AlphasCumprod(config.scheduler.train_steps)).to(parameters.device());
+  const at::Tensor alphas = at::tensor(dp::AlphasCumprod(config.scheduler)).to(parameters.device());
   signal_ = alphas.sqrt();
   sigma_ = (1 - alphas).sqrt();
   sums_ = at::zeros({3}, parameters.master().options());
@@ -76,19 +73,21 @@ void TrainingStep::Body() {
 
 at::Tensor TrainingStep::Loss() {
   const int64_t batch = options_.batch, draws = options_.draws, steps = config_.n_obs_steps;
-  at::Tensor pictures, states, clean, noise, noisy, t;
+  at::Tensor pictures, states, noisy, t, target;
   {
     c10::NoGradGuard no_grad;
     const Batch sample = dataset_.Sample(batch, options_.reflect);
     states = sample.states.reshape({batch * steps, kStateWidth});
     pictures =
         PreparePictures(DrawPictures(states), steps, config_.encoder, options_.augmentation, type_);
-    clean = Normalise(sample.actions).repeat_interleave(draws, 0, batch * draws);
-    noise = at::randn_like(clean);
+    const at::Tensor clean = Normalise(sample.actions).repeat_interleave(draws, 0, batch * draws);
+    const at::Tensor noise = at::randn_like(clean);
     t = at::randint(config_.scheduler.train_steps, {batch * draws},
                     clean.options().dtype(at::kLong));
-    noisy = signal_.index_select(0, t).view({-1, 1, 1}) * clean +
-            sigma_.index_select(0, t).view({-1, 1, 1}) * noise;
+    const at::Tensor signal = signal_.index_select(0, t).view({-1, 1, 1});
+    const at::Tensor sigma = sigma_.index_select(0, t).view({-1, 1, 1});
+    noisy = signal * clean + sigma * noise;
+    target = Target(config_.scheduler.prediction, clean, noise, signal, sigma);
   }
   const at::Tensor features = network_.Encode(pictures);
   const at::Tensor corner_loss =
@@ -99,7 +98,7 @@ at::Tensor TrainingStep::Loss() {
                               .view({batch, config_.CondDim()})
                               .repeat_interleave(draws, 0, batch * draws);
   const at::Tensor predicted = network_.Denoise(noisy.to(type_), t, cond);
-  const at::Tensor loss = at::mse_loss(predicted.to(at::kFloat), noise);
+  const at::Tensor loss = at::mse_loss(predicted.to(at::kFloat), target);
   {
     c10::NoGradGuard no_grad;
     sums_[0].add_(loss);

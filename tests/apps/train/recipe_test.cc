@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <sstream>
 
 #include "apps/train/recordings.h"
@@ -153,6 +154,22 @@ TEST_F(RecipeTest, ADeviceThatIsNoNameOfOneIsAMistakeInTheCall) {
       EXPECT_EQ(error.code(), dp::ExitCode::kUsage) << error.what();
     }
   }
+}
+
+TEST_F(RecipeTest, TheCheckpointSaysWhatTheNetworkTells) {
+  const std::map<std::string, dp::PredictionType> predictions = {
+      {"sample", dp::PredictionType::kSample}, {"v", dp::PredictionType::kVPrediction}};
+  for (const auto& [name, prediction] : predictions) {
+    TrainOptions options = Options(name);
+    options.architecture.prediction = name;
+    EXPECT_TRUE(Train(options, never_));
+    EXPECT_EQ(dp::LoadCheckpoint(folder_ / (name + "/checkpoint"))->config.scheduler.prediction,
+              prediction);
+  }
+  EXPECT_NE(Weights("sample"), Weights("v"));
+  TrainOptions options = Options("other");
+  options.architecture.prediction = "score";
+  EXPECT_THROW(Train(options, never_), dp::Error);
 }
 
 }  // namespace

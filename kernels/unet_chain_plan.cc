@@ -7,7 +7,8 @@ namespace dp {
 namespace {
 
 constexpr int kStepChannels = 16, kMaxPositions = 64;
-constexpr size_t kMostWeightBytes = 100 * 1024;  // of a block and stage: what its ring can hide
+// Of a block and stage: what its ring can hide, and what still beats a launch per layer.
+constexpr size_t kHiddenWeightBytes = 100 * 1024, kMostWeightBytes = 400 * 1024;
 
 bool IsPowerOfTwo(int n) { return n > 0 && (n & (n - 1)) == 0; }
 
@@ -60,21 +61,27 @@ bool ShareAllRows(ChainStage& s) {
   return s.shape.out_c % s.m_channels == 0 && s.m_channels <= 16 * kChainWarps;
 }
 
-// Blocks have few rows: the smallest split whose weights are not too many.
+// Blocks have few rows: the smallest split whose weights the ring hides; where there is none, the
+// fewest weights, and of those the largest split, which has the smallest input.
 bool ShareRowSets(ChainStage& s) {
   const int channels = s.shape.out_c * s.shape.phases;
-  for (int m : {s.shape.out_c >= 512 ? 64 : 32, 32}) {
+  ChainStage best;
+  size_t fewest = kMostWeightBytes + 1;
+  for (int m : {s.shape.out_c >= 512 ? 64 : 32, 32, 128}) {
     for (int splits : {1, 2, 4, 8}) {
       s.m_channels = m, s.splits = splits;
       if (s.shape.out_c % m != 0 || !CanSplit(s, splits)) continue;
       const int sets = std::max(1, kChainMaxBlocks / (channels / m * splits));
       s.rows = std::max(1, s.shape.rows / sets);
       if (channels / m * splits > kChainMaxBlocks || s.shape.rows % s.rows != 0) continue;
-      if (s.rows * s.shape.out_length > kMaxPositions) continue;
-      if (BlockWeightBytes(s) <= kMostWeightBytes) return true;
+      if (s.rows * s.shape.out_length > kMaxPositions || !SourcesFit(s)) continue;
+      const size_t bytes = BlockWeightBytes(s);
+      if (bytes <= kHiddenWeightBytes) return true;
+      if (bytes < fewest || (bytes == fewest && splits > best.splits)) best = s, fewest = bytes;
     }
   }
-  return false;
+  s = best;
+  return fewest <= kMostWeightBytes;
 }
 
 }  // namespace

@@ -55,17 +55,19 @@ TEST(ChainPlan, ReadersFinishWholeGroups) {
 }
 
 TEST(ChainPlan, BlocksShareRowsWhereTheyFinishOutputs) {
-  for (const int rows : {4, 8, 16}) {
-    for (int level = 0; level < 3; ++level) {
-      const int channels = 256 << level;
-      SCOPED_TRACE(testing::Message() << rows << " rows of " << channels);
-      ChainStage s = Level(rows, 16 >> level, channels, channels, false);
-      s.source[0].bias = s.source[0].norm_scale = nullptr;  // finished
-      s.own.words = s.source[0].words;
-      s.own.channels = channels;
-      s.own.item_channels = channels / 8;
-      ASSERT_TRUE(dp::PlanChainStage(s, true));
-      CheckPlan(s);
+  for (const int base : {256, 512}) {
+    for (const int rows : {4, 8, 16}) {
+      for (int level = 0; level < 3; ++level) {
+        const int channels = base << level;
+        SCOPED_TRACE(testing::Message() << rows << " rows of " << channels);
+        ChainStage s = Level(rows, 16 >> level, channels, channels, false);
+        s.source[0].bias = s.source[0].norm_scale = nullptr;  // finished
+        s.own.words = s.source[0].words;
+        s.own.channels = channels;
+        s.own.item_channels = channels / 8;
+        ASSERT_TRUE(dp::PlanChainStage(s, true));
+        CheckPlan(s);
+      }
     }
   }
 }

@@ -33,6 +33,7 @@ const Shape kShapes[] = {
     {"many actions", {32, 64}, 16, 5, 8, 1, false, true, 7},
     {"long horizon", {128, 256, 512}, 64, 5, 8, 2},
     {"widest", {512, 1024, 2048}, 16, 5, 8, 1},
+    {"widest, batch", {512, 1024, 2048}, 16, 5, 8, 8},
     {"widest, kernel 3, horizon 8", {1024, 2048}, 8, 3, 8, 40},
     {"wide batch", {64, 96, 128}, 16, 5, 8, 130},
     {"pictures", {16, 32}, 16, 3, 8, 1, true},

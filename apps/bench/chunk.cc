@@ -81,12 +81,15 @@ void AddCostOfTiming(const BenchOptions& options, BenchRows& rows) {
 }  // namespace
 
 BenchRows BenchChunk(const BenchOptions& options) {
-  constexpr int kWindow = 16;  // where none is asked for
+  constexpr int kWindow = 16;  // where the default is none
   BenchRows rows;
   dp::PolicyOptions plain = options.policy, parallel = options.policy;
   plain.sampler.parallel_window = 0;
   AddLoop(options, plain, rows);
-  if (parallel.sampler.parallel_window <= 0) parallel.sampler.parallel_window = kWindow;
+  int& window = parallel.sampler.parallel_window;
+  if (window == dp::kAutoWindow)
+    window = dp::Policy::Create(options.network, parallel)->options().sampler.parallel_window;
+  if (window <= 0) window = kWindow;
   AddLoop(options, parallel, rows);
   AddCostOfTiming(options, rows);
   return rows;

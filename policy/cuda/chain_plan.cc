@@ -220,6 +220,15 @@ bool ChainPlan::Supports(const FusedUnet& unet, Format format, int horizon, int 
   return runs(1) && (window == 1 || runs(window));
 }
 
+bool ChainPlan::Supports(const Checkpoint& checkpoint, Format format, int environments,
+                         int window) {
+  if (!FusedUnetSupports(checkpoint, format, environments * window)) return false;
+  DeviceArena measuring;
+  LayerLoader loader(measuring, format);
+  return Supports(LoadFusedUnet(loader, checkpoint, true), format, checkpoint.config.horizon,
+                  environments, window);
+}
+
 void ChainPlan::Follow(const ChainPlan& windows) {
   condition_ = windows.condition_.Shared(1);
   args_.film = condition_.Terms({});

@@ -20,6 +20,8 @@ class ChainPlan {
   // Whether it runs chains of these environments with a window of steps each (1: none).
   static bool Supports(const FusedUnet& unet, Format format, int horizon, int environments,
                        int window);
+  // The same before the weights are on the device.
+  static bool Supports(const Checkpoint& checkpoint, Format format, int environments, int window);
   // Makes this plan, of a row per environment, finish what the windows of `windows` gave up.
   void Follow(const ChainPlan& windows);
   const FilmCondition& condition() const { return condition_; }

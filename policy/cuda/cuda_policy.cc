@@ -9,6 +9,7 @@
 
 #include "kernels/cuda_check.h"
 #include "policy/cuda/engine.h"
+#include "policy/cuda/format_of.h"
 #include "policy/input_check.h"
 
 namespace dp {
@@ -130,14 +131,19 @@ class CudaPolicy final : public Policy {
   bool healthy_ = true;
 };
 
-// The window that is faster than none, in which a pass costs about as much as two of one step.
-int FasterWindow(const PolicyConfig& config, const PolicyOptions& options) {
+// The window that is faster than none, in which a pass costs about as much as two of one step; half
+// of it where only that runs in one launch.
+int FasterWindow(const Checkpoint& checkpoint, const PolicyOptions& options) {
   constexpr int kWindow = 16, kLeastSteps = 20, kMostBatch = 32;  // docs/PERFORMANCE.md
   PicardArgs sweep;
   sweep.window = kWindow;
-  sweep.elements = config.horizon * config.action_dim;
+  sweep.elements = checkpoint.config.horizon * checkpoint.config.action_dim;
   const bool faster = options.sampler.steps >= kLeastSteps && options.batch <= kMostBatch;
-  return faster && PicardSupports(sweep) ? kWindow : 0;
+  if (!faster || !PicardSupports(sweep)) return 0;
+  const auto one_launch = [&](int window) {
+    return ChainPlan::Supports(checkpoint, FormatOf(options.precision), options.batch, window);
+  };
+  return !one_launch(kWindow) && one_launch(kWindow / 2) ? kWindow / 2 : kWindow;
 }
 
 void CheckSupported(const Checkpoint& checkpoint) {
@@ -187,7 +193,7 @@ std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> check
   resolved.backend = Backend::kCuda;
   if (resolved.precision == Precision::kAuto) resolved.precision = Precision::kFp16;
   int& window = resolved.sampler.parallel_window;
-  if (window == kAutoWindow) window = FasterWindow(checkpoint->config, resolved);
+  if (window == kAutoWindow) window = FasterWindow(*checkpoint, resolved);
   return std::make_unique<CudaPolicy>(std::move(checkpoint), resolved);
 }
 

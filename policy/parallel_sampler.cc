@@ -223,4 +223,8 @@ std::unique_ptr<Sampler> MakeParallelSampler(const std::vector<DenoiseStep>& sch
   return std::make_unique<ParallelSampler>(schedule, environments, elements, window, tolerance);
 }
 
+float DefaultTolerance(Precision precision) {
+  return precision == Precision::kFp16 || precision == Precision::kBf16 ? 0.02f : 0.01f;
+}
+
 }  // namespace dp

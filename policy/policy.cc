@@ -14,18 +14,14 @@
 namespace dp {
 namespace {
 
-// Of time-parallel denoising: leaves less than the format's own error (docs/NUMERICS.md).
-float DefaultTolerance(Precision precision) {
-  return precision == Precision::kBf16 ? 0.02f : 0.01f;
-}
-
 void CheckRange(const std::string& what, int value, int low, int high) {
   if (value >= low && value <= high) return;
   throw Error(ExitCode::kUsage, what + " = " + std::to_string(value) + ": allowed are " +
                                     std::to_string(low) + " to " + std::to_string(high));
 }
 
-// `options` with the checkpoint's values and the defaults in the place of zeros.
+// `options` with the checkpoint's values and the defaults in the place of zeros, but for what
+// depends on the backend.
 PolicyOptions ResolveOptions(const PolicyConfig& config, const PolicyOptions& options) {
   PolicyOptions resolved = options;
   SamplerOptions& sampler = resolved.sampler;
@@ -40,11 +36,10 @@ PolicyOptions ResolveOptions(const PolicyConfig& config, const PolicyOptions& op
   // whoever decides more often than the checkpoint says has resolved it
   sampler.hold_noise = ResolveHoldNoise(sampler, config, config.n_action_steps);
   CheckRange("hold noise", sampler.hold_noise, 1, kMostHeldDecisions);
-  if (sampler.parallel_tolerance == 0)
-    sampler.parallel_tolerance = DefaultTolerance(options.precision);
-  if (!(sampler.parallel_tolerance > 0)) {
+  if (!(sampler.parallel_tolerance >= 0)) {
     throw Error(ExitCode::kUsage,
-                "parallel tolerance is not a positive number: give one such as 0.01");
+                "parallel tolerance is negative or no number: give one such as 0.01, or 0 for the "
+                "default");
   }
   return resolved;
 }

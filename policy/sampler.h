@@ -58,6 +58,10 @@ std::unique_ptr<Sampler> MakeParallelSampler(const std::vector<DenoiseStep>& sch
                                              int environments, int elements, int window,
                                              float tolerance);
 
+// What a window tolerates where nothing else is asked for: it leaves less than the number format's
+// own error (docs/NUMERICS.md).
+float DefaultTolerance(Precision precision);
+
 }  // namespace dp
 
 #endif  // POLICY_SAMPLER_H_

@@ -131,9 +131,11 @@ CpuPolicy::CpuPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
   options_.backend = Backend::kCpu;
   options_.precision = Precision::kFp32;
   if (options_.sampler.parallel_window == kAutoWindow) options_.sampler.parallel_window = 0;
+  float& tolerance = options_.sampler.parallel_tolerance;
+  if (tolerance == 0) tolerance = DefaultTolerance(options_.precision);
   networks_ = NetworksOf(checkpoint_);
   schedule_ = MakeSchedule(config.scheduler, options.sampler.kind, options.sampler.steps);
-  sampler_ = MakeSampler(schedule_, config, options);
+  sampler_ = MakeSampler(schedule_, config, options_);
   unet_ = std::make_unique<Unet>(networks_->unet, config, TimestepsOf(schedule_),
                                  sampler_->MaxRows(), options.batch, pool_);
   const int frames = options.batch * config.n_obs_steps;

@@ -11,6 +11,7 @@
 #include "policy/cuda/engine.h"
 #include "policy/cuda/format_of.h"
 #include "policy/input_check.h"
+#include "policy/sampler.h"
 
 namespace dp {
 namespace {
@@ -194,6 +195,8 @@ std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> check
   if (resolved.precision == Precision::kAuto) resolved.precision = Precision::kFp16;
   int& window = resolved.sampler.parallel_window;
   if (window == kAutoWindow) window = FasterWindow(*checkpoint, resolved);
+  float& tolerance = resolved.sampler.parallel_tolerance;
+  if (tolerance == 0) tolerance = DefaultTolerance(resolved.precision);
   return std::make_unique<CudaPolicy>(std::move(checkpoint), resolved);
 }
 

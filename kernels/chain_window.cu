@@ -15,6 +15,10 @@ namespace {
 
 constexpr int kThreads = 128;
 constexpr double kFixedPoint = 0x1p36;
+// A warp's sum that is larger, or is not a number, sets the highest bit instead: the others' sums
+// do not reach it, so no order of the blocks makes such a step final.
+constexpr float kMostMoved = 0x1p10f;
+constexpr unsigned long long kMovedFar = 1ull << 63;
 
 struct Quad {
   float v[4];
@@ -49,9 +53,13 @@ struct Walk {
 
 __device__ __forceinline__ void AddMoved(const ChainWindowArgs& a, int chain, int i, float square) {
   square = WarpSum(square);
-  if ((threadIdx.x & 31) == 0)
-    atomicAdd(a.moved + chain * a.window + i,
-              static_cast<unsigned long long>(static_cast<double>(square) * kFixedPoint));
+  if ((threadIdx.x & 31) != 0) return;
+  unsigned long long* moved = a.moved + chain * a.window + i;
+  if (square <= kMostMoved) {
+    atomicAdd(moved, static_cast<unsigned long long>(static_cast<double>(square) * kFixedPoint));
+  } else {
+    atomicOr(moved, kMovedFar);
+  }
 }
 
 // grid: (quads of a chain, chains)
@@ -73,10 +81,10 @@ __global__ void __launch_bounds__(kThreads) SweepKernel(const ChainWindowArgs a)
       for (int e = 0; e < 4; ++e) {
         if (i == 0) x.v[e] = at.v[e];
         square += (x.v[e] - at.v[e]) * (x.v[e] - at.v[e]);
+        const float exact = Denoise(s, x.v[e], output.v[e], noise.v[e]);
         const float v = VelocityOf(s, at.v[e], output.v[e]);
         x0.v[e] = Clipped(s, SampleOfVelocity(s, x.v[e], v));
-        x.v[e] = i == 0 ? Denoise(s, x.v[e], output.v[e], noise.v[e])
-                        : StepOfVelocity(s, x.v[e], v, noise.v[e]);
+        x.v[e] = i == 0 ? exact : StepOfVelocity(s, x.v[e], v, noise.v[e]);
       }
       Store(a.ahead + walk.At(i, 2 * a.window), x);
     }
@@ -100,8 +108,9 @@ __device__ int Accepted(const ChainWindowArgs& a, int chain) {
   int accepted = min(1, count);
   while (accepted > 0 && accepted < count) {
     const float limit = PicardLimit(a.schedule[begin + accepted], a.tolerance);
-    const double sum = static_cast<double>(a.moved[chain * a.window + accepted]) / kFixedPoint;
-    if (sum > elements * limit * limit) break;
+    const unsigned long long moved = a.moved[chain * a.window + accepted];
+    const double sum = static_cast<double>(moved) / kFixedPoint;
+    if ((moved & kMovedFar) || sum > elements * limit * limit) break;
     ++accepted;
   }
   return accepted;

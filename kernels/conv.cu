@@ -1,7 +1,7 @@
 // y[n][m] = bias[m] + sum_k w[m][k] x[n][k]: n runs over positions (batch, oy, ox), m over out
 // channels, k over (tap, in channel), channels fastest, so that 16 bytes of k are one load.
 //
-// A block makes a BM x BN tile: weights and gathered activations go through a ring of kStages
+// A block makes a BM x BN tile: weights and gathered activations go through a ring of
 // shared-memory stages of 128 bytes of k (cp.async, XOR swizzle on 16-byte vectors), warps multiply
 // with mma.sync (or FMA in the same fragment layout for fp32). Where tiles are fewer than
 // multiprocessors, the blocks of a cluster split k, and each sums one share of the tile's positions
@@ -19,7 +19,7 @@
 namespace dp {
 namespace {
 
-constexpr int kStages = 3;
+constexpr int kStages = 3, kDeepStages = 5;  // deep: where few blocks share a multiprocessor
 
 struct ConvKernelArgs {
   ConvArgs a;
@@ -28,7 +28,7 @@ struct ConvKernelArgs {
   int split_k;
 };
 
-template <Format F, int BM, int BN, int kWarpsM, int kWarpsN>
+template <Format F, int BM, int BN, int kWarpsM, int kWarpsN, int kRing>
 struct Tile {
   using T = Storage<F>;
   static constexpr int kThreads = 32 * kWarpsM * kWarpsN;
@@ -41,7 +41,7 @@ struct Tile {
   static constexpr int kStageBytes = (BM + BN) * kRowBytes;
   static constexpr int kSumPitch = BM + 4;  // floats; conflict-free for the fragment layout
   static constexpr size_t kSharedBytes =
-      std::max<size_t>(size_t{kStages} * kStageBytes, sizeof(float) * BN * kSumPitch);
+      std::max<size_t>(size_t{kRing} * kStageBytes, sizeof(float) * BN * kSumPitch);
   static_assert(BM % kRowsPerPass == 0 && kWarpM % 16 == 0 && kWarpN % 16 == 0);
 };
 
@@ -141,9 +141,9 @@ __device__ __forceinline__ void FinishTile(const ConvKernelArgs& p, uint32_t sum
 }
 
 // grid: (tiles of positions, tiles of out channels x phases, split_k)
-template <Format F, int BM, int BN, int kWarpsM, int kWarpsN>
+template <Format F, int BM, int BN, int kWarpsM, int kWarpsN, int kRing>
 __global__ void __launch_bounds__(32 * kWarpsM * kWarpsN) ConvKernel(const ConvKernelArgs p) {
-  using C = Tile<F, BM, BN, kWarpsM, kWarpsN>;
+  using C = Tile<F, BM, BN, kWarpsM, kWarpsN, kRing>;
   using T = typename C::T;
   extern __shared__ __align__(128) uint8_t shared[];
   const uint32_t ring = SharedAddress(shared);
@@ -191,16 +191,16 @@ __global__ void __launch_bounds__(32 * kWarpsM * kWarpsN) ConvKernel(const ConvK
 
   WaitForPredecessor();
   ReleaseSuccessor();
-  for (int i = 0; i < kStages - 1; ++i) {
+  for (int i = 0; i < kRing - 1; ++i) {
     if (first + i < last) load_stage(i);
     CommitCopies();
   }
   float acc[C::kMi][C::kNi][4] = {};
   for (int tile = first, slot = 0; tile < last; ++tile) {
-    WaitCopies<kStages - 2>();
+    WaitCopies<kRing - 2>();
     __syncthreads();
-    const int next = slot == 0 ? kStages - 1 : slot - 1;
-    if (tile + kStages - 1 < last) load_stage(next);
+    const int next = slot == 0 ? kRing - 1 : slot - 1;
+    if (tile + kRing - 1 < last) load_stage(next);
     CommitCopies();
     const uint32_t a = ring + slot * C::kStageBytes, b = a + BM * kRowBytes;
     if constexpr (F == Format::kFp32) {
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(32 * kWarpsM * kWarpsN) ConvKernel(const ConvK
     } else {
       MultiplyStage<F, C>(acc, a, b, warp_m, warp_n, lane);
     }
-    slot = slot + 1 == kStages ? 0 : slot + 1;
+    slot = slot + 1 == kRing ? 0 : slot + 1;
   }
   WaitCopies<0>();
   __syncthreads();
@@ -239,10 +239,10 @@ int KTiles(Format format, const ConvShape& s) {
   return (s.K() + per_stage - 1) / per_stage;
 }
 
-template <Format F, int BM, int BN, int kWarpsM, int kWarpsN>
+template <Format F, int BM, int BN, int kWarpsM, int kWarpsN, int kRing = kStages>
 void LaunchTile(const ConvKernelArgs& p, cudaStream_t stream) {
-  using C = Tile<F, BM, BN, kWarpsM, kWarpsN>;
-  const auto kernel = ConvKernel<F, BM, BN, kWarpsM, kWarpsN>;
+  using C = Tile<F, BM, BN, kWarpsM, kWarpsN, kRing>;
+  const auto kernel = ConvKernel<F, BM, BN, kWarpsM, kWarpsN, kRing>;
   static const cudaError_t allowed =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes);
   CheckCuda(allowed, "shared memory of the convolution");
@@ -264,6 +264,14 @@ void LaunchFormat(const ConvConfig& config, const ConvKernelArgs& p, cudaStream_
     case 32:
       return LaunchTile<F, 64, 32, 4, 1>(p, stream);
     default:
+      // a stage of 32-bit numbers is short work: copies must be ahead by more of them
+      if constexpr (F == Format::kFp32 || F == Format::kTf32) {
+        constexpr int kFewBlocks = 256;
+        const int tiles = (p.a.shape.Positions() + 63) / 64 * (p.padded_m / 64) * p.a.shape.phases;
+        if (tiles * p.split_k <= kFewBlocks) {
+          return LaunchTile<F, 64, 64, 2, 2, kDeepStages>(p, stream);
+        }
+      }
       return LaunchTile<F, 64, 64, 2, 2>(p, stream);
   }
 }

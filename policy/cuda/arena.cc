@@ -30,6 +30,12 @@ void* Allocate(size_t bytes) {
   return nullptr;
 }
 
+// The default stream may still be clearing or copying when those calls return, and the streams
+// that use the memory do not wait for it.
+void WaitForDefaultStream() {
+  CheckCuda(cudaStreamSynchronize(cudaStreamLegacy), "copy to the device");
+}
+
 }  // namespace
 
 DeviceArena::~DeviceArena() {
@@ -63,11 +69,13 @@ void DeviceArena::Seal() {
   capacity_ = bytes;
   used_ = 0;
   CheckCuda(cudaMemset(base_, 0, bytes), "clearing device memory");
+  WaitForDefaultStream();
 }
 
 void DeviceArena::Upload(void* device, const void* host, size_t bytes) const {
   if (measuring() || bytes == 0) return;
   CheckCuda(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice), "copy to the device");
+  WaitForDefaultStream();
 }
 
 }  // namespace dp

@@ -29,7 +29,7 @@ class DeviceArena {
   bool measuring() const { return base_ == nullptr; }
   size_t bytes() const { return capacity_; }
 
-  // Copies host memory to `device`; does nothing while measuring.
+  // Copies host memory to `device`, where it is when this returns; does nothing while measuring.
   void Upload(void* device, const void* host, size_t bytes) const;
 
  private:

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "image/sampler.h"
 #include "tests/support/check_close.h"
@@ -75,6 +76,18 @@ TEST(ImageSamplerGpu, AWindowDrawsWhatTheSequentialChainDraws) {
     options.graph = false;
     EXPECT_EQ(dp::MakeCudaImageSampler(Model(), options)->Sample(9, 4, kCount), window);
   }
+}
+
+TEST(ImageSamplerGpu, AWindowMovesPastNothingThatIsNoNumber) {
+  DEVICE_OR_SKIP();
+  dp::ImageModel model = *Model();
+  for (float& b : model.unet.out.bias.data) b = std::numeric_limits<float>::quiet_NaN();
+  dp::ImageSamplerOptions options = Options(Precision::kFp32, false, kCount);
+  options.steps = 23, options.window = 5;
+  const auto sampler =
+      dp::MakeCudaImageSampler(std::make_shared<const dp::ImageModel>(model), options);
+  sampler->Sample(9, 4, kCount);
+  EXPECT_EQ(sampler->passes(), 23);
 }
 
 TEST(ImageSamplerGpu, NeighboursDoNotMatter) {

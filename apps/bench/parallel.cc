@@ -106,7 +106,8 @@ std::vector<dp::PolicyOptions> Others(const dp::PolicyOptions& asked,
     return others;
   }
   for (const int window : {4, 8, 16, 32}) add(window, 0);  // the default tolerance
-  for (const float tolerance : {0.1f, 0.05f, 0.02f, 0.003f}) add(16, tolerance);
+  for (const float tolerance : {0.1f, 0.05f, 0.02f, 0.01f, 0.003f})
+    if (tolerance != plain.sampler.parallel_tolerance) add(16, tolerance);
   return others;
 }
 

@@ -70,25 +70,32 @@ __device__ __forceinline__ float4 ConvolveFirst(const ChainBlock& b, const float
   return sum;
 }
 
-// Mean and variance of the team's `all` vectors, as many per thread; zeros in threads without.
+// Mean and variance of the team's `all` vectors, as many per thread; zeros in threads without. A
+// warp sums distances from one of its own numbers, so that one round of exchanges is enough.
 template <int kVectors>
 __device__ __forceinline__ float2 TeamMoments(const ChainTeam& team, const float4 (&x)[kVectors],
                                               int vectors, int all) {
-  float sum = 0.0f;
-#pragma unroll
-  for (int v = 0; v < kVectors; ++v)
-    if (v < vectors) sum += (x[v].x + x[v].y) + (x[v].z + x[v].w);
+  const float pivot = __shfl_sync(0xffffffffu, x[0].x, 0);
   const bool mine = team.thread < all;
-  const float numbers = static_cast<float>(vectors * min(all, 32) * 4), share = 1.0f / numbers;
-  float mean = WarpSum(sum) * share, squares = 0.0f;
+  float sum = 0.0f, squares = 0.0f;
 #pragma unroll
   for (int v = 0; v < kVectors; ++v) {
     if (v < vectors && mine) {
-      const float dx = x[v].x - mean, dy = x[v].y - mean, dz = x[v].z - mean, dw = x[v].w - mean;
+      const float dx = x[v].x - pivot, dy = x[v].y - pivot, dz = x[v].z - pivot,
+                  dw = x[v].w - pivot;
+      sum += (dx + dy) + (dz + dw);
       squares += (dx * dx + dy * dy) + (dz * dz + dw * dw);
     }
   }
-  squares = WarpSum(squares);
+#pragma unroll
+  for (int mask = 16; mask > 0; mask >>= 1) {
+    sum += __shfl_xor_sync(0xffffffffu, sum, mask);
+    squares += __shfl_xor_sync(0xffffffffu, squares, mask);
+  }
+  const float numbers = static_cast<float>(vectors * min(all, 32) * 4);
+  const float share = FastReciprocal(numbers), distance = sum * share;
+  float mean = pivot + distance;
+  squares -= sum * distance;
   if (team.warps == 1) return make_float2(mean, squares * share);
   if ((team.thread & 31) == 0) team.moments[team.thread >> 5] = make_float2(mean, squares);
   team.Barrier();
@@ -99,7 +106,7 @@ __device__ __forceinline__ float2 TeamMoments(const ChainTeam& team, const float
     of[w] = w < team.warps ? team.moments[w] : make_float2(0, 0);
     total += of[w].x;
   }
-  const float of_warps = 1.0f / static_cast<float>(team.warps);
+  const float of_warps = FastReciprocal(static_cast<float>(team.warps));
   mean = total * of_warps, squares = 0.0f;
 #pragma unroll
   for (int w = 0; w < kChainWarps; ++w)
@@ -146,21 +153,21 @@ __device__ __forceinline__ void GatherNumbers(ChainBlock& b, const ChainSource& 
                                               float4& residual) {
   residual = make_float4(0, 0, 0, 0);
   if constexpr (kWords) {
-    const size_t stride = static_cast<size_t>(length) * s.channels;
+    const uint32_t stride = length * s.channels;
     const size_t at = static_cast<size_t>(position) * s.channels + channel;
-    uint4 of_residual[kChainMaxSplits], of_source[kChainMaxSplits];
-    const float* from_residual = s.residual + row * s.residual_splits * stride + at;
-    const float* from_source = s.words + row * s.splits * stride + at;
-    if (s.residual) AskWords4(of_residual, from_residual, stride, s.residual_splits);
+    uint4 of_residual[kChainMaxSplits] = {}, of_source[kChainMaxSplits] = {};
+    const float* from_residual =
+        s.residual + static_cast<size_t>(row * s.residual_splits) * stride + at;
+    const float* from_source = s.words + static_cast<size_t>(row * s.splits) * stride + at;
+    if (s.residual) AskWords4(of_residual, from_residual, stride, s.residual_splits, b.parity);
     if (s.words) {
-      AskWords4(of_source, from_source, stride, s.splits);
-      x = SumWords4(of_source, from_source, stride, s.splits, b.parity, b.watch);
+      AskWords4(of_source, from_source, stride, s.splits, b.parity);
+      x = SumWords4(of_source, from_source, stride, b.parity, b.watch);
     } else {
       x = ConvolveFirst(b, b.first, b.a.first.taps, row, position, channel);
     }
     if (s.residual) {
-      residual =
-          SumWords4(of_residual, from_residual, stride, s.residual_splits, b.parity, b.watch);
+      residual = SumWords4(of_residual, from_residual, stride, b.parity, b.watch);
     } else if (s.first_residual) {
       const int terms = b.a.first.taps * b.a.first.in_c;
       residual = ConvolveFirst(b, b.first + terms * b.a.first.out_c, 1, row, position, channel);
@@ -168,6 +175,39 @@ __device__ __forceinline__ void GatherNumbers(ChainBlock& b, const ChainSource& 
   } else {
     x = ConvolveFirst(b, b.first, b.a.first.taps, row, position, channel);
   }
+}
+
+// Normalisation, Mish and FiLM of four channels.
+struct Modulation {
+  float4 scale, shift, film_scale, film_shift;
+
+  __device__ __forceinline__ float4 Apply(const float4& x) const {
+    return make_float4(MishFast(x.x * scale.x + shift.x) * film_scale.x + film_shift.x,
+                       MishFast(x.y * scale.y + shift.y) * film_scale.y + film_shift.y,
+                       MishFast(x.z * scale.z + shift.z) * film_scale.z + film_shift.z,
+                       MishFast(x.w * scale.w + shift.w) * film_scale.w + film_shift.w);
+  }
+};
+
+// moments: mean and variance.
+__device__ __forceinline__ Modulation Modulate(const ChannelTerms& t, const float2& moments) {
+  Modulation m = {t.scale, t.shift, t.film_scale[0], t.film_shift[0]};
+  const float inverse = rsqrtf(moments.y + kFusedEpsilon);
+  m.scale.x *= inverse, m.scale.y *= inverse, m.scale.z *= inverse, m.scale.w *= inverse;
+  m.shift.x -= moments.x * m.scale.x, m.shift.y -= moments.x * m.scale.y;
+  m.shift.z -= moments.x * m.scale.z, m.shift.w -= moments.x * m.scale.w;
+  Add4(m.film_scale, t.film_scale[1]);
+  Add4(m.film_shift, t.film_shift[1]);
+  return m;
+}
+
+// Keeps four finished numbers as words: what was rounded to 16 bits leaves the lowest bit free.
+template <typename T>
+__device__ __forceinline__ void StoreKept(float* to, const Pack<T, 4>& pack, uint32_t parity) {
+  StoreWords4(
+      to,
+      make_float4(ToFloat(pack.v[0]), ToFloat(pack.v[1]), ToFloat(pack.v[2]), ToFloat(pack.v[3])),
+      parity);
 }
 
 // Finishes item `item` of a row and gives put(position, channel, pack) four channels at a time.
@@ -187,45 +227,26 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const ChainSource& s, 
   float4 x[kVectors], residual[kVectors];
 #pragma unroll
   for (int v = 0; v < kVectors; ++v) {
-    x[v] = make_float4(0, 0, 0, 0);
+    x[v] = residual[v] = make_float4(0, 0, 0, 0);
     if (v >= vectors || !mine) continue;
     GatherNumbers<kWords>(b, s, row, position(v), length, channel, x[v], residual[v]);
     Add4(x[v], t.bias);
     Add4(residual[v], t.residual_bias);
   }
-  float4 scale = t.scale, shift = t.shift, film_scale = t.film_scale[0],
-         film_shift = t.film_shift[0];
-  Add4(film_scale, t.film_scale[1]);
-  Add4(film_shift, t.film_shift[1]);
-  if (s.norm_scale) {
-    const float2 moments = TeamMoments(team, x, vectors, all);
-    const float inverse = rsqrtf(moments.y + kFusedEpsilon);
-    scale.x *= inverse, scale.y *= inverse, scale.z *= inverse, scale.w *= inverse;
-    shift.x -= moments.x * scale.x, shift.y -= moments.x * scale.y;
-    shift.z -= moments.x * scale.z, shift.w -= moments.x * scale.w;
-  }
+  Modulation m;
+  if (s.norm_scale) m = Modulate(t, TeamMoments(team, x, vectors, all));
 #pragma unroll
   for (int v = 0; v < kVectors; ++v) {
     if (v >= vectors || !mine) break;
-    float4 y = x[v];
-    if (s.norm_scale) {
-      y.x = MishFast(y.x * scale.x + shift.x) * film_scale.x + film_shift.x;
-      y.y = MishFast(y.y * scale.y + shift.y) * film_scale.y + film_shift.y;
-      y.z = MishFast(y.z * scale.z + shift.z) * film_scale.z + film_shift.z;
-      y.w = MishFast(y.w * scale.w + shift.w) * film_scale.w + film_shift.w;
-    }
+    float4 y = s.norm_scale ? m.Apply(x[v]) : x[v];
     Add4(y, residual[v]);
     Pack<T, 4> pack;
     pack.v[0] = FromFloat<T>(y.x), pack.v[1] = FromFloat<T>(y.y);
     pack.v[2] = FromFloat<T>(y.z), pack.v[3] = FromFloat<T>(y.w);
     put(position(v), channel, pack);
-    if (keep && s.keep) {
-      // what was rounded to 16 bits leaves the lowest bit free
-      StoreWords4(s.keep + (static_cast<size_t>(row) * length + position(v)) * s.channels + channel,
-                  make_float4(ToFloat(pack.v[0]), ToFloat(pack.v[1]), ToFloat(pack.v[2]),
-                              ToFloat(pack.v[3])),
-                  b.parity);
-    }
+    if (keep && s.keep)
+      StoreKept(s.keep + (static_cast<size_t>(row) * length + position(v)) * s.channels + channel,
+                pack, b.parity);
   }
 }
 

@@ -114,7 +114,7 @@ __device__ __forceinline__ void CopyFinished(ChainBlock& b, const ChainSource& s
   const int count = st.rows << row_log2, wide = (1 << wide_log2) - 1;
   const int length = st.shape.in_length;
   for (int base = threadIdx.x; base < count; base += kChainThreads * kCopyVectors) {
-    uint4 w[kCopyVectors];
+    uint4 w[kCopyVectors] = {};
     for (int tries = 0;; ++tries) {
       uint32_t missing = 0;
 #pragma unroll

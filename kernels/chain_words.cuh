@@ -71,37 +71,56 @@ __device__ __forceinline__ uint32_t Missing(const uint4& w, uint32_t parity) {
   return (w.x ^ parity) | (w.y ^ parity) | (w.z ^ parity) | (w.w ^ parity);
 }
 
-// Asks for `count` vectors, `stride` words apart.
+// Vector `i` of those that stand `stride` words apart.
+__device__ __forceinline__ const float* WordsAt(const float* at, uint32_t stride, int i) {
+  return reinterpret_cast<const float*>(reinterpret_cast<const char*>(at) +
+                                        static_cast<uint64_t>(stride * 4) * i);
+}
+
+// Asks for `count` vectors, `stride` words apart; the others of kCount become zeros.
 template <int kCount>
-__device__ __forceinline__ void AskWords4(uint4 (&w)[kCount], const float* at, size_t stride,
-                                          int count) {
+__device__ __forceinline__ void AskWords4(uint4 (&w)[kCount], const float* at, uint32_t stride,
+                                          int count, uint32_t parity) {
+  if (count == kCount) {
 #pragma unroll
-  for (int i = 0; i < kCount; ++i)
-    if (i < count) w[i] = LoadWords4(at + i * stride);
+    for (int i = 0; i < kCount; ++i) w[i] = LoadWords4(WordsAt(at, stride, i));
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      w[i] = i < count ? LoadWords4(WordsAt(at, stride, i))
+                       : make_uint4(parity, parity, parity, parity);
+  }
+}
+
+__device__ __forceinline__ uint4 Flipped(const uint4& w, uint32_t parity) {
+  return make_uint4(w.x ^ parity, w.y ^ parity, w.z ^ parity, w.w ^ parity);
 }
 
 // Sum of the vectors that were asked for, always in the same order; asks again for those that had
 // not come yet.
 template <int kCount>
-__device__ __forceinline__ float4 SumWords4(uint4 (&w)[kCount], const float* at, size_t stride,
-                                            int count, uint32_t parity, WaitWatch& watch) {
+__device__ __forceinline__ float4 SumWords4(uint4 (&w)[kCount], const float* at, uint32_t stride,
+                                            uint32_t parity, WaitWatch& watch) {
   for (int tries = 0;; ++tries) {
     uint32_t missing = 0;
 #pragma unroll
-    for (int i = 0; i < kCount; ++i)
-      if (i < count) missing |= (Missing(w[i], parity) & 1) << i;
-    if (missing == 0 || watch.GivesUp(tries)) break;
-#pragma unroll
-    for (int i = 0; i < kCount; ++i)
-      if (missing >> i & 1) w[i] = LoadWords4(at + i * stride);
-  }
-  float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    if (i < count) {
-      sum.x += WordValue(w[i].x), sum.y += WordValue(w[i].y);
-      sum.z += WordValue(w[i].z), sum.w += WordValue(w[i].w);
+    for (int i = 0; i < kCount; ++i) {
+      w[i] = Flipped(w[i], parity);
+      missing |= w[i].x | w[i].y | w[i].z | w[i].w;
     }
+    if ((missing & 1) == 0 || watch.GivesUp(tries)) break;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const bool again = (w[i].x | w[i].y | w[i].z | w[i].w) & 1;
+      w[i] = again ? LoadWords4(WordsAt(at, stride, i)) : Flipped(w[i], parity);
+    }
+  }
+  const auto value = [](uint32_t bits) { return __uint_as_float(bits); };
+  float4 sum = make_float4(value(w[0].x), value(w[0].y), value(w[0].z), value(w[0].w));
+#pragma unroll
+  for (int i = 1; i < kCount; ++i) {
+    sum.x += value(w[i].x), sum.y += value(w[i].y);
+    sum.z += value(w[i].z), sum.w += value(w[i].w);
   }
   return sum;
 }
@@ -110,7 +129,7 @@ __device__ __forceinline__ float4 SumWords4(uint4 (&w)[kCount], const float* at,
 template <int kMaxCount>
 __device__ __forceinline__ float SumWords(const float* at, size_t stride, int count,
                                           uint32_t parity, WaitWatch& watch) {
-  uint32_t w[kMaxCount];
+  uint32_t w[kMaxCount] = {};
   for (int tries = 0;; ++tries) {
 #pragma unroll
     for (int i = 0; i < kMaxCount; ++i)

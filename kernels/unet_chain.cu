@@ -11,7 +11,8 @@
 
 #include <algorithm>
 
-#include "kernels/chain_stage.cuh"
+#include "kernels/chain_head.cuh"
+#include "kernels/chain_narrow.cuh"
 #include "kernels/cuda_check.h"
 #include "kernels/device_traits.h"
 #include "kernels/picard_sweep.cuh"
@@ -20,36 +21,19 @@
 namespace dp {
 namespace {
 
-// The last layer: this block's items of the final convolution's output, each multiplied with its
-// share of the 1x1 convolution to the actions.
-template <typename T>
-__device__ __forceinline__ void RunHead(ChainBlock& b, uint8_t* shared) {
-  const ChainSource& s = b.a.last;
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  const int items = s.channels / s.item_channels, outputs = b.a.length * b.a.action_dim;
-  const int pitch = s.item_channels + 8;
-  T* h = reinterpret_cast<T*>(shared);
-  const ChainTeam team = MakeTeam(1, b.a.length * s.item_channels / 4, b.moments);
-  for (int i = blockIdx.x; i < b.a.rows * items; i += gridDim.x) {
-    const int first = i % items * s.item_channels;
-    if (team.index == 0) {
-      FinishItem<T, kChainOwnVectors, true>(
-          b, s, i / items, i % items, b.a.length, team, false,
-          [&](int l, int channel, const Pack<T, 4>& pack) {
-            *reinterpret_cast<Pack<T, 4>*>(h + l * pitch + channel - first) = pack;
-          });
-    }
-    __syncthreads();
-    for (int e = warp; e < outputs; e += kChainWarps) {
-      const int l = e / b.a.action_dim, action = e % b.a.action_dim;
-      const float* weight = b.head + action * s.channels + first;
-      float sum = 0.0f;
-      for (int c = lane; c < s.item_channels; c += 32) sum += ToFloat(h[l * pitch + c]) * weight[c];
-      sum = WarpSum(sum);
-      if (lane == 0)
-        StoreWord(b.a.head_words + static_cast<size_t>(i) * outputs + e, sum, b.parity);
-    }
-    __syncthreads();
+// Asks for the FiLM terms of the rows' pass after the next to be brought into the L2 cache, which
+// no pass has read yet. By threads that wait for nothing else, a line each.
+__device__ __forceinline__ void PrefetchTerms(const ChainBlock& b, const PicardState* states,
+                                              int pass) {
+  constexpr int kLine = 128 / sizeof(float);
+  const FilmArgs& f = b.a.film;
+  const int line = (kChainThreads - 1 - threadIdx.x) * gridDim.x + blockIdx.x;
+  if (line * kLine >= f.width) return;
+  for (int r = 0; r < b.a.rows; ++r) {
+    const int step = min(states[r].begin + pass + 2, b.a.end - 1);
+    const float* terms = f.step_table + static_cast<size_t>(b.a.schedule[step].timestep) * f.width;
+    for (int i = line * kLine; i < f.width; i += kChainThreads * gridDim.x * kLine)
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(terms + i));
   }
 }
 
@@ -76,6 +60,7 @@ __device__ __forceinline__ void TakeStep(ChainBlock& b, const PicardState* state
   }
   for (int r = threadIdx.x; r < a.rows; r += kChainThreads)
     b.timesteps[r] = a.schedule[min(states[r].begin + pass + 1, a.end - 1)].timestep;
+  PrefetchTerms(b, states, pass);
 }
 
 // The next rows of an environment, whose x stand at `x`.
@@ -149,13 +134,15 @@ __device__ __forceinline__ bool TakeWindows(ChainBlock& b, const ChainWindows& w
 
 // Offsets of what stands in shared memory beside ring and input.
 struct SharedPlan {
-  int stages, tiles, x, first, head, timesteps, states, kept, moments, end;
+  int stages, tiles, sources, x, first, head, timesteps, states, kept, moments, end;
   __host__ __device__ SharedPlan(const ChainArgs& a) {
     const int elements = a.length * a.action_dim, rows = a.rows, stage_count = a.stage_count;
     const int ring_chunks = ChainRingChunks(a.wide_warps ? 2 : 1);
     stages = kChainWarps * ring_chunks * kChunkBytes;
     tiles = stages + stage_count * static_cast<int>(sizeof(ChainStage));
-    x = tiles + stage_count * kChainWarps * static_cast<int>(sizeof(WarpTile));
+    sources =
+        (tiles + stage_count * kChainWarps * static_cast<int>(sizeof(WarpTile)) + 15) / 16 * 16;
+    x = sources + (a.wide_warps ? 0 : (stage_count + 1) * static_cast<int>(sizeof(NarrowSource)));
     first = x + rows * (elements + 2 * kMaxFirstTerms) * 4;
     head = first + (a.first.taps + 1) * a.first.in_c * a.first.out_c * 4;
     timesteps = head + (a.last.channels + 1) * a.action_dim * 4;
@@ -170,7 +157,8 @@ struct SharedPlan {
 template <int MI>
 struct ChainShared {
   const ChainStage* stages;
-  const WarpTile* tiles;  // of this warp, kChainWarps apart
+  const WarpTile* tiles;        // of this warp, kChainWarps apart
+  const NarrowSource* sources;  // of the stages and the head, where MI is 1
   ChainWindows windows;
   uint8_t* work;  // input of a stage
   float* sums;    // of a stage
@@ -182,9 +170,15 @@ template <Format F, int MI>
 __device__ __forceinline__ void RunPass(ChainBlock& b, ChainShared<MI>& s, uint32_t pass) {
   b.parity = pass & 1;
   __syncthreads();
-  for (int i = 0; i < b.a.stage_count; ++i)
-    RunStage<F, MI>(b, s.stages[i], s.tiles[i * kChainWarps], s.stream, s.work, s.sums);
-  RunHead<Storage<F>>(b, s.work);
+  for (int i = 0; i < b.a.stage_count; ++i) {
+    const WarpTile& tile = s.tiles[i * kChainWarps];
+    if constexpr (MI == 1) {
+      RunNarrowStage<F>(b, s.stages[i], tile, s.sources[i], s.stream, s.work, s.sums);
+    } else {
+      RunStage<F, MI>(b, s.stages[i], tile, s.stream, s.work, s.sums);
+    }
+  }
+  RunHead<Storage<F>, MI>(b, s.sources + b.a.stage_count, s.work);
   __syncthreads();
 }
 
@@ -299,9 +293,15 @@ __global__ void __launch_bounds__(kChainThreads, 1)
             reinterpret_cast<float*>(shared + plan.head));
   for (int i = threadIdx.x; i < a.stage_count * kChainWarps; i += kChainThreads)
     tiles[i] = MakeTile(stages[i / kChainWarps], MI, i % kChainWarps);
+  auto* sources = reinterpret_cast<NarrowSource*>(shared + plan.sources);
+  for (int i = threadIdx.x; MI == 1 && i < a.stage_count; i += kChainThreads)
+    sources[i] = MakeStageSource(stages[i], MakeTile(stages[i], MI, 0));
+  if (MI == 1 && threadIdx.x == kChainThreads - 1)
+    sources[a.stage_count] = MakeHeadSource(a, 2 * HeadPitch(a.last));
   __syncthreads();
   ChainShared<MI> s = {stages,
                        tiles + warp,
+                       sources,
                        {reinterpret_cast<PicardState*>(shared + plan.states),
                         reinterpret_cast<float*>(shared + plan.kept), shared + plan.end,
                         reinterpret_cast<int*>(shared + plan.moments)},
@@ -312,8 +312,8 @@ __global__ void __launch_bounds__(kChainThreads, 1)
   s.stream.tiles = s.tiles, s.stream.stage_count = a.stage_count, s.stream.lane = lane;
   s.stream.ring = SharedAddress(shared) + warp * ChainRingChunks(MI) * kChunkBytes + lane * 16;
   for (int i = 0; i < ChainRingChunks(MI); ++i) s.stream.Issue();
-  const uint32_t passes =
-      a.picard.window > 0 ? RunWindows<F, MI>(b, s, before) : RunSteps<F, MI>(b, s, before);
+  const bool windows = MI > 1 && a.picard.window > 0;
+  const uint32_t passes = windows ? RunWindows<F, MI>(b, s, before) : RunSteps<F, MI>(b, s, before);
   // by now every block has read it: this one could not have finished without them
   if (blockIdx.x == 0 && threadIdx.x == 0) *a.passes = before + passes;
   WaitCopies<0>();
@@ -353,13 +353,15 @@ size_t PlanChainShared(const std::vector<ChainStage>& stages, ChainArgs& a) {
   const int mi = a.wide_warps ? 2 : 1;
   a.stage_count = static_cast<int>(stages.size());
   const SharedPlan plan(a);
-  size_t work = sizeof(float) * a.length * (a.last.item_channels + 8), sums = 0;
+  size_t work = sizeof(float) * a.length * HeadPitch(a.last), sums = 0;
   work = std::max(work, PicardStageBytes(a.picard.window, a.length * a.action_dim));
   for (const ChainStage& s : stages) {
     const size_t positions = s.layout.left + size_t{1} * s.rows * s.layout.period;
     const size_t parts = kChainWarps / (s.m_channels / (16 * mi));
     work = std::max(work, s.layout.pitch * positions);
-    sums = std::max(sums, sizeof(float) * parts * s.n_tiles * 8 * (s.m_channels + 4));
+    const size_t beside = s.shape.residual && !a.wide_warps;
+    sums =
+        std::max(sums, sizeof(float) * (1 + beside) * parts * s.n_tiles * 8 * (s.m_channels + 4));
   }
   if (a.wide_warps) {  // the sums take the input's place
     a.sums_offset = 0;

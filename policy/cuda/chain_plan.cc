@@ -23,7 +23,7 @@ ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows
                      DeviceArena& arena)
     : format_(format),
       rows_(rows),
-      owned_(rows > kMostSharedRows),
+      owned_(rows > kMostSharedRows || rows_per_env > 1),
       arena_(arena),
       condition_(unet.film, format, rows, rows_per_env, arena) {
   args_.rows = rows;
@@ -193,9 +193,10 @@ ChainPlan::Signal ChainPlan::Resample(const DeviceFusedConv& conv, Signal& x) {
 
 bool ChainPlan::Supported() const {
   static const int processors = DeviceAttribute(cudaDevAttrMultiProcessorCount);
+  const int groups = args_.last.channels / args_.last.item_channels;
   return supported_ && DeviceHasClusters() && processors >= args_.blocks &&
-         args_.first.residual_weight != nullptr &&
-         args_.last.channels / args_.last.item_channels <= kChainMaxSplits &&
+         args_.first.residual_weight != nullptr && groups <= kChainMaxSplits &&
+         (owned_ || rows_ * groups <= args_.blocks) &&
          shared_bytes_ <= size_t{kFusedMaxSharedBytes};
 }
 

@@ -9,7 +9,6 @@
 
 namespace dp {
 
-inline constexpr int kChainThreads = 32 * kChainWarps;
 inline constexpr int kStepChannels = kStepBytes / 2;
 inline constexpr int kCopyVectors = 8;  // under way per thread while finished words are copied
 

@@ -40,6 +40,43 @@ __device__ __forceinline__ void WaitCopies() {
 #endif
 }
 
+// Barriers in shared memory at `barrier`, of 8 bytes; `count` arrivals end a phase.
+__device__ __forceinline__ void InitBarrier(uint32_t barrier, int count) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+#endif
+}
+// Whether the barrier's phase of this parity is over; waits a while for it.
+__device__ __forceinline__ bool BarrierPassed(uint32_t barrier, uint32_t parity) {
+  uint32_t passed = 1;
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "mbarrier.try_wait.parity.shared.b64 p, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, p;\n"
+      "}"
+      : "=r"(passed)
+      : "r"(barrier), "r"(parity)
+      : "memory");
+#endif
+  return passed != 0;
+}
+// Copies `bytes` (a multiple of 16) from global to shared memory asynchronously: an arrival at
+// `barrier` that ends when they are there.
+__device__ __forceinline__ void CopyBulk(uint32_t shared, const void* global, int bytes,
+                                         uint32_t barrier, uint64_t policy) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+      "[%1], %2, [%3], %4;" ::"r"(shared),
+      "l"(global), "r"(bytes), "r"(barrier), "l"(policy)
+      : "memory");
+#endif
+}
+
 // Four 8x8 matrices of 16-bit elements (or 8x4 of 32-bit ones); lane l gives row address l.
 __device__ __forceinline__ void LoadMatrix4(uint32_t (&r)[4], uint32_t shared) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -19,7 +19,7 @@
 
 namespace dp {
 
-inline constexpr int kChainWarps = 8;
+inline constexpr int kChainWarps = 8, kChainThreads = 32 * kChainWarps;
 inline constexpr int kChainMaxBlocks = 128;  // one per multiprocessor of every H100 SXM and H200
 inline constexpr int kChainMaxSplits = 8;
 // Chunks of weights in each warp's ring, where a warp multiplies `mi` tiles of 16 channels at once.

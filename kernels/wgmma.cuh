@@ -28,6 +28,13 @@ __device__ __forceinline__ uint64_t WgmmaTile(uint32_t shared) {
   return kSwizzle128 | kEightRows | (uint64_t{1} << 16) | ((shared & 0x3ffff) >> 4);
 }
 
+// Describes a tile without swizzle: eight rows of 16 bytes of k stand together, eight rows on
+// follow at once, 16 bytes on in k come `k_stride` bytes later.
+__device__ __forceinline__ uint64_t WgmmaPlainTile(uint32_t shared, int k_stride) {
+  constexpr uint64_t kEightRows = uint64_t{128 >> 4} << 32;
+  return kEightRows | (static_cast<uint64_t>(k_stride >> 4) << 16) | ((shared & 0x3ffff) >> 4);
+}
+
 // Makes ordinary writes to shared memory visible to the products.
 __device__ __forceinline__ void FenceForWgmma() {
 #ifdef DP_HAVE_WGMMA
@@ -54,16 +61,19 @@ __device__ __forceinline__ void WaitWgmma() {
 }
 
 #ifdef DP_HAVE_WGMMA
-// An instruction's operands: 32 or 64 accumulators, as text and as constraints.
-#define DP_TEXT32                                                                              \
-  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, " \
-  "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+// An instruction's operands: 8 to 64 accumulators, as text and as constraints.
+#define DP_TEXT8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define DP_TEXT16 DP_TEXT8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define DP_TEXT32 \
+  DP_TEXT16       \
+  ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define DP_TEXT64                                                                      \
   DP_TEXT32                                                                            \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
   "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define DP_SUMS4(i) "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3])
-#define DP_SUMS16(i) DP_SUMS4(i), DP_SUMS4(i + 4), DP_SUMS4(i + 8), DP_SUMS4(i + 12)
+#define DP_SUMS8(i) DP_SUMS4(i), DP_SUMS4(i + 4)
+#define DP_SUMS16(i) DP_SUMS8(i), DP_SUMS8(i + 8)
 #define DP_SUMS32(i) DP_SUMS16(i), DP_SUMS16(i + 16)
 #define DP_WGMMA(n, type, sums, operands) \
   "wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {" sums "}, " operands ";"
@@ -102,6 +112,38 @@ __device__ __forceinline__ void Wgmma(float (&c)[32], const uint32_t (&a)[4], ui
 #endif
 }
 
+// 64 x 32, a in registers.
+template <Format F>
+__device__ __forceinline__ void Wgmma(float (&c)[16], const uint32_t (&a)[4], uint64_t b) {
+#ifdef DP_HAVE_WGMMA
+  if constexpr (F == Format::kFp16) {
+    asm volatile(DP_WGMMA("32", "f16", DP_TEXT16, "{%16, %17, %18, %19}, %20, 1, 1, 1, 0")
+                 : DP_SUMS16(0)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  } else {
+    asm volatile(DP_WGMMA("32", "bf16", DP_TEXT16, "{%16, %17, %18, %19}, %20, 1, 1, 1, 0")
+                 : DP_SUMS16(0)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  }
+#endif
+}
+
+// 64 x 16, a in registers.
+template <Format F>
+__device__ __forceinline__ void Wgmma(float (&c)[8], const uint32_t (&a)[4], uint64_t b) {
+#ifdef DP_HAVE_WGMMA
+  if constexpr (F == Format::kFp16) {
+    asm volatile(DP_WGMMA("16", "f16", DP_TEXT8, "{%8, %9, %10, %11}, %12, 1, 1, 1, 0")
+                 : DP_SUMS8(0)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  } else {
+    asm volatile(DP_WGMMA("16", "bf16", DP_TEXT8, "{%8, %9, %10, %11}, %12, 1, 1, 1, 0")
+                 : DP_SUMS8(0)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  }
+#endif
+}
+
 // c += a b: 64 x 128, 16 of k, elements as above.
 template <Format F>
 __device__ __forceinline__ void Wgmma(float (&c)[64], uint64_t a, uint64_t b) {
@@ -118,9 +160,12 @@ __device__ __forceinline__ void Wgmma(float (&c)[64], uint64_t a, uint64_t b) {
 #endif
 }
 
+#undef DP_TEXT8
+#undef DP_TEXT16
 #undef DP_TEXT32
 #undef DP_TEXT64
 #undef DP_SUMS4
+#undef DP_SUMS8
 #undef DP_SUMS16
 #undef DP_SUMS32
 #undef DP_WGMMA

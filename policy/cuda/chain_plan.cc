@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/conv_wide.cuh"
 #include "kernels/device_traits.h"
 
 namespace dp {
@@ -29,13 +30,40 @@ ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows
   args_.rows = rows;
   args_.length = horizon;
   args_.action_dim = unet.head.out_c;
-  args_.wide_warps = owned_;
   args_.first = unet.first;
   args_.film = condition_.Terms({});
+  args_.head_weight = unet.head.weight;
+  args_.head_bias = unet.head.bias;
+  const size_t elements = static_cast<size_t>(rows) * horizon * args_.action_dim;
+  args_.head_words = arena.Take<float>(elements * unet.final_norm.groups);
+  args_.output = arena.Take<float>(elements);
+  args_.passes = arena.Take<uint32_t>(1);
+  args_.stuck = arena.Take<int>(1);
+  args_.picard.window = rows_per_env > 1 ? rows_per_env : 0;
+  if (owned_ && PlanWide(unet)) return;
+  PlanStages(unet);
+  shared_bytes_ = PlanChainShared(stages_, args_);
+}
+
+// Takes the kernel of many rows, if it runs the network.
+bool ChainPlan::PlanWide(const FusedUnet& unet) {
+  DeviceArena measuring;
+  if (!DeviceHasWgmma() || rows_ > kWideRows ||
+      !WideStages(unet, args_.length, measuring).Supported())
+    return false;
+  wide_ = std::make_unique<WideStages>(unet, args_.length, arena_);
+  args_.last = wide_->last();
+  args_.blocks = kWideBlocks;
+  shared_bytes_ = wide_->SharedBytes(args_);
+  return true;
+}
+
+void ChainPlan::PlanStages(const FusedUnet& unet) {
+  args_.wide_warps = owned_;
   std::vector<Signal> skips;
   Signal x;
   for (const FusedLevel1d& level : unet.down) {
-    x = skips.empty() ? FirstBlock(level.block1, horizon) : Block(level.block1, &x, nullptr);
+    x = skips.empty() ? FirstBlock(level.block1, args_.length) : Block(level.block1, &x, nullptr);
     skips.push_back(Block(level.block2, &x, nullptr));
     x = level.resample.shape.in_c > 0 ? Resample(level.resample, skips.back()) : skips.back();
   }
@@ -49,29 +77,20 @@ ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows
     x = Block(level.block2, &hidden, nullptr);
     if (level.resample.shape.in_c > 0) x = Resample(level.resample, x);
   }
-  ChainStage final_conv = Convolve(unet.final_conv, horizon, horizon);
+  ChainStage final_conv = Convolve(unet.final_conv, args_.length, args_.length);
   final_conv.source[0] = Consume(x);
-  Signal last = {Sums(unet.final_conv), horizon};
+  Signal last = {Sums(unet.final_conv), args_.length};
   SetNorm(last.source, unet.final_norm);
   Push(final_conv, last, false);
   args_.last = last.source;
-  args_.head_weight = unet.head.weight;
-  args_.head_bias = unet.head.bias;
-  const size_t elements = static_cast<size_t>(rows) * horizon * args_.action_dim;
-  args_.head_words = arena.Take<float>(elements * unet.final_norm.groups);
-  args_.output = arena.Take<float>(elements);
-  args_.passes = arena.Take<uint32_t>(1);
-  args_.stuck = arena.Take<int>(1);
-  ChainStage* stages = arena.Take<ChainStage>(stages_.size());
-  arena.Upload(stages, stages_.data(), stages_.size() * sizeof(ChainStage));
+  ChainStage* stages = arena_.Take<ChainStage>(stages_.size());
+  arena_.Upload(stages, stages_.data(), stages_.size() * sizeof(ChainStage));
   args_.stages = stages;
   args_.stage_count = static_cast<int>(stages_.size());
   for (const ChainStage& s : stages_) {
     args_.blocks = std::max(
-        args_.blocks, s.shape.out_c * s.shape.phases / s.m_channels * s.splits * (rows / s.rows));
+        args_.blocks, s.shape.out_c * s.shape.phases / s.m_channels * s.splits * (rows_ / s.rows));
   }
-  args_.picard.window = rows_per_env > 1 ? rows_per_env : 0;
-  shared_bytes_ = PlanChainShared(stages_, args_);
 }
 
 float* ChainPlan::TakeWords(int splits, int length, int channels) {
@@ -200,6 +219,11 @@ bool ChainPlan::Supported() const {
          shared_bytes_ <= size_t{kFusedMaxSharedBytes};
 }
 
+void ChainPlan::Launch(const ChainArgs& a, cudaStream_t stream) const {
+  if (wide_) return LaunchWideChain(format_, wide_->Args(a), shared_bytes_, stream);
+  LaunchUnetChain(format_, a, shared_bytes_, stream);
+}
+
 void ChainPlan::RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin, int end,
                          const StampList& stamps, cudaStream_t stream) const {
   ChainArgs a = args_;
@@ -208,7 +232,7 @@ void ChainPlan::RunSteps(const DenoiseStep* steps, const float* noise, float* x,
   a.noise = noise;
   a.x = x;
   a.begin = begin, a.end = end;
-  LaunchUnetChain(format_, a, shared_bytes_, stream);
+  Launch(a, stream);
 }
 
 bool ChainPlan::Supports(const FusedUnet& unet, Format format, int horizon, int environments,
@@ -246,7 +270,7 @@ void ChainPlan::RunRest(const PicardArgs& picard, const StampList& stamps,
   a.noise = picard.noise;
   a.x = picard.x;
   a.begin = 0, a.end = picard.steps;
-  LaunchUnetChain(format_, a, shared_bytes_, stream);
+  Launch(a, stream);
 }
 
 void ChainPlan::RunWindows(const PicardArgs& picard, const StampList& stamps,
@@ -256,7 +280,7 @@ void ChainPlan::RunWindows(const PicardArgs& picard, const StampList& stamps,
   a.picard = picard;
   a.schedule = picard.schedule;
   a.x = picard.x;
-  LaunchUnetChain(format_, a, shared_bytes_, stream);
+  Launch(a, stream);
 }
 
 }  // namespace dp

@@ -1,10 +1,10 @@
 #ifndef POLICY_CUDA_CHAIN_PLAN_H_
 #define POLICY_CUDA_CHAIN_PLAN_H_
 
+#include <memory>
 #include <vector>
 
-#include "kernels/unet_chain.cuh"
-#include "policy/cuda/fused_unet.h"
+#include "policy/cuda/wide_plan.h"
 
 namespace dp {
 
@@ -44,6 +44,9 @@ class ChainPlan {
     ChainSource source;
     int length = 0;
   };
+  bool PlanWide(const FusedUnet& unet);
+  void PlanStages(const FusedUnet& unet);
+  void Launch(const ChainArgs& args, cudaStream_t stream) const;
   ChainStage Convolve(const DeviceFusedConv& conv, int in_length, int out_length);
   static ChainSource Sums(const DeviceFusedConv& conv);
   ChainSource Consume(Signal& signal) const;
@@ -59,6 +62,7 @@ class ChainPlan {
   bool owned_;  // the blocks finish each stage's output, rather than each reader what it needs
   DeviceArena& arena_;
   FilmCondition condition_;
+  std::unique_ptr<WideStages> wide_;  // or, where it does not run the network:
   std::vector<ChainStage> stages_;
   ChainArgs args_;
   size_t shared_bytes_ = 0;

@@ -1,0 +1,234 @@
+#ifndef KERNELS_CHAIN_LOOP_CUH_
+#define KERNELS_CHAIN_LOOP_CUH_
+
+#include "kernels/chain_finish.cuh"
+#include "kernels/picard_sweep.cuh"
+
+// What a persistent chain does between passes: every block takes the steps of all rows with the
+// words of the last layer, one after the other or a window at a time.
+
+namespace dp {
+
+// Asks for the FiLM terms of the rows' pass after the next to be brought into the L2 cache, which
+// no pass has read yet. By threads that wait for nothing else, a line each.
+__device__ __forceinline__ void PrefetchTerms(const ChainBlock& b, const PicardState* states,
+                                              int pass) {
+  constexpr int kLine = 128 / sizeof(float);
+  const FilmArgs& f = b.a.film;
+  const int line = (kChainThreads - 1 - threadIdx.x) * gridDim.x + blockIdx.x;
+  if (line * kLine >= f.width) return;
+  for (int r = 0; r < b.a.rows; ++r) {
+    const int step = min(states[r].begin + pass + 2, b.a.end - 1);
+    const float* terms = f.step_table + static_cast<size_t>(b.a.schedule[step].timestep) * f.width;
+    for (int i = line * kLine; i < f.width; i += kChainThreads * gridDim.x * kLine)
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(terms + i));
+  }
+}
+
+// Takes each row's step of pass `pass`, if it has one left, with the words of the last layer, and
+// sets the timesteps of the next pass. What it needs beside the words is asked for first. A row's
+// last step writes x and the network's output down.
+__device__ __forceinline__ void TakeStep(ChainBlock& b, const PicardState* states, int pass) {
+  const ChainArgs& a = b.a;
+  const int elements = a.length * a.action_dim, items = a.last.channels / a.last.item_channels;
+  for (int i = threadIdx.x; i < a.rows * elements; i += kChainThreads) {
+    const int row = i / elements, e = i % elements, step = states[row].begin + pass;
+    if (step >= a.end) continue;
+    const DenoiseStep constants = a.schedule[step];
+    const size_t at = static_cast<size_t>(step) * a.rows * elements + i;
+    const float noise = a.noise ? a.noise[at] : 0.0f;
+    const float* words = a.head_words + static_cast<size_t>(row) * items * elements + e;
+    const float output = SumWords<kChainMaxSplits>(words, elements, items, b.parity, b.watch) +
+                         b.head[a.last.channels * a.action_dim + e % a.action_dim];
+    float* x = b.x + row * b.XPitch() + kMaxFirstTerms + e;
+    *x = Denoise(constants, *x, output, noise);
+    if (blockIdx.x != 0) continue;
+    if (step + 1 == a.end) a.x[i] = *x, a.output[i] = output;
+    if (a.picard.all_x) a.picard.all_x[at] = *x, a.picard.all_output[at] = output;
+  }
+  for (int r = threadIdx.x; r < a.rows; r += kChainThreads)
+    b.timesteps[r] = a.schedule[min(states[r].begin + pass + 1, a.end - 1)].timestep;
+  PrefetchTerms(b, states, pass);
+}
+
+// The next rows of an environment, whose x stand at `x`.
+__device__ __forceinline__ void SetRows(const ChainBlock& b, int env, int count, const float* x) {
+  const PicardArgs& a = b.a.picard;
+  for (int i = threadIdx.x; i < count * a.elements; i += kChainThreads) {
+    const int row = env * a.window + i / a.elements;
+    b.x[row * b.XPitch() + kMaxFirstTerms + i % a.elements] = x[i];
+  }
+}
+
+// What the sweeps of a block share.
+struct ChainWindows {
+  PicardState* states;  // shared: (environments)
+  float* kept;          // shared: (environments, window, 2, elements)
+  uint8_t* work;        // shared: of a sweep
+  int* accepted;        // shared
+
+  __device__ __forceinline__ PicardStage Stage(const PicardArgs& a, int env) const {
+    return PlaceStage(work, a.window, a.elements,
+                      kept + env * PicardKeptSize(a.window, a.elements));
+  }
+};
+
+// Begins the windows of all environments, whose start stands in their first row.
+__device__ __forceinline__ void StartWindows(ChainBlock& b, const ChainWindows& w) {
+  const PicardArgs& a = b.a.picard;
+  for (int env = 0; env < a.environments; ++env) {
+    const PicardStage stage = w.Stage(a, env);
+    const float* start = b.x + env * a.window * b.XPitch() + kMaxFirstTerms;
+    for (int e = threadIdx.x; e < a.elements; e += kChainThreads) stage.x[e] = start[e];
+    const PicardState first = BeginWindow(a, stage, env);
+    SetRows(b, env, first.count, stage.x);
+    if (threadIdx.x == 0) w.states[env] = first;
+    __syncthreads();
+  }
+}
+
+// Takes the windows of all environments on with the words of the last layer; every block does the
+// same. Returns whether all chains are done or gave up.
+__device__ __forceinline__ bool TakeWindows(ChainBlock& b, const ChainWindows& w) {
+  const PicardArgs& a = b.a.picard;
+  const int items = b.a.last.channels / b.a.last.item_channels, n = a.elements;
+  bool done = true;
+  for (int env = 0; env < a.environments; ++env) {
+    const PicardState state = w.states[env];
+    if (state.begin == a.steps || state.sequential) continue;
+    const PicardStage stage = w.Stage(a, env);
+    LoadPicardNoise(a, state, env, PicardReach(a, state), stage);
+    for (int i = threadIdx.x; i < state.count * n; i += kChainThreads) {
+      const int row = env * a.window + i / n, e = i % n;
+      const float* words = b.a.head_words + static_cast<size_t>(row) * items * n + e;
+      const float output = SumWords<kChainMaxSplits>(words, n, items, b.parity, b.watch) +
+                           b.head[b.a.last.channels * a.action_dim + e % a.action_dim];
+      StageOutput(a, state, env, i, b.x[row * b.XPitch() + kMaxFirstTerms + e], output, stage);
+    }
+    __syncthreads();
+    const int accepted = SweepWindow(a, stage, state, env, w.accepted);
+    const PicardState next = Advanced(a, state, accepted);
+    const float* x = stage.x + accepted * n;
+    SetRows(b, env, next.count, x);
+    const bool finished = next.begin == a.steps || next.sequential;
+    for (int i = threadIdx.x; finished && blockIdx.x == 0 && i < n; i += kChainThreads)
+      a.x[env * n + i] = x[i];
+    done = done && finished;
+    __syncthreads();
+    if (threadIdx.x == 0) w.states[env] = next;
+  }
+  return done;
+}
+
+// Notes the time as stamp `index`.
+__device__ __forceinline__ void StampPass(const ChainArgs& a, int index) {
+  if (blockIdx.x == 0 && threadIdx.x == 0 && index < a.stamps.capacity)
+    a.stamps.times[index] = GlobalNanoseconds();
+}
+
+// Where each row's steps begin: at `begin`, or where its window gave up. Returns the passes that
+// take all of them to `end`; `stamped`: those that were made before.
+__device__ __forceinline__ int StartSteps(ChainBlock& b, PicardState* states, int& stamped) {
+  const ChainArgs& a = b.a;
+  for (int r = threadIdx.x; r < a.rows; r += kChainThreads) {
+    states[r] = a.picard.state ? a.picard.state[r] : PicardState{a.begin, 0, a.begin, 0, 0};
+    b.timesteps[r] = a.schedule[min(states[r].begin, a.end - 1)].timestep;
+  }
+  __syncthreads();
+  int passes = 0;
+  for (int r = 0; r < a.rows; ++r) {
+    passes = max(passes, a.end - states[r].begin);
+    stamped = max(stamped, states[r].passes);
+  }
+  return passes;
+}
+
+// The timesteps of the rows of all windows.
+__device__ __forceinline__ void SetWindowTimesteps(ChainBlock& b, const PicardState* states) {
+  const PicardArgs& a = b.a.picard;
+  __syncthreads();
+  for (int r = threadIdx.x; r < b.a.rows; r += kChainThreads) {
+    const int step = min(states[r / a.window].begin + r % a.window, a.steps - 1);
+    b.timesteps[r] = a.schedule[step].timestep;
+  }
+}
+
+// Writes down where the environments stand after `passes` more.
+__device__ __forceinline__ void KeepStates(const ChainArgs& a, const PicardState* states) {
+  const bool windows = a.picard.window > 0;
+  const int count = windows ? a.picard.environments : a.rows;
+  __syncthreads();
+  for (int i = threadIdx.x; a.picard.state && blockIdx.x == 0 && i < count; i += kChainThreads) {
+    PicardState state = states[i];
+    if (!windows) state.passes += a.end - state.begin, state.begin = a.end;
+    a.picard.state[i] = state;
+  }
+}
+
+// Step by step, or a window of steps at a time: one loop for both, since the instructions of a pass
+// are to stay in the caches. run(pass) makes a pass of the network, counted from 1. Returns the
+// passes.
+template <bool kWindows, typename Run>
+__device__ __forceinline__ int RunPasses(ChainBlock& b, const ChainWindows& w, const Run& run) {
+  const bool windows = kWindows && b.a.picard.window > 0;
+  int stamped = 0, steps = 0, pass = 0;
+  if (windows) {
+    StartWindows(b, w);
+  } else {
+    steps = StartSteps(b, w.states, stamped);
+  }
+  for (bool done = false; !done;) {
+    if (windows) SetWindowTimesteps(b, w.states);
+    run(++pass);
+    if (windows) {
+      done = TakeWindows(b, w);
+    } else {
+      done = pass == steps;
+      if (!done || blockIdx.x == 0) TakeStep(b, w.states, pass - 1);
+    }
+    StampPass(b.a, stamped + pass);
+  }
+  KeepStates(b.a, w.states);
+  return pass;
+}
+
+// Whether nothing was given up.
+__device__ __forceinline__ bool NothingLeft(const ChainArgs& a) {
+  if (a.picard.window > 0 || !a.picard.state) return false;
+  bool done = true;
+  for (int r = 0; r < a.rows; ++r) done = done && a.picard.state[r].begin == a.end;
+  return done;
+}
+
+// Brings the stages into shared memory.
+template <typename Stage>
+__device__ __forceinline__ void LoadStages(Stage* to, const Stage* from, int count) {
+  const int words = count * static_cast<int>(sizeof(Stage) / 4);
+  for (int i = threadIdx.x; i < words; i += kChainThreads)
+    reinterpret_cast<uint32_t*>(to)[i] = reinterpret_cast<const uint32_t*>(from)[i];
+}
+
+// Brings the weights of the first and the last layer and the start x, of the first row of each
+// environment, into shared memory.
+__device__ __forceinline__ void LoadEnds(const ChainBlock& b, float* first, float* head) {
+  const ChainArgs& a = b.a;
+  const int one = a.first.in_c * a.first.out_c;
+  for (int i = threadIdx.x; i < one * (a.first.taps + 1); i += kChainThreads) {
+    const int beside = i - one * a.first.taps;
+    first[i] = beside < 0 ? a.first.weight[i] : a.first.residual_weight[beside];
+  }
+  const int head_weights = a.last.channels * a.action_dim;
+  for (int i = threadIdx.x; i < head_weights + a.action_dim; i += kChainThreads)
+    head[i] = i < head_weights ? a.head_weight[i] : a.head_bias[i - head_weights];
+  const int elements = a.length * a.action_dim, window = max(1, a.picard.window);
+  for (int i = threadIdx.x; i < a.rows * b.XPitch(); i += kChainThreads) {
+    const int row = i / b.XPitch(), e = i % b.XPitch() - kMaxFirstTerms;
+    const bool live = row % window == 0 && e >= 0 && e < elements;
+    b.x[i] = live ? a.x[row / window * elements + e] : 0.0f;
+  }
+  __syncthreads();
+}
+
+}  // namespace dp
+
+#endif  // KERNELS_CHAIN_LOOP_CUH_

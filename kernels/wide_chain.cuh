@@ -1,0 +1,93 @@
+#ifndef KERNELS_WIDE_CHAIN_CUH_
+#define KERNELS_WIDE_CHAIN_CUH_
+
+#include "kernels/unet_chain.cuh"
+
+// The persistent chain of up to 16 rows. Every layer's output is 16 rows x 8 groups of channels:
+// an item for each of 128 blocks, which normalises and activates it, and keeps it in registers for
+// the block's residual. The products are shared otherwise: a team of blocks makes the convolution
+// of a few groups of a few rows, each block 64 of its out channels from a share of the in channels,
+// and sends its sums to the blocks whose items they are. So a layer is two trips through L2: the
+// finished activations that a team's products need, and the sums that an item needs.
+
+namespace dp {
+
+inline constexpr int kWideRows = 16, kWideGroups = 8, kWideBlocks = kWideRows * kWideGroups;
+inline constexpr int kWideTile = 64;       // out channels of a block's products
+inline constexpr int kWideMaxSplits = 16;  // shares of the in channels
+inline constexpr int kWideSlotBlocks = 2;  // of 16 in channels, that come together
+inline constexpr int kWideSlots = 3;       // of each warp's ring of weights
+inline constexpr int kWideSlotBytes = kWideSlotBlocks * 6 * kFragmentBytes;  // 5 taps and a 1x1
+inline constexpr int kWideSumsPitch = kWideTile + 4;
+
+// Where the sums of a stage go: `words` numbers for each block, of two such boxes in turn, which
+// all stages with as many use; a word's parity says which of its uses wrote it.
+struct WideBox {
+  uint32_t offset = 0;      // words before it
+  int words = 0;            // shares x numbers of an item
+  int uses = 1, index = 0;  // of a pass; this one
+};
+
+// One convolution, its norm, activation, FiLM and residual.
+struct alignas(16) WideStage {
+  FusedConvShape shape;                 // in_c 0: the first convolution, of x, made in place
+  const void* weight = nullptr;         // packed by PackFusedWeights
+  const void* source[2] = {};           // finished: (2 passes, 16 rows, channels / 8, length, 8)
+  int source_channels = 0;              // of source[0]
+  ChainSource own;                      // terms of the output
+  void* keep = nullptr;                 // the output, like a source; null: it is the head's
+  bool add = false;                     // the residual is added, and the output is the next one's
+  WideBox sums, beside;                 // of the convolution, and of the 1x1 beside it
+  int share = 0;                        // in channels of a block
+  int splits_log2 = 0, parts_log2 = 0;  // blocks of a team: shares of the in channels x out tiles
+  int groups_log2 = 0, rows_log2 = 0;   // items of a team: groups x rows
+  int in_log2 = 0, out_log2 = 0;        // positions; of one phase
+  int item_log2 = 0;                    // channels of a group
+  int left = 0, places = 0;             // of a row's input: positions with the zeros around them
+};
+
+struct WideChainArgs {
+  ChainArgs chain;                    // its stages are not used
+  const WideStage* stages = nullptr;  // device memory
+  int stage_count = 0;
+  float* boxes = nullptr;  // words
+};
+
+// The item that a block finishes in every stage.
+struct WideItem {
+  int row, group;
+};
+DP_HOST_DEVICE inline WideItem ItemOfBlock(int block) {
+  return {block % kWideRows, block / kWideRows};
+}
+
+// What a block does in a stage's products.
+struct WideTeam {
+  int row0, tile;         // of the team: its first row; its groups, counted in teams
+  int split, phase, out;  // of the block: its share; its phase; its first out channel in the team
+  bool multiplies;        // teams may have more blocks than work
+};
+DP_HOST_DEVICE inline WideTeam TeamOf(const WideStage& s, const WideItem& item) {
+  const int rows = 1 << s.rows_log2, tiles_log2 = s.parts_log2 - (s.shape.phases - 1);
+  const int group = item.group & ((1 << s.groups_log2) - 1);
+  const int member = (group << s.rows_log2) + (item.row & (rows - 1));
+  const int part = member >> s.splits_log2;
+  return {item.row & ~(rows - 1),
+          item.group >> s.groups_log2,
+          member & ((1 << s.splits_log2) - 1),
+          part >> tiles_log2,
+          (part & ((1 << tiles_log2) - 1)) * kWideTile,
+          part < 1 << s.parts_log2};
+}
+
+// Completes a stage whose shape, own and sources are set. False where the kernel does not run it.
+bool PlanWideStage(WideStage& stage);
+// Shared memory of a block.
+size_t WideSharedBytes(const std::vector<WideStage>& stages, const WideChainArgs& args);
+// Enqueues the chain, or its steps [begin, end).
+void LaunchWideChain(Format format, const WideChainArgs& args, size_t shared_bytes,
+                     cudaStream_t stream);
+
+}  // namespace dp
+
+#endif  // KERNELS_WIDE_CHAIN_CUH_

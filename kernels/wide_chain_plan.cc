@@ -1,0 +1,70 @@
+#include <algorithm>
+
+#include "kernels/wide_chain.cuh"
+
+namespace dp {
+namespace {
+
+constexpr int kMostPositions = 64, kLeastPositions = 8;
+constexpr size_t kFewWeightBytes = 100 * 1024;  // of a block and stage: what its ring can hide
+
+bool IsPowerOfTwo(int n) { return n > 0 && (n & (n - 1)) == 0; }
+int Log2(int power) {
+  int log2 = 0;
+  while (2 << log2 <= power) ++log2;
+  return log2;
+}
+
+// How a team shares the work where the in channels have `splits` shares.
+bool ShareWork(WideStage& s, int splits) {
+  const FusedConvShape& shape = s.shape;
+  const int group = shape.out_c / kWideGroups, groups = std::max(1, kWideTile / group);
+  if (groups > kWideGroups) return false;
+  const int parts = shape.phases * groups * group / kWideTile;
+  const int team = std::max(groups, splits * parts);
+  const int rows = team / groups;
+  s.share = shape.in_c / splits;
+  s.splits_log2 = Log2(splits), s.parts_log2 = Log2(parts);
+  s.groups_log2 = Log2(groups), s.rows_log2 = Log2(rows);
+  const int positions = rows * shape.out_length;
+  return rows * groups == team && rows >= 1 && rows <= kWideRows && positions <= kMostPositions &&
+         positions >= kLeastPositions && shape.in_c % splits == 0 &&
+         s.share % (2 * 16 * kWideSlotBlocks) == 0 && s.source_channels % s.share == 0;
+}
+
+}  // namespace
+
+bool PlanWideStage(WideStage& s) {
+  const FusedConvShape& shape = s.shape;
+  const int group = shape.out_c / kWideGroups, length = shape.out_length * shape.phases;
+  const int item = group * length;
+  if (!IsPowerOfTwo(shape.out_c) || group < 8 || !IsPowerOfTwo(length) ||
+      !IsPowerOfTwo(shape.in_length))
+    return false;
+  if (item % 128 != 0 || item > 512) return false;
+  s.item_log2 = Log2(group), s.in_log2 = Log2(shape.in_length), s.out_log2 = Log2(shape.out_length);
+  s.own.item_channels = group;
+  if (shape.in_c == 0) return true;
+  const bool plain = shape.stride == 1 && shape.phases == 1;
+  if (!(plain && shape.taps == 5) && !(shape.stride == 2 && shape.taps == 3 && shape.pad == 1) &&
+      shape.phases != 2)
+    return false;
+  if (shape.residual && !plain) return false;
+  s.left = plain ? shape.pad : 1;
+  s.places = shape.in_length + (plain ? shape.taps - 1 : shape.phases == 2 ? 2 : 1);
+  const auto bytes = [&] {
+    return size_t{2} * kWideTile * s.share * (shape.taps + shape.residual);
+  };
+  int best = 0;
+  for (int splits = 1; splits <= kWideMaxSplits; splits *= 2) {
+    if (!ShareWork(s, splits)) continue;
+    best = splits;
+    if (bytes() <= kFewWeightBytes) break;
+  }
+  if (best == 0 || !ShareWork(s, best)) return false;
+  s.sums.words = best * item;
+  if (shape.residual) s.beside.words = best * item;
+  return bytes() <= kFewWeightBytes;
+}
+
+}  // namespace dp

@@ -1,0 +1,130 @@
+#include "policy/cuda/wide_plan.h"
+
+#include <map>
+
+namespace dp {
+
+WideStages::WideStages(const FusedUnet& unet, int horizon, DeviceArena& arena) : arena_(arena) {
+  std::vector<Signal> skips;
+  Signal x;
+  for (const FusedLevel1d& level : unet.down) {
+    x = skips.empty() ? FirstBlock(unet, horizon) : Block(level.block1, x, nullptr);
+    x = Block(level.block2, x, nullptr);
+    skips.push_back(x);
+    if (level.resample.shape.in_c > 0) x = Resample(level.resample, x);
+  }
+  x = Block(unet.mid1, x, nullptr);
+  x = Block(unet.mid2, x, nullptr);
+  for (const FusedLevel1d& level : unet.up) {
+    x = Block(level.block1, x, &skips.back());
+    skips.pop_back();
+    x = Block(level.block2, x, nullptr);
+    if (level.resample.shape.in_c > 0) x = Resample(level.resample, x);
+  }
+  WideStage last = Convolve(unet.final_conv, x, nullptr, x.length);
+  SetNorm(last.own, unet.final_norm);
+  Push(last, false);
+  supported_ = supported_ && last.own.item_channels <= 128;  // of a warp
+  PlaceBoxes(&WideStage::sums);
+  PlaceBoxes(&WideStage::beside);
+  args_.boxes = arena.Take<float>(box_words_);
+  auto* stages = arena.Take<WideStage>(stages_.size());
+  arena.Upload(stages, stages_.data(), stages_.size() * sizeof(WideStage));
+  args_.stages = stages;
+  args_.stage_count = static_cast<int>(stages_.size());
+}
+
+// Boxes of one size follow each other in use.
+void WideStages::PlaceBoxes(WideBox WideStage::*box) {
+  std::map<int, int> uses;
+  for (WideStage& s : stages_)
+    if ((s.*box).words > 0) (s.*box).index = uses[(s.*box).words]++;
+  for (const auto& [words, count] : uses) {
+    for (WideStage& s : stages_)
+      if ((s.*box).words == words) (s.*box).uses = count, (s.*box).offset = box_words_;
+    box_words_ += 2 * kWideBlocks * words;
+  }
+}
+
+WideChainArgs WideStages::Args(const ChainArgs& chain) const {
+  WideChainArgs args = args_;
+  args.chain = chain;
+  return args;
+}
+
+size_t WideStages::SharedBytes(const ChainArgs& chain) const {
+  return WideSharedBytes(stages_, Args(chain));
+}
+
+void WideStages::SetNorm(ChainSource& own, const DeviceNorm& norm) {
+  own.norm_scale = norm.weight;
+  own.norm_shift = norm.bias;
+}
+
+WideStage WideStages::Convolve(const DeviceFusedConv& conv, const Signal& x, const Signal* skip,
+                               int out_length) const {
+  WideStage s;
+  s.shape = conv.shape;
+  s.shape.rows = kWideRows;
+  s.shape.in_length = x.length;
+  s.shape.out_length = out_length;
+  s.weight = conv.weight;
+  s.source[0] = x.finished;
+  s.source_channels = x.channels;
+  if (skip != nullptr) s.source[1] = skip->finished;
+  s.own.bias = conv.bias;
+  s.own.residual_bias = conv.residual_bias;
+  s.own.channels = conv.shape.out_c;
+  return s;
+}
+
+WideStages::Signal WideStages::Push(WideStage& stage, bool keep) {
+  const FusedConvShape& shape = stage.shape;
+  const Signal out = {nullptr, shape.out_c, shape.out_length * shape.phases, stage.add};
+  supported_ = supported_ && PlanWideStage(stage);
+  if (keep) stage.keep = arena_.Take<uint16_t>(size_t{2} * kWideRows * out.channels * out.length);
+  stages_.push_back(stage);
+  Signal kept = out;
+  kept.finished = stage.keep;
+  return kept;
+}
+
+WideStages::Signal WideStages::SecondHalf(const FusedBlock1d& block, const Signal& hidden) {
+  WideStage conv2 = Convolve(block.conv2, hidden, nullptr, hidden.length);
+  SetNorm(conv2.own, block.norm2);
+  conv2.add = true;
+  return Push(conv2);
+}
+
+WideStages::Signal WideStages::Block(const FusedBlock1d& block, const Signal& x,
+                                     const Signal* skip) {
+  WideStage conv1 = Convolve(block.conv1, x, skip, x.length);
+  SetNorm(conv1.own, block.norm1);
+  conv1.own.film_scale = block.film.scale_offset;
+  conv1.own.film_bias = block.film.bias_offset;
+  if (!conv1.shape.residual && (skip != nullptr || !x.block)) supported_ = false;
+  return SecondHalf(block, Push(conv1));
+}
+
+WideStages::Signal WideStages::FirstBlock(const FusedUnet& unet, int horizon) {
+  const FusedBlock1d& block = unet.down.front().block1;
+  WideStage first;
+  first.shape.rows = kWideRows;
+  first.shape.in_length = first.shape.out_length = horizon;
+  first.shape.out_c = unet.first.out_c;
+  first.own.bias = unet.first.bias;
+  first.own.residual_bias = unet.first.residual_bias;
+  first.own.channels = unet.first.out_c;
+  SetNorm(first.own, block.norm1);
+  first.own.film_scale = block.film.scale_offset;
+  first.own.film_bias = block.film.bias_offset;
+  return SecondHalf(block, Push(first));
+}
+
+WideStages::Signal WideStages::Resample(const DeviceFusedConv& conv, const Signal& x) {
+  const bool up = conv.shape.phases == 2;
+  WideStage stage = Convolve(conv, x, nullptr, up ? x.length : x.length / 2);
+  return Push(stage);
+}
+
+}  // namespace dp

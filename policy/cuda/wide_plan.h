@@ -1,0 +1,50 @@
+#ifndef POLICY_CUDA_WIDE_PLAN_H_
+#define POLICY_CUDA_WIDE_PLAN_H_
+
+#include <vector>
+
+#include "kernels/wide_chain.cuh"
+#include "policy/cuda/fused_unet.h"
+
+namespace dp {
+
+// The stages of the persistent chain of up to 16 rows, and their memory.
+class WideStages {
+ public:
+  WideStages(const FusedUnet& unet, int horizon, DeviceArena& arena);
+
+  // Whether the kernel runs every stage.
+  bool Supported() const { return supported_; }
+  // The terms of the final convolution's output, whose groups the head's words are of.
+  const ChainSource& last() const { return stages_.back().own; }
+  // The kernel's arguments for `chain`.
+  WideChainArgs Args(const ChainArgs& chain) const;
+  size_t SharedBytes(const ChainArgs& chain) const;
+
+ private:
+  // What a layer hands to the next ones.
+  struct Signal {
+    const void* finished = nullptr;
+    int channels = 0, length = 0;
+    bool block = false;  // its items are at hand as the next block's residual
+  };
+  WideStage Convolve(const DeviceFusedConv& conv, const Signal& x, const Signal* skip,
+                     int out_length) const;
+  static void SetNorm(ChainSource& own, const DeviceNorm& norm);
+  Signal Push(WideStage& stage, bool keep = true);
+  Signal Block(const FusedBlock1d& block, const Signal& x, const Signal* skip);
+  Signal FirstBlock(const FusedUnet& unet, int horizon);
+  Signal SecondHalf(const FusedBlock1d& block, const Signal& hidden);
+  Signal Resample(const DeviceFusedConv& conv, const Signal& x);
+  void PlaceBoxes(WideBox WideStage::*box);
+
+  DeviceArena& arena_;
+  std::vector<WideStage> stages_;
+  WideChainArgs args_;
+  uint32_t box_words_ = 0;
+  bool supported_ = true;
+};
+
+}  // namespace dp
+
+#endif  // POLICY_CUDA_WIDE_PLAN_H_

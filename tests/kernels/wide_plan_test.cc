@@ -1,0 +1,105 @@
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "kernels/wide_chain.cuh"
+
+namespace {
+
+using dp::WideStage;
+
+WideStage Convolution(int in_length, int in_c, int out_c, bool residual, int skip_channels = 0) {
+  WideStage s;
+  s.shape.in_length = s.shape.out_length = in_length;
+  s.shape.in_c = in_c, s.shape.out_c = out_c;
+  s.shape.taps = 5, s.shape.pad = 2, s.shape.residual = residual;
+  s.source_channels = in_c - skip_channels;
+  return s;
+}
+
+WideStage Down(int in_length, int channels) {
+  WideStage s = Convolution(in_length, channels, channels, false);
+  s.shape.out_length = in_length / 2;
+  s.shape.taps = 3, s.shape.stride = 2, s.shape.pad = 1;
+  return s;
+}
+
+WideStage Up(int in_length, int channels) {
+  WideStage s = Convolution(in_length, channels, channels, false);
+  s.shape.taps = 2, s.shape.phases = 2, s.shape.pad = 0;
+  return s;
+}
+
+// Every product is made once, by a block whose team sends its sums to the block that finishes them.
+void CheckWork(const WideStage& s) {
+  const dp::FusedConvShape& shape = s.shape;
+  const int group_channels = shape.out_c / dp::kWideGroups;
+  std::set<std::tuple<int, int, int, int>> made;  // row, phase, out tile, share
+  for (int block = 0; block < dp::kWideBlocks; ++block) {
+    const dp::WideItem item = dp::ItemOfBlock(block);
+    const dp::WideTeam team = dp::TeamOf(s, item);
+    if (!team.multiplies) continue;
+    const int groups = 1 << s.groups_log2, rows = 1 << s.rows_log2;
+    const int out = team.tile * groups * group_channels + team.out;
+    ASSERT_LE(out + dp::kWideTile, shape.out_c);
+    ASSERT_GE(item.row, team.row0);
+    ASSERT_LT(item.row, team.row0 + rows);
+    ASSERT_EQ(item.group / groups, team.tile);
+    ASSERT_LE(team.out + dp::kWideTile, groups * group_channels);
+    for (int r = 0; r < rows; ++r)
+      ASSERT_TRUE(made.insert({team.row0 + r, team.phase, out, team.split}).second)
+          << "twice: block " << block;
+  }
+  const size_t all =
+      size_t{dp::kWideRows} * shape.phases * (shape.out_c / dp::kWideTile) * (shape.in_c / s.share);
+  EXPECT_EQ(made.size(), all) << "something is made by no block";
+}
+
+void CheckPlan(WideStage s) {
+  ASSERT_TRUE(dp::PlanWideStage(s));
+  CheckWork(s);
+  EXPECT_EQ(s.share << s.splits_log2, s.shape.in_c);
+  EXPECT_EQ(s.source_channels % s.share, 0) << "a block reads one source";
+  EXPECT_EQ(s.share % 64, 0) << "two groups of warps take 32 channels at a time";
+  const int positions = s.shape.out_length << s.rows_log2;
+  EXPECT_TRUE(positions >= 8 && positions <= 64) << positions;
+  const int numbers = s.shape.out_c / dp::kWideGroups * s.shape.out_length * s.shape.phases;
+  EXPECT_EQ(s.sums.words, numbers << s.splits_log2);
+  EXPECT_EQ(s.beside.words, s.shape.residual ? s.sums.words : 0);
+  EXPECT_EQ(numbers % 128, 0) << "an item is whole warps of four numbers per thread";
+}
+
+TEST(WidePlan, EveryProductIsMadeOnce) {
+  for (const int base : {128, 256}) {
+    SCOPED_TRACE(base);
+    for (int level = 0; level < 3; ++level) {
+      SCOPED_TRACE(level);
+      const int channels = base << level, length = 16 >> level;
+      CheckPlan(Convolution(length, channels, channels, false));
+      if (level == 2) break;
+      CheckPlan(Down(length, channels));
+      CheckPlan(Convolution(length / 2, channels, channels * 2, true));
+    }
+    for (int level = 1; level >= 0; --level) {
+      SCOPED_TRACE(level);
+      const int channels = base << level, length = 8 >> level;
+      CheckPlan(Convolution(length, channels * 4, channels, true, channels * 2));
+      CheckPlan(Convolution(length, channels, channels, false));
+      CheckPlan(Up(length, channels));
+    }
+  }
+}
+
+TEST(WidePlan, OtherShapesAreRefused) {
+  WideStage odd = Convolution(16, 256, 256, false);
+  odd.shape.taps = 7;
+  EXPECT_FALSE(dp::PlanWideStage(odd));
+  WideStage narrow = Convolution(16, 32, 32, false);
+  EXPECT_FALSE(dp::PlanWideStage(narrow));
+  WideStage large = Convolution(16, 512, 512, false);
+  EXPECT_FALSE(dp::PlanWideStage(large)) << "1024 numbers are more than a block finishes";
+}
+
+}  // namespace

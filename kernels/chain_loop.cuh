@@ -46,7 +46,8 @@ __device__ __forceinline__ void TakeStep(ChainBlock& b, const PicardState* state
     if (step + 1 == a.end) a.x[i] = *x, a.output[i] = output;
     if (a.picard.all_x) a.picard.all_x[at] = *x, a.picard.all_output[at] = output;
   }
-  for (int r = threadIdx.x; r < a.rows; r += kChainThreads)
+  // by threads that wait for no words
+  for (int r = kChainThreads - 1 - threadIdx.x; r < a.rows; r += kChainThreads)
     b.timesteps[r] = a.schedule[min(states[r].begin + pass + 1, a.end - 1)].timestep;
   PrefetchTerms(b, states, pass);
 }

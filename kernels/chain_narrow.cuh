@@ -9,50 +9,69 @@
 
 namespace dp {
 
-// Zeros before, between and behind the input's rows, of which there are at most two.
-__device__ __forceinline__ void ClearBorders(const ChainStage& st, uint8_t* input) {
+// What a block multiplies and hands on in a stage, worked out once per launch.
+struct alignas(16) NarrowOutput {
+  float *to, *beside_to;  // its first row and position: of the convolution, of the 1x1 beside
+  int quads_log2, length_log2, last;           // of its channels, of the output; its last position
+  int pitch, size, parts;                      // of sums: between positions and parts, in numbers
+  int count, vectors;                          // of four sums: of the convolution, with the 1x1
+  int row, position;                           // words between rows and positions
+  int input_row, input_position, input_phase;  // bytes between those that are multiplied
+  int border_log2, borders, left, gap, length, input_pitch;  // of the input: packs and positions
+};
+
+__device__ __forceinline__ NarrowOutput MakeOutput(const ChainStage& st, const WarpTile& tile) {
+  const FusedConvShape& s = st.shape;
   const FusedLayout& layout = st.layout;
-  const int wide_log2 = Log2(st.share / kFusedPack), length = st.shape.in_length;
-  const int gap = layout.period - length, borders = layout.left + st.rows * gap;
-  for (int i = threadIdx.x; i < borders << wide_log2; i += kChainThreads) {
-    const int border = i >> wide_log2, pack = i & ((1 << wide_log2) - 1);
+  NarrowOutput o;
+  o.row = st.splits * s.out_length * s.phases * s.out_c, o.position = s.phases * s.out_c;
+  const size_t at = static_cast<size_t>(tile.row0) * o.row +
+                    (tile.split * s.out_length * s.phases + tile.phase) * s.out_c + tile.out0;
+  o.to = st.words + at, o.beside_to = s.residual ? st.residual_words + at : nullptr;
+  o.quads_log2 = Log2(st.m_channels / 4), o.length_log2 = Log2(s.out_length);
+  o.last = st.rows * s.out_length - 1;
+  o.pitch = st.m_channels + 4, o.size = st.n_tiles * 8 * o.pitch, o.parts = tile.parts;
+  o.count = (o.last + 1) << o.quads_log2, o.vectors = o.count << s.residual;
+  o.input_row = layout.period * layout.pitch, o.input_position = s.stride * layout.pitch;
+  o.input_phase = tile.phase * layout.pitch;
+  o.border_log2 = Log2(st.share / kFusedPack), o.left = layout.left, o.length = s.in_length;
+  o.gap = layout.period - o.length, o.borders = (o.left + st.rows * o.gap) << o.border_log2;
+  o.input_pitch = layout.pitch;
+  return o;
+}
+
+// Zeros before, between and behind the input's rows, of which there are at most two.
+__device__ __forceinline__ void ClearBorders(const NarrowOutput& o, uint8_t* input) {
+  for (int i = threadIdx.x; i < o.borders; i += kChainThreads) {
+    const int border = i >> o.border_log2, pack = i & ((1 << o.border_log2) - 1);
     const int position =
-        border + (border >= layout.left ? length : 0) + (border >= layout.left + gap ? length : 0);
-    *reinterpret_cast<uint4*>(input + position * layout.pitch + pack * 16) = make_uint4(0, 0, 0, 0);
+        border + (border >= o.left ? o.length : 0) + (border >= o.left + o.gap ? o.length : 0);
+    *reinterpret_cast<uint4*>(input + position * o.input_pitch + pack * 16) =
+        make_uint4(0, 0, 0, 0);
   }
 }
 
-// Where a thread's four sums stand among those of the first part, and where they go.
+// Where a thread's four sums stand among those of the first part, and where they go. Those of a 1x1
+// beside follow the convolution's.
 struct NarrowPush {
   int from;
   float* to;
 };
 
-// Vectors of four sums that a block hands on; those of a 1x1 beside follow the convolution's.
-__device__ __forceinline__ int NarrowVectors(const ChainStage& st) {
-  return st.rows * st.shape.out_length * (st.m_channels / 4) << (st.shape.residual ? 1 : 0);
-}
-
-__device__ __forceinline__ NarrowPush MakePush(const ChainStage& st, const WarpTile& tile, int i) {
-  const FusedConvShape& s = st.shape;
-  const int quads_log2 = Log2(st.m_channels / 4), pitch = st.m_channels + 4;
-  const int count = (st.rows * s.out_length) << quads_log2;
-  const bool beside = i >= count;
-  if (beside) i -= count;
-  const int n = i >> quads_log2, m = (i & ((1 << quads_log2) - 1)) * 4;
-  const int l = n & (s.out_length - 1), row = tile.row0 + (n >> Log2(s.out_length));
-  const int position = (row * st.splits + tile.split) * s.out_length * s.phases + l * s.phases;
-  return {(beside ? tile.parts * st.n_tiles * 8 * pitch : 0) + n * pitch + m,
-          (beside ? st.residual_words : st.words) +
-              static_cast<size_t>(position + tile.phase) * s.out_c + tile.out0 + m};
+__device__ __forceinline__ NarrowPush MakePush(const NarrowOutput& o, int i) {
+  const bool beside = i >= o.count;
+  if (beside) i -= o.count;
+  const int n = i >> o.quads_log2, m = (i & ((1 << o.quads_log2) - 1)) * 4;
+  const int row = n >> o.length_log2, l = n & ((1 << o.length_log2) - 1);
+  return {(beside ? o.parts * o.size : 0) + n * o.pitch + m,
+          (beside ? o.beside_to : o.to) + row * o.row + l * o.position + m};
 }
 
 // What a thread knows of its stage before the input is there.
 struct NarrowWork {
   static constexpr int kMaxPairs = 4;         // of position tiles
-  uint32_t rows[kMaxPairs];                   // this lane's addresses in each
+  uint32_t rows[kMaxPairs] = {};              // this lane's addresses in each
   uint32_t weights[kChunkFragments][4] = {};  // the next chunk
-  int block, tap;                             // of the next step
   NarrowPush push;                            // of the thread's first vector
 
   __device__ __forceinline__ void LoadWeights(ChainStream<1>& stream) {
@@ -62,21 +81,18 @@ struct NarrowWork {
     for (int i = 0; i < kChunkFragments; ++i) LoadFragment(weights[i], chunk + i * kFragmentBytes);
   }
 
-  __device__ __forceinline__ void Prepare(const ChainStage& st, const WarpTile& tile,
+  __device__ __forceinline__ void Prepare(const NarrowOutput& o, const WarpTile& tile,
                                           ChainStream<1>& stream, uint8_t* input) {
-    const FusedConvShape& s = st.shape;
     if (tile.steps > 0) LoadWeights(stream);
-    const int lane = threadIdx.x & 31, taps = s.taps + s.residual;
-    const int positions = st.rows * s.out_length, length_log2 = Log2(s.out_length);
-    block = DivideSmall(tile.begin, taps), tap = tile.begin - block * taps;
+    const int lane = threadIdx.x & 31, half = ((lane >> 3) & 1) * 16;
 #pragma unroll
     for (int j = 0; j < kMaxPairs; ++j) {
-      const int n = min(j * 16 + (lane & 7) + ((lane >> 4) << 3), positions - 1);
-      const int row =
-          (n >> length_log2) * st.layout.period + (n & (s.out_length - 1)) * s.stride + tile.phase;
-      rows[j] = SharedAddress(input) + row * st.layout.pitch + ((lane >> 3) & 1) * 16;
+      if (j * 16 > o.last) break;
+      const int n = min(j * 16 + (lane & 7) + ((lane >> 4) << 3), o.last);
+      rows[j] = SharedAddress(input) + (n >> o.length_log2) * o.input_row +
+                (n & ((1 << o.length_log2) - 1)) * o.input_position + o.input_phase + half;
     }
-    push = MakePush(st, tile, threadIdx.x);
+    push = MakePush(o, threadIdx.x);
   }
 };
 
@@ -84,13 +100,13 @@ struct NarrowWork {
 template <Format F, int NT, bool kResidual>
 __device__ __forceinline__ void MultiplyNarrow(Accumulators<1, NT, kResidual>& acc,
                                                NarrowWork& work, const FusedConvShape& s, int pitch,
-                                               int steps, ChainStream<1>& stream) {
+                                               const WarpTile& tile, ChainStream<1>& stream) {
   constexpr int kPairs = (NT + 1) / 2, kSets = Accumulators<1, NT, kResidual>::kSets;
   constexpr int kAtOnce = kPairs == 1 ? kChunkFragments : 1;  // more do not fit the registers
   const int taps = s.taps + kResidual, to_block = kStepBytes - (taps - 1) * pitch;
   const int to_beside = (s.pad - s.taps) * pitch;
-  int offset = work.block * kStepBytes + work.tap * pitch, tap = work.tap;
-  for (int left = steps; left > 0; left -= kChunkFragments) {
+  int offset = tile.block * kStepBytes + tile.tap * pitch, tap = tile.tap;
+  for (int left = tile.steps; left > 0; left -= kChunkFragments) {
     uint32_t b[kAtOnce][kPairs][4];
     bool beside[kAtOnce];
 #pragma unroll
@@ -138,7 +154,7 @@ __device__ __forceinline__ void PutProducts(const ChainStage& st, const WarpTile
   float* part = sums + tile.part * size;
   float* beside = part + tile.parts * size;
   const int warp_m = tile.warp_m;
-  MultiplyNarrow<F, NT, kResidual>(acc, work, st.shape, st.layout.pitch, tile.steps, stream);
+  MultiplyNarrow<F, NT, kResidual>(acc, work, st.shape, st.layout.pitch, tile, stream);
   PutSums<NT>(acc.main[0][0], part, pitch, warp_m, lane);
   if constexpr (kResidual) PutSums<NT>(acc.residual[0], beside, pitch, warp_m, lane);
 }
@@ -161,16 +177,16 @@ __device__ __forceinline__ void PutTiles(const ChainStage& st, const WarpTile& t
 template <Format F>
 __device__ __forceinline__ void RunNarrowStage(ChainBlock& b, const ChainStage& st,
                                                const WarpTile& tile, const NarrowSource& source,
-                                               ChainStream<1>& stream, uint8_t* input,
-                                               float* sums) {
+                                               const NarrowOutput& output, ChainStream<1>& stream,
+                                               uint8_t* input, float* sums) {
   if (!tile.any) return;
   NarrowWork work;
   bool prepared = false;
   const auto prepare = [&] {
     if (prepared) return;
     prepared = true;
-    ClearBorders(st, input);
-    work.Prepare(st, tile, stream, input);
+    ClearBorders(output, input);
+    work.Prepare(output, tile, stream, input);
   };
   CollectNarrow<Storage<F>>(b, source, input, prepare);
   prepare();
@@ -180,8 +196,7 @@ __device__ __forceinline__ void RunNarrowStage(ChainBlock& b, const ChainStage& 
   } else {
     PutTiles<F, false>(st, tile, work, stream, sums);
   }
-  const int vectors = NarrowVectors(st), parts = tile.parts;
-  const int size = st.n_tiles * 8 * (st.m_channels + 4);
+  const int vectors = output.vectors, parts = output.parts, size = output.size;
   __syncthreads();
   for (int i = threadIdx.x; i < vectors;) {
     const float* from = sums + work.push.from;
@@ -191,7 +206,7 @@ __device__ __forceinline__ void RunNarrowStage(ChainBlock& b, const ChainStage& 
       if (part < parts) Add4(v, Load4(from + part * size));
     StoreWords4(work.push.to, v, b.parity);
     i += kChainThreads;
-    if (i < vectors) work.push = MakePush(st, tile, i);
+    if (i < vectors) work.push = MakePush(output, i);
   }
 }
 

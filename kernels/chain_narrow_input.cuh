@@ -17,9 +17,9 @@ struct alignas(16) NarrowSource {
   int film_scale, film_bias;                // -1: none
   int channels, stride, row, residual_row;  // words between positions, shares and rows
   int splits, residual_splits, first_channel;
-  int row0, length_log2, place, pitch,
-      period;              // place: of the input, and bytes between positions and rows
-  int team_log2, vectors;  // threads of an item, each with `vectors`; 0: copied
+  int row0, length_log2;
+  int place, pitch, period;  // bytes of the input: before, between positions, between rows
+  int team_log2;             // threads of an item; 0: copied
   int item_log2, wide_log2, row_items_log2;  // an item's channels and vectors per position
   int items;                                 // or vectors to copy
   bool first_residual;
@@ -53,9 +53,7 @@ __device__ __forceinline__ NarrowSource MakeSource(const ChainSource& s, int fro
   n.item_log2 = Log2(s.item_channels), n.wide_log2 = n.item_log2 - 2;
   n.row_items_log2 = Log2(share) - n.item_log2;
   n.items = rows << n.row_items_log2;
-  const int vectors = length << n.wide_log2;
-  n.team_log2 = 5 + Log2(ChainTeamWarps(n.items, vectors));
-  n.vectors = max(1, vectors >> n.team_log2);
+  n.team_log2 = max(5, n.wide_log2 + n.length_log2);  // PlanChainStage: a block holds the item
   return n;
 }
 
@@ -142,48 +140,33 @@ __device__ __forceinline__ void PutInput(const NarrowSource& s, uint8_t* input,
                                  p.channel * 2) = pack;
 }
 
-// Finishes one item, or one of which the thread has no part. `meanwhile` runs between asking and
-// waiting.
+// Finishes one item, four channels at one position in each thread. `meanwhile` runs between asking
+// and waiting.
 template <typename T, typename Meanwhile>
 __device__ __forceinline__ void FinishNarrow(ChainBlock& b, const NarrowSource& s,
                                              const ChainTeam& team, int item, uint8_t* input,
                                              const Meanwhile& meanwhile) {
-  const int vectors = s.vectors, all = 1 << (s.wide_log2 + s.length_log2);
-  const bool mine = team.thread < all;
-  const int first = mine ? team.thread : 0, step_log2 = s.team_log2 - s.wide_log2;
-  NarrowPlace p = {item >> s.row_items_log2, first >> s.wide_log2,
-                   ((item & ((1 << s.row_items_log2) - 1)) << s.item_log2) +
-                       (first & ((1 << s.wide_log2) - 1)) * 4};
-  const int position = p.position;
-  ChannelTerms t;
-  float4 x[kChainMaxVectors], residual[kChainMaxVectors];
-#pragma unroll
-  for (int v = 0; v < kChainMaxVectors; ++v) {
-    x[v] = residual[v] = make_float4(0, 0, 0, 0);
-    if (v >= vectors) continue;
-    NarrowNumbers numbers;
-    p.position = position + (v << step_log2);
-    numbers.Ask(b, s, p);
-    if (v == 0) t = NarrowTerms(b, s, p), meanwhile();
-    x[v] = numbers.Take(b, s, p), residual[v] = numbers.residual;
-    Add4(x[v], t.bias);
-    Add4(residual[v], t.residual_bias);
-  }
-  Modulation m;
-  if (s.scale) m = Modulate(t, TeamMoments(team, x, vectors, all));
-#pragma unroll
-  for (int v = 0; v < kChainMaxVectors; ++v) {
-    if (v >= vectors || !mine) break;
-    float4 y = s.scale ? m.Apply(x[v]) : x[v];
-    Add4(y, residual[v]);
-    Pack<T, 4> pack;
-    pack.v[0] = FromFloat<T>(y.x), pack.v[1] = FromFloat<T>(y.y);
-    pack.v[2] = FromFloat<T>(y.z), pack.v[3] = FromFloat<T>(y.w);
-    p.position = position + (v << step_log2);
-    PutInput(s, input, p, pack);
-    if (s.keep)
-      StoreKept(s.keep + p.row * s.stride + p.position * s.channels + p.channel, pack, b.parity);
-  }
+  const int all = 1 << (s.wide_log2 + s.length_log2);
+  const int at = min(team.thread, all - 1);  // threads without a part ask for the last one's
+  const NarrowPlace p = {item >> s.row_items_log2, at >> s.wide_log2,
+                         ((item & ((1 << s.row_items_log2) - 1)) << s.item_log2) +
+                             (at & ((1 << s.wide_log2) - 1)) * 4};
+  NarrowNumbers numbers;
+  numbers.Ask(b, s, p);
+  const ChannelTerms t = NarrowTerms(b, s, p);
+  meanwhile();
+  float4 x[1] = {numbers.Take(b, s, p)};
+  Add4(x[0], t.bias);
+  Add4(numbers.residual, t.residual_bias);
+  if (s.scale) x[0] = Modulate(t, TeamMoments(team, x, 1, all)).Apply(x[0]);
+  if (team.thread >= all) return;
+  Add4(x[0], numbers.residual);
+  Pack<T, 4> pack;
+  pack.v[0] = FromFloat<T>(x[0].x), pack.v[1] = FromFloat<T>(x[0].y);
+  pack.v[2] = FromFloat<T>(x[0].z), pack.v[3] = FromFloat<T>(x[0].w);
+  PutInput(s, input, p, pack);
+  if (s.keep)
+    StoreKept(s.keep + p.row * s.stride + p.position * s.channels + p.channel, pack, b.parity);
 }
 
 // Copies finished numbers.
@@ -210,15 +193,17 @@ __device__ __forceinline__ void CopyNarrow(ChainBlock& b, const NarrowSource& s,
 template <typename T, typename Meanwhile>
 __device__ __forceinline__ void CollectNarrow(ChainBlock& b, const NarrowSource& s, uint8_t* input,
                                               const Meanwhile& meanwhile) {
-  if (s.vectors == 0) return CopyNarrow<T>(b, s, input, meanwhile);
+  if (s.team_log2 == 0) return CopyNarrow<T>(b, s, input, meanwhile);
   ChainTeam team;
   team.index = static_cast<int>(threadIdx.x) >> s.team_log2;
   team.count = kChainThreads >> s.team_log2;
   team.warps = 1 << (s.team_log2 - 5);
   team.thread = static_cast<int>(threadIdx.x) & ((1 << s.team_log2) - 1);
   team.moments = b.moments + team.index * team.warps;
-  for (int i = team.index; i < s.items; i += team.count)
+  for (int i = team.index; i < s.items; i += team.count) {
     FinishNarrow<T>(b, s, team, i, input, meanwhile);
+    if (team.warps > 1 && i + team.count < s.items) team.Barrier();  // the moments are free again
+  }
 }
 
 }  // namespace dp

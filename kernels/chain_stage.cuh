@@ -35,6 +35,7 @@ struct WarpTile {
   const uint8_t* weight;
   uint32_t tile_stride;     // bytes between tiles of 16 out channels
   int steps, begin;         // of the block's (channel block, tap) order
+  int block, tap;           // of the first step
   int warp_m, part, parts;  // the block's out channels from warp_m on; its part of the steps
   int row0, split;          // of the block
   int m0, out0, phase;      // m0: among the channels of all phases; out0: of its phase
@@ -57,6 +58,7 @@ __device__ __forceinline__ WarpTile MakeTile(const ChainStage& s, int mi, int wa
   t.warp_m = warp % m_warps * mi * 16;
   t.begin = blocks * taps * t.part / t.parts;
   t.steps = t.any ? blocks * taps * (t.part + 1) / t.parts - t.begin : 0;
+  t.block = t.begin / taps, t.tap = t.begin % taps;
   const int tile = (t.m0 + t.warp_m) / 16;
   const size_t fragment =
       (static_cast<size_t>(tile) * row_blocks + t.split * blocks) * taps + t.begin;

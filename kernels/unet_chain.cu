@@ -23,7 +23,7 @@ namespace {
 
 // Offsets of what stands in shared memory beside ring and input.
 struct SharedPlan {
-  int stages, tiles, sources, x, first, head, timesteps, states, kept, moments, end;
+  int stages, tiles, sources, outputs, x, first, head, timesteps, states, kept, moments, end;
   __host__ __device__ SharedPlan(const ChainArgs& a) {
     const int elements = a.length * a.action_dim, rows = a.rows, stage_count = a.stage_count;
     const int ring_chunks = ChainRingChunks(a.wide_warps ? 2 : 1);
@@ -31,7 +31,9 @@ struct SharedPlan {
     tiles = stages + stage_count * static_cast<int>(sizeof(ChainStage));
     sources =
         (tiles + stage_count * kChainWarps * static_cast<int>(sizeof(WarpTile)) + 15) / 16 * 16;
-    x = sources + (a.wide_warps ? 0 : (stage_count + 1) * static_cast<int>(sizeof(NarrowSource)));
+    const int narrow = a.wide_warps ? 0 : stage_count;
+    outputs = sources + (narrow ? narrow + 1 : 0) * static_cast<int>(sizeof(NarrowSource));
+    x = outputs + narrow * static_cast<int>(sizeof(NarrowOutput));
     first = x + rows * (elements + 2 * kMaxFirstTerms) * 4;
     head = first + (a.first.taps + 1) * a.first.in_c * a.first.out_c * 4;
     timesteps = head + (a.last.channels + 1) * a.action_dim * 4;
@@ -48,6 +50,7 @@ struct ChainShared {
   const ChainStage* stages;
   const WarpTile* tiles;        // of this warp, kChainWarps apart
   const NarrowSource* sources;  // of the stages and the head, where MI is 1
+  const NarrowOutput* outputs;  // of the stages, likewise
   ChainWindows windows;
   uint8_t* work;  // input of a stage
   float* sums;    // of a stage
@@ -62,7 +65,7 @@ __device__ __forceinline__ void RunPass(ChainBlock& b, ChainShared<MI>& s, uint3
   for (int i = 0; i < b.a.stage_count; ++i) {
     const WarpTile& tile = s.tiles[i * kChainWarps];
     if constexpr (MI == 1) {
-      RunNarrowStage<F>(b, s.stages[i], tile, s.sources[i], s.stream, s.work, s.sums);
+      RunNarrowStage<F>(b, s.stages[i], tile, s.sources[i], s.outputs[i], s.stream, s.work, s.sums);
     } else {
       RunStage<F, MI>(b, s.stages[i], tile, s.stream, s.work, s.sums);
     }
@@ -96,14 +99,19 @@ __global__ void __launch_bounds__(kChainThreads, 1)
   for (int i = threadIdx.x; i < a.stage_count * kChainWarps; i += kChainThreads)
     tiles[i] = MakeTile(stages[i / kChainWarps], MI, i % kChainWarps);
   auto* sources = reinterpret_cast<NarrowSource*>(shared + plan.sources);
-  for (int i = threadIdx.x; MI == 1 && i < a.stage_count; i += kChainThreads)
-    sources[i] = MakeStageSource(stages[i], MakeTile(stages[i], MI, 0));
+  auto* outputs = reinterpret_cast<NarrowOutput*>(shared + plan.outputs);
+  for (int i = threadIdx.x; MI == 1 && i < a.stage_count; i += kChainThreads) {
+    const WarpTile tile = MakeTile(stages[i], MI, 0);
+    sources[i] = MakeStageSource(stages[i], tile);
+    outputs[i] = MakeOutput(stages[i], tile);
+  }
   if (MI == 1 && threadIdx.x == kChainThreads - 1)
     sources[a.stage_count] = MakeHeadSource(a, 2 * HeadPitch(a.last));
   __syncthreads();
   ChainShared<MI> s = {stages,
                        tiles + warp,
                        sources,
+                       outputs,
                        {reinterpret_cast<PicardState*>(shared + plan.states),
                         reinterpret_cast<float*>(shared + plan.kept), shared + plan.end,
                         reinterpret_cast<int*>(shared + plan.moments)},

@@ -24,6 +24,8 @@ inline constexpr int kChainMaxBlocks = 128;  // one per multiprocessor of every 
 inline constexpr int kChainMaxSplits = 8;
 // Chunks of weights in each warp's ring, where a warp multiplies `mi` tiles of 16 channels at once.
 DP_HOST_DEVICE constexpr int ChainRingChunks(int mi) { return mi == 1 ? 8 : 6; }
+// Numbers finished together that a block of readers holds, where blocks do not finish outputs.
+inline constexpr int kChainReaderNumbers = kChainWarps * 32 * 4;
 // Vectors of four channels that a thread finishes (of an item that has the whole block), and the
 // warps that share an item's `vectors` where a block has `items` of them at once.
 inline constexpr int kChainMaxVectors = 4, kChainOwnVectors = 2;

@@ -36,12 +36,13 @@ bool ItemsFit(const ChainSource& source, int items, int length, int most_vectors
          source.item_channels / 4 <= threads && vectors <= most_vectors * threads && whole;
 }
 
-// Whether the readers can finish what is not finished.
-bool SourcesFit(const ChainStage& s) {
+// Whether the readers can finish what is not finished: at few rows with a vector per thread.
+bool SourcesFit(const ChainStage& s, bool owned) {
   const int share = s.shape.in_c / s.splits;
   return std::all_of(std::begin(s.source), std::end(s.source), [&](const ChainSource& source) {
-    return source.channels == 0 || Finished(source) ||
-           ItemsFit(source, s.rows * share / source.item_channels, s.shape.in_length,
+    if (source.channels == 0 || Finished(source)) return true;
+    if (!owned) return ItemsFit(source, 1, s.shape.in_length, 1);
+    return ItemsFit(source, s.rows * share / source.item_channels, s.shape.in_length,
                     kChainMaxVectors);
   });
 }
@@ -74,7 +75,7 @@ bool ShareRowSets(ChainStage& s) {
       const int sets = std::max(1, kChainMaxBlocks / (channels / m * splits));
       s.rows = std::max(1, s.shape.rows / sets);
       if (channels / m * splits > kChainMaxBlocks || s.shape.rows % s.rows != 0) continue;
-      if (s.rows * s.shape.out_length > kMaxPositions || !SourcesFit(s)) continue;
+      if (s.rows * s.shape.out_length > kMaxPositions || !SourcesFit(s, true)) continue;
       const size_t bytes = BlockWeightBytes(s);
       if (bytes <= kHiddenWeightBytes) return true;
       if (bytes < fewest || (bytes == fewest && splits > best.splits)) best = s, fewest = bytes;
@@ -91,7 +92,7 @@ bool PlanChainStage(ChainStage& s, bool owned) {
   if (!IsPowerOfTwo(shape.in_length) || !IsPowerOfTwo(shape.out_length) || shape.taps > 7)
     return false;
   if (!(owned ? ShareRowSets(s) : ShareAllRows(s))) return false;
-  if (s.rows * shape.out_length > kMaxPositions || !SourcesFit(s)) return false;
+  if (s.rows * shape.out_length > kMaxPositions || !SourcesFit(s, owned)) return false;
   if (s.own.channels > 0 && !ItemsFit(s.own, 1, shape.out_length * shape.phases, kChainOwnVectors))
     return false;
   s.share = shape.in_c / s.splits;

@@ -24,7 +24,8 @@ ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows
                      DeviceArena& arena)
     : format_(format),
       rows_(rows),
-      owned_(rows > kMostSharedRows || rows_per_env > 1),
+      owned_(rows > kMostSharedRows || rows_per_env > 1 ||
+             horizon * unet.first.out_c / unet.final_norm.groups > kChainReaderNumbers),
       arena_(arena),
       condition_(unet.film, format, rows, rows_per_env, arena) {
   args_.rows = rows;

@@ -54,6 +54,14 @@ TEST(ChainPlan, ReadersFinishWholeGroups) {
   }
 }
 
+TEST(ChainPlan, ReadersHoldAVectorInEachThread) {
+  for (const int length : {32, 64}) {
+    ChainStage s = Level(1, length, 256, 256, false);
+    const int numbers = s.source[0].item_channels * length;
+    EXPECT_EQ(dp::PlanChainStage(s, false), numbers <= dp::kChainReaderNumbers) << length;
+  }
+}
+
 TEST(ChainPlan, BlocksShareRowsWhereTheyFinishOutputs) {
   for (const int base : {256, 512}) {
     for (const int rows : {4, 8, 16}) {

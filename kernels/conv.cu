@@ -3,10 +3,10 @@
 //
 // A block makes a BM x BN tile: weights and gathered activations go through a ring of
 // shared-memory stages of 128 bytes of k (cp.async, XOR swizzle on 16-byte vectors), warps multiply
-// with mma.sync (or FMA in the same fragment layout for fp32). Where tiles are fewer than
-// multiprocessors, the blocks of a cluster split k, and each sums one share of the tile's positions
-// over the others' shared memory in a fixed order: the same bits every time.
-// Bytes moved: weights once per BN positions, activations once per BM channels.
+// with mma.sync (fp32: three products of numbers in two TF32 parts; FMA before sm_80). Where tiles
+// are fewer than multiprocessors, the blocks of a cluster split k, and each sums one share of the
+// tile's positions over the others' shared memory in a fixed order: the same bits every time. Bytes
+// moved: weights once per BN positions, activations once per BM channels.
 
 #include <algorithm>
 
@@ -20,6 +20,12 @@ namespace dp {
 namespace {
 
 constexpr int kStages = 3, kDeepStages = 5;  // deep: where few blocks share a multiprocessor
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+constexpr bool kHasTf32 = true;
+#else
+constexpr bool kHasTf32 = false;
+#endif
 
 struct ConvKernelArgs {
   ConvArgs a;
@@ -45,10 +51,11 @@ struct Tile {
   static_assert(BM % kRowsPerPass == 0 && kWarpM % 16 == 0 && kWarpN % 16 == 0);
 };
 
-// acc += one stage of a (BM rows) times b (BN rows), both in shared memory.
+// acc += one stage of a (BM rows) times b (BN rows), both in shared memory, where tensor cores know
+// no TF32.
 template <typename C>
-__device__ __forceinline__ void MultiplyStageFp32(float (&acc)[C::kMi][C::kNi][4], uint32_t a,
-                                                  uint32_t b, int warp_m, int warp_n, int lane) {
+__device__ __forceinline__ void MultiplyStageFma(float (&acc)[C::kMi][C::kNi][4], uint32_t a,
+                                                 uint32_t b, int warp_m, int warp_n, int lane) {
   const int g = lane >> 2, t = lane & 3;
   auto load = [](uint32_t base, int row, int vector, float(&v)[4]) {
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -74,6 +81,41 @@ __device__ __forceinline__ void MultiplyStageFp32(float (&acc)[C::kMi][C::kNi][4
           for (int q = 0; q < 4; ++q)
             acc[i][j][q] = __fmaf_rn(av[i][q >> 1][e], bv[q & 1][e], acc[i][j][q]);
     }
+  }
+}
+
+// The same on the tensor cores: numbers in two parts, three products of them (the fourth is below
+// 2^-22).
+template <typename C>
+__device__ __forceinline__ void MultiplyStageSplit(float (&acc)[C::kMi][C::kNi][4], uint32_t a,
+                                                   uint32_t b, int warp_m, int warp_n, int lane) {
+#pragma unroll
+  for (int step = 0; step < kStageVectors / 2; ++step) {
+    uint32_t a_high[C::kMi][4], a_low[C::kMi][4], b_high[C::kNi / 2][4], b_low[C::kNi / 2][4];
+#pragma unroll
+    for (int i = 0; i < C::kMi; ++i) {
+      LoadMatrix4(a_high[i], Swizzled(a, warp_m + i * 16 + (lane & 15), step * 2 + (lane >> 4)));
+#pragma unroll
+      for (int q = 0; q < 4; ++q) a_high[i][q] = SplitTf32(a_high[i][q], a_low[i][q]);
+    }
+#pragma unroll
+    for (int j = 0; j < C::kNi / 2; ++j) {
+      const int row = warp_n + j * 16 + (lane & 7) + ((lane >> 4) << 3);
+      LoadMatrix4(b_high[j], Swizzled(b, row, step * 2 + ((lane >> 3) & 1)));
+#pragma unroll
+      for (int q = 0; q < 4; ++q) b_high[j][q] = SplitTf32(b_high[j][q], b_low[j][q]);
+    }
+    const auto multiply = [&](const auto& x, const auto& y) {
+#pragma unroll
+      for (int i = 0; i < C::kMi; ++i)
+#pragma unroll
+        for (int j = 0; j < C::kNi; ++j)
+          MultiplyAccumulate<Format::kTf32>(acc[i][j], x[i], y[j / 2][j % 2 * 2],
+                                            y[j / 2][j % 2 * 2 + 1]);
+    };
+    multiply(a_low, b_high);
+    multiply(a_high, b_low);
+    multiply(a_high, b_high);
   }
 }
 
@@ -167,13 +209,16 @@ __global__ void __launch_bounds__(32 * kWarpsM * kWarpsN) ConvKernel(const ConvK
   KCursor cursor;
   cursor.Start(first * kStageVectors + vector, c_vectors, s.kernel_w);
 
-  auto load_stage = [&](int slot) {
-    const uint32_t a = ring + slot * C::kStageBytes, b = a + BM * kRowBytes;
+  auto load_weights = [&](int slot) {
+    const uint32_t a = ring + slot * C::kStageBytes;
 #pragma unroll
     for (int i = 0; i < C::kARows; ++i)
       CopyAsync16(Swizzled(a, row0 + i * C::kRowsPerPass, vector),
                   weight + i * C::kRowsPerPass * weight_pitch, true);
     weight += kRowBytes;
+  };
+  auto load_positions = [&](int slot) {
+    const uint32_t b = ring + slot * C::kStageBytes + BM * kRowBytes;
     const bool second = s.first_c > 0 && cursor.c >= first_vectors;
     const T* x = static_cast<const T*>(second ? p.a.x2 : p.a.x);
     const int channels = s.first_c == 0 ? s.in_c : second ? s.in_c - s.first_c : s.first_c;
@@ -189,10 +234,12 @@ __global__ void __launch_bounds__(32 * kWarpsM * kWarpsN) ConvKernel(const ConvK
     cursor.Advance(c_vectors, s.kernel_w);
   };
 
-  WaitForPredecessor();
+  // nobody before writes the weights
+  for (int i = 0; i < kRing - 1 && first + i < last; ++i) load_weights(i);
   ReleaseSuccessor();
+  WaitForPredecessor();
   for (int i = 0; i < kRing - 1; ++i) {
-    if (first + i < last) load_stage(i);
+    if (first + i < last) load_positions(i);
     CommitCopies();
   }
   float acc[C::kMi][C::kNi][4] = {};
@@ -200,11 +247,25 @@ __global__ void __launch_bounds__(32 * kWarpsM * kWarpsN) ConvKernel(const ConvK
     WaitCopies<kRing - 2>();
     __syncthreads();
     const int next = slot == 0 ? kRing - 1 : slot - 1;
-    if (tile + kRing - 1 < last) load_stage(next);
+    if (tile + kRing - 1 < last) load_weights(next), load_positions(next);
     CommitCopies();
     const uint32_t a = ring + slot * C::kStageBytes, b = a + BM * kRowBytes;
-    if constexpr (F == Format::kFp32) {
-      MultiplyStageFp32<C>(acc, a, b, warp_m, warp_n, lane);
+    if constexpr (F == Format::kFp32 && !kHasTf32) {
+      MultiplyStageFma<C>(acc, a, b, warp_m, warp_n, lane);
+    } else if constexpr (sizeof(T) == 4) {
+      // tensor cores cut their sums instead of rounding them: a stage is summed from zero
+      float sum[C::kMi][C::kNi][4] = {};
+      if constexpr (F == Format::kFp32) {
+        MultiplyStageSplit<C>(sum, a, b, warp_m, warp_n, lane);
+      } else {
+        MultiplyStage<F, C>(sum, a, b, warp_m, warp_n, lane);
+      }
+#pragma unroll
+      for (int i = 0; i < C::kMi; ++i)
+#pragma unroll
+        for (int j = 0; j < C::kNi; ++j)
+#pragma unroll
+          for (int q = 0; q < 4; ++q) acc[i][j][q] += sum[i][j][q];
     } else {
       MultiplyStage<F, C>(acc, a, b, warp_m, warp_n, lane);
     }
@@ -307,6 +368,7 @@ ConvConfig ChooseConvConfig(const ConvShape& s) {
 void LaunchConv(Format format, const ConvArgs& args, cudaStream_t stream) {
   CheckShape(args.shape);
   if (WideConvSupports(format, args)) return LaunchWideConv(format, args, stream);
+  if (WideConv32Supports(format, args)) return LaunchWideConv32(format, args, stream);
   const ConvConfig config = ChooseConvConfig(args.shape);
   const ConvKernelArgs p = {args, KTiles(format, args.shape), PaddedM(args.shape.out_c),
                             DeviceHasClusters() ? config.split_k : 1};

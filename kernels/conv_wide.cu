@@ -11,6 +11,7 @@
 
 #include "kernels/conv_gather.cuh"
 #include "kernels/conv_wide.cuh"
+#include "kernels/conv_wide_tile.cuh"
 #include "kernels/device_math.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/ptx.cuh"
@@ -19,18 +20,8 @@
 namespace dp {
 namespace {
 
-constexpr int kThreads = 256;                           // two warpgroups
-constexpr int kRowsPerPass = kThreads / kStageVectors;  // rows that one round of copies fills
-constexpr int kPerVector = 8;                           // elements of 16 bits
+constexpr int kPerVector = 8;  // elements of 16 bits
 constexpr int kMaxSplit = 4;
-constexpr int kTileAlignment = 1024;  // of the swizzle
-
-struct WideKernelArgs {
-  ConvArgs a;
-  int k_tiles;   // stages of the whole k
-  int padded_m;  // rows of the packed weights in one phase
-  int split_k;
-};
 
 template <int BM, int BN, int kStages>
 struct WideTile {
@@ -61,61 +52,10 @@ __device__ __forceinline__ void MultiplyStage(float (&acc)[kMTiles][BN / 2], uin
   CommitWgmma();
 }
 
-// Eight sums of this block's tile, added over the cluster in the order of the ranks.
-__device__ __forceinline__ void GatherSums(float (&sum)[kPerVector], uint32_t address, int split) {
-  float4 part[kMaxSplit][2];
-#pragma unroll
-  for (int r = 0; r < kMaxSplit; ++r) {
-    if (r >= split) break;
-    part[r][0] = LoadFromBlock(address, r);
-    part[r][1] = LoadFromBlock(address + 16, r);
-  }
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    float4 v = part[0][half];
-#pragma unroll
-    for (int r = 1; r < kMaxSplit; ++r) {
-      if (r >= split) break;
-      v.x += part[r][half].x, v.y += part[r][half].y;
-      v.z += part[r][half].z, v.w += part[r][half].w;
-    }
-    sum[half * 4] = v.x, sum[half * 4 + 1] = v.y, sum[half * 4 + 2] = v.z, sum[half * 4 + 3] = v.w;
-  }
-}
-
-// Writes this block's share of the tile: bias, residual and ReLU, 16 bytes at a time.
-template <typename T, int BM, int BN, int kPitch>
-__device__ __forceinline__ void FinishTile(const WideKernelArgs& p, uint32_t sums, int n0, int m0,
-                                           int phase) {
-  constexpr int kVectors = BN / kPerVector;
-  const ConvShape& s = p.a.shape;
-  const int share = BM / p.split_k, first = static_cast<int>(blockIdx.z) * share;
-  const int count = s.batch * s.out_h * s.out_w;
-  for (int i = threadIdx.x; i < share * kVectors; i += kThreads) {
-    const int row = first + i / kVectors, m = i % kVectors * kPerVector, n = n0 + row;
-    if (n >= count) break;
-    float sum[kPerVector];
-    GatherSums(sum, sums + (row * kPitch + m) * 4, p.split_k);
-    const size_t out = (static_cast<size_t>(n) * s.phases + phase) * s.out_c + m0 + m;
-    Pack<T, kPerVector> residual = {}, y;
-    if (p.a.residual)
-      residual =
-          *reinterpret_cast<const Pack<T, kPerVector>*>(static_cast<const T*>(p.a.residual) + out);
-#pragma unroll
-    for (int e = 0; e < kPerVector; ++e) {
-      float v = sum[e];
-      if (p.a.bias) v += p.a.bias[m0 + m + e];
-      if (p.a.residual) v += ToFloat(residual.v[e]);
-      if (p.a.relu) v = fmaxf(v, 0.0f);
-      y.v[e] = FromFloat<T>(v);
-    }
-    *reinterpret_cast<Pack<T, kPerVector>*>(static_cast<T*>(p.a.y) + out) = y;
-  }
-}
-
 // grid: (tiles of positions, tiles of out channels x phases, split_k)
 template <Format F, int BM, int BN, int kStages>
-__global__ void __launch_bounds__(kThreads, (WideTile<BM, BN, kStages>::kBlocksPerMultiprocessor))
+__global__ void __launch_bounds__(kWideThreads,
+                                  (WideTile<BM, BN, kStages>::kBlocksPerMultiprocessor))
     WideConvKernel(const WideKernelArgs p) {
   if constexpr (!kHaveWgmma) return;
   using C = WideTile<BM, BN, kStages>;
@@ -136,19 +76,19 @@ __global__ void __launch_bounds__(kThreads, (WideTile<BM, BN, kStages>::kBlocksP
   const uint8_t* weight = static_cast<const uint8_t*>(p.a.weight) +
                           (static_cast<size_t>(phase) * p.padded_m + m0 + row0) * weight_pitch +
                           static_cast<size_t>(first) * kRowBytes + vector * 16;
-  GatherRow rows[BM / kRowsPerPass];
+  GatherRow rows[BM / kWideRowsPerPass];
 #pragma unroll
-  for (int i = 0; i < BM / kRowsPerPass; ++i)
-    rows[i] = MakeGatherRow(s, n0 + row0 + i * kRowsPerPass, s.pad_w - phase);
+  for (int i = 0; i < BM / kWideRowsPerPass; ++i)
+    rows[i] = MakeGatherRow(s, n0 + row0 + i * kWideRowsPerPass, s.pad_w - phase);
   KCursor cursor;
   cursor.Start(first * kStageVectors + vector, c_vectors, s.kernel_w);
 
   auto load_weights = [&](int slot) {
     const uint32_t to = ring + slot * C::kStageBytes + BM * kRowBytes;
 #pragma unroll
-    for (int i = 0; i < BN / kRowsPerPass; ++i)
-      CopyAsync16(Swizzled(to, row0 + i * kRowsPerPass, vector),
-                  weight + i * kRowsPerPass * weight_pitch, true);
+    for (int i = 0; i < BN / kWideRowsPerPass; ++i)
+      CopyAsync16(Swizzled(to, row0 + i * kWideRowsPerPass, vector),
+                  weight + i * kWideRowsPerPass * weight_pitch, true);
     weight += kRowBytes;
   };
   auto load_positions = [&](int slot) {
@@ -158,10 +98,10 @@ __global__ void __launch_bounds__(kThreads, (WideTile<BM, BN, kStages>::kBlocksP
     const int channels = s.first_c == 0 ? s.in_c : second ? s.in_c - s.first_c : s.first_c;
     x += (second ? cursor.c - first_vectors : cursor.c) * kPerVector;
 #pragma unroll
-    for (int i = 0; i < BM / kRowsPerPass; ++i) {
+    for (int i = 0; i < BM / kWideRowsPerPass; ++i) {
       size_t pixel;
       const bool inside = GatherPixel(s, rows[i], cursor, pixel);
-      CopyAsync16(Swizzled(to, row0 + i * kRowsPerPass, vector), x + pixel * channels, inside);
+      CopyAsync16(Swizzled(to, row0 + i * kWideRowsPerPass, vector), x + pixel * channels, inside);
     }
     cursor.Advance(c_vectors, s.kernel_w);
   };
@@ -208,7 +148,7 @@ __global__ void __launch_bounds__(kThreads, (WideTile<BM, BN, kStages>::kBlocksP
   } else {
     __syncthreads();
   }
-  FinishTile<T, BM, BN, C::kSumPitch>(p, ring, n0, m0, phase);
+  FinishWideTile<T, BM, BN, C::kSumPitch, kMaxSplit>(p, ring, n0, m0, phase);
   // the others may still read this block's sums
   if (p.split_k > 1) ClusterBarrier();
 }
@@ -223,7 +163,7 @@ void LaunchTile(const WideKernelArgs& p, cudaStream_t stream) {
   const ConvShape& s = p.a.shape;
   LaunchShape shape;
   shape.grid = dim3((s.Positions() + BM - 1) / BM, s.out_c / BN * s.phases, p.split_k);
-  shape.block = dim3(kThreads);
+  shape.block = dim3(kWideThreads);
   shape.shared_bytes = C::kSharedBytes;
   shape.cluster_z = p.split_k;
   Launch(kernel, shape, stream, "wide convolution", p);

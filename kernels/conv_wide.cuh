@@ -29,6 +29,10 @@ bool WideConvSupports(Format format, const ConvArgs& args);
 // Enqueues the convolution. `args` must be supported.
 void LaunchWideConv(Format format, const ConvArgs& args, cudaStream_t stream);
 
+// The same for the 32-bit formats (kernels/conv_wide32.cu).
+bool WideConv32Supports(Format format, const ConvArgs& args);
+void LaunchWideConv32(Format format, const ConvArgs& args, cudaStream_t stream);
+
 }  // namespace dp
 
 #endif  // KERNELS_CONV_WIDE_CUH_

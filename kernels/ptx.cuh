@@ -93,6 +93,13 @@ __device__ __forceinline__ uint32_t RoundTf32(uint32_t x) {
   return y;
 }
 
+// x as a TF32 number, rounded likewise but faster; what that leaves goes to `low`, and NaN with it.
+__device__ __forceinline__ uint32_t SplitTf32(uint32_t x, uint32_t& low) {
+  const uint32_t high = (x + 0x1000u) & ~0x1fffu;
+  low = __float_as_uint(__uint_as_float(x) - __uint_as_float(high));
+  return high;
+}
+
 // c += a b over 32 bytes of k: m16 n8, k16 for 16-bit formats, k8 for tf32. sm_80 and later.
 template <Format F>
 __device__ __forceinline__ void MultiplyAccumulate(float (&c)[4], const uint32_t (&a)[4],

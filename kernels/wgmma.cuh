@@ -112,6 +112,16 @@ __device__ __forceinline__ void Wgmma(float (&c)[32], const uint32_t (&a)[4], ui
 #endif
 }
 
+// 64 x 64, a in registers, in TF32 with 8 of k.
+__device__ __forceinline__ void WgmmaTf32(float (&c)[32], const uint32_t (&a)[4], uint64_t b) {
+#ifdef DP_HAVE_WGMMA
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {" DP_TEXT32
+               "}, {%32, %33, %34, %35}, %36, 1, 1, 1;"
+               : DP_SUMS32(0)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+#endif
+}
+
 // 64 x 32, a in registers.
 template <Format F>
 __device__ __forceinline__ void Wgmma(float (&c)[16], const uint32_t (&a)[4], uint64_t b) {

@@ -67,6 +67,7 @@ const Case kCases[] = {
     {"wide stem", TwoD(9, 8, 24, 64, 7, 2), false, false, true, false},
     {"wide pictures", TwoD(9, 64, 11, 64, 3, 1), true, true, true, false},
     {"wide pictures, strided", TwoD(31, 72, 11, 128, 3, 2), false, false, false, false},
+    {"wide pictures, split over a cluster", TwoD(8, 320, 8, 320, 3, 1), true, false, false, false},
     {"stem", TwoD(2, 8, 24, 64, 7, 2), false, false, true, false},
     {"residual and ReLU", TwoD(2, 64, 11, 64, 3, 1), true, true, true, false},
     {"1x1 strided", TwoD(3, 64, 11, 128, 1, 2), false, false, false, false},

@@ -1,5 +1,6 @@
 // The reference: the same model, schedule and noise on libtorch's own operators.
 
+#include <ATen/Context.h>
 #include <c10/core/InferenceMode.h>
 
 #include <utility>
@@ -97,7 +98,10 @@ class EagerSampler : public TorchSampler {
     return pictures;
   }
 
-  std::string Description() const override { return "reference (libtorch eager, fp32)"; }
+  std::string Description() const override {
+    const bool tf32 = device_.is_cuda() && at::globalContext().allowTF32CuDNN();
+    return "reference (libtorch eager, fp32" + std::string(tf32 ? ", TF32 convolutions)" : ")");
+  }
 
  private:
   at::Tensor Step(const dp::DenoiseStep& s, const at::Tensor& x, const at::Tensor& output, int k) {

@@ -36,6 +36,9 @@ dp::ImageConfig ConfigOf(const ImageTrainOptions& options) {
   config.channels = options.data.channels;
   config.dataset = options.data.dataset;
   config.unet.down_dims = options.unet_channels;
+  // predicted noise says nothing of x0, and so of a picture's colours, where there is little but
+  // noise
+  config.scheduler.prediction = dp::PredictionType::kVPrediction;
   dp::CheckImageConfig(config);
   return config;
 }
@@ -102,22 +105,23 @@ class Run {
   }
 
   void Step() {
-    at::Tensor noisy, noise, t;
+    at::Tensor noisy, target, t;
     {
       const c10::NoGradGuard no_grad;
       const auto longs = at::TensorOptions().device(device_).dtype(at::kLong);
       const at::Tensor rows = at::randint(training_.size(0), {options_.batch}, longs);
       const at::Tensor clean = Normalised(training_.index_select(0, rows), at::kFloat);
-      noise = at::randn_like(clean);
+      const at::Tensor noise = at::randn_like(clean);
       t = at::randint(config_.scheduler.train_steps, {options_.batch}, longs);
       const auto at_t = [&](const at::Tensor& table) {
         return table.index_select(0, t).view({-1, 1, 1, 1});
       };
       noisy = at_t(signal_) * clean + at_t(sigma_) * noise;
+      target = at_t(signal_) * noise - at_t(sigma_) * clean;
     }
     const at::Tensor predicted =
         network_.Denoise(noisy.to(parameters_.gradient().scalar_type()), t);
-    const at::Tensor loss = at::mse_loss(predicted.to(at::kFloat), noise);
+    const at::Tensor loss = at::mse_loss(predicted.to(at::kFloat), target);
     loss.backward();
     optimizer_.Update();
     const c10::NoGradGuard no_grad;

@@ -136,7 +136,8 @@ void WriteJson(const BenchmarkOptions& options, const dp::ImageModel& model,
 void WritePlot(const BenchmarkOptions& options, const std::vector<Row>& rows) {
   std::vector<BarGroup> groups;
   for (const Row& row : rows) {
-    const std::string title = std::to_string(row.batch) + " pictures";
+    const std::string title =
+        std::to_string(row.batch) + (row.batch == 1 ? " picture" : " pictures");
     if (groups.empty() || groups.back().title != title) groups.push_back({title, {}});
     groups.back().bars.push_back({row.implementation, row.step * options.steps / row.batch});
   }

@@ -20,7 +20,8 @@ std::string Text(double x, double y, int size, const std::string& text) {
 void WriteBars(const std::string& path, const std::string& title,
                const std::vector<BarGroup>& groups) {
   constexpr double kLeft = 190, kWidth = 420, kRow = 18, kTop = 34;
-  const char* colors[] = {"#9aa0a6", "#5f6368", "#80868b", "#34a853", "#1a73e8", "#fbbc04"};
+  const char* colors[] = {"#9aa0a6", "#5f6368", "#80868b", "#34a853",
+                          "#1a73e8", "#fbbc04", "#ea4335"};
   double least = 1e300, most = 0;
   size_t rows = 0;
   for (const BarGroup& group : groups) {

@@ -9,17 +9,15 @@
 
 namespace dp {
 
-// Asks for the FiLM terms of the rows' pass after the next to be brought into the L2 cache, which
-// no pass has read yet. By threads that wait for nothing else, a line each.
-__device__ __forceinline__ void PrefetchTerms(const ChainBlock& b, const PicardState* states,
-                                              int pass) {
+// Asks for the FiLM terms of `count` steps from `first` on, which no pass has read yet, to be
+// brought into the L2 cache. By threads that wait for nothing else, a line each.
+__device__ __forceinline__ void PrefetchTerms(const ChainBlock& b, int first, int count) {
   constexpr int kLine = 128 / sizeof(float);
   const FilmArgs& f = b.a.film;
   const int line = (kChainThreads - 1 - threadIdx.x) * gridDim.x + blockIdx.x;
   if (line * kLine >= f.width) return;
-  for (int r = 0; r < b.a.rows; ++r) {
-    const int step = min(states[r].begin + pass + 2, b.a.end - 1);
-    const float* terms = f.step_table + static_cast<size_t>(b.a.schedule[step].timestep) * f.width;
+  for (int k = first; k < first + count; ++k) {
+    const float* terms = f.step_table + static_cast<size_t>(b.a.schedule[k].timestep) * f.width;
     for (int i = line * kLine; i < f.width; i += kChainThreads * gridDim.x * kLine)
       asm volatile("prefetch.global.L2 [%0];" ::"l"(terms + i));
   }
@@ -49,7 +47,8 @@ __device__ __forceinline__ void TakeStep(ChainBlock& b, const PicardState* state
   // by threads that wait for no words
   for (int r = kChainThreads - 1 - threadIdx.x; r < a.rows; r += kChainThreads)
     b.timesteps[r] = a.schedule[min(states[r].begin + pass + 1, a.end - 1)].timestep;
-  PrefetchTerms(b, states, pass);
+  // of the pass after the next
+  for (int r = 0; r < a.rows; ++r) PrefetchTerms(b, min(states[r].begin + pass + 2, a.end - 1), 1);
 }
 
 // The next rows of an environment, whose x stand at `x`.
@@ -144,13 +143,17 @@ __device__ __forceinline__ int StartSteps(ChainBlock& b, PicardState* states, in
   return passes;
 }
 
-// The timesteps of the rows of all windows.
+// The timesteps of the rows of all windows; those that may follow them are on their way then.
 __device__ __forceinline__ void SetWindowTimesteps(ChainBlock& b, const PicardState* states) {
   const PicardArgs& a = b.a.picard;
   __syncthreads();
   for (int r = threadIdx.x; r < b.a.rows; r += kChainThreads) {
     const int step = min(states[r / a.window].begin + r % a.window, a.steps - 1);
     b.timesteps[r] = a.schedule[step].timestep;
+  }
+  for (int env = 0; env < a.environments; ++env) {
+    const int first = states[env].begin + a.window;
+    PrefetchTerms(b, first, min(a.window, a.steps - first));
   }
 }
 

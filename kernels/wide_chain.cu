@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kChainThreads, 1)
   stream.ring = SharedAddress(shared) + warp * kWideSlots * kWideSlotBytes;
   stream.arrived = SharedAddress(shared + plan.arrived) + warp * kWideSlots * 8;
   stream.Init();
-  for (int i = 0; i < kWideSlots; ++i) stream.Issue();
+  for (int i = 0; i < kWideSlots - 1; ++i) stream.Issue();
   float4 rest = make_float4(0, 0, 0, 0);
   const int passes = RunPasses<true>(b, windows, [&](int pass) {
     const uint32_t number = before + pass;
@@ -84,7 +84,8 @@ __global__ void __launch_bounds__(kChainThreads, 1)
   });
   // by now every block has read it: this one could not have finished without them
   if (blockIdx.x == 0 && threadIdx.x == 0) *a.passes = before + passes;
-  for (int i = 0; i < kWideSlots; ++i) stream.Read();  // what is under way would write to no one
+  for (int i = 0; i < kWideSlots - 1; ++i)
+    stream.Read();  // what is under way would write to no one
 }
 
 template <Format F>

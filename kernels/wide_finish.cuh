@@ -45,15 +45,15 @@ __device__ __forceinline__ WideWords WordsOf(const WideChainArgs& w, const WideB
           (use >> 1 & 1) ^ 1};
 }
 
-// This thread's sums of all shares: asked for in the constructor, waited for in Take.
+// This thread's sums of all shares: asked for in Ask, waited for in Take.
 class WideSums {
  public:
-  __device__ __forceinline__ WideSums(const WideWords& words, const WideBox& box, int splits)
-      : at_(words.at + blockIdx.x * box.words + threadIdx.x * 4),
-        stride_(box.words / splits),
-        splits_(splits),
-        parity_(words.parity) {
-    AskWords4(words_, at_, stride_, min(splits_, kAtOnce), parity_);
+  __device__ __forceinline__ void Ask(const WideWords& words, const WideBox& box, int splits) {
+    at_ = words.at + blockIdx.x * box.words + threadIdx.x * 4;
+    stride_ = box.words / splits;
+    splits_ = splits;
+    parity_ = words.parity;
+    AskWords4(words_, at_, stride_, min(splits, kAtOnce), parity_);
   }
   __device__ __forceinline__ float4 Take(WaitWatch& watch) {
     float4 sum = SumWords4(words_, at_, stride_, parity_, watch);
@@ -115,6 +115,9 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideChainArgs& w
   const int length_log2 = st.out_log2 + st.shape.phases - 1;
   const int vectors = 1 << (quads_log2 + length_log2);
   if (thread >= vectors) return;
+  const int splits = 1 << st.splits_log2;
+  WideSums sums;
+  if (st.shape.in_c > 0) sums.Ask(WordsOf(w, st.sums, pass), st.sums, splits);
   const int row = min(item.row, b.a.rows - 1);  // rows beyond the last are like it
   const int position = thread >> quads_log2;
   const int channel = (item.group << st.item_log2) + (thread & ((1 << quads_log2) - 1)) * 4;
@@ -135,12 +138,11 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideChainArgs& w
     rest = ConvolveFirst(b, b.first + f.taps * f.in_c * f.out_c, 1, row, position, channel);
     Add4(rest, t.residual_bias);
   } else {
-    const int splits = 1 << st.splits_log2;
-    WideSums sums(WordsOf(w, st.sums, pass), st.sums, splits);
     t = LoadTerms(b, st.own, row, channel);
     x = sums.Take(b.watch);
     if (st.shape.residual) {
-      rest = WideSums(WordsOf(w, st.beside, pass), st.beside, splits).Take(b.watch);
+      sums.Ask(WordsOf(w, st.beside, pass), st.beside, splits);
+      rest = sums.Take(b.watch);
       Add4(rest, t.residual_bias);
     }
   }

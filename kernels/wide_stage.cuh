@@ -33,6 +33,12 @@ __device__ __forceinline__ WideTile MakeWideTile(const WideStage& st, const Wide
           bytes * kWideSlotBlocks};
 }
 
+// What a lane has of a slot's weights; the last ones are others' where there are fewer taps.
+struct WideSlot {
+  static constexpr int kFragments = kWideSlotBytes / kFragmentBytes;
+  uint32_t v[kFragments][4];
+};
+
 // This warp's weights of all stages, round and round, by the bulk copy engine, which leaves the
 // threads free for what they wait for.
 struct WideStream {
@@ -50,15 +56,24 @@ struct WideStream {
     FenceForWgmma();
     __syncwarp();
   }
-  // The shared address of the next slot, once it is full.
+  // The next slot, once it is full; asks for another one.
+  __device__ __forceinline__ WideSlot Take() {
+    Issue();
+    const uint32_t at = Read() + lane * 16;
+    WideSlot slot;
+#pragma unroll
+    for (int i = 0; i < WideSlot::kFragments; ++i) LoadFragment(slot.v[i], at + i * kFragmentBytes);
+    return slot;
+  }
   __device__ __forceinline__ uint32_t Read() {
     while (!BarrierPassed(arrived + read_slot * 8, parity)) {
     }
-    const uint32_t at = ring + read_slot * kWideSlotBytes + lane * 16;
+    const uint32_t at = ring + read_slot * kWideSlotBytes;
     if (++read_slot == kWideSlots) read_slot = 0, parity ^= 1;
     return at;
   }
-  // Asks for what comes next; all lanes have read what was in its slot.
+  // Asks for what comes next; all lanes have read what was in its slot, the one read last. So
+  // weights travel while others are multiplied, rather than while sums and activations do.
   __device__ __forceinline__ void Issue() {
     while (left == 0) {
       if (++stage == stage_count) stage = 0;
@@ -169,14 +184,16 @@ struct WidePlace {
   WideWords sums, beside;
 };
 
-// The products of a block, by warpgroups: weights from registers, positions from shared memory.
+// The products of a block, by warpgroups: weights from registers, `a` first, positions from shared
+// memory.
 // Element n of a tile is (position, row), the row fastest.
 template <Format F, int kTaps, bool kBeside, int NT>
 __device__ __forceinline__ void MultiplyAndSend(const WideStage& st, const WideTeam& team,
                                                 const WideTile& tile, WideStream& stream,
-                                                const WidePlace& place) {
+                                                WideSlot& a, const WidePlace& place) {
 #ifdef DP_HAVE_WGMMA
   constexpr int kFragments = kTaps + kBeside;
+  constexpr bool kAhead = !kBeside || NT < 8;  // as far as there are registers
   const int step = kPackBytes << st.rows_log2, pitch = st.places * step, warp = threadIdx.x >> 5;
   const int even = st.shape.stride == 2 ? (1 << st.in_log2) / 2 + 1 : 0;
   uint64_t at = WgmmaPlainTile(SharedAddress(place.input) + team.phase * step +
@@ -185,26 +202,24 @@ __device__ __forceinline__ void MultiplyAndSend(const WideStage& st, const WideT
   float main[NT * 4] = {}, beside[kBeside ? NT * 4 : 4] = {};
 #pragma unroll 1
   for (int left = tile.slots; left > 0; --left) {
-    const uint32_t slot = stream.Read();
-    uint32_t a[kWideSlotBlocks * kFragments][4];
-#pragma unroll
-    for (int i = 0; i < kWideSlotBlocks * kFragments; ++i)
-      LoadFragment(a[i], slot + i * kFragmentBytes);
     BeginWgmma();
 #pragma unroll
     for (int block = 0; block < kWideSlotBlocks; ++block) {
 #pragma unroll
       for (int tap = 0; tap < kTaps; ++tap) {
         const int places = kTaps == 3 ? (tap == 1 ? even : tap / 2) : tap;
-        Wgmma<F>(main, a[block * kFragments + tap], at + (places * step >> 4));
+        Wgmma<F>(main, a.v[block * kFragments + tap], at + (places * step >> 4));
       }
       if constexpr (kBeside)
-        Wgmma<F>(beside, a[block * kFragments + kTaps], at + (st.left * step >> 4));
+        Wgmma<F>(beside, a.v[block * kFragments + kTaps], at + (st.left * step >> 4));
       at += 2 * pitch >> 4;
     }
     CommitWgmma();
-    stream.Issue();
+    WideSlot next;
+    if (kAhead && left > 1) next = stream.Take();
     WaitWgmma<0>();
+    if (!kAhead && left > 1) next = stream.Take();
+    a = next;
   }
   __syncthreads();
   float* sums = reinterpret_cast<float*>(place.input);
@@ -226,12 +241,14 @@ __device__ __forceinline__ void MultiplyAndSend(const WideStage& st, const WideT
 
 template <Format F, int kTaps, bool kBeside>
 __device__ __forceinline__ void MultiplyTiles(const WideStage& st, const WideTeam& team,
-                                              const WideTile& tile, WideStream& stream,
+                                              const WideTile& tile, WideStream& stream, WideSlot& a,
                                               const WidePlace& place) {
   const int positions = 1 << (st.rows_log2 + st.out_log2);
-  if (positions == 64) return MultiplyAndSend<F, kTaps, kBeside, 8>(st, team, tile, stream, place);
-  if (positions == 32) return MultiplyAndSend<F, kTaps, kBeside, 4>(st, team, tile, stream, place);
-  MultiplyAndSend<F, kTaps, kBeside, 2>(st, team, tile, stream, place);
+  if (positions == 64)
+    return MultiplyAndSend<F, kTaps, kBeside, 8>(st, team, tile, stream, a, place);
+  if (positions == 32)
+    return MultiplyAndSend<F, kTaps, kBeside, 4>(st, team, tile, stream, a, place);
+  MultiplyAndSend<F, kTaps, kBeside, 2>(st, team, tile, stream, a, place);
 }
 
 template <Format F>
@@ -246,17 +263,18 @@ __device__ __forceinline__ void RunWideStage(ChainBlock& b, const WideChainArgs&
   const WideTeam team = TeamOf(st, item);
   if (s.in_c > 0 && team.multiplies) {
     const WidePlace place = {input, WordsOf(w, st.sums, pass), WordsOf(w, st.beside, pass)};
+    WideSlot a = stream.Take();
     CollectInput(b, st, team, input);
     FenceForWgmma();
     __syncthreads();
     if (s.taps == 5 && s.residual) {
-      MultiplyTiles<F, 5, true>(st, team, tile, stream, place);
+      MultiplyTiles<F, 5, true>(st, team, tile, stream, a, place);
     } else if (s.taps == 5) {
-      MultiplyTiles<F, 5, false>(st, team, tile, stream, place);
+      MultiplyTiles<F, 5, false>(st, team, tile, stream, a, place);
     } else if (s.taps == 3) {
-      MultiplyTiles<F, 3, false>(st, team, tile, stream, place);
+      MultiplyTiles<F, 3, false>(st, team, tile, stream, a, place);
     } else {
-      MultiplyTiles<F, 2, false>(st, team, tile, stream, place);
+      MultiplyTiles<F, 2, false>(st, team, tile, stream, a, place);
     }
   }
   FinishItem<Storage<F>>(b, w, st, item, pass, rest);

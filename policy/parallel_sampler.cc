@@ -224,7 +224,7 @@ std::unique_ptr<Sampler> MakeParallelSampler(const std::vector<DenoiseStep>& sch
 }
 
 float DefaultTolerance(Precision precision) {
-  return precision == Precision::kFp16 || precision == Precision::kBf16 ? 0.02f : 0.01f;
+  return precision == Precision::kBf16 ? 0.02f : 0.01f;
 }
 
 }  // namespace dp

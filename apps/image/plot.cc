@@ -50,7 +50,7 @@ void WriteBars(const std::string& path, const std::string& title,
                     "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.1f\" height=\"%.0f\" fill=\"%s\"/>\n",
                     kLeft, y + 2, std::max(length, 1.0), kRow - 4, colors[i % std::size(colors)]);
       svg += line;
-      std::snprintf(line, sizeof line, "%.3g", bar.value);
+      std::snprintf(line, sizeof line, bar.value < 100 ? "%.3g" : "%.0f", bar.value);
       svg += Text(20, y + kRow * 0.75, 11, bar.name);
       svg += Text(kLeft + std::max(length, 1.0) + 5, y + kRow * 0.75, 11, line);
     }

@@ -5,8 +5,9 @@
 
 #include "kernels/format.h"
 
-// Hopper's warpgroup products (sm_90a): 64 x N, both operands in shared memory, k contiguous, rows
-// of 128 bytes in the 128-byte swizzle. Elsewhere the functions do nothing.
+// Hopper's warpgroup products (sm_90a): 64 x N, k contiguous, operands in shared memory in rows of
+// 128 bytes in the 128-byte swizzle; or the first one in registers, the second one in plain tiles.
+// Elsewhere the functions do nothing.
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define DP_HAVE_WGMMA 1

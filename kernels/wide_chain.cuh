@@ -82,6 +82,9 @@ DP_HOST_DEVICE inline WideTeam TeamOf(const WideStage& s, const WideItem& item) 
 
 // Completes a stage whose shape, own and sources are set. False where the kernel does not run it.
 bool PlanWideStage(WideStage& stage);
+// Whether each block has products in some of the planned stages: its stream of weights goes round
+// them and would not end otherwise.
+bool EveryBlockMultiplies(const std::vector<WideStage>& stages);
 // Shared memory of a block.
 size_t WideSharedBytes(const std::vector<WideStage>& stages, const WideChainArgs& args);
 // Enqueues the chain, or its steps [begin, end).

@@ -67,4 +67,15 @@ bool PlanWideStage(WideStage& s) {
   return bytes() <= kFewWeightBytes;
 }
 
+bool EveryBlockMultiplies(const std::vector<WideStage>& stages) {
+  for (int block = 0; block < kWideBlocks; ++block) {
+    const WideItem item = ItemOfBlock(block);
+    if (std::none_of(stages.begin(), stages.end(), [&](const WideStage& s) {
+          return s.shape.in_c > 0 && TeamOf(s, item).multiplies;
+        }))
+      return false;
+  }
+  return true;
+}
+
 }  // namespace dp

@@ -32,8 +32,8 @@ __device__ __forceinline__ size_t FinishedAt(uint32_t parity, int row, int pack,
 }
 
 // This pass's words of a box for block 0, and their parity. Two boxes in turn are enough: who sends
-// the sums of a stage has read an input that needed, of the same rows, every item of the stage
-// before the last one.
+// the sums of a stage has read an input that needed, of the same rows, every item of an earlier use
+// of the box; where it reads a skip alone, by the items of the stages between.
 struct WideWords {
   float* at;
   uint32_t parity;

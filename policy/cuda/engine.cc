@@ -300,7 +300,16 @@ void CudaEngine::FillInputs(const PolicyInput& input, Pictures pictures) {
   UploadTapes(input);
 }
 
+// What a chain that stood still left behind is of no known pass: no decision after it is trusted.
+void CudaEngine::CheckNotStuck() const {
+  if (!stuck_) return;
+  throw Error(ExitCode::kRetryable,
+              "the denoising chain on the GPU stood still for seconds: blocks of it were not "
+              "running; start the same command again, or use the CPU backend");
+}
+
 void CudaEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
+  CheckNotStuck();
   count_ = input.count;
   begin_ = Now();
   const Pictures pictures = Source(input);
@@ -322,10 +331,8 @@ void CudaEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
 void CudaEngine::Wait(PolicyOutput& output) {
   const PolicyConfig& config = checkpoint_->config;
   CheckCuda(cudaStreamSynchronize(stream_), "the decision");
-  if (*host_stuck_ != 0)
-    throw Error(ExitCode::kRetryable,
-                "the denoising chain on the GPU stood still for seconds: blocks of it were not "
-                "running; start the same command again, or use the CPU backend");
+  if (*host_stuck_ != 0) stuck_ = true;
+  CheckNotStuck();
   output.times = {};
   ReadTimes(output.times, Now());
   output.times.passes = static_cast<int>(steps_.size());

@@ -72,6 +72,7 @@ class CudaEngine {
   cudaGraph_t Capture(const std::function<void()>& enqueue);
   cudaGraphExec_t Captured(Pictures pictures);
   void CheckShapes();
+  void CheckNotStuck() const;
   void CollectTrace(PolicyTrace& trace, int count, const float* output);
   void FillInputs(const PolicyInput& input, Pictures pictures);
   void UploadTapes(const PolicyInput& input);
@@ -105,6 +106,7 @@ class CudaEngine {
   PicardState* host_states_ = nullptr;  // pinned
   float* host_x_ = nullptr;             // pinned: what the graph fetches
   int* host_stuck_ = nullptr;           // pinned: whether a wait within the chain was given up
+  bool stuck_ = false;                  // whether one ever was
   cudaStream_t stream_ = nullptr, loop_stream_ = nullptr;
   std::array<cudaEvent_t, kBorderStages.size() + 1> borders_ = {};
   std::array<cudaGraphExec_t, kPictureSources> graphs_ = {};

@@ -24,7 +24,8 @@ WideStages::WideStages(const FusedUnet& unet, int horizon, DeviceArena& arena) :
   WideStage last = Convolve(unet.final_conv, x, nullptr, x.length);
   SetNorm(last.own, unet.final_norm);
   Push(last, false);
-  supported_ = supported_ && last.own.item_channels <= 128;  // of a warp
+  supported_ =
+      supported_ && last.own.item_channels <= 128 /* of a warp */ && EveryBlockMultiplies(stages_);
   PlaceBoxes(&WideStage::sums);
   PlaceBoxes(&WideStage::beside);
   args_.boxes = arena.Take<float>(box_words_);
@@ -57,6 +58,7 @@ size_t WideStages::SharedBytes(const ChainArgs& chain) const {
 }
 
 void WideStages::SetNorm(ChainSource& own, const DeviceNorm& norm) {
+  supported_ = supported_ && norm.groups == kWideGroups;
   own.norm_scale = norm.weight;
   own.norm_shift = norm.bias;
 }

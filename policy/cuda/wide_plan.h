@@ -30,7 +30,7 @@ class WideStages {
   };
   WideStage Convolve(const DeviceFusedConv& conv, const Signal& x, const Signal* skip,
                      int out_length) const;
-  static void SetNorm(ChainSource& own, const DeviceNorm& norm);
+  void SetNorm(ChainSource& own, const DeviceNorm& norm);
   Signal Push(WideStage& stage, bool keep = true);
   Signal Block(const FusedBlock1d& block, const Signal& x, const Signal* skip);
   Signal FirstBlock(const FusedUnet& unet, int horizon);

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <vector>
 
 #include "kernels/wide_chain.cuh"
 
@@ -90,6 +91,22 @@ TEST(WidePlan, EveryProductIsMadeOnce) {
       CheckPlan(Up(length, channels));
     }
   }
+}
+
+TEST(WidePlan, SmallNetworksLeaveBlocksWithoutProducts) {
+  const auto planned = [](std::vector<WideStage> stages) {
+    for (WideStage& s : stages) EXPECT_TRUE(dp::PlanWideStage(s));
+    return stages;
+  };
+  for (const int base : {128, 256}) {
+    std::vector<WideStage> stages;
+    for (int level = 0; level < 3; ++level)
+      stages.push_back(Convolution(16 >> level, base << level, base << level, false));
+    EXPECT_TRUE(dp::EveryBlockMultiplies(planned(stages))) << base;
+  }
+  EXPECT_FALSE(dp::EveryBlockMultiplies(planned({Convolution(16, 128, 128, false)})));
+  WideStage first = Convolution(16, 0, 256, false);  // the first convolution has no products
+  EXPECT_FALSE(dp::EveryBlockMultiplies(planned({first})));
 }
 
 TEST(WidePlan, OtherShapesAreRefused) {

@@ -2,6 +2,7 @@
 #define KERNELS_CHAIN_LOOP_CUH_
 
 #include "kernels/chain_finish.cuh"
+#include "kernels/cuda_check.h"
 #include "kernels/picard_sweep.cuh"
 
 // What a persistent chain does between passes: every block takes the steps of all rows with the
@@ -231,6 +232,25 @@ __device__ __forceinline__ void LoadEnds(const ChainBlock& b, float* first, floa
     b.x[i] = live ? a.x[row / window * elements + e] : 0.0f;
   }
   __syncthreads();
+}
+
+// Launches a persistent kernel, all of whose blocks run at once. Throws Error(kRetryable).
+template <auto kKernel, typename Args>
+void LaunchPersistent(const Args& args, int blocks, size_t shared_bytes, cudaStream_t stream) {
+  static const cudaError_t allowed = cudaFuncSetAttribute(
+      kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kFusedMaxSharedBytes);
+  CheckCuda(allowed, "shared memory of the denoising chain");
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeCooperative;
+  attribute.val.cooperative = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(kChainThreads);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  CheckCuda(cudaLaunchKernelEx(&config, kKernel, args), "denoising chain");
 }
 
 }  // namespace dp

@@ -147,7 +147,7 @@ __device__ __forceinline__ void CopyFinished(ChainBlock& b, const ChainSource& s
 }
 
 // Fills the input with this tile's share of the channels, zeros around each row.
-template <typename T, bool kOwned>
+template <typename T>
 __device__ __forceinline__ void Collect(ChainBlock& b, const ChainStage& st, const WarpTile& tile,
                                         uint8_t* input) {
   const int channels = st.share, c0 = tile.split * channels;
@@ -171,7 +171,7 @@ __device__ __forceinline__ void Collect(ChainBlock& b, const ChainStage& st, con
   const ChainTeam team = MakeTeam(items, length * s.item_channels / 4, b.moments);
   for (int i = team.index; i < items; i += team.count) {
     const int r = i >> per_row_log2, item = first + (i & ((1 << per_row_log2) - 1));
-    FinishItem<T, kChainMaxVectors, !kOwned>(
+    FinishItem<T, kChainMaxVectors, false>(
         b, s, tile.row0 + r, item, length, team, tile.m0 == 0,
         [&](int l, int channel, const Pack<T, 4>& pack) {
           *reinterpret_cast<Pack<T, 4>*>(
@@ -218,9 +218,7 @@ __device__ __forceinline__ void MultiplyAndPush(const ChainStage& st, const Warp
   }
   Accumulators<MI, NT, kResidual> acc;
   MultiplyAll<F, MI, NT, kResidual>(acc, stream, tile.steps, tile.begin, rows, s, st.layout.pitch);
-  // many rows leave no room for both: the sums take the input's place
-  constexpr bool kShared = MI > 1;
-  if constexpr (kShared) __syncthreads();
+  __syncthreads();  // many rows leave no room for both: the sums take the input's place
   const int pitch = st.m_channels + 4;
   float* part = sums + tile.part * st.n_tiles * 8 * pitch;
 #pragma unroll
@@ -235,7 +233,7 @@ __device__ __forceinline__ void MultiplyAndPush(const ChainStage& st, const Warp
     __syncthreads();
     PushSums(st, tile, sums, st.residual_words, parity);
   }
-  if constexpr (kShared) __syncthreads();
+  __syncthreads();
 }
 
 template <Format F, int MI, bool kResidual>
@@ -273,7 +271,7 @@ __device__ __forceinline__ void RunStage(ChainBlock& b, const ChainStage& st, co
                                          ChainStream<MI>& stream, uint8_t* input, float* sums) {
   using T = Storage<F>;
   if (tile.any) {
-    Collect<T, (MI > 1)>(b, st, tile, input);
+    Collect<T>(b, st, tile, input);
     __syncthreads();
     if (st.shape.residual) {
       MultiplyTiles<F, MI, true>(st, tile, stream, input, sums, b.parity);

@@ -129,31 +129,12 @@ __global__ void __launch_bounds__(kChainThreads, 1)
   WaitCopies<0>();
 }
 
-template <Format F, int MI>
-void LaunchFormat(const ChainArgs& a, size_t shared_bytes, cudaStream_t stream) {
-  const auto kernel = UnetChainKernel<F, MI>;
-  static const cudaError_t allowed = cudaFuncSetAttribute(
-      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kFusedMaxSharedBytes);
-  CheckCuda(allowed, "shared memory of the denoising chain");
-  cudaLaunchAttribute attribute = {};
-  attribute.id = cudaLaunchAttributeCooperative;
-  attribute.val.cooperative = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(a.blocks);
-  config.blockDim = dim3(kChainThreads);
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  CheckCuda(cudaLaunchKernelEx(&config, kernel, a), "denoising chain");
-}
-
 template <Format F>
 void LaunchTiles(const ChainArgs& a, size_t shared_bytes, cudaStream_t stream) {
   if (a.wide_warps) {
-    LaunchFormat<F, 2>(a, shared_bytes, stream);
+    LaunchPersistent<UnetChainKernel<F, 2>>(a, a.blocks, shared_bytes, stream);
   } else {
-    LaunchFormat<F, 1>(a, shared_bytes, stream);
+    LaunchPersistent<UnetChainKernel<F, 1>>(a, a.blocks, shared_bytes, stream);
   }
 }
 

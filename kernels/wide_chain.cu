@@ -88,25 +88,6 @@ __global__ void __launch_bounds__(kChainThreads, 1)
     stream.Read();  // what is under way would write to no one
 }
 
-template <Format F>
-void LaunchFormat(const WideChainArgs& w, size_t shared_bytes, cudaStream_t stream) {
-  const auto kernel = WideChainKernel<F>;
-  static const cudaError_t allowed = cudaFuncSetAttribute(
-      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kFusedMaxSharedBytes);
-  CheckCuda(allowed, "shared memory of the denoising chain");
-  cudaLaunchAttribute attribute = {};
-  attribute.id = cudaLaunchAttributeCooperative;
-  attribute.val.cooperative = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(kWideBlocks);
-  config.blockDim = dim3(kChainThreads);
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  CheckCuda(cudaLaunchKernelEx(&config, kernel, w), "denoising chain");
-}
-
 }  // namespace
 
 size_t WideSharedBytes(const std::vector<WideStage>& stages, const WideChainArgs& w) {
@@ -124,8 +105,10 @@ size_t WideSharedBytes(const std::vector<WideStage>& stages, const WideChainArgs
 
 void LaunchWideChain(Format format, const WideChainArgs& w, size_t shared_bytes,
                      cudaStream_t stream) {
-  if (format == Format::kFp16) return LaunchFormat<Format::kFp16>(w, shared_bytes, stream);
-  if (format == Format::kBf16) return LaunchFormat<Format::kBf16>(w, shared_bytes, stream);
+  if (format == Format::kFp16)
+    return LaunchPersistent<WideChainKernel<Format::kFp16>>(w, kWideBlocks, shared_bytes, stream);
+  if (format == Format::kBf16)
+    return LaunchPersistent<WideChainKernel<Format::kBf16>>(w, kWideBlocks, shared_bytes, stream);
   throw Unsupported("the denoising chain has fp16 and bf16 kernels alone");
 }
 

@@ -24,8 +24,9 @@ WideStages::WideStages(const FusedUnet& unet, int horizon, DeviceArena& arena) :
   WideStage last = Convolve(unet.final_conv, x, nullptr, x.length);
   SetNorm(last.own, unet.final_norm);
   Push(last, false);
+  constexpr int kWarpChannels = 128;
   supported_ =
-      supported_ && last.own.item_channels <= 128 /* of a warp */ && EveryBlockMultiplies(stages_);
+      supported_ && last.own.item_channels <= kWarpChannels && EveryBlockMultiplies(stages_);
   PlaceBoxes(&WideStage::sums);
   PlaceBoxes(&WideStage::beside);
   args_.boxes = arena.Take<float>(box_words_);

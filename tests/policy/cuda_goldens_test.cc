@@ -84,6 +84,16 @@ TEST_P(CudaGoldens, ChainAgreesStepByStep) {
   }
 }
 
+dp::PolicyOptions WindowOptions(const GoldenRun& golden, Precision precision, float tolerance) {
+  dp::PolicyOptions options;
+  options.precision = precision;
+  options.sampler.kind = golden.kind;
+  options.sampler.steps = golden.steps;
+  options.sampler.parallel_window = 16;
+  options.sampler.parallel_tolerance = tolerance;
+  return options;
+}
+
 class CudaTimeParallel : public testing::TestWithParam<std::tuple<int, Precision>> {};
 
 TEST_P(CudaTimeParallel, ReachesTheChainInFewerPasses) {
@@ -92,12 +102,7 @@ TEST_P(CudaTimeParallel, ReachesTheChainInFewerPasses) {
   SHARED_OR_SKIP(path, std::string("goldens/") + golden.file + ".safetensors");
   std::string why;
   if (!dp::CudaUsable(&why)) GTEST_SKIP() << why;
-  dp::PolicyOptions options;
-  options.precision = precision;
-  options.sampler.kind = golden.kind;
-  options.sampler.steps = golden.steps;
-  options.sampler.parallel_window = 16;
-  options.sampler.parallel_tolerance = 0.01f;
+  dp::PolicyOptions options = WindowOptions(golden, precision, 0.01f);
   const auto checkpoint = pusht_test::GoldenCheckpoint(golden.network);
   const auto policy = dp::CreateCudaPolicy(checkpoint, options);
   const GoldenInputs inputs(golden, 1);
@@ -136,12 +141,7 @@ TEST_P(CudaTimeParallel, GivesUpWhereTheWindowDoesNotConverge) {
   SHARED_OR_SKIP(path, std::string("goldens/") + golden.file + ".safetensors");
   std::string why;
   if (!dp::CudaUsable(&why)) GTEST_SKIP() << why;
-  dp::PolicyOptions options;
-  options.precision = precision;
-  options.sampler.kind = golden.kind;
-  options.sampler.steps = golden.steps;
-  options.sampler.parallel_window = 16;
-  options.sampler.parallel_tolerance = 1e-9f;
+  const dp::PolicyOptions options = WindowOptions(golden, precision, 1e-9f);
   const auto policy = dp::CreateCudaPolicy(pusht_test::GoldenCheckpoint(golden.network), options);
   const GoldenInputs inputs(golden, 1);
   dp::PolicyTrace trace;

@@ -115,6 +115,11 @@ Action AddBench(CLI::App& app) {
           "How many: of episodes for the suite parallel (default 16), instead of --seconds "
           "for the suite decision")
       ->check(CLI::Range(1, 100000));
+  AddChoice<RendererKind>(
+      *command, "--renderer",
+      "Who draws the pictures of the suite decision: mujoco one within it; default: raster",
+      {{"raster", RendererKind::kRaster}, {"mujoco", RendererKind::kMujoco}},
+      arguments->bench.renderer);
   command
       ->add_option("--peer", arguments->peer,
                    "Then the same networks through another library: torch")

@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <initializer_list>
+#include <map>
+#include <string>
 
 namespace pusht {
 
@@ -18,6 +20,14 @@ int RunSubcommand(CLI::App& app, std::initializer_list<Action (*)(CLI::App&)> ad
 // Throws CLI::ValidationError for an option with an empty value: most often a variable of a script
 // that was never set.
 void RefuseEmptyValues(const CLI::App& command);
+
+// An option that is one of `words`, each of which means a value.
+template <class T>
+void AddChoice(CLI::App& command, const char* name, const char* help,
+               const std::map<std::string, T>& words, T& value) {
+  const auto set = [&value, words](const std::string& word) { value = words.at(word); };
+  command.add_option_function<std::string>(name, set, help)->check(CLI::IsMember(words));
+}
 
 }  // namespace pusht
 

@@ -183,14 +183,6 @@ void AddConditions(CLI::App& command, Conditions& conditions) {
       ->capture_default_str();
 }
 
-// An option that is one of `words`, each of which means a value.
-template <class T>
-void AddChoice(CLI::App& command, const char* name, const char* help,
-               const std::map<std::string, T>& words, T& value) {
-  const auto set = [&value, words](const std::string& word) { value = words.at(word); };
-  command.add_option_function<std::string>(name, set, help)->check(CLI::IsMember(words));
-}
-
 }  // namespace
 
 Action AddEvaluate(CLI::App& app) {

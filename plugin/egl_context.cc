@@ -177,6 +177,8 @@ EglContext::EglContext(int cuda_device) {
                          kRemedy);
 }
 
+void (*EglContext::FindAny(const char* name))() { return GetEgl().GetProcAddress(name); }
+
 bool EglContext::software() const {
   for (const char* name : {"llvmpipe", "softpipe", "swrast", "Software Rasterizer"}) {
     if (description_.find(name) != std::string::npos) return true;

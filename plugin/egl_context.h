@@ -23,7 +23,16 @@ class EglContext {
   // What CUDA calls the GPU that draws; negative: not one of CUDA's.
   int cuda_device() const { return cuda_device_; }
 
+  // Points `function` at OpenGL's `name`; false where there is none.
+  template <typename Function>
+  bool Find(const char* name, Function*& function) const {
+    function = reinterpret_cast<Function*>(FindAny(name));
+    return function != nullptr;
+  }
+
  private:
+  static void (*FindAny(const char* name))();
+
   std::string description_;
   int cuda_device_ = -1;
 };

@@ -7,6 +7,7 @@
 
 #include "kernels/error.h"
 #include "kernels/picture_resize.h"
+#include "plugin/drawing_reducer.h"
 #include "plugin/egl_context.h"
 #include "plugin/guard.h"
 #include "plugin/render_thread.h"
@@ -20,6 +21,12 @@ constexpr int kLargestPicture = 4096;  // pixels; every OpenGL driver in use dra
 const EglContext& CurrentContext(int cuda_device) {
   static const EglContext& context = *new EglContext(cuda_device);
   return context;
+}
+
+// Reduces drawings on the GL's side; null where it cannot. Rendering thread only.
+const DrawingReducer* CurrentReducer(const EglContext& context) {
+  static const auto& reducer = *new std::unique_ptr(DrawingReducer::Make(context));
+  return reducer.get();
 }
 
 // Size and number of the pictures the renderer itself draws.
@@ -107,6 +114,8 @@ class MujocoPictureSource : public PictureSource {
       sized.vis.global.offheight = std::max(sized.vis.global.offheight, drawing.height);
       raw_.resize(std::max(raw_.size(), static_cast<size_t>(drawing.width) * drawing.height * 3));
     }
+    const bool reduces = std::ranges::any_of(drawings_, &Drawing::reduce);
+    if (reduces) reducer_ = CurrentReducer(*gl_);
     sized.vis.quality.offsamples = 0;
     sized.vis.quality.shadowsize = 0;
     mjr_makeContext(&sized, &context_, mjFONTSCALE_50);
@@ -138,6 +147,7 @@ class MujocoPictureSource : public PictureSource {
     }
     const mjrRect viewport = {0, 0, drawing.width, drawing.height};
     mjr_render(viewport, &scene_, &context_);
+    if (drawing.reduce && reducer_) return reducer_->Reduce(rgb);
     mjr_readPixels(raw_.data(), nullptr, viewport, &context_);
     // OpenGL's first row is the bottom one
     const ptrdiff_t row = static_cast<ptrdiff_t>(drawing.width) * 3;
@@ -151,6 +161,7 @@ class MujocoPictureSource : public PictureSource {
 
   PictureRequest request_;
   const EglContext* gl_ = nullptr;
+  const DrawingReducer* reducer_ = nullptr;
   std::vector<int> cameras_;
   std::vector<Drawing> drawings_;  // of each camera
   std::vector<uint8_t> raw_;       // a drawing as OpenGL gives it

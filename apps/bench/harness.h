@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "policy/policy.h"
+#include "task/evaluation.h"
 
 namespace pusht {
 
@@ -30,6 +31,7 @@ struct BenchOptions {
   int decisions = 0;   // where the suite counts them; 0: as it sees fit
   std::shared_ptr<const dp::Checkpoint> network;
   dp::PolicyOptions policy;
+  RendererKind renderer = RendererKind::kRaster;  // of the suite decision
 };
 
 // Times `work` again and again for about `seconds`, after a warm-up. Short work is timed several

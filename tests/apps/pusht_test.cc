@@ -184,6 +184,15 @@ TEST_F(PushtTest, BenchWritesItsRows) {
   }
 }
 
+TEST_F(PushtTest, BenchDrawsThePicturesOfDecisions) {
+  const Outcome outcome = Pusht("bench decision --renderer mujoco --decisions 2 --checkpoint " +
+                                checkpoint_ + " --backend cpu --sampler ddim --steps 2");
+  if (outcome.code == 3) GTEST_SKIP() << outcome.text;  // no OpenGL without a window
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("its picture by MuJoCo's renderer"), std::string::npos)
+      << outcome.text;
+}
+
 TEST_F(PushtTest, ProfileTracesEverySpan) {
   const std::string file = folder_.path() + "/trace.json";
   const Outcome outcome =

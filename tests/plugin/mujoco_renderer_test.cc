@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels/error.h"
+#include "kernels/picture_resize.h"
 #include "kernels/rasterise.h"
 #include "tests/support/mujoco_fixture.h"
 #include "tests/support/random_scenes.h"
@@ -119,6 +120,16 @@ TEST_F(MujocoRenderer, AgreesWithTheRasteriser) {
   RasteriseCpu(scenes.data(), static_cast<int>(scenes.size()), drawn.data());
   const ModelPtr model = LoadTable();
   EXPECT_LE(pusht_test::MeanAbsoluteError(DrawTable(model.get(), scenes), drawn), 0.15);
+}
+
+// Wherever it is reduced: by OpenGL, or, where that is too old, on the CPU.
+TEST_F(MujocoRenderer, ReducesTheDrawingBitForBit) {
+  const ModelPtr model = LoadTable();
+  const Picture drawing =
+      DrawOnce(model.get(), {.cameras = {"top"}, .width = kDrawingSize, .height = kDrawingSize});
+  Picture reduced(kPictureBytes);
+  ResizeDrawing(drawing.data(), kDrawingSize * 3, reduced.data());
+  EXPECT_EQ(DrawOnce(model.get(), {.cameras = {"top"}}), reduced);
 }
 
 TEST_F(MujocoRenderer, ThreadsDrawTheSameAsOne) {

@@ -1,0 +1,39 @@
+#include "apps/bench/picture_history.h"
+
+#include <algorithm>
+
+#include "kernels/error.h"
+#include "task/reset.h"
+
+namespace pusht {
+
+BenchPictureHistory::BenchPictureHistory(const dp::PolicyConfig& config, int count)
+    : model_(LoadModel(ModelPath("pusht.xml"))),
+      data_(MakeData(model_.get())),
+      scene_(model_.get()),
+      count_(count),
+      steps_(config.n_obs_steps) {
+  if (config.cameras.size() != 1)
+    throw dp::BadInput("renderer \"mujoco\" draws Push-T for one camera; this network has " +
+                       std::to_string(config.cameras.size()));
+  dp::PictureRequest request;
+  request.cameras = {"top"};
+  request.width = config.cameras[0].width, request.height = config.cameras[0].height;
+  source_ = dp::CreatePictureSource("mujoco", model_.get(), request);
+  picture_bytes_ = size_t{3} * request.width * request.height;
+  frames_.resize(count_ * steps_ * picture_bytes_);
+}
+
+void BenchPictureHistory::Draw() {
+  const size_t history = steps_ * picture_bytes_;
+  for (size_t i = 0; i < count_; ++i) {
+    const auto begin = frames_.begin() + i * history, end = begin + history;
+    std::copy(begin + picture_bytes_, end, begin);
+    scene_.ToQpos(BenchmarkStart(drawn_++), data_->qpos);
+    mj_kinematics(model_.get(), data_.get());
+    mj_camlight(model_.get(), data_.get());
+    source_->Render(model_.get(), data_.get(), {&*(end - picture_bytes_), picture_bytes_});
+  }
+}
+
+}  // namespace pusht

@@ -5,6 +5,7 @@
 #include "apps/image/commands.h"
 #include "apps/image/plot.h"
 #include "apps/image/reference.h"
+#include "apps/version.h"
 #include "kernels/error.h"
 #include "policy/json.h"
 #include "policy/option_names.h"
@@ -111,13 +112,10 @@ void PrintTable(const BenchmarkOptions& options, const std::vector<Row>& rows) {
 
 void WriteJson(const BenchmarkOptions& options, const dp::ImageModel& model,
                const std::vector<Row>& rows) {
-  dp::Json json = {{"device", DeviceName()},
-                   {"image_size", model.config.size},
-                   {"channels", model.config.channels},
-                   {"parameters", model.parameter_count},
-                   {"steps", options.steps},
-                   {"tensorrt", PUSHT_TENSORRT},
-                   {"rows", dp::Json::array()}};
+  dp::Json json = {{"version", ProjectVersion()},         {"device", DeviceName()},
+                   {"image_size", model.config.size},     {"channels", model.config.channels},
+                   {"parameters", model.parameter_count}, {"steps", options.steps},
+                   {"tensorrt", PUSHT_TENSORRT},          {"rows", dp::Json::array()}};
   for (const Row& row : rows) {
     json["rows"].push_back({{"implementation", row.implementation},
                             {"description", row.description},

@@ -29,6 +29,8 @@
 namespace pusht {
 namespace {
 
+constexpr char kPrediction[] = "v";  // what ConfigOf asks for
+
 // Throws Error for a network that cannot be.
 dp::ImageConfig ConfigOf(const ImageTrainOptions& options) {
   dp::ImageConfig config;
@@ -69,7 +71,7 @@ class Run {
     sigma_ = (1 - alphas).sqrt();
     SeedGenerator(device, options.seed);
     if (std::filesystem::exists(StatePath())) {
-      done_ = LoadRunState(StatePath(), optimizer_, device);
+      done_ = LoadRunState(StatePath(), optimizer_, device, kPrediction);
     }
     log_.open(options.out + "/log.jsonl", std::ios::app);
   }
@@ -156,7 +158,7 @@ class Run {
   }
 
   void Save() {
-    SaveRunState(StatePath(), optimizer_, done_, device_);
+    SaveRunState(StatePath(), optimizer_, done_, device_, kPrediction);
     model_ = dp::BuildImageModel(config_, *parameters_.Source(optimizer_.average()));
     dp::WriteImageModel(options_.out + "/checkpoint", *model_);
   }

@@ -45,7 +45,8 @@ void AddRunOptions(CLI::App& app, pusht::TrainOptions& options, int& gpus) {
       ->required();
   app.add_option("--steps", options.steps, "Length of the training in steps")
       ->check(CLI::Range(0, kMany));
-  app.add_option("--seconds", options.seconds, "Length of the training in seconds")
+  app.add_option("--seconds", options.seconds,
+                 "Length of the training in seconds, from the log's first line on")
       ->check(pusht::NumberRange(0, kMany));
   app.add_option("--gpus", gpus, "Share every batch between so many GPUs of this machine")
       ->check(CLI::Range(1, 64));

@@ -105,7 +105,7 @@ class Run {
     ranks_.Connect(device_);
     SeedGenerator(device_, options.seed);
     if (std::filesystem::exists(StatePath())) {
-      done_ = LoadRunState(StatePath(), optimizer_, device_);
+      done_ = LoadRunState(StatePath(), optimizer_, device_, options.architecture.prediction);
     }
     if (ranks_.rank() > 0) {
       SeedGenerator(device_, options.seed + kRankSeeds * ranks_.rank() + done_.step);
@@ -132,7 +132,7 @@ class Run {
       if (ranks_.rank() > 0) continue;
       if (rounds_.Due(Progress())) PlayRound(progress);
       if (dp::Now() - saved > options_.save_every) {
-        SaveRunState(StatePath(), optimizer_, done_, device_);
+        Save();
         saved = dp::Now();
       }
     }
@@ -144,6 +144,10 @@ class Run {
   static constexpr uint64_t kRankSeeds = 1000003;  // between the generators of two ranks
 
   std::string StatePath() const { return options_.out + "/state.safetensors"; }
+
+  void Save() const {
+    SaveRunState(StatePath(), optimizer_, done_, device_, options_.architecture.prediction);
+  }
 
   double Progress() const {
     if (options_.steps > 0) {
@@ -192,7 +196,7 @@ class Run {
       const Figures figures = rounds_.Evaluate(student, stop_);
       if (!stop_) Keep(*student, options_.rounds.count, figures, progress);
     }
-    SaveRunState(StatePath(), optimizer_, done_, device_);
+    Save();
     DrawCurves(options_.out + "/log.jsonl", options_.out + "/curves.png");
   }
 

@@ -17,11 +17,12 @@ namespace {
 
 // names of Optimizer::State(), in its order
 constexpr std::array kVectors = {"weights", "average", "first_moment", "second_moment", "updates"};
+constexpr char kPrediction[] = "prediction";
 
 }  // namespace
 
 void SaveRunState(const std::string& path, const Optimizer& optimizer, const RunProgress& progress,
-                  const at::Device& device) {
+                  const at::Device& device, const std::string& prediction) {
   dp::SafetensorsWriter writer;
   const std::vector<at::Tensor> state = optimizer.State();
   for (size_t i = 0; i < state.size(); ++i) {
@@ -32,6 +33,8 @@ void SaveRunState(const std::string& path, const Optimizer& optimizer, const Run
   const std::array<int64_t, 3> counters = {progress.step, std::llround(progress.seconds * 1e6),
                                            progress.best};
   writer.AddIntegers("progress", {3}, counters);
+  writer.AddBytes(kPrediction, {static_cast<int64_t>(prediction.size())},
+                  {reinterpret_cast<const uint8_t*>(prediction.data()), prediction.size()});
   at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::scoped_lock lock(generator.mutex());
   const at::Tensor random = generator.get_state();
@@ -40,8 +43,15 @@ void SaveRunState(const std::string& path, const Optimizer& optimizer, const Run
   writer.Write(path);
 }
 
-RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at::Device& device) {
+RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at::Device& device,
+                         const std::string& prediction) {
   const dp::SafetensorsFile file = dp::SafetensorsFile::Read(path);
+  const std::vector<uint8_t> bytes = file.Bytes(kPrediction);
+  const std::string begun(bytes.begin(), bytes.end());
+  if (begun != prediction) {
+    throw dp::BadInput(path + ": the run began with --prediction " + begun + ", not " + prediction +
+                       "; go on with that, or give another --out");
+  }
   std::vector<at::Tensor> state = optimizer.State();
   for (size_t i = 0; i < state.size(); ++i) {
     const dp::Tensor values = file.Floats(kVectors[i]);

@@ -18,12 +18,15 @@ struct RunProgress {
 };
 
 // Writes everything a killed run needs to go on (weights, average, moments, progress, the state of
-// the device's generator) as one safetensors file, atomically.
+// the device's generator) as one safetensors file, atomically. `prediction` is what the network
+// tells, which its weights do not say.
 void SaveRunState(const std::string& path, const Optimizer& optimizer, const RunProgress& progress,
-                  const at::Device& device);
+                  const at::Device& device, const std::string& prediction);
 
-// Puts a run back to where SaveRunState left it. Throws Error if the file is not of this network.
-RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at::Device& device);
+// Puts a run back to where SaveRunState left it. Throws Error if the file is not of this network,
+// or of one that tells something else.
+RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at::Device& device,
+                         const std::string& prediction);
 
 // Seeds the device's generator.
 void SeedGenerator(const at::Device& device, uint64_t seed);

@@ -87,6 +87,7 @@ TEST_F(ImageDiffusionTest, TheBenchmarkWritesItsTableAndItsFiles) {
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_NE(outcome.text.find("TensorRT"), std::string::npos) << outcome.text;
   const dp::Json json = dp::ReadJson(Path("b.json"));
+  EXPECT_NE(json["version"].get<std::string>(), "");
   ASSERT_EQ(json["rows"].size(), 2u);
   for (const dp::Json& row : json["rows"]) {
     const double step = row["step_ms"].get<double>();

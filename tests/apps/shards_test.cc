@@ -117,6 +117,18 @@ TEST_F(ShardsTest, EpisodeThatIsMissingIsNamed) {
   ExpectRefused(Merge("s0 s1 s2"), 4, "5 is the first that is missing");
 }
 
+TEST_F(ShardsTest, TheRunSaysHowManyActionsWereExecuted) {
+  const auto action_steps = [&](const std::string& more) {
+    EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 1 --overwrite " + more).code, 0);
+    std::ifstream file(Path("a/run.json"));
+    return nlohmann::json::parse(file).at("action_steps").get<int>();
+  };
+  const int own = action_steps("");
+  EXPECT_GT(own, 0);
+  EXPECT_EQ(action_steps("--action-steps " + std::to_string(own)), own);
+  EXPECT_EQ(action_steps("--action-steps 1"), 1);
+}
+
 TEST_F(ShardsTest, SchedulerNamesTheShard) {
   const auto run = [&](const std::string& environment, const std::string& more) {
     const Outcome outcome = Pusht(Evaluate("a") + "--episodes 7 --overwrite " + more, environment);

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "apps/train/recordings.h"
+#include "kernels/error.h"
 #include "policy/checkpoint.h"
 #include "task/demonstrations.h"
 #include "task/files.h"
@@ -93,6 +94,23 @@ TEST_F(RecipeTest, AStoppedTrainingGoesOnToTheSameBits) {
   EXPECT_NE(Weights("stopped"), Weights("whole"));
   EXPECT_TRUE(Train(Options("stopped"), never_));
   EXPECT_EQ(Weights("stopped"), Weights("whole"));
+}
+
+TEST_F(RecipeTest, ARunIsNotContinuedWithAnotherPrediction) {
+  TrainOptions options = Options("run");
+  EXPECT_TRUE(Train(options, never_));
+  const std::string weights = Weights("run");
+  options.architecture.prediction = "v";
+  options.steps = 6;
+  try {
+    Train(options, never_);
+    ADD_FAILURE() << "continued";
+  } catch (const dp::Error& error) {
+    EXPECT_EQ(error.code(), dp::ExitCode::kBadInput);
+    EXPECT_NE(std::string(error.what()).find("--prediction epsilon, not v"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_EQ(Weights("run"), weights);
 }
 
 TEST_F(RecipeTest, RoundsAddTheStudentsStatesAndAreNotPlayedTwice) {

@@ -43,8 +43,8 @@ class RasteriseGpu : public testing::Test {
   }
 };
 
-TEST_F(RasteriseGpu, GivesTheBitsOfTheCpu) {
-  const std::vector<FlatScene> scenes = pusht_test::RandomScenes(4096, 5);
+// The pictures of `scenes`, and nothing beside them, are the CPU's.
+void CheckBits(const std::vector<FlatScene>& scenes) {
   std::vector<uint8_t> expected(scenes.size() * kPictureBytes);
   RasteriseCpu(scenes.data(), static_cast<int>(scenes.size()), expected.data());
   const std::vector<uint8_t> drawn = DrawGuarded(scenes);
@@ -58,6 +58,14 @@ TEST_F(RasteriseGpu, GivesTheBitsOfTheCpu) {
   const auto untouched = [](uint8_t v) { return v == kGuardByte; };
   EXPECT_TRUE(std::all_of(drawn.begin(), drawn.begin() + kGuard, untouched));
   EXPECT_TRUE(std::all_of(drawn.end() - kGuard, drawn.end(), untouched));
+}
+
+TEST_F(RasteriseGpu, GivesTheBitsOfTheCpu) { CheckBits(pusht_test::RandomScenes(4096, 5)); }
+
+TEST_F(RasteriseGpu, FewPicturesToo) {
+  const std::vector<FlatScene> scenes = pusht_test::RandomScenes(1024, 6);
+  for (size_t i = 0; i < scenes.size(); i += 32)
+    CheckBits({scenes.begin() + i, scenes.begin() + i + 32});
 }
 
 TEST_F(RasteriseGpu, LeavesWhatIsNotFiniteOutOfSight) {

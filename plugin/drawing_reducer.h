@@ -19,9 +19,14 @@ class DrawingReducer {
   DrawingReducer(const DrawingReducer&) = delete;
   DrawingReducer& operator=(const DrawingReducer&) = delete;
 
-  // Reduces the lower left 512 x 512 pixels of the framebuffer that is bound for reading, row 0 at
-  // the bottom, to rgb (96, 96, 3), row 0 at the top.
-  void Reduce(uint8_t* rgb) const;
+  // Makes `framebuffer` keep its colours, width x height, in a texture, whose name is returned.
+  // The texture is the caller's, for Reduce and DeleteTarget. Throws Error(kEnvironment).
+  unsigned MakeTarget(unsigned framebuffer, int width, int height) const;
+  void DeleteTarget(unsigned target) const;
+
+  // Reduces the lower left 512 x 512 pixels of `target`, row 0 at the bottom, to rgb (96, 96, 3),
+  // row 0 at the top. Throws Error(kEnvironment) where OpenGL does not get it done.
+  void Reduce(unsigned target, uint8_t* rgb) const;
 
  private:
   struct Gl;
@@ -29,7 +34,7 @@ class DrawingReducer {
   bool Prepare();
 
   std::unique_ptr<Gl> gl_;
-  unsigned program_ = 0, drawing_ = 0, picture_ = 0;  // names of a program, a texture, a buffer
+  unsigned program_ = 0, picture_ = 0;  // names of a program and a buffer
 };
 
 }  // namespace dp

@@ -71,7 +71,7 @@ class MujocoPictureSource : public PictureSource {
   }
 
   ~MujocoPictureSource() override {
-    RunOnRenderThread([&] { mjr_freeContext(&context_); });
+    RunOnRenderThread([&] { FreeContext(); });
     mjv_freeScene(&scene_);
   }
 
@@ -114,11 +114,24 @@ class MujocoPictureSource : public PictureSource {
       sized.vis.global.offheight = std::max(sized.vis.global.offheight, drawing.height);
       raw_.resize(std::max(raw_.size(), static_cast<size_t>(drawing.width) * drawing.height * 3));
     }
-    const bool reduces = std::ranges::any_of(drawings_, &Drawing::reduce);
-    if (reduces) reducer_ = CurrentReducer(*gl_);
     sized.vis.quality.offsamples = 0;
     sized.vis.quality.shadowsize = 0;
     mjr_makeContext(&sized, &context_, mjFONTSCALE_50);
+    const bool reduces = std::ranges::any_of(drawings_, &Drawing::reduce);
+    if (reduces) reducer_ = CurrentReducer(*gl_);
+    if (!reducer_) return;
+    try {
+      target_ = reducer_->MakeTarget(context_.offFBO, context_.offWidth, context_.offHeight);
+    } catch (const Error&) {
+      mjr_freeContext(&context_);
+      throw;
+    }
+  }
+
+  // Rendering thread.
+  void FreeContext() {
+    if (reducer_) reducer_->DeleteTarget(target_);
+    mjr_freeContext(&context_);
   }
 
   // Once per compilation, not with every copy of the simulation.
@@ -147,7 +160,7 @@ class MujocoPictureSource : public PictureSource {
     }
     const mjrRect viewport = {0, 0, drawing.width, drawing.height};
     mjr_render(viewport, &scene_, &context_);
-    if (drawing.reduce && reducer_) return reducer_->Reduce(rgb);
+    if (drawing.reduce && reducer_) return reducer_->Reduce(target_, rgb);
     mjr_readPixels(raw_.data(), nullptr, viewport, &context_);
     // OpenGL's first row is the bottom one
     const ptrdiff_t row = static_cast<ptrdiff_t>(drawing.width) * 3;
@@ -162,6 +175,7 @@ class MujocoPictureSource : public PictureSource {
   PictureRequest request_;
   const EglContext* gl_ = nullptr;
   const DrawingReducer* reducer_ = nullptr;
+  unsigned target_ = 0;  // what it reads; 0 without it
   std::vector<int> cameras_;
   std::vector<Drawing> drawings_;  // of each camera
   std::vector<uint8_t> raw_;       // a drawing as OpenGL gives it

@@ -56,9 +56,12 @@ struct Case {
   dp::Precision precision = dp::Precision::kFp16;
   int batch = 1, window = 0;
   bool pictures = false;
-  int last_level = 64;  // channels; 128 runs the whole chain in one launch
+  std::vector<int> levels = {64, 64};  // channels
   bool as_graph = true;
 };
+// whole chains in one launch, as each of its kernels takes them
+const std::vector<int> kChain = {64, 128}, kWideChain = {128, 256};
+
 void Decide(const Case& c) {
   dp::PolicyConfig config = dp::NamedConfig("compact");
   config.encoder.crop_height = config.encoder.crop_width = 32;
@@ -69,7 +72,7 @@ void Decide(const Case& c) {
   config.encoder.stage_channels = {16, 64};
   config.encoder.stage_strides = {2, 2};
   config.encoder.blocks_per_stage = 1;
-  config.unet.down_dims = {64, c.last_level};
+  config.unet.down_dims = c.levels;
   config.unet.step_embed_dim = 16;
   dp::NormalizerStats stats;
   stats.cameras = {{dp::Normalization::kMeanStd, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}}};
@@ -103,9 +106,11 @@ void Decide(const Case& c) {
 }
 
 TEST(Subject, DISABLED_fused) { Decide({}); }
-TEST(Subject, DISABLED_chain) { Decide({.last_level = 128}); }
-TEST(Subject, DISABLED_chain_parallel) { Decide({.window = 2, .last_level = 128}); }
-TEST(Subject, DISABLED_chain_wide) { Decide({.batch = 4, .last_level = 128}); }
+TEST(Subject, DISABLED_chain) { Decide({.levels = kChain}); }
+TEST(Subject, DISABLED_chain_parallel) { Decide({.window = 2, .levels = kChain}); }
+TEST(Subject, DISABLED_chain_batch) { Decide({.batch = 4, .levels = kChain}); }
+TEST(Subject, DISABLED_wide_chain) { Decide({.batch = 3, .levels = kWideChain}); }
+TEST(Subject, DISABLED_wide_chain_parallel) { Decide({.window = 2, .levels = kWideChain}); }
 TEST(Subject, DISABLED_parallel) { Decide({.window = 2, .pictures = true}); }
 TEST(Subject, DISABLED_parallel_launches) {
   Decide({.window = 2, .pictures = true, .as_graph = false});
@@ -119,7 +124,8 @@ TEST(Subject, DISABLED_general) {
 std::vector<std::string> DecisionsFor(const std::string& tool) {
   if (tool == "racecheck")
     return {"fused", "chain", "chain_parallel", "parallel_launches", "wide", "general"};
-  return {"fused", "chain", "chain_parallel", "chain_wide", "parallel", "wide", "general"};
+  return {"fused",    "chain", "chain_parallel", "chain_batch", "wide_chain", "wide_chain_parallel",
+          "parallel", "wide",  "general"};
 }
 
 struct Outcome {

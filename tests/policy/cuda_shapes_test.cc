@@ -32,6 +32,11 @@ const Shape kShapes[] = {
     {"four groups", {64, 128, 256}, 32, 3, 4, 5},
     {"many actions", {32, 64}, 16, 5, 8, 1, false, true, 7},
     {"long horizon", {128, 256, 512}, 64, 5, 8, 2},
+    {"chain, three rows", {128, 256, 512}, 16, 5, 8, 3},
+    {"chain, 32 rows", {128, 256, 512}, 16, 5, 8, 32},
+    {"chain, four groups", {128, 256, 512}, 16, 5, 4, 3},
+    {"chain, four groups, 32 rows", {128, 256, 512}, 16, 5, 4, 32},
+    {"chain, wide, 32 rows", {256, 512, 1024}, 16, 5, 8, 32},
     {"widest", {512, 1024, 2048}, 16, 5, 8, 1},
     {"widest, batch", {512, 1024, 2048}, 16, 5, 8, 8},
     {"widest, kernel 3, horizon 8", {1024, 2048}, 8, 3, 8, 40},
@@ -72,13 +77,14 @@ std::shared_ptr<const dp::Checkpoint> MakeCheckpoint(const Shape& shape) {
   return dp::RandomCheckpoint(config, stats, 11);
 }
 
-// The network's outputs, step by step, on observations that differ between environments.
-std::vector<float> Denoise(const std::shared_ptr<const dp::Checkpoint>& checkpoint,
-                           dp::Backend backend, Precision precision, int batch) {
+// The chain, step by step, on observations that differ between environments.
+dp::PolicyTrace Denoise(const std::shared_ptr<const dp::Checkpoint>& checkpoint,
+                        dp::Backend backend, Precision precision, int batch,
+                        const dp::SamplerOptions& sampler) {
   dp::PolicyOptions options;
   options.backend = backend;
   options.precision = precision;
-  options.sampler = {dp::SamplerKind::kDdim, 3};
+  options.sampler = sampler;
   options.batch = batch;
   options.threads = 4;
   const dp::PolicyConfig& config = checkpoint->config;
@@ -102,7 +108,18 @@ std::vector<float> Denoise(const std::shared_ptr<const dp::Checkpoint>& checkpoi
   dp::PolicyTrace trace;
   output.trace = &trace;
   dp::Policy::Create(checkpoint, options)->Infer(input, output);
-  return trace.eps_steps;
+  return trace;
+}
+
+// The largest difference; infinite where a number is not finite or the sizes differ.
+double Worst(const std::vector<float>& actual, const std::vector<float>& expected) {
+  if (actual.size() != expected.size()) return INFINITY;
+  double worst = 0;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    if (!std::isfinite(actual[i])) return INFINITY;
+    worst = std::max(worst, std::abs(static_cast<double>(actual[i]) - expected[i]));
+  }
+  return worst;
 }
 
 class CudaShapes : public testing::TestWithParam<Shape> {
@@ -116,8 +133,9 @@ class CudaShapes : public testing::TestWithParam<Shape> {
 TEST_P(CudaShapes, AgreesWithTheCpu) {
   const auto checkpoint = MakeCheckpoint(GetParam());
   const int batch = GetParam().batch;
+  const dp::SamplerOptions sampler = {dp::SamplerKind::kDdim, 3};
   const std::vector<float> expected =
-      Denoise(checkpoint, dp::Backend::kCpu, Precision::kFp32, batch);
+      Denoise(checkpoint, dp::Backend::kCpu, Precision::kFp32, batch, sampler).eps_steps;
   // docs/NUMERICS.md: free-running, so the limits of x; in fp32 both sides may be that far off
   struct Format {
     const char* name;
@@ -128,24 +146,46 @@ TEST_P(CudaShapes, AgreesWithTheCpu) {
                                {"tf32", Precision::kTf32, 1e-2},
                                {"fp16", Precision::kFp16, 1e-2},
                                {"bf16", Precision::kBf16, 6e-2}}) {
-    const auto eps = Denoise(checkpoint, dp::Backend::kCuda, format.precision, batch);
-    ASSERT_EQ(eps.size(), expected.size());
-    double worst = 0;
-    for (size_t i = 0; i < eps.size(); ++i) {
-      ASSERT_TRUE(std::isfinite(eps[i])) << format.name << " element " << i;
-      worst = std::max(worst, std::abs(static_cast<double>(eps[i]) - expected[i]));
-    }
+    const auto trace = Denoise(checkpoint, dp::Backend::kCuda, format.precision, batch, sampler);
+    const double worst = Worst(trace.eps_steps, expected);
     std::printf("    %s %s: %.2g\n", GetParam().name, format.name, worst);
     EXPECT_LE(worst, format.limit) << format.name;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CudaShapes, testing::ValuesIn(kShapes), [](const auto& info) {
+std::string ShapeName(const testing::TestParamInfo<Shape>& info) {
   std::string name = info.param.name;
   std::replace_if(
       name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
   return name;
-});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaShapes, testing::ValuesIn(kShapes), ShapeName);
+
+// Windows of `batch` steps of one environment, as many rows.
+class CudaWindows : public CudaShapes {};
+
+TEST_P(CudaWindows, AgreeWithTheCpu) {
+  const auto checkpoint = MakeCheckpoint(GetParam());
+  dp::SamplerOptions sampler = {dp::SamplerKind::kDdpm, 40};
+  sampler.parallel_window = GetParam().batch;
+  sampler.parallel_tolerance = 0.01f;
+  const auto last_x = [&](dp::Backend backend, Precision precision) {
+    const std::vector<float> x = Denoise(checkpoint, backend, precision, 1, sampler).x_steps;
+    return std::vector<float>(x.end() - x.size() / sampler.steps, x.end());
+  };
+  const double worst = Worst(last_x(dp::Backend::kCuda, Precision::kFp16),
+                             last_x(dp::Backend::kCpu, Precision::kFp32));
+  std::printf("    %s: %.2g\n", GetParam().name, worst);
+  EXPECT_LE(worst, 1e-2);  // as above
+}
+
+const Shape kWindows[] = {
+    {"window 16, small", {128, 256, 512}, 16, 5, 8, 16},
+    {"window 32", {256, 512, 1024}, 16, 5, 8, 32},
+    {"window 16, widest", {512, 1024, 2048}, 16, 5, 8, 16},
+};
+INSTANTIATE_TEST_SUITE_P(All, CudaWindows, testing::ValuesIn(kWindows), ShapeName);
 
 // What no kernel takes is refused when the policy is made, with what would be taken.
 TEST(CudaShapesTest, OthersAreRefusedAtLoad) {

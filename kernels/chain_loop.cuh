@@ -52,13 +52,17 @@ __device__ __forceinline__ void TakeStep(ChainBlock& b, const PicardState* state
   for (int r = 0; r < a.rows; ++r) PrefetchTerms(b, min(states[r].begin + pass + 2, a.end - 1), 1);
 }
 
-// The next rows of an environment, whose x stand at `x`.
-__device__ __forceinline__ void SetRows(const ChainBlock& b, int env, int count, const float* x) {
+// The next rows of an environment, from step `begin` on; their x stand at `x`.
+__device__ __forceinline__ void SetRows(const ChainBlock& b, int env, int begin, int count,
+                                        const float* x) {
   const PicardArgs& a = b.a.picard;
   for (int i = threadIdx.x; i < count * a.elements; i += kChainThreads) {
     const int row = env * a.window + i / a.elements;
     b.x[row * b.XPitch() + kMaxFirstTerms + i % a.elements] = x[i];
   }
+  // by threads that set no x
+  for (int j = kChainThreads - 1 - threadIdx.x; j < a.window; j += kChainThreads)
+    b.timesteps[env * a.window + j] = a.schedule[min(begin + j, a.steps - 1)].timestep;
 }
 
 // What the sweeps of a block share.
@@ -82,9 +86,33 @@ __device__ __forceinline__ void StartWindows(ChainBlock& b, const ChainWindows& 
     const float* start = b.x + env * a.window * b.XPitch() + kMaxFirstTerms;
     for (int e = threadIdx.x; e < a.elements; e += kChainThreads) stage.x[e] = start[e];
     const PicardState first = BeginWindow(a, stage, env);
-    SetRows(b, env, first.count, stage.x);
+    SetRows(b, env, 0, first.count, stage.x);
     if (threadIdx.x == 0) w.states[env] = first;
     __syncthreads();
+  }
+}
+
+// Stages what the words of the last layer say at the rows of an environment. What that needs
+// beside the words is asked for first.
+__device__ __forceinline__ void StageWords(ChainBlock& b, const PicardState& state, int env,
+                                           const PicardStage& stage) {
+  const PicardArgs& a = b.a.picard;
+  const ChainSource& last = b.a.last;
+  const int n = a.elements, quads = n / 4, items = last.channels / last.item_channels;
+  for (int i = threadIdx.x; i < state.count * quads; i += kChainThreads) {
+    const int j = i / quads, e = (i - j * quads) * 4, row = env * a.window + j;
+    const DenoiseStep step = a.schedule[state.begin + j];
+    const float* at = b.a.head_words + static_cast<size_t>(row) * items * n + e;
+    uint4 words[kChainMaxSplits] = {};
+    AskWords4(words, at, n, items, b.parity);
+    const float4 sums = SumWords4(words, at, n, b.parity, b.watch);
+    const float sum[4] = {sums.x, sums.y, sums.z, sums.w};
+    const float* bias = b.head + last.channels * a.action_dim;
+    const float* x = b.x + row * b.XPitch() + kMaxFirstTerms + e;
+#pragma unroll
+    for (int c = 0; c < 4; ++c)
+      StageOutput(a, state, env, j, e + c, step, x[c], sum[c] + bias[(e + c) % a.action_dim],
+                  stage);
   }
 }
 
@@ -92,31 +120,26 @@ __device__ __forceinline__ void StartWindows(ChainBlock& b, const ChainWindows& 
 // same. Returns whether all chains are done or gave up.
 __device__ __forceinline__ bool TakeWindows(ChainBlock& b, const ChainWindows& w) {
   const PicardArgs& a = b.a.picard;
-  const int items = b.a.last.channels / b.a.last.item_channels, n = a.elements;
   bool done = true;
   for (int env = 0; env < a.environments; ++env) {
     const PicardState state = w.states[env];
     if (state.begin == a.steps || state.sequential) continue;
     const PicardStage stage = w.Stage(a, env);
-    LoadPicardNoise(a, state, env, PicardReach(a, state), stage);
-    for (int i = threadIdx.x; i < state.count * n; i += kChainThreads) {
-      const int row = env * a.window + i / n, e = i % n;
-      const float* words = b.a.head_words + static_cast<size_t>(row) * items * n + e;
-      const float output = SumWords<kChainMaxSplits>(words, n, items, b.parity, b.watch) +
-                           b.head[b.a.last.channels * a.action_dim + e % a.action_dim];
-      StageOutput(a, state, env, i, b.x[row * b.XPitch() + kMaxFirstTerms + e], output, stage);
-    }
-    __syncthreads();
+    AskPicardNoise(a, state, env, PicardReach(a, state), stage);
+    StageWords(b, state, env, stage);
+    // of the rows that the next pass may have and this one had not
+    const int known = state.evaluated + a.window;
+    PrefetchTerms(b, known, min(state.begin + 2 * a.window, a.steps) - known);
     const int accepted = SweepWindow(a, stage, state, env, w.accepted);
     const PicardState next = Advanced(a, state, accepted);
-    const float* x = stage.x + accepted * n;
-    SetRows(b, env, next.count, x);
+    const float* x = stage.x + accepted * a.elements;
+    SetRows(b, env, next.begin, next.count, x);
     const bool finished = next.begin == a.steps || next.sequential;
-    for (int i = threadIdx.x; finished && blockIdx.x == 0 && i < n; i += kChainThreads)
-      a.x[env * n + i] = x[i];
+    for (int e = threadIdx.x; finished && blockIdx.x == 0 && e < a.elements; e += kChainThreads)
+      a.x[env * a.elements + e] = x[e];
     done = done && finished;
-    __syncthreads();
     if (threadIdx.x == 0) w.states[env] = next;
+    __syncthreads();
   }
   return done;
 }
@@ -144,20 +167,6 @@ __device__ __forceinline__ int StartSteps(ChainBlock& b, PicardState* states, in
   return passes;
 }
 
-// The timesteps of the rows of all windows; those that may follow them are on their way then.
-__device__ __forceinline__ void SetWindowTimesteps(ChainBlock& b, const PicardState* states) {
-  const PicardArgs& a = b.a.picard;
-  __syncthreads();
-  for (int r = threadIdx.x; r < b.a.rows; r += kChainThreads) {
-    const int step = min(states[r / a.window].begin + r % a.window, a.steps - 1);
-    b.timesteps[r] = a.schedule[step].timestep;
-  }
-  for (int env = 0; env < a.environments; ++env) {
-    const int first = states[env].begin + a.window;
-    PrefetchTerms(b, first, min(a.window, a.steps - first));
-  }
-}
-
 // Writes down where the environments stand after `passes` more.
 __device__ __forceinline__ void KeepStates(const ChainArgs& a, const PicardState* states) {
   const bool windows = a.picard.window > 0;
@@ -183,7 +192,6 @@ __device__ __forceinline__ int RunPasses(ChainBlock& b, const ChainWindows& w, c
     steps = StartSteps(b, w.states, stamped);
   }
   for (bool done = false; !done;) {
-    if (windows) SetWindowTimesteps(b, w.states);
     run(++pass);
     if (windows) {
       done = TakeWindows(b, w);

@@ -76,6 +76,10 @@ __device__ __forceinline__ float WarpSum(float x) {
   for (int mask = 16; mask > 0; mask >>= 1) x += __shfl_xor_sync(0xffffffffu, x, mask);
   return x;
 }
+__device__ __forceinline__ int WarpMin(int x) {
+  for (int mask = 16; mask > 0; mask >>= 1) x = min(x, __shfl_xor_sync(0xffffffffu, x, mask));
+  return x;
+}
 __device__ __forceinline__ float WarpMax(float x) {
   for (int mask = 16; mask > 0; mask >>= 1) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, mask));
   return x;

@@ -46,11 +46,13 @@ __global__ void __launch_bounds__(kPicardThreads)
   const PicardState state = a.state[env];
   if (state.begin == a.steps || (state.sequential && a.window > 1)) return;
   const PicardStage s = StageOf(a, env, shared);
-  LoadPicardNoise(a, state, env, PicardReach(a, state), s);
+  AskPicardNoise(a, state, env, PicardReach(a, state), s);
   const size_t row0 = static_cast<size_t>(env) * a.window * a.elements;
-  for (int i = threadIdx.x; i < state.count * a.elements; i += kPicardThreads)
-    StageOutput(a, state, env, i, a.evaluated[row0 + i], a.output[row0 + i], s);
-  __syncthreads();
+  for (int i = threadIdx.x; i < state.count * a.elements; i += kPicardThreads) {
+    const int j = i / a.elements;
+    StageOutput(a, state, env, j, i - j * a.elements, a.schedule[state.begin + j],
+                a.evaluated[row0 + i], a.output[row0 + i], s);
+  }
   const int accepted = SweepWindow(a, s, state, env, &final_steps);
   const PicardState next = Advanced(a, state, accepted);
   WriteRows<T>(a, env, next.begin, next.count, s.x + accepted * a.elements);

@@ -4,6 +4,7 @@
 #include "kernels/device_math.cuh"
 #include "kernels/picard.cuh"
 #include "kernels/picard_step.h"
+#include "kernels/ptx.cuh"
 
 // The sweep of one environment by one block, as policy/parallel_sampler.cc does it: everything it
 // reads is staged in shared memory; then one warp runs through the window, a chain of a few
@@ -56,25 +57,31 @@ __device__ inline int PicardReach(const PicardArgs& a, const PicardState& state)
   return min(reach, a.steps - state.begin);
 }
 
-// Stages what does not depend on the network: the constants and noise of `reach` steps.
-__device__ inline void LoadPicardNoise(const PicardArgs& a, const PicardState& state, int env,
-                                       int reach, const PicardStage& s) {
-  for (int k = threadIdx.x; k < reach; k += kPicardThreads)
-    s.schedule[k] = a.schedule[state.begin + k];
-  for (int i = threadIdx.x; i < reach * a.elements; i += kPicardThreads) {
-    const int k = state.begin + i / a.elements;
-    const size_t from = (static_cast<size_t>(k) * a.environments + env) * a.elements;
-    s.Noise(a.elements)[i] = a.noise ? a.noise[from + i % a.elements] : 0.0f;
+// Asks for what does not depend on the network, the constants and noise of `reach` steps; it is
+// there after WaitCopies<0>() and a barrier.
+__device__ inline void AskPicardNoise(const PicardArgs& a, const PicardState& state, int env,
+                                      int reach, const PicardStage& s) {
+  constexpr int kWords = sizeof(DenoiseStep) / 4;
+  const uint32_t* constants = reinterpret_cast<const uint32_t*>(a.schedule + state.begin);
+  for (int i = threadIdx.x; i < reach * kWords; i += kPicardThreads)
+    CopyAsync4(SharedAddress(s.schedule) + i * 4, constants + i, true);
+  const int n = a.elements, lane = threadIdx.x & 31;
+  for (int j = threadIdx.x >> 5; j < reach; j += kPicardThreads / 32) {
+    const size_t from = (static_cast<size_t>(state.begin + j) * a.environments + env) * n;
+    for (int e = lane; e < n; e += 32)
+      CopyAsync4(SharedAddress(s.Noise(n) + j * n + e), a.noise ? a.noise + from + e : a.x,
+                 a.noise != nullptr);
   }
-  __syncthreads();
+  CommitCopies();
 }
 
-// Stages element `i` of the window: where the network was evaluated, what it said, and how both
-// differ from the time before.
-__device__ inline void StageOutput(const PicardArgs& a, const PicardState& state, int env, int i,
-                                   float x, float output, const PicardStage& s) {
-  const int n = a.elements, j = i / n, e = i % n, k = state.begin + j;
-  const float v = VelocityOf(s.schedule[j], x, output);
+// Stages element `e` of the window's step j, whose constants are `step`: where the network was
+// evaluated, what it said, and how both differ from the time before.
+__device__ inline void StageOutput(const PicardArgs& a, const PicardState& state, int env, int j,
+                                   int e, const DenoiseStep& step, float x, float output,
+                                   const PicardStage& s) {
+  const int n = a.elements, i = j * n + e, k = state.begin + j;
+  const float v = VelocityOf(step, x, output);
   float* kept = s.kept + (k % a.window) * 2 * n + e;
   const bool again = k < state.evaluated;
   s.dx[i] = again ? x - kept[0] : 0.0f;
@@ -86,31 +93,30 @@ __device__ inline void StageOutput(const PicardArgs& a, const PicardState& state
 }
 
 // By one warp: how far x of step j went along dx since the evaluation; v is taken to have gone as
-// far along dv, at most by all of it. Sets `moved` where x is not near where it was.
+// far along dv, at most by all of it. Clears `near` where x is not near where it was.
 __device__ inline float AlongLastMove(const PicardArgs& a, const PicardStage& s, int j,
-                                      bool& moved) {
-  const float limit = PicardLimit(s.schedule[j], a.tolerance);
+                                      const DenoiseStep& step, bool& near) {
+  const float limit = PicardLimit(step, a.tolerance);
   float dot = 0, square = 0;
   for (int i = j * a.elements + (threadIdx.x & 31); i < (j + 1) * a.elements; i += 32) {
     const float gone = s.x[i] - s.at[i], dx = s.dx[i];
-    moved = moved || !(fabsf(gone) <= limit);
+    near = near && fabsf(gone) <= limit;
     dot += gone * dx;
     square += dx * dx;
   }
   dot = WarpSum(dot), square = WarpSum(square);
-  return square > 0 ? fminf(fmaxf(dot / square, -1.0f), 1.0f) : 0.0f;
+  return square > 0 ? fminf(fmaxf(__fdividef(dot, square), -1.0f), 1.0f) : 0.0f;
 }
 
 // By one warp: takes the steps of the window; the same in every lane: those that are final now.
 __device__ inline int SweepSteps(const PicardArgs& a, const PicardStage& s, int count) {
   const int n = a.elements;
-  bool moved = false;
-  int accepted = 0;
+  bool near = true;
+  int accepted = 0;  // as this lane sees it
   for (int j = 0; j < count; ++j) {
-    const DenoiseStep& step = s.schedule[j];
-    const float along = j == 0 ? 0.0f : AlongLastMove(a, s, j, moved);
-    moved = __any_sync(0xffffffffu, moved);
-    accepted += !moved;
+    const DenoiseStep step = s.schedule[j];
+    const float along = j == 0 ? 0.0f : AlongLastMove(a, s, j, step, near);
+    accepted += near;
     for (int e = threadIdx.x & 31; e < n; e += 32) {
       const int i = j * n + e;
       const float x = s.x[i], noise = s.x[i + n], v = s.v[i] + along * s.dv[i];
@@ -120,7 +126,7 @@ __device__ inline int SweepSteps(const PicardArgs& a, const PicardStage& s, int 
           j == 0 ? Denoise(step, x, s.output[e], noise) : StepOfVelocity(step, x, v, noise);
     }
   }
-  return accepted;
+  return WarpMin(accepted);
 }
 
 // By one warp: takes the steps [begin, end) with x0 held.
@@ -140,7 +146,8 @@ __device__ inline void ExtendSteps(const PicardArgs& a, const PicardStage& s, in
 // depend on it little.
 __device__ inline PicardState BeginWindow(const PicardArgs& a, const PicardStage& s, int env) {
   const PicardState first = {0, min(a.window, a.steps), 0, 0, 0};
-  LoadPicardNoise(a, first, env, first.count, s);
+  AskPicardNoise(a, first, env, first.count, s);
+  WaitCopies<0>();
   for (int e = threadIdx.x; e < a.elements; e += kPicardThreads) s.x0[e] = 0.0f;
   __syncthreads();
   if (threadIdx.x < 32) ExtendSteps(a, s, 0, first.count - 1);
@@ -157,10 +164,12 @@ __device__ inline PicardState Advanced(const PicardArgs& a, PicardState s, int a
   return s;
 }
 
-// Sweeps what is staged; the same in every thread: the steps that became final. `shared` is one
-// number of shared memory.
+// Sweeps what is staged, with the noise that was asked for; the same in every thread: the steps
+// that became final. `shared` is one number of shared memory.
 __device__ inline int SweepWindow(const PicardArgs& a, const PicardStage& s,
                                   const PicardState& state, int env, int* shared) {
+  WaitCopies<0>();
+  __syncthreads();
   if (threadIdx.x < 32) {
     const int steps = SweepSteps(a, s, state.count);
     if (!state.sequential)

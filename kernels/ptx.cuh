@@ -27,6 +27,17 @@ __device__ __forceinline__ void CopyAsync16(uint32_t shared, const void* global,
                : "memory");
 #endif
 }
+// The same of 4 bytes.
+__device__ __forceinline__ void CopyAsync4(uint32_t shared, const void* global, bool valid) {
+#if __CUDA_ARCH__ >= 800
+  const int bytes = valid ? 4 : 0;
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(global),
+               "r"(bytes));
+#else
+  const uint32_t v = valid ? *static_cast<const uint32_t*>(global) : 0;
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(shared), "r"(v) : "memory");
+#endif
+}
 __device__ __forceinline__ void CommitCopies() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");

@@ -216,6 +216,7 @@ bool ChainPlan::Supported() const {
   const int groups = args_.last.channels / args_.last.item_channels;
   return supported_ && DeviceHasClusters() && processors >= args_.blocks &&
          args_.first.residual_weight != nullptr && groups <= kChainMaxSplits &&
+         (args_.picard.window == 0 || args_.length * args_.action_dim % 4 == 0) &&
          (owned_ || rows_ * groups <= args_.blocks) &&
          shared_bytes_ <= size_t{kFusedMaxSharedBytes};
 }

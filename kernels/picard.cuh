@@ -27,7 +27,7 @@ struct PicardArgs {
   int environments = 0, window = 0, steps = 0;
   int elements = 0;                       // horizon * action_dim
   int action_dim = 0, pitch = 0;          // channels of x, and of the network's input
-  float tolerance = 0;                    // times max(sqrt(1 - a), 0.05)
+  float tolerance = 0;                    // see PicardLimit in picard_step.h
   const DenoiseStep* schedule = nullptr;  // (steps)
   const float* noise = nullptr;           // (steps, environments, elements); null: DDIM
   const float* output = nullptr;          // (environments, window, elements) of the network

@@ -1,6 +1,8 @@
 #ifndef KERNELS_PICARD_STEP_H_
 #define KERNELS_PICARD_STEP_H_
 
+#include <cmath>
+
 #include "kernels/denoise.h"
 
 // What time-parallel denoising does with one number, on the CPU and the GPU: policy/sampler.h says
@@ -9,6 +11,7 @@
 namespace dp {
 
 inline constexpr float kPicardLeastNoise = 0.05f;
+inline constexpr float kPicardMostForgotten = 10.0f;
 inline constexpr int kPicardTrialPasses = 5;  // before a window may be given up
 
 DP_HOST_DEVICE inline float Clipped(const DenoiseStep& s, float x0) {
@@ -44,7 +47,24 @@ DP_HOST_DEVICE inline float StepOfSample(const DenoiseStep& s, float x, float x0
   return StepFrom(s, x, x0, (x - s.sqrt_a * x0) / s.sqrt_1ma, noise);
 }
 
-// How far the input of a final step may have moved since its evaluation.
+// Whether a step may tolerate more than a late one: while the noise is larger than the actions,
+// DDPM replaces most of x by new noise. DDIM hands on what it was given.
+DP_HOST_DEVICE inline bool PicardForgets(const DenoiseStep& s) {
+  return !s.ddim && s.sqrt_1ma > s.sqrt_a;
+}
+
+// How many times farther the input of a step that forgets may be off for the same error of the
+// result. A network that is trained takes most of what is off for noise: it showed so where inputs
+// that differ by sqrt(a) d, |d|^2 = `x_square`, gave x0 that differ little, |d0|^2 = `x0_square`.
+DP_HOST_DEVICE inline float PicardForgotten(const DenoiseStep& s, float x_square, float x0_square) {
+  const float noise = s.sqrt_1ma / s.sqrt_a;
+  const float most = noise * noise < kPicardMostForgotten ? noise * noise : kPicardMostForgotten;
+  const float shown = sqrtf(x_square / x0_square) / noise;
+  return !(shown > 1) ? 1 : shown < most ? shown : most;
+}
+
+// How far the input of a final step may have moved since its evaluation, where the step does not
+// forget.
 DP_HOST_DEVICE inline float PicardLimit(const DenoiseStep& s, float tolerance) {
   return tolerance * (s.sqrt_1ma > kPicardLeastNoise ? s.sqrt_1ma : kPicardLeastNoise);
 }

@@ -21,6 +21,7 @@ struct PicardStage {
   float *dx, *dv;         // likewise: how those differ from the evaluation before; 0 without one
   float* output;          // (elements) of the first step
   float* x0;              // (elements) of the step taken last
+  float* limit;           // (window): how far x may have moved
   float* x;     // (2 window + 1, elements); the noise of step j until j + 1 takes its place
   float* kept;  // (window, 2, elements), outlives the sweep: x and v of the evaluation of
                 // step k, in place k % window
@@ -29,7 +30,7 @@ struct PicardStage {
 };
 
 __host__ __device__ inline size_t PicardStageBytes(int window, int elements) {
-  return sizeof(DenoiseStep) * 2 * window + sizeof(float) * elements * (6 * window + 3);
+  return sizeof(DenoiseStep) * 2 * window + sizeof(float) * (window + elements * (6 * window + 3));
 }
 // Numbers that one environment keeps between sweeps.
 __host__ __device__ inline int PicardKeptSize(int window, int elements) {
@@ -46,7 +47,8 @@ __device__ inline PicardStage PlaceStage(uint8_t* shared, int window, int elemen
   s.dv = s.dx + size;
   s.output = s.dv + size;
   s.x0 = s.output + elements;
-  s.x = s.x0 + elements;
+  s.limit = s.x0 + elements;
+  s.x = s.limit + window;
   s.kept = kept;
   return s;
 }
@@ -92,11 +94,38 @@ __device__ inline void StageOutput(const PicardArgs& a, const PicardState& state
   if (a.all_output) a.all_output[(static_cast<size_t>(k) * a.environments + env) * n + e] = output;
 }
 
+// By one warp: how many times farther x of step j may have moved than that of a late step; the
+// network shows it by how it took the neighbouring step.
+__device__ inline float ForgottenOf(const PicardArgs& a, const PicardStage& s, int j, int beside) {
+  const int n = a.elements;
+  const DenoiseStep step = s.schedule[j], other = s.schedule[beside];
+  const float scale = FastReciprocal(step.sqrt_a), other_scale = FastReciprocal(other.sqrt_a);
+  float x_square = 0, x0_square = 0;
+  for (int e = threadIdx.x & 31; e < n; e += 32) {
+    const int i = j * n + e, k = beside * n + e;
+    const float d = s.at[i] * scale - s.at[k] * other_scale;
+    const float d0 = Clipped(step, SampleOfVelocity(step, s.at[i], s.v[i])) -
+                     Clipped(other, SampleOfVelocity(other, s.at[k], s.v[k]));
+    x_square += d * d, x0_square += d0 * d0;
+  }
+  return PicardForgotten(step, WarpSum(x_square), WarpSum(x0_square));
+}
+
+// How far x of the steps may have moved, a warp each.
+__device__ inline void SetLimits(const PicardArgs& a, const PicardStage& s, int count) {
+  for (int j = threadIdx.x >> 5; j < count; j += kPicardThreads / 32) {
+    float limit = PicardLimit(s.schedule[j], a.tolerance);
+    if (PicardForgets(s.schedule[j]) && count > 1)
+      limit *= ForgottenOf(a, s, j, j + 1 < count ? j + 1 : j - 1);
+    if ((threadIdx.x & 31) == 0) s.limit[j] = limit;
+  }
+}
+
 // By one warp: how far x of step j went along dx since the evaluation; v is taken to have gone as
 // far along dv, at most by all of it. Clears `near` where x is not near where it was.
 __device__ inline float AlongLastMove(const PicardArgs& a, const PicardStage& s, int j,
-                                      const DenoiseStep& step, bool& near) {
-  const float limit = PicardLimit(step, a.tolerance);
+                                      bool& near) {
+  const float limit = s.limit[j];
   float dot = 0, square = 0;
   for (int i = j * a.elements + (threadIdx.x & 31); i < (j + 1) * a.elements; i += 32) {
     const float gone = s.x[i] - s.at[i], dx = s.dx[i];
@@ -115,7 +144,7 @@ __device__ inline int SweepSteps(const PicardArgs& a, const PicardStage& s, int 
   int accepted = 0;  // as this lane sees it
   for (int j = 0; j < count; ++j) {
     const DenoiseStep step = s.schedule[j];
-    const float along = j == 0 ? 0.0f : AlongLastMove(a, s, j, step, near);
+    const float along = j == 0 ? 0.0f : AlongLastMove(a, s, j, near);
     accepted += near;
     for (int e = threadIdx.x & 31; e < n; e += 32) {
       const int i = j * n + e;
@@ -169,6 +198,8 @@ __device__ inline PicardState Advanced(const PicardArgs& a, PicardState s, int a
 __device__ inline int SweepWindow(const PicardArgs& a, const PicardStage& s,
                                   const PicardState& state, int env, int* shared) {
   WaitCopies<0>();
+  __syncthreads();
+  SetLimits(a, s, state.count);
   __syncthreads();
   if (threadIdx.x < 32) {
     const int steps = SweepSteps(a, s, state.count);

@@ -113,7 +113,8 @@ class ParallelSampler : public Sampler {
     bool final = true;  // x at step k is what the sequential chain would have, within tolerance
     chain.accepted = 0;
     for (int k = chain.begin; k < end; ++k) {
-      if (k > chain.begin) final = final && Near(k, X(n, k), at_.data() + Offset(k, run, n));
+      if (k > chain.begin)
+        final = final && Near(X(n, k), at_.data() + Offset(k, run, n), Limit(n, k, run));
       if (final) ++chain.accepted;
       TakeStep(n, k, run);
     }
@@ -164,8 +165,33 @@ class ParallelSampler : public Sampler {
     }
   }
 
-  bool Near(int k, const float* a, const float* b) const {
+  // How far x of step k of the window may have moved.
+  float Limit(int n, int k, const ChainRun& run) const {
     const float limit = PicardLimit(schedule_[k], tolerance_);
+    return PicardForgets(schedule_[k]) ? limit * Forgotten(n, k, run) : limit;
+  }
+
+  // How many times farther x of step k, not the window's first, may have moved than that of a late
+  // step; the network shows it by how it took the neighbouring step.
+  float Forgotten(int n, int k, const ChainRun& run) const {
+    const Chain& chain = chains_[n];
+    const int beside = k + 1 < chain.begin + chain.count ? k + 1 : k - 1;
+    const DenoiseStep &s = schedule_[k], &other = schedule_[beside];
+    const float *x = at_.data() + Offset(k, run, n), *v = v_.data() + Offset(k, run, n);
+    const float* other_x = at_.data() + Offset(beside, run, n);
+    const float* other_v = v_.data() + Offset(beside, run, n);
+    float x_square = 0, x0_square = 0;
+    for (int i = 0; i < elements_; ++i) {
+      const float d = x[i] / s.sqrt_a - other_x[i] / other.sqrt_a;
+      const float d0 = Clipped(s, SampleOfVelocity(s, x[i], v[i])) -
+                       Clipped(other, SampleOfVelocity(other, other_x[i], other_v[i]));
+      x_square += d * d;
+      x0_square += d0 * d0;
+    }
+    return PicardForgotten(s, x_square, x0_square);
+  }
+
+  bool Near(const float* a, const float* b, float limit) const {
     for (int i = 0; i < elements_; ++i) {
       if (!(std::abs(a[i] - b[i]) <= limit)) return false;
     }
@@ -224,7 +250,7 @@ std::unique_ptr<Sampler> MakeParallelSampler(const std::vector<DenoiseStep>& sch
 }
 
 float DefaultTolerance(Precision precision) {
-  return precision == Precision::kBf16 ? 0.02f : 0.01f;
+  return precision == Precision::kBf16 ? 0.02f : 0.0125f;
 }
 
 }  // namespace dp

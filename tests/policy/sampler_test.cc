@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "kernels/picard_step.h"
 #include "policy/scheduler.h"
 #include "tests/support/check_close.h"
 
@@ -183,6 +184,41 @@ TEST(ParallelSamplerTest, NeighboursDoNotChangeABit) {
   const auto many = dp::MakeParallelSampler(schedule, 4, kElements, 8, 0.01f);
   const Outcome a = RunChain(*one, network, 1), b = RunChain(*many, network, 4);
   EXPECT_EQ(a.x, std::vector<float>(b.x.begin(), b.x.begin() + kElements));
+}
+
+// Actions that vary by a third of the range, whose network is known: a chain is linear then, so
+// one that begins at a step with x = limit and no noise ends with the error that is left of it.
+TEST(ParallelSamplerTest, AStepToleratesWhatLeavesAsLittleOfTheResult) {
+  constexpr float kVariance = 0.1f, kTolerance = 0.01f;
+  const auto sample_of = [](const DenoiseStep& s, float x) {
+    const float share = kVariance * s.sqrt_a;
+    return share * x / (share * s.sqrt_a + s.sqrt_1ma * s.sqrt_1ma);
+  };
+  for (const SamplerKind kind : {SamplerKind::kDdpm, SamplerKind::kDdim}) {
+    dp::SchedulerConfig config;
+    config.prediction = PredictionType::kSample;
+    const std::vector<DenoiseStep> schedule = dp::MakeSchedule(config, kind, 100);
+    for (size_t first = 0; first < schedule.size(); ++first) {
+      const DenoiseStep& s = schedule[first];
+      const float slope = sample_of(s, s.sqrt_a);
+      float x = dp::PicardLimit(s, kTolerance);
+      if (dp::PicardForgets(s)) x *= dp::PicardForgotten(s, 1, slope * slope);
+      for (size_t k = first; k < schedule.size(); ++k)
+        x = dp::Denoise(schedule[k], x, sample_of(schedule[k], x), 0);
+      EXPECT_LE(x, 0.35f * kTolerance) << first;
+      if (first < 5) continue;
+      EXPECT_GE(x, 0.04f * kTolerance) << first;  // less would cost passes
+    }
+  }
+}
+
+TEST(ParallelSamplerTest, ANetworkThatFollowsItsInputIsTrustedLess) {
+  for (const DenoiseStep& s : dp::MakeSchedule({}, SamplerKind::kDdpm, 100)) {
+    if (!dp::PicardForgets(s)) continue;
+    EXPECT_EQ(dp::PicardForgotten(s, 1, 1), 1);
+    EXPECT_EQ(dp::PicardForgotten(s, 0, 0), 1);
+    EXPECT_EQ(dp::PicardForgotten(s, std::nanf(""), 1), 1);
+  }
 }
 
 }  // namespace

@@ -363,14 +363,15 @@ void CudaEngine::UploadTapes(const PolicyInput& input) {
 // Puts the graph's stage borders on the host's clock, whose reading at the last one is `end`.
 void CudaEngine::ReadTimes(StageTimes& times, double end) const {
   if (options_.timing == TimingDetail::kNone) return;
-  const size_t last = borders_.size() - 1;
-  const auto at = [&](size_t border) {
+  constexpr size_t kLast = kBorderStages.size();
+  std::array<double, kLast + 1> at;
+  at[kLast] = end;
+  for (size_t i = 0; i < kLast; ++i) {
     float ms = 0;
-    CheckCuda(cudaEventElapsedTime(&ms, borders_[border], borders_[last]), "stage time");
-    return end - 1e-3 * ms;
-  };
-  for (size_t i = 0; i < kBorderStages.size(); ++i)
-    times[kBorderStages[i]] = {at(i), i + 1 == last ? end : at(i + 1)};
+    CheckCuda(cudaEventElapsedTime(&ms, borders_[i], borders_[kLast]), "stage time");
+    at[i] = end - 1e-3 * ms;
+  }
+  for (size_t i = 0; i < kLast; ++i) times[kBorderStages[i]] = {at[i], at[i + 1]};
   times[Stage::kHandOver].begin = begin_;
 }
 

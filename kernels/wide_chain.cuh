@@ -3,25 +3,29 @@
 
 #include "kernels/unet_chain.cuh"
 
-// The persistent chain of up to 16 rows. Every layer's output is 16 rows x 8 groups of channels:
-// an item for each of 128 blocks, which normalises and activates it, and keeps it in registers for
-// the block's residual. The products are shared otherwise: a team of blocks makes the convolution
-// of a few groups of a few rows, each block 64 of its out channels from a share of the in channels,
-// and sends its sums to the blocks whose items they are. So a layer is two trips through L2: the
-// finished activations that a team's products need, and the sums that an item needs.
+// The persistent chain of up to 32 rows. Every layer's output is (rows x 8 groups of channels)
+// items: one for each of 128 blocks, or two of neighbouring rows beyond 16 rows. The block
+// normalises and activates them and keeps them in registers for its residual. The products are
+// shared otherwise: a team of blocks makes the convolution of a few groups of a few rows, each
+// block 64 of its out channels from a share of the in channels, and sends its sums to the blocks
+// whose items they are. So a layer is two trips through L2: the finished activations that a team's
+// products need, and the sums that an item needs.
 
 namespace dp {
 
-inline constexpr int kWideRows = 16, kWideGroups = 8, kWideBlocks = kWideRows * kWideGroups;
+inline constexpr int kWideSlots = 16;  // of rows: a block finishes an item of each row of its slot
+inline constexpr int kWideMaxItems = 2, kWideRows = kWideSlots * kWideMaxItems;
+inline constexpr int kWideGroups = 8, kWideBlocks = kWideSlots * kWideGroups;
 inline constexpr int kWideTile = 64;       // out channels of a block's products
 inline constexpr int kWideMaxSplits = 16;  // shares of the in channels
-inline constexpr int kWideSlotBlocks = 2;  // of 16 in channels, that come together
-inline constexpr int kWideSlots = 3;       // of each warp's ring of weights
-inline constexpr int kWideSlotBytes = kWideSlotBlocks * 6 * kFragmentBytes;  // 5 taps and a 1x1
+inline constexpr int kWidePieces = 4;      // of 32 in channels, that fill the input
+inline constexpr int kWideFilling = 32 * kWidePieces;
+inline constexpr int kWideWarpBytes =
+    kWidePieces * 6 * kFragmentBytes;  // weights: 5 taps and a 1x1
 inline constexpr int kWideSumsPitch = kWideTile + 4;
 
-// Where the sums of a stage go: `words` numbers for each block, of two such boxes in turn, which
-// all stages with as many use; a word's parity says which of its uses wrote it.
+// Where the sums of a stage go: `words` numbers for each item, of two such boxes in turn, which all
+// stages with as many use; a word's parity says which of its uses wrote it.
 struct WideBox {
   uint32_t offset = 0;      // words before it
   int words = 0;            // shares x numbers of an item
@@ -30,14 +34,18 @@ struct WideBox {
 
 // One convolution, its norm, activation, FiLM and residual.
 struct alignas(16) WideStage {
-  FusedConvShape shape;                 // in_c 0: the first convolution, of x, made in place
-  const void* weight = nullptr;         // packed by PackFusedWeights
-  const void* source[2] = {};           // finished: (2 passes, 16 rows, channels / 8, length, 8)
-  int source_channels = 0;              // of source[0]
-  ChainSource own;                      // terms of the output
-  void* keep = nullptr;                 // the output, like a source; null: it is the head's
+  FusedConvShape shape;          // in_c 0: the first convolution, of x, made in place
+  const void* weight = nullptr;  // as LaunchWidePack leaves it
+  // finished: (2 passes, sets of rows, channels / 8, length, 2^source_log2 rows of a set, 8)
+  const void* source[2] = {};
+  int source_log2[2] = {};
+  int source_channels = 0;  // of source[0]
+  ChainSource own;          // terms of the output
+  void* keep = nullptr;     // the output, like a source; null: it is the head's
+  int keep_log2 = -1;
   bool add = false;                     // the residual is added, and the output is the next one's
   WideBox sums, beside;                 // of the convolution, and of the 1x1 beside it
+  int items_log2 = 0;                   // of a block
   int share = 0;                        // in channels of a block
   int splits_log2 = 0, parts_log2 = 0;  // blocks of a team: shares of the in channels x out tiles
   int groups_log2 = 0, rows_log2 = 0;   // items of a team: groups x rows
@@ -53,12 +61,12 @@ struct WideChainArgs {
   float* boxes = nullptr;  // words
 };
 
-// The item that a block finishes in every stage.
+// The items that a block finishes in every stage.
 struct WideItem {
-  int row, group;
+  int slot, group;
 };
 DP_HOST_DEVICE inline WideItem ItemOfBlock(int block) {
-  return {block % kWideRows, block / kWideRows};
+  return {block % kWideSlots, block / kWideSlots};
 }
 
 // What a block does in a stage's products.
@@ -68,25 +76,28 @@ struct WideTeam {
   bool multiplies;        // teams may have more blocks than work
 };
 DP_HOST_DEVICE inline WideTeam TeamOf(const WideStage& s, const WideItem& item) {
-  const int rows = 1 << s.rows_log2, tiles_log2 = s.parts_log2 - (s.shape.phases - 1);
+  const int slots_log2 = s.rows_log2 - s.items_log2, slots = 1 << slots_log2;
+  const int tiles_log2 = s.parts_log2 - (s.shape.phases - 1);
   const int group = item.group & ((1 << s.groups_log2) - 1);
-  const int member = (group << s.rows_log2) + (item.row & (rows - 1));
+  const int member = (group << slots_log2) + (item.slot & (slots - 1));
   const int part = member >> s.splits_log2;
-  return {item.row & ~(rows - 1),
-          item.group >> s.groups_log2,
-          member & ((1 << s.splits_log2) - 1),
-          part >> tiles_log2,
-          (part & ((1 << tiles_log2) - 1)) * kWideTile,
-          part < 1 << s.parts_log2};
+  return {(item.slot & ~(slots - 1)) << s.items_log2,   item.group >> s.groups_log2,
+          member & ((1 << s.splits_log2) - 1),          part >> tiles_log2,
+          (part & ((1 << tiles_log2) - 1)) * kWideTile, part < 1 << s.parts_log2};
 }
 
-// Completes a stage whose shape, own and sources are set. False where the kernel does not run it.
-bool PlanWideStage(WideStage& stage);
+// Completes a stage whose shape, own and sources are set, for blocks of 2^items_log2 items. False
+// where the kernel does not run it.
+bool PlanWideStage(WideStage& stage, int items_log2);
 // Whether each block has products in some of the planned stages: its stream of weights goes round
 // them and would not end otherwise.
 bool EveryBlockMultiplies(const std::vector<WideStage>& stages);
 // Shared memory of a block.
 size_t WideSharedBytes(const std::vector<WideStage>& stages, const WideChainArgs& args);
+// Brings 16-bit weights packed by PackFusedWeights into the order in which warps read them, by
+// fragments: (phases x out / 64, in / 128, 8 warps: 2 halves of each 32 in x 4 parts of out, 4 x 32
+// in, taps), where each warp's 4 of the 1x1 follow its taps. On the default stream.
+void LaunchWidePack(const FusedConvShape& shape, const void* packed, void* ordered);
 // Enqueues the chain, or its steps [begin, end).
 void LaunchWideChain(Format format, const WideChainArgs& args, size_t shared_bytes,
                      cudaStream_t stream);

@@ -5,8 +5,10 @@
 namespace dp {
 namespace {
 
-constexpr int kMostPositions = 64, kLeastPositions = 8;
-constexpr size_t kFewWeightBytes = 100 * 1024;  // of a block and stage: what its ring can hide
+constexpr int kMostPositions = 64,
+              kLeastPositions = 8;                   // of a team; most: for each item of a block
+constexpr int kWideMostNumbers = 4 * kChainThreads;  // of a block's items
+constexpr size_t kFewWeightBytes = 100 * 1024;       // of a block and stage
 
 bool IsPowerOfTwo(int n) { return n > 0 && (n & (n - 1)) == 0; }
 int Log2(int power) {
@@ -22,26 +24,30 @@ bool ShareWork(WideStage& s, int splits) {
   if (groups > kWideGroups) return false;
   const int parts = shape.phases * groups * group / kWideTile;
   const int team = std::max(groups, splits * parts);
-  const int rows = team / groups;
+  const int slots = team / groups, rows = slots << s.items_log2;
   s.share = shape.in_c / splits;
   s.splits_log2 = Log2(splits), s.parts_log2 = Log2(parts);
   s.groups_log2 = Log2(groups), s.rows_log2 = Log2(rows);
   const int positions = rows * shape.out_length;
-  return rows * groups == team && rows >= 1 && rows <= kWideRows && positions <= kMostPositions &&
-         positions >= kLeastPositions && shape.in_c % splits == 0 &&
-         s.share % (2 * 16 * kWideSlotBlocks) == 0 && s.source_channels % s.share == 0;
+  const int most = kMostPositions << (shape.residual ? 0 : s.items_log2);
+  const bool refills = s.share > kWideFilling;
+  return slots * groups == team && slots >= 1 && slots <= kWideSlots &&
+         rows << s.in_log2 <= kChainThreads && positions <= most && positions >= kLeastPositions &&
+         shape.in_c % splits == 0 && s.share % kWideFilling == 0 &&
+         s.source_channels % kWideFilling == 0 && (!refills || positions == kMostPositions);
 }
 
 }  // namespace
 
-bool PlanWideStage(WideStage& s) {
+bool PlanWideStage(WideStage& s, int items_log2) {
   const FusedConvShape& shape = s.shape;
+  s.items_log2 = items_log2;
   const int group = shape.out_c / kWideGroups, length = shape.out_length * shape.phases;
   const int item = group * length;
   if (!IsPowerOfTwo(shape.out_c) || group < 8 || !IsPowerOfTwo(length) ||
       !IsPowerOfTwo(shape.in_length))
     return false;
-  if (item % 128 != 0 || item > 512) return false;
+  if (item % 128 != 0 || item << items_log2 > kWideMostNumbers) return false;
   s.item_log2 = Log2(group), s.in_log2 = Log2(shape.in_length), s.out_log2 = Log2(shape.out_length);
   s.own.item_channels = group;
   if (shape.in_c == 0) return true;
@@ -52,19 +58,19 @@ bool PlanWideStage(WideStage& s) {
   if (shape.residual && !plain) return false;
   s.left = plain ? shape.pad : 1;
   s.places = shape.in_length + (plain ? shape.taps - 1 : shape.phases == 2 ? 2 : 1);
-  const auto bytes = [&] {
-    return size_t{2} * kWideTile * s.share * (shape.taps + shape.residual);
+  const auto few = [&] {
+    return size_t{2} * kWideTile * s.share * (shape.taps + shape.residual) <= kFewWeightBytes;
   };
   int best = 0;
   for (int splits = 1; splits <= kWideMaxSplits; splits *= 2) {
     if (!ShareWork(s, splits)) continue;
     best = splits;
-    if (bytes() <= kFewWeightBytes) break;
+    if (few()) break;
   }
   if (best == 0 || !ShareWork(s, best)) return false;
   s.sums.words = best * item;
   if (shape.residual) s.beside.words = best * item;
-  return bytes() <= kFewWeightBytes;
+  return true;
 }
 
 bool EveryBlockMultiplies(const std::vector<WideStage>& stages) {

@@ -1,90 +1,118 @@
 #ifndef KERNELS_WIDE_FINISH_CUH_
 #define KERNELS_WIDE_FINISH_CUH_
 
-#include "kernels/chain_finish.cuh"
-#include "kernels/wide_chain.cuh"
+#include "kernels/wide_route.cuh"
 
-// From the sums that teams sent to a block's item to finished activations: a thread has four
+// From the sums that teams sent to a block's items to finished activations: a thread has four
 // channels of a position.
 
 namespace dp {
 
-// Finished activations travel two by two, inverted: canonical numbers of 16 bits are never all ones
-// (that would be a NaN that no conversion gives), so a zero says "not yet". Every pass writes the
-// buffer that the pass before has cleared.
-__device__ __forceinline__ uint4 LoadFinished(const void* at) {
-  return LoadWords4(static_cast<const float*>(at));
-}
-__device__ __forceinline__ bool IsFinished(const uint4& w) {
-  return w.x != 0 && w.y != 0 && w.z != 0 && w.w != 0;
-}
-__device__ __forceinline__ void StoreFinished(void* at, uint2 numbers) {
-  asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1, %2};" ::"l"(at), "r"(~numbers.x),
-               "r"(~numbers.y)
-               : "memory");
-}
-
-// Bytes from the beginning of a source to eight channels of a position.
-__device__ __forceinline__ size_t FinishedAt(uint32_t parity, int row, int pack, int packs,
-                                             int length_log2, int position) {
-  const uint32_t at = ((parity * kWideRows + row) * packs + pack) << length_log2;
-  return static_cast<size_t>(at + position) * kFusedPack * sizeof(uint16_t);
+// What a thread finishes in every stage.
+struct WideThread {
+  int which, index;   // item of the block; among its threads
+  int all, row;       // row of the item; the one that it is like, where there are not as many
+  const float* cond;  // FiLM terms of the row's environment
+};
+__device__ __forceinline__ WideThread MakeWideThread(const ChainArgs& a, const WideItem& item,
+                                                     int items_log2) {
+  const int threads = kChainThreads >> items_log2;
+  WideThread t;
+  t.which = threadIdx.x / threads, t.index = threadIdx.x % threads;
+  t.all = (item.slot << items_log2) + t.which;
+  t.row = min(t.all, a.rows - 1);
+  t.cond = a.film.cond + static_cast<size_t>(t.row / a.film.rows_per_env) * a.film.width;
+  return t;
 }
 
-// This pass's words of a box for block 0, and their parity. Two boxes in turn are enough: who sends
-// the sums of a stage has read an input that needed, of the same rows, every item of an earlier use
-// of the box; where it reads a skip alone, by the items of the stages between.
-struct WideWords {
-  float* at;
+// This pass's words in the boxes, from the first one on, and their parity. Two boxes in turn are
+// enough: who sends the sums of a stage has read an input that needed, of the same rows, every item
+// of an earlier use of the box; where it reads a skip alone, by the items of the stages between.
+struct WideTurn {
+  int bytes;
   uint32_t parity;
 };
-__device__ __forceinline__ WideWords WordsOf(const WideChainArgs& w, const WideBox& box,
-                                             uint32_t pass) {
-  const uint32_t use = pass * box.uses + box.index;
-  return {w.boxes + box.offset + static_cast<size_t>(use & 1) * kWideBlocks * box.words,
-          (use >> 1 & 1) ^ 1};
+__device__ __forceinline__ WideTurn TurnOf(const WideTurns& turns, uint32_t pass) {
+  const uint32_t use = pass * turns.uses + turns.index;
+  return {use & 1 ? turns.other : 0, (use >> 1 & 1) ^ 1};
 }
 
-// This thread's sums of all shares: asked for in Ask, waited for in Take.
-class WideSums {
- public:
-  __device__ __forceinline__ void Ask(const WideWords& words, const WideBox& box, int splits) {
-    at_ = words.at + blockIdx.x * box.words + threadIdx.x * 4;
-    stride_ = box.words / splits;
-    splits_ = splits;
-    parity_ = words.parity;
-    AskWords4(words_, at_, stride_, min(splits, kAtOnce), parity_);
-  }
-  __device__ __forceinline__ float4 Take(WaitWatch& watch) {
-    float4 sum = SumWords4(words_, at_, stride_, parity_, watch);
-    if (splits_ > kAtOnce) {
-      const float* rest = at_ + kAtOnce * stride_;
-      AskWords4(words_, rest, stride_, splits_ - kAtOnce, parity_);
-      Add4(sum, SumWords4(words_, rest, stride_, parity_, watch));
-    }
-    return sum;
-  }
+__device__ __forceinline__ float4 LoadConstant4(const float* from) {
+  return __ldg(reinterpret_cast<const float4*>(from));
+}
 
- private:
-  static constexpr int kAtOnce = 8;
-  const float* at_;
-  int stride_, splits_;
-  uint32_t parity_;
-  uint4 words_[kAtOnce];
-};
+// What four channels of the group need beside their numbers; asked for before those are waited for,
+// and not touched until they are there.
+__device__ __forceinline__ ChannelTerms LoadTerms(const ChainBlock& b, const WideRoute& r,
+                                                  const WideThread& thread, int channel) {
+  const float4 zero = make_float4(0, 0, 0, 0), one = make_float4(1, 1, 1, 1);
+  ChannelTerms t = {zero, zero, zero, zero, {one, zero}, {zero, zero}};
+  if (r.bias) t.bias = LoadConstant4(r.bias + channel);
+  if (r.residual_bias) t.residual_bias = LoadConstant4(r.residual_bias + channel);
+  if (r.scale)
+    t.scale = LoadConstant4(r.scale + channel), t.shift = LoadConstant4(r.shift + channel);
+  if (r.film_bias < 0) return t;
+  const FilmArgs& f = b.a.film;
+  const float* step =
+      f.step_table + static_cast<size_t>(b.timesteps[thread.row]) * f.width + channel;
+  const float* cond = thread.cond + channel;
+  t.film_shift[0] = LoadConstant4(step + r.film_bias);
+  t.film_shift[1] = LoadConstant4(cond + r.film_bias);
+  if (r.film_scale < 0) return t;
+  t.film_scale[0] = LoadConstant4(step + r.film_scale);
+  t.film_scale[1] = LoadConstant4(cond + r.film_scale);
+  return t;
+}
+
+// Mean and variance of kWarps * 128 numbers, of each warp its mean and sum of squared distances.
+template <int kWarps>
+__device__ __forceinline__ float2 JoinMoments(const float2* warps) {
+  float2 of[kWarps];
+  float mean = 0.0f, squares = 0.0f;
+#pragma unroll
+  for (int w = 0; w < kWarps; ++w) of[w] = warps[w], mean += of[w].x;
+  mean *= 1.0f / kWarps;
+#pragma unroll
+  for (int w = 0; w < kWarps; ++w)
+    squares += of[w].y + 128.0f * (of[w].x - mean) * (of[w].x - mean);
+  return make_float2(mean, squares * (1.0f / (128 * kWarps)));
+}
+
+// Mean and variance of an item. A warp sums distances from one of its own numbers, so that one
+// round of exchanges is enough.
+__device__ __forceinline__ float2 ItemMoments(const WideThread& t, const float4& x, int warps,
+                                              float2* moments) {
+  const float pivot = __shfl_sync(0xffffffffu, x.x, 0);
+  const float dx = x.x - pivot, dy = x.y - pivot, dz = x.z - pivot, dw = x.w - pivot;
+  float sum = (dx + dy) + (dz + dw), squares = (dx * dx + dy * dy) + (dz * dz + dw * dw);
+#pragma unroll
+  for (int mask = 16; mask > 0; mask >>= 1) {
+    sum += __shfl_xor_sync(0xffffffffu, sum, mask);
+    squares += __shfl_xor_sync(0xffffffffu, squares, mask);
+  }
+  const float distance = sum * (1.0f / 128);
+  const float2 own = make_float2(pivot + distance, squares - sum * distance);
+  if (warps == 1) return make_float2(own.x, own.y * (1.0f / 128));
+  float2* item = moments + t.which * (kChainWarps / kWideMaxItems);
+  if ((t.index & 31) == 0) item[t.index >> 5] = own;
+  asm volatile("bar.sync %0, %1;" ::"r"(1 + t.which), "r"(warps * 32) : "memory");
+  if (warps == 4) return JoinMoments<4>(item);
+  if (warps == 2) return JoinMoments<2>(item);
+  return JoinMoments<8>(item);
+}
 
 // Multiplies a finished vector with the last layer's weights, and hands on the group's share.
-__device__ __forceinline__ void MultiplyHead(const ChainBlock& b, const WideStage& st,
-                                             const WideItem& item, const float4& y, int position,
+__device__ __forceinline__ void MultiplyHead(const ChainBlock& b, const WideStage& st, int row,
+                                             int group, const float4& y, int position,
                                              int channel) {
   const ChainArgs& a = b.a;
   const int lanes = 1 << (st.item_log2 - 2), elements = a.length * a.action_dim;
-  float* words = a.head_words + (item.row * kWideGroups + item.group) * elements;
+  float* words = a.head_words + (row * kWideGroups + group) * elements;
   for (int action = 0; action < a.action_dim; ++action) {
     const float4 w = Load4(b.head + action * st.own.channels + channel);
     float sum = (y.x * w.x + y.y * w.y) + (y.z * w.z + y.w * w.w);
     for (int mask = 1; mask < lanes; mask *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, mask);
-    if (item.row < a.rows && threadIdx.x % lanes == 0)
+    if (row < a.rows && threadIdx.x % lanes == 0)
       StoreWord(words + position * a.action_dim + action, sum, b.parity);
   }
 }
@@ -106,59 +134,80 @@ __device__ __forceinline__ float4 Activated(const ChannelTerms& t, const float2&
                      one(x.w, t.scale.w, t.shift.w, s0.w, s1.w, b0.w, b1.w));
 }
 
-// Finishes the block's item of a stage. `rest`: this thread's numbers of the block's residual.
+// This thread's sums of all shares, `share` bytes apart. meanwhile() runs while they come.
+template <typename T, int kShares, typename Meanwhile>
+__device__ __forceinline__ float4 TakeShares(ChainBlock& b, const uint8_t* from, int thread,
+                                             int share, uint32_t parity,
+                                             const Meanwhile& meanwhile) {
+  using Sums = std::conditional_t<SumsAre16<T>(kShares), WideSums16, WideSums32>;
+  WideShares<Sums, kShares> shares;
+  shares.Ask(from + thread * sizeof(typename Sums::Vector), share);
+  meanwhile();
+  return shares.Take(parity, b.watch);
+}
+template <typename T, typename Meanwhile>
+__device__ __forceinline__ float4 TakeSums(ChainBlock& b, int shares, const uint8_t* from,
+                                           int thread, int share, uint32_t parity,
+                                           const Meanwhile& meanwhile) {
+  switch (shares) {
+    case 1:
+      return TakeShares<T, 1>(b, from, thread, share, parity, meanwhile);
+    case 2:
+      return TakeShares<T, 2>(b, from, thread, share, parity, meanwhile);
+    case 4:
+      return TakeShares<T, 4>(b, from, thread, share, parity, meanwhile);
+    case 8:
+      return TakeShares<T, 8>(b, from, thread, share, parity, meanwhile);
+    default:
+      return TakeShares<T, kWideMaxSplits>(b, from, thread, share, parity, meanwhile);
+  }
+}
+
+// Finishes this thread's item of a stage. `rest`: the thread's numbers of the residual.
 template <typename T>
-__device__ __forceinline__ void FinishItem(ChainBlock& b, const WideChainArgs& w,
-                                           const WideStage& st, const WideItem& item, uint32_t pass,
+__device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, const WideRoute& r,
+                                           const WideThread& thread, int group, uint32_t pass,
                                            float4& rest) {
-  const int quads_log2 = st.item_log2 - 2, thread = threadIdx.x;
-  const int length_log2 = st.out_log2 + st.shape.phases - 1;
-  const int vectors = 1 << (quads_log2 + length_log2);
-  if (thread >= vectors) return;
-  const int splits = 1 << st.splits_log2;
-  WideSums sums;
-  if (st.shape.in_c > 0) sums.Ask(WordsOf(w, st.sums, pass), st.sums, splits);
-  const int row = min(item.row, b.a.rows - 1);  // rows beyond the last are like it
-  const int position = thread >> quads_log2;
-  const int channel = (item.group << st.item_log2) + (thread & ((1 << quads_log2) - 1)) * 4;
-  uint8_t* keep = static_cast<uint8_t*>(st.keep) + channel % kFusedPack * sizeof(T);
-  const auto kept_at = [&](uint32_t parity) {
-    return FinishedAt(parity, item.row, channel / kFusedPack, st.own.channels / kFusedPack,
-                      length_log2, position);
-  };
-  const bool keeps = st.keep != nullptr, adds = st.add, norms = st.own.norm_scale != nullptr;
-  if (keeps) StoreFinished(keep + kept_at(b.parity ^ 1), make_uint2(~0u, ~0u));
-  keep += kept_at(b.parity);
+  const int first = thread.index * 4, shares = 1 << st.splits_log2;
+  if (first >= r.numbers) return;
+  const int position = first >> r.item_log2, channel = first & ((1 << r.item_log2) - 1);
+  const int pack = ((channel / kFusedPack) << r.length_log2) + position;
+  uint8_t* keep = r.keep + thread.which * r.keep_row + ((pack * kPackBytes) << r.keep_log2) +
+                  channel % kFusedPack * sizeof(T);
+  const WideTurn turn = TurnOf(r.turns, pass);
+  const int own = thread.which * r.box, channel0 = group << r.item_log2;
   float4 x;
   ChannelTerms t;
-  if (st.shape.in_c == 0) {
-    const FirstConvArgs& f = b.a.first;
-    t = LoadTerms(b, st.own, row, channel);
-    x = ConvolveFirst(b, b.first, f.taps, row, position, channel);
-    rest = ConvolveFirst(b, b.first + f.taps * f.in_c * f.out_c, 1, row, position, channel);
-    Add4(rest, t.residual_bias);
+  const auto prepare = [&] {
+    t = LoadTerms(b, r, thread, channel);
+    if (r.keep) ClearFinished(keep + (b.parity ^ 1) * r.keep_pass);
+  };
+  if (st.shape.in_c > 0) {
+    x = TakeSums<T>(b, shares, r.from + turn.bytes + own, thread.index, r.share, turn.parity,
+                    prepare);
   } else {
-    t = LoadTerms(b, st.own, row, channel);
-    x = sums.Take(b.watch);
-    if (st.shape.residual) {
-      sums.Ask(WordsOf(w, st.beside, pass), st.beside, splits);
-      rest = sums.Take(b.watch);
-      Add4(rest, t.residual_bias);
-    }
+    const FirstConvArgs& f = b.a.first;
+    prepare();
+    x = ConvolveFirst(b, b.first, f.taps, thread.row, position, channel0 + channel);
+    rest = ConvolveFirst(b, b.first + f.taps * f.in_c * f.out_c, 1, thread.row, position,
+                         channel0 + channel);
+    Add4(rest, t.residual_bias);
   }
   Add4(x, t.bias);
-  if (norms) {
-    const float4 all[1] = {x};
-    x = Activated(t, TeamMoments({0, 1, vectors / 32, thread, b.moments}, all, 1, vectors), x);
-  }
-  if (adds) Add4(x, rest);
-  Pack<T, 4> pack;
-  pack.v[0] = FromFloat<T>(x.x), pack.v[1] = FromFloat<T>(x.y);
-  pack.v[2] = FromFloat<T>(x.z), pack.v[3] = FromFloat<T>(x.w);
-  if (keeps) StoreFinished(keep, reinterpret_cast<const uint2&>(pack));
-  x = make_float4(ToFloat(pack.v[0]), ToFloat(pack.v[1]), ToFloat(pack.v[2]), ToFloat(pack.v[3]));
-  if (adds) rest = x;
-  if (!keeps) MultiplyHead(b, st, item, x, position, channel);
+  if (r.scale) x = Activated(t, ItemMoments(thread, x, r.numbers / 128, b.moments), x);
+  if (st.add) Add4(x, rest);
+  Pack<T, 4> four;
+  four.v[0] = FromFloat<T>(x.x), four.v[1] = FromFloat<T>(x.y);
+  four.v[2] = FromFloat<T>(x.z), four.v[3] = FromFloat<T>(x.w);
+  if (r.keep) StoreFinished(keep + b.parity * r.keep_pass, reinterpret_cast<const uint2&>(four));
+  x = make_float4(ToFloat(four.v[0]), ToFloat(four.v[1]), ToFloat(four.v[2]), ToFloat(four.v[3]));
+  if (st.add) rest = x;
+  if (!r.keep) MultiplyHead(b, st, thread.all, group, x, position, channel0 + channel);
+  if (!st.shape.residual) return;
+  const WideTurn beside = TurnOf(r.turns_beside, pass);
+  rest = TakeSums<T>(b, shares, r.from_beside + beside.bytes + own, thread.index, r.share,
+                     beside.parity, [] {});
+  Add4(rest, t.residual_bias);
 }
 
 }  // namespace dp

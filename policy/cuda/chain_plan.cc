@@ -48,11 +48,13 @@ ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows
 
 // Takes the kernel of many rows, if it runs the network.
 bool ChainPlan::PlanWide(const FusedUnet& unet) {
+  if (!DeviceHasWgmma() || rows_ > kWideRows) return false;
   DeviceArena measuring;
-  if (!DeviceHasWgmma() || rows_ > kWideRows ||
-      !WideStages(unet, args_.length, measuring).Supported())
-    return false;
-  wide_ = std::make_unique<WideStages>(unet, args_.length, arena_);
+  WideStages plan(unet, args_.length, rows_, measuring);
+  ChainArgs args = args_;
+  args.last = plan.last();
+  if (!plan.Supported() || plan.SharedBytes(args) > size_t{kFusedMaxSharedBytes}) return false;
+  wide_ = std::make_unique<WideStages>(unet, args_.length, rows_, arena_);
   args_.last = wide_->last();
   args_.blocks = kWideBlocks;
   shared_bytes_ = wide_->SharedBytes(args_);

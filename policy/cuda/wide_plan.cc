@@ -1,10 +1,12 @@
 #include "policy/cuda/wide_plan.h"
 
 #include <map>
+#include <utility>
 
 namespace dp {
 
-WideStages::WideStages(const FusedUnet& unet, int horizon, DeviceArena& arena) : arena_(arena) {
+WideStages::WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena& arena)
+    : arena_(arena), items_log2_(rows > kWideSlots) {
   std::vector<Signal> skips;
   Signal x;
   for (const FusedLevel1d& level : unet.down) {
@@ -27,6 +29,7 @@ WideStages::WideStages(const FusedUnet& unet, int horizon, DeviceArena& arena) :
   constexpr int kWarpChannels = 128;
   supported_ =
       supported_ && last.own.item_channels <= kWarpChannels && EveryBlockMultiplies(stages_);
+  SetLayouts();
   PlaceBoxes(&WideStage::sums);
   PlaceBoxes(&WideStage::beside);
   args_.boxes = arena.Take<float>(box_words_);
@@ -36,15 +39,29 @@ WideStages::WideStages(const FusedUnet& unet, int horizon, DeviceArena& arena) :
   args_.stage_count = static_cast<int>(stages_.size());
 }
 
-// Boxes of one size follow each other in use.
+// Boxes of one layout follow each other in use.
 void WideStages::PlaceBoxes(WideBox WideStage::*box) {
-  std::map<int, int> uses;
+  const auto layout = [&](const WideStage& s) { return std::pair{(s.*box).words, s.splits_log2}; };
+  std::map<std::pair<int, int>, int> uses;
   for (WideStage& s : stages_)
-    if ((s.*box).words > 0) (s.*box).index = uses[(s.*box).words]++;
-  for (const auto& [words, count] : uses) {
+    if ((s.*box).words > 0) (s.*box).index = uses[layout(s)]++;
+  for (const auto& [key, count] : uses) {
     for (WideStage& s : stages_)
-      if ((s.*box).words == words) (s.*box).uses = count, (s.*box).offset = box_words_;
-    box_words_ += 2 * kWideBlocks * words;
+      if (layout(s) == key) (s.*box).uses = count, (s.*box).offset = box_words_;
+    box_words_ += 2 * (kWideBlocks << items_log2_) * key.first;
+  }
+}
+
+// Finished numbers stand as the first stage that reads them takes them.
+void WideStages::SetLayouts() {
+  for (WideStage& reader : stages_) {
+    for (int i = 0; i < 2; ++i) {
+      for (WideStage& writer : stages_) {
+        if (reader.source[i] == nullptr || writer.keep != reader.source[i]) continue;
+        if (writer.keep_log2 < 0) writer.keep_log2 = reader.rows_log2;
+        reader.source_log2[i] = writer.keep_log2;
+      }
+    }
   }
 }
 
@@ -65,13 +82,15 @@ void WideStages::SetNorm(ChainSource& own, const DeviceNorm& norm) {
 }
 
 WideStage WideStages::Convolve(const DeviceFusedConv& conv, const Signal& x, const Signal* skip,
-                               int out_length) const {
+                               int out_length) {
   WideStage s;
   s.shape = conv.shape;
-  s.shape.rows = kWideRows;
+  s.shape.rows = kWideSlots << items_log2_;
   s.shape.in_length = x.length;
   s.shape.out_length = out_length;
-  s.weight = conv.weight;
+  void* ordered = arena_.TakeBytes(PackedFusedBytes(Format::kFp16, conv.shape));
+  if (!arena_.measuring()) LaunchWidePack(conv.shape, conv.weight, ordered);
+  s.weight = ordered;
   s.source[0] = x.finished;
   s.source_channels = x.channels;
   if (skip != nullptr) s.source[1] = skip->finished;
@@ -84,8 +103,8 @@ WideStage WideStages::Convolve(const DeviceFusedConv& conv, const Signal& x, con
 WideStages::Signal WideStages::Push(WideStage& stage, bool keep) {
   const FusedConvShape& shape = stage.shape;
   const Signal out = {nullptr, shape.out_c, shape.out_length * shape.phases, stage.add};
-  supported_ = supported_ && PlanWideStage(stage);
-  if (keep) stage.keep = arena_.Take<uint16_t>(size_t{2} * kWideRows * out.channels * out.length);
+  supported_ = supported_ && PlanWideStage(stage, items_log2_);
+  if (keep) stage.keep = arena_.Take<uint16_t>(size_t{2} * shape.rows * out.channels * out.length);
   stages_.push_back(stage);
   Signal kept = out;
   kept.finished = stage.keep;
@@ -112,7 +131,7 @@ WideStages::Signal WideStages::Block(const FusedBlock1d& block, const Signal& x,
 WideStages::Signal WideStages::FirstBlock(const FusedUnet& unet, int horizon) {
   const FusedBlock1d& block = unet.down.front().block1;
   WideStage first;
-  first.shape.rows = kWideRows;
+  first.shape.rows = kWideSlots << items_log2_;
   first.shape.in_length = first.shape.out_length = horizon;
   first.shape.out_c = unet.first.out_c;
   first.own.bias = unet.first.bias;

@@ -8,10 +8,10 @@
 
 namespace dp {
 
-// The stages of the persistent chain of up to 16 rows, and their memory.
+// The stages of the persistent chain of up to 32 rows, and their memory.
 class WideStages {
  public:
-  WideStages(const FusedUnet& unet, int horizon, DeviceArena& arena);
+  WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena& arena);
 
   // Whether the kernel runs every stage.
   bool Supported() const { return supported_; }
@@ -29,7 +29,7 @@ class WideStages {
     bool block = false;  // its items are at hand as the next block's residual
   };
   WideStage Convolve(const DeviceFusedConv& conv, const Signal& x, const Signal* skip,
-                     int out_length) const;
+                     int out_length);
   void SetNorm(ChainSource& own, const DeviceNorm& norm);
   Signal Push(WideStage& stage, bool keep = true);
   Signal Block(const FusedBlock1d& block, const Signal& x, const Signal* skip);
@@ -37,8 +37,10 @@ class WideStages {
   Signal SecondHalf(const FusedBlock1d& block, const Signal& hidden);
   Signal Resample(const DeviceFusedConv& conv, const Signal& x);
   void PlaceBoxes(WideBox WideStage::*box);
+  void SetLayouts();
 
   DeviceArena& arena_;
+  int items_log2_;  // of a block
   std::vector<WideStage> stages_;
   WideChainArgs args_;
   uint32_t box_words_ = 0;

@@ -40,62 +40,71 @@ void CheckWork(const WideStage& s) {
   std::set<std::tuple<int, int, int, int>> made;  // row, phase, out tile, share
   for (int block = 0; block < dp::kWideBlocks; ++block) {
     const dp::WideItem item = dp::ItemOfBlock(block);
+    const int row = item.slot << s.items_log2;
     const dp::WideTeam team = dp::TeamOf(s, item);
     if (!team.multiplies) continue;
     const int groups = 1 << s.groups_log2, rows = 1 << s.rows_log2;
     const int out = team.tile * groups * group_channels + team.out;
     ASSERT_LE(out + dp::kWideTile, shape.out_c);
-    ASSERT_GE(item.row, team.row0);
-    ASSERT_LT(item.row, team.row0 + rows);
+    ASSERT_GE(row, team.row0);
+    ASSERT_LT(row, team.row0 + rows);
     ASSERT_EQ(item.group / groups, team.tile);
     ASSERT_LE(team.out + dp::kWideTile, groups * group_channels);
     for (int r = 0; r < rows; ++r)
       ASSERT_TRUE(made.insert({team.row0 + r, team.phase, out, team.split}).second)
           << "twice: block " << block;
   }
-  const size_t all =
-      size_t{dp::kWideRows} * shape.phases * (shape.out_c / dp::kWideTile) * (shape.in_c / s.share);
+  const size_t rows = size_t{dp::kWideSlots} << s.items_log2;
+  const size_t all = rows * shape.phases * (shape.out_c / dp::kWideTile) * (shape.in_c / s.share);
   EXPECT_EQ(made.size(), all) << "something is made by no block";
 }
 
-void CheckPlan(WideStage s) {
-  ASSERT_TRUE(dp::PlanWideStage(s));
+void CheckPlan(WideStage s, int items_log2 = 0) {
+  ASSERT_TRUE(dp::PlanWideStage(s, items_log2));
   CheckWork(s);
   EXPECT_EQ(s.share << s.splits_log2, s.shape.in_c);
-  EXPECT_EQ(s.source_channels % s.share, 0) << "a block reads one source";
-  EXPECT_EQ(s.share % 64, 0) << "two groups of warps take 32 channels at a time";
+  const int filling = s.steps * dp::kWideStep;
+  EXPECT_TRUE(s.steps >= 1 && s.steps <= dp::kWideMaxSteps) << s.steps;
+  EXPECT_EQ(s.share % filling, 0) << "the share is whole fillings of the input";
+  EXPECT_EQ(s.source_channels % filling, 0) << "a filling is of one source";
   const int positions = s.shape.out_length << s.rows_log2;
-  EXPECT_TRUE(positions >= 8 && positions <= 64) << positions;
+  EXPECT_TRUE(positions >= 8 && positions <= 64 << items_log2) << positions;
+  EXPECT_TRUE(s.share == filling || positions == 64) << "only such shares take several fillings";
   const int numbers = s.shape.out_c / dp::kWideGroups * s.shape.out_length * s.shape.phases;
   EXPECT_EQ(s.sums.words, numbers << s.splits_log2);
   EXPECT_EQ(s.beside.words, s.shape.residual ? s.sums.words : 0);
   EXPECT_EQ(numbers % 128, 0) << "an item is whole warps of four numbers per thread";
 }
 
-TEST(WidePlan, EveryProductIsMadeOnce) {
-  for (const int base : {128, 256}) {
-    SCOPED_TRACE(base);
-    for (int level = 0; level < 3; ++level) {
-      SCOPED_TRACE(level);
-      const int channels = base << level, length = 16 >> level;
-      CheckPlan(Convolution(length, channels, channels, false));
-      if (level == 2) break;
-      CheckPlan(Down(length, channels));
-      CheckPlan(Convolution(length / 2, channels, channels * 2, true));
-    }
-    for (int level = 1; level >= 0; --level) {
-      SCOPED_TRACE(level);
-      const int channels = base << level, length = 8 >> level;
-      CheckPlan(Convolution(length, channels * 4, channels, true, channels * 2));
-      CheckPlan(Convolution(length, channels, channels, false));
-      CheckPlan(Up(length, channels));
-    }
+// Every convolution of a U-Net of three levels from `base` channels on.
+void CheckNetwork(int base, int items_log2) {
+  SCOPED_TRACE(base);
+  SCOPED_TRACE(items_log2);
+  for (int level = 0; level < 3; ++level) {
+    SCOPED_TRACE(level);
+    const int channels = base << level, length = 16 >> level;
+    CheckPlan(Convolution(length, channels, channels, false), items_log2);
+    if (level == 2) break;
+    CheckPlan(Down(length, channels), items_log2);
+    CheckPlan(Convolution(length / 2, channels, channels * 2, true), items_log2);
   }
+  for (int level = 1; level >= 0; --level) {
+    SCOPED_TRACE(level);
+    const int channels = base << level, length = 8 >> level;
+    CheckPlan(Convolution(length, channels * 4, channels, true, channels * 2), items_log2);
+    CheckPlan(Convolution(length, channels, channels, false), items_log2);
+    CheckPlan(Up(length, channels), items_log2);
+  }
+}
+
+TEST(WidePlan, EveryProductIsMadeOnce) {
+  for (const int base : {128, 256, 512}) CheckNetwork(base, 0);
+  for (const int base : {128, 256}) CheckNetwork(base, 1);
 }
 
 TEST(WidePlan, SmallNetworksLeaveBlocksWithoutProducts) {
   const auto planned = [](std::vector<WideStage> stages) {
-    for (WideStage& s : stages) EXPECT_TRUE(dp::PlanWideStage(s));
+    for (WideStage& s : stages) EXPECT_TRUE(dp::PlanWideStage(s, 0));
     return stages;
   };
   for (const int base : {128, 256}) {
@@ -112,11 +121,11 @@ TEST(WidePlan, SmallNetworksLeaveBlocksWithoutProducts) {
 TEST(WidePlan, OtherShapesAreRefused) {
   WideStage odd = Convolution(16, 256, 256, false);
   odd.shape.taps = 7;
-  EXPECT_FALSE(dp::PlanWideStage(odd));
+  EXPECT_FALSE(dp::PlanWideStage(odd, 0));
   WideStage narrow = Convolution(16, 32, 32, false);
-  EXPECT_FALSE(dp::PlanWideStage(narrow));
+  EXPECT_FALSE(dp::PlanWideStage(narrow, 0));
   WideStage large = Convolution(16, 512, 512, false);
-  EXPECT_FALSE(dp::PlanWideStage(large)) << "1024 numbers are more than a block finishes";
+  EXPECT_FALSE(dp::PlanWideStage(large, 1)) << "two of 1024 numbers are more than a block finishes";
 }
 
 }  // namespace

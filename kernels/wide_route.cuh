@@ -1,0 +1,134 @@
+#ifndef KERNELS_WIDE_ROUTE_CUH_
+#define KERNELS_WIDE_ROUTE_CUH_
+
+#include "kernels/fused_multiply.cuh"
+#include "kernels/wide_chain.cuh"
+#include "kernels/wide_words.cuh"
+
+// Where the numbers of a stage come from and go to, worked out by a block once per launch, so that
+// a thread has but its own place to add between two trips through L2.
+
+namespace dp {
+
+inline constexpr int kPackBytes = kFusedPack * sizeof(uint16_t);
+
+// Finished numbers, (2 passes, sets of rows, channels / 8, length, 2^log2 rows of a set, 8): bytes
+// between sets and passes.
+struct WideSource {
+  const uint8_t* from;
+  uint32_t set, pass;
+  int log2;
+};
+
+// The two boxes that a stage's sums use in turn.
+struct WideTurns {
+  int other;  // bytes from the first one to the other
+  int uses, index;
+};
+
+struct alignas(16) WideRoute {
+  bool multiplies;  // whether the block has products:
+  int channel0, phase;
+  // the input, [channels / 8][place][row]; the sources from the team's first row on, the second one
+  // as if it went on where the first one ends
+  WideSource source[2];
+  int source_channels;     // of source[0]
+  int vectors;             // of 8 channels, that fill the input
+  int rows_log2, in_log2;  // rows and positions
+  int left, zeros_log2;    // zeros: vectors before a place's rows; with those behind them
+  int even;                // first place of the even positions; 0: all stand in order
+  // the sums that the block makes, in the first boxes, from the team's first row on
+  uint8_t *to, *to_beside;
+  int out, item_log2;                 // first out channel in the team; channels of a group
+  int to_group, to_row, to_position;  // bytes to the next one
+  bool sums16;                        // sums travel as fp16
+  int positions_log2;                 // and rows of a block's products
+  WideTurns turns, turns_beside;
+  // the items that it finishes
+  const uint8_t *from, *from_beside;                  // in the first boxes
+  uint8_t* keep;                                      // null: they are the head's
+  uint32_t keep_row, keep_pass;                       // bytes between its rows, and passes
+  int keep_log2;                                      // rows of a set
+  int numbers, length_log2;                           // of an item
+  int box, share;                                     // bytes: of an item's box, a share's sums
+  const float *bias, *residual_bias, *scale, *shift;  // of the group's channels; or null
+  int film_scale, film_bias;                          // likewise; -1: none
+};
+
+// Where a row of finished numbers begins, whose sets are `set` bytes apart.
+template <typename Byte>
+__device__ __forceinline__ Byte* RowAt(Byte* rows, int row, uint32_t set, int log2) {
+  return rows + (row >> log2) * set + (row & ((1 << log2) - 1)) * kPackBytes;
+}
+
+__device__ __forceinline__ WideSource MakeWideSource(const WideStage& st, const WideTeam& team,
+                                                     int which) {
+  const int channels = which ? st.shape.in_c - st.source_channels : st.source_channels;
+  WideSource s;
+  s.log2 = st.source_log2[which];
+  s.set = (channels / kFusedPack * kPackBytes) << (st.in_log2 + s.log2);
+  s.pass = channels / kFusedPack * kPackBytes * (kWideSlots << (st.items_log2 + st.in_log2));
+  s.from = RowAt(static_cast<const uint8_t*>(st.source[which]), team.row0, s.set, s.log2);
+  if (which) s.from -= (st.source_channels / kFusedPack * kPackBytes) << (st.in_log2 + s.log2);
+  return s;
+}
+
+// T: as numbers are stored.
+template <typename T>
+__device__ __forceinline__ WideRoute MakeWideRoute(const WideChainArgs& w, const WideStage& st,
+                                                   const WideItem& item) {
+  const WideTeam team = TeamOf(st, item);
+  const int length = 1 << st.in_log2, rows = kWideSlots << st.items_log2;
+  constexpr int kWordBytes = sizeof(float);
+  const int channel0 = item.group << st.item_log2;
+  const auto at = [&](const float* p) { return p ? p + channel0 : nullptr; };
+  const auto turns = [&](const WideBox& box) {
+    return WideTurns{rows * kWideGroups * box.words * kWordBytes, box.uses, box.index};
+  };
+  WideRoute r = {};
+  r.multiplies = st.shape.in_c > 0 && team.multiplies;
+  r.channel0 = team.split * st.share, r.phase = team.phase;
+  for (int i = 0; i < 2; ++i) r.source[i] = MakeWideSource(st, team, i);
+  r.source_channels = st.source_channels;
+  r.rows_log2 = st.rows_log2, r.in_log2 = st.in_log2;
+  r.vectors = (kWideFilling / kFusedPack) << (st.rows_log2 + st.in_log2);
+  r.left = st.left << st.rows_log2, r.zeros_log2 = Log2(st.places - length) + st.rows_log2;
+  r.even = st.shape.stride == 2 ? length / 2 + 1 : 0;
+
+  r.item_log2 = st.item_log2;
+  r.length_log2 = st.out_log2 + st.shape.phases - 1;
+  r.numbers = 1 << (st.item_log2 + r.length_log2);
+  // an item's box has room for float32 sums
+  r.sums16 = SumsAre16<T>(1 << st.splits_log2);
+  const int number = r.sums16 ? sizeof(__half) : sizeof(float);
+  r.box = st.sums.words * kWordBytes, r.share = number * r.numbers;
+  r.to_group = rows * r.box, r.to_row = r.box;
+  r.to_position = number * st.shape.phases << st.item_log2;
+  r.out = team.out, r.positions_log2 = st.rows_log2 + st.out_log2;
+  const int group = team.tile << st.groups_log2;
+  const int to = (group * rows + team.row0) * r.box + team.split * r.share +
+                 (number * team.phase << st.item_log2);
+  const int from = (static_cast<int>(blockIdx.x) << st.items_log2) * r.box;
+  const auto in = [&](const WideBox& b) { return reinterpret_cast<uint8_t*>(w.boxes + b.offset); };
+  r.to = in(st.sums) + to, r.to_beside = in(st.beside) + to;
+  r.from = in(st.sums) + from, r.from_beside = in(st.beside) + from;
+  r.turns = turns(st.sums), r.turns_beside = turns(st.beside);
+
+  const uint32_t set = (st.own.channels / kFusedPack * kPackBytes)
+                       << (r.length_log2 + st.keep_log2);
+  r.keep_log2 = st.keep_log2;
+  r.keep_pass = (st.own.channels / kFusedPack * kPackBytes * rows) << r.length_log2;
+  r.keep_row = st.keep_log2 > 0 ? kPackBytes : set;
+  if (st.keep)
+    r.keep = RowAt(static_cast<uint8_t*>(st.keep), item.slot << st.items_log2, set, st.keep_log2) +
+             ((channel0 / kFusedPack * kPackBytes) << (r.length_log2 + st.keep_log2));
+  r.bias = at(st.own.bias), r.residual_bias = at(st.own.residual_bias);
+  r.scale = at(st.own.norm_scale), r.shift = at(st.own.norm_shift);
+  r.film_scale = st.own.film_scale < 0 ? -1 : st.own.film_scale + channel0;
+  r.film_bias = st.own.film_bias < 0 ? -1 : st.own.film_bias + channel0;
+  return r;
+}
+
+}  // namespace dp
+
+#endif  // KERNELS_WIDE_ROUTE_CUH_

@@ -1,0 +1,135 @@
+#ifndef KERNELS_WIDE_WORDS_CUH_
+#define KERNELS_WIDE_WORDS_CUH_
+
+#include <type_traits>
+
+#include "kernels/chain_finish.cuh"
+#include "kernels/wgmma.cuh"
+
+// What blocks of the wide chain hand each other through L2: vectors of 16 bytes (of finished
+// numbers 8) that are written and read whole and tell by themselves whether they have come.
+
+namespace dp {
+
+__device__ __forceinline__ uint4 LoadVector(const void* at) {
+  uint4 v = make_uint4(0, 0, 0, 0);
+#ifdef DP_HAVE_WGMMA
+  unsigned __int128 all;
+  asm volatile("ld.relaxed.gpu.global.b128 %0, [%1];" : "=q"(all) : "l"(at));
+  v = reinterpret_cast<const uint4&>(all);
+#endif
+  return v;
+}
+__device__ __forceinline__ void StoreVector(void* at, const uint4& v) {
+#ifdef DP_HAVE_WGMMA
+  asm volatile("st.relaxed.gpu.global.b128 [%0], %1;" ::"l"(at),
+               "q"(reinterpret_cast<const unsigned __int128&>(v))
+               : "memory");
+#endif
+}
+
+__device__ __forceinline__ void StoreEight(void* at, const uint2& v) {
+  asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(at),
+               "l"(reinterpret_cast<const uint64_t&>(v))
+               : "memory");
+}
+
+// Finished numbers, of 16 bits: the first two of four are never both +0 once they have come, since
+// the first zero is handed on as -0 then. Every pass writes the buffer that the pass before
+// cleared.
+__device__ __forceinline__ void StoreFinished(void* at, uint2 numbers) {
+  if (numbers.x == 0) numbers.x = 0x8000;
+  StoreEight(at, numbers);
+}
+__device__ __forceinline__ void ClearFinished(void* at) { StoreEight(at, make_uint2(0, 0)); }
+__device__ __forceinline__ bool IsFinished(const uint4& eight) {
+  return eight.x != 0 && eight.z != 0;
+}
+
+// A thread's four sums of a share, whose first number carries in its lowest bit the parity of the
+// use of their box: as float32 or, where a stage has many shares, as fp16.
+struct WideSums32 {
+  using Vector = uint4;
+  __device__ __forceinline__ static Vector Load(const void* at) { return LoadVector(at); }
+  __device__ __forceinline__ static void Store(void* at, const float4& v, uint32_t parity) {
+    StoreVector(at, make_uint4(MakeWord(v.x, parity), __float_as_uint(v.y), __float_as_uint(v.z),
+                               __float_as_uint(v.w)));
+  }
+  __device__ __forceinline__ static float4 Value(const Vector& w) {
+    return make_float4(WordValue(w.x), __uint_as_float(w.y), __uint_as_float(w.z),
+                       __uint_as_float(w.w));
+  }
+};
+struct WideSums16 {
+  using Vector = uint2;
+  __device__ __forceinline__ static Vector Load(const void* at) {
+    uint64_t all;
+    asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(all) : "l"(at));
+    return reinterpret_cast<const uint2&>(all);
+  }
+  __device__ __forceinline__ static void Store(void* at, const float4& v, uint32_t parity) {
+    const __half2 low = __floats2half2_rn(v.x, v.y), high = __floats2half2_rn(v.z, v.w);
+    const uint32_t first = reinterpret_cast<const uint32_t&>(low);
+    StoreEight(at, make_uint2((first & ~1u) | parity, reinterpret_cast<const uint32_t&>(high)));
+  }
+  __device__ __forceinline__ static float4 Value(const Vector& w) {
+    const uint32_t first = w.x & ~1u;
+    const float2 low = __half22float2(reinterpret_cast<const __half2&>(first));
+    const float2 high = __half22float2(reinterpret_cast<const __half2&>(w.y));
+    return make_float4(low.x, low.y, high.x, high.y);
+  }
+};
+// Whether the sums of a stage of so many shares travel as fp16, which rounds its output about once
+// more; bf16 is for numbers beyond fp16's range.
+template <typename T>
+DP_HOST_DEVICE constexpr bool SumsAre16(int shares) {
+  return std::is_same_v<T, __half> && shares >= 8;
+}
+
+// A thread's four sums of `kShares` shares, `stride` bytes apart; at most kAtOnce are under way.
+template <typename Sums, int kShares>
+class WideShares {
+ public:
+  __device__ __forceinline__ void Ask(const uint8_t* at, int stride) {
+    at_ = at, stride_ = stride;
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) shares_[i] = Sums::Load(at + i * stride);
+  }
+  // Always added in the same order.
+  __device__ __forceinline__ float4 Take(uint32_t parity, WaitWatch& watch) {
+    float4 sum = TakeAsked(parity, watch);
+#pragma unroll
+    for (int i = kAtOnce; i < kShares; i += kAtOnce) {
+      Ask(at_ + kAtOnce * stride_, stride_);
+      Add4(sum, TakeAsked(parity, watch));
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr int kAtOnce = kShares < 8 ? kShares : 8;
+
+  __device__ __forceinline__ float4 TakeAsked(uint32_t parity, WaitWatch& watch) {
+    for (int tries = 0;; ++tries) {
+      uint32_t missing = 0;
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) missing |= shares_[i].x ^ parity;
+      if ((missing & 1) == 0 || watch.GivesUp(tries)) break;
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i)
+        if ((shares_[i].x ^ parity) & 1) shares_[i] = Sums::Load(at_ + i * stride_);
+    }
+    float4 sum = Sums::Value(shares_[0]);
+#pragma unroll
+    for (int i = 1; i < kAtOnce; ++i) Add4(sum, Sums::Value(shares_[i]));
+    return sum;
+  }
+
+  const uint8_t* at_;
+  int stride_;
+  typename Sums::Vector shares_[kAtOnce];
+};
+
+}  // namespace dp
+
+#endif  // KERNELS_WIDE_WORDS_CUH_

@@ -6,7 +6,7 @@ namespace dp {
 namespace {
 
 constexpr int kMostPositions = 64,
-              kLeastPositions = 8;                   // of a team; most: for each item of a block
+              kLeastPositions = 4;                   // of a team; most: for each item of a block
 constexpr int kWideMostNumbers = 4 * kChainThreads;  // of a block's items
 constexpr size_t kFewWeightBytes = 100 * 1024;       // of a block and stage
 

@@ -63,13 +63,15 @@ void CheckPlan(WideStage s, int items_log2 = 0) {
   ASSERT_TRUE(dp::PlanWideStage(s, items_log2));
   CheckWork(s);
   EXPECT_EQ(s.share << s.splits_log2, s.shape.in_c);
-  const int filling = s.steps * dp::kWideStep;
-  EXPECT_TRUE(s.steps >= 1 && s.steps <= dp::kWideMaxSteps) << s.steps;
-  EXPECT_EQ(s.share % filling, 0) << "the share is whole fillings of the input";
-  EXPECT_EQ(s.source_channels % filling, 0) << "a filling is of one source";
+  EXPECT_EQ(s.share % dp::kWideFilling, 0) << "the share is whole fillings of the input";
+  EXPECT_EQ(s.source_channels % dp::kWideFilling, 0) << "a filling is of one source";
+  EXPECT_LE(s.shape.in_length << s.rows_log2, dp::kChainThreads)
+      << "what a thread reads is evenly apart";
   const int positions = s.shape.out_length << s.rows_log2;
-  EXPECT_TRUE(positions >= 8 && positions <= 64 << items_log2) << positions;
-  EXPECT_TRUE(s.share == filling || positions == 64) << "only such shares take several fillings";
+  EXPECT_TRUE(positions >= 4 && positions <= 64 << (s.shape.residual ? 0 : items_log2))
+      << positions;
+  EXPECT_TRUE(s.share == dp::kWideFilling || positions == 64)
+      << "only such shares take several fillings";
   const int numbers = s.shape.out_c / dp::kWideGroups * s.shape.out_length * s.shape.phases;
   EXPECT_EQ(s.sums.words, numbers << s.splits_log2);
   EXPECT_EQ(s.beside.words, s.shape.residual ? s.sums.words : 0);

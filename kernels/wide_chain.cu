@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kChainThreads, 1)
         b.parity = number & 1;
         __syncthreads();
         for (int i = 0; i < w.stage_count; ++i)
-          RunWideStage<F>(b, w, stages[i], routes[i], thread, stream, shared + plan.end, number - 1,
+          RunWideStage<F>(b, stages[i], routes[i], thread, stream, shared + plan.end, number - 1,
                           rest);
         __syncthreads();
       });

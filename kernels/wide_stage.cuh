@@ -139,8 +139,11 @@ __device__ __forceinline__ void SendSums(const WideRoute& r, const float* sums, 
 __device__ __forceinline__ void Prepare(ChainBlock& b, const WideRoute& r, int channel0,
                                         const FusedConvShape& s, WideStream& stream,
                                         WideWeights& weights, uint8_t* input) {
-  CollectInput(
-      b, r, channel0, input, [&] { weights.Load(stream, s); }, [&] { weights.AskForNext(stream); });
+  const auto load = [&] {
+    weights.Load(stream, s);
+    __syncthreads();  // the input takes the place of sums that all have sent
+  };
+  CollectInput(b, r, channel0, input, load, [&] { weights.AskForNext(stream); });
   FenceForWgmma();
   __syncthreads();
 }
@@ -249,20 +252,16 @@ __device__ __forceinline__ void MultiplyAndSend(ChainBlock& b, const WideStage& 
   }
   __syncthreads();
   SendAll(r, s.residual, pass, shared);
-  __syncthreads();  // the next input takes their place
 }
 
 template <Format F>
-__device__ __forceinline__ void RunWideStage(ChainBlock& b, const WideChainArgs& w,
-                                             const WideStage& st, const WideRoute& r,
+__device__ __forceinline__ void RunWideStage(ChainBlock& b, const WideStage& st, const WideRoute& r,
                                              const WideThread& thread, WideStream& stream,
-                                             uint8_t* input, uint32_t pass, float4& rest) {
-  const WideItem item = ItemOfBlock(blockIdx.x);
-  const FusedConvShape& s = st.shape;
+                                             uint8_t* shared, uint32_t pass, float4& rest) {
   // what was cleared is seen before the head's words, which end the pass
   if (st.keep == nullptr) __threadfence();
-  if (r.multiplies) MultiplyAndSend<F>(b, st, r, stream, input, pass);
-  FinishItem<Storage<F>>(b, st, r, thread, item.group, pass, rest);
+  if (r.multiplies) MultiplyAndSend<F>(b, st, r, stream, shared, pass);
+  FinishItem<Storage<F>>(b, st, r, thread, ItemOfBlock(blockIdx.x).group, pass, rest);
 }
 
 }  // namespace dp

@@ -89,9 +89,10 @@ DP_HOST_DEVICE inline WideTeam TeamOf(const WideStage& s, const WideItem& item) 
 // Completes a stage whose shape, own and sources are set, for blocks of 2^items_log2 items. False
 // where the kernel does not run it.
 bool PlanWideStage(WideStage& stage, int items_log2);
-// Whether each block has products in some of the planned stages: its stream of weights goes round
-// them and would not end otherwise.
-bool EveryBlockMultiplies(const std::vector<WideStage>& stages);
+// Whether the planned stages keep all blocks together: each has products in some stage, since its
+// stream of weights goes round them and would not end otherwise; and a team has the rows of all
+// slots, so that in every pass each block waits for all others, those of rows that are not used too.
+bool KeepBlocksTogether(const std::vector<WideStage>& stages);
 // Shared memory of a block.
 size_t WideSharedBytes(const std::vector<WideStage>& stages, const WideChainArgs& args);
 // Brings 16-bit weights packed by PackFusedWeights into the order in which warps read them, by

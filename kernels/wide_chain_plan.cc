@@ -5,8 +5,8 @@
 namespace dp {
 namespace {
 
-constexpr int kMostPositions = 64,
-              kLeastPositions = 4;                   // of a team; most: for each item of a block
+constexpr int kMostPositions = 64;  // of a team, for each item of a block
+constexpr int kLeastPositions = 4;
 constexpr int kWideMostNumbers = 4 * kChainThreads;  // of a block's items
 constexpr size_t kFewWeightBytes = 100 * 1024;       // of a block and stage
 
@@ -34,7 +34,8 @@ bool ShareWork(WideStage& s, int splits) {
   return slots * groups == team && slots >= 1 && slots <= kWideSlots &&
          rows << s.in_log2 <= kChainThreads && positions <= most && positions >= kLeastPositions &&
          shape.in_c % splits == 0 && s.share % kWideFilling == 0 &&
-         s.source_channels % kWideFilling == 0 && (!refills || positions == kMostPositions);
+         s.source_channels % kWideFilling == 0 &&
+         (!refills || (positions == kMostPositions && shape.stride == 1));
 }
 
 }  // namespace
@@ -50,7 +51,10 @@ bool PlanWideStage(WideStage& s, int items_log2) {
   if (item % 128 != 0 || item << items_log2 > kWideMostNumbers) return false;
   s.item_log2 = Log2(group), s.in_log2 = Log2(shape.in_length), s.out_log2 = Log2(shape.out_length);
   s.own.item_channels = group;
-  if (shape.in_c == 0) return true;
+  if (shape.in_c == 0) {
+    s.rows_log2 = items_log2;
+    return true;
+  }
   const bool plain = shape.stride == 1 && shape.phases == 1;
   if (!(plain && shape.taps == 5) && !(shape.stride == 2 && shape.taps == 3 && shape.pad == 1) &&
       shape.phases != 2)
@@ -73,7 +77,11 @@ bool PlanWideStage(WideStage& s, int items_log2) {
   return true;
 }
 
-bool EveryBlockMultiplies(const std::vector<WideStage>& stages) {
+bool KeepBlocksTogether(const std::vector<WideStage>& stages) {
+  if (std::none_of(stages.begin(), stages.end(), [](const WideStage& s) {
+        return s.shape.in_c > 0 && 1 << s.rows_log2 == kWideSlots << s.items_log2;
+      }))
+    return false;
   for (int block = 0; block < kWideBlocks; ++block) {
     const WideItem item = ItemOfBlock(block);
     if (std::none_of(stages.begin(), stages.end(), [&](const WideStage& s) {

@@ -18,6 +18,11 @@ void SetNorm(ChainSource& source, const DeviceNorm& norm) {
   source.item_channels = source.channels / norm.groups;
 }
 
+int Processors() {
+  static const int count = DeviceAttribute(cudaDevAttrMultiProcessorCount);
+  return count;
+}
+
 }  // namespace
 
 ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows, int rows_per_env,
@@ -48,7 +53,7 @@ ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows
 
 // Takes the kernel of many rows, if it runs the network.
 bool ChainPlan::PlanWide(const FusedUnet& unet) {
-  if (!DeviceHasWgmma() || rows_ > kWideRows) return false;
+  if (!DeviceHasWgmma() || Processors() < kWideBlocks || rows_ > kWideRows) return false;
   DeviceArena measuring;
   WideStages plan(unet, args_.length, rows_, measuring);
   ChainArgs args = args_;
@@ -214,9 +219,8 @@ ChainPlan::Signal ChainPlan::Resample(const DeviceFusedConv& conv, Signal& x) {
 }
 
 bool ChainPlan::Supported() const {
-  static const int processors = DeviceAttribute(cudaDevAttrMultiProcessorCount);
   const int groups = args_.last.channels / args_.last.item_channels;
-  return supported_ && DeviceHasClusters() && processors >= args_.blocks &&
+  return supported_ && DeviceHasClusters() && Processors() >= args_.blocks &&
          args_.first.residual_weight != nullptr && groups <= kChainMaxSplits &&
          (args_.picard.window == 0 || args_.length * args_.action_dim % 4 == 0) &&
          (owned_ || rows_ * groups <= args_.blocks) &&

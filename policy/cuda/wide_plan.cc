@@ -25,10 +25,10 @@ WideStages::WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena
   }
   WideStage last = Convolve(unet.final_conv, x, nullptr, x.length);
   SetNorm(last.own, unet.final_norm);
+  last.keep_log2 = 0;
   Push(last, false);
   constexpr int kWarpChannels = 128;
-  supported_ =
-      supported_ && last.own.item_channels <= kWarpChannels && EveryBlockMultiplies(stages_);
+  supported_ = supported_ && last.own.item_channels <= kWarpChannels && KeepBlocksTogether(stages_);
   SetLayouts();
   PlaceBoxes(&WideStage::sums);
   PlaceBoxes(&WideStage::beside);

@@ -70,7 +70,7 @@ void CheckPlan(WideStage s, int items_log2 = 0) {
   const int positions = s.shape.out_length << s.rows_log2;
   EXPECT_TRUE(positions >= 4 && positions <= 64 << (s.shape.residual ? 0 : items_log2))
       << positions;
-  EXPECT_TRUE(s.share == dp::kWideFilling || positions == 64)
+  EXPECT_TRUE(s.share == dp::kWideFilling || (positions == 64 && s.shape.stride == 1))
       << "only such shares take several fillings";
   const int numbers = s.shape.out_c / dp::kWideGroups * s.shape.out_length * s.shape.phases;
   EXPECT_EQ(s.sums.words, numbers << s.splits_log2);
@@ -104,26 +104,30 @@ TEST(WidePlan, EveryProductIsMadeOnce) {
   for (const int base : {128, 256}) CheckNetwork(base, 1);
 }
 
-TEST(WidePlan, SmallNetworksLeaveBlocksWithoutProducts) {
-  const auto planned = [](std::vector<WideStage> stages) {
-    for (WideStage& s : stages) EXPECT_TRUE(dp::PlanWideStage(s, 0));
-    return stages;
+TEST(WidePlan, BlocksStayTogetherWhereATeamHasAllRows) {
+  const auto together = [](std::vector<WideStage> stages, int items_log2) {
+    for (WideStage& s : stages) EXPECT_TRUE(dp::PlanWideStage(s, items_log2));
+    return dp::KeepBlocksTogether(stages);
   };
-  for (const int base : {128, 256}) {
-    std::vector<WideStage> stages;
-    for (int level = 0; level < 3; ++level)
-      stages.push_back(Convolution(16 >> level, base << level, base << level, false));
-    EXPECT_TRUE(dp::EveryBlockMultiplies(planned(stages))) << base;
+  const auto network = [](int base) {
+    const auto level = [&](int i) { return Convolution(16 >> i, base << i, base << i, false); };
+    return std::vector<WideStage>{level(0), level(1), level(2)};
+  };
+  for (const int items_log2 : {0, 1}) {
+    EXPECT_TRUE(together(network(256), items_log2));
+    EXPECT_FALSE(together(network(128), items_log2)) << "teams of 4 of the 16 slots at most";
   }
-  EXPECT_FALSE(dp::EveryBlockMultiplies(planned({Convolution(16, 128, 128, false)})));
+  EXPECT_TRUE(together(network(512), 0));
   WideStage first = Convolution(16, 0, 256, false);  // the first convolution has no products
-  EXPECT_FALSE(dp::EveryBlockMultiplies(planned({first})));
+  EXPECT_FALSE(together({first}, 0));
 }
 
 TEST(WidePlan, OtherShapesAreRefused) {
   WideStage odd = Convolution(16, 256, 256, false);
   odd.shape.taps = 7;
   EXPECT_FALSE(dp::PlanWideStage(odd, 0));
+  WideStage steep = Down(16, 1024);
+  EXPECT_FALSE(dp::PlanWideStage(steep, 0)) << "several fillings of a stride of 2";
   WideStage narrow = Convolution(16, 32, 32, false);
   EXPECT_FALSE(dp::PlanWideStage(narrow, 0));
   WideStage large = Convolution(16, 512, 512, false);

@@ -60,7 +60,7 @@ struct Case {
   bool as_graph = true;
 };
 // whole chains in one launch, as each of its kernels takes them
-const std::vector<int> kChain = {64, 128}, kWideChain = {128, 256};
+const std::vector<int> kChain = {64, 128}, kWideChain = {128, 256, 1024};
 
 void Decide(const Case& c) {
   dp::PolicyConfig config = dp::NamedConfig("compact");

@@ -91,7 +91,8 @@ DP_HOST_DEVICE inline WideTeam TeamOf(const WideStage& s, const WideItem& item) 
 bool PlanWideStage(WideStage& stage, int items_log2);
 // Whether the planned stages keep all blocks together: each has products in some stage, since its
 // stream of weights goes round them and would not end otherwise; and a team has the rows of all
-// slots, so that in every pass each block waits for all others, those of rows that are not used too.
+// slots, so that in every pass each block waits for all others, those of rows that are not used
+// too.
 bool KeepBlocksTogether(const std::vector<WideStage>& stages);
 // Shared memory of a block.
 size_t WideSharedBytes(const std::vector<WideStage>& stages, const WideChainArgs& args);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "kernels/power_of_two.h"
+
 namespace dp {
 namespace {
-
-bool IsPowerOfTwo(int n) { return n > 0 && (n & (n - 1)) == 0; }
 
 // Whether `split` blocks of a cluster each get whole groups of one source.
 bool CanSplit(Format format, const FusedConvArgs& a, int split) {

@@ -14,7 +14,6 @@
 #include "kernels/chain_head.cuh"
 #include "kernels/chain_loop.cuh"
 #include "kernels/chain_narrow.cuh"
-#include "kernels/cuda_check.h"
 #include "kernels/device_traits.h"
 #include "kernels/unet_chain.cuh"
 

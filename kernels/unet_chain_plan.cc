@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "kernels/power_of_two.h"
 #include "kernels/unet_chain.cuh"
 
 namespace dp {
@@ -9,8 +10,6 @@ namespace {
 constexpr int kStepChannels = 16, kMaxPositions = 64;
 // Of a block and stage: what its ring can hide, and what still beats a launch per layer.
 constexpr size_t kHiddenWeightBytes = 100 * 1024, kMostWeightBytes = 400 * 1024;
-
-bool IsPowerOfTwo(int n) { return n > 0 && (n & (n - 1)) == 0; }
 
 bool Finished(const ChainSource& s) {
   return s.words != nullptr && s.bias == nullptr && s.norm_scale == nullptr;

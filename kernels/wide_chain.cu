@@ -9,7 +9,6 @@
 #include <algorithm>
 
 #include "kernels/chain_loop.cuh"
-#include "kernels/cuda_check.h"
 #include "kernels/wide_stage.cuh"
 
 namespace dp {

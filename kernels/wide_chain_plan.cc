@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <bit>
 
+#include "kernels/power_of_two.h"
 #include "kernels/wide_chain.cuh"
 
 namespace dp {
@@ -10,12 +12,7 @@ constexpr int kLeastPositions = 4;
 constexpr int kWideMostNumbers = 4 * kChainThreads;  // of a block's items
 constexpr size_t kFewWeightBytes = 100 * 1024;       // of a block and stage
 
-bool IsPowerOfTwo(int n) { return n > 0 && (n & (n - 1)) == 0; }
-int Log2(int power) {
-  int log2 = 0;
-  while (2 << log2 <= power) ++log2;
-  return log2;
-}
+int Log2(int power) { return std::bit_width(static_cast<unsigned>(power)) - 1; }
 
 // How a team shares the work where the in channels have `splits` shares.
 bool ShareWork(WideStage& s, int splits) {

@@ -88,7 +88,7 @@ __device__ __forceinline__ void StartWindows(ChainBlock& b, const ChainWindows& 
     const PicardState first = BeginWindow(a, stage, env);
     SetRows(b, env, 0, first.count, stage.x);
     if (threadIdx.x == 0) w.states[env] = first;
-    __syncthreads();
+    SyncPicardThreads();
   }
 }
 
@@ -139,7 +139,7 @@ __device__ __forceinline__ bool TakeWindows(ChainBlock& b, const ChainWindows& w
       a.x[env * a.elements + e] = x[e];
     done = done && finished;
     if (threadIdx.x == 0) w.states[env] = next;
-    __syncthreads();
+    SyncPicardThreads();
   }
   return done;
 }
@@ -158,7 +158,7 @@ __device__ __forceinline__ int StartSteps(ChainBlock& b, PicardState* states, in
     states[r] = a.picard.state ? a.picard.state[r] : PicardState{a.begin, 0, a.begin, 0, 0};
     b.timesteps[r] = a.schedule[min(states[r].begin, a.end - 1)].timestep;
   }
-  __syncthreads();
+  SyncPicardThreads();
   int passes = 0;
   for (int r = 0; r < a.rows; ++r) {
     passes = max(passes, a.end - states[r].begin);
@@ -171,7 +171,7 @@ __device__ __forceinline__ int StartSteps(ChainBlock& b, PicardState* states, in
 __device__ __forceinline__ void KeepStates(const ChainArgs& a, const PicardState* states) {
   const bool windows = a.picard.window > 0;
   const int count = windows ? a.picard.environments : a.rows;
-  __syncthreads();
+  SyncPicardThreads();
   for (int i = threadIdx.x; a.picard.state && blockIdx.x == 0 && i < count; i += kChainThreads) {
     PicardState state = states[i];
     if (!windows) state.passes += a.end - state.begin, state.begin = a.end;
@@ -239,12 +239,13 @@ __device__ __forceinline__ void LoadEnds(const ChainBlock& b, float* first, floa
     const bool live = row % window == 0 && e >= 0 && e < elements;
     b.x[i] = live ? a.x[row / window * elements + e] : 0.0f;
   }
-  __syncthreads();
+  SyncPicardThreads();
 }
 
 // Launches a persistent kernel, all of whose blocks run at once. Throws Error(kRetryable).
 template <auto kKernel, typename Args>
-void LaunchPersistent(const Args& args, int blocks, size_t shared_bytes, cudaStream_t stream) {
+void LaunchPersistent(const Args& args, int blocks, size_t shared_bytes, cudaStream_t stream,
+                      int threads = kChainThreads) {
   static const cudaError_t allowed = cudaFuncSetAttribute(
       kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kFusedMaxSharedBytes);
   CheckCuda(allowed, "shared memory of the denoising chain");
@@ -253,7 +254,7 @@ void LaunchPersistent(const Args& args, int blocks, size_t shared_bytes, cudaStr
   attribute.val.cooperative = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(blocks);
-  config.blockDim = dim3(kChainThreads);
+  config.blockDim = dim3(threads);
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
   config.attrs = &attribute;

@@ -16,7 +16,7 @@ inline constexpr int kCopyVectors = 8;  // under way per thread while finished w
 __device__ __forceinline__ uint64_t EvictFirstPolicy() {
   uint64_t policy = 0;
 #if __CUDA_ARCH__ >= 800
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
 #endif
   return policy;
 }

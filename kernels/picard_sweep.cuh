@@ -14,6 +14,11 @@ namespace dp {
 
 inline constexpr int kPicardThreads = 256;
 
+// A block's first threads, which sweep; it may have others that do something else.
+__device__ __forceinline__ void SyncPicardThreads() {
+  asm volatile("bar.sync 0, %0;" ::"n"(kPicardThreads) : "memory");
+}
+
 // Shared memory of a sweep; steps are counted from the window's first.
 struct PicardStage {
   DenoiseStep* schedule;  // (2 window)
@@ -178,9 +183,9 @@ __device__ inline PicardState BeginWindow(const PicardArgs& a, const PicardStage
   AskPicardNoise(a, first, env, first.count, s);
   WaitCopies<0>();
   for (int e = threadIdx.x; e < a.elements; e += kPicardThreads) s.x0[e] = 0.0f;
-  __syncthreads();
+  SyncPicardThreads();
   if (threadIdx.x < 32) ExtendSteps(a, s, 0, first.count - 1);
-  __syncthreads();
+  SyncPicardThreads();
   return first;
 }
 
@@ -198,16 +203,16 @@ __device__ inline PicardState Advanced(const PicardArgs& a, PicardState s, int a
 __device__ inline int SweepWindow(const PicardArgs& a, const PicardStage& s,
                                   const PicardState& state, int env, int* shared) {
   WaitCopies<0>();
-  __syncthreads();
+  SyncPicardThreads();
   SetLimits(a, s, state.count);
-  __syncthreads();
+  SyncPicardThreads();
   if (threadIdx.x < 32) {
     const int steps = SweepSteps(a, s, state.count);
     if (!state.sequential)
       ExtendSteps(a, s, state.count, min(steps + a.window, a.steps - state.begin) - 1);
     if (threadIdx.x == 0) *shared = steps;
   }
-  __syncthreads();
+  SyncPicardThreads();
   const int accepted = *shared;
   for (int i = threadIdx.x; a.all_x && i < accepted * a.elements; i += kPicardThreads) {
     const int k = state.begin + i / a.elements;

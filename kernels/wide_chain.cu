@@ -2,9 +2,11 @@
 //
 // wide_chain.cuh says how the blocks share a layer. While a warp multiplies, its weights of the
 // next layer come to shared memory, over the borders of layers and passes; they go to registers
-// before the layer's input has come. A layer is: collect finished activations, multiply by
-// warpgroups, send the sums, finish the block's items of them. Bytes: weights once per team's rows
-// and pass; activations and sums from L2, whose boxes are used in turn so that they stay there.
+// before the layer's input has come. A layer is: collect finished activations, multiply, send the
+// sums, finish the block's items of them. Where the items are small, some threads multiply and
+// others finish: what either needs beside the numbers it waits for is ready when they come, which
+// is most of a layer otherwise. Bytes: weights once per team's rows and pass; activations and sums
+// from L2, whose boxes are used in turn so that they stay there.
 
 #include <algorithm>
 
@@ -16,11 +18,11 @@ namespace {
 
 // Offsets of what stands in shared memory behind the weights and before the input.
 struct WidePlan {
-  int stages, tiles, routes, x, first, head, timesteps, states, kept, moments, arrived, end;
+  int stages, tiles, routes, x, first, head, timesteps, states, kept, moments, left, end;
   __host__ __device__ WidePlan(const WideChainArgs& w) {
     const ChainArgs& a = w.chain;
     const int elements = a.length * a.action_dim, rows = a.rows;
-    stages = kChainWarps * kWideWarpBytes;
+    stages = kChainWarps * static_cast<int>(sizeof(WideBuffer));
     tiles = stages + w.stage_count * static_cast<int>(sizeof(WideStage));
     routes = tiles + w.stage_count * static_cast<int>(sizeof(WideTile));
     x = routes + w.stage_count * static_cast<int>(sizeof(WideRoute));
@@ -30,14 +32,30 @@ struct WidePlan {
     states = timesteps + rows * 4;
     kept = states + rows * static_cast<int>(sizeof(PicardState));
     moments = (kept + (a.picard.window > 0 ? 2 * rows * elements * 4 : 0) + 15) / 16 * 16;
-    arrived = moments + kChainWarps * 8;
-    end = (arrived + kChainWarps * 8 + 127) / 128 * 128;
+    left = moments + kChainWarps * 8;
+    end = (left + 1 + 127) / 128 * 128;
   }
 };
 
+// Registers of a thread where threads have roles: of those that multiply and those that finish;
+// together at most as many as the launch gives the block.
+constexpr int kMultiplierRegisters = 192, kFinisherRegisters = 120;
+static_assert(kMultiplierRegisters * kChainThreads + kFinisherRegisters * kWideFinishers <=
+              65536 / kWideThreads / 8 * 8 * kWideThreads);
+template <bool kMore, int kRegisters>
+__device__ __forceinline__ void SetRegisters() {
+#ifdef DP_HAVE_WGMMA
+  if constexpr (kMore) {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+  } else {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+  }
+#endif
+}
+
 // grid: (kWideBlocks), all resident
-template <Format F>
-__global__ void __launch_bounds__(kChainThreads, 1)
+template <Format F, bool kRoles>
+__global__ void __launch_bounds__(kRoles ? kWideThreads : kChainThreads, 1)
     WideChainKernel(const __grid_constant__ WideChainArgs w) {
   extern __shared__ __align__(128) uint8_t shared[];
   if constexpr (!kHaveWgmma) return;
@@ -46,6 +64,8 @@ __global__ void __launch_bounds__(kChainThreads, 1)
   const WidePlan plan(w);
   auto* stages = reinterpret_cast<WideStage*>(shared + plan.stages);
   auto* tiles = reinterpret_cast<WideTile*>(shared + plan.tiles);
+  auto* routes = reinterpret_cast<WideRoute*>(shared + plan.routes);
+  auto* left = reinterpret_cast<volatile bool*>(shared + plan.left);
   ChainBlock b = {a,
                   reinterpret_cast<float*>(shared + plan.x),
                   reinterpret_cast<const float*>(shared + plan.first),
@@ -54,39 +74,53 @@ __global__ void __launch_bounds__(kChainThreads, 1)
                   0,
                   reinterpret_cast<int*>(shared + plan.timesteps),
                   WaitWatch(a.stuck)};
+  const uint32_t before = *a.passes;
+  if (kRoles && threadIdx.x >= kChainThreads) {
+    SetRegisters<false, kFinisherRegisters>();
+    for (uint32_t number = before + 1;; ++number) {
+      WaitAtBarrier<kPassBarrier>(kWideThreads);
+      if (!*left) return;
+      b.parity = number & 1;
+      FinishStages<F>(b, stages, routes, w.stage_count, number - 1);
+    }
+  }
+  if constexpr (kRoles) SetRegisters<true, kMultiplierRegisters>();
   const ChainWindows windows = {reinterpret_cast<PicardState*>(shared + plan.states),
                                 reinterpret_cast<float*>(shared + plan.kept), shared + plan.end,
                                 reinterpret_cast<int*>(shared + plan.moments)};
-  const uint32_t before = *a.passes;
   LoadStages(stages, w.stages, w.stage_count);
   LoadEnds(b, reinterpret_cast<float*>(shared + plan.first),
            reinterpret_cast<float*>(shared + plan.head));
   const WideItem item = ItemOfBlock(blockIdx.x);
-  auto* routes = reinterpret_cast<WideRoute*>(shared + plan.routes);
   for (int i = threadIdx.x; i < w.stage_count; i += kChainThreads) {
     tiles[i] = MakeWideTile(stages[i], item);
     routes[i] = MakeWideRoute<Storage<F>>(w, stages[i], item);
   }
-  const WideThread thread = MakeWideThread(a, item, stages[0].items_log2);
+  if (threadIdx.x == 0) *left = true;
+  SyncPicardThreads();
+  const WideThread thread = MakeWideThread(a, item, stages[0].items_log2, threadIdx.x);
   WideStream stream;
-  const int warp = threadIdx.x / 32;
-  stream.policy = EvictFirstPolicy();
-  stream.tiles = tiles, stream.stage_count = w.stage_count;
-  stream.buffer = SharedAddress(shared) + warp * kWideWarpBytes;
-  stream.arrived = SharedAddress(shared + plan.arrived) + warp * 8;
-  __syncthreads();
-  stream.Begin();
-  float4 rest = make_float4(0, 0, 0, 0);
+  stream.thread = threadIdx.x;
+  stream.Begin(tiles, w.stage_count);
+  uint8_t* input = shared + plan.end;
+  auto* sums = reinterpret_cast<float*>(input + w.sums_offset);
   const int passes = RunPasses<true>(
       b, windows, [&](int pass) __attribute__((always_inline)) {
         const uint32_t number = before + pass;
         b.parity = number & 1;
-        __syncthreads();
-        for (int i = 0; i < w.stage_count; ++i)
-          RunWideStage<F>(b, stages[i], routes[i], thread, stream, shared + plan.end, number - 1,
-                          rest);
-        __syncthreads();
+        if constexpr (kRoles) {
+          ArriveAtBarrier<kPassBarrier>(kWideThreads);
+          MultiplyStages<F>(b, stages, routes, w.stage_count, stream, input, sums, number - 1);
+        } else {
+          SyncPicardThreads();
+          RunStages<F>(b, stages, routes, w.stage_count, thread, stream, input, sums, number - 1);
+          SyncPicardThreads();
+        }
       });
+  if constexpr (kRoles) {
+    if (threadIdx.x == 0) *left = false;
+    ArriveAtBarrier<kPassBarrier>(kWideThreads);
+  }
   // by now every block has read it: this one could not have finished without them
   if (blockIdx.x == 0 && threadIdx.x == 0) *a.passes = before + passes;
   stream.Wait();  // what is under way would write to no one
@@ -94,26 +128,36 @@ __global__ void __launch_bounds__(kChainThreads, 1)
 
 }  // namespace
 
-size_t WideSharedBytes(const std::vector<WideStage>& stages, const WideChainArgs& w) {
-  constexpr size_t kBeyond = 1024;  // products of few positions read past the input
-  const ChainArgs& a = w.chain;
-  size_t work = PicardStageBytes(a.picard.window, a.length * a.action_dim);
+WideSpace PlanWideSpace(const std::vector<WideStage>& stages, const WideChainArgs& w, size_t room) {
+  constexpr size_t kBeyond = 64;  // products of 4 positions read 8
+  size_t input = 0, sums = 0, beside = 0;
   for (const WideStage& s : stages) {
     if (s.shape.in_c == 0) continue;
-    const size_t input = size_t{kWideFilling} * 2 * s.places << s.rows_log2;
     const size_t positions = std::max(16, s.shape.out_length << s.rows_log2);
-    const size_t sums = 2 * positions * kWideSumsPitch * sizeof(float);
-    work = std::max({work, input + kBeyond, sums * (1 + s.shape.residual)});
+    const size_t bytes = 2 * positions * kWideSumsPitch * sizeof(float);
+    input = std::max(input, (size_t{kWideFilling} * 2 * s.places << s.rows_log2) + kBeyond);
+    sums = std::max(sums, bytes);
+    if (s.shape.residual) beside = std::max(beside, bytes);
   }
-  return WidePlan(w).end + work;
+  const size_t before = WidePlan(w).end, apart = (std::max(input, beside) + 127) / 128 * 128;
+  const size_t sweep = PicardStageBytes(w.chain.picard.window, w.chain.length * w.chain.action_dim);
+  if (before + std::max(sweep, apart + sums) <= room)
+    return {before + std::max(sweep, apart + sums), static_cast<int>(apart)};
+  return {before + std::max({sweep, input, sums, 2 * beside}), 0};
+}
+
+template <Format F>
+static void Launch(const WideChainArgs& w, size_t shared_bytes, cudaStream_t stream) {
+  if (w.roles)
+    return LaunchPersistent<WideChainKernel<F, true>>(w, kWideBlocks, shared_bytes, stream,
+                                                      kWideThreads);
+  LaunchPersistent<WideChainKernel<F, false>>(w, kWideBlocks, shared_bytes, stream);
 }
 
 void LaunchWideChain(Format format, const WideChainArgs& w, size_t shared_bytes,
                      cudaStream_t stream) {
-  if (format == Format::kFp16)
-    return LaunchPersistent<WideChainKernel<Format::kFp16>>(w, kWideBlocks, shared_bytes, stream);
-  if (format == Format::kBf16)
-    return LaunchPersistent<WideChainKernel<Format::kBf16>>(w, kWideBlocks, shared_bytes, stream);
+  if (format == Format::kFp16) return Launch<Format::kFp16>(w, shared_bytes, stream);
+  if (format == Format::kBf16) return Launch<Format::kBf16>(w, shared_bytes, stream);
   throw Unsupported("the denoising chain has fp16 and bf16 kernels alone");
 }
 

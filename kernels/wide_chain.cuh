@@ -16,6 +16,9 @@ namespace dp {
 inline constexpr int kWideSlots = 16;  // of rows: a block finishes an item of each row of its slot
 inline constexpr int kWideMaxItems = 2, kWideRows = kWideSlots * kWideMaxItems;
 inline constexpr int kWideGroups = 8, kWideBlocks = kWideSlots * kWideGroups;
+// Where a block's items have at most 512 numbers, two warpgroups multiply and one behind them
+// finishes, each while the other waits; otherwise two warpgroups do both.
+inline constexpr int kWideFinishers = 128, kWideThreads = kChainThreads + kWideFinishers;
 inline constexpr int kWideTile = 64;       // out channels of a block's products
 inline constexpr int kWideMaxSplits = 16;  // shares of the in channels
 inline constexpr int kWidePieces = 4;      // of 32 in channels, that fill the input
@@ -59,6 +62,8 @@ struct WideChainArgs {
   const WideStage* stages = nullptr;  // device memory
   int stage_count = 0;
   float* boxes = nullptr;  // words
+  int sums_offset = 0;     // of WideSpace
+  bool roles = false;      // whether threads multiply or finish
 };
 
 // The items that a block finishes in every stage.
@@ -86,6 +91,9 @@ DP_HOST_DEVICE inline WideTeam TeamOf(const WideStage& s, const WideItem& item) 
           (part & ((1 << tiles_log2) - 1)) * kWideTile, part < 1 << s.parts_log2};
 }
 
+// Whether threads have roles: in the planned stages a block has one item, small enough for those
+// that finish, and its input is filled once.
+bool HaveRoles(const std::vector<WideStage>& stages);
 // Completes a stage whose shape, own and sources are set, for blocks of 2^items_log2 items. False
 // where the kernel does not run it.
 bool PlanWideStage(WideStage& stage, int items_log2);
@@ -94,8 +102,14 @@ bool PlanWideStage(WideStage& stage, int items_log2);
 // slots, so that in every pass each block waits for all others, those of rows that are not used
 // too.
 bool KeepBlocksTogether(const std::vector<WideStage>& stages);
-// Shared memory of a block.
-size_t WideSharedBytes(const std::vector<WideStage>& stages, const WideChainArgs& args);
+// Shared memory of a block, in bytes, and where its products' sums stand behind its input: there if
+// both fit into `room` bytes, otherwise in the input's place.
+struct WideSpace {
+  size_t bytes;
+  int sums_offset;
+};
+WideSpace PlanWideSpace(const std::vector<WideStage>& stages, const WideChainArgs& args,
+                        size_t room);
 // Brings 16-bit weights packed by PackFusedWeights into the order in which warps read them, by
 // fragments: (phases x out / 64, in / 128, 8 warps: 2 halves of each 32 in x 4 parts of out, 4 x 32
 // in, taps), where each warp's 4 of the 1x1 follow its taps. On the default stream.

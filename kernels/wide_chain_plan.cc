@@ -74,6 +74,13 @@ bool PlanWideStage(WideStage& s, int items_log2) {
   return true;
 }
 
+bool HaveRoles(const std::vector<WideStage>& stages) {
+  return std::all_of(stages.begin(), stages.end(), [](const WideStage& s) {
+    const int numbers = s.shape.out_c / kWideGroups * s.shape.out_length * s.shape.phases;
+    return s.items_log2 == 0 && s.share <= kWideFilling && numbers <= 4 * kWideFinishers;
+  });
+}
+
 bool KeepBlocksTogether(const std::vector<WideStage>& stages) {
   if (std::none_of(stages.begin(), stages.end(), [](const WideStage& s) {
         return s.shape.in_c > 0 && 1 << s.rows_log2 == kWideSlots << s.items_log2;

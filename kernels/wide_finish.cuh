@@ -15,10 +15,10 @@ struct WideThread {
   const float* cond;  // FiLM terms of the row's environment
 };
 __device__ __forceinline__ WideThread MakeWideThread(const ChainArgs& a, const WideItem& item,
-                                                     int items_log2) {
+                                                     int items_log2, int thread) {
   const int threads = kChainThreads >> items_log2;
   WideThread t;
-  t.which = threadIdx.x / threads, t.index = threadIdx.x % threads;
+  t.which = thread / threads, t.index = thread % threads;
   t.all = (item.slot << items_log2) + t.which;
   t.row = min(t.all, a.rows - 1);
   t.cond = a.film.cond + static_cast<size_t>(t.row / a.film.rows_per_env) * a.film.width;
@@ -48,7 +48,6 @@ __device__ __forceinline__ ChannelTerms LoadTerms(const ChainBlock& b, const Wid
   const float4 zero = make_float4(0, 0, 0, 0), one = make_float4(1, 1, 1, 1);
   ChannelTerms t = {zero, zero, zero, zero, {one, zero}, {zero, zero}};
   if (r.bias) t.bias = LoadConstant4(r.bias + channel);
-  if (r.residual_bias) t.residual_bias = LoadConstant4(r.residual_bias + channel);
   if (r.scale)
     t.scale = LoadConstant4(r.scale + channel), t.shift = LoadConstant4(r.shift + channel);
   if (r.film_bias < 0) return t;
@@ -163,13 +162,21 @@ __device__ __forceinline__ float4 TakeSums(ChainBlock& b, int shares, const uint
   }
 }
 
-// Finishes this thread's item of a stage. `rest`: the thread's numbers of the residual.
-template <typename T>
+// Finishes this thread's item of a stage. `rest`: the thread's numbers of the residual. kRoles:
+// once the block has sent its sums; otherwise what is needed beside the sums is asked for while
+// they are on their way.
+template <typename T, bool kRoles>
 __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, const WideRoute& r,
-                                           const WideThread& thread, int group, uint32_t pass,
-                                           float4& rest) {
+                                           const WideThread& thread, uint32_t pass, float4& rest) {
+  const int group = ItemOfBlock(blockIdx.x).group;
   const int first = thread.index * 4, shares = 1 << st.splits_log2;
-  if (first >= r.numbers) return;
+  // what was cleared is seen before the head's words, which end the pass
+  if (st.keep == nullptr) __threadfence();
+  if (first >= r.numbers) {
+    if (kRoles) WaitAtBarrier<kSentBarrier>(kWideThreads);
+    if (kRoles) ArriveAtBarrier<kHandedOnBarrier>(kWideThreads);
+    return;
+  }
   const int position = first >> r.item_log2, channel = first & ((1 << r.item_log2) - 1);
   const int pack = ((channel / kFusedPack) << r.length_log2) + position;
   uint8_t* keep = r.keep + thread.which * r.keep_row + ((pack * kPackBytes) << r.keep_log2) +
@@ -182,16 +189,21 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
     t = LoadTerms(b, r, thread, channel);
     if (r.keep) ClearFinished(keep + (b.parity ^ 1) * r.keep_pass);
   };
+  if (kRoles) {
+    prepare();
+    WaitAtBarrier<kSentBarrier>(kWideThreads);
+  }
   if (st.shape.in_c > 0) {
-    x = TakeSums<T>(b, shares, r.from + turn.bytes + own, thread.index, r.share, turn.parity,
-                    prepare);
+    x = TakeSums<T>(b, shares, r.from + turn.bytes + own, thread.index, r.share, turn.parity, [&] {
+      if (!kRoles) prepare();
+    });
   } else {
     const FirstConvArgs& f = b.a.first;
-    prepare();
+    if (!kRoles) prepare();
     x = ConvolveFirst(b, b.first, f.taps, thread.row, position, channel0 + channel);
     rest = ConvolveFirst(b, b.first + f.taps * f.in_c * f.out_c, 1, thread.row, position,
                          channel0 + channel);
-    Add4(rest, t.residual_bias);
+    Add4(rest, LoadConstant4(r.residual_bias + channel));
   }
   Add4(x, t.bias);
   if (r.scale) x = Activated(t, ItemMoments(thread, x, r.numbers / 128, b.moments), x);
@@ -203,11 +215,13 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
   x = make_float4(ToFloat(four.v[0]), ToFloat(four.v[1]), ToFloat(four.v[2]), ToFloat(four.v[3]));
   if (st.add) rest = x;
   if (!r.keep) MultiplyHead(b, st, thread.all, group, x, position, channel0 + channel);
+  if (kRoles) ArriveAtBarrier<kHandedOnBarrier>(kWideThreads);
   if (!st.shape.residual) return;
+  const float4 bias = LoadConstant4(r.residual_bias + channel);
   const WideTurn beside = TurnOf(r.turns_beside, pass);
   rest = TakeSums<T>(b, shares, r.from_beside + beside.bytes + own, thread.index, r.share,
                      beside.parity, [] {});
-  Add4(rest, t.residual_bias);
+  Add4(rest, bias);
 }
 
 }  // namespace dp

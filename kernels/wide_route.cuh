@@ -28,6 +28,7 @@ struct WideTurns {
 
 struct alignas(16) WideRoute {
   bool multiplies;  // whether the block has products:
+  int first_look;   // cycles from when it has handed on to when it looks for their input
   int channel0, phase;
   // the input, [channels / 8][place][row]; the sources from the team's first row on, the second one
   // as if it went on where the first one ends
@@ -87,6 +88,8 @@ __device__ __forceinline__ WideRoute MakeWideRoute(const WideChainArgs& w, const
   };
   WideRoute r = {};
   r.multiplies = st.shape.in_c > 0 && team.multiplies;
+  // who looks too soon asks twice, which the more rows delay the others the more: measured
+  r.first_look = 125 + (75 << st.rows_log2);
   r.channel0 = team.split * st.share, r.phase = team.phase;
   for (int i = 0; i < 2; ++i) r.source[i] = MakeWideSource(st, team, i);
   r.source_channels = st.source_channels;

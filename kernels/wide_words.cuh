@@ -11,6 +11,32 @@
 
 namespace dp {
 
+// This thread's index, read anew: what follows from it is worked out where it is used, and not held
+// in registers through the whole pass.
+__device__ __forceinline__ int ThisThread() {
+  int thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread;
+}
+
+// Does nothing for so many cycles.
+__device__ __forceinline__ void WaitCycles(int cycles) {
+  const int begin = clock();
+  while (static_cast<int>(clock()) - begin < cycles) {
+  }
+}
+
+// Barriers of a block's warps; 0 is for sweeps, 1 and 2 are its items'.
+enum WideBarrier { kProductsBarrier = 3, kSentBarrier, kHandedOnBarrier, kPassBarrier };
+template <WideBarrier kBarrier>
+__device__ __forceinline__ void WaitAtBarrier(int threads) {
+  asm volatile("bar.sync %0, %1;" ::"n"(static_cast<int>(kBarrier)), "r"(threads) : "memory");
+}
+template <WideBarrier kBarrier>
+__device__ __forceinline__ void ArriveAtBarrier(int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"n"(static_cast<int>(kBarrier)), "r"(threads) : "memory");
+}
+
 __device__ __forceinline__ uint4 LoadVector(const void* at) {
   uint4 v = make_uint4(0, 0, 0, 0);
 #ifdef DP_HAVE_WGMMA

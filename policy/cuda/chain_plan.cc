@@ -228,7 +228,7 @@ bool ChainPlan::Supported() const {
 }
 
 void ChainPlan::Launch(const ChainArgs& a, cudaStream_t stream) const {
-  if (wide_) return LaunchWideChain(format_, wide_->Args(a), shared_bytes_, stream);
+  if (wide_) return LaunchWideChain(format_, wide_->Args(a, shared_bytes_), shared_bytes_, stream);
   LaunchUnetChain(format_, a, shared_bytes_, stream);
 }
 

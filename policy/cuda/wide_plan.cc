@@ -37,6 +37,7 @@ WideStages::WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena
   arena.Upload(stages, stages_.data(), stages_.size() * sizeof(WideStage));
   args_.stages = stages;
   args_.stage_count = static_cast<int>(stages_.size());
+  args_.roles = HaveRoles(stages_);
 }
 
 // Boxes of one layout follow each other in use.
@@ -65,14 +66,16 @@ void WideStages::SetLayouts() {
   }
 }
 
-WideChainArgs WideStages::Args(const ChainArgs& chain) const {
+WideChainArgs WideStages::Args(const ChainArgs& chain, size_t shared_bytes) const {
   WideChainArgs args = args_;
   args.chain = chain;
+  args.sums_offset = PlanWideSpace(stages_, args, shared_bytes).sums_offset;
   return args;
 }
 
 size_t WideStages::SharedBytes(const ChainArgs& chain) const {
-  return WideSharedBytes(stages_, Args(chain));
+  const size_t most = kFusedMaxSharedBytes;
+  return PlanWideSpace(stages_, Args(chain, most), most).bytes;
 }
 
 void WideStages::SetNorm(ChainSource& own, const DeviceNorm& norm) {

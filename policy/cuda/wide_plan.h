@@ -17,8 +17,8 @@ class WideStages {
   bool Supported() const { return supported_; }
   // The terms of the final convolution's output, whose groups the head's words are of.
   const ChainSource& last() const { return stages_.back().own; }
-  // The kernel's arguments for `chain`.
-  WideChainArgs Args(const ChainArgs& chain) const;
+  // The kernel's arguments for `chain` in so much shared memory.
+  WideChainArgs Args(const ChainArgs& chain, size_t shared_bytes) const;
   size_t SharedBytes(const ChainArgs& chain) const;
 
  private:

@@ -122,6 +122,23 @@ TEST(WidePlan, BlocksStayTogetherWhereATeamHasAllRows) {
   EXPECT_FALSE(together({first}, 0));
 }
 
+TEST(WidePlan, ThreadsHaveRolesWhereItemsAreSmallAndInputsAreFilledOnce) {
+  const auto roles = [](std::vector<WideStage> stages, int items_log2) {
+    for (WideStage& s : stages) EXPECT_TRUE(dp::PlanWideStage(s, items_log2));
+    return dp::HaveRoles(stages);
+  };
+  const WideStage first = Convolution(16, 0, 256, false), small = Convolution(16, 256, 256, false);
+  EXPECT_TRUE(roles({first, small, Convolution(4, 2048, 512, true, 1024)}, 0));
+  EXPECT_FALSE(roles({first, small}, 1)) << "two items";
+  EXPECT_FALSE(roles({Convolution(8, 256, 256, false)}, 1)) << "even if they are small";
+  EXPECT_FALSE(roles({first, Convolution(16, 512, 512, false)}, 0)) << "1024 numbers";
+  WideStage refilled = Convolution(4, 1024, 1024, false);
+  ASSERT_TRUE(dp::PlanWideStage(refilled, 0));
+  EXPECT_TRUE(dp::HaveRoles({refilled}));
+  refilled.share = 2 * dp::kWideFilling;
+  EXPECT_FALSE(dp::HaveRoles({refilled}));
+}
+
 TEST(WidePlan, OtherShapesAreRefused) {
   WideStage odd = Convolution(16, 256, 256, false);
   odd.shape.taps = 7;

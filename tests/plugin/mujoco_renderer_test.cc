@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -57,7 +58,7 @@ class MujocoRenderer : public pusht_test::MujocoTest {
   static ModelPtr LoadTable() {
     char error[1000] = "";
     ModelPtr model(mj_loadXML(kTable, nullptr, error, sizeof(error)));
-    EXPECT_NE(model, nullptr) << error;
+    if (!model) throw std::runtime_error(error);
     return model;
   }
 

@@ -12,7 +12,8 @@ namespace dp {
 inline constexpr int kStepChannels = kStepBytes / 2;
 inline constexpr int kCopyVectors = 8;  // under way per thread while finished words are copied
 
-// Copies like CopyAsync16 what is read once in a long while: it leaves the L2 cache first.
+// What is read once in a long while is to leave the L2 cache first. Made where it is asked for: who
+// asks again and again would hold it in two registers all along otherwise.
 __device__ __forceinline__ uint64_t EvictFirstPolicy() {
   uint64_t policy = 0;
 #if __CUDA_ARCH__ >= 800
@@ -20,6 +21,7 @@ __device__ __forceinline__ uint64_t EvictFirstPolicy() {
 #endif
   return policy;
 }
+// Copies like CopyAsync16, by such a policy.
 __device__ __forceinline__ void CopyAsync16Once(uint32_t shared, const void* global, bool valid,
                                                 uint64_t policy) {
 #if __CUDA_ARCH__ >= 800
@@ -30,6 +32,7 @@ __device__ __forceinline__ void CopyAsync16Once(uint32_t shared, const void* glo
   CopyAsync16(shared, global, valid);
 #endif
 }
+
 // What one warp does in a stage, and where its weights lie.
 struct WarpTile {
   const uint8_t* weight;

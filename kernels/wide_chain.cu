@@ -16,7 +16,8 @@
 namespace dp {
 namespace {
 
-// Offsets of what stands in shared memory behind the weights and before the input.
+// Offsets of what stands in shared memory behind the weights and before the input; left: whether
+// another pass comes.
 struct WidePlan {
   int stages, tiles, routes, x, first, head, timesteps, states, kept, moments, left, end;
   __host__ __device__ WidePlan(const WideChainArgs& w) {
@@ -78,7 +79,7 @@ __global__ void __launch_bounds__(kRoles ? kWideThreads : kChainThreads, 1)
   if (kRoles && threadIdx.x >= kChainThreads) {
     SetRegisters<false, kFinisherRegisters>();
     for (uint32_t number = before + 1;; ++number) {
-      WaitAtBarrier<kPassBarrier>(kWideThreads);
+      WaitAtBarrier<kPassBarrier>();
       if (!*left) return;
       b.parity = number & 1;
       FinishStages<F>(b, stages, routes, w.stage_count, number - 1);
@@ -109,7 +110,7 @@ __global__ void __launch_bounds__(kRoles ? kWideThreads : kChainThreads, 1)
         const uint32_t number = before + pass;
         b.parity = number & 1;
         if constexpr (kRoles) {
-          ArriveAtBarrier<kPassBarrier>(kWideThreads);
+          ArriveAtBarrier<kPassBarrier>();
           MultiplyStages<F>(b, stages, routes, w.stage_count, stream, input, sums, number - 1);
         } else {
           SyncPicardThreads();
@@ -119,7 +120,7 @@ __global__ void __launch_bounds__(kRoles ? kWideThreads : kChainThreads, 1)
       });
   if constexpr (kRoles) {
     if (threadIdx.x == 0) *left = false;
-    ArriveAtBarrier<kPassBarrier>(kWideThreads);
+    ArriveAtBarrier<kPassBarrier>();
   }
   // by now every block has read it: this one could not have finished without them
   if (blockIdx.x == 0 && threadIdx.x == 0) *a.passes = before + passes;

@@ -16,8 +16,9 @@ namespace dp {
 inline constexpr int kWideSlots = 16;  // of rows: a block finishes an item of each row of its slot
 inline constexpr int kWideMaxItems = 2, kWideRows = kWideSlots * kWideMaxItems;
 inline constexpr int kWideGroups = 8, kWideBlocks = kWideSlots * kWideGroups;
-// Where a block's items have at most 512 numbers, two warpgroups multiply and one behind them
-// finishes, each while the other waits; otherwise two warpgroups do both.
+// Where a block has one item of at most 512 numbers in every stage, and its input is filled once,
+// two warpgroups multiply and one behind them finishes, each while the other waits; otherwise two
+// warpgroups do both.
 inline constexpr int kWideFinishers = 128, kWideThreads = kChainThreads + kWideFinishers;
 inline constexpr int kWideTile = 64;       // out channels of a block's products
 inline constexpr int kWideMaxSplits = 16;  // shares of the in channels

@@ -14,6 +14,8 @@ constexpr size_t kFewWeightBytes = 100 * 1024;       // of a block and stage
 
 int Log2(int power) { return std::bit_width(static_cast<unsigned>(power)) - 1; }
 
+int ItemNumbers(const FusedConvShape& s) { return s.out_c / kWideGroups * s.out_length * s.phases; }
+
 // How a team shares the work where the in channels have `splits` shares.
 bool ShareWork(WideStage& s, int splits) {
   const FusedConvShape& shape = s.shape;
@@ -41,7 +43,7 @@ bool PlanWideStage(WideStage& s, int items_log2) {
   const FusedConvShape& shape = s.shape;
   s.items_log2 = items_log2;
   const int group = shape.out_c / kWideGroups, length = shape.out_length * shape.phases;
-  const int item = group * length;
+  const int item = ItemNumbers(shape);
   if (!IsPowerOfTwo(shape.out_c) || group < 8 || !IsPowerOfTwo(length) ||
       !IsPowerOfTwo(shape.in_length))
     return false;
@@ -76,8 +78,8 @@ bool PlanWideStage(WideStage& s, int items_log2) {
 
 bool HaveRoles(const std::vector<WideStage>& stages) {
   return std::all_of(stages.begin(), stages.end(), [](const WideStage& s) {
-    const int numbers = s.shape.out_c / kWideGroups * s.shape.out_length * s.shape.phases;
-    return s.items_log2 == 0 && s.share <= kWideFilling && numbers <= 4 * kWideFinishers;
+    return s.items_log2 == 0 && s.share <= kWideFilling &&
+           ItemNumbers(s.shape) <= 4 * kWideFinishers;
   });
 }
 

@@ -173,8 +173,10 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
   // what was cleared is seen before the head's words, which end the pass
   if (st.keep == nullptr) __threadfence();
   if (first >= r.numbers) {
-    if (kRoles) WaitAtBarrier<kSentBarrier>(kWideThreads);
-    if (kRoles) ArriveAtBarrier<kHandedOnBarrier>(kWideThreads);
+    if (kRoles) {
+      WaitAtBarrier<kSentBarrier>();
+      ArriveAtBarrier<kHandedOnBarrier>();
+    }
     return;
   }
   const int position = first >> r.item_log2, channel = first & ((1 << r.item_log2) - 1);
@@ -191,7 +193,7 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
   };
   if (kRoles) {
     prepare();
-    WaitAtBarrier<kSentBarrier>(kWideThreads);
+    WaitAtBarrier<kSentBarrier>();
   }
   if (st.shape.in_c > 0) {
     x = TakeSums<T>(b, shares, r.from + turn.bytes + own, thread.index, r.share, turn.parity, [&] {
@@ -215,7 +217,7 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
   x = make_float4(ToFloat(four.v[0]), ToFloat(four.v[1]), ToFloat(four.v[2]), ToFloat(four.v[3]));
   if (st.add) rest = x;
   if (!r.keep) MultiplyHead(b, st, thread.all, group, x, position, channel0 + channel);
-  if (kRoles) ArriveAtBarrier<kHandedOnBarrier>(kWideThreads);
+  if (kRoles) ArriveAtBarrier<kHandedOnBarrier>();
   if (!st.shape.residual) return;
   const float4 bias = LoadConstant4(r.residual_bias + channel);
   const WideTurn beside = TurnOf(r.turns_beside, pass);

@@ -1,7 +1,7 @@
 #ifndef KERNELS_WIDE_INPUT_CUH_
 #define KERNELS_WIDE_INPUT_CUH_
 
-#include "kernels/wide_finish.cuh"
+#include "kernels/wide_route.cuh"
 
 // The input of a stage's products: asked for, waited for, put where the tensor cores read it.
 

@@ -3,6 +3,7 @@
 
 #include "kernels/wgmma.cuh"
 #include "kernels/wide_few.cuh"
+#include "kernels/wide_finish.cuh"
 #include "kernels/wide_input.cuh"
 #include "kernels/wide_stream.cuh"
 
@@ -53,7 +54,7 @@ struct WideSender {
 // What the products see: the input that was put in its place.
 __device__ __forceinline__ void ShowInput() {
   FenceForWgmma();
-  WaitAtBarrier<kProductsBarrier>(kChainThreads);
+  WaitAtBarrier<kProductsBarrier>();
 }
 
 // Collects the next filling of the input, from in channel `channel0` on, and its weights.
@@ -128,8 +129,7 @@ __device__ __forceinline__ void Multiply(ChainBlock& b, const WideStage& st, con
       stream.AskRest();
     }
     // where the sums, or the next filling, take the input's place
-    if (kRefill || kBeside || SumsOverInput(sums, shared))
-      WaitAtBarrier<kProductsBarrier>(kChainThreads);
+    if (kRefill || kBeside || SumsOverInput(sums, shared)) WaitAtBarrier<kProductsBarrier>();
     if (!kRefill || done == st.share) break;
     Refill(b, r, r.channel0 + done, stream, weights, shared);
   }
@@ -163,7 +163,7 @@ __device__ __forceinline__ void MultiplyFew(const WideStage& st, const WideRoute
     __syncwarp();
     stream.AskRest();
   }
-  if (kBeside || SumsOverInput(sums, shared)) WaitAtBarrier<kProductsBarrier>(kChainThreads);
+  if (kBeside || SumsOverInput(sums, shared)) WaitAtBarrier<kProductsBarrier>();
   constexpr int kPart = 16 * kWideSumsPitch;
   if constexpr (kRow) {
     PutRow(main, sums + half * kPart, kWideSumsPitch, m, lane);
@@ -227,7 +227,7 @@ __device__ __forceinline__ void MultiplyAndSend(ChainBlock& b, const WideStage& 
   const auto prepare = [&] {
     weights.Load(stream);
     // the input takes the place of sums that all have sent
-    if (SumsOverInput(sums, input)) WaitAtBarrier<kProductsBarrier>(kChainThreads);
+    if (SumsOverInput(sums, input)) WaitAtBarrier<kProductsBarrier>();
     ClearBorders(r, stream.thread, input);
     weights.AskForNext(stream);
   };
@@ -235,7 +235,7 @@ __device__ __forceinline__ void MultiplyAndSend(ChainBlock& b, const WideStage& 
   const WideSender sender(r, stream.thread);
   WideCollector collector(b, r, stream.thread, r.channel0, input);
   if (kRoles) {
-    WaitAtBarrier<kHandedOnBarrier>(kWideThreads);
+    WaitAtBarrier<kHandedOnBarrier>();
     WaitCycles(r.first_look);
   }
   collector.Ask();
@@ -251,11 +251,11 @@ __device__ __forceinline__ void MultiplyAndSend(ChainBlock& b, const WideStage& 
   } else {
     MultiplyTiles<F, kRoles, 2, false>(b, st, r, stream, weights, input, sums);
   }
-  WaitAtBarrier<kProductsBarrier>(kChainThreads);
+  WaitAtBarrier<kProductsBarrier>();
   SendAll(r, sender, s.residual, pass, sums, input);
-  if (kRoles) ArriveAtBarrier<kSentBarrier>(kWideThreads);
+  if (kRoles) ArriveAtBarrier<kSentBarrier>();
   // the next input takes the place of the 1x1's sums
-  if (s.residual && !SumsOverInput(sums, input)) WaitAtBarrier<kProductsBarrier>(kChainThreads);
+  if (s.residual && !SumsOverInput(sums, input)) WaitAtBarrier<kProductsBarrier>();
 }
 
 // All stages of a pass, by threads that multiply and finish.
@@ -283,11 +283,11 @@ __device__ __forceinline__ void MultiplyStages(ChainBlock& b, const WideStage* s
     if (routes[i].multiplies) {
       MultiplyAndSend<F, true>(b, stages[i], routes[i], stream, input, sums, pass);
     } else {
-      if (i > 0) WaitAtBarrier<kHandedOnBarrier>(kWideThreads);
-      ArriveAtBarrier<kSentBarrier>(kWideThreads);
+      if (i > 0) WaitAtBarrier<kHandedOnBarrier>();
+      ArriveAtBarrier<kSentBarrier>();
     }
   }
-  WaitAtBarrier<kHandedOnBarrier>(kWideThreads);
+  WaitAtBarrier<kHandedOnBarrier>();
 }
 
 // The items of all stages of a pass, by the threads that finish them.

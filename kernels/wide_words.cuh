@@ -5,6 +5,7 @@
 
 #include "kernels/chain_finish.cuh"
 #include "kernels/wgmma.cuh"
+#include "kernels/wide_chain.cuh"
 
 // What blocks of the wide chain hand each other through L2: vectors of 16 bytes (of finished
 // numbers 8) that are written and read whole and tell by themselves whether they have come.
@@ -26,15 +27,20 @@ __device__ __forceinline__ void WaitCycles(int cycles) {
   }
 }
 
-// Barriers of a block's warps; 0 is for sweeps, 1 and 2 are its items'.
+// Barriers of a block's warps, of those that multiply or of all; 0 is for sweeps, 1 and 2 are its
+// items'.
 enum WideBarrier { kProductsBarrier = 3, kSentBarrier, kHandedOnBarrier, kPassBarrier };
 template <WideBarrier kBarrier>
-__device__ __forceinline__ void WaitAtBarrier(int threads) {
-  asm volatile("bar.sync %0, %1;" ::"n"(static_cast<int>(kBarrier)), "r"(threads) : "memory");
+inline constexpr int kThreadsAt = kBarrier == kProductsBarrier ? kChainThreads : kWideThreads;
+template <WideBarrier kBarrier>
+__device__ __forceinline__ void WaitAtBarrier() {
+  asm volatile("bar.sync %0, %1;" ::"n"(static_cast<int>(kBarrier)), "n"(kThreadsAt<kBarrier>)
+               : "memory");
 }
 template <WideBarrier kBarrier>
-__device__ __forceinline__ void ArriveAtBarrier(int threads) {
-  asm volatile("bar.arrive %0, %1;" ::"n"(static_cast<int>(kBarrier)), "r"(threads) : "memory");
+__device__ __forceinline__ void ArriveAtBarrier() {
+  asm volatile("bar.arrive %0, %1;" ::"n"(static_cast<int>(kBarrier)), "n"(kThreadsAt<kBarrier>)
+               : "memory");
 }
 
 __device__ __forceinline__ uint4 LoadVector(const void* at) {

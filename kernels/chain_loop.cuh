@@ -5,51 +5,80 @@
 #include "kernels/cuda_check.h"
 #include "kernels/picard_sweep.cuh"
 
-// What a persistent chain does between passes: every block takes the steps of all rows with the
-// words of the last layer, one after the other or a window at a time.
+// What a persistent chain does between passes: every block takes the steps of the rows whose x it
+// reads with the words of the last layer, one after the other or a window at a time.
 
 namespace dp {
 
 // Asks for the FiLM terms of `count` steps from `first` on, which no pass has read yet, to be
-// brought into the L2 cache. By threads that wait for nothing else, a line each.
-__device__ __forceinline__ void PrefetchTerms(const ChainBlock& b, int first, int count) {
+// brought into the L2 cache. By the last of `threads` threads, which wait for nothing else, a line
+// each.
+__device__ __forceinline__ void PrefetchTerms(const ChainBlock& b, int first, int count, int thread,
+                                              int threads) {
   constexpr int kLine = 128 / sizeof(float);
   const FilmArgs& f = b.a.film;
-  const int line = (kChainThreads - 1 - threadIdx.x) * gridDim.x + blockIdx.x;
+  const int line = (threads - 1 - thread) * gridDim.x + blockIdx.x;
   if (line * kLine >= f.width) return;
   for (int k = first; k < first + count; ++k) {
     const float* terms = f.step_table + static_cast<size_t>(b.a.schedule[k].timestep) * f.width;
-    for (int i = line * kLine; i < f.width; i += kChainThreads * gridDim.x * kLine)
+    for (int i = line * kLine; i < f.width; i += threads * gridDim.x * kLine)
       asm volatile("prefetch.global.L2 [%0];" ::"l"(terms + i));
   }
 }
 
+// Where the steps of a launch stand.
+struct StepCount {
+  int passes = 0;   // that take all rows to the end
+  int stamped = 0;  // those that were made before
+  int apart = 1;    // rows that may be at different steps: all, or the first one stands for them
+};
+__device__ __forceinline__ StepCount CountSteps(const ChainArgs& a, const PicardState* states) {
+  StepCount c;
+  for (int r = 0; r < a.rows; ++r) {
+    c.passes = max(c.passes, a.end - states[r].begin);
+    c.stamped = max(c.stamped, states[r].passes);
+    if (states[r].begin != states[0].begin) c.apart = a.rows;
+  }
+  return c;
+}
+
+// The threads of a block that take steps, the rows [begin, end) that they take them of, and whether
+// they, of all blocks, write down what they make.
+struct StepTeam {
+  int thread, threads;
+  int begin, end;
+  bool writes;
+};
+
 // Takes each row's step of pass `pass`, if it has one left, with the words of the last layer, and
 // sets the timesteps of the next pass. What it needs beside the words is asked for first. A row's
 // last step writes x and the network's output down.
-__device__ __forceinline__ void TakeStep(ChainBlock& b, const PicardState* states, int pass) {
+__device__ __forceinline__ void TakeStep(ChainBlock& b, const PicardState* states, int apart,
+                                         int pass, const StepTeam& t) {
   const ChainArgs& a = b.a;
   const int elements = a.length * a.action_dim, items = a.last.channels / a.last.item_channels;
-  for (int i = threadIdx.x; i < a.rows * elements; i += kChainThreads) {
-    const int row = i / elements, e = i % elements, step = states[row].begin + pass;
+  for (int i = t.thread; i < (t.end - t.begin) * elements; i += t.threads) {
+    const int row = t.begin + i / elements, e = i % elements, step = states[row].begin + pass;
     if (step >= a.end) continue;
     const DenoiseStep constants = a.schedule[step];
-    const size_t at = static_cast<size_t>(step) * a.rows * elements + i;
+    const int in_x = row * elements + e;
+    const size_t at = static_cast<size_t>(step) * a.rows * elements + in_x;
     const float noise = a.noise ? a.noise[at] : 0.0f;
     const float* words = a.head_words + static_cast<size_t>(row) * items * elements + e;
     const float output = SumWords<kChainMaxSplits>(words, elements, items, b.parity, b.watch) +
                          b.head[a.last.channels * a.action_dim + e % a.action_dim];
     float* x = b.x + row * b.XPitch() + kMaxFirstTerms + e;
     *x = Denoise(constants, *x, output, noise);
-    if (blockIdx.x != 0) continue;
-    if (step + 1 == a.end) a.x[i] = *x, a.output[i] = output;
+    if (!t.writes) continue;
+    if (step + 1 == a.end) a.x[in_x] = *x, a.output[in_x] = output;
     if (a.picard.all_x) a.picard.all_x[at] = *x, a.picard.all_output[at] = output;
   }
   // by threads that wait for no words
-  for (int r = kChainThreads - 1 - threadIdx.x; r < a.rows; r += kChainThreads)
+  for (int r = t.begin + t.threads - 1 - t.thread; r < t.end; r += t.threads)
     b.timesteps[r] = a.schedule[min(states[r].begin + pass + 1, a.end - 1)].timestep;
   // of the pass after the next
-  for (int r = 0; r < a.rows; ++r) PrefetchTerms(b, min(states[r].begin + pass + 2, a.end - 1), 1);
+  for (int r = 0; r < apart; ++r)
+    PrefetchTerms(b, min(states[r].begin + pass + 2, a.end - 1), 1, t.thread, t.threads);
 }
 
 // The next rows of an environment, from step `begin` on; their x stand at `x`.
@@ -129,7 +158,8 @@ __device__ __forceinline__ bool TakeWindows(ChainBlock& b, const ChainWindows& w
     StageWords(b, state, env, stage);
     // of the rows that the next pass may have and this one had not
     const int known = state.evaluated + a.window;
-    PrefetchTerms(b, known, min(state.begin + 2 * a.window, a.steps) - known);
+    PrefetchTerms(b, known, min(state.begin + 2 * a.window, a.steps) - known, threadIdx.x,
+                  kChainThreads);
     const int accepted = SweepWindow(a, stage, state, env, w.accepted);
     const PicardState next = Advanced(a, state, accepted);
     const float* x = stage.x + accepted * a.elements;
@@ -144,27 +174,28 @@ __device__ __forceinline__ bool TakeWindows(ChainBlock& b, const ChainWindows& w
   return done;
 }
 
-// Notes the time as stamp `index`.
-__device__ __forceinline__ void StampPass(const ChainArgs& a, int index) {
-  if (blockIdx.x == 0 && threadIdx.x == 0 && index < a.stamps.capacity)
+// Notes the time as stamp `index`, by the first of a block's threads.
+__device__ __forceinline__ void StampPass(const ChainArgs& a, int index, int thread) {
+  if (blockIdx.x == 0 && thread == 0 && index < a.stamps.capacity)
     a.stamps.times[index] = GlobalNanoseconds();
 }
 
-// Where each row's steps begin: at `begin`, or where its window gave up. Returns the passes that
-// take all of them to `end`; `stamped`: those that were made before.
-__device__ __forceinline__ int StartSteps(ChainBlock& b, PicardState* states, int& stamped) {
+// Where each row's steps begin: at `begin`, or where its window gave up.
+__device__ __forceinline__ StepCount StartSteps(ChainBlock& b, PicardState* states) {
   const ChainArgs& a = b.a;
   for (int r = threadIdx.x; r < a.rows; r += kChainThreads) {
     states[r] = a.picard.state ? a.picard.state[r] : PicardState{a.begin, 0, a.begin, 0, 0};
     b.timesteps[r] = a.schedule[min(states[r].begin, a.end - 1)].timestep;
   }
   SyncPicardThreads();
-  int passes = 0;
-  for (int r = 0; r < a.rows; ++r) {
-    passes = max(passes, a.end - states[r].begin);
-    stamped = max(stamped, states[r].passes);
-  }
-  return passes;
+  return CountSteps(a, states);
+}
+
+// Ends pass `pass`, counted from 1: takes its steps, after the last one only to write them down.
+__device__ __forceinline__ void EndStep(ChainBlock& b, const PicardState* states,
+                                        const StepCount& steps, int pass, const StepTeam& team) {
+  if (pass < steps.passes || team.writes) TakeStep(b, states, steps.apart, pass - 1, team);
+  StampPass(b.a, steps.stamped + pass, team.thread);
 }
 
 // Writes down where the environments stand after `passes` more.
@@ -180,26 +211,28 @@ __device__ __forceinline__ void KeepStates(const ChainArgs& a, const PicardState
 }
 
 // Step by step, or a window of steps at a time: one loop for both, since the instructions of a pass
-// are to stay in the caches. run(pass) makes a pass of the network, counted from 1. Returns the
-// passes.
-template <bool kWindows, typename Run>
-__device__ __forceinline__ int RunPasses(ChainBlock& b, const ChainWindows& w, const Run& run) {
+// are to stay in the caches. run(pass) makes a pass of the network, counted from 1. kSteps: takes
+// the steps of the rows of `team`; otherwise other threads of the block do. Returns the passes.
+template <bool kWindows, bool kSteps, typename Run>
+__device__ __forceinline__ int RunPasses(ChainBlock& b, const ChainWindows& w, const StepTeam& team,
+                                         const Run& run) {
   const bool windows = kWindows && b.a.picard.window > 0;
-  int stamped = 0, steps = 0, pass = 0;
+  StepCount steps;
+  int pass = 0;
   if (windows) {
     StartWindows(b, w);
   } else {
-    steps = StartSteps(b, w.states, stamped);
+    steps = StartSteps(b, w.states);
   }
   for (bool done = false; !done;) {
     run(++pass);
     if (windows) {
       done = TakeWindows(b, w);
+      StampPass(b.a, pass, threadIdx.x);
     } else {
-      done = pass == steps;
-      if (!done || blockIdx.x == 0) TakeStep(b, w.states, pass - 1);
+      done = pass == steps.passes;
+      if (kSteps) EndStep(b, w.states, steps, pass, team);
     }
-    StampPass(b.a, stamped + pass);
   }
   KeepStates(b.a, w.states);
   return pass;

@@ -121,8 +121,9 @@ __global__ void __launch_bounds__(kChainThreads, 1)
   s.stream.tiles = s.tiles, s.stream.stage_count = a.stage_count, s.stream.lane = lane;
   s.stream.ring = SharedAddress(shared) + warp * ChainRingChunks(MI) * kChunkBytes + lane * 16;
   for (int i = 0; i < ChainRingChunks(MI); ++i) s.stream.Issue();
-  const int passes =
-      RunPasses<(MI > 1)>(b, s.windows, [&](int pass) { RunPass<F, MI>(b, s, before + pass); });
+  const StepTeam team = {static_cast<int>(threadIdx.x), kChainThreads, 0, a.rows, blockIdx.x == 0};
+  const int passes = RunPasses<(MI > 1), true>(
+      b, s.windows, team, [&](int pass) { RunPass<F, MI>(b, s, before + pass); });
   // by now every block has read it: this one could not have finished without them
   if (blockIdx.x == 0 && threadIdx.x == 0) *a.passes = before + passes;
   WaitCopies<0>();

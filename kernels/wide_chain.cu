@@ -54,6 +54,42 @@ __device__ __forceinline__ void SetRegisters() {
 #endif
 }
 
+// Who takes steps: `threads` threads of each block those of its own rows, so that it waits for no
+// other rows' words. Those of the pass before have been read once a block writes any: by then all
+// blocks are in its pass (KeepBlocksTogether).
+__device__ __forceinline__ StepTeam MakeStepTeam(const ChainArgs& a, int items_log2, int thread,
+                                                 int threads) {
+  const WideItem item = ItemOfBlock(blockIdx.x);
+  const int first = item.slot << items_log2;
+  return {thread, threads, min(first, a.rows - 1), min(first + (1 << items_log2), a.rows),
+          item.group == 0 && first < a.rows};
+}
+
+// All passes, by the threads that finish. Step by step they take the steps too, and those that
+// multiply go on to the next pass's weights; windows are swept by those.
+template <Format F>
+__device__ __forceinline__ void FinishPasses(ChainBlock& b, const WideStage* stages,
+                                             const WideRoute* routes, int count,
+                                             const PicardState* states, const volatile bool* left,
+                                             uint32_t before) {
+  const bool windows = b.a.picard.window > 0;
+  WaitAtBarrier<kPassBarrier>();
+  const StepTeam team =
+      MakeStepTeam(b.a, stages[0].items_log2, ThisThread() - kChainThreads, kWideFinishers);
+  StepCount steps;
+  if (!windows) steps = CountSteps(b.a, states);
+  for (int pass = 1; windows ? *left : pass <= steps.passes; ++pass) {
+    b.parity = (before + pass) & 1;
+    FinishStages<F>(b, stages, routes, count, before + pass - 1);
+    if (windows) {
+      WaitAtBarrier<kPassBarrier>();
+    } else {
+      EndStep(b, states, steps, pass, team);
+      WaitAtBarrier<kStepBarrier>();
+    }
+  }
+}
+
 // grid: (kWideBlocks), all resident
 template <Format F, bool kRoles>
 __global__ void __launch_bounds__(kRoles ? kWideThreads : kChainThreads, 1)
@@ -75,20 +111,15 @@ __global__ void __launch_bounds__(kRoles ? kWideThreads : kChainThreads, 1)
                   0,
                   reinterpret_cast<int*>(shared + plan.timesteps),
                   WaitWatch(a.stuck)};
+  auto* states = reinterpret_cast<PicardState*>(shared + plan.states);
   const uint32_t before = *a.passes;
   if (kRoles && threadIdx.x >= kChainThreads) {
     SetRegisters<false, kFinisherRegisters>();
-    for (uint32_t number = before + 1;; ++number) {
-      WaitAtBarrier<kPassBarrier>();
-      if (!*left) return;
-      b.parity = number & 1;
-      FinishStages<F>(b, stages, routes, w.stage_count, number - 1);
-    }
+    return FinishPasses<F>(b, stages, routes, w.stage_count, states, left, before);
   }
   if constexpr (kRoles) SetRegisters<true, kMultiplierRegisters>();
-  const ChainWindows windows = {reinterpret_cast<PicardState*>(shared + plan.states),
-                                reinterpret_cast<float*>(shared + plan.kept), shared + plan.end,
-                                reinterpret_cast<int*>(shared + plan.moments)};
+  const ChainWindows windows = {states, reinterpret_cast<float*>(shared + plan.kept),
+                                shared + plan.end, reinterpret_cast<int*>(shared + plan.moments)};
   LoadStages(stages, w.stages, w.stage_count);
   LoadEnds(b, reinterpret_cast<float*>(shared + plan.first),
            reinterpret_cast<float*>(shared + plan.head));
@@ -105,12 +136,14 @@ __global__ void __launch_bounds__(kRoles ? kWideThreads : kChainThreads, 1)
   stream.Begin(tiles, w.stage_count);
   uint8_t* input = shared + plan.end;
   auto* sums = reinterpret_cast<float*>(input + w.sums_offset);
-  const int passes = RunPasses<true>(
-      b, windows, [&](int pass) __attribute__((always_inline)) {
+  const StepTeam team = MakeStepTeam(a, stages[0].items_log2, threadIdx.x, kChainThreads);
+  const bool sweeps = a.picard.window > 0;
+  const int passes = RunPasses<true, !kRoles>(
+      b, windows, team, [&](int pass) __attribute__((always_inline)) {
         const uint32_t number = before + pass;
         b.parity = number & 1;
         if constexpr (kRoles) {
-          ArriveAtBarrier<kPassBarrier>();
+          if (sweeps || pass == 1) ArriveAtBarrier<kPassBarrier>();
           MultiplyStages<F>(b, stages, routes, w.stage_count, stream, input, sums, number - 1);
         } else {
           SyncPicardThreads();
@@ -118,7 +151,7 @@ __global__ void __launch_bounds__(kRoles ? kWideThreads : kChainThreads, 1)
           SyncPicardThreads();
         }
       });
-  if constexpr (kRoles) {
+  if (kRoles && sweeps) {
     if (threadIdx.x == 0) *left = false;
     ArriveAtBarrier<kPassBarrier>();
   }

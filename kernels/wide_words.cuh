@@ -27,11 +27,19 @@ __device__ __forceinline__ void WaitCycles(int cycles) {
   }
 }
 
-// Barriers of a block's warps, of those that multiply or of all; 0 is for sweeps, 1 and 2 are its
-// items'.
-enum WideBarrier { kProductsBarrier = 3, kSentBarrier, kHandedOnBarrier, kPassBarrier };
+// Barriers of a block's warps, of those that multiply, of those that finish, or of all; 0 is for
+// sweeps, 1 and 2 are its items'.
+enum WideBarrier {
+  kProductsBarrier = 3,
+  kSentBarrier,
+  kHandedOnBarrier,
+  kPassBarrier,
+  kStepBarrier
+};
 template <WideBarrier kBarrier>
-inline constexpr int kThreadsAt = kBarrier == kProductsBarrier ? kChainThreads : kWideThreads;
+inline constexpr int kThreadsAt = kBarrier == kProductsBarrier ? kChainThreads
+                                  : kBarrier == kStepBarrier   ? kWideFinishers
+                                                               : kWideThreads;
 template <WideBarrier kBarrier>
 __device__ __forceinline__ void WaitAtBarrier() {
   asm volatile("bar.sync %0, %1;" ::"n"(static_cast<int>(kBarrier)), "n"(kThreadsAt<kBarrier>)

@@ -10,6 +10,11 @@
 
 namespace dp {
 
+// Asks for a line to be brought into the L2 cache.
+__device__ __forceinline__ void PrefetchLine(const float* at) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+}
+
 // Asks for the FiLM terms of `count` steps from `first` on, which no pass has read yet, to be
 // brought into the L2 cache. By the last of `threads` threads, which wait for nothing else, a line
 // each.
@@ -22,7 +27,7 @@ __device__ __forceinline__ void PrefetchTerms(const ChainBlock& b, int first, in
   for (int k = first; k < first + count; ++k) {
     const float* terms = f.step_table + static_cast<size_t>(b.a.schedule[k].timestep) * f.width;
     for (int i = line * kLine; i < f.width; i += threads * gridDim.x * kLine)
-      asm volatile("prefetch.global.L2 [%0];" ::"l"(terms + i));
+      PrefetchLine(terms + i);
   }
 }
 
@@ -51,8 +56,9 @@ struct StepTeam {
 };
 
 // Takes each row's step of pass `pass`, if it has one left, with the words of the last layer, and
-// sets the timesteps of the next pass. What it needs beside the words is asked for first. A row's
-// last step writes x and the network's output down.
+// sets the timesteps of the next pass. What it needs beside the words is asked for first; the next
+// step's noise is brought into the L2 cache. A row's last step writes x and the network's output
+// down.
 __device__ __forceinline__ void TakeStep(ChainBlock& b, const PicardState* states, int apart,
                                          int pass, const StepTeam& t) {
   const ChainArgs& a = b.a;
@@ -64,16 +70,21 @@ __device__ __forceinline__ void TakeStep(ChainBlock& b, const PicardState* state
     const int in_x = row * elements + e;
     const size_t at = static_cast<size_t>(step) * a.rows * elements + in_x;
     const float noise = a.noise ? a.noise[at] : 0.0f;
+    if (a.noise && t.writes && step + 1 < a.end) PrefetchLine(a.noise + at + a.rows * elements);
+    float* in_block = b.x + row * b.XPitch() + kMaxFirstTerms + e;
+    const float before = *in_block;
+    const float bias = b.head[a.last.channels * a.action_dim + e % a.action_dim];
     const float* words = a.head_words + static_cast<size_t>(row) * items * elements + e;
-    const float output = SumWords<kChainMaxSplits>(words, elements, items, b.parity, b.watch) +
-                         b.head[a.last.channels * a.action_dim + e % a.action_dim];
-    float* x = b.x + row * b.XPitch() + kMaxFirstTerms + e;
-    *x = Denoise(constants, *x, output, noise);
+    const float output =
+        SumWords<kChainMaxSplits>(words, elements, items, b.parity, b.watch) + bias;
+    const float x = Denoise(constants, before, output, noise);
+    *in_block = x;
     if (!t.writes) continue;
-    if (step + 1 == a.end) a.x[in_x] = *x, a.output[in_x] = output;
-    if (a.picard.all_x) a.picard.all_x[at] = *x, a.picard.all_output[at] = output;
+    if (step + 1 == a.end) a.x[in_x] = x, a.output[in_x] = output;
+    if (a.picard.all_x) a.picard.all_x[at] = x, a.picard.all_output[at] = output;
   }
   // by threads that wait for no words
+#pragma unroll 1
   for (int r = t.begin + t.threads - 1 - t.thread; r < t.end; r += t.threads)
     b.timesteps[r] = a.schedule[min(states[r].begin + pass + 1, a.end - 1)].timestep;
   // of the pass after the next

@@ -48,6 +48,7 @@ struct alignas(16) WideStage {
   void* keep = nullptr;     // the output, like a source; null: it is the head's
   int keep_log2 = -1;
   bool add = false;                     // the residual is added, and the output is the next one's
+  bool fence = false;                   // what a block cleared is seen before its output
   WideBox sums, beside;                 // of the convolution, and of the 1x1 beside it
   int items_log2 = 0;                   // of a block
   int share = 0;                        // in channels of a block
@@ -95,6 +96,8 @@ DP_HOST_DEVICE inline WideTeam TeamOf(const WideStage& s, const WideItem& item) 
 // Whether threads have roles: in the planned stages a block has one item, small enough for those
 // that finish, and its input is filled once.
 bool HaveRoles(const std::vector<WideStage>& stages);
+// Whether a team has the rows of all slots.
+bool TeamsHaveAllRows(const WideStage& stage);
 // Completes a stage whose shape, own and sources are set, for blocks of 2^items_log2 items. False
 // where the kernel does not run it.
 bool PlanWideStage(WideStage& stage, int items_log2);

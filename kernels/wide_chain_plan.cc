@@ -83,11 +83,12 @@ bool HaveRoles(const std::vector<WideStage>& stages) {
   });
 }
 
+bool TeamsHaveAllRows(const WideStage& s) {
+  return s.shape.in_c > 0 && 1 << s.rows_log2 == kWideSlots << s.items_log2;
+}
+
 bool KeepBlocksTogether(const std::vector<WideStage>& stages) {
-  if (std::none_of(stages.begin(), stages.end(), [](const WideStage& s) {
-        return s.shape.in_c > 0 && 1 << s.rows_log2 == kWideSlots << s.items_log2;
-      }))
-    return false;
+  if (std::none_of(stages.begin(), stages.end(), TeamsHaveAllRows)) return false;
   for (int block = 0; block < kWideBlocks; ++block) {
     const WideItem item = ItemOfBlock(block);
     if (std::none_of(stages.begin(), stages.end(), [&](const WideStage& s) {

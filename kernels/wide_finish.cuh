@@ -170,9 +170,8 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
                                            const WideThread& thread, uint32_t pass, float4& rest) {
   const int group = ItemOfBlock(blockIdx.x).group;
   const int first = thread.index * 4, shares = 1 << st.splits_log2;
-  // what was cleared is seen before the head's words, which end the pass
-  if (st.keep == nullptr) __threadfence();
   if (first >= r.numbers) {
+    if (st.fence) __threadfence();
     if (kRoles) {
       WaitAtBarrier<kSentBarrier>();
       ArriveAtBarrier<kHandedOnBarrier>();
@@ -190,6 +189,7 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
   const auto prepare = [&] {
     t = LoadTerms(b, r, thread, channel);
     if (r.keep) ClearFinished(keep + (b.parity ^ 1) * r.keep_pass);
+    if (st.fence) __threadfence();
   };
   if (kRoles) {
     prepare();

@@ -125,25 +125,25 @@ __device__ __forceinline__ float4 SumWords4(uint4 (&w)[kCount], const float* at,
   return sum;
 }
 
-// The same of single words.
+// The same of single words; those beyond `count` are zeros that have come.
 template <int kMaxCount>
 __device__ __forceinline__ float SumWords(const float* at, size_t stride, int count,
                                           uint32_t parity, WaitWatch& watch) {
-  uint32_t w[kMaxCount] = {};
+  uint32_t w[kMaxCount];
+#pragma unroll
+  for (uint32_t& word : w) word = parity;
   for (int tries = 0;; ++tries) {
 #pragma unroll
     for (int i = 0; i < kMaxCount; ++i)
       if (i < count) w[i] = LoadWord(at + i * stride);
     uint32_t missing = 0;
 #pragma unroll
-    for (int i = 0; i < kMaxCount; ++i)
-      if (i < count) missing |= w[i] ^ parity;
+    for (int i = 0; i < kMaxCount; ++i) missing |= w[i] ^ parity;
     if ((missing & 1) == 0 || watch.GivesUp(tries)) break;
   }
   float sum = 0.0f;
 #pragma unroll
-  for (int i = 0; i < kMaxCount; ++i)
-    if (i < count) sum += WordValue(w[i]);
+  for (int i = 0; i < kMaxCount; ++i) sum += WordValue(w[i]);
   return sum;
 }
 

@@ -116,21 +116,28 @@ __device__ __forceinline__ void MultiplyHead(const ChainBlock& b, const WideStag
   }
 }
 
-// Normalised, activated, modulated.
+// Adds FiLM's terms of the condition to those of the timestep, which stand for both then; here and
+// not where they are used.
+__device__ __forceinline__ void JoinFilm(ChannelTerms& t) {
+  const auto join = [](float4& to, const float4& v) {
+    Add4(to, v);
+    asm volatile("" : "+f"(to.x), "+f"(to.y), "+f"(to.z), "+f"(to.w));
+  };
+  join(t.film_scale[0], t.film_scale[1]);
+  join(t.film_shift[0], t.film_shift[1]);
+}
+
+// Normalised, activated, modulated by joined terms.
 __device__ __forceinline__ float4 Activated(const ChannelTerms& t, const float2& moments,
                                             const float4& x) {
   const float inverse = rsqrtf(moments.y + kFusedEpsilon);
-  const auto one = [&](float v, float scale, float shift, float film_scale0, float film_scale1,
-                       float film_shift0, float film_shift1) {
-    const float y = MishFast((v - moments.x) * (scale * inverse) + shift);
-    return y * (film_scale0 + film_scale1) + (film_shift0 + film_shift1);
+  const auto one = [&](float v, float scale, float shift, float film_scale, float film_shift) {
+    return MishFast((v - moments.x) * (scale * inverse) + shift) * film_scale + film_shift;
   };
-  const float4 &s0 = t.film_scale[0], &s1 = t.film_scale[1], &b0 = t.film_shift[0],
-               &b1 = t.film_shift[1];
-  return make_float4(one(x.x, t.scale.x, t.shift.x, s0.x, s1.x, b0.x, b1.x),
-                     one(x.y, t.scale.y, t.shift.y, s0.y, s1.y, b0.y, b1.y),
-                     one(x.z, t.scale.z, t.shift.z, s0.z, s1.z, b0.z, b1.z),
-                     one(x.w, t.scale.w, t.shift.w, s0.w, s1.w, b0.w, b1.w));
+  const float4 &s = t.film_scale[0], &b = t.film_shift[0];
+  return make_float4(
+      one(x.x, t.scale.x, t.shift.x, s.x, b.x), one(x.y, t.scale.y, t.shift.y, s.y, b.y),
+      one(x.z, t.scale.z, t.shift.z, s.z, b.z), one(x.w, t.scale.w, t.shift.w, s.w, b.w));
 }
 
 // This thread's sums of all shares, `share` bytes apart. meanwhile() runs while they come.
@@ -162,68 +169,101 @@ __device__ __forceinline__ float4 TakeSums(ChainBlock& b, int shares, const uint
   }
 }
 
+// Who looks too soon for many shares looks again, which delays the others: measured, cycles.
+inline constexpr int kManyShares = 8, kManySharesLook = 250;
+
+// Rounds four numbers as they are stored.
+template <typename T>
+__device__ __forceinline__ uint2 Rounded(float4& x) {
+  Pack<T, 4> four;
+  four.v[0] = FromFloat<T>(x.x), four.v[1] = FromFloat<T>(x.y);
+  four.v[2] = FromFloat<T>(x.z), four.v[3] = FromFloat<T>(x.w);
+  x = make_float4(ToFloat(four.v[0]), ToFloat(four.v[1]), ToFloat(four.v[2]), ToFloat(four.v[3]));
+  return reinterpret_cast<const uint2&>(four);
+}
+
+// The thread's numbers of the 1x1 beside a stage's convolution, from channel `channel` of the group
+// on.
+template <typename T>
+__device__ __forceinline__ float4 TakeRest(ChainBlock& b, const WideStage& st, const WideRoute& r,
+                                           const WideThread& thread, uint32_t pass, int position,
+                                           int channel) {
+  const float4 bias = LoadConstant4(r.residual_bias + channel);
+  float4 rest;
+  if (st.shape.in_c > 0) {
+    const WideTurn turn = TurnOf(r.turns_beside, pass);
+    const uint8_t* from = r.from_beside + turn.bytes + thread.which * r.box;
+    rest = TakeSums<T>(b, 1 << st.splits_log2, from, thread.index, r.share, turn.parity, [] {});
+  } else {
+    const FirstConvArgs& f = b.a.first;
+    const int channel0 = ItemOfBlock(blockIdx.x).group << r.item_log2;
+    rest = ConvolveFirst(b, b.first + f.taps * f.in_c * f.out_c, 1, thread.row, position,
+                         channel0 + channel);
+  }
+  Add4(rest, bias);
+  return rest;
+}
+
 // Finishes this thread's item of a stage. `rest`: the thread's numbers of the residual. kRoles:
 // once the block has sent its sums; otherwise what is needed beside the sums is asked for while
 // they are on their way.
 template <typename T, bool kRoles>
 __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, const WideRoute& r,
                                            const WideThread& thread, uint32_t pass, float4& rest) {
-  const int group = ItemOfBlock(blockIdx.x).group;
+  const int group = ItemOfBlock(blockIdx.x).group, which = kRoles ? 0 : thread.which;
   const int first = thread.index * 4, shares = 1 << st.splits_log2;
-  if (first >= r.numbers) {
+  const bool any = first < r.numbers;
+  if (!kRoles && !any) {
     if (st.fence) __threadfence();
-    if (kRoles) {
-      WaitAtBarrier<kSentBarrier>();
-      ArriveAtBarrier<kHandedOnBarrier>();
-    }
     return;
   }
   const int position = first >> r.item_log2, channel = first & ((1 << r.item_log2) - 1);
   const int pack = ((channel / kFusedPack) << r.length_log2) + position;
-  uint8_t* keep = r.keep + thread.which * r.keep_row + ((pack * kPackBytes) << r.keep_log2) +
+  uint8_t* keep = r.keep + which * r.keep_row + ((pack * kPackBytes) << r.keep_log2) +
                   channel % kFusedPack * sizeof(T);
+  const int own = which * r.box, channel0 = group << r.item_log2;
+  // all that is read beside the sums is read before they are waited for
   const WideTurn turn = TurnOf(r.turns, pass);
-  const int own = thread.which * r.box, channel0 = group << r.item_log2;
+  const uint8_t* from = r.from + turn.bytes + own;
+  uint8_t* to = keep + b.parity * r.keep_pass;
+  const int share = r.share, warps = r.numbers / 128;
+  const bool first_layer = st.shape.in_c == 0, norm = r.scale, keeps = r.keep, add = st.add;
+  const bool residual = st.shape.residual;
   float4 x;
   ChannelTerms t;
   const auto prepare = [&] {
-    t = LoadTerms(b, r, thread, channel);
-    if (r.keep) ClearFinished(keep + (b.parity ^ 1) * r.keep_pass);
+    if (any) {
+      t = LoadTerms(b, r, thread, channel);
+      if (r.keep) ClearFinished(keep + (b.parity ^ 1) * r.keep_pass);
+    }
     if (st.fence) __threadfence();
   };
   if (kRoles) {
     prepare();
+    if (any && !first_layer) JoinFilm(t);
     WaitAtBarrier<kSentBarrier>();
+    if (!any) return ArriveAtBarrier<kHandedOnBarrier>();
+    if (shares >= kManyShares) WaitCycles(kManySharesLook);
   }
-  if (st.shape.in_c > 0) {
-    x = TakeSums<T>(b, shares, r.from + turn.bytes + own, thread.index, r.share, turn.parity, [&] {
+  if (!first_layer) {
+    x = TakeSums<T>(b, shares, from, thread.index, share, turn.parity, [&] {
       if (!kRoles) prepare();
     });
   } else {
     const FirstConvArgs& f = b.a.first;
     if (!kRoles) prepare();
     x = ConvolveFirst(b, b.first, f.taps, thread.row, position, channel0 + channel);
-    rest = ConvolveFirst(b, b.first + f.taps * f.in_c * f.out_c, 1, thread.row, position,
-                         channel0 + channel);
-    Add4(rest, LoadConstant4(r.residual_bias + channel));
   }
+  if (!kRoles || first_layer) JoinFilm(t);
   Add4(x, t.bias);
-  if (r.scale) x = Activated(t, ItemMoments(thread, x, r.numbers / 128, b.moments), x);
-  if (st.add) Add4(x, rest);
-  Pack<T, 4> four;
-  four.v[0] = FromFloat<T>(x.x), four.v[1] = FromFloat<T>(x.y);
-  four.v[2] = FromFloat<T>(x.z), four.v[3] = FromFloat<T>(x.w);
-  if (r.keep) StoreFinished(keep + b.parity * r.keep_pass, reinterpret_cast<const uint2&>(four));
-  x = make_float4(ToFloat(four.v[0]), ToFloat(four.v[1]), ToFloat(four.v[2]), ToFloat(four.v[3]));
-  if (st.add) rest = x;
-  if (!r.keep) MultiplyHead(b, st, thread.all, group, x, position, channel0 + channel);
+  if (norm) x = Activated(t, ItemMoments(thread, x, warps, b.moments), x);
+  if (add) Add4(x, rest);
+  const uint2 four = Rounded<T>(x);
+  if (keeps) StoreFinished(to, four);
+  if (add) rest = x;
+  if (!keeps) MultiplyHead(b, st, thread.all, group, x, position, channel0 + channel);
   if (kRoles) ArriveAtBarrier<kHandedOnBarrier>();
-  if (!st.shape.residual) return;
-  const float4 bias = LoadConstant4(r.residual_bias + channel);
-  const WideTurn beside = TurnOf(r.turns_beside, pass);
-  rest = TakeSums<T>(b, shares, r.from_beside + beside.bytes + own, thread.index, r.share,
-                     beside.parity, [] {});
-  Add4(rest, bias);
+  if (first_layer || residual) rest = TakeRest<T>(b, st, r, thread, pass, position, channel);
 }
 
 }  // namespace dp

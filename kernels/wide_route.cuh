@@ -89,7 +89,7 @@ __device__ __forceinline__ WideRoute MakeWideRoute(const WideChainArgs& w, const
   WideRoute r = {};
   r.multiplies = st.shape.in_c > 0 && team.multiplies;
   // who looks too soon asks twice, which the more rows delay the others the more: measured
-  r.first_look = 125 + (75 << st.rows_log2);
+  r.first_look = 125 + (50 << st.rows_log2);
   r.channel0 = team.split * st.share, r.phase = team.phase;
   for (int i = 0; i < 2; ++i) r.source[i] = MakeWideSource(st, team, i);
   r.source_channels = st.source_channels;

@@ -147,7 +147,8 @@ class WideShares {
   }
 
  private:
-  static constexpr int kAtOnce = kShares < 8 ? kShares : 8;
+  static constexpr int kMost = sizeof(typename Sums::Vector) == 8 ? 8 : 4;  // for registers
+  static constexpr int kAtOnce = kShares < kMost ? kShares : kMost;
 
   __device__ __forceinline__ float4 TakeAsked(uint32_t parity, WaitWatch& watch) {
     for (int tries = 0;; ++tries) {

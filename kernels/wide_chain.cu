@@ -55,8 +55,9 @@ __device__ __forceinline__ void SetRegisters() {
 }
 
 // Who takes steps: `threads` threads of each block those of its own rows, so that it waits for no
-// other rows' words. Those of the pass before have been read once a block writes any: by then all
-// blocks are in its pass (KeepBlocksTogether).
+// other rows' words; where its rows are not used, of the last row, whose x it reads. Those of the
+// pass before have been read once a block writes any: by then all blocks are in its pass
+// (KeepBlocksTogether).
 __device__ __forceinline__ StepTeam MakeStepTeam(const ChainArgs& a, int items_log2, int thread,
                                                  int threads) {
   const WideItem item = ItemOfBlock(blockIdx.x);

@@ -96,8 +96,6 @@ DP_HOST_DEVICE inline WideTeam TeamOf(const WideStage& s, const WideItem& item) 
 // Whether threads have roles: in the planned stages a block has one item, small enough for those
 // that finish, and its input is filled once.
 bool HaveRoles(const std::vector<WideStage>& stages);
-// Whether a team has the rows of all slots.
-bool TeamsHaveAllRows(const WideStage& stage);
 // Completes a stage whose shape, own and sources are set, for blocks of 2^items_log2 items. False
 // where the kernel does not run it.
 bool PlanWideStage(WideStage& stage, int items_log2);
@@ -106,6 +104,10 @@ bool PlanWideStage(WideStage& stage, int items_log2);
 // slots, so that in every pass each block waits for all others, those of rows that are not used
 // too.
 bool KeepBlocksTogether(const std::vector<WideStage>& stages);
+// Sets `fence` in the stage before the first one whose teams have the rows of all slots, where
+// blocks keep together. Every block needs, by way of that one, all others' outputs of the stage
+// before: once a pass, between a clearing and the next reading of what was cleared.
+void PlaceFence(std::vector<WideStage>& stages);
 // Shared memory of a block, in bytes, and where its products' sums stand behind its input: there if
 // both fit into `room` bytes, otherwise in the input's place.
 struct WideSpace {

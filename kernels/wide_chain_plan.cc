@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 #include "kernels/power_of_two.h"
 #include "kernels/wide_chain.cuh"
@@ -35,6 +36,11 @@ bool ShareWork(WideStage& s, int splits) {
          shape.in_c % splits == 0 && s.share % kWideFilling == 0 &&
          s.source_channels % kWideFilling == 0 &&
          (!refills || (positions == kMostPositions && shape.stride == 1));
+}
+
+// Whether a team has the rows of all slots.
+bool TeamsHaveAllRows(const WideStage& s) {
+  return s.shape.in_c > 0 && 1 << s.rows_log2 == kWideSlots << s.items_log2;
 }
 
 }  // namespace
@@ -83,10 +89,6 @@ bool HaveRoles(const std::vector<WideStage>& stages) {
   });
 }
 
-bool TeamsHaveAllRows(const WideStage& s) {
-  return s.shape.in_c > 0 && 1 << s.rows_log2 == kWideSlots << s.items_log2;
-}
-
 bool KeepBlocksTogether(const std::vector<WideStage>& stages) {
   if (std::none_of(stages.begin(), stages.end(), TeamsHaveAllRows)) return false;
   for (int block = 0; block < kWideBlocks; ++block) {
@@ -97,6 +99,10 @@ bool KeepBlocksTogether(const std::vector<WideStage>& stages) {
       return false;
   }
   return true;
+}
+
+void PlaceFence(std::vector<WideStage>& stages) {
+  std::prev(std::find_if(stages.begin(), stages.end(), TeamsHaveAllRows))->fence = true;
 }
 
 }  // namespace dp

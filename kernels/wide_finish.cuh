@@ -41,8 +41,7 @@ __device__ __forceinline__ float4 LoadConstant4(const float* from) {
   return __ldg(reinterpret_cast<const float4*>(from));
 }
 
-// What four channels of the group need beside their numbers; asked for before those are waited for,
-// and not touched until they are there.
+// What four channels of the group need beside their numbers; asked for before those are waited for.
 __device__ __forceinline__ ChannelTerms LoadTerms(const ChainBlock& b, const WideRoute& r,
                                                   const WideThread& thread, int channel) {
   const float4 zero = make_float4(0, 0, 0, 0), one = make_float4(1, 1, 1, 1);
@@ -204,9 +203,16 @@ __device__ __forceinline__ float4 TakeRest(ChainBlock& b, const WideStage& st, c
   return rest;
 }
 
+// What any thread of the block cleared is seen before what any of them stores from now on. By all
+// threads, where they have no roles.
+__device__ __forceinline__ void FenceBlock() {
+  __threadfence();
+  WaitAtBarrier<kProductsBarrier>();
+}
+
 // Finishes this thread's item of a stage. `rest`: the thread's numbers of the residual. kRoles:
-// once the block has sent its sums; otherwise what is needed beside the sums is asked for while
-// they are on their way.
+// once the block has sent its sums of the convolution; otherwise what is needed beside the sums is
+// asked for while they are on their way.
 template <typename T, bool kRoles>
 __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, const WideRoute& r,
                                            const WideThread& thread, uint32_t pass, float4& rest) {
@@ -214,7 +220,7 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
   const int first = thread.index * 4, shares = 1 << st.splits_log2;
   const bool any = first < r.numbers;
   if (!kRoles && !any) {
-    if (st.fence) __threadfence();
+    if (st.fence) FenceBlock();
     return;
   }
   const int position = first >> r.item_log2, channel = first & ((1 << r.item_log2) - 1);
@@ -236,7 +242,8 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
       t = LoadTerms(b, r, thread, channel);
       if (r.keep) ClearFinished(keep + (b.parity ^ 1) * r.keep_pass);
     }
-    if (st.fence) __threadfence();
+    if (kRoles && st.fence) __threadfence();  // all meet before they store
+    if (!kRoles && st.fence) FenceBlock();
   };
   if (kRoles) {
     prepare();

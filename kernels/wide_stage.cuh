@@ -325,6 +325,8 @@ __device__ __forceinline__ void RunStages(ChainBlock& b, const WideStage* stages
     if (routes[i].multiplies)
       MultiplyAndSend<F, false>(b, stages[i], routes[i], stream, input, sums, pass);
     FinishItem<Storage<F>, false>(b, stages[i], routes[i], thread, pass, rest);
+    // those without an item are to know what the others, by theirs, know of all blocks
+    if (i > 0 && stages[i - 1].fence) WaitAtBarrier<kProductsBarrier>();
   }
 }
 

@@ -1,7 +1,5 @@
 #include "policy/cuda/wide_plan.h"
 
-#include <algorithm>
-#include <iterator>
 #include <map>
 #include <utility>
 
@@ -31,10 +29,7 @@ WideStages::WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena
   Push(last, false);
   constexpr int kWarpChannels = 128;
   supported_ = supported_ && last.own.item_channels <= kWarpChannels && KeepBlocksTogether(stages_);
-  // Every block needs, by way of the stage with all rows, all others' outputs of the one before:
-  // once a pass, between a clearing and the next reading of what was cleared.
-  const auto all_rows = std::find_if(stages_.begin(), stages_.end(), TeamsHaveAllRows);
-  if (supported_) std::prev(all_rows)->fence = true;
+  if (supported_) PlaceFence(stages_);
   SetLayouts();
   PlaceBoxes(&WideStage::sums);
   PlaceBoxes(&WideStage::beside);

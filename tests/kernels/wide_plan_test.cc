@@ -122,6 +122,20 @@ TEST(WidePlan, BlocksStayTogetherWhereATeamHasAllRows) {
   EXPECT_FALSE(together({first}, 0));
 }
 
+TEST(WidePlan, AFenceStandsBeforeTheFirstStageWithAllRows) {
+  std::vector<WideStage> stages = {
+      Convolution(16, 0, 256, false),    Convolution(16, 256, 256, false),
+      Convolution(8, 512, 512, false),   Convolution(4, 512, 1024, true),
+      Convolution(4, 1024, 1024, false), Convolution(4, 1024, 1024, false)};
+  for (WideStage& s : stages) ASSERT_TRUE(dp::PlanWideStage(s, 0));
+  ASSERT_TRUE(dp::KeepBlocksTogether(stages));
+  dp::PlaceFence(stages);
+  for (size_t i = 0; i < stages.size(); ++i) {
+    EXPECT_EQ(stages[i].fence, i == 3) << i;
+    EXPECT_EQ(1 << stages[i].rows_log2 == dp::kWideSlots, i > 3) << i;
+  }
+}
+
 TEST(WidePlan, ThreadsHaveRolesWhereItemsAreSmallAndInputsAreFilledOnce) {
   const auto roles = [](std::vector<WideStage> stages, int items_log2) {
     for (WideStage& s : stages) EXPECT_TRUE(dp::PlanWideStage(s, items_log2));

@@ -162,7 +162,9 @@ TEST_F(PythonViewerTest, IsDrivenByKeysAndDrops) {
   screen_->Key("space");
   EXPECT_TRUE(Until([&] { return Scene().TrailPixels() > 30; })) << "no trail after the reset";
   const long settled = Reload();
-  const long grown = Reload() - settled;
+  // on a busy machine the model before may be held each time; what leaks is there for good
+  long grown = Reload() - settled;
+  for (int again = 0; again < 2 && grown >= 20000; ++again) grown = Reload() - settled;
   EXPECT_LT(grown, 20000) << "KiB more after 50 reloads";
   std::printf("%ld KiB more after 50 reloads\n", grown);
   ASSERT_TRUE(screen_->Drop(Model("pusht.xml")));  // a second model, without a policy

@@ -40,7 +40,8 @@ std::pair<std::string, bool> Shell(const std::string& command) {
 // A Python with the package, or "".
 std::string Python() {
   if (const char* given = std::getenv("PUSHT_TEST_PYTHON")) return given;
-  const std::string folder = PUSHT_BINARY_DIR "/python_viewer", python = folder + "/bin/python";
+  const std::string folder = PUSHT_BINARY_DIR "/python_viewer";
+  std::string python = folder + "/bin/python";
   const std::string works = python + " -c 'import mujoco.viewer, numpy'";
   if (Shell(works).second) return python;
   const std::string make = "timeout 150 sh -c 'python3 -m venv " + folder + " && " + folder +

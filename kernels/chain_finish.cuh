@@ -204,10 +204,7 @@ __device__ __forceinline__ Modulation Modulate(const ChannelTerms& t, const floa
 // Keeps four finished numbers as words: what was rounded to 16 bits leaves the lowest bit free.
 template <typename T>
 __device__ __forceinline__ void StoreKept(float* to, const Pack<T, 4>& pack, uint32_t parity) {
-  StoreWords4(
-      to,
-      make_float4(ToFloat(pack.v[0]), ToFloat(pack.v[1]), ToFloat(pack.v[2]), ToFloat(pack.v[3])),
-      parity);
+  StoreWords4(to, UnpackFour(pack), parity);
 }
 
 // Finishes item `item` of a row and gives put(position, channel, pack) four channels at a time.
@@ -240,9 +237,7 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const ChainSource& s, 
     if (v >= vectors || !mine) break;
     float4 y = s.norm_scale ? m.Apply(x[v]) : x[v];
     Add4(y, residual[v]);
-    Pack<T, 4> pack;
-    pack.v[0] = FromFloat<T>(y.x), pack.v[1] = FromFloat<T>(y.y);
-    pack.v[2] = FromFloat<T>(y.z), pack.v[3] = FromFloat<T>(y.w);
+    const Pack<T, 4> pack = PackFour<T>(y);
     put(position(v), channel, pack);
     if (keep && s.keep)
       StoreKept(s.keep + (static_cast<size_t>(row) * length + position(v)) * s.channels + channel,

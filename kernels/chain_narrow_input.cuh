@@ -161,9 +161,7 @@ __device__ __forceinline__ void FinishNarrow(ChainBlock& b, const NarrowSource& 
   if (s.scale) x[0] = Modulate(t, TeamMoments(team, x, 1, all)).Apply(x[0]);
   if (team.thread >= all) return;
   Add4(x[0], numbers.residual);
-  Pack<T, 4> pack;
-  pack.v[0] = FromFloat<T>(x[0].x), pack.v[1] = FromFloat<T>(x[0].y);
-  pack.v[2] = FromFloat<T>(x[0].z), pack.v[3] = FromFloat<T>(x[0].w);
+  const Pack<T, 4> pack = PackFour<T>(x[0]);
   PutInput(s, input, p, pack);
   if (s.keep)
     StoreKept(s.keep + p.row * s.stride + p.position * s.channels + p.channel, pack, b.parity);
@@ -181,10 +179,7 @@ __device__ __forceinline__ void CopyNarrow(ChainBlock& b, const NarrowSource& s,
     uint4 w[1] = {LoadWords4(from)};
     meanwhile();
     const float4 v = SumWords4(w, from, 0, b.parity, b.watch);
-    Pack<T, 4> pack;
-    pack.v[0] = FromFloat<T>(v.x), pack.v[1] = FromFloat<T>(v.y);
-    pack.v[2] = FromFloat<T>(v.z), pack.v[3] = FromFloat<T>(v.w);
-    PutInput(s, input, p, pack);
+    PutInput(s, input, p, PackFour<T>(v));
   }
 }
 

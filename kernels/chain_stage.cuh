@@ -139,12 +139,11 @@ __device__ __forceinline__ void CopyFinished(ChainBlock& b, const ChainSource& s
       const int at = base + i * kChainThreads;
       if (at >= count) break;
       const int row = at >> row_log2, l = (at >> wide_log2) & (length - 1);
-      Pack<T, 4> pack;
-      pack.v[0] = FromFloat<T>(WordValue(w[i].x)), pack.v[1] = FromFloat<T>(WordValue(w[i].y));
-      pack.v[2] = FromFloat<T>(WordValue(w[i].z)), pack.v[3] = FromFloat<T>(WordValue(w[i].w));
+      const float4 numbers =
+          make_float4(WordValue(w[i].x), WordValue(w[i].y), WordValue(w[i].z), WordValue(w[i].w));
       *reinterpret_cast<Pack<T, 4>*>(
           input + (st.layout.left + row * st.layout.period + l) * st.layout.pitch +
-          (at & wide) * 8) = pack;
+          (at & wide) * 8) = PackFour<T>(numbers);
     }
   }
 }

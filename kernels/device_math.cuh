@@ -49,6 +49,18 @@ template <typename T, int V>
 struct alignas(sizeof(T) * V < 16 ? sizeof(T) * V : 16) Pack {
   T v[V];
 };
+template <typename T>
+__device__ __forceinline__ Pack<T, 4> PackFour(const float4& x) {
+  Pack<T, 4> four;
+  four.v[0] = FromFloat<T>(x.x), four.v[1] = FromFloat<T>(x.y);
+  four.v[2] = FromFloat<T>(x.z), four.v[3] = FromFloat<T>(x.w);
+  return four;
+}
+template <typename T>
+__device__ __forceinline__ float4 UnpackFour(const Pack<T, 4>& four) {
+  return make_float4(ToFloat(four.v[0]), ToFloat(four.v[1]), ToFloat(four.v[2]),
+                     ToFloat(four.v[3]));
+}
 
 // x tanh(log(1 + e^x)) = x (e^2 + 2e) / (e^2 + 2e + 2) with e = e^x; x itself above 20.
 __device__ __forceinline__ float Mish(float x) {

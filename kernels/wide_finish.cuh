@@ -174,10 +174,8 @@ inline constexpr int kManyShares = 8, kManySharesLook = 250;
 // Rounds four numbers as they are stored.
 template <typename T>
 __device__ __forceinline__ uint2 Rounded(float4& x) {
-  Pack<T, 4> four;
-  four.v[0] = FromFloat<T>(x.x), four.v[1] = FromFloat<T>(x.y);
-  four.v[2] = FromFloat<T>(x.z), four.v[3] = FromFloat<T>(x.w);
-  x = make_float4(ToFloat(four.v[0]), ToFloat(four.v[1]), ToFloat(four.v[2]), ToFloat(four.v[3]));
+  const Pack<T, 4> four = PackFour<T>(x);
+  x = UnpackFour(four);
   return reinterpret_cast<const uint2&>(four);
 }
 

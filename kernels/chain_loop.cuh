@@ -47,11 +47,12 @@ __device__ __forceinline__ StepCount CountSteps(const ChainArgs& a, const Picard
   return c;
 }
 
-// The threads of a block that take steps, the rows [begin, end) that they take them of, and whether
-// they, of all blocks, write down what they make.
+// The threads of a block that take steps, the `count` rows that they take them of, from `begin` on
+// so far apart, and whether they, of all blocks, write down what they make. A row beyond the last
+// one is like that, and not written down.
 struct StepTeam {
   int thread, threads;
-  int begin, end;
+  int begin, apart, count;
   bool writes;
 };
 
@@ -63,14 +64,16 @@ __device__ __forceinline__ void TakeStep(ChainBlock& b, const PicardState* state
                                          int pass, const StepTeam& t) {
   const ChainArgs& a = b.a;
   const int elements = a.length * a.action_dim, items = a.last.channels / a.last.item_channels;
-  for (int i = t.thread; i < (t.end - t.begin) * elements; i += t.threads) {
-    const int row = t.begin + i / elements, e = i % elements, step = states[row].begin + pass;
+  for (int i = t.thread; i < t.count * elements; i += t.threads) {
+    const int wanted = t.begin + i / elements * t.apart, row = min(wanted, a.rows - 1);
+    const int e = i % elements, step = states[row].begin + pass;
+    const bool writes = t.writes && wanted < a.rows;
     if (step >= a.end) continue;
     const DenoiseStep constants = a.schedule[step];
     const int in_x = row * elements + e;
     const size_t at = static_cast<size_t>(step) * a.rows * elements + in_x;
     const float noise = a.noise ? a.noise[at] : 0.0f;
-    if (a.noise && t.writes && step + 1 < a.end) PrefetchLine(a.noise + at + a.rows * elements);
+    if (a.noise && writes && step + 1 < a.end) PrefetchLine(a.noise + at + a.rows * elements);
     float* in_block = b.x + row * b.XPitch() + kMaxFirstTerms + e;
     const float before = *in_block;
     const float bias = b.head[a.last.channels * a.action_dim + e % a.action_dim];
@@ -79,14 +82,16 @@ __device__ __forceinline__ void TakeStep(ChainBlock& b, const PicardState* state
         SumWords<kChainMaxSplits>(words, elements, items, b.parity, b.watch) + bias;
     const float x = Denoise(constants, before, output, noise);
     *in_block = x;
-    if (!t.writes) continue;
+    if (!writes) continue;
     if (step + 1 == a.end) a.x[in_x] = x, a.output[in_x] = output;
     if (a.picard.all_x) a.picard.all_x[at] = x, a.picard.all_output[at] = output;
   }
   // by threads that wait for no words
 #pragma unroll 1
-  for (int r = t.begin + t.threads - 1 - t.thread; r < t.end; r += t.threads)
-    b.timesteps[r] = a.schedule[min(states[r].begin + pass + 1, a.end - 1)].timestep;
+  for (int i = t.threads - 1 - t.thread; i < t.count; i += t.threads) {
+    const int row = min(t.begin + i * t.apart, a.rows - 1);
+    b.timesteps[row] = a.schedule[min(states[row].begin + pass + 1, a.end - 1)].timestep;
+  }
   // of the pass after the next
   for (int r = 0; r < apart; ++r)
     PrefetchTerms(b, min(states[r].begin + pass + 2, a.end - 1), 1, t.thread, t.threads);

@@ -56,6 +56,11 @@ __device__ __forceinline__ Pack<T, 4> PackFour(const float4& x) {
   four.v[2] = FromFloat<T>(x.z), four.v[3] = FromFloat<T>(x.w);
   return four;
 }
+template <>
+__device__ __forceinline__ Pack<__half, 4> PackFour<__half>(const float4& x) {
+  const __half2 low = __floats2half2_rn(x.x, x.y), high = __floats2half2_rn(x.z, x.w);
+  return {{__low2half(low), __high2half(low), __low2half(high), __high2half(high)}};
+}
 template <typename T>
 __device__ __forceinline__ float4 UnpackFour(const Pack<T, 4>& four) {
   return make_float4(ToFloat(four.v[0]), ToFloat(four.v[1]), ToFloat(four.v[2]),

@@ -73,13 +73,32 @@ __device__ __forceinline__ bool BarrierPassed(uint32_t barrier, uint32_t parity)
 #endif
   return passed != 0;
 }
-// Copies `bytes` (a multiple of 16) from global to shared memory asynchronously: an arrival at
-// `barrier` that ends when they are there.
-__device__ __forceinline__ void CopyBulk(uint32_t shared, const void* global, int bytes,
-                                         uint32_t barrier, uint64_t policy) {
+// True in one lane of a warp, whose lanes are together: always the same.
+__device__ __forceinline__ bool OneLane() {
+  uint32_t one = threadIdx.x % 32 == 0;
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "elect.sync _|p, 0xffffffff;\n"
+      "selp.u32 %0, 1, 0, p;\n"
+      "}"
+      : "=r"(one));
+#endif
+  return one != 0;
+}
+// An arrival at `barrier` whose phase does not end before so many bytes are there.
+__device__ __forceinline__ void ExpectBytes(uint32_t barrier, int bytes) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
+#endif
+}
+// Copies `bytes` (a multiple of 16) from global to shared memory asynchronously, which `barrier`
+// expects.
+__device__ __forceinline__ void CopyBulk(uint32_t shared, const void* global, int bytes,
+                                         uint32_t barrier, uint64_t policy) {
+#if __CUDA_ARCH__ >= 900
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
       "[%1], %2, [%3], %4;" ::"r"(shared),
@@ -146,6 +165,11 @@ __device__ __forceinline__ float FastExp2(float x) {
 __device__ __forceinline__ float FastReciprocal(float x) {
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float FastInverseRoot(float x) {
+  float y;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 

@@ -121,7 +121,8 @@ __global__ void __launch_bounds__(kChainThreads, 1)
   s.stream.tiles = s.tiles, s.stream.stage_count = a.stage_count, s.stream.lane = lane;
   s.stream.ring = SharedAddress(shared) + warp * ChainRingChunks(MI) * kChunkBytes + lane * 16;
   for (int i = 0; i < ChainRingChunks(MI); ++i) s.stream.Issue();
-  const StepTeam team = {static_cast<int>(threadIdx.x), kChainThreads, 0, a.rows, blockIdx.x == 0};
+  const StepTeam team = {
+      static_cast<int>(threadIdx.x), kChainThreads, 0, 1, a.rows, blockIdx.x == 0};
   const int passes = RunPasses<(MI > 1), true>(
       b, s.windows, team, [&](int pass) { RunPass<F, MI>(b, s, before + pass); });
   // by now every block has read it: this one could not have finished without them

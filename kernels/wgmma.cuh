@@ -29,11 +29,19 @@ __device__ __forceinline__ uint64_t WgmmaTile(uint32_t shared) {
   return kSwizzle128 | kEightRows | (uint64_t{1} << 16) | ((shared & 0x3ffff) >> 4);
 }
 
+// The part of a tile's description, as below, that says where it is: in units of 16 bytes.
+__device__ __forceinline__ uint32_t WgmmaPlainStart(uint32_t shared, int k_stride) {
+  return static_cast<uint32_t>(k_stride >> 4) << 16 | (shared & 0x3ffff) >> 4;
+}
+__device__ __forceinline__ uint64_t WgmmaPlainAt(uint32_t start) {
+  constexpr uint64_t kEightRows = uint64_t{128 >> 4} << 32;
+  return kEightRows | start;
+}
+__device__ __forceinline__ uint64_t WgmmaPlainAt(uint64_t tile) { return tile; }
 // Describes a tile without swizzle: eight rows of 16 bytes of k stand together, eight rows on
 // follow at once, 16 bytes on in k come `k_stride` bytes later.
 __device__ __forceinline__ uint64_t WgmmaPlainTile(uint32_t shared, int k_stride) {
-  constexpr uint64_t kEightRows = uint64_t{128 >> 4} << 32;
-  return kEightRows | (static_cast<uint64_t>(k_stride >> 4) << 16) | ((shared & 0x3ffff) >> 4);
+  return WgmmaPlainAt(WgmmaPlainStart(shared, k_stride));
 }
 
 // Makes ordinary writes to shared memory visible to the products.

@@ -40,9 +40,15 @@ struct WidePlan {
 
 // Registers of a thread where threads have roles: of those that multiply and those that finish;
 // together at most as many as the launch gives the block.
-constexpr int kMultiplierRegisters = 192, kFinisherRegisters = 120;
-static_assert(kMultiplierRegisters * kChainThreads + kFinisherRegisters * kWideFinishers <=
-              65536 / kWideThreads / 8 * 8 * kWideThreads);
+template <int kWaves>
+constexpr int kMultiplierRegisters = kWaves == 1 ? 192 : 184;
+template <int kWaves>
+constexpr int kFinisherRegisters = kWaves == 1 ? 120 : 136;
+template <int kWaves>
+constexpr bool kEnoughRegisters =
+    kMultiplierRegisters<kWaves>* kChainThreads + kFinisherRegisters<kWaves>* kWideFinishers <=
+    65536 / kWideThreads / 8 * 8 * kWideThreads;
+static_assert(kEnoughRegisters<1> && kEnoughRegisters<2>);
 template <bool kMore, int kRegisters>
 __device__ __forceinline__ void SetRegisters() {
 #ifdef DP_HAVE_WGMMA
@@ -58,30 +64,26 @@ __device__ __forceinline__ void SetRegisters() {
 // other rows' words; where its rows are not used, of the last row, whose x it reads. Those of the
 // pass before have been read once a block writes any: by then all blocks are in its pass
 // (KeepBlocksTogether).
-__device__ __forceinline__ StepTeam MakeStepTeam(const ChainArgs& a, int items_log2, int thread,
-                                                 int threads) {
+__device__ __forceinline__ StepTeam MakeStepTeam(int waves, int thread, int threads) {
   const WideItem item = ItemOfBlock(blockIdx.x);
-  const int first = item.slot << items_log2;
-  return {thread, threads, min(first, a.rows - 1), min(first + (1 << items_log2), a.rows),
-          item.group == 0 && first < a.rows};
+  return {thread, threads, item.slot, kWideSlots, waves, item.group == 0};
 }
 
 // All passes, by the threads that finish. Step by step they take the steps too, and those that
 // multiply go on to the next pass's weights; windows are swept by those.
-template <Format F>
+template <Format F, int kWaves>
 __device__ __forceinline__ void FinishPasses(ChainBlock& b, const WideStage* stages,
                                              const WideRoute* routes, int count,
                                              const PicardState* states, const volatile bool* left,
                                              uint32_t before) {
   const bool windows = b.a.picard.window > 0;
   WaitAtBarrier<kPassBarrier>();
-  const StepTeam team =
-      MakeStepTeam(b.a, stages[0].items_log2, ThisThread() - kChainThreads, kWideFinishers);
+  const StepTeam team = MakeStepTeam(kWaves, ThisThread() - kChainThreads, kWideFinishers);
   StepCount steps;
   if (!windows) steps = CountSteps(b.a, states);
   for (int pass = 1; windows ? *left : pass <= steps.passes; ++pass) {
     b.parity = (before + pass) & 1;
-    FinishStages<F>(b, stages, routes, count, before + pass - 1);
+    FinishStages<F, kWaves>(b, stages, routes, count, before + pass - 1);
     if (windows) {
       WaitAtBarrier<kPassBarrier>();
     } else {
@@ -92,9 +94,10 @@ __device__ __forceinline__ void FinishPasses(ChainBlock& b, const WideStage* sta
 }
 
 // grid: (kWideBlocks), all resident
-template <Format F, bool kRoles>
-__global__ void __launch_bounds__(kRoles ? kWideThreads : kChainThreads, 1)
+template <Format F, int kWaves>
+__global__ void __launch_bounds__(kWaves > 0 ? kWideThreads : kChainThreads, 1)
     WideChainKernel(const __grid_constant__ WideChainArgs w) {
+  constexpr bool kRoles = kWaves > 0;
   extern __shared__ __align__(128) uint8_t shared[];
   if constexpr (!kHaveWgmma) return;
   const ChainArgs& a = w.chain;
@@ -115,10 +118,10 @@ __global__ void __launch_bounds__(kRoles ? kWideThreads : kChainThreads, 1)
   auto* states = reinterpret_cast<PicardState*>(shared + plan.states);
   const uint32_t before = *a.passes;
   if (kRoles && threadIdx.x >= kChainThreads) {
-    SetRegisters<false, kFinisherRegisters>();
-    return FinishPasses<F>(b, stages, routes, w.stage_count, states, left, before);
+    SetRegisters<false, kFinisherRegisters<kWaves>>();
+    return FinishPasses<F, kWaves>(b, stages, routes, w.stage_count, states, left, before);
   }
-  if constexpr (kRoles) SetRegisters<true, kMultiplierRegisters>();
+  if constexpr (kRoles) SetRegisters<true, kMultiplierRegisters<kWaves>>();
   const ChainWindows windows = {states, reinterpret_cast<float*>(shared + plan.kept),
                                 shared + plan.end, reinterpret_cast<int*>(shared + plan.moments)};
   LoadStages(stages, w.stages, w.stage_count);
@@ -131,13 +134,13 @@ __global__ void __launch_bounds__(kRoles ? kWideThreads : kChainThreads, 1)
   }
   if (threadIdx.x == 0) *left = true;
   SyncPicardThreads();
-  const WideThread thread = MakeWideThread(a, item, stages[0].items_log2, threadIdx.x);
+  const WideThread thread = MakeWideThread(a, item, 0, threadIdx.x);
   WideStream stream;
   stream.thread = threadIdx.x;
   stream.Begin(tiles, w.stage_count);
   uint8_t* input = shared + plan.end;
   auto* sums = reinterpret_cast<float*>(input + w.sums_offset);
-  const StepTeam team = MakeStepTeam(a, stages[0].items_log2, threadIdx.x, kChainThreads);
+  const StepTeam team = MakeStepTeam(1, threadIdx.x, kChainThreads);
   const bool sweeps = a.picard.window > 0;
   const int passes = RunPasses<true, !kRoles>(
       b, windows, team, [&](int pass) __attribute__((always_inline)) {
@@ -145,7 +148,8 @@ __global__ void __launch_bounds__(kRoles ? kWideThreads : kChainThreads, 1)
         b.parity = number & 1;
         if constexpr (kRoles) {
           if (sweeps || pass == 1) ArriveAtBarrier<kPassBarrier>();
-          MultiplyStages<F>(b, stages, routes, w.stage_count, stream, input, sums, number - 1);
+          MultiplyStages<F, kWaves>(b, stages, routes, w.stage_count, stream, input, sums,
+                                    number - 1);
         } else {
           SyncPicardThreads();
           RunStages<F>(b, stages, routes, w.stage_count, thread, stream, input, sums, number - 1);
@@ -172,21 +176,23 @@ WideSpace PlanWideSpace(const std::vector<WideStage>& stages, const WideChainArg
     const size_t bytes = 2 * positions * kWideSumsPitch * sizeof(float);
     input = std::max(input, (size_t{kWideFilling} * 2 * s.places << s.rows_log2) + kBeyond);
     sums = std::max(sums, bytes);
-    if (s.shape.residual) beside = std::max(beside, bytes);
+    if (s.shape.residual && !w.roles) beside = std::max(beside, bytes);
   }
   const size_t before = WidePlan(w).end, apart = (std::max(input, beside) + 127) / 128 * 128;
   const size_t sweep = PicardStageBytes(w.chain.picard.window, w.chain.length * w.chain.action_dim);
-  if (before + std::max(sweep, apart + sums) <= room)
+  if (w.roles || before + std::max(sweep, apart + sums) <= room)
     return {before + std::max(sweep, apart + sums), static_cast<int>(apart)};
   return {before + std::max({sweep, input, sums, 2 * beside}), 0};
 }
 
 template <Format F>
 static void Launch(const WideChainArgs& w, size_t shared_bytes, cudaStream_t stream) {
-  if (w.roles)
-    return LaunchPersistent<WideChainKernel<F, true>>(w, kWideBlocks, shared_bytes, stream,
-                                                      kWideThreads);
-  LaunchPersistent<WideChainKernel<F, false>>(w, kWideBlocks, shared_bytes, stream);
+  if (!w.roles)
+    return LaunchPersistent<WideChainKernel<F, 0>>(w, kWideBlocks, shared_bytes, stream);
+  if (w.waves == 1)
+    return LaunchPersistent<WideChainKernel<F, 1>>(w, kWideBlocks, shared_bytes, stream,
+                                                   kWideThreads);
+  LaunchPersistent<WideChainKernel<F, 2>>(w, kWideBlocks, shared_bytes, stream, kWideThreads);
 }
 
 void LaunchWideChain(Format format, const WideChainArgs& w, size_t shared_bytes,

@@ -3,9 +3,11 @@
 
 #include "kernels/unet_chain.cuh"
 
-// The persistent chain of up to 32 rows. Every layer's output is (rows x 8 groups of channels)
-// items: one for each of 128 blocks, or two of neighbouring rows beyond 16 rows. The block
-// normalises and activates them and keeps them in registers for its residual. The products are
+// The persistent chain of up to 32 rows. Every layer's output is (16 rows x 8 groups of channels)
+// items: one for each of 128 blocks. The block normalises and activates it and keeps it in
+// registers for its residual. Rows beyond 16 are a second wave: a block takes both waves through a
+// layer, one after the other with the same weights, so that one is multiplied while the other is on
+// its way; they share nothing else. The products are
 // shared otherwise: a team of blocks makes the convolution of a few groups of a few rows, each
 // block 64 of its out channels from a share of the in channels, and sends its sums to the blocks
 // whose items they are. So a layer is two trips through L2: the finished activations that a team's
@@ -13,12 +15,12 @@
 
 namespace dp {
 
-inline constexpr int kWideSlots = 16;  // of rows: a block finishes an item of each row of its slot
-inline constexpr int kWideMaxItems = 2, kWideRows = kWideSlots * kWideMaxItems;
+inline constexpr int kWideSlots = 16;  // rows of a wave
+inline constexpr int kWideMaxWaves = 2, kWideRows = kWideSlots * kWideMaxWaves;
 inline constexpr int kWideGroups = 8, kWideBlocks = kWideSlots * kWideGroups;
-// Where a block has one item of at most 512 numbers in every stage, and its input is filled once,
-// two warpgroups multiply and one behind them finishes, each while the other waits; otherwise two
-// warpgroups do both.
+// Where items have at most 512 numbers in every stage, and a block's input is filled once, two
+// warpgroups multiply and one behind them finishes, each while the other waits; otherwise two
+// warpgroups do both, and there is one wave.
 inline constexpr int kWideFinishers = 128, kWideThreads = kChainThreads + kWideFinishers;
 inline constexpr int kWideTile = 64;       // out channels of a block's products
 inline constexpr int kWideMaxSplits = 16;  // shares of the in channels
@@ -29,7 +31,8 @@ inline constexpr int kWideWarpBytes =
 inline constexpr int kWideSumsPitch = kWideTile + 4;
 
 // Where the sums of a stage go: `words` numbers for each item, of two such boxes in turn, which all
-// stages with as many use; a word's parity says which of its uses wrote it.
+// stages with as many use, behind each other for each wave; a word's parity says which of its uses
+// wrote it.
 struct WideBox {
   uint32_t offset = 0;      // words before it
   int words = 0;            // shares x numbers of an item
@@ -40,7 +43,7 @@ struct WideBox {
 struct alignas(16) WideStage {
   FusedConvShape shape;          // in_c 0: the first convolution, of x, made in place
   const void* weight = nullptr;  // as LaunchWidePack leaves it
-  // finished: (2 passes, sets of rows, channels / 8, length, 2^source_log2 rows of a set, 8)
+  // finished: (waves, 2 passes, sets of rows, channels / 8, length, 2^source_log2 rows of a set, 8)
   const void* source[2] = {};
   int source_log2[2] = {};
   int source_channels = 0;  // of source[0]
@@ -50,7 +53,6 @@ struct alignas(16) WideStage {
   bool add = false;                     // the residual is added, and the output is the next one's
   bool fence = false;                   // what a block cleared is seen before its output
   WideBox sums, beside;                 // of the convolution, and of the 1x1 beside it
-  int items_log2 = 0;                   // of a block
   int share = 0;                        // in channels of a block
   int splits_log2 = 0, parts_log2 = 0;  // blocks of a team: shares of the in channels x out tiles
   int groups_log2 = 0, rows_log2 = 0;   // items of a team: groups x rows
@@ -65,10 +67,11 @@ struct WideChainArgs {
   int stage_count = 0;
   float* boxes = nullptr;  // words
   int sums_offset = 0;     // of WideSpace
-  bool roles = false;      // whether threads multiply or finish
+  int waves = 1;
+  bool roles = false;  // whether threads multiply or finish
 };
 
-// The items that a block finishes in every stage.
+// The item that a block finishes in every stage, of each wave.
 struct WideItem {
   int slot, group;
 };
@@ -78,27 +81,29 @@ DP_HOST_DEVICE inline WideItem ItemOfBlock(int block) {
 
 // What a block does in a stage's products.
 struct WideTeam {
-  int row0, tile;         // of the team: its first row; its groups, counted in teams
+  int row0, tile;         // of the team: its first row of a wave; its groups, counted in teams
   int split, phase, out;  // of the block: its share; its phase; its first out channel in the team
   bool multiplies;        // teams may have more blocks than work
 };
 DP_HOST_DEVICE inline WideTeam TeamOf(const WideStage& s, const WideItem& item) {
-  const int slots_log2 = s.rows_log2 - s.items_log2, slots = 1 << slots_log2;
+  const int slots = 1 << s.rows_log2;
   const int tiles_log2 = s.parts_log2 - (s.shape.phases - 1);
   const int group = item.group & ((1 << s.groups_log2) - 1);
-  const int member = (group << slots_log2) + (item.slot & (slots - 1));
+  const int member = (group << s.rows_log2) + (item.slot & (slots - 1));
   const int part = member >> s.splits_log2;
-  return {(item.slot & ~(slots - 1)) << s.items_log2,   item.group >> s.groups_log2,
-          member & ((1 << s.splits_log2) - 1),          part >> tiles_log2,
-          (part & ((1 << tiles_log2) - 1)) * kWideTile, part < 1 << s.parts_log2};
+  return {item.slot & ~(slots - 1),
+          item.group >> s.groups_log2,
+          member & ((1 << s.splits_log2) - 1),
+          part >> tiles_log2,
+          (part & ((1 << tiles_log2) - 1)) * kWideTile,
+          part < 1 << s.parts_log2};
 }
 
-// Whether threads have roles: in the planned stages a block has one item, small enough for those
-// that finish, and its input is filled once.
+// Whether threads have roles: in the planned stages items are small enough for those that finish,
+// and a block's input is filled once.
 bool HaveRoles(const std::vector<WideStage>& stages);
-// Completes a stage whose shape, own and sources are set, for blocks of 2^items_log2 items. False
-// where the kernel does not run it.
-bool PlanWideStage(WideStage& stage, int items_log2);
+// Completes a stage whose shape, own and sources are set. False where the kernel does not run it.
+bool PlanWideStage(WideStage& stage);
 // Whether the planned stages keep all blocks together: each has products in some stage, since its
 // stream of weights goes round them and would not end otherwise; and a team has the rows of all
 // slots, so that in every pass each block waits for all others, those of rows that are not used
@@ -108,8 +113,8 @@ bool KeepBlocksTogether(const std::vector<WideStage>& stages);
 // blocks keep together. Every block needs, by way of that one, all others' outputs of the stage
 // before: once a pass, between a clearing and the next reading of what was cleared.
 void PlaceFence(std::vector<WideStage>& stages);
-// Shared memory of a block, in bytes, and where its products' sums stand behind its input: there if
-// both fit into `room` bytes, otherwise in the input's place.
+// Shared memory of a block, in bytes, and where its products' sums stand behind its input: there
+// with roles, and if both fit into `room` bytes; otherwise in the input's place.
 struct WideSpace {
   size_t bytes;
   int sums_offset;

@@ -8,9 +8,9 @@
 namespace dp {
 namespace {
 
-constexpr int kMostPositions = 64;  // of a team, for each item of a block
+constexpr int kMostPositions = 64;  // of a team
 constexpr int kLeastPositions = 4;
-constexpr int kWideMostNumbers = 4 * kChainThreads;  // of a block's items
+constexpr int kWideMostNumbers = 4 * kChainThreads;  // of an item
 constexpr size_t kFewWeightBytes = 100 * 1024;       // of a block and stage
 
 int Log2(int power) { return std::bit_width(static_cast<unsigned>(power)) - 1; }
@@ -24,40 +24,37 @@ bool ShareWork(WideStage& s, int splits) {
   if (groups > kWideGroups) return false;
   const int parts = shape.phases * groups * group / kWideTile;
   const int team = std::max(groups, splits * parts);
-  const int slots = team / groups, rows = slots << s.items_log2;
+  const int rows = team / groups;
   s.share = shape.in_c / splits;
   s.splits_log2 = Log2(splits), s.parts_log2 = Log2(parts);
   s.groups_log2 = Log2(groups), s.rows_log2 = Log2(rows);
   const int positions = rows * shape.out_length;
-  const int most = kMostPositions << (shape.residual ? 0 : s.items_log2);
   const bool refills = s.share > kWideFilling;
-  return slots * groups == team && slots >= 1 && slots <= kWideSlots &&
-         rows << s.in_log2 <= kChainThreads && positions <= most && positions >= kLeastPositions &&
-         shape.in_c % splits == 0 && s.share % kWideFilling == 0 &&
+  return rows * groups == team && rows >= 1 && rows <= kWideSlots &&
+         rows << s.in_log2 <= kChainThreads && positions <= kMostPositions &&
+         positions >= kLeastPositions && shape.in_c % splits == 0 && s.share % kWideFilling == 0 &&
          s.source_channels % kWideFilling == 0 &&
          (!refills || (positions == kMostPositions && shape.stride == 1));
 }
 
 // Whether a team has the rows of all slots.
 bool TeamsHaveAllRows(const WideStage& s) {
-  return s.shape.in_c > 0 && 1 << s.rows_log2 == kWideSlots << s.items_log2;
+  return s.shape.in_c > 0 && 1 << s.rows_log2 == kWideSlots;
 }
 
 }  // namespace
 
-bool PlanWideStage(WideStage& s, int items_log2) {
+bool PlanWideStage(WideStage& s) {
   const FusedConvShape& shape = s.shape;
-  s.items_log2 = items_log2;
   const int group = shape.out_c / kWideGroups, length = shape.out_length * shape.phases;
   const int item = ItemNumbers(shape);
   if (!IsPowerOfTwo(shape.out_c) || group < 8 || !IsPowerOfTwo(length) ||
       !IsPowerOfTwo(shape.in_length))
     return false;
-  if (item % 128 != 0 || item << items_log2 > kWideMostNumbers) return false;
+  if (item % 128 != 0 || item > kWideMostNumbers) return false;
   s.item_log2 = Log2(group), s.in_log2 = Log2(shape.in_length), s.out_log2 = Log2(shape.out_length);
   s.own.item_channels = group;
   if (shape.in_c == 0) {
-    s.rows_log2 = items_log2;
     return true;
   }
   const bool plain = shape.stride == 1 && shape.phases == 1;
@@ -84,8 +81,7 @@ bool PlanWideStage(WideStage& s, int items_log2) {
 
 bool HaveRoles(const std::vector<WideStage>& stages) {
   return std::all_of(stages.begin(), stages.end(), [](const WideStage& s) {
-    return s.items_log2 == 0 && s.share <= kWideFilling &&
-           ItemNumbers(s.shape) <= 4 * kWideFinishers;
+    return s.share <= kWideFilling && ItemNumbers(s.shape) <= 4 * kWideFinishers;
   });
 }
 

@@ -14,18 +14,21 @@ template <int NT>
 struct FewInput {
   uint32_t b[kWidePieces * NT / 2][4];
 
-  // Of consecutive n from `at` on, which is in shared memory; `pitch`: bytes between eights of
-  // channels.
-  __device__ __forceinline__ void Load(uint32_t at, int pitch, int lane) {
-    LoadFrom(at + (lane & 7) * kPackBytes + (lane >> 4) * (NT == 1 ? 4 * pitch : 8 * kPackBytes),
-             pitch, lane);
-  }
   // An instruction brings both eights of a piece, of its two tiles or of two pieces; eight lanes
-  // have the addresses of one eight of a tile, `at` without which of the two eights it is.
-  __device__ __forceinline__ void LoadFrom(uint32_t at, int pitch, int lane) {
-    at += (lane >> 3 & 1) * pitch;
+  // have the addresses of one eight of a tile: a lane's, in bytes from where consecutive n begin.
+  // `pitch`: bytes between eights of channels.
+  __device__ __forceinline__ static int LaneAt(int pitch, int lane) {
+    return (lane & 7) * kPackBytes + (lane >> 3 & 1) * pitch +
+           (lane >> 4) * (NT == 1 ? 4 * pitch : 8 * kPackBytes);
+  }
+  // The same of a row, where a lane has four consecutive positions, two of either tile.
+  __device__ __forceinline__ static int LaneAtRow(int pitch, int lane) {
+    return ((lane & 6) * 2 + (lane & 1) + (lane >> 4) * 2) * kPackBytes + (lane >> 3 & 1) * pitch;
+  }
+  __device__ __forceinline__ void Load(uint32_t lane_at, int pitch) {
 #pragma unroll
-    for (int i = 0; i < kWidePieces * NT / 2; ++i) LoadMatrix4(b[i], at + i * (8 / NT) * pitch);
+    for (int i = 0; i < kWidePieces * NT / 2; ++i)
+      LoadMatrix4(b[i], lane_at + i * (8 / NT) * pitch);
   }
   template <Format F>
   __device__ __forceinline__ void Multiply(float (&acc)[NT][4], int piece,
@@ -42,19 +45,19 @@ struct FewInput {
 };
 
 // The products of taps whose places follow each other from `input` on but for the second of three,
-// which is at `even`, and of a 1x1 of the middle one's places, whose first fragment's part of this
-// lane is at `beside_at`. An addition waits for the one before: there are four chains.
-template <Format F, int kTaps, bool kBeside, int NT>
+// which is at `even`, and of a 1x1 of the middle one's places, whose first fragment is at
+// `beside_at`; these are this lane's addresses. An addition waits for the one before: there are
+// four chains.
+template <Format F, int kTaps, bool kBeside, int NT, int kWeights>
 __device__ __forceinline__ void MultiplyTaps(uint32_t input, uint32_t even, int step, int pitch,
-                                             int lane,
-                                             const uint32_t (&weights)[kWidePieces * 5][4],
+                                             const uint32_t (&weights)[kWeights][4],
                                              uint32_t beside_at, float (&main)[NT][4],
                                              float (&beside)[NT][4]) {
   constexpr int kSets = 4 / NT, kAhead = kTaps < 3 ? kTaps : 3;
   FewInput<NT> x[kTaps];
   const auto load = [&](int tap) {
     const int places = kTaps == 3 ? tap / 2 : tap;
-    x[tap].Load(kTaps == 3 && tap == 1 ? even : input + places * step, pitch, lane);
+    x[tap].Load(kTaps == 3 && tap == 1 ? even : input + places * step, pitch);
   };
 #pragma unroll
   for (int tap = 0; tap < kAhead; ++tap) load(tap);
@@ -80,7 +83,7 @@ __device__ __forceinline__ void MultiplyTaps(uint32_t input, uint32_t even, int 
   }
 }
 
-// The products of five taps with one row of 16 positions, the first one at `input`. All taps
+// The products of five taps with one row of 16 positions, from this lane's address on. All taps
 // multiply the same fragments, and their sums are added to other positions' instead: so fragments,
 // which come no faster than they are multiplied, are loaded once. A lane has four consecutive
 // positions, two of either tile, and exchanges with its neighbours what goes beyond them.
@@ -89,7 +92,7 @@ __device__ __forceinline__ void MultiplyRow(uint32_t input, int pitch, int lane,
                                             const uint32_t (&weights)[kWidePieces * 5][4],
                                             float (&main)[2][4]) {
   FewInput<2> x;
-  x.LoadFrom(input + ((lane & 6) * 2 + (lane & 1) + (lane >> 4) * 2) * kPackBytes, pitch, lane);
+  x.Load(input, pitch);
   // of each tap and tile; those of the middle tap go on from what moves by two, a tile
   float first[2][4] = {}, second[2][4] = {}, fourth[2][4] = {}, last[2][4] = {};
 #pragma unroll

@@ -10,31 +10,31 @@ namespace dp {
 
 // What a thread finishes in every stage.
 struct WideThread {
-  int which, index;   // item of the block; among its threads
+  int index, wave;
   int all, row;       // row of the item; the one that it is like, where there are not as many
   const float* cond;  // FiLM terms of the row's environment
 };
 __device__ __forceinline__ WideThread MakeWideThread(const ChainArgs& a, const WideItem& item,
-                                                     int items_log2, int thread) {
-  const int threads = kChainThreads >> items_log2;
+                                                     int wave, int thread) {
   WideThread t;
-  t.which = thread / threads, t.index = thread % threads;
-  t.all = (item.slot << items_log2) + t.which;
+  t.index = thread, t.wave = wave;
+  t.all = wave * kWideSlots + item.slot;
   t.row = min(t.all, a.rows - 1);
   t.cond = a.film.cond + static_cast<size_t>(t.row / a.film.rows_per_env) * a.film.width;
   return t;
 }
 
-// This pass's words in the boxes, from the first one on, and their parity. Two boxes in turn are
-// enough: who sends the sums of a stage has read an input that needed, of the same rows, every item
-// of an earlier use of the box; where it reads a skip alone, by the items of the stages between.
+// A wave's words of this pass in the boxes, from the first one on, and their parity. Two boxes in
+// turn are enough: who sends the sums of a stage has read an input that needed, of the same rows,
+// every item of an earlier use of the box; where it reads a skip alone, by the items of the stages
+// between.
 struct WideTurn {
   int bytes;
   uint32_t parity;
 };
-__device__ __forceinline__ WideTurn TurnOf(const WideTurns& turns, uint32_t pass) {
+__device__ __forceinline__ WideTurn TurnOf(const WideTurns& turns, uint32_t pass, int wave) {
   const uint32_t use = pass * turns.uses + turns.index;
-  return {use & 1 ? turns.other : 0, (use >> 1 & 1) ^ 1};
+  return {static_cast<int>(2 * wave + (use & 1)) * turns.other, (use >> 1 & 1) ^ 1};
 }
 
 __device__ __forceinline__ float4 LoadConstant4(const float* from) {
@@ -62,24 +62,31 @@ __device__ __forceinline__ ChannelTerms LoadTerms(const ChainBlock& b, const Wid
   return t;
 }
 
-// Mean and variance of kWarps * 128 numbers, of each warp its mean and sum of squared distances.
-template <int kWarps>
-__device__ __forceinline__ float2 JoinMoments(const float2* warps) {
-  float2 of[kWarps];
-  float mean = 0.0f, squares = 0.0f;
+// Mean and variance of `warps` * 128 numbers, of each warp its mean and sum of squared distances.
+// One code for all numbers of warps up to kMost: jumps would take longer.
+template <int kMost>
+__device__ __forceinline__ float2 JoinMoments(const float2* of_warps, int warps, float per_number) {
+  float2 of[kMost];
 #pragma unroll
-  for (int w = 0; w < kWarps; ++w) of[w] = warps[w], mean += of[w].x;
-  mean *= 1.0f / kWarps;
+  for (int w = 0; w < kMost; ++w) of[w] = of_warps[w];
+  float mean = of[0].x;
 #pragma unroll
-  for (int w = 0; w < kWarps; ++w)
-    squares += of[w].y + 128.0f * (of[w].x - mean) * (of[w].x - mean);
-  return make_float2(mean, squares * (1.0f / (128 * kWarps)));
+  for (int w = 1; w < kMost; ++w) mean = w < warps ? mean + of[w].x : mean;
+  mean *= 128.0f * per_number;
+  const auto squares_of = [&](int w) {
+    return of[w].y + 128.0f * (of[w].x - mean) * (of[w].x - mean);
+  };
+  float squares = squares_of(0);
+#pragma unroll
+  for (int w = 1; w < kMost; ++w) squares = w < warps ? squares + squares_of(w) : squares;
+  return make_float2(mean, squares * per_number);
 }
 
-// Mean and variance of an item. A warp sums distances from one of its own numbers, so that one
-// round of exchanges is enough.
-__device__ __forceinline__ float2 ItemMoments(const WideThread& t, const float4& x, int warps,
-                                              float2* moments) {
+// Mean and variance of an item of `warps` warps of a block whose items have up to kMost. A warp
+// sums distances from one of its own numbers, so that one round of exchanges is enough.
+template <int kMost>
+__device__ __forceinline__ float2 ItemMoments(const float4& x, int thread, int warps,
+                                              float per_number, float2* moments) {
   const float pivot = __shfl_sync(0xffffffffu, x.x, 0);
   const float dx = x.x - pivot, dy = x.y - pivot, dz = x.z - pivot, dw = x.w - pivot;
   float sum = (dx + dy) + (dz + dw), squares = (dx * dx + dy * dy) + (dz * dz + dw * dw);
@@ -89,14 +96,10 @@ __device__ __forceinline__ float2 ItemMoments(const WideThread& t, const float4&
     squares += __shfl_xor_sync(0xffffffffu, squares, mask);
   }
   const float distance = sum * (1.0f / 128);
-  const float2 own = make_float2(pivot + distance, squares - sum * distance);
-  if (warps == 1) return make_float2(own.x, own.y * (1.0f / 128));
-  float2* item = moments + t.which * (kChainWarps / kWideMaxItems);
-  if ((t.index & 31) == 0) item[t.index >> 5] = own;
-  asm volatile("bar.sync %0, %1;" ::"r"(1 + t.which), "r"(warps * 32) : "memory");
-  if (warps == 4) return JoinMoments<4>(item);
-  if (warps == 2) return JoinMoments<2>(item);
-  return JoinMoments<8>(item);
+  if ((thread & 31) == 0)
+    moments[thread >> 5] = make_float2(pivot + distance, squares - sum * distance);
+  asm volatile("bar.sync 1, %0;" ::"r"(warps * 32) : "memory");
+  return JoinMoments<kMost>(moments, warps, per_number);
 }
 
 // Multiplies a finished vector with the last layer's weights, and hands on the group's share.
@@ -129,7 +132,7 @@ __device__ __forceinline__ void JoinFilm(ChannelTerms& t) {
 // Normalised, activated, modulated by joined terms.
 __device__ __forceinline__ float4 Activated(const ChannelTerms& t, const float2& moments,
                                             const float4& x) {
-  const float inverse = rsqrtf(moments.y + kFusedEpsilon);
+  const float inverse = FastInverseRoot(moments.y + kFusedEpsilon);
   const auto one = [&](float v, float scale, float shift, float film_scale, float film_shift) {
     return MishFast((v - moments.x) * (scale * inverse) + shift) * film_scale + film_shift;
   };
@@ -169,7 +172,7 @@ __device__ __forceinline__ float4 TakeSums(ChainBlock& b, int shares, const uint
 }
 
 // Who looks too soon for many shares looks again, which delays the others: measured, cycles.
-inline constexpr int kManyShares = 8, kManySharesLook = 250;
+inline constexpr int kManyShares = 8, kManySharesLook = 450;
 
 // Rounds four numbers as they are stored.
 template <typename T>
@@ -188,8 +191,8 @@ __device__ __forceinline__ float4 TakeRest(ChainBlock& b, const WideStage& st, c
   const float4 bias = LoadConstant4(r.residual_bias + channel);
   float4 rest;
   if (st.shape.in_c > 0) {
-    const WideTurn turn = TurnOf(r.turns_beside, pass);
-    const uint8_t* from = r.from_beside + turn.bytes + thread.which * r.box;
+    const WideTurn turn = TurnOf(r.turns_beside, pass, thread.wave);
+    const uint8_t* from = r.from_beside + turn.bytes;
     rest = TakeSums<T>(b, 1 << st.splits_log2, from, thread.index, r.share, turn.parity, [] {});
   } else {
     const FirstConvArgs& f = b.a.first;
@@ -208,13 +211,14 @@ __device__ __forceinline__ void FenceBlock() {
   WaitAtBarrier<kProductsBarrier>();
 }
 
-// Finishes this thread's item of a stage. `rest`: the thread's numbers of the residual. kRoles:
-// once the block has sent its sums of the convolution; otherwise what is needed beside the sums is
-// asked for while they are on their way.
-template <typename T, bool kRoles>
+// Finishes this thread's item of a stage. `rest`: the thread's numbers of the residual. kWaves: of
+// rows, where threads have roles; 0: without. With roles once the block has sent its sums of the
+// convolution; otherwise what is needed beside the sums is asked for while they are on their way.
+template <typename T, int kWaves>
 __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, const WideRoute& r,
                                            const WideThread& thread, uint32_t pass, float4& rest) {
-  const int group = ItemOfBlock(blockIdx.x).group, which = kRoles ? 0 : thread.which;
+  constexpr bool kRoles = kWaves > 0;
+  const int group = ItemOfBlock(blockIdx.x).group, wave = kWaves > 1 ? thread.wave : 0;
   const int first = thread.index * 4, shares = 1 << st.splits_log2;
   const bool any = first < r.numbers;
   if (!kRoles && !any) {
@@ -223,14 +227,15 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
   }
   const int position = first >> r.item_log2, channel = first & ((1 << r.item_log2) - 1);
   const int pack = ((channel / kFusedPack) << r.length_log2) + position;
-  uint8_t* keep = r.keep + which * r.keep_row + ((pack * kPackBytes) << r.keep_log2) +
+  uint8_t* keep = r.keep + 2 * wave * r.keep_pass + ((pack * kPackBytes) << r.keep_log2) +
                   channel % kFusedPack * sizeof(T);
-  const int own = which * r.box, channel0 = group << r.item_log2;
+  const int channel0 = group << r.item_log2;
   // all that is read beside the sums is read before they are waited for
-  const WideTurn turn = TurnOf(r.turns, pass);
-  const uint8_t* from = r.from + turn.bytes + own;
+  const WideTurn turn = TurnOf(r.turns, pass, wave);
+  const uint8_t* from = r.from + turn.bytes;
   uint8_t* to = keep + b.parity * r.keep_pass;
   const int share = r.share, warps = r.numbers / 128;
+  const float per_number = r.per_number;
   const bool first_layer = st.shape.in_c == 0, norm = r.scale, keeps = r.keep, add = st.add;
   const bool residual = st.shape.residual;
   float4 x;
@@ -245,29 +250,36 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
   };
   if (kRoles) {
     prepare();
-    if (any && !first_layer) JoinFilm(t);
-    WaitAtBarrier<kSentBarrier>();
-    if (!any) return ArriveAtBarrier<kHandedOnBarrier>();
+    if (kWaves == 1 && any && !first_layer) JoinFilm(t);
+    WaitAtBarrier<kSentBarrier>(wave);
+    if (!any) return ArriveAtBarrier<kHandedOnBarrier>(wave);
     if (shares >= kManyShares) WaitCycles(kManySharesLook);
   }
   if (!first_layer) {
     x = TakeSums<T>(b, shares, from, thread.index, share, turn.parity, [&] {
       if (!kRoles) prepare();
+      if (kWaves > 1) JoinFilm(t);
     });
   } else {
     const FirstConvArgs& f = b.a.first;
     if (!kRoles) prepare();
     x = ConvolveFirst(b, b.first, f.taps, thread.row, position, channel0 + channel);
+    if (kRoles) JoinFilm(t);
   }
-  if (!kRoles || first_layer) JoinFilm(t);
+  if (!kRoles) JoinFilm(t);
   Add4(x, t.bias);
-  if (norm) x = Activated(t, ItemMoments(thread, x, warps, b.moments), x);
+  if (norm)
+    x = Activated(t,
+                  ItemMoments < kRoles
+                      ? kWideFinishers / 32
+                      : kChainWarps > (x, thread.index, warps, per_number, b.moments),
+                  x);
   if (add) Add4(x, rest);
   const uint2 four = Rounded<T>(x);
   if (keeps) StoreFinished(to, four);
   if (add) rest = x;
   if (!keeps) MultiplyHead(b, st, thread.all, group, x, position, channel0 + channel);
-  if (kRoles) ArriveAtBarrier<kHandedOnBarrier>();
+  if (kRoles) ArriveAtBarrier<kHandedOnBarrier>(wave);
   if (first_layer || residual) rest = TakeRest<T>(b, st, r, thread, pass, position, channel);
 }
 

@@ -12,17 +12,17 @@ namespace dp {
 
 inline constexpr int kPackBytes = kFusedPack * sizeof(uint16_t);
 
-// Finished numbers, (2 passes, sets of rows, channels / 8, length, 2^log2 rows of a set, 8): bytes
-// between sets and passes.
+// Finished numbers, (waves, 2 passes, sets of rows, channels / 8, length, 2^log2 rows of a set, 8):
+// bytes between sets and passes.
 struct WideSource {
   const uint8_t* from;
   uint32_t set, pass;
   int log2;
 };
 
-// The two boxes that a stage's sums use in turn.
+// The two boxes that a stage's sums use in turn, for each wave.
 struct WideTurns {
-  int other;  // bytes from the first one to the other
+  int other;  // bytes from one to the next
   int uses, index;
 };
 
@@ -45,12 +45,13 @@ struct alignas(16) WideRoute {
   bool sums16;                        // sums travel as fp16
   int positions_log2;                 // and rows of a block's products
   WideTurns turns, turns_beside;
-  // the items that it finishes
+  // the item that it finishes
   const uint8_t *from, *from_beside;                  // in the first boxes
   uint8_t* keep;                                      // null: they are the head's
-  uint32_t keep_row, keep_pass;                       // bytes between its rows, and passes
+  uint32_t keep_pass;                                 // bytes between passes
   int keep_log2;                                      // rows of a set
   int numbers, length_log2;                           // of an item
+  float per_number;                                   // 1 / numbers
   int box, share;                                     // bytes: of an item's box, a share's sums
   const float *bias, *residual_bias, *scale, *shift;  // of the group's channels; or null
   int film_scale, film_bias;                          // likewise; -1: none
@@ -68,7 +69,7 @@ __device__ __forceinline__ WideSource MakeWideSource(const WideStage& st, const 
   WideSource s;
   s.log2 = st.source_log2[which];
   s.set = (channels / kFusedPack * kPackBytes) << (st.in_log2 + s.log2);
-  s.pass = channels / kFusedPack * kPackBytes * (kWideSlots << (st.items_log2 + st.in_log2));
+  s.pass = channels / kFusedPack * kPackBytes * (kWideSlots << st.in_log2);
   s.from = RowAt(static_cast<const uint8_t*>(st.source[which]), team.row0, s.set, s.log2);
   if (which) s.from -= (st.source_channels / kFusedPack * kPackBytes) << (st.in_log2 + s.log2);
   return s;
@@ -79,12 +80,12 @@ template <typename T>
 __device__ __forceinline__ WideRoute MakeWideRoute(const WideChainArgs& w, const WideStage& st,
                                                    const WideItem& item) {
   const WideTeam team = TeamOf(st, item);
-  const int length = 1 << st.in_log2, rows = kWideSlots << st.items_log2;
+  const int length = 1 << st.in_log2;
   constexpr int kWordBytes = sizeof(float);
   const int channel0 = item.group << st.item_log2;
   const auto at = [&](const float* p) { return p ? p + channel0 : nullptr; };
   const auto turns = [&](const WideBox& box) {
-    return WideTurns{rows * kWideGroups * box.words * kWordBytes, box.uses, box.index};
+    return WideTurns{kWideBlocks * box.words * kWordBytes, box.uses, box.index};
   };
   WideRoute r = {};
   r.multiplies = st.shape.in_c > 0 && team.multiplies;
@@ -101,17 +102,18 @@ __device__ __forceinline__ WideRoute MakeWideRoute(const WideChainArgs& w, const
   r.item_log2 = st.item_log2;
   r.length_log2 = st.out_log2 + st.shape.phases - 1;
   r.numbers = 1 << (st.item_log2 + r.length_log2);
+  r.per_number = 1.0f / r.numbers;
   // an item's box has room for float32 sums
   r.sums16 = SumsAre16<T>(1 << st.splits_log2);
   const int number = r.sums16 ? sizeof(__half) : sizeof(float);
   r.box = st.sums.words * kWordBytes, r.share = number * r.numbers;
-  r.to_group = rows * r.box, r.to_row = r.box;
+  r.to_group = kWideSlots * r.box, r.to_row = r.box;
   r.to_position = number * st.shape.phases << st.item_log2;
   r.out = team.out, r.positions_log2 = st.rows_log2 + st.out_log2;
   const int group = team.tile << st.groups_log2;
-  const int to = (group * rows + team.row0) * r.box + team.split * r.share +
+  const int to = (group * kWideSlots + team.row0) * r.box + team.split * r.share +
                  (number * team.phase << st.item_log2);
-  const int from = (static_cast<int>(blockIdx.x) << st.items_log2) * r.box;
+  const int from = static_cast<int>(blockIdx.x) * r.box;
   const auto in = [&](const WideBox& b) { return reinterpret_cast<uint8_t*>(w.boxes + b.offset); };
   r.to = in(st.sums) + to, r.to_beside = in(st.beside) + to;
   r.from = in(st.sums) + from, r.from_beside = in(st.beside) + from;
@@ -120,10 +122,9 @@ __device__ __forceinline__ WideRoute MakeWideRoute(const WideChainArgs& w, const
   const uint32_t set = (st.own.channels / kFusedPack * kPackBytes)
                        << (r.length_log2 + st.keep_log2);
   r.keep_log2 = st.keep_log2;
-  r.keep_pass = (st.own.channels / kFusedPack * kPackBytes * rows) << r.length_log2;
-  r.keep_row = st.keep_log2 > 0 ? kPackBytes : set;
+  r.keep_pass = (st.own.channels / kFusedPack * kPackBytes * kWideSlots) << r.length_log2;
   if (st.keep)
-    r.keep = RowAt(static_cast<uint8_t*>(st.keep), item.slot << st.items_log2, set, st.keep_log2) +
+    r.keep = RowAt(static_cast<uint8_t*>(st.keep), item.slot, set, st.keep_log2) +
              ((channel0 / kFusedPack * kPackBytes) << (r.length_log2 + st.keep_log2));
   r.bias = at(st.own.bias), r.residual_bias = at(st.own.residual_bias);
   r.scale = at(st.own.norm_scale), r.shift = at(st.own.norm_shift);

@@ -55,7 +55,7 @@ struct WideStream {
   __device__ __forceinline__ void Begin(const WideTile* tiles, int stage_count) {
     WideBuffer& m = Mine();
     if (thread % 32 == 0) {
-      InitBarrier(SharedAddress(&m.arrived), 2);
+      InitBarrier(SharedAddress(&m.arrived), 1);
       m.tiles = tiles, m.stage_count = stage_count, m.stage = -1, m.left = 0;
     }
     FenceForWgmma();
@@ -69,10 +69,10 @@ struct WideStream {
     }
     parity ^= 1;
   }
-  // Asks for half of what comes next, once all lanes have read what was there.
+  // Expects what comes next, and asks for half of it, once all lanes have read what was there.
   __device__ __forceinline__ void Ask() const {
     __syncwarp();
-    if (thread % 32 != 0) return;
+    if (!OneLane()) return;
     WideBuffer& m = Mine();
     const uint8_t* from = m.from + (kChainWarps * 2 - 1) * m.half;
     int left = m.left, stage = m.stage;
@@ -83,12 +83,13 @@ struct WideStream {
       left = tile.fillings, half = tile.bytes / 2;
       from = tile.weight + thread / 32 * tile.bytes;
     }
+    ExpectBytes(SharedAddress(&m.arrived), 2 * half);
     Copy(m, from, 0, half);
     m.from = from + half, m.half = half, m.left = left - 1, m.stage = stage;
   }
   // Asks for the other half; in two parts what is handed on meanwhile comes through sooner.
   __device__ __forceinline__ void AskRest() const {
-    if (thread % 32 != 0) return;
+    if (!OneLane()) return;
     WideBuffer& m = Mine();
     Copy(m, m.from, m.half, m.half);
   }
@@ -113,15 +114,18 @@ struct WideWeights {
     for (int i = 0; i < kWidePieces * 5; ++i) LoadFragment(main[i], stream.Fragment(i));
   }
   // Once they are loaded, asks for what comes next in their place.
-  __device__ __forceinline__ void AskForNext(WideStream& stream) const {
-    uint32_t loaded = 0;
-#pragma unroll
-    for (const auto& fragment : main) loaded |= fragment[3];
-    WaitFor(loaded);
+  __device__ __forceinline__ void AskForNext(const WideStream& stream) const {
+    WaitForAll();
     stream.Ask();
   }
 
  private:
+  __device__ __forceinline__ void WaitForAll() const {
+    uint32_t loaded = 0;
+#pragma unroll
+    for (const auto& fragment : main) loaded |= fragment[3];
+    WaitFor(loaded);
+  }
   // An instruction that needs `loaded` and that no compiler leaves out.
   __device__ __forceinline__ static void WaitFor(uint32_t loaded) {
     if (loaded == 0x7fff7fff) __nanosleep(0);

@@ -20,6 +20,15 @@ __device__ __forceinline__ int ThisThread() {
   return thread;
 }
 
+// Has `value` worked out here, and not where it is used.
+__device__ __forceinline__ void WorkOut(int& value) { asm volatile("" : "+r"(value)); }
+__device__ __forceinline__ void WorkOut(uint32_t& value) { asm volatile("" : "+r"(value)); }
+__device__ __forceinline__ void StoreShared(uint32_t at, const uint4& v) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(v.x), "r"(v.y), "r"(v.z),
+               "r"(v.w)
+               : "memory");
+}
+
 // Does nothing for so many cycles.
 __device__ __forceinline__ void WaitCycles(int cycles) {
   const int begin = clock();
@@ -27,28 +36,26 @@ __device__ __forceinline__ void WaitCycles(int cycles) {
   }
 }
 
-// Barriers of a block's warps, of those that multiply, of those that finish, or of all; 0 is for
-// sweeps, 1 and 2 are its items'.
+// Barriers of a block's warps, of those that multiply, of those that finish, or of all, the last
+// two for each wave; 0 is for sweeps, 1 is its item's.
 enum WideBarrier {
-  kProductsBarrier = 3,
-  kSentBarrier,
-  kHandedOnBarrier,
+  kProductsBarrier = 2,
   kPassBarrier,
-  kStepBarrier
+  kStepBarrier,
+  kSentBarrier,
+  kHandedOnBarrier = kSentBarrier + kWideMaxWaves
 };
 template <WideBarrier kBarrier>
 inline constexpr int kThreadsAt = kBarrier == kProductsBarrier ? kChainThreads
                                   : kBarrier == kStepBarrier   ? kWideFinishers
                                                                : kWideThreads;
 template <WideBarrier kBarrier>
-__device__ __forceinline__ void WaitAtBarrier() {
-  asm volatile("bar.sync %0, %1;" ::"n"(static_cast<int>(kBarrier)), "n"(kThreadsAt<kBarrier>)
-               : "memory");
+__device__ __forceinline__ void WaitAtBarrier(int wave = 0) {
+  asm volatile("bar.sync %0, %1;" ::"r"(kBarrier + wave), "n"(kThreadsAt<kBarrier>) : "memory");
 }
 template <WideBarrier kBarrier>
-__device__ __forceinline__ void ArriveAtBarrier() {
-  asm volatile("bar.arrive %0, %1;" ::"n"(static_cast<int>(kBarrier)), "n"(kThreadsAt<kBarrier>)
-               : "memory");
+__device__ __forceinline__ void ArriveAtBarrier(int wave = 0) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(kBarrier + wave), "n"(kThreadsAt<kBarrier>) : "memory");
 }
 
 __device__ __forceinline__ uint4 LoadVector(const void* at) {
@@ -154,7 +161,7 @@ class WideShares {
     for (int tries = 0;; ++tries) {
       uint32_t missing = 0;
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) missing |= shares_[i].x ^ parity;
+      for (int i = 0; i < kAtOnce; ++i) AddDifference(missing, shares_[i].x, parity);
       if ((missing & 1) == 0 || watch.GivesUp(tries)) break;
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i)

@@ -6,7 +6,7 @@
 namespace dp {
 
 WideStages::WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena& arena)
-    : arena_(arena), items_log2_(rows > kWideSlots) {
+    : arena_(arena), waves_(rows > kWideSlots ? kWideMaxWaves : 1) {
   std::vector<Signal> skips;
   Signal x;
   for (const FusedLevel1d& level : unet.down) {
@@ -29,6 +29,8 @@ WideStages::WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena
   Push(last, false);
   constexpr int kWarpChannels = 128;
   supported_ = supported_ && last.own.item_channels <= kWarpChannels && KeepBlocksTogether(stages_);
+  args_.roles = HaveRoles(stages_);
+  supported_ = supported_ && (waves_ == 1 || args_.roles);
   if (supported_) PlaceFence(stages_);
   SetLayouts();
   PlaceBoxes(&WideStage::sums);
@@ -38,7 +40,7 @@ WideStages::WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena
   arena.Upload(stages, stages_.data(), stages_.size() * sizeof(WideStage));
   args_.stages = stages;
   args_.stage_count = static_cast<int>(stages_.size());
-  args_.roles = HaveRoles(stages_);
+  args_.waves = waves_;
 }
 
 // Boxes of one layout follow each other in use.
@@ -50,7 +52,7 @@ void WideStages::PlaceBoxes(WideBox WideStage::*box) {
   for (const auto& [key, count] : uses) {
     for (WideStage& s : stages_)
       if (layout(s) == key) (s.*box).uses = count, (s.*box).offset = box_words_;
-    box_words_ += 2 * (kWideBlocks << items_log2_) * key.first;
+    box_words_ += 2 * waves_ * kWideBlocks * key.first;
   }
 }
 
@@ -89,7 +91,7 @@ WideStage WideStages::Convolve(const DeviceFusedConv& conv, const Signal& x, con
                                int out_length) {
   WideStage s;
   s.shape = conv.shape;
-  s.shape.rows = kWideSlots << items_log2_;
+  s.shape.rows = kWideSlots;
   s.shape.in_length = x.length;
   s.shape.out_length = out_length;
   void* ordered = arena_.TakeBytes(PackedFusedBytes(Format::kFp16, conv.shape));
@@ -107,8 +109,9 @@ WideStage WideStages::Convolve(const DeviceFusedConv& conv, const Signal& x, con
 WideStages::Signal WideStages::Push(WideStage& stage, bool keep) {
   const FusedConvShape& shape = stage.shape;
   const Signal out = {nullptr, shape.out_c, shape.out_length * shape.phases, stage.add};
-  supported_ = supported_ && PlanWideStage(stage, items_log2_);
-  if (keep) stage.keep = arena_.Take<uint16_t>(size_t{2} * shape.rows * out.channels * out.length);
+  supported_ = supported_ && PlanWideStage(stage);
+  if (keep)
+    stage.keep = arena_.Take<uint16_t>(size_t{2} * waves_ * shape.rows * out.channels * out.length);
   stages_.push_back(stage);
   Signal kept = out;
   kept.finished = stage.keep;
@@ -135,7 +138,7 @@ WideStages::Signal WideStages::Block(const FusedBlock1d& block, const Signal& x,
 WideStages::Signal WideStages::FirstBlock(const FusedUnet& unet, int horizon) {
   const FusedBlock1d& block = unet.down.front().block1;
   WideStage first;
-  first.shape.rows = kWideSlots << items_log2_;
+  first.shape.rows = kWideSlots;
   first.shape.in_length = first.shape.out_length = horizon;
   first.shape.out_c = unet.first.out_c;
   first.own.bias = unet.first.bias;

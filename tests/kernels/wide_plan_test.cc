@@ -40,7 +40,7 @@ void CheckWork(const WideStage& s) {
   std::set<std::tuple<int, int, int, int>> made;  // row, phase, out tile, share
   for (int block = 0; block < dp::kWideBlocks; ++block) {
     const dp::WideItem item = dp::ItemOfBlock(block);
-    const int row = item.slot << s.items_log2;
+    const int row = item.slot;
     const dp::WideTeam team = dp::TeamOf(s, item);
     if (!team.multiplies) continue;
     const int groups = 1 << s.groups_log2, rows = 1 << s.rows_log2;
@@ -54,13 +54,13 @@ void CheckWork(const WideStage& s) {
       ASSERT_TRUE(made.insert({team.row0 + r, team.phase, out, team.split}).second)
           << "twice: block " << block;
   }
-  const size_t rows = size_t{dp::kWideSlots} << s.items_log2;
-  const size_t all = rows * shape.phases * (shape.out_c / dp::kWideTile) * (shape.in_c / s.share);
+  const size_t all = size_t{dp::kWideSlots} * shape.phases * (shape.out_c / dp::kWideTile) *
+                     (shape.in_c / s.share);
   EXPECT_EQ(made.size(), all) << "something is made by no block";
 }
 
-void CheckPlan(WideStage s, int items_log2 = 0) {
-  ASSERT_TRUE(dp::PlanWideStage(s, items_log2));
+void CheckPlan(WideStage s) {
+  ASSERT_TRUE(dp::PlanWideStage(s));
   CheckWork(s);
   EXPECT_EQ(s.share << s.splits_log2, s.shape.in_c);
   EXPECT_EQ(s.share % dp::kWideFilling, 0) << "the share is whole fillings of the input";
@@ -68,8 +68,7 @@ void CheckPlan(WideStage s, int items_log2 = 0) {
   EXPECT_LE(s.shape.in_length << s.rows_log2, dp::kChainThreads)
       << "what a thread reads is evenly apart";
   const int positions = s.shape.out_length << s.rows_log2;
-  EXPECT_TRUE(positions >= 4 && positions <= 64 << (s.shape.residual ? 0 : items_log2))
-      << positions;
+  EXPECT_TRUE(positions >= 4 && positions <= 64) << positions;
   EXPECT_TRUE(s.share == dp::kWideFilling || (positions == 64 && s.shape.stride == 1))
       << "only such shares take several fillings";
   const int numbers = s.shape.out_c / dp::kWideGroups * s.shape.out_length * s.shape.phases;
@@ -79,47 +78,43 @@ void CheckPlan(WideStage s, int items_log2 = 0) {
 }
 
 // Every convolution of a U-Net of three levels from `base` channels on.
-void CheckNetwork(int base, int items_log2) {
+void CheckNetwork(int base) {
   SCOPED_TRACE(base);
-  SCOPED_TRACE(items_log2);
   for (int level = 0; level < 3; ++level) {
     SCOPED_TRACE(level);
     const int channels = base << level, length = 16 >> level;
-    CheckPlan(Convolution(length, channels, channels, false), items_log2);
+    CheckPlan(Convolution(length, channels, channels, false));
     if (level == 2) break;
-    CheckPlan(Down(length, channels), items_log2);
-    CheckPlan(Convolution(length / 2, channels, channels * 2, true), items_log2);
+    CheckPlan(Down(length, channels));
+    CheckPlan(Convolution(length / 2, channels, channels * 2, true));
   }
   for (int level = 1; level >= 0; --level) {
     SCOPED_TRACE(level);
     const int channels = base << level, length = 8 >> level;
-    CheckPlan(Convolution(length, channels * 4, channels, true, channels * 2), items_log2);
-    CheckPlan(Convolution(length, channels, channels, false), items_log2);
-    CheckPlan(Up(length, channels), items_log2);
+    CheckPlan(Convolution(length, channels * 4, channels, true, channels * 2));
+    CheckPlan(Convolution(length, channels, channels, false));
+    CheckPlan(Up(length, channels));
   }
 }
 
 TEST(WidePlan, EveryProductIsMadeOnce) {
-  for (const int base : {128, 256, 512}) CheckNetwork(base, 0);
-  for (const int base : {128, 256}) CheckNetwork(base, 1);
+  for (const int base : {128, 256, 512}) CheckNetwork(base);
 }
 
 TEST(WidePlan, BlocksStayTogetherWhereATeamHasAllRows) {
-  const auto together = [](std::vector<WideStage> stages, int items_log2) {
-    for (WideStage& s : stages) EXPECT_TRUE(dp::PlanWideStage(s, items_log2));
+  const auto together = [](std::vector<WideStage> stages) {
+    for (WideStage& s : stages) EXPECT_TRUE(dp::PlanWideStage(s));
     return dp::KeepBlocksTogether(stages);
   };
   const auto network = [](int base) {
     const auto level = [&](int i) { return Convolution(16 >> i, base << i, base << i, false); };
     return std::vector<WideStage>{level(0), level(1), level(2)};
   };
-  for (const int items_log2 : {0, 1}) {
-    EXPECT_TRUE(together(network(256), items_log2));
-    EXPECT_FALSE(together(network(128), items_log2)) << "teams of 4 of the 16 slots at most";
-  }
-  EXPECT_TRUE(together(network(512), 0));
+  EXPECT_TRUE(together(network(256)));
+  EXPECT_TRUE(together(network(512)));
+  EXPECT_FALSE(together(network(128))) << "teams of 4 of the 16 slots at most";
   WideStage first = Convolution(16, 0, 256, false);  // the first convolution has no products
-  EXPECT_FALSE(together({first}, 0));
+  EXPECT_FALSE(together({first}));
 }
 
 TEST(WidePlan, AFenceStandsBeforeTheFirstStageWithAllRows) {
@@ -127,7 +122,7 @@ TEST(WidePlan, AFenceStandsBeforeTheFirstStageWithAllRows) {
       Convolution(16, 0, 256, false),    Convolution(16, 256, 256, false),
       Convolution(8, 512, 512, false),   Convolution(4, 512, 1024, true),
       Convolution(4, 1024, 1024, false), Convolution(4, 1024, 1024, false)};
-  for (WideStage& s : stages) ASSERT_TRUE(dp::PlanWideStage(s, 0));
+  for (WideStage& s : stages) ASSERT_TRUE(dp::PlanWideStage(s));
   ASSERT_TRUE(dp::KeepBlocksTogether(stages));
   dp::PlaceFence(stages);
   for (size_t i = 0; i < stages.size(); ++i) {
@@ -137,17 +132,15 @@ TEST(WidePlan, AFenceStandsBeforeTheFirstStageWithAllRows) {
 }
 
 TEST(WidePlan, ThreadsHaveRolesWhereItemsAreSmallAndInputsAreFilledOnce) {
-  const auto roles = [](std::vector<WideStage> stages, int items_log2) {
-    for (WideStage& s : stages) EXPECT_TRUE(dp::PlanWideStage(s, items_log2));
+  const auto roles = [](std::vector<WideStage> stages) {
+    for (WideStage& s : stages) EXPECT_TRUE(dp::PlanWideStage(s));
     return dp::HaveRoles(stages);
   };
   const WideStage first = Convolution(16, 0, 256, false), small = Convolution(16, 256, 256, false);
-  EXPECT_TRUE(roles({first, small, Convolution(4, 2048, 512, true, 1024)}, 0));
-  EXPECT_FALSE(roles({first, small}, 1)) << "two items";
-  EXPECT_FALSE(roles({Convolution(8, 256, 256, false)}, 1)) << "even if they are small";
-  EXPECT_FALSE(roles({first, Convolution(16, 512, 512, false)}, 0)) << "1024 numbers";
+  EXPECT_TRUE(roles({first, small, Convolution(4, 2048, 512, true, 1024)}));
+  EXPECT_FALSE(roles({first, Convolution(16, 512, 512, false)})) << "1024 numbers";
   WideStage refilled = Convolution(4, 1024, 1024, false);
-  ASSERT_TRUE(dp::PlanWideStage(refilled, 0));
+  ASSERT_TRUE(dp::PlanWideStage(refilled));
   EXPECT_TRUE(dp::HaveRoles({refilled}));
   refilled.share = 2 * dp::kWideFilling;
   EXPECT_FALSE(dp::HaveRoles({refilled}));
@@ -156,13 +149,13 @@ TEST(WidePlan, ThreadsHaveRolesWhereItemsAreSmallAndInputsAreFilledOnce) {
 TEST(WidePlan, OtherShapesAreRefused) {
   WideStage odd = Convolution(16, 256, 256, false);
   odd.shape.taps = 7;
-  EXPECT_FALSE(dp::PlanWideStage(odd, 0));
+  EXPECT_FALSE(dp::PlanWideStage(odd));
   WideStage steep = Down(16, 1024);
-  EXPECT_FALSE(dp::PlanWideStage(steep, 0)) << "several fillings of a stride of 2";
+  EXPECT_FALSE(dp::PlanWideStage(steep)) << "several fillings of a stride of 2";
   WideStage narrow = Convolution(16, 32, 32, false);
-  EXPECT_FALSE(dp::PlanWideStage(narrow, 0));
-  WideStage large = Convolution(16, 512, 512, false);
-  EXPECT_FALSE(dp::PlanWideStage(large, 1)) << "two of 1024 numbers are more than a block finishes";
+  EXPECT_FALSE(dp::PlanWideStage(narrow));
+  WideStage large = Convolution(16, 1024, 1024, false);
+  EXPECT_FALSE(dp::PlanWideStage(large)) << "2048 numbers are more than a block finishes";
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 // wide_chain.cuh says how the blocks share a layer. While a warp multiplies, its weights of the
 // next layer come to shared memory, over the borders of layers and passes; they go to registers
 // before the layer's input has come. A layer is: collect finished activations, multiply, send the
-// sums, finish the block's items of them. Where the items are small, some threads multiply and
+// sums, finish the block's item of each wave. Where the items are small, some threads multiply and
 // others finish: what either needs beside the numbers it waits for is ready when they come, which
 // is most of a layer otherwise. Bytes: weights once per team's rows and pass; activations and sums
 // from L2, whose boxes are used in turn so that they stay there.

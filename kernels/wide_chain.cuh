@@ -5,13 +5,13 @@
 
 // The persistent chain of up to 32 rows. Every layer's output is (16 rows x 8 groups of channels)
 // items: one for each of 128 blocks. The block normalises and activates it and keeps it in
-// registers for its residual. Rows beyond 16 are a second wave: a block takes both waves through a
-// layer, one after the other with the same weights, so that one is multiplied while the other is on
-// its way; they share nothing else. The products are
-// shared otherwise: a team of blocks makes the convolution of a few groups of a few rows, each
-// block 64 of its out channels from a share of the in channels, and sends its sums to the blocks
-// whose items they are. So a layer is two trips through L2: the finished activations that a team's
-// products need, and the sums that an item needs.
+// registers for its residual. Rows beyond 16 are a second wave: a block takes both through a layer,
+// one after the other with the same weights, so that one is multiplied while the other is on its
+// way; they share nothing else. The products are shared otherwise: a team of blocks makes the
+// convolution of a few groups of a few rows, each block 64 of its out channels from a share of the
+// in channels, and sends its sums to the blocks whose items they are. So a layer is two trips
+// through L2: the finished activations that a team's products need, and the sums that an item
+// needs.
 
 namespace dp {
 

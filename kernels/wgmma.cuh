@@ -147,38 +147,6 @@ __device__ __forceinline__ void Wgmma(float (&c)[16], const uint32_t (&a)[4], ui
 #endif
 }
 
-// 64 x 16, a in registers.
-template <Format F>
-__device__ __forceinline__ void Wgmma(float (&c)[8], const uint32_t (&a)[4], uint64_t b) {
-#ifdef DP_HAVE_WGMMA
-  if constexpr (F == Format::kFp16) {
-    asm volatile(DP_WGMMA("16", "f16", DP_TEXT8, "{%8, %9, %10, %11}, %12, 1, 1, 1, 0")
-                 : DP_SUMS8(0)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-  } else {
-    asm volatile(DP_WGMMA("16", "bf16", DP_TEXT8, "{%8, %9, %10, %11}, %12, 1, 1, 1, 0")
-                 : DP_SUMS8(0)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-  }
-#endif
-}
-
-// 64 x 128, a in registers.
-template <Format F>
-__device__ __forceinline__ void Wgmma(float (&c)[64], const uint32_t (&a)[4], uint64_t b) {
-#ifdef DP_HAVE_WGMMA
-  if constexpr (F == Format::kFp16) {
-    asm volatile(DP_WGMMA("128", "f16", DP_TEXT64, "{%64, %65, %66, %67}, %68, 1, 1, 1, 0")
-                 : DP_SUMS32(0), DP_SUMS32(32)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-  } else {
-    asm volatile(DP_WGMMA("128", "bf16", DP_TEXT64, "{%64, %65, %66, %67}, %68, 1, 1, 1, 0")
-                 : DP_SUMS32(0), DP_SUMS32(32)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-  }
-#endif
-}
-
 // c += a b: 64 x 128, 16 of k, elements as above.
 template <Format F>
 __device__ __forceinline__ void Wgmma(float (&c)[64], uint64_t a, uint64_t b) {

@@ -211,6 +211,15 @@ __device__ __forceinline__ void FenceBlock() {
   WaitAtBarrier<kProductsBarrier>();
 }
 
+// Where the block keeps numbers of its item from this position and channel of the group on.
+template <typename T>
+__device__ __forceinline__ uint8_t* KeepPlace(const WideRoute& r, int wave, int position,
+                                              int channel) {
+  const int pack = ((channel / kFusedPack) << r.length_log2) + position;
+  return r.keep + 2 * wave * r.keep_pass + ((pack * kPackBytes) << r.keep_log2) +
+         channel % kFusedPack * sizeof(T);
+}
+
 // Finishes this thread's item of a stage. `rest`: the thread's numbers of the residual. kWaves: of
 // rows, where threads have roles; 0: without. With roles once the block has sent its sums of the
 // convolution; otherwise what is needed beside the sums is asked for while they are on their way.
@@ -218,6 +227,7 @@ template <typename T, int kWaves>
 __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, const WideRoute& r,
                                            const WideThread& thread, uint32_t pass, float4& rest) {
   constexpr bool kRoles = kWaves > 0;
+  constexpr int kMostWarps = kRoles ? kWideFinishers / 32 : kChainWarps;
   const int group = ItemOfBlock(blockIdx.x).group, wave = kWaves > 1 ? thread.wave : 0;
   const int first = thread.index * 4, shares = 1 << st.splits_log2;
   const bool any = first < r.numbers;
@@ -226,9 +236,7 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
     return;
   }
   const int position = first >> r.item_log2, channel = first & ((1 << r.item_log2) - 1);
-  const int pack = ((channel / kFusedPack) << r.length_log2) + position;
-  uint8_t* keep = r.keep + 2 * wave * r.keep_pass + ((pack * kPackBytes) << r.keep_log2) +
-                  channel % kFusedPack * sizeof(T);
+  uint8_t* keep = KeepPlace<T>(r, wave, position, channel);
   const int channel0 = group << r.item_log2;
   // all that is read beside the sums is read before they are waited for
   const WideTurn turn = TurnOf(r.turns, pass, wave);
@@ -261,19 +269,14 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
       if (kWaves > 1) JoinFilm(t);
     });
   } else {
-    const FirstConvArgs& f = b.a.first;
     if (!kRoles) prepare();
-    x = ConvolveFirst(b, b.first, f.taps, thread.row, position, channel0 + channel);
+    x = ConvolveFirst(b, b.first, b.a.first.taps, thread.row, position, channel0 + channel);
     if (kRoles) JoinFilm(t);
   }
   if (!kRoles) JoinFilm(t);
   Add4(x, t.bias);
   if (norm)
-    x = Activated(t,
-                  ItemMoments < kRoles
-                      ? kWideFinishers / 32
-                      : kChainWarps > (x, thread.index, warps, per_number, b.moments),
-                  x);
+    x = Activated(t, ItemMoments<kMostWarps>(x, thread.index, warps, per_number, b.moments), x);
   if (add) Add4(x, rest);
   const uint2 four = Rounded<T>(x);
   if (keeps) StoreFinished(to, four);

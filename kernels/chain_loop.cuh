@@ -48,11 +48,11 @@ __device__ __forceinline__ StepCount CountSteps(const ChainArgs& a, const Picard
 }
 
 // The threads of a block that take steps, the `count` rows that they take them of, from `begin` on
-// so far apart, and whether they, of all blocks, write down what they make. A row beyond the last
+// by `stride`, and whether they, of all blocks, write down what they make. A row beyond the last
 // one is like that, and not written down.
 struct StepTeam {
   int thread, threads;
-  int begin, apart, count;
+  int begin, stride, count;
   bool writes;
 };
 
@@ -65,7 +65,7 @@ __device__ __forceinline__ void TakeStep(ChainBlock& b, const PicardState* state
   const ChainArgs& a = b.a;
   const int elements = a.length * a.action_dim, items = a.last.channels / a.last.item_channels;
   for (int i = t.thread; i < t.count * elements; i += t.threads) {
-    const int wanted = t.begin + i / elements * t.apart, row = min(wanted, a.rows - 1);
+    const int wanted = t.begin + i / elements * t.stride, row = min(wanted, a.rows - 1);
     const int e = i % elements, step = states[row].begin + pass;
     const bool writes = t.writes && wanted < a.rows;
     if (step >= a.end) continue;
@@ -89,7 +89,7 @@ __device__ __forceinline__ void TakeStep(ChainBlock& b, const PicardState* state
   // by threads that wait for no words
 #pragma unroll 1
   for (int i = t.threads - 1 - t.thread; i < t.count; i += t.threads) {
-    const int row = min(t.begin + i * t.apart, a.rows - 1);
+    const int row = min(t.begin + i * t.stride, a.rows - 1);
     b.timesteps[row] = a.schedule[min(states[row].begin + pass + 1, a.end - 1)].timestep;
   }
   // of the pass after the next

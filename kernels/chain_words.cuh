@@ -96,6 +96,13 @@ __device__ __forceinline__ uint4 Flipped(const uint4& w, uint32_t parity) {
   return make_uint4(w.x ^ parity, w.y ^ parity, w.z ^ parity, w.w ^ parity);
 }
 
+// Adds to `all` the bits in which a word is not of this parity, of which the lowest one counts. One
+// instruction that the compiler does not see through: it would compare words by themselves, and
+// wait for some before it asks for the others where it has no predicates for all.
+__device__ __forceinline__ void AddDifference(uint32_t& all, uint32_t word, uint32_t parity) {
+  asm("lop3.b32 %0, %0, %1, %2, 0xf6;" : "+r"(all) : "r"(word), "r"(parity));
+}
+
 // Sum of the vectors that were asked for, always in the same order; asks again for those that had
 // not come yet.
 template <int kCount>
@@ -123,13 +130,6 @@ __device__ __forceinline__ float4 SumWords4(uint4 (&w)[kCount], const float* at,
     sum.z += value(w[i].z), sum.w += value(w[i].w);
   }
   return sum;
-}
-
-// Adds to `all` the bits in which a word is not of this parity, of which the lowest one counts. One
-// instruction that the compiler does not see through: it would compare words by themselves, and
-// wait for some before it asks for the others where it has no predicates for all.
-__device__ __forceinline__ void AddDifference(uint32_t& all, uint32_t word, uint32_t parity) {
-  asm("lop3.b32 %0, %0, %1, %2, 0xf6;" : "+r"(all) : "r"(word), "r"(parity));
 }
 
 // The same of single words; those beyond `count` are zeros that have come.

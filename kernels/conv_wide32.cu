@@ -49,13 +49,8 @@ __device__ __forceinline__ void SplitWeights(uint32_t weights, uint32_t low, int
                  : "memory");
 #pragma unroll
     for (int e = 0; e < 4; ++e) h[e] = SplitTf32(h[e], l[e]);
-    const auto store = [&](uint32_t to, const uint32_t(&v)[4]) {
-      asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(Swizzled(to, row, vector)),
-                   "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3])
-                   : "memory");
-    };
-    store(weights, h);
-    store(low, l);
+    StoreShared(Swizzled(weights, row, vector), make_uint4(h[0], h[1], h[2], h[3]));
+    StoreShared(Swizzled(low, row, vector), make_uint4(l[0], l[1], l[2], l[3]));
   }
 }
 

@@ -13,6 +13,12 @@ __device__ __forceinline__ uint32_t SharedAddress(const void* p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }
 
+__device__ __forceinline__ void StoreShared(uint32_t shared, const uint4& v) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(v.x), "r"(v.y),
+               "r"(v.z), "r"(v.w)
+               : "memory");
+}
+
 // Copies 16 bytes from global to shared memory asynchronously; writes zeros if !valid.
 __device__ __forceinline__ void CopyAsync16(uint32_t shared, const void* global, bool valid) {
 #if __CUDA_ARCH__ >= 800
@@ -22,9 +28,7 @@ __device__ __forceinline__ void CopyAsync16(uint32_t shared, const void* global,
 #else
   uint4 v = make_uint4(0, 0, 0, 0);
   if (valid) v = *static_cast<const uint4*>(global);
-  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(v.x), "r"(v.y),
-               "r"(v.z), "r"(v.w)
-               : "memory");
+  StoreShared(shared, v);
 #endif
 }
 // The same of 4 bytes.

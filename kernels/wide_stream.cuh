@@ -115,17 +115,14 @@ struct WideWeights {
   }
   // Once they are loaded, asks for what comes next in their place.
   __device__ __forceinline__ void AskForNext(const WideStream& stream) const {
-    WaitForAll();
-    stream.Ask();
-  }
-
- private:
-  __device__ __forceinline__ void WaitForAll() const {
     uint32_t loaded = 0;
 #pragma unroll
     for (const auto& fragment : main) loaded |= fragment[3];
     WaitFor(loaded);
+    stream.Ask();
   }
+
+ private:
   // An instruction that needs `loaded` and that no compiler leaves out.
   __device__ __forceinline__ static void WaitFor(uint32_t loaded) {
     if (loaded == 0x7fff7fff) __nanosleep(0);

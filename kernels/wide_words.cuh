@@ -23,11 +23,6 @@ __device__ __forceinline__ int ThisThread() {
 // Has `value` worked out here, and not where it is used.
 __device__ __forceinline__ void WorkOut(int& value) { asm volatile("" : "+r"(value)); }
 __device__ __forceinline__ void WorkOut(uint32_t& value) { asm volatile("" : "+r"(value)); }
-__device__ __forceinline__ void StoreShared(uint32_t at, const uint4& v) {
-  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(v.x), "r"(v.y), "r"(v.z),
-               "r"(v.w)
-               : "memory");
-}
 
 // Does nothing for so many cycles.
 __device__ __forceinline__ void WaitCycles(int cycles) {

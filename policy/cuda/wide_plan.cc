@@ -6,7 +6,8 @@
 namespace dp {
 
 WideStages::WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena& arena)
-    : arena_(arena), waves_(rows > kWideSlots ? kWideMaxWaves : 1) {
+    : arena_(arena) {
+  args_.waves = rows > kWideSlots ? kWideMaxWaves : 1;
   std::vector<Signal> skips;
   Signal x;
   for (const FusedLevel1d& level : unet.down) {
@@ -30,7 +31,7 @@ WideStages::WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena
   constexpr int kWarpChannels = 128;
   supported_ = supported_ && last.own.item_channels <= kWarpChannels && KeepBlocksTogether(stages_);
   args_.roles = HaveRoles(stages_);
-  supported_ = supported_ && (waves_ == 1 || args_.roles);
+  supported_ = supported_ && (args_.waves == 1 || args_.roles);
   if (supported_) PlaceFence(stages_);
   SetLayouts();
   PlaceBoxes(&WideStage::sums);
@@ -40,7 +41,6 @@ WideStages::WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena
   arena.Upload(stages, stages_.data(), stages_.size() * sizeof(WideStage));
   args_.stages = stages;
   args_.stage_count = static_cast<int>(stages_.size());
-  args_.waves = waves_;
 }
 
 // Boxes of one layout follow each other in use.
@@ -52,7 +52,7 @@ void WideStages::PlaceBoxes(WideBox WideStage::*box) {
   for (const auto& [key, count] : uses) {
     for (WideStage& s : stages_)
       if (layout(s) == key) (s.*box).uses = count, (s.*box).offset = box_words_;
-    box_words_ += 2 * waves_ * kWideBlocks * key.first;
+    box_words_ += 2 * args_.waves * kWideBlocks * key.first;
   }
 }
 
@@ -111,7 +111,8 @@ WideStages::Signal WideStages::Push(WideStage& stage, bool keep) {
   const Signal out = {nullptr, shape.out_c, shape.out_length * shape.phases, stage.add};
   supported_ = supported_ && PlanWideStage(stage);
   if (keep)
-    stage.keep = arena_.Take<uint16_t>(size_t{2} * waves_ * shape.rows * out.channels * out.length);
+    stage.keep =
+        arena_.Take<uint16_t>(size_t{2} * args_.waves * shape.rows * out.channels * out.length);
   stages_.push_back(stage);
   Signal kept = out;
   kept.finished = stage.keep;

@@ -40,7 +40,6 @@ class WideStages {
   void SetLayouts();
 
   DeviceArena& arena_;
-  int waves_;  // of rows
   std::vector<WideStage> stages_;
   WideChainArgs args_;
   uint32_t box_words_ = 0;

@@ -9,7 +9,8 @@ namespace dp {
 namespace {
 
 // Up to here every reader finishes what it needs: a layer costs one exchange between blocks.
-// Beyond, the blocks share the finishing: two exchanges, but each number is finished once.
+// Beyond, the blocks share the finishing: two exchanges, but each number is finished once, which
+// takes less at any number of rows where some threads do nothing else.
 constexpr int kMostSharedRows = 2;
 
 void SetNorm(ChainSource& source, const DeviceNorm& norm) {
@@ -46,12 +47,12 @@ ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows
   args_.passes = arena.Take<uint32_t>(1);
   args_.stuck = arena.Take<int>(1);
   args_.picard.window = rows_per_env > 1 ? rows_per_env : 0;
-  if (owned_ && PlanWide(unet)) return;
+  if (PlanWide(unet)) return;
   PlanStages(unet);
   shared_bytes_ = PlanChainShared(stages_, args_);
 }
 
-// Takes the kernel of many rows, if it runs the network.
+// Takes the kernel of up to 32 rows, if it runs the network and nothing else is faster.
 bool ChainPlan::PlanWide(const FusedUnet& unet) {
   if (!DeviceHasWgmma() || Processors() < kWideBlocks || rows_ > kWideRows) return false;
   DeviceArena measuring;
@@ -59,6 +60,7 @@ bool ChainPlan::PlanWide(const FusedUnet& unet) {
   ChainArgs args = args_;
   args.last = plan.last();
   if (!plan.Supported() || plan.SharedBytes(args) > size_t{kFusedMaxSharedBytes}) return false;
+  if (!owned_ && !plan.Roles()) return false;
   wide_ = std::make_unique<WideStages>(unet, args_.length, rows_, arena_);
   args_.last = wide_->last();
   args_.blocks = kWideBlocks;

@@ -15,6 +15,8 @@ class WideStages {
 
   // Whether the kernel runs every stage.
   bool Supported() const { return supported_; }
+  // Whether threads multiply or finish, rather than both.
+  bool Roles() const { return args_.roles; }
   // The terms of the final convolution's output, whose groups the head's words are of.
   const ChainSource& last() const { return stages_.back().own; }
   // The kernel's arguments for `chain` in so much shared memory.

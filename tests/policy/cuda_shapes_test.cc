@@ -36,6 +36,7 @@ const Shape kShapes[] = {
     {"chain, 32 rows", {128, 256, 512}, 16, 5, 8, 32},
     {"chain, four groups", {128, 256, 512}, 16, 5, 4, 3},
     {"chain, four groups, 32 rows", {128, 256, 512}, 16, 5, 4, 32},
+    {"chain, wide, one row", {256, 512, 1024}, 16, 5, 8, 1},
     {"chain, wide, 32 rows", {256, 512, 1024}, 16, 5, 8, 32},
     {"chain, wide, 19 rows", {256, 512, 1024}, 16, 5, 8, 19},
     {"chain, short, 32 rows", {256, 512, 1024}, 8, 5, 8, 32},

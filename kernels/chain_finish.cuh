@@ -37,17 +37,17 @@ __device__ __forceinline__ ChainTeam MakeTeam(int items, int vectors, float2* mo
 // What all finishing of a block shares.
 struct ChainBlock {
   const ChainArgs& a;
-  float* x;            // shared: (rows, kMaxFirstTerms zeros, length * action_dim, zeros)
-  const float* first;  // shared: weights of the first convolution, then of its 1x1 residual
-  const float* head;   // shared: weights of the last layer (action_dim, channels), then biases
+  float* x;  // shared: (rows, border zeros, length * action_dim, zeros)
+  // shared: weights of the first convolution, then of its 1x1 residual; of the last layer
+  // (action_dim, channels), and its biases; those of the block's channels alone
+  const float *first, *head, *head_bias;
   float2* moments;
   uint32_t parity;
   int* timesteps;  // shared: (rows)
   WaitWatch watch;
 
-  __device__ __forceinline__ int XPitch() const {
-    return a.length * a.action_dim + 2 * kMaxFirstTerms;
-  }
+  __device__ __forceinline__ int XPitch() const { return a.length * a.action_dim + 2 * a.border; }
+  __device__ __forceinline__ float* X(int row) const { return x + row * XPitch() + a.border; }
 };
 
 __device__ __forceinline__ float4 Load4(const float* from) {
@@ -57,14 +57,14 @@ __device__ __forceinline__ void Add4(float4& to, const float4& v) {
   to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w;
 }
 
-// Four channels of a convolution of x with `taps` taps; weight (taps, in_c, out_c).
+// Four channels of a convolution of x with `taps` taps; weight (taps, in_c, channels).
 __device__ __forceinline__ float4 ConvolveFirst(const ChainBlock& b, const float* weight, int taps,
-                                                int row, int position, int channel) {
+                                                int channels, int row, int position, int channel) {
   const FirstConvArgs& f = b.a.first;
-  const float* x = b.x + row * b.XPitch() + kMaxFirstTerms + (position - taps / 2) * f.in_c;
+  const float* x = b.X(row) + (position - taps / 2) * f.in_c;
   float4 sum = make_float4(0, 0, 0, 0);
   for (int i = 0; i < taps * f.in_c; ++i) {
-    const float4 w = Load4(weight + i * f.out_c + channel);
+    const float4 w = Load4(weight + i * channels + channel);
     sum.x += w.x * x[i], sum.y += w.y * x[i], sum.z += w.z * x[i], sum.w += w.w * x[i];
   }
   return sum;
@@ -164,16 +164,16 @@ __device__ __forceinline__ void GatherNumbers(ChainBlock& b, const ChainSource& 
       AskWords4(of_source, from_source, stride, s.splits, b.parity);
       x = SumWords4(of_source, from_source, stride, b.parity, b.watch);
     } else {
-      x = ConvolveFirst(b, b.first, b.a.first.taps, row, position, channel);
+      x = ConvolveFirst(b, b.first, b.a.first.taps, b.a.first.out_c, row, position, channel);
     }
     if (s.residual) {
       residual = SumWords4(of_residual, from_residual, stride, b.parity, b.watch);
     } else if (s.first_residual) {
-      const int terms = b.a.first.taps * b.a.first.in_c;
-      residual = ConvolveFirst(b, b.first + terms * b.a.first.out_c, 1, row, position, channel);
+      const int terms = b.a.first.taps * b.a.first.in_c, channels = b.a.first.out_c;
+      residual = ConvolveFirst(b, b.first + terms * channels, 1, channels, row, position, channel);
     }
   } else {
-    x = ConvolveFirst(b, b.first, b.a.first.taps, row, position, channel);
+    x = ConvolveFirst(b, b.first, b.a.first.taps, b.a.first.out_c, row, position, channel);
   }
 }
 

@@ -74,9 +74,9 @@ __device__ __forceinline__ void TakeStep(ChainBlock& b, const PicardState* state
     const size_t at = static_cast<size_t>(step) * a.rows * elements + in_x;
     const float noise = a.noise ? a.noise[at] : 0.0f;
     if (a.noise && writes && step + 1 < a.end) PrefetchLine(a.noise + at + a.rows * elements);
-    float* in_block = b.x + row * b.XPitch() + kMaxFirstTerms + e;
+    float* in_block = b.X(row) + e;
     const float before = *in_block;
-    const float bias = b.head[a.last.channels * a.action_dim + e % a.action_dim];
+    const float bias = b.head_bias[e % a.action_dim];
     const float* words = a.head_words + static_cast<size_t>(row) * items * elements + e;
     const float output =
         SumWords<kChainMaxSplits>(words, elements, items, b.parity, b.watch) + bias;
@@ -103,7 +103,7 @@ __device__ __forceinline__ void SetRows(const ChainBlock& b, int env, int begin,
   const PicardArgs& a = b.a.picard;
   for (int i = threadIdx.x; i < count * a.elements; i += kChainThreads) {
     const int row = env * a.window + i / a.elements;
-    b.x[row * b.XPitch() + kMaxFirstTerms + i % a.elements] = x[i];
+    b.X(row)[i % a.elements] = x[i];
   }
   // by threads that set no x
   for (int j = kChainThreads - 1 - threadIdx.x; j < a.window; j += kChainThreads)
@@ -128,7 +128,7 @@ __device__ __forceinline__ void StartWindows(ChainBlock& b, const ChainWindows& 
   const PicardArgs& a = b.a.picard;
   for (int env = 0; env < a.environments; ++env) {
     const PicardStage stage = w.Stage(a, env);
-    const float* start = b.x + env * a.window * b.XPitch() + kMaxFirstTerms;
+    const float* start = b.X(env * a.window);
     for (int e = threadIdx.x; e < a.elements; e += kChainThreads) stage.x[e] = start[e];
     const PicardState first = BeginWindow(a, stage, env);
     SetRows(b, env, 0, first.count, stage.x);
@@ -152,11 +152,10 @@ __device__ __forceinline__ void StageWords(ChainBlock& b, const PicardState& sta
     AskWords4(words, at, n, items, b.parity);
     const float4 sums = SumWords4(words, at, n, b.parity, b.watch);
     const float sum[4] = {sums.x, sums.y, sums.z, sums.w};
-    const float* bias = b.head + last.channels * a.action_dim;
-    const float* x = b.x + row * b.XPitch() + kMaxFirstTerms + e;
+    const float* x = b.X(row) + e;
 #pragma unroll
     for (int c = 0; c < 4; ++c)
-      StageOutput(a, state, env, j, e + c, step, x[c], sum[c] + bias[(e + c) % a.action_dim],
+      StageOutput(a, state, env, j, e + c, step, x[c], sum[c] + b.head_bias[(e + c) % a.action_dim],
                   stage);
   }
 }
@@ -270,21 +269,24 @@ __device__ __forceinline__ void LoadStages(Stage* to, const Stage* from, int cou
     reinterpret_cast<uint32_t*>(to)[i] = reinterpret_cast<const uint32_t*>(from)[i];
 }
 
-// Brings the weights of the first and the last layer and the start x, of the first row of each
-// environment, into shared memory.
-__device__ __forceinline__ void LoadEnds(const ChainBlock& b, float* first, float* head) {
+// Brings part `part` of `parts` of the channels of the first and the last layer's weights, and the
+// start x, of the first row of each environment, into shared memory.
+__device__ __forceinline__ void LoadEnds(const ChainBlock& b, float* first, float* head,
+                                         float* head_bias, int part, int parts) {
   const ChainArgs& a = b.a;
-  const int one = a.first.in_c * a.first.out_c;
-  for (int i = threadIdx.x; i < one * (a.first.taps + 1); i += kChainThreads) {
-    const int beside = i - one * a.first.taps;
-    first[i] = beside < 0 ? a.first.weight[i] : a.first.residual_weight[beside];
-  }
-  const int head_weights = a.last.channels * a.action_dim;
-  for (int i = threadIdx.x; i < head_weights + a.action_dim; i += kChainThreads)
-    head[i] = i < head_weights ? a.head_weight[i] : a.head_bias[i - head_weights];
+  const auto load = [&](float* to, const float* from, int terms, int all) {
+    const int channels = all / parts;
+    for (int i = threadIdx.x; i < terms * channels; i += kChainThreads)
+      to[i] = from[i / channels * all + part * channels + i % channels];
+  };
+  const int terms = a.first.taps * a.first.in_c, out_c = a.first.out_c;
+  load(first, a.first.weight, terms, out_c);
+  load(first + terms * (out_c / parts), a.first.residual_weight, a.first.in_c, out_c);
+  load(head, a.head_weight, a.action_dim, a.last.channels);
+  for (int i = threadIdx.x; i < a.action_dim; i += kChainThreads) head_bias[i] = a.head_bias[i];
   const int elements = a.length * a.action_dim, window = max(1, a.picard.window);
   for (int i = threadIdx.x; i < a.rows * b.XPitch(); i += kChainThreads) {
-    const int row = i / b.XPitch(), e = i % b.XPitch() - kMaxFirstTerms;
+    const int row = i / b.XPitch(), e = i % b.XPitch() - a.border;
     const bool live = row % window == 0 && e >= 0 && e < elements;
     b.x[i] = live ? a.x[row / window * elements + e] : 0.0f;
   }

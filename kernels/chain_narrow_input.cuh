@@ -108,9 +108,10 @@ struct NarrowNumbers {
     if (s.residual && s.residual_splits == 1)
       residual = SumWords4(residual_word, from_residual, s.stride, b.parity, b.watch);
     if (s.first_residual)
-      residual = ConvolveFirst(b, b.first + f.taps * f.in_c * f.out_c, 1, row, p.position, channel);
+      residual = ConvolveFirst(b, b.first + f.taps * f.in_c * f.out_c, 1, f.out_c, row, p.position,
+                               channel);
     return s.words ? SumWords4(words, from, s.stride, b.parity, b.watch)
-                   : ConvolveFirst(b, b.first, f.taps, row, p.position, channel);
+                   : ConvolveFirst(b, b.first, f.taps, f.out_c, row, p.position, channel);
   }
 };
 

@@ -22,7 +22,8 @@ namespace {
 
 // Offsets of what stands in shared memory beside ring and input.
 struct SharedPlan {
-  int stages, tiles, sources, outputs, x, first, head, timesteps, states, kept, moments, end;
+  int stages, tiles, sources, outputs, x, first, head, head_bias, timesteps, states, kept, moments,
+      end;
   __host__ __device__ SharedPlan(const ChainArgs& a) {
     const int elements = a.length * a.action_dim, rows = a.rows, stage_count = a.stage_count;
     const int ring_chunks = ChainRingChunks(a.wide_warps ? 2 : 1);
@@ -33,9 +34,10 @@ struct SharedPlan {
     const int narrow = a.wide_warps ? 0 : stage_count;
     outputs = sources + (narrow ? narrow + 1 : 0) * static_cast<int>(sizeof(NarrowSource));
     x = outputs + narrow * static_cast<int>(sizeof(NarrowOutput));
-    first = x + rows * (elements + 2 * kMaxFirstTerms) * 4;
+    first = x + ChainXBytes(a);
     head = first + (a.first.taps + 1) * a.first.in_c * a.first.out_c * 4;
-    timesteps = head + (a.last.channels + 1) * a.action_dim * 4;
+    head_bias = head + a.last.channels * a.action_dim * 4;
+    timesteps = head_bias + a.action_dim * 4;
     states = timesteps + rows * 4;
     kept = states + rows * static_cast<int>(sizeof(PicardState));
     moments = (kept + (a.picard.window > 0 ? 2 * rows * elements * 4 : 0) + 15) / 16 * 16;
@@ -87,6 +89,7 @@ __global__ void __launch_bounds__(kChainThreads, 1)
                   reinterpret_cast<float*>(shared + plan.x),
                   reinterpret_cast<const float*>(shared + plan.first),
                   reinterpret_cast<const float*>(shared + plan.head),
+                  reinterpret_cast<const float*>(shared + plan.head_bias),
                   reinterpret_cast<float2*>(shared + plan.moments),
                   0,
                   reinterpret_cast<int*>(shared + plan.timesteps),
@@ -94,7 +97,8 @@ __global__ void __launch_bounds__(kChainThreads, 1)
   const uint32_t before = *a.passes;
   LoadStages(stages, a.stages, a.stage_count);
   LoadEnds(b, reinterpret_cast<float*>(shared + plan.first),
-           reinterpret_cast<float*>(shared + plan.head));
+           reinterpret_cast<float*>(shared + plan.head),
+           reinterpret_cast<float*>(shared + plan.head_bias), 0, 1);
   for (int i = threadIdx.x; i < a.stage_count * kChainWarps; i += kChainThreads)
     tiles[i] = MakeTile(stages[i / kChainWarps], MI, i % kChainWarps);
   auto* sources = reinterpret_cast<NarrowSource*>(shared + plan.sources);

@@ -69,8 +69,9 @@ struct ChainArgs {
   const ChainStage* stages = nullptr;  // device memory
   int stage_count = 0, blocks = 0;
   int rows = 0, length = 0, action_dim = 0;
-  FirstConvArgs first;                                       // weights alone
-  ChainSource last;                                          // of the final convolution
+  int border = 0;       // zeros on either side of a row's x, which no position checks for
+  FirstConvArgs first;  // weights alone
+  ChainSource last;     // of the final convolution
   const float *head_weight = nullptr, *head_bias = nullptr;  // (action_dim, channels), (action_dim)
   float* head_words = nullptr;                               // (rows, items, length * action_dim)
   FilmArgs film;                                             // tables; row_step is not read
@@ -90,6 +91,10 @@ struct ChainArgs {
   bool wide_warps = false;     // a warp multiplies two tiles of 16 channels at once
 };
 
+// Shared memory of all rows' x, in bytes: what follows it is read in vectors.
+DP_HOST_DEVICE inline int ChainXBytes(const ChainArgs& a) {
+  return (a.rows * (a.length * a.action_dim + 2 * a.border) * 4 + 15) / 16 * 16;
+}
 // Completes a stage whose shape (rows: of all), sources and weights are set: how its blocks share
 // the work. `owned`: the blocks finish its output, rather than each reader what it needs. False
 // where the kernel does not run it.

@@ -10,24 +10,27 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kFirstChannels = 64;         // of a block of the first convolution
+constexpr int kFewTerms = 16;              // that most networks have
 constexpr int kMaxHeadBytes = 128 * 1024;  // shared memory
 
-// grid: (rows, tiles of 64 channels); a thread makes one channel of a quarter of the positions
-template <typename T>
+// grid: (rows, tiles of 64 channels); a thread makes one channel of a quarter of the positions.
+// kTerms: at most.
+template <typename T, int kTerms>
 __global__ void __launch_bounds__(kThreads) FirstConvKernel(const FirstConvArgs a) {
   // x between zeros, so that no position needs a check
   __shared__ float x[kMaxFirstElements + 2 * kMaxFirstTerms];
   const int c = blockIdx.y * kFirstChannels + threadIdx.x % kFirstChannels, row = blockIdx.x;
   const int terms = a.taps * a.in_c, elements = a.length * a.in_c;
   const int before = a.taps / 2 * a.in_c;
-  float weight[kMaxFirstTerms] = {}, residual[kMaxFirstTerms] = {};
+  float weight[kTerms] = {}, residual[kMaxFirstChannels] = {};
   float bias = 0.0f, residual_bias = 0.0f;
   if (c < a.out_c) {
 #pragma unroll
-    for (int i = 0; i < kMaxFirstTerms; ++i) {
+    for (int i = 0; i < kTerms; ++i)
       if (i < terms) weight[i] = a.weight[i * a.out_c + c];
+#pragma unroll
+    for (int i = 0; i < kMaxFirstChannels; ++i)
       if (i < a.in_c) residual[i] = a.residual_weight[i * a.out_c + c];
-    }
     bias = a.bias[c], residual_bias = a.residual_bias[c];
   }
   for (int i = threadIdx.x; i < elements + 2 * kMaxFirstTerms; i += kThreads) x[i] = 0.0f;
@@ -43,10 +46,9 @@ __global__ void __launch_bounds__(kThreads) FirstConvKernel(const FirstConvArgs 
     const float* from = x + l * a.in_c;
     float sum = bias, beside = residual_bias;
 #pragma unroll
-    for (int i = 0; i < kMaxFirstTerms; ++i) {
-      sum += weight[i] * from[i];
-      beside += residual[i] * from[min(before + i, kMaxFirstElements + kMaxFirstTerms)];
-    }
+    for (int i = 0; i < kTerms; ++i) sum += weight[i] * from[i];
+#pragma unroll
+    for (int i = 0; i < kMaxFirstChannels; ++i) beside += residual[i] * from[before + i];
     const size_t out = (static_cast<size_t>(row) * a.length + l) * a.out_c + c;
     static_cast<T*>(a.y)[out] = FromFloat<T>(sum);
     static_cast<T*>(a.residual_y)[out] = FromFloat<T>(beside);
@@ -91,7 +93,9 @@ void FirstConv(const FirstConvArgs& a, cudaStream_t stream) {
   LaunchShape shape;
   shape.grid = dim3(a.rows, (a.out_c + kFirstChannels - 1) / kFirstChannels);
   shape.block = dim3(kThreads);
-  Launch(FirstConvKernel<T>, shape, stream, "first convolution", a);
+  if (a.taps * a.in_c <= kFewTerms)
+    return Launch(FirstConvKernel<T, kFewTerms>, shape, stream, "first convolution", a);
+  Launch(FirstConvKernel<T, kMaxFirstTerms>, shape, stream, "first convolution", a);
 }
 
 template <typename T>

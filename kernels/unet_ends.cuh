@@ -13,15 +13,16 @@ namespace dp {
 // The first block's convolution of x and its 1x1 residual.
 struct FirstConvArgs {
   int rows = 0, length = 0, taps = 0;
-  int in_c = 0, pitch = 0, out_c = 0;      // in_c * taps <= kMaxFirstTerms
+  int in_c = 0, pitch = 0, out_c = 0;
   const void* x = nullptr;                 // (rows, length, pitch), storage
   const float* weight = nullptr;           // (taps, in_c, out_c), rounded as operands
   const float* residual_weight = nullptr;  // (in_c, out_c), rounded as operands
   const float *bias = nullptr, *residual_bias = nullptr;
   void *y = nullptr, *residual_y = nullptr;  // (rows, length, out_c), storage
 };
-inline constexpr int kMaxFirstTerms = 16;
-inline constexpr int kMaxFirstElements = 256;  // length * in_c
+inline constexpr int kMaxFirstChannels = 16;                  // in_c
+inline constexpr int kMaxFirstTerms = 5 * kMaxFirstChannels;  // in_c * taps
+inline constexpr int kMaxFirstElements = 1024;                // length * in_c
 void LaunchFirstConv(Format format, const FirstConvArgs& args, cudaStream_t stream);
 
 // GN and Mish of the final convolution's raw output, then the 1x1 convolution to the actions.

@@ -19,7 +19,7 @@ namespace {
 // Offsets of what stands in shared memory behind the weights and before the input; left: whether
 // another pass comes.
 struct WidePlan {
-  int stages, tiles, routes, x, first, head, timesteps, states, kept, moments, left, end;
+  int stages, tiles, routes, x, first, head, head_bias, timesteps, states, kept, moments, left, end;
   __host__ __device__ WidePlan(const WideChainArgs& w) {
     const ChainArgs& a = w.chain;
     const int elements = a.length * a.action_dim, rows = a.rows;
@@ -27,9 +27,10 @@ struct WidePlan {
     tiles = stages + w.stage_count * static_cast<int>(sizeof(WideStage));
     routes = tiles + w.stage_count * static_cast<int>(sizeof(WideTile));
     x = routes + w.stage_count * static_cast<int>(sizeof(WideRoute));
-    first = x + rows * (elements + 2 * kMaxFirstTerms) * 4;
-    head = first + (a.first.taps + 1) * a.first.in_c * a.first.out_c * 4;
-    timesteps = head + (a.last.channels + 1) * a.action_dim * 4;
+    first = x + ChainXBytes(a);
+    head = first + (a.first.taps + 1) * a.first.in_c * (a.first.out_c / kWideGroups) * 4;
+    head_bias = head + a.last.channels / kWideGroups * a.action_dim * 4;
+    timesteps = head_bias + a.action_dim * 4;
     states = timesteps + rows * 4;
     kept = states + rows * static_cast<int>(sizeof(PicardState));
     moments = (kept + (a.picard.window > 0 ? 2 * rows * elements * 4 : 0) + 15) / 16 * 16;
@@ -111,6 +112,7 @@ __global__ void __launch_bounds__(kWaves > 0 ? kWideThreads : kChainThreads, 1)
                   reinterpret_cast<float*>(shared + plan.x),
                   reinterpret_cast<const float*>(shared + plan.first),
                   reinterpret_cast<const float*>(shared + plan.head),
+                  reinterpret_cast<const float*>(shared + plan.head_bias),
                   reinterpret_cast<float2*>(shared + plan.moments),
                   0,
                   reinterpret_cast<int*>(shared + plan.timesteps),
@@ -125,9 +127,10 @@ __global__ void __launch_bounds__(kWaves > 0 ? kWideThreads : kChainThreads, 1)
   const ChainWindows windows = {states, reinterpret_cast<float*>(shared + plan.kept),
                                 shared + plan.end, reinterpret_cast<int*>(shared + plan.moments)};
   LoadStages(stages, w.stages, w.stage_count);
-  LoadEnds(b, reinterpret_cast<float*>(shared + plan.first),
-           reinterpret_cast<float*>(shared + plan.head));
   const WideItem item = ItemOfBlock(blockIdx.x);
+  LoadEnds(b, reinterpret_cast<float*>(shared + plan.first),
+           reinterpret_cast<float*>(shared + plan.head),
+           reinterpret_cast<float*>(shared + plan.head_bias), item.group, kWideGroups);
   for (int i = threadIdx.x; i < w.stage_count; i += kChainThreads) {
     tiles[i] = MakeWideTile(stages[i], item);
     routes[i] = MakeWideRoute<Storage<F>>(w, stages[i], item);

@@ -110,7 +110,7 @@ __device__ __forceinline__ void MultiplyHead(const ChainBlock& b, const WideStag
   const int lanes = 1 << (st.item_log2 - 2), elements = a.length * a.action_dim;
   float* words = a.head_words + (row * kWideGroups + group) * elements;
   for (int action = 0; action < a.action_dim; ++action) {
-    const float4 w = Load4(b.head + action * st.own.channels + channel);
+    const float4 w = Load4(b.head + (action << st.item_log2) + channel);
     float sum = (y.x * w.x + y.y * w.y) + (y.z * w.z + y.w * w.w);
     for (int mask = 1; mask < lanes; mask *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, mask);
     if (row < a.rows && threadIdx.x % lanes == 0)
@@ -196,9 +196,9 @@ __device__ __forceinline__ float4 TakeRest(ChainBlock& b, const WideStage& st, c
     rest = TakeSums<T>(b, 1 << st.splits_log2, from, thread.index, r.share, turn.parity, [] {});
   } else {
     const FirstConvArgs& f = b.a.first;
-    const int channel0 = ItemOfBlock(blockIdx.x).group << r.item_log2;
-    rest = ConvolveFirst(b, b.first + f.taps * f.in_c * f.out_c, 1, thread.row, position,
-                         channel0 + channel);
+    const int channels = 1 << r.item_log2;
+    rest = ConvolveFirst(b, b.first + f.taps * f.in_c * channels, 1, channels, thread.row, position,
+                         channel);
   }
   Add4(rest, bias);
   return rest;
@@ -237,7 +237,6 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
   }
   const int position = first >> r.item_log2, channel = first & ((1 << r.item_log2) - 1);
   uint8_t* keep = KeepPlace<T>(r, wave, position, channel);
-  const int channel0 = group << r.item_log2;
   // all that is read beside the sums is read before they are waited for
   const WideTurn turn = TurnOf(r.turns, pass, wave);
   const uint8_t* from = r.from + turn.bytes;
@@ -270,7 +269,7 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
     });
   } else {
     if (!kRoles) prepare();
-    x = ConvolveFirst(b, b.first, b.a.first.taps, thread.row, position, channel0 + channel);
+    x = ConvolveFirst(b, b.first, b.a.first.taps, 1 << r.item_log2, thread.row, position, channel);
     if (kRoles) JoinFilm(t);
   }
   if (!kRoles) JoinFilm(t);
@@ -281,7 +280,7 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
   const uint2 four = Rounded<T>(x);
   if (keeps) StoreFinished(to, four);
   if (add) rest = x;
-  if (!keeps) MultiplyHead(b, st, thread.all, group, x, position, channel0 + channel);
+  if (!keeps) MultiplyHead(b, st, thread.all, group, x, position, channel);
   if (kRoles) ArriveAtBarrier<kHandedOnBarrier>(wave);
   if (first_layer || residual) rest = TakeRest<T>(b, st, r, thread, pass, position, channel);
 }

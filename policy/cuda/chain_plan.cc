@@ -38,6 +38,7 @@ ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows
   args_.length = horizon;
   args_.action_dim = unet.head.out_c;
   args_.first = unet.first;
+  args_.border = unet.first.taps / 2 * unet.first.in_c;
   args_.film = condition_.Terms({});
   args_.head_weight = unet.head.weight;
   args_.head_bias = unet.head.bias;

@@ -82,7 +82,8 @@ bool FusedUnetSupports(const Checkpoint& checkpoint, Format format, int rows) {
   const PolicyConfig& config = checkpoint.config;
   if (FormatBytes(format) != 2 || rows * config.horizon > kMostPositions) return false;
   if (!DeviceHasClusters() || DeviceMaxSharedBytes() < kFusedMaxSharedBytes) return false;
-  if (config.action_dim * config.unet.kernel_size > kMaxFirstTerms ||
+  if (config.action_dim > kMaxFirstChannels ||
+      config.action_dim * config.unet.kernel_size > kMaxFirstTerms ||
       config.action_dim * config.horizon > kMaxFirstElements)
     return false;
   DeviceArena measuring;

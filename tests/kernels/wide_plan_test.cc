@@ -146,6 +146,22 @@ TEST(WidePlan, ThreadsHaveRolesWhereItemsAreSmallAndInputsAreFilledOnce) {
   EXPECT_FALSE(dp::HaveRoles({refilled}));
 }
 
+// A block has the first and the last layer's weights of its own channels alone.
+TEST(WidePlan, ManyActionsFit) {
+  dp::WideChainArgs args;
+  args.chain.rows = 32, args.chain.length = 16, args.chain.action_dim = 14;
+  args.chain.first.taps = 5, args.chain.first.in_c = 14, args.chain.first.out_c = 256;
+  args.chain.border = 2 * 14;
+  args.chain.last.channels = 256;
+  args.waves = 2, args.roles = true;
+  std::vector<WideStage> stages = {Convolution(16, 256, 256, false), Down(8, 512),
+                                   Convolution(4, 2048, 512, true, 1024), Up(8, 256)};
+  for (WideStage& s : stages) ASSERT_TRUE(dp::PlanWideStage(s));
+  args.stage_count = 29;  // of three levels
+  EXPECT_LE(dp::PlanWideSpace(stages, args, dp::kFusedMaxSharedBytes).bytes,
+            size_t{dp::kFusedMaxSharedBytes});
+}
+
 TEST(WidePlan, OtherShapesAreRefused) {
   WideStage odd = Convolution(16, 256, 256, false);
   odd.shape.taps = 7;

@@ -40,6 +40,11 @@ const Shape kShapes[] = {
     {"chain, wide, 32 rows", {256, 512, 1024}, 16, 5, 8, 32},
     {"chain, wide, 19 rows", {256, 512, 1024}, 16, 5, 8, 19},
     {"chain, short, 32 rows", {256, 512, 1024}, 8, 5, 8, 32},
+    {"chain, many actions, one row", {256, 512, 1024}, 16, 5, 8, 1, false, true, 7},
+    {"chain, many actions, 32 rows", {256, 512, 1024}, 16, 5, 8, 32, false, true, 14},
+    {"no chain, many actions", {64, 128, 256}, 24, 5, 8, 5, false, true, 9},
+    {"most actions", {64, 128}, 16, 5, 8, 20, false, true, 16},
+    {"more actions", {64, 128}, 16, 5, 8, 2, false, true, 17},
     {"widest", {512, 1024, 2048}, 16, 5, 8, 1},
     {"widest, batch", {512, 1024, 2048}, 16, 5, 8, 8},
     {"widest, kernel 3, horizon 8", {1024, 2048}, 8, 3, 8, 40},
@@ -187,6 +192,7 @@ const Shape kWindows[] = {
     {"window 16, small", {128, 256, 512}, 16, 5, 8, 16},
     {"window 32", {256, 512, 1024}, 16, 5, 8, 32},
     {"window 16, widest", {512, 1024, 2048}, 16, 5, 8, 16},
+    {"window 16, many actions", {256, 512, 1024}, 16, 5, 8, 16, false, true, 10},
 };
 INSTANTIATE_TEST_SUITE_P(All, CudaWindows, testing::ValuesIn(kWindows), ShapeName);
 

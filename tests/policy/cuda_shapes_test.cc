@@ -45,6 +45,7 @@ const Shape kShapes[] = {
     {"no chain, many actions", {64, 128, 256}, 24, 5, 8, 5, false, true, 9},
     {"most actions", {64, 128}, 16, 5, 8, 20, false, true, 16},
     {"more actions", {64, 128}, 16, 5, 8, 2, false, true, 17},
+    {"shortest", {64}, 2, 5, 8, 1, false, true, 3},
     {"widest", {512, 1024, 2048}, 16, 5, 8, 1},
     {"widest, batch", {512, 1024, 2048}, 16, 5, 8, 8},
     {"widest, kernel 3, horizon 8", {1024, 2048}, 8, 3, 8, 40},
@@ -61,7 +62,7 @@ std::shared_ptr<const dp::Checkpoint> MakeCheckpoint(const Shape& shape) {
   config.state_dim = 3;
   config.action_dim = shape.action_dim;
   config.horizon = shape.horizon;
-  config.n_action_steps = 4;
+  config.n_action_steps = std::min(4, shape.horizon - config.n_obs_steps + 1);
   config.unet.down_dims = shape.down_dims;
   config.unet.kernel_size = shape.kernel;
   config.unet.groups = shape.groups;

@@ -71,9 +71,9 @@ __device__ __forceinline__ void TakeStep(ChainBlock& b, const PicardState* state
     if (step >= a.end) continue;
     const DenoiseStep constants = a.schedule[step];
     const int in_x = row * elements + e;
-    const size_t at = static_cast<size_t>(step) * a.rows * elements + in_x;
+    const size_t at = static_cast<size_t>(step) * a.all_rows * elements + in_x;
     const float noise = a.noise ? a.noise[at] : 0.0f;
-    if (a.noise && writes && step + 1 < a.end) PrefetchLine(a.noise + at + a.rows * elements);
+    if (a.noise && writes && step + 1 < a.end) PrefetchLine(a.noise + at + a.all_rows * elements);
     float* in_block = b.X(row) + e;
     const float before = *in_block;
     const float bias = b.head_bias[e % a.action_dim];

@@ -69,6 +69,7 @@ struct ChainArgs {
   const ChainStage* stages = nullptr;  // device memory
   int stage_count = 0, blocks = 0;
   int rows = 0, length = 0, action_dim = 0;
+  int all_rows = 0;     // of the noise: other launches take those that this one does not
   int border = 0;       // zeros on either side of a row's x, which no position checks for
   FirstConvArgs first;  // weights alone
   ChainSource last;     // of the final convolution
@@ -77,7 +78,7 @@ struct ChainArgs {
   FilmArgs film;                                             // tables; row_step is not read
   // step by step, where picard.window is 0
   const DenoiseStep* schedule = nullptr;  // (steps)
-  const float* noise = nullptr;           // (steps, rows, length * action_dim); null: DDIM
+  const float* noise = nullptr;           // (steps, all rows, length * action_dim); null: DDIM
   int begin = 0, end = 0;                 // steps of this launch
   float* x = nullptr;                     // (rows, length * action_dim); in and out
   float* output = nullptr;                // like x: of the network in the last step

@@ -13,6 +13,10 @@ namespace {
 // takes less at any number of rows where some threads do nothing else.
 constexpr int kMostSharedRows = 2;
 
+// Launches behind each other, of rows that one does not take. As many rows as four take are as fast
+// in a launch per layer: docs/PERFORMANCE.md.
+constexpr int kMostTurns = 3;
+
 void SetNorm(ChainSource& source, const DeviceNorm& norm) {
   source.norm_scale = norm.weight;
   source.norm_shift = norm.bias;
@@ -28,13 +32,34 @@ int Processors() {
 
 ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows, int rows_per_env,
                      DeviceArena& arena)
+    : ChainPlan(unet, format, horizon,
+                rows_per_env == 1 ? RowsOfTurn(unet, format, horizon, rows) : rows, rows,
+                rows_per_env, arena) {
+  for (int first = rows_; first < rows; first += rows_)
+    later_.push_back(std::unique_ptr<ChainPlan>(
+        new ChainPlan(unet, format, horizon, std::min(rows_, rows - first), rows, 1, arena)));
+}
+
+int ChainPlan::RowsOfTurn(const FusedUnet& unet, Format format, int horizon, int rows) {
+  for (const int turn : {rows, kWideRows, kWideSlots}) {
+    if (turn > rows || rows > kMostTurns * turn) continue;
+    DeviceArena measuring;
+    const ChainPlan plan(unet, format, horizon, turn, rows, 1, measuring);
+    if (plan.wide_ && plan.Supported()) return turn;
+  }
+  return rows;
+}
+
+ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows, int all_rows,
+                     int rows_per_env, DeviceArena& arena)
     : format_(format),
       rows_(rows),
-      owned_(rows > kMostSharedRows || rows_per_env > 1 ||
+      owned_(all_rows > kMostSharedRows || rows_per_env > 1 ||
              horizon * unet.first.out_c / unet.final_norm.groups > kChainReaderNumbers),
       arena_(arena),
-      condition_(unet.film, format, rows, rows_per_env, arena) {
+      condition_(unet.film, format, all_rows, rows_per_env, arena) {
   args_.rows = rows;
+  args_.all_rows = all_rows;
   args_.length = horizon;
   args_.action_dim = unet.head.out_c;
   args_.first = unet.first;
@@ -42,9 +67,9 @@ ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows
   args_.film = condition_.Terms({});
   args_.head_weight = unet.head.weight;
   args_.head_bias = unet.head.bias;
-  const size_t elements = static_cast<size_t>(rows) * horizon * args_.action_dim;
-  args_.head_words = arena.Take<float>(elements * unet.final_norm.groups);
-  args_.output = arena.Take<float>(elements);
+  const size_t elements = static_cast<size_t>(horizon) * args_.action_dim;
+  args_.head_words = arena.Take<float>(rows * elements * unet.final_norm.groups);
+  args_.output = arena.Take<float>(all_rows * elements);
   args_.passes = arena.Take<uint32_t>(1);
   args_.stuck = arena.Take<int>(1);
   args_.picard.window = rows_per_env > 1 ? rows_per_env : 0;
@@ -227,6 +252,7 @@ bool ChainPlan::Supported() const {
          args_.first.residual_weight != nullptr && groups <= kChainMaxSplits &&
          (args_.picard.window == 0 || args_.length * args_.action_dim % 4 == 0) &&
          (owned_ || rows_ * groups <= args_.blocks) &&
+         (wide_ || rows_ * args_.length <= kMostFusedPositions) &&
          shared_bytes_ <= size_t{kFusedMaxSharedBytes};
 }
 
@@ -243,6 +269,23 @@ void ChainPlan::RunSteps(const DenoiseStep* steps, const float* noise, float* x,
   a.noise = noise;
   a.x = x;
   a.begin = begin, a.end = end;
+  RunTurn(a, 0, stream);
+  for (size_t i = 0; i < later_.size(); ++i)
+    later_[i]->RunTurn(a, static_cast<int>(i + 1) * rows_, stream);
+}
+
+// Enqueues this launch's rows of `all`, from `first` on.
+void ChainPlan::RunTurn(const ChainArgs& all, int first, cudaStream_t stream) const {
+  ChainArgs a = args_;
+  const size_t at = static_cast<size_t>(first) * a.length * a.action_dim;
+  a.stamps = all.stamps;
+  a.schedule = all.schedule;
+  a.noise = all.noise ? all.noise + at : nullptr;
+  a.x = all.x + at;
+  a.output = all.output + at;
+  a.begin = all.begin, a.end = all.end;
+  a.film.cond = all.film.cond + static_cast<size_t>(first) * all.film.width;
+  a.stuck = all.stuck;
   Launch(a, stream);
 }
 
@@ -250,15 +293,18 @@ bool ChainPlan::Supports(const FusedUnet& unet, Format format, int horizon, int 
                          int window) {
   const auto runs = [&](int rows_per_env) {
     DeviceArena measuring;
-    return ChainPlan(unet, format, horizon, environments * rows_per_env, rows_per_env, measuring)
-        .Supported();
+    const ChainPlan plan(unet, format, horizon, environments * rows_per_env, rows_per_env,
+                         measuring);
+    return plan.Supported() && (window == 1 || plan.later_.empty());
   };
   return runs(1) && (window == 1 || runs(window));
 }
 
 bool ChainPlan::Supports(const Checkpoint& checkpoint, Format format, int environments,
                          int window) {
-  if (!FusedUnetSupports(checkpoint, format, environments * window)) return false;
+  // step by step the rows may be those of several launches
+  const int rows = window > 1 ? environments * window : std::min(environments, kWideSlots);
+  if (!FusedUnetSupports(checkpoint, format, rows)) return false;
   DeviceArena measuring;
   LayerLoader loader(measuring, format);
   return Supports(LoadFusedUnet(loader, checkpoint, true), format, checkpoint.config.horizon,

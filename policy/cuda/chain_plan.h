@@ -8,14 +8,15 @@
 
 namespace dp {
 
-// Denoising chains of a few rows in one persistent launch: its stages and their memory.
+// Denoising chains of a few rows in one persistent launch: its stages and their memory. Step by
+// step, more rows than a launch takes are those of several, one behind the other.
 class ChainPlan {
  public:
   // Rows are environments x window; row r is of environment r / rows_per_env.
   ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows, int rows_per_env,
             DeviceArena& arena);
 
-  // Whether the kernel runs every stage of this plan on this device.
+  // Whether the kernels run every stage of this plan on this device.
   bool Supported() const;
   // Whether it runs chains of these environments with a window of steps each (1: none).
   static bool Supports(const FusedUnet& unet, Format format, int horizon, int environments,
@@ -29,7 +30,7 @@ class ChainPlan {
   int* stuck() const { return args_.stuck; }
   // Enqueues the steps [begin, end) of `steps` on x (rows, horizon * action_dim), device memory;
   // noise (steps, rows, horizon * action_dim) or null. Where rows_per_env is 1. The end of pass i
-  // is stamp i + 1.
+  // is stamp i + 1, of several launches the last one's.
   void RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin, int end,
                 const StampList& stamps, cudaStream_t stream) const;
   // Enqueues a time-parallel chain until each environment is done or its window gives up, which
@@ -39,6 +40,11 @@ class ChainPlan {
   void RunRest(const PicardArgs& picard, const StampList& stamps, cudaStream_t stream) const;
 
  private:
+  // The plan of one launch, of `rows` of all rows.
+  ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows, int all_rows,
+            int rows_per_env, DeviceArena& arena);
+  // How many of `rows` rows the first launch takes, step by step.
+  static int RowsOfTurn(const FusedUnet& unet, Format format, int horizon, int rows);
   // What a layer hands to the next ones: to be finished by its first reader, which keeps it.
   struct Signal {
     ChainSource source;
@@ -47,6 +53,7 @@ class ChainPlan {
   bool PlanWide(const FusedUnet& unet);
   void PlanStages(const FusedUnet& unet);
   void Launch(const ChainArgs& args, cudaStream_t stream) const;
+  void RunTurn(const ChainArgs& all, int first, cudaStream_t stream) const;
   ChainStage Convolve(const DeviceFusedConv& conv, int in_length, int out_length);
   static ChainSource Sums(const DeviceFusedConv& conv);
   ChainSource Consume(Signal& signal) const;
@@ -67,6 +74,7 @@ class ChainPlan {
   ChainArgs args_;
   size_t shared_bytes_ = 0;
   bool supported_ = true;
+  std::vector<std::unique_ptr<ChainPlan>> later_;  // launches of the rows behind this one's
 };
 
 }  // namespace dp

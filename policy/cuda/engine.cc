@@ -19,8 +19,10 @@ CudaEngine::CudaEngine(const PolicyOptions& options, std::shared_ptr<const Check
       format_(FormatOf(options.precision)),
       steps_(
           MakeSchedule(checkpoint_->config.scheduler, options.sampler.kind, options.sampler.steps)),
-      weights_(DeviceWeights::Get(checkpoint_, format_,
-                                  FusedUnetSupports(*checkpoint_, format_, Rows()))) {}
+      weights_(DeviceWeights::Get(
+          checkpoint_, format_,
+          FusedUnetSupports(*checkpoint_, format_, Rows()) ||
+              ChainPlan::Supports(*checkpoint_, format_, options_.batch, Window()))) {}
 
 // Delegates, so that the destructor gives back what was made before an Error.
 CudaEngine::CudaEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
@@ -115,12 +117,12 @@ std::unique_ptr<UnetPass> CudaEngine::MakePass(int rows, int rows_per_env,
 bool CudaEngine::ChainRuns() const {
   return weights_->fused() &&
          ChainPlan::Supports(weights_->fused_unet(), format_, checkpoint_->config.horizon,
-                             options_.batch, Rows() / options_.batch);
+                             options_.batch, Window());
 }
 
-int CudaEngine::Rows() const {
-  return options_.batch * std::max(1, options_.sampler.parallel_window);
-}
+int CudaEngine::Window() const { return std::max(1, options_.sampler.parallel_window); }
+
+int CudaEngine::Rows() const { return options_.batch * Window(); }
 
 int CudaEngine::Elements() const {
   return checkpoint_->config.horizon * checkpoint_->config.action_dim;

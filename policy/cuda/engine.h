@@ -65,6 +65,7 @@ class CudaEngine {
   std::unique_ptr<UnetPass> MakePass(int rows, int rows_per_env, const FilmCondition* condition);
   void RunPicardOnHost(const UnetPass& unet, const PicardArgs& picard);
   void CollectSteps(PolicyTrace& trace, int count);
+  int Window() const;  // steps that a pass evaluates of each environment
   int Rows() const;
   bool ChainRuns() const;
   int Elements() const;

@@ -8,9 +8,6 @@
 namespace dp {
 namespace {
 
-// Beyond this a separate normalisation is cheaper than one in every block of out channels.
-constexpr int kMostPositions = 512;
-
 FusedBlock1d LoadBlock(LayerLoader& loader, const ResidualBlock1d& block, int kernel,
                        FilmTerms film) {
   FusedBlock1d out;
@@ -80,7 +77,7 @@ FusedUnet LoadFusedUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool 
 
 bool FusedUnetSupports(const Checkpoint& checkpoint, Format format, int rows) {
   const PolicyConfig& config = checkpoint.config;
-  if (FormatBytes(format) != 2 || rows * config.horizon > kMostPositions) return false;
+  if (FormatBytes(format) != 2 || rows * config.horizon > kMostFusedPositions) return false;
   if (!DeviceHasClusters() || DeviceMaxSharedBytes() < kFusedMaxSharedBytes) return false;
   if (config.action_dim > kMaxFirstChannels ||
       config.action_dim * config.unet.kernel_size > kMaxFirstTerms ||

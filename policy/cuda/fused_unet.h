@@ -29,6 +29,10 @@ struct FusedUnet {
   HeadArgs head;
 };
 
+// Rows x horizon; beyond this a separate normalisation is cheaper than one in every block of out
+// channels.
+inline constexpr int kMostFusedPositions = 512;
+
 // Packs `checkpoint`'s U-Net; with `measuring`, sizes alone.
 FusedUnet LoadFusedUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring);
 

@@ -137,6 +137,9 @@ __global__ void __launch_bounds__(kWaves > 0 ? kWideThreads : kChainThreads, 1)
   }
   if (threadIdx.x == 0) *left = true;
   SyncPicardThreads();
+  for (int i = threadIdx.x; i < w.stage_count; i += kChainThreads)
+    routes[i].next = NextTile(tiles, w.stage_count, i);
+  SyncPicardThreads();
   const WideThread thread = MakeWideThread(a, item, 0, threadIdx.x);
   WideStream stream;
   stream.thread = threadIdx.x;

@@ -109,9 +109,10 @@ bool PlanWideStage(WideStage& stage);
 // slots, so that in every pass each block waits for all others, those of rows that are not used
 // too.
 bool KeepBlocksTogether(const std::vector<WideStage>& stages);
-// Sets `fence` in the stage before the first one whose teams have the rows of all slots, where
+// Sets `fence` in the stage before the last one whose teams have the rows of all slots, where
 // blocks keep together. Every block needs, by way of that one, all others' outputs of the stage
-// before: once a pass, between a clearing and the next reading of what was cleared.
+// before: once a pass, between a clearing and the next reading of what was cleared. The last one,
+// since there the threads that finish have time for a fence.
 void PlaceFence(std::vector<WideStage>& stages);
 // Shared memory of a block, in bytes, and where its products' sums stand behind its input: there
 // with roles, and if both fit into `room` bytes; otherwise in the input's place.

@@ -98,7 +98,7 @@ bool KeepBlocksTogether(const std::vector<WideStage>& stages) {
 }
 
 void PlaceFence(std::vector<WideStage>& stages) {
-  std::prev(std::find_if(stages.begin(), stages.end(), TeamsHaveAllRows))->fence = true;
+  std::next(std::find_if(stages.rbegin(), stages.rend(), TeamsHaveAllRows))->fence = true;
 }
 
 }  // namespace dp

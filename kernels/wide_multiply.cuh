@@ -30,13 +30,19 @@ __device__ __forceinline__ void Refill(ChainBlock& b, const WideRoute& r, int ch
   ShowInput<true>();
 }
 
-// Asks for the input of one of two waves, once the block has handed on what the stage before made
-// of it. Of many rows it is asked for when it is collected: who looks too soon delays the others.
-__device__ __forceinline__ void AskForWave(WideCollector& collector, const WideRoute& r, int wave) {
+// Whether the input of one of two waves is of so many rows that it is not asked for at once: who
+// looks too soon delays the others.
+__device__ __forceinline__ bool LooksLater(const WideRoute& r) {
   constexpr int kManyRowsLog2 = 4;
+  return r.rows_log2 >= kManyRowsLog2;
+}
+
+// Asks for the input of one of two waves, once the block has handed on what the stage before made
+// of it; or leaves it to be asked for later.
+__device__ __forceinline__ void AskForWave(WideCollector& collector, const WideRoute& r, int wave) {
   WaitAtBarrier<kHandedOnBarrier>(wave);
   if (wave > 0) collector.NextWave();
-  if (r.rows_log2 >= kManyRowsLog2) return collector.AskLater();
+  if (LooksLater(r)) return collector.AskLater();
   collector.Ask();
 }
 
@@ -89,11 +95,16 @@ struct WideKind {
   __device__ __forceinline__ int Positions() const { return all >> 5; }
 };
 
-// Whether the rest of what comes next is asked for with the products: by the first wave, where no
-// 1x1 follows whose weights stand in its place.
+// Asks for the rest of what comes next with the products: of the last wave, so that the inputs and
+// sums of the first come through before, and where no 1x1 follows whose weights stand in its place.
 template <int kWaves>
-__device__ __forceinline__ bool AsksRest(const WideKind& kind, int wave) {
-  return kWaves == 0 || (wave == 0 && !kind.Residual());
+__device__ __forceinline__ void AskRestBeside(const WideKind& kind, const WideRoute& r, int wave,
+                                              const WideStream& stream) {
+  if constexpr (kWaves == 0) {
+    stream.AskRest();
+  } else if (wave + 1 == kWaves && !kind.Residual()) {
+    stream.AskRest(r.next);
+  }
 }
 
 // The products of a block, 8 NT positions; each of its two warpgroups has half of the in channels.
@@ -133,7 +144,7 @@ __device__ __forceinline__ void Multiply(const WideKind& kind, WideCollector& co
       }
     }
     CommitWgmma();
-    if (!kBeside && AsksRest<kWaves>(kind, wave)) stream.AskRest();
+    if (!kBeside) AskRestBeside<kWaves>(kind, r, wave, stream);
     WaitWgmma<0>();
     if constexpr (kBeside) {
       uint32_t weight[kWidePieces][4];
@@ -188,7 +199,7 @@ __device__ __forceinline__ void MultiplyFew(const WideKind& kind, WideCollector&
   if constexpr (kRoles)
     CollectInput<kWaves, NT * 8 * (kTaps == 3 ? 2 : 1), NT == 1>(collector, r, b.watch);
   ShowInput<false>();
-  if (!kBeside && AsksRest<kWaves>(kind, wave)) stream.AskRest();
+  if (!kBeside) AskRestBeside<kWaves>(kind, r, wave, stream);
   if constexpr (kRow) {
     MultiplyRow<F>(input, pitch, lane, weights.main, main);
   } else {
@@ -246,10 +257,11 @@ __device__ __forceinline__ void MultiplyAlone(const WideKind& kind, Args&... arg
 }
 
 // The products of the 1x1 beside a convolution, 8 NT positions, once that's sums are sent; leaves
-// its sums in their place. last: of the waves.
+// its sums in their place. last: of the waves, which asks for the rest of `next`.
 template <Format F, int NT>
 __device__ __forceinline__ void MultiplyBeside(const WideKind& kind, const WideStage& st, bool last,
-                                               WideStream& stream, float* sums) {
+                                               WideStream& stream, const WideTile& next,
+                                               float* sums) {
 #ifdef DP_HAVE_WGMMA
   const int pitch = kind.pitch, lane = stream.thread & 31, half = stream.thread >> 7;
   const uint32_t input = kind.input + half * 2 * pitch + st.left * kind.step;
@@ -272,7 +284,7 @@ __device__ __forceinline__ void MultiplyBeside(const WideKind& kind, const WideS
     WaitWgmma<0>();
   }
   __syncwarp();
-  if (last) stream.AskRest();
+  if (last) stream.AskRest(next);
   WaitAtBarrier<kProductsBarrier>();
   PutSums<NT>(acc, sums + half * max(16, NT * 8) * kWideSumsPitch, kWideSumsPitch,
               stream.thread >> 1 & 48, lane);
@@ -281,12 +293,13 @@ __device__ __forceinline__ void MultiplyBeside(const WideKind& kind, const WideS
 }
 template <Format F>
 __device__ __forceinline__ void MultiplyBeside(const WideKind& kind, const WideStage& st, bool last,
-                                               WideStream& stream, float* sums) {
+                                               WideStream& stream, const WideTile& next,
+                                               float* sums) {
   const int positions = kind.Positions();
-  if (positions == 64) return MultiplyBeside<F, 8>(kind, st, last, stream, sums);
-  if (positions == 32) return MultiplyBeside<F, 4>(kind, st, last, stream, sums);
-  if (positions == 16) return MultiplyBeside<F, 2>(kind, st, last, stream, sums);
-  MultiplyBeside<F, 1>(kind, st, last, stream, sums);
+  if (positions == 64) return MultiplyBeside<F, 8>(kind, st, last, stream, next, sums);
+  if (positions == 32) return MultiplyBeside<F, 4>(kind, st, last, stream, next, sums);
+  if (positions == 16) return MultiplyBeside<F, 2>(kind, st, last, stream, next, sums);
+  MultiplyBeside<F, 1>(kind, st, last, stream, next, sums);
 }
 
 }  // namespace dp

@@ -26,7 +26,14 @@ struct WideTurns {
   int uses, index;
 };
 
+// A block's weights in a stage: for each filling of the input, of each warp `bytes`.
+struct alignas(16) WideTile {
+  const uint8_t* weight;
+  int fillings, bytes;
+};
+
 struct alignas(16) WideRoute {
+  WideTile next;    // of the stage that the block multiplies next
   bool multiplies;  // whether the block has products:
   int first_look;   // cycles from when it has handed on to when it looks for their input
   int channel0, phase;

@@ -70,7 +70,8 @@ __device__ __forceinline__ void MultiplyAndSend(ChainBlock& b, const WideStage& 
   const WideKind kind(st, r, input);
   if (kWaves > 1) AskForWave(collector, r, 0), weights.Load(stream);
   ClearBorders(r, stream.thread, input);
-  weights.AskForNext(stream);
+  if (kWaves > 1 && LooksLater(r)) collector.Ask();  // it is to come before the weights
+  weights.AskForNext(stream, r.next);
 #pragma unroll 1
   for (int wave = 0; wave < kWaves; ++wave) {
     if (kWaves > 1) stream.thread = ThisThread();  // or its addresses are held in registers
@@ -79,7 +80,7 @@ __device__ __forceinline__ void MultiplyAndSend(ChainBlock& b, const WideStage& 
     sender.Send(sums);
     ArriveAtBarrier<kSentBarrier>(wave);
     if (kind.Residual()) {
-      MultiplyBeside<F>(kind, st, wave + 1 == kWaves, stream, sums);
+      MultiplyBeside<F>(kind, st, wave + 1 == kWaves, stream, r.next, sums);
       WideSender beside = sender;
       beside.GoBeside(r, pass, wave);
       beside.Send(sums);

@@ -10,12 +10,6 @@
 
 namespace dp {
 
-// A block's weights in a stage: for each filling of the input, of each warp `bytes`.
-struct alignas(16) WideTile {
-  const uint8_t* weight;
-  int fillings, bytes;
-};
-
 __device__ __forceinline__ WideTile MakeWideTile(const WideStage& st, const WideItem& item) {
   const FusedConvShape& s = st.shape;
   const WideTeam team = TeamOf(st, item);
@@ -26,6 +20,13 @@ __device__ __forceinline__ WideTile MakeWideTile(const WideStage& st, const Wide
   const size_t first = static_cast<size_t>(out / kWideTile) * (s.in_c / kWideFilling) +
                        static_cast<size_t>(team.split) * fillings;
   return {static_cast<const uint8_t*>(st.weight) + first * kChainWarps * bytes, fillings, bytes};
+}
+
+// The weights of the stage that a block multiplies behind `stage`, round and round.
+__device__ __forceinline__ WideTile NextTile(const WideTile* tiles, int count, int stage) {
+  do stage = stage + 1 < count ? stage + 1 : 0;
+  while (tiles[stage].fillings == 0);
+  return tiles[stage];
 }
 
 // A warp's weights of all stages, round and round: what it multiplies with next is on its way to
@@ -69,7 +70,23 @@ struct WideStream {
     }
     parity ^= 1;
   }
-  // Expects what comes next, and asks for half of it, once all lanes have read what was there.
+  // Expects the weights of a stage of one filling, and asks for half of them, once all lanes have
+  // read what was there.
+  __device__ __forceinline__ void Ask(const WideTile& next) const {
+    __syncwarp();
+    if (!OneLane()) return;
+    WideBuffer& m = Mine();
+    const uint32_t bytes = next.bytes;
+    ExpectBytes(SharedAddress(&m.arrived), bytes);
+    Copy(m, next.weight + thread / 32 * bytes, 0, bytes / 2);
+  }
+  // Asks for the other half; in two parts what is handed on meanwhile comes through sooner.
+  __device__ __forceinline__ void AskRest(const WideTile& next) const {
+    if (!OneLane()) return;
+    const uint32_t bytes = next.bytes, half = bytes / 2;
+    Copy(Mine(), next.weight + thread / 32 * bytes + half, half, half);
+  }
+  // The same of stages that may have several fillings, one after the other.
   __device__ __forceinline__ void Ask() const {
     __syncwarp();
     if (!OneLane()) return;
@@ -87,7 +104,6 @@ struct WideStream {
     Copy(m, from, 0, half);
     m.from = from + half, m.half = half, m.left = left - 1, m.stage = stage;
   }
-  // Asks for the other half; in two parts what is handed on meanwhile comes through sooner.
   __device__ __forceinline__ void AskRest() const {
     if (!OneLane()) return;
     WideBuffer& m = Mine();
@@ -113,13 +129,14 @@ struct WideWeights {
 #pragma unroll
     for (int i = 0; i < kWidePieces * 5; ++i) LoadFragment(main[i], stream.Fragment(i));
   }
-  // Once they are loaded, asks for what comes next in their place.
-  __device__ __forceinline__ void AskForNext(const WideStream& stream) const {
+  // Once they are loaded, asks for what comes next in their place; next: as of WideStream::Ask.
+  template <typename... Next>
+  __device__ __forceinline__ void AskForNext(const WideStream& stream, const Next&... next) const {
     uint32_t loaded = 0;
 #pragma unroll
     for (const auto& fragment : main) loaded |= fragment[3];
     WaitFor(loaded);
-    stream.Ask();
+    stream.Ask(next...);
   }
 
  private:

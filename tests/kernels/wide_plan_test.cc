@@ -117,7 +117,7 @@ TEST(WidePlan, BlocksStayTogetherWhereATeamHasAllRows) {
   EXPECT_FALSE(together({first}));
 }
 
-TEST(WidePlan, AFenceStandsBeforeTheFirstStageWithAllRows) {
+TEST(WidePlan, AFenceStandsBeforeTheLastStageWithAllRows) {
   std::vector<WideStage> stages = {
       Convolution(16, 0, 256, false),    Convolution(16, 256, 256, false),
       Convolution(8, 512, 512, false),   Convolution(4, 512, 1024, true),
@@ -126,7 +126,7 @@ TEST(WidePlan, AFenceStandsBeforeTheFirstStageWithAllRows) {
   ASSERT_TRUE(dp::KeepBlocksTogether(stages));
   dp::PlaceFence(stages);
   for (size_t i = 0; i < stages.size(); ++i) {
-    EXPECT_EQ(stages[i].fence, i == 3) << i;
+    EXPECT_EQ(stages[i].fence, i == 4) << i;
     EXPECT_EQ(1 << stages[i].rows_log2 == dp::kWideSlots, i > 3) << i;
   }
 }

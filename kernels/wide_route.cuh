@@ -59,7 +59,7 @@ struct alignas(16) WideRoute {
   int keep_log2;                                      // rows of a set
   int numbers, length_log2;                           // of an item
   float per_number;                                   // 1 / numbers
-  int box, share;                                     // bytes: of an item's box, a share's sums
+  int share;                                          // bytes of a share's sums
   const float *bias, *residual_bias, *scale, *shift;  // of the group's channels; or null
   int film_scale, film_bias;                          // likewise; -1: none
 };
@@ -113,14 +113,15 @@ __device__ __forceinline__ WideRoute MakeWideRoute(const WideChainArgs& w, const
   // an item's box has room for float32 sums
   r.sums16 = SumsAre16<T>(1 << st.splits_log2);
   const int number = r.sums16 ? sizeof(__half) : sizeof(float);
-  r.box = st.sums.words * kWordBytes, r.share = number * r.numbers;
-  r.to_group = kWideSlots * r.box, r.to_row = r.box;
+  const int box = st.sums.words * kWordBytes;  // bytes of an item's
+  r.share = number * r.numbers;
+  r.to_group = kWideSlots * box, r.to_row = box;
   r.to_position = number * st.shape.phases << st.item_log2;
   r.out = team.out, r.positions_log2 = st.rows_log2 + st.out_log2;
   const int group = team.tile << st.groups_log2;
-  const int to = (group * kWideSlots + team.row0) * r.box + team.split * r.share +
+  const int to = (group * kWideSlots + team.row0) * box + team.split * r.share +
                  (number * team.phase << st.item_log2);
-  const int from = static_cast<int>(blockIdx.x) * r.box;
+  const int from = static_cast<int>(blockIdx.x) * box;
   const auto in = [&](const WideBox& b) { return reinterpret_cast<uint8_t*>(w.boxes + b.offset); };
   r.to = in(st.sums) + to, r.to_beside = in(st.beside) + to;
   r.from = in(st.sums) + from, r.from_beside = in(st.beside) + from;

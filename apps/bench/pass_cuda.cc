@@ -85,7 +85,7 @@ class Networks {
 
   int frames() const { return batch_ * config_.n_obs_steps; }
   void RunPass(cudaStream_t stream) const { unet_->RunPass(row_step_, stream); }
-  // Whether the sampler runs such a batch as one launch, and kSteps of its passes.
+  // Whether the sampler runs such a batch in persistent launches, and kSteps of its passes.
   bool HasChain() const { return chain_ != nullptr; }
   void RunChain(cudaStream_t stream) const {
     chain_->RunSteps(schedule_, nullptr, x_, 0, kSteps, {}, stream);
@@ -162,7 +162,7 @@ BenchRows BenchPassCuda(const BenchOptions& options) {
                               options.seconds, Networks::kSteps,
                               [&](cudaStream_t stream) { networks.RunChain(stream); }));
     rows.back().items = batch, rows.back().unit = "rows";
-    rows.back().note = "one launch of " + std::to_string(Networks::kSteps) + " DDIM steps";
+    rows.back().note = "each launch of " + std::to_string(Networks::kSteps) + " DDIM steps";
   }
   if (networks.encoder() != nullptr)
     add("encoder, " + std::to_string(networks.frames()) + " frames", networks.frames(), "frames",

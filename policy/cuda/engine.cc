@@ -113,7 +113,7 @@ std::unique_ptr<UnetPass> CudaEngine::MakePass(int rows, int rows_per_env,
                                     condition);
 }
 
-// Whether chains run in one launch.
+// Whether whole chains run in persistent launches.
 bool CudaEngine::ChainRuns() const {
   return weights_->fused() &&
          ChainPlan::Supports(weights_->fused_unet(), format_, checkpoint_->config.horizon,

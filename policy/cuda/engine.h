@@ -92,7 +92,7 @@ class CudaEngine {
   InputBlock input_;
   CudaRasteriser rasteriser_;
   std::unique_ptr<UnetPass> unet_;    // or
-  std::unique_ptr<ChainPlan> chain_;  // where whole chains run in one launch
+  std::unique_ptr<ChainPlan> chain_;  // where whole chains run in persistent launches
   // for what windows give up: the same of one row per environment
   std::unique_ptr<UnetPass> unet_rest_;
   std::unique_ptr<ChainPlan> chain_rest_;

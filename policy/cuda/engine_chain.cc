@@ -91,7 +91,8 @@ void CudaEngine::EnqueueChain(PolicyTrace* trace, int count) {
   }
 }
 
-// The chain in one launch; with a trace the sequential one in a launch per step.
+// The chain in one launch, or step by step in one for each of several parts of its rows; with a
+// trace step by step a launch takes one step.
 void CudaEngine::EnqueueWholeChain(PolicyTrace* trace, int count) {
   CheckCuda(cudaMemsetAsync(chain_->stuck(), 0, sizeof(int), stream_), "denoising chain");
   if (options_.sampler.parallel_window > 0) {

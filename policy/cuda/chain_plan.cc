@@ -15,7 +15,7 @@ constexpr int kMostSharedRows = 2;
 
 // Launches behind each other, of rows that one does not take. As many rows as four take are as fast
 // in a launch per layer: docs/PERFORMANCE.md.
-constexpr int kMostTurns = 3;
+constexpr int kMostLaunches = 3;
 
 void SetNorm(ChainSource& source, const DeviceNorm& norm) {
   source.norm_scale = norm.weight;
@@ -23,43 +23,48 @@ void SetNorm(ChainSource& source, const DeviceNorm& norm) {
   source.item_channels = source.channels / norm.groups;
 }
 
-int Processors() {
-  static const int count = DeviceAttribute(cudaDevAttrMultiProcessorCount);
-  return count;
-}
-
 }  // namespace
 
-ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows, int rows_per_env,
-                     DeviceArena& arena)
-    : ChainPlan(unet, format, horizon,
-                rows_per_env == 1 ? RowsOfTurn(unet, format, horizon, rows) : rows, rows,
-                rows_per_env, arena) {
-  for (int first = rows_; first < rows; first += rows_)
-    later_.push_back(std::unique_ptr<ChainPlan>(
-        new ChainPlan(unet, format, horizon, std::min(rows_, rows - first), rows, 1, arena)));
+const ChainDevice& ChainDevice::Current() {
+  static const ChainDevice device = {DeviceHasClusters(), DeviceHasWgmma(),
+                                     DeviceAttribute(cudaDevAttrMultiProcessorCount)};
+  return device;
 }
 
-int ChainPlan::RowsOfTurn(const FusedUnet& unet, Format format, int horizon, int rows) {
-  for (const int turn : {rows, kWideRows, kWideSlots}) {
-    if (turn > rows || rows > kMostTurns * turn) continue;
+ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows, int rows_per_env,
+                     DeviceArena& arena, const ChainDevice& device)
+    : ChainPlan(unet, format, horizon,
+                {rows_per_env == 1 ? RowsOfLaunch(unet, format, horizon, rows, device) : rows, rows,
+                 rows_per_env},
+                nullptr, arena, device) {
+  launches_ = (rows + rows_ - 1) / rows_;
+  if (rows % rows_ == 0) return;
+  last_.reset(new ChainPlan(unet, format, horizon, {rows % rows_, rows, 1}, this, arena, device));
+}
+
+int ChainPlan::RowsOfLaunch(const FusedUnet& unet, Format format, int horizon, int rows,
+                            const ChainDevice& device) {
+  for (const int most : {rows, kWideRows, kWideSlots}) {
+    if (most > rows) continue;
     DeviceArena measuring;
-    const ChainPlan plan(unet, format, horizon, turn, rows, 1, measuring);
-    if (plan.wide_ && plan.Supported()) return turn;
+    const ChainPlan plan(unet, format, horizon, {most, rows, 1}, nullptr, measuring, device);
+    if (plan.wide_ && plan.Supported() && rows <= most * kMostLaunches) return most;
   }
   return rows;
 }
 
-ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows, int all_rows,
-                     int rows_per_env, DeviceArena& arena)
+ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, const Rows& rows,
+                     const ChainPlan* first, DeviceArena& arena, const ChainDevice& device)
     : format_(format),
-      rows_(rows),
-      owned_(all_rows > kMostSharedRows || rows_per_env > 1 ||
+      device_(device),
+      rows_(rows.launch),
+      owned_(rows.all > kMostSharedRows || rows.per_env > 1 ||
              horizon * unet.first.out_c / unet.final_norm.groups > kChainReaderNumbers),
       arena_(arena),
-      condition_(unet.film, format, all_rows, rows_per_env, arena) {
-  args_.rows = rows;
-  args_.all_rows = all_rows;
+      condition_(first ? first->condition_.Shared(rows.per_env)
+                       : FilmCondition(unet.film, format, rows.all, rows.per_env, arena)) {
+  args_.rows = rows.launch;
+  args_.all_rows = rows.all;
   args_.length = horizon;
   args_.action_dim = unet.head.out_c;
   args_.first = unet.first;
@@ -68,26 +73,27 @@ ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows
   args_.head_weight = unet.head.weight;
   args_.head_bias = unet.head.bias;
   const size_t elements = static_cast<size_t>(horizon) * args_.action_dim;
-  args_.head_words = arena.Take<float>(rows * elements * unet.final_norm.groups);
-  args_.output = arena.Take<float>(all_rows * elements);
+  args_.head_words = arena.Take<float>(rows_ * elements * unet.final_norm.groups);
+  args_.output = first ? first->args_.output : arena.Take<float>(rows.all * elements);
   args_.passes = arena.Take<uint32_t>(1);
-  args_.stuck = arena.Take<int>(1);
-  args_.picard.window = rows_per_env > 1 ? rows_per_env : 0;
-  if (PlanWide(unet)) return;
+  args_.stuck = first ? first->args_.stuck : arena.Take<int>(1);
+  args_.picard.window = rows.per_env > 1 ? rows.per_env : 0;
+  if (PlanWide(unet, first)) return;
   PlanStages(unet);
   shared_bytes_ = PlanChainShared(stages_, args_);
 }
 
 // Takes the kernel of up to 32 rows, if it runs the network and nothing else is faster.
-bool ChainPlan::PlanWide(const FusedUnet& unet) {
-  if (!DeviceHasWgmma() || Processors() < kWideBlocks || rows_ > kWideRows) return false;
+bool ChainPlan::PlanWide(const FusedUnet& unet, const ChainPlan* first) {
+  if (!device_.wgmma || device_.processors < kWideBlocks || rows_ > kWideRows) return false;
   DeviceArena measuring;
   WideStages plan(unet, args_.length, rows_, measuring);
   ChainArgs args = args_;
   args.last = plan.last();
   if (!plan.Supported() || plan.SharedBytes(args) > size_t{kFusedMaxSharedBytes}) return false;
   if (!owned_ && !plan.Roles()) return false;
-  wide_ = std::make_unique<WideStages>(unet, args_.length, rows_, arena_);
+  wide_ = std::make_unique<WideStages>(unet, args_.length, rows_, arena_,
+                                       first ? first->wide_.get() : nullptr);
   args_.last = wide_->last();
   args_.blocks = kWideBlocks;
   shared_bytes_ = wide_->SharedBytes(args_);
@@ -248,12 +254,12 @@ ChainPlan::Signal ChainPlan::Resample(const DeviceFusedConv& conv, Signal& x) {
 
 bool ChainPlan::Supported() const {
   const int groups = args_.last.channels / args_.last.item_channels;
-  return supported_ && DeviceHasClusters() && Processors() >= args_.blocks &&
+  return supported_ && device_.clusters && device_.processors >= args_.blocks &&
          args_.first.residual_weight != nullptr && groups <= kChainMaxSplits &&
          (args_.picard.window == 0 || args_.length * args_.action_dim % 4 == 0) &&
          (owned_ || rows_ * groups <= args_.blocks) &&
          (wide_ || rows_ * args_.length <= kMostFusedPositions) &&
-         shared_bytes_ <= size_t{kFusedMaxSharedBytes};
+         shared_bytes_ <= size_t{kFusedMaxSharedBytes} && (!last_ || last_->Supported());
 }
 
 void ChainPlan::Launch(const ChainArgs& a, cudaStream_t stream) const {
@@ -263,41 +269,27 @@ void ChainPlan::Launch(const ChainArgs& a, cudaStream_t stream) const {
 
 void ChainPlan::RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin, int end,
                          const StampList& stamps, cudaStream_t stream) const {
-  ChainArgs a = args_;
-  a.stamps = stamps;
-  a.schedule = steps;
-  a.noise = noise;
-  a.x = x;
-  a.begin = begin, a.end = end;
-  RunTurn(a, 0, stream);
-  for (size_t i = 0; i < later_.size(); ++i)
-    later_[i]->RunTurn(a, static_cast<int>(i + 1) * rows_, stream);
-}
-
-// Enqueues this launch's rows of `all`, from `first` on.
-void ChainPlan::RunTurn(const ChainArgs& all, int first, cudaStream_t stream) const {
-  ChainArgs a = args_;
-  const size_t at = static_cast<size_t>(first) * a.length * a.action_dim;
-  a.stamps = all.stamps;
-  a.schedule = all.schedule;
-  a.noise = all.noise ? all.noise + at : nullptr;
-  a.x = all.x + at;
-  a.output = all.output + at;
-  a.begin = all.begin, a.end = all.end;
-  a.film.cond = all.film.cond + static_cast<size_t>(first) * all.film.width;
-  a.stuck = all.stuck;
-  Launch(a, stream);
+  for (int i = 0; i < launches_; ++i) {
+    const ChainPlan& plan = last_ && i + 1 == launches_ ? *last_ : *this;
+    const size_t first = static_cast<size_t>(i) * rows_,
+                 at = first * args_.length * args_.action_dim;
+    ChainArgs a = plan.args_;
+    a.stamps = stamps;
+    a.schedule = steps;
+    a.noise = noise ? noise + at : nullptr;
+    a.x = x + at;
+    a.output += at;
+    a.film.cond += first * a.film.width;
+    a.begin = begin, a.end = end;
+    plan.Launch(a, stream);
+  }
 }
 
 bool ChainPlan::Supports(const FusedUnet& unet, Format format, int horizon, int environments,
-                         int window) {
-  const auto runs = [&](int rows_per_env) {
-    DeviceArena measuring;
-    const ChainPlan plan(unet, format, horizon, environments * rows_per_env, rows_per_env,
-                         measuring);
-    return plan.Supported() && (window == 1 || plan.later_.empty());
-  };
-  return runs(1) && (window == 1 || runs(window));
+                         int window, const ChainDevice& device) {
+  DeviceArena measuring;
+  const ChainPlan plan(unet, format, horizon, environments * window, window, measuring, device);
+  return plan.Supported() && (window == 1 || plan.Rest(unet)->Supported());
 }
 
 bool ChainPlan::Supports(const Checkpoint& checkpoint, Format format, int environments,
@@ -311,10 +303,10 @@ bool ChainPlan::Supports(const Checkpoint& checkpoint, Format format, int enviro
                   environments, window);
 }
 
-void ChainPlan::Follow(const ChainPlan& windows) {
-  condition_ = windows.condition_.Shared(1);
-  args_.film = condition_.Terms({});
-  args_.stuck = windows.args_.stuck;
+std::unique_ptr<ChainPlan> ChainPlan::Rest(const FusedUnet& unet) const {
+  const int environments = rows_ / args_.picard.window;
+  return std::unique_ptr<ChainPlan>(new ChainPlan(
+      unet, format_, args_.length, {environments, environments, 1}, this, arena_, device_));
 }
 
 void ChainPlan::RunRest(const PicardArgs& picard, const StampList& stamps,

@@ -8,23 +8,35 @@
 
 namespace dp {
 
+// What of a device decides which chains it runs.
+struct ChainDevice {
+  bool clusters = false;  // of blocks
+  bool wgmma = false;     // and the code for it
+  int processors = 0;
+
+  static const ChainDevice& Current();
+};
+
 // Denoising chains of a few rows in one persistent launch: its stages and their memory. Step by
 // step, more rows than a launch takes are those of several, one behind the other.
 class ChainPlan {
  public:
   // Rows are environments x window; row r is of environment r / rows_per_env.
   ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows, int rows_per_env,
-            DeviceArena& arena);
+            DeviceArena& arena, const ChainDevice& device = ChainDevice::Current());
 
   // Whether the kernels run every stage of this plan on this device.
   bool Supported() const;
   // Whether it runs chains of these environments with a window of steps each (1: none).
   static bool Supports(const FusedUnet& unet, Format format, int horizon, int environments,
-                       int window);
+                       int window, const ChainDevice& device = ChainDevice::Current());
   // The same before the weights are on the device.
   static bool Supports(const Checkpoint& checkpoint, Format format, int environments, int window);
-  // Makes this plan, of a row per environment, finish what the windows of `windows` gave up.
-  void Follow(const ChainPlan& windows);
+  // The plan, of a row per environment, of one launch that finishes what this one's windows gave
+  // up; in the same arena.
+  std::unique_ptr<ChainPlan> Rest(const FusedUnet& unet) const;
+  int launches() const { return launches_; }  // that take the steps, where rows_per_env is 1
+  int rows() const { return rows_; }          // of a launch; the last one may have fewer
   const FilmCondition& condition() const { return condition_; }
   float* output() const { return args_.output; }  // (rows, horizon * action_dim), of the last step
   int* stuck() const { return args_.stuck; }
@@ -40,20 +52,24 @@ class ChainPlan {
   void RunRest(const PicardArgs& picard, const StampList& stamps, cudaStream_t stream) const;
 
  private:
-  // The plan of one launch, of `rows` of all rows.
-  ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows, int all_rows,
-            int rows_per_env, DeviceArena& arena);
-  // How many of `rows` rows the first launch takes, step by step.
-  static int RowsOfTurn(const FusedUnet& unet, Format format, int horizon, int rows);
+  struct Rows {
+    int launch, all, per_env;
+  };
+  // The plan of one launch. `first`: of the same network; what both only read, and what of their
+  // results only one has at a time, is its.
+  ChainPlan(const FusedUnet& unet, Format format, int horizon, const Rows& rows,
+            const ChainPlan* first, DeviceArena& arena, const ChainDevice& device);
+  // How many of `rows` rows a launch takes, step by step.
+  static int RowsOfLaunch(const FusedUnet& unet, Format format, int horizon, int rows,
+                          const ChainDevice& device);
   // What a layer hands to the next ones: to be finished by its first reader, which keeps it.
   struct Signal {
     ChainSource source;
     int length = 0;
   };
-  bool PlanWide(const FusedUnet& unet);
+  bool PlanWide(const FusedUnet& unet, const ChainPlan* first);
   void PlanStages(const FusedUnet& unet);
   void Launch(const ChainArgs& args, cudaStream_t stream) const;
-  void RunTurn(const ChainArgs& all, int first, cudaStream_t stream) const;
   ChainStage Convolve(const DeviceFusedConv& conv, int in_length, int out_length);
   static ChainSource Sums(const DeviceFusedConv& conv);
   ChainSource Consume(Signal& signal) const;
@@ -65,7 +81,8 @@ class ChainPlan {
   float* TakeWords(int splits, int length, int channels);
 
   Format format_;
-  int rows_;
+  ChainDevice device_;
+  int rows_, launches_ = 1;
   bool owned_;  // the blocks finish each stage's output, rather than each reader what it needs
   DeviceArena& arena_;
   FilmCondition condition_;
@@ -74,7 +91,7 @@ class ChainPlan {
   ChainArgs args_;
   size_t shared_bytes_ = 0;
   bool supported_ = true;
-  std::vector<std::unique_ptr<ChainPlan>> later_;  // launches of the rows behind this one's
+  std::unique_ptr<ChainPlan> last_;  // the last of several launches, where it has fewer rows
 };
 
 }  // namespace dp

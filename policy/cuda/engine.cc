@@ -73,11 +73,7 @@ void CudaEngine::Plan() {
   if (ChainRuns()) {
     const FusedUnet& unet = weights_->fused_unet();
     chain_ = std::make_unique<ChainPlan>(unet, format_, config.horizon, rows, per_env, arena_);
-    if (per_env > 1) {
-      chain_rest_ =
-          std::make_unique<ChainPlan>(unet, format_, config.horizon, options_.batch, 1, arena_);
-      chain_rest_->Follow(*chain_);
-    }
+    if (per_env > 1) chain_rest_ = chain_->Rest(unet);
   } else {
     unet_ = MakePass(rows, per_env, nullptr);
     if (per_env > 1) unet_rest_ = MakePass(options_.batch, 1, &unet_->condition());

@@ -5,8 +5,9 @@
 
 namespace dp {
 
-WideStages::WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena& arena)
-    : arena_(arena) {
+WideStages::WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena& arena,
+                       const WideStages* packed)
+    : arena_(arena), packed_(packed) {
   args_.waves = rows > kWideSlots ? kWideMaxWaves : 1;
   std::vector<Signal> skips;
   Signal x;
@@ -87,6 +88,14 @@ void WideStages::SetNorm(ChainSource& own, const DeviceNorm& norm) {
   own.norm_shift = norm.bias;
 }
 
+// Those of the stage that is planned next, in the order in which the kernel reads them.
+const void* WideStages::Weights(const DeviceFusedConv& conv) const {
+  if (packed_) return packed_->stages_[stages_.size()].weight;
+  void* ordered = arena_.TakeBytes(PackedFusedBytes(Format::kFp16, conv.shape));
+  if (!arena_.measuring()) LaunchWidePack(conv.shape, conv.weight, ordered);
+  return ordered;
+}
+
 WideStage WideStages::Convolve(const DeviceFusedConv& conv, const Signal& x, const Signal* skip,
                                int out_length) {
   WideStage s;
@@ -94,9 +103,7 @@ WideStage WideStages::Convolve(const DeviceFusedConv& conv, const Signal& x, con
   s.shape.rows = kWideSlots;
   s.shape.in_length = x.length;
   s.shape.out_length = out_length;
-  void* ordered = arena_.TakeBytes(PackedFusedBytes(Format::kFp16, conv.shape));
-  if (!arena_.measuring()) LaunchWidePack(conv.shape, conv.weight, ordered);
-  s.weight = ordered;
+  s.weight = Weights(conv);
   s.source[0] = x.finished;
   s.source_channels = x.channels;
   if (skip != nullptr) s.source[1] = skip->finished;

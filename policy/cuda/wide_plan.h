@@ -11,7 +11,9 @@ namespace dp {
 // The stages of the persistent chain of up to 32 rows, and their memory.
 class WideStages {
  public:
-  WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena& arena);
+  // `packed`: of the same network, whose weights these read; or null.
+  WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena& arena,
+             const WideStages* packed = nullptr);
 
   // Whether the kernel runs every stage.
   bool Supported() const { return supported_; }
@@ -30,6 +32,7 @@ class WideStages {
     int channels = 0, length = 0;
     bool block = false;  // its items are at hand as the next block's residual
   };
+  const void* Weights(const DeviceFusedConv& conv) const;
   WideStage Convolve(const DeviceFusedConv& conv, const Signal& x, const Signal* skip,
                      int out_length);
   void SetNorm(ChainSource& own, const DeviceNorm& norm);
@@ -42,6 +45,7 @@ class WideStages {
   void SetLayouts();
 
   DeviceArena& arena_;
+  const WideStages* packed_;
   std::vector<WideStage> stages_;
   WideChainArgs args_;
   uint32_t box_words_ = 0;

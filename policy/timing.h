@@ -41,7 +41,8 @@ struct StageTimes {
     double begin = 0, end = 0;
   };
   std::array<Span, kStageCount> spans;
-  int passes = 0;           // network passes of the denoising loop
+  // Network passes of the denoising loop; where several launches share the batch, those of each.
+  int passes = 0;
   std::vector<Span> steps;  // of each pass with the denoising after it; with kSteps alone
 
   Span& operator[](Stage s) { return spans[static_cast<size_t>(s)]; }

@@ -46,6 +46,7 @@ void AddLoop(const BenchOptions& options, const dp::PolicyOptions& policy_option
   rows.back().note = std::to_string(passes) + " passes, " + policy->Description();
   rows.push_back(FromTimes("chunk", "one step, " + name, step));
   rows.back().note = "stamps from within the loop";
+  if (passes > policy->options().sampler.steps) rows.back().note += ", of each launch's rows";
   for (auto row = rows.end() - 2; row != rows.end(); ++row) row->device = device;
 }
 

@@ -23,6 +23,12 @@ void SetNorm(ChainSource& source, const DeviceNorm& norm) {
   source.item_channels = source.channels / norm.groups;
 }
 
+// The stamps of `list` behind the first `count`.
+StampList Behind(const StampList& list, int count) {
+  if (list.capacity <= count) return {};
+  return {list.times + count, list.count, list.capacity - count};
+}
+
 }  // namespace
 
 const ChainDevice& ChainDevice::Current() {
@@ -274,7 +280,8 @@ void ChainPlan::RunSteps(const DenoiseStep* steps, const float* noise, float* x,
     const size_t first = static_cast<size_t>(i) * rows_,
                  at = first * args_.length * args_.action_dim;
     ChainArgs a = plan.args_;
-    a.stamps = stamps;
+    // the kernel's first stamp here is that of its step `begin`
+    a.stamps = Behind(stamps, begin * (launches_ - 1) + i * (end - begin));
     a.schedule = steps;
     a.noise = noise ? noise + at : nullptr;
     a.x = x + at;

@@ -42,7 +42,7 @@ class ChainPlan {
   int* stuck() const { return args_.stuck; }
   // Enqueues the steps [begin, end) of `steps` on x (rows, horizon * action_dim), device memory;
   // noise (steps, rows, horizon * action_dim) or null. Where rows_per_env is 1. The end of pass i
-  // is stamp i + 1, of several launches the last one's.
+  // is stamp i + 1; passes are counted in the order in which they run, those of each launch alone.
   void RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin, int end,
                 const StampList& stamps, cudaStream_t stream) const;
   // Enqueues a time-parallel chain until each environment is done or its window gives up, which

@@ -91,7 +91,7 @@ void CudaEngine::Plan() {
   row_step_ = arena_.Take<int>(parallel ? rows : rows * steps_.size());
   if (parallel) PlanPicard();
   if (options_.timing == TimingDetail::kSteps) {
-    stamps_.capacity = static_cast<int>(steps_.size()) + 1;  // a pass finishes a step or more
+    stamps_.capacity = Passes() + 1;
     stamps_.times = arena_.Take<uint64_t>(stamps_.capacity);
     stamps_.count = arena_.Take<int>(1);
   }
@@ -119,6 +119,11 @@ bool CudaEngine::ChainRuns() const {
 int CudaEngine::Window() const { return std::max(1, options_.sampler.parallel_window); }
 
 int CudaEngine::Rows() const { return options_.batch * Window(); }
+
+// The most passes of a chain: each finishes a step or more, of all rows or of a launch's.
+int CudaEngine::Passes() const {
+  return static_cast<int>(steps_.size()) * (chain_ ? chain_->launches() : 1);
+}
 
 int CudaEngine::Elements() const {
   return checkpoint_->config.horizon * checkpoint_->config.action_dim;
@@ -333,7 +338,7 @@ void CudaEngine::Wait(PolicyOutput& output) {
   CheckNotStuck();
   output.times = {};
   ReadTimes(output.times, Now());
-  output.times.passes = static_cast<int>(steps_.size());
+  output.times.passes = Passes();
   if (options_.sampler.parallel_window > 0) {
     output.times.passes = 0;
     for (int n = 0; n < count_; ++n)

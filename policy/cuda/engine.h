@@ -67,6 +67,7 @@ class CudaEngine {
   void CollectSteps(PolicyTrace& trace, int count);
   int Window() const;  // steps that a pass evaluates of each environment
   int Rows() const;
+  int Passes() const;
   bool ChainRuns() const;
   int Elements() const;
   void RecordBorder(size_t border);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "policy/cuda/chain_plan.h"
 #include "policy/policy.h"
 #include "policy/random_checkpoint.h"
 #include "tests/support/device_buffer.h"
@@ -66,25 +67,6 @@ TEST(CudaBatch, PlaceAndNeighboursDoNotMatter) {
   EXPECT_TRUE(std::equal(few.begin(), few.end(), full.begin()));
 }
 
-// The last of several launches has fewer rows than the others.
-TEST(CudaBatch, LaunchesDoNotMatter) {
-  DEVICE_OR_SKIP();
-  constexpr int kRows = 33;
-  dp::PolicyOptions options;
-  options.backend = dp::Backend::kCuda;
-  options.precision = dp::Precision::kFp16;
-  options.sampler = {dp::SamplerKind::kDdim, 4};
-  options.sampler.parallel_window = 0;
-  options.batch = kRows;
-  const auto policy = dp::Policy::Create(dp::NamedNetwork("notebook"), options);
-  const std::vector<float> full = Decide(*policy, kRows);
-  const size_t size = full.size() / kRows;
-  for (int i = 1; i < kRows; ++i) {
-    EXPECT_TRUE(std::equal(full.begin(), full.begin() + size, full.begin() + i * size))
-        << "environment " << i;
-  }
-}
-
 TEST(CudaBatch, DecisionsInARowShareTheNoise) {
   DEVICE_OR_SKIP();
   Observations observations(1);
@@ -107,6 +89,22 @@ TEST(CudaBatch, AgreesWithOneEnvironmentAlone) {
   for (size_t i = 0; i < alone.size(); ++i) ASSERT_NEAR(full[i], alone[i], 5.0) << "number " << i;
 }
 
+// Every pass has its time, one behind the other; without a trace the last one ends the denoising.
+void ExpectPassesInOrder(dp::StageTimes& times, bool trace = false) {
+  const dp::StageTimes::Span& denoise = times[dp::Stage::kDenoise];
+  ASSERT_EQ(times.steps.size(), static_cast<size_t>(times.passes));
+  double at = denoise.begin;
+  for (const auto& step : times.steps) {
+    EXPECT_GE(step.begin, at);
+    EXPECT_GT(step.end, step.begin);
+    at = step.end;
+  }
+  // two clocks, both of the device: events and the global timer
+  if (!trace) {
+    EXPECT_NEAR(at, denoise.end, 50e-6);
+  }
+}
+
 TEST(CudaBatch, TimingChangesNoBit) {
   DEVICE_OR_SKIP();
   for (const int window : {0, 2}) {
@@ -116,16 +114,7 @@ TEST(CudaBatch, TimingChangesNoBit) {
     dp::PolicyOutput output;
     policy->Infer(observations.input, output);
     EXPECT_EQ(output.actions, expected);
-    const dp::StageTimes::Span& denoise = output.times[dp::Stage::kDenoise];
-    ASSERT_EQ(output.times.steps.size(), static_cast<size_t>(output.times.passes));
-    double at = denoise.begin;
-    for (const auto& step : output.times.steps) {
-      EXPECT_GE(step.begin, at);
-      EXPECT_GT(step.end, step.begin);
-      at = step.end;
-    }
-    // two clocks, both of the device: events and the global timer
-    EXPECT_NEAR(at, denoise.end, 50e-6);
+    ExpectPassesInOrder(output.times);
   }
 }
 
@@ -151,5 +140,117 @@ TEST(CudaBatch, TwoHalvesMakeADecision) {
   EXPECT_EQ(output.actions, expected);
   policy->Wait();  // nothing is under way
 }
+
+// A batch that two launches share, the second one with a single row.
+struct Shared {
+  const char* name;
+  std::vector<int> down_dims;
+  int rows;
+};
+
+class CudaLaunches : public testing::TestWithParam<Shared> {
+ protected:
+  static constexpr int kSteps = 5;
+
+  void SetUp() override {
+    DEVICE_OR_SKIP();
+    dp::PolicyConfig config;
+    config.type = "diffusion";
+    config.state_dim = kStateDim, config.environment_dim = kEnvironmentDim, config.action_dim = 2;
+    config.unet.down_dims = GetParam().down_dims;
+    config.unet.step_embed_dim = 16;
+    const auto range = [](int dim, float most) {
+      return dp::FeatureStats{dp::Normalization::kMinMax, std::vector<float>(dim, -most),
+                              std::vector<float>(dim, most)};
+    };
+    dp::NormalizerStats stats;
+    stats.state = range(kStateDim, 512);
+    stats.environment = range(kEnvironmentDim, 512);
+    stats.action = range(config.action_dim, 1);  // as the network gives them
+    checkpoint_ = dp::RandomCheckpoint(config, stats, 5);
+    observation_steps_ = config.n_obs_steps;
+  }
+
+  std::unique_ptr<dp::Policy> Make(dp::Backend backend,
+                                   dp::TimingDetail timing = dp::TimingDetail::kStages) const {
+    dp::PolicyOptions options;
+    options.backend = backend;
+    options.precision = backend == dp::Backend::kCpu ? dp::Precision::kFp32 : dp::Precision::kFp16;
+    options.sampler = {dp::SamplerKind::kDdpm, kSteps};  // with noise in every step but the last
+    options.sampler.parallel_window = 0;
+    options.batch = GetParam().rows;
+    options.threads = 4;
+    options.timing = timing;
+    return dp::Policy::Create(checkpoint_, options);
+  }
+
+  // Decides for environments that differ in what they see and in their noise. The actions are in
+  // the environments' order, which need not be the batch's.
+  std::vector<float> Decide(dp::Policy& policy, bool backwards, dp::PolicyOutput& output) const {
+    const int rows = GetParam().rows;
+    std::vector<float> state, environment;
+    std::vector<dp::NoiseKey> keys;
+    for (int row = 0; row < rows; ++row) {
+      const int i = backwards ? rows - 1 - row : row;
+      keys.push_back({1000u + i, 2});
+      for (int k = 0; k < observation_steps_ * kStateDim; ++k)
+        state.push_back(static_cast<float>((20 + 37 * i + 9 * k) % 400));
+      for (int k = 0; k < observation_steps_ * kEnvironmentDim; ++k)
+        environment.push_back(static_cast<float>((30 + 53 * i + 5 * k) % 400));
+    }
+    dp::PolicyInput input;
+    input.count = rows;
+    input.state = state;
+    input.environment = environment;
+    input.keys = keys;
+    policy.Infer(input, output);
+    std::vector<float> actions = output.actions;
+    const size_t size = actions.size() / rows;
+    for (int row = 0; backwards && row < rows; ++row)
+      std::copy_n(output.actions.begin() + row * size, size, actions.end() - (row + 1) * size);
+    return actions;
+  }
+  std::vector<float> Decide(dp::Policy& policy, bool backwards = false) const {
+    dp::PolicyOutput output;
+    return Decide(policy, backwards, output);
+  }
+
+ private:
+  static constexpr int kStateDim = 3, kEnvironmentDim = 5;
+  std::shared_ptr<const dp::Checkpoint> checkpoint_;
+  int observation_steps_ = 0;
+};
+
+TEST_P(CudaLaunches, RowsHaveTheirOwnNoise) {
+  const auto policy = Make(dp::Backend::kCuda);
+  const std::vector<float> forwards = Decide(*policy);
+  EXPECT_EQ(Decide(*policy, true), forwards);
+  const std::vector<float> expected = Decide(*Make(dp::Backend::kCpu));
+  ASSERT_EQ(forwards.size(), expected.size());
+  double worst = 0;
+  for (size_t i = 0; i < expected.size(); ++i)
+    worst = std::max<double>(worst, std::abs(forwards[i] - expected[i]));
+  std::printf("    %s: %.2g\n", GetParam().name, worst);
+  EXPECT_LE(worst, 1e-2);  // docs/NUMERICS.md: x of a free-running chain in fp16
+}
+
+TEST_P(CudaLaunches, EachIsTimed) {
+  const std::vector<float> expected = Decide(*Make(dp::Backend::kCuda));
+  const auto policy = Make(dp::Backend::kCuda, dp::TimingDetail::kSteps);
+  dp::PolicyOutput output;
+  EXPECT_EQ(Decide(*policy, false, output), expected);
+  const dp::ChainDevice& device = dp::ChainDevice::Current();
+  const bool chain = device.wgmma && device.processors >= dp::kWideBlocks;
+  EXPECT_EQ(output.times.passes, chain ? 2 * kSteps : kSteps);
+  ExpectPassesInOrder(output.times);
+  dp::PolicyTrace trace;  // a launch for each step
+  output.trace = &trace;
+  EXPECT_EQ(Decide(*policy, false, output), expected);
+  ExpectPassesInOrder(output.times, true);
+}
+
+const Shared kShared[] = {{"roles", {256, 512, 1024}, 33}, {"no roles", {512, 1024, 2048}, 17}};
+INSTANTIATE_TEST_SUITE_P(All, CudaLaunches, testing::ValuesIn(kShared),
+                         [](const auto& info) { return info.index == 0 ? "Roles" : "NoRoles"; });
 
 }  // namespace

@@ -78,6 +78,8 @@ class Networks {
         format_(dp::FormatOf(options.policy.precision)),
         weights_(dp::DeviceWeights::Get(options.network, format_,
                                         dp::FusedUnetSupports(*options.network, format_, batch_))) {
+    if (dp::ChainPlan::Supports(*options.network, format_, batch_, 1))
+      chain_weights_ = dp::DeviceWeights::Get(options.network, format_, true);
     Plan();
     arena_.Seal();
     Plan();
@@ -91,6 +93,12 @@ class Networks {
     chain_->RunSteps(schedule_, nullptr, x_, 0, kSteps, {}, stream);
   }
   static constexpr int kSteps = 10;
+  std::string ChainNote() const {
+    const std::string steps = std::to_string(kSteps) + " DDIM steps";
+    if (chain_->launches() == 1) return "each launch of " + steps;
+    return std::to_string(chain_->launches()) + " launches of up to " +
+           std::to_string(chain_->rows()) + " rows and " + steps;
+  }
   const dp::EncoderPlan* encoder() const { return encoder_.get(); }
   // The launches, where each is one of an operator.
   void AddLaunches(double seconds, BenchRows& rows) const {
@@ -104,11 +112,11 @@ class Networks {
     if (weights_->fused()) {
       unet_ = std::make_unique<dp::FusedUnetPlan>(weights_->fused_unet(), format_, config_.horizon,
                                                   batch_, 1, arena_);
-      PlanChain(weights_->fused_unet());
     } else {
       unet_ = std::make_unique<dp::UnetPlan>(weights_->unet(), format_, config_.horizon, batch_, 1,
                                              arena_);
     }
+    if (chain_weights_) PlanChain(chain_weights_->fused_unet());
     if (!config_.cameras.empty()) {
       const auto& camera = config_.cameras.front();
       const dp::EncoderConfig& encoder = config_.encoder;
@@ -133,6 +141,7 @@ class Networks {
   int batch_;
   dp::Format format_;
   std::shared_ptr<const dp::DeviceWeights> weights_;
+  std::shared_ptr<const dp::DeviceWeights> chain_weights_;  // null: no chain of such a batch
   dp::DeviceArena arena_;
   std::unique_ptr<dp::UnetPass> unet_;
   std::unique_ptr<dp::ChainPlan> chain_;
@@ -162,7 +171,7 @@ BenchRows BenchPassCuda(const BenchOptions& options) {
                               options.seconds, Networks::kSteps,
                               [&](cudaStream_t stream) { networks.RunChain(stream); }));
     rows.back().items = batch, rows.back().unit = "rows";
-    rows.back().note = "each launch of " + std::to_string(Networks::kSteps) + " DDIM steps";
+    rows.back().note = networks.ChainNote();
   }
   if (networks.encoder() != nullptr)
     add("encoder, " + std::to_string(networks.frames()) + " frames", networks.frames(), "frames",

@@ -13,9 +13,9 @@ namespace {
 // takes less at any number of rows where some threads do nothing else.
 constexpr int kMostSharedRows = 2;
 
-// Launches behind each other, of rows that one does not take. As many rows as four take are as fast
-// in a launch per layer: docs/PERFORMANCE.md.
-constexpr int kMostLaunches = 3;
+// Launches behind each other that together take less than a launch per layer does, where threads of
+// the kernel have roles and where they have none: docs/PERFORMANCE.md.
+constexpr int kMostLaunches = 3, kMostLaunchesWithoutRoles = 4;
 
 void SetNorm(ChainSource& source, const DeviceNorm& norm) {
   source.norm_scale = norm.weight;
@@ -54,7 +54,9 @@ int ChainPlan::RowsOfLaunch(const FusedUnet& unet, Format format, int horizon, i
     if (most > rows) continue;
     DeviceArena measuring;
     const ChainPlan plan(unet, format, horizon, {most, rows, 1}, nullptr, measuring, device);
-    if (plan.wide_ && plan.Supported() && rows <= most * kMostLaunches) return most;
+    if (!plan.wide_ || !plan.Supported()) continue;
+    const int launches = plan.wide_->Roles() ? kMostLaunches : kMostLaunchesWithoutRoles;
+    if (rows <= most * launches) return most;
   }
   return rows;
 }

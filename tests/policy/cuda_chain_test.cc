@@ -55,9 +55,9 @@ class Network {
     dp::DeviceArena arena;
     return Plan(rows, 1, arena).launches();
   }
-  int RestLaunches(int environments, int window) const {
+  int RestRows(int environments, int window) const {
     dp::DeviceArena arena;
-    return Plan(environments * window, window, arena).Rest(unet_)->launches();
+    return Plan(environments * window, window, arena).Rest(unet_)->rows();
   }
   // Of a plan, and of what finishes its windows.
   size_t Bytes(int environments, int window = 1) const {
@@ -110,7 +110,7 @@ TEST(ChainLaunches, WindowsAreOfOne) {
   EXPECT_FALSE(Notebook().Runs(3, 16)) << "48 rows";
   EXPECT_TRUE(LeRobot().Runs(1, 16));
   EXPECT_FALSE(LeRobot().Runs(17, 2)) << "34 rows";
-  EXPECT_EQ(LeRobot().RestLaunches(17, 2), 1);
+  EXPECT_EQ(LeRobot().RestRows(17, 2), 17);
   EXPECT_TRUE(Network({512}, 2).Runs(17, 2)) << "34 rows of few positions";
 }
 

@@ -231,7 +231,7 @@ TEST_P(CudaLaunches, RowsHaveTheirOwnNoise) {
   for (size_t i = 0; i < expected.size(); ++i)
     worst = std::max<double>(worst, std::abs(forwards[i] - expected[i]));
   std::printf("    %s: %.2g\n", GetParam().name, worst);
-  EXPECT_LE(worst, 1e-2);  // docs/NUMERICS.md: x of a free-running chain in fp16
+  EXPECT_LE(worst, 2e-2);  // docs/NUMERICS.md: fp16 over few steps
 }
 
 TEST_P(CudaLaunches, EachIsTimed) {

@@ -13,9 +13,9 @@ namespace {
 // takes less at any number of rows where some threads do nothing else.
 constexpr int kMostSharedRows = 2;
 
-// Launches behind each other that together take less than a launch per layer does, where threads of
-// the kernel have roles and where they have none: docs/PERFORMANCE.md.
-constexpr int kMostLaunches = 3, kMostLaunchesWithoutRoles = 4;
+// Positions of the deepest level from which on a launch per layer has kernels/conv_wide.cu for all
+// of them, and takes no longer than several launches of the chain do: docs/PERFORMANCE.md.
+constexpr int kManyPositions = 512;
 
 void SetNorm(ChainSource& source, const DeviceNorm& norm) {
   source.norm_scale = norm.weight;
@@ -50,13 +50,12 @@ ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows
 
 int ChainPlan::RowsOfLaunch(const FusedUnet& unet, Format format, int horizon, int rows,
                             const ChainDevice& device) {
+  const int halvings = static_cast<int>(unet.up.size());
   for (const int most : {rows, kWideRows, kWideSlots}) {
-    if (most > rows) continue;
+    if (most > rows || (most < rows && rows * (horizon >> halvings) >= kManyPositions)) continue;
     DeviceArena measuring;
     const ChainPlan plan(unet, format, horizon, {most, rows, 1}, nullptr, measuring, device);
-    if (!plan.wide_ || !plan.Supported()) continue;
-    const int launches = plan.wide_->Roles() ? kMostLaunches : kMostLaunchesWithoutRoles;
-    if (rows <= most * launches) return most;
+    if (plan.wide_ && plan.Supported()) return most;
   }
   return rows;
 }

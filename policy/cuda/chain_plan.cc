@@ -43,7 +43,6 @@ ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, int rows
                 {rows_per_env == 1 ? RowsOfLaunch(unet, format, horizon, rows, device) : rows, rows,
                  rows_per_env},
                 nullptr, arena, device) {
-  launches_ = (rows + rows_ - 1) / rows_;
   if (rows % rows_ == 0) return;
   last_.reset(new ChainPlan(unet, format, horizon, {rows % rows_, rows, 1}, this, arena, device));
 }
@@ -276,13 +275,14 @@ void ChainPlan::Launch(const ChainArgs& a, cudaStream_t stream) const {
 
 void ChainPlan::RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin, int end,
                          const StampList& stamps, cudaStream_t stream) const {
-  for (int i = 0; i < launches_; ++i) {
-    const ChainPlan& plan = last_ && i + 1 == launches_ ? *last_ : *this;
+  const int count = launches();
+  for (int i = 0; i < count; ++i) {
+    const ChainPlan& plan = last_ && i + 1 == count ? *last_ : *this;
     const size_t first = static_cast<size_t>(i) * rows_,
                  at = first * args_.length * args_.action_dim;
     ChainArgs a = plan.args_;
     // the kernel's first stamp here is that of its step `begin`
-    a.stamps = Behind(stamps, begin * (launches_ - 1) + i * (end - begin));
+    a.stamps = Behind(stamps, begin * (count - 1) + i * (end - begin));
     a.schedule = steps;
     a.noise = noise ? noise + at : nullptr;
     a.x = x + at;

@@ -35,8 +35,9 @@ class ChainPlan {
   // The plan, of a row per environment, of one launch that finishes what this one's windows gave
   // up; in the same arena.
   std::unique_ptr<ChainPlan> Rest(const FusedUnet& unet) const;
-  int launches() const { return launches_; }  // that take the steps, where rows_per_env is 1
-  int rows() const { return rows_; }          // of a launch; the last one may have fewer
+  // That take the steps, where rows_per_env is 1.
+  int launches() const { return (args_.all_rows + rows_ - 1) / rows_; }
+  int rows() const { return rows_; }  // of a launch; the last one may have fewer
   const FilmCondition& condition() const { return condition_; }
   float* output() const { return args_.output; }  // (rows, horizon * action_dim), of the last step
   int* stuck() const { return args_.stuck; }
@@ -82,7 +83,7 @@ class ChainPlan {
 
   Format format_;
   ChainDevice device_;
-  int rows_, launches_ = 1;
+  int rows_;
   bool owned_;  // the blocks finish each stage's output, rather than each reader what it needs
   DeviceArena& arena_;
   FilmCondition condition_;

@@ -67,6 +67,25 @@ TEST(CudaBatch, PlaceAndNeighboursDoNotMatter) {
   EXPECT_TRUE(std::equal(few.begin(), few.end(), full.begin()));
 }
 
+// The last of several launches has fewer rows than the others.
+TEST(CudaBatch, LaunchesDoNotMatter) {
+  DEVICE_OR_SKIP();
+  constexpr int kRows = 33;
+  dp::PolicyOptions options;
+  options.backend = dp::Backend::kCuda;
+  options.precision = dp::Precision::kFp16;
+  options.sampler = {dp::SamplerKind::kDdim, 4};
+  options.sampler.parallel_window = 0;
+  options.batch = kRows;
+  const auto policy = dp::Policy::Create(dp::NamedNetwork("notebook"), options);
+  const std::vector<float> full = Decide(*policy, kRows);
+  const size_t size = full.size() / kRows;
+  for (int i = 1; i < kRows; ++i) {
+    EXPECT_TRUE(std::equal(full.begin(), full.begin() + size, full.begin() + i * size))
+        << "environment " << i;
+  }
+}
+
 TEST(CudaBatch, DecisionsInARowShareTheNoise) {
   DEVICE_OR_SKIP();
   Observations observations(1);

@@ -30,22 +30,6 @@ __device__ __forceinline__ void Refill(ChainBlock& b, const WideRoute& r, int ch
   ShowInput<true>();
 }
 
-// Whether the input of one of two waves is of so many rows that it is not asked for at once: who
-// looks too soon delays the others.
-__device__ __forceinline__ bool LooksLater(const WideRoute& r) {
-  constexpr int kManyRowsLog2 = 4;
-  return r.rows_log2 >= kManyRowsLog2;
-}
-
-// Asks for the input of one of two waves, once the block has handed on what the stage before made
-// of it; or leaves it to be asked for later.
-__device__ __forceinline__ void AskForWave(WideCollector& collector, const WideRoute& r, int wave) {
-  WaitAtBarrier<kHandedOnBarrier>(wave);
-  if (wave > 0) collector.NextWave();
-  if (LooksLater(r)) return collector.AskLater();
-  collector.Ask();
-}
-
 // Collects the input of a stage's products, of kPositions x rows (kSome: or fewer). With one wave
 // it is looked for when the block has handed on what the stage before made; with two it has been
 // asked for.
@@ -165,7 +149,6 @@ __device__ __forceinline__ void Multiply(const WideKind& kind, WideCollector& co
     // where the sums, or the next filling, take the input's place
     if (kRefill || kBeside || (!kRoles && SumsOverInput(sums, shared)))
       WaitAtBarrier<kProductsBarrier>();
-    if (wave + 1 < kWaves) AskForWave(collector, r, wave + 1);
     if (!kRefill || done == st.share) break;
     Refill(b, r, r.channel0 + done, stream, weights, shared);
   }
@@ -211,7 +194,6 @@ __device__ __forceinline__ void MultiplyFew(const WideKind& kind, WideCollector&
     stream.AskRest();
   }
   if (kBeside || (!kRoles && SumsOverInput(sums, shared))) WaitAtBarrier<kProductsBarrier>();
-  if (wave + 1 < kWaves) AskForWave(collector, r, wave + 1);
   constexpr int kPart = 16 * kWideSumsPitch;
   if constexpr (kRow) {
     PutRow(main, sums + half * kPart, kWideSumsPitch, m, lane);

@@ -55,20 +55,36 @@ struct WideSender {
   }
 };
 
+// Whether the input of one of two waves is of so many rows that it is not asked for at once: who
+// looks too soon delays the others.
+__device__ __forceinline__ bool LooksLater(const WideRoute& r) {
+  constexpr int kManyRowsLog2 = 4;
+  return r.rows_log2 >= kManyRowsLog2;
+}
+
+// Asks for the input of one of two waves, once the block has handed on what the stage before made
+// of it; or leaves it to be asked for later.
+__device__ __forceinline__ void AskForWave(WideCollector& collector, const WideRoute& r, int wave) {
+  WaitAtBarrier<kHandedOnBarrier>(wave);
+  if (wave > 0) collector.NextWave();
+  if (LooksLater(r)) return collector.AskLater();
+  collector.Ask();
+}
+
 // Makes the block's products of a stage and hands their sums on, by the threads that multiply: all
-// that does not need the input is done before. With one wave weights are in registers before the
-// block has handed on what the stage before made; with two while the first one's input comes.
+// that does not need the input is done before. Weights are in registers before the input is asked
+// for, once the block has handed on what the stage before made.
 template <Format F, int kWaves>
 __device__ __forceinline__ void MultiplyAndSend(ChainBlock& b, const WideStage& st,
                                                 const WideRoute& r, WideStream& stream,
                                                 uint8_t* input, float* sums, uint32_t pass) {
   stream.thread = ThisThread();
   WideWeights weights;
-  if (kWaves == 1) weights.Load(stream);
+  weights.Load(stream);
   WideSender sender(r, pass, stream.thread);
   WideCollector collector(b, r, stream.thread, r.channel0, input);
   const WideKind kind(st, r, input);
-  if (kWaves > 1) AskForWave(collector, r, 0), weights.Load(stream);
+  if (kWaves > 1) AskForWave(collector, r, 0);
   ClearBorders(r, stream.thread, input);
   if (kWaves > 1 && LooksLater(r)) collector.Ask();  // it is to come before the weights
   weights.AskForNext(stream, r.next);
@@ -79,6 +95,8 @@ __device__ __forceinline__ void MultiplyAndSend(ChainBlock& b, const WideStage& 
     WaitAtBarrier<kProductsBarrier>();
     sender.Send(sums);
     ArriveAtBarrier<kSentBarrier>(wave);
+    // not sooner, or the first wave's sums would wait for the second one's item
+    if (wave + 1 < kWaves) AskForWave(collector, r, wave + 1);
     if (kind.Residual()) {
       MultiplyBeside<F>(kind, st, wave + 1 == kWaves, stream, r.next, sums);
       WideSender beside = sender;

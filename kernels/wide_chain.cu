@@ -94,6 +94,30 @@ __device__ __forceinline__ void FinishPasses(ChainBlock& b, const WideStage* sta
   }
 }
 
+// Brings into shared memory what all passes need beside the weights that come. By the threads that
+// multiply, for all.
+template <Format F>
+__device__ __forceinline__ void LoadBlock(const ChainBlock& b, const WideChainArgs& w,
+                                          const WidePlan& plan, uint8_t* shared) {
+  auto* stages = reinterpret_cast<WideStage*>(shared + plan.stages);
+  auto* tiles = reinterpret_cast<WideTile*>(shared + plan.tiles);
+  auto* routes = reinterpret_cast<WideRoute*>(shared + plan.routes);
+  LoadStages(stages, w.stages, w.stage_count);
+  const WideItem item = ItemOfBlock(blockIdx.x);
+  LoadEnds(b, reinterpret_cast<float*>(shared + plan.first),
+           reinterpret_cast<float*>(shared + plan.head),
+           reinterpret_cast<float*>(shared + plan.head_bias), item.group, kWideGroups);
+  for (int i = threadIdx.x; i < w.stage_count; i += kChainThreads) {
+    tiles[i] = MakeWideTile(stages[i], item);
+    routes[i] = MakeWideRoute<Storage<F>>(w, stages[i], item);
+  }
+  if (threadIdx.x == 0) *reinterpret_cast<volatile bool*>(shared + plan.left) = true;
+  SyncPicardThreads();
+  for (int i = threadIdx.x; i < w.stage_count; i += kChainThreads)
+    routes[i].next = NextTile(tiles, w.stage_count, i);
+  SyncPicardThreads();
+}
+
 // grid: (kWideBlocks), all resident
 template <Format F, int kWaves>
 __global__ void __launch_bounds__(kWaves > 0 ? kWideThreads : kChainThreads, 1)
@@ -105,7 +129,6 @@ __global__ void __launch_bounds__(kWaves > 0 ? kWideThreads : kChainThreads, 1)
   if (NothingLeft(a)) return;
   const WidePlan plan(w);
   auto* stages = reinterpret_cast<WideStage*>(shared + plan.stages);
-  auto* tiles = reinterpret_cast<WideTile*>(shared + plan.tiles);
   auto* routes = reinterpret_cast<WideRoute*>(shared + plan.routes);
   auto* left = reinterpret_cast<volatile bool*>(shared + plan.left);
   ChainBlock b = {a,
@@ -126,24 +149,11 @@ __global__ void __launch_bounds__(kWaves > 0 ? kWideThreads : kChainThreads, 1)
   if constexpr (kRoles) SetRegisters<true, kMultiplierRegisters<kWaves>>();
   const ChainWindows windows = {states, reinterpret_cast<float*>(shared + plan.kept),
                                 shared + plan.end, reinterpret_cast<int*>(shared + plan.moments)};
-  LoadStages(stages, w.stages, w.stage_count);
-  const WideItem item = ItemOfBlock(blockIdx.x);
-  LoadEnds(b, reinterpret_cast<float*>(shared + plan.first),
-           reinterpret_cast<float*>(shared + plan.head),
-           reinterpret_cast<float*>(shared + plan.head_bias), item.group, kWideGroups);
-  for (int i = threadIdx.x; i < w.stage_count; i += kChainThreads) {
-    tiles[i] = MakeWideTile(stages[i], item);
-    routes[i] = MakeWideRoute<Storage<F>>(w, stages[i], item);
-  }
-  if (threadIdx.x == 0) *left = true;
-  SyncPicardThreads();
-  for (int i = threadIdx.x; i < w.stage_count; i += kChainThreads)
-    routes[i].next = NextTile(tiles, w.stage_count, i);
-  SyncPicardThreads();
-  const WideThread thread = MakeWideThread(a, item, 0, threadIdx.x);
+  LoadBlock<F>(b, w, plan, shared);
+  const WideThread thread = MakeWideThread(a, ItemOfBlock(blockIdx.x), 0, threadIdx.x);
   WideStream stream;
   stream.thread = threadIdx.x;
-  stream.Begin(tiles, w.stage_count);
+  stream.Begin(reinterpret_cast<WideTile*>(shared + plan.tiles), w.stage_count);
   uint8_t* input = shared + plan.end;
   auto* sums = reinterpret_cast<float*>(input + w.sums_offset);
   const StepTeam team = MakeStepTeam(1, threadIdx.x, kChainThreads);

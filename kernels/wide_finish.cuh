@@ -270,9 +270,8 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
   } else {
     if (!kRoles) prepare();
     x = ConvolveFirst(b, b.first, b.a.first.taps, 1 << r.item_log2, thread.row, position, channel);
-    if (kRoles) JoinFilm(t);
   }
-  if (!kRoles) JoinFilm(t);
+  if (!kRoles || first_layer) JoinFilm(t);
   Add4(x, t.bias);
   if (norm)
     x = Activated(t, ItemMoments<kMostWarps>(x, thread.index, warps, per_number, b.moments), x);

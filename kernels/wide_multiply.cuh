@@ -91,6 +91,16 @@ __device__ __forceinline__ void AskRestBeside(const WideKind& kind, const WideRo
   }
 }
 
+// Puts a warpgroup's sums of 8 NT positions into its part of the place.
+template <int NT>
+inline constexpr int kPartNumbers = NT * 8 * kWideSumsPitch;
+template <int NT>
+__device__ __forceinline__ void PutPart(const float (&acc)[NT * 4], float* sums, int thread) {
+  const int warp = thread >> 5;
+  PutSums<NT>(*reinterpret_cast<const float(*)[NT][4]>(acc), sums + warp / 4 * kPartNumbers<NT>,
+              kWideSumsPitch, warp % 4 * 16, thread & 31);
+}
+
 // The products of a block, 8 NT positions; each of its two warpgroups has half of the in channels.
 // Element n of a tile is (position, row), the row fastest. kRefill: the share takes several
 // fillings of the input, which is at `shared`. Leaves the sums in their place, each warpgroup's
@@ -102,7 +112,7 @@ __device__ __forceinline__ void Multiply(const WideKind& kind, WideCollector& co
                                          uint8_t* shared, float* sums) {
 #ifdef DP_HAVE_WGMMA
   constexpr bool kRoles = kWaves > 0;
-  const int step = kind.step, pitch = kind.pitch, warp = stream.thread >> 5, half = warp / 4;
+  const int step = kind.step, pitch = kind.pitch, half = stream.thread >> 7;
   const uint32_t first = kind.input + half * 2 * pitch;
   // with 32 bits there is less to do before a product; without roles it would take more registers
   using Tile = std::conditional_t<kRoles, uint32_t, uint64_t>;
@@ -152,13 +162,9 @@ __device__ __forceinline__ void Multiply(const WideKind& kind, WideCollector& co
     if (!kRefill || done == st.share) break;
     Refill(b, r, r.channel0 + done, stream, weights, shared);
   }
-  constexpr int kPart = NT * 8 * kWideSumsPitch;
-  using Sums = const float(*)[NT][4];
-  PutSums<NT>(*reinterpret_cast<Sums>(main), sums + half * kPart, kWideSumsPitch, warp % 4 * 16,
-              stream.thread & 31);
+  PutPart<NT>(main, sums, stream.thread);
   if constexpr (kBeside)
-    PutSums<NT>(*reinterpret_cast<Sums>(beside), BesideSums(sums, shared, 2 * kPart) + half * kPart,
-                kWideSumsPitch, warp % 4 * 16, stream.thread & 31);
+    PutPart<NT>(beside, BesideSums(sums, shared, 2 * kPartNumbers<NT>), stream.thread);
 #endif
 }
 

@@ -91,9 +91,10 @@ __device__ __forceinline__ void AskRestBeside(const WideKind& kind, const WideRo
   }
 }
 
-// Puts a warpgroup's sums of 8 NT positions into its part of the place.
+// Of a warpgroup's part of the sums' place, for 8 NT positions.
 template <int NT>
 inline constexpr int kPartNumbers = NT * 8 * kWideSumsPitch;
+// Puts a warpgroup's sums into its part.
 template <int NT>
 __device__ __forceinline__ void PutPart(const float (&acc)[NT * 4], float* sums, int thread) {
   const int warp = thread >> 5;

@@ -119,6 +119,24 @@ __device__ __forceinline__ void LoadMatrix4(uint32_t (&r)[4], uint32_t shared) {
                : "memory");
 }
 
+// The other way round, each matrix transposed: of a lane's pair a row's two neighbours in a column.
+__device__ __forceinline__ void StoreMatrix2Transposed(uint32_t shared, uint32_t a, uint32_t b) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(shared),
+               "r"(a), "r"(b)
+               : "memory");
+#endif
+}
+__device__ __forceinline__ void StoreMatrix4Transposed(uint32_t shared, uint32_t a, uint32_t b,
+                                                       uint32_t c, uint32_t d) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared),
+      "r"(a), "r"(b), "r"(c), "r"(d)
+      : "memory");
+#endif
+}
+
 __device__ __forceinline__ uint32_t RoundTf32(uint32_t x) {
   uint32_t y = x;
 #if __CUDA_ARCH__ >= 800

@@ -76,7 +76,7 @@ template <Format F, int kWaves>
 __device__ __forceinline__ void FinishPasses(ChainBlock& b, const WideStage* stages,
                                              const WideRoute* routes, int count,
                                              const PicardState* states, const volatile bool* left,
-                                             uint32_t before) {
+                                             const uint8_t* whole, uint32_t before) {
   const bool windows = b.a.picard.window > 0;
   WaitAtBarrier<kPassBarrier>();
   const StepTeam team = MakeStepTeam(kWaves, ThisThread() - kChainThreads, kWideFinishers);
@@ -84,7 +84,7 @@ __device__ __forceinline__ void FinishPasses(ChainBlock& b, const WideStage* sta
   if (!windows) steps = CountSteps(b.a, states);
   for (int pass = 1; windows ? *left : pass <= steps.passes; ++pass) {
     b.parity = (before + pass) & 1;
-    FinishStages<F, kWaves>(b, stages, routes, count, before + pass - 1);
+    FinishStages<F, kWaves>(b, stages, routes, count, whole, before + pass - 1);
     if (windows) {
       WaitAtBarrier<kPassBarrier>();
     } else {
@@ -144,7 +144,8 @@ __global__ void __launch_bounds__(kWaves > 0 ? kWideThreads : kChainThreads, 1)
   const uint32_t before = *a.passes;
   if (kRoles && threadIdx.x >= kChainThreads) {
     SetRegisters<false, kFinisherRegisters<kWaves>>();
-    return FinishPasses<F, kWaves>(b, stages, routes, w.stage_count, states, left, before);
+    return FinishPasses<F, kWaves>(b, stages, routes, w.stage_count, states, left,
+                                   shared + plan.end + w.whole_offset, before);
   }
   if constexpr (kRoles) SetRegisters<true, kMultiplierRegisters<kWaves>>();
   const ChainWindows windows = {states, reinterpret_cast<float*>(shared + plan.kept),
@@ -155,7 +156,7 @@ __global__ void __launch_bounds__(kWaves > 0 ? kWideThreads : kChainThreads, 1)
   stream.thread = threadIdx.x;
   stream.Begin(reinterpret_cast<WideTile*>(shared + plan.tiles), w.stage_count);
   uint8_t* input = shared + plan.end;
-  auto* sums = reinterpret_cast<float*>(input + w.sums_offset);
+  uint8_t *sums = input + w.sums_offset, *whole = input + w.whole_offset;
   const StepTeam team = MakeStepTeam(1, threadIdx.x, kChainThreads);
   const bool sweeps = a.picard.window > 0;
   const int passes = RunPasses<true, !kRoles>(
@@ -164,7 +165,7 @@ __global__ void __launch_bounds__(kWaves > 0 ? kWideThreads : kChainThreads, 1)
         b.parity = number & 1;
         if constexpr (kRoles) {
           if (sweeps || pass == 1) ArriveAtBarrier<kPassBarrier>();
-          MultiplyStages<F, kWaves>(b, stages, routes, w.stage_count, stream, input, sums,
+          MultiplyStages<F, kWaves>(b, stages, routes, w.stage_count, stream, input, sums, whole,
                                     number - 1);
         } else {
           SyncPicardThreads();
@@ -183,22 +184,37 @@ __global__ void __launch_bounds__(kWaves > 0 ? kWideThreads : kChainThreads, 1)
 
 }  // namespace
 
+// Bytes of a stage's sums, both warpgroups' parts as float32.
+static size_t SumsBytes(const WideStage& s) {
+  const size_t positions = std::max(16, s.shape.out_length << s.rows_log2);
+  return 2 * positions * kWideSumsPitch * sizeof(float);
+}
+
 WideSpace PlanWideSpace(const std::vector<WideStage>& stages, const WideChainArgs& w, size_t room) {
   constexpr size_t kBeyond = 64;  // products of 4 positions read 8
-  size_t input = 0, sums = 0, beside = 0;
+  size_t input = 0, sums = 0, beside = 0, whole = 0, behind_whole = 0;
+  bool behind = false;
   for (const WideStage& s : stages) {
     if (s.shape.in_c == 0) continue;
-    const size_t positions = std::max(16, s.shape.out_length << s.rows_log2);
-    const size_t bytes = 2 * positions * kWideSumsPitch * sizeof(float);
-    input = std::max(input, (size_t{kWideFilling} * 2 * s.places << s.rows_log2) + kBeyond);
-    sums = std::max(sums, bytes);
-    if (s.shape.residual && !w.roles) beside = std::max(beside, bytes);
+    const size_t channels = s.whole ? kWholeChannels : kWideFilling, bytes = SumsBytes(s);
+    input = std::max(input, (channels * 2 * s.places << s.rows_log2) + kBeyond);
+    if (s.whole) {
+      whole = size_t{kWideMaxWaves} * kWholeBytes;
+    } else {
+      sums = std::max(sums, bytes);
+      if (behind) behind_whole = std::max(behind_whole, bytes);
+      if (s.shape.residual && !w.roles) beside = std::max(beside, bytes);
+    }
+    behind = s.whole;
   }
+  // the next stage's come while those of a whole item's second wave are read; later ones do not
+  sums = std::max(sums, behind_whole + whole);
   const size_t before = WidePlan(w).end, apart = (std::max(input, beside) + 127) / 128 * 128;
   const size_t sweep = PicardStageBytes(w.chain.picard.window, w.chain.length * w.chain.action_dim);
-  if (w.roles || before + std::max(sweep, apart + sums) <= room)
-    return {before + std::max(sweep, apart + sums), static_cast<int>(apart)};
-  return {before + std::max({sweep, input, sums, 2 * beside}), 0};
+  const size_t all = before + std::max(sweep, apart + sums);
+  if (w.roles || all <= room)
+    return {all, static_cast<int>(apart), static_cast<int>(apart + sums - whole)};
+  return {before + std::max({sweep, input, sums, 2 * beside}), 0, 0};
 }
 
 template <Format F>

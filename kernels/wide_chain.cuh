@@ -11,7 +11,8 @@
 // convolution of a few groups of a few rows, each block 64 of its out channels from a share of the
 // in channels, and sends its sums to the blocks whose items they are. So a layer is two trips
 // through L2: the finished activations that a team's products need, and the sums that an item
-// needs.
+// needs. Where a block's weights are those of all in channels of its own item, as many bytes, it
+// makes the item whole, which takes one trip.
 
 namespace dp {
 
@@ -28,7 +29,10 @@ inline constexpr int kWidePieces = 4;      // of 32 in channels, that fill the i
 inline constexpr int kWideFilling = 32 * kWidePieces;
 inline constexpr int kWideWarpBytes =
     kWidePieces * 6 * kFragmentBytes;  // weights: 5 taps and a 1x1
-inline constexpr int kWideSumsPitch = kWideTile + 4;
+// An item that is made whole: its channels and the in channels, in two halves.
+inline constexpr int kWholeTile = kWideTile / 2, kWholeChannels = 2 * kWideFilling;
+inline constexpr int kWideSumsPitch = kWideTile + 4;             // of float32
+inline constexpr int kWholeBytes = 2 * 16 * kWideSumsPitch * 4;  // of a wave's sums
 
 // Where the sums of a stage go: `words` numbers for each item, of two such boxes in turn, which all
 // stages with as many use, behind each other for each wave; a word's parity says which of its uses
@@ -51,6 +55,7 @@ struct alignas(16) WideStage {
   void* keep = nullptr;     // the output, like a source; null: it is the head's
   int keep_log2 = -1;
   bool add = false;                     // the residual is added, and the output is the next one's
+  bool whole = false;                   // a block makes the products of its own item
   bool fence = false;                   // what a block cleared is seen before its output
   WideBox sums, beside;                 // of the convolution, and of the 1x1 beside it
   int share = 0;                        // in channels of a block
@@ -67,6 +72,7 @@ struct WideChainArgs {
   int stage_count = 0;
   float* boxes = nullptr;  // words
   int sums_offset = 0;     // of WideSpace
+  int whole_offset = 0;    // likewise
   int waves = 1;
   bool roles = false;  // whether threads multiply or finish
 };
@@ -102,6 +108,8 @@ DP_HOST_DEVICE inline WideTeam TeamOf(const WideStage& s, const WideItem& item) 
 // Whether threads have roles: in the planned stages items are small enough for those that finish,
 // and a block's input is filled once.
 bool HaveRoles(const std::vector<WideStage>& stages);
+// Has the planned stages, of threads with roles, made whole where a block's weights stay as many.
+void PlanWhole(std::vector<WideStage>& stages);
 // Completes a stage whose shape, own and sources are set. False where the kernel does not run it.
 bool PlanWideStage(WideStage& stage);
 // Whether the planned stages keep all blocks together: each has products in some stage, since its
@@ -115,17 +123,19 @@ bool KeepBlocksTogether(const std::vector<WideStage>& stages);
 // since there the threads that finish have time for a fence.
 void PlaceFence(std::vector<WideStage>& stages);
 // Shared memory of a block, in bytes, and where its products' sums stand behind its input: there
-// with roles, and if both fit into `room` bytes; otherwise in the input's place.
+// with roles, and if both fit into `room` bytes; otherwise in the input's place. Those of items
+// made whole, of each wave, stand at the end of that place.
 struct WideSpace {
   size_t bytes;
-  int sums_offset;
+  int sums_offset, whole_offset;
 };
 WideSpace PlanWideSpace(const std::vector<WideStage>& stages, const WideChainArgs& args,
                         size_t room);
 // Brings 16-bit weights packed by PackFusedWeights into the order in which warps read them, by
 // fragments: (phases x out / 64, in / 128, 8 warps: 2 halves of each 32 in x 4 parts of out, 4 x 32
-// in, taps), where each warp's 4 of the 1x1 follow its taps. On the default stream.
-void LaunchWidePack(const FusedConvShape& shape, const void* packed, void* ordered);
+// in, taps), where each warp's 4 of the 1x1 follow its taps. Whole: (out / 32, 8 warps: 2 halves of
+// each 32 in x 2 halves of in x 2 parts of out, 4 x 32 in, taps). On the default stream.
+void LaunchWidePack(const FusedConvShape& shape, bool whole, const void* packed, void* ordered);
 // Enqueues the chain, or its steps [begin, end).
 void LaunchWideChain(Format format, const WideChainArgs& args, size_t shared_bytes,
                      cudaStream_t stream);

@@ -37,6 +37,16 @@ bool ShareWork(WideStage& s, int splits) {
          (!refills || (positions == kMostPositions && shape.stride == 1));
 }
 
+// Whether a block may make the products of its item: the kernel has those of five taps, and of a
+// stride of 2, of up to 16 positions.
+bool CanBeWhole(const WideStage& s) {
+  const FusedConvShape& shape = s.shape;
+  const int group = shape.out_c / kWideGroups, length = shape.out_length;
+  return shape.in_c == kWholeChannels && s.source_channels == shape.in_c && group == kWholeTile &&
+         shape.phases == 1 && !shape.residual &&
+         (length == 8 || (length == 16 && shape.stride == 1));
+}
+
 // Whether a team has the rows of all slots.
 bool TeamsHaveAllRows(const WideStage& s) {
   return s.shape.in_c > 0 && 1 << s.rows_log2 == kWideSlots;
@@ -83,6 +93,14 @@ bool HaveRoles(const std::vector<WideStage>& stages) {
   return std::all_of(stages.begin(), stages.end(), [](const WideStage& s) {
     return s.share <= kWideFilling && ItemNumbers(s.shape) <= 4 * kWideFinishers;
   });
+}
+
+void PlanWhole(std::vector<WideStage>& stages) {
+  for (WideStage& s : stages) {
+    if (!CanBeWhole(s)) continue;
+    s.whole = true, s.share = s.shape.in_c, s.sums = {};
+    s.splits_log2 = s.parts_log2 = s.groups_log2 = s.rows_log2 = 0;
+  }
 }
 
 bool KeepBlocksTogether(const std::vector<WideStage>& stages) {

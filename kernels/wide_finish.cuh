@@ -24,42 +24,33 @@ __device__ __forceinline__ WideThread MakeWideThread(const ChainArgs& a, const W
   return t;
 }
 
-// A wave's words of this pass in the boxes, from the first one on, and their parity. Two boxes in
-// turn are enough: who sends the sums of a stage has read an input that needed, of the same rows,
-// every item of an earlier use of the box; where it reads a skip alone, by the items of the stages
-// between.
-struct WideTurn {
-  int bytes;
-  uint32_t parity;
-};
-__device__ __forceinline__ WideTurn TurnOf(const WideTurns& turns, uint32_t pass, int wave) {
-  const uint32_t use = pass * turns.uses + turns.index;
-  return {static_cast<int>(2 * wave + (use & 1)) * turns.other, (use >> 1 & 1) ^ 1};
-}
-
 __device__ __forceinline__ float4 LoadConstant4(const float* from) {
   return __ldg(reinterpret_cast<const float4*>(from));
 }
 
 // What four channels of the group need beside their numbers; asked for before those are waited for.
-__device__ __forceinline__ ChannelTerms LoadTerms(const ChainBlock& b, const WideRoute& r,
-                                                  const WideThread& thread, int channel) {
+// again: of the next wave, whose bias and norm are those of the one before.
+__device__ __forceinline__ void LoadTerms(const ChainBlock& b, const WideRoute& r,
+                                          const WideThread& thread, int channel, bool again,
+                                          ChannelTerms& t) {
   const float4 zero = make_float4(0, 0, 0, 0), one = make_float4(1, 1, 1, 1);
-  ChannelTerms t = {zero, zero, zero, zero, {one, zero}, {zero, zero}};
-  if (r.bias) t.bias = LoadConstant4(r.bias + channel);
-  if (r.scale)
-    t.scale = LoadConstant4(r.scale + channel), t.shift = LoadConstant4(r.shift + channel);
-  if (r.film_bias < 0) return t;
+  if (!again) {
+    t.bias = t.scale = t.shift = zero;
+    if (r.bias) t.bias = LoadConstant4(r.bias + channel);
+    if (r.scale)
+      t.scale = LoadConstant4(r.scale + channel), t.shift = LoadConstant4(r.shift + channel);
+  }
+  t.film_scale[0] = one, t.film_scale[1] = t.film_shift[0] = t.film_shift[1] = zero;
+  if (r.film_bias < 0) return;
   const FilmArgs& f = b.a.film;
   const float* step =
       f.step_table + static_cast<size_t>(b.timesteps[thread.row]) * f.width + channel;
   const float* cond = thread.cond + channel;
   t.film_shift[0] = LoadConstant4(step + r.film_bias);
   t.film_shift[1] = LoadConstant4(cond + r.film_bias);
-  if (r.film_scale < 0) return t;
+  if (r.film_scale < 0) return;
   t.film_scale[0] = LoadConstant4(step + r.film_scale);
   t.film_scale[1] = LoadConstant4(cond + r.film_scale);
-  return t;
 }
 
 // Mean and variance of `warps` * 128 numbers, of each warp its mean and sum of squared distances.
@@ -147,7 +138,7 @@ template <typename T, int kShares, typename Meanwhile>
 __device__ __forceinline__ float4 TakeShares(ChainBlock& b, const uint8_t* from, int thread,
                                              int share, uint32_t parity,
                                              const Meanwhile& meanwhile) {
-  using Sums = std::conditional_t<SumsAre16<T>(kShares), WideSums16, WideSums32>;
+  using Sums = WideSums<T>;
   WideShares<Sums, kShares> shares;
   shares.Ask(from + thread * sizeof(typename Sums::Vector), share);
   meanwhile();
@@ -172,7 +163,21 @@ __device__ __forceinline__ float4 TakeSums(ChainBlock& b, int shares, const uint
 }
 
 // Who looks too soon for many shares looks again, which delays the others: measured, cycles.
-inline constexpr int kManyShares = 8, kManySharesLook = 450;
+inline constexpr int kManyShares = 8;
+template <int kWaves>
+inline constexpr int kManySharesLook = kWaves == 1 ? 450 : 250;
+
+// The sums of four numbers of an item made whole: of two warpgroups, each of two halves of the in
+// channels.
+__device__ __forceinline__ float4 TakeWhole(const uint8_t* whole, int position, int channel) {
+  constexpr int kPart = 16 * kWideSumsPitch;
+  const float* at = reinterpret_cast<const float*>(whole) + position * kWideSumsPitch + channel;
+  float4 sum = Load4(at), others = Load4(at + kPart);
+  Add4(sum, Load4(at + kWholeTile));
+  Add4(others, Load4(at + kPart + kWholeTile));
+  Add4(sum, others);
+  return sum;
+}
 
 // Rounds four numbers as they are stored.
 template <typename T>
@@ -220,12 +225,15 @@ __device__ __forceinline__ uint8_t* KeepPlace(const WideRoute& r, int wave, int 
          channel % kFusedPack * sizeof(T);
 }
 
-// Finishes this thread's item of a stage. `rest`: the thread's numbers of the residual. kWaves: of
-// rows, where threads have roles; 0: without. With roles once the block has sent its sums of the
-// convolution; otherwise what is needed beside the sums is asked for while they are on their way.
+// Finishes this thread's item of a stage. `rest`: the thread's numbers of the residual; t: the
+// channels' terms, of which those of the wave before stay; whole: the sums of an item made whole.
+// kWaves: of rows, where threads have roles; 0: without. With roles once the block has sent its
+// sums of the convolution; otherwise what is needed beside the sums is asked for while they are on
+// their way.
 template <typename T, int kWaves>
 __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, const WideRoute& r,
-                                           const WideThread& thread, uint32_t pass, float4& rest) {
+                                           const WideThread& thread, uint32_t pass, float4& rest,
+                                           ChannelTerms& t, const uint8_t* whole) {
   constexpr bool kRoles = kWaves > 0;
   constexpr int kMostWarps = kRoles ? kWideFinishers / 32 : kChainWarps;
   const int group = ItemOfBlock(blockIdx.x).group, wave = kWaves > 1 ? thread.wave : 0;
@@ -246,10 +254,9 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
   const bool first_layer = st.shape.in_c == 0, norm = r.scale, keeps = r.keep, add = st.add;
   const bool residual = st.shape.residual;
   float4 x;
-  ChannelTerms t;
   const auto prepare = [&] {
     if (any) {
-      t = LoadTerms(b, r, thread, channel);
+      LoadTerms(b, r, thread, channel, wave > 0, t);
       if (r.keep) ClearFinished(keep + (b.parity ^ 1) * r.keep_pass);
     }
     if (kRoles && st.fence) __threadfence();  // all meet before they store
@@ -260,9 +267,12 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
     if (kWaves == 1 && any && !first_layer) JoinFilm(t);
     WaitAtBarrier<kSentBarrier>(wave);
     if (!any) return ArriveAtBarrier<kHandedOnBarrier>(wave);
-    if (shares >= kManyShares) WaitCycles(kManySharesLook);
+    if (shares >= kManyShares) WaitCycles(kManySharesLook<kWaves>);
   }
-  if (!first_layer) {
+  if (kRoles && st.whole) {
+    if (kWaves > 1) JoinFilm(t);
+    x = TakeWhole(whole, position, channel);
+  } else if (!first_layer) {
     x = TakeSums<T>(b, shares, from, thread.index, share, turn.parity, [&] {
       if (!kRoles) prepare();
       if (kWaves > 1) JoinFilm(t);

@@ -23,12 +23,12 @@ __device__ __forceinline__ void ClearBorders(const WideRoute& r, int thread, uin
 // threads are, a whole number of eights of channels.
 class WideCollector {
  public:
-  // From in channel `channel0` on.
-  __device__ __forceinline__ WideCollector(const ChainBlock& b, const WideRoute& r, int thread,
-                                           int channel0, uint8_t* input) {
+  // From in channel `channel0` on, which `s` has.
+  __device__ __forceinline__ WideCollector(const ChainBlock& b, const WideRoute& r,
+                                           const WideSource& s, int thread, int channel0,
+                                           uint8_t* input) {
     const int row = thread & ((1 << r.rows_log2) - 1), unit = thread >> r.rows_log2;
     const int block_log2 = r.rows_log2 + r.in_log2;
-    const WideSource s = r.source[channel0 >= r.source_channels];
     wave_ = 2 * s.pass;
     from_ = RowAt(s.from + b.parity * s.pass, row, s.set, s.log2) +
             (((((channel0 / kFusedPack) << r.in_log2) + unit) * kPackBytes) << s.log2);

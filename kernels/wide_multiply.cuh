@@ -5,6 +5,7 @@
 #include "kernels/wide_few.cuh"
 #include "kernels/wide_input.cuh"
 #include "kernels/wide_stream.cuh"
+#include "kernels/wide_sums.cuh"
 
 // The products of a stage of the wide chain, from the input that comes to the warps' sums in shared
 // memory. What the block multiplies is chosen before its input is there: from then on to the first
@@ -22,7 +23,8 @@ __device__ __forceinline__ void ShowInput() {
 // Collects the next filling of the input, from in channel `channel0` on, and its weights.
 __device__ __forceinline__ void Refill(ChainBlock& b, const WideRoute& r, int channel0,
                                        WideStream& stream, WideWeights& weights, uint8_t* input) {
-  WideCollector collector(b, r, stream.thread, channel0, input);
+  const WideSource& source = r.source[channel0 >= r.source_channels];
+  WideCollector collector(b, r, source, stream.thread, channel0, input);
   collector.Ask();
   weights.Load(stream);
   weights.AskForNext(stream);
@@ -46,11 +48,11 @@ __device__ __forceinline__ void CollectInput(WideCollector& collector, const Wid
 
 // The sums have a place of their own with roles, and where shared memory has room for it. Those of
 // a 1x1 that is made with its convolution take the input's place, or stand behind the others.
-__device__ __forceinline__ bool SumsOverInput(const float* sums, const uint8_t* input) {
-  return reinterpret_cast<const uint8_t*>(sums) == input;
+__device__ __forceinline__ bool SumsOverInput(const uint8_t* sums, const uint8_t* input) {
+  return sums == input;
 }
-__device__ __forceinline__ float* BesideSums(float* sums, uint8_t* input, int others) {
-  return SumsOverInput(sums, input) ? sums + others : reinterpret_cast<float*>(input);
+__device__ __forceinline__ uint8_t* BesideSums(uint8_t* sums, uint8_t* input, int others) {
+  return SumsOverInput(sums, input) ? sums + others : input;
 }
 
 template <int kCount>
@@ -91,17 +93,6 @@ __device__ __forceinline__ void AskRestBeside(const WideKind& kind, const WideRo
   }
 }
 
-// Of a warpgroup's part of the sums' place, for 8 NT positions.
-template <int NT>
-inline constexpr int kPartNumbers = NT * 8 * kWideSumsPitch;
-// Puts a warpgroup's sums into its part.
-template <int NT>
-__device__ __forceinline__ void PutPart(const float (&acc)[NT * 4], float* sums, int thread) {
-  const int warp = thread >> 5;
-  PutSums<NT>(*reinterpret_cast<const float(*)[NT][4]>(acc), sums + warp / 4 * kPartNumbers<NT>,
-              kWideSumsPitch, warp % 4 * 16, thread & 31);
-}
-
 // The products of a block, 8 NT positions; each of its two warpgroups has half of the in channels.
 // Element n of a tile is (position, row), the row fastest. kRefill: the share takes several
 // fillings of the input, which is at `shared`. Leaves the sums in their place, each warpgroup's
@@ -110,7 +101,7 @@ template <Format F, int kWaves, int kTaps, bool kBeside, int NT, bool kRefill>
 __device__ __forceinline__ void Multiply(const WideKind& kind, WideCollector& collector,
                                          ChainBlock& b, const WideStage& st, const WideRoute& r,
                                          int wave, WideStream& stream, WideWeights& weights,
-                                         uint8_t* shared, float* sums) {
+                                         uint8_t* shared, uint8_t* sums) {
 #ifdef DP_HAVE_WGMMA
   constexpr bool kRoles = kWaves > 0;
   const int step = kind.step, pitch = kind.pitch, half = stream.thread >> 7;
@@ -163,23 +154,39 @@ __device__ __forceinline__ void Multiply(const WideKind& kind, WideCollector& co
     if (!kRefill || done == st.share) break;
     Refill(b, r, r.channel0 + done, stream, weights, shared);
   }
-  PutPart<NT>(main, sums, stream.thread);
-  if constexpr (kBeside)
-    PutPart<NT>(beside, BesideSums(sums, shared, 2 * kPartNumbers<NT>), stream.thread);
+  using T = Storage<F>;
+  const auto put = [&](const float* acc, uint8_t* to) {
+    PutPart<T, NT>(*reinterpret_cast<const float(*)[NT][4]>(acc), to, stream.thread);
+  };
+  put(main, sums);
+  if constexpr (kBeside) put(beside, BesideSums(sums, shared, 2 * WideSumsPlace<T>::Part(NT * 8)));
 #endif
 }
 
-// The products of up to 16 positions, NT 1 or 2; kRow: of one row.
-template <Format F, int kWaves, int kTaps, bool kBeside, int NT, bool kRow>
+// Puts a warp's sums of an item made whole.
+template <int NT, bool kRow>
+__device__ __forceinline__ void PutWhole(const float (&acc)[NT][4], float* part, int m, int lane) {
+  if constexpr (kRow) {
+    PutRow(acc, part, kWideSumsPitch, m, lane);
+  } else {
+    PutSums<NT>(acc, part, kWideSumsPitch, m, lane);
+  }
+}
+
+// The products of up to 16 positions, NT 1 or 2; kRow: of one row. kWhole: of the block's item,
+// whose sums stand as float32, each warpgroup's part [position][half of the in channels][out
+// channel].
+template <Format F, int kWaves, int kTaps, bool kBeside, int NT, bool kRow, bool kWhole>
 __device__ __forceinline__ void MultiplyFew(const WideKind& kind, WideCollector& collector,
                                             ChainBlock& b, const WideStage& st, const WideRoute& r,
                                             int wave, WideStream& stream,
                                             const WideWeights& weights, uint8_t* shared,
-                                            float* sums) {
+                                            uint8_t* sums) {
   constexpr bool kRoles = kWaves > 0;
   const int step = kind.step, pitch = kind.pitch, thread = stream.thread;
-  const int lane = thread & 31, half = thread >> 7, m = thread >> 1 & 48;
+  const int lane = thread & 31, half = thread >> 7;
   uint32_t input = kind.input + half * 2 * pitch;
+  if constexpr (kWhole) input += (thread >> 6 & 1) * (kWideFilling / kFusedPack) * pitch;
   input += kRow ? st.left * step + FewInput<NT>::LaneAtRow(pitch, lane)
                 : FewInput<NT>::LaneAt(pitch, lane);
   uint32_t even = input + r.even * step;
@@ -187,7 +194,8 @@ __device__ __forceinline__ void MultiplyFew(const WideKind& kind, WideCollector&
   if constexpr (kRoles && kTaps == 3) WorkOut(even);
   float main[NT][4], beside[NT][4] = {};
   if constexpr (kRoles)
-    CollectInput<kWaves, NT * 8 * (kTaps == 3 ? 2 : 1), NT == 1>(collector, r, b.watch);
+    CollectInput<kWaves, NT * 8 * (kTaps == 3 ? 2 : 1) * (kWhole ? 2 : 1), NT == 1 && !kWhole>(
+        collector, r, b.watch);
   ShowInput<false>();
   if (!kBeside) AskRestBeside<kWaves>(kind, r, wave, stream);
   if constexpr (kRow) {
@@ -201,15 +209,15 @@ __device__ __forceinline__ void MultiplyFew(const WideKind& kind, WideCollector&
     stream.AskRest();
   }
   if (kBeside || (!kRoles && SumsOverInput(sums, shared))) WaitAtBarrier<kProductsBarrier>();
-  constexpr int kPart = 16 * kWideSumsPitch;
-  if constexpr (kRow) {
-    PutRow(main, sums + half * kPart, kWideSumsPitch, m, lane);
+  using T = Storage<F>;
+  if constexpr (kWhole) {
+    float* part = reinterpret_cast<float*>(sums) + half * 16 * kWideSumsPitch;
+    PutWhole<NT, kRow>(main, part, thread >> 1 & 48, lane);
   } else {
-    PutSums<NT>(main, sums + half * kPart, kWideSumsPitch, m, lane);
+    PutPart<T, NT>(main, sums, thread);
   }
   if constexpr (kBeside)
-    PutSums<NT>(beside, BesideSums(sums, shared, 2 * kPart) + half * kPart, kWideSumsPitch, m,
-                lane);
+    PutPart<T, NT>(beside, BesideSums(sums, shared, 2 * WideSumsPlace<T>::Part(16)), thread);
 }
 
 template <Format F, int kWaves, int kTaps, bool kBeside, typename... Args>
@@ -226,10 +234,25 @@ __device__ __forceinline__ void MultiplyTiles(const WideKind& kind, WideCollecto
   if (positions == 32)
     return Multiply<F, kWaves, kTaps, kBeside, 4, false>(kind, collector, b, st, r, args...);
   if (positions < 16)
-    return MultiplyFew<F, kWaves, kTaps, kBeside, 1, false>(kind, collector, b, st, r, args...);
-  if (kTaps == 5 && !kBeside && kind.OneRow())
-    return MultiplyFew<F, kWaves, kTaps, false, 2, kTaps == 5>(kind, collector, b, st, r, args...);
-  MultiplyFew<F, kWaves, kTaps, kBeside, 2, false>(kind, collector, b, st, r, args...);
+    return MultiplyFew<F, kWaves, kTaps, kBeside, 1, false, false>(kind, collector, b, st, r,
+                                                                   args...);
+  if constexpr (kWaves == 0 && kTaps == 5 && !kBeside) {
+    if (kind.OneRow())
+      return MultiplyFew<F, kWaves, 5, false, 2, true, false>(kind, collector, b, st, r, args...);
+  }
+  MultiplyFew<F, kWaves, kTaps, kBeside, 2, false, false>(kind, collector, b, st, r, args...);
+}
+
+// The products of a block's own item.
+template <Format F, int kWaves, typename... Args>
+__device__ __forceinline__ void MultiplyWhole(const WideKind& kind, Args&... args) {
+  if (kind.Taps() == 3) {
+    MultiplyFew<F, kWaves, 3, false, 1, false, true>(kind, args...);
+  } else if (kind.Positions() == 8) {
+    MultiplyFew<F, kWaves, 5, false, 1, false, true>(kind, args...);
+  } else {
+    MultiplyFew<F, kWaves, 5, false, 2, true, true>(kind, args...);
+  }
 }
 
 // The products of a stage, without the 1x1. With roles of the input that comes; otherwise it is in
@@ -250,7 +273,7 @@ __device__ __forceinline__ void MultiplyAlone(const WideKind& kind, Args&... arg
 template <Format F, int NT>
 __device__ __forceinline__ void MultiplyBeside(const WideKind& kind, const WideStage& st, bool last,
                                                WideStream& stream, const WideTile& next,
-                                               float* sums) {
+                                               uint8_t* sums) {
 #ifdef DP_HAVE_WGMMA
   const int pitch = kind.pitch, lane = stream.thread & 31, half = stream.thread >> 7;
   const uint32_t input = kind.input + half * 2 * pitch + st.left * kind.step;
@@ -275,15 +298,14 @@ __device__ __forceinline__ void MultiplyBeside(const WideKind& kind, const WideS
   __syncwarp();
   if (last) stream.AskRest(next);
   WaitAtBarrier<kProductsBarrier>();
-  PutSums<NT>(acc, sums + half * max(16, NT * 8) * kWideSumsPitch, kWideSumsPitch,
-              stream.thread >> 1 & 48, lane);
+  PutPart<Storage<F>, NT>(acc, sums, stream.thread);
   WaitAtBarrier<kProductsBarrier>();
 #endif
 }
 template <Format F>
 __device__ __forceinline__ void MultiplyBeside(const WideKind& kind, const WideStage& st, bool last,
                                                WideStream& stream, const WideTile& next,
-                                               float* sums) {
+                                               uint8_t* sums) {
   const int positions = kind.Positions();
   if (positions == 64) return MultiplyBeside<F, 8>(kind, st, last, stream, next, sums);
   if (positions == 32) return MultiplyBeside<F, 4>(kind, st, last, stream, next, sums);

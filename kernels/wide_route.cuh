@@ -25,6 +25,18 @@ struct WideTurns {
   int other;  // bytes from one to the next
   int uses, index;
 };
+// A wave's words of this pass in the boxes, from the first one on, and their parity. Two boxes in
+// turn are enough: who sends the sums of a stage has read an input that needed, of the same rows,
+// every item of an earlier use of the box; where it reads a skip alone, by the items of the stages
+// between.
+struct WideTurn {
+  int bytes;
+  uint32_t parity;
+};
+__device__ __forceinline__ WideTurn TurnOf(const WideTurns& turns, uint32_t pass, int wave) {
+  const uint32_t use = pass * turns.uses + turns.index;
+  return {static_cast<int>(2 * wave + (use & 1)) * turns.other, (use >> 1 & 1) ^ 1};
+}
 
 // A block's weights in a stage: for each filling of the input, of each warp `bytes`.
 struct alignas(16) WideTile {
@@ -38,7 +50,7 @@ struct alignas(16) WideRoute {
   int first_look;   // cycles from when it has handed on to when it looks for their input
   int channel0, phase;
   // the input, [channels / 8][place][row]; the sources from the team's first row on, the second one
-  // as if it went on where the first one ends
+  // as if it went on where the first one ends; with roles the first one is that of channel0
   WideSource source[2];
   int source_channels;     // of source[0]
   int vectors;             // of 8 channels, that fill the input
@@ -49,7 +61,6 @@ struct alignas(16) WideRoute {
   uint8_t *to, *to_beside;
   int out, item_log2;                 // first out channel in the team; channels of a group
   int to_group, to_row, to_position;  // bytes to the next one
-  bool sums16;                        // sums travel as fp16
   int positions_log2;                 // and rows of a block's products
   WideTurns turns, turns_beside;
   // the item that it finishes
@@ -101,8 +112,10 @@ __device__ __forceinline__ WideRoute MakeWideRoute(const WideChainArgs& w, const
   r.channel0 = team.split * st.share, r.phase = team.phase;
   for (int i = 0; i < 2; ++i) r.source[i] = MakeWideSource(st, team, i);
   r.source_channels = st.source_channels;
+  if (w.roles && r.channel0 >= r.source_channels) r.source[0] = r.source[1];
   r.rows_log2 = st.rows_log2, r.in_log2 = st.in_log2;
-  r.vectors = (kWideFilling / kFusedPack) << (st.rows_log2 + st.in_log2);
+  r.vectors = ((st.whole ? kWholeChannels : kWideFilling) / kFusedPack)
+              << (st.rows_log2 + st.in_log2);
   r.left = st.left << st.rows_log2, r.zeros_log2 = Log2(st.places - length) + st.rows_log2;
   r.even = st.shape.stride == 2 ? length / 2 + 1 : 0;
 
@@ -111,8 +124,7 @@ __device__ __forceinline__ WideRoute MakeWideRoute(const WideChainArgs& w, const
   r.numbers = 1 << (st.item_log2 + r.length_log2);
   r.per_number = 1.0f / r.numbers;
   // an item's box has room for float32 sums
-  r.sums16 = SumsAre16<T>(1 << st.splits_log2);
-  const int number = r.sums16 ? sizeof(__half) : sizeof(float);
+  constexpr int number = kSumsAre16<T> ? sizeof(__half) : sizeof(float);
   const int box = st.sums.words * kWordBytes;  // bytes of an item's
   r.share = number * r.numbers;
   r.to_group = kWideSlots * box, r.to_row = box;

@@ -15,10 +15,11 @@ __device__ __forceinline__ WideTile MakeWideTile(const WideStage& st, const Wide
   const WideTeam team = TeamOf(st, item);
   if (s.in_c == 0 || !team.multiplies) return {};
   const int out = team.phase * s.out_c + ((team.tile << st.groups_log2) << st.item_log2) + team.out;
-  const int fillings = st.share / kWideFilling;
+  const int fillings = st.whole ? 1 : st.share / kWideFilling;
   const int bytes = kWidePieces * (s.taps + s.residual) * kFragmentBytes;
-  const size_t first = static_cast<size_t>(out / kWideTile) * (s.in_c / kWideFilling) +
-                       static_cast<size_t>(team.split) * fillings;
+  const size_t first = st.whole ? out / kWholeTile
+                                : static_cast<size_t>(out / kWideTile) * (s.in_c / kWideFilling) +
+                                      static_cast<size_t>(team.split) * fillings;
   return {static_cast<const uint8_t*>(st.weight) + first * kChainWarps * bytes, fillings, bytes};
 }
 

@@ -93,9 +93,11 @@ __device__ __forceinline__ bool IsFinished(const uint4& eight) {
 struct WideSums32 {
   using Vector = uint4;
   __device__ __forceinline__ static Vector Load(const void* at) { return LoadVector(at); }
-  __device__ __forceinline__ static void Store(void* at, const float4& v, uint32_t parity) {
-    StoreVector(at, make_uint4(MakeWord(v.x, parity), __float_as_uint(v.y), __float_as_uint(v.z),
-                               __float_as_uint(v.w)));
+  __device__ __forceinline__ static void StoreSum(void* at, const uint4& a, const uint4& b,
+                                                  uint32_t parity) {
+    const auto sum = [](uint32_t x, uint32_t y) { return __uint_as_float(x) + __uint_as_float(y); };
+    StoreVector(at, make_uint4(MakeWord(sum(a.x, b.x), parity), __float_as_uint(sum(a.y, b.y)),
+                               __float_as_uint(sum(a.z, b.z)), __float_as_uint(sum(a.w, b.w))));
   }
   __device__ __forceinline__ static float4 Value(const Vector& w) {
     return make_float4(WordValue(w.x), __uint_as_float(w.y), __uint_as_float(w.z),
@@ -109,10 +111,15 @@ struct WideSums16 {
     asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(all) : "l"(at));
     return reinterpret_cast<const uint2&>(all);
   }
-  __device__ __forceinline__ static void Store(void* at, const float4& v, uint32_t parity) {
-    const __half2 low = __floats2half2_rn(v.x, v.y), high = __floats2half2_rn(v.z, v.w);
-    const uint32_t first = reinterpret_cast<const uint32_t&>(low);
-    StoreEight(at, make_uint2((first & ~1u) | parity, reinterpret_cast<const uint32_t&>(high)));
+  // The sums of two vectors of fp16.
+  __device__ __forceinline__ static void StoreSum(void* at, const uint2& a, const uint2& b,
+                                                  uint32_t parity) {
+    const auto sum = [](const uint32_t& x, const uint32_t& y) {
+      const __half2 s =
+          __hadd2(reinterpret_cast<const __half2&>(x), reinterpret_cast<const __half2&>(y));
+      return reinterpret_cast<const uint32_t&>(s);
+    };
+    StoreEight(at, make_uint2((sum(a.x, b.x) & ~1u) | parity, sum(a.y, b.y)));
   }
   __device__ __forceinline__ static float4 Value(const Vector& w) {
     const uint32_t first = w.x & ~1u;
@@ -121,12 +128,12 @@ struct WideSums16 {
     return make_float4(low.x, low.y, high.x, high.y);
   }
 };
-// Whether the sums of a stage of so many shares travel as fp16, which rounds its output about once
-// more; bf16 is for numbers beyond fp16's range.
+// Whether shares' sums travel as fp16, which rounds a layer's output about once more; bf16 is for
+// numbers beyond fp16's range. T: as numbers are stored.
 template <typename T>
-DP_HOST_DEVICE constexpr bool SumsAre16(int shares) {
-  return std::is_same_v<T, __half> && shares >= 8;
-}
+inline constexpr bool kSumsAre16 = std::is_same_v<T, __half>;
+template <typename T>
+using WideSums = std::conditional_t<kSumsAre16<T>, WideSums16, WideSums32>;
 
 // A thread's four sums of `kShares` shares, `stride` bytes apart; at most kAtOnce are under way.
 template <typename Sums, int kShares>

@@ -30,10 +30,12 @@ WideStages::WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena
   last.keep_log2 = 0;
   Push(last, false);
   constexpr int kWarpChannels = 128;
-  supported_ = supported_ && last.own.item_channels <= kWarpChannels && KeepBlocksTogether(stages_);
   args_.roles = HaveRoles(stages_);
+  if (args_.roles) PlanWhole(stages_);
+  supported_ = supported_ && last.own.item_channels <= kWarpChannels && KeepBlocksTogether(stages_);
   supported_ = supported_ && (args_.waves == 1 || args_.roles);
   if (supported_) PlaceFence(stages_);
+  if (supported_) OrderWeights();
   SetLayouts();
   PlaceBoxes(&WideStage::sums);
   PlaceBoxes(&WideStage::beside);
@@ -73,7 +75,8 @@ void WideStages::SetLayouts() {
 WideChainArgs WideStages::Args(const ChainArgs& chain, size_t shared_bytes) const {
   WideChainArgs args = args_;
   args.chain = chain;
-  args.sums_offset = PlanWideSpace(stages_, args, shared_bytes).sums_offset;
+  const WideSpace space = PlanWideSpace(stages_, args, shared_bytes);
+  args.sums_offset = space.sums_offset, args.whole_offset = space.whole_offset;
   return args;
 }
 
@@ -88,12 +91,19 @@ void WideStages::SetNorm(ChainSource& own, const DeviceNorm& norm) {
   own.norm_shift = norm.bias;
 }
 
-// Those of the stage that is planned next, in the order in which the kernel reads them.
-const void* WideStages::Weights(const DeviceFusedConv& conv) const {
-  if (packed_) return packed_->stages_[stages_.size()].weight;
-  void* ordered = arena_.TakeBytes(PackedFusedBytes(Format::kFp16, conv.shape));
-  if (!arena_.measuring()) LaunchWidePack(conv.shape, conv.weight, ordered);
-  return ordered;
+// Those of each stage in the order in which the kernel reads them.
+void WideStages::OrderWeights() {
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    WideStage& s = stages_[i];
+    if (s.shape.in_c == 0) continue;
+    if (packed_) {
+      s.weight = packed_->stages_[i].weight;
+      continue;
+    }
+    void* ordered = arena_.TakeBytes(PackedFusedBytes(Format::kFp16, s.shape));
+    if (!arena_.measuring()) LaunchWidePack(s.shape, s.whole, s.weight, ordered);
+    s.weight = ordered;
+  }
 }
 
 WideStage WideStages::Convolve(const DeviceFusedConv& conv, const Signal& x, const Signal* skip,
@@ -103,7 +113,7 @@ WideStage WideStages::Convolve(const DeviceFusedConv& conv, const Signal& x, con
   s.shape.rows = kWideSlots;
   s.shape.in_length = x.length;
   s.shape.out_length = out_length;
-  s.weight = Weights(conv);
+  s.weight = conv.weight;
   s.source[0] = x.finished;
   s.source_channels = x.channels;
   if (skip != nullptr) s.source[1] = skip->finished;

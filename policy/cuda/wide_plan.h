@@ -32,7 +32,7 @@ class WideStages {
     int channels = 0, length = 0;
     bool block = false;  // its items are at hand as the next block's residual
   };
-  const void* Weights(const DeviceFusedConv& conv) const;
+  void OrderWeights();
   WideStage Convolve(const DeviceFusedConv& conv, const Signal& x, const Signal* skip,
                      int out_length);
   void SetNorm(ChainSource& own, const DeviceNorm& norm);

@@ -146,6 +146,40 @@ TEST(WidePlan, ThreadsHaveRolesWhereItemsAreSmallAndInputsAreFilledOnce) {
   EXPECT_FALSE(dp::HaveRoles({refilled}));
 }
 
+// Of an item made whole a block has all in channels and its group's out channels, as many weights
+// as of a tile; nothing travels.
+TEST(WidePlan, ItemsAreMadeWholeWhereABlocksWeightsStayAsMany) {
+  std::vector<WideStage> stages = {
+      Convolution(16, 0, 256, false),  Convolution(16, 256, 256, false),
+      Convolution(8, 256, 256, false), Down(16, 256),
+      Convolution(16, 256, 256, true), Convolution(8, 256, 256, false, 128),
+      Convolution(8, 256, 512, false), Up(8, 256),
+      Convolution(4, 512, 512, false)};
+  for (WideStage& s : stages) ASSERT_TRUE(dp::PlanWideStage(s));
+  std::vector<WideStage> whole = stages;
+  dp::PlanWhole(whole);
+  for (size_t i = 0; i < stages.size(); ++i) {
+    SCOPED_TRACE(i);
+    ASSERT_EQ(whole[i].whole, i >= 1 && i <= 3);
+    if (!whole[i].whole) {
+      EXPECT_EQ(whole[i].share, stages[i].share) << "the others stay as they are planned";
+      EXPECT_EQ(whole[i].sums.words, stages[i].sums.words);
+      continue;
+    }
+    EXPECT_EQ(whole[i].share, 256);
+    EXPECT_EQ(whole[i].sums.words, 0);
+    EXPECT_EQ(dp::kWholeTile * 256, dp::kWideTile * stages[i].share);
+    for (int block = 0; block < dp::kWideBlocks; ++block) {
+      const dp::WideItem item = dp::ItemOfBlock(block);
+      const dp::WideTeam team = dp::TeamOf(whole[i], item);
+      EXPECT_TRUE(team.multiplies);
+      EXPECT_EQ(team.row0, item.slot);
+      EXPECT_EQ(team.tile, item.group);
+      EXPECT_EQ(team.split + team.phase + team.out, 0);
+    }
+  }
+}
+
 // A block has the first and the last layer's weights of its own channels alone.
 TEST(WidePlan, ManyActionsFit) {
   dp::WideChainArgs args;
@@ -157,6 +191,7 @@ TEST(WidePlan, ManyActionsFit) {
   std::vector<WideStage> stages = {Convolution(16, 256, 256, false), Down(8, 512),
                                    Convolution(4, 2048, 512, true, 1024), Up(8, 256)};
   for (WideStage& s : stages) ASSERT_TRUE(dp::PlanWideStage(s));
+  dp::PlanWhole(stages);
   args.stage_count = 29;  // of three levels
   EXPECT_LE(dp::PlanWideSpace(stages, args, dp::kFusedMaxSharedBytes).bytes,
             size_t{dp::kFusedMaxSharedBytes});

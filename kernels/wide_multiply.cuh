@@ -69,16 +69,14 @@ struct WideKind {
 
   __device__ __forceinline__ WideKind(const WideStage& st, const WideRoute& r,
                                       const uint8_t* shared)
-      : all(st.shape.taps | st.shape.residual << 3 | (st.rows_log2 == 0) << 4 |
-            1 << (5 + r.positions_log2)),
+      : all(st.shape.taps | st.shape.residual << 3 | 1 << (4 + r.positions_log2)),
         step(kPackBytes << st.rows_log2),
         pitch(st.places * step) {
     input = SharedAddress(shared) + r.phase * step;
   }
   __device__ __forceinline__ int Taps() const { return all & 7; }
   __device__ __forceinline__ bool Residual() const { return all & 8; }
-  __device__ __forceinline__ bool OneRow() const { return all & 16; }
-  __device__ __forceinline__ int Positions() const { return all >> 5; }
+  __device__ __forceinline__ int Positions() const { return all >> 4; }
 };
 
 // Asks for the rest of what comes next with the products: of the last wave, so that the inputs and
@@ -163,25 +161,25 @@ __device__ __forceinline__ void Multiply(const WideKind& kind, WideCollector& co
 #endif
 }
 
-// Puts a warp's sums of an item made whole.
-template <int NT, bool kRow>
+// Puts a warp's sums of an item made whole: of 16 positions those of MultiplyRow.
+template <int NT>
 __device__ __forceinline__ void PutWhole(const float (&acc)[NT][4], float* part, int m, int lane) {
-  if constexpr (kRow) {
+  if constexpr (NT == 2) {
     PutRow(acc, part, kWideSumsPitch, m, lane);
   } else {
     PutSums<NT>(acc, part, kWideSumsPitch, m, lane);
   }
 }
 
-// The products of up to 16 positions, NT 1 or 2; kRow: of one row. kWhole: of the block's item,
-// whose sums stand as float32, each warpgroup's part [position][half of the in channels][out
-// channel].
-template <Format F, int kWaves, int kTaps, bool kBeside, int NT, bool kRow, bool kWhole>
+// The products of up to 16 positions, NT 1 or 2. kWhole: of the block's item, of one row, whose
+// sums stand as float32, each warpgroup's part [position][half of the in channels][out channel].
+template <Format F, int kWaves, int kTaps, bool kBeside, int NT, bool kWhole>
 __device__ __forceinline__ void MultiplyFew(const WideKind& kind, WideCollector& collector,
                                             ChainBlock& b, const WideStage& st, const WideRoute& r,
                                             int wave, WideStream& stream,
                                             const WideWeights& weights, uint8_t* shared,
                                             uint8_t* sums) {
+  constexpr bool kRow = kWhole && NT == 2;
   constexpr bool kRoles = kWaves > 0;
   const int step = kind.step, pitch = kind.pitch, thread = stream.thread;
   const int lane = thread & 31, half = thread >> 7;
@@ -212,7 +210,7 @@ __device__ __forceinline__ void MultiplyFew(const WideKind& kind, WideCollector&
   using T = Storage<F>;
   if constexpr (kWhole) {
     float* part = reinterpret_cast<float*>(sums) + half * 16 * kWideSumsPitch;
-    PutWhole<NT, kRow>(main, part, thread >> 1 & 48, lane);
+    PutWhole(main, part, thread >> 1 & 48, lane);
   } else {
     PutPart<T, NT>(main, sums, thread);
   }
@@ -234,24 +232,19 @@ __device__ __forceinline__ void MultiplyTiles(const WideKind& kind, WideCollecto
   if (positions == 32)
     return Multiply<F, kWaves, kTaps, kBeside, 4, false>(kind, collector, b, st, r, args...);
   if (positions < 16)
-    return MultiplyFew<F, kWaves, kTaps, kBeside, 1, false, false>(kind, collector, b, st, r,
-                                                                   args...);
-  if constexpr (kWaves == 0 && kTaps == 5 && !kBeside) {
-    if (kind.OneRow())
-      return MultiplyFew<F, kWaves, 5, false, 2, true, false>(kind, collector, b, st, r, args...);
-  }
-  MultiplyFew<F, kWaves, kTaps, kBeside, 2, false, false>(kind, collector, b, st, r, args...);
+    return MultiplyFew<F, kWaves, kTaps, kBeside, 1, false>(kind, collector, b, st, r, args...);
+  MultiplyFew<F, kWaves, kTaps, kBeside, 2, false>(kind, collector, b, st, r, args...);
 }
 
 // The products of a block's own item.
 template <Format F, int kWaves, typename... Args>
 __device__ __forceinline__ void MultiplyWhole(const WideKind& kind, Args&... args) {
   if (kind.Taps() == 3) {
-    MultiplyFew<F, kWaves, 3, false, 1, false, true>(kind, args...);
+    MultiplyFew<F, kWaves, 3, false, 1, true>(kind, args...);
   } else if (kind.Positions() == 8) {
-    MultiplyFew<F, kWaves, 5, false, 1, false, true>(kind, args...);
+    MultiplyFew<F, kWaves, 5, false, 1, true>(kind, args...);
   } else {
-    MultiplyFew<F, kWaves, 5, false, 2, true, true>(kind, args...);
+    MultiplyFew<F, kWaves, 5, false, 2, true>(kind, args...);
   }
 }
 

@@ -103,6 +103,13 @@ __device__ __forceinline__ void AddDifference(uint32_t& all, uint32_t word, uint
   asm("lop3.b32 %0, %0, %1, %2, 0xf6;" : "+r"(all) : "r"(word), "r"(parity));
 }
 
+// The same of two words.
+__device__ __forceinline__ uint32_t Differences(uint32_t one, uint32_t other, uint32_t parity) {
+  uint32_t differences;
+  asm("lop3.b32 %0, %1, %2, %3, 0x7e;" : "=r"(differences) : "r"(one), "r"(other), "r"(parity));
+  return differences;
+}
+
 // Sum of the vectors that were asked for, always in the same order; asks again for those that had
 // not come yet.
 template <int kCount>

@@ -73,12 +73,12 @@ __device__ __forceinline__ float Mish(float x) {
   const float n = e * (e + 2.0f);
   return x > 20.0f ? x : x * __fdiv_rn(n, n + 2.0f);
 }
-// The same by the fast units; its error is far below half precision's own. At 20 the factor is 1.
+// The same as x - 2x / (e^2 + 2e + 2) by the fast units; its error, 1e-7 of x, is far below half
+// precision's own. Where the sum is infinite its reciprocal is zero.
 __device__ __forceinline__ float MishFast(float x) {
   constexpr float kLog2E = 1.44269504f;
-  const float e = FastExp2(fminf(x, 20.0f) * kLog2E);
-  const float n = e * (e + 2.0f);
-  return x * n * FastReciprocal(n + 2.0f);
+  const float e = FastExp2(x * kLog2E);
+  return x - 2.0f * x * FastReciprocal(e * (e + 2.0f) + 2.0f);
 }
 
 template <typename T>

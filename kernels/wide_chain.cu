@@ -19,7 +19,8 @@ namespace {
 // Offsets of what stands in shared memory behind the weights and before the input; left: whether
 // another pass comes.
 struct WidePlan {
-  int stages, tiles, routes, x, first, head, head_bias, timesteps, states, kept, moments, left, end;
+  int stages, tiles, routes, x, first, head, head_bias, timesteps, states, kept, moments, rests,
+      left, end;
   __host__ __device__ WidePlan(const WideChainArgs& w) {
     const ChainArgs& a = w.chain;
     const int elements = a.length * a.action_dim, rows = a.rows;
@@ -34,7 +35,8 @@ struct WidePlan {
     states = timesteps + rows * 4;
     kept = states + rows * static_cast<int>(sizeof(PicardState));
     moments = (kept + (a.picard.window > 0 ? 2 * rows * elements * 4 : 0) + 15) / 16 * 16;
-    left = moments + kChainWarps * 8;
+    rests = moments + kChainWarps * 8;
+    left = rests + (w.roles ? w.waves * kWideFinishers * 16 : 0);
     end = (left + 1 + 127) / 128 * 128;
   }
 };
@@ -76,15 +78,19 @@ template <Format F, int kWaves>
 __device__ __forceinline__ void FinishPasses(ChainBlock& b, const WideStage* stages,
                                              const WideRoute* routes, int count,
                                              const PicardState* states, const volatile bool* left,
-                                             const uint8_t* whole, uint32_t before) {
+                                             const uint8_t* whole, float4* rests, uint32_t before) {
   const bool windows = b.a.picard.window > 0;
+  const WideItem item = ItemOfBlock(blockIdx.x);
+  const WideThread first = MakeWideThread(b, item, 0, 0);
+  const WideThread second = MakeWideThread(b, item, kWaves - 1, 0);
   WaitAtBarrier<kPassBarrier>();
   const StepTeam team = MakeStepTeam(kWaves, ThisThread() - kChainThreads, kWideFinishers);
   StepCount steps;
   if (!windows) steps = CountSteps(b.a, states);
   for (int pass = 1; windows ? *left : pass <= steps.passes; ++pass) {
     b.parity = (before + pass) & 1;
-    FinishStages<F, kWaves>(b, stages, routes, count, whole, before + pass - 1);
+    FinishStages<F, kWaves>(b, stages, routes, count, whole, rests, before + pass - 1, first,
+                            second);
     if (windows) {
       WaitAtBarrier<kPassBarrier>();
     } else {
@@ -145,13 +151,14 @@ __global__ void __launch_bounds__(kWaves > 0 ? kWideThreads : kChainThreads, 1)
   if (kRoles && threadIdx.x >= kChainThreads) {
     SetRegisters<false, kFinisherRegisters<kWaves>>();
     return FinishPasses<F, kWaves>(b, stages, routes, w.stage_count, states, left,
-                                   shared + plan.end + w.whole_offset, before);
+                                   shared + plan.end + w.whole_offset,
+                                   reinterpret_cast<float4*>(shared + plan.rests), before);
   }
   if constexpr (kRoles) SetRegisters<true, kMultiplierRegisters<kWaves>>();
   const ChainWindows windows = {states, reinterpret_cast<float*>(shared + plan.kept),
                                 shared + plan.end, reinterpret_cast<int*>(shared + plan.moments)};
   LoadBlock<F>(b, w, plan, shared);
-  const WideThread thread = MakeWideThread(a, ItemOfBlock(blockIdx.x), 0, threadIdx.x);
+  const WideThread thread = MakeWideThread(b, ItemOfBlock(blockIdx.x), 0, threadIdx.x);
   WideStream stream;
   stream.thread = threadIdx.x;
   stream.Begin(reinterpret_cast<WideTile*>(shared + plan.tiles), w.stage_count);
@@ -184,10 +191,12 @@ __global__ void __launch_bounds__(kWaves > 0 ? kWideThreads : kChainThreads, 1)
 
 }  // namespace
 
-// Bytes of a stage's sums, both warpgroups' parts as float32.
-static size_t SumsBytes(const WideStage& s) {
+// Bytes of a stage's sums, both warpgroups' parts.
+static size_t SumsBytes(const WideStage& s, Format format) {
   const size_t positions = std::max(16, s.shape.out_length << s.rows_log2);
-  return 2 * positions * kWideSumsPitch * sizeof(float);
+  return 2 * positions *
+         (format == Format::kFp16 ? WideSumsPlace<__half>::kPitch
+                                  : WideSumsPlace<__nv_bfloat16>::kPitch);
 }
 
 WideSpace PlanWideSpace(const std::vector<WideStage>& stages, const WideChainArgs& w, size_t room) {
@@ -196,7 +205,7 @@ WideSpace PlanWideSpace(const std::vector<WideStage>& stages, const WideChainArg
   bool behind = false;
   for (const WideStage& s : stages) {
     if (s.shape.in_c == 0) continue;
-    const size_t channels = s.whole ? kWholeChannels : kWideFilling, bytes = SumsBytes(s);
+    const size_t channels = s.whole ? kWholeChannels : kWideFilling, bytes = SumsBytes(s, w.format);
     input = std::max(input, (channels * 2 * s.places << s.rows_log2) + kBeyond);
     if (s.whole) {
       whole = size_t{kWideMaxWaves} * kWholeBytes;
@@ -227,10 +236,9 @@ static void Launch(const WideChainArgs& w, size_t shared_bytes, cudaStream_t str
   LaunchPersistent<WideChainKernel<F, 2>>(w, kWideBlocks, shared_bytes, stream, kWideThreads);
 }
 
-void LaunchWideChain(Format format, const WideChainArgs& w, size_t shared_bytes,
-                     cudaStream_t stream) {
-  if (format == Format::kFp16) return Launch<Format::kFp16>(w, shared_bytes, stream);
-  if (format == Format::kBf16) return Launch<Format::kBf16>(w, shared_bytes, stream);
+void LaunchWideChain(const WideChainArgs& w, size_t shared_bytes, cudaStream_t stream) {
+  if (w.format == Format::kFp16) return Launch<Format::kFp16>(w, shared_bytes, stream);
+  if (w.format == Format::kBf16) return Launch<Format::kBf16>(w, shared_bytes, stream);
   throw Unsupported("the denoising chain has fp16 and bf16 kernels alone");
 }
 

@@ -67,6 +67,7 @@ struct alignas(16) WideStage {
 };
 
 struct WideChainArgs {
+  Format format = Format::kFp16;      // in which numbers are stored
   ChainArgs chain;                    // its stages are not used
   const WideStage* stages = nullptr;  // device memory
   int stage_count = 0;
@@ -137,8 +138,7 @@ WideSpace PlanWideSpace(const std::vector<WideStage>& stages, const WideChainArg
 // each 32 in x 2 halves of in x 2 parts of out, 4 x 32 in, taps). On the default stream.
 void LaunchWidePack(const FusedConvShape& shape, bool whole, const void* packed, void* ordered);
 // Enqueues the chain, or its steps [begin, end).
-void LaunchWideChain(Format format, const WideChainArgs& args, size_t shared_bytes,
-                     cudaStream_t stream);
+void LaunchWideChain(const WideChainArgs& args, size_t shared_bytes, cudaStream_t stream);
 
 }  // namespace dp
 

@@ -8,20 +8,25 @@
 
 namespace dp {
 
-// What a thread finishes in every stage.
+// What a thread finishes in every stage; `step` is of a pass.
 struct WideThread {
   int index, wave;
-  int all, row;       // row of the item; the one that it is like, where there are not as many
-  const float* cond;  // FiLM terms of the row's environment
+  int all, row;         // row of the item; the one that it is like, where there are not as many
+  uint32_t step, cond;  // where FiLM's terms of the row's timestep and environment begin, numbers
 };
-__device__ __forceinline__ WideThread MakeWideThread(const ChainArgs& a, const WideItem& item,
+__device__ __forceinline__ WideThread MakeWideThread(const ChainBlock& b, const WideItem& item,
                                                      int wave, int thread) {
   WideThread t;
   t.index = thread, t.wave = wave;
   t.all = wave * kWideSlots + item.slot;
-  t.row = min(t.all, a.rows - 1);
-  t.cond = a.film.cond + static_cast<size_t>(t.row / a.film.rows_per_env) * a.film.width;
+  t.row = min(t.all, b.a.rows - 1);
+  t.step = 0;
+  t.cond = t.row / b.a.film.rows_per_env * b.a.film.width;
   return t;
+}
+// Goes on to the pass whose timesteps are set.
+__device__ __forceinline__ void SetStep(const ChainBlock& b, WideThread& t) {
+  t.step = b.timesteps[t.row] * b.a.film.width;
 }
 
 __device__ __forceinline__ float4 LoadConstant4(const float* from) {
@@ -43,54 +48,41 @@ __device__ __forceinline__ void LoadTerms(const ChainBlock& b, const WideRoute& 
   t.film_scale[0] = one, t.film_scale[1] = t.film_shift[0] = t.film_shift[1] = zero;
   if (r.film_bias < 0) return;
   const FilmArgs& f = b.a.film;
-  const float* step =
-      f.step_table + static_cast<size_t>(b.timesteps[thread.row]) * f.width + channel;
-  const float* cond = thread.cond + channel;
-  t.film_shift[0] = LoadConstant4(step + r.film_bias);
-  t.film_shift[1] = LoadConstant4(cond + r.film_bias);
+  const uint32_t step = thread.step + channel, cond = thread.cond + channel;
+  t.film_shift[0] = LoadConstant4(f.step_table + (step + r.film_bias));
+  t.film_shift[1] = LoadConstant4(f.cond + (cond + r.film_bias));
   if (r.film_scale < 0) return;
-  t.film_scale[0] = LoadConstant4(step + r.film_scale);
-  t.film_scale[1] = LoadConstant4(cond + r.film_scale);
+  t.film_scale[0] = LoadConstant4(f.step_table + (step + r.film_scale));
+  t.film_scale[1] = LoadConstant4(f.cond + (cond + r.film_scale));
 }
 
-// Mean and variance of `warps` * 128 numbers, of each warp its mean and sum of squared distances.
-// One code for all numbers of warps up to kMost: jumps would take longer.
+// Mean and variance of the item of the first `threads` threads, whole warps of up to kMost. From
+// the sum of squares: what that loses where the mean is far from zero, 16-bit formats have lost
+// before. One code for all numbers of warps: jumps would take longer.
 template <int kMost>
-__device__ __forceinline__ float2 JoinMoments(const float2* of_warps, int warps, float per_number) {
-  float2 of[kMost];
-#pragma unroll
-  for (int w = 0; w < kMost; ++w) of[w] = of_warps[w];
-  float mean = of[0].x;
-#pragma unroll
-  for (int w = 1; w < kMost; ++w) mean = w < warps ? mean + of[w].x : mean;
-  mean *= 128.0f * per_number;
-  const auto squares_of = [&](int w) {
-    return of[w].y + 128.0f * (of[w].x - mean) * (of[w].x - mean);
-  };
-  float squares = squares_of(0);
-#pragma unroll
-  for (int w = 1; w < kMost; ++w) squares = w < warps ? squares + squares_of(w) : squares;
-  return make_float2(mean, squares * per_number);
-}
-
-// Mean and variance of an item of `warps` warps of a block whose items have up to kMost. A warp
-// sums distances from one of its own numbers, so that one round of exchanges is enough.
-template <int kMost>
-__device__ __forceinline__ float2 ItemMoments(const float4& x, int thread, int warps,
+__device__ __forceinline__ float2 ItemMoments(const float4& x, int thread, int threads,
                                               float per_number, float2* moments) {
-  const float pivot = __shfl_sync(0xffffffffu, x.x, 0);
-  const float dx = x.x - pivot, dy = x.y - pivot, dz = x.z - pivot, dw = x.w - pivot;
-  float sum = (dx + dy) + (dz + dw), squares = (dx * dx + dy * dy) + (dz * dz + dw * dw);
+  float sum = (x.x + x.y) + (x.z + x.w);
+  float squares = (x.x * x.x + x.y * x.y) + (x.z * x.z + x.w * x.w);
+  __syncwarp();
 #pragma unroll
   for (int mask = 16; mask > 0; mask >>= 1) {
     sum += __shfl_xor_sync(0xffffffffu, sum, mask);
     squares += __shfl_xor_sync(0xffffffffu, squares, mask);
   }
-  const float distance = sum * (1.0f / 128);
-  if ((thread & 31) == 0)
-    moments[thread >> 5] = make_float2(pivot + distance, squares - sum * distance);
-  asm volatile("bar.sync 1, %0;" ::"r"(warps * 32) : "memory");
-  return JoinMoments<kMost>(moments, warps, per_number);
+  if ((thread & 31) == 0) moments[thread >> 5] = make_float2(sum, squares);
+  asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
+  float2 of[kMost];
+#pragma unroll
+  for (int w = 0; w < kMost; ++w) of[w] = moments[w];
+  sum = of[0].x, squares = of[0].y;
+#pragma unroll
+  for (int w = 1; w < kMost; ++w) {
+    sum = w * 32 < threads ? sum + of[w].x : sum;
+    squares = w * 32 < threads ? squares + of[w].y : squares;
+  }
+  const float mean = sum * per_number;
+  return make_float2(mean, fmaxf(squares * per_number - mean * mean, 0.0f));
 }
 
 // Multiplies a finished vector with the last layer's weights, and hands on the group's share.
@@ -165,7 +157,7 @@ __device__ __forceinline__ float4 TakeSums(ChainBlock& b, int shares, const uint
 // Who looks too soon for many shares looks again, which delays the others: measured, cycles.
 inline constexpr int kManyShares = 8;
 template <int kWaves>
-inline constexpr int kManySharesLook = kWaves == 1 ? 450 : 250;
+inline constexpr int kManySharesLook = kWaves == 1 ? 550 : 250;
 
 // The sums of four numbers of an item made whole: of two warpgroups, each of two halves of the in
 // channels.
@@ -220,12 +212,38 @@ __device__ __forceinline__ void FenceBlock() {
 template <typename T>
 __device__ __forceinline__ uint8_t* KeepPlace(const WideRoute& r, int wave, int position,
                                               int channel) {
-  const int pack = ((channel / kFusedPack) << r.length_log2) + position;
-  return r.keep + 2 * wave * r.keep_pass + ((pack * kPackBytes) << r.keep_log2) +
-         channel % kFusedPack * sizeof(T);
+  const uint32_t eight = static_cast<uint32_t>(channel) / kFusedPack;
+  const uint32_t pack = (eight << r.length_log2) + position;
+  return r.keep + (2 * wave * r.keep_pass + ((pack * kPackBytes) << r.keep_log2) +
+                   static_cast<uint32_t>(channel) % kFusedPack * sizeof(T));
 }
 
-// Finishes this thread's item of a stage. `rest`: the thread's numbers of the residual; t: the
+// What an item's numbers are made of: the sums of shares, or x, or what the block made whole.
+struct ItemSums {
+  const uint8_t* from;
+  int shares, share;
+  uint32_t parity;
+  bool of_x, whole;
+};
+__device__ __forceinline__ ItemSums SumsOfItem(const WideStage& st, const WideRoute& r,
+                                               uint32_t pass, int wave) {
+  const WideTurn turn = TurnOf(r.turns, pass, wave);
+  return {r.from + turn.bytes, 1 << st.splits_log2, r.share,
+          turn.parity,         st.shape.in_c == 0,  st.whole};
+}
+
+// Rounds finished numbers, and stores them at `to` or multiplies them with the last layer.
+template <typename T>
+__device__ __forceinline__ void HandOn(const ChainBlock& b, const WideStage& st,
+                                       const WideThread& thread, int position, int channel,
+                                       bool keeps, uint8_t* to, float4& x) {
+  const uint2 four = Rounded<T>(x);
+  if (keeps) return StoreFinished(to, four);
+  MultiplyHead(b, st, thread.all, ItemOfBlock(blockIdx.x).group, x, position, channel);
+}
+
+// Finishes this thread's item of a stage. `rest`: the thread's numbers of the residual, with roles
+// in shared memory, where they take no registers and no moves between waves; t: the
 // channels' terms, of which those of the wave before stay; whole: the sums of an item made whole.
 // kWaves: of rows, where threads have roles; 0: without. With roles once the block has sent its
 // sums of the convolution; otherwise what is needed beside the sums is asked for while they are on
@@ -236,8 +254,7 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
                                            ChannelTerms& t, const uint8_t* whole) {
   constexpr bool kRoles = kWaves > 0;
   constexpr int kMostWarps = kRoles ? kWideFinishers / 32 : kChainWarps;
-  const int group = ItemOfBlock(blockIdx.x).group, wave = kWaves > 1 ? thread.wave : 0;
-  const int first = thread.index * 4, shares = 1 << st.splits_log2;
+  const int wave = kWaves > 1 ? thread.wave : 0, first = thread.index * 4;
   const bool any = first < r.numbers;
   if (!kRoles && !any) {
     if (st.fence) FenceBlock();
@@ -246,52 +263,52 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, c
   const int position = first >> r.item_log2, channel = first & ((1 << r.item_log2) - 1);
   uint8_t* keep = KeepPlace<T>(r, wave, position, channel);
   // all that is read beside the sums is read before they are waited for
-  const WideTurn turn = TurnOf(r.turns, pass, wave);
-  const uint8_t* from = r.from + turn.bytes;
+  const ItemSums sums = SumsOfItem(st, r, pass, wave);
   uint8_t* to = keep + b.parity * r.keep_pass;
-  const int share = r.share, warps = r.numbers / 128;
+  const int threads = r.numbers >> 2;
   const float per_number = r.per_number;
-  const bool first_layer = st.shape.in_c == 0, norm = r.scale, keeps = r.keep, add = st.add;
-  const bool residual = st.shape.residual;
-  float4 x;
+  const bool norm = r.scale, keeps = r.keep, add = st.add, residual = st.shape.residual;
+  float4 x, kept;
+  if (add) kept = rest;
   const auto prepare = [&] {
     if (any) {
       LoadTerms(b, r, thread, channel, wave > 0, t);
       if (r.keep) ClearFinished(keep + (b.parity ^ 1) * r.keep_pass);
     }
-    if (kRoles && st.fence) __threadfence();  // all meet before they store
-    if (!kRoles && st.fence) FenceBlock();
+    if (st.fence) kRoles ? __threadfence() : FenceBlock();  // with roles all meet at a barrier
   };
   if (kRoles) {
     prepare();
-    if (kWaves == 1 && any && !first_layer) JoinFilm(t);
+    if (kWaves == 1 && any && !sums.of_x) JoinFilm(t);
     WaitAtBarrier<kSentBarrier>(wave);
     if (!any) return ArriveAtBarrier<kHandedOnBarrier>(wave);
-    if (shares >= kManyShares) WaitCycles(kManySharesLook<kWaves>);
+    if (sums.shares >= kManyShares) WaitCycles(kManySharesLook<kWaves>);
   }
-  if (kRoles && st.whole) {
+  if (kRoles && sums.whole) {
     if (kWaves > 1) JoinFilm(t);
     x = TakeWhole(whole, position, channel);
-  } else if (!first_layer) {
-    x = TakeSums<T>(b, shares, from, thread.index, share, turn.parity, [&] {
+  } else if (!sums.of_x) {
+    x = TakeSums<T>(b, sums.shares, sums.from, thread.index, sums.share, sums.parity, [&] {
       if (!kRoles) prepare();
       if (kWaves > 1) JoinFilm(t);
     });
   } else {
     if (!kRoles) prepare();
     x = ConvolveFirst(b, b.first, b.a.first.taps, 1 << r.item_log2, thread.row, position, channel);
+    if (kRoles) JoinFilm(t);
   }
-  if (!kRoles || first_layer) JoinFilm(t);
+  if (!kRoles) JoinFilm(t);
   Add4(x, t.bias);
   if (norm)
-    x = Activated(t, ItemMoments<kMostWarps>(x, thread.index, warps, per_number, b.moments), x);
-  if (add) Add4(x, rest);
-  const uint2 four = Rounded<T>(x);
-  if (keeps) StoreFinished(to, four);
-  if (add) rest = x;
-  if (!keeps) MultiplyHead(b, st, thread.all, group, x, position, channel);
+    x = Activated(t, ItemMoments<kMostWarps>(x, thread.index, threads, per_number, b.moments), x);
+  if (add) Add4(x, kept);
+  HandOn<T>(b, st, thread, position, channel, keeps, to, x);
   if (kRoles) ArriveAtBarrier<kHandedOnBarrier>(wave);
-  if (first_layer || residual) rest = TakeRest<T>(b, st, r, thread, pass, position, channel);
+  if (add) {
+    rest = x;
+  } else if (sums.of_x || residual) {
+    rest = TakeRest<T>(b, st, r, thread, pass, position, channel);
+  }
 }
 
 }  // namespace dp

@@ -16,6 +16,7 @@ __device__ __forceinline__ void ClearBorders(const WideRoute& r, int thread, uin
                  ((thread & (zeros - 1)) < r.left ? 0 : rows);
   const int step = kChainThreads + ((kChainThreads >> r.zeros_log2) << block_log2);
   auto* to = reinterpret_cast<uint4*>(input) + at;
+#pragma unroll 1
   for (int i = thread; i < count; i += kChainThreads, to += step) *to = make_uint4(0, 0, 0, 0);
 }
 

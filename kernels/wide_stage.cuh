@@ -121,9 +121,10 @@ __device__ __forceinline__ void CollectAndMultiply(ChainBlock& b, const WideStag
 // All stages of a pass, by threads that multiply and finish.
 template <Format F>
 __device__ __forceinline__ void RunStages(ChainBlock& b, const WideStage* stages,
-                                          const WideRoute* routes, int count,
-                                          const WideThread& thread, WideStream& stream,
-                                          uint8_t* input, uint8_t* sums, uint32_t pass) {
+                                          const WideRoute* routes, int count, WideThread thread,
+                                          WideStream& stream, uint8_t* input, uint8_t* sums,
+                                          uint32_t pass) {
+  SetStep(b, thread);
   float4 rest = make_float4(0, 0, 0, 0);
   for (int i = 0; i < count; ++i) {
     if (routes[i].multiplies)
@@ -161,27 +162,24 @@ __device__ __forceinline__ void MultiplyStages(ChainBlock& b, const WideStage* s
   for (int wave = 0; wave < kWaves; ++wave) WaitAtBarrier<kHandedOnBarrier>(wave);
 }
 
-// The items of all stages of a pass, by the threads that finish them. `whole`: the first wave's
-// sums of those made whole.
+// The items of all stages of a pass, by the threads that finish them, of each wave `first` and
+// `second`. `whole`: the first wave's sums of items made whole; rests: a thread's numbers of the
+// residual, of each wave.
 template <Format F, int kWaves>
 __device__ __forceinline__ void FinishStages(ChainBlock& b, const WideStage* stages,
                                              const WideRoute* routes, int count,
-                                             const uint8_t* whole, uint32_t pass) {
-  const WideItem item = ItemOfBlock(blockIdx.x);
-  const WideThread first = MakeWideThread(b.a, item, 0, 0);
-  const WideThread second = MakeWideThread(b.a, item, kWaves - 1, 0);
-  float4 rest = make_float4(0, 0, 0, 0), rest_of_other = rest;
+                                             const uint8_t* whole, float4* rests, uint32_t pass,
+                                             WideThread first, WideThread second) {
+  SetStep(b, first), SetStep(b, second);
   for (int i = 0; i < count; ++i) {
     ChannelTerms terms;
 #pragma unroll 1
     for (int wave = 0; wave < kWaves; ++wave) {
       WideThread thread = wave == 0 ? first : second;
       thread.index = ThisThread() - kChainThreads;
+      float4& rest = rests[wave * kWideFinishers + thread.index];
       FinishItem<Storage<F>, kWaves>(b, stages[i], routes[i], thread, pass, rest, terms,
                                      whole + wave * kWholeBytes);
-      if (kWaves == 1) continue;
-      const float4 next = rest_of_other;
-      rest_of_other = rest, rest = next;
     }
   }
 }

@@ -82,6 +82,7 @@ struct WideSender {
     rounds = n >> r.positions_log2 > 0 ? 0 : max(1, 1 << r.positions_log2 >> 4);
     const WideTurn turn = TurnOf(r.turns, pass, 0);
     parity = turn.parity;
+    WorkOut(parity);
     box = r.to + turn.bytes + (channel >> r.item_log2) * r.to_group + in_group * kNumber +
           (n & ((1 << rows_log2) - 1)) * r.to_row + (n >> rows_log2) * r.to_position;
     step = (16 >> rows_log2) * r.to_position;
@@ -99,9 +100,11 @@ struct WideSender {
 #pragma unroll
     for (int round = 0; round < 4; ++round) {
       if (round >= rounds) break;
-      const auto* mine = reinterpret_cast<const Vector*>(at + round * 16 * Place::kPitch);
-      const auto* others = reinterpret_cast<const Vector*>(at + round * 16 * Place::kPitch + part);
-      Sums::StoreSum(box + round * step, *mine, *others, parity);
+      // read whole: through references each number would be by itself
+      const Vector mine = *reinterpret_cast<const Vector*>(at + round * 16 * Place::kPitch);
+      const Vector others =
+          *reinterpret_cast<const Vector*>(at + round * 16 * Place::kPitch + part);
+      Sums::StoreSum(box + round * step, mine, others, parity);
     }
   }
 };

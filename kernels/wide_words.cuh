@@ -163,7 +163,8 @@ class WideShares {
     for (int tries = 0;; ++tries) {
       uint32_t missing = 0;
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) AddDifference(missing, shares_[i].x, parity);
+      for (int i = 0; i < kAtOnce; i += 2)
+        missing |= Differences(shares_[i].x, shares_[(i + 1) % kAtOnce].x, parity);
       if ((missing & 1) == 0 || watch.GivesUp(tries)) break;
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i)

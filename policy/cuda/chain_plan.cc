@@ -93,12 +93,12 @@ ChainPlan::ChainPlan(const FusedUnet& unet, Format format, int horizon, const Ro
 bool ChainPlan::PlanWide(const FusedUnet& unet, const ChainPlan* first) {
   if (!device_.wgmma || device_.processors < kWideBlocks || rows_ > kWideRows) return false;
   DeviceArena measuring;
-  WideStages plan(unet, args_.length, rows_, measuring);
+  WideStages plan(unet, format_, args_.length, rows_, measuring);
   ChainArgs args = args_;
   args.last = plan.last();
   if (!plan.Supported() || plan.SharedBytes(args) > size_t{kFusedMaxSharedBytes}) return false;
   if (!owned_ && !plan.Roles()) return false;
-  wide_ = std::make_unique<WideStages>(unet, args_.length, rows_, arena_,
+  wide_ = std::make_unique<WideStages>(unet, format_, args_.length, rows_, arena_,
                                        first ? first->wide_.get() : nullptr);
   args_.last = wide_->last();
   args_.blocks = kWideBlocks;
@@ -269,7 +269,7 @@ bool ChainPlan::Supported() const {
 }
 
 void ChainPlan::Launch(const ChainArgs& a, cudaStream_t stream) const {
-  if (wide_) return LaunchWideChain(format_, wide_->Args(a, shared_bytes_), shared_bytes_, stream);
+  if (wide_) return LaunchWideChain(wide_->Args(a, shared_bytes_), shared_bytes_, stream);
   LaunchUnetChain(format_, a, shared_bytes_, stream);
 }
 

@@ -5,9 +5,10 @@
 
 namespace dp {
 
-WideStages::WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena& arena,
-                       const WideStages* packed)
+WideStages::WideStages(const FusedUnet& unet, Format format, int horizon, int rows,
+                       DeviceArena& arena, const WideStages* packed)
     : arena_(arena), packed_(packed) {
+  args_.format = format;
   args_.waves = rows > kWideSlots ? kWideMaxWaves : 1;
   std::vector<Signal> skips;
   Signal x;

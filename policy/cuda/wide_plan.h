@@ -12,7 +12,7 @@ namespace dp {
 class WideStages {
  public:
   // `packed`: of the same network, whose weights these read; or null.
-  WideStages(const FusedUnet& unet, int horizon, int rows, DeviceArena& arena,
+  WideStages(const FusedUnet& unet, Format format, int horizon, int rows, DeviceArena& arena,
              const WideStages* packed = nullptr);
 
   // Whether the kernel runs every stage.

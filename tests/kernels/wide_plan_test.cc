@@ -180,21 +180,28 @@ TEST(WidePlan, ItemsAreMadeWholeWhereABlocksWeightsStayAsMany) {
   }
 }
 
-// A block has the first and the last layer's weights of its own channels alone.
+// A block has the first and the last layer's weights of its own channels alone, and sums in the
+// format in which they travel.
 TEST(WidePlan, ManyActionsFit) {
   dp::WideChainArgs args;
-  args.chain.rows = 32, args.chain.length = 16, args.chain.action_dim = 14;
-  args.chain.first.taps = 5, args.chain.first.in_c = 14, args.chain.first.out_c = 256;
-  args.chain.border = 2 * 14;
-  args.chain.last.channels = 256;
   args.waves = 2, args.roles = true;
   std::vector<WideStage> stages = {Convolution(16, 256, 256, false), Down(8, 512),
                                    Convolution(4, 2048, 512, true, 1024), Up(8, 256)};
   for (WideStage& s : stages) ASSERT_TRUE(dp::PlanWideStage(s));
   dp::PlanWhole(stages);
   args.stage_count = 29;  // of three levels
-  EXPECT_LE(dp::PlanWideSpace(stages, args, dp::kFusedMaxSharedBytes).bytes,
-            size_t{dp::kFusedMaxSharedBytes});
+  const auto bytes = [&](dp::Format format, int actions) {
+    args.format = format;
+    args.chain.rows = 32, args.chain.length = 16, args.chain.action_dim = actions;
+    args.chain.first.taps = 5, args.chain.first.in_c = actions, args.chain.first.out_c = 256;
+    args.chain.border = 2 * actions;
+    args.chain.last.channels = 256;
+    return dp::PlanWideSpace(stages, args, dp::kFusedMaxSharedBytes).bytes;
+  };
+  const size_t room = dp::kFusedMaxSharedBytes;
+  EXPECT_LE(bytes(dp::Format::kFp16, 16), room);
+  EXPECT_LE(bytes(dp::Format::kBf16, 12), room);
+  EXPECT_GT(bytes(dp::Format::kBf16, 14), room) << "several launches, of 16 rows";
 }
 
 TEST(WidePlan, OtherShapesAreRefused) {

@@ -243,11 +243,10 @@ __device__ __forceinline__ void HandOn(const ChainBlock& b, const WideStage& st,
 }
 
 // Finishes this thread's item of a stage. `rest`: the thread's numbers of the residual, with roles
-// in shared memory, where they take no registers and no moves between waves; t: the
-// channels' terms, of which those of the wave before stay; whole: the sums of an item made whole.
-// kWaves: of rows, where threads have roles; 0: without. With roles once the block has sent its
-// sums of the convolution; otherwise what is needed beside the sums is asked for while they are on
-// their way.
+// in shared memory, where they take no registers and no moves between waves; t: the channels'
+// terms, of which those of the wave before stay; whole: the sums of an item made whole. kWaves: of
+// rows, where threads have roles; 0: without. With roles once the block has sent its sums of the
+// convolution; otherwise what is needed beside the sums is asked for while they are on their way.
 template <typename T, int kWaves>
 __device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, const WideRoute& r,
                                            const WideThread& thread, uint32_t pass, float4& rest,

@@ -193,10 +193,9 @@ __global__ void __launch_bounds__(kWaves > 0 ? kWideThreads : kChainThreads, 1)
 
 // Bytes of a stage's sums, both warpgroups' parts.
 static size_t SumsBytes(const WideStage& s, Format format) {
-  const size_t positions = std::max(16, s.shape.out_length << s.rows_log2);
-  return 2 * positions *
-         (format == Format::kFp16 ? WideSumsPlace<__half>::kPitch
-                                  : WideSumsPlace<__nv_bfloat16>::kPitch);
+  const int positions = s.shape.out_length << s.rows_log2;
+  return size_t{2} * (format == Format::kFp16 ? WideSumsPlace<__half>::Part(positions)
+                                              : WideSumsPlace<__nv_bfloat16>::Part(positions));
 }
 
 WideSpace PlanWideSpace(const std::vector<WideStage>& stages, const WideChainArgs& w, size_t room) {

@@ -31,8 +31,9 @@ inline constexpr int kWideWarpBytes =
     kWidePieces * 6 * kFragmentBytes;  // weights: 5 taps and a 1x1
 // An item that is made whole: its channels and the in channels, in two halves.
 inline constexpr int kWholeTile = kWideTile / 2, kWholeChannels = 2 * kWideFilling;
-inline constexpr int kWideSumsPitch = kWideTile + 4;             // of float32
-inline constexpr int kWholeBytes = 2 * 16 * kWideSumsPitch * 4;  // of a wave's sums
+inline constexpr int kWideSumsPitch = kWideTile + 4;    // of float32
+inline constexpr int kWholePart = 16 * kWideSumsPitch;  // of a warpgroup's sums, numbers
+inline constexpr int kWholeBytes = 2 * kWholePart * sizeof(float);  // of a wave's
 
 // Where the sums of a stage go: `words` numbers for each item, of two such boxes in turn, which all
 // stages with as many use, behind each other for each wave; a word's parity says which of its uses

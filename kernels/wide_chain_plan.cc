@@ -91,7 +91,7 @@ bool PlanWideStage(WideStage& s) {
 
 bool HaveRoles(const std::vector<WideStage>& stages) {
   return std::all_of(stages.begin(), stages.end(), [](const WideStage& s) {
-    return (s.whole || s.share <= kWideFilling) && ItemNumbers(s.shape) <= 4 * kWideFinishers;
+    return s.share <= kWideFilling && ItemNumbers(s.shape) <= 4 * kWideFinishers;
   });
 }
 

@@ -81,8 +81,8 @@ __device__ __forceinline__ float2 ItemMoments(const float4& x, int thread, int t
     sum = w * 32 < threads ? sum + of[w].x : sum;
     squares = w * 32 < threads ? squares + of[w].y : squares;
   }
-  const float mean = sum * per_number;
-  return make_float2(mean, fmaxf(squares * per_number - mean * mean, 0.0f));
+  const float mean = sum * per_number, variance = squares * per_number - mean * mean;
+  return make_float2(mean, variance < 0.0f ? 0.0f : variance);  // NaN stays
 }
 
 // Multiplies a finished vector with the last layer's weights, and hands on the group's share.
@@ -162,11 +162,10 @@ inline constexpr int kManySharesLook = kWaves == 1 ? 550 : 250;
 // The sums of four numbers of an item made whole: of two warpgroups, each of two halves of the in
 // channels.
 __device__ __forceinline__ float4 TakeWhole(const uint8_t* whole, int position, int channel) {
-  constexpr int kPart = 16 * kWideSumsPitch;
   const float* at = reinterpret_cast<const float*>(whole) + position * kWideSumsPitch + channel;
-  float4 sum = Load4(at), others = Load4(at + kPart);
+  float4 sum = Load4(at), others = Load4(at + kWholePart);
   Add4(sum, Load4(at + kWholeTile));
-  Add4(others, Load4(at + kPart + kWholeTile));
+  Add4(others, Load4(at + kWholePart + kWholeTile));
   Add4(sum, others);
   return sum;
 }

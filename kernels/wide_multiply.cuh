@@ -209,7 +209,7 @@ __device__ __forceinline__ void MultiplyFew(const WideKind& kind, WideCollector&
   if (kBeside || (!kRoles && SumsOverInput(sums, shared))) WaitAtBarrier<kProductsBarrier>();
   using T = Storage<F>;
   if constexpr (kWhole) {
-    float* part = reinterpret_cast<float*>(sums) + half * 16 * kWideSumsPitch;
+    float* part = reinterpret_cast<float*>(sums) + half * kWholePart;
     PutWhole(main, part, thread >> 1 & 48, lane);
   } else {
     PutPart<T, NT>(main, sums, thread);

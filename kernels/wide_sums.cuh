@@ -16,7 +16,7 @@ struct WideSumsPlace {
   static constexpr int kPitch =
       kSumsAre16<T> ? kWideTile * sizeof(__half) + 16 : kWideSumsPitch * sizeof(float);
   // Bytes of a warpgroup's part.
-  __device__ __forceinline__ static constexpr int Part(int positions) {
+  DP_HOST_DEVICE static constexpr int Part(int positions) {
     return (positions < 16 ? 16 : positions) * kPitch;
   }
 };

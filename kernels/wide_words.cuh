@@ -89,7 +89,7 @@ __device__ __forceinline__ bool IsFinished(const uint4& eight) {
 }
 
 // A thread's four sums of a share, whose first number carries in its lowest bit the parity of the
-// use of their box: as float32 or, where a stage has many shares, as fp16.
+// use of their box: as float32 or as fp16.
 struct WideSums32 {
   using Vector = uint4;
   __device__ __forceinline__ static Vector Load(const void* at) { return LoadVector(at); }

@@ -35,8 +35,7 @@ WideStages::WideStages(const FusedUnet& unet, Format format, int horizon, int ro
   if (args_.roles) PlanWhole(stages_);
   supported_ = supported_ && last.own.item_channels <= kWarpChannels && KeepBlocksTogether(stages_);
   supported_ = supported_ && (args_.waves == 1 || args_.roles);
-  if (supported_) PlaceFence(stages_);
-  if (supported_) OrderWeights();
+  if (supported_) PlaceFence(stages_), OrderWeights();
   SetLayouts();
   PlaceBoxes(&WideStage::sums);
   PlaceBoxes(&WideStage::beside);

@@ -63,6 +63,7 @@ __device__ __forceinline__ float4 ConvolveFirst(const ChainBlock& b, const float
   const FirstConvArgs& f = b.a.first;
   const float* x = b.X(row) + (position - taps / 2) * f.in_c;
   float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll 2
   for (int i = 0; i < taps * f.in_c; ++i) {
     const float4 w = Load4(weight + i * channels + channel);
     sum.x += w.x * x[i], sum.y += w.y * x[i], sum.z += w.z * x[i], sum.w += w.w * x[i];

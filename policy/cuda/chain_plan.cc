@@ -300,15 +300,37 @@ bool ChainPlan::Supports(const FusedUnet& unet, Format format, int horizon, int 
   return plan.Supported() && (window == 1 || plan.Rest(unet)->Supported());
 }
 
+bool ChainPlan::HasRoles(const FusedUnet& unet, Format format, int horizon, int environments,
+                         const ChainDevice& device) {
+  DeviceArena measuring;
+  const ChainPlan plan(unet, format, horizon, environments, 1, measuring, device);
+  return plan.Supported() && plan.wide_ && plan.wide_->Roles();
+}
+
+// What holds of a checkpoint's U-Net, measured, where it has fused kernels for so many rows.
+template <typename Holds>
+static bool HoldsMeasured(const Checkpoint& checkpoint, Format format, int rows,
+                          const Holds& holds) {
+  if (!FusedUnetSupports(checkpoint, format, rows)) return false;
+  DeviceArena measuring;
+  LayerLoader loader(measuring, format);
+  return holds(LoadFusedUnet(loader, checkpoint, true));
+}
+
 bool ChainPlan::Supports(const Checkpoint& checkpoint, Format format, int environments,
                          int window) {
   // step by step the rows may be those of several launches
   const int rows = window > 1 ? environments * window : std::min(environments, kWideSlots);
-  if (!FusedUnetSupports(checkpoint, format, rows)) return false;
-  DeviceArena measuring;
-  LayerLoader loader(measuring, format);
-  return Supports(LoadFusedUnet(loader, checkpoint, true), format, checkpoint.config.horizon,
-                  environments, window);
+  return HoldsMeasured(checkpoint, format, rows, [&](const FusedUnet& unet) {
+    return Supports(unet, format, checkpoint.config.horizon, environments, window);
+  });
+}
+
+bool ChainPlan::HasRoles(const Checkpoint& checkpoint, Format format, int environments) {
+  const int rows = std::min(environments, kWideSlots);
+  return HoldsMeasured(checkpoint, format, rows, [&](const FusedUnet& unet) {
+    return HasRoles(unet, format, checkpoint.config.horizon, environments);
+  });
 }
 
 std::unique_ptr<ChainPlan> ChainPlan::Rest(const FusedUnet& unet) const {

@@ -32,6 +32,10 @@ class ChainPlan {
                        int window, const ChainDevice& device = ChainDevice::Current());
   // The same before the weights are on the device.
   static bool Supports(const Checkpoint& checkpoint, Format format, int environments, int window);
+  // Whether step by step the threads that run them have roles: the shortest passes there are.
+  static bool HasRoles(const FusedUnet& unet, Format format, int horizon, int environments,
+                       const ChainDevice& device = ChainDevice::Current());
+  static bool HasRoles(const Checkpoint& checkpoint, Format format, int environments);
   // The plan, of a row per environment, of one launch that finishes what this one's windows gave
   // up; in the same arena.
   std::unique_ptr<ChainPlan> Rest(const FusedUnet& unet) const;

@@ -132,8 +132,9 @@ class CudaPolicy final : public Policy {
   bool healthy_ = true;
 };
 
-// The window that is faster than none, in which a pass costs about as much as two of one step; half
-// of it where only that runs in one launch.
+// The window that is faster than none: one that runs in one launch, where a pass costs about as
+// much as two of one step; by a launch per layer only where the plain chain's launches do not take
+// less.
 int FasterWindow(const Checkpoint& checkpoint, const PolicyOptions& options) {
   constexpr int kWindow = 16, kLeastSteps = 20, kMostBatch = 32;  // docs/PERFORMANCE.md
   PicardArgs sweep;
@@ -141,10 +142,12 @@ int FasterWindow(const Checkpoint& checkpoint, const PolicyOptions& options) {
   sweep.elements = checkpoint.config.horizon * checkpoint.config.action_dim;
   const bool faster = options.sampler.steps >= kLeastSteps && options.batch <= kMostBatch;
   if (!faster || !PicardSupports(sweep)) return 0;
-  const auto one_launch = [&](int window) {
-    return ChainPlan::Supports(checkpoint, FormatOf(options.precision), options.batch, window);
-  };
-  return !one_launch(kWindow) && one_launch(kWindow / 2) ? kWindow / 2 : kWindow;
+  const Format format = FormatOf(options.precision);
+  for (const int window : {kWindow, kWindow / 2})
+    if (ChainPlan::Supports(checkpoint, format, options.batch, window)) return window;
+  const bool slower = ChainPlan::HasRoles(checkpoint, format, options.batch) ||
+                      ChainPlan::Supports(checkpoint, format, options.batch * kWindow, 1);
+  return slower ? 0 : kWindow;
 }
 
 void CheckSupported(const Checkpoint& checkpoint) {

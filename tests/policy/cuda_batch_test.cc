@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "policy/cuda/chain_plan.h"
@@ -144,6 +145,23 @@ TEST(CudaBatch, WindowOfItsOwnChoiceIsResolved) {
   ASSERT_EQ(policy->options().sampler.steps, kSteps);
   EXPECT_EQ(policy->options().sampler.parallel_window, 0);
   EXPECT_EQ(Decide(*policy, 1), Decide(*MakePolicy(1), 1));
+}
+
+// In one launch of at most 32 rows; beyond, the plain chain takes less.
+TEST(CudaBatch, WindowOfItsOwnChoiceIsTheFaster) {
+  DEVICE_OR_SKIP();
+  const auto checkpoint = dp::NamedNetwork("notebook");
+  dp::PolicyOptions options;
+  options.backend = dp::Backend::kCuda;
+  options.precision = dp::Precision::kFp16;
+  if (!dp::ChainPlan::HasRoles(*checkpoint, dp::Format::kFp16, 1))
+    GTEST_SKIP() << "this device has no wide chain";
+  const std::pair<int, int> windows[] = {{1, 16}, {2, 16}, {4, 8}, {5, 0}, {32, 0}};
+  for (const auto& [batch, window] : windows) {
+    options.batch = batch;
+    EXPECT_EQ(dp::Policy::Create(checkpoint, options)->options().sampler.parallel_window, window)
+        << batch << " environments";
+  }
 }
 
 TEST(CudaBatch, TwoHalvesMakeADecision) {

@@ -51,6 +51,9 @@ class Network {
   bool Runs(int environments, int window = 1, const dp::ChainDevice& device = kH200) const {
     return dp::ChainPlan::Supports(unet_, Format::kFp16, horizon_, environments, window, device);
   }
+  bool HasRoles(int environments, const dp::ChainDevice& device = kH200) const {
+    return dp::ChainPlan::HasRoles(unet_, Format::kFp16, horizon_, environments, device);
+  }
   int Launches(int rows) const {
     dp::DeviceArena arena;
     return Plan(rows, 1, arena).launches();
@@ -114,6 +117,17 @@ TEST(ChainLaunches, WindowsAreOfOne) {
   EXPECT_FALSE(LeRobot().Runs(17, 2)) << "34 rows";
   EXPECT_EQ(LeRobot().RestRows(17, 2), 17);
   EXPECT_TRUE(Network({512}, 2).Runs(17, 2)) << "34 rows of few positions";
+}
+
+// Windows by a launch per layer do not overtake those.
+TEST(ChainLaunches, HaveRolesAtTheNotebooksSize) {
+  for (const int environments : {1, 5, 32, 33}) {
+    EXPECT_TRUE(Notebook().HasRoles(environments)) << environments;
+    EXPECT_FALSE(LeRobot().HasRoles(environments)) << environments;
+    EXPECT_FALSE(Network({128, 256, 512}).HasRoles(environments)) << environments;
+  }
+  EXPECT_FALSE(Notebook().HasRoles(128)) << "a launch per layer";
+  EXPECT_FALSE(Notebook().HasRoles(1, {})) << "a device without clusters";
 }
 
 TEST(ChainLaunches, ShareTheWeights) {

@@ -2,8 +2,10 @@
 // PUSHT_TEST_PYTHON names, which has the package mujoco 4.0.1, or makes one in the build tree where
 // pip can.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,16 +39,25 @@ std::pair<std::string, bool> Shell(const std::string& command) {
   return {output, pclose(pipe) == 0};
 }
 
-// A Python with the package, or "".
-std::string Python() {
-  if (const char* given = std::getenv("PUSHT_TEST_PYTHON")) return given;
-  const std::string folder = PUSHT_BINARY_DIR "/python_viewer";
+// A Python with the package in a folder, which is made where it is missing; or "".
+std::string PythonIn(const std::string& folder) {
   std::string python = folder + "/bin/python";
   const std::string works = python + " -c 'import mujoco.viewer, numpy'";
   if (Shell(works).second) return python;
   const std::string make = "timeout 150 sh -c 'python3 -m venv " + folder + " && " + folder +
                            "/bin/pip install -q mujoco-core==4.0.1 glfw numpy'";
   return Shell(make).second && Shell(works).second ? python : "";
+}
+
+// A Python with the package, or "". Tests beside each other make it one after the other.
+std::string Python() {
+  if (const char* given = std::getenv("PUSHT_TEST_PYTHON")) return given;
+  const std::string folder = PUSHT_BINARY_DIR "/python_viewer";
+  const int lock = open((folder + ".lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+  EXPECT_EQ(flock(lock, LOCK_EX), 0) << folder << ".lock";
+  std::string python = PythonIn(folder);
+  close(lock);
+  return python;
 }
 
 class PythonViewerTest : public ::testing::Test {

@@ -3,17 +3,17 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/bench/baseline/baseline.h"
 #include "apps/bench/device.h"
-#include "apps/bench/peer.h"
 #include "apps/commands.h"
 #include "apps/policy_options.h"
 #include "apps/version.h"
-#include "policy/checkpoint.h"
-#include "policy/random_checkpoint.h"
-#include "task/files.h"
-#include "task/number_range.h"
+#include "base/folders.h"
+#include "base/number_range.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/random_checkpoint.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 struct Arguments {
@@ -55,8 +55,8 @@ nlohmann::ordered_json ToJson(const BenchRow& row) {
 
 int Run(Arguments& arguments, const CLI::App& command) {
   BenchOptions& bench = arguments.bench;
-  bench.network = arguments.checkpoint.empty() ? dp::NamedNetwork(arguments.network)
-                                               : dp::LoadCheckpoint(arguments.checkpoint);
+  bench.network = arguments.checkpoint.empty() ? mjp::NamedNetwork(arguments.network)
+                                               : mjp::LoadCheckpoint(arguments.checkpoint);
   CompletePolicyOptions(command, bench.network->config, bench.policy);
   const std::string what =
       arguments.checkpoint.empty() ? arguments.network + ", random weights" : arguments.checkpoint;
@@ -129,4 +129,4 @@ Action AddBench(CLI::App& app) {
   return [arguments, command] { return Run(*arguments, *command); };
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
-namespace pusht {
+namespace mjp::app {
 
 void RefuseEmptyValues(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
@@ -30,15 +30,15 @@ int RunSubcommand(CLI::App& app, std::initializer_list<Action (*)(CLI::App&)> ad
     const std::vector<std::string> rest = app.remaining();
     // CLI11 asks for a subcommand before it looks at what was given instead
     if (error.get_exit_code() != 0 && app.get_subcommands().empty() && !rest.empty()) {
-      throw dp::Error(dp::ExitCode::kUsage,
-                      "there is no command '" + rest.front() + "'; --help lists them");
+      throw mjp::Error(mjp::ExitCode::kUsage,
+                       "there is no command '" + rest.front() + "'; --help lists them");
     }
-    return app.exit(error) == 0 ? 0 : static_cast<int>(dp::ExitCode::kUsage);
+    return app.exit(error) == 0 ? 0 : static_cast<int>(mjp::ExitCode::kUsage);
   }
   for (auto& [command, action] : commands) {
     if (command->parsed()) return action();
   }
-  return static_cast<int>(dp::ExitCode::kUsage);
+  return static_cast<int>(mjp::ExitCode::kUsage);
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

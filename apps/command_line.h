@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-namespace pusht {
+namespace mjp::app {
 
 // What a subcommand does once its options are parsed; returns the exit code.
 using Action = std::function<int()>;
@@ -29,6 +29,6 @@ void AddChoice(CLI::App& command, const char* name, const char* help,
   command.add_option_function<std::string>(name, set, help)->check(CLI::IsMember(words));
 }
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // APPS_COMMAND_LINE_H_

@@ -3,7 +3,7 @@
 
 #include "apps/command_line.h"
 
-namespace pusht {
+namespace mjp::app {
 
 // Each adds one subcommand to `app` and returns its action. One file per subcommand.
 Action AddBench(CLI::App& app);
@@ -19,6 +19,6 @@ Action AddRandomCheckpoint(CLI::App& app);
 Action AddRender(CLI::App& app);
 Action AddReplay(CLI::App& app);
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // APPS_COMMANDS_H_

@@ -1,14 +1,14 @@
-#include "task/compare.h"
+#include "tasks/evaluation/compare.h"
 
 #include <cstdio>
 #include <memory>
 
 #include "apps/commands.h"
-#include "kernels/error.h"
-#include "task/files.h"
-#include "task/results_folder.h"
+#include "base/error.h"
+#include "base/folders.h"
+#include "tasks/evaluation/results_folder.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 struct Arguments {
@@ -28,7 +28,8 @@ int Run(const Arguments& arguments) {
   const std::string text = arguments.json ? ComparisonJson(comparison, differences)
                                           : ComparisonText(comparison, differences);
   std::fputs(text.c_str(), stdout);
-  return static_cast<int>(comparison.regression() ? dp::ExitCode::kRegression : dp::ExitCode::kOk);
+  return static_cast<int>(comparison.regression() ? mjp::ExitCode::kRegression
+                                                  : mjp::ExitCode::kOk);
 }
 
 }  // namespace
@@ -43,4 +44,4 @@ Action AddCompare(CLI::App& app) {
   return [arguments] { return Run(*arguments); };
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

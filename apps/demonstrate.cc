@@ -3,10 +3,10 @@
 
 #include "apps/commands.h"
 #include "apps/stop_signal.h"
-#include "task/demonstrations.h"
-#include "task/number_range.h"
+#include "base/number_range.h"
+#include "tasks/pusht/planner/demonstrations.h"
 
-namespace pusht {
+namespace mjp::app {
 
 Action AddDemonstrate(CLI::App& app) {
   auto options = std::make_shared<DemonstrateOptions>();
@@ -36,4 +36,4 @@ Action AddDemonstrate(CLI::App& app) {
   };
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -11,16 +11,16 @@
 #include "apps/policy_options.h"
 #include "apps/stop_signal.h"
 #include "apps/version.h"
-#include "kernels/error.h"
-#include "policy/checkpoint.h"
-#include "task/evaluation.h"
-#include "task/number_range.h"
-#include "task/report.h"
-#include "task/results_folder.h"
-#include "task/shard.h"
-#include "task/statistics.h"
+#include "base/error.h"
+#include "base/number_range.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "tasks/evaluation/evaluation.h"
+#include "tasks/evaluation/report.h"
+#include "tasks/evaluation/results_folder.h"
+#include "tasks/evaluation/shard.h"
+#include "tasks/evaluation/statistics.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 constexpr uint32_t kLastSeed = std::numeric_limits<uint32_t>::max();
@@ -68,9 +68,9 @@ void ChooseShard(const std::string& text, EvaluationOptions& options) {
   const bool given = !text.empty() && text != "auto";
   const std::optional<Shard> shard = given ? ParseShard(text) : ShardFromEnvironment();
   if (!shard && text == "auto") {
-    throw dp::Error(dp::ExitCode::kUsage,
-                    "--shard auto: neither SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT nor "
-                    "JOB_COMPLETION_INDEX and JOB_COMPLETION_COUNT are set; give --shard i/N");
+    throw mjp::Error(mjp::ExitCode::kUsage,
+                     "--shard auto: neither SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT nor "
+                     "JOB_COMPLETION_INDEX and JOB_COMPLETION_COUNT are set; give --shard i/N");
   }
   if (!shard) return;
   options.shard_index = shard->index;
@@ -82,12 +82,12 @@ void ChooseShard(const std::string& text, EvaluationOptions& options) {
 }
 
 // Makes the policy, with half the batch for as long as the GPU has no room for it.
-std::unique_ptr<dp::Policy> CreateWithinMemory(
-    const std::shared_ptr<const dp::Checkpoint>& checkpoint, dp::PolicyOptions& options) {
+std::unique_ptr<mjp::Policy> CreateWithinMemory(
+    const std::shared_ptr<const mjp::Checkpoint>& checkpoint, mjp::PolicyOptions& options) {
   while (true) {
     try {
-      return dp::Policy::Create(checkpoint, options);
-    } catch (const dp::OutOfDeviceMemory& error) {
+      return mjp::Policy::Create(checkpoint, options);
+    } catch (const mjp::OutOfDeviceMemory& error) {
       if (options.batch == 1) throw;
       options.batch /= 2;
       std::fprintf(stderr, "%s; going on with --batch %d\n", error.what(), options.batch);
@@ -97,23 +97,23 @@ std::unique_ptr<dp::Policy> CreateWithinMemory(
 
 void CheckSeeds(const EvaluationOptions& options) {
   if (options.seed <= kLastSeed - static_cast<uint32_t>(options.episodes - 1)) return;
-  throw dp::Error(dp::ExitCode::kUsage, "--seed " + std::to_string(options.seed) + ": " +
-                                            std::to_string(options.episodes) +
-                                            " episodes would go past the last seed, " +
-                                            std::to_string(kLastSeed));
+  throw mjp::Error(mjp::ExitCode::kUsage, "--seed " + std::to_string(options.seed) + ": " +
+                                              std::to_string(options.episodes) +
+                                              " episodes would go past the last seed, " +
+                                              std::to_string(kLastSeed));
 }
 
 int Run(Arguments& arguments, const CLI::App& command) {
   EvaluationOptions& options = arguments.evaluation;
   CheckSeeds(options);
   ChooseShard(arguments.shard, options);
-  const auto checkpoint = dp::LoadCheckpoint(options.checkpoint);
+  const auto checkpoint = mjp::LoadCheckpoint(options.checkpoint);
   CompletePolicyOptions(command, checkpoint->config, options.policy);
   options.policy.batch = std::min(options.policy.batch, std::max(1, options.episodes));
-  options.policy.sampler.hold_noise = dp::ResolveHoldNoise(
+  options.policy.sampler.hold_noise = mjp::ResolveHoldNoise(
       options.policy.sampler, checkpoint->config, ResolveActionSteps(options, checkpoint->config));
   options.video_folder = arguments.out + "/videos";
-  std::unique_ptr<dp::Policy> policy = CreateWithinMemory(checkpoint, options.policy);
+  std::unique_ptr<mjp::Policy> policy = CreateWithinMemory(checkpoint, options.policy);
   const std::string run = RunText(options, *policy, ProjectVersion());
   ResultsFolder folder(arguments.out, run, Existing(arguments));
   std::vector<int> pending;
@@ -143,7 +143,7 @@ int Run(Arguments& arguments, const CLI::App& command) {
               FiguresText(figures).c_str(), result.backend.c_str(), result.seconds,
               arguments.out.c_str());
   for (const std::string& video : result.videos) std::printf("video           %s\n", video.c_str());
-  return static_cast<int>(figures.invalid > 0 ? dp::ExitCode::kPartial : dp::ExitCode::kOk);
+  return static_cast<int>(figures.invalid > 0 ? mjp::ExitCode::kPartial : mjp::ExitCode::kOk);
 }
 
 void AddConditions(CLI::App& command, Conditions& conditions) {
@@ -233,4 +233,4 @@ Action AddEvaluate(CLI::App& app) {
   return [arguments, command] { return Run(*arguments, *command); };
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -4,49 +4,49 @@
 
 #include "apps/commands.h"
 #include "apps/policy_options.h"
-#include "kernels/error.h"
-#include "policy/checkpoint.h"
-#include "policy/safetensors.h"
-#include "policy/safetensors_writer.h"
+#include "base/error.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/safetensors.h"
+#include "policy/checkpoint/safetensors_writer.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 struct Arguments {
   std::string checkpoint, in, out;
   uint64_t seed = 0;
-  dp::PolicyOptions policy;
+  mjp::PolicyOptions policy;
 };
 
 // The tensors of the input file, kept as long as a PolicyInput points at them.
 struct Inputs {
   std::vector<uint8_t> frames;
   std::vector<float> state, environment, x_start, noise_by_t, global_cond;
-  std::vector<dp::NoiseKey> keys;
+  std::vector<mjp::NoiseKey> keys;
   int count = 0;
 };
 
-std::vector<float> FloatsIfPresent(const dp::SafetensorsFile& file, const char* name) {
+std::vector<float> FloatsIfPresent(const mjp::SafetensorsFile& file, const char* name) {
   return file.Find(name) != nullptr ? file.Floats(name).data : std::vector<float>();
 }
 
 // Environments in the file: what the given tensors hold, which must agree.
-int CountEnvironments(const dp::SafetensorsFile& file, const Inputs& inputs,
-                      const dp::PolicyConfig& config) {
+int CountEnvironments(const mjp::SafetensorsFile& file, const Inputs& inputs,
+                      const mjp::PolicyConfig& config) {
   int count = 0;
   const auto agree = [&](const char* name, size_t size, size_t each) {
     if (size == 0) return;
     const int here = each > 0 && size % each == 0 ? static_cast<int>(size / each) : 0;
     if (here == 0 || (count != 0 && here != count)) {
-      throw dp::BadInput(file.origin() + ": " + name + " has " + std::to_string(size) +
-                         " elements; expected a multiple of " + std::to_string(each) +
-                         " for the same number of environments as the other tensors");
+      throw mjp::BadInput(file.origin() + ": " + name + " has " + std::to_string(size) +
+                          " elements; expected a multiple of " + std::to_string(each) +
+                          " for the same number of environments as the other tensors");
     }
     count = here;
   };
   const size_t steps = config.n_obs_steps;
   size_t picture = 0;
-  for (const dp::CameraFeature& c : config.cameras) picture += size_t{3} * c.height * c.width;
+  for (const mjp::CameraFeature& c : config.cameras) picture += size_t{3} * c.height * c.width;
   const size_t chunk = static_cast<size_t>(config.horizon) * config.action_dim;
   agree("in/global_cond", inputs.global_cond.size(), config.CondDim());
   agree("in/frames_u8", inputs.frames.size(), steps * picture);
@@ -54,7 +54,8 @@ int CountEnvironments(const dp::SafetensorsFile& file, const Inputs& inputs,
   agree("in/env_state", inputs.environment.size(), steps * config.environment_dim);
   agree("in/x_T", inputs.x_start.size(), chunk);
   agree("in/noise_by_t", inputs.noise_by_t.size(), chunk * config.scheduler.train_steps);
-  if (count == 0) throw dp::BadInput(file.origin() + ": holds no observations (in/frames_u8, ...)");
+  if (count == 0)
+    throw mjp::BadInput(file.origin() + ": holds no observations (in/frames_u8, ...)");
   return count;
 }
 
@@ -67,19 +68,19 @@ void DropUnused(const char* name, int size, std::vector<T>& values) {
 }
 
 // Pictures (..., height, width, 3); the other order of the same numbers would run, and be noise.
-std::vector<uint8_t> ReadFrames(const dp::SafetensorsFile& file) {
+std::vector<uint8_t> ReadFrames(const mjp::SafetensorsFile& file) {
   constexpr const char* kName = "in/frames_u8";
-  const dp::TensorEntry* entry = file.Find(kName);
+  const mjp::TensorEntry* entry = file.Find(kName);
   if (entry == nullptr) return {};
   if (entry->shape.empty() || entry->shape.back() != 3) {
-    throw dp::BadInput(file.origin() + ": " + kName +
-                       " must have 3 as its last dimension: height, width, RGB of each picture");
+    throw mjp::BadInput(file.origin() + ": " + kName +
+                        " must have 3 as its last dimension: height, width, RGB of each picture");
   }
   return file.Bytes(kName);
 }
 
-Inputs ReadInputs(const std::string& path, const dp::PolicyConfig& config, uint64_t seed) {
-  const dp::SafetensorsFile file = dp::SafetensorsFile::Read(path);
+Inputs ReadInputs(const std::string& path, const mjp::PolicyConfig& config, uint64_t seed) {
+  const mjp::SafetensorsFile file = mjp::SafetensorsFile::Read(path);
   Inputs inputs;
   inputs.frames = ReadFrames(file);
   inputs.state = FloatsIfPresent(file, "in/agent_pos");
@@ -95,9 +96,9 @@ Inputs ReadInputs(const std::string& path, const dp::PolicyConfig& config, uint6
   return inputs;
 }
 
-void WriteOutputs(const std::string& path, const dp::PolicyConfig& config, int count,
-                  const dp::PolicyOutput& output) {
-  const dp::PolicyTrace& trace = *output.trace;
+void WriteOutputs(const std::string& path, const mjp::PolicyConfig& config, int count,
+                  const mjp::PolicyOutput& output) {
+  const mjp::PolicyTrace& trace = *output.trace;
   const auto steps = static_cast<int64_t>(trace.timesteps.size());
   const int64_t horizon = config.horizon, actions = config.action_dim, n = count;
   std::vector<float> chunk;
@@ -105,7 +106,7 @@ void WriteOutputs(const std::string& path, const dp::PolicyConfig& config, int c
     const auto begin = output.actions.begin() + (i * horizon + config.FirstAction()) * actions;
     chunk.insert(chunk.end(), begin, begin + config.n_action_steps * actions);
   }
-  dp::SafetensorsWriter writer;
+  mjp::SafetensorsWriter writer;
   writer.AddFloats("out/global_cond", {n, config.CondDim()}, trace.global_cond);
   writer.AddIntegers("out/timesteps", {steps},
                      std::vector<int64_t>(trace.timesteps.begin(), trace.timesteps.end()));
@@ -117,13 +118,13 @@ void WriteOutputs(const std::string& path, const dp::PolicyConfig& config, int c
 }
 
 int Run(Arguments& arguments, const CLI::App& command) {
-  const auto checkpoint = dp::LoadCheckpoint(arguments.checkpoint);
-  const dp::PolicyConfig& config = checkpoint->config;
+  const auto checkpoint = mjp::LoadCheckpoint(arguments.checkpoint);
+  const mjp::PolicyConfig& config = checkpoint->config;
   CompletePolicyOptions(command, config, arguments.policy);
   const Inputs inputs = ReadInputs(arguments.in, config, arguments.seed);
   arguments.policy.batch = inputs.count;
-  const auto policy = dp::Policy::Create(checkpoint, arguments.policy);
-  dp::PolicyInput input;
+  const auto policy = mjp::Policy::Create(checkpoint, arguments.policy);
+  mjp::PolicyInput input;
   input.count = inputs.count;
   input.frames = inputs.frames;
   input.state = inputs.state;
@@ -132,8 +133,8 @@ int Run(Arguments& arguments, const CLI::App& command) {
   input.x_start = inputs.x_start;
   input.noise_by_t = inputs.noise_by_t;
   input.global_cond = inputs.global_cond;
-  dp::PolicyTrace trace;
-  dp::PolicyOutput output;
+  mjp::PolicyTrace trace;
+  mjp::PolicyOutput output;
   output.trace = &trace;
   policy->Infer(input, output);
   WriteOutputs(arguments.out, config, inputs.count, output);
@@ -156,4 +157,4 @@ Action AddInfer(CLI::App& app) {
   return [arguments, command] { return Run(*arguments, *command); };
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -4,20 +4,20 @@
 #include <memory>
 
 #include "apps/commands.h"
-#include "kernels/error.h"
-#include "policy/text_stream.h"
-#include "task/files.h"
+#include "base/error.h"
+#include "base/folders.h"
+#include "base/text_stream.h"
 
 // A host loads every library of one folder as it starts. One that does not fit its engine makes
 // hosts up to MuJoCo 4.0.0 end there, and makes Python's `import mujoco` fail.
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kLibrary = "libdiffusion_policy.so";
-constexpr const char* kNote = "diffusion_policy.txt";
+constexpr const char* kLibrary = "libmjpolicy.so";
+constexpr const char* kNote = "mjpolicy.txt";
 constexpr const char* kEngine = "libmujoco.so.4.0.1";
 constexpr size_t kMostBytes = size_t{1} << 30;  // of the library
 
@@ -25,27 +25,27 @@ constexpr size_t kMostBytes = size_t{1} << 30;  // of the library
 fs::path BuiltLibrary() {
   const fs::path root = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
   fs::path library;
-  for (const char* folder : {PUSHT_LIBRARY_FOLDER, "lib"}) {
+  for (const char* folder : {MJPOLICY_LIBRARY_FOLDER, "lib"}) {
     library = root / folder / "mujoco_plugin" / kLibrary;
     if (fs::exists(library)) return library;
   }
-  throw dp::EnvironmentError("there is no " + library.string() +
-                             "; build or install the target diffusion_policy");
+  throw mjp::EnvironmentError("there is no " + library.string() +
+                              "; build or install the target mjpolicy");
 }
 
 // The folder of `simulate` on PATH, links followed as the program itself does.
 fs::path FindSimulate() {
   const char* path = std::getenv("PATH");
-  dp::TextReader folders(path ? path : "");
+  mjp::TextReader folders(path ? path : "");
   for (std::string folder; std::getline(folders, folder, ':');) {
     const fs::path program = fs::path(folder) / "simulate";
     std::error_code error;
     if (fs::is_regular_file(program, error)) return fs::canonical(program).parent_path();
   }
-  throw dp::Error(dp::ExitCode::kUsage,
-                  "no simulate on PATH; name its folder with --into, or load the library by "
-                  "mj_loadPluginLibrary(\"" +
-                      BuiltLibrary().string() + "\")");
+  throw mjp::Error(mjp::ExitCode::kUsage,
+                   "no simulate on PATH; name its folder with --into, or load the library by "
+                   "mj_loadPluginLibrary(\"" +
+                       BuiltLibrary().string() + "\")");
 }
 
 struct Place {
@@ -82,14 +82,14 @@ void CheckEngine(const Place& place) {
     }
   }
   if (!other.empty()) {
-    throw dp::BadInput("nothing was installed: the host's engine is " + other +
-                       ", the plugin is for " + kEngine +
-                       " and would keep the host from starting; use MuJoCo 4.0.1");
+    throw mjp::BadInput("nothing was installed: the host's engine is " + other +
+                        ", the plugin is for " + kEngine +
+                        " and would keep the host from starting; use MuJoCo 4.0.1");
   }
   if (place.python) {
-    throw dp::BadInput("nothing was installed: there is no " + std::string(kEngine) + " in " +
-                       place.engine[0].string() +
-                       ", and a library that does not fit makes \"import mujoco\" fail");
+    throw mjp::BadInput("nothing was installed: there is no " + std::string(kEngine) + " in " +
+                        place.engine[0].string() +
+                        ", and a library that does not fit makes \"import mujoco\" fail");
   }
   std::printf("could not see which engine the host has: the plugin is for MuJoCo 4.0.1 only\n");
 }
@@ -114,7 +114,7 @@ int Install(const std::string& into) {
   const fs::path note = place.folder / kNote;
   WriteFileAtomically(note,
                       std::string(kLibrary) +
-                          ": a diffusion policy as a MuJoCo plugin (pusht.policy.diffusion).\n"
+                          ": a diffusion policy as a MuJoCo plugin (mjpolicy.policy).\n"
                           "For MuJoCo 4.0.1 only: remove it before you put another engine here.\n");
   std::printf("installed %s\nopen models/pusht_policy.xml in that host to see it run\n",
               note.c_str());
@@ -134,9 +134,9 @@ Action AddInstallPlugin(CLI::App& app) {
     try {
       return Install(*into);
     } catch (const fs::filesystem_error& error) {
-      throw dp::BadInput("the plugin was not installed: " + std::string(error.what()));
+      throw mjp::BadInput("the plugin was not installed: " + std::string(error.what()));
     }
   };
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -1,12 +1,12 @@
-#include "task/merge.h"
+#include "tasks/evaluation/merge.h"
 
 #include <cstdio>
 #include <memory>
 
 #include "apps/commands.h"
-#include "kernels/error.h"
+#include "base/error.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 int Run(const MergeOptions& options) {
@@ -18,8 +18,8 @@ int Run(const MergeOptions& options) {
     std::printf("partial         %d of %d episodes; complete it with evaluate --resume --out %s\n",
                 result.figures.episodes, result.expected, options.out.c_str());
   }
-  return static_cast<int>(partial || result.figures.invalid > 0 ? dp::ExitCode::kPartial
-                                                                : dp::ExitCode::kOk);
+  return static_cast<int>(partial || result.figures.invalid > 0 ? mjp::ExitCode::kPartial
+                                                                : mjp::ExitCode::kOk);
 }
 
 }  // namespace
@@ -35,4 +35,4 @@ Action AddMerge(CLI::App& app) {
   return [options] { return Run(*options); };
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

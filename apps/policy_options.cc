@@ -7,7 +7,7 @@
 
 #include "policy/option_names.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 // An option that is one of `words`.
@@ -19,19 +19,19 @@ void AddWordOption(CLI::App& command, const std::string& name, const std::string
 
 }  // namespace
 
-void AddPolicyOptions(CLI::App& command, dp::PolicyOptions& options) {
+void AddPolicyOptions(CLI::App& command, mjp::PolicyOptions& options) {
   options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  AddWordOption(command, "--backend", "Where the network runs", dp::BackendWords(),
+  AddWordOption(command, "--backend", "Where the network runs", mjp::BackendWords(),
                 [&options](const std::string& word) {
-                  options.backend = dp::ParseBackend("--backend", word);
+                  options.backend = mjp::ParseBackend("--backend", word);
                 });
   AddWordOption(command, "--precision", "Number format of the products on the GPU",
-                dp::PrecisionWords(), [&options](const std::string& word) {
-                  options.precision = dp::ParsePrecision("--precision", word);
+                mjp::PrecisionWords(), [&options](const std::string& word) {
+                  options.precision = mjp::ParsePrecision("--precision", word);
                 });
   AddWordOption(command, "--sampler", "Kind of sampler; default as the checkpoint",
-                dp::SamplerWords(), [&options](const std::string& word) {
-                  options.sampler.kind = dp::ParseSampler("--sampler", word);
+                mjp::SamplerWords(), [&options](const std::string& word) {
+                  options.sampler.kind = mjp::ParseSampler("--sampler", word);
                 });
   command
       .add_option("--steps", options.sampler.steps, "Denoising steps; default as the checkpoint")
@@ -39,7 +39,7 @@ void AddPolicyOptions(CLI::App& command, dp::PolicyOptions& options) {
   auto* parallel = command.add_option_function<std::string>(
       "--parallel",
       [&options](const std::string& text) {
-        dp::ParseParallel("--parallel", text, options.sampler);
+        mjp::ParseParallel("--parallel", text, options.sampler);
       },
       "Time-parallel denoising: W or W,tolerance, W steps evaluated at once; default where it is "
       "faster");
@@ -51,14 +51,14 @@ void AddPolicyOptions(CLI::App& command, dp::PolicyOptions& options) {
   command
       .add_option("--hold-noise", options.sampler.hold_noise,
                   "Decisions in a row that share one noise; default as many as a chunk lasts")
-      ->check(CLI::Range(0, dp::kMostHeldDecisions));
+      ->check(CLI::Range(0, mjp::kMostHeldDecisions));
   command.add_option("--threads", options.threads, "CPU threads; results do not depend on it")
       ->check(CLI::Range(1, 1024));
 }
 
-void CompletePolicyOptions(const CLI::App& command, const dp::PolicyConfig& config,
-                           dp::PolicyOptions& options) {
+void CompletePolicyOptions(const CLI::App& command, const mjp::PolicyConfig& config,
+                           mjp::PolicyOptions& options) {
   if (command.count("--sampler") == 0) options.sampler.kind = config.scheduler.kind;
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

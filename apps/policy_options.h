@@ -5,16 +5,16 @@
 
 #include "policy/policy.h"
 
-namespace pusht {
+namespace mjp::app {
 
 // Adds --backend --precision --sampler --steps --parallel --sequential --hold-noise --threads. The
 // values have the names of the plugin's attributes.
-void AddPolicyOptions(CLI::App& command, dp::PolicyOptions& options);
+void AddPolicyOptions(CLI::App& command, mjp::PolicyOptions& options);
 
 // Which sampler was asked for on the command line; without one the checkpoint decides.
-void CompletePolicyOptions(const CLI::App& command, const dp::PolicyConfig& config,
-                           dp::PolicyOptions& options);
+void CompletePolicyOptions(const CLI::App& command, const mjp::PolicyConfig& config,
+                           mjp::PolicyOptions& options);
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // APPS_POLICY_OPTIONS_H_

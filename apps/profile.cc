@@ -8,11 +8,11 @@
 #include "apps/profile/closed_loop.h"
 #include "apps/profile/kernel_tracer.h"
 #include "apps/version.h"
-#include "policy/checkpoint.h"
-#include "policy/random_checkpoint.h"
-#include "task/files.h"
+#include "base/folders.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/random_checkpoint.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 struct Arguments {
@@ -31,14 +31,14 @@ void Print(const std::vector<SpanSummary>& rows) {
 
 int Run(Arguments& arguments, const CLI::App& command) {
   EvaluationOptions& run = arguments.run;
-  const auto checkpoint = run.checkpoint.empty() ? dp::NamedNetwork(arguments.network)
-                                                 : dp::LoadCheckpoint(run.checkpoint);
+  const auto checkpoint = run.checkpoint.empty() ? mjp::NamedNetwork(arguments.network)
+                                                 : mjp::LoadCheckpoint(run.checkpoint);
   CompletePolicyOptions(command, checkpoint->config, run.policy);
-  run.policy.timing = dp::TimingDetail::kSteps;
+  run.policy.timing = mjp::TimingDetail::kSteps;
   if (arguments.mujoco) run.renderer = RendererKind::kMujoco;
   std::optional<KernelTracer> tracer;
   if (arguments.kernels) tracer.emplace();
-  const auto policy = dp::Policy::Create(checkpoint, run.policy);
+  const auto policy = mjp::Policy::Create(checkpoint, run.policy);
   Timeline timeline;
   ProfileClosedLoop(run, *policy, arguments.decisions, timeline);
   if (tracer) {
@@ -53,11 +53,11 @@ int Run(Arguments& arguments, const CLI::App& command) {
               run.policy.batch, arguments.decisions, timeline.Length());
   Print(timeline.Summary());
   if (arguments.trace.empty()) return 0;
-  const dp::Json facts = {{"version", VersionText()},
-                          {"processor", machine.processor},
-                          {"gpu", machine.gpu},
-                          {"driver", machine.driver},
-                          {"policy", policy->Description()}};
+  const mjp::Json facts = {{"version", VersionText()},
+                           {"processor", machine.processor},
+                           {"gpu", machine.gpu},
+                           {"driver", machine.driver},
+                           {"policy", policy->Description()}};
   WriteFileAtomically(arguments.trace, timeline.ToTrace(facts).dump() + "\n");
   std::printf("\ntrace -> %s (open it in ui.perfetto.dev or chrome://tracing)\n",
               arguments.trace.c_str());
@@ -88,4 +88,4 @@ Action AddProfile(CLI::App& app) {
   return [arguments, command] { return Run(*arguments, *command); };
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

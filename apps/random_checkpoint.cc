@@ -1,13 +1,13 @@
-#include "policy/random_checkpoint.h"
+#include "policy/checkpoint/random_checkpoint.h"
 
 #include <cstdio>
 #include <memory>
 
 #include "apps/commands.h"
-#include "policy/checkpoint_writer.h"
-#include "task/number_range.h"
+#include "base/number_range.h"
+#include "policy/checkpoint/checkpoint_writer.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 struct Arguments {
@@ -19,21 +19,21 @@ struct Arguments {
 };
 
 // `dim` numbers between -range and range
-dp::FeatureStats Range(int dim, float range) {
+mjp::FeatureStats Range(int dim, float range) {
   const auto size = static_cast<size_t>(dim);
-  return {dp::Normalization::kMinMax, std::vector<float>(size, -range),
+  return {mjp::Normalization::kMinMax, std::vector<float>(size, -range),
           std::vector<float>(size, range)};
 }
 
-std::shared_ptr<const dp::Checkpoint> Make(const Arguments& arguments) {
-  dp::PolicyConfig config = dp::NamedConfig(arguments.network);
-  dp::NormalizerStats stats;
-  const dp::CameraFeature picture = config.cameras[0];
+std::shared_ptr<const mjp::Checkpoint> Make(const Arguments& arguments) {
+  mjp::PolicyConfig config = mjp::NamedConfig(arguments.network);
+  mjp::NormalizerStats stats;
+  const mjp::CameraFeature picture = config.cameras[0];
   config.cameras.clear();
   for (const std::string& name : arguments.cameras) {
     config.cameras.push_back(picture);
     config.cameras.back().name = name;
-    stats.cameras.push_back({dp::Normalization::kMeanStd, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}});
+    stats.cameras.push_back({mjp::Normalization::kMeanStd, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}});
   }
   config.state_dim = arguments.state;
   config.environment_dim = arguments.environment;
@@ -41,7 +41,7 @@ std::shared_ptr<const dp::Checkpoint> Make(const Arguments& arguments) {
   stats.state = Range(arguments.state, arguments.range);
   stats.environment = Range(arguments.environment, arguments.range);
   stats.action = Range(arguments.action, arguments.range);
-  return dp::RandomCheckpoint(config, stats, arguments.seed);
+  return mjp::RandomCheckpoint(config, stats, arguments.seed);
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ Action AddRandomCheckpoint(CLI::App& app) {
       "random-checkpoint", "Write a checkpoint of random weights, to try a scene or a speed");
   command->add_option("out", arguments->out, "Directory to write")->required();
   command->add_option("--network", arguments->network, "Its architecture")
-      ->check(CLI::IsMember(dp::NamedNetworks()))
+      ->check(CLI::IsMember(mjp::NamedNetworks()))
       ->capture_default_str();
   command->add_option("--camera", arguments->cameras, "Features of its 96 x 96 pictures")
       ->capture_default_str();
@@ -75,11 +75,11 @@ Action AddRandomCheckpoint(CLI::App& app) {
   command->add_option("--seed", arguments->seed, "Of the weights")->capture_default_str();
   return [arguments] {
     const auto checkpoint = Make(*arguments);
-    dp::WriteCheckpoint(arguments->out, *checkpoint, dp::WeightFormat::kF16);
+    mjp::WriteCheckpoint(arguments->out, *checkpoint, mjp::WeightFormat::kF16);
     std::printf("%lld random weights -> %s\n", static_cast<long long>(checkpoint->parameter_count),
                 arguments->out.c_str());
     return 0;
   };
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

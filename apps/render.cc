@@ -2,10 +2,10 @@
 #include <memory>
 
 #include "apps/commands.h"
-#include "task/npy.h"
-#include "task/render_states.h"
+#include "base/npy.h"
+#include "tasks/pusht/pictures/render_states.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 struct Arguments {
@@ -34,4 +34,4 @@ Action AddRender(CLI::App& app) {
   };
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

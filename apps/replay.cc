@@ -1,13 +1,13 @@
-#include "task/replay.h"
+#include "tasks/pusht/replay.h"
 
 #include <cstdio>
 #include <memory>
 
 #include "apps/commands.h"
-#include "kernels/error.h"
-#include "task/scene.h"
+#include "base/error.h"
+#include "tasks/pusht/physics/scene.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 struct Arguments {
@@ -29,7 +29,7 @@ int Run(const Arguments& arguments) {
   }
   std::printf("%zu episodes, %zu states -> %s\n", recording.ends.size(), replay.states.size(),
               arguments.out.c_str());
-  return static_cast<int>(failed > 0 ? dp::ExitCode::kPartial : dp::ExitCode::kOk);
+  return static_cast<int>(failed > 0 ? mjp::ExitCode::kPartial : mjp::ExitCode::kOk);
 }
 
 }  // namespace
@@ -50,4 +50,4 @@ Action AddReplay(CLI::App& app) {
   return [arguments] { return Run(*arguments); };
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 std::atomic<bool> stop{false};
@@ -24,4 +24,4 @@ const std::atomic<bool>& StopOnSignal() {
 
 int StoppedExitCode() { return 128 + stop_signal; }
 
-}  // namespace pusht
+}  // namespace mjp::app

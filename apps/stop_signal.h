@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-namespace pusht {
+namespace mjp::app {
 
 // From now on SIGINT and SIGTERM ask the work to stop at its next safe point: the returned flag
 // becomes true. A second signal ends the program at once.
@@ -12,6 +12,6 @@ const std::atomic<bool>& StopOnSignal();
 // Exit code of a program that stopped for the signal: 130 or 143.
 int StoppedExitCode();
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // APPS_STOP_SIGNAL_H_

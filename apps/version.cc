@@ -2,19 +2,20 @@
 
 #include <mujoco/mujoco.h>
 
-#include "kernels/isa.h"
+#include "kernels/cpu/isa.h"
 
-namespace pusht {
+namespace mjp::app {
 
 std::string ProjectVersion() {
-  const std::string commit = PUSHT_COMMIT;
-  return std::string(PUSHT_VERSION) + (commit.empty() ? "" : "+" + commit);
+  const std::string commit = MJPOLICY_COMMIT;
+  return std::string(MJPOLICY_VERSION) + (commit.empty() ? "" : "+" + commit);
 }
 
 std::string VersionText() {
-  std::string text = "pusht " + ProjectVersion() + "\nMuJoCo " + mj_versionString() +
-                     "\ncompiler " + __VERSION__ + "\nCPU kernels " + dp::IsaName(dp::ActiveIsa());
-#ifdef PUSHT_HAVE_CUDA
+  std::string text = "mjpolicy " + ProjectVersion() + "\nMuJoCo " + mj_versionString() +
+                     "\ncompiler " + __VERSION__ + "\nCPU kernels " +
+                     mjp::IsaName(mjp::ActiveIsa());
+#ifdef MJPOLICY_HAVE_CUDA
   text += "\nCUDA kernels built in";
 #else
   text += "\nCUDA kernels not built";
@@ -22,4 +23,4 @@ std::string VersionText() {
   return text;
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

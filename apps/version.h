@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace pusht {
+namespace mjp::app {
 
 // Versions of the project, MuJoCo, the compiler and CUDA, one per line.
 std::string VersionText();
@@ -11,6 +11,6 @@ std::string VersionText();
 // The project's version, "0.1.0+<commit>" where the commit was known at configure time.
 std::string ProjectVersion();
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // APPS_VERSION_H_

@@ -1,7 +1,7 @@
-# CUDA is optional: PUSHT_HAVE_CUDA is on where nvcc is found and PUSHT_CUDA allows it.
+# CUDA is optional: MJPOLICY_HAVE_CUDA is on where nvcc is found and MJPOLICY_CUDA allows it.
 
-set(PUSHT_HAVE_CUDA OFF)
-if(PUSHT_CUDA)
+set(MJPOLICY_HAVE_CUDA OFF)
+if(MJPOLICY_CUDA)
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
@@ -18,7 +18,7 @@ if(PUSHT_CUDA)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
     find_package(CUDAToolkit REQUIRED)
-    set(PUSHT_HAVE_CUDA ON)
+    set(MJPOLICY_HAVE_CUDA ON)
   endif()
 endif()
-message(STATUS "CUDA: ${PUSHT_HAVE_CUDA}")
+message(STATUS "CUDA: ${MJPOLICY_HAVE_CUDA}")

@@ -4,9 +4,9 @@
 #include <charconv>
 #include <optional>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 
 // one scale for all, or one each
@@ -160,4 +160,4 @@ void ControlBinding::Write(std::span<const mjtNum> action, mjData* data) const {
   for (int i = 0; i < size(); ++i) data->ctrl[addresses_[i]] = ToControl(i, action[i]);
 }
 
-}  // namespace dp
+}  // namespace mjp

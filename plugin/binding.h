@@ -10,7 +10,7 @@
 // Names in a model -> where their numbers stand in mjData. Addresses only, so one binding serves
 // every mjData of its model.
 
-namespace dp {
+namespace mjp {
 
 // Numbers of a simulation that a policy observes: positions of joints, sites and bodies, sensors.
 class ObservationBinding {
@@ -57,6 +57,6 @@ class ControlBinding {
   std::vector<double> scale_;   // (size)
 };
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // PLUGIN_BINDING_H_

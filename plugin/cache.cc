@@ -5,10 +5,10 @@
 #include <system_error>
 #include <utility>
 
-#include "kernels/error.h"
-#include "policy/data_folders.h"
+#include "base/data_folders.h"
+#include "base/error.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 
 namespace fs = std::filesystem;
@@ -198,4 +198,4 @@ void SetPolicyMakers(PolicyMakers makers) { TheCache().SetMakers(std::move(maker
 
 int CachedPolicies() { return TheCache().size(); }
 
-}  // namespace dp
+}  // namespace mjp

@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "plugin/decision_memo.h"
-#include "policy/checkpoint.h"
+#include "plugin/decision_cache.h"
+#include "policy/checkpoint/checkpoint.h"
 #include "policy/policy.h"
 
 // Policies of this process. They outlive the plugin's instances, because a host makes and destroys
 // instances at every load, reset of the window and copy of a simulation.
 
-namespace dp {
+namespace mjp {
 
 // A policy as any number of threads may use it at once: each call borrows an idle object, and one
 // more is made where all are busy. All share one checkpoint's weights.
@@ -78,6 +78,6 @@ void SetPolicyMakers(PolicyMakers makers);
 // Policies in the cache, for tests and statistics.
 int CachedPolicies();
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // PLUGIN_CACHE_H_

@@ -3,12 +3,12 @@
 #include <charconv>
 #include <cmath>
 
-#include "kernels/error.h"
+#include "base/error.h"
+#include "base/text_stream.h"
 #include "plugin/state.h"
 #include "policy/option_names.h"
-#include "policy/text_stream.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 
 // The attributes of one instance as text. MuJoCo refuses undeclared names; values are free text.
@@ -121,4 +121,4 @@ Config Config::FromModel(const mjModel* model, int instance) {
   return config;
 }
 
-}  // namespace dp
+}  // namespace mjp

@@ -9,7 +9,7 @@
 
 #include "policy/policy.h"
 
-namespace dp {
+namespace mjp {
 
 // The attributes of one plugin instance, parsed once. plugin/README.md has them as a table.
 struct Config {
@@ -45,6 +45,6 @@ inline constexpr const char* kConfigAttributes[] = {
     "sampler",           "steps",        "parallel", "hold_noise",  "seed",      "backend",
     "precision",         "threads",      "renderer", "trail",       "label"};
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // PLUGIN_CONFIG_H_

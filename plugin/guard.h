@@ -5,7 +5,7 @@
 
 #include <exception>
 
-namespace dp {
+namespace mjp {
 
 // True of a model that the compiler only tries: it signs what it gives away.
 inline bool WithinCompiler(const mjModel* model) { return model->signature == 0; }
@@ -29,6 +29,6 @@ Result Guarded(Result failed, Function&& function) noexcept {
   return failed;
 }
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // PLUGIN_GUARD_H_

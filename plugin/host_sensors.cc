@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 
 // Viewers draw row 0 at the bottom, and take the last number for a version that is never 0.
@@ -79,4 +79,4 @@ void HostSensors::Write(const HostReport& report, mjData* data) const {
   for (const auto& [address, write] : writers_) write(report, data, data->sensordata + address);
 }
 
-}  // namespace dp
+}  // namespace mjp

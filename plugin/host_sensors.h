@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "plugin/score.h"
-#include "policy/config.h"
+#include "policy/checkpoint/config.h"
 #include "policy/timing.h"
 
-namespace dp {
+namespace mjp {
 
 // What an instance can show of itself, as a view of the moment.
 struct HostReport {
@@ -47,6 +47,6 @@ class HostSensors {
   std::vector<std::pair<int, Writer>> writers_;  // address in sensordata, what goes there
 };
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // PLUGIN_HOST_SENSORS_H_

@@ -2,4 +2,4 @@
 
 #include "plugin/register.h"
 
-mjPLUGIN_LIB_INIT(diffusion_policy) { dp::RegisterPlugin(); }
+mjPLUGIN_LIB_INIT(mjpolicy) { mjp::RegisterPlugin(); }

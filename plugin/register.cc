@@ -7,11 +7,11 @@
 #include <memory>
 #include <string>
 
-#include "plugin/diffusion_policy.h"
 #include "plugin/guard.h"
-#include "plugin/picture_source.h"
+#include "plugin/pictures/picture_source.h"
+#include "plugin/policy_instance.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 
 // 0 where the attributes are wrong: the compiler's trial instance then says why.
@@ -103,4 +103,4 @@ bool RegisterPlugin() {
   return registered;
 }
 
-}  // namespace dp
+}  // namespace mjp

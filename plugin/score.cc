@@ -3,7 +3,7 @@
 #include <map>
 #include <mutex>
 
-namespace dp {
+namespace mjp {
 namespace {
 
 struct Registry {
@@ -35,4 +35,4 @@ std::vector<std::pair<std::string, Score>> ScoresOf(const mjModel* model) {
   return scores;
 }
 
-}  // namespace dp
+}  // namespace mjp

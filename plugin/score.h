@@ -12,7 +12,7 @@
 // Numbers that tell how well a task is going, for people to see. The plugin knows no task; a task
 // adds its own by RegisterScore.
 
-namespace dp {
+namespace mjp {
 
 // Reads the number off a simulation whose positions are up to date. Const calls may be concurrent.
 using Score = std::function<double(const mjData*)>;
@@ -26,6 +26,6 @@ void RegisterScore(const std::string& name, ScoreFactory factory);
 // The scores that `model` has, by name.
 std::vector<std::pair<std::string, Score>> ScoresOf(const mjModel* model);
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // PLUGIN_SCORE_H_

@@ -5,7 +5,7 @@
 
 #include "plugin/register.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 
 // plus the size: marks memory laid out as in state.h; changes with the layout
@@ -111,4 +111,4 @@ uint32_t PolicyDecisions(const mjModel* model, const mjData* data) {
   return decisions;
 }
 
-}  // namespace dp
+}  // namespace mjp

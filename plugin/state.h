@@ -11,7 +11,7 @@
 // depends on. Copying, saving and restoring a simulation's state therefore carries the policy
 // along. Pictures are not in it: they are drawn again from the poses where they are missing.
 
-namespace dp {
+namespace mjp {
 
 // Sizes of an instance's state, a function of model and checkpoint.
 struct StateShape {
@@ -110,6 +110,6 @@ bool PolicyFailed(const mjModel* model, const mjData* data);
 // Decisions taken in `data` since the last reset, all instances together.
 uint32_t PolicyDecisions(const mjModel* model, const mjData* data);
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // PLUGIN_STATE_H_

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 
 constexpr float kColour[3] = {0.95f, 0.35f, 0.1f};
@@ -117,4 +117,4 @@ void DrawLabel(const std::string& text, const mjtNum* position, mjvScene* scene)
   if (geom) std::snprintf(geom->label, sizeof(geom->label), "%s", text.c_str());
 }
 
-}  // namespace dp
+}  // namespace mjp

@@ -12,7 +12,7 @@
 #include "plugin/binding.h"
 #include "plugin/config.h"
 
-namespace dp {
+namespace mjp {
 
 // Where a chunk of actions would lead: the way of a site or body with the joints of the driven
 // actuators at the targets that each action gives them, and everything else as it is.
@@ -50,6 +50,6 @@ class Trail {
 // Adds `text` to a scene at `position` (world).
 void DrawLabel(const std::string& text, const mjtNum* position, mjvScene* scene);
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // PLUGIN_TRAIL_H_

@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "kernels/error.h"
-#include "policy/checkpoint.h"
+#include "base/error.h"
+#include "policy/checkpoint/checkpoint.h"
 #include "policy/option_names.h"
 #include "policy/policy.h"
 
-struct dp_policy {
-  std::unique_ptr<dp::Policy> policy;
-  std::vector<dp::NoiseKey> keys;
-  dp::PolicyOutput output;
+struct mjp_policy {
+  std::unique_ptr<mjp::Policy> policy;
+  std::vector<mjp::NoiseKey> keys;
+  mjp::PolicyOutput output;
 };
 
 namespace {
@@ -38,26 +38,26 @@ Result Guard(Result failed, Action action) {
 }
 
 void Require(bool condition, const char* text) {
-  if (!condition) throw dp::Error(dp::ExitCode::kUsage, text);
+  if (!condition) throw mjp::Error(mjp::ExitCode::kUsage, text);
 }
 
-dp::PolicyOptions Convert(const dp_options& given, const dp::PolicyConfig& config) {
+mjp::PolicyOptions Convert(const mjp_options& given, const mjp::PolicyConfig& config) {
   Require(given.steps >= 0 && given.batch >= 0 && given.threads >= 0,
-          "dp_load: steps, batch and threads must not be negative");
-  dp::PolicyOptions options;
-  if (given.backend) options.backend = dp::ParseBackend("backend", given.backend);
-  if (given.precision) options.precision = dp::ParsePrecision("precision", given.precision);
+          "mjp_load: steps, batch and threads must not be negative");
+  mjp::PolicyOptions options;
+  if (given.backend) options.backend = mjp::ParseBackend("backend", given.backend);
+  if (given.precision) options.precision = mjp::ParsePrecision("precision", given.precision);
   options.sampler.kind =
-      given.sampler ? dp::ParseSampler("sampler", given.sampler) : config.scheduler.kind;
+      given.sampler ? mjp::ParseSampler("sampler", given.sampler) : config.scheduler.kind;
   options.sampler.steps = given.steps;
   options.batch = std::max(1, given.batch);
   options.threads = std::max(1, given.threads);
   return options;
 }
 
-size_t PictureBytes(const dp::PolicyConfig& config) {
+size_t PictureBytes(const mjp::PolicyConfig& config) {
   size_t bytes = 0;
-  for (const dp::CameraFeature& camera : config.cameras) {
+  for (const mjp::CameraFeature& camera : config.cameras) {
     bytes += size_t{3} * camera.height * camera.width;
   }
   return bytes;
@@ -71,21 +71,21 @@ std::span<const T> View(const T* data, size_t size) {
 
 }  // namespace
 
-dp_policy* dp_load(const char* directory, const dp_options* options) {
-  return Guard<dp_policy*>(nullptr, [&] {
-    Require(directory != nullptr, "dp_load: directory is NULL");
-    const auto checkpoint = dp::LoadCheckpoint(directory);
-    auto object = std::make_unique<dp_policy>();
-    object->policy = dp::Policy::Create(
-        checkpoint, Convert(options ? *options : dp_options{}, checkpoint->config));
+mjp_policy* mjp_load(const char* directory, const mjp_options* options) {
+  return Guard<mjp_policy*>(nullptr, [&] {
+    Require(directory != nullptr, "mjp_load: directory is NULL");
+    const auto checkpoint = mjp::LoadCheckpoint(directory);
+    auto object = std::make_unique<mjp_policy>();
+    object->policy = mjp::Policy::Create(
+        checkpoint, Convert(options ? *options : mjp_options{}, checkpoint->config));
     return object.release();
   });
 }
 
-int dp_describe(const dp_policy* policy, dp_shape* shape) {
+int mjp_describe(const mjp_policy* policy, mjp_shape* shape) {
   return Guard(-1, [&] {
-    Require(policy != nullptr && shape != nullptr, "dp_describe: an argument is NULL");
-    const dp::PolicyConfig& config = policy->policy->config();
+    Require(policy != nullptr && shape != nullptr, "mjp_describe: an argument is NULL");
+    const mjp::PolicyConfig& config = policy->policy->config();
     *shape = {config.n_obs_steps,     config.state_dim,
               config.environment_dim, static_cast<int>(config.cameras.size()),
               PictureBytes(config),   config.horizon,
@@ -95,23 +95,23 @@ int dp_describe(const dp_policy* policy, dp_shape* shape) {
   });
 }
 
-int dp_infer(dp_policy* policy, const dp_observation* observation, float* actions,
-             size_t capacity) {
+int mjp_infer(mjp_policy* policy, const mjp_observation* observation, float* actions,
+              size_t capacity) {
   return Guard(-1, [&] {
     Require(policy != nullptr && observation != nullptr && actions != nullptr,
-            "dp_infer: an argument is NULL");
-    const dp_observation& o = *observation;
+            "mjp_infer: an argument is NULL");
+    const mjp_observation& o = *observation;
     Require(o.count >= 1 && o.count <= policy->policy->options().batch,
-            "dp_infer: count must be 1 ... batch, as given to dp_load");
+            "mjp_infer: count must be 1 ... batch, as given to mjp_load");
     Require(o.seeds != nullptr && o.decisions != nullptr,
-            "dp_infer: seeds and decisions must be given");
-    const dp::PolicyConfig& config = policy->policy->config();
+            "mjp_infer: seeds and decisions must be given");
+    const mjp::PolicyConfig& config = policy->policy->config();
     const size_t steps = static_cast<size_t>(o.count) * config.n_obs_steps;
     const size_t size = static_cast<size_t>(o.count) * config.horizon * config.action_dim;
-    Require(capacity >= size, "dp_infer: actions needs room for count x H x action_dim numbers");
+    Require(capacity >= size, "mjp_infer: actions needs room for count x H x action_dim numbers");
     policy->keys.clear();
     for (int i = 0; i < o.count; ++i) policy->keys.push_back({o.seeds[i], o.decisions[i]});
-    dp::PolicyInput input;
+    mjp::PolicyInput input;
     input.count = o.count;
     input.frames = View(o.pictures, steps * PictureBytes(config));
     input.state = View(o.state, steps * config.state_dim);
@@ -123,6 +123,6 @@ int dp_infer(dp_policy* policy, const dp_observation* observation, float* action
   });
 }
 
-void dp_free(dp_policy* policy) { delete policy; }
+void mjp_free(mjp_policy* policy) { delete policy; }
 
-const char* dp_last_error(void) { return last_error.c_str(); }
+const char* mjp_last_error(void) { return last_error.c_str(); }

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <string>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 
 void CheckSize(const char* what, size_t size, size_t expected) {
@@ -74,4 +74,4 @@ void CheckActions(std::span<const float> actions) {
         "and statistics, or use a precision with more range");
 }
 
-}  // namespace dp
+}  // namespace mjp

@@ -5,7 +5,7 @@
 
 #include "policy/policy.h"
 
-namespace dp {
+namespace mjp {
 
 // Throws Error(kBadInput) unless the spans of `input` have the sizes that `config` and
 // input.count ask for, count is in [1, options.batch], and every observation is finite.
@@ -14,6 +14,6 @@ void CheckInput(const PolicyConfig& config, const PolicyOptions& options, const 
 // Throws Error(kBadInput) if an action is not finite.
 void CheckActions(std::span<const float> actions);
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // POLICY_INPUT_CHECK_H_

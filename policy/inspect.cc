@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "policy/checkpoint.h"
-#include "policy/config_parser.h"
-#include "policy/safetensors.h"
-#include "policy/statistics.h"
-#include "policy/text_stream.h"
+#include "base/text_stream.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/config_parser.h"
+#include "policy/checkpoint/safetensors.h"
+#include "policy/checkpoint/statistics.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 
 // "28,462,498"
@@ -119,4 +119,4 @@ std::string InspectCheckpoint(const std::string& directory) {
   return out.str();
 }
 
-}  // namespace dp
+}  // namespace mjp

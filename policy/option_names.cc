@@ -3,9 +3,9 @@
 #include <charconv>
 #include <span>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 
 template <typename T>
@@ -88,4 +88,4 @@ const char* BackendName(Backend backend) { return Name<Backend>(backend, kBacken
 const char* PrecisionName(Precision precision) { return Name<Precision>(precision, kPrecisions); }
 const char* SamplerName(SamplerKind sampler) { return Name<SamplerKind>(sampler, kSamplers); }
 
-}  // namespace dp
+}  // namespace mjp

@@ -8,7 +8,7 @@
 
 // The words for a policy's options, the same on every command line and in every model.
 
-namespace dp {
+namespace mjp {
 
 // Each parses one word and throws Error naming `option` and the words it knows.
 Backend ParseBackend(const std::string& option, const std::string& word);      // auto cpu cuda
@@ -28,6 +28,6 @@ const char* BackendName(Backend backend);
 const char* PrecisionName(Precision precision);
 const char* SamplerName(SamplerKind sampler);
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // POLICY_OPTION_NAMES_H_

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/picard_step.h"
+#include "kernels/shared/picard_step.h"
 #include "policy/sampler.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 
 float Dot(const float* a, const float* b, int size) {
@@ -253,4 +253,4 @@ float DefaultTolerance(Precision precision) {
   return precision == Precision::kBf16 ? 0.02f : 0.0125f;
 }
 
-}  // namespace dp
+}  // namespace mjp

@@ -4,14 +4,14 @@
 #include <mutex>
 #include <set>
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "policy/cpu/cpu_policy.h"
 
-#ifdef PUSHT_HAVE_CUDA
+#ifdef MJPOLICY_HAVE_CUDA
 #include "policy/cuda/cuda_policy.h"
 #endif
 
-namespace dp {
+namespace mjp {
 namespace {
 
 void CheckRange(const std::string& what, int value, int low, int high) {
@@ -44,7 +44,7 @@ PolicyOptions ResolveOptions(const PolicyConfig& config, const PolicyOptions& op
   return resolved;
 }
 
-#ifdef PUSHT_HAVE_CUDA
+#ifdef MJPOLICY_HAVE_CUDA
 // Tells people once why Backend::kAuto is the CPU.
 void SayWhyCpu(const std::string& why) {
   static std::mutex mutex;
@@ -78,7 +78,7 @@ std::unique_ptr<Policy> TryCuda(const std::shared_ptr<const Checkpoint>& checkpo
 std::unique_ptr<Policy> Policy::Create(std::shared_ptr<const Checkpoint> checkpoint,
                                        const PolicyOptions& options) {
   PolicyOptions resolved = ResolveOptions(checkpoint->config, options);
-#ifdef PUSHT_HAVE_CUDA
+#ifdef MJPOLICY_HAVE_CUDA
   if (auto policy = TryCuda(checkpoint, resolved)) return policy;
 #else
   if (resolved.backend == Backend::kCuda) {
@@ -90,4 +90,4 @@ std::unique_ptr<Policy> Policy::Create(std::shared_ptr<const Checkpoint> checkpo
   return std::make_unique<cpu::CpuPolicy>(std::move(checkpoint), resolved);
 }
 
-}  // namespace dp
+}  // namespace mjp

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "kernels/rasterise.h"
-#include "policy/config.h"
-#include "policy/network.h"
+#include "policy/checkpoint/config.h"
+#include "policy/checkpoint/network.h"
 #include "policy/timing.h"
+#include "tasks/pusht/pictures/rasterise.h"
 
 // A policy that runs: observations in, action chunks out, on the CPU or the GPU.
 
-namespace dp {
+namespace mjp {
 
 enum class Backend { kAuto, kCpu, kCuda };
 enum class Precision { kAuto, kFp32, kTf32, kFp16, kBf16 };
@@ -78,7 +78,7 @@ struct PolicyInput {
   std::span<const float> state;        // (N, To, state_dim), raw units
   std::span<const float> environment;  // (N, To, environment_dim), raw units
   std::span<const NoiseKey> keys;      // (N); not read where both noises below are given
-  // for tests and `pusht infer`: noise from a tape, conditioning from outside
+  // for tests and `mjpolicy infer`: noise from a tape, conditioning from outside
   std::span<const float> x_start;      // (N, H, action_dim): x at the first step
   std::span<const float> noise_by_t;   // (train_steps, N, H, action_dim): added in the step at t
   std::span<const float> global_cond;  // (N, CondDim()): replaces the encoder
@@ -132,6 +132,6 @@ class Policy {
   PolicyOptions options_;
 };
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // POLICY_POLICY_H_

@@ -4,13 +4,13 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/denoise.h"
+#include "kernels/shared/denoise.h"
 #include "policy/policy.h"
 
 // How the reverse process runs over a network: one step after the other, or a window of steps at a
 // time. Works for any backend that can evaluate rows on the host's request.
 
-namespace dp {
+namespace mjp {
 
 // The network: output row r = network(x row r) at step step[r] of the schedule for environment[r].
 class StepNetwork {
@@ -53,9 +53,9 @@ std::unique_ptr<Sampler> MakeSequentialSampler(const std::vector<DenoiseStep>& s
 // by the secant through the evaluation before. A step whose input moved by at most tolerance *
 // max(sqrt(1 - a), 0.05) is final, and the window moves past it; a step that DDPM takes at much
 // noise may move farther, as far as the network showed that its x0 hardly changes with it
-// (PicardForgotten in kernels/picard_step.h). The first step of a window is exact, so the fixed
-// point is the sequential chain's own result. Where the window gains too little, the rest of the
-// chain runs sequentially.
+// (PicardForgotten in kernels/shared/picard_step.h). The first step of a window is exact, so the
+// fixed point is the sequential chain's own result. Where the window gains too little, the rest of
+// the chain runs sequentially.
 std::unique_ptr<Sampler> MakeParallelSampler(const std::vector<DenoiseStep>& schedule,
                                              int environments, int elements, int window,
                                              float tolerance);
@@ -64,6 +64,6 @@ std::unique_ptr<Sampler> MakeParallelSampler(const std::vector<DenoiseStep>& sch
 // own error (docs/NUMERICS.md).
 float DefaultTolerance(Precision precision);
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // POLICY_SAMPLER_H_

@@ -5,9 +5,9 @@
 #include <numbers>
 #include <string>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 
 // cos^2 schedule of Nichol and Dhariwal, capped
@@ -101,4 +101,4 @@ std::vector<DenoiseStep> MakeSchedule(const SchedulerConfig& config, SamplerKind
   return schedule;
 }
 
-}  // namespace dp
+}  // namespace mjp

@@ -3,13 +3,13 @@
 
 #include <vector>
 
-#include "kernels/denoise.h"
-#include "policy/config.h"
+#include "kernels/shared/denoise.h"
+#include "policy/checkpoint/config.h"
 
 // The reverse process as diffusers computes it: float32 scalars, in the library's order of
 // operations.
 
-namespace dp {
+namespace mjp {
 
 // Noise added at each of the training timesteps.
 std::vector<float> Betas(const SchedulerConfig& config);
@@ -20,6 +20,6 @@ std::vector<float> AlphasCumprod(const SchedulerConfig& config);
 // by train_steps / steps, down to 0). Throws Error unless 1 <= steps <= train_steps.
 std::vector<DenoiseStep> MakeSchedule(const SchedulerConfig& config, SamplerKind kind, int steps);
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // POLICY_SCHEDULER_H_

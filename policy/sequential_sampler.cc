@@ -3,7 +3,7 @@
 
 #include "policy/sampler.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 
 class SequentialSampler : public Sampler {
@@ -50,4 +50,4 @@ std::unique_ptr<Sampler> MakeSequentialSampler(const std::vector<DenoiseStep>& s
   return std::make_unique<SequentialSampler>(schedule, environments, elements);
 }
 
-}  // namespace dp
+}  // namespace mjp

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-namespace dp {
+namespace mjp {
 
 const char* StageName(Stage stage) {
   constexpr const char* kNames[kStageCount] = {"scene",  "render", "hand-over", "prepare",
@@ -16,4 +16,4 @@ double Now() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-}  // namespace dp
+}  // namespace mjp

@@ -7,7 +7,7 @@
 
 // The one list of stages, from kernel to overlay to CSV.
 
-namespace dp {
+namespace mjp {
 
 enum class Stage {
   kScene,     // update of the abstract scene (host)
@@ -52,6 +52,6 @@ struct StageTimes {
 // Seconds on the clock of StageTimes.
 double Now();
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // POLICY_TIMING_H_

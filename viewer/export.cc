@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "policy/text_stream.h"
+#include "base/text_stream.h"
 #include "viewer/stage_summary.h"
 
-namespace pusht {
+namespace mjp::app {
 
 std::string LogToCsv(const DecisionLog& log) {
-  dp::TextWriter csv;
+  mjp::TextWriter csv;
   csv << "seed,decision,step,passes";
   for (int row = 0; row < kRowCount; ++row) csv << "," << RowName(row) << "_ms";
   csv << "\n";
@@ -56,7 +56,7 @@ std::string LogToTrace(const DecisionLog& log) {
                       {"args", {{"name", name}}}});
   }
   for (const auto& d : log) {
-    const auto add = [&](const std::string& name, const dp::StageTimes::Span& span, int track) {
+    const auto add = [&](const std::string& name, const mjp::StageTimes::Span& span, int track) {
       if (span.end <= span.begin) return;
       events.push_back({{"name", name},
                         {"ph", "X"},
@@ -66,16 +66,16 @@ std::string LogToTrace(const DecisionLog& log) {
                         {"tid", track},
                         {"args", {{"seed", d->seed}, {"decision", d->decision}}}});
     };
-    const auto device = [&](dp::Stage stage) { return OnDevice(*d, stage) ? kGpu : kCpu; };
+    const auto device = [&](mjp::Stage stage) { return OnDevice(*d, stage) ? kGpu : kCpu; };
     for (int row = 0; row < kDecisionRow; ++row) {
-      const dp::Stage stage = static_cast<dp::Stage>(row);
-      add(RowName(row), d->times[stage], stage == dp::Stage::kPhysics ? kPhysics : device(stage));
+      const mjp::Stage stage = static_cast<mjp::Stage>(row);
+      add(RowName(row), d->times[stage], stage == mjp::Stage::kPhysics ? kPhysics : device(stage));
     }
-    for (const dp::StageTimes::Span& pass : d->times.steps) {
-      add("pass", pass, device(dp::Stage::kDenoise));
+    for (const mjp::StageTimes::Span& pass : d->times.steps) {
+      add("pass", pass, device(mjp::Stage::kDenoise));
     }
   }
   return nlohmann::ordered_json({{"traceEvents", events}, {"displayTimeUnit", "ms"}}).dump() + "\n";
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -5,7 +5,7 @@
 
 #include "viewer/snapshot.h"
 
-namespace pusht {
+namespace mjp::app {
 
 // A log of decisions as text for other programs. Times are milliseconds in CSV and JSON.
 
@@ -17,6 +17,6 @@ std::string LogToJson(const DecisionLog& log);
 // network pass, microseconds since the first; the CPU, the GPU and physics each on a track.
 std::string LogToTrace(const DecisionLog& log);
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // VIEWER_EXPORT_H_

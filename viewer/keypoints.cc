@@ -1,33 +1,33 @@
 #include "viewer/keypoints.h"
 
-namespace pusht {
+namespace mjp::app {
 
-bool KeypointFinder::Has(const dp::PolicyConfig& config) {
-  return !config.cameras.empty() && config.encoder.pool != dp::PoolKind::kAverage;
+bool KeypointFinder::Has(const mjp::PolicyConfig& config) {
+  return !config.cameras.empty() && config.encoder.pool != mjp::PoolKind::kAverage;
 }
 
-KeypointFinder::KeypointFinder(std::shared_ptr<const dp::Checkpoint> checkpoint)
+KeypointFinder::KeypointFinder(std::shared_ptr<const mjp::Checkpoint> checkpoint)
     : checkpoint_(std::move(checkpoint)),
-      encoder_(dp::cpu::PackEncoder(checkpoint_->config.encoder, checkpoint_->encoders.front()),
+      encoder_(mjp::cpu::PackEncoder(checkpoint_->config.encoder, checkpoint_->encoders.front()),
                checkpoint_->config.encoder, checkpoint_->config.cameras.front(),
                checkpoint_->stats.cameras.front(), 1, pool_),
       features_(checkpoint_->config.encoder.feature_dim) {}
 
 void KeypointFinder::AddPlace(float x, float y, std::vector<float>& points) const {
-  const dp::EncoderConfig& config = checkpoint_->config.encoder;
-  const dp::CameraFeature& camera = checkpoint_->config.cameras.front();
+  const mjp::EncoderConfig& config = checkpoint_->config.encoder;
+  const mjp::CameraFeature& camera = checkpoint_->config.cameras.front();
   const auto along = [](float place, int whole, int resized, int seen) {
     const float full = static_cast<float>(resized > 0 ? resized : whole);
     const float pixel = (full - seen) / 2 + (place + 1) / 2 * (seen - 1);  // the centre crop
     return pixel * whole / full;
   };
-  const dp::cpu::Features& seen = encoder_.input();
+  const mjp::cpu::Features& seen = encoder_.input();
   points.push_back(along(x, camera.width, config.resize_width, seen.width));
   points.push_back(along(y, camera.height, config.resize_height, seen.height));
 }
 
 void KeypointFinder::AddSoftmaxPoints(std::vector<float>& points) const {
-  const dp::cpu::AlignedBuffer& keypoints = encoder_.keypoints();
+  const mjp::cpu::AlignedBuffer& keypoints = encoder_.keypoints();
   for (int k = 0; k < checkpoint_->config.encoder.pool_channels; ++k) {
     AddPlace(keypoints.data()[2 * k], keypoints.data()[2 * k + 1], points);
   }
@@ -56,13 +56,13 @@ void KeypointFinder::AddMapCentres(std::vector<float>& points) const {
 }
 
 std::vector<float> KeypointFinder::Find(const std::vector<uint8_t>& frames) {
-  const dp::CameraFeature& camera = checkpoint_->config.cameras.front();
+  const mjp::CameraFeature& camera = checkpoint_->config.cameras.front();
   const size_t size = size_t{3} * camera.width * camera.height;
   std::vector<float> points;
   for (size_t at = 0; at + size <= frames.size(); at += size) {
     encoder_.Prepare(&frames[at], static_cast<int64_t>(size), 1);
     encoder_.Encode(1, features_.data());
-    if (checkpoint_->config.encoder.pool == dp::PoolKind::kSpatialSoftmax) {
+    if (checkpoint_->config.encoder.pool == mjp::PoolKind::kSpatialSoftmax) {
       AddSoftmaxPoints(points);
     } else {
       AddMapCentres(points);
@@ -71,4 +71,4 @@ std::vector<float> KeypointFinder::Find(const std::vector<uint8_t>& frames) {
   return points;
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

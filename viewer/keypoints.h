@@ -5,11 +5,11 @@
 #include <memory>
 #include <vector>
 
-#include "policy/checkpoint.h"
+#include "kernels/cpu/thread_pool.h"
+#include "policy/checkpoint/checkpoint.h"
 #include "policy/cpu/encoder.h"
-#include "policy/cpu/thread_pool.h"
 
-namespace pusht {
+namespace mjp::app {
 
 // Where a policy's picture encoder looks: the keypoints of a spatial softmax; for an encoder that
 // flattens its last maps, the centre of each map's activation. Runs the encoder once more, on the
@@ -17,10 +17,10 @@ namespace pusht {
 class KeypointFinder {
  public:
   // For the first camera of `checkpoint`.
-  explicit KeypointFinder(std::shared_ptr<const dp::Checkpoint> checkpoint);
+  explicit KeypointFinder(std::shared_ptr<const mjp::Checkpoint> checkpoint);
 
   // Whether the policy's encoder has such points: a camera, and maps that keep places.
-  static bool Has(const dp::PolicyConfig& config);
+  static bool Has(const mjp::PolicyConfig& config);
 
   // The points of `frames` (n, height, width, 3) as (n, points, 2): x, y in pixels of the picture.
   std::vector<float> Find(const std::vector<uint8_t>& frames);
@@ -31,12 +31,12 @@ class KeypointFinder {
   // A place from -1 to 1 across what the encoder sees, as pixels of the whole picture.
   void AddPlace(float x, float y, std::vector<float>& points) const;
 
-  std::shared_ptr<const dp::Checkpoint> checkpoint_;
-  dp::cpu::ThreadPool pool_{1};
-  dp::cpu::Encoder encoder_;
+  std::shared_ptr<const mjp::Checkpoint> checkpoint_;
+  mjp::cpu::ThreadPool pool_{1};
+  mjp::cpu::Encoder encoder_;
   std::vector<float> features_;
 };
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // VIEWER_KEYPOINTS_H_

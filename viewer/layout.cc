@@ -6,7 +6,7 @@
 #include "viewer/panels/plot.h"
 #include "viewer/theme.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 // layout pixels
@@ -106,4 +106,4 @@ Area DrawPanels(const SimSnapshot& snapshot, UiState& ui, float scale) {
   return scene;
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

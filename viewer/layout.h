@@ -6,7 +6,7 @@
 #include "viewer/snapshot.h"
 #include "viewer/ui_state.h"
 
-namespace pusht {
+namespace mjp::app {
 
 // A part of the window, screen pixels, y down.
 struct Area {
@@ -20,6 +20,6 @@ struct Area {
 // screen pixels per layout pixel. Returns the area left for the scene.
 Area DrawPanels(const SimSnapshot& snapshot, UiState& ui, float scale);
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // VIEWER_LAYOUT_H_

@@ -1,14 +1,14 @@
-// pusht-viewer: Push-T and its policy in a window, with the time of every stage.
+// mjpolicy-viewer: Push-T and its policy in a window, with the time of every stage.
 
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "kernels/error.h"
+#include "base/error.h"
+#include "base/number_range.h"
 #include "policy/option_names.h"
-#include "task/number_range.h"
-#include "task/program.h"
+#include "tasks/evaluation/program.h"
 #include "viewer/viewer.h"
 
 namespace {
@@ -16,7 +16,7 @@ namespace {
 // Options of the policy: each that is given overrules an attribute of a model's plugin.
 struct PolicyOption {
   const char* name;
-  void (*copy)(const dp::PolicyOptions& from, dp::PolicyOptions& to);
+  void (*copy)(const mjp::PolicyOptions& from, mjp::PolicyOptions& to);
 };
 constexpr PolicyOption kPolicyOptions[] = {
     {"--backend", [](const auto& from, auto& to) { to.backend = from.backend; }},
@@ -34,23 +34,23 @@ constexpr PolicyOption kPolicyOptions[] = {
 };
 
 // Copies the options that were given.
-std::function<void(dp::PolicyOptions&)> Overrule(const CLI::App& app,
-                                                 const dp::PolicyOptions& given) {
+std::function<void(mjp::PolicyOptions&)> Overrule(const CLI::App& app,
+                                                  const mjp::PolicyOptions& given) {
   std::vector<PolicyOption> options;
   for (const PolicyOption& option : kPolicyOptions) {
     if (app.count(option.name) > 0) options.push_back(option);
   }
-  return [options, given](dp::PolicyOptions& to) {
+  return [options, given](mjp::PolicyOptions& to) {
     for (const PolicyOption& option : options) option.copy(given, to);
   };
 }
 
 int Run(int argc, char** argv) {
-  pusht::ViewerOptions options;
-  dp::PolicyOptions policy;
+  mjp::app::ViewerOptions options;
+  mjp::PolicyOptions policy;
   std::string backend = "auto", precision = "auto", sampler, script, out = ".";
   CLI::App app("Push-T and its diffusion policy in a window, with the time of every stage",
-               "pusht-viewer");
+               "mjpolicy-viewer");
   app.add_option("--checkpoint", options.checkpoint,
                  "Checkpoint directory; default: the one the model names, or the shipped");
   app.add_option("--model", options.model,
@@ -63,17 +63,19 @@ int Run(int argc, char** argv) {
   app.add_option("--steps", policy.sampler.steps, "Denoising steps")->check(CLI::Range(1, 1000));
   app.add_option_function<std::string>(
       "--parallel",
-      [&policy](const std::string& text) { dp::ParseParallel("--parallel", text, policy.sampler); },
+      [&policy](const std::string& text) {
+        mjp::ParseParallel("--parallel", text, policy.sampler);
+      },
       "W or W,tolerance: W denoising steps evaluated at once; 0: one after the other");
   app.add_option("--hold-noise", policy.sampler.hold_noise,
                  "Decisions in a row that share one noise; default as many as a chunk lasts")
-      ->check(CLI::Range(0, dp::kMostHeldDecisions));
+      ->check(CLI::Range(0, mjp::kMostHeldDecisions));
   app.add_option("--threads", policy.threads, "CPU threads of the policy; the window wants one too")
       ->check(CLI::Range(1, 1024));
   app.add_option("--budget", options.budget_ms, "Budget of a decision, ms; default: control period")
-      ->check(pusht::NumberRange(0.001, 1e6));
+      ->check(mjp::app::NumberRange(0.001, 1e6));
   auto* scale = app.add_option("--scale", options.scale, "Screen pixels per layout pixel")
-                    ->check(pusht::NumberRange(0.5, 8));
+                    ->check(mjp::app::NumberRange(0.5, 8));
   app.add_option("--width", options.width, "Width of the window")->check(CLI::Range(640, 16384));
   app.add_option("--height", options.height, "Height of the window")->check(CLI::Range(480, 16384));
   app.add_option("--script", script, "Run a script without a display: a file, 'readme' or 'bench'");
@@ -81,19 +83,19 @@ int Run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(dp::ExitCode::kUsage);
+    return app.exit(error) == 0 ? 0 : static_cast<int>(mjp::ExitCode::kUsage);
   }
-  policy.backend = dp::ParseBackend("--backend", backend);
-  policy.precision = dp::ParsePrecision("--precision", precision);
-  if (!sampler.empty()) policy.sampler.kind = dp::ParseSampler("--sampler", sampler);
+  policy.backend = mjp::ParseBackend("--backend", backend);
+  policy.precision = mjp::ParsePrecision("--precision", precision);
+  if (!sampler.empty()) policy.sampler.kind = mjp::ParseSampler("--sampler", sampler);
   options.overrule = Overrule(app, policy);
-  if (!script.empty()) return pusht::RunScript(options, script, out);
+  if (!script.empty()) return mjp::app::RunScript(options, script, out);
   if (scale->count() == 0) options.scale = 0;
-  return pusht::RunWindow(options);
+  return mjp::app::RunWindow(options);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return pusht::RunProgram("pusht-viewer", [&] { return Run(argc, argv); });
+  return mjp::app::RunProgram("mjpolicy-viewer", [&] { return Run(argc, argv); });
 }

@@ -2,11 +2,11 @@
 #include <cstdio>
 #include <vector>
 
-#include "kernels/error.h"
-#include "task/statistics.h"
+#include "base/error.h"
+#include "tasks/evaluation/statistics.h"
 #include "viewer/viewer.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 void PrintRow(const char* name, const std::vector<double>& milliseconds, const char* what) {
@@ -40,7 +40,7 @@ void MeasureFrames(Viewer& viewer, int width, int height, int frames) {
   SimulationThread& simulation = viewer.simulation();
   std::vector<double> panels, scene, both, submit;
   simulation.Send(PlayCommand{true});
-  const double begin = dp::Now();
+  const double begin = mjp::Now();
   for (int i = 0; i < frames; ++i) {
     simulation.Send(TraceCommand{i * 4 / frames % 2 == 1});
     viewer.OffscreenFrame(width, height);
@@ -52,10 +52,10 @@ void MeasureFrames(Viewer& viewer, int width, int height, int frames) {
       submit.push_back(times.submit);
     }
     const std::shared_ptr<const SimSnapshot> snapshot = simulation.snapshot();
-    if (!snapshot->message.empty()) throw dp::BadInput(snapshot->message);
+    if (!snapshot->message.empty()) throw mjp::BadInput(snapshot->message);
     if (snapshot->finished) simulation.Send(RestartCommand{snapshot->seed + 1});
   }
-  const double rate = frames / (dp::Now() - begin);
+  const double rate = frames / (mjp::Now() - begin);
   simulation.Send(PlayCommand{false});
   simulation.Flush();
   const DecisionLog& log = *simulation.snapshot()->log;
@@ -71,4 +71,4 @@ void MeasureFrames(Viewer& viewer, int width, int height, int frames) {
   PrintRow("record", Records(log), "to keep what is shown, after the decision");
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

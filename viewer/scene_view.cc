@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "task/state.h"
+#include "tasks/pusht/physics/state.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 constexpr int kMostGeoms = 2000;
@@ -242,4 +242,4 @@ PerturbCommand SceneView::EndPerturb() {
   return PerturbCommand();
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -5,11 +5,11 @@
 
 #include <memory>
 
-#include "task/scene.h"
+#include "tasks/pusht/physics/scene.h"
 #include "viewer/snapshot.h"
 #include "viewer/ui_state.h"
 
-namespace pusht {
+namespace mjp::app {
 
 // The scene in MuJoCo's own renderer, with what the policy is about to do drawn into it. Needs
 // a current OpenGL context from its making to its end.
@@ -57,6 +57,6 @@ class SceneView {
   mjrContext context_;
 };
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // VIEWER_SCENE_VIEW_H_

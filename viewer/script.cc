@@ -29,14 +29,14 @@
 #include <sstream>
 #include <thread>
 
-#include "kernels/error.h"
-#include "plugin/egl_context.h"
+#include "base/error.h"
+#include "base/folders.h"
+#include "plugin/pictures/egl_context.h"
 #include "policy/option_names.h"
-#include "task/files.h"
 #include "viewer/panels/panels.h"
 #include "viewer/viewer.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 const std::map<std::string, const char*>& BuiltInScripts() {
@@ -66,8 +66,8 @@ class Script {
       std::string word;
       if (!(words >> word) || word[0] == '#') continue;
       if (!Obey(word, words) || words.fail()) {
-        throw dp::Error(dp::ExitCode::kUsage,
-                        "script, line " + std::to_string(number) + ": cannot obey '" + line + "'");
+        throw mjp::Error(mjp::ExitCode::kUsage,
+                         "script, line " + std::to_string(number) + ": cannot obey '" + line + "'");
       }
     }
   }
@@ -126,7 +126,7 @@ class Script {
   bool Checked() {
     viewer_.simulation().Flush();
     const std::string message = viewer_.simulation().snapshot()->message;
-    if (!message.empty()) throw dp::BadInput(message);
+    if (!message.empty()) throw mjp::BadInput(message);
     return true;
   }
 
@@ -140,7 +140,7 @@ class Script {
     Send(RunCommand{step});
     for (;;) {
       const std::shared_ptr<const SimSnapshot> snapshot = viewer_.simulation().snapshot();
-      if (!snapshot->message.empty()) throw dp::BadInput(snapshot->message);
+      if (!snapshot->message.empty()) throw mjp::BadInput(snapshot->message);
       if (!snapshot->playing) return true;
       if (ui_.recording) DrawFrame();
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -155,8 +155,8 @@ class Script {
   }
 
   bool SetSampler(std::istream& words) {
-    dp::PolicyOptions options = viewer_.simulation().snapshot()->policy->options;
-    options.sampler.kind = dp::ParseSampler("sampler", Next<std::string>(words));
+    mjp::PolicyOptions options = viewer_.simulation().snapshot()->policy->options;
+    options.sampler.kind = mjp::ParseSampler("sampler", Next<std::string>(words));
     options.sampler.steps = Next<int>(words);
     return Send(PolicyCommand{options});
   }
@@ -210,11 +210,11 @@ int RunScript(const ViewerOptions& options, const std::string& script, const std
   std::istringstream text(built_in != BuiltInScripts().end() ? built_in->second
                                                              : ReadFile(script, kLongest));
   std::filesystem::create_directories(folder);
-  const dp::EglContext context(-1);
+  const mjp::EglContext context(-1);
   const ImGuiScope imgui;
   Viewer viewer(options, true);
   Script(viewer, options, folder).Run(text);
   return 0;
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

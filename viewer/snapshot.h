@@ -16,7 +16,7 @@
 // What crosses between the simulation's thread and the window: immutable snapshots one way,
 // commands the other. Actions of Push-T are pixels of the benchmark, others in the policy's unit.
 
-namespace pusht {
+namespace mjp::app {
 
 // One decision of the policy with all that can be looked at afterwards. H = horizon.
 struct DecisionRecord {
@@ -26,12 +26,12 @@ struct DecisionRecord {
   int first_action = 0, count = 0;  // the executed part of the chunk
   double asked = 0;                 // wall time of the question, seconds; 0: as `times` begin
   double looking = 0;               // seconds spent to keep all this, after the decision
-  dp::Backend backend = dp::Backend::kCpu;  // that it was taken on
-  dp::StageTimes times;      // physics: busy time so far, from where actions were applied
+  mjp::Backend backend = mjp::Backend::kCpu;  // that it was taken on
+  mjp::StageTimes times;     // physics: busy time so far, from where actions were applied
   std::vector<double> qpos;  // (nq) of the model, when it was taken
   // what the policy saw, the first camera alone (PicturesOf); both empty: no camera
-  std::vector<dp::FlatScene> scenes;  // (To), where the policy's own rasteriser drew it; or
-  std::vector<uint8_t> frames;        // (To, height, width, 3) RGB
+  std::vector<mjp::FlatScene> scenes;  // (To), where the policy's own rasteriser drew it; or
+  std::vector<uint8_t> frames;         // (To, height, width, 3) RGB
   // D = action_dim
   std::vector<float> keypoints;     // (To, points, 2) where the encoder looks, pixels of the
                                     // picture; negative: nowhere; empty: not asked for
@@ -57,10 +57,10 @@ struct EpisodeRow {
 
 // What is known about the policy that runs. A model without one has horizon 0.
 struct PolicyInfo {
-  std::string checkpoint;     // directory, or what it is instead
-  bool random = false;        // random weights: nothing to judge a robot by
-  std::string description;    // backend, device, precision
-  dp::PolicyOptions options;  // as resolved
+  std::string checkpoint;      // directory, or what it is instead
+  bool random = false;         // random weights: nothing to judge a robot by
+  std::string description;     // backend, device, precision
+  mjp::PolicyOptions options;  // as resolved
   int horizon = 0, n_obs_steps = 0, action_steps = 0, action_dim = 0;
   int picture_width = 0, picture_height = 0;  // pixels; 0: no camera
   bool has_keypoints = false;                 // the encoder's maps keep places
@@ -108,7 +108,7 @@ struct SpeedCommand {
   double speed;
 };
 struct PolicyCommand {
-  dp::PolicyOptions options;
+  mjp::PolicyOptions options;
 };
 struct CheckpointCommand {
   std::string directory;
@@ -138,6 +138,6 @@ using Command = std::variant<PlayCommand, RunCommand, RestartCommand, SeekComman
                              PolicyCommand, CheckpointCommand, ModelCommand, TraceCommand,
                              KeypointCommand, SampleCommand, PerturbCommand>;
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // VIEWER_SNAPSHOT_H_

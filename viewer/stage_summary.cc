@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <limits>
 
-#include "task/statistics.h"
+#include "tasks/evaluation/statistics.h"
 
-namespace pusht {
+namespace mjp::app {
 
-double RowMilliseconds(const dp::StageTimes& times, int row) {
+double RowMilliseconds(const mjp::StageTimes& times, int row) {
   if (row != kDecisionRow) return 1e3 * (times.spans[row].end - times.spans[row].begin);
   double first = std::numeric_limits<double>::max(), last = 0;
-  for (int i = 0; i <= static_cast<int>(dp::Stage::kFetch); ++i) {
-    const dp::StageTimes::Span& span = times.spans[i];
+  for (int i = 0; i <= static_cast<int>(mjp::Stage::kFetch); ++i) {
+    const mjp::StageTimes::Span& span = times.spans[i];
     if (span.end <= span.begin) continue;
     first = std::min(first, span.begin);
     last = std::max(last, span.end);
@@ -20,12 +20,12 @@ double RowMilliseconds(const dp::StageTimes& times, int row) {
 }
 
 const char* RowName(int row) {
-  return row == kDecisionRow ? "decision" : dp::StageName(static_cast<dp::Stage>(row));
+  return row == kDecisionRow ? "decision" : mjp::StageName(static_cast<mjp::Stage>(row));
 }
 
-bool OnDevice(const DecisionRecord& decision, dp::Stage stage) {
-  if (decision.backend != dp::Backend::kCuda || stage >= dp::Stage::kApply) return false;
-  return decision.times[stage].begin >= decision.times[dp::Stage::kHandOver].end;
+bool OnDevice(const DecisionRecord& decision, mjp::Stage stage) {
+  if (decision.backend != mjp::Backend::kCuda || stage >= mjp::Stage::kApply) return false;
+  return decision.times[stage].begin >= decision.times[mjp::Stage::kHandOver].end;
 }
 
 LogSummary Summarise(const DecisionLog& log) {
@@ -65,4 +65,4 @@ int CountMisses(const DecisionLog& log, double budget) {
   }));
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -8,20 +8,20 @@
 #include "policy/timing.h"
 #include "viewer/snapshot.h"
 
-namespace pusht {
+namespace mjp::app {
 
 // Rows of the timing table: every stage, then the decision as a whole.
-inline constexpr int kDecisionRow = static_cast<int>(dp::kStageCount);
+inline constexpr int kDecisionRow = static_cast<int>(mjp::kStageCount);
 inline constexpr int kRowCount = kDecisionRow + 1;
 
 // Milliseconds that `row` took; 0: it did not run. The decision is the wall time from the first
 // stage to the actions on the host: without apply and physics.
-double RowMilliseconds(const dp::StageTimes& times, int row);
+double RowMilliseconds(const mjp::StageTimes& times, int row);
 const char* RowName(int row);
 
 // Whether a stage ran on the GPU: there runs what comes after the hand-over, until the actions are
 // on the host.
-bool OnDevice(const DecisionRecord& decision, dp::Stage stage);
+bool OnDevice(const DecisionRecord& decision, mjp::Stage stage);
 
 // Milliseconds over all decisions of a log in which a row ran.
 struct RowSummary {
@@ -38,6 +38,6 @@ std::vector<float> Histogram(const DecisionLog& log, int row, int bins, double t
 // Decisions that took more than `budget` ms.
 int CountMisses(const DecisionLog& log, double budget);
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // VIEWER_STAGE_SUMMARY_H_

@@ -4,7 +4,7 @@
 
 #include "viewer/stage_summary.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 constexpr float kTextSize = 14, kFigureSize = 25;  // layout pixels
@@ -92,4 +92,4 @@ void ApplyTheme(float scale) {
   SetColor(ImGuiCol_TableRowBgAlt, IM_COL32(255, 255, 255, 6));
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -3,7 +3,7 @@
 
 #include <imgui.h>
 
-namespace pusht {
+namespace mjp::app {
 
 // The viewer's colours. One hue, one meaning, in every panel.
 namespace color {
@@ -28,6 +28,6 @@ void ApplyTheme(float scale);
 // The larger font for figures that are read from afar.
 ImFont* FigureFont();
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // VIEWER_THEME_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace pusht {
+namespace mjp::app {
 
 void UiState::Ask(Command command) { commands.push_back(std::move(command)); }
 
@@ -13,4 +13,4 @@ std::pair<int, int> VisibleRange(const DecisionLog& log, const UiState& ui) {
   return {first, std::min(size, first + ui.visible)};
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -12,7 +12,7 @@
 #include "viewer/snapshot.h"
 #include "viewer/stage_summary.h"
 
-namespace pusht {
+namespace mjp::app {
 
 enum class ExportFormat { kNone, kCsv, kJson, kTrace };
 
@@ -31,7 +31,7 @@ struct UiState {
     LogSummary summary;
   };
   std::optional<Pinned> pinned;  // the A of A/B
-  dp::PolicyOptions edited;      // shown in the controls
+  mjp::PolicyOptions edited;     // shown in the controls
   std::shared_ptr<const PolicyInfo> edited_from;
   int seed = 0;
   std::vector<EpisodeRow> episodes;   // of an evaluation's folder; empty: none is open
@@ -59,6 +59,6 @@ inline std::shared_ptr<const DecisionRecord> ShownDecision(const SimSnapshot& sn
 // The decisions of the log that the strip shows, and that are exported: [first, second).
 std::pair<int, int> VisibleRange(const DecisionLog& log, const UiState& ui);
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // VIEWER_UI_STATE_H_

@@ -8,15 +8,15 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "kernels/error.h"
-#include "task/files.h"
-#include "task/png.h"
-#include "task/results_folder.h"
+#include "base/error.h"
+#include "base/folders.h"
+#include "tasks/evaluation/results_folder.h"
+#include "tasks/recording/png.h"
 #include "viewer/export.h"
 #include "viewer/panels/plot.h"
 #include "viewer/theme.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 constexpr int kFilmRate = 30;  // pictures per second
@@ -41,8 +41,8 @@ Viewer::Viewer(const ViewerOptions& options, bool offscreen)
   MakeView(*simulation_->snapshot());
   if (!options.episodes.empty()) {
     if (!std::filesystem::exists(EpisodesFile(options.episodes))) {
-      throw dp::BadInput(options.episodes + " is not the folder of an evaluation: there is no " +
-                         "episodes.jsonl, which 'pusht evaluate --out' writes");
+      throw mjp::BadInput(options.episodes + " is not the folder of an evaluation: there is no " +
+                          "episodes.jsonl, which 'mjpolicy evaluate --out' writes");
     }
     ui_.episodes = ReadRows(options.episodes);
   }
@@ -94,28 +94,28 @@ void Viewer::Frame(int width, int height) {
   width_ = width;
   height_ = height;
   const std::shared_ptr<const SimSnapshot> snapshot = simulation_->snapshot();
-  const double begin = dp::Now();
+  const double begin = mjp::Now();
   if (snapshot->model.get() != view_->model()) {
     ui_.selected = nullptr;
     MakeView(*snapshot);
   }
   UploadPictures(*snapshot);
   ImGui_ImplOpenGL3_NewFrame();
-  const double uploaded = dp::Now();
+  const double uploaded = mjp::Now();
   ImGui::NewFrame();
   scene_area_ = DrawPanels(*snapshot, ui_, scale_);
   HandleSceneMouse();
   ImGui::Render();
-  const double panels = dp::Now();
+  const double panels = mjp::Now();
   view_->Update(*snapshot, ui_);
-  const double scene = dp::Now();
+  const double scene = mjp::Now();
   const Area& a = scene_area_;
   const mjrRect area = {static_cast<int>(a.x), height - static_cast<int>(a.y + a.height),
                         static_cast<int>(a.width), static_cast<int>(a.height)};
   view_->Draw({0, 0, width, height}, area);
   ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
   times_ = {1e3 * (panels - uploaded), 1e3 * (scene - panels),
-            1e3 * (uploaded - begin + dp::Now() - scene)};
+            1e3 * (uploaded - begin + mjp::Now() - scene)};
   ui_.ui_ms += 0.05 * (times_.panels + times_.scene - ui_.ui_ms);
   for (Command& command : ui_.commands) simulation_->Send(std::move(command));
   ui_.commands.clear();
@@ -128,8 +128,8 @@ void Viewer::ForgetNotice() {
   constexpr double kShown = 8;  // seconds
   if (ui_.notice != notice_) {
     notice_ = ui_.notice;
-    noticed_ = dp::Now();
-  } else if (dp::Now() - noticed_ > kShown) {
+    noticed_ = mjp::Now();
+  } else if (mjp::Now() - noticed_ > kShown) {
     ui_.notice.clear();
   }
 }
@@ -182,7 +182,7 @@ Picture Viewer::Capture() const {
   return picture;
 }
 
-void Viewer::WritePng(const std::string& file) const { pusht::WritePng(file, Capture()); }
+void Viewer::WritePng(const std::string& file) const { mjp::app::WritePng(file, Capture()); }
 
 void Viewer::Open(const std::string& path) {
   if (std::filesystem::exists(EpisodesFile(path))) {
@@ -220,9 +220,9 @@ void Viewer::ToggleRecording() {
     if (video_) {
       std::exchange(video_, nullptr)->Close();
     } else {
-      video_ = VideoWriter::Open("pusht-viewer", width_ & ~1, height_ & ~1, kFilmRate);
+      video_ = VideoWriter::Open("mjpolicy-viewer", width_ & ~1, height_ & ~1, kFilmRate);
       ui_.notice = "film: " + video_->file();
-      next_picture_ = dp::Now();
+      next_picture_ = mjp::Now();
     }
   } catch (const std::exception& error) {
     video_ = nullptr;
@@ -232,7 +232,7 @@ void Viewer::ToggleRecording() {
 }
 
 void Viewer::Record() {
-  const double now = dp::Now();
+  const double now = mjp::Now();
   if (now < next_picture_) return;
   const Picture frame = Capture();
   Picture even(width_ & ~1, height_ & ~1, 0);
@@ -247,4 +247,4 @@ void Viewer::Record() {
   }
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "task/video.h"
+#include "tasks/recording/video.h"
 #include "viewer/layout.h"
-#include "viewer/open_simulation.h"
 #include "viewer/scene_view.h"
-#include "viewer/simulation_thread.h"
+#include "viewer/simulation/open_simulation.h"
+#include "viewer/simulation/simulation_thread.h"
 #include "viewer/ui_state.h"
 
-namespace pusht {
+namespace mjp::app {
 
 struct ViewerOptions : SimulationRequest {
   std::string episodes;            // folder of an evaluation, or empty
@@ -94,6 +94,6 @@ int RunScript(const ViewerOptions& options, const std::string& script, const std
 // beside them took.
 void MeasureFrames(Viewer& viewer, int width, int height, int frames);
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // VIEWER_VIEWER_H_

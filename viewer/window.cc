@@ -8,17 +8,17 @@
 #include <exception>
 #include <memory>
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "viewer/viewer.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 [[noreturn]] void ThrowGlfw(const std::string& what) {
   const char* reason = nullptr;
   glfwGetError(&reason);
-  throw dp::EnvironmentError(what + ": " + (reason ? reason : "unknown reason") +
-                             "; without a display, run a script: pusht-viewer --script readme");
+  throw mjp::EnvironmentError(what + ": " + (reason ? reason : "unknown reason") +
+                              "; without a display, run a script: mjpolicy-viewer --script readme");
 }
 
 // GLFW and its one window, for the length of a run.
@@ -29,7 +29,7 @@ class Window {
     if (options.scale <= 0) options.scale = MonitorScale();
     glfwWindowHint(GLFW_SAMPLES, 4);
     window_ = glfwCreateWindow(static_cast<int>(options.width * options.scale),
-                               static_cast<int>(options.height * options.scale), "pusht-viewer",
+                               static_cast<int>(options.height * options.scale), "mjpolicy-viewer",
                                nullptr, nullptr);
     if (!window_) ThrowGlfw("cannot open a window");
     glfwMakeContextCurrent(window_);
@@ -74,8 +74,8 @@ void GoTo(uint32_t seed, UiState& ui) {
 
 void HandleControlKey(Viewer& viewer, int key) {
   if (key == GLFW_KEY_P) {
-    viewer.WritePng("pusht-viewer.png");
-    viewer.ui().notice = "written: pusht-viewer.png";
+    viewer.WritePng("mjpolicy-viewer.png");
+    viewer.ui().notice = "written: mjpolicy-viewer.png";
   } else if (key == GLFW_KEY_R) {
     viewer.ToggleRecording();
   }
@@ -184,7 +184,7 @@ int RunWindow(ViewerOptions options) {
   glfwSetDropCallback(window.get(), OnDrop);
   ImGui_ImplGlfw_InitForOpenGL(window.get(), true);  // calls the callbacks set before
   viewer.simulation().Send(PlayCommand{true});
-  double last = dp::Now();
+  double last = mjp::Now();
   while (!glfwWindowShouldClose(window.get())) {
     glfwPollEvents();
     int width = 0, height = 0;
@@ -192,7 +192,7 @@ int RunWindow(ViewerOptions options) {
     ImGui_ImplGlfw_NewFrame();
     viewer.Frame(width, height);
     glfwSwapBuffers(window.get());
-    const double now = dp::Now();
+    const double now = mjp::Now();
     double& rate = viewer.ui().frames_per_second;
     rate += 0.05 * (1 / std::max(1e-6, now - last) - rate);
     last = now;
@@ -200,4 +200,4 @@ int RunWindow(ViewerOptions options) {
   return 0;
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

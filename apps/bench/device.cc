@@ -5,13 +5,13 @@
 #include <fstream>
 #include <thread>
 
-#ifdef PUSHT_HAVE_CUDA
+#ifdef MJPOLICY_HAVE_CUDA
 #include <cuda_runtime_api.h>
 
 #include "policy/cuda/cuda_policy.h"
 #endif
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 std::string ProcessorName() {
@@ -22,7 +22,7 @@ std::string ProcessorName() {
   return "unknown processor";
 }
 
-#ifdef PUSHT_HAVE_CUDA
+#ifdef MJPOLICY_HAVE_CUDA
 // From the driver's management library, which nothing here links to.
 std::string DriverVersion() {
   constexpr int kLength = 80;
@@ -39,8 +39,8 @@ std::string DriverVersion() {
 
 // Whether a GPU can be used; else `why` not.
 bool GpuUsable(std::string* why) {
-#ifdef PUSHT_HAVE_CUDA
-  return dp::CudaUsable(why);
+#ifdef MJPOLICY_HAVE_CUDA
+  return mjp::CudaUsable(why);
 #else
   *why = "this build has no CUDA kernels";
   return false;
@@ -53,10 +53,10 @@ Machine DescribeMachine() {
   Machine machine;
   machine.processor = ProcessorName();
   machine.cores = std::thread::hardware_concurrency();
-#ifdef PUSHT_HAVE_CUDA
+#ifdef MJPOLICY_HAVE_CUDA
   std::string why;
   cudaDeviceProp properties;
-  if (dp::CudaUsable(&why) && cudaGetDeviceProperties(&properties, 0) == cudaSuccess) {
+  if (mjp::CudaUsable(&why) && cudaGetDeviceProperties(&properties, 0) == cudaSuccess) {
     machine.gpu = properties.name;
     machine.driver = DriverVersion();
   }
@@ -64,11 +64,11 @@ Machine DescribeMachine() {
   return machine;
 }
 
-bool OnCpu(const BenchOptions& options) { return options.policy.backend != dp::Backend::kCuda; }
+bool OnCpu(const BenchOptions& options) { return options.policy.backend != mjp::Backend::kCuda; }
 
 BenchRows OnGpu(const BenchOptions& options, const std::string& suite, const Suite& part) {
   std::string why;
-  if (options.policy.backend == dp::Backend::kCpu) return {};
+  if (options.policy.backend == mjp::Backend::kCpu) return {};
   if (!GpuUsable(&why)) return {Skipped(suite, "on the GPU", why)};
   return part(options);
 }
@@ -78,4 +78,4 @@ BenchRows Joined(BenchRows rows, const BenchRows& more) {
   return rows;
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

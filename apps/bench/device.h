@@ -5,7 +5,7 @@
 
 // What the figures are measured on.
 
-namespace pusht {
+namespace mjp::app {
 
 struct Machine {
   std::string processor;  // its name
@@ -30,6 +30,6 @@ BenchRows BenchLadderCuda(const BenchOptions& options);
 BenchRows BenchPassCuda(const BenchOptions& options);
 BenchRows BenchRasteriserCuda(const BenchOptions& options);
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // APPS_BENCH_DEVICE_H_

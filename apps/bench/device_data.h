@@ -4,20 +4,20 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/stored_element.h"
+#include "kernels/shared/stored_element.h"
 #include "policy/cuda/arena.h"
 
-namespace pusht {
+namespace mjp::app {
 
 // Arrays on the device for one kernel's arguments, filled with numbers in [-1, 1) that repeat.
 class DeviceData {
  public:
-  DeviceData(dp::DeviceArena& arena, dp::Format format) : arena_(arena), format_(format) {}
+  DeviceData(mjp::DeviceArena& arena, mjp::Format format) : arena_(arena), format_(format) {}
 
-  dp::Format format() const { return format_; }
+  mjp::Format format() const { return format_; }
   // `count` numbers in the format's storage type, or in float32.
   void* Stored(size_t count) { return Fill(format_, count); }
-  float* Floats(size_t count) { return static_cast<float*>(Fill(dp::Format::kFp32, count)); }
+  float* Floats(size_t count) { return static_cast<float*>(Fill(mjp::Format::kFp32, count)); }
   // Zeros.
   template <typename T>
   T* Zeros(size_t count) {
@@ -31,23 +31,24 @@ class DeviceData {
   }
 
  private:
-  void* Fill(dp::Format format, size_t count) {
+  void* Fill(mjp::Format format, size_t count) {
     constexpr size_t kPattern = 1 << 18;
-    const size_t bytes = dp::FormatBytes(format);
+    const size_t bytes = mjp::FormatBytes(format);
     auto* device = static_cast<uint8_t*>(arena_.TakeBytes(count * bytes));
     if (arena_.measuring()) return device;
     std::vector<uint8_t> pattern(std::min(count, kPattern) * bytes);
     for (size_t i = 0; i < pattern.size() / bytes; ++i)
-      dp::StoreElement(format, static_cast<float>(i * 7919 % 2048) / 1024 - 1, &pattern[i * bytes]);
+      mjp::StoreElement(format, static_cast<float>(i * 7919 % 2048) / 1024 - 1,
+                        &pattern[i * bytes]);
     for (size_t at = 0; at < count * bytes; at += pattern.size())
       arena_.Upload(device + at, pattern.data(), std::min(pattern.size(), count * bytes - at));
     return device;
   }
 
-  dp::DeviceArena& arena_;
-  dp::Format format_;
+  mjp::DeviceArena& arena_;
+  mjp::Format format_;
 };
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // APPS_BENCH_DEVICE_DATA_H_

@@ -1,24 +1,24 @@
 #include "apps/bench/gpu_timer.h"
 
-#include "kernels/cuda_check.h"
-#include "kernels/device_traits.h"
+#include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/device_traits.h"
 #include "policy/cuda/arena.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 // A captured graph with two events in it.
 class TimedGraph {
  public:
   explicit TimedGraph(const std::function<void(TimedGraph&)>& enqueue) {
-    dp::CheckCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
-    dp::CheckCuda(cudaEventCreate(&begin_), "event");
-    dp::CheckCuda(cudaEventCreate(&end_), "event");
+    mjp::CheckCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
+    mjp::CheckCuda(cudaEventCreate(&begin_), "event");
+    mjp::CheckCuda(cudaEventCreate(&end_), "event");
     cudaGraph_t graph = nullptr;
-    dp::CheckCuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture");
+    mjp::CheckCuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture");
     enqueue(*this);
-    dp::CheckCuda(cudaStreamEndCapture(stream_, &graph), "end of the capture");
-    dp::CheckCuda(cudaGraphInstantiate(&graph_, graph, 0), "instantiation of the graph");
+    mjp::CheckCuda(cudaStreamEndCapture(stream_, &graph), "end of the capture");
+    mjp::CheckCuda(cudaGraphInstantiate(&graph_, graph, 0), "instantiation of the graph");
     static_cast<void>(cudaGraphDestroy(graph));
   }
   ~TimedGraph() {
@@ -37,15 +37,15 @@ class TimedGraph {
   // Milliseconds between the events, by the device's clock.
   double Run() {
     float elapsed = 0;
-    dp::CheckCuda(cudaGraphLaunch(graph_, stream_), "launch");
-    dp::CheckCuda(cudaStreamSynchronize(stream_), "launch");
-    dp::CheckCuda(cudaEventElapsedTime(&elapsed, begin_, end_), "event");
+    mjp::CheckCuda(cudaGraphLaunch(graph_, stream_), "launch");
+    mjp::CheckCuda(cudaStreamSynchronize(stream_), "launch");
+    mjp::CheckCuda(cudaEventElapsedTime(&elapsed, begin_, end_), "event");
     return elapsed;
   }
 
  private:
   void Record(cudaEvent_t event) {
-    dp::CheckCuda(cudaEventRecordWithFlags(event, stream_, cudaEventRecordExternal), "event");
+    mjp::CheckCuda(cudaEventRecordWithFlags(event, stream_, cudaEventRecordExternal), "event");
   }
 
   cudaStream_t stream_ = nullptr;
@@ -58,7 +58,7 @@ BenchRow Repeat(const std::string& suite, const std::string& name, double second
   constexpr int kWarmUp = 3, kLeast = 20;
   for (int i = 0; i < kWarmUp; ++i) graph.Run();
   std::vector<double> times;
-  for (const double end = dp::Now() + seconds; dp::Now() < end || times.size() < kLeast;)
+  for (const double end = mjp::Now() + seconds; mjp::Now() < end || times.size() < kLeast;)
     times.push_back(graph.Run() / copies);
   BenchRow row = FromTimes(suite, name, times);
   row.device = "GPU";
@@ -88,13 +88,13 @@ BenchRow TimeCopies(const std::string& suite, const std::string& name, double se
 
 BenchRow TimeCold(const std::string& suite, const std::string& name, double seconds,
                   const GpuWork& work) {
-  const size_t flushed = size_t{2} * dp::DeviceAttribute(cudaDevAttrL2CacheSize);
-  dp::DeviceArena arena;
+  const size_t flushed = size_t{2} * mjp::DeviceAttribute(cudaDevAttrL2CacheSize);
+  mjp::DeviceArena arena;
   arena.TakeBytes(flushed);
   arena.Seal();
   void* other = arena.TakeBytes(flushed);
   TimedGraph graph([&](TimedGraph& g) {
-    dp::CheckCuda(cudaMemsetAsync(other, 0, flushed, g.stream()), "flush of the cache");
+    mjp::CheckCuda(cudaMemsetAsync(other, 0, flushed, g.stream()), "flush of the cache");
     g.Begin();
     work(g.stream());
     g.End();
@@ -105,9 +105,9 @@ BenchRow TimeCold(const std::string& suite, const std::string& name, double seco
 }
 
 BenchRows TimeKernel(const std::string& suite, const std::string& name, double seconds,
-                     dp::Format format, const KernelSetup& setup) {
+                     mjp::Format format, const KernelSetup& setup) {
   constexpr int kCopies = 20;
-  dp::DeviceArena arena;
+  mjp::DeviceArena arena;
   DeviceData data(arena, format);
   setup(data);
   arena.Seal();
@@ -115,4 +115,4 @@ BenchRows TimeKernel(const std::string& suite, const std::string& name, double s
   return {TimeInLoop(suite, name, seconds, kCopies, work), TimeCold(suite, name, seconds, work)};
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

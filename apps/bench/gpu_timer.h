@@ -9,7 +9,7 @@
 #include "apps/bench/device_data.h"
 #include "apps/bench/harness.h"
 
-namespace pusht {
+namespace mjp::app {
 
 // Puts work on a stream; it is captured in a graph.
 using GpuWork = std::function<void(cudaStream_t)>;
@@ -31,8 +31,8 @@ using KernelSetup = std::function<GpuWork(DeviceData&)>;
 
 // Times one kernel both ways, in the loop among 20 copies.
 BenchRows TimeKernel(const std::string& suite, const std::string& name, double seconds,
-                     dp::Format format, const KernelSetup& setup);
+                     mjp::Format format, const KernelSetup& setup);
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // APPS_BENCH_GPU_TIMER_H_

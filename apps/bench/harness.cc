@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "policy/timing.h"
-#include "task/statistics.h"
+#include "tasks/evaluation/statistics.h"
 
-namespace pusht {
+namespace mjp::app {
 
 BenchRow FromTimes(const std::string& suite, const std::string& name,
                    const std::vector<double>& milliseconds) {
@@ -30,8 +30,8 @@ BenchRow Skipped(const std::string& suite, const std::string& name, const std::s
 
 void RepeatFor(double seconds, const std::function<void()>& work) {
   constexpr int kLeast = 5;
-  const double end = dp::Now() + seconds;
-  for (int n = 0; n < kLeast || dp::Now() < end; ++n) work();
+  const double end = mjp::Now() + seconds;
+  for (int n = 0; n < kLeast || mjp::Now() < end; ++n) work();
 }
 
 void Repeat(const BenchOptions& options, const std::function<void()>& work) {
@@ -44,14 +44,14 @@ BenchRow Measure(const std::string& suite, const std::string& name, double secon
   constexpr int kWarmUp = 2;
   constexpr double kShort = 50e-6;  // seconds that the clock's own cost does not spoil
   for (int i = 0; i < kWarmUp; ++i) work();
-  const double first = dp::Now();
+  const double first = mjp::Now();
   work();
-  const int calls = std::max(1, static_cast<int>(std::ceil(kShort / (dp::Now() - first))));
+  const int calls = std::max(1, static_cast<int>(std::ceil(kShort / (mjp::Now() - first))));
   std::vector<double> times;
   RepeatFor(seconds, [&] {
-    const double begin = dp::Now();
+    const double begin = mjp::Now();
     for (int i = 0; i < calls; ++i) work();
-    times.push_back(1e3 * (dp::Now() - begin) / calls);
+    times.push_back(1e3 * (mjp::Now() - begin) / calls);
   });
   BenchRow row = FromTimes(suite, name, times);
   row.items = items;
@@ -59,4 +59,4 @@ BenchRow Measure(const std::string& suite, const std::string& name, double secon
   return row;
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "policy/policy.h"
-#include "task/evaluation.h"
+#include "tasks/evaluation/evaluation.h"
 
-namespace pusht {
+namespace mjp::app {
 
 // One line of a benchmark: times of one repetition in milliseconds, and what that makes per second.
 struct BenchRow {
@@ -29,8 +29,8 @@ using BenchRows = std::vector<BenchRow>;
 struct BenchOptions {
   double seconds = 1;  // of measuring per row
   int decisions = 0;   // where the suite counts them; 0: as it sees fit
-  std::shared_ptr<const dp::Checkpoint> network;
-  dp::PolicyOptions policy;
+  std::shared_ptr<const mjp::Checkpoint> network;
+  mjp::PolicyOptions policy;
   RendererKind renderer = RendererKind::kRaster;  // of the suite decision
 };
 
@@ -65,6 +65,6 @@ BenchRows BenchBatch(const BenchOptions& options);     // episodes: physics, pic
 BenchRows BenchPictures(const BenchOptions& options);
 BenchRows BenchPhysics(const BenchOptions& options);
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // APPS_BENCH_HARNESS_H_

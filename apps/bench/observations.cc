@@ -1,11 +1,11 @@
 #include "apps/bench/observations.h"
 
-#include "task/raster_source.h"
-#include "task/reset.h"
+#include "tasks/pusht/physics/reset.h"
+#include "tasks/pusht/pictures/raster_source.h"
 
-namespace pusht {
+namespace mjp::app {
 
-BenchObservations::BenchObservations(const dp::PolicyConfig& config, int count) {
+BenchObservations::BenchObservations(const mjp::PolicyConfig& config, int count) {
   for (int i = 0; i < count; ++i) {
     const State s = BenchmarkStart(static_cast<uint32_t>(i));
     for (int t = 0; t < config.n_obs_steps; ++t) {
@@ -20,9 +20,9 @@ BenchObservations::BenchObservations(const dp::PolicyConfig& config, int count) 
     global_cond_.push_back(static_cast<float>(i % 17) / 8 - 1);
 }
 
-dp::PolicyInput BenchObservations::Next() {
-  for (dp::NoiseKey& key : keys_) ++key.decision;
-  dp::PolicyInput input;
+mjp::PolicyInput BenchObservations::Next() {
+  for (mjp::NoiseKey& key : keys_) ++key.decision;
+  mjp::PolicyInput input;
   input.count = static_cast<int>(keys_.size());
   input.scenes = scenes_;
   input.state = state_;
@@ -31,11 +31,11 @@ dp::PolicyInput BenchObservations::Next() {
   return input;
 }
 
-dp::PolicyInput BenchObservations::NextChunk() {
-  dp::PolicyInput input = Next();
+mjp::PolicyInput BenchObservations::NextChunk() {
+  mjp::PolicyInput input = Next();
   input.scenes = {};
   input.global_cond = global_cond_;
   return input;
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -5,24 +5,24 @@
 
 #include "policy/policy.h"
 
-namespace pusht {
+namespace mjp::app {
 
 // Observations of `count` environments at the benchmark's starts.
 class BenchObservations {
  public:
-  BenchObservations(const dp::PolicyConfig& config, int count);
+  BenchObservations(const mjp::PolicyConfig& config, int count);
 
   // The inputs of the next decision: the same observations, other noise.
-  dp::PolicyInput Next();
+  mjp::PolicyInput Next();
   // The same with ready features in place of pictures.
-  dp::PolicyInput NextChunk();
+  mjp::PolicyInput NextChunk();
 
  private:
-  std::vector<dp::FlatScene> scenes_;
+  std::vector<mjp::FlatScene> scenes_;
   std::vector<float> state_, environment_, global_cond_;
-  std::vector<dp::NoiseKey> keys_;
+  std::vector<mjp::NoiseKey> keys_;
 };
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // APPS_BENCH_OBSERVATIONS_H_

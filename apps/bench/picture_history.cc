@@ -2,24 +2,24 @@
 
 #include <algorithm>
 
-#include "kernels/error.h"
-#include "task/reset.h"
+#include "base/error.h"
+#include "tasks/pusht/physics/reset.h"
 
-namespace pusht {
+namespace mjp::app {
 
-BenchPictureHistory::BenchPictureHistory(const dp::PolicyConfig& config, int count)
+BenchPictureHistory::BenchPictureHistory(const mjp::PolicyConfig& config, int count)
     : model_(LoadModel(ModelPath("pusht.xml"))),
       data_(MakeData(model_.get())),
       scene_(model_.get()),
       count_(count),
       steps_(config.n_obs_steps) {
   if (config.cameras.size() != 1)
-    throw dp::BadInput("renderer \"mujoco\" draws Push-T for one camera; this network has " +
-                       std::to_string(config.cameras.size()));
-  dp::PictureRequest request;
+    throw mjp::BadInput("renderer \"mujoco\" draws Push-T for one camera; this network has " +
+                        std::to_string(config.cameras.size()));
+  mjp::PictureRequest request;
   request.cameras = {"top"};
   request.width = config.cameras[0].width, request.height = config.cameras[0].height;
-  source_ = dp::CreatePictureSource("mujoco", model_.get(), request);
+  source_ = mjp::CreatePictureSource("mujoco", model_.get(), request);
   picture_bytes_ = size_t{3} * request.width * request.height;
   frames_.resize(count_ * steps_ * picture_bytes_);
 }
@@ -36,4 +36,4 @@ void BenchPictureHistory::Draw() {
   }
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -2,16 +2,16 @@
 
 #include <numeric>
 
-#include "task/environments.h"
-#include "task/observation.h"
-#include "task/reset.h"
+#include "tasks/pusht/environments.h"
+#include "tasks/pusht/observation.h"
+#include "tasks/pusht/physics/reset.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 class ClosedLoop {
  public:
-  ClosedLoop(const EvaluationOptions& options, dp::Policy& policy, Timeline& timeline)
+  ClosedLoop(const EvaluationOptions& options, mjp::Policy& policy, Timeline& timeline)
       : policy_(policy),
         timeline_(timeline),
         model_(LoadModel(ModelPath("pusht.xml"))),
@@ -33,7 +33,7 @@ class ClosedLoop {
   // One decision and the control steps that execute it.
   void Decide(uint32_t decision, bool record) {
     recording_ = record;
-    Span(dp::StageName(dp::Stage::kScene), [&] {
+    Span(mjp::StageName(mjp::Stage::kScene), [&] {
       observer_.Clear();
       for (const int i : ids_)
         observer_.Add(histories_[i], static_cast<uint32_t>(i), tick_, decision);
@@ -46,9 +46,9 @@ class ClosedLoop {
  private:
   template <class Work>
   void Span(const char* name, Work&& work) {
-    const double begin = dp::Now();
+    const double begin = mjp::Now();
     work();
-    if (recording_) timeline_.Add(Track::kControl, name, begin, dp::Now());
+    if (recording_) timeline_.Add(Track::kControl, name, begin, mjp::Now());
   }
 
   Snapshot Observe(int i) const {
@@ -58,8 +58,8 @@ class ClosedLoop {
   }
 
   void Execute(int step) {
-    const dp::PolicyConfig& config = policy_.config();
-    Span(dp::StageName(dp::Stage::kApply), [&] {
+    const mjp::PolicyConfig& config = policy_.config();
+    Span(mjp::StageName(mjp::Stage::kApply), [&] {
       for (const int i : ids_) {
         const float* action =
             output_.actions.data() +
@@ -67,7 +67,7 @@ class ClosedLoop {
         targets_[i] = {action[0], action[1]};
       }
     });
-    Span(dp::StageName(dp::Stage::kPhysics), [&] { robots_->Step(ids_, targets_); });
+    Span(mjp::StageName(mjp::Stage::kPhysics), [&] { robots_->Step(ids_, targets_); });
     ++tick_;
     for (const int i : ids_) {
       histories_[i].erase(histories_[i].begin());
@@ -76,17 +76,17 @@ class ClosedLoop {
   }
 
   void AddPolicyTimes() {
-    for (size_t i = 0; i < dp::kStageCount; ++i) {
+    for (size_t i = 0; i < mjp::kStageCount; ++i) {
       const auto& span = output_.times.spans[i];
       if (span.end > span.begin)
-        timeline_.Add(Track::kStages, dp::StageName(static_cast<dp::Stage>(i)), span.begin,
+        timeline_.Add(Track::kStages, mjp::StageName(static_cast<mjp::Stage>(i)), span.begin,
                       span.end);
     }
     for (const auto& step : output_.times.steps)
       timeline_.Add(Track::kSteps, "pass and step", step.begin, step.end);
   }
 
-  dp::Policy& policy_;
+  mjp::Policy& policy_;
   Timeline& timeline_;
   ModelPtr model_;
   Scene scene_;
@@ -96,17 +96,17 @@ class ClosedLoop {
   std::vector<int> ids_;
   std::vector<Target> targets_;
   std::vector<std::vector<Snapshot>> histories_;
-  dp::PolicyOutput output_;
+  mjp::PolicyOutput output_;
   int tick_ = 0;
   bool recording_ = false;
 };
 
 }  // namespace
 
-void ProfileClosedLoop(const EvaluationOptions& options, dp::Policy& policy, int decisions,
+void ProfileClosedLoop(const EvaluationOptions& options, mjp::Policy& policy, int decisions,
                        Timeline& timeline) {
   ClosedLoop loop(options, policy, timeline);
   for (int i = 0; i <= decisions; ++i) loop.Decide(static_cast<uint32_t>(i), i > 0);
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

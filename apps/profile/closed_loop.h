@@ -2,17 +2,17 @@
 #define APPS_PROFILE_CLOSED_LOOP_H_
 
 #include "apps/profile/timeline.h"
-#include "task/evaluation.h"
+#include "tasks/evaluation/evaluation.h"
 
-namespace pusht {
+namespace mjp::app {
 
 // Drives `options.policy.batch` robots from their starts through `decisions` decisions, on the
 // calling thread, and adds all that happened to `timeline`: the control loop's own work, and the
 // policy's stages and denoising steps on its device's clock. A decision before the first one warms
 // up and is left out. Throws Error where the policy wants inputs that Push-T does not have.
-void ProfileClosedLoop(const EvaluationOptions& options, dp::Policy& policy, int decisions,
+void ProfileClosedLoop(const EvaluationOptions& options, mjp::Policy& policy, int decisions,
                        Timeline& timeline);
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // APPS_PROFILE_CLOSED_LOOP_H_

@@ -1,8 +1,8 @@
 #include "apps/profile/kernel_tracer.h"
 
-#include "kernels/error.h"
+#include "base/error.h"
 
-#ifdef PUSHT_HAVE_CUPTI
+#ifdef MJPOLICY_HAVE_CUPTI
 #include <cupti.h>
 #include <cxxabi.h>
 
@@ -11,13 +11,13 @@
 #include <memory>
 #include <mutex>
 
-#include "policy/dynamic_library.h"
+#include "base/dynamic_library.h"
 #include "policy/timing.h"
 #endif
 
-namespace pusht {
+namespace mjp::app {
 
-#ifdef PUSHT_HAVE_CUPTI
+#ifdef MJPOLICY_HAVE_CUPTI
 namespace {
 
 // The part of CUPTI that is used, as the running library has it.
@@ -32,7 +32,7 @@ struct Cupti {
 
 Cupti LoadCupti() {
   const std::string name = "libcupti.so." + std::to_string(CUDA_VERSION / 1000);
-  const dp::DynamicLibrary library(
+  const mjp::DynamicLibrary library(
       {name, "/usr/local/cuda/lib64/" + name, "/usr/local/cuda/extras/CUPTI/lib64/" + name},
       RTLD_NOW | RTLD_LOCAL, "; --kernels needs its folder on LD_LIBRARY_PATH");
   Cupti cupti;
@@ -50,15 +50,15 @@ struct Recording {
   Cupti cupti = LoadCupti();
   std::mutex mutex;
   std::vector<KernelSpan> kernels;
-  double offset = 0;  // of dp::Now() to CUPTI's clock, seconds
+  double offset = 0;  // of mjp::Now() to CUPTI's clock, seconds
 };
 std::unique_ptr<Recording> recording;
 
 void Check(CUptiResult result, const char* what) {
   if (result == CUPTI_SUCCESS) return;
-  throw dp::EnvironmentError(std::string("--kernels: CUPTI refused ") + what + " (" +
-                             std::to_string(static_cast<int>(result)) +
-                             "); it needs an NVIDIA GPU that no other profiler has taken");
+  throw mjp::EnvironmentError(std::string("--kernels: CUPTI refused ") + what + " (" +
+                              std::to_string(static_cast<int>(result)) +
+                              "); it needs an NVIDIA GPU that no other profiler has taken");
 }
 
 // The kernel's own name: no namespace, return type or arguments.
@@ -67,7 +67,7 @@ std::string ShortName(const char* mangled) {
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(mangled, nullptr, nullptr, &status), &std::free);
   std::string name = status == 0 ? text.get() : mangled;
-  for (const std::string drop : {"void ", "(anonymous namespace)::", "dp::"})
+  for (const std::string drop : {"void ", "(anonymous namespace)::", "mjp::"})
     for (size_t at; (at = name.find(drop)) != std::string::npos;) name.erase(at, drop.size());
   int depth = 0;  // of template arguments, which may hold parentheses of their own
   size_t end = 0;
@@ -106,9 +106,9 @@ KernelTracer::KernelTracer() {
   Check(cupti.register_callbacks(GiveBuffer, TakeBuffer), "the buffers");
   Check(cupti.enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "to record kernels");
   uint64_t time = 0;
-  const double before = dp::Now();
+  const double before = mjp::Now();
   Check(cupti.timestamp(&time), "its clock");
-  recording->offset = (before + dp::Now()) / 2 - 1e-9 * static_cast<double>(time);
+  recording->offset = (before + mjp::Now()) / 2 - 1e-9 * static_cast<double>(time);
 }
 
 KernelTracer::~KernelTracer() {
@@ -127,7 +127,7 @@ std::vector<KernelSpan> KernelTracer::Finish() {
 #else
 
 KernelTracer::KernelTracer() {
-  throw dp::EnvironmentError(
+  throw mjp::EnvironmentError(
       "--kernels: this build has no CUPTI; configure it with a CUDA toolkit");
 }
 KernelTracer::~KernelTracer() = default;
@@ -135,4 +135,4 @@ std::vector<KernelSpan> KernelTracer::Finish() { return {}; }
 
 #endif
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-namespace pusht {
+namespace mjp::app {
 
-// One kernel on the GPU, in seconds of dp::Now().
+// One kernel on the GPU, in seconds of mjp::Now().
 struct KernelSpan {
   std::string name;
   double begin, end;
@@ -26,6 +26,6 @@ class KernelTracer {
   std::vector<KernelSpan> Finish();
 };
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // APPS_PROFILE_KERNEL_TRACER_H_

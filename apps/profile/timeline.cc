@@ -5,9 +5,9 @@
 #include <map>
 #include <utility>
 
-#include "task/statistics.h"
+#include "tasks/evaluation/statistics.h"
 
-namespace pusht {
+namespace mjp::app {
 
 const char* TrackName(Track track) {
   constexpr const char* kNames[] = {"control loop", "stages", "denoising steps", "kernels"};
@@ -46,14 +46,14 @@ std::vector<SpanSummary> Timeline::Summary() const {
   return rows;
 }
 
-dp::Json Timeline::ToTrace(const dp::Json& facts) const {
+mjp::Json Timeline::ToTrace(const mjp::Json& facts) const {
   constexpr int kProcess = 1, kLanes = 16;  // lines per track
   std::vector<TimelineSpan> spans = spans_;
   std::stable_sort(spans.begin(), spans.end(),
                    [](const TimelineSpan& a, const TimelineSpan& b) { return a.begin < b.begin; });
   const double origin = spans.empty() ? 0 : spans.front().begin;
   const auto nanoseconds = [origin](double t) { return std::llround(1e9 * (t - origin)); };
-  dp::Json events = dp::Json::array();
+  mjp::Json events = mjp::Json::array();
   std::map<int, int64_t> busy_until;  // of a line
   for (const TimelineSpan& span : spans) {
     const int64_t begin = nanoseconds(span.begin), end = nanoseconds(span.end);
@@ -72,7 +72,7 @@ dp::Json Timeline::ToTrace(const dp::Json& facts) const {
                       {"tid", line}});
   }
   for (const auto& [line, end] : busy_until) {
-    const dp::Json name = {{"name", TrackName(static_cast<Track>(line / kLanes))}};
+    const mjp::Json name = {{"name", TrackName(static_cast<Track>(line / kLanes))}};
     events.push_back(
         {{"name", "thread_name"}, {"ph", "M"}, {"pid", kProcess}, {"tid", line}, {"args", name}});
     events.push_back({{"name", "thread_sort_index"},
@@ -84,4 +84,4 @@ dp::Json Timeline::ToTrace(const dp::Json& facts) const {
   return {{"traceEvents", events}, {"displayTimeUnit", "ms"}, {"otherData", facts}};
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "policy/json.h"
+#include "base/json.h"
 
-namespace pusht {
+namespace mjp::app {
 
 // Where a span belongs; a line of the timeline each, kernels that overlap several.
 enum class Track { kControl, kStages, kSteps, kKernels };
 
-// What happened when, in seconds of dp::Now().
+// What happened when, in seconds of mjp::Now().
 struct TimelineSpan {
   Track track;
   std::string name;
@@ -40,7 +40,7 @@ class Timeline {
   std::vector<SpanSummary> Summary() const;
   // The Trace Event Format: complete events in microseconds from the first span; `facts` say where
   // and how the trace was made.
-  dp::Json ToTrace(const dp::Json& facts) const;
+  mjp::Json ToTrace(const mjp::Json& facts) const;
 
  private:
   std::vector<TimelineSpan> spans_;
@@ -49,6 +49,6 @@ class Timeline {
 // How a track is called.
 const char* TrackName(Track track);
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // APPS_PROFILE_TIMELINE_H_

@@ -7,14 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "kernels/error.h"
-#include "policy/file.h"
-#include "policy/text_stream.h"
-#include "task/files.h"
-#include "task/png.h"
-#include "task/video.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/folders.h"
+#include "base/text_stream.h"
+#include "tasks/recording/png.h"
+#include "tasks/recording/video.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 using nlohmann::json;
@@ -31,7 +31,7 @@ struct Point2 {
 
 // Lines of the log by step; the last of a step counts.
 std::map<int64_t, json> ReadLines(const std::string& log, const char* key) {
-  dp::TextReader text(ReadFile(log, kLogLimit));
+  mjp::TextReader text(ReadFile(log, kLogLimit));
   std::map<int64_t, json> lines;
   for (std::string line; std::getline(text, line);) {
     const json value = json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -137,4 +137,4 @@ void DrawCurves(const std::string& log, const std::string& picture) {
   WritePng(picture, canvas);
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -1,4 +1,4 @@
-// pusht-train: trains a diffusion policy for Push-T on the planner's demonstrations.
+// mjpolicy-train: trains a diffusion policy for Push-T on the planner's demonstrations.
 
 #include <cstdio>
 #include <fstream>
@@ -7,29 +7,29 @@
 #include "apps/command_line.h"
 #include "apps/stop_signal.h"
 #include "apps/train/recipe.h"
-#include "kernels/error.h"
-#include "task/number_range.h"
-#include "task/program.h"
+#include "base/error.h"
+#include "base/number_range.h"
+#include "tasks/evaluation/program.h"
 
 namespace {
 
 constexpr int kMany = 1000000000;
 
-void AddDataOptions(CLI::App& app, pusht::TrainOptions& options) {
-  app.add_option("--data", options.data.folders, "Folders that `pusht demonstrate` made");
+void AddDataOptions(CLI::App& app, mjp::app::TrainOptions& options) {
+  app.add_option("--data", options.data.folders, "Folders that `mjpolicy demonstrate` made");
   app.add_option("--demonstrate", options.data.rows,
                  "Rows to make meanwhile, in <out>/demonstrations, on all cores")
       ->check(CLI::Range(0, kMany));
   app.add_option("--recording", options.data.recordings,
                  "Recorded episodes: PREFIX of _state.npy, _action.npy and _episode_ends.npy");
-  pusht::PlannerOptions& planner = options.data.planner;
+  mjp::app::PlannerOptions& planner = options.data.planner;
   app.add_option("--planner-samples", planner.samples, "Candidates per round of the planner")
       ->check(CLI::Range(32, 65536));
   app.add_option("--planner-rounds", planner.rounds, "Rounds of the planner")
       ->check(CLI::Range(1, 16));
   app.add_option("--speed-limit", planner.cost.speed_limit,
                  "Pixels per control step beyond which a plan is dear")
-      ->check(pusht::NumberRange(1, 100));
+      ->check(mjp::app::NumberRange(1, 100));
   app.add_option("--rounds", options.rounds.count,
                  "Rounds in which the student's own decisions are labelled")
       ->check(CLI::Range(0, 1000));
@@ -40,14 +40,14 @@ void AddDataOptions(CLI::App& app, pusht::TrainOptions& options) {
       ->check(CLI::Range(0, 4096));
 }
 
-void AddRunOptions(CLI::App& app, pusht::TrainOptions& options, int& gpus) {
+void AddRunOptions(CLI::App& app, mjp::app::TrainOptions& options, int& gpus) {
   app.add_option("--out", options.out, "Folder of the run; one that exists is continued")
       ->required();
   app.add_option("--steps", options.steps, "Length of the training in steps")
       ->check(CLI::Range(0, kMany));
   app.add_option("--seconds", options.seconds,
                  "Length of the training in seconds, from the log's first line on")
-      ->check(pusht::NumberRange(0, kMany));
+      ->check(mjp::app::NumberRange(0, kMany));
   app.add_option("--gpus", gpus, "Share every batch between so many GPUs of this machine")
       ->check(CLI::Range(1, 64));
   app.add_option("--threads", options.data.threads, "CPU threads; 0: all cores")
@@ -56,13 +56,13 @@ void AddRunOptions(CLI::App& app, pusht::TrainOptions& options, int& gpus) {
   app.add_option("--device", options.device, "auto, cuda, cuda:<index> or cpu");
   app.add_flag("--full-precision", options.full_precision, "float32 instead of bfloat16");
   app.add_option("--save-every", options.save_every, "Seconds between saved states")
-      ->check(pusht::NumberRange(0, kMany));
+      ->check(mjp::app::NumberRange(0, kMany));
   app.add_option("--log-every", options.log_every, "Steps between lines of the log")
       ->check(CLI::Range(1, kMany));
 }
 
-void AddNetworkOptions(CLI::App& app, pusht::ArchitectureOptions& architecture,
-                       pusht::OptimizerOptions& optimizer) {
+void AddNetworkOptions(CLI::App& app, mjp::app::ArchitectureOptions& architecture,
+                       mjp::app::OptimizerOptions& optimizer) {
   app.add_option("--architecture", architecture.name, "compact or lerobot");
   app.add_option("--unet-channels", architecture.unet_channels, "Of the U-Net, per level");
   app.add_option("--stage-channels", architecture.stage_channels, "Of the encoder, per stage");
@@ -72,34 +72,34 @@ void AddNetworkOptions(CLI::App& app, pusht::ArchitectureOptions& architecture,
   app.add_option("--action-steps", architecture.action_steps, "Actions executed per decision");
 
   app.add_option("--learning-rate", optimizer.learning_rate, "At its peak")
-      ->check(pusht::NumberRange(1e-12, 10));
+      ->check(mjp::app::NumberRange(1e-12, 10));
   app.add_option("--weight-decay", optimizer.weight_decay, "On matrices")
-      ->check(pusht::NumberRange(0, 10));
+      ->check(mjp::app::NumberRange(0, 10));
   app.add_option("--warmup", optimizer.warmup_steps, "Steps up to the full learning rate")
       ->check(CLI::Range(0, kMany));
   app.add_option("--average-decay", optimizer.average_decay, "Of the moving average")
-      ->check(pusht::NumberRange(0, 1));
+      ->check(mjp::app::NumberRange(0, 1));
 }
 
-void AddStepOptions(CLI::App& app, pusht::StepOptions& step) {
+void AddStepOptions(CLI::App& app, mjp::app::StepOptions& step) {
   app.add_option("--batch", step.batch, "Observations per step")->check(CLI::Range(1, 65536));
   app.add_option("--draws", step.draws, "Noise levels per observation")->check(CLI::Range(1, 1024));
   app.add_option("--auxiliary-weight", step.auxiliary_weight, "Of the block's corners' loss")
-      ->check(pusht::NumberRange(0, 1e6));
+      ->check(mjp::app::NumberRange(0, 1e6));
   app.add_flag("--reflect", step.reflect, "Mirror half of the rows about the goal's axis");
   app.add_option("--disturbed", step.augmentation.share, "Share of disturbed observations")
-      ->check(pusht::NumberRange(0, 1));
+      ->check(mjp::app::NumberRange(0, 1));
   app.add_option("--picture-noise", step.augmentation.noise, "Up to so many levels")
-      ->check(pusht::NumberRange(0, 255));
+      ->check(mjp::app::NumberRange(0, 255));
   app.add_option("--brightness", step.augmentation.brightness, "Up to this relative change")
-      ->check(pusht::NumberRange(0, 1));
+      ->check(mjp::app::NumberRange(0, 1));
   app.add_option("--shift", step.augmentation.shift, "Up to so many pixels")
       ->check(CLI::Range(0, 48));
 }
 
 int RunMain(int argc, char** argv) {
-  CLI::App app("Trains a diffusion policy for Push-T", "pusht-train");
-  pusht::TrainOptions options;
+  CLI::App app("Trains a diffusion policy for Push-T", "mjpolicy-train");
+  mjp::app::TrainOptions options;
   int gpus = 1;
   AddDataOptions(app, options);
   AddRunOptions(app, options, gpus);
@@ -107,22 +107,22 @@ int RunMain(int argc, char** argv) {
   AddStepOptions(app, options.step);
   try {
     app.parse(argc, argv);
-    pusht::RefuseEmptyValues(app);
+    mjp::app::RefuseEmptyValues(app);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(dp::ExitCode::kUsage);
+    return app.exit(error) == 0 ? 0 : static_cast<int>(mjp::ExitCode::kUsage);
   }
-  const std::atomic<bool>& stop = pusht::StopOnSignal();
-  pusht::Ranks ranks(gpus);
+  const std::atomic<bool>& stop = mjp::app::StopOnSignal();
+  mjp::app::Ranks ranks(gpus);
   std::ofstream silence;
   std::ostream& progress = ranks.rank() == 0 ? std::cout : silence;
-  const bool complete = pusht::Train(options, ranks, progress, stop);
+  const bool complete = mjp::app::Train(options, ranks, progress, stop);
   if (complete) return 0;
-  std::fprintf(stderr, "pusht-train: stopped; start the same command again to go on\n");
-  return pusht::StoppedExitCode();
+  std::fprintf(stderr, "mjpolicy-train: stopped; start the same command again to go on\n");
+  return mjp::app::StoppedExitCode();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return pusht::RunProgram("pusht-train", [&] { return RunMain(argc, argv); });
+  return mjp::app::RunProgram("mjpolicy-train", [&] { return RunMain(argc, argv); });
 }

@@ -13,31 +13,31 @@
 
 #include "apps/train/curves.h"
 #include "apps/train/run_state.h"
-#include "kernels/error.h"
-#include "policy/checkpoint_writer.h"
+#include "base/error.h"
+#include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/timing.h"
-#include "task/statistics.h"
-#if PUSHT_HAVE_CUDA
+#include "tasks/evaluation/statistics.h"
+#if MJPOLICY_HAVE_CUDA
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #endif
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 at::Device ChooseDevice(const std::string& name, const Ranks& ranks) {
-  const bool available = PUSHT_HAVE_CUDA && torch::cuda::is_available();
+  const bool available = MJPOLICY_HAVE_CUDA && torch::cuda::is_available();
   const auto own = static_cast<c10::DeviceIndex>(ranks.rank());
   if (name == "auto") return available ? at::Device(at::kCUDA, own) : at::Device(at::kCPU);
   static const std::regex known("cpu|cuda(:(0|[1-9][0-9]?))?");
   if (!std::regex_match(name, known)) {
-    throw dp::Error(dp::ExitCode::kUsage,
-                    "--device is \"" + name + "\": choose auto, cuda, cuda:<index> or cpu");
+    throw mjp::Error(mjp::ExitCode::kUsage,
+                     "--device is \"" + name + "\": choose auto, cuda, cuda:<index> or cpu");
   }
   const at::Device device = name == "cuda" ? at::Device(at::kCUDA, own) : at::Device(name);
   if (device.is_cuda() && !available) {
-    throw dp::EnvironmentError("--device " + name +
-                               ": no usable GPU here; use --device cpu, or look at nvidia-smi");
+    throw mjp::EnvironmentError("--device " + name +
+                                ": no usable GPU here; use --device cpu, or look at nvidia-smi");
   }
   return device;
 }
@@ -46,7 +46,7 @@ at::Device ChooseDevice(const std::string& name, const Ranks& ranks) {
 // default one.
 class OwnStream {
  public:
-#if PUSHT_HAVE_CUDA
+#if MJPOLICY_HAVE_CUDA
   explicit OwnStream(const at::Device& device) {
     if (device.is_cuda()) guard_.emplace(c10::cuda::getStreamFromPool(true, device.index()));
   }
@@ -59,7 +59,7 @@ class OwnStream {
 };
 
 // Of `options`, what one of the ranks does.
-TrainOptions OfRank(TrainOptions options, const Ranks& ranks, const dp::PolicyConfig& config) {
+TrainOptions OfRank(TrainOptions options, const Ranks& ranks, const mjp::PolicyConfig& config) {
   options.step.batch = std::max<int64_t>(1, options.step.batch / ranks.size());
   options.data.produce = ranks.rank() == 0;
   options.rounds.folder = options.data.rounds_folder = options.out + "/rounds";
@@ -73,10 +73,10 @@ TrainOptions OfRank(TrainOptions options, const Ranks& ranks, const dp::PolicyCo
 }
 
 // How the student plays its rounds: by the project's own engine on the device it is trained on.
-dp::PolicyOptions StudentOptions(const at::Device& device, int threads) {
-  dp::PolicyOptions policy;
-  policy.backend = device.is_cuda() ? dp::Backend::kCuda : dp::Backend::kCpu;
-  policy.sampler = {dp::SamplerKind::kDdim, 10};
+mjp::PolicyOptions StudentOptions(const at::Device& device, int threads) {
+  mjp::PolicyOptions policy;
+  policy.backend = device.is_cuda() ? mjp::Backend::kCuda : mjp::Backend::kCpu;
+  policy.sampler = {mjp::SamplerKind::kDdim, 10};
   policy.batch = 512;
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   policy.threads = std::max(1, threads > 0 ? threads : cores);
@@ -117,8 +117,8 @@ class Run {
   bool Train(std::ostream& progress) {
     progress << parameters_.size() << " parameters, " << data_.dataset().size() << " rows, on "
              << ranks_.size() << " x " << device_ << ", from step " << done_.step << std::endl;
-    begin_ = dp::Now() - done_.seconds;
-    double saved = dp::Now();
+    begin_ = mjp::Now() - done_.seconds;
+    double saved = mjp::Now();
     while (Progress() < 1 && !stopped_) {
       optimizer_.SetStep(done_.step, Progress());
       step_.Run();
@@ -131,9 +131,9 @@ class Run {
       if (border || ranks_.size() == 1) Agree(border);
       if (ranks_.rank() > 0) continue;
       if (rounds_.Due(Progress())) PlayRound(progress);
-      if (dp::Now() - saved > options_.save_every) {
+      if (mjp::Now() - saved > options_.save_every) {
         Save();
-        saved = dp::Now();
+        saved = mjp::Now();
       }
     }
     if (ranks_.rank() == 0) Finish(progress);
@@ -159,9 +159,9 @@ class Run {
   // Takes the time, and notices a stop, for all ranks alike. Until the first border cuDNN tries its
   // algorithms: not counted against the time.
   void Agree(bool border) {
-    if (border && !measured_) begin_ = dp::Now() - done_.seconds;
+    if (border && !measured_) begin_ = mjp::Now() - done_.seconds;
     measured_ |= border;
-    const double seconds = measured_ ? dp::Now() - begin_ : done_.seconds;
+    const double seconds = measured_ ? mjp::Now() - begin_ : done_.seconds;
     if (ranks_.size() == 1) {
       done_.seconds = seconds;
       stopped_ = stop_;
@@ -175,8 +175,8 @@ class Run {
     stopped_ = host[1].item<double>() > 0;
   }
 
-  std::shared_ptr<const dp::Checkpoint> Student() const {
-    return std::make_shared<const dp::Checkpoint>(
+  std::shared_ptr<const mjp::Checkpoint> Student() const {
+    return std::make_shared<const mjp::Checkpoint>(
         parameters_.Export(policy_, optimizer_.average()));
   }
 
@@ -191,7 +191,7 @@ class Run {
   void Finish(std::ostream& progress) {
     const auto student = Student();
     if (options_.rounds.count == 0) {
-      dp::WriteCheckpoint(CheckpointPath(), *student, dp::WeightFormat::kF16);
+      mjp::WriteCheckpoint(CheckpointPath(), *student, mjp::WeightFormat::kF16);
     } else if (Progress() >= 1) {
       const Figures figures = rounds_.Evaluate(student, stop_);
       if (!stop_) Keep(*student, options_.rounds.count, figures, progress);
@@ -204,12 +204,12 @@ class Run {
 
   // Logs how `student` did, and keeps it unless an earlier one was clearly better: single episodes
   // do not decide against further training.
-  void Keep(const dp::Checkpoint& student, int round, const Figures& figures,
+  void Keep(const mjp::Checkpoint& student, int round, const Figures& figures,
             std::ostream& progress) {
     const Interval interval = Wilson95(figures.successes, figures.episodes);
     const auto best = static_cast<int>(done_.best);
     if (interval.high >= Wilson95(best, figures.episodes).low) {
-      dp::WriteCheckpoint(CheckpointPath(), student, dp::WeightFormat::kF16);
+      mjp::WriteCheckpoint(CheckpointPath(), student, mjp::WeightFormat::kF16);
       done_.best = std::max(best, figures.successes);
     }
     const double success = static_cast<double>(figures.successes) / figures.episodes;
@@ -228,13 +228,13 @@ class Run {
 
   void Log(std::ostream& progress) {
     const Losses losses = step_.TakeLosses();
-    const double now = dp::Now();
+    const double now = mjp::Now();
     const double rate = static_cast<double>(options_.log_every) / (now - logged_);
     logged_ = now;
     if (!std::isfinite(losses.diffusion)) {
-      throw dp::Error(dp::ExitCode::kRetryable,
-                      "the loss is not finite at step " + std::to_string(done_.step) +
-                          "; start the same command again, or with a lower --learning-rate");
+      throw mjp::Error(mjp::ExitCode::kRetryable,
+                       "the loss is not finite at step " + std::to_string(done_.step) +
+                           "; start the same command again, or with a lower --learning-rate");
     }
     if (ranks_.rank() > 0) return;
     const nlohmann::ordered_json line = {{"step", done_.step},
@@ -256,7 +256,7 @@ class Run {
   const std::atomic<bool>& stop_;
   at::Device device_;
   OwnStream stream_;
-  dp::Checkpoint policy_;
+  mjp::Checkpoint policy_;
   TrainOptions options_;
   Parameters parameters_;
   Network network_;
@@ -266,7 +266,7 @@ class Run {
   TrainingStep step_;
   RunProgress done_;
   std::ofstream log_;
-  double begin_ = 0, logged_ = dp::Now();
+  double begin_ = 0, logged_ = mjp::Now();
   bool measured_ = false, stopped_ = false;
 };
 
@@ -275,9 +275,9 @@ class Run {
 bool Train(const TrainOptions& options, Ranks& ranks, std::ostream& progress,
            const std::atomic<bool>& stop) {
   if ((options.steps > 0) == (options.seconds > 0)) {
-    throw dp::Error(dp::ExitCode::kUsage, "give either --steps or --seconds");
+    throw mjp::Error(mjp::ExitCode::kUsage, "give either --steps or --seconds");
   }
   return Run(options, ranks, stop).Train(progress);
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

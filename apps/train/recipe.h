@@ -6,14 +6,14 @@
 #include <ostream>
 #include <string>
 
-#include "apps/train/architectures.h"
-#include "apps/train/data_source.h"
-#include "apps/train/optimizer.h"
-#include "apps/train/ranks.h"
+#include "apps/train/data/data_source.h"
+#include "apps/train/network/architectures.h"
+#include "apps/train/optimisation/optimizer.h"
+#include "apps/train/optimisation/ranks.h"
+#include "apps/train/optimisation/training_step.h"
 #include "apps/train/rounds.h"
-#include "apps/train/training_step.h"
 
-namespace pusht {
+namespace mjp::app {
 
 struct TrainOptions {
   ArchitectureOptions architecture;
@@ -41,6 +41,6 @@ struct TrainOptions {
 bool Train(const TrainOptions& options, Ranks& ranks, std::ostream& progress,
            const std::atomic<bool>& stop);
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // APPS_TRAIN_RECIPE_H_

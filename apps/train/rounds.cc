@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <set>
 
-#include "task/demonstrations.h"
-#include "task/evaluation.h"
+#include "tasks/evaluation/evaluation.h"
+#include "tasks/pusht/planner/demonstrations.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 constexpr uint32_t kFirstSeed = 3000000000;  // of the starts: beyond those of evaluations
@@ -40,7 +40,7 @@ struct Rounds::Labels {
   Plan chunk;  // the student's
 };
 
-Rounds::Rounds(const RoundOptions& options, const dp::PolicyOptions& policy)
+Rounds::Rounds(const RoundOptions& options, const mjp::PolicyOptions& policy)
     : options_(options), policy_(policy) {
   std::set<int64_t> done;
   if (options_.count > 0) {
@@ -62,7 +62,7 @@ bool Rounds::Due(double progress) const {
   return labelled && next_ < options_.count && progress * (options_.count + 1) >= next_ + 1;
 }
 
-Figures Rounds::Episodes(const std::shared_ptr<const dp::Checkpoint>& student, int round,
+Figures Rounds::Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, int round,
                          bool disturbed, std::vector<Labels>* labels,
                          const std::atomic<bool>& stop) const {
   EvaluationOptions evaluation;
@@ -86,13 +86,13 @@ Figures Rounds::Episodes(const std::shared_ptr<const dp::Checkpoint>& student, i
     labels->push_back({decision.previous, decision.state, target, FollowTargets(chunk)});
   };
   std::map<int, EpisodeResult> episodes;
-  pusht::Evaluate(
-      evaluation, dp::Policy::Create(student, evaluation.policy), ShardIndices(evaluation),
+  mjp::app::Evaluate(
+      evaluation, mjp::Policy::Create(student, evaluation.policy), ShardIndices(evaluation),
       [&](const EpisodeResult& episode) { episodes[episode.index] = episode; }, stop, remember);
   return Summarise(episodes);
 }
 
-Figures Rounds::Play(const std::shared_ptr<const dp::Checkpoint>& student,
+Figures Rounds::Play(const std::shared_ptr<const mjp::Checkpoint>& student,
                      const std::atomic<bool>& stop) {
   if (labelling_.valid()) labelling_.get();
   const int round = next_++;
@@ -107,7 +107,7 @@ Figures Rounds::Play(const std::shared_ptr<const dp::Checkpoint>& student,
   return figures;
 }
 
-Figures Rounds::Evaluate(const std::shared_ptr<const dp::Checkpoint>& student,
+Figures Rounds::Evaluate(const std::shared_ptr<const mjp::Checkpoint>& student,
                          const std::atomic<bool>& stop) const {
   return Episodes(student, options_.count, false, nullptr, stop);
 }
@@ -132,4 +132,4 @@ void Rounds::Label(int round, std::vector<Labels> labels, const Figures& figures
   AppendStream(options_.folder, round, stream);
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "policy/policy.h"
-#include "task/demonstration_stream.h"
-#include "task/report.h"
+#include "tasks/evaluation/report.h"
+#include "tasks/pusht/planner/demonstration_stream.h"
 
-namespace pusht {
+namespace mjp::app {
 
 struct RoundOptions {
   int count = 0;                 // rounds of labelled episodes, evenly over the training
@@ -32,7 +32,7 @@ struct RoundOptions {
 class Rounds {
  public:
   // policy.threads plan, too.
-  Rounds(const RoundOptions& options, const dp::PolicyOptions& policy);
+  Rounds(const RoundOptions& options, const mjp::PolicyOptions& policy);
   ~Rounds();
 
   // Whether the next round is due at `progress` (0 to 1) of the training, and the last is labelled.
@@ -42,23 +42,24 @@ class Rounds {
 
   // Plays the next round with `student` and starts labelling it in the background. Returns how the
   // undisturbed episodes went; none of them if `stop` became true.
-  Figures Play(const std::shared_ptr<const dp::Checkpoint>& student, const std::atomic<bool>& stop);
+  Figures Play(const std::shared_ptr<const mjp::Checkpoint>& student,
+               const std::atomic<bool>& stop);
   // Plays without labelling, from starts of its own: how good the student is.
-  Figures Evaluate(const std::shared_ptr<const dp::Checkpoint>& student,
+  Figures Evaluate(const std::shared_ptr<const mjp::Checkpoint>& student,
                    const std::atomic<bool>& stop) const;
 
  private:
   struct Labels;
-  Figures Episodes(const std::shared_ptr<const dp::Checkpoint>& student, int round, bool disturbed,
+  Figures Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, int round, bool disturbed,
                    std::vector<Labels>* labels, const std::atomic<bool>& stop) const;
   void Label(int round, std::vector<Labels> labels, const Figures& figures) const;
 
   RoundOptions options_;
-  dp::PolicyOptions policy_;
+  mjp::PolicyOptions policy_;
   int next_ = 0;
   std::future<void> labelling_;
 };
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // APPS_TRAIN_ROUNDS_H_

@@ -8,11 +8,11 @@
 #include <span>
 #include <vector>
 
-#include "kernels/error.h"
-#include "policy/safetensors.h"
-#include "policy/safetensors_writer.h"
+#include "base/error.h"
+#include "policy/checkpoint/safetensors.h"
+#include "policy/checkpoint/safetensors_writer.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 // names of Optimizer::State(), in its order
@@ -23,7 +23,7 @@ constexpr char kPrediction[] = "prediction";
 
 void SaveRunState(const std::string& path, const Optimizer& optimizer, const RunProgress& progress,
                   const at::Device& device, const std::string& prediction) {
-  dp::SafetensorsWriter writer;
+  mjp::SafetensorsWriter writer;
   const std::vector<at::Tensor> state = optimizer.State();
   for (size_t i = 0; i < state.size(); ++i) {
     const at::Tensor host = state[i].to(at::kCPU).contiguous();
@@ -45,20 +45,20 @@ void SaveRunState(const std::string& path, const Optimizer& optimizer, const Run
 
 RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at::Device& device,
                          const std::string& prediction) {
-  const dp::SafetensorsFile file = dp::SafetensorsFile::Read(path);
+  const mjp::SafetensorsFile file = mjp::SafetensorsFile::Read(path);
   const std::vector<uint8_t> bytes = file.Bytes(kPrediction);
   const std::string begun(bytes.begin(), bytes.end());
   if (begun != prediction) {
-    throw dp::BadInput(path + ": the run began with --prediction " + begun + ", not " + prediction +
-                       "; go on with that, or give another --out");
+    throw mjp::BadInput(path + ": the run began with --prediction " + begun + ", not " +
+                        prediction + "; go on with that, or give another --out");
   }
   std::vector<at::Tensor> state = optimizer.State();
   for (size_t i = 0; i < state.size(); ++i) {
-    const dp::Tensor values = file.Floats(kVectors[i]);
+    const mjp::Tensor values = file.Floats(kVectors[i]);
     if (static_cast<int64_t>(values.data.size()) != state[i].numel()) {
-      throw dp::BadInput(path + ": " + kVectors[i] + " has " + std::to_string(values.data.size()) +
-                         " values, this network has " + std::to_string(state[i].numel()) +
-                         "; resume with the architecture the run began with, or delete the file");
+      throw mjp::BadInput(path + ": " + kVectors[i] + " has " + std::to_string(values.data.size()) +
+                          " values, this network has " + std::to_string(state[i].numel()) +
+                          "; resume with the architecture the run began with, or delete the file");
     }
     state[i] = at::tensor(values.data).view(state[i].sizes());
   }
@@ -77,4 +77,4 @@ void SeedGenerator(const at::Device& device, uint64_t seed) {
   generator.set_current_seed(seed);
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string>
 
-#include "apps/train/optimizer.h"
+#include "apps/train/optimisation/optimizer.h"
 
-namespace pusht {
+namespace mjp::app {
 
 // Where a training run stands, beside what the optimiser holds.
 struct RunProgress {
@@ -31,6 +31,6 @@ RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at
 // Seeds the device's generator.
 void SeedGenerator(const at::Device& device, uint64_t seed);
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // APPS_TRAIN_RUN_STATE_H_

@@ -4,11 +4,11 @@
 #include <cuda_runtime_api.h>
 
 // How the one-dimensional convolution became fast, a rung per file, from the first correct kernel
-// to the shipped launchers (kernels/conv.cuh, kernels/fused_conv.cuh). `pusht bench ladder` times
-// them side by side; docs/PERFORMANCE.md has the figures. Nothing but the bench and the tests uses
-// the rungs.
+// to the shipped launchers (kernels/cuda/conv/conv.cuh, kernels/cuda/norm_conv/norm_conv.cuh).
+// `mjpolicy bench ladder` times them side by side; docs/PERFORMANCE.md has the figures. Nothing but
+// the bench and the tests uses the rungs.
 
-namespace dp::ladder {
+namespace mjp::ladder {
 
 // "Same" convolution in float32, channels first: y[n][o][l] = bias[o] + sum over i, k of
 // weight[o][i][k] x[n][i][l + k - taps / 2].
@@ -27,6 +27,6 @@ void Conv1dNaive(const Conv1dArgs& args, cudaStream_t stream);   // conv1d_1_nai
 void Conv1dReduce(const Conv1dArgs& args, cudaStream_t stream);  // conv1d_2_reduce.cu
 void Conv1dTile(const Conv1dArgs& args, cudaStream_t stream);    // conv1d_3_tile.cu; out: in fours
 
-}  // namespace dp::ladder
+}  // namespace mjp::ladder
 
 #endif  // KERNELS_LADDER_CONV1D_CUH_

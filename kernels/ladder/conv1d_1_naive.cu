@@ -4,10 +4,10 @@
 // walks all in x taps weights alone, one dependent multiply-add after the other, and every lane
 // asks for the same weight, so a warp fetches four bytes at a time.
 
+#include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/ladder/conv1d.cuh"
-#include "kernels/launch.cuh"
 
-namespace dp::ladder {
+namespace mjp::ladder {
 namespace {
 
 // grid (out, batch), block (length)
@@ -36,4 +36,4 @@ void Conv1dNaive(const Conv1dArgs& a, cudaStream_t stream) {
   Launch(Conv1dNaiveKernel, shape, stream, "naive conv1d", a);
 }
 
-}  // namespace dp::ladder
+}  // namespace mjp::ladder

@@ -6,10 +6,10 @@
 
 #include "kernels/ladder/conv1d_tile.cuh"
 
-namespace dp::ladder {
+namespace mjp::ladder {
 
 void Conv1dReduce(const Conv1dArgs& a, cudaStream_t stream) {
   LaunchConv1dTile<1>(a, "reducing conv1d", stream);
 }
 
-}  // namespace dp::ladder
+}  // namespace mjp::ladder

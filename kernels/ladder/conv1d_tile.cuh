@@ -1,13 +1,13 @@
 #ifndef KERNELS_LADDER_CONV1D_TILE_CUH_
 #define KERNELS_LADDER_CONV1D_TILE_CUH_
 
-#include "kernels/device_math.cuh"
+#include "kernels/cuda/primitives/device_math.cuh"
+#include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/ladder/conv1d.cuh"
-#include "kernels/launch.cuh"
 
 // Rungs 2 and 3 are one kernel: `kOut` output channels of a block.
 
-namespace dp::ladder {
+namespace mjp::ladder {
 
 inline constexpr int kConv1dThreads = 128;
 
@@ -61,6 +61,6 @@ void LaunchConv1dTile(const Conv1dArgs& a, const char* name, cudaStream_t stream
   Launch(Conv1dTileKernel<kOut>, shape, stream, name, a);
 }
 
-}  // namespace dp::ladder
+}  // namespace mjp::ladder
 
 #endif  // KERNELS_LADDER_CONV1D_TILE_CUH_

@@ -3,12 +3,12 @@
 
 #include <cuda_runtime_api.h>
 
-#include "kernels/denoise.h"
+#include "kernels/shared/denoise.h"
 
-// How the DDPM step became fast; the last rung is LaunchDenoise (kernels/denoise.cuh). Nothing but
-// the bench and the tests uses the rungs.
+// How the DDPM step became fast; the last rung is LaunchDenoise (kernels/cuda/sampler/denoise.cuh).
+// Nothing but the bench and the tests uses the rungs.
 
-namespace dp::ladder {
+namespace mjp::ladder {
 
 // x' of the step at `timestep`: the network predicts the noise, x0 is clamped to +-1, betas by the
 // squared cosine, variance "fixed small".
@@ -26,6 +26,6 @@ void DenoiseStraight(const DenoiseArgs& args, cudaStream_t stream);
 // One launch, constants from a table.
 void DenoiseTable(const DenoiseArgs& args, cudaStream_t stream);
 
-}  // namespace dp::ladder
+}  // namespace mjp::ladder
 
 #endif  // KERNELS_LADDER_DENOISE_CUH_

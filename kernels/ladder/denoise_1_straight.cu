@@ -2,10 +2,10 @@
 // launch each, as a framework runs them, and every thread multiplies the alphas up to its timestep
 // to know the constants. For 32 numbers the launches and the cosines are all there is.
 
+#include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/ladder/denoise.cuh"
-#include "kernels/launch.cuh"
 
-namespace dp::ladder {
+namespace mjp::ladder {
 namespace {
 
 constexpr int kThreads = 128;
@@ -76,4 +76,4 @@ void DenoiseStraight(const DenoiseArgs& a, cudaStream_t stream) {
   Launch(NoiseKernel, shape, stream, "noise of the step", a);
 }
 
-}  // namespace dp::ladder
+}  // namespace mjp::ladder

@@ -1,12 +1,12 @@
 // Rung 2: one launch; the constants of all timesteps are a table made once, so a step is a handful
 // of multiply-adds per number. What remains is a launch and a read of the table that everything
-// waits for: the shipped kernel (kernels/denoise.cu) gets its constants as arguments and writes the
-// network's next input in the same launch.
+// waits for: the shipped kernel (kernels/cuda/sampler/denoise.cu) gets its constants as arguments
+// and writes the network's next input in the same launch.
 
+#include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/ladder/denoise.cuh"
-#include "kernels/launch.cuh"
 
-namespace dp::ladder {
+namespace mjp::ladder {
 namespace {
 
 constexpr int kThreads = 128;
@@ -29,4 +29,4 @@ void DenoiseTable(const DenoiseArgs& a, cudaStream_t stream) {
   Launch(DenoiseTableKernel, shape, stream, "denoise with a table", a);
 }
 
-}  // namespace dp::ladder
+}  // namespace mjp::ladder

@@ -3,10 +3,10 @@
 
 #include <cuda_runtime_api.h>
 
-// How GroupNorm with Mish became fast; the last rung is LaunchGroupNorm (kernels/group_norm.cuh).
-// Nothing but the bench and the tests uses the rungs.
+// How GroupNorm with Mish became fast; the last rung is LaunchGroupNorm
+// (kernels/cuda/norm/group_norm.cuh). Nothing but the bench and the tests uses the rungs.
 
-namespace dp::ladder {
+namespace mjp::ladder {
 
 // y = Mish(GN(x)) in float32, channels first; eps 1e-5, biased variance.
 struct GroupNormMishArgs {
@@ -23,6 +23,6 @@ void GroupNormMishUnfused(const GroupNormMishArgs& args, cudaStream_t stream);
 // One launch.
 void GroupNormMishFused(const GroupNormMishArgs& args, cudaStream_t stream);
 
-}  // namespace dp::ladder
+}  // namespace mjp::ladder
 
 #endif  // KERNELS_LADDER_GROUP_NORM_MISH_CUH_

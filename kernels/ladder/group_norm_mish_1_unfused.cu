@@ -2,11 +2,11 @@
 // Mish. Every launch writes what the next one reads back: x moves five times, and at a microsecond
 // each the launches alone cost more than the arithmetic.
 
+#include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/ladder/group_norm_mish.cuh"
 #include "kernels/ladder/group_sum.cuh"
-#include "kernels/launch.cuh"
 
-namespace dp::ladder {
+namespace mjp::ladder {
 namespace {
 
 // grid (batch x groups)
@@ -52,4 +52,4 @@ void GroupNormMishUnfused(const GroupNormMishArgs& a, cudaStream_t stream) {
   Launch(MishKernel, elements, stream, "Mish", a);
 }
 
-}  // namespace dp::ladder
+}  // namespace mjp::ladder

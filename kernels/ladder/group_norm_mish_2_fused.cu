@@ -1,14 +1,14 @@
 // Rung 2: one launch, a block per group: the statistics stay in the block, the normalised value in
 // a register on its way to Mish. x comes from memory once and from the cache twice more. The
-// shipped kernel (kernels/group_norm.cu) keeps a thread's share in registers as packs of eight,
-// gives small groups to a warp, and applies FiLM and the residual too; in small batches the norm is
-// no launch at all, the next convolution applies it (kernels/fused_conv.cu).
+// shipped kernel (kernels/cuda/norm/group_norm.cu) keeps a thread's share in registers as packs of
+// eight, gives small groups to a warp, and applies FiLM and the residual too; in small batches the
+// norm is no launch at all, the next convolution applies it (kernels/cuda/norm_conv/norm_conv.cu).
 
+#include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/ladder/group_norm_mish.cuh"
 #include "kernels/ladder/group_sum.cuh"
-#include "kernels/launch.cuh"
 
-namespace dp::ladder {
+namespace mjp::ladder {
 namespace {
 
 // grid (batch x groups)
@@ -35,4 +35,4 @@ void GroupNormMishFused(const GroupNormMishArgs& a, cudaStream_t stream) {
   Launch(GroupNormMishKernel, shape, stream, "group normalisation with Mish", a);
 }
 
-}  // namespace dp::ladder
+}  // namespace mjp::ladder

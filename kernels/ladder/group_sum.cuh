@@ -1,9 +1,9 @@
 #ifndef KERNELS_LADDER_GROUP_SUM_CUH_
 #define KERNELS_LADDER_GROUP_SUM_CUH_
 
-#include "kernels/device_math.cuh"
+#include "kernels/cuda/primitives/device_math.cuh"
 
-namespace dp::ladder {
+namespace mjp::ladder {
 
 inline constexpr int kNormThreads = 128;
 inline constexpr float kNormEpsilon = 1e-5f;
@@ -33,6 +33,6 @@ __device__ __forceinline__ GroupStatistics Statistics(const float* x, int count)
   return {mean, rsqrtf(BlockSum(squares) / count + kNormEpsilon)};
 }
 
-}  // namespace dp::ladder
+}  // namespace mjp::ladder
 
 #endif  // KERNELS_LADDER_GROUP_SUM_CUH_

@@ -5,14 +5,14 @@
 #include <mutex>
 #include <utility>
 
-#include "kernels/error.h"
-#include "kernels/isa.h"
-#include "kernels/philox.h"
+#include "base/error.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/shared/philox.h"
+#include "policy/checkpoint/normalizer.h"
 #include "policy/input_check.h"
-#include "policy/normalizer.h"
 #include "policy/scheduler.h"
 
-namespace dp::cpu {
+namespace mjp::cpu {
 namespace {
 
 constexpr int kFramesAtOnce = 8;  // frames of an encoder's pass: its maps stay in cache
@@ -270,4 +270,4 @@ void CpuPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
   Timed(times, Stage::kFetch, [&] { FetchActions(input.count, output); });
 }
 
-}  // namespace dp::cpu
+}  // namespace mjp::cpu

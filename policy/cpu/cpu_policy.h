@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cpu/thread_pool.h"
 #include "policy/cpu/encoder.h"
-#include "policy/cpu/thread_pool.h"
 #include "policy/cpu/unet.h"
 #include "policy/policy.h"
 #include "policy/sampler.h"
 
-namespace dp::cpu {
+namespace mjp::cpu {
 
 // All weights of a checkpoint, packed for this processor. Shared by all policies of the checkpoint.
 struct PackedNetworks {
@@ -57,6 +57,6 @@ class CpuPolicy : public Policy, private StepNetwork {
   StageTimes* times_ = nullptr;  // of the decision under way
 };
 
-}  // namespace dp::cpu
+}  // namespace mjp::cpu
 
 #endif  // POLICY_CPU_CPU_POLICY_H_

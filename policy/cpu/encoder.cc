@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "kernels/pool.h"
-#include "policy/normalizer.h"
+#include "kernels/cpu/pool.h"
+#include "policy/checkpoint/normalizer.h"
 
-namespace dp::cpu {
+namespace mjp::cpu {
 namespace {
 
 // The Linear after a flatten of (channels, cells), for maps that lie as (cells, channels).
@@ -187,4 +187,4 @@ void Encoder::Encode(int count, float* features) {
   Pool(outputs_.back(), count, features);
 }
 
-}  // namespace dp::cpu
+}  // namespace mjp::cpu

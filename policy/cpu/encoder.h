@@ -5,11 +5,11 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/prepare.h"
+#include "kernels/cpu/prepare.h"
+#include "policy/checkpoint/network.h"
 #include "policy/cpu/layers.h"
-#include "policy/network.h"
 
-namespace dp::cpu {
+namespace mjp::cpu {
 
 // Weights of one picture encoder, packed. Immutable, shared by all policies of a checkpoint.
 struct PackedEncoder {
@@ -75,6 +75,6 @@ class Encoder {
   int count_ = 0;         // frames of the current Encode
 };
 
-}  // namespace dp::cpu
+}  // namespace mjp::cpu
 
 #endif  // POLICY_CPU_ENCODER_H_

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
-namespace dp::cpu {
+namespace mjp::cpu {
 namespace {
 
 AlignedBuffer Copy(const Tensor& tensor) {
@@ -63,4 +63,4 @@ OwnedFeatures MakeFeatures(int batch, int height, int width, int channels, int h
   return features;
 }
 
-}  // namespace dp::cpu
+}  // namespace mjp::cpu

@@ -3,15 +3,15 @@
 
 #include <numeric>
 
-#include "kernels/aligned_buffer.h"
-#include "kernels/conv.h"
-#include "kernels/group_norm.h"
-#include "policy/cpu/thread_pool.h"
-#include "policy/network.h"
+#include "kernels/cpu/aligned_buffer.h"
+#include "kernels/cpu/conv.h"
+#include "kernels/cpu/group_norm.h"
+#include "kernels/cpu/thread_pool.h"
+#include "policy/checkpoint/network.h"
 
 // Layers of both networks: packed from the checkpoint's tensors, run on blocks.
 
-namespace dp::cpu {
+namespace mjp::cpu {
 
 struct NormLayer {
   int groups = 0;  // 0: none
@@ -55,6 +55,6 @@ inline Features WithBatch(Features features, int batch) {
   return features;
 }
 
-}  // namespace dp::cpu
+}  // namespace mjp::cpu
 
 #endif  // POLICY_CPU_LAYERS_H_

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <string>
 
-#include "kernels/error.h"
-#include "kernels/mish.h"
+#include "base/error.h"
+#include "kernels/cpu/mish.h"
 
-namespace dp::cpu {
+namespace mjp::cpu {
 namespace {
 
 // Collects the FiLM layers of all blocks into one matrix.
@@ -227,4 +227,4 @@ void Unet::Forward(const float* x, const int* step, const int* environment, int 
   Resample(unet.out, inner, out);
 }
 
-}  // namespace dp::cpu
+}  // namespace mjp::cpu

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "policy/checkpoint/network.h"
 #include "policy/cpu/layers.h"
-#include "policy/network.h"
 
-namespace dp::cpu {
+namespace mjp::cpu {
 
 struct UnetBlock {
   ConvLayer conv1, conv2;
@@ -77,6 +77,6 @@ class Unet {
   int rows_ = 0;
 };
 
-}  // namespace dp::cpu
+}  // namespace mjp::cpu
 
 #endif  // POLICY_CPU_UNET_H_

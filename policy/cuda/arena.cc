@@ -7,9 +7,9 @@
 #include <limits>
 #include <string>
 
-#include "kernels/cuda_check.h"
+#include "kernels/cuda/primitives/cuda_check.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 constexpr size_t kAlignment = 256;
 
@@ -17,7 +17,7 @@ std::atomic<size_t> in_use = 0;  // bytes of all arenas
 
 // Allocates device memory; null if there is no room. Throws Error(kRetryable) for another fault.
 void* Allocate(size_t bytes) {
-  static const char* const limit = std::getenv("PUSHT_GPU_MIB");
+  static const char* const limit = std::getenv("MJPOLICY_GPU_MIB");
   static const size_t most =
       limit ? std::strtoull(limit, nullptr, 10) << 20 : std::numeric_limits<size_t>::max();
   void* memory = nullptr;
@@ -78,4 +78,4 @@ void DeviceArena::Upload(void* device, const void* host, size_t bytes) const {
   WaitForDefaultStream();
 }
 
-}  // namespace dp
+}  // namespace mjp

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace dp {
+namespace mjp {
 
 // Device memory of one owner. The same code first measures (a fresh arena hands out offsets from
 // null), then places: Seal() allocates what was measured, and the code runs again on the memory.
@@ -24,7 +24,7 @@ class DeviceArena {
   void* TakeBytes(size_t bytes);
 
   // Ends measuring: allocates, zeroes, starts again at the front. Throws OutOfDeviceMemory if the
-  // device has no room, or all arenas together would exceed PUSHT_GPU_MIB (environment).
+  // device has no room, or all arenas together would exceed MJPOLICY_GPU_MIB (environment).
   void Seal();
   bool measuring() const { return base_ == nullptr; }
   size_t bytes() const { return capacity_; }
@@ -37,6 +37,6 @@ class DeviceArena {
   size_t used_ = 0, capacity_ = 0;
 };
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // POLICY_CUDA_ARENA_H_

@@ -7,13 +7,13 @@
 #include <mutex>
 #include <utility>
 
-#include "kernels/cuda_check.h"
+#include "kernels/cuda/primitives/cuda_check.h"
 #include "policy/cuda/engine.h"
 #include "policy/cuda/format_of.h"
 #include "policy/input_check.h"
 #include "policy/sampler.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 
 constexpr int kOldestMajor = 8;     // asynchronous copies and the tensor cores' formats
@@ -203,4 +203,4 @@ std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> check
   return std::make_unique<CudaPolicy>(std::move(checkpoint), resolved);
 }
 
-}  // namespace dp
+}  // namespace mjp

@@ -6,7 +6,7 @@
 
 #include "policy/policy.h"
 
-namespace dp {
+namespace mjp {
 
 // Whether this process can run the policy on a GPU; if not, `why` says what is missing. Never
 // throws; works on a machine without a driver.
@@ -21,6 +21,6 @@ int CudaDevice();
 std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> checkpoint,
                                          const PolicyOptions& options);
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // POLICY_CUDA_CUDA_POLICY_H_

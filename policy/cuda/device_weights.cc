@@ -5,9 +5,9 @@
 #include <tuple>
 #include <utility>
 
-#include "policy/normalizer.h"
+#include "policy/checkpoint/normalizer.h"
 
-namespace dp {
+namespace mjp {
 
 DeviceWeights::DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Format format,
                              bool fused)
@@ -50,4 +50,4 @@ std::shared_ptr<const DeviceWeights> DeviceWeights::Get(
   return weights;
 }
 
-}  // namespace dp
+}  // namespace mjp

@@ -4,11 +4,11 @@
 #include <memory>
 #include <vector>
 
-#include "policy/cuda/device_unet.h"
-#include "policy/cuda/encoder_plan.h"
-#include "policy/cuda/fused_unet.h"
+#include "policy/cuda/encoder_layers.h"
+#include "policy/cuda/unet/device_unet.h"
+#include "policy/cuda/unet/norm_conv_unet.h"
 
-namespace dp {
+namespace mjp {
 
 // All weights of a checkpoint in one format on the device; immutable once made.
 class DeviceWeights {
@@ -39,6 +39,6 @@ class DeviceWeights {
   std::vector<const float*> picture_tables_;
 };
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // POLICY_CUDA_DEVICE_WEIGHTS_H_

@@ -5,13 +5,13 @@
 #include <string>
 #include <utility>
 
-#include "kernels/cuda_check.h"
+#include "kernels/cuda/primitives/cuda_check.h"
+#include "policy/checkpoint/normalizer.h"
 #include "policy/cuda/format_of.h"
-#include "policy/cuda/unet_plan.h"
-#include "policy/normalizer.h"
+#include "policy/cuda/unet/layer_unet.h"
 #include "policy/scheduler.h"
 
-namespace dp {
+namespace mjp {
 
 CudaEngine::CudaEngine(const PolicyOptions& options, std::shared_ptr<const Checkpoint> checkpoint)
     : checkpoint_(std::move(checkpoint)),
@@ -350,7 +350,7 @@ void CudaEngine::Wait(PolicyOutput& output) {
   Unnormalize(checkpoint_->stats.action, config.action_dim, output.actions);
 }
 
-// Start, noise and condition given from outside: tests and `pusht infer` alone.
+// Start, noise and condition given from outside: tests and `mjpolicy infer` alone.
 void CudaEngine::UploadTapes(const PolicyInput& input) {
   const PolicyConfig& config = checkpoint_->config;
   const size_t n = static_cast<size_t>(input.count) * config.horizon * config.action_dim;
@@ -378,4 +378,4 @@ void CudaEngine::ReadTimes(StageTimes& times, double end) const {
   times[Stage::kHandOver].begin = begin_;
 }
 
-}  // namespace dp
+}  // namespace mjp

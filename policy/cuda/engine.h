@@ -8,19 +8,19 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/condition.cuh"
-#include "kernels/denoise.cuh"
-#include "kernels/picard.cuh"
-#include "kernels/rasterise_cuda.h"
-#include "kernels/stamp.cuh"
-#include "policy/cuda/chain_plan.h"
+#include "kernels/cuda/sampler/conditioning.cuh"
+#include "kernels/cuda/sampler/denoise.cuh"
+#include "kernels/cuda/sampler/picard.cuh"
+#include "kernels/cuda/sampler/timestamp.cuh"
 #include "policy/cuda/device_weights.h"
-#include "policy/cuda/encoder_plan.h"
+#include "policy/cuda/encoder_layers.h"
 #include "policy/cuda/input_block.h"
-#include "policy/cuda/unet_pass.h"
+#include "policy/cuda/unet/megakernel_denoiser.h"
+#include "policy/cuda/unet/unet_pass.h"
 #include "policy/policy.h"
+#include "tasks/pusht/pictures/rasterise_cuda.h"
 
-namespace dp {
+namespace mjp {
 
 // One checkpoint, ready to run on the GPU with one set of options: memory, launches and the CUDA
 // graphs made of them. A decision is one graph launch and one synchronisation.
@@ -117,6 +117,6 @@ class CudaEngine {
   double begin_ = 0;  // when its inputs came
 };
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // POLICY_CUDA_ENGINE_H_

@@ -1,10 +1,10 @@
 #ifndef POLICY_CUDA_FORMAT_OF_H_
 #define POLICY_CUDA_FORMAT_OF_H_
 
-#include "kernels/format.h"
+#include "kernels/shared/format.h"
 #include "policy/policy.h"
 
-namespace dp {
+namespace mjp {
 
 // The kernels' format of a resolved precision; kAuto is the fastest within the goldens' limits.
 constexpr Format FormatOf(Precision precision) {
@@ -22,6 +22,6 @@ constexpr Format FormatOf(Precision precision) {
   return Format::kFp16;
 }
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // POLICY_CUDA_FORMAT_OF_H_

@@ -1,8 +1,8 @@
 #include "policy/cuda/graph_loop.h"
 
-#include "kernels/cuda_check.h"
+#include "kernels/cuda/primitives/cuda_check.h"
 
-namespace dp {
+namespace mjp {
 
 void CaptureLoop(cudaStream_t stream, cudaStream_t loop_stream, const LoopWork& body,
                  const LoopWork& before) {
@@ -40,4 +40,4 @@ void CaptureLoop(cudaStream_t stream, cudaStream_t loop_stream, const LoopWork& 
             "capture");
 }
 
-}  // namespace dp
+}  // namespace mjp

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-namespace dp {
+namespace mjp {
 
 using LoopWork = std::function<void(const cudaGraphConditionalHandle&)>;
 
@@ -15,6 +15,6 @@ using LoopWork = std::function<void(const cudaGraphConditionalHandle&)>;
 void CaptureLoop(cudaStream_t stream, cudaStream_t loop_stream, const LoopWork& body,
                  const LoopWork& before = {});
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // POLICY_CUDA_GRAPH_LOOP_H_

@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "kernels/cuda_check.h"
+#include "kernels/cuda/primitives/cuda_check.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 constexpr size_t kAlignment = 64;
 }
@@ -64,4 +64,4 @@ void InputBlock::CopyFrames(cudaStream_t stream) const {
             "copy of the pictures");
 }
 
-}  // namespace dp
+}  // namespace mjp

@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/denoise.cuh"
-#include "kernels/rasterise.h"
-#include "policy/config.h"
+#include "kernels/cuda/sampler/denoise.cuh"
+#include "policy/checkpoint/config.h"
 #include "policy/cuda/arena.h"
+#include "tasks/pusht/pictures/rasterise.h"
 
-namespace dp {
+namespace mjp {
 
 // What a decision reads, in one pinned block on the host and its mirror on the device, so that one
 // copy hands everything over. Pictures are a block of their own, copied only where they are given.
@@ -56,6 +56,6 @@ class InputBlock {
   size_t bytes_ = 0, frame_bytes_ = 0, all_frame_bytes_ = 0;
 };
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // POLICY_CUDA_INPUT_BLOCK_H_

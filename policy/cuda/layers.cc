@@ -1,8 +1,8 @@
 #include "policy/cuda/layers.h"
 
-#include "kernels/stored_element.h"
+#include "kernels/shared/stored_element.h"
 
-namespace dp {
+namespace mjp {
 
 DeviceConv LayerLoader::Pack(ConvShape shape, const Tensor& weight, const Tensor& bias,
                              int in_channels) {
@@ -151,4 +151,4 @@ void LaunchOp(Format format, const Op& op, cudaStream_t stream) {
   std::visit(OpLauncher{format, stream}, op);
 }
 
-}  // namespace dp
+}  // namespace mjp

@@ -4,19 +4,19 @@
 #include <variant>
 #include <vector>
 
-#include "kernels/conv.cuh"
-#include "kernels/conv_norm.cuh"
-#include "kernels/fused_conv.cuh"
-#include "kernels/group_norm.cuh"
-#include "kernels/norm_pool.cuh"
-#include "kernels/pool.cuh"
-#include "kernels/unet_ends.cuh"
+#include "kernels/cuda/conv/conv.cuh"
+#include "kernels/cuda/norm/conv_group_norm.cuh"
+#include "kernels/cuda/norm/group_norm.cuh"
+#include "kernels/cuda/norm/group_norm_max_pool.cuh"
+#include "kernels/cuda/norm/pool.cuh"
+#include "kernels/cuda/norm_conv/in_out_conv.cuh"
+#include "kernels/cuda/norm_conv/norm_conv.cuh"
+#include "policy/checkpoint/network.h"
 #include "policy/cuda/arena.h"
-#include "policy/network.h"
 
 // Layers on the device: packed weights, and the plan of launches that uses them.
 
-namespace dp {
+namespace mjp {
 
 // A convolution or linear layer: its shape without batch and sizes, and its packed weights.
 struct DeviceConv {
@@ -81,6 +81,6 @@ using Op = std::variant<ConvArgs, ConvNormArgs, GroupNormArgs, MaxPoolArgs, Norm
 // Enqueues `op`.
 void LaunchOp(Format format, const Op& op, cudaStream_t stream);
 
-}  // namespace dp
+}  // namespace mjp
 
 #endif  // POLICY_CUDA_LAYERS_H_

@@ -13,18 +13,18 @@
 #include <random>
 #include <thread>
 
-#include "task/results_folder.h"
+#include "tasks/evaluation/results_folder.h"
 #include "tests/support/program.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 namespace fs = std::filesystem;
-using pusht_test::Outcome;
-using pusht_test::Pusht;
+using mjp_test::Outcome;
+using mjp_test::Pusht;
 using ::testing::HasSubstr;
 
-class FaultsTest : public pusht_test::ProgramTest {
+class FaultsTest : public mjp_test::ProgramTest {
  protected:
   // Waits until `out` has at least `bytes` of episodes.
   void WaitForEpisodes(const std::string& out, uintmax_t bytes) const {
@@ -41,20 +41,20 @@ class FaultsTest : public pusht_test::ProgramTest {
   }
 };
 
-// PUSHT_TEST_KILLS=200 for the full campaign; the moments are random but repeat.
+// MJPOLICY_TEST_KILLS=200 for the full campaign; the moments are random but repeat.
 TEST_F(FaultsTest, KilledAtAnyMomentAndResumedGivesTheSameBytes) {
   const std::string evaluation = "--episodes 60 --batch 4 ";
   ASSERT_EQ(Pusht(Evaluate("whole") + evaluation).code, 0);
   const std::string whole = Results("whole");
-  const char* wish = std::getenv("PUSHT_TEST_KILLS");
+  const char* wish = std::getenv("MJPOLICY_TEST_KILLS");
   const int kills = wish ? std::atoi(wish) : 20;
   std::mt19937 random(7);
   int killed = 0, with_episodes = 0;
   for (int i = 0; killed < kills && i < 10 * kills; ++i) {
-    const pid_t child = pusht_test::StartPusht(Evaluate("a") + evaluation + "--resume");
+    const pid_t child = mjp_test::StartPusht(Evaluate("a") + evaluation + "--resume");
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 250000));
     ::kill(child, SIGKILL);
-    if (pusht_test::Wait(child) == 128 + SIGKILL) {
+    if (mjp_test::Wait(child) == 128 + SIGKILL) {
       ++killed;
       if (fs::exists(Path("a/episodes.jsonl"))) with_episodes += Kept("a") > 0;
       continue;
@@ -69,10 +69,10 @@ TEST_F(FaultsTest, KilledAtAnyMomentAndResumedGivesTheSameBytes) {
 }
 
 TEST_F(FaultsTest, TerminatedEvaluationEndsWith143AndGoesOn) {
-  const pid_t child = pusht_test::StartPusht(Evaluate("a") + "--episodes 400 --batch 4");
+  const pid_t child = mjp_test::StartPusht(Evaluate("a") + "--episodes 400 --batch 4");
   WaitForEpisodes("a", 500);
   ::kill(child, SIGTERM);
-  EXPECT_EQ(pusht_test::Wait(child), 143);
+  EXPECT_EQ(mjp_test::Wait(child), 143);
   EXPECT_GT(Kept("a"), 0u);
   EXPECT_FALSE(fs::exists(Path("a/eval_info.json")));
   EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 400 --batch 4 --resume").code, 0);
@@ -125,14 +125,14 @@ TEST_F(FaultsTest, FolderThatCannotBeWrittenIsNamed) {
 }
 
 TEST_F(FaultsTest, SecondWriterIsRefusedAndHarmless) {
-  const pid_t first = pusht_test::StartPusht(Evaluate("a") + "--episodes 400 --batch 4");
+  const pid_t first = mjp_test::StartPusht(Evaluate("a") + "--episodes 400 --batch 4");
   WaitForEpisodes("a", 500);
   for (const char* how : {"", "--resume", "--overwrite"}) {
     const Outcome second = Pusht(Evaluate("a") + "--episodes 400 --batch 4 " + how);
     EXPECT_EQ(second.code, 1) << how;
     EXPECT_THAT(second.text, HasSubstr("another evaluation is writing here")) << how;
   }
-  EXPECT_EQ(pusht_test::Wait(first), 0);
+  EXPECT_EQ(mjp_test::Wait(first), 0);
   EXPECT_EQ(Kept("a"), 400u);
 }
 
@@ -185,4 +185,4 @@ TEST_F(FaultsTest, NothingIsPrintedIntoFilesWhereStreamsAreClosed) {
 }
 
 }  // namespace
-}  // namespace pusht
+}  // namespace mjp::app

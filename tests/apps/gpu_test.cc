@@ -6,17 +6,17 @@
 #include "policy/cuda/cuda_policy.h"
 #include "tests/support/program.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
-using pusht_test::Outcome;
-using pusht_test::Pusht;
+using mjp_test::Outcome;
+using mjp_test::Pusht;
 
-class GpuEvaluationTest : public pusht_test::ProgramTest {
+class GpuEvaluationTest : public mjp_test::ProgramTest {
  protected:
   void SetUp() override {
     std::string why;
-    if (!dp::CudaUsable(&why)) GTEST_SKIP() << why;
+    if (!mjp::CudaUsable(&why)) GTEST_SKIP() << why;
     ProgramTest::SetUp();
   }
   // What an evaluation of 64 episodes on the GPU wrote.
@@ -52,16 +52,16 @@ TEST_F(GpuEvaluationTest, MergedShardsEqualAnUnsharedEvaluation) {
 }
 
 TEST_F(GpuEvaluationTest, ShortMemoryHalvesTheBatch) {
-  const std::string limit = "PUSHT_GPU_MIB=12";
+  const std::string limit = "MJPOLICY_GPU_MIB=12";
   Run("short", "--batch 64", limit);
   const int batch = BatchOf("short");
   EXPECT_LT(batch, 64);
   EXPECT_EQ(Run("asked", "--batch " + std::to_string(batch)), Results("short"));
   const Outcome none = Pusht(
       "evaluate --checkpoint " + checkpoint_ + " --backend cuda --episodes 1 --out " + Path("none"),
-      "PUSHT_GPU_MIB=0");
+      "MJPOLICY_GPU_MIB=0");
   EXPECT_EQ(none.code, 3) << none.text;
 }
 
 }  // namespace
-}  // namespace pusht
+}  // namespace mjp::app

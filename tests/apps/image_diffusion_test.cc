@@ -8,39 +8,39 @@
 #include <map>
 #include <string>
 
-#include "image/data/pictures.h"
-#include "image/model.h"
-#include "policy/file.h"
-#include "policy/json.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "image_diffusion/data/pictures.h"
+#include "image_diffusion/model.h"
 #include "tests/support/program.h"
 
 namespace {
 
 namespace fs = std::filesystem;
-using pusht_test::Outcome;
+using mjp_test::Outcome;
 
 class ImageDiffusionTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    dp::ImageConfig config;
+    mjp::ImageConfig config;
     config.size = 8;
     config.unet.down_dims = {8, 24};
     config.unet.step_embed_dim = 8;
-    dp::WriteImageModel(Path("model"), *dp::RandomImageModel(config, 2));
+    mjp::WriteImageModel(Path("model"), *mjp::RandomImageModel(config, 2));
   }
   std::string Path(const std::string& name) const { return folder_ / name; }
   static Outcome Program(const std::string& arguments) {
-    return pusht_test::Run(std::string(IMAGE_DIFFUSION) + " " + arguments);
+    return mjp_test::Run(std::string(IMAGE_DIFFUSION) + " " + arguments);
   }
   // Levels of the whole grid.
   std::vector<uint8_t> Grid(const std::string& name) const {
-    return dp::ParsePicture(dp::ReadFile(Path(name), 1 << 20), name, 132, 3);
+    return mjp::ParsePicture(mjp::ReadFile(Path(name), 1 << 20), name, 132, 3);
   }
   std::string Sample(const std::string& out) const {
     return "sample --checkpoint " + Path("model") + " --n 4 --steps 5 --seed 3 --out " + Path(out);
   }
 
-  pusht_test::TempDir folder_;
+  mjp_test::TempDir folder_;
 };
 
 TEST_F(ImageDiffusionTest, UsageErrorsEndWithOne) {
@@ -86,16 +86,16 @@ TEST_F(ImageDiffusionTest, TheBenchmarkWritesItsTableAndItsFiles) {
               "--steps 3 --repeats 2 --json " + Path("b.json") + " --plot " + Path("b.svg"));
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_NE(outcome.text.find("TensorRT"), std::string::npos) << outcome.text;
-  const dp::Json json = dp::ReadJson(Path("b.json"));
+  const mjp::Json json = mjp::ReadJson(Path("b.json"));
   EXPECT_NE(json["version"].get<std::string>(), "");
   ASSERT_EQ(json["rows"].size(), 2u);
-  for (const dp::Json& row : json["rows"]) {
+  for (const mjp::Json& row : json["rows"]) {
     const double step = row["step_ms"].get<double>();
     EXPECT_GT(step, 0);
     EXPECT_DOUBLE_EQ(row["picture_ms"].get<double>(), 3 * step / row["batch"].get<int>());
     EXPECT_EQ(row["speed_up"].get<double>(), 1);
   }
-  const std::vector<uint8_t> svg = dp::ReadFile(Path("b.svg"), 1 << 20);
+  const std::vector<uint8_t> svg = mjp::ReadFile(Path("b.svg"), 1 << 20);
   EXPECT_NE(std::string(svg.begin(), svg.end()).find("2 pictures"), std::string::npos);
 }
 

@@ -1,4 +1,5 @@
-// Where `pusht install-plugin` puts the plugin, where it refuses, and `pusht random-checkpoint`.
+// Where `mjpolicy install-plugin` puts the plugin, where it refuses, and `mjpolicy
+// random-checkpoint`.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@
 #include "tests/support/program.h"
 #include "tests/support/temp_dir.h"
 
-namespace pusht_test {
+namespace mjp_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -38,11 +39,10 @@ TEST_F(InstallPluginTest, PutsItBesideSimulate) {
   for (const char* into : {"mujoco", "mujoco/bin", "mujoco/bin/mujoco_plugin"}) {
     const Outcome outcome = Install(into);
     EXPECT_EQ(outcome.code, 0) << outcome.text;
-    EXPECT_THAT(
-        outcome.text,
-        HasSubstr("installed " + Path("mujoco/bin/mujoco_plugin/libdiffusion_policy.so").string()));
-    EXPECT_TRUE(fs::exists(Path("mujoco/bin/mujoco_plugin/diffusion_policy.txt")));
-    EXPECT_GT(fs::file_size(Path("mujoco/bin/mujoco_plugin/libdiffusion_policy.so")), 1000u);
+    EXPECT_THAT(outcome.text,
+                HasSubstr("installed " + Path("mujoco/bin/mujoco_plugin/libmjpolicy.so").string()));
+    EXPECT_TRUE(fs::exists(Path("mujoco/bin/mujoco_plugin/mjpolicy.txt")));
+    EXPECT_GT(fs::file_size(Path("mujoco/bin/mujoco_plugin/libmjpolicy.so")), 1000u);
     fs::remove_all(Path("mujoco/bin/mujoco_plugin"));
   }
 }
@@ -53,7 +53,7 @@ TEST_F(InstallPluginTest, FindsSimulateOnThePath) {
   fs::create_symlink(Path("real/simulate"), Path("links/simulate"));
   const Outcome outcome = Pusht("install-plugin", "PATH=" + Path("links").string());
   EXPECT_EQ(outcome.code, 0) << outcome.text;
-  EXPECT_TRUE(fs::exists(Path("real/mujoco_plugin/libdiffusion_policy.so")));
+  EXPECT_TRUE(fs::exists(Path("real/mujoco_plugin/libmjpolicy.so")));
   EXPECT_THAT(outcome.text, HasSubstr("could not see which engine"));
   fs::remove(Path("links/simulate"));
   const Outcome none = Pusht("install-plugin", "PATH=" + Path("links").string());
@@ -76,14 +76,14 @@ TEST_F(InstallPluginTest, PythonsPackageOnlyWithItsEngine) {
   for (const char* into : {"site/mujoco", "site/mujoco/plugin"}) {
     const Outcome outcome = Install(into);
     EXPECT_EQ(outcome.code, 2) << outcome.text;
-    EXPECT_FALSE(fs::exists(Path("site/mujoco/plugin/libdiffusion_policy.so")));
+    EXPECT_FALSE(fs::exists(Path("site/mujoco/plugin/libmjpolicy.so")));
   }
   Touch("site/mujoco/libmujoco.so.4.0.1");
   const Outcome outcome = Install("site/mujoco");
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("Remove it before another version of MuJoCo"));
-  EXPECT_TRUE(fs::exists(Path("site/mujoco/plugin/libdiffusion_policy.so")));
-  EXPECT_FALSE(fs::exists(Path("site/mujoco/plugin/diffusion_policy.txt"))) << "Python warns of it";
+  EXPECT_TRUE(fs::exists(Path("site/mujoco/plugin/libmjpolicy.so")));
+  EXPECT_FALSE(fs::exists(Path("site/mujoco/plugin/mjpolicy.txt"))) << "Python warns of it";
 }
 
 TEST_F(InstallPluginTest, RandomCheckpointCanBeInspected) {
@@ -97,4 +97,4 @@ TEST_F(InstallPluginTest, RandomCheckpointCanBeInspected) {
 }
 
 }  // namespace
-}  // namespace pusht_test
+}  // namespace mjp_test

@@ -13,23 +13,23 @@
 #include <string>
 #include <vector>
 
-#include "policy/file.h"
-#include "policy/safetensors_writer.h"
+#include "base/file.h"
+#include "policy/checkpoint/safetensors_writer.h"
 #include "tests/support/program.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 namespace fs = std::filesystem;
-using pusht_test::Outcome;
-using pusht_test::Pusht;
+using mjp_test::Outcome;
+using mjp_test::Pusht;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-class NthFailureTest : public pusht_test::ProgramTest,
+class NthFailureTest : public mjp_test::ProgramTest,
                        public ::testing::WithParamInterface<const char*> {
  protected:
-  // Which n: each one at first, then in growing steps. PUSHT_TEST_FAULTS=I/K takes every K-th n,
+  // Which n: each one at first, then in growing steps. MJPOLICY_TEST_FAULTS=I/K takes every K-th n,
   // counted from I + 1, so that K processes try each one; all is 0/1.
   struct Choice {
     explicit Choice(const char* wish) {
@@ -37,7 +37,7 @@ class NthFailureTest : public pusht_test::ProgramTest,
       const std::string text = std::string(wish) == "all" ? "0/1" : wish;
       if (std::sscanf(text.c_str(), "%ld/%ld", &shard, &shards) != 2 || shard < 0 ||
           shard >= shards) {
-        throw std::invalid_argument("PUSHT_TEST_FAULTS is '" + text + "', not I/K or all");
+        throw std::invalid_argument("MJPOLICY_TEST_FAULTS is '" + text + "', not I/K or all");
       }
     }
     long First() const { return shard + 1; }
@@ -51,19 +51,19 @@ class NthFailureTest : public pusht_test::ProgramTest,
   int FailEach(const std::string& arguments, const std::function<void()>& prepare,
                const std::function<void(const Outcome&)>& check) const {
     const std::string mark = Path("failed");
-    const Choice choice(std::getenv("PUSHT_TEST_FAULTS"));
+    const Choice choice(std::getenv("MJPOLICY_TEST_FAULTS"));
     int failed = 0;
     for (long n = choice.First();; n = choice.Next(n)) {
       SCOPED_TRACE(std::string(GetParam()) + " " + std::to_string(n));
       prepare();
       fs::remove(mark);
       const Outcome outcome =
-          Pusht(arguments, "LD_PRELOAD=" FAULT_SHIM " PUSHT_FAULT_MARK=" + mark + " PUSHT_FAULT='" +
-                               GetParam() + " " + std::to_string(n) + "'");
+          Pusht(arguments, "LD_PRELOAD=" FAULT_SHIM " MJPOLICY_FAULT_MARK=" + mark +
+                               " MJPOLICY_FAULT='" + GetParam() + " " + std::to_string(n) + "'");
       // some failures do no harm, such as that of a buffer that is only there to be faster
       EXPECT_THAT(outcome.code, AnyOf(0, 2, 3)) << outcome.text;
       if (outcome.code != 0) {
-        EXPECT_THAT(outcome.text, HasSubstr("pusht: error: "));
+        EXPECT_THAT(outcome.text, HasSubstr("mjpolicy: error: "));
       }
       check(outcome);
       if (!fs::exists(mark)) {
@@ -90,7 +90,7 @@ TEST_P(NthFailureTest, Inspect) {
 
 TEST_P(NthFailureTest, Infer) {
   const std::string input = Path("in.safetensors"), output = Path("out.safetensors");
-  dp::SafetensorsWriter observations;
+  mjp::SafetensorsWriter observations;
   observations.AddBytes("in/frames_u8", {1, 2, 1, 96, 96, 3},
                         std::vector<uint8_t>(2 * 96 * 96 * 3, 99));
   observations.AddFloats("in/agent_pos", {1, 2, 2}, std::vector<float>{100, 200, 110, 190});
@@ -99,13 +99,13 @@ TEST_P(NthFailureTest, Infer) {
       "infer --backend cpu --threads 2 --sampler ddim --steps 2 --checkpoint " + checkpoint_ +
       " --input " + input + " --out " + output;
   ASSERT_EQ(Pusht(arguments).code, 0);
-  const auto whole = dp::ReadFile(output, 1 << 20);
+  const auto whole = mjp::ReadFile(output, 1 << 20);
   FailEach(
       arguments, [&] { fs::remove(output); },
       [&](const Outcome& outcome) {
         EXPECT_TRUE(outcome.code != 0 || fs::exists(output));
         if (fs::exists(output)) {
-          EXPECT_EQ(dp::ReadFile(output, 1 << 20), whole);
+          EXPECT_EQ(mjp::ReadFile(output, 1 << 20), whole);
         }
       });
 }
@@ -151,4 +151,4 @@ INSTANTIATE_TEST_SUITE_P(Calls, NthFailureTest,
                          [](const auto& each) { return std::string(each.param); });
 
 }  // namespace
-}  // namespace pusht
+}  // namespace mjp::app

@@ -6,14 +6,14 @@
 
 #include "tests/support/program.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 namespace fs = std::filesystem;
-using pusht_test::Outcome;
-using pusht_test::Pusht;
+using mjp_test::Outcome;
+using mjp_test::Pusht;
 
-class ShardsTest : public pusht_test::ProgramTest {
+class ShardsTest : public mjp_test::ProgramTest {
  protected:
   static constexpr int kShards = 3;
   // Evaluates 7 episodes in three shards: folders s0, s1, s2.
@@ -172,4 +172,4 @@ TEST_F(ShardsTest, CompareFindsARegression) {
 }
 
 }  // namespace
-}  // namespace pusht
+}  // namespace mjp::app

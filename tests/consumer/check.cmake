@@ -13,7 +13,7 @@ file(REMOVE_RECURSE ${WORK})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first)
 file(RENAME ${WORK}/first ${WORK}/moved)
 set(prefix ${WORK}/moved)
-set(checkpoint ${prefix}/share/diffusion_policy/assets/pusht_image)
+set(checkpoint ${prefix}/share/mjpolicy/assets/pusht_image)
 
 run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/consumer -DCMAKE_PREFIX_PATH=${prefix})
 run(${CMAKE_COMMAND} --build ${WORK}/consumer)
@@ -23,12 +23,12 @@ if(NOT text MATCHES "^[0-9.]+ [0-9.]+\n$")
 endif()
 
 # what is installed uses what is installed beside it
-run(${prefix}/bin/pusht --version)
-run(${prefix}/bin/pusht evaluate --checkpoint ${checkpoint} --backend cpu --sampler ddim --steps 2
+run(${prefix}/bin/mjpolicy --version)
+run(${prefix}/bin/mjpolicy evaluate --checkpoint ${checkpoint} --backend cpu --sampler ddim --steps 2
     --episodes 1 --max-steps 8 --through plugin --out ${WORK}/results)
 run(${prefix}/bin/image-diffusion benchmark --implementations cpu --n 1 --steps 2 --repeats 1
     --image-size 8 --unet-channels 8 24)
-foreach(program pusht image-diffusion)
+foreach(program mjpolicy image-diffusion)
   run(ldd ${prefix}/bin/${program})
   if(NOT text MATCHES "${prefix}/bin/../lib/libmujoco.so")
     message(FATAL_ERROR "the installed ${program} loads another MuJoCo:\n${text}")

@@ -1,24 +1,24 @@
 /* Asks a checkpoint for one chunk of actions on a grey picture and prints the first of them. */
 
-#include <diffusion_policy/policy.h>
 #include <math.h>
+#include <mjpolicy/mjpolicy.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static int Fail(void) {
-  fprintf(stderr, "%s\n", dp_last_error());
+  fprintf(stderr, "%s\n", mjp_last_error());
   return 1;
 }
 
 int main(int argc, char** argv) {
-  dp_options options = {0};
+  mjp_options options = {0};
   options.backend = "cpu";
   options.sampler = "ddim";
   options.steps = 2;
-  dp_policy* policy = dp_load(argc > 1 ? argv[1] : "absent", &options);
-  dp_shape shape;
-  if (policy == NULL || dp_describe(policy, &shape) != 0) return Fail();
+  mjp_policy* policy = mjp_load(argc > 1 ? argv[1] : "absent", &options);
+  mjp_shape shape;
+  if (policy == NULL || mjp_describe(policy, &shape) != 0) return Fail();
 
   const size_t bytes = shape.observation_steps * shape.picture_bytes;
   const size_t actions = (size_t)shape.horizon * shape.action_dim;
@@ -27,15 +27,15 @@ int main(int argc, char** argv) {
   float* chunk = malloc(actions * sizeof(float));
   const uint64_t seed = 1;
   const uint32_t decision = 0;
-  dp_observation observation = {1, pictures, state, NULL, &seed, &decision};
+  mjp_observation observation = {1, pictures, state, NULL, &seed, &decision};
   memset(pictures, 128, bytes);
-  const int code = dp_infer(policy, &observation, chunk, actions);
+  const int code = mjp_infer(policy, &observation, chunk, actions);
   if (code == 0) printf("%.9g %.9g\n", chunk[0], chunk[1]);
   const int finite = code == 0 && isfinite(chunk[0]) && isfinite(chunk[1]);
   if (code != 0) Fail();
   free(pictures);
   free(state);
   free(chunk);
-  dp_free(policy);
+  mjp_free(policy);
   return finite ? 0 : 1;
 }

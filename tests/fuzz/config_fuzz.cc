@@ -1,17 +1,17 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/error.h"
-#include "policy/config_parser.h"
-#include "policy/network_builder.h"
+#include "base/error.h"
+#include "policy/checkpoint/config_parser.h"
+#include "policy/checkpoint/network_builder.h"
 
 namespace {
 
 // Accepts every shape without data: the network's outline must stay small whatever config.json
 // says.
-class NoWeights : public dp::TensorSource {
+class NoWeights : public mjp::TensorSource {
  public:
-  dp::Tensor Take(const std::string&, const std::vector<int64_t>& shape) override {
+  mjp::Tensor Take(const std::string&, const std::vector<int64_t>& shape) override {
     return {shape, {}};
   }
   void Discard(const std::string&) override {}
@@ -19,18 +19,19 @@ class NoWeights : public dp::TensorSource {
 
 }  // namespace
 
-// Any text either is a usable config.json or throws dp::Error.
+// Any text either is a usable config.json or throws mjp::Error.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
-    dp::Checkpoint checkpoint;
+    mjp::Checkpoint checkpoint;
     checkpoint.config =
-        dp::ParseConfig(dp::ParseJson({reinterpret_cast<const char*>(data), size}, "fuzz"), "fuzz")
+        mjp::ParseConfig(mjp::ParseJson({reinterpret_cast<const char*>(data), size}, "fuzz"),
+                         "fuzz")
             .policy;
     NoWeights weights;
     if (checkpoint.config.encoder.group_norm) {
-      dp::BuildNetwork(dp::NamesOf(checkpoint.config), weights, checkpoint);
+      mjp::BuildNetwork(mjp::NamesOf(checkpoint.config), weights, checkpoint);
     }
-  } catch (const dp::Error&) {
+  } catch (const mjp::Error&) {
   }
   return 0;
 }

@@ -2,16 +2,16 @@
 #include <cstdint>
 #include <exception>
 
-#include "kernels/error.h"
-#include "task/episode.h"
+#include "base/error.h"
+#include "tasks/evaluation/episode.h"
 
 // A line of episodes.jsonl is refused, or is an episode that survives being written and read.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     const std::string line(reinterpret_cast<const char*>(data), size);
-    const std::string first = pusht::ToJsonLine(pusht::EpisodeFromJson(line));
-    if (pusht::ToJsonLine(pusht::EpisodeFromJson(first)) != first) std::terminate();
-  } catch (const dp::Error&) {
+    const std::string first = mjp::app::ToJsonLine(mjp::app::EpisodeFromJson(line));
+    if (mjp::app::ToJsonLine(mjp::app::EpisodeFromJson(first)) != first) std::terminate();
+  } catch (const mjp::Error&) {
   }
   return 0;
 }

@@ -3,8 +3,8 @@
 #include <exception>
 #include <string>
 
-#include "kernels/error.h"
-#include "task/shard_results.h"
+#include "base/error.h"
+#include "tasks/evaluation/shard_results.h"
 
 // The files of a shard, a NUL between them: refused, or episodes of this shard with their seeds.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -13,13 +13,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (end == std::string::npos) return 0;
   for (const bool partial : {false, true}) {
     try {
-      const pusht::ShardRun run = pusht::ParseShardRun(text.substr(0, end), "run.json");
-      for (const pusht::EpisodeResult& e :
-           pusht::ParseShardEpisodes(text.substr(end + 1), run, partial, "episodes.jsonl")) {
+      const mjp::app::ShardRun run = mjp::app::ParseShardRun(text.substr(0, end), "run.json");
+      for (const mjp::app::EpisodeResult& e :
+           mjp::app::ParseShardEpisodes(text.substr(end + 1), run, partial, "episodes.jsonl")) {
         if (e.index < 0 || e.index >= run.episodes || e.index % run.shard.count != run.shard.index)
           std::terminate();
       }
-    } catch (const dp::Error&) {
+    } catch (const mjp::Error&) {
     }
   }
   return 0;

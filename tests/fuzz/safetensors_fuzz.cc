@@ -2,20 +2,20 @@
 #include <cstdint>
 #include <exception>
 
-#include "kernels/error.h"
-#include "policy/safetensors.h"
+#include "base/error.h"
+#include "policy/checkpoint/safetensors.h"
 
-// Any bytes either parse or throw dp::Error, and what parses can be read.
+// Any bytes either parse or throw mjp::Error, and what parses can be read.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
-    const auto file = dp::SafetensorsFile::Parse({data, data + size}, "fuzz");
-    for (const dp::TensorEntry& tensor : file.tensors()) {
+    const auto file = mjp::SafetensorsFile::Parse({data, data + size}, "fuzz");
+    for (const mjp::TensorEntry& tensor : file.tensors()) {
       try {
         if (file.Floats(tensor.name).data.size() != tensor.ElementCount()) std::terminate();
-      } catch (const dp::Error&) {
+      } catch (const mjp::Error&) {
       }
     }
-  } catch (const dp::Error&) {
+  } catch (const mjp::Error&) {
   }
   return 0;
 }

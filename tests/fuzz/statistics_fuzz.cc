@@ -9,9 +9,9 @@
 #include <system_error>
 #include <vector>
 
-#include "kernels/error.h"
-#include "policy/safetensors_writer.h"
-#include "policy/statistics.h"
+#include "base/error.h"
+#include "policy/checkpoint/safetensors_writer.h"
+#include "policy/checkpoint/statistics.h"
 
 namespace {
 
@@ -46,11 +46,11 @@ class Folder {
   }
 
   std::string path_ = "/dev/shm/statistics_fuzz_XXXXXX";
-  dp::SafetensorsWriter writer_;
+  mjp::SafetensorsWriter writer_;
 };
 
-dp::PolicyConfig Config() {
-  dp::PolicyConfig config;
+mjp::PolicyConfig Config() {
+  mjp::PolicyConfig config;
   config.cameras = {{"observation.image", 3, 96, 96}};
   config.state_dim = config.action_dim = 2;
   return config;
@@ -63,7 +63,7 @@ dp::PolicyConfig Config() {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const Folder owner;
   const std::string& folder = owner.path();
-  static const dp::PolicyConfig config = Config();
+  static const mjp::PolicyConfig config = Config();
   std::string rest(reinterpret_cast<const char*>(data), size);
   for (const char* name : {"policy_preprocessor.json", "policy_postprocessor.json", "stats.json"}) {
     const size_t end = rest.find('\0');
@@ -71,17 +71,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     rest = end == std::string::npos ? "" : rest.substr(end + 1);
   }
   try {
-    if (dp::ReadProcessorStats(folder, config).cameras.size() != 1) ::abort();
-  } catch (const dp::Error&) {
+    if (mjp::ReadProcessorStats(folder, config).cameras.size() != 1) ::abort();
+  } catch (const mjp::Error&) {
   }
   try {
-    const dp::FeatureModes modes = {{"observation.image", dp::Normalization::kMeanStd},
-                                    {"observation.state", dp::Normalization::kMinMax},
-                                    {"action", dp::Normalization::kQuantiles}};
-    if (dp::ReadStatsJson(folder + "/stats.json", config, modes).action.first.size() != 2) {
+    const mjp::FeatureModes modes = {{"observation.image", mjp::Normalization::kMeanStd},
+                                     {"observation.state", mjp::Normalization::kMinMax},
+                                     {"action", mjp::Normalization::kQuantiles}};
+    if (mjp::ReadStatsJson(folder + "/stats.json", config, modes).action.first.size() != 2) {
       ::abort();
     }
-  } catch (const dp::Error&) {
+  } catch (const mjp::Error&) {
   }
   return 0;
 }

@@ -6,7 +6,7 @@
 
 #include "tests/plugin/plugin_fixture.h"
 
-namespace pusht_test {
+namespace mjp_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -104,7 +104,7 @@ TEST_F(AsyncTest, StateRestoredMeanwhileGoesOnBitForBit) {
 }
 
 TEST_F(AsyncTest, FailureIsSaidWhenItsResultIsDue) {
-  policy_.act = [](const SeenInput&) -> std::vector<float> { throw dp::BadInput("no such luck"); };
+  policy_.act = [](const SeenInput&) -> std::vector<float> { throw mjp::BadInput("no such luck"); };
   const ModelPtr model = Compile(Xml(Attributes("100", true)));
   const DataPtr data(mj_makeData(model.get()));
   for (int i = 0; i < 10; ++i) mj_step(model.get(), data.get());
@@ -153,4 +153,4 @@ TEST_F(AsyncTest, OtherSeedsAndObservationsAreOtherDecisions) {
 }
 
 }  // namespace
-}  // namespace pusht_test
+}  // namespace mjp_test

@@ -1,11 +1,11 @@
 #include "plugin/config.h"
 
 #include "plugin/cache.h"
-#include "plugin/mujoco_renderer.h"
+#include "plugin/pictures/mujoco_renderer.h"
 #include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
 
-namespace pusht_test {
+namespace mjp_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -31,7 +31,7 @@ TEST_F(ConfigTest, ReadsEveryAttribute) {
                   Set("hold_noise", "5") + Set("seed", "9007199254740992") + Set("backend", "cpu") +
                   Set("precision", "fp32") + Set("threads", "3") + Set("renderer", "mujoco")));
   ASSERT_NE(model, nullptr);
-  const dp::Config config = dp::Config::FromModel(model.get(), 0);
+  const mjp::Config config = mjp::Config::FromModel(model.get(), 0);
   EXPECT_EQ(config.checkpoint, Folder());
   EXPECT_THAT(config.state, ElementsAre("ax", "ay"));
   EXPECT_THAT(config.actuators, ElementsAre("ax", "ay"));
@@ -41,14 +41,14 @@ TEST_F(ConfigTest, ReadsEveryAttribute) {
   EXPECT_DOUBLE_EQ(config.latency, 0.02);
   EXPECT_EQ(config.action_steps, 4);
   EXPECT_TRUE(config.sampler_given);
-  EXPECT_EQ(config.policy.sampler.kind, dp::SamplerKind::kDdim);
+  EXPECT_EQ(config.policy.sampler.kind, mjp::SamplerKind::kDdim);
   EXPECT_EQ(config.policy.sampler.steps, 10);
   EXPECT_EQ(config.policy.sampler.parallel_window, 16);
   EXPECT_EQ(config.policy.sampler.parallel_tolerance, 0.01f);
   EXPECT_EQ(config.policy.sampler.hold_noise, 5);
-  EXPECT_EQ(config.seed, dp::kMaxSeed);
-  EXPECT_EQ(config.policy.backend, dp::Backend::kCpu);
-  EXPECT_EQ(config.policy.precision, dp::Precision::kFp32);
+  EXPECT_EQ(config.seed, mjp::kMaxSeed);
+  EXPECT_EQ(config.policy.backend, mjp::Backend::kCpu);
+  EXPECT_EQ(config.policy.precision, mjp::Precision::kFp32);
   EXPECT_EQ(config.policy.threads, 3);
   EXPECT_EQ(config.renderer, "mujoco");
 }
@@ -132,15 +132,15 @@ TEST_F(ConfigTest, LooksUpCamerasAndRenderers) {
 
 TEST_F(ConfigTest, SaysOnceThatPicturesForTheGpuAreDrawnOnTheCpu) {
   try {
-    if (!dp::MujocoRendererDescription().starts_with("llvmpipe")) GTEST_SKIP() << "a GPU draws";
-  } catch (const dp::Error& error) {
+    if (!mjp::MujocoRendererDescription().starts_with("llvmpipe")) GTEST_SKIP() << "a GPU draws";
+  } catch (const mjp::Error& error) {
     GTEST_SKIP() << error.what();
   }
   // MuJoCo's renderer, as it is asked for by a policy on a GPU or on the CPU
   static int cuda_device = 0;
-  dp::RegisterPictureSource("beside", [](const mjModel* model, dp::PictureRequest request) {
+  mjp::RegisterPictureSource("beside", [](const mjModel* model, mjp::PictureRequest request) {
     request.cuda_device = cuda_device;
-    return dp::MakeMujocoPictureSource(model, request);
+    return mjp::MakeMujocoPictureSource(model, request);
   });
   AddCamera();
   for (const int device : {0, -1}) {
@@ -189,4 +189,4 @@ TEST_F(ConfigTest, MapsObservationsByNameComponentAndScale) {
 }
 
 }  // namespace
-}  // namespace pusht_test
+}  // namespace mjp_test

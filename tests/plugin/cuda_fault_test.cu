@@ -3,12 +3,12 @@
 
 #include "plugin/cache.h"
 #include "plugin/state.h"
-#include "policy/checkpoint_writer.h"
-#include "policy/random_checkpoint.h"
+#include "policy/checkpoint/checkpoint_writer.h"
+#include "policy/checkpoint/random_checkpoint.h"
 #include "tests/plugin/plugin_fixture.h"
 #include "tests/support/device_buffer.h"
 
-namespace pusht_test {
+namespace mjp_test {
 namespace {
 
 using testing::ElementsAre;
@@ -20,17 +20,18 @@ class CudaFaultTest : public PluginTest {
  protected:
   void SetUp() override {
     DEVICE_OR_SKIP();
-    dp::PolicyConfig config;
+    mjp::PolicyConfig config;
     config.type = "diffusion";
     config.state_dim = config.action_dim = 2;
     config.environment_dim = 3;
     config.unet.down_dims = {16, 32};
     config.unet.step_embed_dim = 16;
-    dp::NormalizerStats stats;
-    stats.state = stats.action = {dp::Normalization::kMinMax, {-1, -1}, {1, 1}};
-    stats.environment = {dp::Normalization::kMinMax, {-4, -4, -4}, {4, 4, 4}};
-    dp::WriteCheckpoint(Folder(), *dp::RandomCheckpoint(config, stats, 7), dp::WeightFormat::kF32);
-    dp::SetPolicyMakers({});  // the real ones
+    mjp::NormalizerStats stats;
+    stats.state = stats.action = {mjp::Normalization::kMinMax, {-1, -1}, {1, 1}};
+    stats.environment = {mjp::Normalization::kMinMax, {-4, -4, -4}, {4, 4, 4}};
+    mjp::WriteCheckpoint(Folder(), *mjp::RandomCheckpoint(config, stats, 7),
+                         mjp::WeightFormat::kF32);
+    mjp::SetPolicyMakers({});  // the real ones
   }
 };
 
@@ -48,7 +49,7 @@ TEST_F(CudaFaultTest, HoldsTheControlAndSaysSoOnce) {
   for (int i = 0; i < 200; ++i) mj_step(model.get(), data.get());
   const double held = data->ctrl[0];
   EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("unspecified launch failure")));
-  EXPECT_TRUE(dp::PolicyFailed(model.get(), data.get()));
+  EXPECT_TRUE(mjp::PolicyFailed(model.get(), data.get()));
   EXPECT_NE(held, 0);
   for (int i = 0; i < 50; ++i) mj_step(model.get(), data.get());
   EXPECT_EQ(data->ctrl[0], held);
@@ -57,8 +58,8 @@ TEST_F(CudaFaultTest, HoldsTheControlAndSaysSoOnce) {
   const DataPtr other(mj_makeData(model.get()));
   for (int i = 0; i < 200; ++i) mj_step(model.get(), other.get());
   EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("unspecified launch failure")));
-  EXPECT_TRUE(dp::PolicyFailed(model.get(), other.get()));
+  EXPECT_TRUE(mjp::PolicyFailed(model.get(), other.get()));
 }
 
 }  // namespace
-}  // namespace pusht_test
+}  // namespace mjp_test

@@ -1,4 +1,4 @@
-#include "plugin/egl_context.h"
+#include "plugin/pictures/egl_context.h"
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
@@ -6,18 +6,18 @@
 #include <memory>
 #include <thread>
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "tests/support/device_buffer.h"
 
 namespace {
 
 // A context made on a thread of its own, where it stays current; null where there is no EGL.
-std::unique_ptr<dp::EglContext> MakeContext(int cuda_device, std::string* why) {
-  std::unique_ptr<dp::EglContext> context;
+std::unique_ptr<mjp::EglContext> MakeContext(int cuda_device, std::string* why) {
+  std::unique_ptr<mjp::EglContext> context;
   std::thread([&] {
     try {
-      context = std::make_unique<dp::EglContext>(cuda_device);
-    } catch (const dp::Error& error) {
+      context = std::make_unique<mjp::EglContext>(cuda_device);
+    } catch (const mjp::Error& error) {
       *why = error.what();
     }
   }).join();
@@ -27,7 +27,7 @@ std::unique_ptr<dp::EglContext> MakeContext(int cuda_device, std::string* why) {
 TEST(EglContextTest, DrawsOnTheGpuOfThePolicy) {
   DEVICE_OR_SKIP();
   int devices = 0;
-  dp::CheckCuda(cudaGetDeviceCount(&devices), "device count");
+  mjp::CheckCuda(cudaGetDeviceCount(&devices), "device count");
   for (int device = 0; device < devices; ++device) {
     std::string why;
     const auto context = MakeContext(device, &why);

@@ -7,7 +7,7 @@
 #include "plugin/score.h"
 #include "tests/plugin/plugin_fixture.h"
 
-namespace pusht_test {
+namespace mjp_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 class HostViewTest : public PluginTest {
  protected:
   HostViewTest() {
-    dp::RegisterScore("height", [](const mjModel* model) -> dp::Score {
+    mjp::RegisterScore("height", [](const mjModel* model) -> mjp::Score {
       if (mj_name2id(model, mjOBJ_BODY, "ball") < 0) return {};
       return [](const mjData* data) { return data->qpos[0] + 0.5; };
     });
@@ -91,7 +91,7 @@ TEST_F(HostViewTest, FillsTheSensorsThatAreThere) {
   for (int i = 0; i < 20; ++i) mj_step(model_.get(), data_.get());
   EXPECT_NE(Sensor("policy_view")[kPicture - 1], version);
   const mjtNum* stages = Sensor("policy_stages");
-  EXPECT_GT(stages[static_cast<int>(dp::Stage::kRender)], 0);
+  EXPECT_GT(stages[static_cast<int>(mjp::Stage::kRender)], 0);
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(stages[i] >= 0 && stages[i] < 60000) << i;
   EXPECT_EQ(Sensor("other")[0], 0);
 }
@@ -141,7 +141,7 @@ TEST_F(HostViewTest, TrailIsWhereTheActionsLead) {
   }
   EXPECT_EQ(decoration.size(), 2 * beads.size() - 1);  // and the lines between them
   {
-    const dp::PolicyPictureScope scope;
+    const mjp::PolicyPictureScope scope;
     EXPECT_TRUE(Decoration().empty()) << "never in the policy's own picture";
   }
   mj_resetData(model_.get(), data_.get());
@@ -207,4 +207,4 @@ TEST_F(HostViewTest, FullSceneIsNotOverrun) {
 }
 
 }  // namespace
-}  // namespace pusht_test
+}  // namespace mjp_test

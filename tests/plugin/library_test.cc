@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "policy/checkpoint_writer.h"
-#include "policy/random_checkpoint.h"
+#include "policy/checkpoint/checkpoint_writer.h"
+#include "policy/checkpoint/random_checkpoint.h"
 #include "tests/support/golden_cases.h"
 #include "tests/support/temp_dir.h"
 
-namespace pusht_test {
+namespace mjp_test {
 namespace {
 
 using ::testing::Contains;
@@ -53,7 +53,7 @@ class LibraryTest : public ::testing::Test {
  protected:
   // Writes Push-T with a policy; `attributes` are more <config> elements.
   std::string WriteModel(const std::string& checkpoint, const std::string& attributes = "") {
-    std::ifstream file(PUSHT_SOURCE_DIR "/models/pusht_policy.xml");
+    std::ifstream file(MJPOLICY_SOURCE_DIR "/models/pusht_policy.xml");
     std::stringstream text;
     text << file.rdbuf();
     std::string xml = text.str();
@@ -63,7 +63,7 @@ class LibraryTest : public ::testing::Test {
       xml.replace(at, from.size(), to);
     };
     replace("pusht_image", checkpoint);
-    replace("file=\"pusht.xml\"", "file=\"" PUSHT_SOURCE_DIR "/models/pusht.xml\"");
+    replace("file=\"pusht.xml\"", "file=\"" MJPOLICY_SOURCE_DIR "/models/pusht.xml\"");
     replace("</instance>", attributes + "</instance>");
     return folder_.Write("model.xml", xml);
   }
@@ -101,13 +101,13 @@ TEST_F(LibraryTest, ExportsNothing) {
 }
 
 TEST_F(LibraryTest, DrivesAPlainHost) {
-  dp::WriteCheckpoint(folder_ / "checkpoint", *CompactCheckpoint(), dp::WeightFormat::kF16);
+  mjp::WriteCheckpoint(folder_ / "checkpoint", *CompactCheckpoint(), mjp::WeightFormat::kF16);
   const std::string cpu = "<config key=\"backend\" value=\"cpu\"/>";
   const Result result = RunHost(WriteModel(folder_ / "checkpoint", cpu));
   ASSERT_EQ(result.status, 0) << result.output;
   const std::vector<std::string> lines = Lines(result.output);
   ASSERT_EQ(lines.size(), 2u) << result.output;
-  EXPECT_EQ(lines[0], "libdiffusion_policy.so: pusht.policy.diffusion");
+  EXPECT_EQ(lines[0], "libmjpolicy.so: mjpolicy.policy");
   double time = 0, x = 0, y = 0;
   ASSERT_EQ(std::sscanf(lines[1].c_str(), "time %lf %lf %lf", &time, &x, &y), 3) << lines[1];
   EXPECT_NE(x, 0);
@@ -123,15 +123,15 @@ TEST_F(LibraryTest, DrivesAPlainHost) {
 
 // another robot, camera, state, environment and unit: all from attributes and checkpoint
 TEST_F(LibraryTest, DrivesAnotherRobot) {
-  dp::PolicyConfig config = CompactCheckpoint()->config;
-  dp::NormalizerStats stats = CompactCheckpoint()->stats;
+  mjp::PolicyConfig config = CompactCheckpoint()->config;
+  mjp::NormalizerStats stats = CompactCheckpoint()->stats;
   config.environment_dim = 3;
-  stats.environment = {dp::Normalization::kMinMax, {-2, -2, -2}, {2, 2, 2}};
-  stats.state = stats.action = {dp::Normalization::kMinMax, {-1, -1}, {1, 1}};
-  dp::WriteCheckpoint(folder_ / "reach_random", *dp::RandomCheckpoint(config, stats, 3),
-                      dp::WeightFormat::kF16);
-  const std::string model = PUSHT_SOURCE_DIR "/models/reach_policy.xml";
-  const Result result = RunHost(model, "PUSHT_ASSETS=" + folder_.path());
+  stats.environment = {mjp::Normalization::kMinMax, {-2, -2, -2}, {2, 2, 2}};
+  stats.state = stats.action = {mjp::Normalization::kMinMax, {-1, -1}, {1, 1}};
+  mjp::WriteCheckpoint(folder_ / "reach_random", *mjp::RandomCheckpoint(config, stats, 3),
+                       mjp::WeightFormat::kF16);
+  const std::string model = MJPOLICY_SOURCE_DIR "/models/reach_policy.xml";
+  const Result result = RunHost(model, "MJPOLICY_ASSETS=" + folder_.path());
   ASSERT_EQ(result.status, 0) << result.output;
   double time = 0, shoulder = 0, elbow = 0;
   ASSERT_EQ(std::sscanf(Lines(result.output).back().c_str(), "time %lf %lf %lf", &time, &shoulder,
@@ -141,21 +141,21 @@ TEST_F(LibraryTest, DrivesAnotherRobot) {
   EXPECT_NE(shoulder, 0);
   EXPECT_NE(elbow, 0);
   EXPECT_TRUE(std::abs(shoulder) <= 1 && std::abs(elbow) <= 1) << "the statistics' range";
-  EXPECT_EQ(RunHost(model, "PUSHT_ASSETS=" + folder_.path()).output, result.output);
+  EXPECT_EQ(RunHost(model, "MJPOLICY_ASSETS=" + folder_.path()).output, result.output);
 }
 
 TEST_F(LibraryTest, MissingCheckpointIsASentence) {
-  const Result result = RunHost(WriteModel("no_such_policy"), "PUSHT_ASSETS=/nowhere");
+  const Result result = RunHost(WriteModel("no_such_policy"), "MJPOLICY_ASSETS=/nowhere");
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.output, HasSubstr("there is no checkpoint directory no_such_policy, "
                                        "/nowhere/no_such_policy"));
 }
 
 TEST_F(LibraryTest, AssetsAreFoundByTheirFolder) {
-  dp::WriteCheckpoint(folder_ / "some_policy", *CompactCheckpoint(), dp::WeightFormat::kF16);
-  const Result result = RunHost(WriteModel("some_policy"), "PUSHT_ASSETS=" + folder_.path());
+  mjp::WriteCheckpoint(folder_ / "some_policy", *CompactCheckpoint(), mjp::WeightFormat::kF16);
+  const Result result = RunHost(WriteModel("some_policy"), "MJPOLICY_ASSETS=" + folder_.path());
   EXPECT_EQ(result.status, 0) << result.output;
 }
 
 }  // namespace
-}  // namespace pusht_test
+}  // namespace mjp_test

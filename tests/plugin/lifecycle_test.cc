@@ -13,7 +13,7 @@
 #include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
 
-namespace pusht_test {
+namespace mjp_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -196,7 +196,7 @@ TEST_F(LifecycleTest, InstancesOfOneModelKeepApart) {
                              Set("period", "0.05") + Set("seed", "2") + "</instance>";
   Load(Set("checkpoint", Folder()) + Set("state", "ax") + Set("actuators", "ax") + Set("seed", "1"),
        second);
-  ASSERT_THAT(dp::PolicyInstances(model_.get()), ElementsAre(0, 1));
+  ASSERT_THAT(mjp::PolicyInstances(model_.get()), ElementsAre(0, 1));
   const DataPtr data = Make();
   Run(data.get(), 41);
   std::vector<uint64_t> seeds;
@@ -229,14 +229,14 @@ TEST_F(LifecycleTest, ReloadsDoNotGrow) {
   }
   EXPECT_EQ(policy_.loads, 1);
   EXPECT_EQ(policy_.made, 1);
-  EXPECT_EQ(dp::CachedPolicies(), 1);
+  EXPECT_EQ(mjp::CachedPolicies(), 1);
 }
 
 TEST_F(LifecycleTest, CacheKeepsFewUnusedPolicies) {
   for (int steps = 1; steps <= 20; ++steps) {
     Compile(Xml(Basic() + Set("sampler", "ddim") + Set("steps", std::to_string(steps))));
   }
-  EXPECT_LE(dp::CachedPolicies(), 5);
+  EXPECT_LE(mjp::CachedPolicies(), 5);
   EXPECT_EQ(policy_.loads, 1);
 }
 
@@ -256,7 +256,7 @@ TEST_F(LifecycleTest, ChangedCheckpointIsReadAgain) {
   write("another");
   Compile(Xml(config));
   EXPECT_EQ(policy_.loads, 2);
-  EXPECT_EQ(dp::CachedPolicies(), 1);
+  EXPECT_EQ(mjp::CachedPolicies(), 1);
 
   // a real instance whose checkpoint has become another one must not end the host
   const ModelPtr model = Compile(Xml(config));
@@ -268,7 +268,7 @@ TEST_F(LifecycleTest, ChangedCheckpointIsReadAgain) {
   data->ctrl[0] = 5;
   mj_step(model.get(), data.get());
   EXPECT_EQ(data->ctrl[0], 5);
-  EXPECT_TRUE(dp::PolicyFailed(model.get(), data.get()));
+  EXPECT_TRUE(mjp::PolicyFailed(model.get(), data.get()));
   std::filesystem::remove_all(folder);
   const DataPtr later(mj_makeData(model.get()));
   ASSERT_NE(later, nullptr);
@@ -294,7 +294,7 @@ TEST_F(LifecycleTest, RecompiledModelGoesOn) {
   geom->size[0] = 0.1;
   ASSERT_EQ(mj_recompile(spec, nullptr, model_.get(), data.get()), 0) << mjs_getError(spec);
   Run(data.get(), 200);
-  EXPECT_FALSE(dp::PolicyFailed(model_.get(), data.get()));
+  EXPECT_FALSE(mjp::PolicyFailed(model_.get(), data.get()));
   mj_deleteSpec(spec);
 }
 
@@ -337,7 +337,7 @@ TEST_P(BatchTest, EverySimulationIsAsAlone) {
   for (int i = 0; i < kSimulations; ++i) {
     mj_resetData(model_.get(), data.get());
     data->qpos[0] = 0.1 * i;
-    dp::SetEpisodeSeed(model_.get(), data.get(), i);
+    mjp::SetEpisodeSeed(model_.get(), data.get(), i);
     std::ranges::copy(State(data.get()), mjb_state(batch) + i * mjb_nstate(batch));
     Run(data.get(), kCalls * kStepsPerCall);
     alone.push_back(State(data.get()));
@@ -355,4 +355,4 @@ TEST_P(BatchTest, EverySimulationIsAsAlone) {
 INSTANTIATE_TEST_SUITE_P(Batches, BatchTest, ::testing::Bool());
 
 }  // namespace
-}  // namespace pusht_test
+}  // namespace mjp_test

@@ -1,4 +1,4 @@
-#include "plugin/mujoco_renderer.h"
+#include "plugin/pictures/mujoco_renderer.h"
 
 #define EGL_NO_X11
 #include <EGL/egl.h>
@@ -14,22 +14,22 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/error.h"
-#include "kernels/picture_resize.h"
-#include "kernels/rasterise.h"
+#include "base/error.h"
+#include "kernels/cpu/picture_resize.h"
+#include "tasks/pusht/pictures/rasterise.h"
 #include "tests/support/mujoco_fixture.h"
 #include "tests/support/random_scenes.h"
 #include "tests/support/real_frames.h"
 #include "tests/support/shared_data.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 
-using pusht_test::DataPtr;
-using pusht_test::ModelPtr;
+using mjp_test::DataPtr;
+using mjp_test::ModelPtr;
 using Picture = std::vector<uint8_t>;
 
-constexpr char kTable[] = PUSHT_SOURCE_DIR "/models/pusht.xml";
+constexpr char kTable[] = MJPOLICY_SOURCE_DIR "/models/pusht.xml";
 
 // A red slab high up, a blue one low down, seen by a camera from the side and one from above.
 constexpr char kSlabs[] = R"(
@@ -45,7 +45,7 @@ constexpr char kSlabs[] = R"(
     </worldbody>
   </mujoco>)";
 
-class MujocoRenderer : public pusht_test::MujocoTest {
+class MujocoRenderer : public mjp_test::MujocoTest {
  protected:
   void SetUp() override {
     try {
@@ -92,7 +92,7 @@ class MujocoRenderer : public pusht_test::MujocoTest {
 
   // States within the walls, where the demonstrations are.
   static std::vector<FlatScene> ScenesInside(int count, unsigned seed) {
-    std::vector<FlatScene> scenes = pusht_test::RandomScenes(count, seed);
+    std::vector<FlatScene> scenes = mjp_test::RandomScenes(count, seed);
     for (FlatScene& s : scenes) {
       const auto inside = [](float v, float margin) {
         return margin + std::fmod(std::abs(v), 512 - 2 * margin);
@@ -107,9 +107,9 @@ class MujocoRenderer : public pusht_test::MujocoTest {
 TEST_F(MujocoRenderer, MatchesTheBenchmarksOwnPictures) {
   SHARED_OR_SKIP(frames_path, "pusht/frames_u8.npy");
   SHARED_OR_SKIP(states_path, "pusht/frames_state.npy");
-  const pusht_test::RealFrames real = pusht_test::ReadRealFrames(frames_path, states_path);
+  const mjp_test::RealFrames real = mjp_test::ReadRealFrames(frames_path, states_path);
   const ModelPtr model = LoadTable();
-  const double error = pusht_test::MeanAbsoluteError(DrawTable(model.get(), real.scenes), real.rgb);
+  const double error = mjp_test::MeanAbsoluteError(DrawTable(model.get(), real.scenes), real.rgb);
   std::printf("mean error per channel value of %zu real pictures: %.4f levels\n",
               real.scenes.size(), error);
   EXPECT_LE(error, 0.15);
@@ -120,7 +120,7 @@ TEST_F(MujocoRenderer, AgreesWithTheRasteriser) {
   Picture drawn(scenes.size() * kPictureBytes);
   RasteriseCpu(scenes.data(), static_cast<int>(scenes.size()), drawn.data());
   const ModelPtr model = LoadTable();
-  EXPECT_LE(pusht_test::MeanAbsoluteError(DrawTable(model.get(), scenes), drawn), 0.15);
+  EXPECT_LE(mjp_test::MeanAbsoluteError(DrawTable(model.get(), scenes), drawn), 0.15);
 }
 
 // Wherever it is reduced: by OpenGL, or, where that is too old, on the CPU.
@@ -287,4 +287,4 @@ TEST(MujocoRendererDeathTest, WithoutADriverTheErrorSaysWhatToDo) {
 }
 
 }  // namespace
-}  // namespace dp
+}  // namespace mjp

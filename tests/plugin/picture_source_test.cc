@@ -1,11 +1,11 @@
-#include "plugin/picture_source.h"
+#include "plugin/pictures/picture_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
-namespace dp {
+namespace mjp {
 namespace {
 
 class FlatSource : public PictureSource {
@@ -55,4 +55,4 @@ TEST(PictureSource, TheScopeOfAPolicyPictureNests) {
 }
 
 }  // namespace
-}  // namespace dp
+}  // namespace mjp

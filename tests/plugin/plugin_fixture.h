@@ -11,22 +11,22 @@
 #include <optional>
 #include <string>
 
-#include "kernels/error.h"
-#include "plugin/picture_source.h"
+#include "base/error.h"
+#include "plugin/pictures/picture_source.h"
 #include "plugin/register.h"
 #include "tests/support/fake_policy.h"
 #include "tests/support/mujoco_fixture.h"
 
-namespace pusht_test {
+namespace mjp_test {
 
 // A picture that is the first position of the model, as bytes. Counts what was drawn.
-class ProbeSource : public dp::PictureSource {
+class ProbeSource : public mjp::PictureSource {
  public:
   static constexpr int kSize = 4;  // pixels, both ways
   static inline std::atomic<int> drawn = 0;
 
-  explicit ProbeSource(const dp::PictureRequest& request) {
-    if (request.width != kSize) throw dp::BadInput("the probe draws 4x4 only");
+  explicit ProbeSource(const mjp::PictureRequest& request) {
+    if (request.width != kSize) throw mjp::BadInput("the probe draws 4x4 only");
   }
   void Render(const mjModel*, mjData* data, std::span<uint8_t> rgb) override {
     ++drawn;
@@ -35,9 +35,9 @@ class ProbeSource : public dp::PictureSource {
   }
   // Where `offers_scenes`, the same picture as a scene.
   static inline bool offers_scenes = false;
-  std::optional<dp::FlatScene> ReadFlatScene(const mjData* data) const override {
+  std::optional<mjp::FlatScene> ReadFlatScene(const mjData* data) const override {
     if (!offers_scenes) return {};
-    return dp::FlatScene{static_cast<float>(data->qpos[0]), 0, 0, 0, 0};
+    return mjp::FlatScene{static_cast<float>(data->qpos[0]), 0, 0, 0, 0};
   }
   static double Decode(const uint8_t* picture) {
     double position;
@@ -51,10 +51,10 @@ class PluginTest : public MujocoTest {
  protected:
   static void SetUpTestSuite() {
     static const bool registered = [] {
-      dp::RegisterPictureSource("probe", [](const mjModel*, const dp::PictureRequest& request) {
+      mjp::RegisterPictureSource("probe", [](const mjModel*, const mjp::PictureRequest& request) {
         return std::make_unique<ProbeSource>(request);
       });
-      return dp::RegisterPlugin();
+      return mjp::RegisterPlugin();
     }();
     ASSERT_TRUE(registered);
     std::filesystem::create_directories(Folder());
@@ -65,7 +65,7 @@ class PluginTest : public MujocoTest {
   static std::string Xml(const std::string& config, const std::string& options = "",
                          const std::string& instances = "") {
     return R"(<mujoco><option timestep="0.01" )" + options + R"(/>
-      <extension><plugin plugin="pusht.policy.diffusion"><instance name="policy">)" +
+      <extension><plugin plugin="mjpolicy.policy"><instance name="policy">)" +
            config + "</instance>" + instances + R"(</plugin></extension>
       <worldbody>
         <camera name="top" pos="0 0 3"/>
@@ -113,6 +113,6 @@ class PluginTest : public MujocoTest {
   FakePolicyLog policy_;
 };
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_PLUGIN_PLUGIN_FIXTURE_H_

@@ -1,6 +1,6 @@
 // MuJoCo's viewer for Python as a host, on a virtual screen. Takes the Python that
-// PUSHT_TEST_PYTHON names, which has the package mujoco 4.0.1, or makes one in the build tree where
-// pip can.
+// MJPOLICY_TEST_PYTHON names, which has the package mujoco 4.0.1, or makes one in the build tree
+// where pip can.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -20,13 +20,13 @@
 #include <string>
 #include <utility>
 
-#include "policy/checkpoint_writer.h"
+#include "policy/checkpoint/checkpoint_writer.h"
 #include "tests/support/golden_cases.h"
 #include "tests/support/patience.h"
 #include "tests/support/screen.h"
 #include "tests/support/temp_dir.h"
 
-namespace pusht_test {
+namespace mjp_test {
 namespace {
 
 // Runs a command; its output, and whether it ended well.
@@ -51,8 +51,8 @@ std::string PythonIn(const std::string& folder) {
 
 // A Python with the package, or "". Tests beside each other make it one after the other.
 std::string Python() {
-  if (const char* given = std::getenv("PUSHT_TEST_PYTHON")) return given;
-  const std::string folder = PUSHT_BINARY_DIR "/python_viewer";
+  if (const char* given = std::getenv("MJPOLICY_TEST_PYTHON")) return given;
+  const std::string folder = MJPOLICY_BINARY_DIR "/python_viewer";
   const int lock = open((folder + ".lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
   EXPECT_EQ(flock(lock, LOCK_EX), 0) << folder << ".lock";
   std::string python = PythonIn(folder);
@@ -70,11 +70,12 @@ class PythonViewerTest : public ::testing::Test {
   }
   void SetUp() override {
     if (python_.empty()) {
-      GTEST_SKIP() << "no Python with mujoco 4.0.1: set PUSHT_TEST_PYTHON, or let pip reach PyPI";
+      GTEST_SKIP()
+          << "no Python with mujoco 4.0.1: set MJPOLICY_TEST_PYTHON, or let pip reach PyPI";
     }
     screen_ = Screen::Start(1024, 768);
     if (!screen_) GTEST_SKIP() << "there is no Xvfb (Debian: xvfb)";
-    dp::WriteCheckpoint(folder_ / "pusht_image", *CompactCheckpoint(), dp::WeightFormat::kF16);
+    mjp::WriteCheckpoint(folder_ / "pusht_image", *CompactCheckpoint(), mjp::WeightFormat::kF16);
   }
   void TearDown() override {
     if (host_ <= 0) return;
@@ -97,7 +98,9 @@ class PythonViewerTest : public ::testing::Test {
     }
     return least;
   }
-  static std::string Model(const std::string& name) { return PUSHT_SOURCE_DIR "/models/" + name; }
+  static std::string Model(const std::string& name) {
+    return MJPOLICY_SOURCE_DIR "/models/" + name;
+  }
 
   // Opens a model in the viewer that `python -m mujoco.viewer` shows.
   void Open(const std::string& file) {
@@ -109,7 +112,7 @@ class PythonViewerTest : public ::testing::Test {
         "')\nmujoco.viewer.launch_from_path('" +
         file + "')";
     setenv("DISPLAY", screen_->name().c_str(), 1);
-    setenv("PUSHT_ASSETS", folder_.path().c_str(), 1);
+    setenv("MJPOLICY_ASSETS", folder_.path().c_str(), 1);
     if (chdir(folder_.path().c_str()) != 0 || !freopen("log", "w", stderr)) _exit(126);
     execl(python_.c_str(), python_.c_str(), "-c", program.c_str(), nullptr);
     _exit(127);
@@ -145,8 +148,8 @@ class PythonViewerTest : public ::testing::Test {
 
 TEST_F(PythonViewerTest, PlaysPausesResetsAndGoesBack) {
   const auto [output, good] =
-      Shell("PUSHT_ASSETS=" + folder_.path() + " " + python_ +
-            " " PUSHT_SOURCE_DIR "/tests/plugin/python_viewer.py " PLUGIN_LIBRARY " " +
+      Shell("MJPOLICY_ASSETS=" + folder_.path() + " " + python_ +
+            " " MJPOLICY_SOURCE_DIR "/tests/plugin/python_viewer.py " PLUGIN_LIBRARY " " +
             Model("pusht_policy.xml"));
   EXPECT_TRUE(good) << output;
   std::printf("%s", output.c_str());
@@ -194,4 +197,4 @@ TEST_F(PythonViewerTest, IsDrivenByKeysAndDrops) {
 }
 
 }  // namespace
-}  // namespace pusht_test
+}  // namespace mjp_test

@@ -2,59 +2,59 @@
 
 #include <string>
 
-#include "kernels/error.h"
+#include "base/error.h"
+#include "policy/checkpoint/random_checkpoint.h"
 #include "policy/policy.h"
-#include "policy/random_checkpoint.h"
 
-#ifdef PUSHT_HAVE_CUDA
+#ifdef MJPOLICY_HAVE_CUDA
 #include "policy/cuda/cuda_policy.h"
 #endif
 
 namespace {
 
 // A policy whose pictures are resized, which only the CPU backend does.
-std::shared_ptr<const dp::Checkpoint> ResizingCheckpoint() {
-  dp::PolicyConfig config = dp::NamedConfig("compact");
+std::shared_ptr<const mjp::Checkpoint> ResizingCheckpoint() {
+  mjp::PolicyConfig config = mjp::NamedConfig("compact");
   config.encoder.resize_height = config.encoder.resize_width = 64;
   config.encoder.crop_height = config.encoder.crop_width = 56;
   config.unet.down_dims = {16, 32};
-  dp::NormalizerStats stats;
-  stats.cameras = {{dp::Normalization::kIdentity, {}, {}}};
-  return dp::RandomCheckpoint(config, stats, 3);
+  mjp::NormalizerStats stats;
+  stats.cameras = {{mjp::Normalization::kIdentity, {}, {}}};
+  return mjp::RandomCheckpoint(config, stats, 3);
 }
 
-#ifdef PUSHT_HAVE_CUDA
+#ifdef MJPOLICY_HAVE_CUDA
 
 TEST(BackendTest, AutoTakesTheCpuWhereTheGpuCannotAndSaysWhyOnce) {
   std::string why;
-  if (dp::CudaUsable(&why)) why = "resize";
-  dp::PolicyOptions options;
+  if (mjp::CudaUsable(&why)) why = "resize";
+  mjp::PolicyOptions options;
   testing::internal::CaptureStderr();
   for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(dp::Policy::Create(ResizingCheckpoint(), options)->options().backend,
-              dp::Backend::kCpu);
+    EXPECT_EQ(mjp::Policy::Create(ResizingCheckpoint(), options)->options().backend,
+              mjp::Backend::kCpu);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find(why), std::string::npos) << said;
   EXPECT_EQ(said.find('\n'), said.size() - 1) << said;
 }
 
 TEST(BackendTest, GpuAskedForByNameIsNotReplaced) {
-  dp::PolicyOptions options;
-  options.backend = dp::Backend::kCuda;
+  mjp::PolicyOptions options;
+  options.backend = mjp::Backend::kCuda;
   std::string why;
-  const bool usable = dp::CudaUsable(&why);
+  const bool usable = mjp::CudaUsable(&why);
   try {
-    dp::Policy::Create(ResizingCheckpoint(), options);
+    mjp::Policy::Create(ResizingCheckpoint(), options);
     FAIL() << "a policy was made";
-  } catch (const dp::Error& error) {
-    EXPECT_EQ(error.code(), usable ? dp::ExitCode::kBadInput : dp::ExitCode::kEnvironment);
+  } catch (const mjp::Error& error) {
+    EXPECT_EQ(error.code(), usable ? mjp::ExitCode::kBadInput : mjp::ExitCode::kEnvironment);
   }
 }
 
 #else
 
 TEST(BackendTest, WithoutCudaAutoIsTheCpu) {
-  EXPECT_EQ(dp::Policy::Create(ResizingCheckpoint(), {})->options().backend, dp::Backend::kCpu);
+  EXPECT_EQ(mjp::Policy::Create(ResizingCheckpoint(), {})->options().backend, mjp::Backend::kCpu);
 }
 
 #endif

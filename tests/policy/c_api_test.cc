@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "policy/checkpoint.h"
+#include "policy/checkpoint/checkpoint.h"
 #include "policy/policy.h"
 #include "tests/support/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
@@ -16,14 +16,14 @@ class CApiTest : public ::testing::Test {
  protected:
   void SetUp() override {
     directory_ = folder_ / "policy";
-    pusht_test::WriteSmallCheckpoint(directory_);
+    mjp_test::WriteSmallCheckpoint(directory_);
     options_.backend = "cpu";
     options_.sampler = "ddim";
     options_.steps = 3;
     options_.batch = 2;
   }
   // Observations of two environments.
-  void Observe(const dp_shape& shape) {
+  void Observe(const mjp_shape& shape) {
     pictures_.resize(2 * shape.observation_steps * shape.picture_bytes);
     for (size_t i = 0; i < pictures_.size(); ++i) pictures_[i] = static_cast<uint8_t>(i * 7);
     for (int i = 0; i < 2 * shape.observation_steps * shape.state_dim; ++i) {
@@ -32,73 +32,74 @@ class CApiTest : public ::testing::Test {
     observation_ = {2, pictures_.data(), state_.data(), nullptr, seeds_, decisions_};
   }
 
-  pusht_test::TempDir folder_;
+  mjp_test::TempDir folder_;
   std::string directory_;
-  dp_options options_{};
+  mjp_options options_{};
   std::vector<uint8_t> pictures_;
   std::vector<float> state_;
   uint64_t seeds_[2] = {5, 6};
   uint32_t decisions_[2] = {0, 3};
-  dp_observation observation_{};
+  mjp_observation observation_{};
 };
 
 TEST_F(CApiTest, GivesTheActionsOfThePolicyBitForBit) {
-  dp_policy* policy = dp_load(directory_.c_str(), &options_);
-  ASSERT_NE(policy, nullptr) << dp_last_error();
-  dp_shape shape;
-  ASSERT_EQ(dp_describe(policy, &shape), 0);
+  mjp_policy* policy = mjp_load(directory_.c_str(), &options_);
+  ASSERT_NE(policy, nullptr) << mjp_last_error();
+  mjp_shape shape;
+  ASSERT_EQ(mjp_describe(policy, &shape), 0);
   Observe(shape);
   std::vector<float> actions(2 * shape.horizon * shape.action_dim);
-  ASSERT_EQ(dp_infer(policy, &observation_, actions.data(), actions.size()), 0) << dp_last_error();
-  dp_free(policy);
+  ASSERT_EQ(mjp_infer(policy, &observation_, actions.data(), actions.size()), 0)
+      << mjp_last_error();
+  mjp_free(policy);
 
-  dp::PolicyOptions options;
-  options.backend = dp::Backend::kCpu;
-  options.sampler = {dp::SamplerKind::kDdim, 3, 0, 0};
+  mjp::PolicyOptions options;
+  options.backend = mjp::Backend::kCpu;
+  options.sampler = {mjp::SamplerKind::kDdim, 3, 0, 0};
   options.batch = 2;
-  const auto direct = dp::Policy::Create(dp::LoadCheckpoint(directory_), options);
-  const std::vector<dp::NoiseKey> keys = {{5, 0}, {6, 3}};
-  dp::PolicyInput input;
+  const auto direct = mjp::Policy::Create(mjp::LoadCheckpoint(directory_), options);
+  const std::vector<mjp::NoiseKey> keys = {{5, 0}, {6, 3}};
+  mjp::PolicyInput input;
   input.count = 2;
   input.frames = pictures_;
   input.state = state_;
   input.keys = keys;
-  dp::PolicyOutput output;
+  mjp::PolicyOutput output;
   direct->Infer(input, output);
   EXPECT_EQ(actions, output.actions);
 }
 
 TEST_F(CApiTest, MistakesAreReportedNotFatal) {
-  EXPECT_EQ(dp_load((folder_ / "absent").c_str(), nullptr), nullptr);
-  EXPECT_NE(std::string(dp_last_error()).find("absent"), std::string::npos) << dp_last_error();
-  EXPECT_EQ(dp_load(nullptr, nullptr), nullptr);
-  dp_options odd = options_;
+  EXPECT_EQ(mjp_load((folder_ / "absent").c_str(), nullptr), nullptr);
+  EXPECT_NE(std::string(mjp_last_error()).find("absent"), std::string::npos) << mjp_last_error();
+  EXPECT_EQ(mjp_load(nullptr, nullptr), nullptr);
+  mjp_options odd = options_;
   odd.backend = "abacus";
-  EXPECT_EQ(dp_load(directory_.c_str(), &odd), nullptr);
-  EXPECT_NE(std::string(dp_last_error()).find("abacus"), std::string::npos) << dp_last_error();
+  EXPECT_EQ(mjp_load(directory_.c_str(), &odd), nullptr);
+  EXPECT_NE(std::string(mjp_last_error()).find("abacus"), std::string::npos) << mjp_last_error();
 
-  dp_policy* policy = dp_load(directory_.c_str(), &options_);
-  ASSERT_NE(policy, nullptr) << dp_last_error();
-  dp_shape shape;
-  ASSERT_EQ(dp_describe(policy, &shape), 0);
-  EXPECT_EQ(dp_describe(policy, nullptr), -1);
+  mjp_policy* policy = mjp_load(directory_.c_str(), &options_);
+  ASSERT_NE(policy, nullptr) << mjp_last_error();
+  mjp_shape shape;
+  ASSERT_EQ(mjp_describe(policy, &shape), 0);
+  EXPECT_EQ(mjp_describe(policy, nullptr), -1);
   Observe(shape);
   std::vector<float> actions(2 * shape.horizon * shape.action_dim);
-  const auto infer = [&](const dp_observation& o, size_t capacity) {
-    return dp_infer(policy, &o, actions.data(), capacity);
+  const auto infer = [&](const mjp_observation& o, size_t capacity) {
+    return mjp_infer(policy, &o, actions.data(), capacity);
   };
   EXPECT_EQ(infer(observation_, actions.size() - 1), -1);
   for (const int count : {0, -1, 3}) {
-    dp_observation wrong = observation_;
+    mjp_observation wrong = observation_;
     wrong.count = count;
     EXPECT_EQ(infer(wrong, actions.size()), -1) << count;
   }
-  dp_observation blind = observation_;
+  mjp_observation blind = observation_;
   blind.pictures = nullptr;
   EXPECT_EQ(infer(blind, actions.size()), -1);
-  EXPECT_EQ(infer(observation_, actions.size()), 0) << dp_last_error();
-  dp_free(policy);
-  dp_free(nullptr);
+  EXPECT_EQ(infer(observation_, actions.size()), 0) << mjp_last_error();
+  mjp_free(policy);
+  mjp_free(nullptr);
 }
 
 }  // namespace

@@ -4,21 +4,21 @@
 #include <string>
 #include <vector>
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "policy/policy.h"
 #include "tests/support/check_close.h"
 #include "tests/support/golden_cases.h"
 
 namespace {
 
-using dp::PolicyInput;
-using dp::PolicyOptions;
-using dp::PolicyOutput;
+using mjp::PolicyInput;
+using mjp::PolicyOptions;
+using mjp::PolicyOutput;
 
 PolicyOptions Options(int batch, int threads) {
   PolicyOptions options;
-  options.backend = dp::Backend::kCpu;
-  options.sampler.kind = dp::SamplerKind::kDdim;
+  options.backend = mjp::Backend::kCpu;
+  options.sampler.kind = mjp::SamplerKind::kDdim;
   options.sampler.steps = 5;
   options.batch = batch;
   options.threads = threads;
@@ -28,19 +28,19 @@ PolicyOptions Options(int batch, int threads) {
 // Observations of `count` environments; environment i's do not depend on count.
 struct Observations {
   std::vector<uint8_t> frames;
-  std::vector<dp::FlatScene> scenes;
+  std::vector<mjp::FlatScene> scenes;
   std::vector<float> state, environment;
-  std::vector<dp::NoiseKey> keys;
+  std::vector<mjp::NoiseKey> keys;
   PolicyInput input;
 
-  Observations(const dp::PolicyConfig& config, int count) {
+  Observations(const mjp::PolicyConfig& config, int count) {
     for (int n = 0; n < count; ++n) {
       for (int i = 0; i < config.n_obs_steps; ++i) {
         const auto at = static_cast<float>(100 + 40 * n + 7 * i);
         for (int k = 0; k < config.state_dim; ++k) state.push_back(at + 3.0f * k);
         for (int k = 0; k < config.environment_dim; ++k) environment.push_back(at + 5.0f * k);
         if (!config.cameras.empty()) scenes.push_back({at, at + 9, 256, 300 - at / 4, 0.1f * n});
-        for (int k = 0; k < dp::kPictureBytes && !config.cameras.empty(); ++k) {
+        for (int k = 0; k < mjp::kPictureBytes && !config.cameras.empty(); ++k) {
           frames.push_back(static_cast<uint8_t>((k * 7 + n * 31 + i * 11) % 251));
         }
       }
@@ -54,9 +54,9 @@ struct Observations {
   }
 };
 
-std::vector<float> Actions(const std::shared_ptr<const dp::Checkpoint>& checkpoint,
+std::vector<float> Actions(const std::shared_ptr<const mjp::Checkpoint>& checkpoint,
                            const PolicyOptions& options, int count) {
-  const auto policy = dp::Policy::Create(checkpoint, options);
+  const auto policy = mjp::Policy::Create(checkpoint, options);
   const Observations observations(checkpoint->config, count);
   PolicyOutput output;
   policy->Infer(observations.input, output);
@@ -65,8 +65,8 @@ std::vector<float> Actions(const std::shared_ptr<const dp::Checkpoint>& checkpoi
 
 class CpuPolicyTest : public testing::TestWithParam<std::string> {
  protected:
-  std::shared_ptr<const dp::Checkpoint> checkpoint_ =
-      GetParam() == "state" ? pusht_test::TinyStateCheckpoint() : pusht_test::CompactCheckpoint();
+  std::shared_ptr<const mjp::Checkpoint> checkpoint_ =
+      GetParam() == "state" ? mjp_test::TinyStateCheckpoint() : mjp_test::CompactCheckpoint();
 };
 
 TEST_P(CpuPolicyTest, BatchAndNeighboursDoNotChangeABit) {
@@ -87,7 +87,7 @@ TEST_P(CpuPolicyTest, ThreadsDoNotChangeABit) {
 }
 
 TEST_P(CpuPolicyTest, TheSamePolicyAgainGivesTheSameBits) {
-  const auto policy = dp::Policy::Create(checkpoint_, Options(3, 2));
+  const auto policy = mjp::Policy::Create(checkpoint_, Options(3, 2));
   const Observations three(checkpoint_->config, 3), one(checkpoint_->config, 1);
   PolicyOutput first, between, again;
   policy->Infer(three.input, first);
@@ -98,25 +98,25 @@ TEST_P(CpuPolicyTest, TheSamePolicyAgainGivesTheSameBits) {
 
 TEST_P(CpuPolicyTest, ParallelDenoisingFollowsTheChain) {
   PolicyOptions options = Options(2, 1);
-  options.sampler.kind = dp::SamplerKind::kDdpm;
+  options.sampler.kind = mjp::SamplerKind::kDdpm;
   options.sampler.steps = 100;
   const std::vector<float> chain = Actions(checkpoint_, options, 2);
   options.sampler.parallel_window = 16;
   options.sampler.parallel_tolerance = 0.002f;  // random weights: less smooth than trained ones
   // 1e-3 of the action range
-  EXPECT_TRUE(pusht_test::CheckClose(Actions(checkpoint_, options, 2), chain, 0.5));
+  EXPECT_TRUE(mjp_test::CheckClose(Actions(checkpoint_, options, 2), chain, 0.5));
 }
 
 TEST_P(CpuPolicyTest, TimesEveryPassWhereAsked) {
   PolicyOptions options = Options(2, 1);
   const std::vector<float> expected = Actions(checkpoint_, options, 2);
-  options.timing = dp::TimingDetail::kSteps;
-  const auto policy = dp::Policy::Create(checkpoint_, options);
+  options.timing = mjp::TimingDetail::kSteps;
+  const auto policy = mjp::Policy::Create(checkpoint_, options);
   const Observations observations(checkpoint_->config, 2);
   PolicyOutput output;
   policy->Infer(observations.input, output);
   EXPECT_EQ(output.actions, expected);
-  const dp::StageTimes::Span& denoise = output.times[dp::Stage::kDenoise];
+  const mjp::StageTimes::Span& denoise = output.times[mjp::Stage::kDenoise];
   ASSERT_EQ(output.times.steps.size(), 5u);
   double at = denoise.begin;
   for (const auto& step : output.times.steps) {
@@ -128,10 +128,10 @@ TEST_P(CpuPolicyTest, TimesEveryPassWhereAsked) {
 }
 
 TEST_P(CpuPolicyTest, NoiseIsNamedByItsKey) {
-  const auto policy = dp::Policy::Create(checkpoint_, Options(1, 1));
+  const auto policy = mjp::Policy::Create(checkpoint_, Options(1, 1));
   Observations observations(checkpoint_->config, 1);
   std::vector<std::vector<float>> actions;
-  for (const dp::NoiseKey key : {dp::NoiseKey{1, 0}, {2, 0}, {1, 1}}) {
+  for (const mjp::NoiseKey key : {mjp::NoiseKey{1, 0}, {2, 0}, {1, 1}}) {
     observations.keys[0] = key;
     PolicyOutput output;
     policy->Infer(observations.input, output);
@@ -143,13 +143,13 @@ TEST_P(CpuPolicyTest, NoiseIsNamedByItsKey) {
 
 TEST_P(CpuPolicyTest, DecisionsInARowShareTheNoise) {
   Observations observations(checkpoint_->config, 1);
-  for (const dp::SamplerKind kind : {dp::SamplerKind::kDdim, dp::SamplerKind::kDdpm}) {
+  for (const mjp::SamplerKind kind : {mjp::SamplerKind::kDdim, mjp::SamplerKind::kDdpm}) {
     PolicyOptions options = Options(1, 1);
     options.sampler.kind = kind;
-    const auto plain = dp::Policy::Create(checkpoint_, options);
+    const auto plain = mjp::Policy::Create(checkpoint_, options);
     options.sampler.hold_noise = 3;
-    const auto held = dp::Policy::Create(checkpoint_, options);
-    const auto actions = [&](dp::Policy& policy, uint32_t decision) {
+    const auto held = mjp::Policy::Create(checkpoint_, options);
+    const auto actions = [&](mjp::Policy& policy, uint32_t decision) {
       observations.keys[0] = {7, decision};
       PolicyOutput output;
       policy.Infer(observations.input, output);
@@ -164,7 +164,7 @@ TEST_P(CpuPolicyTest, DecisionsInARowShareTheNoise) {
 }
 
 TEST_P(CpuPolicyTest, HoldsTheNoiseForOneDecisionByItself) {
-  const auto policy = dp::Policy::Create(checkpoint_, Options(1, 1));
+  const auto policy = mjp::Policy::Create(checkpoint_, Options(1, 1));
   EXPECT_EQ(policy->options().sampler.hold_noise, 1);
 }
 
@@ -172,76 +172,76 @@ TEST_P(CpuPolicyTest, RefusesToHoldTheNoiseForNoDecision) {
   for (const int decisions : {-1, 1001}) {
     PolicyOptions options = Options(1, 1);
     options.sampler.hold_noise = decisions;
-    EXPECT_THROW(dp::Policy::Create(checkpoint_, options), dp::Error) << decisions;
+    EXPECT_THROW(mjp::Policy::Create(checkpoint_, options), mjp::Error) << decisions;
   }
 }
 
 TEST_P(CpuPolicyTest, RefusesWhatIsNotANumber) {
-  const auto policy = dp::Policy::Create(checkpoint_, Options(2, 1));
+  const auto policy = mjp::Policy::Create(checkpoint_, Options(2, 1));
   Observations observations(checkpoint_->config, 2);
   observations.state.back() = NAN;
   PolicyOutput output;
-  EXPECT_THROW(policy->Infer(observations.input, output), dp::Error);
+  EXPECT_THROW(policy->Infer(observations.input, output), mjp::Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CpuPolicyTest, testing::Values("state", "pictures"),
                          [](const auto& info) { return info.param; });
 
 TEST(CpuPolicyPicturesTest, ScenesAreThePicturesTheyDraw) {
-  const auto checkpoint = pusht_test::CompactCheckpoint();
-  const auto policy = dp::Policy::Create(checkpoint, Options(3, 2));
+  const auto checkpoint = mjp_test::CompactCheckpoint();
+  const auto policy = mjp::Policy::Create(checkpoint, Options(3, 2));
   Observations observations(checkpoint->config, 3);
-  dp::RasteriseCpu(observations.scenes.data(), static_cast<int>(observations.scenes.size()),
-                   observations.frames.data());
+  mjp::RasteriseCpu(observations.scenes.data(), static_cast<int>(observations.scenes.size()),
+                    observations.frames.data());
   PolicyOutput from_frames, from_scenes;
   policy->Infer(observations.input, from_frames);
   observations.input.frames = {};
   observations.input.scenes = observations.scenes;
   policy->Infer(observations.input, from_scenes);
   EXPECT_EQ(from_frames.actions, from_scenes.actions);
-  EXPECT_GT(from_scenes.times[dp::Stage::kRender].end, 0);
-  EXPECT_GT(from_scenes.times[dp::Stage::kEncode].end, 0);
+  EXPECT_GT(from_scenes.times[mjp::Stage::kRender].end, 0);
+  EXPECT_GT(from_scenes.times[mjp::Stage::kEncode].end, 0);
 }
 
 TEST(CpuPolicyPicturesTest, RefusesSpansOfTheWrongSize) {
-  const auto checkpoint = pusht_test::CompactCheckpoint();
-  const auto policy = dp::Policy::Create(checkpoint, Options(1, 1));
+  const auto checkpoint = mjp_test::CompactCheckpoint();
+  const auto policy = mjp::Policy::Create(checkpoint, Options(1, 1));
   PolicyOutput output;
   Observations observations(checkpoint->config, 1);
   const PolicyInput good = observations.input;
   PolicyInput bad = good;
   bad.frames = good.frames.first(good.frames.size() - 1);
-  EXPECT_THROW(policy->Infer(bad, output), dp::Error);
+  EXPECT_THROW(policy->Infer(bad, output), mjp::Error);
   bad = good;
   bad.state = {};
-  EXPECT_THROW(policy->Infer(bad, output), dp::Error);
+  EXPECT_THROW(policy->Infer(bad, output), mjp::Error);
   bad = good;
   bad.keys = {};
-  EXPECT_THROW(policy->Infer(bad, output), dp::Error);
+  EXPECT_THROW(policy->Infer(bad, output), mjp::Error);
   bad = good;
   bad.count = 2;
-  EXPECT_THROW(policy->Infer(bad, output), dp::Error);
+  EXPECT_THROW(policy->Infer(bad, output), mjp::Error);
 }
 
 TEST(CpuPolicyCreateTest, RefusesWhatItCannotDo) {
-  const auto checkpoint = pusht_test::TinyStateCheckpoint();
+  const auto checkpoint = mjp_test::TinyStateCheckpoint();
   PolicyOptions options = Options(1, 1);
-  options.precision = dp::Precision::kFp16;
-  EXPECT_THROW(dp::Policy::Create(checkpoint, options), dp::Error);
+  options.precision = mjp::Precision::kFp16;
+  EXPECT_THROW(mjp::Policy::Create(checkpoint, options), mjp::Error);
   options = Options(1, 1);
   options.sampler.steps = 101;
-  EXPECT_THROW(dp::Policy::Create(checkpoint, options), dp::Error);
+  EXPECT_THROW(mjp::Policy::Create(checkpoint, options), mjp::Error);
   options = Options(0, 1);
-  EXPECT_THROW(dp::Policy::Create(checkpoint, options), dp::Error);
+  EXPECT_THROW(mjp::Policy::Create(checkpoint, options), mjp::Error);
 }
 
 TEST(CpuPolicyCreateTest, ResolvesOptions) {
   PolicyOptions options = Options(1, 1);
   options.sampler.steps = 0;
-  const auto policy = dp::Policy::Create(pusht_test::TinyStateCheckpoint(), options);
+  const auto policy = mjp::Policy::Create(mjp_test::TinyStateCheckpoint(), options);
   EXPECT_EQ(policy->options().sampler.steps, 100);
-  EXPECT_EQ(policy->options().backend, dp::Backend::kCpu);
-  EXPECT_EQ(policy->options().precision, dp::Precision::kFp32);
+  EXPECT_EQ(policy->options().backend, mjp::Backend::kCpu);
+  EXPECT_EQ(policy->options().precision, mjp::Precision::kFp32);
   EXPECT_NE(policy->Description().find("CPU"), std::string::npos);
 }
 

@@ -15,15 +15,15 @@
 
 // The CPU policy against a stored run of the original libraries, in float64.
 
-namespace pusht_test {
+namespace mjp_test {
 
 // largest differences, float32: the goldens' own suggestion
 inline constexpr double kCondLimit = 2e-5, kMapLimit = 5e-5, kEpsLimit = 1e-5, kXLimit = 3e-5;
 inline constexpr double kPixelLimit = 5e-3;
 
-inline dp::PolicyOptions CpuOptions(dp::SamplerKind kind, int steps) {
-  dp::PolicyOptions options;
-  options.backend = dp::Backend::kCpu;
+inline mjp::PolicyOptions CpuOptions(mjp::SamplerKind kind, int steps) {
+  mjp::PolicyOptions options;
+  options.backend = mjp::Backend::kCpu;
   options.sampler.kind = kind;
   options.sampler.steps = steps;
   return options;
@@ -31,12 +31,12 @@ inline dp::PolicyOptions CpuOptions(dp::SamplerKind kind, int steps) {
 
 // The whole chain from the inputs: conditioning, every eps and x, actions.
 inline void CheckChain(const GoldenRun& run) {
-  const dp::SafetensorsFile file = ReadGolden(run.file);
+  const mjp::SafetensorsFile file = ReadGolden(run.file);
   const GoldenInputs inputs(run, 1);
-  dp::PolicyTrace trace;
-  dp::PolicyOutput output;
+  mjp::PolicyTrace trace;
+  mjp::PolicyOutput output;
   output.trace = &trace;
-  dp::Policy::Create(GoldenCheckpoint(run.network), CpuOptions(run.kind, run.steps))
+  mjp::Policy::Create(GoldenCheckpoint(run.network), CpuOptions(run.kind, run.steps))
       ->Infer(inputs.input, output);
 
   const std::vector<int64_t> timesteps = file.Integers("out/timesteps");
@@ -51,14 +51,14 @@ inline void CheckChain(const GoldenRun& run) {
 }
 
 // The network's eps for rows of x, each at a step of its own of one schedule.
-inline std::vector<float> EpsOf(const dp::Checkpoint& checkpoint, const std::vector<int>& timesteps,
-                                const std::vector<float>& cond, int environments,
-                                const std::vector<float>& x, const std::vector<int>& step,
-                                const std::vector<int>& environment) {
+inline std::vector<float> EpsOf(const mjp::Checkpoint& checkpoint,
+                                const std::vector<int>& timesteps, const std::vector<float>& cond,
+                                int environments, const std::vector<float>& x,
+                                const std::vector<int>& step, const std::vector<int>& environment) {
   const int rows = static_cast<int>(step.size());
-  dp::cpu::ThreadPool pool(2);
-  dp::cpu::Unet unet(dp::cpu::PackUnet(checkpoint.config, checkpoint.unet), checkpoint.config,
-                     timesteps, rows, environments, pool);
+  mjp::cpu::ThreadPool pool(2);
+  mjp::cpu::Unet unet(mjp::cpu::PackUnet(checkpoint.config, checkpoint.unet), checkpoint.config,
+                      timesteps, rows, environments, pool);
   unet.Condition(cond, environments);
   std::vector<float> eps(x.size());
   unet.Forward(x.data(), step.data(), environment.data(), rows, eps.data());
@@ -68,10 +68,10 @@ inline std::vector<float> EpsOf(const dp::Checkpoint& checkpoint, const std::vec
 // Every step alone, from the stored x: an error cannot hide behind the clip, nor grow. All steps
 // are rows of one batch, each at its own timestep.
 inline void CheckStepsAlone(const GoldenRun& run) {
-  const dp::SafetensorsFile file = ReadGolden(run.file);
+  const mjp::SafetensorsFile file = ReadGolden(run.file);
   const auto checkpoint = GoldenCheckpoint(run.network);
-  const std::vector<dp::DenoiseStep> schedule =
-      dp::MakeSchedule(checkpoint->config.scheduler, run.kind, run.steps);
+  const std::vector<mjp::DenoiseStep> schedule =
+      mjp::MakeSchedule(checkpoint->config.scheduler, run.kind, run.steps);
   std::vector<int> timesteps, step;
   for (int k = 0; k < run.steps; ++k) {
     timesteps.push_back(schedule[k].timestep);
@@ -87,17 +87,17 @@ inline void CheckStepsAlone(const GoldenRun& run) {
                                std::vector<int>(run.steps, 0)),
                          eps_steps, kEpsLimit));
 
-  std::vector<float> tape(dp::SamplerKind::kDdpm == run.kind ? 0 : 100 * row);
+  std::vector<float> tape(mjp::SamplerKind::kDdpm == run.kind ? 0 : 100 * row);
   if (tape.empty()) tape = file.Floats("in/noise_by_t").data;
   std::vector<float> next(x.size());
   for (size_t i = 0; i < x.size(); ++i) {
-    const dp::DenoiseStep& s = schedule[i / row];
-    next[i] = dp::Denoise(s, x[i], eps_steps[i], tape[s.timestep * row + i % row]);
+    const mjp::DenoiseStep& s = schedule[i / row];
+    next[i] = mjp::Denoise(s, x[i], eps_steps[i], tape[s.timestep * row + i % row]);
   }
   // 2e-6 of the largest x; a stored eps is a rounded one, which the first step amplifies
   EXPECT_TRUE(CheckClose(next, x_steps, 8e-6));
 }
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_POLICY_GOLDEN_CHECKS_H_

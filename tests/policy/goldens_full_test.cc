@@ -6,16 +6,16 @@
 
 namespace {
 
-const pusht_test::GoldenRun& kRun = *std::prev(std::end(pusht_test::kGoldenRuns));
+const mjp_test::GoldenRun& kRun = *std::prev(std::end(mjp_test::kGoldenRuns));
 
 TEST(FullGoldens, ChainAgreesAtEveryStep) {
   SHARED_OR_SKIP(path, "goldens/a_lerobot_full.safetensors");
-  pusht_test::CheckChain(kRun);
+  mjp_test::CheckChain(kRun);
 }
 
 TEST(FullGoldens, EveryStepAloneAgrees) {
   SHARED_OR_SKIP(path, "goldens/a_lerobot_full.safetensors");
-  pusht_test::CheckStepsAlone(kRun);
+  mjp_test::CheckStepsAlone(kRun);
 }
 
 }  // namespace

@@ -5,21 +5,21 @@
 #include <cmath>
 #include <random>
 
-#include "kernels/picard_step.h"
+#include "kernels/shared/picard_step.h"
 #include "policy/scheduler.h"
 #include "tests/support/check_close.h"
 
 namespace {
 
-using dp::DenoiseStep;
-using dp::PredictionType;
-using dp::SamplerKind;
+using mjp::DenoiseStep;
+using mjp::PredictionType;
+using mjp::SamplerKind;
 
 constexpr int kElements = 32;
 
 // The exact network of data made of two points, +-0.6 with another sign pattern per environment: a
 // smooth function of x and the noise level, like a trained network.
-class TwoPoints : public dp::StepNetwork {
+class TwoPoints : public mjp::StepNetwork {
  public:
   explicit TwoPoints(const std::vector<DenoiseStep>& schedule) : schedule_(schedule) {}
 
@@ -36,13 +36,13 @@ class TwoPoints : public dp::StepNetwork {
         const double x0 = side * Point(environment[r], i);
         const double eps = (x[i] - s.sqrt_a * x0) / std::sqrt(variance);
         switch (s.prediction) {
-          case dp::Prediction::kEpsilon:
+          case mjp::Prediction::kEpsilon:
             output[i] = static_cast<float>(eps);
             break;
-          case dp::Prediction::kSample:
+          case mjp::Prediction::kSample:
             output[i] = static_cast<float>(x0);
             break;
-          case dp::Prediction::kV:
+          case mjp::Prediction::kV:
             output[i] = static_cast<float>(s.sqrt_a * eps - s.sqrt_1ma * x0);
             break;
         }
@@ -60,7 +60,7 @@ class TwoPoints : public dp::StepNetwork {
 };
 
 // A network no window can follow: its output jumps with the least change of x.
-class Erratic : public dp::StepNetwork {
+class Erratic : public mjp::StepNetwork {
  public:
   explicit Erratic(double jump = 1e4) : jump_(jump) {}
 
@@ -77,7 +77,7 @@ class Erratic : public dp::StepNetwork {
   double jump_;
 };
 
-class TapeNoise : public dp::NoiseSource {
+class TapeNoise : public mjp::NoiseSource {
  public:
   explicit TapeNoise(int environments) : size_(environments * kElements) {}
   void Fill(int step, float* noise) const override {
@@ -100,10 +100,10 @@ std::vector<float> Start(int environments) {
 struct Outcome {
   std::vector<float> x;
   int passes = 0;
-  dp::PolicyTrace trace;
+  mjp::PolicyTrace trace;
 };
 
-Outcome RunChain(dp::Sampler& sampler, dp::StepNetwork& network, int environments) {
+Outcome RunChain(mjp::Sampler& sampler, mjp::StepNetwork& network, int environments) {
   Outcome outcome{Start(environments), 0, {}};
   const TapeNoise noise(environments);
   outcome.passes = sampler.Run(network, {environments, outcome.x.data(), &noise, &outcome.trace});
@@ -114,10 +114,10 @@ using Kind = std::tuple<SamplerKind, PredictionType, bool>;
 class ParallelSamplerTest : public testing::TestWithParam<Kind> {
  protected:
   std::vector<DenoiseStep> Schedule(int steps) const {
-    dp::SchedulerConfig config;
+    mjp::SchedulerConfig config;
     config.prediction = std::get<1>(GetParam());
     config.clip_sample = std::get<2>(GetParam());
-    return dp::MakeSchedule(config, std::get<0>(GetParam()), steps);
+    return mjp::MakeSchedule(config, std::get<0>(GetParam()), steps);
   }
 };
 
@@ -125,16 +125,16 @@ TEST_P(ParallelSamplerTest, ReachesTheSequentialChainInFewerPasses) {
   const std::vector<DenoiseStep> schedule = Schedule(100);
   TwoPoints network(schedule);
   for (const int environments : {1, 3}) {
-    const auto sequential = dp::MakeSequentialSampler(schedule, environments, kElements);
-    const auto parallel = dp::MakeParallelSampler(schedule, environments, kElements, 16, 0.01f);
+    const auto sequential = mjp::MakeSequentialSampler(schedule, environments, kElements);
+    const auto parallel = mjp::MakeParallelSampler(schedule, environments, kElements, 16, 0.01f);
     const Outcome a = RunChain(*sequential, network, environments);
     network.largest_rows = 0;
     const Outcome b = RunChain(*parallel, network, environments);
     EXPECT_EQ(a.passes, 100);
     EXPECT_LT(b.passes, 40);
     EXPECT_LE(network.largest_rows, parallel->MaxRows());
-    EXPECT_TRUE(pusht_test::CheckClose(b.x, a.x, 3e-3));
-    EXPECT_TRUE(pusht_test::CheckClose(b.trace.x_steps, a.trace.x_steps, 0.1));
+    EXPECT_TRUE(mjp_test::CheckClose(b.x, a.x, 3e-3));
+    EXPECT_TRUE(mjp_test::CheckClose(b.trace.x_steps, a.trace.x_steps, 0.1));
     EXPECT_EQ(b.trace.eps_steps.size(), a.trace.eps_steps.size());
   }
 }
@@ -142,18 +142,18 @@ TEST_P(ParallelSamplerTest, ReachesTheSequentialChainInFewerPasses) {
 TEST_P(ParallelSamplerTest, NoToleranceMeansTheSameNumbers) {
   const std::vector<DenoiseStep> schedule = Schedule(20);
   TwoPoints network(schedule);
-  const auto sequential = dp::MakeSequentialSampler(schedule, 2, kElements);
-  const auto parallel = dp::MakeParallelSampler(schedule, 2, kElements, 8, 1e-7f);
+  const auto sequential = mjp::MakeSequentialSampler(schedule, 2, kElements);
+  const auto parallel = mjp::MakeParallelSampler(schedule, 2, kElements, 8, 1e-7f);
   const Outcome a = RunChain(*sequential, network, 2), b = RunChain(*parallel, network, 2);
   EXPECT_LE(b.passes, 20);
-  EXPECT_TRUE(pusht_test::CheckClose(b.x, a.x, 2e-5));
+  EXPECT_TRUE(mjp_test::CheckClose(b.x, a.x, 2e-5));
 }
 
 TEST_P(ParallelSamplerTest, FallsBackWhereTheWindowDoesNotConverge) {
   const std::vector<DenoiseStep> schedule = Schedule(100);
   Erratic network;
-  const auto sequential = dp::MakeSequentialSampler(schedule, 1, kElements);
-  const auto parallel = dp::MakeParallelSampler(schedule, 1, kElements, 16, 1e-7f);
+  const auto sequential = mjp::MakeSequentialSampler(schedule, 1, kElements);
+  const auto parallel = mjp::MakeParallelSampler(schedule, 1, kElements, 16, 1e-7f);
   const Outcome a = RunChain(*sequential, network, 1), b = RunChain(*parallel, network, 1);
   EXPECT_LE(b.passes, 100);
   EXPECT_EQ(b.x, a.x);
@@ -164,7 +164,7 @@ TEST_P(ParallelSamplerTest, FallsBackWhereTheWindowDoesNotConverge) {
 TEST_P(ParallelSamplerTest, EndsWhereTheNetworkSaysNoNumber) {
   const std::vector<DenoiseStep> schedule = Schedule(100);
   Erratic network(std::nan(""));
-  const auto parallel = dp::MakeParallelSampler(schedule, 1, kElements, 16, 0.01f);
+  const auto parallel = mjp::MakeParallelSampler(schedule, 1, kElements, 16, 0.01f);
   const Outcome outcome = RunChain(*parallel, network, 1);
   EXPECT_LE(outcome.passes, 100);
   for (const float x : outcome.x) EXPECT_TRUE(std::isnan(x));
@@ -178,10 +178,10 @@ INSTANTIATE_TEST_SUITE_P(All, ParallelSamplerTest,
                                           testing::Bool()));
 
 TEST(ParallelSamplerTest, NeighboursDoNotChangeABit) {
-  const std::vector<DenoiseStep> schedule = dp::MakeSchedule({}, SamplerKind::kDdim, 50);
+  const std::vector<DenoiseStep> schedule = mjp::MakeSchedule({}, SamplerKind::kDdim, 50);
   TwoPoints network(schedule);
-  const auto one = dp::MakeParallelSampler(schedule, 1, kElements, 8, 0.01f);
-  const auto many = dp::MakeParallelSampler(schedule, 4, kElements, 8, 0.01f);
+  const auto one = mjp::MakeParallelSampler(schedule, 1, kElements, 8, 0.01f);
+  const auto many = mjp::MakeParallelSampler(schedule, 4, kElements, 8, 0.01f);
   const Outcome a = RunChain(*one, network, 1), b = RunChain(*many, network, 4);
   EXPECT_EQ(a.x, std::vector<float>(b.x.begin(), b.x.begin() + kElements));
 }
@@ -195,16 +195,16 @@ TEST(ParallelSamplerTest, AStepToleratesWhatLeavesAsLittleOfTheResult) {
     return share * x / (share * s.sqrt_a + s.sqrt_1ma * s.sqrt_1ma);
   };
   for (const SamplerKind kind : {SamplerKind::kDdpm, SamplerKind::kDdim}) {
-    dp::SchedulerConfig config;
+    mjp::SchedulerConfig config;
     config.prediction = PredictionType::kSample;
-    const std::vector<DenoiseStep> schedule = dp::MakeSchedule(config, kind, 100);
+    const std::vector<DenoiseStep> schedule = mjp::MakeSchedule(config, kind, 100);
     for (size_t first = 0; first < schedule.size(); ++first) {
       const DenoiseStep& s = schedule[first];
       const float slope = sample_of(s, s.sqrt_a);
-      float x = dp::PicardLimit(s, kTolerance);
-      if (dp::PicardForgets(s)) x *= dp::PicardForgotten(s, 1, slope * slope);
+      float x = mjp::PicardLimit(s, kTolerance);
+      if (mjp::PicardForgets(s)) x *= mjp::PicardForgotten(s, 1, slope * slope);
       for (size_t k = first; k < schedule.size(); ++k)
-        x = dp::Denoise(schedule[k], x, sample_of(schedule[k], x), 0);
+        x = mjp::Denoise(schedule[k], x, sample_of(schedule[k], x), 0);
       EXPECT_LE(x, 0.35f * kTolerance) << first;
       if (first < 5) continue;
       EXPECT_GE(x, 0.04f * kTolerance) << first;  // less would cost passes
@@ -213,11 +213,11 @@ TEST(ParallelSamplerTest, AStepToleratesWhatLeavesAsLittleOfTheResult) {
 }
 
 TEST(ParallelSamplerTest, ANetworkThatFollowsItsInputIsTrustedLess) {
-  for (const DenoiseStep& s : dp::MakeSchedule({}, SamplerKind::kDdpm, 100)) {
-    if (!dp::PicardForgets(s)) continue;
-    EXPECT_EQ(dp::PicardForgotten(s, 1, 1), 1);
-    EXPECT_EQ(dp::PicardForgotten(s, 0, 0), 1);
-    EXPECT_EQ(dp::PicardForgotten(s, std::nanf(""), 1), 1);
+  for (const DenoiseStep& s : mjp::MakeSchedule({}, SamplerKind::kDdpm, 100)) {
+    if (!mjp::PicardForgets(s)) continue;
+    EXPECT_EQ(mjp::PicardForgotten(s, 1, 1), 1);
+    EXPECT_EQ(mjp::PicardForgotten(s, 0, 0), 1);
+    EXPECT_EQ(mjp::PicardForgotten(s, std::nanf(""), 1), 1);
   }
 }
 

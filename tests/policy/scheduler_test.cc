@@ -6,19 +6,19 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "kernels/error.h"
-#include "policy/safetensors.h"
+#include "base/error.h"
+#include "policy/checkpoint/safetensors.h"
 #include "tests/support/check_close.h"
 #include "tests/support/shared_data.h"
 
 namespace {
 
-using dp::SamplerKind;
-using pusht_test::CheckClose;
+using mjp::SamplerKind;
+using mjp_test::CheckClose;
 
 std::vector<int> TimestepsOf(SamplerKind kind, int steps) {
   std::vector<int> timesteps;
-  for (const dp::DenoiseStep& s : dp::MakeSchedule({}, kind, steps)) {
+  for (const mjp::DenoiseStep& s : mjp::MakeSchedule({}, kind, steps)) {
     timesteps.push_back(s.timestep);
   }
   return timesteps;
@@ -34,14 +34,14 @@ TEST(SchedulerTest, LeadingTimesteps) {
 }
 
 TEST(SchedulerTest, RefusesImpossibleStepCounts) {
-  EXPECT_THROW(dp::MakeSchedule({}, SamplerKind::kDdpm, 0), dp::Error);
-  EXPECT_THROW(dp::MakeSchedule({}, SamplerKind::kDdpm, 101), dp::Error);
+  EXPECT_THROW(mjp::MakeSchedule({}, SamplerKind::kDdpm, 0), mjp::Error);
+  EXPECT_THROW(mjp::MakeSchedule({}, SamplerKind::kDdpm, 101), mjp::Error);
 }
 
 // values printed by the library, float32
 TEST(SchedulerTest, PublishedConstants) {
-  const std::vector<dp::DenoiseStep> schedule = dp::MakeSchedule({}, SamplerKind::kDdpm, 100);
-  const dp::DenoiseStep &s98 = schedule[1], &s50 = schedule[49], &s0 = schedule[99];
+  const std::vector<mjp::DenoiseStep> schedule = mjp::MakeSchedule({}, SamplerKind::kDdpm, 100);
+  const mjp::DenoiseStep &s98 = schedule[1], &s50 = schedule[49], &s0 = schedule[99];
   EXPECT_FLOAT_EQ(s98.sqrt_a, 0.0155838765f);
   EXPECT_FLOAT_EQ(s98.x0_scale, 0.0233767591f);
   EXPECT_FLOAT_EQ(s98.x_scale, 0.499696434f);
@@ -58,8 +58,8 @@ TEST(SchedulerTest, AllConstantsBitForBit) {
   std::ifstream file(path);
   std::string line;
   std::getline(file, line);
-  const std::vector<float> betas = dp::Betas({}), products = dp::AlphasCumprod({});
-  const std::vector<dp::DenoiseStep> schedule = dp::MakeSchedule({}, SamplerKind::kDdpm, 100);
+  const std::vector<float> betas = mjp::Betas({}), products = mjp::AlphasCumprod({});
+  const std::vector<mjp::DenoiseStep> schedule = mjp::MakeSchedule({}, SamplerKind::kDdpm, 100);
   int rows = 0;
   for (; std::getline(file, line); ++rows) {
     std::replace(line.begin(), line.end(), ',', ' ');
@@ -68,7 +68,7 @@ TEST(SchedulerTest, AllConstantsBitForBit) {
     float beta, product, sqrt_a, sqrt_1ma, x0_scale, x_scale, sigma;
     ASSERT_TRUE(values >> t >> beta >> product >> sqrt_a >> sqrt_1ma >> x0_scale >> x_scale >>
                 sigma);
-    const dp::DenoiseStep& s = schedule[99 - t];
+    const mjp::DenoiseStep& s = schedule[99 - t];
     EXPECT_EQ(betas[t], beta) << t;
     EXPECT_EQ(products[t], product) << t;
     EXPECT_EQ(s.sqrt_a, sqrt_a) << t;
@@ -80,15 +80,15 @@ TEST(SchedulerTest, AllConstantsBitForBit) {
   EXPECT_EQ(rows, 100);
 }
 
-dp::SchedulerConfig ConfigOf(const nlohmann::json& entry) {
-  dp::SchedulerConfig config;
-  if (entry["beta_schedule"] == "linear") config.beta_schedule = dp::BetaSchedule::kLinear;
-  if (entry["prediction_type"] == "sample") config.prediction = dp::PredictionType::kSample;
+mjp::SchedulerConfig ConfigOf(const nlohmann::json& entry) {
+  mjp::SchedulerConfig config;
+  if (entry["beta_schedule"] == "linear") config.beta_schedule = mjp::BetaSchedule::kLinear;
+  if (entry["prediction_type"] == "sample") config.prediction = mjp::PredictionType::kSample;
   if (entry["prediction_type"] == "v_prediction") {
-    config.prediction = dp::PredictionType::kVPrediction;
+    config.prediction = mjp::PredictionType::kVPrediction;
   }
   if (entry.value("variance_type", "") == "fixed_large") {
-    config.variance = dp::VarianceType::kFixedLarge;
+    config.variance = mjp::VarianceType::kFixedLarge;
   }
   config.clip_sample = entry["clip_sample"];
   config.clip_range = entry.value("clip_sample_range", 1.0f);
@@ -99,21 +99,21 @@ dp::SchedulerConfig ConfigOf(const nlohmann::json& entry) {
 TEST(SchedulerTest, EveryStepOfTheLibrary) {
   SHARED_OR_SKIP(description, "goldens/case_e_scheduler_steps.json");
   SHARED_OR_SKIP(path, "goldens/e_scheduler_steps.safetensors");
-  const auto file = dp::SafetensorsFile::Read(path);
+  const auto file = mjp::SafetensorsFile::Read(path);
   const auto cases = nlohmann::json::parse(std::ifstream(description));
   for (const auto& entry : cases["configs"]) {
     SCOPED_TRACE(entry.dump());
-    const dp::SchedulerConfig config = ConfigOf(entry);
+    const mjp::SchedulerConfig config = ConfigOf(entry);
     const std::string key = entry["key"];
     const bool ddim = entry["scheduler"] == "DDIM";
-    const std::vector<dp::DenoiseStep> schedule =
-        dp::MakeSchedule(config, ddim ? SamplerKind::kDdim : SamplerKind::kDdpm,
-                         entry["num_inference_steps"].get<int>());
+    const std::vector<mjp::DenoiseStep> schedule =
+        mjp::MakeSchedule(config, ddim ? SamplerKind::kDdim : SamplerKind::kDdpm,
+                          entry["num_inference_steps"].get<int>());
     const auto table = [&](const std::string& name) {
       return file.Floats("table/" + entry["beta_schedule"].get<std::string>() + "/" + name).data;
     };
-    EXPECT_EQ(dp::Betas(config), table("betas"));
-    EXPECT_EQ(dp::AlphasCumprod(config), table("alphas_cumprod"));
+    EXPECT_EQ(mjp::Betas(config), table("betas"));
+    EXPECT_EQ(mjp::AlphasCumprod(config), table("alphas_cumprod"));
     const std::vector<int64_t> t = file.Integers(key + "/t");
     const std::vector<float> output = file.Floats(key + "/model_output").data;
     const std::vector<float> sample = file.Floats(key + "/sample").data;
@@ -127,7 +127,7 @@ TEST(SchedulerTest, EveryStepOfTheLibrary) {
       const auto step = std::find_if(schedule.begin(), schedule.end(),
                                      [&](const auto& s) { return s.timestep == t[i / row]; });
       ASSERT_NE(step, schedule.end());
-      actual.push_back(dp::Denoise(*step, sample[i], output[i], noise[i]));
+      actual.push_back(mjp::Denoise(*step, sample[i], output[i], noise[i]));
       largest = std::max(largest, std::abs(double{expected[i]}));
     }
     EXPECT_TRUE(CheckClose(actual, expected, 2e-6 * largest));

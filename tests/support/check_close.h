@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstddef>
 
-namespace pusht_test {
+namespace mjp_test {
 
 // Passes if every |actual[i] - expected[i]| <= limit; NaN never passes. The message names the worst
 // element. Works on anything with size() and operator[].
@@ -33,6 +33,6 @@ testing::AssertionResult CheckClose(const A& actual, const B& expected, double l
          << ", expected " << expected[where] << ": difference " << worst << " above " << limit;
 }
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_SUPPORT_CHECK_CLOSE_H_

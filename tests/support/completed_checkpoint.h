@@ -3,12 +3,12 @@
 
 #include <string>
 
-namespace pusht_test {
+namespace mjp_test {
 
 // Copies a golden policy directory whose ResNet tensors were left out to `to`, and fills them by
 // the formula.
 void CompleteBackbone(const std::string& from, const std::string& to);
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_SUPPORT_COMPLETED_CHECKPOINT_H_

@@ -11,10 +11,10 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/cuda_check.h"
-#include "kernels/format.h"
+#include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/shared/format.h"
 
-namespace pusht_test {
+namespace mjp_test {
 
 inline bool HaveDevice() {
   int count = 0;
@@ -28,8 +28,8 @@ inline bool HaveDevice() {
 class DeviceBuffer {
  public:
   explicit DeviceBuffer(size_t bytes) : bytes_(bytes) {
-    dp::CheckCuda(cudaMalloc(reinterpret_cast<void**>(&base_), bytes + 2 * kGuard), "cudaMalloc");
-    dp::CheckCuda(cudaMemset(base_, kPoison, bytes + 2 * kGuard), "cudaMemset");
+    mjp::CheckCuda(cudaMalloc(reinterpret_cast<void**>(&base_), bytes + 2 * kGuard), "cudaMalloc");
+    mjp::CheckCuda(cudaMemset(base_, kPoison, bytes + 2 * kGuard), "cudaMemset");
   }
   ~DeviceBuffer() { static_cast<void>(cudaFree(base_)); }
   DeviceBuffer(const DeviceBuffer&) = delete;
@@ -41,12 +41,12 @@ class DeviceBuffer {
     return reinterpret_cast<T*>(base_ + kGuard);
   }
   void Upload(const void* host) const {
-    dp::CheckCuda(cudaMemcpy(data(), host, bytes_, cudaMemcpyHostToDevice), "cudaMemcpy");
+    mjp::CheckCuda(cudaMemcpy(data(), host, bytes_, cudaMemcpyHostToDevice), "cudaMemcpy");
   }
   // The contents; fails the test if a guard band was touched.
   std::vector<uint8_t> Download() const {
     std::vector<uint8_t> all(bytes_ + 2 * kGuard);
-    dp::CheckCuda(cudaMemcpy(all.data(), base_, all.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    mjp::CheckCuda(cudaMemcpy(all.data(), base_, all.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
     const auto poisoned = [](uint8_t b) { return b == kPoison; };
     EXPECT_TRUE(std::all_of(all.begin(), all.begin() + kGuard, poisoned)) << "write before";
     EXPECT_TRUE(std::all_of(all.end() - kGuard, all.end(), poisoned)) << "write behind";
@@ -61,19 +61,19 @@ class DeviceBuffer {
 };
 
 // For the names of tests.
-inline const char* FormatName(dp::Format format) {
+inline const char* FormatName(mjp::Format format) {
   constexpr const char* kNames[] = {"Fp32", "Tf32", "Fp16", "Bf16"};
   return kNames[static_cast<int>(format)];
 }
 
 // Float32 values as the format stores them.
-inline std::vector<uint8_t> Stored(dp::Format format, const std::vector<float>& values) {
-  std::vector<uint8_t> out(values.size() * dp::FormatBytes(format));
+inline std::vector<uint8_t> Stored(mjp::Format format, const std::vector<float>& values) {
+  std::vector<uint8_t> out(values.size() * mjp::FormatBytes(format));
   for (size_t i = 0; i < values.size(); ++i) {
-    if (format == dp::Format::kFp16) {
+    if (format == mjp::Format::kFp16) {
       const __half h = __float2half_rn(values[i]);
       std::memcpy(&out[2 * i], &h, 2);
-    } else if (format == dp::Format::kBf16) {
+    } else if (format == mjp::Format::kBf16) {
       const __nv_bfloat16 h = __float2bfloat16_rn(values[i]);
       std::memcpy(&out[2 * i], &h, 2);
     } else {
@@ -82,14 +82,14 @@ inline std::vector<uint8_t> Stored(dp::Format format, const std::vector<float>& 
   }
   return out;
 }
-inline std::vector<float> Floats(dp::Format format, const std::vector<uint8_t>& stored) {
-  std::vector<float> out(stored.size() / dp::FormatBytes(format));
+inline std::vector<float> Floats(mjp::Format format, const std::vector<uint8_t>& stored) {
+  std::vector<float> out(stored.size() / mjp::FormatBytes(format));
   for (size_t i = 0; i < out.size(); ++i) {
-    if (format == dp::Format::kFp16) {
+    if (format == mjp::Format::kFp16) {
       __half h;
       std::memcpy(&h, &stored[2 * i], 2);
       out[i] = __half2float(h);
-    } else if (format == dp::Format::kBf16) {
+    } else if (format == mjp::Format::kBf16) {
       __nv_bfloat16 h;
       std::memcpy(&h, &stored[2 * i], 2);
       out[i] = __bfloat162float(h);
@@ -101,14 +101,14 @@ inline std::vector<float> Floats(dp::Format format, const std::vector<uint8_t>& 
 }
 
 // How close a normalisation comes to its definition, relative: docs/NUMERICS.md.
-inline double NormTolerance(dp::Format format) {
-  if (dp::FormatBytes(format) == 4) return 5e-6;
-  return format == dp::Format::kFp16 ? 1e-3 : 8e-3;
+inline double NormTolerance(mjp::Format format) {
+  if (mjp::FormatBytes(format) == 4) return 5e-6;
+  return format == mjp::Format::kFp16 ? 1e-3 : 8e-3;
 }
 
 // What an operand becomes on its way into a product: rounded through the format.
-inline float Operand(dp::Format format, float x) {
-  if (format != dp::Format::kTf32) return Floats(format, Stored(format, {x}))[0];
+inline float Operand(mjp::Format format, float x) {
+  if (format != mjp::Format::kTf32) return Floats(format, Stored(format, {x}))[0];
   uint32_t bits;
   std::memcpy(&bits, &x, 4);
   bits = (bits + 0x1000u) & ~0x1fffu;
@@ -116,9 +116,9 @@ inline float Operand(dp::Format format, float x) {
   return x;
 }
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #define DEVICE_OR_SKIP() \
-  if (!pusht_test::HaveDevice()) GTEST_SKIP() << "no CUDA device"
+  if (!mjp_test::HaveDevice()) GTEST_SKIP() << "no CUDA device"
 
 #endif  // TESTS_SUPPORT_DEVICE_BUFFER_H_

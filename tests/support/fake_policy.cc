@@ -2,26 +2,27 @@
 
 #include <utility>
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "plugin/cache.h"
 
-namespace pusht_test {
+namespace mjp_test {
 
-class FakePolicy : public dp::Policy {
+class FakePolicy : public mjp::Policy {
  public:
-  FakePolicy(std::shared_ptr<const dp::Checkpoint> checkpoint, const dp::PolicyOptions& options,
+  FakePolicy(std::shared_ptr<const mjp::Checkpoint> checkpoint, const mjp::PolicyOptions& options,
              FakePolicyLog* log)
       : Policy(std::move(checkpoint), options), log_(log) {}
 
-  void Infer(const dp::PolicyInput& input, dp::PolicyOutput& output) override {
-    if (input.count != 1 || input.keys.size() != 1) throw dp::BadInput("fake: not one environment");
+  void Infer(const mjp::PolicyInput& input, mjp::PolicyOutput& output) override {
+    if (input.count != 1 || input.keys.size() != 1)
+      throw mjp::BadInput("fake: not one environment");
     SeenInput seen;
     seen.frames.assign(input.frames.begin(), input.frames.end());
     seen.scenes.assign(input.scenes.begin(), input.scenes.end());
     seen.state.assign(input.state.begin(), input.state.end());
     seen.environment.assign(input.environment.begin(), input.environment.end());
     seen.key = input.keys[0];
-    seen.noise = dp::NoiseNumber(options().sampler, seen.key.decision);
+    seen.noise = mjp::NoiseNumber(options().sampler, seen.key.decision);
     {
       std::lock_guard lock(log_->mutex_);
       log_->seen_.push_back(seen);
@@ -49,23 +50,23 @@ FakePolicyLog::FakePolicyLog() {
 }
 
 void FakePolicyLog::Install() {
-  dp::PolicyMakers makers;
+  mjp::PolicyMakers makers;
   makers.load = [this](const std::string& directory) {
     ++loads;
-    auto checkpoint = std::make_shared<dp::Checkpoint>();
+    auto checkpoint = std::make_shared<mjp::Checkpoint>();
     checkpoint->config = config;
     checkpoint->directory = directory;
     return checkpoint;
   };
-  makers.make = [this](std::shared_ptr<const dp::Checkpoint> checkpoint,
-                       const dp::PolicyOptions& options) {
-    if (!refuse.empty()) throw dp::Unsupported(refuse);
+  makers.make = [this](std::shared_ptr<const mjp::Checkpoint> checkpoint,
+                       const mjp::PolicyOptions& options) {
+    if (!refuse.empty()) throw mjp::Unsupported(refuse);
     std::lock_guard lock(mutex_);
     ++made;
     return std::make_unique<FakePolicy>(std::move(checkpoint), options, this);
   };
   makers.remembered_decisions = remembered;
-  dp::SetPolicyMakers(makers);
+  mjp::SetPolicyMakers(makers);
 }
 
 std::vector<SeenInput> FakePolicyLog::Take() {
@@ -73,4 +74,4 @@ std::vector<SeenInput> FakePolicyLog::Take() {
   return std::exchange(seen_, {});
 }
 
-}  // namespace pusht_test
+}  // namespace mjp_test

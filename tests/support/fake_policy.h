@@ -9,21 +9,21 @@
 
 #include "policy/policy.h"
 
-namespace pusht_test {
+namespace mjp_test {
 
 // One call of Policy::Infer as the fake saw it.
 struct SeenInput {
   std::vector<uint8_t> frames;
-  std::vector<dp::FlatScene> scenes;
+  std::vector<mjp::FlatScene> scenes;
   std::vector<float> state, environment;
-  dp::NoiseKey key;
+  mjp::NoiseKey key;
   uint32_t noise = 0;  // the number of its noise, as the policy's options have it
 };
 
 // What a fake policy is and what it saw. One object for all policies of a test.
 class FakePolicyLog {
  public:
-  dp::PolicyConfig config;
+  mjp::PolicyConfig config;
   // Gives the actions (horizon x action_dim); may throw. Default: a function of state and key.
   std::function<std::vector<float>(const SeenInput&)> act;
 
@@ -42,6 +42,6 @@ class FakePolicyLog {
   std::vector<SeenInput> seen_;
 };
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_SUPPORT_FAKE_POLICY_H_

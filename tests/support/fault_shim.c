@@ -1,7 +1,7 @@
 // Preloaded into a program, lets one chosen call fail as a full disk, an exhausted memory or a
 // missing right would make it fail:
-//   PUSHT_FAULT=<kind> <n>    the n-th call since main began; kinds: open, write, thread, allocate
-//   PUSHT_FAULT_MARK=<path>   a file that is created when it did
+//   MJPOLICY_FAULT=<kind> <n>    the n-th call since main began; kinds: open, write, thread,
+//   allocate MJPOLICY_FAULT_MARK=<path>   a file that is created when it did
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -36,10 +36,10 @@ static int Fails(enum Kind kind, int error) {
 static int (*program_main)(int, char**, char**);
 
 static int Main(int argc, char** argv, char** environment) {
-  const char* wish = getenv("PUSHT_FAULT");
+  const char* wish = getenv("MJPOLICY_FAULT");
   char name[16] = "";
   long n = 0;
-  mark = getenv("PUSHT_FAULT_MARK");
+  mark = getenv("MJPOLICY_FAULT_MARK");
   if (mark && wish && sscanf(wish, "%15s %ld", name, &n) == 2) {
     atomic_store(&left, n);
     for (int kind = kOpen; kind <= kAllocate; ++kind) {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace pusht_test {
+namespace mjp_test {
 namespace {
 
 uint64_t HashName(const std::string& name) {
@@ -24,9 +24,9 @@ float Symmetric(uint32_t k) {
 }
 
 // linspace(-1, 1) in each direction, row-major cells, x changes fastest
-dp::Tensor SquareGrid(const std::vector<int64_t>& shape) {
+mjp::Tensor SquareGrid(const std::vector<int64_t>& shape) {
   const auto side = static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(shape[0]))));
-  dp::Tensor grid{shape, {}};
+  mjp::Tensor grid{shape, {}};
   const auto at = [&](int64_t i) {
     return side == 1 ? -1.0f
                      : static_cast<float>(-1.0 + 2.0 * static_cast<double>(i) / (side - 1.0));
@@ -40,13 +40,13 @@ dp::Tensor SquareGrid(const std::vector<int64_t>& shape) {
 
 }  // namespace
 
-dp::Tensor FormulaTensor(const std::string& name, const std::vector<int64_t>& shape,
-                         const std::string& salt) {
+mjp::Tensor FormulaTensor(const std::string& name, const std::vector<int64_t>& shape,
+                          const std::string& salt) {
   if (name.ends_with("pos_grid")) return SquareGrid(shape);
   const uint64_t hash = HashName(salt + name);
   int64_t size = 1;
   for (const int64_t extent : shape) size *= extent;
-  dp::Tensor tensor{shape, std::vector<float>(static_cast<size_t>(size))};
+  mjp::Tensor tensor{shape, std::vector<float>(static_cast<size_t>(size))};
   std::vector<float>& data = tensor.data;
   if (name.ends_with("running_var")) {
     for (size_t i = 0; i < data.size(); ++i)
@@ -63,4 +63,4 @@ dp::Tensor FormulaTensor(const std::string& name, const std::vector<int64_t>& sh
   return tensor;
 }
 
-}  // namespace pusht_test
+}  // namespace mjp_test

@@ -5,26 +5,26 @@
 #include <string>
 #include <vector>
 
-#include "policy/network.h"
-#include "policy/network_builder.h"
+#include "policy/checkpoint/network.h"
+#include "policy/checkpoint/network_builder.h"
 
-namespace pusht_test {
+namespace mjp_test {
 
 // Weights that are a function of a tensor's name and index (FNV-1a of the name, then splitmix64),
 // exact in float32: the goldens were computed with them. pos_grid is the library's grid of a
 // square feature map. Deterministic, needs no file.
-dp::Tensor FormulaTensor(const std::string& name, const std::vector<int64_t>& shape,
-                         const std::string& salt = "");
+mjp::Tensor FormulaTensor(const std::string& name, const std::vector<int64_t>& shape,
+                          const std::string& salt = "");
 
 // Yields FormulaTensor for every name.
-class FormulaWeights : public dp::TensorSource {
+class FormulaWeights : public mjp::TensorSource {
  public:
-  dp::Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override {
+  mjp::Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override {
     return FormulaTensor(name, shape);
   }
   void Discard(const std::string&) override {}
 };
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_SUPPORT_FORMULA_WEIGHTS_H_

@@ -2,46 +2,46 @@
 
 #include <utility>
 
-#include "policy/network_builder.h"
+#include "policy/checkpoint/network_builder.h"
 #include "tests/support/formula_weights.h"
 
-namespace pusht_test {
+namespace mjp_test {
 namespace {
 
-using dp::Normalization;
+using mjp::Normalization;
 
-dp::PolicyConfig PushTConfig() {
-  dp::PolicyConfig config;
+mjp::PolicyConfig PushTConfig() {
+  mjp::PolicyConfig config;
   config.type = "diffusion";
   config.state_dim = 2;
   config.action_dim = 2;
   return config;
 }
 
-dp::NormalizerStats PushTStats() {
-  dp::NormalizerStats stats;
+mjp::NormalizerStats PushTStats() {
+  mjp::NormalizerStats stats;
   stats.state = {Normalization::kMinMax, {13.456424f, 32.938293f}, {496.14618f, 510.9579f}};
   stats.action = {Normalization::kMinMax, {12.0f, 25.0f}, {511.0f, 511.0f}};
   return stats;
 }
 
-std::shared_ptr<const dp::Checkpoint> Build(dp::PolicyConfig config, dp::NormalizerStats stats,
-                                            const dp::TensorNames& names) {
-  auto checkpoint = std::make_shared<dp::Checkpoint>();
+std::shared_ptr<const mjp::Checkpoint> Build(mjp::PolicyConfig config, mjp::NormalizerStats stats,
+                                             const mjp::TensorNames& names) {
+  auto checkpoint = std::make_shared<mjp::Checkpoint>();
   checkpoint->config = std::move(config);
   checkpoint->stats = std::move(stats);
   checkpoint->directory = "(formula weights)";
   FormulaWeights weights;
-  dp::BuildNetwork(names, weights, *checkpoint);
+  mjp::BuildNetwork(names, weights, *checkpoint);
   return checkpoint;
 }
 
 }  // namespace
 
-dp::PolicyConfig GoldenConfig(GoldenCase golden) {
-  dp::PolicyConfig config = PushTConfig();
+mjp::PolicyConfig GoldenConfig(GoldenCase golden) {
+  mjp::PolicyConfig config = PushTConfig();
   config.cameras = {{"observation.image", 3, 96, 96}};
-  config.encoder.kind = dp::EncoderKind::kResNet18;
+  config.encoder.kind = mjp::EncoderKind::kResNet18;
   switch (golden) {
     case GoldenCase::kLeRobotFull:
     case GoldenCase::kLeRobotCompact:
@@ -50,10 +50,10 @@ dp::PolicyConfig GoldenConfig(GoldenCase golden) {
       break;
     case GoldenCase::kNotebook:
       config.type = "diffusion_notebook";
-      config.encoder.pool = dp::PoolKind::kAverage;
+      config.encoder.pool = mjp::PoolKind::kAverage;
       config.encoder.feature_dim = 512;
       config.encoder.feature_relu = false;
-      config.cond_order = dp::CondOrder::kImageState;
+      config.cond_order = mjp::CondOrder::kImageState;
       config.unet.down_dims = {256, 512, 1024};
       config.unet.step_embed_dim = 256;
       break;
@@ -68,8 +68,8 @@ dp::PolicyConfig GoldenConfig(GoldenCase golden) {
   return config;
 }
 
-dp::NormalizerStats GoldenStats(GoldenCase golden) {
-  dp::NormalizerStats stats = PushTStats();
+mjp::NormalizerStats GoldenStats(GoldenCase golden) {
+  mjp::NormalizerStats stats = PushTStats();
   if (golden == GoldenCase::kNotebook) {
     stats.cameras = {{Normalization::kIdentity, {}, {}}};
   } else {
@@ -78,31 +78,31 @@ dp::NormalizerStats GoldenStats(GoldenCase golden) {
   return stats;
 }
 
-std::shared_ptr<const dp::Checkpoint> GoldenCheckpoint(GoldenCase golden) {
+std::shared_ptr<const mjp::Checkpoint> GoldenCheckpoint(GoldenCase golden) {
   const bool notebook = golden == GoldenCase::kNotebook;
   return Build(GoldenConfig(golden), GoldenStats(golden),
-               notebook ? dp::NotebookNames(false) : dp::LeRobotNames());
+               notebook ? mjp::NotebookNames(false) : mjp::LeRobotNames());
 }
 
-std::shared_ptr<const dp::Checkpoint> CompactCheckpoint() {
-  dp::PolicyConfig config = PushTConfig();
+std::shared_ptr<const mjp::Checkpoint> CompactCheckpoint() {
+  mjp::PolicyConfig config = PushTConfig();
   config.type = "diffusion_compact";
   config.cameras = {{"observation.image", 3, 96, 96}};
-  config.encoder = dp::CompactEncoderConfig();
+  config.encoder = mjp::CompactEncoderConfig();
   config.unet.down_dims = {64, 128, 256};
-  return Build(std::move(config), GoldenStats(GoldenCase::kLeRobotCompact), dp::LeRobotNames());
+  return Build(std::move(config), GoldenStats(GoldenCase::kLeRobotCompact), mjp::LeRobotNames());
 }
 
-std::shared_ptr<const dp::Checkpoint> TinyStateCheckpoint() {
-  dp::PolicyConfig config = PushTConfig();
+std::shared_ptr<const mjp::Checkpoint> TinyStateCheckpoint() {
+  mjp::PolicyConfig config = PushTConfig();
   config.environment_dim = 16;
   config.n_action_steps = 7;
   config.unet.down_dims = {8, 16, 32};
   config.unet.step_embed_dim = 16;
-  dp::NormalizerStats stats = PushTStats();
+  mjp::NormalizerStats stats = PushTStats();
   stats.environment = {Normalization::kMinMax, std::vector<float>(16, 0.0f),
                        std::vector<float>(16, 512.0f)};
-  return Build(std::move(config), std::move(stats), dp::LeRobotNames());
+  return Build(std::move(config), std::move(stats), mjp::LeRobotNames());
 }
 
-}  // namespace pusht_test
+}  // namespace mjp_test

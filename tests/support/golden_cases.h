@@ -3,10 +3,10 @@
 
 #include <memory>
 
-#include "policy/config.h"
-#include "policy/network.h"
+#include "policy/checkpoint/config.h"
+#include "policy/checkpoint/network.h"
 
-namespace pusht_test {
+namespace mjp_test {
 
 // The networks of the goldens, with formula weights and their statistics; need no file.
 enum class GoldenCase {
@@ -16,17 +16,17 @@ enum class GoldenCase {
   kLeRobotBatchNorm,  // h: folded BatchNorm, one encoder per camera, no crop, horizon 64
 };
 
-dp::PolicyConfig GoldenConfig(GoldenCase golden);
-dp::NormalizerStats GoldenStats(GoldenCase golden);
-std::shared_ptr<const dp::Checkpoint> GoldenCheckpoint(GoldenCase golden);
+mjp::PolicyConfig GoldenConfig(GoldenCase golden);
+mjp::NormalizerStats GoldenStats(GoldenCase golden);
+std::shared_ptr<const mjp::Checkpoint> GoldenCheckpoint(GoldenCase golden);
 
 // This project's own network with its default sizes (6.87 M parameters) and formula weights.
-std::shared_ptr<const dp::Checkpoint> CompactCheckpoint();
+std::shared_ptr<const mjp::Checkpoint> CompactCheckpoint();
 
 // A state policy small enough for any test: U-Net 8/16/32, kernel 5, embedding 16, 7 actions,
 // environment state of 16.
-std::shared_ptr<const dp::Checkpoint> TinyStateCheckpoint();
+std::shared_ptr<const mjp::Checkpoint> TinyStateCheckpoint();
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_SUPPORT_GOLDEN_CASES_H_

@@ -5,45 +5,45 @@
 #include <string>
 #include <vector>
 
+#include "policy/checkpoint/safetensors.h"
 #include "policy/policy.h"
-#include "policy/safetensors.h"
 #include "tests/support/golden_cases.h"
 #include "tests/support/shared_data.h"
 
-namespace pusht_test {
+namespace mjp_test {
 
 // A chain that the original libraries ran, with its inputs and every intermediate stored.
 struct GoldenRun {
   const char* file;    // of inputs and outputs
   const char* frames;  // file of the pictures; null: the conditioning vector is given
   GoldenCase network;
-  dp::SamplerKind kind;
+  mjp::SamplerKind kind;
   int steps;
 };
 
 inline constexpr GoldenRun kGoldenRuns[] = {
-    {"b_lerobot_compact", "b_lerobot_compact", GoldenCase::kLeRobotCompact, dp::SamplerKind::kDdpm,
+    {"b_lerobot_compact", "b_lerobot_compact", GoldenCase::kLeRobotCompact, mjp::SamplerKind::kDdpm,
      100},
-    {"c_notebook_unet", "f_notebook_encoder", GoldenCase::kNotebook, dp::SamplerKind::kDdpm, 100},
-    {"d_ddim10_compact", nullptr, GoldenCase::kLeRobotCompact, dp::SamplerKind::kDdim, 10},
-    {"d_ddim10_notebook", nullptr, GoldenCase::kNotebook, dp::SamplerKind::kDdim, 10},
+    {"c_notebook_unet", "f_notebook_encoder", GoldenCase::kNotebook, mjp::SamplerKind::kDdpm, 100},
+    {"d_ddim10_compact", nullptr, GoldenCase::kLeRobotCompact, mjp::SamplerKind::kDdim, 10},
+    {"d_ddim10_notebook", nullptr, GoldenCase::kNotebook, mjp::SamplerKind::kDdim, 10},
     {"h_lerobot_batchnorm", "h_lerobot_batchnorm", GoldenCase::kLeRobotBatchNorm,
-     dp::SamplerKind::kDdpm, 100},
-    {"a_lerobot_full", "a_lerobot_full", GoldenCase::kLeRobotFull, dp::SamplerKind::kDdpm, 100},
+     mjp::SamplerKind::kDdpm, 100},
+    {"a_lerobot_full", "a_lerobot_full", GoldenCase::kLeRobotFull, mjp::SamplerKind::kDdpm, 100},
 };
 
-inline dp::SafetensorsFile ReadGolden(const std::string& file) {
-  return dp::SafetensorsFile::Read(SharedPath("goldens/" + file + ".safetensors"));
+inline mjp::SafetensorsFile ReadGolden(const std::string& file) {
+  return mjp::SafetensorsFile::Read(SharedPath("goldens/" + file + ".safetensors"));
 }
 
 // The run's inputs, the same for `count` environments. Not copyable: `input` looks into the rest.
 struct GoldenInputs {
   std::vector<uint8_t> frames;
   std::vector<float> state, x_start, noise, cond;
-  dp::PolicyInput input;
+  mjp::PolicyInput input;
 
   GoldenInputs(const GoldenRun& run, int count) {
-    const dp::SafetensorsFile file = ReadGolden(run.file);
+    const mjp::SafetensorsFile file = ReadGolden(run.file);
     const auto repeat = [&]<class T>(const std::vector<T>& once, std::vector<T>& all) {
       for (int i = 0; i < count; ++i) all.insert(all.end(), once.begin(), once.end());
     };
@@ -54,7 +54,7 @@ struct GoldenInputs {
     } else {
       repeat(file.Floats("in/global_cond").data, cond);
     }
-    if (run.kind == dp::SamplerKind::kDdpm) {
+    if (run.kind == mjp::SamplerKind::kDdpm) {
       const std::vector<float> tape = file.Floats("in/noise_by_t").data;
       const auto row = static_cast<ptrdiff_t>(x_start.size() / count);
       for (auto t = tape.begin(); t != tape.end(); t += row) {
@@ -84,6 +84,6 @@ inline std::vector<float> FirstEnvironment(const std::vector<float>& values, siz
   return first;
 }
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_SUPPORT_GOLDEN_RUNS_H_

@@ -7,9 +7,9 @@
 #include <random>
 #include <vector>
 
-#include "kernels/features.h"
+#include "kernels/cpu/features.h"
 
-namespace pusht_test {
+namespace mjp_test {
 
 // Uniform numbers in [-1, 1), the same for a seed.
 inline std::vector<float> RandomFloats(size_t size, uint32_t seed) {
@@ -24,7 +24,7 @@ inline std::vector<float> RandomFloats(size_t size, uint32_t seed) {
 class GuardedFeatures {
  public:
   // Channels [first, first + shape.channels) of maps of shape.pitch channels.
-  explicit GuardedFeatures(const dp::cpu::Features& shape, int first = 0) : view(shape) {
+  explicit GuardedFeatures(const mjp::cpu::Features& shape, int first = 0) : view(shape) {
     if (view.pitch == 0) view.pitch = view.channels;
     memory_.assign(kGuard * 2 + static_cast<size_t>(view.batch * view.BatchStride()), kMark);
     first_ = memory_.data() + kGuard;
@@ -71,7 +71,7 @@ class GuardedFeatures {
     return result;
   }
 
-  dp::cpu::Features view;
+  mjp::cpu::Features view;
 
  private:
   static constexpr size_t kGuard = 256;
@@ -85,6 +85,6 @@ class GuardedFeatures {
   float* first_;
 };
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_SUPPORT_GUARDED_FEATURES_H_

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace pusht_test {
+namespace mjp_test {
 
 struct ModelDeleter {
   void operator()(mjModel* model) const { mj_deleteModel(model); }
@@ -70,6 +70,6 @@ class MujocoTest : public ::testing::Test {
   void (*previous_)(const char*);
 };
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_SUPPORT_MUJOCO_FIXTURE_H_

@@ -10,7 +10,7 @@
 
 // How tests wait for a program in a window.
 
-namespace pusht_test {
+namespace mjp_test {
 
 inline constexpr double kPatience = 60;  // seconds, for a machine that is busy
 
@@ -41,6 +41,6 @@ auto Settled(const Look& look, int looks) {
   return now;
 }
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_SUPPORT_PATIENCE_H_

@@ -13,13 +13,13 @@
 
 #include "tests/support/small_checkpoint.h"
 
-namespace pusht_test {
+namespace mjp_test {
 namespace {
 
-// The program under test; PUSHT_PROGRAM names it where a build was moved to another machine.
+// The program under test; MJPOLICY_PROGRAM names it where a build was moved to another machine.
 std::string Program() {
-  const char* moved = std::getenv("PUSHT_PROGRAM");
-  return moved != nullptr ? moved : PUSHT_BINARY_DIR "/bin/pusht";
+  const char* moved = std::getenv("MJPOLICY_PROGRAM");
+  return moved != nullptr ? moved : MJPOLICY_BINARY_DIR "/bin/mjpolicy";
 }
 
 int CodeOf(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
@@ -93,4 +93,4 @@ std::string ProgramTest::Results(const std::string& out) const {
   return text + info.dump(1);
 }
 
-}  // namespace pusht_test
+}  // namespace mjp_test

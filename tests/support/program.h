@@ -8,7 +8,7 @@
 
 #include "tests/support/temp_dir.h"
 
-namespace pusht_test {
+namespace mjp_test {
 
 struct Outcome {
   int code = -1;     // exit code; 128 + the signal that ended it
@@ -18,10 +18,10 @@ struct Outcome {
 // Runs a command line through a shell, without input.
 Outcome Run(const std::string& command_line);
 
-// Runs the built `pusht` through a shell: `before` are settings such as "PATH=/x" or "ulimit;".
+// Runs the built `mjpolicy` through a shell: `before` are settings such as "PATH=/x" or "ulimit;".
 Outcome Pusht(const std::string& arguments, const std::string& before = "");
 
-// Starts the built `pusht`, silent, and returns its process. Arguments hold no blanks.
+// Starts the built `mjpolicy`, silent, and returns its process. Arguments hold no blanks.
 pid_t StartPusht(const std::string& arguments);
 
 // Waits for a process of StartPusht: its exit code, or 128 + the signal that ended it.
@@ -41,6 +41,6 @@ class ProgramTest : public ::testing::Test {
   std::string checkpoint_;
 };
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_SUPPORT_PROGRAM_H_

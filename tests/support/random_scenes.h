@@ -4,20 +4,20 @@
 #include <random>
 #include <vector>
 
-#include "kernels/rasterise.h"
+#include "tasks/pusht/pictures/rasterise.h"
 
-namespace pusht_test {
+namespace mjp_test {
 
 // Scenes within and around the picture: every tenth has whole or half coordinates and a quarter
 // turn, where roundings tie; every tenth an object far outside or an angle of many turns.
-inline std::vector<dp::FlatScene> RandomScenes(int count, unsigned seed) {
+inline std::vector<mjp::FlatScene> RandomScenes(int count, unsigned seed) {
   std::mt19937 generator(seed);
   const auto uniform = [&](float lo, float hi) {
     return lo + (hi - lo) * static_cast<float>(generator() >> 8) / 16777216.0f;
   };
-  std::vector<dp::FlatScene> scenes(count);
+  std::vector<mjp::FlatScene> scenes(count);
   for (int i = 0; i < count; ++i) {
-    dp::FlatScene& s = scenes[i];
+    mjp::FlatScene& s = scenes[i];
     s = {uniform(-30, 542), uniform(-30, 542), uniform(-130, 642), uniform(-130, 642),
          uniform(-7, 7)};
     if (i % 10 == 3) {
@@ -34,6 +34,6 @@ inline std::vector<dp::FlatScene> RandomScenes(int count, unsigned seed) {
   return scenes;
 }
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_SUPPORT_RANDOM_SCENES_H_

@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "kernels/rasterise.h"
+#include "tasks/pusht/pictures/rasterise.h"
 
-namespace pusht_test {
+namespace mjp_test {
 
 // Pictures of the original benchmark and the states they show.
 struct RealFrames {
-  std::vector<dp::FlatScene> scenes;
+  std::vector<mjp::FlatScene> scenes;
   std::vector<uint8_t> rgb;  // (scenes, 96, 96, 3)
 };
 
@@ -31,8 +31,8 @@ inline RealFrames ReadRealFrames(const std::string& frames_path, const std::stri
   RealFrames frames;
   frames.rgb = NpyPayload(frames_path);
   const std::vector<uint8_t> states = NpyPayload(states_path);
-  static_assert(sizeof(dp::FlatScene) == 5 * sizeof(float));
-  frames.scenes.resize(states.size() / sizeof(dp::FlatScene));
+  static_assert(sizeof(mjp::FlatScene) == 5 * sizeof(float));
+  frames.scenes.resize(states.size() / sizeof(mjp::FlatScene));
   std::memcpy(frames.scenes.data(), states.data(), states.size());
   return frames;
 }
@@ -44,6 +44,6 @@ inline double MeanAbsoluteError(const std::vector<uint8_t>& a, const std::vector
   return sum / static_cast<double>(a.size());
 }
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_SUPPORT_REAL_FRAMES_H_

@@ -12,7 +12,7 @@
 #include <cmath>
 #include <thread>
 
-namespace pusht_test {
+namespace mjp_test {
 namespace {
 
 void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
@@ -241,4 +241,4 @@ void Screen::KeepPaceWith(double frame_rate) {
   pause_ = std::clamp(4 / std::max(frame_rate, 1.0), kPause, 2.0);
 }
 
-}  // namespace pusht_test
+}  // namespace mjp_test

@@ -10,7 +10,7 @@
 
 struct _XDisplay;  // Xlib's own header has macros that GoogleTest does not survive
 
-namespace pusht_test {
+namespace mjp_test {
 
 // A rectangle of the screen as it looked: RGB, row 0 at the top.
 struct Shot {
@@ -74,6 +74,6 @@ class Screen {
   double pause_ = kPause;      // seconds between events
 };
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_SUPPORT_SCREEN_H_

@@ -7,22 +7,22 @@
 #include <filesystem>
 #include <string>
 
-namespace pusht_test {
+namespace mjp_test {
 
 // Path of a file of the reference data that stands beside the project (folder `shared`, or the
-// environment variable PUSHT_SHARED), or "" where it is absent.
+// environment variable MJPOLICY_SHARED), or "" where it is absent.
 inline std::string SharedPath(const std::string& relative) {
-  const char* env = std::getenv("PUSHT_SHARED");
-  const std::string root = env ? env : std::string(PUSHT_SOURCE_DIR) + "/../shared";
+  const char* env = std::getenv("MJPOLICY_SHARED");
+  const std::string root = env ? env : std::string(MJPOLICY_SOURCE_DIR) + "/../shared";
   const std::string path = root + "/" + relative;
   return std::filesystem::exists(path) ? path : "";
 }
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 // Declares `var` as the path of a reference file, or skips the test and says which file it lacks.
-#define SHARED_OR_SKIP(var, relative)                       \
-  const std::string var = pusht_test::SharedPath(relative); \
+#define SHARED_OR_SKIP(var, relative)                     \
+  const std::string var = mjp_test::SharedPath(relative); \
   if (var.empty()) GTEST_SKIP() << "reference data absent: shared/" << (relative)
 
 #endif  // TESTS_SUPPORT_SHARED_DATA_H_

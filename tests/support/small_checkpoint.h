@@ -3,12 +3,12 @@
 
 #include <string>
 
-namespace pusht_test {
+namespace mjp_test {
 
 // Writes an image policy for Push-T with random weights, small enough to run whole episodes in
 // milliseconds, into `directory`.
 void WriteSmallCheckpoint(const std::string& directory);
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_SUPPORT_SMALL_CHECKPOINT_H_

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace pusht_test {
+namespace mjp_test {
 
 // An empty directory that goes with its owner.
 class TempDir {
@@ -42,6 +42,6 @@ class TempDir {
   std::string path_;
 };
 
-}  // namespace pusht_test
+}  // namespace mjp_test
 
 #endif  // TESTS_SUPPORT_TEMP_DIR_H_

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "policy/random_checkpoint.h"
+#include "policy/checkpoint/random_checkpoint.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 constexpr int kSize = 96;
@@ -25,7 +25,7 @@ std::vector<uint8_t> Frames(int count) {
 class KeypointsTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(KeypointsTest, LieInWhatTheEncoderSees) {
-  const auto checkpoint = dp::NamedNetwork(GetParam());
+  const auto checkpoint = mjp::NamedNetwork(GetParam());
   ASSERT_TRUE(KeypointFinder::Has(checkpoint->config));
   KeypointFinder finder(checkpoint);
   const std::vector<float> points = finder.Find(Frames(2));
@@ -40,7 +40,7 @@ TEST_P(KeypointsTest, LieInWhatTheEncoderSees) {
 }
 
 TEST_P(KeypointsTest, AreEachPicturesOwn) {
-  KeypointFinder finder(dp::NamedNetwork(GetParam()));
+  KeypointFinder finder(mjp::NamedNetwork(GetParam()));
   const std::vector<uint8_t> frames = Frames(2);
   const std::vector<float> both = finder.Find(frames);
   const std::vector<float> second =
@@ -53,8 +53,8 @@ TEST_P(KeypointsTest, AreEachPicturesOwn) {
 INSTANTIATE_TEST_SUITE_P(Networks, KeypointsTest, testing::Values("compact", "lerobot-128"));
 
 TEST(Keypoints, NoneWhereAnAverageForgetsPlaces) {
-  EXPECT_FALSE(KeypointFinder::Has(dp::NamedConfig("notebook")));
+  EXPECT_FALSE(KeypointFinder::Has(mjp::NamedConfig("notebook")));
 }
 
 }  // namespace
-}  // namespace pusht
+}  // namespace mjp::app

@@ -1,16 +1,16 @@
-#include "viewer/model_simulation.h"
+#include "viewer/simulation/model_simulation.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "tests/support/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
-#include "viewer/episode_simulation.h"
-#include "viewer/simulation_thread.h"
+#include "viewer/simulation/episode_simulation.h"
+#include "viewer/simulation/simulation_thread.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 constexpr uint32_t kSeed = 100007;
@@ -18,7 +18,7 @@ constexpr uint32_t kSeed = 100007;
 // Models as a person would open them, with a small checkpoint where they need one.
 class ModelSimulationTest : public testing::Test {
  protected:
-  ModelSimulationTest() { pusht_test::WriteSmallCheckpoint(folder_ / "checkpoint"); }
+  ModelSimulationTest() { mjp_test::WriteSmallCheckpoint(folder_ / "checkpoint"); }
 
   std::string Write(const std::string& name, const std::string& xml) const {
     const std::string file = folder_ / name;
@@ -28,17 +28,16 @@ class ModelSimulationTest : public testing::Test {
   // Push-T with the policy as its plugin.
   std::string WithPlugin(const std::string& checkpoint, const std::string& camera = "top",
                          const std::string& attributes = "") const {
-    return Write("policy.xml",
-                 "<mujoco><include file=\"" + ModelPath("pusht.xml") +
-                     "\"/><extension><plugin plugin=\"pusht.policy.diffusion\"><instance "
-                     "name=\"policy\"><config key=\"checkpoint\" value=\"" +
-                     checkpoint + "\"/><config key=\"camera\" value=\"" + camera +
-                     "\"/><config key=\"state\" value=\"ax ay\"/>"
-                     "<config key=\"state_scale\" value=\"100\"/>"
-                     "<config key=\"actuators\" value=\"ax ay\"/>"
-                     "<config key=\"action_scale\" value=\"100\"/>"
-                     "<config key=\"backend\" value=\"cpu\"/>" +
-                     attributes + "</instance></plugin></extension></mujoco>");
+    return Write("policy.xml", "<mujoco><include file=\"" + ModelPath("pusht.xml") +
+                                   "\"/><extension><plugin plugin=\"mjpolicy.policy\"><instance "
+                                   "name=\"policy\"><config key=\"checkpoint\" value=\"" +
+                                   checkpoint + "\"/><config key=\"camera\" value=\"" + camera +
+                                   "\"/><config key=\"state\" value=\"ax ay\"/>"
+                                   "<config key=\"state_scale\" value=\"100\"/>"
+                                   "<config key=\"actuators\" value=\"ax ay\"/>"
+                                   "<config key=\"action_scale\" value=\"100\"/>"
+                                   "<config key=\"backend\" value=\"cpu\"/>" +
+                                   attributes + "</instance></plugin></extension></mujoco>");
   }
   std::string WithPlugin() const { return WithPlugin(folder_ / "checkpoint"); }
   // A pendulum, which no policy drives.
@@ -66,12 +65,12 @@ class ModelSimulationTest : public testing::Test {
     return snapshot;
   }
 
-  pusht_test::TempDir folder_;
+  mjp_test::TempDir folder_;
 };
 
 TEST_F(ModelSimulationTest, ThePluginDoesWhatAnEvaluationDoes) {
-  dp::PolicyOptions options;
-  options.backend = dp::Backend::kCpu;
+  mjp::PolicyOptions options;
+  options.backend = mjp::Backend::kCpu;
   const auto checkpoint = OpenCheckpoint(folder_ / "checkpoint");
   options.sampler.kind = checkpoint->config.scheduler.kind;
   EpisodeSimulation episode(LoadModel(ModelPath("pusht.xml")), checkpoint, options, kSeed);
@@ -149,23 +148,23 @@ TEST_F(ModelSimulationTest, SamplesOfADecisionThatIsForgottenGoToNoOther) {
 
 TEST_F(ModelSimulationTest, ThePolicyRunsInAnotherWayOrStays) {
   const auto simulation = Open(WithPlugin());
-  dp::PolicyOptions options = AdvanceTo(*simulation, 1).policy->options;
-  options.sampler = {dp::SamplerKind::kDdim, 3};
+  mjp::PolicyOptions options = AdvanceTo(*simulation, 1).policy->options;
+  options.sampler = {mjp::SamplerKind::kDdim, 3};
   simulation->SetOptions(options);
   const SimSnapshot changed = AdvanceTo(*simulation, 1);
   EXPECT_EQ(changed.policy->options.sampler.steps, 3);
   EXPECT_EQ(changed.log->back()->times.passes, 3);
   EXPECT_EQ(changed.log->back()->denoising.size(), 3 * changed.log->back()->actions.size());
-  EXPECT_THROW(simulation->SetCheckpoint(folder_ / "nowhere"), dp::Error);
+  EXPECT_THROW(simulation->SetCheckpoint(folder_ / "nowhere"), mjp::Error);
   EXPECT_EQ(AdvanceTo(*simulation, 9).policy->options.sampler.steps, 3);
 }
 
 TEST_F(ModelSimulationTest, OptionsLeaveTheNoiseToTheModelsActionSteps) {
   const auto simulation =
       Open(WithPlugin(folder_ / "checkpoint", "top", "<config key=\"action_steps\" value=\"2\"/>"));
-  dp::PolicyOptions options = AdvanceTo(*simulation, 1).policy->options;
+  mjp::PolicyOptions options = AdvanceTo(*simulation, 1).policy->options;
   EXPECT_EQ(options.sampler.hold_noise, 4);
-  options.sampler = {dp::SamplerKind::kDdim, 3};
+  options.sampler = {mjp::SamplerKind::kDdim, 3};
   simulation->SetOptions(options);
   EXPECT_EQ(AdvanceTo(*simulation, 1).policy->options.sampler.hold_noise, 4);
   options.sampler.hold_noise = 1;
@@ -177,14 +176,14 @@ TEST_F(ModelSimulationTest, WhatIsOverruledLeavesTheOtherAttributes) {
   const std::string models = std::filesystem::path(ModelPath("pusht.xml")).parent_path();
   SimulationRequest request;
   request.checkpoint = folder_ / "checkpoint";
-  request.overrule = [](dp::PolicyOptions& options) {
-    options.backend = dp::Backend::kCpu;
+  request.overrule = [](mjp::PolicyOptions& options) {
+    options.backend = mjp::Backend::kCpu;
     options.threads = 2;
   };
   const auto simulation = Open(models + "/pusht_policy.xml", request);
-  const dp::PolicyOptions options = AdvanceTo(*simulation, 0).policy->options;
+  const mjp::PolicyOptions options = AdvanceTo(*simulation, 0).policy->options;
   EXPECT_EQ(options.threads, 2);
-  EXPECT_EQ(options.sampler.kind, dp::SamplerKind::kDdim);
+  EXPECT_EQ(options.sampler.kind, mjp::SamplerKind::kDdim);
   EXPECT_EQ(options.sampler.steps, 10);
 }
 
@@ -195,7 +194,7 @@ TEST_F(ModelSimulationTest, AModelWithoutAPolicyIsPhysics) {
   EXPECT_TRUE(snapshot.log->empty());
   EXPECT_TRUE(snapshot.coverage->empty());
   EXPECT_NE(snapshot.qpos[0], 0);
-  EXPECT_THROW(simulation->SetCheckpoint(folder_ / "checkpoint"), dp::Error);
+  EXPECT_THROW(simulation->SetCheckpoint(folder_ / "checkpoint"), mjp::Error);
 }
 
 TEST_F(ModelSimulationTest, WhatDoesNotFitIsRefusedWithTheReason) {
@@ -204,11 +203,11 @@ TEST_F(ModelSimulationTest, WhatDoesNotFitIsRefusedWithTheReason) {
     try {
       Open(file);
       ADD_FAILURE() << file << " was opened";
-    } catch (const dp::Error& error) {
+    } catch (const mjp::Error& error) {
       EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
     }
   }
-  EXPECT_THROW(Open(WithPlugin(folder_ / "checkpoint", "side")), dp::Error);
+  EXPECT_THROW(Open(WithPlugin(folder_ / "checkpoint", "side")), mjp::Error);
 }
 
 TEST_F(ModelSimulationTest, AThreadOpensModelsAndKeepsWhatItHas) {
@@ -228,4 +227,4 @@ TEST_F(ModelSimulationTest, AThreadOpensModelsAndKeepsWhatItHas) {
 }
 
 }  // namespace
-}  // namespace pusht
+}  // namespace mjp::app

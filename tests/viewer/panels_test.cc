@@ -10,7 +10,7 @@
 #include "viewer/layout.h"
 #include "viewer/theme.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 // ImGui without a window or a renderer: frames are laid out and thrown away.
@@ -43,8 +43,8 @@ class PanelsTest : public testing::Test {
     for (int i = 0; i < count; ++i) {
       auto record = std::make_shared<DecisionRecord>();
       record->decision = i;
-      record->times[dp::Stage::kEncode] = {1.0 * i, i + 0.01};
-      record->times[dp::Stage::kDenoise] = {i + 0.01, i + 0.05 + 0.001 * i};
+      record->times[mjp::Stage::kEncode] = {1.0 * i, i + 0.01};
+      record->times[mjp::Stage::kDenoise] = {i + 0.01, i + 0.05 + 0.001 * i};
       record->actions.assign(32, 200.0f + i);
       record->denoising.assign(10 * 32, 100.0f);
       record->samples.assign(2 * 32, 300.0f);
@@ -145,9 +145,9 @@ TEST_F(PanelsTest, TheWheelOverTheStripShowsFewerDecisions) {
 
 TEST_F(PanelsTest, PassesAreAsLongAsTheyWereTimed) {
   // width on screen of the second of two passes, which alone has this colour
-  const auto width = [this](const std::vector<dp::StageTimes::Span>& steps) {
+  const auto width = [this](const std::vector<mjp::StageTimes::Span>& steps) {
     auto record = std::make_shared<DecisionRecord>();
-    record->times[dp::Stage::kDenoise] = {1, 1.1};
+    record->times[mjp::Stage::kDenoise] = {1, 1.1};
     record->times.passes = 2;
     record->times.steps = steps;
     snapshot_.log = std::make_shared<DecisionLog>(1, record);
@@ -168,7 +168,7 @@ TEST_F(PanelsTest, PassesAreAsLongAsTheyWereTimed) {
 }
 
 TEST_F(PanelsTest, TheDevicesStagesStandBelowTheHosts) {
-  using dp::Stage;
+  using mjp::Stage;
   // what was drawn in a stage's colour on the clock, screen pixels
   const auto find = [](Stage stage) {
     Area box{1e9f, 1e9f, -1e9f, -1e9f};  // low and high corner
@@ -184,7 +184,7 @@ TEST_F(PanelsTest, TheDevicesStagesStandBelowTheHosts) {
     return box;
   };
   auto record = std::make_shared<DecisionRecord>();
-  record->backend = dp::Backend::kCuda;
+  record->backend = mjp::Backend::kCuda;
   record->times[Stage::kScene] = {1, 1.001};
   record->times[Stage::kHandOver] = {1.001, 1.002};
   record->times[Stage::kEncode] = {1.002, 1.006};
@@ -205,7 +205,7 @@ TEST_F(PanelsTest, TheDevicesStagesStandBelowTheHosts) {
   EXPECT_NEAR(fetch.width - scene.x, 8 * millisecond, 1.5);
   EXPECT_NEAR(physics.width - physics.x, 2 * millisecond, 1.5);  // of 5, a quarter of the decision
   auto host = std::make_shared<DecisionRecord>(*record);
-  host->backend = dp::Backend::kCpu;
+  host->backend = mjp::Backend::kCpu;
   snapshot_.log = std::make_shared<DecisionLog>(1, host);
   Draw();
   EXPECT_NEAR(find(Stage::kEncode).y, find(Stage::kScene).y, 0.1);
@@ -235,4 +235,4 @@ TEST_F(PanelsTest, AChosenDecisionStaysShownWhileNewOnesCome) {
 }
 
 }  // namespace
-}  // namespace pusht
+}  // namespace mjp::app

@@ -2,13 +2,13 @@
 
 #include <atomic>
 
-#include "policy/checkpoint.h"
+#include "policy/checkpoint/checkpoint.h"
 #include "tests/support/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
-#include "viewer/episode_simulation.h"
-#include "viewer/simulation_thread.h"
+#include "viewer/simulation/episode_simulation.h"
+#include "viewer/simulation/simulation_thread.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 constexpr uint32_t kSeed = 100007;
@@ -17,8 +17,8 @@ constexpr uint32_t kSeed = 100007;
 class SimulationTest : public testing::Test {
  protected:
   SimulationTest() {
-    pusht_test::WriteSmallCheckpoint(folder_.path());
-    options_.backend = dp::Backend::kCpu;
+    mjp_test::WriteSmallCheckpoint(folder_.path());
+    options_.backend = mjp::Backend::kCpu;
     checkpoint_ = OpenCheckpoint(folder_.path());
     options_.sampler.kind = checkpoint_->config.scheduler.kind;
   }
@@ -51,14 +51,14 @@ class SimulationTest : public testing::Test {
     options.episodes = 1;
     const std::atomic<bool> stop{false};
     return Evaluate(
-               options, dp::Policy::Create(checkpoint_, options_), {0}, [](const EpisodeResult&) {},
-               stop)
+               options, mjp::Policy::Create(checkpoint_, options_), {0},
+               [](const EpisodeResult&) {}, stop)
         .episodes.at(0);
   }
 
-  pusht_test::TempDir folder_;
-  dp::PolicyOptions options_;
-  std::shared_ptr<const dp::Checkpoint> checkpoint_;
+  mjp_test::TempDir folder_;
+  mjp::PolicyOptions options_;
+  std::shared_ptr<const mjp::Checkpoint> checkpoint_;
 };
 
 TEST_F(SimulationTest, RunsTheEpisodeOfAnEvaluation) {
@@ -112,16 +112,16 @@ TEST_F(SimulationTest, DenoisingEndsInTheChunk) {
 TEST_F(SimulationTest, EveryPassIsTimed) {
   const auto simulation = Make(kSeed);
   simulation->Advance();
-  const dp::StageTimes& times = Look(*simulation).log->back()->times;
+  const mjp::StageTimes& times = Look(*simulation).log->back()->times;
   ASSERT_GT(times.passes, 1);
   ASSERT_EQ(times.steps.size(), static_cast<size_t>(times.passes));
-  double at = times[dp::Stage::kDenoise].begin;
-  for (const dp::StageTimes::Span& pass : times.steps) {
+  double at = times[mjp::Stage::kDenoise].begin;
+  for (const mjp::StageTimes::Span& pass : times.steps) {
     EXPECT_GE(pass.begin, at);
     EXPECT_GT(pass.end, pass.begin);
     at = pass.end;
   }
-  EXPECT_LE(at, times[dp::Stage::kDenoise].end);
+  EXPECT_LE(at, times[mjp::Stage::kDenoise].end);
 }
 
 TEST_F(SimulationTest, ThreadPlaysToTheSameEndWhileItIsWatched) {
@@ -155,4 +155,4 @@ TEST_F(SimulationTest, WhatCannotBeOpenedIsAMessageAndThePolicyStays) {
 }
 
 }  // namespace
-}  // namespace pusht
+}  // namespace mjp::app

@@ -8,10 +8,10 @@
 
 #include "viewer/export.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
-using dp::Stage;
+using mjp::Stage;
 
 // A decision whose encoder takes `encode` ms and whose denoising takes `denoise` ms, then physics.
 std::shared_ptr<DecisionRecord> Decision(double begin, double encode, double denoise) {
@@ -30,7 +30,7 @@ DecisionLog Log(int count) {
 
 TEST(StageSummary, DecisionEndsBeforePhysics) {
   EXPECT_NEAR(RowMilliseconds(Decision(7, 2, 5)->times, kDecisionRow), 7, 1e-9);
-  EXPECT_EQ(RowMilliseconds(dp::StageTimes(), kDecisionRow), 0);
+  EXPECT_EQ(RowMilliseconds(mjp::StageTimes(), kDecisionRow), 0);
 }
 
 TEST(StageSummary, QuantilesAndWorst) {
@@ -77,7 +77,7 @@ constexpr size_t kTracks = 3;  // events that name the tracks of a trace
 // A decision on a GPU, as a host stamps it: the scene is the host's, the rest the device's.
 std::shared_ptr<DecisionRecord> DeviceDecision() {
   auto record = std::make_shared<DecisionRecord>();
-  record->backend = dp::Backend::kCuda;
+  record->backend = mjp::Backend::kCuda;
   record->times[Stage::kScene] = {5, 5.0001};
   record->times[Stage::kHandOver] = {5.0001, 5.0002};
   record->times[Stage::kPrepare] = {5.0002, 5.0003};
@@ -94,12 +94,12 @@ std::shared_ptr<DecisionRecord> DeviceDecision() {
 TEST(StageSummary, WhatComesAfterTheHandOverIsTheDevices) {
   const auto decision = DeviceDecision();
   for (const Stage stage : {Stage::kScene, Stage::kHandOver, Stage::kApply, Stage::kPhysics}) {
-    EXPECT_FALSE(OnDevice(*decision, stage)) << dp::StageName(stage);
+    EXPECT_FALSE(OnDevice(*decision, stage)) << mjp::StageName(stage);
   }
   for (const Stage stage : {Stage::kPrepare, Stage::kEncode, Stage::kDenoise, Stage::kFetch}) {
-    EXPECT_TRUE(OnDevice(*decision, stage)) << dp::StageName(stage);
+    EXPECT_TRUE(OnDevice(*decision, stage)) << mjp::StageName(stage);
   }
-  decision->backend = dp::Backend::kCpu;
+  decision->backend = mjp::Backend::kCpu;
   EXPECT_FALSE(OnDevice(*decision, Stage::kEncode));
   EXPECT_NEAR(RowMilliseconds(decision->times, kDecisionRow), 1.8, 1e-6);
 }
@@ -150,4 +150,4 @@ TEST(Export, TraceHasEverySpanInMicroseconds) {
 }
 
 }  // namespace
-}  // namespace pusht
+}  // namespace mjp::app

@@ -19,13 +19,15 @@
 #include "tests/support/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
 
-namespace pusht_test {
+namespace mjp_test {
 namespace {
 
 constexpr int kWidth = 1280, kHeight = 800;
-std::string ModelFile(const char* name) { return PUSHT_SOURCE_DIR "/models/" + std::string(name); }
+std::string ModelFile(const char* name) {
+  return MJPOLICY_SOURCE_DIR "/models/" + std::string(name);
+}
 
-// pusht-viewer in a folder of its own.
+// mjpolicy-viewer in a folder of its own.
 class WindowTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { screen_ = Screen::Start(kWidth, kHeight).release(); }
@@ -46,7 +48,7 @@ class WindowTest : public ::testing::Test {
     if (child_ != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     std::vector<char*> words;
-    words.push_back(const_cast<char*>(PUSHT_VIEWER));
+    words.push_back(const_cast<char*>(MJPOLICY_VIEWER));
     for (const std::string& a : arguments) words.push_back(const_cast<char*>(a.c_str()));
     words.push_back(nullptr);
     const std::string log = folder_ / "log";
@@ -57,7 +59,7 @@ class WindowTest : public ::testing::Test {
       setenv("DISPLAY", display.c_str(), 1);
     }
     if (chdir(folder_.path().c_str()) != 0 || !freopen(log.c_str(), "w", stderr)) _exit(126);
-    execv(PUSHT_VIEWER, words.data());
+    execv(MJPOLICY_VIEWER, words.data());
     _exit(127);
   }
   // The exit code of the program, or 128 + the signal that ended it.
@@ -75,7 +77,7 @@ class WindowTest : public ::testing::Test {
   // Opens the window, paused at a control step.
   void Open(const std::vector<std::string>& arguments) {
     Start(arguments, screen_->name());
-    ASSERT_TRUE(screen_->Focus("pusht-viewer", kPatience)) << Log();
+    ASSERT_TRUE(screen_->Focus("mjpolicy-viewer", kPatience)) << Log();
     ASSERT_TRUE(Until([&] { return Scene().TrailPixels() > 30; })) << "no trail";
     screen_->KeepPaceWith(screen_->FrameRate(270, 40, 600, 540, 2));
     screen_->Move(kWidth / 2, 400);
@@ -222,7 +224,7 @@ TEST_F(WindowTest, PushesABodyByHand) {
 TEST_F(WindowTest, WritesPicturesAndFilms) {
   ASSERT_NO_FATAL_FAILURE(Open(WithCheckpoint()));
   screen_->Key("p", Screen::kControl);
-  EXPECT_TRUE(Until([&] { return std::filesystem::exists(folder_ / "pusht-viewer.png"); }));
+  EXPECT_TRUE(Until([&] { return std::filesystem::exists(folder_ / "mjpolicy-viewer.png"); }));
   screen_->Key("r", Screen::kControl);
   Sleep(1);
   screen_->Key("r", Screen::kControl);
@@ -232,7 +234,8 @@ TEST_F(WindowTest, WritesPicturesAndFilms) {
     const auto bytes = std::filesystem::file_size(folder_ / name, none);
     return none ? 0 : bytes;
   };
-  EXPECT_TRUE(Until([&] { return size("pusht-viewer.mp4") + size("pusht-viewer.avi") > 1000; }));
+  EXPECT_TRUE(
+      Until([&] { return size("mjpolicy-viewer.mp4") + size("mjpolicy-viewer.avi") > 1000; }));
 }
 
 TEST_F(WindowTest, FilmsWithoutFfmpeg) {
@@ -242,7 +245,7 @@ TEST_F(WindowTest, FilmsWithoutFfmpeg) {
   Start({"--checkpoint", folder_ / "checkpoint", "--script", folder_ / "film.txt"}, "");
   setenv("PATH", path.c_str(), 1);
   EXPECT_EQ(Finish(), 0) << Log();
-  std::ifstream file(folder_ / "pusht-viewer.avi", std::ios::binary);
+  std::ifstream file(folder_ / "mjpolicy-viewer.avi", std::ios::binary);
   const std::string film{std::istreambuf_iterator<char>(file), {}};
   ASSERT_GT(film.size(), 52u) << Log();
   const auto number = [&](size_t at) {
@@ -372,4 +375,4 @@ TEST_F(WindowTest, WhatCannotBeOpenedIsASentence) {
 }
 
 }  // namespace
-}  // namespace pusht_test
+}  // namespace mjp_test

@@ -4,15 +4,15 @@
 #include "viewer/panels/panels.h"
 #include "viewer/panels/plot.h"
 
-namespace pusht {
+namespace mjp::app {
 
 void Pin(const SimSnapshot& snapshot, UiState& ui) {
-  const dp::PolicyOptions& options = snapshot.policy->options;
+  const mjp::PolicyOptions& options = snapshot.policy->options;
   const int window = options.sampler.parallel_window;
   const std::string label =
-      Format("%s %d%s, %s %s", dp::SamplerName(options.sampler.kind), options.sampler.steps,
+      Format("%s %d%s, %s %s", mjp::SamplerName(options.sampler.kind), options.sampler.steps,
              window > 0 ? Format(", window %d", window).c_str() : "",
-             dp::BackendName(options.backend), dp::PrecisionName(options.precision));
+             mjp::BackendName(options.backend), mjp::PrecisionName(options.precision));
   ui.pinned = {label, snapshot.policy->description, Summarise(*snapshot.log)};
 }
 
@@ -45,4 +45,4 @@ void DrawComparison(const SimSnapshot& snapshot, UiState& ui) {
   }
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -4,7 +4,7 @@
 #include "viewer/panels/plot.h"
 #include "viewer/theme.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 constexpr float kLabelShare = 0.36f;  // of the panel's width
@@ -58,7 +58,7 @@ void DrawEpisode(const SimSnapshot& snapshot, UiState& ui) {
 }
 
 void DrawSampler(const SimSnapshot& snapshot, UiState& ui) {
-  dp::PolicyOptions& options = ui.edited;
+  mjp::PolicyOptions& options = ui.edited;
   Label("Backend");
   EnumCombo("##backend", options.backend, {"auto", "CPU", "CUDA"});
   Label("Format");
@@ -107,4 +107,4 @@ void DrawControlPanel(const SimSnapshot& snapshot, UiState& ui) {
   if (ImGui::Checkbox("Trace", &ui.tracing)) ui.Ask(TraceCommand{ui.tracing});
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -6,7 +6,7 @@
 #include "viewer/panels/plot.h"
 #include "viewer/theme.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 constexpr double kWorld = 512;    // pixels of the table
@@ -104,4 +104,4 @@ void DrawDenoisingPanel(const SimSnapshot& snapshot, UiState& ui) {
   ImGui::EndGroup();
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -5,7 +5,7 @@
 #include "viewer/panels/plot.h"
 #include "viewer/theme.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 // `replay`: the row is of an evaluation, and another run of it is compared with it.
@@ -68,4 +68,4 @@ void DrawEpisodePanel(const SimSnapshot& snapshot, UiState& ui) {
   ImGui::EndTable();
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

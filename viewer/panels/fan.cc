@@ -5,7 +5,7 @@
 
 #include "viewer/theme.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 constexpr int kTrail = 12;  // denoising steps drawn before the one shown
@@ -62,4 +62,4 @@ void DrawFan(const Plot& plot, const DecisionRecord& decision, const PolicyInfo&
                         0.12f * em);
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -3,7 +3,7 @@
 #include "viewer/panels/panels.h"
 #include "viewer/theme.h"
 
-namespace pusht {
+namespace mjp::app {
 
 void DrawHelpPanel(const UiState& ui, ImVec2 centre) {
   if (!ui.show_help) return;
@@ -47,4 +47,4 @@ void DrawHelpPanel(const UiState& ui, ImVec2 centre) {
   ImGui::PopStyleColor();
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -5,7 +5,7 @@
 #include "viewer/panels/plot.h"
 #include "viewer/theme.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 constexpr int kFewestBars = 8, kMostBars = 512;
@@ -18,7 +18,7 @@ double NiceTop(double value) {
 
 void DrawBar(const Plot& plot, const DecisionRecord& decision, double x, double width) {
   double at = 0;
-  for (int row = 0; row <= static_cast<int>(dp::Stage::kFetch); ++row) {
+  for (int row = 0; row <= static_cast<int>(mjp::Stage::kFetch); ++row) {
     const double length = RowMilliseconds(decision.times, row);
     if (length <= 0) continue;
     plot.draw().AddRectFilled(plot.At(x, at + length), plot.At(x + width, at), RowColor(row));
@@ -115,4 +115,4 @@ void DrawHistoryPanel(const SimSnapshot& snapshot, UiState& ui) {
   DrawHistogram(snapshot, ui);
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -7,7 +7,7 @@
 // The panels: functions of the snapshot that draw into the current ImGui window and leave wishes
 // in the UiState. None needs a window of the system, OpenGL or the simulation.
 
-namespace pusht {
+namespace mjp::app {
 
 // Play, seed, speed, and how the policy runs.
 void DrawControlPanel(const SimSnapshot& snapshot, UiState& ui);
@@ -32,6 +32,6 @@ void DrawHistoryPanel(const SimSnapshot& snapshot, UiState& ui);
 // Keys and mouse, over everything else, around `centre` (screen pixels).
 void DrawHelpPanel(const UiState& ui, ImVec2 centre);
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // VIEWER_PANELS_PANELS_H_

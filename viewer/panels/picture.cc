@@ -4,7 +4,7 @@
 #include "viewer/panels/plot.h"
 #include "viewer/theme.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 // Where the encoder looks in picture `index`, drawn over it; one hue per point.
@@ -78,4 +78,4 @@ void DrawPicturePanel(const SimSnapshot& snapshot, UiState& ui) {
   ImGui::EndTooltip();
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -6,7 +6,7 @@
 
 #include "viewer/theme.h"
 
-namespace pusht {
+namespace mjp::app {
 
 Plot::Plot(const char* id, ImVec2 size, Range x, Range y, float left, float bottom)
     : x_(x), y_(y), draw_(ImGui::GetWindowDrawList()) {
@@ -94,4 +94,4 @@ std::string Count(size_t count, const char* noun) {
   return Format(count == 1 ? "%zu %s" : "%zu %ss", count, noun);
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace pusht {
+namespace mjp::app {
 
 // A rectangle of the current window with axes, in which panels draw by themselves.
 class Plot {
@@ -55,6 +55,6 @@ std::string FormatMs(double milliseconds);
 // "1 decision", "2 decisions".
 std::string Count(size_t count, const char* noun);
 
-}  // namespace pusht
+}  // namespace mjp::app
 
 #endif  // VIEWER_PANELS_PLOT_H_

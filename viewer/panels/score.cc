@@ -5,7 +5,7 @@
 #include "viewer/panels/plot.h"
 #include "viewer/theme.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 constexpr double kSuccess = 0.95;  // coverage
@@ -62,4 +62,4 @@ void DrawScorePanel(const SimSnapshot& snapshot, UiState& ui) {
   }
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

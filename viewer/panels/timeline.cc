@@ -6,10 +6,10 @@
 #include "viewer/panels/plot.h"
 #include "viewer/theme.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
-constexpr int kPhysics = static_cast<int>(dp::Stage::kPhysics);
+constexpr int kPhysics = static_cast<int>(mjp::Stage::kPhysics);
 
 // Of the rows of the panel, from the top.
 enum Lane { kHost, kDevice };
@@ -19,10 +19,10 @@ struct Clock {
 };
 
 // From the first stage to the end of the last; of physics no more than a share is shown.
-Clock ClockOf(const dp::StageTimes& times) {
+Clock ClockOf(const mjp::StageTimes& times) {
   constexpr double kPhysicsShare = 0.25;  // of the decision
   Clock clock;
-  for (const dp::StageTimes::Span& span : times.spans) {
+  for (const mjp::StageTimes::Span& span : times.spans) {
     if (span.end <= span.begin) continue;
     clock.begin = std::min(clock.begin, span.begin);
     clock.end = std::max(clock.end, span.end);
@@ -48,11 +48,11 @@ void DrawBar(const Plot& plot, double from, double to, double lane, ImU32 color,
 }
 
 // The network's passes as they were timed; where they were not, equal shares of the denoising.
-std::vector<dp::StageTimes::Span> PassesOf(const dp::StageTimes& times) {
+std::vector<mjp::StageTimes::Span> PassesOf(const mjp::StageTimes& times) {
   if (!times.steps.empty() || times.passes <= 0) return times.steps;
-  const dp::StageTimes::Span& span = times[dp::Stage::kDenoise];
+  const mjp::StageTimes::Span& span = times[mjp::Stage::kDenoise];
   const double share = (span.end - span.begin) / times.passes;
-  std::vector<dp::StageTimes::Span> passes;
+  std::vector<mjp::StageTimes::Span> passes;
   passes.reserve(times.passes);
   for (int i = 0; i < times.passes; ++i) {
     passes.push_back({span.begin + share * i, span.begin + share * (i + 1)});
@@ -60,10 +60,10 @@ std::vector<dp::StageTimes::Span> PassesOf(const dp::StageTimes& times) {
   return passes;
 }
 
-void DrawPasses(const Plot& plot, const dp::StageTimes& times, double origin, double lane) {
-  const ImU32 colors[2] = {RowColor(static_cast<int>(dp::Stage::kDenoise)),
+void DrawPasses(const Plot& plot, const mjp::StageTimes& times, double origin, double lane) {
+  const ImU32 colors[2] = {RowColor(static_cast<int>(mjp::Stage::kDenoise)),
                            IM_COL32(62, 122, 184, 255)};
-  const std::vector<dp::StageTimes::Span> passes = PassesOf(times);
+  const std::vector<mjp::StageTimes::Span> passes = PassesOf(times);
   if (passes.empty()) return;
   const double average = 1e3 * (passes.back().end - passes.front().begin) / passes.size();
   // stripes of less than this would shimmer
@@ -83,9 +83,9 @@ void DrawPasses(const Plot& plot, const dp::StageTimes& times, double origin, do
 void DrawStages(const Plot& plot, const DecisionRecord& decision, double origin) {
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   for (int row = 0; row <= kPhysics; ++row) {
-    const dp::StageTimes::Span& span = decision.times.spans[row];
+    const mjp::StageTimes::Span& span = decision.times.spans[row];
     if (span.end <= span.begin) continue;
-    const int lane = OnDevice(decision, static_cast<dp::Stage>(row)) ? kDevice : kHost;
+    const int lane = OnDevice(decision, static_cast<mjp::Stage>(row)) ? kDevice : kHost;
     const double from = 1e3 * (span.begin - origin), to = 1e3 * (span.end - origin);
     DrawBar(plot, from, to, lane, RowColor(row), RowName(row));
     const ImVec2 low = plot.At(from, lane), high = plot.At(to, lane + 1.0);
@@ -108,7 +108,7 @@ void DrawTimelinePanel(const SimSnapshot& snapshot, UiState& ui) {
   const double top = 1e3 * (clock.end - clock.begin);
   const float em = ImGui::GetFontSize();
   std::vector<const char*> names = {"CPU"};
-  if (shown->backend == dp::Backend::kCuda) names.push_back("GPU");
+  if (shown->backend == mjp::Backend::kCuda) names.push_back("GPU");
   names.push_back("passes");
   const int lanes = static_cast<int>(names.size());
   const Plot plot("timeline", ImGui::GetContentRegionAvail(), {0, top}, {1.0 * lanes, 0}, 3.6f * em,
@@ -124,4 +124,4 @@ void DrawTimelinePanel(const SimSnapshot& snapshot, UiState& ui) {
   DrawPasses(plot, shown->times, clock.begin, lanes - 1);
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

@@ -7,7 +7,7 @@
 #include "viewer/panels/plot.h"
 #include "viewer/theme.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 // The figure that counts: how long the decision took, against the control period.
@@ -36,7 +36,7 @@ void DrawStackedBar(const DecisionRecord& decision, double budget) {
   double at = 0;
   for (int row = 0; row < kDecisionRow; ++row) {
     const double length = RowMilliseconds(decision.times, row);
-    if (length <= 0 || row == static_cast<int>(dp::Stage::kPhysics)) continue;
+    if (length <= 0 || row == static_cast<int>(mjp::Stage::kPhysics)) continue;
     const ImVec2 low = plot.At(at, 1), high = plot.At(at + length, 0);
     plot.draw().AddRectFilled(low, high, RowColor(row));
     const ImVec2 mouse = ImGui::GetIO().MousePos;
@@ -131,4 +131,4 @@ void DrawTimingPanel(const SimSnapshot& snapshot, UiState& ui) {
   DrawComparison(snapshot, ui);
 }
 
-}  // namespace pusht
+}  // namespace mjp::app

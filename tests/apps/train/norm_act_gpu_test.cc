@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/train/norm_act.h"
+#include "apps/train/network/norm_act.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 struct Case {
@@ -84,4 +84,4 @@ TEST_P(NormActGpuTest, MatchesTheReferenceInBfloat16) { Check(GetParam(), at::kB
 INSTANTIATE_TEST_SUITE_P(Shapes, NormActGpuTest, ::testing::ValuesIn(kCases));
 
 }  // namespace
-}  // namespace pusht
+}  // namespace mjp::app

@@ -6,15 +6,15 @@
 #include <map>
 #include <sstream>
 
-#include "apps/train/recordings.h"
-#include "kernels/error.h"
-#include "policy/checkpoint.h"
-#include "task/demonstrations.h"
-#include "task/files.h"
-#include "task/npy.h"
+#include "apps/train/data/recordings.h"
+#include "base/error.h"
+#include "base/folders.h"
+#include "base/npy.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "tasks/pusht/planner/demonstrations.h"
 #include "tests/support/temp_dir.h"
 
-namespace pusht {
+namespace mjp::app {
 namespace {
 
 constexpr size_t kLimit = 64 << 20;
@@ -56,7 +56,7 @@ class RecipeTest : public ::testing::Test {
   bool Train(const TrainOptions& options, const std::atomic<bool>& stop) const {
     Ranks ranks(1);
     std::ostringstream progress;
-    return pusht::Train(options, ranks, progress, stop);
+    return mjp::app::Train(options, ranks, progress, stop);
   }
 
   // Trains until the first line of progress that begins with `text`.
@@ -77,14 +77,14 @@ class RecipeTest : public ::testing::Test {
     Watch watch(text, stop);
     std::ostream progress(&watch);
     Ranks ranks(1);
-    return pusht::Train(options, ranks, progress, stop);
+    return mjp::app::Train(options, ranks, progress, stop);
   }
 
   std::string Weights(const std::string& name) const {
     return ReadFile(folder_ / (name + "/checkpoint/model.safetensors"), kLimit);
   }
 
-  pusht_test::TempDir folder_;
+  mjp_test::TempDir folder_;
   const std::atomic<bool> never_ = false;
 };
 
@@ -105,8 +105,8 @@ TEST_F(RecipeTest, ARunIsNotContinuedWithAnotherPrediction) {
   try {
     Train(options, never_);
     ADD_FAILURE() << "continued";
-  } catch (const dp::Error& error) {
-    EXPECT_EQ(error.code(), dp::ExitCode::kBadInput);
+  } catch (const mjp::Error& error) {
+    EXPECT_EQ(error.code(), mjp::ExitCode::kBadInput);
     EXPECT_NE(std::string(error.what()).find("--prediction epsilon, not v"), std::string::npos)
         << error.what();
   }
@@ -128,7 +128,7 @@ TEST_F(RecipeTest, RoundsAddTheStudentsStatesAndAreNotPlayedTwice) {
     EXPECT_NE(log.find(text), std::string::npos) << text;
   }
   EXPECT_EQ(ReadFile(folder_ / "rounds/curves.png", kLimit).substr(1, 3), "PNG");
-  EXPECT_NO_THROW(dp::LoadCheckpoint(folder_ / "rounds/checkpoint"));
+  EXPECT_NO_THROW(mjp::LoadCheckpoint(folder_ / "rounds/checkpoint"));
 
   EXPECT_TRUE(Train(options, never_));  // nothing is left to do but the last evaluation
   EXPECT_EQ(ReadFile(folder_ / "rounds/rounds/rows-00001.npy", kLimit), rows);
@@ -158,7 +158,7 @@ TEST_F(RecipeTest, RecordingsBecomeRows) {
   ends.shape = {1};
   ends.bytes.resize(sizeof(int64_t));
   WriteNpy(folder_ / "person_episode_ends.npy", ends);
-  EXPECT_THROW(LoadRecordings(folder_ / "person"), dp::Error);
+  EXPECT_THROW(LoadRecordings(folder_ / "person"), mjp::Error);
 }
 
 TEST_F(RecipeTest, ADeviceThatIsNoNameOfOneIsAMistakeInTheCall) {
@@ -168,27 +168,27 @@ TEST_F(RecipeTest, ADeviceThatIsNoNameOfOneIsAMistakeInTheCall) {
     try {
       Train(options, never_);
       ADD_FAILURE() << name;
-    } catch (const dp::Error& error) {
-      EXPECT_EQ(error.code(), dp::ExitCode::kUsage) << error.what();
+    } catch (const mjp::Error& error) {
+      EXPECT_EQ(error.code(), mjp::ExitCode::kUsage) << error.what();
     }
   }
 }
 
 TEST_F(RecipeTest, TheCheckpointSaysWhatTheNetworkTells) {
-  const std::map<std::string, dp::PredictionType> predictions = {
-      {"sample", dp::PredictionType::kSample}, {"v", dp::PredictionType::kVPrediction}};
+  const std::map<std::string, mjp::PredictionType> predictions = {
+      {"sample", mjp::PredictionType::kSample}, {"v", mjp::PredictionType::kVPrediction}};
   for (const auto& [name, prediction] : predictions) {
     TrainOptions options = Options(name);
     options.architecture.prediction = name;
     EXPECT_TRUE(Train(options, never_));
-    EXPECT_EQ(dp::LoadCheckpoint(folder_ / (name + "/checkpoint"))->config.scheduler.prediction,
+    EXPECT_EQ(mjp::LoadCheckpoint(folder_ / (name + "/checkpoint"))->config.scheduler.prediction,
               prediction);
   }
   EXPECT_NE(Weights("sample"), Weights("v"));
   TrainOptions options = Options("other");
   options.architecture.prediction = "score";
-  EXPECT_THROW(Train(options, never_), dp::Error);
+  EXPECT_THROW(Train(options, never_), mjp::Error);
 }
 
 }  // namespace
-}  // namespace pusht
+}  // namespace mjp::app

@@ -1,0 +1,30 @@
+#ifndef APPS_BENCH_BASELINE_BASELINE_H_
+#define APPS_BENCH_BASELINE_BASELINE_H_
+
+#include <string>
+
+#include "apps/bench/harness.h"
+
+// The same networks through another library, timed in the same process and run. The library is
+// loaded only when it is asked for, so nothing else of the program needs it.
+
+namespace mjp::app {
+
+// What a peer's module exports as `mjp_peer_rows`: appends its rows, among them why there are
+// none. The module is mjp_peer_<name>.so beside the program, built with it, so C++ types may
+// pass.
+using PeerFunction = void (*)(const BenchOptions& options, BenchRows& rows);
+inline constexpr char kPeerSymbol[] = "mjp_peer_rows";
+
+// What it exports as `mjp_peer_layout`: a module from another tree would read the options
+// wrongly.
+inline constexpr size_t kPeerLayout = 1024 * sizeof(BenchOptions) + sizeof(BenchRow);
+inline constexpr char kPeerLayoutSymbol[] = "mjp_peer_layout";
+
+// The rows of the peer called `name` ("torch"). Throws Error(kEnvironment) where its module was not
+// built or does not load.
+BenchRows BenchPeer(const std::string& name, const BenchOptions& options);
+
+}  // namespace mjp::app
+
+#endif  // APPS_BENCH_BASELINE_BASELINE_H_

@@ -1,0 +1,140 @@
+// On the CPU: the U-Net and the picture encoder eager, and as the frozen graph that libtorch makes
+// of them, with weights packed by oneDNN once. Chunks of both and of this project's policy are
+// taken in turn, so that all of them meet the same machine.
+
+#include <ATen/Parallel.h>
+#include <torch/csrc/jit/frontend/tracer.h>
+#include <torch/csrc/jit/passes/frozen_graph_optimizations.h>
+#include <torch/csrc/jit/passes/frozen_ops_to_mkldnn.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+
+#include <cstdio>
+
+#include "apps/bench/baseline/baseline_torch.h"
+#include "apps/bench/observations.h"
+
+namespace mjp::app {
+namespace {
+
+using TensorFunction = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
+
+// `function` as a graph for inputs of the shapes of `example`, its weights constants of it.
+TensorFunction Frozen(const TensorFunction& function, const std::vector<at::Tensor>& example) {
+  using torch::jit::Stack;
+  const auto traced = [&](const Stack& stack) {
+    std::vector<at::Tensor> inputs;
+    for (const c10::IValue& value : stack) inputs.push_back(value.toTensor());
+    return Stack{function(inputs)};
+  };
+  const auto no_name = [](const at::Tensor&) { return std::string(); };
+  std::shared_ptr<torch::jit::Graph> graph =
+      torch::jit::tracer::trace(Stack(example.begin(), example.end()), traced, no_name)
+          .first->graph;
+  torch::jit::OptimizeFrozenGraph(graph);
+  torch::jit::ConvertFrozenOpsToMKLDNN(graph);
+  const auto executor = std::make_shared<torch::jit::GraphExecutor>(graph, "frozen");
+  return [executor](const std::vector<at::Tensor>& inputs) {
+    Stack stack(inputs.begin(), inputs.end());
+    executor->run(stack);
+    return stack.front().toTensor();
+  };
+}
+
+class Peer {
+ public:
+  Peer(const BenchOptions& options, BenchRows& rows)
+      : options_(options),
+        config_(options.network->config),
+        parameters_(*options.network, 1, 0, at::kCPU, at::kFloat),
+        network_(config_, parameters_, /*fused=*/false),
+        rows_(rows) {
+    parameters_.Freeze();
+  }
+
+  void Run() {
+    const int64_t batch = options_.policy.batch, frames = batch * config_.n_obs_steps;
+    const at::Tensor x = at::randn({batch, config_.horizon, config_.action_dim});
+    const at::Tensor cond = at::randn({batch, config_.CondDim()});
+    const at::Tensor step = at::full({batch}, 50, at::kLong);
+    const TensorFunction unet = [&](const std::vector<at::Tensor>& inputs) {
+      return network_.Denoise(inputs[0], inputs[1], inputs[2]);
+    };
+    const TensorFunction frozen = Frozen(unet, {x, step, cond});
+    AddBoth("U-Net pass, batch " + std::to_string(batch), batch, "rows", unet, frozen,
+            {x, step, cond});
+    AddChunks(x, cond, unet, frozen);
+    if (config_.cameras.empty()) return;
+    const at::Tensor pictures = at::randn(PictureShape(config_, frames));
+    const TensorFunction encode = [&](const std::vector<at::Tensor>& inputs) {
+      return network_.Encode(inputs[0]);
+    };
+    AddBoth("encoder, " + std::to_string(frames) + " frames", static_cast<double>(frames), "frames",
+            encode, Frozen(encode, {pictures}), {pictures});
+  }
+
+ private:
+  void AddBoth(const std::string& name, double items, const std::string& unit,
+               const TensorFunction& eager, const TensorFunction& frozen,
+               const std::vector<at::Tensor>& inputs) {
+    const std::string how[] = {"torch, eager fp32: ", "torch, frozen fp32: "};
+    const TensorFunction* functions[] = {&eager, &frozen};
+    for (int i = 0; i < 2; ++i)
+      rows_.push_back(Measure("peer", how[i] + name, options_.seconds, items, unit,
+                              [&] { (*functions[i])(inputs); }));
+  }
+
+  // Chunks of this project's sampler as asked for, and of libtorch's step by step.
+  void AddChunks(const at::Tensor& x, const at::Tensor& cond, const TensorFunction& eager,
+                 const TensorFunction& frozen) {
+    const auto policy = mjp::Policy::Create(options_.network, options_.policy);
+    BenchObservations observations(config_, options_.policy.batch);
+    mjp::PolicyOutput output;
+    const int steps = policy->options().sampler.steps;
+    const TorchChain chain(steps, x);
+    const auto chunk_of = [&](const TensorFunction& unet) {
+      chain.Run([&](const at::Tensor& at, const at::Tensor& step) {
+        return unet({at, step, cond});
+      });
+    };
+    const std::pair<std::string, std::function<void()>> contenders[] = {
+        {"this project", [&] { policy->Infer(observations.NextChunk(), output); }},
+        {"torch, eager fp32", [&] { chunk_of(eager); }},
+        {"torch, frozen fp32", [&] { chunk_of(frozen); }}};
+    std::vector<double> times[std::size(contenders)];
+    for (const auto& [name, work] : contenders) work();
+    RepeatFor(std::size(contenders) * options_.seconds, [&] {
+      for (size_t i = 0; i < std::size(contenders); ++i) {
+        const double begin = mjp::Now();
+        contenders[i].second();
+        times[i].push_back(1e3 * (mjp::Now() - begin));
+      }
+    });
+    const std::string name = ": chunk, " + std::to_string(steps) + " steps";
+    for (size_t i = 0; i < std::size(contenders); ++i)
+      rows_.push_back(FromTimes("peer", contenders[i].first + name, times[i]));
+    const auto ours = rows_.end() - std::size(contenders);
+    ours->note = std::to_string(output.times.passes) + " passes, in turn with the next two";
+    for (auto row = ours + 1; row != rows_.end(); ++row) {
+      char text[64];
+      std::snprintf(text, sizeof(text), "takes %.2f times as long", row->median / ours->median);
+      row->note = text;
+    }
+  }
+
+  const BenchOptions& options_;
+  const mjp::PolicyConfig& config_;
+  Parameters parameters_;
+  Network network_;
+  BenchRows& rows_;
+};
+
+}  // namespace
+
+void AddTorchRowsCpu(const BenchOptions& options, BenchRows& rows) {
+  at::set_num_threads(options.policy.threads);
+  BenchOptions on_cpu = options;
+  on_cpu.policy.backend = mjp::Backend::kCpu;
+  Peer(on_cpu, rows).Run();
+}
+
+}  // namespace mjp::app

@@ -1,0 +1,82 @@
+#include <array>
+#include <cstdio>
+#include <optional>
+
+#include "apps/bench/harness.h"
+#include "apps/bench/observations.h"
+#include "apps/bench/picture_history.h"
+#include "plugin/pictures/mujoco_renderer.h"
+
+// A decision from pictures to actions as the caller waits for it, and its stages. With MuJoCo's
+// renderer the newest picture is drawn within it; those before were drawn in earlier control steps.
+
+namespace mjp::app {
+namespace {
+
+// What the decisions took, milliseconds.
+struct DecisionTimes {
+  std::vector<double> whole, picture, pass;
+  std::array<std::vector<double>, mjp::kStageCount> stages;
+
+  void Add(const mjp::StageTimes& times) {
+    for (size_t i = 0; i < mjp::kStageCount; ++i) {
+      const auto& span = times.spans[i];
+      if (span.end > span.begin) stages[i].push_back(1e3 * (span.end - span.begin));
+    }
+    const auto& denoise = times[mjp::Stage::kDenoise];
+    if (times.passes > 0) pass.push_back(1e3 * (denoise.end - denoise.begin) / times.passes);
+  }
+};
+
+}  // namespace
+
+BenchRows BenchDecision(const BenchOptions& options) {
+  const auto policy = mjp::Policy::Create(options.network, options.policy);
+  const std::string device = policy->options().backend == mjp::Backend::kCuda ? "GPU" : "CPU";
+  BenchObservations observations(policy->config(), options.policy.batch);
+  std::optional<BenchPictureHistory> pictures;
+  if (options.renderer == RendererKind::kMujoco)
+    pictures.emplace(policy->config(), options.policy.batch);
+  mjp::PolicyOutput output;
+  DecisionTimes times;
+  const auto decide = [&] {
+    for (int i = 1; pictures && i < policy->config().n_obs_steps; ++i) pictures->Draw();
+    mjp::PolicyInput input = observations.Next();
+    const double begin = mjp::Now();
+    if (pictures) {
+      pictures->Draw();
+      times.picture.push_back(1e3 * (mjp::Now() - begin));
+      input.scenes = {};
+      input.frames = pictures->frames();
+    }
+    policy->Infer(input, output);
+    times.whole.push_back(1e3 * (mjp::Now() - begin));
+    times.Add(output.times);
+  };
+  decide();  // captures the graph
+  times = {};
+  Repeat(options, decide);
+  BenchRows rows;
+  rows.push_back(FromTimes("decision", "decision", times.whole));
+  rows.back().items = policy->options().batch;
+  rows.back().unit = "decisions";
+  char tail[64];
+  std::snprintf(tail, sizeof(tail), ", p99 / median %.3f", rows.back().p99 / rows.back().median);
+  rows.back().note = policy->Description() + tail;
+  if (pictures) {
+    rows.push_back(FromTimes("decision", "its picture by MuJoCo's renderer", times.picture));
+    rows.back().note = mjp::MujocoRendererDescription();
+  }
+  for (size_t i = 0; i < mjp::kStageCount; ++i) {
+    if (times.stages[i].empty()) continue;
+    rows.push_back(
+        FromTimes("decision", mjp::StageName(static_cast<mjp::Stage>(i)), times.stages[i]));
+    rows.back().device = device;
+  }
+  rows.push_back(FromTimes("decision", "pass with its denoising", times.pass));
+  rows.back().device = device;
+  rows.back().note = std::to_string(output.times.passes) + " passes per decision";
+  return rows;
+}
+
+}  // namespace mjp::app

@@ -1,0 +1,14 @@
+#ifndef APPS_BENCH_SUITES_KERNELS_CPU_H_
+#define APPS_BENCH_SUITES_KERNELS_CPU_H_
+
+#include "apps/bench/harness.h"
+
+namespace mjp::app {
+
+// Every operator of the CPU backend on one thread, in shapes of the notebook's networks with
+// --batch rows (two pictures each).
+BenchRows BenchKernelsCpu(const BenchOptions& options);
+
+}  // namespace mjp::app
+
+#endif  // APPS_BENCH_SUITES_KERNELS_CPU_H_

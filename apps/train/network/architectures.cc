@@ -1,0 +1,82 @@
+#include "apps/train/network/architectures.h"
+
+#include "base/error.h"
+#include "tasks/pusht/physics/state.h"
+#include "tasks/pusht/pictures/rasterise.h"
+
+namespace mjp::app {
+namespace {
+
+mjp::EncoderConfig LeRobotEncoder() {
+  mjp::EncoderConfig encoder;
+  encoder.kind = mjp::EncoderKind::kResNet18;
+  encoder.crop_height = encoder.crop_width = 84;
+  return encoder;
+}
+
+void CheckChannels(const std::vector<int>& channels, int multiple, const std::string& what) {
+  for (const int count : channels) {
+    if (count <= 0 || count % multiple != 0) {
+      throw mjp::Error(mjp::ExitCode::kUsage, what + ": " + std::to_string(count) +
+                                                  " channels are not a multiple of " +
+                                                  std::to_string(multiple));
+    }
+  }
+}
+
+mjp::PredictionType PredictionOf(const std::string& name) {
+  if (name == "epsilon") return mjp::PredictionType::kEpsilon;
+  if (name == "sample") return mjp::PredictionType::kSample;
+  if (name == "v") return mjp::PredictionType::kVPrediction;
+  throw mjp::Error(mjp::ExitCode::kUsage,
+                   "--prediction " + name + " is not known; choose epsilon, sample or v");
+}
+
+}  // namespace
+
+mjp::Checkpoint MakeArchitecture(const ArchitectureOptions& options) {
+  mjp::Checkpoint policy;
+  mjp::PolicyConfig& config = policy.config;
+  config.cameras = {{"observation.image", 3, mjp::kPictureSize, mjp::kPictureSize}};
+  config.state_dim = 2;
+  config.action_dim = 2;
+  if (options.name == "compact") {
+    config.type = "diffusion_compact";
+    config.encoder = mjp::CompactEncoderConfig();
+    config.unet.down_dims = {64, 128, 256};
+  } else if (options.name == "lerobot") {
+    config.type = "diffusion";
+    config.encoder = LeRobotEncoder();
+  } else {
+    throw mjp::Error(mjp::ExitCode::kUsage,
+                     "--architecture " + options.name + " is not known; choose compact or lerobot");
+  }
+  if (!options.unet_channels.empty()) config.unet.down_dims = options.unet_channels;
+  if (!options.stage_channels.empty()) {
+    if (options.stage_channels.size() > config.encoder.stage_strides.size()) {
+      throw mjp::Error(mjp::ExitCode::kUsage,
+                       "--stage-channels: at most " +
+                           std::to_string(config.encoder.stage_strides.size()) + " stages");
+    }
+    config.encoder.stage_channels = options.stage_channels;
+    config.encoder.stage_strides.resize(options.stage_channels.size());
+  }
+  if (options.action_steps > 0) config.n_action_steps = options.action_steps;
+  if (config.n_action_steps > config.horizon - config.FirstAction()) {
+    throw mjp::Error(mjp::ExitCode::kUsage, "--action-steps: a chunk has fewer");
+  }
+  config.scheduler.prediction = PredictionOf(options.prediction);
+  if (options.stem_channels > 0) config.encoder.stem_channels = options.stem_channels;
+  CheckChannels(config.unet.down_dims, config.unet.groups, "--unet-channels");
+  CheckChannels(config.encoder.stage_channels, config.encoder.channels_per_group,
+                "--stage-channels");
+  CheckChannels({config.encoder.stem_channels}, 8, "--stem-channels");
+
+  const mjp::FeatureStats pixels{
+      mjp::Normalization::kMinMax, {0, 0}, {float{kWorldSize}, float{kWorldSize}}};
+  policy.stats.state = policy.stats.action = pixels;
+  policy.stats.cameras = {{mjp::Normalization::kMeanStd, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}}};
+  return policy;
+}
+
+}  // namespace mjp::app

@@ -1,0 +1,42 @@
+#ifndef APPS_TRAIN_NETWORK_NETWORK_H_
+#define APPS_TRAIN_NETWORK_NETWORK_H_
+
+#include <ATen/ATen.h>
+
+#include <string>
+
+#include "apps/train/network/layers.h"
+#include "policy/checkpoint/config.h"
+
+namespace mjp::app {
+
+// The differentiable twin of the policy's networks: picture encoder, conditional U-Net and the
+// auxiliary head that exists in training only. Everything inside is channel-last; a sequence is a
+// picture of height 1. B = samples, N = pictures, H = horizon, A = action_dim.
+class Network : private Layers {
+ public:
+  // Both must outlive the network; `fused` as for Layers. Throws Error for a config that cannot be
+  // trained here.
+  Network(const mjp::PolicyConfig& config, const Parameters& parameters, bool fused = true);
+
+  // pictures (N, 3, height, width), normalised and cropped -> features (N, feature_dim).
+  at::Tensor Encode(const at::Tensor& pictures) const;
+
+  // features (N, feature_dim) -> (N, auxiliary outputs).
+  at::Tensor Auxiliary(const at::Tensor& features) const;
+
+  // Noise in x (B, H, A) at timesteps t (B), int64, given cond (B, CondDim()) -> (B, H, A).
+  at::Tensor Denoise(const at::Tensor& x, const at::Tensor& t, const at::Tensor& cond) const;
+
+ private:
+  at::Tensor Upsample(const std::string& name, const at::Tensor& x) const;
+  at::Tensor BasicBlock(const std::string& name, const at::Tensor& x, int64_t stride) const;
+  at::Tensor Pool(const at::Tensor& map) const;
+
+  const mjp::PolicyConfig& config_;
+  at::Tensor step_embedding_;  // (train_steps, step_embed_dim), float32
+};
+
+}  // namespace mjp::app
+
+#endif  // APPS_TRAIN_NETWORK_NETWORK_H_

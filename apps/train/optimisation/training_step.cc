@@ -1,0 +1,118 @@
+#include "apps/train/optimisation/training_step.h"
+
+#include <c10/core/GradMode.h>
+
+#include <vector>
+
+#include "policy/scheduler.h"
+#include "tasks/pusht/physics/state.h"
+
+namespace mjp::app {
+namespace {
+
+// World pixels onto +-1, as the checkpoint's normalisation does.
+at::Tensor Normalise(const at::Tensor& pixels) { return pixels / (kWorldSize / 2) - 1; }
+
+// states (N, 5) -> corners of the block (N, 12), normalised.
+at::Tensor BlockCorners(const at::Tensor& states) {
+  static const float corners[kBlockCorners][2] = {{-60, 0},  {60, 0},    {60, 30},
+                                                  {15, 120}, {-15, 120}, {-60, 30}};
+  std::vector<at::Tensor> points;
+  const at::Tensor cosine = states.select(1, 4).cos(), sine = states.select(1, 4).sin();
+  for (int i = 0; i < kBlockCorners; ++i) {
+    const double x = corners[i][0], y = corners[i][1];
+    points.push_back(states.select(1, 2) + x * cosine - y * sine);
+    points.push_back(states.select(1, 3) + x * sine + y * cosine);
+  }
+  return Normalise(at::stack(points, 1));
+}
+
+// What the network has to tell of signal * clean + sigma * noise.
+at::Tensor Target(mjp::PredictionType prediction, const at::Tensor& clean, const at::Tensor& noise,
+                  const at::Tensor& signal, const at::Tensor& sigma) {
+  switch (prediction) {
+    case mjp::PredictionType::kEpsilon:
+      return noise;
+    case mjp::PredictionType::kSample:
+      return clean;
+    case mjp::PredictionType::kVPrediction:
+      return signal * noise - sigma * clean;
+  }
+  return noise;
+}
+
+}  // namespace
+
+TrainingStep::TrainingStep(const mjp::PolicyConfig& config, const Network& network,
+                           const Dataset& dataset, Parameters& parameters, Optimizer& optimizer,
+                           const StepOptions& options)
+    : config_(config),
+      network_(network),
+      dataset_(dataset),
+      optimizer_(optimizer),
+      options_(options),
+      type_(parameters.gradient().scalar_type()),
+      step_(parameters.device(), [this] { Body(); }) {
+  const at::Tensor alphas =
+      at::tensor(mjp::AlphasCumprod(config.scheduler)).to(parameters.device());
+  signal_ = alphas.sqrt();
+  sigma_ = (1 - alphas).sqrt();
+  sums_ = at::zeros({3}, parameters.master().options());
+}
+
+void TrainingStep::Run() {
+  ++summed_;
+  step_.Run();
+}
+
+void TrainingStep::Body() {
+  Loss().backward();
+  optimizer_.Update();
+  c10::NoGradGuard no_grad;
+  sums_[2].add_(optimizer_.gradient_norm());
+}
+
+at::Tensor TrainingStep::Loss() {
+  const int64_t batch = options_.batch, draws = options_.draws, steps = config_.n_obs_steps;
+  at::Tensor pictures, states, noisy, t, target;
+  {
+    c10::NoGradGuard no_grad;
+    const Batch sample = dataset_.Sample(batch, options_.reflect);
+    states = sample.states.reshape({batch * steps, kStateWidth});
+    pictures =
+        PreparePictures(DrawPictures(states), steps, config_.encoder, options_.augmentation, type_);
+    const at::Tensor clean = Normalise(sample.actions).repeat_interleave(draws, 0, batch * draws);
+    const at::Tensor noise = at::randn_like(clean);
+    t = at::randint(config_.scheduler.train_steps, {batch * draws},
+                    clean.options().dtype(at::kLong));
+    const at::Tensor signal = signal_.index_select(0, t).view({-1, 1, 1});
+    const at::Tensor sigma = sigma_.index_select(0, t).view({-1, 1, 1});
+    noisy = signal * clean + sigma * noise;
+    target = Target(config_.scheduler.prediction, clean, noise, signal, sigma);
+  }
+  const at::Tensor features = network_.Encode(pictures);
+  const at::Tensor corner_loss =
+      at::smooth_l1_loss(network_.Auxiliary(features).to(at::kFloat), BlockCorners(states),
+                         at::Reduction::Mean, options_.auxiliary_beta);
+  const at::Tensor agent = Normalise(states.narrow(1, 0, 2)).to(type_);
+  const at::Tensor cond = at::cat({agent, features}, 1)
+                              .view({batch, config_.CondDim()})
+                              .repeat_interleave(draws, 0, batch * draws);
+  const at::Tensor predicted = network_.Denoise(noisy.to(type_), t, cond);
+  const at::Tensor loss = at::mse_loss(predicted.to(at::kFloat), target);
+  {
+    c10::NoGradGuard no_grad;
+    sums_[0].add_(loss);
+    sums_[1].add_(corner_loss);
+  }
+  return loss + options_.auxiliary_weight * corner_loss;
+}
+
+Losses TrainingStep::TakeLosses() {
+  const at::Tensor sums = sums_.to(at::kCPU, at::kDouble) / std::max<int64_t>(summed_, 1);
+  sums_.zero_();
+  summed_ = 0;
+  return {sums[0].item<double>(), sums[1].item<double>(), sums[2].item<double>()};
+}
+
+}  // namespace mjp::app

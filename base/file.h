@@ -1,0 +1,50 @@
+#ifndef BASE_FILE_H_
+#define BASE_FILE_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace mjp {
+
+// An open file descriptor, closed at the end of its life.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  ~FileDescriptor() { Close(); }
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  int get() const { return fd_; }
+  // Closes now, if anything is open: 0, or -1 with errno.
+  int Close();
+
+ private:
+  int fd_ = -1;
+};
+
+// "<path>: <what>: <the system's reason>", from errno.
+Error FileError(const std::string& what, const std::string& path);
+
+// Reads a regular file whole into own memory. Throws Error if it is missing, not a regular file,
+// larger than `limit` bytes, or changes while it is read.
+std::vector<uint8_t> ReadFile(const std::string& path, uint64_t limit);
+
+// Writes all of `bytes` to an open file and waits until they are on the disk. `path` names it in
+// the Error that is thrown if that fails.
+void WriteDurably(int fd, std::span<const uint8_t> bytes, const std::string& path);
+
+// Replaces `path` so that readers, and a crash, see either the old file or all of the new one
+// (temporary file, fsync, rename). Throws Error if that fails; no partial file remains.
+void WriteFileAtomically(const std::string& path, std::span<const uint8_t> bytes);
+
+}  // namespace mjp
+
+#endif  // BASE_FILE_H_

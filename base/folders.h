@@ -1,0 +1,24 @@
+#ifndef BASE_FOLDERS_H_
+#define BASE_FOLDERS_H_
+
+#include <string>
+
+#include "base/file.h"
+
+// base/file.h for text.
+
+namespace mjp::app {
+
+// Writes all of `text` to an open file and waits until it is on the disk. `file` names it in
+// errors.
+void WriteDurably(int fd, const std::string& text, const std::string& file);
+
+// Replaces a file as a whole or not at all.
+void WriteFileAtomically(const std::string& file, const std::string& text);
+
+// Reads a regular file of at most `limit` bytes.
+std::string ReadFile(const std::string& file, size_t limit);
+
+}  // namespace mjp::app
+
+#endif  // BASE_FOLDERS_H_

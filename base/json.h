@@ -1,0 +1,27 @@
+#ifndef BASE_JSON_H_
+#define BASE_JSON_H_
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace mjp {
+
+using Json = nlohmann::ordered_json;  // keeps the order of keys: cameras are numbered by it
+
+struct JsonLimits {
+  size_t bytes = size_t{1} << 20;
+  int depth = 16;
+};
+
+// Parses one JSON text, stricter than the library: no byte order mark, NUL, duplicate key,
+// non-finite number, trailing text or nesting beyond the limits. Throws Error "origin: what".
+Json ParseJson(std::string_view text, const std::string& origin, const JsonLimits& limits = {});
+
+// The same for a file.
+Json ReadJson(const std::string& path, const JsonLimits& limits = {});
+
+}  // namespace mjp
+
+#endif  // BASE_JSON_H_

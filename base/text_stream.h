@@ -1,0 +1,24 @@
+#ifndef BASE_TEXT_STREAM_H_
+#define BASE_TEXT_STREAM_H_
+
+#include <sstream>
+#include <string>
+
+// String streams that throw std::bad_alloc where memory runs out: the standard's stop there, mark
+// themselves bad and leave a text that ends too early.
+
+namespace mjp {
+
+class TextWriter : public std::ostringstream {
+ public:
+  TextWriter() { exceptions(badbit); }
+};
+
+class TextReader : public std::istringstream {
+ public:
+  explicit TextReader(const std::string& text) : std::istringstream(text) { exceptions(badbit); }
+};
+
+}  // namespace mjp
+
+#endif  // BASE_TEXT_STREAM_H_

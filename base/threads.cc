@@ -1,0 +1,31 @@
+#include "base/threads.h"
+
+#include <exception>
+#include <thread>
+#include <vector>
+
+namespace mjp::app {
+
+void RunOnThreads(int threads, const std::function<void(const std::atomic<bool>& failed)>& work) {
+  std::atomic<bool> failed = false;
+  std::exception_ptr failure;
+  const auto guarded = [&] {
+    try {
+      work(failed);
+    } catch (...) {
+      if (!failed.exchange(true)) failure = std::current_exception();
+    }
+  };
+  std::vector<std::jthread> others;
+  others.reserve(threads);
+  try {
+    for (int i = 1; i < threads; ++i) others.emplace_back(guarded);
+  } catch (const std::exception&) {
+    // the threads that there are do the work
+  }
+  guarded();
+  others.clear();  // waits
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace mjp::app

@@ -1,0 +1,75 @@
+#ifndef IMAGE_DIFFUSION_DATA_PICTURES_H_
+#define IMAGE_DIFFUSION_DATA_PICTURES_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+// Data sets of small labelled pictures, all in memory.
+
+namespace mjp {
+
+struct PictureSet {
+  int size = 0, channels = 0;             // pixels both ways; 1: grey, 3: RGB
+  std::vector<uint8_t> pixels = {};       // (count, size, size, channels)
+  std::vector<uint8_t> labels = {};       // (count): index into classes
+  std::vector<std::string> classes = {};  // names
+
+  int64_t count() const { return static_cast<int64_t>(labels.size()); }
+  int64_t PictureBytes() const { return int64_t{size} * size * channels; }
+};
+
+struct PictureOptions {
+  std::string dataset;          // mnist, fashion_mnist, cifar10, folder or digits
+  std::string directory = {};   // of its files; none for `digits`
+  int size = 32, channels = 3;  // what the pictures become
+  int64_t digits = 60000;       // pictures that `digits` draws
+  uint64_t seed = 0;            // of `digits`
+};
+
+// The names of the data sets, for help texts.
+std::vector<std::string> DatasetNames();
+
+// Loads or draws a data set. Pictures keep their shape: they are cropped to a square about the
+// middle and brought to the size by area averages; grey is the mean of the colours. Throws Error
+// that says where to get missing files and how to lay them out, or what is wrong in one.
+PictureSet LoadPictures(const PictureOptions& options);
+
+// ---- the readers, one file each: they accept what is exactly right, and throw Error otherwise
+
+// A file of the IDX format (the MNIST family's), raw or gzip-compressed; `origin` names it.
+struct IdxFile {
+  std::vector<int> shape;
+  std::vector<uint8_t> data;  // unsigned bytes, row-major
+};
+IdxFile ParseIdx(std::span<const uint8_t> bytes, const std::string& origin);
+
+// One batch of CIFAR-10's binary version: records of a label and 3 x 32 x 32 bytes, planes R, G, B.
+// Appends to `pictures`, which has the size and channels of the data set.
+void ParseCifar10(std::span<const uint8_t> bytes, const std::string& origin, PictureSet& pictures);
+
+// A PNG or BMP file as one picture of `size` and `channels`. No JPEG: the library's reader of it
+// writes out of bounds for damaged files.
+std::vector<uint8_t> ParsePicture(std::span<const uint8_t> bytes, const std::string& origin,
+                                  int size, int channels);
+
+// ---- and what they share
+
+// What a gzip file holds, at most `limit` bytes. Other bytes are returned as they are.
+std::vector<uint8_t> Inflate(std::span<const uint8_t> bytes, const std::string& origin,
+                             size_t limit);
+
+// A picture (height, width, in_channels) cropped, resized and converted.
+std::vector<uint8_t> FitPicture(const uint8_t* pixels, int height, int width, int in_channels,
+                                int size, int channels);
+
+// Every picture of sub-folder <class> of `directory`; classes are sorted by name.
+PictureSet LoadFolder(const PictureOptions& options);
+// Digits 0 to 9 of several fonts, turned, moved, scaled and coloured at random, and pictures of
+// Push-T.
+PictureSet DrawDigits(const PictureOptions& options);
+
+}  // namespace mjp
+
+#endif  // IMAGE_DIFFUSION_DATA_PICTURES_H_

@@ -1,0 +1,45 @@
+#include "kernels/cpu/isa.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+namespace mjp {
+namespace {
+
+Isa Detect() {
+  Isa best = Isa::kBaseline;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best = Isa::kAvx2;
+  if (best == Isa::kAvx2 && __builtin_cpu_supports("avx512f") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512bw")) {
+    best = Isa::kAvx512;
+  }
+  const char* wanted = std::getenv("MJPOLICY_ISA");
+  if (wanted == nullptr) return best;
+  for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
+    if (std::string_view(wanted) == IsaName(isa)) return std::min(best, isa);
+  }
+  return best;
+}
+
+}  // namespace
+
+Isa ActiveIsa() {
+  static const Isa isa = Detect();
+  return isa;
+}
+
+const char* IsaName(Isa isa) {
+  switch (isa) {
+    case Isa::kBaseline:
+      return "baseline";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+  }
+  return "?";
+}
+
+}  // namespace mjp

@@ -1,0 +1,45 @@
+#include "kernels/cpu/group_norm.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/mish.h"
+#include "kernels/cpu/product.h"
+
+// Chooses, at run time, among the copies of the kernels that were compiled per instruction set.
+
+#ifdef MJP_X86
+#define MJP_DISPATCH(result, name, parameters, arguments) \
+  namespace baseline {                                    \
+  result name parameters;                                 \
+  }                                                       \
+  namespace avx2 {                                        \
+  result name parameters;                                 \
+  }                                                       \
+  namespace avx512 {                                      \
+  result name parameters;                                 \
+  }                                                       \
+  result name parameters {                                \
+    switch (ActiveIsa()) {                                \
+      case Isa::kAvx512:                                  \
+        return avx512::name arguments;                    \
+      case Isa::kAvx2:                                    \
+        return avx2::name arguments;                      \
+      case Isa::kBaseline:                                \
+        break;                                            \
+    }                                                     \
+    return baseline::name arguments;                      \
+  }
+#else
+#define MJP_DISPATCH(result, name, parameters, arguments) \
+  namespace baseline {                                    \
+  result name parameters;                                 \
+  }                                                       \
+  result name parameters { return baseline::name arguments; }
+#endif
+
+namespace mjp::cpu {
+
+MJP_DISPATCH(int, PanelChannels, (), ())
+MJP_DISPATCH(void, Product, (const ProductArgs& args, const Block& block), (args, block))
+MJP_DISPATCH(void, Normalize, (const GroupNormArgs& args, const Block& block), (args, block))
+MJP_DISPATCH(void, Mish, (const float* x, int64_t size, float* y), (x, size, y))
+
+}  // namespace mjp::cpu

@@ -1,0 +1,57 @@
+#include "kernels/cpu/pool.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mjp::cpu {
+
+void MaxPool(const Features& x, const Features& y, int begin, int end) {
+  for (int n = begin; n < end; ++n) {
+    for (int h = 0; h < y.height; ++h) {
+      for (int w = 0; w < y.width; ++w) {
+        float* out = y.At(n, h, w);
+        std::copy_n(x.At(n, 2 * h, 2 * w), y.channels, out);  // the middle is always inside
+        for (int i = std::max(2 * h - 1, 0); i <= std::min(2 * h + 1, x.height - 1); ++i) {
+          for (int j = std::max(2 * w - 1, 0); j <= std::min(2 * w + 1, x.width - 1); ++j) {
+            const float* in = x.At(n, i, j);
+            for (int c = 0; c < y.channels; ++c) out[c] = out[c] < in[c] ? in[c] : out[c];
+          }
+        }
+      }
+    }
+  }
+}
+
+void AveragePool(const Features& x, float* features, int begin, int end) {
+  const int cells = x.height * x.width;
+  for (int n = begin; n < end; ++n) {
+    for (int c = 0; c < x.channels; ++c) {
+      double sum = 0;
+      for (int i = 0; i < cells; ++i) sum += x.At(n, i / x.width, i % x.width)[c];
+      features[n * x.channels + c] = static_cast<float>(sum / cells);
+    }
+  }
+}
+
+void SpatialSoftmax(const Features& logits, const float* pos_grid, float* keypoints, int begin,
+                    int end) {
+  const int cells = logits.height * logits.width;
+  for (int n = begin; n < end; ++n) {
+    for (int c = 0; c < logits.channels; ++c) {
+      const auto logit = [&](int i) { return logits.At(n, i / logits.width, i % logits.width)[c]; };
+      float largest = logit(0);
+      for (int i = 1; i < cells; ++i) largest = std::max(largest, logit(i));
+      double sum = 0, x = 0, y = 0;
+      for (int i = 0; i < cells; ++i) {
+        const double weight = std::exp(double{logit(i)} - largest);
+        sum += weight;
+        x += weight * pos_grid[2 * i];
+        y += weight * pos_grid[2 * i + 1];
+      }
+      keypoints[(n * logits.channels + c) * 2] = static_cast<float>(x / sum);
+      keypoints[(n * logits.channels + c) * 2 + 1] = static_cast<float>(y / sum);
+    }
+  }
+}
+
+}  // namespace mjp::cpu

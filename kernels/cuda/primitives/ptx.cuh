@@ -1,0 +1,236 @@
+#ifndef KERNELS_CUDA_PRIMITIVES_PTX_CUH_
+#define KERNELS_CUDA_PRIMITIVES_PTX_CUH_
+
+#include <cstdint>
+
+#include "kernels/shared/format.h"
+
+// One inline function for each PTX instruction that the kernels use.
+
+namespace mjp {
+
+__device__ __forceinline__ uint32_t SharedAddress(const void* p) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
+}
+
+__device__ __forceinline__ void StoreShared(uint32_t shared, const uint4& v) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(v.x), "r"(v.y),
+               "r"(v.z), "r"(v.w)
+               : "memory");
+}
+
+// Copies 16 bytes from global to shared memory asynchronously; writes zeros if !valid.
+__device__ __forceinline__ void CopyAsync16(uint32_t shared, const void* global, bool valid) {
+#if __CUDA_ARCH__ >= 800
+  const int bytes = valid ? 16 : 0;
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global),
+               "r"(bytes));
+#else
+  uint4 v = make_uint4(0, 0, 0, 0);
+  if (valid) v = *static_cast<const uint4*>(global);
+  StoreShared(shared, v);
+#endif
+}
+// The same of 4 bytes.
+__device__ __forceinline__ void CopyAsync4(uint32_t shared, const void* global, bool valid) {
+#if __CUDA_ARCH__ >= 800
+  const int bytes = valid ? 4 : 0;
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(global),
+               "r"(bytes));
+#else
+  const uint32_t v = valid ? *static_cast<const uint32_t*>(global) : 0;
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(shared), "r"(v) : "memory");
+#endif
+}
+__device__ __forceinline__ void CommitCopies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+// Waits until at most `kPending` of this thread's committed groups are still under way.
+template <int kPending>
+__device__ __forceinline__ void WaitCopies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+#endif
+}
+
+// Barriers in shared memory at `barrier`, of 8 bytes; `count` arrivals end a phase.
+__device__ __forceinline__ void InitBarrier(uint32_t barrier, int count) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+#endif
+}
+// Whether the barrier's phase of this parity is over; waits a while for it.
+__device__ __forceinline__ bool BarrierPassed(uint32_t barrier, uint32_t parity) {
+  uint32_t passed = 1;
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "mbarrier.try_wait.parity.shared.b64 p, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, p;\n"
+      "}"
+      : "=r"(passed)
+      : "r"(barrier), "r"(parity)
+      : "memory");
+#endif
+  return passed != 0;
+}
+// True in one lane of a warp, whose lanes are together: always the same.
+__device__ __forceinline__ bool OneLane() {
+  uint32_t one = threadIdx.x % 32 == 0;
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "elect.sync _|p, 0xffffffff;\n"
+      "selp.u32 %0, 1, 0, p;\n"
+      "}"
+      : "=r"(one));
+#endif
+  return one != 0;
+}
+// An arrival at `barrier` whose phase does not end before so many bytes are there.
+__device__ __forceinline__ void ExpectBytes(uint32_t barrier, int bytes) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+#endif
+}
+// Copies `bytes` (a multiple of 16) from global to shared memory asynchronously, which `barrier`
+// expects.
+__device__ __forceinline__ void CopyBulk(uint32_t shared, const void* global, int bytes,
+                                         uint32_t barrier, uint64_t policy) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+      "[%1], %2, [%3], %4;" ::"r"(shared),
+      "l"(global), "r"(bytes), "r"(barrier), "l"(policy)
+      : "memory");
+#endif
+}
+
+// Four 8x8 matrices of 16-bit elements (or 8x4 of 32-bit ones); lane l gives row address l.
+__device__ __forceinline__ void LoadMatrix4(uint32_t (&r)[4], uint32_t shared) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(shared)
+               : "memory");
+}
+
+// The other way round, each matrix transposed: of a lane's pair a row's two neighbours in a column.
+__device__ __forceinline__ void StoreMatrix2Transposed(uint32_t shared, uint32_t a, uint32_t b) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(shared),
+               "r"(a), "r"(b)
+               : "memory");
+#endif
+}
+__device__ __forceinline__ void StoreMatrix4Transposed(uint32_t shared, uint32_t a, uint32_t b,
+                                                       uint32_t c, uint32_t d) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared),
+      "r"(a), "r"(b), "r"(c), "r"(d)
+      : "memory");
+#endif
+}
+
+__device__ __forceinline__ uint32_t RoundTf32(uint32_t x) {
+  uint32_t y = x;
+#if __CUDA_ARCH__ >= 800
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(__uint_as_float(x)));
+#endif
+  return y;
+}
+
+// x as a TF32 number, rounded likewise but faster; what that leaves goes to `low`, and NaN with it.
+__device__ __forceinline__ uint32_t SplitTf32(uint32_t x, uint32_t& low) {
+  const uint32_t high = (x + 0x1000u) & ~0x1fffu;
+  low = __float_as_uint(__uint_as_float(x) - __uint_as_float(high));
+  return high;
+}
+
+// c += a b over 32 bytes of k: m16 n8, k16 for 16-bit formats, k8 for tf32. sm_80 and later.
+template <Format F>
+__device__ __forceinline__ void MultiplyAccumulate(float (&c)[4], const uint32_t (&a)[4],
+                                                   uint32_t b0, uint32_t b1) {
+#if __CUDA_ARCH__ >= 800
+  if constexpr (F == Format::kFp16) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  } else if constexpr (F == Format::kBf16) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  } else {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
+#else
+  __trap();
+#endif
+}
+
+// 2^x and 1 / x by the fast units, subnormals taken as zero.
+__device__ __forceinline__ float FastExp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float FastReciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float FastInverseRoot(float x) {
+  float y;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// Barrier of all threads of the cluster that orders no memory: nobody leaves before all are here.
+__device__ __forceinline__ void ClusterBarrierRelaxed() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
+
+// Barrier of all threads of the cluster; writes to shared memory before it are seen after it.
+__device__ __forceinline__ void ClusterBarrier() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+
+// Reads four floats at this shared address in the memory of block `rank` of the cluster.
+__device__ __forceinline__ float4 LoadFromBlock(uint32_t shared, int rank) {
+  float4 v = make_float4(0, 0, 0, 0);
+#if __CUDA_ARCH__ >= 900
+  uint32_t remote;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(shared), "r"(rank));
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(remote)
+               : "memory");
+#else
+  (void)rank;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(shared)
+               : "memory");
+#endif
+  return v;
+}
+
+}  // namespace mjp
+
+#endif  // KERNELS_CUDA_PRIMITIVES_PTX_CUH_

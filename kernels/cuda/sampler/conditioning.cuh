@@ -1,0 +1,50 @@
+#ifndef KERNELS_CUDA_SAMPLER_CONDITIONING_CUH_
+#define KERNELS_CUDA_SAMPLER_CONDITIONING_CUH_
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "kernels/shared/format.h"
+
+// From observations to what the networks read: pictures prepared, conditioning vector assembled.
+
+namespace mjp {
+
+// Crops and normalises pictures through a table of the 256 values of each channel, which holds the
+// normaliser's own float32 results.
+struct PrepareArgs {
+  int frames = 0;                   // pictures made
+  int in_stride = 1, in_first = 0;  // picture f reads input picture f * in_stride + in_first
+  int in_h = 0, in_w = 0;           // of the input pictures, RGB
+  int top = 0, left = 0, out_h = 0, out_w = 0;
+  const uint8_t* rgb = nullptr;  // (.., in_h, in_w, 3)
+  const float* table = nullptr;  // (3, 256)
+  // (frames, out_h, out_w, 8), storage; channels 3.. are 0. With space_to_depth, 2x2 pixels in one
+  // place: (frames, out_h / 2, out_w / 2, 2, 2, 4), of even sizes.
+  void* y = nullptr;
+  bool space_to_depth = false;
+};
+void LaunchPrepare(Format format, const PrepareArgs& args, cudaStream_t stream);
+
+// Puts the parts of the conditioning vector in order: for each environment and step
+// [state, features, environment], or [features, state] with image_first.
+struct ConditionArgs {
+  int environments = 0, steps = 0;
+  int state_dim = 0, feature_dim = 0, environment_dim = 0;  // of one step
+  bool image_first = false;
+  const float *state = nullptr, *environment = nullptr;  // normalised, (environments, steps, dim)
+  const float* features = nullptr;                       // part p at features + p * part_stride,
+  int feature_parts = 1;                                 // each (environments, steps, part_dim)
+  size_t part_stride = 0;
+  const float* given = nullptr;    // (environments, width) taken as it is if *use_given
+  const int* use_given = nullptr;  // device flag
+  float* cond = nullptr;           // (environments, width)
+  void* mish = nullptr;            // (environments, mish_pitch), storage: Mish(cond), then 0
+  int mish_pitch = 0;
+};
+void LaunchCondition(Format format, const ConditionArgs& args, cudaStream_t stream);
+
+}  // namespace mjp
+
+#endif  // KERNELS_CUDA_SAMPLER_CONDITIONING_CUH_

@@ -1,0 +1,161 @@
+// One block per environment (kernels/cuda/sampler/picard_sweep.cuh).
+// Latency-bound: up to 2 x window dependent steps; some kilobytes.
+
+#include <algorithm>
+
+#include "kernels/cuda/primitives/device_math.cuh"
+#include "kernels/cuda/primitives/launch.cuh"
+#include "kernels/cuda/sampler/picard.cuh"
+#include "kernels/cuda/sampler/picard_sweep.cuh"
+
+namespace mjp {
+namespace {
+
+constexpr size_t kMaxSharedBytes = 200 * 1024;
+
+// Hands `count` steps from `begin` on, whose x stand at `x`, to the next pass.
+template <typename T>
+__device__ void WriteRows(const PicardArgs& a, int env, int begin, int count, const float* x) {
+  const size_t row0 = static_cast<size_t>(env) * a.window;
+  for (int i = threadIdx.x; i < count * a.elements; i += kPicardThreads)
+    a.evaluated[row0 * a.elements + i] = x[i];
+  const int padded = a.elements / a.action_dim * a.pitch;
+  for (int i = threadIdx.x; i < count * padded; i += kPicardThreads) {
+    const int position = i / a.pitch, c = i % a.pitch;
+    static_cast<T*>(a.input)[row0 * padded + i] =
+        FromFloat<T>(c < a.action_dim ? x[position * a.action_dim + c] : 0.0f);
+  }
+  for (int j = threadIdx.x; j < count; j += kPicardThreads)
+    a.row_step[row0 + j] = a.schedule[begin + j].timestep;
+}
+
+__device__ PicardStage StageOf(const PicardArgs& a, int env, uint8_t* shared) {
+  return PlaceStage(shared, a.window, a.elements,
+                    a.kept + static_cast<size_t>(env) * PicardKeptSize(a.window, a.elements));
+}
+
+// grid: (environments)
+template <typename T>
+__global__ void __launch_bounds__(kPicardThreads)
+    PicardSweepKernel(const PicardArgs a, cudaGraphConditionalHandle loop, bool in_loop) {
+  extern __shared__ __align__(16) uint8_t shared[];
+  __shared__ int final_steps;
+  ReleaseSuccessor();
+  WaitForPredecessor();
+  const int env = blockIdx.x;
+  const PicardState state = a.state[env];
+  if (state.begin == a.steps || (state.sequential && a.window > 1)) return;
+  const PicardStage s = StageOf(a, env, shared);
+  AskPicardNoise(a, state, env, PicardReach(a, state), s);
+  const size_t row0 = static_cast<size_t>(env) * a.window * a.elements;
+  for (int i = threadIdx.x; i < state.count * a.elements; i += kPicardThreads) {
+    const int j = i / a.elements;
+    StageOutput(a, state, env, j, i - j * a.elements, a.schedule[state.begin + j],
+                a.evaluated[row0 + i], a.output[row0 + i], s);
+  }
+  const int accepted = SweepWindow(a, s, state, env, &final_steps);
+  const PicardState next = Advanced(a, state, accepted);
+  WriteRows<T>(a, env, next.begin, next.count, s.x + accepted * a.elements);
+  const bool finished = next.begin == a.steps || (next.sequential && a.window > 1);
+  if (finished) {
+    for (int i = threadIdx.x; i < a.elements; i += kPicardThreads)
+      a.x[static_cast<size_t>(env) * a.elements + i] = s.x[accepted * a.elements + i];
+  }
+  if (threadIdx.x != 0) return;
+  a.state[env] = next;
+  if (finished && atomicSub(a.remaining, 1) == 1 && in_loop) cudaGraphSetConditional(loop, 0);
+}
+
+// grid: (environments)
+template <typename T>
+__global__ void __launch_bounds__(kPicardThreads) PicardStartKernel(const PicardArgs a) {
+  extern __shared__ __align__(16) uint8_t shared[];
+  ReleaseSuccessor();
+  WaitForPredecessor();
+  const int env = blockIdx.x;
+  const PicardStage s = StageOf(a, env, shared);
+  for (int i = threadIdx.x; i < a.elements; i += kPicardThreads)
+    s.x[i] = a.x[static_cast<size_t>(env) * a.elements + i];
+  const PicardState first = BeginWindow(a, s, env);
+  WriteRows<T>(a, env, 0, first.count, s.x);
+  if (threadIdx.x != 0) return;
+  a.state[env] = first;
+  if (env == 0) *a.remaining = a.environments;
+}
+
+// grid: (environments)
+template <typename T>
+__global__ void __launch_bounds__(kPicardThreads)
+    PicardRestKernel(const PicardArgs a, cudaGraphConditionalHandle loop, bool in_loop) {
+  ReleaseSuccessor();
+  WaitForPredecessor();
+  const int env = blockIdx.x, begin = a.state[env].begin;
+  if (begin < a.steps) WriteRows<T>(a, env, begin, 1, a.x + static_cast<size_t>(env) * a.elements);
+  if (env != 0 || threadIdx.x != 0) return;
+  int left = 0;
+  for (int i = 0; i < a.environments; ++i) left += a.state[i].begin < a.steps;
+  *a.remaining = left;
+  if (in_loop && left > 0) cudaGraphSetConditional(loop, 1);
+}
+
+LaunchShape ShapeOf(const PicardArgs& a) {
+  LaunchShape shape;
+  shape.grid = dim3(a.environments);
+  shape.block = dim3(kPicardThreads);
+  shape.shared_bytes = PicardStageBytes(a.window, a.elements);
+  return shape;
+}
+
+template <typename Kernel>
+void AllowShared(Kernel kernel) {
+  CheckCuda(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxSharedBytes),
+      "shared memory of the Picard sweep");
+}
+
+template <typename T>
+void Sweep(const PicardArgs& a, const cudaGraphConditionalHandle* loop, cudaStream_t stream) {
+  AllowShared(PicardSweepKernel<T>);
+  Launch(PicardSweepKernel<T>, ShapeOf(a), stream, "Picard sweep", a,
+         loop ? *loop : cudaGraphConditionalHandle{}, loop != nullptr);
+}
+
+template <typename T>
+void Start(const PicardArgs& a, cudaStream_t stream) {
+  AllowShared(PicardStartKernel<T>);
+  Launch(PicardStartKernel<T>, ShapeOf(a), stream, "Picard start", a);
+}
+
+template <typename T>
+void Rest(const PicardArgs& a, const cudaGraphConditionalHandle* loop, cudaStream_t stream) {
+  Launch(PicardRestKernel<T>, ShapeOf(a), stream, "Picard rest", a,
+         loop ? *loop : cudaGraphConditionalHandle{}, loop != nullptr);
+}
+
+}  // namespace
+
+bool PicardSupports(const PicardArgs& a) {
+  return a.window <= kMaxPicardWindow && PicardStageBytes(a.window, a.elements) <= kMaxSharedBytes;
+}
+
+void LaunchPicardStart(Format format, const PicardArgs& a, cudaStream_t stream) {
+  if (format == Format::kFp16) return Start<__half>(a, stream);
+  if (format == Format::kBf16) return Start<__nv_bfloat16>(a, stream);
+  Start<float>(a, stream);
+}
+
+void LaunchPicardRest(Format format, const PicardArgs& a, const cudaGraphConditionalHandle* loop,
+                      cudaStream_t stream) {
+  if (format == Format::kFp16) return Rest<__half>(a, loop, stream);
+  if (format == Format::kBf16) return Rest<__nv_bfloat16>(a, loop, stream);
+  Rest<float>(a, loop, stream);
+}
+
+void LaunchPicardSweep(Format format, const PicardArgs& a, const cudaGraphConditionalHandle* loop,
+                       cudaStream_t stream) {
+  if (format == Format::kFp16) return Sweep<__half>(a, loop, stream);
+  if (format == Format::kBf16) return Sweep<__nv_bfloat16>(a, loop, stream);
+  Sweep<float>(a, loop, stream);
+}
+
+}  // namespace mjp

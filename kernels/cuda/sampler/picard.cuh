@@ -1,0 +1,60 @@
+#ifndef KERNELS_CUDA_SAMPLER_PICARD_CUH_
+#define KERNELS_CUDA_SAMPLER_PICARD_CUH_
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/shared/denoise.h"
+#include "kernels/shared/format.h"
+
+// Time-parallel denoising on the device: between two network passes over a window of steps, the
+// steps are taken again with every step's v as it was evaluated, corrected by the secant through
+// the evaluation before (policy/sampler.h).
+
+namespace mjp {
+
+inline constexpr int kMaxPicardWindow = 64;
+
+// Where one environment's chain stands.
+struct PicardState {
+  int begin;  // steps before this are final
+  int count;  // steps of the window that the next pass evaluates
+  int passes;
+  int sequential;  // the window gained too little, and was given up
+  int evaluated;   // the network has been evaluated at steps below this
+};
+
+struct PicardArgs {
+  int environments = 0, window = 0, steps = 0;
+  int elements = 0;                       // horizon * action_dim
+  int action_dim = 0, pitch = 0;          // channels of x, and of the network's input
+  float tolerance = 0;                    // see PicardLimit in picard_step.h
+  const DenoiseStep* schedule = nullptr;  // (steps)
+  const float* noise = nullptr;           // (steps, environments, elements); null: DDIM
+  const float* output = nullptr;          // (environments, window, elements) of the network
+  float* evaluated = nullptr;             // likewise: x that the network reads
+  void* input = nullptr;                  // (environments * window, horizon, pitch), storage
+  int* row_step = nullptr;                // (environments * window): timesteps
+  float* kept = nullptr;                  // (environments, window, 2, elements): evaluations before
+  float* x = nullptr;                     // (environments, elements); in: start, out: result
+  PicardState* state = nullptr;           // (environments)
+  int* remaining = nullptr;               // environments that are neither done nor given up
+  float *all_x = nullptr, *all_output = nullptr;  // (steps, environments, elements) or null: trace
+};
+
+// Whether a window of this size fits the kernel.
+bool PicardSupports(const PicardArgs& args);
+// Enqueues the beginning of a chain: a guess at its first window.
+void LaunchPicardStart(Format format, const PicardArgs& args, cudaStream_t stream);
+// Enqueues the beginning of the rest of the chains that gave up: `args` as before, but with a
+// window of 1 and another network's rows, one for each environment. Where `loop` is not null, it
+// becomes 1 if there are any.
+void LaunchPicardRest(Format format, const PicardArgs& args, const cudaGraphConditionalHandle* loop,
+                      cudaStream_t stream);
+// Enqueues one sweep after a pass. Where `loop` is not null, it becomes 0 when all chains are done
+// or, with a window of more than 1, gave up.
+void LaunchPicardSweep(Format format, const PicardArgs& args,
+                       const cudaGraphConditionalHandle* loop, cudaStream_t stream);
+
+}  // namespace mjp
+
+#endif  // KERNELS_CUDA_SAMPLER_PICARD_CUH_

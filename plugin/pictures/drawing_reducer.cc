@@ -1,0 +1,183 @@
+#include "plugin/pictures/drawing_reducer.h"
+
+#include <GL/glcorearb.h>
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "kernels/cpu/picture_resize.h"
+
+namespace mjp {
+namespace {
+
+// Four pixels of the picture, three words. As kernels/cpu/picture_resize.cc, in the same integers.
+constexpr char kShader[] = R"(#version 430
+layout(local_size_x = 24) in;
+layout(binding = 0) uniform sampler2D drawing;
+layout(std430, binding = 0) writeonly buffer Picture { uint words[]; };
+
+ivec3 Tap(int x, int y) { return ivec3(round(255.0 * texelFetch(drawing, ivec2(x, 511 - y), 0).rgb)); }
+int SecondWeight(int i) { return i % 3 == 0 ? 341 : i % 3 == 1 ? 1024 : 1707; }
+
+uvec3 Pixel(int x, int y) {
+  int tap_x = (32 * x + 13) / 6, tap_y = (32 * y + 13) / 6, w = SecondWeight(x), h = SecondWeight(y);
+  ivec3 upper = Tap(tap_x, tap_y) * (2048 - w) + Tap(tap_x + 1, tap_y) * w;
+  ivec3 lower = Tap(tap_x, tap_y + 1) * (2048 - w) + Tap(tap_x + 1, tap_y + 1) * w;
+  return uvec3((((2048 - h) * (upper >> 4)) >> 16) + ((h * (lower >> 4)) >> 16) + 2) >> 2;
+}
+
+void main() {
+  int i = int(gl_GlobalInvocationID.x), x = 4 * i % 96, y = 4 * i / 96;
+  uvec3 a = Pixel(x, y), b = Pixel(x + 1, y), c = Pixel(x + 2, y), d = Pixel(x + 3, y);
+  words[3 * i] = a.r | a.g << 8 | a.b << 16 | b.r << 24;
+  words[3 * i + 1] = b.g | b.b << 8 | c.r << 16 | c.g << 24;
+  words[3 * i + 2] = c.b | d.r << 8 | d.g << 16 | d.b << 24;
+}
+)";
+constexpr uint64_t kPatience = 60'000'000'000;  // nanoseconds for a picture
+constexpr int kGroups = kPictureSize * kPictureSize / (4 * 24);
+
+}  // namespace
+
+// The functions of OpenGL.
+struct DrawingReducer::Gl {
+  PFNGLGETERRORPROC GetError;
+  PFNGLCREATESHADERPROC CreateShader;
+  PFNGLSHADERSOURCEPROC ShaderSource;
+  PFNGLCOMPILESHADERPROC CompileShader;
+  PFNGLDELETESHADERPROC DeleteShader;
+  PFNGLCREATEPROGRAMPROC CreateProgram;
+  PFNGLATTACHSHADERPROC AttachShader;
+  PFNGLLINKPROGRAMPROC LinkProgram;
+  PFNGLGETPROGRAMIVPROC GetProgramiv;
+  PFNGLDELETEPROGRAMPROC DeleteProgram;
+  PFNGLUSEPROGRAMPROC UseProgram;
+  PFNGLGENTEXTURESPROC GenTextures;
+  PFNGLDELETETEXTURESPROC DeleteTextures;
+  PFNGLBINDTEXTUREPROC BindTexture;
+  PFNGLTEXSTORAGE2DPROC TexStorage2D;
+  PFNGLBINDFRAMEBUFFERPROC BindFramebuffer;
+  PFNGLFRAMEBUFFERTEXTURE2DPROC FramebufferTexture2D;
+  PFNGLCHECKFRAMEBUFFERSTATUSPROC CheckFramebufferStatus;
+  PFNGLGENBUFFERSPROC GenBuffers;
+  PFNGLDELETEBUFFERSPROC DeleteBuffers;
+  PFNGLBINDBUFFERPROC BindBuffer;
+  PFNGLBINDBUFFERBASEPROC BindBufferBase;
+  PFNGLBUFFERSTORAGEPROC BufferStorage;
+  PFNGLMAPBUFFERRANGEPROC MapBufferRange;
+  PFNGLDISPATCHCOMPUTEPROC DispatchCompute;
+  PFNGLMEMORYBARRIERPROC MemoryBarrier;
+  PFNGLFENCESYNCPROC FenceSync;
+  PFNGLCLIENTWAITSYNCPROC ClientWaitSync;
+  PFNGLDELETESYNCPROC DeleteSync;
+  const void* mapped;  // the picture, as the host reads it
+};
+
+std::unique_ptr<DrawingReducer> DrawingReducer::Make(const EglContext& context) {
+  auto gl = std::make_unique<Gl>();
+  bool all = true;
+  const auto find = [&](const char* name, auto& function) {
+    all = all && context.Find(name, function);
+  };
+  find("glGetError", gl->GetError);
+  find("glCreateShader", gl->CreateShader);
+  find("glShaderSource", gl->ShaderSource);
+  find("glCompileShader", gl->CompileShader);
+  find("glDeleteShader", gl->DeleteShader);
+  find("glCreateProgram", gl->CreateProgram);
+  find("glAttachShader", gl->AttachShader);
+  find("glLinkProgram", gl->LinkProgram);
+  find("glGetProgramiv", gl->GetProgramiv);
+  find("glDeleteProgram", gl->DeleteProgram);
+  find("glUseProgram", gl->UseProgram);
+  find("glGenTextures", gl->GenTextures);
+  find("glDeleteTextures", gl->DeleteTextures);
+  find("glBindTexture", gl->BindTexture);
+  find("glTexStorage2D", gl->TexStorage2D);
+  find("glBindFramebuffer", gl->BindFramebuffer);
+  find("glFramebufferTexture2D", gl->FramebufferTexture2D);
+  find("glCheckFramebufferStatus", gl->CheckFramebufferStatus);
+  find("glGenBuffers", gl->GenBuffers);
+  find("glDeleteBuffers", gl->DeleteBuffers);
+  find("glBindBuffer", gl->BindBuffer);
+  find("glBindBufferBase", gl->BindBufferBase);
+  find("glBufferStorage", gl->BufferStorage);
+  find("glMapBufferRange", gl->MapBufferRange);
+  find("glDispatchCompute", gl->DispatchCompute);
+  find("glMemoryBarrier", gl->MemoryBarrier);
+  find("glFenceSync", gl->FenceSync);
+  find("glClientWaitSync", gl->ClientWaitSync);
+  find("glDeleteSync", gl->DeleteSync);
+  if (!all) return nullptr;
+  std::unique_ptr<DrawingReducer> reducer(new DrawingReducer(std::move(gl)));
+  return reducer->Prepare() ? std::move(reducer) : nullptr;
+}
+
+DrawingReducer::DrawingReducer(std::unique_ptr<Gl> gl) : gl_(std::move(gl)) {}
+
+DrawingReducer::~DrawingReducer() {
+  gl_->DeleteProgram(program_);
+  gl_->DeleteBuffers(1, &picture_);
+}
+
+// False where OpenGL refuses: older than it must be, or out of memory.
+bool DrawingReducer::Prepare() {
+  constexpr int kMostErrors = 16;  // that others left behind; a lost context has no end of them
+  for (int i = 0; i < kMostErrors && gl_->GetError() != GL_NO_ERROR; ++i) {
+  }
+  const GLuint shader = gl_->CreateShader(GL_COMPUTE_SHADER);
+  const char* text = kShader;
+  gl_->ShaderSource(shader, 1, &text, nullptr);
+  gl_->CompileShader(shader);
+  program_ = gl_->CreateProgram();
+  gl_->AttachShader(program_, shader);
+  gl_->LinkProgram(program_);
+  gl_->DeleteShader(shader);
+  constexpr GLbitfield kMapping = GL_MAP_READ_BIT | GL_MAP_PERSISTENT_BIT | GL_MAP_COHERENT_BIT;
+  gl_->GenBuffers(1, &picture_);
+  gl_->BindBuffer(GL_SHADER_STORAGE_BUFFER, picture_);
+  gl_->BufferStorage(GL_SHADER_STORAGE_BUFFER, kPictureBytes, nullptr,
+                     kMapping | GL_CLIENT_STORAGE_BIT);
+  gl_->mapped = gl_->MapBufferRange(GL_SHADER_STORAGE_BUFFER, 0, kPictureBytes, kMapping);
+  gl_->BindBuffer(GL_SHADER_STORAGE_BUFFER, 0);
+  GLint linked = 0;
+  gl_->GetProgramiv(program_, GL_LINK_STATUS, &linked);
+  return linked && gl_->mapped && gl_->GetError() == GL_NO_ERROR;
+}
+
+unsigned DrawingReducer::MakeTarget(unsigned framebuffer, int width, int height) const {
+  GLuint target = 0;
+  gl_->GenTextures(1, &target);
+  gl_->BindTexture(GL_TEXTURE_2D, target);
+  gl_->TexStorage2D(GL_TEXTURE_2D, 1, GL_RGBA8, width, height);
+  gl_->BindTexture(GL_TEXTURE_2D, 0);
+  gl_->BindFramebuffer(GL_FRAMEBUFFER, framebuffer);
+  gl_->FramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, target, 0);
+  if (gl_->CheckFramebufferStatus(GL_FRAMEBUFFER) == GL_FRAMEBUFFER_COMPLETE) return target;
+  DeleteTarget(target);
+  throw EnvironmentError("OpenGL has no memory for pictures of " + std::to_string(width) + " x " +
+                         std::to_string(height) + " pixels");
+}
+
+void DrawingReducer::DeleteTarget(unsigned target) const { gl_->DeleteTextures(1, &target); }
+
+void DrawingReducer::Reduce(unsigned target, uint8_t* rgb) const {
+  gl_->BindTexture(GL_TEXTURE_2D, target);
+  gl_->BindBufferBase(GL_SHADER_STORAGE_BUFFER, 0, picture_);
+  gl_->UseProgram(program_);
+  gl_->DispatchCompute(kGroups, 1, 1);
+  gl_->UseProgram(0);
+  gl_->BindTexture(GL_TEXTURE_2D, 0);
+  gl_->MemoryBarrier(GL_CLIENT_MAPPED_BUFFER_BARRIER_BIT);
+  // glFinish takes 0.5 ms longer every now and then
+  const GLsync done = gl_->FenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
+  const GLenum end = gl_->ClientWaitSync(done, GL_SYNC_FLUSH_COMMANDS_BIT, kPatience);
+  gl_->DeleteSync(done);
+  if (end != GL_ALREADY_SIGNALED && end != GL_CONDITION_SATISFIED)
+    throw EnvironmentError("OpenGL does not finish a picture; look at the GPU and its driver");
+  std::memcpy(rgb, gl_->mapped, kPictureBytes);
+}
+
+}  // namespace mjp

@@ -1,0 +1,200 @@
+#include "plugin/pictures/mujoco_renderer.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/cpu/picture_resize.h"
+#include "plugin/guard.h"
+#include "plugin/pictures/drawing_reducer.h"
+#include "plugin/pictures/egl_context.h"
+#include "plugin/pictures/render_thread.h"
+
+namespace mjp {
+namespace {
+
+constexpr int kLargestPicture = 4096;  // pixels; every OpenGL driver in use draws this
+
+// Makes the process's GL context at first use. Rendering thread only.
+const EglContext& CurrentContext(int cuda_device) {
+  static const EglContext& context = *new EglContext(cuda_device);
+  return context;
+}
+
+// Reduces drawings on the GL's side; null where it cannot. Rendering thread only.
+const DrawingReducer* CurrentReducer(const EglContext& context) {
+  static const auto& reducer = *new std::unique_ptr(DrawingReducer::Make(context));
+  return reducer.get();
+}
+
+// Size and number of the pictures the renderer itself draws.
+struct Drawing {
+  int width, height;
+  bool reduce;  // to 96 x 96 by the benchmark's resize
+};
+
+Drawing ChooseDrawing(const mjModel* model, int camera, const PictureRequest& request) {
+  const int* resolution = model->cam_resolution + 2 * camera;
+  if (request.width == kPictureSize && request.height == kPictureSize &&
+      resolution[0] == kDrawingSize && resolution[1] == kDrawingSize) {
+    return {kDrawingSize, kDrawingSize, true};
+  }
+  return {request.width, request.height, false};
+}
+
+// Geoms that a policy's camera does not see: decoration, of this plugin's or another's.
+void RemoveDecoration(mjvScene* scene) {
+  mjvGeom* end = std::remove_if(scene->geoms, scene->geoms + scene->ngeom,
+                                [](const mjvGeom& geom) { return geom.category == mjCAT_DECOR; });
+  scene->ngeom = static_cast<int>(end - scene->geoms);
+}
+
+class MujocoPictureSource : public PictureSource {
+ public:
+  MujocoPictureSource(const mjModel* model, const PictureRequest& request) : request_(request) {
+    if (request.width < 1 || request.width > kLargestPicture || request.height < 1 ||
+        request.height > kLargestPicture) {
+      throw BadInput("pictures of " + std::to_string(request.width) + " x " +
+                     std::to_string(request.height) + " pixels cannot be drawn; at most " +
+                     std::to_string(kLargestPicture) + " both ways");
+    }
+    for (const std::string& name : request.cameras) AddCamera(model, name);
+    mjv_defaultOption(&option_);
+    mjv_defaultScene(&scene_);
+    mjr_defaultContext(&context_);
+    RunOnRenderThread([&] { MakeContext(model); });
+    if (WithinCompiler(model)) WarnOfSoftware();
+    mjv_makeScene(model, &scene_, 2 * model->ngeom + 1000);
+    scene_.flags[mjRND_SHADOW] = 0;
+  }
+
+  ~MujocoPictureSource() override {
+    RunOnRenderThread([&] { FreeContext(); });
+    mjv_freeScene(&scene_);
+  }
+
+  void Render(const mjModel* model, mjData* data, std::span<uint8_t> rgb) override {
+    const size_t bytes = static_cast<size_t>(request_.width) * request_.height * 3;
+    if (rgb.size() != bytes * cameras_.size()) {
+      throw BadInput("the buffer for pictures has " + std::to_string(rgb.size()) +
+                     " bytes; expected " + std::to_string(bytes * cameras_.size()));
+    }
+    for (size_t i = 0; i < cameras_.size(); ++i) {
+      UpdateScene(model, data, cameras_[i]);
+      RunOnRenderThread([&] { DrawScene(drawings_[i], rgb.data() + i * bytes); });
+    }
+  }
+
+ private:
+  void AddCamera(const mjModel* model, const std::string& name) {
+    const int camera = mj_name2id(model, mjOBJ_CAMERA, name.c_str());
+    if (camera < 0) {
+      std::string known;
+      for (int i = 0; i < model->ncam; ++i) {
+        const char* each = mj_id2name(model, mjOBJ_CAMERA, i);
+        if (each) known += (known.empty() ? "" : ", ") + std::string(each);
+      }
+      throw BadInput("camera \"" + name + "\" is not in the model; it has " +
+                     (known.empty() ? "no named camera" : known));
+    }
+    cameras_.push_back(camera);
+    drawings_.push_back(ChooseDrawing(model, camera, request_));
+  }
+
+  // Rendering thread.
+  void MakeContext(const mjModel* model) {
+    gl_ = &CurrentContext(request_.cuda_device);
+    // the user's model stays as it is: only the sizes of the context's buffers differ
+    mjModel sized = *model;
+    sized.vis.global.offwidth = sized.vis.global.offheight = 1;
+    for (const Drawing& drawing : drawings_) {
+      sized.vis.global.offwidth = std::max(sized.vis.global.offwidth, drawing.width);
+      sized.vis.global.offheight = std::max(sized.vis.global.offheight, drawing.height);
+      raw_.resize(std::max(raw_.size(), static_cast<size_t>(drawing.width) * drawing.height * 3));
+    }
+    sized.vis.quality.offsamples = 0;
+    sized.vis.quality.shadowsize = 0;
+    mjr_makeContext(&sized, &context_, mjFONTSCALE_50);
+    const bool reduces = std::ranges::any_of(drawings_, &Drawing::reduce);
+    if (reduces) reducer_ = CurrentReducer(*gl_);
+    if (!reducer_) return;
+    try {
+      target_ = reducer_->MakeTarget(context_.offFBO, context_.offWidth, context_.offHeight);
+    } catch (const Error&) {
+      mjr_freeContext(&context_);
+      throw;
+    }
+  }
+
+  // Rendering thread.
+  void FreeContext() {
+    if (reducer_) reducer_->DeleteTarget(target_);
+    mjr_freeContext(&context_);
+  }
+
+  // Once per compilation, not with every copy of the simulation.
+  void WarnOfSoftware() const {
+    if (request_.cuda_device < 0 || !gl_->software()) return;
+    Warn(("the policy runs on the GPU, but OpenGL draws its pictures on the CPU (" +
+          gl_->description() + "): install the GPU's GL driver with EGL, or choose backend \"cpu\"")
+             .c_str());
+  }
+
+  void UpdateScene(const mjModel* model, mjData* data, int camera) {
+    const PolicyPictureScope scope;
+    mjvCamera view;
+    mjv_defaultCamera(&view);
+    view.type = mjCAMERA_FIXED;
+    view.fixedcamid = camera;
+    mjv_updateScene(model, data, &option_, nullptr, &view, mjCAT_STATIC | mjCAT_DYNAMIC, &scene_);
+    RemoveDecoration(&scene_);
+  }
+
+  // Rendering thread.
+  void DrawScene(const Drawing& drawing, uint8_t* rgb) {
+    mjr_setBuffer(mjFB_OFFSCREEN, &context_);
+    if (context_.currentBuffer != mjFB_OFFSCREEN) {
+      throw EnvironmentError("OpenGL has no offscreen buffer; update the GL driver");
+    }
+    const mjrRect viewport = {0, 0, drawing.width, drawing.height};
+    mjr_render(viewport, &scene_, &context_);
+    if (drawing.reduce && reducer_) return reducer_->Reduce(target_, rgb);
+    mjr_readPixels(raw_.data(), nullptr, viewport, &context_);
+    // OpenGL's first row is the bottom one
+    const ptrdiff_t row = static_cast<ptrdiff_t>(drawing.width) * 3;
+    const uint8_t* top = raw_.data() + row * (drawing.height - 1);
+    if (drawing.reduce) {
+      ResizeDrawing(top, -row, rgb);
+      return;
+    }
+    for (int y = 0; y < drawing.height; ++y) std::copy_n(top - y * row, row, rgb + y * row);
+  }
+
+  PictureRequest request_;
+  const EglContext* gl_ = nullptr;
+  const DrawingReducer* reducer_ = nullptr;
+  unsigned target_ = 0;  // what it reads; 0 without it
+  std::vector<int> cameras_;
+  std::vector<Drawing> drawings_;  // of each camera
+  std::vector<uint8_t> raw_;       // a drawing as OpenGL gives it
+  mjvOption option_;
+  mjvScene scene_;
+  mjrContext context_;
+};
+
+}  // namespace
+
+std::unique_ptr<PictureSource> MakeMujocoPictureSource(const mjModel* model,
+                                                       const PictureRequest& request) {
+  return std::make_unique<MujocoPictureSource>(model, request);
+}
+
+std::string MujocoRendererDescription() {
+  std::string description;
+  RunOnRenderThread([&] { description = CurrentContext(-1).description(); });
+  return description;
+}
+
+}  // namespace mjp

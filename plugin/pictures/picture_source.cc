@@ -1,0 +1,62 @@
+#include "plugin/pictures/picture_source.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "base/error.h"
+#include "plugin/pictures/mujoco_renderer.h"
+
+namespace mjp {
+namespace {
+
+thread_local int policy_picture_depth = 0;
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, PictureSourceFactory> factories{{"mujoco", MakeMujocoPictureSource}};
+};
+
+// made at first use, so that static constructors of any file may register
+Registry& GetRegistry() {
+  static Registry registry;
+  return registry;
+}
+
+}  // namespace
+
+void RegisterPictureSource(const std::string& name, PictureSourceFactory factory) {
+  Registry& registry = GetRegistry();
+  std::lock_guard lock(registry.mutex);
+  registry.factories.emplace(name, std::move(factory));
+}
+
+std::vector<std::string> PictureSourceNames() {
+  Registry& registry = GetRegistry();
+  std::lock_guard lock(registry.mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, factory] : registry.factories) names.push_back(name);
+  return names;
+}
+
+std::unique_ptr<PictureSource> CreatePictureSource(const std::string& name, const mjModel* model,
+                                                   const PictureRequest& request) {
+  PictureSourceFactory factory;
+  {
+    Registry& registry = GetRegistry();
+    std::lock_guard lock(registry.mutex);
+    const auto found = registry.factories.find(name);
+    if (found != registry.factories.end()) factory = found->second;
+  }
+  if (factory) return factory(model, request);
+  std::string known;
+  for (const std::string& each : PictureSourceNames()) known += (known.empty() ? "" : ", ") + each;
+  throw BadInput("renderer \"" + name + "\" is unknown; choose one of: " + known);
+}
+
+bool RenderingPolicyPicture() { return policy_picture_depth > 0; }
+
+PolicyPictureScope::PolicyPictureScope() { ++policy_picture_depth; }
+PolicyPictureScope::~PolicyPictureScope() { --policy_picture_depth; }
+
+}  // namespace mjp

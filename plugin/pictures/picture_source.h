@@ -1,0 +1,72 @@
+#ifndef PLUGIN_PICTURES_PICTURE_SOURCE_H_
+#define PLUGIN_PICTURES_PICTURE_SOURCE_H_
+
+#include <mujoco/mujoco.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tasks/pusht/pictures/rasterise.h"
+
+// Where a policy's pictures come from: an interface and a table of the ways to draw, by name.
+// The plugin brings "mujoco"; a task adds its own by RegisterPictureSource.
+
+namespace mjp {
+
+// What is to be drawn.
+struct PictureRequest {
+  std::vector<std::string> cameras;  // names of cameras of the model
+  int width = 96, height = 96;       // pixels
+  int cuda_device = -1;              // ordinal of the GPU the policy runs on; -1: none
+};
+
+// Draws what the cameras of one model see. One call at a time per object.
+class PictureSource {
+ public:
+  virtual ~PictureSource() = default;
+
+  // Draws `data` into rgb (cameras, height, width, 3), 8 bits, row 0 at the top. Kinematics must
+  // be up to date. `model` is the one the source was made for or a copy of it. Throws Error.
+  virtual void Render(const mjModel* model, mjData* data, std::span<uint8_t> rgb) = 0;
+
+  // The picture as a flat scene, if this source draws it with RasteriseCpu: a policy may then
+  // draw it on its own device.
+  virtual std::optional<FlatScene> ReadFlatScene(const mjData* /*data*/) const { return {}; }
+};
+
+// Makes a source for `model`, which must outlive it. Throws Error where it cannot: a camera that
+// is not there, a size that is not supported, no EGL.
+using PictureSourceFactory = std::function<std::unique_ptr<PictureSource>(
+    const mjModel* model, const PictureRequest& request)>;
+
+// Adds a way to draw. The first registration of a name stands. Safe in static constructors.
+void RegisterPictureSource(const std::string& name, PictureSourceFactory factory);
+
+// Names of the ways to draw that this program was linked with, sorted.
+std::vector<std::string> PictureSourceNames();
+
+// Makes the source called `name`. Throws Error naming the known ones if there is none.
+std::unique_ptr<PictureSource> CreatePictureSource(const std::string& name, const mjModel* model,
+                                                   const PictureRequest& request);
+
+// True while the calling thread collects the scene of a policy's picture: `visualize` callbacks
+// must then add nothing.
+bool RenderingPolicyPicture();
+
+// Marks the calling thread as collecting the scene of a policy's picture.
+class PolicyPictureScope {
+ public:
+  PolicyPictureScope();
+  ~PolicyPictureScope();
+  PolicyPictureScope(const PolicyPictureScope&) = delete;
+  PolicyPictureScope& operator=(const PolicyPictureScope&) = delete;
+};
+
+}  // namespace mjp
+
+#endif  // PLUGIN_PICTURES_PICTURE_SOURCE_H_

@@ -1,0 +1,86 @@
+#include "plugin/pictures/render_thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "policy/timing.h"
+
+namespace mjp {
+namespace {
+
+// How long the caller looks for the end of its job before it sleeps: waking up takes as long as a
+// tenth of a picture by a GPU.
+constexpr double kLooking = 400e-6;  // seconds
+
+struct Task {
+  const std::function<void()>* job;
+  std::exception_ptr failure;
+  std::atomic<bool> done = false;
+};
+
+class Worker {
+ public:
+  Worker() {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    std::thread([this] { Loop(); }).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  void Run(const std::function<void()>& job) {
+    Task task = {&job, nullptr};
+    {
+      const std::lock_guard lock(mutex_);
+      queue_.push_back(&task);
+    }
+    posted_.notify_one();
+    const double end = Now() + kLooking;
+    while (!task.done && Now() < end) std::this_thread::yield();
+    if (!task.done) {
+      std::unique_lock lock(mutex_);
+      finished_.wait(lock, [&] { return task.done.load(); });
+    }
+    if (task.failure) std::rethrow_exception(task.failure);
+  }
+
+ private:
+  [[noreturn]] void Loop() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      posted_.wait(lock, [&] { return !queue_.empty(); });
+      Task* task = queue_.front();
+      queue_.pop_front();
+      lock.unlock();
+      try {
+        (*task->job)();
+      } catch (...) {
+        task->failure = std::current_exception();
+      }
+      lock.lock();
+      task->done = true;
+      finished_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable posted_, finished_;
+  std::deque<Task*> queue_;
+};
+
+}  // namespace
+
+void RunOnRenderThread(const std::function<void()>& job) {
+  // never destroyed: at exit the thread may still be waiting
+  static Worker& worker = *new Worker;
+  worker.Run(job);
+}
+
+}  // namespace mjp

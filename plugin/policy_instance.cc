@@ -1,0 +1,318 @@
+#include "plugin/policy_instance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "base/error.h"
+#include "plugin/guard.h"
+#include "plugin/pictures/pose.h"
+
+#ifdef MJPOLICY_HAVE_CUDA
+#include "policy/cuda/cuda_policy.h"
+#endif
+
+namespace mjp {
+namespace {
+
+std::shared_ptr<SharedPolicy> PolicyOf(const Config& config) {
+  return GetSharedPolicy(config.checkpoint, config.policy, config.sampler_given,
+                         config.action_steps);
+}
+
+StateShape ShapeOf(const mjModel* model, const PolicyConfig& policy) {
+  StateShape shape;
+  shape.history = policy.n_obs_steps;
+  shape.observation = policy.state_dim + policy.environment_dim;
+  shape.pose = policy.cameras.empty() ? 0 : PoseSize(model);
+  shape.chunk = policy.horizon * policy.action_dim;
+  return shape;
+}
+
+void CheckSize(const char* attribute, const char* what, int given, int wanted) {
+  if (given == wanted) return;
+  throw BadInput("attribute " + std::string(attribute) + " gives " + std::to_string(given) +
+                 " numbers: the checkpoint's " + what + " has " + std::to_string(wanted));
+}
+
+// What CUDA calls the GPU that the policy runs on; -1 on the CPU.
+int CudaDeviceOf([[maybe_unused]] SharedPolicy& policy) {
+#ifdef MJPOLICY_HAVE_CUDA
+  if (policy.backend() == Backend::kCuda) return CudaDevice();
+#endif
+  return -1;
+}
+
+std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, const Config& config,
+                                             SharedPolicy& shared) {
+  const PolicyConfig& policy = shared.config();
+  if (config.cameras.size() != policy.cameras.size()) {
+    std::string features;
+    for (const CameraFeature& camera : policy.cameras) features += " " + camera.name;
+    throw BadInput("attribute camera names " + std::to_string(config.cameras.size()) +
+                   " cameras: the checkpoint has " + std::to_string(policy.cameras.size()) +
+                   (features.empty() ? "" : ":" + features));
+  }
+  if (policy.cameras.empty()) return nullptr;
+  for (const std::string& camera : config.cameras) {
+    if (mj_name2id(model, mjOBJ_CAMERA, camera.c_str()) < 0) {
+      throw BadInput("attribute camera names \"" + camera +
+                     "\": the model has no camera of that name");
+    }
+  }
+  PictureRequest request;
+  request.cameras = config.cameras;
+  request.width = policy.cameras[0].width;
+  request.height = policy.cameras[0].height;
+  request.cuda_device = CudaDeviceOf(shared);
+  for (const CameraFeature& camera : policy.cameras) {
+    if (camera.width != request.width || camera.height != request.height) {
+      throw Unsupported("the checkpoint's pictures differ in size; the plugin draws one size");
+    }
+  }
+  return std::make_unique<PictureHistory>(model, config.renderer, request, policy.n_obs_steps);
+}
+
+int FindLabel(const mjModel* model, const Config& config) {
+  if (config.label.empty()) return -1;
+  const int site = mj_name2id(model, mjOBJ_SITE, config.label.c_str());
+  if (site >= 0) return site;
+  throw BadInput("attribute label names \"" + config.label +
+                 "\": the model has no site of that name");
+}
+
+int ActionSteps(const Config& config, const PolicyConfig& policy) {
+  const int most = policy.horizon - policy.FirstAction();
+  if (config.action_steps > most) {
+    throw BadInput("attribute action_steps is " + std::to_string(config.action_steps) +
+                   ": a chunk of this checkpoint has only " + std::to_string(most) +
+                   " actions to execute");
+  }
+  return config.action_steps > 0 ? config.action_steps : policy.n_action_steps;
+}
+
+}  // namespace
+
+int DiffusionPolicy::StateSize(const mjModel* model, int instance) {
+  const Config config = Config::FromModel(model, instance);
+  return ShapeOf(model, PolicyOf(config)->config()).Size();
+}
+
+DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
+    : instance_(instance),
+      config_(Config::FromModel(model, instance)),
+      policy_(PolicyOf(config_)),
+      shape_(ShapeOf(model, policy_->config())),
+      state_binding_(model, "state", config_.state, config_.state_scale),
+      environment_binding_(model, "environment", config_.environment, config_.environment_scale),
+      control_binding_(model, config_.actuators, config_.action_scale),
+      sensors_(model, instance, policy_->config()),
+      trail_(model, config_, control_binding_),
+      label_(FindLabel(model, config_)),
+      scores_(ScoresOf(model)),
+      pictures_(MakePictures(model, config_, *policy_)),
+      action_steps_(ActionSteps(config_, policy_->config())),
+      observation_(shape_.observation),
+      pose_(shape_.pose) {
+  const PolicyConfig& policy = policy_->config();
+  CheckSize("state", "observation.state", state_binding_.size(), policy.state_dim);
+  CheckSize("environment", "observation.environment_state", environment_binding_.size(),
+            policy.environment_dim);
+  CheckSize("actuators", "action", control_binding_.size(), policy.action_dim);
+  if (config_.period < model->opt.timestep) {
+    throw BadInput("attribute period is " + std::to_string(config_.period) +
+                   " s, shorter than the model's timestep of " +
+                   std::to_string(model->opt.timestep) + " s");
+  }
+  if (config_.latency > action_steps_ * config_.period) {
+    throw BadInput("attribute latency is longer than the " + std::to_string(action_steps_) +
+                   " control steps from one decision to the next");
+  }
+  if (model->plugin_statenum[instance] != shape_.Size()) {
+    throw BadInput("the checkpoint is not the one that the model was compiled with; load it again");
+  }
+  const Backend backend = policy_->backend();  // makes the policy: what it cannot do is said here
+  if (pictures_ && backend == Backend::kCuda) pictures_->KeepScenes();
+}
+
+InstanceState DiffusionPolicy::StateOf(const mjModel* model, mjData* data) const {
+  return InstanceState(shape_, data->plugin_state + model->plugin_stateadr[instance_]);
+}
+
+DiffusionPolicy* DiffusionPolicy::In(const mjData* data, int instance) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): MuJoCo keeps a plugin's object as an integer
+  return reinterpret_cast<DiffusionPolicy*>(data->plugin_data[instance]);
+}
+
+PolicyInput DiffusionPolicy::Question(const mjModel* model, mjData* data) {
+  return MakeInput(model, StateOf(model, data));
+}
+
+void DiffusionPolicy::Reset(mjtNum* state) const {
+  InstanceState(shape_, state).Clear(config_.seed);
+}
+
+// time is a sum of timesteps with rounding errors: a tick begins with the step nearest to it
+int64_t DiffusionPolicy::Tick(const mjModel* model, double time) const {
+  constexpr double kLargest = 1e15;
+  const double tick = std::floor((time + 0.5 * model->opt.timestep) / config_.period);
+  if (!(std::abs(tick) < kLargest)) throw BadInput("the simulation's time is not a finite number");
+  return static_cast<int64_t>(tick);
+}
+
+void DiffusionPolicy::Compute(const mjModel* model, mjData* data) {
+  if (WithinCompiler(model)) return;
+  InstanceState state = StateOf(model, data);
+  if (!state.Valid()) state.Clear(config_.seed);
+  if (state.failed()) return;
+  try {
+    const int64_t tick = Tick(model, data->time);
+    if (tick != state.tick()) Advance(model, data, tick, state);
+    // by now the simulation needs it
+    if (state.pending() && TookEffect(model, data, state)) FinishDecision(model, state);
+  } catch (...) {
+    state.set_failed();
+    throw;
+  }
+  apply_.begin = Now();
+  Apply(model, data, state);
+  apply_.end = Now();
+  sensors_.Write(Report(state), data);
+}
+
+void DiffusionPolicy::Advance(const mjModel* model, mjData* data, int64_t tick,
+                              InstanceState& state) {
+  if (tick != state.tick() + 1) state.Forget();
+  const int64_t left = state.chunks() == 0 ? 0 : state.chunk_tick() + action_steps_ - tick;
+  if (left < shape_.history) {
+    // a decision under way can be made again only while its observations are there
+    if (state.pending()) FinishDecision(model, state);
+    Observe(model, data, state);
+  }
+  if (left <= 0) BeginDecision(model, tick, state);
+  state.set_tick(tick);
+}
+
+void DiffusionPolicy::Observe(const mjModel* model, mjData* data, InstanceState& state) {
+  const std::span<mjtNum> observation(observation_);
+  state_binding_.Read(data, observation.first(state_binding_.size()));
+  environment_binding_.Read(data, observation.subspan(state_binding_.size()));
+  if (pictures_) {
+    ReadPose(model, data, pose_);
+    render_.begin = Now();
+    pictures_->Draw(model, data, pose_);
+    render_.end = Now();
+  }
+  state.PushObservation(observation_, pose_);
+}
+
+// The observations in `state` as the policy takes them; a view of members.
+PolicyInput DiffusionPolicy::MakeInput(const mjModel* model, const InstanceState& state) {
+  state_input_.clear();
+  environment_input_.clear();
+  std::vector<std::span<const mjtNum>> poses;
+  for (int slot = 0; slot < shape_.history; ++slot) {
+    const std::span<const mjtNum> observation = state.observation(slot);
+    const auto split = observation.begin() + state_binding_.size();
+    state_input_.insert(state_input_.end(), observation.begin(), split);
+    environment_input_.insert(environment_input_.end(), split, observation.end());
+    poses.push_back(state.pose(slot));
+  }
+  key_ = {state.seed(), state.decisions() - 1};  // the pending one is counted already
+  PolicyInput input;
+  input.count = 1;
+  if (pictures_) input.scenes = pictures_->Scenes(model, poses);
+  if (pictures_ && input.scenes.empty()) input.frames = pictures_->Frames(model, poses);
+  input.state = state_input_;
+  input.environment = environment_input_;
+  input.keys = {&key_, 1};
+  return input;
+}
+
+void DiffusionPolicy::BeginDecision(const mjModel* model, int64_t tick, InstanceState& state) {
+  state.BeginChunk(tick);
+  if (config_.async) {
+    under_way_ = policy_->Prefetch(MakeInput(model, state));
+  } else {
+    FinishDecision(model, state);
+  }
+}
+
+// Gives the same chunk whether it was begun before, and wherever `state` has been copied to.
+void DiffusionPolicy::FinishDecision(const mjModel* model, InstanceState& state) {
+  policy_->Infer(MakeInput(model, state), output_);
+  if (static_cast<int>(output_.actions.size()) != shape_.chunk) {
+    throw Error(ExitCode::kBadInput, "the policy gave a chunk of the wrong size");
+  }
+  output_.times[Stage::kRender] = render_;
+  state.FinishChunk(output_.actions);
+}
+
+// True once `latency` has passed since the observation that the current chunk answers.
+bool DiffusionPolicy::TookEffect(const mjModel* model, const mjData* data,
+                                 const InstanceState& state) const {
+  const double age = data->time - static_cast<double>(state.chunk_tick()) * config_.period;
+  return age + 0.5 * model->opt.timestep >= config_.latency;
+}
+
+// Actions are aligned with time: the one for tick t stands at t - chunk_tick, whichever chunk it
+// is taken from. Until a chunk takes effect the one before it goes on, or the control is held.
+std::span<const mjtNum> DiffusionPolicy::Ahead(const mjModel* model, const mjData* data,
+                                               const InstanceState& state) const {
+  int64_t step = state.tick() - state.chunk_tick();
+  std::span<const mjtNum> chunk = state.chunk();
+  if (!TookEffect(model, data, state)) {
+    if (state.chunks() < 2) return {};
+    chunk = state.previous_chunk();
+    step += action_steps_;
+  }
+  const PolicyConfig& policy = policy_->config();
+  const int64_t last = policy.horizon - 1;
+  const size_t row = std::clamp<int64_t>(policy.FirstAction() + step, 0, last);
+  return chunk.subspan(row * policy.action_dim);
+}
+
+void DiffusionPolicy::Apply(const mjModel* model, mjData* data, const InstanceState& state) const {
+  const std::span<const mjtNum> ahead = Ahead(model, data, state);
+  if (!ahead.empty()) control_binding_.Write(ahead.first(control_binding_.size()), data);
+}
+
+HostReport DiffusionPolicy::Report(const InstanceState& state) {
+  HostReport report;
+  report.tick = state.tick();
+  report.decisions = state.decisions();
+  report.times = output_.times;
+  report.times[Stage::kApply] = apply_;
+  report.chunk = state.chunk();
+  if (sensors_.has_view()) report.picture = pictures_->Newest();
+  return report;
+}
+
+void DiffusionPolicy::Visualize(const mjModel* model, mjData* data, mjvScene* scene) {
+  if (WithinCompiler(model) || RenderingPolicyPicture()) return;
+  const InstanceState state = StateOf(model, data);
+  if (!state.Valid() || state.failed() || state.chunks() == 0) return;
+  trail_.Draw(model, data, Ahead(model, data, state), scene);
+  if (label_ >= 0) DrawLabel(LabelText(data, state), data->site_xpos + 3 * label_, scene);
+}
+
+// "coverage 0.83 | decision 12, 8.4 ms"
+std::string DiffusionPolicy::LabelText(const mjData* data, const InstanceState& state) const {
+  std::string text;
+  char part[40];
+  for (const auto& [name, score] : scores_) {
+    std::snprintf(part, sizeof(part), "%s %.2f | ", name.c_str(), score(data));
+    text += part;
+  }
+  const double begin = output_.times[Stage::kPrepare].begin, end = output_.times[Stage::kFetch].end;
+  std::snprintf(part, sizeof(part), "decision %u", state.decisions());
+  text += part;
+  if (end > begin) {
+    std::snprintf(part, sizeof(part), ", %.1f ms", 1e3 * (end - begin));
+    text += part;
+  }
+  return text;
+}
+
+}  // namespace mjp

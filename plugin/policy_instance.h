@@ -1,0 +1,95 @@
+#ifndef PLUGIN_POLICY_INSTANCE_H_
+#define PLUGIN_POLICY_INSTANCE_H_
+
+#include <mujoco/mujoco.h>
+
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "plugin/binding.h"
+#include "plugin/cache.h"
+#include "plugin/config.h"
+#include "plugin/host_sensors.h"
+#include "plugin/pictures/picture_history.h"
+#include "plugin/score.h"
+#include "plugin/state.h"
+#include "plugin/trail.h"
+
+namespace mjp {
+
+// One instance of the plugin in one mjData: observes at control ticks, decides when the executed
+// part of a chunk is used up, and writes the controls at every call. Everything its next control
+// depends on is in plugin_state (plugin/state.h); this object holds what can be made again.
+class DiffusionPolicy {
+ public:
+  // Size of the instance's plugin_state. Throws Error for attributes or a checkpoint that cannot
+  // be used.
+  static int StateSize(const mjModel* model, int instance);
+
+  // Makes an instance. Throws Error for anything in attributes, checkpoint or model that does not
+  // fit. Within the compiler (`model` has no signature yet) the policy itself is made too, so
+  // that whatever it cannot do stops the compilation; nothing is decided there.
+  DiffusionPolicy(const mjModel* model, int instance);
+
+  // Starts an episode in `state`, with the seed of the attributes.
+  void Reset(mjtNum* state) const;
+  // Observes and decides if d->time has come to a new control tick, then writes the controls.
+  void Compute(const mjModel* model, mjData* data);
+  // Adds to a scene for people what the policy is about to do, and a label with its figures.
+  void Visualize(const mjModel* model, mjData* data, mjvScene* scene);
+
+  // For a viewer of this process, which may look further than sensors can.
+  // The instance in `data`; null where it could not be made.
+  static DiffusionPolicy* In(const mjData* data, int instance);
+  // What the policy is asked for the observations of now: directly after a decision, what it was
+  // asked then. Valid until the next call of any member.
+  PolicyInput Question(const mjModel* model, mjData* data);
+  // Figures and chunk of the last decision; valid until the next step.
+  HostReport Report(const mjModel* model, mjData* data) { return Report(StateOf(model, data)); }
+  // True while the newest decision is under way: its chunk is not there yet.
+  bool Pending(const mjModel* model, mjData* data) const { return StateOf(model, data).pending(); }
+  const Config& config() const { return config_; }
+  const SharedPolicy& policy() const { return *policy_; }
+  int action_steps() const { return action_steps_; }  // control steps from decision to decision
+
+ private:
+  InstanceState StateOf(const mjModel* model, mjData* data) const;
+  int64_t Tick(const mjModel* model, double time) const;
+  void Advance(const mjModel* model, mjData* data, int64_t tick, InstanceState& state);
+  void Observe(const mjModel* model, mjData* data, InstanceState& state);
+  void BeginDecision(const mjModel* model, int64_t tick, InstanceState& state);
+  void FinishDecision(const mjModel* model, InstanceState& state);
+  PolicyInput MakeInput(const mjModel* model, const InstanceState& state);
+  bool TookEffect(const mjModel* model, const mjData* data, const InstanceState& state) const;
+  std::span<const mjtNum> Ahead(const mjModel* model, const mjData* data,
+                                const InstanceState& state) const;
+  void Apply(const mjModel* model, mjData* data, const InstanceState& state) const;
+  HostReport Report(const InstanceState& state);
+  std::string LabelText(const mjData* data, const InstanceState& state) const;
+
+  int instance_;
+  Config config_;
+  std::shared_ptr<SharedPolicy> policy_;
+  StateShape shape_;
+  ObservationBinding state_binding_, environment_binding_;
+  ControlBinding control_binding_;
+  HostSensors sensors_;
+  Trail trail_;
+  int label_;                                          // a site; negative: none
+  std::vector<std::pair<std::string, Score>> scores_;  // for the label
+  std::unique_ptr<PictureHistory> pictures_;           // null: the policy has no camera
+  int action_steps_;                                   // ticks from one decision to the next
+  std::vector<mjtNum> observation_, pose_;             // the newest
+  std::vector<float> state_input_, environment_input_;
+  NoiseKey key_;
+  PolicyOutput output_;
+  StageTimes::Span render_, apply_;  // of the newest observation, of the last decision
+  std::future<void> under_way_;      // a decision on its own thread; ends before this object
+};
+
+}  // namespace mjp
+
+#endif  // PLUGIN_POLICY_INSTANCE_H_

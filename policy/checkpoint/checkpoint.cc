@@ -1,0 +1,117 @@
+#include "policy/checkpoint/checkpoint.h"
+
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "policy/checkpoint/checkpoint_source.h"
+#include "policy/checkpoint/config_parser.h"
+#include "policy/checkpoint/network_builder.h"
+#include "policy/checkpoint/random_checkpoint.h"
+#include "policy/checkpoint/safetensors.h"
+#include "policy/checkpoint/statistics.h"
+
+namespace mjp {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool IsPickle(const fs::path& path) {
+  const std::string extension = path.extension().string();
+  return extension == ".ckpt" || extension == ".pth" || extension == ".pt";
+}
+
+Error PickleError(const fs::path& path) {
+  return BadInput(path.string() +
+                  ": is a Python pickle, which can run any code and is never read here; convert it "
+                  "once where it was made: docs/CHECKPOINTS.md, \"From a pickle\"");
+}
+
+bool Exists(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+// Finds the usual mistakes before a file is opened.
+void CheckDirectory(const std::string& directory) {
+  const fs::path path(directory);
+  std::error_code error;
+  if (!Exists(path)) throw BadInput(directory + ": there is no such checkpoint directory");
+  if (IsPickle(path)) throw PickleError(path);
+  if (!fs::is_directory(path, error)) {
+    throw BadInput(directory +
+                   ": is a file; give the directory that holds config.json and "
+                   "model.safetensors");
+  }
+  if (Exists(path / "config.json") && Exists(path / "model.safetensors")) return;
+  for (const auto& entry : fs::directory_iterator(path, error)) {
+    if (IsPickle(entry.path())) throw PickleError(entry.path());
+  }
+  for (const char* inner : {"pretrained_model_ema", "pretrained_model"}) {
+    if (Exists(path / inner / "config.json")) {
+      throw BadInput(directory + ": is a training folder; give " + (path / inner).string());
+    }
+  }
+  throw BadInput(directory + ": lacks " +
+                 (Exists(path / "config.json") ? "model.safetensors" : "config.json") +
+                 "; a checkpoint directory has config.json, model.safetensors and statistics");
+}
+
+// LeRobot until 0.3 kept the statistics beside the weights, twice for the action; only the ones of
+// the outputs are used.
+NormalizerStats TakeStatsInModel(const ConfigFile& config, CheckpointSource& source,
+                                 const std::string& origin) {
+  const auto lookup = [&](const std::string& feature, const std::string& stat) {
+    std::string buffer = feature;
+    for (char& c : buffer) c = c == '.' ? '_' : c;
+    const bool action = feature == kActionFeature;
+    if (action) source.Discard("normalize_targets.buffer_" + buffer + "." + stat);
+    return source.TakeIfThere(
+        (action ? "unnormalize_outputs.buffer_" : "normalize_inputs.buffer_") + buffer + "." +
+        stat);
+  };
+  return CollectStats(config.policy, config.modes, lookup, origin);
+}
+
+NormalizerStats LoadStats(const std::string& directory, const ConfigFile& config,
+                          CheckpointSource& source, const std::string& model) {
+  if (source.HasPrefix("normalize_inputs.") || source.HasPrefix("unnormalize_outputs.")) {
+    return TakeStatsInModel(config, source, model);
+  }
+  if (Exists(fs::path(directory) / "policy_preprocessor.json")) {
+    return ReadProcessorStats(directory, config.policy);
+  }
+  const std::string stats = directory + "/stats.json";
+  if (Exists(stats)) return ReadStatsJson(stats, config.policy, config.modes);
+  throw BadInput(directory +
+                 ": has no statistics (policy_preprocessor.json, stats.json, or inside "
+                 "model.safetensors): the policy would run un-normalised; add a stats.json with "
+                 "the statistics of the training data: docs/CHECKPOINTS.md, \"stats.json\"");
+}
+
+}  // namespace
+
+std::shared_ptr<const Checkpoint> LoadCheckpoint(const std::string& directory) {
+  CheckDirectory(directory);
+  const std::string config_path = directory + "/config.json";
+  const ConfigFile config = ParseConfig(ReadJson(config_path), config_path);
+  const SafetensorsFile file = SafetensorsFile::Read(directory + "/model.safetensors");
+  CheckpointSource source(file);
+
+  auto checkpoint = std::make_shared<Checkpoint>();
+  checkpoint->config = config.policy;
+  checkpoint->directory = directory;
+  checkpoint->stats = LoadStats(directory, config, source, file.origin());
+  TensorNames names = NamesOf(config.policy);
+  if (names.notebook) names = NotebookNames(!source.HasPrefix("noise_pred_net."));
+  BuildNetwork(names, source, *checkpoint);
+  source.CheckAllTaken();
+  const auto weights = file.metadata().find(kWeightsKey);
+  const bool random = weights != file.metadata().end() && weights->second == kRandomWeights;
+  checkpoint->sha256 = (random ? kRandomPrefix : "") + Sha256(file.bytes());
+  return checkpoint;
+}
+
+}  // namespace mjp

@@ -1,0 +1,82 @@
+#include "policy/checkpoint/checkpoint_source.h"
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace mjp {
+namespace {
+
+constexpr char kCompiled[] = "_orig_mod.";
+
+std::string ShapeText(const std::vector<int64_t>& shape) {
+  std::string text = "(";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + ")";
+}
+
+}  // namespace
+
+CheckpointSource::CheckpointSource(const SafetensorsFile& file) : file_(file) {
+  for (const TensorEntry& tensor : file.tensors()) {
+    std::string name = tensor.name;
+    const size_t at = name.find(kCompiled);
+    if (at != std::string::npos) name.erase(at, sizeof(kCompiled) - 1);
+    if (!rest_.emplace(name, tensor.name).second) {
+      throw BadInput(file.origin() + ": has tensor \"" + name + "\" twice, compiled and not");
+    }
+  }
+}
+
+Tensor CheckpointSource::Take(const std::string& name, const std::vector<int64_t>& shape) {
+  const auto found = rest_.find(name);
+  if (found == rest_.end()) {
+    throw BadInput(file_.origin() + ": lacks tensor \"" + name + "\" of shape " + ShapeText(shape) +
+                   ", which config.json asks for; the two are not of one policy, or the file is "
+                   "not complete: download or export the checkpoint again");
+  }
+  const TensorEntry& entry = *file_.Find(found->second);
+  if (entry.shape != shape) {
+    const bool grid = name.ends_with("pos_grid");
+    throw BadInput(file_.origin() + ": tensor \"" + name + "\" has shape " +
+                   ShapeText(entry.shape) + ", config.json asks for " + ShapeText(shape) +
+                   (grid ? "; correct the picture size, crop or resize in config.json"
+                         : "; the two are not of one policy: download or export both again"));
+  }
+  Tensor tensor = file_.Floats(found->second);
+  for (size_t i = 0; i < tensor.data.size(); ++i) {
+    if (!std::isfinite(tensor.data[i])) {
+      throw BadInput(file_.origin() + ": tensor \"" + name + "\" is not finite at element " +
+                     std::to_string(i) +
+                     ": the training diverged or the file is damaged; use an "
+                     "earlier checkpoint");
+    }
+  }
+  rest_.erase(found);
+  return tensor;
+}
+
+void CheckpointSource::Discard(const std::string& name) { rest_.erase(name); }
+
+bool CheckpointSource::HasPrefix(const std::string& prefix) const {
+  const auto found = rest_.lower_bound(prefix);
+  return found != rest_.end() && found->first.starts_with(prefix);
+}
+
+std::vector<float> CheckpointSource::TakeIfThere(const std::string& name) {
+  const auto found = rest_.find(name);
+  if (found == rest_.end()) return {};
+  std::vector<float> values = file_.Floats(found->second).data;
+  rest_.erase(found);
+  return values;
+}
+
+void CheckpointSource::CheckAllTaken() const {
+  if (rest_.empty()) return;
+  throw BadInput(file_.origin() + ": has tensor \"" + rest_.begin()->first + "\"" +
+                 (rest_.size() > 1 ? " and " + std::to_string(rest_.size() - 1) + " more" : "") +
+                 " that the network of config.json does not have; the two are not of one policy: "
+                 "download or export both again");
+}
+
+}  // namespace mjp

@@ -1,0 +1,40 @@
+#ifndef POLICY_CHECKPOINT_CHECKPOINT_SOURCE_H_
+#define POLICY_CHECKPOINT_CHECKPOINT_SOURCE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "policy/checkpoint/network_builder.h"
+#include "policy/checkpoint/safetensors.h"
+
+namespace mjp {
+
+// The tensors of a model.safetensors, each handed over once. torch.compile's "_orig_mod." within a
+// name is not part of it.
+class CheckpointSource : public TensorSource {
+ public:
+  // `file` must outlive the source.
+  explicit CheckpointSource(const SafetensorsFile& file);
+
+  // Throws Error if the tensor is missing, of another shape, taken before, or not finite.
+  Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override;
+  void Discard(const std::string& name) override;
+
+  bool Has(const std::string& name) const { return rest_.contains(name); }
+  // Whether some tensor's name starts with `prefix`.
+  bool HasPrefix(const std::string& prefix) const;
+  // A small tensor's values, whatever its shape; none if it is not there.
+  std::vector<float> TakeIfThere(const std::string& name);
+  // Throws Error if a tensor is left over.
+  void CheckAllTaken() const;
+
+ private:
+  const SafetensorsFile& file_;
+  std::map<std::string, std::string> rest_;  // names as asked for -> names in the file
+};
+
+}  // namespace mjp
+
+#endif  // POLICY_CHECKPOINT_CHECKPOINT_SOURCE_H_

@@ -1,0 +1,114 @@
+#include "policy/checkpoint/checkpoint_writer.h"
+
+#include <cmath>
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "policy/checkpoint/config_parser.h"
+#include "policy/checkpoint/half.h"
+#include "policy/checkpoint/network_builder.h"
+#include "policy/checkpoint/random_checkpoint.h"
+#include "policy/checkpoint/safetensors_writer.h"
+#include "policy/checkpoint/statistics.h"
+
+namespace mjp {
+namespace {
+
+constexpr char kPreStats[] = "policy_preprocessor_step_3_normalizer_processor.safetensors";
+constexpr char kPostStats[] = "policy_postprocessor_step_0_unnormalizer_processor.safetensors";
+
+void WriteJson(const std::string& path, const Json& json) {
+  const std::string text = json.dump(2) + "\n";
+  WriteFileAtomically(path, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+}
+
+void WriteWeights(const std::string& path, const Checkpoint& checkpoint, WeightFormat format) {
+  SafetensorsWriter writer;
+  VisitTensors(NamesOf(checkpoint.config), checkpoint,
+               [&](const std::string& name, const Tensor& tensor) {
+                 // a grid of thirds and sevenths is no learned value: keep it exact
+                 if (format == WeightFormat::kF32 || name.ends_with("pos_grid")) {
+                   writer.AddFloats(name, tensor.shape, tensor.data);
+                   return;
+                 }
+                 for (const float value : tensor.data) {
+                   if (!std::isfinite(HalfToFloat(FloatToHalf(value)))) {
+                     throw BadInput("tensor \"" + name + "\" holds " + std::to_string(value) +
+                                    ", which F16 cannot; write F32");
+                   }
+                 }
+                 writer.AddHalves(name, tensor.shape, tensor.data);
+               });
+  if (HasRandomWeights(checkpoint)) writer.SetMetadata(kWeightsKey, kRandomWeights);
+  writer.Write(path);
+}
+
+void AddStats(const std::string& feature, const FeatureStats& stats, bool picture,
+              SafetensorsWriter& writer) {
+  if (stats.mode == Normalization::kIdentity) return;
+  const auto names = StatNames(stats.mode);
+  std::vector<int64_t> shape = {static_cast<int64_t>(stats.first.size())};
+  if (picture) shape.insert(shape.end(), {1, 1});
+  writer.AddFloats(feature + "." + names.first, shape, stats.first);
+  writer.AddFloats(feature + "." + names.second, shape, stats.second);
+}
+
+// Both processors carry the whole set, as LeRobot's do.
+void WriteStats(const std::string& path, const Checkpoint& checkpoint) {
+  SafetensorsWriter writer;
+  for (size_t i = 0; i < checkpoint.config.cameras.size(); ++i) {
+    AddStats(checkpoint.config.cameras[i].name, checkpoint.stats.cameras[i], true, writer);
+  }
+  AddStats(kStateFeature, checkpoint.stats.state, false, writer);
+  AddStats(kEnvironmentFeature, checkpoint.stats.environment, false, writer);
+  AddStats(kActionFeature, checkpoint.stats.action, false, writer);
+  writer.Write(path);
+}
+
+Json NormalizerStep(const char* name, const Json& features, const Json& mapping,
+                    const char* state_file) {
+  return {{"registry_name", name},
+          {"config", {{"eps", 1e-8}, {"features", features}, {"norm_map", mapping}}},
+          {"state_file", state_file}};
+}
+
+void WriteProcessors(const std::string& directory, const Json& config) {
+  const Json device = {{"registry_name", "device_processor"},
+                       {"config", {{"device", "cpu"}, {"float_dtype", nullptr}}}};
+  const Json rename = {{"registry_name", "rename_observations_processor"},
+                       {"config", {{"rename_map", Json::object()}}}};
+  const Json batch = {{"registry_name", "to_batch_processor"}, {"config", Json::object()}};
+  const Json& mapping = config["normalization_mapping"];
+  Json features = config["input_features"];
+  features.update(config["output_features"]);
+  WriteJson(
+      directory + "/policy_preprocessor.json",
+      {{"name", "policy_preprocessor"},
+       {"steps",
+        Json::array({rename, batch, device,
+                     NormalizerStep("normalizer_processor", features, mapping, kPreStats)})}});
+  WriteJson(directory + "/policy_postprocessor.json",
+            {{"name", "policy_postprocessor"},
+             {"steps", Json::array({NormalizerStep("unnormalizer_processor",
+                                                   config["output_features"], mapping, kPostStats),
+                                    device})}});
+}
+
+}  // namespace
+
+void WriteCheckpoint(const std::string& directory, const Checkpoint& checkpoint,
+                     WeightFormat format) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) throw BadInput(directory + ": cannot create: " + error.message());
+  const Json config = ConfigToJson(checkpoint.config, checkpoint.stats);
+  WriteWeights(directory + "/model.safetensors", checkpoint, format);
+  WriteStats(directory + "/" + kPreStats, checkpoint);
+  WriteStats(directory + "/" + kPostStats, checkpoint);
+  WriteProcessors(directory, config);
+  WriteJson(directory + "/config.json", config);
+}
+
+}  // namespace mjp

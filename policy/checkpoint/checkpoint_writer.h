@@ -1,0 +1,25 @@
+#ifndef POLICY_CHECKPOINT_CHECKPOINT_WRITER_H_
+#define POLICY_CHECKPOINT_CHECKPOINT_WRITER_H_
+
+#include <string>
+
+#include "base/json.h"
+#include "policy/checkpoint/network.h"
+
+namespace mjp {
+
+enum class WeightFormat { kF32, kF16 };
+
+// Writes `checkpoint` as a directory in LeRobot's layout (config.json, model.safetensors, processor
+// files and their statistics), which LoadCheckpoint reads back; with type "diffusion", LeRobot
+// loads it too. config.json comes last, so an unfinished directory is seen to be one. Throws Error
+// if a file cannot be written, a weight does not fit the format, or BatchNorm was folded.
+void WriteCheckpoint(const std::string& directory, const Checkpoint& checkpoint,
+                     WeightFormat format);
+
+// config.json for `config`, whose features are normalised as `stats` says.
+Json ConfigToJson(const PolicyConfig& config, const NormalizerStats& stats);
+
+}  // namespace mjp
+
+#endif  // POLICY_CHECKPOINT_CHECKPOINT_WRITER_H_

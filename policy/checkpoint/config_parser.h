@@ -1,0 +1,42 @@
+#ifndef POLICY_CHECKPOINT_CONFIG_PARSER_H_
+#define POLICY_CHECKPOINT_CONFIG_PARSER_H_
+
+#include <map>
+#include <string>
+
+#include "base/json.h"
+#include "base/key_reader.h"
+#include "policy/checkpoint/config.h"
+
+namespace mjp {
+
+// How each feature is normalised, by feature name: cameras', kStateFeature, ...
+using FeatureModes = std::map<std::string, Normalization>;
+
+inline constexpr char kStateFeature[] = "observation.state";
+inline constexpr char kEnvironmentFeature[] = "observation.environment_state";
+inline constexpr char kActionFeature[] = "action";
+
+// What config.json holds. The processor files of the newer layout override the modes.
+struct ConfigFile {
+  PolicyConfig policy;
+  FeatureModes modes;
+};
+
+// Parses config.json: LeRobot's of any year (type "diffusion", or none in the oldest) and this
+// project's types "diffusion_compact" and "diffusion_notebook" (docs/CHECKPOINTS.md). Throws Error
+// that names the key for anything missing, out of range or unsupported.
+ConfigFile ParseConfig(const Json& json, const std::string& origin);
+
+// The members of a config that describe its U-Net and its scheduler, and back.
+UnetConfig ParseUnet(KeyReader& keys);
+SchedulerConfig ParseScheduler(KeyReader& keys);
+void AddUnet(const UnetConfig& unet, Json& json);
+void AddScheduler(const SchedulerConfig& scheduler, Json& json);
+
+// "MIN_MAX" or "min_max" and so on. Throws Error that starts with `where`.
+Normalization ParseNormalization(const Json& value, const std::string& where);
+
+}  // namespace mjp
+
+#endif  // POLICY_CHECKPOINT_CONFIG_PARSER_H_

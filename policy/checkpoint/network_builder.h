@@ -1,0 +1,66 @@
+#ifndef POLICY_CHECKPOINT_NETWORK_BUILDER_H_
+#define POLICY_CHECKPOINT_NETWORK_BUILDER_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "policy/checkpoint/config.h"
+#include "policy/checkpoint/network.h"
+
+// From named tensors to the tree of weights and back. The shapes follow from the config alone, so
+// a source is asked for every tensor by name and expected shape, exactly once.
+
+namespace mjp {
+
+// Where weights come from: a file, a trainer, a formula.
+class TensorSource {
+ public:
+  virtual ~TensorSource() = default;
+  // Hands over tensor `name` as float32. Throws Error if it is missing or not of `shape`.
+  virtual Tensor Take(const std::string& name, const std::vector<int64_t>& shape) = 0;
+  // Consumes a tensor that has no effect on the network (BatchNorm's counter), if it is there.
+  virtual void Discard(const std::string& name) = 0;
+};
+
+// How a library names its tensors.
+struct TensorNames {
+  std::string unet = "diffusion.unet.";
+  std::string encoder = "diffusion.rgb_encoder.";
+  bool notebook = false;  // Diffusion Policy's inner names rather than LeRobot's
+};
+
+// Names of LeRobot and of this project's own networks.
+TensorNames LeRobotNames();
+// Names of Diffusion Policy's notebooks: image policies, or the bare U-Net of the state policies.
+TensorNames NotebookNames(bool bare_unet);
+// Names for the type of `config`.
+TensorNames NamesOf(const PolicyConfig& config);
+
+// Height and width of the last feature map of an encoder of `camera`'s pictures.
+struct MapSize {
+  int height = 0, width = 0;
+};
+MapSize FeatureMapSize(const EncoderConfig& encoder, const CameraFeature& camera);
+
+// Fills encoders, unet and parameter_count of `checkpoint` from `source`, as checkpoint.config
+// says. BatchNorm is folded into the convolution before it.
+void BuildNetwork(const TensorNames& names, TensorSource& source, Checkpoint& checkpoint);
+
+// The same for a U-Net by itself: `unet` holds every tensor's shape, and gets their data. Returns
+// the number of parameters.
+int64_t FillUnet(const TensorNames& names, TensorSource& source, UnetWeights& unet);
+
+// Calls `visit` with every tensor of `unet` under its name, in the order of FillUnet.
+void VisitUnet(const TensorNames& names, const UnetWeights& unet,
+               const std::function<void(const std::string&, const Tensor&)>& visit);
+
+// Calls `visit` with every tensor of `checkpoint` under its name, in the order of BuildNetwork.
+// A folded BatchNorm cannot be taken apart again: Error.
+void VisitTensors(const TensorNames& names, const Checkpoint& checkpoint,
+                  const std::function<void(const std::string&, const Tensor&)>& visit);
+
+}  // namespace mjp
+
+#endif  // POLICY_CHECKPOINT_NETWORK_BUILDER_H_

@@ -1,0 +1,237 @@
+#include "policy/cuda/encoder_layers.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+
+namespace mjp {
+namespace {
+
+void CheckWidth(int channels, const char* what) {
+  if (channels % 8 == 0) return;
+  throw Unsupported("picture encoder: " + std::to_string(channels) + " " + what +
+                    "; the GPU kernels take multiples of 8; use the CPU backend");
+}
+
+// The Linear after a flatten of (channels, cells), for features that lie as (cells, channels).
+Linear ChannelLast(const Linear& linear, int channels) {
+  Linear out = linear;
+  const int64_t rows = linear.weight.shape[0], columns = linear.weight.shape[1];
+  const int64_t cells = columns / channels;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < channels; ++c)
+      for (int64_t cell = 0; cell < cells; ++cell)
+        out.weight.data[r * columns + cell * channels + c] =
+            linear.weight.data[r * columns + c * cells + cell];
+  return out;
+}
+
+// A convolution of stride 2 as one of stride 1 over 2x2 pixels in one place, 4 channels each: a
+// tap of the new kernel is 2x2 taps of the old one, zero outside it. Fewer zeros for the tensor
+// cores than three channels padded to eight.
+Conv FoldedStem(const Conv& stem) {
+  const int64_t out_c = stem.weight.shape[0], in_c = stem.weight.shape[1];
+  const int64_t kernel = stem.weight.shape[2], pad = kernel / 2, folded_pad = (pad + 1) / 2;
+  const int64_t skipped = 2 * folded_pad - pad, folded = (kernel + skipped + 1) / 2;
+  Conv conv;
+  conv.bias = stem.bias;
+  conv.weight.shape = {out_c, 16, folded, folded};
+  conv.weight.data.assign(out_c * 16 * folded * folded, 0.0f);
+  for (int64_t o = 0; o < out_c; ++o)
+    for (int64_t i = 0; i < in_c; ++i)
+      for (int64_t ky = 0; ky < kernel; ++ky)
+        for (int64_t kx = 0; kx < kernel; ++kx) {
+          const int64_t y = ky + skipped, x = kx + skipped;
+          const int64_t channel = (y % 2 * 2 + x % 2) * 4 + i;
+          conv.weight.data[((o * 16 + channel) * folded + y / 2) * folded + x / 2] =
+              stem.weight.data[((o * in_c + i) * kernel + ky) * kernel + kx];
+        }
+  return conv;
+}
+
+int Halved(int size, int stride) { return (size - 1) / stride + 1; }
+
+}  // namespace
+
+DeviceEncoder LoadDeviceEncoder(LayerLoader& loader, const Checkpoint& checkpoint, size_t index) {
+  const EncoderConfig& config = checkpoint.config.encoder;
+  const EncoderWeights& weights = checkpoint.encoders[index];
+  CheckWidth(config.stem_channels, "stem channels");
+  for (int channels : config.stage_channels) CheckWidth(channels, "channels in a stage");
+  DeviceEncoder out;
+  const CameraFeature& camera = checkpoint.config.cameras[index];
+  const int height = config.crop_height ? config.crop_height : camera.height;
+  const int width = config.crop_width ? config.crop_width : camera.width;
+  const int pad = config.stem_kernel / 2;
+  out.space_to_depth = config.stem_stride == 2 && height % 2 == 0 && width % 2 == 0;
+  out.stem = out.space_to_depth ? loader.Conv2d(FoldedStem(weights.stem), 1, (pad + 1) / 2)
+                                : loader.Conv2d(weights.stem, config.stem_stride, pad);
+  out.stem_norm = loader.Norm(weights.stem_norm);
+  for (const BasicBlock2d& block : weights.blocks) {
+    DeviceBasicBlock2d& b = out.blocks.emplace_back();
+    b.conv1 = loader.Conv2d(block.conv1, block.stride, 1);
+    b.conv2 = loader.Conv2d(block.conv2, 1, 1);
+    b.norm1 = loader.Norm(block.norm1);
+    b.norm2 = loader.Norm(block.norm2);
+    if (block.downsample) {
+      b.downsample = loader.Conv2d(*block.downsample, block.stride, 0);
+      b.downsample_norm = loader.Norm(block.downsample_norm);
+    }
+  }
+  if (config.pool == PoolKind::kAverage) return out;
+  out.pool_conv = loader.Conv2d(weights.pool_conv, 1, 0);
+  if (config.pool == PoolKind::kSpatialSoftmax) {
+    CheckWidth(2 * config.pool_channels, "keypoint coordinates");
+    out.pos_grid = loader.Floats(weights.pos_grid.data);
+    out.out = loader.Dense(weights.out);
+  } else {
+    CheckWidth(config.pool_channels, "channels before the flatten");
+    out.out = loader.Dense(ChannelLast(weights.out, config.pool_channels));
+  }
+  return out;
+}
+
+EncoderPlan::EncoderPlan(const DeviceEncoder& encoder, const EncoderConfig& config, Format format,
+                         int frames, int height, int width, DeviceArena& arena)
+    : format_(format), frames_(frames) {
+  const size_t element = FormatBytes(format);
+  const int fold = encoder.space_to_depth ? 2 : 1;
+  const Map input = {-1, height / fold, width / fold, encoder.stem.shape.in_c};
+  input_ = arena.TakeBytes(element * frames * input.height * input.width * input.channels);
+  // the widest map is the stem's: every later stage has a quarter of the pixels or follows it
+  size_t widest = 0;
+  int h = Halved(height, config.stem_stride), w = Halved(width, config.stem_stride);
+  widest = static_cast<size_t>(h) * w * config.stem_channels;
+  if (config.stem_max_pool) h = Halved(h, 2), w = Halved(w, 2);
+  for (size_t i = 0; i < config.stage_channels.size(); ++i) {
+    h = Halved(h, config.stage_strides[i]), w = Halved(w, config.stage_strides[i]);
+    widest = std::max(widest, static_cast<size_t>(h) * w * config.stage_channels[i]);
+  }
+  for (void*& b : buffers_) b = arena.TakeBytes(frames * widest * element);
+
+  const bool norm = config.group_norm;
+  Map x = Convolve(encoder.stem, input, 0, !norm, nullptr);
+  if (config.stem_max_pool) {
+    x = PoolStem(encoder.stem_norm, x);
+  } else if (norm) {
+    Normalise(encoder.stem_norm, x, true, nullptr);
+  }
+  for (const DeviceBasicBlock2d& block : encoder.blocks) x = Block(block, x);
+  features_ = arena.Take<float>(static_cast<size_t>(frames) * config.feature_dim);
+  Pool(encoder, config, x, arena);
+}
+
+EncoderPlan::Map EncoderPlan::Convolve(const DeviceConv& conv, const Map& in, int to, bool relu,
+                                       const Map* residual) {
+  ConvArgs a;
+  a.shape = conv.shape;
+  a.shape.batch = frames_;
+  a.shape.in_h = in.height, a.shape.in_w = in.width;
+  a.shape.out_h = Halved(in.height, conv.shape.stride);
+  a.shape.out_w = Halved(in.width, conv.shape.stride);
+  const Map out = {to, a.shape.out_h, a.shape.out_w, a.shape.out_c};
+  a.x = Data(in);
+  a.weight = conv.weight;
+  a.bias = conv.bias;
+  a.residual = residual ? Data(*residual) : nullptr;
+  a.relu = relu;
+  a.y = Data(out);
+  ops_.push_back(a);
+  return out;
+}
+
+void EncoderPlan::Normalise(const DeviceNorm& norm, const Map& map, bool relu,
+                            const Map* residual) {
+  GroupNormArgs a;
+  a.rows = frames_;
+  a.positions = map.height * map.width;
+  a.channels = map.channels;
+  a.groups = norm.groups;
+  a.x = a.y = Data(map);
+  a.weight = norm.weight;
+  a.bias = norm.bias;
+  a.activation = relu ? Activation::kRelu : Activation::kNone;
+  a.residual = residual ? Data(*residual) : nullptr;
+  a.residual_first = true;
+  ops_.push_back(a);
+}
+
+EncoderPlan::Map EncoderPlan::ConvolveNormalise(const DeviceConv& conv, const DeviceNorm& norm,
+                                                const Map& in, int to, bool relu,
+                                                const Map* residual) {
+  if (norm.groups == 0) return Convolve(conv, in, to, relu, residual);
+  const Map out = Convolve(conv, in, to, false, nullptr);
+  ConvNormArgs both = {std::get<ConvArgs>(ops_.back()), norm.groups, norm.weight, norm.bias};
+  if (!ConvNormSupports(format_, both)) {
+    Normalise(norm, out, relu, residual);
+    return out;
+  }
+  both.conv.relu = relu;
+  both.conv.residual = residual ? Data(*residual) : nullptr;
+  ops_.back() = both;
+  return out;
+}
+
+EncoderPlan::Map EncoderPlan::PoolStem(const DeviceNorm& norm, const Map& in) {
+  const Map out = {1, Halved(in.height, 2), Halved(in.width, 2), in.channels};
+  const MaxPoolArgs pool = {frames_,   in.height,   in.width, out.height,
+                            out.width, in.channels, Data(in), Data(out)};
+  const NormPoolArgs both = {pool, norm.groups, norm.weight, norm.bias};
+  if (NormPoolSupports(format_, both)) {
+    ops_.push_back(both);
+    return out;
+  }
+  if (norm.groups > 0) Normalise(norm, in, true, nullptr);
+  ops_.push_back(pool);
+  return out;
+}
+
+EncoderPlan::Map EncoderPlan::Block(const DeviceBasicBlock2d& block, const Map& in) {
+  const int hidden = (in.buffer + 1) % 4, out = (in.buffer + 2) % 4, skip = (in.buffer + 3) % 4;
+  Map residual = in;
+  if (block.downsample)
+    residual =
+        ConvolveNormalise(*block.downsample, block.downsample_norm, in, skip, false, nullptr);
+  const Map h = ConvolveNormalise(block.conv1, block.norm1, in, hidden, true, nullptr);
+  return ConvolveNormalise(block.conv2, block.norm2, h, out, true, &residual);
+}
+
+void EncoderPlan::Pool(const DeviceEncoder& encoder, const EncoderConfig& config, const Map& map,
+                       DeviceArena& arena) {
+  const int cells = map.height * map.width;
+  if (config.pool == PoolKind::kAverage) {
+    ops_.push_back(AveragePoolOp{Data(map), frames_, cells, map.channels, features_});
+    return;
+  }
+  const bool softmax = config.pool == PoolKind::kSpatialSoftmax;
+  const Map pooled = Convolve(*encoder.pool_conv, map, (map.buffer + 1) % 4, !softmax, nullptr);
+  const void* flat = Data(pooled);
+  if (softmax) {
+    float* logits = arena.Take<float>(size_t{1} * frames_ * cells * config.pool_channels);
+    ConvArgs& conv = std::get<ConvArgs>(ops_.back());
+    conv.y = logits;
+    conv.y_fp32 = true;
+    void* keypoints =
+        arena.TakeBytes(size_t{2} * frames_ * config.pool_channels * FormatBytes(format_));
+    ops_.push_back(SpatialSoftmaxOp{logits, encoder.pos_grid, frames_, cells, config.pool_channels,
+                                    keypoints});
+    flat = keypoints;
+  }
+  ConvArgs dense;
+  dense.shape = encoder.out->shape;
+  dense.shape.batch = frames_;
+  dense.x = flat;
+  dense.weight = encoder.out->weight;
+  dense.bias = encoder.out->bias;
+  dense.relu = config.feature_relu;
+  dense.y = features_;
+  dense.y_fp32 = true;
+  ops_.push_back(dense);
+}
+
+void EncoderPlan::Run(cudaStream_t stream) const {
+  for (const Op& op : ops_) LaunchOp(format_, op, stream);
+}
+
+}  // namespace mjp

@@ -1,0 +1,71 @@
+#ifndef POLICY_CUDA_ENCODER_LAYERS_H_
+#define POLICY_CUDA_ENCODER_LAYERS_H_
+
+#include <optional>
+#include <vector>
+
+#include "policy/checkpoint/network.h"
+#include "policy/cuda/layers.h"
+
+namespace mjp {
+
+struct DeviceBasicBlock2d {
+  DeviceConv conv1, conv2;
+  DeviceNorm norm1, norm2;
+  std::optional<DeviceConv> downsample;
+  DeviceNorm downsample_norm;
+};
+
+// One picture encoder's weights on the device.
+struct DeviceEncoder {
+  DeviceConv stem;
+  bool space_to_depth = false;  // the stem reads 2x2 pixels in one place (see PrepareArgs)
+  DeviceNorm stem_norm;
+  std::vector<DeviceBasicBlock2d> blocks;
+  std::optional<DeviceConv> pool_conv, out;
+  const float* pos_grid = nullptr;
+};
+
+// Packs encoder `index` of `checkpoint`. Throws Error for a shape the kernels do not support.
+DeviceEncoder LoadDeviceEncoder(LayerLoader& loader, const Checkpoint& checkpoint, size_t index);
+
+// The launches that turn `frames` prepared pictures into features, and their memory.
+class EncoderPlan {
+ public:
+  EncoderPlan(const DeviceEncoder& encoder, const EncoderConfig& config, Format format, int frames,
+              int height, int width, DeviceArena& arena);
+
+  void* input() const { return input_; }         // prepared pictures (see PrepareArgs), storage
+  float* features() const { return features_; }  // (frames, feature_dim)
+  // Enqueues the encoder.
+  void Run(cudaStream_t stream) const;
+  const std::vector<Op>& ops() const { return ops_; }
+
+ private:
+  struct Map {
+    int buffer = -1;  // index into buffers_; -1: the input
+    int height = 0, width = 0, channels = 0;
+  };
+  // Appends a convolution of `in` into buffer `to`.
+  Map Convolve(const DeviceConv& conv, const Map& in, int to, bool relu, const Map* residual);
+  // The same with the norm behind it, if there is one, before residual and ReLU.
+  Map ConvolveNormalise(const DeviceConv& conv, const DeviceNorm& norm, const Map& in, int to,
+                        bool relu, const Map* residual);
+  // Appends what follows the stem's convolution: norm, if any, ReLU and max-pool.
+  Map PoolStem(const DeviceNorm& norm, const Map& in);
+  void Normalise(const DeviceNorm& norm, const Map& map, bool relu, const Map* residual);
+  Map Block(const DeviceBasicBlock2d& block, const Map& in);
+  void Pool(const DeviceEncoder& encoder, const EncoderConfig& config, const Map& map,
+            DeviceArena& arena);
+  void* Data(const Map& map) const { return map.buffer < 0 ? input_ : buffers_[map.buffer]; }
+
+  Format format_;
+  int frames_;
+  void *input_ = nullptr, *buffers_[4] = {};
+  float* features_ = nullptr;
+  std::vector<Op> ops_;
+};
+
+}  // namespace mjp
+
+#endif  // POLICY_CUDA_ENCODER_LAYERS_H_

@@ -1,0 +1,57 @@
+#include "policy/cuda/unet/device_unet.h"
+
+#include <string>
+
+#include "base/error.h"
+
+namespace mjp {
+namespace {
+
+DeviceBlock1d LoadBlock(LayerLoader& loader, const ResidualBlock1d& block, int kernel,
+                        FilmTerms film) {
+  DeviceBlock1d out;
+  out.conv1 = loader.Conv1d(block.conv1, 1, kernel / 2);
+  out.conv2 = loader.Conv1d(block.conv2, 1, kernel / 2);
+  out.norm1 = loader.Norm(block.norm1);
+  out.norm2 = loader.Norm(block.norm2);
+  if (block.residual) out.residual = loader.Conv1d(*block.residual, 1, 0);
+  out.channels = out.conv1.shape.out_c;
+  out.film = film;
+  return out;
+}
+
+}  // namespace
+
+DeviceUnet LoadDeviceUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring) {
+  const UnetConfig& config = checkpoint.config.unet;
+  const UnetWeights& unet = checkpoint.unet;
+  for (int dim : config.down_dims) {
+    if (dim % 8 != 0)
+      throw Unsupported("U-Net width " + std::to_string(dim) +
+                        ": the GPU kernels take multiples of 8; use the CPU backend");
+  }
+  DeviceUnet out;
+  out.film = LoadFilm(loader, checkpoint, measuring);
+  auto film = out.film.blocks.begin();
+  const auto block = [&](const ResidualBlock1d& b) {
+    return LoadBlock(loader, b, config.kernel_size, *film++);
+  };
+  for (const UnetLevel& level : unet.down) {
+    DeviceLevel1d& l =
+        out.down.emplace_back(DeviceLevel1d{block(level.block1), block(level.block2), {}});
+    if (level.resample) l.resample = loader.Conv1d(*level.resample, 2, 1);
+  }
+  out.mid1 = block(unet.mid1);
+  out.mid2 = block(unet.mid2);
+  for (const UnetLevel& level : unet.up) {
+    DeviceLevel1d& l =
+        out.up.emplace_back(DeviceLevel1d{block(level.block1), block(level.block2), {}});
+    if (level.resample) l.resample = loader.Transposed1d(*level.resample);
+  }
+  out.final_conv = loader.Conv1d(unet.final_conv, 1, config.kernel_size / 2);
+  out.final_norm = loader.Norm(unet.final_norm);
+  out.out = loader.Conv1d(unet.out, 1, 0);
+  return out;
+}
+
+}  // namespace mjp

@@ -1,0 +1,142 @@
+#include "policy/cuda/unet/film.h"
+
+#include <Eigen/Core>
+#include <cmath>
+
+namespace mjp {
+namespace {
+
+using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using MatrixD = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+Eigen::Map<const Matrix> AsMatrix(const Tensor& t) {
+  return {t.data.data(), t.shape[0], t.shape[1]};
+}
+Eigen::Map<const Eigen::RowVectorXf> AsRow(const Tensor& t) { return {t.data.data(), t.shape[0]}; }
+
+double MishValue(double x) { return x * std::tanh(std::log1p(std::exp(x))); }
+
+// Mish of the embedding of every timestep: (train_steps, e). In double: done once, at load.
+MatrixD StepEmbeddings(const UnetWeights& unet, int train_steps) {
+  const auto e = unet.time2.weight.shape[0], half = e / 2;
+  MatrixD sinusoid(train_steps, e);
+  for (int t = 0; t < train_steps; ++t) {
+    for (int j = 0; j < half; ++j) {
+      const double angle = t * std::exp(-j * std::log(10000.0) / static_cast<double>(half - 1));
+      sinusoid(t, j) = std::sin(angle);
+      sinusoid(t, half + j) = std::cos(angle);
+    }
+  }
+  const auto dense = [](const MatrixD& x, const Linear& l) -> MatrixD {
+    return (x * AsMatrix(l.weight).cast<double>().transpose()).rowwise() +
+           AsRow(l.bias).cast<double>();
+  };
+  const MatrixD hidden = dense(sinusoid, unet.time1).unaryExpr(&MishValue);
+  return dense(hidden, unet.time2).unaryExpr(&MishValue);
+}
+
+// The FiLM layers of all blocks side by side.
+class FilmCollector {
+ public:
+  FilmCollector(int embed_dim, bool scale) : embed_dim_(embed_dim), scale_(scale) {}
+
+  FilmTerms Add(const ResidualBlock1d& block) {
+    layers_.push_back(&block.film);
+    const int terms = static_cast<int>(block.film.weight.shape[0]);
+    const FilmTerms out = scale_ ? FilmTerms{width_, width_ + terms / 2} : FilmTerms{-1, width_};
+    width_ += terms;
+    return out;
+  }
+  int width() const { return width_; }
+
+  // The columns of the condition, with the biases.
+  Linear ConditionPart() const {
+    const int64_t columns = layers_.front()->weight.shape[1] - embed_dim_;
+    Linear out;
+    out.weight.shape = {width_, columns};
+    out.bias.shape = {width_};
+    for (const Linear* l : layers_) {
+      const Matrix part = AsMatrix(l->weight).rightCols(columns);
+      out.weight.data.insert(out.weight.data.end(), part.data(), part.data() + part.size());
+      out.bias.data.insert(out.bias.data.end(), l->bias.data.begin(), l->bias.data.end());
+    }
+    return out;
+  }
+  // (steps, width): the columns of the step embedding times `embeddings`.
+  std::vector<float> StepPart(const MatrixD& embeddings) const {
+    Matrix table(embeddings.rows(), width_);
+    const Matrix rows = embeddings.cast<float>();
+    int64_t at = 0;
+    for (const Linear* l : layers_) {
+      const int64_t terms = l->weight.shape[0];
+      table.middleCols(at, terms).noalias() =
+          rows * AsMatrix(l->weight).leftCols(embed_dim_).transpose();
+      at += terms;
+    }
+    return {table.data(), table.data() + table.size()};
+  }
+
+ private:
+  int64_t embed_dim_;
+  bool scale_;
+  int width_ = 0;
+  std::vector<const Linear*> layers_;
+};
+
+}  // namespace
+
+DeviceFilm LoadFilm(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring) {
+  const UnetConfig& config = checkpoint.config.unet;
+  const UnetWeights& unet = checkpoint.unet;
+  FilmCollector collector(config.step_embed_dim, config.film_scale);
+  DeviceFilm out;
+  const auto add = [&](const UnetLevel& level) {
+    out.blocks.push_back(collector.Add(level.block1));
+    out.blocks.push_back(collector.Add(level.block2));
+  };
+  for (const UnetLevel& level : unet.down) add(level);
+  out.blocks.push_back(collector.Add(unet.mid1));
+  out.blocks.push_back(collector.Add(unet.mid2));
+  for (const UnetLevel& level : unet.up) add(level);
+  out.width = collector.width();
+  out.cond = loader.Dense(collector.ConditionPart());
+  const int steps = checkpoint.config.scheduler.train_steps;
+  out.step_table =
+      loader.Floats(measuring ? std::vector<float>(static_cast<size_t>(steps) * out.width)
+                              : collector.StepPart(StepEmbeddings(unet, steps)));
+  return out;
+}
+
+FilmCondition::FilmCondition(const DeviceFilm& film, Format format, int rows, int rows_per_env,
+                             DeviceArena& arena)
+    : format_(format), rows_per_env_(rows_per_env), step_table_(film.step_table) {
+  const size_t environments = rows / rows_per_env;
+  product_.shape = film.cond.shape;
+  product_.shape.batch = static_cast<int>(environments);
+  product_.weight = film.cond.weight;
+  product_.bias = film.cond.bias;
+  mish_cond_ = arena.TakeBytes(environments * product_.shape.in_c * FormatBytes(format));
+  product_.x = mish_cond_;
+  product_.y = arena.Take<float>(environments * film.width);
+  product_.y_fp32 = true;
+}
+
+FilmCondition FilmCondition::Shared(int rows_per_env) const {
+  FilmCondition shared = *this;
+  shared.rows_per_env_ = rows_per_env;
+  return shared;
+}
+
+FilmArgs FilmCondition::Terms(const FilmTerms& block) const {
+  return {step_table_,
+          static_cast<const float*>(product_.y),
+          nullptr,
+          rows_per_env_,
+          product_.shape.out_c,
+          block.scale_offset,
+          block.bias_offset};
+}
+
+void FilmCondition::Run(cudaStream_t stream) const { LaunchConv(format_, product_, stream); }
+
+}  // namespace mjp

@@ -1,0 +1,91 @@
+#include "tasks/evaluation/disturbances.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kernels/shared/philox.h"
+#include "tasks/pusht/pictures/rasterise.h"
+
+namespace mjp::app {
+namespace {
+
+// what a random number is for: the `step` of its address (a chain's own steps stay below 1000)
+enum Purpose : uint32_t { kPixels = 100000, kEpisode = 200000, kTarget = 300000, kPush = 400000 };
+
+constexpr int kStepsPerPush = 20;  // two seconds
+
+struct Quad {
+  float n[4];
+};
+
+Quad Normals(uint32_t seed, int tick, Purpose purpose, uint32_t quad) {
+  Quad q;
+  mjp::NormalQuad(seed, static_cast<uint32_t>(tick), purpose, quad, q.n);
+  return q;
+}
+
+// uniform in [-1, 1), four numbers
+Quad Uniforms(uint32_t seed, int tick, Purpose purpose) {
+  const mjp::PhiloxWords bits =
+      mjp::Philox({{0, purpose, static_cast<uint32_t>(tick), 1}}, seed, 0);
+  Quad q;
+  for (int i = 0; i < 4; ++i) q.n[i] = static_cast<float>(bits.w[i] >> 8) * 0x1p-23f - 1;
+  return q;
+}
+
+void Shift(std::span<uint8_t> picture, int dx, int dy) {
+  const std::vector<uint8_t> source(picture.begin(), picture.end());
+  constexpr int kSize = mjp::kPictureSize;
+  for (int y = 0; y < kSize; ++y) {
+    for (int x = 0; x < kSize; ++x) {
+      // the edge repeats
+      const int sy = std::clamp(y - dy, 0, kSize - 1), sx = std::clamp(x - dx, 0, kSize - 1);
+      std::copy_n(&source[3 * (sy * kSize + sx)], 3, &picture[3 * (y * kSize + x)]);
+    }
+  }
+}
+
+uint8_t ToLevel(double value) {
+  return static_cast<uint8_t>(std::lround(std::clamp(value, 0.0, 255.0)));
+}
+
+}  // namespace
+
+bool DisturbsPictures(const Conditions& c) {
+  return c.picture_noise != 0 || c.brightness != 0 || c.picture_shift != 0;
+}
+
+void DisturbPicture(const Conditions& c, uint32_t seed, int tick, std::span<uint8_t> picture) {
+  const Quad episode = Uniforms(seed, 0, kEpisode);
+  if (c.picture_shift > 0) {
+    // uniform over the whole numbers of [-shift, shift]
+    const auto whole = [&c](float u) {
+      return static_cast<int>(std::floor((u + 1) / 2 * (2 * c.picture_shift + 1))) -
+             c.picture_shift;
+    };
+    Shift(picture, whole(episode.n[0]), whole(episode.n[1]));
+  }
+  const double gain = 1 + c.brightness * episode.n[2];
+  for (size_t i = 0; i < picture.size(); i += 4) {
+    Quad noise = {};
+    if (c.picture_noise > 0) noise = Normals(seed, tick, kPixels, static_cast<uint32_t>(i / 4));
+    for (size_t k = i; k < std::min(i + 4, picture.size()); ++k) {
+      picture[k] = ToLevel(gain * picture[k] + c.picture_noise * noise.n[k - i]);
+    }
+  }
+}
+
+Target DisturbTarget(const Conditions& c, uint32_t seed, int tick, Target target) {
+  if (c.action_noise == 0) return target;
+  const Quad noise = Normals(seed, tick, kTarget, 0);
+  return {target.x + c.action_noise * noise.n[0], target.y + c.action_noise * noise.n[1]};
+}
+
+Target PushAt(const Conditions& c, uint32_t seed, int tick) {
+  if (c.push == 0 || tick == 0 || tick % kStepsPerPush != 0) return {};
+  const double angle = M_PI * Uniforms(seed, tick, kPush).n[0];
+  return {c.push * std::cos(angle), c.push * std::sin(angle)};
+}
+
+}  // namespace mjp::app

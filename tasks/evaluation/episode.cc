@@ -1,0 +1,73 @@
+#include "tasks/evaluation/episode.h"
+
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "base/key_reader.h"
+
+namespace mjp::app {
+
+std::string ToJsonLine(const EpisodeResult& e) {
+  char hash[17];
+  std::snprintf(hash, sizeof(hash), "%016llx", static_cast<unsigned long long>(e.hash));
+  nlohmann::ordered_json json = {{"episode", e.index},
+                                 {"seed", e.seed},
+                                 {"status", e.valid ? "ok" : "invalid"},
+                                 {"success", e.success()},
+                                 {"score", e.max_reward},
+                                 {"sum_reward", e.sum_reward},
+                                 {"max_coverage", e.max_coverage},
+                                 {"final_coverage", e.final_coverage},
+                                 {"success_step", e.success_step},
+                                 {"steps", e.steps},
+                                 {"decisions", e.decisions},
+                                 {"hash", hash}};
+  if (!e.valid) json["reason"] = e.reason;
+  json["timing"] = {{"seconds", e.seconds}};
+  return json.dump();
+}
+
+EpisodeResult EpisodeFromJson(const std::string& line) {
+  const std::string where = "episode line";
+  const mjp::Json json = mjp::ParseJson(line, where);
+  mjp::KeyReader keys(json, where);
+  constexpr int kMost = std::numeric_limits<int>::max();
+  constexpr double kLargest = 1e9;  // of any sum or time
+  EpisodeResult e;
+  e.index = keys.Int("episode", 0, kMost);
+  e.seed = keys.Uint32("seed");
+  const std::string status = keys.Text("status");
+  if (status != "ok" && status != "invalid") {
+    throw keys.Bad("status", "is '" + status + "', expected ok or invalid");
+  }
+  e.valid = status == "ok";
+  if (!e.valid) e.reason = keys.Text("reason");
+  e.max_reward = keys.Number("score", 0, kLargest);
+  e.sum_reward = keys.Number("sum_reward", 0, kLargest);
+  e.max_coverage = keys.Number("max_coverage", 0, kLargest);
+  e.final_coverage = keys.Number("final_coverage", 0, kLargest);
+  e.success_step = keys.Int("success_step", -1, kMost);
+  e.steps = keys.Int("steps", 0, kMost);
+  e.decisions = keys.Int("decisions", 0, kMost);
+  const std::string hash = keys.Text("hash");
+  const char* end = hash.data() + hash.size();
+  const auto [last, code] = std::from_chars(hash.data(), end, e.hash, 16);
+  if (hash.size() != 16 || code != std::errc() || last != end) {
+    throw keys.Bad("hash", "is not 16 hexadecimal digits");
+  }
+  e.seconds =
+      mjp::KeyReader(keys.Required("timing"), where + ": timing").Number("seconds", 0, kLargest);
+  if (keys.Bool("success") != e.success()) throw keys.Bad("success", "contradicts success_step");
+  return e;
+}
+
+void StateHash::Add(double value) {
+  unsigned char bytes[sizeof(value)];
+  std::memcpy(bytes, &value, sizeof(value));
+  for (unsigned char byte : bytes) hash_ = (hash_ ^ byte) * 1099511628211ull;
+}
+
+}  // namespace mjp::app

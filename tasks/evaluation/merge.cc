@@ -1,0 +1,111 @@
+#include "tasks/evaluation/merge.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "tasks/evaluation/results_folder.h"
+#include "tasks/evaluation/shard_results.h"
+
+namespace mjp::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kRunLimit = size_t{1} << 20;  // bytes of a run.json
+
+// One folder and what its run.json says.
+struct Part {
+  std::string folder;
+  ShardRun run;
+};
+
+std::vector<Part> ReadParts(const MergeOptions& options) {
+  std::vector<Part> parts;
+  std::map<int, std::string> seen;
+  for (const std::string& folder : options.folders) {
+    std::error_code none;
+    if (fs::equivalent(folder, options.out, none)) {
+      throw mjp::Error(mjp::ExitCode::kUsage, "--out " + options.out + " is one of the shards");
+    }
+    const std::string file = folder + "/run.json";
+    Part part{folder, ParseShardRun(ReadFile(file, kRunLimit), file)};
+    const Shard shard = part.run.shard;
+    if (!parts.empty() && part.run.whole != parts[0].run.whole) {
+      throw mjp::BadInput(folder + ": is of another evaluation than " + parts[0].folder + " (" +
+                          FirstDifference(parts[0].run.whole, part.run.whole) + ")");
+    }
+    if (!parts.empty() && shard.count != parts[0].run.shard.count) {
+      throw mjp::BadInput(folder + ": is shard " + ToString(shard) + ", but " + parts[0].folder +
+                          " is shard " + ToString(parts[0].run.shard));
+    }
+    const auto [other, fresh] = seen.emplace(shard.index, folder);
+    if (!fresh) {
+      throw mjp::BadInput(folder + " and " + other->second + " are both shard " + ToString(shard));
+    }
+    parts.push_back(std::move(part));
+  }
+  const int count = parts[0].run.shard.count;
+  for (int i = 0; i < count && !options.partial; ++i) {
+    if (seen.contains(i)) continue;
+    throw mjp::Error(mjp::ExitCode::kPartial, "shard " + ToString({i, count}) +
+                                                  " is missing; --partial merges what is there");
+  }
+  return parts;
+}
+
+// Copies the films of every shard to the folder of the result.
+void CopyFilms(const std::vector<Part>& parts, const std::string& out,
+               const std::map<int, EpisodeResult>& episodes) {
+  for (const Part& part : parts) {
+    for (const std::string& film : FilmsIn(part.folder, episodes)) {
+      const fs::path target = fs::path(out) / "videos" / fs::path(film).filename();
+      std::error_code code;
+      fs::create_directories(target.parent_path(), code);
+      fs::copy_file(film, target, fs::copy_options::overwrite_existing, code);
+      if (code) throw mjp::BadInput(target.string() + ": cannot copy the film: " + code.message());
+    }
+  }
+}
+
+// Wall time of a shard as its summary has it, seconds; 0 if it has not come to that.
+double SecondsOf(const Part& part) {
+  const std::string file = part.folder + "/eval_info.json";
+  if (!fs::exists(file)) return 0;
+  constexpr mjp::JsonLimits kLimits{size_t{1} << 30, 16};
+  try {
+    return mjp::ReadJson(file, kLimits).at("overall").at("eval_s").get<double>();
+  } catch (const nlohmann::json::exception& error) {
+    throw mjp::BadInput(file + ": is not the summary of an evaluation: " + error.what());
+  }
+}
+
+}  // namespace
+
+MergeResult Merge(const MergeOptions& options) {
+  const std::vector<Part> parts = ReadParts(options);
+  std::map<int, EpisodeResult> episodes;
+  EvaluationResult total;
+  for (const Part& part : parts) {
+    const std::string file = part.folder + "/episodes.jsonl";
+    for (EpisodeResult& e :
+         ParseShardEpisodes(ReadFile(file, kLogLimit), part.run, options.partial, file)) {
+      const int index = e.index;
+      episodes.emplace(index, std::move(e));
+    }
+    total.seconds += SecondsOf(part);
+  }
+  EvaluationOptions evaluation;
+  evaluation.episodes = parts[0].run.episodes;
+  evaluation.seed = parts[0].run.seed;
+  ResultsFolder folder(options.out, parts[0].run.whole,
+                       options.overwrite ? ExistingResults::kOverwrite : ExistingResults::kRefuse);
+  CopyFilms(parts, options.out, episodes);
+  for (const auto& [index, episode] : episodes) total.episodes.push_back(episode);
+  total.videos = FilmsIn(options.out, episodes);
+  folder.Adopt(episodes);
+  folder.Finish(SummaryText(evaluation, parts[0].run.whole, episodes, total));
+  return {Summarise(episodes), evaluation.episodes};
+}
+
+}  // namespace mjp::app

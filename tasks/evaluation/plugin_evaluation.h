@@ -1,0 +1,19 @@
+#ifndef TASKS_EVALUATION_PLUGIN_EVALUATION_H_
+#define TASKS_EVALUATION_PLUGIN_EVALUATION_H_
+
+#include "tasks/evaluation/evaluation.h"
+
+namespace mjp::app {
+
+// The same episodes as the batch, with the policy in the engine plugin and one plain mj_step loop
+// per thread. The plugin makes its own policies: `policy` is described and let go. Throws Error for
+// options the plugin does not have (another physics, disturbances).
+EvaluationResult EvaluateThroughPlugin(const EvaluationOptions& options,
+                                       std::unique_ptr<mjp::Policy> policy,
+                                       const std::vector<int>& pending,
+                                       const EpisodeCallback& on_episode,
+                                       const std::atomic<bool>& stop);
+
+}  // namespace mjp::app
+
+#endif  // TASKS_EVALUATION_PLUGIN_EVALUATION_H_

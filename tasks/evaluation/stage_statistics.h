@@ -1,0 +1,28 @@
+#ifndef TASKS_EVALUATION_STAGE_STATISTICS_H_
+#define TASKS_EVALUATION_STAGE_STATISTICS_H_
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "policy/timing.h"
+#include "tasks/evaluation/evaluation.h"
+
+namespace mjp::app {
+
+// Collects the stage times of decisions.
+class StageStatistics {
+ public:
+  void Add(const mjp::StageTimes& times);
+  // By stage name, only stages that ran; "decision" is first to last stage.
+  std::map<std::string, StageSummary> Summary() const;
+
+ private:
+  std::array<std::vector<double>, mjp::kStageCount> milliseconds_;
+  std::vector<double> decision_;
+};
+
+}  // namespace mjp::app
+
+#endif  // TASKS_EVALUATION_STAGE_STATISTICS_H_

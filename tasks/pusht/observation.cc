@@ -1,0 +1,126 @@
+#include "tasks/pusht/observation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "tasks/evaluation/disturbances.h"
+#include "tasks/pusht/pictures/raster_source.h"
+
+namespace mjp::app {
+namespace {
+
+void CheckInputs(const mjp::PolicyConfig& config) {
+  const auto refuse = [](const std::string& what) {
+    throw mjp::BadInput("this checkpoint cannot drive Push-T: " + what);
+  };
+  if (config.action_dim != 2) {
+    refuse("it has " + std::to_string(config.action_dim) + " actions, the agent has 2");
+  }
+  if (config.state_dim != 0 && config.state_dim != 2) {
+    refuse("observation.state has " + std::to_string(config.state_dim) +
+           " numbers, the agent's position has 2");
+  }
+  if (config.environment_dim != 0 && config.environment_dim != 16) {
+    refuse("observation.environment_state has " + std::to_string(config.environment_dim) +
+           " numbers, the block's vertices have 16");
+  }
+  if (config.cameras.size() > 1) refuse("it wants more than one camera");
+  for (const mjp::CameraFeature& camera : config.cameras) {
+    if (camera.height != mjp::kPictureSize || camera.width != mjp::kPictureSize) {
+      refuse("its pictures are " + std::to_string(camera.width) + "x" +
+             std::to_string(camera.height) + ", Push-T's are 96x96");
+    }
+  }
+}
+
+}  // namespace
+
+std::array<float, 16> BlockVertices(const State& state) {
+  // the original engine keeps each hull counter-clockwise from its leftmost vertex
+  constexpr double kLocal[8][2] = {{-60, 0},  {60, 0},  {60, 30},  {-60, 30},
+                                   {-15, 30}, {15, 30}, {15, 120}, {-15, 120}};
+  const double c = std::cos(state.block_angle), s = std::sin(state.block_angle);
+  std::array<float, 16> out;
+  for (int i = 0; i < 8; ++i) {
+    out[2 * i] = static_cast<float>(state.block_x + c * kLocal[i][0] - s * kLocal[i][1]);
+    out[2 * i + 1] = static_cast<float>(state.block_y + s * kLocal[i][0] + c * kLocal[i][1]);
+  }
+  return out;
+}
+
+Observer::Observer(const EvaluationOptions& options, const mjp::PolicyConfig& config,
+                   const Scene& scene)
+    : options_(options),
+      config_(config),
+      scene_(scene),
+      disturbed_(DisturbsPictures(options.conditions)) {
+  CheckInputs(config);
+  if (options.renderer == RendererKind::kMujoco && !config.cameras.empty()) {
+    mjp::PictureRequest request;
+    request.cameras = {"top"};
+    source_ = mjp::CreatePictureSource("mujoco", scene.model(), request);
+    data_ = MakeData(scene.model());
+  }
+}
+
+void Observer::Clear() {
+  keys_.clear();
+  scenes_.clear();
+  frames_.clear();
+  state_.clear();
+  environment_.clear();
+}
+
+void Observer::Add(std::span<const Snapshot> history, uint32_t seed, int tick, uint32_t decision) {
+  keys_.push_back({seed, decision});
+  for (const Snapshot& snapshot : history) {
+    if (config_.state_dim == 2) {
+      state_.push_back(static_cast<float>(snapshot.state.agent_x));
+      state_.push_back(static_cast<float>(snapshot.state.agent_y));
+    }
+    if (config_.environment_dim == 16) {
+      const std::array<float, 16> vertices = BlockVertices(snapshot.state);
+      environment_.insert(environment_.end(), vertices.begin(), vertices.end());
+    }
+  }
+  if (!config_.cameras.empty()) AddPictures(history, seed, tick);
+}
+
+void Observer::AddPictures(std::span<const Snapshot> history, uint32_t seed, int tick) {
+  if (!source_ && !disturbed_) {
+    for (const Snapshot& snapshot : history) scenes_.push_back(ToFlatScene(snapshot.state));
+    return;
+  }
+  const int steps = static_cast<int>(history.size());
+  for (int i = 0; i < steps; ++i) {
+    const size_t begin = frames_.size();
+    frames_.resize(begin + mjp::kPictureBytes);
+    const std::span<uint8_t> picture(&frames_[begin], mjp::kPictureBytes);
+    if (source_) {
+      std::copy(history[i].qpos.begin(), history[i].qpos.end(), data_->qpos);
+      mj_kinematics(scene_.model(), data_.get());
+      mj_camlight(scene_.model(), data_.get());
+      source_->Render(scene_.model(), data_.get(), picture);
+    } else {
+      const mjp::FlatScene flat = ToFlatScene(history[i].state);
+      mjp::RasteriseCpu(&flat, 1, picture.data());
+    }
+    if (disturbed_) {
+      DisturbPicture(options_.conditions, seed, std::max(0, tick - (steps - 1 - i)), picture);
+    }
+  }
+}
+
+mjp::PolicyInput Observer::Input() const {
+  mjp::PolicyInput input;
+  input.count = static_cast<int>(keys_.size());
+  input.keys = keys_;
+  input.scenes = scenes_;
+  input.frames = frames_;
+  input.state = state_;
+  input.environment = environment_;
+  return input;
+}
+
+}  // namespace mjp::app

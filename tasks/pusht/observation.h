@@ -1,0 +1,60 @@
+#ifndef TASKS_PUSHT_OBSERVATION_H_
+#define TASKS_PUSHT_OBSERVATION_H_
+
+#include <mujoco/mujoco.h>
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "plugin/pictures/picture_source.h"
+#include "policy/policy.h"
+#include "tasks/evaluation/evaluation.h"
+#include "tasks/pusht/physics/scene.h"
+#include "tasks/pusht/physics/state.h"
+
+namespace mjp::app {
+
+// One control step of one episode as a policy observes it.
+struct Snapshot {
+  State state;
+  std::vector<mjtNum> qpos;  // of the MuJoCo model
+};
+
+// The benchmark's environment state: the block's eight vertices, bar then stem, in the order of
+// the original engine's hulls; pixels.
+std::array<float, 16> BlockVertices(const State& state);
+
+// Turns snapshots into the inputs of a policy: pictures by the chosen renderer (disturbed as the
+// conditions say), agent position, environment state.
+class Observer {
+ public:
+  // Throws Error where the policy wants inputs that Push-T does not have.
+  Observer(const EvaluationOptions& options, const mjp::PolicyConfig& config, const Scene& scene);
+
+  // Starts an input of no environments.
+  void Clear();
+  // Appends one environment: its last n_obs_steps snapshots, oldest first, at control step `tick`.
+  void Add(std::span<const Snapshot> history, uint32_t seed, int tick, uint32_t decision);
+  // The input of all environments added since Clear; valid until the next Clear.
+  mjp::PolicyInput Input() const;
+
+ private:
+  void AddPictures(std::span<const Snapshot> history, uint32_t seed, int tick);
+
+  const EvaluationOptions& options_;
+  const mjp::PolicyConfig& config_;
+  const Scene& scene_;
+  bool disturbed_;
+  std::unique_ptr<mjp::PictureSource> source_;  // MuJoCo's renderer only
+  DataPtr data_;                                // what it draws
+  std::vector<mjp::NoiseKey> keys_;
+  std::vector<mjp::FlatScene> scenes_;
+  std::vector<uint8_t> frames_;
+  std::vector<float> state_, environment_;
+};
+
+}  // namespace mjp::app
+
+#endif  // TASKS_PUSHT_OBSERVATION_H_

@@ -1,0 +1,19 @@
+#ifndef TASKS_PUSHT_PICTURES_RASTER_SOURCE_H_
+#define TASKS_PUSHT_PICTURES_RASTER_SOURCE_H_
+
+#include "tasks/pusht/physics/state.h"
+#include "tasks/pusht/pictures/rasterise.h"
+
+namespace mjp::app {
+
+// The scene that RasteriseCpu draws for a state.
+mjp::FlatScene ToFlatScene(const State& state);
+
+// Adds the renderer "raster" to the plugin's: Push-T drawn from its joints by RasteriseCpu, for a
+// camera that shows the benchmark's picture (orthographic, the whole table, resolution 512 x 512)
+// at 96 x 96. Repeated calls do nothing.
+void RegisterRasterSource();
+
+}  // namespace mjp::app
+
+#endif  // TASKS_PUSHT_PICTURES_RASTER_SOURCE_H_

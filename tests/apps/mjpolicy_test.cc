@@ -1,0 +1,238 @@
+// The program as a user runs it: exit codes, messages, files.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "base/npy.h"
+#include "policy/checkpoint/safetensors_writer.h"
+#include "tasks/evaluation/results_folder.h"
+#include "tests/support/program.h"
+
+namespace mjp::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+using mjp_test::Outcome;
+using mjp_test::Pusht;
+
+class PushtTest : public mjp_test::ProgramTest {
+ protected:
+  // The lines of the episodes without their timing.
+  std::string Episodes(const std::string& out) const {
+    std::string text;
+    for (EpisodeResult e : ReadEpisodes(Path(out) + "/episodes.jsonl", false)) {
+      e.seconds = 0;
+      text += ToJsonLine(e) + "\n";
+    }
+    return text;
+  }
+};
+
+TEST_F(PushtTest, VersionAndHelp) {
+  const Outcome version = Pusht("--version");
+  EXPECT_EQ(version.code, 0);
+  EXPECT_NE(version.text.find("MuJoCo 4.0.1"), std::string::npos) << version.text;
+  EXPECT_EQ(Pusht("--help").code, 0);
+  EXPECT_EQ(Pusht("evaluate --help").code, 0);
+}
+
+TEST_F(PushtTest, UsageErrorsEndWithOne) {
+  for (const char* arguments :
+       {"", "nonsense", "evaluate", "evaluate --episodes many", "bench unknown",
+        "bench --peer unknown", "render --renderer crayon",
+        "evaluate --checkpoint x --out y --success nan", "bench physics --seconds inf",
+        "bench physics --parallel 16,", "bench physics --parallel -1",
+        "bench physics --parallel 16,nan", "bench physics --parallel 16 --sequential"}) {
+    EXPECT_EQ(Pusht(arguments).code, 1) << arguments;
+  }
+}
+
+TEST_F(PushtTest, EvaluateWritesWhatItPromises) {
+  const Outcome outcome = Pusht(Evaluate("a") + "--episodes 3 --videos 1");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("success"), std::string::npos);
+  std::ifstream file(folder_.path() + "/a/eval_info.json");
+  const nlohmann::json info = nlohmann::json::parse(file);
+  const nlohmann::json& overall = info.at("overall");
+  EXPECT_EQ(overall.at("n_episodes"), 3);
+  for (const char* key : {"avg_sum_reward", "avg_max_reward", "pc_success", "eval_s", "eval_ep_s",
+                          "video_paths", "n_success", "pc_success_ci95", "avg_final_coverage"}) {
+    EXPECT_TRUE(overall.contains(key)) << key;
+  }
+  const nlohmann::json& metrics = info.at("per_task").at(0).at("metrics");
+  EXPECT_EQ(metrics.at("max_rewards").size(), 3u);
+  const std::string video = overall.at("video_paths").at(0);
+  EXPECT_GT(fs::file_size(video), 1000u);
+}
+
+TEST_F(PushtTest, ExistingResultsAreSafe) {
+  ASSERT_EQ(Pusht(Evaluate("a") + "--episodes 2").code, 0);
+  const std::string before = Episodes("a");
+  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 2").code, 1);
+  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 2 --seed 5 --resume").code, 2);
+  const Outcome held = Pusht(Evaluate("a") + "--episodes 2 --hold-noise 2 --resume");
+  EXPECT_EQ(held.code, 2);
+  EXPECT_NE(held.text.find("\"hold_noise\": 1"), std::string::npos) << held.text;
+  EXPECT_EQ(Episodes("a"), before);
+  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 2 --resume").code, 0);
+  EXPECT_EQ(Episodes("a"), before);
+  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 1 --overwrite").code, 0);
+}
+
+TEST_F(PushtTest, ShortChunksHoldTheirNoise) {
+  const std::string options = "--episodes 3 --action-steps 1 ";
+  ASSERT_EQ(Pusht(Evaluate("auto") + options).code, 0);
+  ASSERT_EQ(Pusht(Evaluate("plugin") + options + "--through plugin").code, 0);
+  ASSERT_EQ(Pusht(Evaluate("held") + options + "--hold-noise 8").code, 0);
+  ASSERT_EQ(Pusht(Evaluate("fresh") + options + "--hold-noise 1").code, 0);
+  EXPECT_EQ(Episodes("auto"), Episodes("held"));
+  EXPECT_EQ(Episodes("auto"), Episodes("plugin"));
+  EXPECT_NE(Episodes("auto"), Episodes("fresh"));
+  EXPECT_EQ(Pusht(Evaluate("auto") + options + "--hold-noise 8 --resume").code, 0);
+  EXPECT_EQ(Pusht(Evaluate("auto") + options + "--hold-noise 1 --resume").code, 2);
+}
+
+TEST_F(PushtTest, InterruptedEvaluationGoesOn) {
+  const std::string out = folder_.path() + "/b";
+  const pid_t child = mjp_test::StartPusht(Evaluate("b") + "--episodes 400 --batch 4");
+  // wait until some episodes are there
+  for (int i = 0; i < 600; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::error_code none;
+    if (fs::file_size(out + "/episodes.jsonl", none) > 500 && !none) break;
+  }
+  ::kill(child, SIGINT);
+  ASSERT_EQ(mjp_test::Wait(child), 130);
+  ASSERT_EQ(Pusht(Evaluate("b") + "--episodes 400 --batch 4 --resume").code, 0);
+  ASSERT_EQ(Pusht(Evaluate("whole") + "--episodes 400 --batch 64").code, 0);
+  EXPECT_EQ(Episodes("b"), Episodes("whole"));
+}
+
+TEST_F(PushtTest, BadFilesEndWithTwoAndAreNamed) {
+  const Outcome absent = Pusht("inspect " + folder_.path() + "/absent");
+  EXPECT_EQ(absent.code, 2);
+  EXPECT_NE(absent.text.find("absent"), std::string::npos) << absent.text;
+  fs::resize_file(checkpoint_ + "/model.safetensors", 1000);
+  const Outcome torn = Pusht("inspect " + checkpoint_);
+  EXPECT_EQ(torn.code, 2);
+  EXPECT_NE(torn.text.find("model.safetensors"), std::string::npos) << torn.text;
+  EXPECT_EQ(Pusht(Evaluate("c") + "--episodes 1").code, 2);
+  EXPECT_FALSE(fs::exists(folder_.path() + "/c/episodes.jsonl"));
+  EXPECT_EQ(Pusht("render --states /dev/null --out " + folder_.path() + "/x.npy").code, 2);
+}
+
+TEST_F(PushtTest, PicturesWithTheirChannelsFirstAreRefused) {
+  mjp::SafetensorsWriter observations;
+  observations.AddBytes("in/frames_u8", {1, 2, 3, 96, 96}, std::vector<uint8_t>(2 * 3 * 96 * 96));
+  observations.AddFloats("in/agent_pos", {1, 2, 2}, std::vector<float>(4));
+  observations.Write(folder_ / "in");
+  const Outcome outcome = Pusht("infer --backend cpu --checkpoint " + checkpoint_ + " --input " +
+                                (folder_ / "in") + " --out " + (folder_ / "out"));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.text.find("in/frames_u8 must have 3 as its last dimension"), std::string::npos)
+      << outcome.text;
+}
+
+TEST_F(PushtTest, WrongArgumentsEndWithOneAndAreNamed) {
+  const std::string evaluate = "evaluate --checkpoint " + checkpoint_ + " --backend cpu ";
+  for (const auto& [arguments, named] : std::map<std::string, std::string>{
+           {"evaluat", "no command 'evaluat'"},
+           {evaluate + "--out ''", "--out: is empty"},
+           {"inspect ''", "checkpoint: is empty"},
+           {evaluate + "--out a --seed -1", "--seed: Value -1 not in range 0 to 4294967295"},
+           {evaluate + "--out a --seed 4294967295 --episodes 2", "past the last seed"},
+           {evaluate + "--out a --steps 1000", "sampler steps = 1000: allowed are 1 to"},
+           {evaluate + "--out a --hold-noise -1", "--hold-noise: Value -1 not in range 0 to 1000"},
+           {evaluate + "--out a --hold-noise 1001", "Value 1001 not in range 0 to 1000"},
+           {evaluate + "--out a --precision fp16", "the CPU backend computes in fp32 only"}}) {
+    const Outcome outcome = Pusht(arguments);
+    EXPECT_EQ(outcome.code, 1) << arguments;
+    EXPECT_NE(outcome.text.find(named), std::string::npos) << outcome.text;
+  }
+}
+
+TEST_F(PushtTest, BenchWritesItsRows) {
+  const std::string file = folder_.path() + "/bench.json";
+  const Outcome outcome =
+      Pusht("bench kernels pass chunk parallel decision --decisions 2 --checkpoint " + checkpoint_ +
+            " --backend cpu --sampler ddim --steps 2 --seconds 0.01 --json " + file);
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  std::ifstream stream(file);
+  const nlohmann::json rows = nlohmann::json::parse(stream).at("rows");
+  std::set<std::string> names;
+  for (const nlohmann::json& row : rows) {
+    const std::string name =
+        row.at("suite").get<std::string>() + ", " + std::string(row.at("name"));
+    EXPECT_TRUE(names.insert(name).second) << name << " twice";
+    EXPECT_GT(row.at("n"), 0) << name;
+    EXPECT_GT(row.at("median_ms"), 0) << name;
+    EXPECT_GE(row.at("p99_ms"), row.at("median_ms")) << name;
+  }
+  for (const char* name :
+       {"kernels, conv1d 512->512 k5 at 8", "kernels, denoise step, DDIM",
+        "pass, U-Net pass, batch 1", "chunk, loop, ddim 2, step by step", "decision, denoise"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
+}
+
+TEST_F(PushtTest, BenchDrawsThePicturesOfDecisions) {
+  const Outcome outcome = Pusht("bench decision --renderer mujoco --decisions 2 --checkpoint " +
+                                checkpoint_ + " --backend cpu --sampler ddim --steps 2");
+  if (outcome.code == 3) GTEST_SKIP() << outcome.text;  // no OpenGL without a window
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("its picture by MuJoCo's renderer"), std::string::npos)
+      << outcome.text;
+}
+
+TEST_F(PushtTest, ProfileTracesEverySpan) {
+  const std::string file = folder_.path() + "/trace.json";
+  const Outcome outcome =
+      Pusht("profile --checkpoint " + checkpoint_ +
+            " --backend cpu --sampler ddim --steps 3 --decisions 2 --trace " + file);
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  std::ifstream stream(file);
+  const nlohmann::json trace = nlohmann::json::parse(stream);
+  std::map<std::string, int> names;
+  std::map<int, double> ends;  // of the lines so far: spans of one must not cross
+  for (const nlohmann::json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "M") continue;
+    ASSERT_EQ(event.at("ph"), "X");
+    ++names[event.at("cat").get<std::string>() + ", " + std::string(event.at("name"))];
+    const double begin = event.at("ts"), length = event.at("dur");
+    EXPECT_GE(length, 0);
+    double& end = ends.try_emplace(event.at("tid").get<int>(), 0).first->second;
+    EXPECT_GE(begin, end - 1e-4) << event;
+    end = begin + length;
+  }
+  EXPECT_EQ(names["control loop, decision"], 2);
+  EXPECT_EQ(names["control loop, scene"], 2);
+  EXPECT_EQ(names["stages, render"], 2);
+  EXPECT_EQ(names["stages, denoise"], 2);
+  EXPECT_EQ(names["denoising steps, pass and step"], 6);
+  EXPECT_EQ(names["control loop, physics"], names["control loop, apply"]);
+  EXPECT_GT(names["control loop, physics"], 2);
+  for (const char* stage : {"physics", "encode", "denoise", "share"})
+    EXPECT_NE(outcome.text.find(stage), std::string::npos) << stage;
+}
+
+TEST_F(PushtTest, RenderReplayAndInspect) {
+  const std::vector<double> states = {200, 300, 256, 256, 0.5, 100, 100, 300, 200, -1};
+  WriteNpy(folder_.path() + "/s.npy", MakeNpy(states, {2, 5}));
+  ASSERT_EQ(
+      Pusht("render --states " + folder_.path() + "/s.npy --out " + folder_.path() + "/f.npy").code,
+      0);
+  EXPECT_EQ(ReadNpy(folder_.path() + "/f.npy").shape, (std::vector<int64_t>{2, 96, 96, 3}));
+  EXPECT_EQ(Pusht("inspect " + checkpoint_).code, 0);
+}
+
+}  // namespace
+}  // namespace mjp::app

@@ -1,0 +1,195 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "kernels/cuda/conv/conv.cuh"
+#include "tests/support/device_buffer.h"
+
+namespace {
+
+using mjp::ConvShape;
+using mjp::Format;
+
+struct Case {
+  const char* name;
+  ConvShape shape;
+  bool bias, residual, relu, fp32_out;
+};
+
+ConvShape OneD(int batch, int in_c, int length, int out_c, int kernel, int stride) {
+  ConvShape s;
+  s.batch = batch, s.in_c = in_c, s.in_w = length, s.out_c = out_c;
+  s.kernel_w = kernel, s.stride = stride, s.pad_w = kernel / 2;
+  s.out_w = length / stride;
+  return s;
+}
+ConvShape TwoD(int batch, int in_c, int size, int out_c, int kernel, int stride) {
+  ConvShape s;
+  s.batch = batch, s.in_c = in_c, s.in_h = s.in_w = size, s.out_c = out_c;
+  s.kernel_h = s.kernel_w = kernel, s.stride = stride, s.pad_h = s.pad_w = kernel / 2;
+  s.out_h = s.out_w = (size - 1) / stride + 1;
+  return s;
+}
+ConvShape Transposed(int batch, int channels, int length) {
+  ConvShape s = OneD(batch, channels, length, channels, 2, 1);
+  s.phases = 2, s.pad_w = 1;
+  return s;
+}
+ConvShape Concat(ConvShape s, int first) {
+  s.first_c = first;
+  return s;
+}
+
+// Over a map of which every pixel stands twice both ways.
+ConvShape Doubled(int batch, int in_c, int size, int out_c) {
+  ConvShape s = TwoD(batch, in_c, 2 * size, out_c, 3, 1);
+  s.doubled = true;
+  return s;
+}
+
+const Case kCases[] = {
+    {"first layer", OneD(1, 8, 16, 256, 5, 1), true, false, false, false},
+    {"k5 split over a cluster", OneD(1, 512, 4, 512, 5, 1), true, false, false, false},
+    {"k5 batch", OneD(70, 64, 16, 128, 5, 1), true, false, false, false},
+    {"k3 small", OneD(3, 8, 16, 16, 3, 1), true, true, true, false},
+    {"strided", OneD(5, 64, 16, 64, 3, 2), true, false, false, false},
+    {"transposed", Transposed(5, 72, 8), true, false, false, false},
+    {"concatenated", Concat(OneD(2, 256, 8, 64, 5, 1), 128), true, false, false, false},
+    {"1x1 to two channels", OneD(2, 256, 16, 2, 1, 1), true, false, false, true},
+    {"large", OneD(1024, 64, 16, 128, 5, 1), true, false, false, false},
+    {"wide, 256 positions in a block", OneD(2100, 64, 16, 256, 5, 1), true, true, true, false},
+    {"wide, split over a cluster", OneD(64, 512, 8, 128, 5, 1), true, false, false, false},
+    {"wide, 64 channels", OneD(41, 8, 16, 64, 5, 1), false, true, false, false},
+    {"wide, concatenated", Concat(OneD(130, 256, 8, 64, 5, 1), 128), true, false, false, false},
+    {"wide, transposed", Transposed(130, 128, 8), true, false, false, false},
+    {"wide, strided", OneD(130, 64, 16, 128, 3, 2), true, false, false, false},
+    {"wide stem", TwoD(9, 8, 24, 64, 7, 2), false, false, true, false},
+    {"wide pictures", TwoD(9, 64, 11, 64, 3, 1), true, true, true, false},
+    {"wide pictures, strided", TwoD(31, 72, 11, 128, 3, 2), false, false, false, false},
+    {"wide pictures, split over a cluster", TwoD(8, 320, 8, 320, 3, 1), true, false, false, false},
+    {"stem", TwoD(2, 8, 24, 64, 7, 2), false, false, true, false},
+    {"residual and ReLU", TwoD(2, 64, 11, 64, 3, 1), true, true, true, false},
+    {"1x1 strided", TwoD(3, 64, 11, 128, 1, 2), false, false, false, false},
+    {"doubled", Doubled(2, 24, 5, 40), true, false, false, false},
+    {"wide, doubled", Doubled(9, 64, 6, 64), true, false, false, false},
+    {"concatenated pictures", Concat(TwoD(2, 40, 7, 16, 3, 1), 16), true, false, false, false},
+    {"wide, concatenated pictures", Concat(TwoD(9, 192, 8, 64, 3, 1), 128), true, false, false,
+     false},
+    {"linear", OneD(1, 1032, 1, 640, 1, 1), true, false, false, true},
+};
+
+// The definition, in double: sum over taps and channels of rounded operands.
+double Reference(const ConvShape& s, const std::vector<float>& w, const std::vector<float>& x,
+                 int b, int oy, int ox, int o, int real_in) {
+  double sum = 0;
+  const int transposed_ox = ox;
+  for (int i = 0; i < real_in; ++i) {
+    const auto at = [&](int y, int xx) -> double {
+      if (y < 0 || y >= s.in_h || xx < 0 || xx >= s.in_w) return 0;
+      const int d = s.doubled;
+      const size_t row = static_cast<size_t>(b) * (s.in_h >> d) + (y >> d);
+      return x[(row * (s.in_w >> d) + (xx >> d)) * s.in_c + i];
+    };
+    if (s.phases == 2) {
+      for (int k = 0; k < 4; ++k) {
+        const int twice = transposed_ox + 1 - k;  // 2 ix - 1 + k = ox
+        if (twice % 2 == 0)
+          sum += w[(static_cast<size_t>(i) * s.out_c + o) * 4 + k] * at(0, twice / 2);
+      }
+      continue;
+    }
+    for (int ky = 0; ky < s.kernel_h; ++ky)
+      for (int kx = 0; kx < s.kernel_w; ++kx)
+        sum += w[((static_cast<size_t>(o) * real_in + i) * s.kernel_h + ky) * s.kernel_w + kx] *
+               at(oy * s.stride - s.pad_h + ky, ox * s.stride - s.pad_w + kx);
+  }
+  return sum;
+}
+
+class ConvGpu : public testing::TestWithParam<Format> {};
+
+TEST_P(ConvGpu, AgreesWithTheDefinition) {
+  DEVICE_OR_SKIP();
+  const Format format = GetParam();
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  const auto draw = [&](size_t n, float scale) {
+    std::vector<float> v(n);
+    for (float& e : v)
+      e = mjp::Format::kFp32 == format ? scale * normal(random)
+                                       : mjp_test::Operand(format, scale * normal(random));
+    return v;
+  };
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    const ConvShape& s = c.shape;
+    const int taps = s.phases == 2 ? 4 : s.kernel_h * s.kernel_w;
+    const float gain = 1.0f / std::sqrt(static_cast<float>(taps * s.in_c));
+    const auto w = draw(static_cast<size_t>(s.out_c) * s.in_c * taps, gain);
+    const auto x =
+        draw(static_cast<size_t>(s.batch) * s.in_h * s.in_w * s.in_c >> (2 * s.doubled), 1.0f);
+    const size_t out = static_cast<size_t>(s.Positions()) * s.phases * s.out_c;
+    const auto bias = draw(s.out_c, 1.0f), residual = draw(out, 1.0f);
+
+    const auto packed = mjp::PackConvWeights(format, s, w.data(), s.in_c);
+    ASSERT_EQ(packed.size(), mjp::PackedConvBytes(format, s));
+    const size_t y_bytes = out * (c.fp32_out ? 4 : mjp::FormatBytes(format));
+    mjp_test::DeviceBuffer dw(packed.size()), db(bias.size() * 4), dy(y_bytes);
+    const int second = s.first_c ? s.in_c - s.first_c : 0, first = s.in_c - second;
+    const auto channels = [&](int from, int count) {
+      std::vector<float> part;
+      for (size_t p = 0; p < x.size() / s.in_c; ++p)
+        part.insert(part.end(), x.begin() + p * s.in_c + from,
+                    x.begin() + p * s.in_c + from + count);
+      return mjp_test::Stored(format, part);
+    };
+    const auto x1 = channels(0, first), x2 = channels(first, second);
+    mjp_test::DeviceBuffer dx(x1.size()), dx2(x2.size());
+    const auto stored_residual = mjp_test::Stored(format, residual);
+    mjp_test::DeviceBuffer dr(stored_residual.size());
+    dw.Upload(packed.data()), db.Upload(bias.data()), dx.Upload(x1.data()), dx2.Upload(x2.data());
+    dr.Upload(stored_residual.data());
+
+    mjp::ConvArgs a;
+    a.shape = s;
+    a.x = dx.data(), a.x2 = dx2.data(), a.weight = dw.data();
+    a.bias = c.bias ? db.as<float>() : nullptr;
+    a.residual = c.residual ? dr.data() : nullptr;
+    a.relu = c.relu, a.y = dy.data(), a.y_fp32 = c.fp32_out;
+    mjp::LaunchConv(format, a, nullptr);
+    mjp::CheckCuda(cudaDeviceSynchronize(), c.name);
+    const auto y = mjp_test::Floats(c.fp32_out ? Format::kFp32 : format, dy.Download());
+
+    // float32 sums of a few thousand terms, then the output's own rounding
+    const double rounding = c.fp32_out || mjp::FormatBytes(format) == 4 ? 2e-6
+                            : format == Format::kFp16                   ? 1.2e-3
+                                                                        : 9e-3;
+    size_t checked = 0;
+    const size_t stride = std::max<size_t>(1, out / 4099);
+    for (size_t index = 0; index < out; ++index) {
+      ASSERT_TRUE(std::isfinite(y[index])) << "element " << index;
+      if (index % stride != 0) continue;
+      const int o = static_cast<int>(index % s.out_c);
+      const int out_w = s.out_w * s.phases;
+      const size_t position = index / s.out_c;
+      const int ox = static_cast<int>(position % out_w);
+      const int oy = static_cast<int>(position / out_w % s.out_h);
+      const int b = static_cast<int>(position / out_w / s.out_h);
+      double expected = Reference(s, w, x, b, oy, ox, o, s.in_c);
+      if (c.bias) expected += bias[o];
+      if (c.residual) expected += residual[index];
+      if (c.relu) expected = std::max(expected, 0.0);
+      ASSERT_NEAR(y[index], expected, rounding * (1 + std::abs(expected))) << "element " << index;
+      ++checked;
+    }
+    EXPECT_GT(checked, 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, ConvGpu,
+                         testing::Values(Format::kFp32, Format::kTf32, Format::kFp16,
+                                         Format::kBf16),
+                         [](const auto& info) { return mjp_test::FormatName(info.param); });
+
+}  // namespace

@@ -1,0 +1,318 @@
+#include "policy/checkpoint/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "policy/checkpoint/checkpoint_writer.h"
+#include "policy/checkpoint/safetensors.h"
+#include "policy/checkpoint/safetensors_writer.h"
+#include "tests/support/completed_checkpoint.h"
+#include "tests/support/formula_weights.h"
+#include "tests/support/golden_cases.h"
+#include "tests/support/shared_data.h"
+#include "tests/support/temp_dir.h"
+
+namespace mjp_test {
+namespace {
+
+using mjp::Json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+using Tensors = std::map<std::string, mjp::Tensor>;
+
+constexpr char kModel[] = "model.safetensors";
+constexpr char kPre[] = "policy_preprocessor.json";
+constexpr char kPost[] = "policy_postprocessor.json";
+constexpr char kPreStats[] = "policy_preprocessor_step_3_normalizer_processor.safetensors";
+constexpr char kPostStats[] = "policy_postprocessor_step_0_unnormalizer_processor.safetensors";
+constexpr char kBias[] = "diffusion.unet.final_conv.1.bias";
+
+// A small valid state policy on disk, to be damaged.
+class CheckpointTest : public testing::Test {
+ protected:
+  CheckpointTest() {
+    mjp::WriteCheckpoint(path(), *TinyStateCheckpoint(), mjp::WeightFormat::kF32);
+  }
+
+  std::string path() const { return dir_.path(); }
+
+  void EditJson(const std::string& name, const std::function<void(Json&)>& edit) {
+    Json json = mjp::ReadJson(dir_ / name);
+    edit(json);
+    dir_.Write(name, json.dump());
+  }
+
+  void EditTensors(const std::string& name, const std::function<void(Tensors&)>& edit) {
+    Tensors tensors;
+    const mjp::SafetensorsFile file = mjp::SafetensorsFile::Read(dir_ / name);
+    for (const mjp::TensorEntry& entry : file.tensors()) {
+      tensors[entry.name] = file.Floats(entry.name);
+    }
+    edit(tensors);
+    mjp::SafetensorsWriter writer;
+    for (const auto& [key, tensor] : tensors) writer.AddFloats(key, tensor.shape, tensor.data);
+    writer.Write(dir_ / name);
+  }
+
+  // The text with which the directory is refused; "" if it loads.
+  std::string Refusal() { return RefusalOf(path()); }
+
+  static std::string RefusalOf(const std::string& directory) {
+    try {
+      mjp::LoadCheckpoint(directory);
+    } catch (const mjp::Error& error) {
+      EXPECT_EQ(error.code(), mjp::ExitCode::kBadInput);
+      return error.what();
+    }
+    return "";
+  }
+
+  const TempDir dir_;
+};
+
+TEST_F(CheckpointTest, LoadsAsWritten) {
+  const auto checkpoint = mjp::LoadCheckpoint(path());
+  EXPECT_EQ(checkpoint->directory, path());
+  EXPECT_EQ(checkpoint->sha256.size(), 64u);
+  EXPECT_EQ(checkpoint->config.environment_dim, 16);
+}
+
+TEST_F(CheckpointTest, InspectShowsTensorsAndFeatures) {
+  const std::string table = mjp::InspectCheckpoint(path());
+  EXPECT_THAT(table, HasSubstr(kBias));
+  EXPECT_THAT(table, HasSubstr("observation.environment_state"));
+  EXPECT_THAT(table, HasSubstr("MIN_MAX"));
+}
+
+TEST_F(CheckpointTest, NamesAMissingTensorWithItsShape) {
+  EditTensors(kModel, [](Tensors& tensors) { tensors.erase(kBias); });
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr(kModel), HasSubstr(kBias), HasSubstr("(2)"),
+                               HasSubstr("download or export")));
+}
+
+TEST_F(CheckpointTest, NamesAnExtraTensor) {
+  EditTensors(kModel, [](Tensors& tensors) { tensors["diffusion.head.weight"] = {{1}, {0.0f}}; });
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("diffusion.head.weight"), HasSubstr("does not have")));
+}
+
+TEST_F(CheckpointTest, NamesAMisshapenTensorWithBothShapes) {
+  EditTensors(kModel, [](Tensors& tensors) { tensors[kBias] = {{2, 1}, {0.0f, 0.0f}}; });
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr(kBias), HasSubstr("(2, 1)"), HasSubstr("(2)")));
+}
+
+TEST_F(CheckpointTest, NamesATensorThatIsNotFinite) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    EditTensors(kModel, [&](Tensors& tensors) { tensors[kBias].data[1] = bad; });
+    EXPECT_THAT(Refusal(), AllOf(HasSubstr(kBias), HasSubstr("not finite at element 1")));
+  }
+}
+
+TEST_F(CheckpointTest, AcceptsCompiledNames) {
+  EditTensors(kModel, [](Tensors& tensors) {
+    Tensors renamed;
+    for (auto& [name, tensor] : tensors) {
+      renamed["diffusion.unet._orig_mod." + name.substr(15)] = std::move(tensor);
+    }
+    tensors = std::move(renamed);
+  });
+  EXPECT_EQ(Refusal(), "");
+}
+
+TEST_F(CheckpointTest, RefusesAnIntegerTensor) {
+  const mjp::SafetensorsFile file = mjp::SafetensorsFile::Read(dir_ / kModel);
+  mjp::SafetensorsWriter writer;
+  for (const mjp::TensorEntry& entry : file.tensors()) {
+    if (entry.name != kBias) {
+      writer.AddFloats(entry.name, entry.shape, file.Floats(entry.name).data);
+    }
+  }
+  writer.AddIntegers(kBias, {2}, std::vector<int64_t>{1, 2});
+  writer.Write(dir_ / kModel);
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr(kBias), HasSubstr("I64"), HasSubstr("not supported")));
+}
+
+TEST_F(CheckpointTest, FollowsStateFileWhateverItsName) {
+  std::filesystem::rename(dir_ / kPreStats, dir_ / "other.safetensors");
+  EditJson(kPre, [](Json& json) { json["steps"][3]["state_file"] = "other.safetensors"; });
+  EXPECT_EQ(Refusal(), "");
+  for (const char* outside : {"../other.safetensors", "/etc/passwd", "..", ""}) {
+    EditJson(kPre, [&](Json& json) { json["steps"][3]["state_file"] = outside; });
+    EXPECT_THAT(Refusal(), HasSubstr("state_file")) << outside;
+  }
+}
+
+TEST_F(CheckpointTest, RefusesToRunUnnormalised) {
+  EditTensors(kPreStats, [](Tensors& tensors) { tensors.erase("observation.state.min"); });
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("observation.state.min"), HasSubstr("un-normalised")));
+}
+
+TEST_F(CheckpointTest, RefusesAProcessorWithoutStatistics) {
+  EditJson(kPost, [](Json& json) { json["steps"][0].erase("state_file"); });
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr(kPost), HasSubstr("un-normalised")));
+}
+
+TEST_F(CheckpointTest, RefusesAProcessorWithoutTheNormaliser) {
+  EditJson(kPre, [](Json& json) { json["steps"].erase(3); });
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("normalizer_processor"), HasSubstr("un-normalised")));
+}
+
+TEST_F(CheckpointTest, RefusesAFeatureThatTheNormaliserDoesNotList) {
+  EditJson(kPre,
+           [](Json& json) { json["steps"][3]["config"]["features"].erase("observation.state"); });
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("observation.state"), HasSubstr("un-normalised")));
+}
+
+TEST_F(CheckpointTest, RefusesUnknownProcessorSteps) {
+  EditJson(kPre, [](Json& json) { json["steps"][1]["registry_name"] = "tokenizer_processor"; });
+  EXPECT_THAT(Refusal(), HasSubstr("tokenizer_processor"));
+}
+
+TEST_F(CheckpointTest, RefusesStatisticsWithoutARange) {
+  EditTensors(kPostStats, [](Tensors& t) { t["action.max"].data = t["action.min"].data; });
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("\"action\""), HasSubstr("must be positive")));
+}
+
+TEST_F(CheckpointTest, RefusesStatisticsThatAreNotFinite) {
+  EditTensors(kPreStats, [](Tensors& t) {
+    t["observation.state.max"].data[0] = std::numeric_limits<float>::infinity();
+  });
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("observation.state.max"), HasSubstr("not finite")));
+}
+
+TEST_F(CheckpointTest, RefusesStatisticsOfAnotherSize) {
+  EditTensors(kPreStats, [](Tensors& t) { t["observation.state.max"] = {{3}, {1, 2, 3}}; });
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("observation.state.max"), HasSubstr("expected 2")));
+}
+
+TEST_F(CheckpointTest, TheProcessorsModesWin) {
+  EditJson(kPre, [](Json& json) { json["steps"][3]["config"]["norm_map"]["STATE"] = "IDENTITY"; });
+  EXPECT_EQ(mjp::LoadCheckpoint(path())->stats.state.mode, mjp::Normalization::kIdentity);
+  EditJson(kPre, [](Json& json) { json["steps"][3]["config"]["norm_map"]["STATE"] = "LOG"; });
+  EXPECT_THAT(Refusal(), HasSubstr("LOG"));
+}
+
+TEST_F(CheckpointTest, HonoursTheNormalisersChoiceOfKeys) {
+  EditJson(kPre, [](Json& json) {
+    json["steps"][3]["config"]["normalize_observation_keys"] = {"observation.state"};
+  });
+  const auto checkpoint = mjp::LoadCheckpoint(path());
+  EXPECT_EQ(checkpoint->stats.state.mode, mjp::Normalization::kMinMax);
+  EXPECT_EQ(checkpoint->stats.environment.mode, mjp::Normalization::kIdentity);
+}
+
+TEST_F(CheckpointTest, ReadsStatsJsonWhereThereAreNoProcessors) {
+  for (const char* name : {kPre, kPost, kPreStats, kPostStats}) {
+    std::filesystem::remove(dir_ / name);
+  }
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("no statistics"), HasSubstr("stats.json")));
+  Json stats = {{"observation.state", {{"min", {1, 2}}, {"max", {11, 22.5}}}},
+                {"action", {{"min", {12, 25}}, {"max", {511, 511}}}}};
+  dir_.Write("stats.json", stats.dump());
+  EXPECT_THAT(Refusal(), HasSubstr("observation.environment_state.min"));
+  stats["observation.environment_state"] = {{"min", Json::array()}, {"max", Json::array()}};
+  for (int i = 0; i < 16; ++i) {
+    stats["observation.environment_state"]["min"].push_back(0);
+    stats["observation.environment_state"]["max"].push_back({i + 1});
+  }
+  dir_.Write("stats.json", stats.dump());
+  const auto checkpoint = mjp::LoadCheckpoint(path());
+  EXPECT_EQ(checkpoint->stats.state.second, (std::vector<float>{11, 22.5f}));
+  EXPECT_EQ(checkpoint->stats.environment.second[15], 16.0f);
+}
+
+TEST_F(CheckpointTest, RefusesPicklesWithTheRecipe) {
+  EXPECT_THAT(RefusalOf(dir_.Write("latest.ckpt", "PK")), HasSubstr("docs/CHECKPOINTS.md"));
+  std::filesystem::remove(dir_ / kModel);
+  for (const char* name : {"model.pth", "model.pt", "latest.ckpt"}) {
+    std::filesystem::remove(dir_ / "latest.ckpt");
+    const std::string pickle = dir_.Write(name, "PK");
+    EXPECT_THAT(Refusal(), AllOf(HasSubstr(pickle), HasSubstr("pickle")));
+    std::filesystem::remove(pickle);
+  }
+}
+
+TEST_F(CheckpointTest, ExplainsWrongPaths) {
+  EXPECT_THAT(RefusalOf(dir_ / "absent"), HasSubstr("no such checkpoint directory"));
+  EXPECT_THAT(RefusalOf(dir_ / kModel), HasSubstr("give the directory"));
+  std::filesystem::create_directories(dir_ / "run/pretrained_model");
+  EXPECT_THAT(RefusalOf(dir_ / "run"), HasSubstr("lacks config.json"));
+  std::filesystem::copy(dir_ / "config.json", dir_ / "run/pretrained_model/config.json");
+  EXPECT_THAT(RefusalOf(dir_ / "run"), HasSubstr("give " + (dir_ / "run/pretrained_model")));
+  std::filesystem::copy(dir_ / "run/pretrained_model", dir_ / "run/pretrained_model_ema");
+  EXPECT_THAT(RefusalOf(dir_ / "run"), HasSubstr("give " + (dir_ / "run/pretrained_model_ema")));
+  std::filesystem::remove(dir_ / kModel);
+  EXPECT_THAT(Refusal(), HasSubstr("lacks model.safetensors"));
+}
+
+TEST_F(CheckpointTest, RefusesEveryTruncatedFile) {
+  for (const char* name : {"config.json", kModel, kPre, kPost, kPreStats, kPostStats}) {
+    const auto size = std::filesystem::file_size(dir_ / name);
+    const TempDir backup;
+    std::filesystem::copy(dir_ / name, backup / name);
+    for (const auto cut : {uintmax_t{0}, uintmax_t{5}, size / 2, size - 2}) {
+      std::filesystem::resize_file(dir_ / name, cut);
+      EXPECT_THAT(Refusal(), HasSubstr(name)) << name << " cut to " << cut;
+      std::filesystem::copy(backup / name, dir_ / name,
+                            std::filesystem::copy_options::overwrite_existing);
+    }
+  }
+  EXPECT_EQ(Refusal(), "");
+}
+
+// the goldens' directories, written by LeRobot 0.6 and 0.3
+
+TEST(GoldenDirectories, OldAndNewStatePoliciesHoldTheSame) {
+  SHARED_OR_SKIP(fresh, "goldens/g_new_state");
+  SHARED_OR_SKIP(old, "goldens/g_old_state");
+  const auto a = mjp::LoadCheckpoint(fresh), b = mjp::LoadCheckpoint(old);
+  EXPECT_EQ(a->unet.mid1.film.weight.data, b->unet.mid1.film.weight.data);
+  EXPECT_EQ(a->stats.environment.first, b->stats.environment.first);
+  EXPECT_EQ(a->stats.action.second, b->stats.action.second);
+  EXPECT_EQ(mjp::ConfigToJson(a->config, a->stats), mjp::ConfigToJson(b->config, b->stats));
+  EXPECT_FLOAT_EQ(a->config.scheduler.clip_range, 1.2f);
+  EXPECT_EQ(a->config.n_action_steps, 7);
+  const std::string name = "diffusion.unet.mid_modules.0.cond_encoder.1.weight";
+  EXPECT_EQ(a->unet.mid1.film.weight.data, FormulaTensor(name, {64, 52}).data);
+}
+
+TEST(GoldenDirectories, IncompleteImagePoliciesAreRefused) {
+  SHARED_OR_SKIP(fresh, "goldens/g_new_image");
+  SHARED_OR_SKIP(old, "goldens/g_old_image");
+  for (const std::string& directory : {fresh, old}) {
+    try {
+      mjp::LoadCheckpoint(directory);
+      ADD_FAILURE() << directory;
+    } catch (const mjp::Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("\"diffusion.rgb_encoder.backbone.0.weight\""));
+    }
+  }
+}
+
+TEST(GoldenDirectories, CompletedImagePoliciesLoad) {
+  SHARED_OR_SKIP(fresh, "goldens/g_new_image");
+  SHARED_OR_SKIP(old, "goldens/g_old_image");
+  const TempDir dir;
+  CompleteBackbone(fresh, dir / "new");
+  CompleteBackbone(old, dir / "old");
+  const auto a = mjp::LoadCheckpoint(dir / "new"), b = mjp::LoadCheckpoint(dir / "old");
+  EXPECT_EQ(a->encoders[0].out.weight.data, b->encoders[0].out.weight.data);
+  EXPECT_EQ(a->stats.cameras[0].first, b->stats.cameras[0].first);
+  EXPECT_EQ(a->stats.cameras[0].mode, mjp::Normalization::kMeanStd);
+  EXPECT_EQ(a->config.encoder.crop_height, 84);
+  EXPECT_EQ(a->config.scheduler.kind, mjp::SamplerKind::kDdim);
+  EXPECT_EQ(a->config.scheduler.inference_steps, 10);
+  EXPECT_EQ(a->config.unet.groups, 4);
+}
+
+}  // namespace
+}  // namespace mjp_test

@@ -1,0 +1,159 @@
+#include "policy/checkpoint/checkpoint_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/sha256.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/half.h"
+#include "policy/checkpoint/network_builder.h"
+#include "policy/checkpoint/random_checkpoint.h"
+#include "tests/support/golden_cases.h"
+#include "tests/support/temp_dir.h"
+
+namespace mjp_test {
+namespace {
+
+using mjp::Checkpoint;
+using mjp::WeightFormat;
+
+std::map<std::string, mjp::Tensor> TensorsOf(const Checkpoint& checkpoint) {
+  std::map<std::string, mjp::Tensor> tensors;
+  mjp::VisitTensors(
+      mjp::NamesOf(checkpoint.config), checkpoint,
+      [&](const std::string& name, const mjp::Tensor& tensor) { tensors[name] = tensor; });
+  return tensors;
+}
+
+void ExpectSameStats(const mjp::FeatureStats& a, const mjp::FeatureStats& b) {
+  EXPECT_EQ(a.mode, b.mode);
+  EXPECT_EQ(a.first, b.first);
+  EXPECT_EQ(a.second, b.second);
+}
+
+// Writes, loads and compares everything; returns what was loaded.
+std::shared_ptr<const Checkpoint> RoundTrip(const Checkpoint& original, WeightFormat format) {
+  const TempDir dir;
+  mjp::WriteCheckpoint(dir / "new/policy", original, format);
+  auto loaded = mjp::LoadCheckpoint(dir / "new/policy");
+  EXPECT_EQ(mjp::ConfigToJson(loaded->config, loaded->stats),
+            mjp::ConfigToJson(original.config, original.stats));
+  EXPECT_EQ(loaded->parameter_count, original.parameter_count);
+  EXPECT_EQ(loaded->stats.cameras.size(), original.stats.cameras.size());
+  for (size_t i = 0; i < original.stats.cameras.size(); ++i) {
+    ExpectSameStats(loaded->stats.cameras[i], original.stats.cameras[i]);
+  }
+  ExpectSameStats(loaded->stats.state, original.stats.state);
+  ExpectSameStats(loaded->stats.environment, original.stats.environment);
+  ExpectSameStats(loaded->stats.action, original.stats.action);
+  const auto expected = TensorsOf(original), got = TensorsOf(*loaded);
+  EXPECT_EQ(got.size(), expected.size());
+  for (const auto& [name, tensor] : expected) {
+    const auto found = got.find(name);
+    if (found == got.end()) {
+      ADD_FAILURE() << name << " is lost";
+      continue;
+    }
+    EXPECT_EQ(found->second.shape, tensor.shape) << name;
+    size_t different = 0;
+    for (size_t i = 0; i < tensor.data.size(); ++i) {
+      const bool exact = format == WeightFormat::kF32 || name.ends_with("pos_grid");
+      const float value =
+          exact ? tensor.data[i] : mjp::HalfToFloat(mjp::FloatToHalf(tensor.data[i]));
+      different += !(found->second.data[i] == value);
+    }
+    EXPECT_EQ(different, 0u) << name;
+  }
+  return loaded;
+}
+
+TEST(CheckpointWriter, RandomWeightsStayKnownAsSuch) {
+  const auto random = RoundTrip(*mjp::NamedNetwork("compact"), WeightFormat::kF16);
+  EXPECT_THAT(random->sha256, testing::MatchesRegex("random-[0-9a-f]{64}"));
+  EXPECT_TRUE(mjp::HasRandomWeights(*RoundTrip(*random, WeightFormat::kF16)));
+  EXPECT_FALSE(mjp::HasRandomWeights(*RoundTrip(*CompactCheckpoint(), WeightFormat::kF16)));
+}
+
+TEST(CheckpointWriter, RoundTripsTheCompactNetwork) {
+  const auto checkpoint = CompactCheckpoint();
+  RoundTrip(*checkpoint, WeightFormat::kF32);
+  const auto loaded = RoundTrip(*checkpoint, WeightFormat::kF16);
+  EXPECT_EQ(loaded->config.type, "diffusion_compact");
+  EXPECT_EQ(loaded->config.encoder.kind, mjp::EncoderKind::kCompact);
+  EXPECT_EQ(loaded->config.encoder.pool, mjp::PoolKind::kFlatten);
+}
+
+TEST(CheckpointWriter, RoundTripsLeRobotsNetwork) {
+  RoundTrip(*GoldenCheckpoint(GoldenCase::kLeRobotCompact), WeightFormat::kF16);
+}
+
+TEST(CheckpointWriter, RoundTripsTheNotebook) {
+  const auto loaded = RoundTrip(*GoldenCheckpoint(GoldenCase::kNotebook), WeightFormat::kF16);
+  EXPECT_EQ(loaded->config.cond_order, mjp::CondOrder::kImageState);
+  EXPECT_EQ(loaded->config.encoder.feature_dim, 512);
+}
+
+TEST(CheckpointWriter, RoundTripsConfigVariants) {
+  Checkpoint checkpoint = *TinyStateCheckpoint();
+  mjp::SchedulerConfig& scheduler = checkpoint.config.scheduler;
+  scheduler.kind = mjp::SamplerKind::kDdim;
+  scheduler.beta_schedule = mjp::BetaSchedule::kLinear;
+  scheduler.beta_start = 0.0003f;
+  scheduler.prediction = mjp::PredictionType::kVPrediction;
+  scheduler.variance = mjp::VarianceType::kFixedLarge;
+  scheduler.clip_sample = false;
+  scheduler.clip_range = 1.2f;
+  scheduler.inference_steps = 7;
+  checkpoint.stats.state.mode = mjp::Normalization::kQuantiles;
+  checkpoint.stats.environment.mode = mjp::Normalization::kMeanStd;
+  checkpoint.stats.action.mode = mjp::Normalization::kQuantile10;
+  const auto loaded = RoundTrip(checkpoint, WeightFormat::kF32);
+  EXPECT_EQ(loaded->config.scheduler.beta_start, 0.0003f);
+  EXPECT_EQ(loaded->config.scheduler.inference_steps, 7);
+}
+
+TEST(CheckpointWriter, WritesTheSameBytesAgain) {
+  const TempDir dir;
+  const auto checkpoint = TinyStateCheckpoint();
+  mjp::WriteCheckpoint(dir / "a", *checkpoint, WeightFormat::kF16);
+  mjp::WriteCheckpoint(dir / "b", *mjp::LoadCheckpoint(dir / "a"), WeightFormat::kF16);
+  for (const char* name : {"config.json", "model.safetensors", "policy_preprocessor.json"}) {
+    EXPECT_EQ(mjp::ReadFile(dir / ("a/" + std::string(name)), 1 << 20),
+              mjp::ReadFile(dir / ("b/" + std::string(name)), 1 << 20))
+        << name;
+  }
+}
+
+TEST(CheckpointWriter, RefusesWhatHalfPrecisionCannotHold) {
+  const TempDir dir;
+  Checkpoint checkpoint = *TinyStateCheckpoint();
+  checkpoint.unet.out.bias.data[0] = 1e6f;
+  try {
+    mjp::WriteCheckpoint(dir / "a", checkpoint, WeightFormat::kF16);
+    FAIL();
+  } catch (const mjp::Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("diffusion.unet.final_conv.1.bias"));
+  }
+  EXPECT_THROW(mjp::LoadCheckpoint(dir / "a"), mjp::Error);
+}
+
+TEST(Sha256, MatchesTheStandardsExamples) {
+  const auto of = [](const std::string& text) {
+    return mjp::Sha256({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  };
+  EXPECT_EQ(of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(of(std::string(1000000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+}  // namespace
+}  // namespace mjp_test

@@ -1,0 +1,226 @@
+#include "policy/checkpoint/config_parser.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "policy/checkpoint/checkpoint_writer.h"
+#include "tests/support/golden_cases.h"
+
+namespace mjp_test {
+namespace {
+
+using mjp::Json;
+using mjp::Normalization;
+using testing::AllOf;
+using testing::HasSubstr;
+
+// LeRobot's Push-T image configuration, as its newest releases write it.
+Json LeRobotConfig() {
+  Json json = mjp::ConfigToJson(GoldenConfig(GoldenCase::kLeRobotFull),
+                                GoldenStats(GoldenCase::kLeRobotFull));
+  json["num_inference_steps"] = nullptr;
+  json["device"] = "cuda";
+  json["use_amp"] = false;
+  json["use_peft"] = false;
+  json["license"] = nullptr;
+  json["drop_n_last_frames"] = 7;
+  json["gradient_checkpointing"] = false;
+  json["compile_model"] = true;
+  json["compile_mode"] = "reduce-overhead";
+  json["optimizer_betas"] = {0.95, 0.999};
+  json["scheduler_warmup_steps"] = 500;
+  return json;
+}
+
+Json CompactConfig() {
+  const auto checkpoint = CompactCheckpoint();
+  return mjp::ConfigToJson(checkpoint->config, checkpoint->stats);
+}
+
+mjp::PolicyConfig Parse(const Json& json) { return mjp::ParseConfig(json, "config.json").policy; }
+
+std::string RefusalOf(const Json& json) {
+  try {
+    mjp::ParseConfig(json, "config.json");
+  } catch (const mjp::Error& error) {
+    EXPECT_EQ(error.code(), mjp::ExitCode::kBadInput);
+    EXPECT_THAT(error.what(), HasSubstr("config.json"));
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ConfigParser, ReadsLeRobotsConfig) {
+  const mjp::ConfigFile file = mjp::ParseConfig(LeRobotConfig(), "config.json");
+  const mjp::PolicyConfig& config = file.policy;
+  EXPECT_EQ(config.horizon, 16);
+  EXPECT_EQ(config.n_action_steps, 8);
+  EXPECT_EQ(config.CondDim(), 132);
+  EXPECT_EQ(config.encoder.crop_height, 84);
+  EXPECT_EQ(config.encoder.feature_dim, 64);
+  EXPECT_TRUE(config.encoder.group_norm);
+  EXPECT_EQ(config.unet.down_dims, (std::vector<int>{512, 1024, 2048}));
+  EXPECT_EQ(config.scheduler.inference_steps, 100);
+  EXPECT_EQ(file.modes.at("observation.image"), Normalization::kMeanStd);
+  EXPECT_EQ(file.modes.at("action"), Normalization::kMinMax);
+}
+
+TEST(ConfigParser, ReadsTheOldestConfig) {
+  Json json = LeRobotConfig();
+  for (const char* key : {"type", "input_features", "output_features", "normalization_mapping",
+                          "resize_shape", "crop_ratio", "use_separate_rgb_encoder_per_camera"}) {
+    json.erase(key);
+  }
+  json["input_shapes"] = {{"observation.environment_state", {16}}, {"observation.state", {2}}};
+  json["output_shapes"] = {{"action", {2}}};
+  json["input_normalization_modes"] = {{"observation.environment_state", "min_max"},
+                                       {"observation.state", "mean_std"}};
+  json["output_normalization_modes"] = {{"action", "min_max"}};
+  const mjp::ConfigFile file = mjp::ParseConfig(json, "config.json");
+  EXPECT_EQ(file.policy.type, "diffusion");
+  EXPECT_EQ(file.policy.environment_dim, 16);
+  EXPECT_TRUE(file.policy.cameras.empty());
+  EXPECT_EQ(file.policy.CondDim(), 36);
+  EXPECT_EQ(file.modes.at("observation.state"), Normalization::kMeanStd);
+  json["input_normalization_modes"].erase("observation.state");
+  EXPECT_THAT(RefusalOf(json), HasSubstr("observation.state"));
+}
+
+TEST(ConfigParser, CamerasKeepTheFilesOrder) {
+  Json json = LeRobotConfig();
+  const Json image = json["input_features"]["observation.image"];
+  json["input_features"] = {{"observation.images.wrist", image},
+                            {"observation.state", {{"type", "STATE"}, {"shape", {2}}}},
+                            {"observation.images.above", image}};
+  json["use_separate_rgb_encoder_per_camera"] = true;
+  const mjp::PolicyConfig config = Parse(json);
+  ASSERT_EQ(config.cameras.size(), 2u);
+  EXPECT_EQ(config.cameras[0].name, "observation.images.wrist");
+  EXPECT_EQ(config.CondDim(), 2 * (2 + 2 * 64));
+  json["input_features"]["observation.images.above"]["shape"] = {3, 96, 128};
+  EXPECT_THAT(RefusalOf(json), HasSubstr("observation.images.above"));
+}
+
+TEST(ConfigParser, DerivesTheCropFromTheRatio) {
+  Json json = LeRobotConfig();
+  json["resize_shape"] = {90, 120};
+  json["crop_ratio"] = 0.9;
+  mjp::EncoderConfig encoder = Parse(json).encoder;
+  EXPECT_EQ(encoder.resize_width, 120);
+  EXPECT_EQ(encoder.crop_height, 81);
+  EXPECT_EQ(encoder.crop_width, 108);
+  json["crop_ratio"] = 1.0;  // then crop_shape is ignored, as LeRobot does
+  encoder = Parse(json).encoder;
+  EXPECT_EQ(encoder.crop_height, 0);
+}
+
+TEST(ConfigParser, ReadsTheCompactConfig) {
+  const Json json = CompactConfig();
+  const mjp::PolicyConfig config = Parse(json);
+  EXPECT_EQ(config.encoder.kind, mjp::EncoderKind::kCompact);
+  EXPECT_EQ(config.encoder.stem_channels, 32);
+  EXPECT_FALSE(config.encoder.stem_max_pool);
+  EXPECT_FALSE(config.encoder.feature_relu);
+  for (const auto& [key, value] : json["compact_encoder"].items()) {
+    Json lacking = json;
+    lacking["compact_encoder"].erase(key);
+    EXPECT_THAT(RefusalOf(lacking), HasSubstr(key));
+  }
+}
+
+struct BadValue {
+  const char* key;
+  Json value;
+};
+
+TEST(ConfigParser, NamesTheKeyOfEveryUnsupportedValue) {
+  const BadValue bad[] = {
+      {"type", "act"},
+      {"type", 3},
+      {"vision_backbone", "resnet50"},
+      {"crop_shape", {100, 100}},
+      {"crop_shape", {84}},
+      {"crop_ratio", 0.0},
+      {"resize_shape", {0, 10}},
+      {"use_group_norm", "yes"},
+      {"use_group_norm", nullptr},
+      {"spatial_softmax_num_keypoints", 0},
+      {"down_dims", Json::array()},
+      {"down_dims", {512, -1}},
+      {"down_dims", {512, 100000}},
+      {"down_dims", {512, 1e3}},
+      {"down_dims", {12, 24}},
+      {"kernel_size", 4},
+      {"n_groups", 7},
+      {"n_groups", 1e99},
+      {"diffusion_step_embed_dim", 5},
+      {"horizon", 12},
+      {"horizon", nullptr},
+      {"n_obs_steps", 0},
+      {"n_action_steps", 16},
+      {"noise_scheduler_type", "DPM"},
+      {"num_train_timesteps", 1001},
+      {"num_train_timesteps", 0},
+      {"num_inference_steps", 101},
+      {"beta_schedule", "scaled_linear"},
+      {"beta_start", -0.1},
+      {"prediction_type", "flow"},
+      {"clip_sample", 1},
+      {"clip_sample_range", 0},
+      {"use_peft", true},
+      {"something_new", 1},
+      {"normalization_mapping", {{"STATE", "LOG"}}},
+      {"input_features", {{"observation.velocity", {{"type", "STATE"}, {"shape", {2}}}}}},
+      {"input_features", Json::array()},
+      {"output_features", {{"force", {{"type", "ACTION"}, {"shape", {2}}}}}},
+  };
+  for (const BadValue& each : bad) {
+    Json json = LeRobotConfig();
+    json[each.key] = each.value;
+    EXPECT_THAT(RefusalOf(json), HasSubstr(each.key)) << each.value;
+  }
+  Json json = LeRobotConfig();
+  json["use_ema"] = true;
+  json["ema_power"] = 0.75;
+  json["something_new"] = nullptr;
+  EXPECT_EQ(RefusalOf(json), "");
+}
+
+TEST(ConfigParser, RefusesWhatIsNoObject) {
+  EXPECT_NE(RefusalOf(Json::array()), "");
+  EXPECT_NE(RefusalOf(Json(nullptr)), "");
+  EXPECT_THAT(RefusalOf(Json::object()), HasSubstr("\"type\""));
+}
+
+TEST(ConfigParser, ReadsTheDocumentedExamples) {
+  std::ifstream file(std::string(MJPOLICY_SOURCE_DIR) + "/docs/CHECKPOINTS.md");
+  std::vector<std::string> examples;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line == "    {") {
+      examples.emplace_back();
+      inside = true;
+    }
+    if (inside) examples.back() += line + "\n";
+    if (line == "    }") inside = false;
+  }
+  ASSERT_EQ(examples.size(), 2u);
+  EXPECT_EQ(Parse(mjp::ParseJson(examples[0], "config.json")).type, "diffusion_compact");
+  const mjp::PolicyConfig notebook = Parse(mjp::ParseJson(examples[1], "config.json"));
+  EXPECT_EQ(notebook.type, "diffusion_notebook");
+  EXPECT_EQ(notebook.CondDim(), 1028);
+}
+
+TEST(ConfigParser, APolicyNeedsState) {
+  Json json = LeRobotConfig();
+  json["input_features"].erase("observation.state");
+  EXPECT_THAT(RefusalOf(json), HasSubstr("observation.state"));
+}
+
+}  // namespace
+}  // namespace mjp_test

@@ -1,0 +1,148 @@
+// How rows become launches of the denoising chain: planned without a device.
+
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "policy/checkpoint/network_builder.h"
+#include "policy/cuda/unet/megakernel_denoiser.h"
+
+namespace {
+
+using mjp::Format;
+
+constexpr mjp::ChainDevice kH200 = {true, true, 132};
+
+// Tensors of zeros. Large convolutions have shapes alone: plans look at nothing else.
+class Shapes : public mjp::TensorSource {
+ public:
+  mjp::Tensor Take(const std::string&, const std::vector<int64_t>& shape) override {
+    size_t size = 1;
+    for (const int64_t d : shape) size *= d;
+    mjp::Tensor tensor;
+    tensor.shape = shape;
+    if (shape.size() < 3 || size < kLarge) tensor.data.resize(size);
+    return tensor;
+  }
+  void Discard(const std::string&) override {}
+
+ private:
+  static constexpr size_t kLarge = 1 << 16;
+};
+
+// A U-Net as it is planned.
+class Network {
+ public:
+  explicit Network(const std::vector<int>& down_dims, int horizon = 16) : horizon_(horizon) {
+    mjp::PolicyConfig& config = checkpoint_.config;
+    config.type = "diffusion";
+    config.state_dim = config.action_dim = 2;
+    config.environment_dim = 5;
+    config.horizon = horizon;
+    config.unet.down_dims = down_dims;
+    config.unet.step_embed_dim = 16;
+    Shapes shapes;
+    mjp::BuildNetwork(mjp::NamesOf(config), shapes, checkpoint_);
+    mjp::LayerLoader loader(weights_, Format::kFp16);
+    unet_ = mjp::LoadFusedUnet(loader, checkpoint_, true);
+  }
+
+  bool Runs(int environments, int window = 1, const mjp::ChainDevice& device = kH200) const {
+    return mjp::ChainPlan::Supports(unet_, Format::kFp16, horizon_, environments, window, device);
+  }
+  bool HasRoles(int environments, const mjp::ChainDevice& device = kH200) const {
+    return mjp::ChainPlan::HasRoles(unet_, Format::kFp16, horizon_, environments, device);
+  }
+  int Launches(int rows) const {
+    mjp::DeviceArena arena;
+    return Plan(rows, 1, arena).launches();
+  }
+  int RestRows(int environments, int window) const {
+    mjp::DeviceArena arena;
+    return Plan(environments * window, window, arena).Rest(unet_)->rows();
+  }
+  // Of a plan, and of what finishes its windows.
+  size_t Bytes(int environments, int window = 1) const {
+    mjp::DeviceArena arena;
+    const mjp::ChainPlan plan = Plan(environments * window, window, arena);
+    if (window > 1) plan.Rest(unet_);
+    return arena.bytes();
+  }
+
+ private:
+  mjp::ChainPlan Plan(int rows, int per_env, mjp::DeviceArena& arena) const {
+    return {unet_, Format::kFp16, horizon_, rows, per_env, arena, kH200};
+  }
+
+  int horizon_;
+  mjp::Checkpoint checkpoint_;
+  mjp::DeviceArena weights_;  // measures
+  mjp::FusedUnet unet_;
+};
+
+// Threads of the kernel have roles at the notebook's size, at LeRobot's they have none.
+const Network& Notebook() {
+  static const Network network({256, 512, 1024});
+  return network;
+}
+const Network& LeRobot() {
+  static const Network network({512, 1024, 2048});
+  return network;
+}
+
+// Up to where a launch per layer takes no longer: docs/PERFORMANCE.md.
+TEST(ChainLaunches, ShareMoreRowsThanOneTakes) {
+  const std::pair<int, int> with_roles[] = {{1, 1},  {16, 1}, {32, 1}, {33, 2},
+                                            {64, 2}, {96, 3}, {127, 4}};
+  for (const auto& [rows, launches] : with_roles) {
+    EXPECT_TRUE(Notebook().Runs(rows)) << rows;
+    EXPECT_EQ(Notebook().Launches(rows), launches) << rows;
+  }
+  const std::pair<int, int> without[] = {{1, 1},  {16, 1}, {17, 2}, {32, 2},
+                                         {33, 3}, {64, 4}, {127, 8}};
+  for (const auto& [rows, launches] : without) {
+    EXPECT_TRUE(LeRobot().Runs(rows)) << rows;
+    EXPECT_EQ(LeRobot().Launches(rows), launches) << rows;
+  }
+  EXPECT_FALSE(Notebook().Runs(128)) << "512 positions of 1024 channels";
+  EXPECT_FALSE(LeRobot().Runs(128));
+}
+
+// What windows give up is finished in one launch too, also of rows that are two step by step.
+TEST(ChainLaunches, WindowsAreOfOne) {
+  EXPECT_TRUE(Notebook().Runs(2, 16));
+  EXPECT_FALSE(Notebook().Runs(3, 16)) << "48 rows";
+  EXPECT_TRUE(LeRobot().Runs(1, 16));
+  EXPECT_FALSE(LeRobot().Runs(17, 2)) << "34 rows";
+  EXPECT_EQ(LeRobot().RestRows(17, 2), 17);
+  EXPECT_TRUE(Network({512}, 2).Runs(17, 2)) << "34 rows of few positions";
+}
+
+// Windows by a launch per layer do not overtake those.
+TEST(ChainLaunches, HaveRolesAtTheNotebooksSize) {
+  for (const int environments : {1, 5, 32, 33}) {
+    EXPECT_TRUE(Notebook().HasRoles(environments)) << environments;
+    EXPECT_FALSE(LeRobot().HasRoles(environments)) << environments;
+    EXPECT_FALSE(Network({128, 256, 512}).HasRoles(environments)) << environments;
+  }
+  EXPECT_FALSE(Notebook().HasRoles(128)) << "a launch per layer";
+  EXPECT_FALSE(Notebook().HasRoles(1, {})) << "a device without clusters";
+}
+
+TEST(ChainLaunches, ShareTheWeights) {
+  const auto bytes = [](int environments, int window = 1) {
+    return static_cast<double>(Notebook().Bytes(environments, window));
+  };
+  EXPECT_LT(bytes(96), 1.1 * bytes(32)) << "three alike share all";
+  EXPECT_LT(bytes(33), 1.3 * bytes(32)) << "a smaller one has words of its own";
+  EXPECT_LT(bytes(1, 16), 1.3 * bytes(16)) << "and so has the rest of windows";
+}
+
+TEST(ChainLaunches, NeedADeviceThatRunsAllBlocksAtOnce) {
+  EXPECT_FALSE(Notebook().Runs(33, 1, {}));
+  EXPECT_FALSE(Notebook().Runs(33, 1, {true, false, 132})) << "no code";
+  EXPECT_FALSE(Notebook().Runs(33, 1, {true, true, 114}));
+}
+
+}  // namespace

@@ -1,0 +1,200 @@
+#include "tasks/evaluation/evaluation.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "tests/support/small_checkpoint.h"
+#include "tests/support/temp_dir.h"
+
+namespace mjp::app {
+namespace {
+
+class EvaluationTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new mjp_test::TempDir;
+    mjp_test::WriteSmallCheckpoint(folder_->path() + "/policy");
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+
+  void SetUp() override {
+    options_.checkpoint = folder_->path() + "/policy";
+    options_.episodes = 5;
+    options_.max_steps = 30;
+    options_.policy.backend = mjp::Backend::kCpu;
+    options_.policy.sampler = {mjp::SamplerKind::kDdim, 4, 0, 0};
+    options_.policy.batch = 3;
+  }
+
+  std::unique_ptr<mjp::Policy> MakePolicy() const {
+    return mjp::Policy::Create(mjp::LoadCheckpoint(options_.checkpoint), options_.policy);
+  }
+
+  EvaluationResult Run() const {
+    return Evaluate(
+        options_, MakePolicy(), ShardIndices(options_), [](const EpisodeResult&) {}, never_);
+  }
+
+  // All that must not change between runs of the same configuration.
+  std::string Fingerprint() const {
+    std::string text;
+    for (EpisodeResult e : Run().episodes) {
+      e.seconds = 0;
+      text += ToJsonLine(e) + "\n";
+    }
+    return text;
+  }
+
+  static mjp_test::TempDir* folder_;
+  std::atomic<bool> never_{false};
+  EvaluationOptions options_;
+};
+mjp_test::TempDir* EvaluationTest::folder_ = nullptr;
+
+TEST_F(EvaluationTest, ProtocolOfTheBenchmark) {
+  const EvaluationResult result = Run();
+  ASSERT_EQ(result.episodes.size(), 5u);
+  for (int i = 0; i < 5; ++i) {
+    const EpisodeResult& e = result.episodes[i];
+    EXPECT_EQ(e.index, i);
+    EXPECT_EQ(e.seed, 100000u + i);
+    EXPECT_TRUE(e.valid);
+    EXPECT_EQ(e.steps, 30);
+    EXPECT_EQ(e.decisions, 4);  // at steps 0, 8, 16, 24
+    EXPECT_GE(e.max_coverage, e.final_coverage);
+    EXPECT_GE(e.sum_reward, e.max_reward);
+  }
+}
+
+TEST_F(EvaluationTest, DecisionsAreSeenWithTheirChunks) {
+  options_.episodes = 1;
+  std::vector<State> states;
+  Target held;
+  const auto see = [&](const Decision& d) {
+    ASSERT_EQ(d.chunk.size(), 32u);
+    const bool start = states.empty();
+    // at the start the agent is held where it is; later by what the chunk before said last
+    EXPECT_EQ(d.target.x, start ? d.state.agent_x : held.x);
+    EXPECT_EQ(d.target.y, start ? d.state.agent_y : held.y);
+    EXPECT_EQ(start,
+              d.previous.agent_x == d.state.agent_x && d.previous.agent_y == d.state.agent_y);
+    held = {d.chunk[2 * 8], d.chunk[2 * 8 + 1]};  // actions 1 to 8 are executed
+    states.push_back(d.state);
+  };
+  const EvaluationResult result = Evaluate(
+      options_, mjp::Policy::Create(mjp::LoadCheckpoint(options_.checkpoint), options_.policy),
+      ShardIndices(options_), [](const EpisodeResult&) {}, never_, see);
+  EXPECT_EQ(states.size(), static_cast<size_t>(result.episodes[0].decisions));
+}
+
+TEST_F(EvaluationTest, AnEpisodeGoesOnToItsEndCoverage) {
+  options_.conditions.success_coverage = -1;  // any state
+  for (const EpisodeResult& e : Run().episodes) EXPECT_EQ(e.steps, 1);
+  options_.end_coverage = 2;  // no state
+  for (const EpisodeResult& e : Run().episodes) {
+    EXPECT_EQ(e.success_step, 1);
+    EXPECT_EQ(e.steps, 30);
+  }
+}
+
+TEST_F(EvaluationTest, SameBitsWhateverTheBatchAndThreads) {
+  const std::string reference = Fingerprint();
+  for (const int batch : {1, 2, 5}) {
+    for (const int threads : {1, 3}) {
+      options_.policy.batch = batch;
+      options_.policy.threads = threads;
+      EXPECT_EQ(Fingerprint(), reference) << "batch " << batch << ", threads " << threads;
+    }
+  }
+}
+
+TEST_F(EvaluationTest, PluginAndBatchGiveTheSameEpisodes) {
+  const std::string reference = Fingerprint();
+  options_.through = Through::kPlugin;
+  EXPECT_EQ(Fingerprint(), reference);
+  options_.policy.threads = 2;
+  EXPECT_EQ(Fingerprint(), reference);
+}
+
+TEST_F(EvaluationTest, PluginAndBatchAgreeUnderLatencyAndShortChunks) {
+  options_.conditions.latency = 2;
+  options_.action_steps = 3;
+  const std::string reference = Fingerprint();
+  options_.through = Through::kPlugin;
+  EXPECT_EQ(Fingerprint(), reference);
+}
+
+TEST_F(EvaluationTest, HeldNoiseDependsOnTheEpisodeAlone) {
+  options_.max_steps = 10;
+  options_.action_steps = 1;
+  const std::string plain = Fingerprint();
+  options_.policy.sampler.hold_noise = 4;
+  const std::string held = Fingerprint();
+  EXPECT_NE(held, plain);
+  options_.policy.batch = 2;
+  options_.policy.threads = 3;
+  EXPECT_EQ(Fingerprint(), held);
+  options_.through = Through::kPlugin;
+  EXPECT_EQ(Fingerprint(), held);
+}
+
+TEST_F(EvaluationTest, SeedsAreNotPositions) {
+  const std::vector<EpisodeResult> all = Run().episodes;
+  options_.seed += 2;
+  options_.episodes = 1;
+  EXPECT_EQ(Run().episodes[0].hash, all[2].hash);
+}
+
+TEST_F(EvaluationTest, ShardsAddUpToTheWhole) {
+  const std::vector<EpisodeResult> all = Run().episodes;
+  options_.shard_count = 2;
+  for (options_.shard_index = 0; options_.shard_index < 2; ++options_.shard_index) {
+    for (const EpisodeResult& e : Run().episodes) {
+      EXPECT_EQ(e.index % 2, options_.shard_index);
+      EXPECT_EQ(e.hash, all[e.index].hash);
+    }
+  }
+}
+
+TEST_F(EvaluationTest, DisturbancesActAndRepeat) {
+  const std::string plain = Fingerprint();
+  for (double Conditions::*field : {&Conditions::picture_noise, &Conditions::action_noise}) {
+    options_.conditions = {};
+    options_.conditions.*field = 5;
+    const std::string disturbed = Fingerprint();
+    EXPECT_NE(disturbed, plain);
+    EXPECT_EQ(Fingerprint(), disturbed);
+  }
+  options_.conditions = {};
+  options_.conditions.push = 20;
+  EXPECT_NE(Fingerprint(), plain);
+  options_.through = Through::kPlugin;
+  EXPECT_THROW(Run(), mjp::Error);
+}
+
+TEST_F(EvaluationTest, StopsBetweenDecisions) {
+  std::atomic<bool> stop{false};
+  int seen = 0;
+  const EvaluationResult result = Evaluate(
+      options_, MakePolicy(), ShardIndices(options_),
+      [&](const EpisodeResult&) {
+        ++seen;
+        stop = true;
+      },
+      stop);
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_EQ(static_cast<int>(result.episodes.size()), seen);
+  EXPECT_LT(seen, 5);
+}
+
+TEST_F(EvaluationTest, ChunkTooShortIsAnError) {
+  options_.action_steps = 16;
+  EXPECT_THROW(Run(), mjp::Error);
+}
+
+}  // namespace
+}  // namespace mjp::app

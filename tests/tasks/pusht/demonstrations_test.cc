@@ -1,0 +1,148 @@
+#include "tasks/pusht/planner/demonstrations.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/folders.h"
+
+namespace mjp::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder that is removed at the end.
+class Folder {
+ public:
+  explicit Folder(const std::string& name)
+      : path_(fs::temp_directory_path() /
+              ("pusht_demonstrations_" + std::to_string(::getpid()) + "_" + name)) {
+    fs::remove_all(path_);
+  }
+  ~Folder() { fs::remove_all(path_); }
+  std::string path() const { return path_.string(); }
+  std::map<std::string, std::string> Files() const {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::directory_iterator(path_)) {
+      files[entry.path().filename().string()] = ReadFile(entry.path().string(), 1 << 24);
+    }
+    return files;
+  }
+
+ private:
+  fs::path path_;
+};
+
+DemonstrateOptions SmallOptions(const Folder& folder) {
+  DemonstrateOptions options;
+  options.out = folder.path();
+  options.rows = 90;
+  options.threads = 1;
+  options.stream.rows = 30;
+  options.stream.planner.samples = 64;
+  options.stream.planner.rounds = 2;
+  return options;
+}
+
+bool Make(const DemonstrateOptions& options) {
+  std::ostringstream log;
+  const std::atomic<bool> stop = false;
+  return RunDemonstrate(options, log, stop);
+}
+
+TEST(DemonstrationsTest, ThreadsAndInterruptionsDoNotChangeTheBytes) {
+  const Folder whole("whole"), threaded("threaded"), resumed("resumed");
+  ASSERT_TRUE(Make(SmallOptions(whole)));
+  DemonstrateOptions options = SmallOptions(threaded);
+  options.threads = 3;
+  ASSERT_TRUE(Make(options));
+  EXPECT_EQ(whole.Files(), threaded.Files());
+
+  // killed after the second stream's rows, in the midst of its line
+  ASSERT_TRUE(Make(SmallOptions(resumed)));
+  const std::string log = resumed.path() + "/streams.jsonl";
+  const std::string text = ReadFile(log, 1 << 20);
+  WriteFileAtomically(log, text.substr(0, text.find('\n') + 9));
+  fs::remove(resumed.path() + "/rows-00002.npy");
+  ASSERT_TRUE(Make(SmallOptions(resumed)));
+  EXPECT_EQ(whole.Files(), resumed.Files());
+}
+
+TEST(DemonstrationsTest, StopsEarlyAndGoesOn) {
+  const Folder folder("stopped");
+  std::ostringstream log;
+  const std::atomic<bool> stop = true;
+  EXPECT_FALSE(RunDemonstrate(SmallOptions(folder), log, stop));
+  EXPECT_TRUE(Make(SmallOptions(folder)));
+  EXPECT_EQ(LoadDemonstrations(folder.path()).size(), 90u);
+}
+
+TEST(DemonstrationsTest, RowsAreStatesOfTheTaskAndTargetsWithinReach) {
+  const Folder folder("rows");
+  ASSERT_TRUE(Make(SmallOptions(folder)));
+  const std::vector<DemonstrationRow> rows = LoadDemonstrations(folder.path());
+  ASSERT_EQ(rows.size(), 90u);
+  int starts = 0;
+  for (const DemonstrationRow& row : rows) {
+    starts += std::equal(row.previous, row.previous + 5, row.state);
+    const auto columns = std::bit_cast<std::array<float, kDemonstrationColumns>>(row);
+    EXPECT_TRUE(std::ranges::all_of(columns, [](float v) { return std::isfinite(v); }));
+    for (const auto& target : row.targets) {
+      EXPECT_TRUE(target[0] >= 0 && target[0] <= 512 && target[1] >= 0 && target[1] <= 512);
+    }
+    // the first target continues the agent's motion: one control step away
+    const float dx = row.targets[0][0] - row.state[0], dy = row.targets[0][1] - row.state[1];
+    EXPECT_LT(std::hypot(dx, dy), 150);
+  }
+  EXPECT_GE(starts, 3);  // one per stream at least
+}
+
+TEST(DemonstrationsTest, RefusesAFolderOfOtherDemonstrations) {
+  const Folder folder("other");
+  ASSERT_TRUE(Make(SmallOptions(folder)));
+  DemonstrateOptions options = SmallOptions(folder);
+  options.stream.seed = 5;
+  EXPECT_THROW(Make(options), mjp::Error);
+}
+
+TEST(DemonstrationsTest, AppendedStreamsAreReadOnce) {
+  const Folder folder("appended");
+  fs::create_directories(folder.path());
+  std::set<int64_t> seen;
+  EXPECT_TRUE(LoadNewDemonstrations(folder.path(), seen).empty());
+  for (int index = 0; index < 2; ++index) {
+    Stream stream;
+    stream.rows.resize(3);
+    for (DemonstrationRow& row : stream.rows) row.state[0] = static_cast<float>(index);
+    stream.statistics.rows = 3;
+    AppendStream(folder.path(), index, stream);
+    const std::vector<DemonstrationRow> rows = LoadNewDemonstrations(folder.path(), seen);
+    ASSERT_EQ(rows.size(), 3u);
+    EXPECT_EQ(rows[2].state[0], static_cast<float>(index));
+  }
+  EXPECT_EQ(LoadDemonstrations(folder.path()).size(), 6u);
+}
+
+TEST(DemonstrationsTest, NamesWhatIsMissing) {
+  const Folder folder("missing");
+  EXPECT_THROW(LoadDemonstrations(folder.path()), mjp::Error);
+  ASSERT_TRUE(Make(SmallOptions(folder)));
+  fs::remove(folder.path() + "/rows-00001.npy");
+  try {
+    LoadDemonstrations(folder.path());
+    FAIL() << "the missing file was not noticed";
+  } catch (const mjp::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("rows-00001.npy"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace mjp::app

@@ -1,0 +1,155 @@
+#include "tasks/pusht/planner/planner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "tasks/pusht/coverage.h"
+#include "tasks/pusht/physics/reset.h"
+#include "tasks/pusht/physics/scene.h"
+
+namespace mjp::app {
+namespace {
+
+constexpr int kExecuted = 8;  // control steps between plans
+
+// Control steps until coverage > 0.95 in MuJoCo, replanning from the last plan; 0 if never.
+int StepsToSolve(uint32_t seed, const Scene& scene, mjData* data, Planner* planner) {
+  scene.SetStart(BenchmarkStart(seed), data);
+  MovingState now = {scene.Read(data)};
+  Plan plan;
+  for (int step = 0; step < kControlSteps; ++step) {
+    if (step % kExecuted == 0) {
+      const Plan rest = Advance(plan, kExecuted);
+      plan = planner->Solve(now, step == 0 ? nullptr : &rest, {seed, static_cast<uint64_t>(step)});
+    }
+    const Point target = plan.Target(step % kExecuted);
+    scene.SetTarget(target.x, target.y, data);
+    for (int i = 0; i < kSubsteps; ++i) mj_step(scene.model(), data);
+    const State state = scene.Read(data);
+    if (IsSuccess(Coverage(state))) return step + 1;
+    now = WithVelocity(now.pose, state, target.x, target.y);
+  }
+  return 0;
+}
+
+TEST(PlannerTest, SolvesTwentyStartsInMujoco) {
+  const ModelPtr model = LoadModel(std::string(MJPOLICY_SOURCE_DIR) + "/models/pusht_physics.xml");
+  const Scene scene(model.get());
+  const DataPtr data = MakeData(model.get());
+  Planner planner{PlannerOptions{}};
+  int sum = 0;
+  for (uint32_t seed = 100000; seed < 100020; ++seed) {
+    const int steps = StepsToSolve(seed, scene, data.get(), &planner);
+    EXPECT_GT(steps, 0) << "seed " << seed;
+    sum += steps;
+  }
+  EXPECT_LT(sum, 20 * 90);  // 63 on average over 300 starts
+}
+
+bool SamePlan(const Plan& a, const Plan& b) {
+  return std::memcmp(&a.start, &b.start, sizeof(a.start)) == 0 &&
+         std::memcmp(a.knots.data(), b.knots.data(), sizeof(a.knots)) == 0 && a.cost == b.cost;
+}
+
+std::vector<PlanRequest> Requests() {
+  std::vector<PlanRequest> requests(9);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].state.pose = BenchmarkStart(static_cast<uint32_t>(i));
+    requests[i].key = {i, 3};
+    if (i % 2 == 1) {
+      requests[i].has_warm = true;
+      requests[i].warm = FollowTargets(std::vector<Point>{{100, 100}, {110, 100}});
+    }
+  }
+  return requests;
+}
+
+TEST(PlannerTest, ThreadsDoNotChangeThePlans) {
+  const std::vector<PlanRequest> requests = Requests();
+  PlannerOptions options;
+  options.samples = 64;
+  options.rounds = 3;
+  const std::vector<Plan> one = MakePlans(requests, options, 1);
+  const std::vector<Plan> four = MakePlans(requests, options, 4);
+  ASSERT_EQ(one.size(), requests.size());
+  for (size_t i = 0; i < one.size(); ++i) {
+    EXPECT_TRUE(SamePlan(one[i], four[i])) << i;
+    EXPECT_TRUE(std::isfinite(one[i].cost));
+  }
+}
+
+TEST(PlannerTest, ThePlanIsAFunctionOfTheKey) {
+  PlannerOptions options;
+  options.samples = 64;
+  options.rounds = 2;
+  Planner planner(options);
+  const MovingState state = {BenchmarkStart(5)};
+  const Plan first = planner.Solve(state, nullptr, {1, 2});
+  planner.Solve(state, nullptr, {1, 3});
+  EXPECT_TRUE(SamePlan(first, planner.Solve(state, nullptr, {1, 2})));
+  EXPECT_FALSE(SamePlan(first, planner.Solve(state, nullptr, {2, 2})));
+}
+
+TEST(PlannerTest, NeverWorseThanTheWarmStart) {
+  PlannerOptions options;
+  Planner planner(options);
+  const MovingState state = {BenchmarkStart(11)};
+  const Plan first = planner.Solve(state, nullptr, {0, 0});
+  for (uint64_t decision = 1; decision < 5; ++decision) {
+    EXPECT_LE(planner.Solve(state, &first, {0, decision}).cost, first.cost);
+  }
+}
+
+// What only the walls cost where the agent stays at (100, 100).
+float WallCost(double block_x) {
+  LaneWorlds worlds;
+  FillLanes({{100, 100, block_x, 256, 1.5707963}}, &worlds);
+  LanePaths paths;
+  paths.start_x = paths.start_y = 100;
+  for (int knot = 0; knot < kKnots; ++knot) {
+    std::fill_n(paths.x[knot], kLanes, 100.0f);
+    std::fill_n(paths.y[knot], kLanes, 100.0f);
+  }
+  PlanCost cost;
+  cost.distance = cost.root_distance = cost.reach = 0;
+  alignas(64) float costs[kLanes];
+  LaneKernelsFor(mjp::ActiveIsa()).evaluate(worlds, paths, cost, costs);
+  return costs[kLanes - 1];
+}
+
+TEST(PlannerTest, ABlockDeepInAWallCosts) {
+  EXPECT_EQ(WallCost(450), 0);
+  EXPECT_EQ(WallCost(505.5), 0);  // the bar's edge is 1.5 pixels deep
+  EXPECT_GT(WallCost(520), 10);
+}
+
+TEST(PlanTest, TargetsRunThroughTheKnotsAndAdvance) {
+  Plan plan;
+  plan.start = {0, 100};
+  for (int i = 0; i < kKnots; ++i) plan.knots[i] = {10.0f * static_cast<float>(i + 1), 100};
+  EXPECT_FLOAT_EQ(plan.Target(0).x, 2.5f);
+  EXPECT_FLOAT_EQ(plan.Target(3).x, 10);
+  EXPECT_FLOAT_EQ(plan.Target(kHorizon - 1).x, 10.0f * kKnots);
+  EXPECT_FLOAT_EQ(plan.Target(kHorizon + 5).x, 10.0f * kKnots);
+  const Plan rest = Advance(plan, 6);
+  for (int step = 0; step + 6 < kHorizon - kKnotSpacing; ++step) {
+    EXPECT_NEAR(rest.Target(step).x, plan.Target(step + 6).x, 1e-4);
+  }
+}
+
+TEST(PlannerTest, RefusesOptionsOutOfRange) {
+  PlannerOptions options;
+  options.samples = 100;
+  EXPECT_THROW(Planner{options}, mjp::Error);
+  options.samples = 256;
+  options.rounds = 0;
+  EXPECT_THROW(Planner{options}, mjp::Error);
+}
+
+}  // namespace
+}  // namespace mjp::app

@@ -1,0 +1,292 @@
+#include "viewer/simulation/model_simulation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <mutex>
+#include <utility>
+
+#include "base/error.h"
+#include "plugin/cache.h"
+#include "plugin/state.h"
+#include "tasks/pusht/physics/reset.h"
+#include "viewer/stage_summary.h"
+
+namespace mjp::app {
+namespace {
+
+constexpr size_t kMostMoments = 6000;  // control steps that one can go back
+constexpr size_t kMostScores = 600;    // control steps shown
+constexpr int kMostGeoms = 500;        // of decoration
+constexpr double kPeriod = 0.1;        // seconds of a control step where there is no policy
+
+// MuJoCo's last warning, which is where the plugin says why it stopped; all of them in the
+// terminal.
+class Warnings {
+ public:
+  static void Listen() {
+    mju_user_warning = [](const char* text) {
+      std::fprintf(stderr, "WARNING: %s\n", text);
+      const std::lock_guard<std::mutex> lock(mutex_);
+      last_ = text;
+    };
+  }
+  static std::string Last() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return last_;
+  }
+
+ private:
+  static inline std::mutex mutex_;
+  static inline std::string last_;
+};
+
+// Keeps what the policy saw by its first camera.
+void KeepPictures(const mjp::PolicyInput& input, const mjp::PolicyConfig& config,
+                  DecisionRecord& record) {
+  if (config.cameras.empty()) return;
+  record.scenes.assign(input.scenes.begin(), input.scenes.end());
+  if (!record.scenes.empty()) return;
+  const size_t size = size_t{3} * config.cameras[0].width * config.cameras[0].height;
+  for (int i = 0; i < config.n_obs_steps; ++i) {
+    const auto from = input.frames.begin() + i * size * config.cameras.size();
+    record.frames.insert(record.frames.end(), from, from + size);
+  }
+}
+
+// Of a decision that was made before and remembered, what is new is put beside what is not.
+void CloseGaps(mjp::StageTimes& times) {
+  const double begin = times[mjp::Stage::kPrepare].begin, end = times[mjp::Stage::kFetch].end;
+  mjp::StageTimes::Span &render = times[mjp::Stage::kRender], &apply = times[mjp::Stage::kApply];
+  render = {begin - (render.end - render.begin), begin};
+  apply = {end, end + (apply.end - apply.begin)};
+}
+
+}  // namespace
+
+ModelSimulation::ModelSimulation(const std::string& file, const SimulationRequest& request)
+    : file_(file) {
+  Warnings::Listen();
+  seed_ = request.seed;
+  Load({request.checkpoint, request.overrule});
+}
+
+ModelSimulation::~ModelSimulation() { mjp::SetPolicyMakers({}); }
+
+void ModelSimulation::SceneDeleter::operator()(mjvScene* scene) const {
+  mjv_freeScene(scene);
+  delete scene;
+}
+
+void ModelSimulation::Load(const Choice& choice) {
+  const auto made = std::make_shared<Made>();
+  mjp::PolicyMakers makers;
+  makers.directory = choice.checkpoint;
+  makers.make = [made, choice](const std::shared_ptr<const mjp::Checkpoint>& checkpoint,
+                               const mjp::PolicyOptions& attributes) {
+    mjp::PolicyOptions options = attributes;
+    choice.overrule(options);
+    if (options.sampler.hold_noise == 0) options.sampler.hold_noise = attributes.sampler.hold_noise;
+    options.timing = mjp::TimingDetail::kSteps;
+    auto policy = mjp::Policy::Create(checkpoint, options);
+    *made = {checkpoint, policy->options(), policy->Description()};
+    return policy;
+  };
+  mjp::SetPolicyMakers(makers);
+  SetModel(LoadModel(file_));
+  choice_ = choice;
+  made_ = made;
+  explainer_ = nullptr;
+  const std::vector<int> instances = mjp::PolicyInstances(model_.get());
+  instance_ = instances.empty() ? -1 : instances[0];
+  policy_ = instances.empty() ? nullptr : mjp::DiffusionPolicy::In(data_.get(), instance_);
+  if (instance_ >= 0 && !policy_) throw mjp::BadInput(Warnings::Last());
+  const auto scores = mjp::ScoresOf(model_.get());
+  score_ = scores.empty() ? mjp::Score() : scores[0].second;
+  const double period = policy_ ? policy_->config().period : kPeriod;
+  substeps_ = std::max(1, static_cast<int>(std::lround(period / timestep())));
+  scene_.reset(new mjvScene);
+  mjv_defaultScene(scene_.get());
+  mjv_makeScene(model_.get(), scene_.get(), kMostGeoms);
+  DescribePolicy();
+  Restart(seed_);
+}
+
+void ModelSimulation::DescribePolicy() {
+  if (policy_) {
+    info_ =
+        UsePolicy(made_->checkpoint, made_->options, made_->description, policy_->action_steps());
+    return;
+  }
+  checkpoint_ = nullptr;
+  auto info = std::make_shared<PolicyInfo>();
+  info->description = "This model has no policy: plugin/README.md has the lines that add one.";
+  info_ = std::move(info);
+}
+
+void ModelSimulation::SetOptions(const mjp::PolicyOptions& options) {
+  const Choice before = choice_;
+  try {
+    Load({choice_.checkpoint, [options](mjp::PolicyOptions& o) { o = options; }});
+  } catch (const std::exception&) {
+    Load(before);
+    throw;
+  }
+}
+
+void ModelSimulation::SetCheckpoint(const std::string& directory) {
+  if (!policy_) throw mjp::BadInput(info_->description);
+  const Choice before = choice_;
+  try {
+    Load({directory, [](mjp::PolicyOptions&) {}});
+  } catch (const std::exception&) {
+    Load(before);
+    throw;
+  }
+}
+
+void ModelSimulation::Restart(uint32_t seed) {
+  seed_ = seed;
+  if (score_) {
+    Scene(model_.get()).SetStart(BenchmarkStart(seed), data_.get());
+  } else if (model_->nkey > 0) {
+    mj_resetDataKeyframe(model_.get(), data_.get(), 0);
+  } else {
+    mj_resetData(model_.get(), data_.get());
+  }
+  mjp::SetEpisodeSeed(model_.get(), data_.get(), seed);
+  step_ = substep_ = decisions_ = first_moment_ = 0;
+  decided_ = 0;
+  disturbed_ = under_way_ = unexplained_ = false;
+  moments_.clear();
+  scores_ = std::make_shared<std::vector<float>>();
+  Keep();
+}
+
+void ModelSimulation::Keep() {
+  Moment moment{SavePhysics(), score_ ? static_cast<float>(score_(data_.get())) : 0};
+  before_.assign(data_->qpos, data_->qpos + model_->nq);
+  moments_.push_back(std::move(moment));
+  if (moments_.size() > kMostMoments) {
+    moments_.pop_front();
+    ++first_moment_;
+  }
+  if (!score_) return;
+  const auto begin =
+      moments_.size() > kMostScores ? moments_.end() - kMostScores : moments_.begin();
+  auto scores = std::make_shared<std::vector<float>>();
+  std::transform(begin, moments_.end(), std::back_inserter(*scores),
+                 [](const Moment& m) { return m.score; });
+  scores_ = std::move(scores);
+}
+
+void ModelSimulation::Seek(int step) {
+  step = std::clamp(step, first_moment_, step_);
+  moments_.resize(step - first_moment_ + 1);
+  RestorePhysics(moments_.back().physics);
+  moments_.pop_back();
+  step_ = step;
+  substep_ = 0;
+  decided_ = 0;
+  under_way_ = unexplained_ = false;
+  decisions_ = static_cast<int>(mjp::PolicyDecisions(model_.get(), data_.get()));
+  DecisionLog& log = EditLog();
+  const auto later = [&](const auto& d) { return d->seed == seed_ && d->step >= step; };
+  if (std::erase_if(log, later) > 0) question_ = nullptr;
+  Keep();
+}
+
+void ModelSimulation::Advance() {
+  const double begin = mjp::Now();
+  StepPhysics();
+  if (policy_) {
+    if (mjp::PolicyFailed(model_.get(), data_.get())) throw mjp::BadInput(Warnings::Last());
+    NoteDecision(begin);
+  }
+  if (++substep_ == substeps_) FinishControlStep();
+}
+
+void ModelSimulation::NoteDecision(double step_began) {
+  const mjp::HostReport report = policy_->Report(model_.get(), data_.get());
+  const int decisions = static_cast<int>(report.decisions);
+  if (under_way_) CompleteDecision();
+  if (decisions == decisions_) return;
+  decisions_ = decisions;
+  const mjp::PolicyConfig& config = policy_->policy().config();
+  question_ = std::make_unique<mjp::Decision>(policy_->Question(model_.get(), data_.get()));
+  auto record = std::make_shared<DecisionRecord>();
+  record->backend = made_->options.backend;
+  record->seed = seed_;
+  record->decision = decisions - 1;
+  record->step = step_;
+  record->first_action = config.FirstAction();
+  record->count = policy_->action_steps();
+  record->qpos = before_;
+  record->asked = step_began;
+  KeepPictures(question_->input(), config, *record);
+  AddKeypoints(*record);
+  AddToLog(std::move(record));
+  under_way_ = true;
+  CompleteDecision();
+  // one that was remembered, or made beside the simulation, took none of the step's time
+  const mjp::StageTimes& times = log().back()->times;
+  if (times[mjp::Stage::kPrepare].begin >= step_began && !policy_->config().async) {
+    decided_ += 1e-3 * RowMilliseconds(times, kDecisionRow);
+  }
+}
+
+// Takes over the newest decision's chunk and times as soon as they are there.
+void ModelSimulation::CompleteDecision() {
+  if (log().empty() || policy_->Pending(model_.get(), data_.get())) return;
+  const double begin = mjp::Now();
+  const mjp::HostReport report = policy_->Report(model_.get(), data_.get());
+  auto record = std::make_shared<DecisionRecord>(*log().back());
+  record->times = report.times;
+  if (record->times[mjp::Stage::kPrepare].begin < record->asked) CloseGaps(record->times);
+  record->actions.assign(report.chunk.begin(), report.chunk.end());
+  unexplained_ = tracing_;
+  record->looking = mjp::Now() - begin;
+  EditLog().back() = std::move(record);
+  under_way_ = false;
+}
+
+// By a policy of the viewer's own: the plugin's decisions stay as fast as they are.
+bool ModelSimulation::AskAgain(const DecisionRecord&, uint32_t noise, mjp::PolicyOutput& output) {
+  if (!question_) return false;
+  if (!explainer_) explainer_ = mjp::Policy::Create(made_->checkpoint, made_->options);
+  mjp::PolicyInput input = question_->input();
+  mjp::NoiseKey key = input.keys[0];
+  key.decision = noise;
+  input.keys = {&key, 1};
+  explainer_->Infer(input, output);
+  return true;
+}
+
+void ModelSimulation::FinishControlStep() {
+  substep_ = 0;
+  ++step_;
+  AddPhysicsTime(decided_);
+  decided_ = 0;
+  Keep();
+}
+
+void ModelSimulation::Fill(SimSnapshot& snapshot) const {
+  Simulation::Fill(snapshot);
+  snapshot.decisions = decisions_;
+  snapshot.episode = false;
+  snapshot.coverage = scores_;
+  if (!scores_->empty())
+    snapshot.max_coverage = *std::max_element(scores_->begin(), scores_->end());
+  mjvOption option;
+  mjv_defaultOption(&option);
+  scene_->ngeom = 0;
+  for (int i = 0; i < model_->nplugin; ++i) {
+    const mjpPlugin* plugin = mjp_getPluginAtSlot(model_->plugin[i]);
+    if (plugin && plugin->visualize) {
+      plugin->visualize(model_.get(), data_.get(), &option, scene_.get(), i);
+    }
+  }
+  snapshot.decoration.assign(scene_->geoms, scene_->geoms + scene_->ngeom);
+}
+
+}  // namespace mjp::app

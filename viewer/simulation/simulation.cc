@@ -1,0 +1,173 @@
+#include "viewer/simulation/simulation.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "policy/checkpoint/normalizer.h"
+#include "policy/checkpoint/random_checkpoint.h"
+
+namespace mjp::app {
+namespace {
+
+constexpr size_t kMostDecisions = 512;  // kept in the log
+// the noise of samples lies beyond every decision of an episode
+constexpr uint32_t kSampleNoise = 1u << 20;
+
+}  // namespace
+
+Simulation::Simulation() : info_(std::make_shared<PolicyInfo>()) { mjv_defaultPerturb(&perturb_); }
+
+void Simulation::SetModel(ModelPtr model) {
+  DataPtr data = MakeData(model.get());
+  data_ = std::move(data);  // the one before still needs its model
+  model_ = std::move(model);
+  EditLog().clear();
+  mjv_defaultPerturb(&perturb_);
+}
+
+void Simulation::SetPerturb(const PerturbCommand& perturb) {
+  mjv_defaultPerturb(&perturb_);
+  if (perturb.body <= 0 || perturb.body >= model_->nbody) return;
+  perturb_.select = perturb.body;
+  perturb_.active = perturb.active;
+  std::copy(perturb.position.begin(), perturb.position.end(), perturb_.refselpos);
+  std::copy(perturb.rotation.begin(), perturb.rotation.end(), perturb_.refquat);
+  std::copy(perturb.local.begin(), perturb.local.end(), perturb_.localpos);
+  perturb_.localmass = perturb.mass;
+}
+
+void Simulation::StepPhysics() {
+  const double begin = mjp::Now();
+  if (perturb_.select > 0) {
+    mju_zero(data_->xfrc_applied, 6 * model_->nbody);
+    mjv_applyPerturbForce(model_.get(), data_.get(), &perturb_);
+    disturbed_ |= perturb_.active != 0;
+  } else if (disturbed_) {
+    mju_zero(data_->xfrc_applied, 6 * model_->nbody);
+  }
+  mj_step(model_.get(), data_.get());
+  if (substep_ == 0) physics_seconds_ = 0;
+  physics_seconds_ += mjp::Now() - begin;
+}
+
+void Simulation::AddPhysicsTime(double elsewhere) {
+  if (log_.empty()) return;
+  auto record = std::make_shared<DecisionRecord>(*log_.back());
+  mjp::StageTimes::Span& span = record->times[mjp::Stage::kPhysics];
+  const double applied = record->times[mjp::Stage::kApply].end;
+  if (span.end == 0) span = {applied, applied};
+  span.end += std::max(0.0, physics_seconds_ - elsewhere);
+  EditLog().back() = std::move(record);
+}
+
+void Simulation::SetKeypoints(bool on) {
+  finding_ = on;
+  if (log_.empty()) return;
+  auto record = std::make_shared<DecisionRecord>(*log_.back());
+  AddKeypoints(*record);
+  EditLog().back() = std::move(record);
+}
+
+std::shared_ptr<PolicyInfo> Simulation::UsePolicy(std::shared_ptr<const mjp::Checkpoint> checkpoint,
+                                                  const mjp::PolicyOptions& options,
+                                                  const std::string& description,
+                                                  int action_steps) {
+  checkpoint_ = std::move(checkpoint);
+  finder_ = nullptr;
+  const mjp::PolicyConfig& config = checkpoint_->config;
+  auto info = std::make_shared<PolicyInfo>();
+  info->random = HasRandomWeights(*checkpoint_);
+  info->checkpoint = std::filesystem::path(checkpoint_->directory).filename().string();
+  info->description = description;
+  info->options = options;
+  info->horizon = config.horizon;
+  info->n_obs_steps = config.n_obs_steps;
+  info->action_steps = action_steps;
+  info->action_dim = config.action_dim;
+  info->has_keypoints = KeypointFinder::Has(config);
+  if (!config.cameras.empty()) {
+    info->picture_width = config.cameras[0].width;
+    info->picture_height = config.cameras[0].height;
+  }
+  return info;
+}
+
+void Simulation::KeepDenoising(mjp::PolicyTrace& trace, DecisionRecord& record) const {
+  record.denoising = std::move(trace.x_steps);
+  mjp::Unnormalize(checkpoint_->stats.action, info_->action_dim, record.denoising);
+}
+
+void Simulation::UseIdleTime() {
+  if (!std::exchange(unexplained_, false) || log_.empty()) return;
+  auto record = std::make_shared<DecisionRecord>(*log_.back());
+  mjp::PolicyTrace trace;
+  mjp::PolicyOutput output;
+  output.trace = &trace;
+  if (!AskAgain(*record, static_cast<uint32_t>(record->decision), output)) return;
+  KeepDenoising(trace, *record);
+  EditLog().back() = std::move(record);
+}
+
+void Simulation::Sample(int count) {
+  if (log_.empty() || log_.back()->seed != seed()) return;
+  auto record = std::make_shared<DecisionRecord>(*log_.back());
+  const size_t numbers = size_t{1} * info_->action_dim * info_->horizon;
+  mjp::PolicyOutput output;
+  for (int i = 0; i < count; ++i) {
+    const auto next = static_cast<uint32_t>(record->samples.size() / numbers + 1);
+    if (!AskAgain(*record, kSampleNoise * next + record->decision, output)) return;
+    record->samples.insert(record->samples.end(), output.actions.begin(), output.actions.end());
+  }
+  EditLog().back() = std::move(record);
+}
+
+void Simulation::AddKeypoints(DecisionRecord& record) {
+  record.keypoints.clear();
+  if (!finding_ || !checkpoint_ || !KeypointFinder::Has(checkpoint_->config)) return;
+  if (!finder_) finder_ = std::make_unique<KeypointFinder>(checkpoint_);
+  record.keypoints = finder_->Find(PicturesOf(record));
+}
+
+DecisionLog& Simulation::EditLog() {
+  published_ = nullptr;
+  return log_;
+}
+
+void Simulation::AddToLog(std::shared_ptr<const DecisionRecord> record) {
+  DecisionLog& log = EditLog();
+  if (log.size() >= kMostDecisions) log.erase(log.begin());
+  log.push_back(std::move(record));
+}
+
+std::vector<mjtNum> Simulation::SavePhysics() const {
+  std::vector<mjtNum> physics(mj_stateSize(model_.get(), mjSTATE_INTEGRATION));
+  mj_getState(model_.get(), data_.get(), physics.data(), mjSTATE_INTEGRATION);
+  return physics;
+}
+
+void Simulation::RestorePhysics(const std::vector<mjtNum>& physics) {
+  mj_setState(model_.get(), data_.get(), physics.data(), mjSTATE_INTEGRATION);
+  // what a push by hand looks at; no sensors, and so no policy
+  mj_kinematics(model_.get(), data_.get());
+  mj_comPos(model_.get(), data_.get());
+}
+
+void Simulation::Fill(SimSnapshot& snapshot) const {
+  snapshot.model = model_;
+  snapshot.seed = seed();
+  snapshot.step = step();
+  snapshot.substep = substep_;
+  snapshot.period = period();
+  snapshot.time = data_->time;
+  snapshot.finished = finished();
+  snapshot.disturbed = disturbed_;
+  snapshot.qpos.assign(data_->qpos, data_->qpos + model_->nq);
+  snapshot.mocap_pos.assign(data_->mocap_pos, data_->mocap_pos + 3 * model_->nmocap);
+  snapshot.mocap_quat.assign(data_->mocap_quat, data_->mocap_quat + 4 * model_->nmocap);
+  if (!published_) published_ = std::make_shared<DecisionLog>(log_);
+  snapshot.log = published_;
+  snapshot.policy = info_;
+}
+
+}  // namespace mjp::app

@@ -1,17 +1,21 @@
+#include "policy/inspect.h"
+
 #include <cstdio>
 #include <memory>
 
 #include "apps/commands.h"
-#include "policy/checkpoint/checkpoint.h"
 
 namespace mjp::app {
 
 Action AddInspect(CLI::App& app) {
   auto directory = std::make_shared<std::string>();
+  auto options = std::make_shared<mjp::InspectOptions>();
   CLI::App* command = app.add_subcommand("inspect", "Show a checkpoint as a table");
   command->add_option("checkpoint", *directory, "Checkpoint directory")->required();
-  return [directory] {
-    std::printf("%s", mjp::InspectCheckpoint(*directory).c_str());
+  command->add_flag("--tensors", options->tensors, "Show name, type and shape of each tensor too");
+  command->add_flag("--json", options->json, "Print JSON");
+  return [directory, options] {
+    std::fputs(mjp::InspectCheckpoint(*directory, *options).c_str(), stdout);
     return 0;
   };
 }

@@ -1,5 +1,6 @@
 #include "base/json.h"
 
+#include <charconv>
 #include <cstdint>
 #include <set>
 #include <utility>
@@ -119,6 +120,14 @@ Json ParseJson(std::string_view text, const std::string& origin, const JsonLimit
 Json ReadJson(const std::string& path, const JsonLimits& limits) {
   const std::vector<uint8_t> bytes = ReadFile(path, limits.bytes);
   return ParseJson({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path, limits);
+}
+
+double ShortestDouble(float value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  double number = 0;
+  std::from_chars(text, end, number);
+  return number;
 }
 
 }  // namespace mjp

@@ -22,6 +22,9 @@ Json ParseJson(std::string_view text, const std::string& origin, const JsonLimit
 // The same for a file.
 Json ReadJson(const std::string& path, const JsonLimits& limits = {});
 
+// The double whose shortest decimal is that of `value`: 0.0001 rather than 9.9999997e-05.
+double ShortestDouble(float value);
+
 }  // namespace mjp
 
 #endif  // BASE_JSON_H_

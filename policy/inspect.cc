@@ -1,8 +1,13 @@
+#include "policy/inspect.h"
+
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
+#include "base/json.h"
 #include "base/text_stream.h"
 #include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/safetensors.h"
 #include "policy/checkpoint/statistics.h"
@@ -35,7 +40,15 @@ std::string FeatureRow(const std::string& name, const std::string& shape,
   char line[160];
   std::snprintf(line, sizeof line, "  %-32s %-12s %s\n", name.c_str(), shape.c_str(),
                 ModeName(stats.mode).c_str());
-  return line;
+  std::string text = line;
+  const auto names = StatNames(stats.mode);
+  for (const auto& [stat, values] :
+       {std::pair{names.first, stats.first}, {names.second, stats.second}}) {
+    if (values.empty()) continue;
+    std::snprintf(line, sizeof line, "    %-5s", stat.c_str());
+    text += line + Joined(values, " ") + "\n";
+  }
+  return text;
 }
 
 std::string EncoderText(const EncoderConfig& encoder) {
@@ -70,9 +83,14 @@ std::string SchedulerText(const SchedulerConfig& scheduler) {
   return out.str();
 }
 
-std::string TensorTable(const SafetensorsFile& file) {
+std::vector<TensorEntry> SortedTensors(const std::string& directory) {
+  const SafetensorsFile file = SafetensorsFile::Read(directory + "/model.safetensors");
   std::vector<TensorEntry> tensors = file.tensors();
   std::ranges::sort(tensors, {}, &TensorEntry::name);
+  return tensors;
+}
+
+std::string TensorTable(const std::vector<TensorEntry>& tensors) {
   size_t width = 0;
   for (const TensorEntry& tensor : tensors) width = std::max(width, tensor.name.size());
   TextWriter out;
@@ -83,40 +101,87 @@ std::string TensorTable(const SafetensorsFile& file) {
   return out.str();
 }
 
-}  // namespace
-
-std::string InspectCheckpoint(const std::string& directory) {
-  const auto checkpoint = LoadCheckpoint(directory);
-  const PolicyConfig& config = checkpoint->config;
+std::string Table(const Checkpoint& checkpoint, const std::vector<TensorEntry>& tensors,
+                  bool all_tensors) {
+  const PolicyConfig& config = checkpoint.config;
   TextWriter out;
-  out << Row("checkpoint", directory) << Row("type", config.type)
-      << Row("sha256", checkpoint->sha256)
-      << Row("parameters", Grouped(checkpoint->parameter_count))
+  out << Row("checkpoint", checkpoint.directory) << Row("type", config.type)
+      << Row("sha256", checkpoint.sha256) << Row("parameters", Grouped(checkpoint.parameter_count))
       << Row("inputs", std::to_string(config.n_obs_steps) + " observation steps of");
   for (size_t i = 0; i < config.cameras.size(); ++i) {
     const CameraFeature& camera = config.cameras[i];
     out << FeatureRow(camera.name,
                       Joined(std::vector{camera.channels, camera.height, camera.width}, "x"),
-                      checkpoint->stats.cameras[i]);
+                      checkpoint.stats.cameras[i]);
   }
-  out << FeatureRow(kStateFeature, std::to_string(config.state_dim), checkpoint->stats.state);
+  out << FeatureRow(kStateFeature, std::to_string(config.state_dim), checkpoint.stats.state);
   if (config.environment_dim > 0) {
     out << FeatureRow(kEnvironmentFeature, std::to_string(config.environment_dim),
-                      checkpoint->stats.environment);
+                      checkpoint.stats.environment);
   }
   out << Row("outputs", "horizon " + std::to_string(config.horizon) + ", executes " +
                             std::to_string(config.n_action_steps) + " from row " +
                             std::to_string(config.FirstAction()) + ", of")
-      << FeatureRow(kActionFeature, std::to_string(config.action_dim), checkpoint->stats.action)
+      << FeatureRow(kActionFeature, std::to_string(config.action_dim), checkpoint.stats.action)
       << Row("encoder", EncoderText(config.encoder))
       << Row("U-Net", Joined(config.unet.down_dims, "/") + ", kernel " +
                           std::to_string(config.unet.kernel_size) + ", " +
                           std::to_string(config.unet.groups) + " groups, step embedding " +
                           std::to_string(config.unet.step_embed_dim))
-      << Row("sampler", SchedulerText(config.scheduler));
-  const SafetensorsFile file = SafetensorsFile::Read(directory + "/model.safetensors");
-  out << Row("tensors", std::to_string(file.tensors().size())) << TensorTable(file);
+      << Row("sampler", SchedulerText(config.scheduler))
+      << Row("tensors",
+             std::to_string(tensors.size()) + (all_tensors ? "" : " (shown by --tensors)"));
+  if (all_tensors) out << TensorTable(tensors);
   return out.str();
+}
+
+Json StatsJson(const FeatureStats& stats) {
+  Json json = {{"mode", ModeName(stats.mode)}};
+  const auto values = [&](const std::string& name, const std::vector<float>& numbers) {
+    if (numbers.empty()) return;
+    json[name] = Json::array();
+    for (const float number : numbers) json[name].push_back(ShortestDouble(number));
+  };
+  const auto names = StatNames(stats.mode);
+  values(names.first, stats.first);
+  values(names.second, stats.second);
+  return json;
+}
+
+std::string JsonText(const Checkpoint& checkpoint, const std::vector<TensorEntry>& tensors,
+                     bool all_tensors) {
+  const NormalizerStats& stats = checkpoint.stats;
+  Json json = {{"checkpoint", checkpoint.directory},
+               {"sha256", checkpoint.sha256},
+               {"parameters", checkpoint.parameter_count},
+               {"config", ConfigToJson(checkpoint.config, stats)}};
+  Json& ranges = json["statistics"] = Json::object();
+  for (size_t i = 0; i < stats.cameras.size(); ++i) {
+    ranges[checkpoint.config.cameras[i].name] = StatsJson(stats.cameras[i]);
+  }
+  ranges[kStateFeature] = StatsJson(stats.state);
+  if (checkpoint.config.environment_dim > 0) {
+    ranges[kEnvironmentFeature] = StatsJson(stats.environment);
+  }
+  ranges[kActionFeature] = StatsJson(stats.action);
+  json["tensor_count"] = tensors.size();
+  if (all_tensors) {
+    json["tensors"] = Json::array();
+    for (const TensorEntry& tensor : tensors) {
+      json["tensors"].push_back(
+          {{"name", tensor.name}, {"type", tensor.dtype}, {"shape", tensor.shape}});
+    }
+  }
+  return json.dump(1) + "\n";
+}
+
+}  // namespace
+
+std::string InspectCheckpoint(const std::string& directory, const InspectOptions& options) {
+  const auto checkpoint = LoadCheckpoint(directory);
+  const auto tensors = SortedTensors(directory);
+  return options.json ? JsonText(*checkpoint, tensors, options.tensors)
+                      : Table(*checkpoint, tensors, options.tensors);
 }
 
 }  // namespace mjp

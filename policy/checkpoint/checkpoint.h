@@ -14,10 +14,6 @@ namespace mjp {
 // and the remedy; an unsupported config value is an Error that names the key.
 std::shared_ptr<const Checkpoint> LoadCheckpoint(const std::string& directory);
 
-// A checkpoint as a table for people: what it is, its features with their normalisation, and its
-// layers with shapes and parameter counts. Throws Error as LoadCheckpoint does.
-std::string InspectCheckpoint(const std::string& directory);
-
 }  // namespace mjp
 
 #endif  // POLICY_CHECKPOINT_CHECKPOINT_H_

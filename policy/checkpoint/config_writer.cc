@@ -1,4 +1,3 @@
-#include <charconv>
 #include <string>
 
 #include "base/error.h"
@@ -8,15 +7,6 @@
 
 namespace mjp {
 namespace {
-
-// The shortest decimal that reads back as `value`: 0.0001 rather than 9.9999997e-05.
-double Shortest(float value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
-  double number = 0;
-  std::from_chars(text, end, number);
-  return number;
-}
 
 // [height, width], or null where there is no such step
 Json SizeOrNull(int height, int width) { return height > 0 ? Json{height, width} : Json(nullptr); }
@@ -76,15 +66,15 @@ void AddScheduler(const SchedulerConfig& scheduler, Json& json) {
   json["num_train_timesteps"] = scheduler.train_steps;
   json["beta_schedule"] =
       scheduler.beta_schedule == BetaSchedule::kLinear ? "linear" : "squaredcos_cap_v2";
-  json["beta_start"] = Shortest(scheduler.beta_start);
-  json["beta_end"] = Shortest(scheduler.beta_end);
+  json["beta_start"] = ShortestDouble(scheduler.beta_start);
+  json["beta_end"] = ShortestDouble(scheduler.beta_end);
   json["prediction_type"] = scheduler.prediction == PredictionType::kEpsilon  ? "epsilon"
                             : scheduler.prediction == PredictionType::kSample ? "sample"
                                                                               : "v_prediction";
   // LeRobot has no such key, and only the default
   if (scheduler.variance == VarianceType::kFixedLarge) json["variance_type"] = "fixed_large";
   json["clip_sample"] = scheduler.clip_sample;
-  json["clip_sample_range"] = Shortest(scheduler.clip_range);
+  json["clip_sample_range"] = ShortestDouble(scheduler.clip_range);
   json["num_inference_steps"] = scheduler.inference_steps;
 }
 

@@ -7,13 +7,16 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/checkpoint/safetensors.h"
 #include "policy/checkpoint/safetensors_writer.h"
+#include "policy/inspect.h"
 #include "tests/support/completed_checkpoint.h"
 #include "tests/support/formula_weights.h"
 #include "tests/support/golden_cases.h"
@@ -26,6 +29,7 @@ namespace {
 using mjp::Json;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 using Tensors = std::map<std::string, mjp::Tensor>;
 
@@ -86,11 +90,32 @@ TEST_F(CheckpointTest, LoadsAsWritten) {
   EXPECT_EQ(checkpoint->config.environment_dim, 16);
 }
 
-TEST_F(CheckpointTest, InspectShowsTensorsAndFeatures) {
+// the numbers of a feature's statistics as they stand in `file`, beside what inspect tells of them
+TEST_F(CheckpointTest, InspectTellsTheRangesOfTheStatistics) {
+  const mjp::SafetensorsFile file = mjp::SafetensorsFile::Read(dir_ / kPostStats);
+  const std::vector<float> low = file.Floats("action.min").data;
+  const Json json = Json::parse(mjp::InspectCheckpoint(path(), {.json = true}));
+  const Json& action = json.at("statistics").at("action");
+  EXPECT_EQ(action.at("mode"), "MIN_MAX");
+  EXPECT_EQ(action.at("min").get<std::vector<float>>(), low);
+  EXPECT_EQ(action.at("max").get<std::vector<float>>(), file.Floats("action.max").data);
+  EXPECT_EQ(json.at("config").at("input_features").at("observation.environment_state").at("shape"),
+            Json({16}));
+  EXPECT_EQ(json.at("sha256"), mjp::LoadCheckpoint(path())->sha256);
   const std::string table = mjp::InspectCheckpoint(path());
-  EXPECT_THAT(table, HasSubstr(kBias));
-  EXPECT_THAT(table, HasSubstr("observation.environment_state"));
-  EXPECT_THAT(table, HasSubstr("MIN_MAX"));
+  EXPECT_THAT(table, AllOf(HasSubstr("observation.environment_state"), HasSubstr("MIN_MAX")));
+  std::ostringstream first;
+  first << "\n    min  " << low.front();
+  EXPECT_THAT(table, HasSubstr(first.str()));
+}
+
+TEST_F(CheckpointTest, InspectShowsTensorsWhereAsked) {
+  EXPECT_THAT(mjp::InspectCheckpoint(path()), Not(HasSubstr(kBias)));
+  EXPECT_THAT(mjp::InspectCheckpoint(path(), {.tensors = true}), HasSubstr(kBias));
+  EXPECT_FALSE(Json::parse(mjp::InspectCheckpoint(path(), {.json = true})).contains("tensors"));
+  const Json all = Json::parse(mjp::InspectCheckpoint(path(), {.tensors = true, .json = true}));
+  EXPECT_EQ(all.at("tensors").size(), all.at("tensor_count"));
+  EXPECT_THAT(all.at("tensors").dump(), HasSubstr(kBias));
 }
 
 TEST_F(CheckpointTest, NamesAMissingTensorWithItsShape) {

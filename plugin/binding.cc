@@ -156,6 +156,17 @@ ControlBinding::ControlBinding(const mjModel* model, const std::vector<std::stri
   scale_ = Spread("action_scale", scale, size());
 }
 
+std::string ControlBinding::SharedWith(const mjModel* model, const ControlBinding& other) const {
+  for (int id = 0; id < model->nactuator; ++id) {
+    const int begin = model->actuator_ctrladr[id], end = begin + model->actuator_ctrlnum[id];
+    const auto drives = [=](int address) { return address >= begin && address < end; };
+    if (std::ranges::any_of(addresses_, drives) && std::ranges::any_of(other.addresses_, drives)) {
+      return mj_id2name(model, mjOBJ_ACTUATOR, id);
+    }
+  }
+  return "";
+}
+
 void ControlBinding::Write(std::span<const mjtNum> action, mjData* data) const {
   for (int i = 0; i < size(); ++i) data->ctrl[addresses_[i]] = ToControl(i, action[i]);
 }

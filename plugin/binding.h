@@ -49,6 +49,8 @@ class ControlBinding {
   int size() const { return static_cast<int>(addresses_.size()); }
   // Writes action (size, the policy's units) into the controls of `data`.
   void Write(std::span<const mjtNum> action, mjData* data) const;
+  // The name of an actuator of `model` that both drive; empty: there is none.
+  std::string SharedWith(const mjModel* model, const ControlBinding& other) const;
   // The control that number `i` of an action stands for.
   mjtNum ToControl(int i, mjtNum value) const { return value / scale_[i]; }
 

@@ -1,7 +1,9 @@
 #include "plugin/config.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/text_stream.h"
@@ -14,7 +16,9 @@ namespace {
 // The attributes of one instance as text. MuJoCo refuses undeclared names; values are free text.
 class Attributes {
  public:
-  Attributes(const mjModel* model, int instance) : model_(model), instance_(instance) {}
+  Attributes(const mjModel* model, int instance) : model_(model), instance_(instance) {
+    CheckLayout();
+  }
 
   std::string Text(const char* name) const {
     const char* text = mj_getPluginConfig(model_, instance_, name);
@@ -54,6 +58,19 @@ class Attributes {
   }
 
  private:
+  // The engine saves plugins by number and attributes by place, so an .mjb file or a pickle from a
+  // process that had loaded other plugins, or another version of this one, would be misread.
+  void CheckLayout() const {
+    const bool last = instance_ + 1 == model_->nplugin;
+    const int begin = model_->plugin_attradr[instance_];
+    const int end = last ? model_->npluginattr : model_->plugin_attradr[instance_ + 1];
+    const auto values = std::count(model_->plugin_attr + begin, model_->plugin_attr + end, '\0');
+    if (begin >= 0 && begin < end && values == std::ssize(kConfigAttributes)) return;
+    throw BadInput(
+        "the model was saved by a process with other plugins, or another version of this one: "
+        "compile it from its XML in this process");
+  }
+
   template <typename T>
   T Parse(const char* name, const std::string& text, T low, T high, const char* kind) const {
     T value{};
@@ -78,7 +95,7 @@ PolicyOptions ParsePolicyOptions(const Attributes& attributes) {
   if (!precision.empty()) options.precision = ParsePrecision("attribute precision", precision);
   const std::string sampler = attributes.Text("sampler");
   if (!sampler.empty()) options.sampler.kind = ParseSampler("attribute sampler", sampler);
-  options.sampler.steps = static_cast<int>(attributes.Integer("steps", 0, 0, 10000));
+  options.sampler.steps = static_cast<int>(attributes.Integer("steps", 0, 1, 10000));
   options.sampler.hold_noise =
       static_cast<int>(attributes.Integer("hold_noise", 0, 0, kMostHeldDecisions));
   options.threads = static_cast<int>(attributes.Integer("threads", 1, 1, 1024));
@@ -110,7 +127,7 @@ Config Config::FromModel(const mjModel* model, int instance) {
   constexpr double kMillisecond = 1e-3;
   config.latency = attributes.Number("latency", 0, 0, 1e6) * kMillisecond;
   config.async = attributes.Integer("async", 0, 0, 1) != 0;
-  config.action_steps = static_cast<int>(attributes.Integer("action_steps", 0, 0, 10000));
+  config.action_steps = static_cast<int>(attributes.Integer("action_steps", 0, 1, 10000));
   config.seed = attributes.Integer("seed", 0, 0, kMaxSeed);
   config.sampler_given = !attributes.Text("sampler").empty();
   config.policy = ParsePolicyOptions(attributes);

@@ -7,8 +7,16 @@
 
 namespace mjp {
 
-// True of a model that the compiler only tries: it signs what it gives away.
-inline bool WithinCompiler(const mjModel* model) { return model->signature == 0; }
+// The model that the engine's compiler is making on this thread; null where none is known.
+inline thread_local const mjModel* model_in_compiler = nullptr;
+
+// True of a model that the compiler only tries. No single sign will do: a model that was read from
+// an .mjb file or a pickle has no signature either, so the compiler is known by what it alone does:
+// it asks for the size of the state (register.cc notes that) and then tries without contacts.
+inline bool WithinCompiler(const mjModel* model) {
+  return model == model_in_compiler && model->signature == 0 &&
+         (model->opt.disableflags & mjDSBL_CONTACT) != 0;
+}
 
 // Says `text` where the host shows its warnings, as coming from this plugin.
 inline void Warn(const char* text) {

@@ -6,7 +6,9 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/text_stream.h"
 #include "plugin/guard.h"
+#include "plugin/notices.h"
 #include "plugin/pictures/pose.h"
 
 #ifdef MJPOLICY_HAVE_CUDA
@@ -101,6 +103,7 @@ int DiffusionPolicy::StateSize(const mjModel* model, int instance) {
 
 DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
     : instance_(instance),
+      trial_(WithinCompiler(model)),
       config_(Config::FromModel(model, instance)),
       policy_(PolicyOf(config_)),
       shape_(ShapeOf(model, policy_->config())),
@@ -132,8 +135,23 @@ DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
   if (model->plugin_statenum[instance] != shape_.Size()) {
     throw BadInput("the checkpoint is not the one that the model was compiled with; load it again");
   }
+  CheckActuatorsAreFree(model);
   const Backend backend = policy_->backend();  // makes the policy: what it cannot do is said here
   if (pictures_ && backend == Backend::kCuda) pictures_->KeepScenes();
+}
+
+// Two policies on one actuator: the one that is called last would win, and nobody would know.
+void DiffusionPolicy::CheckActuatorsAreFree(const mjModel* model) const {
+  for (const int other : PolicyInstances(model)) {
+    if (other >= instance_) continue;  // that one finds this one
+    const Config config = Config::FromModel(model, other);
+    const ControlBinding controls(model, config.actuators, config.action_scale);
+    const std::string shared = control_binding_.SharedWith(model, controls);
+    if (shared.empty()) continue;
+    throw BadInput("attribute actuators of " + InstanceName(model, instance_) + " names \"" +
+                   shared + "\", which " + InstanceName(model, other) +
+                   " drives already: give each policy its own actuators");
+  }
 }
 
 InstanceState DiffusionPolicy::StateOf(const mjModel* model, mjData* data) const {
@@ -157,12 +175,18 @@ void DiffusionPolicy::Reset(mjtNum* state) const {
 int64_t DiffusionPolicy::Tick(const mjModel* model, double time) const {
   constexpr double kLargest = 1e15;
   const double tick = std::floor((time + 0.5 * model->opt.timestep) / config_.period);
-  if (!(std::abs(tick) < kLargest)) throw BadInput("the simulation's time is not a finite number");
+  if (!std::isfinite(time)) throw BadInput("the simulation's time is not a finite number");
+  if (!(std::abs(tick) < kLargest)) {
+    TextWriter text;
+    text << "the simulation's time is " << time << " s, more than " << kLargest
+         << " control steps of " << config_.period << " s: start it nearer to 0";
+    throw BadInput(text.str());
+  }
   return static_cast<int64_t>(tick);
 }
 
 void DiffusionPolicy::Compute(const mjModel* model, mjData* data) {
-  if (WithinCompiler(model)) return;
+  if (trial_) return;
   InstanceState state = StateOf(model, data);
   if (!state.Valid()) state.Clear(config_.seed);
   if (state.failed()) return;
@@ -290,7 +314,7 @@ HostReport DiffusionPolicy::Report(const InstanceState& state) {
 }
 
 void DiffusionPolicy::Visualize(const mjModel* model, mjData* data, mjvScene* scene) {
-  if (WithinCompiler(model) || RenderingPolicyPicture()) return;
+  if (trial_ || RenderingPolicyPicture()) return;
   const InstanceState state = StateOf(model, data);
   if (!state.Valid() || state.failed() || state.chunks() == 0) return;
   trail_.Draw(model, data, Ahead(model, data, state), scene);

@@ -30,8 +30,7 @@ class DiffusionPolicy {
   static int StateSize(const mjModel* model, int instance);
 
   // Makes an instance. Throws Error for anything in attributes, checkpoint or model that does not
-  // fit. Within the compiler (`model` has no signature yet) the policy itself is made too, so
-  // that whatever it cannot do stops the compilation; nothing is decided there.
+  // fit. Within the compiler (plugin/guard.h) nothing is decided: it is a trial.
   DiffusionPolicy(const mjModel* model, int instance);
 
   // Starts an episode in `state`, with the seed of the attributes.
@@ -53,10 +52,13 @@ class DiffusionPolicy {
   bool Pending(const mjModel* model, mjData* data) const { return StateOf(model, data).pending(); }
   const Config& config() const { return config_; }
   const SharedPolicy& policy() const { return *policy_; }
+  // Made by the compiler to see whether it can be.
+  bool trial() const { return trial_; }
   int action_steps() const { return action_steps_; }  // control steps from decision to decision
 
  private:
   InstanceState StateOf(const mjModel* model, mjData* data) const;
+  void CheckActuatorsAreFree(const mjModel* model) const;
   int64_t Tick(const mjModel* model, double time) const;
   void Advance(const mjModel* model, mjData* data, int64_t tick, InstanceState& state);
   void Observe(const mjModel* model, mjData* data, InstanceState& state);
@@ -71,6 +73,7 @@ class DiffusionPolicy {
   std::string LabelText(const mjData* data, const InstanceState& state) const;
 
   int instance_;
+  bool trial_;
   Config config_;
   std::shared_ptr<SharedPolicy> policy_;
   StateShape shape_;

@@ -8,15 +8,18 @@
 #include <string>
 
 #include "plugin/guard.h"
+#include "plugin/notices.h"
 #include "plugin/pictures/picture_source.h"
 #include "plugin/policy_instance.h"
 
 namespace mjp {
 namespace {
 
-// 0 where the attributes are wrong: the compiler's trial instance then says why.
+// Only the compiler asks. 0 where the attributes are wrong: its trial instance then says why.
 int StateSize(const mjModel* model, int instance) {
+  model_in_compiler = model;
   try {
+    ForgetNotices(model, instance);
     return DiffusionPolicy::StateSize(model, instance);
   } catch (const std::exception&) {
     return 0;
@@ -27,12 +30,15 @@ int StateSize(const mjModel* model, int instance) {
 // that cannot be made there stays null, and the control is held.
 int Init(const mjModel* model, mjData* data, int instance) {
   data->plugin_data[instance] = 0;
+  const bool trial = WithinCompiler(model);
   const bool made = Guarded(false, [&] {
     data->plugin_data[instance] =
         reinterpret_cast<uintptr_t>(std::make_unique<DiffusionPolicy>(model, instance).release());
     return true;
   });
-  return made || model->signature != 0 ? 0 : -1;
+  if (made || !trial) return 0;
+  model_in_compiler = nullptr;
+  return -1;
 }
 
 void Reset(const mjModel* model, mjtNum* state, void* object, int instance) {
@@ -52,6 +58,14 @@ void Compute(const mjModel* model, mjData* data, int instance, int) {
   });
 }
 
+void Advance(const mjModel* model, mjData*, int instance) {
+  if (WithinCompiler(model)) return;
+  Guarded(false, [&] {
+    NoticeFlags(model, instance);
+    return true;
+  });
+}
+
 void Visualize(const mjModel* model, mjData* data, const mjvOption*, mjvScene* scene,
                int instance) {
   DiffusionPolicy* policy = DiffusionPolicy::In(data, instance);
@@ -63,7 +77,9 @@ void Visualize(const mjModel* model, mjData* data, const mjvOption*, mjvScene* s
 }
 
 void Destroy(mjData* data, int instance) {
-  delete DiffusionPolicy::In(data, instance);
+  const DiffusionPolicy* policy = DiffusionPolicy::In(data, instance);
+  if (policy && policy->trial()) model_in_compiler = nullptr;
+  delete policy;
   data->plugin_data[instance] = 0;
 }
 
@@ -91,6 +107,7 @@ bool Register() {
   plugin.destroy = Destroy;
   plugin.reset = Reset;
   plugin.compute = Compute;
+  plugin.advance = Advance;
   plugin.visualize = Visualize;
   mjp_registerPlugin(&plugin);
   return true;

@@ -9,7 +9,7 @@ namespace mjp {
 namespace {
 
 // plus the size: marks memory laid out as in state.h; changes with the layout
-constexpr mjtNum kLayoutMark = 20260102;
+constexpr mjtNum kLayoutMark = 20261124;
 
 // a view of the fields before the arrays, which need no shape
 InstanceState Header(const mjModel* model, const mjData* data, int instance) {

@@ -71,7 +71,8 @@ class InstanceState {
   std::span<const mjtNum> chunk() const;
   std::span<const mjtNum> previous_chunk() const;
 
-  static constexpr int64_t kNoTick = -2;  // its successor is no tick either
+  static constexpr int64_t kNoTick =
+      -2'000'000'000'000'000;  // below all ticks, as its successor is
 
  private:
   friend struct StateShape;

@@ -88,6 +88,8 @@ TEST_F(ConfigTest, SaysWhichAttributeIsWrong) {
            {"latency", "-1", "attribute latency is \"-1\""},
            {"async", "yes", "attribute async is \"yes\""},
            {"action_steps", "16", "has only 15 actions"},
+           {"action_steps", "0", "attribute action_steps is \"0\""},
+           {"steps", "0", "attribute steps is \"0\""},
            {"action_steps", "2.5", "attribute action_steps is \"2.5\""},
            {"sampler", "euler", "attribute sampler is \"euler\": choose one of ddpm, ddim"},
            {"steps", "-3", "attribute steps is \"-3\""},

@@ -205,6 +205,7 @@ TEST_F(DiffusionPolicyTest, DisabledSensorsPutThePolicyToSleep) {
   model_->opt.disableflags |= mjDSBL_SENSOR;
   for (int i = 0; i < 55; ++i) mj_step(model_.get(), data_.get());
   EXPECT_THAT(policy_.Take(), IsEmpty());
+  EXPECT_THAT(TakeWarnings(), ::testing::ElementsAre(::testing::HasSubstr("sensors are disabled")));
   EXPECT_EQ(data_->ctrl[0], 0);
   model_->opt.disableflags &= ~mjDSBL_SENSOR;
   mj_step(model_.get(), data_.get());

@@ -1,0 +1,31 @@
+#ifndef PLUGIN_NOTICES_H_
+#define PLUGIN_NOTICES_H_
+
+#include <mujoco/mujoco.h>
+
+#include <string>
+
+// Warnings about what a host or a model makes of a policy, which would otherwise come with every
+// step and with every copy of a simulation.
+
+namespace mjp {
+
+// What is said once.
+enum class Notice { kSensorsOff, kActuationOff, kStateUnits, kEnvironmentUnits, kActionUnits };
+
+// True the first time that it is asked about this kind and an instance of this name since a model
+// with it was compiled. Thread-safe.
+bool FirstNotice(const mjModel* model, int instance, Notice notice);
+
+// Forgets what was said: a model with this instance is being compiled.
+void ForgetNotices(const mjModel* model, int instance);
+
+// "instance \"policy\"", as messages name it.
+std::string InstanceName(const mjModel* model, int instance);
+
+// Says once if the model's flags keep the policy from acting. To be called after each step.
+void NoticeFlags(const mjModel* model, int instance);
+
+}  // namespace mjp
+
+#endif  // PLUGIN_NOTICES_H_

@@ -1,0 +1,161 @@
+// Hosts that come by their model or their clock in another way than by compiling MJCF and starting
+// at zero: saved models, other start times, sensors or actuation switched off.
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "plugin/cache.h"
+#include "plugin/guard.h"
+#include "plugin/state.h"
+#include "tests/plugin/plugin_fixture.h"
+
+namespace mjp_test {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class HostsTest : public PluginTest {
+ protected:
+  // The controls after each of `steps` steps.
+  static std::vector<mjtNum> Run(const mjModel* model, mjData* data, int steps) {
+    std::vector<mjtNum> controls;
+    for (int i = 0; i < steps; ++i) {
+      mj_step(model, data);
+      controls.insert(controls.end(), data->ctrl, data->ctrl + model->nu);
+    }
+    return controls;
+  }
+  static std::vector<mjtNum> Run(const mjModel* model, int steps) {
+    const DataPtr data(mj_makeData(model));
+    return Run(model, data.get(), steps);
+  }
+  // `model` as a host has it that reads it from an .mjb file, or from a pickle of Python's.
+  static std::vector<char> Saved(const mjModel* model) {
+    std::vector<char> bytes(mj_sizeModel(model));
+    mj_saveModel(model, nullptr, bytes.data(), static_cast<int>(bytes.size()));
+    return bytes;
+  }
+  static ModelPtr Loaded(const std::vector<char>& bytes) {
+    return ModelPtr(mj_loadModelBuffer(bytes.data(), static_cast<int>(bytes.size())));
+  }
+};
+
+TEST_F(HostsTest, SavedModelActsAsTheCompiledOne) {
+  const ModelPtr model = Compile(Xml(Basic() + Set("seed", "3")));
+  const ModelPtr loaded = Loaded(Saved(model.get()));
+  ASSERT_NE(loaded, nullptr);
+  const auto expected = Run(model.get(), 200);
+  EXPECT_NE(expected.front(), 0);
+  EXPECT_EQ(Run(loaded.get(), 200), expected);
+  EXPECT_EQ(Run(ModelPtr(mj_copyModel(nullptr, loaded.get())).get(), 200), expected);
+  EXPECT_FALSE(mjp::WithinCompiler(loaded.get()));
+}
+
+// a compilation that ended between the questions for the state's size and the trial, and a model
+// that comes to lie where its own did
+TEST_F(HostsTest, SavedModelActsAfterACompilationThatFailed) {
+  const ModelPtr model = Compile(Xml(Basic()));
+  const std::vector<char> bytes = Saved(model.get());
+  const auto expected = Run(model.get(), 100);
+  for (int i = 0; i < 5; ++i) {
+    std::string error;
+    EXPECT_EQ(Compile(Xml(Basic() + Set("state_scale", "x")), &error), nullptr);
+    TakeWarnings();
+    EXPECT_EQ(Run(Loaded(bytes).get(), 100), expected);
+  }
+}
+
+TEST_F(HostsTest, SavedModelWhosePolicyIsGoneWarnsAndLives) {
+  const std::filesystem::path folder = std::filesystem::path(Folder()) / "to_be_removed";
+  std::filesystem::create_directories(folder);
+  const ModelPtr model = Compile(
+      Xml(Set("checkpoint", folder.string()) + Set("state", "ax ay") + Set("actuators", "ax ay")));
+  const ModelPtr loaded = Loaded(Saved(model.get()));
+  std::filesystem::remove_all(folder);
+  const DataPtr data(mj_makeData(loaded.get()));
+  ASSERT_NE(data, nullptr) << "the host goes on";
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("there is no checkpoint directory")));
+  data->ctrl[0] = 5;
+  mj_step(loaded.get(), data.get());
+  EXPECT_EQ(data->ctrl[0], 5);
+  EXPECT_TRUE(mjp::PolicyFailed(loaded.get(), data.get()));
+}
+
+// the engine stores plugins by number: attributes of another plugin, or of another version of this
+TEST_F(HostsTest, SavedModelOfOtherPluginsIsASentence) {
+  const ModelPtr model = Compile(Xml(Basic()));
+  const ModelPtr loaded = Loaded(Saved(model.get()));
+  ASSERT_GT(loaded->npluginattr, 40);
+  std::fill_n(loaded->plugin_attr + loaded->npluginattr - 10, 9, 'x');
+  const DataPtr data(mj_makeData(loaded.get()));
+  ASSERT_NE(data, nullptr);
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("compile it from its XML")));
+}
+
+TEST_F(HostsTest, ActsFromTheFirstStepWheneverItStarts) {
+  const ModelPtr model = Compile(Xml(Basic()));
+  const auto expected = Run(model.get(), 30);
+  for (const double start : {-0.2, -0.1, -0.3, -1.0, -7777.7, 0.05, 12345.6, 1e6, -1e9}) {
+    const DataPtr data(mj_makeData(model.get()));
+    data->time = start;
+    policy_.Take();
+    mj_step(model.get(), data.get());
+    EXPECT_THAT(policy_.Take(), SizeIs(1)) << start;
+    EXPECT_EQ(data->ctrl[0], expected[0]) << start;
+    EXPECT_FALSE(mjp::PolicyFailed(model.get(), data.get())) << start;
+  }
+}
+
+TEST_F(HostsTest, SaysWhatIsWrongWithATime) {
+  const ModelPtr model = Compile(Xml(Basic()));
+  const DataPtr data(mj_makeData(model.get()));
+  data->time = 1e15;
+  mj_forward(model.get(), data.get());
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("time is 1e+15 s, more than")));
+  mj_resetData(model.get(), data.get());
+  data->time = std::numeric_limits<double>::infinity();
+  mj_forward(model.get(), data.get());
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("not a finite number")));
+}
+
+TEST_F(HostsTest, TwoPoliciesOnOneActuatorAreRefused) {
+  const auto second = [](const std::string& actuators) {
+    return "<instance name=\"second\">" + Set("checkpoint", Folder()) + Set("state", "ax ay") +
+           Set("actuators", actuators) + "</instance>";
+  };
+  std::string error;
+  EXPECT_EQ(Compile(Xml(Basic(), "", second("hinge ay")), &error), nullptr);
+  EXPECT_THAT(error, HasSubstr("\"second\""));
+  EXPECT_THAT(error, HasSubstr("\"policy\""));
+  EXPECT_THAT(error, HasSubstr("\"ay\""));
+  TakeWarnings();
+}
+
+// a host in which the policy cannot act hears of it once
+TEST_F(HostsTest, SaysOnceThatItCannotAct) {
+  struct Case {
+    int flag;
+    const char* said;
+  };
+  for (const Case& c : {Case{mjDSBL_SENSOR, "sensors are disabled"},
+                        Case{mjDSBL_ACTUATION, "actuation is disabled"}}) {
+    const ModelPtr model = Compile(Xml(Basic()));
+    const DataPtr data(mj_makeData(model.get()));
+    model->opt.disableflags |= c.flag;
+    for (int i = 0; i < 50; ++i) mj_step(model.get(), data.get());
+    EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr(c.said)));
+    model->opt.disableflags &= ~c.flag;
+    mj_step(model.get(), data.get());
+    EXPECT_NE(data->ctrl[0], 0);
+  }
+}
+
+}  // namespace
+}  // namespace mjp_test

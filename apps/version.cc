@@ -3,6 +3,9 @@
 #include <mujoco/mujoco.h>
 
 #include "kernels/cpu/isa.h"
+#ifdef MJPOLICY_HAVE_CUDA
+#include "kernels/cuda/primitives/gpu_traits.h"
+#endif
 
 namespace mjp::app {
 
@@ -16,7 +19,7 @@ std::string VersionText() {
                      "\ncompiler " + __VERSION__ + "\nCPU kernels " +
                      mjp::IsaName(mjp::ActiveIsa());
 #ifdef MJPOLICY_HAVE_CUDA
-  text += "\nCUDA kernels built in";
+  text += std::string("\nCUDA kernels for ") + BuiltArchitectures();
 #else
   text += "\nCUDA kernels not built";
 #endif

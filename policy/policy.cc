@@ -50,8 +50,7 @@ void SayWhyCpu(const std::string& why) {
   static std::mutex mutex;
   static std::set<std::string>& said = *new std::set<std::string>;
   const std::lock_guard lock(mutex);
-  if (said.insert(why).second)
-    std::fprintf(stderr, "backend auto: running on the CPU: %s\n", why.c_str());
+  if (said.insert(why).second) std::fprintf(stderr, "%s: running on the CPU\n", why.c_str());
 }
 
 // The policy on the GPU; null where Backend::kAuto is to take the CPU.

@@ -1,7 +1,6 @@
 #include "apps/bench/gpu_timer.h"
 
 #include "kernels/cuda/primitives/cuda_check.h"
-#include "kernels/cuda/primitives/device_traits.h"
 #include "policy/cuda/arena.h"
 
 namespace mjp::app {
@@ -86,9 +85,16 @@ BenchRow TimeCopies(const std::string& suite, const std::string& name, double se
   return row;
 }
 
+static int L2Bytes() {
+  int device = 0, bytes = 0;
+  mjp::CheckCuda(cudaGetDevice(&device), "device");
+  mjp::CheckCuda(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device), "size of the L2");
+  return bytes;
+}
+
 BenchRow TimeCold(const std::string& suite, const std::string& name, double seconds,
                   const GpuWork& work) {
-  const size_t flushed = size_t{2} * mjp::DeviceAttribute(cudaDevAttrL2CacheSize);
+  const size_t flushed = size_t{2} * L2Bytes();
   mjp::DeviceArena arena;
   arena.TakeBytes(flushed);
   arena.Seal();

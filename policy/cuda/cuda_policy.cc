@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/gpu_traits.h"
 #include "policy/cuda/engine.h"
 #include "policy/cuda/format_of.h"
 #include "policy/input_check.h"
@@ -16,7 +17,6 @@
 namespace mjp {
 namespace {
 
-constexpr int kOldestMajor = 8;     // asynchronous copies and the tensor cores' formats
 constexpr size_t kIdleEngines = 4;  // kept ready for the next instance with the same options
 
 // Engines that no policy uses at the moment, most recently used first.
@@ -110,9 +110,8 @@ class CudaPolicy final : public Policy {
   }
 
   std::string Description() const override {
-    cudaDeviceProp properties;
-    CheckCuda(cudaGetDeviceProperties(&properties, CudaDevice()), "device properties");
-    return std::string("CUDA, ") + properties.name + ", " + PrecisionName(options_.precision);
+    return std::string("CUDA, ") + GpuTraits::Current().name + ", " +
+           PrecisionName(options_.precision);
   }
 
  private:
@@ -162,24 +161,13 @@ void CheckSupported(const Checkpoint& checkpoint) {
 }  // namespace
 
 bool CudaUsable(std::string* why) {
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess || count == 0) {
-    static_cast<void>(cudaGetLastError());
-    *why = status == cudaSuccess ? "no CUDA device" : cudaGetErrorString(status);
+  try {
+    static_cast<void>(GpuTraits::Current());
+    return true;
+  } catch (const Error& error) {
+    *why = error.what();
     return false;
   }
-  int major = 0;
-  if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, CudaDevice()) !=
-      cudaSuccess) {
-    *why = "the CUDA device does not answer";
-    return false;
-  }
-  if (major < kOldestMajor) {
-    *why = "the CUDA device is older than compute capability 8.0";
-    return false;
-  }
-  return true;
 }
 
 int CudaDevice() {

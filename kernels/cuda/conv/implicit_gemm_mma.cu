@@ -3,7 +3,7 @@
 //
 // A block makes a BM x BN tile: weights and gathered activations go through a ring of
 // shared-memory stages of 128 bytes of k (cp.async, XOR swizzle on 16-byte vectors), warps multiply
-// with mma.sync (fp32: three products of numbers in two TF32 parts; FMA before sm_80). Where tiles
+// with mma.sync (fp32: three products of numbers in two TF32 parts). Where tiles
 // are fewer than multiprocessors, the blocks of a cluster split k, and each sums one share of the
 // tile's positions over the others' shared memory in a fixed order: the same bits every time. Bytes
 // moved: weights once per BN positions, activations once per BM channels.
@@ -20,12 +20,6 @@ namespace mjp {
 namespace {
 
 constexpr int kStages = 3, kDeepStages = 5;  // deep: where few blocks share a multiprocessor
-
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-constexpr bool kHasTf32 = true;
-#else
-constexpr bool kHasTf32 = false;
-#endif
 
 struct ConvKernelArgs {
   ConvArgs a;
@@ -51,41 +45,8 @@ struct Tile {
   static_assert(BM % kRowsPerPass == 0 && kWarpM % 16 == 0 && kWarpN % 16 == 0);
 };
 
-// acc += one stage of a (BM rows) times b (BN rows), both in shared memory, where tensor cores know
-// no TF32.
-template <typename C>
-__device__ __forceinline__ void MultiplyStageFma(float (&acc)[C::kMi][C::kNi][4], uint32_t a,
-                                                 uint32_t b, int warp_m, int warp_n, int lane) {
-  const int g = lane >> 2, t = lane & 3;
-  auto load = [](uint32_t base, int row, int vector, float(&v)[4]) {
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
-                 : "r"(Swizzled(base, row, vector))
-                 : "memory");
-  };
-#pragma unroll 2
-  for (int v = 0; v < kStageVectors; ++v) {
-    float av[C::kMi][2][4];
-#pragma unroll
-    for (int i = 0; i < C::kMi; ++i)
-      for (int h = 0; h < 2; ++h) load(a, warp_m + i * 16 + h * 8 + g, v, av[i][h]);
-#pragma unroll
-    for (int j = 0; j < C::kNi; ++j) {
-      float bv[2][4];
-      for (int h = 0; h < 2; ++h) load(b, warp_n + j * 8 + 2 * t + h, v, bv[h]);
-#pragma unroll
-      for (int e = 0; e < 4; ++e)
-#pragma unroll
-        for (int i = 0; i < C::kMi; ++i)
-#pragma unroll
-          for (int q = 0; q < 4; ++q)
-            acc[i][j][q] = __fmaf_rn(av[i][q >> 1][e], bv[q & 1][e], acc[i][j][q]);
-    }
-  }
-}
-
-// The same on the tensor cores: numbers in two parts, three products of them (the fourth is below
-// 2^-22).
+// acc += one stage of a (BM rows) times b (BN rows), both in shared memory: numbers in two parts,
+// three products of them (the fourth is below 2^-22).
 template <typename C>
 __device__ __forceinline__ void MultiplyStageSplit(float (&acc)[C::kMi][C::kNi][4], uint32_t a,
                                                    uint32_t b, int warp_m, int warp_n, int lane) {
@@ -250,9 +211,7 @@ __global__ void __launch_bounds__(32 * kWarpsM * kWarpsN) ConvKernel(const ConvK
     if (tile + kRing - 1 < last) load_weights(next), load_positions(next);
     CommitCopies();
     const uint32_t a = ring + slot * C::kStageBytes, b = a + BM * kRowBytes;
-    if constexpr (F == Format::kFp32 && !kHasTf32) {
-      MultiplyStageFma<C>(acc, a, b, warp_m, warp_n, lane);
-    } else if constexpr (sizeof(T) == 4) {
+    if constexpr (sizeof(T) == 4) {
       // tensor cores cut their sums instead of rounding them: a stage is summed from zero
       float sum[C::kMi][C::kNi][4] = {};
       if constexpr (F == Format::kFp32) {
@@ -371,7 +330,7 @@ void LaunchConv(Format format, const ConvArgs& args, cudaStream_t stream) {
   if (WideConv32Supports(format, args)) return LaunchWideConv32(format, args, stream);
   const ConvConfig config = ChooseConvConfig(args.shape);
   const ConvKernelArgs p = {args, KTiles(format, args.shape), PaddedM(args.shape.out_c),
-                            DeviceHasClusters() ? config.split_k : 1};
+                            std::min(config.split_k, GpuTraits::Current().ClusterBlocks())};
   switch (format) {
     case Format::kFp32:
       return LaunchFormat<Format::kFp32>(config, p, stream);

@@ -220,26 +220,11 @@ WideConvConfig ChooseWideConvConfig(const ConvShape& s) {
   return best;
 }
 
-bool DeviceHasWgmma() {
-  static const bool has = [] {
-    int device = 0, major = 0, minor = 0;
-    if (cudaGetDevice(&device) != cudaSuccess) return false;
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-    cudaFuncAttributes attributes = {};
-    const auto kernel = WideConvKernel<Format::kFp16, 128, 128, 3>;
-    constexpr int kRegistersOfEmptyKernel = 32;
-    return major == 9 && minor == 0 && cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
-           attributes.numRegs > kRegistersOfEmptyKernel;
-  }();
-  return has;
-}
-
 bool WideConvSupports(Format format, const ConvArgs& args) {
   constexpr int kFewPositions = 512;
   const ConvShape& s = args.shape;
   return (format == Format::kFp16 || format == Format::kBf16) && !args.y_fp32 &&
-         s.Positions() >= kFewPositions && s.out_c % 64 == 0 && DeviceHasWgmma();
+         s.Positions() >= kFewPositions && s.out_c % 64 == 0 && GpuTraits::Current().Wgmma();
 }
 
 void LaunchWideConv(Format format, const ConvArgs& args, cudaStream_t stream) {

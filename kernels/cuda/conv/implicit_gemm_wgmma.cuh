@@ -19,9 +19,6 @@ struct WideConvConfig {
 // Chooses by a count of the products that the busiest multiprocessor makes.
 WideConvConfig ChooseWideConvConfig(const ConvShape& shape);
 
-// Whether the device runs the code compiled for sm_90a, not the empty kernels of the others.
-bool DeviceHasWgmma();
-
 // Whether this convolution runs here (16-bit formats, enough positions, out channels in multiples
 // of 64, a GPU of compute capability 9.0); otherwise the general kernel takes it.
 bool WideConvSupports(Format format, const ConvArgs& args);

@@ -242,7 +242,7 @@ bool WideConv32Supports(Format format, const ConvArgs& args) {
   constexpr int kFewPositions = 512;
   const ConvShape& s = args.shape;
   return FormatBytes(format) == 4 && s.Positions() >= kFewPositions && s.out_c % kBlockN == 0 &&
-         DeviceHasWgmma();
+         GpuTraits::Current().Wgmma();
 }
 
 void LaunchWideConv32(Format format, const ConvArgs& args, cudaStream_t stream) {

@@ -349,7 +349,7 @@ bool ConvNormSupports(Format format, const ConvNormArgs& args) {
   const int channels = s.out_c / args.groups;
   return (format == Format::kFp16 || format == Format::kBf16) && s.batch <= kFewPictures &&
          (channels == 4 || channels == 8 || channels == 16) && s.phases == 1 && s.first_c == 0 &&
-         !args.conv.y_fp32 && DeviceHasClusters();
+         !args.conv.y_fp32 && GpuTraits::Current().ClusterBlocks() >= kMostBlocks;
 }
 
 void LaunchConvNorm(Format format, const ConvNormArgs& args, cudaStream_t stream) {

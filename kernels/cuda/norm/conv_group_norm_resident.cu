@@ -17,7 +17,7 @@
 #include "kernels/cuda/conv/implicit_gemm_wgmma.cuh"
 #include "kernels/cuda/norm/conv_group_norm_resident.cuh"
 #include "kernels/cuda/primitives/device_math.cuh"
-#include "kernels/cuda/primitives/device_traits.h"
+#include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/cuda/primitives/ptx.cuh"
 #include "kernels/cuda/primitives/wgmma.cuh"
@@ -234,7 +234,7 @@ void LaunchFormat(const ConvNormArgs& p, cudaStream_t stream) {
   static const cudaError_t allowed = cudaFuncSetAttribute(
       ConvMapKernel<F>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
   CheckCuda(allowed, "shared memory of the convolution of maps");
-  static const int blocks = DeviceAttribute(cudaDevAttrMultiProcessorCount);
+  const int blocks = GpuTraits::Current().multiprocessors;
   LaunchShape shape;
   shape.grid = dim3(std::min(p.conv.shape.batch, blocks));
   shape.block = dim3(kThreads);
@@ -253,7 +253,7 @@ bool ConvMapSupports(Format format, const ConvNormArgs& args) {
          s.in_c == kChannels && s.out_c == kChannels && s.first_c == 0 && s.phases == 1 &&
          !s.doubled && 2 * positions > kMostPositions && positions <= kMostPositions &&
          args.groups > 0 && kBlocks % args.groups == 0 && args.conv.bias == nullptr &&
-         !args.conv.y_fp32 && DeviceHasWgmma();
+         !args.conv.y_fp32 && GpuTraits::Current().Wgmma();
 }
 
 void LaunchConvMap(Format format, const ConvNormArgs& args, cudaStream_t stream) {

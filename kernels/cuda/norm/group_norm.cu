@@ -193,7 +193,7 @@ void LaunchPacked(const GroupNormArgs& a, int packs, int blocks, cudaStream_t st
 // Blocks of a cluster that share a team's work: as many as there are multiprocessors for.
 int ClusterBlocks(int teams) {
   constexpr int kMultiprocessors = 132;
-  if (!DeviceHasClusters()) return 1;
+  if (GpuTraits::Current().ClusterBlocks() < 2) return 1;
   return teams <= kMultiprocessors ? 2 : 1;
 }
 

@@ -11,7 +11,7 @@
 
 #include "kernels/cuda/norm/group_norm_max_pool.cuh"
 #include "kernels/cuda/primitives/block_sum.cuh"
-#include "kernels/cuda/primitives/device_traits.h"
+#include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/cuda/primitives/launch.cuh"
 
 namespace mjp {
@@ -116,7 +116,7 @@ template <typename T>
 void LaunchTyped(const NormPoolArgs& a, size_t shared_bytes, cudaStream_t stream) {
   static const cudaError_t allowed =
       cudaFuncSetAttribute(NormPoolKernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           DeviceMaxSharedBytes() - 1024);  // the rest is static
+                           GpuTraits::Current().shared_bytes - 1024);  // the rest is static
   CheckCuda(allowed, "shared memory of norm and pool");
   LaunchShape shape;
   shape.grid = dim3(a.groups, a.pool.frames);
@@ -130,7 +130,7 @@ void LaunchTyped(const NormPoolArgs& a, size_t shared_bytes, cudaStream_t stream
 bool NormPoolSupports(Format format, const NormPoolArgs& a) {
   constexpr int kMostFrames = 65535;  // limit of the grid's second dimension
   return a.groups > 0 && a.pool.channels / a.groups % kPack == 0 && a.pool.frames <= kMostFrames &&
-         SharedBytes(format, a) + 1024 <= static_cast<size_t>(DeviceMaxSharedBytes());
+         SharedBytes(format, a) + 1024 <= static_cast<size_t>(GpuTraits::Current().shared_bytes);
 }
 
 void LaunchNormPool(Format format, const NormPoolArgs& a, cudaStream_t stream) {

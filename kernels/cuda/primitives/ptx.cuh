@@ -5,7 +5,13 @@
 
 #include "kernels/shared/format.h"
 
-// One inline function for each PTX instruction that the kernels use.
+// One inline function for each PTX instruction that the kernels use, of code for 8.0 and later. An
+// instruction that 9.0 brought is a trap in code for less: a kernel that was launched as if it had
+// it ends with an error, not with wrong values. GpuTraits tells the host beforehand.
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#error "the kernels need compute capability 8.0 or later"
+#endif
 
 namespace mjp {
 
@@ -21,44 +27,31 @@ __device__ __forceinline__ void StoreShared(uint32_t shared, const uint4& v) {
 
 // Copies 16 bytes from global to shared memory asynchronously; writes zeros if !valid.
 __device__ __forceinline__ void CopyAsync16(uint32_t shared, const void* global, bool valid) {
-#if __CUDA_ARCH__ >= 800
   const int bytes = valid ? 16 : 0;
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global),
                "r"(bytes));
-#else
-  uint4 v = make_uint4(0, 0, 0, 0);
-  if (valid) v = *static_cast<const uint4*>(global);
-  StoreShared(shared, v);
-#endif
 }
 // The same of 4 bytes.
 __device__ __forceinline__ void CopyAsync4(uint32_t shared, const void* global, bool valid) {
-#if __CUDA_ARCH__ >= 800
   const int bytes = valid ? 4 : 0;
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(global),
                "r"(bytes));
-#else
-  const uint32_t v = valid ? *static_cast<const uint32_t*>(global) : 0;
-  asm volatile("st.shared.u32 [%0], %1;" ::"r"(shared), "r"(v) : "memory");
-#endif
 }
 __device__ __forceinline__ void CommitCopies() {
-#if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
 }
 // Waits until at most `kPending` of this thread's committed groups are still under way.
 template <int kPending>
 __device__ __forceinline__ void WaitCopies() {
-#if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
-#endif
 }
 
 // Barriers in shared memory at `barrier`, of 8 bytes; `count` arrivals end a phase.
 __device__ __forceinline__ void InitBarrier(uint32_t barrier, int count) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+#else
+  __trap();
 #endif
 }
 // Whether the barrier's phase of this parity is over; waits a while for it.
@@ -74,6 +67,8 @@ __device__ __forceinline__ bool BarrierPassed(uint32_t barrier, uint32_t parity)
       : "=r"(passed)
       : "r"(barrier), "r"(parity)
       : "memory");
+#else
+  __trap();
 #endif
   return passed != 0;
 }
@@ -96,6 +91,8 @@ __device__ __forceinline__ void ExpectBytes(uint32_t barrier, int bytes) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
+#else
+  __trap();
 #endif
 }
 // Copies `bytes` (a multiple of 16) from global to shared memory asynchronously, which `barrier`
@@ -108,6 +105,8 @@ __device__ __forceinline__ void CopyBulk(uint32_t shared, const void* global, in
       "[%1], %2, [%3], %4;" ::"r"(shared),
       "l"(global), "r"(bytes), "r"(barrier), "l"(policy)
       : "memory");
+#else
+  __trap();
 #endif
 }
 
@@ -125,6 +124,8 @@ __device__ __forceinline__ void StoreMatrix2Transposed(uint32_t shared, uint32_t
   asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(shared),
                "r"(a), "r"(b)
                : "memory");
+#else
+  __trap();
 #endif
 }
 __device__ __forceinline__ void StoreMatrix4Transposed(uint32_t shared, uint32_t a, uint32_t b,
@@ -134,14 +135,14 @@ __device__ __forceinline__ void StoreMatrix4Transposed(uint32_t shared, uint32_t
       "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared),
       "r"(a), "r"(b), "r"(c), "r"(d)
       : "memory");
+#else
+  __trap();
 #endif
 }
 
 __device__ __forceinline__ uint32_t RoundTf32(uint32_t x) {
   uint32_t y = x;
-#if __CUDA_ARCH__ >= 800
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(__uint_as_float(x)));
-#endif
   return y;
 }
 
@@ -156,7 +157,6 @@ __device__ __forceinline__ uint32_t SplitTf32(uint32_t x, uint32_t& low) {
 template <Format F>
 __device__ __forceinline__ void MultiplyAccumulate(float (&c)[4], const uint32_t (&a)[4],
                                                    uint32_t b0, uint32_t b1) {
-#if __CUDA_ARCH__ >= 800
   if constexpr (F == Format::kFp16) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
         "{%8,%9}, {%0,%1,%2,%3};"
@@ -173,9 +173,6 @@ __device__ __forceinline__ void MultiplyAccumulate(float (&c)[4], const uint32_t
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   }
-#else
-  __trap();
-#endif
 }
 
 // 2^x and 1 / x by the fast units, subnormals taken as zero.
@@ -200,6 +197,8 @@ __device__ __forceinline__ void ClusterBarrierRelaxed() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
   asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+#else
+  __trap();
 #endif
 }
 
@@ -208,6 +207,8 @@ __device__ __forceinline__ void ClusterBarrier() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#else
+  __trap();
 #endif
 }
 
@@ -222,11 +223,7 @@ __device__ __forceinline__ float4 LoadFromBlock(uint32_t shared, int rank) {
                : "r"(remote)
                : "memory");
 #else
-  (void)rank;
-  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-               : "r"(shared)
-               : "memory");
+  __trap();
 #endif
   return v;
 }

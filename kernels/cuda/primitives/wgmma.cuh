@@ -7,7 +7,8 @@
 
 // Hopper's warpgroup products (sm_90a): 64 x N, k contiguous, operands in shared memory in rows of
 // 128 bytes in the 128-byte swizzle; or the first one in registers, the second one in plain tiles.
-// Elsewhere the functions do nothing.
+// Elsewhere each of them is a trap: GpuTraits::Wgmma()
+// tells the host beforehand.
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define MJP_HAVE_WGMMA 1
@@ -48,17 +49,23 @@ __device__ __forceinline__ uint64_t WgmmaPlainTile(uint32_t shared, int k_stride
 __device__ __forceinline__ void FenceForWgmma() {
 #ifdef MJP_HAVE_WGMMA
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#else
+  __trap();
 #endif
 }
 // Orders the accumulators' registers before the first product that uses them.
 __device__ __forceinline__ void BeginWgmma() {
 #ifdef MJP_HAVE_WGMMA
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#else
+  __trap();
 #endif
 }
 __device__ __forceinline__ void CommitWgmma() {
 #ifdef MJP_HAVE_WGMMA
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+#else
+  __trap();
 #endif
 }
 // Waits until at most `kPending` committed groups of products are still under way.
@@ -66,6 +73,8 @@ template <int kPending>
 __device__ __forceinline__ void WaitWgmma() {
 #ifdef MJP_HAVE_WGMMA
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+#else
+  __trap();
 #endif
 }
 
@@ -101,6 +110,8 @@ __device__ __forceinline__ void Wgmma(float (&c)[32], uint64_t a, uint64_t b) {
                  : MJP_SUMS32(0)
                  : "l"(a), "l"(b));
   }
+#else
+  __trap();
 #endif
 }
 
@@ -118,6 +129,8 @@ __device__ __forceinline__ void Wgmma(float (&c)[32], const uint32_t (&a)[4], ui
                  : MJP_SUMS32(0)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
   }
+#else
+  __trap();
 #endif
 }
 
@@ -128,6 +141,8 @@ __device__ __forceinline__ void WgmmaTf32(float (&c)[32], const uint32_t (&a)[4]
                "}, {%32, %33, %34, %35}, %36, 1, 1, 1;"
                : MJP_SUMS32(0)
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+#else
+  __trap();
 #endif
 }
 
@@ -144,6 +159,8 @@ __device__ __forceinline__ void Wgmma(float (&c)[16], const uint32_t (&a)[4], ui
                  : MJP_SUMS16(0)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
   }
+#else
+  __trap();
 #endif
 }
 
@@ -160,6 +177,8 @@ __device__ __forceinline__ void Wgmma(float (&c)[64], uint64_t a, uint64_t b) {
                  : MJP_SUMS32(0), MJP_SUMS32(32)
                  : "l"(a), "l"(b));
   }
+#else
+  __trap();
 #endif
 }
 

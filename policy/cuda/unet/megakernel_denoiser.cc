@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/conv/implicit_gemm_wgmma.cuh"
-#include "kernels/cuda/primitives/device_traits.h"
+#include "kernels/cuda/primitives/gpu_traits.h"
 
 namespace mjp {
 namespace {
@@ -33,8 +33,12 @@ StampList Behind(const StampList& list, int count) {
 }  // namespace
 
 const ChainDevice& ChainDevice::Current() {
-  static const ChainDevice device = {DeviceHasClusters(), DeviceHasWgmma(),
-                                     DeviceAttribute(cudaDevAttrMultiProcessorCount)};
+  static const ChainDevice device = [] {
+    const GpuTraits& gpu = GpuTraits::Current();
+    const bool shared = gpu.shared_bytes >= kFusedMaxSharedBytes;
+    return ChainDevice{gpu.DependentLaunch() && gpu.cooperative && shared, gpu.Wgmma(),
+                       gpu.multiprocessors};
+  }();
   return device;
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/norm_conv/norm_conv_plan.h"
-#include "kernels/cuda/primitives/device_traits.h"
+#include "kernels/cuda/primitives/gpu_traits.h"
 
 namespace mjp {
 namespace {
@@ -78,7 +78,8 @@ FusedUnet LoadFusedUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool 
 bool FusedUnetSupports(const Checkpoint& checkpoint, Format format, int rows) {
   const PolicyConfig& config = checkpoint.config;
   if (FormatBytes(format) != 2 || rows * config.horizon > kMostFusedPositions) return false;
-  if (!DeviceHasClusters() || DeviceMaxSharedBytes() < kFusedMaxSharedBytes) return false;
+  const GpuTraits& gpu = GpuTraits::Current();
+  if (gpu.ClusterBlocks() < kFusedMaxSplit || gpu.shared_bytes < kFusedMaxSharedBytes) return false;
   if (config.action_dim > kMaxFirstChannels ||
       config.action_dim * config.unet.kernel_size > kMaxFirstTerms ||
       config.action_dim * config.horizon > kMaxFirstElements)

@@ -15,7 +15,7 @@
 #include "kernels/cuda/megakernel/reader_epilogue/head.cuh"
 #include "kernels/cuda/megakernel/reader_epilogue/small_batch.cuh"
 #include "kernels/cuda/megakernel/sampler_step.cuh"
-#include "kernels/cuda/primitives/device_traits.h"
+#include "kernels/cuda/primitives/gpu_traits.h"
 
 namespace mjp {
 namespace {

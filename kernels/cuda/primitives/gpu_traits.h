@@ -1,0 +1,62 @@
+#ifndef KERNELS_CUDA_PRIMITIVES_GPU_TRAITS_H_
+#define KERNELS_CUDA_PRIMITIVES_GPU_TRAITS_H_
+
+#include <string>
+#include <vector>
+
+// What a GPU is and what code this build has for it: the one description that every choice between
+// kernels reads. A fact about the device and one about the compiled code are never mixed up: the
+// same build may run as PTX for 8.0 on a device of 9.0, where Hopper's instructions were compiled
+// to traps.
+
+namespace mjp {
+
+struct GpuTraits {
+  // Facts about the device.
+  std::string name;
+  int capability = 0;        // compute capability, 10 * major + minor: 90 is 9.0
+  int multiprocessors = 0;   // SMs
+  int shared_bytes = 0;      // most shared memory that a block may ask for
+  bool cooperative = false;  // launches whose blocks all run at once
+  int cluster_blocks = 1;    // most blocks of a cluster that it takes for portable code; 1: none
+
+  // Facts about the code that is loaded for it.
+  int code = 0;             // what the kernels were compiled for: 80 is sm_80 or compute_80
+  bool code_wgmma = false;  // they were compiled for sm_90a
+
+  // Facts about both.
+  // A kernel may start before its predecessor in the stream ends (programmatic dependent launch).
+  bool DependentLaunch() const { return capability >= 90 && code >= 90; }
+  // Most blocks of a cluster, which read each other's shared memory; 1: no clusters.
+  int ClusterBlocks() const { return capability >= 90 && code >= 90 ? cluster_blocks : 1; }
+  // Hopper's warpgroup products.
+  bool Wgmma() const { return capability == 90 && code_wgmma; }
+
+  bool operator==(const GpuTraits&) const = default;
+
+  // Of the current device; asked once per process. A build for tests (MJPOLICY_TEST_SEAMS) takes
+  // what MJPOLICY_TEST_GPU says in their place; any other build refuses to run with it set. Throws
+  // Error(kEnvironment) where there is no device, or no code for it.
+  static const GpuTraits& Current();
+  // Of a GPU that need not be here, with the code that the preset `release` has for it: "h200",
+  // "a100". Throws Error naming the known ones.
+  static GpuTraits Named(const std::string& name);
+  static std::vector<std::string> Names();
+};
+
+// `traits` with the fields that `text` names in other values: "capability=80 code=80 shared=99
+// sms=108 clusters=1 wgmma=0 cooperative=1", shared in KiB. Throws Error naming what is unknown.
+GpuTraits OverriddenTraits(GpuTraits traits, const std::string& text);
+
+// Architectures of the code in this build, as CMake names them: "90a", "80-virtual;90a".
+const char* BuiltArchitectures();
+
+// "9.0" of 90.
+std::string CapabilityText(int capability);
+
+// The command that builds for every GPU that the program runs on.
+inline constexpr const char* kBuildForEveryGpu = "scripts/build release";
+
+}  // namespace mjp
+
+#endif  // KERNELS_CUDA_PRIMITIVES_GPU_TRAITS_H_

@@ -1,0 +1,70 @@
+#include "kernels/cuda/primitives/gpu_traits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace {
+
+using mjp::GpuTraits;
+using testing::HasSubstr;
+
+// PTX for 8.0, compiled by the driver for an H200.
+GpuTraits OldCodeOnHopper() {
+  GpuTraits traits = GpuTraits::Named("h200");
+  traits.code = 80, traits.code_wgmma = false;
+  return traits;
+}
+
+TEST(GpuTraitsTest, OldCodeOnANewDeviceHasNothingThatItWasNotCompiledFor) {
+  const GpuTraits traits = OldCodeOnHopper();
+  EXPECT_FALSE(traits.DependentLaunch());
+  EXPECT_FALSE(traits.Wgmma());
+  EXPECT_EQ(traits.ClusterBlocks(), 1);
+}
+
+TEST(GpuTraitsTest, NewCodeBelievedToBeOnAnOldDeviceHasNothingThatTheDeviceLacks) {
+  const GpuTraits traits =
+      mjp::OverriddenTraits(GpuTraits::Named("h200"), "capability=80 shared=99 sms=82");
+  EXPECT_FALSE(traits.DependentLaunch());
+  EXPECT_FALSE(traits.Wgmma());
+  EXPECT_EQ(traits.ClusterBlocks(), 1);
+  EXPECT_EQ(traits.shared_bytes, 99 * 1024);
+  EXPECT_EQ(traits.multiprocessors, 82);
+  EXPECT_THAT(traits.name, HasSubstr("overridden"));
+}
+
+TEST(GpuTraitsTest, HopperHasAll) {
+  const GpuTraits traits = GpuTraits::Named("h200");
+  EXPECT_TRUE(traits.DependentLaunch());
+  EXPECT_TRUE(traits.Wgmma());
+  EXPECT_EQ(traits.ClusterBlocks(), 8);
+}
+
+TEST(GpuTraitsTest, HopperCodeWithoutItsOwnInstructionsHasNoWarpgroupProducts) {
+  GpuTraits traits = GpuTraits::Named("h200");
+  traits.code_wgmma = false;  // sm_90
+  EXPECT_FALSE(traits.Wgmma());
+  EXPECT_TRUE(traits.DependentLaunch());
+  traits = GpuTraits::Named("b200");
+  traits.code_wgmma = true;  // no such code runs there
+  EXPECT_FALSE(traits.Wgmma());
+}
+
+TEST(GpuTraitsTest, UnknownNamesAndFieldsAreErrors) {
+  EXPECT_THROW(GpuTraits::Named("h300"), mjp::Error);
+  for (const char* text : {"smss=8", "sms", "sms=", "sms=-1", "sms=8x", "=8"})
+    EXPECT_THROW(mjp::OverriddenTraits({}, text), mjp::Error) << text;
+}
+
+TEST(GpuTraitsTest, EveryKnownGpuIsOneThatTheProgramRunsOn) {
+  for (const std::string& name : GpuTraits::Names()) {
+    const GpuTraits traits = GpuTraits::Named(name);
+    EXPECT_GE(traits.capability, 80) << name;
+    EXPECT_GE(traits.multiprocessors, 8) << name;
+    EXPECT_GE(traits.shared_bytes, 99 * 1024) << name;
+  }
+}
+
+}  // namespace

@@ -42,6 +42,18 @@ fs::path FindDirectory(const std::string& directory) {
   throw BadInput("there is no checkpoint directory " + searched);
 }
 
+// The object that `holder` has for this process. A child made by fork() gets its own, which
+// `succeed` makes of its parent's; that one stays as it is, for its threads will not end it.
+template <typename Object, typename Succeed>
+Object& OfThisProcess(std::atomic<Object*>& holder, Succeed succeed) {
+  Object* object = holder;
+  while (object->generation != ForkGeneration()) {
+    std::unique_ptr<Object> next = succeed(*object);
+    if (holder.compare_exchange_strong(object, next.get())) return *next.release();
+  }
+  return *object;
+}
+
 struct Entry {
   std::string directory, fingerprint;
   PolicyOptions options;
@@ -52,6 +64,15 @@ struct Entry {
 // Never destroyed: instances may outlive static objects, and a driver may be gone by then.
 class Cache {
  public:
+  Cache() = default;
+  // What a child made by fork() begins with. Its parent's lock may be held by a thread that it has
+  // not: then the parent was loading, and the child reads its checkpoints itself.
+  explicit Cache(Cache& parents) : makers_(parents.makers_) {
+    if (parents.mutex_.try_lock()) entries_ = parents.entries_;
+  }
+
+  const uint64_t generation = ForkGeneration();
+
   std::shared_ptr<SharedPolicy> Get(const std::string& directory, PolicyOptions options,
                                     bool sampler_given, int action_steps) {
     std::lock_guard lock(mutex_);
@@ -109,25 +130,59 @@ class Cache {
 };
 
 Cache& TheCache() {
-  static Cache& cache = *new Cache;
-  return cache;
+  static std::atomic<Cache*> cache = new Cache;
+  return OfThisProcess(cache, [](Cache& parents) { return std::make_unique<Cache>(parents); });
 }
 
 }  // namespace
+
+UnderWay& UnderWay::operator=(UnderWay&& other) noexcept {
+  Leave();
+  end_ = std::move(other.end_);
+  generation_ = other.generation_;
+  return *this;
+}
+
+// a future of std::async waits in its destructor
+void UnderWay::Leave() {
+  if (end_.valid() && generation_ != ForkGeneration()) {
+    new std::future<void>(std::move(end_));  // the thread that would end it is the parent's
+  }
+  end_ = {};
+}
 
 SharedPolicy::SharedPolicy(std::shared_ptr<const Checkpoint> checkpoint,
                            const PolicyOptions& options, Maker make, size_t remembered_decisions)
     : checkpoint_(std::move(checkpoint)),
       options_(options),
       make_(std::move(make)),
-      memo_(remembered_decisions) {}
+      remembered_(remembered_decisions),
+      workshop_(new Workshop(remembered_decisions, false)) {}
+
+SharedPolicy::~SharedPolicy() {
+  const Workshop* workshop = workshop_;
+  if (workshop->generation == ForkGeneration()) delete workshop;
+}
+
+SharedPolicy::Workshop& SharedPolicy::Here() {
+  return OfThisProcess(workshop_, [this](const Workshop& parents) {
+    const bool had_gpu = parents.gpu_is_lost || parents.backend == Backend::kCuda;
+    return std::make_unique<Workshop>(remembered_, had_gpu);
+  });
+}
 
 std::unique_ptr<Policy> SharedPolicy::Borrow() {
+  Workshop& here = Here();
+  if (here.gpu_is_lost) {
+    throw EnvironmentError(
+        "the policy runs on the GPU in the process that fork() made this one of, and CUDA does not "
+        "survive fork(): start processes by spawn, or load the model in them alone");
+  }
   {
-    std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      std::unique_ptr<Policy> policy = std::move(idle_.back());
-      idle_.pop_back();
+    std::lock_guard lock(here.mutex);
+    if (!here.idle.empty()) {
+      std::unique_ptr<Policy> policy = std::move(here.idle.back());
+      here.idle.pop_back();
       return policy;
     }
   }
@@ -135,9 +190,10 @@ std::unique_ptr<Policy> SharedPolicy::Borrow() {
 }
 
 void SharedPolicy::Return(std::unique_ptr<Policy> policy) {
-  std::lock_guard lock(mutex_);
-  backend_ = policy->options().backend;
-  idle_.push_back(std::move(policy));
+  Workshop& here = Here();
+  std::lock_guard lock(here.mutex);
+  here.backend = policy->options().backend;
+  here.idle.push_back(std::move(policy));
 }
 
 void SharedPolicy::Make(Decision& decision) {
@@ -149,23 +205,25 @@ void SharedPolicy::Make(Decision& decision) {
     Return(std::move(policy));
     decision.Finish(std::move(output));
   } catch (...) {
-    memo_.Forget(&decision);
+    Here().memo.Forget(&decision);
     decision.Fail(std::current_exception());
   }
 }
 
 void SharedPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
-  const auto [decision, added] = memo_.FindOrAdd(input);
+  const auto [decision, added] = Here().memo.FindOrAdd(input);
   if (added) Make(*decision);
   output = decision->Wait();
 }
 
-std::future<void> SharedPolicy::Prefetch(const PolicyInput& input) {
-  const auto [decision, added] = memo_.FindOrAdd(input);
-  if (!added || memo_.capacity() == 0) return {};
+UnderWay SharedPolicy::Prefetch(const PolicyInput& input) {
+  DecisionMemo& memo = Here().memo;
+  const auto [decision, added] = memo.FindOrAdd(input);
+  if (!added || memo.capacity() == 0) return {};
   try {
-    return std::async(std::launch::async,
-                      [self = shared_from_this(), decision = decision] { self->Make(*decision); });
+    return UnderWay(
+        std::async(std::launch::async,
+                   [self = shared_from_this(), decision = decision] { self->Make(*decision); }));
   } catch (const std::system_error&) {
     Make(*decision);  // no thread to be had: now, then
     return {};
@@ -180,13 +238,14 @@ std::string SharedPolicy::Describe() {
 }
 
 Backend SharedPolicy::backend() {
+  Workshop& here = Here();
   {
-    std::lock_guard lock(mutex_);
-    if (backend_) return *backend_;
+    std::lock_guard lock(here.mutex);
+    if (here.backend) return *here.backend;
   }
   Describe();
-  std::lock_guard lock(mutex_);
-  return *backend_;
+  std::lock_guard lock(here.mutex);
+  return *here.backend;
 }
 
 std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory, PolicyOptions options,

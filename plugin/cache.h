@@ -1,6 +1,8 @@
 #ifndef PLUGIN_CACHE_H_
 #define PLUGIN_CACHE_H_
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
@@ -9,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fork.h"
 #include "plugin/decision_cache.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/policy.h"
@@ -18,6 +21,23 @@
 
 namespace mjp {
 
+// A decision on a thread of its own. What holds it waits for its end, but for a child made by
+// fork(), which has no such thread.
+class UnderWay {
+ public:
+  UnderWay() = default;
+  explicit UnderWay(std::future<void> end) : end_(std::move(end)) {}
+  UnderWay(UnderWay&&) = default;
+  UnderWay& operator=(UnderWay&& other) noexcept;
+  ~UnderWay() { Leave(); }
+
+ private:
+  void Leave();
+
+  std::future<void> end_;
+  uint64_t generation_ = ForkGeneration();
+};
+
 // A policy as any number of threads may use it at once: each call borrows an idle object, and one
 // more is made where all are busy. All share one checkpoint's weights.
 class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
@@ -26,6 +46,9 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
                                                       const PolicyOptions&)>;
   SharedPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options,
                Maker make, size_t remembered_decisions);
+  ~SharedPolicy();
+  SharedPolicy(const SharedPolicy&) = delete;
+  SharedPolicy& operator=(const SharedPolicy&) = delete;
 
   const PolicyConfig& config() const { return checkpoint_->config; }
   const Checkpoint& checkpoint() const { return *checkpoint_; }
@@ -33,9 +56,8 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
   // As Policy::Infer for one environment; a result depends on the input alone, not on the object
   // that gives it. The last decisions are remembered and not made again.
   void Infer(const PolicyInput& input, PolicyOutput& output);
-  // Begins a decision on a thread of its own, for Infer to find. The future is ready when that
-  // thread has finished, with or without a result; its destructor waits.
-  std::future<void> Prefetch(const PolicyInput& input);
+  // Begins a decision on a thread of its own, for Infer to find.
+  UnderWay Prefetch(const PolicyInput& input);
   // Makes the first object if there is none yet, so that what it cannot do is said early. Throws
   // as Policy::Create does.
   std::string Describe();
@@ -43,6 +65,19 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
   Backend backend();
 
  private:
+  // What the threads of one process share. A child made by fork() has its own: threads, locks and
+  // decisions of the parent's would never come to an end in it.
+  struct Workshop {
+    Workshop(size_t remembered, bool had_gpu) : gpu_is_lost(had_gpu), memo(remembered) {}
+
+    const uint64_t generation = ForkGeneration();
+    const bool gpu_is_lost;  // a process before this one had it
+    DecisionMemo memo;
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Policy>> idle;
+    std::optional<Backend> backend;  // known once there is an object
+  };
+  Workshop& Here();
   std::unique_ptr<Policy> Borrow();
   void Return(std::unique_ptr<Policy> policy);
   void Make(Decision& decision);
@@ -50,10 +85,8 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
   std::shared_ptr<const Checkpoint> checkpoint_;
   PolicyOptions options_;
   Maker make_;
-  DecisionMemo memo_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Policy>> idle_;
-  std::optional<Backend> backend_;  // known once there is an object
+  size_t remembered_;
+  std::atomic<Workshop*> workshop_;  // of this process, or of one before a fork()
 };
 
 // The policy of a checkpoint directory with these options, loaded once per process and again

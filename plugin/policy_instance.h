@@ -4,7 +4,6 @@
 #include <mujoco/mujoco.h>
 
 #include <cstdint>
-#include <future>
 #include <memory>
 #include <span>
 #include <vector>
@@ -90,7 +89,7 @@ class DiffusionPolicy {
   NoiseKey key_;
   PolicyOutput output_;
   StageTimes::Span render_, apply_;  // of the newest observation, of the last decision
-  std::future<void> under_way_;      // a decision on its own thread; ends before this object
+  UnderWay under_way_;               // a decision on its own thread; ends before this object
 };
 
 }  // namespace mjp

@@ -1,26 +1,34 @@
 #include "policy/c_api.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <atomic>
 #include <exception>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/option_names.h"
 #include "policy/policy.h"
 
-struct mjp_policy {
-  std::unique_ptr<mjp::Policy> policy;
-  std::vector<mjp::NoiseKey> keys;
-  mjp::PolicyOutput output;
-};
-
 namespace {
 
 thread_local std::string last_error;
+
+struct Object {
+  std::unique_ptr<mjp::Policy> policy;
+  std::vector<mjp::NoiseKey> keys;
+  mjp::PolicyOutput output;
+  const uint64_t generation = mjp::ForkGeneration();
+  std::atomic_flag in_use;  // by a thread, in mjp_infer or mjp_free
+};
 
 // Runs `action`; what it throws becomes the last error and `failed` the result.
 template <typename Result, typename Action>
@@ -40,6 +48,59 @@ Result Guard(Result failed, Action action) {
 void Require(bool condition, const char* text) {
   if (!condition) throw mjp::Error(mjp::ExitCode::kUsage, text);
 }
+
+// The objects that are loaded, by the names that callers have of them. Names are numbers, never
+// memory, and none is given twice: whatever a caller hands in can be told from a living object.
+class Registry {
+ public:
+  mjp_policy* Add(std::shared_ptr<Object> object) {
+    const std::lock_guard lock(mutex_);
+    objects_.emplace(++last_, std::move(object));
+    return reinterpret_cast<mjp_policy*>(last_);
+  }
+  std::shared_ptr<Object> Find(const mjp_policy* name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = objects_.find(reinterpret_cast<uintptr_t>(name));
+    Require(found != objects_.end(),
+            "this mjp_policy was never loaded, or is freed already: use what mjp_load returned, "
+            "until mjp_free");
+    return found->second;
+  }
+  void Remove(const mjp_policy* name) {
+    const std::lock_guard lock(mutex_);
+    objects_.erase(reinterpret_cast<uintptr_t>(name));
+  }
+
+  // fork() waits for the lock, so that no child begins with one that a lost thread holds
+  static Registry& Get() {
+    static Registry& registry = *new Registry;  // never destroyed: threads may outlive main
+    static const int registered =
+        pthread_atfork([] { registry.mutex_.lock(); }, [] { registry.mutex_.unlock(); },
+                       [] { registry.mutex_.unlock(); });
+    static_cast<void>(registered);
+    return registry;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<uintptr_t, std::shared_ptr<Object>> objects_;
+  uintptr_t last_ = 0;
+};
+
+// The right of the calling thread to an object, for as long as this lives.
+class Use {
+ public:
+  explicit Use(Object& object) : object_(object) {
+    Require(!object.in_use.test_and_set(),
+            "this mjp_policy is in use by another thread: load one for each thread");
+  }
+  ~Use() { object_.in_use.clear(); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  Object& object_;
+};
 
 mjp::PolicyOptions Convert(const mjp_options& given, const mjp::PolicyConfig& config) {
   Require(given.steps >= 0 && given.batch >= 0 && given.threads >= 0,
@@ -75,17 +136,18 @@ mjp_policy* mjp_load(const char* directory, const mjp_options* options) {
   return Guard<mjp_policy*>(nullptr, [&] {
     Require(directory != nullptr, "mjp_load: directory is NULL");
     const auto checkpoint = mjp::LoadCheckpoint(directory);
-    auto object = std::make_unique<mjp_policy>();
+    auto object = std::make_shared<Object>();
     object->policy = mjp::Policy::Create(
         checkpoint, Convert(options ? *options : mjp_options{}, checkpoint->config));
-    return object.release();
+    return Registry::Get().Add(std::move(object));
   });
 }
 
 int mjp_describe(const mjp_policy* policy, mjp_shape* shape) {
   return Guard(-1, [&] {
     Require(policy != nullptr && shape != nullptr, "mjp_describe: an argument is NULL");
-    const mjp::PolicyConfig& config = policy->policy->config();
+    const std::shared_ptr<Object> object = Registry::Get().Find(policy);
+    const mjp::PolicyConfig& config = object->policy->config();
     *shape = {config.n_obs_steps,     config.state_dim,
               config.environment_dim, static_cast<int>(config.cameras.size()),
               PictureBytes(config),   config.horizon,
@@ -100,29 +162,47 @@ int mjp_infer(mjp_policy* policy, const mjp_observation* observation, float* act
   return Guard(-1, [&] {
     Require(policy != nullptr && observation != nullptr && actions != nullptr,
             "mjp_infer: an argument is NULL");
+    const std::shared_ptr<Object> object = Registry::Get().Find(policy);
+    Require(object->generation == mjp::ForkGeneration(),
+            "this mjp_policy was loaded before fork(), and its threads stay with the parent: load "
+            "it again in the child");
+    const Use use(*object);
     const mjp_observation& o = *observation;
-    Require(o.count >= 1 && o.count <= policy->policy->options().batch,
+    Require(o.count >= 1 && o.count <= object->policy->options().batch,
             "mjp_infer: count must be 1 ... batch, as given to mjp_load");
     Require(o.seeds != nullptr && o.decisions != nullptr,
             "mjp_infer: seeds and decisions must be given");
-    const mjp::PolicyConfig& config = policy->policy->config();
+    const mjp::PolicyConfig& config = object->policy->config();
     const size_t steps = static_cast<size_t>(o.count) * config.n_obs_steps;
     const size_t size = static_cast<size_t>(o.count) * config.horizon * config.action_dim;
     Require(capacity >= size, "mjp_infer: actions needs room for count x H x action_dim numbers");
-    policy->keys.clear();
-    for (int i = 0; i < o.count; ++i) policy->keys.push_back({o.seeds[i], o.decisions[i]});
+    object->keys.clear();
+    for (int i = 0; i < o.count; ++i) object->keys.push_back({o.seeds[i], o.decisions[i]});
     mjp::PolicyInput input;
     input.count = o.count;
     input.frames = View(o.pictures, steps * PictureBytes(config));
     input.state = View(o.state, steps * config.state_dim);
     input.environment = View(o.environment, steps * config.environment_dim);
-    input.keys = policy->keys;
-    policy->policy->Infer(input, policy->output);
-    std::copy_n(policy->output.actions.begin(), size, actions);
+    input.keys = object->keys;
+    object->policy->Infer(input, object->output);
+    std::copy_n(object->output.actions.begin(), size, actions);
     return 0;
   });
 }
 
-void mjp_free(mjp_policy* policy) { delete policy; }
+int mjp_free(mjp_policy* policy) {
+  return Guard(-1, [&] {
+    if (!policy) return 0;
+    const std::shared_ptr<Object> object = Registry::Get().Find(policy);
+    if (object->generation != mjp::ForkGeneration()) {
+      new std::shared_ptr(object);  // its threads are the parent's, and only they can end it
+    } else {
+      Require(!object->in_use.test_and_set(),
+              "this mjp_policy is in use by another thread: free it when that is done");
+    }
+    Registry::Get().Remove(policy);
+    return 0;
+  });
+}
 
 const char* mjp_last_error(void) { return last_error.c_str(); }

@@ -3,8 +3,10 @@
 
 /* A diffusion policy from C: load a checkpoint, turn observations into action chunks.
  *
- * A function that fails returns NULL or -1 and mjp_last_error() says why. Objects are independent;
- * one object must not be used by two threads at once. */
+ * A function that fails returns NULL or -1 and mjp_last_error() says why. Objects are independent,
+ * and one object serves one thread at a time: a second one gets -1 while the first is in
+ * mjp_infer. An mjp_policy* is a name that is never given twice, so an object that is freed
+ * already, or was never loaded, is -1 too. A child made by fork() has to load its own. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -66,8 +68,8 @@ MJP_API int mjp_describe(const mjp_policy* policy, mjp_shape* shape);
 MJP_API int mjp_infer(mjp_policy* policy, const mjp_observation* observation, float* actions,
                       size_t capacity);
 
-/* Ends a policy; NULL is fine. */
-MJP_API void mjp_free(mjp_policy* policy);
+/* Ends a policy; 0 or -1. NULL is fine. Not while another thread is in mjp_infer with it. */
+MJP_API int mjp_free(mjp_policy* policy);
 
 /* Why the last call of this thread failed; valid until its next call. */
 MJP_API const char* mjp_last_error(void);

@@ -71,7 +71,7 @@ class MujocoPictureSource : public PictureSource {
   }
 
   ~MujocoPictureSource() override {
-    RunOnRenderThread([&] { FreeContext(); });
+    if (HasRenderThread()) RunOnRenderThread([&] { FreeContext(); });
     mjv_freeScene(&scene_);
   }
 

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/error.h"
+#include "base/fork.h"
 #include "policy/timing.h"
 
 namespace mjp {
@@ -34,6 +36,8 @@ class Worker {
     std::thread([this] { Loop(); }).detach();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
+
+  bool here() const { return generation_ == ForkGeneration(); }
 
   void Run(const std::function<void()>& job) {
     Task task = {&job, nullptr};
@@ -70,17 +74,30 @@ class Worker {
     }
   }
 
+  const uint64_t generation_ = ForkGeneration();
   std::mutex mutex_;
   std::condition_variable posted_, finished_;
   std::deque<Task*> queue_;
 };
 
+// never destroyed: at exit the thread may still be waiting
+Worker& TheWorker() {
+  static Worker& worker = *new Worker;
+  return worker;
+}
+
 }  // namespace
 
 void RunOnRenderThread(const std::function<void()>& job) {
-  // never destroyed: at exit the thread may still be waiting
-  static Worker& worker = *new Worker;
+  Worker& worker = TheWorker();
+  if (!worker.here()) {
+    throw EnvironmentError(
+        "MuJoCo's renderer cannot be used after fork(), for its thread and OpenGL stay with the "
+        "parent: start processes by spawn, or load the model in them alone");
+  }
   worker.Run(job);
 }
+
+bool HasRenderThread() { return TheWorker().here(); }
 
 }  // namespace mjp

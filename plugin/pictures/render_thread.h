@@ -8,8 +8,12 @@ namespace mjp {
 // Runs `job` on the process's one rendering thread and waits for its end; what it throws is thrown
 // here. Jobs of several callers run one after another. The thread starts with the first job and
 // lives as long as the process, so that the GL context it owns outlives the instances that draw;
-// it takes no signals.
+// it takes no signals. Throws Error(kEnvironment) in a child that
+// fork() made of a process which has that thread: neither thread nor GL context are in it.
 void RunOnRenderThread(const std::function<void()>& job);
+
+// False in such a child: what OpenGL has there is to be left alone.
+bool HasRenderThread();
 
 }  // namespace mjp
 

@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/policy.h"
+#include "tests/support/child.h"
 #include "tests/support/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
 
@@ -30,6 +33,10 @@ class CApiTest : public ::testing::Test {
       state_.push_back(100.0f + i);
     }
     observation_ = {2, pictures_.data(), state_.data(), nullptr, seeds_, decisions_};
+  }
+
+  static bool Said(const char* text) {
+    return std::string(mjp_last_error()).find(text) != std::string::npos;
   }
 
   mjp_test::TempDir folder_;
@@ -100,6 +107,84 @@ TEST_F(CApiTest, MistakesAreReportedNotFatal) {
   EXPECT_EQ(infer(observation_, actions.size()), 0) << mjp_last_error();
   mjp_free(policy);
   mjp_free(nullptr);
+}
+
+// One object, many threads: each call gives the right numbers or says who has it, and none hangs.
+TEST_F(CApiTest, SecondThreadIsRefused) {
+  options_.threads = 2;
+  mjp_policy* policy = mjp_load(directory_.c_str(), &options_);
+  ASSERT_NE(policy, nullptr) << mjp_last_error();
+  mjp_shape shape;
+  ASSERT_EQ(mjp_describe(policy, &shape), 0);
+  Observe(shape);
+  std::vector<float> expected(2 * shape.horizon * shape.action_dim);
+  ASSERT_EQ(mjp_infer(policy, &observation_, expected.data(), expected.size()), 0);
+  std::atomic<int> right = 0, wrong = 0, refused = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      std::vector<float> actions(expected.size());
+      while (right < 50 || (refused == 0 && right < 20000)) {
+        if (mjp_infer(policy, &observation_, actions.data(), actions.size()) == 0) {
+          ++(actions == expected ? right : wrong);
+        } else {
+          ++(Said("in use by another thread") ? refused : wrong);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GE(right, 50);
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(mjp_free(policy), 0) << mjp_last_error();
+}
+
+TEST_F(CApiTest, FreedAndForeignObjectsAreRefused) {
+  mjp_policy* policy = mjp_load(directory_.c_str(), &options_);
+  ASSERT_NE(policy, nullptr) << mjp_last_error();
+  mjp_shape shape;
+  ASSERT_EQ(mjp_describe(policy, &shape), 0);
+  Observe(shape);
+  std::vector<float> actions(2 * shape.horizon * shape.action_dim);
+  EXPECT_EQ(mjp_free(policy), 0);
+  // what is loaded next is another object, wherever it lies
+  mjp_policy* next = mjp_load(directory_.c_str(), &options_);
+  ASSERT_NE(next, policy);
+  int on_the_stack = 0;
+  for (mjp_policy* odd : {policy, reinterpret_cast<mjp_policy*>(&on_the_stack)}) {
+    EXPECT_EQ(mjp_free(odd), -1);
+    EXPECT_TRUE(Said("freed already")) << mjp_last_error();
+    EXPECT_EQ(mjp_describe(odd, &shape), -1);
+    EXPECT_EQ(mjp_infer(odd, &observation_, actions.data(), actions.size()), -1);
+  }
+  EXPECT_EQ(mjp_infer(next, &observation_, actions.data(), actions.size()), 0);
+  EXPECT_EQ(mjp_free(next), 0);
+  EXPECT_EQ(mjp_free(nullptr), 0);
+}
+
+TEST_F(CApiTest, ChildOfForkLoadsItsOwn) {
+  options_.threads = 2;
+  mjp_policy* policy = mjp_load(directory_.c_str(), &options_);
+  ASSERT_NE(policy, nullptr) << mjp_last_error();
+  mjp_shape shape;
+  ASSERT_EQ(mjp_describe(policy, &shape), 0);
+  Observe(shape);
+  std::vector<float> actions(2 * shape.horizon * shape.action_dim);
+  const auto infer = [&](mjp_policy* with) {
+    return mjp_infer(with, &observation_, actions.data(), actions.size());
+  };
+  ASSERT_EQ(infer(policy), 0);
+  const std::string result = mjp_test::InChild([&]() -> std::string {
+    if (infer(policy) != -1 || !Said("before fork()")) return "the parent's object was taken";
+    if (mjp_free(policy) != 0) return mjp_last_error();
+    mjp_policy* own = mjp_load(directory_.c_str(), &options_);
+    if (!own || infer(own) != 0 || mjp_free(own) != 0) return mjp_last_error();
+    return "good";
+  });
+  EXPECT_EQ(result, "good");
+  EXPECT_EQ(infer(policy), 0) << mjp_last_error();
+  EXPECT_EQ(mjp_free(policy), 0);
 }
 
 }  // namespace

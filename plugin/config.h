@@ -30,6 +30,7 @@ struct Config {
   std::string renderer = "auto";
   std::string trail;  // site or body whose predicted way is drawn; empty: that of the last joint
   std::string label;  // site where the label stands; empty: no label
+  std::string prefix, suffix;  // of all its names, where the model was attached (plugin/scope.h)
   PolicyOptions policy;
 
   // Reads and checks the attributes of `instance`. Throws Error naming the attribute, what it is

@@ -37,13 +37,16 @@ void HostSensors::Add(const mjModel* model, const std::string& name, int size, W
   writers_.emplace_back(model->sensor_adr[sensor], std::move(writer));
 }
 
-HostSensors::HostSensors(const mjModel* model, int instance, const PolicyConfig& policy) {
+HostSensors::HostSensors(const mjModel* model, int instance, const Config& config,
+                         const PolicyConfig& policy) {
   const char* name = mj_id2name(model, mjOBJ_PLUGIN, instance);
   if (!name) return;
-  const std::string prefix = std::string(name) + "_";
+  const std::string whole = name;
+  const auto own = [prefix = whole.substr(0, whole.size() - config.suffix.size()) + "_",
+                    &config](const std::string& what) { return prefix + what + config.suffix; };
   if (!policy.cameras.empty()) {
     const int width = policy.cameras[0].width, height = policy.cameras[0].height;
-    const std::string view = prefix + "view";
+    const std::string view = own("view");
     Add(model, view, width * height * 3,
         [width, height](const HostReport& report, const mjData*, mjtNum* out) {
           WritePicture(report, width, height, out);
@@ -57,18 +60,18 @@ HostSensors::HostSensors(const mjModel* model, int instance, const PolicyConfig&
     }
     has_view_ = size != nullptr;
   }
-  Add(model, prefix + "stages", kStageCount,
+  Add(model, own("stages"), kStageCount,
       [](const HostReport& report, const mjData*, mjtNum* out) { WriteStages(report, out); });
-  Add(model, prefix + "decisions", 1,
+  Add(model, own("decisions"), 1,
       [](const HostReport& report, const mjData*, mjtNum* out) { out[0] = report.decisions; });
-  Add(model, prefix + "passes", 1,
+  Add(model, own("passes"), 1,
       [](const HostReport& report, const mjData*, mjtNum* out) { out[0] = report.times.passes; });
-  Add(model, prefix + "chunk", policy.horizon * policy.action_dim,
+  Add(model, own("chunk"), policy.horizon * policy.action_dim,
       [](const HostReport& report, const mjData*, mjtNum* out) {
         std::ranges::copy(report.chunk, out);
       });
   for (auto& [score_name, score] : ScoresOf(model)) {
-    Add(model, prefix + score_name, 1,
+    Add(model, own(score_name), 1,
         [score = score](const HostReport&, const mjData* data, mjtNum* out) {
           out[0] = score(data);
         });

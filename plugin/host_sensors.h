@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugin/config.h"
 #include "plugin/score.h"
 #include "policy/checkpoint/config.h"
 #include "policy/timing.h"
@@ -27,12 +28,13 @@ struct HostReport {
 
 // Shows an instance in hosts that know nothing of it: fills the user sensors of the model that are
 // called <instance>_view, _stages, _decisions, _passes, _chunk, or by the name of a score
-// (plugin/README.md). What the model does not have is not computed.
+// (plugin/README.md); a suffix that the instance got when its model was attached comes last. What
+// the model does not have is not computed.
 class HostSensors {
  public:
   // Marks <instance>_view as a picture, which the compiled model can say and MJCF cannot. Throws
   // Error for a sensor of such a name with another size or stage.
-  HostSensors(const mjModel* model, int instance, const PolicyConfig& policy);
+  HostSensors(const mjModel* model, int instance, const Config& config, const PolicyConfig& policy);
 
   // True if <instance>_view is there: the report is then to have a picture.
   bool has_view() const { return has_view_; }

@@ -10,6 +10,7 @@
 #include "plugin/guard.h"
 #include "plugin/notices.h"
 #include "plugin/pictures/pose.h"
+#include "plugin/scope.h"
 
 #ifdef MJPOLICY_HAVE_CUDA
 #include "policy/cuda/cuda_policy.h"
@@ -104,13 +105,13 @@ int DiffusionPolicy::StateSize(const mjModel* model, int instance) {
 DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
     : instance_(instance),
       trial_(WithinCompiler(model)),
-      config_(Config::FromModel(model, instance)),
+      config_(InOwnScope(model, instance, Config::FromModel(model, instance))),
       policy_(PolicyOf(config_)),
       shape_(ShapeOf(model, policy_->config())),
       state_binding_(model, "state", config_.state, config_.state_scale),
       environment_binding_(model, "environment", config_.environment, config_.environment_scale),
       control_binding_(model, config_.actuators, config_.action_scale),
-      sensors_(model, instance, policy_->config()),
+      sensors_(model, instance, config_, policy_->config()),
       trail_(model, config_, control_binding_),
       label_(FindLabel(model, config_)),
       scores_(ScoresOf(model)),
@@ -144,7 +145,7 @@ DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
 void DiffusionPolicy::CheckActuatorsAreFree(const mjModel* model) const {
   for (const int other : PolicyInstances(model)) {
     if (other >= instance_) continue;  // that one finds this one
-    const Config config = Config::FromModel(model, other);
+    const Config config = InOwnScope(model, other, Config::FromModel(model, other));
     const ControlBinding controls(model, config.actuators, config.action_scale);
     const std::string shared = control_binding_.SharedWith(model, controls);
     if (shared.empty()) continue;

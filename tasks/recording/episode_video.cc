@@ -52,7 +52,7 @@ void EpisodeVideo::Add(const State& state, const EpisodeResult& episode) {
                 episode.steps, coverage, episode.max_reward);
   DrawText(picture, text, kMargin, y, 2, kInk);
   DrawBar(picture, kMargin, y + 30, kSceneSize, coverage);
-  if (episode.success()) DrawText(picture, "solved", right, y, 3, kGood);
+  if (episode.success()) DrawText(picture, "solved", right, y + 24, 3, kGood);  // below the score
   writer_->Add(picture);
 }
 

@@ -25,7 +25,7 @@ struct CameraFeature {
 enum class EncoderKind {
   kNone,      // no camera
   kResNet18,  // LeRobot's and the notebook's
-  kCompact,   // this project's: docs/ARCHITECTURE.md
+  kCompact,   // this project's: docs/CHECKPOINTS.md
 };
 enum class PoolKind {
   kSpatialSoftmax,  // 1x1 conv to keypoints, expectation over the grid, Linear, ReLU

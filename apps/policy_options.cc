@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "policy/option_names.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
 
 namespace mjp::app {
 namespace {
@@ -21,6 +22,7 @@ void AddWordOption(CLI::App& command, const std::string& name, const std::string
 
 void AddPolicyOptions(CLI::App& command, mjp::PolicyOptions& options) {
   options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  options.scene_drawer = &mjp::FlatSceneDrawer();
   AddWordOption(command, "--backend", "Where the network runs", mjp::BackendWords(),
                 [&options](const std::string& word) {
                   options.backend = mjp::ParseBackend("--backend", word);

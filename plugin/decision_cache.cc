@@ -48,7 +48,7 @@ bool Decision::Answers(const PolicyInput& input) const {
   return key.seed == key_.seed && key.decision == key_.decision &&
          SameBits(input.state, std::span<const float>(state_)) &&
          SameBits(input.environment, std::span<const float>(environment_)) &&
-         SameBits(input.scenes, std::span<const FlatScene>(scenes_)) &&
+         SameBits(input.scenes, std::span<const std::byte>(scenes_)) &&
          SameBits(input.frames, std::span<const uint8_t>(frames_));
 }
 

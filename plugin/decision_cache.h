@@ -34,7 +34,7 @@ class Decision {
  private:
   NoiseKey key_;
   std::vector<uint8_t> frames_;
-  std::vector<FlatScene> scenes_;
+  std::vector<std::byte> scenes_;
   std::vector<float> state_, environment_;
   std::promise<PolicyOutput> promise_;
   std::shared_future<PolicyOutput> result_;

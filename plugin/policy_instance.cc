@@ -20,8 +20,9 @@ namespace mjp {
 namespace {
 
 std::shared_ptr<SharedPolicy> PolicyOf(const Config& config) {
-  return GetSharedPolicy(config.checkpoint, config.policy, config.sampler_given,
-                         config.action_steps);
+  PolicyOptions options = config.policy;
+  if (!config.cameras.empty()) options.scene_drawer = SceneDrawerOf(config.renderer);
+  return GetSharedPolicy(config.checkpoint, options, config.sampler_given, config.action_steps);
 }
 
 StateShape ShapeOf(const mjModel* model, const PolicyConfig& policy) {
@@ -138,7 +139,8 @@ DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
   }
   CheckActuatorsAreFree(model);
   const Backend backend = policy_->backend();  // makes the policy: what it cannot do is said here
-  if (pictures_ && backend == Backend::kCuda) pictures_->KeepScenes();
+  if (pictures_ && backend == Backend::kCuda)
+    pictures_->KeepScenes(SceneDrawerOf(config_.renderer));
 }
 
 // Two policies on one actuator: the one that is called last would win, and nobody would know.

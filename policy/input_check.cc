@@ -28,16 +28,24 @@ void CheckFloats(const char* what, std::span<const float> values, size_t expecte
   CheckFinite(what, values);
 }
 
-void CheckPictures(const PolicyConfig& config, const PolicyInput& input) {
+void CheckPictures(const PolicyConfig& config, const SceneDrawer* drawer,
+                   const PolicyInput& input) {
   const size_t steps = static_cast<size_t>(input.count) * config.n_obs_steps;
   size_t frame_bytes = 0;
   for (const CameraFeature& camera : config.cameras)
     frame_bytes += size_t{1} * camera.channels * camera.height * camera.width;
   if (input.scenes.empty()) return CheckSize("frames", input.frames.size(), steps * frame_bytes);
   CheckSize("frames beside scenes", input.frames.size(), 0);
-  CheckSize("scenes", input.scenes.size(), steps);
-  if (config.cameras.size() != 1 || frame_bytes != size_t{kPictureBytes})
-    throw BadInput("policy input: scenes are drawn for one camera of 96x96; give frames");
+  if (drawer == nullptr)
+    throw BadInput("policy input: scenes, but the policy has no scene drawer; give frames");
+  CheckSize("bytes of scenes", input.scenes.size(), steps * drawer->scene_bytes());
+  const CameraFeature& camera = config.cameras.front();
+  if (config.cameras.size() != 1 || camera.channels != 3 || camera.width != drawer->width() ||
+      camera.height != drawer->height()) {
+    throw BadInput("policy input: scenes are drawn for one camera of " +
+                   std::to_string(drawer->width()) + "x" + std::to_string(drawer->height()) +
+                   "; give frames");
+  }
 }
 
 }  // namespace
@@ -52,7 +60,7 @@ void CheckInput(const PolicyConfig& config, const PolicyOptions& options,
   if (input.global_cond.empty()) {
     CheckFloats("state", input.state, steps * config.state_dim);
     CheckFloats("environment", input.environment, steps * config.environment_dim);
-    if (!config.cameras.empty()) CheckPictures(config, input);
+    if (!config.cameras.empty()) CheckPictures(config, options.scene_drawer, input);
   } else {
     CheckFloats("global_cond", input.global_cond, n * config.CondDim());
   }

@@ -2,6 +2,7 @@
 #define POLICY_POLICY_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -10,8 +11,8 @@
 
 #include "policy/checkpoint/config.h"
 #include "policy/checkpoint/network.h"
+#include "policy/scene_drawer.h"
 #include "policy/timing.h"
-#include "tasks/pusht/pictures/rasterise.h"
 
 // A policy that runs: observations in, action chunks out, on the CPU or the GPU.
 
@@ -44,6 +45,8 @@ struct PolicyOptions {
   int batch = 1;  // capacity in environments; kernels are chosen from it, never from the live count
   int threads = 1;                              // CPU backend only; results do not depend on it
   TimingDetail timing = TimingDetail::kStages;  // results do not depend on it
+  // draws PolicyInput::scenes and outlives the policy; null: pictures come as frames alone
+  const SceneDrawer* scene_drawer = nullptr;
 
   bool operator==(const PolicyOptions&) const = default;
 };
@@ -70,11 +73,11 @@ inline uint32_t NoiseNumber(const SamplerOptions& sampler, uint32_t decision) {
 }
 
 // Observations of `count` environments; N = count, To = n_obs_steps, oldest step first.
-// Pictures come as `frames` or as `scenes` (drawn by the policy's own rasteriser, on its device).
+// Pictures come as `frames` or as `scenes` (drawn by PolicyOptions::scene_drawer, on its device).
 struct PolicyInput {
   int count = 0;
   std::span<const uint8_t> frames;     // (N, To, cameras, height, width, 3) RGB
-  std::span<const FlatScene> scenes;   // (N, To)
+  std::span<const std::byte> scenes;   // (N, To, scene_bytes), as the drawer has them
   std::span<const float> state;        // (N, To, state_dim), raw units
   std::span<const float> environment;  // (N, To, environment_dim), raw units
   std::span<const NoiseKey> keys;      // (N); not read where both noises below are given

@@ -4,6 +4,7 @@
 #include <mujoco/mujoco.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,8 +31,9 @@ struct DecisionRecord {
   mjp::StageTimes times;     // physics: busy time so far, from where actions were applied
   std::vector<double> qpos;  // (nq) of the model, when it was taken
   // what the policy saw, the first camera alone (PicturesOf); both empty: no camera
-  std::vector<mjp::FlatScene> scenes;  // (To), where the policy's own rasteriser drew it; or
-  std::vector<uint8_t> frames;         // (To, height, width, 3) RGB
+  std::vector<std::byte> scenes;  // (To, scene_bytes), where the policy drew it by `drawer`; or
+  std::vector<uint8_t> frames;    // (To, height, width, 3) RGB
+  const mjp::SceneDrawer* drawer = nullptr;
   // D = action_dim
   std::vector<float> keypoints;     // (To, points, 2) where the encoder looks, pixels of the
                                     // picture; negative: nowhere; empty: not asked for

@@ -1,6 +1,7 @@
 #include "apps/bench/observations.h"
 
 #include "tasks/pusht/physics/reset.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tasks/pusht/pictures/raster_source.h"
 
 namespace mjp::app {
@@ -24,7 +25,7 @@ mjp::PolicyInput BenchObservations::Next() {
   for (mjp::NoiseKey& key : keys_) ++key.decision;
   mjp::PolicyInput input;
   input.count = static_cast<int>(keys_.size());
-  input.scenes = scenes_;
+  input.scenes = mjp::SceneBytes(scenes_);
   input.state = state_;
   input.environment = environment_;
   input.keys = keys_;

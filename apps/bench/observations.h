@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "policy/policy.h"
+#include "tasks/pusht/pictures/rasterise.h"
 
 namespace mjp::app {
 

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "apps/image_diffusion/commands.h"
+#include "apps/image_diffusion/pusht_pictures.h"
 #include "apps/image_diffusion/reference.h"
 #include "base/error.h"
 #include "base/folders.h"
@@ -124,6 +125,7 @@ int Evaluate(const EvaluateOptions& options) {
 
 std::function<int()> AddImageEvaluate(CLI::App& app) {
   auto options = std::make_shared<EvaluateOptions>();
+  options->data.drawn = {PushtPictures()};
   CLI::App* command = app.add_subcommand(
       "evaluate", "Judges samples: recognised by the judge, distance to the training pictures");
   command->add_option("--run", options->run, "Folder of the training")->required();

@@ -1,6 +1,7 @@
 #include <iostream>
 
 #include "apps/image_diffusion/commands.h"
+#include "apps/image_diffusion/pusht_pictures.h"
 #include "apps/image_diffusion/reference.h"
 #include "apps/stop_signal.h"
 #include "base/number_range.h"
@@ -9,6 +10,7 @@ namespace mjp::app {
 
 std::function<int()> AddImageTrain(CLI::App& app) {
   auto options = std::make_shared<ImageTrainOptions>();
+  options->data.drawn = {PushtPictures()};
   CLI::App* command = app.add_subcommand("train", "Trains a model, and a judge of its pictures");
   command->add_option("--dataset", options->data.dataset, "Name of the data set")
       ->required()

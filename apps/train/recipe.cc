@@ -17,6 +17,7 @@
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/timing.h"
 #include "tasks/evaluation/statistics.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
 #if MJPOLICY_HAVE_CUDA
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -77,6 +78,7 @@ mjp::PolicyOptions StudentOptions(const at::Device& device, int threads) {
   mjp::PolicyOptions policy;
   policy.backend = device.is_cuda() ? mjp::Backend::kCuda : mjp::Backend::kCpu;
   policy.sampler = {mjp::SamplerKind::kDdim, 10};
+  policy.scene_drawer = &mjp::FlatSceneDrawer();
   policy.batch = 512;
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   policy.threads = std::max(1, threads > 0 ? threads : cores);

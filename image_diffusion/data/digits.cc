@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "image_diffusion/data/pictures.h"
 #include "kernels/shared/philox.h"
-#include "tasks/pusht/pictures/rasterise.h"
 #define STB_TRUETYPE_IMPLEMENTATION
 #define STBTT_STATIC
 #pragma GCC diagnostic push
@@ -86,24 +85,8 @@ std::vector<Glyph> DrawGlyphs() {
   return glyphs;
 }
 
-// Uniform numbers of one picture.
-class Draws {
- public:
-  Draws(uint64_t seed, uint32_t picture) : seed_(seed), picture_(picture) {}
-  float Uniform(float low, float high) {
-    const PhiloxWords bits = Philox({{count_++, picture_, 0, 3}}, static_cast<uint32_t>(seed_),
-                                    static_cast<uint32_t>(seed_ >> 32));
-    return low + (high - low) * static_cast<float>(bits.w[0] >> 8) * 0x1p-24f;
-  }
-  int Below(int count) { return static_cast<int>(Uniform(0, static_cast<float>(count))); }
-
- private:
-  uint64_t seed_;
-  uint32_t picture_, count_ = 0;
-};
-
 // A digit turned, moved, scaled and coloured, bright on dark: (size, size, 3).
-std::vector<uint8_t> DrawDigit(const Glyph& glyph, int size, Draws& draws) {
+std::vector<uint8_t> DrawDigit(const Glyph& glyph, int size, PictureDraws& draws) {
   const float angle = draws.Uniform(-0.25f, 0.25f), zoom = draws.Uniform(0.85f, 1.1f);
   const float shift_x = draws.Uniform(-5, 5), shift_y = draws.Uniform(-5, 5);
   float ink[3], paper[3];
@@ -132,33 +115,30 @@ std::vector<uint8_t> DrawDigit(const Glyph& glyph, int size, Draws& draws) {
   return rgb;
 }
 
-// A Push-T scene: (96, 96, 3).
-std::vector<uint8_t> DrawPusht(Draws& draws) {
-  const FlatScene scene = {draws.Uniform(60, 450), draws.Uniform(60, 450), draws.Uniform(120, 390),
-                           draws.Uniform(120, 390), draws.Uniform(-3.14159f, 3.14159f)};
-  std::vector<uint8_t> rgb(kPictureBytes);
-  RasteriseCpu(&scene, 1, rgb.data());
-  return rgb;
-}
-
 }  // namespace
+
+float PictureDraws::Uniform(float low, float high) {
+  const PhiloxWords bits = Philox({{count_++, picture_, 0, 3}}, static_cast<uint32_t>(seed_),
+                                  static_cast<uint32_t>(seed_ >> 32));
+  return low + (high - low) * static_cast<float>(bits.w[0] >> 8) * 0x1p-24f;
+}
 
 PictureSet DrawDigits(const PictureOptions& options) {
   const std::vector<Glyph> glyphs = DrawGlyphs();
   const int fonts = static_cast<int>(glyphs.size()) / kDigits;
   PictureSet set{.size = options.size, .channels = options.channels};
   for (int digit = 0; digit < kDigits; ++digit) set.classes.push_back(std::to_string(digit));
-  set.classes.push_back("push-t");
+  for (const DrawnClass& each : options.drawn) set.classes.push_back(each.name);
   set.pixels.resize(options.digits * set.PictureBytes());
   set.labels.resize(options.digits);
   const auto draw = [&](int64_t i) {
-    Draws draws(options.seed, static_cast<uint32_t>(i));
+    PictureDraws draws(options.seed, static_cast<uint32_t>(i));
     const int label = static_cast<int>(i % static_cast<int64_t>(set.classes.size()));
     const bool digit = label < kDigits;
     const std::vector<uint8_t> rgb =
         digit ? DrawDigit(glyphs[draws.Below(fonts) * kDigits + label], options.size, draws)
-              : DrawPusht(draws);
-    const int edge = digit ? options.size : kPictureSize;
+              : options.drawn[label - kDigits].draw(draws);
+    const int edge = digit ? options.size : options.drawn[label - kDigits].size;
     const std::vector<uint8_t> fitted =
         FitPicture(rgb.data(), edge, edge, 3, options.size, options.channels);
     std::copy(fitted.begin(), fitted.end(), set.pixels.begin() + i * set.PictureBytes());

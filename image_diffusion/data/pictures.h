@@ -2,6 +2,7 @@
 #define IMAGE_DIFFUSION_DATA_PICTURES_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,12 +21,32 @@ struct PictureSet {
   int64_t PictureBytes() const { return int64_t{size} * size * channels; }
 };
 
+// Random numbers of one drawn picture, a function of the data set's seed and the picture's index.
+class PictureDraws {
+ public:
+  PictureDraws(uint64_t seed, uint32_t picture) : seed_(seed), picture_(picture) {}
+  float Uniform(float low, float high);
+  int Below(int count) { return static_cast<int>(Uniform(0, static_cast<float>(count))); }
+
+ private:
+  uint64_t seed_;
+  uint32_t picture_, count_ = 0;
+};
+
+// A class of pictures that the caller draws. Calls may be concurrent.
+struct DrawnClass {
+  std::string name;
+  int size;                                                 // pixels both ways
+  std::function<std::vector<uint8_t>(PictureDraws&)> draw;  // (size, size, 3)
+};
+
 struct PictureOptions {
-  std::string dataset;          // mnist, fashion_mnist, cifar10, folder or digits
-  std::string directory = {};   // of its files; none for `digits`
-  int size = 32, channels = 3;  // what the pictures become
-  int64_t digits = 60000;       // pictures that `digits` draws
-  uint64_t seed = 0;            // of `digits`
+  std::string dataset;                 // mnist, fashion_mnist, cifar10, folder or digits
+  std::string directory = {};          // of its files; none for `digits`
+  int size = 32, channels = 3;         // what the pictures become
+  int64_t digits = 60000;              // pictures that `digits` draws
+  uint64_t seed = 0;                   // of `digits`
+  std::vector<DrawnClass> drawn = {};  // that `digits` has beside its digits
 };
 
 // The names of the data sets, for help texts.
@@ -66,8 +87,8 @@ std::vector<uint8_t> FitPicture(const uint8_t* pixels, int height, int width, in
 
 // Every picture of sub-folder <class> of `directory`; classes are sorted by name.
 PictureSet LoadFolder(const PictureOptions& options);
-// Digits 0 to 9 of several fonts, turned, moved, scaled and coloured at random, and pictures of
-// Push-T.
+// Digits 0 to 9 of several fonts, turned, moved, scaled and coloured at random, and the classes of
+// `options.drawn`, all in turn.
 PictureSet DrawDigits(const PictureOptions& options);
 
 }  // namespace mjp

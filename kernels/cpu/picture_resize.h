@@ -4,11 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tasks/pusht/pictures/rasterise.h"
+#include "kernels/shared/picture_taps.h"
 
 namespace mjp {
-
-inline constexpr int kDrawingSize = 512;  // pixels of the benchmark's drawing, both ways
 
 // Reduces a 512 x 512 RGB drawing to 96 x 96 as the benchmark does: cv2.resize's bilinear
 // interpolation of 8-bit pictures, two taps along each axis, in its fixed point. `row_stride` is

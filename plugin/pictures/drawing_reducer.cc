@@ -37,7 +37,7 @@ void main() {
 }
 )";
 constexpr uint64_t kPatience = 60'000'000'000;  // nanoseconds for a picture
-constexpr int kGroups = kPictureSize * kPictureSize / (4 * 24);
+constexpr int kGroups = kReducedSize * kReducedSize / (4 * 24);
 
 }  // namespace
 
@@ -138,9 +138,9 @@ bool DrawingReducer::Prepare() {
   constexpr GLbitfield kMapping = GL_MAP_READ_BIT | GL_MAP_PERSISTENT_BIT | GL_MAP_COHERENT_BIT;
   gl_->GenBuffers(1, &picture_);
   gl_->BindBuffer(GL_SHADER_STORAGE_BUFFER, picture_);
-  gl_->BufferStorage(GL_SHADER_STORAGE_BUFFER, kPictureBytes, nullptr,
+  gl_->BufferStorage(GL_SHADER_STORAGE_BUFFER, kReducedBytes, nullptr,
                      kMapping | GL_CLIENT_STORAGE_BIT);
-  gl_->mapped = gl_->MapBufferRange(GL_SHADER_STORAGE_BUFFER, 0, kPictureBytes, kMapping);
+  gl_->mapped = gl_->MapBufferRange(GL_SHADER_STORAGE_BUFFER, 0, kReducedBytes, kMapping);
   gl_->BindBuffer(GL_SHADER_STORAGE_BUFFER, 0);
   GLint linked = 0;
   gl_->GetProgramiv(program_, GL_LINK_STATUS, &linked);
@@ -177,7 +177,7 @@ void DrawingReducer::Reduce(unsigned target, uint8_t* rgb) const {
   gl_->DeleteSync(done);
   if (end != GL_ALREADY_SIGNALED && end != GL_CONDITION_SATISFIED)
     throw EnvironmentError("OpenGL does not finish a picture; look at the GPU and its driver");
-  std::memcpy(rgb, gl_->mapped, kPictureBytes);
+  std::memcpy(rgb, gl_->mapped, kReducedBytes);
 }
 
 }  // namespace mjp

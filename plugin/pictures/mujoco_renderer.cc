@@ -37,7 +37,7 @@ struct Drawing {
 
 Drawing ChooseDrawing(const mjModel* model, int camera, const PictureRequest& request) {
   const int* resolution = model->cam_resolution + 2 * camera;
-  if (request.width == kPictureSize && request.height == kPictureSize &&
+  if (request.width == kReducedSize && request.height == kReducedSize &&
       resolution[0] == kDrawingSize && resolution[1] == kDrawingSize) {
     return {kDrawingSize, kDrawingSize, true};
   }

@@ -37,8 +37,11 @@ PictureHistory::Picture& PictureHistory::Add(const mjModel* model, mjData* data,
                                              std::span<const mjtNum> pose) {
   Picture& picture = pictures_[std::exchange(next_, (next_ + 1) % pictures_.size())];
   picture.pose.clear();  // no picture, should drawing fail
-  picture.scene = keep_scenes_ ? source_->ReadFlatScene(data) : std::nullopt;
-  if (!picture.scene) source_->Render(model, data, picture.rgb);
+  picture.scene.resize(drawer_ ? drawer_->scene_bytes() : 0);
+  if (!drawer_ || !source_->ReadScene(data, picture.scene)) {
+    picture.scene.clear();
+    source_->Render(model, data, picture.rgb);
+  }
   picture.pose.assign(pose.begin(), pose.end());
   return picture;
 }
@@ -68,13 +71,13 @@ std::span<const uint8_t> PictureHistory::Frames(const mjModel* model,
   return frames_;
 }
 
-std::span<const FlatScene> PictureHistory::Scenes(const mjModel* model,
+std::span<const std::byte> PictureHistory::Scenes(const mjModel* model,
                                                   std::span<const std::span<const mjtNum>> poses) {
   scenes_.clear();
   for (const std::span<const mjtNum> pose : poses) {
     const Picture& picture = Find(model, pose);
-    if (!picture.scene) return {};
-    scenes_.push_back(*picture.scene);
+    if (picture.scene.empty()) return {};
+    scenes_.insert(scenes_.end(), picture.scene.begin(), picture.scene.end());
   }
   return scenes_;
 }
@@ -82,7 +85,7 @@ std::span<const FlatScene> PictureHistory::Scenes(const mjModel* model,
 std::span<const uint8_t> PictureHistory::Newest() {
   Picture& picture = pictures_[newest_];
   if (picture.pose.empty()) return {};
-  if (picture.scene && !newest_drawn_) RasteriseCpu(&*picture.scene, 1, picture.rgb.data());
+  if (!picture.scene.empty() && !newest_drawn_) drawer_->DrawOnCpu(picture.scene, picture.rgb);
   newest_drawn_ = true;
   return picture.rgb;
 }

@@ -3,9 +3,9 @@
 
 #include <mujoco/mujoco.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,9 +24,9 @@ class PictureHistory {
   PictureHistory(const mjModel* model, const std::string& renderer, const PictureRequest& request,
                  int history);
 
-  // Keeps flat scenes in place of pictures where the renderer has them, for a policy that draws
-  // them on its own device: Scenes is then to be called, not Frames.
-  void KeepScenes() { keep_scenes_ = true; }
+  // Keeps scenes of `drawer` in place of pictures where the renderer has them, for a policy that
+  // draws them on its own device: Scenes is then to be called, not Frames. Null: keeps pictures.
+  void KeepScenes(const SceneDrawer* drawer) { drawer_ = drawer; }
 
   // Draws what `data` shows now, which is at `pose`.
   void Draw(const mjModel* model, mjData* data, std::span<const mjtNum> pose);
@@ -34,17 +34,17 @@ class PictureHistory {
   // next call.
   std::span<const uint8_t> Frames(const mjModel* model,
                                   std::span<const std::span<const mjtNum>> poses);
-  // The same as flat scenes (poses); empty if they are not kept.
-  std::span<const FlatScene> Scenes(const mjModel* model,
+  // The same as scenes (poses, scene_bytes); empty if they are not kept.
+  std::span<const std::byte> Scenes(const mjModel* model,
                                     std::span<const std::span<const mjtNum>> poses);
   // The picture (cameras, height, width, 3) drawn last; empty if there is none.
   std::span<const uint8_t> Newest();
 
  private:
   struct Picture {
-    std::vector<mjtNum> pose;  // empty: no picture yet
-    std::optional<FlatScene> scene;
-    std::vector<uint8_t> rgb;  // as drawn, unless there is a scene
+    std::vector<mjtNum> pose;      // empty: no picture yet
+    std::vector<std::byte> scene;  // empty: none
+    std::vector<uint8_t> rgb;      // as drawn, unless there is a scene
   };
   struct DataDeleter {
     void operator()(mjData* data) const { mj_deleteData(data); }
@@ -54,13 +54,13 @@ class PictureHistory {
   Picture& Find(const mjModel* model, std::span<const mjtNum> pose);
 
   std::unique_ptr<PictureSource> source_;
-  std::vector<Picture> pictures_;  // a ring
-  size_t next_ = 0;                // the one drawn longest ago
-  size_t newest_ = 0;              // the one that Draw drew last
-  bool newest_drawn_ = false;      // though its scene alone was kept
-  bool keep_scenes_ = false;
+  std::vector<Picture> pictures_;        // a ring
+  size_t next_ = 0;                      // the one drawn longest ago
+  size_t newest_ = 0;                    // the one that Draw drew last
+  bool newest_drawn_ = false;            // though its scene alone was kept
+  const SceneDrawer* drawer_ = nullptr;  // of the scenes that are kept; null: pictures are
   std::vector<uint8_t> frames_;
-  std::vector<FlatScene> scenes_;
+  std::vector<std::byte> scenes_;
   std::unique_ptr<mjData, DataDeleter> scratch_;  // what old poses are drawn from; made at need
 };
 

@@ -14,7 +14,11 @@ thread_local int policy_picture_depth = 0;
 
 struct Registry {
   std::mutex mutex;
-  std::map<std::string, PictureSourceFactory> factories{{"mujoco", MakeMujocoPictureSource}};
+  struct Entry {
+    PictureSourceFactory factory;
+    const SceneDrawer* drawer = nullptr;
+  };
+  std::map<std::string, Entry> sources{{"mujoco", {MakeMujocoPictureSource}}};
 };
 
 // made at first use, so that static constructors of any file may register
@@ -25,17 +29,27 @@ Registry& GetRegistry() {
 
 }  // namespace
 
-void RegisterPictureSource(const std::string& name, PictureSourceFactory factory) {
+void RegisterPictureSource(const std::string& name, PictureSourceFactory factory,
+                           const SceneDrawer* drawer) {
   Registry& registry = GetRegistry();
   std::lock_guard lock(registry.mutex);
-  registry.factories.emplace(name, std::move(factory));
+  registry.sources.emplace(name, Registry::Entry{std::move(factory), drawer});
+}
+
+const SceneDrawer* SceneDrawerOf(const std::string& name) {
+  Registry& registry = GetRegistry();
+  std::lock_guard lock(registry.mutex);
+  for (const auto& [each, source] : registry.sources) {
+    if ((name == "auto" || name == each) && source.drawer != nullptr) return source.drawer;
+  }
+  return nullptr;
 }
 
 std::vector<std::string> PictureSourceNames() {
   Registry& registry = GetRegistry();
   std::lock_guard lock(registry.mutex);
   std::vector<std::string> names;
-  for (const auto& [name, factory] : registry.factories) names.push_back(name);
+  for (const auto& [name, source] : registry.sources) names.push_back(name);
   return names;
 }
 
@@ -45,8 +59,8 @@ std::unique_ptr<PictureSource> CreatePictureSource(const std::string& name, cons
   {
     Registry& registry = GetRegistry();
     std::lock_guard lock(registry.mutex);
-    const auto found = registry.factories.find(name);
-    if (found != registry.factories.end()) factory = found->second;
+    const auto found = registry.sources.find(name);
+    if (found != registry.sources.end()) factory = found->second.factory;
   }
   if (factory) return factory(model, request);
   std::string known;

@@ -3,15 +3,15 @@
 
 #include <mujoco/mujoco.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "tasks/pusht/pictures/rasterise.h"
+#include "policy/scene_drawer.h"
 
 // Where a policy's pictures come from: an interface and a table of the ways to draw, by name.
 // The plugin brings "mujoco"; a task adds its own by RegisterPictureSource.
@@ -34,9 +34,11 @@ class PictureSource {
   // be up to date. `model` is the one the source was made for or a copy of it. Throws Error.
   virtual void Render(const mjModel* model, mjData* data, std::span<uint8_t> rgb) = 0;
 
-  // The picture as a flat scene, if this source draws it with RasteriseCpu: a policy may then
-  // draw it on its own device.
-  virtual std::optional<FlatScene> ReadFlatScene(const mjData* /*data*/) const { return {}; }
+  // Where this source draws with a scene drawer: writes what `data` shows as the one scene that
+  // draws the same picture, so that a policy may draw it on its own device. False: it does not.
+  virtual bool ReadScene(const mjData* /*data*/, std::span<std::byte> /*scene*/) const {
+    return false;
+  }
 };
 
 // Makes a source for `model`, which must outlive it. Throws Error where it cannot: a camera that
@@ -44,8 +46,14 @@ class PictureSource {
 using PictureSourceFactory = std::function<std::unique_ptr<PictureSource>(
     const mjModel* model, const PictureRequest& request)>;
 
-// Adds a way to draw. The first registration of a name stands. Safe in static constructors.
-void RegisterPictureSource(const std::string& name, PictureSourceFactory factory);
+// Adds a way to draw; its sources' scenes are those of `drawer`, which lives for ever; null: they
+// have none. The first registration of a name stands. Safe in static constructors.
+void RegisterPictureSource(const std::string& name, PictureSourceFactory factory,
+                           const SceneDrawer* drawer = nullptr);
+
+// The drawer of the scenes that the source called `name` reads; "auto": of the first source that
+// has one. Null: none.
+const SceneDrawer* SceneDrawerOf(const std::string& name);
 
 // Names of the ways to draw that this program was linked with, sorted.
 std::vector<std::string> PictureSourceNames();

@@ -144,7 +144,8 @@ CpuPolicy::CpuPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
     encoders_.emplace_back(networks_->encoders[i], config.encoder, config.cameras[i],
                            checkpoint_->stats.cameras[i], at_once, pool_);
   }
-  if (config.cameras.size() == 1) frames_.resize(size_t{1} * frames * kPictureBytes);
+  if (options.scene_drawer != nullptr && config.cameras.size() == 1)
+    frames_.resize(frames * options.scene_drawer->picture_bytes());
   features_ =
       AlignedBuffer(size_t{1} * config.cameras.size() * frames * config.encoder.feature_dim);
   cond_ = AlignedBuffer(size_t{1} * options.batch * config.CondDim());
@@ -169,11 +170,13 @@ void CpuPolicy::TimePass(StageTimes& times) const {
 }
 
 void CpuPolicy::DrawScenes(const PolicyInput& input) {
-  const int64_t count = static_cast<int64_t>(input.scenes.size()), threads = pool_.threads();
+  const SceneDrawer& drawer = *options_.scene_drawer;
+  const size_t scene = drawer.scene_bytes(), picture = drawer.picture_bytes();
+  const size_t count = input.scenes.size() / scene, threads = pool_.threads();
   pool_.Run([&](int part) {
-    const int64_t begin = count * part / threads, end = count * (part + 1) / threads;
-    RasteriseCpu(input.scenes.data() + begin, static_cast<int>(end - begin),
-                 frames_.data() + begin * kPictureBytes);
+    const size_t begin = count * part / threads, end = count * (part + 1) / threads;
+    drawer.DrawOnCpu(input.scenes.subspan(begin * scene, (end - begin) * scene),
+                     std::span(frames_).subspan(begin * picture, (end - begin) * picture));
   });
 }
 

@@ -50,7 +50,7 @@ class CpuPolicy : public Policy, private StepNetwork {
   std::unique_ptr<Sampler> sampler_;
   std::vector<Encoder> encoders_;  // one per camera
   std::unique_ptr<Unet> unet_;
-  std::vector<uint8_t> frames_;  // drawn by the rasteriser
+  std::vector<uint8_t> frames_;  // drawn from scenes
   AlignedBuffer features_;       // (cameras, batch * To, feature_dim)
   AlignedBuffer cond_;           // (batch, CondDim())
   AlignedBuffer x_;              // (batch, horizon * action_dim)

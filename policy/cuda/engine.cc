@@ -22,7 +22,8 @@ CudaEngine::CudaEngine(const PolicyOptions& options, std::shared_ptr<const Check
       weights_(DeviceWeights::Get(
           checkpoint_, format_,
           FusedUnetSupports(*checkpoint_, format_, Rows()) ||
-              ChainPlan::Supports(*checkpoint_, format_, options_.batch, Window()))) {}
+              ChainPlan::Supports(*checkpoint_, format_, options_.batch, Window()))),
+      drawer_(options.scene_drawer ? options.scene_drawer->MakeGpuDrawer() : nullptr) {}
 
 // Delegates, so that the destructor gives back what was made before an Error.
 CudaEngine::CudaEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
@@ -55,7 +56,8 @@ CudaEngine::~CudaEngine() {
 void CudaEngine::Plan() {
   const PolicyConfig& config = checkpoint_->config;
   const size_t batch = options_.batch;
-  input_.Plan(config, options_.batch, arena_);
+  const size_t scene_bytes = drawer_ ? options_.scene_drawer->scene_bytes() : 0;
+  input_.Plan(config, scene_bytes, options_.batch, arena_);
   encoders_.clear();
   const int cameras = static_cast<int>(config.cameras.size());
   const int encoders = static_cast<int>(weights_->encoders().size());
@@ -174,8 +176,8 @@ void CudaEngine::EnqueueEncoder(Pictures pictures) {
   const PolicyConfig& config = checkpoint_->config;
   const int cameras = static_cast<int>(config.cameras.size());
   if (pictures == kScenes) {
-    rasteriser_.Draw(input_.device().scenes, options_.batch * config.n_obs_steps,
-                     input_.device_frames(), stream_);
+    drawer_->EnqueueDraw(input_.device().scenes, options_.batch * config.n_obs_steps,
+                         input_.device_frames(), stream_);
   }
   RecordBorder(2);
   const int encoders = pictures == kNoPictures ? 0 : static_cast<int>(encoders_.size());

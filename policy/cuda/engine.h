@@ -18,7 +18,6 @@
 #include "policy/cuda/unet/megakernel_denoiser.h"
 #include "policy/cuda/unet/unet_pass.h"
 #include "policy/policy.h"
-#include "tasks/pusht/pictures/rasterise_cuda.h"
 
 namespace mjp {
 
@@ -91,9 +90,9 @@ class CudaEngine {
   std::shared_ptr<const DeviceWeights> weights_;
   DeviceArena arena_;
   InputBlock input_;
-  CudaRasteriser rasteriser_;
-  std::unique_ptr<UnetPass> unet_;    // or
-  std::unique_ptr<ChainPlan> chain_;  // where whole chains run in persistent launches
+  std::unique_ptr<const GpuSceneDrawer> drawer_;  // null: no scenes
+  std::unique_ptr<UnetPass> unet_;                // or
+  std::unique_ptr<ChainPlan> chain_;              // where whole chains run in persistent launches
   // for what windows give up: the same of one row per environment
   std::unique_ptr<UnetPass> unet_rest_;
   std::unique_ptr<ChainPlan> chain_rest_;

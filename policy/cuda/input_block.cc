@@ -14,7 +14,8 @@ InputBlock::~InputBlock() {
   if (host_frames_ != nullptr) static_cast<void>(cudaFreeHost(host_frames_));
 }
 
-InputBlock::View InputBlock::Lay(uint8_t* base, const PolicyConfig& config, int batch) {
+InputBlock::View InputBlock::Lay(uint8_t* base, const PolicyConfig& config, size_t scene_bytes,
+                                 int batch) {
   size_t offset = 0;
   const auto place = [&]<typename T>(T*& view, size_t count) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the base is null while sizes are measured
@@ -27,13 +28,14 @@ InputBlock::View InputBlock::Lay(uint8_t* base, const PolicyConfig& config, int 
   place(view.keys, batch);
   place(view.state, steps * config.state_dim);
   place(view.environment, steps * config.environment_dim);
-  place(view.scenes, config.cameras.empty() ? 0 : steps);
+  place(view.scenes, config.cameras.empty() ? 0 : steps * scene_bytes);
   bytes_ = offset;
   return view;
 }
 
-void InputBlock::Plan(const PolicyConfig& config, int batch, DeviceArena& arena) {
-  Lay(nullptr, config, batch);
+void InputBlock::Plan(const PolicyConfig& config, size_t scene_bytes, int batch,
+                      DeviceArena& arena) {
+  Lay(nullptr, config, scene_bytes, batch);
   frame_bytes_ = 0;
   for (const CameraFeature& camera : config.cameras)
     frame_bytes_ += size_t{3} * config.n_obs_steps * camera.height * camera.width;
@@ -41,11 +43,11 @@ void InputBlock::Plan(const PolicyConfig& config, int batch, DeviceArena& arena)
   device_block_ = arena.Take<uint8_t>(bytes_);
   device_frames_ = arena.Take<uint8_t>(all_frame_bytes_);
   if (arena.measuring()) return;
-  device_ = Lay(device_block_, config, batch);
+  device_ = Lay(device_block_, config, scene_bytes, batch);
   CheckCuda(cudaHostAlloc(reinterpret_cast<void**>(&host_block_), bytes_, cudaHostAllocDefault),
             "pinned memory");
   std::memset(host_block_, 0, bytes_);
-  host_ = Lay(host_block_, config, batch);
+  host_ = Lay(host_block_, config, scene_bytes, batch);
   if (all_frame_bytes_ == 0) return;
   CheckCuda(cudaHostAlloc(reinterpret_cast<void**>(&host_frames_), all_frame_bytes_,
                           cudaHostAllocDefault),

@@ -9,7 +9,6 @@
 #include "kernels/cuda/sampler/denoise.cuh"
 #include "policy/checkpoint/config.h"
 #include "policy/cuda/arena.h"
-#include "tasks/pusht/pictures/rasterise.h"
 
 namespace mjp {
 
@@ -27,7 +26,7 @@ class InputBlock {
     NoiseAddress* keys = nullptr;  // (batch)
     float* state = nullptr;        // (batch, To, state_dim), normalised
     float* environment = nullptr;  // (batch, To, environment_dim), normalised
-    FlatScene* scenes = nullptr;   // (batch, To)
+    std::byte* scenes = nullptr;   // (batch, To, scene_bytes)
   };
 
   InputBlock() = default;
@@ -36,7 +35,8 @@ class InputBlock {
   InputBlock& operator=(const InputBlock&) = delete;
 
   // Places the device's side; where the arena no longer measures, allocates the host's.
-  void Plan(const PolicyConfig& config, int batch, DeviceArena& arena);
+  // `scene_bytes` 0: no scenes.
+  void Plan(const PolicyConfig& config, size_t scene_bytes, int batch, DeviceArena& arena);
   // Enqueues the copy of the block, or of the pictures.
   void CopyBlock(cudaStream_t stream) const;
   void CopyFrames(cudaStream_t stream) const;
@@ -48,7 +48,7 @@ class InputBlock {
   size_t frame_bytes() const { return frame_bytes_; }  // of one environment
 
  private:
-  View Lay(uint8_t* base, const PolicyConfig& config, int batch);
+  View Lay(uint8_t* base, const PolicyConfig& config, size_t scene_bytes, int batch);
 
   View host_, device_;
   uint8_t *host_block_ = nullptr, *device_block_ = nullptr;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "tasks/evaluation/disturbances.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tasks/pusht/pictures/raster_source.h"
 
 namespace mjp::app {
@@ -116,7 +117,7 @@ mjp::PolicyInput Observer::Input() const {
   mjp::PolicyInput input;
   input.count = static_cast<int>(keys_.size());
   input.keys = keys_;
-  input.scenes = scenes_;
+  input.scenes = mjp::SceneBytes(scenes_);
   input.frames = frames_;
   input.state = state_;
   input.environment = environment_;

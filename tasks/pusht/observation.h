@@ -13,6 +13,7 @@
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/pusht/physics/scene.h"
 #include "tasks/pusht/physics/state.h"
+#include "tasks/pusht/pictures/rasterise.h"
 
 namespace mjp::app {
 

@@ -140,10 +140,14 @@ TEST(FolderTest, SubFoldersAreClasses) {
 }
 
 TEST(DigitsTest, TheSameEveryTimeAndTellingApart) {
-  const mjp::PictureOptions options = {.dataset = "digits", .size = 16, .digits = 44};
+  mjp::PictureOptions options = {.dataset = "digits", .size = 16, .digits = 44};
+  options.drawn = {{"noise", 1, [](mjp::PictureDraws& draws) {
+                      return Bytes(3, static_cast<uint8_t>(100 + draws.Below(100)));
+                    }}};
   const mjp::PictureSet one = mjp::LoadPictures(options), two = mjp::LoadPictures(options);
   EXPECT_EQ(one.pixels, two.pixels);
-  EXPECT_EQ(one.classes.size(), 11u);
+  ASSERT_EQ(one.classes.size(), 11u);
+  EXPECT_EQ(one.classes[10], "noise");
   EXPECT_EQ(one.count(), 44);
   mjp::PictureOptions other = options;
   other.seed = 1;
@@ -152,6 +156,10 @@ TEST(DigitsTest, TheSameEveryTimeAndTellingApart) {
   for (int64_t i = 0; i < one.count(); ++i) {
     const auto* first = one.pixels.data() + i * one.PictureBytes();
     const auto [low, high] = std::minmax_element(first, first + one.PictureBytes());
+    if (one.labels[i] == 10) {
+      EXPECT_TRUE(*low >= 100 && *high < 200) << i;
+      continue;
+    }
     EXPECT_GT(*high - *low, 60) << i;
   }
 }

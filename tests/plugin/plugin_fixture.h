@@ -8,7 +8,6 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -35,9 +34,10 @@ class ProbeSource : public mjp::PictureSource {
   }
   // Where `offers_scenes`, the same picture as a scene.
   static inline bool offers_scenes = false;
-  std::optional<mjp::FlatScene> ReadFlatScene(const mjData* data) const override {
-    if (!offers_scenes) return {};
-    return mjp::FlatScene{static_cast<float>(data->qpos[0]), 0, 0, 0, 0};
+  bool ReadScene(const mjData* data, std::span<std::byte> scene) const override {
+    if (!offers_scenes) return false;
+    std::memcpy(scene.data(), data->qpos, sizeof(mjtNum));
+    return true;
   }
   static double Decode(const uint8_t* picture) {
     double position;
@@ -46,14 +46,34 @@ class ProbeSource : public mjp::PictureSource {
   }
 };
 
+// Draws a scene, the position's bytes, as ProbeSource does.
+class ProbeDrawer : public mjp::SceneDrawer {
+ public:
+  size_t scene_bytes() const override { return sizeof(mjtNum); }
+  int width() const override { return ProbeSource::kSize; }
+  int height() const override { return ProbeSource::kSize; }
+  void DrawOnCpu(std::span<const std::byte> scenes, std::span<uint8_t> rgb) const override {
+    std::ranges::fill(rgb, 0);
+    for (size_t i = 0; i < scenes.size() / sizeof(mjtNum); ++i) {
+      std::memcpy(rgb.data() + i * picture_bytes(), scenes.data() + i * sizeof(mjtNum),
+                  sizeof(mjtNum));
+    }
+  }
+  std::unique_ptr<mjp::GpuSceneDrawer> MakeGpuDrawer() const override { return nullptr; }
+};
+
 // Models with the plugin in them and a fake policy behind it.
 class PluginTest : public MujocoTest {
  protected:
   static void SetUpTestSuite() {
     static const bool registered = [] {
-      mjp::RegisterPictureSource("probe", [](const mjModel*, const mjp::PictureRequest& request) {
-        return std::make_unique<ProbeSource>(request);
-      });
+      static const ProbeDrawer drawer;
+      mjp::RegisterPictureSource(
+          "probe",
+          [](const mjModel*, const mjp::PictureRequest& request) {
+            return std::make_unique<ProbeSource>(request);
+          },
+          &drawer);
       return mjp::RegisterPlugin();
     }();
     ASSERT_TRUE(registered);

@@ -282,9 +282,11 @@ TEST_F(DiffusionPolicyTest, GivesScenesToTheGpu) {
       ASSERT_THAT(seen, SizeIs(2));
       if (offers && backend == std::string("cuda")) {
         EXPECT_THAT(seen[1].frames, IsEmpty());
-        ASSERT_THAT(seen[1].scenes, SizeIs(2));
-        EXPECT_EQ(seen[1].scenes[0].agent_x, static_cast<float>(positions[7]));
-        EXPECT_EQ(seen[1].scenes[1].agent_x, static_cast<float>(positions[8]));
+        ASSERT_THAT(seen[1].scenes, SizeIs(2 * sizeof(mjtNum)));
+        mjtNum drawn[2];
+        std::memcpy(drawn, seen[1].scenes.data(), sizeof(drawn));
+        EXPECT_EQ(drawn[0], positions[7]);
+        EXPECT_EQ(drawn[1], positions[8]);
         EXPECT_EQ(ProbeSource::drawn, 0);
       } else {
         EXPECT_THAT(seen[1].scenes, IsEmpty());

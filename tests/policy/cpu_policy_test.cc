@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "policy/policy.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tests/support/check_close.h"
 #include "tests/support/golden_cases.h"
 
@@ -22,6 +23,7 @@ PolicyOptions Options(int batch, int threads) {
   options.sampler.steps = 5;
   options.batch = batch;
   options.threads = threads;
+  options.scene_drawer = &mjp::FlatSceneDrawer();
   return options;
 }
 
@@ -196,7 +198,7 @@ TEST(CpuPolicyPicturesTest, ScenesAreThePicturesTheyDraw) {
   PolicyOutput from_frames, from_scenes;
   policy->Infer(observations.input, from_frames);
   observations.input.frames = {};
-  observations.input.scenes = observations.scenes;
+  observations.input.scenes = mjp::SceneBytes(observations.scenes);
   policy->Infer(observations.input, from_scenes);
   EXPECT_EQ(from_frames.actions, from_scenes.actions);
   EXPECT_GT(from_scenes.times[mjp::Stage::kRender].end, 0);
@@ -213,6 +215,10 @@ TEST(CpuPolicyPicturesTest, RefusesSpansOfTheWrongSize) {
   bad.frames = good.frames.first(good.frames.size() - 1);
   EXPECT_THROW(policy->Infer(bad, output), mjp::Error);
   bad = good;
+  bad.frames = {};
+  bad.scenes = mjp::SceneBytes(observations.scenes).first(20);
+  EXPECT_THROW(policy->Infer(bad, output), mjp::Error);
+  bad = good;
   bad.state = {};
   EXPECT_THROW(policy->Infer(bad, output), mjp::Error);
   bad = good;
@@ -221,6 +227,23 @@ TEST(CpuPolicyPicturesTest, RefusesSpansOfTheWrongSize) {
   bad = good;
   bad.count = 2;
   EXPECT_THROW(policy->Infer(bad, output), mjp::Error);
+}
+
+TEST(CpuPolicyPicturesTest, RefusesScenesWithoutADrawer) {
+  const auto checkpoint = mjp_test::CompactCheckpoint();
+  PolicyOptions options = Options(1, 1);
+  options.scene_drawer = nullptr;
+  const auto policy = mjp::Policy::Create(checkpoint, options);
+  Observations observations(checkpoint->config, 1);
+  observations.input.frames = {};
+  observations.input.scenes = mjp::SceneBytes(observations.scenes);
+  PolicyOutput output;
+  try {
+    policy->Infer(observations.input, output);
+    FAIL();
+  } catch (const mjp::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("no scene drawer"), std::string::npos);
+  }
 }
 
 TEST(CpuPolicyCreateTest, RefusesWhatItCannotDo) {

@@ -103,7 +103,7 @@ TEST_P(EncoderGoldens, EveryStageAgrees) {
                             pool);
   const std::vector<uint8_t> frames = file.Bytes("in/frames_u8");
   std::vector<float> features(2 * config.encoder.feature_dim);
-  encoder.Prepare(frames.data(), mjp::kPictureBytes, 2);
+  encoder.Prepare(frames.data(), config.cameras[0].width * config.cameras[0].height * 3, 2);
   encoder.Encode(2, features.data());
   EXPECT_TRUE(CheckClose(features, file.Floats("out/features.f64").data, mjp_test::kCondLimit));
   EXPECT_TRUE(CheckClose(ChannelsFirst(encoder.feature_map(), 2),

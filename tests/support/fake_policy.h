@@ -14,7 +14,7 @@ namespace mjp_test {
 // One call of Policy::Infer as the fake saw it.
 struct SeenInput {
   std::vector<uint8_t> frames;
-  std::vector<mjp::FlatScene> scenes;
+  std::vector<std::byte> scenes;
   std::vector<float> state, environment;
   mjp::NoiseKey key;
   uint32_t noise = 0;  // the number of its noise, as the policy's options have it

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "policy/checkpoint/checkpoint.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tests/support/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
 #include "viewer/simulation/episode_simulation.h"
@@ -19,6 +20,7 @@ class SimulationTest : public testing::Test {
   SimulationTest() {
     mjp_test::WriteSmallCheckpoint(folder_.path());
     options_.backend = mjp::Backend::kCpu;
+    options_.scene_drawer = &mjp::FlatSceneDrawer();
     checkpoint_ = OpenCheckpoint(folder_.path());
     options_.sampler.kind = checkpoint_->config.scheduler.kind;
   }

@@ -10,6 +10,7 @@
 #include "policy/checkpoint/random_checkpoint.h"
 #include "tasks/pusht/coverage.h"
 #include "tasks/pusht/physics/reset.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tasks/pusht/pictures/raster_source.h"
 
 namespace mjp::app {
@@ -46,6 +47,7 @@ void EpisodeSimulation::SetCheckpoint(const std::string& directory) {
 void EpisodeSimulation::SetPolicy(std::shared_ptr<const mjp::Checkpoint> checkpoint,
                                   mjp::PolicyOptions options) {
   options.timing = mjp::TimingDetail::kSteps;
+  options.scene_drawer = &mjp::FlatSceneDrawer();
   std::unique_ptr<mjp::Policy> policy = mjp::Policy::Create(checkpoint, options);
   auto observer = std::make_unique<Observer>(options_, policy->config(), scene_);
   const int action_steps = ResolveActionSteps(options_, policy->config());
@@ -128,6 +130,7 @@ std::shared_ptr<DecisionRecord> EpisodeSimulation::Decide() {
   record->count = action_steps_;
   record->qpos = history_.back().qpos;
   record->scenes.assign(input.scenes.begin(), input.scenes.end());
+  record->drawer = policy_->options().scene_drawer;
   AddKeypoints(*record);
   record->actions = output_.actions;
   KeepDenoising(trace, *record);

@@ -88,6 +88,7 @@ void ModelSimulation::Load(const Choice& choice) {
     choice.overrule(options);
     if (options.sampler.hold_noise == 0) options.sampler.hold_noise = attributes.sampler.hold_noise;
     options.timing = mjp::TimingDetail::kSteps;
+    options.scene_drawer = attributes.scene_drawer;
     auto policy = mjp::Policy::Create(checkpoint, options);
     *made = {checkpoint, policy->options(), policy->Description()};
     return policy;
@@ -224,6 +225,7 @@ void ModelSimulation::NoteDecision(double step_began) {
   record->qpos = before_;
   record->asked = step_began;
   KeepPictures(question_->input(), config, *record);
+  record->drawer = made_->options.scene_drawer;
   AddKeypoints(*record);
   AddToLog(std::move(record));
   under_way_ = true;

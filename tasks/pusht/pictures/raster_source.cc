@@ -3,12 +3,14 @@
 #include <mujoco/mujoco.h>
 
 #include <cmath>
+#include <cstring>
 #include <memory>
 
 #include "base/error.h"
 #include "kernels/cpu/picture_resize.h"
 #include "plugin/pictures/picture_source.h"
 #include "tasks/pusht/physics/scene.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
 
 namespace mjp::app {
 namespace {
@@ -47,8 +49,11 @@ class RasterSource : public mjp::PictureSource {
     mjp::RasteriseCpu(&flat, 1, rgb.data());
   }
 
-  std::optional<mjp::FlatScene> ReadFlatScene(const mjData* data) const override {
-    return ToFlatScene(scene_.Read(data));
+  bool ReadScene(const mjData* data, std::span<std::byte> scene) const override {
+    const mjp::FlatScene flat = ToFlatScene(scene_.Read(data));
+    if (scene.size() != sizeof(flat)) return false;
+    std::memcpy(scene.data(), &flat, sizeof(flat));
+    return true;
   }
 
  private:
@@ -64,11 +69,13 @@ mjp::FlatScene ToFlatScene(const State& s) {
 }
 
 void RegisterRasterSource() {
-  mjp::RegisterPictureSource("raster",
-                             [](const mjModel* model, const mjp::PictureRequest& request) {
-                               CheckCamera(model, request);
-                               return std::make_unique<RasterSource>(model);
-                             });
+  mjp::RegisterPictureSource(
+      "raster",
+      [](const mjModel* model, const mjp::PictureRequest& request) {
+        CheckCamera(model, request);
+        return std::make_unique<RasterSource>(model);
+      },
+      &mjp::FlatSceneDrawer());
 }
 
 }  // namespace mjp::app

@@ -3,14 +3,16 @@
 
 #include <cstdint>
 
+#include "kernels/shared/picture_taps.h"
+
 // Draws the flat Push-T scene as the benchmark's own pictures: 96x96 RGB, row 0 at the top.
 // Source of every constant: the benchmark's 512x512 drawing, sampled with OpenCV's 2-tap bilinear
 // resize (docs/NUMERICS.md).
 
 namespace mjp {
 
-inline constexpr int kPictureSize = 96;                                // pixels, both ways
-inline constexpr int kPictureBytes = kPictureSize * kPictureSize * 3;  // RGB, 8 bits
+inline constexpr int kPictureSize = kReducedSize;    // pixels, both ways
+inline constexpr int kPictureBytes = kReducedBytes;  // RGB, 8 bits
 
 // One scene in world pixels (512 x 512, y down, angle in radians, clockwise on the screen).
 struct FlatScene {

@@ -5,32 +5,19 @@
 
 #include "kernels/shared/exact_math.h"
 #include "kernels/shared/host_device.h"
+#include "kernels/shared/picture_taps.h"
 #include "tasks/pusht/pictures/rasterise.h"
 
 // Geometry of the flat scene, shared by the CPU and the GPU. After the corners are rounded to whole
 // pixels everything is integer arithmetic, and the corners come from exact_math.h, so both draw the
 // same bits.
 //
-// A picture pixel blends 2 x 2 taps, which are pixels of the benchmark's 512 x 512 drawing:
-// cv2.resize samples it at 16/3 i + 13/6. Tap t = 0 ... 191 of an axis belongs to picture
-// pixel t / 2.
+// What is drawn are the taps of picture_taps.h alone.
 
 namespace mjp::raster {
 
-inline constexpr int kTaps = 2 * kPictureSize;
-
 // What a tap shows; an index into kPalette.
 enum Surface : uint8_t { kWhite, kGoal, kBlock, kBlockEdge, kAgent, kAgentInner, kWall, kSurfaces };
-
-// Coordinate of a tap in the 512 x 512 drawing.
-MJP_HOST_DEVICE constexpr int TapCoordinate(int tap) {
-  return (32 * (tap / 2) + 13) / 6 + (tap & 1);
-}
-
-// Weight of a picture pixel's second tap, in 1/2048; the first has the rest.
-MJP_HOST_DEVICE constexpr int SecondTapWeight(int pixel) {
-  return pixel % 3 == 0 ? 341 : pixel % 3 == 1 ? 1024 : 1707;
-}
 
 // Colours of the surfaces, and one channel of all of them in one word, 8 bits each.
 inline constexpr uint8_t kPalette[kSurfaces][3] = {
@@ -49,18 +36,6 @@ inline constexpr uint64_t kPackedPalette = PackedPalette(kChannel);
 template <int kChannel>
 MJP_HOST_DEVICE constexpr int Colour(int surface) {
   return static_cast<int>(kPackedPalette<kChannel> >> (8 * surface)) & 255;
-}
-
-// cv2's 8-bit bilinear blend of two rows, each already blended along x to 19 bits, in two parts:
-// RowPart of either row with its weight along y, then the sum rounded.
-MJP_HOST_DEVICE constexpr int BlendAlongX(int first, int second, int second_weight) {
-  return first * (2048 - second_weight) + second * second_weight;
-}
-MJP_HOST_DEVICE constexpr int RowPart(int blended_along_x, int weight) {
-  return (weight * (blended_along_x >> 4)) >> 16;
-}
-MJP_HOST_DEVICE constexpr int SumRows(int upper_part, int lower_part) {
-  return (upper_part + lower_part + 2) >> 2;
 }
 
 // Whole pixels lo <= v <= hi along x and y.

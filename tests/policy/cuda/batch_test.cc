@@ -8,6 +8,7 @@
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/unet/megakernel_denoiser.h"
 #include "policy/policy.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tests/support/device_buffer.h"
 
 namespace {
@@ -21,7 +22,7 @@ struct Observations {
         state(4 * count, 200.0f),
         keys(count, {7, 3}) {
     input.count = count;
-    input.scenes = scenes;
+    input.scenes = mjp::SceneBytes(scenes);
     input.state = state;
     input.keys = keys;
   }
@@ -42,6 +43,7 @@ std::unique_ptr<mjp::Policy> MakePolicy(int batch,
   options.sampler.parallel_window = window;
   options.sampler.hold_noise = hold_noise;
   options.batch = batch;
+  options.scene_drawer = &mjp::FlatSceneDrawer();
   options.timing = timing;
   return mjp::Policy::Create(checkpoint, options);
 }
@@ -78,6 +80,7 @@ TEST(CudaBatch, LaunchesDoNotMatter) {
   options.sampler = {mjp::SamplerKind::kDdim, 4};
   options.sampler.parallel_window = 0;
   options.batch = kRows;
+  options.scene_drawer = &mjp::FlatSceneDrawer();
   const auto policy = mjp::Policy::Create(mjp::NamedNetwork("notebook"), options);
   const std::vector<float> full = Decide(*policy, kRows);
   const size_t size = full.size() / kRows;
@@ -159,6 +162,7 @@ TEST(CudaBatch, WindowOfItsOwnChoiceIsTheFaster) {
   const std::pair<int, int> windows[] = {{1, 16}, {2, 16}, {4, 8}, {5, 0}, {32, 0}};
   for (const auto& [batch, window] : windows) {
     options.batch = batch;
+    options.scene_drawer = &mjp::FlatSceneDrawer();
     EXPECT_EQ(mjp::Policy::Create(checkpoint, options)->options().sampler.parallel_window, window)
         << batch << " environments";
   }

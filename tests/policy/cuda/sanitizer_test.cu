@@ -14,6 +14,7 @@
 
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/cuda_policy.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tests/support/device_buffer.h"
 
 namespace {
@@ -82,6 +83,7 @@ void Decide(const Case& c) {
   options.precision = c.precision;
   options.sampler = {mjp::SamplerKind::kDdpm, 3, c.window};
   options.batch = c.batch;
+  options.scene_drawer = &mjp::FlatSceneDrawer();
   const auto policy = mjp::Policy::Create(mjp::RandomCheckpoint(config, stats, 1), options);
   const std::vector<mjp::FlatScene> scenes(2 * c.batch, {100, 150, 250, 300, 0.5f});
   const std::vector<uint8_t> frames(size_t{2} * c.batch * mjp::kPictureBytes, 100);
@@ -92,7 +94,7 @@ void Decide(const Case& c) {
   if (c.pictures) {
     input.frames = frames;
   } else {
-    input.scenes = scenes;
+    input.scenes = mjp::SceneBytes(scenes);
   }
   input.state = state;
   input.keys = keys;

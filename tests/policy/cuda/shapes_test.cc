@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/cuda_policy.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
 
 // Networks of odd shapes on the GPU against the CPU backend, which shares no arithmetic with it.
 
@@ -98,6 +99,7 @@ mjp::PolicyTrace Denoise(const std::shared_ptr<const mjp::Checkpoint>& checkpoin
   options.sampler = sampler;
   options.batch = batch;
   options.threads = 4;
+  options.scene_drawer = &mjp::FlatSceneDrawer();
   const mjp::PolicyConfig& config = checkpoint->config;
   std::vector<float> state, environment;
   std::vector<mjp::FlatScene> scenes;
@@ -113,7 +115,7 @@ mjp::PolicyTrace Denoise(const std::shared_ptr<const mjp::Checkpoint>& checkpoin
   input.count = batch;
   input.state = state;
   input.environment = environment;
-  input.scenes = scenes;
+  input.scenes = mjp::SceneBytes(scenes);
   input.keys = keys;
   mjp::PolicyOutput output;
   mjp::PolicyTrace trace;

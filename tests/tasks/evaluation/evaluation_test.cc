@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tests/support/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
 
@@ -28,6 +29,7 @@ class EvaluationTest : public ::testing::Test {
     options_.policy.backend = mjp::Backend::kCpu;
     options_.policy.sampler = {mjp::SamplerKind::kDdim, 4, 0, 0};
     options_.policy.batch = 3;
+    options_.policy.scene_drawer = &mjp::FlatSceneDrawer();
   }
 
   std::unique_ptr<mjp::Policy> MakePolicy() const {

@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
 #include "plugin/pictures/picture_source.h"
 #include "tasks/pusht/physics/scene.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tasks/pusht/pictures/render_states.h"
 
 namespace mjp::app {
@@ -40,10 +43,16 @@ TEST_F(RasterSourceTest, DrawsTheStateOfTheJoints) {
   const mjp::FlatScene flat = ToFlatScene(kState);
   mjp::RasteriseCpu(&flat, 1, expected.data());
   EXPECT_EQ(drawn, expected);
-  const auto read = source->ReadFlatScene(data.get());
-  ASSERT_TRUE(read.has_value());
-  EXPECT_NEAR(read->block_x, kState.block_x, 1e-4);
-  EXPECT_NEAR(read->block_angle, kState.block_angle, 1e-6);
+  mjp::FlatScene read;
+  ASSERT_TRUE(source->ReadScene(data.get(), std::as_writable_bytes(std::span(&read, 1))));
+  EXPECT_NEAR(read.block_x, kState.block_x, 1e-4);
+  EXPECT_NEAR(read.block_angle, kState.block_angle, 1e-6);
+  const mjp::SceneDrawer* drawer = mjp::SceneDrawerOf("raster");
+  ASSERT_NE(drawer, nullptr);
+  std::ranges::fill(drawn, 0);
+  drawer->DrawOnCpu(mjp::SceneBytes({&read, 1}), drawn);
+  EXPECT_EQ(drawn, expected);
+  EXPECT_THROW(drawer->DrawOnCpu(mjp::SceneBytes({&read, 1}).first(19), drawn), mjp::Error);
 }
 
 TEST_F(RasterSourceTest, RefusesViewsItDoesNotDraw) {

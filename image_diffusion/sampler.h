@@ -19,7 +19,7 @@
 namespace mjp {
 
 // How far a step's input may move, root mean square over the noise level, and still count as final.
-// What is then left is about what fp16 rounds (docs/PERFORMANCE.md, section 3).
+// What is then left is about what fp16 rounds (apps/image_diffusion/README.md).
 inline constexpr float kWindowTolerance = 2e-4f;
 
 struct ImageSamplerOptions {
@@ -62,7 +62,7 @@ std::unique_ptr<ImageSampler> MakeCudaImageSampler(std::shared_ptr<const ImageMo
                                                    const ImageSamplerOptions& options);
 
 // The window that pays for the chain in one CUDA graph, 0 where none does: a rule in the
-// configuration alone, from measurements of one H200 (docs/PERFORMANCE.md, section 3).
+// configuration alone, from measurements of one H200 (apps/image_diffusion/README.md).
 int ImageWindow(const ImageModel& model, const ImageSamplerOptions& options);
 
 // The schedule of `options` for `model`, in the order it runs.

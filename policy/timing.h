@@ -30,7 +30,7 @@ const char* StageName(Stage stage);
 // How closely a policy times its decisions.
 enum class TimingDetail {
   kNone,    // not at all
-  kStages,  // every stage; costs less than 1 % (docs/PERFORMANCE.md)
+  kStages,  // every stage; costs less than 1 %
   kSteps,   // and every network pass within the denoising loop
 };
 

@@ -5,8 +5,8 @@
 
 // How the one-dimensional convolution became fast, a rung per file, from the first correct kernel
 // to the shipped launchers (kernels/cuda/conv/conv.cuh, kernels/cuda/norm_conv/norm_conv.cuh).
-// `mjpolicy bench ladder` times them side by side; docs/PERFORMANCE.md has the figures. Nothing but
-// the bench and the tests uses the rungs.
+// `mjpolicy bench ladder` times them side by side. Nothing but the bench and the tests uses the
+// rungs.
 
 namespace mjp::ladder {
 

@@ -15,7 +15,7 @@ constexpr int kMostSharedRows = 2;
 
 // Positions of the deepest level from which on a launch per layer has
 // kernels/cuda/conv/implicit_gemm_wgmma.cu for all of them, and takes no longer than several
-// launches of the chain do: docs/PERFORMANCE.md.
+// launches of the chain do (`mjpolicy bench pass`).
 constexpr int kManyPositions = 512;
 
 void SetNorm(ChainSource& source, const DeviceNorm& norm) {

@@ -91,7 +91,7 @@ const Network& LeRobot() {
   return network;
 }
 
-// Up to where a launch per layer takes no longer: docs/PERFORMANCE.md.
+// Up to where a launch per layer takes no longer (`mjpolicy bench pass`).
 TEST(ChainLaunches, ShareMoreRowsThanOneTakes) {
   const std::pair<int, int> with_roles[] = {{1, 1},  {16, 1}, {32, 1}, {33, 2},
                                             {64, 2}, {96, 3}, {127, 4}};

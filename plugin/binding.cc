@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 
@@ -47,6 +49,26 @@ struct Kind {
 };
 constexpr Kind kKinds[] = {
     {"joint", mjOBJ_JOINT}, {"sensor", mjOBJ_SENSOR}, {"site", mjOBJ_SITE}, {"body", mjOBJ_BODY}};
+
+Unit UnitOfJoint(int joint_type) {
+  if (joint_type == mjJNT_SLIDE) return Unit::kLength;
+  return joint_type == mjJNT_HINGE ? Unit::kAngle : Unit::kOther;
+}
+
+// What actuator `id` makes of its control: the unit of the joint that it drives as a position
+// servo, and how far that goes for a control of 1.
+std::pair<Unit, double> ServoOf(const mjModel* model, int id) {
+  const int joint = model->actuator_trnid[2 * id];
+  if (model->actuator_trntype[id] != mjTRN_JOINT || model->actuator_ctrlnum[id] != 1 ||
+      model->actuator_gaintype[id] != mjGAIN_FIXED ||
+      model->actuator_biastype[id] != mjBIAS_AFFINE) {
+    return {Unit::kOther, 1};
+  }
+  const double gain = model->actuator_gainprm[mjNGAIN * id];
+  const double pull = -model->actuator_biasprm[mjNBIAS * id + 1] * model->actuator_gear[6 * id];
+  if (pull == 0 || gain == 0) return {Unit::kOther, 1};
+  return {UnitOfJoint(model->jnt_type[joint]), std::abs(gain / pull)};
+}
 
 int QposSize(int joint_type) {
   switch (joint_type) {
@@ -96,7 +118,8 @@ ObservationBinding::Range ObservationBinding::Resolve(const mjModel* model, cons
   Range range{};
   switch (found->type) {
     case mjOBJ_JOINT:
-      range = {&mjData::qpos, model->jnt_qposadr[id], QposSize(model->jnt_type[id])};
+      range = {&mjData::qpos, model->jnt_qposadr[id], QposSize(model->jnt_type[id]),
+               UnitOfJoint(model->jnt_type[id])};
       break;
     case mjOBJ_SENSOR:
       if (model->sensor_needstage[id] > mjSTAGE_POS || model->sensor_type[id] == mjSENS_PLUGIN ||
@@ -104,19 +127,19 @@ ObservationBinding::Range ObservationBinding::Resolve(const mjModel* model, cons
         throw refuse("a policy acts before that sensor is computed; only sensors of positions " +
                      std::string("can be observed"));
       }
-      range = {&mjData::sensordata, model->sensor_adr[id], model->sensor_dim[id]};
+      range = {&mjData::sensordata, model->sensor_adr[id], model->sensor_dim[id], Unit::kOther};
       break;
     case mjOBJ_SITE:
-      range = {&mjData::site_xpos, 3 * id, 3};
+      range = {&mjData::site_xpos, 3 * id, 3, Unit::kLength};
       break;
     default:
-      range = {&mjData::xpos, 3 * id, 3};
+      range = {&mjData::xpos, 3 * id, 3, Unit::kLength};
   }
   const int end = components->end < 0 ? range.count : components->end;
   if (end > range.count) {
     throw refuse("it has only " + std::to_string(range.count) + " components");
   }
-  return {range.field, range.begin + components->begin, end - components->begin};
+  return {range.field, range.begin + components->begin, end - components->begin, range.unit};
 }
 
 ObservationBinding::ObservationBinding(const mjModel* model, const char* attribute,
@@ -125,8 +148,10 @@ ObservationBinding::ObservationBinding(const mjModel* model, const char* attribu
   for (const std::string& name : names) {
     ranges_.push_back(Resolve(model, attribute, name));
     size_ += ranges_.back().count;
+    quantities_.resize(size_, {name, ranges_.back().unit, 1});
   }
   if (size_ > 0) scale_ = Spread(std::string(attribute) + "_scale", scale, size_);
+  for (int i = 0; i < size_; ++i) quantities_[i].scale = scale_[i];
 }
 
 void ObservationBinding::Read(const mjData* data, std::span<mjtNum> out) const {
@@ -151,9 +176,12 @@ ControlBinding::ControlBinding(const mjModel* model, const std::vector<std::stri
         throw BadInput("attribute actuators names \"" + name + "\" twice");
       }
       addresses_.push_back(address);
+      const auto [unit, slope] = ServoOf(model, id);
+      quantities_.push_back({name, unit, 1 / slope});
     }
   }
   scale_ = Spread("action_scale", scale, size());
+  for (int i = 0; i < size(); ++i) quantities_[i].scale *= scale_[i];
 }
 
 std::string ControlBinding::SharedWith(const mjModel* model, const ControlBinding& other) const {

@@ -12,6 +12,15 @@
 
 namespace mjp {
 
+enum class Unit { kOther, kLength, kAngle };
+
+// One number that a policy reads or writes.
+struct Quantity {
+  std::string name;  // as the attribute has it
+  Unit unit;         // of what it is in the model, where that is known
+  double scale;      // the policy's units per unit of the model
+};
+
 // Numbers of a simulation that a policy observes: positions of joints, sites and bodies, sensors.
 class ObservationBinding {
  public:
@@ -22,7 +31,8 @@ class ObservationBinding {
   ObservationBinding(const mjModel* model, const char* attribute,
                      const std::vector<std::string>& names, const std::vector<double>& scale);
 
-  int size() const { return size_; }  // numbers
+  int size() const { return size_; }                                       // numbers
+  const std::vector<Quantity>& quantities() const { return quantities_; }  // (size)
   // Writes the numbers, scaled, into out (size).
   void Read(const mjData* data, std::span<mjtNum> out) const;
 
@@ -30,10 +40,12 @@ class ObservationBinding {
   struct Range {
     mjtNum* mjData::*field;
     int begin, count;
+    Unit unit;
   };
   static Range Resolve(const mjModel* model, const char* attribute, const std::string& name);
 
   std::vector<Range> ranges_;
+  std::vector<Quantity> quantities_;
   std::vector<double> scale_;  // (size)
   int size_ = 0;
 };
@@ -47,6 +59,9 @@ class ControlBinding {
                  const std::vector<double>& scale);
 
   int size() const { return static_cast<int>(addresses_.size()); }
+  const std::vector<int>& addresses() const { return addresses_; }  // (size), in ctrl
+  // (size); the unit is that of the joint which a position servo drives.
+  const std::vector<Quantity>& quantities() const { return quantities_; }
   // Writes action (size, the policy's units) into the controls of `data`.
   void Write(std::span<const mjtNum> action, mjData* data) const;
   // The name of an actuator of `model` that both drive; empty: there is none.
@@ -56,7 +71,8 @@ class ControlBinding {
 
  private:
   std::vector<int> addresses_;  // in ctrl
-  std::vector<double> scale_;   // (size)
+  std::vector<Quantity> quantities_;
+  std::vector<double> scale_;  // (size)
 };
 
 }  // namespace mjp

@@ -42,18 +42,6 @@ fs::path FindDirectory(const std::string& directory) {
   throw BadInput("there is no checkpoint directory " + searched);
 }
 
-// The object that `holder` has for this process. A child made by fork() gets its own, which
-// `succeed` makes of its parent's; that one stays as it is, for its threads will not end it.
-template <typename Object, typename Succeed>
-Object& OfThisProcess(std::atomic<Object*>& holder, Succeed succeed) {
-  Object* object = holder;
-  while (object->generation != ForkGeneration()) {
-    std::unique_ptr<Object> next = succeed(*object);
-    if (holder.compare_exchange_strong(object, next.get())) return *next.release();
-  }
-  return *object;
-}
-
 struct Entry {
   std::string directory, fingerprint;
   PolicyOptions options;

@@ -4,13 +4,14 @@
 #include <set>
 #include <utility>
 
+#include "base/fork.h"
 #include "plugin/guard.h"
 
 namespace mjp {
 namespace {
 
 struct Notices {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::set<std::pair<std::string, Notice>> said;
 };
 

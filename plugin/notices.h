@@ -11,7 +11,14 @@
 namespace mjp {
 
 // What is said once.
-enum class Notice { kSensorsOff, kActuationOff, kStateUnits, kEnvironmentUnits, kActionUnits };
+enum class Notice {
+  kSensorsOff,
+  kActuationOff,
+  kStateUnits,
+  kEnvironmentUnits,
+  kActionUnits,
+  kClamped
+};
 
 // True the first time that it is asked about this kind and an instance of this name since a model
 // with it was compiled. Thread-safe.

@@ -112,6 +112,7 @@ DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
       state_binding_(model, "state", config_.state, config_.state_scale),
       environment_binding_(model, "environment", config_.environment, config_.environment_scale),
       control_binding_(model, config_.actuators, config_.action_scale),
+      units_(policy_->checkpoint().stats, state_binding_, environment_binding_, control_binding_),
       sensors_(model, instance, config_, policy_->config()),
       trail_(model, config_, control_binding_),
       label_(FindLabel(model, config_)),
@@ -205,6 +206,7 @@ void DiffusionPolicy::Compute(const mjModel* model, mjData* data) {
   apply_.begin = Now();
   Apply(model, data, state);
   apply_.end = Now();
+  units_.Controlled(model, instance_, data);
   sensors_.Write(Report(state), data);
 }
 
@@ -225,6 +227,7 @@ void DiffusionPolicy::Observe(const mjModel* model, mjData* data, InstanceState&
   const std::span<mjtNum> observation(observation_);
   state_binding_.Read(data, observation.first(state_binding_.size()));
   environment_binding_.Read(data, observation.subspan(state_binding_.size()));
+  units_.Observed(model, instance_, observation);
   if (pictures_) {
     ReadPose(model, data, pose_);
     render_.begin = Now();

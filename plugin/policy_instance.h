@@ -16,6 +16,7 @@
 #include "plugin/score.h"
 #include "plugin/state.h"
 #include "plugin/trail.h"
+#include "plugin/units.h"
 
 namespace mjp {
 
@@ -78,6 +79,7 @@ class DiffusionPolicy {
   StateShape shape_;
   ObservationBinding state_binding_, environment_binding_;
   ControlBinding control_binding_;
+  UnitCheck units_;
   HostSensors sensors_;
   Trail trail_;
   int label_;                                          // a site; negative: none

@@ -3,17 +3,19 @@
 #include <map>
 #include <mutex>
 
+#include "base/fork.h"
+
 namespace mjp {
 namespace {
 
 struct Registry {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::map<std::string, ScoreFactory> factories;
 };
 
 // made at first use, so that static constructors of any file may register
 Registry& GetRegistry() {
-  static Registry registry;
+  static Registry& registry = *new Registry;  // never destroyed, as its lock wants it
   return registry;
 }
 

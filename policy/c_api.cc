@@ -1,7 +1,5 @@
 #include "policy/c_api.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -71,18 +69,13 @@ class Registry {
     objects_.erase(reinterpret_cast<uintptr_t>(name));
   }
 
-  // fork() waits for the lock, so that no child begins with one that a lost thread holds
   static Registry& Get() {
     static Registry& registry = *new Registry;  // never destroyed: threads may outlive main
-    static const int registered =
-        pthread_atfork([] { registry.mutex_.lock(); }, [] { registry.mutex_.unlock(); },
-                       [] { registry.mutex_.unlock(); });
-    static_cast<void>(registered);
     return registry;
   }
 
  private:
-  std::mutex mutex_;
+  mjp::ForkMutex mutex_;
   std::map<uintptr_t, std::shared_ptr<Object>> objects_;
   uintptr_t last_ = 0;
 };

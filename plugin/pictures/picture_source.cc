@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fork.h"
 #include "plugin/pictures/mujoco_renderer.h"
 
 namespace mjp {
@@ -13,7 +14,7 @@ namespace {
 thread_local int policy_picture_depth = 0;
 
 struct Registry {
-  std::mutex mutex;
+  ForkMutex mutex;
   struct Entry {
     PictureSourceFactory factory;
     const SceneDrawer* drawer = nullptr;
@@ -23,7 +24,7 @@ struct Registry {
 
 // made at first use, so that static constructors of any file may register
 Registry& GetRegistry() {
-  static Registry registry;
+  static Registry& registry = *new Registry;  // never destroyed, as its lock wants it
   return registry;
 }
 

@@ -54,7 +54,7 @@ class ForkTest : public PluginTest {
     return Set("checkpoint", Folder() + "/small") + Set("state", "ax ay") +
            Set("actuators", "ax ay") + Set("camera", "top") + Set("renderer", "blank") +
            Set("sampler", "ddim") + Set("steps", "3") + Set("backend", "cpu") +
-           Set("threads", threads);
+           Set("threads", threads) + Set("state_scale", "100") + Set("action_scale", "100");
   }
 };
 

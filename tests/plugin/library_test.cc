@@ -67,10 +67,11 @@ class LibraryTest : public ::testing::Test {
     replace("</instance>", attributes + "</instance>");
     return folder_.Write("model.xml", xml);
   }
-  static Result RunHost(const std::string& model, const std::string& environment = "") {
+  Result RunHost(const std::string& model, const std::string& environment = "") const {
     const std::string plugins = std::filesystem::path(PLUGIN_LIBRARY).parent_path().string();
-    return RunCommand("env " + environment + " " + PLUGIN_HOST + " " + plugins + " " + model +
-                      " 1.5");
+    // the engine writes its warnings to a file where the host runs
+    return RunCommand("cd " + folder_.path() + " && env " + environment + " " + PLUGIN_HOST + " " +
+                      plugins + " " + model + " 1.5");
   }
 
   TempDir folder_;
@@ -142,6 +143,22 @@ TEST_F(LibraryTest, DrivesAnotherRobot) {
   EXPECT_NE(elbow, 0);
   EXPECT_TRUE(std::abs(shoulder) <= 1 && std::abs(elbow) <= 1) << "the statistics' range";
   EXPECT_EQ(RunHost(model, "MJPOLICY_ASSETS=" + folder_.path()).output, result.output);
+}
+
+// Push-T's policy speaks pixels, 100 per unit of the model: the example without its two scales
+TEST_F(LibraryTest, ForgottenScalesAreSaid) {
+  mjp::WriteCheckpoint(folder_ / "checkpoint", *CompactCheckpoint(), mjp::WeightFormat::kF16);
+  const std::string model = WriteModel(folder_ / "checkpoint");
+  std::ifstream file(model);
+  std::stringstream text;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find("_scale") == std::string::npos) text << line << "\n";
+  }
+  const Result result = RunHost(folder_.Write("unscaled.xml", text.str()));
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("is attribute state_scale right?"));
+  EXPECT_THAT(result.output, HasSubstr("is attribute action_scale right?"));
+  EXPECT_THAT(RunHost(model).output, Not(HasSubstr("_scale right?")));
 }
 
 TEST_F(LibraryTest, MissingCheckpointIsASentence) {

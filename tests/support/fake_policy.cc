@@ -55,6 +55,7 @@ void FakePolicyLog::Install() {
     ++loads;
     auto checkpoint = std::make_shared<mjp::Checkpoint>();
     checkpoint->config = config;
+    checkpoint->stats = stats;
     checkpoint->directory = directory;
     return checkpoint;
   };

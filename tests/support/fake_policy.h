@@ -24,6 +24,7 @@ struct SeenInput {
 class FakePolicyLog {
  public:
   mjp::PolicyConfig config;
+  mjp::NormalizerStats stats;  // none: nothing is known of units
   // Gives the actions (horizon x action_dim); may throw. Default: a function of state and key.
   std::function<std::vector<float>(const SeenInput&)> act;
 

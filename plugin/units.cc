@@ -1,0 +1,129 @@
+#include "plugin/units.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "base/text_stream.h"
+#include "plugin/guard.h"
+#include "plugin/notices.h"
+
+namespace mjp {
+namespace {
+
+constexpr double kFarRanges = 10;      // outside of the statistics, in widths of them
+constexpr double kFarExtents = 10;     // of the model, beyond which no length of it is expected
+constexpr double kMostTurns = 10;      // of a hinge
+constexpr double kLongClamped = 1;     // seconds of simulation
+constexpr double kClampMargin = 0.01;  // of a control's range: rounding is no wrong unit
+
+void Say(const mjModel* model, int instance, const std::string& text, const char* attribute) {
+  Warn((InstanceName(model, instance) + ": " + text + "; is attribute " + attribute +
+        "_scale right?")
+           .c_str());
+}
+
+Notice NoticeOf(const char* attribute) {
+  if (*attribute == 's') return Notice::kStateUnits;
+  return *attribute == 'e' ? Notice::kEnvironmentUnits : Notice::kActionUnits;
+}
+
+}  // namespace
+
+std::vector<UnitCheck::Term> UnitCheck::Terms(const std::vector<Quantity>& quantities,
+                                              const FeatureStats& stats) {
+  std::vector<Term> terms;
+  for (size_t i = 0; i < quantities.size(); ++i) {
+    Term term{quantities[i], 0, 0};
+    if (stats.mode != Normalization::kIdentity && i < stats.first.size()) {
+      const double first = stats.first[i], second = stats.second[i];
+      const bool mean = stats.mode == Normalization::kMeanStd;
+      term.low = mean ? first - 3 * second : first;
+      term.high = mean ? first + 3 * second : second;
+    }
+    terms.push_back(term);
+  }
+  return terms;
+}
+
+UnitCheck::UnitCheck(const NormalizerStats& stats, const ObservationBinding& state,
+                     const ObservationBinding& environment, const ControlBinding& controls)
+    : state_(Terms(state.quantities(), stats.state)),
+      environment_(Terms(environment.quantities(), stats.environment)),
+      action_(Terms(controls.quantities(), stats.action)),
+      controls_(controls.addresses()),
+      inside_(controls_.size()) {}
+
+// Lengths and angles of training, in the model's unit, against what the model can reach.
+void UnitCheck::CheckReach(const mjModel* model, int instance, const std::vector<Term>& terms,
+                           const char* attribute) {
+  const double length = kFarExtents * (model->stat.extent + mju_norm3(model->stat.center));
+  for (const Term& term : terms) {
+    const Quantity& quantity = term.quantity;
+    if (term.low == term.high || quantity.unit == Unit::kOther) continue;
+    const bool angle = quantity.unit == Unit::kAngle;
+    const double limit = angle ? kMostTurns * 2 * std::numbers::pi : length;
+    const double low = term.low / quantity.scale, high = term.high / quantity.scale;
+    if (!(std::max(std::abs(low), std::abs(high)) > limit)) continue;
+    if (!FirstNotice(model, instance, NoticeOf(attribute))) return;
+    TextWriter text;
+    text << "the checkpoint has seen \"" << quantity.name << "\" from " << low << " to " << high;
+    if (angle) {
+      text << " radians";
+    } else {
+      text << ", and the model's extent is " << model->stat.extent;
+    }
+    return Say(model, instance, text.str(), attribute);
+  }
+}
+
+void UnitCheck::CheckValues(const mjModel* model, int instance, const std::vector<Term>& terms,
+                            std::span<const mjtNum> values, const char* attribute) {
+  for (size_t i = 0; i < terms.size() && i < values.size(); ++i) {
+    const Term& term = terms[i];
+    const double far = kFarRanges * (term.high - term.low);
+    if (far <= 0 || !(values[i] < term.low - far || values[i] > term.high + far)) continue;
+    if (!FirstNotice(model, instance, NoticeOf(attribute))) return;
+    TextWriter text;
+    text << "the policy sees \"" << term.quantity.name << "\" as " << values[i]
+         << ", and was trained with " << term.low << " to " << term.high;
+    return Say(model, instance, text.str(), attribute);
+  }
+}
+
+void UnitCheck::CheckStatistics(const mjModel* model, int instance) const {
+  CheckReach(model, instance, state_, "state");
+  CheckReach(model, instance, environment_, "environment");
+  CheckReach(model, instance, action_, "action");
+}
+
+void UnitCheck::Observed(const mjModel* model, int instance, std::span<const mjtNum> observation) {
+  if (!checked_) CheckStatistics(model, instance);
+  checked_ = true;
+  CheckValues(model, instance, state_, observation.first(state_.size()), "state");
+  CheckValues(model, instance, environment_, observation.subspan(state_.size()), "environment");
+}
+
+void UnitCheck::Controlled(const mjModel* model, int instance, const mjData* data) {
+  if (model->opt.disableflags & mjDSBL_CLAMPCTRL) return;
+  // an object may serve several simulations, and a simulation may jump: a second is one of steps
+  const bool jumped = !(data->time >= last_ && data->time <= last_ + 1.5 * model->opt.timestep);
+  last_ = data->time;
+  for (size_t i = 0; i < controls_.size(); ++i) {
+    const int address = controls_[i];
+    const mjtNum* range = model->actuator_ctrlrange + 2 * address;
+    const mjtNum value = data->ctrl[address], margin = kClampMargin * (range[1] - range[0]);
+    const bool clamped = model->actuator_ctrllimited[address] &&
+                         (value < range[0] - margin || value > range[1] + margin);
+    if (!clamped || jumped) inside_[i] = data->time;
+    if (data->time - inside_[i] < kLongClamped) continue;
+    if (!FirstNotice(model, instance, Notice::kClamped)) return;
+    TextWriter text;
+    text << "the policy wants control \"" << action_[i].quantity.name << "\" at " << value
+         << ", and for " << kLongClamped << " s it has been cut to its ctrlrange " << range[0]
+         << " to " << range[1];
+    return Say(model, instance, text.str(), "action");
+  }
+}
+
+}  // namespace mjp

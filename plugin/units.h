@@ -1,0 +1,53 @@
+#ifndef PLUGIN_UNITS_H_
+#define PLUGIN_UNITS_H_
+
+#include <mujoco/mujoco.h>
+
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plugin/binding.h"
+#include "policy/checkpoint/network.h"
+
+namespace mjp {
+
+// Looks for the signs of a scale that was forgotten or is the wrong way round, which no error of a
+// network ever tells, and says each once (plugin/notices.h): statistics that no joint of the model
+// can come near to, observations far outside of them, controls that are always cut.
+class UnitCheck {
+ public:
+  // Describes what `instance` reads and writes; `stats` are those of its checkpoint.
+  UnitCheck(const NormalizerStats& stats, const ObservationBinding& state,
+            const ObservationBinding& environment, const ControlBinding& controls);
+
+  // Looks at an observation (state, then environment), in the policy's units.
+  void Observed(const mjModel* model, int instance, std::span<const mjtNum> observation);
+  // Looks at the controls of this step.
+  void Controlled(const mjModel* model, int instance, const mjData* data);
+
+ private:
+  // A number with what training saw of it.
+  struct Term {
+    Quantity quantity;
+    double low, high;  // equal: nothing is known
+  };
+  static std::vector<Term> Terms(const std::vector<Quantity>& quantities,
+                                 const FeatureStats& stats);
+  void CheckStatistics(const mjModel* model, int instance) const;
+  static void CheckReach(const mjModel* model, int instance, const std::vector<Term>& terms,
+                         const char* attribute);
+  static void CheckValues(const mjModel* model, int instance, const std::vector<Term>& terms,
+                          std::span<const mjtNum> values, const char* attribute);
+
+  std::vector<Term> state_, environment_, action_;
+  std::vector<int> controls_;   // addresses in ctrl
+  std::vector<mjtNum> inside_;  // simulated time at which each was last within its range
+  mjtNum last_ = std::numeric_limits<mjtNum>::quiet_NaN();  // time of the step before
+  bool checked_ = false;
+};
+
+}  // namespace mjp
+
+#endif  // PLUGIN_UNITS_H_

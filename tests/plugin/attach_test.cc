@@ -118,8 +118,9 @@ TEST_F(AttachTest, TwoRobotsActAsEachAlone) {
 TEST_F(AttachTest, NamesOfAModelThatIsNotAttachedStandForThemselves) {
   std::string xml = Xml(Set("checkpoint", Folder()) + Set("camera", "top") + Set("state", "x y") +
                         Set("actuators", "x y") + Set("renderer", "probe"));
-  xml.insert(xml.find("</worldbody>"),
-             R"(<body><joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
+  xml.insert(
+      xml.find("</worldbody>"),
+      R"(<body><joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
       <joint name="px" axis="1 0 0"/>
       <joint name="py" axis="0 1 0"/><geom size="0.1"/><camera name="ptop"/></body>)");
   xml.insert(xml.find("</actuator>"), R"(<motor name="x" joint="x"/><motor name="y" joint="y"/>

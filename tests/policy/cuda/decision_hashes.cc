@@ -70,11 +70,11 @@ std::string Hash(const std::shared_ptr<const mjp::Checkpoint>& network, mjp::Pre
 void Print(const std::string& name, const std::shared_ptr<const mjp::Checkpoint>& network,
            bool pictures) {
   using enum mjp::SamplerKind;
-  const Run runs[] = {{1, kDdim, 10, 0},   {1, kDdpm, 100, 16},  {1, kDdpm, 100, 8},
-                      {1, kDdpm, 100, 32}, {1, kDdpm, 100, -1},  {2, kDdpm, 20, 16},
-                      {3, kDdim, 10, 0},   {8, kDdim, 10, 0},    {16, kDdim, 10, 0},
-                      {24, kDdim, 10, 0},  {32, kDdim, 10, 0},   {48, kDdim, 10, 0},
-                      {64, kDdpm, 20, -1}, {128, kDdim, 10, 0},  {512, kDdim, 4, 0}};
+  const Run runs[] = {{1, kDdim, 10, 0},   {1, kDdpm, 100, 16}, {1, kDdpm, 100, 8},
+                      {1, kDdpm, 100, 32}, {1, kDdpm, 100, -1}, {2, kDdpm, 20, 16},
+                      {3, kDdim, 10, 0},   {8, kDdim, 10, 0},   {16, kDdim, 10, 0},
+                      {24, kDdim, 10, 0},  {32, kDdim, 10, 0},  {48, kDdim, 10, 0},
+                      {64, kDdpm, 20, -1}, {128, kDdim, 10, 0}, {512, kDdim, 4, 0}};
   for (const char* word : {"fp16", "bf16", "tf32", "fp32"}) {
     const mjp::Precision precision = mjp::ParsePrecision("", word);
     for (const Run& run : runs) {

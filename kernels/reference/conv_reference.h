@@ -18,8 +18,8 @@ struct ConvShape {
 };
 
 // y (batch, out, out height, out width); bias (out) or null.
-inline std::vector<double> Conv(const ConvShape& s, const float* x, const float* weight,
-                                const float* bias) {
+template <typename X>
+std::vector<double> Conv(const ConvShape& s, const X* x, const float* weight, const float* bias) {
   std::vector<double> y;
   for (int n = 0; n < s.batch; ++n) {
     for (int o = 0; o < s.out; ++o) {
@@ -47,8 +47,9 @@ inline std::vector<double> Conv(const ConvShape& s, const float* x, const float*
 
 // ConvTranspose1d, kernel 4, stride 2, padding 1: x (batch, in, length), weight (in, out, 4),
 // y (batch, out, 2 length).
-inline std::vector<double> TransposedConv1d(int batch, int in, int out, int length, const float* x,
-                                            const float* weight, const float* bias) {
+template <typename X>
+std::vector<double> TransposedConv1d(int batch, int in, int out, int length, const X* x,
+                                     const float* weight, const float* bias) {
   std::vector<double> y(size_t{2} * batch * out * length);
   for (int n = 0; n < batch; ++n) {
     for (int o = 0; o < out; ++o) {

@@ -4,11 +4,12 @@
 #include "image_diffusion/cuda/unet2d.h"
 #include "image_diffusion/sampler.h"
 #include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/cuda_raii.h"
+#include "kernels/cuda/primitives/graph_capture.h"
 #include "kernels/cuda/sampler/image_picard.cuh"
 #include "kernels/cuda/sampler/image_step.cuh"
 #include "policy/cuda/cuda_policy.h"
 #include "policy/cuda/format_of.h"
-#include "policy/cuda/graph_loop.h"
 #include "policy/option_names.h"
 
 namespace mjp {
@@ -22,8 +23,6 @@ class CudaImageSampler : public ImageSampler {
         format_(FormatOf(options.precision)),
         schedule_(ImageSchedule(*model_, options)),
         table_(MakeStepTable(model_->unet, Timesteps(schedule_))) {
-    CheckCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
-    CheckCuda(cudaStreamCreateWithFlags(&loop_stream_, cudaStreamNonBlocking), "stream");
     Plan();
     arena_.Seal();
     Plan();
@@ -31,23 +30,17 @@ class CudaImageSampler : public ImageSampler {
     if (options.graph) Capture();
   }
 
-  ~CudaImageSampler() override {
-    if (graph_ != nullptr) static_cast<void>(cudaGraphExecDestroy(graph_));
-    static_cast<void>(cudaStreamDestroy(stream_));
-    static_cast<void>(cudaStreamDestroy(loop_stream_));
-  }
-
   std::vector<float> Sample(uint64_t seed, int first, int count, const ImageObserver& observer,
                             int observe_every) override {
     std::vector<NoiseAddress> keys(options_.batch);
     for (int i = 0; i < options_.batch; ++i) keys[i] = {seed, static_cast<uint32_t>(first + i), 0};
     CheckCuda(cudaMemcpyAsync(keys_, keys.data(), keys.size() * sizeof(NoiseAddress),
-                              cudaMemcpyHostToDevice, stream_),
+                              cudaMemcpyHostToDevice, stream()),
               "copy of the noise's addresses");
-    CheckCuda(cudaMemsetAsync(unet_->row_step(), 0xFF, sizeof(int) * options_.batch, stream_),
+    CheckCuda(cudaMemsetAsync(unet_->row_step(), 0xFF, sizeof(int) * options_.batch, stream()),
               "start of the chain");  // -1
     if (graph_ != nullptr && !observer) {
-      CheckCuda(cudaGraphLaunch(graph_, stream_), "launch of the chain");
+      CheckCuda(cudaGraphLaunch(graph_.get(), stream()), "launch of the chain");
     } else if (options_.window > 0 && !observer) {
       RunWindows();
     } else {
@@ -68,6 +61,8 @@ class CudaImageSampler : public ImageSampler {
   int passes() const override { return passes_; }
 
  private:
+  cudaStream_t stream() const { return stream_.get(); }
+
   void Plan() {
     const int rows = options_.batch * std::max(options_.window, 1);
     unet_ = std::make_unique<CudaUnet2d>(*model_, table_, format_, rows, arena_);
@@ -119,47 +114,45 @@ class CudaImageSampler : public ImageSampler {
   }
 
   void Capture() {
-    cudaGraph_t graph = nullptr;
-    CheckCuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture");
     const bool window = options_.window > 0;
-    if (window) {
-      LaunchChainWindowStart(format_, window_, stream_);
-    } else {
-      LaunchChainStep(format_, step_, nullptr, stream_);
-    }
-    CaptureLoop(stream_, loop_stream_, [&](const cudaGraphConditionalHandle& loop) {
-      unet_->Run(loop_stream_);
+    const CudaGraph graph = CaptureGraph(stream(), [&] {
       if (window) {
-        LaunchChainWindow(format_, window_, &loop, loop_stream_);
+        LaunchChainWindowStart(format_, window_, stream());
       } else {
-        LaunchChainStep(format_, step_, &loop, loop_stream_);
+        LaunchChainStep(format_, step_, nullptr, stream());
       }
+      CaptureLoop(stream(), loop_stream_.get(), [&](const cudaGraphConditionalHandle& loop) {
+        unet_->Run(loop_stream_.get());
+        if (window) {
+          LaunchChainWindow(format_, window_, &loop, loop_stream_.get());
+        } else {
+          LaunchChainStep(format_, step_, &loop, loop_stream_.get());
+        }
+      });
     });
-    CheckCuda(cudaStreamEndCapture(stream_, &graph), "end of the capture");
-    CheckCuda(cudaGraphInstantiate(&graph_, graph, 0), "the chain's graph");
-    CheckCuda(cudaGraphDestroy(graph), "the chain's graph");
+    graph_ = InstantiateGraph(graph);
   }
 
   void RunSteps(int count, const ImageObserver& observer, int observe_every) {
-    LaunchChainStep(format_, step_, nullptr, stream_);
+    LaunchChainStep(format_, step_, nullptr, stream());
     for (int k = 0; k < steps(); ++k) {
       if (observer && k % observe_every == 0) observer(k, Fetch(count));
-      unet_->Run(stream_);
-      LaunchChainStep(format_, step_, nullptr, stream_);
+      unet_->Run(stream());
+      LaunchChainStep(format_, step_, nullptr, stream());
     }
   }
 
   // The window of every chain moves by at least one step a pass; the fastest may be done early.
   void RunWindows() {
-    LaunchChainWindowStart(format_, window_, stream_);
+    LaunchChainWindowStart(format_, window_, stream());
     std::vector<int> begin(options_.batch);
     do {
-      unet_->Run(stream_);
-      LaunchChainWindow(format_, window_, nullptr, stream_);
+      unet_->Run(stream());
+      LaunchChainWindow(format_, window_, nullptr, stream());
       CheckCuda(cudaMemcpyAsync(begin.data(), window_.begin, begin.size() * sizeof(int),
-                                cudaMemcpyDeviceToHost, stream_),
+                                cudaMemcpyDeviceToHost, stream()),
                 "copy of the chains' states");
-      CheckCuda(cudaStreamSynchronize(stream_), "a denoising pass");
+      CheckCuda(cudaStreamSynchronize(stream()), "a denoising pass");
     } while (*std::min_element(begin.begin(), begin.end()) < steps());
   }
 
@@ -176,9 +169,9 @@ class CudaImageSampler : public ImageSampler {
   std::vector<float> Fetch(int count) {
     std::vector<float> x(size_t{1} * count * model_->config.Elements());
     CheckCuda(cudaMemcpyAsync(x.data(), step_.x, x.size() * sizeof(float), cudaMemcpyDeviceToHost,
-                              stream_),
+                              stream()),
               "copy of the pictures");
-    CheckCuda(cudaStreamSynchronize(stream_), "drawing of the pictures");
+    CheckCuda(cudaStreamSynchronize(stream()), "drawing of the pictures");
     return x;
   }
 
@@ -194,8 +187,8 @@ class CudaImageSampler : public ImageSampler {
   ChainStepArgs step_;
   ChainWindowArgs window_;  // where the chains are time-parallel
   int passes_ = 0;
-  cudaStream_t stream_ = nullptr, loop_stream_ = nullptr;
-  cudaGraphExec_t graph_ = nullptr;
+  CudaStream stream_ = MakeCudaStream(), loop_stream_ = MakeCudaStream();
+  CudaGraphExec graph_;
 };
 
 }  // namespace

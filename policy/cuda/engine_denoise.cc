@@ -1,8 +1,8 @@
 #include <string>
 
 #include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/graph_capture.h"
 #include "policy/cuda/engine.h"
-#include "policy/cuda/graph_loop.h"
 
 // The engine's denoising chain: step by step, or a window of steps at a time.
 

@@ -1,17 +1,10 @@
 #include "policy/cuda/input_block.h"
 
-#include <cstring>
-
 #include "kernels/cuda/primitives/cuda_check.h"
 
 namespace mjp {
 namespace {
 constexpr size_t kAlignment = 64;
-}
-
-InputBlock::~InputBlock() {
-  if (host_block_ != nullptr) static_cast<void>(cudaFreeHost(host_block_));
-  if (host_frames_ != nullptr) static_cast<void>(cudaFreeHost(host_frames_));
 }
 
 InputBlock::View InputBlock::Lay(uint8_t* base, const PolicyConfig& config, size_t scene_bytes,
@@ -38,31 +31,25 @@ void InputBlock::Plan(const PolicyConfig& config, size_t scene_bytes, int batch,
   Lay(nullptr, config, scene_bytes, batch);
   frame_bytes_ = 0;
   for (const CameraFeature& camera : config.cameras)
-    frame_bytes_ += size_t{3} * config.n_obs_steps * camera.height * camera.width;
-  all_frame_bytes_ = frame_bytes_ * batch;
+    frame_bytes_ += size_t{3} * batch * config.n_obs_steps * camera.height * camera.width;
   device_block_ = arena.Take<uint8_t>(bytes_);
-  device_frames_ = arena.Take<uint8_t>(all_frame_bytes_);
+  device_frames_ = arena.Take<uint8_t>(frame_bytes_);
   if (arena.measuring()) return;
   device_ = Lay(device_block_, config, scene_bytes, batch);
-  CheckCuda(cudaHostAlloc(reinterpret_cast<void**>(&host_block_), bytes_, cudaHostAllocDefault),
-            "pinned memory");
-  std::memset(host_block_, 0, bytes_);
-  host_ = Lay(host_block_, config, scene_bytes, batch);
-  if (all_frame_bytes_ == 0) return;
-  CheckCuda(cudaHostAlloc(reinterpret_cast<void**>(&host_frames_), all_frame_bytes_,
-                          cudaHostAllocDefault),
-            "pinned memory for pictures");
-  std::memset(host_frames_, 0, all_frame_bytes_);
+  host_block_ = PinnedArray<uint8_t>(bytes_);
+  host_ = Lay(host_block_.data(), config, scene_bytes, batch);
+  host_frames_ = PinnedArray<uint8_t>(frame_bytes_);
 }
 
 void InputBlock::CopyBlock(cudaStream_t stream) const {
-  CheckCuda(cudaMemcpyAsync(device_block_, host_block_, bytes_, cudaMemcpyHostToDevice, stream),
-            "copy of the inputs");
+  CheckCuda(
+      cudaMemcpyAsync(device_block_, host_block_.data(), bytes_, cudaMemcpyHostToDevice, stream),
+      "copy of the inputs");
 }
 
 void InputBlock::CopyFrames(cudaStream_t stream) const {
-  CheckCuda(cudaMemcpyAsync(device_frames_, host_frames_, all_frame_bytes_, cudaMemcpyHostToDevice,
-                            stream),
+  CheckCuda(cudaMemcpyAsync(device_frames_, host_frames_.data(), frame_bytes_,
+                            cudaMemcpyHostToDevice, stream),
             "copy of the pictures");
 }
 

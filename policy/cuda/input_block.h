@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/primitives/cuda_raii.h"
 #include "kernels/cuda/sampler/denoise.cuh"
 #include "policy/checkpoint/config.h"
 #include "policy/cuda/arena.h"
@@ -29,11 +30,6 @@ class InputBlock {
     std::byte* scenes = nullptr;   // (batch, To, scene_bytes)
   };
 
-  InputBlock() = default;
-  ~InputBlock();
-  InputBlock(const InputBlock&) = delete;
-  InputBlock& operator=(const InputBlock&) = delete;
-
   // Places the device's side; where the arena no longer measures, allocates the host's.
   // `scene_bytes` 0: no scenes.
   void Plan(const PolicyConfig& config, size_t scene_bytes, int batch, DeviceArena& arena);
@@ -43,17 +39,16 @@ class InputBlock {
 
   const View& host() const { return host_; }
   const View& device() const { return device_; }
-  uint8_t* host_frames() const { return host_frames_; }
+  uint8_t* host_frames() const { return host_frames_.data(); }
   uint8_t* device_frames() const { return device_frames_; }
-  size_t frame_bytes() const { return frame_bytes_; }  // of one environment
 
  private:
   View Lay(uint8_t* base, const PolicyConfig& config, size_t scene_bytes, int batch);
 
   View host_, device_;
-  uint8_t *host_block_ = nullptr, *device_block_ = nullptr;
-  uint8_t *host_frames_ = nullptr, *device_frames_ = nullptr;
-  size_t bytes_ = 0, frame_bytes_ = 0, all_frame_bytes_ = 0;
+  PinnedArray<uint8_t> host_block_, host_frames_;
+  uint8_t *device_block_ = nullptr, *device_frames_ = nullptr;
+  size_t bytes_ = 0, frame_bytes_ = 0;
 };
 
 }  // namespace mjp

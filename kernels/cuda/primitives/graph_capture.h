@@ -1,11 +1,15 @@
-#ifndef POLICY_CUDA_GRAPH_LOOP_H_
-#define POLICY_CUDA_GRAPH_LOOP_H_
-
-#include <cuda_runtime_api.h>
+#ifndef KERNELS_CUDA_PRIMITIVES_GRAPH_CAPTURE_H_
+#define KERNELS_CUDA_PRIMITIVES_GRAPH_CAPTURE_H_
 
 #include <functional>
 
+#include "kernels/cuda/primitives/cuda_raii.h"
+
 namespace mjp {
+
+// The graph of what `work` enqueues on `stream`, none of which runs. What `work` throws comes out
+// again once the stream no longer captures.
+CudaGraph CaptureGraph(cudaStream_t stream, const std::function<void()>& work);
 
 using LoopWork = std::function<void(const cudaGraphConditionalHandle&)>;
 
@@ -15,6 +19,9 @@ using LoopWork = std::function<void(const cudaGraphConditionalHandle&)>;
 void CaptureLoop(cudaStream_t stream, cudaStream_t loop_stream, const LoopWork& body,
                  const LoopWork& before = {});
 
+// Whether `stream` is capturing.
+bool IsCapturing(cudaStream_t stream);
+
 }  // namespace mjp
 
-#endif  // POLICY_CUDA_GRAPH_LOOP_H_
+#endif  // KERNELS_CUDA_PRIMITIVES_GRAPH_CAPTURE_H_

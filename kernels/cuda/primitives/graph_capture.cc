@@ -1,8 +1,19 @@
-#include "policy/cuda/graph_loop.h"
-
-#include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/graph_capture.h"
 
 namespace mjp {
+CudaGraph CaptureGraph(cudaStream_t stream, const std::function<void()>& work) {
+  CheckCuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+  cudaGraph_t graph = nullptr;
+  try {
+    work();
+  } catch (...) {
+    static_cast<void>(cudaStreamEndCapture(stream, &graph));
+    const CudaGraph unused(graph);
+    throw;
+  }
+  CheckCuda(cudaStreamEndCapture(stream, &graph), "end of the capture");
+  return CudaGraph(graph);
+}
 
 void CaptureLoop(cudaStream_t stream, cudaStream_t loop_stream, const LoopWork& body,
                  const LoopWork& before) {
@@ -11,17 +22,17 @@ void CaptureLoop(cudaStream_t stream, cudaStream_t loop_stream, const LoopWork& 
   const cudaGraphNode_t* last = nullptr;
   const cudaGraphEdgeData* edges = nullptr;
   size_t count = 0;
-  const auto look = [&] {
+  const auto read_capture = [&] {
     CheckCuda(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, &last, &edges, &count),
               "capture");
   };
-  look();
+  read_capture();
   cudaGraphConditionalHandle loop;
   CheckCuda(
       cudaGraphConditionalHandleCreate(&loop, graph, before ? 0 : 1, cudaGraphCondAssignDefault),
       "condition of the loop");
   if (before) before(loop);
-  look();
+  read_capture();
   cudaGraphNodeParams params = {};
   params.type = cudaGraphNodeTypeConditional;
   params.conditional.handle = loop;
@@ -29,15 +40,26 @@ void CaptureLoop(cudaStream_t stream, cudaStream_t loop_stream, const LoopWork& 
   params.conditional.size = 1;
   cudaGraphNode_t node = nullptr;
   CheckCuda(cudaGraphAddNode(&node, graph, last, edges, count, &params), "loop over passes");
-  cudaGraph_t inner = params.conditional.phGraph_out[0];
+  cudaGraph_t inner = params.conditional.phGraph_out[0];  // the outer graph's
   CheckCuda(cudaStreamBeginCaptureToGraph(loop_stream, inner, nullptr, nullptr, 0,
                                           cudaStreamCaptureModeThreadLocal),
             "capture of a pass");
-  body(loop);
+  try {
+    body(loop);
+  } catch (...) {
+    static_cast<void>(cudaStreamEndCapture(loop_stream, &inner));
+    throw;
+  }
   CheckCuda(cudaStreamEndCapture(loop_stream, &inner), "end of the capture of a pass");
   CheckCuda(cudaStreamUpdateCaptureDependencies(stream, &node, nullptr, 1,
                                                 cudaStreamSetCaptureDependencies),
             "capture");
+}
+
+bool IsCapturing(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  CheckCuda(cudaStreamIsCapturing(stream, &status), "capture");
+  return status != cudaStreamCaptureStatusNone;
 }
 
 }  // namespace mjp

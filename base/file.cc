@@ -17,9 +17,8 @@ struct stat Status(int fd, const std::string& path) {
   return status;
 }
 
-bool SameVersion(const struct stat& a, const struct stat& b) {
-  return a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
-         a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+int64_t ModifiedAt(const struct stat& status) {
+  return status.st_mtim.tv_sec * int64_t{1000000000} + status.st_mtim.tv_nsec;
 }
 
 // Reads until `size` bytes or the end of the file; returns how many came.
@@ -33,6 +32,10 @@ size_t ReadUpTo(int fd, const std::string& path, uint8_t* out, size_t size) {
     done += static_cast<size_t>(got);
   }
   return done;
+}
+
+Error Changed(const std::string& path) {
+  return BadInput(path + ": changed while it was read; try again when its writer has finished");
 }
 
 // Writes a new file and forces it to the disk.
@@ -62,22 +65,38 @@ void WriteDurably(int fd, std::span<const uint8_t> bytes, const std::string& pat
   if (fsync(fd) != 0 && errno != EINVAL) throw FileError("cannot make durable", path);
 }
 
-std::vector<uint8_t> ReadFile(const std::string& path, uint64_t limit) {
+RegularFile::RegularFile(std::string path, uint64_t limit) : path_(std::move(path)) {
   // non-blocking, so that a FIFO without a writer is refused instead of waited for
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) throw FileError("cannot open", path);
-  const struct stat before = Status(file.get(), path);
-  if (!S_ISREG(before.st_mode)) throw BadInput(path + ": is not a regular file");
-  const auto size = static_cast<uint64_t>(before.st_size);
-  if (size > limit) {
-    throw BadInput(path + ": has " + std::to_string(size) + " bytes, more than the " +
+  file_ = FileDescriptor(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file_.get() < 0) throw FileError("cannot open", path_);
+  const struct stat status = Status(file_.get(), path_);
+  if (!S_ISREG(status.st_mode)) throw BadInput(path_ + ": is not a regular file");
+  size_ = static_cast<uint64_t>(status.st_size);
+  modified_ = ModifiedAt(status);
+  if (size_ > limit) {
+    throw BadInput(path_ + ": has " + std::to_string(size_) + " bytes, more than the " +
                    std::to_string(limit) + " this kind of file may have");
   }
-  std::vector<uint8_t> bytes(size);
-  const size_t got = ReadUpTo(file.get(), path, bytes.data(), bytes.size());
-  if (got != size || !SameVersion(before, Status(file.get(), path))) {
-    throw BadInput(path + ": changed while it was read; try again when its writer has finished");
+}
+
+void RegularFile::Read(uint64_t count, std::vector<uint8_t>& out) {
+  const size_t old_size = out.size();
+  out.resize(old_size + count);
+  if (ReadUpTo(file_.get(), path_, out.data() + old_size, count) != count) throw Changed(path_);
+}
+
+void RegularFile::CheckUnchanged() const {
+  const struct stat now = Status(file_.get(), path_);
+  if (static_cast<uint64_t>(now.st_size) != size_ || ModifiedAt(now) != modified_) {
+    throw Changed(path_);
   }
+}
+
+std::vector<uint8_t> ReadFile(const std::string& path, uint64_t limit) {
+  RegularFile file(path, limit);
+  std::vector<uint8_t> bytes;
+  file.Read(file.size(), bytes);
+  file.CheckUnchanged();
   return bytes;
 }
 

@@ -33,6 +33,26 @@ class FileDescriptor {
 // "<path>: <what>: <the system's reason>", from errno.
 Error FileError(const std::string& what, const std::string& path);
 
+// A regular file that is read in pieces, so that its beginning can be judged before the rest is
+// read and has memory.
+class RegularFile {
+ public:
+  // Throws Error if `path` cannot be opened or is not a regular file of at most `limit` bytes.
+  RegularFile(std::string path, uint64_t limit);
+
+  uint64_t size() const { return size_; }
+  // The next `count` bytes, appended to `out`. Throws Error if the file has become shorter.
+  void Read(uint64_t count, std::vector<uint8_t>& out);
+  // Throws Error if the file has changed since it was opened.
+  void CheckUnchanged() const;
+
+ private:
+  std::string path_;
+  FileDescriptor file_;
+  uint64_t size_ = 0;
+  int64_t modified_ = 0;  // nanoseconds
+};
+
 // Reads a regular file whole into own memory. Throws Error if it is missing, not a regular file,
 // larger than `limit` bytes, or changes while it is read.
 std::vector<uint8_t> ReadFile(const std::string& path, uint64_t limit);

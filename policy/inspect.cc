@@ -9,8 +9,8 @@
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/checkpoint/config_parser.h"
+#include "policy/checkpoint/normalization/statistics.h"
 #include "policy/checkpoint/safetensors.h"
-#include "policy/checkpoint/statistics.h"
 
 namespace mjp {
 namespace {
@@ -84,7 +84,7 @@ std::string SchedulerText(const SchedulerConfig& scheduler) {
 }
 
 std::vector<TensorEntry> SortedTensors(const std::string& directory) {
-  const SafetensorsFile file = SafetensorsFile::Read(directory + "/model.safetensors");
+  const SafetensorsFile file = SafetensorsFile::ReadHeader(directory + "/model.safetensors");
   std::vector<TensorEntry> tensors = file.tensors();
   std::ranges::sort(tensors, {}, &TensorEntry::name);
   return tensors;
@@ -153,6 +153,7 @@ std::string JsonText(const Checkpoint& checkpoint, const std::vector<TensorEntry
   const NormalizerStats& stats = checkpoint.stats;
   Json json = {{"checkpoint", checkpoint.directory},
                {"sha256", checkpoint.sha256},
+               {"files", checkpoint.files},
                {"parameters", checkpoint.parameter_count},
                {"config", ConfigToJson(checkpoint.config, stats)}};
   Json& ranges = json["statistics"] = Json::object();

@@ -5,18 +5,21 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/sha256.h"
+#include "policy/checkpoint/checkpoint_files.h"
 #include "policy/checkpoint/checkpoint_source.h"
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/network_builder.h"
+#include "policy/checkpoint/normalization/processors.h"
+#include "policy/checkpoint/normalization/statistics.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/checkpoint/safetensors.h"
-#include "policy/checkpoint/statistics.h"
 
 namespace mjp {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr char kConfig[] = "config.json", kModel[] = "model.safetensors";
 
 bool IsPickle(const fs::path& path) {
   const std::string extension = path.extension().string();
@@ -75,17 +78,20 @@ NormalizerStats TakeStatsInModel(const ConfigFile& config, CheckpointSource& sou
   return CollectStats(config.policy, config.modes, lookup, origin);
 }
 
-NormalizerStats LoadStats(const std::string& directory, const ConfigFile& config,
+NormalizerStats LoadStats(CheckpointFiles& files, const ConfigFile& config,
                           CheckpointSource& source, const std::string& model) {
+  const bool processors = files.Has(kPreprocessor) || files.Has(kPostprocessor);
   if (source.HasPrefix("normalize_inputs.") || source.HasPrefix("unnormalize_outputs.")) {
+    if (processors) {
+      throw BadInput(model +
+                     ": holds statistics, and so do the processor files beside it; remove " +
+                     "those which are not to be used");
+    }
     return TakeStatsInModel(config, source, model);
   }
-  if (Exists(fs::path(directory) / "policy_preprocessor.json")) {
-    return ReadProcessorStats(directory, config.policy);
-  }
-  const std::string stats = directory + "/stats.json";
-  if (Exists(stats)) return ReadStatsJson(stats, config.policy, config.modes);
-  throw BadInput(directory +
+  if (processors) return ReadProcessorStats(files, config);
+  if (files.Has(kStatsFile)) return ReadStatsJson(files, config);
+  throw BadInput(files.directory() +
                  ": has no statistics (policy_preprocessor.json, stats.json, or inside "
                  "model.safetensors): the policy would run un-normalised; add a stats.json with "
                  "the statistics of the training data: docs/CHECKPOINTS.md, \"stats.json\"");
@@ -95,22 +101,28 @@ NormalizerStats LoadStats(const std::string& directory, const ConfigFile& config
 
 std::shared_ptr<const Checkpoint> LoadCheckpoint(const std::string& directory) {
   CheckDirectory(directory);
-  const std::string config_path = directory + "/config.json";
-  const ConfigFile config = ParseConfig(ReadJson(config_path), config_path);
-  const SafetensorsFile file = SafetensorsFile::Read(directory + "/model.safetensors");
+  CheckpointFiles files(directory);
+  const ConfigFile config = ParseConfig(files.ReadJson(kConfig), files.PathOf(kConfig));
+  TensorNames names = NamesOf(config.policy);
+  const SafetensorsFile file =
+      files.ReadTensors(kModel, SafetensorsFile::kMaxFile, [&](const SafetensorsFile& header) {
+        if (names.notebook) {
+          names = NotebookNames(!CheckpointSource(header).HasPrefix("noise_pred_net."));
+        }
+        CheckpointSource::CheckHeader(header, names, config.policy);
+      });
   CheckpointSource source(file);
 
   auto checkpoint = std::make_shared<Checkpoint>();
   checkpoint->config = config.policy;
   checkpoint->directory = directory;
-  checkpoint->stats = LoadStats(directory, config, source, file.origin());
-  TensorNames names = NamesOf(config.policy);
-  if (names.notebook) names = NotebookNames(!source.HasPrefix("noise_pred_net."));
+  checkpoint->stats = LoadStats(files, config, source, file.origin());
   BuildNetwork(names, source, *checkpoint);
   source.CheckAllTaken();
   const auto weights = file.metadata().find(kWeightsKey);
   const bool random = weights != file.metadata().end() && weights->second == kRandomWeights;
-  checkpoint->sha256 = (random ? kRandomPrefix : "") + Sha256(file.bytes());
+  checkpoint->files = files.hashes();
+  checkpoint->sha256 = (random ? kRandomPrefix : "") + checkpoint->files.at(kModel);
   return checkpoint;
 }
 

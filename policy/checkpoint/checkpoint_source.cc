@@ -8,6 +8,7 @@ namespace mjp {
 namespace {
 
 constexpr char kCompiled[] = "_orig_mod.";
+constexpr uint64_t kMostStatistics = 8192;  // elements of one feature
 
 std::string ShapeText(const std::vector<int64_t>& shape) {
   std::string text = "(";
@@ -28,7 +29,8 @@ CheckpointSource::CheckpointSource(const SafetensorsFile& file) : file_(file) {
   }
 }
 
-Tensor CheckpointSource::Take(const std::string& name, const std::vector<int64_t>& shape) {
+const TensorEntry& CheckpointSource::Entry(const std::string& name,
+                                           const std::vector<int64_t>& shape) const {
   const auto found = rest_.find(name);
   if (found == rest_.end()) {
     throw BadInput(file_.origin() + ": lacks tensor \"" + name + "\" of shape " + ShapeText(shape) +
@@ -43,7 +45,28 @@ Tensor CheckpointSource::Take(const std::string& name, const std::vector<int64_t
                    (grid ? "; correct the picture size, crop or resize in config.json"
                          : "; the two are not of one policy: download or export both again"));
   }
-  Tensor tensor = file_.Floats(found->second);
+  return entry;
+}
+
+void CheckpointSource::CheckHeader(const SafetensorsFile& header, const TensorNames& names,
+                                   const PolicyConfig& config) {
+  CheckpointSource source(header);
+  ListTensors(names, config, [&](const std::string& name, const std::vector<int64_t>& shape) {
+    source.Entry(name, shape);
+    source.rest_.erase(name);
+  });
+  std::erase_if(source.rest_, [&](const auto& entry) {
+    const bool beside = entry.first.ends_with(".num_batches_tracked") ||
+                        entry.first.starts_with("normalize_") ||
+                        entry.first.starts_with("unnormalize_");
+    return beside && header.Find(entry.second)->ElementCount() <= kMostStatistics;
+  });
+  source.CheckAllTaken();
+}
+
+Tensor CheckpointSource::Take(const std::string& name, const std::vector<int64_t>& shape) {
+  const TensorEntry& entry = Entry(name, shape);
+  Tensor tensor = file_.Floats(entry.name);
   for (size_t i = 0; i < tensor.data.size(); ++i) {
     if (!std::isfinite(tensor.data[i])) {
       throw BadInput(file_.origin() + ": tensor \"" + name + "\" is not finite at element " +
@@ -52,7 +75,7 @@ Tensor CheckpointSource::Take(const std::string& name, const std::vector<int64_t
                      "earlier checkpoint");
     }
   }
-  rest_.erase(found);
+  rest_.erase(name);
   return tensor;
 }
 

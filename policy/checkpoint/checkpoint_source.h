@@ -18,6 +18,12 @@ class CheckpointSource : public TensorSource {
   // `file` must outlive the source.
   explicit CheckpointSource(const SafetensorsFile& file);
 
+  // Throws Error unless the file has every tensor that BuildNetwork will take, of its shape, and
+  // nothing else but statistics and counters, which are small: the header alone tells, so a foreign
+  // or absurd file is refused before its data is read.
+  static void CheckHeader(const SafetensorsFile& header, const TensorNames& names,
+                          const PolicyConfig& config);
+
   // Throws Error if the tensor is missing, of another shape, taken before, or not finite.
   Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override;
   void Discard(const std::string& name) override;
@@ -31,6 +37,9 @@ class CheckpointSource : public TensorSource {
   void CheckAllTaken() const;
 
  private:
+  // The tensor as the file has it. Throws Error if it is missing or not of `shape`.
+  const TensorEntry& Entry(const std::string& name, const std::vector<int64_t>& shape) const;
+
   const SafetensorsFile& file_;
   std::map<std::string, std::string> rest_;  // names as asked for -> names in the file
 };

@@ -9,9 +9,9 @@
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/half.h"
 #include "policy/checkpoint/network_builder.h"
+#include "policy/checkpoint/normalization/statistics.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/checkpoint/safetensors_writer.h"
-#include "policy/checkpoint/statistics.h"
 
 namespace mjp {
 namespace {

@@ -18,10 +18,12 @@ constexpr int kMaxSteps = 1000;
 
 enum class FeatureType { kVisual, kState, kEnvironment, kAction };
 
-FeatureModes::mapped_type ModeOf(const std::map<std::string, Normalization>& mapping,
-                                 const char* type) {
-  const auto found = mapping.find(type);
-  return found == mapping.end() ? Normalization::kIdentity : found->second;
+// LeRobot's types of features, those without an input here included.
+constexpr const char* kFeatureTypes[] = {"VISUAL", "STATE", "ENV", "ACTION", "REWARD", "LANGUAGE"};
+
+void SetMode(const std::map<std::string, Normalization>& mapping, const std::string& name,
+             const char* type, FeatureModes& modes) {
+  if (const std::optional<Normalization> mode = ModeOfType(mapping, type)) modes[name] = *mode;
 }
 
 int VectorSize(KeyReader& feature) { return feature.Ints("shape", 1, 1, 1, kMaxDim)[0]; }
@@ -53,12 +55,8 @@ void AddInput(PolicyConfig& config, const std::string& name, FeatureType type, K
 }
 
 void ParseFeatures(KeyReader& keys, const std::string& origin, ConfigFile& out) {
-  std::map<std::string, Normalization> mapping;
-  const Json& modes = keys.Required("normalization_mapping");
-  if (!modes.is_object()) throw keys.Bad("normalization_mapping", "must be an object");
-  for (const auto& [type, mode] : modes.items()) {
-    mapping[type] = ParseNormalization(mode, origin + ": \"normalization_mapping\": " + type);
-  }
+  const std::map<std::string, Normalization> mapping =
+      ParseModes(keys, "normalization_mapping", origin);
   const Json& inputs = keys.Required("input_features");
   if (!inputs.is_object()) throw keys.Bad("input_features", "must be an object");
   for (const auto& [name, value] : inputs.items()) {
@@ -68,9 +66,10 @@ void ParseFeatures(KeyReader& keys, const std::string& origin, ConfigFile& out) 
                                                            {"ENV", FeatureType::kEnvironment}});
     AddInput(out.policy, name, type, feature);
     feature.RejectRest();
-    out.modes[name] = ModeOf(mapping, type == FeatureType::kVisual  ? "VISUAL"
-                                      : type == FeatureType::kState ? "STATE"
-                                                                    : "ENV");
+    const char* text = type == FeatureType::kVisual  ? "VISUAL"
+                       : type == FeatureType::kState ? "STATE"
+                                                     : "ENV";
+    SetMode(mapping, name, text, out.modes);
   }
   const Json& outputs = keys.Required("output_features");
   KeyReader output_keys(outputs, origin + ": \"output_features\"");
@@ -79,7 +78,7 @@ void ParseFeatures(KeyReader& keys, const std::string& origin, ConfigFile& out) 
   out.policy.action_dim = VectorSize(action);
   action.RejectRest();
   output_keys.RejectRest();
-  out.modes[kActionFeature] = ModeOf(mapping, "ACTION");
+  SetMode(mapping, kActionFeature, "ACTION", out.modes);
 }
 
 // LeRobot in 2024: shapes and modes by feature name, no types.
@@ -255,6 +254,31 @@ Normalization ParseNormalization(const Json& value, const std::string& where) {
   if (text == "QUANTILE10") return Normalization::kQuantile10;
   throw Unsupported(where + " is " + value.dump() +
                     "; supported are: IDENTITY, MEAN_STD, MIN_MAX, QUANTILES, QUANTILE10");
+}
+
+std::map<std::string, Normalization> ParseModes(KeyReader& keys, const std::string& key,
+                                                const std::string& where) {
+  const Json& object = keys.Required(key);
+  if (!object.is_object()) throw keys.Bad(key, "must be an object");
+  std::map<std::string, Normalization> modes;
+  for (const auto& [type, mode] : object.items()) {
+    std::string known;
+    for (const char* each : kFeatureTypes) known += std::string(known.empty() ? "" : ", ") + each;
+    if (std::ranges::find(kFeatureTypes, type) == std::end(kFeatureTypes)) {
+      throw keys.Bad(key,
+                     "names \"" + type + "\", which is no type of feature; there are " + known);
+    }
+    modes[type] = ParseNormalization(mode, where + ": \"" + key + "\": " + type);
+  }
+  return modes;
+}
+
+std::optional<Normalization> ModeOfType(const std::map<std::string, Normalization>& modes,
+                                        const std::string& type) {
+  const auto found = modes.find(type);
+  if (found != modes.end()) return found->second;
+  if (type == "STATE" || type == "ACTION") return std::nullopt;
+  return Normalization::kIdentity;
 }
 
 ConfigFile ParseConfig(const Json& json, const std::string& origin) {

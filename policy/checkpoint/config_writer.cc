@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/checkpoint/config_parser.h"
-#include "policy/checkpoint/statistics.h"
+#include "policy/checkpoint/normalization/statistics.h"
 
 namespace mjp {
 namespace {

@@ -2,7 +2,9 @@
 #define POLICY_CHECKPOINT_NETWORK_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "policy/checkpoint/config.h"
@@ -90,6 +92,8 @@ struct Checkpoint {
   int64_t parameter_count = 0;
   std::string directory;
   std::string sha256;  // of model.safetensors, hex; begins with "random-" for random weights
+  // Its identity: name -> SHA-256 of every file that was read for it, all that change an action.
+  std::map<std::string, std::string> files;
 };
 
 }  // namespace mjp

@@ -186,8 +186,27 @@ std::string EncoderPrefix(const TensorNames& names, const PolicyConfig& config, 
                                             : names.encoder;
 }
 
-// ---- the two visitors
-// ----------------------------------------------------------------------------
+std::vector<EncoderWeights> OutlineEncoders(const PolicyConfig& config) {
+  std::vector<EncoderWeights> encoders;
+  if (config.cameras.empty()) return encoders;
+  const size_t count = config.encoder.separate_per_camera ? config.cameras.size() : 1;
+  for (size_t i = 0; i < count; ++i) {
+    encoders.push_back(OutlineEncoder(config.encoder, config.cameras[i]));
+  }
+  return encoders;
+}
+
+template <class Visitor, class Encoders>
+void WalkEncoders(const TensorNames& names, const PolicyConfig& config, Encoders& encoders,
+                  Visitor& visitor) {
+  for (size_t i = 0; i < encoders.size(); ++i) {
+    WalkEncoder(names, EncoderPrefix(names, config, i), config.encoder.blocks_per_stage,
+                encoders[i], visitor);
+  }
+}
+
+// ---- the visitors
+// ---------------------------------------------------------------------------------
 
 // Replaces outlines by the source's tensors. A tensor without a shape is one the layer lacks.
 class Reader {
@@ -240,6 +259,30 @@ class Reader {
 
   TensorSource& source_;
   int64_t parameter_count_ = 0;
+};
+
+// Tells which tensors the Reader will ask for.
+class Requester {
+ public:
+  using Visit = std::function<void(const std::string&, const std::vector<int64_t>&)>;
+  explicit Requester(const Visit& visit) : visit_(visit) {}
+
+  void Buffer(const std::string& name, const Tensor& tensor) { Leaf(name, tensor); }
+
+  void Leaf(const std::string& name, const Tensor& tensor) {
+    if (!tensor.shape.empty()) visit_(name, tensor.shape);
+  }
+
+  void Norm(const std::string& name, const Conv&, const GroupNorm& norm) {
+    Leaf(name + ".weight", norm.weight);
+    Leaf(name + ".bias", norm.bias);
+    if (norm.groups > 0) return;
+    Leaf(name + ".running_mean", norm.weight);
+    Leaf(name + ".running_var", norm.weight);
+  }
+
+ private:
+  const Visit& visit_;
 };
 
 class Lister {
@@ -296,19 +339,21 @@ MapSize FeatureMapSize(const EncoderConfig& encoder, const CameraFeature& camera
 void BuildNetwork(const TensorNames& names, TensorSource& source, Checkpoint& checkpoint) {
   const PolicyConfig& config = checkpoint.config;
   Reader reader(source);
-  checkpoint.encoders.clear();
-  if (!config.cameras.empty()) {
-    const size_t count = config.encoder.separate_per_camera ? config.cameras.size() : 1;
-    for (size_t i = 0; i < count; ++i) {
-      EncoderWeights encoder = OutlineEncoder(config.encoder, config.cameras[i]);
-      WalkEncoder(names, EncoderPrefix(names, config, i), config.encoder.blocks_per_stage, encoder,
-                  reader);
-      checkpoint.encoders.push_back(std::move(encoder));
-    }
-  }
+  checkpoint.encoders = OutlineEncoders(config);
+  WalkEncoders(names, config, checkpoint.encoders, reader);
   checkpoint.unet = OutlineUnet(config);
   WalkUnet(names, checkpoint.unet, reader);
   checkpoint.parameter_count = reader.parameter_count();
+}
+
+void ListTensors(
+    const TensorNames& names, const PolicyConfig& config,
+    const std::function<void(const std::string&, const std::vector<int64_t>&)>& visit) {
+  Requester requester(visit);
+  const std::vector<EncoderWeights> encoders = OutlineEncoders(config);
+  WalkEncoders(names, config, encoders, requester);
+  const UnetWeights unet = OutlineUnet(config);
+  WalkUnet(names, unet, requester);
 }
 
 int64_t FillUnet(const TensorNames& names, TensorSource& source, UnetWeights& unet) {
@@ -326,10 +371,7 @@ void VisitUnet(const TensorNames& names, const UnetWeights& unet,
 void VisitTensors(const TensorNames& names, const Checkpoint& checkpoint,
                   const std::function<void(const std::string&, const Tensor&)>& visit) {
   Lister lister(visit);
-  for (size_t i = 0; i < checkpoint.encoders.size(); ++i) {
-    WalkEncoder(names, EncoderPrefix(names, checkpoint.config, i),
-                checkpoint.config.encoder.blocks_per_stage, checkpoint.encoders[i], lister);
-  }
+  WalkEncoders(names, checkpoint.config, checkpoint.encoders, lister);
   WalkUnet(names, checkpoint.unet, lister);
 }
 

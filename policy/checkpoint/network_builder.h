@@ -48,8 +48,12 @@ MapSize FeatureMapSize(const EncoderConfig& encoder, const CameraFeature& camera
 // says. BatchNorm is folded into the convolution before it.
 void BuildNetwork(const TensorNames& names, TensorSource& source, Checkpoint& checkpoint);
 
-// The same for a U-Net by itself: `unet` holds every tensor's shape, and gets their data. Returns
-// the number of parameters.
+// Calls `visit` with the name and shape of every tensor that BuildNetwork will take.
+void ListTensors(const TensorNames& names, const PolicyConfig& config,
+                 const std::function<void(const std::string&, const std::vector<int64_t>&)>& visit);
+
+// BuildNetwork for a U-Net by itself: `unet` holds every tensor's shape, and gets their data.
+// Returns the number of parameters.
 int64_t FillUnet(const TensorNames& names, TensorSource& source, UnetWeights& unet);
 
 // Calls `visit` with every tensor of `unet` under its name, in the order of FillUnet.

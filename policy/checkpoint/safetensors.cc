@@ -15,8 +15,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensor data is copied as it is");
 
+constexpr uint64_t kLength = 8;  // bytes that say how long the header is
 constexpr uint64_t kMaxHeader = uint64_t{16} << 20;
-constexpr uint64_t kMaxFile = uint64_t{64} << 30;
 
 // Element `i` of data that need not be aligned.
 template <class T>
@@ -24,6 +24,34 @@ T Load(std::span<const uint8_t> data, size_t i) {
   T value;
   std::memcpy(&value, data.data() + i * sizeof(T), sizeof(T));
   return value;
+}
+
+// Checks the length of the header, of which at least the first 8 bytes must be there.
+void CheckHeaderSize(std::span<const uint8_t> bytes, uint64_t file_size,
+                     const std::string& origin) {
+  if (file_size < kLength) {
+    throw BadInput(origin + ": has " + std::to_string(file_size) +
+                   " bytes, a safetensors file has 8 at least");
+  }
+  const auto header_size = Load<uint64_t>(bytes, 0);
+  if (header_size > kMaxHeader) {
+    throw BadInput(origin + ": claims a header of " + std::to_string(header_size) +
+                   " bytes, more than 16 MiB; is it a safetensors file?");
+  }
+  if (header_size > file_size - kLength) {
+    throw BadInput(origin + ": claims a header of " + std::to_string(header_size) +
+                   " bytes but has " + std::to_string(file_size) +
+                   " in all: it is truncated, copy it again");
+  }
+}
+
+// The length and the header of a file from its beginning.
+std::vector<uint8_t> HeaderOf(RegularFile& source, const std::string& path) {
+  std::vector<uint8_t> bytes;
+  source.Read(std::min(kLength, source.size()), bytes);
+  CheckHeaderSize(bytes, source.size(), path);
+  source.Read(Load<uint64_t>(bytes, 0), bytes);
+  return bytes;
 }
 
 }  // namespace
@@ -34,36 +62,42 @@ uint64_t TensorEntry::ElementCount() const {
   return count;
 }
 
-SafetensorsFile SafetensorsFile::Parse(std::vector<uint8_t> bytes, const std::string& origin) {
-  if (bytes.size() < 8) {
-    throw BadInput(origin + ": has " + std::to_string(bytes.size()) +
-                   " bytes, a safetensors file has 8 at least");
-  }
-  const uint64_t header_size = Load<uint64_t>(bytes, 0);
-  if (header_size > kMaxHeader) {
-    throw BadInput(origin + ": claims a header of " + std::to_string(header_size) +
-                   " bytes, more than 16 MiB; is it a safetensors file?");
-  }
-  if (header_size > bytes.size() - 8) {
-    throw BadInput(origin + ": claims a header of " + std::to_string(header_size) +
-                   " bytes but has " + std::to_string(bytes.size()) +
-                   " in all: it is truncated, copy it again");
-  }
+SafetensorsFile SafetensorsFile::FromHeader(std::vector<uint8_t> bytes, uint64_t size,
+                                            const std::string& origin) {
   SafetensorsFile file;
   file.origin_ = origin;
   file.bytes_ = std::move(bytes);
-  file.data_begin_ = 8 + header_size;
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes_.data()) + 8, header_size);
-  SafetensorsHeader header =
-      ParseSafetensorsHeader(text, file.bytes_.size() - file.data_begin_, origin);
+  const uint64_t header_size = Load<uint64_t>(file.bytes_, 0);
+  file.data_begin_ = kLength + header_size;
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes_.data()) + kLength,
+                              header_size);
+  SafetensorsHeader header = ParseSafetensorsHeader(text, size - file.data_begin_, origin);
   file.tensors_ = std::move(header.tensors);
   file.metadata_ = std::move(header.metadata);
   for (size_t i = 0; i < file.tensors_.size(); ++i) file.index_[file.tensors_[i].name] = i;
   return file;
 }
 
-SafetensorsFile SafetensorsFile::Read(const std::string& path) {
-  return Parse(ReadFile(path, kMaxFile), path);
+SafetensorsFile SafetensorsFile::Parse(std::vector<uint8_t> bytes, const std::string& origin) {
+  const uint64_t size = bytes.size();
+  CheckHeaderSize(bytes, size, origin);
+  return FromHeader(std::move(bytes), size, origin);
+}
+
+SafetensorsFile SafetensorsFile::Read(const std::string& path, uint64_t limit,
+                                      const HeaderCheck& check) {
+  RegularFile source(path, limit);
+  SafetensorsFile file = FromHeader(HeaderOf(source, path), source.size(), path);
+  if (check) check(file);
+  file.bytes_.reserve(source.size());
+  source.Read(source.size() - file.data_begin_, file.bytes_);
+  source.CheckUnchanged();
+  return file;
+}
+
+SafetensorsFile SafetensorsFile::ReadHeader(const std::string& path) {
+  RegularFile source(path, kMaxFile);
+  return FromHeader(HeaderOf(source, path), source.size(), path);
 }
 
 const TensorEntry* SafetensorsFile::Find(std::string_view name) const {

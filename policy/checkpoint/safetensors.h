@@ -2,6 +2,7 @@
 #define POLICY_CHECKPOINT_SAFETENSORS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -30,8 +31,18 @@ class SafetensorsFile {
   // Takes over the bytes of a file; `origin` names it in errors. Throws Error for anything that
   // the format forbids, holes, overlaps and trailing bytes included.
   static SafetensorsFile Parse(std::vector<uint8_t> bytes, const std::string& origin);
-  // Reads a regular file whole. Throws Error as Parse does.
-  static SafetensorsFile Read(const std::string& path);
+  // What is to be known of a file before its data is read: its tensors() and metadata() are there,
+  // its data is not.
+  using HeaderCheck = std::function<void(const SafetensorsFile& header)>;
+
+  // Reads a regular file of at most `limit` bytes whole. The header is judged, by the format's
+  // rules and by `check`, before the data is read or has memory. Throws Error as Parse does.
+  static SafetensorsFile Read(const std::string& path, uint64_t limit = kMaxFile,
+                              const HeaderCheck& check = {});
+  // Reads the header alone; the tensors have no data.
+  static SafetensorsFile ReadHeader(const std::string& path);
+
+  static constexpr uint64_t kMaxFile = uint64_t{64} << 30;
 
   const std::string& origin() const { return origin_; }
   std::span<const uint8_t> bytes() const { return bytes_; }
@@ -50,6 +61,9 @@ class SafetensorsFile {
   std::vector<uint8_t> Bytes(std::string_view name) const;     // U8
 
  private:
+  // Takes over the file's first 8 bytes and its header, and checks them against its size.
+  static SafetensorsFile FromHeader(std::vector<uint8_t> bytes, uint64_t size,
+                                    const std::string& origin);
   const TensorEntry& At(std::string_view name) const;
   // The tensor's data, which must be of `dtype`.
   std::span<const uint8_t> DataOf(std::string_view name, std::string_view dtype) const;

@@ -12,6 +12,7 @@ namespace mjp {
 namespace {
 
 constexpr size_t kMaxTensors = 65536;
+constexpr size_t kMaxMetadata = 4096;
 constexpr size_t kMaxRank = 8;
 constexpr size_t kMaxName = 1024;
 constexpr uint64_t kMaxInteger = uint64_t{1} << 48;
@@ -95,6 +96,9 @@ class HeaderBuilder {
 
   bool key(std::string& value) {
     if (place_ == Place::kTop && !CheckName(value)) return false;
+    if (place_ == Place::kMetadata && metadata_keys_.size() == kMaxMetadata) {
+      return Fail("has more than 4096 entries of metadata");
+    }
     if (place_ == Place::kTensor && value != "dtype" && value != "shape" &&
         value != "data_offsets") {
       return Fail("tensor \"" + tensor_.name + "\": unknown field \"" + value + "\"");

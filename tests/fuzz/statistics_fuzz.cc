@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "policy/checkpoint/normalization/processors.h"
+#include "policy/checkpoint/normalization/statistics.h"
 #include "policy/checkpoint/safetensors_writer.h"
-#include "policy/checkpoint/statistics.h"
 
 namespace {
 
@@ -49,10 +50,13 @@ class Folder {
   mjp::SafetensorsWriter writer_;
 };
 
-mjp::PolicyConfig Config() {
-  mjp::PolicyConfig config;
-  config.cameras = {{"observation.image", 3, 96, 96}};
-  config.state_dim = config.action_dim = 2;
+mjp::ConfigFile Config() {
+  mjp::ConfigFile config;
+  config.policy.cameras = {{"observation.image", 3, 96, 96}};
+  config.policy.state_dim = config.policy.action_dim = 2;
+  config.modes = {{"observation.image", mjp::Normalization::kMeanStd},
+                  {"observation.state", mjp::Normalization::kMinMax},
+                  {"action", mjp::Normalization::kQuantiles}};
   return config;
 }
 
@@ -63,22 +67,20 @@ mjp::PolicyConfig Config() {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const Folder owner;
   const std::string& folder = owner.path();
-  static const mjp::PolicyConfig config = Config();
+  static const mjp::ConfigFile config = Config();
   std::string rest(reinterpret_cast<const char*>(data), size);
   for (const char* name : {"policy_preprocessor.json", "policy_postprocessor.json", "stats.json"}) {
     const size_t end = rest.find('\0');
     std::ofstream(folder + "/" + name) << rest.substr(0, end);
     rest = end == std::string::npos ? "" : rest.substr(end + 1);
   }
+  mjp::CheckpointFiles files(folder);
   try {
-    if (mjp::ReadProcessorStats(folder, config).cameras.size() != 1) ::abort();
+    if (mjp::ReadProcessorStats(files, config).cameras.size() != 1) ::abort();
   } catch (const mjp::Error&) {
   }
   try {
-    const mjp::FeatureModes modes = {{"observation.image", mjp::Normalization::kMeanStd},
-                                     {"observation.state", mjp::Normalization::kMinMax},
-                                     {"action", mjp::Normalization::kQuantiles}};
-    if (mjp::ReadStatsJson(folder + "/stats.json", config, modes).action.first.size() != 2) {
+    if (mjp::ReadStatsJson(files, config).action.first.size() != 2) {
       ::abort();
     }
   } catch (const mjp::Error&) {

@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <limits>
 #include <map>
@@ -12,12 +15,15 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "base/sha256.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/checkpoint/safetensors.h"
 #include "policy/checkpoint/safetensors_writer.h"
 #include "policy/inspect.h"
 #include "tests/support/completed_checkpoint.h"
+#include "tests/support/damaged_checkpoint.h"
 #include "tests/support/formula_weights.h"
 #include "tests/support/golden_cases.h"
 #include "tests/support/shared_data.h"
@@ -31,57 +37,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-using Tensors = std::map<std::string, mjp::Tensor>;
-
-constexpr char kModel[] = "model.safetensors";
-constexpr char kPre[] = "policy_preprocessor.json";
-constexpr char kPost[] = "policy_postprocessor.json";
-constexpr char kPreStats[] = "policy_preprocessor_step_3_normalizer_processor.safetensors";
-constexpr char kPostStats[] = "policy_postprocessor_step_0_unnormalizer_processor.safetensors";
 constexpr char kBias[] = "diffusion.unet.final_conv.1.bias";
 
-// A small valid state policy on disk, to be damaged.
-class CheckpointTest : public testing::Test {
- protected:
-  CheckpointTest() {
-    mjp::WriteCheckpoint(path(), *TinyStateCheckpoint(), mjp::WeightFormat::kF32);
-  }
-
-  std::string path() const { return dir_.path(); }
-
-  void EditJson(const std::string& name, const std::function<void(Json&)>& edit) {
-    Json json = mjp::ReadJson(dir_ / name);
-    edit(json);
-    dir_.Write(name, json.dump());
-  }
-
-  void EditTensors(const std::string& name, const std::function<void(Tensors&)>& edit) {
-    Tensors tensors;
-    const mjp::SafetensorsFile file = mjp::SafetensorsFile::Read(dir_ / name);
-    for (const mjp::TensorEntry& entry : file.tensors()) {
-      tensors[entry.name] = file.Floats(entry.name);
-    }
-    edit(tensors);
-    mjp::SafetensorsWriter writer;
-    for (const auto& [key, tensor] : tensors) writer.AddFloats(key, tensor.shape, tensor.data);
-    writer.Write(dir_ / name);
-  }
-
-  // The text with which the directory is refused; "" if it loads.
-  std::string Refusal() { return RefusalOf(path()); }
-
-  static std::string RefusalOf(const std::string& directory) {
-    try {
-      mjp::LoadCheckpoint(directory);
-    } catch (const mjp::Error& error) {
-      EXPECT_EQ(error.code(), mjp::ExitCode::kBadInput);
-      return error.what();
-    }
-    return "";
-  }
-
-  const TempDir dir_;
-};
+using CheckpointTest = DamagedCheckpoint;
 
 TEST_F(CheckpointTest, LoadsAsWritten) {
   const auto checkpoint = mjp::LoadCheckpoint(path());
@@ -142,6 +100,77 @@ TEST_F(CheckpointTest, NamesATensorThatIsNotFinite) {
   }
 }
 
+TEST_F(CheckpointTest, KeepsTheHashOfEveryFileItRead) {
+  const auto checkpoint = mjp::LoadCheckpoint(path());
+  std::vector<std::string> names;
+  for (const auto& [name, hash] : checkpoint->files) {
+    names.push_back(name);
+    EXPECT_EQ(hash, mjp::Sha256(mjp::ReadFile(dir_ / name, 1 << 20))) << name;
+  }
+  EXPECT_THAT(names,
+              testing::ElementsAre("config.json", kModel, kPost, kPostStats, kPre, kPreStats));
+  EXPECT_EQ(checkpoint->sha256, checkpoint->files.at(kModel));
+}
+
+// Names the tensors of a checkpoint and gives one more `gib` GiB that the disk does not have.
+void WriteSparse(const std::string& file, const std::string& extra, uint64_t gib) {
+  const uint64_t bytes = gib << 30;
+  const mjp::SafetensorsFile old = mjp::SafetensorsFile::Read(file);
+  Json header = Json::object();
+  uint64_t end = 0;
+  for (const mjp::TensorEntry& entry : old.tensors()) {
+    header[entry.name] = {
+        {"dtype", entry.dtype}, {"shape", entry.shape}, {"data_offsets", {entry.begin, entry.end}}};
+    end = entry.end;
+  }
+  header[extra] = {{"dtype", "U8"}, {"shape", {bytes}}, {"data_offsets", {end, end + bytes}}};
+  const std::string text = header.dump();
+  const uint64_t size = text.size();
+  std::ofstream out(file, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(&size), 8);
+  out << text;
+  out.close();
+  std::filesystem::resize_file(file, 8 + size + end + bytes);
+}
+
+TEST_F(CheckpointTest, RefusesAHugeFileByItsHeaderAlone) {
+  const auto begin = std::chrono::steady_clock::now();
+  // a header that has nothing of it, a foreign tensor, a statistic of that size, all sparse
+  dir_.Write(kModel, std::string("\2\0\0\0\0\0\0\0{}", 10));
+  std::filesystem::resize_file(dir_ / kModel, uint64_t{6} << 30);
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr(kModel), HasSubstr("it has something behind them")));
+  for (const char* name :
+       {"foreign", "normalize_inputs.buffer_action.min", "x.num_batches_tracked"}) {
+    mjp::WriteCheckpoint(path(), *TinyStateCheckpoint(), mjp::WeightFormat::kF32);
+    WriteSparse(dir_ / kModel, name, 6);
+    EXPECT_THAT(Refusal(), AllOf(HasSubstr(name), HasSubstr("does not have")));
+  }
+  mjp::WriteCheckpoint(path(), *TinyStateCheckpoint(), mjp::WeightFormat::kF32);
+  WriteSparse(dir_ / kPreStats, "foreign", 6);
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr(kPreStats), HasSubstr("more than the")));
+  // reading 6 GiB takes seconds, 5 times; the headers take milliseconds
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  struct rusage usage {};
+  getrusage(RUSAGE_SELF, &usage);
+  EXPECT_LT(usage.ru_maxrss, 1 << 20) << "KiB resident";
+}
+
+TEST_F(CheckpointTest, RefusesTwoSetsOfStatistics) {
+  EditTensors(kModel, [](Tensors& t) { t["normalize_inputs.buffer_action.min"] = {{2}, {1, 2}}; });
+  EXPECT_THAT(Refusal(), HasSubstr("so do the processor files"));
+}
+
+TEST_F(CheckpointTest, StatisticsInConfigMustNameStateAndAction) {
+  for (const char* name : {kPre, kPost, kPreStats, kPostStats}) {
+    std::filesystem::remove(dir_ / name);
+  }
+  dir_.Write("stats.json", "{}");
+  EditJson("config.json", [](Json& json) { json["normalization_mapping"].erase("STATE"); });
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("observation.state"), HasSubstr("un-normalised")));
+  EditJson("config.json", [](Json& json) { json["normalization_mapping"]["STAET"] = "MIN_MAX"; });
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("normalization_mapping"), HasSubstr("\"STAET\"")));
+}
+
 TEST_F(CheckpointTest, AcceptsCompiledNames) {
   EditTensors(kModel, [](Tensors& tensors) {
     Tensors renamed;
@@ -166,42 +195,6 @@ TEST_F(CheckpointTest, RefusesAnIntegerTensor) {
   EXPECT_THAT(Refusal(), AllOf(HasSubstr(kBias), HasSubstr("I64"), HasSubstr("not supported")));
 }
 
-TEST_F(CheckpointTest, FollowsStateFileWhateverItsName) {
-  std::filesystem::rename(dir_ / kPreStats, dir_ / "other.safetensors");
-  EditJson(kPre, [](Json& json) { json["steps"][3]["state_file"] = "other.safetensors"; });
-  EXPECT_EQ(Refusal(), "");
-  for (const char* outside : {"../other.safetensors", "/etc/passwd", "..", ""}) {
-    EditJson(kPre, [&](Json& json) { json["steps"][3]["state_file"] = outside; });
-    EXPECT_THAT(Refusal(), HasSubstr("state_file")) << outside;
-  }
-}
-
-TEST_F(CheckpointTest, RefusesToRunUnnormalised) {
-  EditTensors(kPreStats, [](Tensors& tensors) { tensors.erase("observation.state.min"); });
-  EXPECT_THAT(Refusal(), AllOf(HasSubstr("observation.state.min"), HasSubstr("un-normalised")));
-}
-
-TEST_F(CheckpointTest, RefusesAProcessorWithoutStatistics) {
-  EditJson(kPost, [](Json& json) { json["steps"][0].erase("state_file"); });
-  EXPECT_THAT(Refusal(), AllOf(HasSubstr(kPost), HasSubstr("un-normalised")));
-}
-
-TEST_F(CheckpointTest, RefusesAProcessorWithoutTheNormaliser) {
-  EditJson(kPre, [](Json& json) { json["steps"].erase(3); });
-  EXPECT_THAT(Refusal(), AllOf(HasSubstr("normalizer_processor"), HasSubstr("un-normalised")));
-}
-
-TEST_F(CheckpointTest, RefusesAFeatureThatTheNormaliserDoesNotList) {
-  EditJson(kPre,
-           [](Json& json) { json["steps"][3]["config"]["features"].erase("observation.state"); });
-  EXPECT_THAT(Refusal(), AllOf(HasSubstr("observation.state"), HasSubstr("un-normalised")));
-}
-
-TEST_F(CheckpointTest, RefusesUnknownProcessorSteps) {
-  EditJson(kPre, [](Json& json) { json["steps"][1]["registry_name"] = "tokenizer_processor"; });
-  EXPECT_THAT(Refusal(), HasSubstr("tokenizer_processor"));
-}
-
 TEST_F(CheckpointTest, RefusesStatisticsWithoutARange) {
   EditTensors(kPostStats, [](Tensors& t) { t["action.max"].data = t["action.min"].data; });
   EXPECT_THAT(Refusal(), AllOf(HasSubstr("\"action\""), HasSubstr("must be positive")));
@@ -217,22 +210,6 @@ TEST_F(CheckpointTest, RefusesStatisticsThatAreNotFinite) {
 TEST_F(CheckpointTest, RefusesStatisticsOfAnotherSize) {
   EditTensors(kPreStats, [](Tensors& t) { t["observation.state.max"] = {{3}, {1, 2, 3}}; });
   EXPECT_THAT(Refusal(), AllOf(HasSubstr("observation.state.max"), HasSubstr("expected 2")));
-}
-
-TEST_F(CheckpointTest, TheProcessorsModesWin) {
-  EditJson(kPre, [](Json& json) { json["steps"][3]["config"]["norm_map"]["STATE"] = "IDENTITY"; });
-  EXPECT_EQ(mjp::LoadCheckpoint(path())->stats.state.mode, mjp::Normalization::kIdentity);
-  EditJson(kPre, [](Json& json) { json["steps"][3]["config"]["norm_map"]["STATE"] = "LOG"; });
-  EXPECT_THAT(Refusal(), HasSubstr("LOG"));
-}
-
-TEST_F(CheckpointTest, HonoursTheNormalisersChoiceOfKeys) {
-  EditJson(kPre, [](Json& json) {
-    json["steps"][3]["config"]["normalize_observation_keys"] = {"observation.state"};
-  });
-  const auto checkpoint = mjp::LoadCheckpoint(path());
-  EXPECT_EQ(checkpoint->stats.state.mode, mjp::Normalization::kMinMax);
-  EXPECT_EQ(checkpoint->stats.environment.mode, mjp::Normalization::kIdentity);
 }
 
 TEST_F(CheckpointTest, ReadsStatsJsonWhereThereAreNoProcessors) {

@@ -1,11 +1,12 @@
-#ifndef POLICY_CHECKPOINT_STATISTICS_H_
-#define POLICY_CHECKPOINT_STATISTICS_H_
+#ifndef POLICY_CHECKPOINT_NORMALIZATION_STATISTICS_H_
+#define POLICY_CHECKPOINT_NORMALIZATION_STATISTICS_H_
 
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "policy/checkpoint/checkpoint_files.h"
 #include "policy/checkpoint/config.h"
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/network.h"
@@ -29,18 +30,16 @@ std::pair<std::string, std::string> StatNames(Normalization mode);
 FeatureStats MakeStats(const std::string& feature, Normalization mode, int dim,
                        const StatLookup& lookup, const std::string& origin);
 
-// All features of `config` with the modes of config.json.
+// All features of `config`. Throws Error for one that has no mode, and as MakeStats does.
 NormalizerStats CollectStats(const PolicyConfig& config, const FeatureModes& modes,
                              const StatLookup& lookup, const std::string& origin);
 
-// From policy_preprocessor.json and policy_postprocessor.json and the files they name.
-NormalizerStats ReadProcessorStats(const std::string& directory, const PolicyConfig& config);
+inline constexpr char kStatsFile[] = "stats.json";
 
 // From stats.json: {"observation.state": {"min": [...], "max": [...]}, ...}, as in LeRobot's data
 // sets, with the modes of config.json.
-NormalizerStats ReadStatsJson(const std::string& path, const PolicyConfig& config,
-                              const FeatureModes& modes);
+NormalizerStats ReadStatsJson(CheckpointFiles& files, const ConfigFile& config);
 
 }  // namespace mjp
 
-#endif  // POLICY_CHECKPOINT_STATISTICS_H_
+#endif  // POLICY_CHECKPOINT_NORMALIZATION_STATISTICS_H_

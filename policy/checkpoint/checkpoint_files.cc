@@ -1,0 +1,33 @@
+#include "policy/checkpoint/checkpoint_files.h"
+
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/file.h"
+#include "base/sha256.h"
+
+namespace mjp {
+
+bool CheckpointFiles::Has(const std::string& name) const {
+  std::error_code error;
+  return std::filesystem::exists(PathOf(name), error);
+}
+
+Json CheckpointFiles::ReadJson(const std::string& name) {
+  const JsonLimits limits;
+  const std::vector<uint8_t> bytes = ReadFile(PathOf(name), limits.bytes);
+  hashes_[name] = Sha256(bytes);
+  return ParseJson({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, PathOf(name),
+                   limits);
+}
+
+SafetensorsFile CheckpointFiles::ReadTensors(const std::string& name, uint64_t limit,
+                                             const SafetensorsFile::HeaderCheck& check) {
+  SafetensorsFile file = SafetensorsFile::Read(PathOf(name), limit, check);
+  hashes_[name] = Sha256(file.bytes());
+  return file;
+}
+
+}  // namespace mjp

@@ -24,7 +24,7 @@ int Run(const Arguments& arguments) {
     return ReadFile(folder + "/run.json", size_t{1} << 20);
   };
   const Comparison comparison = Compare(episodes(arguments.a), episodes(arguments.b));
-  const auto differences = RunDifferences(run(arguments.a), run(arguments.b));
+  const auto differences = ComparedRuns(run(arguments.a), run(arguments.b));
   const std::string text = arguments.json ? ComparisonJson(comparison, differences)
                                           : ComparisonText(comparison, differences);
   std::fputs(text.c_str(), stdout);

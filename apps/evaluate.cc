@@ -103,6 +103,18 @@ void CheckSeeds(const EvaluationOptions& options) {
                                               std::to_string(kLastSeed));
 }
 
+int CodeOf(const Figures& figures) {
+  return static_cast<int>(figures.invalid > 0 ? mjp::ExitCode::kPartial : mjp::ExitCode::kOk);
+}
+
+// What --resume does where nothing is left to do, in a folder that it need not be able to write.
+int ShowComplete(const std::map<int, EpisodeResult>& episodes, const std::string& out) {
+  const Figures figures = Summarise(episodes);
+  std::printf("%sresults         %s/eval_info.json (complete already)\n",
+              FiguresText(figures).c_str(), out.c_str());
+  return CodeOf(figures);
+}
+
 int Run(Arguments& arguments, const CLI::App& command) {
   EvaluationOptions& options = arguments.evaluation;
   CheckSeeds(options);
@@ -115,6 +127,10 @@ int Run(Arguments& arguments, const CLI::App& command) {
   options.video_folder = arguments.out + "/videos";
   std::unique_ptr<mjp::Policy> policy = CreateWithinMemory(checkpoint, options.policy);
   const std::string run = RunText(options, *policy, ProjectVersion());
+  if (arguments.resume) {
+    const auto complete = CompleteResults(arguments.out, run, ShardIndices(options));
+    if (complete) return ShowComplete(*complete, arguments.out);
+  }
   ResultsFolder folder(arguments.out, run, Existing(arguments));
   std::vector<int> pending;
   for (const int index : ShardIndices(options)) {
@@ -143,7 +159,7 @@ int Run(Arguments& arguments, const CLI::App& command) {
               FiguresText(figures).c_str(), result.backend.c_str(), result.seconds,
               arguments.out.c_str());
   for (const std::string& video : result.videos) std::printf("video           %s\n", video.c_str());
-  return static_cast<int>(figures.invalid > 0 ? mjp::ExitCode::kPartial : mjp::ExitCode::kOk);
+  return CodeOf(figures);
 }
 
 void AddConditions(CLI::App& command, Conditions& conditions) {

@@ -14,6 +14,12 @@ int Run(const MergeOptions& options) {
   const bool partial = result.figures.episodes < result.expected;
   std::printf("%sresults         %s/eval_info.json\n", FiguresText(result.figures).c_str(),
               options.out.c_str());
+  if (result.weights_alone) {
+    std::fprintf(
+        stderr,
+        "the shards are of an earlier build, which kept the hash of the checkpoint's "
+        "weights alone: whether all had the same config.json and statistics is not known\n");
+  }
   if (partial) {
     std::printf("partial         %d of %d episodes; complete it with evaluate --resume --out %s\n",
                 result.figures.episodes, result.expected, options.out.c_str());

@@ -19,6 +19,8 @@ void OnSignal(int number) {
 const std::atomic<bool>& StopOnSignal() {
   std::signal(SIGINT, OnSignal);
   std::signal(SIGTERM, OnSignal);
+  // the terminal is gone, unless nohup has said that it does not matter
+  if (std::signal(SIGHUP, OnSignal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
   return stop;
 }
 

@@ -46,6 +46,19 @@ void CreateDurably(const std::string& path, std::span<const uint8_t> bytes) {
   if (file.Close() != 0) throw FileError("cannot write", path);
 }
 
+// Renames a file that is on the disk, and waits until the folder is, too.
+void Rename(const std::string& from, const std::string& to) {
+  if (rename(from.c_str(), to.c_str()) != 0) {
+    const Error error = FileError("cannot replace", to);
+    unlink(from.c_str());
+    throw error;
+  }
+  const std::filesystem::path parent = std::filesystem::path(to).parent_path();
+  const FileDescriptor folder(
+      open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() >= 0) fsync(folder.get());
+}
+
 }  // namespace
 
 int FileDescriptor::Close() { return fd_ < 0 ? 0 : close(std::exchange(fd_, -1)); }
@@ -104,16 +117,23 @@ void WriteFileAtomically(const std::string& path, std::span<const uint8_t> bytes
   const std::string temporary = path + ".tmp" + std::to_string(getpid());
   try {
     CreateDurably(temporary, bytes);
-    if (rename(temporary.c_str(), path.c_str()) != 0) throw FileError("cannot replace", path);
   } catch (...) {
     unlink(temporary.c_str());
     throw;
   }
-  // the rename itself lasts once the folder is on the disk
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  const FileDescriptor folder(
-      open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() >= 0) fsync(folder.get());
+  Rename(temporary, path);
+}
+
+void RenameDurably(const std::string& from, const std::string& to) {
+  try {
+    FileDescriptor file(open(from.c_str(), O_RDWR | O_CLOEXEC));
+    if (file.get() < 0) throw FileError("cannot open", from);
+    WriteDurably(file.get(), {}, to);
+  } catch (...) {
+    unlink(from.c_str());
+    throw;
+  }
+  Rename(from, to);
 }
 
 }  // namespace mjp

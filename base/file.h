@@ -65,6 +65,10 @@ void WriteDurably(int fd, std::span<const uint8_t> bytes, const std::string& pat
 // (temporary file, fsync, rename). Throws Error if that fails; no partial file remains.
 void WriteFileAtomically(const std::string& path, std::span<const uint8_t> bytes);
 
+// Gives a file that is on the disk whole another name in its folder, durably: waits for the content
+// first. Throws Error if that fails; `from` is removed then.
+void RenameDurably(const std::string& from, const std::string& to);
+
 }  // namespace mjp
 
 #endif  // BASE_FILE_H_

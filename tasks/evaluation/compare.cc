@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "kernels/shared/philox.h"
+#include "tasks/evaluation/run_differences.h"
 
 namespace mjp::app {
 namespace {
@@ -107,19 +108,17 @@ Comparison Compare(const std::vector<EpisodeResult>& a, const std::vector<Episod
   return c;
 }
 
-std::vector<std::string> RunDifferences(const std::string& run_a, const std::string& run_b) {
-  const mjp::Json a = mjp::ParseJson(run_a, "run.json of A"),
-                  b = mjp::ParseJson(run_b, "run.json of B");
-  if (!a.is_object() || !b.is_object()) throw mjp::BadInput("run.json is not an object");
-  std::vector<std::string> differences;
-  for (const auto& [key, value] : a.items()) {
-    const std::string there = b.contains(key) ? b.at(key).dump() : "absent";
-    if (value.dump() != there) differences.push_back(key + ": " + value.dump() + " -> " + there);
+std::vector<std::string> ComparedRuns(const std::string& run_a, const std::string& run_b) {
+  constexpr char kA[] = "run.json of A", kB[] = "run.json of B";
+  std::vector<std::string> lines;
+  for (const RunDifference& each : RunDifferences(run_a, kA, run_b, kB)) {
+    lines.push_back(each.what + ": " + each.in_a + " -> " + each.in_b);
   }
-  for (const auto& [key, value] : b.items()) {
-    if (!a.contains(key)) differences.push_back(key + ": absent -> " + value.dump());
+  if (KnowsWeightsAlone(run_a, kA) && KnowsWeightsAlone(run_b, kB)) {
+    lines.push_back(
+        "unknown: both are of an earlier build and know their checkpoint by its weights alone");
   }
-  return differences;
+  return lines;
 }
 
 std::string ComparisonText(const Comparison& c, const std::vector<std::string>& differences) {

@@ -42,8 +42,9 @@ std::string ComparisonText(const Comparison& comparison,
 std::string ComparisonJson(const Comparison& comparison,
                            const std::vector<std::string>& differences);
 
-// The keys of two run.json texts whose values differ, as "key: value of a -> value of b".
-std::vector<std::string> RunDifferences(const std::string& run_a, const std::string& run_b);
+// What sets the runs apart by the texts of their run.json, as "what: value of A -> value of B", the
+// files of the checkpoints included. Throws Error if one is no object of JSON.
+std::vector<std::string> ComparedRuns(const std::string& run_a, const std::string& run_b);
 
 }  // namespace mjp::app
 

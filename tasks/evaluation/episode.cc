@@ -35,7 +35,7 @@ EpisodeResult EpisodeFromJson(const std::string& line) {
   const mjp::Json json = mjp::ParseJson(line, where);
   mjp::KeyReader keys(json, where);
   constexpr int kMost = std::numeric_limits<int>::max();
-  constexpr double kLargest = 1e9;  // of any sum or time
+  constexpr double kLongest = 1e9;  // seconds
   EpisodeResult e;
   e.index = keys.Int("episode", 0, kMost);
   e.seed = keys.Uint32("seed");
@@ -45,12 +45,12 @@ EpisodeResult EpisodeFromJson(const std::string& line) {
   }
   e.valid = status == "ok";
   if (!e.valid) e.reason = keys.Text("reason");
-  e.max_reward = keys.Number("score", 0, kLargest);
-  e.sum_reward = keys.Number("sum_reward", 0, kLargest);
-  e.max_coverage = keys.Number("max_coverage", 0, kLargest);
-  e.final_coverage = keys.Number("final_coverage", 0, kLargest);
-  e.success_step = keys.Int("success_step", -1, kMost);
   e.steps = keys.Int("steps", 0, kMost);
+  e.max_reward = keys.Number("score", 0, 1);
+  e.sum_reward = keys.Number("sum_reward", 0, e.steps);  // at most 1 a step
+  e.max_coverage = keys.Number("max_coverage", 0, 1);
+  e.final_coverage = keys.Number("final_coverage", 0, 1);
+  e.success_step = keys.Int("success_step", -1, e.steps);
   e.decisions = keys.Int("decisions", 0, kMost);
   const std::string hash = keys.Text("hash");
   const char* end = hash.data() + hash.size();
@@ -59,7 +59,7 @@ EpisodeResult EpisodeFromJson(const std::string& line) {
     throw keys.Bad("hash", "is not 16 hexadecimal digits");
   }
   e.seconds =
-      mjp::KeyReader(keys.Required("timing"), where + ": timing").Number("seconds", 0, kLargest);
+      mjp::KeyReader(keys.Required("timing"), where + ": timing").Number("seconds", 0, kLongest);
   if (keys.Bool("success") != e.success()) throw keys.Bad("success", "contradicts success_step");
   return e;
 }

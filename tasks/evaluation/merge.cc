@@ -3,16 +3,17 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "tasks/evaluation/results_folder.h"
+#include "tasks/evaluation/run_differences.h"
 #include "tasks/evaluation/shard_results.h"
+#include "tasks/recording/video_container.h"
 
 namespace mjp::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr size_t kRunLimit = size_t{1} << 20;  // bytes of a run.json
 
 // One folder and what its run.json says.
 struct Part {
@@ -31,9 +32,12 @@ std::vector<Part> ReadParts(const MergeOptions& options) {
     const std::string file = folder + "/run.json";
     Part part{folder, ParseShardRun(ReadFile(file, kRunLimit), file)};
     const Shard shard = part.run.shard;
-    if (!parts.empty() && part.run.whole != parts[0].run.whole) {
-      throw mjp::BadInput(folder + ": is of another evaluation than " + parts[0].folder + " (" +
-                          FirstDifference(parts[0].run.whole, part.run.whole) + ")");
+    const auto differences =
+        parts.empty() ? std::vector<RunDifference>()
+                      : RunDifferences(parts[0].run.whole, parts[0].folder, part.run.whole, folder);
+    if (!differences.empty()) {
+      throw mjp::BadInput(folder + ": is of another evaluation than " + parts[0].folder + ": " +
+                          WasAndIs(differences));
     }
     if (!parts.empty() && shard.count != parts[0].run.shard.count) {
       throw mjp::BadInput(folder + ": is shard " + ToString(shard) + ", but " + parts[0].folder +
@@ -60,10 +64,14 @@ void CopyFilms(const std::vector<Part>& parts, const std::string& out,
   for (const Part& part : parts) {
     for (const std::string& film : FilmsIn(part.folder, episodes)) {
       const fs::path target = fs::path(out) / "videos" / fs::path(film).filename();
+      const fs::path copy = target.parent_path() / UnfinishedVideoName(target.filename().string());
       std::error_code code;
       fs::create_directories(target.parent_path(), code);
-      fs::copy_file(film, target, fs::copy_options::overwrite_existing, code);
+      fs::copy_file(film, copy, fs::copy_options::overwrite_existing, code);
       if (code) throw mjp::BadInput(target.string() + ": cannot copy the film: " + code.message());
+      mjp::RenameDurably(copy.string(), target.string());
+      const std::string fault = VideoFault(target.string());
+      if (!fault.empty()) throw mjp::BadInput(target.string() + ": the copied film: " + fault);
     }
   }
 }
@@ -98,14 +106,25 @@ MergeResult Merge(const MergeOptions& options) {
   EvaluationOptions evaluation;
   evaluation.episodes = parts[0].run.episodes;
   evaluation.seed = parts[0].run.seed;
-  ResultsFolder folder(options.out, parts[0].run.whole,
-                       options.overwrite ? ExistingResults::kOverwrite : ExistingResults::kRefuse);
-  CopyFilms(parts, options.out, episodes);
-  for (const auto& [index, episode] : episodes) total.episodes.push_back(episode);
-  total.videos = FilmsIn(options.out, episodes);
-  folder.Adopt(episodes);
-  folder.Finish(SummaryText(evaluation, parts[0].run.whole, episodes, total));
-  return {Summarise(episodes), evaluation.episodes};
+  if (!options.overwrite && HoldsResults(options.out)) {
+    throw mjp::Error(mjp::ExitCode::kUsage,
+                     options.out +
+                         ": holds results already; give --overwrite to replace them, or " +
+                         "another --out");
+  }
+  ResultsFolder folder(options.out, parts[0].run.whole, ExistingResults::kOverwrite);
+  try {
+    CopyFilms(parts, options.out, episodes);
+    for (const auto& [index, episode] : episodes) total.episodes.push_back(episode);
+    total.videos = FilmsIn(options.out, episodes);
+    folder.Adopt(episodes);
+    folder.Finish(SummaryText(evaluation, parts[0].run.whole, episodes, total));
+  } catch (...) {
+    folder.Discard();
+    throw;
+  }
+  const bool weights_alone = KnowsWeightsAlone(parts[0].run.whole, parts[0].folder);
+  return {Summarise(episodes), evaluation.episodes, weights_alone};
 }
 
 }  // namespace mjp::app

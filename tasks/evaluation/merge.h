@@ -18,6 +18,9 @@ struct MergeOptions {
 struct MergeResult {
   Figures figures;
   int expected = 0;  // episodes of the whole evaluation
+  // The shards are of a build that hashed the weights alone: a change of config.json, processor
+  // files or statistics between them cannot be seen.
+  bool weights_alone = false;
 };
 
 // Writes into `out` what one process would have written for the whole evaluation: byte for byte,

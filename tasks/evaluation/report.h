@@ -19,6 +19,10 @@ struct Figures {
 };
 Figures Summarise(const std::map<int, EpisodeResult>& episodes);
 
+// Key of run.json: name -> SHA-256 of every file of the checkpoint that changes an action. Results
+// of earlier builds have the hash of the weights alone, under "checkpoint_sha256".
+inline constexpr char kCheckpointFiles[] = "checkpoint_files";
+
 // Everything the results depend on, as JSON, one key per line: equal text, equal episodes.
 std::string RunText(const EvaluationOptions& options, const mjp::Policy& policy,
                     const std::string& version);

@@ -10,20 +10,44 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/json.h"
+#include "tasks/evaluation/run_differences.h"
+#include "tasks/recording/video_container.h"
 
 namespace mjp::app {
 namespace {
 
-// Removes the films of an evaluation that is started anew.
-void RemoveFilms(const std::string& folder) {
+bool IsFilm(const std::string& name) { return name.starts_with("eval_episode_"); }
+
+// Removes what a killed encoder left, films that cannot be played to their end, and, of an
+// evaluation that is started anew, the films of the one before.
+void RemoveFilms(const std::string& folder, bool all) {
   std::error_code code;
   for (const auto& entry : std::filesystem::directory_iterator(folder + "/videos", code)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("eval_episode_")) std::filesystem::remove(entry.path(), code);
+    const bool film = IsFilm(name) && (all || !VideoFault(entry.path().string()).empty());
+    if (film || IsUnfinishedVideo(name)) std::filesystem::remove(entry.path(), code);
   }
 }
 
+std::string RunFile(const std::string& folder) { return folder + "/run.json"; }
+std::string LogFile(const std::string& folder) { return folder + "/episodes.jsonl"; }
+std::string SummaryFile(const std::string& folder) { return folder + "/eval_info.json"; }
+
+// Throws Error unless `folder` holds results of `run`.
+void CheckSameRun(const std::string& folder, const std::string& run) {
+  const std::string file = RunFile(folder);
+  const auto differences = RunDifferences(ReadFile(file, kRunLimit), file, run, "this evaluation");
+  if (differences.empty()) return;
+  throw mjp::BadInput(file + ": these results are of another evaluation: " + WasAndIs(differences) +
+                      "; go on with what it was, or give another --out");
+}
+
 }  // namespace
+
+bool HoldsResults(const std::string& folder) {
+  return std::filesystem::exists(RunFile(folder)) || std::filesystem::exists(LogFile(folder));
+}
 
 ResultsFolder::ResultsFolder(const std::string& path, const std::string& run,
                              ExistingResults existing)
@@ -32,32 +56,28 @@ ResultsFolder::ResultsFolder(const std::string& path, const std::string& run,
   std::filesystem::create_directories(path, code);
   if (code) throw mjp::BadInput(path + ": cannot create the folder: " + code.message());
   Lock();
-  const std::string run_file = path + "/run.json", log_file = path + "/episodes.jsonl";
-  const bool exists = std::filesystem::exists(run_file) || std::filesystem::exists(log_file);
+  const bool exists = HoldsResults(path);
   if (exists && existing == ExistingResults::kRefuse) {
     throw mjp::Error(mjp::ExitCode::kUsage, path +
                                                 ": holds results already; give --resume to go on, "
                                                 "--overwrite to start anew, or another --out");
   }
-  if (exists && existing == ExistingResults::kResume) {
-    const std::string there = ReadFile(run_file, 1 << 20);
-    if (there != run) {
-      throw mjp::BadInput(run_file + ": these results are of another evaluation (" +
-                          FirstDifference(there, run) + "); give another --out");
-    }
+  const bool resumed = exists && existing == ExistingResults::kResume;
+  if (resumed) {
+    CheckSameRun(path, run);
     ReadFinished();
   } else {
-    std::filesystem::remove(log_file, code);
-    std::filesystem::remove(path + "/eval_info.json", code);
-    RemoveFilms(path);
-    WriteFileAtomically(run_file, run);
+    std::filesystem::remove(LogFile(path), code);
+    std::filesystem::remove(SummaryFile(path), code);
   }
+  RemoveFilms(path, !resumed);
+  if (!resumed) WriteFileAtomically(RunFile(path), run);
   // a torn last line is cut off before anything is appended
   std::string text;
   for (const auto& [index, episode] : finished_) text += ToJsonLine(episode) + "\n";
-  WriteFileAtomically(log_file, text);
-  log_ = mjp::FileDescriptor(::open(log_file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-  if (log_.get() < 0) throw mjp::FileError("cannot open", log_file);
+  WriteFileAtomically(LogFile(path), text);
+  log_ = mjp::FileDescriptor(::open(LogFile(path).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (log_.get() < 0) throw mjp::FileError("cannot open", LogFile(path));
 }
 
 void ResultsFolder::Lock() {
@@ -71,24 +91,61 @@ void ResultsFolder::Lock() {
 }
 
 void ResultsFolder::ReadFinished() {
-  const std::string file = path_ + "/episodes.jsonl";
-  if (!std::filesystem::exists(file)) return;
-  for (EpisodeResult& episode : ReadEpisodes(file, true)) {
+  if (!std::filesystem::exists(LogFile(path_))) return;
+  for (EpisodeResult& episode : ReadEpisodes(LogFile(path_), true)) {
     const int index = episode.index;
     finished_[index] = std::move(episode);
   }
 }
 
 void ResultsFolder::Append(const EpisodeResult& episode) {
-  WriteDurably(log_.get(), ToJsonLine(episode) + "\n", path_ + "/episodes.jsonl");
+  WriteDurably(log_.get(), ToJsonLine(episode) + "\n", LogFile(path_));
   finished_[episode.index] = episode;
 }
 
 void ResultsFolder::Finish(const std::string& summary) {
   std::string text;
   for (const auto& [index, episode] : finished_) text += ToJsonLine(episode) + "\n";
-  WriteFileAtomically(path_ + "/episodes.jsonl", text);
-  WriteFileAtomically(path_ + "/eval_info.json", summary);
+  WriteFileAtomically(LogFile(path_), text);
+  WriteFileAtomically(SummaryFile(path_), summary);
+}
+
+void ResultsFolder::Discard() {
+  std::error_code code;
+  std::filesystem::remove(SummaryFile(path_), code);
+  std::filesystem::remove(LogFile(path_), code);
+  std::filesystem::remove(RunFile(path_), code);
+  RemoveFilms(path_, true);
+}
+
+std::optional<std::map<int, EpisodeResult>> CompleteResults(const std::string& folder,
+                                                            const std::string& run,
+                                                            const std::vector<int>& indices) {
+  if (!std::filesystem::exists(RunFile(folder)) || !std::filesystem::exists(SummaryFile(folder))) {
+    return std::nullopt;
+  }
+  CheckSameRun(folder, run);
+  if (!std::filesystem::exists(LogFile(folder))) return std::nullopt;
+  std::map<int, EpisodeResult> episodes;
+  for (EpisodeResult& episode : ReadEpisodes(LogFile(folder), true)) {
+    const int index = episode.index;
+    episodes.emplace(index, std::move(episode));
+  }
+  for (const int index : indices) {
+    if (!episodes.contains(index)) return std::nullopt;
+  }
+  const Json summary = mjp::ReadJson(SummaryFile(folder), {kLogLimit, 16});
+  try {
+    const Json& overall = summary.at("overall");
+    const auto films = overall.at("video_paths").get<std::vector<std::string>>();
+    const bool same = overall.at("n_episodes").get<size_t>() == episodes.size() &&
+                      films.size() == FilmsIn(folder, episodes).size();
+    if (!same) return std::nullopt;
+  } catch (const nlohmann::json::exception& error) {
+    throw mjp::BadInput(SummaryFile(folder) +
+                        ": is not the summary of an evaluation: " + error.what());
+  }
+  return episodes;
 }
 
 std::vector<EpisodeResult> ReadEpisodes(const std::string& file, bool torn_tail) {
@@ -127,22 +184,10 @@ std::vector<std::string> FilmsIn(const std::string& folder,
   for (const auto& [index, episode] : episodes) {
     const std::string stem = folder + "/videos/eval_episode_" + std::to_string(index);
     for (const char* suffix : {".mp4", ".avi"}) {
-      if (std::filesystem::exists(stem + suffix)) films.push_back(stem + suffix);
+      if (VideoFault(stem + suffix).empty()) films.push_back(stem + suffix);
     }
   }
   return films;
-}
-
-std::string FirstDifference(const std::string& a, const std::string& b) {
-  size_t line_start = 0, i = 0;
-  while (i < a.size() && i < b.size() && a[i] == b[i]) {
-    if (a[i] == '\n') line_start = i + 1;
-    ++i;
-  }
-  const auto line = [line_start](const std::string& s) {
-    return s.substr(std::min(line_start, s.size()), s.find('\n', line_start) - line_start);
-  };
-  return "there '" + line(a) + "', here '" + line(b) + "'";
 }
 
 }  // namespace mjp::app

@@ -2,6 +2,7 @@
 #define TASKS_EVALUATION_RESULTS_FOLDER_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ enum class ExistingResults { kRefuse, kResume, kOverwrite };
 class ResultsFolder {
  public:
   // Creates or opens `path`. `run` is the text that identifies the evaluation (everything results
-  // depend on); resuming a folder of another run is an Error that shows the first difference.
+  // depend on); resuming a folder of another run is an Error that says what differs. Torn films and
+  // those of a killed encoder are removed.
   ResultsFolder(const std::string& path, const std::string& run, ExistingResults existing);
 
   // Episodes found at the start when resuming, by index. A torn last line is dropped.
@@ -33,6 +35,9 @@ class ResultsFolder {
   // Rewrites episodes.jsonl in the order of the indices and writes eval_info.json, both atomically.
   void Finish(const std::string& summary);
 
+  // Leaves no results behind, after an error.
+  void Discard();
+
   const std::string& path() const { return path_; }
 
  private:
@@ -43,6 +48,18 @@ class ResultsFolder {
   mjp::FileDescriptor lock_, log_;
   std::map<int, EpisodeResult> finished_;
 };
+
+// Whether there are results, complete or not.
+bool HoldsResults(const std::string& folder);
+
+// The episodes of complete results of `run`: each of `indices`, the summary, and the films that it
+// lists. Nothing where something is still to be done. Writes nothing. Throws Error if the results
+// are of another run or cannot be read.
+std::optional<std::map<int, EpisodeResult>> CompleteResults(const std::string& folder,
+                                                            const std::string& run,
+                                                            const std::vector<int>& indices);
+
+constexpr size_t kRunLimit = size_t{1} << 20;  // bytes of run.json that are read
 
 // Bytes of episodes.jsonl that are read back.
 constexpr size_t kLogLimit = size_t{1} << 30;
@@ -55,12 +72,10 @@ std::vector<EpisodeResult> ReadEpisodes(const std::string& file, bool torn_tail)
 std::vector<EpisodeResult> ParseEpisodes(const std::string& text, bool torn_tail,
                                          const std::string& file);
 
-// The films in `folder`/videos of these episodes, in the order of the indices.
+// The films in `folder`/videos of these episodes that can be played to their end, in the order of
+// the indices.
 std::vector<std::string> FilmsIn(const std::string& folder,
                                  const std::map<int, EpisodeResult>& episodes);
-
-// "there '<line of a>', here '<line of b>'": the first line in which two texts differ.
-std::string FirstDifference(const std::string& a, const std::string& b);
 
 }  // namespace mjp::app
 

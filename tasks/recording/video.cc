@@ -1,24 +1,21 @@
 #include "tasks/recording/video.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
+#include <filesystem>
+#include <utility>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "tasks/recording/video_container.h"
+#include "tasks/recording/video_encoder.h"
 #define STB_EASY_FONT_IMPLEMENTATION
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #include <stb/stb_easy_font.h>
 #pragma GCC diagnostic pop
-
-extern char** environ;
 
 namespace mjp::app {
 namespace {
@@ -36,77 +33,42 @@ std::string FindProgram(const std::string& name) {
   return "";
 }
 
-// Pipes raw pictures into ffmpeg.
-class FfmpegWriter : public VideoWriter {
+// Has an encoder write a hidden file beside the video, and gives it the video's name once it is
+// found to be whole: what stands under that name can be played, whoever is killed and whatever is
+// full.
+class WholeVideo : public VideoWriter {
  public:
-  FfmpegWriter(const std::string& program, const std::string& file, int width, int height,
-               int fps) {
-    file_ = file;
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) throw mjp::EnvironmentError("video: cannot make a pipe");
-    pipe_ = ends[1];
-    const std::string size = std::to_string(width) + "x" + std::to_string(height);
-    const std::string rate = std::to_string(fps);
-    std::vector<std::string> words = {
-        program,    "-y",   "-loglevel", "error",      "-f", "rawvideo", "-pix_fmt",
-        "rgb24",    "-s",   size,        "-r",         rate, "-i",       "-",
-        "-an",      "-c:v", "libx264",   "-crf",       "20", "-pix_fmt", "yuv420p",
-        "-threads", "1",    "-movflags", "+faststart", file};
-    std::vector<char*> arguments;
-    arguments.reserve(words.size() + 1);
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
-    // a Ctrl-C for the evaluator must not tear the video: ffmpeg ends when its input does
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    const int code =
-        ::posix_spawn(&child_, program.c_str(), &actions, &attributes, arguments.data(), environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    ::close(ends[0]);
-    if (code != 0) {
-      ::close(pipe_);
-      throw mjp::EnvironmentError("video: cannot start " + program + ": " + std::strerror(code));
-    }
+  WholeVideo(const std::string& ffmpeg, const std::string& stem, int width, int height, int fps) {
+    file_ = stem + (ffmpeg.empty() ? ".avi" : ".mp4");
+    const std::filesystem::path path(file_);
+    part_ = (path.parent_path() / UnfinishedVideoName(path.filename().string())).string();
+    encoder_ = ffmpeg.empty() ? OpenAvi(part_, file_, width, height, fps)
+                              : OpenFfmpeg(ffmpeg, part_, file_, width, height, fps);
   }
 
-  ~FfmpegWriter() override {
-    if (pipe_ >= 0) ::close(pipe_);
-    if (child_ > 0) ::waitpid(child_, nullptr, 0);
+  ~WholeVideo() override {
+    encoder_.reset();  // ends the encoder
+    if (!part_.empty()) ::unlink(part_.c_str());
   }
 
   void Add(const Picture& picture) override {
-    size_t done = 0;
-    while (done < picture.rgb.size()) {
-      const ssize_t n = ::write(pipe_, picture.rgb.data() + done, picture.rgb.size() - done);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0)
-        throw mjp::BadInput(file_ + ": ffmpeg stopped taking pictures (is the disk full?)");
-      done += static_cast<size_t>(n);
-    }
+    encoder_->Add(picture);
+    ++pictures_;
   }
 
   void Close() override {
-    ::close(pipe_);
-    pipe_ = -1;
-    int status = 0;
-    const pid_t child = child_;
-    child_ = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    encoder_->Close();
+    const std::string fault = VideoFault(part_, pictures_);
+    if (!fault.empty()) {
+      throw mjp::BadInput(file_ + ": the video is not complete: " + fault + " (is the disk full?)");
     }
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-      throw mjp::BadInput(file_ + ": ffmpeg failed to complete the video");
-    }
+    mjp::RenameDurably(std::exchange(part_, ""), file_);
   }
 
  private:
-  int pipe_ = -1;
-  pid_t child_ = 0;
+  std::string part_;  // what is written; empty once it has its name
+  std::unique_ptr<VideoEncoder> encoder_;
+  int64_t pictures_ = 0;
 };
 
 }  // namespace
@@ -158,8 +120,7 @@ void DrawText(Picture& target, const std::string& text, int x, int y, int scale,
 std::unique_ptr<VideoWriter> VideoWriter::Open(const std::string& stem, int width, int height,
                                                int fps) {
   const std::string ffmpeg = FindProgram("ffmpeg");
-  if (ffmpeg.empty()) return OpenAvi(stem + ".avi", width, height, fps);
-  return std::make_unique<FfmpegWriter>(ffmpeg, stem + ".mp4", width, height, fps);
+  return std::make_unique<WholeVideo>(ffmpeg, stem, width, height, fps);
 }
 
 }  // namespace mjp::app

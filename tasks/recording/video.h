@@ -41,16 +41,14 @@ class VideoWriter {
   virtual ~VideoWriter() = default;
   // Appends one picture. Throws Error when the file cannot be written (a full disk, ffmpeg died).
   virtual void Add(const Picture& picture) = 0;
-  // Completes the file; it is usable only afterwards.
+  // Completes the file, which has its name only from now on, and whole. Throws Error if it cannot
+  // be made whole; nothing is left then.
   virtual void Close() = 0;
   const std::string& file() const { return file_; }
 
  protected:
   std::string file_;
 };
-
-// The AVI writer by itself, for machines without ffmpeg.
-std::unique_ptr<VideoWriter> OpenAvi(const std::string& file, int width, int height, int fps);
 
 }  // namespace mjp::app
 

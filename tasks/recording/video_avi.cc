@@ -1,11 +1,13 @@
 // Motion JPEG in an AVI 1.0 container: RIFF('AVI ' hdrl(avih, strl(strh, strf)) movi(00dc...)
 // idx1).
 
+#include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "tasks/recording/stb_writer.h"
-#include "tasks/recording/video.h"
+#include "tasks/recording/video_encoder.h"
 
 namespace mjp::app {
 namespace {
@@ -13,17 +15,20 @@ namespace {
 constexpr int kJpegQuality = 90;
 constexpr uint32_t kHasIndex = 0x10, kKeyFrame = 0x10;
 
-class AviWriter : public VideoWriter {
+class AviEncoder : public VideoEncoder {
  public:
-  AviWriter(const std::string& file, int width, int height, int fps)
-      : width_(width), height_(height), fps_(fps), out_(std::fopen(file.c_str(), "wb")) {
-    file_ = file;
+  AviEncoder(const std::string& file, std::string name, int width, int height, int fps)
+      : file_(std::move(name)),
+        width_(width),
+        height_(height),
+        fps_(fps),
+        out_(std::fopen(file.c_str(), "wb")) {
     if (out_ == nullptr) {
-      throw mjp::BadInput(file + ": cannot create the video: " + std::strerror(errno));
+      throw mjp::BadInput(file_ + ": cannot create the video: " + std::strerror(errno));
     }
     WriteHeader();
   }
-  ~AviWriter() override {
+  ~AviEncoder() override {
     if (out_ != nullptr) std::fclose(out_);
   }
 
@@ -108,6 +113,7 @@ class AviWriter : public VideoWriter {
     Tag("movi");
   }
 
+  const std::string file_;  // as people know it
   int width_, height_, fps_;
   std::FILE* out_;
   long movi_start_ = 0;
@@ -117,8 +123,9 @@ class AviWriter : public VideoWriter {
 
 }  // namespace
 
-std::unique_ptr<VideoWriter> OpenAvi(const std::string& file, int width, int height, int fps) {
-  return std::make_unique<AviWriter>(file, width, height, fps);
+std::unique_ptr<VideoEncoder> OpenAvi(const std::string& file, const std::string& name, int width,
+                                      int height, int fps) {
+  return std::make_unique<AviEncoder>(file, name, width, height, fps);
 }
 
 }  // namespace mjp::app

@@ -81,7 +81,7 @@ TEST_F(PushtTest, ExistingResultsAreSafe) {
   EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 2 --seed 5 --resume").code, 2);
   const Outcome held = Pusht(Evaluate("a") + "--episodes 2 --hold-noise 2 --resume");
   EXPECT_EQ(held.code, 2);
-  EXPECT_NE(held.text.find("\"hold_noise\": 1"), std::string::npos) << held.text;
+  EXPECT_NE(held.text.find("--hold-noise was 1, is 2"), std::string::npos) << held.text;
   EXPECT_EQ(Episodes("a"), before);
   EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 2 --resume").code, 0);
   EXPECT_EQ(Episodes("a"), before);

@@ -84,6 +84,60 @@ TEST_F(ShardsTest, OddSetsAreRefused) {
   EXPECT_EQ(Pusht("merge " + Path("s0") + " --out " + Path("s0")).code, 1);
 }
 
+TEST_F(ShardsTest, OtherFilesOfTheCheckpointAreRefusedByName) {
+  EvaluateShards();
+  const auto change = [&](const std::string& file, const std::string& from, const std::string& to) {
+    Edit("policy/" + file, from, to);
+    ASSERT_EQ(Pusht(Evaluate("other") + "--episodes 7 --shard 1/3 --overwrite").code, 0);
+    ExpectRefused(Merge("s0 other s2"), 2, "the checkpoint's " + file + " was");
+    const Outcome resumed = Pusht(Evaluate("s1") + "--episodes 7 --shard 1/3 --resume");
+    EXPECT_EQ(resumed.code, 2);
+    EXPECT_NE(resumed.text.find("the checkpoint's " + file + " was"), std::string::npos)
+        << resumed.text;
+    const Outcome compared = Pusht("compare " + Path("s1") + " " + Path("other"));
+    EXPECT_NE(compared.text.find("the checkpoint's " + file + ":"), std::string::npos)
+        << compared.text;
+    Edit("policy/" + file, to, from);
+  };
+  change("config.json", "squaredcos_cap_v2", "linear");
+  change("policy_postprocessor.json", "\"name\": \"policy_post", "\"name\": \"Policy_post");
+}
+
+TEST_F(ShardsTest, ShardsOfAnEarlierBuildAreMergedWithAWord) {
+  EvaluateShards();
+  for (const char* shard : {"s0", "s1", "s2"}) {
+    const std::string file = Path(shard) + std::string("/run.json");
+    nlohmann::ordered_json run = nlohmann::ordered_json::parse(std::ifstream(file));
+    run.erase("checkpoint_files");
+    std::ofstream(file) << run.dump(1) << "\n";
+    if (std::string(shard) != "s1") continue;
+    ExpectRefused(Merge("s0 s1 s2"), 2, "by its weights alone");
+  }
+  const Outcome outcome = Merge("s0 s1 s2");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("weights alone"), std::string::npos) << outcome.text;
+}
+
+TEST_F(ShardsTest, MergeNamesNoOptionThatItHasNot) {
+  EvaluateShards();
+  ASSERT_EQ(Merge("s0 s1 s2").code, 0);
+  const Outcome again = Merge("s0 s1 s2");
+  EXPECT_EQ(again.code, 1);
+  EXPECT_NE(again.text.find("give --overwrite"), std::string::npos) << again.text;
+  EXPECT_EQ(again.text.find("--resume"), std::string::npos) << again.text;
+}
+
+TEST_F(ShardsTest, ScoresThatCannotBeAreRefused) {
+  EvaluateShards();
+  fs::copy(Path("s0"), Path("b"));
+  Edit("b/episodes.jsonl", "\"score\":", "\"score\":1e8,\"was\":");
+  const Outcome outcome = Pusht("compare " + Path("s0") + " " + Path("b"));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.text.find("\"score\" is 100000000.0; supported: a number from 0"),
+            std::string::npos)
+      << outcome.text;
+}
+
 TEST_F(ShardsTest, OddEpisodesAreRefused) {
   EvaluateShards();
   const std::string log = "s1/episodes.jsonl";

@@ -9,6 +9,8 @@
 namespace mjp::app {
 namespace {
 
+using Lines = std::vector<std::string>;
+
 EpisodeResult Episode(uint32_t seed, bool success, double score) {
   EpisodeResult e;
   e.index = static_cast<int>(seed);
@@ -95,8 +97,32 @@ TEST(CompareTest, WhatCannotBePairedIsRefused) {
 }
 
 TEST(CompareTest, RunsAreToldApart) {
-  const auto lines = RunDifferences(R"({"steps":10,"seed":1,"old":1})", R"({"steps":4,"seed":1})");
-  EXPECT_EQ(lines, (std::vector<std::string>{"steps: 10 -> 4", "old: 1 -> absent"}));
+  const auto files = [](const std::string& files) {
+    return R"({"checkpoint_sha256":"abc","checkpoint_files":{)" + files + "}}";
+  };
+  const std::string config = R"("config.json":"123456789abcdef")";
+  const std::string other = R"("config.json":"fedcba987654321","stats.json":"1")";
+  EXPECT_EQ(ComparedRuns(
+                R"({"steps":10,"seed":1,"checkpoint_files":{},"conditions":{"latency":0}})",
+                R"({"seed":1,"steps":4,"checkpoint_files":{},"conditions":{"latency":2},"x":1})"),
+            (Lines{"--steps: 10 -> 4", "--latency: 0 -> 2", "x: absent -> 1"}));
+  EXPECT_EQ(ComparedRuns(files(config), files(config)), Lines());
+  EXPECT_EQ(ComparedRuns(files(config), files(other)),
+            (Lines{"the checkpoint's config.json: 123456789abc -> fedcba987654",
+                   "the checkpoint's stats.json: absent -> 1"}));
+}
+
+TEST(CompareTest, RunsOfEarlierBuildsKnowTheWeightsAlone) {
+  const std::string old = R"({"checkpoint_sha256":"abc"})", older = R"({"checkpoint_sha256":"d"})";
+  const std::string now = R"({"checkpoint_sha256":"abc","checkpoint_files":{"config.json":"1"}})";
+  const std::string unknown =
+      "unknown: both are of an earlier build and know their checkpoint by its weights alone";
+  EXPECT_EQ(ComparedRuns(old, old), Lines{unknown});
+  EXPECT_EQ(ComparedRuns(old, older), (Lines{"the checkpoint's weights: abc -> d", unknown}));
+  EXPECT_EQ(ComparedRuns(old, now),
+            Lines{"the checkpoint is known: by its weights alone (an earlier build) -> by all of "
+                  "its files"});
+  EXPECT_THROW(ComparedRuns("[]", now), mjp::Error);
 }
 
 }  // namespace

@@ -2,13 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "base/error.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp::app {
 namespace {
+
+constexpr char kRunA[] = R"({"steps": 10, "seed": 1})";
+constexpr char kRunB[] = R"({"steps": 4, "seed": 1})";
 
 class ResultsFolderTest : public ::testing::Test {
  protected:
@@ -18,7 +23,7 @@ class ResultsFolderTest : public ::testing::Test {
     e.seed = 100000 + index;
     e.steps = 60 + index;
     e.success_step = index % 2 == 0 ? 60 : -1;
-    e.max_coverage = 0.1 + index / 3.0;
+    e.max_coverage = 0.1 + index / 9.0;
     e.final_coverage = 1.0 / 7;
     e.sum_reward = 12.25;
     e.max_reward = 1;
@@ -56,25 +61,80 @@ TEST_F(ResultsFolderTest, EpisodeSurvivesItsLine) {
   EXPECT_FALSE(back.success());
 }
 
+TEST_F(ResultsFolderTest, NumbersThatNoEpisodeHasAreRefused) {
+  const std::string line = ToJsonLine(Episode(2));
+  EXPECT_NO_THROW(EpisodeFromJson(line));
+  const std::pair<const char*, const char*> changes[] = {
+      {"\"score\":1.0", "\"score\":1.0001"},
+      {"\"score\":1.0", "\"score\":1e8"},
+      {"\"score\":1.0", "\"score\":-0.1"},
+      {"\"score\":1.0", "\"score\":\"1\""},
+      {"\"sum_reward\":12.25", "\"sum_reward\":63"},
+      {"\"success_step\":60", "\"success_step\":63"},
+      {"\"max_coverage\":0", "\"max_coverage\":1"},
+      {"\"final_coverage\":0", "\"final_coverage\":1"}};
+  for (const auto& [from, to] : changes) {
+    std::string odd = line;
+    const size_t at = odd.find(from);
+    ASSERT_NE(at, std::string::npos) << from << " in " << line;
+    odd.replace(at, std::string(from).size(), to);
+    EXPECT_THROW(EpisodeFromJson(odd), mjp::Error) << to;
+  }
+}
+
+TEST_F(ResultsFolderTest, OneWhoKnowsThatAllIsThereWritesNothing) {
+  const std::vector<int> indices = {0, 1};
+  {
+    ResultsFolder folder(root_, kRunA, ExistingResults::kRefuse);
+    folder.Append(Episode(0));
+    EXPECT_FALSE(CompleteResults(root_, kRunA, indices));
+    folder.Append(Episode(1));
+    EXPECT_FALSE(CompleteResults(root_, kRunA, indices)) << "the summary is missing";
+    folder.Finish(R"({"overall": {"n_episodes": 2, "video_paths": []}})");
+  }
+  ASSERT_TRUE(CompleteResults(root_, kRunA, indices));
+  EXPECT_EQ(CompleteResults(root_, kRunA, indices)->size(), 2u);
+  EXPECT_FALSE(CompleteResults(root_, kRunA, {0, 1, 2}));
+  EXPECT_THROW(CompleteResults(root_, kRunB, indices), mjp::Error);
+  ResultsFolder(root_, kRunA, ExistingResults::kResume)
+      .Finish(R"({"overall": {"n_episodes": 2, "video_paths": ["gone.mp4"]}})");
+  EXPECT_FALSE(CompleteResults(root_, kRunA, indices)) << "a film is missing";
+}
+
+TEST_F(ResultsFolderTest, TornFilmsGoAndOthersFilesStay) {
+  ResultsFolder(root_, kRunA, ExistingResults::kRefuse).Append(Episode(0));
+  const std::string videos = root_ + "/videos/";
+  std::filesystem::create_directory(videos);
+  for (const char* name : {"eval_episode_0.mp4", ".eval_episode_0.mp4.17.part", "mine.mp4"}) {
+    std::ofstream(videos + name) << "a stub";
+  }
+  const ResultsFolder folder(root_, kRunA, ExistingResults::kResume);
+  EXPECT_FALSE(std::filesystem::exists(videos + "eval_episode_0.mp4"));
+  EXPECT_FALSE(std::filesystem::exists(videos + ".eval_episode_0.mp4.17.part"));
+  EXPECT_TRUE(std::filesystem::exists(videos + "mine.mp4"));
+  EXPECT_TRUE(FilmsIn(root_, folder.finished()).empty());
+}
+
 TEST_F(ResultsFolderTest, RefusesWhatIsThereUnlessTold) {
-  { ResultsFolder folder(root_, "run a\n", ExistingResults::kRefuse); }
-  EXPECT_EQ(CodeOf([&] { ResultsFolder(root_, "run a\n", ExistingResults::kRefuse); }),
+  { ResultsFolder folder(root_, kRunA, ExistingResults::kRefuse); }
+  EXPECT_EQ(CodeOf([&] { ResultsFolder(root_, kRunA, ExistingResults::kRefuse); }),
             mjp::ExitCode::kUsage);
-  EXPECT_EQ(CodeOf([&] { ResultsFolder(root_, "run b\n", ExistingResults::kResume); }),
+  EXPECT_EQ(CodeOf([&] { ResultsFolder(root_, kRunB, ExistingResults::kResume); }),
             mjp::ExitCode::kBadInput);
-  EXPECT_NE(text_.find("there 'run a', here 'run b'"), std::string::npos) << text_;
-  EXPECT_EQ(CodeOf([&] { ResultsFolder(root_, "run b\n", ExistingResults::kOverwrite); }),
+  EXPECT_NE(text_.find("--steps was 10, is 4;"), std::string::npos) << text_;
+  EXPECT_EQ(text_.find('{'), std::string::npos) << text_;
+  EXPECT_EQ(CodeOf([&] { ResultsFolder(root_, kRunB, ExistingResults::kOverwrite); }),
             mjp::ExitCode::kOk);
 }
 
 TEST_F(ResultsFolderTest, ResumeDropsATornLineAndFinishSorts) {
   {
-    ResultsFolder folder(root_, "run\n", ExistingResults::kRefuse);
+    ResultsFolder folder(root_, kRunA, ExistingResults::kRefuse);
     folder.Append(Episode(4));
     folder.Append(Episode(1));
   }
   std::ofstream(Log(), std::ios::app) << ToJsonLine(Episode(2)).substr(0, 40);
-  ResultsFolder folder(root_, "run\n", ExistingResults::kResume);
+  ResultsFolder folder(root_, kRunA, ExistingResults::kResume);
   ASSERT_EQ(folder.finished().size(), 2u);
   folder.Append(Episode(2));
   folder.Finish("{}\n");
@@ -84,14 +144,14 @@ TEST_F(ResultsFolderTest, ResumeDropsATornLineAndFinishSorts) {
 }
 
 TEST_F(ResultsFolderTest, SecondWriterIsRefused) {
-  ResultsFolder folder(root_, "run\n", ExistingResults::kRefuse);
-  EXPECT_EQ(CodeOf([&] { ResultsFolder(root_, "run\n", ExistingResults::kResume); }),
+  ResultsFolder folder(root_, kRunA, ExistingResults::kRefuse);
+  EXPECT_EQ(CodeOf([&] { ResultsFolder(root_, kRunA, ExistingResults::kResume); }),
             mjp::ExitCode::kUsage);
   EXPECT_NE(text_.find("another evaluation is writing here"), std::string::npos) << text_;
 }
 
 TEST_F(ResultsFolderTest, DamageInTheMiddleIsNamedWithItsLine) {
-  { ResultsFolder(root_, "run\n", ExistingResults::kRefuse).Append(Episode(0)); }
+  { ResultsFolder(root_, kRunA, ExistingResults::kRefuse).Append(Episode(0)); }
   std::ofstream(Log(), std::ios::app) << "{\"episode\":1}\n" << ToJsonLine(Episode(2)) << "\n";
   EXPECT_EQ(CodeOf([&] { ReadEpisodes(Log(), true); }), mjp::ExitCode::kBadInput);
   EXPECT_NE(text_.find("episodes.jsonl:2:"), std::string::npos) << text_;

@@ -141,7 +141,7 @@ class ParallelSampler : public Sampler {
 
   // How far x went along dx since the evaluation: v is taken to have gone as far along dv, at most
   // by all of it.
-  float AlongLastMove(const float* x, int64_t offset) const {
+  float SecantStep(const float* x, int64_t offset) const {
     const float* dx = dx_.data() + offset;
     const float square = Dot(dx, dx, elements_);
     if (!(square > 0)) return 0;
@@ -155,7 +155,7 @@ class ParallelSampler : public Sampler {
     const int64_t offset = Offset(k, run, n);
     const float *x = X(n, k), *noise = noise_.data() + offset;
     const bool exact = k == chains_[n].begin;  // x is where the network was evaluated
-    const float along = exact ? 0 : AlongLastMove(x, offset);
+    const float along = exact ? 0 : SecantStep(x, offset);
     float* next = X(n, k + 1);
     for (int i = 0; i < elements_; ++i) {
       const float v = v_[offset + i] + along * dv_[offset + i];
@@ -168,7 +168,7 @@ class ParallelSampler : public Sampler {
   // How far x of step k of the window may have moved.
   float Limit(int n, int k, const ChainRun& run) const {
     const float limit = PicardLimit(schedule_[k], tolerance_);
-    return PicardForgets(schedule_[k]) ? limit * Forgotten(n, k, run) : limit;
+    return PicardScalesTolerance(schedule_[k]) ? limit * Forgotten(n, k, run) : limit;
   }
 
   // How many times farther x of step k, not the window's first, may have moved than that of a late
@@ -188,7 +188,7 @@ class ParallelSampler : public Sampler {
       x_square += d * d;
       x0_square += d0 * d0;
     }
-    return PicardForgotten(s, x_square, x0_square);
+    return PicardToleranceScale(s, x_square, x0_square);
   }
 
   bool Near(const float* a, const float* b, float limit) const {
@@ -213,7 +213,7 @@ class ParallelSampler : public Sampler {
 
   void Advance(Chain& chain, int passes) const {
     chain.begin += chain.accepted;
-    if (PicardGivesUp(chain.begin, passes)) chain.sequential = true;
+    if (PicardGainsTooLittle(chain.begin, passes)) chain.sequential = true;
   }
 
   void FillTrace(const ChainRun& run) {

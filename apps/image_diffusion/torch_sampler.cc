@@ -190,7 +190,7 @@ class CapturedSampler : public TorchSampler {
         static_cast<const mjp::DenoiseStep*>(static_cast<const void*>(device_schedule_.data_ptr()));
     step_.keys = reinterpret_cast<const mjp::NoiseAddress*>(keys_.const_data_ptr<int>());
     step_.row_step = counters_.mutable_data_ptr<int>();
-    step_.ticket = step_.row_step + options_.batch;
+    step_.arrivals = step_.row_step + options_.batch;
     step_.output = output_.const_data_ptr<float>();
     step_.x = x_.mutable_data_ptr<float>();
     step_.input = input_.data_ptr();
@@ -207,7 +207,7 @@ class CapturedSampler : public TorchSampler {
     const c10::cuda::CUDAStreamGuard guard(stream_);
     keys_.copy_(NoiseKeys(seed, first, options_.batch));
     counters_.narrow(0, 0, options_.batch).fill_(-1);
-    mjp::LaunchChainStep(mjp::Format::kFp16, step_, nullptr, stream_);
+    mjp::LaunchImageStep(mjp::Format::kFp16, step_, nullptr, stream_);
     for (int k = 0; k < steps(); ++k) {
       if (observer && k % observe_every == 0) observer(k, ToVector(x_.narrow(0, 0, count)));
       graph_.replay();
@@ -230,13 +230,13 @@ class CapturedSampler : public TorchSampler {
     const at::Tensor eps =
         unet_.Denoise(maps.contiguous(layout_), timesteps_.index_select(0, step));
     output_.copy_(eps.permute({0, 2, 3, 1}));
-    mjp::LaunchChainStep(mjp::Format::kFp16, step_, nullptr, c10::cuda::getCurrentCUDAStream());
+    mjp::LaunchImageStep(mjp::Format::kFp16, step_, nullptr, c10::cuda::getCurrentCUDAStream());
   }
 
   c10::cuda::CUDAStream stream_;
   at::MemoryFormat layout_;
   at::Tensor device_schedule_, timesteps_, x_, input_, output_, counters_, keys_;
-  mjp::ChainStepArgs step_;
+  mjp::ImageStepArgs step_;
   at::cuda::CUDAGraph graph_;
 };
 #endif

@@ -77,7 +77,7 @@ class CudaImageSampler : public ImageSampler {
     step_.schedule = device_schedule_;
     step_.keys = keys_;
     step_.row_step = unet_->row_step();
-    step_.ticket = arena_.Take<int>(1);
+    step_.arrivals = arena_.Take<int>(1);
     step_.output = unet_->output();
     step_.x = arena_.Take<float>(size_t{1} * options_.batch * config.Elements());
     step_.input = unet_->input();
@@ -92,7 +92,7 @@ class CudaImageSampler : public ImageSampler {
     window_.channels = step_.channels;
     window_.pitch = step_.pitch;
     window_.tolerance = options_.tolerance;
-    if (!ChainWindowSupports(window_)) {
+    if (!ImagePicardSupports(window_)) {
       throw Unsupported(
           "a window of steps needs pictures of a multiple of four values; use "
           "--window 0");
@@ -104,7 +104,7 @@ class CudaImageSampler : public ImageSampler {
     window_.begin = arena_.Take<int>(options_.batch);
     window_.passes = arena_.Take<int>(options_.batch);
     window_.moved = arena_.Take<unsigned long long>(rows);
-    window_.ticket = step_.ticket;
+    window_.arrivals = step_.arrivals;
     window_.row_step = unet_->row_step();
     window_.output = unet_->output();
     window_.evaluated = arena_.Take<float>(rows * elements);
@@ -117,16 +117,16 @@ class CudaImageSampler : public ImageSampler {
     const bool window = options_.window > 0;
     const CudaGraph graph = CaptureGraph(stream(), [&] {
       if (window) {
-        LaunchChainWindowStart(format_, window_, stream());
+        LaunchImagePicardStart(format_, window_, stream());
       } else {
-        LaunchChainStep(format_, step_, nullptr, stream());
+        LaunchImageStep(format_, step_, nullptr, stream());
       }
       CaptureLoop(stream(), loop_stream_.get(), [&](const cudaGraphConditionalHandle& loop) {
         unet_->Run(loop_stream_.get());
         if (window) {
-          LaunchChainWindow(format_, window_, &loop, loop_stream_.get());
+          LaunchImagePicard(format_, window_, &loop, loop_stream_.get());
         } else {
-          LaunchChainStep(format_, step_, &loop, loop_stream_.get());
+          LaunchImageStep(format_, step_, &loop, loop_stream_.get());
         }
       });
     });
@@ -134,21 +134,21 @@ class CudaImageSampler : public ImageSampler {
   }
 
   void RunSteps(int count, const ImageObserver& observer, int observe_every) {
-    LaunchChainStep(format_, step_, nullptr, stream());
+    LaunchImageStep(format_, step_, nullptr, stream());
     for (int k = 0; k < steps(); ++k) {
       if (observer && k % observe_every == 0) observer(k, Fetch(count));
       unet_->Run(stream());
-      LaunchChainStep(format_, step_, nullptr, stream());
+      LaunchImageStep(format_, step_, nullptr, stream());
     }
   }
 
   // The window of every chain moves by at least one step a pass; the fastest may be done early.
   void RunWindows() {
-    LaunchChainWindowStart(format_, window_, stream());
+    LaunchImagePicardStart(format_, window_, stream());
     std::vector<int> begin(options_.batch);
     do {
       unet_->Run(stream());
-      LaunchChainWindow(format_, window_, nullptr, stream());
+      LaunchImagePicard(format_, window_, nullptr, stream());
       CheckCuda(cudaMemcpyAsync(begin.data(), window_.begin, begin.size() * sizeof(int),
                                 cudaMemcpyDeviceToHost, stream()),
                 "copy of the chains' states");
@@ -184,8 +184,8 @@ class CudaImageSampler : public ImageSampler {
   std::unique_ptr<CudaUnet2d> unet_;
   DenoiseStep* device_schedule_ = nullptr;
   NoiseAddress* keys_ = nullptr;
-  ChainStepArgs step_;
-  ChainWindowArgs window_;  // where the chains are time-parallel
+  ImageStepArgs step_;
+  ImagePicardArgs window_;  // where the chains are time-parallel
   int passes_ = 0;
   CudaStream stream_ = MakeCudaStream(), loop_stream_ = MakeCudaStream();
   CudaGraphExec graph_;

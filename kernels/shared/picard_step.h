@@ -5,14 +5,14 @@
 
 #include "kernels/shared/denoise.h"
 
-// What time-parallel denoising does with one number, on the CPU and the GPU: policy/sampler.h says
+// What time-parallel denoising does with one element, on the CPU and the GPU: policy/sampler.h says
 // what for.
 
 namespace mjp {
 
 inline constexpr float kPicardLeastNoise = 0.05f;
-inline constexpr float kPicardMostForgotten = 10.0f;
-inline constexpr int kPicardTrialPasses = 5;  // before a window may be given up
+inline constexpr float kPicardMaxToleranceScale = 10.0f;
+inline constexpr int kPicardTrialPasses = 5;  // before a window may be abandoned
 
 MJP_HOST_DEVICE inline float Clipped(const DenoiseStep& s, float x0) {
   if (!(s.clip > 0)) return x0;
@@ -48,31 +48,31 @@ MJP_HOST_DEVICE inline float StepOfSample(const DenoiseStep& s, float x, float x
 }
 
 // Whether a step may tolerate more than a late one: while the noise is larger than the actions,
-// DDPM replaces most of x by new noise. DDIM hands on what it was given.
-MJP_HOST_DEVICE inline bool PicardForgets(const DenoiseStep& s) {
+// DDPM replaces most of x by new noise. DDIM keeps what it was given.
+MJP_HOST_DEVICE inline bool PicardScalesTolerance(const DenoiseStep& s) {
   return !s.ddim && s.sqrt_1ma > s.sqrt_a;
 }
 
-// How many times farther the input of a step that forgets may be off for the same error of the
-// result. A network that is trained takes most of what is off for noise: it showed so where inputs
-// that differ by sqrt(a) d, |d|^2 = `x_square`, gave x0 that differ little, |d0|^2 = `x0_square`.
-MJP_HOST_DEVICE inline float PicardForgotten(const DenoiseStep& s, float x_square,
-                                             float x0_square) {
+// How many times farther the input of such a step may be off for the same error of the result, by a
+// measured slope of the network. A trained network takes most of what is off for noise: inputs that
+// differ by sqrt(a) d, |d|^2 = `x_square`, gave x0 that differ little, |d0|^2 = `x0_square`.
+MJP_HOST_DEVICE inline float PicardToleranceScale(const DenoiseStep& s, float x_square,
+                                                  float x0_square) {
   const float noise = s.sqrt_1ma / s.sqrt_a;
-  const float most = noise * noise < kPicardMostForgotten ? noise * noise : kPicardMostForgotten;
+  const float most =
+      noise * noise < kPicardMaxToleranceScale ? noise * noise : kPicardMaxToleranceScale;
   const float shown = sqrtf(x_square / x0_square) / noise;
   return !(shown > 1) ? 1 : shown < most ? shown : most;
 }
 
-// How far the input of a final step may have moved since its evaluation, where the step does not
-// forget.
+// How far the input of a final step may have moved since its evaluation, before that scale.
 MJP_HOST_DEVICE inline float PicardLimit(const DenoiseStep& s, float tolerance) {
   return tolerance * (s.sqrt_1ma > kPicardLeastNoise ? s.sqrt_1ma : kPicardLeastNoise);
 }
 
 // Whether a window at step `begin` after `passes` passes gained too little: less than one and a
 // half steps per pass.
-MJP_HOST_DEVICE inline bool PicardGivesUp(int begin, int passes) {
+MJP_HOST_DEVICE inline bool PicardGainsTooLittle(int begin, int passes) {
   return passes >= kPicardTrialPasses && 2 * begin < 3 * passes;
 }
 

@@ -143,9 +143,9 @@ int FasterWindow(const Checkpoint& checkpoint, const PolicyOptions& options) {
   if (!faster || !PicardSupports(sweep)) return 0;
   const Format format = FormatOf(options.precision);
   for (const int window : {kWindow, kWindow / 2})
-    if (ChainPlan::Supports(checkpoint, format, options.batch, window)) return window;
-  const bool slower = ChainPlan::HasRoles(checkpoint, format, options.batch) ||
-                      ChainPlan::Supports(checkpoint, format, options.batch * kWindow, 1);
+    if (MegakernelDenoiser::Supports(checkpoint, format, options.batch, window)) return window;
+  const bool slower = MegakernelDenoiser::WarpSpecialized(checkpoint, format, options.batch) ||
+                      MegakernelDenoiser::Supports(checkpoint, format, options.batch * kWindow, 1);
   return slower ? 0 : kWindow;
 }
 

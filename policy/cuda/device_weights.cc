@@ -20,7 +20,7 @@ DeviceWeights::DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Forma
 void DeviceWeights::Load(Format format) {
   LayerLoader loader(arena_, format);
   if (fused_) {
-    fused_unet_ = LoadFusedUnet(loader, *checkpoint_, arena_.measuring());
+    norm_conv_unet_ = LoadNormConvUnet(loader, *checkpoint_, arena_.measuring());
   } else {
     unet_ = LoadDeviceUnet(loader, *checkpoint_, arena_.measuring());
   }

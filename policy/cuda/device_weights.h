@@ -22,7 +22,7 @@ class DeviceWeights {
 
   bool fused() const { return fused_; }
   const DeviceUnet& unet() const { return unet_; }
-  const FusedUnet& fused_unet() const { return fused_unet_; }
+  const NormConvUnet& norm_conv_unet() const { return norm_conv_unet_; }
   const std::vector<DeviceEncoder>& encoders() const { return encoders_; }
   // (3, 256) normalised values of camera `i`'s channels.
   const float* picture_table(size_t i) const { return picture_tables_[i]; }
@@ -34,7 +34,7 @@ class DeviceWeights {
   DeviceArena arena_;
   bool fused_;
   DeviceUnet unet_;
-  FusedUnet fused_unet_;
+  NormConvUnet norm_conv_unet_;
   std::vector<DeviceEncoder> encoders_;
   std::vector<const float*> picture_tables_;
 };

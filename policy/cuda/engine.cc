@@ -21,8 +21,8 @@ CudaEngine::CudaEngine(const PolicyOptions& options, std::shared_ptr<const Check
           MakeSchedule(checkpoint_->config.scheduler, options.sampler.kind, options.sampler.steps)),
       weights_(DeviceWeights::Get(
           checkpoint_, format_,
-          FusedUnetSupports(*checkpoint_, format_, Rows()) ||
-              ChainPlan::Supports(*checkpoint_, format_, options_.batch, Window()))),
+          NormConvSupportsUnet(*checkpoint_, format_, Rows()) ||
+              MegakernelDenoiser::Supports(*checkpoint_, format_, options_.batch, Window()))),
       drawer_(options.scene_drawer ? options.scene_drawer->MakeGpuDrawer() : nullptr) {}
 
 // Delegates, so that the destructor gives back what was made before an Error.
@@ -73,9 +73,10 @@ void CudaEngine::Plan() {
   unet_.reset(), unet_rest_.reset();
   chain_.reset(), chain_rest_.reset();
   if (ChainRuns()) {
-    const FusedUnet& unet = weights_->fused_unet();
-    chain_ = std::make_unique<ChainPlan>(unet, format_, config.horizon, rows, per_env, arena_);
-    if (per_env > 1) chain_rest_ = chain_->Rest(unet);
+    const NormConvUnet& unet = weights_->norm_conv_unet();
+    chain_ =
+        std::make_unique<MegakernelDenoiser>(unet, format_, config.horizon, rows, per_env, arena_);
+    if (per_env > 1) chain_rest_ = chain_->Fallback(unet);
   } else {
     unet_ = MakePass(rows, per_env, nullptr);
     if (per_env > 1) unet_rest_ = MakePass(options_.batch, 1, &unet_->condition());
@@ -104,8 +105,8 @@ std::unique_ptr<UnetPass> CudaEngine::MakePass(int rows, int rows_per_env,
                                                const FilmCondition* condition) {
   const int horizon = checkpoint_->config.horizon;
   if (weights_->fused()) {
-    return std::make_unique<FusedUnetPlan>(weights_->fused_unet(), format_, horizon, rows,
-                                           rows_per_env, arena_, condition);
+    return std::make_unique<NormConvUnetPlan>(weights_->norm_conv_unet(), format_, horizon, rows,
+                                              rows_per_env, arena_, condition);
   }
   return std::make_unique<UnetPlan>(weights_->unet(), format_, horizon, rows, rows_per_env, arena_,
                                     condition);
@@ -114,8 +115,8 @@ std::unique_ptr<UnetPass> CudaEngine::MakePass(int rows, int rows_per_env,
 // Whether whole chains run in persistent launches.
 bool CudaEngine::ChainRuns() const {
   return weights_->fused() &&
-         ChainPlan::Supports(weights_->fused_unet(), format_, checkpoint_->config.horizon,
-                             options_.batch, Window());
+         MegakernelDenoiser::Supports(weights_->norm_conv_unet(), format_,
+                                      checkpoint_->config.horizon, options_.batch, Window());
 }
 
 int CudaEngine::Window() const { return std::max(1, options_.sampler.parallel_window); }
@@ -204,7 +205,7 @@ void CudaEngine::EnqueueEncoder(Pictures pictures) {
 
 void CudaEngine::EnqueueCondition() {
   const PolicyConfig& config = checkpoint_->config;
-  ConditionArgs a;
+  ConditioningArgs a;
   a.environments = options_.batch;
   a.steps = config.n_obs_steps;
   a.state_dim = config.state_dim;
@@ -224,7 +225,7 @@ void CudaEngine::EnqueueCondition() {
   const FilmCondition& film = chain_ ? chain_->condition() : unet_->condition();
   a.mish = film.input();
   a.mish_pitch = PaddedChannels(config.CondDim());
-  LaunchCondition(format_, a, stream_);
+  LaunchConditioning(format_, a, stream_);
   film.Run(stream_);
 }
 

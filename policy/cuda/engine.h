@@ -92,17 +92,17 @@ class CudaEngine {
   InputBlock input_;
   std::unique_ptr<const GpuSceneDrawer> drawer_;  // null: no scenes
   std::unique_ptr<UnetPass> unet_;                // or
-  std::unique_ptr<ChainPlan> chain_;              // where whole chains run in persistent launches
+  std::unique_ptr<MegakernelDenoiser> chain_;     // where whole chains run in persistent launches
   // for what windows give up: the same of one row per environment
   std::unique_ptr<UnetPass> unet_rest_;
-  std::unique_ptr<ChainPlan> chain_rest_;
+  std::unique_ptr<MegakernelDenoiser> chain_rest_;
   std::vector<std::unique_ptr<EncoderPlan>> encoders_;
   float *cond_ = nullptr, *x_ = nullptr, *noise_ = nullptr, *given_cond_ = nullptr;
   int *row_step_ = nullptr, *timesteps_ = nullptr;
   DenoiseStep* schedule_ = nullptr;
   PicardArgs picard_, picard_rest_;  // where the sampler is time-parallel
   float *all_x_ = nullptr, *all_output_ = nullptr;
-  StampList stamps_;                    // of the passes, where they are timed
+  TimestampList stamps_;                // of the passes, where they are timed
   uint64_t* host_stamps_ = nullptr;     // pinned
   PicardState* host_states_ = nullptr;  // pinned
   float* host_x_ = nullptr;             // pinned: what the graph fetches

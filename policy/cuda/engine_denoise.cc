@@ -38,7 +38,7 @@ void CudaEngine::PlanPicard() {
     picard.output = unet.output();
     picard.input = unet.input();
     picard.evaluated = arena_.Take<float>(rows * picard.elements);
-    picard.kept = arena_.Take<float>(2 * rows * picard.elements);
+    picard.previous = arena_.Take<float>(2 * rows * picard.elements);
     picard.row_step = arena_.Take<int>(rows);
   };
   take_rows(picard_, *unet_);
@@ -59,7 +59,7 @@ void CudaEngine::EnqueueNoise() {
 }
 
 void CudaEngine::StampPass(bool restart, cudaStream_t stream) const {
-  if (stamps_.capacity > 0) LaunchStamp(stamps_, restart, stream);
+  if (stamps_.capacity > 0) LaunchTimestamp(stamps_, restart, stream);
 }
 
 void CudaEngine::FetchStamps() {
@@ -94,12 +94,12 @@ void CudaEngine::EnqueueChain(PolicyTrace* trace, int count) {
 // The chain in one launch, or step by step in one for each of several parts of its rows; with a
 // trace step by step a launch takes one step.
 void CudaEngine::EnqueueWholeChain(PolicyTrace* trace, int count) {
-  CheckCuda(cudaMemsetAsync(chain_->stuck(), 0, sizeof(int), stream_), "denoising chain");
+  CheckCuda(cudaMemsetAsync(chain_->timed_out(), 0, sizeof(int), stream_), "denoising chain");
   if (options_.sampler.parallel_window > 0) {
     PicardArgs picard = picard_;
     if (trace) picard.all_x = all_x_, picard.all_output = all_output_;
     chain_->RunWindows(picard, stamps_, stream_);
-    chain_rest_->RunRest(picard, stamps_, stream_);
+    chain_rest_->RunFallback(picard, stamps_, stream_);
     if (trace) CollectSteps(*trace, count);
     FetchStates();
   } else {
@@ -109,9 +109,9 @@ void CudaEngine::EnqueueWholeChain(PolicyTrace* trace, int count) {
       if (trace) CollectTrace(*trace, count, chain_->output());
     }
   }
-  CheckCuda(
-      cudaMemcpyAsync(host_stuck_, chain_->stuck(), sizeof(int), cudaMemcpyDeviceToHost, stream_),
-      "denoising chain");
+  CheckCuda(cudaMemcpyAsync(host_stuck_, chain_->timed_out(), sizeof(int), cudaMemcpyDeviceToHost,
+                            stream_),
+            "denoising chain");
 }
 
 void CudaEngine::FetchStates() {
@@ -153,11 +153,11 @@ void CudaEngine::EnqueuePicard(PolicyTrace* trace, int count) {
     CaptureLoop(stream_, loop_stream_, passes(*unet_, picard_));
     CaptureLoop(stream_, loop_stream_, passes(*unet_rest_, picard_rest_),
                 [&](const cudaGraphConditionalHandle& loop) {
-                  LaunchPicardRest(format_, picard_rest_, &loop, stream_);
+                  LaunchPicardFallback(format_, picard_rest_, &loop, stream_);
                 });
   } else {
     RunPicardOnHost(*unet_, picard_);
-    LaunchPicardRest(format_, picard_rest_, nullptr, stream_);
+    LaunchPicardFallback(format_, picard_rest_, nullptr, stream_);
     RunPicardOnHost(*unet_rest_, picard_rest_);
     CollectSteps(*trace, count);
   }

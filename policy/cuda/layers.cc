@@ -54,42 +54,44 @@ DeviceConv LayerLoader::Dense(const Linear& linear) {
   return Pack(s, linear.weight, linear.bias, static_cast<int>(linear.weight.shape[1]));
 }
 
-DeviceFusedConv LayerLoader::PackFused(const FusedConvShape& shape, const Conv& conv,
-                                       const Conv* residual) {
-  DeviceFusedConv out;
+DeviceNormConv LayerLoader::PackNormConv(const NormConvShape& shape, const Conv& conv,
+                                         const Conv* shortcut) {
+  DeviceNormConv out;
   out.shape = shape;
-  out.shape.residual = residual != nullptr;
-  const size_t bytes = PackedFusedBytes(format_, out.shape);
+  out.shape.shortcut = shortcut != nullptr;
+  const size_t bytes = WeightFragmentBytes(format_, out.shape);
   void* packed = arena_.TakeBytes(bytes);
   if (!arena_.measuring()) {
-    const float* beside = residual ? residual->weight.data.data() : nullptr;
-    arena_.Upload(packed,
-                  PackFusedWeights(format_, out.shape, conv.weight.data.data(), beside).data(),
-                  bytes);
+    const float* shortcut_weight = shortcut ? shortcut->weight.data.data() : nullptr;
+    arena_.Upload(
+        packed,
+        PackWeightFragments(format_, out.shape, conv.weight.data.data(), shortcut_weight).data(),
+        bytes);
   }
   out.weight = packed;
   out.bias = Floats(conv.bias.data);
-  if (residual) out.residual_bias = Floats(residual->bias.data);
+  if (shortcut) out.shortcut_bias = Floats(shortcut->bias.data);
   return out;
 }
 
-DeviceFusedConv LayerLoader::Fused1d(const Conv& conv, int stride, int pad, const Conv* residual) {
-  FusedConvShape s;
+DeviceNormConv LayerLoader::NormConv1d(const Conv& conv, int stride, int pad,
+                                       const Conv* shortcut) {
+  NormConvShape s;
   s.out_c = static_cast<int>(conv.weight.shape[0]);
   s.in_c = static_cast<int>(conv.weight.shape[1]);
   s.taps = static_cast<int>(conv.weight.shape[2]);
   s.stride = stride;
   s.pad = pad;
-  return PackFused(s, conv, residual);
+  return PackNormConv(s, conv, shortcut);
 }
 
-DeviceFusedConv LayerLoader::FusedTransposed1d(const Conv& conv) {
-  FusedConvShape s;
+DeviceNormConv LayerLoader::NormConvTransposed1d(const Conv& conv) {
+  NormConvShape s;
   s.in_c = static_cast<int>(conv.weight.shape[0]);
   s.out_c = static_cast<int>(conv.weight.shape[1]);
   s.taps = 2;
   s.phases = 2;
-  return PackFused(s, conv, nullptr);
+  return PackNormConv(s, conv, nullptr);
 }
 
 const float* LayerLoader::FirstWeights(const Tensor& weight) {
@@ -131,7 +133,7 @@ struct OpLauncher {
   void operator()(const ConvArgs& a) const { LaunchConv(format, a, stream); }
   void operator()(const ConvNormArgs& a) const { LaunchConvNorm(format, a, stream); }
   void operator()(const GroupNormArgs& a) const { LaunchGroupNorm(format, a, stream); }
-  void operator()(const FusedConvArgs& a) const { LaunchFusedConv(format, a, stream); }
+  void operator()(const NormConvArgs& a) const { LaunchNormConv(format, a, stream); }
   void operator()(const FirstConvArgs& a) const { LaunchFirstConv(format, a, stream); }
   void operator()(const HeadArgs& a) const { LaunchHead(format, a, stream); }
   void operator()(const MaxPoolArgs& a) const { LaunchMaxPool(format, a, stream); }

@@ -24,11 +24,11 @@ struct DeviceConv {
   const void* weight = nullptr;
   const float* bias = nullptr;
 };
-// A convolution of the fused U-Net, with the block's 1x1 one beside it.
-struct DeviceFusedConv {
-  FusedConvShape shape;
+// A convolution of the norm_conv U-Net, with the block's 1x1 shortcut.
+struct DeviceNormConv {
+  NormConvShape shape;
   const void* weight = nullptr;
-  const float *bias = nullptr, *residual_bias = nullptr;
+  const float *bias = nullptr, *shortcut_bias = nullptr;
 };
 struct DeviceNorm {
   int groups = 0;  // 0: no norm here
@@ -47,9 +47,9 @@ class LayerLoader {
   DeviceConv Transposed1d(const Conv& conv);  // k4 s2 p1
   DeviceConv Conv2d(const Conv& conv, int stride, int pad);
   DeviceConv Dense(const Linear& linear);
-  // The same for the fused kernel; residual may be null.
-  DeviceFusedConv Fused1d(const Conv& conv, int stride, int pad, const Conv* residual);
-  DeviceFusedConv FusedTransposed1d(const Conv& conv);
+  // The same for norm_conv; shortcut may be null.
+  DeviceNormConv NormConv1d(const Conv& conv, int stride, int pad, const Conv* shortcut);
+  DeviceNormConv NormConvTransposed1d(const Conv& conv);
   // Weights (out, in, k) as float32 operands of the format in the order (k, in, out), or as given.
   const float* FirstWeights(const Tensor& weight);
   const float* Operands(const std::vector<float>& values);
@@ -59,7 +59,7 @@ class LayerLoader {
 
  private:
   DeviceConv Pack(ConvShape shape, const Tensor& weight, const Tensor& bias, int in_channels);
-  DeviceFusedConv PackFused(const FusedConvShape& shape, const Conv& conv, const Conv* residual);
+  DeviceNormConv PackNormConv(const NormConvShape& shape, const Conv& conv, const Conv* shortcut);
   DeviceArena& arena_;
   Format format_;
 };
@@ -76,7 +76,7 @@ struct SpatialSoftmaxOp {
   void* out;
 };
 using Op = std::variant<ConvArgs, ConvNormArgs, GroupNormArgs, MaxPoolArgs, NormPoolArgs,
-                        AveragePoolOp, SpatialSoftmaxOp, FusedConvArgs, FirstConvArgs, HeadArgs>;
+                        AveragePoolOp, SpatialSoftmaxOp, NormConvArgs, FirstConvArgs, HeadArgs>;
 
 // Enqueues `op`.
 void LaunchOp(Format format, const Op& op, cudaStream_t stream);

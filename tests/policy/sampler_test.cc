@@ -202,7 +202,7 @@ TEST(ParallelSamplerTest, AStepToleratesWhatLeavesAsLittleOfTheResult) {
       const DenoiseStep& s = schedule[first];
       const float slope = sample_of(s, s.sqrt_a);
       float x = mjp::PicardLimit(s, kTolerance);
-      if (mjp::PicardForgets(s)) x *= mjp::PicardForgotten(s, 1, slope * slope);
+      if (mjp::PicardScalesTolerance(s)) x *= mjp::PicardToleranceScale(s, 1, slope * slope);
       for (size_t k = first; k < schedule.size(); ++k)
         x = mjp::Denoise(schedule[k], x, sample_of(schedule[k], x), 0);
       EXPECT_LE(x, 0.35f * kTolerance) << first;
@@ -214,10 +214,10 @@ TEST(ParallelSamplerTest, AStepToleratesWhatLeavesAsLittleOfTheResult) {
 
 TEST(ParallelSamplerTest, ANetworkThatFollowsItsInputIsTrustedLess) {
   for (const DenoiseStep& s : mjp::MakeSchedule({}, SamplerKind::kDdpm, 100)) {
-    if (!mjp::PicardForgets(s)) continue;
-    EXPECT_EQ(mjp::PicardForgotten(s, 1, 1), 1);
-    EXPECT_EQ(mjp::PicardForgotten(s, 0, 0), 1);
-    EXPECT_EQ(mjp::PicardForgotten(s, std::nanf(""), 1), 1);
+    if (!mjp::PicardScalesTolerance(s)) continue;
+    EXPECT_EQ(mjp::PicardToleranceScale(s, 1, 1), 1);
+    EXPECT_EQ(mjp::PicardToleranceScale(s, 0, 0), 1);
+    EXPECT_EQ(mjp::PicardToleranceScale(s, std::nanf(""), 1), 1);
   }
 }
 

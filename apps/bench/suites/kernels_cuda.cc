@@ -171,15 +171,15 @@ class CudaKernels {
 
   void FusedBlock(const std::string& name, bool film, bool residual) {
     constexpr int kChannels = 512, kLength = 8, kGroups = 8;
-    mjp::FusedConvShape shape;
+    mjp::NormConvShape shape;
     shape.rows = rows_, shape.in_length = shape.out_length = kLength;
     shape.in_c = shape.out_c = kChannels;
     shape.taps = 5, shape.pad = 2;
     const size_t count = size_t{1} * rows_ * kLength * kChannels;
     const auto arguments = [&](DeviceData& data) {
-      mjp::FusedConvArgs a;
+      mjp::NormConvArgs a;
       a.shape = shape;
-      mjp::FusedSource& source = a.source[0];
+      mjp::NormConvSource& source = a.source[0];
       source.x = data.Stored(count);
       source.channels = kChannels;
       source.group_channels = kChannels / kGroups;
@@ -187,21 +187,21 @@ class CudaKernels {
       source.bias = data.Floats(kChannels);
       if (film) source.film = Film(data, kChannels);
       if (residual) source.residual = data.Stored(count);
-      a.weight = data.Zeros<uint8_t>(mjp::PackedFusedBytes(format_, shape));
+      a.weight = data.Zeros<uint8_t>(mjp::WeightFragmentBytes(format_, shape));
       a.bias = data.Floats(kChannels);
       a.y = data.Stored(count);
       return a;
     };
     mjp::DeviceArena measuring;
     DeviceData none(measuring, format_);
-    if (!mjp::FusedConvSupports(format_, arguments(none))) {
+    if (!mjp::NormConvSupports(format_, arguments(none))) {
       out_.push_back(Skipped("kernels", name, "the wide kernels run this batch"));
       return;
     }
     Add(name, 2e-9 * rows_ * kLength * kChannels * kChannels * shape.taps, "GFLOP",
         [&](DeviceData& data) -> GpuWork {
           return [a = arguments(data), format = format_](cudaStream_t s) {
-            mjp::LaunchFusedConv(format, a, s);
+            mjp::LaunchNormConv(format, a, s);
           };
         });
   }

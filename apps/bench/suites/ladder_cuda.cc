@@ -75,23 +75,23 @@ class Ladders {
           a.y = data.Stored(kMap);
           return [a](cudaStream_t stream) { mjp::LaunchConv(Format::kFp16, a, stream); };
         });
-    Add("conv1d: 5 and GroupNorm + Mish within (LaunchFusedConv)", Format::kFp16,
+    Add("conv1d: 5 and GroupNorm + Mish within (LaunchNormConv)", Format::kFp16,
         [](DeviceData& data) -> GpuWork {
-          mjp::FusedConvArgs a;
+          mjp::NormConvArgs a;
           a.shape.rows = kRows;
           a.shape.in_length = a.shape.out_length = kLength;
           a.shape.in_c = a.shape.out_c = kChannels;
           a.shape.taps = kTaps, a.shape.pad = kTaps / 2;
-          mjp::FusedSource& source = a.source[0];
+          mjp::NormConvSource& source = a.source[0];
           source.x = data.Stored(kMap);
           source.channels = kChannels;
           source.group_channels = kChannels / kGroups;
           source.weight = data.Floats(kChannels);
           source.bias = data.Floats(kChannels);
-          a.weight = data.Zeros<uint8_t>(mjp::PackedFusedBytes(Format::kFp16, a.shape));
+          a.weight = data.Zeros<uint8_t>(mjp::WeightFragmentBytes(Format::kFp16, a.shape));
           a.bias = data.Floats(kChannels);
           a.y = data.Stored(kMap);
-          return [a](cudaStream_t stream) { mjp::LaunchFusedConv(Format::kFp16, a, stream); };
+          return [a](cudaStream_t stream) { mjp::LaunchNormConv(Format::kFp16, a, stream); };
         });
   }
 

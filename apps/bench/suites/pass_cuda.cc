@@ -76,9 +76,10 @@ class Networks {
       : config_(options.network->config),
         batch_(options.policy.batch),
         format_(mjp::FormatOf(options.policy.precision)),
-        weights_(mjp::DeviceWeights::Get(
-            options.network, format_, mjp::FusedUnetSupports(*options.network, format_, batch_))) {
-    if (mjp::ChainPlan::Supports(*options.network, format_, batch_, 1))
+        weights_(
+            mjp::DeviceWeights::Get(options.network, format_,
+                                    mjp::NormConvSupportsUnet(*options.network, format_, batch_))) {
+    if (mjp::MegakernelDenoiser::Supports(*options.network, format_, batch_, 1))
       chain_weights_ = mjp::DeviceWeights::Get(options.network, format_, true);
     Plan();
     arena_.Seal();
@@ -110,13 +111,13 @@ class Networks {
  private:
   void Plan() {
     if (weights_->fused()) {
-      unet_ = std::make_unique<mjp::FusedUnetPlan>(weights_->fused_unet(), format_, config_.horizon,
-                                                   batch_, 1, arena_);
+      unet_ = std::make_unique<mjp::NormConvUnetPlan>(weights_->norm_conv_unet(), format_,
+                                                      config_.horizon, batch_, 1, arena_);
     } else {
       unet_ = std::make_unique<mjp::UnetPlan>(weights_->unet(), format_, config_.horizon, batch_, 1,
                                               arena_);
     }
-    if (chain_weights_) PlanChain(chain_weights_->fused_unet());
+    if (chain_weights_) PlanChain(chain_weights_->norm_conv_unet());
     if (!config_.cameras.empty()) {
       const auto& camera = config_.cameras.front();
       const mjp::EncoderConfig& encoder = config_.encoder;
@@ -128,9 +129,10 @@ class Networks {
     row_step_ = arena_.Take<int>(batch_);
   }
 
-  void PlanChain(const mjp::FusedUnet& unet) {
-    if (!mjp::ChainPlan::Supports(unet, format_, config_.horizon, batch_, 1)) return;
-    chain_ = std::make_unique<mjp::ChainPlan>(unet, format_, config_.horizon, batch_, 1, arena_);
+  void PlanChain(const mjp::NormConvUnet& unet) {
+    if (!mjp::MegakernelDenoiser::Supports(unet, format_, config_.horizon, batch_, 1)) return;
+    chain_ = std::make_unique<mjp::MegakernelDenoiser>(unet, format_, config_.horizon, batch_, 1,
+                                                       arena_);
     const auto steps = mjp::MakeSchedule(config_.scheduler, mjp::SamplerKind::kDdim, kSteps);
     schedule_ = arena_.Take<mjp::DenoiseStep>(kSteps);
     arena_.Upload(schedule_, steps.data(), kSteps * sizeof(mjp::DenoiseStep));
@@ -144,7 +146,7 @@ class Networks {
   std::shared_ptr<const mjp::DeviceWeights> chain_weights_;  // null: no chain of such a batch
   mjp::DeviceArena arena_;
   std::unique_ptr<mjp::UnetPass> unet_;
-  std::unique_ptr<mjp::ChainPlan> chain_;
+  std::unique_ptr<mjp::MegakernelDenoiser> chain_;
   std::unique_ptr<mjp::EncoderPlan> encoder_;
   int* row_step_ = nullptr;
   mjp::DenoiseStep* schedule_ = nullptr;

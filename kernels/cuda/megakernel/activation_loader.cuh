@@ -3,91 +3,92 @@
 
 #include "kernels/cuda/megakernel/layer_descriptor.cuh"
 
-// The input of a stage's products: asked for, waited for, put where the tensor cores read it.
+// The input of a CTA's GEMM tile: polled from L2, and put where the tensor cores read it.
 
-namespace mjp {
+namespace mjp::megakernel {
 
-// Zeros around the rows of each eight channels.
-__device__ __forceinline__ void ClearBorders(const WideRoute& r, int thread, uint8_t* input) {
-  const int block_log2 = r.rows_log2 + r.in_log2, rows = 1 << block_log2;
-  const int zeros = 1 << r.zeros_log2;
-  const int count = (r.vectors >> block_log2) << r.zeros_log2;
-  const int at = thread + ((thread >> r.zeros_log2) << block_log2) +
-                 ((thread & (zeros - 1)) < r.left ? 0 : rows);
-  const int step = kChainThreads + ((kChainThreads >> r.zeros_log2) << block_log2);
+// Zeros around the rows of each channel block of 8.
+__device__ __forceinline__ void ClearHalo(const LayerDescriptor& desc, int thread, uint8_t* input) {
+  const int block_log2 = desc.rows_log2 + desc.in_length_log2, rows = 1 << block_log2;
+  const int zeros = 1 << desc.halo_log2;
+  const int count = (desc.vectors >> block_log2) << desc.halo_log2;
+  const int at = thread + ((thread >> desc.halo_log2) << block_log2) +
+                 ((thread & (zeros - 1)) < desc.halo ? 0 : rows);
+  const int step = kMmaThreads + ((kMmaThreads >> desc.halo_log2) << block_log2);
   auto* to = reinterpret_cast<uint4*>(input) + at;
 #pragma unroll 1
-  for (int i = thread; i < count; i += kChainThreads, to += step) *to = make_uint4(0, 0, 0, 0);
+  for (int i = thread; i < count; i += kMmaThreads, to += step) *to = make_uint4(0, 0, 0, 0);
 }
 
-// Fills the input with in channels of the team's rows. A thread's vectors are as far apart as 256
-// threads are, a whole number of eights of channels.
-class WideCollector {
+// Loads a K block of the CTA group's rows into shared memory. A thread's vectors are as far apart
+// as 256 threads are, a whole number of channel blocks.
+class ActivationLoader {
  public:
-  // From in channel `channel0` on, which `s` has.
-  __device__ __forceinline__ WideCollector(const ChainBlock& b, const WideRoute& r,
-                                           const WideSource& s, int thread, int channel0,
-                                           uint8_t* input) {
-    const int row = thread & ((1 << r.rows_log2) - 1), unit = thread >> r.rows_log2;
-    const int block_log2 = r.rows_log2 + r.in_log2;
-    wave_ = 2 * s.pass;
-    from_ = RowAt(s.from + b.parity * s.pass, row, s.set, s.log2) +
-            (((((channel0 / kFusedPack) << r.in_log2) + unit) * kPackBytes) << s.log2);
-    from_step_ = ((kChainThreads >> r.rows_log2) * kPackBytes) << s.log2;
-    int at = thread + ((thread >> block_log2) << r.zeros_log2) + r.left;
-    if (r.even > 0) {
-      const int position = unit & ((1 << r.in_log2) - 1);
-      const int place = (position & 1 ? 0 : r.even) + (position + 1) / 2;
-      at += ((place - position) << r.rows_log2) - r.left;
+  // From in channel `channel0` on, which is one of `s`.
+  __device__ __forceinline__ ActivationLoader(const CtaState& cta, const LayerDescriptor& desc,
+                                              const ActivationSource& s, int thread, int channel0,
+                                              uint8_t* input) {
+    const int row = thread & ((1 << desc.rows_log2) - 1), unit = thread >> desc.rows_log2;
+    const int block_log2 = desc.rows_log2 + desc.in_length_log2;
+    batch_bytes_ = 2 * s.buffer_bytes;
+    from_ =
+        RowAt(s.from + cta.epoch * s.buffer_bytes, row, s.set_bytes, s.set_log2) +
+        (((((channel0 / kPackChannels) << desc.in_length_log2) + unit) * kPackBytes) << s.set_log2);
+    from_step_ = ((kMmaThreads >> desc.rows_log2) * kPackBytes) << s.set_log2;
+    int at = thread + ((thread >> block_log2) << desc.halo_log2) + desc.halo;
+    if (desc.even_plane > 0) {
+      const int position = unit & ((1 << desc.in_length_log2) - 1);
+      const int padded = (position & 1 ? 0 : desc.even_plane) + (position + 1) / 2;
+      at += ((padded - position) << desc.rows_log2) - desc.halo;
     }
     to_ = reinterpret_cast<uint4*>(input) + at;
-    to_step_ = kChainThreads + ((kChainThreads >> block_log2) << r.zeros_log2);
-    left_ = r.vectors - thread;
+    to_step_ = kMmaThreads + ((kMmaThreads >> block_log2) << desc.halo_log2);
+    left_ = desc.vectors - thread;
   }
 
-  // Goes on to the next wave.
-  __device__ __forceinline__ void NextWave() { from_ += wave_; }
-  // Asks for the first vectors, or the next ones.
-  __device__ __forceinline__ void Ask() {
+  // Goes on to the next row batch.
+  __device__ __forceinline__ void NextBatch() { from_ += batch_bytes_; }
+  // Issues the loads of the first vectors, or the next ones.
+  __device__ __forceinline__ void IssueLoads() {
 #pragma unroll
-    for (int k = 0; k < kAtOnce; ++k)
-      w_[k] =
-          left_ > k * kChainThreads ? LoadVector(from_ + k * from_step_) : make_uint4(1, 0, 1, 0);
+    for (int k = 0; k < kInFlight; ++k)
+      w_[k] = left_ > k * kMmaThreads ? Load16(from_ + k * from_step_) : make_uint4(1, 0, 1, 0);
   }
-  // Leaves them to be asked for when they are collected.
-  __device__ __forceinline__ void AskLater() {
+  // Marks them as empty, so that Receive issues their loads.
+  __device__ __forceinline__ void DeferLoads() {
 #pragma unroll
-    for (int k = 0; k < kAtOnce; ++k)
-      w_[k] = left_ > k * kChainThreads ? make_uint4(0, 0, 0, 0) : make_uint4(1, 0, 1, 0);
+    for (int k = 0; k < kInFlight; ++k)
+      w_[k] = left_ > k * kMmaThreads ? make_uint4(0, 0, 0, 0) : make_uint4(1, 0, 1, 0);
   }
-  // Puts what was asked for and all others in their places, once they are there.
-  __device__ __forceinline__ void Take(WaitWatch& watch) {
-    for (;; Ask()) {
-      TakeAsked(watch);
-      left_ -= kAtOnce * kChainThreads;
+  // Polls what was issued and all others, and puts them in their places.
+  __device__ __forceinline__ void ReceiveAll(SpinWatchdog& watchdog) {
+    for (;; IssueLoads()) {
+      ReceiveIssued(watchdog);
+      left_ -= kInFlight * kMmaThreads;
       if (left_ <= 0) break;
-      from_ += kAtOnce * from_step_, to_ += kAtOnce * to_step_;
+      from_ += kInFlight * from_step_, to_ += kInFlight * to_step_;
     }
   }
-  // Both where each thread has kCount vectors; kSome: or fewer. begin() ends when they are to be
-  // asked for: by then all is worked out. kAsked: the first ones have been.
-  template <int kCount, bool kSome, bool kAsked, typename Begin>
-  __device__ __forceinline__ void CollectCount(WaitWatch& watch, const Begin& begin) {
-    constexpr int kNow = kCount < kAtOnce ? kCount : kAtOnce;
-    const bool mine = !kSome || left_ > 0;
+  // The same where each thread has kCount vectors; kPartial: or none. begin() returns when the
+  // first poll may be issued; all addresses are computed before. kIssued: the first loads are under
+  // way.
+  template <int kCount, bool kPartial, bool kIssued, typename Begin>
+  __device__ __forceinline__ void Receive(SpinWatchdog& watchdog, const Begin& begin) {
+    constexpr int kNow = kCount < kInFlight ? kCount : kInFlight;
+    const bool mine = !kPartial || left_ > 0;
     const uint8_t* from = from_;
     uint32_t to[kNow];
 #pragma unroll
-    for (int k = 0; k < kNow; ++k) to[k] = SharedAddress(to_ + k * to_step_), WorkOut(to[k]);
+    for (int k = 0; k < kNow; ++k) to[k] = SharedAddress(to_ + k * to_step_), PinRegister(to[k]);
     begin();
 #pragma unroll 1
     for (int done = kNow;; done += kNow) {
 #pragma unroll
       for (int k = 0; k < kNow; ++k) {
-        if (kAsked && done == kNow) break;
-        w_[k] = mine ? LoadVector(from + k * from_step_) : make_uint4(1, 0, 1, 0);
+        if (kIssued && done == kNow) break;
+        w_[k] = mine ? Load16(from + k * from_step_) : make_uint4(1, 0, 1, 0);
       }
-      if (Missing<kNow>()) Poll<kNow>(from, watch, mine);
+      if (Missing<kNow>()) Poll<kNow>(from, watchdog, mine);
 #pragma unroll
       for (int k = 0; k < kNow; ++k)
         if (mine) StoreShared(to[k], w_[k]);
@@ -99,9 +100,9 @@ class WideCollector {
   }
 
  private:
-  static constexpr int kAtOnce = 4;
+  static constexpr int kInFlight = 4;
 
-  // Whether any first word of four is zero.
+  // Whether the flag of any vector is empty.
   template <int kNow>
   __device__ __forceinline__ bool Missing() const {
     uint32_t least = ~0u;
@@ -110,38 +111,38 @@ class WideCollector {
     return least == 0;
   }
   template <int kNow>
-  __device__ __forceinline__ void Poll(const uint8_t* from, WaitWatch& watch, bool mine) {
+  __device__ __forceinline__ void Poll(const uint8_t* from, SpinWatchdog& watchdog, bool mine) {
     int tries = 0;
     do {
 #pragma unroll
       for (int k = 0; k < kNow; ++k)
-        if (mine && !IsFinished(w_[k])) w_[k] = LoadVector(from + k * from_step_);
-    } while (Missing<kNow>() && !watch.GivesUp(tries++));
+        if (mine && !HasArrived(w_[k])) w_[k] = Load16(from + k * from_step_);
+    } while (Missing<kNow>() && !watchdog.TimedOut(tries++));
   }
 
-  __device__ __forceinline__ void TakeAsked(WaitWatch& watch) {
+  __device__ __forceinline__ void ReceiveIssued(SpinWatchdog& watchdog) {
     for (int tries = 0;; ++tries) {
       bool missing = false;
 #pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        if (IsFinished(w_[k])) continue;
+      for (int k = 0; k < kInFlight; ++k) {
+        if (HasArrived(w_[k])) continue;
         missing = true;
-        w_[k] = LoadVector(from_ + k * from_step_);
+        w_[k] = Load16(from_ + k * from_step_);
       }
-      if (!missing || watch.GivesUp(tries)) break;
+      if (!missing || watchdog.TimedOut(tries)) break;
     }
 #pragma unroll
-    for (int k = 0; k < kAtOnce; ++k)
-      if (left_ > k * kChainThreads) to_[k * to_step_] = w_[k];
+    for (int k = 0; k < kInFlight; ++k)
+      if (left_ > k * kMmaThreads) to_[k * to_step_] = w_[k];
   }
 
   const uint8_t* from_;
   uint4* to_;
-  uint32_t wave_;  // bytes to the next one
+  uint32_t batch_bytes_;  // to the next row batch
   int from_step_, to_step_, left_;
-  uint4 w_[kAtOnce];
+  uint4 w_[kInFlight];
 };
 
-}  // namespace mjp
+}  // namespace mjp::megakernel
 
 #endif  // KERNELS_CUDA_MEGAKERNEL_ACTIVATION_LOADER_CUH_

@@ -6,48 +6,50 @@
 #include "kernels/cuda/norm_conv/norm_prologue.cuh"
 #include "kernels/cuda/primitives/device_math.cuh"
 
-// From the words of a convolution to finished activations: sum of the shares, group normalisation,
-// Mish, FiLM, residual. A team of warps owns one (row, group) and holds it in registers.
+// The state of a CTA, and the epilogue of the reader-epilogue kernel: from a convolution's partial
+// sums to activations (sum, GroupNorm, Mish, FiLM, residual). A group of warps has one output tile
+// (row, norm group) and holds it in registers.
 
-namespace mjp {
+namespace mjp::megakernel {
 
-// Warps that work together on one item.
-struct ChainTeam {
-  int index, count;   // of teams in the block
-  int warps, thread;  // of the team, in the team
-  float2* moments;    // (kChainWarps) of the block's warps
+// Warps that share the reduction over one output tile.
+struct ReductionGroup {
+  int index, count;   // of the groups of the CTA
+  int warps, thread;  // of the group, in the group
+  float2* moments;    // (kMmaWarps) of the CTA's warps
 
   __device__ __forceinline__ void Barrier() const {
     asm volatile("bar.sync %0, %1;" ::"r"(1 + index), "r"(warps * 32) : "memory");
   }
 };
 
-// Teams for `items` of `vectors` vectors each.
-__device__ __forceinline__ ChainTeam MakeTeam(int items, int vectors, float2* moments) {
-  const int log2 = Log2(ChainTeamWarps(items, vectors));
-  ChainTeam t;
-  t.warps = 1 << log2;
-  t.count = kChainWarps >> log2;
-  t.index = static_cast<int>(threadIdx.x >> (5 + log2));
-  t.thread = static_cast<int>(threadIdx.x & ((32 << log2) - 1));
-  t.moments = moments + (t.index << log2);
-  return t;
+// Groups for `tiles` output tiles of `vectors` vectors each.
+__device__ __forceinline__ ReductionGroup MakeReductionGroup(int tiles, int vectors,
+                                                             float2* moments) {
+  const int log2 = Log2(WarpsPerTile(tiles, vectors));
+  ReductionGroup g;
+  g.warps = 1 << log2;
+  g.count = kMmaWarps >> log2;
+  g.index = static_cast<int>(threadIdx.x >> (5 + log2));
+  g.thread = static_cast<int>(threadIdx.x & ((32 << log2) - 1));
+  g.moments = moments + (g.index << log2);
+  return g;
 }
 
-// What all finishing of a block shares.
-struct ChainBlock {
-  const ChainArgs& a;
-  float* x;  // shared: (rows, border zeros, length * action_dim, zeros)
-  // shared: weights of the first convolution, then of its 1x1 residual; of the last layer
-  // (action_dim, channels), and its biases; those of the block's channels alone
+// What a CTA's functions share.
+struct CtaState {
+  const CommonArgs& a;
+  float* x;  // shared: (rows, x_halo zeros, length * action_dim, zeros)
+  // shared: weights of the first convolution, then of its 1x1 shortcut; of the head (action_dim,
+  // channels), and its biases; those of the CTA's channels alone
   const float *first, *head, *head_bias;
   float2* moments;
-  uint32_t parity;
+  uint32_t epoch;
   int* timesteps;  // shared: (rows)
-  WaitWatch watch;
+  SpinWatchdog watchdog;
 
-  __device__ __forceinline__ int XPitch() const { return a.length * a.action_dim + 2 * a.border; }
-  __device__ __forceinline__ float* X(int row) const { return x + row * XPitch() + a.border; }
+  __device__ __forceinline__ int XPitch() const { return a.length * a.action_dim + 2 * a.x_halo; }
+  __device__ __forceinline__ float* X(int row) const { return x + row * XPitch() + a.x_halo; }
 };
 
 __device__ __forceinline__ float4 Load4(const float* from) {
@@ -58,10 +60,10 @@ __device__ __forceinline__ void Add4(float4& to, const float4& v) {
 }
 
 // Four channels of a convolution of x with `taps` taps; weight (taps, in_c, channels).
-__device__ __forceinline__ float4 ConvolveFirst(const ChainBlock& b, const float* weight, int taps,
+__device__ __forceinline__ float4 ConvolveFirst(const CtaState& cta, const float* weight, int taps,
                                                 int channels, int row, int position, int channel) {
-  const FirstConvArgs& f = b.a.first;
-  const float* x = b.X(row) + (position - taps / 2) * f.in_c;
+  const FirstConvArgs& f = cta.a.first;
+  const float* x = cta.X(row) + (position - taps / 2) * f.in_c;
   float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll 2
   for (int i = 0; i < taps * f.in_c; ++i) {
@@ -71,13 +73,13 @@ __device__ __forceinline__ float4 ConvolveFirst(const ChainBlock& b, const float
   return sum;
 }
 
-// Mean and variance of the team's `all` vectors, as many per thread; zeros in threads without. A
-// warp sums distances from one of its own numbers, so that one round of exchanges is enough.
+// Mean and variance of the group's `all` vectors, as many per thread; zeros in threads without. A
+// warp sums distances from one of its own values, so that one round of shuffles is enough.
 template <int kVectors>
-__device__ __forceinline__ float2 TeamMoments(const ChainTeam& team, const float4 (&x)[kVectors],
-                                              int vectors, int all) {
+__device__ __forceinline__ float2 GroupMoments(const ReductionGroup& group,
+                                               const float4 (&x)[kVectors], int vectors, int all) {
   const float pivot = __shfl_sync(0xffffffffu, x[0].x, 0);
-  const bool mine = team.thread < all;
+  const bool mine = group.thread < all;
   float sum = 0.0f, squares = 0.0f;
 #pragma unroll
   for (int v = 0; v < kVectors; ++v) {
@@ -93,47 +95,48 @@ __device__ __forceinline__ float2 TeamMoments(const ChainTeam& team, const float
     sum += __shfl_xor_sync(0xffffffffu, sum, mask);
     squares += __shfl_xor_sync(0xffffffffu, squares, mask);
   }
-  const float numbers = static_cast<float>(vectors * min(all, 32) * 4);
-  const float share = FastReciprocal(numbers), distance = sum * share;
+  const float values = static_cast<float>(vectors * min(all, 32) * 4);
+  const float inverse_values = FastReciprocal(values), distance = sum * inverse_values;
   float mean = pivot + distance;
   squares -= sum * distance;
-  if (team.warps == 1) return make_float2(mean, squares * share);
-  if ((team.thread & 31) == 0) team.moments[team.thread >> 5] = make_float2(mean, squares);
-  team.Barrier();
-  float2 of[kChainWarps];
+  if (group.warps == 1) return make_float2(mean, squares * inverse_values);
+  if ((group.thread & 31) == 0) group.moments[group.thread >> 5] = make_float2(mean, squares);
+  group.Barrier();
+  float2 of[kMmaWarps];
   float total = 0.0f;
 #pragma unroll
-  for (int w = 0; w < kChainWarps; ++w) {
-    of[w] = w < team.warps ? team.moments[w] : make_float2(0, 0);
+  for (int w = 0; w < kMmaWarps; ++w) {
+    of[w] = w < group.warps ? group.moments[w] : make_float2(0, 0);
     total += of[w].x;
   }
-  const float of_warps = FastReciprocal(static_cast<float>(team.warps));
+  const float of_warps = FastReciprocal(static_cast<float>(group.warps));
   mean = total * of_warps, squares = 0.0f;
 #pragma unroll
-  for (int w = 0; w < kChainWarps; ++w)
-    if (w < team.warps) squares += of[w].y + numbers * (of[w].x - mean) * (of[w].x - mean);
-  return make_float2(mean, squares * share * of_warps);
+  for (int w = 0; w < kMmaWarps; ++w)
+    if (w < group.warps) squares += of[w].y + values * (of[w].x - mean) * (of[w].x - mean);
+  return make_float2(mean, squares * inverse_values * of_warps);
 }
 
-// What a thread needs of four channels beside their numbers; asked for before the numbers are
-// waited for, and not touched until they are there.
+// The epilogue's terms of four channels; loaded before the partial sums are polled, and not touched
+// until those have arrived.
 struct ChannelTerms {
-  float4 bias, residual_bias, scale, shift;
-  float4 film_scale[2], film_shift[2];  // of the timestep, of the condition
+  float4 bias, shortcut_bias, scale, shift;
+  float4 film_scale[2], film_shift[2];  // of the timestep, of the conditioning
 };
 
-__device__ __forceinline__ ChannelTerms LoadTerms(const ChainBlock& b, const ChainSource& s,
-                                                  int row, int channel) {
+__device__ __forceinline__ ChannelTerms LoadSourceTerms(const CtaState& cta,
+                                                        const EpilogueSource& s, int row,
+                                                        int channel) {
   const float4 zero = make_float4(0, 0, 0, 0), one = make_float4(1, 1, 1, 1);
   ChannelTerms t = {zero, zero, zero, zero, {one, zero}, {zero, zero}};
   if (s.bias) t.bias = Load4(s.bias + channel);
-  if (s.residual_bias) t.residual_bias = Load4(s.residual_bias + channel);
+  if (s.shortcut_bias) t.shortcut_bias = Load4(s.shortcut_bias + channel);
   if (s.norm_scale) t.scale = Load4(s.norm_scale + channel);
   if (s.norm_scale) t.shift = Load4(s.norm_shift + channel);
   if (s.film_bias >= 0) {
-    const FilmArgs& f = b.a.film;
+    const FilmArgs& f = cta.a.film;
     const int env = f.rows_per_env == 1 ? row : row / f.rows_per_env;
-    const float* step = f.step_table + static_cast<size_t>(b.timesteps[row]) * f.width + channel;
+    const float* step = f.step_table + static_cast<size_t>(cta.timesteps[row]) * f.width + channel;
     const float* cond = f.cond + static_cast<size_t>(env) * f.width + channel;
     t.film_shift[0] = Load4(step + s.film_bias);
     t.film_shift[1] = Load4(cond + s.film_bias);
@@ -145,36 +148,39 @@ __device__ __forceinline__ ChannelTerms LoadTerms(const ChainBlock& b, const Cha
   return t;
 }
 
-// The numbers at one place of a source and of its residual, without their biases. The residual is
-// asked for first, since it has long been there, and used last. Without kWords the source is the
+// The values at one position of a source and of its residual, without their biases. The residual is
+// loaded first, since it arrived long ago, and used last. Without kFromValues the source is the
 // convolution of x, and there is no residual.
-template <bool kWords>
-__device__ __forceinline__ void GatherNumbers(ChainBlock& b, const ChainSource& s, int row,
-                                              int position, int length, int channel, float4& x,
-                                              float4& residual) {
+template <bool kFromValues>
+__device__ __forceinline__ void GatherSums(CtaState& cta, const EpilogueSource& s, int row,
+                                           int position, int length, int channel, float4& x,
+                                           float4& residual) {
   residual = make_float4(0, 0, 0, 0);
-  if constexpr (kWords) {
+  if constexpr (kFromValues) {
     const uint32_t stride = length * s.channels;
     const size_t at = static_cast<size_t>(position) * s.channels + channel;
-    uint4 of_residual[kChainMaxSplits] = {}, of_source[kChainMaxSplits] = {};
+    uint4 residual_values[kMaxPartialSums] = {}, source_values[kMaxPartialSums] = {};
     const float* from_residual =
-        s.residual + static_cast<size_t>(row * s.residual_splits) * stride + at;
-    const float* from_source = s.words + static_cast<size_t>(row * s.splits) * stride + at;
-    if (s.residual) AskWords4(of_residual, from_residual, stride, s.residual_splits, b.parity);
-    if (s.words) {
-      AskWords4(of_source, from_source, stride, s.splits, b.parity);
-      x = SumWords4(of_source, from_source, stride, b.parity, b.watch);
+        s.residual + static_cast<size_t>(row * s.residual_split_k) * stride + at;
+    const float* from_source = s.values + static_cast<size_t>(row * s.split_k) * stride + at;
+    if (s.residual)
+      IssueTagged4(residual_values, from_residual, stride, s.residual_split_k, cta.epoch);
+    if (s.values) {
+      IssueTagged4(source_values, from_source, stride, s.split_k, cta.epoch);
+      x = ReceiveSum4(source_values, from_source, stride, cta.epoch, cta.watchdog);
     } else {
-      x = ConvolveFirst(b, b.first, b.a.first.taps, b.a.first.out_c, row, position, channel);
+      x = ConvolveFirst(cta, cta.first, cta.a.first.taps, cta.a.first.out_c, row, position,
+                        channel);
     }
     if (s.residual) {
-      residual = SumWords4(of_residual, from_residual, stride, b.parity, b.watch);
-    } else if (s.first_residual) {
-      const int terms = b.a.first.taps * b.a.first.in_c, channels = b.a.first.out_c;
-      residual = ConvolveFirst(b, b.first + terms * channels, 1, channels, row, position, channel);
+      residual = ReceiveSum4(residual_values, from_residual, stride, cta.epoch, cta.watchdog);
+    } else if (s.shortcut_of_x) {
+      const int terms = cta.a.first.taps * cta.a.first.in_c, channels = cta.a.first.out_c;
+      residual =
+          ConvolveFirst(cta, cta.first + terms * channels, 1, channels, row, position, channel);
     }
   } else {
-    x = ConvolveFirst(b, b.first, b.a.first.taps, b.a.first.out_c, row, position, channel);
+    x = ConvolveFirst(cta, cta.first, cta.a.first.taps, cta.a.first.out_c, row, position, channel);
   }
 }
 
@@ -193,7 +199,7 @@ struct Modulation {
 // moments: mean and variance.
 __device__ __forceinline__ Modulation Modulate(const ChannelTerms& t, const float2& moments) {
   Modulation m = {t.scale, t.shift, t.film_scale[0], t.film_shift[0]};
-  const float inverse = rsqrtf(moments.y + kFusedEpsilon);
+  const float inverse = rsqrtf(moments.y + kNormEpsilon);
   m.scale.x *= inverse, m.scale.y *= inverse, m.scale.z *= inverse, m.scale.w *= inverse;
   m.shift.x -= moments.x * m.scale.x, m.shift.y -= moments.x * m.scale.y;
   m.shift.z -= moments.x * m.scale.z, m.shift.w -= moments.x * m.scale.w;
@@ -202,37 +208,39 @@ __device__ __forceinline__ Modulation Modulate(const ChannelTerms& t, const floa
   return m;
 }
 
-// Keeps four finished numbers as words: what was rounded to 16 bits leaves the lowest bit free.
+// Materialises four activations as tagged values: rounding to 16 bits leaves the lowest bit free.
 template <typename T>
-__device__ __forceinline__ void StoreKept(float* to, const Pack<T, 4>& pack, uint32_t parity) {
-  StoreWords4(to, UnpackFour(pack), parity);
+__device__ __forceinline__ void StoreMaterialized(float* to, const Pack<T, 4>& pack,
+                                                  uint32_t epoch) {
+  StoreTagged4(to, UnpackFour(pack), epoch);
 }
 
-// Finishes item `item` of a row and gives put(position, channel, pack) four channels at a time.
-// `keep`: also writes them down where the source says. kVectors: most of a thread.
-template <typename T, int kVectors, bool kWords, typename Put>
-__device__ __forceinline__ void FinishItem(ChainBlock& b, const ChainSource& s, int row, int item,
-                                           int length, const ChainTeam& team, bool keep,
-                                           const Put& put) {
-  const int wide_log2 = Log2(s.item_channels / 4), threads_log2 = Log2(team.warps) + 5;
+// Runs the epilogue of output tile `tile` of a row and calls put(position, channel, pack) for four
+// channels at a time. `materialize`: also stores them where the source says. kVectors: most of a
+// thread.
+template <typename T, int kVectors, bool kFromValues, typename Put>
+__device__ __forceinline__ void NormalizeSource(CtaState& cta, const EpilogueSource& s, int row,
+                                                int tile, int length, const ReductionGroup& group,
+                                                bool materialize, const Put& put) {
+  const int wide_log2 = Log2(s.group_channels / 4), threads_log2 = Log2(group.warps) + 5;
   const int all = length << wide_log2, vectors = max(1, all >> threads_log2);
   // a thread's channels are the same in all its vectors
-  const int channel = item * s.item_channels + (team.thread & ((1 << wide_log2) - 1)) * 4;
-  const auto position = [&](int v) { return (team.thread + (v << threads_log2)) >> wide_log2; };
-  const bool mine = team.thread < all;
+  const int channel = tile * s.group_channels + (group.thread & ((1 << wide_log2) - 1)) * 4;
+  const auto position = [&](int v) { return (group.thread + (v << threads_log2)) >> wide_log2; };
+  const bool mine = group.thread < all;
 
-  ChannelTerms t = LoadTerms(b, s, row, channel);
+  ChannelTerms t = LoadSourceTerms(cta, s, row, channel);
   float4 x[kVectors], residual[kVectors];
 #pragma unroll
   for (int v = 0; v < kVectors; ++v) {
     x[v] = residual[v] = make_float4(0, 0, 0, 0);
     if (v >= vectors || !mine) continue;
-    GatherNumbers<kWords>(b, s, row, position(v), length, channel, x[v], residual[v]);
+    GatherSums<kFromValues>(cta, s, row, position(v), length, channel, x[v], residual[v]);
     Add4(x[v], t.bias);
-    Add4(residual[v], t.residual_bias);
+    Add4(residual[v], t.shortcut_bias);
   }
   Modulation m;
-  if (s.norm_scale) m = Modulate(t, TeamMoments(team, x, vectors, all));
+  if (s.norm_scale) m = Modulate(t, GroupMoments(group, x, vectors, all));
 #pragma unroll
   for (int v = 0; v < kVectors; ++v) {
     if (v >= vectors || !mine) break;
@@ -240,12 +248,13 @@ __device__ __forceinline__ void FinishItem(ChainBlock& b, const ChainSource& s, 
     Add4(y, residual[v]);
     const Pack<T, 4> pack = PackFour<T>(y);
     put(position(v), channel, pack);
-    if (keep && s.keep)
-      StoreKept(s.keep + (static_cast<size_t>(row) * length + position(v)) * s.channels + channel,
-                pack, b.parity);
+    if (materialize && s.materialized)
+      StoreMaterialized(
+          s.materialized + (static_cast<size_t>(row) * length + position(v)) * s.channels + channel,
+          pack, cta.epoch);
   }
 }
 
-}  // namespace mjp
+}  // namespace mjp::megakernel
 
 #endif  // KERNELS_CUDA_MEGAKERNEL_EPILOGUE_MATH_CUH_

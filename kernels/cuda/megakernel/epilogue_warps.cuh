@@ -3,65 +3,68 @@
 
 #include "kernels/cuda/megakernel/layer_descriptor.cuh"
 
-// From the sums that teams sent to a block's items to finished activations: a thread has four
-// channels of a position.
+// The owner epilogue of a CTA's output tile: receives the partial sums, adds bias, normalises
+// (GroupNorm), activates (Mish), modulates (FiLM), adds the residual and publishes the activations.
+// A thread has four channels of a position.
 
-namespace mjp {
+namespace mjp::megakernel {
 
-// What a thread finishes in every stage; `step` is of a pass.
-struct WideThread {
-  int index, wave;
-  int all, row;         // row of the item; the one that it is like, where there are not as many
-  uint32_t step, cond;  // where FiLM's terms of the row's timestep and environment begin, numbers
+// A thread's part of the output tiles of all layers; `step` changes with the pass.
+struct EpilogueThread {
+  int index, batch;
+  int tile_row;         // of the output tile
+  int source_row;       // min(tile_row, rows - 1): unused rows compute what the last row does
+  uint32_t step, cond;  // begin of FiLM's terms of the row's timestep and environment, values
 };
-__device__ __forceinline__ WideThread MakeWideThread(const ChainBlock& b, const WideItem& item,
-                                                     int wave, int thread) {
-  WideThread t;
-  t.index = thread, t.wave = wave;
-  t.all = wave * kWideSlots + item.slot;
-  t.row = min(t.all, b.a.rows - 1);
+__device__ __forceinline__ EpilogueThread MakeEpilogueThread(const CtaState& cta,
+                                                             const OutputTile& tile, int batch,
+                                                             int thread) {
+  EpilogueThread t;
+  t.index = thread, t.batch = batch;
+  t.tile_row = batch * kRowsPerBatch + tile.row_slot;
+  t.source_row = min(t.tile_row, cta.a.rows - 1);
   t.step = 0;
-  t.cond = t.row / b.a.film.rows_per_env * b.a.film.width;
+  t.cond = t.source_row / cta.a.film.rows_per_env * cta.a.film.width;
   return t;
 }
 // Goes on to the pass whose timesteps are set.
-__device__ __forceinline__ void SetStep(const ChainBlock& b, WideThread& t) {
-  t.step = b.timesteps[t.row] * b.a.film.width;
+__device__ __forceinline__ void SetTimestep(const CtaState& cta, EpilogueThread& t) {
+  t.step = cta.timesteps[t.source_row] * cta.a.film.width;
 }
 
-__device__ __forceinline__ float4 LoadConstant4(const float* from) {
+__device__ __forceinline__ float4 LoadReadOnly4(const float* from) {
   return __ldg(reinterpret_cast<const float4*>(from));
 }
 
-// What four channels of the group need beside their numbers; asked for before those are waited for.
-// again: of the next wave, whose bias and norm are those of the one before.
-__device__ __forceinline__ void LoadTerms(const ChainBlock& b, const WideRoute& r,
-                                          const WideThread& thread, int channel, bool again,
-                                          ChannelTerms& t) {
+// Loads the epilogue's terms of four channels of the group; before the partial sums are polled.
+// same_channels: for the next row batch, whose bias and norm are in `t` already.
+__device__ __forceinline__ void LoadOwnerTerms(const CtaState& cta, const LayerDescriptor& desc,
+                                               const EpilogueThread& thread, int channel,
+                                               bool same_channels, ChannelTerms& t) {
   const float4 zero = make_float4(0, 0, 0, 0), one = make_float4(1, 1, 1, 1);
-  if (!again) {
+  if (!same_channels) {
     t.bias = t.scale = t.shift = zero;
-    if (r.bias) t.bias = LoadConstant4(r.bias + channel);
-    if (r.scale)
-      t.scale = LoadConstant4(r.scale + channel), t.shift = LoadConstant4(r.shift + channel);
+    if (desc.bias) t.bias = LoadReadOnly4(desc.bias + channel);
+    if (desc.scale)
+      t.scale = LoadReadOnly4(desc.scale + channel), t.shift = LoadReadOnly4(desc.shift + channel);
   }
   t.film_scale[0] = one, t.film_scale[1] = t.film_shift[0] = t.film_shift[1] = zero;
-  if (r.film_bias < 0) return;
-  const FilmArgs& f = b.a.film;
+  if (desc.film_bias < 0) return;
+  const FilmArgs& f = cta.a.film;
   const uint32_t step = thread.step + channel, cond = thread.cond + channel;
-  t.film_shift[0] = LoadConstant4(f.step_table + (step + r.film_bias));
-  t.film_shift[1] = LoadConstant4(f.cond + (cond + r.film_bias));
-  if (r.film_scale < 0) return;
-  t.film_scale[0] = LoadConstant4(f.step_table + (step + r.film_scale));
-  t.film_scale[1] = LoadConstant4(f.cond + (cond + r.film_scale));
+  t.film_shift[0] = LoadReadOnly4(f.step_table + (step + desc.film_bias));
+  t.film_shift[1] = LoadReadOnly4(f.cond + (cond + desc.film_bias));
+  if (desc.film_scale < 0) return;
+  t.film_scale[0] = LoadReadOnly4(f.step_table + (step + desc.film_scale));
+  t.film_scale[1] = LoadReadOnly4(f.cond + (cond + desc.film_scale));
 }
 
-// Mean and variance of the item of the first `threads` threads, whole warps of up to kMost. From
-// the sum of squares: what that loses where the mean is far from zero, 16-bit formats have lost
-// before. One code for all numbers of warps: jumps would take longer.
+// Mean and variance of the output tile of the first `threads` threads, whole warps, at most kMost.
+// From the sum of squares: what that loses where the mean is far from zero, 16-bit formats have
+// lost before. Without branches on the number of warps: they would take longer.
 template <int kMost>
-__device__ __forceinline__ float2 ItemMoments(const float4& x, int thread, int threads,
-                                              float per_number, float2* moments) {
+__device__ __forceinline__ float2 TileMoments(const float4& x, int thread, int threads,
+                                              float inverse_values, float2* moments) {
   float sum = (x.x + x.y) + (x.z + x.w);
   float squares = (x.x * x.x + x.y * x.y) + (x.z * x.z + x.w * x.w);
   __syncwarp();
@@ -72,38 +75,39 @@ __device__ __forceinline__ float2 ItemMoments(const float4& x, int thread, int t
   }
   if ((thread & 31) == 0) moments[thread >> 5] = make_float2(sum, squares);
   asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
-  float2 of[kMost];
+  float2 sums_of[kMost];
 #pragma unroll
-  for (int w = 0; w < kMost; ++w) of[w] = moments[w];
-  sum = of[0].x, squares = of[0].y;
+  for (int w = 0; w < kMost; ++w) sums_of[w] = moments[w];
+  sum = sums_of[0].x, squares = sums_of[0].y;
 #pragma unroll
   for (int w = 1; w < kMost; ++w) {
-    sum = w * 32 < threads ? sum + of[w].x : sum;
-    squares = w * 32 < threads ? squares + of[w].y : squares;
+    sum = w * 32 < threads ? sum + sums_of[w].x : sum;
+    squares = w * 32 < threads ? squares + sums_of[w].y : squares;
   }
-  const float mean = sum * per_number, variance = squares * per_number - mean * mean;
+  const float mean = sum * inverse_values, variance = squares * inverse_values - mean * mean;
   return make_float2(mean, variance < 0.0f ? 0.0f : variance);  // NaN stays
 }
 
-// Multiplies a finished vector with the last layer's weights, and hands on the group's share.
-__device__ __forceinline__ void MultiplyHead(const ChainBlock& b, const WideStage& st, int row,
-                                             int group, const float4& y, int position,
-                                             int channel) {
-  const ChainArgs& a = b.a;
-  const int lanes = 1 << (st.item_log2 - 2), elements = a.length * a.action_dim;
-  float* words = a.head_words + (row * kWideGroups + group) * elements;
+// Multiplies the final convolution's activations with the head's weights, and sends the group's
+// partial sums of the actions.
+__device__ __forceinline__ void SendHeadPartialSums(const CtaState& cta, const Layer& layer,
+                                                    int row, int group, const float4& y,
+                                                    int position, int channel) {
+  const CommonArgs& a = cta.a;
+  const int lanes = 1 << (layer.group_channels_log2 - 2), elements = a.length * a.action_dim;
+  float* to = a.head_partial_sums + (row * kNormGroups + group) * elements;
   for (int action = 0; action < a.action_dim; ++action) {
-    const float4 w = Load4(b.head + (action << st.item_log2) + channel);
+    const float4 w = Load4(cta.head + (action << layer.group_channels_log2) + channel);
     float sum = (y.x * w.x + y.y * w.y) + (y.z * w.z + y.w * w.w);
     for (int mask = 1; mask < lanes; mask *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, mask);
     if (row < a.rows && threadIdx.x % lanes == 0)
-      StoreWord(words + position * a.action_dim + action, sum, b.parity);
+      StoreTagged(to + position * a.action_dim + action, sum, cta.epoch);
   }
 }
 
-// Adds FiLM's terms of the condition to those of the timestep, which stand for both then; here and
-// not where they are used.
-__device__ __forceinline__ void JoinFilm(ChannelTerms& t) {
+// Adds FiLM's terms of the conditioning to those of the timestep; here, and not where the compiler
+// would.
+__device__ __forceinline__ void CombineFilm(ChannelTerms& t) {
   const auto join = [](float4& to, const float4& v) {
     Add4(to, v);
     asm volatile("" : "+f"(to.x), "+f"(to.y), "+f"(to.z), "+f"(to.w));
@@ -112,203 +116,221 @@ __device__ __forceinline__ void JoinFilm(ChannelTerms& t) {
   join(t.film_shift[0], t.film_shift[1]);
 }
 
-// Normalised, activated, modulated by joined terms.
-__device__ __forceinline__ float4 Activated(const ChannelTerms& t, const float2& moments,
-                                            const float4& x) {
-  const float inverse = FastInverseRoot(moments.y + kFusedEpsilon);
+// Norm, Mish and FiLM, whose terms are combined.
+__device__ __forceinline__ float4 NormMishFilm(const ChannelTerms& t, const float2& moments,
+                                               const float4& x) {
+  const float inverse = FastInverseRoot(moments.y + kNormEpsilon);
   const auto one = [&](float v, float scale, float shift, float film_scale, float film_shift) {
     return MishFast((v - moments.x) * (scale * inverse) + shift) * film_scale + film_shift;
   };
-  const float4 &s = t.film_scale[0], &b = t.film_shift[0];
-  return make_float4(
-      one(x.x, t.scale.x, t.shift.x, s.x, b.x), one(x.y, t.scale.y, t.shift.y, s.y, b.y),
-      one(x.z, t.scale.z, t.shift.z, s.z, b.z), one(x.w, t.scale.w, t.shift.w, s.w, b.w));
+  const float4 &scale = t.film_scale[0], &shift = t.film_shift[0];
+  return make_float4(one(x.x, t.scale.x, t.shift.x, scale.x, shift.x),
+                     one(x.y, t.scale.y, t.shift.y, scale.y, shift.y),
+                     one(x.z, t.scale.z, t.shift.z, scale.z, shift.z),
+                     one(x.w, t.scale.w, t.shift.w, scale.w, shift.w));
 }
 
-// This thread's sums of all shares, `share` bytes apart. meanwhile() runs while they come.
-template <typename T, int kShares, typename Meanwhile>
-__device__ __forceinline__ float4 TakeShares(ChainBlock& b, const uint8_t* from, int thread,
-                                             int share, uint32_t parity,
-                                             const Meanwhile& meanwhile) {
-  using Sums = WideSums<T>;
-  WideShares<Sums, kShares> shares;
-  shares.Ask(from + thread * sizeof(typename Sums::Vector), share);
+// Receives this thread's partial sums of all K slices, `slice_bytes` apart, and adds them.
+// meanwhile() runs while the first loads are under way.
+template <typename T, int kSlices, typename Meanwhile>
+__device__ __forceinline__ float4 ReceiveSlices(CtaState& cta, const uint8_t* from, int thread,
+                                                int slice_bytes, uint32_t epoch,
+                                                const Meanwhile& meanwhile) {
+  using Sums = PartialSums<T>;
+  MailboxReader<Sums, kSlices> slices;
+  slices.IssueLoads(from + thread * sizeof(typename Sums::Vector), slice_bytes);
   meanwhile();
-  return shares.Take(parity, b.watch);
+  return slices.Receive(epoch, cta.watchdog);
 }
 template <typename T, typename Meanwhile>
-__device__ __forceinline__ float4 TakeSums(ChainBlock& b, int shares, const uint8_t* from,
-                                           int thread, int share, uint32_t parity,
-                                           const Meanwhile& meanwhile) {
-  switch (shares) {
+__device__ __forceinline__ float4 ReceivePartialSums(CtaState& cta, int slices, const uint8_t* from,
+                                                     int thread, int slice_bytes, uint32_t epoch,
+                                                     const Meanwhile& meanwhile) {
+  switch (slices) {
     case 1:
-      return TakeShares<T, 1>(b, from, thread, share, parity, meanwhile);
+      return ReceiveSlices<T, 1>(cta, from, thread, slice_bytes, epoch, meanwhile);
     case 2:
-      return TakeShares<T, 2>(b, from, thread, share, parity, meanwhile);
+      return ReceiveSlices<T, 2>(cta, from, thread, slice_bytes, epoch, meanwhile);
     case 4:
-      return TakeShares<T, 4>(b, from, thread, share, parity, meanwhile);
+      return ReceiveSlices<T, 4>(cta, from, thread, slice_bytes, epoch, meanwhile);
     case 8:
-      return TakeShares<T, 8>(b, from, thread, share, parity, meanwhile);
+      return ReceiveSlices<T, 8>(cta, from, thread, slice_bytes, epoch, meanwhile);
     default:
-      return TakeShares<T, kWideMaxSplits>(b, from, thread, share, parity, meanwhile);
+      return ReceiveSlices<T, kMaxSplitK>(cta, from, thread, slice_bytes, epoch, meanwhile);
   }
 }
 
-// Who looks too soon for many shares looks again, which delays the others: measured, cycles.
-inline constexpr int kManyShares = 8;
-template <int kWaves>
-inline constexpr int kManySharesLook = kWaves == 1 ? 550 : 250;
+// The first poll of many K slices is put off by so many cycles: a poll too soon is repeated, which
+// slows the producers down. Measured.
+inline constexpr int kManySlices = 8;
+template <int kRowBatches>
+inline constexpr int kManySlicesPollDelay = kRowBatches == 1 ? 550 : 250;
 
-// The sums of four numbers of an item made whole: of two warpgroups, each of two halves of the in
-// channels.
-__device__ __forceinline__ float4 TakeWhole(const uint8_t* whole, int position, int channel) {
-  const float* at = reinterpret_cast<const float*>(whole) + position * kWideSumsPitch + channel;
-  float4 sum = Load4(at), others = Load4(at + kWholePart);
-  Add4(sum, Load4(at + kWholeTile));
-  Add4(others, Load4(at + kWholePart + kWholeTile));
+// Adds the accumulators of four values of a CTA-local layer: of two warpgroups, each of two halves
+// of K.
+__device__ __forceinline__ float4 AddLocalAccumulators(const uint8_t* local, int position,
+                                                       int channel) {
+  const float* at = reinterpret_cast<const float*>(local) + position * kAccumulatorPitch + channel;
+  float4 sum = Load4(at), others = Load4(at + kLocalPart);
+  Add4(sum, Load4(at + kLocalTileChannels));
+  Add4(others, Load4(at + kLocalPart + kLocalTileChannels));
   Add4(sum, others);
   return sum;
 }
 
-// Rounds four numbers as they are stored.
+// Rounds four values to the storage type.
 template <typename T>
-__device__ __forceinline__ uint2 Rounded(float4& x) {
+__device__ __forceinline__ uint2 RoundToStorage(float4& x) {
   const Pack<T, 4> four = PackFour<T>(x);
   x = UnpackFour(four);
   return reinterpret_cast<const uint2&>(four);
 }
 
-// The thread's numbers of the 1x1 beside a stage's convolution, from channel `channel` of the group
-// on.
+// The thread's values of the layer's 1x1 shortcut, from channel `channel` of the group on.
 template <typename T>
-__device__ __forceinline__ float4 TakeRest(ChainBlock& b, const WideStage& st, const WideRoute& r,
-                                           const WideThread& thread, uint32_t pass, int position,
-                                           int channel) {
-  const float4 bias = LoadConstant4(r.residual_bias + channel);
-  float4 rest;
-  if (st.shape.in_c > 0) {
-    const WideTurn turn = TurnOf(r.turns_beside, pass, thread.wave);
-    const uint8_t* from = r.from_beside + turn.bytes;
-    rest = TakeSums<T>(b, 1 << st.splits_log2, from, thread.index, r.share, turn.parity, [] {});
+__device__ __forceinline__ float4 ReceiveShortcut(CtaState& cta, const Layer& layer,
+                                                  const LayerDescriptor& desc,
+                                                  const EpilogueThread& thread, uint32_t pass,
+                                                  int position, int channel) {
+  const float4 bias = LoadReadOnly4(desc.shortcut_bias + channel);
+  float4 residual;
+  if (layer.shape.in_c > 0) {
+    const MailboxSlot slot = SlotOf(desc.shortcut_ring, pass, thread.batch);
+    const uint8_t* from = desc.shortcut_receive + slot.bytes;
+    residual = ReceivePartialSums<T>(cta, 1 << layer.split_k_log2, from, thread.index,
+                                     desc.slice_bytes, slot.epoch, [] {});
   } else {
-    const FirstConvArgs& f = b.a.first;
-    const int channels = 1 << r.item_log2;
-    rest = ConvolveFirst(b, b.first + f.taps * f.in_c * channels, 1, channels, thread.row, position,
-                         channel);
+    const FirstConvArgs& f = cta.a.first;
+    const int channels = 1 << desc.group_channels_log2;
+    residual = ConvolveFirst(cta, cta.first + f.taps * f.in_c * channels, 1, channels,
+                             thread.source_row, position, channel);
   }
-  Add4(rest, bias);
-  return rest;
+  Add4(residual, bias);
+  return residual;
 }
 
-// What any thread of the block cleared is seen before what any of them stores from now on. By all
-// threads, where they have no roles.
-__device__ __forceinline__ void FenceBlock() {
+// Makes what any thread of the CTA cleared visible before what any of them stores from now on. By
+// all threads, without warp specialisation.
+__device__ __forceinline__ void FenceCta() {
   __threadfence();
-  WaitAtBarrier<kProductsBarrier>();
+  WaitAtBarrier<kMmaBarrier>();
 }
 
-// Where the block keeps numbers of its item from this position and channel of the group on.
+// Where the tile's activations from this position and channel of the group on are published.
 template <typename T>
-__device__ __forceinline__ uint8_t* KeepPlace(const WideRoute& r, int wave, int position,
-                                              int channel) {
-  const uint32_t eight = static_cast<uint32_t>(channel) / kFusedPack;
-  const uint32_t pack = (eight << r.length_log2) + position;
-  return r.keep + (2 * wave * r.keep_pass + ((pack * kPackBytes) << r.keep_log2) +
-                   static_cast<uint32_t>(channel) % kFusedPack * sizeof(T));
+__device__ __forceinline__ uint8_t* OutputAddress(const LayerDescriptor& desc, int batch,
+                                                  int position, int channel) {
+  const uint32_t eight = static_cast<uint32_t>(channel) / kPackChannels;
+  const uint32_t pack = (eight << desc.length_log2) + position;
+  return desc.output +
+         (2 * batch * desc.output_buffer + ((pack * kPackBytes) << desc.output_set_log2) +
+          static_cast<uint32_t>(channel) % kPackChannels * sizeof(T));
 }
 
-// What an item's numbers are made of: the sums of shares, or x, or what the block made whole.
-struct ItemSums {
+// What an output tile is made of: partial sums from the mailbox, or x, or local accumulators.
+struct TileInput {
   const uint8_t* from;
-  int shares, share;
-  uint32_t parity;
-  bool of_x, whole;
+  int slices, slice_bytes;
+  uint32_t epoch;
+  bool of_x, local;
 };
-__device__ __forceinline__ ItemSums SumsOfItem(const WideStage& st, const WideRoute& r,
-                                               uint32_t pass, int wave) {
-  const WideTurn turn = TurnOf(r.turns, pass, wave);
-  return {r.from + turn.bytes, 1 << st.splits_log2, r.share,
-          turn.parity,         st.shape.in_c == 0,  st.whole};
+__device__ __forceinline__ TileInput InputOfTile(const Layer& layer, const LayerDescriptor& desc,
+                                                 uint32_t pass, int batch) {
+  const MailboxSlot slot = SlotOf(desc.ring, pass, batch);
+  return {desc.receive + slot.bytes, 1 << layer.split_k_log2, desc.slice_bytes, slot.epoch,
+          layer.shape.in_c == 0,     layer.cta_local};
 }
 
-// Rounds finished numbers, and stores them at `to` or multiplies them with the last layer.
+// Rounds activations, and stores them at `to` or multiplies them with the head's weights.
 template <typename T>
-__device__ __forceinline__ void HandOn(const ChainBlock& b, const WideStage& st,
-                                       const WideThread& thread, int position, int channel,
-                                       bool keeps, uint8_t* to, float4& x) {
-  const uint2 four = Rounded<T>(x);
-  if (keeps) return StoreFinished(to, four);
-  MultiplyHead(b, st, thread.all, ItemOfBlock(blockIdx.x).group, x, position, channel);
+__device__ __forceinline__ void Publish(const CtaState& cta, const Layer& layer,
+                                        const EpilogueThread& thread, int position, int channel,
+                                        bool has_output, uint8_t* to, float4& x) {
+  const uint2 four = RoundToStorage<T>(x);
+  if (has_output) return StoreActivation(to, four);
+  SendHeadPartialSums(cta, layer, thread.tile_row, TileOfCta(blockIdx.x).group, x, position,
+                      channel);
 }
 
-// Finishes this thread's item of a stage. `rest`: the thread's numbers of the residual, with roles
-// in shared memory, where they take no registers and no moves between waves; t: the channels'
-// terms, of which those of the wave before stay; whole: the sums of an item made whole. kWaves: of
-// rows, where threads have roles; 0: without. With roles once the block has sent its sums of the
-// convolution; otherwise what is needed beside the sums is asked for while they are on their way.
-template <typename T, int kWaves>
-__device__ __forceinline__ void FinishItem(ChainBlock& b, const WideStage& st, const WideRoute& r,
-                                           const WideThread& thread, uint32_t pass, float4& rest,
-                                           ChannelTerms& t, const uint8_t* whole) {
-  constexpr bool kRoles = kWaves > 0;
-  constexpr int kMostWarps = kRoles ? kWideFinishers / 32 : kChainWarps;
-  const int wave = kWaves > 1 ? thread.wave : 0, first = thread.index * 4;
-  const bool any = first < r.numbers;
-  if (!kRoles && !any) {
-    if (st.fence) FenceBlock();
+// The epilogue of this thread's values of one layer.
+// residual: the thread's values of the residual; in shared memory with warp specialisation, where
+//   they take no registers.
+// t: terms of the channels; the row batch before leaves those that both have in common.
+// local: accumulators of a CTA-local layer.
+// kRowBatches: 0 without warp specialisation; then the terms are loaded while partial sums are
+// under
+//   way, otherwise before the CTA's MMA warps have sent theirs.
+template <typename T, int kRowBatches>
+__device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
+                                            const LayerDescriptor& desc,
+                                            const EpilogueThread& thread, uint32_t pass,
+                                            float4& residual, ChannelTerms& t,
+                                            const uint8_t* local) {
+  constexpr bool kWarpSpecialized = kRowBatches > 0;
+  constexpr int kMostWarps = kWarpSpecialized ? kEpilogueThreads / 32 : kMmaWarps;
+  const int batch = kRowBatches > 1 ? thread.batch : 0, first = thread.index * 4;
+  const bool any = first < desc.tile_values;
+  if (!kWarpSpecialized && !any) {
+    if (layer.fence) FenceCta();
     return;
   }
-  const int position = first >> r.item_log2, channel = first & ((1 << r.item_log2) - 1);
-  uint8_t* keep = KeepPlace<T>(r, wave, position, channel);
-  // all that is read beside the sums is read before they are waited for
-  const ItemSums sums = SumsOfItem(st, r, pass, wave);
-  uint8_t* to = keep + b.parity * r.keep_pass;
-  const int threads = r.numbers >> 2;
-  const float per_number = r.per_number;
-  const bool norm = r.scale, keeps = r.keep, add = st.add, residual = st.shape.residual;
-  float4 x, kept;
-  if (add) kept = rest;
+  const int position = first >> desc.group_channels_log2,
+            channel = first & ((1 << desc.group_channels_log2) - 1);
+  uint8_t* output = OutputAddress<T>(desc, batch, position, channel);
+  // shared memory is read before the partial sums are polled
+  const TileInput input = InputOfTile(layer, desc, pass, batch);
+  uint8_t* to = output + cta.epoch * desc.output_buffer;
+  const int threads = desc.tile_values >> 2;
+  const float inverse_values = desc.inverse_tile_values;
+  const bool norm = desc.scale, has_output = desc.output, adds_residual = layer.adds_residual,
+             has_shortcut = layer.shape.shortcut;
+  float4 x, added;
+  if (adds_residual) added = residual;
   const auto prepare = [&] {
     if (any) {
-      LoadTerms(b, r, thread, channel, wave > 0, t);
-      if (r.keep) ClearFinished(keep + (b.parity ^ 1) * r.keep_pass);
+      LoadOwnerTerms(cta, desc, thread, channel, batch > 0, t);
+      if (desc.output) ClearActivation(output + (cta.epoch ^ 1) * desc.output_buffer);
     }
-    if (st.fence) kRoles ? __threadfence() : FenceBlock();  // with roles all meet at a barrier
+    if (layer.fence)
+      kWarpSpecialized ? __threadfence() : FenceCta();  // specialised: the next barrier is of all
   };
-  if (kRoles) {
+  if (kWarpSpecialized) {
     prepare();
-    if (kWaves == 1 && any && !sums.of_x) JoinFilm(t);
-    WaitAtBarrier<kSentBarrier>(wave);
-    if (!any) return ArriveAtBarrier<kHandedOnBarrier>(wave);
-    if (sums.shares >= kManyShares) WaitCycles(kManySharesLook<kWaves>);
+    if (kRowBatches == 1 && any && !input.of_x) CombineFilm(t);
+    WaitAtBarrier<kPartialSumsSent>(batch);
+    if (!any) return ArriveAtBarrier<kActivationPublished>(batch);
+    if (input.slices >= kManySlices) SpinCycles(kManySlicesPollDelay<kRowBatches>);
   }
-  if (kRoles && sums.whole) {
-    if (kWaves > 1) JoinFilm(t);
-    x = TakeWhole(whole, position, channel);
-  } else if (!sums.of_x) {
-    x = TakeSums<T>(b, sums.shares, sums.from, thread.index, sums.share, sums.parity, [&] {
-      if (!kRoles) prepare();
-      if (kWaves > 1) JoinFilm(t);
-    });
+  if (kWarpSpecialized && input.local) {
+    if (kRowBatches > 1) CombineFilm(t);
+    x = AddLocalAccumulators(local, position, channel);
+  } else if (!input.of_x) {
+    x = ReceivePartialSums<T>(cta, input.slices, input.from, thread.index, input.slice_bytes,
+                              input.epoch, [&] {
+                                if (!kWarpSpecialized) prepare();
+                                if (kRowBatches > 1) CombineFilm(t);
+                              });
   } else {
-    if (!kRoles) prepare();
-    x = ConvolveFirst(b, b.first, b.a.first.taps, 1 << r.item_log2, thread.row, position, channel);
-    if (kRoles) JoinFilm(t);
+    if (!kWarpSpecialized) prepare();
+    x = ConvolveFirst(cta, cta.first, cta.a.first.taps, 1 << desc.group_channels_log2,
+                      thread.source_row, position, channel);
+    if (kWarpSpecialized) CombineFilm(t);
   }
-  if (!kRoles) JoinFilm(t);
+  if (!kWarpSpecialized) CombineFilm(t);
   Add4(x, t.bias);
   if (norm)
-    x = Activated(t, ItemMoments<kMostWarps>(x, thread.index, threads, per_number, b.moments), x);
-  if (add) Add4(x, kept);
-  HandOn<T>(b, st, thread, position, channel, keeps, to, x);
-  if (kRoles) ArriveAtBarrier<kHandedOnBarrier>(wave);
-  if (add) {
-    rest = x;
-  } else if (sums.of_x || residual) {
-    rest = TakeRest<T>(b, st, r, thread, pass, position, channel);
+    x = NormMishFilm(
+        t, TileMoments<kMostWarps>(x, thread.index, threads, inverse_values, cta.moments), x);
+  if (adds_residual) Add4(x, added);
+  Publish<T>(cta, layer, thread, position, channel, has_output, to, x);
+  if (kWarpSpecialized) ArriveAtBarrier<kActivationPublished>(batch);
+  if (adds_residual) {
+    residual = x;
+  } else if (input.of_x || has_shortcut) {
+    residual = ReceiveShortcut<T>(cta, layer, desc, thread, pass, position, channel);
   }
 }
 
-}  // namespace mjp
+}  // namespace mjp::megakernel
 
 #endif  // KERNELS_CUDA_MEGAKERNEL_EPILOGUE_WARPS_CUH_

@@ -1,56 +1,58 @@
-// A denoising chain of up to 32 rows in one persistent launch: bound by the latency between layers.
+// The persistent U-Net megakernel of up to 32 rows: bound by the latency between layers.
 //
-// wide_chain.cuh says how the blocks share a layer. While a warp multiplies, its weights of the
-// next layer come to shared memory, over the borders of layers and passes; they go to registers
-// before the layer's input has come. A layer is: collect finished activations, multiply, send the
-// sums, finish the block's item of each wave. Where the items are small, some threads multiply and
-// others finish: what either needs beside the numbers it waits for is ready when they come, which
-// is most of a layer otherwise. Bytes: weights once per team's rows and pass; activations and sums
-// from L2, whose boxes are used in turn so that they stay there.
+// megakernel.cuh says how the CTAs split a layer; README.md draws it. While a warp multiplies, its
+// weights of the next layer are copied to shared memory, across layers and passes; they are in
+// registers before the layer's input arrives. A layer is: receive activations, multiply, send
+// partial sums; receive those of the own output tile, run the epilogue, publish. With warp
+// specialisation (roles as in HazyResearch's Megakernels) MMA warps do the first half and epilogue
+// warps the second: whatever either needs besides the values it polls is ready when they arrive.
+// Bytes: weights once per CTA group's rows and pass; activations and partial sums from L2, where
+// the exchange buffers stay, since each is used again soon.
 
 #include <algorithm>
 
 #include "kernels/cuda/megakernel/mma_warps.cuh"
 #include "kernels/cuda/megakernel/sampler_step.cuh"
 
-namespace mjp {
+namespace mjp::megakernel {
 namespace {
 
-// Offsets of what stands in shared memory behind the weights and before the input; left: whether
-// another pass comes.
-struct WidePlan {
-  int stages, tiles, routes, x, first, head, head_bias, timesteps, states, kept, moments, rests,
-      left, end;
-  __host__ __device__ WidePlan(const WideChainArgs& w) {
-    const ChainArgs& a = w.chain;
+// Offsets in shared memory: the weight buffers are at 0, the input at `end`. more_passes: the MMA
+// warps tell the epilogue warps whether another pass follows.
+struct SmemLayout {
+  int layers, tiles, descriptors, x, first, head, head_bias, timesteps, states, previous, moments,
+      residuals, more_passes, end;
+  __host__ __device__ SmemLayout(const Args& args) {
+    const CommonArgs& a = args.common;
     const int elements = a.length * a.action_dim, rows = a.rows;
-    stages = kChainWarps * static_cast<int>(sizeof(WideBuffer));
-    tiles = stages + w.stage_count * static_cast<int>(sizeof(WideStage));
-    routes = tiles + w.stage_count * static_cast<int>(sizeof(WideTile));
-    x = routes + w.stage_count * static_cast<int>(sizeof(WideRoute));
-    first = x + ChainXBytes(a);
-    head = first + (a.first.taps + 1) * a.first.in_c * (a.first.out_c / kWideGroups) * 4;
-    head_bias = head + a.last.channels / kWideGroups * a.action_dim * 4;
+    layers = kMmaWarps * static_cast<int>(sizeof(WeightBuffer));
+    tiles = layers + args.layer_count * static_cast<int>(sizeof(Layer));
+    descriptors = tiles + args.layer_count * static_cast<int>(sizeof(WeightTile));
+    x = descriptors + args.layer_count * static_cast<int>(sizeof(LayerDescriptor));
+    first = x + XBytes(a);
+    head = first + (a.first.taps + 1) * a.first.in_c * (a.first.out_c / kNormGroups) * 4;
+    head_bias = head + a.last.channels / kNormGroups * a.action_dim * 4;
     timesteps = head_bias + a.action_dim * 4;
     states = timesteps + rows * 4;
-    kept = states + rows * static_cast<int>(sizeof(PicardState));
-    moments = (kept + (a.picard.window > 0 ? 2 * rows * elements * 4 : 0) + 15) / 16 * 16;
-    rests = moments + kChainWarps * 8;
-    left = rests + (w.roles ? w.waves * kWideFinishers * 16 : 0);
-    end = (left + 1 + 127) / 128 * 128;
+    previous = states + rows * static_cast<int>(sizeof(PicardState));
+    moments = (previous + (a.picard.window > 0 ? 2 * rows * elements * 4 : 0) + 15) / 16 * 16;
+    residuals = moments + kMmaWarps * 8;
+    more_passes =
+        residuals + (args.warp_specialized ? args.row_batches * kEpilogueThreads * 16 : 0);
+    end = (more_passes + 1 + 127) / 128 * 128;
   }
 };
 
-// Registers of a thread where threads have roles: of those that multiply and those that finish;
-// together at most as many as the launch gives the block.
-template <int kWaves>
-constexpr int kMultiplierRegisters = kWaves == 1 ? 192 : 184;
-template <int kWaves>
-constexpr int kFinisherRegisters = kWaves == 1 ? 120 : 136;
-template <int kWaves>
+// Registers of a thread of the MMA warps and of the epilogue warps; together at most as many as the
+// launch gives the CTA.
+template <int kRowBatches>
+constexpr int kMmaRegisters = kRowBatches == 1 ? 192 : 184;
+template <int kRowBatches>
+constexpr int kEpilogueRegisters = kRowBatches == 1 ? 120 : 136;
+template <int kRowBatches>
 constexpr bool kEnoughRegisters =
-    kMultiplierRegisters<kWaves>* kChainThreads + kFinisherRegisters<kWaves>* kWideFinishers <=
-    65536 / kWideThreads / 8 * 8 * kWideThreads;
+    kMmaRegisters<kRowBatches>* kMmaThreads + kEpilogueRegisters<kRowBatches>* kEpilogueThreads <=
+    65536 / kSpecializedThreads / 8 * 8 * kSpecializedThreads;
 static_assert(kEnoughRegisters<1> && kEnoughRegisters<2>);
 template <bool kMore, int kRegisters>
 __device__ __forceinline__ void SetRegisters() {
@@ -63,182 +65,193 @@ __device__ __forceinline__ void SetRegisters() {
 #endif
 }
 
-// Who takes steps: `threads` threads of each block those of its own rows, so that it waits for no
-// other rows' words; where its rows are not used, of the last row, whose x it reads. Those of the
-// pass before have been read once a block writes any: by then all blocks are in its pass
-// (KeepBlocksTogether).
-__device__ __forceinline__ StepTeam MakeStepTeam(int waves, int thread, int threads) {
-  const WideItem item = ItemOfBlock(blockIdx.x);
-  return {thread, threads, item.slot, kWideSlots, waves, item.group == 0};
+// The sampler steps: `threads` threads of each CTA run those of its own rows, so that it polls no
+// other rows' head partial sums; a CTA of an unused row runs that of the last row, whose x it
+// reads. These partial sums need one buffer alone: when a CTA sends some all others are in the same
+// pass, and have read those of the pass before (SkewIsBounded).
+__device__ __forceinline__ SamplerThreads MakeSamplerThreads(int row_batches, int thread,
+                                                             int threads) {
+  const OutputTile tile = TileOfCta(blockIdx.x);
+  return {thread, threads, tile.row_slot, kRowsPerBatch, row_batches, tile.group == 0};
 }
 
-// All passes, by the threads that finish. Step by step they take the steps too, and those that
-// multiply go on to the next pass's weights; windows are swept by those.
-template <Format F, int kWaves>
-__device__ __forceinline__ void FinishPasses(ChainBlock& b, const WideStage* stages,
-                                             const WideRoute* routes, int count,
-                                             const PicardState* states, const volatile bool* left,
-                                             const uint8_t* whole, float4* rests, uint32_t before) {
-  const bool windows = b.a.picard.window > 0;
-  const WideItem item = ItemOfBlock(blockIdx.x);
-  const WideThread first = MakeWideThread(b, item, 0, 0);
-  const WideThread second = MakeWideThread(b, item, kWaves - 1, 0);
+// All passes by the epilogue warps. Step by step they run the sampler too, while the MMA warps
+// prefetch the next pass' weights; Picard windows are swept by the MMA warps.
+template <Format F, int kRowBatches>
+__device__ __forceinline__ void RunEpilogueWarps(CtaState& cta, const Layer* layers,
+                                                 const LayerDescriptor* descriptors, int count,
+                                                 const PicardState* states,
+                                                 const volatile bool* more_passes,
+                                                 const uint8_t* local, float4* residuals,
+                                                 uint32_t before) {
+  const bool windows = cta.a.picard.window > 0;
+  const OutputTile tile = TileOfCta(blockIdx.x);
+  const EpilogueThread first = MakeEpilogueThread(cta, tile, 0, 0);
+  const EpilogueThread second = MakeEpilogueThread(cta, tile, kRowBatches - 1, 0);
   WaitAtBarrier<kPassBarrier>();
-  const StepTeam team = MakeStepTeam(kWaves, ThisThread() - kChainThreads, kWideFinishers);
+  const SamplerThreads sampler =
+      MakeSamplerThreads(kRowBatches, RematerializeTid() - kMmaThreads, kEpilogueThreads);
   StepCount steps;
-  if (!windows) steps = CountSteps(b.a, states);
-  for (int pass = 1; windows ? *left : pass <= steps.passes; ++pass) {
-    b.parity = (before + pass) & 1;
-    FinishStages<F, kWaves>(b, stages, routes, count, whole, rests, before + pass - 1, first,
-                            second);
+  if (!windows) steps = CountSteps(cta.a, states);
+  for (int pass = 1; windows ? *more_passes : pass <= steps.passes; ++pass) {
+    cta.epoch = (before + pass) & 1;
+    RunEpilogueLayers<F, kRowBatches>(cta, layers, descriptors, count, local, residuals,
+                                      before + pass - 1, first, second);
     if (windows) {
       WaitAtBarrier<kPassBarrier>();
     } else {
-      EndStep(b, states, steps, pass, team);
+      EndSequentialPass(cta, states, steps, pass, sampler);
       WaitAtBarrier<kStepBarrier>();
     }
   }
 }
 
-// Brings into shared memory what all passes need beside the weights that come. By the threads that
-// multiply, for all.
+// Copies into shared memory what all passes need besides the weights of the pipeline. By the MMA
+// warps, for all.
 template <Format F>
-__device__ __forceinline__ void LoadBlock(const ChainBlock& b, const WideChainArgs& w,
-                                          const WidePlan& plan, uint8_t* shared) {
-  auto* stages = reinterpret_cast<WideStage*>(shared + plan.stages);
-  auto* tiles = reinterpret_cast<WideTile*>(shared + plan.tiles);
-  auto* routes = reinterpret_cast<WideRoute*>(shared + plan.routes);
-  LoadStages(stages, w.stages, w.stage_count);
-  const WideItem item = ItemOfBlock(blockIdx.x);
-  LoadEnds(b, reinterpret_cast<float*>(shared + plan.first),
-           reinterpret_cast<float*>(shared + plan.head),
-           reinterpret_cast<float*>(shared + plan.head_bias), item.group, kWideGroups);
-  for (int i = threadIdx.x; i < w.stage_count; i += kChainThreads) {
-    tiles[i] = MakeWideTile(stages[i], item);
-    routes[i] = MakeWideRoute<Storage<F>>(w, stages[i], item);
+__device__ __forceinline__ void LoadCta(const CtaState& cta, const Args& args,
+                                        const SmemLayout& smem, uint8_t* shared) {
+  auto* layers = reinterpret_cast<Layer*>(shared + smem.layers);
+  auto* tiles = reinterpret_cast<WeightTile*>(shared + smem.tiles);
+  auto* descriptors = reinterpret_cast<LayerDescriptor*>(shared + smem.descriptors);
+  LoadLayers(layers, args.layers, args.layer_count);
+  const OutputTile tile = TileOfCta(blockIdx.x);
+  LoadInOutWeights(cta, reinterpret_cast<float*>(shared + smem.first),
+                   reinterpret_cast<float*>(shared + smem.head),
+                   reinterpret_cast<float*>(shared + smem.head_bias), tile.group, kNormGroups);
+  for (int i = threadIdx.x; i < args.layer_count; i += kMmaThreads) {
+    tiles[i] = MakeWeightTile(layers[i], tile);
+    descriptors[i] = MakeLayerDescriptor<Storage<F>>(args, layers[i], tile);
   }
-  if (threadIdx.x == 0) *reinterpret_cast<volatile bool*>(shared + plan.left) = true;
+  if (threadIdx.x == 0) *reinterpret_cast<volatile bool*>(shared + smem.more_passes) = true;
   SyncPicardThreads();
-  for (int i = threadIdx.x; i < w.stage_count; i += kChainThreads)
-    routes[i].next = NextTile(tiles, w.stage_count, i);
+  for (int i = threadIdx.x; i < args.layer_count; i += kMmaThreads)
+    descriptors[i].next_weights = NextWeightTile(tiles, args.layer_count, i);
   SyncPicardThreads();
 }
 
-// grid: (kWideBlocks), all resident
-template <Format F, int kWaves>
-__global__ void __launch_bounds__(kWaves > 0 ? kWideThreads : kChainThreads, 1)
-    WideChainKernel(const __grid_constant__ WideChainArgs w) {
-  constexpr bool kRoles = kWaves > 0;
+// grid: (kCtas), all resident
+template <Format F, int kRowBatches>
+__global__ void __launch_bounds__(kRowBatches > 0 ? kSpecializedThreads : kMmaThreads, 1)
+    UnetMegakernel(const __grid_constant__ Args args) {
+  constexpr bool kWarpSpecialized = kRowBatches > 0;
   extern __shared__ __align__(128) uint8_t shared[];
   if constexpr (!kHaveWgmma) return;
-  const ChainArgs& a = w.chain;
-  if (NothingLeft(a)) return;
-  const WidePlan plan(w);
-  auto* stages = reinterpret_cast<WideStage*>(shared + plan.stages);
-  auto* routes = reinterpret_cast<WideRoute*>(shared + plan.routes);
-  auto* left = reinterpret_cast<volatile bool*>(shared + plan.left);
-  ChainBlock b = {a,
-                  reinterpret_cast<float*>(shared + plan.x),
-                  reinterpret_cast<const float*>(shared + plan.first),
-                  reinterpret_cast<const float*>(shared + plan.head),
-                  reinterpret_cast<const float*>(shared + plan.head_bias),
-                  reinterpret_cast<float2*>(shared + plan.moments),
+  const CommonArgs& a = args.common;
+  if (NothingToDo(a)) return;
+  const SmemLayout smem(args);
+  auto* layers = reinterpret_cast<Layer*>(shared + smem.layers);
+  auto* descriptors = reinterpret_cast<LayerDescriptor*>(shared + smem.descriptors);
+  auto* more_passes = reinterpret_cast<volatile bool*>(shared + smem.more_passes);
+  CtaState cta = {a,
+                  reinterpret_cast<float*>(shared + smem.x),
+                  reinterpret_cast<const float*>(shared + smem.first),
+                  reinterpret_cast<const float*>(shared + smem.head),
+                  reinterpret_cast<const float*>(shared + smem.head_bias),
+                  reinterpret_cast<float2*>(shared + smem.moments),
                   0,
-                  reinterpret_cast<int*>(shared + plan.timesteps),
-                  WaitWatch(a.stuck)};
-  auto* states = reinterpret_cast<PicardState*>(shared + plan.states);
-  const uint32_t before = *a.passes;
-  if (kRoles && threadIdx.x >= kChainThreads) {
-    SetRegisters<false, kFinisherRegisters<kWaves>>();
-    return FinishPasses<F, kWaves>(b, stages, routes, w.stage_count, states, left,
-                                   shared + plan.end + w.whole_offset,
-                                   reinterpret_cast<float4*>(shared + plan.rests), before);
+                  reinterpret_cast<int*>(shared + smem.timesteps),
+                  SpinWatchdog(a.timed_out)};
+  auto* states = reinterpret_cast<PicardState*>(shared + smem.states);
+  const uint32_t before = *a.pass_count;
+  if (kWarpSpecialized && threadIdx.x >= kMmaThreads) {
+    SetRegisters<false, kEpilogueRegisters<kRowBatches>>();
+    return RunEpilogueWarps<F, kRowBatches>(cta, layers, descriptors, args.layer_count, states,
+                                            more_passes, shared + smem.end + args.local_offset,
+                                            reinterpret_cast<float4*>(shared + smem.residuals),
+                                            before);
   }
-  if constexpr (kRoles) SetRegisters<true, kMultiplierRegisters<kWaves>>();
-  const ChainWindows windows = {states, reinterpret_cast<float*>(shared + plan.kept),
-                                shared + plan.end, reinterpret_cast<int*>(shared + plan.moments)};
-  LoadBlock<F>(b, w, plan, shared);
-  const WideThread thread = MakeWideThread(b, ItemOfBlock(blockIdx.x), 0, threadIdx.x);
-  WideStream stream;
-  stream.thread = threadIdx.x;
-  stream.Begin(reinterpret_cast<WideTile*>(shared + plan.tiles), w.stage_count);
-  uint8_t* input = shared + plan.end;
-  uint8_t *sums = input + w.sums_offset, *whole = input + w.whole_offset;
-  const StepTeam team = MakeStepTeam(1, threadIdx.x, kChainThreads);
-  const bool sweeps = a.picard.window > 0;
-  const int passes = RunPasses<true, !kRoles>(
-      b, windows, team, [&](int pass) __attribute__((always_inline)) {
+  if constexpr (kWarpSpecialized) SetRegisters<true, kMmaRegisters<kRowBatches>>();
+  const PicardWindows windows = {states, reinterpret_cast<float*>(shared + smem.previous),
+                                 shared + smem.end, reinterpret_cast<int*>(shared + smem.moments)};
+  LoadCta<F>(cta, args, smem, shared);
+  const EpilogueThread thread = MakeEpilogueThread(cta, TileOfCta(blockIdx.x), 0, threadIdx.x);
+  WeightPipeline pipeline;
+  pipeline.thread = threadIdx.x;
+  pipeline.Begin(reinterpret_cast<WeightTile*>(shared + smem.tiles), args.layer_count);
+  uint8_t* input = shared + smem.end;
+  uint8_t *accumulators = input + args.accumulator_offset, *local = input + args.local_offset;
+  const SamplerThreads sampler = MakeSamplerThreads(1, threadIdx.x, kMmaThreads);
+  const bool windowed = a.picard.window > 0;
+  const int passes = RunPasses<true, !kWarpSpecialized>(
+      cta, windows, sampler, [&](int pass) __attribute__((always_inline)) {
         const uint32_t number = before + pass;
-        b.parity = number & 1;
-        if constexpr (kRoles) {
-          if (sweeps || pass == 1) ArriveAtBarrier<kPassBarrier>();
-          MultiplyStages<F, kWaves>(b, stages, routes, w.stage_count, stream, input, sums, whole,
-                                    number - 1);
+        cta.epoch = number & 1;
+        if constexpr (kWarpSpecialized) {
+          if (windowed || pass == 1) ArriveAtBarrier<kPassBarrier>();
+          RunMmaLayers<F, kRowBatches>(cta, layers, descriptors, args.layer_count, pipeline, input,
+                                       accumulators, local, number - 1);
         } else {
           SyncPicardThreads();
-          RunStages<F>(b, stages, routes, w.stage_count, thread, stream, input, sums, number - 1);
+          RunUnspecializedLayers<F>(cta, layers, descriptors, args.layer_count, thread, pipeline,
+                                    input, accumulators, number - 1);
           SyncPicardThreads();
         }
       });
-  if (kRoles && sweeps) {
-    if (threadIdx.x == 0) *left = false;
+  if (kWarpSpecialized && windowed) {
+    if (threadIdx.x == 0) *more_passes = false;
     ArriveAtBarrier<kPassBarrier>();
   }
-  // by now every block has read it: this one could not have finished without them
-  if (blockIdx.x == 0 && threadIdx.x == 0) *a.passes = before + passes;
-  stream.Wait();  // what is under way would write to no one
+  // all CTAs have read it: this one could not have finished without them
+  if (blockIdx.x == 0 && threadIdx.x == 0) *a.pass_count = before + passes;
+  pipeline.Wait();  // a copy must not outlive its CTA
 }
 
 }  // namespace
 
-// Bytes of a stage's sums, both warpgroups' parts.
-static size_t SumsBytes(const WideStage& s, Format format) {
+// Bytes of a layer's accumulators, both warpgroups' parts.
+static size_t AccumulatorBytes(const Layer& s, Format format) {
   const int positions = s.shape.out_length << s.rows_log2;
-  return size_t{2} * (format == Format::kFp16 ? WideSumsPlace<__half>::Part(positions)
-                                              : WideSumsPlace<__nv_bfloat16>::Part(positions));
+  return size_t{2} * (format == Format::kFp16 ? AccumulatorLayout<__half>::Part(positions)
+                                              : AccumulatorLayout<__nv_bfloat16>::Part(positions));
 }
 
-WideSpace PlanWideSpace(const std::vector<WideStage>& stages, const WideChainArgs& w, size_t room) {
-  constexpr size_t kBeyond = 64;  // products of 4 positions read 8
-  size_t input = 0, sums = 0, beside = 0, whole = 0, behind_whole = 0;
-  bool behind = false;
-  for (const WideStage& s : stages) {
+SharedSpace PlanSharedSpace(const std::vector<Layer>& layers, const Args& args, size_t room) {
+  constexpr size_t kBeyond = 64;  // the mma of 4 positions reads 8
+  size_t input = 0, accumulators = 0, shortcut = 0, local = 0, after_local = 0;
+  bool follows_local = false;
+  for (const Layer& s : layers) {
     if (s.shape.in_c == 0) continue;
-    const size_t channels = s.whole ? kWholeChannels : kWideFilling, bytes = SumsBytes(s, w.format);
-    input = std::max(input, (channels * 2 * s.places << s.rows_log2) + kBeyond);
-    if (s.whole) {
-      whole = size_t{kWideMaxWaves} * kWholeBytes;
+    const size_t channels = s.cta_local ? kLocalBlockK : kBlockK,
+                 bytes = AccumulatorBytes(s, args.format);
+    input = std::max(input, (channels * 2 * s.padded_length << s.rows_log2) + kBeyond);
+    if (s.cta_local) {
+      local = size_t{kMaxRowBatches} * kLocalAccumulatorBytes;
     } else {
-      sums = std::max(sums, bytes);
-      if (behind) behind_whole = std::max(behind_whole, bytes);
-      if (s.shape.residual && !w.roles) beside = std::max(beside, bytes);
+      accumulators = std::max(accumulators, bytes);
+      if (follows_local) after_local = std::max(after_local, bytes);
+      if (s.shape.shortcut && !args.warp_specialized) shortcut = std::max(shortcut, bytes);
     }
-    behind = s.whole;
+    follows_local = s.cta_local;
   }
-  // the next stage's come while those of a whole item's second wave are read; later ones do not
-  sums = std::max(sums, behind_whole + whole);
-  const size_t before = WidePlan(w).end, apart = (std::max(input, beside) + 127) / 128 * 128;
-  const size_t sweep = PicardStageBytes(w.chain.picard.window, w.chain.length * w.chain.action_dim);
-  const size_t all = before + std::max(sweep, apart + sums);
-  if (w.roles || all <= room)
-    return {all, static_cast<int>(apart), static_cast<int>(apart + sums - whole)};
-  return {before + std::max({sweep, input, sums, 2 * beside}), 0, 0};
+  // the next layer's are put while those of a CTA-local layer's second batch are read; later ones
+  // not
+  accumulators = std::max(accumulators, after_local + local);
+  const size_t before = SmemLayout(args).end,
+               behind_input = (std::max(input, shortcut) + 127) / 128 * 128;
+  const size_t sweep =
+      PicardScratchBytes(args.common.picard.window, args.common.length * args.common.action_dim);
+  const size_t all = before + std::max(sweep, behind_input + accumulators);
+  if (args.warp_specialized || all <= room)
+    return {all, static_cast<int>(behind_input),
+            static_cast<int>(behind_input + accumulators - local)};
+  return {before + std::max({sweep, input, accumulators, 2 * shortcut}), 0, 0};
 }
 
 template <Format F>
-static void Launch(const WideChainArgs& w, size_t shared_bytes, cudaStream_t stream) {
-  if (!w.roles)
-    return LaunchPersistent<WideChainKernel<F, 0>>(w, kWideBlocks, shared_bytes, stream);
-  if (w.waves == 1)
-    return LaunchPersistent<WideChainKernel<F, 1>>(w, kWideBlocks, shared_bytes, stream,
-                                                   kWideThreads);
-  LaunchPersistent<WideChainKernel<F, 2>>(w, kWideBlocks, shared_bytes, stream, kWideThreads);
+static void Launch(const Args& args, size_t shared_bytes, cudaStream_t stream) {
+  if (!args.warp_specialized)
+    return LaunchPersistent<UnetMegakernel<F, 0>>(args, kCtas, shared_bytes, stream);
+  if (args.row_batches == 1)
+    return LaunchPersistent<UnetMegakernel<F, 1>>(args, kCtas, shared_bytes, stream,
+                                                  kSpecializedThreads);
+  LaunchPersistent<UnetMegakernel<F, 2>>(args, kCtas, shared_bytes, stream, kSpecializedThreads);
 }
 
-void LaunchWideChain(const WideChainArgs& w, size_t shared_bytes, cudaStream_t stream) {
-  if (w.format == Format::kFp16) return Launch<Format::kFp16>(w, shared_bytes, stream);
-  if (w.format == Format::kBf16) return Launch<Format::kBf16>(w, shared_bytes, stream);
-  throw Unsupported("the denoising chain has fp16 and bf16 kernels alone");
+void LaunchMegakernel(const Args& args, size_t shared_bytes, cudaStream_t stream) {
+  if (args.format == Format::kFp16) return Launch<Format::kFp16>(args, shared_bytes, stream);
+  if (args.format == Format::kBf16) return Launch<Format::kBf16>(args, shared_bytes, stream);
+  throw Unsupported("the megakernel has fp16 and bf16 kernels alone");
 }
 
-}  // namespace mjp
+}  // namespace mjp::megakernel

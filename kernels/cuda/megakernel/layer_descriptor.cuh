@@ -5,154 +5,166 @@
 #include "kernels/cuda/megakernel/megakernel.cuh"
 #include "kernels/cuda/norm_conv/warp_mma.cuh"
 
-// Where the numbers of a stage come from and go to, worked out by a block once per launch, so that
-// a thread has but its own place to add between two trips through L2.
+// The addresses and sizes of a layer as one CTA sees them, computed once per launch: between two
+// exchanges a thread has but its own offset to add.
 
-namespace mjp {
+namespace mjp::megakernel {
 
-inline constexpr int kPackBytes = kFusedPack * sizeof(uint16_t);
+inline constexpr int kPackBytes = kPackChannels * sizeof(uint16_t);
 
-// Finished numbers, (waves, 2 passes, sets of rows, channels / 8, length, 2^log2 rows of a set, 8):
-// bytes between sets and passes.
-struct WideSource {
+// Activations: (row batches, 2 buffers, sets of rows, channels / 8, length, 2^set_log2 rows, 8).
+struct ActivationSource {
   const uint8_t* from;
-  uint32_t set, pass;
-  int log2;
+  uint32_t set_bytes, buffer_bytes;  // from one to the next
+  int set_log2;
 };
 
-// The two boxes that a stage's sums use in turn, for each wave.
-struct WideTurns {
-  int other;  // bytes from one to the next
+// The two buffers of a layer's mailbox, for each row batch.
+struct MailboxRing {
+  int buffer_bytes;  // from one to the next
   int uses, index;
 };
-// A wave's words of this pass in the boxes, from the first one on, and their parity. Two boxes in
-// turn are enough: who sends the sums of a stage has read an input that needed, of the same rows,
-// every item of an earlier use of the box; where it reads a skip alone, by the items of the stages
-// between.
-struct WideTurn {
+// The buffer of a pass and row batch, in bytes from the first one, and the epoch of its values. Two
+// buffers suffice. Use n overwrites use n - 2, which the owners must have received. A sender of use
+// n has consumed the activations of the layer before, of the same rows; those needed every output
+// tile of these rows two layers before, and so needed their owners to be past use n - 2. A sender
+// whose K slice is of a skip alone knows the same from its own tile of the layer before, where the
+// CTA groups between span the rows (TwoMailboxBuffersSuffice).
+struct MailboxSlot {
   int bytes;
-  uint32_t parity;
+  uint32_t epoch;
 };
-__device__ __forceinline__ WideTurn TurnOf(const WideTurns& turns, uint32_t pass, int wave) {
-  const uint32_t use = pass * turns.uses + turns.index;
-  return {static_cast<int>(2 * wave + (use & 1)) * turns.other, (use >> 1 & 1) ^ 1};
+__device__ __forceinline__ MailboxSlot SlotOf(const MailboxRing& ring, uint32_t pass, int batch) {
+  const uint32_t use = pass * ring.uses + ring.index;
+  return {static_cast<int>(2 * batch + (use & 1)) * ring.buffer_bytes, (use >> 1 & 1) ^ 1};
 }
 
-// A block's weights in a stage: for each filling of the input, of each warp `bytes`.
-struct alignas(16) WideTile {
+// A CTA's weights of a layer: for each K block, of each warp `bytes`.
+struct alignas(16) WeightTile {
   const uint8_t* weight;
-  int fillings, bytes;
+  int k_blocks, bytes;
 };
 
-struct alignas(16) WideRoute {
-  WideTile next;    // of the stage that the block multiplies next
-  bool multiplies;  // whether the block has products:
-  int first_look;   // cycles from when it has handed on to when it looks for their input
-  int channel0, phase;
-  // the input, [channels / 8][place][row]; the sources from the team's first row on, the second one
-  // as if it went on where the first one ends; with roles the first one is that of channel0
-  WideSource source[2];
-  int source_channels;     // of source[0]
-  int vectors;             // of 8 channels, that fill the input
-  int rows_log2, in_log2;  // rows and positions
-  int left, zeros_log2;    // zeros: vectors before a place's rows; with those behind them
-  int even;                // first place of the even positions; 0: all stand in order
-  // the sums that the block makes, in the first boxes, from the team's first row on
-  uint8_t *to, *to_beside;
-  int out, item_log2;                 // first out channel in the team; channels of a group
-  int to_group, to_row, to_position;  // bytes to the next one
-  int positions_log2;                 // and rows of a block's products
-  WideTurns turns, turns_beside;
-  // the item that it finishes
-  const uint8_t *from, *from_beside;                  // in the first boxes
-  uint8_t* keep;                                      // null: they are the head's
-  uint32_t keep_pass;                                 // bytes between passes
-  int keep_log2;                                      // rows of a set
-  int numbers, length_log2;                           // of an item
-  float per_number;                                   // 1 / numbers
-  int share;                                          // bytes of a share's sums
-  const float *bias, *residual_bias, *scale, *shift;  // of the group's channels; or null
+struct alignas(16) LayerDescriptor {
+  WeightTile next_weights;  // of the layer that the CTA multiplies next
+  bool has_work;            // whether the CTA has a GEMM tile here
+  int initial_poll_delay;   // cycles from the CTA's own output to the first poll of its input
+  int channel0, phase;      // of the GEMM tile
+  // the input, [channels / 8][position][row]; the sources from the CTA group's first row on, the
+  // second one as if it went on where the first one ends; with warp specialisation the first one is
+  // that of channel0
+  ActivationSource source[2];
+  int source_channels;            // of source[0]
+  int vectors;                    // of 8 channels, of a K block of all rows
+  int rows_log2, in_length_log2;  // rows and positions
+  int halo, halo_log2;            // zero vectors before a channel block's rows; with those behind
+  int even_plane;                 // position of the even positions; 0: all stand in order
+  // the partial sums it sends: first mailbox buffers, from the CTA group's first row on
+  uint8_t *send, *shortcut_send;
+  int out, group_channels_log2;             // first out channel in the CTA group
+  int send_group, send_row, send_position;  // bytes to the next one
+  int positions_log2;                       // and rows of the GEMM tile
+  MailboxRing ring, shortcut_ring;
+  // the output tile it owns
+  const uint8_t *receive, *shortcut_receive;          // in the first mailbox buffers
+  uint8_t* output;                                    // null: the head reads it
+  uint32_t output_buffer;                             // bytes between its buffers
+  int output_set_log2;                                // rows of a set
+  int tile_values, length_log2;                       // of the tile
+  float inverse_tile_values;                          // 1 / tile_values
+  int slice_bytes;                                    // of the tile's partial sums of a K slice
+  const float *bias, *shortcut_bias, *scale, *shift;  // of the group's channels; or null
   int film_scale, film_bias;                          // likewise; -1: none
 };
 
-// Where a row of finished numbers begins, whose sets are `set` bytes apart.
+// Where a row of activations begins, whose sets are `set_bytes` apart.
 template <typename Byte>
-__device__ __forceinline__ Byte* RowAt(Byte* rows, int row, uint32_t set, int log2) {
-  return rows + (row >> log2) * set + (row & ((1 << log2) - 1)) * kPackBytes;
+__device__ __forceinline__ Byte* RowAt(Byte* rows, int row, uint32_t set_bytes, int set_log2) {
+  return rows + (row >> set_log2) * set_bytes + (row & ((1 << set_log2) - 1)) * kPackBytes;
 }
 
-__device__ __forceinline__ WideSource MakeWideSource(const WideStage& st, const WideTeam& team,
-                                                     int which) {
-  const int channels = which ? st.shape.in_c - st.source_channels : st.source_channels;
-  WideSource s;
-  s.log2 = st.source_log2[which];
-  s.set = (channels / kFusedPack * kPackBytes) << (st.in_log2 + s.log2);
-  s.pass = channels / kFusedPack * kPackBytes * (kWideSlots << st.in_log2);
-  s.from = RowAt(static_cast<const uint8_t*>(st.source[which]), team.row0, s.set, s.log2);
-  if (which) s.from -= (st.source_channels / kFusedPack * kPackBytes) << (st.in_log2 + s.log2);
+__device__ __forceinline__ ActivationSource MakeActivationSource(const Layer& layer,
+                                                                 const GemmTile& gemm, int which) {
+  const int channels = which ? layer.shape.in_c - layer.source_channels : layer.source_channels;
+  ActivationSource s;
+  s.set_log2 = layer.source_set_log2[which];
+  s.set_bytes = (channels / kPackChannels * kPackBytes) << (layer.in_length_log2 + s.set_log2);
+  s.buffer_bytes = channels / kPackChannels * kPackBytes * (kRowsPerBatch << layer.in_length_log2);
+  s.from =
+      RowAt(static_cast<const uint8_t*>(layer.source[which]), gemm.row0, s.set_bytes, s.set_log2);
+  if (which)
+    s.from -= (layer.source_channels / kPackChannels * kPackBytes)
+              << (layer.in_length_log2 + s.set_log2);
   return s;
 }
 
-// T: as numbers are stored.
+// T: storage type of activations.
 template <typename T>
-__device__ __forceinline__ WideRoute MakeWideRoute(const WideChainArgs& w, const WideStage& st,
-                                                   const WideItem& item) {
-  const WideTeam team = TeamOf(st, item);
-  const int length = 1 << st.in_log2;
-  constexpr int kWordBytes = sizeof(float);
-  const int channel0 = item.group << st.item_log2;
+__device__ __forceinline__ LayerDescriptor MakeLayerDescriptor(const Args& args, const Layer& layer,
+                                                               const OutputTile& tile) {
+  const GemmTile gemm = GemmTileOf(layer, tile);
+  const int length = 1 << layer.in_length_log2;
+  constexpr int kValueBytes = sizeof(float);
+  const int channel0 = tile.group << layer.group_channels_log2;
   const auto at = [&](const float* p) { return p ? p + channel0 : nullptr; };
-  const auto turns = [&](const WideBox& box) {
-    return WideTurns{kWideBlocks * box.words * kWordBytes, box.uses, box.index};
+  const auto ring = [&](const Mailbox& m) {
+    return MailboxRing{kCtas * m.tile_values * kValueBytes, m.uses, m.index};
   };
-  WideRoute r = {};
-  r.multiplies = st.shape.in_c > 0 && team.multiplies;
-  // who looks too soon asks twice, which the more rows delay the others the more: measured
-  r.first_look = 125 + (50 << st.rows_log2);
-  r.channel0 = team.split * st.share, r.phase = team.phase;
-  for (int i = 0; i < 2; ++i) r.source[i] = MakeWideSource(st, team, i);
-  r.source_channels = st.source_channels;
-  if (w.roles && r.channel0 >= r.source_channels) r.source[0] = r.source[1];
-  r.rows_log2 = st.rows_log2, r.in_log2 = st.in_log2;
-  r.vectors = ((st.whole ? kWholeChannels : kWideFilling) / kFusedPack)
-              << (st.rows_log2 + st.in_log2);
-  r.left = st.left << st.rows_log2, r.zeros_log2 = Log2(st.places - length) + st.rows_log2;
-  r.even = st.shape.stride == 2 ? length / 2 + 1 : 0;
+  LayerDescriptor d = {};
+  d.has_work = layer.shape.in_c > 0 && gemm.has_work;
+  // a poll that comes too soon is one more load in the producers' way, the more rows the more of
+  // them: measured
+  d.initial_poll_delay = 125 + (50 << layer.rows_log2);
+  d.channel0 = gemm.k_slice * layer.k_slice, d.phase = gemm.phase;
+  for (int i = 0; i < 2; ++i) d.source[i] = MakeActivationSource(layer, gemm, i);
+  d.source_channels = layer.source_channels;
+  if (args.warp_specialized && d.channel0 >= d.source_channels) d.source[0] = d.source[1];
+  d.rows_log2 = layer.rows_log2, d.in_length_log2 = layer.in_length_log2;
+  d.vectors = ((layer.cta_local ? kLocalBlockK : kBlockK) / kPackChannels)
+              << (layer.rows_log2 + layer.in_length_log2);
+  d.halo = layer.halo << layer.rows_log2;
+  d.halo_log2 = Log2(layer.padded_length - length) + layer.rows_log2;
+  d.even_plane = layer.shape.stride == 2 ? length / 2 + 1 : 0;
 
-  r.item_log2 = st.item_log2;
-  r.length_log2 = st.out_log2 + st.shape.phases - 1;
-  r.numbers = 1 << (st.item_log2 + r.length_log2);
-  r.per_number = 1.0f / r.numbers;
-  // an item's box has room for float32 sums
-  constexpr int number = kSumsAre16<T> ? sizeof(__half) : sizeof(float);
-  const int box = st.sums.words * kWordBytes;  // bytes of an item's
-  r.share = number * r.numbers;
-  r.to_group = kWideSlots * box, r.to_row = box;
-  r.to_position = number * st.shape.phases << st.item_log2;
-  r.out = team.out, r.positions_log2 = st.rows_log2 + st.out_log2;
-  const int group = team.tile << st.groups_log2;
-  const int to = (group * kWideSlots + team.row0) * box + team.split * r.share +
-                 (number * team.phase << st.item_log2);
-  const int from = static_cast<int>(blockIdx.x) * box;
-  const auto in = [&](const WideBox& b) { return reinterpret_cast<uint8_t*>(w.boxes + b.offset); };
-  r.to = in(st.sums) + to, r.to_beside = in(st.beside) + to;
-  r.from = in(st.sums) + from, r.from_beside = in(st.beside) + from;
-  r.turns = turns(st.sums), r.turns_beside = turns(st.beside);
+  d.group_channels_log2 = layer.group_channels_log2;
+  d.length_log2 = layer.out_length_log2 + layer.shape.phases - 1;
+  d.tile_values = 1 << (layer.group_channels_log2 + d.length_log2);
+  d.inverse_tile_values = 1.0f / d.tile_values;
+  // a tile's mailbox has room for float32 partial sums
+  constexpr int sum_bytes = kPartialSumsAreF16<T> ? sizeof(__half) : sizeof(float);
+  const int box = layer.mailbox.tile_values * kValueBytes;
+  d.slice_bytes = sum_bytes * d.tile_values;
+  d.send_group = kRowsPerBatch * box, d.send_row = box;
+  d.send_position = sum_bytes * layer.shape.phases << layer.group_channels_log2;
+  d.out = gemm.out, d.positions_log2 = layer.rows_log2 + layer.out_length_log2;
+  const int group = gemm.group_tile << layer.groups_log2;
+  const int send = (group * kRowsPerBatch + gemm.row0) * box + gemm.k_slice * d.slice_bytes +
+                   (sum_bytes * gemm.phase << layer.group_channels_log2);
+  const int receive = static_cast<int>(blockIdx.x) * box;
+  const auto in = [&](const Mailbox& m) {
+    return reinterpret_cast<uint8_t*>(args.mailboxes + m.offset);
+  };
+  d.send = in(layer.mailbox) + send, d.shortcut_send = in(layer.shortcut_mailbox) + send;
+  d.receive = in(layer.mailbox) + receive;
+  d.shortcut_receive = in(layer.shortcut_mailbox) + receive;
+  d.ring = ring(layer.mailbox), d.shortcut_ring = ring(layer.shortcut_mailbox);
 
-  const uint32_t set = (st.own.channels / kFusedPack * kPackBytes)
-                       << (r.length_log2 + st.keep_log2);
-  r.keep_log2 = st.keep_log2;
-  r.keep_pass = (st.own.channels / kFusedPack * kPackBytes * kWideSlots) << r.length_log2;
-  if (st.keep)
-    r.keep = RowAt(static_cast<uint8_t*>(st.keep), item.slot, set, st.keep_log2) +
-             ((channel0 / kFusedPack * kPackBytes) << (r.length_log2 + st.keep_log2));
-  r.bias = at(st.own.bias), r.residual_bias = at(st.own.residual_bias);
-  r.scale = at(st.own.norm_scale), r.shift = at(st.own.norm_shift);
-  r.film_scale = st.own.film_scale < 0 ? -1 : st.own.film_scale + channel0;
-  r.film_bias = st.own.film_bias < 0 ? -1 : st.own.film_bias + channel0;
-  return r;
+  const uint32_t set_bytes = (layer.epilogue.channels / kPackChannels * kPackBytes)
+                             << (d.length_log2 + layer.output_set_log2);
+  d.output_set_log2 = layer.output_set_log2;
+  d.output_buffer = (layer.epilogue.channels / kPackChannels * kPackBytes * kRowsPerBatch)
+                    << d.length_log2;
+  if (layer.output)
+    d.output = RowAt(static_cast<uint8_t*>(layer.output), tile.row_slot, set_bytes,
+                     layer.output_set_log2) +
+               ((channel0 / kPackChannels * kPackBytes) << (d.length_log2 + layer.output_set_log2));
+  d.bias = at(layer.epilogue.bias), d.shortcut_bias = at(layer.epilogue.shortcut_bias);
+  d.scale = at(layer.epilogue.norm_scale), d.shift = at(layer.epilogue.norm_shift);
+  d.film_scale = layer.epilogue.film_scale < 0 ? -1 : layer.epilogue.film_scale + channel0;
+  d.film_bias = layer.epilogue.film_bias < 0 ? -1 : layer.epilogue.film_bias + channel0;
+  return d;
 }
 
-}  // namespace mjp
+}  // namespace mjp::megakernel
 
 #endif  // KERNELS_CUDA_MEGAKERNEL_LAYER_DESCRIPTOR_CUH_

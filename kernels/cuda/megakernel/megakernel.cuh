@@ -3,144 +3,153 @@
 
 #include "kernels/cuda/megakernel/args.cuh"
 
-// The persistent chain of up to 32 rows. Every layer's output is (16 rows x 8 groups of channels)
-// items: one for each of 128 blocks. The block normalises and activates it and keeps it in
-// registers for its residual. Rows beyond 16 are a second wave: a block takes both through a layer,
-// one after the other with the same weights, so that one is multiplied while the other is on its
-// way; they share nothing else. The products are shared otherwise: a team of blocks makes the
-// convolution of a few groups of a few rows, each block 64 of its out channels from a share of the
-// in channels, and sends its sums to the blocks whose items they are. So a layer is two trips
-// through L2: the finished activations that a team's products need, and the sums that an item
-// needs. Where a block's weights are those of all in channels of its own item, as many bytes, it
-// makes the item whole, which takes one trip.
+// The persistent U-Net megakernel: all denoising steps and all layers of up to 32 rows in one
+// cooperative launch of 128 CTAs. README.md tells the design; in short:
+//
+// * Output tiles. Every layer's output is 16 rows x 8 norm groups of output tiles: one for each
+//   CTA, its owner, which runs the epilogue (GroupNorm, Mish, FiLM, residual) and keeps the tile in
+//   registers or shared memory as the residual of a later layer.
+// * Split-K. The GEMM of a layer is split over a group of CTAs: each computes a tile of 64 out
+//   channels x some rows over one K slice, and sends its partial sums to the CTAs that own those
+//   output tiles. So a layer is two exchanges through L2: activations to the CTAs that multiply
+//   them, partial sums to the owners.
+// * CTA-local layers. Where the full K of a CTA's own output tile needs no more weight bytes than
+//   its K slice would, K is not split: one exchange is left.
+// * Row batches. Rows beyond 16 are a second batch: a CTA takes both through a layer, one after the
+//   other with the same weights (ping-pong): one is multiplied while the other is exchanged.
 
-namespace mjp {
+namespace mjp::megakernel {
 
-inline constexpr int kWideSlots = 16;  // rows of a wave
-inline constexpr int kWideMaxWaves = 2, kWideRows = kWideSlots * kWideMaxWaves;
-inline constexpr int kWideGroups = 8, kWideBlocks = kWideSlots * kWideGroups;
-// Where items have at most 512 numbers in every stage, and a block's input is filled once, two
-// warpgroups multiply and one behind them finishes, each while the other waits; otherwise two
-// warpgroups do both, and there is one wave.
-inline constexpr int kWideFinishers = 128, kWideThreads = kChainThreads + kWideFinishers;
-inline constexpr int kWideTile = 64;       // out channels of a block's products
-inline constexpr int kWideMaxSplits = 16;  // shares of the in channels
-inline constexpr int kWidePieces = 4;      // of 32 in channels, that fill the input
-inline constexpr int kWideFilling = 32 * kWidePieces;
-inline constexpr int kWideWarpBytes =
-    kWidePieces * 6 * kFragmentBytes;  // weights: 5 taps and a 1x1
-// An item that is made whole: its channels and the in channels, in two halves.
-inline constexpr int kWholeTile = kWideTile / 2, kWholeChannels = 2 * kWideFilling;
-inline constexpr int kWideSumsPitch = kWideTile + 4;    // of float32
-inline constexpr int kWholePart = 16 * kWideSumsPitch;  // of a warpgroup's sums, numbers
-inline constexpr int kWholeBytes = 2 * kWholePart * sizeof(float);  // of a wave's
+inline constexpr int kRowsPerBatch = 16, kMaxRowBatches = 2;
+inline constexpr int kMaxRows = kRowsPerBatch * kMaxRowBatches;
+inline constexpr int kNormGroups = 8, kCtas = kRowsPerBatch * kNormGroups;
+// Warp specialisation: 8 MMA warps (two warpgroups) and 4 epilogue warps, where output tiles have
+// at most 512 values in every layer and a CTA's K slice is one K block. Otherwise 8 warps do both,
+// and there is one row batch.
+inline constexpr int kEpilogueThreads = 128;
+inline constexpr int kSpecializedThreads = kMmaThreads + kEpilogueThreads;
+inline constexpr int kTileChannels = 64;      // out channels of a CTA's GEMM tile
+inline constexpr int kMaxSplitK = 16;         // K slices
+inline constexpr int kKSteps = 4;             // of 32 in channels, 16 for each warpgroup
+inline constexpr int kBlockK = 32 * kKSteps;  // in channels in shared memory at once
+inline constexpr int kWarpWeightBytes =       // of a K block: 5 taps and the shortcut
+    kKSteps * 6 * kFragmentBytes;
+// The GEMM tile of a CTA-local layer: out channels, and in channels, in two halves.
+inline constexpr int kLocalTileChannels = kTileChannels / 2, kLocalBlockK = 2 * kBlockK;
+inline constexpr int kAccumulatorPitch = kTileChannels + 4;  // float32 values of a position
+inline constexpr int kLocalPart = 16 * kAccumulatorPitch;    // values of a warpgroup
+inline constexpr int kLocalAccumulatorBytes = 2 * kLocalPart * sizeof(float);  // of a row batch
 
-// Where the sums of a stage go: `words` numbers for each item, of two such boxes in turn, which all
-// stages with as many use, behind each other for each wave; a word's parity says which of its uses
-// wrote it.
-struct WideBox {
-  uint32_t offset = 0;      // words before it
-  int words = 0;            // shares x numbers of an item
-  int uses = 1, index = 0;  // of a pass; this one
+// Where the partial sums of a layer go: a mailbox of `tile_values` values for each output tile,
+// double-buffered, for each row batch. Layers whose mailboxes have one size use the same two
+// buffers in turn; the lowest bit of a value is the epoch of the use that wrote it.
+struct Mailbox {
+  uint32_t offset = 0;      // of the first buffer, float32 values
+  int tile_values = 0;      // K slices x values of an output tile
+  int uses = 1, index = 0;  // of these buffers in a pass; this layer's
 };
 
-// One convolution, its norm, activation, FiLM and residual.
-struct alignas(16) WideStage {
-  FusedConvShape shape;          // in_c 0: the first convolution, of x, made in place
-  const void* weight = nullptr;  // as LaunchWidePack leaves it
-  // finished: (waves, 2 passes, sets of rows, channels / 8, length, 2^source_log2 rows of a set, 8)
+// One layer: a convolution, its norm, activation, FiLM and residual.
+struct alignas(16) Layer {
+  NormConvShape shape;           // in_c 0: the first convolution, made by the epilogue from x
+  const void* weight = nullptr;  // as LaunchReorderWeights leaves it
+  // activations: (row batches, 2 buffers, sets of rows, channels / 8, length,
+  // 2^source_set_log2 rows of a set, 8)
   const void* source[2] = {};
-  int source_log2[2] = {};
+  int source_set_log2[2] = {};
   int source_channels = 0;  // of source[0]
-  ChainSource own;          // terms of the output
-  void* keep = nullptr;     // the output, like a source; null: it is the head's
-  int keep_log2 = -1;
-  bool add = false;                     // the residual is added, and the output is the next one's
-  bool whole = false;                   // a block makes the products of its own item
-  bool fence = false;                   // what a block cleared is seen before its output
-  WideBox sums, beside;                 // of the convolution, and of the 1x1 beside it
-  int share = 0;                        // in channels of a block
-  int splits_log2 = 0, parts_log2 = 0;  // blocks of a team: shares of the in channels x out tiles
-  int groups_log2 = 0, rows_log2 = 0;   // items of a team: groups x rows
-  int in_log2 = 0, out_log2 = 0;        // positions; of one phase
-  int item_log2 = 0;                    // channels of a group
-  int left = 0, places = 0;             // of a row's input: positions with the zeros around them
+  EpilogueSource epilogue;
+  void* output = nullptr;  // activations, like a source; null: the last layer, which the head reads
+  int output_set_log2 = -1;
+  bool adds_residual = false;         // and the output is the next residual
+  bool cta_local = false;             // K is not split: the owner of a tile multiplies it
+  bool fence = false;                 // clears made so far become visible before the output does
+  Mailbox mailbox, shortcut_mailbox;  // of the convolution, and of the 1x1 shortcut
+  int k_slice = 0;                    // in channels of a CTA
+  int split_k_log2 = 0, m_tiles_log2 = 0;       // a CTA group: K slices x tiles of out channels
+  int groups_log2 = 0, rows_log2 = 0;           // its output tiles: norm groups x rows
+  int in_length_log2 = 0, out_length_log2 = 0;  // positions; out: of one phase
+  int group_channels_log2 = 0;
+  int halo = 0, padded_length = 0;  // zeros before a row's input; positions with all zeros
 };
 
-struct WideChainArgs {
-  Format format = Format::kFp16;      // in which numbers are stored
-  ChainArgs chain;                    // its stages are not used
-  const WideStage* stages = nullptr;  // device memory
-  int stage_count = 0;
-  float* boxes = nullptr;  // words
-  int sums_offset = 0;     // of WideSpace
-  int whole_offset = 0;    // likewise
-  int waves = 1;
-  bool roles = false;  // whether threads multiply or finish
+struct Args {
+  Format format = Format::kFp16;  // of weights and activations
+  CommonArgs common;              // its layers are not used
+  const Layer* layers = nullptr;  // device memory
+  int layer_count = 0;
+  float* mailboxes = nullptr;
+  int accumulator_offset = 0;  // of SharedSpace
+  int local_offset = 0;        // likewise
+  int row_batches = 1;
+  bool warp_specialized = false;
 };
 
-// The item that a block finishes in every stage, of each wave.
-struct WideItem {
-  int slot, group;
+// The output tile that a CTA owns in every layer, of each row batch.
+struct OutputTile {
+  int row_slot, group;  // row of the batch; norm group
 };
-MJP_HOST_DEVICE inline WideItem ItemOfBlock(int block) {
-  return {block % kWideSlots, block / kWideSlots};
+MJP_HOST_DEVICE inline OutputTile TileOfCta(int cta) {
+  return {cta % kRowsPerBatch, cta / kRowsPerBatch};
 }
 
-// What a block does in a stage's products.
-struct WideTeam {
-  int row0, tile;         // of the team: its first row of a wave; its groups, counted in teams
-  int split, phase, out;  // of the block: its share; its phase; its first out channel in the team
-  bool multiplies;        // teams may have more blocks than work
+// A CTA's part of a layer's GEMM.
+struct GemmTile {
+  int row0, group_tile;     // of its CTA group: first row of a batch; norm groups, counted in sets
+  int k_slice, phase, out;  // the K slice; phase; first out channel within the CTA group
+  bool has_work;            // a CTA group may have more CTAs than tiles
 };
-MJP_HOST_DEVICE inline WideTeam TeamOf(const WideStage& s, const WideItem& item) {
-  const int slots = 1 << s.rows_log2;
-  const int tiles_log2 = s.parts_log2 - (s.shape.phases - 1);
-  const int group = item.group & ((1 << s.groups_log2) - 1);
-  const int member = (group << s.rows_log2) + (item.slot & (slots - 1));
-  const int part = member >> s.splits_log2;
-  return {item.slot & ~(slots - 1),
-          item.group >> s.groups_log2,
-          member & ((1 << s.splits_log2) - 1),
-          part >> tiles_log2,
-          (part & ((1 << tiles_log2) - 1)) * kWideTile,
-          part < 1 << s.parts_log2};
+MJP_HOST_DEVICE inline GemmTile GemmTileOf(const Layer& layer, const OutputTile& tile) {
+  const int rows = 1 << layer.rows_log2;
+  const int tiles_log2 = layer.m_tiles_log2 - (layer.shape.phases - 1);
+  const int group = tile.group & ((1 << layer.groups_log2) - 1);
+  const int member = (group << layer.rows_log2) + (tile.row_slot & (rows - 1));
+  const int m_tile = member >> layer.split_k_log2;
+  return {tile.row_slot & ~(rows - 1),
+          tile.group >> layer.groups_log2,
+          member & ((1 << layer.split_k_log2) - 1),
+          m_tile >> tiles_log2,
+          (m_tile & ((1 << tiles_log2) - 1)) * kTileChannels,
+          m_tile < 1 << layer.m_tiles_log2};
 }
 
-// Whether threads have roles: in the planned stages items are small enough for those that finish,
-// and a block's input is filled once.
-bool HaveRoles(const std::vector<WideStage>& stages);
-// Has the planned stages, of threads with roles, made whole where a block's weights stay as many.
-void PlanWhole(std::vector<WideStage>& stages);
-// Completes a stage whose shape, own and sources are set. False where the kernel does not run it.
-bool PlanWideStage(WideStage& stage);
-// Whether the planned stages keep all blocks together: each has products in some stage, since its
-// stream of weights goes round them and would not end otherwise; and a team has the rows of all
-// slots, so that in every pass each block waits for all others, those of rows that are not used
-// too.
-bool KeepBlocksTogether(const std::vector<WideStage>& stages);
-// Sets `fence` in the stage before the last one whose teams have the rows of all slots, where
-// blocks keep together. Every block needs, by way of that one, all others' outputs of the stage
-// before: once a pass, between a clearing and the next reading of what was cleared. The last one,
-// since there the threads that finish have time for a fence.
-void PlaceFence(std::vector<WideStage>& stages);
-// Shared memory of a block, in bytes, and where its products' sums stand behind its input: there
-// with roles, and if both fit into `room` bytes; otherwise in the input's place. Those of items
-// made whole, of each wave, stand at the end of that place.
-struct WideSpace {
+// Completes a layer whose shape, epilogue and sources are set. False where the kernel cannot run
+// it.
+bool PlanLayer(Layer& layer);
+// Whether the planned layers can run with MMA warps and epilogue warps.
+bool CanSpecializeWarps(const std::vector<Layer>& layers);
+// Makes planned layers of warp-specialised CTAs CTA-local, where that needs no more weight bytes.
+void PlanCtaLocal(std::vector<Layer>& layers);
+// Whether no CTA can run more than one pass ahead of another, which 1-bit epochs rely on: the CTA
+// groups of some layer span all 16 rows of a batch, so that every CTA waits for all others in every
+// pass, those of unused rows too. Also whether every CTA has a GEMM tile in some layer: its weight
+// pipeline goes round them and would not end otherwise.
+bool SkewIsBounded(const std::vector<Layer>& layers);
+// Sets `fence` in the layer before the last one whose CTA groups span all rows. An owner clears, a
+// pass ahead, the buffer that it writes in the next pass; a reader that polled there before the
+// clear is visible would take the activations of the pass before. One fence in a pass is enough:
+// every CTA waits, through that last layer, for the outputs of the layer before of all others, and
+// this once between any clear and the next poll of what was cleared. Before the last such layer,
+// since the epilogue warps have time there. The skew must be bounded.
+void PlaceFence(std::vector<Layer>& layers);
+// Shared memory of a CTA in bytes, and the offsets of the accumulators from the input: behind it
+// with warp specialisation, and where both fit into `room` bytes; otherwise in its place. Those of
+// CTA-local layers, of each row batch, stand at the end of that space.
+struct SharedSpace {
   size_t bytes;
-  int sums_offset, whole_offset;
+  int accumulator_offset, local_offset;
 };
-WideSpace PlanWideSpace(const std::vector<WideStage>& stages, const WideChainArgs& args,
-                        size_t room);
-// Brings 16-bit weights packed by PackFusedWeights into the order in which warps read them, by
+SharedSpace PlanSharedSpace(const std::vector<Layer>& layers, const Args& args, size_t room);
+// Brings 16-bit weights packed by PackWeightFragments into the order in which warps read them, by
 // fragments: (phases x out / 64, in / 128, 8 warps: 2 halves of each 32 in x 4 parts of out, 4 x 32
-// in, taps), where each warp's 4 of the 1x1 follow its taps. Whole: (out / 32, 8 warps: 2 halves of
-// each 32 in x 2 halves of in x 2 parts of out, 4 x 32 in, taps). On the default stream.
-void LaunchWidePack(const FusedConvShape& shape, bool whole, const void* packed, void* ordered);
-// Enqueues the chain, or its steps [begin, end).
-void LaunchWideChain(const WideChainArgs& args, size_t shared_bytes, cudaStream_t stream);
+// in, taps), where each warp's 4 of the shortcut follow its taps. CTA-local: (out / 32, 8 warps: 2
+// halves of each 32 in x 2 halves of in x 2 parts of out, 4 x 32 in, taps). On the default stream.
+void LaunchReorderWeights(const NormConvShape& shape, bool cta_local, const void* packed,
+                          void* ordered);
+// Enqueues the steps [begin, end), or the windows. Throws Error(kRetryable); Unsupported where the
+// format is not fp16 or bf16.
+void LaunchMegakernel(const Args& args, size_t shared_bytes, cudaStream_t stream);
 
-}  // namespace mjp
+}  // namespace mjp::megakernel
 
 #endif  // KERNELS_CUDA_MEGAKERNEL_MEGAKERNEL_CUH_

@@ -7,305 +7,331 @@
 #include "kernels/cuda/megakernel/weight_pipeline.cuh"
 #include "kernels/cuda/primitives/wgmma.cuh"
 
-// The products of a stage of the wide chain, from the input that comes to the warps' sums in shared
-// memory. What the block multiplies is chosen before its input is there: from then on to the first
-// product there is nothing but putting it in its place.
+// A CTA's GEMM tile, from the input that arrives to the accumulators in shared memory. Everything
+// that does not need the input is done before it: between its arrival and the first mma it is
+// stored to shared memory and nothing else.
 
-namespace mjp {
+namespace mjp::megakernel {
 
-// What the products see: the input that was put in its place. kWgmma: those of a warpgroup.
+// Makes the input in shared memory visible to the mma; kWgmma: to wgmma.
 template <bool kWgmma>
-__device__ __forceinline__ void ShowInput() {
+__device__ __forceinline__ void FenceAndSync() {
   if constexpr (kWgmma) FenceForWgmma();
-  WaitAtBarrier<kProductsBarrier>();
+  WaitAtBarrier<kMmaBarrier>();
 }
 
-// Collects the next filling of the input, from in channel `channel0` on, and its weights.
-__device__ __forceinline__ void Refill(ChainBlock& b, const WideRoute& r, int channel0,
-                                       WideStream& stream, WideWeights& weights, uint8_t* input) {
-  const WideSource& source = r.source[channel0 >= r.source_channels];
-  WideCollector collector(b, r, source, stream.thread, channel0, input);
-  collector.Ask();
-  weights.Load(stream);
-  weights.AskForNext(stream);
-  collector.Take(b.watch);
-  ShowInput<true>();
+// Loads the next K block of the input, from in channel `channel0` on, and its weights.
+__device__ __forceinline__ void LoadNextKBlock(CtaState& cta, const LayerDescriptor& desc,
+                                               int channel0, WeightPipeline& pipeline,
+                                               WeightFragments& weights, uint8_t* input) {
+  const ActivationSource& source = desc.source[channel0 >= desc.source_channels];
+  ActivationLoader loader(cta, desc, source, pipeline.thread, channel0, input);
+  loader.IssueLoads();
+  weights.Load(pipeline);
+  weights.PrefetchNext(pipeline);
+  loader.ReceiveAll(cta.watchdog);
+  FenceAndSync<true>();
 }
 
-// Collects the input of a stage's products, of kPositions x rows (kSome: or fewer). With one wave
-// it is looked for when the block has handed on what the stage before made; with two it has been
-// asked for.
-template <int kWaves, int kPositions, bool kSome>
-__device__ __forceinline__ void CollectInput(WideCollector& collector, const WideRoute& r,
-                                             WaitWatch& watch) {
-  constexpr int kCount = kWideFilling / kFusedPack * kPositions / kChainThreads;
-  collector.CollectCount<(kCount < 1 ? 1 : kCount), kSome, (kWaves > 1)>(watch, [&] {
-    if (kWaves > 1) return;
-    WaitAtBarrier<kHandedOnBarrier>();
-    WaitCycles(r.first_look);
+// Receives the input of a GEMM tile, of kPositions x rows (kPartial: or fewer). With one row batch
+// polling begins a measured delay after the CTA published its own tile of the layer before; with
+// two the loads have been issued.
+template <int kRowBatches, int kPositions, bool kPartial>
+__device__ __forceinline__ void ReceiveInput(ActivationLoader& loader, const LayerDescriptor& desc,
+                                             SpinWatchdog& watchdog) {
+  constexpr int kCount = kBlockK / kPackChannels * kPositions / kMmaThreads;
+  loader.Receive<(kCount < 1 ? 1 : kCount), kPartial, (kRowBatches > 1)>(watchdog, [&] {
+    if (kRowBatches > 1) return;
+    WaitAtBarrier<kActivationPublished>();
+    SpinCycles(desc.initial_poll_delay);
   });
 }
 
-// The sums have a place of their own with roles, and where shared memory has room for it. Those of
-// a 1x1 that is made with its convolution take the input's place, or stand behind the others.
-__device__ __forceinline__ bool SumsOverInput(const uint8_t* sums, const uint8_t* input) {
-  return sums == input;
+// Accumulators have a place of their own with warp specialisation, and where shared memory has
+// room. Those of a shortcut that is multiplied with its convolution take the input's place, or
+// stand behind the convolution's.
+__device__ __forceinline__ bool AccumulatorsReplaceInput(const uint8_t* accumulators,
+                                                         const uint8_t* input) {
+  return accumulators == input;
 }
-__device__ __forceinline__ uint8_t* BesideSums(uint8_t* sums, uint8_t* input, int others) {
-  return SumsOverInput(sums, input) ? sums + others : input;
+__device__ __forceinline__ uint8_t* ShortcutAccumulators(uint8_t* accumulators, uint8_t* input,
+                                                         int others) {
+  return AccumulatorsReplaceInput(accumulators, input) ? accumulators + others : input;
 }
 
 template <int kCount>
-__device__ __forceinline__ void Clear(float (&sums)[kCount]) {
+__device__ __forceinline__ void ZeroAccumulators(float (&accumulators)[kCount]) {
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) sums[i] = 0.0f;
+  for (int i = 0; i < kCount; ++i) accumulators[i] = 0.0f;
 }
 
-// Which products a stage has, and how its input stands: read before that is waited for.
-struct WideKind {
+// The shape of a GEMM tile and of its input in shared memory; read before the input is polled.
+struct MmaShape {
   int all;
-  uint32_t input;   // shared address, of the block's phase
-  int step, pitch;  // bytes between places, and between eights of channels
+  uint32_t input;             // shared address, of the tile's phase
+  int position_bytes, pitch;  // between positions, and between channel blocks of 8, bytes
 
-  __device__ __forceinline__ WideKind(const WideStage& st, const WideRoute& r,
+  __device__ __forceinline__ MmaShape(const Layer& layer, const LayerDescriptor& desc,
                                       const uint8_t* shared)
-      : all(st.shape.taps | st.shape.residual << 3 | 1 << (4 + r.positions_log2)),
-        step(kPackBytes << st.rows_log2),
-        pitch(st.places * step) {
-    input = SharedAddress(shared) + r.phase * step;
+      : all(layer.shape.taps | layer.shape.shortcut << 3 | 1 << (4 + desc.positions_log2)),
+        position_bytes(kPackBytes << layer.rows_log2),
+        pitch(layer.padded_length * position_bytes) {
+    input = SharedAddress(shared) + desc.phase * position_bytes;
   }
   __device__ __forceinline__ int Taps() const { return all & 7; }
-  __device__ __forceinline__ bool Residual() const { return all & 8; }
+  __device__ __forceinline__ bool HasShortcut() const { return all & 8; }
   __device__ __forceinline__ int Positions() const { return all >> 4; }
 };
 
-// Asks for the rest of what comes next with the products: of the last wave, so that the inputs and
-// sums of the first come through before, and where no 1x1 follows whose weights stand in its place.
-template <int kWaves>
-__device__ __forceinline__ void AskRestBeside(const WideKind& kind, const WideRoute& r, int wave,
-                                              const WideStream& stream) {
-  if constexpr (kWaves == 0) {
-    stream.AskRest();
-  } else if (wave + 1 == kWaves && !kind.Residual()) {
-    stream.AskRest(r.next);
+// Prefetches the second half of the next layer's weights during the mma: that of the last row
+// batch, so that the exchanges of the first get through before; unless a shortcut follows, whose
+// weights still occupy that half.
+template <int kRowBatches>
+__device__ __forceinline__ void PrefetchSecondHalfDuringMma(const MmaShape& shape,
+                                                            const LayerDescriptor& desc, int batch,
+                                                            const WeightPipeline& pipeline) {
+  if constexpr (kRowBatches == 0) {
+    pipeline.PrefetchSecondHalf();
+  } else if (batch + 1 == kRowBatches && !shape.HasShortcut()) {
+    pipeline.PrefetchSecondHalf(desc.next_weights);
   }
 }
 
-// The products of a block, 8 NT positions; each of its two warpgroups has half of the in channels.
-// Element n of a tile is (position, row), the row fastest. kRefill: the share takes several
-// fillings of the input, which is at `shared`. Leaves the sums in their place, each warpgroup's
-// part. kBeside: and those of the 1x1.
-template <Format F, int kWaves, int kTaps, bool kBeside, int NT, bool kRefill>
-__device__ __forceinline__ void Multiply(const WideKind& kind, WideCollector& collector,
-                                         ChainBlock& b, const WideStage& st, const WideRoute& r,
-                                         int wave, WideStream& stream, WideWeights& weights,
-                                         uint8_t* shared, uint8_t* sums) {
+// A GEMM tile of 8 NT positions by wgmma; each of the two warpgroups has half of the in channels.
+// Column n is (position, row), the row fastest. kManyKBlocks: the K slice is several K blocks, of
+// which the input at `shared` holds one at a time. kShortcut: multiplies the 1x1 as well. Leaves
+// the accumulators of each warpgroup in shared memory.
+template <Format F, int kRowBatches, int kTaps, bool kShortcut, int NT, bool kManyKBlocks>
+__device__ __forceinline__ void MmaWgmmaTile(const MmaShape& shape, ActivationLoader& loader,
+                                             CtaState& cta, const Layer& layer,
+                                             const LayerDescriptor& desc, int batch,
+                                             WeightPipeline& pipeline, WeightFragments& weights,
+                                             uint8_t* shared, uint8_t* accumulators) {
 #ifdef MJP_HAVE_WGMMA
-  constexpr bool kRoles = kWaves > 0;
-  const int step = kind.step, pitch = kind.pitch, half = stream.thread >> 7;
-  const uint32_t first = kind.input + half * 2 * pitch;
-  // with 32 bits there is less to do before a product; without roles it would take more registers
-  using Tile = std::conditional_t<kRoles, uint32_t, uint64_t>;
-  Tile input = kRoles ? WgmmaPlainStart(first, pitch) : WgmmaPlainTile(first, pitch);
-  int even = kRoles ? r.even : 0;
-  if constexpr (kRoles) WorkOut(input);
-  if constexpr (kRoles && kTaps == 3) WorkOut(even);
-  float main[NT * 4] = {}, beside[kBeside ? NT * 4 : 4];
-  if constexpr (kRefill) Clear(beside);  // otherwise later, for registers
-  if constexpr (kRoles)
-    CollectInput<kWaves, NT * 8 * (kTaps == 3 ? 2 : 1), NT == 1>(collector, r, b.watch);
-  ShowInput<true>();
+  constexpr bool kWarpSpecialized = kRowBatches > 0;
+  const int position_bytes = shape.position_bytes, pitch = shape.pitch, half = pipeline.thread >> 7;
+  const uint32_t first = shape.input + half * 2 * pitch;
+  // 32 bits are ready sooner; without warp specialisation they would cost registers
+  using Tile = std::conditional_t<kWarpSpecialized, uint32_t, uint64_t>;
+  Tile input = kWarpSpecialized ? WgmmaPlainStart(first, pitch) : WgmmaPlainTile(first, pitch);
+  int even_plane = kWarpSpecialized ? desc.even_plane : 0;
+  if constexpr (kWarpSpecialized) PinRegister(input);
+  if constexpr (kWarpSpecialized && kTaps == 3) PinRegister(even_plane);
+  float main[NT * 4] = {}, shortcut[kShortcut ? NT * 4 : 4];
+  if constexpr (kManyKBlocks) ZeroAccumulators(shortcut);  // otherwise later, for registers
+  if constexpr (kWarpSpecialized)
+    ReceiveInput<kRowBatches, NT * 8 * (kTaps == 3 ? 2 : 1), NT == 1>(loader, desc, cta.watchdog);
+  FenceAndSync<true>();
 #pragma unroll 1
-  for (int done = kWideFilling;; done += kWideFilling) {
+  for (int done = kBlockK;; done += kBlockK) {
     BeginWgmma();
 #pragma unroll
-    for (int piece = 0; piece < kWidePieces; ++piece) {
-      const Tile at = input + piece * (4 * pitch >> 4);
+    for (int k_step = 0; k_step < kKSteps; ++k_step) {
+      const Tile at = input + k_step * (4 * pitch >> 4);
 #pragma unroll
       for (int tap = 0; tap < kTaps; ++tap) {
-        const int places = kTaps == 3 ? (tap == 1 ? (kRoles ? even : r.even) : tap / 2) : tap;
-        Wgmma<F>(main, weights.main[piece * kTaps + tap], WgmmaPlainAt(at + (places * step >> 4)));
+        const int position =
+            kTaps == 3 ? (tap == 1 ? (kWarpSpecialized ? even_plane : desc.even_plane) : tap / 2)
+                       : tap;
+        Wgmma<F>(main, weights.main[k_step * kTaps + tap],
+                 WgmmaPlainAt(at + (position * position_bytes >> 4)));
       }
     }
     CommitWgmma();
-    if (!kBeside) AskRestBeside<kWaves>(kind, r, wave, stream);
+    if (!kShortcut) PrefetchSecondHalfDuringMma<kRowBatches>(shape, desc, batch, pipeline);
     WaitWgmma<0>();
-    if constexpr (kBeside) {
-      uint32_t weight[kWidePieces][4];
+    if constexpr (kShortcut) {
+      uint32_t weight[kKSteps][4];
 #pragma unroll
-      for (int i = 0; i < kWidePieces; ++i)
-        LoadFragment(weight[i], stream.Fragment(kWidePieces * 5 + i));
-      if constexpr (!kRefill) Clear(beside);
+      for (int i = 0; i < kKSteps; ++i) LoadFragment(weight[i], pipeline.Fragment(kKSteps * 5 + i));
+      if constexpr (!kManyKBlocks) ZeroAccumulators(shortcut);
       BeginWgmma();
 #pragma unroll
-      for (int piece = 0; piece < kWidePieces; ++piece)
-        Wgmma<F>(beside, weight[piece],
-                 WgmmaPlainAt(input + piece * (4 * pitch >> 4) + (st.left * step >> 4)));
+      for (int k_step = 0; k_step < kKSteps; ++k_step)
+        Wgmma<F>(
+            shortcut, weight[k_step],
+            WgmmaPlainAt(input + k_step * (4 * pitch >> 4) + (layer.halo * position_bytes >> 4)));
       CommitWgmma();
       WaitWgmma<0>();
       __syncwarp();
-      stream.AskRest();
+      pipeline.PrefetchSecondHalf();
     }
-    // where the sums, or the next filling, take the input's place
-    if (kRefill || kBeside || (!kRoles && SumsOverInput(sums, shared)))
-      WaitAtBarrier<kProductsBarrier>();
-    if (!kRefill || done == st.share) break;
-    Refill(b, r, r.channel0 + done, stream, weights, shared);
+    // where the accumulators, or the next K block, take the input's place
+    if (kManyKBlocks || kShortcut ||
+        (!kWarpSpecialized && AccumulatorsReplaceInput(accumulators, shared)))
+      WaitAtBarrier<kMmaBarrier>();
+    if (!kManyKBlocks || done == layer.k_slice) break;
+    LoadNextKBlock(cta, desc, desc.channel0 + done, pipeline, weights, shared);
   }
   using T = Storage<F>;
   const auto put = [&](const float* acc, uint8_t* to) {
-    PutPart<T, NT>(*reinterpret_cast<const float(*)[NT][4]>(acc), to, stream.thread);
+    PutWarpgroupPart<T, NT>(*reinterpret_cast<const float(*)[NT][4]>(acc), to, pipeline.thread);
   };
-  put(main, sums);
-  if constexpr (kBeside) put(beside, BesideSums(sums, shared, 2 * WideSumsPlace<T>::Part(NT * 8)));
+  put(main, accumulators);
+  if constexpr (kShortcut)
+    put(shortcut,
+        ShortcutAccumulators(accumulators, shared, 2 * AccumulatorLayout<T>::Part(NT * 8)));
 #endif
 }
 
-// Puts a warp's sums of an item made whole: of 16 positions those of MultiplyRow.
+// Puts a warp's accumulators of a CTA-local layer: of 16 positions those of MmaShiftAccumulate.
 template <int NT>
-__device__ __forceinline__ void PutWhole(const float (&acc)[NT][4], float* part, int m, int lane) {
+__device__ __forceinline__ void PutLocalAccumulators(const float (&acc)[NT][4], float* part, int m,
+                                                     int lane) {
   if constexpr (NT == 2) {
-    PutRow(acc, part, kWideSumsPitch, m, lane);
+    PutShiftAccumulated(acc, part, kAccumulatorPitch, m, lane);
   } else {
-    PutSums<NT>(acc, part, kWideSumsPitch, m, lane);
+    PutAccumulators<NT>(acc, part, kAccumulatorPitch, m, lane);
   }
 }
 
-// The products of up to 16 positions, NT 1 or 2. kWhole: of the block's item, of one row, whose
-// sums stand as float32, each warpgroup's part [position][half of the in channels][out channel].
-template <Format F, int kWaves, int kTaps, bool kBeside, int NT, bool kWhole>
-__device__ __forceinline__ void MultiplyFew(const WideKind& kind, WideCollector& collector,
-                                            ChainBlock& b, const WideStage& st, const WideRoute& r,
-                                            int wave, WideStream& stream,
-                                            const WideWeights& weights, uint8_t* shared,
-                                            uint8_t* sums) {
-  constexpr bool kRow = kWhole && NT == 2;
-  constexpr bool kRoles = kWaves > 0;
-  const int step = kind.step, pitch = kind.pitch, thread = stream.thread;
+// A GEMM tile of up to 16 positions by mma.sync, NT 1 or 2. kCtaLocal: of the CTA's own output
+// tile, one row; its accumulators are float32, of each warpgroup [position][half of K][out
+// channel].
+template <Format F, int kRowBatches, int kTaps, bool kShortcut, int NT, bool kCtaLocal>
+__device__ __forceinline__ void MmaSyncTile(const MmaShape& shape, ActivationLoader& loader,
+                                            CtaState& cta, const Layer& layer,
+                                            const LayerDescriptor& desc, int batch,
+                                            WeightPipeline& pipeline,
+                                            const WeightFragments& weights, uint8_t* shared,
+                                            uint8_t* accumulators) {
+  constexpr bool kShiftAccumulate = kCtaLocal && NT == 2;
+  constexpr bool kWarpSpecialized = kRowBatches > 0;
+  const int position_bytes = shape.position_bytes, pitch = shape.pitch, thread = pipeline.thread;
   const int lane = thread & 31, half = thread >> 7;
-  uint32_t input = kind.input + half * 2 * pitch;
-  if constexpr (kWhole) input += (thread >> 6 & 1) * (kWideFilling / kFusedPack) * pitch;
-  input += kRow ? st.left * step + FewInput<NT>::LaneAtRow(pitch, lane)
-                : FewInput<NT>::LaneAt(pitch, lane);
-  uint32_t even = input + r.even * step;
-  if constexpr (kRoles) WorkOut(input);
-  if constexpr (kRoles && kTaps == 3) WorkOut(even);
-  float main[NT][4], beside[NT][4] = {};
-  if constexpr (kRoles)
-    CollectInput<kWaves, NT * 8 * (kTaps == 3 ? 2 : 1) * (kWhole ? 2 : 1), NT == 1 && !kWhole>(
-        collector, r, b.watch);
-  ShowInput<false>();
-  if (!kBeside) AskRestBeside<kWaves>(kind, r, wave, stream);
-  if constexpr (kRow) {
-    MultiplyRow<F>(input, pitch, lane, weights.main, main);
+  uint32_t input = shape.input + half * 2 * pitch;
+  if constexpr (kCtaLocal) input += (thread >> 6 & 1) * (kBlockK / kPackChannels) * pitch;
+  input += kShiftAccumulate
+               ? layer.halo * position_bytes + InputFragments<NT>::LaneAtRow(pitch, lane)
+               : InputFragments<NT>::LaneAt(pitch, lane);
+  uint32_t even_plane = input + desc.even_plane * position_bytes;
+  if constexpr (kWarpSpecialized) PinRegister(input);
+  if constexpr (kWarpSpecialized && kTaps == 3) PinRegister(even_plane);
+  float main[NT][4], shortcut[NT][4] = {};
+  if constexpr (kWarpSpecialized)
+    ReceiveInput<kRowBatches, NT * 8 * (kTaps == 3 ? 2 : 1) * (kCtaLocal ? 2 : 1),
+                 NT == 1 && !kCtaLocal>(loader, desc, cta.watchdog);
+  FenceAndSync<false>();
+  if (!kShortcut) PrefetchSecondHalfDuringMma<kRowBatches>(shape, desc, batch, pipeline);
+  if constexpr (kShiftAccumulate) {
+    MmaShiftAccumulate<F>(input, pitch, lane, weights.main, main);
   } else {
-    MultiplyTaps<F, kTaps, kBeside>(input, even, step, pitch, weights.main,
-                                    stream.Fragment(kWidePieces * 5), main, beside);
+    MmaTaps<F, kTaps, kShortcut>(input, even_plane, position_bytes, pitch, weights.main,
+                                 pipeline.Fragment(kKSteps * 5), main, shortcut);
   }
-  if constexpr (kBeside) {
+  if constexpr (kShortcut) {
     __syncwarp();
-    stream.AskRest();
+    pipeline.PrefetchSecondHalf();
   }
-  if (kBeside || (!kRoles && SumsOverInput(sums, shared))) WaitAtBarrier<kProductsBarrier>();
+  if (kShortcut || (!kWarpSpecialized && AccumulatorsReplaceInput(accumulators, shared)))
+    WaitAtBarrier<kMmaBarrier>();
   using T = Storage<F>;
-  if constexpr (kWhole) {
-    float* part = reinterpret_cast<float*>(sums) + half * kWholePart;
-    PutWhole(main, part, thread >> 1 & 48, lane);
+  if constexpr (kCtaLocal) {
+    float* part = reinterpret_cast<float*>(accumulators) + half * kLocalPart;
+    PutLocalAccumulators(main, part, thread >> 1 & 48, lane);
   } else {
-    PutPart<T, NT>(main, sums, thread);
+    PutWarpgroupPart<T, NT>(main, accumulators, thread);
   }
-  if constexpr (kBeside)
-    PutPart<T, NT>(beside, BesideSums(sums, shared, 2 * WideSumsPlace<T>::Part(16)), thread);
+  if constexpr (kShortcut)
+    PutWarpgroupPart<T, NT>(
+        shortcut, ShortcutAccumulators(accumulators, shared, 2 * AccumulatorLayout<T>::Part(16)),
+        thread);
 }
 
-template <Format F, int kWaves, int kTaps, bool kBeside, typename... Args>
-__device__ __forceinline__ void MultiplyTiles(const WideKind& kind, WideCollector& collector,
-                                              ChainBlock& b, const WideStage& st,
-                                              const WideRoute& r, Args&... args) {
-  const int positions = kind.Positions();
-  if constexpr (kWaves == 0 && kTaps != 3) {
-    if (st.share > kWideFilling)
-      return Multiply<F, kWaves, kTaps, kBeside, 8, true>(kind, collector, b, st, r, args...);
+template <Format F, int kRowBatches, int kTaps, bool kShortcut, typename... Args>
+__device__ __forceinline__ void MmaByPositions(const MmaShape& shape, ActivationLoader& loader,
+                                               CtaState& cta, const Layer& layer,
+                                               const LayerDescriptor& desc, Args&... args) {
+  const int positions = shape.Positions();
+  if constexpr (kRowBatches == 0 && kTaps != 3) {
+    if (layer.k_slice > kBlockK)
+      return MmaWgmmaTile<F, kRowBatches, kTaps, kShortcut, 8, true>(shape, loader, cta, layer,
+                                                                     desc, args...);
   }
   if (positions == 64)
-    return Multiply<F, kWaves, kTaps, kBeside, 8, false>(kind, collector, b, st, r, args...);
+    return MmaWgmmaTile<F, kRowBatches, kTaps, kShortcut, 8, false>(shape, loader, cta, layer, desc,
+                                                                    args...);
   if (positions == 32)
-    return Multiply<F, kWaves, kTaps, kBeside, 4, false>(kind, collector, b, st, r, args...);
+    return MmaWgmmaTile<F, kRowBatches, kTaps, kShortcut, 4, false>(shape, loader, cta, layer, desc,
+                                                                    args...);
   if (positions < 16)
-    return MultiplyFew<F, kWaves, kTaps, kBeside, 1, false>(kind, collector, b, st, r, args...);
-  MultiplyFew<F, kWaves, kTaps, kBeside, 2, false>(kind, collector, b, st, r, args...);
+    return MmaSyncTile<F, kRowBatches, kTaps, kShortcut, 1, false>(shape, loader, cta, layer, desc,
+                                                                   args...);
+  MmaSyncTile<F, kRowBatches, kTaps, kShortcut, 2, false>(shape, loader, cta, layer, desc, args...);
 }
 
-// The products of a block's own item.
-template <Format F, int kWaves, typename... Args>
-__device__ __forceinline__ void MultiplyWhole(const WideKind& kind, Args&... args) {
-  if (kind.Taps() == 3) {
-    MultiplyFew<F, kWaves, 3, false, 1, true>(kind, args...);
-  } else if (kind.Positions() == 8) {
-    MultiplyFew<F, kWaves, 5, false, 1, true>(kind, args...);
+// The GEMM tile of a CTA-local layer.
+template <Format F, int kRowBatches, typename... Args>
+__device__ __forceinline__ void MmaCtaLocal(const MmaShape& shape, Args&... args) {
+  if (shape.Taps() == 3) {
+    MmaSyncTile<F, kRowBatches, 3, false, 1, true>(shape, args...);
+  } else if (shape.Positions() == 8) {
+    MmaSyncTile<F, kRowBatches, 5, false, 1, true>(shape, args...);
   } else {
-    MultiplyFew<F, kWaves, 5, false, 2, true>(kind, args...);
+    MmaSyncTile<F, kRowBatches, 5, false, 2, true>(shape, args...);
   }
 }
 
-// The products of a stage, without the 1x1. With roles of the input that comes; otherwise it is in
-// its place.
-template <Format F, int kWaves, typename... Args>
-__device__ __forceinline__ void MultiplyAlone(const WideKind& kind, Args&... args) {
-  if (kind.Taps() == 5) {
-    MultiplyTiles<F, kWaves, 5, false>(kind, args...);
-  } else if (kind.Taps() == 3) {
-    MultiplyTiles<F, kWaves, 3, false>(kind, args...);
+// A GEMM tile without its shortcut. With warp specialisation it receives the input; otherwise that
+// is in shared memory already.
+template <Format F, int kRowBatches, typename... Args>
+__device__ __forceinline__ void MmaByTaps(const MmaShape& shape, Args&... args) {
+  if (shape.Taps() == 5) {
+    MmaByPositions<F, kRowBatches, 5, false>(shape, args...);
+  } else if (shape.Taps() == 3) {
+    MmaByPositions<F, kRowBatches, 3, false>(shape, args...);
   } else {
-    MultiplyTiles<F, kWaves, 2, false>(kind, args...);
+    MmaByPositions<F, kRowBatches, 2, false>(shape, args...);
   }
 }
 
-// The products of the 1x1 beside a convolution, 8 NT positions, once that's sums are sent; leaves
-// its sums in their place. last: of the waves, which asks for the rest of `next`.
+// The shortcut of a GEMM tile, 8 NT positions, once the convolution's partial sums have been sent;
+// its accumulators take their place. last: of the row batches; prefetches the rest of `next`.
 template <Format F, int NT>
-__device__ __forceinline__ void MultiplyBeside(const WideKind& kind, const WideStage& st, bool last,
-                                               WideStream& stream, const WideTile& next,
-                                               uint8_t* sums) {
+__device__ __forceinline__ void MmaShortcutTile(const MmaShape& shape, const Layer& layer,
+                                                bool last, WeightPipeline& pipeline,
+                                                const WeightTile& next, uint8_t* accumulators) {
 #ifdef MJP_HAVE_WGMMA
-  const int pitch = kind.pitch, lane = stream.thread & 31, half = stream.thread >> 7;
-  const uint32_t input = kind.input + half * 2 * pitch + st.left * kind.step;
-  uint32_t weight[kWidePieces][4];
+  const int pitch = shape.pitch, lane = pipeline.thread & 31, half = pipeline.thread >> 7;
+  const uint32_t input = shape.input + half * 2 * pitch + layer.halo * shape.position_bytes;
+  uint32_t weight[kKSteps][4];
 #pragma unroll
-  for (int i = 0; i < kWidePieces; ++i)
-    LoadFragment(weight[i], stream.Fragment(kWidePieces * 5 + i));
+  for (int i = 0; i < kKSteps; ++i) LoadFragment(weight[i], pipeline.Fragment(kKSteps * 5 + i));
   float acc[NT][4] = {};
   if constexpr (NT < 4) {
     float none[NT][4];
-    MultiplyTaps<F, 1, false>(input + FewInput<NT>::LaneAt(pitch, lane), 0, 0, pitch, weight, 0,
-                              acc, none);
+    MmaTaps<F, 1, false>(input + InputFragments<NT>::LaneAt(pitch, lane), 0, 0, pitch, weight, 0,
+                         acc, none);
   } else {
     const uint64_t at = WgmmaPlainTile(input, pitch);
     BeginWgmma();
 #pragma unroll
-    for (int i = 0; i < kWidePieces; ++i)
+    for (int i = 0; i < kKSteps; ++i)
       Wgmma<F>(reinterpret_cast<float(&)[NT * 4]>(acc), weight[i], at + i * (4 * pitch >> 4));
     CommitWgmma();
     WaitWgmma<0>();
   }
   __syncwarp();
-  if (last) stream.AskRest(next);
-  WaitAtBarrier<kProductsBarrier>();
-  PutPart<Storage<F>, NT>(acc, sums, stream.thread);
-  WaitAtBarrier<kProductsBarrier>();
+  if (last) pipeline.PrefetchSecondHalf(next);
+  WaitAtBarrier<kMmaBarrier>();
+  PutWarpgroupPart<Storage<F>, NT>(acc, accumulators, pipeline.thread);
+  WaitAtBarrier<kMmaBarrier>();
 #endif
 }
 template <Format F>
-__device__ __forceinline__ void MultiplyBeside(const WideKind& kind, const WideStage& st, bool last,
-                                               WideStream& stream, const WideTile& next,
-                                               uint8_t* sums) {
-  const int positions = kind.Positions();
-  if (positions == 64) return MultiplyBeside<F, 8>(kind, st, last, stream, next, sums);
-  if (positions == 32) return MultiplyBeside<F, 4>(kind, st, last, stream, next, sums);
-  if (positions == 16) return MultiplyBeside<F, 2>(kind, st, last, stream, next, sums);
-  MultiplyBeside<F, 1>(kind, st, last, stream, next, sums);
+__device__ __forceinline__ void MmaShortcut(const MmaShape& shape, const Layer& layer, bool last,
+                                            WeightPipeline& pipeline, const WeightTile& next,
+                                            uint8_t* accumulators) {
+  const int positions = shape.Positions();
+  if (positions == 64)
+    return MmaShortcutTile<F, 8>(shape, layer, last, pipeline, next, accumulators);
+  if (positions == 32)
+    return MmaShortcutTile<F, 4>(shape, layer, last, pipeline, next, accumulators);
+  if (positions == 16)
+    return MmaShortcutTile<F, 2>(shape, layer, last, pipeline, next, accumulators);
+  MmaShortcutTile<F, 1>(shape, layer, last, pipeline, next, accumulators);
 }
 
-}  // namespace mjp
+}  // namespace mjp::megakernel
 
 #endif  // KERNELS_CUDA_MEGAKERNEL_MMA_TILE_CUH_

@@ -4,186 +4,198 @@
 #include "kernels/cuda/megakernel/epilogue_warps.cuh"
 #include "kernels/cuda/megakernel/mma_tile.cuh"
 
-// One convolution of the wide chain: collect the input, multiply, send the sums, finish an item.
+// The main loops over a pass' layers: of the MMA warps, of the epilogue warps, and of warps that
+// are both. A layer is: receive activations, multiply, send partial sums; receive those of the own
+// output tile, run the epilogue, publish.
 
-namespace mjp {
+namespace mjp::megakernel {
 
-// Whether the input of one of two waves is of so many rows that it is not asked for at once: who
-// looks too soon delays the others.
-__device__ __forceinline__ bool LooksLater(const WideRoute& r) {
+// Whether the first poll of one of two row batches' input is put off: with 16 rows early polls load
+// L2 and slow the producers down.
+__device__ __forceinline__ bool PollsLate(const LayerDescriptor& desc) {
   constexpr int kManyRowsLog2 = 4;
-  return r.rows_log2 >= kManyRowsLog2;
+  return desc.rows_log2 >= kManyRowsLog2;
 }
 
-// Asks for the input of one of two waves, once the block has handed on what the stage before made
-// of it; or leaves it to be asked for later.
-__device__ __forceinline__ void AskForWave(WideCollector& collector, const WideRoute& r, int wave) {
-  WaitAtBarrier<kHandedOnBarrier>(wave);
-  if (wave > 0) collector.NextWave();
-  if (LooksLater(r)) return collector.AskLater();
-  collector.Ask();
+// Issues the loads of a row batch's input, or defers them, once the CTA has published its own tile
+// of the layer before.
+__device__ __forceinline__ void IssueInput(ActivationLoader& loader, const LayerDescriptor& desc,
+                                           int batch) {
+  WaitAtBarrier<kActivationPublished>(batch);
+  if (batch > 0) loader.NextBatch();
+  if (PollsLate(desc)) return loader.DeferLoads();
+  loader.IssueLoads();
 }
 
-// Makes the block's products of a stage and hands their sums on, by the threads that multiply: all
-// that does not need the input is done before. Weights are in registers before the input is asked
-// for, once the block has handed on what the stage before made.
-template <Format F, int kWaves>
-__device__ __forceinline__ void MultiplyAndSend(ChainBlock& b, const WideStage& st,
-                                                const WideRoute& r, WideStream& stream,
-                                                uint8_t* input, uint8_t* sums, uint32_t pass) {
-  stream.thread = ThisThread();
-  WideWeights weights;
-  weights.Load(stream);
-  WideSender<Storage<F>> sender(r, pass, stream.thread);
-  WideCollector collector(b, r, r.source[0], stream.thread, r.channel0, input);
-  const WideKind kind(st, r, input);
-  if (kWaves > 1) AskForWave(collector, r, 0);
-  ClearBorders(r, stream.thread, input);
-  if (kWaves > 1 && LooksLater(r)) collector.Ask();  // it is to come before the weights
-  weights.AskForNext(stream, r.next);
+// One layer of the MMA warps: multiplies the CTA's GEMM tile and sends its partial sums. Weights
+// are in registers, and all that does not need the input is done, before that is polled.
+template <Format F, int kRowBatches>
+__device__ __forceinline__ void RunSplitKLayer(CtaState& cta, const Layer& layer,
+                                               const LayerDescriptor& desc,
+                                               WeightPipeline& pipeline, uint8_t* input,
+                                               uint8_t* accumulators, uint32_t pass) {
+  pipeline.thread = RematerializeTid();
+  WeightFragments weights;
+  weights.Load(pipeline);
+  PartialSumSender<Storage<F>> sender(desc, pass, pipeline.thread);
+  ActivationLoader loader(cta, desc, desc.source[0], pipeline.thread, desc.channel0, input);
+  const MmaShape shape(layer, desc, input);
+  if (kRowBatches > 1) IssueInput(loader, desc, 0);
+  ClearHalo(desc, pipeline.thread, input);
+  if (kRowBatches > 1 && PollsLate(desc)) loader.IssueLoads();  // ahead of the weights' copy
+  weights.PrefetchNext(pipeline, desc.next_weights);
 #pragma unroll 1
-  for (int wave = 0; wave < kWaves; ++wave) {
-    if (kWaves > 1) stream.thread = ThisThread();  // or its addresses are held in registers
-    MultiplyAlone<F, kWaves>(kind, collector, b, st, r, wave, stream, weights, input, sums);
-    WaitAtBarrier<kProductsBarrier>();
-    sender.Send(sums);
-    ArriveAtBarrier<kSentBarrier>(wave);
-    // not sooner, or the first wave's sums would wait for the second one's item
-    if (wave + 1 < kWaves) AskForWave(collector, r, wave + 1);
-    if (kind.Residual()) {
-      MultiplyBeside<F>(kind, st, wave + 1 == kWaves, stream, r.next, sums);
-      WideSender<Storage<F>> beside = sender;
-      beside.GoBeside(r, pass, wave);
-      beside.Send(sums);
+  for (int batch = 0; batch < kRowBatches; ++batch) {
+    if (kRowBatches > 1) pipeline.thread = RematerializeTid();  // or registers hold its addresses
+    MmaByTaps<F, kRowBatches>(shape, loader, cta, layer, desc, batch, pipeline, weights, input,
+                              accumulators);
+    WaitAtBarrier<kMmaBarrier>();
+    sender.Send(accumulators);
+    ArriveAtBarrier<kPartialSumsSent>(batch);
+    // not sooner, or the first batch's partial sums would wait for the second one's activations
+    if (batch + 1 < kRowBatches) IssueInput(loader, desc, batch + 1);
+    if (shape.HasShortcut()) {
+      MmaShortcut<F>(shape, layer, batch + 1 == kRowBatches, pipeline, desc.next_weights,
+                     accumulators);
+      PartialSumSender<Storage<F>> shortcut = sender;
+      shortcut.GoToShortcut(desc, pass, batch);
+      shortcut.Send(accumulators);
     }
-    sender.NextWave(r);
+    sender.NextBatch(desc);
   }
 }
 
-// The same of a stage whose items are made whole: their sums stay in the block, each wave's in a
-// place of its own.
-template <Format F, int kWaves>
-__device__ __forceinline__ void MultiplyOwn(ChainBlock& b, const WideStage& st, const WideRoute& r,
-                                            WideStream& stream, uint8_t* input, uint8_t* whole) {
-  stream.thread = ThisThread();
-  WideWeights weights;
-  weights.Load(stream);
-  WideCollector collector(b, r, r.source[0], stream.thread, r.channel0, input);
-  const WideKind kind(st, r, input);
-  if (kWaves > 1) AskForWave(collector, r, 0);
-  ClearBorders(r, stream.thread, input);
-  weights.AskForNext(stream, r.next);
+// The same of a CTA-local layer: the accumulators stay in shared memory, those of each row batch in
+// a place of its own.
+template <Format F, int kRowBatches>
+__device__ __forceinline__ void RunCtaLocalLayer(CtaState& cta, const Layer& layer,
+                                                 const LayerDescriptor& desc,
+                                                 WeightPipeline& pipeline, uint8_t* input,
+                                                 uint8_t* local) {
+  pipeline.thread = RematerializeTid();
+  WeightFragments weights;
+  weights.Load(pipeline);
+  ActivationLoader loader(cta, desc, desc.source[0], pipeline.thread, desc.channel0, input);
+  const MmaShape shape(layer, desc, input);
+  if (kRowBatches > 1) IssueInput(loader, desc, 0);
+  ClearHalo(desc, pipeline.thread, input);
+  weights.PrefetchNext(pipeline, desc.next_weights);
 #pragma unroll 1
-  for (int wave = 0; wave < kWaves; ++wave) {
-    if (kWaves > 1) stream.thread = ThisThread();
-    uint8_t* sums = whole + wave * kWholeBytes;
-    MultiplyWhole<F, kWaves>(kind, collector, b, st, r, wave, stream, weights, input, sums);
-    ArriveAtBarrier<kSentBarrier>(wave);
-    if (wave + 1 < kWaves) AskForWave(collector, r, wave + 1);
-    WaitAtBarrier<kProductsBarrier>();  // the next input takes the place of this one
+  for (int batch = 0; batch < kRowBatches; ++batch) {
+    if (kRowBatches > 1) pipeline.thread = RematerializeTid();
+    uint8_t* accumulators = local + batch * kLocalAccumulatorBytes;
+    MmaCtaLocal<F, kRowBatches>(shape, loader, cta, layer, desc, batch, pipeline, weights, input,
+                                accumulators);
+    ArriveAtBarrier<kPartialSumsSent>(batch);
+    if (batch + 1 < kRowBatches) IssueInput(loader, desc, batch + 1);
+    WaitAtBarrier<kMmaBarrier>();  // the next input takes the place of this one
   }
 }
 
-// Collects the input of a stage, makes the block's products and hands their sums on, by threads
-// that finish too: what does not need the input is done while it is on its way.
+// The same without warp specialisation, where the input's loads are issued first: what does not
+// need it is done while it is on its way.
 template <Format F>
-__device__ __forceinline__ void CollectAndMultiply(ChainBlock& b, const WideStage& st,
-                                                   const WideRoute& r, WideStream& stream,
-                                                   uint8_t* input, uint8_t* sums, uint32_t pass) {
-  WideSender<Storage<F>> sender(r, pass, stream.thread);
-  const WideSource& source = r.source[r.channel0 >= r.source_channels];
-  WideCollector collector(b, r, source, stream.thread, r.channel0, input);
-  collector.Ask();
-  WideWeights weights;
-  weights.Load(stream);
-  // the input takes the place of sums that all have sent
-  const bool over = SumsOverInput(sums, input);
-  if (over) WaitAtBarrier<kProductsBarrier>();
-  ClearBorders(r, stream.thread, input);
-  weights.AskForNext(stream);
-  const WideKind kind(st, r, input);
-  collector.Take(b.watch);
-  const int wave = 0;
-  if (kind.Residual()) {
-    MultiplyTiles<F, 0, 5, true>(kind, collector, b, st, r, wave, stream, weights, input, sums);
+__device__ __forceinline__ void RunUnspecializedLayer(CtaState& cta, const Layer& layer,
+                                                      const LayerDescriptor& desc,
+                                                      WeightPipeline& pipeline, uint8_t* input,
+                                                      uint8_t* accumulators, uint32_t pass) {
+  PartialSumSender<Storage<F>> sender(desc, pass, pipeline.thread);
+  const ActivationSource& source = desc.source[desc.channel0 >= desc.source_channels];
+  ActivationLoader loader(cta, desc, source, pipeline.thread, desc.channel0, input);
+  loader.IssueLoads();
+  WeightFragments weights;
+  weights.Load(pipeline);
+  // the input takes the place of accumulators that all have sent
+  const bool replaces_input = AccumulatorsReplaceInput(accumulators, input);
+  if (replaces_input) WaitAtBarrier<kMmaBarrier>();
+  ClearHalo(desc, pipeline.thread, input);
+  weights.PrefetchNext(pipeline);
+  const MmaShape shape(layer, desc, input);
+  loader.ReceiveAll(cta.watchdog);
+  const int batch = 0;
+  if (shape.HasShortcut()) {
+    MmaByPositions<F, 0, 5, true>(shape, loader, cta, layer, desc, batch, pipeline, weights, input,
+                                  accumulators);
   } else {
-    MultiplyAlone<F, 0>(kind, collector, b, st, r, wave, stream, weights, input, sums);
+    MmaByTaps<F, 0>(shape, loader, cta, layer, desc, batch, pipeline, weights, input, accumulators);
   }
-  WaitAtBarrier<kProductsBarrier>();
-  sender.Send(sums);
-  if (!kind.Residual()) return;
-  sender.GoBeside(r, pass, 0);
-  sender.Send(BesideSums(sums, input, 2 * sender.part));
-  // the next input takes their place
-  if (!over) WaitAtBarrier<kProductsBarrier>();
+  WaitAtBarrier<kMmaBarrier>();
+  sender.Send(accumulators);
+  if (!shape.HasShortcut()) return;
+  sender.GoToShortcut(desc, pass, 0);
+  sender.Send(ShortcutAccumulators(accumulators, input, 2 * sender.part));
+  // the next input takes the shortcut's place
+  if (!replaces_input) WaitAtBarrier<kMmaBarrier>();
 }
 
-// All stages of a pass, by threads that multiply and finish.
+// All layers of a pass without warp specialisation.
 template <Format F>
-__device__ __forceinline__ void RunStages(ChainBlock& b, const WideStage* stages,
-                                          const WideRoute* routes, int count, WideThread thread,
-                                          WideStream& stream, uint8_t* input, uint8_t* sums,
-                                          uint32_t pass) {
-  SetStep(b, thread);
-  float4 rest = make_float4(0, 0, 0, 0);
+__device__ __forceinline__ void RunUnspecializedLayers(CtaState& cta, const Layer* layers,
+                                                       const LayerDescriptor* descriptors,
+                                                       int count, EpilogueThread thread,
+                                                       WeightPipeline& pipeline, uint8_t* input,
+                                                       uint8_t* accumulators, uint32_t pass) {
+  SetTimestep(cta, thread);
+  float4 residual = make_float4(0, 0, 0, 0);
   for (int i = 0; i < count; ++i) {
-    if (routes[i].multiplies)
-      CollectAndMultiply<F>(b, stages[i], routes[i], stream, input, sums, pass);
+    if (descriptors[i].has_work)
+      RunUnspecializedLayer<F>(cta, layers[i], descriptors[i], pipeline, input, accumulators, pass);
     ChannelTerms terms;
-    FinishItem<Storage<F>, 0>(b, stages[i], routes[i], thread, pass, rest, terms, nullptr);
-    // those without an item are to know what the others, by theirs, know of all blocks
-    if (i > 0 && stages[i - 1].fence) WaitAtBarrier<kProductsBarrier>();
+    RunEpilogue<Storage<F>, 0>(cta, layers[i], descriptors[i], thread, pass, residual, terms,
+                               nullptr);
+    // threads without values are to know what the others, by theirs, know of all CTAs
+    if (i > 0 && layers[i - 1].fence) WaitAtBarrier<kMmaBarrier>();
   }
 }
 
-// The products of all stages of a pass, by the threads that multiply. Ends when the block has
-// handed on all.
-template <Format F, int kWaves>
-__device__ __forceinline__ void MultiplyStages(ChainBlock& b, const WideStage* stages,
-                                               const WideRoute* routes, int count,
-                                               WideStream& stream, uint8_t* input, uint8_t* sums,
-                                               uint8_t* whole, uint32_t pass) {
+// All layers of a pass by the MMA warps. Ends when the CTA has published its last tile.
+template <Format F, int kRowBatches>
+__device__ __forceinline__ void RunMmaLayers(CtaState& cta, const Layer* layers,
+                                             const LayerDescriptor* descriptors, int count,
+                                             WeightPipeline& pipeline, uint8_t* input,
+                                             uint8_t* accumulators, uint8_t* local, uint32_t pass) {
   for (int i = 0; i < count; ++i) {
-    if (stages[i].whole) {
-      MultiplyOwn<F, kWaves>(b, stages[i], routes[i], stream, input, whole);
+    if (layers[i].cta_local) {
+      RunCtaLocalLayer<F, kRowBatches>(cta, layers[i], descriptors[i], pipeline, input, local);
       continue;
     }
-    if (routes[i].multiplies) {
-      MultiplyAndSend<F, kWaves>(b, stages[i], routes[i], stream, input, sums, pass);
+    if (descriptors[i].has_work) {
+      RunSplitKLayer<F, kRowBatches>(cta, layers[i], descriptors[i], pipeline, input, accumulators,
+                                     pass);
       continue;
     }
 #pragma unroll
-    for (int wave = 0; wave < kWaves; ++wave) {
-      if (i > 0) WaitAtBarrier<kHandedOnBarrier>(wave);
-      ArriveAtBarrier<kSentBarrier>(wave);
+    for (int batch = 0; batch < kRowBatches; ++batch) {
+      if (i > 0) WaitAtBarrier<kActivationPublished>(batch);
+      ArriveAtBarrier<kPartialSumsSent>(batch);
     }
   }
 #pragma unroll
-  for (int wave = 0; wave < kWaves; ++wave) WaitAtBarrier<kHandedOnBarrier>(wave);
+  for (int batch = 0; batch < kRowBatches; ++batch) WaitAtBarrier<kActivationPublished>(batch);
 }
 
-// The items of all stages of a pass, by the threads that finish them, of each wave `first` and
-// `second`. `whole`: the first wave's sums of items made whole; rests: a thread's numbers of the
-// residual, of each wave.
-template <Format F, int kWaves>
-__device__ __forceinline__ void FinishStages(ChainBlock& b, const WideStage* stages,
-                                             const WideRoute* routes, int count,
-                                             const uint8_t* whole, float4* rests, uint32_t pass,
-                                             WideThread first, WideThread second) {
-  SetStep(b, first), SetStep(b, second);
+// All layers of a pass by the epilogue warps, of each row batch with `first` and `second`. `local`:
+// the first batch's accumulators of CTA-local layers; residuals: of each thread and row batch.
+template <Format F, int kRowBatches>
+__device__ __forceinline__ void RunEpilogueLayers(CtaState& cta, const Layer* layers,
+                                                  const LayerDescriptor* descriptors, int count,
+                                                  const uint8_t* local, float4* residuals,
+                                                  uint32_t pass, EpilogueThread first,
+                                                  EpilogueThread second) {
+  SetTimestep(cta, first), SetTimestep(cta, second);
   for (int i = 0; i < count; ++i) {
     ChannelTerms terms;
 #pragma unroll 1
-    for (int wave = 0; wave < kWaves; ++wave) {
-      WideThread thread = wave == 0 ? first : second;
-      thread.index = ThisThread() - kChainThreads;
-      float4& rest = rests[wave * kWideFinishers + thread.index];
-      FinishItem<Storage<F>, kWaves>(b, stages[i], routes[i], thread, pass, rest, terms,
-                                     whole + wave * kWholeBytes);
+    for (int batch = 0; batch < kRowBatches; ++batch) {
+      EpilogueThread thread = batch == 0 ? first : second;
+      thread.index = RematerializeTid() - kMmaThreads;
+      float4& residual = residuals[batch * kEpilogueThreads + thread.index];
+      RunEpilogue<Storage<F>, kRowBatches>(cta, layers[i], descriptors[i], thread, pass, residual,
+                                           terms, local + batch * kLocalAccumulatorBytes);
     }
   }
 }
 
-}  // namespace mjp
+}  // namespace mjp::megakernel
 
 #endif  // KERNELS_CUDA_MEGAKERNEL_MMA_WARPS_CUH_

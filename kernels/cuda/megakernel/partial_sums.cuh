@@ -3,18 +3,18 @@
 
 #include "kernels/cuda/megakernel/layer_descriptor.cuh"
 
-// The sums of a block's products on their way to the blocks whose items they are: each of two
-// warpgroups puts its own into shared memory, [position][out channel], in the format in which they
-// travel; they are added when they are sent.
+// A CTA's accumulators on their way to the mailboxes: each of the two MMA warpgroups, which have
+// one half of the K slice each, puts its own into shared memory, [position][out channel], in the
+// format in which partial sums travel; the halves are added when they are sent.
 
-namespace mjp {
+namespace mjp::megakernel {
 
-// Where they stand. T: as numbers are stored.
+// Accumulators in shared memory. T: storage type of activations.
 template <typename T>
-struct WideSumsPlace {
-  // bytes from a position to the next, so that eight of them fall into all banks
-  static constexpr int kPitch =
-      kSumsAre16<T> ? kWideTile * sizeof(__half) + 16 : kWideSumsPitch * sizeof(float);
+struct AccumulatorLayout {
+  // bytes between positions: eight of them fall into all banks
+  static constexpr int kPitch = kPartialSumsAreF16<T> ? kTileChannels * sizeof(__half) + 16
+                                                      : kAccumulatorPitch * sizeof(float);
   // Bytes of a warpgroup's part.
   MJP_HOST_DEVICE static constexpr int Part(int positions) {
     return (positions < 16 ? 16 : positions) * kPitch;
@@ -29,8 +29,8 @@ __device__ __forceinline__ uint32_t RoundedPair(float first, float second) {
 // Puts a warp's tiles of 16 out channels from `m` on x 8 positions, as fp16: a pair of tiles is
 // four matrices, [half of the channels][tile], of which eight lanes each have the rows' addresses.
 template <int NT>
-__device__ __forceinline__ void PutSums16(const float (&acc)[NT][4], uint32_t shared, int pitch,
-                                          int m, int lane) {
+__device__ __forceinline__ void PutAccumulatorsF16(const float (&acc)[NT][4], uint32_t shared,
+                                                   int pitch, int m, int lane) {
   const int tile = lane >> 4, half = lane >> 3 & 1;
   const uint32_t at = shared + (tile * 8 + (lane & 7)) * pitch + (m + half * 8) * 2;
 #pragma unroll
@@ -47,68 +47,74 @@ __device__ __forceinline__ void PutSums16(const float (&acc)[NT][4], uint32_t sh
   }
 }
 
-// Puts the sums of a thread's warp, of 8 NT positions, into its warpgroup's part.
+// Puts a warp's accumulators, of 8 NT positions, into its warpgroup's part.
 template <typename T, int NT>
-__device__ __forceinline__ void PutPart(const float (&acc)[NT][4], uint8_t* sums, int thread) {
-  using Place = WideSumsPlace<T>;
+__device__ __forceinline__ void PutWarpgroupPart(const float (&acc)[NT][4], uint8_t* sums,
+                                                 int thread) {
+  using Layout = AccumulatorLayout<T>;
   const int m = thread >> 1 & 48, lane = thread & 31;
-  uint8_t* part = sums + (thread >> 7) * Place::Part(NT * 8);
-  if constexpr (kSumsAre16<T>) {
-    PutSums16<NT>(acc, SharedAddress(part), Place::kPitch, m, lane);
+  uint8_t* part = sums + (thread >> 7) * Layout::Part(NT * 8);
+  if constexpr (kPartialSumsAreF16<T>) {
+    PutAccumulatorsF16<NT>(acc, SharedAddress(part), Layout::kPitch, m, lane);
   } else {
-    PutSums<NT>(acc, reinterpret_cast<float*>(part), kWideSumsPitch, m, lane);
+    PutAccumulators<NT>(acc, reinterpret_cast<float*>(part), kAccumulatorPitch, m, lane);
   }
 }
 
-// Adds the two groups' sums and sends them to the blocks whose items they are. Made before the
-// input is waited for.
+// Adds the two warpgroups' accumulators and sends them to the mailboxes of the tiles' owners. Made
+// before the input is polled.
 template <typename T>
-struct WideSender {
-  using Sums = WideSums<T>;
-  using Place = WideSumsPlace<T>;
+struct PartialSumSender {
+  using Sums = PartialSums<T>;
+  using Layout = AccumulatorLayout<T>;
   using Vector = typename Sums::Vector;
 
-  uint8_t* box;    // of a thread's first four
-  int from, part;  // bytes: to there from where the sums stand; the groups' are `part` apart
+  uint8_t* box;    // where the thread's first four go
+  int from, part;  // bytes: to them from the accumulators' begin; between the warpgroups' parts
   int step;        // bytes from a round of 16 positions to the next
   int rounds;      // or fewer positions
-  uint32_t parity;
+  uint32_t epoch;
 
-  __device__ __forceinline__ WideSender(const WideRoute& r, uint32_t pass, int thread) {
-    constexpr int kNumber = sizeof(Vector) / 4;
-    const int n = thread / 16, m = thread % 16 * 4, rows_log2 = r.rows_log2;
-    const int channel = r.out + m, in_group = channel & ((1 << r.item_log2) - 1);
-    from = n * Place::kPitch + m * kNumber, part = Place::Part(1 << r.positions_log2);
-    rounds = n >> r.positions_log2 > 0 ? 0 : max(1, 1 << r.positions_log2 >> 4);
-    const WideTurn turn = TurnOf(r.turns, pass, 0);
-    parity = turn.parity;
-    WorkOut(parity);
-    box = r.to + turn.bytes + (channel >> r.item_log2) * r.to_group + in_group * kNumber +
-          (n & ((1 << rows_log2) - 1)) * r.to_row + (n >> rows_log2) * r.to_position;
-    step = (16 >> rows_log2) * r.to_position;
+  __device__ __forceinline__ PartialSumSender(const LayerDescriptor& desc, uint32_t pass,
+                                              int thread) {
+    constexpr int kValueBytes = sizeof(Vector) / 4;
+    const int n = thread / 16, m = thread % 16 * 4, rows_log2 = desc.rows_log2;
+    const int channel = desc.out + m, in_group = channel & ((1 << desc.group_channels_log2) - 1);
+    from = n * Layout::kPitch + m * kValueBytes, part = Layout::Part(1 << desc.positions_log2);
+    rounds = n >> desc.positions_log2 > 0 ? 0 : max(1, 1 << desc.positions_log2 >> 4);
+    const MailboxSlot slot = SlotOf(desc.ring, pass, 0);
+    epoch = slot.epoch;
+    PinRegister(epoch);
+    box = desc.send + slot.bytes + (channel >> desc.group_channels_log2) * desc.send_group +
+          in_group * kValueBytes + (n & ((1 << rows_log2) - 1)) * desc.send_row +
+          (n >> rows_log2) * desc.send_position;
+    step = (16 >> rows_log2) * desc.send_position;
   }
-  // Goes on to the sums of the 1x1.
-  __device__ __forceinline__ void GoBeside(const WideRoute& r, uint32_t pass, int wave) {
-    const WideTurn turn = TurnOf(r.turns_beside, pass, wave);
-    box += r.to_beside + turn.bytes - (r.to + TurnOf(r.turns, pass, wave).bytes);
-    parity = turn.parity;
+  // Goes on to the shortcut's mailbox.
+  __device__ __forceinline__ void GoToShortcut(const LayerDescriptor& desc, uint32_t pass,
+                                               int batch) {
+    const MailboxSlot slot = SlotOf(desc.shortcut_ring, pass, batch);
+    box += desc.shortcut_send + slot.bytes - (desc.send + SlotOf(desc.ring, pass, batch).bytes);
+    epoch = slot.epoch;
   }
-  // Goes on to the next wave.
-  __device__ __forceinline__ void NextWave(const WideRoute& r) { box += 2 * r.turns.other; }
+  // Goes on to the next row batch.
+  __device__ __forceinline__ void NextBatch(const LayerDescriptor& desc) {
+    box += 2 * desc.ring.buffer_bytes;
+  }
   __device__ __forceinline__ void Send(const uint8_t* sums) const {
     const uint8_t* at = sums + from;
 #pragma unroll
     for (int round = 0; round < 4; ++round) {
       if (round >= rounds) break;
-      // read whole: through references each number would be by itself
-      const Vector mine = *reinterpret_cast<const Vector*>(at + round * 16 * Place::kPitch);
+      // read as vectors: through references each value would be loaded by itself
+      const Vector mine = *reinterpret_cast<const Vector*>(at + round * 16 * Layout::kPitch);
       const Vector others =
-          *reinterpret_cast<const Vector*>(at + round * 16 * Place::kPitch + part);
-      Sums::StoreSum(box + round * step, mine, others, parity);
+          *reinterpret_cast<const Vector*>(at + round * 16 * Layout::kPitch + part);
+      Sums::StoreSum(box + round * step, mine, others, epoch);
     }
   }
 };
 
-}  // namespace mjp
+}  // namespace mjp::megakernel
 
 #endif  // KERNELS_CUDA_MEGAKERNEL_PARTIAL_SUMS_CUH_

@@ -5,65 +5,64 @@
 #include "base/power_of_two.h"
 #include "kernels/cuda/megakernel/megakernel.cuh"
 
-namespace mjp {
+namespace mjp::megakernel {
 namespace {
 
-constexpr int kMostPositions = 64;  // of a team
-constexpr int kLeastPositions = 4;
-constexpr int kWideMostNumbers = 4 * kChainThreads;  // of an item
-constexpr size_t kFewWeightBytes = 100 * 1024;       // of a block and stage
+constexpr int kMaxPositions = 64;  // of a GEMM tile
+constexpr int kMinPositions = 4;
+constexpr int kMaxTileValues = 4 * kMmaThreads;   // of an output tile
+constexpr size_t kSmallWeightBytes = 100 * 1024;  // of a CTA in a layer: more would not be hidden
 
 int Log2(int power) { return std::bit_width(static_cast<unsigned>(power)) - 1; }
 
-int ItemNumbers(const FusedConvShape& s) { return s.out_c / kWideGroups * s.out_length * s.phases; }
+int TileValues(const NormConvShape& s) { return s.out_c / kNormGroups * s.out_length * s.phases; }
 
-// How a team shares the work where the in channels have `splits` shares.
-bool ShareWork(WideStage& s, int splits) {
-  const FusedConvShape& shape = s.shape;
-  const int group = shape.out_c / kWideGroups, groups = std::max(1, kWideTile / group);
-  if (groups > kWideGroups) return false;
-  const int parts = shape.phases * groups * group / kWideTile;
-  const int team = std::max(groups, splits * parts);
-  const int rows = team / groups;
-  s.share = shape.in_c / splits;
-  s.splits_log2 = Log2(splits), s.parts_log2 = Log2(parts);
+// How a CTA group splits the GEMM, with `split_k` K slices. False where it cannot.
+bool SplitWork(Layer& s, int split_k) {
+  const NormConvShape& shape = s.shape;
+  const int group = shape.out_c / kNormGroups, groups = std::max(1, kTileChannels / group);
+  if (groups > kNormGroups) return false;
+  const int m_tiles = shape.phases * groups * group / kTileChannels;
+  const int members = std::max(groups, split_k * m_tiles);
+  const int rows = members / groups;
+  s.k_slice = shape.in_c / split_k;
+  s.split_k_log2 = Log2(split_k), s.m_tiles_log2 = Log2(m_tiles);
   s.groups_log2 = Log2(groups), s.rows_log2 = Log2(rows);
   const int positions = rows * shape.out_length;
-  const bool refills = s.share > kWideFilling;
-  return rows * groups == team && rows >= 1 && rows <= kWideSlots &&
-         rows << s.in_log2 <= kChainThreads && positions <= kMostPositions &&
-         positions >= kLeastPositions && shape.in_c % splits == 0 && s.share % kWideFilling == 0 &&
-         s.source_channels % kWideFilling == 0 &&
-         (!refills || (positions == kMostPositions && shape.stride == 1));
+  const bool many_k_blocks = s.k_slice > kBlockK;
+  return rows * groups == members && rows >= 1 && rows <= kRowsPerBatch &&
+         rows << s.in_length_log2 <= kMmaThreads && positions <= kMaxPositions &&
+         positions >= kMinPositions && shape.in_c % split_k == 0 && s.k_slice % kBlockK == 0 &&
+         s.source_channels % kBlockK == 0 &&
+         (!many_k_blocks || (positions == kMaxPositions && shape.stride == 1));
 }
 
-// Whether a block may make the products of its item: the kernel has those of five taps, and of a
-// stride of 2, of up to 16 positions.
-bool CanBeWhole(const WideStage& s) {
-  const FusedConvShape& shape = s.shape;
-  const int group = shape.out_c / kWideGroups, length = shape.out_length;
-  return shape.in_c == kWholeChannels && s.source_channels == shape.in_c && group == kWholeTile &&
-         shape.phases == 1 && !shape.residual &&
+// Whether a layer can be CTA-local: the kernel has five taps, and a stride of 2, for up to 16
+// positions.
+bool CanBeCtaLocal(const Layer& s) {
+  const NormConvShape& shape = s.shape;
+  const int group = shape.out_c / kNormGroups, length = shape.out_length;
+  return shape.in_c == kLocalBlockK && s.source_channels == shape.in_c &&
+         group == kLocalTileChannels && shape.phases == 1 && !shape.shortcut &&
          (length == 8 || (length == 16 && shape.stride == 1));
 }
 
-// Whether a team has the rows of all slots.
-bool TeamsHaveAllRows(const WideStage& s) {
-  return s.shape.in_c > 0 && 1 << s.rows_log2 == kWideSlots;
-}
+// Whether CTA groups span all rows of a batch.
+bool SpansAllRows(const Layer& s) { return s.shape.in_c > 0 && 1 << s.rows_log2 == kRowsPerBatch; }
 
 }  // namespace
 
-bool PlanWideStage(WideStage& s) {
-  const FusedConvShape& shape = s.shape;
-  const int group = shape.out_c / kWideGroups, length = shape.out_length * shape.phases;
-  const int item = ItemNumbers(shape);
+bool PlanLayer(Layer& s) {
+  const NormConvShape& shape = s.shape;
+  const int group = shape.out_c / kNormGroups, length = shape.out_length * shape.phases;
+  const int values = TileValues(shape);
   if (!IsPowerOfTwo(shape.out_c) || group < 8 || !IsPowerOfTwo(length) ||
       !IsPowerOfTwo(shape.in_length))
     return false;
-  if (item % 128 != 0 || item > kWideMostNumbers) return false;
-  s.item_log2 = Log2(group), s.in_log2 = Log2(shape.in_length), s.out_log2 = Log2(shape.out_length);
-  s.own.item_channels = group;
+  if (values % 128 != 0 || values > kMaxTileValues) return false;
+  s.group_channels_log2 = Log2(group), s.in_length_log2 = Log2(shape.in_length),
+  s.out_length_log2 = Log2(shape.out_length);
+  s.epilogue.group_channels = group;
   if (shape.in_c == 0) {
     return true;
   }
@@ -71,52 +70,53 @@ bool PlanWideStage(WideStage& s) {
   if (!(plain && shape.taps == 5) && !(shape.stride == 2 && shape.taps == 3 && shape.pad == 1) &&
       shape.phases != 2)
     return false;
-  if (shape.residual && !plain) return false;
-  s.left = plain ? shape.pad : 1;
-  s.places = shape.in_length + (plain ? shape.taps - 1 : shape.phases == 2 ? 2 : 1);
+  if (shape.shortcut && !plain) return false;
+  s.halo = plain ? shape.pad : 1;
+  s.padded_length = shape.in_length + (plain ? shape.taps - 1 : shape.phases == 2 ? 2 : 1);
   const auto few = [&] {
-    return size_t{2} * kWideTile * s.share * (shape.taps + shape.residual) <= kFewWeightBytes;
+    return size_t{2} * kTileChannels * s.k_slice * (shape.taps + shape.shortcut) <=
+           kSmallWeightBytes;
   };
   int best = 0;
-  for (int splits = 1; splits <= kWideMaxSplits; splits *= 2) {
-    if (!ShareWork(s, splits)) continue;
-    best = splits;
+  for (int split_k = 1; split_k <= kMaxSplitK; split_k *= 2) {
+    if (!SplitWork(s, split_k)) continue;
+    best = split_k;
     if (few()) break;
   }
-  if (best == 0 || !ShareWork(s, best)) return false;
-  s.sums.words = best * item;
-  if (shape.residual) s.beside.words = best * item;
+  if (best == 0 || !SplitWork(s, best)) return false;
+  s.mailbox.tile_values = best * values;
+  if (shape.shortcut) s.shortcut_mailbox.tile_values = best * values;
   return true;
 }
 
-bool HaveRoles(const std::vector<WideStage>& stages) {
-  return std::all_of(stages.begin(), stages.end(), [](const WideStage& s) {
-    return s.share <= kWideFilling && ItemNumbers(s.shape) <= 4 * kWideFinishers;
+bool CanSpecializeWarps(const std::vector<Layer>& layers) {
+  return std::all_of(layers.begin(), layers.end(), [](const Layer& s) {
+    return s.k_slice <= kBlockK && TileValues(s.shape) <= 4 * kEpilogueThreads;
   });
 }
 
-void PlanWhole(std::vector<WideStage>& stages) {
-  for (WideStage& s : stages) {
-    if (!CanBeWhole(s)) continue;
-    s.whole = true, s.share = s.shape.in_c, s.sums = {};
-    s.splits_log2 = s.parts_log2 = s.groups_log2 = s.rows_log2 = 0;
+void PlanCtaLocal(std::vector<Layer>& layers) {
+  for (Layer& s : layers) {
+    if (!CanBeCtaLocal(s)) continue;
+    s.cta_local = true, s.k_slice = s.shape.in_c, s.mailbox = {};
+    s.split_k_log2 = s.m_tiles_log2 = s.groups_log2 = s.rows_log2 = 0;
   }
 }
 
-bool KeepBlocksTogether(const std::vector<WideStage>& stages) {
-  if (std::none_of(stages.begin(), stages.end(), TeamsHaveAllRows)) return false;
-  for (int block = 0; block < kWideBlocks; ++block) {
-    const WideItem item = ItemOfBlock(block);
-    if (std::none_of(stages.begin(), stages.end(), [&](const WideStage& s) {
-          return s.shape.in_c > 0 && TeamOf(s, item).multiplies;
+bool SkewIsBounded(const std::vector<Layer>& layers) {
+  if (std::none_of(layers.begin(), layers.end(), SpansAllRows)) return false;
+  for (int cta = 0; cta < kCtas; ++cta) {
+    const OutputTile tile = TileOfCta(cta);
+    if (std::none_of(layers.begin(), layers.end(), [&](const Layer& s) {
+          return s.shape.in_c > 0 && GemmTileOf(s, tile).has_work;
         }))
       return false;
   }
   return true;
 }
 
-void PlaceFence(std::vector<WideStage>& stages) {
-  std::next(std::find_if(stages.rbegin(), stages.rend(), TeamsHaveAllRows))->fence = true;
+void PlaceFence(std::vector<Layer>& layers) {
+  std::next(std::find_if(layers.rbegin(), layers.rend(), SpansAllRows))->fence = true;
 }
 
-}  // namespace mjp
+}  // namespace mjp::megakernel

@@ -3,11 +3,12 @@
 
 #include <cstdint>
 
-// Words: float32 numbers handed from block to block through L2, each carrying in its lowest
-// mantissa bit the parity of the pass that wrote it. Every word is written once per pass, and no
-// block is a whole pass ahead of a reader, so one bit tells the new value from the old one.
+// Tagged values: float32 values that CTAs exchange through L2, each of which carries in its lowest
+// mantissa bit the epoch (pass & 1) that wrote it. Data and flag travel in one store, as in NCCL's
+// LL protocol. Every value is written once per pass, and no CTA runs a whole pass ahead of a
+// reader, so one bit tells a new value from the old one.
 
-namespace mjp {
+namespace mjp::megakernel {
 
 __device__ __forceinline__ uint64_t GlobalNanoseconds() {
   uint64_t t;
@@ -15,30 +16,30 @@ __device__ __forceinline__ uint64_t GlobalNanoseconds() {
   return t;
 }
 
-// Bounds a thread's waits. After one of them lasted kStuckNanoseconds, or another block said so,
-// waits end at once and the chain runs to its end on worthless numbers.
-class WaitWatch {
+// Bounds a thread's spins. After one of them lasted kTimeoutNanoseconds, here or in another CTA,
+// all spins end at once and the launch runs to its end on worthless values; the host sees the flag.
+class SpinWatchdog {
  public:
-  __device__ explicit WaitWatch(int* stuck) : stuck_(stuck) {}
+  __device__ explicit SpinWatchdog(int* flag) : flag_(flag) {}
 
-  // Whether to stop waiting, asked after the wait's try number `tries`.
-  __device__ __forceinline__ bool GivesUp(int tries) {
-    if (given_up_) return true;
+  // Whether to stop spinning; asked after try number `tries` of a spin.
+  __device__ __forceinline__ bool TimedOut(int tries) {
+    if (timed_out_) return true;
     if ((tries & 1023) != 1023) return false;
     if (tries == 1023) begin_ = GlobalNanoseconds();
-    if (GlobalNanoseconds() - begin_ > kStuckNanoseconds) *static_cast<volatile int*>(stuck_) = 1;
-    given_up_ = *static_cast<volatile int*>(stuck_) != 0;
-    return given_up_;
+    if (GlobalNanoseconds() - begin_ > kTimeoutNanoseconds) *static_cast<volatile int*>(flag_) = 1;
+    timed_out_ = *static_cast<volatile int*>(flag_) != 0;
+    return timed_out_;
   }
 
  private:
-  static constexpr uint64_t kStuckNanoseconds = 2'000'000'000;
-  int* stuck_;
+  static constexpr uint64_t kTimeoutNanoseconds = 2'000'000'000;
+  int* flag_;
   uint64_t begin_ = 0;
-  bool given_up_ = false;
+  bool timed_out_ = false;
 };
 
-__device__ __forceinline__ uint4 LoadWords4(const float* at) {
+__device__ __forceinline__ uint4 LoadTagged4(const float* at) {
   uint4 w;
   asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(w.x), "=r"(w.y), "=r"(w.z), "=r"(w.w)
@@ -46,87 +47,88 @@ __device__ __forceinline__ uint4 LoadWords4(const float* at) {
   return w;
 }
 
-__device__ __forceinline__ uint32_t LoadWord(const float* at) {
+__device__ __forceinline__ uint32_t LoadTagged(const float* at) {
   uint32_t w;
   asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(w) : "l"(at));
   return w;
 }
 
-__device__ __forceinline__ uint32_t MakeWord(float v, uint32_t parity) {
-  return (__float_as_uint(v) & ~1u) | parity;
+__device__ __forceinline__ uint32_t Tag(float v, uint32_t epoch) {
+  return (__float_as_uint(v) & ~1u) | epoch;
 }
-__device__ __forceinline__ float WordValue(uint32_t word) { return __uint_as_float(word & ~1u); }
+__device__ __forceinline__ float Untag(uint32_t tagged) { return __uint_as_float(tagged & ~1u); }
 
-__device__ __forceinline__ void StoreWords4(float* at, const float4& v, uint32_t parity) {
+__device__ __forceinline__ void StoreTagged4(float* at, const float4& v, uint32_t epoch) {
   asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(at),
-               "r"(MakeWord(v.x, parity)), "r"(MakeWord(v.y, parity)), "r"(MakeWord(v.z, parity)),
-               "r"(MakeWord(v.w, parity)));
+               "r"(Tag(v.x, epoch)), "r"(Tag(v.y, epoch)), "r"(Tag(v.z, epoch)),
+               "r"(Tag(v.w, epoch)));
 }
-__device__ __forceinline__ void StoreWord(float* at, float v, uint32_t parity) {
-  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(at), "r"(MakeWord(v, parity)));
-}
-
-// Bit 0: whether one of the four is not of this parity.
-__device__ __forceinline__ uint32_t Missing(const uint4& w, uint32_t parity) {
-  return (w.x ^ parity) | (w.y ^ parity) | (w.z ^ parity) | (w.w ^ parity);
+__device__ __forceinline__ void StoreTagged(float* at, float v, uint32_t epoch) {
+  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(at), "r"(Tag(v, epoch)));
 }
 
-// Vector `i` of those that stand `stride` words apart.
-__device__ __forceinline__ const float* WordsAt(const float* at, uint32_t stride, int i) {
+// Bit 0: whether one of the four is of the other epoch.
+__device__ __forceinline__ uint32_t Mismatch4(const uint4& w, uint32_t epoch) {
+  return (w.x ^ epoch) | (w.y ^ epoch) | (w.z ^ epoch) | (w.w ^ epoch);
+}
+
+// Vector `i` of those that stand `stride` values apart.
+__device__ __forceinline__ const float* TaggedAt(const float* at, uint32_t stride, int i) {
   return reinterpret_cast<const float*>(reinterpret_cast<const char*>(at) +
                                         static_cast<uint64_t>(stride * 4) * i);
 }
 
-// Asks for `count` vectors, `stride` words apart; the others of kCount become zeros.
+// Issues the loads of `count` vectors, `stride` values apart; the others of kCount become zeros.
 template <int kCount>
-__device__ __forceinline__ void AskWords4(uint4 (&w)[kCount], const float* at, uint32_t stride,
-                                          int count, uint32_t parity) {
+__device__ __forceinline__ void IssueTagged4(uint4 (&w)[kCount], const float* at, uint32_t stride,
+                                             int count, uint32_t epoch) {
   if (count == kCount) {
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) w[i] = LoadWords4(WordsAt(at, stride, i));
+    for (int i = 0; i < kCount; ++i) w[i] = LoadTagged4(TaggedAt(at, stride, i));
   } else {
 #pragma unroll
     for (int i = 0; i < kCount; ++i)
-      w[i] = i < count ? LoadWords4(WordsAt(at, stride, i))
-                       : make_uint4(parity, parity, parity, parity);
+      w[i] =
+          i < count ? LoadTagged4(TaggedAt(at, stride, i)) : make_uint4(epoch, epoch, epoch, epoch);
   }
 }
 
-__device__ __forceinline__ uint4 Flipped(const uint4& w, uint32_t parity) {
-  return make_uint4(w.x ^ parity, w.y ^ parity, w.z ^ parity, w.w ^ parity);
+// Clears the tags of values that are of this epoch, and sets those of the others.
+__device__ __forceinline__ uint4 FlipEpoch(const uint4& w, uint32_t epoch) {
+  return make_uint4(w.x ^ epoch, w.y ^ epoch, w.z ^ epoch, w.w ^ epoch);
 }
 
-// Adds to `all` the bits in which a word is not of this parity, of which the lowest one counts. One
-// instruction that the compiler does not see through: it would compare words by themselves, and
-// wait for some before it asks for the others where it has no predicates for all.
-__device__ __forceinline__ void AddDifference(uint32_t& all, uint32_t word, uint32_t parity) {
-  asm("lop3.b32 %0, %0, %1, %2, 0xf6;" : "+r"(all) : "r"(word), "r"(parity));
+// Adds to `all` the bits in which a value differs from the epoch, of which the lowest one counts.
+// One opaque instruction: the compiler would compare value by value, and where it has no predicates
+// for all of them wait for some before it issues the other loads.
+__device__ __forceinline__ void AddMismatch(uint32_t& all, uint32_t tagged, uint32_t epoch) {
+  asm("lop3.b32 %0, %0, %1, %2, 0xf6;" : "+r"(all) : "r"(tagged), "r"(epoch));
 }
 
-// The same of two words.
-__device__ __forceinline__ uint32_t Differences(uint32_t one, uint32_t other, uint32_t parity) {
-  uint32_t differences;
-  asm("lop3.b32 %0, %1, %2, %3, 0x7e;" : "=r"(differences) : "r"(one), "r"(other), "r"(parity));
-  return differences;
+// The same of two values.
+__device__ __forceinline__ uint32_t Mismatch2(uint32_t one, uint32_t other, uint32_t epoch) {
+  uint32_t mismatch;
+  asm("lop3.b32 %0, %1, %2, %3, 0x7e;" : "=r"(mismatch) : "r"(one), "r"(other), "r"(epoch));
+  return mismatch;
 }
 
-// Sum of the vectors that were asked for, always in the same order; asks again for those that had
-// not come yet.
+// Sum of the vectors whose loads were issued, always in the same order; loads again those that had
+// not arrived.
 template <int kCount>
-__device__ __forceinline__ float4 SumWords4(uint4 (&w)[kCount], const float* at, uint32_t stride,
-                                            uint32_t parity, WaitWatch& watch) {
+__device__ __forceinline__ float4 ReceiveSum4(uint4 (&w)[kCount], const float* at, uint32_t stride,
+                                              uint32_t epoch, SpinWatchdog& watchdog) {
   for (int tries = 0;; ++tries) {
     uint32_t missing = 0;
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      w[i] = Flipped(w[i], parity);
+      w[i] = FlipEpoch(w[i], epoch);
       missing |= w[i].x | w[i].y | w[i].z | w[i].w;
     }
-    if ((missing & 1) == 0 || watch.GivesUp(tries)) break;
+    if ((missing & 1) == 0 || watchdog.TimedOut(tries)) break;
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       const bool again = (w[i].x | w[i].y | w[i].z | w[i].w) & 1;
-      w[i] = again ? LoadWords4(WordsAt(at, stride, i)) : Flipped(w[i], parity);
+      w[i] = again ? LoadTagged4(TaggedAt(at, stride, i)) : FlipEpoch(w[i], epoch);
     }
   }
   const auto value = [](uint32_t bits) { return __uint_as_float(bits); };
@@ -139,28 +141,28 @@ __device__ __forceinline__ float4 SumWords4(uint4 (&w)[kCount], const float* at,
   return sum;
 }
 
-// The same of single words; those beyond `count` are zeros that have come.
+// The same of single values; those beyond `count` are zeros that have arrived.
 template <int kMaxCount>
-__device__ __forceinline__ float SumWords(const float* at, size_t stride, int count,
-                                          uint32_t parity, WaitWatch& watch) {
+__device__ __forceinline__ float ReceiveSum(const float* at, size_t stride, int count,
+                                            uint32_t epoch, SpinWatchdog& watchdog) {
   uint32_t w[kMaxCount];
 #pragma unroll
-  for (uint32_t& word : w) word = parity;
+  for (uint32_t& tagged : w) tagged = epoch;
   for (int tries = 0;; ++tries) {
 #pragma unroll
     for (int i = 0; i < kMaxCount; ++i)
-      if (i < count) w[i] = LoadWord(at + i * stride);
+      if (i < count) w[i] = LoadTagged(at + i * stride);
     uint32_t missing = 0;
 #pragma unroll
-    for (int i = 0; i < kMaxCount; ++i) AddDifference(missing, w[i], parity);
-    if ((missing & 1) == 0 || watch.GivesUp(tries)) break;
+    for (int i = 0; i < kMaxCount; ++i) AddMismatch(missing, w[i], epoch);
+    if ((missing & 1) == 0 || watchdog.TimedOut(tries)) break;
   }
   float sum = 0.0f;
 #pragma unroll
-  for (int i = 0; i < kMaxCount; ++i) sum += WordValue(w[i]);
+  for (int i = 0; i < kMaxCount; ++i) sum += Untag(w[i]);
   return sum;
 }
 
-}  // namespace mjp
+}  // namespace mjp::megakernel
 
 #endif  // KERNELS_CUDA_MEGAKERNEL_TAGGED_VALUE_CUH_

@@ -1,27 +1,27 @@
-// Weights of the wide chain, from those of the other fused kernels.
+// Weights of the megakernel, reordered from those of norm_conv.
 
 #include "kernels/cuda/megakernel/megakernel.cuh"
 #include "kernels/cuda/norm_conv/norm_conv_plan.h"
 #include "kernels/cuda/primitives/cuda_check.h"
 
-namespace mjp {
+namespace mjp::megakernel {
 namespace {
 
 constexpr int kThreads = kFragmentBytes / sizeof(uint4);
 
-// grid: (out tiles x fillings, warps x pieces); of items made whole (out / 32, warps x pieces).
-// `beside`: the last tap is the 1x1's.
+// grid: (out tiles x K blocks, warps x k steps); CTA-local: (out / 32, warps x k steps).
+// `shortcut`: the last tap is the shortcut's.
 __global__ void __launch_bounds__(kThreads)
-    WidePackKernel(const uint4* packed, uint4* ordered, bool whole, int fillings, int taps,
-                   bool beside) {
-  const int warp = blockIdx.y / kWidePieces, piece = blockIdx.y % kWidePieces;
-  const int blocks = fillings * kWidePieces * 2, own_taps = taps - beside;
-  const int out = whole ? blockIdx.x * 2 + warp % 2 : blockIdx.x / fillings * 4 + warp % 4;
-  const int filling = whole ? warp / 2 % 2 : blockIdx.x % fillings;
-  const int in = (filling * kWidePieces + piece) * 2 + warp / 4;
-  const size_t to = static_cast<size_t>(blockIdx.x * kChainWarps + warp) * kWidePieces * taps;
+    ReorderWeightsKernel(const uint4* packed, uint4* ordered, bool cta_local, int k_blocks,
+                         int taps, bool shortcut) {
+  const int warp = blockIdx.y / kKSteps, k_step = blockIdx.y % kKSteps;
+  const int blocks = k_blocks * kKSteps * 2, own_taps = taps - shortcut;
+  const int out = cta_local ? blockIdx.x * 2 + warp % 2 : blockIdx.x / k_blocks * 4 + warp % 4;
+  const int k_block = cta_local ? warp / 2 % 2 : blockIdx.x % k_blocks;
+  const int in = (k_block * kKSteps + k_step) * 2 + warp / 4;
+  const size_t to = static_cast<size_t>(blockIdx.x * kMmaWarps + warp) * kKSteps * taps;
   for (int tap = 0; tap < taps; ++tap) {
-    const int at = tap < own_taps ? piece * own_taps + tap : kWidePieces * own_taps + piece;
+    const int at = tap < own_taps ? k_step * own_taps + tap : kKSteps * own_taps + k_step;
     const size_t from = (static_cast<size_t>(out) * blocks + in) * taps + tap;
     ordered[(to + at) * kThreads + threadIdx.x] = packed[from * kThreads + threadIdx.x];
   }
@@ -29,13 +29,14 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void LaunchWidePack(const FusedConvShape& s, bool whole, const void* packed, void* ordered) {
-  const int fillings = s.in_c / kWideFilling;
-  const dim3 grid(s.phases * s.out_c / kWideTile * fillings, kChainWarps * kWidePieces);
-  WidePackKernel<<<grid, kThreads>>>(static_cast<const uint4*>(packed),
-                                     static_cast<uint4*>(ordered), whole, fillings,
-                                     s.taps + s.residual, s.residual);
+void LaunchReorderWeights(const NormConvShape& s, bool cta_local, const void* packed,
+                          void* ordered) {
+  const int k_blocks = s.in_c / kBlockK;
+  const dim3 grid(s.phases * s.out_c / kTileChannels * k_blocks, kMmaWarps * kKSteps);
+  ReorderWeightsKernel<<<grid, kThreads>>>(static_cast<const uint4*>(packed),
+                                           static_cast<uint4*>(ordered), cta_local, k_blocks,
+                                           s.taps + s.shortcut, s.shortcut);
   CheckCuda(cudaGetLastError(), "packing of weights");
 }
 
-}  // namespace mjp
+}  // namespace mjp::megakernel

@@ -5,139 +5,146 @@
 #include "kernels/cuda/megakernel/reader_epilogue/layer.cuh"
 #include "kernels/cuda/norm_conv/warp_mma.cuh"
 
-// The weights of the wide chain on their way: from device memory to each warp's shared memory, and
-// from there to its registers.
+// The weight pipeline: device memory -> each MMA warp's shared memory (bulk copies) -> its
+// registers.
 
-namespace mjp {
+namespace mjp::megakernel {
 
-__device__ __forceinline__ WideTile MakeWideTile(const WideStage& st, const WideItem& item) {
-  const FusedConvShape& s = st.shape;
-  const WideTeam team = TeamOf(st, item);
-  if (s.in_c == 0 || !team.multiplies) return {};
-  const int out = team.phase * s.out_c + ((team.tile << st.groups_log2) << st.item_log2) + team.out;
-  const int fillings = st.whole ? 1 : st.share / kWideFilling;
-  const int bytes = kWidePieces * (s.taps + s.residual) * kFragmentBytes;
-  const size_t first = st.whole ? out / kWholeTile
-                                : static_cast<size_t>(out / kWideTile) * (s.in_c / kWideFilling) +
-                                      static_cast<size_t>(team.split) * fillings;
-  return {static_cast<const uint8_t*>(st.weight) + first * kChainWarps * bytes, fillings, bytes};
+__device__ __forceinline__ WeightTile MakeWeightTile(const Layer& layer, const OutputTile& tile) {
+  const NormConvShape& s = layer.shape;
+  const GemmTile gemm = GemmTileOf(layer, tile);
+  if (s.in_c == 0 || !gemm.has_work) return {};
+  const int out = gemm.phase * s.out_c +
+                  ((gemm.group_tile << layer.groups_log2) << layer.group_channels_log2) + gemm.out;
+  const int k_blocks = layer.cta_local ? 1 : layer.k_slice / kBlockK;
+  const int bytes = kKSteps * (s.taps + s.shortcut) * kFragmentBytes;
+  const size_t first = layer.cta_local
+                           ? out / kLocalTileChannels
+                           : static_cast<size_t>(out / kTileChannels) * (s.in_c / kBlockK) +
+                                 static_cast<size_t>(gemm.k_slice) * k_blocks;
+  return {static_cast<const uint8_t*>(layer.weight) + first * kMmaWarps * bytes, k_blocks, bytes};
 }
 
-// The weights of the stage that a block multiplies behind `stage`, round and round.
-__device__ __forceinline__ WideTile NextTile(const WideTile* tiles, int count, int stage) {
-  do stage = stage + 1 < count ? stage + 1 : 0;
-  while (tiles[stage].fillings == 0);
-  return tiles[stage];
+// The weights of the next layer after `layer_index` in which the CTA has a GEMM tile, cyclic.
+__device__ __forceinline__ WeightTile NextWeightTile(const WeightTile* tiles, int count,
+                                                     int layer_index) {
+  do layer_index = layer_index + 1 < count ? layer_index + 1 : 0;
+  while (tiles[layer_index].k_blocks == 0);
+  return tiles[layer_index];
 }
 
-// A warp's weights of all stages, round and round: what it multiplies with next is on its way to
-// shared memory, by the bulk copy engine. All but the barrier's parity is there too, since the
-// asking lane alone needs it. One for each warp that multiplies, at the start of shared memory.
-struct alignas(128) WideBuffer {
-  uint8_t weights[kWideWarpBytes];
-  const uint8_t* from;    // of the half that is asked for next
-  uint32_t half;          // bytes of it
-  int left;               // fillings of the stage behind it
-  const WideTile* tiles;  // of the stages
-  uint64_t arrived;       // a barrier
-  int stage_count, stage;
+// One MMA warp's buffer, at the start of shared memory: the K block that it multiplies next is on
+// its way there while it multiplies the one before from registers, across layers and passes. The
+// state of the pipeline stands here as well, since the lane that issues the copies alone needs it;
+// but for the mbarrier's phase.
+struct alignas(128) WeightBuffer {
+  uint8_t weights[kWarpWeightBytes];
+  const uint8_t* from;      // of the half that is copied next
+  uint32_t half;            // its bytes
+  int left;                 // K blocks of the layer after it
+  const WeightTile* tiles;  // of the layers
+  uint64_t arrived;         // mbarrier
+  int layer_count, layer_index;
 };
-struct WideStream {
+struct WeightPipeline {
   int thread;
-  uint32_t parity = 0;
+  uint32_t phase = 0;
 
-  __device__ __forceinline__ WideBuffer& Mine() const {
+  __device__ __forceinline__ WeightBuffer& Buffer() const {
     extern __shared__ __align__(128) uint8_t shared[];
-    return reinterpret_cast<WideBuffer*>(shared)[thread / 32];
+    return reinterpret_cast<WeightBuffer*>(shared)[thread / 32];
   }
   // This lane's part of fragment `i`.
   __device__ __forceinline__ uint32_t Fragment(int i) const {
-    return SharedAddress(Mine().weights) + thread % 32 * 16 + i * kFragmentBytes;
+    return SharedAddress(Buffer().weights) + thread % 32 * 16 + i * kFragmentBytes;
   }
-  __device__ __forceinline__ void Begin(const WideTile* tiles, int stage_count) {
-    WideBuffer& m = Mine();
+  __device__ __forceinline__ void Begin(const WeightTile* tiles, int layer_count) {
+    WeightBuffer& buffer = Buffer();
     if (thread % 32 == 0) {
-      InitBarrier(SharedAddress(&m.arrived), 1);
-      m.tiles = tiles, m.stage_count = stage_count, m.stage = -1, m.left = 0;
+      InitBarrier(SharedAddress(&buffer.arrived), 1);
+      buffer.tiles = tiles, buffer.layer_count = layer_count, buffer.layer_index = -1,
+      buffer.left = 0;
     }
     FenceForWgmma();
-    Ask();
-    AskRest();
+    PrefetchFirstHalf();
+    PrefetchSecondHalf();
   }
-  // Waits for what was asked for.
+  // Waits for the prefetched K block.
   __device__ __forceinline__ void Wait() {
-    const uint32_t arrived = SharedAddress(&Mine().arrived);
-    while (!BarrierPassed(arrived, parity)) {
+    const uint32_t arrived = SharedAddress(&Buffer().arrived);
+    while (!BarrierPassed(arrived, phase)) {
     }
-    parity ^= 1;
+    phase ^= 1;
   }
-  // Expects the weights of a stage of one filling, and asks for half of them, once all lanes have
-  // read what was there.
-  __device__ __forceinline__ void Ask(const WideTile& next) const {
+  // Issues the copy of half of the weights of a layer of one K block, once all lanes have read what
+  // was there.
+  __device__ __forceinline__ void PrefetchFirstHalf(const WeightTile& next) const {
     __syncwarp();
     if (!OneLane()) return;
-    WideBuffer& m = Mine();
+    WeightBuffer& buffer = Buffer();
     const uint32_t bytes = next.bytes;
-    ExpectBytes(SharedAddress(&m.arrived), bytes);
-    Copy(m, next.weight + thread / 32 * bytes, 0, bytes / 2);
+    ExpectBytes(SharedAddress(&buffer.arrived), bytes);
+    Copy(buffer, next.weight + thread / 32 * bytes, 0, bytes / 2);
   }
-  // Asks for the other half; in two parts what is handed on meanwhile comes through sooner.
-  __device__ __forceinline__ void AskRest(const WideTile& next) const {
+  // Issues the other half: in two parts, what CTAs exchange meanwhile gets through sooner.
+  __device__ __forceinline__ void PrefetchSecondHalf(const WeightTile& next) const {
     if (!OneLane()) return;
     const uint32_t bytes = next.bytes, half = bytes / 2;
-    Copy(Mine(), next.weight + thread / 32 * bytes + half, half, half);
+    Copy(Buffer(), next.weight + thread / 32 * bytes + half, half, half);
   }
-  // The same of stages that may have several fillings, one after the other.
-  __device__ __forceinline__ void Ask() const {
+  // The same of layers that may have several K blocks, one after the other.
+  __device__ __forceinline__ void PrefetchFirstHalf() const {
     __syncwarp();
     if (!OneLane()) return;
-    WideBuffer& m = Mine();
-    const uint8_t* from = m.from + (kChainWarps * 2 - 1) * m.half;
-    int left = m.left, stage = m.stage;
-    uint32_t half = m.half;
+    WeightBuffer& buffer = Buffer();
+    const uint8_t* from = buffer.from + (kMmaWarps * 2 - 1) * buffer.half;
+    int left = buffer.left, layer_index = buffer.layer_index;
+    uint32_t half = buffer.half;
     while (left == 0) {
-      if (++stage == m.stage_count) stage = 0;
-      const WideTile& tile = m.tiles[stage];
-      left = tile.fillings, half = tile.bytes / 2;
+      if (++layer_index == buffer.layer_count) layer_index = 0;
+      const WeightTile& tile = buffer.tiles[layer_index];
+      left = tile.k_blocks, half = tile.bytes / 2;
       from = tile.weight + thread / 32 * tile.bytes;
     }
-    ExpectBytes(SharedAddress(&m.arrived), 2 * half);
-    Copy(m, from, 0, half);
-    m.from = from + half, m.half = half, m.left = left - 1, m.stage = stage;
+    ExpectBytes(SharedAddress(&buffer.arrived), 2 * half);
+    Copy(buffer, from, 0, half);
+    buffer.from = from + half, buffer.half = half, buffer.left = left - 1,
+    buffer.layer_index = layer_index;
   }
-  __device__ __forceinline__ void AskRest() const {
+  __device__ __forceinline__ void PrefetchSecondHalf() const {
     if (!OneLane()) return;
-    WideBuffer& m = Mine();
-    Copy(m, m.from, m.half, m.half);
+    WeightBuffer& buffer = Buffer();
+    Copy(buffer, buffer.from, buffer.half, buffer.half);
   }
 
  private:
-  // Weights are not to drive out of the L2 cache what blocks hand over.
-  __device__ __forceinline__ static void Copy(WideBuffer& m, const uint8_t* from, uint32_t at,
-                                              uint32_t bytes) {
-    CopyBulk(SharedAddress(m.weights) + at, from, bytes, SharedAddress(&m.arrived),
+  // Evict-first: weights must not push the exchange buffers out of L2.
+  __device__ __forceinline__ static void Copy(WeightBuffer& buffer, const uint8_t* from,
+                                              uint32_t at, uint32_t bytes) {
+    CopyBulk(SharedAddress(buffer.weights) + at, from, bytes, SharedAddress(&buffer.arrived),
              EvictFirstPolicy());
   }
 };
 
-// A warp's weights of a filling of the input: of its 16 out channels, and of half of the in
+// A warp's weights of a K block in registers: of its 16 out channels, and of half of the in
 // channels.
-struct WideWeights {
-  uint32_t main[kWidePieces * 5][4];  // the last ones are others' where there are fewer taps
+struct WeightFragments {
+  uint32_t main[kKSteps * 5][4];  // with fewer taps the last ones are not used
 
-  __device__ __forceinline__ void Load(WideStream& stream) {
+  __device__ __forceinline__ void Load(WeightPipeline& stream) {
     stream.Wait();
 #pragma unroll
-    for (int i = 0; i < kWidePieces * 5; ++i) LoadFragment(main[i], stream.Fragment(i));
+    for (int i = 0; i < kKSteps * 5; ++i) LoadFragment(main[i], stream.Fragment(i));
   }
-  // Once they are loaded, asks for what comes next in their place; next: as of WideStream::Ask.
+  // Once they are loaded, prefetches what comes next in their place; next: as of PrefetchFirstHalf.
   template <typename... Next>
-  __device__ __forceinline__ void AskForNext(const WideStream& stream, const Next&... next) const {
+  __device__ __forceinline__ void PrefetchNext(const WeightPipeline& stream,
+                                               const Next&... next) const {
     uint32_t loaded = 0;
 #pragma unroll
     for (const auto& fragment : main) loaded |= fragment[3];
     WaitFor(loaded);
-    stream.Ask(next...);
+    stream.PrefetchFirstHalf(next...);
   }
 
  private:
@@ -147,6 +154,6 @@ struct WideWeights {
   }
 };
 
-}  // namespace mjp
+}  // namespace mjp::megakernel
 
 #endif  // KERNELS_CUDA_MEGAKERNEL_WEIGHT_PIPELINE_CUH_

@@ -1,4 +1,4 @@
-// First and last layer of the U-Net: one block per row (and 64 channels), operands in registers
+// First convolution and head of the U-Net: one CTA per row (and 64 channels), operands in registers
 // and shared memory. Bound by latency; a few kilobytes of weights.
 
 #include "kernels/cuda/norm_conv/in_out_conv.cuh"
@@ -9,12 +9,12 @@ namespace mjp {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kFirstChannels = 64;         // of a block of the first convolution
-constexpr int kFewTerms = 16;              // that most networks have
+constexpr int kFirstChannels = 64;         // of a CTA of the first convolution
+constexpr int kCommonTerms = 16;           // taps x channels of most networks
 constexpr int kMaxHeadBytes = 128 * 1024;  // shared memory
 
 // grid: (rows, tiles of 64 channels); a thread makes one channel of a quarter of the positions.
-// kTerms: at most.
+// kTerms: taps x channels at most.
 template <typename T, int kTerms>
 __global__ void __launch_bounds__(kThreads) FirstConvKernel(const FirstConvArgs a) {
   // x between zeros, so that no position needs a check
@@ -22,16 +22,16 @@ __global__ void __launch_bounds__(kThreads) FirstConvKernel(const FirstConvArgs 
   const int c = blockIdx.y * kFirstChannels + threadIdx.x % kFirstChannels, row = blockIdx.x;
   const int terms = a.taps * a.in_c, elements = a.length * a.in_c;
   const int before = a.taps / 2 * a.in_c;
-  float weight[kTerms] = {}, residual[kMaxFirstChannels] = {};
-  float bias = 0.0f, residual_bias = 0.0f;
+  float weight[kTerms] = {}, shortcut_weight[kMaxFirstChannels] = {};
+  float bias = 0.0f, shortcut_bias = 0.0f;
   if (c < a.out_c) {
 #pragma unroll
     for (int i = 0; i < kTerms; ++i)
       if (i < terms) weight[i] = a.weight[i * a.out_c + c];
 #pragma unroll
     for (int i = 0; i < kMaxFirstChannels; ++i)
-      if (i < a.in_c) residual[i] = a.residual_weight[i * a.out_c + c];
-    bias = a.bias[c], residual_bias = a.residual_bias[c];
+      if (i < a.in_c) shortcut_weight[i] = a.shortcut_weight[i * a.out_c + c];
+    bias = a.bias[c], shortcut_bias = a.shortcut_bias[c];
   }
   for (int i = threadIdx.x; i < elements + 2 * kMaxFirstTerms; i += kThreads) x[i] = 0.0f;
   __syncthreads();
@@ -44,14 +44,14 @@ __global__ void __launch_bounds__(kThreads) FirstConvKernel(const FirstConvArgs 
   if (c >= a.out_c) return;
   for (int l = threadIdx.x / kFirstChannels; l < a.length; l += kThreads / kFirstChannels) {
     const float* from = x + l * a.in_c;
-    float sum = bias, beside = residual_bias;
+    float sum = bias, shortcut = shortcut_bias;
 #pragma unroll
     for (int i = 0; i < kTerms; ++i) sum += weight[i] * from[i];
 #pragma unroll
-    for (int i = 0; i < kMaxFirstChannels; ++i) beside += residual[i] * from[before + i];
+    for (int i = 0; i < kMaxFirstChannels; ++i) shortcut += shortcut_weight[i] * from[before + i];
     const size_t out = (static_cast<size_t>(row) * a.length + l) * a.out_c + c;
     static_cast<T*>(a.y)[out] = FromFloat<T>(sum);
-    static_cast<T*>(a.residual_y)[out] = FromFloat<T>(beside);
+    static_cast<T*>(a.shortcut_y)[out] = FromFloat<T>(shortcut);
   }
 }
 
@@ -59,14 +59,14 @@ __global__ void __launch_bounds__(kThreads) FirstConvKernel(const FirstConvArgs 
 template <typename T>
 __global__ void __launch_bounds__(kThreads) HeadKernel(const HeadArgs a) {
   extern __shared__ __align__(16) uint8_t shared[];
-  using P = Pack<T, kFusedPack>;
+  using P = Pack<T, kPackChannels>;
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = kThreads / 32;
   const int row = blockIdx.x, channels = a.source.channels;
   ReleaseSuccessor();
   WaitForPredecessor();
   T* h = reinterpret_cast<T*>(shared);
   for (int group = warp; group * a.source.group_channels < channels; group += warps) {
-    FinishGroup<T>(a.source, row, a.length, group, lane, [&](int l, int channel, const P& pack) {
+    NormalizeGroup<T>(a.source, row, a.length, group, lane, [&](int l, int channel, const P& pack) {
       *reinterpret_cast<P*>(h + l * channels + channel) = pack;
     });
   }
@@ -74,12 +74,12 @@ __global__ void __launch_bounds__(kThreads) HeadKernel(const HeadArgs a) {
   for (int l = warp; l < a.length; l += warps) {
     for (int action = 0; action < a.out_c; ++action) {
       float sum = 0.0f;
-      for (int c = lane * kFusedPack; c < channels; c += 32 * kFusedPack) {
+      for (int c = lane * kPackChannels; c < channels; c += 32 * kPackChannels) {
         const P pack = *reinterpret_cast<const P*>(h + l * channels + c);
-        float weight[kFusedPack];
+        float weight[kPackChannels];
         LoadEight(a.weight + action * channels + c, weight);
 #pragma unroll
-        for (int v = 0; v < kFusedPack; ++v) sum += ToFloat(pack.v[v]) * weight[v];
+        for (int v = 0; v < kPackChannels; ++v) sum += ToFloat(pack.v[v]) * weight[v];
       }
       sum = WarpSum(sum);
       if (lane == 0)
@@ -93,8 +93,8 @@ void FirstConv(const FirstConvArgs& a, cudaStream_t stream) {
   LaunchShape shape;
   shape.grid = dim3(a.rows, (a.out_c + kFirstChannels - 1) / kFirstChannels);
   shape.block = dim3(kThreads);
-  if (a.taps * a.in_c <= kFewTerms)
-    return Launch(FirstConvKernel<T, kFewTerms>, shape, stream, "first convolution", a);
+  if (a.taps * a.in_c <= kCommonTerms)
+    return Launch(FirstConvKernel<T, kCommonTerms>, shape, stream, "first convolution", a);
   Launch(FirstConvKernel<T, kMaxFirstTerms>, shape, stream, "first convolution", a);
 }
 
@@ -106,8 +106,8 @@ void Head(const HeadArgs& a, cudaStream_t stream) {
   shape.shared_bytes = sizeof(T) * a.length * a.source.channels;
   static const cudaError_t allowed = cudaFuncSetAttribute(
       HeadKernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxHeadBytes);
-  CheckCuda(allowed, "shared memory of the last layer");
-  Launch(HeadKernel<T>, shape, stream, "last layer", a);
+  CheckCuda(allowed, "shared memory of the head");
+  Launch(HeadKernel<T>, shape, stream, "head", a);
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ void LaunchFirstConv(Format format, const FirstConvArgs& a, cudaStream_t stream)
 
 bool HeadSupports(Format format, const HeadArgs& a) {
   const size_t bytes = size_t{1} * a.length * a.source.channels * FormatBytes(format);
-  return bytes <= size_t{kMaxHeadBytes} && FusedSourceSupports(a.source, a.length);
+  return bytes <= size_t{kMaxHeadBytes} && NormConvSourceSupports(a.source, a.length);
 }
 
 void LaunchHead(Format format, const HeadArgs& a, cudaStream_t stream) {

@@ -6,42 +6,42 @@
 #include "kernels/cuda/norm_conv/norm_conv.cuh"
 #include "kernels/shared/host_device.h"
 
-// How a fused convolution is laid out on the device: what the host decides and the kernel follows.
+// How a norm_conv runs on the device: what the host decides and the kernel follows.
 
 namespace mjp {
 
-inline constexpr int kFusedWarps = 8;
+inline constexpr int kNormConvWarps = 8;
 inline constexpr int kStepBytes = 32;       // of k, in one multiplication
-inline constexpr int kFragmentBytes = 512;  // of 16 out channels and one step
+inline constexpr int kFragmentBytes = 512;  // of 16 out channels and one k step
 inline constexpr int kChunkFragments = 4, kRingChunks = 3;
 inline constexpr int kChunkBytes = kChunkFragments * kFragmentBytes;
-inline constexpr int kFusedPack = 8;                     // channels that move together
-inline constexpr int kFusedPacks = 4;                    // packs of a lane in one group
-inline constexpr int kFusedMaxSplit = 8;                 // blocks of a portable cluster
-inline constexpr int kFusedMaxSharedBytes = 227 * 1024;  // of a block, sm_90
+inline constexpr int kPackChannels = 8;                 // channels that move together
+inline constexpr int kLanePacks = 4;                    // packs of a lane in one group
+inline constexpr int kMaxClusterCtas = 8;               // of a portable cluster
+inline constexpr int kMaxSharedBytesSm90 = 227 * 1024;  // of a CTA, sm_90
 
-// Where a block's input stands in shared memory: position l of row r is row left + r * period + l
-// of `pitch` bytes. The gap behind a row is the padding of that row and of the next.
-struct FusedLayout {
+// A CTA's input in shared memory: position l of row r is at left + r * period + l, `pitch` bytes
+// each. The gap behind a row is the zero padding of that row and of the next.
+struct InputLayout {
   int left, period, pitch;
 };
 
-struct FusedKernelArgs {
-  FusedConvArgs a;
-  FusedConvConfig config;
-  int slice_channels;  // input channels of a block
-  FusedLayout layout;
+struct NormConvKernelArgs {
+  NormConvArgs a;
+  NormConvConfig config;
+  int slice_channels;  // of a CTA's K slice
+  InputLayout layout;
   int ring_chunks;   // of each warp's weights, at most kRingChunks
   int input_offset;  // bytes from the ring to the input
 };
 
 // Tiles of 16 out channels of a warp: two where that halves the reads of a wide input.
-MJP_HOST_DEVICE constexpr int WarpTiles(int n_tiles, bool residual) {
-  return (n_tiles == 4 || n_tiles == 8) && !residual ? 2 : 1;
+MJP_HOST_DEVICE constexpr int WarpTiles(int n_tiles, bool shortcut) {
+  return (n_tiles == 4 || n_tiles == 8) && !shortcut ? 2 : 1;
 }
 
 // The kernel's arguments and its shared memory; `args` must be supported.
-FusedKernelArgs PlanFusedConv(Format format, const FusedConvArgs& args, size_t* shared_bytes);
+NormConvKernelArgs PlanNormConv(Format format, const NormConvArgs& args, size_t* shared_bytes);
 
 }  // namespace mjp
 

@@ -5,27 +5,27 @@
 #include "kernels/cuda/primitives/device_math.cuh"
 #include "kernels/cuda/primitives/ptx.cuh"
 
-// The products of small convolutions: a warp multiplies consecutive fragments of weights, which a
-// stream hands it, with positions that stand in shared memory.
+// The mma of small convolutions: a warp multiplies consecutive fragments of weights, which come
+// from a ring, with positions in shared memory.
 
 namespace mjp {
 
 // Exponent of a power of two.
 __device__ __forceinline__ int Log2(int power) { return 31 - __clz(power); }
 
-// Sums of a warp. With few position tiles, steps take turns between sets, since an addition to a
-// tile must wait for the one before.
-template <int MI, int NT, bool kResidual>
+// Accumulators of a warp. With few position tiles, k steps alternate between sets, since an mma
+// waits for the one before that has its accumulators.
+template <int MI, int NT, bool kShortcut>
 struct Accumulators {
   static constexpr int kSets = MI > 1 || NT > 2 ? 1 : NT == 1 ? 4 : 2;
   float main[kSets][MI][NT][4] = {};
-  float residual[kResidual ? MI : 1][kResidual ? NT : 1][4] = {};
+  float shortcut[kShortcut ? MI : 1][kShortcut ? NT : 1][4] = {};
 };
 
 // One step: the fragment in `a` times all position tiles.
 template <Format F, int NT>
-__device__ __forceinline__ void MultiplyStep(float (&acc)[NT][4], const uint32_t (&a)[4],
-                                             const uint32_t (&b)[(NT + 1) / 2][4]) {
+__device__ __forceinline__ void MmaStep(float (&acc)[NT][4], const uint32_t (&a)[4],
+                                        const uint32_t (&b)[(NT + 1) / 2][4]) {
 #pragma unroll
   for (int j = 0; j < NT; ++j)
     MultiplyAccumulate<F>(acc[j], a, b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
@@ -52,24 +52,24 @@ __device__ __forceinline__ int DivideSmall(int a, int b) {
 }
 
 // All `steps` of a warp, beginning with step `begin` of the block's (channel block, tap) order.
-// `rows` are this lane's addresses in each pair of position tiles. A stream has Read(), the shared
-// address of its next chunk of kChunkFragments fragments for this lane, Issue(), which asks for
-// the next one to come, and kPending, the chunks under way while one is read.
-template <Format F, int MI, int NT, bool kResidual, typename Stream>
-__device__ __forceinline__ void MultiplyAll(Accumulators<MI, NT, kResidual>& acc, Stream& weights,
+// `rows` are this lane's addresses in each pair of position tiles. A ring has Read(), the shared
+// address of its next chunk of kChunkFragments fragments for this lane, Issue(), which issues the
+// copy of the next one, and kPending, the chunks under way while one is read.
+template <Format F, int MI, int NT, bool kShortcut, typename Ring>
+__device__ __forceinline__ void MmaAllSteps(Accumulators<MI, NT, kShortcut>& acc, Ring& weights,
                                             int steps, int begin,
                                             const uint32_t (&rows)[(NT + 1) / 2],
-                                            const FusedConvShape& s, int pitch) {
-  using Sums = Accumulators<MI, NT, kResidual>;
-  const int taps = s.taps + kResidual;
+                                            const NormConvShape& s, int pitch) {
+  using Acc = Accumulators<MI, NT, kShortcut>;
+  const int taps = s.taps + kShortcut;
   int block = DivideSmall(begin, taps), tap = begin - block * taps;
   for (int left = steps; left > 0;) {
-    WaitCopies<Stream::kPending>();
+    WaitCopies<Ring::kPending>();
     const uint32_t chunk = weights.Read();
 #pragma unroll
     for (int i = 0; i < kChunkFragments / MI; ++i) {
-      const bool beside = kResidual && tap == s.taps;
-      const uint32_t offset = block * kStepBytes + (beside ? s.pad : tap) * pitch;
+      const bool shortcut = kShortcut && tap == s.taps;
+      const uint32_t offset = block * kStepBytes + (shortcut ? s.pad : tap) * pitch;
       uint32_t a[MI][4], b[(NT + 1) / 2][4];
 #pragma unroll
       for (int m = 0; m < MI; ++m) LoadFragment(a[m], chunk + (i * MI + m) * kFragmentBytes);
@@ -77,14 +77,14 @@ __device__ __forceinline__ void MultiplyAll(Accumulators<MI, NT, kResidual>& acc
       for (int j = 0; j < (NT + 1) / 2; ++j) LoadMatrix4(b[j], rows[j] + offset);
 #pragma unroll
       for (int m = 0; m < MI; ++m) {
-        if constexpr (kResidual) {
-          if (beside) {
-            MultiplyStep<F, NT>(acc.residual[m], a[m], b);
+        if constexpr (kShortcut) {
+          if (shortcut) {
+            MmaStep<F, NT>(acc.shortcut[m], a[m], b);
           } else {
-            MultiplyStep<F, NT>(acc.main[i % Sums::kSets][m], a[m], b);
+            MmaStep<F, NT>(acc.main[i % Acc::kSets][m], a[m], b);
           }
         } else {
-          MultiplyStep<F, NT>(acc.main[i % Sums::kSets][m], a[m], b);
+          MmaStep<F, NT>(acc.main[i % Acc::kSets][m], a[m], b);
         }
       }
       // the last chunk's empty steps stay where there is input
@@ -93,22 +93,23 @@ __device__ __forceinline__ void MultiplyAll(Accumulators<MI, NT, kResidual>& acc
     weights.Issue();
   }
 #pragma unroll
-  for (int set = 1; set < Sums::kSets; ++set)
+  for (int set = 1; set < Acc::kSets; ++set)
 #pragma unroll
     for (int j = 0; j < NT; ++j)
 #pragma unroll
       for (int q = 0; q < 4; ++q) acc.main[0][0][j][q] += acc.main[set][0][j][q];
 }
 
-// Puts one warp's sums where its block adds them: sums[position][pitch].
+// Puts one warp's accumulators where its CTA adds them: accumulators[position][pitch].
 template <int NT>
-__device__ __forceinline__ void PutSums(const float (&acc)[NT][4], float* sums, int pitch, int m,
-                                        int lane) {
+__device__ __forceinline__ void PutAccumulators(const float (&acc)[NT][4], float* accumulators,
+                                                int pitch, int m, int lane) {
 #pragma unroll
   for (int j = 0; j < NT; ++j)
 #pragma unroll
     for (int q = 0; q < 4; ++q)
-      sums[(j * 8 + 2 * (lane & 3) + (q & 1)) * pitch + m + (lane >> 2) + (q >> 1) * 8] = acc[j][q];
+      accumulators[(j * 8 + 2 * (lane & 3) + (q & 1)) * pitch + m + (lane >> 2) + (q >> 1) * 8] =
+          acc[j][q];
 }
 
 }  // namespace mjp

@@ -1,4 +1,4 @@
-// The host's part of the fused convolution: weights in the order of the tensor cores' fragments.
+// Weights of norm_conv in the order of the mma fragments, packed by the host.
 
 #include "kernels/cuda/norm_conv/norm_conv.cuh"
 #include "kernels/cuda/norm_conv/norm_conv_plan.h"
@@ -8,7 +8,7 @@ namespace mjp {
 namespace {
 
 // Element (out channel, in channel) of a tap, from the original layouts.
-float WeightAt(const FusedConvShape& s, const float* weight, int o, int i, int phase, int tap) {
+float WeightAt(const NormConvShape& s, const float* weight, int o, int i, int phase, int tap) {
   // out[2l] = w1 x[l] + w3 x[l-1]; out[2l+1] = w0 x[l+1] + w2 x[l]: taps in the order of x
   constexpr int kTransposedTap[2][2] = {{3, 1}, {2, 0}};
   if (s.phases == 2)
@@ -18,15 +18,15 @@ float WeightAt(const FusedConvShape& s, const float* weight, int o, int i, int p
 
 }  // namespace
 
-size_t PackedFusedBytes(Format format, const FusedConvShape& s) {
-  return size_t{1} * s.phases * s.out_c * s.in_c * (s.taps + s.residual) * FormatBytes(format);
+size_t WeightFragmentBytes(Format format, const NormConvShape& s) {
+  return size_t{1} * s.phases * s.out_c * s.in_c * (s.taps + s.shortcut) * FormatBytes(format);
 }
 
-std::vector<uint8_t> PackFusedWeights(Format format, const FusedConvShape& s, const float* weight,
-                                      const float* residual) {
-  std::vector<uint8_t> packed(PackedFusedBytes(format, s));
+std::vector<uint8_t> PackWeightFragments(Format format, const NormConvShape& s, const float* weight,
+                                         const float* shortcut) {
+  std::vector<uint8_t> packed(WeightFragmentBytes(format, s));
   const int element = static_cast<int>(FormatBytes(format));
-  const int step_channels = kStepBytes / element, taps = s.taps + s.residual;
+  const int step_channels = kStepBytes / element, taps = s.taps + s.shortcut;
   uint8_t* at = packed.data();
   for (int phase = 0; phase < s.phases; ++phase) {
     for (int m0 = 0; m0 < s.out_c; m0 += 16) {
@@ -38,7 +38,7 @@ std::vector<uint8_t> PackFusedWeights(Format format, const FusedConvShape& s, co
             const int o = m0 + lane / 4 + 8 * (r & 1);
             const int i = c0 + (16 * (r / 2) + 4 * (lane % 4) + byte % 4) / element;
             const float value = tap < s.taps ? WeightAt(s, weight, o, i, phase, tap)
-                                             : residual[static_cast<size_t>(o) * s.in_c + i];
+                                             : shortcut[static_cast<size_t>(o) * s.in_c + i];
             StoreElement(format, value, at + byte);
           }
         }

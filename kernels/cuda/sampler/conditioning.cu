@@ -20,7 +20,7 @@ __device__ __forceinline__ void PreparePixel(const PrepareArgs& a, int frame, in
 }
 
 template <typename T>
-__global__ void PrepareFoldedKernel(const PrepareArgs a) {
+__global__ void PrepareSpaceToDepthKernel(const PrepareArgs a) {
   WaitForPredecessor();
   ReleaseSuccessor();
   const int i = blockIdx.x * kThreads + threadIdx.x;  // pixels (2 y + part, 2 x) and its right one
@@ -46,7 +46,7 @@ __global__ void PrepareKernel(const PrepareArgs a) {
   static_cast<Pack<T, 8>*>(a.y)[i] = out;
 }
 
-__device__ float ConditionElement(const ConditionArgs& a, int env, int column) {
+__device__ float ConditioningElement(const ConditioningArgs& a, int env, int column) {
   const int width = a.state_dim + a.feature_dim + a.environment_dim;
   const int step = column / width;
   int i = column % width;
@@ -64,7 +64,7 @@ __device__ float ConditionElement(const ConditionArgs& a, int env, int column) {
 }
 
 template <typename T>
-__global__ void ConditionKernel(const ConditionArgs a) {
+__global__ void ConditioningKernel(const ConditioningArgs a) {
   WaitForPredecessor();
   ReleaseSuccessor();
   const int column = blockIdx.x * kThreads + threadIdx.x, env = blockIdx.y;
@@ -73,7 +73,7 @@ __global__ void ConditionKernel(const ConditionArgs a) {
   float mish = 0.0f;
   if (column < width) {
     const size_t at = static_cast<size_t>(env) * width + column;
-    const float value = *a.use_given ? a.given[at] : ConditionElement(a, env, column);
+    const float value = *a.use_given ? a.given[at] : ConditioningElement(a, env, column);
     a.cond[at] = value;
     mish = Mish(value);
   }
@@ -90,7 +90,7 @@ void LaunchPrepareTyped(const PrepareArgs& a, cudaStream_t stream) {
   const int threads = a.frames * a.out_h * a.out_w / (a.space_to_depth ? 2 : 1);
   shape.grid = dim3((threads + kThreads - 1) / kThreads);
   shape.block = dim3(kThreads);
-  const auto kernel = a.space_to_depth ? PrepareFoldedKernel<T> : PrepareKernel<T>;
+  const auto kernel = a.space_to_depth ? PrepareSpaceToDepthKernel<T> : PrepareKernel<T>;
   Launch(kernel, shape, stream, "prepare", a);
 }
 
@@ -102,15 +102,15 @@ void LaunchPrepare(Format format, const PrepareArgs& a, cudaStream_t stream) {
   LaunchPrepareTyped<float>(a, stream);
 }
 
-void LaunchCondition(Format format, const ConditionArgs& a, cudaStream_t stream) {
+void LaunchConditioning(Format format, const ConditioningArgs& a, cudaStream_t stream) {
   LaunchShape shape;
   shape.grid = dim3((a.mish_pitch + kThreads - 1) / kThreads, a.environments);
   shape.block = dim3(kThreads);
   if (format == Format::kFp16)
-    return Launch(ConditionKernel<__half>, shape, stream, "conditioning", a);
+    return Launch(ConditioningKernel<__half>, shape, stream, "conditioning", a);
   if (format == Format::kBf16)
-    return Launch(ConditionKernel<__nv_bfloat16>, shape, stream, "conditioning", a);
-  Launch(ConditionKernel<float>, shape, stream, "conditioning", a);
+    return Launch(ConditioningKernel<__nv_bfloat16>, shape, stream, "conditioning", a);
+  Launch(ConditioningKernel<float>, shape, stream, "conditioning", a);
 }
 
 }  // namespace mjp

@@ -29,7 +29,7 @@ void LaunchPrepare(Format format, const PrepareArgs& args, cudaStream_t stream);
 
 // Puts the parts of the conditioning vector in order: for each environment and step
 // [state, features, environment], or [features, state] with image_first.
-struct ConditionArgs {
+struct ConditioningArgs {
   int environments = 0, steps = 0;
   int state_dim = 0, feature_dim = 0, environment_dim = 0;  // of one step
   bool image_first = false;
@@ -43,7 +43,7 @@ struct ConditionArgs {
   void* mish = nullptr;            // (environments, mish_pitch), storage: Mish(cond), then 0
   int mish_pitch = 0;
 };
-void LaunchCondition(Format format, const ConditionArgs& args, cudaStream_t stream);
+void LaunchConditioning(Format format, const ConditioningArgs& args, cudaStream_t stream);
 
 }  // namespace mjp
 

@@ -1,4 +1,4 @@
-// The chain's noise and its steps: a thread per four numbers or per element. Constants come as
+// The chain's noise and its steps: a thread per four values or per element. Constants come as
 // kernel arguments, so a step reads x, the network's output and the noise once and writes x once.
 
 #include "kernels/cuda/primitives/device_math.cuh"

@@ -1,8 +1,7 @@
-// A thread walks four neighbouring numbers of one chain through the window, so that a step's x
-// never leaves its registers; a block belongs to one chain. How far each step's input moved is
-// summed in fixed point: the same bits in whatever order the blocks come.
-// Bytes moved per window of W: output and evaluated read, 2 W ahead written; then W of those read,
-// and evaluated and input written.
+// A thread walks four neighbouring elements of one chain through the window, so that a step's x
+// never leaves its registers; a CTA belongs to one chain. How far each step's input moved is summed
+// in fixed point: the same bits in whatever order the CTAs run. Bytes moved per window of W: output
+// and evaluated read, 2 W ahead written; then W of those read, and evaluated and input written.
 
 #include "kernels/cuda/primitives/device_math.cuh"
 #include "kernels/cuda/primitives/launch.cuh"
@@ -16,7 +15,7 @@ namespace {
 constexpr int kThreads = 128;
 constexpr double kFixedPoint = 0x1p36;
 // A warp's sum that is larger, or is not a number, sets the highest bit instead: the others' sums
-// do not reach it, so no order of the blocks makes such a step final.
+// do not reach it, so no order of the CTAs makes such a step final.
 constexpr float kMostMoved = 0x1p10f;
 constexpr unsigned long long kMovedFar = 1ull << 63;
 
@@ -34,11 +33,11 @@ __device__ __forceinline__ void Store(float* at, const Quad& q) {
 
 // Where the walk over a window stands.
 struct Walk {
-  const ChainWindowArgs& a;
+  const ImagePicardArgs& a;
   int chain, quad;
 
   __device__ int Elements() const { return a.positions * a.channels; }
-  // Index of this thread's numbers in row `row` of `rows` of each chain.
+  // Index of this thread's elements in row `row` of `rows` of each chain.
   __device__ size_t At(int row, int rows) const {
     return (static_cast<size_t>(chain) * rows + row) * Elements() + quad * 4;
   }
@@ -51,7 +50,7 @@ struct Walk {
   }
 };
 
-__device__ __forceinline__ void AddMoved(const ChainWindowArgs& a, int chain, int i, float square) {
+__device__ __forceinline__ void AddMoved(const ImagePicardArgs& a, int chain, int i, float square) {
   square = WarpSum(square);
   if ((threadIdx.x & 31) != 0) return;
   unsigned long long* moved = a.moved + chain * a.window + i;
@@ -63,7 +62,7 @@ __device__ __forceinline__ void AddMoved(const ChainWindowArgs& a, int chain, in
 }
 
 // grid: (quads of a chain, chains)
-__global__ void __launch_bounds__(kThreads) SweepKernel(const ChainWindowArgs a) {
+__global__ void __launch_bounds__(kThreads) SweepKernel(const ImagePicardArgs a) {
   WaitForPredecessor();
   ReleaseSuccessor();
   const Walk walk = {a, static_cast<int>(blockIdx.y),
@@ -90,9 +89,9 @@ __global__ void __launch_bounds__(kThreads) SweepKernel(const ChainWindowArgs a)
     }
     if (i > 0) AddMoved(a, walk.chain, i, square);
   }
-  // a guess at the steps that the next window may reach: x0 stays
-  const int known = min(2 * a.window, a.steps - begin);
-  for (int i = count; i < known && inside; ++i) {
+  // the lookahead, a guess at the steps that the next window may reach: x0 is held
+  const int lookahead = min(2 * a.window, a.steps - begin);
+  for (int i = count; i < lookahead && inside; ++i) {
     const DenoiseStep s = a.schedule[begin + i];
     const Quad noise = walk.Noise(s);
 #pragma unroll
@@ -102,7 +101,7 @@ __global__ void __launch_bounds__(kThreads) SweepKernel(const ChainWindowArgs a)
 }
 
 // Steps of the chain's window that are final now.
-__device__ int Accepted(const ChainWindowArgs& a, int chain) {
+__device__ int Accepted(const ImagePicardArgs& a, int chain) {
   const int begin = a.begin[chain], count = min(a.window, a.steps - begin);
   const double elements = static_cast<double>(a.positions) * a.channels;
   int accepted = min(1, count);
@@ -118,7 +117,7 @@ __device__ int Accepted(const ChainWindowArgs& a, int chain) {
 
 template <typename T>
 __device__ __forceinline__ void WriteRow(const Walk& walk, int row, const Quad& x) {
-  const ChainWindowArgs& a = walk.a;
+  const ImagePicardArgs& a = walk.a;
   Store(a.evaluated + walk.At(row, a.window), x);
   const size_t first = static_cast<size_t>(walk.chain * a.window + row) * a.positions;
 #pragma unroll
@@ -129,7 +128,7 @@ __device__ __forceinline__ void WriteRow(const Walk& walk, int row, const Quad& 
   }
 }
 
-__device__ void BeginRows(const ChainWindowArgs& a, int chain, int begin) {
+__device__ void BeginRows(const ImagePicardArgs& a, int chain, int begin) {
   for (int i = threadIdx.x; i < a.window; i += kThreads) {
     a.row_step[chain * a.window + i] = min(begin + i, a.steps - 1);
     a.moved[chain * a.window + i] = 0;
@@ -139,7 +138,7 @@ __device__ void BeginRows(const ChainWindowArgs& a, int chain, int begin) {
 // grid: (quads of a chain, chains)
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
-    AdvanceKernel(const ChainWindowArgs a, cudaGraphConditionalHandle loop, bool in_loop) {
+    AdvanceKernel(const ImagePicardArgs a, cudaGraphConditionalHandle loop, bool in_loop) {
   __shared__ int accepted;
   __shared__ bool last;
   WaitForPredecessor();
@@ -158,7 +157,7 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
-    last = atomicAdd(a.ticket, 1) == static_cast<int>(gridDim.x * gridDim.y) - 1;
+    last = atomicAdd(a.arrivals, 1) == static_cast<int>(gridDim.x * gridDim.y) - 1;
   }
   __syncthreads();
   if (!last) return;
@@ -174,13 +173,13 @@ __global__ void __launch_bounds__(kThreads)
     done += next == a.steps;
   }
   if (threadIdx.x != 0) return;
-  *a.ticket = 0;
+  *a.arrivals = 0;
   if (in_loop && done == a.chains) cudaGraphSetConditional(loop, 0);
 }
 
 // grid: (quads of a chain, chains)
 template <typename T>
-__global__ void __launch_bounds__(kThreads) StartKernel(const ChainWindowArgs a) {
+__global__ void __launch_bounds__(kThreads) StartKernel(const ImagePicardArgs a) {
   WaitForPredecessor();
   ReleaseSuccessor();
   const Walk walk = {a, static_cast<int>(blockIdx.y),
@@ -203,14 +202,14 @@ __global__ void __launch_bounds__(kThreads) StartKernel(const ChainWindowArgs a)
 }
 
 template <typename T>
-void Advance(const ChainWindowArgs& a, const LaunchShape& shape,
+void Advance(const ImagePicardArgs& a, const LaunchShape& shape,
              const cudaGraphConditionalHandle* loop, cudaStream_t stream) {
   Launch(SweepKernel, shape, stream, "sweep over a window", a);
   Launch(AdvanceKernel<T>, shape, stream, "advance of a window", a,
          loop ? *loop : cudaGraphConditionalHandle{}, loop != nullptr);
 }
 
-LaunchShape ShapeOf(const ChainWindowArgs& a) {
+LaunchShape ShapeOf(const ImagePicardArgs& a) {
   LaunchShape shape;
   const int quads = a.positions * a.channels / 4;
   shape.grid = dim3((quads + kThreads - 1) / kThreads, a.chains);
@@ -220,9 +219,9 @@ LaunchShape ShapeOf(const ChainWindowArgs& a) {
 
 }  // namespace
 
-bool ChainWindowSupports(const ChainWindowArgs& a) { return a.positions * a.channels % 4 == 0; }
+bool ImagePicardSupports(const ImagePicardArgs& a) { return a.positions * a.channels % 4 == 0; }
 
-void LaunchChainWindowStart(Format format, const ChainWindowArgs& a, cudaStream_t stream) {
+void LaunchImagePicardStart(Format format, const ImagePicardArgs& a, cudaStream_t stream) {
   const LaunchShape shape = ShapeOf(a);
   const auto kernel = format == Format::kFp16   ? StartKernel<__half>
                       : format == Format::kBf16 ? StartKernel<__nv_bfloat16>
@@ -230,7 +229,7 @@ void LaunchChainWindowStart(Format format, const ChainWindowArgs& a, cudaStream_
   Launch(kernel, shape, stream, "start of a window", a);
 }
 
-void LaunchChainWindow(Format format, const ChainWindowArgs& a,
+void LaunchImagePicard(Format format, const ImagePicardArgs& a,
                        const cudaGraphConditionalHandle* loop, cudaStream_t stream) {
   const LaunchShape shape = ShapeOf(a);
   if (format == Format::kFp16) return Advance<__half>(a, shape, loop, stream);

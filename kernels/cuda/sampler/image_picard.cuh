@@ -5,23 +5,24 @@
 
 #include "kernels/cuda/sampler/denoise.cuh"
 
-// Time-parallel denoising of rows with many elements (pictures): the network evaluates a window of
-// steps of every chain in one pass; then the steps are taken again with each step's
-// v = sqrt(a) eps - sqrt(1 - a) x0 frozen. A step whose input moved by little is final, and the
-// window moves past it. Its first step is exact, so the fixed point is the sequential chain.
+// Time-parallel denoising (Picard iteration over a window of steps, as ParaDiGMS, Shih et al. 2023)
+// of rows with many elements (pictures): the network evaluates a window of steps of every chain in
+// one pass; then the steps are taken again with each step's v = sqrt(a) eps - sqrt(1 - a) x0
+// frozen. A step whose input moved by little is final, and the window moves past it. Its first step
+// is exact, so the fixed point is the sequential chain.
 
 namespace mjp {
 
-struct ChainWindowArgs {
+struct ImagePicardArgs {
   int chains = 0, window = 0, steps = 0;
-  int positions = 0, channels = 0, pitch = 0;  // of one row, as in ChainStepArgs
+  int positions = 0, channels = 0, pitch = 0;  // of one row, as in ImageStepArgs
   float tolerance = 0;                         // root mean square, times max(sqrt(1 - a), 0.05)
   const DenoiseStep* schedule = nullptr;       // (steps)
   const NoiseAddress* keys = nullptr;          // (chains)
   int* begin = nullptr;                        // (chains): steps before this are final
   int* passes = nullptr;                       // (chains): made until the chain was done
   unsigned long long* moved = nullptr;         // (chains, window): sums of squares, fixed point
-  int* ticket = nullptr;                       // zero between launches
+  int* arrivals = nullptr;                     // CTAs that are done; zero between launches
   int* row_step = nullptr;                     // (chains, window): what the next pass evaluates
   const float* output = nullptr;               // (chains, window, elements) of the network
   float* evaluated = nullptr;                  // likewise: x that the network reads
@@ -31,12 +32,12 @@ struct ChainWindowArgs {
 };
 
 // Whether rows of this size fit the kernels: elements in multiples of four.
-bool ChainWindowSupports(const ChainWindowArgs& args);
+bool ImagePicardSupports(const ImagePicardArgs& args);
 // Enqueues the beginning of all chains; the first window is what x0 = 0, the middle of the range,
 // would give: the first steps depend on it little.
-void LaunchChainWindowStart(Format format, const ChainWindowArgs& args, cudaStream_t stream);
+void LaunchImagePicardStart(Format format, const ImagePicardArgs& args, cudaStream_t stream);
 // Enqueues what follows a pass. Where `loop` is not null, it becomes 0 when all chains are done.
-void LaunchChainWindow(Format format, const ChainWindowArgs& args,
+void LaunchImagePicard(Format format, const ImagePicardArgs& args,
                        const cudaGraphConditionalHandle* loop, cudaStream_t stream);
 
 }  // namespace mjp

@@ -1,5 +1,5 @@
-// x' = Denoise(x, output, noise) for the step that row_step names: a thread per four numbers of a
-// picture, the quad of one Philox counter. The last block to finish counts the step up.
+// x' = Denoise(x, output, noise) for the step that row_step names: a thread per four elements of
+// a picture, the quad of one Philox counter. The last CTA to arrive increments the step.
 // Bytes moved: x and output read, x and the network's input written, once; noise stays in
 // registers.
 
@@ -14,7 +14,7 @@ namespace {
 constexpr int kThreads = 128;
 
 template <typename T>
-__device__ __forceinline__ void StepQuad(const ChainStepArgs& a, int row, int quad) {
+__device__ __forceinline__ void StepQuad(const ImageStepArgs& a, int row, int quad) {
   const int k = a.row_step[row], elements = a.positions * a.channels;
   const DenoiseStep step = a.schedule[max(k, 0)];
   const NoiseAddress key = a.keys[row];
@@ -37,7 +37,7 @@ __device__ __forceinline__ void StepQuad(const ChainStepArgs& a, int row, int qu
 // grid: quads of all rows
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
-    ChainStepKernel(const ChainStepArgs a, cudaGraphConditionalHandle loop, bool in_loop) {
+    ImageStepKernel(const ImageStepArgs a, cudaGraphConditionalHandle loop, bool in_loop) {
   __shared__ bool last;
   WaitForPredecessor();
   ReleaseSuccessor();
@@ -48,27 +48,27 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
-    last = atomicAdd(a.ticket, 1) == static_cast<int>(gridDim.x) - 1;
+    last = atomicAdd(a.arrivals, 1) == static_cast<int>(gridDim.x) - 1;
   }
   __syncthreads();
   if (!last) return;
   for (int row = threadIdx.x; row < a.rows; row += kThreads) a.row_step[row] = done;
   if (threadIdx.x != 0) return;
-  *a.ticket = 0;
+  *a.arrivals = 0;
   if (in_loop && done == a.steps) cudaGraphSetConditional(loop, 0);
 }
 
 }  // namespace
 
-void LaunchChainStep(Format format, const ChainStepArgs& a, const cudaGraphConditionalHandle* loop,
+void LaunchImageStep(Format format, const ImageStepArgs& a, const cudaGraphConditionalHandle* loop,
                      cudaStream_t stream) {
   LaunchShape shape;
   const int quads = (a.positions * a.channels + 3) / 4;
   shape.grid = dim3((a.rows * quads + kThreads - 1) / kThreads);
   shape.block = dim3(kThreads);
-  const auto kernel = format == Format::kFp16   ? ChainStepKernel<__half>
-                      : format == Format::kBf16 ? ChainStepKernel<__nv_bfloat16>
-                                                : ChainStepKernel<float>;
+  const auto kernel = format == Format::kFp16   ? ImageStepKernel<__half>
+                      : format == Format::kBf16 ? ImageStepKernel<__nv_bfloat16>
+                                                : ImageStepKernel<float>;
   Launch(kernel, shape, stream, "denoising step", a, loop ? *loop : cudaGraphConditionalHandle{},
          loop != nullptr);
 }

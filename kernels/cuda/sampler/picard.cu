@@ -1,4 +1,4 @@
-// One block per environment (kernels/cuda/sampler/picard_sweep.cuh).
+// One CTA per environment (kernels/cuda/sampler/picard_sweep.cuh).
 // Latency-bound: up to 2 x window dependent steps; some kilobytes.
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxSharedBytes = 200 * 1024;
 
-// Hands `count` steps from `begin` on, whose x stand at `x`, to the next pass.
+// Writes the next pass' rows: `count` steps from `begin` on, whose x are at `x`.
 template <typename T>
 __device__ void WriteRows(const PicardArgs& a, int env, int begin, int count, const float* x) {
   const size_t row0 = static_cast<size_t>(env) * a.window;
@@ -29,9 +29,10 @@ __device__ void WriteRows(const PicardArgs& a, int env, int begin, int count, co
     a.row_step[row0 + j] = a.schedule[begin + j].timestep;
 }
 
-__device__ PicardStage StageOf(const PicardArgs& a, int env, uint8_t* shared) {
-  return PlaceStage(shared, a.window, a.elements,
-                    a.kept + static_cast<size_t>(env) * PicardKeptSize(a.window, a.elements));
+__device__ PicardScratch ScratchOf(const PicardArgs& a, int env, uint8_t* shared) {
+  return PlacePicardScratch(
+      shared, a.window, a.elements,
+      a.previous + static_cast<size_t>(env) * PicardPreviousSize(a.window, a.elements));
 }
 
 // grid: (environments)
@@ -45,16 +46,16 @@ __global__ void __launch_bounds__(kPicardThreads)
   const int env = blockIdx.x;
   const PicardState state = a.state[env];
   if (state.begin == a.steps || (state.sequential && a.window > 1)) return;
-  const PicardStage s = StageOf(a, env, shared);
-  AskPicardNoise(a, state, env, PicardReach(a, state), s);
+  const PicardScratch s = ScratchOf(a, env, shared);
+  PrefetchPicardNoise(a, state, env, PicardLookahead(a, state), s);
   const size_t row0 = static_cast<size_t>(env) * a.window * a.elements;
   for (int i = threadIdx.x; i < state.count * a.elements; i += kPicardThreads) {
     const int j = i / a.elements;
-    StageOutput(a, state, env, j, i - j * a.elements, a.schedule[state.begin + j],
-                a.evaluated[row0 + i], a.output[row0 + i], s);
+    RecordOutput(a, state, env, j, i - j * a.elements, a.schedule[state.begin + j],
+                 a.evaluated[row0 + i], a.output[row0 + i], s);
   }
   const int accepted = SweepWindow(a, s, state, env, &final_steps);
-  const PicardState next = Advanced(a, state, accepted);
+  const PicardState next = AdvancedState(a, state, accepted);
   WriteRows<T>(a, env, next.begin, next.count, s.x + accepted * a.elements);
   const bool finished = next.begin == a.steps || (next.sequential && a.window > 1);
   if (finished) {
@@ -73,7 +74,7 @@ __global__ void __launch_bounds__(kPicardThreads) PicardStartKernel(const Picard
   ReleaseSuccessor();
   WaitForPredecessor();
   const int env = blockIdx.x;
-  const PicardStage s = StageOf(a, env, shared);
+  const PicardScratch s = ScratchOf(a, env, shared);
   for (int i = threadIdx.x; i < a.elements; i += kPicardThreads)
     s.x[i] = a.x[static_cast<size_t>(env) * a.elements + i];
   const PicardState first = BeginWindow(a, s, env);
@@ -86,23 +87,23 @@ __global__ void __launch_bounds__(kPicardThreads) PicardStartKernel(const Picard
 // grid: (environments)
 template <typename T>
 __global__ void __launch_bounds__(kPicardThreads)
-    PicardRestKernel(const PicardArgs a, cudaGraphConditionalHandle loop, bool in_loop) {
+    PicardFallbackKernel(const PicardArgs a, cudaGraphConditionalHandle loop, bool in_loop) {
   ReleaseSuccessor();
   WaitForPredecessor();
   const int env = blockIdx.x, begin = a.state[env].begin;
   if (begin < a.steps) WriteRows<T>(a, env, begin, 1, a.x + static_cast<size_t>(env) * a.elements);
   if (env != 0 || threadIdx.x != 0) return;
-  int left = 0;
-  for (int i = 0; i < a.environments; ++i) left += a.state[i].begin < a.steps;
-  *a.remaining = left;
-  if (in_loop && left > 0) cudaGraphSetConditional(loop, 1);
+  int unfinished = 0;
+  for (int i = 0; i < a.environments; ++i) unfinished += a.state[i].begin < a.steps;
+  *a.remaining = unfinished;
+  if (in_loop && unfinished > 0) cudaGraphSetConditional(loop, 1);
 }
 
 LaunchShape ShapeOf(const PicardArgs& a) {
   LaunchShape shape;
   shape.grid = dim3(a.environments);
   shape.block = dim3(kPicardThreads);
-  shape.shared_bytes = PicardStageBytes(a.window, a.elements);
+  shape.shared_bytes = PicardScratchBytes(a.window, a.elements);
   return shape;
 }
 
@@ -127,15 +128,16 @@ void Start(const PicardArgs& a, cudaStream_t stream) {
 }
 
 template <typename T>
-void Rest(const PicardArgs& a, const cudaGraphConditionalHandle* loop, cudaStream_t stream) {
-  Launch(PicardRestKernel<T>, ShapeOf(a), stream, "Picard rest", a,
+void Fallback(const PicardArgs& a, const cudaGraphConditionalHandle* loop, cudaStream_t stream) {
+  Launch(PicardFallbackKernel<T>, ShapeOf(a), stream, "Picard fallback", a,
          loop ? *loop : cudaGraphConditionalHandle{}, loop != nullptr);
 }
 
 }  // namespace
 
 bool PicardSupports(const PicardArgs& a) {
-  return a.window <= kMaxPicardWindow && PicardStageBytes(a.window, a.elements) <= kMaxSharedBytes;
+  return a.window <= kMaxPicardWindow &&
+         PicardScratchBytes(a.window, a.elements) <= kMaxSharedBytes;
 }
 
 void LaunchPicardStart(Format format, const PicardArgs& a, cudaStream_t stream) {
@@ -144,11 +146,11 @@ void LaunchPicardStart(Format format, const PicardArgs& a, cudaStream_t stream) 
   Start<float>(a, stream);
 }
 
-void LaunchPicardRest(Format format, const PicardArgs& a, const cudaGraphConditionalHandle* loop,
-                      cudaStream_t stream) {
-  if (format == Format::kFp16) return Rest<__half>(a, loop, stream);
-  if (format == Format::kBf16) return Rest<__nv_bfloat16>(a, loop, stream);
-  Rest<float>(a, loop, stream);
+void LaunchPicardFallback(Format format, const PicardArgs& a,
+                          const cudaGraphConditionalHandle* loop, cudaStream_t stream) {
+  if (format == Format::kFp16) return Fallback<__half>(a, loop, stream);
+  if (format == Format::kBf16) return Fallback<__nv_bfloat16>(a, loop, stream);
+  Fallback<float>(a, loop, stream);
 }
 
 void LaunchPicardSweep(Format format, const PicardArgs& a, const cudaGraphConditionalHandle* loop,

@@ -6,9 +6,10 @@
 #include "kernels/shared/denoise.h"
 #include "kernels/shared/format.h"
 
-// Time-parallel denoising on the device: between two network passes over a window of steps, the
-// steps are taken again with every step's v as it was evaluated, corrected by the secant through
-// the evaluation before (policy/sampler.h).
+// Time-parallel denoising on the device (Picard iteration over a window of steps, as ParaDiGMS,
+// Shih et al. 2023): between two network passes over a window, the steps are taken again with every
+// step's v as it was evaluated, corrected by the secant through the evaluation before
+// (policy/sampler.h).
 
 namespace mjp {
 
@@ -19,7 +20,7 @@ struct PicardState {
   int begin;  // steps before this are final
   int count;  // steps of the window that the next pass evaluates
   int passes;
-  int sequential;  // the window gained too little, and was given up
+  int sequential;  // the window gained too little, and was abandoned
   int evaluated;   // the network has been evaluated at steps below this
 };
 
@@ -34,10 +35,10 @@ struct PicardArgs {
   float* evaluated = nullptr;             // likewise: x that the network reads
   void* input = nullptr;                  // (environments * window, horizon, pitch), storage
   int* row_step = nullptr;                // (environments * window): timesteps
-  float* kept = nullptr;                  // (environments, window, 2, elements): evaluations before
+  float* previous = nullptr;              // (environments, window, 2, elements): evaluations before
   float* x = nullptr;                     // (environments, elements); in: start, out: result
   PicardState* state = nullptr;           // (environments)
-  int* remaining = nullptr;               // environments that are neither done nor given up
+  int* remaining = nullptr;               // environments that are neither done nor abandoned
   float *all_x = nullptr, *all_output = nullptr;  // (steps, environments, elements) or null: trace
 };
 
@@ -45,13 +46,13 @@ struct PicardArgs {
 bool PicardSupports(const PicardArgs& args);
 // Enqueues the beginning of a chain: a guess at its first window.
 void LaunchPicardStart(Format format, const PicardArgs& args, cudaStream_t stream);
-// Enqueues the beginning of the rest of the chains that gave up: `args` as before, but with a
-// window of 1 and another network's rows, one for each environment. Where `loop` is not null, it
-// becomes 1 if there are any.
-void LaunchPicardRest(Format format, const PicardArgs& args, const cudaGraphConditionalHandle* loop,
-                      cudaStream_t stream);
+// Enqueues the beginning of the sequential fallback of abandoned windows: `args` as before, but
+// with a window of 1 and another network's rows, one for each environment. Where `loop` is not
+// null, it becomes 1 if there are any.
+void LaunchPicardFallback(Format format, const PicardArgs& args,
+                          const cudaGraphConditionalHandle* loop, cudaStream_t stream);
 // Enqueues one sweep after a pass. Where `loop` is not null, it becomes 0 when all chains are done
-// or, with a window of more than 1, gave up.
+// or, with a window of more than 1, abandoned.
 void LaunchPicardSweep(Format format, const PicardArgs& args,
                        const cudaGraphConditionalHandle* loop, cudaStream_t stream);
 

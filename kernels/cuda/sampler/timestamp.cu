@@ -1,5 +1,5 @@
-// One thread reads the clock and appends. About a microsecond per reading, so stamps are taken only
-// where the passes of a loop were asked for one by one.
+// One thread reads the clock and appends. About a microsecond per reading, so timestamps are taken
+// only where the times of single passes are wanted.
 
 #include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/cuda/sampler/timestamp.cuh"
@@ -7,7 +7,7 @@
 namespace mjp {
 namespace {
 
-__global__ void StampKernel(const StampList list, bool restart) {
+__global__ void TimestampKernel(const TimestampList list, bool restart) {
   WaitForPredecessor();
   ReleaseSuccessor();
   uint64_t now;
@@ -19,10 +19,10 @@ __global__ void StampKernel(const StampList list, bool restart) {
 
 }  // namespace
 
-void LaunchStamp(const StampList& list, bool restart, cudaStream_t stream) {
+void LaunchTimestamp(const TimestampList& list, bool restart, cudaStream_t stream) {
   LaunchShape shape;
   shape.grid = shape.block = dim3(1);
-  Launch(StampKernel, shape, stream, "stamp", list, restart);
+  Launch(TimestampKernel, shape, stream, "timestamp", list, restart);
 }
 
 }  // namespace mjp

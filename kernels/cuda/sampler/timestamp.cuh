@@ -9,14 +9,14 @@ namespace mjp {
 
 // Readings of the device's global timer in the order they were taken, nanoseconds. Kept by kernels,
 // so that they may stand inside a graph's loop, where events may not.
-struct StampList {
+struct TimestampList {
   uint64_t* times = nullptr;  // (capacity)
   int* count = nullptr;       // readings taken; more than `capacity` are not kept
   int capacity = 0;
 };
 
 // Enqueues one reading, taken when all work before it is done; with `restart` it is the first.
-void LaunchStamp(const StampList& list, bool restart, cudaStream_t stream);
+void LaunchTimestamp(const TimestampList& list, bool restart, cudaStream_t stream);
 
 }  // namespace mjp
 

@@ -8,47 +8,47 @@
 
 namespace mjp {
 
-// The stages of the persistent chain of up to 32 rows, and their memory.
-class WideStages {
+// The layers of the persistent megakernel of up to 32 rows, and their memory.
+class MegakernelLayers {
  public:
-  // `packed`: of the same network, whose weights these read; or null.
-  WideStages(const FusedUnet& unet, Format format, int horizon, int rows, DeviceArena& arena,
-             const WideStages* packed = nullptr);
+  // `packed`: of the same network, whose weights are shared; or null.
+  MegakernelLayers(const NormConvUnet& unet, Format format, int horizon, int rows,
+                   DeviceArena& arena, const MegakernelLayers* packed = nullptr);
 
-  // Whether the kernel runs every stage.
+  // Whether the kernel runs every layer.
   bool Supported() const { return supported_; }
-  // Whether threads multiply or finish, rather than both.
-  bool Roles() const { return args_.roles; }
-  // The terms of the final convolution's output, whose groups the head's words are of.
-  const ChainSource& last() const { return stages_.back().own; }
-  // The kernel's arguments for `chain` in so much shared memory.
-  WideChainArgs Args(const ChainArgs& chain, size_t shared_bytes) const;
-  size_t SharedBytes(const ChainArgs& chain) const;
+  // Whether it runs with MMA warps and epilogue warps.
+  bool warp_specialized() const { return args_.warp_specialized; }
+  // The epilogue of the final convolution, whose norm groups the head's partial sums are of.
+  const megakernel::EpilogueSource& last() const { return layers_.back().epilogue; }
+  // The kernel's arguments in so much shared memory.
+  megakernel::Args Args(const megakernel::CommonArgs& common, size_t shared_bytes) const;
+  size_t SharedBytes(const megakernel::CommonArgs& common) const;
 
  private:
-  // What a layer hands to the next ones.
-  struct Signal {
-    const void* finished = nullptr;
+  // A value of the graph: what a layer's output is to the next ones.
+  struct Value {
+    const void* activations = nullptr;
     int channels = 0, length = 0;
-    bool block = false;  // its items are at hand as the next block's residual
+    bool ends_block = false;  // a residual block's output, which the owners have as residual
   };
-  void OrderWeights();
-  WideStage Convolve(const DeviceFusedConv& conv, const Signal& x, const Signal* skip,
-                     int out_length);
-  void SetNorm(ChainSource& own, const DeviceNorm& norm);
-  Signal Push(WideStage& stage, bool keep = true);
-  Signal Block(const FusedBlock1d& block, const Signal& x, const Signal* skip);
-  Signal FirstBlock(const FusedUnet& unet, int horizon);
-  Signal SecondHalf(const FusedBlock1d& block, const Signal& hidden);
-  Signal Resample(const DeviceFusedConv& conv, const Signal& x);
-  void PlaceBoxes(WideBox WideStage::*box);
-  void SetLayouts();
+  void ReorderWeights();
+  megakernel::Layer Convolve(const DeviceNormConv& conv, const Value& x, const Value* skip,
+                             int out_length);
+  void SetNorm(megakernel::EpilogueSource& own, const DeviceNorm& norm);
+  Value Append(megakernel::Layer& layer, bool has_output = true);
+  Value Block(const NormConvBlock& block, const Value& x, const Value* skip);
+  Value FirstBlock(const NormConvUnet& unet, int horizon);
+  Value SecondHalf(const NormConvBlock& block, const Value& hidden);
+  Value Resample(const DeviceNormConv& conv, const Value& x);
+  void PlaceMailboxes(megakernel::Mailbox megakernel::Layer::*mailbox);
+  void SetSourceLayouts();
 
   DeviceArena& arena_;
-  const WideStages* packed_;
-  std::vector<WideStage> stages_;
-  WideChainArgs args_;
-  uint32_t box_words_ = 0;
+  const MegakernelLayers* packed_;
+  std::vector<megakernel::Layer> layers_;
+  megakernel::Args args_;
+  uint32_t mailbox_values_ = 0;
   bool supported_ = true;
 };
 

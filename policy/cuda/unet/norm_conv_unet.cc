@@ -8,12 +8,12 @@
 namespace mjp {
 namespace {
 
-FusedBlock1d LoadBlock(LayerLoader& loader, const ResidualBlock1d& block, int kernel,
-                       FilmTerms film) {
-  FusedBlock1d out;
+NormConvBlock LoadBlock(LayerLoader& loader, const ResidualBlock1d& block, int kernel,
+                        FilmTerms film) {
+  NormConvBlock out;
   out.conv1 =
-      loader.Fused1d(block.conv1, 1, kernel / 2, block.residual ? &*block.residual : nullptr);
-  out.conv2 = loader.Fused1d(block.conv2, 1, kernel / 2, nullptr);
+      loader.NormConv1d(block.conv1, 1, kernel / 2, block.residual ? &*block.residual : nullptr);
+  out.conv2 = loader.NormConv1d(block.conv2, 1, kernel / 2, nullptr);
   out.norm1 = loader.Norm(block.norm1);
   out.norm2 = loader.Norm(block.norm2);
   out.film = film;
@@ -21,10 +21,10 @@ FusedBlock1d LoadBlock(LayerLoader& loader, const ResidualBlock1d& block, int ke
 }
 
 // The first block: its first convolution reads x, whose few channels need no tensor cores.
-FusedBlock1d LoadFirstBlock(LayerLoader& loader, const ResidualBlock1d& block, int kernel,
-                            FilmTerms film, FirstConvArgs& first) {
-  FusedBlock1d out;
-  out.conv2 = loader.Fused1d(block.conv2, 1, kernel / 2, nullptr);
+NormConvBlock LoadFirstBlock(LayerLoader& loader, const ResidualBlock1d& block, int kernel,
+                             FilmTerms film, FirstConvArgs& first) {
+  NormConvBlock out;
+  out.conv2 = loader.NormConv1d(block.conv2, 1, kernel / 2, nullptr);
   out.norm1 = loader.Norm(block.norm1);
   out.norm2 = loader.Norm(block.norm2);
   out.film = film;
@@ -35,39 +35,39 @@ FusedBlock1d LoadFirstBlock(LayerLoader& loader, const ResidualBlock1d& block, i
   first.weight = loader.FirstWeights(block.conv1.weight);
   first.bias = loader.Floats(block.conv1.bias.data);
   if (!block.residual) return out;
-  first.residual_weight = loader.FirstWeights(block.residual->weight);
-  first.residual_bias = loader.Floats(block.residual->bias.data);
+  first.shortcut_weight = loader.FirstWeights(block.residual->weight);
+  first.shortcut_bias = loader.Floats(block.residual->bias.data);
   return out;
 }
 
 }  // namespace
 
-FusedUnet LoadFusedUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring) {
+NormConvUnet LoadNormConvUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring) {
   const UnetWeights& unet = checkpoint.unet;
   const int kernel = checkpoint.config.unet.kernel_size;
-  FusedUnet out;
+  NormConvUnet out;
   out.film = LoadFilm(loader, checkpoint, measuring);
   auto film = out.film.blocks.begin();
   const auto block = [&](const ResidualBlock1d& b) {
     return LoadBlock(loader, b, kernel, *film++);
   };
   for (const UnetLevel& level : unet.down) {
-    FusedLevel1d& l = out.down.emplace_back();
+    NormConvLevel& l = out.down.emplace_back();
     l.block1 = out.down.size() == 1
                    ? LoadFirstBlock(loader, level.block1, kernel, *film++, out.first)
                    : block(level.block1);
     l.block2 = block(level.block2);
-    if (level.resample) l.resample = loader.Fused1d(*level.resample, 2, 1, nullptr);
+    if (level.resample) l.resample = loader.NormConv1d(*level.resample, 2, 1, nullptr);
   }
   out.mid1 = block(unet.mid1);
   out.mid2 = block(unet.mid2);
   for (const UnetLevel& level : unet.up) {
-    FusedLevel1d& l = out.up.emplace_back();
+    NormConvLevel& l = out.up.emplace_back();
     l.block1 = block(level.block1);
     l.block2 = block(level.block2);
-    if (level.resample) l.resample = loader.FusedTransposed1d(*level.resample);
+    if (level.resample) l.resample = loader.NormConvTransposed1d(*level.resample);
   }
-  out.final_conv = loader.Fused1d(unet.final_conv, 1, kernel / 2, nullptr);
+  out.final_conv = loader.NormConv1d(unet.final_conv, 1, kernel / 2, nullptr);
   out.final_norm = loader.Norm(unet.final_norm);
   out.head.out_c = static_cast<int>(unet.out.weight.shape[0]);
   out.head.weight = loader.Operands(unet.out.weight.data);
@@ -75,23 +75,24 @@ FusedUnet LoadFusedUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool 
   return out;
 }
 
-bool FusedUnetSupports(const Checkpoint& checkpoint, Format format, int rows) {
+bool NormConvSupportsUnet(const Checkpoint& checkpoint, Format format, int rows) {
   const PolicyConfig& config = checkpoint.config;
-  if (FormatBytes(format) != 2 || rows * config.horizon > kMostFusedPositions) return false;
+  if (FormatBytes(format) != 2 || rows * config.horizon > kMaxNormConvPositions) return false;
   const GpuTraits& gpu = GpuTraits::Current();
-  if (gpu.ClusterBlocks() < kFusedMaxSplit || gpu.shared_bytes < kFusedMaxSharedBytes) return false;
+  if (gpu.ClusterBlocks() < kMaxClusterCtas || gpu.shared_bytes < kMaxSharedBytesSm90) return false;
   if (config.action_dim > kMaxFirstChannels ||
       config.action_dim * config.unet.kernel_size > kMaxFirstTerms ||
       config.action_dim * config.horizon > kMaxFirstElements)
     return false;
   DeviceArena measuring;
   LayerLoader loader(measuring, format);
-  const FusedUnet unet = LoadFusedUnet(loader, checkpoint, true);
-  return FusedUnetPlan(unet, format, config.horizon, rows, 1, measuring).Supported();
+  const NormConvUnet unet = LoadNormConvUnet(loader, checkpoint, true);
+  return NormConvUnetPlan(unet, format, config.horizon, rows, 1, measuring).Supported();
 }
 
-FusedUnetPlan::FusedUnetPlan(const FusedUnet& unet, Format format, int horizon, int rows,
-                             int rows_per_env, DeviceArena& arena, const FilmCondition* condition)
+NormConvUnetPlan::NormConvUnetPlan(const NormConvUnet& unet, Format format, int horizon, int rows,
+                                   int rows_per_env, DeviceArena& arena,
+                                   const FilmCondition* condition)
     : format_(format),
       rows_(rows),
       arena_(arena),
@@ -100,60 +101,61 @@ FusedUnetPlan::FusedUnetPlan(const FusedUnet& unet, Format format, int horizon, 
       input_pitch_(unet.first.pitch) {
   input_ = Take(horizon, input_pitch_);
   output_ = arena.Take<float>(static_cast<size_t>(rows) * horizon * unet.head.out_c);
-  std::vector<Signal> skips;
-  Signal x;
-  for (const FusedLevel1d& level : unet.down) {
+  std::vector<Value> skips;
+  Value x;
+  for (const NormConvLevel& level : unet.down) {
     x = skips.empty() ? FirstBlock(level.block1, unet.first, horizon)
                       : Block(level.block1, &x, nullptr, true);
     skips.push_back(Block(level.block2, &x, nullptr, true));
     x = level.resample.shape.in_c > 0 ? Resample(level.resample, skips.back()) : skips.back();
   }
-  // the last level's signal is finished by mid1, which the skip's later reader relies on
-  Signal mid = Block(unet.mid1, &x, nullptr, true);
+  // the last level's value is materialised by mid1, which the skip's later reader relies on
+  Value mid = Block(unet.mid1, &x, nullptr, true);
   skips.back() = x;
   x = Block(unet.mid2, &mid, nullptr, false);
-  for (const FusedLevel1d& level : unet.up) {
-    Signal hidden = Block(level.block1, &x, &skips.back(), true);
+  for (const NormConvLevel& level : unet.up) {
+    Value hidden = Block(level.block1, &x, &skips.back(), true);
     skips.pop_back();
     x = Block(level.block2, &hidden, nullptr, false);
     if (level.resample.shape.in_c > 0) x = Resample(level.resample, x);
   }
-  FusedConvArgs final_conv = Convolve(unet.final_conv, horizon, horizon);
+  NormConvArgs final_conv = Convolve(unet.final_conv, horizon, horizon);
   final_conv.source[0] = Consume(x);
   pass_.push_back(final_conv);
   HeadArgs head = unet.head;
   head.rows = rows;
   head.length = horizon;
-  head.source = Pending(unet.final_norm, final_conv.y, unet.final_conv.shape.out_c);
+  head.source = DeferredEpilogue(unet.final_norm, final_conv.y, unet.final_conv.shape.out_c);
   head.y = output_;
   pass_.push_back(head);
 }
 
-void* FusedUnetPlan::Take(int length, int channels) {
+void* NormConvUnetPlan::Take(int length, int channels) {
   return arena_.TakeBytes(static_cast<size_t>(rows_) * length * channels * FormatBytes(format_));
 }
 
-FusedConvArgs FusedUnetPlan::Convolve(const DeviceFusedConv& conv, int in_length,
-                                      int out_length) const {
-  FusedConvArgs a;
+NormConvArgs NormConvUnetPlan::Convolve(const DeviceNormConv& conv, int in_length,
+                                        int out_length) const {
+  NormConvArgs a;
   a.shape = conv.shape;
   a.shape.rows = rows_;
   a.shape.in_length = in_length;
   a.shape.out_length = out_length;
   a.weight = conv.weight;
   a.bias = conv.bias;
-  a.residual_bias = conv.residual_bias;
+  a.shortcut_bias = conv.shortcut_bias;
   const auto take = [&] {
     return arena_.TakeBytes(static_cast<size_t>(rows_) * out_length * conv.shape.phases *
                             conv.shape.out_c * FormatBytes(format_));
   };
   a.y = take();
-  if (conv.shape.residual) a.residual_y = take();
+  if (conv.shape.shortcut) a.shortcut_y = take();
   return a;
 }
 
-FusedSource FusedUnetPlan::Pending(const DeviceNorm& norm, const void* raw, int channels) const {
-  FusedSource s;
+NormConvSource NormConvUnetPlan::DeferredEpilogue(const DeviceNorm& norm, const void* raw,
+                                                  int channels) const {
+  NormConvSource s;
   s.x = raw;
   s.channels = channels;
   s.group_channels = channels / norm.groups;
@@ -162,83 +164,84 @@ FusedSource FusedUnetPlan::Pending(const DeviceNorm& norm, const void* raw, int 
   return s;
 }
 
-FusedSource FusedUnetPlan::Consume(Signal& signal) const {
-  const FusedSource source = signal.source;
-  if (source.group_channels > 0 && source.ready != nullptr) {
+NormConvSource NormConvUnetPlan::Consume(Value& signal) const {
+  const NormConvSource source = signal.source;
+  if (source.group_channels > 0 && source.materialized != nullptr) {
     signal.source = {};
-    signal.source.x = source.ready;
+    signal.source.x = source.materialized;
     signal.source.channels = source.channels;
   }
   return source;
 }
 
-FusedUnetPlan::Signal FusedUnetPlan::SecondHalf(const FusedBlock1d& block, const void* raw,
-                                                const void* residual, int length, bool keep) {
+NormConvUnetPlan::Value NormConvUnetPlan::SecondHalf(const NormConvBlock& block, const void* raw,
+                                                     const void* residual, int length,
+                                                     bool materialize) {
   const int channels = block.conv2.shape.in_c;
-  FusedConvArgs conv2 = Convolve(block.conv2, length, length);
-  conv2.source[0] = Pending(block.norm1, raw, channels);
+  NormConvArgs conv2 = Convolve(block.conv2, length, length);
+  conv2.source[0] = DeferredEpilogue(block.norm1, raw, channels);
   conv2.source[0].film = condition_.Terms(block.film);
   pass_.push_back(conv2);
-  Signal out = {Pending(block.norm2, conv2.y, channels), length};
+  Value out = {DeferredEpilogue(block.norm2, conv2.y, channels), length};
   out.source.residual = residual;
-  if (keep) out.source.ready = Take(length, channels);
+  if (materialize) out.source.materialized = Take(length, channels);
   return out;
 }
 
-FusedUnetPlan::Signal FusedUnetPlan::Block(const FusedBlock1d& block, Signal* x, Signal* skip,
-                                           bool keep) {
-  FusedConvArgs conv1 = Convolve(block.conv1, x->length, x->length);
+NormConvUnetPlan::Value NormConvUnetPlan::Block(const NormConvBlock& block, Value* x, Value* skip,
+                                                bool materialize) {
+  NormConvArgs conv1 = Convolve(block.conv1, x->length, x->length);
   conv1.source[0] = Consume(*x);
   if (skip != nullptr) conv1.source[1] = Consume(*skip);
   pass_.push_back(conv1);
-  // after Consume, x is ready wherever the identity needs it
-  if (skip != nullptr && !block.conv1.shape.residual) supported_ = false;
-  const void* residual = block.conv1.shape.residual ? conv1.residual_y : x->source.x;
-  return SecondHalf(block, conv1.y, residual, x->length, keep);
+  // after Consume, x is materialised wherever the identity needs it
+  if (skip != nullptr && !block.conv1.shape.shortcut) supported_ = false;
+  const void* residual = block.conv1.shape.shortcut ? conv1.shortcut_y : x->source.x;
+  return SecondHalf(block, conv1.y, residual, x->length, materialize);
 }
 
-FusedUnetPlan::Signal FusedUnetPlan::FirstBlock(const FusedBlock1d& block,
-                                                const FirstConvArgs& first, int horizon) {
+NormConvUnetPlan::Value NormConvUnetPlan::FirstBlock(const NormConvBlock& block,
+                                                     const FirstConvArgs& first, int horizon) {
   FirstConvArgs a = first;
   a.rows = rows_;
   a.length = horizon;
   a.x = input_;
   a.y = Take(horizon, a.out_c);
-  a.residual_y = Take(horizon, a.out_c);
+  a.shortcut_y = Take(horizon, a.out_c);
   pass_.push_back(a);
-  return SecondHalf(block, a.y, a.residual_y, horizon, true);
+  return SecondHalf(block, a.y, a.shortcut_y, horizon, true);
 }
 
-FusedUnetPlan::Signal FusedUnetPlan::Resample(const DeviceFusedConv& conv, Signal& x) {
+NormConvUnetPlan::Value NormConvUnetPlan::Resample(const DeviceNormConv& conv, Value& x) {
   const bool up = conv.shape.phases == 2;
-  FusedConvArgs a = Convolve(conv, x.length, up ? x.length : x.length / 2);
+  NormConvArgs a = Convolve(conv, x.length, up ? x.length : x.length / 2);
   a.source[0] = Consume(x);
   pass_.push_back(a);
-  Signal out;
+  Value out;
   out.source.x = a.y;
   out.source.channels = conv.shape.out_c;
   out.length = up ? x.length * 2 : x.length / 2;
   return out;
 }
 
-bool FusedUnetPlan::Supported() const {
+bool NormConvUnetPlan::Supported() const {
   return supported_ && std::all_of(pass_.begin(), pass_.end(), [&](const Op& op) {
            if (const auto* first = std::get_if<FirstConvArgs>(&op))
-             return first->residual_weight != nullptr;
-           if (const auto* conv = std::get_if<FusedConvArgs>(&op))
-             return FusedConvSupports(format_, *conv);
+             return first->shortcut_weight != nullptr;
+           if (const auto* conv = std::get_if<NormConvArgs>(&op))
+             return NormConvSupports(format_, *conv);
            const auto* head = std::get_if<HeadArgs>(&op);
            return head == nullptr || HeadSupports(format_, *head);
          });
 }
 
-void FusedUnetPlan::RunPass(const int* row_step, cudaStream_t stream) const {
+void NormConvUnetPlan::RunPass(const int* row_step, cudaStream_t stream) const {
   for (const Op& op : pass_) {
-    if (const auto* conv = std::get_if<FusedConvArgs>(&op);
+    if (const auto* conv = std::get_if<NormConvArgs>(&op);
         conv && conv->source[0].film.step_table) {
-      FusedConvArgs with_step = *conv;
+      NormConvArgs with_step = *conv;
       with_step.source[0].film.row_step = row_step;
-      LaunchFusedConv(format_, with_step, stream);
+      LaunchNormConv(format_, with_step, stream);
     } else {
       LaunchOp(format_, op, stream);
     }

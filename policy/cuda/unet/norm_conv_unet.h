@@ -8,43 +8,43 @@
 
 namespace mjp {
 
-struct FusedBlock1d {
-  DeviceFusedConv conv1, conv2;  // conv1 carries the block's 1x1 residual
+struct NormConvBlock {
+  DeviceNormConv conv1, conv2;  // conv1 carries the block's 1x1 shortcut
   DeviceNorm norm1, norm2;
   FilmTerms film;
 };
-struct FusedLevel1d {
-  FusedBlock1d block1, block2;
-  DeviceFusedConv resample;  // in_c 0: none
+struct NormConvLevel {
+  NormConvBlock block1, block2;
+  DeviceNormConv resample;  // in_c 0: none
 };
 
-// The U-Net's weights in the fused kernels' layout.
-struct FusedUnet {
-  std::vector<FusedLevel1d> down, up;
-  FusedBlock1d mid1, mid2;
-  DeviceFusedConv final_conv;
+// The U-Net's weights in the layout of norm_conv.
+struct NormConvUnet {
+  std::vector<NormConvLevel> down, up;
+  NormConvBlock mid1, mid2;
+  DeviceNormConv final_conv;
   DeviceNorm final_norm;
   DeviceFilm film;
   FirstConvArgs first;  // of down[0].block1
   HeadArgs head;
 };
 
-// Rows x horizon; beyond this a separate normalisation is cheaper than one in every block of out
+// Rows x horizon; beyond this a separate normalisation is cheaper than one in every CTA of out
 // channels.
-inline constexpr int kMostFusedPositions = 512;
+inline constexpr int kMaxNormConvPositions = 512;
 
 // Packs `checkpoint`'s U-Net; with `measuring`, sizes alone.
-FusedUnet LoadFusedUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring);
+NormConvUnet LoadNormConvUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring);
 
-// Whether every layer of `checkpoint` has a fused kernel for this many rows.
-bool FusedUnetSupports(const Checkpoint& checkpoint, Format format, int rows);
+// Whether norm_conv runs every layer of `checkpoint` for this many rows.
+bool NormConvSupportsUnet(const Checkpoint& checkpoint, Format format, int rows);
 
 // The pass of small batches: one launch per convolution.
-class FusedUnetPlan final : public UnetPass {
+class NormConvUnetPlan final : public UnetPass {
  public:
   // Row r is of environment r / rows_per_env. `condition`: of another plan, shared with it.
-  FusedUnetPlan(const FusedUnet& unet, Format format, int horizon, int rows, int rows_per_env,
-                DeviceArena& arena, const FilmCondition* condition = nullptr);
+  NormConvUnetPlan(const NormConvUnet& unet, Format format, int horizon, int rows, int rows_per_env,
+                   DeviceArena& arena, const FilmCondition* condition = nullptr);
 
   void* input() const override { return input_; }
   int input_pitch() const override { return input_pitch_; }
@@ -55,19 +55,19 @@ class FusedUnetPlan final : public UnetPass {
   bool Supported() const;
 
  private:
-  // What a layer hands to the next ones: pending until its first reader has finished it.
-  struct Signal {
-    FusedSource source;
+  // A value of the graph, whose epilogue its first reader runs and materialises.
+  struct Value {
+    NormConvSource source;
     int length = 0;
   };
-  FusedSource Consume(Signal& signal) const;
-  Signal Block(const FusedBlock1d& block, Signal* x, Signal* skip, bool keep);
-  Signal FirstBlock(const FusedBlock1d& block, const FirstConvArgs& first, int horizon);
-  Signal SecondHalf(const FusedBlock1d& block, const void* raw, const void* residual, int length,
-                    bool keep);
-  Signal Resample(const DeviceFusedConv& conv, Signal& x);
-  FusedConvArgs Convolve(const DeviceFusedConv& conv, int in_length, int out_length) const;
-  FusedSource Pending(const DeviceNorm& norm, const void* raw, int channels) const;
+  NormConvSource Consume(Value& signal) const;
+  Value Block(const NormConvBlock& block, Value* x, Value* skip, bool materialize);
+  Value FirstBlock(const NormConvBlock& block, const FirstConvArgs& first, int horizon);
+  Value SecondHalf(const NormConvBlock& block, const void* raw, const void* residual, int length,
+                   bool materialize);
+  Value Resample(const DeviceNormConv& conv, Value& x);
+  NormConvArgs Convolve(const DeviceNormConv& conv, int in_length, int out_length) const;
+  NormConvSource DeferredEpilogue(const DeviceNorm& norm, const void* raw, int channels) const;
   void* Take(int length, int channels);
 
   Format format_;

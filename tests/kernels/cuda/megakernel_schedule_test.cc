@@ -9,72 +9,74 @@
 
 namespace {
 
-using mjp::WideStage;
+namespace megakernel = mjp::megakernel;
+using megakernel::Layer;
 
-WideStage Convolution(int in_length, int in_c, int out_c, bool residual, int skip_channels = 0) {
-  WideStage s;
+Layer Convolution(int in_length, int in_c, int out_c, bool residual, int skip_channels = 0) {
+  Layer s;
   s.shape.in_length = s.shape.out_length = in_length;
   s.shape.in_c = in_c, s.shape.out_c = out_c;
-  s.shape.taps = 5, s.shape.pad = 2, s.shape.residual = residual;
+  s.shape.taps = 5, s.shape.pad = 2, s.shape.shortcut = residual;
   s.source_channels = in_c - skip_channels;
   return s;
 }
 
-WideStage Down(int in_length, int channels) {
-  WideStage s = Convolution(in_length, channels, channels, false);
+Layer Down(int in_length, int channels) {
+  Layer s = Convolution(in_length, channels, channels, false);
   s.shape.out_length = in_length / 2;
   s.shape.taps = 3, s.shape.stride = 2, s.shape.pad = 1;
   return s;
 }
 
-WideStage Up(int in_length, int channels) {
-  WideStage s = Convolution(in_length, channels, channels, false);
+Layer Up(int in_length, int channels) {
+  Layer s = Convolution(in_length, channels, channels, false);
   s.shape.taps = 2, s.shape.phases = 2, s.shape.pad = 0;
   return s;
 }
 
-// Every product is made once, by a block whose team sends its sums to the block that finishes them.
-void CheckWork(const WideStage& s) {
-  const mjp::FusedConvShape& shape = s.shape;
-  const int group_channels = shape.out_c / mjp::kWideGroups;
-  std::set<std::tuple<int, int, int, int>> made;  // row, phase, out tile, share
-  for (int block = 0; block < mjp::kWideBlocks; ++block) {
-    const mjp::WideItem item = mjp::ItemOfBlock(block);
-    const int row = item.slot;
-    const mjp::WideTeam team = mjp::TeamOf(s, item);
-    if (!team.multiplies) continue;
+// Every product is made once, by a CTA whose group sends its partial sums to the owners of the
+// tiles.
+void CheckWork(const Layer& s) {
+  const mjp::NormConvShape& shape = s.shape;
+  const int group_channels = shape.out_c / megakernel::kNormGroups;
+  std::set<std::tuple<int, int, int, int>> made;  // row, phase, out tile, K slice
+  for (int cta = 0; cta < megakernel::kCtas; ++cta) {
+    const megakernel::OutputTile tile = megakernel::TileOfCta(cta);
+    const int row = tile.row_slot;
+    const megakernel::GemmTile gemm = megakernel::GemmTileOf(s, tile);
+    if (!gemm.has_work) continue;
     const int groups = 1 << s.groups_log2, rows = 1 << s.rows_log2;
-    const int out = team.tile * groups * group_channels + team.out;
-    ASSERT_LE(out + mjp::kWideTile, shape.out_c);
-    ASSERT_GE(row, team.row0);
-    ASSERT_LT(row, team.row0 + rows);
-    ASSERT_EQ(item.group / groups, team.tile);
-    ASSERT_LE(team.out + mjp::kWideTile, groups * group_channels);
+    const int out = gemm.group_tile * groups * group_channels + gemm.out;
+    ASSERT_LE(out + megakernel::kTileChannels, shape.out_c);
+    ASSERT_GE(row, gemm.row0);
+    ASSERT_LT(row, gemm.row0 + rows);
+    ASSERT_EQ(tile.group / groups, gemm.group_tile);
+    ASSERT_LE(gemm.out + megakernel::kTileChannels, groups * group_channels);
     for (int r = 0; r < rows; ++r)
-      ASSERT_TRUE(made.insert({team.row0 + r, team.phase, out, team.split}).second)
-          << "twice: block " << block;
+      ASSERT_TRUE(made.insert({gemm.row0 + r, gemm.phase, out, gemm.k_slice}).second)
+          << "twice: CTA " << cta;
   }
-  const size_t all = size_t{mjp::kWideSlots} * shape.phases * (shape.out_c / mjp::kWideTile) *
-                     (shape.in_c / s.share);
-  EXPECT_EQ(made.size(), all) << "something is made by no block";
+  const size_t all = size_t{megakernel::kRowsPerBatch} * shape.phases *
+                     (shape.out_c / megakernel::kTileChannels) * (shape.in_c / s.k_slice);
+  EXPECT_EQ(made.size(), all) << "something is made by no CTA";
 }
 
-void CheckPlan(WideStage s) {
-  ASSERT_TRUE(mjp::PlanWideStage(s));
+void CheckPlan(Layer s) {
+  ASSERT_TRUE(megakernel::PlanLayer(s));
   CheckWork(s);
-  EXPECT_EQ(s.share << s.splits_log2, s.shape.in_c);
-  EXPECT_EQ(s.share % mjp::kWideFilling, 0) << "the share is whole fillings of the input";
-  EXPECT_EQ(s.source_channels % mjp::kWideFilling, 0) << "a filling is of one source";
-  EXPECT_LE(s.shape.in_length << s.rows_log2, mjp::kChainThreads)
-      << "what a thread reads is evenly apart";
+  EXPECT_EQ(s.k_slice << s.split_k_log2, s.shape.in_c);
+  EXPECT_EQ(s.k_slice % megakernel::kBlockK, 0) << "a K slice is whole K blocks";
+  EXPECT_EQ(s.source_channels % megakernel::kBlockK, 0) << "a K block is of one source";
+  EXPECT_LE(s.shape.in_length << s.rows_log2, megakernel::kMmaThreads)
+      << "a thread's vectors are evenly apart";
   const int positions = s.shape.out_length << s.rows_log2;
   EXPECT_TRUE(positions >= 4 && positions <= 64) << positions;
-  EXPECT_TRUE(s.share == mjp::kWideFilling || (positions == 64 && s.shape.stride == 1))
-      << "only such shares take several fillings";
-  const int numbers = s.shape.out_c / mjp::kWideGroups * s.shape.out_length * s.shape.phases;
-  EXPECT_EQ(s.sums.words, numbers << s.splits_log2);
-  EXPECT_EQ(s.beside.words, s.shape.residual ? s.sums.words : 0);
-  EXPECT_EQ(numbers % 128, 0) << "an item is whole warps of four numbers per thread";
+  EXPECT_TRUE(s.k_slice == megakernel::kBlockK || (positions == 64 && s.shape.stride == 1))
+      << "only such K slices have several K blocks";
+  const int values = s.shape.out_c / megakernel::kNormGroups * s.shape.out_length * s.shape.phases;
+  EXPECT_EQ(s.mailbox.tile_values, values << s.split_k_log2);
+  EXPECT_EQ(s.shortcut_mailbox.tile_values, s.shape.shortcut ? s.mailbox.tile_values : 0);
+  EXPECT_EQ(values % 128, 0) << "a tile is whole warps of four values per thread";
 }
 
 // Every convolution of a U-Net of three levels from `base` channels on.
@@ -97,123 +99,123 @@ void CheckNetwork(int base) {
   }
 }
 
-TEST(WidePlan, EveryProductIsMadeOnce) {
+TEST(MegakernelSchedule, EveryProductIsMadeOnce) {
   for (const int base : {128, 256, 512}) CheckNetwork(base);
 }
 
-TEST(WidePlan, BlocksStayTogetherWhereATeamHasAllRows) {
-  const auto together = [](std::vector<WideStage> stages) {
-    for (WideStage& s : stages) EXPECT_TRUE(mjp::PlanWideStage(s));
-    return mjp::KeepBlocksTogether(stages);
+TEST(MegakernelSchedule, SkewIsBoundedWhereACtaGroupSpansAllRows) {
+  const auto bounded = [](std::vector<Layer> layers) {
+    for (Layer& s : layers) EXPECT_TRUE(megakernel::PlanLayer(s));
+    return megakernel::SkewIsBounded(layers);
   };
   const auto network = [](int base) {
     const auto level = [&](int i) { return Convolution(16 >> i, base << i, base << i, false); };
-    return std::vector<WideStage>{level(0), level(1), level(2)};
+    return std::vector<Layer>{level(0), level(1), level(2)};
   };
-  EXPECT_TRUE(together(network(256)));
-  EXPECT_TRUE(together(network(512)));
-  EXPECT_FALSE(together(network(128))) << "teams of 4 of the 16 slots at most";
-  WideStage first = Convolution(16, 0, 256, false);  // the first convolution has no products
-  EXPECT_FALSE(together({first}));
+  EXPECT_TRUE(bounded(network(256)));
+  EXPECT_TRUE(bounded(network(512)));
+  EXPECT_FALSE(bounded(network(128))) << "CTA groups of 4 of the 16 rows at most";
+  Layer first = Convolution(16, 0, 256, false);  // the first convolution has no products
+  EXPECT_FALSE(bounded({first}));
 }
 
-TEST(WidePlan, AFenceStandsBeforeTheLastStageWithAllRows) {
-  std::vector<WideStage> stages = {
+TEST(MegakernelSchedule, AFenceStandsBeforeTheLastLayerThatSpansAllRows) {
+  std::vector<Layer> layers = {
       Convolution(16, 0, 256, false),    Convolution(16, 256, 256, false),
       Convolution(8, 512, 512, false),   Convolution(4, 512, 1024, true),
       Convolution(4, 1024, 1024, false), Convolution(4, 1024, 1024, false)};
-  for (WideStage& s : stages) ASSERT_TRUE(mjp::PlanWideStage(s));
-  ASSERT_TRUE(mjp::KeepBlocksTogether(stages));
-  mjp::PlaceFence(stages);
-  for (size_t i = 0; i < stages.size(); ++i) {
-    EXPECT_EQ(stages[i].fence, i == 4) << i;
-    EXPECT_EQ(1 << stages[i].rows_log2 == mjp::kWideSlots, i > 3) << i;
+  for (Layer& s : layers) ASSERT_TRUE(megakernel::PlanLayer(s));
+  ASSERT_TRUE(megakernel::SkewIsBounded(layers));
+  megakernel::PlaceFence(layers);
+  for (size_t i = 0; i < layers.size(); ++i) {
+    EXPECT_EQ(layers[i].fence, i == 4) << i;
+    EXPECT_EQ(1 << layers[i].rows_log2 == megakernel::kRowsPerBatch, i > 3) << i;
   }
 }
 
-TEST(WidePlan, ThreadsHaveRolesWhereItemsAreSmallAndInputsAreFilledOnce) {
-  const auto roles = [](std::vector<WideStage> stages) {
-    for (WideStage& s : stages) EXPECT_TRUE(mjp::PlanWideStage(s));
-    return mjp::HaveRoles(stages);
+TEST(MegakernelSchedule, WarpsSpecializeWhereTilesAreSmallAndKSlicesAreOneBlock) {
+  const auto specialize = [](std::vector<Layer> layers) {
+    for (Layer& s : layers) EXPECT_TRUE(megakernel::PlanLayer(s));
+    return megakernel::CanSpecializeWarps(layers);
   };
-  const WideStage first = Convolution(16, 0, 256, false), small = Convolution(16, 256, 256, false);
-  EXPECT_TRUE(roles({first, small, Convolution(4, 2048, 512, true, 1024)}));
-  EXPECT_FALSE(roles({first, Convolution(16, 512, 512, false)})) << "1024 numbers";
-  WideStage refilled = Convolution(4, 1024, 1024, false);
-  ASSERT_TRUE(mjp::PlanWideStage(refilled));
-  EXPECT_TRUE(mjp::HaveRoles({refilled}));
-  refilled.share = 2 * mjp::kWideFilling;
-  EXPECT_FALSE(mjp::HaveRoles({refilled}));
+  const Layer first = Convolution(16, 0, 256, false), small = Convolution(16, 256, 256, false);
+  EXPECT_TRUE(specialize({first, small, Convolution(4, 2048, 512, true, 1024)}));
+  EXPECT_FALSE(specialize({first, Convolution(16, 512, 512, false)})) << "1024 values";
+  Layer two_blocks = Convolution(4, 1024, 1024, false);
+  ASSERT_TRUE(megakernel::PlanLayer(two_blocks));
+  EXPECT_TRUE(megakernel::CanSpecializeWarps({two_blocks}));
+  two_blocks.k_slice = 2 * megakernel::kBlockK;
+  EXPECT_FALSE(megakernel::CanSpecializeWarps({two_blocks}));
 }
 
-// Of an item made whole a block has all in channels and its group's out channels, as many weights
-// as of a tile; nothing travels.
-TEST(WidePlan, ItemsAreMadeWholeWhereABlocksWeightsStayAsMany) {
-  std::vector<WideStage> stages = {
+// In a CTA-local layer a CTA has all in channels and its group's out channels, as many weights as
+// of a GEMM tile; there are no partial sums to send.
+TEST(MegakernelSchedule, LayersAreCtaLocalWhereThatNeedsNoMoreWeights) {
+  std::vector<Layer> layers = {
       Convolution(16, 0, 256, false),  Convolution(16, 256, 256, false),
       Convolution(8, 256, 256, false), Down(16, 256),
       Convolution(16, 256, 256, true), Convolution(8, 256, 256, false, 128),
       Convolution(8, 256, 512, false), Up(8, 256),
       Convolution(4, 512, 512, false)};
-  for (WideStage& s : stages) ASSERT_TRUE(mjp::PlanWideStage(s));
-  std::vector<WideStage> whole = stages;
-  mjp::PlanWhole(whole);
-  for (size_t i = 0; i < stages.size(); ++i) {
+  for (Layer& s : layers) ASSERT_TRUE(megakernel::PlanLayer(s));
+  std::vector<Layer> local = layers;
+  megakernel::PlanCtaLocal(local);
+  for (size_t i = 0; i < layers.size(); ++i) {
     SCOPED_TRACE(i);
-    ASSERT_EQ(whole[i].whole, i >= 1 && i <= 3);
-    if (!whole[i].whole) {
-      EXPECT_EQ(whole[i].share, stages[i].share) << "the others stay as they are planned";
-      EXPECT_EQ(whole[i].sums.words, stages[i].sums.words);
+    ASSERT_EQ(local[i].cta_local, i >= 1 && i <= 3);
+    if (!local[i].cta_local) {
+      EXPECT_EQ(local[i].k_slice, layers[i].k_slice) << "the others stay as they are planned";
+      EXPECT_EQ(local[i].mailbox.tile_values, layers[i].mailbox.tile_values);
       continue;
     }
-    EXPECT_EQ(whole[i].share, 256);
-    EXPECT_EQ(whole[i].sums.words, 0);
-    EXPECT_EQ(mjp::kWholeTile * 256, mjp::kWideTile * stages[i].share);
-    for (int block = 0; block < mjp::kWideBlocks; ++block) {
-      const mjp::WideItem item = mjp::ItemOfBlock(block);
-      const mjp::WideTeam team = mjp::TeamOf(whole[i], item);
-      EXPECT_TRUE(team.multiplies);
-      EXPECT_EQ(team.row0, item.slot);
-      EXPECT_EQ(team.tile, item.group);
-      EXPECT_EQ(team.split + team.phase + team.out, 0);
+    EXPECT_EQ(local[i].k_slice, 256);
+    EXPECT_EQ(local[i].mailbox.tile_values, 0);
+    EXPECT_EQ(megakernel::kLocalTileChannels * 256, megakernel::kTileChannels * layers[i].k_slice);
+    for (int cta = 0; cta < megakernel::kCtas; ++cta) {
+      const megakernel::OutputTile tile = megakernel::TileOfCta(cta);
+      const megakernel::GemmTile gemm = megakernel::GemmTileOf(local[i], tile);
+      EXPECT_TRUE(gemm.has_work);
+      EXPECT_EQ(gemm.row0, tile.row_slot);
+      EXPECT_EQ(gemm.group_tile, tile.group);
+      EXPECT_EQ(gemm.k_slice + gemm.phase + gemm.out, 0);
     }
   }
 }
 
-// A block has the first and the last layer's weights of its own channels alone, and sums in the
-// format in which they travel.
-TEST(WidePlan, ManyActionsFit) {
-  mjp::WideChainArgs args;
-  args.waves = 2, args.roles = true;
-  std::vector<WideStage> stages = {Convolution(16, 256, 256, false), Down(8, 512),
-                                   Convolution(4, 2048, 512, true, 1024), Up(8, 256)};
-  for (WideStage& s : stages) ASSERT_TRUE(mjp::PlanWideStage(s));
-  mjp::PlanWhole(stages);
-  args.stage_count = 29;  // of three levels
+// A CTA has the first convolution's and the head's weights of its own channels alone, and
+// accumulators in the format in which partial sums travel.
+TEST(MegakernelSchedule, ManyActionsFit) {
+  megakernel::Args args;
+  args.row_batches = 2, args.warp_specialized = true;
+  std::vector<Layer> layers = {Convolution(16, 256, 256, false), Down(8, 512),
+                               Convolution(4, 2048, 512, true, 1024), Up(8, 256)};
+  for (Layer& s : layers) ASSERT_TRUE(megakernel::PlanLayer(s));
+  megakernel::PlanCtaLocal(layers);
+  args.layer_count = 29;  // of three levels
   const auto bytes = [&](mjp::Format format, int actions) {
     args.format = format;
-    args.chain.rows = 32, args.chain.length = 16, args.chain.action_dim = actions;
-    args.chain.first.taps = 5, args.chain.first.in_c = actions, args.chain.first.out_c = 256;
-    args.chain.border = 2 * actions;
-    args.chain.last.channels = 256;
-    return mjp::PlanWideSpace(stages, args, mjp::kFusedMaxSharedBytes).bytes;
+    args.common.rows = 32, args.common.length = 16, args.common.action_dim = actions;
+    args.common.first.taps = 5, args.common.first.in_c = actions, args.common.first.out_c = 256;
+    args.common.x_halo = 2 * actions;
+    args.common.last.channels = 256;
+    return megakernel::PlanSharedSpace(layers, args, mjp::kMaxSharedBytesSm90).bytes;
   };
-  const size_t room = mjp::kFusedMaxSharedBytes;
+  const size_t room = mjp::kMaxSharedBytesSm90;
   EXPECT_LE(bytes(mjp::Format::kFp16, 16), room);
   EXPECT_LE(bytes(mjp::Format::kBf16, 12), room);
   EXPECT_GT(bytes(mjp::Format::kBf16, 14), room) << "several launches, of 16 rows";
 }
 
-TEST(WidePlan, OtherShapesAreRefused) {
-  WideStage odd = Convolution(16, 256, 256, false);
+TEST(MegakernelSchedule, OtherShapesAreRefused) {
+  Layer odd = Convolution(16, 256, 256, false);
   odd.shape.taps = 7;
-  EXPECT_FALSE(mjp::PlanWideStage(odd));
-  WideStage steep = Down(16, 1024);
-  EXPECT_FALSE(mjp::PlanWideStage(steep)) << "several fillings of a stride of 2";
-  WideStage narrow = Convolution(16, 32, 32, false);
-  EXPECT_FALSE(mjp::PlanWideStage(narrow));
-  WideStage large = Convolution(16, 1024, 1024, false);
-  EXPECT_FALSE(mjp::PlanWideStage(large)) << "2048 numbers are more than a block finishes";
+  EXPECT_FALSE(megakernel::PlanLayer(odd));
+  Layer steep = Down(16, 1024);
+  EXPECT_FALSE(megakernel::PlanLayer(steep)) << "several K blocks of a stride of 2";
+  Layer small = Convolution(16, 32, 32, false);
+  EXPECT_FALSE(megakernel::PlanLayer(small));
+  Layer large = Convolution(16, 1024, 1024, false);
+  EXPECT_FALSE(megakernel::PlanLayer(large)) << "2048 values are more than a CTA's tile";
 }
 
 }  // namespace

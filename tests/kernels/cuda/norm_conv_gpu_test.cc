@@ -11,7 +11,7 @@
 namespace {
 
 using mjp::Format;
-using mjp::FusedConvShape;
+using mjp::NormConvShape;
 using mjp_test::DeviceBuffer;
 
 struct Source {
@@ -20,20 +20,20 @@ struct Source {
 };
 struct Case {
   const char* name;
-  FusedConvShape shape;
+  NormConvShape shape;
   Source first, second;
 };
 
-FusedConvShape Shape(int rows, int length, int in_c, int out_c, int taps, int stride, bool beside) {
-  FusedConvShape s;
+NormConvShape Shape(int rows, int length, int in_c, int out_c, int taps, int stride, bool beside) {
+  NormConvShape s;
   s.rows = rows, s.in_length = length, s.out_length = length / stride;
   s.in_c = in_c, s.out_c = out_c, s.taps = taps, s.stride = stride;
   s.pad = taps / 2;
-  s.residual = beside;
+  s.shortcut = beside;
   return s;
 }
-FusedConvShape Transposed(int rows, int length, int channels) {
-  FusedConvShape s = Shape(rows, length, channels, channels, 2, 1, false);
+NormConvShape Transposed(int rows, int length, int channels) {
+  NormConvShape s = Shape(rows, length, channels, channels, 2, 1, false);
   s.phases = 2;
   return s;
 }
@@ -86,8 +86,8 @@ class SourceData {
     }
   }
 
-  mjp::FusedSource Args() const {
-    mjp::FusedSource s;
+  mjp::NormConvSource Args() const {
+    mjp::NormConvSource s;
     s.x = device_[0]->data(), s.channels = source_.channels,
     s.group_channels = source_.groups ? source_.channels / source_.groups : 0;
     if (source_.residual) s.residual = device_[1]->data();
@@ -97,7 +97,7 @@ class SourceData {
                 device_[6]->as<int>(),   1,
                 2 * source_.channels,    0,
                 source_.channels};
-    if (source_.keep) s.ready = device_[7]->data();
+    if (source_.keep) s.materialized = device_[7]->data();
     return s;
   }
   // What the convolution multiplies, rounded as an operand: (rows, length, channels).
@@ -138,16 +138,16 @@ class SourceData {
   std::vector<std::unique_ptr<DeviceBuffer>> device_;
 };
 
-class FusedConvGpu : public testing::TestWithParam<Format> {};
+class NormConvGpu : public testing::TestWithParam<Format> {};
 
-TEST_P(FusedConvGpu, AgreesWithTheDefinition) {
+TEST_P(NormConvGpu, AgreesWithTheDefinition) {
   DEVICE_OR_SKIP();
   const Format format = GetParam();
   const double rounding = format == Format::kFp16 ? 3e-3 : 2e-2;
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
     std::mt19937 random(3);
-    const FusedConvShape& s = c.shape;
+    const NormConvShape& s = c.shape;
     const SourceData first(c.first, s.rows, s.in_length, format, random);
     const SourceData second(c.second, s.rows, s.in_length, format, random);
     const int taps = s.phases == 2 ? 4 : s.taps, out_length = s.out_length * s.phases;
@@ -160,24 +160,24 @@ TEST_P(FusedConvGpu, AgreesWithTheDefinition) {
     const auto w = draw(static_cast<size_t>(s.out_c) * s.in_c * taps);
     const auto beside = draw(static_cast<size_t>(s.out_c) * s.in_c);
     const auto bias = draw(s.out_c), beside_bias = draw(s.out_c);
-    const auto packed = mjp::PackFusedWeights(format, s, w.data(), beside.data());
-    ASSERT_EQ(packed.size(), mjp::PackedFusedBytes(format, s));
+    const auto packed = mjp::PackWeightFragments(format, s, w.data(), beside.data());
+    ASSERT_EQ(packed.size(), mjp::WeightFragmentBytes(format, s));
     const size_t out = static_cast<size_t>(s.rows) * out_length * s.out_c;
     DeviceBuffer dw(packed.size()), db(bias.size() * 4), dbb(bias.size() * 4);
     DeviceBuffer dy(out * mjp::FormatBytes(format)), dr(out * mjp::FormatBytes(format));
     dw.Upload(packed.data()), db.Upload(bias.data()), dbb.Upload(beside_bias.data());
 
-    mjp::FusedConvArgs a;
+    mjp::NormConvArgs a;
     a.shape = s;
     a.source[0] = first.Args();
     if (c.second.channels > 0) a.source[1] = second.Args();
-    a.weight = dw.data(), a.bias = db.as<float>(), a.residual_bias = dbb.as<float>();
-    a.y = dy.data(), a.residual_y = dr.data();
-    ASSERT_TRUE(mjp::FusedConvSupports(format, a));
-    mjp::LaunchFusedConv(format, a, nullptr);
+    a.weight = dw.data(), a.bias = db.as<float>(), a.shortcut_bias = dbb.as<float>();
+    a.y = dy.data(), a.shortcut_y = dr.data();
+    ASSERT_TRUE(mjp::NormConvSupports(format, a));
+    mjp::LaunchNormConv(format, a, nullptr);
     mjp::CheckCuda(cudaDeviceSynchronize(), c.name);
     const auto y = mjp_test::Floats(format, dy.Download());
-    const auto r = s.residual ? mjp_test::Floats(format, dr.Download()) : std::vector<float>();
+    const auto r = s.shortcut ? mjp_test::Floats(format, dr.Download()) : std::vector<float>();
     first.CheckKept(format, rounding);
 
     const auto input = [&](int row, int l, int i) -> double {
@@ -210,14 +210,14 @@ TEST_P(FusedConvGpu, AgreesWithTheDefinition) {
         side += beside[static_cast<size_t>(o) * s.in_c + i] * input(row, l, i);
       }
       ASSERT_NEAR(y[index], sum, rounding * (1 + std::abs(sum))) << "element " << index;
-      if (s.residual) {
+      if (s.shortcut) {
         ASSERT_NEAR(r[index], side, rounding * (1 + std::abs(side))) << "1x1 " << index;
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, FusedConvGpu, testing::Values(Format::kFp16, Format::kBf16),
+INSTANTIATE_TEST_SUITE_P(Formats, NormConvGpu, testing::Values(Format::kFp16, Format::kBf16),
                          [](const auto& info) { return mjp_test::FormatName(info.param); });
 
 }  // namespace

@@ -157,7 +157,7 @@ TEST(CudaBatch, WindowOfItsOwnChoiceIsTheFaster) {
   mjp::PolicyOptions options;
   options.backend = mjp::Backend::kCuda;
   options.precision = mjp::Precision::kFp16;
-  if (!mjp::ChainPlan::HasRoles(*checkpoint, mjp::Format::kFp16, 1))
+  if (!mjp::MegakernelDenoiser::WarpSpecialized(*checkpoint, mjp::Format::kFp16, 1))
     GTEST_SKIP() << "this device has no wide chain";
   const std::pair<int, int> windows[] = {{1, 16}, {2, 16}, {4, 8}, {5, 0}, {32, 0}};
   for (const auto& [batch, window] : windows) {
@@ -281,8 +281,8 @@ TEST_P(CudaLaunches, EachIsTimed) {
   const auto policy = Make(mjp::Backend::kCuda, mjp::TimingDetail::kSteps);
   mjp::PolicyOutput output;
   EXPECT_EQ(Decide(*policy, false, output), expected);
-  const mjp::ChainDevice& device = mjp::ChainDevice::Current();
-  const bool chain = device.wgmma && device.processors >= mjp::kWideBlocks;
+  const mjp::MegakernelDevice& device = mjp::MegakernelDevice::Current();
+  const bool chain = device.wgmma && device.processors >= mjp::megakernel::kCtas;
   EXPECT_EQ(output.times.passes, chain ? 2 * kSteps : kSteps);
   ExpectPassesInOrder(output.times);
   mjp::PolicyTrace trace;  // a launch for each step

@@ -12,7 +12,7 @@ namespace {
 
 using mjp::Format;
 
-constexpr mjp::ChainDevice kH200 = {true, true, 132};
+constexpr mjp::MegakernelDevice kH200 = {true, true, 132};
 
 // Tensors of zeros. Large convolutions have shapes alone: plans look at nothing else.
 class Shapes : public mjp::TensorSource {
@@ -45,14 +45,16 @@ class Network {
     Shapes shapes;
     mjp::BuildNetwork(mjp::NamesOf(config), shapes, checkpoint_);
     mjp::LayerLoader loader(weights_, Format::kFp16);
-    unet_ = mjp::LoadFusedUnet(loader, checkpoint_, true);
+    unet_ = mjp::LoadNormConvUnet(loader, checkpoint_, true);
   }
 
-  bool Runs(int environments, int window = 1, const mjp::ChainDevice& device = kH200) const {
-    return mjp::ChainPlan::Supports(unet_, Format::kFp16, horizon_, environments, window, device);
+  bool Runs(int environments, int window = 1, const mjp::MegakernelDevice& device = kH200) const {
+    return mjp::MegakernelDenoiser::Supports(unet_, Format::kFp16, horizon_, environments, window,
+                                             device);
   }
-  bool HasRoles(int environments, const mjp::ChainDevice& device = kH200) const {
-    return mjp::ChainPlan::HasRoles(unet_, Format::kFp16, horizon_, environments, device);
+  bool WarpSpecialized(int environments, const mjp::MegakernelDevice& device = kH200) const {
+    return mjp::MegakernelDenoiser::WarpSpecialized(unet_, Format::kFp16, horizon_, environments,
+                                                    device);
   }
   int Launches(int rows) const {
     mjp::DeviceArena arena;
@@ -60,25 +62,25 @@ class Network {
   }
   int RestRows(int environments, int window) const {
     mjp::DeviceArena arena;
-    return Plan(environments * window, window, arena).Rest(unet_)->rows();
+    return Plan(environments * window, window, arena).Fallback(unet_)->rows();
   }
   // Of a plan, and of what finishes its windows.
   size_t Bytes(int environments, int window = 1) const {
     mjp::DeviceArena arena;
-    const mjp::ChainPlan plan = Plan(environments * window, window, arena);
-    if (window > 1) plan.Rest(unet_);
+    const mjp::MegakernelDenoiser plan = Plan(environments * window, window, arena);
+    if (window > 1) plan.Fallback(unet_);
     return arena.bytes();
   }
 
  private:
-  mjp::ChainPlan Plan(int rows, int per_env, mjp::DeviceArena& arena) const {
+  mjp::MegakernelDenoiser Plan(int rows, int per_env, mjp::DeviceArena& arena) const {
     return {unet_, Format::kFp16, horizon_, rows, per_env, arena, kH200};
   }
 
   int horizon_;
   mjp::Checkpoint checkpoint_;
   mjp::DeviceArena weights_;  // measures
-  mjp::FusedUnet unet_;
+  mjp::NormConvUnet unet_;
 };
 
 // Threads of the kernel have roles at the notebook's size, at LeRobot's they have none.
@@ -92,7 +94,7 @@ const Network& LeRobot() {
 }
 
 // Up to where a launch per layer takes no longer (`mjpolicy bench pass`).
-TEST(ChainLaunches, ShareMoreRowsThanOneTakes) {
+TEST(MegakernelLaunches, ShareMoreRowsThanOneTakes) {
   const std::pair<int, int> with_roles[] = {{1, 1},  {16, 1}, {32, 1}, {33, 2},
                                             {64, 2}, {96, 3}, {127, 4}};
   for (const auto& [rows, launches] : with_roles) {
@@ -110,7 +112,7 @@ TEST(ChainLaunches, ShareMoreRowsThanOneTakes) {
 }
 
 // What windows give up is finished in one launch too, also of rows that are two step by step.
-TEST(ChainLaunches, WindowsAreOfOne) {
+TEST(MegakernelLaunches, WindowsAreOfOne) {
   EXPECT_TRUE(Notebook().Runs(2, 16));
   EXPECT_FALSE(Notebook().Runs(3, 16)) << "48 rows";
   EXPECT_TRUE(LeRobot().Runs(1, 16));
@@ -120,26 +122,26 @@ TEST(ChainLaunches, WindowsAreOfOne) {
 }
 
 // Windows by a launch per layer do not overtake those.
-TEST(ChainLaunches, HaveRolesAtTheNotebooksSize) {
+TEST(MegakernelLaunches, SpecializeWarpsAtTheNotebooksSize) {
   for (const int environments : {1, 5, 32, 33}) {
-    EXPECT_TRUE(Notebook().HasRoles(environments)) << environments;
-    EXPECT_FALSE(LeRobot().HasRoles(environments)) << environments;
-    EXPECT_FALSE(Network({128, 256, 512}).HasRoles(environments)) << environments;
+    EXPECT_TRUE(Notebook().WarpSpecialized(environments)) << environments;
+    EXPECT_FALSE(LeRobot().WarpSpecialized(environments)) << environments;
+    EXPECT_FALSE(Network({128, 256, 512}).WarpSpecialized(environments)) << environments;
   }
-  EXPECT_FALSE(Notebook().HasRoles(128)) << "a launch per layer";
-  EXPECT_FALSE(Notebook().HasRoles(1, {})) << "a device without clusters";
+  EXPECT_FALSE(Notebook().WarpSpecialized(128)) << "a launch per layer";
+  EXPECT_FALSE(Notebook().WarpSpecialized(1, {})) << "a device without clusters";
 }
 
-TEST(ChainLaunches, ShareTheWeights) {
+TEST(MegakernelLaunches, ShareTheWeights) {
   const auto bytes = [](int environments, int window = 1) {
     return static_cast<double>(Notebook().Bytes(environments, window));
   };
   EXPECT_LT(bytes(96), 1.1 * bytes(32)) << "three alike share all";
-  EXPECT_LT(bytes(33), 1.3 * bytes(32)) << "a smaller one has words of its own";
+  EXPECT_LT(bytes(33), 1.3 * bytes(32)) << "a smaller one has buffers of its own";
   EXPECT_LT(bytes(1, 16), 1.3 * bytes(16)) << "and so has the rest of windows";
 }
 
-TEST(ChainLaunches, NeedADeviceThatRunsAllBlocksAtOnce) {
+TEST(MegakernelLaunches, NeedADeviceThatRunsAllBlocksAtOnce) {
   EXPECT_FALSE(Notebook().Runs(33, 1, {}));
   EXPECT_FALSE(Notebook().Runs(33, 1, {true, false, 132})) << "no code";
   EXPECT_FALSE(Notebook().Runs(33, 1, {true, true, 114}));

@@ -4,80 +4,81 @@
 #include "base/power_of_two.h"
 #include "kernels/cuda/megakernel/args.cuh"
 
-namespace mjp {
+namespace mjp::megakernel {
 namespace {
 
 constexpr int kStepChannels = 16, kMaxPositions = 64;
-// Of a block and stage: what its ring can hide, and what still beats a launch per layer.
+// Of a CTA in a layer: what its ring can hide, and what still beats a launch per layer.
 constexpr size_t kHiddenWeightBytes = 100 * 1024, kMostWeightBytes = 400 * 1024;
 
-bool Finished(const ChainSource& s) {
-  return s.words != nullptr && s.bias == nullptr && s.norm_scale == nullptr;
+bool Materialized(const EpilogueSource& s) {
+  return s.values != nullptr && s.bias == nullptr && s.norm_scale == nullptr;
 }
 
-// Whether each of `splits` shares is made of whole items of one source.
-bool CanSplit(const ChainStage& s, int splits) {
-  const int share = s.shape.in_c / splits;
-  if (s.shape.in_c % splits != 0 || share % kStepChannels != 0 || !IsPowerOfTwo(share))
+// Whether each of `split_k` K slices is whole output tiles of one source.
+bool CanSplit(const ReaderLayer& s, int split_k) {
+  const int k_slice = s.shape.in_c / split_k;
+  if (s.shape.in_c % split_k != 0 || k_slice % kStepChannels != 0 || !IsPowerOfTwo(k_slice))
     return false;
-  return std::all_of(std::begin(s.source), std::end(s.source), [&](const ChainSource& source) {
-    return source.channels % share == 0 &&
-           (Finished(source) || source.channels == 0 || share % source.item_channels == 0);
+  return std::all_of(std::begin(s.source), std::end(s.source), [&](const EpilogueSource& source) {
+    return source.channels % k_slice == 0 &&
+           (Materialized(source) || source.channels == 0 || k_slice % source.group_channels == 0);
   });
 }
 
-// Whether a team can hold each of `items` of `source` at once.
-bool ItemsFit(const ChainSource& source, int items, int length, int most_vectors) {
-  const int vectors = source.item_channels / 4 * length;
-  const int threads = 32 * ChainTeamWarps(items, vectors);
-  const bool whole = vectors <= 32 || vectors % threads == 0;
-  return IsPowerOfTwo(source.item_channels) && source.item_channels >= 4 &&
-         source.item_channels / 4 <= threads && vectors <= most_vectors * threads && whole;
+// Whether a CTA holds `tiles` output tiles of `source` in its registers.
+bool TilesFit(const EpilogueSource& source, int tiles, int length, int most_vectors) {
+  const int vectors = source.group_channels / 4 * length;
+  const int threads = 32 * WarpsPerTile(tiles, vectors);
+  const bool even = vectors <= 32 || vectors % threads == 0;
+  return IsPowerOfTwo(source.group_channels) && source.group_channels >= 4 &&
+         source.group_channels / 4 <= threads && vectors <= most_vectors * threads && even;
 }
 
-// Whether the readers can finish what is not finished: at few rows with a vector per thread.
-bool SourcesFit(const ChainStage& s, bool owned) {
-  const int share = s.shape.in_c / s.splits;
-  return std::all_of(std::begin(s.source), std::end(s.source), [&](const ChainSource& source) {
-    if (source.channels == 0 || Finished(source)) return true;
-    if (!owned) return ItemsFit(source, 1, s.shape.in_length, 1);
-    return ItemsFit(source, s.rows * share / source.item_channels, s.shape.in_length,
-                    kChainMaxVectors);
+// Whether the readers can run the epilogue of what is not materialised: at few rows with a vector
+// per thread.
+bool ReadersFit(const ReaderLayer& s, bool owner_epilogue) {
+  const int k_slice = s.shape.in_c / s.split_k;
+  return std::all_of(std::begin(s.source), std::end(s.source), [&](const EpilogueSource& source) {
+    if (source.channels == 0 || Materialized(source)) return true;
+    if (!owner_epilogue) return TilesFit(source, 1, s.shape.in_length, 1);
+    return TilesFit(source, s.rows * k_slice / source.group_channels, s.shape.in_length,
+                    kReaderMaxVectors);
   });
 }
 
-size_t BlockWeightBytes(const ChainStage& s) {
-  return size_t{2} * s.m_channels * (s.shape.in_c / s.splits) * (s.shape.taps + s.shape.residual);
+size_t CtaWeightBytes(const ReaderLayer& s) {
+  return size_t{2} * s.m_channels * (s.shape.in_c / s.split_k) * (s.shape.taps + s.shape.shortcut);
 }
 
-// Every block has all rows: the largest split, so that readers have least to add up.
-bool ShareAllRows(ChainStage& s) {
+// Every CTA has all rows: the largest split of K, which has the smallest input.
+bool SplitAllRows(ReaderLayer& s) {
   const int channels = s.shape.out_c * s.shape.phases;
   s.rows = s.shape.rows;
-  for (s.splits = kChainMaxSplits; !CanSplit(s, s.splits); s.splits /= 2)
-    if (s.splits == 1) return false;
-  for (s.m_channels = 16; channels / s.m_channels * s.splits > kChainMaxBlocks; s.m_channels *= 2) {
+  for (s.split_k = kMaxPartialSums; !CanSplit(s, s.split_k); s.split_k /= 2)
+    if (s.split_k == 1) return false;
+  for (s.m_channels = 16; channels / s.m_channels * s.split_k > kReaderMaxCtas; s.m_channels *= 2) {
   }
-  return s.shape.out_c % s.m_channels == 0 && s.m_channels <= 16 * kChainWarps;
+  return s.shape.out_c % s.m_channels == 0 && s.m_channels <= 16 * kMmaWarps;
 }
 
-// Blocks have few rows: the smallest split whose weights the ring hides; where there is none, the
+// CTAs have few rows: the smallest split whose weights the ring hides; where there is none, the
 // fewest weights, and of those the largest split, which has the smallest input.
-bool ShareRowSets(ChainStage& s) {
+bool SplitRowSets(ReaderLayer& s) {
   const int channels = s.shape.out_c * s.shape.phases;
-  ChainStage best;
+  ReaderLayer best;
   size_t fewest = kMostWeightBytes + 1;
   for (int m : {s.shape.out_c >= 512 ? 64 : 32, 32, 128}) {
-    for (int splits : {1, 2, 4, 8}) {
-      s.m_channels = m, s.splits = splits;
-      if (s.shape.out_c % m != 0 || !CanSplit(s, splits)) continue;
-      const int sets = std::max(1, kChainMaxBlocks / (channels / m * splits));
+    for (int split_k : {1, 2, 4, 8}) {
+      s.m_channels = m, s.split_k = split_k;
+      if (s.shape.out_c % m != 0 || !CanSplit(s, split_k)) continue;
+      const int sets = std::max(1, kReaderMaxCtas / (channels / m * split_k));
       s.rows = std::max(1, s.shape.rows / sets);
-      if (channels / m * splits > kChainMaxBlocks || s.shape.rows % s.rows != 0) continue;
-      if (s.rows * s.shape.out_length > kMaxPositions || !SourcesFit(s, true)) continue;
-      const size_t bytes = BlockWeightBytes(s);
+      if (channels / m * split_k > kReaderMaxCtas || s.shape.rows % s.rows != 0) continue;
+      if (s.rows * s.shape.out_length > kMaxPositions || !ReadersFit(s, true)) continue;
+      const size_t bytes = CtaWeightBytes(s);
       if (bytes <= kHiddenWeightBytes) return true;
-      if (bytes < fewest || (bytes == fewest && splits > best.splits)) best = s, fewest = bytes;
+      if (bytes < fewest || (bytes == fewest && split_k > best.split_k)) best = s, fewest = bytes;
     }
   }
   s = best;
@@ -86,22 +87,22 @@ bool ShareRowSets(ChainStage& s) {
 
 }  // namespace
 
-bool PlanChainStage(ChainStage& s, bool owned) {
-  const FusedConvShape& shape = s.shape;
+bool PlanReaderLayer(ReaderLayer& s, bool owner_epilogue) {
+  const NormConvShape& shape = s.shape;
   if (!IsPowerOfTwo(shape.in_length) || !IsPowerOfTwo(shape.out_length) || shape.taps > 7)
     return false;
-  if (!(owned ? ShareRowSets(s) : ShareAllRows(s))) return false;
-  if (s.rows * shape.out_length > kMaxPositions || !SourcesFit(s, owned)) return false;
-  if (s.own.channels > 0 && !ItemsFit(s.own, 1, shape.out_length * shape.phases, kChainOwnVectors))
+  if (!(owner_epilogue ? SplitRowSets(s) : SplitAllRows(s))) return false;
+  if (s.rows * shape.out_length > kMaxPositions || !ReadersFit(s, owner_epilogue)) return false;
+  if (s.own.channels > 0 && !TilesFit(s.own, 1, shape.out_length * shape.phases, kOwnerMaxVectors))
     return false;
-  s.share = shape.in_c / s.splits;
+  s.k_slice = shape.in_c / s.split_k;
   s.n_tiles = 1;
   while (s.n_tiles * 8 < s.rows * shape.out_length) s.n_tiles *= 2;
   s.layout.left = shape.phases == 2 ? 1 : shape.pad;
   const int right = shape.phases == 2 ? 1 : shape.taps - 1 - shape.pad - (shape.stride - 1);
   s.layout.period = shape.in_length + std::max(s.layout.left, right);
-  s.layout.pitch = shape.in_c / s.splits * 2 + 16;  // an odd number of 16 bytes: no bank conflicts
+  s.layout.pitch = shape.in_c / s.split_k * 2 + 16;  // an odd number of 16 bytes: no bank conflicts
   return true;
 }
 
-}  // namespace mjp
+}  // namespace mjp::megakernel

@@ -3,87 +3,90 @@
 
 #include "kernels/cuda/megakernel/reader_epilogue/small_batch_input.cuh"
 
-// A stage of the persistent chain at one or two rows. It lasts as long as the way from the words of
-// the stage before to its own, so whatever does not need them (borders, addresses, the first
-// weights) is done while they are waited for.
+// A layer of the reader-epilogue kernel at one or two rows. It takes as long as the way from the
+// partial sums of the layer before to its own, so whatever does not need those (halo, addresses,
+// the first weights) is done while they are polled.
 
-namespace mjp {
+namespace mjp::megakernel {
 
-// What a block multiplies and hands on in a stage, worked out once per launch.
-struct alignas(16) NarrowOutput {
-  float *to, *beside_to;  // its first row and position: of the convolution, of the 1x1 beside
-  int quads_log2, length_log2, last;           // of its channels, of the output; its last position
-  int pitch, size, parts;                      // of sums: between positions and parts, in numbers
-  int count, vectors;                          // of four sums: of the convolution, with the 1x1
-  int row, position;                           // words between rows and positions
+// What a CTA multiplies and sends in a layer, computed once per launch.
+struct alignas(16) SmallBatchOutput {
+  float *to, *shortcut_to;  // its first row and position: of the convolution, of the shortcut
+  int quads_log2, length_log2, last;  // of its channels, of the output; its last position
+  int pitch, size, parts;             // accumulators: between positions and parts, values
+  int count, vectors;                 // of four sums: of the convolution, with the shortcut
+  int row, position;                  // values between rows and positions
   int input_row, input_position, input_phase;  // bytes between those that are multiplied
-  int border_log2, borders, left, gap, length, input_pitch;  // of the input: packs and positions
+  int halo_log2, halo_packs, left, gap, length, input_pitch;  // of the input: packs and positions
 };
 
-__device__ __forceinline__ NarrowOutput MakeOutput(const ChainStage& st, const WarpTile& tile) {
-  const FusedConvShape& s = st.shape;
-  const FusedLayout& layout = st.layout;
-  NarrowOutput o;
-  o.row = st.splits * s.out_length * s.phases * s.out_c, o.position = s.phases * s.out_c;
+__device__ __forceinline__ SmallBatchOutput MakeOutput(const ReaderLayer& layer,
+                                                       const WarpTile& tile) {
+  const NormConvShape& s = layer.shape;
+  const InputLayout& layout = layer.layout;
+  SmallBatchOutput o;
+  o.row = layer.split_k * s.out_length * s.phases * s.out_c, o.position = s.phases * s.out_c;
   const size_t at = static_cast<size_t>(tile.row0) * o.row +
-                    (tile.split * s.out_length * s.phases + tile.phase) * s.out_c + tile.out0;
-  o.to = st.words + at, o.beside_to = s.residual ? st.residual_words + at : nullptr;
-  o.quads_log2 = Log2(st.m_channels / 4), o.length_log2 = Log2(s.out_length);
-  o.last = st.rows * s.out_length - 1;
-  o.pitch = st.m_channels + 4, o.size = st.n_tiles * 8 * o.pitch, o.parts = tile.parts;
-  o.count = (o.last + 1) << o.quads_log2, o.vectors = o.count << s.residual;
+                    (tile.k_slice * s.out_length * s.phases + tile.phase) * s.out_c + tile.out0;
+  o.to = layer.partial_sums + at,
+  o.shortcut_to = s.shortcut ? layer.shortcut_partial_sums + at : nullptr;
+  o.quads_log2 = Log2(layer.m_channels / 4), o.length_log2 = Log2(s.out_length);
+  o.last = layer.rows * s.out_length - 1;
+  o.pitch = layer.m_channels + 4, o.size = layer.n_tiles * 8 * o.pitch, o.parts = tile.parts;
+  o.count = (o.last + 1) << o.quads_log2, o.vectors = o.count << s.shortcut;
   o.input_row = layout.period * layout.pitch, o.input_position = s.stride * layout.pitch;
   o.input_phase = tile.phase * layout.pitch;
-  o.border_log2 = Log2(st.share / kFusedPack), o.left = layout.left, o.length = s.in_length;
-  o.gap = layout.period - o.length, o.borders = (o.left + st.rows * o.gap) << o.border_log2;
+  o.halo_log2 = Log2(layer.k_slice / kPackChannels), o.left = layout.left, o.length = s.in_length;
+  o.gap = layout.period - o.length, o.halo_packs = (o.left + layer.rows * o.gap) << o.halo_log2;
   o.input_pitch = layout.pitch;
   return o;
 }
 
 // Zeros before, between and behind the input's rows, of which there are at most two.
-__device__ __forceinline__ void ClearBorders(const NarrowOutput& o, uint8_t* input) {
-  for (int i = threadIdx.x; i < o.borders; i += kChainThreads) {
-    const int border = i >> o.border_log2, pack = i & ((1 << o.border_log2) - 1);
+__device__ __forceinline__ void ClearSmallBatchHalo(const SmallBatchOutput& o, uint8_t* input) {
+  for (int i = threadIdx.x; i < o.halo_packs; i += kMmaThreads) {
+    const int halo = i >> o.halo_log2, pack = i & ((1 << o.halo_log2) - 1);
     const int position =
-        border + (border >= o.left ? o.length : 0) + (border >= o.left + o.gap ? o.length : 0);
+        halo + (halo >= o.left ? o.length : 0) + (halo >= o.left + o.gap ? o.length : 0);
     *reinterpret_cast<uint4*>(input + position * o.input_pitch + pack * 16) =
         make_uint4(0, 0, 0, 0);
   }
 }
 
-// Where a thread's four sums stand among those of the first part, and where they go. Those of a 1x1
-// beside follow the convolution's.
-struct NarrowPush {
+// Where a thread's four accumulators stand in the first part, and where their sum goes. Those of
+// the shortcut follow the convolution's.
+struct SmallBatchSend {
   int from;
   float* to;
 };
 
-__device__ __forceinline__ NarrowPush MakePush(const NarrowOutput& o, int i) {
-  const bool beside = i >= o.count;
-  if (beside) i -= o.count;
+__device__ __forceinline__ SmallBatchSend MakeSend(const SmallBatchOutput& o, int i) {
+  const bool shortcut = i >= o.count;
+  if (shortcut) i -= o.count;
   const int n = i >> o.quads_log2, m = (i & ((1 << o.quads_log2) - 1)) * 4;
   const int row = n >> o.length_log2, l = n & ((1 << o.length_log2) - 1);
-  return {(beside ? o.parts * o.size : 0) + n * o.pitch + m,
-          (beside ? o.beside_to : o.to) + row * o.row + l * o.position + m};
+  return {(shortcut ? o.parts * o.size : 0) + n * o.pitch + m,
+          (shortcut ? o.shortcut_to : o.to) + row * o.row + l * o.position + m};
 }
 
-// What a thread knows of its stage before the input is there.
-struct NarrowWork {
+// What a thread prepares of its layer before the input arrives.
+struct SmallBatchWork {
   static constexpr int kMaxPairs = 4;         // of position tiles
   uint32_t rows[kMaxPairs] = {};              // this lane's addresses in each
   uint32_t weights[kChunkFragments][4] = {};  // the next chunk
-  NarrowPush push;                            // of the thread's first vector
+  SmallBatchSend send;                        // of the thread's first vector
 
-  __device__ __forceinline__ void LoadWeights(ChainStream<1>& stream) {
-    WaitCopies<ChainStream<1>::kPending - 1>();  // one chunk more may have been read than issued
-    const uint32_t chunk = stream.Read();
+  __device__ __forceinline__ void LoadWeights(ReaderWeightRing<1>& ring) {
+    WaitCopies<ReaderWeightRing<1>::kPending -
+               1>();  // one chunk more may have been read than issued
+    const uint32_t chunk = ring.Read();
 #pragma unroll
     for (int i = 0; i < kChunkFragments; ++i) LoadFragment(weights[i], chunk + i * kFragmentBytes);
   }
 
-  __device__ __forceinline__ void Prepare(const NarrowOutput& o, const WarpTile& tile,
-                                          ChainStream<1>& stream, uint8_t* input) {
-    if (tile.steps > 0) LoadWeights(stream);
+  __device__ __forceinline__ void Prepare(const SmallBatchOutput& o, const WarpTile& tile,
+                                          ReaderWeightRing<1>& ring, uint8_t* input) {
+    if (tile.steps > 0) LoadWeights(ring);
     const int lane = threadIdx.x & 31, half = ((lane >> 3) & 1) * 16;
 #pragma unroll
     for (int j = 0; j < kMaxPairs; ++j) {
@@ -92,50 +95,51 @@ struct NarrowWork {
       rows[j] = SharedAddress(input) + (n >> o.length_log2) * o.input_row +
                 (n & ((1 << o.length_log2) - 1)) * o.input_position + o.input_phase + half;
     }
-    push = MakePush(o, threadIdx.x);
+    send = MakeSend(o, threadIdx.x);
   }
 };
 
-// All products of a warp, whose first weights are there.
-template <Format F, int NT, bool kResidual>
-__device__ __forceinline__ void MultiplyNarrow(Accumulators<1, NT, kResidual>& acc,
-                                               NarrowWork& work, const FusedConvShape& s, int pitch,
-                                               const WarpTile& tile, ChainStream<1>& stream) {
-  constexpr int kPairs = (NT + 1) / 2, kSets = Accumulators<1, NT, kResidual>::kSets;
-  constexpr int kAtOnce = kPairs == 1 ? kChunkFragments : 1;  // more do not fit the registers
-  const int taps = s.taps + kResidual, to_block = kStepBytes - (taps - 1) * pitch;
-  const int to_beside = (s.pad - s.taps) * pitch;
+// The GEMM tile of a warp, whose first weights are in registers.
+template <Format F, int NT, bool kShortcut>
+__device__ __forceinline__ void MmaSmallBatch(Accumulators<1, NT, kShortcut>& acc,
+                                              SmallBatchWork& work, const NormConvShape& s,
+                                              int pitch, const WarpTile& tile,
+                                              ReaderWeightRing<1>& ring) {
+  constexpr int kPairs = (NT + 1) / 2, kSets = Accumulators<1, NT, kShortcut>::kSets;
+  constexpr int kInFlight = kPairs == 1 ? kChunkFragments : 1;  // more do not fit the registers
+  const int taps = s.taps + kShortcut, to_block = kStepBytes - (taps - 1) * pitch;
+  const int to_shortcut = (s.pad - s.taps) * pitch;
   int offset = tile.block * kStepBytes + tile.tap * pitch, tap = tile.tap;
   for (int left = tile.steps; left > 0; left -= kChunkFragments) {
-    uint32_t b[kAtOnce][kPairs][4];
-    bool beside[kAtOnce];
+    uint32_t b[kInFlight][kPairs][4];
+    bool shortcut[kInFlight];
 #pragma unroll
-    for (int first = 0; first < kChunkFragments; first += kAtOnce) {
+    for (int first = 0; first < kChunkFragments; first += kInFlight) {
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        beside[i] = kResidual && tap + 1 == taps;
+      for (int i = 0; i < kInFlight; ++i) {
+        shortcut[i] = kShortcut && tap + 1 == taps;
 #pragma unroll
         for (int j = 0; j < kPairs; ++j)
-          LoadMatrix4(b[i][j], work.rows[j] + offset + (beside[i] ? to_beside : 0));
+          LoadMatrix4(b[i][j], work.rows[j] + offset + (shortcut[i] ? to_shortcut : 0));
         // the last chunk's empty steps stay where there is input
         const bool live = first + i + 1 < left, wraps = tap + 1 == taps;
         offset += live ? wraps ? to_block : pitch : 0;
         tap = live ? wraps ? 0 : tap + 1 : tap;
       }
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
+      for (int i = 0; i < kInFlight; ++i) {
         const int step = first + i;
-        if constexpr (kResidual) {
-          if (beside[i]) {
-            MultiplyStep<F, NT>(acc.residual[0], work.weights[step], b[i]);
+        if constexpr (kShortcut) {
+          if (shortcut[i]) {
+            MmaStep<F, NT>(acc.shortcut[0], work.weights[step], b[i]);
             continue;
           }
         }
-        MultiplyStep<F, NT>(acc.main[step % kSets][0], work.weights[step], b[i]);
+        MmaStep<F, NT>(acc.main[step % kSets][0], work.weights[step], b[i]);
       }
     }
-    if (left > kChunkFragments) work.LoadWeights(stream);
-    stream.Issue();
+    if (left > kChunkFragments) work.LoadWeights(ring);
+    ring.Issue();
   }
 #pragma unroll
   for (int set = 1; set < kSets; ++set)
@@ -145,71 +149,75 @@ __device__ __forceinline__ void MultiplyNarrow(Accumulators<1, NT, kResidual>& a
       for (int q = 0; q < 4; ++q) acc.main[0][0][j][q] += acc.main[set][0][j][q];
 }
 
-// Multiplies and puts the warp's sums among those of its block.
-template <Format F, int NT, bool kResidual>
-__device__ __forceinline__ void PutProducts(const ChainStage& st, const WarpTile& tile,
-                                            NarrowWork& work, ChainStream<1>& stream, float* sums) {
-  Accumulators<1, NT, kResidual> acc;
-  const int lane = threadIdx.x & 31, pitch = st.m_channels + 4, size = st.n_tiles * 8 * pitch;
-  float* part = sums + tile.part * size;
-  float* beside = part + tile.parts * size;
+// Multiplies and puts the warp's accumulators into shared memory.
+template <Format F, int NT, bool kShortcut>
+__device__ __forceinline__ void MmaAndPut(const ReaderLayer& layer, const WarpTile& tile,
+                                          SmallBatchWork& work, ReaderWeightRing<1>& ring,
+                                          float* accumulators) {
+  Accumulators<1, NT, kShortcut> acc;
+  const int lane = threadIdx.x & 31, pitch = layer.m_channels + 4, size = layer.n_tiles * 8 * pitch;
+  float* part = accumulators + tile.part * size;
+  float* shortcut = part + tile.parts * size;
   const int warp_m = tile.warp_m;
-  MultiplyNarrow<F, NT, kResidual>(acc, work, st.shape, st.layout.pitch, tile, stream);
-  PutSums<NT>(acc.main[0][0], part, pitch, warp_m, lane);
-  if constexpr (kResidual) PutSums<NT>(acc.residual[0], beside, pitch, warp_m, lane);
+  MmaSmallBatch<F, NT, kShortcut>(acc, work, layer.shape, layer.layout.pitch, tile, ring);
+  PutAccumulators<NT>(acc.main[0][0], part, pitch, warp_m, lane);
+  if constexpr (kShortcut) PutAccumulators<NT>(acc.shortcut[0], shortcut, pitch, warp_m, lane);
 }
 
-template <Format F, bool kResidual>
-__device__ __forceinline__ void PutTiles(const ChainStage& st, const WarpTile& tile,
-                                         NarrowWork& work, ChainStream<1>& stream, float* sums) {
-  switch (st.n_tiles) {
+template <Format F, bool kShortcut>
+__device__ __forceinline__ void MmaAndPutByTiles(const ReaderLayer& layer, const WarpTile& tile,
+                                                 SmallBatchWork& work, ReaderWeightRing<1>& ring,
+                                                 float* accumulators) {
+  switch (layer.n_tiles) {
     case 1:
-      return PutProducts<F, 1, kResidual>(st, tile, work, stream, sums);
+      return MmaAndPut<F, 1, kShortcut>(layer, tile, work, ring, accumulators);
     case 2:
-      return PutProducts<F, 2, kResidual>(st, tile, work, stream, sums);
+      return MmaAndPut<F, 2, kShortcut>(layer, tile, work, ring, accumulators);
     case 4:
-      return PutProducts<F, 4, kResidual>(st, tile, work, stream, sums);
+      return MmaAndPut<F, 4, kShortcut>(layer, tile, work, ring, accumulators);
     default:
-      return PutProducts<F, 8, kResidual>(st, tile, work, stream, sums);
+      return MmaAndPut<F, 8, kShortcut>(layer, tile, work, ring, accumulators);
   }
 }
 
 template <Format F>
-__device__ __forceinline__ void RunNarrowStage(ChainBlock& b, const ChainStage& st,
-                                               const WarpTile& tile, const NarrowSource& source,
-                                               const NarrowOutput& output, ChainStream<1>& stream,
-                                               uint8_t* input, float* sums) {
-  if (!tile.any) return;
-  NarrowWork work;
+__device__ __forceinline__ void RunSmallBatchLayer(CtaState& cta, const ReaderLayer& layer,
+                                                   const WarpTile& tile,
+                                                   const SmallBatchSource& source,
+                                                   const SmallBatchOutput& output,
+                                                   ReaderWeightRing<1>& ring, uint8_t* input,
+                                                   float* accumulators) {
+  if (!tile.has_work) return;
+  SmallBatchWork work;
   bool prepared = false;
   const auto prepare = [&] {
     if (prepared) return;
     prepared = true;
-    ClearBorders(output, input);
-    work.Prepare(output, tile, stream, input);
+    ClearSmallBatchHalo(output, input);
+    work.Prepare(output, tile, ring, input);
   };
-  CollectNarrow<Storage<F>>(b, source, input, prepare);
+  FillSmallBatchInput<Storage<F>>(cta, source, input, prepare);
   prepare();
   __syncthreads();
-  if (st.shape.residual) {
-    PutTiles<F, true>(st, tile, work, stream, sums);
+  if (layer.shape.shortcut) {
+    MmaAndPutByTiles<F, true>(layer, tile, work, ring, accumulators);
   } else {
-    PutTiles<F, false>(st, tile, work, stream, sums);
+    MmaAndPutByTiles<F, false>(layer, tile, work, ring, accumulators);
   }
   const int vectors = output.vectors, parts = output.parts, size = output.size;
   __syncthreads();
   for (int i = threadIdx.x; i < vectors;) {
-    const float* from = sums + work.push.from;
+    const float* from = accumulators + work.send.from;
     float4 v = Load4(from);
 #pragma unroll
-    for (int part = 1; part < kChainWarps; ++part)
+    for (int part = 1; part < kMmaWarps; ++part)
       if (part < parts) Add4(v, Load4(from + part * size));
-    StoreWords4(work.push.to, v, b.parity);
-    i += kChainThreads;
-    if (i < vectors) work.push = MakePush(output, i);
+    StoreTagged4(work.send.to, v, cta.epoch);
+    i += kMmaThreads;
+    if (i < vectors) work.send = MakeSend(output, i);
   }
 }
 
-}  // namespace mjp
+}  // namespace mjp::megakernel
 
 #endif  // KERNELS_CUDA_MEGAKERNEL_READER_EPILOGUE_SMALL_BATCH_CUH_

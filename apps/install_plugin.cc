@@ -54,6 +54,18 @@ struct Place {
   bool python = false;
 };
 
+// Throws Error for what is no folder: a name with a typo must not become one that no host reads.
+void CheckFolder(const fs::path& given) {
+  std::error_code error;
+  if (fs::is_directory(given, error)) return;
+  // what `simulate` reads, and its archive lacks
+  const fs::path host = given.parent_path();
+  if (given.filename() == "mujoco_plugin" && fs::is_directory(host, error)) return;
+  throw mjp::BadInput("nothing was installed: there is no folder " + given.string() +
+                      "; --into names MuJoCo's folder, that of simulate, a plugin folder, or "
+                      "Python's package mujoco");
+}
+
 // What `given` is: a MuJoCo folder, that of simulate, a plugin folder, Python's package.
 Place Recognise(const fs::path& given) {
   if (fs::exists(given / "__init__.py") && fs::exists(given / "plugin")) {
@@ -96,8 +108,9 @@ void CheckEngine(const Place& place) {
 
 int Install(const std::string& into) {
   const fs::path library = BuiltLibrary();
-  const Place place =
-      Recognise(into.empty() ? FindSimulate() : fs::absolute(into).lexically_normal());
+  const fs::path given = into.empty() ? FindSimulate() : fs::absolute(into).lexically_normal();
+  CheckFolder(given);
+  const Place place = Recognise(given);
   CheckEngine(place);
   fs::create_directories(place.folder);
   const fs::path target = place.folder / kLibrary;

@@ -27,10 +27,15 @@ std::string Fingerprint(const fs::path& directory) {
   return all;
 }
 
-// a relative path that is not in the working directory is looked for among the assets
-fs::path FindDirectory(const std::string& directory) {
-  std::vector<fs::path> places{directory};
-  if (fs::path(directory).is_relative()) {
+// as GetSharedPolicy says
+fs::path FindDirectory(const std::string& directory, const std::vector<fs::path>& folders) {
+  std::vector<fs::path> places;
+  const bool relative = fs::path(directory).is_relative();
+  if (relative) {
+    for (const fs::path& folder : folders) places.push_back(folder / directory);
+  }
+  places.emplace_back(directory);
+  if (relative) {
     for (const fs::path& assets : DataFolders("assets")) places.push_back(assets / directory);
   }
   std::string searched;
@@ -61,10 +66,13 @@ class Cache {
 
   const uint64_t generation = ForkGeneration();
 
-  std::shared_ptr<SharedPolicy> Get(const std::string& directory, PolicyOptions options,
+  std::shared_ptr<SharedPolicy> Get(const std::string& directory,
+                                    const std::vector<fs::path>& folders, PolicyOptions options,
                                     bool sampler_given, int action_steps) {
     std::lock_guard lock(mutex_);
-    const fs::path found = FindDirectory(makers_.directory.empty() ? directory : makers_.directory);
+    const bool replaced = !makers_.directory.empty();
+    const fs::path found = FindDirectory(replaced ? makers_.directory : directory,
+                                         replaced ? std::vector<fs::path>() : folders);
     const std::string path = found.string(), fingerprint = Fingerprint(found);
     std::erase_if(entries_, [&](const Entry& entry) {
       return entry.directory == path && entry.fingerprint != fingerprint;
@@ -236,9 +244,11 @@ Backend SharedPolicy::backend() {
   return *here.backend;
 }
 
-std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory, PolicyOptions options,
-                                              bool sampler_given, int action_steps) {
-  return TheCache().Get(directory, options, sampler_given, action_steps);
+std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,
+                                              const std::vector<fs::path>& folders,
+                                              PolicyOptions options, bool sampler_given,
+                                              int action_steps) {
+  return TheCache().Get(directory, folders, options, sampler_given, action_steps);
 }
 
 void SetPolicyMakers(PolicyMakers makers) { TheCache().SetMakers(std::move(makers)); }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <memory>
@@ -93,8 +94,12 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
 // when its files have changed. Throws Error as LoadCheckpoint does. `sampler_given` false: the
 // checkpoint's own kind of sampler replaces options.sampler.kind. `action_steps`: executed per
 // decision, 0 as the checkpoint says; options.sampler.hold_noise is resolved for it.
-std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory, PolicyOptions options,
-                                              bool sampler_given, int action_steps);
+// A relative directory is looked for in each of `folders`, in the working directory, then among the
+// project's assets.
+std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,
+                                              const std::vector<std::filesystem::path>& folders,
+                                              PolicyOptions options, bool sampler_given,
+                                              int action_steps);
 
 // How checkpoints and policies are made; tests and viewers put their own in place.
 struct PolicyMakers {

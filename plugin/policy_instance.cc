@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text_stream.h"
 #include "plugin/guard.h"
+#include "plugin/model_folder.h"
 #include "plugin/notices.h"
 #include "plugin/pictures/pose.h"
 #include "plugin/scope.h"
@@ -19,10 +20,11 @@
 namespace mjp {
 namespace {
 
-std::shared_ptr<SharedPolicy> PolicyOf(const Config& config) {
+std::shared_ptr<SharedPolicy> PolicyOf(const mjModel* model, const Config& config) {
   PolicyOptions options = config.policy;
   if (!config.cameras.empty()) options.scene_drawer = SceneDrawerOf(config.renderer);
-  return GetSharedPolicy(config.checkpoint, options, config.sampler_given, config.action_steps);
+  return GetSharedPolicy(config.checkpoint, ModelFolders(model), options, config.sampler_given,
+                         config.action_steps);
 }
 
 StateShape ShapeOf(const mjModel* model, const PolicyConfig& policy) {
@@ -100,14 +102,14 @@ int ActionSteps(const Config& config, const PolicyConfig& policy) {
 
 int DiffusionPolicy::StateSize(const mjModel* model, int instance) {
   const Config config = Config::FromModel(model, instance);
-  return ShapeOf(model, PolicyOf(config)->config()).Size();
+  return ShapeOf(model, PolicyOf(model, config)->config()).Size();
 }
 
 DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
     : instance_(instance),
       trial_(WithinCompiler(model)),
       config_(InOwnScope(model, instance, Config::FromModel(model, instance))),
-      policy_(PolicyOf(config_)),
+      policy_(PolicyOf(model, config_)),
       shape_(ShapeOf(model, policy_->config())),
       state_binding_(model, "state", config_.state, config_.state_scale),
       environment_binding_(model, "environment", config_.environment, config_.environment_scale),

@@ -1,11 +1,13 @@
 #include "plugin/register.h"
 
+#include <link.h>
 #include <mujoco/mujoco.h>
 
 #include <algorithm>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "plugin/guard.h"
 #include "plugin/notices.h"
@@ -83,7 +85,37 @@ void Destroy(mjData* data, int instance) {
   data->plugin_data[instance] = 0;
 }
 
+// The libraries of MuJoCo in this process, whoever loaded them.
+std::vector<std::string> Engines() {
+  std::vector<std::string> engines;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* found) {
+        const std::string path = info->dlpi_name;
+        const std::string name = path.substr(path.rfind('/') + 1);
+        if (name.starts_with("libmujoco.so")) {
+          static_cast<std::vector<std::string>*>(found)->push_back(path);
+        }
+        return 0;
+      },
+      &engines);
+  return engines;
+}
+
+// The loader finds this library an engine of its own where the host's is of another version: two
+// tables of plugins, and the host never looks into the one that this is entered in.
+void WarnOfTwoEngines() {
+  const std::vector<std::string> engines = Engines();
+  if (engines.size() < 2) return;
+  std::string all;
+  for (const std::string& engine : engines) all += (all.empty() ? "" : " and ") + engine;
+  mju_warning(
+      "diffusion policy: this process has two engines, %.600s: a host with another one than MuJoCo "
+      "%s does not find the plugin; install that version (in Python: mujoco-core)",
+      all.c_str(), mj_versionString());
+}
+
 bool Register() {
+  WarnOfTwoEngines();
   if (mj_version() != mjVERSION_HEADER) {
     mju_warning("diffusion policy: compiled for MuJoCo %d, this is %d: not registered",
                 mjVERSION_HEADER, mj_version());

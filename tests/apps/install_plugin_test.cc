@@ -61,6 +61,19 @@ TEST_F(InstallPluginTest, FindsSimulateOnThePath) {
   EXPECT_THAT(none.text, HasSubstr("no simulate on PATH"));
 }
 
+TEST_F(InstallPluginTest, RefusesAFolderThatIsNotThere) {
+  Touch("mujoco/bin/simulate");
+  for (const char* into :
+       {"mojoco", "mujoco/bim", "nowhere/mujoco_plugin", "mujoco/bin/simulate"}) {
+    const Outcome outcome = Install(into);
+    EXPECT_EQ(outcome.code, 2) << outcome.text;
+    EXPECT_THAT(outcome.text,
+                HasSubstr("nothing was installed: there is no folder " + Path(into).string()));
+  }
+  EXPECT_FALSE(fs::exists(Path("mojoco")));
+  EXPECT_FALSE(fs::exists(Path("nowhere")));
+}
+
 TEST_F(InstallPluginTest, RefusesAnotherEngine) {
   Touch("old/bin/simulate");
   Touch("old/lib/libmujoco.so.3.3.0");

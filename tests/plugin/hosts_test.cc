@@ -9,6 +9,7 @@
 
 #include "plugin/cache.h"
 #include "plugin/guard.h"
+#include "plugin/model_folder.h"
 #include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
 
@@ -86,6 +87,37 @@ TEST_F(HostsTest, SavedModelWhosePolicyIsGoneWarnsAndLives) {
   mj_step(loaded.get(), data.get());
   EXPECT_EQ(data->ctrl[0], 5);
   EXPECT_TRUE(mjp::PolicyFailed(loaded.get(), data.get()));
+}
+
+// the engine says nothing of where a model lies; its assets do, and so may a host
+TEST_F(HostsTest, RelativeCheckpointIsFoundBesideTheModel) {
+  const std::filesystem::path folder = std::filesystem::path(Folder()) / "robot";
+  std::filesystem::create_directories(folder / "assets/visual");
+  std::filesystem::create_directories(folder / "beside_the_model");
+  std::ofstream(folder / "assets/visual/tetrahedron.obj")
+      << "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
+  const auto load = [&](const std::string& mesh, std::string* why) {
+    std::string xml = Xml(Set("checkpoint", "beside_the_model") + Set("state", "ax ay") +
+                          Set("actuators", "ax ay"));
+    xml.insert(xml.find("<worldbody>"), mesh);
+    std::ofstream(folder / "robot.xml") << xml;
+    char text[2000] = "";
+    ModelPtr model(mj_loadXML((folder / "robot.xml").c_str(), nullptr, text, sizeof(text)));
+    *why = text;
+    TakeWarnings();
+    return model;
+  };
+  const std::string mesh =
+      "<asset><mesh name=\"m\" file=\"assets/visual/tetrahedron.obj\"/></asset>";
+  std::string why;
+  const ModelPtr model = load(mesh, &why);
+  ASSERT_NE(model, nullptr) << why;
+  EXPECT_NE(Run(model.get(), 3).front(), 0);
+  EXPECT_EQ(load("", &why), nullptr) << "nothing tells where it lies";
+  EXPECT_THAT(why, HasSubstr("there is no checkpoint directory beside_the_model"));
+  mjp::SetModelFolder(folder);
+  EXPECT_NE(load("", &why), nullptr) << why;
+  mjp::SetModelFolder("");
 }
 
 // the engine stores plugins by number: attributes of another plugin, or of another version of this

@@ -161,6 +161,20 @@ TEST_F(LibraryTest, ForgottenScalesAreSaid) {
   EXPECT_THAT(RunHost(model).output, Not(HasSubstr("_scale right?")));
 }
 
+// a host's engine of another version beside the one that this library is linked to
+TEST_F(LibraryTest, SecondEngineInTheProcessIsSaid) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer's library must be loaded first";
+#endif
+  const std::string other = folder_ / "libmujoco.so.4.0.0", model = WriteModel("no_such_policy");
+  const Result copied = RunCommand("cp -L /lib/*-linux-gnu/libutil.so.1 " + other);
+  if (copied.status != 0) GTEST_SKIP() << copied.output;
+  const Result result = RunHost(model, "LD_PRELOAD=" + other);
+  EXPECT_THAT(result.output, HasSubstr("two engines, "));
+  EXPECT_THAT(result.output, HasSubstr(other));
+  EXPECT_THAT(RunHost(model).output, Not(HasSubstr("two engines")));
+}
+
 TEST_F(LibraryTest, MissingCheckpointIsASentence) {
   const Result result = RunHost(WriteModel("no_such_policy"), "MJPOLICY_ASSETS=/nowhere");
   EXPECT_EQ(result.status, 2);

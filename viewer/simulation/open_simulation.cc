@@ -2,9 +2,11 @@
 
 #include <mujoco/mujoco.h>
 
+#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
+#include "plugin/model_folder.h"
 #include "plugin/register.h"
 #include "plugin/state.h"
 #include "tasks/pusht/coverage_score.h"
@@ -44,6 +46,7 @@ std::unique_ptr<Simulation> OpenSimulation(const SimulationRequest& request) {
   RegisterCoverageScore();
   if (!mjp::RegisterPlugin()) throw mjp::EnvironmentError("the engine refused the plugin");
   const std::string file = request.model.empty() ? ModelPath("pusht.xml") : request.model;
+  mjp::SetModelFolder(std::filesystem::absolute(file).parent_path());
   // decided without making a policy: a model that names a missing checkpoint can be given another
   if (!NamesPolicy(file)) {
     ModelPtr model = LoadModel(file);

@@ -45,6 +45,8 @@ class MegakernelDenoiser {
   int launches() const { return (args_.all_rows + rows_ - 1) / rows_; }
   int rows() const { return rows_; }  // of a launch; the last one may have fewer
   const FilmCondition& condition() const { return condition_; }
+  // Of the owner-epilogue kernel; null where it does not run the network.
+  const MegakernelLayers* layers() const { return layers_.get(); }
   float* output() const { return args_.output; }  // (rows, horizon * action_dim), of the last step
   int* timed_out() const { return args_.timed_out; }
   // Enqueues the steps [begin, end) of `steps` on x (rows, horizon * action_dim), device memory;

@@ -19,6 +19,8 @@ class MegakernelLayers {
   bool Supported() const { return supported_; }
   // Whether it runs with MMA warps and epilogue warps.
   bool warp_specialized() const { return args_.warp_specialized; }
+  // As they are planned; what the kernel reads.
+  const std::vector<megakernel::Layer>& layers() const { return layers_; }
   // The epilogue of the final convolution, whose norm groups the head's partial sums are of.
   const megakernel::EpilogueSource& last() const { return layers_.back().epilogue; }
   // The kernel's arguments in so much shared memory.

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "policy/checkpoint/network_builder.h"
 #include "policy/cuda/unet/megakernel_denoiser.h"
+#include "tests/support/megakernel_network.h"
 
 namespace {
 
@@ -14,46 +14,16 @@ using mjp::Format;
 
 constexpr mjp::MegakernelDevice kH200 = {true, true, 132};
 
-// Tensors of zeros. Large convolutions have shapes alone: plans look at nothing else.
-class Shapes : public mjp::TensorSource {
+class Network : public mjp_test::PlannedUnet {
  public:
-  mjp::Tensor Take(const std::string&, const std::vector<int64_t>& shape) override {
-    size_t size = 1;
-    for (const int64_t d : shape) size *= d;
-    mjp::Tensor tensor;
-    tensor.shape = shape;
-    if (shape.size() < 3 || size < kLarge) tensor.data.resize(size);
-    return tensor;
-  }
-  void Discard(const std::string&) override {}
-
- private:
-  static constexpr size_t kLarge = 1 << 16;
-};
-
-// A U-Net as it is planned.
-class Network {
- public:
-  explicit Network(const std::vector<int>& down_dims, int horizon = 16) : horizon_(horizon) {
-    mjp::PolicyConfig& config = checkpoint_.config;
-    config.type = "diffusion";
-    config.state_dim = config.action_dim = 2;
-    config.environment_dim = 5;
-    config.horizon = horizon;
-    config.unet.down_dims = down_dims;
-    config.unet.step_embed_dim = 16;
-    Shapes shapes;
-    mjp::BuildNetwork(mjp::NamesOf(config), shapes, checkpoint_);
-    mjp::LayerLoader loader(weights_, Format::kFp16);
-    unet_ = mjp::LoadNormConvUnet(loader, checkpoint_, true);
-  }
+  using PlannedUnet::PlannedUnet;
 
   bool Runs(int environments, int window = 1, const mjp::MegakernelDevice& device = kH200) const {
-    return mjp::MegakernelDenoiser::Supports(unet_, Format::kFp16, horizon_, environments, window,
+    return mjp::MegakernelDenoiser::Supports(unet(), Format::kFp16, horizon(), environments, window,
                                              device);
   }
   bool WarpSpecialized(int environments, const mjp::MegakernelDevice& device = kH200) const {
-    return mjp::MegakernelDenoiser::WarpSpecialized(unet_, Format::kFp16, horizon_, environments,
+    return mjp::MegakernelDenoiser::WarpSpecialized(unet(), Format::kFp16, horizon(), environments,
                                                     device);
   }
   int Launches(int rows) const {
@@ -62,25 +32,20 @@ class Network {
   }
   int RestRows(int environments, int window) const {
     mjp::DeviceArena arena;
-    return Plan(environments * window, window, arena).Fallback(unet_)->rows();
+    return Plan(environments * window, window, arena).Fallback(unet())->rows();
   }
   // Of a plan, and of what finishes its windows.
   size_t Bytes(int environments, int window = 1) const {
     mjp::DeviceArena arena;
     const mjp::MegakernelDenoiser plan = Plan(environments * window, window, arena);
-    if (window > 1) plan.Fallback(unet_);
+    if (window > 1) plan.Fallback(unet());
     return arena.bytes();
   }
 
  private:
   mjp::MegakernelDenoiser Plan(int rows, int per_env, mjp::DeviceArena& arena) const {
-    return {unet_, Format::kFp16, horizon_, rows, per_env, arena, kH200};
+    return {unet(), Format::kFp16, horizon(), rows, per_env, arena, kH200};
   }
-
-  int horizon_;
-  mjp::Checkpoint checkpoint_;
-  mjp::DeviceArena weights_;  // measures
-  mjp::NormConvUnet unet_;
 };
 
 // Threads of the kernel have roles at the notebook's size, at LeRobot's they have none.

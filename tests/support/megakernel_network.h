@@ -1,0 +1,76 @@
+#ifndef TESTS_SUPPORT_MEGAKERNEL_NETWORK_H_
+#define TESTS_SUPPORT_MEGAKERNEL_NETWORK_H_
+
+#include <string>
+#include <vector>
+
+#include "kernels/reference/megakernel_interpreter.h"
+#include "policy/checkpoint/network_builder.h"
+#include "policy/cuda/unet/megakernel_layers.h"
+
+// The megakernel's layers of a U-Net, planned without a device.
+
+namespace mjp_test {
+
+// Tensors of zeros. Large convolutions have shapes alone: plans look at nothing else.
+class Shapes : public mjp::TensorSource {
+ public:
+  mjp::Tensor Take(const std::string&, const std::vector<int64_t>& shape) override {
+    size_t size = 1;
+    for (const int64_t d : shape) size *= d;
+    mjp::Tensor tensor;
+    tensor.shape = shape;
+    if (shape.size() < 3 || size < kLarge) tensor.data.resize(size);
+    return tensor;
+  }
+  void Discard(const std::string&) override {}
+
+ private:
+  static constexpr size_t kLarge = 1 << 16;
+};
+
+// A U-Net as it is planned.
+class PlannedUnet {
+ public:
+  explicit PlannedUnet(const std::vector<int>& down_dims, int horizon = 16) : horizon_(horizon) {
+    mjp::PolicyConfig& config = checkpoint_.config;
+    config.type = "diffusion";
+    config.state_dim = config.action_dim = 2;
+    config.environment_dim = 5;
+    config.horizon = horizon;
+    config.unet.down_dims = down_dims;
+    config.unet.step_embed_dim = 16;
+    Shapes shapes;
+    mjp::BuildNetwork(mjp::NamesOf(config), shapes, checkpoint_);
+    mjp::LayerLoader loader(weights_, mjp::Format::kFp16);
+    unet_ = mjp::LoadNormConvUnet(loader, checkpoint_, true);
+  }
+
+  // What the kernel is launched with for so many rows, of windows of `window` steps. runs: whether
+  // it runs them.
+  mjp::reference::MegakernelProgram Program(int rows, int window, bool* runs) const {
+    mjp::DeviceArena arena;
+    arena.TakeBytes(1);  // or the first activations would stand at null
+    const mjp::MegakernelLayers planned(unet_, mjp::Format::kFp16, horizon_, rows, arena);
+    *runs = planned.Supported();
+    mjp::reference::MegakernelProgram program;
+    program.layers = planned.layers();
+    program.warp_specialized = planned.warp_specialized();
+    program.row_batches = rows > mjp::megakernel::kRowsPerBatch ? 2 : 1;
+    program.rows = rows, program.window = window;
+    return program;
+  }
+
+  const mjp::NormConvUnet& unet() const { return unet_; }
+  int horizon() const { return horizon_; }
+
+ private:
+  int horizon_;
+  mjp::Checkpoint checkpoint_;
+  mjp::DeviceArena weights_;  // measures
+  mjp::NormConvUnet unet_;
+};
+
+}  // namespace mjp_test
+
+#endif  // TESTS_SUPPORT_MEGAKERNEL_NETWORK_H_

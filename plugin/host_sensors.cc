@@ -27,14 +27,15 @@ void WriteStages(const HostReport& report, mjtNum* out) {
 
 }  // namespace
 
-void HostSensors::Add(const mjModel* model, const std::string& name, int size, Writer writer) {
+bool HostSensors::Add(const mjModel* model, const std::string& name, int size, Writer writer) {
   const int sensor = mj_name2id(model, mjOBJ_SENSOR, name.c_str());
-  if (sensor < 0 || model->sensor_type[sensor] != mjSENS_USER) return;
+  if (sensor < 0 || model->sensor_type[sensor] != mjSENS_USER) return false;
   if (model->sensor_dim[sensor] != size || model->sensor_needstage[sensor] != mjSTAGE_POS) {
     throw BadInput("sensor \"" + name + "\" is filled by the policy: write dim=\"" +
                    std::to_string(size) + "\" needstage=\"pos\"");
   }
   writers_.emplace_back(model->sensor_adr[sensor], std::move(writer));
+  return true;
 }
 
 HostSensors::HostSensors(const mjModel* model, int instance, const Config& config,
@@ -48,7 +49,7 @@ HostSensors::HostSensors(const mjModel* model, int instance, const Config& confi
     const int width = policy.cameras[0].width, height = policy.cameras[0].height;
     const std::string view = own("view");
     Add(model, view, width * height * 3,
-        [width, height](const HostReport& report, const mjData*, mjtNum* out) {
+        [width, height](const HostReport& report, const mjModel*, const mjData*, mjtNum* out) {
           WritePicture(report, width, height, out);
         });
     const int sensor = mj_name2id(model, mjOBJ_SENSOR, view.c_str());
@@ -61,25 +62,34 @@ HostSensors::HostSensors(const mjModel* model, int instance, const Config& confi
     has_view_ = size != nullptr;
   }
   Add(model, own("stages"), kStageCount,
-      [](const HostReport& report, const mjData*, mjtNum* out) { WriteStages(report, out); });
+      [](const HostReport& report, const mjModel*, const mjData*, mjtNum* out) {
+        WriteStages(report, out);
+      });
   Add(model, own("decisions"), 1,
-      [](const HostReport& report, const mjData*, mjtNum* out) { out[0] = report.decisions; });
+      [](const HostReport& report, const mjModel*, const mjData*, mjtNum* out) {
+        out[0] = report.decisions;
+      });
   Add(model, own("passes"), 1,
-      [](const HostReport& report, const mjData*, mjtNum* out) { out[0] = report.times.passes; });
+      [](const HostReport& report, const mjModel*, const mjData*, mjtNum* out) {
+        out[0] = report.times.passes;
+      });
   Add(model, own("chunk"), policy.horizon * policy.action_dim,
-      [](const HostReport& report, const mjData*, mjtNum* out) {
+      [](const HostReport& report, const mjModel*, const mjData*, mjtNum* out) {
         std::ranges::copy(report.chunk, out);
       });
   for (auto& [score_name, score] : ScoresOf(model)) {
-    Add(model, own(score_name), 1,
-        [score = score](const HostReport&, const mjData* data, mjtNum* out) {
-          out[0] = score(data);
-        });
+    const bool shown =
+        Add(model, own(score_name), 1,
+            [read = score.read](const HostReport&, const mjModel* current, const mjData* data,
+                                mjtNum* out) { out[0] = read(current, data); });
+    if (shown) score.check(model);
   }
 }
 
-void HostSensors::Write(const HostReport& report, mjData* data) const {
-  for (const auto& [address, write] : writers_) write(report, data, data->sensordata + address);
+void HostSensors::Write(const HostReport& report, const mjModel* model, mjData* data) const {
+  for (const auto& [address, write] : writers_) {
+    write(report, model, data, data->sensordata + address);
+  }
 }
 
 }  // namespace mjp

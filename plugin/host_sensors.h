@@ -33,17 +33,20 @@ struct HostReport {
 class HostSensors {
  public:
   // Marks <instance>_view as a picture, which the compiled model can say and MJCF cannot. Throws
-  // Error for a sensor of such a name with another size or stage.
+  // Error for a sensor of such a name with another size or stage, or of a score that is not that
+  // of the model.
   HostSensors(const mjModel* model, int instance, const Config& config, const PolicyConfig& policy);
 
   // True if <instance>_view is there: the report is then to have a picture.
   bool has_view() const { return has_view_; }
   // To be called whenever positions have been computed: the engine clears user sensors each time.
-  void Write(const HostReport& report, mjData* data) const;
+  void Write(const HostReport& report, const mjModel* model, mjData* data) const;
 
  private:
-  using Writer = std::function<void(const HostReport& report, const mjData* data, mjtNum* out)>;
-  void Add(const mjModel* model, const std::string& name, int size, Writer writer);
+  using Writer = std::function<void(const HostReport& report, const mjModel* model,
+                                    const mjData* data, mjtNum* out)>;
+  // False: the model has no such sensor.
+  bool Add(const mjModel* model, const std::string& name, int size, Writer writer);
 
   bool has_view_ = false;
   std::vector<std::pair<int, Writer>> writers_;  // address in sensordata, what goes there

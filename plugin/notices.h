@@ -14,6 +14,7 @@ namespace mjp {
 enum class Notice {
   kSensorsOff,
   kActuationOff,
+  kRenderer,
   kStateUnits,
   kEnvironmentUnits,
   kActionUnits,

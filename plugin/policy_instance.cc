@@ -50,8 +50,8 @@ int CudaDeviceOf([[maybe_unused]] SharedPolicy& policy) {
   return -1;
 }
 
-std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, const Config& config,
-                                             SharedPolicy& shared) {
+std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, int instance,
+                                             const Config& config, SharedPolicy& shared) {
   const PolicyConfig& policy = shared.config();
   if (config.cameras.size() != policy.cameras.size()) {
     std::string features;
@@ -77,7 +77,12 @@ std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, const Config&
       throw Unsupported("the checkpoint's pictures differ in size; the plugin draws one size");
     }
   }
-  return std::make_unique<PictureHistory>(model, config.renderer, request, policy.n_obs_steps);
+  const auto notice = [instance](const mjModel* current, const std::string& why) {
+    if (!FirstNotice(current, instance, Notice::kRenderer)) return;
+    Warn((InstanceName(current, instance) + " sees by MuJoCo's renderer: " + why).c_str());
+  };
+  return std::make_unique<PictureHistory>(model, config.renderer, request, policy.n_obs_steps,
+                                          notice);
 }
 
 int FindLabel(const mjModel* model, const Config& config) {
@@ -119,7 +124,7 @@ DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
       trail_(model, config_, control_binding_),
       label_(FindLabel(model, config_)),
       scores_(ScoresOf(model)),
-      pictures_(MakePictures(model, config_, *policy_)),
+      pictures_(MakePictures(model, instance, config_, *policy_)),
       action_steps_(ActionSteps(config_, policy_->config())),
       observation_(shape_.observation),
       pose_(shape_.pose) {
@@ -141,6 +146,9 @@ DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
     throw BadInput("the checkpoint is not the one that the model was compiled with; load it again");
   }
   CheckActuatorsAreFree(model);
+  if (label_ >= 0) {
+    for (const auto& [name, score] : scores_) score.check(model);
+  }
   const Backend backend = policy_->backend();  // makes the policy: what it cannot do is said here
   if (pictures_ && backend == Backend::kCuda)
     pictures_->KeepScenes(SceneDrawerOf(config_.renderer));
@@ -173,7 +181,8 @@ PolicyInput DiffusionPolicy::Question(const mjModel* model, mjData* data) {
   return MakeInput(model, StateOf(model, data));
 }
 
-void DiffusionPolicy::Reset(mjtNum* state) const {
+void DiffusionPolicy::Reset(mjtNum* state) {
+  if (pictures_) pictures_->Forget();
   InstanceState(shape_, state).Clear(config_.seed);
 }
 
@@ -209,7 +218,7 @@ void DiffusionPolicy::Compute(const mjModel* model, mjData* data) {
   Apply(model, data, state);
   apply_.end = Now();
   units_.Controlled(model, instance_, data);
-  sensors_.Write(Report(state), data);
+  sensors_.Write(Report(state), model, data);
 }
 
 void DiffusionPolicy::Advance(const mjModel* model, mjData* data, int64_t tick,
@@ -326,15 +335,16 @@ void DiffusionPolicy::Visualize(const mjModel* model, mjData* data, mjvScene* sc
   const InstanceState state = StateOf(model, data);
   if (!state.Valid() || state.failed() || state.chunks() == 0) return;
   trail_.Draw(model, data, Ahead(model, data, state), scene);
-  if (label_ >= 0) DrawLabel(LabelText(data, state), data->site_xpos + 3 * label_, scene);
+  if (label_ >= 0) DrawLabel(LabelText(model, data, state), data->site_xpos + 3 * label_, scene);
 }
 
 // "coverage 0.83 | decision 12, 8.4 ms"
-std::string DiffusionPolicy::LabelText(const mjData* data, const InstanceState& state) const {
+std::string DiffusionPolicy::LabelText(const mjModel* model, const mjData* data,
+                                       const InstanceState& state) const {
   std::string text;
   char part[40];
   for (const auto& [name, score] : scores_) {
-    std::snprintf(part, sizeof(part), "%s %.2f | ", name.c_str(), score(data));
+    std::snprintf(part, sizeof(part), "%s %.2f | ", name.c_str(), score.read(model, data));
     text += part;
   }
   const double begin = output_.times[Stage::kPrepare].begin, end = output_.times[Stage::kFetch].end;

@@ -34,7 +34,7 @@ class DiffusionPolicy {
   DiffusionPolicy(const mjModel* model, int instance);
 
   // Starts an episode in `state`, with the seed of the attributes.
-  void Reset(mjtNum* state) const;
+  void Reset(mjtNum* state);
   // Observes and decides if d->time has come to a new control tick, then writes the controls.
   void Compute(const mjModel* model, mjData* data);
   // Adds to a scene for people what the policy is about to do, and a label with its figures.
@@ -70,7 +70,7 @@ class DiffusionPolicy {
                                 const InstanceState& state) const;
   void Apply(const mjModel* model, mjData* data, const InstanceState& state) const;
   HostReport Report(const InstanceState& state);
-  std::string LabelText(const mjData* data, const InstanceState& state) const;
+  std::string LabelText(const mjModel* model, const mjData* data, const InstanceState& state) const;
 
   int instance_;
   bool trial_;

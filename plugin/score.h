@@ -14,10 +14,18 @@
 
 namespace mjp {
 
-// Reads the number off a simulation whose positions are up to date. Const calls may be concurrent.
-using Score = std::function<double(const mjData*)>;
+// A score of one model and its copies. Calls may be concurrent.
+struct Score {
+  // Reads the number off a simulation of `model`, as that is now, whose positions are up to date.
+  // Throws as `check` does.
+  std::function<double(const mjModel* model, const mjData* data)> read;
+  // Throws Error, a sentence, where the score would not be that of what `model` has.
+  std::function<void(const mjModel* model)> check;
 
-// Makes the score for `model`, which must outlive it; empty where the model is not of that task.
+  explicit operator bool() const { return static_cast<bool>(read); }
+};
+
+// Makes the score for `model`; empty where the model is not of that task.
 using ScoreFactory = std::function<Score(const mjModel* model)>;
 
 // Adds a score. The first registration of a name stands. Safe in static constructors.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -10,6 +11,7 @@
 #include "plugin/guard.h"
 #include "plugin/pictures/drawing_reducer.h"
 #include "plugin/pictures/egl_context.h"
+#include "plugin/pictures/look.h"
 #include "plugin/pictures/render_thread.h"
 
 namespace mjp {
@@ -33,6 +35,7 @@ const DrawingReducer* CurrentReducer(const EglContext& context) {
 struct Drawing {
   int width, height;
   bool reduce;  // to 96 x 96 by the benchmark's resize
+  bool operator==(const Drawing&) const = default;
 };
 
 Drawing ChooseDrawing(const mjModel* model, int camera, const PictureRequest& request) {
@@ -75,6 +78,21 @@ class MujocoPictureSource : public PictureSource {
     mjv_freeScene(&scene_);
   }
 
+  // What OpenGL has a copy of is made again where it is no longer the model's.
+  void Adopt(const mjModel* model) override {
+    bool same = HashUploads(model) == uploads_;
+    for (size_t i = 0; i < cameras_.size(); ++i) {
+      const Drawing drawing = ChooseDrawing(model, cameras_[i], request_);
+      same = same && drawing == drawings_[i];
+      drawings_[i] = drawing;
+    }
+    if (same) return;
+    RunOnRenderThread([&] {
+      FreeContext();
+      MakeContext(model);
+    });
+  }
+
   void Render(const mjModel* model, mjData* data, std::span<uint8_t> rgb) override {
     const size_t bytes = static_cast<size_t>(request_.width) * request_.height * 3;
     if (rgb.size() != bytes * cameras_.size()) {
@@ -106,6 +124,7 @@ class MujocoPictureSource : public PictureSource {
   // Rendering thread.
   void MakeContext(const mjModel* model) {
     gl_ = &CurrentContext(request_.cuda_device);
+    uploads_ = HashUploads(model);
     // the user's model stays as it is: only the sizes of the context's buffers differ
     mjModel sized = *model;
     sized.vis.global.offwidth = sized.vis.global.offheight = 1;
@@ -130,7 +149,7 @@ class MujocoPictureSource : public PictureSource {
 
   // Rendering thread.
   void FreeContext() {
-    if (reducer_) reducer_->DeleteTarget(target_);
+    if (reducer_) reducer_->DeleteTarget(std::exchange(target_, 0));
     mjr_freeContext(&context_);
   }
 
@@ -175,7 +194,8 @@ class MujocoPictureSource : public PictureSource {
   PictureRequest request_;
   const EglContext* gl_ = nullptr;
   const DrawingReducer* reducer_ = nullptr;
-  unsigned target_ = 0;  // what it reads; 0 without it
+  unsigned target_ = 0;   // what it reads; 0 without it
+  uint64_t uploads_ = 0;  // of the model that the context was made for
   std::vector<int> cameras_;
   std::vector<Drawing> drawings_;  // of each camera
   std::vector<uint8_t> raw_;       // a drawing as OpenGL gives it

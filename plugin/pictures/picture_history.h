@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,20 +16,26 @@
 namespace mjp {
 
 // The pictures of the last observations of one simulation. Pictures are drawn when their
-// observation is made and kept by pose; one that is missing (after a state was restored, or where
-// one instance serves several simulations) is drawn again from its pose, which gives the same bits.
+// observation is made and kept by all that they depend on: the pose, and the look of the model
+// (look.h). One that is missing (after a state was restored, where one instance serves several
+// simulations, or the model has been recoloured) is drawn again from its pose with the look that
+// the model has now, so that a picture is a function of state and model alone.
 class PictureHistory {
  public:
-  // Throws Error where the renderer cannot draw these cameras. "auto": the first renderer that
-  // can, those of a task before MuJoCo's own. `model` must outlive this.
+  // Why the renderer of a task does not draw this model, one sentence; MuJoCo's does.
+  using Notice = std::function<void(const mjModel*, const std::string& why)>;
+
+  // Throws Error where the renderer cannot draw these cameras. "auto": for each look the first
+  // renderer that draws just that, those of a task before MuJoCo's own. `model` must outlive this.
   PictureHistory(const mjModel* model, const std::string& renderer, const PictureRequest& request,
-                 int history);
+                 int history, Notice notice);
 
   // Keeps scenes of `drawer` in place of pictures where the renderer has them, for a policy that
   // draws them on its own device: Scenes is then to be called, not Frames. Null: keeps pictures.
   void KeepScenes(const SceneDrawer* drawer) { drawer_ = drawer; }
 
-  // Draws what `data` shows now, which is at `pose`.
+  // Draws what `data` shows now, which is at `pose`. Throws Error where no renderer draws the model
+  // as it looks now; so do Frames and Scenes.
   void Draw(const mjModel* model, mjData* data, std::span<const mjtNum> pose);
   // The pictures (poses, cameras, height, width, 3) of `poses`, oldest first; valid until the
   // next call.
@@ -39,21 +46,35 @@ class PictureHistory {
                                     std::span<const std::span<const mjtNum>> poses);
   // The picture (cameras, height, width, 3) drawn last; empty if there is none.
   std::span<const uint8_t> Newest();
+  // Forgets all pictures: another episode begins.
+  void Forget();
 
  private:
   struct Picture {
-    std::vector<mjtNum> pose;      // empty: no picture yet
+    std::vector<mjtNum> pose;  // empty: no picture yet
+    uint64_t look = 0;
     std::vector<std::byte> scene;  // empty: none
     std::vector<uint8_t> rgb;      // as drawn, unless there is a scene
   };
   struct DataDeleter {
     void operator()(mjData* data) const { mj_deleteData(data); }
   };
+  struct Renderer {
+    std::string name;
+    std::unique_ptr<PictureSource> source;  // made at need
+  };
 
+  void AdoptLook(const mjModel* model);
+  PictureSource* Choose(const mjModel* model);
+  Picture* Kept(std::span<const mjtNum> pose);
   Picture& Add(const mjModel* model, mjData* data, std::span<const mjtNum> pose);
   Picture& Find(const mjModel* model, std::span<const mjtNum> pose);
 
-  std::unique_ptr<PictureSource> source_;
+  PictureRequest request_;
+  Notice notice_;
+  std::vector<Renderer> renderers_;      // to be tried in this order
+  PictureSource* source_ = nullptr;      // the one that draws look_
+  uint64_t look_ = 0;                    // of the model when it was last asked about
   std::vector<Picture> pictures_;        // a ring
   size_t next_ = 0;                      // the one drawn longest ago
   size_t newest_ = 0;                    // the one that Draw drew last

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "policy/scene_drawer.h"
 
 // Where a policy's pictures come from: an interface and a table of the ways to draw, by name.
@@ -30,8 +31,14 @@ class PictureSource {
  public:
   virtual ~PictureSource() = default;
 
+  // To be called before Render where the look (look.h) of the model is no longer that of the last
+  // call, or of the making: brings up to date what the source keeps of it. Throws Error where the
+  // source does not draw such a model; it may be asked again for another look.
+  virtual void Adopt(const mjModel* /*model*/) {}
+
   // Draws `data` into rgb (cameras, height, width, 3), 8 bits, row 0 at the top. Kinematics must
-  // be up to date. `model` is the one the source was made for or a copy of it. Throws Error.
+  // be up to date. `model` is the one the source was made for or a copy of it, with the look that
+  // was adopted. Throws Error.
   virtual void Render(const mjModel* model, mjData* data, std::span<uint8_t> rgb) = 0;
 
   // Where this source draws with a scene drawer: writes what `data` shows as the one scene that
@@ -41,8 +48,14 @@ class PictureSource {
   }
 };
 
+// Thrown where a model is none of the renderer's task at all: "auto" then says nothing.
+class OtherTask : public Error {
+ public:
+  explicit OtherTask(const std::string& text) : Error(ExitCode::kBadInput, text) {}
+};
+
 // Makes a source for `model`, which must outlive it. Throws Error where it cannot: a camera that
-// is not there, a size that is not supported, no EGL.
+// is not there, a size that is not supported, a model that it does not draw, no EGL.
 using PictureSourceFactory = std::function<std::unique_ptr<PictureSource>(
     const mjModel* model, const PictureRequest& request)>;
 

@@ -77,11 +77,11 @@ double SharedArea(double x, double y, double angle) {
   return area;
 }
 
-double Coverage(const State& state) {
+double Coverage(const State& state, double goal_x, double goal_y, double goal_angle) {
   // the block as the goal sees it
-  const double c = std::cos(kGoalAngle), s = std::sin(kGoalAngle);
-  const double dx = state.block_x - kGoalX, dy = state.block_y - kGoalY;
-  const double area = SharedArea(c * dx + s * dy, c * dy - s * dx, state.block_angle - kGoalAngle);
+  const double c = std::cos(goal_angle), s = std::sin(goal_angle);
+  const double dx = state.block_x - goal_x, dy = state.block_y - goal_y;
+  const double area = SharedArea(c * dx + s * dy, c * dy - s * dx, state.block_angle - goal_angle);
   return std::clamp(area / kBlockArea, 0.0, 1.0);
 }
 

@@ -12,8 +12,10 @@ inline constexpr double kBlockArea = 6300;
 // second block in the frame of the first. 0 where an argument is not finite.
 double SharedArea(double x, double y, double angle);
 
-// Share of the goal that the block covers, in [0, 1]. 0 for a state that is not finite.
-double Coverage(const State& state);
+// Share of the goal that the block covers, in [0, 1], where the goal lies at (x, y) pixels and
+// `angle`: the benchmark's, or a model's own. 0 for a state that is not finite.
+double Coverage(const State& state, double goal_x = kGoalX, double goal_y = kGoalY,
+                double goal_angle = kGoalAngle);
 
 // The benchmark's score of a step: coverage / 0.95, clipped to [0, 1].
 double Score(double coverage);

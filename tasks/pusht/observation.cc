@@ -5,11 +5,14 @@
 
 #include "base/error.h"
 #include "tasks/evaluation/disturbances.h"
+#include "tasks/pusht/pictures/drawn_scene.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tasks/pusht/pictures/raster_source.h"
 
 namespace mjp::app {
 namespace {
+
+constexpr char kCamera[] = "top";
 
 void CheckInputs(const mjp::PolicyConfig& config) {
   const auto refuse = [](const std::string& what) {
@@ -35,6 +38,16 @@ void CheckInputs(const mjp::PolicyConfig& config) {
   }
 }
 
+// The rasteriser draws the benchmark's scene whatever the model has, so the model must have that.
+void CheckShown(const mjModel* model) {
+  const int camera = mj_name2id(model, mjOBJ_CAMERA, kCamera);
+  const std::string difference =
+      camera < 0 ? "it has no camera \"top\"" : DifferenceFromDrawn(model, camera);
+  if (difference.empty()) return;
+  throw mjp::BadInput("the model does not show what the renderer \"raster\" draws: " + difference +
+                      "; evaluate with renderer \"mujoco\", or take models/pusht.xml as it is");
+}
+
 }  // namespace
 
 std::array<float, 16> BlockVertices(const State& state) {
@@ -57,9 +70,11 @@ Observer::Observer(const EvaluationOptions& options, const mjp::PolicyConfig& co
       scene_(scene),
       disturbed_(DisturbsPictures(options.conditions)) {
   CheckInputs(config);
-  if (options.renderer == RendererKind::kMujoco && !config.cameras.empty()) {
+  if (config.cameras.empty()) return;
+  if (options.renderer == RendererKind::kRaster) CheckShown(scene.model());
+  if (options.renderer == RendererKind::kMujoco) {
     mjp::PictureRequest request;
-    request.cameras = {"top"};
+    request.cameras = {kCamera};
     source_ = mjp::CreatePictureSource("mujoco", scene.model(), request);
     data_ = MakeData(scene.model());
   }

@@ -31,7 +31,8 @@ std::array<float, 16> BlockVertices(const State& state);
 // conditions say), agent position, environment state.
 class Observer {
  public:
-  // Throws Error where the policy wants inputs that Push-T does not have.
+  // Throws Error where the policy wants inputs that Push-T does not have, and where the rasteriser
+  // is to draw a model that shows something else.
   Observer(const EvaluationOptions& options, const mjp::PolicyConfig& config, const Scene& scene);
 
   // Starts an input of no environments.

@@ -17,7 +17,8 @@ class HostViewTest : public PluginTest {
   HostViewTest() {
     mjp::RegisterScore("height", [](const mjModel* model) -> mjp::Score {
       if (mj_name2id(model, mjOBJ_BODY, "ball") < 0) return {};
-      return [](const mjData* data) { return data->qpos[0] + 0.5; };
+      return {[](const mjModel*, const mjData* data) { return data->qpos[0] + 0.5; },
+              [](const mjModel*) {}};
     });
     AddCamera();
   }

@@ -104,6 +104,7 @@ void ModelSimulation::Load(const Choice& choice) {
   if (instance_ >= 0 && !policy_) throw mjp::BadInput(Warnings::Last());
   const auto scores = mjp::ScoresOf(model_.get());
   score_ = scores.empty() ? mjp::Score() : scores[0].second;
+  if (score_) score_.check(model_.get());
   const double period = policy_ ? policy_->config().period : kPeriod;
   substeps_ = std::max(1, static_cast<int>(std::lround(period / timestep())));
   scene_.reset(new mjvScene);
@@ -165,7 +166,8 @@ void ModelSimulation::Restart(uint32_t seed) {
 }
 
 void ModelSimulation::Keep() {
-  Moment moment{SavePhysics(), score_ ? static_cast<float>(score_(data_.get())) : 0};
+  Moment moment{SavePhysics(),
+                score_ ? static_cast<float>(score_.read(model_.get(), data_.get())) : 0};
   before_.assign(data_->qpos, data_->qpos + model_->nq);
   moments_.push_back(std::move(moment));
   if (moments_.size() > kMostMoments) {

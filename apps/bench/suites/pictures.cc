@@ -1,6 +1,7 @@
 #include "apps/bench/device.h"
 #include "apps/bench/scenes.h"
 #include "base/error.h"
+#include "plugin/pictures/look.h"
 #include "plugin/pictures/mujoco_renderer.h"
 #include "plugin/pictures/picture_source.h"
 #include "tasks/pusht/physics/scene.h"
@@ -17,6 +18,9 @@ BenchRows BenchPictures(const BenchOptions& options) {
   rows = Joined(rows, OnGpu(options, "pictures", BenchRasteriserCuda));
 
   const ModelPtr model = LoadModel(ModelPath("pusht.xml"));
+  uint64_t look = 0;
+  rows.push_back(Measure("pictures", "look of a model, hashed", options.seconds, 1, "frames",
+                         [&] { look ^= mjp::HashLook(model.get()); }));
   const DataPtr data = MakeData(model.get());
   const Scene scene(model.get());
   mjp::PictureRequest request;

@@ -2,43 +2,56 @@
 
 #include <mujoco/mujoco.h>
 
-#include <cmath>
 #include <cstring>
 #include <memory>
 
 #include "base/error.h"
-#include "kernels/cpu/picture_resize.h"
 #include "plugin/pictures/picture_source.h"
 #include "tasks/pusht/physics/scene.h"
+#include "tasks/pusht/pictures/drawn_scene.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 
 namespace mjp::app {
 namespace {
 
-// A camera that sees anything else would be given a picture of another view.
-void CheckCamera(const mjModel* model, const mjp::PictureRequest& request) {
-  const std::string remedy = "; use renderer \"mujoco\"";
+constexpr char kRemedy[] = "; use renderer \"mujoco\"";
+
+// The camera that a picture is asked of. Throws Error where it is not one of 96 x 96.
+int CameraOf(const mjModel* model, const mjp::PictureRequest& request) {
   if (request.cameras.size() != 1 || request.width != mjp::kPictureSize ||
       request.height != mjp::kPictureSize) {
-    throw mjp::BadInput("renderer \"raster\" draws one picture of 96 x 96 pixels" + remedy);
+    throw mjp::BadInput("renderer \"raster\" draws one picture of 96 x 96 pixels" +
+                        std::string(kRemedy));
   }
   const std::string& name = request.cameras[0];
   const int camera = mj_name2id(model, mjOBJ_CAMERA, name.c_str());
   if (camera < 0) throw mjp::BadInput("camera \"" + name + "\" is not in the model");
-  const int* resolution = model->cam_resolution + 2 * camera;
-  if (resolution[0] != mjp::kDrawingSize || resolution[1] != mjp::kDrawingSize ||
-      model->cam_projection[camera] != mjPROJ_ORTHOGRAPHIC ||
-      std::abs(model->cam_fovy[camera] - kWorldSize / kPixelsPerUnit) > 1e-9) {
-    throw mjp::BadInput(
-        "renderer \"raster\" draws the benchmark's view of the whole table, and "
-        "camera \"" +
-        name + "\" has another" + remedy);
+  return camera;
+}
+
+Scene SceneOf(const mjModel* model) {
+  try {
+    return Scene(model);
+  } catch (const mjp::Error& error) {
+    throw mjp::OtherTask("renderer \"raster\" draws Push-T alone: " + std::string(error.what()));
   }
 }
 
 class RasterSource : public mjp::PictureSource {
  public:
-  explicit RasterSource(const mjModel* model) : scene_(model) {}
+  RasterSource(const mjModel* model, const mjp::PictureRequest& request)
+      : scene_(SceneOf(model)), camera_(CameraOf(model, request)) {
+    Adopt(model);
+  }
+
+  void Adopt(const mjModel* model) override {
+    const std::string difference = DifferenceFromDrawn(model, camera_);
+    if (difference.empty()) return;
+    throw mjp::BadInput(
+        "renderer \"raster\" draws the benchmark's scene, and this model shows "
+        "another: " +
+        difference + kRemedy);
+  }
 
   void Render(const mjModel*, mjData* data, std::span<uint8_t> rgb) override {
     if (rgb.size() != mjp::kPictureBytes) {
@@ -58,6 +71,7 @@ class RasterSource : public mjp::PictureSource {
 
  private:
   Scene scene_;
+  int camera_;
 };
 
 }  // namespace
@@ -72,8 +86,7 @@ void RegisterRasterSource() {
   mjp::RegisterPictureSource(
       "raster",
       [](const mjModel* model, const mjp::PictureRequest& request) {
-        CheckCamera(model, request);
-        return std::make_unique<RasterSource>(model);
+        return std::make_unique<RasterSource>(model, request);
       },
       &mjp::FlatSceneDrawer());
 }

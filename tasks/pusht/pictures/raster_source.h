@@ -9,9 +9,9 @@ namespace mjp::app {
 // The scene that RasteriseCpu draws for a state.
 mjp::FlatScene ToFlatScene(const State& state);
 
-// Adds the renderer "raster" to the plugin's: Push-T drawn from its joints by RasteriseCpu, for a
-// camera that shows the benchmark's picture (orthographic, the whole table, resolution 512 x 512)
-// at 96 x 96. Repeated calls do nothing.
+// Adds the renderer "raster" to the plugin's: Push-T drawn from its joints by RasteriseCpu at
+// 96 x 96, for a model that shows exactly the benchmark's scene (drawn_scene.h); others are refused
+// with the first difference. Repeated calls do nothing.
 void RegisterRasterSource();
 
 }  // namespace mjp::app

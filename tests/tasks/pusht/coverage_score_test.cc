@@ -18,7 +18,7 @@ TEST(CoverageScore, IsThatOfPushTAlone) {
   const DataPtr data = MakeData(model.get());
   const State state = {100, 100, 250, 270, 0.9};
   Scene(model.get()).ToQpos(state, data->qpos);
-  const double coverage = scores[0].second(data.get());
+  const double coverage = scores[0].second.read(model.get(), data.get());
   EXPECT_NEAR(coverage, Coverage(state), 1e-9);
   EXPECT_GT(coverage, 0.3);
   EXPECT_LT(coverage, 1);

@@ -60,6 +60,10 @@ TEST_F(RasterSourceTest, RefusesViewsItDoesNotDraw) {
   EXPECT_THAT(Refusal({.cameras = {"top"}, .width = 64}),
               testing::HasSubstr("one picture of 96 x 96"));
   EXPECT_THAT(Refusal({.cameras = {"wrist"}}), testing::HasSubstr("\"wrist\" is not in the model"));
+  model_->mat_rgba[0] = 0.5f;
+  EXPECT_THAT(Refusal({.cameras = {"top"}}), testing::HasSubstr("geom \"ground\" of body"));
+  model_->mat_rgba[0] = 1;
+  EXPECT_EQ(Refusal({.cameras = {"top"}}), "no error");
   model_->cam_fovy[0] = 4;
   EXPECT_THAT(Refusal({.cameras = {"top"}}), testing::HasSubstr("use renderer \"mujoco\""));
 }

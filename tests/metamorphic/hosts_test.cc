@@ -1,0 +1,357 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mujoco/mjbatch.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "base/error.h"
+#include "plugin/pictures/mujoco_renderer.h"
+#include "plugin/register.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/checkpoint_writer.h"
+#include "policy/checkpoint/random_checkpoint.h"
+#include "tasks/pusht/pictures/raster_source.h"
+#include "tests/support/child.h"
+#include "tests/support/mujoco_fixture.h"
+#include "tests/support/small_checkpoint.h"
+#include "tests/support/temp_dir.h"
+
+// Relations that must hold between hosts: however a model comes to be and whoever steps it, its
+// policy acts as in the model that was compiled from its XML, or says why not. No golden: each
+// compares two runs of real policies. A new way to run a model is a row of kHosts.
+
+namespace mjp_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kSteps = 130;  // two decisions and more, of either model
+
+// A model that the project ships, with a small policy of random weights behind it.
+struct Subject {
+  const char* name;
+  const char* file;
+  const char* renderer;
+  std::vector<std::string> actuators;
+};
+const Subject kSubjects[] = {
+    {"PushT", "pusht_policy.xml", "raster", {"ax", "ay"}},
+    {"PushTByMujoco", "pusht_policy.xml", "mujoco", {"ax", "ay"}},
+    {"Reach", "reach_policy.xml", "mujoco", {"shoulder", "elbow"}},
+};
+void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
+
+// Controls of all actuators after each step.
+using Controls = std::vector<mjtNum>;
+
+struct Case {
+  const Subject* subject;
+  std::string file;  // its MJCF
+  const mjModel* model;
+};
+
+Controls Step(const Case& c, const mjModel* model, mjData* data, int steps,
+              const std::string& prefix = "") {
+  Controls controls;
+  for (int i = 0; i < steps; ++i) {
+    mj_step(model, data);
+    for (const std::string& name : c.subject->actuators) {
+      const int id = mj_name2id(model, mjOBJ_ACTUATOR, (prefix + name).c_str());
+      controls.push_back(data->ctrl[model->actuator_ctrladr[id]]);
+    }
+  }
+  return controls;
+}
+
+Controls ControlsOf(const Case& c, const mjModel* model, const std::string& prefix = "") {
+  const DataPtr data(mj_makeData(model));
+  return Step(c, model, data.get(), kSteps, prefix);
+}
+
+// The controls of the first `before` steps here and of the others as `go_on` makes them.
+Controls Divided(const Case& c, int before, const std::function<Controls(mjData*)>& go_on) {
+  const DataPtr data(mj_makeData(c.model));
+  Controls controls = Step(c, c.model, data.get(), before);
+  const Controls after = go_on(data.get());
+  controls.insert(controls.end(), after.begin(), after.end());
+  return controls;
+}
+
+ModelPtr ThroughFile(const Case& c) {
+  const std::string file = c.file + ".mjb";
+  mj_saveModel(c.model, file.c_str(), nullptr, 0);
+  return ModelPtr(mj_loadModel(file.c_str(), nullptr));
+}
+
+// what a pickle of Python's is
+ModelPtr ThroughBuffer(const Case& c) {
+  std::vector<char> bytes(mj_sizeModel(c.model));
+  mj_saveModel(c.model, nullptr, bytes.data(), static_cast<int>(bytes.size()));
+  return ModelPtr(mj_loadModelBuffer(bytes.data(), static_cast<int>(bytes.size())));
+}
+
+mjSpec* Parse(const std::string& file) {
+  char message[1000] = "";
+  mjSpec* spec = mj_parseXML(file.c_str(), nullptr, message, sizeof(message));
+  EXPECT_NE(spec, nullptr) << message;
+  return spec;
+}
+
+// A world with the options and looks of the child, which attaching leaves behind, and nothing else.
+Controls Attached(const Case& c) {
+  mjSpec* child = Parse(c.file);
+  mjSpec* world = mj_makeSpec();
+  world->option = child->option;
+  world->visual = child->visual;
+  world->stat = child->stat;
+  mjsFrame* frame = mjs_addFrame(mjs_findBody(world, "world"), nullptr);
+  EXPECT_NE(mjs_attach(frame->element, child->element, "left_", ""), nullptr);
+  const ModelPtr model(mj_compile(world, nullptr));
+  EXPECT_NE(model, nullptr) << mjs_getError(world);
+  Controls controls = model ? ControlsOf(c, model.get(), "left_") : Controls();
+  mj_deleteSpec(world);
+  mj_deleteSpec(child);
+  return controls;
+}
+
+Controls ToControls(const std::string& bytes) {
+  Controls controls(bytes.size() / sizeof(mjtNum));
+  std::memcpy(controls.data(), bytes.data(), controls.size() * sizeof(mjtNum));
+  return controls;
+}
+std::string ToBytes(const Controls& controls) {
+  return {reinterpret_cast<const char*>(controls.data()), controls.size() * sizeof(mjtNum)};
+}
+
+Controls Forked(const Case& c) {
+  return Divided(c, 50, [&](mjData* data) {
+    return ToControls(InChild([&] { return ToBytes(Step(c, c.model, data, kSteps - 50)); }, 60));
+  });
+}
+
+Controls Batched(const Case& c, bool persistent) {
+  constexpr int kSimulations = 3;
+  mjBatchConfig config;
+  mjb_defaultConfig(&config);
+  config.nthread = 2;
+  config.persistent = persistent;
+  mjBatch* batch = mjb_makeBatch(c.model, kSimulations, &config, nullptr, 0);
+  const DataPtr data(mj_makeData(c.model));
+  const int size = mj_stateSize(c.model, mjSTATE_INTEGRATION);
+  EXPECT_EQ(mjb_nstate(batch), size);
+  for (int i = 0; i < kSimulations; ++i) {
+    mj_getState(c.model, data.get(), mjb_state(batch) + i * size, mjSTATE_INTEGRATION);
+  }
+  Controls controls;
+  for (int step = 0; step < kSteps; ++step) {
+    EXPECT_EQ(mjb_step(batch, nullptr, kSimulations, 1, mjSTAGE_NONE), 0);
+    const mjtNum* last = mjb_state(batch) + (kSimulations - 1) * size;
+    EXPECT_TRUE(std::equal(last, last + size, mjb_state(batch))) << "simulations differ";
+    mj_setState(c.model, data.get(), last, mjSTATE_INTEGRATION);
+    controls.insert(controls.end(), data->ctrl, data->ctrl + c.model->nu);
+  }
+  mjb_deleteBatch(batch);
+  return controls;
+}
+
+Controls StartedAt(const Case& c, double time) {
+  const DataPtr data(mj_makeData(c.model));
+  data->time = time;
+  return Step(c, c.model, data.get(), kSteps);
+}
+
+// A way to run a model: the controls that it gives.
+struct Host {
+  const char* name;
+  std::function<Controls(const Case&)> run;
+};
+const Host kHosts[] = {
+    {"CompiledAgain",
+     [](const Case& c) {
+       mjSpec* spec = Parse(c.file);
+       const ModelPtr model(mj_compile(spec, nullptr));
+       mj_deleteSpec(spec);
+       return ControlsOf(c, model.get());
+     }},
+    {"CopiedModel",
+     [](const Case& c) { return ControlsOf(c, ModelPtr(mj_copyModel(nullptr, c.model)).get()); }},
+    {"ModelFile", [](const Case& c) { return ControlsOf(c, ThroughFile(c).get()); }},
+    {"Pickle", [](const Case& c) { return ControlsOf(c, ThroughBuffer(c).get()); }},
+    {"PickleOfAPickle",
+     [](const Case& c) {
+       const ModelPtr once = ThroughBuffer(c);
+       return ControlsOf(c, ThroughBuffer({c.subject, c.file, once.get()}).get());
+     }},
+    {"CopiedData",
+     [](const Case& c) {
+       return Divided(c, 37, [&](mjData* data) {
+         const DataPtr copy(mj_copyData(nullptr, c.model, data));
+         return Step(c, c.model, copy.get(), kSteps - 37);
+       });
+     }},
+    {"RestoredState",
+     [](const Case& c) {
+       return Divided(c, 83, [&](mjData* data) {
+         std::vector<mjtNum> state(mj_stateSize(c.model, mjSTATE_INTEGRATION));
+         mj_getState(c.model, data, state.data(), mjSTATE_INTEGRATION);
+         const DataPtr other(mj_makeData(c.model));
+         Step(c, c.model, other.get(), 20);
+         mj_setState(c.model, other.get(), state.data(), mjSTATE_INTEGRATION);
+         return Step(c, c.model, other.get(), kSteps - 83);
+       });
+     }},
+    {"RestoredInAPickle",
+     [](const Case& c) {
+       const ModelPtr pickle = ThroughBuffer(c);
+       return Divided(c, 45, [&](mjData* data) {
+         std::vector<mjtNum> state(mj_stateSize(c.model, mjSTATE_INTEGRATION));
+         mj_getState(c.model, data, state.data(), mjSTATE_INTEGRATION);
+         const DataPtr other(mj_makeData(pickle.get()));
+         mj_setState(pickle.get(), other.get(), state.data(), mjSTATE_INTEGRATION);
+         return Step(c, pickle.get(), other.get(), kSteps - 45);
+       });
+     }},
+    {"ResetData",
+     [](const Case& c) {
+       const DataPtr data(mj_makeData(c.model));
+       Step(c, c.model, data.get(), 60);
+       mj_resetData(c.model, data.get());
+       return Step(c, c.model, data.get(), kSteps);
+     }},
+    {"OtherThread",
+     [](const Case& c) {
+       Controls controls;
+       std::thread([&] { controls = ControlsOf(c, c.model); }).join();
+       return controls;
+     }},
+    {"Batch", [](const Case& c) { return Batched(c, false); }},
+    {"PersistentBatch", [](const Case& c) { return Batched(c, true); }},
+    {"StartsBeforeZero", [](const Case& c) { return StartedAt(c, -0.2); }},
+    {"StartsLate", [](const Case& c) { return StartedAt(c, 1000); }},
+    {"Forked", Forked},
+    {"Attached", Attached},
+};
+void PrintTo(const Host& host, std::ostream* out) { *out << host.name; }
+
+class HostRelationTest : public MujocoTest,
+                         public ::testing::WithParamInterface<std::tuple<Subject, Host>> {
+ protected:
+  static void SetUpTestSuite() {
+    mjp::app::RegisterRasterSource();
+    ASSERT_TRUE(mjp::RegisterPlugin());
+  }
+  // The subject's MJCF with a small policy on the CPU in place of its own.
+  std::string Write(const Subject& subject, const std::string& seed) const {
+    const std::string models = MJPOLICY_SOURCE_DIR "/models/";
+    std::ifstream file(models + subject.file);
+    std::stringstream text;
+    text << file.rdbuf();
+    std::string xml = text.str();
+    const auto replace = [&xml](const std::string& from, const std::string& to) {
+      const size_t at = xml.find(from);
+      if (at != std::string::npos) xml.replace(at, from.size(), to);
+      return at != std::string::npos;
+    };
+    EXPECT_TRUE(replace("value=\"pusht_image\"", "value=\"" + folder_ / "policy" + "\"") ||
+                replace("value=\"reach_random\"", "value=\"" + folder_ / "policy" + "\""));
+    replace("file=\"pusht.xml\"", "file=\"" + models + "pusht.xml\"");
+    const auto set = [](const std::string& key, const std::string& value) {
+      return "<config key=\"" + key + "\" value=\"" + value + "\"/>";
+    };
+    EXPECT_TRUE(replace("</instance>", set("renderer", subject.renderer) + set("backend", "cpu") +
+                                           set("seed", seed) + "</instance>"));
+    return folder_.Write("model" + seed + ".xml", xml);
+  }
+  static ModelPtr Load(const std::string& file) {
+    char message[2000] = "";
+    ModelPtr model(mj_loadXML(file.c_str(), nullptr, message, sizeof(message)));
+    EXPECT_NE(model, nullptr) << message;
+    return model;
+  }
+  void WritePolicy(const Subject& subject) const {
+    WriteSmallCheckpoint(folder_ / "policy");
+    if (std::string(subject.name) != "Reach") return;
+    const auto small = mjp::LoadCheckpoint(folder_ / "policy");
+    mjp::PolicyConfig config = small->config;
+    mjp::NormalizerStats stats = small->stats;
+    config.environment_dim = 3;
+    stats.environment = {mjp::Normalization::kMinMax, {-2, -2, -2}, {2, 2, 2}};
+    stats.state = stats.action = {mjp::Normalization::kMinMax, {-1, -1}, {1, 1}};
+    std::filesystem::remove_all(folder_ / "policy");
+    mjp::WriteCheckpoint(folder_ / "policy", *mjp::RandomCheckpoint(config, stats, 3),
+                         mjp::WeightFormat::kF16);
+  }
+
+  TempDir folder_;
+};
+
+TEST_P(HostRelationTest, ActsAsTheOriginalOrSaysWhyNot) {
+  const auto& [subject, host] = GetParam();
+  const bool by_mujoco = std::string(subject.renderer) == "mujoco";
+  if (by_mujoco) {
+    try {
+      mjp::MujocoRendererDescription();
+    } catch (const mjp::Error& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+  WritePolicy(subject);
+  const std::string file = Write(subject, "1");
+  const ModelPtr model = Load(file);
+  ASSERT_NE(model, nullptr);
+  const Case c{&subject, file, model.get()};
+  const Controls expected = ControlsOf(c, model.get());
+  EXPECT_NE(ControlsOf(c, Load(Write(subject, "2")).get()), expected) << "the seed changes nothing";
+
+  const std::string name = host.name;
+  if (name == "Forked" && by_mujoco) {
+    const DataPtr data(mj_makeData(model.get()));
+    Step(c, model.get(), data.get(), 50);
+    const std::string said = InChild([&] {
+      Step(c, model.get(), data.get(), kSteps - 50);
+      std::string all;
+      for (const std::string& warning : TakeWarnings()) all += warning;
+      return all;
+    });
+    EXPECT_THAT(said, HasSubstr("cannot be used after fork()"));
+    return;
+  }
+  if (name == "Attached" && std::string(subject.renderer) == "raster") {
+    // draws the benchmark by the names of its joints, which are others now
+    mjSpec* child = Parse(file);
+    mjSpec* world = mj_makeSpec();
+    mjsFrame* frame = mjs_addFrame(mjs_findBody(world, "world"), nullptr);
+    ASSERT_NE(mjs_attach(frame->element, child->element, "left_", ""), nullptr);
+    EXPECT_EQ(mj_compile(world, nullptr), nullptr);
+    EXPECT_THAT(mjs_getError(world), HasSubstr("slide joint \"ax\""));
+    mj_deleteSpec(world);
+    mj_deleteSpec(child);
+    TakeWarnings();
+    return;
+  }
+  const Controls controls = host.run(c);
+  ASSERT_EQ(controls.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(controls[i], expected[i]) << "step " << i / subject.actuators.size();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Hosts, HostRelationTest,
+                         ::testing::Combine(::testing::ValuesIn(kSubjects),
+                                            ::testing::ValuesIn(kHosts)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_" +
+                                  std::get<1>(info.param).name;
+                         });
+
+}  // namespace
+}  // namespace mjp_test

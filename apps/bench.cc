@@ -28,7 +28,8 @@ const std::vector<std::pair<std::string, Suite>>& Suites() {
   static const std::vector<std::pair<std::string, Suite>> suites = {
       {"kernels", BenchKernels}, {"ladder", BenchLadder},     {"pass", BenchPass},
       {"chunk", BenchChunk},     {"parallel", BenchParallel}, {"decision", BenchDecision},
-      {"batch", BenchBatch},     {"pictures", BenchPictures}, {"physics", BenchPhysics}};
+      {"load", BenchLoad},       {"batch", BenchBatch},       {"pictures", BenchPictures},
+      {"physics", BenchPhysics}};
   return suites;
 }
 

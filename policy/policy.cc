@@ -62,8 +62,11 @@ std::unique_ptr<Policy> TryCuda(const std::shared_ptr<const Checkpoint>& checkpo
     try {
       if (CudaUsable(&why)) return CreateCudaPolicy(checkpoint, options);
     } catch (const Error& error) {
-      // a shape without a GPU kernel; the options themselves are valid
-      if (error.code() != ExitCode::kBadInput) throw;
+      // a shape without a GPU kernel, or a GPU that computes wrong values; the options are valid
+      const bool other = error.code() == ExitCode::kBadInput ||
+                         (error.code() == ExitCode::kEnvironment &&
+                          dynamic_cast<const OutOfDeviceMemory*>(&error) == nullptr);
+      if (!other) throw;
       why = error.what();
     }
     SayWhyCpu(why);

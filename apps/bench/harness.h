@@ -62,6 +62,7 @@ BenchRows BenchChunk(const BenchOptions& options);     // all denoising steps
 BenchRows BenchParallel(const BenchOptions& options);  // what windows of steps save and change
 BenchRows BenchDecision(const BenchOptions& options);  // pictures to actions, by stage
 BenchRows BenchBatch(const BenchOptions& options);     // episodes: physics, pictures, network
+BenchRows BenchLoad(const BenchOptions& options);      // what passes before the first decision
 BenchRows BenchPictures(const BenchOptions& options);
 BenchRows BenchPhysics(const BenchOptions& options);
 

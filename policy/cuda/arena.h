@@ -28,6 +28,11 @@ class DeviceArena {
   void Seal();
   bool measuring() const { return base_ == nullptr; }
   size_t bytes() const { return capacity_; }
+  // The whole of it, once sealed.
+  template <typename T>
+  T* Base() const {
+    return reinterpret_cast<T*>(base_);
+  }
 
   // Copies host memory to `device`, where it is when this returns; does nothing while measuring.
   void Upload(void* device, const void* host, size_t bytes) const;

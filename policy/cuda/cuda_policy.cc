@@ -11,6 +11,7 @@
 #include "kernels/cuda/primitives/gpu_traits.h"
 #include "policy/cuda/engine.h"
 #include "policy/cuda/format_of.h"
+#include "policy/cuda/self_check.h"
 #include "policy/input_check.h"
 #include "policy/sampler.h"
 
@@ -188,6 +189,7 @@ std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> check
   if (window == kAutoWindow) window = FasterWindow(*checkpoint, resolved);
   float& tolerance = resolved.sampler.parallel_tolerance;
   if (tolerance == 0) tolerance = DefaultTolerance(resolved.precision);
+  if (resolved.self_check) RequireSelfCheck(checkpoint, resolved);
   return std::make_unique<CudaPolicy>(std::move(checkpoint), resolved);
 }
 

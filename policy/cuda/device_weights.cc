@@ -1,10 +1,15 @@
 #include "policy/cuda/device_weights.h"
 
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <tuple>
 #include <utility>
 
+#include "kernels/cuda/primitives/cuda_check.h"
 #include "policy/checkpoint/normalizer.h"
 
 namespace mjp {
@@ -15,6 +20,23 @@ DeviceWeights::DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Forma
   Load(format);
   arena_.Seal();
   Load(format);
+  PlantFault();
+}
+
+// In a build for tests, flips the highest bit of the exponent of the 16-bit word at
+// MJPOLICY_TEST_FLIP_WEIGHT of the way through the weights: what a load-time check must find.
+void DeviceWeights::PlantFault() {
+#ifdef MJPOLICY_TEST_SEAMS
+  const char* place = std::getenv("MJPOLICY_TEST_FLIP_WEIGHT");
+  if (place == nullptr) return;
+  const size_t words = arena_.bytes() / sizeof(uint16_t);
+  const auto word = static_cast<size_t>(std::strtod(place, nullptr) * static_cast<double>(words));
+  uint16_t* const device = arena_.Base<uint16_t>() + std::min(word, words - 1);
+  uint16_t value = 0;
+  CheckCuda(cudaMemcpy(&value, device, sizeof(value), cudaMemcpyDeviceToHost), "planted fault");
+  value ^= 0x4000;
+  arena_.Upload(device, &value, sizeof(value));
+#endif
 }
 
 void DeviceWeights::Load(Format format) {

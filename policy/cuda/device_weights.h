@@ -29,6 +29,7 @@ class DeviceWeights {
 
  private:
   void Load(Format format);
+  void PlantFault();
 
   std::shared_ptr<const Checkpoint> checkpoint_;
   DeviceArena arena_;

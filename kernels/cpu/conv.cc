@@ -1,6 +1,8 @@
 #include "kernels/cpu/conv.h"
 
 #include <algorithm>
+#include <thread>
+#include <vector>
 
 namespace mjp::cpu {
 namespace {
@@ -11,17 +13,12 @@ AlignedBuffer CopyOf(const float* bias, int size) {
   return copy;
 }
 
-}  // namespace
-
-PackedWeights PackWeights(const float* source, const WeightLayout& layout) {
+// Packs the panels [begin, end) of `panel` out channels each.
+void PackPanels(const float* source, const WeightLayout& layout, int panel, int first, int last,
+                PackedWeights& packed) {
   constexpr int kBlock = 64;  // inputs at a time: source and panel lines stay in the nearest cache
-  const int panel = PanelChannels();
-  const int panels = (layout.out + panel - 1) / panel;
-  const int64_t depth = int64_t{layout.taps} * layout.in;
-  PackedWeights packed{static_cast<int>(depth), layout.out,
-                       AlignedBuffer(static_cast<size_t>(panels * panel * depth))};
-  for (int p = 0; p < panels; ++p) {
-    float* out = packed.data.data() + p * panel * depth;
+  for (int p = first; p < last; ++p) {
+    float* out = packed.data.data() + int64_t{p} * panel * packed.depth;
     const int count = std::min(panel, layout.out - p * panel);
     for (int begin = 0; begin < layout.in; begin += kBlock) {
       const int end = std::min(begin + kBlock, layout.in);
@@ -36,6 +33,28 @@ PackedWeights PackWeights(const float* source, const WeightLayout& layout) {
       }
     }
   }
+}
+
+}  // namespace
+
+PackedWeights PackWeights(const float* source, const WeightLayout& layout) {
+  constexpr int64_t kElementsOfThread = 1 << 18;  // below, a thread costs more than it saves
+  constexpr int kMostThreads = 8;
+  const int panel = PanelChannels();
+  const int panels = (layout.out + panel - 1) / panel;
+  const int64_t depth = int64_t{layout.taps} * layout.in, size = panels * panel * depth;
+  PackedWeights packed{static_cast<int>(depth), layout.out,
+                       AlignedBuffer(static_cast<size_t>(size))};
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int threads = std::clamp(static_cast<int>(size / kElementsOfThread), 1,
+                                 std::min({kMostThreads, cores, panels}));
+  std::vector<std::jthread> others;
+  for (int i = 1; i < threads; ++i)
+    others.emplace_back([&, i] {
+      PackPanels(source, layout, panel, panels * i / threads, panels * (i + 1) / threads, packed);
+    });
+  PackPanels(source, layout, panel, 0, panels / threads, packed);
+  others.clear();  // joins
   return packed;
 }
 

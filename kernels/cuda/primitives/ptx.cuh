@@ -212,7 +212,8 @@ __device__ __forceinline__ void ClusterBarrier() {
 #endif
 }
 
-// Reads four floats at this shared address in the memory of block `rank` of the cluster.
+// Reads four floats at this shared address in the memory of block `rank` of the cluster; a block
+// without a cluster has rank 0.
 __device__ __forceinline__ float4 LoadFromBlock(uint32_t shared, int rank) {
   float4 v = make_float4(0, 0, 0, 0);
 #if __CUDA_ARCH__ >= 900
@@ -223,7 +224,11 @@ __device__ __forceinline__ float4 LoadFromBlock(uint32_t shared, int rank) {
                : "r"(remote)
                : "memory");
 #else
-  __trap();
+  if (rank != 0) __trap();
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(shared)
+               : "memory");
 #endif
   return v;
 }

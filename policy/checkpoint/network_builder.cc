@@ -41,31 +41,6 @@ ResidualBlock1d OutlineResidual(const PolicyConfig& config, int64_t in, int64_t 
   return block;
 }
 
-UnetWeights OutlineUnet(const PolicyConfig& config) {
-  const std::vector<int>& dims = config.unet.down_dims;
-  const int64_t embed = config.unet.step_embed_dim;
-  UnetWeights unet;
-  unet.time1 = OutlineLinear(4 * embed, embed);
-  unet.time2 = OutlineLinear(embed, 4 * embed);
-  for (size_t i = 0; i < dims.size(); ++i) {
-    const int64_t in = i == 0 ? config.action_dim : dims[i - 1];
-    UnetLevel level{OutlineResidual(config, in, dims[i]), OutlineResidual(config, dims[i], dims[i]),
-                    std::nullopt};
-    if (i + 1 < dims.size()) level.resample = OutlineConv1d(dims[i], dims[i], 3);
-    unet.down.push_back(std::move(level));
-  }
-  unet.mid1 = unet.mid2 = OutlineResidual(config, dims.back(), dims.back());
-  for (size_t i = dims.size() - 1; i > 0; --i) {
-    const int64_t out = dims[i - 1];
-    unet.up.push_back({OutlineResidual(config, 2 * int64_t{dims[i]}, out),
-                       OutlineResidual(config, out, out), OutlineConv1d(out, out, 4)});
-  }
-  unet.final_conv = OutlineConv1d(dims[0], dims[0], config.unet.kernel_size);
-  unet.final_norm = OutlineNorm(dims[0], kFinalGroups);
-  unet.out = OutlineConv1d(config.action_dim, dims[0], 1);
-  return unet;
-}
-
 EncoderWeights OutlineEncoder(const EncoderConfig& config, const CameraFeature& camera) {
   const auto norm = [&](int64_t channels, int groups) {
     return OutlineNorm(channels, config.group_norm ? groups : 0);
@@ -311,6 +286,31 @@ class Lister {
 };
 
 }  // namespace
+
+UnetWeights OutlineUnet(const PolicyConfig& config) {
+  const std::vector<int>& dims = config.unet.down_dims;
+  const int64_t embed = config.unet.step_embed_dim;
+  UnetWeights unet;
+  unet.time1 = OutlineLinear(4 * embed, embed);
+  unet.time2 = OutlineLinear(embed, 4 * embed);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const int64_t in = i == 0 ? config.action_dim : dims[i - 1];
+    UnetLevel level{OutlineResidual(config, in, dims[i]), OutlineResidual(config, dims[i], dims[i]),
+                    std::nullopt};
+    if (i + 1 < dims.size()) level.resample = OutlineConv1d(dims[i], dims[i], 3);
+    unet.down.push_back(std::move(level));
+  }
+  unet.mid1 = unet.mid2 = OutlineResidual(config, dims.back(), dims.back());
+  for (size_t i = dims.size() - 1; i > 0; --i) {
+    const int64_t out = dims[i - 1];
+    unet.up.push_back({OutlineResidual(config, 2 * int64_t{dims[i]}, out),
+                       OutlineResidual(config, out, out), OutlineConv1d(out, out, 4)});
+  }
+  unet.final_conv = OutlineConv1d(dims[0], dims[0], config.unet.kernel_size);
+  unet.final_norm = OutlineNorm(dims[0], kFinalGroups);
+  unet.out = OutlineConv1d(config.action_dim, dims[0], 1);
+  return unet;
+}
 
 TensorNames LeRobotNames() { return {}; }
 

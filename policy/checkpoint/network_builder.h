@@ -44,6 +44,9 @@ struct MapSize {
 };
 MapSize FeatureMapSize(const EncoderConfig& encoder, const CameraFeature& camera);
 
+// The U-Net of `config` with the shape of every tensor and no data.
+UnetWeights OutlineUnet(const PolicyConfig& config);
+
 // Fills encoders, unet and parameter_count of `checkpoint` from `source`, as checkpoint.config
 // says. BatchNorm is folded into the convolution before it.
 void BuildNetwork(const TensorNames& names, TensorSource& source, Checkpoint& checkpoint);

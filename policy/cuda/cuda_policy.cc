@@ -112,7 +112,7 @@ class CudaPolicy final : public Policy {
 
   std::string Description() const override {
     return std::string("CUDA, ") + GpuTraits::Current().name + ", " +
-           PrecisionName(options_.precision);
+           PrecisionName(options_.precision) + ", " + engine_->plan().Text();
   }
 
  private:
@@ -131,24 +131,6 @@ class CudaPolicy final : public Policy {
   PolicyOutput* pending_ = nullptr;  // of the decision under way
   bool healthy_ = true;
 };
-
-// The window that is faster than none: one that runs in one launch, where a pass costs about as
-// much as two of one step; by a launch per layer only where the plain chain's launches do not take
-// less.
-int FasterWindow(const Checkpoint& checkpoint, const PolicyOptions& options) {
-  constexpr int kWindow = 16, kLeastSteps = 20, kMostBatch = 32;  // docs/PERFORMANCE.md
-  PicardArgs sweep;
-  sweep.window = kWindow;
-  sweep.elements = checkpoint.config.horizon * checkpoint.config.action_dim;
-  const bool faster = options.sampler.steps >= kLeastSteps && options.batch <= kMostBatch;
-  if (!faster || !PicardSupports(sweep)) return 0;
-  const Format format = FormatOf(options.precision);
-  for (const int window : {kWindow, kWindow / 2})
-    if (MegakernelDenoiser::Supports(checkpoint, format, options.batch, window)) return window;
-  const bool slower = MegakernelDenoiser::WarpSpecialized(checkpoint, format, options.batch) ||
-                      MegakernelDenoiser::Supports(checkpoint, format, options.batch * kWindow, 1);
-  return slower ? 0 : kWindow;
-}
 
 void CheckSupported(const Checkpoint& checkpoint) {
   if (checkpoint.config.encoder.resize_height > 0)
@@ -186,7 +168,7 @@ std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> check
   resolved.backend = Backend::kCuda;
   if (resolved.precision == Precision::kAuto) resolved.precision = Precision::kFp16;
   int& window = resolved.sampler.parallel_window;
-  if (window == kAutoWindow) window = FasterWindow(*checkpoint, resolved);
+  if (window == kAutoWindow) window = ChooseExecution(checkpoint->config, resolved).window;
   float& tolerance = resolved.sampler.parallel_tolerance;
   if (tolerance == 0) tolerance = DefaultTolerance(resolved.precision);
   if (resolved.self_check) RequireSelfCheck(checkpoint, resolved);

@@ -19,10 +19,8 @@ CudaEngine::CudaEngine(const PolicyOptions& options, std::shared_ptr<const Check
       format_(FormatOf(options.precision)),
       steps_(
           MakeSchedule(checkpoint_->config.scheduler, options.sampler.kind, options.sampler.steps)),
-      weights_(DeviceWeights::Get(
-          checkpoint_, format_,
-          NormConvSupportsUnet(*checkpoint_, format_, Rows()) ||
-              MegakernelDenoiser::Supports(*checkpoint_, format_, options_.batch, Window()))),
+      plan_(ChooseExecution(checkpoint_->config, options)),
+      weights_(DeviceWeights::Get(checkpoint_, format_, UsesNormConvWeights(plan_))),
       drawer_(options.scene_drawer ? options.scene_drawer->MakeGpuDrawer() : nullptr) {}
 
 // Delegates, so that the destructor gives back what was made before an Error.
@@ -69,14 +67,13 @@ void CudaEngine::Plan() {
     encoders_.push_back(std::make_unique<EncoderPlan>(weights_->encoders()[i], config.encoder,
                                                       format_, frames, height, width, arena_));
   }
-  const int rows = Rows(), per_env = rows / options_.batch;
+  const int rows = plan_.rows, per_env = rows / options_.batch;
   unet_.reset(), unet_rest_.reset();
   chain_.reset(), chain_rest_.reset();
-  if (ChainRuns()) {
+  if (IsPersistent(plan_.form)) {
     const NormConvUnet& unet = weights_->norm_conv_unet();
-    chain_ =
-        std::make_unique<MegakernelDenoiser>(unet, format_, config.horizon, rows, per_env, arena_);
-    if (per_env > 1) chain_rest_ = chain_->Fallback(unet);
+    chain_ = std::make_unique<MegakernelDenoiser>(unet, format_, config.horizon, plan_, arena_);
+    if (per_env > 1) chain_rest_ = chain_->Fallback(unet, plan_.fallback);
   } else {
     unet_ = MakePass(rows, per_env, nullptr);
     if (per_env > 1) unet_rest_ = MakePass(options_.batch, 1, &unet_->condition());
@@ -111,17 +108,6 @@ std::unique_ptr<UnetPass> CudaEngine::MakePass(int rows, int rows_per_env,
   return std::make_unique<UnetPlan>(weights_->unet(), format_, horizon, rows, rows_per_env, arena_,
                                     condition);
 }
-
-// Whether whole chains run in persistent launches.
-bool CudaEngine::ChainRuns() const {
-  return weights_->fused() &&
-         MegakernelDenoiser::Supports(weights_->norm_conv_unet(), format_,
-                                      checkpoint_->config.horizon, options_.batch, Window());
-}
-
-int CudaEngine::Window() const { return std::max(1, options_.sampler.parallel_window); }
-
-int CudaEngine::Rows() const { return options_.batch * Window(); }
 
 // The most passes of a chain: each finishes a step or more, of all rows or of a launch's.
 int CudaEngine::Passes() const {

@@ -14,6 +14,7 @@
 #include "kernels/cuda/sampler/timestamp.cuh"
 #include "policy/cuda/device_weights.h"
 #include "policy/cuda/encoder_layers.h"
+#include "policy/cuda/execution_plan.h"
 #include "policy/cuda/input_block.h"
 #include "policy/cuda/unet/megakernel_denoiser.h"
 #include "policy/cuda/unet/unet_pass.h"
@@ -39,6 +40,7 @@ class CudaEngine {
 
   const Checkpoint& checkpoint() const { return *checkpoint_; }
   const PolicyOptions& options() const { return options_; }
+  const ExecutionPlan& plan() const { return plan_; }
 
  private:
   // Borders of the stages within the graph; border i ends kBorderStages[i - 1].
@@ -64,10 +66,7 @@ class CudaEngine {
   std::unique_ptr<UnetPass> MakePass(int rows, int rows_per_env, const FilmCondition* condition);
   void RunPicardOnHost(const UnetPass& unet, const PicardArgs& picard);
   void CollectSteps(PolicyTrace& trace, int count);
-  int Window() const;  // steps that a pass evaluates of each environment
-  int Rows() const;
   int Passes() const;
-  bool ChainRuns() const;
   int Elements() const;
   void RecordBorder(size_t border);
   cudaGraph_t Capture(const std::function<void()>& enqueue);
@@ -87,6 +86,7 @@ class CudaEngine {
   PolicyOptions options_;
   Format format_;
   std::vector<DenoiseStep> steps_;
+  ExecutionPlan plan_;
   std::shared_ptr<const DeviceWeights> weights_;
   DeviceArena arena_;
   InputBlock input_;

@@ -5,6 +5,7 @@
 #include "apps/bench/device.h"
 #include "apps/bench/gpu_timer.h"
 #include "policy/cuda/device_weights.h"
+#include "policy/cuda/execution_plan.h"
 #include "policy/cuda/format_of.h"
 #include "policy/cuda/unet/layer_unet.h"
 #include "policy/cuda/unet/megakernel_denoiser.h"
@@ -76,10 +77,11 @@ class Networks {
       : config_(options.network->config),
         batch_(options.policy.batch),
         format_(mjp::FormatOf(options.policy.precision)),
+        plan_(mjp::ChooseExecution(config_, {format_, batch_}, mjp::GpuTraits::Current())),
+        passes_(mjp::ChooseLaunches(config_, format_, batch_, mjp::GpuTraits::Current())),
         weights_(
-            mjp::DeviceWeights::Get(options.network, format_,
-                                    mjp::NormConvSupportsUnet(*options.network, format_, batch_))) {
-    if (mjp::MegakernelDenoiser::Supports(*options.network, format_, batch_, 1))
+            mjp::DeviceWeights::Get(options.network, format_, mjp::UsesNormConvWeights(passes_))) {
+    if (mjp::IsPersistent(plan_.form))
       chain_weights_ = mjp::DeviceWeights::Get(options.network, format_, true);
     Plan();
     arena_.Seal();
@@ -95,8 +97,9 @@ class Networks {
   }
   static constexpr int kSteps = 10;
   std::string ChainNote() const {
-    const std::string steps = std::to_string(kSteps) + " DDIM steps";
-    if (chain_->launches() == 1) return "each launch of " + steps;
+    const std::string steps =
+        std::string(mjp::UnetFormName(plan_.form)) + ", " + std::to_string(kSteps) + " DDIM steps";
+    if (chain_->launches() == 1) return steps + " a launch";
     return std::to_string(chain_->launches()) + " launches of up to " +
            std::to_string(chain_->rows()) + " rows and " + steps;
   }
@@ -130,9 +133,8 @@ class Networks {
   }
 
   void PlanChain(const mjp::NormConvUnet& unet) {
-    if (!mjp::MegakernelDenoiser::Supports(unet, format_, config_.horizon, batch_, 1)) return;
-    chain_ = std::make_unique<mjp::MegakernelDenoiser>(unet, format_, config_.horizon, batch_, 1,
-                                                       arena_);
+    chain_ =
+        std::make_unique<mjp::MegakernelDenoiser>(unet, format_, config_.horizon, plan_, arena_);
     const auto steps = mjp::MakeSchedule(config_.scheduler, mjp::SamplerKind::kDdim, kSteps);
     schedule_ = arena_.Take<mjp::DenoiseStep>(kSteps);
     arena_.Upload(schedule_, steps.data(), kSteps * sizeof(mjp::DenoiseStep));
@@ -142,6 +144,7 @@ class Networks {
   const mjp::PolicyConfig& config_;
   int batch_;
   mjp::Format format_;
+  mjp::ExecutionPlan plan_, passes_;  // of a chain; of a single pass by launches
   std::shared_ptr<const mjp::DeviceWeights> weights_;
   std::shared_ptr<const mjp::DeviceWeights> chain_weights_;  // null: no chain of such a batch
   mjp::DeviceArena arena_;

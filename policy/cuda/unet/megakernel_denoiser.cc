@@ -8,16 +8,6 @@
 namespace mjp {
 namespace {
 
-// Up to here every reader runs the epilogue of what it reads: a layer costs one exchange between
-// CTAs. Beyond, owners run it: two exchanges, but it runs once for each value. With warp
-// specialisation that takes less at any number of rows.
-constexpr int kMaxReaderEpilogueRows = 2;
-
-// Positions of the deepest level from which on a launch per layer has
-// kernels/cuda/conv/implicit_gemm_wgmma.cu for all of them, and takes no longer than several
-// launches of the megakernel (`mjpolicy bench pass`).
-constexpr int kLayerLaunchPositions = 512;
-
 void SetNorm(megakernel::EpilogueSource& source, const DeviceNorm& norm) {
   source.norm_scale = norm.weight;
   source.norm_shift = norm.bias;
@@ -32,52 +22,29 @@ TimestampList SkipFirst(const TimestampList& list, int count) {
 
 }  // namespace
 
-const MegakernelDevice& MegakernelDevice::Current() {
-  static const MegakernelDevice device = [] {
-    const GpuTraits& gpu = GpuTraits::Current();
-    const bool shared = gpu.shared_bytes >= kMaxSharedBytesSm90;
-    return MegakernelDevice{gpu.DependentLaunch() && gpu.cooperative && shared, gpu.Wgmma(),
-                            gpu.multiprocessors};
-  }();
-  return device;
+MegakernelDenoiser::MegakernelDenoiser(const NormConvUnet& unet, Format format, int horizon,
+                                       const ExecutionPlan& plan, DeviceArena& arena)
+    : MegakernelDenoiser(unet, format, horizon, plan.form,
+                         {plan.rows_per_launch, plan.rows, std::max(1, plan.window)}, nullptr,
+                         arena) {
+  if (plan.rows % rows_ == 0) return;
+  remainder_.reset(new MegakernelDenoiser(unet, format, horizon, plan.form,
+                                          {plan.rows % rows_, plan.rows, 1}, this, arena));
+}
+
+std::unique_ptr<const MegakernelDenoiser> MegakernelDenoiser::Measured(
+    const NormConvUnet& unet, Format format, int horizon, UnetForm form, int rows, int all_rows,
+    int rows_per_env, DeviceArena& measuring) {
+  return std::unique_ptr<const MegakernelDenoiser>(new MegakernelDenoiser(
+      unet, format, horizon, form, {rows, all_rows, rows_per_env}, nullptr, measuring));
 }
 
 MegakernelDenoiser::MegakernelDenoiser(const NormConvUnet& unet, Format format, int horizon,
-                                       int rows, int rows_per_env, DeviceArena& arena,
-                                       const MegakernelDevice& device)
-    : MegakernelDenoiser(
-          unet, format, horizon,
-          {rows_per_env == 1 ? RowsPerLaunch(unet, format, horizon, rows, device) : rows, rows,
-           rows_per_env},
-          nullptr, arena, device) {
-  if (rows % rows_ == 0) return;
-  remainder_.reset(
-      new MegakernelDenoiser(unet, format, horizon, {rows % rows_, rows, 1}, this, arena, device));
-}
-
-int MegakernelDenoiser::RowsPerLaunch(const NormConvUnet& unet, Format format, int horizon,
-                                      int rows, const MegakernelDevice& device) {
-  const int halvings = static_cast<int>(unet.up.size());
-  for (const int most : {rows, megakernel::kMaxRows, megakernel::kRowsPerBatch}) {
-    if (most > rows || (most < rows && rows * (horizon >> halvings) >= kLayerLaunchPositions))
-      continue;
-    DeviceArena measuring;
-    const MegakernelDenoiser plan(unet, format, horizon, {most, rows, 1}, nullptr, measuring,
-                                  device);
-    if (plan.layers_ && plan.Supported()) return most;
-  }
-  return rows;
-}
-
-MegakernelDenoiser::MegakernelDenoiser(const NormConvUnet& unet, Format format, int horizon,
-                                       const Rows& rows, const MegakernelDenoiser* first,
-                                       DeviceArena& arena, const MegakernelDevice& device)
+                                       UnetForm form, const Rows& rows,
+                                       const MegakernelDenoiser* first, DeviceArena& arena)
     : format_(format),
-      device_(device),
       rows_(rows.launch),
-      owner_epilogue_(rows.all > kMaxReaderEpilogueRows || rows.per_env > 1 ||
-                      horizon * unet.first.out_c / unet.final_norm.groups >
-                          megakernel::kReaderMaxTileValues),
+      owner_epilogue_(form != UnetForm::kReaderEpilogue),
       arena_(arena),
       condition_(first ? first->condition_.Shared(rows.per_env)
                        : FilmCondition(unet.film, format, rows.all, rows.per_env, arena)) {
@@ -96,28 +63,20 @@ MegakernelDenoiser::MegakernelDenoiser(const NormConvUnet& unet, Format format, 
   args_.pass_count = arena.Take<uint32_t>(1);
   args_.timed_out = first ? first->args_.timed_out : arena.Take<int>(1);
   args_.picard.window = rows.per_env > 1 ? rows.per_env : 0;
-  if (PlanOwnerEpilogue(unet, first)) return;
+  if (IsMegakernel(form)) {
+    PlanMegakernel(unet, first);
+    return;
+  }
   PlanReaderEpilogue(unet);
   shared_bytes_ = megakernel::PlanReaderShared(reader_layers_, args_);
 }
 
-// Takes the kernel of up to 32 rows, if it runs the network and nothing else is faster.
-bool MegakernelDenoiser::PlanOwnerEpilogue(const NormConvUnet& unet,
-                                           const MegakernelDenoiser* first) {
-  if (!device_.wgmma || device_.processors < megakernel::kCtas || rows_ > megakernel::kMaxRows)
-    return false;
-  DeviceArena measuring;
-  MegakernelLayers plan(unet, format_, args_.length, rows_, measuring);
-  megakernel::CommonArgs args = args_;
-  args.last = plan.last();
-  if (!plan.Supported() || plan.SharedBytes(args) > size_t{kMaxSharedBytesSm90}) return false;
-  if (!owner_epilogue_ && !plan.warp_specialized()) return false;
+void MegakernelDenoiser::PlanMegakernel(const NormConvUnet& unet, const MegakernelDenoiser* first) {
   layers_ = std::make_unique<MegakernelLayers>(unet, format_, args_.length, rows_, arena_,
                                                first ? first->layers_.get() : nullptr);
   args_.last = layers_->last();
   args_.ctas = megakernel::kCtas;
-  shared_bytes_ = layers_->SharedBytes(args_);
-  return true;
+  if (layers_->Supported()) shared_bytes_ = layers_->SharedBytes(args_);
 }
 
 void MegakernelDenoiser::PlanReaderEpilogue(const NormConvUnet& unet) {
@@ -277,13 +236,11 @@ MegakernelDenoiser::Value MegakernelDenoiser::Resample(const DeviceNormConv& con
 }
 
 bool MegakernelDenoiser::Supported() const {
+  if (!supported_ || (layers_ && !layers_->Supported())) return false;
   const int groups = args_.last.channels / args_.last.group_channels;
-  return supported_ && device_.clusters && device_.processors >= args_.ctas &&
-         args_.first.shortcut_weight != nullptr && groups <= megakernel::kMaxPartialSums &&
+  return args_.first.shortcut_weight != nullptr && groups <= megakernel::kMaxPartialSums &&
          (args_.picard.window == 0 || args_.length * args_.action_dim % 4 == 0) &&
-         (owner_epilogue_ || rows_ * groups <= args_.ctas) &&
-         (layers_ || rows_ * args_.length <= kMaxNormConvPositions) &&
-         shared_bytes_ <= size_t{kMaxSharedBytesSm90} && (!remainder_ || remainder_->Supported());
+         (owner_epilogue_ || rows_ * groups <= args_.ctas);
 }
 
 void MegakernelDenoiser::Launch(const megakernel::CommonArgs& a, cudaStream_t stream) const {
@@ -313,53 +270,11 @@ void MegakernelDenoiser::RunSteps(const DenoiseStep* steps, const float* noise, 
   }
 }
 
-bool MegakernelDenoiser::Supports(const NormConvUnet& unet, Format format, int horizon,
-                                  int environments, int window, const MegakernelDevice& device) {
-  DeviceArena measuring;
-  const MegakernelDenoiser plan(unet, format, horizon, environments * window, window, measuring,
-                                device);
-  return plan.Supported() && (window == 1 || plan.Fallback(unet)->Supported());
-}
-
-bool MegakernelDenoiser::WarpSpecialized(const NormConvUnet& unet, Format format, int horizon,
-                                         int environments, const MegakernelDevice& device) {
-  DeviceArena measuring;
-  const MegakernelDenoiser plan(unet, format, horizon, environments, 1, measuring, device);
-  return plan.Supported() && plan.layers_ && plan.layers_->warp_specialized();
-}
-
-// holds(unet) of a checkpoint's U-Net without its weights; false where norm_conv does not run it.
-template <typename Holds>
-static bool HoldsForMeasured(const Checkpoint& checkpoint, Format format, int rows,
-                             const Holds& holds) {
-  if (!NormConvSupportsUnet(checkpoint, format, rows)) return false;
-  DeviceArena measuring;
-  LayerLoader loader(measuring, format);
-  return holds(LoadNormConvUnet(loader, checkpoint, true));
-}
-
-bool MegakernelDenoiser::Supports(const Checkpoint& checkpoint, Format format, int environments,
-                                  int window) {
-  // step by step the rows may be split over several launches
-  const int rows =
-      window > 1 ? environments * window : std::min(environments, megakernel::kRowsPerBatch);
-  return HoldsForMeasured(checkpoint, format, rows, [&](const NormConvUnet& unet) {
-    return Supports(unet, format, checkpoint.config.horizon, environments, window);
-  });
-}
-
-bool MegakernelDenoiser::WarpSpecialized(const Checkpoint& checkpoint, Format format,
-                                         int environments) {
-  const int rows = std::min(environments, megakernel::kRowsPerBatch);
-  return HoldsForMeasured(checkpoint, format, rows, [&](const NormConvUnet& unet) {
-    return WarpSpecialized(unet, format, checkpoint.config.horizon, environments);
-  });
-}
-
-std::unique_ptr<MegakernelDenoiser> MegakernelDenoiser::Fallback(const NormConvUnet& unet) const {
+std::unique_ptr<MegakernelDenoiser> MegakernelDenoiser::Fallback(const NormConvUnet& unet,
+                                                                 UnetForm form) const {
   const int environments = rows_ / args_.picard.window;
   return std::unique_ptr<MegakernelDenoiser>(new MegakernelDenoiser(
-      unet, format_, args_.length, {environments, environments, 1}, this, arena_, device_));
+      unet, format_, args_.length, form, {environments, environments, 1}, this, arena_));
 }
 
 void MegakernelDenoiser::RunFallback(const PicardArgs& picard, const TimestampList& timestamps,

@@ -4,43 +4,36 @@
 #include <memory>
 #include <vector>
 
+#include "policy/cuda/execution_plan.h"
 #include "policy/cuda/unet/megakernel_layers.h"
 
 namespace mjp {
-
-// What of a device decides which megakernels it runs.
-struct MegakernelDevice {
-  bool clusters = false;  // of CTAs
-  bool wgmma = false;     // and the code for it
-  int processors = 0;
-
-  static const MegakernelDevice& Current();
-};
 
 // Denoising chains of a few rows in one persistent launch: its layers and their memory. Step by
 // step, more rows than a launch takes are split over several launches, one after the other.
 class MegakernelDenoiser {
  public:
-  // Rows are environments x window; row r is of environment r / rows_per_env.
-  MegakernelDenoiser(const NormConvUnet& unet, Format format, int horizon, int rows,
-                     int rows_per_env, DeviceArena& arena,
-                     const MegakernelDevice& device = MegakernelDevice::Current());
+  // The chain of `plan`, whose form is persistent, for the environments that it was made for; row r
+  // is of environment r / (rows of an environment).
+  MegakernelDenoiser(const NormConvUnet& unet, Format format, int horizon,
+                     const ExecutionPlan& plan, DeviceArena& arena);
 
-  // Whether the kernels run every layer on this device.
+  // One launch of `form` over `rows` of `all_rows` rows in an arena that measures, for
+  // execution_plan to ask whether it runs.
+  static std::unique_ptr<const MegakernelDenoiser> Measured(const NormConvUnet& unet, Format format,
+                                                            int horizon, UnetForm form, int rows,
+                                                            int all_rows, int rows_per_env,
+                                                            DeviceArena& measuring);
+  // Whether the kernel runs every layer; on which device is not asked.
   bool Supported() const;
-  // Whether they run chains of these environments with a window of steps each (1: none).
-  static bool Supports(const NormConvUnet& unet, Format format, int horizon, int environments,
-                       int window, const MegakernelDevice& device = MegakernelDevice::Current());
-  // The same before the weights are on the device.
-  static bool Supports(const Checkpoint& checkpoint, Format format, int environments, int window);
-  // Whether they run step by step with warp specialisation: the shortest passes there are.
-  static bool WarpSpecialized(const NormConvUnet& unet, Format format, int horizon,
-                              int environments,
-                              const MegakernelDevice& device = MegakernelDevice::Current());
-  static bool WarpSpecialized(const Checkpoint& checkpoint, Format format, int environments);
+  // Of the megakernel: whether it runs every layer, apart from the head and the sampler.
+  bool LayersSupported() const { return layers_ && layers_->Supported(); }
+  bool warp_specialized() const { return layers_ && layers_->warp_specialized(); }
+  int ctas() const { return args_.ctas; }                // all resident at once
+  size_t shared_bytes() const { return shared_bytes_; }  // of a CTA
   // The sequential fallback: one launch, of a row per environment, that takes chains whose windows
   // were abandoned to their ends; in the same arena.
-  std::unique_ptr<MegakernelDenoiser> Fallback(const NormConvUnet& unet) const;
+  std::unique_ptr<MegakernelDenoiser> Fallback(const NormConvUnet& unet, UnetForm form) const;
   // Launches that run the steps, where rows_per_env is 1.
   int launches() const { return (args_.all_rows + rows_ - 1) / rows_; }
   int rows() const { return rows_; }  // of a launch; the last one may have fewer
@@ -68,18 +61,14 @@ class MegakernelDenoiser {
   };
   // One launch. `first`: a denoiser of the same network whose weights, conditioning and output
   // buffer this one borrows; or null.
-  MegakernelDenoiser(const NormConvUnet& unet, Format format, int horizon, const Rows& rows,
-                     const MegakernelDenoiser* first, DeviceArena& arena,
-                     const MegakernelDevice& device);
-  // How many of `rows` rows one launch takes, step by step.
-  static int RowsPerLaunch(const NormConvUnet& unet, Format format, int horizon, int rows,
-                           const MegakernelDevice& device);
+  MegakernelDenoiser(const NormConvUnet& unet, Format format, int horizon, UnetForm form,
+                     const Rows& rows, const MegakernelDenoiser* first, DeviceArena& arena);
   // A value of the graph, whose epilogue its first reader runs and materialises.
   struct Value {
     megakernel::EpilogueSource source;
     int length = 0;
   };
-  bool PlanOwnerEpilogue(const NormConvUnet& unet, const MegakernelDenoiser* first);
+  void PlanMegakernel(const NormConvUnet& unet, const MegakernelDenoiser* first);
   void PlanReaderEpilogue(const NormConvUnet& unet);
   void Launch(const megakernel::CommonArgs& args, cudaStream_t stream) const;
   megakernel::ReaderLayer Convolve(const DeviceNormConv& conv, int in_length, int out_length);
@@ -94,7 +83,6 @@ class MegakernelDenoiser {
   float* TakeTagged(int splits, int length, int channels);
 
   Format format_;
-  MegakernelDevice device_;
   int rows_;
   bool owner_epilogue_;  // owners run the epilogue once, rather than each reader for what it reads
   DeviceArena& arena_;

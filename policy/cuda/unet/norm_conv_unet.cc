@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "kernels/cuda/norm_conv/norm_conv_plan.h"
-#include "kernels/cuda/primitives/gpu_traits.h"
 
 namespace mjp {
 namespace {
@@ -73,21 +72,6 @@ NormConvUnet LoadNormConvUnet(LayerLoader& loader, const Checkpoint& checkpoint,
   out.head.weight = loader.Operands(unet.out.weight.data);
   out.head.bias = loader.Floats(unet.out.bias.data);
   return out;
-}
-
-bool NormConvSupportsUnet(const Checkpoint& checkpoint, Format format, int rows) {
-  const PolicyConfig& config = checkpoint.config;
-  if (FormatBytes(format) != 2 || rows * config.horizon > kMaxNormConvPositions) return false;
-  const GpuTraits& gpu = GpuTraits::Current();
-  if (gpu.ClusterBlocks() < kMaxClusterCtas || gpu.shared_bytes < kMaxSharedBytesSm90) return false;
-  if (config.action_dim > kMaxFirstChannels ||
-      config.action_dim * config.unet.kernel_size > kMaxFirstTerms ||
-      config.action_dim * config.horizon > kMaxFirstElements)
-    return false;
-  DeviceArena measuring;
-  LayerLoader loader(measuring, format);
-  const NormConvUnet unet = LoadNormConvUnet(loader, checkpoint, true);
-  return NormConvUnetPlan(unet, format, config.horizon, rows, 1, measuring).Supported();
 }
 
 NormConvUnetPlan::NormConvUnetPlan(const NormConvUnet& unet, Format format, int horizon, int rows,

@@ -36,9 +36,6 @@ inline constexpr int kMaxNormConvPositions = 512;
 // Packs `checkpoint`'s U-Net; with `measuring`, sizes alone.
 NormConvUnet LoadNormConvUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring);
 
-// Whether norm_conv runs every layer of `checkpoint` for this many rows.
-bool NormConvSupportsUnet(const Checkpoint& checkpoint, Format format, int rows);
-
 // The pass of small batches: one launch per convolution.
 class NormConvUnetPlan final : public UnetPass {
  public:

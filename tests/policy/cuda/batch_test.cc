@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "policy/checkpoint/random_checkpoint.h"
-#include "policy/cuda/unet/megakernel_denoiser.h"
+#include "policy/cuda/execution_plan.h"
 #include "policy/policy.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tests/support/device_buffer.h"
@@ -157,8 +157,9 @@ TEST(CudaBatch, WindowOfItsOwnChoiceIsTheFaster) {
   mjp::PolicyOptions options;
   options.backend = mjp::Backend::kCuda;
   options.precision = mjp::Precision::kFp16;
-  if (!mjp::MegakernelDenoiser::WarpSpecialized(*checkpoint, mjp::Format::kFp16, 1))
-    GTEST_SKIP() << "this device has no wide chain";
+  if (mjp::ChooseExecution(checkpoint->config, {}, mjp::GpuTraits::Current()).form !=
+      mjp::UnetForm::kMegakernelRoles)
+    GTEST_SKIP() << "this device does not run the megakernel";
   const std::pair<int, int> windows[] = {{1, 16}, {2, 16}, {4, 8}, {5, 0}, {32, 0}};
   for (const auto& [batch, window] : windows) {
     options.batch = batch;
@@ -281,9 +282,8 @@ TEST_P(CudaLaunches, EachIsTimed) {
   const auto policy = Make(mjp::Backend::kCuda, mjp::TimingDetail::kSteps);
   mjp::PolicyOutput output;
   EXPECT_EQ(Decide(*policy, false, output), expected);
-  const mjp::MegakernelDevice& device = mjp::MegakernelDevice::Current();
-  const bool chain = device.wgmma && device.processors >= mjp::megakernel::kCtas;
-  EXPECT_EQ(output.times.passes, chain ? 2 * kSteps : kSteps);
+  const mjp::ExecutionPlan plan = mjp::ChooseExecution(policy->config(), policy->options());
+  EXPECT_EQ(output.times.passes, mjp::IsPersistent(plan.form) ? plan.Launches() * kSteps : kSteps);
   ExpectPassesInOrder(output.times);
   mjp::PolicyTrace trace;  // a launch for each step
   output.trace = &trace;

@@ -1,0 +1,232 @@
+#include "policy/cuda/execution_plan.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "kernels/cuda/megakernel/megakernel.cuh"
+#include "kernels/cuda/sampler/picard.cuh"
+#include "policy/cuda/format_of.h"
+#include "policy/cuda/unet/megakernel_denoiser.h"
+#include "policy/cuda/unet/unet_shapes.h"
+
+namespace mjp {
+namespace {
+
+// Up to here every reader runs the epilogue of what it reads: a layer costs one exchange between
+// CTAs. Beyond, owners run it: two exchanges, but it runs once for each value. With warp
+// specialisation that takes less at any number of rows.
+constexpr int kMaxReaderEpilogueRows = 2;
+
+// Positions of the deepest level from which on a launch per layer has
+// kernels/cuda/conv/implicit_gemm_wgmma.cu for all of them, and takes no longer than several
+// launches of the megakernel (`mjpolicy bench pass`).
+constexpr int kLayerLaunchPositions = 512;
+
+// The default window, the steps from which on and the environments up to which it pays
+// (`mjpolicy bench chunk`).
+constexpr int kWindow = 16, kLeastWindowSteps = 20, kMostWindowBatch = 32;
+
+// One question: rows of one launch, of all launches, of each environment.
+struct Rows {
+  int launch, all, per_env;
+};
+
+// Everything that the answers depend on.
+struct Chooser {
+  const PolicyConfig& config;
+  Format format;
+  const GpuTraits& gpu;
+  NormConvUnet unet;
+
+  Chooser(const PolicyConfig& c, Format f, const GpuTraits& g)
+      : config(c), format(f), gpu(g), unet(UnetShapes(c)) {}
+
+  size_t SharedBudget() const {
+    return std::min<size_t>(gpu.shared_bytes, size_t{kMaxSharedBytesSm90});
+  }
+
+  // Why norm_conv does not run every layer for this many rows; null: it does.
+  const char* NormConvLacks(int rows) const {
+    if (FormatBytes(format) != 2) return "the other forms have fp16 and bf16 alone";
+    if (gpu.ClusterBlocks() < kMaxClusterCtas)
+      return "device and code have no clusters of 8 blocks";
+    if (gpu.shared_bytes < kMaxSharedBytesSm90)
+      return "a block has less than 227 KiB of shared memory";
+    if (config.action_dim > kMaxFirstChannels ||
+        config.action_dim * config.unet.kernel_size > kMaxFirstTerms ||
+        config.action_dim * config.horizon > kMaxFirstElements)
+      return "the first convolution has more terms than the other forms take";
+    if (rows * config.horizon > kMaxNormConvPositions)
+      return "so many positions are faster with a launch for each norm";
+    DeviceArena measuring;
+    const NormConvUnetPlan plan(unet, format, config.horizon, rows, 1, measuring);
+    return plan.Supported() ? nullptr
+                            : "its norm groups or lengths are not those that the other forms take";
+  }
+
+  bool OwnerEpilogue(const Rows& rows) const {
+    return rows.all > kMaxReaderEpilogueRows || rows.per_env > 1 ||
+           config.horizon * unet.first.out_c / unet.final_norm.groups >
+               megakernel::kReaderMaxTileValues;
+  }
+
+  // Whether this device holds all CTAs of the planned launch at once.
+  bool Resident(const MegakernelDenoiser& plan) const {
+    return plan.Supported() && gpu.cooperative && gpu.ClusterBlocks() > 1 &&
+           gpu.multiprocessors >= plan.ctas() && plan.shared_bytes() <= SharedBudget();
+  }
+
+  // The persistent form of one launch; none where no persistent kernel runs it.
+  std::optional<UnetForm> Persistent(const Rows& rows) const {
+    const bool owner = OwnerEpilogue(rows);
+    const auto plan = [&](UnetForm form) {
+      DeviceArena measuring;
+      return MegakernelDenoiser::Measured(unet, format, config.horizon, form, rows.launch, rows.all,
+                                          rows.per_env, measuring);
+    };
+    if (gpu.Wgmma() && gpu.multiprocessors >= megakernel::kCtas &&
+        rows.launch <= megakernel::kMaxRows) {
+      const auto megakernel = plan(UnetForm::kMegakernel);
+      if (megakernel->LayersSupported() && megakernel->shared_bytes() <= SharedBudget() &&
+          (owner || megakernel->warp_specialized())) {
+        if (!Resident(*megakernel)) return std::nullopt;
+        return megakernel->warp_specialized() ? UnetForm::kMegakernelRoles : UnetForm::kMegakernel;
+      }
+    }
+    const UnetForm form = owner ? UnetForm::kOwnerEpilogue : UnetForm::kReaderEpilogue;
+    if (rows.launch * config.horizon > kMaxNormConvPositions || !Resident(*plan(form)))
+      return std::nullopt;
+    return form;
+  }
+
+  // How many of `rows` rows one launch takes, step by step.
+  int RowsPerLaunch(int rows) const {
+    const int halvings = static_cast<int>(unet.up.size());
+    for (const int most : {rows, megakernel::kMaxRows, megakernel::kRowsPerBatch}) {
+      if (most > rows ||
+          (most < rows && rows * (config.horizon >> halvings) >= kLayerLaunchPositions))
+        continue;
+      const auto form = Persistent({most, rows, 1});
+      if (form && IsMegakernel(*form)) return most;
+    }
+    return rows;
+  }
+
+  // The plan in persistent launches, if there is one.
+  std::optional<ExecutionPlan> PersistentPlan(int batch, int window) const {
+    const bool windows = window > 1;
+    const int rows = batch * (windows ? window : 1);
+    if (NormConvLacks(windows ? rows : std::min(rows, megakernel::kRowsPerBatch)) != nullptr)
+      return std::nullopt;
+    ExecutionPlan plan;
+    plan.rows = rows;
+    plan.rows_per_launch = windows ? rows : RowsPerLaunch(rows);
+    const auto form = Persistent({plan.rows_per_launch, rows, windows ? window : 1});
+    const auto fallback = windows ? Persistent({batch, batch, 1}) : form;
+    if (!form || !fallback) return std::nullopt;
+    const int remainder = rows % plan.rows_per_launch;
+    if (remainder > 0 && !Persistent({remainder, rows, 1})) return std::nullopt;
+    plan.form = *form, plan.fallback = *fallback, plan.window = windows ? window : 0;
+    return plan;
+  }
+
+  // The window that is faster than none: one that runs in one launch, where a pass costs about as
+  // much as two of one step; by a launch per layer only where the sequential chain's launches do
+  // not take less.
+  int FasterWindow(int batch, int steps) const {
+    PicardArgs sweep;
+    sweep.window = kWindow;
+    sweep.elements = config.horizon * config.action_dim;
+    if (steps < kLeastWindowSteps || batch > kMostWindowBatch || !PicardSupports(sweep)) return 0;
+    for (const int window : {kWindow, kWindow / 2})
+      if (PersistentPlan(batch, window)) return window;
+    const auto sequential = PersistentPlan(batch, 0);
+    const bool slower = (sequential && sequential->form == UnetForm::kMegakernelRoles) ||
+                        PersistentPlan(batch * kWindow, 0);
+    return slower ? 0 : kWindow;
+  }
+};
+
+// The plan of passes over `rows` rows by a launch for each convolution at least.
+ExecutionPlan ByLaunches(const Chooser& chooser, int rows) {
+  ExecutionPlan plan;
+  plan.rows = plan.rows_per_launch = rows;
+  const char* lacks = chooser.NormConvLacks(rows);
+  plan.form = plan.fallback = lacks ? UnetForm::kLayers : UnetForm::kNormConv;
+  plan.why = lacks ? lacks : "no persistent kernel takes so many rows of these channels here";
+  return plan;
+}
+
+std::string WhyPersistent(const ExecutionPlan& plan) {
+  switch (plan.form) {
+    case UnetForm::kMegakernelRoles:
+      return "every output tile fits the epilogue warps";
+    case UnetForm::kMegakernel:
+      return "its output tiles are too large for epilogue warps of their own";
+    case UnetForm::kOwnerEpilogue:
+      return "the megakernel does not take these channels or this kernel size on this GPU";
+    default:
+      return "so few rows cost one exchange a layer where readers run the epilogue";
+  }
+}
+
+}  // namespace
+
+const char* UnetFormName(UnetForm form) {
+  switch (form) {
+    case UnetForm::kLayers:
+      return "launch per layer";
+    case UnetForm::kNormConv:
+      return "launch per convolution";
+    case UnetForm::kReaderEpilogue:
+      return "reader-epilogue kernel";
+    case UnetForm::kOwnerEpilogue:
+      return "owner-epilogue kernel";
+    case UnetForm::kMegakernel:
+      return "megakernel";
+    case UnetForm::kMegakernelRoles:
+      return "megakernel, warp-specialised";
+  }
+  return "";
+}
+
+std::string ExecutionPlan::Text() const {
+  std::string text = UnetFormName(form);
+  text += "; " + std::to_string(rows) + (rows == 1 ? " row a pass" : " rows a pass");
+  if (IsPersistent(form))
+    text += Launches() == 1 ? " in one launch" : " in " + std::to_string(Launches()) + " launches";
+  if (window > 0) {
+    text += "; window of " + std::to_string(window) + " steps";
+    if (fallback != form) text += std::string(", abandoned ones by the ") + UnetFormName(fallback);
+  }
+  return text;
+}
+
+ExecutionPlan ChooseExecution(const PolicyConfig& config, const ExecutionProblem& problem,
+                              const GpuTraits& gpu) {
+  const Chooser chooser(config, problem.format, gpu);
+  const int window = problem.window == kAutoWindow
+                         ? chooser.FasterWindow(problem.batch, problem.steps)
+                         : problem.window;
+  if (auto plan = chooser.PersistentPlan(problem.batch, window)) {
+    plan->why = WhyPersistent(*plan);
+    return *plan;
+  }
+  ExecutionPlan plan = ByLaunches(chooser, problem.batch * std::max(1, window));
+  plan.window = window > 1 ? window : 0;
+  return plan;
+}
+
+ExecutionPlan ChooseLaunches(const PolicyConfig& config, Format format, int rows,
+                             const GpuTraits& gpu) {
+  return ByLaunches(Chooser(config, format, gpu), rows);
+}
+
+ExecutionPlan ChooseExecution(const PolicyConfig& config, const PolicyOptions& options) {
+  return ChooseExecution(config,
+                         {FormatOf(options.precision), options.batch,
+                          options.sampler.parallel_window, options.sampler.steps},
+                         GpuTraits::Current());
+}
+
+}  // namespace mjp

@@ -1,0 +1,69 @@
+#ifndef POLICY_CUDA_EXECUTION_PLAN_H_
+#define POLICY_CUDA_EXECUTION_PLAN_H_
+
+#include <string>
+
+#include "kernels/cuda/primitives/gpu_traits.h"
+#include "kernels/shared/format.h"
+#include "policy/checkpoint/config.h"
+#include "policy/policy.h"
+
+// Who runs what on a GPU: the one place that decides it, and that can be asked without a GPU.
+
+namespace mjp {
+
+// The forms in which the same U-Net runs.
+enum class UnetForm {
+  kLayers,           // a launch for each convolution and each norm
+  kNormConv,         // a launch for each convolution, with the norm before it in its prologue
+  kReaderEpilogue,   // the persistent kernel whose CTAs normalise what they read
+  kOwnerEpilogue,    // the same kernel, but each output tile is normalised once, by its owner
+  kMegakernel,       // the persistent kernel of 128 CTAs: all warps multiply and run epilogues
+  kMegakernelRoles,  // the same, warp-specialised: MMA warps and epilogue warps
+};
+const char* UnetFormName(UnetForm form);
+inline bool IsPersistent(UnetForm form) { return form >= UnetForm::kReaderEpilogue; }
+inline bool IsMegakernel(UnetForm form) { return form >= UnetForm::kMegakernel; }
+
+// What is to run.
+struct ExecutionProblem {
+  Format format = Format::kFp16;
+  int batch = 1;   // environments, as configured
+  int window = 0;  // steps of a pass; 0: step by step; kAutoWindow: whichever is faster
+  int steps = 100;
+};
+
+// How it runs.
+struct ExecutionPlan {
+  UnetForm form = UnetForm::kLayers;
+  UnetForm fallback = UnetForm::kLayers;  // of windows that are abandoned; else as `form`
+  int window = 0;                         // resolved
+  int rows = 1;                           // of a pass: environments x window
+  int rows_per_launch = 1;                // persistent forms may take them in several launches
+  std::string why;                        // one sentence
+
+  // Launches of a persistent form that take all rows; 1 for the others.
+  int Launches() const { return (rows + rows_per_launch - 1) / rows_per_launch; }
+  // "megakernel, warp-specialised; 16 rows in one launch; window of 16 steps"
+  std::string Text() const;
+};
+
+// The plan for the U-Net of `config` on a GPU. A function of its arguments alone.
+ExecutionPlan ChooseExecution(const PolicyConfig& config, const ExecutionProblem& problem,
+                              const GpuTraits& gpu);
+
+// The plan of a single pass over `rows` rows by launches, where no persistent kernel is asked for.
+ExecutionPlan ChooseLaunches(const PolicyConfig& config, Format format, int rows,
+                             const GpuTraits& gpu);
+
+// ChooseExecution for a policy's options (the window may still be automatic) on this GPU.
+ExecutionPlan ChooseExecution(const PolicyConfig& config, const PolicyOptions& options);
+
+// Whether the weights lie as norm_conv and the persistent kernels read them.
+inline bool UsesNormConvWeights(const ExecutionPlan& plan) {
+  return plan.form != UnetForm::kLayers || plan.fallback != UnetForm::kLayers;
+}
+
+}  // namespace mjp
+
+#endif  // POLICY_CUDA_EXECUTION_PLAN_H_

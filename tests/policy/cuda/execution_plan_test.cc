@@ -1,0 +1,278 @@
+// Who runs what: planned without a device, from the shapes of the networks alone.
+
+#include "policy/cuda/execution_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/random_checkpoint.h"
+#include "policy/cuda/unet/megakernel_denoiser.h"
+#include "policy/cuda/unet/unet_shapes.h"
+
+namespace {
+
+using mjp::ExecutionPlan;
+using mjp::Format;
+using mjp::GpuTraits;
+using mjp::UnetForm;
+
+const GpuTraits kH200 = GpuTraits::Named("h200");
+const GpuTraits kNone;  // of a device that has nothing
+
+mjp::PolicyConfig ConfigOf(const std::vector<int>& down_dims, int horizon = 16) {
+  mjp::PolicyConfig config;
+  config.type = "diffusion";
+  config.state_dim = config.action_dim = 2;
+  config.environment_dim = 5;
+  config.horizon = horizon;
+  config.unet.down_dims = down_dims;
+  config.unet.step_embed_dim = 16;
+  return config;
+}
+
+// A U-Net as it is planned.
+class Network {
+ public:
+  explicit Network(const std::vector<int>& down_dims, int horizon = 16)
+      : config_(ConfigOf(down_dims, horizon)), unet_(mjp::UnetShapes(config_)) {}
+
+  ExecutionPlan Plan(int environments, int window = 1, const GpuTraits& gpu = kH200) const {
+    return mjp::ChooseExecution(config_, {Format::kFp16, environments, window}, gpu);
+  }
+  bool Runs(int environments, int window = 1, const GpuTraits& gpu = kH200) const {
+    return mjp::IsPersistent(Plan(environments, window, gpu).form);
+  }
+  bool WarpSpecialized(int environments, const GpuTraits& gpu = kH200) const {
+    return Plan(environments, 1, gpu).form == UnetForm::kMegakernelRoles;
+  }
+  int Launches(int rows) const { return Plan(rows).Launches(); }
+  // Of what finishes windows, also of more rows than run.
+  int FallbackRows(int environments, int window) const {
+    mjp::DeviceArena arena;
+    ExecutionPlan plan;
+    plan.form = UnetForm::kMegakernel;
+    plan.window = window, plan.rows = plan.rows_per_launch = environments * window;
+    return mjp::MegakernelDenoiser(unet_, Format::kFp16, config_.horizon, plan, arena)
+        .Fallback(unet_, UnetForm::kMegakernel)
+        ->rows();
+  }
+  // Device memory of a plan, and of what finishes its windows.
+  size_t Bytes(int environments, int window = 1) const {
+    mjp::DeviceArena arena;
+    const ExecutionPlan plan = Plan(environments, window);
+    const mjp::MegakernelDenoiser denoiser(unet_, Format::kFp16, config_.horizon, plan, arena);
+    if (window > 1) denoiser.Fallback(unet_, plan.fallback);
+    return arena.bytes();
+  }
+
+ private:
+  mjp::PolicyConfig config_;
+  mjp::NormConvUnet unet_;
+};
+
+// Threads of the kernel have roles at the notebook's size, at LeRobot's they have none.
+const Network& Notebook() {
+  static const Network network({256, 512, 1024});
+  return network;
+}
+const Network& LeRobot() {
+  static const Network network({512, 1024, 2048});
+  return network;
+}
+
+// Up to where a launch per layer takes no longer (`mjpolicy bench pass`).
+TEST(MegakernelLaunches, ShareMoreRowsThanOneTakes) {
+  const std::pair<int, int> with_roles[] = {{1, 1},  {16, 1}, {32, 1}, {33, 2},
+                                            {64, 2}, {96, 3}, {127, 4}};
+  for (const auto& [rows, launches] : with_roles) {
+    EXPECT_TRUE(Notebook().Runs(rows)) << rows;
+    EXPECT_EQ(Notebook().Launches(rows), launches) << rows;
+  }
+  const std::pair<int, int> without[] = {{1, 1},  {16, 1}, {17, 2}, {32, 2},
+                                         {33, 3}, {64, 4}, {127, 8}};
+  for (const auto& [rows, launches] : without) {
+    EXPECT_TRUE(LeRobot().Runs(rows)) << rows;
+    EXPECT_EQ(LeRobot().Launches(rows), launches) << rows;
+  }
+  EXPECT_FALSE(Notebook().Runs(128)) << "512 positions of 1024 channels";
+  EXPECT_FALSE(LeRobot().Runs(128));
+}
+
+// What windows give up is finished in one launch too, also of rows that are two step by step.
+TEST(MegakernelLaunches, WindowsAreOfOne) {
+  EXPECT_TRUE(Notebook().Runs(2, 16));
+  EXPECT_FALSE(Notebook().Runs(3, 16)) << "48 rows";
+  EXPECT_TRUE(LeRobot().Runs(1, 16));
+  EXPECT_FALSE(LeRobot().Runs(17, 2)) << "34 rows";
+  EXPECT_EQ(LeRobot().FallbackRows(17, 2), 17);
+  EXPECT_TRUE(Network({512}, 2).Runs(17, 2)) << "34 rows of few positions";
+}
+
+// Windows by a launch per layer do not overtake those.
+TEST(MegakernelLaunches, SpecializeWarpsAtTheNotebooksSize) {
+  for (const int environments : {1, 5, 32, 33}) {
+    EXPECT_TRUE(Notebook().WarpSpecialized(environments)) << environments;
+    EXPECT_FALSE(LeRobot().WarpSpecialized(environments)) << environments;
+    EXPECT_FALSE(Network({128, 256, 512}).WarpSpecialized(environments)) << environments;
+  }
+  EXPECT_FALSE(Notebook().WarpSpecialized(128)) << "a launch per layer";
+  EXPECT_FALSE(Notebook().WarpSpecialized(1, kNone)) << "a device without clusters";
+}
+
+TEST(MegakernelLaunches, ShareTheWeights) {
+  const auto bytes = [](int environments, int window = 1) {
+    return static_cast<double>(Notebook().Bytes(environments, window));
+  };
+  EXPECT_LT(bytes(96), 1.1 * bytes(32)) << "three alike share all";
+  EXPECT_LT(bytes(33), 1.3 * bytes(32)) << "a smaller one has buffers of its own";
+  EXPECT_LT(bytes(1, 16), 1.3 * bytes(16)) << "and so has the rest of windows";
+}
+
+TEST(MegakernelLaunches, NeedADeviceThatRunsAllBlocksAtOnce) {
+  EXPECT_FALSE(Notebook().Runs(33, 1, kNone));
+  GpuTraits without_code = kH200;
+  without_code.code_wgmma = false;
+  EXPECT_FALSE(Notebook().Runs(33, 1, without_code)) << "no code";
+  EXPECT_FALSE(Notebook().Runs(33, 1, GpuTraits::Named("h100-pcie"))) << "114 multiprocessors";
+}
+
+// ---- the golden table ----
+
+constexpr int kRows[] = {1, 2, 16, 32, 48, 128};
+
+// One letter for each of kRows, step by step in fp16: L launch per layer, C launch per convolution,
+// R and O reader- and owner-epilogue kernel, M megakernel, S the same, warp-specialised; then the
+// default window of 100 steps for one environment.
+struct Golden {
+  const char *gpu, *network, *forms;
+  int window;
+};
+
+char Letter(UnetForm form) { return "LCROMS"[static_cast<int>(form)]; }
+
+std::string Forms(const mjp::PolicyConfig& config, const GpuTraits& gpu) {
+  std::string forms;
+  for (const int rows : kRows)
+    forms += Letter(mjp::ChooseExecution(config, {Format::kFp16, rows}, gpu).form);
+  return forms;
+}
+
+mjp::PolicyConfig GoldenConfig(const std::string& network) {
+  if (network != "shipped") return mjp::NamedConfig(network);
+  return mjp::LoadCheckpoint(std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_image")->config;
+}
+
+const Golden kGoldens[] = {
+#include "tests/policy/cuda/execution_plan_goldens.inc"
+};
+
+TEST(ExecutionPlanTest, IsTheGoldenOneForEveryNetworkAndGpu) {
+  for (const Golden& golden : kGoldens) {
+    const mjp::PolicyConfig config = GoldenConfig(golden.network);
+    const GpuTraits gpu = GpuTraits::Named(golden.gpu);
+    const std::string forms = Forms(config, gpu);
+    const int window =
+        mjp::ChooseExecution(config, {Format::kFp16, 1, mjp::kAutoWindow}, gpu).window;
+    EXPECT_EQ(forms, golden.forms) << golden.network << " on " << golden.gpu;
+    EXPECT_EQ(window, golden.window) << golden.network << " on " << golden.gpu;
+  }
+  EXPECT_EQ(std::size(kGoldens), (mjp::NamedNetworks().size() + 1) * GpuTraits::Names().size());
+}
+
+TEST(ExecutionPlanTest, CodeForLessThanTheDeviceRunsALaunchPerLayer) {
+  const GpuTraits old_code = mjp::OverriddenTraits(kH200, "code=80 wgmma=0");
+  for (const std::string& network : mjp::NamedNetworks())
+    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code), "LLLLLL") << network;
+}
+
+TEST(ExecutionPlanTest, NoFormNeedsWhatTheDeviceLacks) {
+  for (const char* change : {"shared=99", "shared=163", "clusters=1", "sms=8", "sms=20", "sms=48",
+                             "cooperative=0", "wgmma=0"}) {
+    const GpuTraits gpu = mjp::OverriddenTraits(kH200, change);
+    for (const std::string& network : mjp::NamedNetworks()) {
+      for (const int rows : kRows) {
+        const ExecutionPlan plan =
+            mjp::ChooseExecution(mjp::NamedConfig(network), {Format::kFp16, rows}, gpu);
+        const std::string what = network + ", " + std::to_string(rows) + " rows, " + change;
+        if (plan.form == UnetForm::kLayers) continue;
+        EXPECT_GE(gpu.ClusterBlocks(), 8) << what;
+        EXPECT_GE(gpu.shared_bytes, 227 * 1024) << what;
+        if (!mjp::IsPersistent(plan.form)) continue;
+        EXPECT_TRUE(gpu.cooperative) << what;
+        EXPECT_TRUE(gpu.Wgmma() || !mjp::IsMegakernel(plan.form)) << what;
+        mjp::DeviceArena arena;
+        const mjp::PolicyConfig config = mjp::NamedConfig(network);
+        const mjp::MegakernelDenoiser denoiser(mjp::UnetShapes(config), Format::kFp16,
+                                               config.horizon, plan, arena);
+        EXPECT_LE(denoiser.ctas(), gpu.multiprocessors) << what;
+      }
+    }
+  }
+}
+
+TEST(ExecutionPlanTest, OtherFormatsRunALaunchPerLayer) {
+  for (const Format format : {Format::kTf32, Format::kFp32})
+    EXPECT_EQ(mjp::ChooseExecution(mjp::NamedConfig("notebook"), {format, 1}, kH200).form,
+              UnetForm::kLayers);
+  EXPECT_EQ(mjp::ChooseExecution(mjp::NamedConfig("notebook"), {Format::kBf16, 1}, kH200).form,
+            UnetForm::kMegakernelRoles);
+}
+
+TEST(ExecutionPlanTest, SaysWhy) {
+  const auto why = [](const char* network, const char* gpu) {
+    return mjp::ChooseExecution(GoldenConfig(network), {}, GpuTraits::Named(gpu)).why;
+  };
+  EXPECT_THAT(why("shipped", "h200"), testing::HasSubstr("norm groups"));
+  EXPECT_THAT(why("notebook", "a100"), testing::HasSubstr("clusters"));
+  const ExecutionPlan plan =
+      mjp::ChooseExecution(GoldenConfig("lerobot"), {Format::kFp16, 1, mjp::kAutoWindow}, kH200);
+  EXPECT_THAT(plan.Text(), testing::HasSubstr("16 rows a pass in one launch; window of 16 steps"));
+}
+
+// The shapes that plans are made of are those of the weights.
+TEST(UnetShapesTest, AreThoseOfTheWeights) {
+  const auto checkpoint = mjp::NamedNetwork("compact");
+  mjp::DeviceArena measuring;
+  mjp::LayerLoader loader(measuring, Format::kFp16);
+  const mjp::NormConvUnet weights = mjp::LoadNormConvUnet(loader, *checkpoint, true);
+  const mjp::NormConvUnet shapes = mjp::UnetShapes(checkpoint->config);
+  const auto expect_equal = [](const mjp::DeviceNormConv& a, const mjp::DeviceNormConv& b) {
+    EXPECT_EQ(a.shape.in_c, b.shape.in_c);
+    EXPECT_EQ(a.shape.out_c, b.shape.out_c);
+    EXPECT_EQ(a.shape.taps, b.shape.taps);
+    EXPECT_EQ(a.shape.stride, b.shape.stride);
+    EXPECT_EQ(a.shape.pad, b.shape.pad);
+    EXPECT_EQ(a.shape.phases, b.shape.phases);
+    EXPECT_EQ(a.shape.shortcut, b.shape.shortcut);
+  };
+  const auto expect_blocks = [&](const mjp::NormConvBlock& a, const mjp::NormConvBlock& b) {
+    expect_equal(a.conv1, b.conv1);
+    expect_equal(a.conv2, b.conv2);
+    EXPECT_EQ(a.norm1.groups, b.norm1.groups);
+    EXPECT_EQ(a.norm2.groups, b.norm2.groups);
+  };
+  const auto expect_levels = [&](const auto& a, const auto& b) {
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i) {
+      expect_blocks(a[i].block1, b[i].block1);
+      expect_blocks(a[i].block2, b[i].block2);
+      expect_equal(a[i].resample, b[i].resample);
+    }
+  };
+  expect_levels(shapes.down, weights.down);
+  expect_levels(shapes.up, weights.up);
+  expect_blocks(shapes.mid1, weights.mid1);
+  expect_blocks(shapes.mid2, weights.mid2);
+  expect_equal(shapes.final_conv, weights.final_conv);
+  EXPECT_EQ(shapes.final_norm.groups, weights.final_norm.groups);
+  EXPECT_EQ(shapes.first.in_c, weights.first.in_c);
+  EXPECT_EQ(shapes.first.out_c, weights.first.out_c);
+  EXPECT_EQ(shapes.first.taps, weights.first.taps);
+  EXPECT_EQ(shapes.head.out_c, weights.head.out_c);
+}
+
+}  // namespace

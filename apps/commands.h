@@ -9,6 +9,7 @@ namespace mjp::app {
 Action AddBench(CLI::App& app);
 Action AddCompare(CLI::App& app);
 Action AddDemonstrate(CLI::App& app);
+Action AddDoctor(CLI::App& app);
 Action AddEvaluate(CLI::App& app);
 Action AddInfer(CLI::App& app);
 Action AddInspect(CLI::App& app);

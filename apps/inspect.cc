@@ -14,6 +14,9 @@ Action AddInspect(CLI::App& app) {
   command->add_option("checkpoint", *directory, "Checkpoint directory")->required();
   command->add_flag("--tensors", options->tensors, "Show name, type and shape of each tensor too");
   command->add_flag("--json", options->json, "Print JSON");
+  command->add_option("--gpu", options->gpu,
+                      "Show how it runs on this GPU, which need not be here: h200, a100, rtx4090, "
+                      "orin, thor, ...");
   return [directory, options] {
     std::fputs(mjp::InspectCheckpoint(*directory, *options).c_str(), stdout);
     return 0;

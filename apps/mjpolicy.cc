@@ -11,10 +11,10 @@ int Run(int argc, char** argv) {
   app.set_version_flag("--version", mjp::app::VersionText());
   return mjp::app::RunSubcommand(
       app,
-      {mjp::app::AddEvaluate, mjp::app::AddMerge, mjp::app::AddCompare, mjp::app::AddDemonstrate,
-       mjp::app::AddReplay, mjp::app::AddRender, mjp::app::AddInfer, mjp::app::AddInspect,
-       mjp::app::AddInstallPlugin, mjp::app::AddRandomCheckpoint, mjp::app::AddBench,
-       mjp::app::AddProfile},
+      {mjp::app::AddDoctor, mjp::app::AddEvaluate, mjp::app::AddMerge, mjp::app::AddCompare,
+       mjp::app::AddDemonstrate, mjp::app::AddReplay, mjp::app::AddRender, mjp::app::AddInfer,
+       mjp::app::AddInspect, mjp::app::AddInstallPlugin, mjp::app::AddRandomCheckpoint,
+       mjp::app::AddBench, mjp::app::AddProfile},
       argc, argv);
 }
 

@@ -11,6 +11,7 @@
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/normalization/statistics.h"
 #include "policy/checkpoint/safetensors.h"
+#include "policy/inspect_gpu.h"
 
 namespace mjp {
 namespace {
@@ -148,8 +149,8 @@ Json StatsJson(const FeatureStats& stats) {
   return json;
 }
 
-std::string JsonText(const Checkpoint& checkpoint, const std::vector<TensorEntry>& tensors,
-                     bool all_tensors) {
+Json ToJson(const Checkpoint& checkpoint, const std::vector<TensorEntry>& tensors,
+            bool all_tensors) {
   const NormalizerStats& stats = checkpoint.stats;
   Json json = {{"checkpoint", checkpoint.directory},
                {"sha256", checkpoint.sha256},
@@ -173,7 +174,7 @@ std::string JsonText(const Checkpoint& checkpoint, const std::vector<TensorEntry
           {{"name", tensor.name}, {"type", tensor.dtype}, {"shape", tensor.shape}});
     }
   }
-  return json.dump(1) + "\n";
+  return json;
 }
 
 }  // namespace
@@ -181,8 +182,12 @@ std::string JsonText(const Checkpoint& checkpoint, const std::vector<TensorEntry
 std::string InspectCheckpoint(const std::string& directory, const InspectOptions& options) {
   const auto checkpoint = LoadCheckpoint(directory);
   const auto tensors = SortedTensors(directory);
-  return options.json ? JsonText(*checkpoint, tensors, options.tensors)
-                      : Table(*checkpoint, tensors, options.tensors);
+  if (!options.json)
+    return Table(*checkpoint, tensors, options.tensors) +
+           ExecutionTable(checkpoint->config, options.gpu);
+  Json json = ToJson(*checkpoint, tensors, options.tensors);
+  if (!options.gpu.empty()) json["execution"] = ExecutionJson(checkpoint->config, options.gpu);
+  return json.dump(1) + "\n";
 }
 
 }  // namespace mjp

@@ -20,19 +20,6 @@
 namespace mjp::app {
 namespace {
 
-// Full path of a program on PATH, or "".
-std::string FindProgram(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  std::string rest = path ? path : "";
-  while (!rest.empty()) {
-    const size_t colon = rest.find(':');
-    std::string candidate = rest.substr(0, colon) + "/" + name;
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
-    rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
-  }
-  return "";
-}
-
 // Has an encoder write a hidden file beside the video, and gives it the video's name once it is
 // found to be whole: what stands under that name can be played, whoever is killed and whatever is
 // full.
@@ -121,6 +108,18 @@ std::unique_ptr<VideoWriter> VideoWriter::Open(const std::string& stem, int widt
                                                int fps) {
   const std::string ffmpeg = FindProgram("ffmpeg");
   return std::make_unique<WholeVideo>(ffmpeg, stem, width, height, fps);
+}
+
+std::string FindProgram(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::string rest = path ? path : "";
+  while (!rest.empty()) {
+    const size_t colon = rest.find(':');
+    std::string candidate = rest.substr(0, colon) + "/" + name;
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+    rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
+  }
+  return "";
 }
 
 }  // namespace mjp::app

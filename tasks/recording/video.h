@@ -50,6 +50,9 @@ class VideoWriter {
   std::string file_;
 };
 
+// Full path of a program on PATH, or "".
+std::string FindProgram(const std::string& name);
+
 }  // namespace mjp::app
 
 #endif  // TASKS_RECORDING_VIDEO_H_

@@ -1,0 +1,19 @@
+#ifndef POLICY_INSPECT_GPU_H_
+#define POLICY_INSPECT_GPU_H_
+
+#include <string>
+
+#include "base/json.h"
+#include "policy/checkpoint/config.h"
+
+namespace mjp {
+
+// How a policy runs on the GPU called `gpu`, for some numbers of environments: an array of objects.
+// Throws Error for an unknown GPU, and in a build without CUDA, which has no plans.
+Json ExecutionJson(const PolicyConfig& config, const std::string& gpu);
+// The same as lines of text; empty for an empty name.
+std::string ExecutionTable(const PolicyConfig& config, const std::string& gpu);
+
+}  // namespace mjp
+
+#endif  // POLICY_INSPECT_GPU_H_

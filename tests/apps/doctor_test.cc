@@ -1,0 +1,63 @@
+// `mjpolicy doctor` and `inspect --gpu` as a user calls them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/program.h"
+
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kShipped = std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_image";
+
+TEST(DoctorTest, NamesEachPartAndItsHealth) {
+  const auto outcome = mjp_test::Pusht("doctor");
+  for (const char* name : {"engine", "plugin", "processor", "assets", "models", "EGL", "videos"})
+    EXPECT_THAT(outcome.text, HasSubstr(name));
+  EXPECT_THAT(outcome.text, HasSubstr("MuJoCo 4.0.1"));
+}
+
+TEST(DoctorTest, JsonHasWhatThePageHas) {
+  const auto outcome = mjp_test::Pusht("doctor --json");
+  const auto json = nlohmann::json::parse(outcome.text);
+  ASSERT_TRUE(json.contains("findings"));
+  for (const auto& finding : json["findings"])
+    for (const char* key : {"name", "health", "text", "remedy"})
+      EXPECT_TRUE(finding.contains(key)) << finding.dump();
+}
+
+TEST(DoctorTest, SaysWhatToDoAboutWhatIsMissing) {
+  const auto outcome =
+      mjp_test::Pusht("doctor", "PATH=/nowhere MJPOLICY_ASSETS=/nowhere CUDA_VISIBLE_DEVICES=");
+  EXPECT_THAT(outcome.text, HasSubstr("absent  videos"));
+  EXPECT_THAT(outcome.text, HasSubstr("apt-get install ffmpeg"));
+}
+
+TEST(InspectGpuTest, ShowsThePlanForAGpuThatIsNotHere) {
+  const auto outcome = mjp_test::Pusht("inspect " + kShipped + " --gpu a100");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("on NVIDIA A100 (8.0, 108 SMs, 163 KiB)"));
+  EXPECT_THAT(outcome.text, HasSubstr("launch per layer"));
+  EXPECT_THAT(outcome.text, HasSubstr("since "));
+}
+
+TEST(InspectGpuTest, AnUnknownGpuIsAnError) {
+  const auto outcome = mjp_test::Pusht("inspect " + kShipped + " --gpu h300");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.text, HasSubstr("rtx4090"));
+}
+
+TEST(InspectGpuTest, JsonHasThePlans) {
+  const auto outcome = mjp_test::Pusht("inspect " + kShipped + " --json --gpu h200");
+  const auto json = nlohmann::json::parse(outcome.text);
+  ASSERT_EQ(json["execution"].size(), 5u);
+  EXPECT_EQ(json["execution"][0]["form"], "launch per layer");
+  EXPECT_EQ(json["execution"][0]["environments"], 1);
+}
+
+}  // namespace

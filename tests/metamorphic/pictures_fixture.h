@@ -26,7 +26,31 @@ struct Edit {
   std::string from, to;
 };
 
-// Push-T with a policy that reports what it sees; actions are a function of the picture.
+// A robot of models/.
+struct Model {
+  const char* name;
+  const char* file;
+  Edit policy;  // puts the policy into it
+  int environment_dim = 0;
+};
+
+inline const Model kPusht = {"Pusht", "pusht.xml", {"</mujoco>", R"(
+      <extension><plugin plugin="mjpolicy.policy"><instance name="policy">
+        <config key="checkpoint" value="CHECKPOINT"/>
+        <config key="state" value="ax ay"/>
+        <config key="actuators" value="ax ay"/>
+        <config key="action_scale" value="100"/>
+        <config key="camera" value="CAMERA"/>
+        <config key="renderer" value="RENDERER"/>
+      </instance></plugin></extension>
+      <sensor><user name="policy_coverage" dim="1" needstage="pos"/></sensor></mujoco>)"}};
+inline const Model kArm = {"Arm",
+                           "reach_policy.xml",
+                           {"value=\"reach_random\"/>",
+                            "value=\"CHECKPOINT\"/><config key=\"renderer\" value=\"RENDERER\"/>"},
+                           3};
+
+// Robots with a policy that reports what it sees; actions are a function of the picture.
 class PicturesTest : public MujocoTest {
  protected:
   static void SetUpTestSuite() {
@@ -46,32 +70,35 @@ class PicturesTest : public MujocoTest {
     policy_.Install();
   }
 
+  // Makes the policy one of this robot.
+  void Use(const Model& robot) { policy_.config.environment_dim = robot.environment_dim; }
+
   static std::string Folder() {
     return ::testing::TempDir() + "metamorphic_" + std::to_string(getpid());
   }
 
-  // models/pusht.xml with the policy in it and every edit made, each of which must find its text.
-  static std::string Xml(const std::vector<Edit>& edits, const std::string& renderer,
-                         const std::string& camera = "top") {
-    std::ifstream file(std::string(MJPOLICY_SOURCE_DIR) + "/models/pusht.xml");
+  // A model of this project with the policy in it and every edit made, each of which must find its
+  // text.
+  static std::string Xml(const Model& robot, const std::vector<Edit>& edits,
+                         const std::string& renderer, const std::string& camera = "top") {
+    std::ifstream file(std::string(MJPOLICY_SOURCE_DIR) + "/models/" + robot.file);
     std::string xml{std::istreambuf_iterator<char>(file), {}};
-    const auto set = [](const std::string& key, const std::string& value) {
-      return "<config key=\"" + key + "\" value=\"" + value + "\"/>";
-    };
     std::vector<Edit> all = edits;
-    all.push_back(
-        {"</mujoco>", "<extension><plugin plugin=\"mjpolicy.policy\"><instance name=\"policy\">" +
-                          set("checkpoint", Folder()) + set("state", "ax ay") +
-                          set("actuators", "ax ay") + set("action_scale", "100") +
-                          set("camera", camera) + set("renderer", renderer) +
-                          "</instance></plugin></extension><sensor><user name=\"policy_coverage\" "
-                          "dim=\"1\" needstage=\"pos\"/></sensor></mujoco>"});
+    all.push_back(robot.policy);
+    all.push_back({"CHECKPOINT", Folder()});
+    all.push_back({"RENDERER", renderer});
+    if (robot.policy.to.find("CAMERA") != std::string::npos) all.push_back({"CAMERA", camera});
     for (const Edit& edit : all) {
       const size_t at = xml.find(edit.from);
       EXPECT_NE(at, std::string::npos) << edit.from;
       if (at != std::string::npos) xml.replace(at, edit.from.size(), edit.to);
     }
     return xml;
+  }
+  // Push-T.
+  static std::string Xml(const std::vector<Edit>& edits, const std::string& renderer,
+                         const std::string& camera = "top") {
+    return Xml(kPusht, edits, renderer, camera);
   }
 
   DataPtr Home(const mjModel* model) const {

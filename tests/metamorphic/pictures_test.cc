@@ -123,6 +123,7 @@ struct Recolour {
   const char* name;
   std::function<void(mjModel*)> change;
   std::vector<Edit> edits = {};  // of the model that is changed
+  const Model* robot = &kPusht;
 };
 void PrintTo(const Recolour& recolour, std::ostream* out) { *out << recolour.name; }
 
@@ -156,6 +157,14 @@ const Recolour kRecolours[] = {
     {"Headlight", [](mjModel* m) { m->vis.headlight.active = 1, m->vis.headlight.diffuse[0] = 1; }},
     {"Group", [](mjModel* m) { m->geom_group[16] = m->geom_group[17] = 4; }},
     {"Resolution", [](mjModel* m) { m->cam_resolution[0] = m->cam_resolution[1] = 96; }},
+    {"ArmColour", [](mjModel* m) { m->geom_rgba[4 * 2] = 1; }, {}, &kArm},
+    {"ArmSize", [](mjModel* m) { m->geom_size[3 * 2] *= 3; }, {}, &kArm},
+    {"ArmPlace", [](mjModel* m) { m->body_pos[3 * 3] += 0.2; }, {}, &kArm},
+    {"ArmCamera", [](mjModel* m) { m->cam_fovy[0] = 30; }, {}, &kArm},
+    {"ArmLight", [](mjModel* m) { m->light_diffuse[0] = 0; }, {}, &kArm},
+    {"ArmLightPlace", [](mjModel* m) { m->light_dir[0] = 1; }, {}, &kArm},
+    {"ArmHeadlight", [](mjModel* m) { m->vis.headlight.diffuse[0] = 0; }, {}, &kArm},
+    {"ArmFloor", [](mjModel* m) { m->geom_size[0] = 0.5; }, {}, &kArm},
 };
 
 class Recolours : public PicturesTest,
@@ -164,7 +173,8 @@ class Recolours : public PicturesTest,
 // in a simulation that has drawn its old look at the very same pose
 TEST_P(Recolours, AreSeenInASimulationThatRuns) {
   const auto& [recolour, renderer] = GetParam();
-  const ModelPtr model = Compile(Xml(recolour.edits, renderer));
+  Use(*recolour.robot);
+  const ModelPtr model = Compile(Xml(*recolour.robot, recolour.edits, renderer));
   ASSERT_TRUE(model);
   const auto sight = [&](mjData* data) {
     policy_.Take();
@@ -203,20 +213,25 @@ TEST_F(PicturesTest, RasterByNameStopsWhereTheModelChangesUnderIt) {
 }
 
 // threads, one mjData per simulation or not, and who draws
-class Batches : public PicturesTest,
-                public ::testing::WithParamInterface<std::tuple<int, bool, std::string>> {};
+class Batches
+    : public PicturesTest,
+      public ::testing::WithParamInterface<std::tuple<const Model*, int, bool, std::string>> {};
 
 TEST_P(Batches, GiveEachSimulationItsOwnPicture) {
-  const auto& [threads, persistent, renderer] = GetParam();
+  const auto& [robot, threads, persistent, renderer] = GetParam();
   constexpr int kSimulations = 4, kSteps = 120;
-  const ModelPtr model = Compile(Xml({}, renderer));
+  Use(*robot);
+  const ModelPtr model = Compile(Xml(*robot, {}, renderer));
   ASSERT_TRUE(model);
-  const int block = 4 * Material(model.get(), "block");
-  const auto colour = [&](int simulation, float* rgba) { rgba[block] = 0.25f * simulation; };
+  // materials of the one, plain colours of the other
+  const bool materials = model->nmat > 0;
+  const int at = 4 * (materials ? Material(model.get(), "block") : 2);
+  const int numbers = static_cast<int>(4 * (materials ? model->nmat : model->ngeom));
+  const auto colour = [&](int simulation, float* rgba) { rgba[at] = 0.25f * simulation; };
   std::vector<std::vector<mjtNum>> alone;
   for (int i = 0; i < kSimulations; ++i) {
     const ModelPtr own(mj_copyModel(nullptr, model.get()));
-    colour(i, own->mat_rgba);
+    colour(i, materials ? own->mat_rgba : own->geom_rgba);
     const DataPtr data = Home(own.get());
     for (int step = 0; step < kSteps; ++step) mj_step(own.get(), data.get());
     std::vector<mjtNum> state(mj_stateSize(own.get(), mjSTATE_INTEGRATION));
@@ -229,10 +244,11 @@ TEST_P(Batches, GiveEachSimulationItsOwnPicture) {
   config.persistent = persistent;
   mjBatch* batch = mjb_makeBatch(model.get(), kSimulations, &config, nullptr, 0);
   ASSERT_NE(batch, nullptr);
-  auto* rgba = static_cast<float*>(mjb_expand(batch, "mat_rgba", nullptr, nullptr));
+  auto* rgba = static_cast<float*>(
+      mjb_expand(batch, materials ? "mat_rgba" : "geom_rgba", nullptr, nullptr));
   ASSERT_NE(rgba, nullptr);
-  for (int i = 0; i < kSimulations; ++i) colour(i, rgba + i * 4 * model->nmat);
-  const std::vector<int> keys(kSimulations, 0);
+  for (int i = 0; i < kSimulations; ++i) colour(i, rgba + i * numbers);
+  const std::vector<int> keys(kSimulations, model->nkey > 0 ? 0 : -1);
   ASSERT_EQ(mjb_reset(batch, nullptr, kSimulations, keys.data(), mjSTAGE_NONE), 0);
   for (int step = 0; step < kSteps; step += 5)
     ASSERT_EQ(mjb_step(batch, nullptr, kSimulations, 5, mjSTAGE_NONE), 0);
@@ -244,14 +260,16 @@ TEST_P(Batches, GiveEachSimulationItsOwnPicture) {
   TakeWarnings();
 }
 
+std::string BatchName(const ::testing::TestParamInfo<Batches::ParamType>& info) {
+  const auto& [robot, threads, persistent, renderer] = info.param;
+  return robot->name + std::to_string(threads) + "Threads" +
+         (persistent ? "OwnData_" : "SharedData_") + renderer;
+}
 INSTANTIATE_TEST_SUITE_P(All, Batches,
-                         ::testing::Combine(::testing::Values(1, 2), ::testing::Bool(),
+                         ::testing::Combine(::testing::Values(&kPusht, &kArm),
+                                            ::testing::Values(1, 2), ::testing::Bool(),
                                             ::testing::Values("auto", "mujoco")),
-                         [](const auto& info) {
-                           return std::to_string(std::get<0>(info.param)) + "Threads" +
-                                  (std::get<1>(info.param) ? "OwnData_" : "SharedData_") +
-                                  std::get<2>(info.param);
-                         });
+                         BatchName);
 
 // the score is that of the goal, wherever it is: the block at the same place relative to it
 TEST_F(PicturesTest, AnotherGoalIsAnotherScore) {

@@ -58,10 +58,32 @@ inline Frame BodyFrame(const mjModel* model, int body, int ancestor) {
   return frame;
 }
 
+// The place of `geom` in its body as the engine takes it: where the compiler found it to share a
+// frame, that frame counts, whatever the geom's own numbers are.
+inline Frame LocalFrame(const mjModel* model, int geom) {
+  const int body = model->geom_bodyid[geom];
+  Frame frame = FrameOf(model->geom_pos + 3 * geom, model->geom_quat + 4 * geom);
+  const Frame inertia = FrameOf(model->body_ipos + 3 * body, model->body_iquat + 4 * body);
+  switch (model->geom_sameframe[geom]) {
+    case mjSAMEFRAME_BODY:
+      return {};
+    case mjSAMEFRAME_INERTIA:
+      return inertia;
+    case mjSAMEFRAME_BODYROT:
+      std::copy_n(Frame().quat, 4, frame.quat);
+      break;
+    case mjSAMEFRAME_INERTIAROT:
+      std::copy_n(inertia.quat, 4, frame.quat);
+      break;
+    default:
+      break;
+  }
+  return frame;
+}
+
 // The place of `geom` in the frame of `ancestor`, its body or one above.
 inline Frame GeomFrame(const mjModel* model, int geom, int ancestor) {
-  return Compose(BodyFrame(model, model->geom_bodyid[geom], ancestor),
-                 FrameOf(model->geom_pos + 3 * geom, model->geom_quat + 4 * geom));
+  return Compose(BodyFrame(model, model->geom_bodyid[geom], ancestor), LocalFrame(model, geom));
 }
 
 }  // namespace mjp::app

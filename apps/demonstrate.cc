@@ -32,7 +32,9 @@ Action AddDemonstrate(CLI::App& app) {
       ->check(NumberRange(1, 100))
       ->capture_default_str();
   return [options] {
-    return RunDemonstrate(*options, std::cerr, StopOnSignal()) ? 0 : StoppedExitCode();
+    if (RunDemonstrate(*options, std::cerr, StopOnSignal())) return 0;
+    std::cerr << "stopped; finished streams are kept, go on with the same command" << std::endl;
+    return StoppedExitCode();
   };
 }
 

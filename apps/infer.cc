@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <memory>
+#include <set>
+#include <string_view>
 
 #include "apps/commands.h"
 #include "apps/policy_options.h"
@@ -26,72 +29,156 @@ struct Inputs {
   int count = 0;
 };
 
-std::vector<float> FloatsIfPresent(const mjp::SafetensorsFile& file, const char* name) {
-  return file.Find(name) != nullptr ? file.Floats(name).data : std::vector<float>();
+using Shape = std::vector<int64_t>;
+
+// A tensor that is read: (front..., N, rest...). Of one environment the N may be left out, and of
+// one camera that dimension.
+struct Expected {
+  const char* name;
+  Shape front, rest;
+  bool needed = false;  // as long as in/global_cond is not there
+};
+
+std::vector<Expected> ExpectedInputs(const mjp::PolicyConfig& config) {
+  const int64_t steps = config.n_obs_steps, horizon = config.horizon, actions = config.action_dim;
+  std::vector<Expected> expected = {
+      {"in/global_cond", {}, {config.CondDim()}},
+      {"in/x_T", {}, {horizon, actions}},
+      {"in/noise_by_t", {config.scheduler.train_steps}, {horizon, actions}}};
+  if (!config.cameras.empty()) {
+    const mjp::CameraFeature& camera = config.cameras[0];  // all have one size
+    expected.push_back(
+        {"in/frames_u8",
+         {},
+         {steps, static_cast<int64_t>(config.cameras.size()), camera.height, camera.width, 3},
+         true});
+  }
+  if (config.state_dim > 0) {
+    expected.push_back({"in/agent_pos", {}, {steps, config.state_dim}, true});
+  }
+  if (config.environment_dim > 0) {
+    expected.push_back({"in/env_state", {}, {steps, config.environment_dim}, true});
+  }
+  return expected;
 }
 
-// Environments in the file: what the given tensors hold, which must agree.
-int CountEnvironments(const mjp::SafetensorsFile& file, const Inputs& inputs,
-                      const mjp::PolicyConfig& config) {
-  int count = 0;
-  const auto agree = [&](const char* name, size_t size, size_t each) {
-    if (size == 0) return;
-    const int here = each > 0 && size % each == 0 ? static_cast<int>(size / each) : 0;
-    if (here == 0 || (count != 0 && here != count)) {
-      throw mjp::BadInput(file.origin() + ": " + name + " has " + std::to_string(size) +
-                          " elements; expected a multiple of " + std::to_string(each) +
-                          " for the same number of environments as the other tensors");
-    }
-    count = here;
+std::string ShapeText(const Shape& shape, const std::string& before = "") {
+  std::string text = before;
+  for (const int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return "(" + text + ")";
+}
+
+std::string ShapeText(const Expected& expected) {
+  std::string front;
+  for (const int64_t extent : expected.front) front += std::to_string(extent) + ", ";
+  return ShapeText(expected.rest, front + "N");
+}
+
+// Environments that `shape` has room for; 0 if it is not one of the expected.
+int CountOf(const Shape& shape, const Expected& expected) {
+  const auto matches = [&](const Shape& rest) {
+    Shape one = expected.front;
+    one.insert(one.end(), rest.begin(), rest.end());
+    if (shape == one) return 1;
+    if (shape.size() != one.size() + 1) return 0;
+    const int64_t count = shape[expected.front.size()];
+    one.insert(one.begin() + static_cast<ptrdiff_t>(expected.front.size()), count);
+    return shape == one && count <= std::numeric_limits<int>::max() ? static_cast<int>(count) : 0;
   };
-  const size_t steps = config.n_obs_steps;
-  size_t picture = 0;
-  for (const mjp::CameraFeature& c : config.cameras) picture += size_t{3} * c.height * c.width;
-  const size_t chunk = static_cast<size_t>(config.horizon) * config.action_dim;
-  agree("in/global_cond", inputs.global_cond.size(), config.CondDim());
-  agree("in/frames_u8", inputs.frames.size(), steps * picture);
-  agree("in/agent_pos", inputs.state.size(), steps * config.state_dim);
-  agree("in/env_state", inputs.environment.size(), steps * config.environment_dim);
-  agree("in/x_T", inputs.x_start.size(), chunk);
-  agree("in/noise_by_t", inputs.noise_by_t.size(), chunk * config.scheduler.train_steps);
-  if (count == 0)
-    throw mjp::BadInput(file.origin() + ": holds no observations (in/frames_u8, ...)");
+  int count = matches(expected.rest);
+  if (count == 0 && expected.rest.size() == 5 && expected.rest[1] == 1) {
+    Shape without_camera = expected.rest;
+    without_camera.erase(without_camera.begin() + 1);
+    count = matches(without_camera);
+  }
   return count;
 }
 
-// Clears what the policy does not look at, and says so.
-template <class T>
-void DropUnused(const char* name, int size, std::vector<T>& values) {
-  if (size > 0 || values.empty()) return;
-  std::fprintf(stderr, "%s is not read: the policy has no such input\n", name);
-  values.clear();
+std::string Joined(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 8;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i ? ", " : "") + names[i];
+  if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
+  return text;
 }
 
-// Pictures (..., height, width, 3); the other order of the same numbers would run, and be noise.
-std::vector<uint8_t> ReadFrames(const mjp::SafetensorsFile& file) {
-  constexpr const char* kName = "in/frames_u8";
-  const mjp::TensorEntry* entry = file.Find(kName);
-  if (entry == nullptr) return {};
-  if (entry->shape.empty() || entry->shape.back() != 3) {
-    throw mjp::BadInput(file.origin() + ": " + kName +
-                        " must have 3 as its last dimension: height, width, RGB of each picture");
+// Says what in the file is not read, and refuses what was perhaps meant to be.
+void CheckNames(const mjp::SafetensorsFile& file, const std::vector<Expected>& expected) {
+  static const std::set<std::string> kKnown = {"in/frames_u8", "in/agent_pos",  "in/env_state",
+                                               "in/x_T",       "in/noise_by_t", "in/global_cond"};
+  const bool cond = file.Find("in/global_cond") != nullptr;
+  std::vector<std::string> unknown, beside, unused;
+  for (const mjp::TensorEntry& tensor : file.tensors()) {
+    const auto found = std::ranges::find(expected, tensor.name, &Expected::name);
+    if (!kKnown.contains(tensor.name)) {
+      (tensor.name.starts_with("in/") ? unknown : beside).push_back(tensor.name);
+    } else if (found == expected.end() || (found->needed && cond)) {
+      unused.push_back(tensor.name);
+    }
   }
-  return file.Bytes(kName);
+  if (!unknown.empty()) {
+    throw mjp::BadInput(
+        file.origin() + ": has " + Joined(unknown) + ", which nothing here reads; " +
+        "correct the name or remove it; known are " + Joined({kKnown.begin(), kKnown.end()}));
+  }
+  for (const Expected& input : expected) {
+    if (!input.needed || cond || file.Find(input.name)) continue;
+    throw mjp::BadInput(file.origin() + ": lacks " + input.name + " of shape " + ShapeText(input) +
+                        ", which this policy looks at" +
+                        (beside.empty() ? "" : "; the file has " + Joined(beside)));
+  }
+  if (!beside.empty()) std::fprintf(stderr, "not read: %s\n", Joined(beside).c_str());
+  if (!unused.empty()) {
+    std::fprintf(stderr, "not read: %s, which the policy %s\n", Joined(unused).c_str(),
+                 cond ? "does not need beside in/global_cond" : "does not look at");
+  }
+}
+
+// Environments in the file; every tensor that is read must have the shape and count of the others.
+int CountEnvironments(const mjp::SafetensorsFile& file, const std::vector<Expected>& expected) {
+  const bool cond = file.Find("in/global_cond") != nullptr;
+  int count = 0;
+  const char* first = nullptr;
+  for (const Expected& input : expected) {
+    const mjp::TensorEntry* entry = file.Find(input.name);
+    if (entry == nullptr || (input.needed && cond)) continue;
+    const int here = CountOf(entry->shape, input);
+    if (here < 1) {
+      throw mjp::BadInput(file.origin() + ": " + input.name + " has shape " +
+                          ShapeText(entry->shape) + ", expected " + ShapeText(input) +
+                          " with N environments");
+    }
+    if (first && here != count) {
+      throw mjp::BadInput(file.origin() + ": " + input.name + " is of " + std::to_string(here) +
+                          " environments, " + first + " of " + std::to_string(count));
+    }
+    first = input.name;
+    count = here;
+  }
+  return count;
 }
 
 Inputs ReadInputs(const std::string& path, const mjp::PolicyConfig& config, uint64_t seed) {
-  const mjp::SafetensorsFile file = mjp::SafetensorsFile::Read(path);
+  const std::vector<Expected> expected = ExpectedInputs(config);
   Inputs inputs;
-  inputs.frames = ReadFrames(file);
-  inputs.state = FloatsIfPresent(file, "in/agent_pos");
-  inputs.environment = FloatsIfPresent(file, "in/env_state");
-  inputs.x_start = FloatsIfPresent(file, "in/x_T");
-  inputs.noise_by_t = FloatsIfPresent(file, "in/noise_by_t");
-  inputs.global_cond = FloatsIfPresent(file, "in/global_cond");
-  DropUnused("in/frames_u8", static_cast<int>(config.cameras.size()), inputs.frames);
-  DropUnused("in/agent_pos", config.state_dim, inputs.state);
-  DropUnused("in/env_state", config.environment_dim, inputs.environment);
-  inputs.count = CountEnvironments(file, inputs, config);
+  // names and shapes stand in the header, so a foreign file is refused before its data is read
+  const mjp::SafetensorsFile file = mjp::SafetensorsFile::Read(
+      path, mjp::SafetensorsFile::kMaxFile, [&](const mjp::SafetensorsFile& header) {
+        CheckNames(header, expected);
+        inputs.count = CountEnvironments(header, expected);
+      });
+  const bool cond = file.Find("in/global_cond") != nullptr;
+  const auto floats = [&](const char* name) {
+    const auto found = std::ranges::find(expected, std::string_view(name), &Expected::name);
+    const bool read = found != expected.end() && !(found->needed && cond) && file.Find(name);
+    return read ? file.Floats(name).data : std::vector<float>();
+  };
+  if (!config.cameras.empty() && !cond) inputs.frames = file.Bytes("in/frames_u8");
+  inputs.state = floats("in/agent_pos");
+  inputs.environment = floats("in/env_state");
+  inputs.x_start = floats("in/x_T");
+  inputs.noise_by_t = floats("in/noise_by_t");
+  inputs.global_cond = floats("in/global_cond");
   for (int i = 0; i < inputs.count; ++i) inputs.keys.push_back({seed + i, 0});
   return inputs;
 }

@@ -1,9 +1,11 @@
 #include "policy/checkpoint/random_checkpoint.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "apps/commands.h"
+#include "base/error.h"
 #include "base/number_range.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 
@@ -16,6 +18,7 @@ struct Arguments {
   int state = 2, environment = 0, action = 2;
   float range = 1;
   uint64_t seed = 0;
+  bool force = false;
 };
 
 // `dim` numbers between -range and range
@@ -42,6 +45,17 @@ std::shared_ptr<const mjp::Checkpoint> Make(const Arguments& arguments) {
   stats.environment = Range(arguments.environment, arguments.range);
   stats.action = Range(arguments.action, arguments.range);
   return mjp::RandomCheckpoint(config, stats, arguments.seed);
+}
+
+// Random weights must not replace trained ones by a slip of the hand.
+void CheckFree(const std::string& directory) {
+  for (const char* name : {"config.json", "model.safetensors"}) {
+    std::error_code none;
+    if (!std::filesystem::exists(std::filesystem::path(directory) / name, none)) continue;
+    throw mjp::Error(mjp::ExitCode::kUsage,
+                     directory + ": holds a checkpoint already (" + name +
+                         "); give --force to replace it, or another directory");
+  }
 }
 
 }  // namespace
@@ -73,7 +87,9 @@ Action AddRandomCheckpoint(CLI::App& app) {
       ->check(NumberRange(1e-6, 1e6))
       ->capture_default_str();
   command->add_option("--seed", arguments->seed, "Of the weights")->capture_default_str();
+  command->add_flag("--force", arguments->force, "Replace a checkpoint that is there");
   return [arguments] {
+    if (!arguments->force) CheckFree(arguments->out);
     const auto checkpoint = Make(*arguments);
     mjp::WriteCheckpoint(arguments->out, *checkpoint, mjp::WeightFormat::kF16);
     std::printf("%lld random weights -> %s\n", static_cast<long long>(checkpoint->parameter_count),

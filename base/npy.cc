@@ -263,13 +263,17 @@ NpyArray ReadNpy(const std::string& path) {
   return ParseNpy({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, path);
 }
 
-void WriteNpy(const std::string& path, const NpyArray& array) {
+std::string NpyText(const NpyArray& array, const std::string& name) {
   if (ByteCount(array) != array.bytes.size()) {
-    throw mjp::BadInput(path + ": the array's shape does not fit its elements");
+    throw mjp::BadInput(name + ": the array's shape does not fit its elements");
   }
   std::string file = HeaderOf(array);
   file.append(reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size());
-  WriteFileAtomically(path, file);
+  return file;
+}
+
+void WriteNpy(const std::string& path, const NpyArray& array) {
+  WriteFileAtomically(path, NpyText(array, path));
 }
 
 }  // namespace mjp::app

@@ -39,6 +39,10 @@ NpyArray ParseNpy(std::span<const uint8_t> file, const std::string& name);
 // Reads the array of a .npy file. Throws Error naming the file.
 NpyArray ReadNpy(const std::string& path);
 
+// The bytes of a .npy file (version 1.0). Throws Error naming `name` where shape and elements
+// differ.
+std::string NpyText(const NpyArray& array, const std::string& name);
+
 // Writes a .npy file (version 1.0) as a whole or not at all: under a temporary name in the same
 // folder, then renamed. Throws Error naming the file and the system's reason.
 void WriteNpy(const std::string& path, const NpyArray& array);

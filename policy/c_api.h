@@ -30,7 +30,7 @@ typedef struct mjp_options {
   const char* precision; /* "auto", "fp32", "tf32", "fp16", "bf16"; NULL: auto */
   const char* sampler;   /* "ddpm", "ddim"; NULL: as the checkpoint says */
   int steps;             /* of denoising; 0: as the checkpoint says */
-  int batch;             /* most environments of one mjp_infer; 0: 1 */
+  int batch;             /* most environments of one mjp_infer, to 4096; 0: 1 */
   int threads;           /* of the CPU backend; results do not depend on them; 0: 1 */
 } mjp_options;
 

@@ -14,6 +14,9 @@
 namespace mjp {
 namespace {
 
+// as evaluate allows; more is a slip, and would be noticed when memory has run out
+constexpr int kMostBatch = 4096;
+
 void CheckRange(const std::string& what, int value, int low, int high) {
   if (value >= low && value <= high) return;
   throw Error(ExitCode::kUsage, what + " = " + std::to_string(value) + ": allowed are " +
@@ -28,7 +31,7 @@ PolicyOptions ResolveOptions(const PolicyConfig& config, const PolicyOptions& op
   const int train_steps = config.scheduler.train_steps;
   if (sampler.steps == 0) sampler.steps = config.scheduler.inference_steps;
   CheckRange("sampler steps", sampler.steps, 1, train_steps);
-  CheckRange("batch", options.batch, 1, 1 << 16);
+  CheckRange("batch", options.batch, 1, kMostBatch);
   CheckRange("threads", options.threads, 1, 1024);
   if (sampler.parallel_window != kAutoWindow)
     CheckRange("parallel window", sampler.parallel_window, 0, train_steps);

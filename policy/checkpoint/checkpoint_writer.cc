@@ -1,5 +1,7 @@
 #include "policy/checkpoint/checkpoint_writer.h"
 
+#include <unistd.h>
+
 #include <cmath>
 #include <filesystem>
 #include <system_error>
@@ -9,6 +11,7 @@
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/half.h"
 #include "policy/checkpoint/network_builder.h"
+#include "policy/checkpoint/normalization/processors.h"
 #include "policy/checkpoint/normalization/statistics.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/checkpoint/safetensors_writer.h"
@@ -16,6 +19,7 @@
 namespace mjp {
 namespace {
 
+constexpr char kConfig[] = "config.json", kModel[] = "model.safetensors";
 constexpr char kPreStats[] = "policy_preprocessor_step_3_normalizer_processor.safetensors";
 constexpr char kPostStats[] = "policy_postprocessor_step_0_unnormalizer_processor.safetensors";
 
@@ -84,12 +88,12 @@ void WriteProcessors(const std::string& directory, const Json& config) {
   Json features = config["input_features"];
   features.update(config["output_features"]);
   WriteJson(
-      directory + "/policy_preprocessor.json",
+      directory + "/" + kPreprocessor,
       {{"name", "policy_preprocessor"},
        {"steps",
         Json::array({rename, batch, device,
                      NormalizerStep("normalizer_processor", features, mapping, kPreStats)})}});
-  WriteJson(directory + "/policy_postprocessor.json",
+  WriteJson(directory + "/" + kPostprocessor,
             {{"name", "policy_postprocessor"},
              {"steps", Json::array({NormalizerStep("unnormalizer_processor",
                                                    config["output_features"], mapping, kPostStats),
@@ -100,15 +104,31 @@ void WriteProcessors(const std::string& directory, const Json& config) {
 
 void WriteCheckpoint(const std::string& directory, const Checkpoint& checkpoint,
                      WeightFormat format) {
+  namespace fs = std::filesystem;
+  const fs::path target(directory), fresh = target / (".unfinished" + std::to_string(getpid()));
   std::error_code error;
-  std::filesystem::create_directories(directory, error);
+  fs::create_directories(fresh, error);
   if (error) throw BadInput(directory + ": cannot create: " + error.message());
-  const Json config = ConfigToJson(checkpoint.config, checkpoint.stats);
-  WriteWeights(directory + "/model.safetensors", checkpoint, format);
-  WriteStats(directory + "/" + kPreStats, checkpoint);
-  WriteStats(directory + "/" + kPostStats, checkpoint);
-  WriteProcessors(directory, config);
-  WriteJson(directory + "/config.json", config);
+  try {
+    const Json config = ConfigToJson(checkpoint.config, checkpoint.stats);
+    WriteWeights(fresh / kModel, checkpoint, format);
+    WriteStats(fresh / kPreStats, checkpoint);
+    WriteStats(fresh / kPostStats, checkpoint);
+    WriteProcessors(fresh, config);
+    WriteJson(fresh / kConfig, config);
+    // without its config.json a directory is no checkpoint: never one of old and new files
+    if (!fs::remove(target / kConfig, error) && error) {
+      throw BadInput(directory + ": cannot replace config.json: " + error.message());
+    }
+    for (const char* name :
+         {kModel, kPreStats, kPostStats, kPreprocessor, kPostprocessor, kConfig}) {
+      RenameDurably(fresh / name, target / name);
+    }
+  } catch (...) {
+    fs::remove_all(fresh, error);
+    throw;
+  }
+  fs::remove_all(fresh, error);
 }
 
 }  // namespace mjp

@@ -19,14 +19,26 @@ namespace {
 
 bool IsFilm(const std::string& name) { return name.starts_with("eval_episode_"); }
 
-// Removes what a killed encoder left, films that cannot be played to their end, and, of an
-// evaluation that is started anew, the films of the one before.
-void RemoveFilms(const std::string& folder, bool all) {
+// Removes what a killed encoder left; it may have come late.
+void RemoveUnfinished(const std::string& folder) {
   std::error_code code;
   for (const auto& entry : std::filesystem::directory_iterator(folder + "/videos", code)) {
-    const std::string name = entry.path().filename().string();
-    const bool film = IsFilm(name) && (all || !VideoFault(entry.path().string()).empty());
-    if (film || IsUnfinishedVideo(name)) std::filesystem::remove(entry.path(), code);
+    if (IsUnfinishedVideo(entry.path().filename().string())) {
+      std::filesystem::remove(entry.path(), code);
+    }
+  }
+}
+
+// Removes also films that cannot be played to their end, and, of an evaluation that is started
+// anew, the films of the one before.
+void RemoveFilms(const std::string& folder, bool all) {
+  RemoveUnfinished(folder);
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator(folder + "/videos", code)) {
+    if (!IsFilm(entry.path().filename().string()) || !entry.is_regular_file(code)) continue;
+    if (all || !VideoFault(entry.path().string()).empty()) {
+      std::filesystem::remove(entry.path(), code);
+    }
   }
 }
 
@@ -104,6 +116,7 @@ void ResultsFolder::Append(const EpisodeResult& episode) {
 }
 
 void ResultsFolder::Finish(const std::string& summary) {
+  RemoveUnfinished(path_);
   std::string text;
   for (const auto& [index, episode] : finished_) text += ToJsonLine(episode) + "\n";
   WriteFileAtomically(LogFile(path_), text);
@@ -184,6 +197,7 @@ std::vector<std::string> FilmsIn(const std::string& folder,
   for (const auto& [index, episode] : episodes) {
     const std::string stem = folder + "/videos/eval_episode_" + std::to_string(index);
     for (const char* suffix : {".mp4", ".avi"}) {
+      if (!std::filesystem::exists(stem + suffix)) continue;
       if (VideoFault(stem + suffix).empty()) films.push_back(stem + suffix);
     }
   }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <stdexcept>
 
+#include "base/file.h"
+
 namespace mjp::app {
 namespace {
 
@@ -14,18 +16,19 @@ constexpr char kPart[] = ".part";
 // A file by offsets; every read is within it.
 class Source {
  public:
-  explicit Source(const std::string& file) : in_(file, std::ios::binary | std::ios::ate) {
-    if (in_) size_ = static_cast<uint64_t>(in_.tellg());
+  explicit Source(const std::string& file) : file_(file), in_(file, std::ios::binary) {
+    if (!in_ || !in_.seekg(0, std::ios::end)) throw FileError("cannot open", file);
+    size_ = static_cast<uint64_t>(in_.tellg());
   }
 
   uint64_t size() const { return size_; }
 
   std::string Text(uint64_t at, size_t count) {
+    if (at > size_ || count > size_ - at) throw std::range_error("it ends too early");
     std::string text(count, '\0');
-    if (at > size_ || count > size_ - at ||
-        !in_.seekg(static_cast<std::streamoff>(at))
-             .read(text.data(), static_cast<std::streamsize>(count))) {
-      throw std::runtime_error("it ends too early");
+    in_.seekg(static_cast<std::streamoff>(at));
+    if (!in_.read(text.data(), static_cast<std::streamsize>(count))) {
+      throw FileError("cannot read", file_);
     }
     return text;
   }
@@ -44,6 +47,7 @@ class Source {
   }
 
  private:
+  const std::string file_;
   std::ifstream in_;
   uint64_t size_ = 0;
 };
@@ -59,7 +63,7 @@ Part NextBox(Source& source, uint64_t at, uint64_t limit) {
   const std::string type = source.Text(at + 4, 4);
   if (size == 1) size = source.BigEndian(at + 8, 8), header = 16;
   if (size < header || size > limit - at) {
-    throw std::runtime_error("its part '" + type + "' is cut off");
+    throw std::range_error("its part '" + type + "' is cut off");
   }
   return {type, at + header, at + size};
 }
@@ -67,7 +71,7 @@ Part NextBox(Source& source, uint64_t at, uint64_t limit) {
 Part NextChunk(Source& source, uint64_t at, uint64_t limit) {
   const uint64_t size = source.LittleEndian(at + 4);
   if (size > limit - at - 8) {
-    throw std::runtime_error("its part '" + source.Text(at, 4) + "' is cut off");
+    throw std::range_error("its part '" + source.Text(at, 4) + "' is cut off");
   }
   return {source.Text(at, 4), at + 8, at + 8 + size};
 }
@@ -86,7 +90,7 @@ std::optional<Part> Find(Source& source, uint64_t begin, uint64_t end, const std
 }
 
 Part Need(const std::optional<Part>& part, const char* type) {
-  if (!part) throw std::runtime_error(std::string("it has no '") + type + "'");
+  if (!part) throw std::range_error(std::string("it has no '") + type + "'");
   return *part;
 }
 
@@ -105,14 +109,14 @@ int64_t PicturesOfMp4(Source& source) {
   for (uint64_t i = 0; each == 0 && i < count; ++i) {
     sum += source.BigEndian(part.begin + 12 + 4 * i, 4);
   }
-  if (sum > data.end - data.begin) throw std::runtime_error("it lacks the last pictures");
+  if (sum > data.end - data.begin) throw std::range_error("it lacks the last pictures");
   return static_cast<int64_t>(count);
 }
 
 // Pictures of an AVI: of its index.
 int64_t PicturesOfAvi(Source& source) {
   const Part riff = NextChunk(source, 0, source.size());
-  if (riff.end != source.size()) throw std::runtime_error("it has something behind its end");
+  if (riff.end != source.size()) throw std::range_error("it has something behind its end");
   const uint64_t first = riff.begin + 4;  // past "AVI "
   Need(Find(source, first, riff.end, "LIST", NextChunk), "LIST");
   const Part index = Need(Find(source, first, riff.end, "idx1", NextChunk), "idx1");
@@ -123,7 +127,7 @@ int64_t PicturesOfAvi(Source& source) {
 
 std::string VideoFault(const std::string& file, int64_t pictures) {
   Source source(file);
-  if (source.size() == 0) return "it is empty or cannot be read";
+  if (source.size() == 0) return "it is empty";
   try {
     const bool avi = source.Text(0, 4) == "RIFF";
     const int64_t here = avi ? PicturesOfAvi(source) : PicturesOfMp4(source);
@@ -131,7 +135,7 @@ std::string VideoFault(const std::string& file, int64_t pictures) {
     if (pictures >= 0 && here != pictures) {
       return "it has " + std::to_string(here) + " of " + std::to_string(pictures) + " pictures";
     }
-  } catch (const std::runtime_error& error) {
+  } catch (const std::range_error& error) {
     return error.what();
   }
   return "";

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -130,16 +131,99 @@ TEST_F(PushtTest, BadFilesEndWithTwoAndAreNamed) {
   EXPECT_EQ(Pusht("render --states /dev/null --out " + folder_.path() + "/x.npy").code, 2);
 }
 
-TEST_F(PushtTest, PicturesWithTheirChannelsFirstAreRefused) {
-  mjp::SafetensorsWriter observations;
-  observations.AddBytes("in/frames_u8", {1, 2, 3, 96, 96}, std::vector<uint8_t>(2 * 3 * 96 * 96));
-  observations.AddFloats("in/agent_pos", {1, 2, 2}, std::vector<float>(4));
-  observations.Write(folder_ / "in");
-  const Outcome outcome = Pusht("infer --backend cpu --checkpoint " + checkpoint_ + " --input " +
-                                (folder_ / "in") + " --out " + (folder_ / "out"));
-  EXPECT_EQ(outcome.code, 2);
-  EXPECT_NE(outcome.text.find("in/frames_u8 must have 3 as its last dimension"), std::string::npos)
-      << outcome.text;
+// A change of a good file of observations, and what the refusal or the word about it says.
+TEST_F(PushtTest, InferReadsWhatItKnowsAndNamesTheRest) {
+  struct Tensor {
+    std::vector<int64_t> shape;
+    bool bytes = false;
+  };
+  using File = std::map<std::string, Tensor>;
+  const File good = {{"in/frames_u8", {{1, 2, 1, 96, 96, 3}, true}}, {"in/agent_pos", {{1, 2, 2}}}};
+  struct Row {
+    const char* what;
+    std::function<void(File&)> change;
+    int code;
+    const char* said;
+  };
+  const Row rows[] = {
+      {"as documented", [](File&) {}, 0, "1 environments"},
+      {"one camera left out",
+       [](File& f) {
+         f["in/frames_u8"].shape = {1, 2, 96, 96, 3};
+       },
+       0, ""},
+      {"one environment left out",
+       [](File& f) {
+         f["in/agent_pos"].shape = {2, 2};
+       },
+       0, ""},
+      {"channels first",
+       [](File& f) {
+         f["in/frames_u8"].shape = {1, 2, 3, 96, 96};
+       },
+       2, "in/frames_u8 has shape (1, 2, 3, 96, 96), expected (N, 2, 1, 96, 96, 3)"},
+      {"camera elsewhere", [](File& f) { f["in/frames_u8"].shape = {1, 2, 96, 96, 1, 3}; }, 2,
+       "in/frames_u8 has shape"},
+      {"flat",
+       [](File& f) {
+         f["in/agent_pos"].shape = {1, 4};
+       },
+       2, "in/agent_pos has shape (1, 4)"},
+      {"another count",
+       [](File& f) {
+         f["in/agent_pos"].shape = {2, 2, 2};
+       },
+       2, "environments"},
+      {"unknown", [](File& f) { f["in/foo"].shape = {1}; }, 2, "has in/foo, which nothing here"},
+      {"misspelt",
+       [](File& f) {
+         f["agent_pos"] = f["in/agent_pos"];
+         f.erase("in/agent_pos");
+       },
+       2,
+       "lacks in/agent_pos of shape (N, 2, 2), which this policy looks at; the file has agent_pos"},
+      {"of another policy",
+       [](File& f) {
+         f["in/env_state"].shape = {1, 2, 16};
+       },
+       0, "not read: in/env_state, which the policy does not look at"},
+      {"a comment", [](File& f) { f["out/seen"].shape = {1}; }, 0, "not read: out/seen"},
+      {"noise",
+       [](File& f) {
+         f["in/noise_by_t"].shape = {1, 100, 16, 2};
+       },
+       2, "expected (100, N, 16, 2)"},
+  };
+  for (const Row& row : rows) {
+    File file = good;
+    row.change(file);
+    mjp::SafetensorsWriter observations;
+    for (const auto& [name, tensor] : file) {
+      size_t size = 1;
+      for (const int64_t extent : tensor.shape) size *= static_cast<size_t>(extent);
+      if (tensor.bytes) {
+        observations.AddBytes(name, tensor.shape, std::vector<uint8_t>(size, 99));
+      } else {
+        observations.AddFloats(name, tensor.shape, std::vector<float>(size, 99));
+      }
+    }
+    observations.Write(folder_ / "in");
+    const Outcome outcome =
+        Pusht("infer --backend cpu --sampler ddim --steps 2 --checkpoint " + checkpoint_ +
+              " --input " + (folder_ / "in") + " --out " + (folder_ / "out"));
+    EXPECT_EQ(outcome.code, row.code) << row.what << ": " << outcome.text;
+    EXPECT_NE(outcome.text.find(row.said), std::string::npos) << row.what << ": " << outcome.text;
+  }
+}
+
+TEST_F(PushtTest, RandomWeightsReplaceNoCheckpointUnasked) {
+  const auto before = fs::last_write_time(checkpoint_ + "/model.safetensors");
+  const Outcome refused = Pusht("random-checkpoint " + checkpoint_);
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.text.find("give --force to replace it"), std::string::npos) << refused.text;
+  EXPECT_EQ(fs::last_write_time(checkpoint_ + "/model.safetensors"), before);
+  EXPECT_EQ(Pusht("random-checkpoint --force " + checkpoint_).code, 0);
+  EXPECT_EQ(Pusht("inspect " + checkpoint_).code, 0);
 }
 
 TEST_F(PushtTest, WrongArgumentsEndWithOneAndAreNamed) {

@@ -110,6 +110,12 @@ TEST_F(CApiTest, MistakesAreReportedNotFatal) {
 }
 
 // One object, many threads: each call gives the right numbers or says who has it, and none hangs.
+TEST_F(CApiTest, AnAbsurdBatchIsRefusedAtOnce) {
+  options_.batch = 65536;
+  EXPECT_EQ(mjp_load(directory_.c_str(), &options_), nullptr);
+  EXPECT_TRUE(Said("batch = 65536: allowed are 1 to 4096")) << mjp_last_error();
+}
+
 TEST_F(CApiTest, SecondThreadIsRefused) {
   options_.threads = 2;
   mjp_policy* policy = mjp_load(directory_.c_str(), &options_);

@@ -48,6 +48,10 @@ std::string WithoutRepeats(const std::string& reason) {
 }  // namespace
 
 ModelPtr LoadModel(const std::string& path) {
+  // the engine takes a folder for a file of more than 2 GB
+  if (std::error_code none; std::filesystem::is_directory(path, none)) {
+    throw mjp::BadInput(path + ": is a folder; give the file of a model (.xml)");
+  }
   char reason[1000] = "";
   ModelPtr model(mj_loadXML(path.c_str(), nullptr, reason, sizeof(reason)));
   if (!model) throw mjp::BadInput("cannot load the model " + path + ": " + WithoutRepeats(reason));

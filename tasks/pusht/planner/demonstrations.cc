@@ -14,8 +14,10 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/folders.h"
 #include "base/npy.h"
+#include "base/sha256.h"
 #include "base/text_stream.h"
 #include "base/threads.h"
 
@@ -55,16 +57,27 @@ std::string ManifestText(const DemonstrateOptions& options) {
   return text.str();
 }
 
-std::string LogLine(int64_t stream, const StreamStatistics& s) {
+// A finished stream: how it went, and the hash of its file ("" where a build before hashes made
+// it).
+struct Finished {
+  StreamStatistics statistics;
+  std::string sha256;
+};
+using FinishedStreams = std::map<int64_t, Finished>;
+
+std::string LogLine(int64_t stream, const Finished& finished) {
+  const StreamStatistics& s = finished.statistics;
   mjp::TextWriter line;
   line << "{\"stream\": " << stream << ", \"rows\": " << s.rows << ", \"episodes\": " << s.episodes
-       << ", \"solved\": " << s.solved << ", \"steps\": " << s.steps << "}\n";
+       << ", \"solved\": " << s.solved << ", \"steps\": " << s.steps;
+  if (!finished.sha256.empty()) line << ", \"sha256\": \"" << finished.sha256 << "\"";
+  line << "}\n";
   return line.str();
 }
 
 // Streams recorded as finished; a torn last line is dropped.
-std::map<int64_t, StreamStatistics> ReadLog(const std::string& folder) {
-  std::map<int64_t, StreamStatistics> finished;
+FinishedStreams ReadLog(const std::string& folder) {
+  FinishedStreams finished;
   if (!std::filesystem::exists(LogPath(folder))) return finished;
   const std::string text = ReadFile(LogPath(folder), kTextLimit);
   size_t begin = 0;
@@ -72,23 +85,25 @@ std::map<int64_t, StreamStatistics> ReadLog(const std::string& folder) {
     const std::string line = text.substr(begin, end - begin);
     int64_t stream;
     StreamStatistics s;
-    const int fields =
-        std::sscanf(line.c_str(),
-                    "{\"stream\": %" SCNd64 ", \"rows\": %" SCNd64 ", \"episodes\": %" SCNd64
-                    ", \"solved\": %" SCNd64 ", \"steps\": %" SCNd64 "}",
-                    &stream, &s.rows, &s.episodes, &s.solved, &s.steps);
-    if (fields != 5) {
+    char hash[65] = "";
+    const int fields = std::sscanf(line.c_str(),
+                                   "{\"stream\": %" SCNd64 ", \"rows\": %" SCNd64
+                                   ", \"episodes\": %" SCNd64 ", \"solved\": %" SCNd64
+                                   ", \"steps\": %" SCNd64 ", \"sha256\": \"%64[0-9a-f]\"}",
+                                   &stream, &s.rows, &s.episodes, &s.solved, &s.steps, hash);
+    const bool hashed = line.find("sha256") != std::string::npos;
+    if (fields != (hashed ? 6 : 5) || (hashed && std::strlen(hash) != 64) || s.rows < 0) {
       throw mjp::BadInput(LogPath(folder) + ": not a stream's line: " + line +
                           "\nremove the folder and make the demonstrations again");
     }
-    finished[stream] = s;
+    finished[stream] = {s, hash};
   }
   return finished;
 }
 
-std::string LogText(const std::map<int64_t, StreamStatistics>& finished) {
+std::string LogText(const FinishedStreams& finished) {
   std::string text;
-  for (const auto& [stream, statistics] : finished) text += LogLine(stream, statistics);
+  for (const auto& [stream, entry] : finished) text += LogLine(stream, entry);
   return text;
 }
 
@@ -117,13 +132,35 @@ void CheckOptions(const DemonstrateOptions& options) {
   Planner validated(s.planner);
 }
 
-void WriteShard(const std::string& path, const std::vector<DemonstrationRow>& rows) {
+// Writes the rows of a stream; returns the hash of the file.
+std::string WriteShard(const std::string& path, const std::vector<DemonstrationRow>& rows) {
   NpyArray array;
   array.type = NpyType::kFloat32;
   array.shape = {static_cast<int64_t>(rows.size()), kDemonstrationColumns};
   array.bytes.resize(rows.size() * sizeof(DemonstrationRow));
   std::memcpy(array.bytes.data(), rows.data(), array.bytes.size());
-  WriteNpy(path, array);
+  const std::string text = NpyText(array, path);
+  WriteFileAtomically(path, text);
+  return mjp::Sha256({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+}
+
+// The rows of a finished stream. Throws Error unless the file is what was written.
+NpyArray ReadShard(const std::string& path, const Finished& finished) {
+  constexpr size_t kHeader = 1 << 16;
+  const size_t rows = static_cast<size_t>(finished.statistics.rows);
+  const std::vector<uint8_t> bytes = mjp::ReadFile(path, kHeader + rows * sizeof(DemonstrationRow));
+  const NpyArray array = ParseNpy(bytes, path);
+  if (array.type != NpyType::kFloat32 ||
+      array.shape != std::vector<int64_t>{finished.statistics.rows, kDemonstrationColumns}) {
+    throw mjp::BadInput(path + ": not float32 of " + std::to_string(rows) + " x " +
+                        std::to_string(kDemonstrationColumns) + " as streams.jsonl says");
+  }
+  if (!finished.sha256.empty() && mjp::Sha256(bytes) != finished.sha256) {
+    throw mjp::BadInput(path +
+                        ": is damaged: its hash is not that of streams.jsonl; make it again " +
+                        "with the same mjpolicy demonstrate");
+  }
+  return array;
 }
 
 // The folder while it is being filled; methods may be called from any thread.
@@ -133,13 +170,13 @@ class Collection {
       : folder_(options.out), total_(StreamCount(options)), log_(log) {
     finished_ = ReadLog(folder_);
     std::erase_if(finished_, [&](const auto& entry) {
-      return entry.first >= total_ || !std::filesystem::exists(ShardPath(folder_, entry.first));
+      return entry.first >= total_ || !Usable(entry.first, entry.second);
     });
     WriteFileAtomically(LogPath(folder_), LogText(finished_));  // without a torn line
     log_file_ =
         mjp::FileDescriptor(::open(LogPath(folder_).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
     if (log_file_.get() < 0) throw mjp::FileError("cannot open", LogPath(folder_));
-    for (const auto& [stream, statistics] : finished_) done_.insert(stream);
+    for (const auto& [stream, entry] : finished_) done_.insert(stream);
   }
   Collection(const Collection&) = delete;
   Collection& operator=(const Collection&) = delete;
@@ -154,10 +191,10 @@ class Collection {
   }
 
   void Add(int64_t index, const Stream& stream) {
-    WriteShard(ShardPath(folder_, index), stream.rows);
+    const Finished entry{stream.statistics, WriteShard(ShardPath(folder_, index), stream.rows)};
     const std::lock_guard lock(mutex_);
-    WriteDurably(log_file_.get(), LogLine(index, stream.statistics), LogPath(folder_));
-    finished_[index] = stream.statistics;
+    WriteDurably(log_file_.get(), LogLine(index, entry), LogPath(folder_));
+    finished_[index] = entry;
     log_ << Summary() << std::endl;
   }
 
@@ -165,7 +202,8 @@ class Collection {
 
   std::string Summary() const {
     StreamStatistics sum;
-    for (const auto& [stream, s] : finished_) {
+    for (const auto& [stream, entry] : finished_) {
+      const StreamStatistics& s = entry.statistics;
       sum.rows += s.rows;
       sum.episodes += s.episodes;
       sum.solved += s.solved;
@@ -183,6 +221,19 @@ class Collection {
   }
 
  private:
+  // Whether a stream's rows are there as they were written; one that is damaged is made again.
+  bool Usable(int64_t stream, const Finished& finished) {
+    const std::string path = ShardPath(folder_, stream);
+    if (!std::filesystem::exists(path)) return false;
+    try {
+      ReadShard(path, finished);
+      return true;
+    } catch (const mjp::Error& error) {
+      log_ << error.what() << ": it is made again" << std::endl;
+      return false;
+    }
+  }
+
   const std::string folder_;
   const int64_t total_;
   std::ostream& log_;
@@ -190,7 +241,7 @@ class Collection {
   mjp::FileDescriptor log_file_;
   int64_t next_ = 0;
   std::set<int64_t> done_;  // before this run
-  std::map<int64_t, StreamStatistics> finished_;
+  FinishedStreams finished_;
 };
 
 }  // namespace
@@ -217,9 +268,9 @@ bool RunDemonstrate(const DemonstrateOptions& options, std::ostream& log,
 }
 
 void AppendStream(const std::string& folder, int64_t index, const Stream& stream) {
-  WriteShard(ShardPath(folder, index), stream.rows);
-  std::map<int64_t, StreamStatistics> finished = ReadLog(folder);
-  finished[index] = stream.statistics;
+  const std::string hash = WriteShard(ShardPath(folder, index), stream.rows);
+  FinishedStreams finished = ReadLog(folder);
+  finished[index] = {stream.statistics, hash};
   WriteFileAtomically(LogPath(folder), LogText(finished));
 }
 
@@ -237,17 +288,12 @@ std::vector<DemonstrationRow> LoadDemonstrations(const std::string& folder) {
 std::vector<DemonstrationRow> LoadNewDemonstrations(const std::string& folder,
                                                     std::set<int64_t>& seen) {
   std::vector<DemonstrationRow> rows;
-  for (const auto& [stream, statistics] : ReadLog(folder)) {
-    if (!seen.insert(stream).second) continue;
-    const std::string path = ShardPath(folder, stream);
-    const NpyArray array = ReadNpy(path);
-    if (array.type != NpyType::kFloat32 ||
-        array.shape != std::vector<int64_t>{statistics.rows, kDemonstrationColumns}) {
-      throw mjp::BadInput(path + ": not float32 of " + std::to_string(statistics.rows) + " x " +
-                          std::to_string(kDemonstrationColumns) + " as streams.jsonl says");
-    }
+  for (const auto& [stream, finished] : ReadLog(folder)) {
+    if (seen.contains(stream)) continue;
+    const NpyArray array = ReadShard(ShardPath(folder, stream), finished);
+    seen.insert(stream);
     const size_t old_size = rows.size();
-    rows.resize(old_size + static_cast<size_t>(statistics.rows));
+    rows.resize(old_size + static_cast<size_t>(finished.statistics.rows));
     std::memcpy(rows.data() + old_size, array.bytes.data(), array.bytes.size());
   }
   return rows;

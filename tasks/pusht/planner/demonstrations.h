@@ -12,7 +12,9 @@
 // Demonstrations on the disk: a folder with
 //   demonstrations.json  what was asked for; another run cannot be mixed in
 //   rows-00000.npy ...   one stream each, float32 (rows, 42): DemonstrationRow
-//   streams.jsonl        one durable line per finished stream: how its episodes went
+//   streams.jsonl        one durable line per finished stream: how its episodes went, and the
+//   SHA-256
+//                        of its rows (earlier builds: none, and rows are known by their size alone)
 // The bytes depend on the options only, not on threads or interruptions.
 
 namespace mjp::app {
@@ -24,21 +26,22 @@ struct DemonstrateOptions {
   StreamOptions stream;
 };
 
-// Makes the streams that `options.out` still lacks, on all threads, and prints progress and the
-// planner's success to `log`. `stop`, once set, ends it early; the same call then goes on where it
-// stopped. Returns true when complete. Throws Error where the folder holds other demonstrations or
-// cannot be written.
+// Makes the streams that `options.out` still lacks or holds damaged, on all threads, and prints
+// progress and the planner's success to `log`. `stop`, once set, ends it early; the same call then
+// goes on where it stopped. Returns true when complete. Throws Error where the folder holds other
+// demonstrations or cannot be written.
 bool RunDemonstrate(const DemonstrateOptions& options, std::ostream& log,
                     const std::atomic<bool>& stop);
 
 // Adds a stream to a folder, which then has it whole or not at all. One writer at a time.
 void AppendStream(const std::string& folder, int64_t index, const Stream& stream);
 
-// All rows of a folder, in the order of the streams. Throws Error naming what is missing.
+// All rows of a folder, in the order of the streams. Throws Error naming what is missing or
+// damaged.
 std::vector<DemonstrationRow> LoadDemonstrations(const std::string& folder);
 
 // The rows of the streams that are finished and not in `seen`, where they are then noted; none
-// where there is no folder yet. Throws Error naming what is missing.
+// where there is no folder yet. Throws Error naming what is missing or damaged.
 std::vector<DemonstrationRow> LoadNewDemonstrations(const std::string& folder,
                                                     std::set<int64_t>& seen);
 

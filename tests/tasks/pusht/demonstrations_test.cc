@@ -52,6 +52,8 @@ DemonstrateOptions SmallOptions(const Folder& folder) {
   return options;
 }
 
+const std::atomic<bool> kNever{false};
+
 bool Make(const DemonstrateOptions& options) {
   std::ostringstream log;
   const std::atomic<bool> stop = false;
@@ -129,6 +131,41 @@ TEST(DemonstrationsTest, AppendedStreamsAreReadOnce) {
     EXPECT_EQ(rows[2].state[0], static_cast<float>(index));
   }
   EXPECT_EQ(LoadDemonstrations(folder.path()).size(), 6u);
+}
+
+TEST(DemonstrationsTest, DamagedRowsAreNamedAndMadeAgain) {
+  const Folder folder("damaged");
+  ASSERT_TRUE(Make(SmallOptions(folder)));
+  const auto whole = folder.Files();
+  const std::string rows = folder.path() + "/rows-00001.npy";
+  const std::string good = whole.at("rows-00001.npy");
+  std::string flipped = good;
+  flipped[good.size() / 2] ^= 1;
+  for (const std::string& damaged : {std::string(), good.substr(0, good.size() - 4), flipped}) {
+    WriteFileAtomically(rows, damaged);
+    EXPECT_THROW(LoadDemonstrations(folder.path()), mjp::Error) << damaged.size();
+    std::ostringstream log;
+    EXPECT_TRUE(RunDemonstrate(SmallOptions(folder), log, kNever));
+    EXPECT_NE(log.str().find("rows-00001.npy"), std::string::npos) << log.str();
+    EXPECT_NE(log.str().find("it is made again"), std::string::npos) << log.str();
+    EXPECT_EQ(folder.Files(), whole) << damaged.size();
+  }
+}
+
+TEST(DemonstrationsTest, RowsOfAnEarlierBuildAreKnownByTheirSize) {
+  const Folder folder("earlier");
+  ASSERT_TRUE(Make(SmallOptions(folder)));
+  const std::string log = folder.path() + "/streams.jsonl";
+  std::string text = ReadFile(log, 1 << 20);
+  for (size_t at; (at = text.find(", \"sha256\"")) != std::string::npos;) {
+    text.erase(at, text.find('}', at) - at);
+  }
+  WriteFileAtomically(log, text);
+  EXPECT_EQ(LoadDemonstrations(folder.path()).size(), 90u);
+  fs::resize_file(folder.path() + "/rows-00000.npy", 1000);
+  EXPECT_THROW(LoadDemonstrations(folder.path()), mjp::Error);
+  EXPECT_TRUE(Make(SmallOptions(folder)));
+  EXPECT_EQ(LoadDemonstrations(folder.path()).size(), 90u);
 }
 
 TEST(DemonstrationsTest, NamesWhatIsMissing) {

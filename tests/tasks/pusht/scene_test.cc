@@ -136,6 +136,14 @@ TEST(SceneTest, RefusesAModelThatIsNotPushT) {
 
 TEST(SceneTest, LoadingErrorsNameTheFile) {
   EXPECT_THROW(LoadModel(Models("absent.xml")), mjp::Error);
+  for (const std::string& folder : {std::string("."), std::string("/"), Models("")}) {
+    try {
+      LoadModel(folder);
+      FAIL() << folder;
+    } catch (const mjp::Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(folder + ": is a folder; give the file of a model"));
+    }
+  }
   EXPECT_EQ(ModelPath("pusht.xml"), Models("pusht.xml"));
   try {
     ModelPath("absent.xml");

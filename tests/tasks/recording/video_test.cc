@@ -71,7 +71,7 @@ TEST_P(VideoTest, EveryTruncationIsAFault) {
     EXPECT_NE(VideoFault(cut), "") << size << " of " << whole.size();
   }
   EXPECT_NE(VideoFault(folder_.Write("longer", whole + "x")), "");
-  EXPECT_NE(VideoFault(folder_ / "absent"), "");
+  EXPECT_THROW(VideoFault(folder_ / "absent"), mjp::Error);
 }
 
 TEST_P(VideoTest, AFolderThatIsNotThereIsAnError) {

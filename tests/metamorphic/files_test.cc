@@ -1,0 +1,384 @@
+// Relations that hold for every file, command and fault: a file that changes changes the identity
+// of its checkpoint or is refused; a fault at any write leaves whole files or an error, and the
+// command that the error names then gives what it would have given.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "tasks/recording/video_container.h"
+#include "tests/support/damaged_checkpoint.h"
+#include "tests/support/program.h"
+
+namespace mjp_test {
+namespace {
+
+namespace fs = std::filesystem;
+using mjp::Json;
+using testing::AnyOf;
+using testing::HasSubstr;
+
+using Files = std::map<std::string, std::string>;  // name -> hash, or content
+
+// ---- a changed file changes the identity --------------------------------------------------------
+
+// The layouts in which statistics come.
+enum class Layout { kProcessors, kStatsJson, kInModel };
+
+class IdentityTest : public DamagedCheckpoint, public testing::WithParamInterface<Layout> {
+ protected:
+  IdentityTest() {
+    if (GetParam() == Layout::kProcessors) return;
+    const Tensors stats = StatisticsByName();
+    for (const char* name : {kPre, kPost, kPreStats, kPostStats}) fs::remove(dir_ / name);
+    if (GetParam() == Layout::kStatsJson) {
+      Json json = Json::object();
+      for (const auto& [name, tensor] : stats) {
+        const size_t dot = name.rfind('.');
+        json[name.substr(0, dot)][name.substr(dot + 1)] = tensor.data;
+      }
+      dir_.Write("stats.json", json.dump());
+    } else {
+      EditTensors(kModel, [&](Tensors& tensors) {
+        for (const auto& [name, tensor] : stats) {
+          const size_t dot = name.rfind('.');
+          std::string buffer = name.substr(0, dot);
+          for (char& c : buffer) c = c == '.' ? '_' : c;
+          const char* prefix = buffer == "action" ? "unnormalize_outputs." : "normalize_inputs.";
+          tensors[prefix + ("buffer_" + buffer) + name.substr(dot)] = tensor;
+        }
+      });
+    }
+  }
+
+  // The identity, or nothing where the checkpoint is refused.
+  Files Identity() const {
+    try {
+      return mjp::LoadCheckpoint(path())->files;
+    } catch (const mjp::Error&) {
+      return {};
+    }
+  }
+
+ private:
+  Tensors StatisticsByName() const {
+    Tensors stats;
+    const auto file = mjp::SafetensorsFile::Read(dir_ / kPreStats);
+    for (const mjp::TensorEntry& entry : file.tensors())
+      stats[entry.name] = file.Floats(entry.name);
+    return stats;
+  }
+};
+
+TEST_P(IdentityTest, EveryChangeOfEveryFileIsSeenOrRefused) {
+  const Files whole = Identity();
+  ASSERT_FALSE(whole.empty());
+  size_t present = 0;
+  for (const auto& entry : fs::directory_iterator(path())) {
+    present += whole.contains(entry.path().filename().string());
+  }
+  EXPECT_EQ(present, whole.size());
+  // every file of the folder is one of them: there is none that counts and is not hashed
+  EXPECT_EQ(static_cast<size_t>(std::distance(fs::directory_iterator(path()), {})), whole.size());
+  struct Change {
+    const char* what;
+    std::function<std::string(std::string)> make;
+  };
+  const std::vector<Change> changes = {
+      {"emptied", [](std::string) { return std::string(); }},
+      {"cut", [](std::string text) { return text.substr(0, text.size() - 1); }},
+      {"a blank more", [](std::string text) { return text + " "; }},
+      {"a newline before", [](std::string text) { return "\n" + text; }},
+      {"the first digit",
+       [](std::string text) {
+         const size_t at = text.find_first_of("123456789");
+         text[at] = text[at] == '9' ? '8' : static_cast<char>(text[at] + 1);
+         return text;
+       }},
+      {"the last digit", [](std::string text) {
+         const size_t at = text.find_last_of("12345678");
+         text[at] = static_cast<char>(text[at] + 1);
+         return text;
+       }}};
+  int loaded = 0;
+  for (const auto& [name, hash] : whole) {
+    const std::vector<uint8_t> bytes = mjp::ReadFile(dir_ / name, 1 << 20);
+    const std::string text(bytes.begin(), bytes.end());
+    const auto expect_seen = [&](const std::string& changed, const std::string& what) {
+      dir_.Write(name, changed);
+      const Files now = Identity();
+      loaded += !now.empty();
+      EXPECT_TRUE(now.empty() || now.at(name) != hash) << name << ": " << what;
+    };
+    for (const Change& change : changes) expect_seen(change.make(text), change.what);
+    std::mt19937 random(3);
+    for (int i = 0; i < 12; ++i) {
+      std::string flipped = text;
+      const size_t at = random() % text.size();
+      flipped[at] = static_cast<char>(flipped[at] ^ (1 << random() % 8));
+      expect_seen(flipped, "a bit of byte " + std::to_string(at));
+    }
+    dir_.Write(name, text);
+  }
+  EXPECT_EQ(Identity(), whole);
+  EXPECT_GT(loaded, 5) << "most changes were refused: the relation was hardly tried";
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, IdentityTest,
+                         testing::Values(Layout::kProcessors, Layout::kStatsJson, Layout::kInModel),
+                         [](const auto& each) {
+                           return each.param == Layout::kProcessors  ? "Processors"
+                                  : each.param == Layout::kStatsJson ? "StatsJson"
+                                                                     : "InModel";
+                         });
+
+// ---- a fault leaves whole files or an error -----------------------------------------------------
+
+class WriteFaultTest : public ProgramTest {
+ protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+    for (const char* shard : {"0", "1"}) {
+      ASSERT_EQ(Pusht(Evaluate(shard) + "--episodes 3 --videos 2 --shard " + shard + "/2").code, 0);
+    }
+  }
+
+  // Settings under which some write of a command fails: small disks, and the n-th call of a kind.
+  std::vector<std::string> WriteFaults() const {
+    std::vector<std::string> faults;
+    for (const int blocks : {0, 1, 4, 16, 64, 512}) {
+      faults.push_back("ulimit -f " + std::to_string(blocks) + ";");
+    }
+#ifdef FAULT_SHIM
+    for (const char* kind : {"write", "open"}) {
+      for (const int n : {1, 2, 4, 8, 13, 21}) {
+        faults.push_back("LD_PRELOAD=" FAULT_SHIM " MJPOLICY_FAULT_MARK=" + Path("mark") +
+                         " MJPOLICY_FAULT='" + kind + " " + std::to_string(n) + "'");
+      }
+    }
+#endif
+    return faults;
+  }
+
+  // Every file below `folder` but logs with times: name -> content.
+  Files Content(const std::string& folder) const {
+    Files files;
+    std::error_code none;
+    for (const auto& entry : fs::recursive_directory_iterator(Path(folder), none)) {
+      const std::string name = fs::relative(entry.path(), Path(folder)).string();
+      if (!entry.is_regular_file() || name == ".lock") continue;
+      const std::vector<uint8_t> bytes = mjp::ReadFile(entry.path().string(), 1 << 26);
+      files[name] = {bytes.begin(), bytes.end()};
+    }
+    return files;
+  }
+
+  // Films are whole, and nothing unfinished lies beside them, but of an encoder that outlived a
+  // kill.
+  void ExpectWholeFilms(const std::string& out, bool killed = false) const {
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(Path(out) + "/videos", none)) {
+      const std::string name = entry.path().filename().string();
+      if (killed && mjp::app::IsUnfinishedVideo(name)) continue;
+      EXPECT_FALSE(mjp::app::IsUnfinishedVideo(name)) << name;
+      EXPECT_EQ(mjp::app::VideoFault(entry.path().string()), "") << name;
+    }
+  }
+
+  // Everything of an evaluation but times, with the films.
+  Files Evaluated(const std::string& out) const {
+    Files files = Content(out);
+    for (auto it = files.begin(); it != files.end();) {
+      it = it->first.ends_with(".json") || it->first.ends_with(".jsonl") ? files.erase(it) : ++it;
+    }
+    files["results"] = Results(out);
+    return files;
+  }
+};
+
+// A command, what it wrote, and how one goes on after an error.
+struct Command {
+  const char* name;
+  std::string arguments, again;
+  std::function<Files()> written;
+  std::function<void()> check = [] {};
+};
+
+TEST_F(WriteFaultTest, AnErrorOrAWholeFileEverywhere) {
+  const std::string films = "--episodes 3 --videos 2 --batch 2 ";
+  const std::string demonstrate =
+      "demonstrate --rows 40 --threads 1 --samples 32 --rounds 1 --out " + Path("out");
+  const Command commands[] = {
+      {"evaluate", Evaluate("out") + films, Evaluate("out") + films + "--overwrite",
+       [&] { return Evaluated("out"); }, [&] { ExpectWholeFilms("out"); }},
+      {"merge", "merge " + Path("0") + " " + Path("1") + " --out " + Path("out"),
+       "merge " + Path("0") + " " + Path("1") + " --out " + Path("out"),
+       [&] { return Evaluated("out"); }, [&] { ExpectWholeFilms("out"); }},
+      {"demonstrate", demonstrate, demonstrate, [&] { return Content("out"); }},
+      {"random-checkpoint", "random-checkpoint " + Path("out"),
+       "random-checkpoint --force " + Path("out"), [&] { return Content("out"); },
+       [&] {
+         try {
+           mjp::LoadCheckpoint(Path("out"));
+         } catch (const mjp::Error&) {
+         }
+       }}};
+  for (const Command& command : commands) {
+    fs::remove_all(Path("out"));
+    ASSERT_EQ(Pusht(command.arguments).code, 0) << command.name;
+    const Files whole = command.written();
+    int failed = 0;
+    for (const std::string& fault : WriteFaults()) {
+      SCOPED_TRACE(std::string(command.name) + ", " + fault);
+      fs::remove_all(Path("out"));
+      const Outcome outcome = Pusht(command.arguments, fault);
+      EXPECT_THAT(outcome.code, AnyOf(0, 2, 3)) << outcome.text;
+      failed += outcome.code != 0;
+      command.check();
+      if (outcome.code != 0) {
+        const Outcome again = Pusht(command.again);
+        ASSERT_EQ(again.code, 0) << outcome.text << again.text;
+      }
+      EXPECT_TRUE(command.written() == whole) << outcome.text;
+      if (HasFailure()) return;
+    }
+    EXPECT_GT(failed, 3) << command.name;
+  }
+}
+
+TEST_F(WriteFaultTest, AReplacedCheckpointIsTheOldTheNewOrNone) {
+  // both have the shapes of the other, so that a mixture would load
+  const auto write = [&](int seed, const std::string& before) {
+    return Pusht("random-checkpoint --force --seed " + std::to_string(seed) + " --range " +
+                     std::to_string(seed) + " " + Path("out"),
+                 before);
+  };
+  ASSERT_EQ(write(2, "").code, 0);
+  const Files fresh = mjp::LoadCheckpoint(Path("out"))->files;
+  ASSERT_EQ(write(1, "").code, 0);
+  const Files old = mjp::LoadCheckpoint(Path("out"))->files;
+  int failed = 0;
+  for (const std::string& fault : WriteFaults()) {
+    ASSERT_EQ(write(1, "").code, 0);
+    const Outcome outcome = write(2, fault);
+    failed += outcome.code != 0;
+    try {
+      const Files now = mjp::LoadCheckpoint(Path("out"))->files;
+      EXPECT_TRUE(now == fresh || (now == old && outcome.code != 0)) << fault << outcome.text;
+    } catch (const mjp::Error&) {
+      EXPECT_NE(outcome.code, 0) << fault << outcome.text;
+    }
+    for (const auto& [name, content] : Content("out")) {
+      EXPECT_EQ(name.find(".unfinished"), std::string::npos) << fault << ": " << name;
+    }
+  }
+  EXPECT_GT(failed, 3);
+}
+
+TEST_F(WriteFaultTest, KilledWithFilmsAndResumedInAnyOrderOfFlags) {
+  const std::string films = "--episodes 3 --videos 3 --batch 2 ";
+  ASSERT_EQ(Pusht(Evaluate("out") + films).code, 0);
+  const Files whole = Content("out/videos");
+  ASSERT_EQ(whole.size(), 3u);
+  std::mt19937 random(11);
+  for (int i = 0; i < 8; ++i) {
+    fs::remove_all(Path("out"));
+    const pid_t child = StartPusht(Evaluate("out") + films);
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 700));
+    ::kill(child, SIGKILL);
+    Wait(child);
+    const bool with_films = i % 2 == 0;
+    const Outcome resumed =
+        Pusht(Evaluate("out") + (with_films ? films : "--episodes 3 --batch 2 ") + "--resume");
+    ASSERT_EQ(resumed.code, 0) << resumed.text;
+    ExpectWholeFilms("out", true);
+    Files now = Content("out/videos");
+    std::erase_if(now, [](const auto& each) { return mjp::app::IsUnfinishedVideo(each.first); });
+    for (const auto& [name, content] : now) {
+      EXPECT_TRUE(whole.contains(name) && whole.at(name) == content) << name;
+    }
+    const Json info = mjp::ReadJson(Path("out/eval_info.json"));
+    EXPECT_EQ(info["overall"]["video_paths"].size(), now.size());
+  }
+}
+
+// ffmpeg, when its writer is killed, completes what it has and writes it late, by name.
+TEST_F(WriteFaultTest, AnEncoderThatOutlivesAKillCompletesNothingIntoTheResults) {
+  fs::create_directory(Path("bin"));
+  std::ofstream(Path("bin/ffmpeg")) << "#!/bin/sh\nfor last; do :; done\ncat >/dev/null\nsleep 1\n"
+                                    << "echo stub >\"$last\"\ntouch " << Path("late") << "\n";
+  fs::permissions(Path("bin/ffmpeg"), fs::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", (Path("bin") + ":" + path).c_str(), 1);
+  const pid_t child = StartPusht(Evaluate("out") + "--episodes 200 --videos 3 --batch 4");
+  for (int i = 0; i < 400 && !fs::exists(Path("out/episodes.jsonl")); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ::kill(child, SIGKILL);
+  Wait(child);
+  ::setenv("PATH", path.c_str(), 1);
+  ASSERT_EQ(Pusht(Evaluate("out") + "--episodes 200 --batch 4 --resume").code, 0);
+  for (int i = 0; i < 500 && !fs::exists(Path("late")); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(fs::exists(Path("late"))) << "no encoder outlived the kill: nothing was tried";
+  for (const auto& [name, content] : Content("out/videos")) {
+    EXPECT_TRUE(mjp::app::IsUnfinishedVideo(name)) << name;
+  }
+  EXPECT_THAT(Results("out"), HasSubstr("\"video_paths\": []"));
+}
+
+TEST_F(WriteFaultTest, AnEncoderThatSaysWellAndIsNotIsAnError) {
+  fs::create_directory(Path("bin"));
+  std::ofstream(Path("bin/ffmpeg"))
+      << "#!/bin/sh\nfor last; do :; done\ncat >/dev/null\necho stub >\"$last\"\nexit 0\n";
+  fs::permissions(Path("bin/ffmpeg"), fs::perms::owner_all);
+  const Outcome outcome =
+      Pusht(Evaluate("out") + "--episodes 2 --videos 2", "PATH=" + Path("bin") + ":$PATH");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.text, HasSubstr("mp4: the video is not complete: it"));
+  ExpectWholeFilms("out");
+  EXPECT_TRUE(Content("out/videos").empty());
+}
+
+TEST_F(WriteFaultTest, HangUpStopsAsTerminateDoes) {
+  const std::string evaluation = "--episodes 400 --batch 4 ";
+  const pid_t child = StartPusht(Evaluate("out") + evaluation);
+  for (int i = 0; i < 600; ++i) {
+    std::error_code none;
+    if (fs::file_size(Path("out/episodes.jsonl"), none) > 500 && !none) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  ::kill(child, SIGHUP);
+  EXPECT_EQ(Wait(child), 129);
+  const Outcome resumed = Pusht(Evaluate("out") + evaluation + "--resume");
+  EXPECT_EQ(resumed.code, 0) << resumed.text;
+}
+
+TEST_F(WriteFaultTest, CompleteResultsAreCompleteWhereNothingCanBeWritten) {
+  const std::string evaluation = Evaluate("out") + "--episodes 3 --videos 1 ";
+  ASSERT_EQ(Pusht(evaluation).code, 0);
+  const Files before = Content("out");
+  // no file may be opened for writing, as in a folder without that right
+  const Outcome again = Pusht(evaluation + "--resume", "ulimit -f 0;");
+  EXPECT_EQ(again.code, 0) << again.text;
+  EXPECT_THAT(again.text, HasSubstr("complete already"));
+  EXPECT_EQ(Content("out"), before);
+}
+
+}  // namespace
+}  // namespace mjp_test

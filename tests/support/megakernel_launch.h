@@ -10,6 +10,7 @@
 #include "kernels/reference/residual_block.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/device_weights.h"
+#include "policy/cuda/execution_plan.h"
 #include "policy/cuda/unet/megakernel_denoiser.h"
 #include "tests/support/device_buffer.h"
 
@@ -32,6 +33,8 @@ class MegakernelLaunch {
     config.unet.down_dims = down_dims;
     config.unet.step_embed_dim = 16;
     checkpoint = mjp::RandomCheckpoint(config, {}, 7);
+    plan_ = mjp::ChooseExecution(config, {format, rows}, mjp::GpuTraits::Current());
+    if (!Runs()) return;
     weights_ = mjp::DeviceWeights::Get(checkpoint, format, true);
     Make();
     arena_.Seal();
@@ -41,7 +44,8 @@ class MegakernelLaunch {
     step_.Upload(&step);
     UploadCondition();
   }
-  bool Runs() const { return denoiser_->Supported() && denoiser_->layers() != nullptr; }
+  // Whether the megakernel takes these rows in one launch here; nothing else may be called if not.
+  bool Runs() const { return mjp::IsMegakernel(plan_.form) && plan_.Launches() == 1; }
   const std::vector<mjp::megakernel::Layer>& layers() const {
     return denoiser_->layers()->layers();
   }
@@ -116,7 +120,7 @@ class MegakernelLaunch {
   void Make() {
     denoiser_.reset();
     denoiser_ = std::make_unique<mjp::MegakernelDenoiser>(weights_->norm_conv_unet(), format,
-                                                          horizon, rows, 1, arena_);
+                                                          horizon, plan_, arena_);
   }
   void UploadCondition() {
     const int cond = weights_->norm_conv_unet().film.cond.shape.in_c;
@@ -142,6 +146,7 @@ class MegakernelLaunch {
   }
 
   std::mt19937 random_;
+  mjp::ExecutionPlan plan_;
   std::shared_ptr<const mjp::DeviceWeights> weights_;
   mjp::DeviceArena arena_;
   std::unique_ptr<mjp::MegakernelDenoiser> denoiser_;

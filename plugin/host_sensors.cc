@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "plugin/guard.h"
+#include "plugin/notices.h"
 
 namespace mjp {
 namespace {
@@ -83,6 +85,18 @@ HostSensors::HostSensors(const mjModel* model, int instance, const Config& confi
             [read = score.read](const HostReport&, const mjModel* current, const mjData* data,
                                 mjtNum* out) { out[0] = read(current, data); });
     if (shown) score.check(model);
+  }
+  for (const std::string& score_name : ScoreNames()) {
+    const int sensor = mj_name2id(model, mjOBJ_SENSOR, own(score_name).c_str());
+    const bool filled = std::ranges::any_of(writers_, [&](const auto& writer) {
+      return sensor >= 0 && writer.first == model->sensor_adr[sensor];
+    });
+    if (sensor < 0 || filled || model->sensor_type[sensor] != mjSENS_USER) continue;
+    if (WithinCompiler(model) || !FirstNotice(model, instance, Notice::kNoScore)) continue;
+    Warn((InstanceName(model, instance) + ": sensor \"" + own(score_name) +
+          "\" stays 0, for this model has not what the score is of: its joints and bodies have "
+          "other names")
+             .c_str());
   }
 }
 

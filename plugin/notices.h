@@ -18,7 +18,8 @@ enum class Notice {
   kStateUnits,
   kEnvironmentUnits,
   kActionUnits,
-  kClamped
+  kClamped,
+  kNoScore
 };
 
 // True the first time that it is asked about this kind and an instance of this name since a model

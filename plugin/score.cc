@@ -37,4 +37,12 @@ std::vector<std::pair<std::string, Score>> ScoresOf(const mjModel* model) {
   return scores;
 }
 
+std::vector<std::string> ScoreNames() {
+  Registry& registry = GetRegistry();
+  std::lock_guard lock(registry.mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, factory] : registry.factories) names.push_back(name);
+  return names;
+}
+
 }  // namespace mjp

@@ -34,6 +34,9 @@ void RegisterScore(const std::string& name, ScoreFactory factory);
 // The scores that `model` has, by name.
 std::vector<std::pair<std::string, Score>> ScoresOf(const mjModel* model);
 
+// The names of all scores, also of those that a model does not have.
+std::vector<std::string> ScoreNames();
+
 }  // namespace mjp
 
 #endif  // PLUGIN_SCORE_H_

@@ -108,6 +108,15 @@ TEST_F(HostViewTest, WrongSensorIsASentence) {
   TakeWarnings();
 }
 
+// a model of a task by its sensors, but not by what the score is of, as an attached one may be
+TEST_F(HostViewTest, ScoreThatTheModelHasNotIsSaidOnce) {
+  mjp::RegisterScore("never", [](const mjModel*) -> mjp::Score { return {}; });
+  Load(Attributes(), User("policy_never", 1) + User("policy_height", 1) + User("policy_mine", 1));
+  ASSERT_NE(model_, nullptr) << error_;
+  const DataPtr another(mj_makeData(model_.get()));
+  EXPECT_THAT(TakeWarnings(), ::testing::ElementsAre(HasSubstr("\"policy_never\" stays 0")));
+}
+
 TEST_F(HostViewTest, SensorsDoNotChangeWhatHappens) {
   Load(Attributes(), "");
   for (int i = 0; i < 300; ++i) mj_step(model_.get(), data_.get());

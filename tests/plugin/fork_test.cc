@@ -48,12 +48,12 @@ class ForkTest : public PluginTest {
     };
   }
   // Attributes of a real policy with `threads`, which sees nothing and is small.
-  std::string RealPolicy(const std::string& threads) {
+  static std::string RealPolicy(const std::string& threads, const std::string& backend = "cpu") {
     mjp::SetPolicyMakers({});
     WriteSmallCheckpoint(Folder() + "/small");
     return Set("checkpoint", Folder() + "/small") + Set("state", "ax ay") +
            Set("actuators", "ax ay") + Set("camera", "top") + Set("renderer", "blank") +
-           Set("sampler", "ddim") + Set("steps", "3") + Set("backend", "cpu") +
+           Set("sampler", "ddim") + Set("steps", "3") + Set("backend", backend) +
            Set("threads", threads) + Set("state_scale", "100") + Set("action_scale", "100");
   }
 };
@@ -177,6 +177,29 @@ TEST_F(ForkTest, ChildSaysThatTheGpuIsLost) {
   EXPECT_THAT(said, HasSubstr("CUDA does not survive fork()"));
   EXPECT_THAT(said, HasSubstr("spawn"));
   EXPECT_THAT(said, HasSubstr("held"));
+}
+
+TEST_F(ForkTest, ChildOfAParentOnTheGpuSaysSo) {
+  const std::string attributes = RealPolicy("1", "cuda");
+  std::string error;
+  const ModelPtr model = Compile(Xml(attributes), &error);
+  TakeWarnings();
+  if (!model) GTEST_SKIP() << error;
+  const DataPtr data(mj_makeData(model.get()));
+  Run(model.get(), data.get(), 5);
+  const std::string said = InChild([&] {
+    std::string text = Said(model.get(), data.get(), 200);
+    const DataPtr own(mj_makeData(model.get()));
+    TakeWarnings();
+    return text + (own ? " made" : " not made");
+  });
+  EXPECT_THAT(said, HasSubstr("CUDA does not survive fork()"));
+  EXPECT_THAT(said, HasSubstr("held made"));
+  EXPECT_TRUE(TakeWarnings().empty());
+  const mjtNum before = data->ctrl[0];
+  Run(model.get(), data.get(), 200);
+  EXPECT_NE(data->ctrl[0], before) << "the parent goes on";
+  EXPECT_FALSE(mjp::PolicyFailed(model.get(), data.get()));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "tasks/evaluation/disturbances.h"
+#include "tasks/pusht/physics/table.h"
 #include "tasks/pusht/pictures/drawn_scene.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tasks/pusht/pictures/raster_source.h"
@@ -70,6 +71,7 @@ Observer::Observer(const EvaluationOptions& options, const mjp::PolicyConfig& co
       scene_(scene),
       disturbed_(DisturbsPictures(options.conditions)) {
   CheckInputs(config);
+  CheckBenchmarkGoal(scene.model());
   if (config.cameras.empty()) return;
   if (options.renderer == RendererKind::kRaster) CheckShown(scene.model());
   if (options.renderer == RendererKind::kMujoco) {

@@ -32,7 +32,7 @@ std::array<float, 16> BlockVertices(const State& state);
 class Observer {
  public:
   // Throws Error where the policy wants inputs that Push-T does not have, and where the rasteriser
-  // is to draw a model that shows something else.
+  // is to draw a model that shows something else, or whose goal is not the benchmark's.
   Observer(const EvaluationOptions& options, const mjp::PolicyConfig& config, const Scene& scene);
 
   // Starts an input of no environments.

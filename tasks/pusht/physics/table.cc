@@ -115,4 +115,15 @@ GoalPose FindGoal(const mjModel* model) {
   return {kPixelsPerUnit * at.pos[0], kPixelsPerUnit * at.pos[1], kGoalAngle + turned};
 }
 
+void CheckBenchmarkGoal(const mjModel* model) {
+  const GoalPose goal = FindGoal(model);
+  const bool same = std::hypot(goal.x - kGoalX, goal.y - kGoalY) < kPixelsPerUnit * kNear &&
+                    std::abs(std::remainder(goal.angle - kGoalAngle, 2 * mjPI)) < 1e-4;
+  if (same) return;
+  throw BadInput(
+      "the model's body \"goal\" lies elsewhere than the benchmark's, by which episodes are "
+      "scored: "
+      "take models/pusht.xml, or the policy as a plugin, whose score is of the goal that is there");
+}
+
 }  // namespace mjp::app

@@ -33,6 +33,10 @@ struct GoalPose {
 // plane, or where what is drawn of it, or the block that is to cover it, is not the benchmark's T.
 GoalPose FindGoal(const mjModel* model);
 
+// Throws Error, a sentence, unless the goal of `model` is the benchmark's: episodes are scored by
+// that one.
+void CheckBenchmarkGoal(const mjModel* model);
+
 }  // namespace mjp::app
 
 #endif  // TASKS_PUSHT_PHYSICS_TABLE_H_

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "plugin/score.h"
 #include "tasks/pusht/coverage.h"
+#include "tasks/pusht/observation.h"
 #include "tasks/pusht/physics/scene.h"
 
 namespace mjp::app {
@@ -25,6 +27,35 @@ TEST(CoverageScore, IsThatOfPushTAlone) {
 
   model->opt.timestep = 0.02;  // not the benchmark
   EXPECT_TRUE(mjp::ScoresOf(model.get()).empty());
+}
+
+// An evaluation scores by the benchmark's goal, so the model must have that one.
+TEST(BenchmarkGoal, IsAskedOfTheModelsThatAreScoredByIt) {
+  const auto refusal = [](const mjModel* model, RendererKind renderer) {
+    EvaluationOptions options;
+    options.renderer = renderer;
+    mjp::PolicyConfig config;
+    config.action_dim = 2;
+    if (renderer == RendererKind::kRaster) config.cameras = {{"observation.image", 3, 96, 96}};
+    const Scene scene(model);
+    try {
+      const Observer observer(options, config, scene);
+    } catch (const mjp::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  for (const char* file : {"pusht.xml", "pusht_physics.xml"}) {
+    const ModelPtr model = LoadModel(ModelPath(file));
+    EXPECT_EQ(refusal(model.get(), RendererKind::kMujoco), "accepted");
+    mjtNum* goal = model->body_pos + 3 * mj_name2id(model.get(), mjOBJ_BODY, "goal");
+    goal[0] += 0.5;
+    EXPECT_NE(refusal(model.get(), RendererKind::kMujoco).find("elsewhere"), std::string::npos);
+  }
+  const ModelPtr shown = LoadModel(ModelPath("pusht.xml"));
+  EXPECT_EQ(refusal(shown.get(), RendererKind::kRaster), "accepted");
+  const ModelPtr bare = LoadModel(ModelPath("pusht_physics.xml"));
+  EXPECT_NE(refusal(bare.get(), RendererKind::kRaster).find("missing"), std::string::npos);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ struct PolicyOptions {
   TimingDetail timing = TimingDetail::kStages;  // results do not depend on it
   // draws PolicyInput::scenes and outlives the policy; null: pictures come as frames alone
   const SceneDrawer* scene_drawer = nullptr;
-  bool self_check = true;                       // GPU: compare one decision with the CPU at load
+  bool self_check = true;  // GPU: compare one decision with the CPU at load
 
   bool operator==(const PolicyOptions&) const = default;
 };

@@ -72,10 +72,17 @@ void DeviceArena::Seal() {
   WaitForDefaultStream();
 }
 
-void DeviceArena::Upload(void* device, const void* host, size_t bytes) const {
+void DeviceArena::Upload(void* device, const void* host, size_t bytes) {
   if (measuring() || bytes == 0) return;
+  const size_t offset = static_cast<uint8_t*>(device) - base_;
+  AddToChecksum(uploads_, offset / sizeof(uint32_t), host, bytes);
   CheckCuda(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice), "copy to the device");
   WaitForDefaultStream();
+}
+
+bool DeviceArena::HoldsUploads() const {
+  return measuring() ||
+         DeviceChecksum(base_, capacity_ / sizeof(uint32_t) * sizeof(uint32_t)) == uploads_;
 }
 
 }  // namespace mjp

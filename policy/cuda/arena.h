@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/primitives/checksum.h"
+
 namespace mjp {
 
 // Device memory of one owner. The same code first measures (a fresh arena hands out offsets from
@@ -35,11 +37,14 @@ class DeviceArena {
   }
 
   // Copies host memory to `device`, where it is when this returns; does nothing while measuring.
-  void Upload(void* device, const void* host, size_t bytes) const;
+  void Upload(void* device, const void* host, size_t bytes);
+  // Whether the memory holds what was uploaded, each place once, and zeros elsewhere.
+  bool HoldsUploads() const;
 
  private:
   uint8_t* base_ = nullptr;
   size_t used_ = 0, capacity_ = 0;
+  Checksum uploads_;
 };
 
 }  // namespace mjp

@@ -35,7 +35,7 @@ void DeviceWeights::PlantFault() {
   uint16_t value = 0;
   CheckCuda(cudaMemcpy(&value, device, sizeof(value), cudaMemcpyDeviceToHost), "planted fault");
   value ^= 0x4000;
-  arena_.Upload(device, &value, sizeof(value));
+  CheckCuda(cudaMemcpy(device, &value, sizeof(value), cudaMemcpyHostToDevice), "planted fault");
 #endif
 }
 

@@ -20,6 +20,9 @@ class DeviceWeights {
   static std::shared_ptr<const DeviceWeights> Get(std::shared_ptr<const Checkpoint> checkpoint,
                                                   Format format, bool fused);
 
+  // Whether the device still holds every weight as it was uploaded.
+  bool Intact() const { return arena_.HoldsUploads(); }
+
   bool fused() const { return fused_; }
   const DeviceUnet& unet() const { return unet_; }
   const NormConvUnet& norm_conv_unet() const { return norm_conv_unet_; }

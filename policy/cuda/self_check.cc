@@ -13,7 +13,10 @@
 #include "base/error.h"
 #include "policy/checkpoint/normalizer.h"
 #include "policy/cpu/cpu_policy.h"
+#include "policy/cuda/device_weights.h"
 #include "policy/cuda/engine.h"
+#include "policy/cuda/execution_plan.h"
+#include "policy/cuda/format_of.h"
 
 namespace mjp {
 namespace {
@@ -106,6 +109,9 @@ SelfCheck RunSelfCheck(const std::shared_ptr<const Checkpoint>& checkpoint,
   engine.Wait(there);
   SelfCheck check;
   check.error = LargestDifference(*checkpoint, there.actions, here.actions);
+  check.weights_intact =
+      DeviceWeights::Get(checkpoint, FormatOf(gpu.precision), UsesNormConvWeights(engine.plan()))
+          ->Intact();
   check.limit = LimitOf(options.precision);
   check.seconds = Now() - begin;
   return check;
@@ -122,6 +128,11 @@ void RequireSelfCheck(const std::shared_ptr<const Checkpoint>& checkpoint,
   const bool named = checkpoint->sha256.size() >= kHashDigits;  // not made in memory
   if (named && passed.contains(key)) return;
   const SelfCheck check = RunSelfCheck(checkpoint, options);
+  if (!check.weights_intact)
+    throw EnvironmentError(
+        "the self-check at load failed: the GPU's memory does not hold the weights that were "
+        "copied "
+        "to it; run `mjpolicy doctor`, use the backend cpu, or another GPU");
   if (!check.Passed()) {
     char figures[96];
     std::snprintf(figures, sizeof(figures), "they differ by %.3g where the format may by %.3g",

@@ -12,7 +12,8 @@ struct SelfCheck {
   double seconds = 0;  // that it took
   double error = 0;    // largest difference between the actions, in units of x (half a range)
   double limit = 0;    // that the format may differ by: docs/NUMERICS.md
-  bool Passed() const { return error <= limit; }  // NaN does not
+  bool weights_intact = true;  // the device holds what was uploaded
+  bool Passed() const { return weights_intact && error <= limit; }  // NaN does not
 };
 
 // Decides once on a fixed observation with fixed noise, on the GPU through the kernels that

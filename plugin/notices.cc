@@ -1,5 +1,6 @@
 #include "plugin/notices.h"
 
+#include <algorithm>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -52,6 +53,26 @@ void NoticeFlags(const mjModel* model, int instance) {
                  : "actuation is disabled, so its controls move nothing; enable \"actuation\"") +
         " in the model's <option><flag>")
            .c_str());
+}
+
+void NoticeDisabledGroups(const mjModel* model, int instance, const ControlBinding& controls) {
+  if (model->opt.disableactuator == 0) return;
+  for (int id = 0; id < model->nactuator; ++id) {
+    const int group = model->actuator_group[id];
+    if (group < 0 || group > 30 || !(model->opt.disableactuator & (1 << group))) continue;
+    const auto driven = [&](int address) {
+      const int begin = model->actuator_ctrladr[id];
+      return address >= begin && address < begin + model->actuator_ctrlnum[id];
+    };
+    if (!std::ranges::any_of(controls.addresses(), driven)) continue;
+    if (!FirstNotice(model, instance, Notice::kGroupOff)) return;
+    const char* name = mj_id2name(model, mjOBJ_ACTUATOR, id);
+    Warn((InstanceName(model, instance) + " cannot move actuator \"" + (name ? name : "") +
+          "\": its group " + std::to_string(group) +
+          " is disabled; take it out of <option actuatorgroupdisable>")
+             .c_str());
+    return;
+  }
 }
 
 }  // namespace mjp

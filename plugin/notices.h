@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "plugin/binding.h"
+
 // Warnings about what a host or a model makes of a policy, which would otherwise come with every
 // step and with every copy of a simulation.
 
@@ -14,6 +16,7 @@ namespace mjp {
 enum class Notice {
   kSensorsOff,
   kActuationOff,
+  kGroupOff,
   kRenderer,
   kStateUnits,
   kEnvironmentUnits,
@@ -34,6 +37,9 @@ std::string InstanceName(const mjModel* model, int instance);
 
 // Says once if the model's flags keep the policy from acting. To be called after each step.
 void NoticeFlags(const mjModel* model, int instance);
+
+// The same of an actuator that the policy drives and whose group the model's options disable.
+void NoticeDisabledGroups(const mjModel* model, int instance, const ControlBinding& controls);
 
 }  // namespace mjp
 

@@ -52,6 +52,7 @@ class DiffusionPolicy {
   bool Pending(const mjModel* model, mjData* data) const { return StateOf(model, data).pending(); }
   const Config& config() const { return config_; }
   const SharedPolicy& policy() const { return *policy_; }
+  const ControlBinding& controls() const { return control_binding_; }
   // Made by the compiler to see whether it can be.
   bool trial() const { return trial_; }
   int action_steps() const { return action_steps_; }  // control steps from decision to decision

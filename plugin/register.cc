@@ -60,10 +60,12 @@ void Compute(const mjModel* model, mjData* data, int instance, int) {
   });
 }
 
-void Advance(const mjModel* model, mjData*, int instance) {
-  if (WithinCompiler(model)) return;
+void Advance(const mjModel* model, mjData* data, int instance) {
+  const DiffusionPolicy* policy = DiffusionPolicy::In(data, instance);
+  if (!policy || policy->trial()) return;
   Guarded(false, [&] {
     NoticeFlags(model, instance);
+    NoticeDisabledGroups(model, instance, policy->controls());
     return true;
   });
 }

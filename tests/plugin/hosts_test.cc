@@ -189,5 +189,20 @@ TEST_F(HostsTest, SaysOnceThatItCannotAct) {
   }
 }
 
+TEST_F(HostsTest, SaysOnceThatAnActuatorIsInADisabledGroup) {
+  std::string xml = Xml(Basic());
+  const std::string servo = "<position name=\"ay\"", motor = "<motor name=\"hinge\"";
+  xml.insert(xml.find(servo) + servo.size(), " group=\"2\"");
+  xml.insert(xml.find(motor) + motor.size(), " group=\"3\"");
+  const ModelPtr model = Compile(xml);
+  model->opt.disableactuator = 1 << 3;  // not the policy's
+  Run(model.get(), 20);
+  EXPECT_THAT(TakeWarnings(), IsEmpty());
+  model->opt.disableactuator = 1 << 2;
+  Run(model.get(), 20);
+  Run(model.get(), 20);
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("cannot move actuator \"ay\"")));
+}
+
 }  // namespace
 }  // namespace mjp_test

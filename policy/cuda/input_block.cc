@@ -1,10 +1,20 @@
 #include "policy/cuda/input_block.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/primitives/cuda_check.h"
+#include "policy/checkpoint/normalizer.h"
 
 namespace mjp {
 namespace {
 constexpr size_t kAlignment = 64;
+}
+
+PictureSource SourceOf(const PolicyConfig& config, const PolicyInput& input) {
+  const bool pictures = !input.frames.empty() || !input.scenes.empty();
+  if (config.cameras.empty() || (!input.global_cond.empty() && !pictures))
+    return PictureSource::kNone;
+  return input.scenes.empty() ? PictureSource::kFrames : PictureSource::kScenes;
 }
 
 InputBlock::View InputBlock::Lay(uint8_t* base, const PolicyConfig& config, size_t scene_bytes,
@@ -41,13 +51,33 @@ void InputBlock::Plan(const PolicyConfig& config, size_t scene_bytes, int batch,
   host_frames_ = PinnedArray<uint8_t>(frame_bytes_);
 }
 
-void InputBlock::CopyBlock(cudaStream_t stream) const {
+void InputBlock::Write(const Checkpoint& checkpoint, const SamplerOptions& sampler,
+                       const PolicyInput& input) {
+  const PolicyConfig& config = checkpoint.config;
+  const PictureSource source = SourceOf(config, input);
+  std::copy(input.state.begin(), input.state.end(), host_.state);
+  std::copy(input.environment.begin(), input.environment.end(), host_.environment);
+  Normalize(checkpoint.stats.state, config.state_dim, {host_.state, input.state.size()});
+  Normalize(checkpoint.stats.environment, config.environment_dim,
+            {host_.environment, input.environment.size()});
+  for (size_t i = 0; i < input.keys.size(); ++i) {
+    const NoiseKey& key = input.keys[i];
+    host_.keys[i] = {key.seed, NoiseNumber(sampler, key.decision), 0};
+  }
+  if (source == PictureSource::kScenes)
+    std::copy(input.scenes.begin(), input.scenes.end(), host_.scenes);
+  if (source == PictureSource::kFrames)
+    std::copy(input.frames.begin(), input.frames.end(), host_frames_.data());
+  host_.flags->use_given_cond = !input.global_cond.empty();
+  host_.flags->keep[0] = !input.x_start.empty();
+  host_.flags->keep[1] = !input.noise_by_t.empty();
+}
+
+void InputBlock::Upload(PictureSource source, cudaStream_t stream) const {
   CheckCuda(
       cudaMemcpyAsync(device_block_, host_block_.data(), bytes_, cudaMemcpyHostToDevice, stream),
       "copy of the inputs");
-}
-
-void InputBlock::CopyFrames(cudaStream_t stream) const {
+  if (source != PictureSource::kFrames) return;
   CheckCuda(cudaMemcpyAsync(device_frames_, host_frames_.data(), frame_bytes_,
                             cudaMemcpyHostToDevice, stream),
             "copy of the pictures");

@@ -10,11 +10,18 @@
 #include "kernels/cuda/sampler/denoise.cuh"
 #include "policy/checkpoint/config.h"
 #include "policy/cuda/arena.h"
+#include "policy/policy.h"
 
 namespace mjp {
 
+// Where a decision's pictures come from; kNone where it has none, or its conditioning is given.
+enum class PictureSource { kNone, kFrames, kScenes };
+inline constexpr size_t kPictureSources = 3;
+
+PictureSource SourceOf(const PolicyConfig& config, const PolicyInput& input);
+
 // What a decision reads, in one pinned block on the host and its mirror on the device, so that one
-// copy hands everything over. Pictures are a block of their own, copied only where they are given.
+// copy uploads everything. Pictures are a block of their own, copied only where they are given.
 class InputBlock {
  public:
   struct Flags {
@@ -33,13 +40,12 @@ class InputBlock {
   // Places the device's side; where the arena no longer measures, allocates the host's.
   // `scene_bytes` 0: no scenes.
   void Plan(const PolicyConfig& config, size_t scene_bytes, int batch, DeviceArena& arena);
-  // Enqueues the copy of the block, or of the pictures.
-  void CopyBlock(cudaStream_t stream) const;
-  void CopyFrames(cudaStream_t stream) const;
+  // Writes a valid `input` to the host's side, normalised as `checkpoint` says.
+  void Write(const Checkpoint& checkpoint, const SamplerOptions& sampler, const PolicyInput& input);
+  // Enqueues the upload of the block, and of the frames where they are the source.
+  void Upload(PictureSource source, cudaStream_t stream) const;
 
-  const View& host() const { return host_; }
   const View& device() const { return device_; }
-  uint8_t* host_frames() const { return host_frames_.data(); }
   uint8_t* device_frames() const { return device_frames_; }
 
  private:

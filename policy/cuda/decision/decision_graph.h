@@ -1,0 +1,27 @@
+#ifndef POLICY_CUDA_DECISION_DECISION_GRAPH_H_
+#define POLICY_CUDA_DECISION_DECISION_GRAPH_H_
+
+#include <array>
+#include <functional>
+
+#include "kernels/cuda/primitives/cuda_raii.h"
+#include "policy/cuda/input_block.h"
+
+namespace mjp {
+
+// The graphs that a decision is launched as: one for each source of its pictures, made when it is
+// first needed.
+class DecisionGraphs {
+ public:
+  // The graph of what `enqueue` puts into `stream`, which must be the same for a source each time.
+  // Throws Error(kRetryable), and what `enqueue` throws.
+  cudaGraphExec_t Get(PictureSource source, cudaStream_t stream,
+                      const std::function<void()>& enqueue);
+
+ private:
+  std::array<CudaGraphExec, kPictureSources> graphs_;
+};
+
+}  // namespace mjp
+
+#endif  // POLICY_CUDA_DECISION_DECISION_GRAPH_H_

@@ -1,0 +1,71 @@
+#include "policy/cuda/decision/decision_timing.h"
+
+#include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/graph_capture.h"
+
+namespace mjp {
+
+void DecisionTiming::Plan(int most_passes, DeviceArena& arena) {
+  if (!arena.measuring())
+    for (CudaEvent& border : borders_) border = MakeCudaEvent();
+  if (detail_ != TimingDetail::kSteps) return;
+  timestamps_.capacity = most_passes + 1;
+  timestamps_.times = arena.Take<uint64_t>(timestamps_.capacity);
+  timestamps_.count = arena.Take<int>(1);
+  if (!arena.measuring()) host_timestamps_ = PinnedArray<uint64_t>(timestamps_.capacity);
+}
+
+void DecisionTiming::RecordBorder(StageBorder border, cudaStream_t stream) const {
+  if (detail_ == TimingDetail::kNone) return;
+  const unsigned flags = IsCapturing(stream) ? cudaEventRecordExternal : cudaEventRecordDefault;
+  CheckCuda(cudaEventRecordWithFlags(borders_[static_cast<size_t>(border)].get(), stream, flags),
+            "stage border");
+}
+
+void DecisionTiming::RecordPass(bool first, cudaStream_t stream) const {
+  if (timestamps_.capacity > 0) LaunchTimestamp(timestamps_, first, stream);
+}
+
+void DecisionTiming::FetchTimestamps(cudaStream_t stream) const {
+  if (timestamps_.capacity == 0) return;
+  CheckCuda(cudaMemcpyAsync(host_timestamps_.data(), timestamps_.times, host_timestamps_.bytes(),
+                            cudaMemcpyDeviceToHost, stream),
+            "copy of the timestamps");
+}
+
+StageTimes DecisionTiming::Read(int passes) const {
+  StageTimes times;
+  times.passes = passes;
+  if (detail_ != TimingDetail::kNone) ReadStages(times, Now());
+  if (timestamps_.capacity > 0) ReadPasses(times);
+  return times;
+}
+
+// Puts the borders on the host's clock, whose reading at the last one is `end`.
+void DecisionTiming::ReadStages(StageTimes& times, double end) const {
+  // of the stage between border i and border i + 1
+  constexpr std::array<Stage, kBorders - 1> kStages = {
+      Stage::kHandOver, Stage::kRender,  Stage::kPrepare, Stage::kEncode,
+      Stage::kFilm,     Stage::kDenoise, Stage::kFetch};
+  constexpr size_t kLast = kBorders - 1;
+  std::array<double, kBorders> at;
+  at[kLast] = end;
+  for (size_t i = 0; i < kLast; ++i) {
+    float ms = 0;
+    CheckCuda(cudaEventElapsedTime(&ms, borders_[i].get(), borders_[kLast].get()), "stage time");
+    at[i] = end - 1e-3 * ms;
+  }
+  for (size_t i = 0; i < kLast; ++i) times[kStages[i]] = {at[i], at[i + 1]};
+  times[Stage::kHandOver].begin = begin_;
+}
+
+// Puts the timestamps on the host's clock: the first one is the beginning of the denoising.
+void DecisionTiming::ReadPasses(StageTimes& times) const {
+  const auto at = [&](int i) {
+    return times[Stage::kDenoise].begin +
+           1e-9 * static_cast<double>(host_timestamps_[i] - host_timestamps_[0]);
+  };
+  for (int pass = 0; pass < times.passes; ++pass) times.steps.push_back({at(pass), at(pass + 1)});
+}
+
+}  // namespace mjp

@@ -1,0 +1,80 @@
+#include "policy/cuda/decision/picture_encoders.h"
+
+#include <utility>
+
+#include "kernels/cuda/sampler/conditioning.cuh"
+
+namespace mjp {
+
+PictureEncoders::PictureEncoders(const PolicyConfig& config,
+                                 std::shared_ptr<const DeviceWeights> weights, Format format,
+                                 int environments, std::unique_ptr<const GpuSceneDrawer> drawer)
+    : config_(config),
+      weights_(std::move(weights)),
+      format_(format),
+      environments_(environments),
+      drawer_(std::move(drawer)) {}
+
+// What the encoder of camera `i` sees: a crop of its picture, or all of it.
+int PictureEncoders::Height(int i) const {
+  return config_.encoder.crop_height ? config_.encoder.crop_height : config_.cameras[i].height;
+}
+int PictureEncoders::Width(int i) const {
+  return config_.encoder.crop_width ? config_.encoder.crop_width : config_.cameras[i].width;
+}
+
+int PictureEncoders::Frames() const {
+  const int cameras = static_cast<int>(config_.cameras.size());
+  return environments_ * config_.n_obs_steps * cameras /
+         static_cast<int>(weights_->encoders().size());
+}
+
+void PictureEncoders::Plan(DeviceArena& arena) {
+  encoders_.clear();
+  const int encoders = static_cast<int>(weights_->encoders().size());
+  for (int i = 0; i < encoders; ++i) {
+    encoders_.push_back(std::make_unique<EncoderPlan>(
+        weights_->encoders()[i], config_.encoder, format_, Frames(), Height(i), Width(i), arena));
+  }
+}
+
+void PictureEncoders::Draw(PictureSource source, const InputBlock& input,
+                           cudaStream_t stream) const {
+  if (source != PictureSource::kScenes) return;
+  drawer_->EnqueueDraw(input.device().scenes, environments_ * config_.n_obs_steps,
+                       input.device_frames(), stream);
+}
+
+void PictureEncoders::Prepare(PictureSource source, const InputBlock& input,
+                              cudaStream_t stream) const {
+  if (source == PictureSource::kNone) return;
+  for (int i = 0; i < parts(); ++i) {
+    PrepareArgs a;
+    a.in_stride = parts() == 1 ? 1 : static_cast<int>(config_.cameras.size());
+    a.in_first = i;
+    a.frames = Frames();
+    a.in_h = config_.cameras[i].height, a.in_w = config_.cameras[i].width;
+    a.out_h = Height(i), a.out_w = Width(i);
+    a.top = (a.in_h - a.out_h) / 2, a.left = (a.in_w - a.out_w) / 2;
+    a.rgb = input.device_frames();
+    a.table = weights_->picture_table(i);
+    a.y = encoders_[i]->input();
+    a.space_to_depth = weights_->encoders()[i].space_to_depth;
+    LaunchPrepare(format_, a, stream);
+  }
+}
+
+void PictureEncoders::Encode(PictureSource source, cudaStream_t stream) const {
+  if (source == PictureSource::kNone) return;
+  for (const auto& encoder : encoders_) encoder->Run(stream);
+}
+
+size_t PictureEncoders::part_stride() const {
+  return parts() > 1 ? encoders_[1]->features() - encoders_[0]->features() : 0;
+}
+
+int PictureEncoders::width() const {
+  return config_.encoder.feature_dim * static_cast<int>(config_.cameras.size());
+}
+
+}  // namespace mjp

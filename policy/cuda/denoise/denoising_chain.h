@@ -1,0 +1,52 @@
+#ifndef POLICY_CUDA_DENOISE_DENOISING_CHAIN_H_
+#define POLICY_CUDA_DENOISE_DENOISING_CHAIN_H_
+
+#include <vector>
+
+#include "kernels/cuda/sampler/denoise.cuh"
+#include "policy/cuda/arena.h"
+#include "policy/cuda/input_block.h"
+#include "policy/policy.h"
+
+namespace mjp {
+
+// The reverse process of every environment of a decision: its schedule, and what of it lies on the
+// device. Whoever runs it turns x from the start into the result.
+class DenoisingChain {
+ public:
+  // `options` as resolved.
+  DenoisingChain(const PolicyConfig& config, const PolicyOptions& options, Format format);
+
+  void Plan(DeviceArena& arena);
+  // Puts the schedule on the device, once the memory is there.
+  void UploadSchedule(const DeviceArena& arena) const;
+  // Enqueues the start and the noise of every step, but for what was given from outside.
+  void EnqueueNoise(const InputBlock& input, cudaStream_t stream) const;
+  // Puts the start and the noise of tests and of recordings on the device; either may be empty.
+  void UploadGiven(const PolicyInput& input, const DeviceArena& arena) const;
+
+  const Format format;
+  const int environments, horizon, action_dim;
+  const int window;       // steps that a pass evaluates of each environment; 1: one after the other
+  const float tolerance;  // of a window
+  const std::vector<DenoiseStep> steps;
+
+  int Steps() const { return static_cast<int>(steps.size()); }
+  int Elements() const { return horizon * action_dim; }  // of one environment
+
+  // Device memory.
+  float* x = nullptr;               // (environments, elements)
+  float* noise = nullptr;           // (steps, environments, elements); null: DDIM
+  int* timesteps = nullptr;         // (steps)
+  DenoiseStep* schedule = nullptr;  // (steps)
+  // Each row's timestep, for passes of one step: (steps, environments); room for (environments *
+  // window) where there are windows.
+  int* row_step = nullptr;
+
+ private:
+  bool noisy_;
+};
+
+}  // namespace mjp
+
+#endif  // POLICY_CUDA_DENOISE_DENOISING_CHAIN_H_

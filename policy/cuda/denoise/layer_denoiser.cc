@@ -1,0 +1,139 @@
+#include <utility>
+
+#include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/graph_capture.h"
+#include "policy/cuda/denoise/denoiser.h"
+#include "policy/cuda/denoise/picard_chain.h"
+
+namespace mjp {
+namespace {
+
+// One pass per step, unrolled in the graph.
+class SequentialDenoiser final : public Denoiser {
+ public:
+  SequentialDenoiser(const DenoisingChain& chain, UnetLaunches unet)
+      : chain_(chain), unet_(std::move(unet.pass)) {}
+
+  void Enqueue(const DenoiseContext& context) override {
+    DenoiseArgs a;
+    a.positions = chain_.environments * chain_.horizon;
+    a.action_dim = chain_.action_dim;
+    a.pitch = unet_->input_pitch();
+    a.x = a.next = chain_.x;
+    a.input = unet_->input();
+    LaunchDenoise(chain_.format, a, context.stream);
+    a.output = unet_->output();
+    for (int k = 0; k < chain_.Steps(); ++k) {
+      unet_->RunPass(chain_.row_step + size_t{1} * k * chain_.environments, context.stream);
+      a.step = chain_.steps[k];
+      if (chain_.noise != nullptr)
+        a.noise = chain_.noise + size_t{1} * k * chain_.environments * chain_.Elements();
+      LaunchDenoise(chain_.format, a, context.stream);
+      context.timing.RecordPass(false, context.stream);
+      if (context.trace != nullptr) context.trace->AddStep(chain_, unet_->output());
+    }
+  }
+
+  void EnqueueEachPass(cudaStream_t stream) const override {
+    unet_->RunPass(chain_.row_step, stream);
+  }
+  int MostPasses() const override { return chain_.Steps(); }
+
+ private:
+  const DenoisingChain& chain_;
+  std::unique_ptr<UnetPass> unet_;
+};
+
+// Windows of steps in a loop of the graph, and another loop for the chains whose windows gave up.
+class WindowDenoiser final : public Denoiser {
+ public:
+  WindowDenoiser(const DenoisingChain& chain, UnetLaunches unet, DeviceArena& arena)
+      : chain_(chain),
+        unet_(std::move(unet.pass)),
+        fallback_(std::move(unet.pass_fallback)),
+        picard_(chain, arena),
+        args_(picard_.args()),
+        fallback_args_(picard_.args()) {
+    fallback_args_.window = 1;
+    TakeRows(*unet_, args_, arena);
+    TakeRows(*fallback_, fallback_args_, arena);
+  }
+
+  void Enqueue(const DenoiseContext& context) override {
+    LaunchPicardStart(chain_.format, args_, context.stream);
+    if (context.trace == nullptr) {
+      CaptureLoops(context);
+    } else {
+      RunOnHost(*unet_, args_, context);
+      LaunchPicardFallback(chain_.format, fallback_args_, nullptr, context.stream);
+      RunOnHost(*fallback_, fallback_args_, context);
+      picard_.CopyTrace(*context.trace);
+    }
+    picard_.FetchStates(context.stream);
+  }
+
+  void EnqueueEachPass(cudaStream_t stream) const override {
+    unet_->RunPass(chain_.row_step, stream);
+    fallback_->RunPass(chain_.row_step, stream);
+  }
+  int MostPasses() const override { return chain_.Steps(); }  // each finishes one or more
+  int Passes(int count) const override { return picard_.Passes(count); }
+
+ private:
+  static void TakeRows(const UnetPass& unet, PicardArgs& args, DeviceArena& arena) {
+    const size_t rows = size_t{1} * args.environments * args.window;
+    args.pitch = unet.input_pitch();
+    args.output = unet.output();
+    args.input = unet.input();
+    args.evaluated = arena.Take<float>(rows * args.elements);
+    args.previous = arena.Take<float>(2 * rows * args.elements);
+    args.row_step = arena.Take<int>(rows);
+  }
+
+  void CaptureLoops(const DenoiseContext& context) const {
+    const auto passes = [&](const UnetPass& unet, const PicardArgs& args) {
+      return [&](const cudaGraphConditionalHandle& loop) {
+        unet.RunPass(args.row_step, context.loop_stream);
+        LaunchPicardSweep(chain_.format, args, &loop, context.loop_stream);
+        context.timing.RecordPass(false, context.loop_stream);
+      };
+    };
+    CaptureLoop(context.stream, context.loop_stream, passes(*unet_, args_));
+    CaptureLoop(context.stream, context.loop_stream, passes(*fallback_, fallback_args_),
+                [&](const cudaGraphConditionalHandle& loop) {
+                  LaunchPicardFallback(chain_.format, fallback_args_, &loop, context.stream);
+                });
+  }
+
+  // The loop of a traced chain.
+  void RunOnHost(const UnetPass& unet, const PicardArgs& args,
+                 const DenoiseContext& context) const {
+    const PicardArgs traced = picard_.Traced(args);
+    for (;;) {
+      int remaining = 0;
+      CheckCuda(cudaMemcpyAsync(&remaining, args.remaining, sizeof(int), cudaMemcpyDeviceToHost,
+                                context.stream),
+                "copy of the trace");
+      CheckCuda(cudaStreamSynchronize(context.stream), "a denoising pass");
+      if (remaining == 0) return;
+      unet.RunPass(args.row_step, context.stream);
+      LaunchPicardSweep(chain_.format, traced, nullptr, context.stream);
+      context.timing.RecordPass(false, context.stream);
+    }
+  }
+
+  const DenoisingChain& chain_;
+  std::unique_ptr<UnetPass> unet_, fallback_;
+  PicardChain picard_;
+  PicardArgs args_, fallback_args_;
+};
+
+}  // namespace
+
+std::unique_ptr<Denoiser> MakeLayerDenoiser(const DenoisingChain& chain, UnetLaunches unet,
+                                            DeviceArena& arena) {
+  if (chain.window > 1) return std::make_unique<WindowDenoiser>(chain, std::move(unet), arena);
+  return std::make_unique<SequentialDenoiser>(chain, std::move(unet));
+}
+
+}  // namespace mjp

@@ -1,0 +1,83 @@
+#include <optional>
+#include <utility>
+
+#include "kernels/cuda/primitives/cuda_check.h"
+#include "policy/cuda/denoise/denoiser.h"
+#include "policy/cuda/denoise/picard_chain.h"
+
+namespace mjp {
+namespace {
+
+// Whole chains in the megakernel: windows of steps in one launch and their fallback in another, or
+// step by step in one for each of several parts of the rows.
+class MegakernelChain final : public Denoiser {
+ public:
+  MegakernelChain(const DenoisingChain& chain, UnetLaunches unet, DeviceArena& arena)
+      : chain_(chain),
+        megakernel_(std::move(unet.megakernel)),
+        fallback_(std::move(unet.megakernel_fallback)) {
+    if (chain.window > 1) picard_.emplace(chain, arena);
+    if (!arena.measuring()) host_timed_out_ = PinnedArray<int>(1);
+  }
+
+  void Enqueue(const DenoiseContext& context) override {
+    CheckCuda(cudaMemsetAsync(megakernel_->timed_out(), 0, sizeof(int), context.stream),
+              "denoising chain");
+    if (picard_) {
+      EnqueueWindows(context);
+    } else {
+      EnqueueSteps(context);
+    }
+    CheckCuda(cudaMemcpyAsync(host_timed_out_.data(), megakernel_->timed_out(), sizeof(int),
+                              cudaMemcpyDeviceToHost, context.stream),
+              "denoising chain");
+  }
+
+  int MostPasses() const override { return chain_.Steps() * megakernel_->launches(); }
+  int Passes(int count) const override { return picard_ ? picard_->Passes(count) : MostPasses(); }
+
+  // What a chain whose wait timed out left behind is of no known pass: no decision after it is
+  // trusted.
+  void CheckFinished() override {
+    timed_out_ = timed_out_ || host_timed_out_[0] != 0;
+    if (!timed_out_) return;
+    throw Error(ExitCode::kRetryable,
+                "the denoising chain on the GPU stood still for seconds: blocks of it were not "
+                "running; start the same command again, or use the CPU backend");
+  }
+
+ private:
+  void EnqueueWindows(const DenoiseContext& context) const {
+    const PicardArgs args = context.trace ? picard_->Traced(picard_->args()) : picard_->args();
+    megakernel_->RunWindows(args, context.timing.timestamps(), context.stream);
+    fallback_->RunFallback(args, context.timing.timestamps(), context.stream);
+    if (context.trace) picard_->CopyTrace(*context.trace);
+    picard_->FetchStates(context.stream);
+  }
+
+  // With a trace a launch takes one step.
+  void EnqueueSteps(const DenoiseContext& context) const {
+    const int steps = chain_.Steps(), launches = context.trace ? steps : 1;
+    for (int k = 0; k < launches; ++k) {
+      megakernel_->RunSteps(chain_.schedule, chain_.noise, chain_.x, k,
+                            context.trace ? k + 1 : steps, context.timing.timestamps(),
+                            context.stream);
+      if (context.trace) context.trace->AddStep(chain_, megakernel_->output());
+    }
+  }
+
+  const DenoisingChain& chain_;
+  std::unique_ptr<MegakernelDenoiser> megakernel_, fallback_;
+  std::optional<PicardChain> picard_;
+  PinnedArray<int> host_timed_out_;  // whether a wait of the last decision timed out
+  bool timed_out_ = false;           // whether one ever did
+};
+
+}  // namespace
+
+std::unique_ptr<Denoiser> MakeMegakernelDenoiser(const DenoisingChain& chain, UnetLaunches unet,
+                                                 DeviceArena& arena) {
+  return std::make_unique<MegakernelChain>(chain, std::move(unet), arena);
+}
+
+}  // namespace mjp

@@ -1,0 +1,43 @@
+#include "policy/cuda/unet/unet_launches.h"
+
+#include <algorithm>
+
+#include "policy/cuda/unet/layer_unet.h"
+#include "policy/cuda/unet/norm_conv_unet.h"
+
+namespace mjp {
+namespace {
+
+// A pass over `rows`, with the conditioning's part of FiLM shared or its own.
+std::unique_ptr<UnetPass> MakePass(const DeviceWeights& weights, Format format, int horizon,
+                                   int rows, int rows_per_env, DeviceArena& arena,
+                                   const FilmCondition* condition) {
+  if (weights.fused()) {
+    return std::make_unique<NormConvUnetPlan>(weights.norm_conv_unet(), format, horizon, rows,
+                                              rows_per_env, arena, condition);
+  }
+  return std::make_unique<UnetPlan>(weights.unet(), format, horizon, rows, rows_per_env, arena,
+                                    condition);
+}
+
+}  // namespace
+
+UnetLaunches PlaceUnet(const DeviceWeights& weights, Format format, int horizon,
+                       const ExecutionPlan& plan, DeviceArena& arena) {
+  const int window = std::max(1, plan.window);
+  UnetLaunches unet;
+  if (IsPersistent(plan.form)) {
+    const NormConvUnet& layers = weights.norm_conv_unet();
+    unet.megakernel = std::make_unique<MegakernelDenoiser>(layers, format, horizon, plan, arena);
+    if (window > 1) unet.megakernel_fallback = unet.megakernel->Fallback(layers, plan.fallback);
+    return unet;
+  }
+  unet.pass = MakePass(weights, format, horizon, plan.rows, window, arena, nullptr);
+  if (window > 1) {
+    unet.pass_fallback =
+        MakePass(weights, format, horizon, plan.rows / window, 1, arena, &unet.pass->condition());
+  }
+  return unet;
+}
+
+}  // namespace mjp

@@ -36,7 +36,7 @@ void Conditioning::Enqueue(const InputBlock& input, const PictureEncoders& pictu
   film.Run(stream);
 }
 
-void Conditioning::UploadGiven(std::span<const float> cond, const DeviceArena& arena) const {
+void Conditioning::UploadGiven(std::span<const float> cond, DeviceArena& arena) const {
   arena.Upload(given_, cond.data(), cond.size_bytes());
 }
 

@@ -21,7 +21,7 @@ class Conditioning {
   void Enqueue(const InputBlock& input, const PictureEncoders& pictures, const FilmCondition& film,
                cudaStream_t stream) const;
   // Puts a vector (environments, CondDim()) from outside on the device, for decisions that take it.
-  void UploadGiven(std::span<const float> cond, const DeviceArena& arena) const;
+  void UploadGiven(std::span<const float> cond, DeviceArena& arena) const;
   // Enqueues the copy of the vectors of the first environments to `cond`.
   void Fetch(std::span<float> cond, cudaStream_t stream) const;
 

@@ -26,7 +26,7 @@ void DenoisingChain::Plan(DeviceArena& arena) {
   row_step = arena.Take<int>(size_t{1} * environments * (window > 1 ? window : steps.size()));
 }
 
-void DenoisingChain::UploadSchedule(const DeviceArena& arena) const {
+void DenoisingChain::UploadSchedule(DeviceArena& arena) const {
   std::vector<int> of_steps, of_rows;
   for (const DenoiseStep& step : steps) {
     of_steps.push_back(step.timestep);
@@ -50,7 +50,7 @@ void DenoisingChain::EnqueueNoise(const InputBlock& input, cudaStream_t stream) 
   LaunchNoise(a, stream);
 }
 
-void DenoisingChain::UploadGiven(const PolicyInput& input, const DeviceArena& arena) const {
+void DenoisingChain::UploadGiven(const PolicyInput& input, DeviceArena& arena) const {
   arena.Upload(x, input.x_start.data(), input.x_start.size_bytes());
   if (input.noise_by_t.empty() || noise == nullptr) return;
   const size_t given = size_t{1} * input.count * Elements();

@@ -19,11 +19,11 @@ class DenoisingChain {
 
   void Plan(DeviceArena& arena);
   // Puts the schedule on the device, once the memory is there.
-  void UploadSchedule(const DeviceArena& arena) const;
+  void UploadSchedule(DeviceArena& arena) const;
   // Enqueues the start and the noise of every step, but for what was given from outside.
   void EnqueueNoise(const InputBlock& input, cudaStream_t stream) const;
   // Puts the start and the noise of tests and of recordings on the device; either may be empty.
-  void UploadGiven(const PolicyInput& input, const DeviceArena& arena) const;
+  void UploadGiven(const PolicyInput& input, DeviceArena& arena) const;
 
   const Format format;
   const int environments, horizon, action_dim;

@@ -63,6 +63,7 @@ class PlannedUnet {
 
   const mjp::NormConvUnet& unet() const { return unet_; }
   int horizon() const { return horizon_; }
+  const mjp::PolicyConfig& config() const { return checkpoint_.config; }
 
  private:
   int horizon_;

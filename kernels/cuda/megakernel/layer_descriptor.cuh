@@ -34,7 +34,8 @@ struct MailboxSlot {
   int bytes;
   uint32_t epoch;
 };
-__device__ __forceinline__ MailboxSlot SlotOf(const MailboxRing& ring, uint32_t pass, int batch) {
+MJP_HOST_DEVICE __forceinline__ MailboxSlot SlotOf(const MailboxRing& ring, uint32_t pass,
+                                                   int batch) {
   const uint32_t use = pass * ring.uses + ring.index;
   return {static_cast<int>(2 * batch + (use & 1)) * ring.buffer_bytes, (use >> 1 & 1) ^ 1};
 }
@@ -79,12 +80,13 @@ struct alignas(16) LayerDescriptor {
 
 // Where a row of activations begins, whose sets are `set_bytes` apart.
 template <typename Byte>
-__device__ __forceinline__ Byte* RowAt(Byte* rows, int row, uint32_t set_bytes, int set_log2) {
+MJP_HOST_DEVICE __forceinline__ Byte* RowAt(Byte* rows, int row, uint32_t set_bytes, int set_log2) {
   return rows + (row >> set_log2) * set_bytes + (row & ((1 << set_log2) - 1)) * kPackBytes;
 }
 
-__device__ __forceinline__ ActivationSource MakeActivationSource(const Layer& layer,
-                                                                 const GemmTile& gemm, int which) {
+MJP_HOST_DEVICE __forceinline__ ActivationSource MakeActivationSource(const Layer& layer,
+                                                                      const GemmTile& gemm,
+                                                                      int which) {
   const int channels = which ? layer.shape.in_c - layer.source_channels : layer.source_channels;
   ActivationSource s;
   s.set_log2 = layer.source_set_log2[which];
@@ -98,10 +100,10 @@ __device__ __forceinline__ ActivationSource MakeActivationSource(const Layer& la
   return s;
 }
 
-// T: storage type of activations.
+// Of CTA `cta`, whose output tile is `tile`. T: storage type of activations.
 template <typename T>
-__device__ __forceinline__ LayerDescriptor MakeLayerDescriptor(const Args& args, const Layer& layer,
-                                                               const OutputTile& tile) {
+MJP_HOST_DEVICE __forceinline__ LayerDescriptor
+MakeLayerDescriptor(const Args& args, const Layer& layer, const OutputTile& tile, int cta) {
   const GemmTile gemm = GemmTileOf(layer, tile);
   const int length = 1 << layer.in_length_log2;
   constexpr int kValueBytes = sizeof(float);
@@ -140,7 +142,7 @@ __device__ __forceinline__ LayerDescriptor MakeLayerDescriptor(const Args& args,
   const int group = gemm.group_tile << layer.groups_log2;
   const int send = (group * kRowsPerBatch + gemm.row0) * box + gemm.k_slice * d.slice_bytes +
                    (sum_bytes * gemm.phase << layer.group_channels_log2);
-  const int receive = static_cast<int>(blockIdx.x) * box;
+  const int receive = cta * box;
   const auto in = [&](const Mailbox& m) {
     return reinterpret_cast<uint8_t*>(args.mailboxes + m.offset);
   };
@@ -163,6 +165,12 @@ __device__ __forceinline__ LayerDescriptor MakeLayerDescriptor(const Args& args,
   d.film_scale = layer.epilogue.film_scale < 0 ? -1 : layer.epilogue.film_scale + channel0;
   d.film_bias = layer.epilogue.film_bias < 0 ? -1 : layer.epilogue.film_bias + channel0;
   return d;
+}
+// Of this CTA.
+template <typename T>
+__device__ __forceinline__ LayerDescriptor MakeLayerDescriptor(const Args& args, const Layer& layer,
+                                                               const OutputTile& tile) {
+  return MakeLayerDescriptor<T>(args, layer, tile, static_cast<int>(blockIdx.x));
 }
 
 }  // namespace mjp::megakernel

@@ -11,7 +11,13 @@
 namespace mjp {
 
 // Exponent of a power of two.
-__device__ __forceinline__ int Log2(int power) { return 31 - __clz(power); }
+MJP_HOST_DEVICE __forceinline__ int Log2(int power) {
+#ifdef __CUDA_ARCH__
+  return 31 - __clz(power);
+#else
+  return 31 - __builtin_clz(power);
+#endif
+}
 
 // Accumulators of a warp. With few position tiles, k steps alternate between sets, since an mma
 // waits for the one before that has its accumulators.

@@ -11,132 +11,20 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/megakernel/mma_warps.cuh"
-#include "kernels/cuda/megakernel/sampler_step.cuh"
+#include "kernels/cuda/megakernel/roles.cuh"
+#include "kernels/cuda/megakernel/smem_layout.cuh"
 
 namespace mjp::megakernel {
 namespace {
 
-// Offsets in shared memory: the weight buffers are at 0, the input at `end`. more_passes: the MMA
-// warps tell the epilogue warps whether another pass follows.
-struct SmemLayout {
-  int layers, tiles, descriptors, x, first, head, head_bias, timesteps, states, previous, moments,
-      residuals, more_passes, end;
-  __host__ __device__ SmemLayout(const Args& args) {
-    const CommonArgs& a = args.common;
-    const int elements = a.length * a.action_dim, rows = a.rows;
-    layers = kMmaWarps * static_cast<int>(sizeof(WeightBuffer));
-    tiles = layers + args.layer_count * static_cast<int>(sizeof(Layer));
-    descriptors = tiles + args.layer_count * static_cast<int>(sizeof(WeightTile));
-    x = descriptors + args.layer_count * static_cast<int>(sizeof(LayerDescriptor));
-    first = x + XBytes(a);
-    head = first + (a.first.taps + 1) * a.first.in_c * (a.first.out_c / kNormGroups) * 4;
-    head_bias = head + a.last.channels / kNormGroups * a.action_dim * 4;
-    timesteps = head_bias + a.action_dim * 4;
-    states = timesteps + rows * 4;
-    previous = states + rows * static_cast<int>(sizeof(PicardState));
-    moments = (previous + (a.picard.window > 0 ? 2 * rows * elements * 4 : 0) + 15) / 16 * 16;
-    residuals = moments + kMmaWarps * 8;
-    more_passes =
-        residuals + (args.warp_specialized ? args.row_batches * kEpilogueThreads * 16 : 0);
-    end = (more_passes + 1 + 127) / 128 * 128;
-  }
-};
-
-// Registers of a thread of the MMA warps and of the epilogue warps; together at most as many as the
-// launch gives the CTA.
-template <int kRowBatches>
-constexpr int kMmaRegisters = kRowBatches == 1 ? 192 : 184;
-template <int kRowBatches>
-constexpr int kEpilogueRegisters = kRowBatches == 1 ? 120 : 136;
-template <int kRowBatches>
-constexpr bool kEnoughRegisters =
-    kMmaRegisters<kRowBatches>* kMmaThreads + kEpilogueRegisters<kRowBatches>* kEpilogueThreads <=
-    65536 / kSpecializedThreads / 8 * 8 * kSpecializedThreads;
-static_assert(kEnoughRegisters<1> && kEnoughRegisters<2>);
-template <bool kMore, int kRegisters>
-__device__ __forceinline__ void SetRegisters() {
-#ifdef MJP_HAVE_WGMMA
-  if constexpr (kMore) {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
-  } else {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
-  }
-#endif
-}
-
-// The sampler steps: `threads` threads of each CTA run those of its own rows, so that it polls no
-// other rows' head partial sums; a CTA of an unused row runs that of the last row, whose x it
-// reads. These partial sums need one buffer alone: when a CTA sends some all others are in the same
-// pass, and have read those of the pass before (SkewIsBounded).
-__device__ __forceinline__ SamplerThreads MakeSamplerThreads(int row_batches, int thread,
-                                                             int threads) {
-  const OutputTile tile = TileOfCta(blockIdx.x);
-  return {thread, threads, tile.row_slot, kRowsPerBatch, row_batches, tile.group == 0};
-}
-
-// All passes by the epilogue warps. Step by step they run the sampler too, while the MMA warps
-// prefetch the next pass' weights; Picard windows are swept by the MMA warps.
-template <Format F, int kRowBatches>
-__device__ __forceinline__ void RunEpilogueWarps(CtaState& cta, const Layer* layers,
-                                                 const LayerDescriptor* descriptors, int count,
-                                                 const PicardState* states,
-                                                 const volatile bool* more_passes,
-                                                 const uint8_t* local, float4* residuals,
-                                                 uint32_t before) {
-  const bool windows = cta.a.picard.window > 0;
-  const OutputTile tile = TileOfCta(blockIdx.x);
-  const EpilogueThread first = MakeEpilogueThread(cta, tile, 0, 0);
-  const EpilogueThread second = MakeEpilogueThread(cta, tile, kRowBatches - 1, 0);
-  WaitAtBarrier<kPassBarrier>();
-  const SamplerThreads sampler =
-      MakeSamplerThreads(kRowBatches, RematerializeTid() - kMmaThreads, kEpilogueThreads);
-  StepCount steps;
-  if (!windows) steps = CountSteps(cta.a, states);
-  for (int pass = 1; windows ? *more_passes : pass <= steps.passes; ++pass) {
-    cta.epoch = (before + pass) & 1;
-    RunEpilogueLayers<F, kRowBatches>(cta, layers, descriptors, count, local, residuals,
-                                      before + pass - 1, first, second);
-    if (windows) {
-      WaitAtBarrier<kPassBarrier>();
-    } else {
-      EndSequentialPass(cta, states, steps, pass, sampler);
-      WaitAtBarrier<kStepBarrier>();
-    }
-  }
-}
-
-// Copies into shared memory what all passes need besides the weights of the pipeline. By the MMA
-// warps, for all.
-template <Format F>
-__device__ __forceinline__ void LoadCta(const CtaState& cta, const Args& args,
-                                        const SmemLayout& smem, uint8_t* shared) {
-  auto* layers = reinterpret_cast<Layer*>(shared + smem.layers);
-  auto* tiles = reinterpret_cast<WeightTile*>(shared + smem.tiles);
-  auto* descriptors = reinterpret_cast<LayerDescriptor*>(shared + smem.descriptors);
-  LoadLayers(layers, args.layers, args.layer_count);
-  const OutputTile tile = TileOfCta(blockIdx.x);
-  LoadInOutWeights(cta, reinterpret_cast<float*>(shared + smem.first),
-                   reinterpret_cast<float*>(shared + smem.head),
-                   reinterpret_cast<float*>(shared + smem.head_bias), tile.group, kNormGroups);
-  for (int i = threadIdx.x; i < args.layer_count; i += kMmaThreads) {
-    tiles[i] = MakeWeightTile(layers[i], tile);
-    descriptors[i] = MakeLayerDescriptor<Storage<F>>(args, layers[i], tile);
-  }
-  if (threadIdx.x == 0) *reinterpret_cast<volatile bool*>(shared + smem.more_passes) = true;
-  SyncPicardThreads();
-  for (int i = threadIdx.x; i < args.layer_count; i += kMmaThreads)
-    descriptors[i].next_weights = NextWeightTile(tiles, args.layer_count, i);
-  SyncPicardThreads();
-}
-
-// grid: (kCtas), all resident
+// grid: (kCtas), all resident. kRowBatches: 0 without warp specialisation; then the MMA warps run
+// the epilogue too.
 template <Format F, int kRowBatches>
 __global__ void __launch_bounds__(kRowBatches > 0 ? kSpecializedThreads : kMmaThreads, 1)
     UnetMegakernel(const __grid_constant__ Args args) {
   constexpr bool kWarpSpecialized = kRowBatches > 0;
   extern __shared__ __align__(128) uint8_t shared[];
-  if constexpr (!kHaveWgmma) return;
+  if constexpr (!kHaveWgmma) return Trap();
   const CommonArgs& a = args.common;
   if (NothingToDo(a)) return;
   const SmemLayout smem(args);
@@ -154,6 +42,7 @@ __global__ void __launch_bounds__(kRowBatches > 0 ? kSpecializedThreads : kMmaTh
                   SpinWatchdog(a.timed_out)};
   auto* states = reinterpret_cast<PicardState*>(shared + smem.states);
   const uint32_t before = *a.pass_count;
+  // epilogue warps
   if (kWarpSpecialized && threadIdx.x >= kMmaThreads) {
     SetRegisters<false, kEpilogueRegisters<kRowBatches>>();
     return RunEpilogueWarps<F, kRowBatches>(cta, layers, descriptors, args.layer_count, states,
@@ -161,6 +50,7 @@ __global__ void __launch_bounds__(kRowBatches > 0 ? kSpecializedThreads : kMmaTh
                                             reinterpret_cast<float4*>(shared + smem.residuals),
                                             before);
   }
+  // MMA warps
   if constexpr (kWarpSpecialized) SetRegisters<true, kMmaRegisters<kRowBatches>>();
   const PicardWindows windows = {states, reinterpret_cast<float*>(shared + smem.previous),
                                  shared + smem.end, reinterpret_cast<int*>(shared + smem.moments)};
@@ -175,16 +65,15 @@ __global__ void __launch_bounds__(kRowBatches > 0 ? kSpecializedThreads : kMmaTh
   const bool windowed = a.picard.window > 0;
   const int passes = RunPasses<true, !kWarpSpecialized>(
       cta, windows, sampler, [&](int pass) __attribute__((always_inline)) {
-        const uint32_t number = before + pass;
-        cta.epoch = number & 1;
+        cta.epoch = (before + pass) & 1;
         if constexpr (kWarpSpecialized) {
           if (windowed || pass == 1) ArriveAtBarrier<kPassBarrier>();
           RunMmaLayers<F, kRowBatches>(cta, layers, descriptors, args.layer_count, pipeline, input,
-                                       accumulators, local, number - 1);
+                                       accumulators, local, before + pass - 1);
         } else {
           SyncPicardThreads();
           RunUnspecializedLayers<F>(cta, layers, descriptors, args.layer_count, thread, pipeline,
-                                    input, accumulators, number - 1);
+                                    input, accumulators, before + pass - 1);
           SyncPicardThreads();
         }
       });
@@ -192,9 +81,7 @@ __global__ void __launch_bounds__(kRowBatches > 0 ? kSpecializedThreads : kMmaTh
     if (threadIdx.x == 0) *more_passes = false;
     ArriveAtBarrier<kPassBarrier>();
   }
-  // all CTAs have read it: this one could not have finished without them
-  if (blockIdx.x == 0 && threadIdx.x == 0) *a.pass_count = before + passes;
-  pipeline.Wait();  // a copy must not outlive its CTA
+  EndLaunch(a, before + passes, pipeline);
 }
 
 }  // namespace

@@ -25,11 +25,7 @@ struct MailboxRing {
   int uses, index;
 };
 // The buffer of a pass and row batch, in bytes from the first one, and the epoch of its values. Two
-// buffers suffice. Use n overwrites use n - 2, which the owners must have received. A sender of use
-// n has consumed the activations of the layer before, of the same rows; those needed every output
-// tile of these rows two layers before, and so needed their owners to be past use n - 2. A sender
-// whose K slice is of a skip alone knows the same from its own tile of the layer before, where the
-// CTA groups between span the rows (TwoMailboxBuffersSuffice).
+// buffers in turn are enough (TwoMailboxBuffersSuffice).
 struct MailboxSlot {
   int bytes;
   uint32_t epoch;

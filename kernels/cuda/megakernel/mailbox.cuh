@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "kernels/cuda/megakernel/epilogue_math.cuh"
+#include "kernels/cuda/megakernel/cta_state.cuh"
 #include "kernels/cuda/megakernel/megakernel.cuh"
 #include "kernels/cuda/primitives/wgmma.cuh"
 
@@ -60,6 +60,8 @@ __device__ __forceinline__ uint4 Load16(const void* at) {
   unsigned __int128 all;
   asm volatile("ld.relaxed.gpu.global.b128 %0, [%1];" : "=q"(all) : "l"(at));
   v = reinterpret_cast<const uint4&>(all);
+#else
+  __trap();
 #endif
   return v;
 }
@@ -68,6 +70,8 @@ __device__ __forceinline__ void Store16(void* at, const uint4& v) {
   asm volatile("st.relaxed.gpu.global.b128 [%0], %1;" ::"l"(at),
                "q"(reinterpret_cast<const unsigned __int128&>(v))
                : "memory");
+#else
+  __trap();
 #endif
 }
 

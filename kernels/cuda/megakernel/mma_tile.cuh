@@ -171,6 +171,8 @@ __device__ __forceinline__ void MmaWgmmaTile(const MmaShape& shape, ActivationLo
   if constexpr (kShortcut)
     put(shortcut,
         ShortcutAccumulators(accumulators, shared, 2 * AccumulatorLayout<T>::Part(NT * 8)));
+#else
+  __trap();
 #endif
 }
 
@@ -316,6 +318,8 @@ __device__ __forceinline__ void MmaShortcutTile(const MmaShape& shape, const Lay
   WaitAtBarrier<kMmaBarrier>();
   PutWarpgroupPart<Storage<F>, NT>(acc, accumulators, pipeline.thread);
   WaitAtBarrier<kMmaBarrier>();
+#else
+  __trap();
 #endif
 }
 template <Format F>

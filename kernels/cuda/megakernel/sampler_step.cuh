@@ -1,7 +1,7 @@
 #ifndef KERNELS_CUDA_MEGAKERNEL_SAMPLER_STEP_CUH_
 #define KERNELS_CUDA_MEGAKERNEL_SAMPLER_STEP_CUH_
 
-#include "kernels/cuda/megakernel/epilogue_math.cuh"
+#include "kernels/cuda/megakernel/cta_state.cuh"
 #include "kernels/cuda/primitives/cuda_check.h"
 #include "kernels/cuda/sampler/picard_sweep.cuh"
 

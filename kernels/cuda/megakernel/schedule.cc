@@ -115,6 +115,32 @@ bool SkewIsBounded(const std::vector<Layer>& layers) {
   return true;
 }
 
+bool TwoMailboxBuffersSuffice(const std::vector<Layer>& layers) {
+  const int count = static_cast<int>(layers.size());
+  // the layer, in the same pass, of the use before the last one of a layer's buffers; -1: none
+  const auto reused = [&](int j, Mailbox Layer::*mailbox) {
+    int found = 0;
+    for (int i = j - 1; i >= 0 && (layers[j].*mailbox).tile_values > 0; --i) {
+      const bool same = (layers[i].*mailbox).tile_values == (layers[j].*mailbox).tile_values &&
+                        layers[i].split_k_log2 == layers[j].split_k_log2;
+      if (same && ++found == 2) return i;
+    }
+    return -1;
+  };
+  for (int j = 0; j < count; ++j) {
+    if (layers[j].source[1] == nullptr) continue;
+    // a sender whose K slice is of the skip alone: these rows' owners are past layer `known`
+    int known = -1;
+    for (int m = j - 1; m > 0 && known < 0; --m)
+      if (layers[m].shape.in_c > 0 && layers[m].rows_log2 >= layers[j].rows_log2) known = m - 1;
+    for (int s = 0; s < j; ++s)
+      if (layers[s].output == layers[j].source[1]) known = std::max(known, s - 1);
+    if (reused(j, &Layer::mailbox) > known || reused(j, &Layer::shortcut_mailbox) > known)
+      return false;
+  }
+  return true;
+}
+
 void PlaceFence(std::vector<Layer>& layers) {
   std::next(std::find_if(layers.rbegin(), layers.rend(), SpansAllRows))->fence = true;
 }

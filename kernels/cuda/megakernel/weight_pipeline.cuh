@@ -1,8 +1,8 @@
 #ifndef KERNELS_CUDA_MEGAKERNEL_WEIGHT_PIPELINE_CUH_
 #define KERNELS_CUDA_MEGAKERNEL_WEIGHT_PIPELINE_CUH_
 
+#include "kernels/cuda/megakernel/evict_first.cuh"
 #include "kernels/cuda/megakernel/layer_descriptor.cuh"
-#include "kernels/cuda/megakernel/reader_epilogue/layer.cuh"
 #include "kernels/cuda/norm_conv/warp_mma.cuh"
 
 // The weight pipeline: device memory -> each MMA warp's shared memory (bulk copies) -> its

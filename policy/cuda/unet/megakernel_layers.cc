@@ -35,6 +35,7 @@ MegakernelLayers::MegakernelLayers(const NormConvUnet& unet, Format format, int 
   if (args_.warp_specialized) megakernel::PlanCtaLocal(layers_);
   supported_ = supported_ && last.epilogue.group_channels <= kMaxGroupChannels &&
                megakernel::SkewIsBounded(layers_);
+  supported_ = supported_ && megakernel::TwoMailboxBuffersSuffice(layers_);
   supported_ = supported_ && (args_.row_batches == 1 || args_.warp_specialized);
   if (supported_) megakernel::PlaceFence(layers_), ReorderWeights();
   SetSourceLayouts();

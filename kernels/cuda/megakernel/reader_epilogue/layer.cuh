@@ -2,7 +2,8 @@
 #define KERNELS_CUDA_MEGAKERNEL_READER_EPILOGUE_LAYER_CUH_
 
 #include "kernels/cuda/megakernel/args.cuh"
-#include "kernels/cuda/megakernel/epilogue_math.cuh"
+#include "kernels/cuda/megakernel/evict_first.cuh"
+#include "kernels/cuda/megakernel/reader_epilogue/epilogue.cuh"
 #include "kernels/cuda/norm_conv/warp_mma.cuh"
 
 // One layer of the reader-epilogue kernel with two m16 tiles per warp: fill the input, multiply,
@@ -12,27 +13,6 @@ namespace mjp::megakernel {
 
 inline constexpr int kStepChannels = kStepBytes / 2;
 inline constexpr int kCopyVectors = 8;  // loads of materialised activations in flight per thread
-
-// L2 policy of what is read once in a pass: it is evicted first. Created at each use: a loop would
-// hold it in two registers otherwise.
-__device__ __forceinline__ uint64_t EvictFirstPolicy() {
-  uint64_t policy = 0;
-#if __CUDA_ARCH__ >= 800
-  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-#endif
-  return policy;
-}
-// Copies like CopyAsync16, with such a policy.
-__device__ __forceinline__ void CopyAsync16Once(uint32_t shared, const void* global, bool valid,
-                                                uint64_t policy) {
-#if __CUDA_ARCH__ >= 800
-  const int bytes = valid ? 16 : 0;
-  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(shared),
-               "l"(global), "r"(bytes), "l"(policy));
-#else
-  CopyAsync16(shared, global, valid);
-#endif
-}
 
 // What one warp multiplies in a layer, and where its weights are.
 struct WarpTile {

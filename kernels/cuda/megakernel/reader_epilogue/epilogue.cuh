@@ -1,14 +1,11 @@
-#ifndef KERNELS_CUDA_MEGAKERNEL_EPILOGUE_MATH_CUH_
-#define KERNELS_CUDA_MEGAKERNEL_EPILOGUE_MATH_CUH_
+#ifndef KERNELS_CUDA_MEGAKERNEL_READER_EPILOGUE_EPILOGUE_CUH_
+#define KERNELS_CUDA_MEGAKERNEL_READER_EPILOGUE_EPILOGUE_CUH_
 
-#include "kernels/cuda/megakernel/args.cuh"
-#include "kernels/cuda/megakernel/tagged_value.cuh"
-#include "kernels/cuda/norm_conv/norm_prologue.cuh"
-#include "kernels/cuda/primitives/device_math.cuh"
+#include "kernels/cuda/megakernel/cta_state.cuh"
 
-// The state of a CTA, and the epilogue of the reader-epilogue kernel: from a convolution's partial
-// sums to activations (sum, GroupNorm, Mish, FiLM, residual). A group of warps has one output tile
-// (row, norm group) and holds it in registers.
+// The epilogue of the reader-epilogue kernel: from a convolution's partial sums to activations (sum,
+// GroupNorm, Mish, FiLM, residual). A group of warps has one output tile (row, norm group) and holds it
+// in registers.
 
 namespace mjp::megakernel {
 
@@ -34,43 +31,6 @@ __device__ __forceinline__ ReductionGroup MakeReductionGroup(int tiles, int vect
   g.thread = static_cast<int>(threadIdx.x & ((32 << log2) - 1));
   g.moments = moments + (g.index << log2);
   return g;
-}
-
-// What a CTA's functions share.
-struct CtaState {
-  const CommonArgs& a;
-  float* x;  // shared: (rows, x_halo zeros, length * action_dim, zeros)
-  // shared: weights of the first convolution, then of its 1x1 shortcut; of the head (action_dim,
-  // channels), and its biases; those of the CTA's channels alone
-  const float *first, *head, *head_bias;
-  float2* moments;
-  uint32_t epoch;
-  int* timesteps;  // shared: (rows)
-  SpinWatchdog watchdog;
-
-  __device__ __forceinline__ int XPitch() const { return a.length * a.action_dim + 2 * a.x_halo; }
-  __device__ __forceinline__ float* X(int row) const { return x + row * XPitch() + a.x_halo; }
-};
-
-__device__ __forceinline__ float4 Load4(const float* from) {
-  return *reinterpret_cast<const float4*>(from);
-}
-__device__ __forceinline__ void Add4(float4& to, const float4& v) {
-  to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w;
-}
-
-// Four channels of a convolution of x with `taps` taps; weight (taps, in_c, channels).
-__device__ __forceinline__ float4 ConvolveFirst(const CtaState& cta, const float* weight, int taps,
-                                                int channels, int row, int position, int channel) {
-  const FirstConvArgs& f = cta.a.first;
-  const float* x = cta.X(row) + (position - taps / 2) * f.in_c;
-  float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll 2
-  for (int i = 0; i < taps * f.in_c; ++i) {
-    const float4 w = Load4(weight + i * channels + channel);
-    sum.x += w.x * x[i], sum.y += w.y * x[i], sum.z += w.z * x[i], sum.w += w.w * x[i];
-  }
-  return sum;
 }
 
 // Mean and variance of the group's `all` vectors, as many per thread; zeros in threads without. A
@@ -117,13 +77,7 @@ __device__ __forceinline__ float2 GroupMoments(const ReductionGroup& group,
   return make_float2(mean, squares * inverse_values * of_warps);
 }
 
-// The epilogue's terms of four channels; loaded before the partial sums are polled, and not touched
-// until those have arrived.
-struct ChannelTerms {
-  float4 bias, shortcut_bias, scale, shift;
-  float4 film_scale[2], film_shift[2];  // of the timestep, of the conditioning
-};
-
+// Loads the epilogue's terms of four channels of a source.
 __device__ __forceinline__ ChannelTerms LoadSourceTerms(const CtaState& cta,
                                                         const EpilogueSource& s, int row,
                                                         int channel) {
@@ -257,4 +211,4 @@ __device__ __forceinline__ void NormalizeSource(CtaState& cta, const EpilogueSou
 
 }  // namespace mjp::megakernel
 
-#endif  // KERNELS_CUDA_MEGAKERNEL_EPILOGUE_MATH_CUH_
+#endif  // KERNELS_CUDA_MEGAKERNEL_READER_EPILOGUE_EPILOGUE_CUH_

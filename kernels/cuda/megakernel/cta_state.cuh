@@ -1,0 +1,59 @@
+#ifndef KERNELS_CUDA_MEGAKERNEL_CTA_STATE_CUH_
+#define KERNELS_CUDA_MEGAKERNEL_CTA_STATE_CUH_
+
+#include "kernels/cuda/megakernel/args.cuh"
+#include "kernels/cuda/megakernel/tagged_value.cuh"
+#include "kernels/cuda/norm_conv/norm_prologue.cuh"
+#include "kernels/cuda/primitives/device_math.cuh"
+
+// What the functions of a CTA share, in both persistent kernels.
+
+namespace mjp::megakernel {
+
+// What a CTA's functions share.
+struct CtaState {
+  const CommonArgs& a;
+  float* x;  // shared: (rows, x_halo zeros, length * action_dim, zeros)
+  // shared: weights of the first convolution, then of its 1x1 shortcut; of the head (action_dim,
+  // channels), and its biases; those of the CTA's channels alone
+  const float *first, *head, *head_bias;
+  float2* moments;
+  uint32_t epoch;
+  int* timesteps;  // shared: (rows)
+  SpinWatchdog watchdog;
+
+  __device__ __forceinline__ int XPitch() const { return a.length * a.action_dim + 2 * a.x_halo; }
+  __device__ __forceinline__ float* X(int row) const { return x + row * XPitch() + a.x_halo; }
+};
+
+__device__ __forceinline__ float4 Load4(const float* from) {
+  return *reinterpret_cast<const float4*>(from);
+}
+__device__ __forceinline__ void Add4(float4& to, const float4& v) {
+  to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w;
+}
+
+// Four channels of a convolution of x with `taps` taps; weight (taps, in_c, channels).
+__device__ __forceinline__ float4 ConvolveFirst(const CtaState& cta, const float* weight, int taps,
+                                                int channels, int row, int position, int channel) {
+  const FirstConvArgs& f = cta.a.first;
+  const float* x = cta.X(row) + (position - taps / 2) * f.in_c;
+  float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll 2
+  for (int i = 0; i < taps * f.in_c; ++i) {
+    const float4 w = Load4(weight + i * channels + channel);
+    sum.x += w.x * x[i], sum.y += w.y * x[i], sum.z += w.z * x[i], sum.w += w.w * x[i];
+  }
+  return sum;
+}
+
+// The epilogue's terms of four channels; loaded before the partial sums are polled, and not touched
+// until those have arrived.
+struct ChannelTerms {
+  float4 bias, shortcut_bias, scale, shift;
+  float4 film_scale[2], film_shift[2];  // of the timestep, of the conditioning
+};
+
+}  // namespace mjp::megakernel
+
+#endif  // KERNELS_CUDA_MEGAKERNEL_CTA_STATE_CUH_

@@ -128,8 +128,8 @@ bool SkewIsBounded(const std::vector<Layer>& layers);
 // Whether a mailbox' two buffers suffice: no sender overwrites partial sums that their owner has
 // not received. A sender has consumed the layer before, of the same rows, whose owners are past the
 // layer before that; so use n - 2 of the buffers is received before use n. For a sender whose K
-// slice is of a skip alone that follows from its own tile of a layer between that spans the rows,
-// or from the skip.
+// slice is of a skip alone it must follow from its own tile: the last layer before whose CTA groups
+// span its rows tells that these owners are past the layer before that one.
 bool TwoMailboxBuffersSuffice(const std::vector<Layer>& layers);
 // Sets `fence` in the layer before the last one whose CTA groups span all rows. An owner clears, a
 // pass ahead, the buffer that it writes in the next pass; a reader that polled there before the

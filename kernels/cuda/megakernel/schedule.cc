@@ -128,13 +128,11 @@ bool TwoMailboxBuffersSuffice(const std::vector<Layer>& layers) {
     return -1;
   };
   for (int j = 0; j < count; ++j) {
-    if (layers[j].source[1] == nullptr) continue;
+    if (layers[j].source_channels == layers[j].shape.in_c) continue;
     // a sender whose K slice is of the skip alone: these rows' owners are past layer `known`
     int known = -1;
     for (int m = j - 1; m > 0 && known < 0; --m)
       if (layers[m].shape.in_c > 0 && layers[m].rows_log2 >= layers[j].rows_log2) known = m - 1;
-    for (int s = 0; s < j; ++s)
-      if (layers[s].output == layers[j].source[1]) known = std::max(known, s - 1);
     if (reused(j, &Layer::mailbox) > known || reused(j, &Layer::shortcut_mailbox) > known)
       return false;
   }

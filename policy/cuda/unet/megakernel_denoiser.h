@@ -47,12 +47,13 @@ class MegakernelDenoiser {
   // is timestamp i + 1; passes are counted in the order in which they run, those of each launch
   // alone.
   void RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin, int end,
-                const TimestampList& stamps, cudaStream_t stream) const;
+                const TimestampList& timestamps, cudaStream_t stream) const;
   // Enqueues a time-parallel chain until each environment is done or its window is abandoned, which
   // its state says; `output`, `evaluated`, `input`, `kept` and `row_step` are not used.
-  void RunWindows(const PicardArgs& picard, const TimestampList& stamps, cudaStream_t stream) const;
+  void RunWindows(const PicardArgs& picard, const TimestampList& timestamps,
+                  cudaStream_t stream) const;
   // Enqueues the rest of the chains whose windows were abandoned, step by step.
-  void RunFallback(const PicardArgs& picard, const TimestampList& stamps,
+  void RunFallback(const PicardArgs& picard, const TimestampList& timestamps,
                    cudaStream_t stream) const;
 
  private:

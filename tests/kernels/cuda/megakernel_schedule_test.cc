@@ -133,6 +133,25 @@ TEST(MegakernelSchedule, AFenceStandsBeforeTheLastLayerThatSpansAllRows) {
   }
 }
 
+// A CTA whose K slice is of the skip alone reuses a mailbox buffer: it must know, by a layer
+// between of as many rows, that their owners have received what was there.
+TEST(MegakernelSchedule, TwoMailboxBuffersSufficeWhereALayerBetweenSpansTheRows) {
+  std::vector<Layer> layers = {Convolution(16, 0, 256, false), Convolution(4, 512, 512, false),
+                               Convolution(4, 512, 512, false), Convolution(4, 512, 512, false),
+                               Convolution(4, 1024, 512, true, 512)};
+  for (Layer& s : layers) ASSERT_TRUE(megakernel::PlanLayer(s));
+  for (Layer& s : layers) s.mailbox.tile_values = 512, s.split_k_log2 = 3;
+  for (int i = 1; i < 4; ++i) layers[i].rows_log2 = 3;
+  layers[4].rows_log2 = 3;
+  EXPECT_TRUE(megakernel::TwoMailboxBuffersSuffice(layers)) << "the layer before spans the rows";
+  layers[4].rows_log2 = 4;
+  EXPECT_FALSE(megakernel::TwoMailboxBuffersSuffice(layers)) << "no layer before spans 16 rows";
+  layers[1].rows_log2 = 4;
+  EXPECT_FALSE(megakernel::TwoMailboxBuffersSuffice(layers)) << "use n - 2 is of layer 2";
+  layers[4].mailbox.tile_values = 256;
+  EXPECT_TRUE(megakernel::TwoMailboxBuffersSuffice(layers)) << "buffers of its own";
+}
+
 TEST(MegakernelSchedule, WarpsSpecializeWhereTilesAreSmallAndKSlicesAreOneBlock) {
   const auto specialize = [](std::vector<Layer> layers) {
     for (Layer& s : layers) EXPECT_TRUE(megakernel::PlanLayer(s));

@@ -3,9 +3,9 @@
 
 #include "kernels/cuda/megakernel/cta_state.cuh"
 
-// The epilogue of the reader-epilogue kernel: from a convolution's partial sums to activations (sum,
-// GroupNorm, Mish, FiLM, residual). A group of warps has one output tile (row, norm group) and holds it
-// in registers.
+// The epilogue of the reader-epilogue kernel: from a convolution's partial sums to activations
+// (sum, GroupNorm, Mish, FiLM, residual). A group of warps has one output tile (row, norm group)
+// and holds it in registers.
 
 namespace mjp::megakernel {
 

@@ -44,7 +44,8 @@ class SequentialDenoiser final : public Denoiser {
   std::unique_ptr<UnetPass> unet_;
 };
 
-// Windows of steps in a loop of the graph, and another loop for the chains whose windows gave up.
+// Windows of steps in a loop of the graph, and another loop for the chains whose windows were
+// abandoned.
 class WindowDenoiser final : public Denoiser {
  public:
   WindowDenoiser(const DenoisingChain& chain, UnetLaunches unet, DeviceArena& arena)

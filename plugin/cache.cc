@@ -189,6 +189,7 @@ void SharedPolicy::Return(std::unique_ptr<Policy> policy) {
   Workshop& here = Here();
   std::lock_guard lock(here.mutex);
   here.backend = policy->options().backend;
+  here.device_ordinal = policy->device_ordinal();
   here.idle.push_back(std::move(policy));
 }
 
@@ -242,6 +243,13 @@ Backend SharedPolicy::backend() {
   Describe();
   std::lock_guard lock(here.mutex);
   return *here.backend;
+}
+
+int SharedPolicy::device_ordinal() {
+  if (backend() != Backend::kCuda) return -1;
+  Workshop& here = Here();
+  std::lock_guard lock(here.mutex);
+  return here.device_ordinal;
 }
 
 std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,

@@ -64,6 +64,8 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
   std::string Describe();
   // Where it runs, never kAuto. Throws as Policy::Create does.
   Backend backend();
+  // Policy::device_ordinal(). Throws as Policy::Create does.
+  int device_ordinal();
 
  private:
   // What the threads of one process share. A child made by fork() has its own: threads, locks and
@@ -76,7 +78,8 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
     DecisionMemo memo;
     std::mutex mutex;
     std::vector<std::unique_ptr<Policy>> idle;
-    std::optional<Backend> backend;  // known once there is an object
+    std::optional<Backend> backend;  // known, as is the next, once there is an object
+    int device_ordinal = -1;
   };
   Workshop& Here();
   std::unique_ptr<Policy> Borrow();

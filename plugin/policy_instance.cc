@@ -13,10 +13,6 @@
 #include "plugin/pictures/pose.h"
 #include "plugin/scope.h"
 
-#ifdef MJPOLICY_HAVE_CUDA
-#include "policy/cuda/cuda_policy.h"
-#endif
-
 namespace mjp {
 namespace {
 
@@ -42,14 +38,6 @@ void CheckSize(const char* attribute, const char* what, int given, int wanted) {
                  " numbers: the checkpoint's " + what + " has " + std::to_string(wanted));
 }
 
-// What CUDA calls the GPU that the policy runs on; -1 on the CPU.
-int CudaDeviceOf([[maybe_unused]] SharedPolicy& policy) {
-#ifdef MJPOLICY_HAVE_CUDA
-  if (policy.backend() == Backend::kCuda) return CudaDevice();
-#endif
-  return -1;
-}
-
 std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, int instance,
                                              const Config& config, SharedPolicy& shared) {
   const PolicyConfig& policy = shared.config();
@@ -71,7 +59,7 @@ std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, int instance,
   request.cameras = config.cameras;
   request.width = policy.cameras[0].width;
   request.height = policy.cameras[0].height;
-  request.cuda_device = CudaDeviceOf(shared);
+  request.cuda_device = shared.device_ordinal();
   for (const CameraFeature& camera : policy.cameras) {
     if (camera.width != request.width || camera.height != request.height) {
       throw Unsupported("the checkpoint's pictures differ in size; the plugin draws one size");

@@ -126,6 +126,8 @@ class Policy {
   const Checkpoint& checkpoint() const { return *checkpoint_; }
   // As resolved: no kAuto, no zero steps.
   const PolicyOptions& options() const { return options_; }
+  // What CUDA calls the GPU that it runs on; -1 on the CPU.
+  virtual int device_ordinal() const { return -1; }
   // One line for people: backend, device, precision.
   virtual std::string Description() const = 0;
 

@@ -79,7 +79,9 @@ class CudaPolicy final : public Policy {
  public:
   CudaPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
       : Policy(std::move(checkpoint), options),
-        engine_(EngineCache::Get().Take(checkpoint_, options_)) {}
+        engine_(EngineCache::Get().Take(checkpoint_, options_)) {
+    CheckCuda(cudaGetDevice(&device_), "device");
+  }
   ~CudaPolicy() override {
     if (pending_ != nullptr) {
       PolicyOutput unread;
@@ -110,6 +112,8 @@ class CudaPolicy final : public Policy {
     CheckActions(output->actions);
   }
 
+  int device_ordinal() const override { return device_; }
+
   std::string Description() const override {
     return std::string("CUDA, ") + GpuTraits::Current().name + ", " +
            PrecisionName(options_.precision) + ", " + engine_->plan().Text();
@@ -128,6 +132,7 @@ class CudaPolicy final : public Policy {
   }
 
   std::unique_ptr<CudaEngine> engine_;
+  int device_ = -1;
   PolicyOutput* pending_ = nullptr;  // of the decision under way
   bool healthy_ = true;
 };
@@ -151,11 +156,6 @@ bool CudaUsable(std::string* why) {
     *why = error.what();
     return false;
   }
-}
-
-int CudaDevice() {
-  int device = -1;
-  return cudaGetDevice(&device) == cudaSuccess ? device : -1;
 }
 
 std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> checkpoint,

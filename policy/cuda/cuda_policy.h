@@ -12,9 +12,6 @@ namespace mjp {
 // throws; works on a machine without a driver.
 bool CudaUsable(std::string* why);
 
-// The ordinal of the device that policies made on this thread run on; -1 where there is none.
-int CudaDevice();
-
 // Makes the policy on the GPU; `options` are resolved but for the precision. Memory, launches and
 // graphs come from a process-wide cache that outlives policies. Throws Error(kEnvironment) without
 // a usable device, Error(kBadInput) for a shape or option that no GPU kernel supports.

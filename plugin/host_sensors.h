@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "plugin/config.h"
+#include "plugin/model/config.h"
 #include "plugin/score.h"
 #include "policy/checkpoint/config.h"
 #include "policy/timing.h"

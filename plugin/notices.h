@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "plugin/binding.h"
+#include "plugin/model/binding.h"
 
 // Warnings about what a host or a model makes of a policy, which would otherwise come with every
 // step and with every copy of a simulation.

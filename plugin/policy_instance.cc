@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "base/text_stream.h"
 #include "plugin/guard.h"
-#include "plugin/model_folder.h"
+#include "plugin/model/model_folder.h"
+#include "plugin/model/scope.h"
 #include "plugin/notices.h"
 #include "plugin/pictures/pose.h"
-#include "plugin/scope.h"
 
 namespace mjp {
 namespace {

@@ -8,15 +8,15 @@
 #include <span>
 #include <vector>
 
-#include "plugin/binding.h"
 #include "plugin/cache.h"
-#include "plugin/config.h"
 #include "plugin/host_sensors.h"
+#include "plugin/model/binding.h"
+#include "plugin/model/config.h"
+#include "plugin/model/units.h"
 #include "plugin/pictures/picture_history.h"
 #include "plugin/score.h"
 #include "plugin/state.h"
 #include "plugin/trail.h"
-#include "plugin/units.h"
 
 namespace mjp {
 

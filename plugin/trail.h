@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "plugin/binding.h"
-#include "plugin/config.h"
+#include "plugin/model/binding.h"
+#include "plugin/model/config.h"
 
 namespace mjp {
 

@@ -37,8 +37,10 @@ class DeviceArena {
   }
 
   // Copies host memory to `device`, where it is when this returns; does nothing while measuring.
-  void Upload(void* device, const void* host, size_t bytes);
-  // Whether the memory holds what was uploaded, each place once, and zeros elsewhere.
+  void Upload(void* device, const void* host, size_t bytes) const;
+  // The same for what stays as it is, which HoldsUploads knows: each place once.
+  void UploadForGood(void* device, const void* host, size_t bytes);
+  // Whether the memory holds what UploadForGood put there and zeros elsewhere.
   bool HoldsUploads() const;
 
  private:

@@ -12,8 +12,8 @@ DeviceConv LayerLoader::Pack(ConvShape shape, const Tensor& weight, const Tensor
   const size_t bytes = PackedConvBytes(format_, shape);
   void* packed = arena_.TakeBytes(bytes);
   if (!arena_.measuring()) {
-    arena_.Upload(packed, PackConvWeights(format_, shape, weight.data.data(), in_channels).data(),
-                  bytes);
+    arena_.UploadForGood(
+        packed, PackConvWeights(format_, shape, weight.data.data(), in_channels).data(), bytes);
   }
   out.weight = packed;
   if (!bias.data.empty()) out.bias = Floats(bias.data);
@@ -63,7 +63,7 @@ DeviceNormConv LayerLoader::PackNormConv(const NormConvShape& shape, const Conv&
   void* packed = arena_.TakeBytes(bytes);
   if (!arena_.measuring()) {
     const float* shortcut_weight = shortcut ? shortcut->weight.data.data() : nullptr;
-    arena_.Upload(
+    arena_.UploadForGood(
         packed,
         PackWeightFragments(format_, out.shape, conv.weight.data.data(), shortcut_weight).data(),
         bytes);
@@ -121,7 +121,7 @@ DeviceNorm LayerLoader::Norm(const GroupNorm& norm) {
 
 const float* LayerLoader::Floats(const std::vector<float>& values) {
   float* device = arena_.Take<float>(values.size());
-  arena_.Upload(device, values.data(), values.size() * sizeof(float));
+  arena_.UploadForGood(device, values.data(), values.size() * sizeof(float));
   return device;
 }
 

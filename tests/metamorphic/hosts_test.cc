@@ -21,8 +21,8 @@
 #include "policy/checkpoint/random_checkpoint.h"
 #include "tasks/pusht/pictures/raster_source.h"
 #include "tests/support/child.h"
+#include "tests/support/goldens/small_checkpoint.h"
 #include "tests/support/mujoco_fixture.h"
-#include "tests/support/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
 
 // Relations that must hold between hosts: however a model comes to be and whoever steps it, its

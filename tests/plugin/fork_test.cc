@@ -12,7 +12,7 @@
 #include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
 #include "tests/support/child.h"
-#include "tests/support/small_checkpoint.h"
+#include "tests/support/goldens/small_checkpoint.h"
 
 namespace mjp_test {
 namespace {

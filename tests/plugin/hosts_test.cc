@@ -9,7 +9,7 @@
 
 #include "plugin/cache.h"
 #include "plugin/guard.h"
-#include "plugin/model_folder.h"
+#include "plugin/model/model_folder.h"
 #include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
 

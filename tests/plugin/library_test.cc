@@ -14,7 +14,7 @@
 
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/checkpoint/random_checkpoint.h"
-#include "tests/support/golden_cases.h"
+#include "tests/support/goldens/golden_cases.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp_test {

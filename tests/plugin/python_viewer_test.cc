@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "policy/checkpoint/checkpoint_writer.h"
-#include "tests/support/golden_cases.h"
+#include "tests/support/goldens/golden_cases.h"
 #include "tests/support/patience.h"
 #include "tests/support/screen.h"
 #include "tests/support/temp_dir.h"

@@ -10,7 +10,7 @@
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/policy.h"
 #include "tests/support/child.h"
-#include "tests/support/small_checkpoint.h"
+#include "tests/support/goldens/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
 
 namespace {

@@ -8,7 +8,7 @@
 #include "policy/policy.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tests/support/check_close.h"
-#include "tests/support/golden_cases.h"
+#include "tests/support/goldens/golden_cases.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include "policy/policy.h"
 #include "policy/scheduler.h"
 #include "tests/support/check_close.h"
-#include "tests/support/golden_runs.h"
+#include "tests/support/goldens/golden_runs.h"
 
 // The CPU policy against a stored run of the original libraries, in float64.
 

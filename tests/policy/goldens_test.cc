@@ -6,7 +6,7 @@
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/cpu/encoder.h"
 #include "tests/policy/golden_checks.h"
-#include "tests/support/completed_checkpoint.h"
+#include "tests/support/goldens/completed_checkpoint.h"
 #include "tests/support/temp_dir.h"
 
 // The CPU policy against what LeRobot, diffusers and the original code computed, in float64.

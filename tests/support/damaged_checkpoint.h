@@ -13,7 +13,7 @@
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/checkpoint/safetensors.h"
 #include "policy/checkpoint/safetensors_writer.h"
-#include "tests/support/golden_cases.h"
+#include "tests/support/goldens/golden_cases.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp_test {

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <vector>
 
-#include "tests/support/small_checkpoint.h"
+#include "tests/support/goldens/small_checkpoint.h"
 
 namespace mjp_test {
 namespace {

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "tests/support/small_checkpoint.h"
+#include "tests/support/goldens/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
 #include "viewer/simulation/episode_simulation.h"
 #include "viewer/simulation/simulation_thread.h"

@@ -4,7 +4,7 @@
 
 #include "policy/checkpoint/checkpoint.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
-#include "tests/support/small_checkpoint.h"
+#include "tests/support/goldens/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
 #include "viewer/simulation/episode_simulation.h"
 #include "viewer/simulation/simulation_thread.h"

@@ -14,9 +14,9 @@
 #include <sstream>
 #include <vector>
 
+#include "tests/support/goldens/small_checkpoint.h"
 #include "tests/support/patience.h"
 #include "tests/support/screen.h"
-#include "tests/support/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp_test {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "plugin/model_folder.h"
+#include "plugin/model/model_folder.h"
 #include "plugin/register.h"
 #include "plugin/state.h"
 #include "tasks/pusht/coverage_score.h"

@@ -22,10 +22,10 @@
 #include "policy/checkpoint/safetensors.h"
 #include "policy/checkpoint/safetensors_writer.h"
 #include "policy/inspect.h"
-#include "tests/support/completed_checkpoint.h"
 #include "tests/support/damaged_checkpoint.h"
-#include "tests/support/formula_weights.h"
-#include "tests/support/golden_cases.h"
+#include "tests/support/goldens/completed_checkpoint.h"
+#include "tests/support/goldens/formula_weights.h"
+#include "tests/support/goldens/golden_cases.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/temp_dir.h"
 

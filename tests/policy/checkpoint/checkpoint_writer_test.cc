@@ -14,7 +14,7 @@
 #include "policy/checkpoint/half.h"
 #include "policy/checkpoint/network_builder.h"
 #include "policy/checkpoint/random_checkpoint.h"
-#include "tests/support/golden_cases.h"
+#include "tests/support/goldens/golden_cases.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp_test {

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint_writer.h"
-#include "tests/support/golden_cases.h"
+#include "tests/support/goldens/golden_cases.h"
 
 namespace mjp_test {
 namespace {

@@ -11,8 +11,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "tests/support/formula_weights.h"
-#include "tests/support/golden_cases.h"
+#include "tests/support/goldens/formula_weights.h"
+#include "tests/support/goldens/golden_cases.h"
 #include "tests/support/shared_data.h"
 
 namespace mjp_test {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "policy/cuda/cuda_policy.h"
-#include "tests/support/golden_runs.h"
+#include "tests/support/goldens/golden_runs.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
-#include "tests/support/small_checkpoint.h"
+#include "tests/support/goldens/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp::app {

@@ -1,4 +1,4 @@
-#include "plugin/scope.h"
+#include "plugin/model/scope.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,5 +1,5 @@
-#ifndef PLUGIN_BINDING_H_
-#define PLUGIN_BINDING_H_
+#ifndef PLUGIN_MODEL_BINDING_H_
+#define PLUGIN_MODEL_BINDING_H_
 
 #include <mujoco/mujoco.h>
 
@@ -77,4 +77,4 @@ class ControlBinding {
 
 }  // namespace mjp
 
-#endif  // PLUGIN_BINDING_H_
+#endif  // PLUGIN_MODEL_BINDING_H_

@@ -1,4 +1,4 @@
-#include "plugin/units.h"
+#include "plugin/model/units.h"
 
 #include <algorithm>
 #include <cmath>

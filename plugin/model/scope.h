@@ -1,9 +1,9 @@
-#ifndef PLUGIN_SCOPE_H_
-#define PLUGIN_SCOPE_H_
+#ifndef PLUGIN_MODEL_SCOPE_H_
+#define PLUGIN_MODEL_SCOPE_H_
 
 #include <mujoco/mujoco.h>
 
-#include "plugin/config.h"
+#include "plugin/model/config.h"
 
 namespace mjp {
 
@@ -18,4 +18,4 @@ Config InOwnScope(const mjModel* model, int instance, Config config);
 
 }  // namespace mjp
 
-#endif  // PLUGIN_SCOPE_H_
+#endif  // PLUGIN_MODEL_SCOPE_H_

@@ -1,5 +1,5 @@
-#ifndef PLUGIN_UNITS_H_
-#define PLUGIN_UNITS_H_
+#ifndef PLUGIN_MODEL_UNITS_H_
+#define PLUGIN_MODEL_UNITS_H_
 
 #include <mujoco/mujoco.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "plugin/binding.h"
+#include "plugin/model/binding.h"
 #include "policy/checkpoint/network.h"
 
 namespace mjp {
@@ -50,4 +50,4 @@ class UnitCheck {
 
 }  // namespace mjp
 
-#endif  // PLUGIN_UNITS_H_
+#endif  // PLUGIN_MODEL_UNITS_H_

@@ -1,5 +1,5 @@
-#ifndef TESTS_SUPPORT_GOLDEN_RUNS_H_
-#define TESTS_SUPPORT_GOLDEN_RUNS_H_
+#ifndef TESTS_SUPPORT_GOLDENS_GOLDEN_RUNS_H_
+#define TESTS_SUPPORT_GOLDENS_GOLDEN_RUNS_H_
 
 #include <cstddef>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "policy/checkpoint/safetensors.h"
 #include "policy/policy.h"
-#include "tests/support/golden_cases.h"
+#include "tests/support/goldens/golden_cases.h"
 #include "tests/support/shared_data.h"
 
 namespace mjp_test {
@@ -86,4 +86,4 @@ inline std::vector<float> FirstEnvironment(const std::vector<float>& values, siz
 
 }  // namespace mjp_test
 
-#endif  // TESTS_SUPPORT_GOLDEN_RUNS_H_
+#endif  // TESTS_SUPPORT_GOLDENS_GOLDEN_RUNS_H_

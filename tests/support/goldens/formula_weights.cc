@@ -1,4 +1,4 @@
-#include "tests/support/formula_weights.h"
+#include "tests/support/goldens/formula_weights.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
-#ifndef TESTS_SUPPORT_GOLDEN_CASES_H_
-#define TESTS_SUPPORT_GOLDEN_CASES_H_
+#ifndef TESTS_SUPPORT_GOLDENS_GOLDEN_CASES_H_
+#define TESTS_SUPPORT_GOLDENS_GOLDEN_CASES_H_
 
 #include <memory>
 
@@ -29,4 +29,4 @@ std::shared_ptr<const mjp::Checkpoint> TinyStateCheckpoint();
 
 }  // namespace mjp_test
 
-#endif  // TESTS_SUPPORT_GOLDEN_CASES_H_
+#endif  // TESTS_SUPPORT_GOLDENS_GOLDEN_CASES_H_

@@ -1,4 +1,4 @@
-#include "plugin/config.h"
+#include "plugin/model/config.h"
 
 #include <algorithm>
 #include <charconv>

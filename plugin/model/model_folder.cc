@@ -1,4 +1,4 @@
-#include "plugin/model_folder.h"
+#include "plugin/model/model_folder.h"
 
 #include <algorithm>
 #include <mutex>

@@ -1,5 +1,5 @@
-#ifndef TESTS_SUPPORT_COMPLETED_CHECKPOINT_H_
-#define TESTS_SUPPORT_COMPLETED_CHECKPOINT_H_
+#ifndef TESTS_SUPPORT_GOLDENS_COMPLETED_CHECKPOINT_H_
+#define TESTS_SUPPORT_GOLDENS_COMPLETED_CHECKPOINT_H_
 
 #include <string>
 
@@ -11,4 +11,4 @@ void CompleteBackbone(const std::string& from, const std::string& to);
 
 }  // namespace mjp_test
 
-#endif  // TESTS_SUPPORT_COMPLETED_CHECKPOINT_H_
+#endif  // TESTS_SUPPORT_GOLDENS_COMPLETED_CHECKPOINT_H_

@@ -1,5 +1,5 @@
-#ifndef TESTS_SUPPORT_FORMULA_WEIGHTS_H_
-#define TESTS_SUPPORT_FORMULA_WEIGHTS_H_
+#ifndef TESTS_SUPPORT_GOLDENS_FORMULA_WEIGHTS_H_
+#define TESTS_SUPPORT_GOLDENS_FORMULA_WEIGHTS_H_
 
 #include <cstdint>
 #include <string>
@@ -27,4 +27,4 @@ class FormulaWeights : public mjp::TensorSource {
 
 }  // namespace mjp_test
 
-#endif  // TESTS_SUPPORT_FORMULA_WEIGHTS_H_
+#endif  // TESTS_SUPPORT_GOLDENS_FORMULA_WEIGHTS_H_

@@ -1,9 +1,9 @@
-#include "tests/support/golden_cases.h"
+#include "tests/support/goldens/golden_cases.h"
 
 #include <utility>
 
 #include "policy/checkpoint/network_builder.h"
-#include "tests/support/formula_weights.h"
+#include "tests/support/goldens/formula_weights.h"
 
 namespace mjp_test {
 namespace {

@@ -1,12 +1,12 @@
-#include "tests/support/completed_checkpoint.h"
+#include "tests/support/goldens/completed_checkpoint.h"
 
 #include <filesystem>
 
 #include "policy/checkpoint/network_builder.h"
 #include "policy/checkpoint/safetensors.h"
 #include "policy/checkpoint/safetensors_writer.h"
-#include "tests/support/formula_weights.h"
-#include "tests/support/golden_cases.h"
+#include "tests/support/goldens/formula_weights.h"
+#include "tests/support/goldens/golden_cases.h"
 
 namespace mjp_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "plugin/binding.h"
+#include "plugin/model/binding.h"
 
 #include <algorithm>
 #include <charconv>

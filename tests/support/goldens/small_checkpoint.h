@@ -1,5 +1,5 @@
-#ifndef TESTS_SUPPORT_SMALL_CHECKPOINT_H_
-#define TESTS_SUPPORT_SMALL_CHECKPOINT_H_
+#ifndef TESTS_SUPPORT_GOLDENS_SMALL_CHECKPOINT_H_
+#define TESTS_SUPPORT_GOLDENS_SMALL_CHECKPOINT_H_
 
 #include <string>
 
@@ -11,4 +11,4 @@ void WriteSmallCheckpoint(const std::string& directory);
 
 }  // namespace mjp_test
 
-#endif  // TESTS_SUPPORT_SMALL_CHECKPOINT_H_
+#endif  // TESTS_SUPPORT_GOLDENS_SMALL_CHECKPOINT_H_

@@ -1,5 +1,5 @@
-#ifndef PLUGIN_CONFIG_H_
-#define PLUGIN_CONFIG_H_
+#ifndef PLUGIN_MODEL_CONFIG_H_
+#define PLUGIN_MODEL_CONFIG_H_
 
 #include <mujoco/mujoco.h>
 
@@ -30,7 +30,8 @@ struct Config {
   std::string renderer = "auto";
   std::string trail;  // site or body whose predicted way is drawn; empty: that of the last joint
   std::string label;  // site where the label stands; empty: no label
-  std::string prefix, suffix;  // of all its names, where the model was attached (plugin/scope.h)
+  std::string prefix,
+      suffix;  // of all its names, where the model was attached (plugin/model/scope.h)
   PolicyOptions policy;
 
   // Reads and checks the attributes of `instance`. Throws Error naming the attribute, what it is
@@ -48,4 +49,4 @@ inline constexpr const char* kConfigAttributes[] = {
 
 }  // namespace mjp
 
-#endif  // PLUGIN_CONFIG_H_
+#endif  // PLUGIN_MODEL_CONFIG_H_

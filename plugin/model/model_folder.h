@@ -1,5 +1,5 @@
-#ifndef PLUGIN_MODEL_FOLDER_H_
-#define PLUGIN_MODEL_FOLDER_H_
+#ifndef PLUGIN_MODEL_MODEL_FOLDER_H_
+#define PLUGIN_MODEL_MODEL_FOLDER_H_
 
 #include <mujoco/mujoco.h>
 
@@ -19,4 +19,4 @@ std::vector<std::filesystem::path> ModelFolders(const mjModel* model);
 
 }  // namespace mjp
 
-#endif  // PLUGIN_MODEL_FOLDER_H_
+#endif  // PLUGIN_MODEL_MODEL_FOLDER_H_

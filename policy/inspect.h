@@ -10,7 +10,7 @@ namespace mjp {
 struct InspectOptions {
   bool tensors = false;  // name, type and shape of each one too, not their number alone
   bool json = false;     // an object instead of a table
-  std::string gpu;       // how it runs on this GPU too (GpuTraits::Named); empty: not asked
+  std::string gpu = "";  // how it runs on this GPU too (GpuTraits::Named); empty: not asked
 };
 
 // The checkpoint in `directory`: its features with their normalisation and the ranges of it (in raw

@@ -57,7 +57,7 @@ template <Format F, int BM, int BN, int kStages>
 __global__ void __launch_bounds__(kWideThreads,
                                   (WideTile<BM, BN, kStages>::kBlocksPerMultiprocessor))
     WideConvKernel(const WideKernelArgs p) {
-  if constexpr (!kHaveWgmma) return;
+  if constexpr (!kHaveWgmma) return Trap();
   using C = WideTile<BM, BN, kStages>;
   using T = Storage<F>;
   extern __shared__ uint8_t shared[];

@@ -88,7 +88,7 @@ __device__ __forceinline__ void MultiplyStage(float (&sum)[kBlockN / 2], uint32_
 // grid: (tiles of positions, tiles of out channels x phases, split_k)
 template <Format F>
 __global__ void __launch_bounds__(kWideThreads) WideConv32Kernel(const WideKernelArgs p) {
-  if constexpr (!kHaveWgmma) return;
+  if constexpr (!kHaveWgmma) return Trap();
   extern __shared__ uint8_t shared[];
   const uint32_t skip = (kTileAlignment - SharedAddress(shared) % kTileAlignment) % kTileAlignment;
   const uint32_t ring = SharedAddress(shared) + skip, lows = ring + kStages * kStageBytes;

@@ -11,9 +11,6 @@
 
 namespace mjp::megakernel {
 
-// Ends a launch on a GPU that the kernel has no code for: the host asks GpuTraits::Wgmma() first.
-__device__ __forceinline__ void Trap() { __trap(); }
-
 // Registers of a thread of the MMA warps and of the epilogue warps; together at most as many as the
 // launch gives the CTA.
 template <int kRowBatches>

@@ -193,7 +193,7 @@ __device__ __forceinline__ void Finish(const ConvNormArgs& p, const Sums& sums, 
 // grid: blocks, each of which takes every gridDim.x-th picture
 template <Format F>
 __global__ void __launch_bounds__(kThreads, 1) ConvMapKernel(const ConvNormArgs p) {
-  if constexpr (!kHaveWgmma) return;
+  if constexpr (!kHaveWgmma) return Trap();
   extern __shared__ uint8_t raw[];
   const uint32_t skip = (kAlignment - SharedAddress(raw) % kAlignment) % kAlignment;
   Shared& shared = *reinterpret_cast<Shared*>(raw + skip);

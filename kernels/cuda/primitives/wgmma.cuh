@@ -22,6 +22,9 @@ constexpr bool kHaveWgmma = true;
 constexpr bool kHaveWgmma = false;
 #endif
 
+// Ends the launch with an error: what a kernel does first whose code is not for this device.
+__device__ __forceinline__ void Trap() { __trap(); }
+
 // Describes a tile whose rows are 128 bytes apart, at an address that is a multiple of 1024 plus
 // 32 bytes for each step of k.
 __device__ __forceinline__ uint64_t WgmmaTile(uint32_t shared) {

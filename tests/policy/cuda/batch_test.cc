@@ -37,6 +37,7 @@ std::unique_ptr<mjp::Policy> MakePolicy(int batch,
                                         int window = 0, int hold_noise = 1) {
   static const auto checkpoint = mjp::NamedNetwork("lerobot-128");
   mjp::PolicyOptions options;
+  options.self_check = false;  // the test is the check
   options.backend = mjp::Backend::kCuda;
   options.precision = mjp::Precision::kFp16;
   options.sampler = {mjp::SamplerKind::kDdim, 4};
@@ -75,6 +76,7 @@ TEST(CudaBatch, LaunchesDoNotMatter) {
   DEVICE_OR_SKIP();
   constexpr int kRows = 33;
   mjp::PolicyOptions options;
+  options.self_check = false;  // the test is the check
   options.backend = mjp::Backend::kCuda;
   options.precision = mjp::Precision::kFp16;
   options.sampler = {mjp::SamplerKind::kDdim, 4};
@@ -155,6 +157,7 @@ TEST(CudaBatch, WindowOfItsOwnChoiceIsTheFaster) {
   DEVICE_OR_SKIP();
   const auto checkpoint = mjp::NamedNetwork("notebook");
   mjp::PolicyOptions options;
+  options.self_check = false;  // the test is the check
   options.backend = mjp::Backend::kCuda;
   options.precision = mjp::Precision::kFp16;
   if (mjp::ChooseExecution(checkpoint->config, {}, mjp::GpuTraits::Current()).form !=
@@ -216,6 +219,7 @@ class CudaLaunches : public testing::TestWithParam<Shared> {
   std::unique_ptr<mjp::Policy> Make(mjp::Backend backend,
                                     mjp::TimingDetail timing = mjp::TimingDetail::kStages) const {
     mjp::PolicyOptions options;
+    options.self_check = false;  // the test is the check
     options.backend = backend;
     options.precision =
         backend == mjp::Backend::kCpu ? mjp::Precision::kFp32 : mjp::Precision::kFp16;

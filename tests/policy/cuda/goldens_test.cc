@@ -49,6 +49,7 @@ TEST_P(CudaGoldens, ChainAgreesStepByStep) {
   for (const int batch : {1, 3}) {
     SCOPED_TRACE("batch " + std::to_string(batch));
     mjp::PolicyOptions options;
+    options.self_check = false;  // the test is the check
     options.precision = std::get<1>(GetParam());
     options.sampler.kind = golden.kind;
     options.sampler.steps = golden.steps;
@@ -86,6 +87,7 @@ TEST_P(CudaGoldens, ChainAgreesStepByStep) {
 
 mjp::PolicyOptions WindowOptions(const GoldenRun& golden, Precision precision, float tolerance) {
   mjp::PolicyOptions options;
+  options.self_check = false;  // the test is the check
   options.precision = precision;
   options.sampler.kind = golden.kind;
   options.sampler.steps = golden.steps;

@@ -94,6 +94,7 @@ mjp::PolicyTrace Denoise(const std::shared_ptr<const mjp::Checkpoint>& checkpoin
                          mjp::Backend backend, Precision precision, int batch,
                          const mjp::SamplerOptions& sampler) {
   mjp::PolicyOptions options;
+  options.self_check = false;  // the test is the check
   options.backend = backend;
   options.precision = precision;
   options.sampler = sampler;
@@ -207,6 +208,7 @@ TEST(CudaShapesTest, OthersAreRefusedAtLoad) {
   if (!mjp::CudaUsable(&why)) GTEST_SKIP() << why;
   const auto refusal = [](const Shape& shape) -> std::string {
     mjp::PolicyOptions options;
+    options.self_check = false;  // the test is the check
     options.backend = mjp::Backend::kCuda;
     try {
       mjp::Policy::Create(MakeCheckpoint(shape), options);

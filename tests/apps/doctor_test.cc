@@ -38,6 +38,8 @@ TEST(DoctorTest, SaysWhatToDoAboutWhatIsMissing) {
   EXPECT_THAT(outcome.text, HasSubstr("apt-get install ffmpeg"));
 }
 
+#ifdef MJPOLICY_HAVE_CUDA
+
 TEST(InspectGpuTest, ShowsThePlanForAGpuThatIsNotHere) {
   const auto outcome = mjp_test::Pusht("inspect " + kShipped + " --gpu a100");
   EXPECT_EQ(outcome.code, 0) << outcome.text;
@@ -59,5 +61,15 @@ TEST(InspectGpuTest, JsonHasThePlans) {
   EXPECT_EQ(json["execution"][0]["form"], "launch per layer");
   EXPECT_EQ(json["execution"][0]["environments"], 1);
 }
+
+#else
+
+TEST(InspectGpuTest, ABuildWithoutCudaHasNoPlansAndSaysSo) {
+  const auto outcome = mjp_test::Pusht("inspect " + kShipped + " --gpu a100");
+  EXPECT_EQ(outcome.code, 3) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("this build has no CUDA kernels"));
+}
+
+#endif
 
 }  // namespace

@@ -54,11 +54,10 @@ nlohmann::ordered_json ToJson(const BenchRow& row) {
           {"per_second", row.Rate()}, {"note", row.note}};
 }
 
-int Run(Arguments& arguments, const CLI::App& command) {
+int Run(Arguments& arguments) {
   BenchOptions& bench = arguments.bench;
   bench.network = arguments.checkpoint.empty() ? mjp::NamedNetwork(arguments.network)
                                                : mjp::LoadCheckpoint(arguments.checkpoint);
-  CompletePolicyOptions(command, bench.network->config, bench.policy);
   const std::string what =
       arguments.checkpoint.empty() ? arguments.network + ", random weights" : arguments.checkpoint;
   const Machine machine = DescribeMachine();
@@ -127,7 +126,7 @@ Action AddBench(CLI::App& app) {
       ->check(CLI::IsMember({"torch"}));
   command->add_option("--json", arguments->json, "Also write the rows to this file");
   AddPolicyOptions(*command, arguments->bench.policy);
-  return [arguments, command] { return Run(*arguments, *command); };
+  return [arguments] { return Run(*arguments); };
 }
 
 }  // namespace mjp::app

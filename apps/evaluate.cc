@@ -115,15 +115,14 @@ int ShowComplete(const std::map<int, EpisodeResult>& episodes, const std::string
   return CodeOf(figures);
 }
 
-int Run(Arguments& arguments, const CLI::App& command) {
+int Run(Arguments& arguments) {
   EvaluationOptions& options = arguments.evaluation;
   CheckSeeds(options);
   ChooseShard(arguments.shard, options);
   const auto checkpoint = mjp::LoadCheckpoint(options.checkpoint);
-  CompletePolicyOptions(command, checkpoint->config, options.policy);
   options.policy.batch = std::min(options.policy.batch, std::max(1, options.episodes));
   options.policy.sampler.hold_noise = mjp::ResolveHoldNoise(
-      options.policy.sampler, checkpoint->config, ResolveActionSteps(options, checkpoint->config));
+      options.policy.sampler, *checkpoint, ResolveActionSteps(options, checkpoint->config));
   options.video_folder = arguments.out + "/videos";
   std::unique_ptr<mjp::Policy> policy = CreateWithinMemory(checkpoint, options.policy);
   const std::string run = RunText(options, *policy, ProjectVersion());
@@ -246,7 +245,7 @@ Action AddEvaluate(CLI::App& app) {
       command->add_flag("--resume", arguments->resume, "Go on with the evaluation in --out");
   command->add_flag("--overwrite", arguments->overwrite, "Replace the results in --out")
       ->excludes(resume);
-  return [arguments, command] { return Run(*arguments, *command); };
+  return [arguments] { return Run(*arguments); };
 }
 
 }  // namespace mjp::app

@@ -1,14 +1,16 @@
 #include <algorithm>
 #include <cstdio>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <set>
-#include <string_view>
 
 #include "apps/commands.h"
 #include "apps/policy_options.h"
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/config_parser.h"
+#include "policy/checkpoint/network_model.h"
 #include "policy/checkpoint/safetensors.h"
 #include "policy/checkpoint/safetensors_writer.h"
 
@@ -30,34 +32,63 @@ struct Inputs {
 };
 
 using Shape = std::vector<int64_t>;
+constexpr char kCondition[] = "in/global_cond";
 
-// A tensor that is read: (front..., N, rest...). Of one environment the N may be left out, and of
-// one camera that dimension.
+// A tensor that is read: (front..., N, rest...). Of one environment the N may be left out, of one
+// camera that dimension, and of one observation step that one.
 struct Expected {
-  const char* name;
+  std::string name;
   Shape front, rest;
   bool needed = false;  // as long as in/global_cond is not there
+  bool steps = false;   // whether `rest` begins with the observation steps
 };
 
-std::vector<Expected> ExpectedInputs(const mjp::PolicyConfig& config) {
-  const int64_t steps = config.n_obs_steps, horizon = config.horizon, actions = config.action_dim;
-  std::vector<Expected> expected = {
-      {"in/global_cond", {}, {config.CondDim()}},
-      {"in/x_T", {}, {horizon, actions}},
-      {"in/noise_by_t", {config.scheduler.train_steps}, {horizon, actions}}};
-  if (!config.cameras.empty()) {
-    const mjp::CameraFeature& camera = config.cameras[0];  // all have one size
-    expected.push_back(
-        {"in/frames_u8",
-         {},
-         {steps, static_cast<int64_t>(config.cameras.size()), camera.height, camera.width, 3},
-         true});
+std::string InputName(const std::string& feature) { return "in/" + feature; }
+
+// A feature of numbers has its own name, or the short one that Push-T's stored observations have.
+Expected ExpectedVector(const mjp::SafetensorsFile& file, const char* short_name,
+                        const std::string& feature, int64_t steps, int dim) {
+  const bool by_feature = !file.Find(short_name) && file.Find(InputName(feature));
+  return {by_feature ? InputName(feature) : short_name, {}, {steps, dim}, true, true};
+}
+
+// The pictures: each camera's, under the feature's name, or all in in/frames_u8.
+void AddExpectedPictures(const mjp::SafetensorsFile& file, const mjp::PolicyConfig& config,
+                         std::vector<Expected>& expected) {
+  const bool by_feature = std::ranges::any_of(
+      config.cameras, [&](const auto& camera) { return file.Find(InputName(camera.name)); });
+  const int64_t steps = config.n_obs_steps, cameras = static_cast<int64_t>(config.cameras.size());
+  for (const mjp::CameraFeature& camera : config.cameras) {
+    if (by_feature) {
+      expected.push_back(
+          {InputName(camera.name), {}, {steps, camera.height, camera.width, 3}, true, true});
+    } else {  // all have one size
+      expected.push_back(
+          {"in/frames_u8", {}, {steps, cameras, camera.height, camera.width, 3}, true, true});
+      return;
+    }
   }
+}
+
+std::vector<Expected> ExpectedInputs(const mjp::SafetensorsFile& file,
+                                     const mjp::Checkpoint& checkpoint) {
+  const mjp::PolicyConfig& config = checkpoint.config;
+  const mjp::SamplerTraits sampler = checkpoint.network->sampler();
+  const int64_t steps = config.n_obs_steps, horizon = config.horizon, actions = config.action_dim;
+  std::vector<Expected> expected;
+  if (checkpoint.network->cond_dim() > 0)
+    expected.push_back({kCondition, {}, {checkpoint.network->cond_dim()}});
+  if (!sampler.kinds.empty()) expected.push_back({"in/x_T", {}, {horizon, actions}});
+  if (sampler.noise_steps > 0)
+    expected.push_back({"in/noise_by_t", {sampler.noise_steps}, {horizon, actions}});
+  AddExpectedPictures(file, config, expected);
   if (config.state_dim > 0) {
-    expected.push_back({"in/agent_pos", {}, {steps, config.state_dim}, true});
+    expected.push_back(
+        ExpectedVector(file, "in/agent_pos", mjp::kStateFeature, steps, config.state_dim));
   }
   if (config.environment_dim > 0) {
-    expected.push_back({"in/env_state", {}, {steps, config.environment_dim}, true});
+    expected.push_back(ExpectedVector(file, "in/env_state", mjp::kEnvironmentFeature, steps,
+                                      config.environment_dim));
   }
   return expected;
 }
@@ -85,11 +116,15 @@ int CountOf(const Shape& shape, const Expected& expected) {
     one.insert(one.begin() + static_cast<ptrdiff_t>(expected.front.size()), count);
     return shape == one && count <= std::numeric_limits<int>::max() ? static_cast<int>(count) : 0;
   };
-  int count = matches(expected.rest);
-  if (count == 0 && expected.rest.size() == 5 && expected.rest[1] == 1) {
-    Shape without_camera = expected.rest;
-    without_camera.erase(without_camera.begin() + 1);
-    count = matches(without_camera);
+  Shape rest = expected.rest;
+  int count = matches(rest);
+  if (count == 0 && rest.size() == 5 && rest[1] == 1) {
+    rest.erase(rest.begin() + 1);
+    count = matches(rest);
+  }
+  if (count == 0 && expected.steps && rest[0] == 1) {
+    rest.erase(rest.begin());
+    count = matches(rest);
   }
   return count;
 }
@@ -102,15 +137,22 @@ std::string Joined(const std::vector<std::string>& names) {
   return text;
 }
 
+// Whether the file's conditioning vector stands for the observation.
+bool HasCondition(const mjp::SafetensorsFile& file, const std::vector<Expected>& expected) {
+  return std::ranges::find(expected, kCondition, &Expected::name) != expected.end() &&
+         file.Find(kCondition) != nullptr;
+}
+
 // Says what in the file is not read, and refuses what was perhaps meant to be.
 void CheckNames(const mjp::SafetensorsFile& file, const std::vector<Expected>& expected) {
-  static const std::set<std::string> kKnown = {"in/frames_u8", "in/agent_pos",  "in/env_state",
-                                               "in/x_T",       "in/noise_by_t", "in/global_cond"};
-  const bool cond = file.Find("in/global_cond") != nullptr;
+  std::set<std::string> known = {"in/frames_u8", "in/agent_pos",  "in/env_state",
+                                 "in/x_T",       "in/noise_by_t", kCondition};
+  for (const Expected& input : expected) known.insert(input.name);
+  const bool cond = HasCondition(file, expected);
   std::vector<std::string> unknown, beside, unused;
   for (const mjp::TensorEntry& tensor : file.tensors()) {
     const auto found = std::ranges::find(expected, tensor.name, &Expected::name);
-    if (!kKnown.contains(tensor.name)) {
+    if (!known.contains(tensor.name)) {
       (tensor.name.starts_with("in/") ? unknown : beside).push_back(tensor.name);
     } else if (found == expected.end() || (found->needed && cond)) {
       unused.push_back(tensor.name);
@@ -119,7 +161,7 @@ void CheckNames(const mjp::SafetensorsFile& file, const std::vector<Expected>& e
   if (!unknown.empty()) {
     throw mjp::BadInput(
         file.origin() + ": has " + Joined(unknown) + ", which nothing here reads; " +
-        "correct the name or remove it; known are " + Joined({kKnown.begin(), kKnown.end()}));
+        "correct the name or remove it; known are " + Joined({known.begin(), known.end()}));
   }
   for (const Expected& input : expected) {
     if (!input.needed || cond || file.Find(input.name)) continue;
@@ -136,9 +178,9 @@ void CheckNames(const mjp::SafetensorsFile& file, const std::vector<Expected>& e
 
 // Environments in the file; every tensor that is read must have the shape and count of the others.
 int CountEnvironments(const mjp::SafetensorsFile& file, const std::vector<Expected>& expected) {
-  const bool cond = file.Find("in/global_cond") != nullptr;
+  const bool cond = HasCondition(file, expected);
   int count = 0;
-  const char* first = nullptr;
+  const std::string* first = nullptr;
   for (const Expected& input : expected) {
     const mjp::TensorEntry* entry = file.Find(input.name);
     if (entry == nullptr || (input.needed && cond)) continue;
@@ -150,35 +192,58 @@ int CountEnvironments(const mjp::SafetensorsFile& file, const std::vector<Expect
     }
     if (first && here != count) {
       throw mjp::BadInput(file.origin() + ": " + input.name + " is of " + std::to_string(here) +
-                          " environments, " + first + " of " + std::to_string(count));
+                          " environments, " + *first + " of " + std::to_string(count));
     }
-    first = input.name;
+    first = &input.name;
     count = here;
   }
   return count;
 }
 
-Inputs ReadInputs(const std::string& path, const mjp::PolicyConfig& config, uint64_t seed) {
-  const std::vector<Expected> expected = ExpectedInputs(config);
+// (N, To, cameras, height, width, 3) from each camera's (N, To, height, width, 3).
+std::vector<uint8_t> ReadPictures(const mjp::SafetensorsFile& file,
+                                  const mjp::PolicyConfig& config) {
+  if (file.Find("in/frames_u8")) return file.Bytes("in/frames_u8");
+  std::vector<uint8_t> frames;
+  const size_t cameras = config.cameras.size();
+  for (size_t i = 0; i < cameras; ++i) {
+    const std::vector<uint8_t> pictures = file.Bytes(InputName(config.cameras[i].name));
+    const size_t size = size_t{3} * config.cameras[i].height * config.cameras[i].width;
+    frames.resize(pictures.size() * cameras);
+    for (size_t at = 0; at < pictures.size(); at += size) {
+      std::copy_n(pictures.begin() + static_cast<ptrdiff_t>(at), size,
+                  frames.begin() + static_cast<ptrdiff_t>(at * cameras + i * size));
+    }
+  }
+  return frames;
+}
+
+Inputs ReadInputs(const std::string& path, const mjp::Checkpoint& checkpoint, uint64_t seed) {
+  const mjp::PolicyConfig& config = checkpoint.config;
+  std::vector<Expected> expected;
   Inputs inputs;
   // names and shapes stand in the header, so a foreign file is refused before its data is read
   const mjp::SafetensorsFile file = mjp::SafetensorsFile::Read(
       path, mjp::SafetensorsFile::kMaxFile, [&](const mjp::SafetensorsFile& header) {
+        expected = ExpectedInputs(header, checkpoint);
         CheckNames(header, expected);
         inputs.count = CountEnvironments(header, expected);
       });
-  const bool cond = file.Find("in/global_cond") != nullptr;
-  const auto floats = [&](const char* name) {
-    const auto found = std::ranges::find(expected, std::string_view(name), &Expected::name);
-    const bool read = found != expected.end() && !(found->needed && cond) && file.Find(name);
-    return read ? file.Floats(name).data : std::vector<float>();
+  const bool cond = HasCondition(file, expected);
+  const auto floats = [&](std::initializer_list<std::string> names) {
+    for (const Expected& input : expected) {
+      const bool read = std::ranges::find(names, input.name) != names.end() &&
+                        !(input.needed && cond) && file.Find(input.name);
+      if (read) return file.Floats(input.name).data;
+    }
+    return std::vector<float>();
   };
-  if (!config.cameras.empty() && !cond) inputs.frames = file.Bytes("in/frames_u8");
-  inputs.state = floats("in/agent_pos");
-  inputs.environment = floats("in/env_state");
-  inputs.x_start = floats("in/x_T");
-  inputs.noise_by_t = floats("in/noise_by_t");
-  inputs.global_cond = floats("in/global_cond");
+  if (!config.cameras.empty() && !cond) inputs.frames = ReadPictures(file, config);
+  inputs.state = floats({"in/agent_pos", InputName(mjp::kStateFeature)});
+  inputs.environment = floats({"in/env_state", InputName(mjp::kEnvironmentFeature)});
+  inputs.x_start = floats({"in/x_T"});
+  inputs.noise_by_t = floats({"in/noise_by_t"});
+  inputs.global_cond = floats({kCondition});
   for (int i = 0; i < inputs.count; ++i) inputs.keys.push_back({seed + i, 0});
   return inputs;
 }
@@ -194,21 +259,27 @@ void WriteOutputs(const std::string& path, const mjp::PolicyConfig& config, int 
     chunk.insert(chunk.end(), begin, begin + config.n_action_steps * actions);
   }
   mjp::SafetensorsWriter writer;
-  writer.AddFloats("out/global_cond", {n, config.CondDim()}, trace.global_cond);
-  writer.AddIntegers("out/timesteps", {steps},
-                     std::vector<int64_t>(trace.timesteps.begin(), trace.timesteps.end()));
-  writer.AddFloats("out/eps_steps", {steps, n, horizon, actions}, trace.eps_steps);
-  writer.AddFloats("out/x_steps", {steps, n, horizon, actions}, trace.x_steps);
+  if (!trace.global_cond.empty()) {
+    const auto width = static_cast<int64_t>(trace.global_cond.size()) / n;
+    writer.AddFloats("out/global_cond", {n, width}, trace.global_cond);
+  }
+  if (steps > 0) {
+    writer.AddIntegers("out/timesteps", {steps},
+                       std::vector<int64_t>(trace.timesteps.begin(), trace.timesteps.end()));
+    writer.AddFloats("out/eps_steps", {steps, n, horizon, actions}, trace.eps_steps);
+    writer.AddFloats("out/x_steps", {steps, n, horizon, actions}, trace.x_steps);
+  }
+  for (const auto& [name, tensor] : trace.tensors)
+    writer.AddFloats("out/" + name, tensor.shape, tensor.data);
   writer.AddFloats("out/action_full", {n, horizon, actions}, output.actions);
   writer.AddFloats("out/action_chunk", {n, config.n_action_steps, actions}, chunk);
   writer.Write(path);
 }
 
-int Run(Arguments& arguments, const CLI::App& command) {
+int Run(Arguments& arguments) {
   const auto checkpoint = mjp::LoadCheckpoint(arguments.checkpoint);
   const mjp::PolicyConfig& config = checkpoint->config;
-  CompletePolicyOptions(command, config, arguments.policy);
-  const Inputs inputs = ReadInputs(arguments.in, config, arguments.seed);
+  const Inputs inputs = ReadInputs(arguments.in, *checkpoint, arguments.seed);
   arguments.policy.batch = inputs.count;
   const auto policy = mjp::Policy::Create(checkpoint, arguments.policy);
   mjp::PolicyInput input;
@@ -225,8 +296,11 @@ int Run(Arguments& arguments, const CLI::App& command) {
   output.trace = &trace;
   policy->Infer(input, output);
   WriteOutputs(arguments.out, config, inputs.count, output);
-  std::printf("%s\n%d environments, %zu denoising steps -> %s\n", policy->Description().c_str(),
-              inputs.count, trace.timesteps.size(), arguments.out.c_str());
+  const std::string how = trace.timesteps.empty()
+                              ? "one pass"
+                              : std::to_string(trace.timesteps.size()) + " denoising steps";
+  std::printf("%s\n%d environments, %s -> %s\n", policy->Description().c_str(), inputs.count,
+              how.c_str(), arguments.out.c_str());
   return 0;
 }
 
@@ -241,7 +315,7 @@ Action AddInfer(CLI::App& app) {
       ->required();
   command->add_option("--seed", arguments->seed, "Seed of the noise that the input does not give");
   AddPolicyOptions(*command, arguments->policy);
-  return [arguments, command] { return Run(*arguments, *command); };
+  return [arguments] { return Run(*arguments); };
 }
 
 }  // namespace mjp::app

@@ -61,9 +61,4 @@ void AddPolicyOptions(CLI::App& command, mjp::PolicyOptions& options) {
       ->check(CLI::Range(1, 1024));
 }
 
-void CompletePolicyOptions(const CLI::App& command, const mjp::PolicyConfig& config,
-                           mjp::PolicyOptions& options) {
-  if (command.count("--sampler") == 0) options.sampler.kind = config.scheduler.kind;
-}
-
 }  // namespace mjp::app

@@ -11,10 +11,6 @@ namespace mjp::app {
 // values have the names of the plugin's attributes.
 void AddPolicyOptions(CLI::App& command, mjp::PolicyOptions& options);
 
-// Which sampler was asked for on the command line; without one the checkpoint decides.
-void CompletePolicyOptions(const CLI::App& command, const mjp::PolicyConfig& config,
-                           mjp::PolicyOptions& options);
-
 }  // namespace mjp::app
 
 #endif  // APPS_POLICY_OPTIONS_H_

@@ -29,11 +29,10 @@ void Print(const std::vector<SpanSummary>& rows) {
                 row.name.c_str(), row.n, row.median, row.p99, 100 * row.share);
 }
 
-int Run(Arguments& arguments, const CLI::App& command) {
+int Run(Arguments& arguments) {
   EvaluationOptions& run = arguments.run;
   const auto checkpoint = run.checkpoint.empty() ? mjp::NamedNetwork(arguments.network)
                                                  : mjp::LoadCheckpoint(run.checkpoint);
-  CompletePolicyOptions(command, checkpoint->config, run.policy);
   run.policy.timing = mjp::TimingDetail::kSteps;
   if (arguments.mujoco) run.renderer = RendererKind::kMujoco;
   std::optional<KernelTracer> tracer;
@@ -85,7 +84,7 @@ Action AddProfile(CLI::App& app) {
   command->add_flag("--kernels", arguments->kernels, "Every kernel on the GPU too, through CUPTI");
   command->add_option("--trace", arguments->trace, "Also write the timeline to this file (JSON)");
   AddPolicyOptions(*command, arguments->run.policy);
-  return [arguments, command] { return Run(*arguments, *command); };
+  return [arguments] { return Run(*arguments); };
 }
 
 }  // namespace mjp::app

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "policy/checkpoint/checkpoint_source.h"
-#include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/checkpoint/safetensors_writer.h"
+#include "policy/unet/unet_config.h"
 
 namespace mjp {
 namespace {

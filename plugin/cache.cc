@@ -68,7 +68,7 @@ class Cache {
 
   std::shared_ptr<SharedPolicy> Get(const std::string& directory,
                                     const std::vector<fs::path>& folders, PolicyOptions options,
-                                    bool sampler_given, int action_steps) {
+                                    int action_steps) {
     std::lock_guard lock(mutex_);
     const bool replaced = !makers_.directory.empty();
     const fs::path found = FindDirectory(replaced ? makers_.directory : directory,
@@ -82,10 +82,9 @@ class Cache {
       if (entry.directory == path) checkpoint = entry.checkpoint;
     }
     if (!checkpoint) checkpoint = makers_.load(path);
-    const PolicyConfig& config = checkpoint->config;
-    if (!sampler_given) options.sampler.kind = config.scheduler.kind;
-    options.sampler.hold_noise = ResolveHoldNoise(
-        options.sampler, config, action_steps > 0 ? action_steps : config.n_action_steps);
+    options.sampler.hold_noise =
+        ResolveHoldNoise(options.sampler, *checkpoint,
+                         action_steps > 0 ? action_steps : checkpoint->config.n_action_steps);
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
       if (entry->directory == path && entry->options == options) {
         std::rotate(entry, entry + 1, entries_.end());  // used last
@@ -254,9 +253,8 @@ int SharedPolicy::device_ordinal() {
 
 std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,
                                               const std::vector<fs::path>& folders,
-                                              PolicyOptions options, bool sampler_given,
-                                              int action_steps) {
-  return TheCache().Get(directory, folders, options, sampler_given, action_steps);
+                                              PolicyOptions options, int action_steps) {
+  return TheCache().Get(directory, folders, options, action_steps);
 }
 
 void SetPolicyMakers(PolicyMakers makers) { TheCache().SetMakers(std::move(makers)); }

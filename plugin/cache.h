@@ -94,15 +94,13 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
 };
 
 // The policy of a checkpoint directory with these options, loaded once per process and again
-// when its files have changed. Throws Error as LoadCheckpoint does. `sampler_given` false: the
-// checkpoint's own kind of sampler replaces options.sampler.kind. `action_steps`: executed per
+// when its files have changed. Throws Error as LoadCheckpoint does. `action_steps`: executed per
 // decision, 0 as the checkpoint says; options.sampler.hold_noise is resolved for it.
 // A relative directory is looked for in each of `folders`, in the working directory, then among the
 // project's assets.
 std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,
                                               const std::vector<std::filesystem::path>& folders,
-                                              PolicyOptions options, bool sampler_given,
-                                              int action_steps);
+                                              PolicyOptions options, int action_steps);
 
 // How checkpoints and policies are made; tests and viewers put their own in place.
 struct PolicyMakers {

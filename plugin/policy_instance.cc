@@ -19,8 +19,7 @@ namespace {
 std::shared_ptr<SharedPolicy> PolicyOf(const mjModel* model, const Config& config) {
   PolicyOptions options = config.policy;
   if (!config.cameras.empty()) options.scene_drawer = SceneDrawerOf(config.renderer);
-  return GetSharedPolicy(config.checkpoint, ModelFolders(model), options, config.sampler_given,
-                         config.action_steps);
+  return GetSharedPolicy(config.checkpoint, ModelFolders(model), options, config.action_steps);
 }
 
 StateShape ShapeOf(const mjModel* model, const PolicyConfig& policy) {

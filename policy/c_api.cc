@@ -95,14 +95,13 @@ class Use {
   Object& object_;
 };
 
-mjp::PolicyOptions Convert(const mjp_options& given, const mjp::PolicyConfig& config) {
+mjp::PolicyOptions Convert(const mjp_options& given) {
   Require(given.steps >= 0 && given.batch >= 0 && given.threads >= 0,
           "mjp_load: steps, batch and threads must not be negative");
   mjp::PolicyOptions options;
   if (given.backend) options.backend = mjp::ParseBackend("backend", given.backend);
   if (given.precision) options.precision = mjp::ParsePrecision("precision", given.precision);
-  options.sampler.kind =
-      given.sampler ? mjp::ParseSampler("sampler", given.sampler) : config.scheduler.kind;
+  if (given.sampler) options.sampler.kind = mjp::ParseSampler("sampler", given.sampler);
   options.sampler.steps = given.steps;
   options.batch = std::max(1, given.batch);
   options.threads = std::max(1, given.threads);
@@ -130,8 +129,7 @@ mjp_policy* mjp_load(const char* directory, const mjp_options* options) {
     Require(directory != nullptr, "mjp_load: directory is NULL");
     const auto checkpoint = mjp::LoadCheckpoint(directory);
     auto object = std::make_shared<Object>();
-    object->policy = mjp::Policy::Create(
-        checkpoint, Convert(options ? *options : mjp_options{}, checkpoint->config));
+    object->policy = mjp::Policy::Create(checkpoint, Convert(options ? *options : mjp_options{}));
     return Registry::Get().Add(std::move(object));
   });
 }

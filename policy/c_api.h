@@ -1,7 +1,7 @@
 #ifndef POLICY_C_API_H_
 #define POLICY_C_API_H_
 
-/* A diffusion policy from C: load a checkpoint, turn observations into action chunks.
+/* A policy from C: load a checkpoint, turn observations into action chunks.
  *
  * A function that fails returns NULL or -1 and mjp_last_error() says why. Objects are independent,
  * and one object serves one thread at a time: a second one gets -1 while the first is in
@@ -28,8 +28,8 @@ typedef struct mjp_policy mjp_policy;
 typedef struct mjp_options {
   const char* backend;   /* "auto", "cpu", "cuda"; NULL: auto */
   const char* precision; /* "auto", "fp32", "tf32", "fp16", "bf16"; NULL: auto */
-  const char* sampler;   /* "ddpm", "ddim"; NULL: as the checkpoint says */
-  int steps;             /* of denoising; 0: as the checkpoint says */
+  const char* sampler;   /* "ddpm", "ddim"; NULL: as the checkpoint says, or it has none */
+  int steps;             /* of denoising; 0: as the checkpoint says, or it has none */
   int batch;             /* most environments of one mjp_infer, to 4096; 0: 1 */
   int threads;           /* of the CPU backend; results do not depend on them; 0: 1 */
 } mjp_options;
@@ -49,11 +49,12 @@ typedef struct mjp_shape {
 
 /* Observations of `count` environments; NULL for what the policy does not have. */
 typedef struct mjp_observation {
-  int count;                 /* 1 ... batch */
-  const uint8_t* pictures;   /* (count, To, cameras, height, width, 3) */
-  const float* state;        /* (count, To, state_dim), raw units */
-  const float* environment;  /* (count, To, environment_dim), raw units */
-  const uint64_t* seeds;     /* (count): of the episodes; with `decisions` they name the noise */
+  int count;                /* 1 ... batch */
+  const uint8_t* pictures;  /* (count, To, cameras, height, width, 3) */
+  const float* state;       /* (count, To, state_dim), raw units */
+  const float* environment; /* (count, To, environment_dim), raw units */
+  const uint64_t* seeds;    /* (count): of the episodes; with `decisions` they name the noise; where
+                               a policy draws none both may be NULL */
   const uint32_t* decisions; /* (count): index of the decision in its episode */
 } mjp_observation;
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "policy/checkpoint/network_model.h"
 
 namespace mjp {
 namespace {
@@ -48,29 +49,43 @@ void CheckPictures(const PolicyConfig& config, const SceneDrawer* drawer,
   }
 }
 
+// What the sampler draws, or is given.
+void CheckNoise(const PolicyConfig& config, const SamplerTraits& traits,
+                const PolicyOptions& options, const PolicyInput& input) {
+  const size_t n = input.count, elements = n * config.horizon * config.action_dim;
+  if (traits.kinds.empty()) {
+    CheckSize("x_start of a policy without noise", input.x_start.size(), 0);
+    CheckSize("noise_by_t of a policy without noise", input.noise_by_t.size(), 0);
+    if (!input.keys.empty()) CheckSize("keys", input.keys.size(), n);
+    return;
+  }
+  if (!input.x_start.empty()) CheckFloats("x_start", input.x_start, elements);
+  if (!input.noise_by_t.empty())
+    CheckSize("noise_by_t", input.noise_by_t.size(), elements * traits.noise_steps);
+  if (input.x_start.empty() || input.noise_by_t.empty() || !input.keys.empty()) {
+    const bool noisy = options.sampler.kind == SamplerKind::kDdpm;
+    const bool given_start = !noisy && !input.x_start.empty();
+    if (!given_start || !input.keys.empty()) CheckSize("keys", input.keys.size(), n);
+  }
+}
+
 }  // namespace
 
-void CheckInput(const PolicyConfig& config, const PolicyOptions& options,
+void CheckInput(const Checkpoint& checkpoint, const PolicyOptions& options,
                 const PolicyInput& input) {
+  const PolicyConfig& config = checkpoint.config;
   if (input.count < 1 || input.count > options.batch)
     throw BadInput("policy input: count " + std::to_string(input.count) +
                    " is not within 1 and the batch, " + std::to_string(options.batch));
   const size_t n = input.count, steps = n * config.n_obs_steps;
-  const size_t elements = n * config.horizon * config.action_dim;
   if (input.global_cond.empty()) {
     CheckFloats("state", input.state, steps * config.state_dim);
     CheckFloats("environment", input.environment, steps * config.environment_dim);
     if (!config.cameras.empty()) CheckPictures(config, options.scene_drawer, input);
   } else {
-    CheckFloats("global_cond", input.global_cond, n * config.CondDim());
+    CheckFloats("global_cond", input.global_cond, n * checkpoint.network->cond_dim());
   }
-  if (!input.x_start.empty()) CheckFloats("x_start", input.x_start, elements);
-  if (!input.noise_by_t.empty())
-    CheckSize("noise_by_t", input.noise_by_t.size(), elements * config.scheduler.train_steps);
-  if (input.x_start.empty() || input.noise_by_t.empty() || !input.keys.empty()) {
-    const bool ddim_start = options.sampler.kind == SamplerKind::kDdim && !input.x_start.empty();
-    if (!ddim_start || !input.keys.empty()) CheckSize("keys", input.keys.size(), n);
-  }
+  CheckNoise(config, checkpoint.network->sampler(), options, input);
 }
 
 void CheckActions(std::span<const float> actions) {

@@ -7,9 +7,10 @@
 
 namespace mjp {
 
-// Throws Error(kBadInput) unless the spans of `input` have the sizes that `config` and
+// Throws Error(kBadInput) unless the spans of `input` have the sizes that `checkpoint` and
 // input.count ask for, count is in [1, options.batch], and every observation is finite.
-void CheckInput(const PolicyConfig& config, const PolicyOptions& options, const PolicyInput& input);
+void CheckInput(const Checkpoint& checkpoint, const PolicyOptions& options,
+                const PolicyInput& input);
 
 // Throws Error(kBadInput) if an action is not finite.
 void CheckActions(std::span<const float> actions);

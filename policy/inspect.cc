@@ -9,6 +9,7 @@
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/checkpoint/config_parser.h"
+#include "policy/checkpoint/network_model.h"
 #include "policy/checkpoint/normalization/statistics.h"
 #include "policy/checkpoint/safetensors.h"
 #include "policy/inspect_gpu.h"
@@ -52,38 +53,6 @@ std::string FeatureRow(const std::string& name, const std::string& shape,
   return text;
 }
 
-std::string EncoderText(const EncoderConfig& encoder) {
-  if (encoder.kind == EncoderKind::kNone) return "none";
-  TextWriter out;
-  out << (encoder.kind == EncoderKind::kCompact ? "compact " + Joined(encoder.stage_channels, "/")
-                                                : "ResNet-18");
-  out << (encoder.group_norm ? ", GroupNorm" : ", BatchNorm (folded)");
-  if (encoder.resize_height > 0) {
-    out << ", resize " << encoder.resize_height << "x" << encoder.resize_width;
-  }
-  if (encoder.crop_height > 0) out << ", crop " << encoder.crop_height << "x" << encoder.crop_width;
-  if (encoder.pool == PoolKind::kSpatialSoftmax)
-    out << ", " << encoder.pool_channels << " keypoints";
-  if (encoder.pool == PoolKind::kAverage) out << ", average pool";
-  if (encoder.pool == PoolKind::kFlatten) out << ", " << encoder.pool_channels << " flat channels";
-  out << ", " << encoder.feature_dim << " features";
-  if (encoder.separate_per_camera) out << ", one per camera";
-  return out.str();
-}
-
-std::string SchedulerText(const SchedulerConfig& scheduler) {
-  TextWriter out;
-  out << (scheduler.kind == SamplerKind::kDdpm ? "DDPM" : "DDIM") << ", "
-      << scheduler.inference_steps << " of " << scheduler.train_steps << " steps, "
-      << (scheduler.beta_schedule == BetaSchedule::kLinear ? "linear" : "squared cosine")
-      << " betas, predicts "
-      << (scheduler.prediction == PredictionType::kEpsilon  ? "epsilon"
-          : scheduler.prediction == PredictionType::kSample ? "the sample"
-                                                            : "v");
-  if (scheduler.clip_sample) out << ", clips to +-" << scheduler.clip_range;
-  return out.str();
-}
-
 std::vector<TensorEntry> SortedTensors(const std::string& directory) {
   const SafetensorsFile file = SafetensorsFile::ReadHeader(directory + "/model.safetensors");
   std::vector<TensorEntry> tensors = file.tensors();
@@ -123,14 +92,9 @@ std::string Table(const Checkpoint& checkpoint, const std::vector<TensorEntry>& 
   out << Row("outputs", "horizon " + std::to_string(config.horizon) + ", executes " +
                             std::to_string(config.n_action_steps) + " from row " +
                             std::to_string(config.FirstAction()) + ", of")
-      << FeatureRow(kActionFeature, std::to_string(config.action_dim), checkpoint.stats.action)
-      << Row("encoder", EncoderText(config.encoder))
-      << Row("U-Net", Joined(config.unet.down_dims, "/") + ", kernel " +
-                          std::to_string(config.unet.kernel_size) + ", " +
-                          std::to_string(config.unet.groups) + " groups, step embedding " +
-                          std::to_string(config.unet.step_embed_dim))
-      << Row("sampler", SchedulerText(config.scheduler))
-      << Row("tensors",
+      << FeatureRow(kActionFeature, std::to_string(config.action_dim), checkpoint.stats.action);
+  for (const auto& [label, text] : checkpoint.network->Describe()) out << Row(label, text);
+  out << Row("tensors",
              std::to_string(tensors.size()) + (all_tensors ? "" : " (shown by --tensors)"));
   if (all_tensors) out << TensorTable(tensors);
   return out.str();
@@ -156,7 +120,7 @@ Json ToJson(const Checkpoint& checkpoint, const std::vector<TensorEntry>& tensor
                {"sha256", checkpoint.sha256},
                {"files", checkpoint.files},
                {"parameters", checkpoint.parameter_count},
-               {"config", ConfigToJson(checkpoint.config, stats)}};
+               {"config", ConfigToJson(checkpoint)}};
   Json& ranges = json["statistics"] = Json::object();
   for (size_t i = 0; i < stats.cameras.size(); ++i) {
     ranges[checkpoint.config.cameras[i].name] = StatsJson(stats.cameras[i]);
@@ -183,10 +147,9 @@ std::string InspectCheckpoint(const std::string& directory, const InspectOptions
   const auto checkpoint = LoadCheckpoint(directory);
   const auto tensors = SortedTensors(directory);
   if (!options.json)
-    return Table(*checkpoint, tensors, options.tensors) +
-           ExecutionTable(checkpoint->config, options.gpu);
+    return Table(*checkpoint, tensors, options.tensors) + ExecutionTable(*checkpoint, options.gpu);
   Json json = ToJson(*checkpoint, tensors, options.tensors);
-  if (!options.gpu.empty()) json["execution"] = ExecutionJson(checkpoint->config, options.gpu);
+  if (!options.gpu.empty()) json["execution"] = ExecutionJson(*checkpoint, options.gpu);
   return json.dump(1) + "\n";
 }
 

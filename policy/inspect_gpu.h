@@ -4,15 +4,15 @@
 #include <string>
 
 #include "base/json.h"
-#include "policy/checkpoint/config.h"
+#include "policy/checkpoint/network.h"
 
 namespace mjp {
 
 // How a policy runs on the GPU called `gpu`, for some numbers of environments: an array of objects.
-// Throws Error for an unknown GPU, and in a build without CUDA, which has no plans.
-Json ExecutionJson(const PolicyConfig& config, const std::string& gpu);
+// Throws Error for an unknown GPU, and where this build has no CUDA form of such a policy.
+Json ExecutionJson(const Checkpoint& checkpoint, const std::string& gpu);
 // The same as lines of text; empty for an empty name.
-std::string ExecutionTable(const PolicyConfig& config, const std::string& gpu);
+std::string ExecutionTable(const Checkpoint& checkpoint, const std::string& gpu);
 
 }  // namespace mjp
 

@@ -86,6 +86,8 @@ std::vector<std::string> SamplerWords() { return Words<SamplerKind>(kSamplers); 
 
 const char* BackendName(Backend backend) { return Name<Backend>(backend, kBackends); }
 const char* PrecisionName(Precision precision) { return Name<Precision>(precision, kPrecisions); }
-const char* SamplerName(SamplerKind sampler) { return Name<SamplerKind>(sampler, kSamplers); }
+const char* SamplerName(SamplerKind sampler) {
+  return sampler == SamplerKind::kAuto ? "auto" : Name<SamplerKind>(sampler, kSamplers);
+}
 
 }  // namespace mjp

@@ -1,11 +1,15 @@
 #include "policy/policy.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
-#include "policy/cpu/cpu_policy.h"
+#include "policy/checkpoint/network_model.h"
+#include "policy/network_types.h"
+#include "policy/option_names.h"
 
 #ifdef MJPOLICY_HAVE_CUDA
 #include "policy/cuda/cuda_policy.h"
@@ -23,31 +27,30 @@ void CheckRange(const std::string& what, int value, int low, int high) {
                                     std::to_string(low) + " to " + std::to_string(high));
 }
 
+void RefuseSampler(const SamplerOptions& sampler, const Checkpoint& checkpoint) {
+  const std::pair<const char*, bool> given[] = {
+      {"sampler", sampler.kind != SamplerKind::kAuto},
+      {"steps", sampler.steps != 0},
+      {"parallel", sampler.parallel_window != kAutoWindow || sampler.parallel_tolerance != 0},
+      {"hold noise", sampler.hold_noise != 0}};
+  for (const auto& [name, is_given] : given) {
+    if (!is_given) continue;
+    throw Error(ExitCode::kUsage, std::string(name) + ": a policy of type " +
+                                      checkpoint.config.type +
+                                      " makes its chunk in one pass, without noise: leave it out");
+  }
+}
+
 // `options` with the checkpoint's values and the defaults in the place of zeros, but for what
 // depends on the backend.
-PolicyOptions ResolveOptions(const PolicyConfig& config, const PolicyOptions& options) {
+PolicyOptions ResolveOptions(const Checkpoint& checkpoint, const PolicyOptions& options) {
   PolicyOptions resolved = options;
-  SamplerOptions& sampler = resolved.sampler;
-  const int train_steps = config.scheduler.train_steps;
-  if (sampler.steps == 0) sampler.steps = config.scheduler.inference_steps;
-  CheckRange("sampler steps", sampler.steps, 1, train_steps);
+  resolved.sampler = ResolveSampler(options.sampler, checkpoint);
   CheckRange("batch", options.batch, 1, kMostBatch);
   CheckRange("threads", options.threads, 1, 1024);
-  if (sampler.parallel_window != kAutoWindow)
-    CheckRange("parallel window", sampler.parallel_window, 0, train_steps);
-  if (sampler.parallel_window == 1) sampler.parallel_window = 0;
-  // whoever decides more often than the checkpoint says has resolved it
-  sampler.hold_noise = ResolveHoldNoise(sampler, config, config.n_action_steps);
-  CheckRange("hold noise", sampler.hold_noise, 1, kMostHeldDecisions);
-  if (!(sampler.parallel_tolerance >= 0)) {
-    throw Error(ExitCode::kUsage,
-                "parallel tolerance is negative or no number: give one such as 0.01, or 0 for the "
-                "default");
-  }
   return resolved;
 }
 
-#ifdef MJPOLICY_HAVE_CUDA
 // Tells people once why Backend::kAuto is the CPU.
 void SayWhyCpu(const std::string& why) {
   static std::mutex mutex;
@@ -56,43 +59,92 @@ void SayWhyCpu(const std::string& why) {
   if (said.insert(why).second) std::fprintf(stderr, "%s: running on the CPU\n", why.c_str());
 }
 
+// Whether there is a GPU that Backend::kAuto would take, with `why` if not.
+bool GpuUsable(std::string* why) {
+#ifdef MJPOLICY_HAVE_CUDA
+  return CudaUsable(why);
+#else
+  static_cast<void>(why);
+  return false;
+#endif
+}
+
 // The policy on the GPU; null where Backend::kAuto is to take the CPU.
-std::unique_ptr<Policy> TryCuda(const std::shared_ptr<const Checkpoint>& checkpoint,
+std::unique_ptr<Policy> TryCuda(const NetworkType& type,
+                                const std::shared_ptr<const Checkpoint>& checkpoint,
                                 const PolicyOptions& options) {
-  if (options.backend == Backend::kCuda) return CreateCudaPolicy(checkpoint, options);
-  std::string why;
-  if (options.backend == Backend::kAuto) {
-    try {
-      if (CudaUsable(&why)) return CreateCudaPolicy(checkpoint, options);
-    } catch (const Error& error) {
-      // a shape without a GPU kernel, or a GPU that computes wrong values; the options are valid
-      const bool other = error.code() == ExitCode::kBadInput ||
-                         (error.code() == ExitCode::kEnvironment &&
-                          dynamic_cast<const OutOfDeviceMemory*>(&error) == nullptr);
-      if (!other) throw;
-      why = error.what();
-    }
-    SayWhyCpu(why);
+  if (options.backend == Backend::kCpu) return nullptr;
+  if (options.backend == Backend::kCuda) {
+    if (type.make_cuda == nullptr)
+      throw EnvironmentError("backend cuda: " + std::string(type.no_cuda));
+    return type.make_cuda(checkpoint, options);
   }
+  std::string why;
+  try {
+    if (GpuUsable(&why)) {
+      if (type.make_cuda != nullptr) return type.make_cuda(checkpoint, options);
+      why = type.no_cuda;
+    }
+  } catch (const Error& error) {
+    // a shape without a GPU kernel, or a GPU that computes wrong values; the options are valid
+    const bool other = error.code() == ExitCode::kBadInput ||
+                       (error.code() == ExitCode::kEnvironment &&
+                        dynamic_cast<const OutOfDeviceMemory*>(&error) == nullptr);
+    if (!other) throw;
+    why = error.what();
+  }
+  if (!why.empty()) SayWhyCpu(why);
   return nullptr;
 }
-#endif
 
 }  // namespace
 
+int ResolveHoldNoise(const SamplerOptions& sampler, const Checkpoint& checkpoint,
+                     int action_steps) {
+  if (sampler.hold_noise != 0 || checkpoint.network->sampler().kinds.empty())
+    return sampler.hold_noise;
+  return std::clamp(checkpoint.config.n_action_steps / action_steps, 1, kMostHeldDecisions);
+}
+
+SamplerOptions ResolveSampler(const SamplerOptions& sampler, const Checkpoint& checkpoint) {
+  const SamplerTraits traits = checkpoint.network->sampler();
+  if (traits.kinds.empty()) {
+    RefuseSampler(sampler, checkpoint);
+    return sampler;
+  }
+  SamplerOptions resolved = sampler;
+  if (resolved.kind == SamplerKind::kAuto) resolved.kind = traits.kind;
+  if (std::ranges::find(traits.kinds, resolved.kind) == traits.kinds.end()) {
+    std::string known;
+    for (const SamplerKind kind : traits.kinds)
+      known += (known.empty() ? "" : ", ") + std::string(SamplerName(kind));
+    throw Error(ExitCode::kUsage, "sampler " + std::string(SamplerName(resolved.kind)) +
+                                      ": this checkpoint of type " + checkpoint.config.type +
+                                      " knows " + known);
+  }
+  if (resolved.steps == 0) resolved.steps = traits.steps;
+  CheckRange("sampler steps", resolved.steps, 1, traits.most_steps);
+  int& window = resolved.parallel_window;
+  if (window != kAutoWindow)
+    CheckRange("parallel window", window, 0, traits.parallel ? traits.most_steps : 1);
+  if (window == 1) window = 0;
+  // whoever decides more often than the checkpoint says has resolved it
+  resolved.hold_noise = ResolveHoldNoise(sampler, checkpoint, checkpoint.config.n_action_steps);
+  CheckRange("hold noise", resolved.hold_noise, 1, kMostHeldDecisions);
+  if (!(resolved.parallel_tolerance >= 0)) {
+    throw Error(ExitCode::kUsage,
+                "parallel tolerance is negative or no number: give one such as 0.01, or 0 for the "
+                "default");
+  }
+  return resolved;
+}
+
 std::unique_ptr<Policy> Policy::Create(std::shared_ptr<const Checkpoint> checkpoint,
                                        const PolicyOptions& options) {
-  PolicyOptions resolved = ResolveOptions(checkpoint->config, options);
-#ifdef MJPOLICY_HAVE_CUDA
-  if (auto policy = TryCuda(checkpoint, resolved)) return policy;
-#else
-  if (resolved.backend == Backend::kCuda) {
-    throw EnvironmentError(
-        "backend cuda: this build has no CUDA kernels; configure it where nvcc is found, or use "
-        "backend cpu");
-  }
-#endif
-  return std::make_unique<cpu::CpuPolicy>(std::move(checkpoint), resolved);
+  const NetworkType& type = NetworkTypeOf(checkpoint->config.type);
+  const PolicyOptions resolved = ResolveOptions(*checkpoint, options);
+  if (auto policy = TryCuda(type, checkpoint, resolved)) return policy;
+  return type.make_cpu(std::move(checkpoint), resolved);
 }
 
 }  // namespace mjp

@@ -1,9 +1,9 @@
 #ifndef POLICY_POLICY_H_
 #define POLICY_POLICY_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,9 +23,10 @@ enum class Precision { kAuto, kFp32, kTf32, kFp16, kBf16 };
 
 inline constexpr int kAutoWindow = -1;
 
-// How the reverse process is run.
+// How the reverse process is run. All default: as the checkpoint says. A policy without one refuses
+// any other value.
 struct SamplerOptions {
-  SamplerKind kind = SamplerKind::kDdpm;
+  SamplerKind kind = SamplerKind::kAuto;
   int steps = 0;  // 0: as the checkpoint says
   // Time-parallel denoising: window of steps evaluated as one batch; 0: the sequential chain;
   // kAutoWindow: whichever is faster, by the configuration alone.
@@ -62,11 +63,12 @@ constexpr int kMostHeldDecisions = 1000;
 
 // The decisions that share one noise where a robot decides again after `action_steps` actions:
 // sampler.hold_noise, or for 0 as many as execute what the policy was trained to execute at once.
-inline int ResolveHoldNoise(const SamplerOptions& sampler, const PolicyConfig& config,
-                            int action_steps) {
-  if (sampler.hold_noise != 0) return sampler.hold_noise;
-  return std::clamp(config.n_action_steps / action_steps, 1, kMostHeldDecisions);
-}
+// For a policy without noise it stays as it is.
+int ResolveHoldNoise(const SamplerOptions& sampler, const Checkpoint& checkpoint, int action_steps);
+
+// `sampler` with the checkpoint's own values in the place of what is not given, and hold_noise
+// resolved for its own action steps. Throws Error for what its network cannot do.
+SamplerOptions ResolveSampler(const SamplerOptions& sampler, const Checkpoint& checkpoint);
 
 // The number of the noise of `decision` within its episode: one for hold_noise decisions.
 inline uint32_t NoiseNumber(const SamplerOptions& sampler, uint32_t decision) {
@@ -84,16 +86,17 @@ struct PolicyInput {
   std::span<const NoiseKey> keys;      // (N); not read where both noises below are given
   // for tests and `mjpolicy infer`: noise from a tape, conditioning from outside
   std::span<const float> x_start;      // (N, H, action_dim): x at the first step
-  std::span<const float> noise_by_t;   // (train_steps, N, H, action_dim): added in the step at t
-  std::span<const float> global_cond;  // (N, CondDim()): replaces the encoder
+  std::span<const float> noise_by_t;   // (noise_steps, N, H, action_dim): added in the step at t
+  std::span<const float> global_cond;  // (N, cond_dim()): replaces the encoder
 };
 
 // Every intermediate that the goldens know; filled when PolicyOutput::trace is set (slow path).
 struct PolicyTrace {
-  std::vector<int> timesteps;      // (K)
-  std::vector<float> global_cond;  // (N, CondDim())
-  std::vector<float> eps_steps;    // (K, N, H, action_dim) network outputs
-  std::vector<float> x_steps;      // (K, N, H, action_dim) x after each step
+  std::vector<int> timesteps;             // (K)
+  std::vector<float> global_cond;         // (N, cond_dim())
+  std::vector<float> eps_steps;           // (K, N, H, action_dim) network outputs
+  std::vector<float> x_steps;             // (K, N, H, action_dim) x after each step
+  std::map<std::string, Tensor> tensors;  // what else the network has, by the goldens' names
 };
 
 struct PolicyOutput {
@@ -124,7 +127,7 @@ class Policy {
 
   const PolicyConfig& config() const { return checkpoint_->config; }
   const Checkpoint& checkpoint() const { return *checkpoint_; }
-  // As resolved: no kAuto, no zero steps.
+  // As resolved: no kAuto, no zero steps (but for the sampler of a policy without one).
   const PolicyOptions& options() const { return options_; }
   // What CUDA calls the GPU that it runs on; -1 on the CPU.
   virtual int device_ordinal() const { return -1; }

@@ -8,6 +8,7 @@
 #include "kernels/cpu/thread_pool.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/cpu/encoder.h"
+#include "policy/unet/unet_model.h"
 
 namespace mjp::app {
 
@@ -16,11 +17,11 @@ namespace mjp::app {
 // CPU, so that decisions stay as fast as they are. Not thread-safe.
 class KeypointFinder {
  public:
-  // For the first camera of `checkpoint`.
+  // For the first camera of `checkpoint`, which Has() such points.
   explicit KeypointFinder(std::shared_ptr<const mjp::Checkpoint> checkpoint);
 
   // Whether the policy's encoder has such points: a camera, and maps that keep places.
-  static bool Has(const mjp::PolicyConfig& config);
+  static bool Has(const mjp::Checkpoint& checkpoint);
 
   // The points of `frames` (n, height, width, 3) as (n, points, 2): x, y in pixels of the picture.
   std::vector<float> Find(const std::vector<uint8_t>& frames);
@@ -32,6 +33,7 @@ class KeypointFinder {
   void AddPlace(float x, float y, std::vector<float>& points) const;
 
   std::shared_ptr<const mjp::Checkpoint> checkpoint_;
+  const mjp::UnetModel& network_;
   mjp::cpu::ThreadPool pool_{1};
   mjp::cpu::Encoder encoder_;
   std::vector<float> features_;

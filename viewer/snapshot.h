@@ -59,10 +59,11 @@ struct EpisodeRow {
 
 // What is known about the policy that runs. A model without one has horizon 0.
 struct PolicyInfo {
-  std::string checkpoint;      // directory, or what it is instead
-  bool random = false;         // random weights: nothing to judge a robot by
-  std::string description;     // backend, device, precision
-  mjp::PolicyOptions options;  // as resolved
+  std::string checkpoint;                  // directory, or what it is instead
+  bool random = false;                     // random weights: nothing to judge a robot by
+  std::string description;                 // backend, device, precision
+  mjp::PolicyOptions options;              // as resolved
+  std::vector<mjp::SamplerKind> samplers;  // that it can run; none: a chunk takes one pass
   int horizon = 0, n_obs_steps = 0, action_steps = 0, action_dim = 0;
   int picture_width = 0, picture_height = 0;  // pixels; 0: no camera
   bool has_keypoints = false;                 // the encoder's maps keep places

@@ -7,6 +7,7 @@
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/cuda/execution_plan.h"
 #include "policy/cuda/self_check.h"
+#include "policy/unet/unet_model.h"
 
 namespace mjp::app {
 namespace {
@@ -42,7 +43,8 @@ Finding ShippedPolicy(const std::string& name, const mjp::GpuTraits& gpu) {
   mjp::ExecutionProblem problem;
   problem.window = mjp::kAutoWindow;
   problem.steps = kDecisionSteps;
-  const mjp::ExecutionPlan plan = mjp::ChooseExecution(checkpoint->config, problem, gpu);
+  const mjp::ExecutionPlan plan =
+      mjp::ChooseExecution(mjp::UnetOf(*checkpoint).config, problem, gpu);
   return {name, Health::kWell, "shipped policy: " + plan.Text() + ", since " + plan.why, ""};
 }
 

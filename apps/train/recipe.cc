@@ -258,7 +258,7 @@ class Run {
   const std::atomic<bool>& stop_;
   at::Device device_;
   OwnStream stream_;
-  mjp::Checkpoint policy_;
+  Architecture policy_;
   TrainOptions options_;
   Parameters parameters_;
   Network network_;

@@ -2,6 +2,9 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/mish.h"
 #include "kernels/cpu/product.h"
+#include "kernels/cpu/transformer/activate.h"
+#include "kernels/cpu/transformer/layer_norm.h"
+#include "kernels/cpu/transformer/softmax.h"
 
 // Chooses, at run time, among the copies of the kernels that were compiled per instruction set.
 
@@ -41,5 +44,12 @@ MJP_DISPATCH(int, PanelChannels, (), ())
 MJP_DISPATCH(void, Product, (const ProductArgs& args, const Block& block), (args, block))
 MJP_DISPATCH(void, Normalize, (const GroupNormArgs& args, const Block& block), (args, block))
 MJP_DISPATCH(void, Mish, (const float* x, int64_t size, float* y), (x, size, y))
+MJP_DISPATCH(void, Activate, (TokenActivation activation, const float* x, int64_t size, float* y),
+             (activation, x, size, y))
+MJP_DISPATCH(void, LayerNorm, (const LayerNormArgs& args, int row_begin, int row_end),
+             (args, row_begin, row_end))
+MJP_DISPATCH(void, AddResidual, (const ResidualArgs& args, int row_begin, int row_end),
+             (args, row_begin, row_end))
+MJP_DISPATCH(void, Softmax, (float* x, int size, float scale), (x, size, scale))
 
 }  // namespace mjp::cpu

@@ -130,7 +130,6 @@ Config Config::FromModel(const mjModel* model, int instance) {
   config.async = attributes.Integer("async", 0, 0, 1) != 0;
   config.action_steps = static_cast<int>(attributes.Integer("action_steps", 0, 1, 10000));
   config.seed = attributes.Integer("seed", 0, 0, kMaxSeed);
-  config.sampler_given = !attributes.Text("sampler").empty();
   config.policy = ParsePolicyOptions(attributes);
   const std::string renderer = attributes.Text("renderer");
   if (!renderer.empty()) config.renderer = renderer;

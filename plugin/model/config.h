@@ -26,7 +26,6 @@ struct Config {
   int action_steps = 0;  // actions executed per decision; 0: as the checkpoint says
   bool async = false;    // decide on a thread of its own while the simulation goes on
   uint64_t seed = 0;     // of the noise; a host may give each episode its own (plugin/state.h)
-  bool sampler_given = false;  // false: the checkpoint's own sampler
   std::string renderer = "auto";
   std::string trail;  // site or body whose predicted way is drawn; empty: that of the last joint
   std::string label;  // site where the label stands; empty: no label

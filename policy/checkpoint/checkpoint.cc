@@ -8,7 +8,7 @@
 #include "policy/checkpoint/checkpoint_files.h"
 #include "policy/checkpoint/checkpoint_source.h"
 #include "policy/checkpoint/config_parser.h"
-#include "policy/checkpoint/network_builder.h"
+#include "policy/checkpoint/network_model.h"
 #include "policy/checkpoint/normalization/processors.h"
 #include "policy/checkpoint/normalization/statistics.h"
 #include "policy/checkpoint/random_checkpoint.h"
@@ -103,13 +103,9 @@ std::shared_ptr<const Checkpoint> LoadCheckpoint(const std::string& directory) {
   CheckDirectory(directory);
   CheckpointFiles files(directory);
   const ConfigFile config = ParseConfig(files.ReadJson(kConfig), files.PathOf(kConfig));
-  TensorNames names = NamesOf(config.policy);
   const SafetensorsFile file =
       files.ReadTensors(kModel, SafetensorsFile::kMaxFile, [&](const SafetensorsFile& header) {
-        if (names.notebook) {
-          names = NotebookNames(!CheckpointSource(header).HasPrefix("noise_pred_net."));
-        }
-        CheckpointSource::CheckHeader(header, names, config.policy);
+        CheckpointSource::CheckHeader(header, *config.network);
       });
   CheckpointSource source(file);
 
@@ -117,7 +113,8 @@ std::shared_ptr<const Checkpoint> LoadCheckpoint(const std::string& directory) {
   checkpoint->config = config.policy;
   checkpoint->directory = directory;
   checkpoint->stats = LoadStats(files, config, source, file.origin());
-  BuildNetwork(names, source, *checkpoint);
+  checkpoint->parameter_count = config.network->TakeTensors(source);
+  checkpoint->network = config.network;
   source.CheckAllTaken();
   const auto weights = file.metadata().find(kWeightsKey);
   const bool random = weights != file.metadata().end() && weights->second == kRandomWeights;

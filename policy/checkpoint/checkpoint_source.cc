@@ -48,13 +48,15 @@ const TensorEntry& CheckpointSource::Entry(const std::string& name,
   return entry;
 }
 
-void CheckpointSource::CheckHeader(const SafetensorsFile& header, const TensorNames& names,
-                                   const PolicyConfig& config) {
+void CheckpointSource::CheckHeader(const SafetensorsFile& header, const NetworkModel& network) {
+  const CheckpointSource names(header);
   CheckpointSource source(header);
-  ListTensors(names, config, [&](const std::string& name, const std::vector<int64_t>& shape) {
-    source.Entry(name, shape);
-    source.rest_.erase(name);
-  });
+  network.ListTensors(
+      names, [&](const std::string& name, const std::vector<int64_t>& shape, TensorRole role) {
+        if (role == TensorRole::kTrainingOnly && !source.Has(name)) return;
+        source.Entry(name, shape);
+        source.rest_.erase(name);
+      });
   std::erase_if(source.rest_, [&](const auto& entry) {
     const bool beside = entry.first.ends_with(".num_batches_tracked") ||
                         entry.first.starts_with("normalize_") ||

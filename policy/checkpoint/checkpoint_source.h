@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "policy/checkpoint/network_builder.h"
+#include "policy/checkpoint/network_model.h"
 #include "policy/checkpoint/safetensors.h"
 
 namespace mjp {
@@ -18,19 +18,17 @@ class CheckpointSource : public TensorSource {
   // `file` must outlive the source.
   explicit CheckpointSource(const SafetensorsFile& file);
 
-  // Throws Error unless the file has every tensor that BuildNetwork will take, of its shape, and
-  // nothing else but statistics and counters, which are small: the header alone tells, so a foreign
-  // or absurd file is refused before its data is read.
-  static void CheckHeader(const SafetensorsFile& header, const TensorNames& names,
-                          const PolicyConfig& config);
+  // Throws Error unless the file has every tensor that `network` will take, of its shape, and
+  // nothing else but what is of training alone, statistics and counters, which are small: the
+  // header alone tells, so a foreign or absurd file is refused before its data is read.
+  static void CheckHeader(const SafetensorsFile& header, const NetworkModel& network);
 
   // Throws Error if the tensor is missing, of another shape, taken before, or not finite.
   Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override;
   void Discard(const std::string& name) override;
 
   bool Has(const std::string& name) const { return rest_.contains(name); }
-  // Whether some tensor's name starts with `prefix`.
-  bool HasPrefix(const std::string& prefix) const;
+  bool HasPrefix(const std::string& prefix) const override;
   // A small tensor's values, whatever its shape; none if it is not there.
   std::vector<float> TakeIfThere(const std::string& name);
   // Throws Error if a tensor is left over.

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/half.h"
-#include "policy/checkpoint/network_builder.h"
+#include "policy/checkpoint/network_model.h"
 #include "policy/checkpoint/normalization/processors.h"
 #include "policy/checkpoint/normalization/statistics.h"
 #include "policy/checkpoint/random_checkpoint.h"
@@ -30,21 +30,20 @@ void WriteJson(const std::string& path, const Json& json) {
 
 void WriteWeights(const std::string& path, const Checkpoint& checkpoint, WeightFormat format) {
   SafetensorsWriter writer;
-  VisitTensors(NamesOf(checkpoint.config), checkpoint,
-               [&](const std::string& name, const Tensor& tensor) {
-                 // a grid of thirds and sevenths is no learned value: keep it exact
-                 if (format == WeightFormat::kF32 || name.ends_with("pos_grid")) {
-                   writer.AddFloats(name, tensor.shape, tensor.data);
-                   return;
-                 }
-                 for (const float value : tensor.data) {
-                   if (!std::isfinite(HalfToFloat(FloatToHalf(value)))) {
-                     throw BadInput("tensor \"" + name + "\" holds " + std::to_string(value) +
-                                    ", which F16 cannot; write F32");
-                   }
-                 }
-                 writer.AddHalves(name, tensor.shape, tensor.data);
-               });
+  checkpoint.network->VisitTensors([&](const std::string& name, const Tensor& tensor) {
+    // a grid of thirds and sevenths is no learned value: keep it exact
+    if (format == WeightFormat::kF32 || name.ends_with("pos_grid")) {
+      writer.AddFloats(name, tensor.shape, tensor.data);
+      return;
+    }
+    for (const float value : tensor.data) {
+      if (!std::isfinite(HalfToFloat(FloatToHalf(value)))) {
+        throw BadInput("tensor \"" + name + "\" holds " + std::to_string(value) +
+                       ", which F16 cannot; write F32");
+      }
+    }
+    writer.AddHalves(name, tensor.shape, tensor.data);
+  });
   if (HasRandomWeights(checkpoint)) writer.SetMetadata(kWeightsKey, kRandomWeights);
   writer.Write(path);
 }
@@ -110,7 +109,7 @@ void WriteCheckpoint(const std::string& directory, const Checkpoint& checkpoint,
   fs::create_directories(fresh, error);
   if (error) throw BadInput(directory + ": cannot create: " + error.message());
   try {
-    const Json config = ConfigToJson(checkpoint.config, checkpoint.stats);
+    const Json config = ConfigToJson(checkpoint);
     WriteWeights(fresh / kModel, checkpoint, format);
     WriteStats(fresh / kPreStats, checkpoint);
     WriteStats(fresh / kPostStats, checkpoint);

@@ -18,8 +18,8 @@ enum class WeightFormat { kF32, kF16 };
 void WriteCheckpoint(const std::string& directory, const Checkpoint& checkpoint,
                      WeightFormat format);
 
-// config.json for `config`, whose features are normalised as `stats` says.
-Json ConfigToJson(const PolicyConfig& config, const NormalizerStats& stats);
+// config.json of `checkpoint`.
+Json ConfigToJson(const Checkpoint& checkpoint);
 
 }  // namespace mjp
 

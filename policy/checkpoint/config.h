@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-// What a checkpoint's config.json says, parsed once and checked. Field names follow LeRobot's
-// DiffusionConfig, whose files these are.
+// What a checkpoint's config.json says, parsed once and checked. Field names follow LeRobot's,
+// whose files these are.
 
 namespace mjp {
 
@@ -14,7 +14,7 @@ enum class Normalization { kIdentity, kMeanStd, kMinMax, kQuantiles, kQuantile10
 enum class BetaSchedule { kSquaredCosCapV2, kLinear };
 enum class PredictionType { kEpsilon, kSample, kVPrediction };
 enum class VarianceType { kFixedSmall, kFixedLarge };
-enum class SamplerKind { kDdpm, kDdim };
+enum class SamplerKind { kDdpm, kDdim, kAuto };  // kAuto: the checkpoint's own; never within one
 
 // One camera picture of an observation.
 struct CameraFeature {
@@ -95,15 +95,22 @@ enum class CondOrder {
   kImageState,             // the notebook
 };
 
+// What every policy has, whatever its network.
 struct PolicyConfig {
   std::string type;        // "diffusion" (LeRobot), "diffusion_compact" (this project), ...
   int n_obs_steps = 2;     // To
-  int horizon = 16;        // H
+  int horizon = 16;        // H: actions in a chunk
   int n_action_steps = 8;  // Ta: actions n_obs_steps-1 ... n_obs_steps-1+Ta-1 are executed
-  std::vector<CameraFeature> cameras;
-  int state_dim = 0;        // "observation.state"; 0: none
-  int environment_dim = 0;  // "observation.environment_state"; 0: none
+  std::vector<CameraFeature> cameras;  // in the order in which config.json writes them
+  int state_dim = 0;                   // "observation.state"; 0: none
+  int environment_dim = 0;             // "observation.environment_state"; 0: none
   int action_dim = 0;
+
+  int FirstAction() const { return n_obs_steps - 1; }
+};
+
+// A policy whose network is a picture encoder and a 1-D U-Net that denoises.
+struct UnetPolicyConfig : PolicyConfig {
   CondOrder cond_order = CondOrder::kStateImageEnvironment;
   EncoderConfig encoder;
   UnetConfig unet;
@@ -114,7 +121,6 @@ struct PolicyConfig {
     return state_dim + environment_dim + encoder.feature_dim * static_cast<int>(cameras.size());
   }
   int CondDim() const { return n_obs_steps * StepDim(); }  // global conditioning vector
-  int FirstAction() const { return n_obs_steps - 1; }
 };
 
 }  // namespace mjp

@@ -2,12 +2,14 @@
 #define POLICY_CHECKPOINT_CONFIG_PARSER_H_
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/json.h"
 #include "base/key_reader.h"
 #include "policy/checkpoint/config.h"
+#include "policy/checkpoint/network_model.h"
 
 namespace mjp {
 
@@ -23,18 +25,13 @@ inline constexpr char kActionFeature[] = "action";
 struct ConfigFile {
   PolicyConfig policy;
   FeatureModes modes;
+  std::shared_ptr<NetworkModel> network;  // without its weights
 };
 
-// Parses config.json: LeRobot's of any year (type "diffusion", or none in the oldest) and this
-// project's types "diffusion_compact" and "diffusion_notebook" (docs/CHECKPOINTS.md). Throws Error
-// that names the key for anything missing, out of range or unsupported.
+// Parses config.json: LeRobot's of any year (the oldest have no type) and this project's own, of
+// each type in policy/network_types.h (docs/CHECKPOINTS.md). Throws Error that names the key for
+// anything missing, out of range or unsupported.
 ConfigFile ParseConfig(const Json& json, const std::string& origin);
-
-// The members of a config that describe its U-Net and its scheduler, and back.
-UnetConfig ParseUnet(KeyReader& keys);
-SchedulerConfig ParseScheduler(KeyReader& keys);
-void AddUnet(const UnetConfig& unet, Json& json);
-void AddScheduler(const SchedulerConfig& scheduler, Json& json);
 
 // A map of modes by type of feature ("STATE": "MIN_MAX", ...), from member `key`; `where` is the
 // object's place in errors. Throws Error for a type or mode that there is not.

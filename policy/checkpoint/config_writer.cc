@@ -3,13 +3,11 @@
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/checkpoint/config_parser.h"
+#include "policy/checkpoint/network_model.h"
 #include "policy/checkpoint/normalization/statistics.h"
 
 namespace mjp {
 namespace {
-
-// [height, width], or null where there is no such step
-Json SizeOrNull(int height, int width) { return height > 0 ? Json{height, width} : Json(nullptr); }
 
 Json Feature(const char* type, std::initializer_list<int> shape) {
   return {{"type", type}, {"shape", shape}};
@@ -24,61 +22,10 @@ Json NormalizationMapping(const PolicyConfig& config, const NormalizerStats& sta
   return mapping;
 }
 
-void AddResNet(const EncoderConfig& encoder, Json& json) {
-  json["vision_backbone"] = "resnet18";
-  json["resize_shape"] = SizeOrNull(encoder.resize_height, encoder.resize_width);
-  // with a resize LeRobot derives the crop from the ratio; half a pixel is safe from rounding
-  const bool derived = encoder.resize_height > 0 && encoder.crop_height > 0;
-  json["crop_ratio"] = derived ? (encoder.crop_height + 0.5) / encoder.resize_height : 1.0;
-  json["crop_shape"] = SizeOrNull(encoder.crop_height, encoder.crop_width);
-  json["crop_is_random"] = encoder.crop_height > 0;
-  json["pretrained_backbone_weights"] = nullptr;
-  json["use_group_norm"] = encoder.group_norm;
-  json["spatial_softmax_num_keypoints"] = encoder.pool_channels;
-  json["use_separate_rgb_encoder_per_camera"] = encoder.separate_per_camera;
-}
-
-Json CompactEncoder(const EncoderConfig& encoder) {
-  return {{"stem_channels", encoder.stem_channels},
-          {"stem_kernel", encoder.stem_kernel},
-          {"stem_stride", encoder.stem_stride},
-          {"stem_groups", encoder.stem_groups},
-          {"stage_channels", encoder.stage_channels},
-          {"stage_strides", encoder.stage_strides},
-          {"blocks_per_stage", encoder.blocks_per_stage},
-          {"channels_per_group", encoder.channels_per_group},
-          {"pool_channels", encoder.pool_channels},
-          {"feature_dim", encoder.feature_dim}};
-}
-
 }  // namespace
 
-void AddUnet(const UnetConfig& unet, Json& json) {
-  json["down_dims"] = unet.down_dims;
-  json["kernel_size"] = unet.kernel_size;
-  json["n_groups"] = unet.groups;
-  json["diffusion_step_embed_dim"] = unet.step_embed_dim;
-  json["use_film_scale_modulation"] = unet.film_scale;
-}
-
-void AddScheduler(const SchedulerConfig& scheduler, Json& json) {
-  json["noise_scheduler_type"] = scheduler.kind == SamplerKind::kDdpm ? "DDPM" : "DDIM";
-  json["num_train_timesteps"] = scheduler.train_steps;
-  json["beta_schedule"] =
-      scheduler.beta_schedule == BetaSchedule::kLinear ? "linear" : "squaredcos_cap_v2";
-  json["beta_start"] = ShortestDouble(scheduler.beta_start);
-  json["beta_end"] = ShortestDouble(scheduler.beta_end);
-  json["prediction_type"] = scheduler.prediction == PredictionType::kEpsilon  ? "epsilon"
-                            : scheduler.prediction == PredictionType::kSample ? "sample"
-                                                                              : "v_prediction";
-  // LeRobot has no such key, and only the default
-  if (scheduler.variance == VarianceType::kFixedLarge) json["variance_type"] = "fixed_large";
-  json["clip_sample"] = scheduler.clip_sample;
-  json["clip_sample_range"] = ShortestDouble(scheduler.clip_range);
-  json["num_inference_steps"] = scheduler.inference_steps;
-}
-
-Json ConfigToJson(const PolicyConfig& config, const NormalizerStats& stats) {
+Json ConfigToJson(const Checkpoint& checkpoint) {
+  const PolicyConfig& config = checkpoint.config;
   Json json = {{"type", config.type}, {"n_obs_steps", config.n_obs_steps}};
   Json& inputs = json["input_features"] = Json::object();
   for (const CameraFeature& camera : config.cameras) {
@@ -89,15 +36,9 @@ Json ConfigToJson(const PolicyConfig& config, const NormalizerStats& stats) {
     inputs[kEnvironmentFeature] = Feature("ENV", {config.environment_dim});
   }
   json["output_features"] = {{kActionFeature, Feature("ACTION", {config.action_dim})}};
-  json["normalization_mapping"] = NormalizationMapping(config, stats);
-  json["horizon"] = config.horizon;
+  json["normalization_mapping"] = NormalizationMapping(config, checkpoint.stats);
   json["n_action_steps"] = config.n_action_steps;
-  if (config.type == "diffusion" && !config.cameras.empty()) AddResNet(config.encoder, json);
-  if (config.encoder.kind == EncoderKind::kCompact) {
-    json["compact_encoder"] = CompactEncoder(config.encoder);
-  }
-  AddUnet(config.unet, json);
-  AddScheduler(config.scheduler, json);
+  checkpoint.network->AddConfig(json);
   return json;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -83,12 +84,13 @@ struct NormalizerStats {
   FeatureStats state, environment, action;
 };
 
+class NetworkModel;  // policy/checkpoint/network_model.h
+
 // A loaded policy: everything a backend needs. Immutable once made; shared by all instances.
 struct Checkpoint {
   PolicyConfig config;
   NormalizerStats stats;
-  std::vector<EncoderWeights> encoders;  // one, or one per camera
-  UnetWeights unet;
+  std::shared_ptr<const NetworkModel> network;  // of config.type
   int64_t parameter_count = 0;
   std::string directory;
   std::string sha256;  // of model.safetensors, hex; begins with "random-" for random weights

@@ -29,7 +29,7 @@ GroupNorm OutlineNorm(int64_t channels, int groups) {
   return {groups, Shaped({channels}), Shaped({channels})};
 }
 
-ResidualBlock1d OutlineResidual(const PolicyConfig& config, int64_t in, int64_t out) {
+ResidualBlock1d OutlineResidual(const UnetPolicyConfig& config, int64_t in, int64_t out) {
   const UnetConfig& unet = config.unet;
   ResidualBlock1d block;
   block.conv1 = OutlineConv1d(out, in, unet.kernel_size);
@@ -156,12 +156,12 @@ void WalkEncoder(const TensorNames& names, const std::string& prefix, int blocks
   WalkLayer(prefix + "out", encoder.out, visitor);
 }
 
-std::string EncoderPrefix(const TensorNames& names, const PolicyConfig& config, size_t index) {
+std::string EncoderPrefix(const TensorNames& names, const UnetPolicyConfig& config, size_t index) {
   return config.encoder.separate_per_camera ? names.encoder + std::to_string(index) + "."
                                             : names.encoder;
 }
 
-std::vector<EncoderWeights> OutlineEncoders(const PolicyConfig& config) {
+std::vector<EncoderWeights> OutlineEncoders(const UnetPolicyConfig& config) {
   std::vector<EncoderWeights> encoders;
   if (config.cameras.empty()) return encoders;
   const size_t count = config.encoder.separate_per_camera ? config.cameras.size() : 1;
@@ -172,7 +172,7 @@ std::vector<EncoderWeights> OutlineEncoders(const PolicyConfig& config) {
 }
 
 template <class Visitor, class Encoders>
-void WalkEncoders(const TensorNames& names, const PolicyConfig& config, Encoders& encoders,
+void WalkEncoders(const TensorNames& names, const UnetPolicyConfig& config, Encoders& encoders,
                   Visitor& visitor) {
   for (size_t i = 0; i < encoders.size(); ++i) {
     WalkEncoder(names, EncoderPrefix(names, config, i), config.encoder.blocks_per_stage,
@@ -287,7 +287,7 @@ class Lister {
 
 }  // namespace
 
-UnetWeights OutlineUnet(const PolicyConfig& config) {
+UnetWeights OutlineUnet(const UnetPolicyConfig& config) {
   const std::vector<int>& dims = config.unet.down_dims;
   const int64_t embed = config.unet.step_embed_dim;
   UnetWeights unet;
@@ -318,7 +318,7 @@ TensorNames NotebookNames(bool bare_unet) {
   return {bare_unet ? "" : "noise_pred_net.", "vision_encoder.", true};
 }
 
-TensorNames NamesOf(const PolicyConfig& config) {
+TensorNames NamesOf(const UnetPolicyConfig& config) {
   if (config.type != "diffusion_notebook") return LeRobotNames();
   return NotebookNames(config.cameras.empty());
 }
@@ -336,18 +336,18 @@ MapSize FeatureMapSize(const EncoderConfig& encoder, const CameraFeature& camera
   return {after(size.height), after(size.width)};
 }
 
-void BuildNetwork(const TensorNames& names, TensorSource& source, Checkpoint& checkpoint) {
-  const PolicyConfig& config = checkpoint.config;
+int64_t BuildNetwork(const TensorNames& names, TensorSource& source, UnetModel& model) {
+  const UnetPolicyConfig& config = model.config;
   Reader reader(source);
-  checkpoint.encoders = OutlineEncoders(config);
-  WalkEncoders(names, config, checkpoint.encoders, reader);
-  checkpoint.unet = OutlineUnet(config);
-  WalkUnet(names, checkpoint.unet, reader);
-  checkpoint.parameter_count = reader.parameter_count();
+  model.encoders = OutlineEncoders(config);
+  WalkEncoders(names, config, model.encoders, reader);
+  model.unet = OutlineUnet(config);
+  WalkUnet(names, model.unet, reader);
+  return reader.parameter_count();
 }
 
 void ListTensors(
-    const TensorNames& names, const PolicyConfig& config,
+    const TensorNames& names, const UnetPolicyConfig& config,
     const std::function<void(const std::string&, const std::vector<int64_t>&)>& visit) {
   Requester requester(visit);
   const std::vector<EncoderWeights> encoders = OutlineEncoders(config);
@@ -368,11 +368,11 @@ void VisitUnet(const TensorNames& names, const UnetWeights& unet,
   WalkUnet(names, unet, lister);
 }
 
-void VisitTensors(const TensorNames& names, const Checkpoint& checkpoint,
+void VisitTensors(const TensorNames& names, const UnetModel& model,
                   const std::function<void(const std::string&, const Tensor&)>& visit) {
   Lister lister(visit);
-  WalkEncoders(names, checkpoint.config, checkpoint.encoders, lister);
-  WalkUnet(names, checkpoint.unet, lister);
+  WalkEncoders(names, model.config, model.encoders, lister);
+  WalkUnet(names, model.unet, lister);
 }
 
 }  // namespace mjp

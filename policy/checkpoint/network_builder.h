@@ -8,21 +8,12 @@
 
 #include "policy/checkpoint/config.h"
 #include "policy/checkpoint/network.h"
+#include "policy/unet/unet_model.h"
 
 // From named tensors to the tree of weights and back. The shapes follow from the config alone, so
 // a source is asked for every tensor by name and expected shape, exactly once.
 
 namespace mjp {
-
-// Where weights come from: a file, a trainer, a formula.
-class TensorSource {
- public:
-  virtual ~TensorSource() = default;
-  // Hands over tensor `name` as float32. Throws Error if it is missing or not of `shape`.
-  virtual Tensor Take(const std::string& name, const std::vector<int64_t>& shape) = 0;
-  // Consumes a tensor that has no effect on the network (BatchNorm's counter), if it is there.
-  virtual void Discard(const std::string& name) = 0;
-};
 
 // How a library names its tensors.
 struct TensorNames {
@@ -36,7 +27,7 @@ TensorNames LeRobotNames();
 // Names of Diffusion Policy's notebooks: image policies, or the bare U-Net of the state policies.
 TensorNames NotebookNames(bool bare_unet);
 // Names for the type of `config`.
-TensorNames NamesOf(const PolicyConfig& config);
+TensorNames NamesOf(const UnetPolicyConfig& config);
 
 // Height and width of the last feature map of an encoder of `camera`'s pictures.
 struct MapSize {
@@ -45,14 +36,14 @@ struct MapSize {
 MapSize FeatureMapSize(const EncoderConfig& encoder, const CameraFeature& camera);
 
 // The U-Net of `config` with the shape of every tensor and no data.
-UnetWeights OutlineUnet(const PolicyConfig& config);
+UnetWeights OutlineUnet(const UnetPolicyConfig& config);
 
-// Fills encoders, unet and parameter_count of `checkpoint` from `source`, as checkpoint.config
-// says. BatchNorm is folded into the convolution before it.
-void BuildNetwork(const TensorNames& names, TensorSource& source, Checkpoint& checkpoint);
+// Fills encoders and unet of `model` from `source`, as model.config says, and returns the number of
+// parameters. BatchNorm is folded into the convolution before it.
+int64_t BuildNetwork(const TensorNames& names, TensorSource& source, UnetModel& model);
 
 // Calls `visit` with the name and shape of every tensor that BuildNetwork will take.
-void ListTensors(const TensorNames& names, const PolicyConfig& config,
+void ListTensors(const TensorNames& names, const UnetPolicyConfig& config,
                  const std::function<void(const std::string&, const std::vector<int64_t>&)>& visit);
 
 // BuildNetwork for a U-Net by itself: `unet` holds every tensor's shape, and gets their data.
@@ -63,9 +54,9 @@ int64_t FillUnet(const TensorNames& names, TensorSource& source, UnetWeights& un
 void VisitUnet(const TensorNames& names, const UnetWeights& unet,
                const std::function<void(const std::string&, const Tensor&)>& visit);
 
-// Calls `visit` with every tensor of `checkpoint` under its name, in the order of BuildNetwork.
+// Calls `visit` with every tensor of `model` under its name, in the order of BuildNetwork.
 // A folded BatchNorm cannot be taken apart again: Error.
-void VisitTensors(const TensorNames& names, const Checkpoint& checkpoint,
+void VisitTensors(const TensorNames& names, const UnetModel& model,
                   const std::function<void(const std::string&, const Tensor&)>& visit);
 
 }  // namespace mjp

@@ -1,6 +1,7 @@
 #include "policy/checkpoint/random_checkpoint.h"
 
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "kernels/shared/philox.h"
@@ -67,24 +68,34 @@ std::unique_ptr<TensorSource> MakeRandomSource(uint64_t seed) {
   return std::make_unique<RandomSource>(seed);
 }
 
-std::shared_ptr<const Checkpoint> RandomCheckpoint(const PolicyConfig& config,
-                                                   const NormalizerStats& stats, uint64_t seed) {
+std::shared_ptr<const Checkpoint> MadeCheckpoint(const PolicyConfig& config,
+                                                 const NormalizerStats& stats,
+                                                 std::shared_ptr<NetworkModel> network,
+                                                 TensorSource& source, const std::string& name) {
   auto checkpoint = std::make_shared<Checkpoint>();
   checkpoint->config = config;
   checkpoint->stats = stats;
   checkpoint->directory = "(random weights)";
-  checkpoint->sha256 = kRandomPrefix + std::to_string(seed);
-  RandomSource source(seed);
-  BuildNetwork(NamesOf(config), source, *checkpoint);
+  checkpoint->sha256 = kRandomPrefix + name;
+  checkpoint->parameter_count = network->TakeTensors(source);
+  checkpoint->network = std::move(network);
   return checkpoint;
+}
+
+std::shared_ptr<const Checkpoint> RandomCheckpoint(const UnetPolicyConfig& config,
+                                                   const NormalizerStats& stats, uint64_t seed) {
+  auto network = std::make_shared<UnetModel>();
+  network->config = config;
+  RandomSource source(seed);
+  return MadeCheckpoint(config, stats, std::move(network), source, std::to_string(seed));
 }
 
 std::vector<std::string> NamedNetworks() {
   return {"compact", "lerobot", "lerobot-128", "notebook"};
 }
 
-PolicyConfig NamedConfig(const std::string& name) {
-  PolicyConfig config;
+UnetPolicyConfig NamedConfig(const std::string& name) {
+  UnetPolicyConfig config;
   config.type = "diffusion";
   config.cameras = {{"observation.image", 3, 96, 96}};
   config.state_dim = config.action_dim = 2;

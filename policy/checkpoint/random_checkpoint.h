@@ -14,8 +14,14 @@ namespace mjp {
 
 // A network of the given shape with random weights of the usual size (uniform, variance 1/fan-in;
 // norms near 1): for benchmarks and examples, never for a robot. Same seed, same weights.
-std::shared_ptr<const Checkpoint> RandomCheckpoint(const PolicyConfig& config,
+std::shared_ptr<const Checkpoint> RandomCheckpoint(const UnetPolicyConfig& config,
                                                    const NormalizerStats& stats, uint64_t seed);
+// The same for a network of any type, which is without weights, with those of `source`. `name`
+// stands for the hash of its file.
+std::shared_ptr<const Checkpoint> MadeCheckpoint(const PolicyConfig& config,
+                                                 const NormalizerStats& stats,
+                                                 std::shared_ptr<NetworkModel> network,
+                                                 TensorSource& source, const std::string& name);
 
 // Such a network says so, also once it is written and loaded again: its sha256 has a prefix, its
 // file this text under this key.
@@ -33,7 +39,7 @@ std::unique_ptr<TensorSource> MakeRandomSource(uint64_t seed);
 std::vector<std::string> NamedNetworks();
 
 // The shape of one of them for Push-T. Throws Error naming the known ones.
-PolicyConfig NamedConfig(const std::string& name);
+UnetPolicyConfig NamedConfig(const std::string& name);
 
 // One of them for Push-T, with random weights. Throws Error naming the known ones.
 std::shared_ptr<const Checkpoint> NamedNetwork(const std::string& name);

@@ -25,15 +25,16 @@ std::shared_ptr<const PackedNetworks> NetworksOf(std::shared_ptr<const Checkpoin
   std::erase_if(cache, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<const PackedNetworks>& entry = cache[checkpoint.get()];
   if (auto networks = entry.lock()) return networks;
-  const PolicyConfig& config = checkpoint->config;
+  const UnetModel& model = UnetOf(*checkpoint);
+  const UnetPolicyConfig& config = model.config;
   auto networks = std::make_shared<PackedNetworks>();
-  for (const EncoderWeights& encoder : checkpoint->encoders) {
+  for (const EncoderWeights& encoder : model.encoders) {
     networks->encoders.push_back(PackEncoder(config.encoder, encoder));
   }
   if (!networks->encoders.empty()) {  // one encoder may serve all cameras
     networks->encoders.resize(config.cameras.size(), networks->encoders.front());
   }
-  networks->unet = PackUnet(config, checkpoint->unet);
+  networks->unet = PackUnet(config, model.unet);
   networks->checkpoint = std::move(checkpoint);
   entry = networks;
   return networks;
@@ -125,8 +126,10 @@ void CheckSupported(const PolicyConfig& config, const PolicyOptions& options) {
 }  // namespace
 
 CpuPolicy::CpuPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
-    : Policy(std::move(checkpoint), options), pool_(options.threads) {
-  const PolicyConfig& config = checkpoint_->config;
+    : Policy(std::move(checkpoint), options),
+      config_(UnetOf(*checkpoint_).config),
+      pool_(options.threads) {
+  const UnetPolicyConfig& config = config_;
   CheckSupported(config, options);
   options_.backend = Backend::kCpu;
   options_.precision = Precision::kFp32;
@@ -181,7 +184,7 @@ void CpuPolicy::DrawScenes(const PolicyInput& input) {
 }
 
 void CpuPolicy::EncodeFrames(const uint8_t* frames, int count, StageTimes& times) {
-  const PolicyConfig& config = checkpoint_->config;
+  const UnetPolicyConfig& config = config_;
   const int64_t picture = int64_t{config.cameras[0].height} * config.cameras[0].width * 3;
   const int64_t stride = picture * static_cast<int64_t>(config.cameras.size());
   // prepared and encoded some frames at a time: the stages are told apart by their sums
@@ -204,7 +207,7 @@ void CpuPolicy::EncodeFrames(const uint8_t* frames, int count, StageTimes& times
 }
 
 void CpuPolicy::AssembleCondition(const PolicyInput& input) {
-  const PolicyConfig& config = checkpoint_->config;
+  const UnetPolicyConfig& config = config_;
   const NormalizerStats& stats = checkpoint_->stats;
   const int frames = input.count * config.n_obs_steps, width = config.encoder.feature_dim;
   const bool image_first = config.cond_order == CondOrder::kImageState;
@@ -237,13 +240,13 @@ void CpuPolicy::FillCondition(const PolicyInput& input, StageTimes& times) {
     frames = frames_.data();
   }
   if (!encoders_.empty()) {
-    EncodeFrames(frames, input.count * checkpoint_->config.n_obs_steps, times);
+    EncodeFrames(frames, input.count * config_.n_obs_steps, times);
   }
   AssembleCondition(input);
 }
 
 void CpuPolicy::FetchActions(int count, PolicyOutput& output) {
-  const PolicyConfig& config = checkpoint_->config;
+  const UnetPolicyConfig& config = config_;
   const size_t size = size_t{1} * count * config.horizon * config.action_dim;
   output.actions.assign(x_.data(), x_.data() + size);
   Unnormalize(checkpoint_->stats.action, config.action_dim, output.actions);
@@ -251,8 +254,8 @@ void CpuPolicy::FetchActions(int count, PolicyOutput& output) {
 }
 
 void CpuPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
-  const PolicyConfig& config = checkpoint_->config;
-  CheckInput(config, options_, input);
+  const UnetPolicyConfig& config = config_;
+  CheckInput(*checkpoint_, options_, input);
   StageTimes& times = output.times;
   times = {};
   times_ = &times;
@@ -271,6 +274,11 @@ void CpuPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
   });
   if (!times.steps.empty()) times.steps.back().end = times[Stage::kDenoise].end;
   Timed(times, Stage::kFetch, [&] { FetchActions(input.count, output); });
+}
+
+std::unique_ptr<Policy> MakeUnetPolicy(std::shared_ptr<const Checkpoint> checkpoint,
+                                       const PolicyOptions& options) {
+  return std::make_unique<CpuPolicy>(std::move(checkpoint), options);
 }
 
 }  // namespace mjp::cpu

@@ -10,6 +10,7 @@
 #include "policy/cpu/unet.h"
 #include "policy/policy.h"
 #include "policy/sampler.h"
+#include "policy/unet/unet_model.h"
 
 namespace mjp::cpu {
 
@@ -20,7 +21,7 @@ struct PackedNetworks {
   std::shared_ptr<const PackedUnet> unet;
 };
 
-// The policy on the CPU, in float32.
+// The policy of a U-Net on the CPU, in float32.
 class CpuPolicy : public Policy, private StepNetwork {
  public:
   // `options` as resolved. Throws Error for shapes that are not supported.
@@ -44,6 +45,7 @@ class CpuPolicy : public Policy, private StepNetwork {
   // A pass begins, and so the one before it ends.
   void TimePass(StageTimes& times) const;
 
+  const UnetPolicyConfig& config_;  // of the checkpoint
   ThreadPool pool_;
   std::shared_ptr<const PackedNetworks> networks_;
   std::vector<DenoiseStep> schedule_;
@@ -56,6 +58,10 @@ class CpuPolicy : public Policy, private StepNetwork {
   AlignedBuffer x_;              // (batch, horizon * action_dim)
   StageTimes* times_ = nullptr;  // of the decision under way
 };
+
+// CpuPolicy, for the table of policy/network_types.h.
+std::unique_ptr<Policy> MakeUnetPolicy(std::shared_ptr<const Checkpoint> checkpoint,
+                                       const PolicyOptions& options);
 
 }  // namespace mjp::cpu
 

@@ -83,7 +83,8 @@ AlignedBuffer StepTable(const PackedUnet& unet, const std::vector<int>& timestep
 
 }  // namespace
 
-std::shared_ptr<const PackedUnet> PackUnet(const PolicyConfig& config, const UnetWeights& weights) {
+std::shared_ptr<const PackedUnet> PackUnet(const UnetPolicyConfig& config,
+                                           const UnetWeights& weights) {
   auto unet = std::make_shared<PackedUnet>();
   FilmCollector film(config.unet.step_embed_dim + config.CondDim());
   unet->time1 = PackLinear(weights.time1);
@@ -109,7 +110,7 @@ std::shared_ptr<const PackedUnet> PackUnet(const PolicyConfig& config, const Une
   return unet;
 }
 
-Unet::Unet(std::shared_ptr<const PackedUnet> weights, const PolicyConfig& config,
+Unet::Unet(std::shared_ptr<const PackedUnet> weights, const UnetPolicyConfig& config,
            const std::vector<int>& timesteps, int rows, int environments, ThreadPool& pool)
     : weights_(std::move(weights)),
       pool_(pool),

@@ -35,14 +35,15 @@ struct PackedUnet {
   bool film_scale = true;
 };
 
-std::shared_ptr<const PackedUnet> PackUnet(const PolicyConfig& config, const UnetWeights& weights);
+std::shared_ptr<const PackedUnet> PackUnet(const UnetPolicyConfig& config,
+                                           const UnetWeights& weights);
 
 // The U-Net on the CPU: rows of a batch, each with its own x, denoising step and environment.
 class Unet {
  public:
   // Makes room for `rows` rows and `environments` environments; `timesteps` are the steps that
   // Forward will name by index. Throws Error for a horizon the levels do not divide.
-  Unet(std::shared_ptr<const PackedUnet> weights, const PolicyConfig& config,
+  Unet(std::shared_ptr<const PackedUnet> weights, const UnetPolicyConfig& config,
        const std::vector<int>& timesteps, int rows, int environments, ThreadPool& pool);
 
   // Prepares the environments' conditioning vectors, cond (count, CondDim()).

@@ -14,6 +14,7 @@
 #include "policy/cuda/self_check.h"
 #include "policy/input_check.h"
 #include "policy/sampler.h"
+#include "policy/unet/unet_model.h"
 
 namespace mjp {
 namespace {
@@ -100,7 +101,7 @@ class CudaPolicy final : public Policy {
   }
 
   void Launch(const PolicyInput& input, PolicyOutput& output) override {
-    CheckInput(config(), options_, input);
+    CheckInput(*checkpoint_, options_, input);
     Guarded([&] { engine_->Launch(input, output.trace); });
     pending_ = &output;
   }
@@ -138,7 +139,7 @@ class CudaPolicy final : public Policy {
 };
 
 void CheckSupported(const Checkpoint& checkpoint) {
-  if (checkpoint.config.encoder.resize_height > 0)
+  if (UnetOf(checkpoint).config.encoder.resize_height > 0)
     throw Unsupported("the GPU backend does not resize pictures; use the CPU backend");
   for (const CameraFeature& camera : checkpoint.config.cameras) {
     if (camera.channels != 3)
@@ -168,7 +169,7 @@ std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> check
   resolved.backend = Backend::kCuda;
   if (resolved.precision == Precision::kAuto) resolved.precision = Precision::kFp16;
   int& window = resolved.sampler.parallel_window;
-  if (window == kAutoWindow) window = ChooseExecution(checkpoint->config, resolved).window;
+  if (window == kAutoWindow) window = ChooseExecution(UnetOf(*checkpoint).config, resolved).window;
   float& tolerance = resolved.sampler.parallel_tolerance;
   if (tolerance == 0) tolerance = DefaultTolerance(resolved.precision);
   if (resolved.self_check) RequireSelfCheck(checkpoint, resolved);

@@ -11,6 +11,7 @@
 
 #include "kernels/cuda/primitives/cuda_check.h"
 #include "policy/checkpoint/normalizer.h"
+#include "policy/unet/unet_model.h"
 
 namespace mjp {
 
@@ -47,7 +48,7 @@ void DeviceWeights::Load(Format format) {
     unet_ = LoadDeviceUnet(loader, *checkpoint_, arena_.measuring());
   }
   encoders_.clear();
-  for (size_t i = 0; i < checkpoint_->encoders.size(); ++i)
+  for (size_t i = 0; i < UnetOf(*checkpoint_).encoders.size(); ++i)
     encoders_.push_back(LoadDeviceEncoder(loader, *checkpoint_, i));
   picture_tables_.clear();
   for (const FeatureStats& stats : checkpoint_->stats.cameras) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "policy/unet/unet_model.h"
 
 namespace mjp {
 namespace {
@@ -55,8 +56,8 @@ int Halved(int size, int stride) { return (size - 1) / stride + 1; }
 }  // namespace
 
 DeviceEncoder LoadDeviceEncoder(LayerLoader& loader, const Checkpoint& checkpoint, size_t index) {
-  const EncoderConfig& config = checkpoint.config.encoder;
-  const EncoderWeights& weights = checkpoint.encoders[index];
+  const EncoderConfig& config = UnetOf(checkpoint).config.encoder;
+  const EncoderWeights& weights = UnetOf(checkpoint).encoders[index];
   CheckWidth(config.stem_channels, "stem channels");
   for (int channels : config.stage_channels) CheckWidth(channels, "channels in a stage");
   DeviceEncoder out;

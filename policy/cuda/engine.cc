@@ -8,6 +8,7 @@
 #include "policy/checkpoint/normalizer.h"
 #include "policy/cuda/format_of.h"
 #include "policy/cuda/unet/unet_launches.h"
+#include "policy/unet/unet_model.h"
 
 namespace mjp {
 namespace {
@@ -21,11 +22,12 @@ std::unique_ptr<const GpuSceneDrawer> MakeDrawer(const PolicyOptions& options) {
 CudaEngine::CudaEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
     : checkpoint_(std::move(checkpoint)),
       options_(options),
-      chain_(checkpoint_->config, options, FormatOf(options.precision)),
-      plan_(ChooseExecution(checkpoint_->config, options)),
+      chain_(UnetOf(*checkpoint_).config, options, FormatOf(options.precision)),
+      plan_(ChooseExecution(UnetOf(*checkpoint_).config, options)),
       weights_(DeviceWeights::Get(checkpoint_, chain_.format, UsesNormConvWeights(plan_))),
-      pictures_(checkpoint_->config, weights_, chain_.format, options.batch, MakeDrawer(options)),
-      conditioning_(checkpoint_->config, chain_.format, options.batch),
+      pictures_(UnetOf(*checkpoint_).config, weights_, chain_.format, options.batch,
+                MakeDrawer(options)),
+      conditioning_(UnetOf(*checkpoint_).config, chain_.format, options.batch),
       timing_(options.timing) {
   Plan();
   arena_.Seal();
@@ -99,7 +101,7 @@ void CudaEngine::EnqueueTraced(PictureSource source, PolicyTrace& trace) {
   for (const DenoiseStep& step : chain_.steps) trace.timesteps.push_back(step.timestep);
   TraceRecorder recorder(trace, count_, stream_.get());
   Enqueue(source, &recorder);
-  trace.global_cond.resize(size_t{1} * count_ * checkpoint_->config.CondDim());
+  trace.global_cond.resize(size_t{1} * count_ * UnetOf(*checkpoint_).config.CondDim());
   conditioning_.Fetch(trace.global_cond, stream_.get());
 }
 

@@ -33,12 +33,12 @@ struct Rows {
 
 // Everything that the answers depend on.
 struct Chooser {
-  const PolicyConfig& config;
+  const UnetPolicyConfig& config;
   Format format;
   const GpuTraits& gpu;
   NormConvUnet unet;
 
-  Chooser(const PolicyConfig& c, Format f, const GpuTraits& g)
+  Chooser(const UnetPolicyConfig& c, Format f, const GpuTraits& g)
       : config(c), format(f), gpu(g), unet(UnetShapes(c)) {}
 
   size_t SharedBudget() const {
@@ -202,7 +202,7 @@ std::string ExecutionPlan::Text() const {
   return text;
 }
 
-ExecutionPlan ChooseExecution(const PolicyConfig& config, const ExecutionProblem& problem,
+ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const ExecutionProblem& problem,
                               const GpuTraits& gpu) {
   const Chooser chooser(config, problem.format, gpu);
   const int window = problem.window == kAutoWindow
@@ -217,12 +217,12 @@ ExecutionPlan ChooseExecution(const PolicyConfig& config, const ExecutionProblem
   return plan;
 }
 
-ExecutionPlan ChooseLaunches(const PolicyConfig& config, Format format, int rows,
+ExecutionPlan ChooseLaunches(const UnetPolicyConfig& config, Format format, int rows,
                              const GpuTraits& gpu) {
   return ByLaunches(Chooser(config, format, gpu), rows);
 }
 
-ExecutionPlan ChooseExecution(const PolicyConfig& config, const PolicyOptions& options) {
+ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const PolicyOptions& options) {
   return ChooseExecution(config,
                          {FormatOf(options.precision), options.batch,
                           options.sampler.parallel_window, options.sampler.steps},

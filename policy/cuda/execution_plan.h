@@ -49,15 +49,15 @@ struct ExecutionPlan {
 };
 
 // The plan for the U-Net of `config` on a GPU. A function of its arguments alone.
-ExecutionPlan ChooseExecution(const PolicyConfig& config, const ExecutionProblem& problem,
+ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const ExecutionProblem& problem,
                               const GpuTraits& gpu);
 
 // The plan of a single pass over `rows` rows by launches, where no persistent kernel is asked for.
-ExecutionPlan ChooseLaunches(const PolicyConfig& config, Format format, int rows,
+ExecutionPlan ChooseLaunches(const UnetPolicyConfig& config, Format format, int rows,
                              const GpuTraits& gpu);
 
 // ChooseExecution for a policy's options (the window may still be automatic) on this GPU.
-ExecutionPlan ChooseExecution(const PolicyConfig& config, const PolicyOptions& options);
+ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const PolicyOptions& options);
 
 // Whether the weights lie as norm_conv and the persistent kernels read them.
 inline bool UsesNormConvWeights(const ExecutionPlan& plan) {

@@ -57,15 +57,17 @@ std::string ModelText(const EvaluationOptions& options, const mjp::PolicyConfig&
   attribute("period", kSubsteps * kTimestep);
   attribute("latency", options.conditions.latency * kSubsteps * kTimestep * 1e3);
   attribute("action_steps", ResolveActionSteps(options, config));
-  attribute("sampler", mjp::SamplerName(policy.sampler.kind));
-  attribute("steps", policy.sampler.steps);
+  if (policy.sampler.kind != mjp::SamplerKind::kAuto) {  // else it has none
+    attribute("sampler", mjp::SamplerName(policy.sampler.kind));
+    attribute("steps", policy.sampler.steps);
+    attribute("hold_noise", policy.sampler.hold_noise);
+  }
   if (policy.sampler.parallel_window != mjp::kAutoWindow) {
     mjp::TextWriter text;
     text.precision(9);
     text << policy.sampler.parallel_window << "," << policy.sampler.parallel_tolerance;
     attribute("parallel", text.str());
   }
-  attribute("hold_noise", policy.sampler.hold_noise);
   attribute("backend", mjp::BackendName(policy.backend));
   attribute("precision", mjp::PrecisionName(policy.precision));
   attribute("renderer", options.renderer == RendererKind::kRaster ? "raster" : "mujoco");

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/cpu/isa.h"
+#include "policy/option_names.h"
 #include "tasks/evaluation/statistics.h"
 
 namespace mjp::app {
@@ -72,7 +73,8 @@ std::string RunText(const EvaluationOptions& options, const mjp::Policy& policy,
       {"seed", options.seed},
       {"shard", std::to_string(options.shard_index) + "/" + std::to_string(options.shard_count)},
       {"max_steps", options.max_steps},
-      {"sampler", p.sampler.kind == mjp::SamplerKind::kDdpm ? "ddpm" : "ddim"},
+      {"sampler",
+       p.sampler.kind == mjp::SamplerKind::kAuto ? "none" : mjp::SamplerName(p.sampler.kind)},
       {"steps", p.sampler.steps},
       {"parallel_window", p.sampler.parallel_window},
       {"parallel_tolerance", p.sampler.parallel_tolerance},

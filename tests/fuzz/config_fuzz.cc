@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "policy/checkpoint/config_parser.h"
-#include "policy/checkpoint/network_builder.h"
+#include "policy/checkpoint/network_model.h"
 
 namespace {
 
@@ -22,15 +22,9 @@ class NoWeights : public mjp::TensorSource {
 // Any text either is a usable config.json or throws mjp::Error.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
-    mjp::Checkpoint checkpoint;
-    checkpoint.config =
-        mjp::ParseConfig(mjp::ParseJson({reinterpret_cast<const char*>(data), size}, "fuzz"),
-                         "fuzz")
-            .policy;
-    NoWeights weights;
-    if (checkpoint.config.encoder.group_norm) {
-      mjp::BuildNetwork(mjp::NamesOf(checkpoint.config), weights, checkpoint);
-    }
+    const mjp::ConfigFile file = mjp::ParseConfig(
+        mjp::ParseJson({reinterpret_cast<const char*>(data), size}, "fuzz"), "fuzz");
+    file.network->ListTensors(NoWeights(), [](const auto&, const auto&, mjp::TensorRole) {});
   } catch (const mjp::Error&) {
   }
   return 0;

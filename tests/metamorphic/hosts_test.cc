@@ -19,6 +19,7 @@
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/checkpoint/random_checkpoint.h"
+#include "policy/unet/unet_model.h"
 #include "tasks/pusht/pictures/raster_source.h"
 #include "tests/support/child.h"
 #include "tests/support/goldens/small_checkpoint.h"
@@ -281,7 +282,7 @@ class HostRelationTest : public MujocoTest,
     WriteSmallCheckpoint(folder_ / "policy");
     if (std::string(subject.name) != "Reach") return;
     const auto small = mjp::LoadCheckpoint(folder_ / "policy");
-    mjp::PolicyConfig config = small->config;
+    mjp::UnetPolicyConfig config = mjp::UnetOf(*small).config;
     mjp::NormalizerStats stats = small->stats;
     config.environment_dim = 3;
     stats.environment = {mjp::Normalization::kMinMax, {-2, -2, -2}, {2, 2, 2}};

@@ -40,7 +40,6 @@ TEST_F(ConfigTest, ReadsEveryAttribute) {
   EXPECT_EQ(config.period, 0.05);
   EXPECT_DOUBLE_EQ(config.latency, 0.02);
   EXPECT_EQ(config.action_steps, 4);
-  EXPECT_TRUE(config.sampler_given);
   EXPECT_EQ(config.policy.sampler.kind, mjp::SamplerKind::kDdim);
   EXPECT_EQ(config.policy.sampler.steps, 10);
   EXPECT_EQ(config.policy.sampler.parallel_window, 16);

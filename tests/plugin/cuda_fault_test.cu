@@ -20,7 +20,7 @@ class CudaFaultTest : public PluginTest {
  protected:
   void SetUp() override {
     DEVICE_OR_SKIP();
-    mjp::PolicyConfig config;
+    mjp::UnetPolicyConfig config;
     config.type = "diffusion";
     config.state_dim = config.action_dim = 2;
     config.environment_dim = 3;

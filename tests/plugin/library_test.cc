@@ -14,6 +14,7 @@
 
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/checkpoint/random_checkpoint.h"
+#include "policy/unet/unet_model.h"
 #include "tests/support/goldens/golden_cases.h"
 #include "tests/support/temp_dir.h"
 
@@ -124,7 +125,7 @@ TEST_F(LibraryTest, DrivesAPlainHost) {
 
 // another robot, camera, state, environment and unit: all from attributes and checkpoint
 TEST_F(LibraryTest, DrivesAnotherRobot) {
-  mjp::PolicyConfig config = CompactCheckpoint()->config;
+  mjp::UnetPolicyConfig config = mjp::UnetOf(*CompactCheckpoint()).config;
   mjp::NormalizerStats stats = CompactCheckpoint()->stats;
   config.environment_dim = 3;
   stats.environment = {mjp::Normalization::kMinMax, {-2, -2, -2}, {2, 2, 2}};

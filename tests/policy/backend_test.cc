@@ -14,7 +14,7 @@ namespace {
 
 // A policy whose pictures are resized, which only the CPU backend does.
 std::shared_ptr<const mjp::Checkpoint> ResizingCheckpoint() {
-  mjp::PolicyConfig config = mjp::NamedConfig("compact");
+  mjp::UnetPolicyConfig config = mjp::NamedConfig("compact");
   config.encoder.resize_height = config.encoder.resize_width = 64;
   config.encoder.crop_height = config.encoder.crop_width = 56;
   config.unet.down_dims = {16, 32};

@@ -10,6 +10,7 @@
 #include "policy/cpu/unet.h"
 #include "policy/policy.h"
 #include "policy/scheduler.h"
+#include "policy/unet/unet_model.h"
 #include "tests/support/check_close.h"
 #include "tests/support/goldens/golden_runs.h"
 
@@ -57,8 +58,9 @@ inline std::vector<float> EpsOf(const mjp::Checkpoint& checkpoint,
                                 const std::vector<int>& step, const std::vector<int>& environment) {
   const int rows = static_cast<int>(step.size());
   mjp::cpu::ThreadPool pool(2);
-  mjp::cpu::Unet unet(mjp::cpu::PackUnet(checkpoint.config, checkpoint.unet), checkpoint.config,
-                      timesteps, rows, environments, pool);
+  const mjp::UnetModel& network = mjp::UnetOf(checkpoint);
+  mjp::cpu::Unet unet(mjp::cpu::PackUnet(network.config, network.unet), network.config, timesteps,
+                      rows, environments, pool);
   unet.Condition(cond, environments);
   std::vector<float> eps(x.size());
   unet.Forward(x.data(), step.data(), environment.data(), rows, eps.data());
@@ -71,7 +73,7 @@ inline void CheckStepsAlone(const GoldenRun& run) {
   const mjp::SafetensorsFile file = ReadGolden(run.file);
   const auto checkpoint = GoldenCheckpoint(run.network);
   const std::vector<mjp::DenoiseStep> schedule =
-      mjp::MakeSchedule(checkpoint->config.scheduler, run.kind, run.steps);
+      mjp::MakeSchedule(mjp::UnetOf(*checkpoint).config.scheduler, run.kind, run.steps);
   std::vector<int> timesteps, step;
   for (int k = 0; k < run.steps; ++k) {
     timesteps.push_back(schedule[k].timestep);

@@ -5,6 +5,7 @@
 
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/cpu/encoder.h"
+#include "policy/unet/unet_model.h"
 #include "tests/policy/golden_checks.h"
 #include "tests/support/goldens/completed_checkpoint.h"
 #include "tests/support/temp_dir.h"
@@ -96,11 +97,11 @@ TEST_P(EncoderGoldens, EveryStageAgrees) {
   SHARED_OR_SKIP(path, "goldens/" + name + ".safetensors");
   const mjp::SafetensorsFile file = ReadGolden(name);
   const auto checkpoint = mjp_test::GoldenCheckpoint(GetParam().network);
-  const mjp::PolicyConfig& config = checkpoint->config;
+  const mjp::UnetPolicyConfig& config = mjp::UnetOf(*checkpoint).config;
   mjp::cpu::ThreadPool pool(2);
-  mjp::cpu::Encoder encoder(mjp::cpu::PackEncoder(config.encoder, checkpoint->encoders[0]),
-                            config.encoder, config.cameras[0], checkpoint->stats.cameras[0], 3,
-                            pool);
+  mjp::cpu::Encoder encoder(
+      mjp::cpu::PackEncoder(config.encoder, mjp::UnetOf(*checkpoint).encoders[0]), config.encoder,
+      config.cameras[0], checkpoint->stats.cameras[0], 3, pool);
   const std::vector<uint8_t> frames = file.Bytes("in/frames_u8");
   std::vector<float> features(2 * config.encoder.feature_dim);
   encoder.Prepare(frames.data(), config.cameras[0].width * config.cameras[0].height * 3, 2);

@@ -4,8 +4,27 @@
 
 #include "base/error.h"
 #include "plugin/cache.h"
+#include "policy/checkpoint/network_model.h"
 
 namespace mjp_test {
+
+// Nothing to load; one noise for each decision, as a diffusion policy has it.
+class FakeNetwork final : public mjp::NetworkModel {
+ public:
+  void ListTensors(const mjp::TensorSource&, const VisitShape&) const override {}
+  int64_t TakeTensors(mjp::TensorSource&) override { return 0; }
+  void VisitTensors(const VisitTensor&) const override {}
+  void AddConfig(mjp::Json&) const override {}
+  std::vector<std::pair<std::string, std::string>> Describe() const override { return {}; }
+  mjp::SamplerTraits sampler() const override {
+    return {.kinds = {mjp::SamplerKind::kDdpm, mjp::SamplerKind::kDdim},
+            .kind = mjp::SamplerKind::kDdpm,
+            .steps = 100,
+            .most_steps = 100,
+            .noise_steps = 100,
+            .parallel = true};
+  }
+};
 
 class FakePolicy : public mjp::Policy {
  public:
@@ -56,6 +75,7 @@ void FakePolicyLog::Install() {
     auto checkpoint = std::make_shared<mjp::Checkpoint>();
     checkpoint->config = config;
     checkpoint->stats = stats;
+    checkpoint->network = std::make_shared<FakeNetwork>();
     checkpoint->directory = directory;
     return checkpoint;
   };

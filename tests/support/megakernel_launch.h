@@ -25,7 +25,7 @@ class MegakernelLaunch {
 
   MegakernelLaunch(const std::vector<int>& down_dims, int horizon, int rows, mjp::Format format)
       : rows(rows), horizon(horizon), format(format), random_(5) {
-    mjp::PolicyConfig config;
+    mjp::UnetPolicyConfig config;
     config.type = "diffusion";
     config.state_dim = config.action_dim = kActions;
     config.environment_dim = 5;

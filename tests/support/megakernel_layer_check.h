@@ -9,6 +9,7 @@
 #include "kernels/reference/residual_block.h"
 #include "policy/checkpoint/network.h"
 #include "policy/cuda/unet/norm_conv_unet.h"
+#include "policy/unet/unet_model.h"
 
 // The megakernel's layers in double precision, one by one.
 
@@ -58,7 +59,7 @@ template <typename Launch>
 class MegakernelLayerCheck {
  public:
   explicit MegakernelLayerCheck(Launch& launch)
-      : launch_(launch), weights_(WeightsOf(launch.checkpoint->unet, launch.unet())) {}
+      : launch_(launch), weights_(WeightsOf(mjp::UnetOf(*launch.checkpoint).unet, launch.unet())) {}
 
   size_t size() const { return weights_.size(); }
   // What layer `i` reads of a row.
@@ -95,7 +96,7 @@ class MegakernelLayerCheck {
   // The network's output of a row, (actions, horizon).
   mjp::reference::Signal ExpectedOutput(int row) {
     const int last = static_cast<int>(size()) - 1, channels = launch_.layers()[last].shape.out_c;
-    const mjp::Conv& head = launch_.checkpoint->unet.out;
+    const mjp::Conv& head = mjp::UnetOf(*launch_.checkpoint).unet.out;
     const std::vector<float> weight = launch_.Operands(head.weight.data);
     return mjp::reference::Conv1d(Expected(last, row, 0, channels), weight.data(),
                                   head.bias.data.data(), 1, 1, 0, 0, Launch::kActions);

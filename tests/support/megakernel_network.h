@@ -1,12 +1,13 @@
 #ifndef TESTS_SUPPORT_MEGAKERNEL_NETWORK_H_
 #define TESTS_SUPPORT_MEGAKERNEL_NETWORK_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "kernels/reference/megakernel_interpreter.h"
-#include "policy/checkpoint/network_builder.h"
 #include "policy/cuda/unet/megakernel_layers.h"
+#include "policy/unet/unet_model.h"
 
 // The megakernel's layers of a U-Net, planned without a device.
 
@@ -33,7 +34,8 @@ class Shapes : public mjp::TensorSource {
 class PlannedUnet {
  public:
   explicit PlannedUnet(const std::vector<int>& down_dims, int horizon = 16) : horizon_(horizon) {
-    mjp::PolicyConfig& config = checkpoint_.config;
+    const auto network = std::make_shared<mjp::UnetModel>();
+    mjp::UnetPolicyConfig& config = network->config;
     config.type = "diffusion";
     config.state_dim = config.action_dim = 2;
     config.environment_dim = 5;
@@ -41,7 +43,9 @@ class PlannedUnet {
     config.unet.down_dims = down_dims;
     config.unet.step_embed_dim = 16;
     Shapes shapes;
-    mjp::BuildNetwork(mjp::NamesOf(config), shapes, checkpoint_);
+    network->TakeTensors(shapes);
+    checkpoint_.config = config;
+    checkpoint_.network = network;
     mjp::LayerLoader loader(weights_, mjp::Format::kFp16);
     unet_ = mjp::LoadNormConvUnet(loader, checkpoint_, true);
   }
@@ -63,7 +67,7 @@ class PlannedUnet {
 
   const mjp::NormConvUnet& unet() const { return unet_; }
   int horizon() const { return horizon_; }
-  const mjp::PolicyConfig& config() const { return checkpoint_.config; }
+  const mjp::UnetPolicyConfig& config() const { return mjp::UnetOf(checkpoint_).config; }
 
  private:
   int horizon_;

@@ -11,6 +11,7 @@
 #include "kernels/reference/unet_pass.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/policy.h"
+#include "policy/unet/unet_model.h"
 #include "tests/support/check_close.h"
 
 // Passes of small U-Nets, as a backend makes them, against their definition in double precision.
@@ -35,7 +36,7 @@ inline const std::vector<UnetShape>& UnetShapes() {
 }
 
 inline std::shared_ptr<const mjp::Checkpoint> UnetCheckpoint(const UnetShape& shape) {
-  mjp::PolicyConfig config;
+  mjp::UnetPolicyConfig config;
   config.type = "diffusion";
   config.state_dim = 3, config.environment_dim = 5;
   config.action_dim = shape.action_dim;
@@ -61,7 +62,7 @@ inline void CheckUnetPasses(const UnetShape& shape, mjp::Backend backend, mjp::P
                             double limit) {
   constexpr int kSteps = 4;
   const auto checkpoint = UnetCheckpoint(shape);
-  const mjp::PolicyConfig& config = checkpoint->config;
+  const mjp::UnetPolicyConfig& config = mjp::UnetOf(*checkpoint).config;
   mjp::PolicyOptions options;
   options.backend = backend, options.precision = precision, options.batch = shape.batch;
   options.sampler = {mjp::SamplerKind::kDdim, kSteps, 0};
@@ -96,7 +97,7 @@ inline void CheckUnetPasses(const UnetShape& shape, mjp::Backend backend, mjp::P
       const std::vector<double> cond(trace.global_cond.begin() + env * width,
                                      trace.global_cond.begin() + (env + 1) * width);
       const mjp::reference::Signal expected =
-          mjp::reference::UnetPass(checkpoint->unet, x, trace.timesteps[step], cond);
+          mjp::reference::UnetPass(mjp::UnetOf(*checkpoint).unet, x, trace.timesteps[step], cond);
       std::vector<double> by_position;
       for (int l = 0; l < config.horizon; ++l)
         for (int c = 0; c < config.action_dim; ++c)

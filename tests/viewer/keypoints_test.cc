@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "policy/checkpoint/random_checkpoint.h"
+#include "policy/unet/unet_model.h"
 
 namespace mjp::app {
 namespace {
@@ -26,11 +27,11 @@ class KeypointsTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(KeypointsTest, LieInWhatTheEncoderSees) {
   const auto checkpoint = mjp::NamedNetwork(GetParam());
-  ASSERT_TRUE(KeypointFinder::Has(checkpoint->config));
+  ASSERT_TRUE(KeypointFinder::Has(*checkpoint));
   KeypointFinder finder(checkpoint);
   const std::vector<float> points = finder.Find(Frames(2));
-  ASSERT_EQ(points.size(), 2u * 2 * checkpoint->config.encoder.pool_channels);
-  const int crop = checkpoint->config.encoder.crop_width;
+  ASSERT_EQ(points.size(), 2u * 2 * mjp::UnetOf(*checkpoint).config.encoder.pool_channels);
+  const int crop = mjp::UnetOf(*checkpoint).config.encoder.crop_width;
   const float margin = crop > 0 ? (kSize - crop) / 2.0f : 0;
   for (const float place : points) {
     if (place == -1) continue;  // a silent map
@@ -53,7 +54,7 @@ TEST_P(KeypointsTest, AreEachPicturesOwn) {
 INSTANTIATE_TEST_SUITE_P(Networks, KeypointsTest, testing::Values("compact", "lerobot-128"));
 
 TEST(Keypoints, NoneWhereAnAverageForgetsPlaces) {
-  EXPECT_FALSE(KeypointFinder::Has(mjp::NamedConfig("notebook")));
+  EXPECT_FALSE(KeypointFinder::Has(*mjp::NamedNetwork("notebook")));
 }
 
 }  // namespace

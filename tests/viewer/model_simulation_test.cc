@@ -72,7 +72,6 @@ TEST_F(ModelSimulationTest, ThePluginDoesWhatAnEvaluationDoes) {
   mjp::PolicyOptions options;
   options.backend = mjp::Backend::kCpu;
   const auto checkpoint = OpenCheckpoint(folder_ / "checkpoint");
-  options.sampler.kind = checkpoint->config.scheduler.kind;
   EpisodeSimulation episode(LoadModel(ModelPath("pusht.xml")), checkpoint, options, kSeed);
   const auto hosted = Open(WithPlugin());
   const SimSnapshot expected = AdvanceTo(episode, 40), seen = AdvanceTo(*hosted, 40);

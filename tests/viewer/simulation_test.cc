@@ -22,7 +22,6 @@ class SimulationTest : public testing::Test {
     options_.backend = mjp::Backend::kCpu;
     options_.scene_drawer = &mjp::FlatSceneDrawer();
     checkpoint_ = OpenCheckpoint(folder_.path());
-    options_.sampler.kind = checkpoint_->config.scheduler.kind;
   }
 
   std::unique_ptr<Simulation> Make(uint32_t seed) const {

@@ -9,10 +9,13 @@ namespace mjp::app {
 void Pin(const SimSnapshot& snapshot, UiState& ui) {
   const mjp::PolicyOptions& options = snapshot.policy->options;
   const int window = options.sampler.parallel_window;
-  const std::string label =
-      Format("%s %d%s, %s %s", mjp::SamplerName(options.sampler.kind), options.sampler.steps,
-             window > 0 ? Format(", window %d", window).c_str() : "",
-             mjp::BackendName(options.backend), mjp::PrecisionName(options.precision));
+  const std::string sampler =
+      snapshot.policy->samplers.empty()
+          ? "one pass"
+          : Format("%s %d", mjp::SamplerName(options.sampler.kind), options.sampler.steps);
+  const std::string label = Format(
+      "%s%s, %s %s", sampler.c_str(), window > 0 ? Format(", window %d", window).c_str() : "",
+      mjp::BackendName(options.backend), mjp::PrecisionName(options.precision));
   ui.pinned = {label, snapshot.policy->description, Summarise(*snapshot.log)};
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "policy/option_names.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/plot.h"
 #include "viewer/theme.h"
@@ -57,19 +58,30 @@ void DrawEpisode(const SimSnapshot& snapshot, UiState& ui) {
   }
 }
 
+// How a chunk is denoised, where it is.
+void DrawSteps(const std::vector<mjp::SamplerKind>& kinds, mjp::SamplerOptions& sampler) {
+  if (kinds.empty()) return;
+  Label("Sampler");
+  if (ImGui::BeginCombo("##sampler", mjp::SamplerName(sampler.kind))) {
+    for (const mjp::SamplerKind kind : kinds) {
+      if (ImGui::Selectable(mjp::SamplerName(kind), kind == sampler.kind)) sampler.kind = kind;
+    }
+    ImGui::EndCombo();
+  }
+  Label("Steps");
+  ImGui::SliderInt("##steps", &sampler.steps, 1, 100);
+  Label("Window");
+  ImGui::SliderInt("##window", &sampler.parallel_window, 0, 32,
+                   sampler.parallel_window == 0 ? "sequential" : "%d steps at once");
+}
+
 void DrawSampler(const SimSnapshot& snapshot, UiState& ui) {
   mjp::PolicyOptions& options = ui.edited;
   Label("Backend");
   EnumCombo("##backend", options.backend, {"auto", "CPU", "CUDA"});
   Label("Format");
   EnumCombo("##format", options.precision, {"auto", "fp32", "tf32", "fp16", "bf16"});
-  Label("Sampler");
-  EnumCombo("##sampler", options.sampler.kind, {"DDPM", "DDIM"});
-  Label("Steps");
-  ImGui::SliderInt("##steps", &options.sampler.steps, 1, 100);
-  Label("Window");
-  ImGui::SliderInt("##window", &options.sampler.parallel_window, 0, 32,
-                   options.sampler.parallel_window == 0 ? "sequential" : "%d steps at once");
+  DrawSteps(snapshot.policy->samplers, options.sampler);
   const bool changed = !(options == snapshot.policy->options);
   if (changed) ImGui::PushStyleColor(ImGuiCol_Button, IM_COL32(46, 98, 160, 255));
   if (ImGui::Button(changed ? "Apply to the policy" : "Applied", ImVec2(-1, 0)) && changed) {

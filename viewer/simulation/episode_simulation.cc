@@ -39,9 +39,7 @@ EpisodeSimulation::EpisodeSimulation(ModelPtr model,
 
 void EpisodeSimulation::SetCheckpoint(const std::string& directory) {
   const std::shared_ptr<const mjp::Checkpoint> checkpoint = OpenCheckpoint(directory);
-  mjp::PolicyOptions options;
-  options.sampler.kind = checkpoint->config.scheduler.kind;
-  SetPolicy(checkpoint, options);
+  SetPolicy(checkpoint, {});
 }
 
 void EpisodeSimulation::SetPolicy(std::shared_ptr<const mjp::Checkpoint> checkpoint,

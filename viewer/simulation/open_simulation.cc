@@ -53,7 +53,6 @@ std::unique_ptr<Simulation> OpenSimulation(const SimulationRequest& request) {
     if (IsPusht(model.get())) {
       const std::shared_ptr<const mjp::Checkpoint> checkpoint = OpenCheckpoint(request.checkpoint);
       mjp::PolicyOptions options;
-      options.sampler.kind = checkpoint->config.scheduler.kind;
       request.overrule(options);
       return std::make_unique<EpisodeSimulation>(std::move(model), checkpoint, options,
                                                  request.seed);

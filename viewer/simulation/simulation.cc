@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "policy/checkpoint/network_model.h"
 #include "policy/checkpoint/normalizer.h"
 #include "policy/checkpoint/random_checkpoint.h"
 
@@ -81,11 +82,12 @@ std::shared_ptr<PolicyInfo> Simulation::UsePolicy(std::shared_ptr<const mjp::Che
   info->checkpoint = std::filesystem::path(checkpoint_->directory).filename().string();
   info->description = description;
   info->options = options;
+  info->samplers = checkpoint_->network->sampler().kinds;
   info->horizon = config.horizon;
   info->n_obs_steps = config.n_obs_steps;
   info->action_steps = action_steps;
   info->action_dim = config.action_dim;
-  info->has_keypoints = KeypointFinder::Has(config);
+  info->has_keypoints = KeypointFinder::Has(*checkpoint_);
   if (!config.cameras.empty()) {
     info->picture_width = config.cameras[0].width;
     info->picture_height = config.cameras[0].height;
@@ -124,7 +126,7 @@ void Simulation::Sample(int count) {
 
 void Simulation::AddKeypoints(DecisionRecord& record) {
   record.keypoints.clear();
-  if (!finding_ || !checkpoint_ || !KeypointFinder::Has(checkpoint_->config)) return;
+  if (!finding_ || !checkpoint_ || !KeypointFinder::Has(*checkpoint_)) return;
   if (!finder_) finder_ = std::make_unique<KeypointFinder>(checkpoint_);
   record.keypoints = finder_->Find(PicturesOf(record));
 }

@@ -20,7 +20,7 @@ at::Tensor TorchChain::Run(const TorchPass& pass) const {
   return x;
 }
 
-std::vector<int64_t> PictureShape(const mjp::PolicyConfig& config, int64_t frames) {
+std::vector<int64_t> PictureShape(const mjp::UnetPolicyConfig& config, int64_t frames) {
   const mjp::EncoderConfig& encoder = config.encoder;
   const auto& camera = config.cameras.front();
   return {frames, 3, encoder.crop_height ? encoder.crop_height : camera.height,

@@ -31,7 +31,7 @@ class TorchChain {
 };
 
 // Of the first camera's pictures as the encoder takes them: (frames, 3, height, width).
-std::vector<int64_t> PictureShape(const mjp::PolicyConfig& config, int64_t frames);
+std::vector<int64_t> PictureShape(const mjp::UnetPolicyConfig& config, int64_t frames);
 
 // Append the rows on the CPU, in fp32 with options.policy.threads threads, or on the GPU.
 void AddTorchRowsCpu(const BenchOptions& options, BenchRows& rows);

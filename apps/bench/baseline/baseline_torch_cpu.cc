@@ -12,6 +12,7 @@
 
 #include "apps/bench/baseline/baseline_torch.h"
 #include "apps/bench/observations.h"
+#include "policy/unet/unet_model.h"
 
 namespace mjp::app {
 namespace {
@@ -44,7 +45,7 @@ class Peer {
  public:
   Peer(const BenchOptions& options, BenchRows& rows)
       : options_(options),
-        config_(options.network->config),
+        config_(mjp::UnetOf(*options.network).config),
         parameters_(*options.network, 1, 0, at::kCPU, at::kFloat),
         network_(config_, parameters_, /*fused=*/false),
         rows_(rows) {
@@ -87,7 +88,7 @@ class Peer {
   void AddChunks(const at::Tensor& x, const at::Tensor& cond, const TensorFunction& eager,
                  const TensorFunction& frozen) {
     const auto policy = mjp::Policy::Create(options_.network, options_.policy);
-    BenchObservations observations(config_, options_.policy.batch);
+    BenchObservations observations(*options_.network, options_.policy.batch);
     mjp::PolicyOutput output;
     const int steps = policy->options().sampler.steps;
     const TorchChain chain(steps, x);
@@ -122,7 +123,7 @@ class Peer {
   }
 
   const BenchOptions& options_;
-  const mjp::PolicyConfig& config_;
+  const mjp::UnetPolicyConfig& config_;
   Parameters parameters_;
   Network network_;
   BenchRows& rows_;

@@ -7,6 +7,7 @@
 #include <c10/cuda/CUDAGuard.h>
 
 #include "apps/bench/baseline/baseline_torch.h"
+#include "policy/unet/unet_model.h"
 
 namespace mjp::app {
 namespace {
@@ -20,7 +21,7 @@ class Peer {
  public:
   Peer(const BenchOptions& options, const PeerFormat& format, BenchRows& rows)
       : options_(options),
-        config_(options.network->config),
+        config_(mjp::UnetOf(*options.network).config),
         format_(format),
         on_device_(at::device({at::kCUDA, 0}).dtype(format.type)),
         parameters_(*options.network, 1, 0, on_device_.device(), format.type),
@@ -92,7 +93,7 @@ class Peer {
   }
 
   const BenchOptions& options_;
-  const mjp::PolicyConfig& config_;
+  const mjp::UnetPolicyConfig& config_;
   PeerFormat format_;
   at::TensorOptions on_device_;
   Parameters parameters_;

@@ -2,6 +2,7 @@
 
 #include "apps/bench/harness.h"
 #include "apps/bench/observations.h"
+#include "policy/checkpoint/network_model.h"
 #include "policy/option_names.h"
 
 // All denoising steps on ready features, step by step and with a window: what a chunk costs, and
@@ -26,7 +27,7 @@ void AddLoop(const BenchOptions& options, const mjp::PolicyOptions& policy_optio
   const auto with_steps = mjp::Policy::Create(options.network, timed);
   const auto policy = mjp::Policy::Create(options.network, policy_options);
   const std::string device = policy->options().backend == mjp::Backend::kCuda ? "GPU" : "CPU";
-  BenchObservations observations(policy->config(), policy_options.batch);
+  BenchObservations observations(*options.network, policy_options.batch);
   mjp::PolicyOutput output;
   std::vector<double> loop, step;
   int passes = 0;
@@ -56,7 +57,7 @@ void AddCostOfTiming(const BenchOptions& options, BenchRows& rows) {
   without.timing = mjp::TimingDetail::kNone;
   const auto timed = mjp::Policy::Create(options.network, options.policy);
   const auto plain = mjp::Policy::Create(options.network, without);
-  BenchObservations observations(timed->config(), options.policy.batch);
+  BenchObservations observations(*options.network, options.policy.batch);
   mjp::PolicyOutput output;
   const auto milliseconds = [&](mjp::Policy& policy) {
     const double begin = mjp::Now();
@@ -83,10 +84,14 @@ void AddCostOfTiming(const BenchOptions& options, BenchRows& rows) {
 
 BenchRows BenchChunk(const BenchOptions& options) {
   constexpr int kWindow = 16;  // where the default is none
+  const mjp::SamplerTraits sampler = options.network->network->sampler();
+  if (sampler.kinds.empty())
+    return {Skipped("chunk", "all denoising steps", "one pass makes this policy's chunk")};
   BenchRows rows;
   mjp::PolicyOptions plain = options.policy, parallel = options.policy;
   plain.sampler.parallel_window = 0;
   AddLoop(options, plain, rows);
+  if (!sampler.parallel) return rows;
   int& window = parallel.sampler.parallel_window;
   if (window == mjp::kAutoWindow)
     window = mjp::Policy::Create(options.network, parallel)->options().sampler.parallel_window;

@@ -33,7 +33,7 @@ struct DecisionTimes {
 BenchRows BenchDecision(const BenchOptions& options) {
   const auto policy = mjp::Policy::Create(options.network, options.policy);
   const std::string device = policy->options().backend == mjp::Backend::kCuda ? "GPU" : "CPU";
-  BenchObservations observations(policy->config(), options.policy.batch);
+  BenchObservations observations(*options.network, options.policy.batch);
   std::optional<BenchPictureHistory> pictures;
   if (options.renderer == RendererKind::kMujoco)
     pictures.emplace(policy->config(), options.policy.batch);
@@ -73,9 +73,11 @@ BenchRows BenchDecision(const BenchOptions& options) {
         FromTimes("decision", mjp::StageName(static_cast<mjp::Stage>(i)), times.stages[i]));
     rows.back().device = device;
   }
-  rows.push_back(FromTimes("decision", "pass with its denoising", times.pass));
-  rows.back().device = device;
-  rows.back().note = std::to_string(output.times.passes) + " passes per decision";
+  if (!times.pass.empty()) {
+    rows.push_back(FromTimes("decision", "pass with its denoising", times.pass));
+    rows.back().device = device;
+    rows.back().note = std::to_string(output.times.passes) + " passes per decision";
+  }
   return rows;
 }
 

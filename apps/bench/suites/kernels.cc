@@ -5,7 +5,7 @@ namespace mjp::app {
 
 BenchRows BenchKernels(const BenchOptions& options) {
   BenchRows rows;
-  if (OnCpu(options)) rows = BenchKernelsCpu(options);
+  if (OnCpu(options)) rows = Joined(BenchKernelsCpu(options), BenchTransformerCpu(options));
   return Joined(rows, OnGpu(options, "kernels", BenchKernelsCuda));
 }
 

@@ -9,6 +9,9 @@ namespace mjp::app {
 // --batch rows (two pictures each).
 BenchRows BenchKernelsCpu(const BenchOptions& options);
 
+// The operators of transformers likewise, in shapes of LeRobot's multi_task_dit and act.
+BenchRows BenchTransformerCpu(const BenchOptions& options);
+
 }  // namespace mjp::app
 
 #endif  // APPS_BENCH_SUITES_KERNELS_CPU_H_

@@ -44,7 +44,7 @@ BenchRows BenchLoad(const BenchOptions& options) {
 #ifdef MJPOLICY_HAVE_CUDA
   AddSelfCheck(options, *policy, rows);
 #endif
-  BenchObservations observations(policy->config(), policy->options().batch);
+  BenchObservations observations(*options.network, policy->options().batch);
   mjp::PolicyOutput output;
   std::vector<double> times;
   for (int i = 0; i <= kFollowing; ++i) {

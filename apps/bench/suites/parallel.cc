@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "apps/bench/harness.h"
+#include "policy/checkpoint/network_model.h"
 #include "policy/checkpoint/normalizer.h"
 #include "policy/option_names.h"
 #include "tasks/evaluation/evaluation.h"
@@ -144,6 +145,8 @@ BenchRow RowOf(const Contender& contender) {
 }  // namespace
 
 BenchRows BenchParallel(const BenchOptions& options) {
+  if (!options.network->network->sampler().parallel)
+    return {Skipped("parallel", "windows of steps", "this policy denoises step by step, or not")};
   constexpr int kDecisions = 16;
   BenchOptions bench = options;
   if (bench.decisions == 0) bench.decisions = kDecisions;

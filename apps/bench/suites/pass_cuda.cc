@@ -10,6 +10,7 @@
 #include "policy/cuda/unet/layer_unet.h"
 #include "policy/cuda/unet/megakernel_denoiser.h"
 #include "policy/scheduler.h"
+#include "policy/unet/unet_model.h"
 
 // The launches of the networks at one batch, each alone and all together, as captured graphs.
 
@@ -74,7 +75,7 @@ void AddOps(const std::string& part, const std::vector<mjp::Op>& ops, mjp::Forma
 class Networks {
  public:
   explicit Networks(const BenchOptions& options)
-      : config_(options.network->config),
+      : config_(mjp::UnetOf(*options.network).config),
         batch_(options.policy.batch),
         format_(mjp::FormatOf(options.policy.precision)),
         plan_(mjp::ChooseExecution(config_, {format_, batch_}, mjp::GpuTraits::Current())),
@@ -141,7 +142,7 @@ class Networks {
     x_ = arena_.Take<float>(size_t{1} * batch_ * config_.horizon * config_.action_dim);
   }
 
-  const mjp::PolicyConfig& config_;
+  const mjp::UnetPolicyConfig& config_;
   int batch_;
   mjp::Format format_;
   mjp::ExecutionPlan plan_, passes_;  // of a chain; of a single pass by launches

@@ -34,9 +34,9 @@ mjp::PredictionType PredictionOf(const std::string& name) {
 
 }  // namespace
 
-mjp::Checkpoint MakeArchitecture(const ArchitectureOptions& options) {
-  mjp::Checkpoint policy;
-  mjp::PolicyConfig& config = policy.config;
+Architecture MakeArchitecture(const ArchitectureOptions& options) {
+  Architecture policy;
+  mjp::UnetPolicyConfig& config = policy.config;
   config.cameras = {{"observation.image", 3, mjp::kPictureSize, mjp::kPictureSize}};
   config.state_dim = 2;
   config.action_dim = 2;

@@ -20,10 +20,16 @@ struct ArchitectureOptions {
   std::string prediction = "epsilon";  // what the U-Net tells: "epsilon", "sample" or "v"
 };
 
-// A policy without weights for the 96x96 picture and the agent's position in pixels: its config
-// and its normalisation (256 +- 256 pixels onto +-1, picture levels onto +-1).
+// A policy without weights.
+struct Architecture {
+  mjp::UnetPolicyConfig config;
+  mjp::NormalizerStats stats;
+};
+
+// That for the 96x96 picture and the agent's position in pixels, with its normalisation (256 +- 256
+// pixels onto +-1, picture levels onto +-1).
 // Throws Error for a name or prediction that is not known or channels that no norm can group.
-mjp::Checkpoint MakeArchitecture(const ArchitectureOptions& options);
+Architecture MakeArchitecture(const ArchitectureOptions& options);
 
 }  // namespace mjp::app
 

@@ -11,7 +11,7 @@ const std::string kUnet = "diffusion.unet.";
 
 }  // namespace
 
-Network::Network(const mjp::PolicyConfig& config, const Parameters& parameters, bool fused)
+Network::Network(const mjp::UnetPolicyConfig& config, const Parameters& parameters, bool fused)
     : Layers(parameters, fused), config_(config) {
   if (!config.unet.film_scale || !config.encoder.group_norm || config.cameras.size() != 1 ||
       config.environment_dim != 0) {

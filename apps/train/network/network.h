@@ -17,7 +17,7 @@ class Network : private Layers {
  public:
   // Both must outlive the network; `fused` as for Layers. Throws Error for a config that cannot be
   // trained here.
-  Network(const mjp::PolicyConfig& config, const Parameters& parameters, bool fused = true);
+  Network(const mjp::UnetPolicyConfig& config, const Parameters& parameters, bool fused = true);
 
   // pictures (N, 3, height, width), normalised and cropped -> features (N, feature_dim).
   at::Tensor Encode(const at::Tensor& pictures) const;
@@ -33,7 +33,7 @@ class Network : private Layers {
   at::Tensor BasicBlock(const std::string& name, const at::Tensor& x, int64_t stride) const;
   at::Tensor Pool(const at::Tensor& map) const;
 
-  const mjp::PolicyConfig& config_;
+  const mjp::UnetPolicyConfig& config_;
   at::Tensor step_embedding_;  // (train_steps, step_embed_dim), float32
 };
 

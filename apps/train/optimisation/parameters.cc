@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "policy/unet/unet_model.h"
 
 namespace mjp::app {
 namespace {
@@ -63,9 +64,10 @@ class InitialWeights : public mjp::TensorSource {
 };
 
 // The tensors of `policy` and of its auxiliary head.
-NamedTensors InitialTensors(const mjp::Checkpoint& policy, int auxiliary_outputs, uint64_t seed) {
+NamedTensors InitialTensors(const Architecture& policy, int auxiliary_outputs, uint64_t seed) {
   InitialWeights source(seed);
-  mjp::Checkpoint initial = policy;
+  mjp::UnetModel initial;
+  initial.config = policy.config;
   mjp::BuildNetwork(mjp::LeRobotNames(), source, initial);
   NamedTensors tensors;
   mjp::VisitTensors(mjp::LeRobotNames(), initial,
@@ -84,7 +86,7 @@ std::unique_ptr<mjp::TensorSource> MakeInitialWeights(uint64_t seed) {
   return std::make_unique<InitialWeights>(seed);
 }
 
-Parameters::Parameters(const mjp::Checkpoint& policy, int auxiliary_outputs, uint64_t seed,
+Parameters::Parameters(const Architecture& policy, int auxiliary_outputs, uint64_t seed,
                        const at::Device& device, at::ScalarType working_type)
     : Parameters(InitialTensors(policy, auxiliary_outputs, seed), device, working_type) {}
 
@@ -151,9 +153,14 @@ std::unique_ptr<mjp::TensorSource> Parameters::Source(const at::Tensor& flat) co
   return std::make_unique<FlatSource>(*this, flat.to(at::kCPU));
 }
 
-mjp::Checkpoint Parameters::Export(const mjp::Checkpoint& policy, const at::Tensor& flat) const {
-  mjp::Checkpoint checkpoint = policy;
-  mjp::BuildNetwork(mjp::LeRobotNames(), *Source(flat), checkpoint);
+mjp::Checkpoint Parameters::Export(const Architecture& policy, const at::Tensor& flat) const {
+  const auto network = std::make_shared<mjp::UnetModel>();
+  network->config = policy.config;
+  mjp::Checkpoint checkpoint;
+  checkpoint.config = policy.config;
+  checkpoint.stats = policy.stats;
+  checkpoint.parameter_count = mjp::BuildNetwork(mjp::LeRobotNames(), *Source(flat), *network);
+  checkpoint.network = network;
   return checkpoint;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/train/network/architectures.h"
 #include "policy/checkpoint/network.h"
 #include "policy/checkpoint/network_builder.h"
 
@@ -27,9 +28,9 @@ std::unique_ptr<mjp::TensorSource> MakeInitialWeights(uint64_t seed);
 // decayed).
 class Parameters {
  public:
-  // Draws initial weights for `policy` (its config counts) from `seed`, adds the auxiliary head
+  // Draws initial weights for `policy` from `seed`, adds the auxiliary head
   // that reads `auxiliary_outputs` numbers off each picture's feature, and puts all on `device`.
-  Parameters(const mjp::Checkpoint& policy, int auxiliary_outputs, uint64_t seed,
+  Parameters(const Architecture& policy, int auxiliary_outputs, uint64_t seed,
              const at::Device& device, at::ScalarType working_type);
 
   // The same for any network, given its initial tensors, and with convolutions in any layout.
@@ -57,7 +58,7 @@ class Parameters {
   std::unique_ptr<mjp::TensorSource> Source(const at::Tensor& flat) const;
 
   // `policy` with the weights of `flat` (P), without the auxiliary head.
-  mjp::Checkpoint Export(const mjp::Checkpoint& policy, const at::Tensor& flat) const;
+  mjp::Checkpoint Export(const Architecture& policy, const at::Tensor& flat) const;
 
  private:
   struct Slot {

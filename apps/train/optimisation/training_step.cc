@@ -43,7 +43,7 @@ at::Tensor Target(mjp::PredictionType prediction, const at::Tensor& clean, const
 
 }  // namespace
 
-TrainingStep::TrainingStep(const mjp::PolicyConfig& config, const Network& network,
+TrainingStep::TrainingStep(const mjp::UnetPolicyConfig& config, const Network& network,
                            const Dataset& dataset, Parameters& parameters, Optimizer& optimizer,
                            const StepOptions& options)
     : config_(config),

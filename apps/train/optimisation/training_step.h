@@ -33,7 +33,7 @@ struct Losses {
 class TrainingStep {
  public:
   // All arguments must outlive the step.
-  TrainingStep(const mjp::PolicyConfig& config, const Network& network, const Dataset& dataset,
+  TrainingStep(const mjp::UnetPolicyConfig& config, const Network& network, const Dataset& dataset,
                Parameters& parameters, Optimizer& optimizer, const StepOptions& options);
   TrainingStep(const TrainingStep&) = delete;
   TrainingStep& operator=(const TrainingStep&) = delete;
@@ -45,7 +45,7 @@ class TrainingStep {
   void Body();
   at::Tensor Loss();
 
-  const mjp::PolicyConfig& config_;
+  const mjp::UnetPolicyConfig& config_;
   const Network& network_;
   const Dataset& dataset_;
   Optimizer& optimizer_;

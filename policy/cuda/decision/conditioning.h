@@ -13,7 +13,7 @@ namespace mjp {
 // what of FiLM depends on it alone: once per decision.
 class Conditioning {
  public:
-  Conditioning(const PolicyConfig& config, Format format, int environments)
+  Conditioning(const UnetPolicyConfig& config, Format format, int environments)
       : config_(config), format_(format), environments_(environments) {}
 
   void Plan(DeviceArena& arena);
@@ -26,7 +26,7 @@ class Conditioning {
   void Fetch(std::span<float> cond, cudaStream_t stream) const;
 
  private:
-  const PolicyConfig& config_;
+  const UnetPolicyConfig& config_;
   Format format_;
   int environments_;
   float *cond_ = nullptr, *given_ = nullptr;  // (environments, CondDim())

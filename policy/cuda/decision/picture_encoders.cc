@@ -6,7 +6,7 @@
 
 namespace mjp {
 
-PictureEncoders::PictureEncoders(const PolicyConfig& config,
+PictureEncoders::PictureEncoders(const UnetPolicyConfig& config,
                                  std::shared_ptr<const DeviceWeights> weights, Format format,
                                  int environments, std::unique_ptr<const GpuSceneDrawer> drawer)
     : config_(config),

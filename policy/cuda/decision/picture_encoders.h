@@ -14,7 +14,7 @@ namespace mjp {
 class PictureEncoders {
  public:
   // `drawer` draws scenes; may be null.
-  PictureEncoders(const PolicyConfig& config, std::shared_ptr<const DeviceWeights> weights,
+  PictureEncoders(const UnetPolicyConfig& config, std::shared_ptr<const DeviceWeights> weights,
                   Format format, int environments, std::unique_ptr<const GpuSceneDrawer> drawer);
 
   // Places the encoders' memory. Throws Error for a shape that no kernel supports.
@@ -36,7 +36,7 @@ class PictureEncoders {
   int Width(int encoder) const;
   int Frames() const;  // that one encoder reads
 
-  const PolicyConfig& config_;
+  const UnetPolicyConfig& config_;
   std::shared_ptr<const DeviceWeights> weights_;
   Format format_;
   int environments_;

@@ -6,7 +6,7 @@
 
 namespace mjp {
 
-DenoisingChain::DenoisingChain(const PolicyConfig& config, const PolicyOptions& options,
+DenoisingChain::DenoisingChain(const UnetPolicyConfig& config, const PolicyOptions& options,
                                Format number_format)
     : format(number_format),
       environments(options.batch),

@@ -15,7 +15,7 @@ namespace mjp {
 class DenoisingChain {
  public:
   // `options` as resolved.
-  DenoisingChain(const PolicyConfig& config, const PolicyOptions& options, Format format);
+  DenoisingChain(const UnetPolicyConfig& config, const PolicyOptions& options, Format format);
 
   void Plan(DeviceArena& arena);
   // Puts the schedule on the device, once the memory is there.

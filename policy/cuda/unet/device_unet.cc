@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "policy/unet/unet_model.h"
 
 namespace mjp {
 namespace {
@@ -23,8 +24,8 @@ DeviceBlock1d LoadBlock(LayerLoader& loader, const ResidualBlock1d& block, int k
 }  // namespace
 
 DeviceUnet LoadDeviceUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring) {
-  const UnetConfig& config = checkpoint.config.unet;
-  const UnetWeights& unet = checkpoint.unet;
+  const UnetConfig& config = UnetOf(checkpoint).config.unet;
+  const UnetWeights& unet = UnetOf(checkpoint).unet;
   for (int dim : config.down_dims) {
     if (dim % 8 != 0)
       throw Unsupported("U-Net width " + std::to_string(dim) +

@@ -3,6 +3,8 @@
 #include <Eigen/Core>
 #include <cmath>
 
+#include "policy/unet/unet_model.h"
+
 namespace mjp {
 namespace {
 
@@ -86,8 +88,8 @@ class FilmCollector {
 }  // namespace
 
 DeviceFilm LoadFilm(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring) {
-  const UnetConfig& config = checkpoint.config.unet;
-  const UnetWeights& unet = checkpoint.unet;
+  const UnetConfig& config = UnetOf(checkpoint).config.unet;
+  const UnetWeights& unet = UnetOf(checkpoint).unet;
   FilmCollector collector(config.step_embed_dim, config.film_scale);
   DeviceFilm out;
   const auto add = [&](const UnetLevel& level) {
@@ -100,7 +102,7 @@ DeviceFilm LoadFilm(LayerLoader& loader, const Checkpoint& checkpoint, bool meas
   for (const UnetLevel& level : unet.up) add(level);
   out.width = collector.width();
   out.cond = loader.Dense(collector.ConditionPart());
-  const int steps = checkpoint.config.scheduler.train_steps;
+  const int steps = UnetOf(checkpoint).config.scheduler.train_steps;
   out.step_table =
       loader.Floats(measuring ? std::vector<float>(static_cast<size_t>(steps) * out.width)
                               : collector.StepPart(StepEmbeddings(unet, steps)));

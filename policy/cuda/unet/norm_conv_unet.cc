@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/norm_conv/norm_conv_plan.h"
+#include "policy/unet/unet_model.h"
 
 namespace mjp {
 namespace {
@@ -42,8 +43,8 @@ NormConvBlock LoadFirstBlock(LayerLoader& loader, const ResidualBlock1d& block, 
 }  // namespace
 
 NormConvUnet LoadNormConvUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring) {
-  const UnetWeights& unet = checkpoint.unet;
-  const int kernel = checkpoint.config.unet.kernel_size;
+  const UnetWeights& unet = UnetOf(checkpoint).unet;
+  const int kernel = UnetOf(checkpoint).config.unet.kernel_size;
   NormConvUnet out;
   out.film = LoadFilm(loader, checkpoint, measuring);
   auto film = out.film.blocks.begin();

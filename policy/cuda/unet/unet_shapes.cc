@@ -57,7 +57,7 @@ NormConvBlock FirstBlockOf(const ResidualBlock1d& block, int kernel, FirstConvAr
 
 }  // namespace
 
-NormConvUnet UnetShapes(const PolicyConfig& config) {
+NormConvUnet UnetShapes(const UnetPolicyConfig& config) {
   const UnetWeights unet = OutlineUnet(config);
   const int kernel = config.unet.kernel_size;
   NormConvUnet out;

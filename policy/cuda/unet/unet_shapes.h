@@ -8,7 +8,7 @@ namespace mjp {
 
 // The U-Net of `config` as LoadNormConvUnet describes it, without a weight: for questions of shape.
 // Where there would be weights, pointers are not null and must not be followed.
-NormConvUnet UnetShapes(const PolicyConfig& config);
+NormConvUnet UnetShapes(const UnetPolicyConfig& config);
 
 }  // namespace mjp
 

@@ -11,6 +11,7 @@
 #include "base/folders.h"
 #include "base/npy.h"
 #include "policy/checkpoint/checkpoint.h"
+#include "policy/unet/unet_model.h"
 #include "tasks/pusht/planner/demonstrations.h"
 #include "tests/support/temp_dir.h"
 
@@ -181,7 +182,8 @@ TEST_F(RecipeTest, TheCheckpointSaysWhatTheNetworkTells) {
     TrainOptions options = Options(name);
     options.architecture.prediction = name;
     EXPECT_TRUE(Train(options, never_));
-    EXPECT_EQ(mjp::LoadCheckpoint(folder_ / (name + "/checkpoint"))->config.scheduler.prediction,
+    EXPECT_EQ(mjp::UnetOf(*mjp::LoadCheckpoint(folder_ / (name + "/checkpoint")))
+                  .config.scheduler.prediction,
               prediction);
   }
   EXPECT_NE(Weights("sample"), Weights("v"));

@@ -5,6 +5,7 @@
 
 #include "kernels/reference/unet_pass.h"
 #include "policy/checkpoint/random_checkpoint.h"
+#include "policy/unet/unet_model.h"
 #include "tests/support/check_close.h"
 #include "tests/support/megakernel_layer_check.h"
 #include "tests/support/megakernel_network.h"
@@ -22,8 +23,9 @@ class DefinedLayers {
       : checkpoint(&weights), planned_(planned) {
     bool runs;
     layers_ = planned.Program(1, 0, &runs).layers;
-    const mjp::UnetWeights& unet = weights.unet;
-    for (int i = 0; i < weights.config.CondDim(); ++i) cond.push_back(0.3 * (i % 7) - 0.8);
+    const mjp::UnetWeights& unet = mjp::UnetOf(weights).unet;
+    for (int i = 0; i < mjp::UnetOf(weights).config.CondDim(); ++i)
+      cond.push_back(0.3 * (i % 7) - 0.8);
     std::vector<double> mish = mjp::reference::StepEmbedding(unet, kTimestep);
     mish.insert(mish.end(), cond.begin(), cond.end());
     mish = mjp::reference::MishOf(mish);
@@ -69,8 +71,8 @@ TEST(MegakernelLayerDefinitions, AreThoseOfThePass) {
     const mjp_test::PlannedUnet planned(down_dims, 8);
     const auto checkpoint = mjp::RandomCheckpoint(planned.config(), {}, 3);
     DefinedLayers layers(planned, *checkpoint);
-    const Signal expected =
-        mjp::reference::UnetPass(checkpoint->unet, layers.x, DefinedLayers::kTimestep, layers.cond);
+    const Signal expected = mjp::reference::UnetPass(mjp::UnetOf(*checkpoint).unet, layers.x,
+                                                     DefinedLayers::kTimestep, layers.cond);
     mjp_test::MegakernelLayerCheck check(layers);
     ASSERT_EQ(check.size(), layers.layers().size());
     EXPECT_TRUE(mjp_test::CheckClose(check.ExpectedOutput(0).values, expected.values, 1e-12));

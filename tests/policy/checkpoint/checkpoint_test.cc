@@ -22,6 +22,7 @@
 #include "policy/checkpoint/safetensors.h"
 #include "policy/checkpoint/safetensors_writer.h"
 #include "policy/inspect.h"
+#include "policy/unet/unet_model.h"
 #include "tests/support/damaged_checkpoint.h"
 #include "tests/support/goldens/completed_checkpoint.h"
 #include "tests/support/goldens/formula_weights.h"
@@ -277,14 +278,15 @@ TEST(GoldenDirectories, OldAndNewStatePoliciesHoldTheSame) {
   SHARED_OR_SKIP(fresh, "goldens/g_new_state");
   SHARED_OR_SKIP(old, "goldens/g_old_state");
   const auto a = mjp::LoadCheckpoint(fresh), b = mjp::LoadCheckpoint(old);
-  EXPECT_EQ(a->unet.mid1.film.weight.data, b->unet.mid1.film.weight.data);
+  const mjp::UnetModel &first = mjp::UnetOf(*a), &second = mjp::UnetOf(*b);
+  EXPECT_EQ(first.unet.mid1.film.weight.data, second.unet.mid1.film.weight.data);
   EXPECT_EQ(a->stats.environment.first, b->stats.environment.first);
   EXPECT_EQ(a->stats.action.second, b->stats.action.second);
-  EXPECT_EQ(mjp::ConfigToJson(a->config, a->stats), mjp::ConfigToJson(b->config, b->stats));
-  EXPECT_FLOAT_EQ(a->config.scheduler.clip_range, 1.2f);
+  EXPECT_EQ(mjp::ConfigToJson(*a), mjp::ConfigToJson(*b));
+  EXPECT_FLOAT_EQ(first.config.scheduler.clip_range, 1.2f);
   EXPECT_EQ(a->config.n_action_steps, 7);
   const std::string name = "diffusion.unet.mid_modules.0.cond_encoder.1.weight";
-  EXPECT_EQ(a->unet.mid1.film.weight.data, FormulaTensor(name, {64, 52}).data);
+  EXPECT_EQ(first.unet.mid1.film.weight.data, FormulaTensor(name, {64, 52}).data);
 }
 
 TEST(GoldenDirectories, IncompleteImagePoliciesAreRefused) {
@@ -307,13 +309,14 @@ TEST(GoldenDirectories, CompletedImagePoliciesLoad) {
   CompleteBackbone(fresh, dir / "new");
   CompleteBackbone(old, dir / "old");
   const auto a = mjp::LoadCheckpoint(dir / "new"), b = mjp::LoadCheckpoint(dir / "old");
-  EXPECT_EQ(a->encoders[0].out.weight.data, b->encoders[0].out.weight.data);
+  const mjp::UnetModel &first = mjp::UnetOf(*a), &second = mjp::UnetOf(*b);
+  EXPECT_EQ(first.encoders[0].out.weight.data, second.encoders[0].out.weight.data);
   EXPECT_EQ(a->stats.cameras[0].first, b->stats.cameras[0].first);
   EXPECT_EQ(a->stats.cameras[0].mode, mjp::Normalization::kMeanStd);
-  EXPECT_EQ(a->config.encoder.crop_height, 84);
-  EXPECT_EQ(a->config.scheduler.kind, mjp::SamplerKind::kDdim);
-  EXPECT_EQ(a->config.scheduler.inference_steps, 10);
-  EXPECT_EQ(a->config.unet.groups, 4);
+  EXPECT_EQ(first.config.encoder.crop_height, 84);
+  EXPECT_EQ(first.config.scheduler.kind, mjp::SamplerKind::kDdim);
+  EXPECT_EQ(first.config.scheduler.inference_steps, 10);
+  EXPECT_EQ(first.config.unet.groups, 4);
 }
 
 }  // namespace

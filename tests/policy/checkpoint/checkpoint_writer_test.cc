@@ -12,8 +12,8 @@
 #include "base/sha256.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/half.h"
-#include "policy/checkpoint/network_builder.h"
 #include "policy/checkpoint/random_checkpoint.h"
+#include "policy/unet/unet_model.h"
 #include "tests/support/goldens/golden_cases.h"
 #include "tests/support/temp_dir.h"
 
@@ -25,8 +25,7 @@ using mjp::WeightFormat;
 
 std::map<std::string, mjp::Tensor> TensorsOf(const Checkpoint& checkpoint) {
   std::map<std::string, mjp::Tensor> tensors;
-  mjp::VisitTensors(
-      mjp::NamesOf(checkpoint.config), checkpoint,
+  checkpoint.network->VisitTensors(
       [&](const std::string& name, const mjp::Tensor& tensor) { tensors[name] = tensor; });
   return tensors;
 }
@@ -42,8 +41,7 @@ std::shared_ptr<const Checkpoint> RoundTrip(const Checkpoint& original, WeightFo
   const TempDir dir;
   mjp::WriteCheckpoint(dir / "new/policy", original, format);
   auto loaded = mjp::LoadCheckpoint(dir / "new/policy");
-  EXPECT_EQ(mjp::ConfigToJson(loaded->config, loaded->stats),
-            mjp::ConfigToJson(original.config, original.stats));
+  EXPECT_EQ(mjp::ConfigToJson(*loaded), mjp::ConfigToJson(original));
   EXPECT_EQ(loaded->parameter_count, original.parameter_count);
   EXPECT_EQ(loaded->stats.cameras.size(), original.stats.cameras.size());
   for (size_t i = 0; i < original.stats.cameras.size(); ++i) {
@@ -85,8 +83,8 @@ TEST(CheckpointWriter, RoundTripsTheCompactNetwork) {
   RoundTrip(*checkpoint, WeightFormat::kF32);
   const auto loaded = RoundTrip(*checkpoint, WeightFormat::kF16);
   EXPECT_EQ(loaded->config.type, "diffusion_compact");
-  EXPECT_EQ(loaded->config.encoder.kind, mjp::EncoderKind::kCompact);
-  EXPECT_EQ(loaded->config.encoder.pool, mjp::PoolKind::kFlatten);
+  EXPECT_EQ(mjp::UnetOf(*loaded).config.encoder.kind, mjp::EncoderKind::kCompact);
+  EXPECT_EQ(mjp::UnetOf(*loaded).config.encoder.pool, mjp::PoolKind::kFlatten);
 }
 
 TEST(CheckpointWriter, RoundTripsLeRobotsNetwork) {
@@ -95,13 +93,14 @@ TEST(CheckpointWriter, RoundTripsLeRobotsNetwork) {
 
 TEST(CheckpointWriter, RoundTripsTheNotebook) {
   const auto loaded = RoundTrip(*GoldenCheckpoint(GoldenCase::kNotebook), WeightFormat::kF16);
-  EXPECT_EQ(loaded->config.cond_order, mjp::CondOrder::kImageState);
-  EXPECT_EQ(loaded->config.encoder.feature_dim, 512);
+  EXPECT_EQ(mjp::UnetOf(*loaded).config.cond_order, mjp::CondOrder::kImageState);
+  EXPECT_EQ(mjp::UnetOf(*loaded).config.encoder.feature_dim, 512);
 }
 
 TEST(CheckpointWriter, RoundTripsConfigVariants) {
   Checkpoint checkpoint = *TinyStateCheckpoint();
-  mjp::SchedulerConfig& scheduler = checkpoint.config.scheduler;
+  const auto network = std::make_shared<mjp::UnetModel>(mjp::UnetOf(checkpoint));
+  mjp::SchedulerConfig& scheduler = network->config.scheduler;
   scheduler.kind = mjp::SamplerKind::kDdim;
   scheduler.beta_schedule = mjp::BetaSchedule::kLinear;
   scheduler.beta_start = 0.0003f;
@@ -110,12 +109,13 @@ TEST(CheckpointWriter, RoundTripsConfigVariants) {
   scheduler.clip_sample = false;
   scheduler.clip_range = 1.2f;
   scheduler.inference_steps = 7;
+  checkpoint.network = network;
   checkpoint.stats.state.mode = mjp::Normalization::kQuantiles;
   checkpoint.stats.environment.mode = mjp::Normalization::kMeanStd;
   checkpoint.stats.action.mode = mjp::Normalization::kQuantile10;
   const auto loaded = RoundTrip(checkpoint, WeightFormat::kF32);
-  EXPECT_EQ(loaded->config.scheduler.beta_start, 0.0003f);
-  EXPECT_EQ(loaded->config.scheduler.inference_steps, 7);
+  EXPECT_EQ(mjp::UnetOf(*loaded).config.scheduler.beta_start, 0.0003f);
+  EXPECT_EQ(mjp::UnetOf(*loaded).config.scheduler.inference_steps, 7);
 }
 
 TEST(CheckpointWriter, WritesTheSameBytesAgain) {
@@ -133,7 +133,9 @@ TEST(CheckpointWriter, WritesTheSameBytesAgain) {
 TEST(CheckpointWriter, RefusesWhatHalfPrecisionCannotHold) {
   const TempDir dir;
   Checkpoint checkpoint = *TinyStateCheckpoint();
-  checkpoint.unet.out.bias.data[0] = 1e6f;
+  const auto network = std::make_shared<mjp::UnetModel>(mjp::UnetOf(checkpoint));
+  network->unet.out.bias.data[0] = 1e6f;
+  checkpoint.network = network;
   try {
     mjp::WriteCheckpoint(dir / "a", checkpoint, WeightFormat::kF16);
     FAIL();

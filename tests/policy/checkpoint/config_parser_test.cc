@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint_writer.h"
+#include "policy/unet/unet_model.h"
 #include "tests/support/goldens/golden_cases.h"
 
 namespace mjp_test {
@@ -21,8 +22,13 @@ using testing::HasSubstr;
 
 // LeRobot's Push-T image configuration, as its newest releases write it.
 Json LeRobotConfig() {
-  Json json = mjp::ConfigToJson(GoldenConfig(GoldenCase::kLeRobotFull),
-                                GoldenStats(GoldenCase::kLeRobotFull));
+  mjp::Checkpoint outline;
+  const auto network = std::make_shared<mjp::UnetModel>();
+  network->config = GoldenConfig(GoldenCase::kLeRobotFull);
+  outline.config = network->config;
+  outline.stats = GoldenStats(GoldenCase::kLeRobotFull);
+  outline.network = network;
+  Json json = mjp::ConfigToJson(outline);
   json["num_inference_steps"] = nullptr;
   json["device"] = "cuda";
   json["use_amp"] = false;
@@ -37,12 +43,15 @@ Json LeRobotConfig() {
   return json;
 }
 
-Json CompactConfig() {
-  const auto checkpoint = CompactCheckpoint();
-  return mjp::ConfigToJson(checkpoint->config, checkpoint->stats);
+Json CompactConfig() { return mjp::ConfigToJson(*CompactCheckpoint()); }
+
+mjp::UnetPolicyConfig UnetConfigOf(const mjp::ConfigFile& file) {
+  return dynamic_cast<const mjp::UnetModel&>(*file.network).config;
 }
 
-mjp::PolicyConfig Parse(const Json& json) { return mjp::ParseConfig(json, "config.json").policy; }
+mjp::UnetPolicyConfig Parse(const Json& json) {
+  return UnetConfigOf(mjp::ParseConfig(json, "config.json"));
+}
 
 std::string RefusalOf(const Json& json) {
   try {
@@ -57,7 +66,7 @@ std::string RefusalOf(const Json& json) {
 
 TEST(ConfigParser, ReadsLeRobotsConfig) {
   const mjp::ConfigFile file = mjp::ParseConfig(LeRobotConfig(), "config.json");
-  const mjp::PolicyConfig& config = file.policy;
+  const mjp::UnetPolicyConfig config = UnetConfigOf(file);
   EXPECT_EQ(config.horizon, 16);
   EXPECT_EQ(config.n_action_steps, 8);
   EXPECT_EQ(config.CondDim(), 132);
@@ -85,7 +94,7 @@ TEST(ConfigParser, ReadsTheOldestConfig) {
   EXPECT_EQ(file.policy.type, "diffusion");
   EXPECT_EQ(file.policy.environment_dim, 16);
   EXPECT_TRUE(file.policy.cameras.empty());
-  EXPECT_EQ(file.policy.CondDim(), 36);
+  EXPECT_EQ(UnetConfigOf(file).CondDim(), 36);
   EXPECT_EQ(file.modes.at("observation.state"), Normalization::kMeanStd);
   json["input_normalization_modes"].erase("observation.state");
   EXPECT_THAT(RefusalOf(json), HasSubstr("observation.state"));
@@ -98,7 +107,7 @@ TEST(ConfigParser, CamerasKeepTheFilesOrder) {
                             {"observation.state", {{"type", "STATE"}, {"shape", {2}}}},
                             {"observation.images.above", image}};
   json["use_separate_rgb_encoder_per_camera"] = true;
-  const mjp::PolicyConfig config = Parse(json);
+  const mjp::UnetPolicyConfig config = Parse(json);
   ASSERT_EQ(config.cameras.size(), 2u);
   EXPECT_EQ(config.cameras[0].name, "observation.images.wrist");
   EXPECT_EQ(config.CondDim(), 2 * (2 + 2 * 64));
@@ -121,7 +130,7 @@ TEST(ConfigParser, DerivesTheCropFromTheRatio) {
 
 TEST(ConfigParser, ReadsTheCompactConfig) {
   const Json json = CompactConfig();
-  const mjp::PolicyConfig config = Parse(json);
+  const mjp::UnetPolicyConfig config = Parse(json);
   EXPECT_EQ(config.encoder.kind, mjp::EncoderKind::kCompact);
   EXPECT_EQ(config.encoder.stem_channels, 32);
   EXPECT_FALSE(config.encoder.stem_max_pool);
@@ -211,7 +220,7 @@ TEST(ConfigParser, ReadsTheDocumentedExamples) {
   }
   ASSERT_EQ(examples.size(), 2u);
   EXPECT_EQ(Parse(mjp::ParseJson(examples[0], "config.json")).type, "diffusion_compact");
-  const mjp::PolicyConfig notebook = Parse(mjp::ParseJson(examples[1], "config.json"));
+  const mjp::UnetPolicyConfig notebook = Parse(mjp::ParseJson(examples[1], "config.json"));
   EXPECT_EQ(notebook.type, "diffusion_notebook");
   EXPECT_EQ(notebook.CondDim(), 1028);
 }

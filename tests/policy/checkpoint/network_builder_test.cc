@@ -83,13 +83,11 @@ class CheckedWeights : public FormulaWeights {
 
 int64_t BuildAgainst(std::map<std::string, Row> table, GoldenCase golden) {
   CheckedWeights weights(std::move(table));
-  mjp::Checkpoint checkpoint;
-  checkpoint.config = GoldenConfig(golden);
-  const bool notebook = golden == GoldenCase::kNotebook;
-  mjp::BuildNetwork(notebook ? mjp::NotebookNames(false) : mjp::LeRobotNames(), weights,
-                    checkpoint);
+  mjp::UnetModel model;
+  model.config = GoldenConfig(golden);
+  const int64_t parameters = model.TakeTensors(weights);
   EXPECT_THAT(weights.Rest(), testing::IsEmpty());
-  return checkpoint.parameter_count;
+  return parameters;
 }
 
 TEST(NetworkBuilder, TakesExactlyTheTensorsOfLeRobotsFullPolicy) {
@@ -129,11 +127,11 @@ class Recorder : public mjp::TensorSource {
   std::map<std::string, std::vector<int64_t>> asked_;
 };
 
-std::map<std::string, std::vector<int64_t>> NamesAndShapes(const mjp::PolicyConfig& config) {
+std::map<std::string, std::vector<int64_t>> NamesAndShapes(const mjp::UnetPolicyConfig& config) {
   Recorder recorder;
-  mjp::Checkpoint checkpoint;
-  checkpoint.config = config;
-  mjp::BuildNetwork(mjp::NamesOf(config), recorder, checkpoint);
+  mjp::UnetModel model;
+  model.config = config;
+  mjp::BuildNetwork(mjp::NamesOf(config), recorder, model);
   return recorder.asked();
 }
 
@@ -141,18 +139,18 @@ TEST(NetworkBuilder, AsksForThePublishedLayouts) {
   SHARED_OR_SKIP(path, "checkpoints/tensor_names_and_shapes.json");
   std::ifstream file(path);
   const nlohmann::json published = nlohmann::json::parse(file);
-  const auto expect = [&](const char* layout, const mjp::PolicyConfig& config) {
+  const auto expect = [&](const char* layout, const mjp::UnetPolicyConfig& config) {
     const std::map<std::string, std::vector<int64_t>> expected = published.at(layout);
     EXPECT_EQ(NamesAndShapes(config), expected) << layout;
   };
   expect("lerobot_image", GoldenConfig(GoldenCase::kLeRobotFull));
   expect("colab_image", GoldenConfig(GoldenCase::kNotebook));
-  mjp::PolicyConfig keypoints;
+  mjp::UnetPolicyConfig keypoints;
   keypoints.type = "diffusion";
   keypoints.state_dim = keypoints.action_dim = 2;
   keypoints.environment_dim = 16;
   expect("lerobot_keypoints", keypoints);
-  mjp::PolicyConfig state = GoldenConfig(GoldenCase::kNotebook);
+  mjp::UnetPolicyConfig state = GoldenConfig(GoldenCase::kNotebook);
   state.cameras.clear();
   state.encoder = {};
   state.state_dim = 5;
@@ -161,8 +159,9 @@ TEST(NetworkBuilder, AsksForThePublishedLayouts) {
 
 TEST(NetworkBuilder, FoldsBatchNorm) {
   const auto checkpoint = GoldenCheckpoint(GoldenCase::kLeRobotBatchNorm);
-  ASSERT_EQ(checkpoint->encoders.size(), 1u);
-  const mjp::EncoderWeights& encoder = checkpoint->encoders[0];
+  const mjp::UnetModel& model = mjp::UnetOf(*checkpoint);
+  ASSERT_EQ(model.encoders.size(), 1u);
+  const mjp::EncoderWeights& encoder = model.encoders[0];
   EXPECT_EQ(encoder.stem_norm.groups, 0);
   const std::string name = "diffusion.rgb_encoder.0.backbone.";
   const auto at = [&](const std::string& rest, std::vector<int64_t> shape, size_t i) {
@@ -174,28 +173,26 @@ TEST(NetworkBuilder, FoldsBatchNorm) {
               at("0.weight", {64, 3, 7, 7}, c * row + i) * scale, 1e-7);
   EXPECT_NEAR(encoder.stem.bias.data[c],
               at("1.bias", {64}, c) - at("1.running_mean", {64}, c) * scale, 1e-7);
-  EXPECT_THROW(mjp::VisitTensors(mjp::LeRobotNames(), *checkpoint, [](const auto&, const auto&) {}),
-               mjp::Error);
+  EXPECT_THROW(model.VisitTensors([](const auto&, const auto&) {}), mjp::Error);
 }
 
 TEST(NetworkBuilder, VisitsWhatItBuilt) {
   const auto checkpoint = CompactCheckpoint();
   std::set<std::string> seen;
   int64_t parameters = 0;
-  mjp::VisitTensors(mjp::LeRobotNames(), *checkpoint,
-                    [&](const std::string& name, const mjp::Tensor& tensor) {
-                      EXPECT_TRUE(seen.insert(name).second) << name;
-                      const mjp::Tensor expected = FormulaTensor(name, tensor.shape);
-                      EXPECT_EQ(tensor.data, expected.data) << name;
-                      parameters += static_cast<int64_t>(tensor.data.size());
-                    });
+  checkpoint->network->VisitTensors([&](const std::string& name, const mjp::Tensor& tensor) {
+    EXPECT_TRUE(seen.insert(name).second) << name;
+    const mjp::Tensor expected = FormulaTensor(name, tensor.shape);
+    EXPECT_EQ(tensor.data, expected.data) << name;
+    parameters += static_cast<int64_t>(tensor.data.size());
+  });
   EXPECT_EQ(parameters, checkpoint->parameter_count);
   EXPECT_TRUE(seen.contains("diffusion.rgb_encoder.backbone.6.1.bn2.weight"));
   EXPECT_TRUE(seen.contains("diffusion.rgb_encoder.out.bias"));
 }
 
 TEST(NetworkBuilder, CompactFeatureMapIsSixBySix) {
-  const mjp::PolicyConfig config = CompactCheckpoint()->config;
+  const mjp::UnetPolicyConfig config = mjp::UnetOf(*CompactCheckpoint()).config;
   const mjp::MapSize size = mjp::FeatureMapSize(config.encoder, config.cameras[0]);
   EXPECT_EQ(size.height, 6);
   EXPECT_EQ(size.width, 6);

@@ -8,6 +8,7 @@
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/execution_plan.h"
 #include "policy/policy.h"
+#include "policy/unet/unet_model.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tests/support/device_buffer.h"
 
@@ -160,7 +161,7 @@ TEST(CudaBatch, WindowOfItsOwnChoiceIsTheFaster) {
   options.self_check = false;  // the test is the check
   options.backend = mjp::Backend::kCuda;
   options.precision = mjp::Precision::kFp16;
-  if (mjp::ChooseExecution(checkpoint->config, {}, mjp::GpuTraits::Current()).form !=
+  if (mjp::ChooseExecution(mjp::UnetOf(*checkpoint).config, {}, mjp::GpuTraits::Current()).form !=
       mjp::UnetForm::kMegakernelRoles)
     GTEST_SKIP() << "this device does not run the megakernel";
   const std::pair<int, int> windows[] = {{1, 16}, {2, 16}, {4, 8}, {5, 0}, {32, 0}};
@@ -199,7 +200,7 @@ class CudaLaunches : public testing::TestWithParam<Shared> {
 
   void SetUp() override {
     DEVICE_OR_SKIP();
-    mjp::PolicyConfig config;
+    mjp::UnetPolicyConfig config;
     config.type = "diffusion";
     config.state_dim = kStateDim, config.environment_dim = kEnvironmentDim, config.action_dim = 2;
     config.unet.down_dims = GetParam().down_dims;
@@ -286,7 +287,8 @@ TEST_P(CudaLaunches, EachIsTimed) {
   const auto policy = Make(mjp::Backend::kCuda, mjp::TimingDetail::kSteps);
   mjp::PolicyOutput output;
   EXPECT_EQ(Decide(*policy, false, output), expected);
-  const mjp::ExecutionPlan plan = mjp::ChooseExecution(policy->config(), policy->options());
+  const mjp::ExecutionPlan plan =
+      mjp::ChooseExecution(mjp::UnetOf(policy->checkpoint()).config, policy->options());
   EXPECT_EQ(output.times.passes, mjp::IsPersistent(plan.form) ? plan.Launches() * kSteps : kSteps);
   ExpectPassesInOrder(output.times);
   mjp::PolicyTrace trace;  // a launch for each step

@@ -13,6 +13,7 @@
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/option_names.h"
 #include "policy/policy.h"
+#include "policy/unet/unet_model.h"
 
 namespace {
 
@@ -34,7 +35,7 @@ std::string Hash(const std::shared_ptr<const mjp::Checkpoint>& network, mjp::Pre
   options.sampler.steps = run.steps;
   options.sampler.parallel_window = run.window;
   const auto policy = mjp::Policy::Create(network, options);
-  const mjp::PolicyConfig& config = policy->config();
+  const mjp::UnetPolicyConfig& config = mjp::UnetOf(*network).config;
   std::vector<uint8_t> frames;
   std::vector<float> state, environment, cond;
   std::vector<mjp::NoiseKey> keys;

@@ -23,8 +23,8 @@ using mjp::UnetForm;
 const GpuTraits kH200 = GpuTraits::Named("h200");
 const GpuTraits kNone;  // of a device that has nothing
 
-mjp::PolicyConfig ConfigOf(const std::vector<int>& down_dims, int horizon = 16) {
-  mjp::PolicyConfig config;
+mjp::UnetPolicyConfig ConfigOf(const std::vector<int>& down_dims, int horizon = 16) {
+  mjp::UnetPolicyConfig config;
   config.type = "diffusion";
   config.state_dim = config.action_dim = 2;
   config.environment_dim = 5;
@@ -70,7 +70,7 @@ class Network {
   }
 
  private:
-  mjp::PolicyConfig config_;
+  mjp::UnetPolicyConfig config_;
   mjp::NormConvUnet unet_;
 };
 
@@ -154,25 +154,27 @@ struct Golden {
 
 char Letter(UnetForm form) { return "LCROMS"[static_cast<int>(form)]; }
 
-std::string Forms(const mjp::PolicyConfig& config, const GpuTraits& gpu) {
+std::string Forms(const mjp::UnetPolicyConfig& config, const GpuTraits& gpu) {
   std::string forms;
   for (const int rows : kRows)
     forms += Letter(mjp::ChooseExecution(config, {Format::kFp16, rows}, gpu).form);
   return forms;
 }
 
-mjp::PolicyConfig GoldenConfig(const std::string& network) {
+mjp::UnetPolicyConfig GoldenConfig(const std::string& network) {
   if (network != "shipped") return mjp::NamedConfig(network);
-  return mjp::LoadCheckpoint(std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_image")->config;
+  const std::string shipped = std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_image";
+  return mjp::UnetOf(*mjp::LoadCheckpoint(shipped)).config;
 }
 
 const Golden kGoldens[] = {
+#include "policy/unet/unet_model.h"
 #include "tests/policy/cuda/execution_plan_goldens.inc"
 };
 
 TEST(ExecutionPlanTest, IsTheGoldenOneForEveryNetworkAndGpu) {
   for (const Golden& golden : kGoldens) {
-    const mjp::PolicyConfig config = GoldenConfig(golden.network);
+    const mjp::UnetPolicyConfig config = GoldenConfig(golden.network);
     const GpuTraits gpu = GpuTraits::Named(golden.gpu);
     const std::string forms = Forms(config, gpu);
     const int window =
@@ -205,7 +207,7 @@ TEST(ExecutionPlanTest, NoFormNeedsWhatTheDeviceLacks) {
         EXPECT_TRUE(gpu.cooperative) << what;
         EXPECT_TRUE(gpu.Wgmma() || !mjp::IsMegakernel(plan.form)) << what;
         mjp::DeviceArena arena;
-        const mjp::PolicyConfig config = mjp::NamedConfig(network);
+        const mjp::UnetPolicyConfig config = mjp::NamedConfig(network);
         const mjp::MegakernelDenoiser denoiser(mjp::UnetShapes(config), Format::kFp16,
                                                config.horizon, plan, arena);
         EXPECT_LE(denoiser.ctas(), gpu.multiprocessors) << what;
@@ -239,7 +241,7 @@ TEST(UnetShapesTest, AreThoseOfTheWeights) {
   mjp::DeviceArena measuring;
   mjp::LayerLoader loader(measuring, Format::kFp16);
   const mjp::NormConvUnet weights = mjp::LoadNormConvUnet(loader, *checkpoint, true);
-  const mjp::NormConvUnet shapes = mjp::UnetShapes(checkpoint->config);
+  const mjp::NormConvUnet shapes = mjp::UnetShapes(mjp::UnetOf(*checkpoint).config);
   const auto expect_equal = [](const mjp::DeviceNormConv& a, const mjp::DeviceNormConv& b) {
     EXPECT_EQ(a.shape.in_c, b.shape.in_c);
     EXPECT_EQ(a.shape.out_c, b.shape.out_c);

@@ -64,7 +64,7 @@ struct Case {
 const std::vector<int> kChain = {64, 128}, kWideChain = {128, 256, 1024};
 
 void Decide(const Case& c) {
-  mjp::PolicyConfig config = mjp::NamedConfig("compact");
+  mjp::UnetPolicyConfig config = mjp::NamedConfig("compact");
   config.encoder.crop_height = config.encoder.crop_width = 32;
   config.encoder.stem_channels = 16;
   config.encoder.stem_groups = 2;

@@ -60,7 +60,7 @@ const Shape kShapes[] = {
 };
 
 std::shared_ptr<const mjp::Checkpoint> MakeCheckpoint(const Shape& shape) {
-  mjp::PolicyConfig config;
+  mjp::UnetPolicyConfig config;
   config.type = "diffusion";
   config.state_dim = 3;
   config.action_dim = shape.action_dim;

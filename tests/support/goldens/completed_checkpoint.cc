@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "policy/checkpoint/network_builder.h"
 #include "policy/checkpoint/safetensors.h"
 #include "policy/checkpoint/safetensors_writer.h"
+#include "policy/unet/unet_model.h"
 #include "tests/support/goldens/formula_weights.h"
 #include "tests/support/goldens/golden_cases.h"
 
@@ -43,10 +43,10 @@ void CompleteBackbone(const std::string& from, const std::string& to) {
     writer.AddFloats(tensor.name, tensor.shape, file.Floats(tensor.name).data);
   }
   BackboneAdder backbone(writer);
-  mjp::Checkpoint network;
+  mjp::UnetModel network;
   network.config = GoldenConfig(GoldenCase::kLeRobotCompact);
   network.config.unet.down_dims = {8};
-  mjp::BuildNetwork(mjp::LeRobotNames(), backbone, network);
+  network.TakeTensors(backbone);
   writer.Write(to + "/model.safetensors");
 }
 

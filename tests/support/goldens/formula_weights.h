@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "policy/checkpoint/network.h"
-#include "policy/checkpoint/network_builder.h"
+#include "policy/checkpoint/network_model.h"
 
 namespace mjp_test {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "policy/checkpoint/network_builder.h"
+#include "policy/unet/unet_model.h"
 #include "tests/support/goldens/formula_weights.h"
 
 namespace mjp_test {
@@ -10,8 +10,8 @@ namespace {
 
 using mjp::Normalization;
 
-mjp::PolicyConfig PushTConfig() {
-  mjp::PolicyConfig config;
+mjp::UnetPolicyConfig PushTConfig() {
+  mjp::UnetPolicyConfig config;
   config.type = "diffusion";
   config.state_dim = 2;
   config.action_dim = 2;
@@ -25,21 +25,24 @@ mjp::NormalizerStats PushTStats() {
   return stats;
 }
 
-std::shared_ptr<const mjp::Checkpoint> Build(mjp::PolicyConfig config, mjp::NormalizerStats stats,
-                                             const mjp::TensorNames& names) {
+std::shared_ptr<const mjp::Checkpoint> Build(mjp::UnetPolicyConfig config,
+                                             mjp::NormalizerStats stats) {
+  auto network = std::make_shared<mjp::UnetModel>();
+  network->config = std::move(config);
   auto checkpoint = std::make_shared<mjp::Checkpoint>();
-  checkpoint->config = std::move(config);
+  checkpoint->config = network->config;
   checkpoint->stats = std::move(stats);
   checkpoint->directory = "(formula weights)";
   FormulaWeights weights;
-  mjp::BuildNetwork(names, weights, *checkpoint);
+  checkpoint->parameter_count = network->TakeTensors(weights);
+  checkpoint->network = std::move(network);
   return checkpoint;
 }
 
 }  // namespace
 
-mjp::PolicyConfig GoldenConfig(GoldenCase golden) {
-  mjp::PolicyConfig config = PushTConfig();
+mjp::UnetPolicyConfig GoldenConfig(GoldenCase golden) {
+  mjp::UnetPolicyConfig config = PushTConfig();
   config.cameras = {{"observation.image", 3, 96, 96}};
   config.encoder.kind = mjp::EncoderKind::kResNet18;
   switch (golden) {
@@ -79,22 +82,20 @@ mjp::NormalizerStats GoldenStats(GoldenCase golden) {
 }
 
 std::shared_ptr<const mjp::Checkpoint> GoldenCheckpoint(GoldenCase golden) {
-  const bool notebook = golden == GoldenCase::kNotebook;
-  return Build(GoldenConfig(golden), GoldenStats(golden),
-               notebook ? mjp::NotebookNames(false) : mjp::LeRobotNames());
+  return Build(GoldenConfig(golden), GoldenStats(golden));
 }
 
 std::shared_ptr<const mjp::Checkpoint> CompactCheckpoint() {
-  mjp::PolicyConfig config = PushTConfig();
+  mjp::UnetPolicyConfig config = PushTConfig();
   config.type = "diffusion_compact";
   config.cameras = {{"observation.image", 3, 96, 96}};
   config.encoder = mjp::CompactEncoderConfig();
   config.unet.down_dims = {64, 128, 256};
-  return Build(std::move(config), GoldenStats(GoldenCase::kLeRobotCompact), mjp::LeRobotNames());
+  return Build(std::move(config), GoldenStats(GoldenCase::kLeRobotCompact));
 }
 
 std::shared_ptr<const mjp::Checkpoint> TinyStateCheckpoint() {
-  mjp::PolicyConfig config = PushTConfig();
+  mjp::UnetPolicyConfig config = PushTConfig();
   config.environment_dim = 16;
   config.n_action_steps = 7;
   config.unet.down_dims = {8, 16, 32};
@@ -102,7 +103,7 @@ std::shared_ptr<const mjp::Checkpoint> TinyStateCheckpoint() {
   mjp::NormalizerStats stats = PushTStats();
   stats.environment = {Normalization::kMinMax, std::vector<float>(16, 0.0f),
                        std::vector<float>(16, 512.0f)};
-  return Build(std::move(config), std::move(stats), mjp::LeRobotNames());
+  return Build(std::move(config), std::move(stats));
 }
 
 }  // namespace mjp_test

@@ -16,7 +16,7 @@ enum class GoldenCase {
   kLeRobotBatchNorm,  // h: folded BatchNorm, one encoder per camera, no crop, horizon 64
 };
 
-mjp::PolicyConfig GoldenConfig(GoldenCase golden);
+mjp::UnetPolicyConfig GoldenConfig(GoldenCase golden);
 mjp::NormalizerStats GoldenStats(GoldenCase golden);
 std::shared_ptr<const mjp::Checkpoint> GoldenCheckpoint(GoldenCase golden);
 

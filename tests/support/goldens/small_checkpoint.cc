@@ -6,7 +6,7 @@
 namespace mjp_test {
 
 void WriteSmallCheckpoint(const std::string& directory) {
-  mjp::PolicyConfig config;
+  mjp::UnetPolicyConfig config;
   config.type = "diffusion_compact";
   config.cameras = {{"observation.image", 3, 96, 96}};
   config.state_dim = config.action_dim = 2;

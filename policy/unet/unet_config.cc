@@ -1,0 +1,190 @@
+#include "policy/unet/unet_config.h"
+
+#include <vector>
+
+#include "base/error.h"
+
+namespace mjp {
+namespace {
+
+constexpr int kMaxDim = 8192;
+constexpr int kMaxSteps = 1000;
+
+EncoderConfig ParseResNet(KeyReader& keys) {
+  EncoderConfig encoder;
+  encoder.kind = EncoderKind::kResNet18;
+  keys.Choice<int>("vision_backbone", {{"resnet18", 18}});
+  encoder.group_norm = keys.Bool("use_group_norm");
+  encoder.separate_per_camera = keys.Bool("use_separate_rgb_encoder_per_camera", false);
+  encoder.pool_channels = keys.Int("spatial_softmax_num_keypoints", 1, kMaxDim / 2);
+  encoder.feature_dim = 2 * encoder.pool_channels;
+  const double ratio = keys.Number("crop_ratio", 1e-3, 1.0, 1.0);
+  if (keys.Has("crop_shape")) {
+    const std::vector<int> crop = keys.Ints("crop_shape", 2, 2, 1, kMaxDim);
+    encoder.crop_height = crop[0];
+    encoder.crop_width = crop[1];
+  }
+  if (keys.Has("resize_shape")) {
+    const std::vector<int> resize = keys.Ints("resize_shape", 2, 2, 1, kMaxDim);
+    encoder.resize_height = resize[0];
+    encoder.resize_width = resize[1];
+    // as LeRobot derives it: with a resize, the crop follows from the ratio alone
+    encoder.crop_height = ratio < 1.0 ? static_cast<int>(resize[0] * ratio) : 0;
+    encoder.crop_width = ratio < 1.0 ? static_cast<int>(resize[1] * ratio) : 0;
+  }
+  return encoder;
+}
+
+EncoderConfig NotebookEncoder() {
+  EncoderConfig encoder;
+  encoder.kind = EncoderKind::kResNet18;
+  encoder.pool = PoolKind::kAverage;
+  encoder.feature_dim = encoder.stage_channels.back();
+  encoder.feature_relu = false;
+  return encoder;
+}
+
+EncoderConfig ParseCompact(const Json& json, const std::string& where) {
+  KeyReader keys(json, where);
+  EncoderConfig encoder;
+  encoder.kind = EncoderKind::kCompact;
+  encoder.pool = PoolKind::kFlatten;
+  encoder.stem_channels = keys.Int("stem_channels", 1, kMaxDim);
+  encoder.stem_kernel = keys.Int("stem_kernel", 1, 15);
+  encoder.stem_stride = keys.Int("stem_stride", 1, 8);
+  encoder.stem_groups = keys.Int("stem_groups", 1, kMaxDim);
+  encoder.stem_max_pool = false;
+  encoder.stage_channels = keys.Ints("stage_channels", 1, 8, 1, kMaxDim);
+  const size_t stages = encoder.stage_channels.size();
+  encoder.stage_strides = keys.Ints("stage_strides", stages, stages, 1, 8);
+  encoder.blocks_per_stage = keys.Int("blocks_per_stage", 1, 16);
+  encoder.channels_per_group = keys.Int("channels_per_group", 1, kMaxDim);
+  encoder.pool_channels = keys.Int("pool_channels", 1, kMaxDim);
+  encoder.feature_dim = keys.Int("feature_dim", 1, kMaxDim);
+  encoder.feature_relu = false;
+  if (encoder.stem_kernel % 2 == 0) throw keys.Bad("stem_kernel", "must be odd");
+  if (encoder.stem_channels % encoder.stem_groups != 0) {
+    throw keys.Bad("stem_groups", "must divide stem_channels");
+  }
+  for (const int channels : encoder.stage_channels) {
+    if (channels % encoder.channels_per_group != 0) {
+      throw keys.Bad("channels_per_group", "must divide each of stage_channels");
+    }
+  }
+  keys.RejectRest();
+  return encoder;
+}
+
+void ParseTimes(KeyReader& keys, UnetPolicyConfig& config) {
+  config.n_obs_steps = keys.Int("n_obs_steps", 1, 64);
+  config.horizon = keys.Int("horizon", 1, 4096);
+  config.n_action_steps = keys.Int("n_action_steps", 1, config.horizon);
+  const int levels = static_cast<int>(config.unet.down_dims.size());
+  if (config.horizon % (1 << levels) != 0) {
+    throw keys.Bad("horizon", "is " + std::to_string(config.horizon) +
+                                  "; it must be a multiple of " + std::to_string(1 << levels) +
+                                  ", 2 to the length of down_dims");
+  }
+  if (config.n_action_steps > config.horizon - config.n_obs_steps + 1) {
+    throw keys.Bad("n_action_steps", "must be at most horizon - n_obs_steps + 1");
+  }
+}
+
+void CheckPictures(const KeyReader& keys, const UnetPolicyConfig& config) {
+  const EncoderConfig& encoder = config.encoder;
+  const CameraFeature& camera = config.cameras[0];
+  const bool resized = encoder.resize_height > 0;
+  if (encoder.crop_height > (resized ? encoder.resize_height : camera.height) ||
+      encoder.crop_width > (resized ? encoder.resize_width : camera.width)) {
+    throw keys.Bad("crop_shape", "is larger than the pictures");
+  }
+}
+
+EncoderConfig ParseEncoder(KeyReader& keys, const std::string& origin, const std::string& type) {
+  if (type == "diffusion_notebook") return NotebookEncoder();
+  if (type == "diffusion") return ParseResNet(keys);
+  return ParseCompact(keys.Required("compact_encoder"), origin + ": \"compact_encoder\"");
+}
+
+void IgnoreUnused(KeyReader& keys, bool cameras) {
+  // of training, of where LeRobot runs, or of pictures that a state policy does not have
+  keys.Ignore({"device", "use_amp", "push_to_hub", "repo_id", "private", "tags", "license",
+               "pretrained_path", "pretrained_revision", "drop_n_last_frames", "crop_is_random",
+               "pretrained_backbone_weights", "gradient_checkpointing", "compile_model",
+               "compile_mode", "do_mask_loss_for_padding", "optimizer_lr", "optimizer_betas",
+               "optimizer_eps", "optimizer_weight_decay", "scheduler_name",
+               "scheduler_warmup_steps",
+               // of the averaged weights (2024); a file that holds both sets is refused by its
+               // tensors
+               "use_ema", "ema_update_after_step", "ema_min_alpha", "ema_max_alpha",
+               "ema_inv_gamma", "ema_power"});
+  if (cameras) return;
+  keys.Ignore({"vision_backbone", "use_group_norm", "use_separate_rgb_encoder_per_camera",
+               "spatial_softmax_num_keypoints", "crop_ratio", "crop_shape", "resize_shape"});
+}
+
+}  // namespace
+
+UnetConfig ParseUnet(KeyReader& keys) {
+  UnetConfig unet;
+  unet.down_dims = keys.Ints("down_dims", 1, 8, 8, kMaxDim);
+  unet.kernel_size = keys.Int("kernel_size", 1, 15);
+  unet.groups = keys.Int("n_groups", 1, kMaxDim);
+  unet.step_embed_dim = keys.Int("diffusion_step_embed_dim", 4, kMaxDim);
+  unet.film_scale = keys.Bool("use_film_scale_modulation", true);
+  if (unet.kernel_size % 2 == 0) throw keys.Bad("kernel_size", "must be odd");
+  if (unet.step_embed_dim % 2 != 0) throw keys.Bad("diffusion_step_embed_dim", "must be even");
+  for (const int dim : unet.down_dims) {
+    if (dim % unet.groups != 0) throw keys.Bad("n_groups", "must divide each of down_dims");
+  }
+  if (unet.down_dims[0] % 8 != 0) {
+    throw keys.Bad("down_dims", "must begin with a multiple of 8, the groups of the last norm");
+  }
+  return unet;
+}
+
+SchedulerConfig ParseScheduler(KeyReader& keys) {
+  SchedulerConfig scheduler;
+  scheduler.kind = keys.Choice<SamplerKind>(
+      "noise_scheduler_type", {{"DDPM", SamplerKind::kDdpm}, {"DDIM", SamplerKind::kDdim}});
+  scheduler.train_steps = keys.Int("num_train_timesteps", 1, kMaxSteps);
+  scheduler.beta_schedule = keys.Choice<BetaSchedule>(
+      "beta_schedule",
+      {{"squaredcos_cap_v2", BetaSchedule::kSquaredCosCapV2}, {"linear", BetaSchedule::kLinear}});
+  scheduler.beta_start = static_cast<float>(keys.Number("beta_start", 1e-12, 0.999, 1e-4));
+  scheduler.beta_end = static_cast<float>(keys.Number("beta_end", 1e-12, 0.999, 0.02));
+  scheduler.prediction = keys.Choice<PredictionType>(
+      "prediction_type", {{"epsilon", PredictionType::kEpsilon},
+                          {"sample", PredictionType::kSample},
+                          {"v_prediction", PredictionType::kVPrediction}});
+  scheduler.variance = keys.Choice<VarianceType>(
+      "variance_type",
+      {{"fixed_small", VarianceType::kFixedSmall}, {"fixed_large", VarianceType::kFixedLarge}},
+      "fixed_small");
+  scheduler.clip_sample = keys.Bool("clip_sample");
+  scheduler.clip_range = static_cast<float>(keys.Number("clip_sample_range", 1e-6, 1e6, 1.0));
+  scheduler.inference_steps =
+      keys.Int("num_inference_steps", 1, scheduler.train_steps, scheduler.train_steps);
+  return scheduler;
+}
+
+UnetPolicyConfig ParseUnetPolicy(KeyReader& keys, const std::string& origin,
+                                 const PolicyConfig& features) {
+  UnetPolicyConfig config{features, {}, {}, {}, {}};
+  const bool lerobot = config.type == "diffusion";
+  if (!config.cameras.empty()) {
+    config.encoder = ParseEncoder(keys, origin, config.type);
+    CheckPictures(keys, config);
+  }
+  if (config.type == "diffusion_notebook") config.cond_order = CondOrder::kImageState;
+  config.unet = ParseUnet(keys);
+  ParseTimes(keys, config);
+  config.scheduler = ParseScheduler(keys);
+  if (lerobot && keys.Bool("use_peft", false)) {
+    throw keys.Bad("use_peft", "is true: adapters are not supported; merge them into the weights");
+  }
+  if (lerobot) IgnoreUnused(keys, !config.cameras.empty());
+  return config;
+}
+
+}  // namespace mjp

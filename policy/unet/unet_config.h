@@ -1,0 +1,27 @@
+#ifndef POLICY_UNET_UNET_CONFIG_H_
+#define POLICY_UNET_UNET_CONFIG_H_
+
+#include <string>
+
+#include "base/json.h"
+#include "base/key_reader.h"
+#include "policy/checkpoint/config.h"
+
+namespace mjp {
+
+// Parses what the config.json of a U-Net's policy has beyond its features, which are in `features`.
+// Throws Error that names the key for anything missing, out of range or unsupported.
+UnetPolicyConfig ParseUnetPolicy(KeyReader& keys, const std::string& origin,
+                                 const PolicyConfig& features);
+// And back: the members that not every policy has.
+void AddUnetPolicy(const UnetPolicyConfig& config, Json& json);
+
+// The members of a config that describe its U-Net and its scheduler, and back.
+UnetConfig ParseUnet(KeyReader& keys);
+SchedulerConfig ParseScheduler(KeyReader& keys);
+void AddUnet(const UnetConfig& unet, Json& json);
+void AddScheduler(const SchedulerConfig& scheduler, Json& json);
+
+}  // namespace mjp
+
+#endif  // POLICY_UNET_UNET_CONFIG_H_

@@ -50,6 +50,7 @@ class NormConvUnetPlan final : public UnetPass {
   void RunPass(const int* row_step, cudaStream_t stream) const override;
   // Whether the kernels support every layer.
   bool Supported() const;
+  const std::vector<Op>& ops() const { return pass_; }  // of a pass, without row_step
 
  private:
   // A value of the graph, whose epilogue its first reader runs and materialises.

@@ -34,6 +34,7 @@ class CudaUnet2d {
     void* data = nullptr;
     int size = 0, channels = 0;
     size_t bytes = 0;
+    bool lasts = false;  // a later layer reads it too
   };
 
   Map Take(int size, int channels);

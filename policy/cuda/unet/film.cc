@@ -3,6 +3,8 @@
 #include <Eigen/Core>
 #include <cmath>
 
+#include "policy/unet_walk.h"
+
 namespace mjp {
 namespace {
 
@@ -90,14 +92,7 @@ DeviceFilm LoadFilm(LayerLoader& loader, const Checkpoint& checkpoint, bool meas
   const UnetWeights& unet = checkpoint.unet;
   FilmCollector collector(config.step_embed_dim, config.film_scale);
   DeviceFilm out;
-  const auto add = [&](const UnetLevel& level) {
-    out.blocks.push_back(collector.Add(level.block1));
-    out.blocks.push_back(collector.Add(level.block2));
-  };
-  for (const UnetLevel& level : unet.down) add(level);
-  out.blocks.push_back(collector.Add(unet.mid1));
-  out.blocks.push_back(collector.Add(unet.mid2));
-  for (const UnetLevel& level : unet.up) add(level);
+  for (const ResidualBlock1d* block : BlocksOf(unet)) out.blocks.push_back(collector.Add(*block));
   out.width = collector.width();
   out.cond = loader.Dense(collector.ConditionPart());
   const int steps = checkpoint.config.scheduler.train_steps;

@@ -81,23 +81,12 @@ void MegakernelDenoiser::PlanMegakernel(const NormConvUnet& unet, const Megakern
 
 void MegakernelDenoiser::PlanReaderEpilogue(const NormConvUnet& unet) {
   args_.two_tiles_per_warp = owner_epilogue_;
-  std::vector<Value> skips;
-  Value x;
-  for (const NormConvLevel& level : unet.down) {
-    x = skips.empty() ? FirstBlock(level.block1, args_.length) : Block(level.block1, &x, nullptr);
-    skips.push_back(Block(level.block2, &x, nullptr));
-    x = level.resample.shape.in_c > 0 ? Resample(level.resample, skips.back()) : skips.back();
-  }
-  // the last level's value is materialised by mid1, which the skip's later reader relies on
-  Value mid = Block(unet.mid1, &x, nullptr);
-  skips.back() = x;
-  x = Block(unet.mid2, &mid, nullptr);
-  for (const NormConvLevel& level : unet.up) {
-    Value hidden = Block(level.block1, &x, &skips.back());
-    skips.pop_back();
-    x = Block(level.block2, &hidden, nullptr);
-    if (level.resample.shape.in_c > 0) x = Resample(level.resample, x);
-  }
+  Value x = LowerUnet(
+      unet.steps, Value{{}, args_.length},
+      [&](const NormConvBlock& block, const UnetPlace&, Value& in, Value* skip) {
+        return block.conv1.shape.in_c == 0 ? FirstBlock(block, in.length) : Block(block, in, skip);
+      },
+      [&](const DeviceNormConv& conv, const UnetPlace&, Value& in) { return Resample(conv, in); });
   megakernel::ReaderLayer final_conv = Convolve(unet.final_conv, args_.length, args_.length);
   final_conv.source[0] = Consume(x);
   Value last = {DeferredEpilogue(unet.final_conv), args_.length};
@@ -189,20 +178,20 @@ MegakernelDenoiser::Value MegakernelDenoiser::SecondHalf(
   return out;
 }
 
-MegakernelDenoiser::Value MegakernelDenoiser::Block(const NormConvBlock& block, Value* x,
+MegakernelDenoiser::Value MegakernelDenoiser::Block(const NormConvBlock& block, Value& x,
                                                     Value* skip) {
-  megakernel::ReaderLayer conv1 = Convolve(block.conv1, x->length, x->length);
-  conv1.source[0] = Consume(*x);
+  megakernel::ReaderLayer conv1 = Convolve(block.conv1, x.length, x.length);
+  conv1.source[0] = Consume(x);
   if (skip != nullptr) conv1.source[1] = Consume(*skip);
   // after Consume, x is materialised wherever the identity needs it
-  if (!block.conv1.shape.shortcut && (skip != nullptr || x->source.bias != nullptr))
+  if (!block.conv1.shape.shortcut && (skip != nullptr || x.source.bias != nullptr))
     supported_ = false;
-  Value hidden = {DeferredEpilogue(block.conv1), x->length};
+  Value hidden = {DeferredEpilogue(block.conv1), x.length};
   SetNorm(hidden.source, block.norm1);
   hidden.source.film_scale = block.film.scale_offset;
   hidden.source.film_bias = block.film.bias_offset;
   Append(conv1, hidden, true);
-  megakernel::EpilogueSource residual = x->source;
+  megakernel::EpilogueSource residual = x.source;
   if (block.conv1.shape.shortcut && !reader_layers_.empty()) {
     residual = {};
     residual.values = reader_layers_.back().shortcut_partial_sums;

@@ -80,7 +80,7 @@ class MegakernelDenoiser {
   static megakernel::EpilogueSource DeferredEpilogue(const DeviceNormConv& conv);
   megakernel::EpilogueSource Consume(Value& signal) const;
   void Append(megakernel::ReaderLayer& layer, Value& output, bool materialize);
-  Value Block(const NormConvBlock& block, Value* x, Value* skip);
+  Value Block(const NormConvBlock& block, Value& x, Value* skip);
   Value FirstBlock(const NormConvBlock& block, int horizon);
   Value SecondHalf(const NormConvBlock& block, Value& hidden,
                    const megakernel::EpilogueSource& residual);

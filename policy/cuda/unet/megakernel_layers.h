@@ -40,7 +40,7 @@ class MegakernelLayers {
   void SetNorm(megakernel::EpilogueSource& own, const DeviceNorm& norm);
   Value Append(megakernel::Layer& layer, bool has_output = true);
   Value Block(const NormConvBlock& block, const Value& x, const Value* skip);
-  Value FirstBlock(const NormConvUnet& unet, int horizon);
+  Value FirstBlock(const NormConvBlock& block, const FirstConvArgs& conv, int horizon);
   Value SecondHalf(const NormConvBlock& block, const Value& hidden);
   Value Resample(const DeviceNormConv& conv, const Value& x);
   void PlaceMailboxes(megakernel::Mailbox megakernel::Layer::*mailbox);

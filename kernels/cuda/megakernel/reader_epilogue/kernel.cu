@@ -86,15 +86,7 @@ __global__ void __launch_bounds__(kMmaThreads, 1)
   const ReaderSmemLayout smem(a);
   auto* layers = reinterpret_cast<ReaderLayer*>(shared + smem.layers);
   auto* tiles = reinterpret_cast<WarpTile*>(shared + smem.tiles);
-  CtaState cta = {a,
-                  reinterpret_cast<float*>(shared + smem.x),
-                  reinterpret_cast<const float*>(shared + smem.first),
-                  reinterpret_cast<const float*>(shared + smem.head),
-                  reinterpret_cast<const float*>(shared + smem.head_bias),
-                  reinterpret_cast<float2*>(shared + smem.moments),
-                  0,
-                  reinterpret_cast<int*>(shared + smem.timesteps),
-                  SpinWatchdog(a.timed_out)};
+  CtaState cta = MakeCtaState(a, smem, shared);
   const uint32_t before = *a.pass_count;
   LoadLayers(layers, a.layers, a.layer_count);
   LoadInOutWeights(cta, reinterpret_cast<float*>(shared + smem.first),

@@ -135,7 +135,7 @@ struct Chooser {
   // much as two of one step; by a launch per layer only where the sequential chain's launches do
   // not take less.
   int FasterWindow(int batch, int steps) const {
-    PicardArgs sweep;
+    PicardSweepArgs sweep;
     sweep.window = kWindow;
     sweep.elements = config.horizon * config.action_dim;
     if (steps < kLeastWindowSteps || batch > kMostWindowBatch || !PicardSupports(sweep)) return 0;

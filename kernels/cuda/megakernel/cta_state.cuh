@@ -51,7 +51,7 @@ __device__ __forceinline__ void Add4(float4& to, const float4& v) {
 // Four channels of a convolution of x with `taps` taps; weight (taps, in_c, channels).
 __device__ __forceinline__ float4 ConvolveFirst(const CtaState& cta, const float* weight, int taps,
                                                 int channels, int row, int position, int channel) {
-  const FirstConvArgs& f = cta.a.first;
+  const FirstConvWeights& f = cta.a.first;
   const float* x = cta.X(row) + (position - taps / 2) * f.in_c;
   float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll 2

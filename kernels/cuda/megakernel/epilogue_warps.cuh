@@ -50,7 +50,7 @@ __device__ __forceinline__ void LoadOwnerTerms(const CtaState& cta, const LayerD
   }
   t.film_scale[0] = one, t.film_scale[1] = t.film_shift[0] = t.film_shift[1] = zero;
   if (desc.film_bias < 0) return;
-  const FilmArgs& f = cta.a.film;
+  const FilmTables& f = cta.a.film;
   const uint32_t step = thread.step + channel, cond = thread.cond + channel;
   t.film_shift[0] = LoadReadOnly4(f.step_table + (step + desc.film_bias));
   t.film_shift[1] = LoadReadOnly4(f.cond + (cond + desc.film_bias));
@@ -200,7 +200,7 @@ __device__ __forceinline__ float4 ReceiveShortcut(CtaState& cta, const Layer& la
     residual = ReceivePartialSums<T>(cta, 1 << layer.split_k_log2, from, thread.index,
                                      desc.slice_bytes, slot.epoch, [] {});
   } else {
-    const FirstConvArgs& f = cta.a.first;
+    const FirstConvWeights& f = cta.a.first;
     const int channels = 1 << desc.group_channels_log2;
     residual = ConvolveFirst(cta, cta.first + f.taps * f.in_c * channels, 1, channels,
                              thread.source_row, position, channel);

@@ -46,14 +46,15 @@ static size_t AccumulatorBytes(const Layer& s, Format format) {
                                               : AccumulatorLayout<__nv_bfloat16>::Part(positions));
 }
 
-SharedSpace PlanSharedSpace(const std::vector<Layer>& layers, const Args& args, size_t room) {
+SharedSpace PlanSharedSpace(const std::vector<Layer>& layers, const Args& args, Format format,
+                            size_t room) {
   constexpr size_t kBeyond = 64;  // the mma of 4 positions reads 8
   size_t input = 0, accumulators = 0, shortcut = 0, local = 0, after_local = 0;
   bool follows_local = false;
   for (const Layer& s : layers) {
     if (s.shape.in_c == 0) continue;
     const size_t channels = s.cta_local ? kLocalBlockK : kBlockK,
-                 bytes = AccumulatorBytes(s, args.format);
+                 bytes = AccumulatorBytes(s, format);
     input = std::max(input, (channels * 2 * s.padded_length << s.rows_log2) + kBeyond);
     if (s.cta_local) {
       local = size_t{kMaxRowBatches} * kLocalAccumulatorBytes;
@@ -88,9 +89,9 @@ static void Launch(const Args& args, size_t shared_bytes, cudaStream_t stream) {
   LaunchPersistent<UnetMegakernel<F, 2>>(args, kCtas, shared_bytes, stream, kSpecializedThreads);
 }
 
-void LaunchMegakernel(const Args& args, size_t shared_bytes, cudaStream_t stream) {
-  if (args.format == Format::kFp16) return Launch<Format::kFp16>(args, shared_bytes, stream);
-  if (args.format == Format::kBf16) return Launch<Format::kBf16>(args, shared_bytes, stream);
+void LaunchMegakernel(Format format, const Args& args, size_t shared_bytes, cudaStream_t stream) {
+  if (format == Format::kFp16) return Launch<Format::kFp16>(args, shared_bytes, stream);
+  if (format == Format::kBf16) return Launch<Format::kBf16>(args, shared_bytes, stream);
   throw Unsupported("the megakernel has fp16 and bf16 kernels alone");
 }
 

@@ -132,6 +132,10 @@ FilmArgs FilmCondition::Terms(const FilmTerms& block) const {
           block.bias_offset};
 }
 
+FilmTables FilmCondition::Tables() const {
+  return {step_table_, static_cast<const float*>(product_.y), rows_per_env_, product_.shape.out_c};
+}
+
 void FilmCondition::Run(cudaStream_t stream) const { LaunchConv(format_, product_, stream); }
 
 }  // namespace mjp

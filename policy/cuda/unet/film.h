@@ -38,6 +38,8 @@ class FilmCondition {
   void* input() const { return mish_cond_; }  // (environments, padded cond), storage: Mish(cond)
   // A block's terms; the reader's row_step is still to be set.
   FilmArgs Terms(const FilmTerms& block) const;
+  // The tables that they stand in.
+  FilmTables Tables() const;
   // Enqueues the product; once per decision.
   void Run(cudaStream_t stream) const;
 

@@ -7,8 +7,7 @@ namespace mjp {
 
 MegakernelLayers::MegakernelLayers(const NormConvUnet& unet, Format format, int horizon, int rows,
                                    DeviceArena& arena, const MegakernelLayers* packed)
-    : arena_(arena), packed_(packed) {
-  args_.format = format;
+    : format_(format), arena_(arena), packed_(packed) {
   args_.row_batches = rows > megakernel::kRowsPerBatch ? megakernel::kMaxRowBatches : 1;
   const Value x = LowerUnet(
       unet.steps, Value{},
@@ -73,14 +72,20 @@ megakernel::Args MegakernelLayers::Args(const megakernel::CommonArgs& common,
                                         size_t shared_bytes) const {
   megakernel::Args args = args_;
   args.common = common;
-  const megakernel::SharedSpace space = megakernel::PlanSharedSpace(layers_, args, shared_bytes);
+  const megakernel::SharedSpace space =
+      megakernel::PlanSharedSpace(layers_, args, format_, shared_bytes);
   args.accumulator_offset = space.accumulator_offset, args.local_offset = space.local_offset;
   return args;
 }
 
 size_t MegakernelLayers::SharedBytes(const megakernel::CommonArgs& common) const {
   const size_t most = kMaxSharedBytesSm90;
-  return megakernel::PlanSharedSpace(layers_, Args(common, most), most).bytes;
+  return megakernel::PlanSharedSpace(layers_, Args(common, most), format_, most).bytes;
+}
+
+void MegakernelLayers::Launch(const megakernel::CommonArgs& common, size_t shared_bytes,
+                              cudaStream_t stream) const {
+  megakernel::LaunchMegakernel(format_, Args(common, shared_bytes), shared_bytes, stream);
 }
 
 void MegakernelLayers::SetNorm(megakernel::EpilogueSource& epilogue, const DeviceNorm& norm) {

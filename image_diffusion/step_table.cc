@@ -3,6 +3,8 @@
 #include <Eigen/Core>
 #include <cmath>
 
+#include "policy/unet/unet_walk.h"
+
 namespace mjp {
 namespace {
 
@@ -34,10 +36,7 @@ Matrix Sinusoid(const std::vector<int>& timesteps, int64_t width) {
 
 std::vector<const Linear*> FilmLayers(const UnetWeights& unet) {
   std::vector<const Linear*> layers;
-  const auto add = [&](const ResidualBlock1d& block) { layers.push_back(&block.film); };
-  for (const UnetLevel& level : unet.down) add(level.block1), add(level.block2);
-  add(unet.mid1), add(unet.mid2);
-  for (const UnetLevel& level : unet.up) add(level.block1), add(level.block2);
+  for (const ResidualBlock1d* block : BlocksOf(unet)) layers.push_back(&block->film);
   return layers;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "policy/unet/unet_walk.h"
+
 namespace mjp {
 
 CudaUnet2d::CudaUnet2d(const ImageModel& model, const StepTable& table, Format format, int rows,
@@ -12,34 +14,26 @@ CudaUnet2d::CudaUnet2d(const ImageModel& model, const StepTable& table, Format f
   step_table_ = loader_.Floats(table.values);
   no_condition_ = arena.Take<float>(table.width);  // memory begins as zeros
   row_step_ = arena.Take<int>(rows);
-  const Map input = Take(config.size, PaddedChannels(config.channels));
+  Map input = Take(config.size, PaddedChannels(config.channels));
+  input.lasts = true;
   input_ = input.data;
   input_pitch_ = input.channels;
 
-  std::vector<Map> skips;
-  Map h = input;
-  for (const UnetLevel& level : unet.down) {
-    const Map first = Block(level.block1, h, nullptr);
-    if (!skips.empty()) GiveBack(h);
-    skips.push_back(Block(level.block2, first, nullptr));
-    GiveBack(first);
-    h = level.resample ? Convolve(*level.resample, skips.back(), nullptr, 2, false) : skips.back();
-  }
-  const Map mid = Block(unet.mid1, h, nullptr);
-  h = Block(unet.mid2, mid, nullptr);
-  GiveBack(mid);
-  for (const UnetLevel& level : unet.up) {
-    const Map first = Block(level.block1, h, &skips.back());
-    GiveBack(h);
-    GiveBack(skips.back());
-    skips.pop_back();
-    h = Block(level.block2, first, nullptr);
-    GiveBack(first);
-    if (!level.resample) continue;
-    const Map small = h;
-    h = Convolve(*level.resample, small, nullptr, 1, true);
-    GiveBack(small);
-  }
+  const Map h = LowerUnet(
+      OrderOf(unet), input,
+      [&](const ResidualBlock1d* block, const UnetPlace& place, const Map& x, const Map* skip) {
+        Map y = Block(*block, x, skip);
+        y.lasts = place.gives_skip;
+        if (!x.lasts) GiveBack(x);
+        if (skip != nullptr) GiveBack(*skip);
+        return y;
+      },
+      [&](const Conv* conv, const UnetPlace& place, const Map& x) {
+        const bool up = place.upsamples;
+        const Map y = Convolve(*conv, x, nullptr, up ? 1 : 2, up);
+        if (!x.lasts) GiveBack(x);
+        return y;
+      });
   const Map last = Convolve(unet.final_conv, h, nullptr, 1, false);
   Normalise(unet.final_norm, last, {}, nullptr);
   output_ = arena.Take<float>(size_t{1} * rows * config.Elements());

@@ -23,6 +23,7 @@ class CudaUnet2d {
   float* output() const { return output_; }    // (rows, size, size, channels)
   int* row_step() const { return row_step_; }  // (rows): each row's step, an index into the table
 
+  const std::vector<Op>& ops() const { return ops_; }  // of a pass
   // Enqueues one pass.
   void Run(cudaStream_t stream) const;
 
@@ -33,6 +34,7 @@ class CudaUnet2d {
     void* data = nullptr;
     int size = 0, channels = 0;
     size_t bytes = 0;
+    bool lasts = false;  // a later layer reads it too
   };
 
   Map Take(int size, int channels);

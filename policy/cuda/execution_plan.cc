@@ -101,7 +101,8 @@ struct Chooser {
 
   // How many of `rows` rows one launch takes, step by step.
   int RowsPerLaunch(int rows) const {
-    const int halvings = static_cast<int>(unet.up.size());
+    const auto halvings = std::count_if(unet.steps.begin(), unet.steps.end(),
+                                        [](const auto& step) { return step.place.upsamples; });
     for (const int most : {rows, megakernel::kMaxRows, megakernel::kRowsPerBatch}) {
       if (most > rows ||
           (most < rows && rows * (config.horizon >> halvings) >= kLayerLaunchPositions))
@@ -134,7 +135,7 @@ struct Chooser {
   // much as two of one step; by a launch per layer only where the sequential chain's launches do
   // not take less.
   int FasterWindow(int batch, int steps) const {
-    PicardArgs sweep;
+    PicardSweepArgs sweep;
     sweep.window = kWindow;
     sweep.elements = config.horizon * config.action_dim;
     if (steps < kLeastWindowSteps || batch > kMostWindowBatch || !PicardSupports(sweep)) return 0;

@@ -37,16 +37,18 @@ inline std::vector<LayerWeights> WeightsOf(const mjp::UnetWeights& w,
     second.shortcut = b.residual ? &*b.residual : nullptr;
     all.push_back(first), all.push_back(second);
   };
-  const auto level = [&](const mjp::UnetLevel& l, const mjp::NormConvLevel& device, bool up) {
-    block(l.block1, device.block1), block(l.block2, device.block2);
-    if (!l.resample) return;
+  const mjp::UnetOrder order = mjp::OrderOf(w);
+  for (size_t i = 0; i < order.size(); ++i) {
+    const auto& [place, layer] = order[i];
+    if (const auto* b = std::get_if<const mjp::ResidualBlock1d*>(&layer)) {
+      block(**b, std::get<mjp::NormConvBlock>(unet.steps[i].layer));
+      continue;
+    }
     LayerWeights resample;
-    resample.conv = &*l.resample, resample.down = !up, resample.up = up;
+    resample.conv = std::get<const mjp::Conv*>(layer);
+    resample.down = !place.upsamples, resample.up = place.upsamples;
     all.push_back(resample);
-  };
-  for (size_t i = 0; i < w.down.size(); ++i) level(w.down[i], unet.down[i], false);
-  block(w.mid1, unet.mid1), block(w.mid2, unet.mid2);
-  for (size_t i = 0; i < w.up.size(); ++i) level(w.up[i], unet.up[i], true);
+  }
   LayerWeights last;
   last.conv = &w.final_conv, last.norm = &w.final_norm;
   all.push_back(last);

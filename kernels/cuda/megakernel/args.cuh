@@ -65,18 +65,27 @@ struct ReaderLayer {
   EpilogueSource own;  // with values: an owner epilogue follows, and materialises the output
 };
 
-// What both persistent kernels take.
+// The weights of the first convolution and of its 1x1 shortcut, as in mjp::FirstConvArgs.
+struct FirstConvWeights {
+  int taps = 0, in_c = 0, out_c = 0;
+  const float *weight = nullptr, *shortcut_weight = nullptr;
+};
+
+// The 1x1 convolution to the actions, of the final convolution's channels and their norm groups.
+struct HeadWeights {
+  int channels = 0, group_channels = 0;
+  const float *weight = nullptr, *bias = nullptr;  // (action_dim, channels), (action_dim)
+};
+
+// What both persistent kernels read.
 struct CommonArgs {
-  const ReaderLayer* layers = nullptr;  // device memory
-  int layer_count = 0, ctas = 0;
   int rows = 0, length = 0, action_dim = 0;
-  int all_rows = 0;     // of the noise: other launches take those that this one does not
-  int x_halo = 0;       // zeros on either side of a row's x: positions need no bounds check
-  FirstConvArgs first;  // weights alone
-  EpilogueSource last;  // of the final convolution
-  const float *head_weight = nullptr, *head_bias = nullptr;  // (action_dim, channels), (action_dim)
+  int all_rows = 0;  // of the noise: other launches take those that this one does not
+  int x_halo = 0;    // zeros on either side of a row's x: positions need no bounds check
+  FirstConvWeights first;
+  HeadWeights head;
   float* head_partial_sums = nullptr;  // tagged (rows, norm groups, length * action_dim)
-  FilmArgs film;                       // tables; row_step is not read
+  FilmTables film;
   // step by step, where picard.window is 0
   const DenoiseStep* schedule = nullptr;  // (steps)
   const float* noise = nullptr;           // (steps, all rows, length * action_dim); null: DDIM
@@ -85,12 +94,20 @@ struct CommonArgs {
   float* output = nullptr;                // like x: of the network in the last step
   // window > 0: time-parallel, over all its steps; 0 and a state: step by step, each row (one per
   // environment) from the step at which its window was abandoned
-  PicardArgs picard;
-  TimestampList timestamps;         // i is the end of pass i - 1; or empty
-  uint32_t* pass_count = nullptr;   // passes that ever ran on these buffers: the epochs go on
-  int* timed_out = nullptr;         // becomes 1 where a poll lasted seconds
+  PicardSweepArgs picard;
+  TimestampSpan timestamps;        // i is the end of pass i - 1; or empty
+  uint32_t* pass_count = nullptr;  // passes that ever ran on these buffers: the epochs go on
+  int* timed_out = nullptr;        // becomes 1 where a poll lasted seconds
+};
+
+// What the reader-epilogue kernel reads.
+struct ReaderArgs {
+  CommonArgs common;
+  const ReaderLayer* layers = nullptr;  // device memory
+  int layer_count = 0;
   int accumulator_offset = 0;       // of the accumulators in shared memory, from the input
   bool two_tiles_per_warp = false;  // of 16 out channels
+  EpilogueSource last;              // of the final convolution, which the head's reader runs
 };
 
 // Shared memory of all rows' x, in bytes: what follows it is read in vectors.
@@ -102,9 +119,9 @@ MJP_HOST_DEVICE inline int XBytes(const CommonArgs& a) {
 // False where the kernel cannot run it.
 bool PlanReaderLayer(ReaderLayer& layer, bool owner_epilogue);
 // Shared memory of a CTA in bytes; sets `accumulator_offset`.
-size_t PlanReaderShared(const std::vector<ReaderLayer>& layers, CommonArgs& args);
-// Enqueues the steps [begin, end), or the windows. Throws like LaunchMegakernel.
-void LaunchReaderMegakernel(Format format, const CommonArgs& args, size_t shared_bytes,
+size_t PlanReaderShared(const std::vector<ReaderLayer>& layers, ReaderArgs& args);
+// Enqueues the steps [begin, end), or the windows, on `ctas` CTAs. Throws like LaunchMegakernel.
+void LaunchReaderMegakernel(Format format, const ReaderArgs& args, int ctas, size_t shared_bytes,
                             cudaStream_t stream);
 
 }  // namespace mjp::megakernel

@@ -26,6 +26,21 @@ struct CtaState {
   __device__ __forceinline__ float* X(int row) const { return x + row * XPitch() + a.x_halo; }
 };
 
+// In shared memory of `layout`, at the start of a launch.
+template <typename Layout>
+__device__ __forceinline__ CtaState MakeCtaState(const CommonArgs& a, const Layout& layout,
+                                                 uint8_t* shared) {
+  return {a,
+          reinterpret_cast<float*>(shared + layout.x),
+          reinterpret_cast<const float*>(shared + layout.first),
+          reinterpret_cast<const float*>(shared + layout.head),
+          reinterpret_cast<const float*>(shared + layout.head_bias),
+          reinterpret_cast<float2*>(shared + layout.moments),
+          0,
+          reinterpret_cast<int*>(shared + layout.timesteps),
+          SpinWatchdog(a.timed_out)};
+}
+
 __device__ __forceinline__ float4 Load4(const float* from) {
   return *reinterpret_cast<const float4*>(from);
 }
@@ -36,7 +51,7 @@ __device__ __forceinline__ void Add4(float4& to, const float4& v) {
 // Four channels of a convolution of x with `taps` taps; weight (taps, in_c, channels).
 __device__ __forceinline__ float4 ConvolveFirst(const CtaState& cta, const float* weight, int taps,
                                                 int channels, int row, int position, int channel) {
-  const FirstConvArgs& f = cta.a.first;
+  const FirstConvWeights& f = cta.a.first;
   const float* x = cta.X(row) + (position - taps / 2) * f.in_c;
   float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll 2

@@ -50,7 +50,7 @@ __device__ __forceinline__ void LoadOwnerTerms(const CtaState& cta, const LayerD
   }
   t.film_scale[0] = one, t.film_scale[1] = t.film_shift[0] = t.film_shift[1] = zero;
   if (desc.film_bias < 0) return;
-  const FilmArgs& f = cta.a.film;
+  const FilmTables& f = cta.a.film;
   const uint32_t step = thread.step + channel, cond = thread.cond + channel;
   t.film_shift[0] = LoadReadOnly4(f.step_table + (step + desc.film_bias));
   t.film_shift[1] = LoadReadOnly4(f.cond + (cond + desc.film_bias));
@@ -200,7 +200,7 @@ __device__ __forceinline__ float4 ReceiveShortcut(CtaState& cta, const Layer& la
     residual = ReceivePartialSums<T>(cta, 1 << layer.split_k_log2, from, thread.index,
                                      desc.slice_bytes, slot.epoch, [] {});
   } else {
-    const FirstConvArgs& f = cta.a.first;
+    const FirstConvWeights& f = cta.a.first;
     const int channels = 1 << desc.group_channels_log2;
     residual = ConvolveFirst(cta, cta.first + f.taps * f.in_c * channels, 1, channels,
                              thread.source_row, position, channel);
@@ -252,6 +252,34 @@ __device__ __forceinline__ void Publish(const CtaState& cta, const Layer& layer,
                       channel);
 }
 
+// This thread's values of an output tile, before the bias, and FiLM's terms combined. prepare()
+// loads the terms where they are not yet there: without warp specialisation (kRowBatches 0).
+template <typename T, int kRowBatches, typename Prepare>
+__device__ __forceinline__ float4 ReceiveTile(CtaState& cta, const TileInput& input,
+                                              const EpilogueThread& thread, int group_channels_log2,
+                                              int position, int channel, const uint8_t* local,
+                                              ChannelTerms& t, const Prepare& prepare) {
+  constexpr bool kWarpSpecialized = kRowBatches > 0;
+  float4 x;
+  if (kWarpSpecialized && input.local) {
+    if (kRowBatches > 1) CombineFilm(t);
+    x = AddLocalAccumulators(local, position, channel);
+  } else if (!input.of_x) {
+    x = ReceivePartialSums<T>(cta, input.slices, input.from, thread.index, input.slice_bytes,
+                              input.epoch, [&] {
+                                if (!kWarpSpecialized) prepare();
+                                if (kRowBatches > 1) CombineFilm(t);
+                              });
+  } else {
+    if (!kWarpSpecialized) prepare();
+    x = ConvolveFirst(cta, cta.first, cta.a.first.taps, 1 << group_channels_log2, thread.source_row,
+                      position, channel);
+    if (kWarpSpecialized) CombineFilm(t);
+  }
+  if (!kWarpSpecialized) CombineFilm(t);
+  return x;
+}
+
 // The epilogue of this thread's values of one layer.
 // residual: the thread's values of the residual; in shared memory with warp specialisation, where
 //   they take no registers.
@@ -284,7 +312,7 @@ __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
   const float inverse_values = desc.inverse_tile_values;
   const bool norm = desc.scale, has_output = desc.output, adds_residual = layer.adds_residual,
              has_shortcut = layer.shape.shortcut;
-  float4 x, added;
+  float4 added;
   if (adds_residual) added = residual;
   const auto prepare = [&] {
     if (any) {
@@ -301,22 +329,8 @@ __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
     if (!any) return ArriveAtBarrier<kActivationPublished>(batch);
     if (input.slices >= kManySlices) SpinCycles(kManySlicesPollDelay<kRowBatches>);
   }
-  if (kWarpSpecialized && input.local) {
-    if (kRowBatches > 1) CombineFilm(t);
-    x = AddLocalAccumulators(local, position, channel);
-  } else if (!input.of_x) {
-    x = ReceivePartialSums<T>(cta, input.slices, input.from, thread.index, input.slice_bytes,
-                              input.epoch, [&] {
-                                if (!kWarpSpecialized) prepare();
-                                if (kRowBatches > 1) CombineFilm(t);
-                              });
-  } else {
-    if (!kWarpSpecialized) prepare();
-    x = ConvolveFirst(cta, cta.first, cta.a.first.taps, 1 << desc.group_channels_log2,
-                      thread.source_row, position, channel);
-    if (kWarpSpecialized) CombineFilm(t);
-  }
-  if (!kWarpSpecialized) CombineFilm(t);
+  float4 x = ReceiveTile<T, kRowBatches>(cta, input, thread, desc.group_channels_log2, position,
+                                         channel, local, t, prepare);
   Add4(x, t.bias);
   if (norm)
     x = NormMishFilm(

@@ -12,22 +12,16 @@ namespace mjp::megakernel {
 // L2 policy of what is read once in a pass: it is evicted first. Created at each use: a loop would
 // hold it in two registers otherwise.
 __device__ __forceinline__ uint64_t EvictFirstPolicy() {
-  uint64_t policy = 0;
-#if __CUDA_ARCH__ >= 800
+  uint64_t policy;
   asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-#endif
   return policy;
 }
 // Copies like CopyAsync16, with such a policy.
 __device__ __forceinline__ void CopyAsync16Once(uint32_t shared, const void* global, bool valid,
                                                 uint64_t policy) {
-#if __CUDA_ARCH__ >= 800
   const int bytes = valid ? 16 : 0;
   asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(shared),
                "l"(global), "r"(bytes), "l"(policy));
-#else
-  CopyAsync16(shared, global, valid);
-#endif
 }
 
 }  // namespace mjp::megakernel

@@ -25,63 +25,16 @@ __global__ void __launch_bounds__(kRowBatches > 0 ? kSpecializedThreads : kMmaTh
   constexpr bool kWarpSpecialized = kRowBatches > 0;
   extern __shared__ __align__(128) uint8_t shared[];
   if constexpr (!kHaveWgmma) return Trap();
-  const CommonArgs& a = args.common;
-  if (NothingToDo(a)) return;
+  if (NothingToDo(args.common)) return;
   const SmemLayout smem(args);
-  auto* layers = reinterpret_cast<Layer*>(shared + smem.layers);
-  auto* descriptors = reinterpret_cast<LayerDescriptor*>(shared + smem.descriptors);
-  auto* more_passes = reinterpret_cast<volatile bool*>(shared + smem.more_passes);
-  CtaState cta = {a,
-                  reinterpret_cast<float*>(shared + smem.x),
-                  reinterpret_cast<const float*>(shared + smem.first),
-                  reinterpret_cast<const float*>(shared + smem.head),
-                  reinterpret_cast<const float*>(shared + smem.head_bias),
-                  reinterpret_cast<float2*>(shared + smem.moments),
-                  0,
-                  reinterpret_cast<int*>(shared + smem.timesteps),
-                  SpinWatchdog(a.timed_out)};
-  auto* states = reinterpret_cast<PicardState*>(shared + smem.states);
-  const uint32_t before = *a.pass_count;
-  // epilogue warps
+  CtaState cta = MakeCtaState(args.common, smem, shared);
+  const uint32_t before = *args.common.pass_count;
   if (kWarpSpecialized && threadIdx.x >= kMmaThreads) {
     SetRegisters<false, kEpilogueRegisters<kRowBatches>>();
-    return RunEpilogueWarps<F, kRowBatches>(cta, layers, descriptors, args.layer_count, states,
-                                            more_passes, shared + smem.end + args.local_offset,
-                                            reinterpret_cast<float4*>(shared + smem.residuals),
-                                            before);
+    return RunEpilogueWarps<F, kRowBatches>(cta, args, smem, shared, before);
   }
-  // MMA warps
   if constexpr (kWarpSpecialized) SetRegisters<true, kMmaRegisters<kRowBatches>>();
-  const PicardWindows windows = {states, reinterpret_cast<float*>(shared + smem.previous),
-                                 shared + smem.end, reinterpret_cast<int*>(shared + smem.moments)};
-  LoadCta<F>(cta, args, smem, shared);
-  const EpilogueThread thread = MakeEpilogueThread(cta, TileOfCta(blockIdx.x), 0, threadIdx.x);
-  WeightPipeline pipeline;
-  pipeline.thread = threadIdx.x;
-  pipeline.Begin(reinterpret_cast<WeightTile*>(shared + smem.tiles), args.layer_count);
-  uint8_t* input = shared + smem.end;
-  uint8_t *accumulators = input + args.accumulator_offset, *local = input + args.local_offset;
-  const SamplerThreads sampler = MakeSamplerThreads(1, threadIdx.x, kMmaThreads);
-  const bool windowed = a.picard.window > 0;
-  const int passes = RunPasses<true, !kWarpSpecialized>(
-      cta, windows, sampler, [&](int pass) __attribute__((always_inline)) {
-        cta.epoch = (before + pass) & 1;
-        if constexpr (kWarpSpecialized) {
-          if (windowed || pass == 1) ArriveAtBarrier<kPassBarrier>();
-          RunMmaLayers<F, kRowBatches>(cta, layers, descriptors, args.layer_count, pipeline, input,
-                                       accumulators, local, before + pass - 1);
-        } else {
-          SyncPicardThreads();
-          RunUnspecializedLayers<F>(cta, layers, descriptors, args.layer_count, thread, pipeline,
-                                    input, accumulators, before + pass - 1);
-          SyncPicardThreads();
-        }
-      });
-  if (kWarpSpecialized && windowed) {
-    if (threadIdx.x == 0) *more_passes = false;
-    ArriveAtBarrier<kPassBarrier>();
-  }
-  EndLaunch(a, before + passes, pipeline);
+  RunMmaWarps<F, kRowBatches>(cta, args, smem, shared, before);
 }
 
 }  // namespace
@@ -93,14 +46,15 @@ static size_t AccumulatorBytes(const Layer& s, Format format) {
                                               : AccumulatorLayout<__nv_bfloat16>::Part(positions));
 }
 
-SharedSpace PlanSharedSpace(const std::vector<Layer>& layers, const Args& args, size_t room) {
+SharedSpace PlanSharedSpace(const std::vector<Layer>& layers, const Args& args, Format format,
+                            size_t room) {
   constexpr size_t kBeyond = 64;  // the mma of 4 positions reads 8
   size_t input = 0, accumulators = 0, shortcut = 0, local = 0, after_local = 0;
   bool follows_local = false;
   for (const Layer& s : layers) {
     if (s.shape.in_c == 0) continue;
     const size_t channels = s.cta_local ? kLocalBlockK : kBlockK,
-                 bytes = AccumulatorBytes(s, args.format);
+                 bytes = AccumulatorBytes(s, format);
     input = std::max(input, (channels * 2 * s.padded_length << s.rows_log2) + kBeyond);
     if (s.cta_local) {
       local = size_t{kMaxRowBatches} * kLocalAccumulatorBytes;
@@ -135,9 +89,9 @@ static void Launch(const Args& args, size_t shared_bytes, cudaStream_t stream) {
   LaunchPersistent<UnetMegakernel<F, 2>>(args, kCtas, shared_bytes, stream, kSpecializedThreads);
 }
 
-void LaunchMegakernel(const Args& args, size_t shared_bytes, cudaStream_t stream) {
-  if (args.format == Format::kFp16) return Launch<Format::kFp16>(args, shared_bytes, stream);
-  if (args.format == Format::kBf16) return Launch<Format::kBf16>(args, shared_bytes, stream);
+void LaunchMegakernel(Format format, const Args& args, size_t shared_bytes, cudaStream_t stream) {
+  if (format == Format::kFp16) return Launch<Format::kFp16>(args, shared_bytes, stream);
+  if (format == Format::kBf16) return Launch<Format::kBf16>(args, shared_bytes, stream);
   throw Unsupported("the megakernel has fp16 and bf16 kernels alone");
 }
 

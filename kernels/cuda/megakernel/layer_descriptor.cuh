@@ -96,19 +96,10 @@ MJP_HOST_DEVICE __forceinline__ ActivationSource MakeActivationSource(const Laye
   return s;
 }
 
-// Of CTA `cta`, whose output tile is `tile`. T: storage type of activations.
-template <typename T>
-MJP_HOST_DEVICE __forceinline__ LayerDescriptor
-MakeLayerDescriptor(const Args& args, const Layer& layer, const OutputTile& tile, int cta) {
-  const GemmTile gemm = GemmTileOf(layer, tile);
+// The input of the CTA's GEMM tile.
+MJP_HOST_DEVICE __forceinline__ void DescribeInput(const Args& args, const Layer& layer,
+                                                   const GemmTile& gemm, LayerDescriptor& d) {
   const int length = 1 << layer.in_length_log2;
-  constexpr int kValueBytes = sizeof(float);
-  const int channel0 = tile.group << layer.group_channels_log2;
-  const auto at = [&](const float* p) { return p ? p + channel0 : nullptr; };
-  const auto ring = [&](const Mailbox& m) {
-    return MailboxRing{kCtas * m.tile_values * kValueBytes, m.uses, m.index};
-  };
-  LayerDescriptor d = {};
   d.has_work = layer.shape.in_c > 0 && gemm.has_work;
   // a poll that comes too soon is one more load in the producers' way, the more rows the more of
   // them: measured
@@ -123,30 +114,46 @@ MakeLayerDescriptor(const Args& args, const Layer& layer, const OutputTile& tile
   d.halo = layer.halo << layer.rows_log2;
   d.halo_log2 = Log2(layer.padded_length - length) + layer.rows_log2;
   d.even_plane = layer.shape.stride == 2 ? length / 2 + 1 : 0;
+}
 
+// The mailboxes: where its partial sums go, and where those of its output tile arrive. T: storage
+// type of activations.
+template <typename T>
+MJP_HOST_DEVICE __forceinline__ void DescribeMailboxes(const Args& args, const Layer& layer,
+                                                       const GemmTile& gemm, int cta,
+                                                       LayerDescriptor& d) {
+  constexpr int kValueBytes = sizeof(float);  // a tile's mailbox has room for float32 partial sums
+  constexpr int kSumBytes = kPartialSumsAreF16<T> ? sizeof(__half) : sizeof(float);
+  const auto ring = [&](const Mailbox& m) {
+    return MailboxRing{kCtas * m.tile_values * kValueBytes, m.uses, m.index};
+  };
+  const auto in = [&](const Mailbox& m) {
+    return reinterpret_cast<uint8_t*>(args.mailboxes + m.offset);
+  };
   d.group_channels_log2 = layer.group_channels_log2;
   d.length_log2 = layer.out_length_log2 + layer.shape.phases - 1;
   d.tile_values = 1 << (layer.group_channels_log2 + d.length_log2);
   d.inverse_tile_values = 1.0f / d.tile_values;
-  // a tile's mailbox has room for float32 partial sums
-  constexpr int sum_bytes = kPartialSumsAreF16<T> ? sizeof(__half) : sizeof(float);
-  const int box = layer.mailbox.tile_values * kValueBytes;
-  d.slice_bytes = sum_bytes * d.tile_values;
-  d.send_group = kRowsPerBatch * box, d.send_row = box;
-  d.send_position = sum_bytes * layer.shape.phases << layer.group_channels_log2;
+  const int tile_bytes = layer.mailbox.tile_values * kValueBytes;
+  d.slice_bytes = kSumBytes * d.tile_values;
+  d.send_group = kRowsPerBatch * tile_bytes, d.send_row = tile_bytes;
+  d.send_position = kSumBytes * layer.shape.phases << layer.group_channels_log2;
   d.out = gemm.out, d.positions_log2 = layer.rows_log2 + layer.out_length_log2;
   const int group = gemm.group_tile << layer.groups_log2;
-  const int send = (group * kRowsPerBatch + gemm.row0) * box + gemm.k_slice * d.slice_bytes +
-                   (sum_bytes * gemm.phase << layer.group_channels_log2);
-  const int receive = cta * box;
-  const auto in = [&](const Mailbox& m) {
-    return reinterpret_cast<uint8_t*>(args.mailboxes + m.offset);
-  };
+  const int send = (group * kRowsPerBatch + gemm.row0) * tile_bytes + gemm.k_slice * d.slice_bytes +
+                   (kSumBytes * gemm.phase << layer.group_channels_log2);
+  const int receive = cta * tile_bytes;
   d.send = in(layer.mailbox) + send, d.shortcut_send = in(layer.shortcut_mailbox) + send;
   d.receive = in(layer.mailbox) + receive;
   d.shortcut_receive = in(layer.shortcut_mailbox) + receive;
   d.ring = ring(layer.mailbox), d.shortcut_ring = ring(layer.shortcut_mailbox);
+}
 
+// The CTA's output tile: where it is published, and the epilogue's terms of its channels.
+MJP_HOST_DEVICE __forceinline__ void DescribeOutput(const Layer& layer, const OutputTile& tile,
+                                                    LayerDescriptor& d) {
+  const int channel0 = tile.group << layer.group_channels_log2;
+  const auto at = [&](const float* p) { return p ? p + channel0 : nullptr; };
   const uint32_t set_bytes = (layer.epilogue.channels / kPackChannels * kPackBytes)
                              << (d.length_log2 + layer.output_set_log2);
   d.output_set_log2 = layer.output_set_log2;
@@ -160,6 +167,17 @@ MakeLayerDescriptor(const Args& args, const Layer& layer, const OutputTile& tile
   d.scale = at(layer.epilogue.norm_scale), d.shift = at(layer.epilogue.norm_shift);
   d.film_scale = layer.epilogue.film_scale < 0 ? -1 : layer.epilogue.film_scale + channel0;
   d.film_bias = layer.epilogue.film_bias < 0 ? -1 : layer.epilogue.film_bias + channel0;
+}
+
+// Of CTA `cta`, whose output tile is `tile`. T: storage type of activations.
+template <typename T>
+MJP_HOST_DEVICE __forceinline__ LayerDescriptor
+MakeLayerDescriptor(const Args& args, const Layer& layer, const OutputTile& tile, int cta) {
+  const GemmTile gemm = GemmTileOf(layer, tile);
+  LayerDescriptor d = {};
+  DescribeInput(args, layer, gemm, d);
+  DescribeMailboxes<T>(args, layer, gemm, cta, d);
+  DescribeOutput(layer, tile, d);
   return d;
 }
 // Of this CTA.

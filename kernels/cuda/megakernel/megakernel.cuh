@@ -73,9 +73,9 @@ struct alignas(16) Layer {
   int halo = 0, padded_length = 0;  // zeros before a row's input; positions with all zeros
 };
 
+// What the kernel reads.
 struct Args {
-  Format format = Format::kFp16;  // of weights and activations
-  CommonArgs common;              // its layers are not used
+  CommonArgs common;
   const Layer* layers = nullptr;  // device memory
   int layer_count = 0;
   float* mailboxes = nullptr;
@@ -145,7 +145,8 @@ struct SharedSpace {
   size_t bytes;
   int accumulator_offset, local_offset;
 };
-SharedSpace PlanSharedSpace(const std::vector<Layer>& layers, const Args& args, size_t room);
+SharedSpace PlanSharedSpace(const std::vector<Layer>& layers, const Args& args, Format format,
+                            size_t room);
 // Brings 16-bit weights packed by PackWeightFragments into the order in which warps read them, by
 // fragments: (phases x out / 64, in / 128, 8 warps: 2 halves of each 32 in x 4 parts of out, 4 x 32
 // in, taps), where each warp's 4 of the shortcut follow its taps. CTA-local: (out / 32, 8 warps: 2
@@ -154,7 +155,7 @@ void LaunchReorderWeights(const NormConvShape& shape, bool cta_local, const void
                           void* ordered);
 // Enqueues the steps [begin, end), or the windows. Throws Error(kRetryable); Unsupported where the
 // format is not fp16 or bf16.
-void LaunchMegakernel(const Args& args, size_t shared_bytes, cudaStream_t stream);
+void LaunchMegakernel(Format format, const Args& args, size_t shared_bytes, cudaStream_t stream);
 
 }  // namespace mjp::megakernel
 

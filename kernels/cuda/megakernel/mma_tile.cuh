@@ -97,6 +97,43 @@ __device__ __forceinline__ void PrefetchSecondHalfDuringMma(const MmaShape& shap
   }
 }
 
+// A K block's taps by wgmma from `input` on, an address in the form Tile; the second of three is
+// at position `even_plane`. Begins the products, which CommitWgmma ends.
+template <Format F, int kTaps, typename Tile, int kCount>
+__device__ __forceinline__ void MmaWgmmaTaps(Tile input, int even_plane, int position_bytes,
+                                             int pitch, const WeightFragments& weights,
+                                             float (&main)[kCount]) {
+  BeginWgmma();
+#pragma unroll
+  for (int k_step = 0; k_step < kKSteps; ++k_step) {
+    const Tile at = input + k_step * (4 * pitch >> 4);
+#pragma unroll
+    for (int tap = 0; tap < kTaps; ++tap) {
+      const int position = kTaps == 3 ? (tap == 1 ? even_plane : tap / 2) : tap;
+      Wgmma<F>(main, weights.main[k_step * kTaps + tap],
+               WgmmaPlainAt(at + (position * position_bytes >> 4)));
+    }
+  }
+  CommitWgmma();
+}
+
+// The 1x1 of a K block by wgmma from `input` on, whose weights are loaded here.
+template <Format F, typename Tile, int kCount>
+__device__ __forceinline__ void MmaWgmmaShortcut(Tile input, int pitch,
+                                                 const WeightPipeline& pipeline, bool clear,
+                                                 float (&shortcut)[kCount]) {
+  uint32_t weight[kKSteps][4];
+#pragma unroll
+  for (int i = 0; i < kKSteps; ++i) LoadFragment(weight[i], pipeline.Fragment(kKSteps * 5 + i));
+  if (clear) ZeroAccumulators(shortcut);
+  BeginWgmma();
+#pragma unroll
+  for (int k_step = 0; k_step < kKSteps; ++k_step)
+    Wgmma<F>(shortcut, weight[k_step], WgmmaPlainAt(input + k_step * (4 * pitch >> 4)));
+  CommitWgmma();
+  WaitWgmma<0>();
+}
+
 // A GEMM tile of 8 NT positions by wgmma; each of the two warpgroups has half of the in channels.
 // Column n is (position, row), the row fastest. kManyKBlocks: the K slice is several K blocks, of
 // which the input at `shared` holds one at a time. kShortcut: multiplies the 1x1 as well. Leaves
@@ -124,35 +161,13 @@ __device__ __forceinline__ void MmaWgmmaTile(const MmaShape& shape, ActivationLo
   FenceAndSync<true>();
 #pragma unroll 1
   for (int done = kBlockK;; done += kBlockK) {
-    BeginWgmma();
-#pragma unroll
-    for (int k_step = 0; k_step < kKSteps; ++k_step) {
-      const Tile at = input + k_step * (4 * pitch >> 4);
-#pragma unroll
-      for (int tap = 0; tap < kTaps; ++tap) {
-        const int position =
-            kTaps == 3 ? (tap == 1 ? (kWarpSpecialized ? even_plane : desc.even_plane) : tap / 2)
-                       : tap;
-        Wgmma<F>(main, weights.main[k_step * kTaps + tap],
-                 WgmmaPlainAt(at + (position * position_bytes >> 4)));
-      }
-    }
-    CommitWgmma();
+    MmaWgmmaTaps<F, kTaps>(input, kWarpSpecialized ? even_plane : desc.even_plane, position_bytes,
+                           pitch, weights, main);
     if (!kShortcut) PrefetchSecondHalfDuringMma<kRowBatches>(shape, desc, batch, pipeline);
     WaitWgmma<0>();
     if constexpr (kShortcut) {
-      uint32_t weight[kKSteps][4];
-#pragma unroll
-      for (int i = 0; i < kKSteps; ++i) LoadFragment(weight[i], pipeline.Fragment(kKSteps * 5 + i));
-      if constexpr (!kManyKBlocks) ZeroAccumulators(shortcut);
-      BeginWgmma();
-#pragma unroll
-      for (int k_step = 0; k_step < kKSteps; ++k_step)
-        Wgmma<F>(
-            shortcut, weight[k_step],
-            WgmmaPlainAt(input + k_step * (4 * pitch >> 4) + (layer.halo * position_bytes >> 4)));
-      CommitWgmma();
-      WaitWgmma<0>();
+      MmaWgmmaShortcut<F>(input + (layer.halo * position_bytes >> 4), pitch, pipeline,
+                          !kManyKBlocks, shortcut);
       __syncwarp();
       pipeline.PrefetchSecondHalf();
     }

@@ -21,7 +21,7 @@ __device__ __forceinline__ void PrefetchLine(const float* at) {
 __device__ __forceinline__ void PrefetchFilm(const CtaState& cta, int first, int count, int thread,
                                              int threads) {
   constexpr int kLine = 128 / sizeof(float);
-  const FilmArgs& f = cta.a.film;
+  const FilmTables& f = cta.a.film;
   const int line = (threads - 1 - thread) * gridDim.x + blockIdx.x;
   if (line * kLine >= f.width) return;
   for (int k = first; k < first + count; ++k) {
@@ -62,7 +62,7 @@ struct SamplerThreads {
 __device__ __forceinline__ void SamplerStep(CtaState& cta, const PicardState* states,
                                             int distinct_rows, int pass, const SamplerThreads& t) {
   const CommonArgs& a = cta.a;
-  const int elements = a.length * a.action_dim, groups = a.last.channels / a.last.group_channels;
+  const int elements = a.length * a.action_dim, groups = a.head.channels / a.head.group_channels;
   for (int i = t.thread; i < t.count * elements; i += t.threads) {
     const int wanted = t.begin + i / elements * t.stride, row = min(wanted, a.rows - 1);
     const int e = i % elements, step = states[row].begin + pass;
@@ -99,7 +99,7 @@ __device__ __forceinline__ void SamplerStep(CtaState& cta, const PicardState* st
 // The next rows of an environment, from step `begin` on; their x stand at `x`.
 __device__ __forceinline__ void SetRows(const CtaState& cta, int env, int begin, int count,
                                         const float* x) {
-  const PicardArgs& a = cta.a.picard;
+  const PicardSweepArgs& a = cta.a.picard;
   for (int i = threadIdx.x; i < count * a.elements; i += kMmaThreads) {
     const int row = env * a.window + i / a.elements;
     cta.X(row)[i % a.elements] = x[i];
@@ -116,7 +116,7 @@ struct PicardWindows {
   uint8_t* work;        // shared: of a sweep
   int* accepted;        // shared
 
-  __device__ __forceinline__ PicardScratch Scratch(const PicardArgs& a, int env) const {
+  __device__ __forceinline__ PicardScratch Scratch(const PicardSweepArgs& a, int env) const {
     return PlacePicardScratch(work, a.window, a.elements,
                               previous + env * PicardPreviousSize(a.window, a.elements));
   }
@@ -124,7 +124,7 @@ struct PicardWindows {
 
 // Begins the windows of all environments, whose start stands in their first row.
 __device__ __forceinline__ void StartWindows(CtaState& cta, const PicardWindows& w) {
-  const PicardArgs& a = cta.a.picard;
+  const PicardSweepArgs& a = cta.a.picard;
   for (int env = 0; env < a.environments; ++env) {
     const PicardScratch scratch = w.Scratch(a, env);
     const float* start = cta.X(env * a.window);
@@ -140,9 +140,9 @@ __device__ __forceinline__ void StartWindows(CtaState& cta, const PicardWindows&
 // Everything else is loaded before those are polled.
 __device__ __forceinline__ void RecordOutputs(CtaState& cta, const PicardState& state, int env,
                                               const PicardScratch& scratch) {
-  const PicardArgs& a = cta.a.picard;
-  const EpilogueSource& last = cta.a.last;
-  const int n = a.elements, quads = n / 4, groups = last.channels / last.group_channels;
+  const PicardSweepArgs& a = cta.a.picard;
+  const HeadWeights& head = cta.a.head;
+  const int n = a.elements, quads = n / 4, groups = head.channels / head.group_channels;
   for (int i = threadIdx.x; i < state.count * quads; i += kMmaThreads) {
     const int j = i / quads, e = (i - j * quads) * 4, row = env * a.window + j;
     const DenoiseStep step = a.schedule[state.begin + j];
@@ -155,14 +155,14 @@ __device__ __forceinline__ void RecordOutputs(CtaState& cta, const PicardState& 
 #pragma unroll
     for (int c = 0; c < 4; ++c)
       RecordOutput(a, state, env, j, e + c, step, x[c],
-                   sum[c] + cta.head_bias[(e + c) % a.action_dim], scratch);
+                   sum[c] + cta.head_bias[(e + c) % cta.a.action_dim], scratch);
   }
 }
 
 // Advances the windows of all environments after a pass; every CTA does the same. Returns whether
 // all chains are done or abandoned their windows.
 __device__ __forceinline__ bool AdvanceWindows(CtaState& cta, const PicardWindows& w) {
-  const PicardArgs& a = cta.a.picard;
+  const PicardSweepArgs& a = cta.a.picard;
   bool done = true;
   for (int env = 0; env < a.environments; ++env) {
     const PicardState state = w.states[env];
@@ -284,8 +284,8 @@ __device__ __forceinline__ void LoadInOutWeights(const CtaState& cta, float* fir
   const int terms = a.first.taps * a.first.in_c, out_c = a.first.out_c;
   load(first, a.first.weight, terms, out_c);
   load(first + terms * (out_c / parts), a.first.shortcut_weight, a.first.in_c, out_c);
-  load(head, a.head_weight, a.action_dim, a.last.channels);
-  for (int i = threadIdx.x; i < a.action_dim; i += kMmaThreads) head_bias[i] = a.head_bias[i];
+  load(head, a.head.weight, a.action_dim, a.head.channels);
+  for (int i = threadIdx.x; i < a.action_dim; i += kMmaThreads) head_bias[i] = a.head.bias[i];
   const int elements = a.length * a.action_dim, window = max(1, a.picard.window);
   for (int i = threadIdx.x; i < a.rows * cta.XPitch(); i += kMmaThreads) {
     const int row = i / cta.XPitch(), e = i % cta.XPitch() - a.x_halo;

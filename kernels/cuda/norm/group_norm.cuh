@@ -20,6 +20,12 @@ struct FilmArgs {
   int bias_offset = 0;
 };
 
+// The tables by themselves, for kernels that know each layer's offsets and each row's step.
+struct FilmTables {
+  const float *step_table = nullptr, *cond = nullptr;
+  int rows_per_env = 1, width = 0;
+};
+
 // y = act(GN(x)), then FiLM, then + residual; or, with residual_first, y = act(GN(x) + residual).
 struct GroupNormArgs {
   int rows = 0, positions = 0, channels = 0;  // x: (rows, positions, channels), storage type

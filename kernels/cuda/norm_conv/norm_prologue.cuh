@@ -30,6 +30,29 @@ __device__ __forceinline__ void LoadFilmTerm(const float* step, const float* con
   for (int v = 0; v < kPackChannels; ++v) to[v] += from_cond[v];
 }
 
+// Mean and inverse standard deviation of the values that a warp holds, `packs` packs of eight.
+template <typename P>
+__device__ __forceinline__ float2 WarpMoments(const P (&x)[kLanePacks], int lane, int packs) {
+  float sum = 0.0f;
+#pragma unroll
+  for (int r = 0; r < kLanePacks; ++r) {
+    if (lane + 32 * r >= packs) break;
+    for (int v = 0; v < kPackChannels; ++v) sum += ToFloat(x[r].v[v]);
+  }
+  const float inverse_values = 1.0f / static_cast<float>(packs * kPackChannels),
+              mean = WarpSum(sum) * inverse_values;
+  float squares = 0.0f;
+#pragma unroll
+  for (int r = 0; r < kLanePacks; ++r) {
+    if (lane + 32 * r >= packs) break;
+    for (int v = 0; v < kPackChannels; ++v) {
+      const float d = ToFloat(x[r].v[v]) - mean;
+      squares += d * d;
+    }
+  }
+  return make_float2(mean, rsqrtf(WarpSum(squares) * inverse_values + kNormEpsilon));
+}
+
 // Normalises, activates, modulates and adds the residual of one (row, group) by one warp.
 // `put(position, channel, pack)` takes eight channels, counted within the source.
 template <typename T, typename Put>
@@ -60,28 +83,11 @@ __device__ __forceinline__ void NormalizeGroup(const NormConvSource& s, int row,
     LoadFilmTerm(step, cond, f.bias_offset + channel, shift);
     if (f.scale_offset >= 0) LoadFilmTerm(step, cond, f.scale_offset + channel, scale);
   }
-  float sum = 0.0f;
-#pragma unroll
-  for (int r = 0; r < kLanePacks; ++r) {
-    if (lane + 32 * r >= packs) break;
-    for (int v = 0; v < kPackChannels; ++v) sum += ToFloat(x[r].v[v]);
-  }
-  const float inverse_values = 1.0f / static_cast<float>(packs * kPackChannels),
-              mean = WarpSum(sum) * inverse_values;
-  float squares = 0.0f;
-#pragma unroll
-  for (int r = 0; r < kLanePacks; ++r) {
-    if (lane + 32 * r >= packs) break;
-    for (int v = 0; v < kPackChannels; ++v) {
-      const float d = ToFloat(x[r].v[v]) - mean;
-      squares += d * d;
-    }
-  }
-  const float inverse = rsqrtf(WarpSum(squares) * inverse_values + kNormEpsilon);
+  const float2 moments = WarpMoments(x, lane, packs);
 #pragma unroll
   for (int v = 0; v < kPackChannels; ++v) {
-    weight[v] *= inverse;
-    bias[v] -= mean * weight[v];
+    weight[v] *= moments.y;
+    bias[v] -= moments.x * weight[v];
   }
 #pragma unroll
   for (int r = 0; r < kLanePacks; ++r) {

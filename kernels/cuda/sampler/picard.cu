@@ -135,7 +135,7 @@ void Fallback(const PicardArgs& a, const cudaGraphConditionalHandle* loop, cudaS
 
 }  // namespace
 
-bool PicardSupports(const PicardArgs& a) {
+bool PicardSupports(const PicardSweepArgs& a) {
   return a.window <= kMaxPicardWindow &&
          PicardScratchBytes(a.window, a.elements) <= kMaxSharedBytes;
 }

@@ -24,26 +24,31 @@ struct PicardState {
   int evaluated;   // the network has been evaluated at steps below this
 };
 
-struct PicardArgs {
+// What every form of it reads.
+struct PicardSweepArgs {
   int environments = 0, window = 0, steps = 0;
   int elements = 0;                       // horizon * action_dim
-  int action_dim = 0, pitch = 0;          // channels of x, and of the network's input
   float tolerance = 0;                    // see PicardLimit in picard_step.h
   const DenoiseStep* schedule = nullptr;  // (steps)
   const float* noise = nullptr;           // (steps, environments, elements); null: DDIM
-  const float* output = nullptr;          // (environments, window, elements) of the network
-  float* evaluated = nullptr;             // likewise: x that the network reads
-  void* input = nullptr;                  // (environments * window, horizon, pitch), storage
-  int* row_step = nullptr;                // (environments * window): timesteps
-  float* previous = nullptr;              // (environments, window, 2, elements): evaluations before
   float* x = nullptr;                     // (environments, elements); in: start, out: result
   PicardState* state = nullptr;           // (environments)
-  int* remaining = nullptr;               // environments that are neither done nor abandoned
   float *all_x = nullptr, *all_output = nullptr;  // (steps, environments, elements) or null: trace
+};
+// What the sweep of the kernels below reads besides, which stands between passes in launches of
+// their own.
+struct PicardArgs : PicardSweepArgs {
+  int action_dim = 0, pitch = 0;  // channels of x, and of the network's input
+  const float* output = nullptr;  // (environments, window, elements) of the network
+  float* evaluated = nullptr;     // likewise: x that the network reads
+  void* input = nullptr;          // (environments * window, horizon, pitch), storage
+  int* row_step = nullptr;        // (environments * window): timesteps
+  float* previous = nullptr;      // (environments, window, 2, elements): evaluations before
+  int* remaining = nullptr;       // environments that are neither done nor abandoned
 };
 
 // Whether a window of this size fits the kernel.
-bool PicardSupports(const PicardArgs& args);
+bool PicardSupports(const PicardSweepArgs& args);
 // Enqueues the beginning of a chain: a guess at its first window.
 void LaunchPicardStart(Format format, const PicardArgs& args, cudaStream_t stream);
 // Enqueues the beginning of the sequential fallback of abandoned windows: `args` as before, but

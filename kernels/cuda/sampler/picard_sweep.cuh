@@ -61,15 +61,15 @@ __device__ inline PicardScratch PlacePicardScratch(uint8_t* shared, int window, 
 }
 
 // Steps that a sweep may take: the window's, and the lookahead.
-__device__ inline int PicardLookahead(const PicardArgs& a, const PicardState& state) {
+__device__ inline int PicardLookahead(const PicardSweepArgs& a, const PicardState& state) {
   const int lookahead = state.sequential ? state.count : state.count + a.window;
   return min(lookahead, a.steps - state.begin);
 }
 
 // Issues the copies of what does not depend on the network, the constants and noise of `lookahead`
 // steps; they have arrived after WaitCopies<0>() and a barrier.
-__device__ inline void PrefetchPicardNoise(const PicardArgs& a, const PicardState& state, int env,
-                                           int lookahead, const PicardScratch& s) {
+__device__ inline void PrefetchPicardNoise(const PicardSweepArgs& a, const PicardState& state,
+                                           int env, int lookahead, const PicardScratch& s) {
   constexpr int kWords = sizeof(DenoiseStep) / 4;
   const uint32_t* constants = reinterpret_cast<const uint32_t*>(a.schedule + state.begin);
   for (int i = threadIdx.x; i < lookahead * kWords; i += kPicardThreads)
@@ -86,8 +86,8 @@ __device__ inline void PrefetchPicardNoise(const PicardArgs& a, const PicardStat
 
 // Records element `e` of the window's step j, whose constants are `step`: where the network was
 // evaluated, its output, and how both differ from the evaluation before.
-__device__ inline void RecordOutput(const PicardArgs& a, const PicardState& state, int env, int j,
-                                    int e, const DenoiseStep& step, float x, float output,
+__device__ inline void RecordOutput(const PicardSweepArgs& a, const PicardState& state, int env,
+                                    int j, int e, const DenoiseStep& step, float x, float output,
                                     const PicardScratch& s) {
   const int n = a.elements, i = j * n + e, k = state.begin + j;
   const float v = VelocityOf(step, x, output);
@@ -103,7 +103,7 @@ __device__ inline void RecordOutput(const PicardArgs& a, const PicardState& stat
 
 // By one warp: how many times farther x of step j may have moved than that of a late step; measured
 // by the network's outputs at the neighbouring step.
-__device__ inline float ToleranceScaleOf(const PicardArgs& a, const PicardScratch& s, int j,
+__device__ inline float ToleranceScaleOf(const PicardSweepArgs& a, const PicardScratch& s, int j,
                                          int neighbour) {
   const int n = a.elements;
   const DenoiseStep step = s.schedule[j], other = s.schedule[neighbour];
@@ -120,7 +120,7 @@ __device__ inline float ToleranceScaleOf(const PicardArgs& a, const PicardScratc
 }
 
 // How far x of the steps may have moved, a warp each.
-__device__ inline void SetLimits(const PicardArgs& a, const PicardScratch& s, int count) {
+__device__ inline void SetLimits(const PicardSweepArgs& a, const PicardScratch& s, int count) {
   for (int j = threadIdx.x >> 5; j < count; j += kPicardThreads / 32) {
     float limit = PicardLimit(s.schedule[j], a.tolerance);
     if (PicardScalesTolerance(s.schedule[j]) && count > 1)
@@ -132,7 +132,7 @@ __device__ inline void SetLimits(const PicardArgs& a, const PicardScratch& s, in
 // By one warp: the secant step, how far x of step j moved along dx since the evaluation; v is taken
 // to have moved as far along dv, at most by all of it. Clears `converged` where x moved beyond its
 // limit.
-__device__ inline float SecantStep(const PicardArgs& a, const PicardScratch& s, int j,
+__device__ inline float SecantStep(const PicardSweepArgs& a, const PicardScratch& s, int j,
                                    bool& converged) {
   const float limit = s.limit[j];
   float dot = 0, square = 0;
@@ -147,7 +147,7 @@ __device__ inline float SecantStep(const PicardArgs& a, const PicardScratch& s, 
 }
 
 // By one warp: takes the steps of the window; the same in every lane: those that are final now.
-__device__ inline int SweepSteps(const PicardArgs& a, const PicardScratch& s, int count) {
+__device__ inline int SweepSteps(const PicardSweepArgs& a, const PicardScratch& s, int count) {
   const int n = a.elements;
   bool converged = true;
   int accepted = 0;  // as this lane sees it
@@ -168,7 +168,7 @@ __device__ inline int SweepSteps(const PicardArgs& a, const PicardScratch& s, in
 }
 
 // By one warp: takes the steps [begin, end) with x0 held.
-__device__ inline void ExtendSteps(const PicardArgs& a, const PicardScratch& s, int begin,
+__device__ inline void ExtendSteps(const PicardSweepArgs& a, const PicardScratch& s, int begin,
                                    int end) {
   const int n = a.elements;
   for (int e = threadIdx.x & 31; e < n; e += 32) {
@@ -183,7 +183,8 @@ __device__ inline void ExtendSteps(const PicardArgs& a, const PicardScratch& s, 
 
 // Guesses the first window from its first x, with x0 in the middle of the range: the first steps
 // depend on it little.
-__device__ inline PicardState BeginWindow(const PicardArgs& a, const PicardScratch& s, int env) {
+__device__ inline PicardState BeginWindow(const PicardSweepArgs& a, const PicardScratch& s,
+                                          int env) {
   const PicardState first = {0, min(a.window, a.steps), 0, 0, 0};
   PrefetchPicardNoise(a, first, env, first.count, s);
   WaitCopies<0>();
@@ -194,7 +195,7 @@ __device__ inline PicardState BeginWindow(const PicardArgs& a, const PicardScrat
   return first;
 }
 
-__device__ inline PicardState AdvancedState(const PicardArgs& a, PicardState s, int accepted) {
+__device__ inline PicardState AdvancedState(const PicardSweepArgs& a, PicardState s, int accepted) {
   s.evaluated = s.begin + s.count;
   s.begin += accepted;
   ++s.passes;
@@ -205,7 +206,7 @@ __device__ inline PicardState AdvancedState(const PicardArgs& a, PicardState s, 
 
 // Sweeps what was recorded, with the prefetched noise; returns, in every thread, the steps that
 // became final. `shared` is one int of shared memory.
-__device__ inline int SweepWindow(const PicardArgs& a, const PicardScratch& s,
+__device__ inline int SweepWindow(const PicardSweepArgs& a, const PicardScratch& s,
                                   const PicardState& state, int env, int* shared) {
   WaitCopies<0>();
   SyncPicardThreads();

@@ -7,12 +7,23 @@
 
 namespace mjp {
 
-// Readings of the device's global timer in the order they were taken, nanoseconds. Kept by kernels,
-// so that they may stand inside a graph's loop, where events may not.
+// Room for readings of the device's global timer, nanoseconds; or none.
+struct TimestampSpan {
+  uint64_t* times = nullptr;  // (capacity)
+  int capacity = 0;
+};
+// Readings in the order they were taken. Kept by kernels, so that they may stand inside a graph's
+// loop, where events may not.
 struct TimestampList {
   uint64_t* times = nullptr;  // (capacity)
   int* count = nullptr;       // readings taken; more than `capacity` are not kept
   int capacity = 0;
+
+  // Where readings after the first `skipped` stand, for kernels that place them by themselves.
+  TimestampSpan After(int skipped) const {
+    if (capacity <= skipped) return {};
+    return {times + skipped, capacity - skipped};
+  }
 };
 
 // Enqueues one reading, taken when all work before it is done; with `restart` it is the first.

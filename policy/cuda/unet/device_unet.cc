@@ -34,21 +34,14 @@ DeviceUnet LoadDeviceUnet(LayerLoader& loader, const Checkpoint& checkpoint, boo
   DeviceUnet out;
   out.film = LoadFilm(loader, checkpoint, measuring);
   auto film = out.film.blocks.begin();
-  const auto block = [&](const ResidualBlock1d& b) {
-    return LoadBlock(loader, b, config.kernel_size, *film++);
-  };
-  for (const UnetLevel& level : unet.down) {
-    DeviceLevel1d& l =
-        out.down.emplace_back(DeviceLevel1d{block(level.block1), block(level.block2), {}});
-    if (level.resample) l.resample = loader.Conv1d(*level.resample, 2, 1);
-  }
-  out.mid1 = block(unet.mid1);
-  out.mid2 = block(unet.mid2);
-  for (const UnetLevel& level : unet.up) {
-    DeviceLevel1d& l =
-        out.up.emplace_back(DeviceLevel1d{block(level.block1), block(level.block2), {}});
-    if (level.resample) l.resample = loader.Transposed1d(*level.resample);
-  }
+  out.steps = MapUnet(
+      unet,
+      [&](const ResidualBlock1d& block) {
+        return LoadBlock(loader, block, config.kernel_size, *film++);
+      },
+      [&](const Conv& conv, const UnetPlace& place) {
+        return place.upsamples ? loader.Transposed1d(conv) : loader.Conv1d(conv, 2, 1);
+      });
   out.final_conv = loader.Conv1d(unet.final_conv, 1, config.kernel_size / 2);
   out.final_norm = loader.Norm(unet.final_norm);
   out.out = loader.Conv1d(unet.out, 1, 0);

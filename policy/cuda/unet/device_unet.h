@@ -7,6 +7,7 @@
 #include "policy/checkpoint/network.h"
 #include "policy/cuda/layers.h"
 #include "policy/cuda/unet/film.h"
+#include "policy/unet/unet_walk.h"
 
 // The U-Net's weights on the device, shared by every engine of a checkpoint and format.
 
@@ -20,14 +21,8 @@ struct DeviceBlock1d {
   FilmTerms film;
 };
 
-struct DeviceLevel1d {
-  DeviceBlock1d block1, block2;
-  std::optional<DeviceConv> resample;
-};
-
 struct DeviceUnet {
-  std::vector<DeviceLevel1d> down, up;
-  DeviceBlock1d mid1, mid2;
+  std::vector<UnetStep<DeviceBlock1d, DeviceConv>> steps;
   DeviceConv final_conv, out;
   DeviceNorm final_norm;
   DeviceFilm film;

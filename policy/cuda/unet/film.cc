@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "policy/unet/unet_model.h"
+#include "policy/unet/unet_walk.h"
 
 namespace mjp {
 namespace {
@@ -92,14 +93,7 @@ DeviceFilm LoadFilm(LayerLoader& loader, const Checkpoint& checkpoint, bool meas
   const UnetWeights& unet = UnetOf(checkpoint).unet;
   FilmCollector collector(config.step_embed_dim, config.film_scale);
   DeviceFilm out;
-  const auto add = [&](const UnetLevel& level) {
-    out.blocks.push_back(collector.Add(level.block1));
-    out.blocks.push_back(collector.Add(level.block2));
-  };
-  for (const UnetLevel& level : unet.down) add(level);
-  out.blocks.push_back(collector.Add(unet.mid1));
-  out.blocks.push_back(collector.Add(unet.mid2));
-  for (const UnetLevel& level : unet.up) add(level);
+  for (const ResidualBlock1d* block : BlocksOf(unet)) out.blocks.push_back(collector.Add(*block));
   out.width = collector.width();
   out.cond = loader.Dense(collector.ConditionPart());
   const int steps = UnetOf(checkpoint).config.scheduler.train_steps;
@@ -137,6 +131,10 @@ FilmArgs FilmCondition::Terms(const FilmTerms& block) const {
           product_.shape.out_c,
           block.scale_offset,
           block.bias_offset};
+}
+
+FilmTables FilmCondition::Tables() const {
+  return {step_table_, static_cast<const float*>(product_.y), rows_per_env_, product_.shape.out_c};
 }
 
 void FilmCondition::Run(cudaStream_t stream) const { LaunchConv(format_, product_, stream); }

@@ -18,7 +18,7 @@ struct FilmTerms {
 // is a table made at load, the second one product per decision for all blocks together.
 struct DeviceFilm {
   int width = 0;                      // terms of all blocks
-  std::vector<FilmTerms> blocks;      // down, middle, up, in the order they run
+  std::vector<FilmTerms> blocks;      // in the order in which they run
   DeviceConv cond;                    // (width, cond_dim), with the bias
   const float* step_table = nullptr;  // (train_steps, width)
 };
@@ -38,6 +38,8 @@ class FilmCondition {
   void* input() const { return mish_cond_; }  // (environments, padded cond), storage: Mish(cond)
   // A block's terms; the reader's row_step is still to be set.
   FilmArgs Terms(const FilmTerms& block) const;
+  // The tables that they stand in.
+  FilmTables Tables() const;
   // Enqueues the product; once per decision.
   void Run(cudaStream_t stream) const;
 

@@ -13,33 +13,27 @@ UnetPlan::UnetPlan(const DeviceUnet& unet, Format format, int horizon, int rows,
       arena_(arena),
       condition_(condition ? condition->Shared(rows_per_env)
                            : FilmCondition(unet.film, format, rows, rows_per_env, arena)) {
-  input_pitch_ = unet.down.front().block1.conv1.shape.in_c;
+  input_pitch_ = std::get<DeviceBlock1d>(unet.steps.front().layer).conv1.shape.in_c;
   input_ = Take(horizon, input_pitch_);
   output_ = arena.Take<float>(static_cast<size_t>(rows) * horizon * unet.out.shape.out_c);
 
   int widest = 0, length = horizon;
-  for (const DeviceLevel1d& level : unet.down) {
-    widest = std::max(widest, length * level.block1.channels);
-    length /= 2;
+  for (const auto& [place, layer] : unet.steps) {
+    if (const auto* block = std::get_if<DeviceBlock1d>(&layer)) {
+      widest = std::max(widest, length * block->channels);
+    } else {
+      length = place.upsamples ? length * 2 : length / 2;
+    }
   }
   for (void*& s : scratch_) s = Take(1, widest);
 
-  Activation1d x = {input_, nullptr, 0, input_pitch_, horizon};
-  std::vector<Activation1d> skips;
-  for (const DeviceLevel1d& level : unet.down) {
-    x = Block(level.block2, Block(level.block1, x));
-    skips.push_back(x);
-    if (level.resample) x = Resample(*level.resample, x);
-  }
-  x = Block(unet.mid2, Block(unet.mid1, x));
-  for (const DeviceLevel1d& level : unet.up) {
-    x.data2 = skips.back().data;
-    x.first = x.channels;
-    x.channels += skips.back().channels;
-    skips.pop_back();
-    x = Block(level.block2, Block(level.block1, x));
-    if (level.resample) x = Resample(*level.resample, x);
-  }
+  const Activation1d x = LowerUnet(
+      unet.steps, Activation1d{input_, nullptr, 0, input_pitch_, horizon},
+      [&](const DeviceBlock1d& block, const UnetPlace&, const Activation1d& in,
+          const Activation1d* skip) { return Block(block, skip ? Concatenated(in, *skip) : in); },
+      [&](const DeviceConv& conv, const UnetPlace&, const Activation1d& in) {
+        return Resample(conv, in);
+      });
   GroupNormArgs norm;
   ConvArgs conv = Convolve(unet.final_conv, x, horizon, scratch_[0]);
   pass_.push_back(conv);
@@ -52,6 +46,10 @@ UnetPlan::UnetPlan(const DeviceUnet& unet, Format format, int horizon, int rows,
   conv = Convolve(unet.out, {scratch_[0], nullptr, 0, norm.channels, horizon}, horizon, output_);
   conv.y_fp32 = true;
   pass_.push_back(conv);
+}
+
+UnetPlan::Activation1d UnetPlan::Concatenated(const Activation1d& x, const Activation1d& skip) {
+  return {x.data, skip.data, x.channels, x.channels + skip.channels, x.length};
 }
 
 void* UnetPlan::Take(int length, int channels) {

@@ -28,6 +28,7 @@ class UnetPlan final : public UnetPass {
     const void* data2 = nullptr;  // the channels from `first` on, where two are concatenated
     int first = 0, channels = 0, length = 0;
   };
+  static Activation1d Concatenated(const Activation1d& x, const Activation1d& skip);
   Activation1d Block(const DeviceBlock1d& block, const Activation1d& in);
   Activation1d Resample(const DeviceConv& conv, const Activation1d& in);
   ConvArgs Convolve(const DeviceConv& conv, const Activation1d& in, int out_length, void* y) const;

@@ -14,12 +14,6 @@ void SetNorm(megakernel::EpilogueSource& source, const DeviceNorm& norm) {
   source.group_channels = source.channels / norm.groups;
 }
 
-// The timestamps of `list` after the first `count`.
-TimestampList SkipFirst(const TimestampList& list, int count) {
-  if (list.capacity <= count) return {};
-  return {list.times + count, list.count, list.capacity - count};
-}
-
 }  // namespace
 
 MegakernelDenoiser::MegakernelDenoiser(const NormConvUnet& unet, Format format, int horizon,
@@ -52,11 +46,12 @@ MegakernelDenoiser::MegakernelDenoiser(const NormConvUnet& unet, Format format, 
   args_.all_rows = rows.all;
   args_.length = horizon;
   args_.action_dim = unet.head.out_c;
-  args_.first = unet.first;
+  args_.first = {unet.first.taps, unet.first.in_c, unet.first.out_c, unet.first.weight,
+                 unet.first.shortcut_weight};
   args_.x_halo = unet.first.taps / 2 * unet.first.in_c;
-  args_.film = condition_.Terms({});
-  args_.head_weight = unet.head.weight;
-  args_.head_bias = unet.head.bias;
+  args_.film = condition_.Tables();
+  args_.head = {unet.final_conv.shape.out_c, unet.final_conv.shape.out_c / unet.final_norm.groups,
+                unet.head.weight, unet.head.bias};
   const size_t elements = static_cast<size_t>(horizon) * args_.action_dim;
   args_.head_partial_sums = arena.Take<float>(rows_ * elements * unet.final_norm.groups);
   args_.output = first ? first->args_.output : arena.Take<float>(rows.all * elements);
@@ -68,51 +63,40 @@ MegakernelDenoiser::MegakernelDenoiser(const NormConvUnet& unet, Format format, 
     return;
   }
   PlanReaderEpilogue(unet);
-  shared_bytes_ = megakernel::PlanReaderShared(reader_layers_, args_);
 }
 
 void MegakernelDenoiser::PlanMegakernel(const NormConvUnet& unet, const MegakernelDenoiser* first) {
   layers_ = std::make_unique<MegakernelLayers>(unet, format_, args_.length, rows_, arena_,
                                                first ? first->layers_.get() : nullptr);
-  args_.last = layers_->last();
-  args_.ctas = megakernel::kCtas;
+  ctas_ = megakernel::kCtas;
   if (layers_->Supported()) shared_bytes_ = layers_->SharedBytes(args_);
 }
 
 void MegakernelDenoiser::PlanReaderEpilogue(const NormConvUnet& unet) {
-  args_.two_tiles_per_warp = owner_epilogue_;
-  std::vector<Value> skips;
-  Value x;
-  for (const NormConvLevel& level : unet.down) {
-    x = skips.empty() ? FirstBlock(level.block1, args_.length) : Block(level.block1, &x, nullptr);
-    skips.push_back(Block(level.block2, &x, nullptr));
-    x = level.resample.shape.in_c > 0 ? Resample(level.resample, skips.back()) : skips.back();
-  }
-  // the last level's value is materialised by mid1, which the skip's later reader relies on
-  Value mid = Block(unet.mid1, &x, nullptr);
-  skips.back() = x;
-  x = Block(unet.mid2, &mid, nullptr);
-  for (const NormConvLevel& level : unet.up) {
-    Value hidden = Block(level.block1, &x, &skips.back());
-    skips.pop_back();
-    x = Block(level.block2, &hidden, nullptr);
-    if (level.resample.shape.in_c > 0) x = Resample(level.resample, x);
-  }
+  reader_.two_tiles_per_warp = owner_epilogue_;
+  Value x = LowerUnet(
+      unet.steps, Value{{}, args_.length},
+      [&](const NormConvBlock& block, const UnetPlace&, Value& in, Value* skip) {
+        return block.conv1.shape.in_c == 0 ? FirstBlock(block, unet.first, in.length)
+                                           : Block(block, in, skip);
+      },
+      [&](const DeviceNormConv& conv, const UnetPlace&, Value& in) { return Resample(conv, in); });
   megakernel::ReaderLayer final_conv = Convolve(unet.final_conv, args_.length, args_.length);
   final_conv.source[0] = Consume(x);
   Value last = {DeferredEpilogue(unet.final_conv), args_.length};
   SetNorm(last.source, unet.final_norm);
   Append(final_conv, last, false);
-  args_.last = last.source;
+  reader_.last = last.source;
   megakernel::ReaderLayer* layers = arena_.Take<megakernel::ReaderLayer>(reader_layers_.size());
   arena_.Upload(layers, reader_layers_.data(),
                 reader_layers_.size() * sizeof(megakernel::ReaderLayer));
-  args_.layers = layers;
-  args_.layer_count = static_cast<int>(reader_layers_.size());
+  reader_.layers = layers;
   for (const megakernel::ReaderLayer& s : reader_layers_) {
-    args_.ctas = std::max(
-        args_.ctas, s.shape.out_c * s.shape.phases / s.m_channels * s.split_k * (rows_ / s.rows));
+    ctas_ = std::max(ctas_,
+                     s.shape.out_c * s.shape.phases / s.m_channels * s.split_k * (rows_ / s.rows));
   }
+  reader_.common = args_;
+  shared_bytes_ = megakernel::PlanReaderShared(reader_layers_, reader_);
 }
 
 float* MegakernelDenoiser::TakeTagged(int split_k, int length, int channels) {
@@ -189,20 +173,20 @@ MegakernelDenoiser::Value MegakernelDenoiser::SecondHalf(
   return out;
 }
 
-MegakernelDenoiser::Value MegakernelDenoiser::Block(const NormConvBlock& block, Value* x,
+MegakernelDenoiser::Value MegakernelDenoiser::Block(const NormConvBlock& block, Value& x,
                                                     Value* skip) {
-  megakernel::ReaderLayer conv1 = Convolve(block.conv1, x->length, x->length);
-  conv1.source[0] = Consume(*x);
+  megakernel::ReaderLayer conv1 = Convolve(block.conv1, x.length, x.length);
+  conv1.source[0] = Consume(x);
   if (skip != nullptr) conv1.source[1] = Consume(*skip);
   // after Consume, x is materialised wherever the identity needs it
-  if (!block.conv1.shape.shortcut && (skip != nullptr || x->source.bias != nullptr))
+  if (!block.conv1.shape.shortcut && (skip != nullptr || x.source.bias != nullptr))
     supported_ = false;
-  Value hidden = {DeferredEpilogue(block.conv1), x->length};
+  Value hidden = {DeferredEpilogue(block.conv1), x.length};
   SetNorm(hidden.source, block.norm1);
   hidden.source.film_scale = block.film.scale_offset;
   hidden.source.film_bias = block.film.bias_offset;
   Append(conv1, hidden, true);
-  megakernel::EpilogueSource residual = x->source;
+  megakernel::EpilogueSource residual = x.source;
   if (block.conv1.shape.shortcut && !reader_layers_.empty()) {
     residual = {};
     residual.values = reader_layers_.back().shortcut_partial_sums;
@@ -212,17 +196,18 @@ MegakernelDenoiser::Value MegakernelDenoiser::Block(const NormConvBlock& block, 
   return SecondHalf(block, hidden, residual);
 }
 
-MegakernelDenoiser::Value MegakernelDenoiser::FirstBlock(const NormConvBlock& block, int horizon) {
+MegakernelDenoiser::Value MegakernelDenoiser::FirstBlock(const NormConvBlock& block,
+                                                         const FirstConvArgs& conv, int horizon) {
   Value hidden;
   hidden.length = horizon;
   megakernel::EpilogueSource& s = hidden.source;
-  s.bias = args_.first.bias;
-  s.channels = args_.first.out_c;
+  s.bias = conv.bias;
+  s.channels = conv.out_c;
   SetNorm(s, block.norm1);
   s.film_scale = block.film.scale_offset;
   s.film_bias = block.film.bias_offset;
   megakernel::EpilogueSource residual;
-  residual.bias = args_.first.shortcut_bias;
+  residual.bias = conv.shortcut_bias;
   return SecondHalf(block, hidden, residual);
 }
 
@@ -237,16 +222,17 @@ MegakernelDenoiser::Value MegakernelDenoiser::Resample(const DeviceNormConv& con
 
 bool MegakernelDenoiser::Supported() const {
   if (!supported_ || (layers_ && !layers_->Supported())) return false;
-  const int groups = args_.last.channels / args_.last.group_channels;
+  const int groups = args_.head.channels / args_.head.group_channels;
   return args_.first.shortcut_weight != nullptr && groups <= megakernel::kMaxPartialSums &&
          (args_.picard.window == 0 || args_.length * args_.action_dim % 4 == 0) &&
-         (owner_epilogue_ || rows_ * groups <= args_.ctas);
+         (owner_epilogue_ || rows_ * groups <= ctas_);
 }
 
 void MegakernelDenoiser::Launch(const megakernel::CommonArgs& a, cudaStream_t stream) const {
-  if (layers_)
-    return megakernel::LaunchMegakernel(layers_->Args(a, shared_bytes_), shared_bytes_, stream);
-  megakernel::LaunchReaderMegakernel(format_, a, shared_bytes_, stream);
+  if (layers_) return layers_->Launch(a, shared_bytes_, stream);
+  megakernel::ReaderArgs reader = reader_;
+  reader.common = a;
+  megakernel::LaunchReaderMegakernel(format_, reader, ctas_, shared_bytes_, stream);
 }
 
 void MegakernelDenoiser::RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin,
@@ -259,7 +245,7 @@ void MegakernelDenoiser::RunSteps(const DenoiseStep* steps, const float* noise, 
                  at = first * args_.length * args_.action_dim;
     megakernel::CommonArgs a = plan.args_;
     // the kernel's first timestamp here is that of its step `begin`
-    a.timestamps = SkipFirst(timestamps, begin * (count - 1) + i * (end - begin));
+    a.timestamps = timestamps.After(begin * (count - 1) + i * (end - begin));
     a.schedule = steps;
     a.noise = noise ? noise + at : nullptr;
     a.x = x + at;
@@ -277,10 +263,10 @@ std::unique_ptr<MegakernelDenoiser> MegakernelDenoiser::Fallback(const NormConvU
       unet, format_, args_.length, form, {environments, environments, 1}, this, arena_));
 }
 
-void MegakernelDenoiser::RunFallback(const PicardArgs& picard, const TimestampList& timestamps,
+void MegakernelDenoiser::RunFallback(const PicardSweepArgs& picard, const TimestampList& timestamps,
                                      cudaStream_t stream) const {
   megakernel::CommonArgs a = args_;
-  a.timestamps = timestamps;
+  a.timestamps = timestamps.After(0);
   a.picard = picard;
   a.picard.window = 0;
   a.schedule = picard.schedule;
@@ -290,10 +276,10 @@ void MegakernelDenoiser::RunFallback(const PicardArgs& picard, const TimestampLi
   Launch(a, stream);
 }
 
-void MegakernelDenoiser::RunWindows(const PicardArgs& picard, const TimestampList& timestamps,
+void MegakernelDenoiser::RunWindows(const PicardSweepArgs& picard, const TimestampList& timestamps,
                                     cudaStream_t stream) const {
   megakernel::CommonArgs a = args_;
-  a.timestamps = timestamps;
+  a.timestamps = timestamps.After(0);
   a.picard = picard;
   a.schedule = picard.schedule;
   a.x = picard.x;

@@ -29,7 +29,7 @@ class MegakernelDenoiser {
   // Of the megakernel: whether it runs every layer, apart from the head and the sampler.
   bool LayersSupported() const { return layers_ && layers_->Supported(); }
   bool warp_specialized() const { return layers_ && layers_->warp_specialized(); }
-  int ctas() const { return args_.ctas; }                // all resident at once
+  int ctas() const { return ctas_; }                     // all resident at once
   size_t shared_bytes() const { return shared_bytes_; }  // of a CTA
   // The sequential fallback: one launch, of a row per environment, that takes chains whose windows
   // were abandoned to their ends; in the same arena.
@@ -40,6 +40,12 @@ class MegakernelDenoiser {
   const FilmCondition& condition() const { return condition_; }
   // Of the owner-epilogue kernel; null where it does not run the network.
   const MegakernelLayers* layers() const { return layers_.get(); }
+  // Of the reader-epilogue kernel; empty where the other one runs.
+  const std::vector<megakernel::ReaderLayer>& reader_layers() const { return reader_layers_; }
+  // The epilogue of the final convolution, whose norm groups the head's partial sums are of.
+  const megakernel::EpilogueSource& last() const {
+    return layers_ ? layers_->last() : reader_.last;
+  }
   float* output() const { return args_.output; }  // (rows, horizon * action_dim), of the last step
   int* timed_out() const { return args_.timed_out; }
   // Enqueues the steps [begin, end) of `steps` on x (rows, horizon * action_dim), device memory;
@@ -49,11 +55,11 @@ class MegakernelDenoiser {
   void RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin, int end,
                 const TimestampList& timestamps, cudaStream_t stream) const;
   // Enqueues a time-parallel chain until each environment is done or its window is abandoned, which
-  // its state says; `output`, `evaluated`, `input`, `kept` and `row_step` are not used.
-  void RunWindows(const PicardArgs& picard, const TimestampList& timestamps,
+  // its state says.
+  void RunWindows(const PicardSweepArgs& picard, const TimestampList& timestamps,
                   cudaStream_t stream) const;
-  // Enqueues the rest of the chains whose windows were abandoned, step by step.
-  void RunFallback(const PicardArgs& picard, const TimestampList& timestamps,
+  // Enqueues the remaining steps of the chains whose windows were abandoned, one by one.
+  void RunFallback(const PicardSweepArgs& picard, const TimestampList& timestamps,
                    cudaStream_t stream) const;
 
  private:
@@ -76,8 +82,8 @@ class MegakernelDenoiser {
   static megakernel::EpilogueSource DeferredEpilogue(const DeviceNormConv& conv);
   megakernel::EpilogueSource Consume(Value& signal) const;
   void Append(megakernel::ReaderLayer& layer, Value& output, bool materialize);
-  Value Block(const NormConvBlock& block, Value* x, Value* skip);
-  Value FirstBlock(const NormConvBlock& block, int horizon);
+  Value Block(const NormConvBlock& block, Value& x, Value* skip);
+  Value FirstBlock(const NormConvBlock& block, const FirstConvArgs& conv, int horizon);
   Value SecondHalf(const NormConvBlock& block, Value& hidden,
                    const megakernel::EpilogueSource& residual);
   Value Resample(const DeviceNormConv& conv, Value& x);
@@ -90,7 +96,9 @@ class MegakernelDenoiser {
   FilmCondition condition_;
   std::unique_ptr<MegakernelLayers> layers_;  // or, where it cannot run the network:
   std::vector<megakernel::ReaderLayer> reader_layers_;
+  megakernel::ReaderArgs reader_;  // of those; all but its common part
   megakernel::CommonArgs args_;
+  int ctas_ = 0;
   size_t shared_bytes_ = 0;
   bool supported_ = true;
   std::unique_ptr<MegakernelDenoiser>

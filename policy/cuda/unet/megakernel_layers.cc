@@ -7,25 +7,17 @@ namespace mjp {
 
 MegakernelLayers::MegakernelLayers(const NormConvUnet& unet, Format format, int horizon, int rows,
                                    DeviceArena& arena, const MegakernelLayers* packed)
-    : arena_(arena), packed_(packed) {
-  args_.format = format;
+    : format_(format), arena_(arena), packed_(packed) {
   args_.row_batches = rows > megakernel::kRowsPerBatch ? megakernel::kMaxRowBatches : 1;
-  std::vector<Value> skips;
-  Value x;
-  for (const NormConvLevel& level : unet.down) {
-    x = skips.empty() ? FirstBlock(unet, horizon) : Block(level.block1, x, nullptr);
-    x = Block(level.block2, x, nullptr);
-    skips.push_back(x);
-    if (level.resample.shape.in_c > 0) x = Resample(level.resample, x);
-  }
-  x = Block(unet.mid1, x, nullptr);
-  x = Block(unet.mid2, x, nullptr);
-  for (const NormConvLevel& level : unet.up) {
-    x = Block(level.block1, x, &skips.back());
-    skips.pop_back();
-    x = Block(level.block2, x, nullptr);
-    if (level.resample.shape.in_c > 0) x = Resample(level.resample, x);
-  }
+  const Value x = LowerUnet(
+      unet.steps, Value{},
+      [&](const NormConvBlock& block, const UnetPlace&, const Value& in, const Value* skip) {
+        return block.conv1.shape.in_c == 0 ? FirstBlock(block, unet.first, horizon)
+                                           : Block(block, in, skip);
+      },
+      [&](const DeviceNormConv& conv, const UnetPlace&, const Value& in) {
+        return Resample(conv, in);
+      });
   megakernel::Layer last = Convolve(unet.final_conv, x, nullptr, x.length);
   SetNorm(last.epilogue, unet.final_norm);
   last.output_set_log2 = 0;
@@ -80,14 +72,20 @@ megakernel::Args MegakernelLayers::Args(const megakernel::CommonArgs& common,
                                         size_t shared_bytes) const {
   megakernel::Args args = args_;
   args.common = common;
-  const megakernel::SharedSpace space = megakernel::PlanSharedSpace(layers_, args, shared_bytes);
+  const megakernel::SharedSpace space =
+      megakernel::PlanSharedSpace(layers_, args, format_, shared_bytes);
   args.accumulator_offset = space.accumulator_offset, args.local_offset = space.local_offset;
   return args;
 }
 
 size_t MegakernelLayers::SharedBytes(const megakernel::CommonArgs& common) const {
   const size_t most = kMaxSharedBytesSm90;
-  return megakernel::PlanSharedSpace(layers_, Args(common, most), most).bytes;
+  return megakernel::PlanSharedSpace(layers_, Args(common, most), format_, most).bytes;
+}
+
+void MegakernelLayers::Launch(const megakernel::CommonArgs& common, size_t shared_bytes,
+                              cudaStream_t stream) const {
+  megakernel::LaunchMegakernel(format_, Args(common, shared_bytes), shared_bytes, stream);
 }
 
 void MegakernelLayers::SetNorm(megakernel::EpilogueSource& epilogue, const DeviceNorm& norm) {
@@ -160,15 +158,15 @@ MegakernelLayers::Value MegakernelLayers::Block(const NormConvBlock& block, cons
   return SecondHalf(block, Append(conv1));
 }
 
-MegakernelLayers::Value MegakernelLayers::FirstBlock(const NormConvUnet& unet, int horizon) {
-  const NormConvBlock& block = unet.down.front().block1;
+MegakernelLayers::Value MegakernelLayers::FirstBlock(const NormConvBlock& block,
+                                                     const FirstConvArgs& conv, int horizon) {
   megakernel::Layer first;
   first.shape.rows = megakernel::kRowsPerBatch;
   first.shape.in_length = first.shape.out_length = horizon;
-  first.shape.out_c = unet.first.out_c;
-  first.epilogue.bias = unet.first.bias;
-  first.epilogue.shortcut_bias = unet.first.shortcut_bias;
-  first.epilogue.channels = unet.first.out_c;
+  first.shape.out_c = conv.out_c;
+  first.epilogue.bias = conv.bias;
+  first.epilogue.shortcut_bias = conv.shortcut_bias;
+  first.epilogue.channels = conv.out_c;
   SetNorm(first.epilogue, block.norm1);
   first.epilogue.film_scale = block.film.scale_offset;
   first.epilogue.film_bias = block.film.bias_offset;

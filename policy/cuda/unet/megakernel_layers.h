@@ -23,9 +23,9 @@ class MegakernelLayers {
   const std::vector<megakernel::Layer>& layers() const { return layers_; }
   // The epilogue of the final convolution, whose norm groups the head's partial sums are of.
   const megakernel::EpilogueSource& last() const { return layers_.back().epilogue; }
-  // The kernel's arguments in so much shared memory.
-  megakernel::Args Args(const megakernel::CommonArgs& common, size_t shared_bytes) const;
   size_t SharedBytes(const megakernel::CommonArgs& common) const;
+  // Launches the kernel in so much shared memory.
+  void Launch(const megakernel::CommonArgs& common, size_t shared_bytes, cudaStream_t stream) const;
 
  private:
   // A value of the graph: what a layer's output is to the next ones.
@@ -34,18 +34,20 @@ class MegakernelLayers {
     int channels = 0, length = 0;
     bool ends_block = false;  // a residual block's output, which the owners have as residual
   };
+  megakernel::Args Args(const megakernel::CommonArgs& common, size_t shared_bytes) const;
   void ReorderWeights();
   megakernel::Layer Convolve(const DeviceNormConv& conv, const Value& x, const Value* skip,
                              int out_length);
   void SetNorm(megakernel::EpilogueSource& own, const DeviceNorm& norm);
   Value Append(megakernel::Layer& layer, bool has_output = true);
   Value Block(const NormConvBlock& block, const Value& x, const Value* skip);
-  Value FirstBlock(const NormConvUnet& unet, int horizon);
+  Value FirstBlock(const NormConvBlock& block, const FirstConvArgs& conv, int horizon);
   Value SecondHalf(const NormConvBlock& block, const Value& hidden);
   Value Resample(const DeviceNormConv& conv, const Value& x);
   void PlaceMailboxes(megakernel::Mailbox megakernel::Layer::*mailbox);
   void SetSourceLayouts();
 
+  Format format_;
   DeviceArena& arena_;
   const MegakernelLayers* packed_;
   std::vector<megakernel::Layer> layers_;

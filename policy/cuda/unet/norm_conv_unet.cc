@@ -1,6 +1,7 @@
 #include "policy/cuda/unet/norm_conv_unet.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/cuda/norm_conv/norm_conv_plan.h"
 #include "policy/unet/unet_model.h"
@@ -48,25 +49,18 @@ NormConvUnet LoadNormConvUnet(LayerLoader& loader, const Checkpoint& checkpoint,
   NormConvUnet out;
   out.film = LoadFilm(loader, checkpoint, measuring);
   auto film = out.film.blocks.begin();
-  const auto block = [&](const ResidualBlock1d& b) {
-    return LoadBlock(loader, b, kernel, *film++);
-  };
-  for (const UnetLevel& level : unet.down) {
-    NormConvLevel& l = out.down.emplace_back();
-    l.block1 = out.down.size() == 1
-                   ? LoadFirstBlock(loader, level.block1, kernel, *film++, out.first)
-                   : block(level.block1);
-    l.block2 = block(level.block2);
-    if (level.resample) l.resample = loader.NormConv1d(*level.resample, 2, 1, nullptr);
-  }
-  out.mid1 = block(unet.mid1);
-  out.mid2 = block(unet.mid2);
-  for (const UnetLevel& level : unet.up) {
-    NormConvLevel& l = out.up.emplace_back();
-    l.block1 = block(level.block1);
-    l.block2 = block(level.block2);
-    if (level.resample) l.resample = loader.NormConvTransposed1d(*level.resample);
-  }
+  bool first = true;
+  out.steps = MapUnet(
+      unet,
+      [&](const ResidualBlock1d& block) {
+        return std::exchange(first, false)
+                   ? LoadFirstBlock(loader, block, kernel, *film++, out.first)
+                   : LoadBlock(loader, block, kernel, *film++);
+      },
+      [&](const Conv& conv, const UnetPlace& place) {
+        return place.upsamples ? loader.NormConvTransposed1d(conv)
+                               : loader.NormConv1d(conv, 2, 1, nullptr);
+      });
   out.final_conv = loader.NormConv1d(unet.final_conv, 1, kernel / 2, nullptr);
   out.final_norm = loader.Norm(unet.final_norm);
   out.head.out_c = static_cast<int>(unet.out.weight.shape[0]);
@@ -86,24 +80,13 @@ NormConvUnetPlan::NormConvUnetPlan(const NormConvUnet& unet, Format format, int 
       input_pitch_(unet.first.pitch) {
   input_ = Take(horizon, input_pitch_);
   output_ = arena.Take<float>(static_cast<size_t>(rows) * horizon * unet.head.out_c);
-  std::vector<Value> skips;
-  Value x;
-  for (const NormConvLevel& level : unet.down) {
-    x = skips.empty() ? FirstBlock(level.block1, unet.first, horizon)
-                      : Block(level.block1, &x, nullptr, true);
-    skips.push_back(Block(level.block2, &x, nullptr, true));
-    x = level.resample.shape.in_c > 0 ? Resample(level.resample, skips.back()) : skips.back();
-  }
-  // the last level's value is materialised by mid1, which the skip's later reader relies on
-  Value mid = Block(unet.mid1, &x, nullptr, true);
-  skips.back() = x;
-  x = Block(unet.mid2, &mid, nullptr, false);
-  for (const NormConvLevel& level : unet.up) {
-    Value hidden = Block(level.block1, &x, &skips.back(), true);
-    skips.pop_back();
-    x = Block(level.block2, &hidden, nullptr, false);
-    if (level.resample.shape.in_c > 0) x = Resample(level.resample, x);
-  }
+  Value x = LowerUnet(
+      unet.steps, Value{{}, horizon},
+      [&](const NormConvBlock& block, const UnetPlace& place, Value& in, Value* skip) {
+        return block.conv1.shape.in_c == 0 ? FirstBlock(block, unet.first, horizon)
+                                           : Block(block, in, skip, place.read_twice);
+      },
+      [&](const DeviceNormConv& conv, const UnetPlace&, Value& in) { return Resample(conv, in); });
   NormConvArgs final_conv = Convolve(unet.final_conv, horizon, horizon);
   final_conv.source[0] = Consume(x);
   pass_.push_back(final_conv);
@@ -173,16 +156,16 @@ NormConvUnetPlan::Value NormConvUnetPlan::SecondHalf(const NormConvBlock& block,
   return out;
 }
 
-NormConvUnetPlan::Value NormConvUnetPlan::Block(const NormConvBlock& block, Value* x, Value* skip,
+NormConvUnetPlan::Value NormConvUnetPlan::Block(const NormConvBlock& block, Value& x, Value* skip,
                                                 bool materialize) {
-  NormConvArgs conv1 = Convolve(block.conv1, x->length, x->length);
-  conv1.source[0] = Consume(*x);
+  NormConvArgs conv1 = Convolve(block.conv1, x.length, x.length);
+  conv1.source[0] = Consume(x);
   if (skip != nullptr) conv1.source[1] = Consume(*skip);
   pass_.push_back(conv1);
   // after Consume, x is materialised wherever the identity needs it
   if (skip != nullptr && !block.conv1.shape.shortcut) supported_ = false;
-  const void* residual = block.conv1.shape.shortcut ? conv1.shortcut_y : x->source.x;
-  return SecondHalf(block, conv1.y, residual, x->length, materialize);
+  const void* residual = block.conv1.shape.shortcut ? conv1.shortcut_y : x.source.x;
+  return SecondHalf(block, conv1.y, residual, x.length, materialize);
 }
 
 NormConvUnetPlan::Value NormConvUnetPlan::FirstBlock(const NormConvBlock& block,

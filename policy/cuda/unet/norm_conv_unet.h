@@ -5,27 +5,24 @@
 
 #include "policy/cuda/unet/film.h"
 #include "policy/cuda/unet/unet_pass.h"
+#include "policy/unet/unet_walk.h"
 
 namespace mjp {
 
 struct NormConvBlock {
-  DeviceNormConv conv1, conv2;  // conv1 carries the block's 1x1 shortcut
+  // conv1 carries the block's 1x1 shortcut; in_c 0: the first block's, NormConvUnet::first
+  DeviceNormConv conv1, conv2;
   DeviceNorm norm1, norm2;
   FilmTerms film;
-};
-struct NormConvLevel {
-  NormConvBlock block1, block2;
-  DeviceNormConv resample;  // in_c 0: none
 };
 
 // The U-Net's weights in the layout of norm_conv.
 struct NormConvUnet {
-  std::vector<NormConvLevel> down, up;
-  NormConvBlock mid1, mid2;
+  std::vector<UnetStep<NormConvBlock, DeviceNormConv>> steps;
   DeviceNormConv final_conv;
   DeviceNorm final_norm;
   DeviceFilm film;
-  FirstConvArgs first;  // of down[0].block1
+  FirstConvArgs first;  // of the first block
   HeadArgs head;
 };
 
@@ -50,6 +47,7 @@ class NormConvUnetPlan final : public UnetPass {
   void RunPass(const int* row_step, cudaStream_t stream) const override;
   // Whether the kernels support every layer.
   bool Supported() const;
+  const std::vector<Op>& ops() const { return pass_; }  // of a pass, without row_step
 
  private:
   // A value of the graph, whose epilogue its first reader runs and materialises.
@@ -58,7 +56,7 @@ class NormConvUnetPlan final : public UnetPass {
     int length = 0;
   };
   NormConvSource Consume(Value& signal) const;
-  Value Block(const NormConvBlock& block, Value* x, Value* skip, bool materialize);
+  Value Block(const NormConvBlock& block, Value& x, Value* skip, bool materialize);
   Value FirstBlock(const NormConvBlock& block, const FirstConvArgs& first, int horizon);
   Value SecondHalf(const NormConvBlock& block, const void* raw, const void* residual, int length,
                    bool materialize);

@@ -1,5 +1,7 @@
 #include "policy/cuda/unet/unet_shapes.h"
 
+#include <utility>
+
 #include "policy/checkpoint/network_builder.h"
 
 namespace mjp {
@@ -61,21 +63,16 @@ NormConvUnet UnetShapes(const UnetPolicyConfig& config) {
   const UnetWeights unet = OutlineUnet(config);
   const int kernel = config.unet.kernel_size;
   NormConvUnet out;
-  for (const UnetLevel& level : unet.down) {
-    NormConvLevel& l = out.down.emplace_back();
-    l.block1 = out.down.size() == 1 ? FirstBlockOf(level.block1, kernel, out.first)
-                                    : BlockOf(level.block1, kernel);
-    l.block2 = BlockOf(level.block2, kernel);
-    if (level.resample) l.resample = ConvOf(*level.resample, 2, 1, false);
-  }
-  out.mid1 = BlockOf(unet.mid1, kernel);
-  out.mid2 = BlockOf(unet.mid2, kernel);
-  for (const UnetLevel& level : unet.up) {
-    NormConvLevel& l = out.up.emplace_back();
-    l.block1 = BlockOf(level.block1, kernel);
-    l.block2 = BlockOf(level.block2, kernel);
-    if (level.resample) l.resample = TransposedOf(*level.resample);
-  }
+  bool first = true;
+  out.steps = MapUnet(
+      unet,
+      [&](const ResidualBlock1d& block) {
+        return std::exchange(first, false) ? FirstBlockOf(block, kernel, out.first)
+                                           : BlockOf(block, kernel);
+      },
+      [](const Conv& conv, const UnetPlace& place) {
+        return place.upsamples ? TransposedOf(conv) : ConvOf(conv, 2, 1, false);
+      });
   out.final_conv = ConvOf(unet.final_conv, 1, kernel / 2, false);
   out.final_norm = NormOf(unet.final_norm);
   out.head.out_c = Extent(unet.out.weight, 0);

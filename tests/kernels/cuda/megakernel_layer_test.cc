@@ -29,13 +29,10 @@ class DefinedLayers {
     std::vector<double> mish = mjp::reference::StepEmbedding(unet, kTimestep);
     mish.insert(mish.end(), cond.begin(), cond.end());
     mish = mjp::reference::MishOf(mish);
-    const auto add = [&](const mjp::ResidualBlock1d& block) {
-      const std::vector<double> terms = mjp::reference::Dense(block.film, mish);
+    for (const mjp::ResidualBlock1d* block : mjp::BlocksOf(unet)) {
+      const std::vector<double> terms = mjp::reference::Dense(block->film, mish);
       film_.insert(film_.end(), terms.begin(), terms.end());
-    };
-    for (const auto& level : unet.down) add(level.block1), add(level.block2);
-    add(unet.mid1), add(unet.mid2);
-    for (const auto& level : unet.up) add(level.block1), add(level.block2);
+    }
     x = {kActions, planned.horizon(), {}};
     for (int i = 0; i < kActions * planned.horizon(); ++i)
       x.values.push_back(0.1 * (i * 5 % 23) - 1);

@@ -212,12 +212,11 @@ TEST(MegakernelSchedule, ManyActionsFit) {
   megakernel::PlanCtaLocal(layers);
   args.layer_count = 29;  // of three levels
   const auto bytes = [&](mjp::Format format, int actions) {
-    args.format = format;
     args.common.rows = 32, args.common.length = 16, args.common.action_dim = actions;
     args.common.first.taps = 5, args.common.first.in_c = actions, args.common.first.out_c = 256;
     args.common.x_halo = 2 * actions;
-    args.common.last.channels = 256;
-    return megakernel::PlanSharedSpace(layers, args, mjp::kMaxSharedBytesSm90).bytes;
+    args.common.head.channels = 256;
+    return megakernel::PlanSharedSpace(layers, args, format, mjp::kMaxSharedBytesSm90).bytes;
   };
   const size_t room = mjp::kMaxSharedBytesSm90;
   EXPECT_LE(bytes(mjp::Format::kFp16, 16), room);

@@ -88,7 +88,7 @@ __device__ __forceinline__ ChannelTerms LoadSourceTerms(const CtaState& cta,
   if (s.norm_scale) t.scale = Load4(s.norm_scale + channel);
   if (s.norm_scale) t.shift = Load4(s.norm_shift + channel);
   if (s.film_bias >= 0) {
-    const FilmArgs& f = cta.a.film;
+    const FilmTables& f = cta.a.film;
     const int env = f.rows_per_env == 1 ? row : row / f.rows_per_env;
     const float* step = f.step_table + static_cast<size_t>(cta.timesteps[row]) * f.width + channel;
     const float* cond = f.cond + static_cast<size_t>(env) * f.width + channel;

@@ -11,12 +11,12 @@ namespace mjp::megakernel {
 __host__ __device__ inline int HeadPitch(const EpilogueSource& s) { return s.group_channels + 8; }
 
 // The head: the epilogue of this CTA's output tiles of the final convolution, each multiplied with
-// its channels of the 1x1 convolution to the actions. Eight lanes share an output.
+// its channels of the 1x1 convolution to the actions. Eight lanes share an output. `s`: the final
+// convolution's; `source`: this CTA's tile of it, where MI is 1.
 template <typename T, int MI>
-__device__ __forceinline__ void RunHead(CtaState& cta, const SmallBatchSource* source,
-                                        uint8_t* shared) {
+__device__ __forceinline__ void RunHead(CtaState& cta, const EpilogueSource& s,
+                                        const SmallBatchSource* source, uint8_t* shared) {
   constexpr int kLanes = 8, kInFlight = kMmaThreads / kLanes;
-  const EpilogueSource& s = cta.a.last;
   const int tiles = s.channels / s.group_channels, outputs = cta.a.length * cta.a.action_dim;
   const int pitch = HeadPitch(s);
   T* h = reinterpret_cast<T*>(shared);

@@ -24,19 +24,20 @@ namespace {
 struct ReaderSmemLayout {
   int layers, tiles, sources, outputs, x, first, head, head_bias, timesteps, states, previous,
       moments, end;
-  __host__ __device__ ReaderSmemLayout(const CommonArgs& a) {
-    const int elements = a.length * a.action_dim, rows = a.rows, layer_count = a.layer_count;
-    const int ring_chunks = RingChunks(a.two_tiles_per_warp ? 2 : 1);
+  __host__ __device__ ReaderSmemLayout(const ReaderArgs& args) {
+    const CommonArgs& a = args.common;
+    const int elements = a.length * a.action_dim, rows = a.rows, layer_count = args.layer_count;
+    const int ring_chunks = RingChunks(args.two_tiles_per_warp ? 2 : 1);
     layers = kMmaWarps * ring_chunks * kChunkBytes;
     tiles = layers + layer_count * static_cast<int>(sizeof(ReaderLayer));
     sources = (tiles + layer_count * kMmaWarps * static_cast<int>(sizeof(WarpTile)) + 15) / 16 * 16;
-    const int small_layers = a.two_tiles_per_warp ? 0 : layer_count;
+    const int small_layers = args.two_tiles_per_warp ? 0 : layer_count;
     outputs = sources +
               (small_layers ? small_layers + 1 : 0) * static_cast<int>(sizeof(SmallBatchSource));
     x = outputs + small_layers * static_cast<int>(sizeof(SmallBatchOutput));
     first = x + XBytes(a);
     head = first + (a.first.taps + 1) * a.first.in_c * a.first.out_c * 4;
-    head_bias = head + a.last.channels * a.action_dim * 4;
+    head_bias = head + a.head.channels * a.action_dim * 4;
     timesteps = head_bias + a.action_dim * 4;
     states = timesteps + rows * 4;
     previous = states + rows * static_cast<int>(sizeof(PicardState));
@@ -48,6 +49,7 @@ struct ReaderSmemLayout {
 // What a CTA has through the launch.
 template <int MI>
 struct ReaderCta {
+  const ReaderArgs& args;
   const ReaderLayer* layers;
   const WarpTile* tiles;            // of this warp, kMmaWarps apart
   const SmallBatchSource* sources;  // of the layers and the head, where MI is 1
@@ -63,7 +65,7 @@ template <Format F, int MI>
 __device__ __forceinline__ void RunPass(CtaState& cta, ReaderCta<MI>& s, uint32_t pass) {
   cta.epoch = pass & 1;
   __syncthreads();
-  for (int i = 0; i < cta.a.layer_count; ++i) {
+  for (int i = 0; i < s.args.layer_count; ++i) {
     const WarpTile& tile = s.tiles[i * kMmaWarps];
     if constexpr (MI == 1) {
       RunSmallBatchLayer<F>(cta, s.layers[i], tile, s.sources[i], s.outputs[i], s.weights, s.work,
@@ -72,47 +74,41 @@ __device__ __forceinline__ void RunPass(CtaState& cta, ReaderCta<MI>& s, uint32_
       RunReaderLayer<F, MI>(cta, s.layers[i], tile, s.weights, s.work, s.accumulators);
     }
   }
-  RunHead<Storage<F>, MI>(cta, s.sources + cta.a.layer_count, s.work);
+  RunHead<Storage<F>, MI>(cta, s.args.last, s.sources + s.args.layer_count, s.work);
   __syncthreads();
 }
 
 // grid: (CTAs), all resident
 template <Format F, int MI>
 __global__ void __launch_bounds__(kMmaThreads, 1)
-    ReaderUnetMegakernel(const __grid_constant__ CommonArgs a) {
+    ReaderUnetMegakernel(const __grid_constant__ ReaderArgs args) {
   extern __shared__ __align__(128) uint8_t shared[];
+  const CommonArgs& a = args.common;
   if (NothingToDo(a)) return;
   const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
-  const ReaderSmemLayout smem(a);
+  const ReaderSmemLayout smem(args);
   auto* layers = reinterpret_cast<ReaderLayer*>(shared + smem.layers);
   auto* tiles = reinterpret_cast<WarpTile*>(shared + smem.tiles);
-  CtaState cta = {a,
-                  reinterpret_cast<float*>(shared + smem.x),
-                  reinterpret_cast<const float*>(shared + smem.first),
-                  reinterpret_cast<const float*>(shared + smem.head),
-                  reinterpret_cast<const float*>(shared + smem.head_bias),
-                  reinterpret_cast<float2*>(shared + smem.moments),
-                  0,
-                  reinterpret_cast<int*>(shared + smem.timesteps),
-                  SpinWatchdog(a.timed_out)};
+  CtaState cta = MakeCtaState(a, smem, shared);
   const uint32_t before = *a.pass_count;
-  LoadLayers(layers, a.layers, a.layer_count);
+  LoadLayers(layers, args.layers, args.layer_count);
   LoadInOutWeights(cta, reinterpret_cast<float*>(shared + smem.first),
                    reinterpret_cast<float*>(shared + smem.head),
                    reinterpret_cast<float*>(shared + smem.head_bias), 0, 1);
-  for (int i = threadIdx.x; i < a.layer_count * kMmaWarps; i += kMmaThreads)
+  for (int i = threadIdx.x; i < args.layer_count * kMmaWarps; i += kMmaThreads)
     tiles[i] = MakeWarpTile(layers[i / kMmaWarps], MI, i % kMmaWarps);
   auto* sources = reinterpret_cast<SmallBatchSource*>(shared + smem.sources);
   auto* outputs = reinterpret_cast<SmallBatchOutput*>(shared + smem.outputs);
-  for (int i = threadIdx.x; MI == 1 && i < a.layer_count; i += kMmaThreads) {
+  for (int i = threadIdx.x; MI == 1 && i < args.layer_count; i += kMmaThreads) {
     const WarpTile tile = MakeWarpTile(layers[i], MI, 0);
     sources[i] = MakeSmallBatchSource(layers[i], tile);
     outputs[i] = MakeOutput(layers[i], tile);
   }
   if (MI == 1 && threadIdx.x == kMmaThreads - 1)
-    sources[a.layer_count] = MakeHeadSource(a, 2 * HeadPitch(a.last));
+    sources[args.layer_count] = MakeHeadSource(args.last, a.length, 2 * HeadPitch(args.last));
   __syncthreads();
-  ReaderCta<MI> s = {layers,
+  ReaderCta<MI> s = {args,
+                     layers,
                      tiles + warp,
                      sources,
                      outputs,
@@ -120,10 +116,10 @@ __global__ void __launch_bounds__(kMmaThreads, 1)
                       reinterpret_cast<float*>(shared + smem.previous), shared + smem.end,
                       reinterpret_cast<int*>(shared + smem.moments)},
                      shared + smem.end,
-                     reinterpret_cast<float*>(shared + smem.end + a.accumulator_offset),
+                     reinterpret_cast<float*>(shared + smem.end + args.accumulator_offset),
                      {}};
   s.weights.policy = EvictFirstPolicy();
-  s.weights.tiles = s.tiles, s.weights.layer_count = a.layer_count, s.weights.lane = lane;
+  s.weights.tiles = s.tiles, s.weights.layer_count = args.layer_count, s.weights.lane = lane;
   s.weights.ring = SharedAddress(shared) + warp * RingChunks(MI) * kChunkBytes + lane * 16;
   for (int i = 0; i < RingChunks(MI); ++i) s.weights.Issue();
   const SamplerThreads sampler = {
@@ -136,42 +132,43 @@ __global__ void __launch_bounds__(kMmaThreads, 1)
 }
 
 template <Format F>
-void LaunchTiles(const CommonArgs& a, size_t shared_bytes, cudaStream_t stream) {
-  if (a.two_tiles_per_warp) {
-    LaunchPersistent<ReaderUnetMegakernel<F, 2>>(a, a.ctas, shared_bytes, stream);
+void LaunchTiles(const ReaderArgs& args, int ctas, size_t shared_bytes, cudaStream_t stream) {
+  if (args.two_tiles_per_warp) {
+    LaunchPersistent<ReaderUnetMegakernel<F, 2>>(args, ctas, shared_bytes, stream);
   } else {
-    LaunchPersistent<ReaderUnetMegakernel<F, 1>>(a, a.ctas, shared_bytes, stream);
+    LaunchPersistent<ReaderUnetMegakernel<F, 1>>(args, ctas, shared_bytes, stream);
   }
 }
 
 }  // namespace
 
-size_t PlanReaderShared(const std::vector<ReaderLayer>& layers, CommonArgs& a) {
-  const int mi = a.two_tiles_per_warp ? 2 : 1;
-  a.layer_count = static_cast<int>(layers.size());
-  const ReaderSmemLayout smem(a);
-  size_t work = sizeof(float) * a.length * HeadPitch(a.last), accumulators = 0;
+size_t PlanReaderShared(const std::vector<ReaderLayer>& layers, ReaderArgs& args) {
+  const CommonArgs& a = args.common;
+  const int mi = args.two_tiles_per_warp ? 2 : 1;
+  args.layer_count = static_cast<int>(layers.size());
+  const ReaderSmemLayout smem(args);
+  size_t work = sizeof(float) * a.length * HeadPitch(args.last), accumulators = 0;
   work = std::max(work, PicardScratchBytes(a.picard.window, a.length * a.action_dim));
   for (const ReaderLayer& s : layers) {
     const size_t positions = s.layout.left + size_t{1} * s.rows * s.layout.period;
     const size_t parts = kMmaWarps / (s.m_channels / (16 * mi));
     work = std::max(work, s.layout.pitch * positions);
-    const size_t shortcut = s.shape.shortcut && !a.two_tiles_per_warp;
+    const size_t shortcut = s.shape.shortcut && !args.two_tiles_per_warp;
     accumulators = std::max(
         accumulators, sizeof(float) * (1 + shortcut) * parts * s.n_tiles * 8 * (s.m_channels + 4));
   }
-  if (a.two_tiles_per_warp) {  // accumulators take the input's place
-    a.accumulator_offset = 0;
+  if (args.two_tiles_per_warp) {  // accumulators take the input's place
+    args.accumulator_offset = 0;
     return smem.end + std::max(work, accumulators);
   }
-  a.accumulator_offset = static_cast<int>((work + 15) / 16 * 16);
-  return smem.end + a.accumulator_offset + accumulators;
+  args.accumulator_offset = static_cast<int>((work + 15) / 16 * 16);
+  return smem.end + args.accumulator_offset + accumulators;
 }
 
-void LaunchReaderMegakernel(Format format, const CommonArgs& a, size_t shared_bytes,
+void LaunchReaderMegakernel(Format format, const ReaderArgs& args, int ctas, size_t shared_bytes,
                             cudaStream_t stream) {
-  if (format == Format::kFp16) return LaunchTiles<Format::kFp16>(a, shared_bytes, stream);
-  if (format == Format::kBf16) return LaunchTiles<Format::kBf16>(a, shared_bytes, stream);
+  if (format == Format::kFp16) return LaunchTiles<Format::kFp16>(args, ctas, shared_bytes, stream);
+  if (format == Format::kBf16) return LaunchTiles<Format::kBf16>(args, ctas, shared_bytes, stream);
   throw Unsupported("the megakernel has fp16 and bf16 kernels alone");
 }
 

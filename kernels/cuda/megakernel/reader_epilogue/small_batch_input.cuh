@@ -71,11 +71,11 @@ __device__ __forceinline__ SmallBatchSource MakeSmallBatchSource(const ReaderLay
 
 // Of the head, for which a CTA has one output tile or none; `pitch` bytes between the positions of
 // its input.
-__device__ __forceinline__ SmallBatchSource MakeHeadSource(const CommonArgs& a, int pitch) {
-  const EpilogueSource& s = a.last;
+__device__ __forceinline__ SmallBatchSource MakeHeadSource(const EpilogueSource& s, int length,
+                                                           int pitch) {
   const int tiles = s.channels / s.group_channels, cta = blockIdx.x;
-  return MakeSource(s, cta % tiles * s.group_channels, s.group_channels, cta / tiles, 1, a.length,
-                    {0, a.length, pitch}, false);
+  return MakeSource(s, cta % tiles * s.group_channels, s.group_channels, cta / tiles, 1, length,
+                    {0, length, pitch}, false);
 }
 
 // A thread's part of an output tile: four channels at one position of a row.
@@ -108,7 +108,7 @@ struct SmallBatchLoads {
 
   __device__ __forceinline__ float4 Receive(CtaState& cta, const SmallBatchSource& s,
                                             const TilePosition& p) {
-    const FirstConvArgs& f = cta.a.first;
+    const FirstConvWeights& f = cta.a.first;
     const int row = s.row0 + p.row, channel = s.first_channel + p.channel;
     if (s.residual && s.residual_split_k == 1)
       residual = ReceiveSum4(residual_value, from_residual, s.stride, cta.epoch, cta.watchdog);
@@ -130,7 +130,7 @@ __device__ __forceinline__ ChannelTerms LoadSmallBatchTerms(const CtaState& cta,
   if (s.shortcut_bias) t.shortcut_bias = Load4(s.shortcut_bias + p.channel);
   if (s.scale) t.scale = Load4(s.scale + p.channel), t.shift = Load4(s.shift + p.channel);
   if (s.film_bias < 0) return t;
-  const FilmArgs& f = cta.a.film;
+  const FilmTables& f = cta.a.film;
   const int row = s.row0 + p.row;
   const float* step = f.step_table + static_cast<size_t>(cta.timesteps[row]) * f.width + p.channel;
   const float* cond = f.cond + row * f.width + p.channel;

@@ -1,0 +1,139 @@
+// What each form of the U-Net launches: the same launches and layers, with the same arguments and
+// in the same memory, as were planned when the goldens were made. Planned without a device.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+
+#include "base/sha256.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/random_checkpoint.h"
+#include "policy/cuda/unet/layer_unet.h"
+#include "policy/cuda/unet/megakernel_denoiser.h"
+#include "tests/support/launch_text.h"
+#include "tests/support/megakernel_network.h"
+
+namespace {
+
+using mjp::Format;
+using mjp::UnetForm;
+
+mjp::PolicyConfig ConfigOf(const std::string& network) {
+  mjp::PolicyConfig config =
+      network == "shipped"
+          ? mjp::LoadCheckpoint(std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_image")->config
+          : mjp::NamedConfig(network);
+  config.cameras.clear();  // the U-Net alone
+  config.environment_dim = 7;
+  return config;
+}
+
+mjp::Checkpoint NetworkOf(const std::string& name) {
+  mjp::Checkpoint checkpoint;
+  checkpoint.config = ConfigOf(name);
+  mjp_test::Shapes shapes;
+  mjp::BuildNetwork(mjp::NamesOf(checkpoint.config), shapes, checkpoint);
+  return checkpoint;
+}
+
+// Plans a form of a network in one arena, weights first.
+class Planner {
+ public:
+  explicit Planner(const mjp::Checkpoint& network)
+      : network_(network), horizon_(network.config.horizon) {
+    arena_.TakeBytes(1);  // or the first addresses would be null
+  }
+  std::string Layers(int rows, int rows_per_env) {
+    mjp::LayerLoader loader(arena_, Format::kFp16);
+    const mjp::DeviceUnet unet = mjp::LoadDeviceUnet(loader, network_, true);
+    const mjp::UnetPlan plan(unet, Format::kFp16, horizon_, rows, rows_per_env, arena_);
+    return mjp_test::LaunchText(plan.ops()).text();
+  }
+  std::string NormConvs(int rows, int rows_per_env) {
+    const mjp::NormConvUnet unet = Load();
+    const mjp::NormConvUnetPlan plan(unet, Format::kFp16, horizon_, rows, rows_per_env, arena_);
+    return mjp_test::LaunchText(plan.ops()).text() + (plan.Supported() ? "" : "unsupported\n");
+  }
+  std::string Persistent(UnetForm form, int rows, int rows_per_env) {
+    const mjp::NormConvUnet unet = Load();
+    const auto plan = mjp::MegakernelDenoiser::Measured(unet, Format::kFp16, horizon_, form, rows,
+                                                        rows, rows_per_env, arena_);
+    std::string text = mjp::IsMegakernel(form)
+                           ? mjp_test::LaunchText(plan->layers()->layers()).text()
+                           : mjp_test::LaunchText(plan->reader_layers()).text();
+    mjp_test::LaunchText last(std::vector<mjp::megakernel::EpilogueSource>{plan->last()});
+    text += last.text() + std::to_string(plan->ctas()) + " CTAs of " +
+            std::to_string(plan->shared_bytes()) + " bytes\n";
+    return text + (plan->Supported() ? "" : "unsupported\n");
+  }
+  size_t bytes() const { return arena_.bytes(); }
+
+ private:
+  mjp::NormConvUnet Load() {
+    mjp::LayerLoader loader(arena_, Format::kFp16);
+    return mjp::LoadNormConvUnet(loader, network_, true);
+  }
+
+  const mjp::Checkpoint& network_;
+  int horizon_;
+  mjp::DeviceArena arena_;  // measures
+};
+
+// Each form in which the U-Net runs, step by step and in windows.
+const std::pair<const char*, std::function<std::string(Planner&)>> kForms[] = {
+    {"layers", [](Planner& p) { return p.Layers(16, 1) + p.Layers(32, 16); }},
+    {"norm_conv", [](Planner& p) { return p.NormConvs(4, 1) + p.NormConvs(32, 16); }},
+    {"reader_epilogue", [](Planner& p) { return p.Persistent(UnetForm::kReaderEpilogue, 1, 1); }},
+    {"owner_epilogue", [](Planner& p) { return p.Persistent(UnetForm::kOwnerEpilogue, 16, 16); }},
+    {"megakernel",
+     [](Planner& p) {
+       return p.Persistent(UnetForm::kMegakernel, 16, 1) +
+              p.Persistent(UnetForm::kMegakernel, 32, 16);
+     }},
+};
+
+// How many lines a form's text has, the arena's bytes, and the first half of the text's hash.
+struct Golden {
+  const char *network, *form;
+  int lines;
+  size_t bytes;
+  const char* hash;
+};
+const Golden kGoldens[] = {
+#include "tests/policy/cuda/unet_launches_goldens.inc"
+};
+
+TEST(UnetLaunches, AreTheGoldenOnes) {
+  const std::string folder = testing::TempDir() + "unet_launches/";
+  std::filesystem::create_directories(folder);
+  std::map<std::string, mjp::Checkpoint> networks;
+  for (const Golden& golden : kGoldens) {
+    if (!networks.contains(golden.network))
+      networks.emplace(golden.network, NetworkOf(golden.network));
+    for (const auto& [form, text_of] : kForms) {
+      if (form != std::string(golden.form)) continue;
+      Planner planner(networks.at(golden.network));
+      const std::string text = text_of(planner);
+      const std::string hash =
+          mjp::Sha256({reinterpret_cast<const uint8_t*>(text.data()), text.size()}).substr(0, 32);
+      const auto lines = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+      const std::string file = folder + golden.network + "_" + golden.form;
+      const bool same =
+          hash == golden.hash && lines == golden.lines && planner.bytes() == golden.bytes;
+      if (!same) std::ofstream(file) << text;
+      EXPECT_TRUE(same) << "{\"" << golden.network << "\", \"" << golden.form << "\", " << lines
+                        << ", " << planner.bytes() << ", \"" << hash
+                        << "\"},  the list is in: " << file
+                        << "; compare it with the one that the commit before writes";
+    }
+  }
+}
+
+TEST(UnetLaunches, EveryFormOfFiveNetworksHasAGolden) {
+  EXPECT_EQ(std::size(kGoldens), 5 * std::size(kForms));
+}
+
+}  // namespace

@@ -29,7 +29,7 @@ mjp::FeatureStats Range(int dim, float range) {
 }
 
 std::shared_ptr<const mjp::Checkpoint> Make(const Arguments& arguments) {
-  mjp::PolicyConfig config = mjp::NamedConfig(arguments.network);
+  mjp::UnetPolicyConfig config = mjp::NamedConfig(arguments.network);
   mjp::NormalizerStats stats;
   const mjp::CameraFeature picture = config.cameras[0];
   config.cameras.clear();

@@ -164,8 +164,9 @@ std::optional<uint64_t> ByteCount(const NpyArray& array) {
 }
 
 std::string HeaderOf(const NpyArray& array) {
-  std::string text = "{'descr': '" + std::string(NameOf(array.type).text) +
-                     "', 'fortran_order': False, 'shape': (";
+  std::string text = "{'descr': '";
+  text += NameOf(array.type).text;
+  text += "', 'fortran_order': False, 'shape': (";
   for (size_t i = 0; i < array.shape.size(); ++i) {
     text += (i > 0 ? " " : "") + std::to_string(array.shape[i]);
     if (i + 1 < array.shape.size() || array.shape.size() == 1) text += ",";

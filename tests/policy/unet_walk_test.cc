@@ -11,7 +11,7 @@
 namespace {
 
 mjp::UnetWeights UnetOf(const std::vector<int>& down_dims) {
-  mjp::PolicyConfig config;
+  mjp::UnetPolicyConfig config;
   config.state_dim = config.action_dim = 2;
   config.unet.down_dims = down_dims;
   return mjp::OutlineUnet(config);

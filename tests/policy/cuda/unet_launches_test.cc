@@ -21,21 +21,25 @@ namespace {
 using mjp::Format;
 using mjp::UnetForm;
 
-mjp::PolicyConfig ConfigOf(const std::string& network) {
-  mjp::PolicyConfig config =
-      network == "shipped"
-          ? mjp::LoadCheckpoint(std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_image")->config
-          : mjp::NamedConfig(network);
+mjp::UnetPolicyConfig ConfigOf(const std::string& network) {
+  mjp::UnetPolicyConfig config =
+      network == "shipped" ? mjp::UnetOf(*mjp::LoadCheckpoint(std::string(MJPOLICY_SOURCE_DIR) +
+                                                              "/assets/pusht_image"))
+                                 .config
+                           : mjp::NamedConfig(network);
   config.cameras.clear();  // the U-Net alone
   config.environment_dim = 7;
   return config;
 }
 
 mjp::Checkpoint NetworkOf(const std::string& name) {
-  mjp::Checkpoint checkpoint;
-  checkpoint.config = ConfigOf(name);
+  const auto model = std::make_shared<mjp::UnetModel>();
+  model->config = ConfigOf(name);
   mjp_test::Shapes shapes;
-  mjp::BuildNetwork(mjp::NamesOf(checkpoint.config), shapes, checkpoint);
+  mjp::BuildNetwork(mjp::NamesOf(model->config), shapes, *model);
+  mjp::Checkpoint checkpoint;
+  checkpoint.config = model->config;
+  checkpoint.network = model;
   return checkpoint;
 }
 

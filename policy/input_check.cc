@@ -69,6 +69,20 @@ void CheckNoise(const PolicyConfig& config, const SamplerTraits& traits,
   }
 }
 
+void CheckInstructions(const NetworkModel& network, const PolicyOptions& options,
+                       const PolicyInput& input) {
+  const size_t given = input.instructions.size();
+  if (!network.takes_instruction()) {
+    return CheckSize("instructions of a policy that reads none", given, 0);
+  }
+  if (given > 0) return CheckSize("instructions", given, input.count);
+  if (options.instruction.empty()) {
+    throw BadInput(
+        "policy input: this policy reads what to do as a text, and none is given; say "
+        "it with --instruction, or the plugin's attribute instruction");
+  }
+}
+
 }  // namespace
 
 void CheckInput(const Checkpoint& checkpoint, const PolicyOptions& options,
@@ -82,6 +96,7 @@ void CheckInput(const Checkpoint& checkpoint, const PolicyOptions& options,
     CheckFloats("state", input.state, steps * config.state_dim);
     CheckFloats("environment", input.environment, steps * config.environment_dim);
     if (!config.cameras.empty()) CheckPictures(config, options.scene_drawer, input);
+    CheckInstructions(*checkpoint.network, options, input);
   } else {
     CheckFloats("global_cond", input.global_cond, n * checkpoint.network->cond_dim());
   }

@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "policy/cpu/cpu_policy.h"
+#include "policy/dit/dit_model.h"
+#include "policy/dit/dit_policy.h"
 #include "policy/unet/unet_model.h"
 
 #ifdef MJPOLICY_HAVE_CUDA
@@ -30,6 +32,8 @@ constexpr NetworkType kTypes[] = {
     UnetType("diffusion", "down_dims"),
     UnetType("diffusion_compact"),
     UnetType("diffusion_notebook"),
+    {"multi_task_dit", nullptr, ParseDitModel, cpu::MakeDitPolicy, nullptr,
+     "multi_task_dit runs on the CPU alone; use backend cpu", nullptr},
 };
 
 std::string Names() {

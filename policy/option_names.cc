@@ -22,7 +22,9 @@ constexpr Word<Precision> kPrecisions[] = {{"auto", Precision::kAuto},
                                            {"fp16", Precision::kFp16},
                                            {"bf16", Precision::kBf16}};
 constexpr Word<SamplerKind> kSamplers[] = {{"ddpm", SamplerKind::kDdpm},
-                                           {"ddim", SamplerKind::kDdim}};
+                                           {"ddim", SamplerKind::kDdim},
+                                           {"euler", SamplerKind::kEuler},
+                                           {"rk4", SamplerKind::kRk4}};
 
 template <typename T>
 T Parse(const std::string& option, const std::string& word, std::span<const Word<T>> words) {

@@ -13,7 +13,8 @@ namespace mjp {
 // Each parses one word and throws Error naming `option` and the words it knows.
 Backend ParseBackend(const std::string& option, const std::string& word);      // auto cpu cuda
 Precision ParsePrecision(const std::string& option, const std::string& word);  // auto fp32 tf32 ...
-SamplerKind ParseSampler(const std::string& option, const std::string& word);  // ddpm ddim
+SamplerKind ParseSampler(const std::string& option,
+                         const std::string& word);  // ddpm ddim euler rk4
 
 // "W" or "W,tolerance" (a window of 0 to 1000 steps; 0: step by step) into `sampler`. Throws Error
 // naming `option`.

@@ -103,6 +103,7 @@ std::shared_ptr<const Checkpoint> LoadCheckpoint(const std::string& directory) {
   CheckDirectory(directory);
   CheckpointFiles files(directory);
   const ConfigFile config = ParseConfig(files.ReadJson(kConfig), files.PathOf(kConfig));
+  config.network->ReadFiles(files);
   const SafetensorsFile file =
       files.ReadTensors(kModel, SafetensorsFile::kMaxFile, [&](const SafetensorsFile& header) {
         CheckpointSource::CheckHeader(header, *config.network);

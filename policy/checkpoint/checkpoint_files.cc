@@ -15,12 +15,17 @@ bool CheckpointFiles::Has(const std::string& name) const {
   return std::filesystem::exists(PathOf(name), error);
 }
 
-Json CheckpointFiles::ReadJson(const std::string& name) {
-  const JsonLimits limits;
+Json CheckpointFiles::ReadJson(const std::string& name, const JsonLimits& limits) {
   const std::vector<uint8_t> bytes = ReadFile(PathOf(name), limits.bytes);
   hashes_[name] = Sha256(bytes);
   return ParseJson({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, PathOf(name),
                    limits);
+}
+
+std::string CheckpointFiles::ReadText(const std::string& name, size_t limit) {
+  const std::vector<uint8_t> bytes = ReadFile(PathOf(name), limit);
+  hashes_[name] = Sha256(bytes);
+  return {bytes.begin(), bytes.end()};
 }
 
 SafetensorsFile CheckpointFiles::ReadTensors(const std::string& name, uint64_t limit,

@@ -19,8 +19,9 @@ class CheckpointFiles {
   std::string PathOf(const std::string& name) const { return directory_ + "/" + name; }
   bool Has(const std::string& name) const;
 
-  // Each throws Error as ReadJson and SafetensorsFile::Read do.
-  Json ReadJson(const std::string& name);
+  // Each throws Error as ReadJson, ReadFile and SafetensorsFile::Read do.
+  Json ReadJson(const std::string& name, const JsonLimits& limits = {});
+  std::string ReadText(const std::string& name, size_t limit);
   SafetensorsFile ReadTensors(const std::string& name, uint64_t limit,
                               const SafetensorsFile::HeaderCheck& check = {});
 

@@ -88,6 +88,11 @@ bool CheckpointSource::HasPrefix(const std::string& prefix) const {
   return found != rest_.end() && found->first.starts_with(prefix);
 }
 
+std::vector<int64_t> CheckpointSource::ShapeOf(const std::string& name) const {
+  const auto found = rest_.find(name);
+  return found == rest_.end() ? std::vector<int64_t>() : file_.Find(found->second)->shape;
+}
+
 std::vector<float> CheckpointSource::TakeIfThere(const std::string& name) {
   const auto found = rest_.find(name);
   if (found == rest_.end()) return {};

@@ -29,6 +29,7 @@ class CheckpointSource : public TensorSource {
 
   bool Has(const std::string& name) const { return rest_.contains(name); }
   bool HasPrefix(const std::string& prefix) const override;
+  std::vector<int64_t> ShapeOf(const std::string& name) const override;
   // A small tensor's values, whatever its shape; none if it is not there.
   std::vector<float> TakeIfThere(const std::string& name);
   // Throws Error if a tensor is left over.

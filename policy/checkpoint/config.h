@@ -14,7 +14,8 @@ enum class Normalization { kIdentity, kMeanStd, kMinMax, kQuantiles, kQuantile10
 enum class BetaSchedule { kSquaredCosCapV2, kLinear };
 enum class PredictionType { kEpsilon, kSample, kVPrediction };
 enum class VarianceType { kFixedSmall, kFixedLarge };
-enum class SamplerKind { kDdpm, kDdim, kAuto };  // kAuto: the checkpoint's own; never within one
+// Chains of a diffusion; integrators of a flow; kAuto: the checkpoint's own, never within one.
+enum class SamplerKind { kDdpm, kDdim, kEuler, kRk4, kAuto };
 
 // One camera picture of an observation.
 struct CameraFeature {

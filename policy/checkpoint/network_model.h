@@ -16,6 +16,8 @@
 
 namespace mjp {
 
+class CheckpointFiles;  // policy/checkpoint/checkpoint_files.h
+
 // Where weights come from: a file, a trainer, a formula.
 class TensorSource {
  public:
@@ -26,6 +28,8 @@ class TensorSource {
   virtual void Discard(const std::string& name) = 0;
   // Whether some tensor's name starts with `prefix`. What makes its tensors has any.
   virtual bool HasPrefix(const std::string&) const { return true; }
+  // The shape of tensor `name`; none where it is not there, or where all are made as asked for.
+  virtual std::vector<int64_t> ShapeOf(const std::string&) const { return {}; }
 };
 
 enum class TensorRole {
@@ -51,6 +55,8 @@ class NetworkModel {
 
   virtual ~NetworkModel() = default;
 
+  // Reads what the network needs of the checkpoint's other files. Comes before its tensors.
+  virtual void ReadFiles(CheckpointFiles&) {}
   // Calls `visit` with every tensor that a file may have. `source` tells by the names in it which
   // of several spellings it has.
   virtual void ListTensors(const TensorSource& source, const VisitShape& visit) const = 0;
@@ -68,6 +74,8 @@ class NetworkModel {
   virtual SamplerTraits sampler() const = 0;
   // Size of PolicyInput::global_cond, which replaces the encoder; 0: it cannot be replaced.
   virtual int cond_dim() const { return 0; }
+  // Whether it reads a text that says what to do.
+  virtual bool takes_instruction() const { return false; }
 };
 
 }  // namespace mjp

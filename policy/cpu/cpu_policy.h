@@ -33,17 +33,11 @@ class CpuPolicy : public Policy, private StepNetwork {
  private:
   void Evaluate(const float* x, const int* step, const int* environment, int rows,
                 float* output) override;
-  // Draws the scenes into frames_.
-  void DrawScenes(const PolicyInput& input);
   // Fills features_ from RGB frames (N, To, cameras, height, width, 3).
   void EncodeFrames(const uint8_t* frames, int count, StageTimes& times);
   // Fills cond_ from the normalised state, features_ and the normalised environment.
   void AssembleCondition(const PolicyInput& input);
   void FillCondition(const PolicyInput& input, StageTimes& times);
-  void FetchActions(int count, PolicyOutput& output);
-
-  // A pass begins, and so the one before it ends.
-  void TimePass(StageTimes& times) const;
 
   const UnetPolicyConfig& config_;  // of the checkpoint
   ThreadPool pool_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "kernels/cpu/pool.h"
-#include "policy/checkpoint/normalizer.h"
 
 namespace mjp::cpu {
 namespace {
@@ -18,17 +17,6 @@ Linear ForChannelLast(const Linear& linear, int channels) {
     }
   }
   return last;
-}
-
-// The normaliser's own results for every byte of every channel.
-std::vector<float> ByteTable(const FeatureStats& stats) {
-  std::vector<float> table(3 * 256);
-  for (int c = 0; c < 3; ++c) {
-    for (int byte = 0; byte < 256; ++byte) {
-      table[c * 256 + byte] = Normalize(stats, c, static_cast<float>(byte) / 255.0f);
-    }
-  }
-  return table;
 }
 
 // A convolution's output maps for input maps `x`.
@@ -72,25 +60,11 @@ Encoder::Encoder(std::shared_ptr<const PackedEncoder> weights, const EncoderConf
                  ThreadPool& pool)
     : weights_(std::move(weights)),
       config_(config),
-      camera_(camera),
       pool_(pool),
-      table_(ByteTable(stats)) {
-  int height = camera.height, width = camera.width;
-  if (config.resize_height > 0) {
-    height = config.resize_height;
-    width = config.resize_width;
-    resize_y_ = MakeResizeTaps(camera.height, height);
-    resize_x_ = MakeResizeTaps(camera.width, width);
-    scratch_pitch_ = size_t{3} * camera.height * width;
-    scratch_ = AlignedBuffer(scratch_pitch_ * pool.threads());
-  }
-  if (config.crop_height > 0) {
-    height = config.crop_height;
-    width = config.crop_width;
-  }
-  const int pad = weights_->stem.pad_h;
-  input_ = MakeFeatures(frames, height, width, 3, pad, pad);
-  stem_ = OutputOf(weights_->stem, input_.view, 1);
+      pictures_(camera, stats,
+                {config.resize_height, config.resize_width, config.crop_height, config.crop_width},
+                frames, weights_->stem.pad_h, pool) {
+  stem_ = OutputOf(weights_->stem, input(), 1);
   const Features& stem = stem_.view;
   if (config.stem_max_pool) {
     pooled_stem_ = MakeFeatures(frames, (stem.height - 1) / 2 + 1, (stem.width - 1) / 2 + 1,
@@ -110,23 +84,7 @@ Encoder::Encoder(std::shared_ptr<const PackedEncoder> weights, const EncoderConf
 }
 
 void Encoder::Prepare(const uint8_t* rgb, int64_t frame_stride, int count) {
-  const int full_height = config_.resize_height > 0 ? config_.resize_height : camera_.height;
-  const int full_width = config_.resize_height > 0 ? config_.resize_width : camera_.width;
-  PrepareArgs args;
-  args.rgb = rgb;
-  args.frame_stride = frame_stride;
-  args.height = camera_.height;
-  args.width = camera_.width;
-  args.table = table_.data();
-  args.resize_y = config_.resize_height > 0 ? &resize_y_ : nullptr;
-  args.resize_x = config_.resize_height > 0 ? &resize_x_ : nullptr;
-  args.y = input_.view;
-  args.top = (full_height - args.y.height) / 2;
-  args.left = (full_width - args.y.width) / 2;
-  pool_.Run([&](int part) {
-    const int begin = count * part / pool_.threads(), end = count * (part + 1) / pool_.threads();
-    cpu::Prepare(args, begin, end, scratch_.data() + part * scratch_pitch_);
-  });
+  pictures_.Prepare(rgb, frame_stride, count);
 }
 
 void Encoder::ConvNorm(const ConvLayer& conv, const NormLayer& norm, const Features& x,
@@ -174,7 +132,7 @@ void Encoder::Pool(const Features& map, int count, float* features) {
 
 void Encoder::Encode(int count, float* features) {
   count_ = count;
-  ConvNorm(weights_->stem, weights_->stem_norm, input_.view, stem_.view, Activation::kRelu);
+  ConvNorm(weights_->stem, weights_->stem_norm, input(), stem_.view, Activation::kRelu);
   if (config_.stem_max_pool) {
     pool_.Run([&](int part) {
       MaxPool(stem_.view, pooled_stem_.view, count * part / pool_.threads(),

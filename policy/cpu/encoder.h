@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/cpu/prepare.h"
 #include "policy/checkpoint/network.h"
 #include "policy/cpu/layers.h"
+#include "policy/cpu/picture_input.h"
 
 namespace mjp::cpu {
 
@@ -37,14 +37,14 @@ class Encoder {
           const CameraFeature& camera, const FeatureStats& stats, int frames, ThreadPool& pool);
 
   // Frames at a time.
-  int capacity() const { return input_.view.batch; }
+  int capacity() const { return pictures_.capacity(); }
   // Normalises, resizes and crops `count` RGB frames, frame_stride bytes apart.
   void Prepare(const uint8_t* rgb, int64_t frame_stride, int count);
   // features (count, feature_dim) of the frames prepared.
   void Encode(int count, float* features);
 
   // The prepared frames, and the last feature map of the frames encoded.
-  const Features& input() const { return input_.view; }
+  const Features& input() const { return pictures_.view(); }
   const Features& feature_map() const { return outputs_.back(); }
   // (frames, channels, 2) of the frames encoded; spatial softmax only.
   const AlignedBuffer& keypoints() const { return pooled_; }
@@ -61,13 +61,9 @@ class Encoder {
 
   std::shared_ptr<const PackedEncoder> weights_;
   EncoderConfig config_;
-  CameraFeature camera_;
   ThreadPool& pool_;
-  std::vector<float> table_;  // (3, 256): normalised values of a byte
-  ResizeTaps resize_y_, resize_x_;
-  AlignedBuffer scratch_;  // (threads, of Prepare)
-  size_t scratch_pitch_ = 0;
-  OwnedFeatures input_, stem_, pooled_stem_;
+  PictureInput pictures_;
+  OwnedFeatures stem_, pooled_stem_;
   std::vector<Stage> stages_;  // one per block
   std::vector<Features> outputs_;
   OwnedFeatures logits_;  // of the 1x1 convolution before the pool

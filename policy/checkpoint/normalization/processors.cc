@@ -105,8 +105,16 @@ FeatureModes ParseStepModes(KeyReader& step, const ConfigFile& config, const std
   return modes;
 }
 
+// The tokenizer reads the text as the network here does: its padding cannot matter.
+void CheckTokenizer(KeyReader& config) {
+  config.Ignore({"max_length", "padding", "truncation", "tokenizer_name"});
+  config.Choice<int>("task_key", {{"task", 0}}, "task");
+  config.Choice<int>("padding_side", {{"right", 0}}, "right");
+}
+
 // Steps around the normalising one: they must change no value of ours.
-void CheckOtherStep(const std::string& name, KeyReader& step, const std::string& where) {
+void CheckOtherStep(const std::string& name, KeyReader& step, const ConfigFile& file,
+                    const std::string& where) {
   static const Json none = Json::object();
   const Json* given = step.Find("config");
   KeyReader config(given ? *given : none, where + ": \"config\"");
@@ -121,6 +129,8 @@ void CheckOtherStep(const std::string& name, KeyReader& step, const std::string&
   } else if (name == "device_processor") {
     config.Ignore({"device"});  // where LeRobot runs
     config.Choice<int>("float_dtype", {{"float32", 0}}, "float32");
+  } else if (name == "tokenizer_processor" && file.network->takes_instruction()) {
+    CheckTokenizer(config);
   } else if (name != "to_batch_processor") {
     throw Unsupported(where + ": processor step \"" + name +
                       "\" is not supported; supported are rename_observations_processor, "
@@ -170,7 +180,7 @@ ProcessorStep ReadProcessor(CheckpointFiles& files, const ConfigFile& config,
       FeatureModes modes = ParseStepModes(step, config, where);
       found = ProcessorStep{std::move(modes), ReadStateFile(files, step, where)};
     } else {
-      CheckOtherStep(name, step, where);
+      CheckOtherStep(name, step, config, where);
     }
     step.RejectRest();
   }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "kernels/cuda/sampler/conditioning.cuh"
+#include "policy/crop.h"
 
 namespace mjp {
 
@@ -55,7 +56,7 @@ void PictureEncoders::Prepare(PictureSource source, const InputBlock& input,
     a.frames = Frames();
     a.in_h = config_.cameras[i].height, a.in_w = config_.cameras[i].width;
     a.out_h = Height(i), a.out_w = Width(i);
-    a.top = (a.in_h - a.out_h) / 2, a.left = (a.in_w - a.out_w) / 2;
+    a.top = CropOffset(a.in_h, a.out_h), a.left = CropOffset(a.in_w, a.out_w);
     a.rgb = input.device_frames();
     a.table = weights_->picture_table(i);
     a.y = encoders_[i]->input();

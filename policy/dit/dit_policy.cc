@@ -1,0 +1,180 @@
+#include "policy/dit/dit_policy.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "policy/checkpoint/normalizer.h"
+#include "policy/cpu/decision.h"
+#include "policy/cpu/shared_networks.h"
+#include "policy/flow_sampler.h"
+#include "policy/input_check.h"
+#include "policy/scheduler.h"
+
+namespace mjp::cpu {
+namespace {
+
+constexpr int kFramesAtOnce = 4;    // pictures of a tower's pass
+constexpr size_t kMostTexts = 256;  // features kept; an episode has one or a few
+
+std::shared_ptr<PackedDit> Pack(const Checkpoint& checkpoint) {
+  const DitModel& model = DitOf(checkpoint);
+  auto networks = std::make_shared<PackedDit>();
+  for (const ClipVisionWeights& vision : model.weights.vision) {
+    networks->vision.push_back(PackVision(vision));
+  }
+  networks->text = PackText(model.weights.text);
+  networks->text_projection = PackLinear(model.weights.text_projection);
+  networks->trunk = PackTrunk(model.config, model.weights);
+  return networks;
+}
+
+}  // namespace
+
+DitPolicy::DitPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
+    : Policy(std::move(checkpoint), options), pool_(options.threads), model_(DitOf(*checkpoint_)) {
+  const DitConfig& config = model_.config;
+  ResolveCpuOptions(config, options_);
+  networks_ = SharedNetworks<PackedDit>(checkpoint_, Pack);
+  const SamplerOptions& sampler = options_.sampler;
+  const int elements = config.horizon * config.action_dim;
+  std::vector<double> times;
+  if (config.objective == DitObjective::kFlowMatching) {
+    times = FlowTimes(sampler.kind, sampler.steps);
+    sampler_ = MakeFlowSampler(sampler.kind, sampler.steps, options.batch, elements);
+  } else {
+    schedule_ = MakeSchedule(config.scheduler, sampler.kind, sampler.steps);
+    for (const DenoiseStep& step : schedule_) times.push_back(step.timestep);
+    sampler_ = MakeChainSampler(schedule_, elements, options_);
+  }
+  trunk_ = std::make_unique<Trunk>(networks_->trunk, config, times, sampler_->MaxRows(),
+                                   options.batch, pool_);
+  const int frames = options.batch * config.n_obs_steps;
+  const int at_once = std::min(frames, kFramesAtOnce);
+  for (size_t i = 0; i < config.cameras.size(); ++i) {
+    pictures_.emplace_back(config.cameras[i], checkpoint_->stats.cameras[i],
+                           PictureSteps{config.resize_height, config.resize_width,
+                                        config.crop_height, config.crop_width},
+                           at_once, 0, pool_);
+  }
+  for (const PackedVision& vision : networks_->vision) {
+    towers_.emplace_back(vision, config.clip, at_once, pool_);
+  }
+  if (options.scene_drawer != nullptr && config.cameras.size() == 1) {
+    frames_.resize(frames * options.scene_drawer->picture_bytes());
+  }
+  features_ = AlignedBuffer(size_t{1} * config.cameras.size() * frames * config.clip.vision.width);
+  cond_ = AlignedBuffer(size_t{1} * options.batch * config.CondDim());
+  x_ = AlignedBuffer(size_t{1} * options.batch * elements);
+}
+
+std::string DitPolicy::Description() const { return CpuDescription(options_); }
+
+void DitPolicy::Evaluate(const float* x, const int* step, const int* environment, int rows,
+                         float* output) {
+  if (options_.timing == TimingDetail::kSteps) TimePass(*times_);
+  trunk_->Forward(x, step, environment, rows, output);
+}
+
+void DitPolicy::EncodeFrames(const uint8_t* frames, int count, StageTimes& times) {
+  const DitConfig& config = model_.config;
+  const int64_t picture = int64_t{config.cameras[0].height} * config.cameras[0].width * 3;
+  const int64_t stride = picture * static_cast<int64_t>(config.cameras.size());
+  // prepared and encoded some frames at a time: the stages are told apart by their sums
+  double prepare = 0;
+  const double begin = Now();
+  for (size_t camera = 0; camera < pictures_.size(); ++camera) {
+    PictureInput& pictures = pictures_[camera];
+    VisionTower& tower = towers_[config.separate_encoders ? camera : 0];
+    for (int frame = 0; frame < count; frame += pictures.capacity()) {
+      const int part = std::min(pictures.capacity(), count - frame);
+      const double start = Now();
+      pictures.Prepare(frames + frame * stride + static_cast<int64_t>(camera) * picture, stride,
+                       part);
+      prepare += Now() - start;
+      tower.Encode(pictures.view(), part,
+                   features_.data() + (camera * count + frame) * config.clip.vision.width);
+    }
+  }
+  times[Stage::kPrepare] = {begin, begin + prepare};
+  times[Stage::kEncode] = {begin + prepare, Now()};
+}
+
+const std::vector<float>& DitPolicy::TextFeature(const std::string& text) {
+  const auto found = texts_.find(text);
+  if (found != texts_.end()) return found->second;
+  const DitConfig& config = model_.config;
+  if (model_.tokenizer == nullptr) throw BadInput(model_.tokenizer_lack);
+  std::vector<int> ids;
+  try {
+    ids = model_.tokenizer->Encode(text, std::min(config.text_tokens, config.clip.positions));
+  } catch (const Error& error) {
+    throw Error(error.code(), "instruction \"" + text + "\": " + error.what());
+  }
+  std::vector<float> pooled(config.clip.text.width), feature(config.hidden);
+  EncodeText(networks_->text, config.clip, ids, pooled.data(), pool_);
+  LinearTokens(pool_, networks_->text_projection, pooled.data(), config.clip.text.width, 1,
+               TokenActivation::kNone, feature.data(), config.hidden);
+  if (texts_.size() >= kMostTexts) texts_.clear();
+  return texts_[text] = std::move(feature);
+}
+
+void DitPolicy::FillCondition(const PolicyInput& input, StageTimes& times) {
+  const DitConfig& config = model_.config;
+  if (!input.global_cond.empty()) {
+    std::copy(input.global_cond.begin(), input.global_cond.end(), cond_.data());
+    return;
+  }
+  const uint8_t* frames = input.frames.data();
+  if (!input.scenes.empty()) {
+    Timed(times, Stage::kRender,
+          [&] { DrawScenes(pool_, *options_.scene_drawer, input, frames_); });
+    frames = frames_.data();
+  }
+  const int steps = config.n_obs_steps, count = input.count * steps;
+  if (!pictures_.empty()) EncodeFrames(frames, count, times);
+  const int width = config.clip.vision.width, states = config.state_dim;
+  float* out = cond_.data();
+  for (int f = 0; f < count; ++f) {
+    for (int i = 0; i < states; ++i) {
+      *out++ = Normalize(checkpoint_->stats.state, i, input.state[f * states + i]);
+    }
+    for (size_t camera = 0; camera < pictures_.size(); ++camera) {
+      out = std::copy_n(features_.data() + (camera * count + f) * width, width, out);
+    }
+    const std::string& text =
+        input.instructions.empty() ? options_.instruction : input.instructions[f / steps];
+    const std::vector<float>& feature = TextFeature(text);
+    out = std::copy(feature.begin(), feature.end(), out);
+  }
+}
+
+void DitPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
+  const DitConfig& config = model_.config;
+  CheckInput(*checkpoint_, options_, input);
+  StageTimes& times = output.times;
+  times = {};
+  times_ = &times;
+  FillCondition(input, times);
+  const std::span<const float> cond(cond_.data(), size_t{1} * input.count * config.CondDim());
+  Timed(times, Stage::kFilm, [&] { trunk_->Condition(cond, input.count); });
+  const ChainNoise noise(input, schedule_, options_.sampler, config.horizon * config.action_dim);
+  if (output.trace != nullptr) {
+    *output.trace = {};
+    output.trace->timesteps = TimestepsOf(schedule_);
+    output.trace->global_cond.assign(cond.begin(), cond.end());
+  }
+  Timed(times, Stage::kDenoise, [&] {
+    noise.FillStart(x_.data());
+    times.passes = sampler_->Run(*this, {input.count, x_.data(), &noise, output.trace});
+  });
+  if (!times.steps.empty()) times.steps.back().end = times[Stage::kDenoise].end;
+  Timed(times, Stage::kFetch, [&] { FetchActions(*checkpoint_, x_.data(), input.count, output); });
+}
+
+std::unique_ptr<Policy> MakeDitPolicy(std::shared_ptr<const Checkpoint> checkpoint,
+                                      const PolicyOptions& options) {
+  return std::make_unique<DitPolicy>(std::move(checkpoint), options);
+}
+
+}  // namespace mjp::cpu

@@ -27,12 +27,13 @@ struct Arguments {
 struct Inputs {
   std::vector<uint8_t> frames;
   std::vector<float> state, environment, x_start, noise_by_t, global_cond;
+  std::vector<std::vector<int>> ids;  // of the instructions
   std::vector<mjp::NoiseKey> keys;
   int count = 0;
 };
 
 using Shape = std::vector<int64_t>;
-constexpr char kCondition[] = "in/global_cond";
+constexpr char kCondition[] = "in/global_cond", kIds[] = "in/ids", kMask[] = "in/mask";
 
 // A tensor that is read: (front..., N, rest...). Of one environment the N may be left out, of one
 // camera that dimension, and of one observation step that one.
@@ -81,6 +82,10 @@ std::vector<Expected> ExpectedInputs(const mjp::SafetensorsFile& file,
   if (!sampler.kinds.empty()) expected.push_back({"in/x_T", {}, {horizon, actions}});
   if (sampler.noise_steps > 0)
     expected.push_back({"in/noise_by_t", {sampler.noise_steps}, {horizon, actions}});
+  if (const int64_t tokens = checkpoint.network->text_tokens(); tokens > 0) {
+    expected.push_back({kIds, {}, {tokens}});
+    expected.push_back({kMask, {}, {tokens}});
+  }
   AddExpectedPictures(file, config, expected);
   if (config.state_dim > 0) {
     expected.push_back(
@@ -218,6 +223,24 @@ std::vector<uint8_t> ReadPictures(const mjp::SafetensorsFile& file,
   return frames;
 }
 
+// The tokens of each environment's instruction, those that the mask keeps.
+std::vector<std::vector<int>> ReadIds(const mjp::SafetensorsFile& file, int count) {
+  if (!file.Find(kIds) && !file.Find(kMask)) return {};
+  if (!file.Find(kIds) || !file.Find(kMask)) {
+    throw mjp::BadInput(file.origin() + ": has one of " + kIds + " and " + kMask +
+                        " without the other; give both, or say --instruction");
+  }
+  const std::vector<int64_t> all = file.Integers(kIds);
+  const std::vector<uint8_t> mask = file.Bytes(kMask);
+  std::vector<std::vector<int>> ids(count);
+  for (size_t i = 0; i < all.size(); ++i) {
+    // what is no token of any vocabulary stays one: the policy refuses it
+    const int64_t id = std::clamp<int64_t>(all[i], -1, std::numeric_limits<int>::max());
+    if (mask[i] != 0) ids[i * count / all.size()].push_back(static_cast<int>(id));
+  }
+  return ids;
+}
+
 Inputs ReadInputs(const std::string& path, const mjp::Checkpoint& checkpoint, uint64_t seed) {
   const mjp::PolicyConfig& config = checkpoint.config;
   std::vector<Expected> expected;
@@ -244,6 +267,7 @@ Inputs ReadInputs(const std::string& path, const mjp::Checkpoint& checkpoint, ui
   inputs.x_start = floats({"in/x_T"});
   inputs.noise_by_t = floats({"in/noise_by_t"});
   inputs.global_cond = floats({kCondition});
+  if (checkpoint.network->text_tokens() > 0) inputs.ids = ReadIds(file, inputs.count);
   for (int i = 0; i < inputs.count; ++i) inputs.keys.push_back({seed + i, 0});
   return inputs;
 }
@@ -263,12 +287,16 @@ void WriteOutputs(const std::string& path, const mjp::PolicyConfig& config, int 
     const auto width = static_cast<int64_t>(trace.global_cond.size()) / n;
     writer.AddFloats("out/global_cond", {n, width}, trace.global_cond);
   }
+  const auto add_steps = [&](const char* name, const std::vector<float>& values) {
+    const auto count = static_cast<int64_t>(values.size()) / (n * horizon * actions);
+    if (count > 0) writer.AddFloats(name, {count, n, horizon, actions}, values);
+  };
   if (steps > 0) {
     writer.AddIntegers("out/timesteps", {steps},
                        std::vector<int64_t>(trace.timesteps.begin(), trace.timesteps.end()));
-    writer.AddFloats("out/eps_steps", {steps, n, horizon, actions}, trace.eps_steps);
-    writer.AddFloats("out/x_steps", {steps, n, horizon, actions}, trace.x_steps);
   }
+  add_steps("out/eps_steps", trace.eps_steps);
+  add_steps("out/x_steps", trace.x_steps);
   for (const auto& [name, tensor] : trace.tensors)
     writer.AddFloats("out/" + name, tensor.shape, tensor.data);
   writer.AddFloats("out/action_full", {n, horizon, actions}, output.actions);
@@ -291,14 +319,15 @@ int Run(Arguments& arguments) {
   input.x_start = inputs.x_start;
   input.noise_by_t = inputs.noise_by_t;
   input.global_cond = inputs.global_cond;
+  // what is said on the command line goes before what is stored
+  if (arguments.policy.instruction.empty()) input.instruction_ids = inputs.ids;
   mjp::PolicyTrace trace;
   mjp::PolicyOutput output;
   output.trace = &trace;
   policy->Infer(input, output);
   WriteOutputs(arguments.out, config, inputs.count, output);
-  const std::string how = trace.timesteps.empty()
-                              ? "one pass"
-                              : std::to_string(trace.timesteps.size()) + " denoising steps";
+  const int passes = output.times.passes;
+  const std::string how = passes <= 1 ? "one pass" : std::to_string(passes) + " passes";
   std::printf("%s\n%d environments, %s -> %s\n", policy->Description().c_str(), inputs.count,
               how.c_str(), arguments.out.c_str());
   return 0;

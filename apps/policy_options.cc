@@ -54,6 +54,8 @@ void AddPolicyOptions(CLI::App& command, mjp::PolicyOptions& options) {
       .add_option("--hold-noise", options.sampler.hold_noise,
                   "Decisions in a row that share one noise; default as many as a chunk lasts")
       ->check(CLI::Range(0, mjp::kMostHeldDecisions));
+  command.add_option("--instruction", options.instruction,
+                     "What the robot is to do, in words: of a policy that reads it");
   command.add_flag_callback(
       "--no-self-check", [&options] { options.self_check = false; },
       "On a GPU: do not compare one decision with the CPU's at load");

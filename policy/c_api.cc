@@ -102,6 +102,7 @@ mjp::PolicyOptions Convert(const mjp_options& given) {
   if (given.backend) options.backend = mjp::ParseBackend("backend", given.backend);
   if (given.precision) options.precision = mjp::ParsePrecision("precision", given.precision);
   if (given.sampler) options.sampler.kind = mjp::ParseSampler("sampler", given.sampler);
+  if (given.instruction) options.instruction = given.instruction;
   options.sampler.steps = given.steps;
   options.batch = std::max(1, given.batch);
   options.threads = std::max(1, given.threads);

@@ -26,12 +26,13 @@ typedef struct mjp_policy mjp_policy;
 /* How a policy runs. All zero: backend and precision chosen here, sampler as the checkpoint says,
  * one environment, one thread. */
 typedef struct mjp_options {
-  const char* backend;   /* "auto", "cpu", "cuda"; NULL: auto */
-  const char* precision; /* "auto", "fp32", "tf32", "fp16", "bf16"; NULL: auto */
-  const char* sampler;   /* "ddpm", "ddim"; NULL: as the checkpoint says, or it has none */
-  int steps;             /* of denoising; 0: as the checkpoint says, or it has none */
-  int batch;             /* most environments of one mjp_infer, to 4096; 0: 1 */
-  int threads;           /* of the CPU backend; results do not depend on them; 0: 1 */
+  const char* backend;     /* "auto", "cpu", "cuda"; NULL: auto */
+  const char* precision;   /* "auto", "fp32", "tf32", "fp16", "bf16"; NULL: auto */
+  const char* sampler;     /* "ddpm", "ddim"; NULL: as the checkpoint says, or it has none */
+  int steps;               /* of denoising; 0: as the checkpoint says, or it has none */
+  int batch;               /* most environments of one mjp_infer, to 4096; 0: 1 */
+  int threads;             /* of the CPU backend; results do not depend on them; 0: 1 */
+  const char* instruction; /* what to do, in words: of a policy that reads it; NULL: of none */
 } mjp_options;
 
 /* Sizes of observations and actions. */

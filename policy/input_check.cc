@@ -71,9 +71,14 @@ void CheckNoise(const PolicyConfig& config, const SamplerTraits& traits,
 
 void CheckInstructions(const NetworkModel& network, const PolicyOptions& options,
                        const PolicyInput& input) {
-  const size_t given = input.instructions.size();
-  if (!network.takes_instruction()) {
+  const size_t ids = input.instruction_ids.size(), given = input.instructions.size() + ids;
+  if (network.text_tokens() == 0) {
     return CheckSize("instructions of a policy that reads none", given, 0);
+  }
+  for (const std::vector<int>& text : input.instruction_ids) {
+    if (!text.empty() && text.size() <= static_cast<size_t>(network.text_tokens())) continue;
+    throw BadInput("policy input: an instruction has " + std::to_string(text.size()) +
+                   " tokens, allowed are 1 to " + std::to_string(network.text_tokens()));
   }
   if (given > 0) return CheckSize("instructions", given, input.count);
   if (options.instruction.empty()) {

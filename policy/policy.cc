@@ -48,7 +48,7 @@ PolicyOptions ResolveOptions(const Checkpoint& checkpoint, const PolicyOptions& 
   resolved.sampler = ResolveSampler(options.sampler, checkpoint);
   CheckRange("batch", options.batch, 1, kMostBatch);
   CheckRange("threads", options.threads, 1, 1024);
-  if (!options.instruction.empty() && !checkpoint.network->takes_instruction()) {
+  if (!options.instruction.empty() && checkpoint.network->text_tokens() == 0) {
     throw Error(ExitCode::kUsage, "instruction: a policy of type " + checkpoint.config.type +
                                       " reads no text: leave it out");
   }

@@ -81,12 +81,14 @@ inline uint32_t NoiseNumber(const SamplerOptions& sampler, uint32_t decision) {
 // Pictures come as `frames` or as `scenes` (drawn by PolicyOptions::scene_drawer, on its device).
 struct PolicyInput {
   int count = 0;
-  std::span<const uint8_t> frames;            // (N, To, cameras, height, width, 3) RGB
-  std::span<const std::byte> scenes;          // (N, To, scene_bytes), as the drawer has them
-  std::span<const float> state;               // (N, To, state_dim), raw units
-  std::span<const float> environment;         // (N, To, environment_dim), raw units
-  std::span<const std::string> instructions;  // (N), or empty: PolicyOptions::instruction for all
-  std::span<const NoiseKey> keys;             // (N); not read where both noises below are given
+  std::span<const uint8_t> frames;     // (N, To, cameras, height, width, 3) RGB
+  std::span<const std::byte> scenes;   // (N, To, scene_bytes), as the drawer has them
+  std::span<const float> state;        // (N, To, state_dim), raw units
+  std::span<const float> environment;  // (N, To, environment_dim), raw units
+  // of a policy that reads a text; both empty: PolicyOptions::instruction for all
+  std::span<const std::string> instructions;          // (N)
+  std::span<const std::vector<int>> instruction_ids;  // (N): the tokens instead, start to end
+  std::span<const NoiseKey> keys;  // (N); not read where both noises below are given
   // for tests and `mjpolicy infer`: noise from a tape, conditioning from outside
   std::span<const float> x_start;      // (N, H, action_dim): x at the first step
   std::span<const float> noise_by_t;   // (noise_steps, N, H, action_dim): added in the step at t

@@ -31,6 +31,7 @@ constexpr PolicyOption kPolicyOptions[] = {
     {"--hold-noise",
      [](const auto& from, auto& to) { to.sampler.hold_noise = from.sampler.hold_noise; }},
     {"--threads", [](const auto& from, auto& to) { to.threads = from.threads; }},
+    {"--instruction", [](const auto& from, auto& to) { to.instruction = from.instruction; }},
 };
 
 // Copies the options that were given.
@@ -70,6 +71,8 @@ int Run(int argc, char** argv) {
   app.add_option("--hold-noise", policy.sampler.hold_noise,
                  "Decisions in a row that share one noise; default as many as a chunk lasts")
       ->check(CLI::Range(0, mjp::kMostHeldDecisions));
+  app.add_option("--instruction", policy.instruction,
+                 "What the robot is to do, in words: of a policy that reads it");
   app.add_option("--threads", policy.threads, "CPU threads of the policy; the window wants one too")
       ->check(CLI::Range(1, 1024));
   app.add_option("--budget", options.budget_ms, "Budget of a decision, ms; default: control period")

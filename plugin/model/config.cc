@@ -100,6 +100,7 @@ PolicyOptions ParsePolicyOptions(const Attributes& attributes) {
       static_cast<int>(attributes.Integer("hold_noise", 0, 0, kMostHeldDecisions));
   options.threads = static_cast<int>(attributes.Integer("threads", 1, 1, 1024));
   options.self_check = attributes.Integer("self_check", 1, 0, 1) != 0;
+  options.instruction = attributes.Text("instruction");
   const std::string parallel = attributes.Text("parallel");
   if (!parallel.empty()) ParseParallel("attribute parallel", parallel, options.sampler);
   return options;

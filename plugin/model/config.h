@@ -44,7 +44,8 @@ inline constexpr const char* kConfigAttributes[] = {
     "checkpoint",        "camera",       "state",    "environment", "actuators", "state_scale",
     "environment_scale", "action_scale", "period",   "latency",     "async",     "action_steps",
     "sampler",           "steps",        "parallel", "hold_noise",  "seed",      "backend",
-    "precision",         "threads",      "renderer", "trail",       "label",     "self_check"};
+    "precision",         "threads",      "renderer", "trail",       "label",     "self_check",
+    "instruction"};
 
 }  // namespace mjp
 

@@ -74,8 +74,8 @@ class NetworkModel {
   virtual SamplerTraits sampler() const = 0;
   // Size of PolicyInput::global_cond, which replaces the encoder; 0: it cannot be replaced.
   virtual int cond_dim() const { return 0; }
-  // Whether it reads a text that says what to do.
-  virtual bool takes_instruction() const { return false; }
+  // Most tokens of the text that says what to do; 0: it reads none.
+  virtual int text_tokens() const { return 0; }
 };
 
 }  // namespace mjp

@@ -110,6 +110,8 @@ SamplerTraits DitModel::sampler() const {
           .parallel = true};
 }
 
+int DitModel::text_tokens() const { return std::min(config.text_tokens, config.clip.positions); }
+
 std::unique_ptr<NetworkModel> ParseDitModel(KeyReader& keys, const std::string&,
                                             PolicyConfig& policy) {
   auto model = std::make_unique<DitModel>();

@@ -29,7 +29,7 @@ class DitModel final : public NetworkModel {
   std::vector<std::pair<std::string, std::string>> Describe() const override;
   SamplerTraits sampler() const override;
   int cond_dim() const override { return config.CondDim(); }
-  bool takes_instruction() const override { return true; }
+  int text_tokens() const override;
 
  private:
   // The configuration with the sizes of the towers that `source` has, checked.

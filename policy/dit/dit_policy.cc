@@ -38,16 +38,15 @@ DitPolicy::DitPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
   networks_ = SharedNetworks<PackedDit>(checkpoint_, Pack);
   const SamplerOptions& sampler = options_.sampler;
   const int elements = config.horizon * config.action_dim;
-  std::vector<double> times;
   if (config.objective == DitObjective::kFlowMatching) {
-    times = FlowTimes(sampler.kind, sampler.steps);
+    pass_times_ = FlowTimes(sampler.kind, sampler.steps);
     sampler_ = MakeFlowSampler(sampler.kind, sampler.steps, options.batch, elements);
   } else {
     schedule_ = MakeSchedule(config.scheduler, sampler.kind, sampler.steps);
-    for (const DenoiseStep& step : schedule_) times.push_back(step.timestep);
+    for (const DenoiseStep& step : schedule_) pass_times_.push_back(step.timestep);
     sampler_ = MakeChainSampler(schedule_, elements, options_);
   }
-  trunk_ = std::make_unique<Trunk>(networks_->trunk, config, times, sampler_->MaxRows(),
+  trunk_ = std::make_unique<Trunk>(networks_->trunk, config, pass_times_, sampler_->MaxRows(),
                                    options.batch, pool_);
   const int frames = options.batch * config.n_obs_steps;
   const int at_once = std::min(frames, kFramesAtOnce);
@@ -100,23 +99,56 @@ void DitPolicy::EncodeFrames(const uint8_t* frames, int count, StageTimes& times
   times[Stage::kEncode] = {begin + prepare, Now()};
 }
 
-const std::vector<float>& DitPolicy::TextFeature(const std::string& text) {
-  const auto found = texts_.find(text);
-  if (found != texts_.end()) return found->second;
-  const DitConfig& config = model_.config;
+std::vector<int> DitPolicy::TextIds(const PolicyInput& input, int n) const {
+  if (!input.instruction_ids.empty()) {
+    const std::vector<int>& ids = input.instruction_ids[n];
+    const int words = model_.config.clip.vocabulary;
+    for (const int id : ids) {
+      if (id >= 0 && id < words) continue;
+      throw BadInput("policy input: token " + std::to_string(id) + " of an instruction; the text " +
+                     "encoder knows 0 to " + std::to_string(words - 1));
+    }
+    return ids;
+  }
+  const std::string& text =
+      input.instructions.empty() ? options_.instruction : input.instructions[n];
   if (model_.tokenizer == nullptr) throw BadInput(model_.tokenizer_lack);
-  std::vector<int> ids;
   try {
-    ids = model_.tokenizer->Encode(text, std::min(config.text_tokens, config.clip.positions));
+    return model_.tokenizer->Encode(text, model_.text_tokens());
   } catch (const Error& error) {
     throw Error(error.code(), "instruction \"" + text + "\": " + error.what());
   }
+}
+
+const std::vector<float>& DitPolicy::TextFeature(const std::vector<int>& ids) {
+  const auto found = texts_.find(ids);
+  if (found != texts_.end()) return found->second;
+  const DitConfig& config = model_.config;
   std::vector<float> pooled(config.clip.text.width), feature(config.hidden);
   EncodeText(networks_->text, config.clip, ids, pooled.data(), pool_);
   LinearTokens(pool_, networks_->text_projection, pooled.data(), config.clip.text.width, 1,
                TokenActivation::kNone, feature.data(), config.hidden);
   if (texts_.size() >= kMostTexts) texts_.clear();
-  return texts_[text] = std::move(feature);
+  return texts_[ids] = std::move(feature);
+}
+
+void DitPolicy::AssembleCondition(const PolicyInput& input) {
+  const DitConfig& config = model_.config;
+  const int steps = config.n_obs_steps, count = input.count * steps;
+  const int width = config.clip.vision.width, states = config.state_dim;
+  float* out = cond_.data();
+  for (int n = 0; n < input.count; ++n) {
+    const std::vector<float>& text = TextFeature(TextIds(input, n));
+    for (int f = n * steps; f < (n + 1) * steps; ++f) {
+      for (int i = 0; i < states; ++i) {
+        *out++ = Normalize(checkpoint_->stats.state, i, input.state[f * states + i]);
+      }
+      for (size_t camera = 0; camera < pictures_.size(); ++camera) {
+        out = std::copy_n(features_.data() + (camera * count + f) * width, width, out);
+      }
+      out = std::copy(text.begin(), text.end(), out);
+    }
+  }
 }
 
 void DitPolicy::FillCondition(const PolicyInput& input, StageTimes& times) {
@@ -131,21 +163,25 @@ void DitPolicy::FillCondition(const PolicyInput& input, StageTimes& times) {
           [&] { DrawScenes(pool_, *options_.scene_drawer, input, frames_); });
     frames = frames_.data();
   }
-  const int steps = config.n_obs_steps, count = input.count * steps;
-  if (!pictures_.empty()) EncodeFrames(frames, count, times);
-  const int width = config.clip.vision.width, states = config.state_dim;
-  float* out = cond_.data();
-  for (int f = 0; f < count; ++f) {
-    for (int i = 0; i < states; ++i) {
-      *out++ = Normalize(checkpoint_->stats.state, i, input.state[f * states + i]);
-    }
-    for (size_t camera = 0; camera < pictures_.size(); ++camera) {
-      out = std::copy_n(features_.data() + (camera * count + f) * width, width, out);
-    }
-    const std::string& text =
-        input.instructions.empty() ? options_.instruction : input.instructions[f / steps];
-    const std::vector<float>& feature = TextFeature(text);
-    out = std::copy(feature.begin(), feature.end(), out);
+  if (!pictures_.empty()) EncodeFrames(frames, input.count * config.n_obs_steps, times);
+  AssembleCondition(input);
+}
+
+void DitPolicy::CompleteTrace(int count, PolicyTrace& trace) const {
+  const DitConfig& config = model_.config;
+  const int64_t n = count, horizon = config.horizon, actions = config.action_dim;
+  const int64_t elements = n * horizon * actions;
+  const auto passes = static_cast<int64_t>(trace.eps_steps.size()) / elements;
+  trace.tensors["cond"] = {{n, config.CondDim()}, trace.global_cond};
+  trace.tensors["pass_out"] = {{passes, n, horizon, actions}, trace.eps_steps};
+  trace.tensors["sample"] = {{n, horizon, actions}, {x_.data(), x_.data() + elements}};
+  Tensor& times = trace.tensors["t"];
+  times.shape = {passes};
+  const bool runge_kutta = options_.sampler.kind == SamplerKind::kRk4;
+  for (size_t i = 0; i < pass_times_.size(); ++i) {
+    times.data.push_back(static_cast<float>(pass_times_[i]));
+    // the middle of a step is evaluated twice
+    if (runge_kutta && i % 3 == 1) times.data.push_back(times.data.back());
   }
 }
 
@@ -168,6 +204,9 @@ void DitPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
     noise.FillStart(x_.data());
     times.passes = sampler_->Run(*this, {input.count, x_.data(), &noise, output.trace});
   });
+  // windows of steps evaluate some of them again: their passes have no stored counterpart
+  const bool sequential = options_.sampler.parallel_window < 2;
+  if (output.trace != nullptr && sequential) CompleteTrace(input.count, *output.trace);
   if (!times.steps.empty()) times.steps.back().end = times[Stage::kDenoise].end;
   Timed(times, Stage::kFetch, [&] { FetchActions(*checkpoint_, x_.data(), input.count, output); });
 }

@@ -38,25 +38,31 @@ class DitPolicy : public Policy, private StepNetwork {
                 float* output) override;
   // Fills features_ from RGB frames (N, To, cameras, height, width, 3).
   void EncodeFrames(const uint8_t* frames, int count, StageTimes& times);
-  // The projected feature of a text, made once for each. Throws Error without a tokenizer.
-  const std::vector<float>& TextFeature(const std::string& text);
+  // The tokens of environment n's instruction. Throws Error without a tokenizer.
+  std::vector<int> TextIds(const PolicyInput& input, int n) const;
+  // The projected feature of a text, made once for each.
+  const std::vector<float>& TextFeature(const std::vector<int>& ids);
   // Fills cond_: for each step state, the cameras' features, text.
   void FillCondition(const PolicyInput& input, StageTimes& times);
+  void AssembleCondition(const PolicyInput& input);
+  // Adds what the goldens have beyond the fields of the trace, under their names.
+  void CompleteTrace(int count, PolicyTrace& trace) const;
 
   ThreadPool pool_;
   const DitModel& model_;
   std::shared_ptr<const PackedDit> networks_;
   std::vector<DenoiseStep> schedule_;  // of diffusion; empty for flow matching
+  std::vector<double> pass_times_;     // of the network's passes, as the sampler names them
   std::unique_ptr<Sampler> sampler_;
   std::vector<PictureInput> pictures_;  // one per camera
   std::vector<VisionTower> towers_;     // one, or one per camera
   std::unique_ptr<Trunk> trunk_;
-  std::map<std::string, std::vector<float>> texts_;  // features of the instructions so far
-  std::vector<uint8_t> frames_;                      // drawn from scenes
-  AlignedBuffer features_;                           // (cameras, batch * To, vision width)
-  AlignedBuffer cond_;                               // (batch, CondDim())
-  AlignedBuffer x_;                                  // (batch, horizon * action_dim)
-  StageTimes* times_ = nullptr;                      // of the decision under way
+  std::map<std::vector<int>, std::vector<float>> texts_;  // features of the instructions so far
+  std::vector<uint8_t> frames_;                           // drawn from scenes
+  AlignedBuffer features_;                                // (cameras, batch * To, vision width)
+  AlignedBuffer cond_;                                    // (batch, CondDim())
+  AlignedBuffer x_;                                       // (batch, horizon * action_dim)
+  StageTimes* times_ = nullptr;                           // of the decision under way
 };
 
 std::unique_ptr<Policy> MakeDitPolicy(std::shared_ptr<const Checkpoint> checkpoint,

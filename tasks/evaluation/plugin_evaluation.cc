@@ -68,6 +68,7 @@ std::string ModelText(const EvaluationOptions& options, const mjp::PolicyConfig&
     text << policy.sampler.parallel_window << "," << policy.sampler.parallel_tolerance;
     attribute("parallel", text.str());
   }
+  if (!policy.instruction.empty()) attribute("instruction", policy.instruction);
   attribute("backend", mjp::BackendName(policy.backend));
   attribute("precision", mjp::PrecisionName(policy.precision));
   attribute("renderer", options.renderer == RendererKind::kRaster ? "raster" : "mujoco");

@@ -64,7 +64,7 @@ std::string RunText(const EvaluationOptions& options, const mjp::Policy& policy,
                     const std::string& version) {
   const mjp::PolicyOptions& p = policy.options();
   const bool cuda = p.backend == mjp::Backend::kCuda;
-  const Json run = {
+  Json run = {
       {"version", version},
       {"mujoco", mj_versionString()},
       {"checkpoint_sha256", policy.checkpoint().sha256},
@@ -87,6 +87,7 @@ std::string RunText(const EvaluationOptions& options, const mjp::Policy& policy,
       {"backend", policy.Description()},
       {"batch", cuda ? p.batch : 0},
       {"isa", cuda ? "" : mjp::IsaName(mjp::ActiveIsa())}};
+  if (!p.instruction.empty()) run["instruction"] = p.instruction;
   return run.dump(1) + "\n";
 }
 

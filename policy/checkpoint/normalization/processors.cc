@@ -129,7 +129,7 @@ void CheckOtherStep(const std::string& name, KeyReader& step, const ConfigFile& 
   } else if (name == "device_processor") {
     config.Ignore({"device"});  // where LeRobot runs
     config.Choice<int>("float_dtype", {{"float32", 0}}, "float32");
-  } else if (name == "tokenizer_processor" && file.network->takes_instruction()) {
+  } else if (name == "tokenizer_processor" && file.network->text_tokens() > 0) {
     CheckTokenizer(config);
   } else if (name != "to_batch_processor") {
     throw Unsupported(where + ": processor step \"" + name +

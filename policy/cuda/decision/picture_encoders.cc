@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "kernels/cuda/sampler/conditioning.cuh"
-#include "policy/crop.h"
+#include "kernels/shared/crop.h"
 
 namespace mjp {
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint.h"
-#include "policy/crop.h"
+#include "kernels/shared/crop.h"
 #include "tests/policy/dit/dit_checks.h"
 #include "tests/policy/dit/small_dit.h"
 #include "tests/support/guarded_features.h"

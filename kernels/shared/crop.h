@@ -1,5 +1,5 @@
-#ifndef POLICY_CROP_H_
-#define POLICY_CROP_H_
+#ifndef KERNELS_SHARED_CROP_H_
+#define KERNELS_SHARED_CROP_H_
 
 namespace mjp {
 
@@ -12,4 +12,4 @@ inline int CropOffset(int full, int crop) {
 
 }  // namespace mjp
 
-#endif  // POLICY_CROP_H_
+#endif  // KERNELS_SHARED_CROP_H_

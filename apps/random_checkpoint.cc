@@ -3,48 +3,101 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "apps/commands.h"
 #include "base/error.h"
 #include "base/number_range.h"
 #include "policy/checkpoint/checkpoint_writer.h"
+#include "policy/checkpoint/config_parser.h"
+#include "policy/checkpoint/synthetic/formula_weights.h"
+#include "policy/unet/unet_model.h"
 
 namespace mjp::app {
 namespace {
 
 struct Arguments {
-  std::string out, network = "compact";
+  std::string out, network = "compact", config;
   std::vector<std::string> cameras{"observation.image"};
   int state = 2, environment = 0, action = 2;
   float range = 1;
   uint64_t seed = 0;
+  std::optional<std::string> formula;  // its salt; none: random weights
   bool force = false;
 };
 
-// `dim` numbers between -range and range
-mjp::FeatureStats Range(int dim, float range) {
-  const auto size = static_cast<size_t>(dim);
-  return {mjp::Normalization::kMinMax, std::vector<float>(size, -range),
-          std::vector<float>(size, range)};
+// A network without weights, and how each of its features is normalised.
+struct Outline {
+  mjp::PolicyConfig config;
+  mjp::FeatureModes modes;
+  std::shared_ptr<mjp::NetworkModel> network;
+};
+
+Outline FromConfig(const std::string& path) {
+  mjp::ConfigFile file = mjp::ParseConfig(mjp::ReadJson(path), path);
+  return {file.policy, file.modes, file.network};
 }
 
-std::shared_ptr<const mjp::Checkpoint> Make(const Arguments& arguments) {
-  mjp::UnetPolicyConfig config = mjp::NamedConfig(arguments.network);
-  mjp::NormalizerStats stats;
+Outline FromNamed(const Arguments& arguments) {
+  const auto network = std::make_shared<mjp::UnetModel>();
+  mjp::UnetPolicyConfig& config = network->config = mjp::NamedConfig(arguments.network);
+  Outline outline;
   const mjp::CameraFeature picture = config.cameras[0];
   config.cameras.clear();
   for (const std::string& name : arguments.cameras) {
     config.cameras.push_back(picture);
     config.cameras.back().name = name;
-    stats.cameras.push_back({mjp::Normalization::kMeanStd, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}});
+    outline.modes[name] = mjp::Normalization::kMeanStd;
   }
   config.state_dim = arguments.state;
   config.environment_dim = arguments.environment;
   config.action_dim = arguments.action;
-  stats.state = Range(arguments.state, arguments.range);
-  stats.environment = Range(arguments.environment, arguments.range);
-  stats.action = Range(arguments.action, arguments.range);
-  return mjp::RandomCheckpoint(config, stats, arguments.seed);
+  for (const char* feature : {mjp::kStateFeature, mjp::kEnvironmentFeature, mjp::kActionFeature})
+    outline.modes[feature] = mjp::Normalization::kMinMax;
+  outline.config = config;
+  outline.network = network;
+  return outline;
+}
+
+// `dim` numbers between -range and range, or with that standard deviation.
+mjp::FeatureStats Range(mjp::Normalization mode, int dim, float range) {
+  const auto size = static_cast<size_t>(dim);
+  if (mode == mjp::Normalization::kIdentity) return {};
+  const float first = mode == mjp::Normalization::kMeanStd ? 0 : -range;
+  return {mode, std::vector<float>(size, first), std::vector<float>(size, range)};
+}
+
+mjp::NormalizerStats StatsOf(const Outline& outline, float range) {
+  const mjp::PolicyConfig& config = outline.config;
+  const auto mode = [&](const std::string& feature) {
+    const auto found = outline.modes.find(feature);
+    return found == outline.modes.end() ? mjp::Normalization::kIdentity : found->second;
+  };
+  mjp::NormalizerStats stats;
+  for (const mjp::CameraFeature& camera : config.cameras) {
+    const mjp::Normalization of_camera = mode(camera.name);
+    const bool mean = of_camera == mjp::Normalization::kMeanStd;
+    stats.cameras.push_back(of_camera == mjp::Normalization::kIdentity
+                                ? mjp::FeatureStats{}
+                                : mjp::FeatureStats{of_camera,
+                                                    std::vector<float>(3, mean ? 0.5f : 0.0f),
+                                                    std::vector<float>(3, mean ? 0.5f : 1.0f)});
+  }
+  stats.state = Range(mode(mjp::kStateFeature), config.state_dim, range);
+  stats.environment = Range(mode(mjp::kEnvironmentFeature), config.environment_dim, range);
+  stats.action = Range(mode(mjp::kActionFeature), config.action_dim, range);
+  return stats;
+}
+
+std::shared_ptr<const mjp::Checkpoint> Make(const Arguments& arguments) {
+  Outline outline = arguments.config.empty() ? FromNamed(arguments) : FromConfig(arguments.config);
+  const auto source = arguments.formula ? mjp::MakeFormulaSource(*arguments.formula)
+                                        : mjp::MakeRandomSource(arguments.seed);
+  const std::string name =
+      arguments.formula ? "formula " + *arguments.formula : std::to_string(arguments.seed);
+  return mjp::MadeCheckpoint(outline.config, StatsOf(outline, arguments.range),
+                             std::move(outline.network), *source, name);
 }
 
 // Random weights must not replace trained ones by a slip of the hand.
@@ -68,6 +121,8 @@ Action AddRandomCheckpoint(CLI::App& app) {
   command->add_option("--network", arguments->network, "Its architecture")
       ->check(CLI::IsMember(mjp::NamedNetworks()))
       ->capture_default_str();
+  auto* config = command->add_option("--config", arguments->config,
+                                     "A config.json of any type: architecture and features");
   command->add_option("--camera", arguments->cameras, "Features of its 96 x 96 pictures")
       ->capture_default_str();
   command->add_option("--state", arguments->state, "Numbers of observation.state")
@@ -86,14 +141,22 @@ Action AddRandomCheckpoint(CLI::App& app) {
                    "States and actions lie between -range and range, in the policy's unit")
       ->check(NumberRange(1e-6, 1e6))
       ->capture_default_str();
-  command->add_option("--seed", arguments->seed, "Of the weights")->capture_default_str();
+  auto* seed =
+      command->add_option("--seed", arguments->seed, "Of the weights")->capture_default_str();
+  command
+      ->add_option("--formula", arguments->formula,
+                   "Weights by the formula of docs/CHECKPOINTS.md, with this salt, in F32")
+      ->excludes(seed);
+  for (const char* option : {"--network", "--camera", "--state", "--environment", "--action"})
+    config->excludes(command->get_option(option));
   command->add_flag("--force", arguments->force, "Replace a checkpoint that is there");
   return [arguments] {
     if (!arguments->force) CheckFree(arguments->out);
     const auto checkpoint = Make(*arguments);
-    mjp::WriteCheckpoint(arguments->out, *checkpoint, mjp::WeightFormat::kF16);
-    std::printf("%lld random weights -> %s\n", static_cast<long long>(checkpoint->parameter_count),
-                arguments->out.c_str());
+    mjp::WriteCheckpoint(arguments->out, *checkpoint,
+                         arguments->formula ? mjp::WeightFormat::kF32 : mjp::WeightFormat::kF16);
+    std::printf("%lld %s weights -> %s\n", static_cast<long long>(checkpoint->parameter_count),
+                arguments->formula ? "formula" : "random", arguments->out.c_str());
     return 0;
   };
 }

@@ -8,7 +8,7 @@
 
 #include "policy/checkpoint/config.h"
 #include "policy/checkpoint/network.h"
-#include "policy/checkpoint/network_builder.h"
+#include "policy/unet/network_builder.h"
 
 // A diffusion model of square pictures: the U-Net of the policies in two dimensions, without a
 // condition. Maps of level i have size / 2^i pixels both ways and down_dims[i] channels:

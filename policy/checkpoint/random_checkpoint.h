@@ -8,7 +8,7 @@
 
 #include "policy/checkpoint/config.h"
 #include "policy/checkpoint/network.h"
-#include "policy/checkpoint/network_builder.h"
+#include "policy/unet/network_builder.h"
 
 namespace mjp {
 

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/text_stream.h"
-#include "policy/checkpoint/network_builder.h"
+#include "policy/unet/network_builder.h"
 #include "policy/unet/unet_config.h"
 
 namespace mjp {

@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "kernels/cpu/isa.h"
 #include "policy/option_names.h"
-#include "policy/option_names.h"
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/results/run_differences.h"
 #include "tasks/results/shard.h"

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "policy/checkpoint/network_builder.h"
+#include "policy/unet/network_builder.h"
 
 namespace {
 

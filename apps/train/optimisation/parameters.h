@@ -12,7 +12,7 @@
 
 #include "apps/train/network/architectures.h"
 #include "policy/checkpoint/network.h"
-#include "policy/checkpoint/network_builder.h"
+#include "policy/unet/network_builder.h"
 
 namespace mjp::app {
 

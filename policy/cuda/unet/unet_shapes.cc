@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "policy/checkpoint/network_builder.h"
+#include "policy/unet/network_builder.h"
 
 namespace mjp {
 namespace {

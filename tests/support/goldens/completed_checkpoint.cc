@@ -2,14 +2,21 @@
 
 #include <filesystem>
 
+#include "base/json.h"
+#include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/safetensors.h"
 #include "policy/checkpoint/safetensors_writer.h"
-#include "policy/unet/unet_model.h"
 #include "tests/support/goldens/formula_weights.h"
-#include "tests/support/goldens/golden_cases.h"
 
 namespace mjp_test {
 namespace {
+
+// What the file has already, and nobody looks at here.
+mjp::Tensor Zeros(const std::vector<int64_t>& shape) {
+  int64_t size = 1;
+  for (const int64_t extent : shape) size *= extent;
+  return {shape, std::vector<float>(static_cast<size_t>(size))};
+}
 
 // Adds every backbone tensor that a network asks for to a file.
 class BackboneAdder : public FormulaWeights {
@@ -17,10 +24,9 @@ class BackboneAdder : public FormulaWeights {
   explicit BackboneAdder(mjp::SafetensorsWriter& writer) : writer_(writer) {}
 
   mjp::Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override {
+    if (name.find(".backbone.") == std::string::npos) return Zeros(shape);
     mjp::Tensor tensor = FormulaWeights::Take(name, shape);
-    if (name.find(".backbone.") != std::string::npos) {
-      writer_.AddFloats(name, shape, tensor.data);
-    }
+    writer_.AddFloats(name, shape, tensor.data);
     return tensor;
   }
 
@@ -43,10 +49,8 @@ void CompleteBackbone(const std::string& from, const std::string& to) {
     writer.AddFloats(tensor.name, tensor.shape, file.Floats(tensor.name).data);
   }
   BackboneAdder backbone(writer);
-  mjp::UnetModel network;
-  network.config = GoldenConfig(GoldenCase::kLeRobotCompact);
-  network.config.unet.down_dims = {8};
-  network.TakeTensors(backbone);
+  const std::string config = from + "/config.json";
+  mjp::ParseConfig(mjp::ReadJson(config), config).network->TakeTensors(backbone);
   writer.Write(to + "/model.safetensors");
 }
 

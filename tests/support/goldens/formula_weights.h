@@ -5,18 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "policy/checkpoint/network.h"
 #include "policy/checkpoint/network_model.h"
+#include "policy/checkpoint/synthetic/formula_weights.h"
 
 namespace mjp_test {
 
-// Weights that are a function of a tensor's name and index (FNV-1a of the name, then splitmix64),
-// exact in float32: the goldens were computed with them. pos_grid is the library's grid of a
-// square feature map. Deterministic, needs no file.
-mjp::Tensor FormulaTensor(const std::string& name, const std::vector<int64_t>& shape,
-                          const std::string& salt = "");
+using mjp::FormulaTensor;
 
-// Yields FormulaTensor for every name.
+// Yields FormulaTensor for every name: the weights with which the goldens were computed. Needs no
+// file.
 class FormulaWeights : public mjp::TensorSource {
  public:
   mjp::Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override {

@@ -1,5 +1,5 @@
-#ifndef POLICY_CHECKPOINT_NETWORK_BUILDER_H_
-#define POLICY_CHECKPOINT_NETWORK_BUILDER_H_
+#ifndef POLICY_UNET_NETWORK_BUILDER_H_
+#define POLICY_UNET_NETWORK_BUILDER_H_
 
 #include <cstdint>
 #include <functional>
@@ -61,4 +61,4 @@ void VisitTensors(const TensorNames& names, const UnetModel& model,
 
 }  // namespace mjp
 
-#endif  // POLICY_CHECKPOINT_NETWORK_BUILDER_H_
+#endif  // POLICY_UNET_NETWORK_BUILDER_H_

@@ -1,4 +1,4 @@
-#include "policy/checkpoint/network_builder.h"
+#include "policy/unet/network_builder.h"
 
 #include <cmath>
 #include <utility>

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/network_model.h"
 #include "policy/option_names.h"
 #include "policy/policy.h"
 
@@ -162,14 +163,15 @@ int mjp_infer(mjp_policy* policy, const mjp_observation* observation, float* act
     const mjp_observation& o = *observation;
     Require(o.count >= 1 && o.count <= object->policy->options().batch,
             "mjp_infer: count must be 1 ... batch, as given to mjp_load");
-    Require(o.seeds != nullptr && o.decisions != nullptr,
+    const bool named = o.seeds != nullptr && o.decisions != nullptr;
+    Require(named || object->policy->checkpoint().network->sampler().kinds.empty(),
             "mjp_infer: seeds and decisions must be given");
     const mjp::PolicyConfig& config = object->policy->config();
     const size_t steps = static_cast<size_t>(o.count) * config.n_obs_steps;
     const size_t size = static_cast<size_t>(o.count) * config.horizon * config.action_dim;
     Require(capacity >= size, "mjp_infer: actions needs room for count x H x action_dim numbers");
     object->keys.clear();
-    for (int i = 0; i < o.count; ++i) object->keys.push_back({o.seeds[i], o.decisions[i]});
+    for (int i = 0; named && i < o.count; ++i) object->keys.push_back({o.seeds[i], o.decisions[i]});
     mjp::PolicyInput input;
     input.count = o.count;
     input.frames = View(o.pictures, steps * PictureBytes(config));

@@ -1,6 +1,8 @@
 #include "policy/network_types.h"
 
 #include "base/error.h"
+#include "policy/act/act_model.h"
+#include "policy/act/act_policy.h"
 #include "policy/cpu/cpu_policy.h"
 #include "policy/dit/dit_model.h"
 #include "policy/dit/dit_policy.h"
@@ -28,7 +30,10 @@ constexpr NetworkType UnetType(const char* name, const char* oldest_key = nullpt
   return type;
 }
 
+constexpr char kActOnCpu[] = "policies of type act have no GPU form yet; use backend cpu, or auto";
+
 constexpr NetworkType kTypes[] = {
+    {"act", "chunk_size", ParseActModel, cpu::MakeActPolicy, nullptr, kActOnCpu, nullptr},
     UnetType("diffusion", "down_dims"),
     UnetType("diffusion_compact"),
     UnetType("diffusion_notebook"),

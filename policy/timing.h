@@ -16,7 +16,7 @@ enum class Stage {
   kPrepare,   // u8 -> crop -> normalise
   kEncode,    // picture encoder
   kFilm,      // conditioning products that do not depend on the denoising step
-  kDenoise,   // all denoising steps
+  kDenoise,   // all denoising steps, or the one pass of a network without
   kFetch,     // actions to the host
   kApply,     // actions to d->ctrl
   kPhysics,   // mj_step

@@ -32,6 +32,7 @@ enum class PoolKind {
   kSpatialSoftmax,  // 1x1 conv to keypoints, expectation over the grid, Linear, ReLU
   kAverage,         // global average (the notebook's)
   kFlatten,         // 1x1 conv, ReLU, flatten, Linear (compact)
+  kNone,            // the last feature map is the result (a backbone)
 };
 
 // A picture encoder. Layers in order: stem conv, norm, ReLU, [max-pool], stages of basic blocks
@@ -106,6 +107,9 @@ struct PolicyConfig {
   int state_dim = 0;                   // "observation.state"; 0: none
   int environment_dim = 0;             // "observation.environment_state"; 0: none
   int action_dim = 0;
+  // Temporal ensembling (policy/act/temporal_ensemble.h) with this coefficient: every control step
+  // makes a chunk, and executes the mean of what all chunks say of it.
+  std::optional<double> temporal_ensemble;
 
   int FirstAction() const { return n_obs_steps - 1; }
 };

@@ -45,7 +45,7 @@ std::shared_ptr<const PackedEncoder> PackEncoder(const EncoderConfig& config,
     }
     encoder->blocks.push_back(std::move(packed));
   }
-  if (config.pool == PoolKind::kAverage) return encoder;
+  if (config.pool == PoolKind::kAverage || config.pool == PoolKind::kNone) return encoder;
   encoder->pool_conv = PackConv2d(weights.pool_conv, 1);
   encoder->out = PackLinear(config.pool == PoolKind::kFlatten
                                 ? ForChannelLast(weights.out, config.pool_channels)
@@ -115,6 +115,7 @@ void Encoder::BasicBlock(const PackedEncoder::Block& block, const Features& x, S
 }
 
 void Encoder::Pool(const Features& map, int count, float* features) {
+  if (config_.pool == PoolKind::kNone) return;
   if (config_.pool == PoolKind::kAverage) return AveragePool(map, features, 0, count);
   const Features& logits = logits_.view;
   const ConvLayer& out = *weights_->out;

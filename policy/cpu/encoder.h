@@ -40,7 +40,7 @@ class Encoder {
   int capacity() const { return pictures_.capacity(); }
   // Normalises, resizes and crops `count` RGB frames, frame_stride bytes apart.
   void Prepare(const uint8_t* rgb, int64_t frame_stride, int count);
-  // features (count, feature_dim) of the frames prepared.
+  // features (count, feature_dim) of the frames prepared; with PoolKind::kNone none are written.
   void Encode(int count, float* features);
 
   // The prepared frames, and the last feature map of the frames encoded.

@@ -87,6 +87,11 @@ int ActionSteps(const Config& config, const PolicyConfig& policy) {
                    ": a chunk of this checkpoint has only " + std::to_string(most) +
                    " actions to execute");
   }
+  if (policy.temporal_ensemble && config.action_steps > 1) {
+    throw BadInput("attribute action_steps is " + std::to_string(config.action_steps) +
+                   ": this checkpoint ensembles the chunks of all control steps, so that each has "
+                   "to make one; leave it out");
+  }
   return config.action_steps > 0 ? config.action_steps : policy.n_action_steps;
 }
 
@@ -113,6 +118,7 @@ DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
       scores_(ScoresOf(model)),
       pictures_(MakePictures(model, instance, config_, *policy_)),
       action_steps_(ActionSteps(config_, policy_->config())),
+      ensemble_(EnsembleOf(policy_->config())),
       observation_(shape_.observation),
       pose_(shape_.pose) {
   const PolicyConfig& policy = policy_->config();
@@ -272,6 +278,11 @@ void DiffusionPolicy::FinishDecision(const mjModel* model, InstanceState& state)
   policy_->Infer(MakeInput(model, state), output_);
   if (static_cast<int>(output_.actions.size()) != shape_.chunk) {
     throw Error(ExitCode::kBadInput, "the policy gave a chunk of the wrong size");
+  }
+  if (ensemble_) {
+    const std::span<const mjtNum> before = state.previous_chunk();
+    ensemble_->Fold(std::vector<float>(before.begin(), before.end()), state.chunks_in_a_row() - 1,
+                    output_.actions);
   }
   output_.times[Stage::kRender] = render_;
   state.FinishChunk(output_.actions);

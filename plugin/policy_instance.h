@@ -17,6 +17,7 @@
 #include "plugin/score.h"
 #include "plugin/state.h"
 #include "plugin/trail.h"
+#include "policy/act/temporal_ensemble.h"
 
 namespace mjp {
 
@@ -88,6 +89,7 @@ class DiffusionPolicy {
   std::unique_ptr<PictureHistory> pictures_;           // null: the policy has no camera
   int action_steps_;                                   // ticks from one decision to the next
   std::vector<mjtNum> observation_, pose_;             // the newest
+  std::optional<TemporalEnsemble> ensemble_;           // of a policy that decides at each tick
   std::vector<float> state_input_, environment_input_;
   NoiseKey key_;
   PolicyOutput output_;

@@ -11,6 +11,9 @@ namespace {
 // plus the size: marks memory laid out as in state.h; changes with the layout
 constexpr mjtNum kLayoutMark = 20261124;
 
+// more would not change anything, and must stay an int
+constexpr int kMostCounted = 1 << 20;
+
 // a view of the fields before the arrays, which need no shape
 InstanceState Header(const mjModel* model, const mjData* data, int instance) {
   return InstanceState(StateShape(), data->plugin_state + model->plugin_stateadr[instance]);
@@ -59,7 +62,7 @@ void InstanceState::BeginChunk(int64_t tick) {
   mjtNum* chunk = state_ + ChunkOffset();
   std::copy_n(chunk, shape_.chunk, chunk + shape_.chunk);
   std::fill_n(chunk, shape_.chunk, mjtNum{0});
-  state_[kChunks] = std::min(chunks() + 1, 2);
+  state_[kChunks] = std::min(chunks_in_a_row(), kMostCounted) + 1;
   state_[kChunkTick] = static_cast<mjtNum>(tick);
   state_[kDecisions] += 1;
   state_[kPending] = 1;

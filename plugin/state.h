@@ -3,6 +3,7 @@
 
 #include <mujoco/mujoco.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -52,7 +53,9 @@ class InstanceState {
   // The tick whose observation the current chunk answers.
   int64_t chunk_tick() const { return static_cast<int64_t>(state_[kChunkTick]); }
   // Chunks that are valid: 0, 1 (the current one) or 2 (the one before it too).
-  int chunks() const { return static_cast<int>(state_[kChunks]); }
+  int chunks() const { return std::min(chunks_in_a_row(), 2); }
+  // Chunks that were begun one after the other since Clear or Forget.
+  int chunks_in_a_row() const { return static_cast<int>(state_[kChunks]); }
 
   // The current chunk is being decided: its numbers are not there yet. They are a function of the
   // observations, which stay as they are until then.

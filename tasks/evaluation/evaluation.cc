@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "policy/act/temporal_ensemble.h"
 #include "tasks/evaluation/disturbances.h"
 #include "tasks/evaluation/plugin_evaluation.h"
 #include "tasks/evaluation/stage_statistics.h"
@@ -47,7 +49,8 @@ class BatchEvaluator {
         slots_(std::min<size_t>(2 * static_cast<size_t>(options.policy.batch), episodes)),
         simulations_(task.MakeBatch(options, policy_->config(), static_cast<int>(slots_.size()))),
         max_steps_(ResolveMaxSteps(options, task)),
-        action_steps_(ResolveActionSteps(options, policy_->config())) {
+        action_steps_(ResolveActionSteps(options, policy_->config())),
+        ensemble_(mjp::EnsembleOf(policy_->config())) {
     const size_t batch = options.policy.batch;
     for (size_t begin = 0; begin < slots_.size(); begin += batch)
       groups_.push_back({begin, std::min(begin + batch, slots_.size()), {}});
@@ -134,6 +137,7 @@ class BatchEvaluator {
       slot.previous_chunk = std::move(slot.chunk);
       slot.chunk.assign(output_.actions.begin() + k * size,
                         output_.actions.begin() + (k + 1) * size);
+      if (ensemble_) ensemble_->Fold(slot.previous_chunk, slot.result.decisions, slot.chunk);
       ++slot.result.decisions;
       if (!on_decision_) continue;
       on_decision_(
@@ -200,6 +204,7 @@ class BatchEvaluator {
   std::vector<Slot> slots_;
   std::unique_ptr<BatchSimulations> simulations_;
   const int max_steps_, action_steps_;
+  const std::optional<mjp::TemporalEnsemble> ensemble_;
   std::vector<Group> groups_;
   std::vector<int> pending_;  // indices of the episodes to run, of which
   size_t next_ = 0;           // these have begun
@@ -219,6 +224,12 @@ int ResolveActionSteps(const EvaluationOptions& options, const mjp::PolicyConfig
     throw mjp::Error(mjp::ExitCode::kUsage, "--action-steps " + std::to_string(steps) +
                                                 ": a chunk of this checkpoint has only " +
                                                 std::to_string(most) + " actions to execute");
+  }
+  if (config.temporal_ensemble && steps != 1) {
+    throw mjp::Error(mjp::ExitCode::kUsage,
+                     "--action-steps " + std::to_string(steps) +
+                         ": this checkpoint ensembles the chunks of all control steps, so that "
+                         "each has to make one; leave it out");
   }
   return steps;
 }

@@ -97,6 +97,46 @@ INSTANTIATE_TEST_SUITE_P(
              std::to_string(p.n_obs_steps) + "_" + std::to_string(p.action_steps);
     });
 
+// what each control executes, from the definition: the mean of what all chunks said of its tick
+TEST_F(DiffusionPolicyTest, EnsemblesTheChunksOfAllTicks) {
+  constexpr double kCoefficient = 0.2;
+  constexpr int kTicks = 20, kStepsPerTick = 10;
+  policy_.config.n_obs_steps = policy_.config.n_action_steps = 1;
+  policy_.config.horizon = 6;
+  policy_.config.temporal_ensemble = kCoefficient;
+  Load(Basic() + Set("seed", "5"));
+  DataPtr copy(mj_makeData(model_.get()));
+  std::vector<std::vector<float>> chunks;
+  for (int tick = 0; tick < kTicks; ++tick) {
+    for (int step = 0; step < kStepsPerTick; ++step) mj_step(model_.get(), data_.get());
+    for (const SeenInput& seen : policy_.Take()) chunks.push_back(policy_.act(seen));
+    ASSERT_THAT(chunks, SizeIs(tick + 1));
+    for (int c = 0; c < 2; ++c) {
+      double sum = 0, weights = 0, weight = 1;
+      for (int made = std::max(0, tick - 5); made <= tick; ++made) {
+        sum += weight * chunks[made][2 * (tick - made) + c];
+        weights += weight;
+        weight *= std::exp(-kCoefficient);
+      }
+      ASSERT_NEAR(data_->ctrl[c], sum / weights, 2e-6 * std::abs(sum / weights)) << tick;
+    }
+    if (tick == 7) mj_copyData(copy.get(), model_.get(), data_.get());
+  }
+  // a simulation that was put aside goes on with the same bits
+  for (int step = 0; step < (kTicks - 8) * kStepsPerTick; ++step) mj_step(model_.get(), copy.get());
+  EXPECT_EQ(copy->ctrl[0], data_->ctrl[0]);
+  EXPECT_EQ(copy->qpos[1], data_->qpos[1]);
+}
+
+TEST_F(DiffusionPolicyTest, AnEnsembleNeedsAChunkForEachTick) {
+  policy_.config.n_obs_steps = policy_.config.n_action_steps = 1;
+  policy_.config.temporal_ensemble = 0.01;
+  std::string error;
+  EXPECT_EQ(Compile(Xml(Basic() + Set("action_steps", "4")), &error), nullptr);
+  EXPECT_THAT(error,
+              ::testing::HasSubstr("attribute action_steps is 4: this checkpoint ensembles"));
+}
+
 TEST_F(DiffusionPolicyTest, ActsWithinTheFirstStep) {
   Load(Basic() + Set("seed", "3"));
   EXPECT_THAT(policy_.Take(), IsEmpty()) << "loading must not run the policy";

@@ -6,6 +6,7 @@
 
 #include "base/data_folders.h"
 #include "base/error.h"
+#include "policy/act/temporal_ensemble.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "tasks/pusht/coverage.h"
@@ -132,6 +133,12 @@ std::shared_ptr<DecisionRecord> EpisodeSimulation::Decide() {
   record->drawer = policy_->options().scene_drawer;
   AddKeypoints(*record);
   record->actions = output_.actions;
+  if (const auto ensemble = mjp::EnsembleOf(policy_->config())) {
+    const bool follows = !log().empty() && log().back()->seed == record->seed &&
+                         log().back()->step + 1 == record->step;
+    ensemble->Fold(follows ? log().back()->actions : record->actions,
+                   follows ? record->decision : 0, record->actions);
+  }
   KeepDenoising(trace, *record);
   const State& state = history_.back().state;
   record->agent = {static_cast<float>(state.agent_x), static_cast<float>(state.agent_y)};

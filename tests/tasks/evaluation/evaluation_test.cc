@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "policy/act/act_model.h"
 #include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/checkpoint_writer.h"
 #include "tasks/pusht/evaluation/judge.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
 #include "tasks/pusht/physics/batch_physics.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
+#include "tests/support/goldens/act_cases.h"
 #include "tests/support/goldens/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
 
@@ -134,6 +137,40 @@ TEST_F(EvaluationTest, PluginAndBatchAgreeUnderLatencyAndShortChunks) {
   const std::string reference = Fingerprint();
   options_.through = Through::kPlugin;
   EXPECT_EQ(Fingerprint(), reference);
+}
+
+// a policy of another type, whose chunks of all control steps are ensembled
+TEST_F(EvaluationTest, PluginAndBatchEnsembleAlike) {
+  const mjp_test::TempDir folder;
+  mjp::ActPolicyConfig config = mjp_test::SmallActConfig();
+  config.cameras = {{"observation.image", 3, 96, 96}};
+  config.state_dim = config.action_dim = 2;
+  config.environment_dim = 0;
+  config.n_action_steps = 1;
+  mjp::Checkpoint checkpoint = *mjp_test::ActCheckpoint(config);
+  checkpoint.stats.state = {mjp::Normalization::kMinMax, {0, 0}, {512, 512}};
+  checkpoint.stats.action = checkpoint.stats.state;
+  mjp::WriteCheckpoint(folder / "plain", checkpoint, mjp::WeightFormat::kF32);
+  checkpoint.config.temporal_ensemble = 0.1;
+  auto network = std::make_shared<mjp::ActModel>(mjp::ActOf(checkpoint));
+  network->config.temporal_ensemble = 0.1;
+  checkpoint.network = network;
+  mjp::WriteCheckpoint(folder / "policy", checkpoint, mjp::WeightFormat::kF32);
+  options_.policy.sampler = {};
+  options_.max_steps = 12;
+  options_.episodes = 2;
+  options_.checkpoint = folder / "plain";
+  const std::string plain = Fingerprint();
+  options_.checkpoint = folder / "policy";
+  const std::string reference = Fingerprint();
+  EXPECT_NE(reference, plain);
+  options_.policy.batch = 1;
+  options_.policy.threads = 2;
+  EXPECT_EQ(Fingerprint(), reference);
+  options_.through = Through::kPlugin;
+  EXPECT_EQ(Fingerprint(), reference);
+  options_.action_steps = 2;
+  EXPECT_THROW(Run(), mjp::Error);
 }
 
 TEST_F(EvaluationTest, HeldNoiseDependsOnTheEpisodeAlone) {

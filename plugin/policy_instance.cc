@@ -118,9 +118,9 @@ DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
       scores_(ScoresOf(model)),
       pictures_(MakePictures(model, instance, config_, *policy_)),
       action_steps_(ActionSteps(config_, policy_->config())),
-      ensemble_(EnsembleOf(policy_->config())),
       observation_(shape_.observation),
-      pose_(shape_.pose) {
+      pose_(shape_.pose),
+      ensemble_(EnsembleOf(policy_->config())) {
   const PolicyConfig& policy = policy_->config();
   CheckSize("state", "observation.state", state_binding_.size(), policy.state_dim);
   CheckSize("environment", "observation.environment_state", environment_binding_.size(),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "policy/act/act_config.h"
+#include "policy/checkpoint/layer_norm_weights.h"
 #include "policy/checkpoint/network.h"
 
 // The weights of an ACT policy, float32 in the layout of the original library. A tensor without a
@@ -33,10 +34,6 @@ struct ResNetWeights {
   Conv stem;
   BatchNorm stem_norm;
   std::vector<ResNetBlock> blocks;
-};
-
-struct LayerNormWeights {
-  Tensor weight, bias;  // (width)
 };
 
 struct AttentionWeights {

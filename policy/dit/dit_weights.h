@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "policy/checkpoint/layer_norm_weights.h"
 #include "policy/checkpoint/network.h"
 #include "policy/checkpoint/network_model.h"
 #include "policy/dit/dit_config.h"
@@ -12,10 +13,6 @@
 // The weights of multi_task_dit, as a tree with the library's own layouts.
 
 namespace mjp {
-
-struct LayerNormWeights {
-  Tensor weight, bias;  // (width)
-};
 
 // x += out(attention(norm1(x))); x += fc2(act(fc1(norm2(x))))
 struct ClipLayer {

@@ -3,9 +3,9 @@
 // A cluster makes block_m out channels, whole groups of them, of one picture. Its blocks share the
 // picture's positions (slices) and, where those are few, k (split_k). The four warps of a block
 // each take one of the four steps of a stage of 64 k, for all channels and positions, so a fragment
-// is read from shared memory by one warp alone; their sums, then those of the blocks that share a
-// slice, meet in the order of the ranks. Each block then owns a share of the positions: mean and
-// squared differences of the share, combined over the cluster in the order of the ranks (Chan),
+// is read from shared memory by one warp; their sums, then those of the blocks that share a
+// slice, are added in the order of the ranks. Each block then owns a share of the positions: mean
+// and squared differences of the share, combined over the cluster in the order of the ranks (Chan),
 // give the group's.
 // Bytes: weights once per slice, activations once per block_m channels, from L2.
 
@@ -68,11 +68,11 @@ __device__ __forceinline__ float GroupSum(float x, int group_columns, int group,
   return sum;
 }
 
-// Positions [begin, end) of a slice, which block `rank` of the cluster finishes.
-struct Share {
+// Positions [begin, end) of a slice, whose epilogue block `rank` of the cluster runs.
+struct PositionRange {
   int begin, end;
 };
-__device__ __forceinline__ Share ShareOf(int rank, const ConvNormKernelArgs& p) {
+__device__ __forceinline__ PositionRange PositionsOf(int rank, const ConvNormKernelArgs& p) {
   const ConvShape& s = p.a.conv.shape;
   const int split = p.config.split_k, part = rank % split;
   const int count = min(p.slice, s.out_h * s.out_w - rank / split * p.slice);
@@ -88,7 +88,7 @@ __device__ __forceinline__ float2 CombineMoments(const ConvNormKernelArgs& p, ui
 #pragma unroll
   for (int r = 0; r < kMostBlocks; ++r) {
     if (r >= blocks) break;
-    const Share positions = ShareOf(r, p);
+    const PositionRange positions = PositionsOf(r, p);
     counts[r] = static_cast<float>((positions.end - positions.begin) * p.group_channels);
     share[r] = LoadFromBlock(moments, r);
     mean += counts[r] * share[r].x;
@@ -168,7 +168,7 @@ __device__ __forceinline__ void StoreNormalized(const ConvArgs& a, float4 v, con
 // blocks that share a slice, normalises and stores. `sums`: (warp, position of the slice, BM + 4),
 // in shared memory.
 template <typename T, int BM, int kPartFloats>
-__device__ __forceinline__ void RunEpilogue(const ConvNormKernelArgs& p, float* sums) {
+__device__ __forceinline__ void RunConvNormEpilogue(const ConvNormKernelArgs& p, float* sums) {
   constexpr int kColumns = BM / 4, kRows = kThreads / kColumns, kPitch = BM + 4;
   __shared__ float partial[kWarps * kMostGroups];
   __shared__ float4 moments[kMostGroups];
@@ -177,8 +177,8 @@ __device__ __forceinline__ void RunEpilogue(const ConvNormKernelArgs& p, float* 
   const int column = threadIdx.x % kColumns, channel = blockIdx.y * BM + column * 4;
   const int group_columns = p.group_channels / 4, group = column / group_columns;
   AddWarps<kPartFloats>(sums, split);
-  // the others read this block's sums of their own shares alone
-  const Share share = ShareOf(rank, p);
+  // the others read only this block's sums of their own shares
+  const PositionRange share = PositionsOf(rank, p);
   const int first = share.begin + threadIdx.x / kColumns;
   float4* own = reinterpret_cast<float4*>(sums + column * 4);
   constexpr int kPitch4 = kPitch / 4;
@@ -199,8 +199,8 @@ __device__ __forceinline__ void RunEpilogue(const ConvNormKernelArgs& p, float* 
   squares = GroupSum<BM>(squares, group_columns, group, partial);
   if (threadIdx.x < kColumns && column % group_columns == 0)
     moments[group] = make_float4(share_mean, squares, 0.0f, 0.0f);
-  const bool alone = p.config.slices * split == 1;
-  if (alone) {
+  const bool one_block = p.config.slices * split == 1;
+  if (one_block) {
     __syncthreads();
   } else {
     ClusterBarrier();
@@ -219,7 +219,7 @@ __device__ __forceinline__ void RunEpilogue(const ConvNormKernelArgs& p, float* 
     StoreNormalized<T>(a, own[row * kPitch4], group_moments, scale, shift, at);
   }
   // the others may still read this block's sums and moments
-  if (!alone) ClusterBarrierRelaxed();
+  if (!one_block) ClusterBarrierRelaxed();
 }
 
 // grid: (pictures, tiles of out channels, slices x split_k)
@@ -319,7 +319,7 @@ __global__ void __launch_bounds__(kThreads) ConvNormKernel(const ConvNormKernelA
         sums[warp * C::kPartFloats + (j * 8 + 2 * (lane & 3) + (q & 1)) * C::kPitch + i * 16 +
              (lane >> 2) + (q >> 1) * 8] = acc[i][j][q];
   __syncthreads();
-  RunEpilogue<T, BM, C::kPartFloats>(p, sums);
+  RunConvNormEpilogue<T, BM, C::kPartFloats>(p, sums);
 }
 
 template <Format F, int BM, int BN>

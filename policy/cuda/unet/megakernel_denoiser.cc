@@ -40,8 +40,8 @@ MegakernelDenoiser::MegakernelDenoiser(const NormConvUnet& unet, Format format, 
       rows_(rows.launch),
       owner_epilogue_(form != UnetForm::kReaderEpilogue),
       arena_(arena),
-      condition_(first ? first->condition_.Shared(rows.per_env)
-                       : FilmCondition(unet.film, format, rows.all, rows.per_env, arena)) {
+      conditioning_(first ? first->conditioning_.Shared(rows.per_env)
+                          : FilmConditioning(unet.film, format, rows.all, rows.per_env, arena)) {
   args_.rows = rows.launch;
   args_.all_rows = rows.all;
   args_.length = horizon;
@@ -49,7 +49,7 @@ MegakernelDenoiser::MegakernelDenoiser(const NormConvUnet& unet, Format format, 
   args_.first = {unet.first.taps, unet.first.in_c, unet.first.out_c, unet.first.weight,
                  unet.first.shortcut_weight};
   args_.x_halo = unet.first.taps / 2 * unet.first.in_c;
-  args_.film = condition_.Tables();
+  args_.film = conditioning_.Tables();
   args_.head = {unet.final_conv.shape.out_c, unet.final_conv.shape.out_c / unet.final_norm.groups,
                 unet.head.weight, unet.head.bias};
   const size_t elements = static_cast<size_t>(horizon) * args_.action_dim;
@@ -123,12 +123,12 @@ megakernel::EpilogueSource MegakernelDenoiser::DeferredEpilogue(const DeviceNorm
   return s;
 }
 
-megakernel::EpilogueSource MegakernelDenoiser::Consume(Value& signal) const {
-  const megakernel::EpilogueSource source = signal.source;
+megakernel::EpilogueSource MegakernelDenoiser::Consume(Value& value) const {
+  const megakernel::EpilogueSource source = value.source;
   if (source.materialized != nullptr) {
-    signal.source = {};
-    signal.source.values = source.materialized;
-    signal.source.channels = source.channels;
+    value.source = {};
+    value.source.values = source.materialized;
+    value.source.channels = source.channels;
   }
   return source;
 }

@@ -150,7 +150,7 @@ size_t PlanReaderShared(const std::vector<ReaderLayer>& layers, ReaderArgs& args
   size_t work = sizeof(float) * a.length * HeadPitch(args.last), accumulators = 0;
   work = std::max(work, PicardScratchBytes(a.picard.window, a.length * a.action_dim));
   for (const ReaderLayer& s : layers) {
-    const size_t positions = s.layout.left + size_t{1} * s.rows * s.layout.period;
+    const size_t positions = s.layout.halo + size_t{1} * s.rows * s.layout.period;
     const size_t parts = kMmaWarps / (s.m_channels / (16 * mi));
     work = std::max(work, s.layout.pitch * positions);
     const size_t shortcut = s.shape.shortcut && !args.two_tiles_per_warp;

@@ -105,10 +105,17 @@ __device__ __forceinline__ float2 CombineMoments(const ConvNormKernelArgs& p, ui
   return make_float2(mean, 1.0f / sqrtf(squares / count + kEpsilon));
 }
 
-// Adds up the warps' accumulators, in the first one's place, and waits for those of the other
-// blocks of the slice.
-template <int kPartFloats>
-__device__ __forceinline__ void AddWarps(float* sums, int split) {
+// Adds up the sums of the warps and of the blocks that share a slice, normalises and writes this
+// block's share. `sums`: (warp, position of the slice, BM + 4), in shared memory.
+template <typename T, int BM, int kPartFloats>
+__device__ __forceinline__ void RunConvNormEpilogue(const ConvNormKernelArgs& p, float* sums) {
+  constexpr int kColumns = BM / 4, kRows = kThreads / kColumns, kPitch = BM + 4;
+  __shared__ float partial[kWarps * kMostGroups];
+  __shared__ float4 moments[kMostGroups];
+  const ConvArgs& a = p.a.conv;
+  const int rank = blockIdx.z, split = p.config.split_k, slice = rank / split;
+  const int column = threadIdx.x % kColumns, channel = blockIdx.y * BM + column * 4;
+  const int group_columns = p.group_channels / 4, group = column / group_columns;
   for (int i = threadIdx.x * 4; i < kPartFloats; i += kThreads * 4) {
     float4 v = *reinterpret_cast<const float4*>(sums + i);
     for (int w = 1; w < kWarps; ++w) {
@@ -122,61 +129,6 @@ __device__ __forceinline__ void AddWarps(float* sums, int split) {
   } else {
     __syncthreads();
   }
-}
-
-// Four channels of a position: this block's own sums, or those of all `split` blocks of the slice
-// from `rank` on, and the bias.
-__device__ __forceinline__ float4 AddBlocks(const float4* own, int rank, int split,
-                                            const float* bias, int channel) {
-  float4 v = *own;
-  if (split > 1) {
-    const uint32_t at = SharedAddress(own);
-    v = LoadFromBlock(at, rank);
-    for (int r = 1; r < split; ++r) {
-      const float4 u = LoadFromBlock(at, rank + r);
-      v.x += u.x, v.y += u.y, v.z += u.z, v.w += u.w;
-    }
-  }
-  if (bias) {
-    const float4 u = *reinterpret_cast<const float4*>(bias + channel);
-    v.x += u.x, v.y += u.y, v.z += u.z, v.w += u.w;
-  }
-  return v;
-}
-
-// Normalises, adds the residual, clips and stores four channels at `at`. moments: mean and inverse
-// standard deviation.
-template <typename T>
-__device__ __forceinline__ void StoreNormalized(const ConvArgs& a, float4 v, const float2& moments,
-                                                const float (&scale)[4], const float (&shift)[4],
-                                                size_t at) {
-  const float x[4] = {v.x, v.y, v.z, v.w};
-  Pack<T, 4> residual = {}, y;
-  if (a.residual)
-    residual = *reinterpret_cast<const Pack<T, 4>*>(static_cast<const T*>(a.residual) + at);
-#pragma unroll
-  for (int e = 0; e < 4; ++e) {
-    float out = __fmaf_rn(x[e] - moments.x, scale[e], shift[e]);
-    if (a.residual) out += ToFloat(residual.v[e]);
-    if (a.relu) out = fmaxf(out, 0.0f);
-    y.v[e] = FromFloat<T>(out);
-  }
-  *reinterpret_cast<Pack<T, 4>*>(static_cast<T*>(a.y) + at) = y;
-}
-
-// The epilogue of this block's share of the positions: adds up the sums of the warps and of the
-// blocks that share a slice, normalises and stores. `sums`: (warp, position of the slice, BM + 4),
-// in shared memory.
-template <typename T, int BM, int kPartFloats>
-__device__ __forceinline__ void RunConvNormEpilogue(const ConvNormKernelArgs& p, float* sums) {
-  constexpr int kColumns = BM / 4, kRows = kThreads / kColumns, kPitch = BM + 4;
-  __shared__ float partial[kWarps * kMostGroups];
-  __shared__ float4 moments[kMostGroups];
-  const ConvArgs& a = p.a.conv;
-  const int rank = blockIdx.z, split = p.config.split_k, slice = rank / split;
-  const int column = threadIdx.x % kColumns, channel = blockIdx.y * BM + column * 4;
-  const int group_columns = p.group_channels / 4, group = column / group_columns;
-  AddWarps<kPartFloats>(sums, split);
   // the others read only this block's sums of their own shares
   const PositionRange share = PositionsOf(rank, p);
   const int first = share.begin + threadIdx.x / kColumns;
@@ -184,7 +136,19 @@ __device__ __forceinline__ void RunConvNormEpilogue(const ConvNormKernelArgs& p,
   constexpr int kPitch4 = kPitch / 4;
   float sum = 0.0f, squares = 0.0f;
   for (int row = first; row < share.end; row += kRows) {
-    const float4 v = AddBlocks(own + row * kPitch4, slice * split, split, a.bias, channel);
+    float4 v = own[row * kPitch4];
+    if (split > 1) {
+      const uint32_t at = SharedAddress(own + row * kPitch4);
+      v = LoadFromBlock(at, slice * split);
+      for (int r = 1; r < split; ++r) {
+        const float4 u = LoadFromBlock(at, slice * split + r);
+        v.x += u.x, v.y += u.y, v.z += u.z, v.w += u.w;
+      }
+    }
+    if (a.bias) {
+      const float4 u = *reinterpret_cast<const float4*>(a.bias + channel);
+      v.x += u.x, v.y += u.y, v.z += u.z, v.w += u.w;
+    }
     own[row * kPitch4] = v;
     sum += (v.x + v.y) + (v.z + v.w);
   }
@@ -207,7 +171,7 @@ __device__ __forceinline__ void RunConvNormEpilogue(const ConvNormKernelArgs& p,
   }
   const float2 group_moments = CombineMoments(p, SharedAddress(moments + group));
 
-  const float inverse = group_moments.y;
+  const float mean = group_moments.x, inverse = group_moments.y;
   const float4 weight = *reinterpret_cast<const float4*>(p.a.weight + channel);
   const float4 bias = *reinterpret_cast<const float4*>(p.a.bias + channel);
   const float scale[4] = {weight.x * inverse, weight.y * inverse, weight.z * inverse,
@@ -215,8 +179,20 @@ __device__ __forceinline__ void RunConvNormEpilogue(const ConvNormKernelArgs& p,
   const float shift[4] = {bias.x, bias.y, bias.z, bias.w};
   const int position0 = blockIdx.x * a.shape.out_h * a.shape.out_w + slice * p.slice;
   for (int row = first; row < share.end; row += kRows) {
+    const float4 v = own[row * kPitch4];
+    const float x[4] = {v.x, v.y, v.z, v.w};
     const size_t at = static_cast<size_t>(position0 + row) * a.shape.out_c + channel;
-    StoreNormalized<T>(a, own[row * kPitch4], group_moments, scale, shift, at);
+    Pack<T, 4> residual = {}, y;
+    if (a.residual)
+      residual = *reinterpret_cast<const Pack<T, 4>*>(static_cast<const T*>(a.residual) + at);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      float out = __fmaf_rn(x[e] - mean, scale[e], shift[e]);
+      if (a.residual) out += ToFloat(residual.v[e]);
+      if (a.relu) out = fmaxf(out, 0.0f);
+      y.v[e] = FromFloat<T>(out);
+    }
+    *reinterpret_cast<Pack<T, 4>*>(static_cast<T*>(a.y) + at) = y;
   }
   // the others may still read this block's sums and moments
   if (!one_block) ClusterBarrierRelaxed();

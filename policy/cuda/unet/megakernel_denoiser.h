@@ -43,9 +43,7 @@ class MegakernelDenoiser {
   // Of the reader-epilogue kernel; empty where the other one runs.
   const std::vector<megakernel::ReaderLayer>& reader_layers() const { return reader_layers_; }
   // The epilogue of the final convolution, whose norm groups the head's partial sums are of.
-  const megakernel::EpilogueSource& last() const {
-    return layers_ ? layers_->last() : reader_.last;
-  }
+  const megakernel::EpilogueSource& last() const { return args_.last; }
   float* output() const { return args_.output; }  // (rows, horizon * action_dim), of the last step
   int* timed_out() const { return args_.timed_out; }
   // Enqueues the steps [begin, end) of `steps` on x (rows, horizon * action_dim), device memory;

@@ -8,6 +8,8 @@ namespace mjp::app {
 // Each adds one subcommand to `app` and returns its action. One file per subcommand.
 Action AddBench(CLI::App& app);
 Action AddCompare(CLI::App& app);
+Action AddConvert(CLI::App& app);
+Action AddDataset(CLI::App& app);
 Action AddDemonstrate(CLI::App& app);
 Action AddDoctor(CLI::App& app);
 Action AddEvaluate(CLI::App& app);

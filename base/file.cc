@@ -67,13 +67,17 @@ Error FileError(const std::string& what, const std::string& path) {
   return BadInput(path + ": " + what + ": " + std::strerror(errno));
 }
 
-void WriteDurably(int fd, std::span<const uint8_t> bytes, const std::string& path) {
+void WriteAll(int fd, std::span<const uint8_t> bytes, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t put = write(fd, bytes.data(), bytes.size());
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) throw FileError("cannot write", path);
     bytes = bytes.subspan(static_cast<size_t>(put));
   }
+}
+
+void WriteDurably(int fd, std::span<const uint8_t> bytes, const std::string& path) {
+  WriteAll(fd, bytes, path);
   // EINVAL: a file system that cannot wait for its disk
   if (fsync(fd) != 0 && errno != EINVAL) throw FileError("cannot make durable", path);
 }
@@ -96,6 +100,23 @@ void RegularFile::Read(uint64_t count, std::vector<uint8_t>& out) {
   const size_t old_size = out.size();
   out.resize(old_size + count);
   if (ReadUpTo(file_.get(), path_, out.data() + old_size, count) != count) throw Changed(path_);
+}
+
+std::vector<uint8_t> RegularFile::ReadAt(uint64_t offset, uint64_t count) const {
+  if (offset > size_ || count > size_ - offset) {
+    throw BadInput(path_ + ": ends at byte " + std::to_string(size_) + ", before byte " +
+                   std::to_string(offset) + " + " + std::to_string(count) + ", which it refers to");
+  }
+  std::vector<uint8_t> bytes(count);
+  for (uint64_t done = 0; done < count;) {
+    const ssize_t got =
+        pread(file_.get(), bytes.data() + done, count - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw FileError("cannot read", path_);
+    if (got == 0) throw Changed(path_);
+    done += static_cast<uint64_t>(got);
+  }
+  return bytes;
 }
 
 void RegularFile::CheckUnchanged() const {

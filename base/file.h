@@ -43,6 +43,9 @@ class RegularFile {
   uint64_t size() const { return size_; }
   // The next `count` bytes, appended to `out`. Throws Error if the file has become shorter.
   void Read(uint64_t count, std::vector<uint8_t>& out);
+  // The `count` bytes from `offset` on; the next Read is not moved. Throws Error if they are not
+  // all within the size the file had when it was opened, or no longer there.
+  std::vector<uint8_t> ReadAt(uint64_t offset, uint64_t count) const;
   // Throws Error if the file has changed since it was opened.
   void CheckUnchanged() const;
 
@@ -57,8 +60,10 @@ class RegularFile {
 // larger than `limit` bytes, or changes while it is read.
 std::vector<uint8_t> ReadFile(const std::string& path, uint64_t limit);
 
-// Writes all of `bytes` to an open file and waits until they are on the disk. `path` names it in
-// the Error that is thrown if that fails.
+// Writes all of `bytes` to an open file. `path` names it in the Error that is thrown if that fails.
+void WriteAll(int fd, std::span<const uint8_t> bytes, const std::string& path);
+
+// The same, and waits until they are on the disk.
 void WriteDurably(int fd, std::span<const uint8_t> bytes, const std::string& path);
 
 // Replaces `path` so that readers, and a crash, see either the old file or all of the new one

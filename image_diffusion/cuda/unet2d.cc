@@ -58,14 +58,14 @@ CudaUnet2d::Map CudaUnet2d::Take(int size, int channels) {
 }
 
 CudaUnet2d::Map CudaUnet2d::Convolve(const Conv& conv, const Map& x, const Map* x2, int stride,
-                                     bool doubled) {
+                                     bool upsample2x) {
   const int kernel = static_cast<int>(conv.weight.shape[2]);
   const DeviceConv packed = loader_.Conv2d(conv, stride, kernel / 2);
   ConvArgs a;
   a.shape = packed.shape;
   a.shape.batch = rows_;
-  a.shape.doubled = doubled;
-  a.shape.in_h = a.shape.in_w = doubled ? 2 * x.size : x.size;
+  a.shape.upsample2x = upsample2x;
+  a.shape.in_h = a.shape.in_w = upsample2x ? 2 * x.size : x.size;
   a.shape.out_h = a.shape.out_w = (a.shape.in_h - 1) / stride + 1;
   a.x = x.data;
   a.weight = packed.weight;

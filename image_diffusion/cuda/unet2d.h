@@ -39,7 +39,7 @@ class CudaUnet2d {
 
   Map Take(int size, int channels);
   void GiveBack(const Map& map) { free_.push_back(map); }
-  Map Convolve(const Conv& conv, const Map& x, const Map* x2, int stride, bool doubled);
+  Map Convolve(const Conv& conv, const Map& x, const Map* x2, int stride, bool upsample2x);
   void Normalise(const GroupNorm& norm, const Map& map, const FilmArgs& film, const Map* residual);
   // The block of x, or of [x, skip], which stay.
   Map Block(const ResidualBlock1d& block, const Map& x, const Map* skip);

@@ -2,7 +2,7 @@
 //
 // The definition, word by word. Its cost: `length` threads of a block work (8 of 32 lanes), each
 // walks all in x taps weights alone, one dependent multiply-add after the other, and every lane
-// asks for the same weight, so a warp fetches four bytes at a time.
+// loads the same weight, so a warp fetches four bytes at a time.
 
 #include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/ladder/conv1d.cuh"

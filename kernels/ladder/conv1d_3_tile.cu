@@ -5,7 +5,7 @@
 // few blocks to fill the device.) What remains is float32: twice the bytes of half precision and a
 // sixteenth of the tensor cores' rate. The shipped launchers take over:
 // kernels/cuda/conv/implicit_gemm_mma.cu (half precision, tensor cores, any batch) and
-// kernels/cuda/norm_conv/norm_conv.cu (weights in the order of the tensor cores' fragments, asked
+// kernels/cuda/norm_conv/norm_conv.cu (weights in the order of the tensor cores' fragments, loaded
 // for while the layer before still runs, the norm applied on the way in).
 
 #include "kernels/ladder/conv1d_tile.cuh"

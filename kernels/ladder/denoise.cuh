@@ -13,7 +13,7 @@ namespace mjp::ladder {
 // x' of the step at `timestep`: the network predicts the noise, x0 is clamped to +-1, betas by the
 // squared cosine, variance "fixed small".
 struct DenoiseArgs {
-  int count = 0;  // numbers
+  int count = 0;  // values
   int timestep = 0, timesteps = 100;
   const DenoiseStep* table = nullptr;  // (timesteps) by timestep: of the second rung
   const float *x = nullptr, *output = nullptr, *noise = nullptr;  // (count)

@@ -1,6 +1,6 @@
 // Rung 1: the formulas as they are printed. Predict x0, clamp it, mix it with x, add noise: a
 // launch each, as a framework runs them, and every thread multiplies the alphas up to its timestep
-// to know the constants. For 32 numbers the launches and the cosines are all there is.
+// to know the constants. For 32 values the launches and the cosines are all there is.
 
 #include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/ladder/denoise.cuh"

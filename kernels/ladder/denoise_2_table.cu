@@ -1,5 +1,5 @@
 // Rung 2: one launch; the constants of all timesteps are a table made once, so a step is a handful
-// of multiply-adds per number. What remains is a launch and a read of the table that everything
+// of multiply-adds per value. What remains is a launch and a read of the table that everything
 // waits for: the shipped kernel (kernels/cuda/sampler/denoise.cu) gets its constants as arguments
 // and writes the network's next input in the same launch.
 

@@ -24,7 +24,7 @@ __device__ __forceinline__ float BlockSum(float x) {
   return sum;
 }
 
-// Of the `count` numbers at x, by the whole block; x is read twice.
+// Of the `count` values at x, by the whole block; x is read twice.
 __device__ __forceinline__ GroupStatistics Statistics(const float* x, int count) {
   float sum = 0, squares = 0;
   for (int i = threadIdx.x; i < count; i += kNormThreads) sum += x[i];

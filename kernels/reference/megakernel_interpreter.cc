@@ -22,8 +22,8 @@ struct Actor {
   std::vector<Access> left;         // single parts that have not been taken
 };
 
-// A barrier of a CTA that two actors meet at.
-struct Meeting {
+// A barrier of a CTA at which two actors wait for each other.
+struct NamedBarrierState {
   bool came[2] = {};
   Clock clock;  // of who came first
 };
@@ -88,8 +88,8 @@ class Machine {
     for (int i = 0; i < kActors; ++i)
       all.done[i] = all.fenced[i] = static_cast<uint16_t>(before_ * actors_[i].ops);
     for (Actor& a : actors_) a.clock = all, a.pass = a.op = 0, a.begun = false;
-    for (auto& cta : meetings_)
-      for (Meeting& m : cta) m = {};
+    for (auto& cta : barriers_)
+      for (NamedBarrierState& m : cta) m = {};
     for (int i = 0; i < kActors; ++i) Wake(i);
     while (!Stopped()) {
       if (!style_.late && random_() % 2 == 0) memory_.DeliverAny(!style_.linger);
@@ -160,7 +160,7 @@ class Machine {
           break;
         case Op::kArrive:
         case Op::kSync:
-          if (!Meet(actor, op)) return false;
+          if (!ArriveAndWait(actor, op)) return false;
           break;
       }
     }
@@ -198,7 +198,7 @@ class Machine {
     return (Planted(MegakernelFault::kOneMailboxBuffer) ? use & 1 : use >> 1 & 1) ^ 1;
   }
 
-  // Takes what has come; false where something has not. At first all is looked at, then what is
+  // Takes what has come; false where something has not. At first all is polled, then what is
   // missing is waited for one after the other.
   bool Read(int actor, const Op& op) {
     Actor& a = actors_[actor];
@@ -241,7 +241,7 @@ class Machine {
     if (cell.location < 0) return "what is cleared";
     return "the value" + Place(compiled_.locations[cell.location].layer, cell.pass);
   }
-  // I5: before a reader looks it knows that what stood there with the same tag is gone.
+  // I5: before a reader polls it knows that what stood there with the same tag is gone.
   void CheckOldIsGone(int actor, const Op& op, const Access& access) {
     const Location& l = compiled_.locations[access.location];
     const int pass = Pass(actor);
@@ -305,9 +305,9 @@ class Machine {
     }
   }
 
-  bool Meet(int actor, const Op& op) {
+  bool ArriveAndWait(int actor, const Op& op) {
     Actor& a = actors_[actor];
-    Meeting& m = meetings_[actor / 2][op.barrier];
+    NamedBarrierState& m = barriers_[actor / 2][op.barrier];
     const int side = actor % 2;
     if (a.begun) return a.met;
     if (m.came[side]) Report(actor, op, "comes to a barrier twice before the other side does");
@@ -343,7 +343,7 @@ class Machine {
   std::minstd_rand random_;
   Style style_;
   std::vector<Actor> actors_;
-  std::array<std::array<Meeting, kBarriers>, kCtas> meetings_;
+  std::array<std::array<NamedBarrierState, kBarriers>, kCtas> barriers_;
   std::array<bool, kCtas> slow_ = {};
   std::vector<int> runnable_[2];
   int before_ = 0;

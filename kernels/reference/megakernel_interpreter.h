@@ -8,7 +8,7 @@
 #include "kernels/cuda/megakernel/megakernel.cuh"
 
 // The megakernel's protocol without its arithmetic, on the CPU: every CTA's warps as actors that
-// store, clear, poll, fence and meet at barriers in the order in which the kernel does, under
+// store, clear, poll, fence and wait at barriers in the order in which the kernel does, under
 // random interleavings, where a store reaches the others late unless a fence is behind it. A value
 // is the name of who should have written it, so that a reader sees what it took.
 

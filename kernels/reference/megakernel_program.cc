@@ -65,9 +65,9 @@ class Compiler {
     }
   }
   // Mailboxes at one offset are the same two buffers.
-  void PlaceMailboxes(int layer, const Mailbox& box, bool shortcut) {
+  void PlaceMailboxes(int layer, const Mailbox& mailbox, bool shortcut) {
     const int parts = kMostWriters << At(layer).split_k_log2;
-    const auto [found, is_new] = buffers_.try_emplace(box.offset, std::pair{out_.cells, parts});
+    const auto [found, is_new] = buffers_.try_emplace(mailbox.offset, std::pair{out_.cells, parts});
     if (found->second.second != parts) throw Unsupported("mailboxes of two layouts at one place");
     if (is_new) out_.cells += 2 * program_.row_batches * kCtas * parts;
     mailboxes_[shortcut][layer] = static_cast<int>(out_.locations.size());
@@ -78,7 +78,7 @@ class Compiler {
         l.kind = Location::kMailbox, l.layer = layer, l.parts = parts;
         l.cell = found->second.first + (2 * ring * kCtas + tile) * parts;
         l.buffer_stride = kCtas * parts;
-        l.uses = box.uses, l.index = box.index;
+        l.uses = mailbox.uses, l.index = mailbox.index;
         out_.locations.push_back(std::move(l));
       }
     }

@@ -49,7 +49,7 @@ Signal ConvNormMish(const Conv& c, const Norm& n, const Signal& x) {
   return y;
 }
 
-// mish_cond: Mish of the step's embedding and the condition behind it.
+// mish_cond: Mish of the step's embedding and the conditioning vector behind it.
 template <typename Block>
 Signal ResidualBlock(const Block& b, const Signal& x, const std::vector<double>& mish_cond) {
   Signal y = ConvNormMish(b.conv1, b.norm1, x);
@@ -67,7 +67,7 @@ Signal ResidualBlock(const Block& b, const Signal& x, const std::vector<double>&
   return y;
 }
 
-// x (action_dim, horizon) at timestep t under the condition `cond`; like x.
+// x (action_dim, horizon) at timestep t under the conditioning vector `cond`; like x.
 template <typename Weights>
 Signal UnetPass(const Weights& w, Signal x, int t, const std::vector<double>& cond) {
   std::vector<double> mish_cond = StepEmbedding(w, t);

@@ -9,11 +9,11 @@
 
 #include "kernels/shared/format.h"
 
-// What the host packs for the GPU: float32 numbers as operands of a format.
+// What the host packs for the GPU: float32 values as operands of a format.
 
 namespace mjp {
 
-// Nearest number with 10 mantissa bits, ties away from zero, as cvt.rna.tf32 does.
+// Nearest value with 10 mantissa bits, ties away from zero, as cvt.rna.tf32 does.
 inline float RoundToTf32(float x) {
   uint32_t bits;
   std::memcpy(&bits, &x, 4);

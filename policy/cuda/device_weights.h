@@ -13,17 +13,17 @@ namespace mjp {
 // All weights of a checkpoint in one format on the device; immutable once made.
 class DeviceWeights {
  public:
-  // The U-Net's weights lie as the fused kernels or the others read them.
-  DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Format format, bool fused);
+  // The U-Net's weights lie as norm_conv and the megakernels read them, or as the convolutions do.
+  DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Format format, bool for_norm_conv);
 
-  // The one copy of (checkpoint, format, fused) in this process.
+  // The one copy of (checkpoint, format, for_norm_conv) in this process.
   static std::shared_ptr<const DeviceWeights> Get(std::shared_ptr<const Checkpoint> checkpoint,
-                                                  Format format, bool fused);
+                                                  Format format, bool for_norm_conv);
 
   // Whether the device still holds every weight as it was uploaded.
   bool Intact() const { return arena_.HoldsUploads(); }
 
-  bool fused() const { return fused_; }
+  bool for_norm_conv() const { return for_norm_conv_; }
   const DeviceUnet& unet() const { return unet_; }
   const NormConvUnet& norm_conv_unet() const { return norm_conv_unet_; }
   const std::vector<DeviceEncoder>& encoders() const { return encoders_; }
@@ -36,7 +36,7 @@ class DeviceWeights {
 
   std::shared_ptr<const Checkpoint> checkpoint_;
   DeviceArena arena_;
-  bool fused_;
+  bool for_norm_conv_;
   DeviceUnet unet_;
   NormConvUnet norm_conv_unet_;
   std::vector<DeviceEncoder> encoders_;

@@ -31,21 +31,21 @@ Linear ChannelLast(const Linear& linear, int channels) {
 // A convolution of stride 2 as one of stride 1 over 2x2 pixels in one place, 4 channels each: a
 // tap of the new kernel is 2x2 taps of the old one, zero outside it. Fewer zeros for the tensor
 // cores than three channels padded to eight.
-Conv FoldedStem(const Conv& stem) {
+Conv SpaceToDepthStem(const Conv& stem) {
   const int64_t out_c = stem.weight.shape[0], in_c = stem.weight.shape[1];
-  const int64_t kernel = stem.weight.shape[2], pad = kernel / 2, folded_pad = (pad + 1) / 2;
-  const int64_t skipped = 2 * folded_pad - pad, folded = (kernel + skipped + 1) / 2;
+  const int64_t kernel = stem.weight.shape[2], pad = kernel / 2, new_pad = (pad + 1) / 2;
+  const int64_t skipped = 2 * new_pad - pad, taps = (kernel + skipped + 1) / 2;
   Conv conv;
   conv.bias = stem.bias;
-  conv.weight.shape = {out_c, 16, folded, folded};
-  conv.weight.data.assign(out_c * 16 * folded * folded, 0.0f);
+  conv.weight.shape = {out_c, 16, taps, taps};
+  conv.weight.data.assign(out_c * 16 * taps * taps, 0.0f);
   for (int64_t o = 0; o < out_c; ++o)
     for (int64_t i = 0; i < in_c; ++i)
       for (int64_t ky = 0; ky < kernel; ++ky)
         for (int64_t kx = 0; kx < kernel; ++kx) {
           const int64_t y = ky + skipped, x = kx + skipped;
           const int64_t channel = (y % 2 * 2 + x % 2) * 4 + i;
-          conv.weight.data[((o * 16 + channel) * folded + y / 2) * folded + x / 2] =
+          conv.weight.data[((o * 16 + channel) * taps + y / 2) * taps + x / 2] =
               stem.weight.data[((o * in_c + i) * kernel + ky) * kernel + kx];
         }
   return conv;
@@ -66,7 +66,7 @@ DeviceEncoder LoadDeviceEncoder(LayerLoader& loader, const Checkpoint& checkpoin
   const int width = config.crop_width ? config.crop_width : camera.width;
   const int pad = config.stem_kernel / 2;
   out.space_to_depth = config.stem_stride == 2 && height % 2 == 0 && width % 2 == 0;
-  out.stem = out.space_to_depth ? loader.Conv2d(FoldedStem(weights.stem), 1, (pad + 1) / 2)
+  out.stem = out.space_to_depth ? loader.Conv2d(SpaceToDepthStem(weights.stem), 1, (pad + 1) / 2)
                                 : loader.Conv2d(weights.stem, config.stem_stride, pad);
   out.stem_norm = loader.Norm(weights.stem_norm);
   for (const BasicBlock2d& block : weights.blocks) {

@@ -50,7 +50,7 @@ void CudaEngine::Plan() {
   pictures_.Plan(arena_);
   denoiser_.reset();
   UnetLaunches unet = PlaceUnet(*weights_, chain_.format, config.horizon, plan_, arena_);
-  film_ = &unet.condition();
+  film_ = &unet.conditioning();
   conditioning_.Plan(arena_);
   chain_.Plan(arena_);
   denoiser_ = unet.megakernel ? MakeMegakernelDenoiser(chain_, std::move(unet), arena_)

@@ -51,7 +51,7 @@ class CudaEngine {
   InputBlock input_;
   PictureEncoders pictures_;
   Conditioning conditioning_;
-  const FilmCondition* film_ = nullptr;  // the denoiser's
+  const FilmConditioning* film_ = nullptr;  // the denoiser's
   std::unique_ptr<Denoiser> denoiser_;
   DecisionTiming timing_;
   PinnedArray<float> host_x_;  // what a decision fetches

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <random>
 #include <vector>
 
 #include "kernels/cuda/primitives/cuda_check.h"
@@ -30,6 +31,11 @@ class DeviceBuffer {
   explicit DeviceBuffer(size_t bytes) : bytes_(bytes) {
     mjp::CheckCuda(cudaMalloc(reinterpret_cast<void**>(&base_), bytes + 2 * kGuard), "cudaMalloc");
     mjp::CheckCuda(cudaMemset(base_, kPoison, bytes + 2 * kGuard), "cudaMemset");
+  }
+  // With these values.
+  template <typename T>
+  explicit DeviceBuffer(const std::vector<T>& host) : DeviceBuffer(host.size() * sizeof(T)) {
+    Upload(host.data());
   }
   ~DeviceBuffer() { static_cast<void>(cudaFree(base_)); }
   DeviceBuffer(const DeviceBuffer&) = delete;
@@ -115,6 +121,23 @@ inline float Operand(mjp::Format format, float x) {
   std::memcpy(&x, &bits, 4);
   return x;
 }
+
+// Normal values as operands of a format: the same ones from each seed.
+class OperandSource {
+ public:
+  OperandSource(mjp::Format format, unsigned seed) : format_(format), random_(seed) {}
+
+  std::vector<float> Draw(size_t count, float mean = 0.0f, float scale = 1.0f) {
+    std::vector<float> values(count);
+    for (float& v : values) v = Operand(format_, mean + scale * normal_(random_));
+    return values;
+  }
+
+ private:
+  mjp::Format format_;
+  std::mt19937 random_;
+  std::normal_distribution<float> normal_;
+};
 
 }  // namespace mjp_test
 

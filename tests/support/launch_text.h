@@ -50,7 +50,7 @@ class LaunchText {
     Field("out_w", a.shape.out_w), Field("out_c", a.shape.out_c);
     Field("kernel_h", a.shape.kernel_h), Field("kernel_w", a.shape.kernel_w);
     Field("stride", a.shape.stride), Field("pad_h", a.shape.pad_h), Field("pad_w", a.shape.pad_w);
-    Field("upsample2x", a.shape.doubled), Field("phases", a.shape.phases);
+    Field("upsample2x", a.shape.upsample2x), Field("phases", a.shape.phases);
     Field("x", a.x), Field("x2", a.x2), Field("weight", a.weight), Field("bias", a.bias);
     Field("residual", a.residual), Field("relu", a.relu), Field("y", a.y);
     Field("y_fp32", a.y_fp32);
@@ -129,7 +129,7 @@ class LaunchText {
     Field("weight", l.weight), Field("partial_sums", l.partial_sums);
     Field("shortcut_partial_sums", l.shortcut_partial_sums), Field("m_channels", l.m_channels);
     Field("split_k", l.split_k), Field("rows", l.rows), Field("k_slice", l.k_slice);
-    Field("n_tiles", l.n_tiles), Field("left", l.layout.left), Field("period", l.layout.period);
+    Field("n_tiles", l.n_tiles), Field("left", l.layout.halo), Field("period", l.layout.period);
     Field("pitch", l.layout.pitch);
     out_ << '\n';
   }

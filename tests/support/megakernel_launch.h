@@ -91,7 +91,7 @@ class MegakernelLaunch {
   }
   // FiLM's terms [begin, end) of those of all blocks, of a row.
   std::vector<double> FilmTerms(int row, int begin, int end) const {
-    const mjp::FilmArgs film = denoiser_->condition().Terms({});
+    const mjp::FilmArgs film = denoiser_->conditioning().Terms({});
     const auto step = Read<float>(film.step_table + size_t{kTimestep} * film.width, film.width);
     const auto cond = Read<float>(film.cond + static_cast<size_t>(row) * film.width, film.width);
     std::vector<double> terms;
@@ -125,11 +125,11 @@ class MegakernelLaunch {
   void UploadCondition() {
     const int cond = weights_->norm_conv_unet().film.cond.shape.in_c;
     const auto stored = Stored(format, Draw(static_cast<size_t>(rows) * cond, 0.7f));
-    mjp::CheckCuda(cudaMemcpy(denoiser_->condition().input(), stored.data(), stored.size(),
+    mjp::CheckCuda(cudaMemcpy(denoiser_->conditioning().input(), stored.data(), stored.size(),
                               cudaMemcpyHostToDevice),
-                   "condition");
-    denoiser_->condition().Run(nullptr);
-    mjp::CheckCuda(cudaDeviceSynchronize(), "condition");
+                   "conditioning");
+    denoiser_->conditioning().Run(nullptr);
+    mjp::CheckCuda(cudaDeviceSynchronize(), "conditioning");
   }
   std::vector<float> Draw(size_t count, float deviation) {
     std::normal_distribution<float> normal(0, deviation);

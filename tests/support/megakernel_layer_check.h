@@ -21,7 +21,7 @@ struct LayerWeights {
   const mjp::GroupNorm* norm = nullptr;  // null: a resampling
   const mjp::FilmTerms* film = nullptr;
   bool down = false, up = false;
-  // of a block's second convolution: the layer of its first one, and the 1x1 beside that
+  // of a block's second convolution: the layer of its first one, and the 1x1 shortcut of that
   int block = -1;
   const mjp::Conv* shortcut = nullptr;
 };

@@ -38,7 +38,7 @@ struct OpName {
   std::string operator()(const mjp::NormPoolArgs&) const { return "norm and max-pool"; }
   std::string operator()(const mjp::AveragePoolOp&) const { return "average pool"; }
   std::string operator()(const mjp::SpatialSoftmaxOp&) const { return "spatial softmax"; }
-  std::string operator()(const auto&) const { return "fused"; }
+  std::string operator()(const auto&) const { return "norm_conv"; }
 };
 
 double Operations(const mjp::Op& op) {
@@ -114,7 +114,7 @@ class Networks {
 
  private:
   void Plan() {
-    if (weights_->fused()) {
+    if (weights_->for_norm_conv()) {
       unet_ = std::make_unique<mjp::NormConvUnetPlan>(weights_->norm_conv_unet(), format_,
                                                       config_.horizon, batch_, 1, arena_);
     } else {

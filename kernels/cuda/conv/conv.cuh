@@ -22,8 +22,8 @@ struct ConvShape {
   int first_c = 0;                   // > 0: channels [0, first_c) come from x, the rest from x2
   int out_h = 1, out_w = 1, out_c = 1;
   int kernel_h = 1, kernel_w = 1, stride = 1, pad_h = 0, pad_w = 0;
-  bool doubled = false;  // every pixel of x stands twice both ways; in_h, in_w are of that map
-  int phases = 1;        // 2: transposed k4 s2 p1 as two k2 ones; phase p makes positions 2 l + p
+  bool upsample2x = false;  // nearest: in_h, in_w are of the larger map, which is never stored
+  int phases = 1;  // 2: transposed k4 s2 p1 as two k2 ones; phase p makes positions 2 l + p
 
   int Positions() const { return batch * out_h * out_w; }
   int K() const { return kernel_h * kernel_w * in_c; }

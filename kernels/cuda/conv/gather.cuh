@@ -26,7 +26,7 @@ __device__ __forceinline__ GatherRow MakeGatherRow(const ConvShape& s, int n, in
   if (n >= s.batch * s.out_h * s.out_w) return {-1, 0, 0};
   const int ox = n % s.out_w, rest = n / s.out_w;
   const int oy = rest % s.out_h, b = rest / s.out_h;
-  return {b * (s.in_h >> s.doubled) * (s.in_w >> s.doubled), oy * s.stride - s.pad_h,
+  return {b * (s.in_h >> s.upsample2x) * (s.in_w >> s.upsample2x), oy * s.stride - s.pad_h,
           ox * s.stride - pad_w};
 }
 
@@ -54,7 +54,9 @@ __device__ __forceinline__ bool GatherPixel(const ConvShape& s, const GatherRow&
   const int iy = row.iy0 + cursor.ky, ix = row.ix0 + cursor.kx;
   const bool inside =
       row.pixel0 >= 0 && cursor.ky < s.kernel_h && iy >= 0 && iy < s.in_h && ix >= 0 && ix < s.in_w;
-  pixel = inside ? row.pixel0 + (iy >> s.doubled) * (s.in_w >> s.doubled) + (ix >> s.doubled) : 0;
+  pixel = inside
+              ? row.pixel0 + (iy >> s.upsample2x) * (s.in_w >> s.upsample2x) + (ix >> s.upsample2x)
+              : 0;
   return inside;
 }
 

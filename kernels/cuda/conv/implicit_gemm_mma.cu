@@ -3,7 +3,7 @@
 //
 // A block makes a BM x BN tile: weights and gathered activations go through a ring of
 // shared-memory stages of 128 bytes of k (cp.async, XOR swizzle on 16-byte vectors), warps multiply
-// with mma.sync (fp32: three products of numbers in two TF32 parts). Where tiles
+// with mma.sync (fp32: three products of values in two TF32 parts). Where tiles
 // are fewer than multiprocessors, the blocks of a cluster split k, and each sums one share of the
 // tile's positions over the others' shared memory in a fixed order: the same bits every time. Bytes
 // moved: weights once per BN positions, activations once per BM channels.
@@ -45,7 +45,7 @@ struct Tile {
   static_assert(BM % kRowsPerPass == 0 && kWarpM % 16 == 0 && kWarpN % 16 == 0);
 };
 
-// acc += one stage of a (BM rows) times b (BN rows), both in shared memory: numbers in two parts,
+// acc += one stage of a (BM rows) times b (BN rows), both in shared memory: values in two parts,
 // three products of them (the fourth is below 2^-22).
 template <typename C>
 __device__ __forceinline__ void MultiplyStageSplit(float (&acc)[C::kMi][C::kNi][4], uint32_t a,
@@ -107,7 +107,7 @@ __device__ __forceinline__ void MultiplyStage(float (&acc)[C::kMi][C::kNi][4], u
 }
 
 template <typename T>
-__device__ __forceinline__ void FinishElement(const ConvArgs& a, size_t index, float sum) {
+__device__ __forceinline__ void StoreElement(const ConvArgs& a, size_t index, float sum) {
   if (a.residual) sum += ToFloat(static_cast<const T*>(a.residual)[index]);
   if (a.relu) sum = fmaxf(sum, 0.0f);
   if (a.y_fp32) {
@@ -117,10 +117,10 @@ __device__ __forceinline__ void FinishElement(const ConvArgs& a, size_t index, f
   }
 }
 
-// Sums this block's share of the tile over the cluster and writes it out.
+// The epilogue of this block's share of the tile, whose sums it adds over the cluster.
 template <typename C, int BM, int BN>
-__device__ __forceinline__ void FinishTile(const ConvKernelArgs& p, uint32_t sums, int m0, int n0,
-                                           int phase) {
+__device__ __forceinline__ void RunMmaEpilogue(const ConvKernelArgs& p, uint32_t sums, int m0,
+                                               int n0, int phase) {
   using T = typename C::T;
   const ConvShape& s = p.a.shape;
   const int rank = p.split_k > 1 ? static_cast<int>(blockIdx.z) % p.split_k : 0;
@@ -138,7 +138,7 @@ __device__ __forceinline__ void FinishTile(const ConvKernelArgs& p, uint32_t sum
     const float sum[4] = {v.x, v.y, v.z, v.w};
     const size_t out = (static_cast<size_t>(n) * s.phases + phase) * s.out_c + m0 + m;
     for (int e = 0; e < 4 && m0 + m + e < s.out_c; ++e) {
-      FinishElement<T>(p.a, out + e, sum[e] + (p.a.bias ? p.a.bias[m0 + m + e] : 0.0f));
+      StoreElement<T>(p.a, out + e, sum[e] + (p.a.bias ? p.a.bias[m0 + m + e] : 0.0f));
     }
   }
 }
@@ -247,7 +247,7 @@ __global__ void __launch_bounds__(32 * kWarpsM * kWarpsN) ConvKernel(const ConvK
   } else {
     __syncthreads();
   }
-  FinishTile<C, BM, BN>(p, ring, m0, n0, phase);
+  RunMmaEpilogue<C, BM, BN>(p, ring, m0, n0, phase);
   // the others may still read this block's sums
   if (p.split_k > 1) ClusterBarrier();
 }
@@ -284,7 +284,7 @@ void LaunchFormat(const ConvConfig& config, const ConvKernelArgs& p, cudaStream_
     case 32:
       return LaunchTile<F, 64, 32, 4, 1>(p, stream);
     default:
-      // a stage of 32-bit numbers is short work: copies must be ahead by more of them
+      // a stage of 32-bit values is short work: copies must be ahead by more of them
       if constexpr (F == Format::kFp32 || F == Format::kTf32) {
         constexpr int kFewBlocks = 256;
         const int tiles = (p.a.shape.Positions() + 63) / 64 * (p.padded_m / 64) * p.a.shape.phases;
@@ -326,8 +326,8 @@ ConvConfig ChooseConvConfig(const ConvShape& s) {
 
 void LaunchConv(Format format, const ConvArgs& args, cudaStream_t stream) {
   CheckShape(args.shape);
-  if (WideConvSupports(format, args)) return LaunchWideConv(format, args, stream);
-  if (WideConv32Supports(format, args)) return LaunchWideConv32(format, args, stream);
+  if (WgmmaConvSupports(format, args)) return LaunchWgmmaConv(format, args, stream);
+  if (WgmmaTf32ConvSupports(format, args)) return LaunchWgmmaTf32Conv(format, args, stream);
   const ConvConfig config = ChooseConvConfig(args.shape);
   const ConvKernelArgs p = {args, KTiles(format, args.shape), PaddedM(args.shape.out_c),
                             std::min(config.split_k, GpuTraits::Current().ClusterBlocks())};

@@ -5,7 +5,8 @@
 // from there (wgmma, 64 x BN x 16), one stage in flight while the next is copied. Few tiles: the
 // blocks of a cluster split k, and each sums a share of the positions in the order of the ranks.
 // Bytes from L2 per stage: (BM + BN) x 128 for BM x BN x 64 products: bound by them at 7 TB/s. A
-// block alone on its multiprocessor needs a deep ring to hide their latency of about 1 us.
+// block that has its multiprocessor for itself needs a deep ring to hide their latency of about 1
+// us.
 
 #include <algorithm>
 
@@ -24,7 +25,7 @@ constexpr int kPerVector = 8;  // elements of 16 bits
 constexpr int kMaxSplit = 4;
 
 template <int BM, int BN, int kStages>
-struct WideTile {
+struct WgmmaConvTile {
   static constexpr int kMTiles = BM / 128;  // of 64 positions, per warpgroup
   static constexpr int kStageBytes = (BM + BN) * kRowBytes;
   static constexpr int kSumPitch = BN + 8;  // floats; the fragments' writes meet no bank twice
@@ -54,11 +55,11 @@ __device__ __forceinline__ void MultiplyStage(float (&acc)[kMTiles][BN / 2], uin
 
 // grid: (tiles of positions, tiles of out channels x phases, split_k)
 template <Format F, int BM, int BN, int kStages>
-__global__ void __launch_bounds__(kWideThreads,
-                                  (WideTile<BM, BN, kStages>::kBlocksPerMultiprocessor))
-    WideConvKernel(const WideKernelArgs p) {
+__global__ void __launch_bounds__(kWgmmaConvThreads,
+                                  (WgmmaConvTile<BM, BN, kStages>::kBlocksPerMultiprocessor))
+    WgmmaConvKernel(const WgmmaConvArgs p) {
   if constexpr (!kHaveWgmma) return Trap();
-  using C = WideTile<BM, BN, kStages>;
+  using C = WgmmaConvTile<BM, BN, kStages>;
   using T = Storage<F>;
   extern __shared__ uint8_t shared[];
   const uint32_t skip = (kTileAlignment - SharedAddress(shared) % kTileAlignment) % kTileAlignment;
@@ -76,19 +77,19 @@ __global__ void __launch_bounds__(kWideThreads,
   const uint8_t* weight = static_cast<const uint8_t*>(p.a.weight) +
                           (static_cast<size_t>(phase) * p.padded_m + m0 + row0) * weight_pitch +
                           static_cast<size_t>(first) * kRowBytes + vector * 16;
-  GatherRow rows[BM / kWideRowsPerPass];
+  GatherRow rows[BM / kWgmmaRowsPerPass];
 #pragma unroll
-  for (int i = 0; i < BM / kWideRowsPerPass; ++i)
-    rows[i] = MakeGatherRow(s, n0 + row0 + i * kWideRowsPerPass, s.pad_w - phase);
+  for (int i = 0; i < BM / kWgmmaRowsPerPass; ++i)
+    rows[i] = MakeGatherRow(s, n0 + row0 + i * kWgmmaRowsPerPass, s.pad_w - phase);
   KCursor cursor;
   cursor.Start(first * kStageVectors + vector, c_vectors, s.kernel_w);
 
   auto load_weights = [&](int slot) {
     const uint32_t to = ring + slot * C::kStageBytes + BM * kRowBytes;
 #pragma unroll
-    for (int i = 0; i < BN / kWideRowsPerPass; ++i)
-      CopyAsync16(Swizzled(to, row0 + i * kWideRowsPerPass, vector),
-                  weight + i * kWideRowsPerPass * weight_pitch, true);
+    for (int i = 0; i < BN / kWgmmaRowsPerPass; ++i)
+      CopyAsync16(Swizzled(to, row0 + i * kWgmmaRowsPerPass, vector),
+                  weight + i * kWgmmaRowsPerPass * weight_pitch, true);
     weight += kRowBytes;
   };
   auto load_positions = [&](int slot) {
@@ -98,10 +99,10 @@ __global__ void __launch_bounds__(kWideThreads,
     const int channels = s.first_c == 0 ? s.in_c : second ? s.in_c - s.first_c : s.first_c;
     x += (second ? cursor.c - first_vectors : cursor.c) * kPerVector;
 #pragma unroll
-    for (int i = 0; i < BM / kWideRowsPerPass; ++i) {
+    for (int i = 0; i < BM / kWgmmaRowsPerPass; ++i) {
       size_t pixel;
       const bool inside = GatherPixel(s, rows[i], cursor, pixel);
-      CopyAsync16(Swizzled(to, row0 + i * kWideRowsPerPass, vector), x + pixel * channels, inside);
+      CopyAsync16(Swizzled(to, row0 + i * kWgmmaRowsPerPass, vector), x + pixel * channels, inside);
     }
     cursor.Advance(c_vectors, s.kernel_w);
   };
@@ -148,34 +149,35 @@ __global__ void __launch_bounds__(kWideThreads,
   } else {
     __syncthreads();
   }
-  FinishWideTile<T, BM, BN, C::kSumPitch, kMaxSplit>(p, ring, n0, m0, phase);
+  RunWgmmaEpilogue<T, BM, BN, C::kSumPitch, kMaxSplit>(p, ring, n0, m0, phase);
   // the others may still read this block's sums
   if (p.split_k > 1) ClusterBarrier();
 }
 
 template <Format F, int BM, int BN, int kStages>
-void LaunchTile(const WideKernelArgs& p, cudaStream_t stream) {
-  using C = WideTile<BM, BN, kStages>;
-  const auto kernel = WideConvKernel<F, BM, BN, kStages>;
+void LaunchTile(const WgmmaConvArgs& p, cudaStream_t stream) {
+  using C = WgmmaConvTile<BM, BN, kStages>;
+  const auto kernel = WgmmaConvKernel<F, BM, BN, kStages>;
   static const cudaError_t allowed =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes);
-  CheckCuda(allowed, "shared memory of the wide convolution");
+  CheckCuda(allowed, "shared memory of the convolution by wgmma");
   const ConvShape& s = p.a.shape;
   LaunchShape shape;
   shape.grid = dim3((s.Positions() + BM - 1) / BM, s.out_c / BN * s.phases, p.split_k);
-  shape.block = dim3(kWideThreads);
+  shape.block = dim3(kWgmmaConvThreads);
   shape.shared_bytes = C::kSharedBytes;
   shape.cluster_z = p.split_k;
-  Launch(kernel, shape, stream, "wide convolution", p);
+  Launch(kernel, shape, stream, "convolution by wgmma", p);
 }
 
 template <Format F>
-void LaunchFormat(const WideConvConfig& config, const WideKernelArgs& p, cudaStream_t stream) {
+void LaunchFormat(const WgmmaConvConfig& config, const WgmmaConvArgs& p, cudaStream_t stream) {
   if (config.block_m == 256) return LaunchTile<F, 256, 128, 4>(p, stream);
   if (config.block_n == 128)
-    return config.alone ? LaunchTile<F, 128, 128, 6>(p, stream)
-                        : LaunchTile<F, 128, 128, 3>(p, stream);
-  config.alone ? LaunchTile<F, 128, 64, 8>(p, stream) : LaunchTile<F, 128, 64, 3>(p, stream);
+    return config.one_cta_per_sm ? LaunchTile<F, 128, 128, 6>(p, stream)
+                                 : LaunchTile<F, 128, 128, 3>(p, stream);
+  config.one_cta_per_sm ? LaunchTile<F, 128, 64, 8>(p, stream)
+                        : LaunchTile<F, 128, 64, 3>(p, stream);
 }
 
 int KTiles(const ConvShape& s) {
@@ -189,16 +191,16 @@ constexpr int Multiprocessors(int cluster) { return cluster <= 2 ? 132 : 112; }
 
 }  // namespace
 
-WideConvConfig ChooseWideConvConfig(const ConvShape& s) {
-  // measured on an H200, microseconds: of a stage, and of beginning and ending a block
+WgmmaConvConfig ChooseWgmmaConvConfig(const ConvShape& s) {
+  // measured on an H200, microseconds: of a stage, and of a block besides its stages
   struct Candidate {
     int block_m, block_n;
-    double stage, ends;
+    double stage, overhead;
   };
   constexpr Candidate kCandidates[] = {
       {256, 128, 0.88, 8}, {128, 128, 0.58, 5}, {128, 64, 0.44, 4}};
   constexpr double kSplitTime = 2;
-  WideConvConfig best = {0, 0, 1, false};
+  WgmmaConvConfig best = {0, 0, 1, false};
   double best_time = 0;
   for (const Candidate& c : kCandidates) {
     if (s.out_c % c.block_n != 0) continue;
@@ -209,8 +211,8 @@ WideConvConfig ChooseWideConvConfig(const ConvShape& s) {
       if (split > 1 && stages < 4) break;
       const int slots = Multiprocessors(split), waves = (tiles * split + slots - 1) / slots;
       // where several blocks share a multiprocessor, one multiplies while another begins or ends
-      const double ends = waves > 1 && c.block_m < 256 ? c.ends / 4 : c.ends;
-      const double time = waves * (stages * c.stage + ends + (split > 1 ? kSplitTime : 0));
+      const double overhead = waves > 1 && c.block_m < 256 ? c.overhead / 4 : c.overhead;
+      const double time = waves * (stages * c.stage + overhead + (split > 1 ? kSplitTime : 0));
       if (best.block_m == 0 || time < best_time) {
         best = {c.block_m, c.block_n, split, waves == 1};
         best_time = time;
@@ -220,16 +222,16 @@ WideConvConfig ChooseWideConvConfig(const ConvShape& s) {
   return best;
 }
 
-bool WideConvSupports(Format format, const ConvArgs& args) {
+bool WgmmaConvSupports(Format format, const ConvArgs& args) {
   constexpr int kFewPositions = 512;
   const ConvShape& s = args.shape;
   return (format == Format::kFp16 || format == Format::kBf16) && !args.y_fp32 &&
          s.Positions() >= kFewPositions && s.out_c % 64 == 0 && GpuTraits::Current().Wgmma();
 }
 
-void LaunchWideConv(Format format, const ConvArgs& args, cudaStream_t stream) {
-  const WideConvConfig config = ChooseWideConvConfig(args.shape);
-  const WideKernelArgs p = {args, KTiles(args.shape), args.shape.out_c, config.split_k};
+void LaunchWgmmaConv(Format format, const ConvArgs& args, cudaStream_t stream) {
+  const WgmmaConvConfig config = ChooseWgmmaConvConfig(args.shape);
+  const WgmmaConvArgs p = {args, KTiles(args.shape), args.shape.out_c, config.split_k};
   if (format == Format::kFp16) return LaunchFormat<Format::kFp16>(config, p, stream);
   LaunchFormat<Format::kBf16>(config, p, stream);
 }

@@ -10,25 +10,25 @@
 namespace mjp {
 
 // How a shape runs. Depends on the shape alone.
-struct WideConvConfig {
+struct WgmmaConvConfig {
   int block_m = 128, block_n = 64;  // positions x out channels of a block; 0: not supported
   int split_k = 1;                  // blocks of a cluster that share one tile's sum
-  bool alone = false;               // at most one block for each multiprocessor: a deeper ring
+  bool one_cta_per_sm = false;      // at most: a deeper ring
 };
 
 // Chooses by a count of the products that the busiest multiprocessor makes.
-WideConvConfig ChooseWideConvConfig(const ConvShape& shape);
+WgmmaConvConfig ChooseWgmmaConvConfig(const ConvShape& shape);
 
 // Whether this convolution runs here (16-bit formats, enough positions, out channels in multiples
 // of 64, a GPU of compute capability 9.0); otherwise the general kernel takes it.
-bool WideConvSupports(Format format, const ConvArgs& args);
+bool WgmmaConvSupports(Format format, const ConvArgs& args);
 
 // Enqueues the convolution. `args` must be supported.
-void LaunchWideConv(Format format, const ConvArgs& args, cudaStream_t stream);
+void LaunchWgmmaConv(Format format, const ConvArgs& args, cudaStream_t stream);
 
 // The same for the 32-bit formats (kernels/cuda/conv/implicit_gemm_wgmma_tf32.cu).
-bool WideConv32Supports(Format format, const ConvArgs& args);
-void LaunchWideConv32(Format format, const ConvArgs& args, cudaStream_t stream);
+bool WgmmaTf32ConvSupports(Format format, const ConvArgs& args);
+void LaunchWgmmaTf32Conv(Format format, const ConvArgs& args, cudaStream_t stream);
 
 }  // namespace mjp
 

@@ -1,8 +1,8 @@
-// The wide convolution of the 32-bit formats: y[n][m] = bias[m] + sum_k x[n][k] w[m][k].
+// The convolution by wgmma of the 32-bit formats: y[n][m] = bias[m] + sum_k x[n][k] w[m][k].
 //
 // A block makes 128 positions x 64 out channels. Its threads feed a ring of shared-memory stages of
 // 32 k (cp.async) and two warpgroups multiply: positions as fragments in registers, weights from
-// shared memory (wgmma, 64 x 64 x 8, TF32). In fp32 every number is taken in two TF32 parts and
+// shared memory (wgmma, 64 x 64 x 8, TF32). In fp32 every value is taken in two TF32 parts and
 // three products are summed (the fourth is below 2^-22): a position's parts are made in registers,
 // those of a weight in shared memory by the thread that copied it. The tensor cores cut sums
 // instead of rounding them, so each stage is summed from zero and then added. Few tiles: the blocks
@@ -26,7 +26,7 @@ constexpr int kSumPitch = kBlockN + 8;      // floats; the fragments' writes mee
 constexpr int kStageBytes = (kBlockM + kBlockN) * kRowBytes;
 constexpr int kLowBytes = kBlockN * kRowBytes;  // the weights' lower parts in one stage
 
-constexpr int kStages = 6;  // of the ring: a block is alone on its multiprocessor
+constexpr int kStages = 6;  // of the ring: one CTA per multiprocessor
 constexpr int kMaxSplit = 8;
 
 template <Format F>
@@ -40,8 +40,8 @@ struct Ring {
 // Splits the weights of a stage that this thread copied.
 __device__ __forceinline__ void SplitWeights(uint32_t weights, uint32_t low, int row0, int vector) {
 #pragma unroll
-  for (int i = 0; i < kBlockN / kWideRowsPerPass; ++i) {
-    const int row = row0 + i * kWideRowsPerPass;
+  for (int i = 0; i < kBlockN / kWgmmaRowsPerPass; ++i) {
+    const int row = row0 + i * kWgmmaRowsPerPass;
     uint32_t h[4], l[4];
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(h[0]), "=r"(h[1]), "=r"(h[2]), "=r"(h[3])
@@ -87,7 +87,7 @@ __device__ __forceinline__ void MultiplyStage(float (&sum)[kBlockN / 2], uint32_
 
 // grid: (tiles of positions, tiles of out channels x phases, split_k)
 template <Format F>
-__global__ void __launch_bounds__(kWideThreads) WideConv32Kernel(const WideKernelArgs p) {
+__global__ void __launch_bounds__(kWgmmaConvThreads) WgmmaTf32ConvKernel(const WgmmaConvArgs p) {
   if constexpr (!kHaveWgmma) return Trap();
   extern __shared__ uint8_t shared[];
   const uint32_t skip = (kTileAlignment - SharedAddress(shared) % kTileAlignment) % kTileAlignment;
@@ -106,19 +106,19 @@ __global__ void __launch_bounds__(kWideThreads) WideConv32Kernel(const WideKerne
   const uint8_t* weight = static_cast<const uint8_t*>(p.a.weight) +
                           (static_cast<size_t>(phase) * p.padded_m + m0 + row0) * weight_pitch +
                           static_cast<size_t>(first) * kRowBytes + vector * 16;
-  GatherRow rows[kBlockM / kWideRowsPerPass];
+  GatherRow rows[kBlockM / kWgmmaRowsPerPass];
 #pragma unroll
-  for (int i = 0; i < kBlockM / kWideRowsPerPass; ++i)
-    rows[i] = MakeGatherRow(s, n0 + row0 + i * kWideRowsPerPass, s.pad_w - phase);
+  for (int i = 0; i < kBlockM / kWgmmaRowsPerPass; ++i)
+    rows[i] = MakeGatherRow(s, n0 + row0 + i * kWgmmaRowsPerPass, s.pad_w - phase);
   KCursor cursor;
   cursor.Start(first * kStageVectors + vector, c_vectors, s.kernel_w);
 
   const auto weights_of = [&](int slot) { return ring + slot * kStageBytes + kBlockM * kRowBytes; };
   const auto load_weights = [&](int slot) {
 #pragma unroll
-    for (int i = 0; i < kBlockN / kWideRowsPerPass; ++i)
-      CopyAsync16(Swizzled(weights_of(slot), row0 + i * kWideRowsPerPass, vector),
-                  weight + i * kWideRowsPerPass * weight_pitch, true);
+    for (int i = 0; i < kBlockN / kWgmmaRowsPerPass; ++i)
+      CopyAsync16(Swizzled(weights_of(slot), row0 + i * kWgmmaRowsPerPass, vector),
+                  weight + i * kWgmmaRowsPerPass * weight_pitch, true);
     weight += kRowBytes;
   };
   const auto load_positions = [&](int slot) {
@@ -127,10 +127,10 @@ __global__ void __launch_bounds__(kWideThreads) WideConv32Kernel(const WideKerne
     const int channels = s.first_c == 0 ? s.in_c : second ? s.in_c - s.first_c : s.first_c;
     x += (second ? cursor.c - first_vectors : cursor.c) * kPerVector;
 #pragma unroll
-    for (int i = 0; i < kBlockM / kWideRowsPerPass; ++i) {
+    for (int i = 0; i < kBlockM / kWgmmaRowsPerPass; ++i) {
       size_t pixel;
       const bool inside = GatherPixel(s, rows[i], cursor, pixel);
-      CopyAsync16(Swizzled(ring + slot * kStageBytes, row0 + i * kWideRowsPerPass, vector),
+      CopyAsync16(Swizzled(ring + slot * kStageBytes, row0 + i * kWgmmaRowsPerPass, vector),
                   x + pixel * channels, inside);
     }
     cursor.Advance(c_vectors, s.kernel_w);
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(kWideThreads) WideConv32Kernel(const WideKerne
   } else {
     __syncthreads();
   }
-  FinishWideTile<float, kBlockM, kBlockN, kSumPitch, kMaxSplit>(p, ring, n0, m0, phase);
+  RunWgmmaEpilogue<float, kBlockM, kBlockN, kSumPitch, kMaxSplit>(p, ring, n0, m0, phase);
   // the others may still read this block's sums
   if (p.split_k > 1) ClusterBarrier();
 }
@@ -220,33 +220,33 @@ int SplitOf(const ConvShape& s) {
 }
 
 template <Format F>
-void LaunchFormat(const WideKernelArgs& p, cudaStream_t stream) {
+void LaunchFormat(const WgmmaConvArgs& p, cudaStream_t stream) {
   constexpr size_t kSharedBytes = Ring<F>::kSharedBytes;
-  const auto kernel = WideConv32Kernel<F>;
+  const auto kernel = WgmmaTf32ConvKernel<F>;
   static const cudaError_t allowed =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-  CheckCuda(allowed, "shared memory of the wide convolution");
+  CheckCuda(allowed, "shared memory of the convolution by wgmma");
   const ConvShape& s = p.a.shape;
   LaunchShape shape;
   shape.grid =
       dim3((s.Positions() + kBlockM - 1) / kBlockM, s.out_c / kBlockN * s.phases, p.split_k);
-  shape.block = dim3(kWideThreads);
+  shape.block = dim3(kWgmmaConvThreads);
   shape.shared_bytes = kSharedBytes;
   shape.cluster_z = p.split_k;
-  Launch(kernel, shape, stream, "wide convolution", p);
+  Launch(kernel, shape, stream, "convolution by wgmma", p);
 }
 
 }  // namespace
 
-bool WideConv32Supports(Format format, const ConvArgs& args) {
+bool WgmmaTf32ConvSupports(Format format, const ConvArgs& args) {
   constexpr int kFewPositions = 512;
   const ConvShape& s = args.shape;
   return FormatBytes(format) == 4 && s.Positions() >= kFewPositions && s.out_c % kBlockN == 0 &&
          GpuTraits::Current().Wgmma();
 }
 
-void LaunchWideConv32(Format format, const ConvArgs& args, cudaStream_t stream) {
-  const WideKernelArgs p = {args, KTiles(args.shape), args.shape.out_c, SplitOf(args.shape)};
+void LaunchWgmmaTf32Conv(Format format, const ConvArgs& args, cudaStream_t stream) {
+  const WgmmaConvArgs p = {args, KTiles(args.shape), args.shape.out_c, SplitOf(args.shape)};
   if (format == Format::kFp32) return LaunchFormat<Format::kFp32>(p, stream);
   LaunchFormat<Format::kTf32>(p, stream);
 }

@@ -6,16 +6,17 @@
 #include "kernels/cuda/primitives/device_math.cuh"
 #include "kernels/cuda/primitives/ptx.cuh"
 
-// What the wide convolutions share: a block's threads, and how a cluster ends its tile.
+// What the convolutions by wgmma share: a block's threads, and the epilogue of a cluster's tile.
 
 namespace mjp {
 
-constexpr int kWideThreads = 256;                               // two warpgroups
-constexpr int kWideRowsPerPass = kWideThreads / kStageVectors;  // that one round of copies fills
-constexpr int kTileAlignment = 1024;                            // of the swizzle
-constexpr int kSumVector = 8;  // sums that a thread finishes at a time
+constexpr int kWgmmaConvThreads = 256;  // two warpgroups
+constexpr int kWgmmaRowsPerPass =
+    kWgmmaConvThreads / kStageVectors;  // that one round of copies fills
+constexpr int kTileAlignment = 1024;    // of the swizzle
+constexpr int kSumVector = 8;           // sums of a thread at a time in the epilogue
 
-struct WideKernelArgs {
+struct WgmmaConvArgs {
   ConvArgs a;
   int k_tiles;   // stages of the whole k
   int padded_m;  // rows of the packed weights in one phase
@@ -24,7 +25,7 @@ struct WideKernelArgs {
 
 // Eight sums of this block's tile, added over the cluster in the order of the ranks.
 template <int kMaxSplit>
-__device__ __forceinline__ void GatherWideSums(float (&sum)[kSumVector], uint32_t address,
+__device__ __forceinline__ void AddClusterSums(float (&sum)[kSumVector], uint32_t address,
                                                int split) {
   float4 part[kMaxSplit][2];
 #pragma unroll
@@ -46,19 +47,19 @@ __device__ __forceinline__ void GatherWideSums(float (&sum)[kSumVector], uint32_
   }
 }
 
-// Writes this block's share of the tile: bias, residual and ReLU, 16 bytes at a time.
+// The epilogue of this block's share of the tile: bias, residual and ReLU, 16 bytes at a time.
 template <typename T, int BM, int BN, int kPitch, int kMaxSplit>
-__device__ __forceinline__ void FinishWideTile(const WideKernelArgs& p, uint32_t sums, int n0,
-                                               int m0, int phase) {
+__device__ __forceinline__ void RunWgmmaEpilogue(const WgmmaConvArgs& p, uint32_t sums, int n0,
+                                                 int m0, int phase) {
   constexpr int kVectors = BN / kSumVector;
   const ConvShape& s = p.a.shape;
   const int share = (BM + p.split_k - 1) / p.split_k, first = static_cast<int>(blockIdx.z) * share;
   const int count = s.batch * s.out_h * s.out_w;
-  for (int i = threadIdx.x; i < share * kVectors; i += kWideThreads) {
+  for (int i = threadIdx.x; i < share * kVectors; i += kWgmmaConvThreads) {
     const int row = first + i / kVectors, m = i % kVectors * kSumVector, n = n0 + row;
     if (row >= BM || n >= count) break;
     float sum[kSumVector];
-    GatherWideSums<kMaxSplit>(sum, sums + (row * kPitch + m) * 4, p.split_k);
+    AddClusterSums<kMaxSplit>(sum, sums + (row * kPitch + m) * 4, p.split_k);
     const size_t out = (static_cast<size_t>(n) * s.phases + phase) * s.out_c + m0 + m;
     Pack<T, kSumVector> residual = {}, y;
     if (p.a.residual)

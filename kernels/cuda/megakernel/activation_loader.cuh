@@ -43,7 +43,7 @@ class ActivationLoader {
     }
     to_ = reinterpret_cast<uint4*>(input) + at;
     to_step_ = kMmaThreads + ((kMmaThreads >> block_log2) << desc.halo_log2);
-    left_ = desc.vectors - thread;
+    remaining_ = desc.vectors - thread;
   }
 
   // Goes on to the next row batch.
@@ -52,20 +52,21 @@ class ActivationLoader {
   __device__ __forceinline__ void IssueLoads() {
 #pragma unroll
     for (int k = 0; k < kInFlight; ++k)
-      w_[k] = left_ > k * kMmaThreads ? Load16(from_ + k * from_step_) : make_uint4(1, 0, 1, 0);
+      w_[k] =
+          remaining_ > k * kMmaThreads ? Load16(from_ + k * from_step_) : make_uint4(1, 0, 1, 0);
   }
   // Marks them as empty, so that Receive issues their loads.
   __device__ __forceinline__ void DeferLoads() {
 #pragma unroll
     for (int k = 0; k < kInFlight; ++k)
-      w_[k] = left_ > k * kMmaThreads ? make_uint4(0, 0, 0, 0) : make_uint4(1, 0, 1, 0);
+      w_[k] = remaining_ > k * kMmaThreads ? make_uint4(0, 0, 0, 0) : make_uint4(1, 0, 1, 0);
   }
   // Polls what was issued and all others, and puts them in their places.
   __device__ __forceinline__ void ReceiveAll(SpinWatchdog& watchdog) {
     for (;; IssueLoads()) {
       ReceiveIssued(watchdog);
-      left_ -= kInFlight * kMmaThreads;
-      if (left_ <= 0) break;
+      remaining_ -= kInFlight * kMmaThreads;
+      if (remaining_ <= 0) break;
       from_ += kInFlight * from_step_, to_ += kInFlight * to_step_;
     }
   }
@@ -75,7 +76,7 @@ class ActivationLoader {
   template <int kCount, bool kPartial, bool kIssued, typename Begin>
   __device__ __forceinline__ void Receive(SpinWatchdog& watchdog, const Begin& begin) {
     constexpr int kNow = kCount < kInFlight ? kCount : kInFlight;
-    const bool mine = !kPartial || left_ > 0;
+    const bool mine = !kPartial || remaining_ > 0;
     const uint8_t* from = from_;
     uint32_t to[kNow];
 #pragma unroll
@@ -133,13 +134,13 @@ class ActivationLoader {
     }
 #pragma unroll
     for (int k = 0; k < kInFlight; ++k)
-      if (left_ > k * kMmaThreads) to_[k * to_step_] = w_[k];
+      if (remaining_ > k * kMmaThreads) to_[k * to_step_] = w_[k];
   }
 
   const uint8_t* from_;
   uint4* to_;
   uint32_t batch_bytes_;  // to the next row batch
-  int from_step_, to_step_, left_;
+  int from_step_, to_step_, remaining_;
   uint4 w_[kInFlight];
 };
 

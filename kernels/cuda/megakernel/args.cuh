@@ -71,10 +71,9 @@ struct FirstConvWeights {
   const float *weight = nullptr, *shortcut_weight = nullptr;
 };
 
-// The 1x1 convolution to the actions, of the final convolution's channels and their norm groups.
+// The 1x1 convolution to the actions: (action_dim, channels), (action_dim).
 struct HeadWeights {
-  int channels = 0, group_channels = 0;
-  const float *weight = nullptr, *bias = nullptr;  // (action_dim, channels), (action_dim)
+  const float *weight = nullptr, *bias = nullptr;
 };
 
 // What both persistent kernels read.
@@ -83,6 +82,7 @@ struct CommonArgs {
   int all_rows = 0;  // of the noise: other launches take those that this one does not
   int x_halo = 0;    // zeros on either side of a row's x: positions need no bounds check
   FirstConvWeights first;
+  EpilogueSource last;  // of the final convolution; the megakernel reads its channels alone
   HeadWeights head;
   float* head_partial_sums = nullptr;  // tagged (rows, norm groups, length * action_dim)
   FilmTables film;
@@ -107,7 +107,6 @@ struct ReaderArgs {
   int layer_count = 0;
   int accumulator_offset = 0;       // of the accumulators in shared memory, from the input
   bool two_tiles_per_warp = false;  // of 16 out channels
-  EpilogueSource last;              // of the final convolution, which the head's reader runs
 };
 
 // Shared memory of all rows' x, in bytes: what follows it is read in vectors.

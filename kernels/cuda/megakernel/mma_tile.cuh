@@ -303,7 +303,8 @@ __device__ __forceinline__ void MmaByTaps(const MmaShape& shape, Args&... args) 
 }
 
 // The shortcut of a GEMM tile, 8 NT positions, once the convolution's partial sums have been sent;
-// its accumulators take their place. last: of the row batches; prefetches the rest of `next`.
+// its accumulators take their place. last: of the row batches; prefetches the second half of
+// `next`.
 template <Format F, int NT>
 __device__ __forceinline__ void MmaShortcutTile(const MmaShape& shape, const Layer& layer,
                                                 bool last, WeightPipeline& pipeline,

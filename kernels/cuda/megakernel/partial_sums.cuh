@@ -69,10 +69,10 @@ struct PartialSumSender {
   using Layout = AccumulatorLayout<T>;
   using Vector = typename Sums::Vector;
 
-  uint8_t* box;    // where the thread's first four go
-  int from, part;  // bytes: to them from the accumulators' begin; between the warpgroups' parts
-  int step;        // bytes from a round of 16 positions to the next
-  int rounds;      // or fewer positions
+  uint8_t* mailbox;  // where the thread's first four go
+  int from, part;    // bytes: to them from the accumulators' begin; between the warpgroups' parts
+  int step;          // bytes from a round of 16 positions to the next
+  int rounds;        // or fewer positions
   uint32_t epoch;
 
   __device__ __forceinline__ PartialSumSender(const LayerDescriptor& desc, uint32_t pass,
@@ -85,21 +85,21 @@ struct PartialSumSender {
     const MailboxSlot slot = SlotOf(desc.ring, pass, 0);
     epoch = slot.epoch;
     PinRegister(epoch);
-    box = desc.send + slot.bytes + (channel >> desc.group_channels_log2) * desc.send_group +
-          in_group * kValueBytes + (n & ((1 << rows_log2) - 1)) * desc.send_row +
-          (n >> rows_log2) * desc.send_position;
+    mailbox = desc.send + slot.bytes + (channel >> desc.group_channels_log2) * desc.send_group +
+              in_group * kValueBytes + (n & ((1 << rows_log2) - 1)) * desc.send_row +
+              (n >> rows_log2) * desc.send_position;
     step = (16 >> rows_log2) * desc.send_position;
   }
   // Goes on to the shortcut's mailbox.
   __device__ __forceinline__ void GoToShortcut(const LayerDescriptor& desc, uint32_t pass,
                                                int batch) {
     const MailboxSlot slot = SlotOf(desc.shortcut_ring, pass, batch);
-    box += desc.shortcut_send + slot.bytes - (desc.send + SlotOf(desc.ring, pass, batch).bytes);
+    mailbox += desc.shortcut_send + slot.bytes - (desc.send + SlotOf(desc.ring, pass, batch).bytes);
     epoch = slot.epoch;
   }
   // Goes on to the next row batch.
   __device__ __forceinline__ void NextBatch(const LayerDescriptor& desc) {
-    box += 2 * desc.ring.buffer_bytes;
+    mailbox += 2 * desc.ring.buffer_bytes;
   }
   __device__ __forceinline__ void Send(const uint8_t* sums) const {
     const uint8_t* at = sums + from;
@@ -110,7 +110,7 @@ struct PartialSumSender {
       const Vector mine = *reinterpret_cast<const Vector*>(at + round * 16 * Layout::kPitch);
       const Vector others =
           *reinterpret_cast<const Vector*>(at + round * 16 * Layout::kPitch + part);
-      Sums::StoreSum(box + round * step, mine, others, epoch);
+      Sums::StoreSum(mailbox + round * step, mine, others, epoch);
     }
   }
 };

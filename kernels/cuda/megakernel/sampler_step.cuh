@@ -62,7 +62,7 @@ struct SamplerThreads {
 __device__ __forceinline__ void SamplerStep(CtaState& cta, const PicardState* states,
                                             int distinct_rows, int pass, const SamplerThreads& t) {
   const CommonArgs& a = cta.a;
-  const int elements = a.length * a.action_dim, groups = a.head.channels / a.head.group_channels;
+  const int elements = a.length * a.action_dim, groups = a.last.channels / a.last.group_channels;
   for (int i = t.thread; i < t.count * elements; i += t.threads) {
     const int wanted = t.begin + i / elements * t.stride, row = min(wanted, a.rows - 1);
     const int e = i % elements, step = states[row].begin + pass;
@@ -141,8 +141,8 @@ __device__ __forceinline__ void StartWindows(CtaState& cta, const PicardWindows&
 __device__ __forceinline__ void RecordOutputs(CtaState& cta, const PicardState& state, int env,
                                               const PicardScratch& scratch) {
   const PicardSweepArgs& a = cta.a.picard;
-  const HeadWeights& head = cta.a.head;
-  const int n = a.elements, quads = n / 4, groups = head.channels / head.group_channels;
+  const EpilogueSource& last = cta.a.last;
+  const int n = a.elements, quads = n / 4, groups = last.channels / last.group_channels;
   for (int i = threadIdx.x; i < state.count * quads; i += kMmaThreads) {
     const int j = i / quads, e = (i - j * quads) * 4, row = env * a.window + j;
     const DenoiseStep step = a.schedule[state.begin + j];
@@ -155,7 +155,7 @@ __device__ __forceinline__ void RecordOutputs(CtaState& cta, const PicardState& 
 #pragma unroll
     for (int c = 0; c < 4; ++c)
       RecordOutput(a, state, env, j, e + c, step, x[c],
-                   sum[c] + cta.head_bias[(e + c) % cta.a.action_dim], scratch);
+                   sum[c] + cta.head_bias[(e + c) % a.action_dim], scratch);
   }
 }
 
@@ -284,7 +284,7 @@ __device__ __forceinline__ void LoadInOutWeights(const CtaState& cta, float* fir
   const int terms = a.first.taps * a.first.in_c, out_c = a.first.out_c;
   load(first, a.first.weight, terms, out_c);
   load(first + terms * (out_c / parts), a.first.shortcut_weight, a.first.in_c, out_c);
-  load(head, a.head.weight, a.action_dim, a.head.channels);
+  load(head, a.head.weight, a.action_dim, a.last.channels);
   for (int i = threadIdx.x; i < a.action_dim; i += kMmaThreads) head_bias[i] = a.head.bias[i];
   const int elements = a.length * a.action_dim, window = max(1, a.picard.window);
   for (int i = threadIdx.x; i < a.rows * cta.XPitch(); i += kMmaThreads) {

@@ -22,7 +22,7 @@ class SpinWatchdog {
  public:
   __device__ explicit SpinWatchdog(int* flag) : flag_(flag) {}
 
-  // Whether to stop spinning; asked after try number `tries` of a spin.
+  // Whether to stop spinning; called after try number `tries` of a spin.
   __device__ __forceinline__ bool TimedOut(int tries) {
     if (timed_out_) return true;
     if ((tries & 1023) != 1023) return false;

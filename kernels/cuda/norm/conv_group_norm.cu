@@ -3,9 +3,9 @@
 // A cluster makes block_m out channels, whole groups of them, of one picture. Its blocks share the
 // picture's positions (slices) and, where those are few, k (split_k). The four warps of a block
 // each take one of the four steps of a stage of 64 k, for all channels and positions, so a fragment
-// is read from shared memory by one warp alone; their sums, then those of the blocks that share a
-// slice, meet in the order of the ranks. Each block then owns a share of the positions: mean and
-// squared differences of the share, combined over the cluster in the order of the ranks (Chan),
+// is read from shared memory by one warp; their sums, then those of the blocks that share a
+// slice, are added in the order of the ranks. Each block then owns a share of the positions: mean
+// and squared differences of the share, combined over the cluster in the order of the ranks (Chan),
 // give the group's.
 // Bytes: weights once per slice, activations once per block_m channels, from L2.
 
@@ -68,11 +68,11 @@ __device__ __forceinline__ float GroupSum(float x, int group_columns, int group,
   return sum;
 }
 
-// Positions [begin, end) of a slice, which block `rank` of the cluster finishes.
-struct Share {
+// Positions [begin, end) of a slice, whose epilogue block `rank` of the cluster runs.
+struct PositionRange {
   int begin, end;
 };
-__device__ __forceinline__ Share ShareOf(int rank, const ConvNormKernelArgs& p) {
+__device__ __forceinline__ PositionRange PositionsOf(int rank, const ConvNormKernelArgs& p) {
   const ConvShape& s = p.a.conv.shape;
   const int split = p.config.split_k, part = rank % split;
   const int count = min(p.slice, s.out_h * s.out_w - rank / split * p.slice);
@@ -88,7 +88,7 @@ __device__ __forceinline__ float2 CombineMoments(const ConvNormKernelArgs& p, ui
 #pragma unroll
   for (int r = 0; r < kMostBlocks; ++r) {
     if (r >= blocks) break;
-    const Share positions = ShareOf(r, p);
+    const PositionRange positions = PositionsOf(r, p);
     counts[r] = static_cast<float>((positions.end - positions.begin) * p.group_channels);
     share[r] = LoadFromBlock(moments, r);
     mean += counts[r] * share[r].x;
@@ -105,10 +105,17 @@ __device__ __forceinline__ float2 CombineMoments(const ConvNormKernelArgs& p, ui
   return make_float2(mean, 1.0f / sqrtf(squares / count + kEpsilon));
 }
 
-// Adds up the warps' accumulators, in the first one's place, and waits for those of the other
-// blocks of the slice.
-template <int kPartFloats>
-__device__ __forceinline__ void AddWarps(float* sums, int split) {
+// Adds up the sums of the warps and of the blocks that share a slice, normalises and writes this
+// block's share. `sums`: (warp, position of the slice, BM + 4), in shared memory.
+template <typename T, int BM, int kPartFloats>
+__device__ __forceinline__ void RunConvNormEpilogue(const ConvNormKernelArgs& p, float* sums) {
+  constexpr int kColumns = BM / 4, kRows = kThreads / kColumns, kPitch = BM + 4;
+  __shared__ float partial[kWarps * kMostGroups];
+  __shared__ float4 moments[kMostGroups];
+  const ConvArgs& a = p.a.conv;
+  const int rank = blockIdx.z, split = p.config.split_k, slice = rank / split;
+  const int column = threadIdx.x % kColumns, channel = blockIdx.y * BM + column * 4;
+  const int group_columns = p.group_channels / 4, group = column / group_columns;
   for (int i = threadIdx.x * 4; i < kPartFloats; i += kThreads * 4) {
     float4 v = *reinterpret_cast<const float4*>(sums + i);
     for (int w = 1; w < kWarps; ++w) {
@@ -122,69 +129,26 @@ __device__ __forceinline__ void AddWarps(float* sums, int split) {
   } else {
     __syncthreads();
   }
-}
-
-// Four channels of a position: this block's own sums, or those of all `split` blocks of the slice
-// from `rank` on, and the bias.
-__device__ __forceinline__ float4 AddBlocks(const float4* own, int rank, int split,
-                                            const float* bias, int channel) {
-  float4 v = *own;
-  if (split > 1) {
-    const uint32_t at = SharedAddress(own);
-    v = LoadFromBlock(at, rank);
-    for (int r = 1; r < split; ++r) {
-      const float4 u = LoadFromBlock(at, rank + r);
-      v.x += u.x, v.y += u.y, v.z += u.z, v.w += u.w;
-    }
-  }
-  if (bias) {
-    const float4 u = *reinterpret_cast<const float4*>(bias + channel);
-    v.x += u.x, v.y += u.y, v.z += u.z, v.w += u.w;
-  }
-  return v;
-}
-
-// Normalises, adds the residual, clips and stores four channels at `at`. moments: mean and inverse
-// standard deviation.
-template <typename T>
-__device__ __forceinline__ void StoreNormalized(const ConvArgs& a, float4 v, const float2& moments,
-                                                const float (&scale)[4], const float (&shift)[4],
-                                                size_t at) {
-  const float x[4] = {v.x, v.y, v.z, v.w};
-  Pack<T, 4> residual = {}, y;
-  if (a.residual)
-    residual = *reinterpret_cast<const Pack<T, 4>*>(static_cast<const T*>(a.residual) + at);
-#pragma unroll
-  for (int e = 0; e < 4; ++e) {
-    float out = __fmaf_rn(x[e] - moments.x, scale[e], shift[e]);
-    if (a.residual) out += ToFloat(residual.v[e]);
-    if (a.relu) out = fmaxf(out, 0.0f);
-    y.v[e] = FromFloat<T>(out);
-  }
-  *reinterpret_cast<Pack<T, 4>*>(static_cast<T*>(a.y) + at) = y;
-}
-
-// The epilogue of this block's share of the positions: adds up the sums of the warps and of the
-// blocks that share a slice, normalises and stores. `sums`: (warp, position of the slice, BM + 4),
-// in shared memory.
-template <typename T, int BM, int kPartFloats>
-__device__ __forceinline__ void RunEpilogue(const ConvNormKernelArgs& p, float* sums) {
-  constexpr int kColumns = BM / 4, kRows = kThreads / kColumns, kPitch = BM + 4;
-  __shared__ float partial[kWarps * kMostGroups];
-  __shared__ float4 moments[kMostGroups];
-  const ConvArgs& a = p.a.conv;
-  const int rank = blockIdx.z, split = p.config.split_k, slice = rank / split;
-  const int column = threadIdx.x % kColumns, channel = blockIdx.y * BM + column * 4;
-  const int group_columns = p.group_channels / 4, group = column / group_columns;
-  AddWarps<kPartFloats>(sums, split);
-  // the others read this block's sums of their own shares alone
-  const Share share = ShareOf(rank, p);
+  // the others read only this block's sums of their own shares
+  const PositionRange share = PositionsOf(rank, p);
   const int first = share.begin + threadIdx.x / kColumns;
   float4* own = reinterpret_cast<float4*>(sums + column * 4);
   constexpr int kPitch4 = kPitch / 4;
   float sum = 0.0f, squares = 0.0f;
   for (int row = first; row < share.end; row += kRows) {
-    const float4 v = AddBlocks(own + row * kPitch4, slice * split, split, a.bias, channel);
+    float4 v = own[row * kPitch4];
+    if (split > 1) {
+      const uint32_t at = SharedAddress(own + row * kPitch4);
+      v = LoadFromBlock(at, slice * split);
+      for (int r = 1; r < split; ++r) {
+        const float4 u = LoadFromBlock(at, slice * split + r);
+        v.x += u.x, v.y += u.y, v.z += u.z, v.w += u.w;
+      }
+    }
+    if (a.bias) {
+      const float4 u = *reinterpret_cast<const float4*>(a.bias + channel);
+      v.x += u.x, v.y += u.y, v.z += u.z, v.w += u.w;
+    }
     own[row * kPitch4] = v;
     sum += (v.x + v.y) + (v.z + v.w);
   }
@@ -199,15 +163,15 @@ __device__ __forceinline__ void RunEpilogue(const ConvNormKernelArgs& p, float* 
   squares = GroupSum<BM>(squares, group_columns, group, partial);
   if (threadIdx.x < kColumns && column % group_columns == 0)
     moments[group] = make_float4(share_mean, squares, 0.0f, 0.0f);
-  const bool alone = p.config.slices * split == 1;
-  if (alone) {
+  const bool one_block = p.config.slices * split == 1;
+  if (one_block) {
     __syncthreads();
   } else {
     ClusterBarrier();
   }
   const float2 group_moments = CombineMoments(p, SharedAddress(moments + group));
 
-  const float inverse = group_moments.y;
+  const float mean = group_moments.x, inverse = group_moments.y;
   const float4 weight = *reinterpret_cast<const float4*>(p.a.weight + channel);
   const float4 bias = *reinterpret_cast<const float4*>(p.a.bias + channel);
   const float scale[4] = {weight.x * inverse, weight.y * inverse, weight.z * inverse,
@@ -215,11 +179,23 @@ __device__ __forceinline__ void RunEpilogue(const ConvNormKernelArgs& p, float* 
   const float shift[4] = {bias.x, bias.y, bias.z, bias.w};
   const int position0 = blockIdx.x * a.shape.out_h * a.shape.out_w + slice * p.slice;
   for (int row = first; row < share.end; row += kRows) {
+    const float4 v = own[row * kPitch4];
+    const float x[4] = {v.x, v.y, v.z, v.w};
     const size_t at = static_cast<size_t>(position0 + row) * a.shape.out_c + channel;
-    StoreNormalized<T>(a, own[row * kPitch4], group_moments, scale, shift, at);
+    Pack<T, 4> residual = {}, y;
+    if (a.residual)
+      residual = *reinterpret_cast<const Pack<T, 4>*>(static_cast<const T*>(a.residual) + at);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      float out = __fmaf_rn(x[e] - mean, scale[e], shift[e]);
+      if (a.residual) out += ToFloat(residual.v[e]);
+      if (a.relu) out = fmaxf(out, 0.0f);
+      y.v[e] = FromFloat<T>(out);
+    }
+    *reinterpret_cast<Pack<T, 4>*>(static_cast<T*>(a.y) + at) = y;
   }
   // the others may still read this block's sums and moments
-  if (!alone) ClusterBarrierRelaxed();
+  if (!one_block) ClusterBarrierRelaxed();
 }
 
 // grid: (pictures, tiles of out channels, slices x split_k)
@@ -319,7 +295,7 @@ __global__ void __launch_bounds__(kThreads) ConvNormKernel(const ConvNormKernelA
         sums[warp * C::kPartFloats + (j * 8 + 2 * (lane & 3) + (q & 1)) * C::kPitch + i * 16 +
              (lane >> 2) + (q >> 1) * 8] = acc[i][j][q];
   __syncthreads();
-  RunEpilogue<T, BM, C::kPartFloats>(p, sums);
+  RunConvNormEpilogue<T, BM, C::kPartFloats>(p, sums);
 }
 
 template <Format F, int BM, int BN>

@@ -6,10 +6,10 @@
 // warpgroups multiply 192 positions each (wgmma, 64 x 64 x 16): positions from registers, read by
 // ldmatrix with the row moved by the tap, or from a row of zeros outside the map; weights from
 // shared memory. The sums of the whole picture are in registers then, so the norm is two sums over
-// the block, and the finished map takes the place of its input on its way out, as the residual did
-// on its way in.
-// Bytes moved: x, residual and y once, weights once per block. Bound by the products: 4 KB of
-// shared memory are read for every 32 cycles of the tensor cores' work, which just keeps up.
+// the block, and the normalised map takes the place of its input on its way out, as the residual
+// did on its way in. Bytes moved: x, residual and y once, weights once per block. Bound by the
+// products: 4 KB of shared memory are read for every 32 cycles of the tensor cores' work, which
+// just keeps up.
 
 #include <algorithm>
 
@@ -149,8 +149,9 @@ __device__ __forceinline__ void SumGroups(const Sums& sums, int row0, int positi
 
 // Normalises the sums into the map, which holds the residual if there is one.
 template <typename T>
-__device__ __forceinline__ void Finish(const ConvNormArgs& p, const Sums& sums, int row0,
-                                       int positions, Shared& shared, uint8_t* map) {
+__device__ __forceinline__ void RunResidentEpilogue(const ConvNormArgs& p, const Sums& sums,
+                                                    int row0, int positions, Shared& shared,
+                                                    uint8_t* map) {
   const int pair = threadIdx.x & 3;
   const float count = static_cast<float>(positions * kChannels / p.groups);
   float mean[kBlocks], inverse[kBlocks];
@@ -224,7 +225,8 @@ __global__ void __launch_bounds__(kThreads, 1) ConvMapKernel(const ConvNormArgs 
                 SharedAddress(shared.weights));
     __syncthreads();  // nobody reads the map any more
     if (p.conv.residual) LoadMap(shared.maps[slot], p.conv.residual, picture, positions);
-    Finish<Storage<F>>(p, sums, warp_row + (lane >> 2), positions, shared, shared.maps[slot]);
+    RunResidentEpilogue<Storage<F>>(p, sums, warp_row + (lane >> 2), positions, shared,
+                                    shared.maps[slot]);
     StoreMap(shared.maps[slot], p.conv.y, picture, positions);
   }
 }
@@ -251,7 +253,7 @@ bool ConvMapSupports(Format format, const ConvNormArgs& args) {
   return (format == Format::kFp16 || format == Format::kBf16) && s.batch > kFewPictures &&
          s.kernel_h == 3 && s.kernel_w == 3 && s.stride == 1 && s.pad_h == 1 && s.pad_w == 1 &&
          s.in_c == kChannels && s.out_c == kChannels && s.first_c == 0 && s.phases == 1 &&
-         !s.doubled && 2 * positions > kMostPositions && positions <= kMostPositions &&
+         !s.upsample2x && 2 * positions > kMostPositions && positions <= kMostPositions &&
          args.groups > 0 && kBlocks % args.groups == 0 && args.conv.bias == nullptr &&
          !args.conv.y_fp32 && GpuTraits::Current().Wgmma();
 }

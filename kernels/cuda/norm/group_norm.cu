@@ -1,12 +1,12 @@
 // Group normalisation with its activation, FiLM and residual, channel-last.
 //
-// One team for each (row, group): a warp where a lane can hold its share, a cluster of blocks where
-// the groups are fewer than multiprocessors, else a block. A thread keeps its share in registers,
-// as packs of V consecutive channels in the storage type, so x is read once and y written once, and
-// asks for its channels' terms before the sums. Mean, then the sum of squared differences from it,
-// each by a fixed tree over the block: two-pass, no cancellation, no atomics. The blocks of a
-// cluster put theirs together in the order of their ranks.
-// Bytes moved: x, residual and y once; a channel's terms once for all of a thread's positions.
+// One reduction group for each (row, group): a warp where a lane can hold its part, a cluster of
+// blocks where the groups are fewer than multiprocessors, else a block. A thread keeps its part in
+// registers, as packs of V consecutive channels in the storage type, so x is read once and y
+// written once, and loads its channels' terms before the sums. Mean, then the sum of squared
+// differences from it, each by a fixed tree over the block: two-pass, no cancellation, no atomics.
+// The blocks of a cluster put theirs together in the order of their ranks. Bytes moved: x, residual
+// and y once; a channel's terms once for all of a thread's positions.
 
 #include <numeric>
 #include <string>
@@ -20,18 +20,18 @@ namespace {
 
 constexpr float kEpsilon = 1e-5f;
 constexpr int kMaxThreads = 1024;
-constexpr int kWarpsPerBlock = 4;  // where a team is a warp
+constexpr int kWarpsPerBlock = 4;  // where a reduction group is a warp
 constexpr int kMaxClusterThreads = 512;
 
-enum class Team { kWarp, kBlock, kCluster };
+enum class Reduction { kWarp, kBlock, kCluster };
 
-constexpr int MostThreads(Team team) {
-  return team == Team::kWarp      ? 32 * kWarpsPerBlock
-         : team == Team::kCluster ? kMaxClusterThreads
-                                  : kMaxThreads;
+constexpr int MostThreads(Reduction reduction) {
+  return reduction == Reduction::kWarp      ? 32 * kWarpsPerBlock
+         : reduction == Reduction::kCluster ? kMaxClusterThreads
+                                            : kMaxThreads;
 }
 
-// Of `count` numbers: their sum, and the sum of their squared differences from their mean.
+// Of `count` values: their sum, and the sum of their squared differences from their mean.
 struct Moments {
   float sum, squares, count;
 };
@@ -44,7 +44,7 @@ __device__ __forceinline__ Moments ClusterMoments(const Moments& mine) {
   Moments all = {};
   for (unsigned r = 0; r < gridDim.z; ++r) {
     const float4 part = LoadFromBlock(SharedAddress(&shared), r);
-    if (part.z == 0) break;  // more threads than numbers
+    if (part.z == 0) break;  // more threads than values
     const float count = all.count + part.z;
     if (r > 0) {
       const float apart = part.x / part.z - all.sum / all.count;
@@ -56,19 +56,19 @@ __device__ __forceinline__ Moments ClusterMoments(const Moments& mine) {
 }
 
 // Sum over the warp or the block, the same bits in every thread. `partial` holds 32 floats.
-template <Team kTeam>
-__device__ __forceinline__ float TeamSum(float x, float* partial) {
-  return kTeam == Team::kWarp ? WarpSum(x) : BlockSum(x, partial);
+template <Reduction kReduction>
+__device__ __forceinline__ float ReductionSum(float x, float* partial) {
+  return kReduction == Reduction::kWarp ? WarpSum(x) : BlockSum(x, partial);
 }
 
 template <int V>
 __device__ __forceinline__ Pack<float, V> LoadTerms(const float* at) {
   Pack<float, V> out;
-  constexpr int kWide = V < 4 ? V : 4;
+  constexpr int kVector = V < 4 ? V : 4;
 #pragma unroll
-  for (int v = 0; v < V; v += kWide)
-    *reinterpret_cast<Pack<float, kWide>*>(out.v + v) =
-        *reinterpret_cast<const Pack<float, kWide>*>(at + v);
+  for (int v = 0; v < V; v += kVector)
+    *reinterpret_cast<Pack<float, kVector>*>(out.v + v) =
+        *reinterpret_cast<const Pack<float, kVector>*>(at + v);
   return out;
 }
 
@@ -99,24 +99,25 @@ struct ChannelTerms {
   }
 };
 
-// grid: (teams of (row, group), 1, blocks of a team). R packs of V channels per thread.
-template <typename T, int V, int R, Team kTeam, bool kFilm>
-__global__ void __launch_bounds__(MostThreads(kTeam)) GroupNormKernel(const GroupNormArgs a) {
-  static_assert(kTeam != Team::kCluster || R == 1);
+// grid: (reduction groups, 1, blocks of one). R packs of V channels per thread.
+template <typename T, int V, int R, Reduction kReduction, bool kFilm>
+__global__ void __launch_bounds__(MostThreads(kReduction)) GroupNormKernel(const GroupNormArgs a) {
+  static_assert(kReduction != Reduction::kCluster || R == 1);
   __shared__ float partial[32];
   ReleaseSuccessor();
   WaitForPredecessor();
-  constexpr bool kWarpTeam = kTeam == Team::kWarp;
-  const int thread = kWarpTeam ? threadIdx.x & 31 : blockIdx.z * blockDim.x + threadIdx.x;
-  const int threads = kWarpTeam ? 32 : gridDim.z * blockDim.x;
-  const int team = kWarpTeam ? blockIdx.x * kWarpsPerBlock + (threadIdx.x >> 5) : blockIdx.x;
-  if (team >= a.rows * a.groups) return;
-  const int group = team % a.groups, row = team / a.groups;
-  const int group_channels = a.channels / a.groups, packs_wide = group_channels / V;
-  const int packs = packs_wide * a.positions;
+  constexpr bool kWarpReduction = kReduction == Reduction::kWarp;
+  const int thread = kWarpReduction ? threadIdx.x & 31 : blockIdx.z * blockDim.x + threadIdx.x;
+  const int threads = kWarpReduction ? 32 : gridDim.z * blockDim.x;
+  const int index = kWarpReduction ? blockIdx.x * kWarpsPerBlock + (threadIdx.x >> 5) : blockIdx.x;
+  if (index >= a.rows * a.groups) return;
+  const int group = index % a.groups, row = index / a.groups;
+  const int group_channels = a.channels / a.groups, packs_per_position = group_channels / V;
+  const int packs = packs_per_position * a.positions;
   const size_t base = static_cast<size_t>(row) * a.positions * a.channels + group * group_channels;
   const auto offset = [&](int p) {
-    return base + static_cast<size_t>(p / packs_wide) * a.channels + (p % packs_wide) * V;
+    return base + static_cast<size_t>(p / packs_per_position) * a.channels +
+           (p % packs_per_position) * V;
   };
   Pack<T, V> x[R];
   ChannelTerms<V, kFilm> terms;
@@ -126,15 +127,15 @@ __global__ void __launch_bounds__(MostThreads(kTeam)) GroupNormKernel(const Grou
     const int p = thread + r * threads;
     if (p >= packs) break;
     x[r] = *reinterpret_cast<const Pack<T, V>*>(static_cast<const T*>(a.x) + offset(p));
-    if (r == 0) terms.Load(a, row, group * group_channels + p % packs_wide * V);
+    if (r == 0) terms.Load(a, row, group * group_channels + p % packs_per_position * V);
 #pragma unroll
     for (int v = 0; v < V; ++v) sum += ToFloat(x[r].v[v]);
   }
-  const int here = kTeam == Team::kCluster  // packs of this block
+  const int here = kReduction == Reduction::kCluster  // packs of this block
                        ? min(max(packs - static_cast<int>(blockIdx.z * blockDim.x), 0),
                              static_cast<int>(blockDim.x))
                        : packs;
-  Moments moments = {TeamSum<kTeam>(sum, partial), 0, static_cast<float>(here * V)};
+  Moments moments = {ReductionSum<kReduction>(sum, partial), 0, static_cast<float>(here * V)};
   float mean = moments.sum / fmaxf(moments.count, 1.0f), squares = 0.0f;
 #pragma unroll
   for (int r = 0; r < R; ++r) {
@@ -145,19 +146,20 @@ __global__ void __launch_bounds__(MostThreads(kTeam)) GroupNormKernel(const Grou
       squares += difference * difference;
     }
   }
-  moments.squares = TeamSum<kTeam>(squares, partial);
-  if constexpr (kTeam == Team::kCluster) {
+  moments.squares = ReductionSum<kReduction>(squares, partial);
+  if constexpr (kReduction == Reduction::kCluster) {
     moments = ClusterMoments(moments);
     mean = moments.sum / moments.count;
   }
   const float inverse = 1.0f / sqrtf(moments.squares / moments.count + kEpsilon);
 
-  const bool same_channels = threads % packs_wide == 0;  // in all of a thread's packs
+  const bool same_channels = threads % packs_per_position == 0;  // in all of a thread's packs
 #pragma unroll
   for (int r = 0; r < R; ++r) {
     const int p = thread + r * threads;
     if (p >= packs) break;
-    if (r > 0 && !same_channels) terms.Load(a, row, group * group_channels + p % packs_wide * V);
+    if (r > 0 && !same_channels)
+      terms.Load(a, row, group * group_channels + p % packs_per_position * V);
     Pack<T, V> residual = {}, out;
     if (a.residual)
       residual =
@@ -174,39 +176,43 @@ __global__ void __launch_bounds__(MostThreads(kTeam)) GroupNormKernel(const Grou
     *reinterpret_cast<Pack<T, V>*>(static_cast<T*>(a.y) + offset(p)) = out;
   }
   // the others may still read this block's moments
-  if constexpr (kTeam == Team::kCluster) ClusterBarrier();
+  if constexpr (kReduction == Reduction::kCluster) ClusterBarrier();
 }
 
-template <typename T, int V, int R, Team kTeam>
+template <typename T, int V, int R, Reduction kReduction>
 void LaunchPacked(const GroupNormArgs& a, int packs, int blocks, cudaStream_t stream) {
   LaunchShape shape;
-  const int teams = a.rows * a.groups, share = (packs + R * blocks - 1) / (R * blocks);
-  const bool warp = kTeam == Team::kWarp;
-  shape.grid = dim3(warp ? (teams + kWarpsPerBlock - 1) / kWarpsPerBlock : teams, 1, blocks);
+  const int reductions = a.rows * a.groups, share = (packs + R * blocks - 1) / (R * blocks);
+  const bool warp = kReduction == Reduction::kWarp;
+  shape.grid =
+      dim3(warp ? (reductions + kWarpsPerBlock - 1) / kWarpsPerBlock : reductions, 1, blocks);
   shape.block = dim3(warp ? 32 * kWarpsPerBlock : (share + 31) / 32 * 32);
   shape.cluster_z = blocks;
-  const auto kernel = a.film.step_table ? GroupNormKernel<T, V, R, kTeam, true>
-                                        : GroupNormKernel<T, V, R, kTeam, false>;
+  const auto kernel = a.film.step_table ? GroupNormKernel<T, V, R, kReduction, true>
+                                        : GroupNormKernel<T, V, R, kReduction, false>;
   Launch(kernel, shape, stream, "group normalisation", a);
 }
 
-// Blocks of a cluster that share a team's work: as many as there are multiprocessors for.
-int ClusterBlocks(int teams) {
+// Blocks of a cluster that share the work of a reduction group: as many as there are
+// multiprocessors for.
+int ClusterBlocks(int reductions) {
   constexpr int kMultiprocessors = 132;
   if (GpuTraits::Current().ClusterBlocks() < 2) return 1;
-  return teams <= kMultiprocessors ? 2 : 1;
+  return reductions <= kMultiprocessors ? 2 : 1;
 }
 
 template <typename T, int V>
 void LaunchVector(const GroupNormArgs& a, cudaStream_t stream) {
   const int packs = a.channels / a.groups / V * a.positions;
-  if (packs <= 32) return LaunchPacked<T, V, 1, Team::kWarp>(a, packs, 1, stream);
-  if (packs <= 64) return LaunchPacked<T, V, 2, Team::kWarp>(a, packs, 1, stream);
+  if (packs <= 32) return LaunchPacked<T, V, 1, Reduction::kWarp>(a, packs, 1, stream);
+  if (packs <= 64) return LaunchPacked<T, V, 2, Reduction::kWarp>(a, packs, 1, stream);
   const int blocks = ClusterBlocks(a.rows * a.groups);
   if (blocks > 1 && packs <= blocks * kMaxClusterThreads)
-    return LaunchPacked<T, V, 1, Team::kCluster>(a, packs, blocks, stream);
-  if (packs <= 4 * kMaxThreads) return LaunchPacked<T, V, 4, Team::kBlock>(a, packs, 1, stream);
-  if (packs <= 8 * kMaxThreads) return LaunchPacked<T, V, 8, Team::kBlock>(a, packs, 1, stream);
+    return LaunchPacked<T, V, 1, Reduction::kCluster>(a, packs, blocks, stream);
+  if (packs <= 4 * kMaxThreads)
+    return LaunchPacked<T, V, 4, Reduction::kBlock>(a, packs, 1, stream);
+  if (packs <= 8 * kMaxThreads)
+    return LaunchPacked<T, V, 8, Reduction::kBlock>(a, packs, 1, stream);
   throw Unsupported("group normalisation over " + std::to_string(packs * V) +
                     " elements: the GPU kernels take at most " +
                     std::to_string(8 * V * kMaxThreads));

@@ -66,9 +66,9 @@ NormConvKernelArgs PlanNormConv(Format format, const NormConvArgs& args, size_t*
   const NormConvShape& s = p.a.shape;
   p.config = ChooseNormConvConfig(format, p.a);
   p.slice_channels = s.in_c / p.config.split_k;
-  p.layout.left = s.phases == 2 ? 1 : s.pad;
+  p.layout.halo = s.phases == 2 ? 1 : s.pad;
   const int right = s.phases == 2 ? 1 : s.taps - 1 - s.pad - (s.stride - 1);
-  p.layout.period = s.in_length + std::max(p.layout.left, right);
+  p.layout.period = s.in_length + std::max(p.layout.halo, right);
   const int element = static_cast<int>(FormatBytes(format));
   p.layout.pitch = p.slice_channels * element + 16;  // an odd number of 16 bytes: no bank conflicts
   const int tiles = WarpTiles(p.config.n_tiles, s.shortcut);
@@ -79,7 +79,7 @@ NormConvKernelArgs PlanNormConv(Format format, const NormConvArgs& args, size_t*
   p.ring_chunks = std::min(chunks, kRingChunks);
   p.input_offset = kNormConvWarps * p.ring_chunks * kChunkBytes;
   const size_t input =
-      size_t{1} * p.layout.pitch * (p.layout.left + p.config.block_rows * p.layout.period);
+      size_t{1} * p.layout.pitch * (p.layout.halo + p.config.block_rows * p.layout.period);
   const size_t sums =
       sizeof(float) * p.config.n_tiles * 8 * (p.config.block_m + 4) * parts * (1 + s.shortcut);
   *shared_bytes = std::max(p.input_offset + input, sums);

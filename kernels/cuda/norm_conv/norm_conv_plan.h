@@ -20,10 +20,10 @@ inline constexpr int kLanePacks = 4;                    // packs of a lane in on
 inline constexpr int kMaxClusterCtas = 8;               // of a portable cluster
 inline constexpr int kMaxSharedBytesSm90 = 227 * 1024;  // of a CTA, sm_90
 
-// A CTA's input in shared memory: position l of row r is at left + r * period + l, `pitch` bytes
+// A CTA's input in shared memory: position l of row r is at halo + r * period + l, `pitch` bytes
 // each. The gap behind a row is the zero padding of that row and of the next.
 struct InputLayout {
-  int left, period, pitch;
+  int halo, period, pitch;
 };
 
 struct NormConvKernelArgs {

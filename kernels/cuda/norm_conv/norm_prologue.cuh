@@ -119,13 +119,13 @@ __device__ __forceinline__ void LoadNormalizedInput(const NormConvArgs& a, uint8
   const int packs_log2 = Log2(channels / kPackChannels), row_log2 = packs_log2 + Log2(length);
   const int mask = (1 << packs_log2) - 1;
   const auto at = [&](int r, int l, int channel) {
-    return reinterpret_cast<P*>(shared + (layout.left + r * layout.period + l) * layout.pitch +
+    return reinterpret_cast<P*>(shared + (layout.halo + r * layout.period + l) * layout.pitch +
                                 (channel - from) * static_cast<int>(sizeof(T)));
   };
   // paddings: in front of the first row, and behind each
   for (int i = threadIdx.x; i < (rows + 1) << packs_log2; i += blockDim.x) {
     const int r = (i >> packs_log2) - 1, c = from + (i & mask) * kPackChannels;
-    const int begin = r < 0 ? -layout.left : length, end = r < 0 ? 0 : layout.period;
+    const int begin = r < 0 ? -layout.halo : length, end = r < 0 ? 0 : layout.period;
     for (int l = begin; l < end; ++l) *at(max(r, 0), l, c) = P{};
   }
   for (int i = threadIdx.x + (live << row_log2); i < rows << row_log2; i += blockDim.x)

@@ -54,8 +54,8 @@ __device__ __forceinline__ void InitBarrier(uint32_t barrier, int count) {
   __trap();
 #endif
 }
-// Whether the barrier's phase of this parity is over; waits a while for it.
-__device__ __forceinline__ bool BarrierPassed(uint32_t barrier, uint32_t parity) {
+// Whether the barrier's phase of this phase bit is over; waits a while for it.
+__device__ __forceinline__ bool BarrierPassed(uint32_t barrier, uint32_t phase) {
   uint32_t passed = 1;
 #if __CUDA_ARCH__ >= 900
   asm volatile(
@@ -65,7 +65,7 @@ __device__ __forceinline__ bool BarrierPassed(uint32_t barrier, uint32_t parity)
       "selp.u32 %0, 1, 0, p;\n"
       "}"
       : "=r"(passed)
-      : "r"(barrier), "r"(parity)
+      : "r"(barrier), "r"(phase)
       : "memory");
 #else
   __trap();
@@ -146,7 +146,7 @@ __device__ __forceinline__ uint32_t RoundTf32(uint32_t x) {
   return y;
 }
 
-// x as a TF32 number, rounded likewise but faster; what that leaves goes to `low`, and NaN with it.
+// x as a TF32 value, rounded likewise but faster; what that leaves goes to `low`, and NaN with it.
 __device__ __forceinline__ uint32_t SplitTf32(uint32_t x, uint32_t& low) {
   const uint32_t high = (x + 0x1000u) & ~0x1fffu;
   low = __float_as_uint(__uint_as_float(x) - __uint_as_float(high));

@@ -27,7 +27,7 @@ struct PicardState {
 // What every form of it reads.
 struct PicardSweepArgs {
   int environments = 0, window = 0, steps = 0;
-  int elements = 0;                       // horizon * action_dim
+  int elements = 0, action_dim = 0;       // horizon * action_dim; channels of x
   float tolerance = 0;                    // see PicardLimit in picard_step.h
   const DenoiseStep* schedule = nullptr;  // (steps)
   const float* noise = nullptr;           // (steps, environments, elements); null: DDIM
@@ -38,7 +38,7 @@ struct PicardSweepArgs {
 // What the sweep of the kernels below reads besides, which stands between passes in launches of
 // their own.
 struct PicardArgs : PicardSweepArgs {
-  int action_dim = 0, pitch = 0;  // channels of x, and of the network's input
+  int pitch = 0;                  // channels of the network's input
   const float* output = nullptr;  // (environments, window, elements) of the network
   float* evaluated = nullptr;     // likewise: x that the network reads
   void* input = nullptr;          // (environments * window, horizon, pitch), storage

@@ -12,7 +12,7 @@ void Conditioning::Plan(DeviceArena& arena) {
 }
 
 void Conditioning::Enqueue(const InputBlock& input, const PictureEncoders& pictures,
-                           const FilmCondition& film, cudaStream_t stream) const {
+                           const FilmConditioning& film, cudaStream_t stream) const {
   ConditioningArgs a;
   a.environments = environments_;
   a.steps = config_.n_obs_steps;

@@ -18,8 +18,8 @@ class Conditioning {
 
   void Plan(DeviceArena& arena);
   // Enqueues the vector and its FiLM terms into `film`.
-  void Enqueue(const InputBlock& input, const PictureEncoders& pictures, const FilmCondition& film,
-               cudaStream_t stream) const;
+  void Enqueue(const InputBlock& input, const PictureEncoders& pictures,
+               const FilmConditioning& film, cudaStream_t stream) const;
   // Puts a vector (environments, CondDim()) from outside on the device, for decisions that take it.
   void UploadGiven(std::span<const float> cond, DeviceArena& arena) const;
   // Enqueues the copy of the vectors of the first environments to `cond`.

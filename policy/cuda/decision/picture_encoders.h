@@ -26,7 +26,7 @@ class PictureEncoders {
   void Encode(PictureSource source, cudaStream_t stream) const;
 
   int parts() const { return static_cast<int>(encoders_.size()); }
-  // (environments, steps, width / parts) of each part, `part_stride` numbers apart.
+  // (environments, steps, width / parts) of each part, `part_stride` values apart.
   const float* features() const { return encoders_.front()->features(); }
   size_t part_stride() const;
   int width() const;  // features of one step

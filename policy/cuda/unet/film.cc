@@ -52,7 +52,7 @@ class FilmCollector {
   }
   int width() const { return width_; }
 
-  // The columns of the condition, with the biases.
+  // The columns of the conditioning vector, with the biases.
   Linear ConditionPart() const {
     const int64_t columns = layers_.front()->weight.shape[1] - embed_dim_;
     Linear out;
@@ -103,8 +103,8 @@ DeviceFilm LoadFilm(LayerLoader& loader, const Checkpoint& checkpoint, bool meas
   return out;
 }
 
-FilmCondition::FilmCondition(const DeviceFilm& film, Format format, int rows, int rows_per_env,
-                             DeviceArena& arena)
+FilmConditioning::FilmConditioning(const DeviceFilm& film, Format format, int rows,
+                                   int rows_per_env, DeviceArena& arena)
     : format_(format), rows_per_env_(rows_per_env), step_table_(film.step_table) {
   const size_t environments = rows / rows_per_env;
   product_.shape = film.cond.shape;
@@ -117,13 +117,13 @@ FilmCondition::FilmCondition(const DeviceFilm& film, Format format, int rows, in
   product_.y_fp32 = true;
 }
 
-FilmCondition FilmCondition::Shared(int rows_per_env) const {
-  FilmCondition shared = *this;
+FilmConditioning FilmConditioning::Shared(int rows_per_env) const {
+  FilmConditioning shared = *this;
   shared.rows_per_env_ = rows_per_env;
   return shared;
 }
 
-FilmArgs FilmCondition::Terms(const FilmTerms& block) const {
+FilmArgs FilmConditioning::Terms(const FilmTerms& block) const {
   return {step_table_,
           static_cast<const float*>(product_.y),
           nullptr,
@@ -133,10 +133,10 @@ FilmArgs FilmCondition::Terms(const FilmTerms& block) const {
           block.bias_offset};
 }
 
-FilmTables FilmCondition::Tables() const {
+FilmTables FilmConditioning::Tables() const {
   return {step_table_, static_cast<const float*>(product_.y), rows_per_env_, product_.shape.out_c};
 }
 
-void FilmCondition::Run(cudaStream_t stream) const { LaunchConv(format_, product_, stream); }
+void FilmConditioning::Run(cudaStream_t stream) const { LaunchConv(format_, product_, stream); }
 
 }  // namespace mjp

@@ -14,8 +14,8 @@ struct FilmTerms {
   int bias_offset = 0;
 };
 
-// FiLM is split: Linear(Mish([step; cond])) = step_table[t] + cond(Mish(condition)). The first term
-// is a table made at load, the second one product per decision for all blocks together.
+// FiLM is split: Linear(Mish([step; cond])) = step_table[t] + cond(Mish(conditioning)). The first
+// term is a table made at load, the second one product per decision for all blocks together.
 struct DeviceFilm {
   int width = 0;                      // terms of all blocks
   std::vector<FilmTerms> blocks;      // in the order in which they run
@@ -26,14 +26,14 @@ struct DeviceFilm {
 // Packs the FiLM layers of `checkpoint`; with `measuring`, sizes alone.
 DeviceFilm LoadFilm(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring);
 
-// The condition's part of FiLM for `rows` rows, each of environment row / rows_per_env.
-class FilmCondition {
+// The conditioning vector's part of FiLM for `rows` rows, each of environment row / rows_per_env.
+class FilmConditioning {
  public:
-  FilmCondition(const DeviceFilm& film, Format format, int rows, int rows_per_env,
-                DeviceArena& arena);
+  FilmConditioning(const DeviceFilm& film, Format format, int rows, int rows_per_env,
+                   DeviceArena& arena);
 
-  // The same condition, in the same memory, for other rows of the same environments.
-  FilmCondition Shared(int rows_per_env) const;
+  // The same vector, in the same memory, for other rows of the same environments.
+  FilmConditioning Shared(int rows_per_env) const;
 
   void* input() const { return mish_cond_; }  // (environments, padded cond), storage: Mish(cond)
   // A block's terms; the reader's row_step is still to be set.

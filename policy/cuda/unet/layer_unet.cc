@@ -7,12 +7,12 @@
 namespace mjp {
 
 UnetPlan::UnetPlan(const DeviceUnet& unet, Format format, int horizon, int rows, int rows_per_env,
-                   DeviceArena& arena, const FilmCondition* condition)
+                   DeviceArena& arena, const FilmConditioning* conditioning)
     : format_(format),
       rows_(rows),
       arena_(arena),
-      condition_(condition ? condition->Shared(rows_per_env)
-                           : FilmCondition(unet.film, format, rows, rows_per_env, arena)) {
+      conditioning_(conditioning ? conditioning->Shared(rows_per_env)
+                                 : FilmConditioning(unet.film, format, rows, rows_per_env, arena)) {
   input_pitch_ = std::get<DeviceBlock1d>(unet.steps.front().layer).conv1.shape.in_c;
   input_ = Take(horizon, input_pitch_);
   output_ = arena.Take<float>(static_cast<size_t>(rows) * horizon * unet.out.shape.out_c);
@@ -81,7 +81,7 @@ UnetPlan::Activation1d UnetPlan::Block(const DeviceBlock1d& block, const Activat
   norm.weight = block.norm1.weight, norm.bias = block.norm1.bias;
   norm.x = norm.y = scratch_[0];
   norm.activation = Activation::kMish;
-  norm.film = condition_.Terms(block.film);
+  norm.film = conditioning_.Terms(block.film);
   pass_.push_back(norm);
   pass_.push_back(Convolve(block.conv2, hidden, in.length, scratch_[1]));
   const void* residual = in.data;

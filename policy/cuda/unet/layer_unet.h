@@ -11,14 +11,14 @@ namespace mjp {
 // The pass of any batch: a convolution and a normalisation in turn.
 class UnetPlan final : public UnetPass {
  public:
-  // Row r is of environment r / rows_per_env. `condition`: of another plan, shared with it.
+  // Row r is of environment r / rows_per_env. `conditioning`: of another plan, shared with it.
   UnetPlan(const DeviceUnet& unet, Format format, int horizon, int rows, int rows_per_env,
-           DeviceArena& arena, const FilmCondition* condition = nullptr);
+           DeviceArena& arena, const FilmConditioning* conditioning = nullptr);
 
   void* input() const override { return input_; }
   int input_pitch() const override { return input_pitch_; }
   float* output() const override { return output_; }
-  const FilmCondition& condition() const override { return condition_; }
+  const FilmConditioning& conditioning() const override { return conditioning_; }
   void RunPass(const int* row_step, cudaStream_t stream) const override;
   const std::vector<Op>& ops() const { return pass_; }  // of a pass, without row_step
 
@@ -37,7 +37,7 @@ class UnetPlan final : public UnetPass {
   Format format_;
   int rows_;
   DeviceArena& arena_;
-  FilmCondition condition_;
+  FilmConditioning conditioning_;
   void *input_ = nullptr, *scratch_[3] = {};
   float* output_ = nullptr;
   int input_pitch_ = 0;

@@ -40,8 +40,8 @@ MegakernelDenoiser::MegakernelDenoiser(const NormConvUnet& unet, Format format, 
       rows_(rows.launch),
       owner_epilogue_(form != UnetForm::kReaderEpilogue),
       arena_(arena),
-      condition_(first ? first->condition_.Shared(rows.per_env)
-                       : FilmCondition(unet.film, format, rows.all, rows.per_env, arena)) {
+      conditioning_(first ? first->conditioning_.Shared(rows.per_env)
+                          : FilmConditioning(unet.film, format, rows.all, rows.per_env, arena)) {
   args_.rows = rows.launch;
   args_.all_rows = rows.all;
   args_.length = horizon;
@@ -49,9 +49,8 @@ MegakernelDenoiser::MegakernelDenoiser(const NormConvUnet& unet, Format format, 
   args_.first = {unet.first.taps, unet.first.in_c, unet.first.out_c, unet.first.weight,
                  unet.first.shortcut_weight};
   args_.x_halo = unet.first.taps / 2 * unet.first.in_c;
-  args_.film = condition_.Tables();
-  args_.head = {unet.final_conv.shape.out_c, unet.final_conv.shape.out_c / unet.final_norm.groups,
-                unet.head.weight, unet.head.bias};
+  args_.film = conditioning_.Tables();
+  args_.head = {unet.head.weight, unet.head.bias};
   const size_t elements = static_cast<size_t>(horizon) * args_.action_dim;
   args_.head_partial_sums = arena.Take<float>(rows_ * elements * unet.final_norm.groups);
   args_.output = first ? first->args_.output : arena.Take<float>(rows.all * elements);
@@ -68,6 +67,7 @@ MegakernelDenoiser::MegakernelDenoiser(const NormConvUnet& unet, Format format, 
 void MegakernelDenoiser::PlanMegakernel(const NormConvUnet& unet, const MegakernelDenoiser* first) {
   layers_ = std::make_unique<MegakernelLayers>(unet, format_, args_.length, rows_, arena_,
                                                first ? first->layers_.get() : nullptr);
+  args_.last = layers_->last();
   ctas_ = megakernel::kCtas;
   if (layers_->Supported()) shared_bytes_ = layers_->SharedBytes(args_);
 }
@@ -86,7 +86,7 @@ void MegakernelDenoiser::PlanReaderEpilogue(const NormConvUnet& unet) {
   Value last = {DeferredEpilogue(unet.final_conv), args_.length};
   SetNorm(last.source, unet.final_norm);
   Append(final_conv, last, false);
-  reader_.last = last.source;
+  args_.last = last.source;
   megakernel::ReaderLayer* layers = arena_.Take<megakernel::ReaderLayer>(reader_layers_.size());
   arena_.Upload(layers, reader_layers_.data(),
                 reader_layers_.size() * sizeof(megakernel::ReaderLayer));
@@ -123,12 +123,12 @@ megakernel::EpilogueSource MegakernelDenoiser::DeferredEpilogue(const DeviceNorm
   return s;
 }
 
-megakernel::EpilogueSource MegakernelDenoiser::Consume(Value& signal) const {
-  const megakernel::EpilogueSource source = signal.source;
+megakernel::EpilogueSource MegakernelDenoiser::Consume(Value& value) const {
+  const megakernel::EpilogueSource source = value.source;
   if (source.materialized != nullptr) {
-    signal.source = {};
-    signal.source.values = source.materialized;
-    signal.source.channels = source.channels;
+    value.source = {};
+    value.source.values = source.materialized;
+    value.source.channels = source.channels;
   }
   return source;
 }
@@ -222,7 +222,7 @@ MegakernelDenoiser::Value MegakernelDenoiser::Resample(const DeviceNormConv& con
 
 bool MegakernelDenoiser::Supported() const {
   if (!supported_ || (layers_ && !layers_->Supported())) return false;
-  const int groups = args_.head.channels / args_.head.group_channels;
+  const int groups = args_.last.channels / args_.last.group_channels;
   return args_.first.shortcut_weight != nullptr && groups <= megakernel::kMaxPartialSums &&
          (args_.picard.window == 0 || args_.length * args_.action_dim % 4 == 0) &&
          (owner_epilogue_ || rows_ * groups <= ctas_);

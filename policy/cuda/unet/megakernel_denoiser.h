@@ -37,15 +37,13 @@ class MegakernelDenoiser {
   // Launches that run the steps, where rows_per_env is 1.
   int launches() const { return (args_.all_rows + rows_ - 1) / rows_; }
   int rows() const { return rows_; }  // of a launch; the last one may have fewer
-  const FilmCondition& condition() const { return condition_; }
+  const FilmConditioning& conditioning() const { return conditioning_; }
   // Of the owner-epilogue kernel; null where it does not run the network.
   const MegakernelLayers* layers() const { return layers_.get(); }
   // Of the reader-epilogue kernel; empty where the other one runs.
   const std::vector<megakernel::ReaderLayer>& reader_layers() const { return reader_layers_; }
   // The epilogue of the final convolution, whose norm groups the head's partial sums are of.
-  const megakernel::EpilogueSource& last() const {
-    return layers_ ? layers_->last() : reader_.last;
-  }
+  const megakernel::EpilogueSource& last() const { return args_.last; }
   float* output() const { return args_.output; }  // (rows, horizon * action_dim), of the last step
   int* timed_out() const { return args_.timed_out; }
   // Enqueues the steps [begin, end) of `steps` on x (rows, horizon * action_dim), device memory;
@@ -80,7 +78,7 @@ class MegakernelDenoiser {
   void Launch(const megakernel::CommonArgs& args, cudaStream_t stream) const;
   megakernel::ReaderLayer Convolve(const DeviceNormConv& conv, int in_length, int out_length);
   static megakernel::EpilogueSource DeferredEpilogue(const DeviceNormConv& conv);
-  megakernel::EpilogueSource Consume(Value& signal) const;
+  megakernel::EpilogueSource Consume(Value& value) const;
   void Append(megakernel::ReaderLayer& layer, Value& output, bool materialize);
   Value Block(const NormConvBlock& block, Value& x, Value* skip);
   Value FirstBlock(const NormConvBlock& block, const FirstConvArgs& conv, int horizon);
@@ -93,7 +91,7 @@ class MegakernelDenoiser {
   int rows_;
   bool owner_epilogue_;  // owners run the epilogue once, rather than each reader for what it reads
   DeviceArena& arena_;
-  FilmCondition condition_;
+  FilmConditioning conditioning_;
   std::unique_ptr<MegakernelLayers> layers_;  // or, where it cannot run the network:
   std::vector<megakernel::ReaderLayer> reader_layers_;
   megakernel::ReaderArgs reader_;  // of those; all but its common part

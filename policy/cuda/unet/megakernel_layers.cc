@@ -129,15 +129,14 @@ megakernel::Layer MegakernelLayers::Convolve(const DeviceNormConv& conv, const V
 
 MegakernelLayers::Value MegakernelLayers::Append(megakernel::Layer& layer, bool has_output) {
   const NormConvShape& shape = layer.shape;
-  const Value out = {nullptr, shape.out_c, shape.out_length * shape.phases, layer.adds_residual};
+  Value out = {nullptr, shape.out_c, shape.out_length * shape.phases, layer.adds_residual};
   supported_ = supported_ && megakernel::PlanLayer(layer);
   if (has_output)
     layer.output = arena_.Take<uint16_t>(size_t{2} * args_.row_batches * shape.rows * out.channels *
                                          out.length);
   layers_.push_back(layer);
-  Value kept = out;
-  kept.activations = layer.output;
-  return kept;
+  out.activations = layer.output;
+  return out;
 }
 
 MegakernelLayers::Value MegakernelLayers::SecondHalf(const NormConvBlock& block,

@@ -71,12 +71,12 @@ NormConvUnet LoadNormConvUnet(LayerLoader& loader, const Checkpoint& checkpoint,
 
 NormConvUnetPlan::NormConvUnetPlan(const NormConvUnet& unet, Format format, int horizon, int rows,
                                    int rows_per_env, DeviceArena& arena,
-                                   const FilmCondition* condition)
+                                   const FilmConditioning* conditioning)
     : format_(format),
       rows_(rows),
       arena_(arena),
-      condition_(condition ? condition->Shared(rows_per_env)
-                           : FilmCondition(unet.film, format, rows, rows_per_env, arena)),
+      conditioning_(conditioning ? conditioning->Shared(rows_per_env)
+                                 : FilmConditioning(unet.film, format, rows, rows_per_env, arena)),
       input_pitch_(unet.first.pitch) {
   input_ = Take(horizon, input_pitch_);
   output_ = arena.Take<float>(static_cast<size_t>(rows) * horizon * unet.head.out_c);
@@ -132,12 +132,12 @@ NormConvSource NormConvUnetPlan::DeferredEpilogue(const DeviceNorm& norm, const 
   return s;
 }
 
-NormConvSource NormConvUnetPlan::Consume(Value& signal) const {
-  const NormConvSource source = signal.source;
+NormConvSource NormConvUnetPlan::Consume(Value& value) const {
+  const NormConvSource source = value.source;
   if (source.group_channels > 0 && source.materialized != nullptr) {
-    signal.source = {};
-    signal.source.x = source.materialized;
-    signal.source.channels = source.channels;
+    value.source = {};
+    value.source.x = source.materialized;
+    value.source.channels = source.channels;
   }
   return source;
 }
@@ -148,7 +148,7 @@ NormConvUnetPlan::Value NormConvUnetPlan::SecondHalf(const NormConvBlock& block,
   const int channels = block.conv2.shape.in_c;
   NormConvArgs conv2 = Convolve(block.conv2, length, length);
   conv2.source[0] = DeferredEpilogue(block.norm1, raw, channels);
-  conv2.source[0].film = condition_.Terms(block.film);
+  conv2.source[0].film = conditioning_.Terms(block.film);
   pass_.push_back(conv2);
   Value out = {DeferredEpilogue(block.norm2, conv2.y, channels), length};
   out.source.residual = residual;

@@ -36,14 +36,14 @@ NormConvUnet LoadNormConvUnet(LayerLoader& loader, const Checkpoint& checkpoint,
 // The pass of small batches: one launch per convolution.
 class NormConvUnetPlan final : public UnetPass {
  public:
-  // Row r is of environment r / rows_per_env. `condition`: of another plan, shared with it.
+  // Row r is of environment r / rows_per_env. `conditioning`: of another plan, shared with it.
   NormConvUnetPlan(const NormConvUnet& unet, Format format, int horizon, int rows, int rows_per_env,
-                   DeviceArena& arena, const FilmCondition* condition = nullptr);
+                   DeviceArena& arena, const FilmConditioning* conditioning = nullptr);
 
   void* input() const override { return input_; }
   int input_pitch() const override { return input_pitch_; }
   float* output() const override { return output_; }
-  const FilmCondition& condition() const override { return condition_; }
+  const FilmConditioning& conditioning() const override { return conditioning_; }
   void RunPass(const int* row_step, cudaStream_t stream) const override;
   // Whether the kernels support every layer.
   bool Supported() const;
@@ -55,7 +55,7 @@ class NormConvUnetPlan final : public UnetPass {
     NormConvSource source;
     int length = 0;
   };
-  NormConvSource Consume(Value& signal) const;
+  NormConvSource Consume(Value& value) const;
   Value Block(const NormConvBlock& block, Value& x, Value* skip, bool materialize);
   Value FirstBlock(const NormConvBlock& block, const FirstConvArgs& first, int horizon);
   Value SecondHalf(const NormConvBlock& block, const void* raw, const void* residual, int length,
@@ -68,7 +68,7 @@ class NormConvUnetPlan final : public UnetPass {
   Format format_;
   int rows_;
   DeviceArena& arena_;
-  FilmCondition condition_;
+  FilmConditioning conditioning_;
   void* input_ = nullptr;
   float* output_ = nullptr;
   int input_pitch_ = 0;

@@ -11,13 +11,13 @@ namespace {
 // A pass over `rows`, with the conditioning's part of FiLM shared or its own.
 std::unique_ptr<UnetPass> MakePass(const DeviceWeights& weights, Format format, int horizon,
                                    int rows, int rows_per_env, DeviceArena& arena,
-                                   const FilmCondition* condition) {
-  if (weights.fused()) {
+                                   const FilmConditioning* conditioning) {
+  if (weights.for_norm_conv()) {
     return std::make_unique<NormConvUnetPlan>(weights.norm_conv_unet(), format, horizon, rows,
-                                              rows_per_env, arena, condition);
+                                              rows_per_env, arena, conditioning);
   }
   return std::make_unique<UnetPlan>(weights.unet(), format, horizon, rows, rows_per_env, arena,
-                                    condition);
+                                    conditioning);
 }
 
 }  // namespace
@@ -34,8 +34,8 @@ UnetLaunches PlaceUnet(const DeviceWeights& weights, Format format, int horizon,
   }
   unet.pass = MakePass(weights, format, horizon, plan.rows, window, arena, nullptr);
   if (window > 1) {
-    unet.pass_fallback =
-        MakePass(weights, format, horizon, plan.rows / window, 1, arena, &unet.pass->condition());
+    unet.pass_fallback = MakePass(weights, format, horizon, plan.rows / window, 1, arena,
+                                  &unet.pass->conditioning());
   }
   return unet;
 }

@@ -16,8 +16,8 @@ struct UnetLaunches {
   std::unique_ptr<UnetPass> pass, pass_fallback;  // or
   std::unique_ptr<MegakernelDenoiser> megakernel, megakernel_fallback;
 
-  const FilmCondition& condition() const {
-    return megakernel ? megakernel->condition() : pass->condition();
+  const FilmConditioning& conditioning() const {
+    return megakernel ? megakernel->conditioning() : pass->conditioning();
   }
 };
 

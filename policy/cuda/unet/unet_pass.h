@@ -13,8 +13,8 @@ class UnetPass {
   virtual void* input() const = 0;  // (rows, horizon, input_pitch), storage; zeros beyond x
   virtual int input_pitch() const = 0;
   virtual float* output() const = 0;  // (rows, horizon, action_dim)
-  // What depends on the condition alone, to be run once per decision.
-  virtual const FilmCondition& condition() const = 0;
+  // What depends on the conditioning vector alone, to be run once per decision.
+  virtual const FilmConditioning& conditioning() const = 0;
   // Enqueues one pass; row_step (rows) holds each row's timestep, in device memory.
   virtual void RunPass(const int* row_step, cudaStream_t stream) const = 0;
 };

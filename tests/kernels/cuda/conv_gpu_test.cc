@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 
 #include "kernels/cuda/conv/conv.cuh"
 #include "tests/support/device_buffer.h"
@@ -41,10 +40,10 @@ ConvShape Concat(ConvShape s, int first) {
   return s;
 }
 
-// Over a map of which every pixel stands twice both ways.
-ConvShape Doubled(int batch, int in_c, int size, int out_c) {
+// Over a map of twice the size both ways, by nearest pixels.
+ConvShape Upsampled(int batch, int in_c, int size, int out_c) {
   ConvShape s = TwoD(batch, in_c, 2 * size, out_c, 3, 1);
-  s.doubled = true;
+  s.upsample2x = true;
   return s;
 }
 
@@ -58,23 +57,23 @@ const Case kCases[] = {
     {"concatenated", Concat(OneD(2, 256, 8, 64, 5, 1), 128), true, false, false, false},
     {"1x1 to two channels", OneD(2, 256, 16, 2, 1, 1), true, false, false, true},
     {"large", OneD(1024, 64, 16, 128, 5, 1), true, false, false, false},
-    {"wide, 256 positions in a block", OneD(2100, 64, 16, 256, 5, 1), true, true, true, false},
-    {"wide, split over a cluster", OneD(64, 512, 8, 128, 5, 1), true, false, false, false},
-    {"wide, 64 channels", OneD(41, 8, 16, 64, 5, 1), false, true, false, false},
-    {"wide, concatenated", Concat(OneD(130, 256, 8, 64, 5, 1), 128), true, false, false, false},
-    {"wide, transposed", Transposed(130, 128, 8), true, false, false, false},
-    {"wide, strided", OneD(130, 64, 16, 128, 3, 2), true, false, false, false},
-    {"wide stem", TwoD(9, 8, 24, 64, 7, 2), false, false, true, false},
-    {"wide pictures", TwoD(9, 64, 11, 64, 3, 1), true, true, true, false},
-    {"wide pictures, strided", TwoD(31, 72, 11, 128, 3, 2), false, false, false, false},
-    {"wide pictures, split over a cluster", TwoD(8, 320, 8, 320, 3, 1), true, false, false, false},
+    {"wgmma, 256 positions in a block", OneD(2100, 64, 16, 256, 5, 1), true, true, true, false},
+    {"wgmma, split over a cluster", OneD(64, 512, 8, 128, 5, 1), true, false, false, false},
+    {"wgmma, 64 channels", OneD(41, 8, 16, 64, 5, 1), false, true, false, false},
+    {"wgmma, concatenated", Concat(OneD(130, 256, 8, 64, 5, 1), 128), true, false, false, false},
+    {"wgmma, transposed", Transposed(130, 128, 8), true, false, false, false},
+    {"wgmma, strided", OneD(130, 64, 16, 128, 3, 2), true, false, false, false},
+    {"wgmma stem", TwoD(9, 8, 24, 64, 7, 2), false, false, true, false},
+    {"wgmma pictures", TwoD(9, 64, 11, 64, 3, 1), true, true, true, false},
+    {"wgmma pictures, strided", TwoD(31, 72, 11, 128, 3, 2), false, false, false, false},
+    {"wgmma pictures, split over a cluster", TwoD(8, 320, 8, 320, 3, 1), true, false, false, false},
     {"stem", TwoD(2, 8, 24, 64, 7, 2), false, false, true, false},
     {"residual and ReLU", TwoD(2, 64, 11, 64, 3, 1), true, true, true, false},
     {"1x1 strided", TwoD(3, 64, 11, 128, 1, 2), false, false, false, false},
-    {"doubled", Doubled(2, 24, 5, 40), true, false, false, false},
-    {"wide, doubled", Doubled(9, 64, 6, 64), true, false, false, false},
+    {"upsample2x", Upsampled(2, 24, 5, 40), true, false, false, false},
+    {"wgmma, upsample2x", Upsampled(9, 64, 6, 64), true, false, false, false},
     {"concatenated pictures", Concat(TwoD(2, 40, 7, 16, 3, 1), 16), true, false, false, false},
-    {"wide, concatenated pictures", Concat(TwoD(9, 192, 8, 64, 3, 1), 128), true, false, false,
+    {"wgmma, concatenated pictures", Concat(TwoD(9, 192, 8, 64, 3, 1), 128), true, false, false,
      false},
     {"linear", OneD(1, 1032, 1, 640, 1, 1), true, false, false, true},
 };
@@ -87,7 +86,7 @@ double Reference(const ConvShape& s, const std::vector<float>& w, const std::vec
   for (int i = 0; i < real_in; ++i) {
     const auto at = [&](int y, int xx) -> double {
       if (y < 0 || y >= s.in_h || xx < 0 || xx >= s.in_w) return 0;
-      const int d = s.doubled;
+      const int d = s.upsample2x;
       const size_t row = static_cast<size_t>(b) * (s.in_h >> d) + (y >> d);
       return x[(row * (s.in_w >> d) + (xx >> d)) * s.in_c + i];
     };
@@ -112,30 +111,21 @@ class ConvGpu : public testing::TestWithParam<Format> {};
 TEST_P(ConvGpu, AgreesWithTheDefinition) {
   DEVICE_OR_SKIP();
   const Format format = GetParam();
-  std::mt19937 random(7);
-  std::normal_distribution<float> normal;
-  const auto draw = [&](size_t n, float scale) {
-    std::vector<float> v(n);
-    for (float& e : v)
-      e = mjp::Format::kFp32 == format ? scale * normal(random)
-                                       : mjp_test::Operand(format, scale * normal(random));
-    return v;
-  };
+  mjp_test::OperandSource operands(format, 7);
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
     const ConvShape& s = c.shape;
     const int taps = s.phases == 2 ? 4 : s.kernel_h * s.kernel_w;
     const float gain = 1.0f / std::sqrt(static_cast<float>(taps * s.in_c));
-    const auto w = draw(static_cast<size_t>(s.out_c) * s.in_c * taps, gain);
-    const auto x =
-        draw(static_cast<size_t>(s.batch) * s.in_h * s.in_w * s.in_c >> (2 * s.doubled), 1.0f);
+    const auto w = operands.Draw(static_cast<size_t>(s.out_c) * s.in_c * taps, 0.0f, gain);
+    const auto x = operands.Draw(static_cast<size_t>(s.batch) * s.in_h * s.in_w * s.in_c >>
+                                 (2 * s.upsample2x));
     const size_t out = static_cast<size_t>(s.Positions()) * s.phases * s.out_c;
-    const auto bias = draw(s.out_c, 1.0f), residual = draw(out, 1.0f);
+    const auto bias = operands.Draw(s.out_c), residual = operands.Draw(out);
 
     const auto packed = mjp::PackConvWeights(format, s, w.data(), s.in_c);
     ASSERT_EQ(packed.size(), mjp::PackedConvBytes(format, s));
     const size_t y_bytes = out * (c.fp32_out ? 4 : mjp::FormatBytes(format));
-    mjp_test::DeviceBuffer dw(packed.size()), db(bias.size() * 4), dy(y_bytes);
     const int second = s.first_c ? s.in_c - s.first_c : 0, first = s.in_c - second;
     const auto channels = [&](int from, int count) {
       std::vector<float> part;
@@ -145,11 +135,8 @@ TEST_P(ConvGpu, AgreesWithTheDefinition) {
       return mjp_test::Stored(format, part);
     };
     const auto x1 = channels(0, first), x2 = channels(first, second);
-    mjp_test::DeviceBuffer dx(x1.size()), dx2(x2.size());
-    const auto stored_residual = mjp_test::Stored(format, residual);
-    mjp_test::DeviceBuffer dr(stored_residual.size());
-    dw.Upload(packed.data()), db.Upload(bias.data()), dx.Upload(x1.data()), dx2.Upload(x2.data());
-    dr.Upload(stored_residual.data());
+    const mjp_test::DeviceBuffer dw(packed), db(bias), dx(x1), dx2(x2),
+        dr(mjp_test::Stored(format, residual)), dy(y_bytes);
 
     mjp::ConvArgs a;
     a.shape = s;

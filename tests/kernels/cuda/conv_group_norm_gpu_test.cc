@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 
 #include "kernels/cuda/norm/conv_group_norm.cuh"
 #include "kernels/reference/group_norm_reference.h"
@@ -47,13 +46,7 @@ class ConvNormGpu : public testing::TestWithParam<Format> {};
 TEST_P(ConvNormGpu, AgreesWithTheDefinition) {
   DEVICE_OR_SKIP();
   const Format format = GetParam();
-  std::mt19937 random(13);
-  std::normal_distribution<float> normal;
-  const auto draw = [&](size_t n, float mean, float scale) {
-    std::vector<float> v(n);
-    for (float& e : v) e = mjp_test::Operand(format, mean + scale * normal(random));
-    return v;
-  };
+  mjp_test::OperandSource operands(format, 13);
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
     mjp::ConvNormArgs a;
@@ -63,20 +56,18 @@ TEST_P(ConvNormGpu, AgreesWithTheDefinition) {
     s.out_h = s.out_w = (c.size - 1) / c.stride + 1;
     const int positions = s.out_h * s.out_w;
     const size_t out = size_t{1} * c.frames * positions * c.out_c;
-    const auto w = draw(size_t{1} * c.out_c * s.K(), 0.0f, 1 / std::sqrt(float(s.K())));
+    const auto w = operands.Draw(size_t{1} * c.out_c * s.K(), 0.0f, 1 / std::sqrt(float(s.K())));
     // a mean far from zero, where a one-pass variance would cancel
-    const auto x = draw(size_t{1} * c.frames * c.size * c.size * c.in_c, 2.0f, 1.0f);
-    const auto residual = draw(out, 0.0f, 1.0f), bias = draw(c.out_c, 0.0f, 1.0f);
-    const auto scale = draw(c.out_c, 1.0f, 0.5f), shift = draw(c.out_c, 0.0f, 1.0f);
+    const auto x = operands.Draw(size_t{1} * c.frames * c.size * c.size * c.in_c, 2.0f, 1.0f);
+    const auto residual = operands.Draw(out, 0.0f, 1.0f), bias = operands.Draw(c.out_c, 0.0f, 1.0f);
+    const auto scale = operands.Draw(c.out_c, 1.0f, 0.5f),
+               shift = operands.Draw(c.out_c, 0.0f, 1.0f);
 
     const auto packed = mjp::PackConvWeights(format, s, w.data(), c.in_c);
     const auto stored_x = Repeated(mjp_test::Stored(format, x), c.copies);
     const auto stored_residual = Repeated(mjp_test::Stored(format, residual), c.copies);
-    mjp_test::DeviceBuffer dw(packed.size()), dx(stored_x.size()), dr(stored_residual.size()),
-        dy(stored_residual.size()), db(bias.size() * 4), dscale(bias.size() * 4),
-        dshift(bias.size() * 4);
-    dw.Upload(packed.data()), dx.Upload(stored_x.data()), dr.Upload(stored_residual.data());
-    db.Upload(bias.data()), dscale.Upload(scale.data()), dshift.Upload(shift.data());
+    const mjp_test::DeviceBuffer dw(packed), dx(stored_x), dr(stored_residual),
+        dy(stored_residual.size()), db(bias), dscale(scale), dshift(shift);
     a.conv.x = dx.data(), a.conv.weight = dw.data(), a.conv.y = dy.data();
     a.conv.bias = c.bias ? db.as<float>() : nullptr;
     a.conv.residual = c.residual ? dr.data() : nullptr;

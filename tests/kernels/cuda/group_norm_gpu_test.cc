@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 
 #include "kernels/cuda/norm/group_norm.cuh"
 #include "kernels/reference/group_norm_reference.h"
@@ -36,32 +35,22 @@ class GroupNormGpu : public testing::TestWithParam<Format> {};
 TEST_P(GroupNormGpu, AgreesWithTheDefinition) {
   DEVICE_OR_SKIP();
   const Format format = GetParam();
-  std::mt19937 random(11);
-  std::normal_distribution<float> normal;
-  const auto draw = [&](size_t n, float mean) {
-    std::vector<float> v(n);
-    for (float& e : v) e = mjp_test::Operand(format, mean + normal(random));
-    return v;
-  };
+  mjp_test::OperandSource operands(format, 11);
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
     const size_t n = static_cast<size_t>(c.rows) * c.positions * c.channels;
     // a mean far from zero, where a one-pass variance would cancel
-    const auto x = draw(n, 8.0f), residual = draw(n, 0.0f);
-    const auto weight = draw(c.channels, 1.0f), bias = draw(c.channels, 0.0f);
+    const auto x = operands.Draw(n, 8.0f), residual = operands.Draw(n, 0.0f);
+    const auto weight = operands.Draw(c.channels, 1.0f), bias = operands.Draw(c.channels, 0.0f);
     const int width = 2 * c.channels;
-    const auto table = draw(5 * static_cast<size_t>(width), 0.5f);
-    const auto cond = draw(static_cast<size_t>(c.rows) * width, 0.5f);
+    const auto table = operands.Draw(5 * static_cast<size_t>(width), 0.5f);
+    const auto cond = operands.Draw(static_cast<size_t>(c.rows) * width, 0.5f);
     std::vector<int> row_step(c.rows);
     for (int r = 0; r < c.rows; ++r) row_step[r] = (2 * r + 1) % 5;
 
-    const auto stored = mjp_test::Stored(format, x), stored_r = mjp_test::Stored(format, residual);
-    mjp_test::DeviceBuffer dx(stored.size()), dr(stored.size()), dy(stored.size());
-    mjp_test::DeviceBuffer dw(weight.size() * 4), db(bias.size() * 4), dt(table.size() * 4),
-        dc(cond.size() * 4), ds(row_step.size() * 4);
-    dx.Upload(stored.data()), dr.Upload(stored_r.data()), dw.Upload(weight.data());
-    db.Upload(bias.data()), dt.Upload(table.data()), dc.Upload(cond.data());
-    ds.Upload(row_step.data());
+    const mjp_test::DeviceBuffer dx(mjp_test::Stored(format, x)),
+        dr(mjp_test::Stored(format, residual)), dy(n * mjp::FormatBytes(format)), dw(weight),
+        db(bias), dt(table), dc(cond), ds(row_step);
 
     mjp::GroupNormArgs a;
     a.rows = c.rows, a.positions = c.positions, a.channels = c.channels, a.groups = c.groups;

@@ -215,7 +215,7 @@ TEST(MegakernelSchedule, ManyActionsFit) {
     args.common.rows = 32, args.common.length = 16, args.common.action_dim = actions;
     args.common.first.taps = 5, args.common.first.in_c = actions, args.common.first.out_c = 256;
     args.common.x_halo = 2 * actions;
-    args.common.head.channels = 256;
+    args.common.last.channels = 256;
     return megakernel::PlanSharedSpace(layers, args, format, mjp::kMaxSharedBytesSm90).bytes;
   };
   const size_t room = mjp::kMaxSharedBytesSm90;

@@ -16,7 +16,7 @@ using mjp_test::DeviceBuffer;
 
 struct Source {
   int channels = 0, groups = 0;  // groups 0: ready
-  bool film = false, residual = false, keep = false;
+  bool film = false, residual = false, materialize = false;
 };
 struct Case {
   const char* name;
@@ -24,12 +24,13 @@ struct Case {
   Source first, second;
 };
 
-NormConvShape Shape(int rows, int length, int in_c, int out_c, int taps, int stride, bool beside) {
+NormConvShape Shape(int rows, int length, int in_c, int out_c, int taps, int stride,
+                    bool shortcut) {
   NormConvShape s;
   s.rows = rows, s.in_length = length, s.out_length = length / stride;
   s.in_c = in_c, s.out_c = out_c, s.taps = taps, s.stride = stride;
   s.pad = taps / 2;
-  s.shortcut = beside;
+  s.shortcut = shortcut;
   return s;
 }
 NormConvShape Transposed(int rows, int length, int channels) {
@@ -42,8 +43,11 @@ const Case kCases[] = {
     {"ready", Shape(1, 16, 128, 128, 5, 1, false), {128, 0}, {}},
     {"film", Shape(1, 4, 1024, 1024, 5, 1, false), {1024, 8, true}, {}},
     {"film, batch", Shape(19, 8, 512, 512, 5, 1, false), {512, 8, true}, {}},
-    {"residual kept", Shape(16, 16, 256, 256, 5, 1, false), {256, 8, false, true, true}, {}},
-    {"1x1 beside", Shape(3, 8, 256, 512, 5, 1, true), {256, 0}, {}},
+    {"residual materialized",
+     Shape(16, 16, 256, 256, 5, 1, false),
+     {256, 8, false, true, true},
+     {}},
+    {"1x1 shortcut", Shape(3, 8, 256, 512, 5, 1, true), {256, 0}, {}},
     {"concatenated", Shape(5, 4, 512, 128, 5, 1, true), {256, 8, false, true}, {256, 0}},
     {"concatenated, 32 rows", Shape(32, 8, 512, 128, 5, 1, true), {256, 0}, {256, 0}},
     {"strided", Shape(7, 16, 256, 256, 3, 2, false), {256, 8, false, true, true}, {}},
@@ -97,17 +101,17 @@ class SourceData {
                 device_[6]->as<int>(),   1,
                 2 * source_.channels,    0,
                 source_.channels};
-    if (source_.keep) s.materialized = device_[7]->data();
+    if (source_.materialize) s.materialized = device_[7]->data();
     return s;
   }
   // What the convolution multiplies, rounded as an operand: (rows, length, channels).
   const std::vector<double>& activated() const { return activated_; }
-  void CheckKept(Format format, double tolerance) const {
-    if (!source_.keep) return;
-    const auto kept = mjp_test::Floats(format, device_[7]->Download());
-    for (size_t i = 0; i < kept.size(); ++i)
-      ASSERT_NEAR(kept[i], activated_[i], tolerance * (1 + std::abs(activated_[i])))
-          << "kept " << i;
+  void CheckMaterialized(Format format, double tolerance) const {
+    if (!source_.materialize) return;
+    const auto materialized = mjp_test::Floats(format, device_[7]->Download());
+    for (size_t i = 0; i < materialized.size(); ++i)
+      ASSERT_NEAR(materialized[i], activated_[i], tolerance * (1 + std::abs(activated_[i])))
+          << "materialized " << i;
   }
 
  private:
@@ -158,14 +162,14 @@ TEST_P(NormConvGpu, AgreesWithTheDefinition) {
       return v;
     };
     const auto w = draw(static_cast<size_t>(s.out_c) * s.in_c * taps);
-    const auto beside = draw(static_cast<size_t>(s.out_c) * s.in_c);
-    const auto bias = draw(s.out_c), beside_bias = draw(s.out_c);
-    const auto packed = mjp::PackWeightFragments(format, s, w.data(), beside.data());
+    const auto shortcut = draw(static_cast<size_t>(s.out_c) * s.in_c);
+    const auto bias = draw(s.out_c), shortcut_bias = draw(s.out_c);
+    const auto packed = mjp::PackWeightFragments(format, s, w.data(), shortcut.data());
     ASSERT_EQ(packed.size(), mjp::WeightFragmentBytes(format, s));
     const size_t out = static_cast<size_t>(s.rows) * out_length * s.out_c;
     DeviceBuffer dw(packed.size()), db(bias.size() * 4), dbb(bias.size() * 4);
     DeviceBuffer dy(out * mjp::FormatBytes(format)), dr(out * mjp::FormatBytes(format));
-    dw.Upload(packed.data()), db.Upload(bias.data()), dbb.Upload(beside_bias.data());
+    dw.Upload(packed.data()), db.Upload(bias.data()), dbb.Upload(shortcut_bias.data());
 
     mjp::NormConvArgs a;
     a.shape = s;
@@ -178,7 +182,7 @@ TEST_P(NormConvGpu, AgreesWithTheDefinition) {
     mjp::CheckCuda(cudaDeviceSynchronize(), c.name);
     const auto y = mjp_test::Floats(format, dy.Download());
     const auto r = s.shortcut ? mjp_test::Floats(format, dr.Download()) : std::vector<float>();
-    first.CheckKept(format, rounding);
+    first.CheckMaterialized(format, rounding);
 
     const auto input = [&](int row, int l, int i) -> double {
       if (l < 0 || l >= s.in_length) return 0;
@@ -195,7 +199,7 @@ TEST_P(NormConvGpu, AgreesWithTheDefinition) {
       const int o = static_cast<int>(index % s.out_c);
       const int l = static_cast<int>(index / s.out_c % out_length);
       const int row = static_cast<int>(index / s.out_c / out_length);
-      double sum = bias[o], side = beside_bias[o];
+      double sum = bias[o], side = shortcut_bias[o];
       for (int i = 0; i < s.in_c; ++i) {
         for (int k = 0; k < taps; ++k) {
           if (s.phases == 2) {
@@ -207,7 +211,7 @@ TEST_P(NormConvGpu, AgreesWithTheDefinition) {
                    input(row, l * s.stride + k - s.pad, i);
           }
         }
-        side += beside[static_cast<size_t>(o) * s.in_c + i] * input(row, l, i);
+        side += shortcut[static_cast<size_t>(o) * s.in_c + i] * input(row, l, i);
       }
       ASSERT_NEAR(y[index], sum, rounding * (1 + std::abs(sum))) << "element " << index;
       if (s.shortcut) {

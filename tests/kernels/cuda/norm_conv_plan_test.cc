@@ -24,9 +24,9 @@ mjp::NormConvArgs Level(int rows, int length, int channels, int out_c, bool resi
   return a;
 }
 
-class FusedPlan : public testing::TestWithParam<int> {};
+class NormConvPlan : public testing::TestWithParam<int> {};
 
-TEST_P(FusedPlan, EveryBlockGetsWholeGroupsAndRoomForItsTile) {
+TEST_P(NormConvPlan, EveryBlockGetsWholeGroupsAndRoomForItsTile) {
   const int rows = GetParam();
   for (const int base : {128, 256, 512}) {
     for (int level = 0; level < 3; ++level) {
@@ -52,9 +52,9 @@ TEST_P(FusedPlan, EveryBlockGetsWholeGroupsAndRoomForItsTile) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, FusedPlan, testing::Values(1, 2, 3, 8, 16, 17, 32, 64));
+INSTANTIATE_TEST_SUITE_P(Rows, NormConvPlan, testing::Values(1, 2, 3, 8, 16, 17, 32, 64));
 
-TEST(FusedPlan, RefusesWhatTheKernelCannotDo) {
+TEST(NormConvPlan, RefusesWhatTheKernelCannotDo) {
   EXPECT_FALSE(mjp::NormConvSupports(Format::kFp32, Level(1, 16, 256, 256, false)));
   EXPECT_FALSE(mjp::NormConvSupports(Format::kFp16, Level(1, 12, 256, 256, false)));
   EXPECT_FALSE(mjp::NormConvSupports(Format::kFp16, Level(1, 16, 32, 32, false)));

@@ -57,7 +57,7 @@ std::vector<float> Decide(mjp::Policy& policy, int count) {
   return output.actions;
 }
 
-constexpr int kBatch = 120;  // wide convolutions
+constexpr int kBatch = 120;  // convolutions by wgmma
 
 TEST(CudaBatch, PlaceAndNeighboursDoNotMatter) {
   DEVICE_OR_SKIP();
@@ -112,7 +112,7 @@ TEST(CudaBatch, AgreesWithOneEnvironmentAlone) {
   const std::vector<float> alone = Decide(*MakePolicy(1), 1);
   const std::vector<float> full = Decide(*MakePolicy(kBatch), kBatch);
   // other kernels, so other roundings: half precision over a chain of four steps, in pixels
-  for (size_t i = 0; i < alone.size(); ++i) ASSERT_NEAR(full[i], alone[i], 5.0) << "number " << i;
+  for (size_t i = 0; i < alone.size(); ++i) ASSERT_NEAR(full[i], alone[i], 5.0) << "value " << i;
 }
 
 // Every pass has its time, one behind the other; without a trace the last one ends the denoising.
@@ -297,8 +297,10 @@ TEST_P(CudaLaunches, EachIsTimed) {
   ExpectPassesInOrder(output.times, true);
 }
 
-const Shared kShared[] = {{"roles", {256, 512, 1024}, 33}, {"no roles", {512, 1024, 2048}, 17}};
-INSTANTIATE_TEST_SUITE_P(All, CudaLaunches, testing::ValuesIn(kShared),
-                         [](const auto& info) { return info.index == 0 ? "Roles" : "NoRoles"; });
+const Shared kShared[] = {{"warp-specialised", {256, 512, 1024}, 33},
+                          {"not warp-specialised", {512, 1024, 2048}, 17}};
+INSTANTIATE_TEST_SUITE_P(All, CudaLaunches, testing::ValuesIn(kShared), [](const auto& info) {
+  return info.index == 0 ? "WarpSpecialised" : "NotWarpSpecialised";
+});
 
 }  // namespace

@@ -74,7 +74,7 @@ class Network {
   mjp::NormConvUnet unet_;
 };
 
-// Threads of the kernel have roles at the notebook's size, at LeRobot's they have none.
+// The kernel specialises its warps at the notebook's size, and not at LeRobot's.
 const Network& Notebook() {
   static const Network network({256, 512, 1024});
   return network;
@@ -86,15 +86,15 @@ const Network& LeRobot() {
 
 // Up to where a launch per layer takes no longer (`mjpolicy bench pass`).
 TEST(MegakernelLaunches, ShareMoreRowsThanOneTakes) {
-  const std::pair<int, int> with_roles[] = {{1, 1},  {16, 1}, {32, 1}, {33, 2},
-                                            {64, 2}, {96, 3}, {127, 4}};
-  for (const auto& [rows, launches] : with_roles) {
+  const std::pair<int, int> specialized[] = {{1, 1},  {16, 1}, {32, 1}, {33, 2},
+                                             {64, 2}, {96, 3}, {127, 4}};
+  for (const auto& [rows, launches] : specialized) {
     EXPECT_TRUE(Notebook().Runs(rows)) << rows;
     EXPECT_EQ(Notebook().Launches(rows), launches) << rows;
   }
-  const std::pair<int, int> without[] = {{1, 1},  {16, 1}, {17, 2}, {32, 2},
-                                         {33, 3}, {64, 4}, {127, 8}};
-  for (const auto& [rows, launches] : without) {
+  const std::pair<int, int> unspecialized[] = {{1, 1},  {16, 1}, {17, 2}, {32, 2},
+                                               {33, 3}, {64, 4}, {127, 8}};
+  for (const auto& [rows, launches] : unspecialized) {
     EXPECT_TRUE(LeRobot().Runs(rows)) << rows;
     EXPECT_EQ(LeRobot().Launches(rows), launches) << rows;
   }
@@ -102,7 +102,8 @@ TEST(MegakernelLaunches, ShareMoreRowsThanOneTakes) {
   EXPECT_FALSE(LeRobot().Runs(128));
 }
 
-// What windows give up is finished in one launch too, also of rows that are two step by step.
+// Abandoned windows are taken to their ends in one launch too, also of rows that are two step by
+// step.
 TEST(MegakernelLaunches, WindowsAreOfOne) {
   EXPECT_TRUE(Notebook().Runs(2, 16));
   EXPECT_FALSE(Notebook().Runs(3, 16)) << "48 rows";
@@ -129,7 +130,7 @@ TEST(MegakernelLaunches, ShareTheWeights) {
   };
   EXPECT_LT(bytes(96), 1.1 * bytes(32)) << "three alike share all";
   EXPECT_LT(bytes(33), 1.3 * bytes(32)) << "a smaller one has buffers of its own";
-  EXPECT_LT(bytes(1, 16), 1.3 * bytes(16)) << "and so has the rest of windows";
+  EXPECT_LT(bytes(1, 16), 1.3 * bytes(16)) << "and so has the fallback of windows";
 }
 
 TEST(MegakernelLaunches, NeedADeviceThatRunsAllBlocksAtOnce) {

@@ -136,7 +136,8 @@ TEST_P(CudaTimeParallel, ReachesTheChainInFewerPasses) {
   EXPECT_LE(x, LimitsOf(precision).x) << "last x";
 }
 
-// With a tolerance that roundings alone exceed the window gives up: the rest is taken step by step.
+// With a tolerance that roundings alone exceed the window is abandoned, and its other steps are
+// taken one by one.
 TEST_P(CudaTimeParallel, GivesUpWhereTheWindowDoesNotConverge) {
   const GoldenRun& golden = kGoldenRuns[std::get<0>(GetParam())];
   const Precision precision = std::get<1>(GetParam());
@@ -158,7 +159,7 @@ TEST_P(CudaTimeParallel, GivesUpWhereTheWindowDoesNotConverge) {
                               file.Floats("out/x_steps.f64").data),
             LimitsOf(precision).x)
       << "x_steps";
-  std::printf("    %s gave up: %d passes\n", golden.file, graph.times.passes);
+  std::printf("    %s abandoned its window: %d passes\n", golden.file, graph.times.passes);
 }
 
 std::string TestName(const testing::TestParamInfo<std::tuple<int, Precision>>& info) {

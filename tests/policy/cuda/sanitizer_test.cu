@@ -21,7 +21,7 @@ namespace {
 
 // Planted bugs, one for each tool.
 __global__ void WriteOutside(int* data) { data[1 << 20] = 1; }
-__global__ void ForgetBarrier(int* data) {
+__global__ void LeaveOutBarrier(int* data) {
   __shared__ int all[64];
   all[threadIdx.x] = static_cast<int>(threadIdx.x);
   data[threadIdx.x] = all[63 - threadIdx.x];
@@ -45,7 +45,7 @@ struct Ints {
 };
 
 TEST(Subject, DISABLED_memcheck) { LaunchOnce(WriteOutside, 1, Ints().data); }
-TEST(Subject, DISABLED_racecheck) { LaunchOnce(ForgetBarrier, 64, Ints().data); }
+TEST(Subject, DISABLED_racecheck) { LaunchOnce(LeaveOutBarrier, 64, Ints().data); }
 TEST(Subject, DISABLED_initcheck) {
   const Ints unwritten, out;
   LaunchOnce(ReadUnwritten, 1, unwritten.data, out.data);
@@ -61,7 +61,7 @@ struct Case {
   bool as_graph = true;
 };
 // whole chains in one launch, as each of its kernels takes them
-const std::vector<int> kChain = {64, 128}, kWideChain = {128, 256, 1024};
+const std::vector<int> kReaderLevels = {64, 128}, kMegakernelLevels = {128, 256, 1024};
 
 void Decide(const Case& c) {
   mjp::UnetPolicyConfig config = mjp::NamedConfig("compact");
@@ -107,31 +107,34 @@ void Decide(const Case& c) {
   EXPECT_EQ(eager.actions, graph.actions);
 }
 
-TEST(Subject, DISABLED_fused) { Decide({}); }
-TEST(Subject, DISABLED_chain) { Decide({.levels = kChain}); }
-TEST(Subject, DISABLED_chain_parallel) { Decide({.window = 2, .levels = kChain}); }
-TEST(Subject, DISABLED_chain_batch) { Decide({.batch = 4, .levels = kChain}); }
-TEST(Subject, DISABLED_wide_chain) { Decide({.batch = 3, .levels = kWideChain}); }
-TEST(Subject, DISABLED_wide_chain_parallel) { Decide({.window = 2, .levels = kWideChain}); }
-TEST(Subject, DISABLED_parallel) { Decide({.window = 2, .pictures = true}); }
-TEST(Subject, DISABLED_parallel_launches) {
+TEST(Subject, DISABLED_norm_conv) { Decide({}); }
+TEST(Subject, DISABLED_reader_epilogue) { Decide({.levels = kReaderLevels}); }
+TEST(Subject, DISABLED_owner_epilogue_windows) { Decide({.window = 2, .levels = kReaderLevels}); }
+TEST(Subject, DISABLED_owner_epilogue) { Decide({.batch = 4, .levels = kReaderLevels}); }
+TEST(Subject, DISABLED_megakernel) { Decide({.batch = 3, .levels = kMegakernelLevels}); }
+TEST(Subject, DISABLED_megakernel_windows) { Decide({.window = 2, .levels = kMegakernelLevels}); }
+TEST(Subject, DISABLED_norm_conv_windows) { Decide({.window = 2, .pictures = true}); }
+TEST(Subject, DISABLED_norm_conv_windows_launches) {
   Decide({.window = 2, .pictures = true, .as_graph = false});
 }
-TEST(Subject, DISABLED_wide) { Decide({.batch = 40}); }
-TEST(Subject, DISABLED_general) {
+TEST(Subject, DISABLED_layers_wgmma) { Decide({.batch = 40}); }
+TEST(Subject, DISABLED_layers_fp32) {
   Decide({.precision = mjp::Precision::kFp32, .batch = 2, .pictures = true});
 }
 // synccheck (13.0) calls threads divergent that wait for one named barrier at two places of the
-// code, which such barriers allow and the wide chain's do between the passes of a window. racecheck
+// code, which such barriers allow and the megakernel's do between the passes of a window. racecheck
 // (13.0) dies of graphs with conditional nodes, which those of windows have, and under it the
-// blocks of a chain of several rows wait for each other for longer than the chain allows.
+// CTAs of a persistent kernel of several rows wait for each other for longer than its watchdog.
 std::vector<std::string> DecisionsFor(const std::string& tool) {
-  if (tool == "racecheck") return {"fused", "chain", "parallel_launches", "wide", "general"};
+  if (tool == "racecheck")
+    return {"norm_conv", "reader_epilogue", "norm_conv_windows_launches", "layers_wgmma",
+            "layers_fp32"};
   if (tool == "synccheck")
-    return {"fused",      "chain",    "chain_parallel", "chain_batch",
-            "wide_chain", "parallel", "wide",           "general"};
-  return {"fused",    "chain", "chain_parallel", "chain_batch", "wide_chain", "wide_chain_parallel",
-          "parallel", "wide",  "general"};
+    return {"norm_conv",  "reader_epilogue",   "owner_epilogue_windows", "owner_epilogue",
+            "megakernel", "norm_conv_windows", "layers_wgmma",           "layers_fp32"};
+  return {"norm_conv",         "reader_epilogue", "owner_epilogue_windows",
+          "owner_epilogue",    "megakernel",      "megakernel_windows",
+          "norm_conv_windows", "layers_wgmma",    "layers_fp32"};
 }
 
 struct Outcome {

@@ -176,11 +176,11 @@ template <typename T, int kVectors, bool kFromValues, typename Put>
 __device__ __forceinline__ void NormalizeSource(CtaState& cta, const EpilogueSource& s, int row,
                                                 int tile, int length, const ReductionGroup& group,
                                                 bool materialize, const Put& put) {
-  const int wide_log2 = Log2(s.group_channels / 4), threads_log2 = Log2(group.warps) + 5;
-  const int all = length << wide_log2, vectors = max(1, all >> threads_log2);
+  const int vectors_log2 = Log2(s.group_channels / 4), threads_log2 = Log2(group.warps) + 5;
+  const int all = length << vectors_log2, vectors = max(1, all >> threads_log2);
   // a thread's channels are the same in all its vectors
-  const int channel = tile * s.group_channels + (group.thread & ((1 << wide_log2) - 1)) * 4;
-  const auto position = [&](int v) { return (group.thread + (v << threads_log2)) >> wide_log2; };
+  const int channel = tile * s.group_channels + (group.thread & ((1 << vectors_log2) - 1)) * 4;
+  const auto position = [&](int v) { return (group.thread + (v << threads_log2)) >> vectors_log2; };
   const bool mine = group.thread < all;
 
   ChannelTerms t = LoadSourceTerms(cta, s, row, channel);

@@ -37,7 +37,7 @@ struct ReaderSmemLayout {
     x = outputs + small_layers * static_cast<int>(sizeof(SmallBatchOutput));
     first = x + XBytes(a);
     head = first + (a.first.taps + 1) * a.first.in_c * a.first.out_c * 4;
-    head_bias = head + a.head.channels * a.action_dim * 4;
+    head_bias = head + a.last.channels * a.action_dim * 4;
     timesteps = head_bias + a.action_dim * 4;
     states = timesteps + rows * 4;
     previous = states + rows * static_cast<int>(sizeof(PicardState));
@@ -74,7 +74,7 @@ __device__ __forceinline__ void RunPass(CtaState& cta, ReaderCta<MI>& s, uint32_
       RunReaderLayer<F, MI>(cta, s.layers[i], tile, s.weights, s.work, s.accumulators);
     }
   }
-  RunHead<Storage<F>, MI>(cta, s.args.last, s.sources + s.args.layer_count, s.work);
+  RunHead<Storage<F>, MI>(cta, cta.a.last, s.sources + s.args.layer_count, s.work);
   __syncthreads();
 }
 
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kMmaThreads, 1)
     outputs[i] = MakeOutput(layers[i], tile);
   }
   if (MI == 1 && threadIdx.x == kMmaThreads - 1)
-    sources[args.layer_count] = MakeHeadSource(args.last, a.length, 2 * HeadPitch(args.last));
+    sources[args.layer_count] = MakeHeadSource(a.last, a.length, 2 * HeadPitch(a.last));
   __syncthreads();
   ReaderCta<MI> s = {args,
                      layers,
@@ -147,10 +147,10 @@ size_t PlanReaderShared(const std::vector<ReaderLayer>& layers, ReaderArgs& args
   const int mi = args.two_tiles_per_warp ? 2 : 1;
   args.layer_count = static_cast<int>(layers.size());
   const ReaderSmemLayout smem(args);
-  size_t work = sizeof(float) * a.length * HeadPitch(args.last), accumulators = 0;
+  size_t work = sizeof(float) * a.length * HeadPitch(a.last), accumulators = 0;
   work = std::max(work, PicardScratchBytes(a.picard.window, a.length * a.action_dim));
   for (const ReaderLayer& s : layers) {
-    const size_t positions = s.layout.left + size_t{1} * s.rows * s.layout.period;
+    const size_t positions = s.layout.halo + size_t{1} * s.rows * s.layout.period;
     const size_t parts = kMmaWarps / (s.m_channels / (16 * mi));
     work = std::max(work, s.layout.pitch * positions);
     const size_t shortcut = s.shape.shortcut && !args.two_tiles_per_warp;

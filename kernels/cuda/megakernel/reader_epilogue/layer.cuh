@@ -124,7 +124,7 @@ __device__ __forceinline__ void CopyMaterialized(CtaState& cta, const EpilogueSo
       const int row = at >> row_log2, l = (at >> vectors_log2) & (length - 1);
       const float4 values = make_float4(Untag(w[i].x), Untag(w[i].y), Untag(w[i].z), Untag(w[i].w));
       *reinterpret_cast<Pack<T, 4>*>(
-          input + (layer.layout.left + row * layer.layout.period + l) * layer.layout.pitch +
+          input + (layer.layout.halo + row * layer.layout.period + l) * layer.layout.pitch +
           (at & mask) * 8) = PackFour<T>(values);
     }
   }
@@ -143,10 +143,10 @@ __device__ __forceinline__ void FillInput(CtaState& cta, const ReaderLayer& laye
   const int vectors_log2 = Log2(channels / kPackChannels);
   for (int i = threadIdx.x; i < (layer.rows + 1) << vectors_log2; i += kMmaThreads) {
     const int r = (i >> vectors_log2) - 1, c = (i & ((1 << vectors_log2) - 1)) * kPackChannels;
-    const int begin = r < 0 ? -layout.left : length, end = r < 0 ? 0 : layout.period;
+    const int begin = r < 0 ? -layout.halo : length, end = r < 0 ? 0 : layout.period;
     for (int l = begin; l < end; ++l)
       *reinterpret_cast<uint4*>(
-          input + (layout.left + max(r, 0) * layout.period + l) * layout.pitch + c * 2) =
+          input + (layout.halo + max(r, 0) * layout.period + l) * layout.pitch + c * 2) =
           make_uint4(0, 0, 0, 0);
   }
   if (s.values && !s.bias && !s.norm_scale)
@@ -162,7 +162,7 @@ __device__ __forceinline__ void FillInput(CtaState& cta, const ReaderLayer& laye
         cta, s, tile.row0 + r, group_index, length, group, tile.m0 == 0,
         [&](int l, int channel, const Pack<T, 4>& pack) {
           *reinterpret_cast<Pack<T, 4>*>(
-              input + (layout.left + r * layout.period + l) * layout.pitch + (channel - from) * 2) =
+              input + (layout.halo + r * layout.period + l) * layout.pitch + (channel - from) * 2) =
               pack;
         });
   }

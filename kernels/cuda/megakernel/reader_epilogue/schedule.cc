@@ -98,9 +98,9 @@ bool PlanReaderLayer(ReaderLayer& s, bool owner_epilogue) {
   s.k_slice = shape.in_c / s.split_k;
   s.n_tiles = 1;
   while (s.n_tiles * 8 < s.rows * shape.out_length) s.n_tiles *= 2;
-  s.layout.left = shape.phases == 2 ? 1 : shape.pad;
+  s.layout.halo = shape.phases == 2 ? 1 : shape.pad;
   const int right = shape.phases == 2 ? 1 : shape.taps - 1 - shape.pad - (shape.stride - 1);
-  s.layout.period = shape.in_length + std::max(s.layout.left, right);
+  s.layout.period = shape.in_length + std::max(s.layout.halo, right);
   s.layout.pitch = shape.in_c / s.split_k * 2 + 16;  // an odd number of 16 bytes: no bank conflicts
   return true;
 }

@@ -17,7 +17,7 @@ struct alignas(16) SmallBatchOutput {
   int count, vectors;                 // of four sums: of the convolution, with the shortcut
   int row, position;                  // values between rows and positions
   int input_row, input_position, input_phase;  // bytes between those that are multiplied
-  int halo_log2, halo_packs, left, gap, length, input_pitch;  // of the input: packs and positions
+  int halo_log2, halo_packs, halo, gap, length, input_pitch;  // of the input: packs and positions
 };
 
 __device__ __forceinline__ SmallBatchOutput MakeOutput(const ReaderLayer& layer,
@@ -36,8 +36,8 @@ __device__ __forceinline__ SmallBatchOutput MakeOutput(const ReaderLayer& layer,
   o.count = (o.last + 1) << o.quads_log2, o.vectors = o.count << s.shortcut;
   o.input_row = layout.period * layout.pitch, o.input_position = s.stride * layout.pitch;
   o.input_phase = tile.phase * layout.pitch;
-  o.halo_log2 = Log2(layer.k_slice / kPackChannels), o.left = layout.left, o.length = s.in_length;
-  o.gap = layout.period - o.length, o.halo_packs = (o.left + layer.rows * o.gap) << o.halo_log2;
+  o.halo_log2 = Log2(layer.k_slice / kPackChannels), o.halo = layout.halo, o.length = s.in_length;
+  o.gap = layout.period - o.length, o.halo_packs = (o.halo + layer.rows * o.gap) << o.halo_log2;
   o.input_pitch = layout.pitch;
   return o;
 }
@@ -47,7 +47,7 @@ __device__ __forceinline__ void ClearSmallBatchHalo(const SmallBatchOutput& o, u
   for (int i = threadIdx.x; i < o.halo_packs; i += kMmaThreads) {
     const int halo = i >> o.halo_log2, pack = i & ((1 << o.halo_log2) - 1);
     const int position =
-        halo + (halo >= o.left ? o.length : 0) + (halo >= o.left + o.gap ? o.length : 0);
+        halo + (halo >= o.halo ? o.length : 0) + (halo >= o.halo + o.gap ? o.length : 0);
     *reinterpret_cast<uint4*>(input + position * o.input_pitch + pack * 16) =
         make_uint4(0, 0, 0, 0);
   }

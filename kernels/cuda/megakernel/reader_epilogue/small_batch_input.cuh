@@ -47,7 +47,7 @@ __device__ __forceinline__ SmallBatchSource MakeSource(const EpilogueSource& s, 
   n.film_bias = s.film_bias < 0 ? -1 : s.film_bias + from;
   n.first_channel = from, n.shortcut_of_x = s.shortcut_of_x;
   n.row0 = row0, n.length_log2 = Log2(length);
-  n.pitch = layout.pitch, n.halo_bytes = layout.left * n.pitch, n.period = layout.period * n.pitch;
+  n.pitch = layout.pitch, n.halo_bytes = layout.halo * n.pitch, n.period = layout.period * n.pitch;
   if (s.values && !s.bias && !s.norm_scale) {
     n.vectors_log2 = Log2(channels / 4);
     n.tiles = rows << (n.vectors_log2 + n.length_log2);

@@ -1,0 +1,166 @@
+#include "datasets/convert/array_source.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "datasets/dataset.h"
+#include "datasets/recording/writer.h"
+
+namespace mjp::datasets {
+namespace {
+
+constexpr int64_t kFramesAtOnce = 16;
+
+bool IsPicture(const SourceArray& array) {
+  return array.shape.size() == 3 && array.shape[2] == 3 && array.shape[0] > 3;
+}
+
+// The last part of a name such as "observations/images/top".
+std::string LastPart(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+
+// What LeRobot calls an array.
+std::string FeatureName(const SourceArray& array) {
+  const std::string name = LastPart(array.name);
+  if (name == "action" || name == "actions") return "action";
+  if (name == "rewards" || name == "reward") return "next.reward";
+  if (name == "dones" || name == "done") return "next.done";
+  if (name == "img") return "observation.image";
+  if (name == "keypoint") return "observation.environment_state";
+  return (IsPicture(array) ? "observation.images." : "observation.") + name;
+}
+
+// Which arrays make a feature.
+struct Plan {
+  Info info;
+  std::vector<std::vector<SourceArray>> parts;  // of each feature
+};
+
+Plan MakePlan(const ArraySource& source, const ConvertOptions& options) {
+  Plan plan;
+  plan.info.fps = options.fps;
+  const std::vector<std::string> state =
+      options.state.empty() ? source.DefaultState() : options.state;
+  std::vector<SourceArray> state_parts;
+  int64_t state_size = 0;
+  for (const std::string& name : state) {
+    for (const SourceArray& array : source.arrays()) {
+      if (LastPart(array.name) != name || array.shape.size() > 1) continue;
+      state_parts.push_back(array);
+      state_size += array.shape.empty() ? 1 : array.shape[0];
+    }
+  }
+  if (state_parts.size() != state.size()) {
+    std::string known;
+    for (const SourceArray& array : source.arrays()) known += " " + LastPart(array.name);
+    throw Error(ExitCode::kUsage,
+                options.source + ": not all of --state are rows of numbers; its arrays:" + known);
+  }
+  if (!state.empty()) {
+    plan.info.features.push_back(MakeFeature("observation.state", "float32", {state_size}));
+    plan.parts.push_back(state_parts);
+  }
+  for (const SourceArray& array : source.arrays()) {
+    if (std::count(state.begin(), state.end(), LastPart(array.name)) > 0) continue;
+    std::string dtype = array.dtype;
+    if (IsPicture(array)) dtype = options.video ? "video" : "image";
+    Json names = IsPicture(array) ? Json::array({"height", "width", "channels"}) : Json();
+    const std::vector<int64_t> shape = array.shape.empty() ? std::vector<int64_t>{1} : array.shape;
+    const std::string name = FeatureName(array);
+    if (name == "next.done") dtype = "bool";
+    if (dtype == "float64") dtype = "float32";  // as LeRobot's own converters have it
+    if (plan.info.Find(name) != nullptr) {
+      throw Unsupported(options.source + ": two arrays would become \"" + name + "\"");
+    }
+    plan.info.features.push_back(MakeFeature(name, dtype, shape, std::move(names)));
+    plan.parts.push_back({array});
+  }
+  return plan;
+}
+
+Picture ToPicture(const double* values, const SourceArray& array, const std::string& where) {
+  Picture picture{static_cast<int>(array.shape[0]), static_cast<int>(array.shape[1]), {}};
+  picture.rgb.resize(picture.Bytes());
+  for (size_t i = 0; i < picture.rgb.size(); ++i) {
+    // Diffusion Policy stores pictures as float32 with whole values
+    if (!(values[i] >= 0 && values[i] <= 255) || values[i] != std::nearbyint(values[i])) {
+      throw BadInput(where + ": \"" + array.name + "\" has the value " + std::to_string(values[i]) +
+                     "; a picture has whole values from 0 to 255");
+    }
+    picture.rgb[i] = static_cast<uint8_t>(values[i]);
+  }
+  return picture;
+}
+
+size_t Elements(const SourceArray& array) {
+  size_t elements = 1;
+  for (const int64_t extent : array.shape) elements *= static_cast<size_t>(extent);
+  return elements;
+}
+
+// Gives an episode's frames to the writer.
+void WriteEpisode(ArraySource& source, int64_t episode, const Plan& plan,
+                  const ConvertOptions& options, DatasetWriter& writer) {
+  const int64_t length = source.Length(episode);
+  const std::string where = options.source + ": episode " + std::to_string(episode);
+  for (int64_t first = 0; first < length; first += kFramesAtOnce) {
+    const int64_t count = std::min(kFramesAtOnce, length - first);
+    std::vector<Frame> frames(static_cast<size_t>(count));
+    for (Frame& frame : frames) frame.task = options.task;
+    for (size_t feature = 0; feature < plan.parts.size(); ++feature) {
+      const std::string& name = plan.info.features[feature].name;
+      for (const SourceArray& array : plan.parts[feature]) {
+        const std::vector<double> values = source.Read(episode, array, first, count);
+        const size_t elements = Elements(array);
+        for (size_t i = 0; i < frames.size(); ++i) {
+          const double* begin = values.data() + i * elements;
+          if (plan.info.features[feature].IsPicture()) {
+            frames[i].pictures[name] = ToPicture(begin, array, where);
+          } else {
+            std::vector<double>& numbers = frames[i].numbers[name];
+            numbers.insert(numbers.end(), begin, begin + elements);
+          }
+        }
+      }
+    }
+    try {
+      for (const Frame& frame : frames) writer.AddFrame(frame);
+    } catch (const Error& error) {
+      throw Error(error.code(), where + ": " + error.what());
+    }
+  }
+  writer.EndEpisode();
+}
+
+}  // namespace
+
+ConvertResult ConvertArrays(ArraySource& source, const ConvertOptions& options) {
+  const Plan plan = MakePlan(source, options);
+  ConvertResult result{.layout = source.layout(), .episodes = 0, .frames = 0, .whole = true};
+  DatasetWriter writer(options.destination, plan.info);
+  writer.Finish();
+  {
+    const Dataset begun(options.destination);
+    for (const Episode& episode : begun.episodes()) {
+      if (episode.index >= source.episodes() || source.Length(episode.index) != episode.length) {
+        throw BadInput(options.destination + ": episode " + std::to_string(episode.index) +
+                       " is not that of " + options.source + "; name another folder");
+      }
+    }
+  }
+  for (int64_t episode = writer.episodes(); episode < source.episodes(); ++episode) {
+    WriteEpisode(source, episode, plan, options, writer);
+    // one episode may be encoded while the next is read
+    if (options.progress && !options.progress(writer.saved(), source.episodes())) {
+      result.whole = false;
+      break;
+    }
+  }
+  writer.Finish();
+  const Dataset dataset(options.destination);
+  result.episodes = dataset.info().episodes;
+  result.frames = dataset.info().frames;
+  return result;
+}
+
+}  // namespace mjp::datasets

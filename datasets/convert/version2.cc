@@ -1,0 +1,215 @@
+// LeRobotDataset 2.0 and 2.1: a Parquet file and a video per episode, tasks and episodes as lines
+// of JSON. Layout: lerobot 0.6.1, scripts/convert_dataset_v21_to_v30.py.
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/folders.h"
+#include "base/json.h"
+#include "base/key_reader.h"
+#include "datasets/convert/array_source.h"
+#include "datasets/dataset.h"
+#include "datasets/format/columns.h"
+#include "datasets/pictures/png.h"
+#include "datasets/store.h"
+
+namespace mjp::datasets {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kLargestList = size_t{256} << 20;
+
+// The objects of a .jsonl file.
+std::vector<Json> ReadLines(const std::string& path) {
+  std::istringstream text(app::ReadFile(path, kLargestList));
+  std::vector<Json> lines;
+  for (std::string line; std::getline(text, line);) {
+    if (line.empty()) continue;
+    lines.push_back(ParseJson(line, path + ": line " + std::to_string(lines.size() + 1)));
+  }
+  return lines;
+}
+
+class Version2Source {
+ public:
+  explicit Version2Source(const std::string& folder)
+      : folder_(folder), info_(ReadInfo(folder + "/meta/info.json")) {
+    const std::string tasks = folder + "/meta/tasks.jsonl";
+    for (const Json& line : ReadLines(tasks)) {
+      KeyReader keys(line, tasks);
+      const int index = keys.Int("task_index", 0, 2000000000);
+      tasks_[index] = keys.Text("task");
+    }
+    const std::string episodes = folder + "/meta/episodes.jsonl";
+    for (const Json& line : ReadLines(episodes)) {
+      KeyReader keys(line, episodes);
+      if (keys.Int("episode_index", 0, 2000000000) != static_cast<int>(lengths_.size())) {
+        throw keys.Bad("episode_index", "is not " + std::to_string(lengths_.size()));
+      }
+      lengths_.push_back(keys.Int("length", 1, 2000000000));
+    }
+    if (static_cast<int64_t>(lengths_.size()) != info_.episodes) {
+      throw BadInput(folder + "/meta/info.json: counts " + std::to_string(info_.episodes) +
+                     " episodes, episodes.jsonl has " + std::to_string(lengths_.size()));
+    }
+  }
+
+  const Info& info() const { return info_; }
+  int64_t episodes() const { return info_.episodes; }
+  int64_t Length(int64_t episode) const { return lengths_[static_cast<size_t>(episode)]; }
+
+  // Adds an episode to `store`.
+  void Add(int64_t index, Store& store) const {
+    const std::string path = Path(info_.data_path, index, "");
+    const std::string where = path + ": episode " + std::to_string(index);
+    const parquet::Reader file(path);
+    NewEpisode episode;
+    episode.frames = Length(index);
+    if (file.metadata().rows != episode.frames) {
+      throw BadInput(where + ": has " + std::to_string(file.metadata().rows) +
+                     " rows, episodes.jsonl says " + std::to_string(episode.frames));
+    }
+    ReadTasks(file, where, episode);
+    CheckTimes(file, where, episode.frames);
+    std::map<std::string, parquet::Column> columns;  // what texts and pictures point into
+    for (const Feature& feature : info_.features) {
+      if (IsDefaultFeature(feature.name)) continue;
+      if (feature.kind == Kind::kVideo) {
+        TakeVideo(index, feature, store, episode);
+        continue;
+      }
+      parquet::Column& column = columns[feature.name];
+      column = ReadColumn(file, feature, 0, episode.frames, where);
+      if (feature.kind == Kind::kImage) {
+        episode.picture_statistics[feature.name] = ImageStatistics(column, where);
+      } else {
+        episode.values[feature.name] = column.values;
+      }
+    }
+    episode.png = [&](const Feature& feature, int64_t frame) {
+      const std::string_view png =
+          columns.at(feature.name).values.texts[static_cast<size_t>(frame)];
+      return std::vector<uint8_t>(png.begin(), png.end());
+    };
+    store.Add(episode);
+  }
+
+ private:
+  std::string Path(const std::string& pattern, int64_t episode, const std::string& key) const {
+    const PathFields fields{
+        .video_key = key, .chunk = episode / info_.chunk_size, .file = 0, .episode = episode};
+    return folder_ + "/" + ExpandPath(pattern, fields, folder_ + "/meta/info.json");
+  }
+
+  void ReadTasks(const parquet::Reader& file, const std::string& where, NewEpisode& episode) const {
+    const parquet::Column column =
+        ReadColumn(file, *info_.Find("task_index"), 0, episode.frames, where);
+    for (const int64_t index : column.values.ints) {
+      const auto text = tasks_.find(index);
+      if (text == tasks_.end()) {
+        throw BadInput(where + ": has the task_index " + std::to_string(index) +
+                       ", which meta/tasks.jsonl has not");
+      }
+      const auto known = std::find(episode.tasks.begin(), episode.tasks.end(), text->second);
+      episode.task.push_back(known - episode.tasks.begin());
+      if (known == episode.tasks.end()) episode.tasks.push_back(text->second);
+    }
+  }
+
+  // The copy's times are frame / fps: the source's must be those.
+  void CheckTimes(const parquet::Reader& file, const std::string& where, int64_t frames) const {
+    const parquet::Column times = ReadColumn(file, *info_.Find("timestamp"), 0, frames, where);
+    for (size_t frame = 0; frame < times.values.numbers.size(); ++frame) {
+      const double wanted = static_cast<double>(frame) / info_.fps;
+      if (std::abs(times.values.numbers[frame] - wanted) <= kTimeTolerance + wanted * 1.2e-7) {
+        continue;
+      }
+      throw BadInput(where + ": frame " + std::to_string(frame) + " is at " +
+                     std::to_string(times.values.numbers[frame]) + " s, at " +
+                     std::to_string(info_.fps) + " frames per second it would be at " +
+                     std::to_string(wanted) + " s");
+    }
+  }
+
+  static FeatureStatistics ImageStatistics(const parquet::Column& column,
+                                           const std::string& where) {
+    PictureStatistics statistics;
+    for (const int64_t frame : SampledFrames(static_cast<int64_t>(column.rows()))) {
+      const std::string_view png = column.values.texts[static_cast<size_t>(frame)];
+      statistics.Add(DecodePng({reinterpret_cast<const uint8_t*>(png.data()), png.size()},
+                               where + ", frame " + std::to_string(frame)));
+    }
+    return statistics.Result();
+  }
+
+  // Copies a video to where the store takes it from, once its frames are where they should be.
+  void TakeVideo(int64_t index, const Feature& feature, const Store& store,
+                 NewEpisode& episode) const {
+    const std::string path = Path(info_.video_path, index, feature.name);
+    const auto video = OpenVideo(path);
+    if (video->frames() != episode.frames) {
+      throw BadInput(path + ": episode " + std::to_string(index) + " has " +
+                     std::to_string(video->frames()) + " frames, its numbers " +
+                     std::to_string(episode.frames));
+    }
+    PictureStatistics statistics;
+    for (const int64_t frame : SampledFrames(episode.frames)) {
+      statistics.Add(video->At(static_cast<double>(frame) / info_.fps, kTimeTolerance));
+    }
+    episode.picture_statistics[feature.name] = statistics.Result();
+    const std::string copy = store.Workplace() + "/" + feature.name + ".mp4";
+    std::error_code code;
+    fs::copy_file(path, copy, fs::copy_options::overwrite_existing, code);
+    if (code) throw BadInput(copy + ": cannot copy " + path + ": " + code.message());
+    episode.videos[feature.name] = copy;
+  }
+
+  std::string folder_;
+  Info info_;
+  std::map<int64_t, std::string> tasks_;
+  std::vector<int64_t> lengths_;
+};
+
+}  // namespace
+
+ConvertResult ConvertVersion2(const ConvertOptions& options) {
+  const Version2Source source(options.source);
+  if (source.info().version == "v3.0") {
+    throw BadInput(options.source + ": is of version v3.0 already");
+  }
+  if (!options.task.empty() || options.fps != 0 || !options.state.empty() || options.video) {
+    throw Error(ExitCode::kUsage,
+                options.source +
+                    ": a LeRobotDataset has its own tasks, rate, state and pictures; "
+                    "leave out --task, --fps, --state and --video");
+  }
+  ConvertResult result{
+      .layout = "LeRobot " + source.info().version, .episodes = 0, .frames = 0, .whole = true};
+  Info wanted = source.info();
+  wanted.data_path = Info().data_path;
+  wanted.video_path = Info().video_path;
+  Store store(options.destination, wanted);
+  const Dataset begun(options.destination);
+  for (const Episode& episode : begun.episodes()) {
+    if (episode.index >= source.episodes() || source.Length(episode.index) != episode.length) {
+      throw BadInput(options.destination + ": episode " + std::to_string(episode.index) +
+                     " is not that of " + options.source + "; name another folder");
+    }
+  }
+  for (int64_t episode = store.info().episodes; episode < source.episodes(); ++episode) {
+    source.Add(episode, store);
+    if (options.progress && !options.progress(episode + 1, source.episodes())) {
+      result.whole = episode + 1 == source.episodes();
+      break;
+    }
+  }
+  result.episodes = store.info().episodes;
+  result.frames = store.info().frames;
+  return result;
+}
+
+}  // namespace mjp::datasets

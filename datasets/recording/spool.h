@@ -1,0 +1,60 @@
+#ifndef DATASETS_RECORDING_SPOOL_H_
+#define DATASETS_RECORDING_SPOOL_H_
+
+#include <atomic>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "datasets/format/info.h"
+#include "datasets/pictures/picture.h"
+#include "datasets/store.h"
+
+// Frames as they came, in a file, until somebody has the time to encode them: a row of 8-byte
+// numbers, texts and raw pictures per frame.
+
+namespace mjp::datasets {
+
+// What is known at one time. All features of the data set but the default five are there, each in
+// the member of its kind.
+struct Frame {
+  std::string task;                                    // what is being done, in words
+  std::map<std::string, std::vector<double>> numbers;  // as many as the feature's elements
+  std::map<std::string, std::string> texts;
+  std::map<std::string, Picture> pictures;
+};
+
+// Writes an episode's frames to a folder. Until Close has returned the folder counts for nothing.
+class SpoolWriter {
+ public:
+  // Creates `folder`. `info` must outlive the writer.
+  SpoolWriter(std::string folder, const Info& info);
+
+  // Throws Error naming the feature that is missing, not finite, or of another shape; nothing is
+  // added then.
+  void Add(const Frame& frame);
+  // Makes the episode durable.
+  void Close();
+  int64_t frames() const { return frames_; }
+
+ private:
+  std::string folder_;
+  const Info& info_;
+  FileDescriptor file_;
+  std::vector<uint8_t> buffer_;
+  std::vector<std::string> tasks_;
+  std::vector<int64_t> task_;
+  int64_t frames_ = 0;
+};
+
+// Whether an episode in `folder` is whole.
+bool IsSpooled(const std::string& folder);
+
+// Reads a spooled episode, encodes its videos to files in its folder, and adds it to `store`.
+// Returns false, having added nothing, once `stop` is true.
+bool AddSpooled(const std::string& folder, Store& store, const std::atomic<bool>& stop);
+
+}  // namespace mjp::datasets
+
+#endif  // DATASETS_RECORDING_SPOOL_H_

@@ -1,0 +1,195 @@
+// Each lie that LeRobot lets pass is found, and the episode is named.
+
+#include "datasets/check.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/folders.h"
+#include "datasets/parquet/reader.h"
+#include "tests/datasets/recorded_set.h"
+#include "tests/support/shared_data.h"
+#include "tests/support/temp_dir.h"
+
+namespace mjp::datasets {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(CheckTest, LeRobotsOwnDataSetsAreSound) {
+  for (const std::string set : {"image", "video"}) {
+    SHARED_OR_SKIP(folder, "datasets/" + set);
+    Dataset dataset(folder);
+    const CheckResult result = Check(dataset, {});
+    EXPECT_THAT(result.problems, IsEmpty());
+    EXPECT_THAT(result.notes, IsEmpty());
+    EXPECT_TRUE(result.whole);
+  }
+}
+
+// Three episodes of 4, 5 and 6 frames, 15 in all, to be damaged.
+class DamageTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    DatasetWriter writer(folder_ / "set", mjp_test::RecordedInfo("image"));
+    for (int64_t episode = 0; episode < 3; ++episode) mjp_test::RecordEpisode(writer, episode);
+    writer.Finish();
+  }
+
+  std::string Path(const std::string& name) const { return folder_ / ("set/" + name); }
+
+  // All that is found, a line each; or why the data set cannot be opened.
+  std::string Found() const {
+    std::string text;
+    try {
+      Dataset dataset(folder_ / "set");
+      for (const std::string& problem : Check(dataset, {}).problems) text += problem + "\n";
+    } catch (const Error& error) {
+      text = error.what();
+    }
+    return text;
+  }
+
+  // Writes the data file anew, each leaf's values changed by `change`.
+  void Rewrite(const std::function<void(const std::string&, parquet::Values&)>& change) const {
+    const std::string path = Path("data/chunk-000/file-000.parquet");
+    const Info info = ReadInfo(Path("meta/info.json"));
+    const parquet::Reader reader(path);
+    std::vector<parquet::Column> columns;
+    std::vector<parquet::LeafValues> leaves;
+    std::vector<parquet::Field> fields;
+    for (const parquet::Leaf& leaf : reader.metadata().leaves) {
+      columns.push_back(reader.ReadAll(leaf));
+      change(leaf.Name(), columns.back().values);
+      leaves.push_back({columns.back().values, {}, {}});
+      const bool png = leaf.rest == "bytes";
+      if (leaf.rest != "path") {
+        fields.push_back({.name = leaf.column,
+                          .type = leaf.type,
+                          .text = leaf.column == "note",
+                          .lists = leaf.repetition,
+                          .picture = png});
+      }
+      if (leaf.repetition > 0) leaves.back().offsets = columns.back().offsets;
+      if (leaf.repetition > 1) leaves.back().inner = {2};
+    }
+    parquet::Writer writer(fields, {});
+    std::vector<uint8_t> bytes = parquet::Writer::Begin();
+    for (const auto& part : {writer.AddRowGroup(reader.metadata().rows, leaves), writer.Footer()}) {
+      bytes.insert(bytes.end(), part.begin(), part.end());
+    }
+    WriteFileAtomically(path, bytes);
+  }
+
+  // Replaces text in info.json.
+  void ChangeInfo(const std::string& from, const std::string& to) const {
+    std::string text = app::ReadFile(Path("meta/info.json"), 1 << 20);
+    const size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    app::WriteFileAtomically(Path("meta/info.json"), text.replace(at, from.size(), to));
+  }
+
+  mjp_test::TempDir folder_;
+};
+
+TEST_F(DamageTest, ValuesThatLieAreFoundWithTheirEpisode) {
+  Rewrite([](const std::string&, parquet::Values&) {});
+  EXPECT_EQ(Found(), "");
+  struct Row {
+    const char* column;
+    std::function<void(parquet::Values&)> change;
+    const char* said;
+  };
+  const Row rows[] = {
+      {"timestamp", [](parquet::Values& v) { v.numbers[6] += 0.004; },
+       "episode 1: frame 2: timestamp is 0.204000, not 0.200000 s"},
+      {"index", [](parquet::Values& v) { v.ints[14] = 15; },
+       "episode 2: frame 5: index is 15, not 14"},
+      {"frame_index", [](parquet::Values& v) { v.ints[4] = 4; }, "episode 1: frame 0: frame_index"},
+      {"episode_index", [](parquet::Values& v) { v.ints[0] = 1; },
+       "episode 0: frame 0: episode_index"},
+      {"task_index", [](parquet::Values& v) { v.ints[3] = 2; },
+       "episode 0: frame 3: task_index is 2"},
+      {"task_index", [](parquet::Values& v) { v.ints[3] = 1; },
+       "which meta/episodes does not list"},
+      {"action.list.element", [](parquet::Values& v) { v.numbers[12] = std::nan(""); },
+       "episode 1: frame 0: \"action\" is not finite"},
+      {"action.list.element", [](parquet::Values& v) { v.numbers[13] = 7; },
+       "episode 1: \"action\": max of element 1 is"},
+      {"observation.images.top.bytes", [](parquet::Values& v) { v.texts[10] = "\x89PNG"; },
+       "episode 2, frame 1, \"observation.images.top\""},
+  };
+  const std::string path = Path("data/chunk-000/file-000.parquet"), kept = folder_ / "kept";
+  fs::copy_file(path, kept);
+  for (const Row& row : rows) {
+    Rewrite([&](const std::string& name, parquet::Values& values) {
+      if (name == row.column) row.change(values);
+    });
+    EXPECT_THAT(Found(), HasSubstr(row.said));
+    fs::copy_file(kept, path, fs::copy_options::overwrite_existing);
+  }
+  EXPECT_EQ(Found(), "");
+}
+
+TEST_F(DamageTest, FilesThatAreMissingOrCutAreNamed) {
+  const std::string path = Path("data/chunk-000/file-000.parquet");
+  fs::resize_file(path, fs::file_size(path) - 9);
+  EXPECT_THAT(Found(), HasSubstr("file-000.parquet: does not end as a Parquet file"));
+  fs::remove(path);
+  EXPECT_THAT(Found(), HasSubstr("file-000.parquet: cannot open"));
+  fs::remove(Path("meta/stats.json"));
+  EXPECT_THAT(Found(), HasSubstr("stats.json: is missing"));
+  fs::remove(Path("meta/tasks.parquet"));
+  EXPECT_THAT(Found(), HasSubstr("tasks.parquet: cannot open"));
+}
+
+TEST_F(DamageTest, TotalsThatLieAreErrors) {
+  ChangeInfo("\"total_episodes\": 3", "\"total_episodes\": 4");
+  EXPECT_THAT(Found(), HasSubstr("counts 4 episodes, meta/episodes has 3"));
+  ChangeInfo("\"total_episodes\": 4", "\"total_episodes\": 3");
+  ChangeInfo("\"total_frames\": 15", "\"total_frames\": 16");
+  EXPECT_THAT(Found(), HasSubstr("counts 16 frames"));
+  ChangeInfo("\"total_frames\": 16", "\"total_frames\": 15");
+  ChangeInfo("\"fps\": 10", "\"fps\": 20");
+  EXPECT_THAT(Found(), HasSubstr("episode 0: frame 1: timestamp is 0.100000, not 0.050000 s"));
+  ChangeInfo("\"fps\": 20", "\"fps\": 10");
+  ChangeInfo("\"float64\"", "\"int64\"");
+  EXPECT_THAT(Found(), HasSubstr("\"action\" has another type; info.json says int64"));
+  ChangeInfo("data/chunk-", "../chunk-");
+  EXPECT_THAT(Found(), HasSubstr("leaves the data set"));
+  ChangeInfo("../chunk-", "data/chunk-");
+  ChangeInfo("\"shape\": [\n                2\n", "\"shape\": [\n                3\n");
+  EXPECT_THAT(Found(), HasSubstr("has not the 3 "));
+}
+
+TEST_F(DamageTest, ATableOfTasksThatLeRobotDoesNotUnderstandIsFound) {
+  std::string text = app::ReadFile(Path("meta/tasks.parquet"), 1 << 20);
+  const size_t at = text.find("pandas\x18");
+  ASSERT_NE(at, std::string::npos);
+  text[at] = 'P';
+  app::WriteFileAtomically(Path("meta/tasks.parquet"), text);
+  EXPECT_THAT(Found(), HasSubstr("the number of the task instead of its text"));
+}
+
+TEST_F(DamageTest, AVideoThatIsTooShortIsNamedWithItsEpisode) {
+  DatasetWriter writer(folder_ / "films", mjp_test::RecordedInfo("video"));
+  for (int64_t episode = 0; episode < 2; ++episode) mjp_test::RecordEpisode(writer, episode);
+  writer.Finish();
+  const std::string films = folder_ / "films/videos/observation.images.top/chunk-000/file-00";
+  fs::copy_file(films + "0.mp4", films + "1.mp4", fs::copy_options::overwrite_existing);
+  Dataset dataset(folder_ / "films");
+  EXPECT_THAT(Check(dataset, {}).problems,
+              ElementsAre(HasSubstr("file-001.mp4: episode 1: has 4 frames, fewer than the 5"),
+                          HasSubstr("episode 1, frame 4, \"observation.images.top\"")));
+}
+
+}  // namespace
+}  // namespace mjp::datasets

@@ -1,0 +1,153 @@
+// robomimic's and ACT's files, written here by the format's own library.
+
+#include <gmock/gmock.h>
+#include <hdf5.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "datasets/convert/convert.h"
+#include "tests/datasets/recorded_set.h"
+#include "tests/support/temp_dir.h"
+
+namespace mjp::datasets {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Value of element i of an array of the k-th episode.
+double At(int64_t k, size_t i) {
+  return static_cast<double>((k * 31 + static_cast<int64_t>(i) * 7) % 251);
+}
+
+// An array of At, compressed, under `name`.
+void Put(hid_t file, const std::string& name, std::vector<hsize_t> shape, hid_t type, int64_t k) {
+  size_t count = 1;
+  for (const hsize_t extent : shape) count *= extent;
+  std::vector<double> values(count);
+  for (size_t i = 0; i < count; ++i)
+    values[i] = name.ends_with("dones") ? i + 1 == count : At(k, i);
+  const hid_t groups = H5Pcreate(H5P_LINK_CREATE);
+  H5Pset_create_intermediate_group(groups, 1);
+  const hid_t stored = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(stored, static_cast<int>(shape.size()), shape.data());
+  H5Pset_deflate(stored, 4);
+  const hid_t space = H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr);
+  const hid_t array = H5Dcreate2(file, name.c_str(), type, space, groups, stored, H5P_DEFAULT);
+  EXPECT_GE(H5Dwrite(array, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+  H5Dclose(array);
+  H5Sclose(space);
+  H5Pclose(stored);
+  H5Pclose(groups);
+}
+
+hid_t Create(const std::string& path) {
+  return H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+}
+
+ConvertOptions Options(const std::string& source, const std::string& destination) {
+  return {.source = source,
+          .destination = destination,
+          .task = "lift",
+          .fps = 20,
+          .state = {},
+          .video = false,
+          .progress = {}};
+}
+
+void ExpectSound(Dataset& dataset) {
+  for (const std::string& problem : Check(dataset, {}).problems) ADD_FAILURE() << problem;
+}
+
+TEST(Hdf5Test, RobomimicsEpisodesAreInTheirOrder) {
+  const mjp_test::TempDir folder;
+  const hid_t file = Create(folder / "low_dim.hdf5");
+  for (const int64_t k : {10, 9, 2}) {  // by number, not by name
+    const std::string demo = "data/demo_" + std::to_string(k) + "/";
+    const auto rows = static_cast<hsize_t>(3 + k);
+    Put(file, demo + "actions", {rows, 7}, H5T_IEEE_F64LE, k);
+    Put(file, demo + "rewards", {rows}, H5T_IEEE_F64LE, k);
+    Put(file, demo + "dones", {rows}, H5T_STD_I64LE, k);
+    Put(file, demo + "obs/robot0_eef_pos", {rows, 3}, H5T_IEEE_F64LE, k);
+    Put(file, demo + "obs/object", {rows, 4}, H5T_IEEE_F64LE, k + 1);
+    Put(file, demo + "obs/agentview_image", {rows, 64, 80, 3}, H5T_STD_U8LE, k);
+    Put(file, demo + "next_obs/object", {rows, 4}, H5T_IEEE_F64LE, k);
+  }
+  H5Fclose(file);
+  ConvertOptions options = Options(folder / "low_dim.hdf5", folder / "set");
+  options.state = {"robot0_eef_pos", "object"};
+  const ConvertResult result = Convert(options);
+  EXPECT_EQ(result.layout, "robomimic");
+  ASSERT_EQ(result.episodes, 3);
+  Dataset dataset(folder / "set");
+  ExpectSound(dataset);
+  EXPECT_EQ(dataset.info().features.size(), 5u + 5u);
+  for (size_t episode = 0; episode < 3; ++episode) {
+    const int64_t k = std::array{2, 9, 10}[episode];
+    ASSERT_EQ(dataset.episodes()[episode].length, 3 + k);
+    const auto action = dataset.Read(episode, *dataset.info().Find("action")).values.numbers;
+    for (size_t i = 0; i < action.size(); ++i) EXPECT_EQ(action[i], At(k, i));
+    const auto state = dataset.Read(episode, *dataset.info().Find("observation.state")).values;
+    for (size_t i = 0; i < state.numbers.size(); ++i) {
+      const size_t row = i / 7, column = i % 7;
+      EXPECT_EQ(state.numbers[i],
+                column < 3 ? At(k, 3 * row + column) : At(k + 1, 4 * row + column - 3));
+    }
+    const Picture& picture =
+        dataset.ReadPicture(episode, *dataset.info().Find("observation.images.agentview_image"), 1);
+    for (size_t i = 0; i < picture.rgb.size(); ++i) {
+      ASSERT_EQ(picture.rgb[i], At(k, picture.rgb.size() + i));
+    }
+    const auto done = dataset.Read(episode, *dataset.info().Find("next.done")).values.ints;
+    EXPECT_EQ(std::count(done.begin(), done.end(), 1), 1);
+    EXPECT_EQ(done.back(), 1);
+  }
+}
+
+TEST(Hdf5Test, ActsFilesAreAnEpisodeEach) {
+  const mjp_test::TempDir folder;
+  std::filesystem::create_directory(folder / "act");
+  for (const int64_t k : {0, 1, 2, 10}) {
+    const hid_t file = Create(folder / ("act/episode_" + std::to_string(k) + ".hdf5"));
+    Put(file, "action", {6, 14}, H5T_IEEE_F32LE, k);
+    Put(file, "observations/qpos", {6, 14}, H5T_IEEE_F32LE, k + 1);
+    Put(file, "observations/qvel", {6, 14}, H5T_IEEE_F32LE, k + 2);
+    Put(file, "observations/images/top", {6, 64, 64, 3}, H5T_STD_U8LE, k);
+    H5Fclose(file);
+  }
+  ConvertOptions options = Options(folder / "act", folder / "set");
+  options.video = true;
+  EXPECT_EQ(Convert(options).layout, "ACT");
+  Dataset dataset(folder / "set");
+  ExpectSound(dataset);
+  ASSERT_EQ(dataset.episodes().size(), 4u);
+  const auto state = dataset.Read(3, *dataset.info().Find("observation.state")).values.numbers;
+  for (size_t i = 0; i < state.size(); ++i) EXPECT_EQ(state[i], At(11, i));
+  EXPECT_EQ(dataset.info().Find("observation.images.top")->kind, Kind::kVideo);
+}
+
+TEST(Hdf5Test, WhatIsNotReadIsSaid) {
+  const mjp_test::TempDir folder;
+  const auto said = [&](const std::string& name) {
+    try {
+      Convert(Options(folder / name, folder / "set"));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  folder.Write("damaged.hdf5", "\x89HDF\r\n");
+  EXPECT_THAT(said("damaged.hdf5"), HasSubstr("cannot be opened"));
+  hid_t file = Create(folder / "other.hdf5");
+  Put(file, "x", {3}, H5T_IEEE_F32LE, 0);
+  H5Fclose(file);
+  EXPECT_THAT(said("other.hdf5"), HasSubstr("neither robomimic's \"data\" nor ACT's"));
+  file = Create(folder / "jpeg.hdf5");
+  Put(file, "action", {6, 14}, H5T_IEEE_F32LE, 0);
+  Put(file, "observations/images/top", {6, 900}, H5T_STD_U8LE, 0);
+  H5Fclose(file);
+  EXPECT_THAT(said("jpeg.hdf5"), HasSubstr("JPEG"));
+}
+
+}  // namespace
+}  // namespace mjp::datasets

@@ -1,0 +1,123 @@
+// A writer is killed at its writes, fsyncs and renames, one after the other. What it had said to be
+// saved is readable, what it had ended is not lost, and the next writer goes on as if nothing were.
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/datasets/recorded_set.h"
+#include "tests/support/temp_dir.h"
+
+namespace {
+
+std::atomic<long> calls_left{-1};  // until this process is killed; negative: never
+
+void CountCall() {
+  if (calls_left.load() >= 0 && calls_left.fetch_sub(1) == 0) kill(getpid(), SIGKILL);
+}
+
+template <class Function>
+Function* Next(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+// instead of the C library's, for this program
+extern "C" {
+int fsync(int fd) {
+  CountCall();
+  return Next<int(int)>("fsync")(fd);
+}
+int rename(const char* from, const char* to) noexcept {
+  CountCall();
+  return Next<int(const char*, const char*)>("rename")(from, to);
+}
+ssize_t write(int fd, const void* bytes, size_t size) {
+  CountCall();
+  return Next<ssize_t(int, const void*, size_t)>("write")(fd, bytes, size);
+}
+}
+
+namespace mjp::datasets {
+namespace {
+
+constexpr int64_t kEpisodes = 3;
+
+struct Said {
+  int64_t ended = 0, saved = 0;
+  bool killed = false;
+};
+
+// Records episodes in a child that is killed at its n-th call; what it said until then.
+Said RecordUntilKilled(const std::string& folder, const std::string& pictures, long n) {
+  int ends[2];
+  EXPECT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    calls_left = n;
+    DatasetWriter writer(folder, mjp_test::RecordedInfo(pictures));
+    for (int64_t episode = 0; episode < kEpisodes; ++episode) {
+      mjp_test::RecordEpisode(writer, episode);
+      syscall(SYS_write, ends[1], "e", 1);
+      if (episode == 1) continue;  // two at once in the spool
+      writer.Finish();
+      for (int64_t i = episode == 0 ? 0 : 1; i <= episode; ++i) syscall(SYS_write, ends[1], "s", 1);
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  Said said;
+  for (char c; read(ends[0], &c, 1) == 1;) ++(c == 'e' ? said.ended : said.saved);
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  said.killed = WIFSIGNALED(status);
+  EXPECT_TRUE(said.killed || WEXITSTATUS(status) == 0);
+  return said;
+}
+
+// At each `step`-th call; at each one where the variable MJPOLICY_TEST_FAULTS is set.
+void KillAtCalls(const std::string& pictures, long step) {
+  if (std::getenv("MJPOLICY_TEST_FAULTS") != nullptr) step = 1;
+  int killed = 0;
+  for (long n = 0;; n += step) {
+    SCOPED_TRACE(n);
+    const mjp_test::TempDir parent;
+    const std::string folder = parent / "set";
+    const Said said = RecordUntilKilled(folder, pictures, n);
+    if (std::filesystem::exists(folder + "/meta/info.json")) {
+      const int64_t there = Dataset(folder).info().episodes;
+      EXPECT_GE(there, said.saved);
+      mjp_test::ExpectRecorded(folder, there);
+    } else {
+      EXPECT_EQ(said.ended, 0);
+    }
+    DatasetWriter writer(folder, mjp_test::RecordedInfo(pictures));
+    EXPECT_GE(writer.episodes(), said.ended);
+    for (int64_t episode = writer.episodes(); episode < kEpisodes; ++episode) {
+      mjp_test::RecordEpisode(writer, episode);
+    }
+    writer.Finish();
+    mjp_test::ExpectRecorded(folder, kEpisodes);
+    Dataset dataset(folder);
+    for (const std::string& note : Check(dataset, {}).notes) ADD_FAILURE() << note;
+    if (!said.killed || testing::Test::HasFailure()) break;
+    ++killed;
+  }
+  EXPECT_GT(killed, 10);
+}
+
+TEST(KilledWriterTest, LosesNothingOfImages) { KillAtCalls("image", 9); }
+
+TEST(KilledWriterTest, LosesNothingOfVideos) { KillAtCalls("video", 11); }
+
+}  // namespace
+}  // namespace mjp::datasets

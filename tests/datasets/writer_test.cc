@@ -1,0 +1,168 @@
+// Data sets that this project writes: read back, checked, added to, refused; and by pyarrow.
+
+#include "datasets/recording/writer.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "tests/datasets/recorded_set.h"
+#include "tests/support/temp_dir.h"
+
+namespace mjp::datasets {
+namespace {
+
+namespace fs = std::filesystem;
+using mjp_test::ExpectRecorded;
+using mjp_test::RecordedFrame;
+using mjp_test::RecordedInfo;
+using mjp_test::RecordEpisode;
+using ::testing::HasSubstr;
+
+void Record(const std::string& folder, const std::string& pictures, int64_t first, int64_t last) {
+  DatasetWriter writer(folder, RecordedInfo(pictures));
+  for (int64_t episode = first; episode < last; ++episode) RecordEpisode(writer, episode);
+  writer.Finish();
+  EXPECT_EQ(writer.saved(), last);
+}
+
+std::string WhatIsSaid(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+TEST(WriterTest, ReadsBackWhatItWrote) {
+  const mjp_test::TempDir folder;
+  Record(folder / "set", "image", 0, 4);
+  ExpectRecorded(folder / "set", 4);
+  Dataset dataset(folder / "set");
+  EXPECT_THAT(Check(dataset, {}).notes, testing::IsEmpty());
+  EXPECT_TRUE(dataset.tasks().found_by_lerobot);
+  EXPECT_EQ(dataset.tasks().texts, (std::vector<std::string>{"push the T", "reach"}));
+  EXPECT_EQ(dataset.info().robot_type, "test");
+}
+
+TEST(WriterTest, GoesOnWithADataSet) {
+  const mjp_test::TempDir folder;
+  Record(folder / "parts", "image", 0, 2);
+  Record(folder / "parts", "image", 2, 3);
+  Record(folder / "parts", "image", 3, 5);
+  Record(folder / "whole", "image", 0, 5);
+  ExpectRecorded(folder / "parts", 5);
+  const auto text = [&](const std::string& name) {
+    std::ifstream file(folder / name);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  for (const std::string name : {"/meta/info.json", "/meta/stats.json", "/meta/tasks.parquet"}) {
+    EXPECT_EQ(text("parts" + name), text("whole" + name)) << name;
+  }
+}
+
+TEST(WriterTest, DroppedEpisodesLeaveNothing) {
+  const mjp_test::TempDir folder;
+  {
+    DatasetWriter writer(folder / "set", RecordedInfo("image"));
+    RecordEpisode(writer, 0);
+    writer.AddFrame(RecordedFrame(7, 0));
+    EXPECT_EQ(writer.frames(), 1);
+    writer.DropEpisode();
+    writer.EndEpisode();
+    RecordEpisode(writer, 1);
+    writer.AddFrame(RecordedFrame(8, 0));
+    writer.Finish();
+    EXPECT_EQ(writer.saved(), 2);
+  }
+  ExpectRecorded(folder / "set", 2);
+}
+
+TEST(WriterTest, WrongFramesAreRefusedAndLeaveTheEpisodeAsItWas) {
+  const mjp_test::TempDir folder;
+  DatasetWriter writer(folder / "set", RecordedInfo("image"));
+  const Frame good = RecordedFrame(0, 0);
+  const auto said = [&](const std::function<void(Frame&)>& change) {
+    Frame frame = good;
+    change(frame);
+    return WhatIsSaid([&] { writer.AddFrame(frame); });
+  };
+  EXPECT_THAT(said([](Frame& f) { f.numbers.erase("action"); }), HasSubstr("no \"action\""));
+  EXPECT_THAT(said([](Frame& f) { f.numbers["action"][1] = std::nan(""); }),
+              HasSubstr("not finite"));
+  EXPECT_THAT(said([](Frame& f) { f.numbers["action"].pop_back(); }), HasSubstr("2 values"));
+  EXPECT_THAT(said([](Frame& f) { f.numbers["grid"][0] = 0.5; }), HasSubstr("no whole number"));
+  EXPECT_THAT(said([](Frame& f) { f.task = ""; }), HasSubstr("no task"));
+  EXPECT_THAT(said([](Frame& f) { f.pictures.begin()->second.width = 95; }), HasSubstr("64 x 95"));
+  for (int64_t frame = 0; frame < 4; ++frame) writer.AddFrame(RecordedFrame(0, frame));
+  writer.EndEpisode();
+  writer.Finish();
+  ExpectRecorded(folder / "set", 1);
+}
+
+TEST(WriterTest, AnotherDataSetIsNotTouched) {
+  const mjp_test::TempDir folder;
+  Record(folder / "set", "image", 0, 1);
+  Info other = RecordedInfo("image");
+  other.fps = 20;
+  EXPECT_THAT(WhatIsSaid([&] { DatasetWriter(folder / "set", other); }),
+              HasSubstr("10 frames per second, not 20"));
+  other = RecordedInfo("video");
+  EXPECT_THAT(WhatIsSaid([&] { DatasetWriter(folder / "set", other); }),
+              HasSubstr("observation.images.top"));
+  fs::create_directory(folder / "mine");
+  folder.Write("mine/thesis.tex", "x");
+  EXPECT_THAT(WhatIsSaid([&] { DatasetWriter(folder / "mine", other); }),
+              HasSubstr("neither empty nor a data set"));
+  DatasetWriter writer(folder / "set", RecordedInfo("image"));
+  EXPECT_THAT(WhatIsSaid([&] { DatasetWriter(folder / "set", RecordedInfo("image")); }),
+              HasSubstr("another process"));
+}
+
+TEST(WriterTest, PyarrowReadsTheSame) {
+  const char* python = std::getenv("MJPOLICY_PYTHON");
+  const std::string program = python ? python : "python3";
+  if (std::system((program + " -c 'import pyarrow' 2>/dev/null").c_str()) != 0) {
+    GTEST_SKIP() << "no pyarrow: set MJPOLICY_PYTHON to the name of a Python that has it";
+  }
+  const mjp_test::TempDir folder;
+  Record(folder / "set", "image", 0, 3);
+  const std::string script = folder.Write("check.py", R"(
+import math, struct, sys
+import pyarrow.parquet as pq
+root = sys.argv[1]
+f32 = lambda v: struct.unpack("f", struct.pack("f", v))[0]
+d = pq.read_table(root + "/data/chunk-000/file-000.parquet", page_checksum_verification=True).to_pydict()
+rows = [(e, f) for e in range(3) for f in range(4 + e % 3)]
+at = [100.0 * e + f for e, f in rows]
+assert d["index"] == list(range(len(rows))), d["index"]
+assert d["episode_index"] == [e for e, f in rows] and d["frame_index"] == [f for e, f in rows]
+assert d["timestamp"] == [f32(f / 10) for e, f in rows], d["timestamp"]
+assert d["task_index"] == [e % 2 for e, f in rows]
+assert d["observation.state"] == [[f32(math.sin(a)), f32(0.1 * a)] for a in at]
+assert d["action"] == [[a / 3, -a, 1e-9 * a] for a in at]
+assert d["grid"] == [[[a, a + 1], [a + 2, -a]] for a in at], d["grid"][:2]
+assert d["note"] == ["note %d" % f for e, f in rows]
+assert d["next.done"] == [f == 3 + e % 3 for e, f in rows]
+assert all(p["bytes"][:4] == b"\x89PNG" for p in d["observation.images.top"])
+assert [p["path"] for p in d["observation.images.top"]] == ["frame-%06d.png" % f for e, f in rows]
+tasks = pq.read_table(root + "/meta/tasks.parquet")
+assert tasks.schema.pandas_metadata["index_columns"] == ["task"], tasks.schema
+assert tasks.to_pydict() == {"task_index": [0, 1], "task": ["push the T", "reach"]}
+e = pq.read_table(root + "/meta/episodes/chunk-000/file-000.parquet").to_pydict()
+assert e["length"] == [4, 5, 6] and e["dataset_from_index"] == [0, 4, 9], e
+assert e["tasks"] == [["push the T"], ["reach"], ["push the T"]], e["tasks"]
+assert e["stats/action/count"] == [[4], [5], [6]]
+assert e["stats/action/max"][1] == [104 / 3, -100, 104e-9], e["stats/action/max"]
+assert len(e["stats/observation.images.top/mean"][0]) == 3
+assert len(e["stats/observation.images.top/mean"][0][0][0]) == 1
+)");
+  EXPECT_EQ(std::system((program + " " + script + " " + folder.path() + "/set").c_str()), 0);
+}
+
+}  // namespace
+}  // namespace mjp::datasets

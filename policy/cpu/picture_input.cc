@@ -1,7 +1,7 @@
 #include "policy/cpu/picture_input.h"
 
-#include "policy/checkpoint/normalizer.h"
 #include "kernels/shared/crop.h"
+#include "policy/checkpoint/normalizer.h"
 
 namespace mjp::cpu {
 namespace {

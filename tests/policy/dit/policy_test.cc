@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "policy/checkpoint/checkpoint.h"
 #include "kernels/shared/crop.h"
+#include "policy/checkpoint/checkpoint.h"
 #include "tests/policy/dit/dit_checks.h"
 #include "tests/policy/dit/small_dit.h"
 #include "tests/support/guarded_features.h"

@@ -1,4 +1,4 @@
-#include "tasks/evaluation/compare.h"
+#include "tasks/results/compare.h"
 
 #include <cstdio>
 #include <memory>
@@ -6,7 +6,7 @@
 #include "apps/commands.h"
 #include "base/error.h"
 #include "base/folders.h"
-#include "tasks/evaluation/results_folder.h"
+#include "tasks/results/results_folder.h"
 
 namespace mjp::app {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "apps/commands.h"
 #include "apps/stop_signal.h"
+#include "apps/tasks/task_option.h"
 #include "base/number_range.h"
 #include "tasks/pusht/planner/demonstrations.h"
 
@@ -12,6 +13,7 @@ Action AddDemonstrate(CLI::App& app) {
   auto options = std::make_shared<DemonstrateOptions>();
   CLI::App* command =
       app.add_subcommand("demonstrate", "Make demonstrations with the sampling planner");
+  AddTaskOption(*command);
   command->add_option("--out", options->out, "Folder of the demonstrations")->required();
   command->add_option("--rows", options->rows, "Rows at least")
       ->check(CLI::Range(int64_t{1}, int64_t{1000000000}))

@@ -10,15 +10,19 @@
 #include "apps/commands.h"
 #include "apps/policy_options.h"
 #include "apps/stop_signal.h"
+#include "apps/tasks/task_option.h"
 #include "apps/version.h"
 #include "base/error.h"
 #include "base/number_range.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "tasks/evaluation/evaluation.h"
-#include "tasks/evaluation/report.h"
-#include "tasks/evaluation/results_folder.h"
-#include "tasks/evaluation/shard.h"
-#include "tasks/evaluation/statistics.h"
+#include "tasks/evaluation/run_text.h"
+#include "tasks/pusht/evaluation/pusht_task.h"
+#include "tasks/results/report.h"
+#include "tasks/results/results_folder.h"
+#include "tasks/results/shard.h"
+#include "tasks/results/statistics.h"
+#include "tasks/task_names.h"
 
 namespace mjp::app {
 namespace {
@@ -27,6 +31,7 @@ constexpr uint32_t kLastSeed = std::numeric_limits<uint32_t>::max();
 
 struct Arguments {
   EvaluationOptions evaluation;
+  PushtOptions pusht;
   std::string out, shard;
   bool resume = false, overwrite = false;
 };
@@ -108,15 +113,17 @@ int CodeOf(const Figures& figures) {
 }
 
 // What --resume does where nothing is left to do, in a folder that it need not be able to write.
-int ShowComplete(const std::map<int, EpisodeResult>& episodes, const std::string& out) {
-  const Figures figures = Summarise(episodes);
+int ShowComplete(const Task& task, const std::map<int, EpisodeResult>& episodes,
+                 const std::string& out) {
+  const Figures figures = Summarise(episodes, task.measures());
   std::printf("%sresults         %s/eval_info.json (complete already)\n",
-              FiguresText(figures).c_str(), out.c_str());
+              FiguresText(figures, ScoreMeaning(task.name())).c_str(), out.c_str());
   return CodeOf(figures);
 }
 
 int Run(Arguments& arguments) {
   EvaluationOptions& options = arguments.evaluation;
+  const PushtTask task(arguments.pusht);
   CheckSeeds(options);
   ChooseShard(arguments.shard, options);
   const auto checkpoint = mjp::LoadCheckpoint(options.checkpoint);
@@ -125,10 +132,10 @@ int Run(Arguments& arguments) {
       options.policy.sampler, *checkpoint, ResolveActionSteps(options, checkpoint->config));
   options.video_folder = arguments.out + "/videos";
   std::unique_ptr<mjp::Policy> policy = CreateWithinMemory(checkpoint, options.policy);
-  const std::string run = RunText(options, *policy, ProjectVersion());
+  const std::string run = RunText(task, options, *policy, ProjectVersion());
   if (arguments.resume) {
     const auto complete = CompleteResults(arguments.out, run, ShardIndices(options));
-    if (complete) return ShowComplete(*complete, arguments.out);
+    if (complete) return ShowComplete(task, *complete, arguments.out);
   }
   ResultsFolder folder(arguments.out, run, Existing(arguments));
   std::vector<int> pending;
@@ -140,7 +147,7 @@ int Run(Arguments& arguments) {
                ShardIndices(options).size(), options.seed);
   Progress progress(pending.size() + folder.finished().size(), folder.finished());
   EvaluationResult result = Evaluate(
-      options, std::move(policy), pending,
+      task, options, std::move(policy), pending,
       [&](const EpisodeResult& episode) {
         folder.Append(episode);
         progress.Add(episode);
@@ -152,16 +159,16 @@ int Run(Arguments& arguments) {
     return StoppedExitCode();
   }
   result.videos = FilmsIn(arguments.out, folder.finished());
-  folder.Finish(SummaryText(options, run, folder.finished(), result));
-  const Figures figures = Summarise(folder.finished());
+  folder.Finish(SummaryText(run, task.measures(), folder.finished(), result));
+  const Figures figures = Summarise(folder.finished(), task.measures());
   std::printf("%spolicy          %s\ntime            %.1f s\nresults         %s/eval_info.json\n",
-              FiguresText(figures).c_str(), result.backend.c_str(), result.seconds,
-              arguments.out.c_str());
+              FiguresText(figures, ScoreMeaning(task.name())).c_str(), result.backend.c_str(),
+              result.seconds, arguments.out.c_str());
   for (const std::string& video : result.videos) std::printf("video           %s\n", video.c_str());
   return CodeOf(figures);
 }
 
-void AddConditions(CLI::App& command, Conditions& conditions) {
+void AddConditions(CLI::App& command, Conditions& conditions, PushtOptions& pusht) {
   const std::string group = "Conditions";
   command
       .add_option("--latency", conditions.latency,
@@ -188,11 +195,10 @@ void AddConditions(CLI::App& command, Conditions& conditions) {
                   "Noise of every target, standard deviation in world pixels")
       ->check(NumberRange(0.0, 100.0))
       ->group(group);
-  command
-      .add_option("--push", conditions.push, "Push of the block every two seconds, world pixels")
+  command.add_option("--push", pusht.push, "Push of the block every two seconds, world pixels")
       ->check(NumberRange(0.0, 100.0))
       ->group(group);
-  command.add_option("--success", conditions.success_coverage, "Coverage that counts as success")
+  command.add_option("--success", pusht.success_coverage, "Coverage that counts as success")
       ->check(NumberRange(0.0, 1.0))
       ->group(group)
       ->capture_default_str();
@@ -204,7 +210,9 @@ Action AddEvaluate(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   EvaluationOptions& options = arguments->evaluation;
   options.policy.batch = 64;
-  CLI::App* command = app.add_subcommand("evaluate", "Score a checkpoint on Push-T");
+  options.max_steps = kControlSteps;
+  CLI::App* command = app.add_subcommand("evaluate", "Score a checkpoint on a task");
+  AddTaskOption(*command);
   command->add_option("--checkpoint", options.checkpoint, "Checkpoint directory")->required();
   command->add_option("--episodes", options.episodes, "Number of episodes")
       ->check(CLI::Range(1, 10000000))
@@ -225,16 +233,18 @@ Action AddEvaluate(CLI::App& app) {
       ->add_option("--action-steps", options.action_steps,
                    "Actions executed per decision; default as the checkpoint")
       ->check(CLI::Range(1, 1000));
-  AddChoice<RendererKind>(
-      *command, "--renderer", "Who draws the policy's pictures; default: raster",
-      {{"raster", RendererKind::kRaster}, {"mujoco", RendererKind::kMujoco}}, options.renderer);
-  AddChoice<PhysicsKind>(
-      *command, "--physics", "The engine; chipmunk is the original; default: mujoco",
-      {{"mujoco", PhysicsKind::kMujoco}, {"chipmunk", PhysicsKind::kChipmunk}}, options.physics);
+  AddChoice<RendererKind>(*command, "--renderer",
+                          "Who draws the policy's pictures; default: raster",
+                          {{"raster", RendererKind::kRaster}, {"mujoco", RendererKind::kMujoco}},
+                          arguments->pusht.renderer);
+  AddChoice<PhysicsKind>(*command, "--physics",
+                         "The engine; chipmunk is the original; default: mujoco",
+                         {{"mujoco", PhysicsKind::kMujoco}, {"chipmunk", PhysicsKind::kChipmunk}},
+                         arguments->pusht.physics);
   AddChoice<Through>(*command, "--through",
                      "Policy beside the batch, or in the plugin; default: batch",
                      {{"batch", Through::kBatch}, {"plugin", Through::kPlugin}}, options.through);
-  AddConditions(*command, options.conditions);
+  AddConditions(*command, options.conditions, arguments->pusht);
   command->add_option("--out", arguments->out, "Folder of the results")->required();
   command->add_option("--shard", arguments->shard,
                       "Take part i of N (i/N), or what Slurm or Kubernetes say (auto; the default "

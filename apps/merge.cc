@@ -1,10 +1,11 @@
-#include "tasks/evaluation/merge.h"
+#include "tasks/results/merge.h"
 
 #include <cstdio>
 #include <memory>
 
 #include "apps/commands.h"
 #include "base/error.h"
+#include "tasks/task_names.h"
 
 namespace mjp::app {
 namespace {
@@ -12,8 +13,8 @@ namespace {
 int Run(const MergeOptions& options) {
   const MergeResult result = Merge(options);
   const bool partial = result.figures.episodes < result.expected;
-  std::printf("%sresults         %s/eval_info.json\n", FiguresText(result.figures).c_str(),
-              options.out.c_str());
+  std::printf("%sresults         %s/eval_info.json\n",
+              FiguresText(result.figures, ScoreMeaning(result.task)).c_str(), options.out.c_str());
   if (result.weights_alone) {
     std::fprintf(
         stderr,

@@ -7,6 +7,7 @@
 #include "apps/policy_options.h"
 #include "apps/profile/closed_loop.h"
 #include "apps/profile/kernel_tracer.h"
+#include "apps/tasks/task_option.h"
 #include "apps/version.h"
 #include "base/folders.h"
 #include "policy/checkpoint/checkpoint.h"
@@ -34,12 +35,12 @@ int Run(Arguments& arguments) {
   const auto checkpoint = run.checkpoint.empty() ? mjp::NamedNetwork(arguments.network)
                                                  : mjp::LoadCheckpoint(run.checkpoint);
   run.policy.timing = mjp::TimingDetail::kSteps;
-  if (arguments.mujoco) run.renderer = RendererKind::kMujoco;
   std::optional<KernelTracer> tracer;
   if (arguments.kernels) tracer.emplace();
   const auto policy = mjp::Policy::Create(checkpoint, run.policy);
   Timeline timeline;
-  ProfileClosedLoop(run, *policy, arguments.decisions, timeline);
+  const RendererKind renderer = arguments.mujoco ? RendererKind::kMujoco : RendererKind::kRaster;
+  ProfileClosedLoop(run, renderer, *policy, arguments.decisions, timeline);
   if (tracer) {
     for (const KernelSpan& kernel : tracer->Finish())
       if (kernel.begin >= timeline.Begin())
@@ -69,6 +70,7 @@ Action AddProfile(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand(
       "profile", "Where the time goes: every stage, denoising step and kernel of a closed loop");
+  AddTaskOption(*command);
   command
       ->add_option("--network", arguments->network,
                    "compact, lerobot, lerobot-128 or notebook, with random weights")

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "apps/commands.h"
+#include "apps/tasks/task_option.h"
 #include "base/npy.h"
 #include "tasks/pusht/pictures/render_states.h"
 
@@ -17,6 +18,7 @@ struct Arguments {
 Action AddRender(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("render", "Draw states as the policy sees them");
+  AddTaskOption(*command);
   command
       ->add_option("--states", arguments->states,
                    "States (N, 5): agent x, y, block x, y, angle (.npy)")

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "apps/commands.h"
+#include "apps/tasks/task_option.h"
 #include "base/error.h"
 #include "tasks/pusht/physics/scene.h"
 
@@ -37,6 +38,7 @@ int Run(const Arguments& arguments) {
 Action AddReplay(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("replay", "Replay recorded actions in the scene");
+  AddTaskOption(*command);
   command->add_option("--actions", arguments->actions, "Targets (A, 2), pixels (.npy)")->required();
   command->add_option("--ends", arguments->ends, "End row of each episode (E), exclusive (.npy)")
       ->required();

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "tasks/evaluation/statistics.h"
+#include "tasks/results/statistics.h"
 #include "viewer/viewer.h"
 
 namespace mjp::app {

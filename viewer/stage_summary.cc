@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "tasks/evaluation/statistics.h"
+#include "tasks/results/statistics.h"
 
 namespace mjp::app {
 

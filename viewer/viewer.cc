@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/folders.h"
-#include "tasks/evaluation/results_folder.h"
 #include "tasks/recording/png.h"
+#include "tasks/results/results_folder.h"
 #include "viewer/export.h"
 #include "viewer/panels/plot.h"
 #include "viewer/theme.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "policy/timing.h"
-#include "tasks/evaluation/statistics.h"
+#include "tasks/results/statistics.h"
 
 namespace mjp::app {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "policy/policy.h"
-#include "tasks/evaluation/evaluation.h"
+#include "tasks/pusht/options.h"
 
 namespace mjp::app {
 

@@ -12,7 +12,7 @@
 #include "base/number_range.h"
 #include "policy/option_names.h"
 #include "policy/timing.h"
-#include "tasks/evaluation/statistics.h"
+#include "tasks/results/statistics.h"
 #if MJPOLICY_HAVE_CUDA
 #include <cuda_runtime_api.h>
 #endif

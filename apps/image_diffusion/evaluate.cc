@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/number_range.h"
 #include "policy/option_names.h"
-#include "tasks/evaluation/statistics.h"
+#include "tasks/results/statistics.h"
 
 namespace mjp::app {
 namespace {

@@ -11,13 +11,14 @@ namespace {
 
 class ClosedLoop {
  public:
-  ClosedLoop(const EvaluationOptions& options, mjp::Policy& policy, Timeline& timeline)
+  ClosedLoop(const EvaluationOptions& options, RendererKind renderer, mjp::Policy& policy,
+             Timeline& timeline)
       : policy_(policy),
         timeline_(timeline),
         model_(LoadModel(ModelPath("pusht.xml"))),
         scene_(model_.get()),
-        observer_(options, policy.config(), scene_),
-        robots_(MakeEnvironments(options.physics, model_.get(), options.policy.batch,
+        observer_(renderer, options.conditions, policy.config(), scene_),
+        robots_(MakeEnvironments(PhysicsKind::kMujoco, model_.get(), options.policy.batch,
                                  options.policy.threads)),
         action_steps_(ResolveActionSteps(options, policy.config())),
         ids_(options.policy.batch),
@@ -103,9 +104,9 @@ class ClosedLoop {
 
 }  // namespace
 
-void ProfileClosedLoop(const EvaluationOptions& options, mjp::Policy& policy, int decisions,
-                       Timeline& timeline) {
-  ClosedLoop loop(options, policy, timeline);
+void ProfileClosedLoop(const EvaluationOptions& options, RendererKind renderer, mjp::Policy& policy,
+                       int decisions, Timeline& timeline) {
+  ClosedLoop loop(options, renderer, policy, timeline);
   for (int i = 0; i <= decisions; ++i) loop.Decide(static_cast<uint32_t>(i), i > 0);
 }
 

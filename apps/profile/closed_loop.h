@@ -3,15 +3,16 @@
 
 #include "apps/profile/timeline.h"
 #include "tasks/evaluation/evaluation.h"
+#include "tasks/pusht/options.h"
 
 namespace mjp::app {
 
-// Drives `options.policy.batch` robots from their starts through `decisions` decisions, on the
-// calling thread, and adds all that happened to `timeline`: the control loop's own work, and the
-// policy's stages and denoising steps on its device's clock. A decision before the first one warms
-// up and is left out. Throws Error where the policy wants inputs that Push-T does not have.
-void ProfileClosedLoop(const EvaluationOptions& options, mjp::Policy& policy, int decisions,
-                       Timeline& timeline);
+// Drives `options.policy.batch` robots of Push-T from their starts through `decisions` decisions,
+// on the calling thread, and adds all that happened to `timeline`: the control loop's own work, and
+// the policy's stages and denoising steps on its device's clock. A decision before the first one
+// warms up and is left out. Throws Error where the policy wants inputs that Push-T does not have.
+void ProfileClosedLoop(const EvaluationOptions& options, RendererKind renderer, mjp::Policy& policy,
+                       int decisions, Timeline& timeline);
 
 }  // namespace mjp::app
 

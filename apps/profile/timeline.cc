@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "tasks/evaluation/statistics.h"
+#include "tasks/results/statistics.h"
 
 namespace mjp::app {
 

@@ -16,8 +16,8 @@
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/timing.h"
-#include "tasks/evaluation/statistics.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
+#include "tasks/results/statistics.h"
 #if MJPOLICY_HAVE_CUDA
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>

@@ -7,6 +7,8 @@
 #include <set>
 
 #include "tasks/evaluation/evaluation.h"
+#include "tasks/pusht/evaluation/judge.h"
+#include "tasks/pusht/evaluation/pusht_task.h"
 #include "tasks/pusht/planner/demonstrations.h"
 
 namespace mjp::app {
@@ -22,13 +24,11 @@ bool IsInside(const State& state) {
       [](double v) { return v > -kMargin && v < kWorldSize + kMargin; });
 }
 
-// What makes the disturbed episodes of round `round` harder.
-Conditions Disturbance(int round) {
-  Conditions conditions;
-  conditions.latency = round % 3;
-  conditions.action_noise = 2;
-  conditions.push = 20;
-  return conditions;
+// Makes the disturbed episodes of round `round` harder.
+void Disturb(int round, EvaluationOptions& evaluation, PushtOptions& pusht) {
+  evaluation.conditions.latency = round % 3;
+  evaluation.conditions.action_noise = 2;
+  pusht.push = 20;
 }
 
 }  // namespace
@@ -72,24 +72,27 @@ Figures Rounds::Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, 
   evaluation.policy = policy_;
   evaluation.policy.batch = std::clamp(evaluation.episodes / 2, 1, policy_.batch);
   evaluation.action_steps = options_.action_steps;
-  if (disturbed) evaluation.conditions = Disturbance(round);
-  if (labels != nullptr) evaluation.end_coverage = kEndCoverage;
+  PushtOptions pusht;
+  if (disturbed) Disturb(round, evaluation, pusht);
+  if (labels != nullptr) pusht.end_coverage = kEndCoverage;
+  const PushtTask task(pusht);
   const int first = student->config.FirstAction();
   const auto remember = [&](const Decision& decision) {
-    if (labels == nullptr || !IsInside(decision.state)) return;
+    const State state = FromNumbers(decision.state);
+    if (labels == nullptr || !IsInside(state)) return;
     std::vector<Point> chunk;
     for (size_t i = 2 * static_cast<size_t>(first); i < decision.chunk.size(); i += 2) {
       chunk.push_back({decision.chunk[i], decision.chunk[i + 1]});
     }
-    const Point target = {static_cast<float>(decision.target.x),
-                          static_cast<float>(decision.target.y)};
-    labels->push_back({decision.previous, decision.state, target, FollowTargets(chunk)});
+    const Point target = {static_cast<float>(decision.action[0]),
+                          static_cast<float>(decision.action[1])};
+    labels->push_back({FromNumbers(decision.previous), state, target, FollowTargets(chunk)});
   };
   std::map<int, EpisodeResult> episodes;
   mjp::app::Evaluate(
-      evaluation, mjp::Policy::Create(student, evaluation.policy), ShardIndices(evaluation),
+      task, evaluation, mjp::Policy::Create(student, evaluation.policy), ShardIndices(evaluation),
       [&](const EpisodeResult& episode) { episodes[episode.index] = episode; }, stop, remember);
-  return Summarise(episodes);
+  return Summarise(episodes, task.measures());
 }
 
 Figures Rounds::Play(const std::shared_ptr<const mjp::Checkpoint>& student,

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "policy/policy.h"
-#include "tasks/evaluation/report.h"
 #include "tasks/pusht/planner/demonstration_stream.h"
+#include "tasks/results/report.h"
 
 namespace mjp::app {
 

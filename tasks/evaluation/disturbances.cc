@@ -5,15 +5,14 @@
 #include <vector>
 
 #include "kernels/shared/philox.h"
-#include "tasks/pusht/pictures/rasterise.h"
 
 namespace mjp::app {
 namespace {
 
 // what a random number is for: the `step` of its address (a chain's own steps stay below 1000)
-enum Purpose : uint32_t { kPixels = 100000, kEpisode = 200000, kTarget = 300000, kPush = 400000 };
+enum Purpose : uint32_t { kPixels = 100000, kEpisode = 200000, kAction = 300000, kPush = 400000 };
 
-constexpr int kStepsPerPush = 20;  // two seconds
+constexpr int kStepsPerPush = 20;
 
 struct Quad {
   float n[4];
@@ -34,14 +33,14 @@ Quad Uniforms(uint32_t seed, int tick, Purpose purpose) {
   return q;
 }
 
-void Shift(std::span<uint8_t> picture, int dx, int dy) {
+void Shift(std::span<uint8_t> picture, int width, int dx, int dy) {
   const std::vector<uint8_t> source(picture.begin(), picture.end());
-  constexpr int kSize = mjp::kPictureSize;
-  for (int y = 0; y < kSize; ++y) {
-    for (int x = 0; x < kSize; ++x) {
+  const int height = static_cast<int>(picture.size()) / (3 * width);
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
       // the edge repeats
-      const int sy = std::clamp(y - dy, 0, kSize - 1), sx = std::clamp(x - dx, 0, kSize - 1);
-      std::copy_n(&source[3 * (sy * kSize + sx)], 3, &picture[3 * (y * kSize + x)]);
+      const int sy = std::clamp(y - dy, 0, height - 1), sx = std::clamp(x - dx, 0, width - 1);
+      std::copy_n(&source[3 * (sy * width + sx)], 3, &picture[3 * (y * width + x)]);
     }
   }
 }
@@ -56,7 +55,8 @@ bool DisturbsPictures(const Conditions& c) {
   return c.picture_noise != 0 || c.brightness != 0 || c.picture_shift != 0;
 }
 
-void DisturbPicture(const Conditions& c, uint32_t seed, int tick, std::span<uint8_t> picture) {
+void DisturbPicture(const Conditions& c, uint32_t seed, int tick, int width,
+                    std::span<uint8_t> picture) {
   const Quad episode = Uniforms(seed, 0, kEpisode);
   if (c.picture_shift > 0) {
     // uniform over the whole numbers of [-shift, shift]
@@ -64,7 +64,7 @@ void DisturbPicture(const Conditions& c, uint32_t seed, int tick, std::span<uint
       return static_cast<int>(std::floor((u + 1) / 2 * (2 * c.picture_shift + 1))) -
              c.picture_shift;
     };
-    Shift(picture, whole(episode.n[0]), whole(episode.n[1]));
+    Shift(picture, width, whole(episode.n[0]), whole(episode.n[1]));
   }
   const double gain = 1 + c.brightness * episode.n[2];
   for (size_t i = 0; i < picture.size(); i += 4) {
@@ -76,16 +76,20 @@ void DisturbPicture(const Conditions& c, uint32_t seed, int tick, std::span<uint
   }
 }
 
-Target DisturbTarget(const Conditions& c, uint32_t seed, int tick, Target target) {
-  if (c.action_noise == 0) return target;
-  const Quad noise = Normals(seed, tick, kTarget, 0);
-  return {target.x + c.action_noise * noise.n[0], target.y + c.action_noise * noise.n[1]};
+void DisturbAction(const Conditions& c, uint32_t seed, int tick, std::span<double> action) {
+  if (c.action_noise == 0) return;
+  for (size_t i = 0; i < action.size(); i += 4) {
+    const Quad noise = Normals(seed, tick, kAction, static_cast<uint32_t>(i / 4));
+    for (size_t k = i; k < std::min(i + 4, action.size()); ++k) {
+      action[k] += c.action_noise * noise.n[k - i];
+    }
+  }
 }
 
-Target PushAt(const Conditions& c, uint32_t seed, int tick) {
-  if (c.push == 0 || tick == 0 || tick % kStepsPerPush != 0) return {};
+std::array<double, 2> PushAt(double size, uint32_t seed, int tick) {
+  if (size == 0 || tick == 0 || tick % kStepsPerPush != 0) return {};
   const double angle = M_PI * Uniforms(seed, tick, kPush).n[0];
-  return {c.push * std::cos(angle), c.push * std::sin(angle)};
+  return {size * std::cos(angle), size * std::sin(angle)};
 }
 
 }  // namespace mjp::app

@@ -1,28 +1,29 @@
 #ifndef TASKS_EVALUATION_DISTURBANCES_H_
 #define TASKS_EVALUATION_DISTURBANCES_H_
 
+#include <array>
 #include <cstdint>
 #include <span>
 
-#include "tasks/evaluation/evaluation.h"
-#include "tasks/pusht/physics/batch_physics.h"
+#include "tasks/evaluation/options.h"
 
 // Disturbances of an evaluation. All are functions of the episode's seed and the control step.
 
 namespace mjp::app {
 
-// Whether the pictures differ from the benchmark's.
+// Whether the pictures differ from the task's.
 bool DisturbsPictures(const Conditions& conditions);
 
-// Disturbs a picture (96, 96, 3) taken at control step `tick`: shift, brightness, pixel noise.
-void DisturbPicture(const Conditions& conditions, uint32_t seed, int tick,
+// Disturbs a picture (height, width, 3) taken at control step `tick`: shift, brightness, noise.
+void DisturbPicture(const Conditions& conditions, uint32_t seed, int tick, int width,
                     std::span<uint8_t> picture);
 
-// Adds the noise of control step `tick` to a target.
-Target DisturbTarget(const Conditions& conditions, uint32_t seed, int tick, Target target);
+// Adds the noise of control step `tick` to an action.
+void DisturbAction(const Conditions& conditions, uint32_t seed, int tick, std::span<double> action);
 
-// The push due before control step `tick`, pixels; {0, 0} when none is due.
-Target PushAt(const Conditions& conditions, uint32_t seed, int tick);
+// A push of `size` in x and y that is due before control step `tick`, every twentieth, in a
+// direction of its own; {0, 0} when none is due.
+std::array<double, 2> PushAt(double size, uint32_t seed, int tick);
 
 }  // namespace mjp::app
 

@@ -1,19 +1,16 @@
 #include "tasks/evaluation/evaluation.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <cstddef>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
+#include "base/threads.h"
 #include "tasks/evaluation/disturbances.h"
 #include "tasks/evaluation/plugin_evaluation.h"
 #include "tasks/evaluation/stage_statistics.h"
-#include "tasks/pusht/coverage.h"
-#include "tasks/pusht/environments.h"
-#include "tasks/pusht/observation.h"
-#include "tasks/pusht/physics/reset.h"
-#include "tasks/recording/episode_video.h"
 
 namespace mjp::app {
 namespace {
@@ -22,10 +19,9 @@ namespace {
 struct Slot {
   EpisodeResult result;
   StateHash hash;
-  std::vector<Snapshot> history;             // the last n_obs_steps control steps, oldest first
-  Target target;                             // held last
-  std::vector<float> chunk, previous_chunk;  // (H, 2)
-  std::unique_ptr<EpisodeVideo> video;
+  std::vector<double> action;                // (action_dim): executed last
+  std::vector<float> chunk, previous_chunk;  // (H, action_dim)
+  std::unique_ptr<EpisodeFilm> film;
   double begin = 0;
   bool running = false;
 };
@@ -41,22 +37,20 @@ struct Group {
 // for two groups, one moves while the policy computes for the other.
 class BatchEvaluator {
  public:
-  BatchEvaluator(const EvaluationOptions& options, std::unique_ptr<mjp::Policy> policy,
-                 size_t episodes, const DecisionCallback& on_decision)
-      : options_(options),
+  BatchEvaluator(const Task& task, const EvaluationOptions& options,
+                 std::unique_ptr<mjp::Policy> policy, size_t episodes,
+                 const DecisionCallback& on_decision)
+      : task_(task),
+        options_(options),
         on_decision_(on_decision),
-        model_(LoadModel(ModelPath("pusht.xml"))),
-        scene_(model_.get()),
         policy_(std::move(policy)),
-        observer_(options_, policy_->config(), scene_),
         slots_(std::min<size_t>(2 * static_cast<size_t>(options.policy.batch), episodes)),
-        environments_(MakeEnvironments(options.physics, model_.get(),
-                                       static_cast<int>(slots_.size()), options.policy.threads)) {
-    const mjp::PolicyConfig& config = policy_->config();
+        simulations_(task.MakeBatch(options, policy_->config(), static_cast<int>(slots_.size()))),
+        max_steps_(ResolveMaxSteps(options, task)),
+        action_steps_(ResolveActionSteps(options, policy_->config())) {
     const size_t batch = options.policy.batch;
     for (size_t begin = 0; begin < slots_.size(); begin += batch)
       groups_.push_back({begin, std::min(begin + batch, slots_.size()), {}});
-    action_steps_ = ResolveActionSteps(options, config);
     if (options.conditions.latency > action_steps_) {
       throw mjp::Error(mjp::ExitCode::kUsage,
                        "--latency must not exceed the actions per decision (" +
@@ -92,38 +86,28 @@ class BatchEvaluator {
   }
 
  private:
-  Snapshot Take(int i) const {
-    Snapshot snapshot{environments_->Read(i), std::vector<mjtNum>(model_->nq)};
-    environments_->ReadQpos(i, snapshot.qpos.data());
-    return snapshot;
-  }
-
   void Begin(int i, int index) {
     Slot& slot = slots_[i];
     slot = Slot();
     slot.running = true;
     slot.begin = mjp::Now();
-    slot.result.index = index;
-    slot.result.seed = options_.seed + static_cast<uint32_t>(index);
-    environments_->Start(i, BenchmarkStart(slot.result.seed));
-    slot.history.assign(policy_->config().n_obs_steps, Take(i));
-    const State& state = slot.history.back().state;
-    slot.target = {state.agent_x, state.agent_y};
-    // before the first chunk arrives the agent stays where it is
+    slot.result = NewEpisode(task_, index, options_.seed + static_cast<uint32_t>(index));
+    simulations_->Start(i, slot.result.seed);
+    slot.action = simulations_->HeldAction(i);
+    // before the first chunk arrives nothing moves
     for (int k = 0; k < policy_->config().horizon; ++k) {
-      slot.chunk.push_back(static_cast<float>(state.agent_x));
-      slot.chunk.push_back(static_cast<float>(state.agent_y));
+      for (const double value : slot.action) slot.chunk.push_back(static_cast<float>(value));
     }
     if (index < options_.videos) {
-      slot.video = std::make_unique<EpisodeVideo>(options_.video_folder, slot.result);
-      slot.video->Add(state, slot.result);
+      slot.film = simulations_->Film(i, options_.video_folder, slot.result);
+      slot.film->Add(slot.result);
     }
   }
 
   // Fills the group's free slots and starts one network call for all its episodes. False if it
   // has none.
   bool Launch(Group& group) {
-    observer_.Clear();
+    simulations_->ClearInput();
     group.deciding.clear();
     for (size_t i = group.begin; i < group.end; ++i) {
       if (!slots_[i].running && next_ < pending_.size())
@@ -131,11 +115,11 @@ class BatchEvaluator {
       const Slot& slot = slots_[i];
       if (!slot.running) continue;
       group.deciding.push_back(static_cast<int>(i));
-      observer_.Add(slot.history, slot.result.seed, slot.result.steps,
-                    static_cast<uint32_t>(slot.result.decisions));
+      simulations_->AddInput(static_cast<int>(i), slot.result.seed, slot.result.steps,
+                             static_cast<uint32_t>(slot.result.decisions));
     }
     if (group.deciding.empty()) return false;
-    policy_->Launch(observer_.Input(), output_);
+    policy_->Launch(simulations_->Input(), output_);
     return true;
   }
 
@@ -143,57 +127,58 @@ class BatchEvaluator {
   void Receive(Group& group) {
     policy_->Wait();
     stages_.Add(output_.times);
-    const size_t size = static_cast<size_t>(policy_->config().horizon) * 2;
+    const size_t size = static_cast<size_t>(policy_->config().horizon) * ActionDim();
     for (size_t k = 0; k < group.deciding.size(); ++k) {
-      Slot& slot = slots_[group.deciding[k]];
+      const int i = group.deciding[k];
+      Slot& slot = slots_[i];
       slot.previous_chunk = std::move(slot.chunk);
       slot.chunk.assign(output_.actions.begin() + k * size,
                         output_.actions.begin() + (k + 1) * size);
       ++slot.result.decisions;
       if (!on_decision_) continue;
-      const Snapshot& previous = slot.history[slot.history.size() - 2];
-      on_decision_({previous.state, slot.history.back().state, slot.target, slot.chunk});
+      on_decision_(
+          {simulations_->PreviousState(i), simulations_->State(i), slot.action, slot.chunk});
     }
   }
 
-  // The target of control step `k` after a decision: the first `latency` steps still follow the
-  // chunk before, further along.
-  Target TargetOf(const Slot& slot, int k) const {
+  size_t ActionDim() const { return policy_->config().action_dim; }
+
+  // Sets the action of control step `k` after a decision: the first `latency` steps still follow
+  // the chunk before, further along.
+  void Choose(Slot& slot, int k) const {
     const bool late = k < options_.conditions.latency;
     const std::vector<float>& chunk = late ? slot.previous_chunk : slot.chunk;
     const int last = policy_->config().horizon - 1;
     const int step = policy_->config().FirstAction() + k + (late ? action_steps_ : 0);
-    const size_t at = 2 * static_cast<size_t>(std::min(step, last));
-    return DisturbTarget(options_.conditions, slot.result.seed, slot.result.steps,
-                         {chunk[at], chunk[at + 1]});
+    const auto at = chunk.begin() + ActionDim() * static_cast<size_t>(std::min(step, last));
+    slot.action.assign(at, at + ActionDim());
+    DisturbAction(options_.conditions, slot.result.seed, slot.result.steps, slot.action);
   }
 
   void Execute(const Group& group) {
     for (int k = 0; k < action_steps_; ++k) {
       moving_.clear();
-      targets_.clear();
+      actions_.clear();
       for (const int i : group.deciding) {
         Slot& slot = slots_[i];
         if (!slot.running) continue;
-        const Target push = PushAt(options_.conditions, slot.result.seed, slot.result.steps);
-        if (push.x != 0 || push.y != 0) environments_->Push(i, push.x, push.y);
-        slot.target = TargetOf(slot, k);
+        simulations_->Disturb(i, slot.result.seed, slot.result.steps);
+        Choose(slot, k);
         moving_.push_back(i);
-        targets_.push_back(slot.target);
+        actions_.insert(actions_.end(), slot.action.begin(), slot.action.end());
       }
       if (moving_.empty()) return;
-      environments_->Step(moving_, targets_);
-      for (const int i : moving_) Observe(i);
+      simulations_->Step(moving_, actions_);
+      for (const int i : moving_) Judge(i);
     }
   }
 
-  void Observe(int i) {
+  void Judge(int i) {
     Slot& slot = slots_[i];
-    std::rotate(slot.history.begin(), slot.history.begin() + 1, slot.history.end());
-    slot.history.back() = Take(i);
-    slot.running = ScoreStep(options_, slot.history.back().state, environments_->Failure(i),
-                             slot.result, slot.hash);
-    if (slot.video) slot.video->Add(slot.history.back().state, slot.result);
+    simulations_->Judge(i, outcome_);
+    slot.running =
+        AccountStep(outcome_, simulations_->State(i), max_steps_, slot.result, slot.hash);
+    if (slot.film) slot.film->Add(slot.result);
   }
 
   void Collect(const Group& group, EvaluationResult& result, const EpisodeCallback& on_episode) {
@@ -202,28 +187,27 @@ class BatchEvaluator {
       if (slot.running) continue;
       slot.result.hash = slot.hash.value();
       slot.result.seconds = mjp::Now() - slot.begin;
-      if (slot.video) result.videos.push_back(slot.video->Close());
+      if (slot.film) result.videos.push_back(slot.film->Close());
       on_episode(slot.result);
       result.episodes.push_back(slot.result);
     }
   }
 
+  const Task& task_;
   const EvaluationOptions& options_;
   const DecisionCallback& on_decision_;
-  ModelPtr model_;
-  Scene scene_;
   std::unique_ptr<mjp::Policy> policy_;
-  Observer observer_;
   std::vector<Slot> slots_;
-  std::unique_ptr<Environments> environments_;
+  std::unique_ptr<BatchSimulations> simulations_;
+  const int max_steps_, action_steps_;
   std::vector<Group> groups_;
   std::vector<int> pending_;  // indices of the episodes to run, of which
   size_t next_ = 0;           // these have begun
-  int action_steps_ = 0;
   mjp::PolicyOutput output_;
   StageStatistics stages_;
+  StepOutcome outcome_;
   std::vector<int> moving_;
-  std::vector<Target> targets_;
+  std::vector<double> actions_;  // (moving_, action_dim)
 };
 
 }  // namespace
@@ -239,29 +223,37 @@ int ResolveActionSteps(const EvaluationOptions& options, const mjp::PolicyConfig
   return steps;
 }
 
-bool ScoreStep(const EvaluationOptions& options, const State& state, const std::string& failure,
-               EpisodeResult& result, StateHash& hash) {
+int ResolveMaxSteps(const EvaluationOptions& options, const Task& task) {
+  return options.max_steps > 0 ? options.max_steps : task.max_steps();
+}
+
+EpisodeResult NewEpisode(const Task& task, int index, uint32_t seed) {
+  EpisodeResult episode;
+  episode.index = index;
+  episode.seed = seed;
+  for (const std::string& name : task.measures()) episode.measures.push_back({name});
+  return episode;
+}
+
+bool AccountStep(const StepOutcome& outcome, std::span<const double> state, int max_steps,
+                 EpisodeResult& result, StateHash& hash) {
   ++result.steps;
-  for (const double value :
-       {state.agent_x, state.agent_y, state.block_x, state.block_y, state.block_angle}) {
-    hash.Add(value);
-  }
-  if (!failure.empty()) {
+  for (const double value : state) hash.Add(value);
+  if (!outcome.failure.empty()) {
     result.valid = false;
-    result.reason = failure;
+    result.reason = outcome.failure;
     return false;
   }
-  const double coverage = Coverage(state);
-  const double reward = Score(coverage);
-  result.final_coverage = coverage;
-  result.max_coverage = std::max(result.max_coverage, coverage);
-  result.sum_reward += reward;
-  result.max_reward = std::max(result.max_reward, reward);
-  if (result.success_step < 0 && coverage > options.conditions.success_coverage) {
-    result.success_step = result.steps;
+  for (size_t m = 0; m < result.measures.size(); ++m) {
+    TaskMeasure& measure = result.measures[m];
+    measure.final = outcome.measures[m];
+    measure.max = std::max(measure.max, measure.final);
   }
-  const bool reached = result.success_step >= 0 && coverage > options.end_coverage;
-  return !reached && result.steps < options.max_steps;
+  result.sum_reward += outcome.reward;
+  result.max_reward = std::max(result.max_reward, outcome.reward);
+  if (result.success_step < 0 && outcome.success) result.success_step = result.steps;
+  const bool reached = result.success_step >= 0 && outcome.enough;
+  return !reached && !outcome.lost && result.steps < max_steps;
 }
 
 std::vector<int> ShardIndices(const EvaluationOptions& options) {
@@ -272,13 +264,14 @@ std::vector<int> ShardIndices(const EvaluationOptions& options) {
   return indices;
 }
 
-EvaluationResult Evaluate(const EvaluationOptions& options, std::unique_ptr<mjp::Policy> policy,
-                          const std::vector<int>& pending, const EpisodeCallback& on_episode,
-                          const std::atomic<bool>& stop, const DecisionCallback& on_decision) {
+EvaluationResult Evaluate(const Task& task, const EvaluationOptions& options,
+                          std::unique_ptr<mjp::Policy> policy, const std::vector<int>& pending,
+                          const EpisodeCallback& on_episode, const std::atomic<bool>& stop,
+                          const DecisionCallback& on_decision) {
   if (options.through == Through::kPlugin) {
-    return EvaluateThroughPlugin(options, std::move(policy), pending, on_episode, stop);
+    return EvaluateThroughPlugin(task, options, std::move(policy), pending, on_episode, stop);
   }
-  return BatchEvaluator(options, std::move(policy), std::max<size_t>(1, pending.size()),
+  return BatchEvaluator(task, options, std::move(policy), std::max<size_t>(1, pending.size()),
                         on_decision)
       .Run(pending, on_episode, stop);
 }

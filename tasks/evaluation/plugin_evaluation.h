@@ -7,8 +7,8 @@ namespace mjp::app {
 
 // The same episodes as the batch, with the policy in the engine plugin and one plain mj_step loop
 // per thread. The plugin makes its own policies: `policy` is described and let go. Throws Error for
-// options the plugin does not have (another physics, disturbances).
-EvaluationResult EvaluateThroughPlugin(const EvaluationOptions& options,
+// options the plugin does not have (disturbances).
+EvaluationResult EvaluateThroughPlugin(const Task& task, const EvaluationOptions& options,
                                        std::unique_ptr<mjp::Policy> policy,
                                        const std::vector<int>& pending,
                                        const EpisodeCallback& on_episode,

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "tasks/evaluation/statistics.h"
+#include "tasks/results/statistics.h"
 
 namespace mjp::app {
 namespace {

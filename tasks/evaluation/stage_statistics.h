@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "policy/timing.h"
-#include "tasks/evaluation/evaluation.h"
+#include "tasks/results/evaluation_result.h"
 
 namespace mjp::app {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "tasks/evaluation/evaluation.h"
+#include "tasks/pusht/options.h"
 #include "tasks/pusht/physics/batch_physics.h"
 #include "tasks/pusht/physics/state.h"
 

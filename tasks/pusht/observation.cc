@@ -64,17 +64,17 @@ std::array<float, 16> BlockVertices(const State& state) {
   return out;
 }
 
-Observer::Observer(const EvaluationOptions& options, const mjp::PolicyConfig& config,
-                   const Scene& scene)
-    : options_(options),
+Observer::Observer(RendererKind renderer, const Conditions& conditions,
+                   const mjp::PolicyConfig& config, const Scene& scene)
+    : conditions_(conditions),
       config_(config),
       scene_(scene),
-      disturbed_(DisturbsPictures(options.conditions)) {
+      disturbed_(DisturbsPictures(conditions)) {
   CheckInputs(config);
   CheckBenchmarkGoal(scene.model());
   if (config.cameras.empty()) return;
-  if (options.renderer == RendererKind::kRaster) CheckShown(scene.model());
-  if (options.renderer == RendererKind::kMujoco) {
+  if (renderer == RendererKind::kRaster) CheckShown(scene.model());
+  if (renderer == RendererKind::kMujoco) {
     mjp::PictureRequest request;
     request.cameras = {kCamera};
     source_ = mjp::CreatePictureSource("mujoco", scene.model(), request);
@@ -125,7 +125,8 @@ void Observer::AddPictures(std::span<const Snapshot> history, uint32_t seed, int
       mjp::RasteriseCpu(&flat, 1, picture.data());
     }
     if (disturbed_) {
-      DisturbPicture(options_.conditions, seed, std::max(0, tick - (steps - 1 - i)), picture);
+      DisturbPicture(conditions_, seed, std::max(0, tick - (steps - 1 - i)), mjp::kPictureSize,
+                     picture);
     }
   }
 }

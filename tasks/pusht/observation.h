@@ -10,7 +10,8 @@
 
 #include "plugin/pictures/picture_source.h"
 #include "policy/policy.h"
-#include "tasks/evaluation/evaluation.h"
+#include "tasks/evaluation/options.h"
+#include "tasks/pusht/options.h"
 #include "tasks/pusht/physics/scene.h"
 #include "tasks/pusht/physics/state.h"
 #include "tasks/pusht/pictures/rasterise.h"
@@ -33,7 +34,8 @@ class Observer {
  public:
   // Throws Error where the policy wants inputs that Push-T does not have, and where the rasteriser
   // is to draw a model that shows something else, or whose goal is not the benchmark's.
-  Observer(const EvaluationOptions& options, const mjp::PolicyConfig& config, const Scene& scene);
+  Observer(RendererKind renderer, const Conditions& conditions, const mjp::PolicyConfig& config,
+           const Scene& scene);
 
   // Starts an input of no environments.
   void Clear();
@@ -45,7 +47,7 @@ class Observer {
  private:
   void AddPictures(std::span<const Snapshot> history, uint32_t seed, int tick);
 
-  const EvaluationOptions& options_;
+  Conditions conditions_;
   const mjp::PolicyConfig& config_;
   const Scene& scene_;
   bool disturbed_;

@@ -13,7 +13,7 @@
 #include <random>
 #include <thread>
 
-#include "tasks/evaluation/results_folder.h"
+#include "tasks/results/results_folder.h"
 #include "tests/support/program.h"
 
 namespace mjp::app {

@@ -14,7 +14,7 @@
 
 #include "base/npy.h"
 #include "policy/checkpoint/safetensors_writer.h"
-#include "tasks/evaluation/results_folder.h"
+#include "tasks/results/results_folder.h"
 #include "tests/support/program.h"
 
 namespace mjp::app {
@@ -55,6 +55,18 @@ TEST_F(PushtTest, UsageErrorsEndWithOne) {
         "bench physics --parallel 16,nan", "bench physics --parallel 16 --sequential"}) {
     EXPECT_EQ(Pusht(arguments).code, 1) << arguments;
   }
+}
+
+TEST_F(PushtTest, AnUnknownTaskIsRefusedWithTheKnownOnes) {
+  for (const char* command :
+       {"evaluate --checkpoint x --out y", "demonstrate --out y", "profile",
+        "render --states x --out y", "replay --actions x --ends x --starts x --out y"}) {
+    const Outcome outcome = Pusht(std::string(command) + " --task chess");
+    EXPECT_EQ(outcome.code, 1) << command;
+    EXPECT_NE(outcome.text.find("chess not in {pusht}"), std::string::npos) << outcome.text;
+  }
+  ASSERT_EQ(Pusht(Evaluate("a") + "--episodes 1 --task pusht").code, 0);
+  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 1 --resume").code, 0);
 }
 
 TEST_F(PushtTest, EvaluateWritesWhatItPromises) {

@@ -3,7 +3,7 @@
 #include <exception>
 
 #include "base/error.h"
-#include "tasks/evaluation/episode.h"
+#include "tasks/results/episode.h"
 
 // A line of episodes.jsonl is refused, or is an episode that survives being written and read.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

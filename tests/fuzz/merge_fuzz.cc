@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "tasks/evaluation/shard_results.h"
+#include "tasks/results/shard_results.h"
 
 // The files of a shard, a NUL between them: refused, or episodes of this shard with their seeds.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

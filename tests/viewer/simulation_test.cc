@@ -52,7 +52,7 @@ class SimulationTest : public testing::Test {
     options.episodes = 1;
     const std::atomic<bool> stop{false};
     return Evaluate(
-               options, mjp::Policy::Create(checkpoint_, options_), {0},
+               PushtTask(), options, mjp::Policy::Create(checkpoint_, options_), {0},
                [](const EpisodeResult&) {}, stop)
         .episodes.at(0);
   }

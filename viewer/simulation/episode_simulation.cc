@@ -9,6 +9,7 @@
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "tasks/pusht/coverage.h"
+#include "tasks/pusht/evaluation/judge.h"
 #include "tasks/pusht/physics/reset.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tasks/pusht/pictures/raster_source.h"
@@ -47,8 +48,9 @@ void EpisodeSimulation::SetPolicy(std::shared_ptr<const mjp::Checkpoint> checkpo
   options.timing = mjp::TimingDetail::kSteps;
   options.scene_drawer = &mjp::FlatSceneDrawer();
   std::unique_ptr<mjp::Policy> policy = mjp::Policy::Create(checkpoint, options);
-  auto observer = std::make_unique<Observer>(options_, policy->config(), scene_);
-  const int action_steps = ResolveActionSteps(options_, policy->config());
+  auto observer =
+      std::make_unique<Observer>(options_.renderer, Conditions(), policy->config(), scene_);
+  const int action_steps = ResolveActionSteps(EvaluationOptions(), policy->config());
   const bool first = policy_ == nullptr;
   // the observer refers to the policy's config: both change together
   observer_ = std::move(observer);
@@ -64,8 +66,7 @@ void EpisodeSimulation::SetPolicy(std::shared_ptr<const mjp::Checkpoint> checkpo
 }
 
 void EpisodeSimulation::Restart(uint32_t seed) {
-  result_ = EpisodeResult();
-  result_.seed = seed;
+  result_ = NewEpisode(task_, 0, seed);
   hash_ = StateHash();
   finished_ = disturbed_ = unexplained_ = false;
   substep_ = 0;
@@ -190,7 +191,9 @@ void EpisodeSimulation::FinishControlStep() {
   substep_ = 0;
   AddPhysicsTime();
   const State state = scene_.Read(data_.get());
-  finished_ = !ScoreStep(options_, state, Failure(), result_, hash_);
+  StepOutcome outcome;
+  JudgeStep(options_, state, Failure(), outcome);
+  finished_ = !AccountStep(outcome, ToNumbers(state), task_.max_steps(), result_, hash_);
   Keep();
   std::rotate(history_.begin(), history_.begin() + 1, history_.end());
   history_.back() = moments_.back().observed;
@@ -202,7 +205,7 @@ void EpisodeSimulation::Fill(SimSnapshot& snapshot) const {
   snapshot.decisions = result_.decisions;
   snapshot.success = result_.success();
   snapshot.hash = hash_.value();
-  snapshot.max_coverage = result_.max_coverage;
+  snapshot.max_coverage = result_.measures.at(0).max;
   snapshot.score = result_.max_reward;
   auto coverage = std::make_shared<std::vector<float>>();
   for (const Moment& moment : moments_) coverage->push_back(moment.coverage);

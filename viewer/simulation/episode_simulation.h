@@ -9,6 +9,7 @@
 
 #include "policy/policy.h"
 #include "tasks/evaluation/evaluation.h"
+#include "tasks/pusht/evaluation/pusht_task.h"
 #include "tasks/pusht/observation.h"
 #include "tasks/pusht/physics/scene.h"
 #include "viewer/simulation/simulation.h"
@@ -54,7 +55,8 @@ class EpisodeSimulation : public Simulation {
   std::string Failure() const;
 
   Scene scene_;
-  EvaluationOptions options_;
+  PushtOptions options_;
+  PushtTask task_;
   std::unique_ptr<mjp::Policy> policy_;
   std::unique_ptr<Observer> observer_;
   int action_steps_ = 0;

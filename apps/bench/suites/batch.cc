@@ -3,6 +3,7 @@
 
 #include "apps/bench/harness.h"
 #include "tasks/evaluation/evaluation.h"
+#include "tasks/pusht/evaluation/pusht_task.h"
 
 // Episodes as an evaluation runs them: physics on the cores, pictures and network for the batch.
 
@@ -26,7 +27,7 @@ BenchRows BenchBatch(const BenchOptions& options) {
   rows.push_back(Measure("batch", name, options.seconds, 1, "control steps", [&] {
     steps = 0;
     result = Evaluate(
-        evaluation, mjp::Policy::Create(options.network, options.policy), all,
+        PushtTask(), evaluation, mjp::Policy::Create(options.network, options.policy), all,
         [&](const EpisodeResult& e) { steps += e.steps; }, stop);
   }));
   rows.back().items = static_cast<double>(steps);

@@ -7,7 +7,8 @@
 #include "policy/checkpoint/normalizer.h"
 #include "policy/option_names.h"
 #include "tasks/evaluation/evaluation.h"
-#include "tasks/evaluation/statistics.h"
+#include "tasks/pusht/evaluation/pusht_task.h"
+#include "tasks/results/statistics.h"
 
 // Time-parallel denoising over the decisions of episodes: each is taken step by step, which the
 // episode follows, and with the same noise by windows of several sizes and tolerances. In a format
@@ -162,7 +163,8 @@ BenchRows BenchParallel(const BenchOptions& options) {
   std::atomic<bool> enough = false;
   auto comparison = std::make_unique<Comparison>(bench, sequential, others, enough);
   Evaluate(
-      episodes, std::move(comparison), ShardIndices(episodes), [](const EpisodeResult&) {}, enough);
+      PushtTask(), episodes, std::move(comparison), ShardIndices(episodes),
+      [](const EpisodeResult&) {}, enough);
   BenchRows rows = {RowOf(sequential)};
   for (const Contender& other : others) rows.push_back(RowOf(other));
   return rows;

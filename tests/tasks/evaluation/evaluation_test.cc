@@ -4,6 +4,9 @@
 
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint.h"
+#include "tasks/pusht/evaluation/judge.h"
+#include "tasks/pusht/evaluation/pusht_task.h"
+#include "tasks/pusht/physics/batch_physics.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tests/support/goldens/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
@@ -38,7 +41,8 @@ class EvaluationTest : public ::testing::Test {
 
   EvaluationResult Run() const {
     return Evaluate(
-        options_, MakePolicy(), ShardIndices(options_), [](const EpisodeResult&) {}, never_);
+        PushtTask(pusht_), options_, MakePolicy(), ShardIndices(options_),
+        [](const EpisodeResult&) {}, never_);
   }
 
   // All that must not change between runs of the same configuration.
@@ -54,6 +58,7 @@ class EvaluationTest : public ::testing::Test {
   static mjp_test::TempDir* folder_;
   std::atomic<bool> never_{false};
   EvaluationOptions options_;
+  PushtOptions pusht_;
 };
 mjp_test::TempDir* EvaluationTest::folder_ = nullptr;
 
@@ -67,7 +72,8 @@ TEST_F(EvaluationTest, ProtocolOfTheBenchmark) {
     EXPECT_TRUE(e.valid);
     EXPECT_EQ(e.steps, 30);
     EXPECT_EQ(e.decisions, 4);  // at steps 0, 8, 16, 24
-    EXPECT_GE(e.max_coverage, e.final_coverage);
+    EXPECT_EQ(e.measures.at(0).name, "coverage");
+    EXPECT_GE(e.measures.at(0).max, e.measures.at(0).final);
     EXPECT_GE(e.sum_reward, e.max_reward);
   }
 }
@@ -78,25 +84,25 @@ TEST_F(EvaluationTest, DecisionsAreSeenWithTheirChunks) {
   Target held;
   const auto see = [&](const Decision& d) {
     ASSERT_EQ(d.chunk.size(), 32u);
+    const State state = FromNumbers(d.state), previous = FromNumbers(d.previous);
     const bool start = states.empty();
     // at the start the agent is held where it is; later by what the chunk before said last
-    EXPECT_EQ(d.target.x, start ? d.state.agent_x : held.x);
-    EXPECT_EQ(d.target.y, start ? d.state.agent_y : held.y);
-    EXPECT_EQ(start,
-              d.previous.agent_x == d.state.agent_x && d.previous.agent_y == d.state.agent_y);
+    EXPECT_EQ(d.action[0], start ? state.agent_x : held.x);
+    EXPECT_EQ(d.action[1], start ? state.agent_y : held.y);
+    EXPECT_EQ(start, previous.agent_x == state.agent_x && previous.agent_y == state.agent_y);
     held = {d.chunk[2 * 8], d.chunk[2 * 8 + 1]};  // actions 1 to 8 are executed
-    states.push_back(d.state);
+    states.push_back(state);
   };
   const EvaluationResult result = Evaluate(
-      options_, mjp::Policy::Create(mjp::LoadCheckpoint(options_.checkpoint), options_.policy),
-      ShardIndices(options_), [](const EpisodeResult&) {}, never_, see);
+      PushtTask(), options_, MakePolicy(), ShardIndices(options_), [](const EpisodeResult&) {},
+      never_, see);
   EXPECT_EQ(states.size(), static_cast<size_t>(result.episodes[0].decisions));
 }
 
 TEST_F(EvaluationTest, AnEpisodeGoesOnToItsEndCoverage) {
-  options_.conditions.success_coverage = -1;  // any state
+  pusht_.success_coverage = -1;  // any state
   for (const EpisodeResult& e : Run().episodes) EXPECT_EQ(e.steps, 1);
-  options_.end_coverage = 2;  // no state
+  pusht_.end_coverage = 2;  // no state
   for (const EpisodeResult& e : Run().episodes) {
     EXPECT_EQ(e.success_step, 1);
     EXPECT_EQ(e.steps, 30);
@@ -172,7 +178,7 @@ TEST_F(EvaluationTest, DisturbancesActAndRepeat) {
     EXPECT_EQ(Fingerprint(), disturbed);
   }
   options_.conditions = {};
-  options_.conditions.push = 20;
+  pusht_.push = 20;
   EXPECT_NE(Fingerprint(), plain);
   options_.through = Through::kPlugin;
   EXPECT_THROW(Run(), mjp::Error);
@@ -182,7 +188,7 @@ TEST_F(EvaluationTest, StopsBetweenDecisions) {
   std::atomic<bool> stop{false};
   int seen = 0;
   const EvaluationResult result = Evaluate(
-      options_, MakePolicy(), ShardIndices(options_),
+      PushtTask(), options_, MakePolicy(), ShardIndices(options_),
       [&](const EpisodeResult&) {
         ++seen;
         stop = true;

@@ -32,14 +32,12 @@ TEST(CoverageScore, IsThatOfPushTAlone) {
 // An evaluation scores by the benchmark's goal, so the model must have that one.
 TEST(BenchmarkGoal, IsAskedOfTheModelsThatAreScoredByIt) {
   const auto refusal = [](const mjModel* model, RendererKind renderer) {
-    EvaluationOptions options;
-    options.renderer = renderer;
     mjp::PolicyConfig config;
     config.action_dim = 2;
     if (renderer == RendererKind::kRaster) config.cameras = {{"observation.image", 3, 96, 96}};
     const Scene scene(model);
     try {
-      const Observer observer(options, config, scene);
+      const Observer observer(renderer, Conditions(), config, scene);
     } catch (const mjp::Error& error) {
       return std::string(error.what());
     }

@@ -1,0 +1,61 @@
+#include "tasks/evaluation/run_text.h"
+
+#include <mujoco/mujoco.h>
+
+#include "base/json.h"
+#include "kernels/cpu/isa.h"
+#include "policy/option_names.h"
+#include "tasks/evaluation/evaluation.h"
+#include "tasks/results/run_differences.h"
+#include "tasks/results/shard.h"
+
+namespace mjp::app {
+namespace {
+
+void Add(const Settings& settings, Json& json) {
+  for (const Setting& setting : settings) {
+    std::visit([&](const auto& value) { json[setting.key] = value; }, setting.value);
+  }
+}
+
+}  // namespace
+
+std::string RunText(const Task& task, const EvaluationOptions& options, const mjp::Policy& policy,
+                    const std::string& version) {
+  const mjp::PolicyOptions& p = policy.options();
+  const bool cuda = p.backend == mjp::Backend::kCuda;
+  const Conditions& c = options.conditions;
+  Json conditions = {{"latency", c.latency},
+                     {"picture_noise", c.picture_noise},
+                     {"brightness", c.brightness},
+                     {"picture_shift", c.picture_shift},
+                     {"action_noise", c.action_noise}};
+  Add(task.conditions(), conditions);
+  Json run = {
+      {"version", version},
+      {"mujoco", mj_versionString()},
+      {"checkpoint_sha256", policy.checkpoint().sha256},
+      {kCheckpointFiles, policy.checkpoint().files},
+      {kTaskKey, task.name()},
+      {"episodes", options.episodes},
+      {"seed", options.seed},
+      {"shard", ToString(Shard{options.shard_index, options.shard_count})},
+      {"max_steps", ResolveMaxSteps(options, task)},
+      {"sampler",
+       p.sampler.kind == mjp::SamplerKind::kAuto ? "none" : mjp::SamplerName(p.sampler.kind)},
+      {"steps", p.sampler.steps},
+      {"parallel_window", p.sampler.parallel_window},
+      {"parallel_tolerance", p.sampler.parallel_tolerance},
+      {"hold_noise", p.sampler.hold_noise},
+      {"action_steps", ResolveActionSteps(options, policy.config())}};
+  Add(task.settings(), run);
+  run["conditions"] = conditions;
+  // results on the GPU depend on the configured batch, on the CPU on the instruction set
+  run["backend"] = policy.Description();
+  run["batch"] = cuda ? p.batch : 0;
+  run["isa"] = cuda ? "" : mjp::IsaName(mjp::ActiveIsa());
+  if (!p.instruction.empty()) run["instruction"] = p.instruction;
+  return run.dump(1) + "\n";
+}
+
+}  // namespace mjp::app

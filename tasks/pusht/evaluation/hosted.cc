@@ -1,0 +1,139 @@
+#include "tasks/pusht/evaluation/hosted.h"
+
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/text_stream.h"
+#include "plugin/register.h"
+#include "plugin/state.h"
+#include "policy/option_names.h"
+#include "tasks/evaluation/evaluation.h"
+#include "tasks/pusht/episode_video.h"
+#include "tasks/pusht/physics/reset.h"
+#include "tasks/pusht/pictures/raster_source.h"
+
+namespace mjp::app {
+namespace {
+
+std::string XmlText(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else if (c == '"') {
+      out += "&quot;";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+// Push-T with a policy instance whose attributes are this evaluation's options.
+std::string ModelText(RendererKind renderer, const EvaluationOptions& options,
+                      const mjp::PolicyConfig& config) {
+  mjp::TextWriter xml;
+  xml.precision(17);
+  const auto attribute = [&xml](const char* key, const auto& value) {
+    mjp::TextWriter text;
+    text.precision(9);
+    text << value;
+    xml << "<config key=\"" << key << "\" value=\"" << XmlText(text.str()) << "\"/>";
+  };
+  const mjp::PolicyOptions& policy = options.policy;
+  xml << "<mujoco><include file=\"" << XmlText(ModelPath("pusht.xml")) << "\"/><extension><plugin "
+      << "plugin=\"" << mjp::kPluginName << "\"><instance name=\"policy\">";
+  attribute("checkpoint", options.checkpoint);
+  if (!config.cameras.empty()) attribute("camera", "top");
+  if (config.state_dim > 0) attribute("state", "ax ay");
+  attribute("state_scale", kPixelsPerUnit);
+  attribute("actuators", "ax ay");
+  attribute("action_scale", kPixelsPerUnit);
+  attribute("period", kSubsteps * kTimestep);
+  attribute("latency", options.conditions.latency * kSubsteps * kTimestep * 1e3);
+  attribute("action_steps", ResolveActionSteps(options, config));
+  if (policy.sampler.kind != mjp::SamplerKind::kAuto) {  // else it has none
+    attribute("sampler", mjp::SamplerName(policy.sampler.kind));
+    attribute("steps", policy.sampler.steps);
+    attribute("hold_noise", policy.sampler.hold_noise);
+  }
+  if (policy.sampler.parallel_window != mjp::kAutoWindow) {
+    mjp::TextWriter text;
+    text.precision(9);
+    text << policy.sampler.parallel_window << "," << policy.sampler.parallel_tolerance;
+    attribute("parallel", text.str());
+  }
+  if (!policy.instruction.empty()) attribute("instruction", policy.instruction);
+  attribute("backend", mjp::BackendName(policy.backend));
+  attribute("precision", mjp::PrecisionName(policy.precision));
+  attribute("renderer", renderer == RendererKind::kRaster ? "raster" : "mujoco");
+  xml << "</instance></plugin></extension></mujoco>";
+  return xml.str();
+}
+
+ModelPtr LoadModelText(const std::string& text) {
+  char reason[2000] = "";
+  mjSpec* spec = mj_parseXMLString(text.c_str(), nullptr, reason, sizeof(reason));
+  mjModel* model = spec != nullptr ? mj_compile(spec, nullptr) : nullptr;
+  if (spec != nullptr && model == nullptr) {
+    std::snprintf(reason, sizeof(reason), "%s", mjs_getError(spec));
+  }
+  mj_deleteSpec(spec);
+  if (model == nullptr) throw mjp::BadInput(std::string("the plugin refused the model: ") + reason);
+  model->opt.disableflags |= mjDSBL_AUTORESET;
+  return ModelPtr(model);
+}
+
+// The model as the plugin runs it.
+ModelPtr MakeModel(RendererKind renderer, const EvaluationOptions& options,
+                   const mjp::PolicyConfig& config) {
+  RegisterRasterSource();
+  if (!mjp::RegisterPlugin()) throw mjp::EnvironmentError("the engine refused the plugin");
+  return LoadModelText(ModelText(renderer, options, config));
+}
+
+}  // namespace
+
+PushtHosted::PushtHosted(const PushtOptions& options, const EvaluationOptions& evaluation,
+                         const mjp::PolicyConfig& config)
+    : options_(options),
+      model_(MakeModel(options.renderer, evaluation, config)),
+      scene_(model_.get()),
+      data_(MakeData(model_.get())) {}
+
+void PushtHosted::Start(int, uint32_t seed) {
+  scene_.SetStart(BenchmarkStart(seed), data_.get());
+  mjp::SetEpisodeSeed(model_.get(), data_.get(), seed);
+  numbers_ = ToNumbers(scene_.Read(data_.get()));
+}
+
+void PushtHosted::Step() {
+  for (int i = 0; i < kSubsteps; ++i) mj_step(model_.get(), data_.get());
+  numbers_ = ToNumbers(scene_.Read(data_.get()));
+}
+
+int PushtHosted::Decisions() const {
+  return static_cast<int>(mjp::PolicyDecisions(model_.get(), data_.get()));
+}
+
+std::string PushtHosted::Failure() const {
+  if (mjp::PolicyFailed(model_.get(), data_.get())) return "the policy failed";
+  for (const int kind : {mjWARN_BADQPOS, mjWARN_BADQVEL, mjWARN_BADQACC}) {
+    if (data_->warning[kind].number > 0) return "the physics diverged";
+  }
+  return "";
+}
+
+void PushtHosted::Judge(int, StepOutcome& outcome) const {
+  JudgeStep(options_, FromNumbers(numbers_), Failure(), outcome);
+}
+
+std::unique_ptr<EpisodeFilm> PushtHosted::Film(int, const std::string& folder,
+                                               const EpisodeResult& episode) {
+  return std::make_unique<EpisodeVideo>(folder, episode,
+                                        [this] { return scene_.Read(data_.get()); });
+}
+
+}  // namespace mjp::app

@@ -1,0 +1,42 @@
+#include "tasks/pusht/evaluation/pusht_task.h"
+
+#include "base/error.h"
+#include "tasks/pusht/evaluation/batch.h"
+#include "tasks/pusht/evaluation/hosted.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
+#include "tasks/task_names.h"
+
+namespace mjp::app {
+
+std::string PushtTask::name() const { return kPusht; }
+
+Settings PushtTask::settings() const {
+  return {{"renderer", options_.renderer == RendererKind::kRaster ? "raster" : "mujoco"},
+          {"physics", options_.physics == PhysicsKind::kMujoco ? "mujoco" : "chipmunk"}};
+}
+
+Settings PushtTask::conditions() const {
+  return {{"push", options_.push}, {"success_coverage", options_.success_coverage}};
+}
+
+const mjp::SceneDrawer* PushtTask::scene_drawer() const { return &mjp::FlatSceneDrawer(); }
+
+std::unique_ptr<BatchSimulations> PushtTask::MakeBatch(const EvaluationOptions& options,
+                                                       const mjp::PolicyConfig& config,
+                                                       int count) const {
+  return std::make_unique<PushtBatch>(options_, options, config, count);
+}
+
+void PushtTask::CheckHosted() const {
+  if (options_.physics == PhysicsKind::kMujoco && options_.push == 0) return;
+  throw mjp::Error(mjp::ExitCode::kUsage,
+                   "--through plugin runs the scene as it is: another physics and pushes need "
+                   "--through batch");
+}
+
+std::unique_ptr<HostedSimulation> PushtTask::MakeHosted(const EvaluationOptions& options,
+                                                        const mjp::PolicyConfig& config) const {
+  return std::make_unique<PushtHosted>(options_, options, config);
+}
+
+}  // namespace mjp::app

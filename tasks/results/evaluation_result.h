@@ -1,0 +1,30 @@
+#ifndef TASKS_RESULTS_EVALUATION_RESULT_H_
+#define TASKS_RESULTS_EVALUATION_RESULT_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tasks/results/episode.h"
+
+namespace mjp::app {
+
+// Statistics of the wall time of one stage over all decisions, milliseconds.
+struct StageSummary {
+  int n = 0;
+  double median = 0, p99 = 0, total = 0;
+};
+
+// What one run of an evaluation gave.
+struct EvaluationResult {
+  std::vector<EpisodeResult> episodes;  // finished in this run, in order of index
+  std::vector<std::string> videos;      // files written
+  std::map<std::string, StageSummary> stages;
+  double seconds = 0;   // wall time of this run
+  std::string backend;  // as the policy describes itself
+  bool interrupted = false;
+};
+
+}  // namespace mjp::app
+
+#endif  // TASKS_RESULTS_EVALUATION_RESULT_H_

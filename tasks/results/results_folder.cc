@@ -1,0 +1,207 @@
+#include "tasks/results/results_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "tasks/recording/video_container.h"
+#include "tasks/results/run_differences.h"
+
+namespace mjp::app {
+namespace {
+
+bool IsFilm(const std::string& name) { return name.starts_with("eval_episode_"); }
+
+// Removes what a killed encoder left; it may have come late.
+void RemoveUnfinished(const std::string& folder) {
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator(folder + "/videos", code)) {
+    if (IsUnfinishedVideo(entry.path().filename().string())) {
+      std::filesystem::remove(entry.path(), code);
+    }
+  }
+}
+
+// Removes also films that cannot be played to their end, and, of an evaluation that is started
+// anew, the films of the one before.
+void RemoveFilms(const std::string& folder, bool all) {
+  RemoveUnfinished(folder);
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator(folder + "/videos", code)) {
+    if (!IsFilm(entry.path().filename().string()) || !entry.is_regular_file(code)) continue;
+    if (all || !VideoFault(entry.path().string()).empty()) {
+      std::filesystem::remove(entry.path(), code);
+    }
+  }
+}
+
+std::string RunFile(const std::string& folder) { return folder + "/run.json"; }
+std::string LogFile(const std::string& folder) { return folder + "/episodes.jsonl"; }
+std::string SummaryFile(const std::string& folder) { return folder + "/eval_info.json"; }
+
+// Throws Error unless `folder` holds results of `run`.
+void CheckSameRun(const std::string& folder, const std::string& run) {
+  const std::string file = RunFile(folder);
+  const auto differences = RunDifferences(ReadFile(file, kRunLimit), file, run, "this evaluation");
+  if (differences.empty()) return;
+  throw mjp::BadInput(file + ": these results are of another evaluation: " + WasAndIs(differences) +
+                      "; go on with what it was, or give another --out");
+}
+
+}  // namespace
+
+bool HoldsResults(const std::string& folder) {
+  return std::filesystem::exists(RunFile(folder)) || std::filesystem::exists(LogFile(folder));
+}
+
+ResultsFolder::ResultsFolder(const std::string& path, const std::string& run,
+                             ExistingResults existing)
+    : path_(path) {
+  std::error_code code;
+  std::filesystem::create_directories(path, code);
+  if (code) throw mjp::BadInput(path + ": cannot create the folder: " + code.message());
+  Lock();
+  const bool exists = HoldsResults(path);
+  if (exists && existing == ExistingResults::kRefuse) {
+    throw mjp::Error(mjp::ExitCode::kUsage, path +
+                                                ": holds results already; give --resume to go on, "
+                                                "--overwrite to start anew, or another --out");
+  }
+  const bool resumed = exists && existing == ExistingResults::kResume;
+  if (resumed) {
+    CheckSameRun(path, run);
+    ReadFinished();
+  } else {
+    std::filesystem::remove(LogFile(path), code);
+    std::filesystem::remove(SummaryFile(path), code);
+  }
+  RemoveFilms(path, !resumed);
+  if (!resumed) WriteFileAtomically(RunFile(path), run);
+  // a torn last line is cut off before anything is appended
+  std::string text;
+  for (const auto& [index, episode] : finished_) text += ToJsonLine(episode) + "\n";
+  WriteFileAtomically(LogFile(path), text);
+  log_ = mjp::FileDescriptor(::open(LogFile(path).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (log_.get() < 0) throw mjp::FileError("cannot open", LogFile(path));
+}
+
+void ResultsFolder::Lock() {
+  const std::string file = path_ + "/.lock";
+  lock_ = mjp::FileDescriptor(::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644));
+  if (lock_.get() < 0) throw mjp::FileError("cannot open", file);
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    throw mjp::Error(mjp::ExitCode::kUsage,
+                     path_ + ": another evaluation is writing here; give another --out");
+  }
+}
+
+void ResultsFolder::ReadFinished() {
+  if (!std::filesystem::exists(LogFile(path_))) return;
+  for (EpisodeResult& episode : ReadEpisodes(LogFile(path_), true)) {
+    const int index = episode.index;
+    finished_[index] = std::move(episode);
+  }
+}
+
+void ResultsFolder::Append(const EpisodeResult& episode) {
+  WriteDurably(log_.get(), ToJsonLine(episode) + "\n", LogFile(path_));
+  finished_[episode.index] = episode;
+}
+
+void ResultsFolder::Finish(const std::string& summary) {
+  RemoveUnfinished(path_);
+  std::string text;
+  for (const auto& [index, episode] : finished_) text += ToJsonLine(episode) + "\n";
+  WriteFileAtomically(LogFile(path_), text);
+  WriteFileAtomically(SummaryFile(path_), summary);
+}
+
+void ResultsFolder::Discard() {
+  std::error_code code;
+  std::filesystem::remove(SummaryFile(path_), code);
+  std::filesystem::remove(LogFile(path_), code);
+  std::filesystem::remove(RunFile(path_), code);
+  RemoveFilms(path_, true);
+}
+
+std::optional<std::map<int, EpisodeResult>> CompleteResults(const std::string& folder,
+                                                            const std::string& run,
+                                                            const std::vector<int>& indices) {
+  if (!std::filesystem::exists(RunFile(folder)) || !std::filesystem::exists(SummaryFile(folder))) {
+    return std::nullopt;
+  }
+  CheckSameRun(folder, run);
+  if (!std::filesystem::exists(LogFile(folder))) return std::nullopt;
+  std::map<int, EpisodeResult> episodes;
+  for (EpisodeResult& episode : ReadEpisodes(LogFile(folder), true)) {
+    const int index = episode.index;
+    episodes.emplace(index, std::move(episode));
+  }
+  for (const int index : indices) {
+    if (!episodes.contains(index)) return std::nullopt;
+  }
+  const Json summary = mjp::ReadJson(SummaryFile(folder), {kLogLimit, 16});
+  try {
+    const Json& overall = summary.at("overall");
+    const auto films = overall.at("video_paths").get<std::vector<std::string>>();
+    const bool same = overall.at("n_episodes").get<size_t>() == episodes.size() &&
+                      films.size() == FilmsIn(folder, episodes).size();
+    if (!same) return std::nullopt;
+  } catch (const nlohmann::json::exception& error) {
+    throw mjp::BadInput(SummaryFile(folder) +
+                        ": is not the summary of an evaluation: " + error.what());
+  }
+  return episodes;
+}
+
+std::vector<EpisodeResult> ReadEpisodes(const std::string& file, bool torn_tail) {
+  return ParseEpisodes(ReadFile(file, kLogLimit), torn_tail, file);
+}
+
+std::vector<EpisodeResult> ParseEpisodes(const std::string& text, bool torn_tail,
+                                         const std::string& file) {
+  std::vector<EpisodeResult> episodes;
+  std::map<int, size_t> seen;
+  size_t begin = 0, number = 1;
+  while (begin < text.size()) {
+    const size_t end = text.find('\n', begin);
+    if (end == std::string::npos) {
+      if (torn_tail) break;
+      throw mjp::BadInput(file + ": the last line is torn; resume that evaluation first");
+    }
+    try {
+      episodes.push_back(EpisodeFromJson(text.substr(begin, end - begin)));
+    } catch (const mjp::Error& error) {
+      throw mjp::BadInput(file + ":" + std::to_string(number) + ": " + error.what());
+    }
+    if (!seen.emplace(episodes.back().index, number).second) {
+      throw mjp::BadInput(file + ":" + std::to_string(number) + ": episode " +
+                          std::to_string(episodes.back().index) + " stands twice");
+    }
+    begin = end + 1;
+    ++number;
+  }
+  return episodes;
+}
+
+std::vector<std::string> FilmsIn(const std::string& folder,
+                                 const std::map<int, EpisodeResult>& episodes) {
+  std::vector<std::string> films;
+  for (const auto& [index, episode] : episodes) {
+    const std::string stem = folder + "/videos/eval_episode_" + std::to_string(index);
+    for (const char* suffix : {".mp4", ".avi"}) {
+      if (!std::filesystem::exists(stem + suffix)) continue;
+      if (VideoFault(stem + suffix).empty()) films.push_back(stem + suffix);
+    }
+  }
+  return films;
+}
+
+}  // namespace mjp::app

@@ -1,0 +1,58 @@
+#include "tasks/results/shard_results.h"
+
+#include <set>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/key_reader.h"
+#include "tasks/results/results_folder.h"
+
+namespace mjp::app {
+
+ShardRun ParseShardRun(const std::string& text, const std::string& file) {
+  mjp::Json json = mjp::ParseJson(text, file);
+  mjp::KeyReader keys(json, file + ": is not the run.json of an evaluation");
+  ShardRun run;
+  try {
+    run.shard = ParseShard(keys.Text("shard"));
+  } catch (const mjp::Error& error) {
+    throw mjp::BadInput(file + ": " + error.what());
+  }
+  run.episodes = keys.Int("episodes", 1, 10000000);
+  run.seed = keys.Uint32("seed");
+  json["shard"] = ToString(Shard());
+  run.whole = json.dump(1) + "\n";
+  return run;
+}
+
+std::vector<EpisodeResult> ParseShardEpisodes(const std::string& text, const ShardRun& run,
+                                              bool partial, const std::string& file) {
+  std::vector<EpisodeResult> episodes = ParseEpisodes(text, partial, file);
+  std::set<int> present;
+  for (const EpisodeResult& e : episodes) {
+    const std::string name = file + ": episode " + std::to_string(e.index);
+    const uint32_t seed = run.seed + static_cast<uint32_t>(e.index);
+    if (e.index >= run.episodes) {
+      throw mjp::BadInput(name + " is not one of the evaluation's " + std::to_string(run.episodes));
+    }
+    if (e.index % run.shard.count != run.shard.index) {
+      throw mjp::BadInput(name + " does not belong to shard " + ToString(run.shard));
+    }
+    if (e.seed != seed) {
+      throw mjp::BadInput(name + " has seed " + std::to_string(e.seed) + ", expected " +
+                          std::to_string(seed));
+    }
+    present.insert(e.index);
+  }
+  for (int64_t i = run.shard.index; i < run.episodes && !partial; i += run.shard.count) {
+    if (present.contains(static_cast<int>(i))) continue;
+    throw mjp::Error(mjp::ExitCode::kPartial,
+                     file + ": has " + std::to_string(episodes.size()) + " episodes; " +
+                         std::to_string(i) +
+                         " is the first that is missing; go on with that shard with --resume, or "
+                         "merge what is there with --partial");
+  }
+  return episodes;
+}
+
+}  // namespace mjp::app

@@ -1,0 +1,141 @@
+#include "tasks/results/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace mjp::app {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+EpisodeResult Episode(uint32_t seed, bool success, double score) {
+  EpisodeResult e;
+  e.index = static_cast<int>(seed);
+  e.seed = seed;
+  e.success_step = success ? 10 : -1;
+  e.max_reward = score;
+  return e;
+}
+
+// Twice the lower tail, summed with Pascal's triangle.
+double ByPascal(int lost, int gained) {
+  const int n = lost + gained;
+  std::vector<double> row{1};
+  for (int i = 0; i < n; ++i) {
+    row.push_back(0);
+    for (size_t k = row.size() - 1; k > 0; --k) row[k] = (row[k] + row[k - 1]) / 2;
+    row[0] /= 2;
+  }
+  double tail = 0;
+  for (int k = 0; k <= std::min(lost, gained); ++k) tail += row[k];
+  return std::min(1.0, 2 * tail);
+}
+
+TEST(CompareTest, McNemarIsTheBinomialTail) {
+  EXPECT_EQ(McNemarExact(0, 0), 1);
+  EXPECT_NEAR(McNemarExact(0, 5), 0.0625, 1e-12);
+  for (int lost = 0; lost <= 40; ++lost) {
+    for (int gained = 0; gained <= 40; gained += 3) {
+      EXPECT_NEAR(McNemarExact(lost, gained), ByPascal(lost, gained), 1e-11);
+    }
+  }
+  EXPECT_TRUE(std::isfinite(McNemarExact(100000, 100100)));
+}
+
+TEST(CompareTest, PairsBySeedNotByPosition) {
+  const std::vector<EpisodeResult> a = {Episode(1, true, 1), Episode(2, false, 0.5),
+                                        Episode(3, true, 1)};
+  const std::vector<EpisodeResult> b = {Episode(3, false, 0.25), Episode(2, true, 1),
+                                        Episode(9, true, 1)};
+  const Comparison c = Compare(a, b);
+  EXPECT_EQ(c.pairs, 2);
+  EXPECT_EQ(c.only_a, 1);
+  EXPECT_EQ(c.only_b, 1);
+  EXPECT_EQ(c.lost_seeds, std::vector<uint32_t>{3});
+  EXPECT_EQ(c.gained_seeds, std::vector<uint32_t>{2});
+  EXPECT_DOUBLE_EQ(c.score_a, 0.75);
+  EXPECT_DOUBLE_EQ(c.score_b, 0.625);
+}
+
+TEST(CompareTest, InvalidEpisodeIsAFailureWithScoreZero) {
+  EpisodeResult invalid = Episode(1, true, 1);
+  invalid.valid = false;
+  const Comparison c = Compare({Episode(1, true, 1)}, {invalid});
+  EXPECT_EQ(c.lost, 1);
+  EXPECT_EQ(c.score_b, 0);
+}
+
+TEST(CompareTest, IntervalOfTheMeanMatchesTheNormalOne) {
+  // differences of a known spread: the bootstrap's width is that of the mean, 1.96 s / sqrt(n)
+  std::vector<EpisodeResult> a, b;
+  constexpr int kPairs = 400;
+  double sum = 0, squares = 0;
+  for (uint32_t i = 0; i < kPairs; ++i) {
+    const double difference = 0.1 * std::sin(1.7 * i) - 0.02;
+    a.push_back(Episode(i, false, 0.5));
+    b.push_back(Episode(i, false, 0.5 + difference));
+    sum += difference;
+    squares += difference * difference;
+  }
+  const double mean = sum / kPairs;
+  const double half = 1.96 * std::sqrt((squares / kPairs - mean * mean) / kPairs);
+  const Comparison c = Compare(a, b);
+  EXPECT_NEAR(c.score_difference.low, mean - half, 0.05 * half);
+  EXPECT_NEAR(c.score_difference.high, mean + half, 0.05 * half);
+  EXPECT_TRUE(c.regression());
+  EXPECT_EQ(Compare(a, b).score_difference.low, c.score_difference.low);
+  EXPECT_FALSE(Compare(b, a).regression());
+}
+
+TEST(CompareTest, WhatCannotBePairedIsRefused) {
+  EXPECT_THROW(Compare({Episode(1, true, 1)}, {Episode(2, true, 1)}), mjp::Error);
+  EXPECT_THROW(Compare({Episode(1, true, 1), Episode(1, true, 1)}, {Episode(1, true, 1)}),
+               mjp::Error);
+}
+
+TEST(CompareTest, RunsAreToldApart) {
+  const auto files = [](const std::string& files) {
+    return R"({"checkpoint_sha256":"abc","checkpoint_files":{)" + files + "}}";
+  };
+  const std::string config = R"("config.json":"123456789abcdef")";
+  const std::string other = R"("config.json":"fedcba987654321","stats.json":"1")";
+  EXPECT_EQ(ComparedRuns(
+                R"({"steps":10,"seed":1,"checkpoint_files":{},"conditions":{"latency":0}})",
+                R"({"seed":1,"steps":4,"checkpoint_files":{},"conditions":{"latency":2},"x":1})"),
+            (Lines{"--steps: 10 -> 4", "--latency: 0 -> 2", "x: absent -> 1"}));
+  EXPECT_EQ(ComparedRuns(files(config), files(config)), Lines());
+  EXPECT_EQ(ComparedRuns(files(config), files(other)),
+            (Lines{"the checkpoint's config.json: 123456789abc -> fedcba987654",
+                   "the checkpoint's stats.json: absent -> 1"}));
+}
+
+TEST(CompareTest, TasksAreNotMixedAndEarlierBuildsHadOne) {
+  const std::string rest = R"("steps":10,"checkpoint_files":{})";
+  const std::string old = "{" + rest + "}", now = R"({"task":"pusht",)" + rest + "}";
+  EXPECT_EQ(ComparedRuns(old, now), Lines());
+  EXPECT_EQ(ComparedRuns(now, old), Lines());
+  const std::string other = R"({"task":"reach",)" + rest + "}";
+  EXPECT_THROW(ComparedRuns(old, other), mjp::Error);
+  EXPECT_THROW(ComparedRuns(other, now), mjp::Error);
+  EXPECT_EQ(ComparedRuns(other, other), Lines());
+  EXPECT_THROW(ComparedRuns(R"({"task":7})", now), mjp::Error);
+}
+
+TEST(CompareTest, RunsOfEarlierBuildsKnowTheWeightsAlone) {
+  const std::string old = R"({"checkpoint_sha256":"abc"})", older = R"({"checkpoint_sha256":"d"})";
+  const std::string now = R"({"checkpoint_sha256":"abc","checkpoint_files":{"config.json":"1"}})";
+  const std::string unknown =
+      "unknown: both are of an earlier build and know their checkpoint by its weights alone";
+  EXPECT_EQ(ComparedRuns(old, old), Lines{unknown});
+  EXPECT_EQ(ComparedRuns(old, older), (Lines{"the checkpoint's weights: abc -> d", unknown}));
+  EXPECT_EQ(ComparedRuns(old, now),
+            Lines{"the checkpoint is known: by its weights alone (an earlier build) -> by all of "
+                  "its files"});
+  EXPECT_THROW(ComparedRuns("[]", now), mjp::Error);
+}
+
+}  // namespace
+}  // namespace mjp::app

@@ -12,6 +12,7 @@
 #include "plugin/model/scope.h"
 #include "plugin/notices.h"
 #include "plugin/pictures/pose.h"
+#include "policy/checkpoint/network_model.h"
 
 namespace mjp {
 namespace {
@@ -126,6 +127,9 @@ DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
   CheckSize("environment", "observation.environment_state", environment_binding_.size(),
             policy.environment_dim);
   CheckSize("actuators", "action", control_binding_.size(), policy.action_dim);
+  if (config_.policy.instruction.empty() && policy_->checkpoint().network->text_tokens() > 0) {
+    throw BadInput("attribute instruction is missing: this policy reads as a text what to do");
+  }
   if (config_.period < model->opt.timestep) {
     throw BadInput("attribute period is " + std::to_string(config_.period) +
                    " s, shorter than the model's timestep of " +

@@ -65,6 +65,8 @@ DitPolicy::DitPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
   features_ = AlignedBuffer(size_t{1} * config.cameras.size() * frames * config.clip.vision.width);
   cond_ = AlignedBuffer(size_t{1} * options.batch * config.CondDim());
   x_ = AlignedBuffer(size_t{1} * options.batch * elements);
+  // what is wrong with it is said now, and the first decision does not wait for it
+  if (!options.instruction.empty()) TextFeature(TextIds({}, 0));
 }
 
 std::string DitPolicy::Description() const { return CpuDescription(options_); }

@@ -24,12 +24,12 @@ class ConfigTest : public PluginTest {
 };
 
 TEST_F(ConfigTest, ReadsEveryAttribute) {
-  const ModelPtr model =
-      Compile(Xml(Basic() + Set("state_scale", "100 50") + Set("action_scale", "100") +
-                  Set("period", "0.05") + Set("latency", "20") + Set("action_steps", "4") +
-                  Set("sampler", "ddim") + Set("steps", "10") + Set("parallel", "16,0.01") +
-                  Set("hold_noise", "5") + Set("seed", "9007199254740992") + Set("backend", "cpu") +
-                  Set("precision", "fp32") + Set("threads", "3") + Set("renderer", "mujoco")));
+  const ModelPtr model = Compile(Xml(
+      Basic() + Set("state_scale", "100 50") + Set("action_scale", "100") + Set("period", "0.05") +
+      Set("latency", "20") + Set("action_steps", "4") + Set("sampler", "ddim") +
+      Set("steps", "10") + Set("parallel", "16,0.01") + Set("hold_noise", "5") +
+      Set("seed", "9007199254740992") + Set("backend", "cpu") + Set("precision", "fp32") +
+      Set("threads", "3") + Set("renderer", "mujoco") + Set("instruction", "push the T")));
   ASSERT_NE(model, nullptr);
   const mjp::Config config = mjp::Config::FromModel(model.get(), 0);
   EXPECT_EQ(config.checkpoint, Folder());
@@ -50,6 +50,13 @@ TEST_F(ConfigTest, ReadsEveryAttribute) {
   EXPECT_EQ(config.policy.precision, mjp::Precision::kFp32);
   EXPECT_EQ(config.policy.threads, 3);
   EXPECT_EQ(config.renderer, "mujoco");
+  EXPECT_EQ(config.policy.instruction, "push the T");
+}
+
+TEST_F(ConfigTest, APolicyThatReadsATextNeedsOne) {
+  policy_.text_tokens = 10;
+  EXPECT_THAT(Refusal(Basic()), HasSubstr("attribute instruction is missing"));
+  EXPECT_NE(Compile(Xml(Basic() + Set("instruction", "push the T"))), nullptr);
 }
 
 TEST_F(ConfigTest, SaysWhichAttributeIsWrong) {

@@ -11,6 +11,8 @@ namespace mjp_test {
 // Nothing to load; one noise for each decision, as a diffusion policy has it.
 class FakeNetwork final : public mjp::NetworkModel {
  public:
+  explicit FakeNetwork(int text_tokens) : text_tokens_(text_tokens) {}
+
   void ListTensors(const mjp::TensorSource&, const VisitShape&) const override {}
   int64_t TakeTensors(mjp::TensorSource&) override { return 0; }
   void VisitTensors(const VisitTensor&) const override {}
@@ -24,6 +26,10 @@ class FakeNetwork final : public mjp::NetworkModel {
             .noise_steps = 100,
             .parallel = true};
   }
+  int text_tokens() const override { return text_tokens_; }
+
+ private:
+  int text_tokens_;
 };
 
 class FakePolicy : public mjp::Policy {
@@ -75,7 +81,7 @@ void FakePolicyLog::Install() {
     auto checkpoint = std::make_shared<mjp::Checkpoint>();
     checkpoint->config = config;
     checkpoint->stats = stats;
-    checkpoint->network = std::make_shared<FakeNetwork>();
+    checkpoint->network = std::make_shared<FakeNetwork>(text_tokens);
     checkpoint->directory = directory;
     return checkpoint;
   };

@@ -34,6 +34,7 @@ class FakePolicyLog {
 
   std::vector<SeenInput> Take();  // the calls since the last Take
   int loads = 0, made = 0;        // checkpoints read, policies made
+  int text_tokens = 0;            // of the instruction that they read
   std::string refuse;             // if not empty, why no policy can be made
   size_t remembered = 0;          // decisions that are not made twice; read by Install
 

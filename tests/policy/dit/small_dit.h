@@ -49,7 +49,12 @@ inline std::shared_ptr<mjp::Checkpoint> SmallDit(const mjp::DitConfig& config) {
   checkpoint->config = config;
   checkpoint->stats.cameras = {
       {mjp::Normalization::kMeanStd, {0.5f, 0.4f, 0.3f}, {0.2f, 0.25f, 0.3f}}};
-  checkpoint->stats.state = {mjp::Normalization::kMinMax, {-1, -2, -3}, {1, 2, 3}};
+  mjp::FeatureStats& state = checkpoint->stats.state;
+  state.mode = mjp::Normalization::kMinMax;
+  for (int i = 1; i <= config.state_dim; ++i) {
+    state.first.push_back(static_cast<float>(-i));
+    state.second.push_back(static_cast<float>(i));
+  }
   checkpoint->stats.action = {mjp::Normalization::kMinMax, {-1, 0}, {1, 4}};
   checkpoint->directory = "(formula weights)";
   DitFormula weights;

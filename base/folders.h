@@ -19,6 +19,14 @@ void WriteFileAtomically(const std::string& file, const std::string& text);
 // Reads a regular file of at most `limit` bytes.
 std::string ReadFile(const std::string& file, size_t limit);
 
+// Throws Error if WriteFileAtomically could not even begin to write `file`: to be asked before the
+// work whose result goes there.
+void CheckWritable(const std::string& file);
+
+// Makes this process the only writer of `folder` as long as the result lives. Throws Error if
+// another one is: "another <work> is writing here".
+mjp::FileDescriptor LockFolder(const std::string& folder, const std::string& work);
+
 }  // namespace mjp::app
 
 #endif  // BASE_FOLDERS_H_

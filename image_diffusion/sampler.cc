@@ -1,6 +1,7 @@
 #include "image_diffusion/sampler.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "kernels/shared/philox.h"
@@ -40,6 +41,13 @@ void FillNoise(uint64_t seed, int first, uint32_t step, int elements, std::span<
       std::copy_n(quad, std::min(4, elements - e), noise.data() + int64_t{n} * elements + e);
     }
   }
+}
+
+void CheckFinite(std::span<const float> x, const ImageSampler& sampler) {
+  if (std::all_of(x.begin(), x.end(), [](float value) { return std::isfinite(value); })) return;
+  throw BadInput("pictures drawn by " + sampler.Description() +
+                 " are not finite: the model's numbers are too large for it; choose --precision "
+                 "fp32, or train the model again");
 }
 
 #ifndef MJPOLICY_HAVE_CUDA

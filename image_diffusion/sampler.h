@@ -53,6 +53,9 @@ class ImageSampler {
   virtual int passes() const { return steps(); }
 };
 
+// Throws Error if x, which `sampler` has drawn, is not finite.
+void CheckFinite(std::span<const float> x, const ImageSampler& sampler);
+
 // On the CPU. Throws Error for steps that the model does not allow.
 std::unique_ptr<ImageSampler> MakeCpuImageSampler(std::shared_ptr<const ImageModel> model,
                                                   const ImageSamplerOptions& options);

@@ -169,11 +169,6 @@ InstanceState DiffusionPolicy::StateOf(const mjModel* model, mjData* data) const
   return InstanceState(shape_, data->plugin_state + model->plugin_stateadr[instance_]);
 }
 
-DiffusionPolicy* DiffusionPolicy::In(const mjData* data, int instance) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): MuJoCo keeps a plugin's object as an integer
-  return reinterpret_cast<DiffusionPolicy*>(data->plugin_data[instance]);
-}
-
 PolicyInput DiffusionPolicy::Question(const mjModel* model, mjData* data) {
   return MakeInput(model, StateOf(model, data));
 }

@@ -42,8 +42,6 @@ class DiffusionPolicy {
   void Visualize(const mjModel* model, mjData* data, mjvScene* scene);
 
   // For a viewer of this process, which may look further than sensors can.
-  // The instance in `data`; null where it could not be made.
-  static DiffusionPolicy* In(const mjData* data, int instance);
   // What the policy is asked for the observations of now: directly after a decision, what it was
   // asked then. Valid until the next call of any member.
   PolicyInput Question(const mjModel* model, mjData* data);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plugin/guard.h"
+#include "plugin/instances.h"
 #include "plugin/notices.h"
 #include "plugin/pictures/picture_source.h"
 #include "plugin/policy_instance.h"
@@ -34,8 +35,8 @@ int Init(const mjModel* model, mjData* data, int instance) {
   data->plugin_data[instance] = 0;
   const bool trial = WithinCompiler(model);
   const bool made = Guarded(false, [&] {
-    data->plugin_data[instance] =
-        reinterpret_cast<uintptr_t>(std::make_unique<DiffusionPolicy>(model, instance).release());
+    KeepInstance(data, instance, data->plugin_state + model->plugin_stateadr[instance],
+                 std::make_unique<DiffusionPolicy>(model, instance));
     return true;
   });
   if (made || !trial) return 0;
@@ -43,16 +44,17 @@ int Init(const mjModel* model, mjData* data, int instance) {
   return -1;
 }
 
-void Reset(const mjModel* model, mjtNum* state, void* object, int instance) {
-  if (object) {
-    static_cast<DiffusionPolicy*>(object)->Reset(state);
+// A state of zeros begins anew at the next step, too.
+void Reset(const mjModel* model, mjtNum* state, void* number, int instance) {
+  if (DiffusionPolicy* policy = FindInstanceOfState(number, state)) {
+    policy->Reset(state);
   } else {
     std::fill_n(state, model->plugin_statenum[instance], mjtNum{0});
   }
 }
 
 void Compute(const mjModel* model, mjData* data, int instance, int) {
-  DiffusionPolicy* policy = DiffusionPolicy::In(data, instance);
+  DiffusionPolicy* policy = FindInstance(data, instance);
   if (!policy) return;
   Guarded(false, [&] {
     policy->Compute(model, data);
@@ -61,7 +63,7 @@ void Compute(const mjModel* model, mjData* data, int instance, int) {
 }
 
 void Advance(const mjModel* model, mjData* data, int instance) {
-  const DiffusionPolicy* policy = DiffusionPolicy::In(data, instance);
+  const DiffusionPolicy* policy = FindInstance(data, instance);
   if (!policy || policy->trial()) return;
   Guarded(false, [&] {
     NoticeFlags(model, instance);
@@ -72,7 +74,7 @@ void Advance(const mjModel* model, mjData* data, int instance) {
 
 void Visualize(const mjModel* model, mjData* data, const mjvOption*, mjvScene* scene,
                int instance) {
-  DiffusionPolicy* policy = DiffusionPolicy::In(data, instance);
+  DiffusionPolicy* policy = FindInstance(data, instance);
   if (!policy) return;
   Guarded(false, [&] {
     policy->Visualize(model, data, scene);
@@ -81,10 +83,9 @@ void Visualize(const mjModel* model, mjData* data, const mjvOption*, mjvScene* s
 }
 
 void Destroy(mjData* data, int instance) {
-  const DiffusionPolicy* policy = DiffusionPolicy::In(data, instance);
+  const DiffusionPolicy* policy = FindInstance(data, instance);
   if (policy && policy->trial()) model_in_compiler = nullptr;
-  delete policy;
-  data->plugin_data[instance] = 0;
+  DropInstance(data, instance);
 }
 
 // The libraries of MuJoCo in this process, whoever loaded them.

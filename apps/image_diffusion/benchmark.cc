@@ -143,6 +143,8 @@ void WritePlot(const BenchmarkOptions& options, const std::vector<Row>& rows) {
 }
 
 int Benchmark(const BenchmarkOptions& options) {
+  for (const std::string& file : {options.json, options.plot})
+    if (!file.empty()) CheckWritable(file);
   const auto model = options.checkpoint.empty() ? mjp::RandomImageModel(options.config, 0)
                                                 : mjp::LoadImageModel(options.checkpoint);
   std::printf("%s, %dx%dx%d, %.1f M parameters\n", DeviceName().c_str(), model->config.size,

@@ -6,6 +6,7 @@
 #include "apps/image_diffusion/commands.h"
 #include "apps/image_diffusion/pusht_pictures.h"
 #include "apps/image_diffusion/reference.h"
+#include "apps/image_diffusion/training_folder.h"
 #include "base/error.h"
 #include "base/folders.h"
 #include "base/json.h"
@@ -44,6 +45,7 @@ Drawn Draw(const EvaluateOptions& options, const std::string& implementation,
   for (int first = 0; first < options.count; first += options.batch) {
     const auto part =
         sampler->Sample(options.seed, first, std::min(options.batch, options.count - first));
+    mjp::CheckFinite(part, *sampler);
     drawn.x.insert(drawn.x.end(), part.begin(), part.end());
     drawn.passes = sampler->passes();
   }
@@ -90,7 +92,9 @@ int Evaluate(const EvaluateOptions& options) {
   data.dataset = model->config.dataset;
   data.size = model->config.size;
   data.channels = model->config.channels;
+  if (!options.out.empty()) CheckWritable(options.out);
   const mjp::PictureSet training = mjp::LoadPictures(data);
+  CheckSamePictures(options.run, training);
   mjp::Json results = mjp::Json::array();
   std::vector<float> first;
   std::printf("%-28s %7s %10s %10s %9s  %s\n", "implementation", "passes", "recognised",

@@ -11,6 +11,9 @@ namespace mjp::app {
 // high, enlarged by a whole factor.
 Picture MakeGrid(std::span<const float> x, int size, int channels);
 
+// Throws Error if the grid of so many pictures would be more than a PNG is written of.
+void CheckGrid(int count, int size);
+
 }  // namespace mjp::app
 
 #endif  // APPS_IMAGE_DIFFUSION_GRID_H_

@@ -4,6 +4,7 @@
 
 #include "apps/image_diffusion/commands.h"
 #include "apps/image_diffusion/grid.h"
+#include "base/folders.h"
 #include "policy/option_names.h"
 #include "policy/timing.h"
 #include "tasks/recording/png.h"
@@ -54,6 +55,8 @@ int Sample(const SampleOptions& options) {
                           .batch = std::min(options.batch, options.count),
                           .threads = options.threads,
                           .precision = mjp::ParsePrecision("--precision", options.precision)});
+  CheckGrid(options.count, model->config.size);
+  CheckWritable(options.out);
   Film film(options.film, model->config);
   const int every = std::max(1, sampler->steps() / Film::kFrames);
   std::vector<float> pictures;
@@ -65,6 +68,7 @@ int Sample(const SampleOptions& options) {
     }
     const int count = std::min(options.batch, options.count - first);
     const std::vector<float> x = sampler->Sample(options.seed, first, count, observer, every);
+    mjp::CheckFinite(x, *sampler);
     pictures.insert(pictures.end(), x.begin(), x.end());
   }
   const double seconds = mjp::Now() - begin;

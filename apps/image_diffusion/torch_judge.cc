@@ -57,9 +57,10 @@ at::Tensor Impostors(const at::Tensor& x) {
   const at::Tensor other = x.roll(1, 0);
   const at::Tensor share = at::rand({third, 1, 1, 1}, x.options()) * 0.4 + 0.3;
   const at::Tensor blends = other.narrow(0, 0, third).lerp(x.narrow(0, 0, third), share);
-  const at::Tensor halves = at::cat({x.narrow(0, third, third).narrow(2, 0, half),
-                                     other.narrow(0, third, third).narrow(2, half, half)},
-                                    2);
+  const at::Tensor halves =
+      at::cat({x.narrow(0, third, third).narrow(2, 0, half),
+               other.narrow(0, third, third).narrow(2, half, x.size(2) - half)},
+              2);
   const at::Tensor rest = x.narrow(0, 2 * third, x.size(0) - 2 * third);
   const at::Tensor noise = rest * 0.3 + at::randn_like(rest) * 0.7;
   return at::cat({blends, halves, noise.clamp(-1, 1)}, 0);
@@ -102,7 +103,8 @@ at::Tensor Normalised(const at::Tensor& bytes, at::ScalarType type) {
   return (bytes.to(type) / 127.5 - 1).permute({0, 3, 1, 2});
 }
 
-double TrainJudge(const mjp::PictureSet& pictures, uint64_t seed, const std::string& path) {
+std::optional<double> TrainJudge(const mjp::PictureSet& pictures, uint64_t seed,
+                                 const std::string& path, const std::atomic<bool>& stop) {
   constexpr int64_t kSteps = 2000, kBatch = 256;
   constexpr int64_t kImpostors = kBatch / 3;  // few: a picture is one of the set unless it shows
   const at::Device device = DefaultDevice();
@@ -115,6 +117,7 @@ double TrainJudge(const mjp::PictureSet& pictures, uint64_t seed, const std::str
   Optimizer optimizer(parameters, {.learning_rate = 2e-3, .warmup_steps = 50}, ranks);
   const int64_t steps = std::min(kSteps, 10 * (pictures.count() / kBatch + 1));
   for (int64_t step = 0; step < steps; ++step) {
+    if (stop) return std::nullopt;
     optimizer.SetStep(step, static_cast<double>(step) / static_cast<double>(steps));
     const at::Tensor rows =
         at::randint(split.training.size(0), {kBatch}, split.training_labels.options());

@@ -3,7 +3,9 @@
 
 #include <ATen/ATen.h>
 
+#include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "image_diffusion/data/pictures.h"
@@ -22,8 +24,9 @@ at::Tensor Normalised(const at::Tensor& bytes, at::ScalarType type);
 
 // Trains a small classifier to tell the classes from each other and from what is no picture of the
 // set (blends, joined halves, noise), and writes it to `path`. Returns the share of held-out
-// pictures that it recognises rightly.
-double TrainJudge(const mjp::PictureSet& pictures, uint64_t seed, const std::string& path);
+// pictures that it recognises rightly; nothing, and writes nothing, where `stop` became true.
+std::optional<double> TrainJudge(const mjp::PictureSet& pictures, uint64_t seed,
+                                 const std::string& path, const std::atomic<bool>& stop);
 
 }  // namespace mjp::app
 

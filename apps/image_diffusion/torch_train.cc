@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <iomanip>
 #include <optional>
 #include <thread>
@@ -13,6 +12,7 @@
 #include "apps/image_diffusion/reference.h"
 #include "apps/image_diffusion/torch_judge.h"
 #include "apps/image_diffusion/torch_unet.h"
+#include "apps/image_diffusion/training_folder.h"
 #include "apps/train/optimisation/captured_step.h"
 #include "apps/train/optimisation/optimizer.h"
 #include "apps/train/run_state.h"
@@ -47,9 +47,10 @@ mjp::ImageConfig ConfigOf(const ImageTrainOptions& options) {
 
 class Run {
  public:
-  Run(const ImageTrainOptions& options, mjp::ImageConfig config, const mjp::PictureSet& pictures,
-      const at::Device& device)
+  Run(const ImageTrainOptions& options, TrainingFolder& folder, mjp::ImageConfig config,
+      const mjp::PictureSet& pictures, const at::Device& device)
       : options_(options),
+        folder_(folder),
         device_(device),
         config_(std::move(config)),
         parameters_(TensorsOf(*mjp::BuildImageModel(config_, *MakeInitialWeights(options.seed))),
@@ -73,7 +74,7 @@ class Run {
     if (std::filesystem::exists(StatePath())) {
       done_ = LoadRunState(StatePath(), optimizer_, device, kPrediction);
     }
-    log_.open(options.out + "/log.jsonl", std::ios::app);
+    folder_.OpenLog(done_.step);
   }
 
   bool Train(std::ostream& progress, const std::atomic<bool>& stop) {
@@ -145,19 +146,27 @@ class Run {
                             {"gradient_norm", means[1].item<double>()},
                             {"learning_rate", optimizer_.learning_rate()},
                             {"pictures_per_second", rate * static_cast<double>(options_.batch)}};
-    log_ << line.dump() << std::endl;
+    folder_.Log(line);
     progress << "step " << done_.step << std::fixed << std::setprecision(1) << "  epoch "
              << Epochs() << "  " << 100 * std::min(Progress(), 1.0) << " %  loss "
              << std::setprecision(5) << loss << std::setprecision(0) << "  "
              << rate * static_cast<double>(options_.batch) << " pictures/s" << std::defaultfloat
              << std::endl;
-    if (std::isfinite(loss)) return;
+    CheckFinite(std::isfinite(loss), "the loss is");
+  }
+
+  // What is not finite is not saved: the last state before stays.
+  void CheckFinite(bool finite, const std::string& what) const {
+    if (finite) return;
     throw mjp::Error(mjp::ExitCode::kRetryable,
-                     "the loss is not finite at step " + std::to_string(done_.step) +
-                         "; start the same command again, or with a lower --learning-rate");
+                     what + " not finite at step " + std::to_string(done_.step) +
+                         "; start the same command again, or with a lower --learning-rate and "
+                         "another --out");
   }
 
   void Save() {
+    for (const at::Tensor& each : {parameters_.master(), optimizer_.average()})
+      CheckFinite(at::isfinite(each).all().item<bool>(), "the weights are");
     SaveRunState(StatePath(), optimizer_, done_, device_, kPrediction);
     model_ = mjp::BuildImageModel(config_, *parameters_.Source(optimizer_.average()));
     mjp::WriteImageModel(options_.out + "/checkpoint", *model_);
@@ -177,12 +186,14 @@ class Run {
     const auto sampler = gpu ? mjp::MakeCudaImageSampler(model_, options)
                              : mjp::MakeCpuImageSampler(model_, options);
     const std::vector<float> x = sampler->Sample(options_.seed, 0, options.batch);
+    mjp::CheckFinite(x, *sampler);
     const std::string path = options_.out + "/samples_" + std::to_string(done_.step) + ".png";
     WritePng(path, MakeGrid(x, config_.size, config_.channels));
     progress << "samples " << path << std::endl;
   }
 
   ImageTrainOptions options_;
+  TrainingFolder& folder_;
   at::Device device_;
   mjp::ImageConfig config_;
   const Ranks ranks_{1};
@@ -195,7 +206,6 @@ class Run {
   double epoch_steps_;
   RunProgress done_;
   std::shared_ptr<const mjp::ImageModel> model_;
-  std::ofstream log_;
   int64_t summed_ = 0;
   double logged_ = mjp::Now(), begin_ = 0;
 };
@@ -220,14 +230,15 @@ bool TrainImageModel(const ImageTrainOptions& options, std::ostream& progress,
                         ": holds one picture; some are held out, so there must be two at least");
   }
   config.classes = pictures.classes;
-  std::filesystem::create_directories(options.out);
+  TrainingFolder folder(options.out, DescribeTraining(options, pictures, device.str()));
   const std::string judge = options.out + "/judge.safetensors";
   if (!std::filesystem::exists(judge)) {
-    const double right = TrainJudge(pictures, options.seed, judge);
-    progress << "judge: " << std::fixed << std::setprecision(2) << 100 * right << std::defaultfloat
+    const std::optional<double> right = TrainJudge(pictures, options.seed, judge, stop);
+    if (!right) return false;
+    progress << "judge: " << std::fixed << std::setprecision(2) << 100 * *right << std::defaultfloat
              << " % of held-out pictures right" << std::endl;
   }
-  return Run(options, std::move(config), pictures, device).Train(progress, stop);
+  return Run(options, folder, std::move(config), pictures, device).Train(progress, stop);
 }
 
 }  // namespace mjp::app

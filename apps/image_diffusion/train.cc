@@ -17,7 +17,7 @@ std::function<int()> AddImageTrain(CLI::App& app) {
       ->check(CLI::IsMember(mjp::DatasetNames()));
   command->add_option("--data", options->data.directory, "Folder of its files");
   command->add_option("--image-size", options->data.size, "Pixels both ways")
-      ->check(CLI::Range(1, 512));
+      ->check(CLI::Range(2, 512));
   command->add_option("--channels", options->data.channels, "1: grey, 3: RGB")
       ->check(CLI::IsMember({1, 3}));
   command->add_option("--pictures", options->data.digits, "How many pictures `digits` draws")

@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <mutex>
@@ -67,8 +68,15 @@ RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at
   std::vector<uint8_t> random = file.Bytes("generator");
   at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::scoped_lock lock(generator.mutex());
+  const bool counts = counters.size() == 3 &&
+                      std::ranges::all_of(counters, [](int64_t count) { return count >= 0; });
+  if (!counts || static_cast<int64_t>(random.size()) != generator.get_state().numel()) {
+    throw mjp::BadInput(path +
+                        ": is not the state of a training on this kind of device; go on there, or "
+                        "delete the file");
+  }
   generator.set_state(at::tensor(random, at::kByte));
-  return {counters.at(0), static_cast<double>(counters.at(1)) * 1e-6, counters.at(2)};
+  return {counters[0], static_cast<double>(counters[1]) * 1e-6, counters[2]};
 }
 
 void SeedGenerator(const at::Device& device, uint64_t seed) {

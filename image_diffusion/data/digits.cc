@@ -129,6 +129,7 @@ PictureSet DrawDigits(const PictureOptions& options) {
   PictureSet set{.size = options.size, .channels = options.channels};
   for (int digit = 0; digit < kDigits; ++digit) set.classes.push_back(std::to_string(digit));
   for (const DrawnClass& each : options.drawn) set.classes.push_back(each.name);
+  CheckRoom(options.digits, set, "--pictures");
   set.pixels.resize(options.digits * set.PictureBytes());
   set.labels.resize(options.digits);
   const auto draw = [&](int64_t i) {

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
 #include <string_view>
+
+#include "base/error.h"
 
 namespace mjp {
 namespace {
@@ -16,11 +19,12 @@ Isa Detect() {
     best = Isa::kAvx512;
   }
   const char* wanted = std::getenv("MJPOLICY_ISA");
-  if (wanted == nullptr) return best;
+  if (wanted == nullptr || *wanted == '\0') return best;
   for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
     if (std::string_view(wanted) == IsaName(isa)) return std::min(best, isa);
   }
-  return best;
+  throw Error(ExitCode::kUsage, "MJPOLICY_ISA is '" + std::string(wanted) +
+                                    "': there are baseline, avx2 and avx512; unset it or name one");
 }
 
 }  // namespace

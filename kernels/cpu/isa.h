@@ -7,7 +7,8 @@ namespace mjp {
 enum class Isa { kBaseline, kAvx2, kAvx512 };
 
 // The best instruction set of this processor, or the one named by the environment variable
-// MJPOLICY_ISA (baseline, avx2, avx512) if that is lower. Decided once.
+// MJPOLICY_ISA (baseline, avx2, avx512) if that is lower. Decided once. Throws Error for another
+// name.
 Isa ActiveIsa();
 
 const char* IsaName(Isa isa);

@@ -1,7 +1,6 @@
 #include "tasks/results/results_folder.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -67,7 +66,7 @@ ResultsFolder::ResultsFolder(const std::string& path, const std::string& run,
   std::error_code code;
   std::filesystem::create_directories(path, code);
   if (code) throw mjp::BadInput(path + ": cannot create the folder: " + code.message());
-  Lock();
+  lock_ = LockFolder(path, "evaluation");
   const bool exists = HoldsResults(path);
   if (exists && existing == ExistingResults::kRefuse) {
     throw mjp::Error(mjp::ExitCode::kUsage, path +
@@ -90,16 +89,6 @@ ResultsFolder::ResultsFolder(const std::string& path, const std::string& run,
   WriteFileAtomically(LogFile(path), text);
   log_ = mjp::FileDescriptor(::open(LogFile(path).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   if (log_.get() < 0) throw mjp::FileError("cannot open", LogFile(path));
-}
-
-void ResultsFolder::Lock() {
-  const std::string file = path_ + "/.lock";
-  lock_ = mjp::FileDescriptor(::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644));
-  if (lock_.get() < 0) throw mjp::FileError("cannot open", file);
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    throw mjp::Error(mjp::ExitCode::kUsage,
-                     path_ + ": another evaluation is writing here; give another --out");
-  }
 }
 
 void ResultsFolder::ReadFinished() {

@@ -41,7 +41,6 @@ class ResultsFolder {
   const std::string& path() const { return path_; }
 
  private:
-  void Lock();
   void ReadFinished();
 
   std::string path_;

@@ -175,6 +175,16 @@ TEST_F(FaultsTest, LostOutputIsAnErrorAndTheResultsAreKept) {
       std::string::npos);
 }
 
+TEST_F(FaultsTest, AnInstructionSetThatIsNoneIsAnError) {
+  for (const char* name : {"avx51", "AVX2", "none"}) {
+    const Outcome outcome = Pusht("--version", std::string("MJPOLICY_ISA=") + name);
+    EXPECT_EQ(outcome.code, 1) << outcome.text;
+    EXPECT_NE(outcome.text.find(std::string("MJPOLICY_ISA is '") + name), std::string::npos)
+        << outcome.text;
+  }
+  EXPECT_EQ(Pusht("--version", "MJPOLICY_ISA=").code, 0);
+}
+
 TEST_F(FaultsTest, NothingIsPrintedIntoFilesWhereStreamsAreClosed) {
   ASSERT_EQ(Pusht(Evaluate("whole") + "--episodes 5").code, 0);
   for (const std::string closed : {"2>&-", "<&- 2>&-", "<&- >&- 2>&-"}) {

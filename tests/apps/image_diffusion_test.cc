@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "base/file.h"
@@ -149,6 +150,85 @@ TEST_F(ImageDiffusionTest, ValuesThatCannotBeAreRefusedBeforeTheTraining) {
     EXPECT_NE(outcome.text.find(named), std::string::npos) << outcome.text;
   }
   EXPECT_FALSE(fs::exists(Path("run")));
+}
+
+// A state is whole whenever the process dies, and what goes on from it ends in the same bits.
+TEST_F(ImageDiffusionTest, KilledWhileTrainingAndResumedEndsInTheSameBits) {
+  if (!HAVE_TORCH) GTEST_SKIP() << "built without libtorch";
+  const auto train = [&](const std::string& out) {
+    return "train --dataset digits --pictures 110 --image-size 8 --batch-size 11 --epochs 3 "
+           "--unet-channels 16 24 --log-every 3 --sample-every 0.1 --out " +
+           Path(out);
+  };
+  ASSERT_EQ(Program(train("whole")).code, 0);
+  int killed = 0;
+  for (int tenths = 2; tenths < 40; tenths += 3) {
+    const std::string limit = std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
+    killed +=
+        mjp_test::Run("timeout -s KILL " + limit + " " + IMAGE_DIFFUSION + " " + train("killed"))
+            .code != 0;
+    if (fs::exists(Path("killed/checkpoint/config.json"))) {
+      mjp::LoadImageModel(Path("killed/checkpoint"));
+    }
+  }
+  const Outcome last = Program(train("killed"));
+  ASSERT_EQ(last.code, 0) << last.text;
+  EXPECT_GT(killed, 2);
+  for (const char* file : {"checkpoint/model.safetensors", "judge.safetensors", "run.json"}) {
+    EXPECT_EQ(mjp::ReadFile(Path("killed/") + file, 1 << 26),
+              mjp::ReadFile(Path("whole/") + file, 1 << 26))
+        << file;
+  }
+}
+
+TEST_F(ImageDiffusionTest, GoesOnWithTheSamePicturesAlone) {
+  if (!HAVE_TORCH) GTEST_SKIP() << "built without libtorch";
+  const std::string train =
+      "train --dataset digits --image-size 8 --batch-size 11 --unet-channels 16 24 "
+      "--sample-every 0 --epochs 0.1 --out " +
+      Path("run");
+  ASSERT_EQ(Program(train + " --pictures 110").code, 0);
+  const Outcome other = Program(train + " --pictures 120");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.text.find("pictures was 110, is 120"), std::string::npos) << other.text;
+  const Outcome judged =
+      Program("evaluate --run " + Path("run") + " --pictures 120 --implementations cpu --n 1");
+  EXPECT_EQ(judged.code, 2);
+  EXPECT_NE(judged.text.find("was trained on other pictures"), std::string::npos) << judged.text;
+}
+
+TEST_F(ImageDiffusionTest, OddSizesTrain) {
+  if (!HAVE_TORCH) GTEST_SKIP() << "built without libtorch";
+  const Outcome outcome = Program(
+      "train --dataset digits --pictures 60 --image-size 5 --batch-size 4 "
+      "--unet-channels 16 --sample-every 0 --epochs 0.1 --out " +
+      Path("run"));
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+}
+
+TEST_F(ImageDiffusionTest, FilesThatCannotBeWrittenAreRefusedBeforeTheWork) {
+  fs::create_directory(Path("folder"));
+  for (const std::string& out : {std::string("absent/a.png"), std::string("folder")}) {
+    // it would take hours to get to the end
+    const Outcome outcome = Program("sample --checkpoint " + Path("model") +
+                                    " --n 4096 --steps 1000 --threads 1 --out " + Path(out));
+    EXPECT_EQ(outcome.code, 2) << out;
+    EXPECT_NE(outcome.text.find(out), std::string::npos) << outcome.text;
+  }
+  const Outcome huge =
+      Program("sample --checkpoint " + Path("model") + " --n 1048576 --out " + Path("a.png"));
+  EXPECT_EQ(huge.code, 1);
+  EXPECT_NE(huge.text.find("larger than a PNG"), std::string::npos) << huge.text;
+}
+
+TEST_F(ImageDiffusionTest, PicturesThatAreNotFiniteAreNoPictures) {
+  auto model = std::make_shared<mjp::ImageModel>(*mjp::LoadImageModel(Path("model")));
+  std::ranges::fill(model->unet.final_norm.weight.data, 3e38f);
+  mjp::WriteImageModel(Path("model"), *model);
+  const Outcome outcome = Program(Sample("a.png"));
+  EXPECT_EQ(outcome.code, 2) << outcome.text;
+  EXPECT_NE(outcome.text.find("not finite"), std::string::npos) << outcome.text;
+  EXPECT_FALSE(fs::exists(Path("a.png")));
 }
 
 TEST_F(ImageDiffusionTest, OnePictureIsNoDataSet) {

@@ -104,7 +104,9 @@ TEST_F(PushtTest, ExistingResultsAreSafe) {
 TEST_F(PushtTest, ShortChunksHoldTheirNoise) {
   const std::string options = "--episodes 3 --action-steps 1 ";
   ASSERT_EQ(Pusht(Evaluate("auto") + options).code, 0);
-  ASSERT_EQ(Pusht(Evaluate("plugin") + options + "--through plugin").code, 0);
+  const Outcome through = Pusht(Evaluate("plugin") + options + "--through plugin");
+  ASSERT_EQ(through.code, 0);
+  EXPECT_EQ(through.text.find("warning"), std::string::npos) << through.text;
   ASSERT_EQ(Pusht(Evaluate("held") + options + "--hold-noise 8").code, 0);
   ASSERT_EQ(Pusht(Evaluate("fresh") + options + "--hold-noise 1").code, 0);
   EXPECT_EQ(Episodes("auto"), Episodes("held"));

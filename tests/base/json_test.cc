@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <locale>
 #include <string>
 
 #include "base/error.h"
+#include "base/text_stream.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp_test {
@@ -70,6 +72,28 @@ TEST(Json, ManyKeysTakeLinearTime) {
   std::string text = "{";
   for (int i = 0; i < 60000; ++i) text += (i ? ",\"k" : "\"k") + std::to_string(i) + "\":0";
   EXPECT_EQ(ParseJson(text + "}", "c.json").size(), 60000u);
+}
+
+// as a host that speaks German makes it
+class CommaForThePoint : public std::numpunct<char> {
+  char do_decimal_point() const override { return ','; }
+  char do_thousands_sep() const override { return '.'; }
+  std::string do_grouping() const override { return "\3"; }
+};
+
+TEST(TextStream, NumbersAreTheSameInEveryLocale) {
+  const std::locale before =
+      std::locale::global(std::locale(std::locale::classic(), new CommaForThePoint));
+  mjp::TextWriter text;
+  text << 1234567 << " " << 0.5;
+  mjp::TextReader reader("2.5 1000");
+  double half = 0;
+  int thousand = 0;
+  reader >> half >> thousand;
+  std::locale::global(before);
+  EXPECT_EQ(text.str(), "1234567 0.5");
+  EXPECT_EQ(half, 2.5);
+  EXPECT_EQ(thousand, 1000);
 }
 
 TEST(ReadJson, NamesTheFile) {

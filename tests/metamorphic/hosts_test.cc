@@ -1,9 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <mujoco/mjbatch.h>
 
-#include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -21,6 +18,7 @@
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/unet/unet_model.h"
 #include "tasks/pusht/pictures/raster_source.h"
+#include "tests/metamorphic/host_runs.h"
 #include "tests/support/child.h"
 #include "tests/support/goldens/small_checkpoint.h"
 #include "tests/support/mujoco_fixture.h"
@@ -34,141 +32,6 @@ namespace mjp_test {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr int kSteps = 130;  // two decisions and more, of either model
-
-// A model that the project ships, with a small policy of random weights behind it.
-struct Subject {
-  const char* name;
-  const char* file;
-  const char* renderer;
-  std::vector<std::string> actuators;
-};
-const Subject kSubjects[] = {
-    {"PushT", "pusht_policy.xml", "raster", {"ax", "ay"}},
-    {"PushTByMujoco", "pusht_policy.xml", "mujoco", {"ax", "ay"}},
-    {"Reach", "reach_policy.xml", "mujoco", {"shoulder", "elbow"}},
-};
-void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
-
-// Controls of all actuators after each step.
-using Controls = std::vector<mjtNum>;
-
-struct Case {
-  const Subject* subject;
-  std::string file;  // its MJCF
-  const mjModel* model;
-};
-
-Controls Step(const Case& c, const mjModel* model, mjData* data, int steps,
-              const std::string& prefix = "") {
-  Controls controls;
-  for (int i = 0; i < steps; ++i) {
-    mj_step(model, data);
-    for (const std::string& name : c.subject->actuators) {
-      const int id = mj_name2id(model, mjOBJ_ACTUATOR, (prefix + name).c_str());
-      controls.push_back(data->ctrl[model->actuator_ctrladr[id]]);
-    }
-  }
-  return controls;
-}
-
-Controls ControlsOf(const Case& c, const mjModel* model, const std::string& prefix = "") {
-  const DataPtr data(mj_makeData(model));
-  return Step(c, model, data.get(), kSteps, prefix);
-}
-
-// The controls of the first `before` steps here and of the others as `go_on` makes them.
-Controls Divided(const Case& c, int before, const std::function<Controls(mjData*)>& go_on) {
-  const DataPtr data(mj_makeData(c.model));
-  Controls controls = Step(c, c.model, data.get(), before);
-  const Controls after = go_on(data.get());
-  controls.insert(controls.end(), after.begin(), after.end());
-  return controls;
-}
-
-ModelPtr ThroughFile(const Case& c) {
-  const std::string file = c.file + ".mjb";
-  mj_saveModel(c.model, file.c_str(), nullptr, 0);
-  return ModelPtr(mj_loadModel(file.c_str(), nullptr));
-}
-
-// what a pickle of Python's is
-ModelPtr ThroughBuffer(const Case& c) {
-  std::vector<char> bytes(mj_sizeModel(c.model));
-  mj_saveModel(c.model, nullptr, bytes.data(), static_cast<int>(bytes.size()));
-  return ModelPtr(mj_loadModelBuffer(bytes.data(), static_cast<int>(bytes.size())));
-}
-
-mjSpec* Parse(const std::string& file) {
-  char message[1000] = "";
-  mjSpec* spec = mj_parseXML(file.c_str(), nullptr, message, sizeof(message));
-  EXPECT_NE(spec, nullptr) << message;
-  return spec;
-}
-
-// A world with the options and looks of the child, which attaching leaves behind, and nothing else.
-Controls Attached(const Case& c) {
-  mjSpec* child = Parse(c.file);
-  mjSpec* world = mj_makeSpec();
-  world->option = child->option;
-  world->visual = child->visual;
-  world->stat = child->stat;
-  mjsFrame* frame = mjs_addFrame(mjs_findBody(world, "world"), nullptr);
-  EXPECT_NE(mjs_attach(frame->element, child->element, "left_", ""), nullptr);
-  const ModelPtr model(mj_compile(world, nullptr));
-  EXPECT_NE(model, nullptr) << mjs_getError(world);
-  Controls controls = model ? ControlsOf(c, model.get(), "left_") : Controls();
-  mj_deleteSpec(world);
-  mj_deleteSpec(child);
-  return controls;
-}
-
-Controls ToControls(const std::string& bytes) {
-  Controls controls(bytes.size() / sizeof(mjtNum));
-  std::memcpy(controls.data(), bytes.data(), controls.size() * sizeof(mjtNum));
-  return controls;
-}
-std::string ToBytes(const Controls& controls) {
-  return {reinterpret_cast<const char*>(controls.data()), controls.size() * sizeof(mjtNum)};
-}
-
-Controls Forked(const Case& c) {
-  return Divided(c, 50, [&](mjData* data) {
-    return ToControls(InChild([&] { return ToBytes(Step(c, c.model, data, kSteps - 50)); }, 60));
-  });
-}
-
-Controls Batched(const Case& c, bool persistent) {
-  constexpr int kSimulations = 3;
-  mjBatchConfig config;
-  mjb_defaultConfig(&config);
-  config.nthread = 2;
-  config.persistent = persistent;
-  mjBatch* batch = mjb_makeBatch(c.model, kSimulations, &config, nullptr, 0);
-  const DataPtr data(mj_makeData(c.model));
-  const int size = mj_stateSize(c.model, mjSTATE_INTEGRATION);
-  EXPECT_EQ(mjb_nstate(batch), size);
-  for (int i = 0; i < kSimulations; ++i) {
-    mj_getState(c.model, data.get(), mjb_state(batch) + i * size, mjSTATE_INTEGRATION);
-  }
-  Controls controls;
-  for (int step = 0; step < kSteps; ++step) {
-    EXPECT_EQ(mjb_step(batch, nullptr, kSimulations, 1, mjSTAGE_NONE), 0);
-    const mjtNum* last = mjb_state(batch) + (kSimulations - 1) * size;
-    EXPECT_TRUE(std::equal(last, last + size, mjb_state(batch))) << "simulations differ";
-    mj_setState(c.model, data.get(), last, mjSTATE_INTEGRATION);
-    controls.insert(controls.end(), data->ctrl, data->ctrl + c.model->nu);
-  }
-  mjb_deleteBatch(batch);
-  return controls;
-}
-
-Controls StartedAt(const Case& c, double time) {
-  const DataPtr data(mj_makeData(c.model));
-  data->time = time;
-  return Step(c, c.model, data.get(), kSteps);
-}
 
 // A way to run a model: the controls that it gives.
 struct Host {
@@ -238,8 +101,20 @@ const Host kHosts[] = {
     {"PersistentBatch", [](const Case& c) { return Batched(c, true); }},
     {"StartsBeforeZero", [](const Case& c) { return StartedAt(c, -0.2); }},
     {"StartsLate", [](const Case& c) { return StartedAt(c, 1000); }},
+    {"UnpickledData",
+     [](const Case& c) {
+       return Unpickled(c, [](const mjData* data) { return data->plugin_data[0]; });
+     }},
+    {"UnpickledElsewhere",
+     [](const Case& c) {
+       return Unpickled(c, [](const mjData*) { return uintptr_t{0x5ee000123450}; });
+     }},
+    {"UnpickledOfNone",
+     [](const Case& c) { return Unpickled(c, [](const mjData*) { return uintptr_t{0}; }); }},
     {"Forked", Forked},
+    {"CopiedSpec", CopiedSpec},
     {"Attached", Attached},
+    {"AttachedTwice", AttachedTwice},
 };
 void PrintTo(const Host& host, std::ostream* out) { *out << host.name; }
 
@@ -326,7 +201,7 @@ TEST_P(HostRelationTest, ActsAsTheOriginalOrSaysWhyNot) {
     EXPECT_THAT(said, HasSubstr("cannot be used after fork()"));
     return;
   }
-  if (name == "Attached" && std::string(subject.renderer) == "raster") {
+  if (name.starts_with("Attached") && std::string(subject.renderer) == "raster") {
     // draws the benchmark by the names of its joints, which are others now
     mjSpec* child = Parse(file);
     mjSpec* world = mj_makeSpec();

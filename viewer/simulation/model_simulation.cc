@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "plugin/cache.h"
+#include "plugin/instances.h"
 #include "plugin/state.h"
 #include "tasks/pusht/physics/reset.h"
 #include "viewer/stage_summary.h"
@@ -100,7 +101,7 @@ void ModelSimulation::Load(const Choice& choice) {
   explainer_ = nullptr;
   const std::vector<int> instances = mjp::PolicyInstances(model_.get());
   instance_ = instances.empty() ? -1 : instances[0];
-  policy_ = instances.empty() ? nullptr : mjp::DiffusionPolicy::In(data_.get(), instance_);
+  policy_ = instances.empty() ? nullptr : mjp::FindInstance(data_.get(), instance_);
   if (instance_ >= 0 && !policy_) throw mjp::BadInput(Warnings::Last());
   const auto scores = mjp::ScoresOf(model_.get());
   score_ = scores.empty() ? mjp::Score() : scores[0].second;

@@ -128,9 +128,11 @@ void Scene::SetStart(const State& start, mjData* data) const {
   ToQpos(start, data->qpos);
   ToCtrl(start.agent_x, start.agent_y, data->ctrl);
 
-  // the model is shared between threads: switch the sensors off in a copy of its header
+  // the model is shared between threads: switch sensors and plugins off in a copy of its header. A
+  // policy that is called without its sensors would warn of them
   mjModel asleep = *model_;
   asleep.opt.disableflags |= mjDSBL_SENSOR;
+  asleep.nplugin = 0;
   mj_step(&asleep, data);
 
   constexpr int kKept = mjSTATE_PHYSICS | mjSTATE_CTRL;

@@ -1,0 +1,118 @@
+#include <zlib.h>
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+
+#include "base/error.h"
+#include "image_diffusion/data/pictures.h"
+#define STB_IMAGE_IMPLEMENTATION
+#define STB_IMAGE_STATIC
+#define STBI_NO_STDIO
+#define STBI_NO_HDR
+#define STBI_NO_LINEAR
+#define STBI_ONLY_PNG
+#define STBI_ONLY_BMP
+#define STBI_MAX_DIMENSIONS 4096
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wconversion"
+#include <stb/stb_image.h>
+#pragma GCC diagnostic pop
+
+namespace mjp {
+namespace {
+
+static_assert(STBI_MAX_DIMENSIONS == kMaxEdge);
+constexpr std::string_view kPngSignature("\x89PNG\r\n\x1a\n", 8);
+
+using PictureBytes = std::span<const uint8_t>;
+
+std::string_view Text(PictureBytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+uint32_t BigEndian(PictureBytes at) {
+  return uint32_t{at[0]} << 24 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 8 | at[3];
+}
+uint32_t LittleEndian(PictureBytes at) {
+  return uint32_t{at[3]} << 24 | uint32_t{at[2]} << 16 | uint32_t{at[1]} << 8 | at[0];
+}
+
+// What is wrong with a PNG, none of which the library looks at: chunks that are not whole or do not
+// have the checksum that they carry (PNG specification, 5.3); a first chunk that is not the header,
+// as in files of Xcode, whose red is blue. Empty: nothing.
+std::string PngFault(PictureBytes bytes) {
+  constexpr size_t kLength = 4, kType = 4, kChecksum = 4;
+  bool first = true;
+  for (bytes = bytes.subspan(kPngSignature.size()); !bytes.empty(); first = false) {
+    if (bytes.size() < kLength + kType + kChecksum) return "ends within a chunk";
+    const uint32_t length = BigEndian(bytes);
+    if (length > bytes.size() - kLength - kType - kChecksum) return "ends within a chunk";
+    const PictureBytes chunk = bytes.subspan(kLength, kType + length);
+    const std::string_view type = Text(chunk.first(kType));
+    bytes = bytes.subspan(kLength + chunk.size());
+    if (crc32(0, chunk.data(), static_cast<unsigned>(chunk.size())) != BigEndian(bytes)) {
+      return "has a chunk with a wrong checksum";
+    }
+    if (first && type != "IHDR") return "does not begin with its header";
+    if (type == "IEND") return "";
+    bytes = bytes.subspan(kChecksum);
+  }
+  return "has no end";
+}
+
+// What is wrong with a BMP: rows that are not there, which the library takes to be black.
+std::string BmpFault(PictureBytes bytes) {
+  constexpr size_t kHeaders = 14 + 40;  // of the file, and the shortest that has all of this
+  constexpr uint64_t kRowBits = 32;
+  if (bytes.size() < kHeaders) return "ends within its header";
+  const auto width = static_cast<int32_t>(LittleEndian(bytes.subspan(18)));
+  const int64_t height = static_cast<int32_t>(LittleEndian(bytes.subspan(22)));
+  const uint64_t bits = uint64_t{bytes[28]} | uint64_t{bytes[29]} << 8;
+  if (LittleEndian(bytes.subspan(14)) < kHeaders - 14) return "has a header of OS/2";
+  if (width <= 0 || height == 0) return "has no pixels";
+  const uint64_t row = (static_cast<uint64_t>(width) * bits + kRowBits - 1) / kRowBits * 4;
+  const uint64_t rows = static_cast<uint64_t>(height < 0 ? -height : height);
+  const uint64_t end = LittleEndian(bytes.subspan(10)) + row * rows;
+  return bytes.size() < end ? "ends before its last row" : "";
+}
+
+std::string FaultOf(PictureBytes bytes) {
+  if (Text(bytes).starts_with(kPngSignature)) return PngFault(bytes);
+  if (Text(bytes).starts_with("BM")) return BmpFault(bytes);
+  return "not a PNG or BMP picture";
+}
+
+struct FreePixels {
+  void operator()(stbi_uc* pixels) const { stbi_image_free(pixels); }
+};
+
+}  // namespace
+
+std::vector<uint8_t> ParsePicture(PictureBytes bytes, const std::string& origin, int size,
+                                  int channels) {
+  constexpr int kRgb = 3, kRgba = 4;
+  const auto bad = [&](const std::string& what) {
+    return BadInput(origin + ": " + what + "; remove or replace it");
+  };
+  if (const std::string fault = FaultOf(bytes); !fault.empty()) throw bad(fault);
+  int width = 0, height = 0, in_file = 0;
+  const std::unique_ptr<stbi_uc, FreePixels> pixels(stbi_load_from_memory(
+      bytes.data(), static_cast<int>(bytes.size()), &width, &height, &in_file, kRgba));
+  if (pixels == nullptr) {
+    throw bad("not a PNG or BMP picture of at most 4096 pixels (" +
+              std::string(stbi_failure_reason()) + ")");
+  }
+  const int64_t count = int64_t{width} * height;
+  stbi_uc* to = pixels.get();
+  for (const stbi_uc* from = to; from < pixels.get() + count * kRgba; from += kRgba, to += kRgb) {
+    if (from[kRgb] != 255) throw bad("has transparent pixels: what is behind them is not known");
+    std::copy_n(from, kRgb, to);
+  }
+  return FitPicture(pixels.get(), height, width, kRgb, size, channels);
+}
+
+}  // namespace mjp

@@ -1,0 +1,264 @@
+// Folders of pictures, damaged: each fault of a file or of the layout is refused with place and
+// remedy. What formats allow is read. A fault that somebody meets is a row.
+
+#include "tests/image_diffusion/faulty_sets.h"
+
+namespace mjp_test {
+namespace {
+
+const Bytes kColor = {200, 100, 50};
+
+// Three pictures, of which one is an example that a row replaces: sizes are mixed.
+void WriteGoodSet(const std::string& folder) {
+  fs::remove_all(folder);
+  fs::create_directories(folder + "/a");
+  fs::create_directories(folder + "/b");
+  WriteBytes(folder + "/a/1.png", Png(5, 3, kColor));
+  WriteBytes(folder + "/a/2.bmp", Bmp(4, 4, kColor));
+  WriteBytes(folder + "/b/1.png", Png(7, 7, {90}));
+}
+
+mjp::PictureSet Load(const std::string& folder, int channels = 3) {
+  return mjp::LoadPictures(
+      {.dataset = "folder", .directory = folder, .size = 2, .channels = channels});
+}
+
+// A picture of these bytes in place of a good one.
+Fault Picture(const std::string& name, const Bytes& bytes,
+              const std::vector<std::string>& said = {"a/1.png"}) {
+  return {name, [=](const std::string& folder) { WriteBytes(folder + "/a/1.png", bytes); }, said};
+}
+
+// A PNG with this header and these rows before compression.
+Bytes PngOf(const Bytes& header, const Bytes& rows, const std::vector<Bytes>& between = {}) {
+  return Joined({kPngSignature, PngChunk("IHDR", header), Joined(between),
+                 PngChunk("IDAT", Deflate(rows, MAX_WBITS)), PngChunk("IEND", {})});
+}
+
+std::vector<Fault> PngFaults() {
+  std::vector<Fault> faults;
+  const Bytes good = Png(5, 3, kColor);
+  for (size_t length = 0; length < good.size(); ++length) {
+    faults.push_back(
+        Picture("PNG ends after " + std::to_string(length), {good.begin(), good.begin() + length}));
+  }
+  for (size_t at = 0; at < good.size(); ++at) {  // the last chunk's content does not matter, its
+    Bytes flipped = good;                        // checksum does
+    flipped[at] ^= 0x10;
+    faults.push_back(Picture("PNG has a flipped bit in byte " + std::to_string(at), flipped));
+  }
+  const Bytes rows(3 * 16);
+  for (const uint32_t extent : {0u, 4097u, 1u << 30, (1u << 31) - 1, 1u << 31, ~0u}) {
+    faults.push_back(Picture("PNG is " + std::to_string(extent) + " wide",
+                             PngOf(PngHeader(extent, 3, 2), rows)));
+    faults.push_back(Picture("PNG is " + std::to_string(extent) + " high",
+                             PngOf(PngHeader(5, extent, 2), rows)));
+  }
+  for (const uint8_t type : {1, 5, 7, 255})
+    faults.push_back(
+        Picture("PNG of colour type " + std::to_string(type), PngOf(PngHeader(5, 3, type), rows)));
+  for (const uint8_t depth : {0, 3, 32})
+    faults.push_back(
+        Picture("PNG of depth " + std::to_string(depth), PngOf(PngHeader(5, 3, 2, depth), rows)));
+  for (const size_t at : {10, 11, 12}) {  // compression, filter, interlacing
+    Bytes header = PngHeader(5, 3, 2);
+    header[at] = 9;
+    faults.push_back(Picture("PNG header has 9 at " + std::to_string(at), PngOf(header, rows)));
+  }
+  Bytes filter(rows);
+  filter[0] = 7;
+  const Bytes apple = Joined(
+      {kPngSignature, PngChunk("CgBI", {80, 0, 32, 2}), Bytes(good.begin() + 8, good.end())});
+  const std::vector<Fault> more = {
+      Picture("PNG has fewer rows than it says", PngOf(PngHeader(5, 3, 2), Bytes(16))),
+      Picture("PNG has a filter that is none", PngOf(PngHeader(5, 3, 2), filter)),
+      Picture("PNG lacks its palette", PngOf(PngHeader(5, 3, 3), Bytes(18))),
+      Picture("PNG has no data",
+              Joined({kPngSignature, PngChunk("IHDR", PngHeader(5, 3, 2)), PngChunk("IEND", {})})),
+      Picture("PNG of an iPhone, whose red is blue", apple),
+      Picture("PNG that can be seen through", Png(5, 3, {200, 100, 50, 128}), {"transparent"}),
+      Picture("PNG with a colour that is transparent",
+              PngOf(PngHeader(2, 2, 2), {0, 1, 2, 3, 4, 5, 6, 0, 9, 9, 9, 9, 9, 9},
+                    {PngChunk("tRNS", {0, 1, 0, 2, 0, 3})}),
+              {"transparent"}),
+  };
+  faults.insert(faults.end(), more.begin(), more.end());
+  return faults;
+}
+
+std::vector<Fault> BmpFaults() {
+  const Bytes good = Bmp(5, 3, kColor);
+  std::vector<Fault> faults;
+  for (size_t length = 0; length < good.size(); length += length < 60 ? 1 : 7) {
+    faults.push_back(
+        Picture("BMP ends after " + std::to_string(length), {good.begin(), good.begin() + length}));
+  }
+  const auto set = [&](const std::string& name, size_t at, uint32_t value) {
+    Bytes bytes = good;
+    SetLittleEndian(bytes, at, value);
+    faults.push_back(Picture("BMP: " + name, bytes));
+  };
+  set("no width", 18, 0);
+  set("no height", 22, 0);
+  set("a negative width", 18, ~0u);
+  set("6 wide", 18, 6);
+  set("4 high", 22, 4);
+  set("4 high, from the top", 22, static_cast<uint32_t>(-4));
+  set("65536 wide", 18, 65536);
+  set("the lowest height", 22, 1u << 31);
+  set("7 bits", 28, 7);
+  set("32 bits", 28, 32);
+  set("run lengths", 30, 1);
+  set("data behind the end", 10, 1000);
+  set("data at the very end of numbers", 10, ~0u);
+  set("a header of 41 bytes", 14, 41);
+  return faults;
+}
+
+// `damage` with the name of what it puts beside the good pictures.
+Fault Layout(const std::string& name, const std::string& said,
+             const std::function<void(const std::string&)>& damage) {
+  return {name, damage, {said}};
+}
+
+std::vector<Fault> LayoutFaults() {
+  const auto add_file = [](const std::string& path) {
+    return [=](const std::string& folder) { WriteBytes(folder + "/" + path, Png(2, 2, kColor)); };
+  };
+  const auto add_folder = [](const std::string& path) {
+    return [=](const std::string& folder) {
+      fs::create_directory(folder + "/" + path);
+      WriteBytes(folder + "/" + path + "/1.png", Png(2, 2, kColor));
+    };
+  };
+  return {
+      Picture("a JPEG", {0xFF, 0xD8, 0xFF, 0xE0, 0, 16, 'J', 'F', 'I', 'F', 0, 1, 1}),
+      Picture("a GIF", {'G', 'I', 'F', '8', '9', 'a', 1, 0, 1, 0, 0, 0, 0}),
+      Picture("a text", {'h', 'e', 'l', 'l', 'o', '\n'}),
+      Picture("a gzip", Gzip(Png(5, 3, kColor))),
+      Layout("a picture beside the classes", "stray.png", add_file("stray.png")),
+      Layout("a folder in a class", "deep", add_folder("a/deep")),
+      Layout("a class without pictures", "/c",
+             [](const std::string& folder) { fs::create_directory(folder + "/c"); }),
+      Layout("a class that is a link to nothing", "gone",
+             [](const std::string& folder) { fs::create_symlink("absent", folder + "/gone"); }),
+      Layout("a class that is a link to itself", "self",
+             [](const std::string& folder) { fs::create_symlink("self", folder + "/self"); }),
+      Layout("a class whose name is no UTF-8", "UTF-8", add_folder("caf\xe9")),
+      Layout("a class with a line break in its name", "line", add_folder("two\nlines")),
+      Layout("no class", "no pictures",
+             [](const std::string& folder) {
+               fs::remove_all(folder);
+               fs::create_directory(folder);
+             }),
+      Layout("hidden files alone", "no pictures",
+             [](const std::string& folder) {
+               fs::remove_all(folder);
+               fs::create_directory(folder);
+               fs::create_directory(folder + "/.git");
+               WriteBytes(folder + "/.git/1.png", Png(2, 2, kColor));
+             }),
+      Layout("257 classes", "256",
+             [](const std::string& folder) {
+               for (int i = 0; i < 257; ++i) {
+                 const std::string name = folder + "/c" + std::to_string(i);
+                 fs::create_directory(name);
+                 WriteBytes(name + "/1.png", Png(1, 1, kColor));
+               }
+             }),
+      Layout("a PNG of 8 GiB of holes", "a/1.png",
+             [](const std::string& folder) {
+               WriteSparse(folder + "/a/1.png", kPngSignature, uint64_t{8} << 30);
+             }),
+      {"a class that may not be listed",
+       [](const std::string& folder) {
+         fs::permissions(folder, fs::perms::owner_all | fs::perms::others_all);
+         fs::permissions(folder + "/a", fs::perms::none);
+       },
+       {"/a"},
+       true},
+      Layout("no folder", "DIR/<class>", [](const std::string& folder) { fs::remove_all(folder); }),
+      Layout("a file instead of the folder", "DIR/<class>",
+             [](const std::string& folder) {
+               fs::remove_all(folder);
+               WriteBytes(folder, {1});
+             }),
+      Layout("a link to itself instead of the folder", "DIR/<class>",
+             [](const std::string& folder) {
+               fs::remove_all(folder);
+               fs::create_symlink(folder, folder);
+             }),
+  };
+}
+
+class FolderFaultsTest : public ::testing::Test {
+ protected:
+  FolderFaultsTest() {
+    fs::permissions(dir_.path(), fs::perms::owner_all | fs::perms::others_exec);
+  }
+  void ExpectRefusals(const std::vector<Fault>& faults) const {
+    for (const Fault& fault : faults) {
+      SCOPED_TRACE(fault.name);
+      WriteGoodSet(folder_);
+      fault.damage(folder_);
+      ExpectRefusal(Ending([&] { Load(folder_); }, fault.as_nobody), fault, folder_);
+    }
+  }
+  const TempDir dir_;
+  const std::string folder_ = dir_ / "set";
+};
+
+TEST_F(FolderFaultsTest, OfPngsAreAllRefused) { ExpectRefusals(PngFaults()); }
+TEST_F(FolderFaultsTest, OfBmpsAreAllRefused) { ExpectRefusals(BmpFaults()); }
+TEST_F(FolderFaultsTest, OfTheLayoutAreAllRefused) { ExpectRefusals(LayoutFaults()); }
+TEST_F(FolderFaultsTest, OfAnyFileAreAllRefused) { ExpectRefusals(FaultsOfAnyFile("a/1.png")); }
+
+TEST_F(FolderFaultsTest, MorePicturesThanTheMachineHoldsAreRefused) {
+  WriteGoodSet(folder_);
+  // a picture of this size would be larger than any memory
+  EXPECT_THAT(Ending([&] {
+                mjp::LoadPictures({.dataset = "folder", .directory = folder_, .size = 4000000});
+              }),
+              ::testing::AllOf(::testing::StartsWith("code 3: "), ::testing::HasSubstr(folder_)));
+}
+
+// What is whole and says so is read, whatever it is called.
+TEST_F(FolderFaultsTest, WhatFormatsAllowIsRead) {
+  WriteGoodSet(folder_);
+  const mjp::PictureSet plain = Load(folder_);
+  EXPECT_EQ(plain.labels, (Bytes{0, 0, 1}));
+  Bytes top_down = Bmp(5, 3, kColor);
+  SetLittleEndian(top_down, 22, static_cast<uint32_t>(-3));
+  const std::vector<std::pair<std::string, Bytes>> rows = {
+      {"top_down.bmp", top_down},
+      {"opaque.png", Png(5, 3, {200, 100, 50, 255})},
+      {"n\xe9me.png", Png(5, 3, kColor)},
+      {"palette.png",
+       PngOf(PngHeader(2, 2, 3), {0, 0, 0, 0, 0, 0}, {PngChunk("PLTE", {200, 100, 50})})},
+      {"sixteen.png", PngOf(PngHeader(1, 1, 2, 16), {0, 200, 1, 100, 2, 50, 3})},
+      {"text.png", PngOf(PngHeader(1, 1, 2), {0, 200, 100, 50}, {PngChunk("tEXt", {'a', 0, 'b'})})},
+  };
+  for (const auto& [name, bytes] : rows) {
+    SCOPED_TRACE(name);
+    WriteGoodSet(folder_);
+    WriteBytes(folder_ + "/b/" + name, bytes);
+    fs::create_directory(folder_ + "/.checkpoints");
+    WriteBytes(folder_ + "/a/.DS_Store", {1, 2, 3});
+    const mjp::PictureSet set = Load(folder_);
+    EXPECT_EQ(set.classes, (std::vector<std::string>{"a", "b"}));
+    ASSERT_EQ(set.count(), 4);
+    // the new picture is one colour: that of the good PNG, in the order of the file or its reverse
+    const bool first = name < std::string("1.png");
+    const auto* seen = set.pixels.data() + (first ? 2 : 3) * set.PictureBytes();
+    const bool bmp = name.ends_with(".bmp");
+    EXPECT_EQ((Bytes{seen[0], seen[1], seen[2]}), bmp ? (Bytes{50, 100, 200}) : kColor);
+  }
+  // classes may be links
+  WriteGoodSet(folder_);
+  fs::rename(folder_ + "/b", dir_ / "elsewhere");
+  fs::create_directory_symlink(dir_ / "elsewhere", folder_ + "/b");
+  EXPECT_EQ(Load(folder_).pixels, plain.pixels);
+}
+
+}  // namespace
+}  // namespace mjp_test

@@ -160,13 +160,20 @@ bool Viewer::Frame(int width, int height) {
 bool Viewer::Compose(const Layout& layout) {
   if (canvas_.Resize(width_, height_)) changes_.Forget();
   const uint64_t look = LookOf(&layout.scene, sizeof(layout.scene), view_->Look());
+  // on the CPU a scene that moves has no time for smooth edges
+  constexpr int kStill = 2;  // frames
+  still_frames_ = look == look_ ? std::min(still_frames_ + 1, kStill) : 0;
+  const bool smooth = still_frames_ == kStill || !view_->on_cpu();
   const ImDrawData& data = *ImGui::GetDrawData();
-  const std::vector<bool> changed = changes_.Find(data, layout.docks.size(), look);
+  const std::vector<bool> changed =
+      changes_.Find(data, layout.docks.size(), LookOf(&smooth, sizeof(smooth), look));
   const bool all = std::find(changed.begin(), changed.end(), false) == changed.end();
   if (std::find(changed.begin(), changed.end(), true) == changed.end()) return false;
-  if (look != look_) {
-    view_->Draw(static_cast<int>(layout.scene.width), static_cast<int>(layout.scene.height));
+  if (look != look_ || smooth != smooth_) {
+    view_->Draw(static_cast<int>(layout.scene.width), static_cast<int>(layout.scene.height),
+                smooth);
     look_ = look;
+    smooth_ = smooth;
   }
   if (all) canvas_.Begin({0, 0, static_cast<float>(width_), static_cast<float>(height_)});
   for (size_t i = 0; i < layout.docks.size() && !all; ++i) {

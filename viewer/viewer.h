@@ -82,7 +82,9 @@ class Viewer {
   std::unique_ptr<SceneView> view_;
   Canvas canvas_;
   Changes changes_;
-  uint64_t look_ = 0;  // of the scene that is drawn
+  uint64_t look_ = 0;  // of the scene that is drawn, whether with smooth edges
+  bool smooth_ = false;
+  int still_frames_ = 0;  // in which the scene looked the same
   UiState ui_;
   FrameTimes times_;
   float scale_;

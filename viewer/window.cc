@@ -208,11 +208,11 @@ int RunWindow(ViewerOptions options) {
     glfwSwapBuffers(shown);
   });
   const double period = FramePeriod();
-  double last = mjp::Now();
+  double begun = mjp::Now(), last = begun;  // the last frame
   bool changed = false;
   while (!glfwWindowShouldClose(window.get())) {
     // until the screen shows another frame; events end it early
-    const double rest = last + period - mjp::Now();
+    const double rest = begun + period - mjp::Now();
     if (changed && rest <= 0) {
       glfwPollEvents();
     } else {
@@ -222,6 +222,7 @@ int RunWindow(ViewerOptions options) {
     glfwGetFramebufferSize(window.get(), &width, &height);
     const bool before = std::exchange(changed, false);
     if (width <= 0 || height <= 0) continue;  // minimised
+    begun = mjp::Now();
     ImGui_ImplGlfw_NewFrame();
     changed = viewer.Frame(width, height);
     if (!changed) continue;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <string>
 
 #include "tasks/pusht/physics/state.h"
@@ -13,6 +14,7 @@ namespace mjp::app {
 namespace {
 
 constexpr int kMostGeoms = 2000;
+constexpr int kSamples = 4;              // of a pixel whose edges are smooth
 constexpr int kTrail = 5;                // denoising steps drawn before the one shown
 constexpr double kOverlayHeight = 0.35;  // units above the table
 constexpr double kMiddle = kWorldSize / 2 / kPixelsPerUnit;
@@ -24,7 +26,6 @@ void ToWorld(const float* pixel, mjtNum* point) {
   point[2] = kOverlayHeight;
 }
 
-// Whether OpenGL runs on the CPU, where every sample is work.
 bool OnCpu() {
   const std::string renderer = reinterpret_cast<const char*>(glGetString(GL_RENDERER));
   return renderer.find("llvmpipe") != std::string::npos ||
@@ -32,9 +33,9 @@ bool OnCpu() {
 }
 
 // For drawing alone. Shares everything with `model`, which must outlive it.
-mjModel ToDraw(const mjModel& model) {
+mjModel WithoutPlugins(const mjModel& model) {
   mjModel bare = model;
-  bare.vis.quality.offsamples = OnCpu() ? 0 : 4;  // smooth edges
+  bare.vis.quality.offsamples = kSamples;  // buffers with samples and without can be had then
   bare.nplugin = 0;
   bare.npluginstate = 0;
   return bare;
@@ -85,7 +86,10 @@ bool SeenFromAbove(const mjModel* model) { return mj_name2id(model, mjOBJ_JOINT,
 }  // namespace
 
 SceneView::SceneView(std::shared_ptr<const mjModel> model)
-    : model_(std::move(model)), bare_(ToDraw(*model_)), data_(MakeData(&bare_)) {
+    : model_(std::move(model)),
+      bare_(WithoutPlugins(*model_)),
+      data_(MakeData(&bare_)),
+      on_cpu_(OnCpu()) {
   mjv_defaultScene(&scene_);
   mjv_defaultOption(&option_);
   mjv_defaultPerturb(&perturb_);
@@ -205,7 +209,10 @@ void SceneView::Update(const SimSnapshot& snapshot, const UiState& ui) {
 }
 
 uint64_t SceneView::Look() const {
-  uint64_t look = LookOf(scene_.geoms, sizeof(mjvGeom) * static_cast<size_t>(scene_.ngeom));
+  // of a geom what is before the renderer's own fields
+  constexpr size_t kGeom = offsetof(mjvGeom, label) + sizeof(mjvGeom::label);
+  uint64_t look = 0;
+  for (int i = 0; i < scene_.ngeom; ++i) look = LookOf(&scene_.geoms[i], kGeom, look);
   look = LookOf(scene_.lights, sizeof(mjvLight) * static_cast<size_t>(scene_.nlight), look);
   look = LookOf(scene_.camera, sizeof(scene_.camera), look);
   look = LookOf(scene_.flags, sizeof(scene_.flags), look);
@@ -217,10 +224,13 @@ uint64_t SceneView::Look() const {
   return LookOf(data_->xquat, sizeof(mjtNum) * 4 * static_cast<size_t>(bare_.nbody), look);
 }
 
-void SceneView::Draw(int width, int height) {
-  if (context_.offWidth != width || context_.offHeight != height) {
-    mjr_resizeOffscreen(width, height, &context_);
+void SceneView::Draw(int width, int height, bool smooth) {
+  const int samples = smooth ? kSamples : 0;
+  if (samples != samples_) {
+    samples_ = context_.offSamples = samples;
+    context_.offWidth = 0;  // a buffer of another kind
   }
+  mjr_resizeOffscreen(width, height, &context_);
   mjr_setBuffer(mjFB_OFFSCREEN, &context_);
   const mjrRect area = {0, 0, width, height};
   mjr_render(area, &scene_, &context_);

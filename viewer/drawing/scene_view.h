@@ -25,8 +25,10 @@ class SceneView {
   void Update(const SimSnapshot& snapshot, const UiState& ui);
   // Of the abstract scene (viewer/drawing/changes.h): where it is as before, so is the picture.
   uint64_t Look() const;
-  // Draws it as width x height pixels into the corner of the framebuffer.
-  void Draw(int width, int height);
+  // Draws it as width x height pixels into the framebuffer, with smooth edges or without.
+  void Draw(int width, int height, bool smooth);
+  // Whether OpenGL runs on the CPU, where smooth edges take three times as long.
+  bool on_cpu() const { return on_cpu_; }
   unsigned framebuffer() const { return context_.offFBO; }
 
   // Mouse, in shares of the area's height. `action` is a mjtMouse.
@@ -60,6 +62,8 @@ class SceneView {
   mjvOption option_;
   mjvPerturb perturb_;
   mjrContext context_;
+  int samples_ = -1;  // that its framebuffer was made with; -1: not made here
+  bool on_cpu_;
   double fitted_ = 1;  // what the free camera's distance is multiplied by
 };
 

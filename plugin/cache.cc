@@ -44,7 +44,7 @@ fs::path FindDirectory(const std::string& directory, const std::vector<fs::path>
     if (fs::is_directory(place, error)) return fs::canonical(place);
     searched += (searched.empty() ? "" : ", ") + place.string();
   }
-  throw BadInput("there is no checkpoint directory " + searched);
+  throw NoCheckpoint(directory, searched);
 }
 
 struct Entry {

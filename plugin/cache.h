@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/fork.h"
 #include "plugin/decision_cache.h"
 #include "policy/checkpoint/checkpoint.h"
@@ -93,11 +94,23 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
   std::atomic<Workshop*> workshop_;  // of this process, or of one before a fork()
 };
 
+// There is no checkpoint directory where one was looked for.
+class NoCheckpoint : public Error {
+ public:
+  NoCheckpoint(const std::string& directory, const std::string& searched)
+      : Error(ExitCode::kBadInput, "there is no checkpoint directory " + searched),
+        directory_(directory) {}
+  const std::string& directory() const { return directory_; }  // as it was asked for
+
+ private:
+  std::string directory_;
+};
+
 // The policy of a checkpoint directory with these options, loaded once per process and again
-// when its files have changed. Throws Error as LoadCheckpoint does. `action_steps`: executed per
-// decision, 0 as the checkpoint says; options.sampler.hold_noise is resolved for it.
-// A relative directory is looked for in each of `folders`, in the working directory, then among the
-// project's assets.
+// when its files have changed. Throws NoCheckpoint, and Error as LoadCheckpoint does.
+// `action_steps`: executed per decision, 0 as the checkpoint says; options.sampler.hold_noise is
+// resolved for it. A relative directory is looked for in each of `folders`, in the working
+// directory, then among the project's assets.
 std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,
                                               const std::vector<std::filesystem::path>& folders,
                                               PolicyOptions options, int action_steps);

@@ -9,6 +9,7 @@
 #include "base/text_stream.h"
 #include "plugin/guard.h"
 #include "plugin/model/model_folder.h"
+#include "plugin/model/random_checkpoint_command.h"
 #include "plugin/model/scope.h"
 #include "plugin/notices.h"
 #include "plugin/pictures/pose.h"
@@ -20,7 +21,14 @@ namespace {
 std::shared_ptr<SharedPolicy> PolicyOf(const mjModel* model, const Config& config) {
   PolicyOptions options = config.policy;
   if (!config.cameras.empty()) options.scene_drawer = SceneDrawerOf(config.renderer);
-  return GetSharedPolicy(config.checkpoint, ModelFolders(model), options, config.action_steps);
+  try {
+    return GetSharedPolicy(config.checkpoint, ModelFolders(model), options, config.action_steps);
+  } catch (const NoCheckpoint& error) {
+    const std::string command = RandomCheckpointCommand(model, config, error.directory());
+    if (command.empty()) throw;
+    throw BadInput(std::string(error.what()) +
+                   "; this writes one of random weights, to try the model: " + command);
+  }
 }
 
 StateShape ShapeOf(const mjModel* model, const PolicyConfig& policy) {

@@ -1,6 +1,7 @@
-// mjpolicy-viewer: Push-T and its policy in a window, with the time of every stage.
+// mjpolicy-viewer: a model and its policy in a window, with the time of every stage.
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,9 +10,13 @@
 #include "base/number_range.h"
 #include "policy/option_names.h"
 #include "tasks/evaluation/program.h"
+#include "viewer/panels/plot.h"
 #include "viewer/viewer.h"
 
 namespace {
+
+using mjp::app::kLeastHeight;
+using mjp::app::kLeastWidth;
 
 // Options of the policy: each that is given overrules an attribute of a model's plugin.
 struct PolicyOption {
@@ -46,11 +51,22 @@ std::function<void(mjp::PolicyOptions&)> Overrule(const CLI::App& app,
   };
 }
 
+// A script's pictures have so many pixels, of which the layout needs some at every scale.
+void CheckPictureSize(const mjp::app::ViewerOptions& options) {
+  const int width = static_cast<int>(std::ceil(kLeastWidth * options.scale));
+  const int height = static_cast<int>(std::ceil(kLeastHeight * options.scale));
+  if (options.width >= width && options.height >= height) return;
+  throw mjp::Error(mjp::ExitCode::kUsage,
+                   "--scale " + mjp::app::Format("%g", options.scale) +
+                       " needs pictures of at least " + std::to_string(width) + " x " +
+                       std::to_string(height) + " pixels: give --width and --height");
+}
+
 int Run(int argc, char** argv) {
   mjp::app::ViewerOptions options;
   mjp::PolicyOptions policy;
   std::string backend = "auto", precision = "auto", sampler, script, out = ".";
-  CLI::App app("Push-T and its diffusion policy in a window, with the time of every stage",
+  CLI::App app("A MuJoCo model and its diffusion policy in a window, with the time of every stage",
                "mjpolicy-viewer");
   app.add_option("--checkpoint", options.checkpoint,
                  "Checkpoint directory; default: the one the model names, or the shipped");
@@ -79,8 +95,12 @@ int Run(int argc, char** argv) {
       ->check(mjp::app::NumberRange(0.001, 1e6));
   auto* scale = app.add_option("--scale", options.scale, "Screen pixels per layout pixel")
                     ->check(mjp::app::NumberRange(0.5, 8));
-  app.add_option("--width", options.width, "Width of the window")->check(CLI::Range(640, 16384));
-  app.add_option("--height", options.height, "Height of the window")->check(CLI::Range(480, 16384));
+  app.add_option("--width", options.width, "Width of the window, from 480 on")
+      ->check(CLI::Range(kLeastWidth, 16384))
+      ->capture_default_str();
+  app.add_option("--height", options.height, "Height of the window, from 300 on")
+      ->check(CLI::Range(kLeastHeight, 16384))
+      ->capture_default_str();
   app.add_option("--script", script, "Run a script without a display: a file, 'readme' or 'bench'");
   app.add_option("--out", out, "Folder of the script's pictures");
   try {
@@ -92,6 +112,7 @@ int Run(int argc, char** argv) {
   policy.precision = mjp::ParsePrecision("--precision", precision);
   if (!sampler.empty()) policy.sampler.kind = mjp::ParseSampler("--sampler", sampler);
   options.overrule = Overrule(app, policy);
+  if (!script.empty()) CheckPictureSize(options);
   if (!script.empty()) return mjp::app::RunScript(options, script, out);
   if (scale->count() == 0) options.scale = 0;
   return mjp::app::RunWindow(options);

@@ -5,7 +5,8 @@
 //   select D         show decision D of the log; -1: the newest
 //   chain K          show the chunk after denoising step K; -1: the last
 //   sample N         N more chunks for the last picture
-//   show W, hide W   W: chunk, denoising, keypoints, help
+//   show W, hide W   W: chunk, denoising, keypoints, help, hidden (groups of geoms)
+//   tab W            W: run, timing, chunk; where the window has no room for all panels
 //   sampler W STEPS  ddpm or ddim
 //   pin              this run becomes A
 //   camera N         step through the cameras; 0: the free one
@@ -88,6 +89,7 @@ class Script {
     if (word == "run") return PlayUntil(Next<int>(words));
     if (word == "select") return Select(Next<int>(words));
     if (word == "sampler") return SetSampler(words);
+    if (word == "tab") return ChooseTab(Next<std::string>(words));
     if (word == "show" || word == "hide") return Show(Next<std::string>(words), word == "show");
     if (word == "chain") {
       ui_.denoising_step = Next<int>(words);
@@ -103,6 +105,8 @@ class Script {
     } else if (word == "open" || word == "model") {
       return OpenPath(Next<std::string>(words));
     } else if (word == "record" || word == "stop") {
+      if (ui_.recording == (word == "record")) return false;
+      DrawFrame();  // the first one, or the last
       viewer_.ToggleRecording();
     } else if (word == "export") {
       return Export(Next<std::string>(words));
@@ -142,7 +146,7 @@ class Script {
       const std::shared_ptr<const SimSnapshot> snapshot = viewer_.simulation().snapshot();
       if (!snapshot->message.empty()) throw mjp::BadInput(snapshot->message);
       if (!snapshot->playing) return true;
-      if (ui_.recording) DrawFrame();
+      if (ui_.recording) DrawFilm();
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   }
@@ -165,6 +169,7 @@ class Script {
     if (what == "chunk") return (ui_.show_chunk = on, true);
     if (what == "denoising") return (ui_.show_denoising = on, true);
     if (what == "help") return (ui_.show_help = on, true);
+    if (what == "hidden") return (ui_.show_hidden = on, true);
     if (what == "keypoints") {
       ui_.keypoints = on;
       return Send(KeypointCommand{on});
@@ -172,14 +177,26 @@ class Script {
     return false;
   }
 
+  bool ChooseTab(const std::string& name) {
+    const std::map<std::string, PanelGroup> groups = {
+        {"run", PanelGroup::kRun}, {"timing", PanelGroup::kTiming}, {"chunk", PanelGroup::kChunk}};
+    if (!groups.contains(name)) return false;
+    ui_.group = groups.at(name);
+    return true;
+  }
+
   bool Export(const std::string& format) {
     const std::map<std::string, ExportFormat> formats = {{"csv", ExportFormat::kCsv},
                                                          {"json", ExportFormat::kJson},
                                                          {"trace", ExportFormat::kTrace}};
     if (!formats.contains(format)) return false;
-    ui_.export_format = formats.at(format);
-    DrawFrame();
+    viewer_.Export(formats.at(format));
     return true;
+  }
+
+  void DrawFilm() {
+    DrawFrame();
+    if (!ui_.recording) throw mjp::BadInput(ui_.notice);
   }
 
   void DrawFrame() { viewer_.OffscreenFrame(options_.width, options_.height); }
@@ -212,7 +229,7 @@ int RunScript(const ViewerOptions& options, const std::string& script, const std
   std::filesystem::create_directories(folder);
   const mjp::EglContext context(-1);
   const ImGuiScope imgui;
-  Viewer viewer(options, true);
+  Viewer viewer(options);
   Script(viewer, options, folder).Run(text);
   return 0;
 }

@@ -36,20 +36,28 @@ void SetColor(ImGuiCol index, ImU32 color) {
 }  // namespace
 
 ImU32 RowColor(int row) {
+  // as far apart as ten colours on this ground can be, to people without red, green or blue cones
+  // too: found by a search, held by tests/viewer/theme_test.cc
   constexpr ImU32 kColors[kRowCount] = {
-      IM_COL32(148, 163, 184, 255),  // scene
-      IM_COL32(56, 189, 248, 255),   // render
-      IM_COL32(45, 212, 191, 255),   // hand-over
-      IM_COL32(99, 135, 255, 255),   // prepare
-      IM_COL32(139, 110, 255, 255),  // encode
-      IM_COL32(232, 121, 249, 255),  // film
-      IM_COL32(94, 176, 255, 255),   // denoise
-      IM_COL32(251, 191, 36, 255),   // fetch
-      IM_COL32(251, 146, 60, 255),   // apply
-      IM_COL32(92, 201, 134, 255),   // physics
-      IM_COL32(226, 230, 236, 255),  // decision
+      IM_COL32(189, 100, 125, 255),  // scene
+      IM_COL32(45, 207, 251, 255),   // render
+      IM_COL32(196, 205, 156, 255),  // hand-over
+      IM_COL32(16, 178, 90, 255),    // prepare
+      IM_COL32(235, 106, 182, 255),  // encode
+      IM_COL32(154, 103, 235, 255),  // film
+      IM_COL32(237, 213, 48, 255),   // denoise
+      IM_COL32(238, 148, 172, 255),  // fetch
+      IM_COL32(255, 98, 0, 255),     // apply
+      IM_COL32(142, 255, 150, 255),  // physics
+      IM_COL32(235, 238, 244, 255),  // decision
   };
   return kColors[row];
+}
+
+ImU32 Darker(ImU32 color) {
+  const ImVec4 c = ImGui::ColorConvertU32ToFloat4(color);
+  constexpr float kShare = 0.68f;
+  return ImGui::ColorConvertFloat4ToU32(ImVec4(kShare * c.x, kShare * c.y, kShare * c.z, c.w));
 }
 
 ImFont* FigureFont() { return ImGui::GetIO().Fonts->Fonts.back(); }

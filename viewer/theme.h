@@ -20,6 +20,8 @@ inline constexpr ImU32 kPanel = IM_COL32(27, 31, 39, 255);
 
 // The colour of a row of the timing table (viewer/stage_summary.h).
 ImU32 RowColor(int row);
+// The same hue, darker: every other one of many bars of one row.
+ImU32 Darker(ImU32 color);
 
 // Loads fonts for `scale` screen pixels per layout pixel and sets the style. Call before the
 // first frame of the current ImGui context.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "viewer/layout.h"
 #include "viewer/snapshot.h"
 #include "viewer/stage_summary.h"
 
@@ -22,7 +23,10 @@ struct UiState {
   int denoising_step = -1;                         // of the chain; -1: the last
   bool show_chunk = true, show_denoising = false, show_help = false, tracing = true;
   bool keypoints = false;
-  double budget_ms = 100;  // the control period
+  bool show_hidden = false;                // geoms of the groups that MuJoCo hides
+  PanelGroup group = PanelGroup::kTiming;  // shown where there are tabs
+  bool next_group = false;                 // the one after it is asked for
+  double budget_ms = 100;                  // the control period
   int histogram_row = kDecisionRow;
   int visible = 64;        // decisions that the strip shows
   int first_visible = -1;  // index into the log of the first of them; -1: the newest ones

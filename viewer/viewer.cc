@@ -5,11 +5,11 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cstdio>
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/folders.h"
+#include "tasks/recording/free_name.h"
 #include "tasks/recording/png.h"
 #include "tasks/results/results_folder.h"
 #include "viewer/export.h"
@@ -19,7 +19,29 @@
 namespace mjp::app {
 namespace {
 
-constexpr int kFilmRate = 30;  // pictures per second
+constexpr int kFilmRate = 30;                   // pictures per second
+constexpr char kProgram[] = "mjpolicy-viewer";  // which what it writes is called after
+
+std::string Written(const std::string& file) {
+  return "written: " + std::filesystem::absolute(file).string();
+}
+
+// Returns the file, in the current folder.
+std::string WriteLog(ExportFormat format, const DecisionLog& log) {
+  const char* suffix = ".csv";
+  std::string text;
+  if (format == ExportFormat::kCsv) {
+    text = LogToCsv(log);
+  } else if (format == ExportFormat::kJson) {
+    suffix = ".json";
+    text = LogToJson(log);
+  } else {
+    suffix = ".trace.json";
+    text = LogToTrace(log);
+  }
+  return WriteToFreeName("decisions", suffix,
+                         {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+}
 
 std::string EpisodesFile(const std::string& folder) { return folder + "/episodes.jsonl"; }
 
@@ -33,10 +55,9 @@ std::vector<EpisodeRow> ReadRows(const std::string& folder) {
 
 }  // namespace
 
-Viewer::Viewer(const ViewerOptions& options, bool offscreen)
+Viewer::Viewer(const ViewerOptions& options)
     : scale_(options.scale), budget_given_(options.budget_ms > 0) {
   simulation_ = std::make_unique<SimulationThread>(OpenSimulation(options));
-  if (offscreen) offscreen_ = {0, 0, options.width, options.height};
   ui_.budget_ms = options.budget_ms;
   MakeView(*simulation_->snapshot());
   if (!options.episodes.empty()) {
@@ -52,14 +73,25 @@ Viewer::Viewer(const ViewerOptions& options, bool offscreen)
 }
 
 Viewer::~Viewer() {
-  if (video_) video_->Close();
+  if (video_) EndFilm();
   glDeleteTextures(static_cast<GLsizei>(textures_.size()), textures_.data());
   ImGui_ImplOpenGL3_Shutdown();
 }
 
+// The window is closed: the terminal is told.
+void Viewer::EndFilm() {
+  try {
+    ToggleRecording();
+  } catch (const std::exception& error) {
+    ui_.notice = error.what();
+  }
+  std::fprintf(stderr, "%s\n", ui_.notice.c_str());
+}
+
 void Viewer::MakeView(const SimSnapshot& snapshot) {
   view_ = nullptr;  // one at a time has the framebuffer
-  view_ = std::make_unique<SceneView>(snapshot.model, offscreen_.width, offscreen_.height);
+  view_ = std::make_unique<SceneView>(snapshot.model);
+  look_ = 0;
   if (!budget_given_) ui_.budget_ms = 1e3 * snapshot.period;
 }
 
@@ -67,6 +99,7 @@ void Viewer::UploadPictures(const SimSnapshot& snapshot) {
   const std::shared_ptr<const DecisionRecord> shown = ShownDecision(snapshot, ui_);
   if (!shown || shown == uploaded_) return;
   uploaded_ = shown;
+  changes_.Forget();  // a texture is another picture under the same name
   const int width = snapshot.policy->picture_width, height = snapshot.policy->picture_height;
   const size_t bytes = size_t{3} * width * height;
   const std::vector<uint8_t> pictures = PicturesOf(*shown);
@@ -90,7 +123,7 @@ void Viewer::UploadPictures(const SimSnapshot& snapshot) {
   }
 }
 
-void Viewer::Frame(int width, int height) {
+bool Viewer::Frame(int width, int height) {
   width_ = width;
   height_ = height;
   const std::shared_ptr<const SimSnapshot> snapshot = simulation_->snapshot();
@@ -103,25 +136,60 @@ void Viewer::Frame(int width, int height) {
   ImGui_ImplOpenGL3_NewFrame();
   const double uploaded = mjp::Now();
   ImGui::NewFrame();
-  scene_area_ = DrawPanels(*snapshot, ui_, scale_);
+  const Layout layout = DrawPanels(*snapshot, ui_, scale_);
+  scene_area_ = layout.scene;
   HandleSceneMouse();
   ImGui::Render();
   const double panels = mjp::Now();
+  view_->Fit(scene_area_.width / scene_area_.height);
   view_->Update(*snapshot, ui_);
   const double scene = mjp::Now();
-  const Area& a = scene_area_;
-  const mjrRect area = {static_cast<int>(a.x), height - static_cast<int>(a.y + a.height),
-                        static_cast<int>(a.width), static_cast<int>(a.height)};
-  view_->Draw({0, 0, width, height}, area);
-  ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+  const bool changed = Compose(layout);
   times_ = {1e3 * (panels - uploaded), 1e3 * (scene - panels),
             1e3 * (uploaded - begin + mjp::Now() - scene)};
   ui_.ui_ms += 0.05 * (times_.panels + times_.scene - ui_.ui_ms);
   for (Command& command : ui_.commands) simulation_->Send(std::move(command));
   ui_.commands.clear();
-  if (ui_.export_format != ExportFormat::kNone) Export(*snapshot);
-  if (video_) Record();
+  ExportWished();
+  Record();
   ForgetNotice();
+  return changed;
+}
+
+// Draws what has changed since the frame before.
+bool Viewer::Compose(const Layout& layout) {
+  if (canvas_.Resize(width_, height_)) changes_.Forget();
+  const uint64_t look = LookOf(&layout.scene, sizeof(layout.scene), view_->Look());
+  // on the CPU a scene that moves has no time for smooth edges
+  constexpr int kStill = 2;  // frames
+  still_frames_ = look == look_ ? std::min(still_frames_ + 1, kStill) : 0;
+  const bool smooth = still_frames_ == kStill || !view_->on_cpu();
+  const ImDrawData& data = *ImGui::GetDrawData();
+  const std::vector<bool> changed =
+      changes_.Find(data, layout.docks.size(), LookOf(&smooth, sizeof(smooth), look));
+  const bool all = std::find(changed.begin(), changed.end(), false) == changed.end();
+  if (std::find(changed.begin(), changed.end(), true) == changed.end()) return false;
+  if (look != look_ || smooth != smooth_) {
+    view_->Draw(static_cast<int>(layout.scene.width), static_cast<int>(layout.scene.height),
+                smooth);
+    look_ = look;
+    smooth_ = smooth;
+  }
+  if (all) canvas_.Begin({0, 0, static_cast<float>(width_), static_cast<float>(height_)});
+  for (size_t i = 0; i < layout.docks.size() && !all; ++i) {
+    if (changed[i + 1]) canvas_.Begin(layout.docks[i].area);
+  }
+  if (changed[0]) canvas_.Paste(view_->framebuffer(), layout.scene);
+  std::vector<ImDrawList*> lists;
+  for (int i = 0; i < data.CmdListsCount; ++i) {
+    const int part = Changes::PartOf(*data.CmdLists[i]);
+    if (all || (part >= 0 && changed[part])) lists.push_back(data.CmdLists[i]);
+  }
+  ImDrawData drawn = data;
+  drawn.CmdLists = lists.data();
+  drawn.CmdListsCount = static_cast<int>(lists.size());
+  ImGui_ImplOpenGL3_RenderDrawData(&drawn);
+  return true;
 }
 
 void Viewer::ForgetNotice() {
@@ -134,11 +202,11 @@ void Viewer::ForgetNotice() {
   }
 }
 
-void Viewer::OffscreenFrame(int width, int height) {
+bool Viewer::OffscreenFrame(int width, int height) {
   ImGuiIO& io = ImGui::GetIO();
   io.DisplaySize = ImVec2(static_cast<float>(width), static_cast<float>(height));
   io.DeltaTime = 1.0f / 60;
-  Frame(width, height);
+  return Frame(width, height);
 }
 
 void Viewer::HandleSceneMouse() {
@@ -174,7 +242,7 @@ void Viewer::HandlePerturb(bool translate, double dx, double dy) {
 Picture Viewer::Capture() const {
   Picture picture(width_, height_, 0);
   std::vector<uint8_t> rows(picture.rgb.size());
-  view_->Read({0, 0, width_, height_}, rows.data());
+  canvas_.Read(rows.data());
   const size_t stride = 3 * static_cast<size_t>(width_);
   for (int y = 0; y < height_; ++y) {
     std::copy_n(&rows[(height_ - 1 - y) * stride], stride, &picture.rgb[y * stride]);
@@ -183,6 +251,8 @@ Picture Viewer::Capture() const {
 }
 
 void Viewer::WritePng(const std::string& file) const { mjp::app::WritePng(file, Capture()); }
+
+void Viewer::KeepPicture() { ui_.notice = Written(WritePngToFreeName(kProgram, Capture())); }
 
 void Viewer::Open(const std::string& path) {
   if (std::filesystem::exists(EpisodesFile(path))) {
@@ -197,49 +267,63 @@ void Viewer::Open(const std::string& path) {
   }
 }
 
-void Viewer::Export(const SimSnapshot& snapshot) {
-  const auto [first, last] = VisibleRange(*snapshot.log, ui_);
-  const DecisionLog log(snapshot.log->begin() + first, snapshot.log->begin() + last);
+// What a panel's button asked for.
+void Viewer::ExportWished() {
   const ExportFormat format = std::exchange(ui_.export_format, ExportFormat::kNone);
+  if (format == ExportFormat::kNone) return;
   try {
-    const std::string file = format == ExportFormat::kCsv    ? "decisions.csv"
-                             : format == ExportFormat::kJson ? "decisions.json"
-                                                             : "decisions.trace.json";
-    WriteFileAtomically(file, format == ExportFormat::kCsv    ? LogToCsv(log)
-                              : format == ExportFormat::kJson ? LogToJson(log)
-                                                              : LogToTrace(log));
-    ui_.notice = "written: " + std::filesystem::absolute(file).string() + ", " +
-                 Count(log.size(), "decision");
+    Export(format);
   } catch (const std::exception& error) {
     ui_.notice = error.what();
   }
+}
+
+void Viewer::Export(ExportFormat format) {
+  const std::shared_ptr<const SimSnapshot> snapshot = simulation_->snapshot();
+  const auto [first, last] = VisibleRange(*snapshot->log, ui_);
+  const DecisionLog log(snapshot->log->begin() + first, snapshot->log->begin() + last);
+  ui_.notice = Written(WriteLog(format, log)) + ", " + Count(log.size(), "decision");
 }
 
 void Viewer::ToggleRecording() {
-  try {
-    if (video_) {
-      std::exchange(video_, nullptr)->Close();
-    } else {
-      video_ = VideoWriter::Open("mjpolicy-viewer", width_ & ~1, height_ & ~1, kFilmRate);
-      ui_.notice = "film: " + video_->file();
-      next_picture_ = mjp::Now();
-    }
-  } catch (const std::exception& error) {
-    video_ = nullptr;
-    ui_.notice = error.what();
+  const std::unique_ptr<VideoWriter> video = std::move(video_);
+  ui_.recording = false;
+  if (video) {
+    video->Close();
+    ui_.notice = Written(video->file());
+    return;
   }
-  ui_.recording = video_ != nullptr;
+  if (width_ < 2 || height_ < 2) throw mjp::BadInput("there is no frame to film yet");
+  film_ = Picture(width_ & ~1, height_ & ~1, 0);
+  video_ =
+      VideoWriter::Open(kProgram, film_.width, film_.height, kFilmRate, VideoWriter::Before::kKept);
+  next_picture_ = mjp::Now();
+  try {
+    AddPictures();
+  } catch (...) {
+    video_ = nullptr;
+    throw;
+  }
+  ui_.recording = true;
+  ui_.notice = "recording; Ctrl-R ends the film";
 }
 
-void Viewer::Record() {
+// The pictures that are due since the last one: slow frames are repeated, so that the film runs at
+// the speed of the window.
+void Viewer::AddPictures() {
   const double now = mjp::Now();
   if (now < next_picture_) return;
   const Picture frame = Capture();
-  Picture even(width_ & ~1, height_ & ~1, 0);
-  Paste(even, frame.rgb.data(), frame.width, frame.height, 1, 0, 0);
+  // a film keeps the size it began with, whatever becomes of the window
+  std::fill(film_.rgb.begin(), film_.rgb.end(), uint8_t{0});
+  Paste(film_, frame.rgb.data(), frame.width, frame.height, 1, 0, 0);
+  for (; next_picture_ <= now; next_picture_ += 1.0 / kFilmRate) video_->Add(film_);
+}
+
+void Viewer::Record() {
+  if (!video_) return;
   try {
-    // slow frames are repeated, so that the film runs at the speed of the window
-    for (; next_picture_ <= now; next_picture_ += 1.0 / kFilmRate) video_->Add(even);
+    AddPictures();
   } catch (const std::exception& error) {
     video_ = nullptr;
     ui_.recording = false;

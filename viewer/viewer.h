@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "tasks/recording/video.h"
-#include "viewer/layout.h"
-#include "viewer/scene_view.h"
+#include "viewer/draw_panels.h"
+#include "viewer/drawing/canvas.h"
+#include "viewer/drawing/changes.h"
+#include "viewer/drawing/scene_view.h"
 #include "viewer/simulation/open_simulation.h"
 #include "viewer/simulation/simulation_thread.h"
 #include "viewer/ui_state.h"
@@ -32,23 +34,31 @@ struct FrameTimes {
 // into whatever OpenGL context is current on the thread that made it.
 class Viewer {
  public:
-  // `offscreen`: into a framebuffer of the options' size, not the window's. Throws Error for what
-  // cannot be opened.
-  Viewer(const ViewerOptions& options, bool offscreen);
+  // Throws Error for what cannot be opened.
+  explicit Viewer(const ViewerOptions& options);
   ~Viewer();
   Viewer(const Viewer&) = delete;
   Viewer& operator=(const Viewer&) = delete;
 
-  // Draws one frame of width x height pixels. ImGui's backend must have prepared its IO.
-  void Frame(int width, int height);
+  // Draws what has changed of a frame of width x height pixels, into a canvas of its own. Returns
+  // whether anything has. ImGui's backend must have prepared its IO.
+  bool Frame(int width, int height);
+  // Copies the last frame into the window.
+  void Show() const { canvas_.Show(); }
   // The same without a window, as if 1/60 s had passed.
-  void OffscreenFrame(int width, int height);
+  bool OffscreenFrame(int width, int height);
   // The last frame.
   Picture Capture() const;
   // Writes the last frame as PNG. Throws Error if it cannot.
   void WritePng(const std::string& file) const;
+  // The same into the current folder, beside those that are there. Throws Error if it cannot.
+  void KeepPicture();
   // Opens what was dropped: the folder of an evaluation or of a checkpoint, or a model's file.
   void Open(const std::string& path);
+  // Writes the decisions that the history shows into the current folder. Throws Error.
+  void Export(ExportFormat format);
+  // Begins a film of the frames in the current folder, or ends it. Throws Error; then no film is
+  // being made.
   void ToggleRecording();
 
   const FrameTimes& times() const { return times_; }
@@ -58,16 +68,23 @@ class Viewer {
 
  private:
   void MakeView(const SimSnapshot& snapshot);
+  bool Compose(const Layout& layout);
   void UploadPictures(const SimSnapshot& snapshot);
   void HandleSceneMouse();
   void HandlePerturb(bool translate, double dx, double dy);
-  void Export(const SimSnapshot& snapshot);
+  void ExportWished();
+  void EndFilm();
+  void AddPictures();
   void Record();
   void ForgetNotice();
 
   std::unique_ptr<SimulationThread> simulation_;
   std::unique_ptr<SceneView> view_;
-  mjrRect offscreen_ = {0, 0, 0, 0};  // the framebuffer drawn into; empty: the window's
+  Canvas canvas_;
+  Changes changes_;
+  uint64_t look_ = 0;  // of the scene that is drawn, whether with smooth edges
+  bool smooth_ = false;
+  int still_frames_ = 0;  // in which the scene looked the same
   UiState ui_;
   FrameTimes times_;
   float scale_;
@@ -77,6 +94,7 @@ class Viewer {
   std::vector<unsigned> textures_;
   std::shared_ptr<const DecisionRecord> uploaded_;
   std::unique_ptr<VideoWriter> video_;
+  Picture film_;             // of its size
   double next_picture_ = 0;  // wall time of the film's next picture
   std::string notice_;       // the last one, and the wall time when it came
   double noticed_ = 0;

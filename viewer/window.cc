@@ -5,8 +5,10 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <memory>
+#include <utility>
 
 #include "base/error.h"
 #include "viewer/viewer.h"
@@ -27,11 +29,16 @@ class Window {
   explicit Window(ViewerOptions& options) {
     if (!glfwInit()) ThrowGlfw("cannot reach a display");
     if (options.scale <= 0) options.scale = MonitorScale();
-    glfwWindowHint(GLFW_SAMPLES, 4);
+    // the frame is a copy of the viewer's own
+    glfwWindowHint(GLFW_DEPTH_BITS, 0);
+    glfwWindowHint(GLFW_STENCIL_BITS, 0);
     window_ = glfwCreateWindow(static_cast<int>(options.width * options.scale),
                                static_cast<int>(options.height * options.scale), "mjpolicy-viewer",
                                nullptr, nullptr);
     if (!window_) ThrowGlfw("cannot open a window");
+    glfwSetWindowSizeLimits(window_, static_cast<int>(std::ceil(kLeastWidth * options.scale)),
+                            static_cast<int>(std::ceil(kLeastHeight * options.scale)),
+                            GLFW_DONT_CARE, GLFW_DONT_CARE);
     glfwMakeContextCurrent(window_);
     glfwSwapInterval(1);
     ImGui::CreateContext();
@@ -62,6 +69,13 @@ class Window {
   GLFWwindow* window_ = nullptr;
 };
 
+// Seconds from one frame of the screen to the next.
+double FramePeriod() {
+  GLFWmonitor* monitor = glfwGetPrimaryMonitor();
+  const GLFWvidmode* mode = monitor ? glfwGetVideoMode(monitor) : nullptr;
+  return 1.0 / (mode && mode->refreshRate > 0 ? mode->refreshRate : 60);
+}
+
 void ChangeSpeed(const SimSnapshot& snapshot, UiState& ui, double factor) {
   const double now = snapshot.speed > 0 ? snapshot.speed : 4;
   ui.Ask(SpeedCommand{std::clamp(now * factor, 0.125, 4.0)});
@@ -74,8 +88,7 @@ void GoTo(uint32_t seed, UiState& ui) {
 
 void HandleControlKey(Viewer& viewer, int key) {
   if (key == GLFW_KEY_P) {
-    viewer.WritePng("mjpolicy-viewer.png");
-    viewer.ui().notice = "written: mjpolicy-viewer.png";
+    viewer.KeepPicture();
   } else if (key == GLFW_KEY_R) {
     viewer.ToggleRecording();
   }
@@ -140,6 +153,12 @@ void HandleViewKey(Viewer& viewer, int key) {
     case GLFW_KEY_C:
       ui.show_chunk = !ui.show_chunk;
       break;
+    case GLFW_KEY_G:
+      ui.show_hidden = !ui.show_hidden;
+      break;
+    case GLFW_KEY_TAB:
+      ui.next_group = true;
+      break;
     case GLFW_KEY_D:
       ui.show_denoising = !ui.show_denoising;
       break;
@@ -178,23 +197,41 @@ void OnDrop(GLFWwindow* window, int count, const char** paths) {
 
 int RunWindow(ViewerOptions options) {
   const Window window(options);
-  Viewer viewer(options, false);
+  Viewer viewer(options);
   glfwSetWindowUserPointer(window.get(), &viewer);
   glfwSetKeyCallback(window.get(), OnKey);
   glfwSetDropCallback(window.get(), OnDrop);
   ImGui_ImplGlfw_InitForOpenGL(window.get(), true);  // calls the callbacks set before
   viewer.simulation().Send(PlayCommand{true});
-  double last = mjp::Now();
+  glfwSetWindowRefreshCallback(window.get(), [](GLFWwindow* shown) {
+    static_cast<Viewer*>(glfwGetWindowUserPointer(shown))->Show();
+    glfwSwapBuffers(shown);
+  });
+  const double period = FramePeriod();
+  double begun = mjp::Now(), last = begun;  // the last frame
+  bool changed = false;
   while (!glfwWindowShouldClose(window.get())) {
-    glfwPollEvents();
+    // until the screen shows another frame; events end it early
+    const double rest = begun + period - mjp::Now();
+    if (changed && rest <= 0) {
+      glfwPollEvents();
+    } else {
+      glfwWaitEventsTimeout(changed ? rest : 0.5 * period);
+    }
     int width = 0, height = 0;
     glfwGetFramebufferSize(window.get(), &width, &height);
+    const bool before = std::exchange(changed, false);
+    if (width <= 0 || height <= 0) continue;  // minimised
+    begun = mjp::Now();
     ImGui_ImplGlfw_NewFrame();
-    viewer.Frame(width, height);
+    changed = viewer.Frame(width, height);
+    if (!changed) continue;
+    viewer.Show();
     glfwSwapBuffers(window.get());
     const double now = mjp::Now();
+    // of frames in a row: one after a standstill was not slow
     double& rate = viewer.ui().frames_per_second;
-    rate += 0.05 * (1 / std::max(1e-6, now - last) - rate);
+    if (before) rate += 0.05 * (1 / std::max(1e-6, now - last) - rate);
     last = now;
   }
   return 0;

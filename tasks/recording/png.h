@@ -10,6 +10,10 @@ namespace mjp::app {
 // Writes `picture` as a PNG, whole or not at all. Throws Error if it cannot be written.
 void WritePng(const std::string& path, const Picture& picture);
 
+// The same as `<stem>.png`, or the next name that is free (tasks/recording/free_name.h), which is
+// returned.
+std::string WritePngToFreeName(const std::string& stem, const Picture& picture);
+
 }  // namespace mjp::app
 
 #endif  // TASKS_RECORDING_PNG_H_

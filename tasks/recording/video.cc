@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "tasks/recording/free_name.h"
 #include "tasks/recording/video_container.h"
 #include "tasks/recording/video_encoder.h"
 #define STB_EASY_FONT_IMPLEMENTATION
@@ -25,8 +26,10 @@ namespace {
 // full.
 class WholeVideo : public VideoWriter {
  public:
-  WholeVideo(const std::string& ffmpeg, const std::string& stem, int width, int height, int fps) {
-    file_ = stem + (ffmpeg.empty() ? ".avi" : ".mp4");
+  WholeVideo(const std::string& ffmpeg, const std::string& stem, int width, int height, int fps,
+             Before before)
+      : stem_(stem), suffix_(ffmpeg.empty() ? ".avi" : ".mp4"), before_(before) {
+    file_ = stem_ + suffix_;
     const std::filesystem::path path(file_);
     part_ = (path.parent_path() / UnfinishedVideoName(path.filename().string())).string();
     encoder_ = ffmpeg.empty() ? OpenAvi(part_, file_, width, height, fps)
@@ -49,10 +52,17 @@ class WholeVideo : public VideoWriter {
     if (!fault.empty()) {
       throw mjp::BadInput(file_ + ": the video is not complete: " + fault + " (is the disk full?)");
     }
-    mjp::RenameDurably(std::exchange(part_, ""), file_);
+    const std::string part = std::exchange(part_, "");
+    if (before_ == Before::kKept) {
+      file_ = RenameToFreeName(part, stem_, suffix_);
+    } else {
+      mjp::RenameDurably(part, file_);
+    }
   }
 
  private:
+  const std::string stem_, suffix_;
+  const Before before_;
   std::string part_;  // what is written; empty once it has its name
   std::unique_ptr<VideoEncoder> encoder_;
   int64_t pictures_ = 0;
@@ -105,9 +115,9 @@ void DrawText(Picture& target, const std::string& text, int x, int y, int scale,
 }
 
 std::unique_ptr<VideoWriter> VideoWriter::Open(const std::string& stem, int width, int height,
-                                               int fps) {
+                                               int fps, Before before) {
   const std::string ffmpeg = FindProgram("ffmpeg");
-  return std::make_unique<WholeVideo>(ffmpeg, stem, width, height, fps);
+  return std::make_unique<WholeVideo>(ffmpeg, stem, width, height, fps, before);
 }
 
 std::string FindProgram(const std::string& name) {

@@ -36,14 +36,20 @@ void DrawText(Picture& target, const std::string& text, int x, int y, int scale,
 // motion JPEG in an AVI. All pictures have the same, even, size.
 class VideoWriter {
  public:
+  // What becomes of a file that has the video's name already: replaced by it, or kept, and the
+  // video gets the next name that is free (tasks/recording/free_name.h).
+  enum class Before { kReplaced, kKept };
+
   // `stem` is the file without its suffix. Throws Error if the file cannot be created.
-  static std::unique_ptr<VideoWriter> Open(const std::string& stem, int width, int height, int fps);
+  static std::unique_ptr<VideoWriter> Open(const std::string& stem, int width, int height, int fps,
+                                           Before before = Before::kReplaced);
   virtual ~VideoWriter() = default;
   // Appends one picture. Throws Error when the file cannot be written (a full disk, ffmpeg died).
   virtual void Add(const Picture& picture) = 0;
   // Completes the file, which has its name only from now on, and whole. Throws Error if it cannot
   // be made whole; nothing is left then.
   virtual void Close() = 0;
+  // The file's name; where those before are kept, the one it got, once it is closed.
   const std::string& file() const { return file_; }
 
  protected:

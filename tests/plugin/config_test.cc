@@ -1,6 +1,7 @@
 #include "plugin/model/config.h"
 
 #include "plugin/cache.h"
+#include "plugin/model/random_checkpoint_command.h"
 #include "plugin/pictures/mujoco_renderer.h"
 #include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
@@ -10,6 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ConfigTest : public PluginTest {
  protected:
@@ -128,6 +130,40 @@ TEST_F(ConfigTest, NamesWhatIsMissing) {
               HasSubstr("attribute checkpoint is missing"));
   EXPECT_THAT(Refusal(Set("checkpoint", Folder()) + Set("state", "ax ay")),
               HasSubstr("attribute actuators is missing"));
+}
+
+TEST_F(ConfigTest, AMissingCheckpointComesWithTheCommandThatMakesOne) {
+  const std::string attributes =
+      Set("checkpoint", "not there") + Set("state", "ax ay") + Set("actuators", "ax ay");
+  EXPECT_THAT(Refusal(attributes + Set("camera", "top")),
+              HasSubstr("to try the model: mjpolicy random-checkpoint 'not there'"));
+  EXPECT_THAT(Refusal(attributes), Not(HasSubstr("random-checkpoint"))) << "it has no such network";
+}
+
+TEST_F(ConfigTest, TheCommandFitsTheModel) {
+  std::string xml = Xml(Basic());
+  const std::string servo = "joint=\"ay\" kp=\"10\"";
+  xml.replace(xml.find(servo), servo.size(), servo + " ctrlrange=\"-3 0.5\"");
+  const ModelPtr model = Compile(xml);
+  ASSERT_NE(model, nullptr);
+  mjp::Config config;
+  config.cameras = {"top"};
+  config.state = {"ax", "ay"};
+  config.actuators = {"ax", "hinge"};
+  const std::string command = "mjpolicy random-checkpoint there";
+  EXPECT_EQ(mjp::RandomCheckpointCommand(model.get(), config, "there"), command);
+  config.actuators = {"ay"};
+  config.action_scale = {-100};
+  config.state = {"site:both", "ax"};
+  config.environment = {"ball[0:2]"};
+  EXPECT_EQ(mjp::RandomCheckpointCommand(model.get(), config, "there"),
+            command + " --state 4 --environment 2 --action 1 --range 300");
+  config.cameras = {"top", "the wrist's"};
+  EXPECT_THAT(mjp::RandomCheckpointCommand(model.get(), config, "there"),
+              HasSubstr("there --camera observation.images.top "
+                        "'observation.images.the wrist'\\''s' --state 4"));
+  config.state = {"nothing"};
+  EXPECT_EQ(mjp::RandomCheckpointCommand(model.get(), config, "there"), "");
 }
 
 TEST_F(ConfigTest, LooksUpCamerasAndRenderers) {

@@ -102,6 +102,13 @@ bool Screen::Focus(const std::string& title, double seconds) {
   return false;
 }
 
+std::pair<int, int> Screen::LeastSize() const {
+  XSizeHints hints = {};
+  long given = 0;
+  if (!XGetWMNormalHints(display_, window_, &hints, &given) || !(hints.flags & PMinSize)) return {};
+  return {hints.min_width, hints.min_height};
+}
+
 Shot Screen::Look(int x, int y, int width, int height) const {
   XImage* image =
       XGetImage(display_, DefaultRootWindow(display_), x, y, width, height, AllPlanes, ZPixmap);

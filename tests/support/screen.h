@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 struct _XDisplay;  // Xlib's own header has macros that GoogleTest does not survive
@@ -39,6 +40,8 @@ class Screen {
   // Waits for a window whose title contains this, lets it fill the screen and gives it
   // the keyboard.
   bool Focus(const std::string& title, double seconds);
+  // Width and height that the window asks the system to keep at least; 0: it asks for nothing.
+  std::pair<int, int> LeastSize() const;
   Shot Look(int x, int y, int width, int height) const;
   // Presses and releases a key ("space", "F1", "bracketright").
   void Key(const char* keysym, unsigned modifiers = 0);

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
-#include "viewer/layout.h"
+#include "viewer/draw_panels.h"
+#include "viewer/drawing/changes.h"
 #include "viewer/theme.h"
 
 namespace mjp::app {
@@ -61,7 +63,7 @@ class PanelsTest : public testing::Test {
       ImGui::GetIO().MousePos = mouse;
       ImGui::GetIO().MouseDown[0] = down && i == 1;
       ImGui::NewFrame();
-      scene_ = DrawPanels(snapshot_, ui_, 1);
+      layout_ = DrawPanels(snapshot_, ui_, 1);
       ImGui::Render();
     }
     return ImGui::GetDrawData()->TotalVtxCount;
@@ -77,6 +79,28 @@ class PanelsTest : public testing::Test {
     return true;
   }
 
+  // What of a dock's lists is not clipped away lies within the dock.
+  void ExpectDocksHoldTheirLists() const {
+    const ImDrawData& data = *ImGui::GetDrawData();
+    for (int i = 0; i < data.CmdListsCount; ++i) {
+      const ImDrawList& list = *data.CmdLists[i];
+      const int part = Changes::PartOf(list);
+      if (part <= 0) continue;
+      const Dock& dock = layout_.docks[part - 1];
+      const Area& a = dock.area;
+      const float top = dock.groups.size() > 1 ? dock.tabs.y : a.y;
+      for (const ImDrawCmd& command : list.CmdBuffer) {
+        const ImVec4& clip = command.ClipRect;
+        for (unsigned k = 0; k < command.ElemCount; ++k) {
+          const ImVec2 p = list.VtxBuffer[list.IdxBuffer[command.IdxOffset + k]].pos;
+          if (p.x < clip.x || p.x > clip.z || p.y < clip.y || p.y > clip.w) continue;
+          ASSERT_TRUE(p.x >= a.x && p.x <= a.x + a.width && p.y >= top && p.y <= a.y + a.height)
+              << list._OwnerName << " at " << p.x << ", " << p.y;
+        }
+      }
+    }
+  }
+
   template <typename T>
   const T* Asked() const {
     for (const Command& command : ui_.commands) {
@@ -87,7 +111,7 @@ class PanelsTest : public testing::Test {
 
   SimSnapshot snapshot_;
   UiState ui_;
-  Area scene_;
+  Layout layout_;
 };
 
 TEST_F(PanelsTest, DrawBeforeTheFirstDecision) {
@@ -105,13 +129,13 @@ TEST_F(PanelsTest, DrawAFullLogWithinTheWindow) {
   EXPECT_GT(few, 1000);
   EXPECT_LT(few, 60000);
   EXPECT_TRUE(EveryVertexIsFinite());
-  EXPECT_GT(scene_.width, 500);
-  EXPECT_GT(scene_.height, 500);
+  EXPECT_GT(layout_.scene.width, 500);
+  EXPECT_GT(layout_.scene.height, 500);
 }
 
 TEST_F(PanelsTest, AClickOnCoverageGoesBackThere) {
   AddDecisions(10);
-  const ImVec2 mouse(scene_.x + 400, 720);
+  const ImVec2 mouse(layout_.scene.x + 400, 720);
   Draw(mouse, true);
   Draw(mouse, false);
   const SeekCommand* seek = Asked<SeekCommand>();
@@ -145,7 +169,8 @@ TEST_F(PanelsTest, TheWheelOverTheStripShowsFewerDecisions) {
 
 TEST_F(PanelsTest, PassesAreAsLongAsTheyWereTimed) {
   // width on screen of the second of two passes, which alone has this colour
-  const auto width = [this](const std::vector<mjp::StageTimes::Span>& steps) {
+  const ImU32 second = Darker(RowColor(static_cast<int>(mjp::Stage::kDenoise)));
+  const auto width = [&](const std::vector<mjp::StageTimes::Span>& steps) {
     auto record = std::make_shared<DecisionRecord>();
     record->times[mjp::Stage::kDenoise] = {1, 1.1};
     record->times.passes = 2;
@@ -155,7 +180,7 @@ TEST_F(PanelsTest, PassesAreAsLongAsTheyWereTimed) {
     float low = 1e9, high = -1e9;
     for (int i = 0; i < ImGui::GetDrawData()->CmdListsCount; ++i) {
       for (const ImDrawVert& vertex : ImGui::GetDrawData()->CmdLists[i]->VtxBuffer) {
-        if (vertex.col != IM_COL32(62, 122, 184, 255)) continue;
+        if (vertex.col != second) continue;
         low = std::min(low, vertex.pos.x);
         high = std::max(high, vertex.pos.x);
       }
@@ -174,7 +199,7 @@ TEST_F(PanelsTest, TheDevicesStagesStandBelowTheHosts) {
     Area box{1e9f, 1e9f, -1e9f, -1e9f};  // low and high corner
     for (int i = 0; i < ImGui::GetDrawData()->CmdListsCount; ++i) {
       const ImDrawList& list = *ImGui::GetDrawData()->CmdLists[i];
-      if (std::string(list._OwnerName) != "timeline") continue;
+      if (std::string(list._OwnerName).find("/timeline_") == std::string::npos) continue;
       for (const ImDrawVert& vertex : list.VtxBuffer) {
         if (vertex.col != RowColor(static_cast<int>(stage))) continue;
         box = {std::min(box.x, vertex.pos.x), std::min(box.y, vertex.pos.y),
@@ -232,6 +257,105 @@ TEST_F(PanelsTest, AChosenDecisionStaysShownWhileNewOnesCome) {
   EXPECT_EQ(ShownDecision(snapshot_, ui_)->decision, 2);
   ui_.selected = nullptr;
   EXPECT_EQ(ShownDecision(snapshot_, ui_)->decision, 8);
+}
+
+TEST_F(PanelsTest, DrawWithinTheirDocksAtEverySize) {
+  AddDecisions(20);
+  snapshot_.message = std::string(600, 'x') + " is not a folder";
+  for (const auto& [width, height] :
+       {std::pair(480, 300), std::pair(640, 480), std::pair(800, 600), std::pair(1000, 800),
+        std::pair(1280, 800), std::pair(1600, 300), std::pair(500, 1000)}) {
+    ImGui::GetIO().DisplaySize = ImVec2(static_cast<float>(width), static_cast<float>(height));
+    for (const PanelGroup group : {PanelGroup::kRun, PanelGroup::kTiming, PanelGroup::kChunk}) {
+      ui_.group = group;
+      Draw();
+      EXPECT_TRUE(EveryVertexIsFinite());
+      ExpectDocksHoldTheirLists();
+    }
+  }
+}
+
+TEST_F(PanelsTest, TabsChooseWhatASmallWindowShows) {
+  ImGui::GetIO().DisplaySize = ImVec2(640, 480);
+  AddDecisions(3);
+  Draw();
+  ASSERT_EQ(layout_.docks.size(), 1u);
+  const Area tabs = layout_.docks[0].tabs;
+  const ImVec2 run(tabs.x + tabs.width / 2, tabs.y + tabs.height / 2);
+  Draw(run, true);
+  Draw(run, false);
+  EXPECT_EQ(ui_.group, PanelGroup::kRun);
+  for (const PanelGroup next : {PanelGroup::kChunk, PanelGroup::kTiming, PanelGroup::kRun}) {
+    ui_.next_group = true;
+    Draw();
+    EXPECT_EQ(ui_.group, next);
+  }
+}
+
+TEST_F(PanelsTest, AColumnThatIsTooShortScrolls) {
+  ImGui::GetIO().DisplaySize = ImVec2(640, 480);
+  ui_.group = PanelGroup::kRun;
+  const auto play = [this] {
+    ui_.commands.clear();
+    const Area& dock = layout_.docks[0].area;
+    const ImVec2 button(dock.x + 30, dock.y + 42);
+    Draw(button, true);
+    Draw(button, false);
+    return Asked<PlayCommand>() != nullptr;
+  };
+  Draw();
+  EXPECT_TRUE(play());
+  const Area dock = layout_.docks[0].area;
+  const ImVec2 middle(dock.x + dock.width / 2, dock.y + dock.height - 40);
+  Draw(middle);
+  ImGui::GetIO().MouseWheel = -2;
+  Draw(middle);
+  EXPECT_FALSE(play()) << "the button is still there";
+}
+
+// A second frame of what is on the screen, and which of its parts look other than before.
+class ChangesTest : public PanelsTest {
+ protected:
+  std::vector<bool> Find(uint64_t scene, ImVec2 mouse = ImVec2(-1, -1)) {
+    Draw(mouse);
+    return changes_.Find(*ImGui::GetDrawData(), layout_.docks.size(), scene);
+  }
+  // Where a panel's dock is among the parts.
+  int PartWith(PanelGroup group) const {
+    for (size_t i = 0; i < layout_.docks.size(); ++i) {
+      if (layout_.docks[i].groups[0] == group) return static_cast<int>(i) + 1;
+    }
+    return -1;
+  }
+  Changes changes_;
+};
+
+TEST_F(ChangesTest, OnlyWhatLooksOtherIsDrawnAgain) {
+  AddDecisions(5);
+  const std::vector<bool> all(4, true), none(4, false);
+  EXPECT_EQ(Find(1), all);
+  EXPECT_EQ(Find(1), none);
+  std::vector<bool> scene = none;
+  scene[0] = true;
+  EXPECT_EQ(Find(2), scene);
+  ++snapshot_.step;  // in the captions
+  EXPECT_EQ(Find(2), scene);
+  ui_.histogram_row = 0;
+  const std::vector<bool> timing = Find(2);
+  EXPECT_TRUE(timing[PartWith(PanelGroup::kTiming)]);
+  EXPECT_FALSE(timing[0] || timing[PartWith(PanelGroup::kRun)]);
+  changes_.Forget();
+  EXPECT_EQ(Find(2), all);
+}
+
+TEST_F(ChangesTest, WhatCoversSeveralPartsLeavesNothingBehind) {
+  const std::vector<bool> all(4, true), none(4, false);
+  Find(1);
+  ui_.show_help = true;
+  EXPECT_EQ(Find(1), all);
+  ui_.show_help = false;
+  EXPECT_EQ(Find(1), all) << "where it was is drawn again";
+  EXPECT_EQ(Find(1), none);
 }
 
 }  // namespace

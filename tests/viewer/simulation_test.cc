@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "base/error.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tests/support/goldens/small_checkpoint.h"
@@ -153,6 +154,27 @@ TEST_F(SimulationTest, WhatCannotBeOpenedIsAMessageAndThePolicyStays) {
   thread.Send(SpeedCommand{0});
   thread.Flush();
   while (thread.snapshot()->step < 3) ASSERT_EQ(thread.snapshot()->message, "");
+}
+
+TEST_F(SimulationTest, ThePolicySeesWhatTheModelShows) {
+  const auto pictures = [this](const char* model) {
+    EpisodeSimulation simulation(LoadModel(ModelPath(model)), checkpoint_, options_, kSeed);
+    simulation.Advance();
+    return PicturesOf(*Look(simulation).log->back());
+  };
+  const auto blank = [](const std::vector<uint8_t>& rgb) {
+    for (size_t i = 3; i < rgb.size(); ++i) {
+      if (rgb[i] != rgb[i - 3]) return false;
+    }
+    return !rgb.empty();
+  };
+  EXPECT_FALSE(blank(pictures("pusht.xml")));
+  try {
+    EXPECT_TRUE(blank(pictures("pusht_physics.xml"))) << "a picture of what is not there";
+  } catch (const mjp::Error& error) {
+    if (error.code() != mjp::ExitCode::kEnvironment) throw;
+    GTEST_SKIP() << error.what();
+  }
 }
 
 }  // namespace

@@ -225,6 +225,10 @@ TEST_F(WindowTest, WritesPicturesAndFilms) {
   ASSERT_NO_FATAL_FAILURE(Open(WithCheckpoint()));
   screen_->Key("p", Screen::kControl);
   EXPECT_TRUE(Until([&] { return std::filesystem::exists(folder_ / "mjpolicy-viewer.png"); }));
+  const auto written = std::filesystem::last_write_time(folder_ / "mjpolicy-viewer.png");
+  screen_->Key("p", Screen::kControl);
+  EXPECT_TRUE(Until([&] { return std::filesystem::exists(folder_ / "mjpolicy-viewer-2.png"); }));
+  EXPECT_EQ(std::filesystem::last_write_time(folder_ / "mjpolicy-viewer.png"), written);
   screen_->Key("r", Screen::kControl);
   Sleep(1);
   screen_->Key("r", Screen::kControl);
@@ -329,6 +333,11 @@ TEST_F(WindowTest, PinsGoesToADecisionAndExports) {
   EXPECT_GE(decisions, 2);
   EXPECT_EQ(count(Exported(1036, "decisions.json"), "\"passes\": 100"), decisions);
   EXPECT_EQ(count(Exported(1092, "decisions.trace.json"), "\"name\":\"pass\""), 100 * decisions);
+}
+
+TEST_F(WindowTest, TellsTheSystemHowSmallItMayBe) {
+  ASSERT_NO_FATAL_FAILURE(Open(WithCheckpoint()));
+  EXPECT_EQ(screen_->LeastSize(), std::pair(480, 300));
 }
 
 TEST_F(WindowTest, OpensWhatIsDropped) {

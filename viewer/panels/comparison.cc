@@ -36,12 +36,18 @@ void DrawComparison(const SimSnapshot& snapshot, UiState& ui) {
       ImGui::SameLine();
     }
     const auto [first, last] = VisibleRange(*snapshot.log, ui);
-    ImGui::TextDisabled("export %d shown", last - first);
+    const std::string what = Format("export %d shown", last - first);
+    if (ImGui::CalcTextSize(what.c_str()).x <= ImGui::GetContentRegionAvail().x) {
+      ImGui::TextDisabled("%s", what.c_str());
+    } else {
+      ImGui::NewLine();
+    }
   } else {
     const double a = ui.pinned->summary[kDecisionRow].median;
     const double b = Summarise(*snapshot.log)[kDecisionRow].median;
-    ImGui::TextDisabled("%sA: %s", a > 0 && b > 0 ? Format("now %.2f x ", b / a).c_str() : "",
-                        ui.pinned->label.c_str());
+    const std::string what =
+        (a > 0 && b > 0 ? Format("now %.2f x ", b / a) : "") + "A: " + ui.pinned->label;
+    ImGui::TextDisabled("%s", Shorten(what, ImGui::GetContentRegionAvail().x).c_str());
     if (ImGui::IsItemHovered()) {
       ImGui::SetTooltip("A: %s\n%s", ui.pinned->label.c_str(), ui.pinned->description.c_str());
     }

@@ -38,7 +38,9 @@ Square CloseUp(const DecisionRecord& decision) {
 // The square at the left of the panel in which chunks are drawn.
 Plot MakePlot(const DecisionRecord* shown, const PolicyInfo& policy) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  const float em = ImGui::GetFontSize(), edge = std::min(room.x, room.y);
+  constexpr float kBeside = 7.5f;  // letters, of what stands beside it
+  const float em = ImGui::GetFontSize();
+  const float edge = std::max(em, std::min(room.x - kBeside * em, room.y));
   if (policy.on_table || !shown || shown->actions.empty()) {
     const Square s = shown ? CloseUp(*shown) : Square();
     // y points down, as in the pictures

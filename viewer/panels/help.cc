@@ -5,7 +5,7 @@
 
 namespace mjp::app {
 
-void DrawHelpPanel(const UiState& ui, ImVec2 centre) {
+void DrawHelpPanel(const UiState& ui, ImVec2 low, ImVec2 high) {
   if (!ui.show_help) return;
   constexpr std::pair<const char*, const char*> kKeys[] = {
       {"Space", "play, pause"},
@@ -16,6 +16,8 @@ void DrawHelpPanel(const UiState& ui, ImVec2 centre) {
       {"[, ]", "cameras of the model"},
       {"Esc", "free camera; newest decision"},
       {"C, D", "chunk, denoising over the scene"},
+      {"G", "geoms of hidden groups"},
+      {"Tab", "next panels, where they have tabs"},
       {"Ctrl-P", "picture of the window (PNG)"},
       {"Ctrl-R", "record the window, stop"},
       {"F1", "this help"},
@@ -25,8 +27,19 @@ void DrawHelpPanel(const UiState& ui, ImVec2 centre) {
       {"Ctrl-drag", "push it (right), turn it (left)"},
       {"Drop a file, folder", "a model; a checkpoint; an evaluation to replay"},
   };
-  ImGui::SetNextWindowPos(centre, 0, ImVec2(0.5f, 0.5f));
-  const ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
+  constexpr float kWidth = 31, kHeight = 32;  // letters, of all that it says
+  const float em = ImGui::GetFontSize();
+  const ImVec2 window = ImGui::GetIO().DisplaySize;
+  if (high.x - low.x < kWidth * em || high.y - low.y < kHeight * em) {
+    low = ImVec2(0, 0);
+    high = window;
+  }
+  ImGui::SetNextWindowPos(ImVec2((low.x + high.x) / 2, (low.y + high.y) / 2), 0,
+                          ImVec2(0.5f, 0.5f));
+  // scrolls where the window is lower still
+  ImGui::SetNextWindowSizeConstraints(ImVec2(0, 0), window);
+  const ImGuiWindowFlags flags = ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize |
+                                 ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoMove |
                                  ImGuiWindowFlags_AlwaysAutoResize |
                                  ImGuiWindowFlags_NoSavedSettings;
   ImGui::PushStyleColor(ImGuiCol_WindowBg, IM_COL32(33, 38, 48, 255));

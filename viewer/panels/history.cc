@@ -1,3 +1,5 @@
+#include <imgui_internal.h>  // SetItemUsingMouseWheel
+
 #include <algorithm>
 #include <cmath>
 
@@ -30,6 +32,7 @@ void DrawBar(const Plot& plot, const DecisionRecord& decision, double x, double 
 void MoveRange(const DecisionLog& log, const Plot& plot, UiState& ui) {
   const ImGuiIO& io = ImGui::GetIO();
   const auto [first, last] = VisibleRange(log, ui);
+  ImGui::SetItemUsingMouseWheel();  // the column does not scroll
   if (io.MouseWheel != 0) {
     const double wanted = std::round(ui.visible * std::pow(1.25, -io.MouseWheel));
     ui.visible = std::clamp(static_cast<int>(wanted), kFewestBars, kMostBars);

@@ -29,8 +29,9 @@ void DrawComparison(const SimSnapshot& snapshot, UiState& ui);
 void DrawTimelinePanel(const SimSnapshot& snapshot, UiState& ui);
 // All decisions against the budget, and the distribution of one stage.
 void DrawHistoryPanel(const SimSnapshot& snapshot, UiState& ui);
-// Keys and mouse, over everything else, around `centre` (screen pixels).
-void DrawHelpPanel(const UiState& ui, ImVec2 centre);
+// Keys and mouse, over everything else: in the middle between two corners (screen pixels), or of
+// the window where they leave it no room.
+void DrawHelpPanel(const UiState& ui, ImVec2 low, ImVec2 high);
 
 }  // namespace mjp::app
 

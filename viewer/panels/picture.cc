@@ -52,7 +52,11 @@ void DrawPicturePanel(const SimSnapshot& snapshot, UiState& ui) {
   const int count = static_cast<int>(ui.pictures.size());
   if (!shown || count == 0) return;
   const float gap = ImGui::GetStyle().ItemSpacing.x;
-  const float edge = (ImGui::GetContentRegionAvail().x - gap * (count - 1)) / count;
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float captions_height = ImGui::GetTextLineHeightWithSpacing();
+  const float widest = (room.y - captions_height) * static_cast<float>(info.picture_width) /
+                       static_cast<float>(std::max(1, info.picture_height));
+  const float edge = std::min((room.x - gap * (count - 1)) / count, widest);
   bool hovered = false;
   float captions = 0;  // where the line below the pictures begins
   for (int i = 0; i < count; ++i) {

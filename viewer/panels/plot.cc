@@ -68,9 +68,30 @@ double ScaleTop(double longest, double budget) {
 void PanelTitle(const char* title, const std::string& caption) {
   ImGui::TextUnformatted(title);
   if (caption.empty()) return;
-  const float width = ImGui::CalcTextSize(caption.c_str()).x;
-  ImGui::SameLine(ImGui::GetWindowContentRegionMax().x - width);
-  ImGui::TextDisabled("%s", caption.c_str());
+  const float right = ImGui::GetWindowContentRegionMax().x;
+  ImGui::SameLine();
+  std::string shown = caption;
+  const float room = right - ImGui::GetCursorPosX();
+  // whole parts of it go first
+  for (size_t end; (end = shown.rfind("   ")) != std::string::npos &&
+                   ImGui::CalcTextSize(shown.c_str()).x > room;) {
+    shown.resize(end);
+  }
+  shown = Shorten(shown, room);
+  ImGui::SetCursorPosX(right - ImGui::CalcTextSize(shown.c_str()).x);
+  ImGui::TextDisabled("%s", shown.c_str());
+  if (shown != caption && ImGui::IsItemHovered()) ImGui::SetTooltip("%s", caption.c_str());
+}
+
+std::string Shorten(const std::string& text, float width) {
+  std::string shown = text;
+  for (size_t kept = text.size(); kept > 0 && ImGui::CalcTextSize(shown.c_str()).x > width;) {
+    // never a part of a character
+    do --kept;
+    while (kept > 0 && (static_cast<unsigned char>(text[kept]) & 0xc0) == 0x80);
+    shown = text.substr(0, kept) + "...";
+  }
+  return shown;
 }
 
 std::string Format(const char* format, ...) {

@@ -43,8 +43,13 @@ double TickStep(double top, int count);
 // Where a scale of times ends that holds `longest` ms, and the budget too unless that is far above.
 double ScaleTop(double longest, double budget);
 
-// The title of a panel, and at the right its caption in the colour of units.
+// The title of a panel, and at the right its caption in the colour of units, shortened to the room
+// that there is.
 void PanelTitle(const char* title, const std::string& caption = "");
+
+// `text`, or so much of its beginning that it is at most `width` screen pixels wide with "..."
+// after it; "..." alone where nothing has room.
+std::string Shorten(const std::string& text, float width);
 
 // printf into a string.
 std::string Format(const char* format, ...) IM_FMTARGS(1);

@@ -61,8 +61,8 @@ std::vector<mjp::StageTimes::Span> PassesOf(const mjp::StageTimes& times) {
 }
 
 void DrawPasses(const Plot& plot, const mjp::StageTimes& times, double origin, double lane) {
-  const ImU32 colors[2] = {RowColor(static_cast<int>(mjp::Stage::kDenoise)),
-                           IM_COL32(62, 122, 184, 255)};
+  const ImU32 color = RowColor(static_cast<int>(mjp::Stage::kDenoise));
+  const ImU32 colors[2] = {color, Darker(color)};
   const std::vector<mjp::StageTimes::Span> passes = PassesOf(times);
   if (passes.empty()) return;
   const double average = 1e3 * (passes.back().end - passes.front().begin) / passes.size();

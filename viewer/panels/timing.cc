@@ -23,7 +23,9 @@ void DrawFigure(const DecisionRecord& decision, const UiState& ui) {
   ImGui::SameLine();
   const float baseline = ImGui::GetCursorPosY() + 0.72f * (line - ImGui::GetFontSize());
   ImGui::SetCursorPosY(baseline);
-  ImGui::TextDisabled("%.0f %% of the %.0f ms period", 100 * total / ui.budget_ms, ui.budget_ms);
+  const std::string share =
+      Format("%.0f %% of the %.4g ms period", 100 * total / ui.budget_ms, ui.budget_ms);
+  ImGui::TextDisabled("%s", Shorten(share, ImGui::GetContentRegionAvail().x).c_str());
 }
 
 // Stages end to end, against the budget where that is not far away.
@@ -66,9 +68,57 @@ void DrawCell(double value) {
   ImGui::TextUnformatted(text.c_str());
 }
 
-void DrawRow(int row, const DecisionRecord& shown, const LogSummary& summary,
-             const SimSnapshot& snapshot, UiState& ui) {
-  const RowSummary& s = summary[row];
+// What the table has beside the names of the rows, from left to right.
+enum class Figure { kNow, kMedian, kP95, kP99, kWorst, kPinned };
+
+// Those that `width` screen pixels have room for: at least the first three of the list.
+std::vector<Figure> FiguresFor(float width, bool pinned) {
+  constexpr float kName = 6.4f, kFigure = 3.4f;  // letters
+  const float room = (width / ImGui::GetFontSize() - kName) / kFigure;
+  std::vector<Figure> figures = {Figure::kNow, Figure::kMedian, Figure::kWorst};
+  if (pinned) figures.push_back(Figure::kPinned);
+  for (const Figure wish : {Figure::kP99, Figure::kP95}) {
+    if (static_cast<float>(figures.size() + 1) <= room) figures.push_back(wish);
+  }
+  std::sort(figures.begin(), figures.end());
+  return figures;
+}
+
+const char* NameOf(Figure figure) {
+  constexpr const char* kNames[] = {"now", "p50", "p95", "p99", "worst", "A"};
+  return kNames[static_cast<int>(figure)];
+}
+
+void DrawWorst(int row, const RowSummary& s, const SimSnapshot& snapshot, UiState& ui) {
+  const std::string worst = FormatMs(s.worst);
+  AlignRight(worst);
+  if (s.worst_at < 0) return;
+  ImGui::PushID(row);
+  if (ImGui::Selectable(worst.c_str())) ui.selected = (*snapshot.log)[s.worst_at];
+  if (ImGui::IsItemHovered()) ImGui::SetTooltip("click: show that decision");
+  ImGui::PopID();
+}
+
+void DrawFigureOf(Figure figure, int row, const DecisionRecord& shown, const RowSummary& s,
+                  const SimSnapshot& snapshot, UiState& ui) {
+  switch (figure) {
+    case Figure::kNow:
+      return DrawCell(RowMilliseconds(shown.times, row));
+    case Figure::kMedian:
+      return DrawCell(s.median);
+    case Figure::kP95:
+      return DrawCell(s.p95);
+    case Figure::kP99:
+      return DrawCell(s.p99);
+    case Figure::kWorst:
+      return DrawWorst(row, s, snapshot, ui);
+    case Figure::kPinned:
+      return DrawCell(ui.pinned->summary[row].median);
+  }
+}
+
+void DrawRow(int row, const std::vector<Figure>& figures, const DecisionRecord& shown,
+             const RowSummary& summary, const SimSnapshot& snapshot, UiState& ui) {
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   const ImVec2 at = ImGui::GetCursorScreenPos();
@@ -77,40 +127,28 @@ void DrawRow(int row, const DecisionRecord& shown, const LogSummary& summary,
       ImVec2(at.x, at.y + 0.2f * em), ImVec2(at.x + 0.6f * em, at.y + 0.8f * em), RowColor(row), 2);
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + 1.15f * em);
   if (ImGui::Selectable(RowName(row), ui.histogram_row == row)) ui.histogram_row = row;
-  DrawCell(RowMilliseconds(shown.times, row));
-  DrawCell(s.median);
-  DrawCell(s.p95);
-  DrawCell(s.p99);
-  const std::string worst = FormatMs(s.worst);
-  AlignRight(worst);
-  if (s.worst_at >= 0) {
-    ImGui::PushID(row);
-    if (ImGui::Selectable(worst.c_str())) ui.selected = (*snapshot.log)[s.worst_at];
-    if (ImGui::IsItemHovered()) ImGui::SetTooltip("click: show that decision");
-    ImGui::PopID();
-  }
-  if (ui.pinned) DrawCell(ui.pinned->summary[row].median);
+  for (const Figure figure : figures) DrawFigureOf(figure, row, shown, summary, snapshot, ui);
 }
 
 void DrawTable(const DecisionRecord& shown, const SimSnapshot& snapshot, UiState& ui) {
   const LogSummary summary = Summarise(*snapshot.log);
-  std::vector<const char*> names = {"now", "p50", "p95", "p99", "worst"};
-  if (ui.pinned) names.push_back("A");
-  const int columns = static_cast<int>(names.size()) + 1;
+  const std::vector<Figure> figures =
+      FiguresFor(ImGui::GetContentRegionAvail().x, ui.pinned.has_value());
+  const int columns = static_cast<int>(figures.size()) + 1;
   if (!ImGui::BeginTable("stages", columns, ImGuiTableFlags_RowBg)) return;
   ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthStretch, 1.9f);
-  for (const char* name : names) {
-    ImGui::TableSetupColumn(name, ImGuiTableColumnFlags_WidthStretch, 1.0f);
+  for (const Figure figure : figures) {
+    ImGui::TableSetupColumn(NameOf(figure), ImGuiTableColumnFlags_WidthStretch, 1.0f);
   }
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   ImGui::TextDisabled("ms");
-  for (const char* name : names) {
-    AlignRight(name);
-    ImGui::TextDisabled("%s", name);
+  for (const Figure figure : figures) {
+    AlignRight(NameOf(figure));
+    ImGui::TextDisabled("%s", NameOf(figure));
   }
   for (int row = 0; row < kRowCount; ++row) {
-    if (summary[row].n > 0) DrawRow(row, shown, summary, snapshot, ui);
+    if (summary[row].n > 0) DrawRow(row, figures, shown, summary[row], snapshot, ui);
   }
   ImGui::EndTable();
 }

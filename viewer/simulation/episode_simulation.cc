@@ -12,10 +12,22 @@
 #include "tasks/pusht/coverage.h"
 #include "tasks/pusht/evaluation/judge.h"
 #include "tasks/pusht/physics/reset.h"
+#include "tasks/pusht/pictures/drawn_scene.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tasks/pusht/pictures/raster_source.h"
 
 namespace mjp::app {
+namespace {
+
+// Whether its pictures are those that the rasteriser draws of the joints alone. A model without the
+// camera is left to the rasteriser, which says so.
+bool ShowsTheBenchmark(const mjModel& model) {
+  const int camera = mj_name2id(&model, mjOBJ_CAMERA, "top");
+  return camera < 0 || DifferenceFromDrawn(&model, camera).empty();
+}
+
+}  // namespace
+
 std::shared_ptr<const mjp::Checkpoint> OpenCheckpoint(const std::string& directory) {
   if (!directory.empty()) return mjp::LoadCheckpoint(directory);
   const std::string shipped = "pusht_image";
@@ -49,6 +61,8 @@ void EpisodeSimulation::SetPolicy(std::shared_ptr<const mjp::Checkpoint> checkpo
   options.timing = mjp::TimingDetail::kSteps;
   options.scene_drawer = &mjp::FlatSceneDrawer();
   std::unique_ptr<mjp::Policy> policy = mjp::Policy::Create(checkpoint, options);
+  // the policy sees what the model shows, whatever that is
+  options_.renderer = ShowsTheBenchmark(*model_) ? RendererKind::kRaster : RendererKind::kMujoco;
   auto observer =
       std::make_unique<Observer>(options_.renderer, Conditions(), policy->config(), scene_);
   const int action_steps = ResolveActionSteps(EvaluationOptions(), policy->config());
@@ -129,7 +143,7 @@ std::shared_ptr<DecisionRecord> EpisodeSimulation::Decide() {
   record->first_action = policy_->config().FirstAction();
   record->count = action_steps_;
   record->qpos = history_.back().qpos;
-  record->scenes.assign(input.scenes.begin(), input.scenes.end());
+  KeepPictures(input, policy_->config(), *record);
   record->drawer = policy_->options().scene_drawer;
   AddKeypoints(*record);
   record->actions = output_.actions;

@@ -42,19 +42,6 @@ class Warnings {
   static inline std::string last_;
 };
 
-// Keeps what the policy saw by its first camera.
-void KeepPictures(const mjp::PolicyInput& input, const mjp::PolicyConfig& config,
-                  DecisionRecord& record) {
-  if (config.cameras.empty()) return;
-  record.scenes.assign(input.scenes.begin(), input.scenes.end());
-  if (!record.scenes.empty()) return;
-  const size_t size = size_t{3} * config.cameras[0].width * config.cameras[0].height;
-  for (int i = 0; i < config.n_obs_steps; ++i) {
-    const auto from = input.frames.begin() + i * size * config.cameras.size();
-    record.frames.insert(record.frames.end(), from, from + size);
-  }
-}
-
 // Of a decision that was made before and remembered, what is new is put beside what is not.
 void CloseGaps(mjp::StageTimes& times) {
   const double begin = times[mjp::Stage::kPrepare].begin, end = times[mjp::Stage::kFetch].end;

@@ -95,6 +95,18 @@ std::shared_ptr<PolicyInfo> Simulation::UsePolicy(std::shared_ptr<const mjp::Che
   return info;
 }
 
+void Simulation::KeepPictures(const mjp::PolicyInput& input, const mjp::PolicyConfig& config,
+                              DecisionRecord& record) {
+  if (config.cameras.empty()) return;
+  record.scenes.assign(input.scenes.begin(), input.scenes.end());
+  if (!record.scenes.empty()) return;
+  const size_t size = size_t{3} * config.cameras[0].width * config.cameras[0].height;
+  for (int i = 0; i < config.n_obs_steps; ++i) {
+    const auto from = input.frames.begin() + i * size * config.cameras.size();
+    record.frames.insert(record.frames.end(), from, from + size);
+  }
+}
+
 void Simulation::KeepDenoising(mjp::PolicyTrace& trace, DecisionRecord& record) const {
   record.denoising = std::move(trace.x_steps);
   mjp::Unnormalize(checkpoint_->stats.action, info_->action_dim, record.denoising);

@@ -74,6 +74,9 @@ class Simulation {
   // `noise`. False if that is not known any more. Throws Error as Policy::Infer does.
   virtual bool AskAgain(const DecisionRecord& record, uint32_t noise,
                         mjp::PolicyOutput& output) = 0;
+  // Keeps what the policy saw by its first camera.
+  static void KeepPictures(const mjp::PolicyInput& input, const mjp::PolicyConfig& config,
+                           DecisionRecord& record);
   // Moves the chunk after each denoising step into `record`, in the unit of actions.
   void KeepDenoising(mjp::PolicyTrace& trace, DecisionRecord& record) const;
   // Adds where the encoder looks, if that is asked for.

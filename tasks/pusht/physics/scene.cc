@@ -34,12 +34,13 @@ int CtrlAddress(const mjModel* model, const char* name) {
   return model->actuator_ctrladr[actuator];
 }
 
-// The engine's reason, in which what a plugin says stands twice.
+// The engine's reason, in which what a plugin says stands twice, the second time cut off where the
+// engine has no more room.
 std::string WithoutRepeats(const std::string& reason) {
   mjp::TextReader lines(reason);
   std::string text, line, before;
   while (std::getline(lines, line)) {
-    if (line != before) text += (text.empty() ? "" : "\n") + line;
+    if (line.empty() || !before.starts_with(line)) text += (text.empty() ? "" : "\n") + line;
     before = line;
   }
   return text;

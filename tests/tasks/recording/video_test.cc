@@ -84,6 +84,20 @@ TEST_P(VideoTest, AFolderThatIsNotThereIsAnError) {
       mjp::Error);
 }
 
+TEST_P(VideoTest, KeepsTheOneBefore) {
+  const std::string first = Write("film", 5);
+  const auto writer = VideoWriter::Open(folder_ / "film", 64, 48, 10, VideoWriter::Before::kKept);
+  AddPictures(*writer, 3);
+  writer->Close();
+  EXPECT_EQ(writer->file(), folder_ / ("film-2" + first.substr(first.rfind('.'))));
+  EXPECT_EQ(VideoFault(first, 5), "");
+  EXPECT_EQ(VideoFault(writer->file(), 3), "");
+  EXPECT_EQ(Files(), 2u);
+  Write("film", 4);  // an evaluation's own
+  EXPECT_EQ(VideoFault(first, 4), "");
+  EXPECT_EQ(Files(), 2u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Encoders, VideoTest, ::testing::Bool(),
                          [](const auto& each) { return each.param ? "Avi" : "Found"; });
 

@@ -1,8 +1,9 @@
-#ifndef VIEWER_SCENE_VIEW_H_
-#define VIEWER_SCENE_VIEW_H_
+#ifndef VIEWER_DRAWING_SCENE_VIEW_H_
+#define VIEWER_DRAWING_SCENE_VIEW_H_
 
 #include <mujoco/mujoco.h>
 
+#include <cstdint>
 #include <memory>
 
 #include "tasks/pusht/physics/scene.h"
@@ -11,22 +12,24 @@
 
 namespace mjp::app {
 
-// The scene in MuJoCo's own renderer, with what the policy is about to do drawn into it. Needs
-// a current OpenGL context from its making to its end.
+// The scene in MuJoCo's own renderer, with what the policy is about to do drawn into it, in a
+// framebuffer of its own. Needs a current OpenGL context from its making to its end.
 class SceneView {
  public:
-  // `offscreen_width`, `offscreen_height`: draw into a framebuffer of that size; 0: the window's.
-  SceneView(std::shared_ptr<const mjModel> model, int offscreen_width, int offscreen_height);
+  explicit SceneView(std::shared_ptr<const mjModel> model);
   ~SceneView();
   SceneView(const SceneView&) = delete;
   SceneView& operator=(const SceneView&) = delete;
 
   // Makes the abstract scene of a snapshot, without OpenGL.
   void Update(const SimSnapshot& snapshot, const UiState& ui);
-  // Clears `window` to the theme's background and draws the scene into `area` (pixels, y up).
-  void Draw(mjrRect window, mjrRect area);
-  // The frame as drawn so far, rgb (height, width, 3), row 0 at the bottom.
-  void Read(mjrRect window, unsigned char* rgb) const;
+  // Of the abstract scene (viewer/drawing/changes.h): where it is as before, so is the picture.
+  uint64_t Look() const;
+  // Draws it as width x height pixels into the framebuffer, with smooth edges or without.
+  void Draw(int width, int height, bool smooth);
+  // Whether OpenGL runs on the CPU, where smooth edges take three times as long.
+  bool on_cpu() const { return on_cpu_; }
+  unsigned framebuffer() const { return context_.offFBO; }
 
   // Mouse, in shares of the area's height. `action` is a mjtMouse.
   void MoveCamera(int action, double dx, double dy);
@@ -39,24 +42,31 @@ class SceneView {
   PerturbCommand MovePerturb(int action, double dx, double dy);
   PerturbCommand EndPerturb();
   bool perturbing() const { return perturb_.active != 0; }
+  // The free camera shows as much of the scene's width as of its height: it stands farther off
+  // where the area is narrow. `aspect`: width over height of that.
+  void Fit(double aspect);
   const mjModel* model() const { return model_.get(); }
 
  private:
   PerturbCommand Perturbation() const;
   void AddChunk(const float* chunk, int first, int last, const float rgba[4], double radius);
   void AddDecision(const SimSnapshot& snapshot, const UiState& ui);
+  void ShowHidden(bool hidden);
   void SetPose(const SimSnapshot& snapshot, const UiState& ui);
 
   std::shared_ptr<const mjModel> model_;
-  const mjModel bare_;  // model_ without plugins: a pose needs none, and must not ask a policy
-  DataPtr data_;        // the pose on the screen
+  mjModel bare_;  // model_ without plugins: a pose needs none, and must not ask a policy
+  DataPtr data_;  // the pose on the screen
   mjvScene scene_;
   mjvCamera camera_;
   mjvOption option_;
   mjvPerturb perturb_;
   mjrContext context_;
+  int samples_ = -1;  // that its framebuffer was made with; -1: not made here
+  bool on_cpu_;
+  double fitted_ = 1;  // what the free camera's distance is multiplied by
 };
 
 }  // namespace mjp::app
 
-#endif  // VIEWER_SCENE_VIEW_H_
+#endif  // VIEWER_DRAWING_SCENE_VIEW_H_

@@ -1,16 +1,20 @@
-#include "viewer/scene_view.h"
+#include "viewer/drawing/scene_view.h"
 
 #include <GL/gl.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <string>
 
 #include "tasks/pusht/physics/state.h"
+#include "viewer/drawing/changes.h"
 
 namespace mjp::app {
 namespace {
 
 constexpr int kMostGeoms = 2000;
+constexpr int kSamples = 4;              // of a pixel whose edges are smooth
 constexpr int kTrail = 5;                // denoising steps drawn before the one shown
 constexpr double kOverlayHeight = 0.35;  // units above the table
 constexpr double kMiddle = kWorldSize / 2 / kPixelsPerUnit;
@@ -22,12 +26,18 @@ void ToWorld(const float* pixel, mjtNum* point) {
   point[2] = kOverlayHeight;
 }
 
+bool OnCpu() {
+  const std::string renderer = reinterpret_cast<const char*>(glGetString(GL_RENDERER));
+  return renderer.find("llvmpipe") != std::string::npos ||
+         renderer.find("softpipe") != std::string::npos;
+}
+
 // For drawing alone. Shares everything with `model`, which must outlive it.
 mjModel WithoutPlugins(const mjModel& model) {
   mjModel bare = model;
+  bare.vis.quality.offsamples = kSamples;  // buffers with samples and without can be had then
   bare.nplugin = 0;
   bare.npluginstate = 0;
-  bare.vis.quality.offsamples = 4;  // smooth edges
   return bare;
 }
 
@@ -75,9 +85,11 @@ bool SeenFromAbove(const mjModel* model) { return mj_name2id(model, mjOBJ_JOINT,
 
 }  // namespace
 
-SceneView::SceneView(std::shared_ptr<const mjModel> model, int offscreen_width,
-                     int offscreen_height)
-    : model_(std::move(model)), bare_(WithoutPlugins(*model_)), data_(MakeData(&bare_)) {
+SceneView::SceneView(std::shared_ptr<const mjModel> model)
+    : model_(std::move(model)),
+      bare_(WithoutPlugins(*model_)),
+      data_(MakeData(&bare_)),
+      on_cpu_(OnCpu()) {
   mjv_defaultScene(&scene_);
   mjv_defaultOption(&option_);
   mjv_defaultPerturb(&perturb_);
@@ -85,12 +97,6 @@ SceneView::SceneView(std::shared_ptr<const mjModel> model, int offscreen_width,
   mjr_defaultContext(&context_);
   mjv_makeScene(&bare_, &scene_, kMostGeoms);
   mjr_makeContext(&bare_, &context_, mjFONTSCALE_100);
-  if (offscreen_width > 0) {
-    mjr_resizeOffscreen(offscreen_width, offscreen_height, &context_);
-    mjr_setBuffer(mjFB_OFFSCREEN, &context_);
-  } else {
-    mjr_setBuffer(mjFB_WINDOW, &context_);
-  }
   NextCamera(0);
 }
 
@@ -99,16 +105,24 @@ SceneView::~SceneView() {
   mjv_freeScene(&scene_);
 }
 
+void SceneView::Fit(double aspect) {
+  const double fit = std::max(1.0, 1 / aspect);
+  camera_.distance *= fit / fitted_;
+  fitted_ = fit;
+}
+
 void SceneView::NextCamera(int direction) {
   if (direction == 0) {
     mjv_defaultFreeCamera(&bare_, &camera_);
-    if (!SeenFromAbove(&bare_)) return;
-    camera_.orthographic = 0;
-    camera_.lookat[0] = camera_.lookat[1] = kMiddle;
-    camera_.lookat[2] = 0;
-    camera_.azimuth = 90;
-    camera_.elevation = -90;
-    camera_.distance = 1.28 * 2 * kMiddle;
+    if (SeenFromAbove(&bare_)) {
+      camera_.orthographic = 0;
+      camera_.lookat[0] = camera_.lookat[1] = kMiddle;
+      camera_.lookat[2] = 0;
+      camera_.azimuth = 90;
+      camera_.elevation = -90;
+      camera_.distance = 1.28 * 2 * kMiddle;
+    }
+    camera_.distance *= fitted_;
     return;
   }
   const int count = bare_.ncam + 1;
@@ -171,8 +185,20 @@ void SceneView::SetPose(const SimSnapshot& snapshot, const UiState& ui) {
   mj_tendon(&bare_, data_.get());
 }
 
+// Geoms of the groups 3 to 5; in a model that has no light, which its visual geoms do without, by
+// one at the camera.
+void SceneView::ShowHidden(bool hidden) {
+  std::fill(option_.geomgroup + 3, option_.geomgroup + mjNGROUP, hidden);
+  bare_.vis.headlight = model_->vis.headlight;
+  if (!hidden || bare_.nlight > 0 || bare_.vis.headlight.active) return;
+  bare_.vis.headlight.active = 1;
+  std::fill_n(bare_.vis.headlight.ambient, 3, 0.1f);
+  std::fill_n(bare_.vis.headlight.diffuse, 3, 0.9f);
+}
+
 void SceneView::Update(const SimSnapshot& snapshot, const UiState& ui) {
   SetPose(snapshot, ui);
+  ShowHidden(ui.show_hidden);
   mjv_updateScene(&bare_, data_.get(), &option_, &perturb_, &camera_, mjCAT_ALL, &scene_);
   if (snapshot.policy->on_table) AddDecision(snapshot, ui);
   if (ui.show_chunk) {
@@ -182,15 +208,33 @@ void SceneView::Update(const SimSnapshot& snapshot, const UiState& ui) {
   }
 }
 
-void SceneView::Draw(mjrRect window, mjrRect area) {
-  mjr_rectangle(window, 13 / 255.0f, 15 / 255.0f, 20 / 255.0f, 1);
-  if (area.width <= 0 || area.height <= 0) return;
-  mjr_render(area, &scene_, &context_);
-  if (!HasSky(bare_)) DrawBackdrop(area);
+uint64_t SceneView::Look() const {
+  // of a geom what is before the renderer's own fields
+  constexpr size_t kGeom = offsetof(mjvGeom, label) + sizeof(mjvGeom::label);
+  uint64_t look = 0;
+  for (int i = 0; i < scene_.ngeom; ++i) look = LookOf(&scene_.geoms[i], kGeom, look);
+  look = LookOf(scene_.lights, sizeof(mjvLight) * static_cast<size_t>(scene_.nlight), look);
+  look = LookOf(scene_.camera, sizeof(scene_.camera), look);
+  look = LookOf(scene_.flags, sizeof(scene_.flags), look);
+  // what bends is drawn by its vertices
+  look =
+      LookOf(data_->flexvert_xpos, sizeof(mjtNum) * 3 * static_cast<size_t>(bare_.nflexvert), look);
+  if (bare_.nskin == 0) return look;
+  look = LookOf(data_->xpos, sizeof(mjtNum) * 3 * static_cast<size_t>(bare_.nbody), look);
+  return LookOf(data_->xquat, sizeof(mjtNum) * 4 * static_cast<size_t>(bare_.nbody), look);
 }
 
-void SceneView::Read(mjrRect window, unsigned char* rgb) const {
-  mjr_readPixels(rgb, nullptr, window, &context_);
+void SceneView::Draw(int width, int height, bool smooth) {
+  const int samples = smooth ? kSamples : 0;
+  if (samples != samples_) {
+    samples_ = context_.offSamples = samples;
+    context_.offWidth = 0;  // a buffer of another kind
+  }
+  mjr_resizeOffscreen(width, height, &context_);
+  mjr_setBuffer(mjFB_OFFSCREEN, &context_);
+  const mjrRect area = {0, 0, width, height};
+  mjr_render(area, &scene_, &context_);
+  if (!HasSky(bare_)) DrawBackdrop(area);
 }
 
 void SceneView::MoveCamera(int action, double dx, double dy) {

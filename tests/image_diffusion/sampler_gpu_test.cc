@@ -7,7 +7,7 @@
 
 #include "image_diffusion/sampler.h"
 #include "tests/support/check_close.h"
-#include "tests/support/device_buffer.h"
+#include "tests/support/gpu/device_buffer.h"
 
 namespace {
 

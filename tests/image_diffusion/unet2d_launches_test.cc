@@ -7,7 +7,7 @@
 
 #include "base/sha256.h"
 #include "image_diffusion/cuda/unet2d.h"
-#include "tests/support/launch_text.h"
+#include "tests/support/gpu/launch_text.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "tests/plugin/plugin_fixture.h"
-#include "tests/support/device_buffer.h"
+#include "tests/support/gpu/device_buffer.h"
 
 namespace mjp_test {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "tests/support/device_buffer.h"
+#include "tests/support/gpu/device_buffer.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Passes of the CPU's U-Net against their definition in double precision.
 
-#include "tests/support/unet_pass_check.h"
+#include "tests/support/gpu/unet_pass_check.h"
 
 namespace {
 

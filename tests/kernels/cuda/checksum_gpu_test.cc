@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernels/cuda/primitives/checksum.h"
-#include "tests/support/device_buffer.h"
+#include "tests/support/gpu/device_buffer.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "kernels/cuda/conv/conv.cuh"
-#include "tests/support/device_buffer.h"
+#include "tests/support/gpu/device_buffer.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/norm/group_norm_max_pool.cuh"
 #include "kernels/reference/group_norm_reference.h"
-#include "tests/support/device_buffer.h"
+#include "tests/support/gpu/device_buffer.h"
 
 namespace {
 

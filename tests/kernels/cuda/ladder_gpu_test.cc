@@ -11,7 +11,7 @@
 #include "kernels/reference/group_norm_reference.h"
 #include "policy/scheduler.h"
 #include "tests/support/check_close.h"
-#include "tests/support/device_buffer.h"
+#include "tests/support/gpu/device_buffer.h"
 
 // Every rung computes what the definition in double precision says.
 

@@ -8,7 +8,7 @@
 
 #include "kernels/cuda/megakernel/mailbox.cuh"
 #include "kernels/cuda/primitives/gpu_traits.h"
-#include "tests/support/device_buffer.h"
+#include "tests/support/gpu/device_buffer.h"
 
 namespace {
 

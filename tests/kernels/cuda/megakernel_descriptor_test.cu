@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "kernels/cuda/megakernel/layer_descriptor.cuh"
-#include "tests/support/megakernel_network.h"
+#include "tests/support/gpu/megakernel_network.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "kernels/cuda/primitives/gpu_traits.h"
-#include "tests/support/megakernel_launch.h"
-#include "tests/support/megakernel_layer_check.h"
+#include "tests/support/gpu/megakernel_launch.h"
+#include "tests/support/gpu/megakernel_layer_check.h"
 
 namespace {
 

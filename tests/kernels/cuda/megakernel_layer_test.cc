@@ -7,8 +7,8 @@
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/unet/unet_model.h"
 #include "tests/support/check_close.h"
-#include "tests/support/megakernel_layer_check.h"
-#include "tests/support/megakernel_network.h"
+#include "tests/support/gpu/megakernel_layer_check.h"
+#include "tests/support/gpu/megakernel_network.h"
 
 namespace {
 

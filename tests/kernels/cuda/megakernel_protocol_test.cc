@@ -8,7 +8,7 @@
 #include <functional>
 #include <map>
 
-#include "tests/support/megakernel_network.h"
+#include "tests/support/gpu/megakernel_network.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/norm_conv/norm_conv.cuh"
 #include "kernels/reference/group_norm_reference.h"
-#include "tests/support/device_buffer.h"
+#include "tests/support/gpu/device_buffer.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/support/device_buffer.h"
+#include "tests/support/gpu/device_buffer.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include "policy/policy.h"
 #include "policy/unet/unet_model.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
-#include "tests/support/device_buffer.h"
+#include "tests/support/gpu/device_buffer.h"
 
 namespace {
 

@@ -15,7 +15,7 @@
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/cuda_policy.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
-#include "tests/support/device_buffer.h"
+#include "tests/support/gpu/device_buffer.h"
 
 namespace {
 

@@ -13,8 +13,8 @@
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/unet/layer_unet.h"
 #include "policy/cuda/unet/megakernel_denoiser.h"
-#include "tests/support/launch_text.h"
-#include "tests/support/megakernel_network.h"
+#include "tests/support/gpu/launch_text.h"
+#include "tests/support/gpu/megakernel_network.h"
 
 namespace {
 

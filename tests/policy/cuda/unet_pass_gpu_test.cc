@@ -2,7 +2,7 @@
 // precision.
 
 #include "policy/cuda/cuda_policy.h"
-#include "tests/support/unet_pass_check.h"
+#include "tests/support/gpu/unet_pass_check.h"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include "policy/cuda/device_weights.h"
 #include "policy/cuda/execution_plan.h"
 #include "policy/cuda/unet/megakernel_denoiser.h"
-#include "tests/support/device_buffer.h"
+#include "tests/support/gpu/device_buffer.h"
 
 // A U-Net with random weights that the megakernel takes through passes, and what its layers left in
 // device memory.

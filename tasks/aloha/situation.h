@@ -1,0 +1,50 @@
+#ifndef TASKS_ALOHA_SITUATION_H_
+#define TASKS_ALOHA_SITUATION_H_
+
+#include <mujoco/mujoco.h>
+
+#include <array>
+
+#include "tasks/aloha/arm.h"
+#include "tasks/aloha/track.h"
+#include "tasks/pusht/physics/frame.h"
+
+namespace mjp::app {
+
+enum Side { kLeft = 0, kRight = 1 };
+
+// What of a model is ALOHA's two arms and the cube.
+struct CubeScene {
+  std::array<Arm, 2> arms;  // left, right
+  int cube;                 // geom
+  int table;                // geom
+};
+
+// Throws Error naming what the model lacks.
+CubeScene FindCubeScene(const mjModel* model);
+
+// What a plan is made from.
+struct Situation {
+  Frame cube;                   // in the world
+  double cube_speed;            // metres per second
+  std::array<bool, 2> touches;  // whether a finger of the hand touches the cube
+  std::array<bool, 2> holds;    // whether both do
+  bool on_table;                // whether the cube touches the table
+  std::array<ArmPose, 2> arms;  // as they are
+};
+
+// Reads it; positions, velocities and contacts of `data` must be up to date (mj_step1).
+Situation ReadSituation(const CubeScene& scene, const mjModel* model, const mjData* data);
+
+// How a hand from above is to be turned about the vertical so that it takes the cube by two upright
+// faces.
+struct Grip {
+  double yaw;  // degrees: within 45 either way where the cube lies flat, else within 90
+  bool flat;   // the cube lies on a face: a quarter turn more would do, too
+};
+// A cube may rest on an edge here: its joint has friction.
+Grip GripOf(const Frame& cube);
+
+}  // namespace mjp::app
+
+#endif  // TASKS_ALOHA_SITUATION_H_

@@ -1,6 +1,5 @@
-#include <unistd.h>
-
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
@@ -8,20 +7,22 @@
 #include <optional>
 
 #include "apps/commands.h"
+#include "apps/evaluate/progress.h"
 #include "apps/policy_options.h"
 #include "apps/stop_signal.h"
 #include "apps/tasks/task_option.h"
-#include "apps/version.h"
+#include "base/command_line/duration.h"
 #include "base/error.h"
+#include "base/folders.h"
 #include "base/number_range.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/evaluation/run_text.h"
+#include "tasks/evaluation/version.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
 #include "tasks/results/report.h"
 #include "tasks/results/results_folder.h"
 #include "tasks/results/shard.h"
-#include "tasks/results/statistics.h"
 #include "tasks/task_names.h"
 
 namespace mjp::app {
@@ -33,34 +34,7 @@ struct Arguments {
   EvaluationOptions evaluation;
   PushtOptions pusht;
   std::string out, shard;
-  bool resume = false, overwrite = false;
-};
-
-// One line that is rewritten on a terminal; elsewhere every tenth part is a line of its own.
-class Progress {
- public:
-  Progress(size_t total, const std::map<int, EpisodeResult>& finished)
-      : total_(total), done_(finished.size()) {
-    for (const auto& [index, e] : finished) successes_ += e.success();
-  }
-  void Add(const EpisodeResult& episode) {
-    ++done_;
-    successes_ += episode.success();
-    const bool terminal = ::isatty(STDERR_FILENO) != 0;
-    if (!terminal && done_ != total_ && done_ * 10 / total_ == (done_ - 1) * 10 / total_) return;
-    const Interval interval = Wilson95(successes_, static_cast<int>(done_));
-    constexpr int kCells = 30;
-    const int filled = static_cast<int>(kCells * done_ / total_);
-    std::fprintf(stderr, "%s[%.*s%*s] %zu/%zu  success %.1f %% (%.1f to %.1f)%s",
-                 terminal ? "\r" : "", filled, "##############################", kCells - filled,
-                 "", done_, total_, 100.0 * successes_ / static_cast<double>(done_),
-                 100 * interval.low, 100 * interval.high, !terminal || done_ == total_ ? "\n" : "");
-    std::fflush(stderr);
-  }
-
- private:
-  size_t total_, done_;
-  int successes_ = 0;
+  bool resume = false, overwrite = false, json = false;
 };
 
 ExistingResults Existing(const Arguments& arguments) {
@@ -112,10 +86,18 @@ int CodeOf(const Figures& figures) {
   return static_cast<int>(figures.invalid > 0 ? mjp::ExitCode::kPartial : mjp::ExitCode::kOk);
 }
 
+// Prints the results as they stand in eval_info.json.
+int PrintJson(const std::string& out, const Figures& figures) {
+  std::fputs(mjp::ReadFile(out + "/eval_info.json", kLogLimit).c_str(), stdout);
+  return CodeOf(figures);
+}
+
 // What --resume does where nothing is left to do, in a folder that it need not be able to write.
 int ShowComplete(const Task& task, const std::map<int, EpisodeResult>& episodes,
-                 const std::string& out) {
+                 const Arguments& arguments) {
+  const std::string& out = arguments.out;
   const Figures figures = Summarise(episodes, task.measures());
+  if (arguments.json) return PrintJson(out, figures);
   std::printf("%sresults         %s/eval_info.json (complete already)\n",
               FiguresText(figures, ScoreMeaning(task.name())).c_str(), out.c_str());
   return CodeOf(figures);
@@ -135,7 +117,7 @@ int Run(Arguments& arguments) {
   const std::string run = RunText(task, options, *policy, ProjectVersion());
   if (arguments.resume) {
     const auto complete = CompleteResults(arguments.out, run, ShardIndices(options));
-    if (complete) return ShowComplete(task, *complete, arguments.out);
+    if (complete) return ShowComplete(task, *complete, arguments);
   }
   ResultsFolder folder(arguments.out, run, Existing(arguments));
   std::vector<int> pending;
@@ -161,6 +143,7 @@ int Run(Arguments& arguments) {
   result.videos = FilmsIn(arguments.out, folder.finished());
   folder.Finish(SummaryText(run, task.measures(), folder.finished(), result));
   const Figures figures = Summarise(folder.finished(), task.measures());
+  if (arguments.json) return PrintJson(arguments.out, figures);
   std::printf("%spolicy          %s\ntime            %.1f s\nresults         %s/eval_info.json\n",
               FiguresText(figures, ScoreMeaning(task.name())).c_str(), result.backend.c_str(),
               result.seconds, arguments.out.c_str());
@@ -168,16 +151,35 @@ int Run(Arguments& arguments) {
   return CodeOf(figures);
 }
 
+// Takes a time with a unit as the control steps that it lasts.
+CLI::Validator ControlSteps() {
+  const auto change = [](std::string& text) -> std::string {
+    if (text.find_first_not_of("0123456789") == std::string::npos) return "";
+    const double step = kSubsteps * kTimestep;
+    const auto seconds = mjp::ParseDuration(text, step);
+    const double steps = seconds ? std::round(*seconds / step) : -1;
+    if (steps < 0 || std::abs(steps * step - *seconds) > 1e-9) {
+      return "'" + text + "' is no number of control steps of " + mjp::DurationText(step) + " each";
+    }
+    text = std::to_string(static_cast<int>(std::min(steps, 1e6)));
+    return "";
+  };
+  return CLI::Validator("").operation(change);
+}
+
 void AddConditions(CLI::App& command, Conditions& conditions, PushtOptions& pusht) {
   const std::string group = "Conditions";
   command
       .add_option("--latency", conditions.latency,
-                  "Control steps from an observation to its first action")
+                  "Control steps from an observation to its first action, or their time (200ms)")
+      ->type_name("STEPS")
+      ->transform(ControlSteps())
       ->check(CLI::Range(0, 8))
       ->group(group);
   command
       .add_option("--picture-noise", conditions.picture_noise,
-                  "Noise of every pixel value, standard deviation in levels")
+                  "Noise of every pixel value, standard deviation")
+      ->type_name("LEVELS")
       ->check(NumberRange(0.0, 255.0))
       ->group(group);
   command
@@ -187,15 +189,18 @@ void AddConditions(CLI::App& command, Conditions& conditions, PushtOptions& push
       ->group(group);
   command
       .add_option("--picture-shift", conditions.picture_shift,
-                  "Largest shift of the picture in pixels, drawn per episode")
+                  "Largest shift of the picture, drawn per episode")
+      ->type_name("PIXELS")
       ->check(CLI::Range(0, 48))
       ->group(group);
   command
       .add_option("--action-noise", conditions.action_noise,
-                  "Noise of every target, standard deviation in world pixels")
+                  "Noise of every target, standard deviation, of the world")
+      ->type_name("PIXELS")
       ->check(NumberRange(0.0, 100.0))
       ->group(group);
-  command.add_option("--push", pusht.push, "Push of the block every two seconds, world pixels")
+  command.add_option("--push", pusht.push, "Push of the block every two seconds, of the world")
+      ->type_name("PIXELS")
       ->check(NumberRange(0.0, 100.0))
       ->group(group);
   command.add_option("--success", pusht.success_coverage, "Coverage that counts as success")
@@ -213,7 +218,9 @@ Action AddEvaluate(CLI::App& app) {
   options.max_steps = kControlSteps;
   CLI::App* command = app.add_subcommand("evaluate", "Score a checkpoint on a task");
   AddTaskOption(*command);
-  command->add_option("--checkpoint", options.checkpoint, "Checkpoint directory")->required();
+  command->add_option("--checkpoint", options.checkpoint, "Checkpoint directory")
+      ->required()
+      ->type_name("DIR");
   command->add_option("--episodes", options.episodes, "Number of episodes")
       ->check(CLI::Range(1, 10000000))
       ->capture_default_str();
@@ -229,28 +236,29 @@ Action AddEvaluate(CLI::App& app) {
                    "Environments beside each other; on the GPU kernels are chosen by it")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  command
-      ->add_option("--action-steps", options.action_steps,
-                   "Actions executed per decision; default as the checkpoint")
-      ->check(CLI::Range(1, 1000));
-  AddChoice<RendererKind>(*command, "--renderer",
-                          "Who draws the policy's pictures; default: raster",
+  command->add_option("--action-steps", options.action_steps, "Actions executed per decision")
+      ->check(CLI::Range(1, 1000))
+      ->default_str("as the checkpoint");
+  AddChoice<RendererKind>(*command, "--renderer", "Who draws the policy's pictures",
                           {{"raster", RendererKind::kRaster}, {"mujoco", RendererKind::kMujoco}},
                           arguments->pusht.renderer);
-  AddChoice<PhysicsKind>(*command, "--physics",
-                         "The engine; chipmunk is the original; default: mujoco",
+  AddChoice<PhysicsKind>(*command, "--physics", "The engine; chipmunk is the original",
                          {{"mujoco", PhysicsKind::kMujoco}, {"chipmunk", PhysicsKind::kChipmunk}},
                          arguments->pusht.physics);
-  AddChoice<Through>(*command, "--through",
-                     "Policy beside the batch, or in the plugin; default: batch",
+  AddChoice<Through>(*command, "--through", "Policy beside the batch, or in the plugin",
                      {{"batch", Through::kBatch}, {"plugin", Through::kPlugin}}, options.through);
   AddConditions(*command, options.conditions, arguments->pusht);
-  command->add_option("--out", arguments->out, "Folder of the results")->required();
-  command->add_option("--shard", arguments->shard,
-                      "Take part i of N (i/N), or what Slurm or Kubernetes say (auto; the default "
-                      "where they do); see docs/DISTRIBUTED.md");
+  command->add_option("--out", arguments->out, "Folder of the results")
+      ->required()
+      ->type_name("DIR");
+  command
+      ->add_option("--shard", arguments->shard,
+                   "Take part i of N, or what Slurm or Kubernetes say (auto; the default where "
+                   "they do); see docs/DISTRIBUTED.md")
+      ->type_name("i/N");
   command->add_option("--videos", options.videos, "Films of the first episodes")
       ->check(CLI::Range(0, 100000));
+  command->add_flag("--json", arguments->json, "Print the results as JSON, not as a table");
   CLI::Option* resume =
       command->add_flag("--resume", arguments->resume, "Go on with the evaluation in --out");
   command->add_flag("--overwrite", arguments->overwrite, "Replace the results in --out")

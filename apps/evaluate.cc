@@ -10,14 +10,13 @@
 #include "apps/commands.h"
 #include "apps/policy_options.h"
 #include "apps/stop_signal.h"
-#include "apps/tasks/task_option.h"
+#include "apps/tasks/task_choice.h"
 #include "apps/version.h"
 #include "base/error.h"
 #include "base/number_range.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/evaluation/run_text.h"
-#include "tasks/pusht/evaluation/pusht_task.h"
 #include "tasks/results/report.h"
 #include "tasks/results/results_folder.h"
 #include "tasks/results/shard.h"
@@ -31,7 +30,7 @@ constexpr uint32_t kLastSeed = std::numeric_limits<uint32_t>::max();
 
 struct Arguments {
   EvaluationOptions evaluation;
-  PushtOptions pusht;
+  TaskChoice task;
   std::string out, shard;
   bool resume = false, overwrite = false;
 };
@@ -123,9 +122,10 @@ int ShowComplete(const Task& task, const std::map<int, EpisodeResult>& episodes,
 
 int Run(Arguments& arguments) {
   EvaluationOptions& options = arguments.evaluation;
-  const PushtTask task(arguments.pusht);
   CheckSeeds(options);
   ChooseShard(arguments.shard, options);
+  const std::unique_ptr<Task> made = arguments.task.Make(options);
+  const Task& task = *made;
   const auto checkpoint = mjp::LoadCheckpoint(options.checkpoint);
   options.policy.batch = std::min(options.policy.batch, std::max(1, options.episodes));
   options.policy.sampler.hold_noise = mjp::ResolveHoldNoise(
@@ -168,7 +168,7 @@ int Run(Arguments& arguments) {
   return CodeOf(figures);
 }
 
-void AddConditions(CLI::App& command, Conditions& conditions, PushtOptions& pusht) {
+void AddConditions(CLI::App& command, Conditions& conditions) {
   const std::string group = "Conditions";
   command
       .add_option("--latency", conditions.latency,
@@ -192,16 +192,9 @@ void AddConditions(CLI::App& command, Conditions& conditions, PushtOptions& push
       ->group(group);
   command
       .add_option("--action-noise", conditions.action_noise,
-                  "Noise of every target, standard deviation in world pixels")
+                  "Noise of every number of an action, standard deviation in the policy's unit")
       ->check(NumberRange(0.0, 100.0))
       ->group(group);
-  command.add_option("--push", pusht.push, "Push of the block every two seconds, world pixels")
-      ->check(NumberRange(0.0, 100.0))
-      ->group(group);
-  command.add_option("--success", pusht.success_coverage, "Coverage that counts as success")
-      ->check(NumberRange(0.0, 1.0))
-      ->group(group)
-      ->capture_default_str();
 }
 
 }  // namespace
@@ -210,9 +203,8 @@ Action AddEvaluate(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   EvaluationOptions& options = arguments->evaluation;
   options.policy.batch = 64;
-  options.max_steps = kControlSteps;
   CLI::App* command = app.add_subcommand("evaluate", "Score a checkpoint on a task");
-  AddTaskOption(*command);
+  arguments->task.AddTo(*command, options);
   command->add_option("--checkpoint", options.checkpoint, "Checkpoint directory")->required();
   command->add_option("--episodes", options.episodes, "Number of episodes")
       ->check(CLI::Range(1, 10000000))
@@ -220,9 +212,10 @@ Action AddEvaluate(CLI::App& app) {
   command->add_option("--seed", options.seed, "Seed of the first episode; episode i has seed + i")
       ->check(CLI::Range(0u, kLastSeed))
       ->capture_default_str();
-  command->add_option("--max-steps", options.max_steps, "Control steps of an episode")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
+  command
+      ->add_option("--max-steps", options.max_steps,
+                   "Control steps of an episode; default as the task")
+      ->check(CLI::Range(1, 100000));
   AddPolicyOptions(*command, options.policy);
   command
       ->add_option("--batch", options.policy.batch,
@@ -233,18 +226,7 @@ Action AddEvaluate(CLI::App& app) {
       ->add_option("--action-steps", options.action_steps,
                    "Actions executed per decision; default as the checkpoint")
       ->check(CLI::Range(1, 1000));
-  AddChoice<RendererKind>(*command, "--renderer",
-                          "Who draws the policy's pictures; default: raster",
-                          {{"raster", RendererKind::kRaster}, {"mujoco", RendererKind::kMujoco}},
-                          arguments->pusht.renderer);
-  AddChoice<PhysicsKind>(*command, "--physics",
-                         "The engine; chipmunk is the original; default: mujoco",
-                         {{"mujoco", PhysicsKind::kMujoco}, {"chipmunk", PhysicsKind::kChipmunk}},
-                         arguments->pusht.physics);
-  AddChoice<Through>(*command, "--through",
-                     "Policy beside the batch, or in the plugin; default: batch",
-                     {{"batch", Through::kBatch}, {"plugin", Through::kPlugin}}, options.through);
-  AddConditions(*command, options.conditions, arguments->pusht);
+  AddConditions(*command, options.conditions);
   command->add_option("--out", arguments->out, "Folder of the results")->required();
   command->add_option("--shard", arguments->shard,
                       "Take part i of N (i/N), or what Slurm or Kubernetes say (auto; the default "

@@ -37,7 +37,7 @@ TEST_F(ConfigTest, ReadsEveryAttribute) {
   EXPECT_EQ(config.checkpoint, Folder());
   EXPECT_THAT(config.state, ElementsAre("ax", "ay"));
   EXPECT_THAT(config.actuators, ElementsAre("ax", "ay"));
-  EXPECT_THAT(config.state_scale, ElementsAre(100, 50));
+  EXPECT_THAT(config.state_map.gain, ElementsAre(100, 50));
   EXPECT_THAT(config.action_scale, ElementsAre(100));
   EXPECT_EQ(config.period, 0.05);
   EXPECT_DOUBLE_EQ(config.latency, 0.02);

@@ -88,7 +88,7 @@ int CodeOf(const Figures& figures) {
 
 // Prints the results as they stand in eval_info.json.
 int PrintJson(const std::string& out, const Figures& figures) {
-  std::fputs(mjp::ReadFile(out + "/eval_info.json", kLogLimit).c_str(), stdout);
+  std::fputs(ReadFile(out + "/eval_info.json", kLogLimit).c_str(), stdout);
   return CodeOf(figures);
 }
 

@@ -29,7 +29,7 @@ std::unique_ptr<HostedSimulation> MjcfTask::MakeHosted(const EvaluationOptions& 
         PluginAttributes(options, config, file_->period());
     attributes["checkpoint"] = std::filesystem::absolute(options.checkpoint).string();
     attributes.emplace("threads", "1");  // one simulation for each thread
-    SetAttributesInstead(attributes);  // also for the simulations that are made of the model
+    SetAttributesInstead(attributes);    // also for the simulations that are made of the model
     model_ = LoadModel(file_->path());
     model_->opt.disableflags = file_->model()->opt.disableflags;
   }

@@ -56,6 +56,10 @@ TEST_F(EpisodesTest, AreThoseOfTheStoredHashes) {
       {"--episodes 3 --max-steps 40 --picture-noise 5 --brightness 0.2 --picture-shift 3 "
        "--action-noise 4",
        "cab56901d91520b7ffbd9304828cbeacde4837c6fb93d760774d63946380f809"},
+      {"--episodes 4 --max-steps 40 --threads 2 " MJPOLICY_SOURCE_DIR "/models/pusht.xml",
+       "7eadf2efa8efad45035d7bf8bc913238a75f53f8bd381888c22b598d5702ed3b"},
+      {"--episodes 3 --max-steps 50 --push 20 " MJPOLICY_SOURCE_DIR "/models/pusht.xml",
+       "589a9f647d7212175fc320fd3c319e88979421b668a31c8347dfc3277fba0e1d"},
   };
   const std::string checkpoint = std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_image";
   for (const Case& each : cases) {

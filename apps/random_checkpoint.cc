@@ -138,15 +138,20 @@ Action AddRandomCheckpoint(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand(
       "random-checkpoint", "Write a checkpoint of random weights, to try a scene or a speed");
-  command->add_option("out", arguments->out, "Directory to write")->required();
+  command->add_option("out", arguments->out, "Directory to write")->required()->type_name("DIR");
   command->add_option("--network", arguments->network, "Its architecture")
-      ->check(CLI::IsMember(mjp::NamedNetworks()))
+      ->type_name("")
+      ->check(OneOf(mjp::NamedNetworks()))
       ->capture_default_str();
-  auto* config = command->add_option("--config", arguments->config,
-                                     "A config.json of any type: architecture and features");
+  auto* config = command
+                     ->add_option("--config", arguments->config,
+                                  "A config.json of any type: architecture and features")
+                     ->type_name("FILE");
   command->add_option("--camera", arguments->cameras, "Features of its pictures")
+      ->type_name("NAME")
       ->capture_default_str();
-  command->add_option("--picture", arguments->picture, "Width and height of its pictures, WxH")
+  command->add_option("--picture", arguments->picture, "Width and height of its pictures")
+      ->type_name("WxH")
       ->capture_default_str();
   command->add_option("--state", arguments->state, "Numbers of observation.state")
       ->check(CLI::Range(1, 1024))
@@ -169,6 +174,7 @@ Action AddRandomCheckpoint(CLI::App& app) {
   command
       ->add_option("--formula", arguments->formula,
                    "Weights by the formula of docs/CHECKPOINTS.md, with this salt, in F32")
+      ->type_name("SALT")
       ->excludes(seed);
   for (const char* option :
        {"--network", "--camera", "--picture", "--state", "--environment", "--action"})

@@ -10,14 +10,20 @@
 namespace mjp {
 namespace {
 
-Isa Detect() {
-  Isa best = Isa::kBaseline;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best = Isa::kAvx2;
-  if (best == Isa::kAvx2 && __builtin_cpu_supports("avx512f") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512bw")) {
-    best = Isa::kAvx512;
+Isa Best() {
+#ifdef MJP_X86
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")) {
+    return Isa::kAvx512;
   }
+  if (avx2) return Isa::kAvx2;
+#endif
+  return Isa::kBaseline;
+}
+
+Isa Detect() {
+  const Isa best = Best();
   const char* wanted = std::getenv("MJPOLICY_ISA");
   if (wanted == nullptr || *wanted == '\0') return best;
   for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/command_line/duration.h"
 #include "base/error.h"
 #include "base/text_stream.h"
 #include "plugin/state.h"
@@ -44,6 +45,17 @@ class Attributes {
   double Number(const char* name, double fallback, double low, double high) const {
     const std::string text = Text(name);
     return text.empty() ? fallback : Parse<double>(name, text, low, high, "a number");
+  }
+
+  // seconds: a number counts `unit` seconds, one with a unit is a time; in [low, high] units
+  double Time(const char* name, double unit, double fallback, double high, double low = 0) const {
+    const std::string text = Text(name);
+    if (text.empty()) return fallback;
+    const auto seconds = ParseDuration(text, unit);
+    if (seconds && *seconds >= low * unit && *seconds <= high * unit) return *seconds;
+    TextWriter expected;
+    expected << "a number from " << low << " to " << high << ", or a time such as 100ms or 2s";
+    throw Refuse(name, text, expected.str());
   }
 
   uint64_t Integer(const char* name, uint64_t fallback, uint64_t low, uint64_t high) const {
@@ -192,9 +204,8 @@ Config Config::FromModel(const mjModel* model, int instance) {
   config.action_scale = attributes.Scales("action_scale");
   config.action_clip = ParseClip(attributes);
   config.action_index = ParseIndices(attributes);
-  config.period = attributes.Number("period", config.period, 1e-6, 1e3);
-  constexpr double kMillisecond = 1e-3;
-  config.latency = attributes.Number("latency", 0, 0, 1e6) * kMillisecond;
+  config.period = attributes.Time("period", kSecond, config.period, 1e3, 1e-6);
+  config.latency = attributes.Time("latency", kMillisecondInSeconds, 0, 1e6);
   config.async = attributes.Integer("async", 0, 0, 1) != 0;
   config.action_steps = static_cast<int>(attributes.Integer("action_steps", 0, 1, 10000));
   config.seed = attributes.Integer("seed", 0, 0, kMaxSeed);

@@ -113,7 +113,7 @@ TEST_F(ConfigTest, SaysWhichAttributeIsWrong) {
            {"action_steps", "0", "attribute action_steps is \"0\""},
            {"steps", "0", "attribute steps is \"0\""},
            {"action_steps", "2.5", "attribute action_steps is \"2.5\""},
-           {"sampler", "euler", "attribute sampler is \"euler\": choose one of ddpm, ddim"},
+           {"sampler", "heun", "attribute sampler is \"heun\": choose one of ddpm, ddim"},
            {"steps", "-3", "attribute steps is \"-3\""},
            {"steps", "99999999999999999999999", "attribute steps is"},
            {"parallel", "16;1", "attribute parallel is \"16;1\""},

@@ -12,6 +12,7 @@
 #include "apps/stop_signal.h"
 #include "apps/tasks/task_choice.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/folders.h"
 #include "base/number_range.h"
 #include "policy/checkpoint/checkpoint.h"
@@ -86,7 +87,8 @@ int CodeOf(const Figures& figures) {
 
 // Prints the results as they stand in eval_info.json.
 int PrintJson(const std::string& out, const Figures& figures) {
-  std::fputs(mjp::ReadFile(out + "/eval_info.json", kLogLimit).c_str(), stdout);
+  const std::vector<uint8_t> text = mjp::ReadFile(out + "/eval_info.json", kLogLimit);
+  std::fwrite(text.data(), 1, text.size(), stdout);
   return CodeOf(figures);
 }
 

@@ -11,8 +11,8 @@
 #include "apps/policy_options.h"
 #include "apps/stop_signal.h"
 #include "apps/tasks/task_choice.h"
-#include "base/command_line/duration.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/folders.h"
 #include "base/number_range.h"
 #include "policy/checkpoint/checkpoint.h"
@@ -32,7 +32,7 @@ constexpr uint32_t kLastSeed = std::numeric_limits<uint32_t>::max();
 struct Arguments {
   EvaluationOptions evaluation;
   TaskChoice task;
-  std::string out, shard, latency = "0";
+  std::string out, shard;
   bool resume = false, overwrite = false, json = false;
 };
 
@@ -81,25 +81,14 @@ void CheckSeeds(const EvaluationOptions& options) {
                                               std::to_string(kLastSeed));
 }
 
-// Control steps of --latency, from a number of them or a time with a unit.
-int LatencySteps(const std::string& text, double period) {
-  constexpr int kMost = 8;
-  const auto seconds = mjp::ParseDuration(text, period);
-  const double steps = seconds ? std::round(*seconds / period) : -1;
-  if (steps >= 0 && steps <= kMost && std::abs(steps * period - *seconds) <= 1e-9)
-    return static_cast<int>(steps);
-  throw mjp::Error(mjp::ExitCode::kUsage, "--latency: '" + text + "' is no number from 0 to " +
-                                              std::to_string(kMost) + " of control steps of " +
-                                              mjp::DurationText(period) + " each");
-}
-
 int CodeOf(const Figures& figures) {
   return static_cast<int>(figures.invalid > 0 ? mjp::ExitCode::kPartial : mjp::ExitCode::kOk);
 }
 
 // Prints the results as they stand in eval_info.json.
 int PrintJson(const std::string& out, const Figures& figures) {
-  std::fputs(ReadFile(out + "/eval_info.json", kLogLimit).c_str(), stdout);
+  const std::vector<uint8_t> text = mjp::ReadFile(out + "/eval_info.json", kLogLimit);
+  std::fwrite(text.data(), 1, text.size(), stdout);
   return CodeOf(figures);
 }
 
@@ -120,7 +109,6 @@ int Run(Arguments& arguments) {
   ChooseShard(arguments.shard, options);
   const std::unique_ptr<Task> made = arguments.task.Make(options);
   const Task& task = *made;
-  options.conditions.latency = LatencySteps(arguments.latency, task.control_period());
   const auto checkpoint = mjp::LoadCheckpoint(options.checkpoint);
   options.policy.batch = std::min(options.policy.batch, std::max(1, options.episodes));
   options.policy.sampler.hold_noise = mjp::ResolveHoldNoise(
@@ -164,14 +152,8 @@ int Run(Arguments& arguments) {
   return CodeOf(figures);
 }
 
-void AddConditions(CLI::App& command, Arguments& arguments) {
-  Conditions& conditions = arguments.evaluation.conditions;
+void AddConditions(CLI::App& command, Conditions& conditions) {
   const std::string group = "Conditions";
-  command
-      .add_option("--latency", arguments.latency,
-                  "Control steps from an observation to its first action, or their time (200ms)")
-      ->type_name("STEPS")
-      ->group(group);
   command
       .add_option("--picture-noise", conditions.picture_noise,
                   "Noise of every pixel value, standard deviation")
@@ -191,7 +173,7 @@ void AddConditions(CLI::App& command, Arguments& arguments) {
       ->group(group);
   command
       .add_option("--action-noise", conditions.action_noise,
-                  "Noise of every number of an action, standard deviation in the policy's unit")
+                  "Noise of every number of an action, standard deviation, the policy's unit")
       ->check(NumberRange(0.0, 100.0))
       ->group(group);
 }
@@ -225,7 +207,7 @@ Action AddEvaluate(CLI::App& app) {
   command->add_option("--action-steps", options.action_steps, "Actions executed per decision")
       ->check(CLI::Range(1, 1000))
       ->default_str("as the checkpoint");
-  AddConditions(*command, *arguments);
+  AddConditions(*command, options.conditions);
   command->add_option("--out", arguments->out, "Folder of the results")
       ->required()
       ->type_name("DIR");

@@ -16,7 +16,7 @@ namespace mjp::app {
 // options that such a task has of its own.
 class TaskChoice {
  public:
-  // Adds MODEL, --task, --through and the options of Push-T.
+  // Adds MODEL, --task, --through, --latency and the options of Push-T.
   void AddTo(CLI::App& command, EvaluationOptions& options);
 
   // Makes the task and gives `options` what a task file says and they do not. Throws Error where
@@ -26,7 +26,7 @@ class TaskChoice {
  private:
   void RefusePushtOptions() const;
 
-  std::string file_, task_;
+  std::string file_, task_, latency_;
   PushtOptions pusht_;
   std::vector<const CLI::Option*> pusht_options_;
   const CLI::Option* through_ = nullptr;

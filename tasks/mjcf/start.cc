@@ -113,9 +113,27 @@ void Start::ReadDraw(const mjModel* model, const std::vector<std::string>& words
   for (size_t i = 0; draw.kind == Kind::kUniform && i < draw.numbers.size(); i += 2) {
     if (draw.numbers[i] > draw.numbers[i + 1]) throw place.Refuse("LOW is above HIGH");
   }
-  if (kind.field == StartField::kGeomSize) changes_sizes_ = true;
+  if (kind.field == StartField::kGeomSize) {
+    CheckSizes(model, draw, place);
+    changes_sizes_ = true;
+  }
   changes_model_ = changes_model_ || kind.of_model;
   draws_.push_back(std::move(draw));
+}
+
+// A geom without extent would be an error of the engine, in an episode that nobody expects.
+void Start::CheckSizes(const mjModel* model, const Draw& draw, const Place& place) {
+  bool above = draw.kind != Kind::kNormal;
+  for (size_t i = 0; i < draw.numbers.size(); ++i) {
+    const int component = draw.begin + static_cast<int>(i) % draw.count;
+    const double lowest = draw.kind == Kind::kAround
+                              ? model->geom_size[3 * draw.id + component] - draw.numbers[i]
+                              : draw.numbers[i];
+    above = above && lowest > 0;
+  }
+  if (!above) {
+    throw place.Refuse("sizes must stay above 0: draw them by uniform, around or choice of such");
+  }
 }
 
 double Start::Value(const Draw& draw, uint32_t entry, int component, double base, Draws& draws,

@@ -52,6 +52,7 @@ class Start {
   void ReadKey(const mjModel* model, const std::vector<std::string>& words, const Place& place);
   void ReadSettle(const mjModel* model, const std::vector<std::string>& words, const Place& place);
   void ReadDraw(const mjModel* model, const std::vector<std::string>& words, const Place& place);
+  static void CheckSizes(const mjModel* model, const Draw& draw, const Place& place);
   double Value(const Draw& draw, uint32_t entry, int component, double base, Draws& draws,
                int choice) const;
 

@@ -58,6 +58,10 @@ TEST_F(EpisodesTest, AreThoseOfTheStoredHashes) {
       {"--episodes 3 --max-steps 40 --picture-noise 5 --brightness 0.2 --picture-shift 3 "
        "--action-noise 4",
        "a6b2a9429764ec471b380e49b8a82d6f60ce6539eb09bca8d3ff975112d607e9"},
+      {"--episodes 4 --max-steps 40 --threads 2 " MJPOLICY_SOURCE_DIR "/models/pusht.xml",
+       "2207eb061121ec47ff03776b51482fb093030af03a412e4bf96f3a24d4d9bfb0"},
+      {"--episodes 3 --max-steps 50 --push 20 " MJPOLICY_SOURCE_DIR "/models/pusht.xml",
+       "0f9efa6ae0d601c21c3db228e3bb98af9fdd79a54b7a7014b778fce8c4282dd1"},
   };
   const std::string checkpoint = std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_image";
   for (const Case& each : cases) {

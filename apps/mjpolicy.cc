@@ -14,7 +14,8 @@ int Run(int argc, char** argv) {
       {mjp::app::AddDoctor, mjp::app::AddEvaluate, mjp::app::AddMerge, mjp::app::AddCompare,
        mjp::app::AddDemonstrate, mjp::app::AddReplay, mjp::app::AddRender, mjp::app::AddInfer,
        mjp::app::AddInspect, mjp::app::AddInstallPlugin, mjp::app::AddRandomCheckpoint,
-       mjp::app::AddBench, mjp::app::AddProfile, mjp::app::AddDataset, mjp::app::AddConvert},
+       mjp::app::AddBench, mjp::app::AddProfile, mjp::app::AddDataset, mjp::app::AddConvert,
+       mjp::app::AddCertify},
       argc, argv);
 }
 

@@ -61,9 +61,10 @@ Json MakeCertificate(const CertifyOptions& options) {
 CertifyOptions OptionsOf(const Json& certificate, const std::string& file) {
   KeyReader whole(certificate, file);
   whole.Int("format", kFormat, kFormat);
-  for (const char* key :
-       {"engine", "checkpoint", "machine", "decisions", "error", "latency", "refused", "episodes"})
-    whole.Required(key);
+  for (const char* key : {"engine", "checkpoint", "machine", "error", "latency", "episodes"})
+    if (!whole.Required(key).is_object()) throw whole.Bad(key, "is not an object");
+  for (const char* key : {"decisions", "refused"})
+    if (!whole.Required(key).is_array()) throw whole.Bad(key, "is not a list");
   const Json& settings = whole.Required("settings");
   KeyReader reader(settings, file + ": settings");
   CertifyOptions options;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <vector>
 
 #include "apps/certify/certificate.h"
 #include "apps/certify/verify.h"
@@ -53,8 +54,15 @@ int Verify(const Arguments& arguments) {
         arguments.verify + (options.model.empty()
                                 ? ": was made with a model: name it behind the checkpoint"
                                 : ": was made without a model: leave it out"));
+  const Json now = MakeCertificate(options);
+  std::vector<Comparison> lines;
+  try {
+    lines = CompareCertificates(stored, now);
+  } catch (const Json::exception& error) {
+    throw mjp::BadInput(arguments.verify + ": is not a certificate: " + error.what());
+  }
   int different = 0;
-  for (const Comparison& line : CompareCertificates(stored, MakeCertificate(options))) {
+  for (const Comparison& line : lines) {
     different += line.verdict == Verdict::kDiffers;
     std::printf("%-17s %s: %s\n", VerdictName(line.verdict), line.what.c_str(), line.text.c_str());
   }

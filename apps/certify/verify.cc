@@ -58,13 +58,13 @@ double ErrorLimit(const std::string& precision) {
 }
 
 void AddError(const Json& stored, const Json& now, Comparisons& lines) {
-  const Json &was = stored["error"], &is = now["error"];
+  const Json &was = stored.at("error"), &is = now.at("error");
   if (was.contains("absent") || is.contains("absent")) {
     lines.push_back({"error", was == is ? Verdict::kEqual : Verdict::kDiffers,
                      was == is ? "absent" : WasIs(was, is)});
     return;
   }
-  const double limit = ErrorLimit(now["settings"]["precision"].get<std::string>());
+  const double limit = ErrorLimit(now.at("settings").at("precision").get<std::string>());
   for (const char* key : {"p50", "p99", "max"}) {
     const bool within = is.value(key, 1e300) <= limit && was.value(key, 1e300) <= limit;
     lines.push_back({std::string("error ") + key,
@@ -77,14 +77,14 @@ void AddError(const Json& stored, const Json& now, Comparisons& lines) {
 
 // Success in fewer episodes than were stored is that of the same ones.
 void AddSuccess(const Json& was, const Json& is, Comparisons& lines) {
-  const size_t count = is["each"].size();
+  const size_t count = is.at("each").size();
   int before = 0, after = 0;
-  for (size_t i = 0; i < count && i < was["each"].size(); ++i) {
-    before += was["each"][i].value("success", false);
-    after += is["each"][i].value("success", false);
+  for (size_t i = 0; i < count && i < was.at("each").size(); ++i) {
+    before += was.at("each").at(i).value("success", false);
+    after += is.at("each").at(i).value("success", false);
   }
   const double share = static_cast<double>(after) / static_cast<double>(std::max<size_t>(count, 1));
-  const bool inside = share >= was["interval_95"][0] && share <= was["interval_95"][1];
+  const bool inside = share >= was.at("interval_95").at(0) && share <= was.at("interval_95").at(1);
   lines.push_back({"success",
                    before == after ? Verdict::kEqual
                    : inside        ? Verdict::kWithin
@@ -94,13 +94,14 @@ void AddSuccess(const Json& was, const Json& is, Comparisons& lines) {
 }
 
 void AddEpisodes(const Json& stored, const Json& now, Verdict otherwise, Comparisons& lines) {
-  const Json &was = stored["episodes"], &is = now["episodes"];
+  const Json &was = stored.at("episodes"), &is = now.at("episodes");
   if (was.contains("absent") || is.contains("absent")) {
     const bool both = was.contains("absent") && is.contains("absent");
     lines.push_back({"episodes", both ? Verdict::kEqual : Verdict::kDiffers, "absent"});
     return;
   }
-  AddHashes("episodes", Texts(was["each"], "hash"), Texts(is["each"], "hash"), otherwise, lines);
+  AddHashes("episodes", Texts(was.at("each"), "hash"), Texts(is.at("each"), "hash"), otherwise,
+            lines);
   AddSuccess(was, is, lines);
 }
 
@@ -108,28 +109,28 @@ void AddEpisodes(const Json& stored, const Json& now, Verdict otherwise, Compari
 
 std::vector<Comparison> CompareCertificates(const Json& stored, const Json& now) {
   Comparisons lines;
-  AddMembers("engine", stored["engine"], now["engine"], Verdict::kNotCompared, lines);
-  AddMembers("checkpoint", stored["checkpoint"], now["checkpoint"], Verdict::kDiffers, lines);
-  AddMembers("machine", stored["machine"], now["machine"], Verdict::kNotCompared, lines);
+  AddMembers("engine", stored.at("engine"), now.at("engine"), Verdict::kNotCompared, lines);
+  AddMembers("checkpoint", stored.at("checkpoint"), now.at("checkpoint"), Verdict::kDiffers, lines);
+  AddMembers("machine", stored.at("machine"), now.at("machine"), Verdict::kNotCompared, lines);
   // docs/NUMERICS.md, section 1: the CPU's decisions are the same everywhere, the physics on one
   // kind of processor, and all of it on one GPU's model
-  const bool cpu = now["settings"]["backend"] == "cpu";
+  const bool cpu = now.at("settings").at("backend") == "cpu";
   const bool same_device =
-      cpu || stored["machine"].value("runs_on", "") == now["machine"]["runs_on"];
+      cpu || stored.at("machine").value("runs_on", "") == now.at("machine").at("runs_on");
   const bool same_kind = same_device &&
-                         stored["machine"].value("kind", "") == now["machine"]["kind"] &&
-                         stored["engine"].value("mujoco", "") == now["engine"]["mujoco"];
+                         stored.at("machine").value("kind", "") == now.at("machine").at("kind") &&
+                         stored.at("engine").value("mujoco", "") == now.at("engine").at("mujoco");
   const auto promised = [](bool yes) { return yes ? Verdict::kDiffers : Verdict::kNotCompared; };
-  AddHashes("decisions", Texts(stored["decisions"], nullptr), Texts(now["decisions"], nullptr),
-            promised(same_device), lines);
+  AddHashes("decisions", Texts(stored.at("decisions"), nullptr),
+            Texts(now.at("decisions"), nullptr), promised(same_device), lines);
   AddEpisodes(stored, now, promised(same_kind), lines);
   if (stored.contains("model") || now.contains("model"))
     AddMembers("model", stored.value("model", Json::object()), now.value("model", Json::object()),
                promised(same_kind), lines);
   AddError(stored, now, lines);
-  AddHashes("refused", Texts(stored["refused"], "answer"), Texts(now["refused"], "answer"),
+  AddHashes("refused", Texts(stored.at("refused"), "answer"), Texts(now.at("refused"), "answer"),
             Verdict::kDiffers, lines);
-  AddMembers("latency", stored["latency"], now["latency"], Verdict::kNotCompared, lines);
+  AddMembers("latency", stored.at("latency"), now.at("latency"), Verdict::kNotCompared, lines);
   return lines;
 }
 

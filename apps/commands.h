@@ -7,6 +7,7 @@ namespace mjp::app {
 
 // Each adds one subcommand to `app` and returns its action. One file per subcommand.
 Action AddBench(CLI::App& app);
+Action AddCertify(CLI::App& app);
 Action AddCompare(CLI::App& app);
 Action AddConvert(CLI::App& app);
 Action AddDataset(CLI::App& app);

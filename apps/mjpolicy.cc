@@ -13,7 +13,7 @@ int Run(int argc, char** argv) {
        mjp::app::AddDemonstrate, mjp::app::AddReplay, mjp::app::AddRender, mjp::app::AddObserve,
        mjp::app::AddInfer, mjp::app::AddInspect, mjp::app::AddInstallPlugin,
        mjp::app::AddRandomCheckpoint, mjp::app::AddBench, mjp::app::AddProfile,
-       mjp::app::AddDataset, mjp::app::AddConvert},
+       mjp::app::AddDataset, mjp::app::AddConvert, mjp::app::AddCertify},
       argc, argv);
 }
 

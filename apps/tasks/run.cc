@@ -62,6 +62,8 @@ void Print(const RunModelResult& result) {
 
 int Run(Arguments& arguments) {
   std::map<std::string, std::string> attributes = GivenAttributes(arguments.policy);
+  attributes["threads"] = std::to_string(arguments.policy.threads);
+  if (!arguments.policy.self_check) attributes["self_check"] = "0";
   if (!arguments.checkpoint.empty()) {
     attributes["checkpoint"] = std::filesystem::absolute(arguments.checkpoint).string();
   }

@@ -13,9 +13,14 @@ namespace {
 
 using Range = std::pair<double, double>;
 
-std::string UnitName(Unit unit) {
-  if (unit == Unit::kLength) return "m";
-  return unit == Unit::kAngle ? "rad" : "";
+// "rad", or "m x 25.3" where the policy's number is another one.
+std::string UnitName(const Quantity& quantity) {
+  if (quantity.unit == Unit::kOther) return "";
+  TextWriter text;
+  text.precision(3);
+  text << (quantity.unit == Unit::kLength ? "m" : "rad");
+  if (quantity.scale != 1) text << " x " << quantity.scale;
+  return text.str();
 }
 
 // Rows of the quantities of one feature; things with several numbers get their components.
@@ -30,7 +35,7 @@ std::vector<TermRow> RowsOf(const std::string& feature, const std::vector<Quanti
     const bool several = (as_before || as_after) && name.find('[') == std::string::npos;
     rows.push_back({feature,
                     several ? name + "[" + std::to_string(component) + "]" : name,
-                    UnitName(quantities[i].unit),
+                    UnitName(quantities[i]),
                     {},
                     {}});
   }
@@ -155,7 +160,7 @@ std::string TermTable(const std::vector<TermRow>& rows) {
                        const std::string& low, const std::string& high, const std::string& from,
                        const std::string& to) {
     char line[256];
-    std::snprintf(line, sizeof(line), "%-12s %-*.80s %-4s %11s %11s %13s %13s\n", feature,
+    std::snprintf(line, sizeof(line), "%-12s %-*.80s %-10s %11s %11s %13s %13s\n", feature,
                   static_cast<int>(std::min<size_t>(width, 80)), name.c_str(), unit.c_str(),
                   low.c_str(), high.c_str(), from.c_str(), to.c_str());
     table += line;

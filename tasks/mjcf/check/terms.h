@@ -15,7 +15,7 @@ namespace mjp::app {
 struct TermRow {
   std::string feature;  // "state", "environment" or "action"
   std::string name;     // as the attribute has it, with its component where there are several
-  std::string unit;     // of the model, where it is known: "m", "rad" or ""
+  std::string unit;     // where it is known: "rad", "m", "m x 25.3"; or ""
   // Of observations what the starts showed, of actions what the control's range lets through; none:
   // the control has no range.
   std::optional<std::pair<double, double>> seen;

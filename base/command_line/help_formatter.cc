@@ -18,14 +18,15 @@ std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
 
 std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
   const OptionRow row = RowOf(*option);
-  std::string text = row.description;
-  const auto add = [&text](const std::string& note) {
-    text += (text.empty() ? "(" : " (") + note + ")";
+  std::string notes;
+  const auto add = [&notes](const std::string& note) {
+    notes += (notes.empty() ? "" : "; ") + note;
   };
   if (row.required && !row.positional) add("required");
   if (!row.value.allowed.empty()) add(row.value.allowed);
   if (!row.standard.empty()) add("default: " + row.standard);
-  return text;
+  if (notes.empty()) return row.description;
+  return row.description + (row.description.empty() ? "(" : " (") + notes + ")";
 }
 
 }  // namespace mjp::app

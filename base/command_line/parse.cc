@@ -30,7 +30,8 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
 
 std::vector<std::string> OptionNames(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const OptionRow& row : TablesOf(app).front().options) {
+  const CommandTable own = TablesOf(app).front();
+  for (const OptionRow& row : own.options) {
     if (!row.positional) names.insert(names.end(), row.names.begin(), row.names.end());
   }
   return names;

@@ -18,9 +18,9 @@
 
 #include "kernels/cpu/fused.h"
 
-// Every instruction set gives the same bits: a multiply-add is rounded once, a sum over a row has
-// kSumLanes partial sums whatever the width of a register, and functions are made of the operations
-// below alone.
+// Every instruction set gives the same bits (but MJP_UNFUSED, kernels/cpu/isa.h): a multiply-add is
+// rounded once, a sum over a row has kSumLanes partial sums whatever the width of a register, and
+// functions are made of the operations below alone.
 
 namespace mjp::cpu::MJP_ISA {
 
@@ -35,9 +35,9 @@ inline Packet Load(const float* p) { return simd::ploadu<Packet>(p); }
 inline void Store(float* p, const Packet& v) { simd::pstoreu(p, v); }
 inline Packet Broadcast(float v) { return simd::pset1<Packet>(v); }
 
-// a b + c, rounded once
+// a b + c, rounded once (MJP_UNFUSED: twice)
 inline Packet Fma(const Packet& a, const Packet& b, const Packet& c) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(MJP_UNFUSED)
   return simd::pmadd(a, b, c);
 #else
   return FusedByDouble(a, b, c);

@@ -21,6 +21,7 @@ class MjcfTask : public Task {
   std::string name() const override { return file_->name(); }
   std::vector<std::string> measures() const override { return file_->rules().measures(); }
   int max_steps() const override { return file_->rules().steps(); }
+  double control_period() const override { return file_->period(); }
   Settings settings() const override { return {{"model", file_->hash()}}; }
   Settings conditions() const override { return {}; }
 

@@ -104,7 +104,7 @@ TEST_F(ConfigTest, SaysWhichAttributeIsWrong) {
            {"period", "0.001", "shorter than the model's timestep"},
            {"period", "nan", "attribute period is \"nan\""},
            {"period", "inf", "attribute period is \"inf\""},
-           {"period", "0.1s", "attribute period is \"0.1s\""},
+           {"period", "0.1x", "attribute period is \"0.1x\""},
            {"period", "0.1 ", "attribute period is \"0.1 \""},
            {"latency", "801", "attribute latency is longer than the 8 control steps"},
            {"latency", "-1", "attribute latency is \"-1\""},

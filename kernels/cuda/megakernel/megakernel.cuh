@@ -42,7 +42,8 @@ inline constexpr int kLocalAccumulatorBytes = 2 * kLocalPart * sizeof(float);  /
 
 // Where the partial sums of a layer go: a mailbox of `tile_values` values for each output tile,
 // double-buffered, for each row batch. Layers whose mailboxes have one size use the same two
-// buffers in turn; the lowest bit of a value is the epoch of the use that wrote it.
+// buffers in turn; the lowest bit of the first of four values is the epoch of the use that wrote
+// them.
 struct Mailbox {
   uint32_t offset = 0;      // of the first buffer, float32 values
   int tile_values = 0;      // K slices x values of an output tile
@@ -153,7 +154,7 @@ SharedSpace PlanSharedSpace(const std::vector<Layer>& layers, const Args& args, 
 // halves of each 32 in x 2 halves of in x 2 parts of out, 4 x 32 in, taps). On the default stream.
 void LaunchReorderWeights(const NormConvShape& shape, bool cta_local, const void* packed,
                           void* ordered);
-// Enqueues the steps [begin, end), or the windows. Throws Error(kRetryable); Unsupported where the
+// Enqueues the steps [begin, end), or the windows. Throws Error; Unsupported where the
 // format is not fp16 or bf16.
 void LaunchMegakernel(Format format, const Args& args, size_t shared_bytes, cudaStream_t stream);
 

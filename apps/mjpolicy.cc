@@ -10,8 +10,8 @@ int Run(int argc, char** argv) {
   return mjp::app::RunSubcommand(
       app,
       {mjp::app::AddDoctor, mjp::app::AddEvaluate, mjp::app::AddMerge, mjp::app::AddCompare,
-       mjp::app::AddDemonstrate, mjp::app::AddReplay, mjp::app::AddRender, mjp::app::AddObserve,
-       mjp::app::AddInfer, mjp::app::AddInspect, mjp::app::AddInstallPlugin,
+       mjp::app::AddReport, mjp::app::AddDemonstrate, mjp::app::AddReplay, mjp::app::AddRender,
+       mjp::app::AddObserve, mjp::app::AddInfer, mjp::app::AddInspect, mjp::app::AddInstallPlugin,
        mjp::app::AddRandomCheckpoint, mjp::app::AddBench, mjp::app::AddProfile,
        mjp::app::AddDataset, mjp::app::AddConvert},
       argc, argv);

@@ -200,7 +200,8 @@ std::string ComparisonSection(const std::vector<EvaluationFiles>& all) {
 std::string DisturbanceSection(const std::vector<EvaluationFiles>& all) {
   std::vector<std::string> keys;
   for (const EvaluationFiles& one : all) {
-    for (const auto& [key, value] : one.run.value("conditions", Json::object()).items()) {
+    const Json conditions = one.run.value("conditions", Json::object());
+    for (const auto& [key, value] : conditions.items()) {
       const bool known = std::ranges::find(keys, key) != keys.end();
       if (!known && !IsZero(value)) keys.push_back(key);
     }

@@ -10,16 +10,15 @@
 #include "apps/evaluate/progress.h"
 #include "apps/policy_options.h"
 #include "apps/stop_signal.h"
-#include "apps/tasks/task_option.h"
-#include "base/command_line/duration.h"
+#include "apps/tasks/task_choice.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/folders.h"
 #include "base/number_range.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/evaluation/run_text.h"
 #include "tasks/evaluation/version.h"
-#include "tasks/pusht/evaluation/pusht_task.h"
 #include "tasks/results/report.h"
 #include "tasks/results/results_folder.h"
 #include "tasks/results/shard.h"
@@ -32,7 +31,7 @@ constexpr uint32_t kLastSeed = std::numeric_limits<uint32_t>::max();
 
 struct Arguments {
   EvaluationOptions evaluation;
-  PushtOptions pusht;
+  TaskChoice task;
   std::string out, shard;
   bool resume = false, overwrite = false, json = false;
 };
@@ -88,7 +87,8 @@ int CodeOf(const Figures& figures) {
 
 // Prints the results as they stand in eval_info.json.
 int PrintJson(const std::string& out, const Figures& figures) {
-  std::fputs(ReadFile(out + "/eval_info.json", kLogLimit).c_str(), stdout);
+  const std::vector<uint8_t> text = mjp::ReadFile(out + "/eval_info.json", kLogLimit);
+  std::fwrite(text.data(), 1, text.size(), stdout);
   return CodeOf(figures);
 }
 
@@ -105,9 +105,10 @@ int ShowComplete(const Task& task, const std::map<int, EpisodeResult>& episodes,
 
 int Run(Arguments& arguments) {
   EvaluationOptions& options = arguments.evaluation;
-  const PushtTask task(arguments.pusht);
   CheckSeeds(options);
   ChooseShard(arguments.shard, options);
+  const std::unique_ptr<Task> made = arguments.task.Make(options);
+  const Task& task = *made;
   const auto checkpoint = mjp::LoadCheckpoint(options.checkpoint);
   options.policy.batch = std::min(options.policy.batch, std::max(1, options.episodes));
   options.policy.sampler.hold_noise = mjp::ResolveHoldNoise(
@@ -152,31 +153,8 @@ int Run(Arguments& arguments) {
   return CodeOf(figures);
 }
 
-// Takes a time with a unit as the control steps that it lasts.
-CLI::Validator ControlSteps() {
-  const auto change = [](std::string& text) -> std::string {
-    if (text.find_first_not_of("0123456789") == std::string::npos) return "";
-    const double step = kSubsteps * kTimestep;
-    const auto seconds = mjp::ParseDuration(text, step);
-    const double steps = seconds ? std::round(*seconds / step) : -1;
-    if (steps < 0 || std::abs(steps * step - *seconds) > 1e-9) {
-      return "'" + text + "' is no number of control steps of " + mjp::DurationText(step) + " each";
-    }
-    text = std::to_string(static_cast<int>(std::min(steps, 1e6)));
-    return "";
-  };
-  return CLI::Validator("").operation(change);
-}
-
-void AddConditions(CLI::App& command, Conditions& conditions, PushtOptions& pusht) {
+void AddConditions(CLI::App& command, Conditions& conditions) {
   const std::string group = "Conditions";
-  command
-      .add_option("--latency", conditions.latency,
-                  "Control steps from an observation to its first action, or their time (200ms)")
-      ->type_name("STEPS")
-      ->transform(ControlSteps())
-      ->check(CLI::Range(0, 8))
-      ->group(group);
   command
       .add_option("--picture-noise", conditions.picture_noise,
                   "Noise of every pixel value, standard deviation")
@@ -196,18 +174,9 @@ void AddConditions(CLI::App& command, Conditions& conditions, PushtOptions& push
       ->group(group);
   command
       .add_option("--action-noise", conditions.action_noise,
-                  "Noise of every target, standard deviation, of the world")
-      ->type_name("PIXELS")
+                  "Noise of every number of an action, standard deviation, the policy's unit")
       ->check(NumberRange(0.0, 100.0))
       ->group(group);
-  command.add_option("--push", pusht.push, "Push of the block every two seconds, of the world")
-      ->type_name("PIXELS")
-      ->check(NumberRange(0.0, 100.0))
-      ->group(group);
-  command.add_option("--success", pusht.success_coverage, "Coverage that counts as success")
-      ->check(NumberRange(0.0, 1.0))
-      ->group(group)
-      ->capture_default_str();
 }
 
 }  // namespace
@@ -216,9 +185,8 @@ Action AddEvaluate(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   EvaluationOptions& options = arguments->evaluation;
   options.policy.batch = 64;
-  options.max_steps = kControlSteps;
   CLI::App* command = app.add_subcommand("evaluate", "Score a checkpoint on a task");
-  AddTaskOption(*command);
+  arguments->task.AddTo(*command, options);
   command->add_option("--checkpoint", options.checkpoint, "Checkpoint directory")
       ->required()
       ->type_name("DIR");
@@ -230,7 +198,7 @@ Action AddEvaluate(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--max-steps", options.max_steps, "Control steps of an episode")
       ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
+      ->default_str("as the task");
   AddPolicyOptions(*command, options.policy);
   command
       ->add_option("--batch", options.policy.batch,
@@ -240,15 +208,7 @@ Action AddEvaluate(CLI::App& app) {
   command->add_option("--action-steps", options.action_steps, "Actions executed per decision")
       ->check(CLI::Range(1, 1000))
       ->default_str("as the checkpoint");
-  AddChoice<RendererKind>(*command, "--renderer", "Who draws the policy's pictures",
-                          {{"raster", RendererKind::kRaster}, {"mujoco", RendererKind::kMujoco}},
-                          arguments->pusht.renderer);
-  AddChoice<PhysicsKind>(*command, "--physics", "The engine; chipmunk is the original",
-                         {{"mujoco", PhysicsKind::kMujoco}, {"chipmunk", PhysicsKind::kChipmunk}},
-                         arguments->pusht.physics);
-  AddChoice<Through>(*command, "--through", "Policy beside the batch, or in the plugin",
-                     {{"batch", Through::kBatch}, {"plugin", Through::kPlugin}}, options.through);
-  AddConditions(*command, options.conditions, arguments->pusht);
+  AddConditions(*command, options.conditions);
   command->add_option("--out", arguments->out, "Folder of the results")
       ->required()
       ->type_name("DIR");

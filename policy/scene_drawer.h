@@ -20,7 +20,7 @@ class GpuSceneDrawer {
 
   // Enqueues `count` scenes (count, scene_bytes) to rgb (count, height, width, 3), both in that
   // GPU's memory and aligned to 16 bytes. May be captured in a graph. Scenes are not checked: what
-  // cannot be drawn is left out of sight. Throws Error(kRetryable).
+  // cannot be drawn is left out of sight. Throws Error.
   virtual void EnqueueDraw(const std::byte* scenes, int count, uint8_t* rgb,
                            CUstream_st* stream) const = 0;
 };

@@ -6,8 +6,7 @@
 #include <thread>
 
 #ifdef MJPOLICY_HAVE_CUDA
-#include <cuda_runtime_api.h>
-
+#include "kernels/cuda/primitives/gpu_traits.h"
 #include "policy/cuda/cuda_policy.h"
 #endif
 
@@ -55,9 +54,8 @@ Machine DescribeMachine() {
   machine.cores = std::thread::hardware_concurrency();
 #ifdef MJPOLICY_HAVE_CUDA
   std::string why;
-  cudaDeviceProp properties;
-  if (mjp::CudaUsable(&why) && cudaGetDeviceProperties(&properties, 0) == cudaSuccess) {
-    machine.gpu = properties.name;
+  if (mjp::CudaUsable(&why)) {
+    machine.gpu = mjp::GpuTraits::Current().name;
     machine.driver = DriverVersion();
   }
 #endif

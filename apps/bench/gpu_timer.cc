@@ -1,6 +1,6 @@
 #include "apps/bench/gpu_timer.h"
 
-#include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/graph_capture.h"
 #include "policy/cuda/arena.h"
 
 namespace mjp::app {
@@ -9,47 +9,30 @@ namespace {
 // A captured graph with two events in it.
 class TimedGraph {
  public:
-  explicit TimedGraph(const std::function<void(TimedGraph&)>& enqueue) {
-    mjp::CheckCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
-    mjp::CheckCuda(cudaEventCreate(&begin_), "event");
-    mjp::CheckCuda(cudaEventCreate(&end_), "event");
-    cudaGraph_t graph = nullptr;
-    mjp::CheckCuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture");
-    enqueue(*this);
-    mjp::CheckCuda(cudaStreamEndCapture(stream_, &graph), "end of the capture");
-    mjp::CheckCuda(cudaGraphInstantiate(&graph_, graph, 0), "instantiation of the graph");
-    static_cast<void>(cudaGraphDestroy(graph));
-  }
-  ~TimedGraph() {
-    static_cast<void>(cudaGraphExecDestroy(graph_));
-    static_cast<void>(cudaEventDestroy(begin_));
-    static_cast<void>(cudaEventDestroy(end_));
-    static_cast<void>(cudaStreamDestroy(stream_));
-  }
-  TimedGraph(const TimedGraph&) = delete;
-  TimedGraph& operator=(const TimedGraph&) = delete;
+  explicit TimedGraph(const std::function<void(TimedGraph&)>& enqueue)
+      : graph_(mjp::InstantiateGraph(mjp::CaptureGraph(stream(), [&] { enqueue(*this); }))) {}
 
-  cudaStream_t stream() const { return stream_; }
-  void Begin() { Record(begin_); }
-  void End() { Record(end_); }
+  cudaStream_t stream() const { return stream_.get(); }
+  void Begin() { Record(begin_.get()); }
+  void End() { Record(end_.get()); }
 
   // Milliseconds between the events, by the device's clock.
   double Run() {
     float elapsed = 0;
-    mjp::CheckCuda(cudaGraphLaunch(graph_, stream_), "launch");
-    mjp::CheckCuda(cudaStreamSynchronize(stream_), "launch");
-    mjp::CheckCuda(cudaEventElapsedTime(&elapsed, begin_, end_), "event");
+    mjp::CheckCuda(cudaGraphLaunch(graph_.get(), stream()), "launch");
+    mjp::CheckCuda(cudaStreamSynchronize(stream()), "launch");
+    mjp::CheckCuda(cudaEventElapsedTime(&elapsed, begin_.get(), end_.get()), "event");
     return elapsed;
   }
 
  private:
   void Record(cudaEvent_t event) {
-    mjp::CheckCuda(cudaEventRecordWithFlags(event, stream_, cudaEventRecordExternal), "event");
+    mjp::CheckCuda(cudaEventRecordWithFlags(event, stream(), cudaEventRecordExternal), "event");
   }
 
-  cudaStream_t stream_ = nullptr;
-  cudaEvent_t begin_ = nullptr, end_ = nullptr;
-  cudaGraphExec_t graph_ = nullptr;
+  mjp::CudaStream stream_ = mjp::MakeCudaStream();
+  mjp::CudaEvent begin_ = mjp::MakeCudaEvent(), end_ = mjp::MakeCudaEvent();
+  mjp::CudaGraphExec graph_;
 };
 
 BenchRow Repeat(const std::string& suite, const std::string& name, double seconds, int copies,

@@ -15,6 +15,9 @@
 #include "tasks/results/statistics.h"
 #if MJPOLICY_HAVE_CUDA
 #include <cuda_runtime_api.h>
+
+#include "kernels/cuda/primitives/gpu_traits.h"
+#include "policy/cuda/cuda_policy.h"
 #endif
 
 namespace mjp::app {
@@ -49,8 +52,8 @@ double FreeDeviceMegabytes() {
 
 std::string DeviceName() {
 #if MJPOLICY_HAVE_CUDA
-  cudaDeviceProp properties;
-  if (cudaGetDeviceProperties(&properties, 0) == cudaSuccess) return properties.name;
+  std::string why;
+  if (mjp::CudaUsable(&why)) return mjp::GpuTraits::Current().name;
 #endif
   return "no GPU";
 }

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/folders.h"
-#include "tasks/evaluation/run_differences.h"
+#include "tasks/results/run_differences.h"
 
 namespace mjp::app {
 namespace {

@@ -1,6 +1,7 @@
 #include "apps/report/sections.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "apps/report/charts.h"
 #include "apps/report/html.h"
@@ -116,6 +117,9 @@ std::string OneComparison(const EvaluationFiles& a, const EvaluationFiles& b, si
 std::string Cell(const Json& json, const std::string& key) {
   if (!json.contains(key)) return "";
   const Json& value = json[key];
+  if (value.is_number_float() && value.get<double>() == std::round(value.get<double>())) {
+    return Fixed(value.get<double>(), 0);
+  }
   return Escaped(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
@@ -183,7 +187,7 @@ std::string CurvesSection(const std::vector<EvaluationFiles>& all) {
               CurveChart(reaching, {"best " + measure, 0, 1, 2}, "Episodes, percent") + "</div>";
   }
   return SectionHtml("curves", "Steps and measures",
-                     "Left: how soon episodes are solved. Then, for each measure of the task, how "
+                     "First how soon episodes are solved. Then, for each measure of the task, how "
                      "many episodes come how far.",
                      Legend(all) + "<div class=\"pair\">" + charts + "</div>");
 }
@@ -203,7 +207,8 @@ std::string DisturbanceSection(const std::vector<EvaluationFiles>& all) {
     const Json conditions = one.run.value("conditions", Json::object());
     for (const auto& [key, value] : conditions.items()) {
       const bool known = std::ranges::find(keys, key) != keys.end();
-      if (!known && !IsZero(value)) keys.push_back(key);
+      // what counts as success disturbs nobody
+      if (!known && !IsZero(value) && !key.starts_with("success")) keys.push_back(key);
     }
   }
   if (keys.empty()) return "";

@@ -15,7 +15,7 @@ constexpr size_t kAlignment = 256;
 
 std::atomic<size_t> in_use = 0;  // bytes of all arenas
 
-// Allocates device memory; null if there is no room. Throws Error(kRetryable) for another fault.
+// Allocates device memory; null if there is no room. Throws Error for another fault.
 void* Allocate(size_t bytes) {
   static const char* const limit = std::getenv("MJPOLICY_GPU_MIB");
   static const size_t most =
@@ -51,8 +51,7 @@ void* DeviceArena::TakeBytes(size_t bytes) {
   if (base_ == nullptr) {
     capacity_ = used_;
   } else if (used_ > capacity_) {
-    throw Error(ExitCode::kRetryable,
-                "device arena: the second pass asked for more than was measured");
+    throw EnvironmentError("device arena: the second pass asked for more than was measured");
   }
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the base is null while sizes are measured
   return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(base_) + offset);

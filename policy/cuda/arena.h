@@ -10,7 +10,8 @@ namespace mjp {
 
 // Device memory of one owner. The same code first measures (a fresh arena hands out offsets from
 // null), then places: Seal() allocates what was measured, and the code runs again on the memory.
-// After that nothing is allocated. Move-only by intent; the one place that calls cudaMalloc.
+// After that nothing is allocated. Move-only by intent; the one place that allocates what
+// stays.
 class DeviceArena {
  public:
   DeviceArena() = default;

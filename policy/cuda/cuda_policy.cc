@@ -41,9 +41,8 @@ class EngineCache {
     }
     try {
       return std::make_unique<CudaEngine>(checkpoint, options);
-    } catch (const Error& error) {
-      // idle engines may hold the memory that is missing
-      if (error.code() != ExitCode::kEnvironment || idle_.empty()) throw;
+    } catch (const OutOfDeviceMemory&) {
+      if (idle_.empty()) throw;  // else they may hold the memory that is missing
       idle_.clear();
       return std::make_unique<CudaEngine>(std::move(checkpoint), options);
     }
@@ -127,7 +126,7 @@ class CudaPolicy final : public Policy {
     try {
       work();
     } catch (const Error& error) {
-      if (error.code() == ExitCode::kRetryable) healthy_ = false;
+      healthy_ = healthy_ && error.code() == ExitCode::kBadInput;
       throw;
     }
   }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/gpu_traits.h"
 #include "policy/checkpoint/normalizer.h"
 #include "policy/unet/unet_model.h"
 
@@ -28,7 +29,7 @@ DeviceWeights::DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Forma
 // MJPOLICY_TEST_FLIP_WEIGHT of the way through the weights: what a load-time check must find.
 void DeviceWeights::PlantFault() {
 #ifdef MJPOLICY_TEST_SEAMS
-  const char* place = std::getenv("MJPOLICY_TEST_FLIP_WEIGHT");
+  const char* place = std::getenv(kTestFaultVariable);
   if (place == nullptr) return;
   const size_t words = arena_.bytes() / sizeof(uint16_t);
   const auto word = static_cast<size_t>(std::strtod(place, nullptr) * static_cast<double>(words));

@@ -27,7 +27,7 @@ class CudaEngine {
   CudaEngine& operator=(const CudaEngine&) = delete;
 
   // Starts a decision on a valid `input`, which is not read after the call. With a trace the
-  // decision is computed step by step. Throws Error(kRetryable) after a fault of the GPU.
+  // decision is computed step by step. Throws Error after a fault of the GPU.
   void Launch(const PolicyInput& input, PolicyTrace* trace);
   // Waits for the decision and reads its actions and times.
   void Wait(PolicyOutput& output);

@@ -5,12 +5,15 @@
 #include <cstdio>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <tuple>
 #include <vector>
 
 #include "base/error.h"
+#include "kernels/cuda/primitives/gpu_traits.h"
+#include "kernels/shared/picard_step.h"
 #include "policy/checkpoint/normalizer.h"
 #include "policy/cpu/cpu_policy.h"
 #include "policy/cuda/device_weights.h"
@@ -22,6 +25,11 @@ namespace mjp {
 namespace {
 
 constexpr int kSteps = 2;  // the first with the most noise, the last with the least
+// With a window: a tolerance that no window meets, and steps beyond those after which it is
+// abandoned, so that its fallback runs too.
+constexpr float kNoTolerance = 1e-9f;
+constexpr int kWindowSteps = kPicardTrialPasses + 3;
+constexpr int kMostRows = 128;  // beyond, no plan has another launch
 constexpr unsigned kMostThreads = 16;
 constexpr size_t kHashDigits = 64;
 
@@ -37,27 +45,42 @@ double LimitOf(Precision precision) {
   }
 }
 
-// One observation: pictures of slopes and edges, states in the middle of their range.
-struct Observation {
-  std::vector<uint8_t> frames;
-  std::vector<float> state, environment;
-  NoiseKey key = {0x5e1fc4ec, 0};
-  PolicyInput input;
-
-  explicit Observation(const Checkpoint& checkpoint) {
+// One observation of `rows` environments alike: pictures of slopes and edges, states in the middle
+// of their range.
+class Observation {
+ public:
+  Observation(const Checkpoint& checkpoint, int rows) : keys_(rows, {0x5e1fc4ec, 0}) {
     const PolicyConfig& config = checkpoint.config;
     for (int t = 0; t < config.n_obs_steps; ++t) {
       for (const CameraFeature& camera : config.cameras) AddPicture(camera, t);
-      state.insert(state.end(), config.state_dim, 0.1f * static_cast<float>(t));
-      environment.insert(environment.end(), config.environment_dim, 0.1f * static_cast<float>(t));
+      state_.insert(state_.end(), config.state_dim, 0.1f * static_cast<float>(t));
+      environment_.insert(environment_.end(), config.environment_dim, 0.1f * static_cast<float>(t));
     }
-    Unnormalize(checkpoint.stats.state, config.state_dim, state);
-    Unnormalize(checkpoint.stats.environment, config.environment_dim, environment);
-    input.count = 1;
-    input.frames = frames;
-    input.state = state;
-    input.environment = environment;
-    input.keys = {&key, 1};
+    Unnormalize(checkpoint.stats.state, config.state_dim, state_);
+    Unnormalize(checkpoint.stats.environment, config.environment_dim, environment_);
+    Repeat(frames_), Repeat(state_), Repeat(environment_);
+  }
+
+  // Of the first `rows` environments.
+  PolicyInput Input(size_t rows) const {
+    PolicyInput input;
+    const auto first = [&](const auto& all) {
+      return std::span(all).first(all.size() / keys_.size() * rows);
+    };
+    input.count = static_cast<int>(rows);
+    input.frames = first(frames_);
+    input.state = first(state_);
+    input.environment = first(environment_);
+    input.keys = first(keys_);
+    return input;
+  }
+
+ private:
+  template <typename T>
+  void Repeat(std::vector<T>& values) const {
+    const size_t one = values.size();
+    values.resize(one * keys_.size());
+    for (size_t i = one; i < values.size(); ++i) values[i] = values[i - one];
   }
 
   void AddPicture(const CameraFeature& camera, int time) {
@@ -67,54 +90,95 @@ struct Observation {
           const bool inside = std::abs(2 * x - camera.width) < camera.width / 2 &&
                               std::abs(2 * y - camera.height) < camera.height / 3;
           const int slope = (x * (c + 1) * 128 / camera.width + y * 96 / camera.height + 8 * time);
-          frames.push_back(static_cast<uint8_t>(inside ? 255 - slope : slope));
+          frames_.push_back(static_cast<uint8_t>(inside ? 255 - slope : slope));
         }
   }
+
+  std::vector<NoiseKey> keys_;
+  std::vector<uint8_t> frames_;
+  std::vector<float> state_, environment_;
 };
 
-// The largest difference in units of x, that is, of normalised actions.
-double LargestDifference(const Checkpoint& checkpoint, std::vector<float> a, std::vector<float> b) {
-  Normalize(checkpoint.stats.action, checkpoint.config.action_dim, a);
-  Normalize(checkpoint.stats.action, checkpoint.config.action_dim, b);
+// The largest difference between any of `rows` and `row` in units of x, that is, of normalised
+// actions.
+double LargestDifference(const Checkpoint& checkpoint, std::vector<float> rows,
+                         std::vector<float> row) {
+  Normalize(checkpoint.stats.action, checkpoint.config.action_dim, rows);
+  Normalize(checkpoint.stats.action, checkpoint.config.action_dim, row);
   double largest = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    const double difference = std::abs(static_cast<double>(a[i]) - b[i]);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(rows[i]) - row[i % row.size()]);
     if (!(difference <= largest)) largest = difference;  // NaN stays
     if (std::isnan(largest)) break;
   }
   return largest;
 }
 
-}  // namespace
-
-SelfCheck RunSelfCheck(const std::shared_ptr<const Checkpoint>& checkpoint,
-                       const PolicyOptions& options) {
-  const double begin = Now();
+// `options` for a decision as short as the forms that run allow.
+PolicyOptions Shortened(const PolicyOptions& options) {
   PolicyOptions gpu = options;
+  const bool windows = options.sampler.parallel_window > 1;
   gpu.self_check = false;
   gpu.timing = TimingDetail::kNone;
   gpu.sampler.hold_noise = 1;
-  gpu.sampler.steps = std::min(options.sampler.steps, kSteps);
-  PolicyOptions cpu = gpu;
+  gpu.sampler.steps = std::min(options.sampler.steps, windows ? kWindowSteps : kSteps);
+  if (windows) gpu.sampler.parallel_tolerance = kNoTolerance;
+  return gpu;
+}
+
+// `options` of the same decision, step by step on the CPU.
+PolicyOptions OnTheCpu(const PolicyOptions& options) {
+  PolicyOptions cpu = options;
   cpu.backend = Backend::kCpu;
   cpu.precision = Precision::kFp32;
   cpu.batch = 1;
   cpu.sampler.parallel_window = 0;
   cpu.threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads));
-  const Observation observation(*checkpoint);
+  return cpu;
+}
+
+SelfCheck Compare(const std::shared_ptr<const Checkpoint>& checkpoint,
+                  const PolicyOptions& options) {
+  const PolicyOptions gpu = Shortened(options);
+  const int rows = std::min(options.batch, kMostRows);
+  const Observation observation(*checkpoint, rows);
   PolicyOutput there, here;
   CudaEngine engine(checkpoint, gpu);
-  engine.Launch(observation.input, nullptr);
-  cpu::CpuPolicy(checkpoint, cpu).Infer(observation.input, here);
+  engine.Launch(observation.Input(rows), nullptr);
+  cpu::CpuPolicy(checkpoint, OnTheCpu(gpu)).Infer(observation.Input(1), here);
   engine.Wait(there);
   SelfCheck check;
+  check.rows = rows;
   check.error = LargestDifference(*checkpoint, there.actions, here.actions);
   check.weights_intact =
       DeviceWeights::Get(checkpoint, FormatOf(gpu.precision), UsesNormConvWeights(engine.plan()))
           ->Intact();
   check.limit = LimitOf(options.precision);
-  check.seconds = Now() - begin;
   return check;
+}
+
+}  // namespace
+
+Error SelfCheckFault(const std::string& fault, const GpuTraits& gpu) {
+  return EnvironmentError("the self-check at load failed: " + fault + "; this build has code for " +
+                          BuiltArchitectures() + ", the GPU is " + gpu.name +
+                          " (compute capability " + CapabilityText(gpu.capability) +
+                          "); to build for it, run: " + kBuildForEveryGpu);
+}
+
+SelfCheck RunSelfCheck(const std::shared_ptr<const Checkpoint>& checkpoint,
+                       const PolicyOptions& options) {
+  const double begin = Now();
+  try {
+    SelfCheck check = Compare(checkpoint, options);
+    check.seconds = Now() - begin;
+    return check;
+  } catch (const OutOfDeviceMemory&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::kBadInput || error.code() == ExitCode::kUsage) throw;
+    throw SelfCheckFault(error.what(), GpuTraits::Current());
+  }
 }
 
 void RequireSelfCheck(const std::shared_ptr<const Checkpoint>& checkpoint,

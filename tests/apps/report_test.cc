@@ -39,7 +39,8 @@ class ReportTest : public mjp_test::ProgramTest {
   void SetUp() override {
     ProgramTest::SetUp();
     ASSERT_EQ(Pusht(Evaluate("plain") + "--episodes 4 --videos 2").code, 0);
-    ASSERT_EQ(Pusht(Evaluate("a<b") + "--episodes 4 --latency 200ms").code, 0);
+    ASSERT_EQ(Pusht(Evaluate("other") + "--episodes 4 --latency 200ms").code, 0);
+    fs::rename(Path("other"), Path("a<b"));
   }
   std::string Report(const std::string& options = "") const {
     return "report " + Path("plain") + " '" + Path("a<b") + "' --out " + Path("page.html") + " " +

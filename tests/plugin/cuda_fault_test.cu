@@ -1,6 +1,7 @@
 // A fault that ends all work of this process on the GPU, in the middle of a simulation. Alone in
 // its program, since nothing runs on the GPU afterwards.
 
+#include "kernels/cuda/primitives/gpu_traits.h"
 #include "plugin/cache.h"
 #include "plugin/state.h"
 #include "policy/checkpoint/checkpoint_writer.h"
@@ -59,6 +60,18 @@ TEST_F(CudaFaultTest, HoldsTheControlAndSaysSoOnce) {
   for (int i = 0; i < 200; ++i) mj_step(model.get(), other.get());
   EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("unspecified launch failure")));
   EXPECT_TRUE(mjp::PolicyFailed(model.get(), other.get()));
+
+  // no second try of this program cures it: its exit code does not ask for one, and the text says
+  // what the build holds
+  try {
+    mjp::Policy::Create(mjp::NamedNetwork("compact"), {.backend = mjp::Backend::kCuda});
+    FAIL() << "a policy was made";
+  } catch (const mjp::Error& error) {
+    EXPECT_EQ(error.code(), mjp::ExitCode::kEnvironment);
+    EXPECT_THAT(error.what(), HasSubstr(mjp::BuiltArchitectures()));
+  }
+  EXPECT_EQ(mjp::Policy::Create(mjp::NamedNetwork("compact"), {})->options().backend,
+            mjp::Backend::kCpu);
 }
 
 }  // namespace

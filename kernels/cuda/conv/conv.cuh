@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/shared/format.h"
 
 // Convolutions of one and two dimensions, transposed ones and linear layers on the GPU, as one
@@ -29,7 +30,7 @@ struct ConvShape {
   int K() const { return kernel_h * kernel_w * in_c; }
 };
 
-// How a shape runs. Depends on the shape alone.
+// How a shape runs. Depends on the shape and the GPU alone.
 struct ConvConfig {
   int block_m = 64, block_n = 64;  // out channels x positions of a block
   int split_k = 1;                 // blocks of a cluster that share one tile's sum
@@ -46,7 +47,7 @@ struct ConvArgs {
   bool y_fp32 = false;
 };
 
-ConvConfig ChooseConvConfig(const ConvShape& shape);
+ConvConfig ChooseConvConfig(const ConvShape& shape, const GpuTraits& gpu);
 
 // Enqueues the convolution. Throws Error for a shape that no kernel supports.
 void LaunchConv(Format format, const ConvArgs& args, cudaStream_t stream);

@@ -308,8 +308,10 @@ void CheckShape(const ConvShape& s) {
 
 }  // namespace
 
-ConvConfig ChooseConvConfig(const ConvShape& s) {
-  constexpr int kTargetBlocks = 128;  // about one per multiprocessor of an H200
+ConvConfig ChooseConvConfig(const ConvShape& s, const GpuTraits& gpu) {
+  // A constant of the algorithm, not the GPU's multiprocessors: it sets the order of the sums, and
+  // with it the bits, which all GPUs with clusters share.
+  constexpr int kTargetBlocks = 128;
   ConvConfig c;
   const int positions = s.Positions();
   auto tiles = [&](int bm, int bn) {
@@ -321,6 +323,7 @@ ConvConfig ChooseConvConfig(const ConvShape& s) {
          s.K() / (c.split_k * 2) >= 128) {
     c.split_k *= 2;
   }
+  c.split_k = std::min(c.split_k, gpu.ClusterBlocks());
   return c;
 }
 
@@ -328,9 +331,9 @@ void LaunchConv(Format format, const ConvArgs& args, cudaStream_t stream) {
   CheckShape(args.shape);
   if (WgmmaConvSupports(format, args)) return LaunchWgmmaConv(format, args, stream);
   if (WgmmaTf32ConvSupports(format, args)) return LaunchWgmmaTf32Conv(format, args, stream);
-  const ConvConfig config = ChooseConvConfig(args.shape);
+  const ConvConfig config = ChooseConvConfig(args.shape, GpuTraits::Current());
   const ConvKernelArgs p = {args, KTiles(format, args.shape), PaddedM(args.shape.out_c),
-                            std::min(config.split_k, GpuTraits::Current().ClusterBlocks())};
+                            config.split_k};
   switch (format) {
     case Format::kFp32:
       return LaunchFormat<Format::kFp32>(config, p, stream);

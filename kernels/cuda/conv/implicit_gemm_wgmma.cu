@@ -185,13 +185,17 @@ int KTiles(const ConvShape& s) {
   return (s.K() + per_stage - 1) / per_stage;
 }
 
-// Multiprocessors of an H100 or H200 that clusters of so many blocks fill, one block on each: a
-// cluster stays within one of the parts of the GPU, of 16 or 18, so the larger leave some idle.
-constexpr int Multiprocessors(int cluster) { return cluster <= 2 ? 132 : 112; }
+// Multiprocessors that clusters of so many blocks fill, one block on each: a cluster stays within
+// one of the parts of the GPU, of 16 or 18 multiprocessors, so the larger leave some idle.
+int Multiprocessors(const GpuTraits& gpu, int cluster) {
+  constexpr int kPart = 18, kPartInClusters = 16;
+  return cluster <= 2 ? gpu.multiprocessors
+                      : std::max(1, gpu.multiprocessors / kPart) * kPartInClusters;
+}
 
 }  // namespace
 
-WgmmaConvConfig ChooseWgmmaConvConfig(const ConvShape& s) {
+WgmmaConvConfig ChooseWgmmaConvConfig(const ConvShape& s, const GpuTraits& gpu) {
   // measured on an H200, microseconds: of a stage, and of a block besides its stages
   struct Candidate {
     int block_m, block_n;
@@ -209,7 +213,7 @@ WgmmaConvConfig ChooseWgmmaConvConfig(const ConvShape& s) {
     for (int split = 1; split <= kMaxSplit; split *= 2) {
       const int stages = (KTiles(s) + split - 1) / split;
       if (split > 1 && stages < 4) break;
-      const int slots = Multiprocessors(split), waves = (tiles * split + slots - 1) / slots;
+      const int slots = Multiprocessors(gpu, split), waves = (tiles * split + slots - 1) / slots;
       // where several blocks share a multiprocessor, one multiplies while another begins or ends
       const double overhead = waves > 1 && c.block_m < 256 ? c.overhead / 4 : c.overhead;
       const double time = waves * (stages * c.stage + overhead + (split > 1 ? kSplitTime : 0));
@@ -230,7 +234,7 @@ bool WgmmaConvSupports(Format format, const ConvArgs& args) {
 }
 
 void LaunchWgmmaConv(Format format, const ConvArgs& args, cudaStream_t stream) {
-  const WgmmaConvConfig config = ChooseWgmmaConvConfig(args.shape);
+  const WgmmaConvConfig config = ChooseWgmmaConvConfig(args.shape, GpuTraits::Current());
   const WgmmaConvArgs p = {args, KTiles(args.shape), args.shape.out_c, config.split_k};
   if (format == Format::kFp16) return LaunchFormat<Format::kFp16>(config, p, stream);
   LaunchFormat<Format::kBf16>(config, p, stream);

@@ -9,7 +9,7 @@
 
 namespace mjp {
 
-// How a shape runs. Depends on the shape alone.
+// How a shape runs. Depends on the shape and the GPU alone.
 struct WgmmaConvConfig {
   int block_m = 128, block_n = 64;  // positions x out channels of a block; 0: not supported
   int split_k = 1;                  // blocks of a cluster that share one tile's sum
@@ -17,7 +17,7 @@ struct WgmmaConvConfig {
 };
 
 // Chooses by a count of the products that the busiest multiprocessor makes.
-WgmmaConvConfig ChooseWgmmaConvConfig(const ConvShape& shape);
+WgmmaConvConfig ChooseWgmmaConvConfig(const ConvShape& shape, const GpuTraits& gpu);
 
 // Whether this convolution runs here (16-bit formats, enough positions, out channels in multiples
 // of 64, a GPU of compute capability 9.0); otherwise the general kernel takes it.

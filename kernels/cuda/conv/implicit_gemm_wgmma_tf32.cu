@@ -197,12 +197,16 @@ int KTiles(const ConvShape& s) {
   return (s.K() + per_stage - 1) / per_stage;
 }
 
-// Blocks of an H100 or H200 that run at once, in clusters of `split`: a cluster stays within one of
-// its parts, of which seven have 16 multiprocessors or more.
-int Slots(int split) { return split <= 2 ? 132 : 7 * (16 / split) * split; }
+// Blocks that run at once, in clusters of `split`: a cluster stays within one of the parts of the
+// GPU, of 16 or 18 multiprocessors.
+int Slots(const GpuTraits& gpu, int split) {
+  constexpr int kPart = 18, kPartInClusters = 16;
+  return split <= 2 ? gpu.multiprocessors
+                    : std::max(1, gpu.multiprocessors / kPart) * (kPartInClusters / split) * split;
+}
 
 // The split of k that ends first.
-int SplitOf(const ConvShape& s) {
+int SplitOf(const ConvShape& s, const GpuTraits& gpu) {
   // measured on an H200, microseconds: of a stage, of beginning and ending a block, of the cluster
   constexpr double kStage = 0.95, kEnds = 5, kCluster = 2;
   constexpr int kFewStages = 4;
@@ -212,7 +216,7 @@ int SplitOf(const ConvShape& s) {
   for (int split = 1; split <= kMaxSplit; ++split) {
     const int stages = (KTiles(s) + split - 1) / split;
     if (split > 1 && stages < kFewStages) break;
-    const int waves = (tiles * split + Slots(split) - 1) / Slots(split);
+    const int waves = (tiles * split + Slots(gpu, split) - 1) / Slots(gpu, split);
     const double time = waves * (stages * kStage + kEnds + (split > 1 ? kCluster : 0));
     if (split == 1 || time < best_time) best = split, best_time = time;
   }
@@ -246,7 +250,8 @@ bool WgmmaTf32ConvSupports(Format format, const ConvArgs& args) {
 }
 
 void LaunchWgmmaTf32Conv(Format format, const ConvArgs& args, cudaStream_t stream) {
-  const WgmmaConvArgs p = {args, KTiles(args.shape), args.shape.out_c, SplitOf(args.shape)};
+  const WgmmaConvArgs p = {args, KTiles(args.shape), args.shape.out_c,
+                           SplitOf(args.shape, GpuTraits::Current())};
   if (format == Format::kFp32) return LaunchFormat<Format::kFp32>(p, stream);
   LaunchFormat<Format::kTf32>(p, stream);
 }

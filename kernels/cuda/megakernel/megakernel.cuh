@@ -153,7 +153,7 @@ SharedSpace PlanSharedSpace(const std::vector<Layer>& layers, const Args& args, 
 // halves of each 32 in x 2 halves of in x 2 parts of out, 4 x 32 in, taps). On the default stream.
 void LaunchReorderWeights(const NormConvShape& shape, bool cta_local, const void* packed,
                           void* ordered);
-// Enqueues the steps [begin, end), or the windows. Throws Error(kRetryable); Unsupported where the
+// Enqueues the steps [begin, end), or the windows. Throws Error; Unsupported where the
 // format is not fp16 or bf16.
 void LaunchMegakernel(Format format, const Args& args, size_t shared_bytes, cudaStream_t stream);
 

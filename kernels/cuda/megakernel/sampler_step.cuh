@@ -295,7 +295,7 @@ __device__ __forceinline__ void LoadInOutWeights(const CtaState& cta, float* fir
   SyncPicardThreads();
 }
 
-// Launches a persistent kernel, all of whose CTAs are resident at once. Throws Error(kRetryable).
+// Launches a persistent kernel, all of whose CTAs are resident at once. Throws Error.
 template <auto kKernel, typename Args>
 void LaunchPersistent(const Args& args, int ctas, size_t shared_bytes, cudaStream_t stream,
                       int threads = kMmaThreads) {

@@ -328,6 +328,7 @@ int KTiles(const ConvShape& s) {
 
 }  // namespace
 
+// Of all GPUs with clusters alike: `slices` x `split_k` sets the order of the sums.
 ConvNormConfig ChooseConvNormConfig(const ConvShape& s) {
   const int positions = s.out_h * s.out_w;
   ConvNormConfig c = positions <= 16    ? ConvNormConfig{64, 16, 1, 8}

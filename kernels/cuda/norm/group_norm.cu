@@ -195,10 +195,9 @@ void LaunchPacked(const GroupNormArgs& a, int packs, int blocks, cudaStream_t st
 
 // Blocks of a cluster that share the work of a reduction group: as many as there are
 // multiprocessors for.
-int ClusterBlocks(int reductions) {
-  constexpr int kMultiprocessors = 132;
-  if (GpuTraits::Current().ClusterBlocks() < 2) return 1;
-  return reductions <= kMultiprocessors ? 2 : 1;
+int ClusterBlocks(int reductions, const GpuTraits& gpu) {
+  if (gpu.ClusterBlocks() < 2) return 1;
+  return reductions <= gpu.multiprocessors ? 2 : 1;
 }
 
 template <typename T, int V>
@@ -206,7 +205,7 @@ void LaunchVector(const GroupNormArgs& a, cudaStream_t stream) {
   const int packs = a.channels / a.groups / V * a.positions;
   if (packs <= 32) return LaunchPacked<T, V, 1, Reduction::kWarp>(a, packs, 1, stream);
   if (packs <= 64) return LaunchPacked<T, V, 2, Reduction::kWarp>(a, packs, 1, stream);
-  const int blocks = ClusterBlocks(a.rows * a.groups);
+  const int blocks = ClusterBlocks(a.rows * a.groups, GpuTraits::Current());
   if (blocks > 1 && packs <= blocks * kMaxClusterThreads)
     return LaunchPacked<T, V, 1, Reduction::kCluster>(a, packs, blocks, stream);
   if (packs <= 4 * kMaxThreads)

@@ -24,7 +24,7 @@ bool CanSplit(Format format, const NormConvArgs& a, int split) {
 // large clusters, since every CTA normalises its own input; beyond 16 rows clusters of 4 measured
 // faster than those of 8, of which the H200 holds 15 at a time, where their input fits.
 NormConvConfig ChooseNormConvConfig(Format format, const NormConvArgs& a) {
-  constexpr int kEnoughBlocks = 96, kTooManyBlocks = 160;  // about one per multiprocessor
+  constexpr int kEnoughBlocks = 96, kTooManyBlocks = 160;  // constants: the split sets the bits
   constexpr int kFewPositions = 16, kManyRows = 16, kFewChannels = 1024;
   const NormConvShape& s = a.shape;
   NormConvConfig c;

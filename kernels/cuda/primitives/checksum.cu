@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "kernels/cuda/primitives/checksum.h"
-#include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/cuda_raii.h"
 
 namespace mjp {
 namespace {
@@ -49,18 +49,13 @@ void AddToChecksum(Checksum& sum, size_t first, const void* host, size_t bytes) 
 }
 
 Checksum DeviceChecksum(const void* device, size_t bytes) {
-  unsigned long long* sums = nullptr;
   unsigned long long host[2] = {};
-  CheckCuda(cudaMalloc(&sums, sizeof(host)), "checksum");
-  cudaError_t status = cudaMemset(sums, 0, sizeof(host));
-  if (status == cudaSuccess) {
-    ChecksumKernel<<<kBlocks, kThreads>>>(static_cast<const uint32_t*>(device),
-                                          bytes / sizeof(uint32_t), sums);
-    status = cudaGetLastError();
-  }
-  if (status == cudaSuccess) status = cudaMemcpy(host, sums, sizeof(host), cudaMemcpyDeviceToHost);
-  static_cast<void>(cudaFree(sums));
-  CheckCuda(status, "checksum");
+  const auto sums = MakeDeviceArray<unsigned long long>(2);
+  CheckCuda(cudaMemset(sums.get(), 0, sizeof(host)), "checksum");
+  ChecksumKernel<<<kBlocks, kThreads>>>(static_cast<const uint32_t*>(device),
+                                        bytes / sizeof(uint32_t), sums.get());
+  CheckCuda(cudaGetLastError(), "checksum");
+  CheckCuda(cudaMemcpy(host, sums.get(), sizeof(host), cudaMemcpyDeviceToHost), "checksum");
   return {host[0], host[1]};
 }
 

@@ -9,33 +9,26 @@
 
 namespace mjp {
 
-// Whether a second try can cure a failed call: a fault of the device or of the driver's state. What
-// this program or its build got wrong fails again.
+// Whether a second try can cure a failed call: what happened to the device or to the driver, and
+// not what this program did to it. A fault of a kernel is none of these: the same code faults
+// again.
 inline bool CudaRetryHelps(cudaError_t status) {
   switch (status) {
-    case cudaErrorInvalidValue:
-    case cudaErrorInvalidConfiguration:
-    case cudaErrorInvalidDevice:
-    case cudaErrorInvalidDeviceFunction:
-    case cudaErrorInvalidKernelImage:
-    case cudaErrorInvalidPtx:
-    case cudaErrorInvalidResourceHandle:
-    case cudaErrorInsufficientDriver:
-    case cudaErrorNoDevice:
-    case cudaErrorNoKernelImageForDevice:
-    case cudaErrorUnsupportedPtxVersion:
-    case cudaErrorJitCompilerNotFound:
-    case cudaErrorJitCompilationDisabled:
-    case cudaErrorLaunchOutOfResources:
-    case cudaErrorCooperativeLaunchTooLarge:
-    case cudaErrorInvalidClusterSize:
-    case cudaErrorIllegalInstruction:
-    case cudaErrorAssert:
-    case cudaErrorNotSupported:
-    case cudaErrorNotPermitted:
-      return false;
-    default:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorSystemNotReady:
+    case cudaErrorMpsConnectionFailed:
+    case cudaErrorMpsServerNotReady:
+    case cudaErrorMpsMaxClientsReached:
+    case cudaErrorMpsMaxConnectionsReached:
+    case cudaErrorOperatingSystem:
+    case cudaErrorUnknown:
       return true;
+    default:
+      return false;
   }
 }
 

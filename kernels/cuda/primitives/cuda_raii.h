@@ -30,7 +30,7 @@ using CudaEvent = CudaOwner<cudaEvent_t, &cudaEventDestroy>;
 using CudaGraph = CudaOwner<cudaGraph_t, &cudaGraphDestroy>;
 using CudaGraphExec = CudaOwner<cudaGraphExec_t, &cudaGraphExecDestroy>;
 
-// A stream that does not wait for the default one. Throws Error(kRetryable), as all here do.
+// A stream that does not wait for the default one. Throws Error, as all here do.
 inline CudaStream MakeCudaStream() {
   cudaStream_t stream = nullptr;
   CheckCuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
@@ -48,6 +48,17 @@ inline CudaGraphExec InstantiateGraph(const CudaGraph& graph) {
   cudaGraphExec_t exec = nullptr;
   CheckCuda(cudaGraphInstantiate(&exec, graph.get(), 0), "instantiation of the graph");
   return CudaGraphExec(exec);
+}
+
+// Memory of the device for a moment, of any content; what stays has a DeviceArena
+// (policy/cuda/arena.h). Throws OutOfDeviceMemory too.
+template <typename T>
+using DeviceArray = std::unique_ptr<T, CudaDeleter<&cudaFree>>;
+template <typename T>
+DeviceArray<T> MakeDeviceArray(size_t size) {
+  void* memory = nullptr;
+  CheckCuda(cudaMalloc(&memory, size * sizeof(T)), "device memory");
+  return DeviceArray<T>(static_cast<T*>(memory));
 }
 
 // Memory of the host that the device copies from and to on its own; begins as zeros. Empty until

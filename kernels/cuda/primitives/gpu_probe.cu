@@ -79,6 +79,14 @@ void ReadDevice(GpuTraits& traits) {
 
 }  // namespace
 
+int CurrentDevice() {
+  static thread_local int last = 0;
+  int device = 0;
+  if (cudaGetDevice(&device) == cudaSuccess) return last = device;
+  static_cast<void>(cudaGetLastError());
+  return last;
+}
+
 GpuTraits ProbeGpu() {
   GpuTraits traits;
   ReadDevice(traits);

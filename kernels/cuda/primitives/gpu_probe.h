@@ -10,6 +10,10 @@ namespace mjp {
 // driver found") and what to do about it.
 GpuTraits ProbeGpu();
 
+// The device that this thread's calls of CUDA go to; where it does not answer any more, the one
+// that did last.
+int CurrentDevice();
+
 }  // namespace mjp
 
 #endif  // KERNELS_CUDA_PRIMITIVES_GPU_PROBE_H_

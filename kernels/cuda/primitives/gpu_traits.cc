@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <mutex>
 #include <sstream>
 
 #include "base/error.h"
@@ -14,16 +15,22 @@ namespace {
 constexpr const char* kTestVariable = "MJPOLICY_TEST_GPU";
 constexpr int kKib = 1024;
 
+// Throws Error(kEnvironment) where a variable is set that a build for tests alone obeys.
+void RefuseTestVariables() {
+#ifndef MJPOLICY_TEST_SEAMS
+  for (const char* name : {kTestVariable, kTestFaultVariable}) {
+    if (std::getenv(name) == nullptr) continue;
+    throw EnvironmentError(std::string(name) +
+                           " is set, and only a build for tests obeys it: unset it");
+  }
+#endif
+}
+
 GpuTraits FromEnvironment() {
+  RefuseTestVariables();
   const GpuTraits traits = ProbeGpu();
   const char* text = std::getenv(kTestVariable);
-  if (text == nullptr) return traits;
-#ifdef MJPOLICY_TEST_SEAMS
-  return OverriddenTraits(traits, text);
-#else
-  throw EnvironmentError(std::string(kTestVariable) +
-                         " is set, and only a build for tests obeys it: unset it");
-#endif
+  return text == nullptr ? traits : OverriddenTraits(traits, text);
 }
 
 int ParseNumber(const std::string& word, const std::string& value) {
@@ -78,8 +85,13 @@ const std::map<std::string, GpuTraits>& KnownGpus() {
 }  // namespace
 
 const GpuTraits& GpuTraits::Current() {
-  static const GpuTraits& traits = *new GpuTraits(FromEnvironment());
-  return traits;
+  static std::mutex mutex;
+  static auto& of_device = *new std::map<int, GpuTraits>;
+  const std::lock_guard lock(mutex);
+  const int device = CurrentDevice();
+  const auto found = of_device.find(device);
+  return found != of_device.end() ? found->second
+                                  : of_device.emplace(device, FromEnvironment()).first->second;
 }
 
 GpuTraits GpuTraits::Named(const std::string& name) {

@@ -34,9 +34,10 @@ struct GpuTraits {
 
   bool operator==(const GpuTraits&) const = default;
 
-  // Of the current device; asked once per process. A build for tests (MJPOLICY_TEST_SEAMS) takes
-  // what MJPOLICY_TEST_GPU says in their place; any other build refuses to run with it set. Throws
-  // Error(kEnvironment) where there is no device, or no code for it.
+  // Of the current device; each is asked once per process. A build for tests (MJPOLICY_TEST_SEAMS)
+  // takes what MJPOLICY_TEST_GPU says in their place; any other build refuses to run on a GPU with
+  // it, or MJPOLICY_TEST_FLIP_WEIGHT, set. Throws Error(kEnvironment) where there is no device, or
+  // no code for it.
   static const GpuTraits& Current();
   // Of a GPU that need not be here, with the code that the preset `release` has for it: "h200",
   // "a100". Throws Error naming the known ones.
@@ -47,6 +48,10 @@ struct GpuTraits {
 // `traits` with the fields that `text` names in other values: "capability=80 code=80 shared=99
 // sms=108 clusters=1 wgmma=0 cooperative=1", shared in KiB. Throws Error naming what is unknown.
 GpuTraits OverriddenTraits(GpuTraits traits, const std::string& text);
+
+// Where in the weights a build for tests plants a fault, from 0 to 1 of the way:
+// policy/cuda/device_weights.cc.
+inline constexpr const char* kTestFaultVariable = "MJPOLICY_TEST_FLIP_WEIGHT";
 
 // Architectures of the code in this build, as CMake names them: "90a", "80-virtual;90a".
 const char* BuiltArchitectures();

@@ -8,8 +8,12 @@
 
 // Launches kernels so that each may start before its predecessor in the stream ends (programmatic
 // dependent launch), where both the device and the loaded code have it. Every kernel launched this
-// way calls WaitForPredecessor() before it touches anything a predecessor wrote or reads. Code for
-// less than 9.0 has no such instruction and is never launched so: the stream's order is its wait.
+// way calls WaitForPredecessor() before it touches anything a predecessor wrote or reads.
+//
+// Below 9.0 both functions compile to nothing, which is right only where a kernel starts after its
+// predecessor has ended. Two things hold that: Launch() is the one place that asks for dependent
+// launch, and LaunchAttributes asks GpuTraits, which knows what the loaded code was compiled for,
+// not what the device could do. A test holds the second; `git grep ProgrammaticStream` the first.
 
 namespace mjp {
 
@@ -34,36 +38,43 @@ struct LaunchShape {
 };
 
 // Throws Error(kEnvironment) for a cluster that the device or the code does not have.
-inline void CheckCluster(int blocks, const char* name) {
-  if (blocks <= GpuTraits::Current().ClusterBlocks()) return;
+inline void CheckCluster(int blocks, const GpuTraits& gpu, const char* name) {
+  if (blocks <= gpu.ClusterBlocks()) return;
   throw EnvironmentError(std::string(name) + " was planned for clusters of " +
-                         std::to_string(blocks) + " blocks, and " + GpuTraits::Current().name +
-                         " with this code takes " +
-                         std::to_string(GpuTraits::Current().ClusterBlocks()));
+                         std::to_string(blocks) + " blocks, and " + gpu.name +
+                         " with this code takes " + std::to_string(gpu.ClusterBlocks()));
 }
 
-// Launches kernel(args...) on `stream`. Throws Error(kRetryable).
+// How a launch of `shape` may run on `gpu`. Throws what CheckCluster throws.
+struct LaunchAttributes {
+  cudaLaunchAttribute values[2] = {};
+  unsigned count = 0;
+
+  LaunchAttributes(const LaunchShape& shape, const GpuTraits& gpu, const char* name) {
+    if (gpu.DependentLaunch()) {
+      values[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      values[count++].val.programmaticStreamSerializationAllowed = 1;
+    }
+    if (shape.cluster_z > 1) {
+      CheckCluster(shape.cluster_z, gpu, name);
+      values[count].id = cudaLaunchAttributeClusterDimension;
+      values[count++].val.clusterDim = {1, 1, static_cast<unsigned>(shape.cluster_z)};
+    }
+  }
+};
+
+// Launches kernel(args...) on `stream`. Throws Error.
 template <typename... Params, typename... Args>
 void Launch(void (*kernel)(Params...), const LaunchShape& shape, cudaStream_t stream,
             const char* name, Args&&... args) {
-  cudaLaunchAttribute attributes[2] = {};
+  LaunchAttributes attributes(shape, GpuTraits::Current(), name);
   cudaLaunchConfig_t config = {};
   config.gridDim = shape.grid;
   config.blockDim = shape.block;
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = stream;
-  config.attrs = attributes;
-  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attributes[0].val.programmaticStreamSerializationAllowed = 1;
-  config.numAttrs = GpuTraits::Current().DependentLaunch() ? 1 : 0;
-  if (shape.cluster_z > 1) {
-    CheckCluster(shape.cluster_z, name);
-    attributes[1].id = cudaLaunchAttributeClusterDimension;
-    attributes[1].val.clusterDim.x = 1;
-    attributes[1].val.clusterDim.y = 1;
-    attributes[1].val.clusterDim.z = static_cast<unsigned>(shape.cluster_z);
-    config.numAttrs = 2;  // clusters imply dependent launches
-  }
+  config.attrs = attributes.values;
+  config.numAttrs = attributes.count;
   CheckCuda(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...), name);
 }
 

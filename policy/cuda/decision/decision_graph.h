@@ -14,7 +14,7 @@ namespace mjp {
 class DecisionGraphs {
  public:
   // The graph of what `enqueue` puts into `stream`, which must be the same for a source each time.
-  // Throws Error(kRetryable), and what `enqueue` throws.
+  // Throws Error, and what `enqueue` throws.
   cudaGraphExec_t Get(PictureSource source, cudaStream_t stream,
                       const std::function<void()>& enqueue);
 

@@ -13,12 +13,12 @@ namespace mjp {
 class CudaRasteriser {
  public:
   // Puts what never moves (walls and goal) on the current device. Not while a stream is captured.
-  // Throws Error(kRetryable).
+  // Throws Error.
   CudaRasteriser();
 
   // Enqueues `count` scenes to rgb (count, 96, 96, 3); both in that device's memory, rgb aligned to
   // 16 bytes. Scenes are not checked: a coordinate that is not finite leaves its object out of
-  // sight. May be captured in a graph. Throws Error(kRetryable).
+  // sight. May be captured in a graph. Throws Error.
   void Draw(const FlatScene* scenes, int count, uint8_t* rgb, cudaStream_t stream) const;
 };
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "base/error.h"
 
 namespace {
@@ -66,5 +68,23 @@ TEST(GpuTraitsTest, EveryKnownGpuIsOneThatTheProgramRunsOn) {
     EXPECT_GE(traits.shared_bytes, 99 * 1024) << name;
   }
 }
+
+#ifndef MJPOLICY_TEST_SEAMS
+
+TEST(GpuTraitsTest, OnlyABuildForTestsObeysTheirVariables) {
+  for (const char* name : {"MJPOLICY_TEST_GPU", mjp::kTestFaultVariable}) {
+    setenv(name, "0.5", 1);
+    try {
+      GpuTraits::Current();
+      ADD_FAILURE() << name << " was ignored";
+    } catch (const mjp::Error& error) {
+      EXPECT_EQ(error.code(), mjp::ExitCode::kEnvironment);
+      EXPECT_THAT(error.what(), HasSubstr(std::string(name) + " is set"));
+    }
+    unsetenv(name);
+  }
+}
+
+#endif
 
 }  // namespace

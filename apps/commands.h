@@ -24,6 +24,7 @@ Action AddProfile(CLI::App& app);
 Action AddRandomCheckpoint(CLI::App& app);
 Action AddRender(CLI::App& app);
 Action AddReplay(CLI::App& app);
+Action AddReport(CLI::App& app);
 Action AddRun(CLI::App& app);
 Action AddScaffold(CLI::App& app);
 

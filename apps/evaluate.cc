@@ -126,8 +126,9 @@ int Run(Arguments& arguments) {
     if (!folder.finished().contains(index)) pending.push_back(index);
   }
   const std::atomic<bool>& stop = StopOnSignal();
-  std::fprintf(stderr, "evaluating %s: %zu episodes from seed %u\n", options.checkpoint.c_str(),
-               ShardIndices(options).size(), options.seed);
+  std::fprintf(stderr, "evaluating %s: %zu episode%s from seed %u\n", options.checkpoint.c_str(),
+               ShardIndices(options).size(), ShardIndices(options).size() == 1 ? "" : "s",
+               options.seed);
   Progress progress(pending.size() + folder.finished().size(), folder.finished());
   EvaluationResult result = Evaluate(
       task, options, std::move(policy), pending,

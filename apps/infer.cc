@@ -328,8 +328,8 @@ int Run(Arguments& arguments) {
   WriteOutputs(arguments.out, config, inputs.count, output);
   const int passes = output.times.passes;
   const std::string how = passes <= 1 ? "one pass" : std::to_string(passes) + " passes";
-  std::printf("%s\n%d environments, %s -> %s\n", policy->Description().c_str(), inputs.count,
-              how.c_str(), arguments.out.c_str());
+  std::printf("%s\n%d environment%s, %s -> %s\n", policy->Description().c_str(), inputs.count,
+              inputs.count == 1 ? "" : "s", how.c_str(), arguments.out.c_str());
   return 0;
 }
 

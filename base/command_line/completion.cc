@@ -102,12 +102,17 @@ std::string ZshArguments(const CommandTable& table) {
   return text + "\n";
 }
 
+// The file's end: it is loaded by the completion system, as the function itself, or sourced.
+std::string ZshEnd(const std::string& program) {
+  const std::string function = Function(program);
+  return "}\nif [ \"$funcstack[1]\" = " + function + " ]; then\n  " + function +
+         " \"$@\"\nelse\n  compdef " + function + " " + program + "\nfi\n";
+}
+
 std::string Zsh(const std::vector<CommandTable>& tables) {
   const CommandTable& own = tables.front();
   std::string text = "#compdef " + own.name + "\n" + Function(own.name) + "() {\n";
-  if (tables.size() == 1)
-    return text + "  " + ZshArguments(own) + "}\ncompdef " + Function(own.name) + " " + own.name +
-           "\n";
+  if (tables.size() == 1) return text + "  " + ZshArguments(own) + ZshEnd(own.name);
   text += "  if (( CURRENT == 2 )); then\n    local -a commands=(\n";
   for (size_t i = 1; i < tables.size(); ++i) {
     text +=
@@ -119,7 +124,7 @@ std::string Zsh(const std::vector<CommandTable>& tables) {
   for (size_t i = 1; i < tables.size(); ++i) {
     text += "    " + tables[i].name + ") " + ZshArguments(tables[i]) + "    ;;\n";
   }
-  return text + "  esac\n}\ncompdef " + Function(own.name) + " " + own.name + "\n";
+  return text + "  esac\n" + ZshEnd(own.name);
 }
 
 std::string FishOption(const std::string& start, const OptionRow& row) {

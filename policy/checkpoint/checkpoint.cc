@@ -37,11 +37,22 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, error);
 }
 
+// For what looks like a name on the Hub ("lerobot/diffusion_pusht"): the line that fetches it.
+std::string HubHint(const std::string& directory) {
+  const size_t slash = directory.find('/');
+  const bool name = slash != std::string::npos && slash > 0 && slash + 1 < directory.size() &&
+                    directory.find('/', slash + 1) == std::string::npos && directory[0] != '.';
+  if (!name) return "";
+  return "; if it is one of the Hugging Face Hub: hf download " + directory + " --local-dir " +
+         directory.substr(slash + 1);
+}
+
 // Finds the usual mistakes before a file is opened.
 void CheckDirectory(const std::string& directory) {
   const fs::path path(directory);
   std::error_code error;
-  if (!Exists(path)) throw BadInput(directory + ": there is no such checkpoint directory");
+  if (!Exists(path))
+    throw BadInput(directory + ": there is no such checkpoint directory" + HubHint(directory));
   if (IsPickle(path)) throw PickleError(path);
   if (!fs::is_directory(path, error)) {
     throw BadInput(directory +

@@ -136,6 +136,11 @@ TEST_F(PushtTest, BadFilesEndWithTwoAndAreNamed) {
   const Outcome absent = Pusht("inspect " + folder_.path() + "/absent");
   EXPECT_EQ(absent.code, 2);
   EXPECT_NE(absent.text.find("absent"), std::string::npos) << absent.text;
+  EXPECT_EQ(absent.text.find("hf download"), std::string::npos) << absent.text;
+  const std::string hub = Pusht("inspect lerobot/diffusion_pusht").text;
+  EXPECT_NE(hub.find("hf download lerobot/diffusion_pusht --local-dir diffusion_pusht"),
+            std::string::npos)
+      << hub;
   fs::resize_file(checkpoint_ + "/model.safetensors", 1000);
   const Outcome torn = Pusht("inspect " + checkpoint_);
   EXPECT_EQ(torn.code, 2);
@@ -160,7 +165,7 @@ TEST_F(PushtTest, InferReadsWhatItKnowsAndNamesTheRest) {
     const char* said;
   };
   const Row rows[] = {
-      {"as documented", [](File&) {}, 0, "1 environments"},
+      {"as documented", [](File&) {}, 0, "1 environment, "},
       {"one camera left out",
        [](File& f) {
          f["in/frames_u8"].shape = {1, 2, 96, 96, 3};

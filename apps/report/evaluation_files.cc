@@ -1,0 +1,105 @@
+#include "apps/report/evaluation_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "base/error.h"
+#include "base/folders.h"
+#include "tasks/results/results_folder.h"
+#include "tasks/results/run_differences.h"
+#include "tasks/results/shard_results.h"
+#include "tasks/results/statistics.h"
+
+namespace mjp::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mjp::JsonLimits kFileLimits = {size_t{1} << 28, 16};
+
+std::vector<StageTime> ReadStages(const std::string& file) {
+  std::vector<StageTime> stages;
+  if (!fs::exists(file)) return stages;
+  try {
+    const Json info = mjp::ReadJson(file, kFileLimits);
+    for (const auto& [name, stage] : info.at("timing").at("stages").items())
+      stages.push_back({name, stage.at("n"), stage.at("median_ms"), stage.at("p99_ms")});
+  } catch (const nlohmann::json::exception& error) {
+    throw mjp::BadInput(file + ": is not the summary of an evaluation: " + error.what());
+  }
+  return stages;
+}
+
+EvaluationFiles ReadOne(const std::string& folder) {
+  EvaluationFiles one;
+  one.folder = folder;
+  const std::string run = folder + "/run.json";
+  if (!fs::exists(run)) {
+    throw mjp::BadInput(folder +
+                        ": there is no evaluation in it (run.json); name the folder that " +
+                        "mjpolicy evaluate --out wrote");
+  }
+  one.run_text = ReadFile(run, kRunLimit);
+  one.run = mjp::ParseJson(one.run_text, run);
+  one.task = TaskOf(one.run_text, run);
+  one.expected = ParseShardRun(one.run_text, run).Count();
+  for (EpisodeResult& episode : ReadEpisodes(folder + "/episodes.jsonl", true))
+    one.episodes.emplace(episode.index, std::move(episode));
+  if (one.episodes.empty())
+    throw mjp::BadInput(folder + ": no episode is finished yet; go on with evaluate --resume");
+  one.figures = Summarise(one.episodes, MeasuresOf(one.episodes));
+  for (const auto& [index, episode] : one.episodes) {
+    const auto films = FilmsIn(folder, {{index, episode}});
+    if (!films.empty()) one.films[index] = films.front();
+  }
+  one.stages = ReadStages(folder + "/eval_info.json");
+  const std::string certificate = folder + "/certificate.json";
+  if (fs::exists(certificate)) one.certificate = mjp::ReadJson(certificate, kFileLimits);
+  return one;
+}
+
+}  // namespace
+
+std::vector<EvaluationFiles> ReadEvaluations(const std::vector<std::string>& folders) {
+  std::vector<EvaluationFiles> all;
+  for (const std::string& folder : folders) all.push_back(ReadOne(folder));
+  std::set<std::string> names;
+  for (EvaluationFiles& one : all) {
+    if (one.task != all.front().task) {
+      throw mjp::BadInput(one.folder + ": is an evaluation of " + one.task + ", " +
+                          all.front().folder + " of " + all.front().task +
+                          "; make a report of each");
+    }
+    const fs::path path = fs::path(one.folder + "/").lexically_normal().parent_path();
+    one.name = path.filename().string();
+    if (!names.insert(one.name).second) one.name = path.string();
+  }
+  return all;
+}
+
+std::vector<StageTime> ReadProfile(const std::string& file) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<double>> times;
+  try {
+    const Json trace = mjp::ReadJson(file, kFileLimits);
+    for (const Json& event : trace.at("traceEvents")) {
+      if (event.at("ph") != "X" || event.at("cat") != "stages") continue;
+      const std::string name = event.at("name");
+      if (!times.contains(name)) order.push_back(name);
+      times[name].push_back(event.at("dur").get<double>() * 1e-3);
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw mjp::BadInput(file + ": is no trace of mjpolicy profile --trace: " + error.what());
+  }
+  if (order.empty()) throw mjp::BadInput(file + ": no stage of a decision is in this trace");
+  std::vector<StageTime> stages;
+  for (const std::string& name : order) {
+    const std::vector<double>& values = times[name];
+    stages.push_back(
+        {name, static_cast<int>(values.size()), Quantile(values, 0.5), Quantile(values, 0.99)});
+  }
+  return stages;
+}
+
+}  // namespace mjp::app

@@ -7,11 +7,11 @@
 #include "apps/bench/device.h"
 #include "apps/commands.h"
 #include "apps/policy_options.h"
-#include "apps/version.h"
 #include "base/folders.h"
 #include "base/number_range.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/random_checkpoint.h"
+#include "tasks/evaluation/version.h"
 
 namespace mjp::app {
 namespace {
@@ -96,18 +96,22 @@ Action AddBench(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench", "Measure kernels, network, pictures, physics");
   std::vector<std::string> names;
   for (const auto& [name, suite] : Suites()) names.push_back(name);
-  command->add_option("suites", arguments->suites, "Which suites; default all")
-      ->check(CLI::IsMember(names));
-  command
-      ->add_option("--network", arguments->network,
-                   "compact, lerobot, lerobot-128 or notebook, with random weights")
+  command->add_option("suites", arguments->suites, "Which suites")
+      ->type_name("")
+      ->check(OneOf(names))
+      ->default_str("all");
+  command->add_option("--network", arguments->network, "Which network, with random weights")
+      ->type_name("")
+      ->check(OneOf(mjp::NamedNetworks()))
       ->capture_default_str();
-  command->add_option("--checkpoint", arguments->checkpoint, "Checkpoint directory instead");
+  command->add_option("--checkpoint", arguments->checkpoint, "Checkpoint directory instead")
+      ->type_name("DIR");
   command->add_option("--batch", arguments->bench.policy.batch, "Environments per decision")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   command->add_option("--seconds", arguments->bench.seconds, "Of measuring per row")
-      ->check(NumberRange(0.01, 3600))
+      ->type_name("SECONDS")
+      ->transform(TimeIn(mjp::kSecond, 0.01, 3600))
       ->capture_default_str();
   command
       ->add_option(
@@ -115,16 +119,17 @@ Action AddBench(CLI::App& app) {
           "How many: of episodes for the suite parallel (default 16), instead of --seconds "
           "for the suite decision")
       ->check(CLI::Range(1, 100000));
-  AddChoice<RendererKind>(
-      *command, "--renderer",
-      "Who draws the pictures of the suite decision: mujoco one within it; default: raster",
-      {{"raster", RendererKind::kRaster}, {"mujoco", RendererKind::kMujoco}},
-      arguments->bench.renderer);
+  AddChoice<RendererKind>(*command, "--renderer",
+                          "Who draws the pictures of the suite decision: mujoco one within it",
+                          {{"raster", RendererKind::kRaster}, {"mujoco", RendererKind::kMujoco}},
+                          arguments->bench.renderer);
   command
       ->add_option("--peer", arguments->peer,
                    "Then the same networks through another library: torch")
-      ->check(CLI::IsMember({"torch"}));
-  command->add_option("--json", arguments->json, "Also write the rows to this file");
+      ->type_name("")
+      ->check(OneOf({"torch"}));
+  command->add_option("--json", arguments->json, "Also write the rows to this file")
+      ->type_name("FILE");
   AddPolicyOptions(*command, arguments->bench.policy);
   return [arguments] { return Run(*arguments); };
 }

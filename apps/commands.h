@@ -17,6 +17,7 @@ Action AddInfer(CLI::App& app);
 Action AddInspect(CLI::App& app);
 Action AddInstallPlugin(CLI::App& app);
 Action AddMerge(CLI::App& app);
+Action AddObserve(CLI::App& app);
 Action AddProfile(CLI::App& app);
 Action AddRandomCheckpoint(CLI::App& app);
 Action AddRender(CLI::App& app);

@@ -100,10 +100,13 @@ Action AddDemonstrate(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "demonstrate", "Make demonstrations with a task's planner, or measure how well it does");
   command->add_option("--task", arguments->task, "Which task")
-      ->check(CLI::IsMember({kPusht, kAlohaTask}))
+      ->type_name("")
+      ->check(OneOf({kPusht, kAlohaTask}))
       ->capture_default_str();
-  command->add_option("--out", arguments->out,
-                      "Folder of the demonstrations; ALOHA without it: rates alone");
+  command
+      ->add_option("--out", arguments->out,
+                   "Folder of the demonstrations; ALOHA without it: rates alone")
+      ->type_name("DIR");
   command->add_option("--threads", arguments->threads, "CPU threads; 0: all cores")
       ->check(CLI::Range(0, 1024));
   command->add_option("--seed", arguments->seed, "Names all randomness; ALOHA: of the first start");

@@ -7,12 +7,13 @@
 
 #include "apps/commands.h"
 #include "apps/doctor/finding.h"
-#include "apps/version.h"
+#include "base/command_line/terminal.h"
 #include "base/data_folders.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "kernels/cpu/isa.h"
 #include "plugin/pictures/egl_context.h"
+#include "tasks/evaluation/version.h"
 #include "tasks/recording/video.h"
 
 // One page on what this machine offers the program: engine, processor, GPUs, pictures, videos.
@@ -95,11 +96,18 @@ Findings Examine() {
   return findings;
 }
 
+Colour ColourOf(Health health) {
+  if (health == Health::kWell) return Colour::kGreen;
+  return health == Health::kAbsent ? Colour::kYellow : Colour::kRed;
+}
+
 void PrintPage(const Findings& findings) {
   std::printf("%s\n\n", VersionText().c_str());
   for (const Finding& finding : findings) {
-    std::printf("%-7s %-10s %s\n", kHealthWords[static_cast<int>(finding.health)],
-                finding.name.c_str(), finding.text.c_str());
+    char health[16];
+    std::snprintf(health, sizeof(health), "%-7s", kHealthWords[static_cast<int>(finding.health)]);
+    const std::string shown = Coloured(stdout, ColourOf(finding.health), health);
+    std::printf("%s %-10s %s\n", shown.c_str(), finding.name.c_str(), finding.text.c_str());
     if (!finding.remedy.empty()) std::printf("%-18s -> %s\n", "", finding.remedy.c_str());
   }
 }

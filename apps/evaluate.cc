@@ -1,6 +1,5 @@
-#include <unistd.h>
-
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
@@ -8,20 +7,21 @@
 #include <optional>
 
 #include "apps/commands.h"
+#include "apps/evaluate/progress.h"
 #include "apps/policy_options.h"
 #include "apps/stop_signal.h"
-#include "apps/tasks/task_option.h"
-#include "apps/version.h"
+#include "apps/tasks/task_choice.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/folders.h"
 #include "base/number_range.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/evaluation/run_text.h"
-#include "tasks/pusht/evaluation/pusht_task.h"
+#include "tasks/evaluation/version.h"
 #include "tasks/results/report.h"
 #include "tasks/results/results_folder.h"
 #include "tasks/results/shard.h"
-#include "tasks/results/statistics.h"
 #include "tasks/task_names.h"
 
 namespace mjp::app {
@@ -31,36 +31,9 @@ constexpr uint32_t kLastSeed = std::numeric_limits<uint32_t>::max();
 
 struct Arguments {
   EvaluationOptions evaluation;
-  PushtOptions pusht;
+  TaskChoice task;
   std::string out, shard;
-  bool resume = false, overwrite = false;
-};
-
-// One line that is rewritten on a terminal; elsewhere every tenth part is a line of its own.
-class Progress {
- public:
-  Progress(size_t total, const std::map<int, EpisodeResult>& finished)
-      : total_(total), done_(finished.size()) {
-    for (const auto& [index, e] : finished) successes_ += e.success();
-  }
-  void Add(const EpisodeResult& episode) {
-    ++done_;
-    successes_ += episode.success();
-    const bool terminal = ::isatty(STDERR_FILENO) != 0;
-    if (!terminal && done_ != total_ && done_ * 10 / total_ == (done_ - 1) * 10 / total_) return;
-    const Interval interval = Wilson95(successes_, static_cast<int>(done_));
-    constexpr int kCells = 30;
-    const int filled = static_cast<int>(kCells * done_ / total_);
-    std::fprintf(stderr, "%s[%.*s%*s] %zu/%zu  success %.1f %% (%.1f to %.1f)%s",
-                 terminal ? "\r" : "", filled, "##############################", kCells - filled,
-                 "", done_, total_, 100.0 * successes_ / static_cast<double>(done_),
-                 100 * interval.low, 100 * interval.high, !terminal || done_ == total_ ? "\n" : "");
-    std::fflush(stderr);
-  }
-
- private:
-  size_t total_, done_;
-  int successes_ = 0;
+  bool resume = false, overwrite = false, json = false;
 };
 
 ExistingResults Existing(const Arguments& arguments) {
@@ -112,10 +85,19 @@ int CodeOf(const Figures& figures) {
   return static_cast<int>(figures.invalid > 0 ? mjp::ExitCode::kPartial : mjp::ExitCode::kOk);
 }
 
+// Prints the results as they stand in eval_info.json.
+int PrintJson(const std::string& out, const Figures& figures) {
+  const std::vector<uint8_t> text = mjp::ReadFile(out + "/eval_info.json", kLogLimit);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return CodeOf(figures);
+}
+
 // What --resume does where nothing is left to do, in a folder that it need not be able to write.
 int ShowComplete(const Task& task, const std::map<int, EpisodeResult>& episodes,
-                 const std::string& out) {
+                 const Arguments& arguments) {
+  const std::string& out = arguments.out;
   const Figures figures = Summarise(episodes, task.measures());
+  if (arguments.json) return PrintJson(out, figures);
   std::printf("%sresults         %s/eval_info.json (complete already)\n",
               FiguresText(figures, ScoreMeaning(task.name())).c_str(), out.c_str());
   return CodeOf(figures);
@@ -123,9 +105,10 @@ int ShowComplete(const Task& task, const std::map<int, EpisodeResult>& episodes,
 
 int Run(Arguments& arguments) {
   EvaluationOptions& options = arguments.evaluation;
-  const PushtTask task(arguments.pusht);
   CheckSeeds(options);
   ChooseShard(arguments.shard, options);
+  const std::unique_ptr<Task> made = arguments.task.Make(options);
+  const Task& task = *made;
   const auto checkpoint = mjp::LoadCheckpoint(options.checkpoint);
   options.policy.batch = std::min(options.policy.batch, std::max(1, options.episodes));
   options.policy.sampler.hold_noise = mjp::ResolveHoldNoise(
@@ -135,7 +118,7 @@ int Run(Arguments& arguments) {
   const std::string run = RunText(task, options, *policy, ProjectVersion());
   if (arguments.resume) {
     const auto complete = CompleteResults(arguments.out, run, ShardIndices(options));
-    if (complete) return ShowComplete(task, *complete, arguments.out);
+    if (complete) return ShowComplete(task, *complete, arguments);
   }
   ResultsFolder folder(arguments.out, run, Existing(arguments));
   std::vector<int> pending;
@@ -161,6 +144,7 @@ int Run(Arguments& arguments) {
   result.videos = FilmsIn(arguments.out, folder.finished());
   folder.Finish(SummaryText(run, task.measures(), folder.finished(), result));
   const Figures figures = Summarise(folder.finished(), task.measures());
+  if (arguments.json) return PrintJson(arguments.out, figures);
   std::printf("%spolicy          %s\ntime            %.1f s\nresults         %s/eval_info.json\n",
               FiguresText(figures, ScoreMeaning(task.name())).c_str(), result.backend.c_str(),
               result.seconds, arguments.out.c_str());
@@ -168,16 +152,12 @@ int Run(Arguments& arguments) {
   return CodeOf(figures);
 }
 
-void AddConditions(CLI::App& command, Conditions& conditions, PushtOptions& pusht) {
+void AddConditions(CLI::App& command, Conditions& conditions) {
   const std::string group = "Conditions";
   command
-      .add_option("--latency", conditions.latency,
-                  "Control steps from an observation to its first action")
-      ->check(CLI::Range(0, 8))
-      ->group(group);
-  command
       .add_option("--picture-noise", conditions.picture_noise,
-                  "Noise of every pixel value, standard deviation in levels")
+                  "Noise of every pixel value, standard deviation")
+      ->type_name("LEVELS")
       ->check(NumberRange(0.0, 255.0))
       ->group(group);
   command
@@ -187,21 +167,15 @@ void AddConditions(CLI::App& command, Conditions& conditions, PushtOptions& push
       ->group(group);
   command
       .add_option("--picture-shift", conditions.picture_shift,
-                  "Largest shift of the picture in pixels, drawn per episode")
+                  "Largest shift of the picture, drawn per episode")
+      ->type_name("PIXELS")
       ->check(CLI::Range(0, 48))
       ->group(group);
   command
       .add_option("--action-noise", conditions.action_noise,
-                  "Noise of every target, standard deviation in world pixels")
+                  "Noise of every number of an action, standard deviation, the policy's unit")
       ->check(NumberRange(0.0, 100.0))
       ->group(group);
-  command.add_option("--push", pusht.push, "Push of the block every two seconds, world pixels")
-      ->check(NumberRange(0.0, 100.0))
-      ->group(group);
-  command.add_option("--success", pusht.success_coverage, "Coverage that counts as success")
-      ->check(NumberRange(0.0, 1.0))
-      ->group(group)
-      ->capture_default_str();
 }
 
 }  // namespace
@@ -210,10 +184,11 @@ Action AddEvaluate(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   EvaluationOptions& options = arguments->evaluation;
   options.policy.batch = 64;
-  options.max_steps = kControlSteps;
   CLI::App* command = app.add_subcommand("evaluate", "Score a checkpoint on a task");
-  AddTaskOption(*command);
-  command->add_option("--checkpoint", options.checkpoint, "Checkpoint directory")->required();
+  arguments->task.AddTo(*command, options);
+  command->add_option("--checkpoint", options.checkpoint, "Checkpoint directory")
+      ->required()
+      ->type_name("DIR");
   command->add_option("--episodes", options.episodes, "Number of episodes")
       ->check(CLI::Range(1, 10000000))
       ->capture_default_str();
@@ -222,35 +197,28 @@ Action AddEvaluate(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--max-steps", options.max_steps, "Control steps of an episode")
       ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
+      ->default_str("as the task");
   AddPolicyOptions(*command, options.policy);
   command
       ->add_option("--batch", options.policy.batch,
                    "Environments beside each other; on the GPU kernels are chosen by it")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
+  command->add_option("--action-steps", options.action_steps, "Actions executed per decision")
+      ->check(CLI::Range(1, 1000))
+      ->default_str("as the checkpoint");
+  AddConditions(*command, options.conditions);
+  command->add_option("--out", arguments->out, "Folder of the results")
+      ->required()
+      ->type_name("DIR");
   command
-      ->add_option("--action-steps", options.action_steps,
-                   "Actions executed per decision; default as the checkpoint")
-      ->check(CLI::Range(1, 1000));
-  AddChoice<RendererKind>(*command, "--renderer",
-                          "Who draws the policy's pictures; default: raster",
-                          {{"raster", RendererKind::kRaster}, {"mujoco", RendererKind::kMujoco}},
-                          arguments->pusht.renderer);
-  AddChoice<PhysicsKind>(*command, "--physics",
-                         "The engine; chipmunk is the original; default: mujoco",
-                         {{"mujoco", PhysicsKind::kMujoco}, {"chipmunk", PhysicsKind::kChipmunk}},
-                         arguments->pusht.physics);
-  AddChoice<Through>(*command, "--through",
-                     "Policy beside the batch, or in the plugin; default: batch",
-                     {{"batch", Through::kBatch}, {"plugin", Through::kPlugin}}, options.through);
-  AddConditions(*command, options.conditions, arguments->pusht);
-  command->add_option("--out", arguments->out, "Folder of the results")->required();
-  command->add_option("--shard", arguments->shard,
-                      "Take part i of N (i/N), or what Slurm or Kubernetes say (auto; the default "
-                      "where they do); see docs/DISTRIBUTED.md");
+      ->add_option("--shard", arguments->shard,
+                   "Take part i of N, or what Slurm or Kubernetes say (auto; the default where "
+                   "they do); see docs/DISTRIBUTED.md")
+      ->type_name("i/N");
   command->add_option("--videos", options.videos, "Films of the first episodes")
       ->check(CLI::Range(0, 100000));
+  command->add_flag("--json", arguments->json, "Print the results as JSON, not as a table");
   CLI::Option* resume =
       command->add_flag("--resume", arguments->resume, "Go on with the evaluation in --out");
   command->add_flag("--overwrite", arguments->overwrite, "Replace the results in --out")

@@ -338,10 +338,15 @@ int Run(Arguments& arguments) {
 Action AddInfer(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("infer", "Run a checkpoint on stored observations");
-  command->add_option("--checkpoint", arguments->checkpoint, "Checkpoint directory")->required();
-  command->add_option("--input,--in", arguments->in, "Observations (.safetensors)")->required();
+  command->add_option("--checkpoint", arguments->checkpoint, "Checkpoint directory")
+      ->required()
+      ->type_name("DIR");
+  command->add_option("--input,--in", arguments->in, "Observations (.safetensors)")
+      ->required()
+      ->type_name("FILE");
   command->add_option("--out", arguments->out, "Actions and intermediates (.safetensors)")
-      ->required();
+      ->required()
+      ->type_name("FILE");
   command->add_option("--seed", arguments->seed, "Seed of the noise that the input does not give");
   AddPolicyOptions(*command, arguments->policy);
   return [arguments] { return Run(*arguments); };

@@ -140,9 +140,12 @@ Action AddInstallPlugin(CLI::App& app) {
   auto into = std::make_shared<std::string>();
   CLI::App* command =
       app.add_subcommand("install-plugin", "Put the plugin where a MuJoCo host loads it from");
-  command->add_option("--into", *into,
-                      "MuJoCo's folder, that of simulate, a plugin folder, or Python's package "
-                      "mujoco; default: the simulate on PATH");
+  command
+      ->add_option("--into", *into,
+                   "MuJoCo's folder, that of simulate, a plugin folder, or Python's package "
+                   "mujoco")
+      ->type_name("DIR")
+      ->default_str("the simulate on PATH");
   return [into] {
     try {
       return Install(*into);

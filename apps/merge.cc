@@ -34,8 +34,12 @@ int Run(const MergeOptions& options) {
 Action AddMerge(CLI::App& app) {
   auto options = std::make_shared<MergeOptions>();
   CLI::App* command = app.add_subcommand("merge", "Join the results of evaluate --shard i/N");
-  command->add_option("folders", options->folders, "Results folders, one per shard")->required();
-  command->add_option("--out", options->out, "Folder of the whole evaluation")->required();
+  command->add_option("folders", options->folders, "Results folders, one per shard")
+      ->required()
+      ->type_name("DIR");
+  command->add_option("--out", options->out, "Folder of the whole evaluation")
+      ->required()
+      ->type_name("DIR");
   command->add_flag("--partial", options->partial,
                     "Merge although shards or episodes are missing (exit code 4)");
   command->add_flag("--overwrite", options->overwrite, "Replace the results in --out");

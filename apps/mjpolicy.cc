@@ -1,20 +1,19 @@
 // mjpolicy: the command-line program. One file per subcommand beside this one.
 
 #include "apps/commands.h"
-#include "apps/version.h"
 #include "tasks/evaluation/program.h"
 
 namespace {
 
 int Run(int argc, char** argv) {
   CLI::App app("Diffusion policies inside MuJoCo: evaluate, measure and inspect them", "mjpolicy");
-  app.set_version_flag("--version", mjp::app::VersionText());
   return mjp::app::RunSubcommand(
       app,
       {mjp::app::AddDoctor, mjp::app::AddEvaluate, mjp::app::AddMerge, mjp::app::AddCompare,
-       mjp::app::AddDemonstrate, mjp::app::AddReplay, mjp::app::AddRender, mjp::app::AddInfer,
-       mjp::app::AddInspect, mjp::app::AddInstallPlugin, mjp::app::AddRandomCheckpoint,
-       mjp::app::AddBench, mjp::app::AddProfile, mjp::app::AddDataset, mjp::app::AddConvert},
+       mjp::app::AddDemonstrate, mjp::app::AddReplay, mjp::app::AddRender, mjp::app::AddObserve,
+       mjp::app::AddInfer, mjp::app::AddInspect, mjp::app::AddInstallPlugin,
+       mjp::app::AddRandomCheckpoint, mjp::app::AddBench, mjp::app::AddProfile,
+       mjp::app::AddDataset, mjp::app::AddConvert},
       argc, argv);
 }
 

@@ -8,10 +8,10 @@
 #include "apps/profile/closed_loop.h"
 #include "apps/profile/kernel_tracer.h"
 #include "apps/tasks/task_option.h"
-#include "apps/version.h"
 #include "base/folders.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/random_checkpoint.h"
+#include "tasks/evaluation/version.h"
 
 namespace mjp::app {
 namespace {
@@ -71,11 +71,12 @@ Action AddProfile(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "profile", "Where the time goes: every stage, denoising step and kernel of a closed loop");
   AddTaskOption(*command);
-  command
-      ->add_option("--network", arguments->network,
-                   "compact, lerobot, lerobot-128 or notebook, with random weights")
+  command->add_option("--network", arguments->network, "Which network, with random weights")
+      ->type_name("")
+      ->check(OneOf(mjp::NamedNetworks()))
       ->capture_default_str();
-  command->add_option("--checkpoint", arguments->run.checkpoint, "Checkpoint directory instead");
+  command->add_option("--checkpoint", arguments->run.checkpoint, "Checkpoint directory instead")
+      ->type_name("DIR");
   command->add_option("--batch", arguments->run.policy.batch, "Robots beside each other")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
@@ -84,7 +85,8 @@ Action AddProfile(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("--mujoco", arguments->mujoco, "Pictures by MuJoCo's renderer");
   command->add_flag("--kernels", arguments->kernels, "Every kernel on the GPU too, through CUPTI");
-  command->add_option("--trace", arguments->trace, "Also write the timeline to this file (JSON)");
+  command->add_option("--trace", arguments->trace, "Also write the timeline to this file (JSON)")
+      ->type_name("FILE");
   AddPolicyOptions(*command, arguments->run.policy);
   return [arguments] { return Run(*arguments); };
 }

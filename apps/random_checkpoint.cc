@@ -1,9 +1,12 @@
 #include "policy/checkpoint/random_checkpoint.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "apps/commands.h"
@@ -18,7 +21,7 @@ namespace mjp::app {
 namespace {
 
 struct Arguments {
-  std::string out, network = "compact", config;
+  std::string out, network = "compact", config, picture = "96x96";
   std::vector<std::string> cameras{"observation.image"};
   int state = 2, environment = 0, action = 2;
   float range = 1;
@@ -39,11 +42,29 @@ Outline FromConfig(const std::string& path) {
   return {file.policy, file.modes, file.network};
 }
 
+// "320x240": width and height.
+std::pair<int, int> ParsePicture(const std::string& text) {
+  constexpr int kLeast = 16, kMost = 2048;
+  const char* end = text.data() + text.size();
+  int width = 0, height = 0;
+  const auto first = std::from_chars(text.data(), end, width);
+  if (first.ec == std::errc() && first.ptr != end && *first.ptr == 'x') {
+    const auto second = std::from_chars(first.ptr + 1, end, height);
+    if (second.ec == std::errc() && second.ptr == end && std::min(width, height) >= kLeast &&
+        std::max(width, height) <= kMost) {
+      return {width, height};
+    }
+  }
+  throw mjp::Error(mjp::ExitCode::kUsage,
+                   "--picture \"" + text + "\": expected WIDTHxHEIGHT, 16 to 2048 pixels each");
+}
+
 Outline FromNamed(const Arguments& arguments) {
   const auto network = std::make_shared<mjp::UnetModel>();
   mjp::UnetPolicyConfig& config = network->config = mjp::NamedConfig(arguments.network);
   Outline outline;
-  const mjp::CameraFeature picture = config.cameras[0];
+  mjp::CameraFeature picture = config.cameras[0];
+  std::tie(picture.width, picture.height) = ParsePicture(arguments.picture);
   config.cameras.clear();
   for (const std::string& name : arguments.cameras) {
     config.cameras.push_back(picture);
@@ -117,13 +138,20 @@ Action AddRandomCheckpoint(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand(
       "random-checkpoint", "Write a checkpoint of random weights, to try a scene or a speed");
-  command->add_option("out", arguments->out, "Directory to write")->required();
+  command->add_option("out", arguments->out, "Directory to write")->required()->type_name("DIR");
   command->add_option("--network", arguments->network, "Its architecture")
-      ->check(CLI::IsMember(mjp::NamedNetworks()))
+      ->type_name("")
+      ->check(OneOf(mjp::NamedNetworks()))
       ->capture_default_str();
-  auto* config = command->add_option("--config", arguments->config,
-                                     "A config.json of any type: architecture and features");
-  command->add_option("--camera", arguments->cameras, "Features of its 96 x 96 pictures")
+  auto* config = command
+                     ->add_option("--config", arguments->config,
+                                  "A config.json of any type: architecture and features")
+                     ->type_name("FILE");
+  command->add_option("--camera", arguments->cameras, "Features of its pictures")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_option("--picture", arguments->picture, "Width and height of its pictures")
+      ->type_name("WxH")
       ->capture_default_str();
   command->add_option("--state", arguments->state, "Numbers of observation.state")
       ->check(CLI::Range(1, 1024))
@@ -146,8 +174,10 @@ Action AddRandomCheckpoint(CLI::App& app) {
   command
       ->add_option("--formula", arguments->formula,
                    "Weights by the formula of docs/CHECKPOINTS.md, with this salt, in F32")
+      ->type_name("SALT")
       ->excludes(seed);
-  for (const char* option : {"--network", "--camera", "--state", "--environment", "--action"})
+  for (const char* option :
+       {"--network", "--camera", "--picture", "--state", "--environment", "--action"})
     config->excludes(command->get_option(option));
   command->add_flag("--force", arguments->force, "Replace a checkpoint that is there");
   return [arguments] {

@@ -22,11 +22,15 @@ Action AddRender(CLI::App& app) {
   command
       ->add_option("--states", arguments->states,
                    "States (N, 5): agent x, y, block x, y, angle (.npy)")
-      ->required();
-  command->add_option("--renderer", arguments->renderer, "raster or mujoco")
-      ->check(CLI::IsMember({"raster", "mujoco"}))
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--renderer", arguments->renderer, "Who draws")
+      ->type_name("")
+      ->check(OneOf({"raster", "mujoco"}))
       ->capture_default_str();
-  command->add_option("--out", arguments->out, "Pictures (N, 96, 96, 3), uint8 (.npy)")->required();
+  command->add_option("--out", arguments->out, "Pictures (N, 96, 96, 3), uint8 (.npy)")
+      ->required()
+      ->type_name("FILE");
   return [arguments] {
     const NpyArray pictures = RenderStates(ReadNpy(arguments->states), arguments->renderer);
     WriteNpy(arguments->out, pictures);

@@ -39,14 +39,20 @@ Action AddReplay(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("replay", "Replay recorded actions in the scene");
   AddTaskOption(*command);
-  command->add_option("--actions", arguments->actions, "Targets (A, 2), pixels (.npy)")->required();
+  command->add_option("--actions", arguments->actions, "Targets (A, 2), pixels (.npy)")
+      ->required()
+      ->type_name("FILE");
   command->add_option("--ends", arguments->ends, "End row of each episode (E), exclusive (.npy)")
-      ->required();
+      ->required()
+      ->type_name("FILE");
   command
       ->add_option("--starts", arguments->starts,
                    "Starts (E, 5) before the legacy rule: agent x, y, block x, y, angle (.npy)")
-      ->required();
-  command->add_option("--out", arguments->out, "States (A + E, 5), float64 (.npy)")->required();
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--out", arguments->out, "States (A + E, 5), float64 (.npy)")
+      ->required()
+      ->type_name("FILE");
   command->add_option("--threads", arguments->threads, "CPU threads; 0: all cores")
       ->check(CLI::Range(0, 1024));
   return [arguments] { return Run(*arguments); };

@@ -3,7 +3,7 @@
 #   lib/mujoco_plugin/libmjpolicy.so    the engine plugin
 #   lib/libmujoco.so.X.Y.Z                      the engine itself (MJPOLICY_INSTALL_MUJOCO)
 #   lib/libmjpolicy_c.so, include/mjpolicy, lib/cmake/mjpolicy   for programs
-#   share/mjpolicy/{models,assets}, share/doc/mjpolicy
+#   share/mjpolicy/{models,assets}, share/doc/mjpolicy, share/man, completion for bash, zsh and fish
 # Everything finds its parts relative to itself, so that the tree may be moved.
 # Components: runtime (plugin, engine, models), tools (programs), dev (headers, CMake package), and
 # torch: programs that need this machine's libtorch, which therefore no package holds.
@@ -57,6 +57,27 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/mjpolicyConfigVersion.cma
 install(FILES ${PROJECT_BINARY_DIR}/mjpolicyConfig.cmake
               ${PROJECT_BINARY_DIR}/mjpolicyConfigVersion.cmake
         DESTINATION ${package} COMPONENT dev)
+
+# what has to be there before an installation begins (CMakeLists.txt has the rule)
+set(installed_entries)
+foreach(entry runtime|mjpolicy_plugin runtime|mjpolicy_c tools|mjpolicy tools|image-diffusion tools|mjpolicy-viewer)
+  string(REGEX REPLACE ".*[|]" "" target ${entry})
+  if(TARGET ${target})
+    string(APPEND installed_entries " \"${entry}|$<TARGET_FILE:${target}>\"")
+  endif()
+endforeach()
+configure_file(cmake/check_built.cmake.in ${PROJECT_BINARY_DIR}/check_built.cmake.in @ONLY)
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/check_built.cmake
+     INPUT ${PROJECT_BINARY_DIR}/check_built.cmake.in)
+
+# completion and manual of each program, as it prints them
+foreach(program mjpolicy image-diffusion mjpolicy-viewer)
+  if(TARGET ${program})
+    install(CODE "set(program ${program})\nset(file \"$<TARGET_FILE:${program}>\")\nset(data ${CMAKE_INSTALL_DATADIR})"
+            COMPONENT tools)
+    install(SCRIPT cmake/install_manual.cmake COMPONENT tools)
+  endif()
+endforeach()
 
 set(CPACK_INSTALL_CMAKE_PROJECTS)
 foreach(component runtime tools dev)

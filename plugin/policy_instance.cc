@@ -57,12 +57,7 @@ std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, int instance,
                    (features.empty() ? "" : ":" + features));
   }
   if (policy.cameras.empty()) return nullptr;
-  for (const std::string& camera : config.cameras) {
-    if (mj_name2id(model, mjOBJ_CAMERA, camera.c_str()) < 0) {
-      throw BadInput("attribute camera names \"" + camera +
-                     "\": the model has no camera of that name");
-    }
-  }
+  for (const std::string& camera : config.cameras) CheckCamera(model, camera);
   PictureRequest request;
   request.cameras = config.cameras;
   request.width = policy.cameras[0].width;
@@ -117,9 +112,9 @@ DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
       config_(InOwnScope(model, instance, Config::FromModel(model, instance))),
       policy_(PolicyOf(model, config_)),
       shape_(ShapeOf(model, policy_->config())),
-      state_binding_(model, "state", config_.state, config_.state_scale),
-      environment_binding_(model, "environment", config_.environment, config_.environment_scale),
-      control_binding_(model, config_.actuators, config_.action_scale),
+      state_binding_(model, "state", config_.state, config_.state_map),
+      environment_binding_(model, "environment", config_.environment, config_.environment_map),
+      control_binding_(model, config_),
       units_(policy_->checkpoint().stats, state_binding_, environment_binding_, control_binding_),
       sensors_(model, instance, config_, policy_->config()),
       trail_(model, config_, control_binding_),
@@ -134,7 +129,7 @@ DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
   CheckSize("state", "observation.state", state_binding_.size(), policy.state_dim);
   CheckSize("environment", "observation.environment_state", environment_binding_.size(),
             policy.environment_dim);
-  CheckSize("actuators", "action", control_binding_.size(), policy.action_dim);
+  CheckSize("actuators", "action", control_binding_.action_size(), policy.action_dim);
   if (config_.policy.instruction.empty() && policy_->checkpoint().network->text_tokens() > 0) {
     throw BadInput("attribute instruction is missing: this policy reads as a text what to do");
   }
@@ -164,7 +159,7 @@ void DiffusionPolicy::CheckActuatorsAreFree(const mjModel* model) const {
   for (const int other : PolicyInstances(model)) {
     if (other >= instance_) continue;  // that one finds this one
     const Config config = InOwnScope(model, other, Config::FromModel(model, other));
-    const ControlBinding controls(model, config.actuators, config.action_scale);
+    const ControlBinding controls(model, config);
     const std::string shared = control_binding_.SharedWith(model, controls);
     if (shared.empty()) continue;
     throw BadInput("attribute actuators of " + InstanceName(model, instance_) + " names \"" +
@@ -321,7 +316,7 @@ std::span<const mjtNum> DiffusionPolicy::Ahead(const mjModel* model, const mjDat
 
 void DiffusionPolicy::Apply(const mjModel* model, mjData* data, const InstanceState& state) const {
   const std::span<const mjtNum> ahead = Ahead(model, data, state);
-  if (!ahead.empty()) control_binding_.Write(ahead.first(control_binding_.size()), data);
+  if (!ahead.empty()) control_binding_.Write(ahead.first(control_binding_.action_size()), data);
 }
 
 HostReport DiffusionPolicy::Report(const InstanceState& state) {

@@ -11,6 +11,7 @@
 
 #include "plugin/guard.h"
 #include "plugin/instances.h"
+#include "plugin/model/outline.h"
 #include "plugin/notices.h"
 #include "plugin/pictures/picture_source.h"
 #include "plugin/policy_instance.h"
@@ -23,6 +24,7 @@ int StateSize(const mjModel* model, int instance) {
   model_in_compiler = model;
   try {
     ForgetNotices(model, instance);
+    if (PoliciesLeftOut::Now()) return 0;
     return DiffusionPolicy::StateSize(model, instance);
   } catch (const std::exception&) {
     return 0;
@@ -33,8 +35,14 @@ int StateSize(const mjModel* model, int instance) {
 // that cannot be made there stays null, and the control is held.
 int Init(const mjModel* model, mjData* data, int instance) {
   data->plugin_data[instance] = 0;
+  if (IsLeftOut(model, instance)) return 0;
   const bool trial = WithinCompiler(model);
   const bool made = Guarded(false, [&] {
+    if (PoliciesLeftOut::Now()) {
+      Outline(model, instance);
+      model_in_compiler = nullptr;  // nothing will be destroyed
+      return true;
+    }
     KeepInstance(data, instance, data->plugin_state + model->plugin_stateadr[instance],
                  std::make_unique<DiffusionPolicy>(model, instance));
     return true;

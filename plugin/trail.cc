@@ -40,7 +40,7 @@ Trail::Trail(const mjModel* model, const Config& config, const ControlBinding& c
     : controls_(controls) {
   int index = 0, body = -1;
   for (const std::string& name : config.actuators) {
-    const int id = mj_name2id(model, mjOBJ_ACTUATOR, name.c_str());
+    const int id = FindActuator(model, name);
     const int count = model->actuator_ctrlnum[id];
     const int joint = model->actuator_trnid[2 * id];
     const mjtNum* gain = model->actuator_gainprm + mjNGAIN * id;
@@ -81,9 +81,10 @@ std::vector<std::array<mjtNum, 3>> Trail::Positions(const mjModel* model, const 
   std::copy_n(data->mocap_quat, 4 * model->nmocap, scratch_->mocap_quat);
   const mjtNum* traced = (is_site_ ? scratch_->site_xpos : scratch_->xpos) + 3 * traced_;
   std::vector<std::array<mjtNum, 3>> positions;
-  for (size_t row = 0; row < actions.size(); row += controls_.size()) {
+  for (size_t row = 0; row < actions.size(); row += controls_.action_size()) {
     for (const Servo& servo : servos_) {
-      const mjtNum control = controls_.ToControl(servo.index, actions[row + servo.index]);
+      const mjtNum control =
+          controls_.ToControl(servo.index, actions[row + controls_.indices()[servo.index]]);
       scratch_->qpos[servo.qpos] = servo.slope * control + servo.offset;
     }
     mj_kinematics(model, scratch_.get());

@@ -31,7 +31,7 @@ class Trail {
             mjvScene* scene);
 
  private:
-  // qpos = slope * (number `index` of an action, as a control) + offset
+  // qpos = slope * (control `index` of the policy) + offset
   struct Servo {
     int index, qpos;
     mjtNum slope, offset;

@@ -13,7 +13,9 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/network_model.h"
+#include "policy/checkpoint/normalization/statistics.h"
 #include "policy/option_names.h"
 #include "policy/policy.h"
 
@@ -21,8 +23,16 @@ namespace {
 
 thread_local std::string last_error;
 
+struct Feature {
+  std::string name;
+  int dim = 0, height = 0, width = 0;
+  const mjp::FeatureStats* stats = nullptr;
+  std::string mode = mjp::ModeName(stats->mode);
+};
+
 struct Object {
   std::unique_ptr<mjp::Policy> policy;
+  std::vector<Feature> features;
   std::vector<mjp::NoiseKey> keys;
   mjp::PolicyOutput output;
   const uint64_t generation = mjp::ForkGeneration();
@@ -46,6 +56,17 @@ Result Guard(Result failed, Action action) {
 
 void Require(bool condition, const char* text) {
   if (!condition) throw mjp::Error(mjp::ExitCode::kUsage, text);
+}
+
+// Throws Error for a struct that is not of this version of the header.
+template <typename Struct>
+void CheckSize(const Struct& given, const std::string& name, const char* start) {
+  if (given.size == sizeof(Struct)) return;
+  throw mjp::Error(mjp::ExitCode::kUsage,
+                   name + ".size is " + std::to_string(given.size) + ", and this library has " +
+                       std::to_string(sizeof(Struct)) + ": start from " + start +
+                       ", and compile with the header of ABI version " +
+                       std::to_string(MJP_ABI_VERSION));
 }
 
 // The objects that are loaded, by the names that callers have of them. Names are numbers, never
@@ -97,6 +118,7 @@ class Use {
 };
 
 mjp::PolicyOptions Convert(const mjp_options& given) {
+  CheckSize(given, "mjp_options", "MJP_OPTIONS");
   Require(given.steps >= 0 && given.batch >= 0 && given.threads >= 0,
           "mjp_load: steps, batch and threads must not be negative");
   mjp::PolicyOptions options;
@@ -118,6 +140,25 @@ size_t PictureBytes(const mjp::PolicyConfig& config) {
   return bytes;
 }
 
+// The inputs in the order in which they are given, then the action.
+std::vector<Feature> FeaturesOf(const mjp::Checkpoint& checkpoint) {
+  const mjp::PolicyConfig& config = checkpoint.config;
+  const mjp::NormalizerStats& stats = checkpoint.stats;
+  std::vector<Feature> features;
+  for (size_t i = 0; i < config.cameras.size(); ++i) {
+    const mjp::CameraFeature& camera = config.cameras[i];
+    features.push_back(
+        {camera.name, camera.channels, camera.height, camera.width, &stats.cameras[i]});
+  }
+  if (config.state_dim > 0)
+    features.push_back({mjp::kStateFeature, config.state_dim, 0, 0, &stats.state});
+  if (config.environment_dim > 0)
+    features.push_back(
+        {mjp::kEnvironmentFeature, config.environment_dim, 0, 0, &stats.environment});
+  features.push_back({mjp::kActionFeature, config.action_dim, 0, 0, &stats.action});
+  return features;
+}
+
 // `size` elements at `data`, or none where there is no pointer: what is missing is found by Infer.
 template <typename T>
 std::span<const T> View(const T* data, size_t size) {
@@ -131,7 +172,9 @@ mjp_policy* mjp_load(const char* directory, const mjp_options* options) {
     Require(directory != nullptr, "mjp_load: directory is NULL");
     const auto checkpoint = mjp::LoadCheckpoint(directory);
     auto object = std::make_shared<Object>();
-    object->policy = mjp::Policy::Create(checkpoint, Convert(options ? *options : mjp_options{}));
+    object->policy =
+        mjp::Policy::Create(checkpoint, Convert(options ? *options : mjp_options MJP_OPTIONS));
+    object->features = FeaturesOf(*checkpoint);
     return Registry::Get().Add(std::move(object));
   });
 }
@@ -139,22 +182,58 @@ mjp_policy* mjp_load(const char* directory, const mjp_options* options) {
 int mjp_describe(const mjp_policy* policy, mjp_shape* shape) {
   return Guard(-1, [&] {
     Require(policy != nullptr && shape != nullptr, "mjp_describe: an argument is NULL");
+    CheckSize(*shape, "mjp_shape", "MJP_SHAPE");
     const std::shared_ptr<Object> object = Registry::Get().Find(policy);
     const mjp::PolicyConfig& config = object->policy->config();
-    *shape = {config.n_obs_steps,     config.state_dim,
-              config.environment_dim, static_cast<int>(config.cameras.size()),
-              PictureBytes(config),   config.horizon,
-              config.action_dim,      config.FirstAction(),
-              config.n_action_steps};
+    const bool sees = !config.cameras.empty();
+    *shape = {sizeof(mjp_shape),
+              config.n_obs_steps,
+              config.state_dim,
+              config.environment_dim,
+              static_cast<int>(config.cameras.size()),
+              sees ? config.cameras[0].height : 0,
+              sees ? config.cameras[0].width : 0,
+              PictureBytes(config),
+              config.horizon,
+              config.action_dim,
+              config.FirstAction(),
+              config.n_action_steps,
+              static_cast<int>(object->features.size())};
     return 0;
   });
 }
+
+int mjp_feature_at(const mjp_policy* policy, int index, mjp_feature* feature) {
+  return Guard(-1, [&] {
+    Require(policy != nullptr && feature != nullptr, "mjp_feature_at: an argument is NULL");
+    CheckSize(*feature, "mjp_feature", "MJP_FEATURE");
+    const std::shared_ptr<Object> object = Registry::Get().Find(policy);
+    Require(index >= 0 && index < static_cast<int>(object->features.size()),
+            "mjp_feature_at: index must be 0 ... features - 1, as mjp_describe tells");
+    const Feature& found = object->features[static_cast<size_t>(index)];
+    const auto numbers = [](const std::vector<float>& values) {
+      return values.empty() ? nullptr : values.data();
+    };
+    *feature = {sizeof(mjp_feature),
+                found.name.c_str(),
+                found.dim,
+                found.height,
+                found.width,
+                found.mode.c_str(),
+                numbers(found.stats->first),
+                numbers(found.stats->second)};
+    return 0;
+  });
+}
+
+int mjp_abi_version(void) { return MJP_ABI_VERSION; }
 
 int mjp_infer(mjp_policy* policy, const mjp_observation* observation, float* actions,
               size_t capacity) {
   return Guard(-1, [&] {
     Require(policy != nullptr && observation != nullptr && actions != nullptr,
             "mjp_infer: an argument is NULL");
+    CheckSize(*observation, "mjp_observation", "MJP_OBSERVATION");
     const std::shared_ptr<Object> object = Registry::Get().Find(policy);
     Require(object->generation == mjp::ForkGeneration(),
             "this mjp_policy was loaded before fork(), and its threads stay with the parent: load "

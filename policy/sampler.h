@@ -53,9 +53,9 @@ std::unique_ptr<Sampler> MakeSequentialSampler(const std::vector<DenoiseStep>& s
 // by the secant through the evaluation before. A step whose input moved by at most tolerance *
 // max(sqrt(1 - a), 0.05) is final, and the window moves past it; a step that DDPM takes at much
 // noise may move farther, as far as the network showed that its x0 hardly changes with it
-// (PicardToleranceScale in kernels/shared/picard_step.h). The first step of a window is exact, so
-// the fixed point is the sequential chain's own result. Where the window gains too little, the rest
-// of the chain runs sequentially.
+// (PicardToleranceScale in kernels/shared/picard_step.h). The first step of a window has the
+// sequential chain's input, so the fixed point is the sequential chain's own result. Where the
+// window gains too little, the rest of the chain runs sequentially.
 std::unique_ptr<Sampler> MakeParallelSampler(const std::vector<DenoiseStep>& schedule,
                                              int environments, int elements, int window,
                                              float tolerance);

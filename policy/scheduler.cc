@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "kernels/shared/exact_math.h"
 
 namespace mjp {
 namespace {
@@ -13,8 +14,9 @@ namespace {
 // cos^2 schedule of Nichol and Dhariwal, capped
 float SquaredCosBeta(int t, int train_steps) {
   const auto alpha_bar = [](double s) {
-    const double c = std::cos((s + 0.008) / 1.008 * std::numbers::pi / 2);
-    return c * c;
+    double sine, cosine;
+    exact::SinCosOfSeveralTurns((s + 0.008) / 1.008 * std::numbers::pi / 2, &sine, &cosine);
+    return cosine * cosine;
   };
   const double next = alpha_bar((t + 1.0) / train_steps);
   return static_cast<float>(

@@ -6,10 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "base/command_line/parse.h"
+#include "base/command_line/suggest.h"
+#include "base/command_line/time_option.h"
 #include "base/error.h"
 #include "base/number_range.h"
 #include "policy/option_names.h"
 #include "tasks/evaluation/program.h"
+#include "tasks/evaluation/version.h"
 #include "viewer/panels/plot.h"
 #include "viewer/viewer.h"
 
@@ -68,46 +72,64 @@ int Run(int argc, char** argv) {
   std::string backend = "auto", precision = "auto", sampler, script, out = ".";
   CLI::App app("A MuJoCo model and its diffusion policy in a window, with the time of every stage",
                "mjpolicy-viewer");
-  app.add_option("--checkpoint", options.checkpoint,
-                 "Checkpoint directory; default: the one the model names, or the shipped");
+  mjp::app::AddCommonOptions(app, mjp::app::VersionText("mjpolicy-viewer"));
+  app.add_option("--checkpoint", options.checkpoint, "Checkpoint directory")
+      ->type_name("DIR")
+      ->default_str("the one the model names, or the shipped");
   app.add_option("--model", options.model,
-                 "Model (MJCF): with the policy as its plugin, or Push-T without; default: Push-T");
-  app.add_option("--episodes", options.episodes, "Folder of an evaluation, to replay its episodes");
+                 "Model (MJCF): with the policy as its plugin, or Push-T without")
+      ->type_name("FILE")
+      ->default_str("Push-T");
+  app.add_option("--episodes", options.episodes, "Folder of an evaluation, to replay its episodes")
+      ->type_name("DIR");
   app.add_option("--seed", options.seed, "Seed of the first episode")->capture_default_str();
-  app.add_option("--backend", backend, "Where the network runs: auto, cpu or cuda");
-  app.add_option("--precision", precision, "auto, fp32, tf32, fp16 or bf16 (GPU)");
-  app.add_option("--sampler", sampler, "ddpm or ddim; default as the checkpoint");
-  app.add_option("--steps", policy.sampler.steps, "Denoising steps")->check(CLI::Range(1, 1000));
+  app.add_option("--backend", backend, "Where the network runs")
+      ->type_name("")
+      ->check(mjp::app::OneOf(mjp::BackendWords()));
+  app.add_option("--precision", precision, "Number format of the products on the GPU")
+      ->type_name("")
+      ->check(mjp::app::OneOf(mjp::PrecisionWords()));
+  app.add_option("--sampler", sampler, "Kind of sampler")
+      ->type_name("")
+      ->check(mjp::app::OneOf(mjp::SamplerWords()))
+      ->default_str("as the checkpoint");
+  app.add_option("--steps", policy.sampler.steps, "Denoising steps")
+      ->check(CLI::Range(1, 1000))
+      ->default_str("as the checkpoint");
   app.add_option_function<std::string>(
-      "--parallel",
-      [&policy](const std::string& text) {
-        mjp::ParseParallel("--parallel", text, policy.sampler);
-      },
-      "W or W,tolerance: W denoising steps evaluated at once; 0: one after the other");
+         "--parallel",
+         [&policy](const std::string& text) {
+           mjp::ParseParallel("--parallel", text, policy.sampler);
+         },
+         "W or W,tolerance: W denoising steps evaluated at once; 0: one after the other")
+      ->type_name("W")
+      ->default_str("where it is faster");
   app.add_option("--hold-noise", policy.sampler.hold_noise,
-                 "Decisions in a row that share one noise; default as many as a chunk lasts")
-      ->check(CLI::Range(0, mjp::kMostHeldDecisions));
+                 "Decisions in a row that share one noise")
+      ->check(CLI::Range(0, mjp::kMostHeldDecisions))
+      ->default_str("as many as a chunk lasts");
   app.add_option("--instruction", policy.instruction,
-                 "What the robot is to do, in words: of a policy that reads it");
+                 "What the robot is to do, in words: of a policy that reads it")
+      ->type_name("WORDS");
   app.add_option("--threads", policy.threads, "CPU threads of the policy; the window wants one too")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--budget", options.budget_ms, "Budget of a decision, ms; default: control period")
-      ->check(mjp::app::NumberRange(0.001, 1e6));
+  app.add_option("--budget", options.budget_ms, "Budget of a decision")
+      ->type_name("MS")
+      ->transform(mjp::app::TimeIn(mjp::kMillisecondInSeconds, 0.001, 1e6))
+      ->default_str("the control period");
   auto* scale = app.add_option("--scale", options.scale, "Screen pixels per layout pixel")
-                    ->check(mjp::app::NumberRange(0.5, 8));
+                    ->check(mjp::app::NumberRange(0.5, 8))
+                    ->default_str("the screen's");
   app.add_option("--width", options.width, "Width of the window, from 480 on")
       ->check(CLI::Range(kLeastWidth, 16384))
       ->capture_default_str();
   app.add_option("--height", options.height, "Height of the window, from 300 on")
       ->check(CLI::Range(kLeastHeight, 16384))
       ->capture_default_str();
-  app.add_option("--script", script, "Run a script without a display: a file, 'readme' or 'bench'");
-  app.add_option("--out", out, "Folder of the script's pictures");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(mjp::ExitCode::kUsage);
-  }
+  app.add_option("--script", script, "Run a script without a display: a file, 'readme' or 'bench'")
+      ->type_name("FILE");
+  app.add_option("--out", out, "Folder of the script's pictures")->type_name("DIR");
+  if (const auto code = mjp::app::ParseCommandLine(app, argc, argv)) return *code;
   policy.backend = mjp::ParseBackend("--backend", backend);
   policy.precision = mjp::ParsePrecision("--precision", precision);
   if (!sampler.empty()) policy.sampler.kind = mjp::ParseSampler("--sampler", sampler);

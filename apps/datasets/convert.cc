@@ -52,13 +52,18 @@ Action AddConvert(CLI::App& app) {
   command
       ->add_option("SRC", options->source,
                    "LeRobot v2 folder, zarr folder, robomimic file, folder of ACT's episodes")
-      ->required();
-  command->add_option("DST", options->destination, "Folder of the new data set")->required();
-  command->add_option("--task", options->task, "What is done, in words (not LeRobot v2)");
+      ->required()
+      ->type_name("PATH");
+  command->add_option("DST", options->destination, "Folder of the new data set")
+      ->required()
+      ->type_name("DIR");
+  command->add_option("--task", options->task, "What is done, in words (not LeRobot v2)")
+      ->type_name("WORDS");
   command->add_option("--fps", options->fps, "Frames per second (not LeRobot v2)")
       ->check(CLI::Range(1, 100000));
-  command->add_option("--state", options->state,
-                      "Arrays that become observation.state, in this order");
+  command
+      ->add_option("--state", options->state, "Arrays that become observation.state, in this order")
+      ->type_name("NAME");
   command->add_flag("--video", options->video, "Pictures as AV1 instead of PNG");
   return [options] { return Run(*options); };
 }

@@ -70,7 +70,8 @@ Action AddDataset(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("dataset", "Show what is in a LeRobotDataset, and check all of it");
   command->add_option("DIR", options->folder, "The data set's folder, with meta/ in it")
-      ->required();
+      ->required()
+      ->type_name("DIR");
   command->add_flag("--quick", options->quick, "Decode two pictures of an episode, not all");
   command->add_flag("--finish", options->finish,
                     "First put recorded episodes that wait in DIR/.spool into the data set");

@@ -5,13 +5,13 @@
 #include "apps/image_diffusion/commands.h"
 #include "apps/image_diffusion/plot.h"
 #include "apps/image_diffusion/reference.h"
-#include "apps/version.h"
 #include "base/error.h"
 #include "base/folders.h"
 #include "base/json.h"
 #include "base/number_range.h"
 #include "policy/option_names.h"
 #include "policy/timing.h"
+#include "tasks/evaluation/version.h"
 #include "tasks/results/statistics.h"
 #if MJPOLICY_HAVE_CUDA
 #include <cuda_runtime_api.h>
@@ -177,22 +177,26 @@ std::function<int()> AddImageBenchmark(CLI::App& app) {
   auto options = std::make_shared<BenchmarkOptions>();
   CLI::App* command =
       app.add_subcommand("benchmark", "Times the implementations beside each other, in one run");
-  command->add_option("--checkpoint", options->checkpoint, "Model; else random weights");
+  command->add_option("--checkpoint", options->checkpoint, "Model; else random weights")
+      ->type_name("DIR");
   command->add_option("--image-size", options->config.size, "Of the random model")
       ->check(CLI::Range(1, 512));
   command->add_option("--channels", options->config.channels, "Of the random model")
-      ->check(CLI::IsMember({1, 3}));
+      ->type_name("")
+      ->check(OneOf({"1", "3"}));
   command->add_option("--unet-channels", options->config.unet.down_dims, "Of the random model")
       ->check(CLI::Range(8, 8192));
   command
       ->add_option("--implementations", options->implementations,
                    "Compared with the first one; of " + ImplementationWords())
+      ->type_name("NAME")
       ->delimiter(',');
   command->add_option("--n", options->batches, "Pictures at a time; several may be given")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
   command->add_option("--precision", options->precision, "Of cuda and graph")
-      ->check(CLI::IsMember(mjp::PrecisionWords()));
+      ->type_name("")
+      ->check(OneOf(mjp::PrecisionWords()));
   command->add_option("--steps", options->steps, "Of one picture, for the time per picture")
       ->check(CLI::Range(1, 10000));
   command
@@ -204,8 +208,8 @@ std::function<int()> AddImageBenchmark(CLI::App& app) {
   command->add_option("--tolerance", options->tolerance, "Of the window")
       ->check(NumberRange(1e-9, 10));
   command->add_option("--threads", options->threads, "Of cpu")->check(CLI::Range(1, 1024));
-  command->add_option("--json", options->json, "File for the results");
-  command->add_option("--plot", options->plot, "SVG file of the results");
+  command->add_option("--json", options->json, "File for the results")->type_name("FILE");
+  command->add_option("--plot", options->plot, "SVG file of the results")->type_name("FILE");
   return [options] { return Benchmark(*options); };
 }
 

@@ -132,24 +132,29 @@ std::function<int()> AddImageEvaluate(CLI::App& app) {
   options->data.drawn = {PushtPictures()};
   CLI::App* command = app.add_subcommand(
       "evaluate", "Judges samples: recognised by the judge, distance to the training pictures");
-  command->add_option("--run", options->run, "Folder of the training")->required();
-  command->add_option("--data", options->data.directory, "Folder of the data set's files");
+  command->add_option("--run", options->run, "Folder of the training")
+      ->required()
+      ->type_name("DIR");
+  command->add_option("--data", options->data.directory, "Folder of the data set's files")
+      ->type_name("DIR");
   command->add_option("--pictures", options->data.digits, "As in the training")
       ->check(CLI::Range(2, 10000000));
   command
       ->add_option("--implementations", options->implementations,
                    "Compared with the first one; of " + ImplementationWords())
+      ->type_name("NAME")
       ->delimiter(',');
   command->add_option("--n", options->count, "Samples of each")->check(CLI::Range(1, 1 << 20));
   command->add_option("--batch", options->batch, "At a time")->check(CLI::Range(1, 4096));
-  command->add_option("--sampler", options->sampler, "ddpm or ddim")
-      ->check(CLI::IsMember(mjp::SamplerWords()));
+  command->add_option("--sampler", options->sampler, "Kind of sampler")
+      ->type_name("")
+      ->check(OneOf(mjp::SamplerWords()));
   command->add_option("--steps", options->steps, "Of the sampler; 0: as the model says")
       ->check(CLI::Range(0, 10000));
   command->add_option("--seed", options->seed, "Of the noise");
   command->add_option("--tolerance", options->tolerance, "Of windows")
       ->check(NumberRange(1e-9, 10));
-  command->add_option("--out", options->out, "JSON file");
+  command->add_option("--out", options->out, "JSON file")->type_name("FILE");
   return [options] { return Evaluate(*options); };
 }
 

@@ -86,21 +86,28 @@ int Sample(const SampleOptions& options) {
 std::function<int()> AddImageSample(CLI::App& app) {
   auto options = std::make_shared<SampleOptions>();
   CLI::App* command = app.add_subcommand("sample", "Draws pictures with a trained model");
-  command->add_option("--checkpoint", options->checkpoint, "Folder of the model")->required();
-  command->add_option("--implementation", options->implementation,
-                      "What runs it: " + ImplementationWords());
+  command->add_option("--checkpoint", options->checkpoint, "Folder of the model")
+      ->required()
+      ->type_name("DIR");
+  command
+      ->add_option("--implementation", options->implementation,
+                   "What runs it: " + ImplementationWords())
+      ->type_name("NAME");
   command->add_option("--n", options->count, "Pictures")->check(CLI::Range(1, 1 << 20));
   command->add_option("--batch", options->batch, "Pictures at a time")->check(CLI::Range(1, 4096));
-  command->add_option("--sampler", options->sampler, "ddpm or ddim")
-      ->check(CLI::IsMember(mjp::SamplerWords()));
+  command->add_option("--sampler", options->sampler, "Kind of sampler")
+      ->type_name("")
+      ->check(OneOf(mjp::SamplerWords()));
   command->add_option("--steps", options->steps, "Of the sampler; 0: as the model says")
       ->check(CLI::Range(0, 10000));
   command->add_option("--seed", options->seed, "Of the noise");
-  command->add_option("--precision", options->precision, "auto, fp32, tf32, fp16 or bf16")
-      ->check(CLI::IsMember(mjp::PrecisionWords()));
+  command->add_option("--precision", options->precision, "Number format of the products")
+      ->type_name("")
+      ->check(OneOf(mjp::PrecisionWords()));
   command->add_option("--threads", options->threads, "Of cpu")->check(CLI::Range(1, 1024));
-  command->add_option("--out", options->out, "PNG of all pictures");
-  command->add_option("--film", options->film, "Video of the denoising, without its suffix");
+  command->add_option("--out", options->out, "PNG of all pictures")->type_name("FILE");
+  command->add_option("--film", options->film, "Video of the denoising, without its suffix")
+      ->type_name("FILE");
   return [options] { return Sample(*options); };
 }
 

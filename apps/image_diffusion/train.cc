@@ -14,20 +14,24 @@ std::function<int()> AddImageTrain(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Trains a model, and a judge of its pictures");
   command->add_option("--dataset", options->data.dataset, "Name of the data set")
       ->required()
-      ->check(CLI::IsMember(mjp::DatasetNames()));
-  command->add_option("--data", options->data.directory, "Folder of its files");
+      ->type_name("")
+      ->check(OneOf(mjp::DatasetNames()));
+  command->add_option("--data", options->data.directory, "Folder of its files")->type_name("DIR");
   command->add_option("--image-size", options->data.size, "Pixels both ways")
       ->check(CLI::Range(2, 512));
   command->add_option("--channels", options->data.channels, "1: grey, 3: RGB")
-      ->check(CLI::IsMember({1, 3}));
+      ->type_name("")
+      ->check(OneOf({"1", "3"}));
   command->add_option("--pictures", options->data.digits, "How many pictures `digits` draws")
       ->check(CLI::Range(2, 10000000));
   command->add_option("--out", options->out, "Folder of the run; one that exists is continued")
-      ->required();
+      ->required()
+      ->type_name("DIR");
   command->add_option("--epochs", options->epochs, "Length of the training")
       ->check(NumberRange(0, 1e9));
   command->add_option("--seconds", options->seconds, "Length of the training instead")
-      ->check(NumberRange(0, 1e9));
+      ->type_name("SECONDS")
+      ->transform(TimeIn(mjp::kSecond, 0, 1e9));
   command->add_option("--batch-size", options->batch, "Pictures per step")
       ->check(CLI::Range(1, 65536));
   command->add_option("--unet-channels", options->unet_channels, "Of the U-Net, per level")

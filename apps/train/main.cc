@@ -4,24 +4,29 @@
 #include <fstream>
 #include <iostream>
 
-#include "apps/command_line.h"
 #include "apps/stop_signal.h"
 #include "apps/train/recipe.h"
+#include "base/command_line/parse.h"
+#include "base/command_line/suggest.h"
+#include "base/command_line/time_option.h"
 #include "base/error.h"
 #include "base/number_range.h"
 #include "tasks/evaluation/program.h"
+#include "tasks/evaluation/version.h"
 
 namespace {
 
 constexpr int kMany = 1000000000;
 
 void AddDataOptions(CLI::App& app, mjp::app::TrainOptions& options) {
-  app.add_option("--data", options.data.folders, "Folders that `mjpolicy demonstrate` made");
+  app.add_option("--data", options.data.folders, "Folders that `mjpolicy demonstrate` made")
+      ->type_name("DIR");
   app.add_option("--demonstrate", options.data.rows,
                  "Rows to make meanwhile, in <out>/demonstrations, on all cores")
       ->check(CLI::Range(0, kMany));
   app.add_option("--recording", options.data.recordings,
-                 "Recorded episodes: PREFIX of _state.npy, _action.npy and _episode_ends.npy");
+                 "Recorded episodes: PREFIX of _state.npy, _action.npy and _episode_ends.npy")
+      ->type_name("PREFIX");
   mjp::app::PlannerOptions& planner = options.data.planner;
   app.add_option("--planner-samples", planner.samples, "Candidates per round of the planner")
       ->check(CLI::Range(32, 65536));
@@ -42,33 +47,40 @@ void AddDataOptions(CLI::App& app, mjp::app::TrainOptions& options) {
 
 void AddRunOptions(CLI::App& app, mjp::app::TrainOptions& options, int& gpus) {
   app.add_option("--out", options.out, "Folder of the run; one that exists is continued")
-      ->required();
+      ->required()
+      ->type_name("DIR");
   app.add_option("--steps", options.steps, "Length of the training in steps")
       ->check(CLI::Range(0, kMany));
   app.add_option("--seconds", options.seconds,
                  "Length of the training in seconds, from the log's first line on")
-      ->check(mjp::app::NumberRange(0, kMany));
+      ->type_name("SECONDS")
+      ->transform(mjp::app::TimeIn(mjp::kSecond, 0, kMany));
   app.add_option("--gpus", gpus, "Share every batch between so many GPUs of this machine")
       ->check(CLI::Range(1, 64));
   app.add_option("--threads", options.data.threads, "CPU threads; 0: all cores")
       ->check(CLI::Range(0, 1024));
   app.add_option("--seed", options.seed, "Of weights, batches and noise");
-  app.add_option("--device", options.device, "auto, cuda, cuda:<index> or cpu");
+  app.add_option("--device", options.device, "auto, cuda, cuda:<index> or cpu")
+      ->type_name("DEVICE");
   app.add_flag("--full-precision", options.full_precision, "float32 instead of bfloat16");
-  app.add_option("--save-every", options.save_every, "Seconds between saved states")
-      ->check(mjp::app::NumberRange(0, kMany));
+  app.add_option("--save-every", options.save_every, "Between saved states")
+      ->type_name("SECONDS")
+      ->transform(mjp::app::TimeIn(mjp::kSecond, 0, kMany));
   app.add_option("--log-every", options.log_every, "Steps between lines of the log")
       ->check(CLI::Range(1, kMany));
 }
 
 void AddNetworkOptions(CLI::App& app, mjp::app::ArchitectureOptions& architecture,
                        mjp::app::OptimizerOptions& optimizer) {
-  app.add_option("--architecture", architecture.name, "compact or lerobot");
+  app.add_option("--architecture", architecture.name, "Which network")
+      ->type_name("")
+      ->check(mjp::app::OneOf({"compact", "lerobot"}));
   app.add_option("--unet-channels", architecture.unet_channels, "Of the U-Net, per level");
   app.add_option("--stage-channels", architecture.stage_channels, "Of the encoder, per stage");
   app.add_option("--stem-channels", architecture.stem_channels, "Of the encoder's first layer");
-  app.add_option("--prediction", architecture.prediction,
-                 "What the U-Net tells: epsilon, sample or v");
+  app.add_option("--prediction", architecture.prediction, "What the U-Net tells")
+      ->type_name("")
+      ->check(mjp::app::OneOf({"epsilon", "sample", "v"}));
   app.add_option("--action-steps", architecture.action_steps, "Actions executed per decision");
 
   app.add_option("--learning-rate", optimizer.learning_rate, "At its peak")
@@ -101,16 +113,12 @@ int RunMain(int argc, char** argv) {
   CLI::App app("Trains a diffusion policy for Push-T", "mjpolicy-train");
   mjp::app::TrainOptions options;
   int gpus = 1;
+  mjp::app::AddCommonOptions(app, mjp::app::VersionText("mjpolicy-train"));
   AddDataOptions(app, options);
   AddRunOptions(app, options, gpus);
   AddNetworkOptions(app, options.architecture, options.optimizer);
   AddStepOptions(app, options.step);
-  try {
-    app.parse(argc, argv);
-    mjp::app::RefuseEmptyValues(app);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(mjp::ExitCode::kUsage);
-  }
+  if (const auto code = mjp::app::ParseCommandLine(app, argc, argv)) return *code;
   const std::atomic<bool>& stop = mjp::app::StopOnSignal();
   mjp::app::Ranks ranks(gpus);
   std::ofstream silence;

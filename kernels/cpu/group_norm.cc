@@ -28,21 +28,21 @@ void ChannelSums(const Features& y, int n, int c0, int count, const float* cente
       const float* row = y.At(n, h, 0) + c0 + c;
       for (int w = 0; w < y.width; ++w, row += y.pitch) {
         const Packet d = simd::psub(Load(row), middle);
-        sums[w & 3] = Power == 1 ? simd::padd(sums[w & 3], d) : simd::pmadd(d, d, sums[w & 3]);
+        sums[w & 3] = Power == 1 ? simd::padd(sums[w & 3], d) : Fma(d, d, sums[w & 3]);
       }
     }
     Store(sum + c, simd::padd(simd::padd(sums[0], sums[1]), simd::padd(sums[2], sums[3])));
   }
   for (; c < count; ++c) {
-    float total = 0;
+    float sums[4] = {};
     for (int h = 0; h < y.height; ++h) {
       const float* row = y.At(n, h, 0) + c0 + c;
       for (int w = 0; w < y.width; ++w, row += y.pitch) {
         const float d = *row - center[c];
-        total += Power == 1 ? d : d * d;
+        sums[w & 3] = Power == 1 ? sums[w & 3] + d : __builtin_fmaf(d, d, sums[w & 3]);
       }
     }
-    sum[c] = total;
+    sum[c] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
 }
 
@@ -84,7 +84,7 @@ template <Activation kActivation>
 Packet Activate(const Packet& v) {
   if constexpr (kActivation == Activation::kMish) return Mish(v);
   // the order of the operands lets NaN pass
-  if constexpr (kActivation == Activation::kRelu) return simd::pmax(v, Broadcast(0.0f));
+  if constexpr (kActivation == Activation::kRelu) return Max(v, Broadcast(0.0f));
   return v;
 }
 
@@ -92,10 +92,10 @@ Packet Activate(const Packet& v) {
 template <Activation kActivation>
 Packet Element(const GroupNormArgs& args, const float* affine_scale, const float* affine_shift,
                const float* film_scale, const float* film_shift, Packet v, const Packet& residual) {
-  if (args.groups > 0) v = simd::pmadd(v, Load(affine_scale), Load(affine_shift));
+  if (args.groups > 0) v = Fma(v, Load(affine_scale), Load(affine_shift));
   if (args.residual_first) v = simd::padd(v, residual);
   v = Activate<kActivation>(v);
-  if (args.film.step_table != nullptr) v = simd::pmadd(v, Load(film_scale), Load(film_shift));
+  if (args.film.step_table != nullptr) v = Fma(v, Load(film_scale), Load(film_shift));
   return args.residual_first ? v : simd::padd(v, residual);
 }
 

@@ -10,21 +10,28 @@
 namespace mjp {
 namespace {
 
-Isa Detect() {
-  Isa best = Isa::kBaseline;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best = Isa::kAvx2;
-  if (best == Isa::kAvx2 && __builtin_cpu_supports("avx512f") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512bw")) {
-    best = Isa::kAvx512;
+Isa Best() {
+#ifdef MJP_X86
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")) {
+    return Isa::kAvx512;
   }
+  if (avx2) return Isa::kAvx2;
+#endif
+  return Isa::kBaseline;
+}
+
+Isa Detect() {
+  const Isa best = Best();
   const char* wanted = std::getenv("MJPOLICY_ISA");
   if (wanted == nullptr || *wanted == '\0') return best;
-  for (Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
+  for (Isa isa : {Isa::kUnfused, Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
     if (std::string_view(wanted) == IsaName(isa)) return std::min(best, isa);
   }
-  throw Error(ExitCode::kUsage, "MJPOLICY_ISA is '" + std::string(wanted) +
-                                    "': there are baseline, avx2 and avx512; unset it or name one");
+  throw Error(ExitCode::kUsage,
+              "MJPOLICY_ISA is '" + std::string(wanted) +
+                  "': there are unfused, baseline, avx2 and avx512; unset it or name one");
 }
 
 }  // namespace
@@ -36,6 +43,8 @@ Isa ActiveIsa() {
 
 const char* IsaName(Isa isa) {
   switch (isa) {
+    case Isa::kUnfused:
+      return "unfused";
     case Isa::kBaseline:
       return "baseline";
     case Isa::kAvx2:
@@ -44,6 +53,15 @@ const char* IsaName(Isa isa) {
       return "avx512";
   }
   return "?";
+}
+
+const char* ResultProcessor() {
+#ifdef MJP_X86
+  if (ActiveIsa() == Isa::kUnfused) return "x86_64 unfused";
+  return __builtin_cpu_supports("fma") ? "x86_64" : "x86_64 without FMA";
+#else
+  return "aarch64";
+#endif
 }
 
 }  // namespace mjp

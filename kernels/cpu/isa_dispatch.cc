@@ -10,6 +10,9 @@
 
 #ifdef MJP_X86
 #define MJP_DISPATCH(result, name, parameters, arguments) \
+  namespace unfused {                                     \
+  result name parameters;                                 \
+  }                                                       \
   namespace baseline {                                    \
   result name parameters;                                 \
   }                                                       \
@@ -25,6 +28,8 @@
         return avx512::name arguments;                    \
       case Isa::kAvx2:                                    \
         return avx2::name arguments;                      \
+      case Isa::kUnfused:                                 \
+        return unfused::name arguments;                   \
       case Isa::kBaseline:                                \
         break;                                            \
     }                                                     \

@@ -1,7 +1,8 @@
 #include "kernels/cpu/pool.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "kernels/shared/exact_math.h"
 
 namespace mjp::cpu {
 
@@ -43,7 +44,7 @@ void SpatialSoftmax(const Features& logits, const float* pos_grid, float* keypoi
       for (int i = 1; i < cells; ++i) largest = std::max(largest, logit(i));
       double sum = 0, x = 0, y = 0;
       for (int i = 0; i < cells; ++i) {
-        const double weight = std::exp(double{logit(i)} - largest);
+        const double weight = exact::Exp(double{logit(i)} - largest);
         sum += weight;
         x += weight * pos_grid[2 * i];
         y += weight * pos_grid[2 * i + 1];

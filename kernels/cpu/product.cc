@@ -28,8 +28,8 @@ void Tile(const float* const* x, int64_t offset, int length, const float* weight
 #pragma GCC unroll 8
     for (int p = 0; p < P; ++p) {
       const Packet value = Broadcast(rows[p][k]);
-      sum[p][0] = simd::pmadd(value, w0, sum[p][0]);
-      sum[p][1] = simd::pmadd(value, w1, sum[p][1]);
+      sum[p][0] = Fma(value, w0, sum[p][0]);
+      sum[p][1] = Fma(value, w1, sum[p][1]);
     }
   }
 #pragma GCC unroll 8

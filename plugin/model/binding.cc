@@ -11,36 +11,27 @@
 namespace mjp {
 namespace {
 
-// one scale for all, or one each
-std::vector<double> Spread(const std::string& attribute, const std::vector<double>& scale,
-                           int size) {
-  if (scale.size() == 1) return std::vector<double>(size, scale[0]);
-  if (static_cast<int>(scale.size()) == size) return scale;
-  throw BadInput("attribute " + attribute + " has " + std::to_string(scale.size()) +
-                 " numbers: expected 1 or " + std::to_string(size));
+// `width` numbers for all, or as many each
+std::vector<double> Spread(const std::string& attribute, const std::vector<double>& numbers,
+                           int size, int width = 1) {
+  std::vector<double> all = numbers;
+  if (static_cast<int>(numbers.size()) == width) {
+    while (std::ssize(all) < width * size) all.insert(all.end(), numbers.begin(), numbers.end());
+  }
+  if (static_cast<int>(all.size()) == width * size) return all;
+  throw BadInput("attribute " + attribute + " has " + std::to_string(numbers.size()) +
+                 " numbers: expected " + std::to_string(width) + " or " +
+                 std::to_string(width * size));
 }
 
-struct Components {
-  int begin = 0, end = -1;  // end < 0: all
-};
+// keeps the sign of a 0
+mjtNum Mapped(mjtNum value, mjtNum gain, mjtNum offset) {
+  return offset == 0 ? value * gain : value * gain + offset;
+}
 
-// "name[1]" or "name[0:2]": cuts the brackets off `name`
-std::optional<Components> CutComponents(std::string& name) {
-  const size_t open = name.find('[');
-  if (open == std::string::npos) return Components{};
-  Components c;
-  const char* end = name.data() + name.size();
-  auto [at, error] = std::from_chars(name.data() + open + 1, end, c.begin);
-  if (error != std::errc()) return {};
-  c.end = c.begin + 1;
-  if (at != end && *at == ':') {
-    const auto upper = std::from_chars(at + 1, end, c.end);
-    if (upper.ec != std::errc()) return {};
-    at = upper.ptr;
-  }
-  if (at + 1 != end || *at != ']' || c.begin < 0 || c.end <= c.begin) return {};
-  name.resize(open);
-  return c;
+// "state_offset" beside "state_gain" or "state_scale"
+std::string OffsetAttribute(const LinearMap& map) {
+  return map.attribute.substr(0, map.attribute.rfind('_')) + "_offset";
 }
 
 struct Kind {
@@ -82,6 +73,24 @@ int QposSize(int joint_type) {
 }
 
 }  // namespace
+
+std::optional<Components> CutComponents(std::string& name) {
+  const size_t open = name.find('[');
+  if (open == std::string::npos) return Components{};
+  Components c;
+  const char* end = name.data() + name.size();
+  auto [at, error] = std::from_chars(name.data() + open + 1, end, c.begin);
+  if (error != std::errc()) return {};
+  c.end = c.begin + 1;
+  if (at != end && *at == ':') {
+    const auto upper = std::from_chars(at + 1, end, c.end);
+    if (upper.ec != std::errc()) return {};
+    at = upper.ptr;
+  }
+  if (at + 1 != end || *at != ']' || c.begin < 0 || c.end <= c.begin) return {};
+  name.resize(open);
+  return c;
+}
 
 ObservationBinding::Range ObservationBinding::Resolve(const mjModel* model, const char* attribute,
                                                       const std::string& text) {
@@ -144,31 +153,56 @@ ObservationBinding::Range ObservationBinding::Resolve(const mjModel* model, cons
 
 ObservationBinding::ObservationBinding(const mjModel* model, const char* attribute,
                                        const std::vector<std::string>& names,
-                                       const std::vector<double>& scale) {
+                                       const LinearMap& map) {
   for (const std::string& name : names) {
     ranges_.push_back(Resolve(model, attribute, name));
     size_ += ranges_.back().count;
-    quantities_.resize(size_, {name, ranges_.back().unit, 1});
+    quantities_.resize(size_, {name, ranges_.back().unit});
   }
-  if (size_ > 0) scale_ = Spread(std::string(attribute) + "_scale", scale, size_);
-  for (int i = 0; i < size_; ++i) quantities_[i].scale = scale_[i];
+  if (size_ == 0) return;
+  gain_ = Spread(map.attribute, map.gain, size_);
+  offset_ = Spread(OffsetAttribute(map), map.offset, size_);
+  for (int i = 0; i < size_; ++i) {
+    quantities_[i].scale = gain_[i];
+    quantities_[i].offset = offset_[i];
+  }
 }
 
 void ObservationBinding::Read(const mjData* data, std::span<mjtNum> out) const {
   int i = 0;
   for (const Range& range : ranges_) {
     const mjtNum* values = data->*range.field + range.begin;
-    for (int k = 0; k < range.count; ++k, ++i) out[i] = values[k] * scale_[i];
+    for (int k = 0; k < range.count; ++k, ++i) out[i] = Mapped(values[k], gain_[i], offset_[i]);
   }
 }
 
-ControlBinding::ControlBinding(const mjModel* model, const std::vector<std::string>& actuators,
-                               const std::vector<double>& scale) {
-  for (const std::string& name : actuators) {
-    const int id = mj_name2id(model, mjOBJ_ACTUATOR, name.c_str());
+void CheckCamera(const mjModel* model, const std::string& camera) {
+  if (mj_name2id(model, mjOBJ_CAMERA, camera.c_str()) >= 0) return;
+  throw BadInput("attribute camera names \"" + camera + "\": the model has no camera of that name");
+}
+
+int FindActuator(const mjModel* model, const std::string& name) {
+  const int id = mj_name2id(model, mjOBJ_ACTUATOR, name.c_str());
+  const int joint = mj_name2id(model, mjOBJ_JOINT, name.c_str());
+  if (id >= 0 || joint < 0) return id;
+  int found = -1;
+  for (int each = 0; each < model->nactuator; ++each) {
+    const int kind = model->actuator_trntype[each];
+    if (kind != mjTRN_JOINT && kind != mjTRN_JOINTINPARENT) continue;
+    if (model->actuator_trnid[2 * each] != joint) continue;
+    if (found >= 0) return -1;
+    found = each;
+  }
+  return found;
+}
+
+ControlBinding::ControlBinding(const mjModel* model, const Config& config) {
+  for (const std::string& name : config.actuators) {
+    const int id = FindActuator(model, name);
     if (id < 0) {
       throw BadInput("attribute actuators names \"" + name +
-                     "\": the model has no actuator of that name");
+                     "\": the model has no actuator of that name, nor a single one that drives a "
+                     "joint of that name");
     }
     for (int k = 0; k < model->actuator_ctrlnum[id]; ++k) {
       const int address = model->actuator_ctrladr[id] + k;
@@ -180,8 +214,45 @@ ControlBinding::ControlBinding(const mjModel* model, const std::vector<std::stri
       quantities_.push_back({name, unit, 1 / slope});
     }
   }
-  scale_ = Spread("action_scale", scale, size());
-  for (int i = 0; i < size(); ++i) quantities_[i].scale *= scale_[i];
+  scale_ = Spread("action_scale", config.action_scale, size());
+  gain_ = Spread(config.action_map.attribute, config.action_map.gain, size());
+  offset_ = Spread(OffsetAttribute(config.action_map), config.action_map.offset, size());
+  if (!config.action_clip.empty()) clip_ = Spread("action_clip", config.action_clip, size(), 2);
+  indices_ = config.action_index;
+  if (indices_.empty()) {
+    for (int i = 0; i < size(); ++i) indices_.push_back(i);
+  }
+  CheckIndices();
+  action_size_ = 1 + std::ranges::max(indices_);
+  for (int i = 0; i < size(); ++i) {
+    const double factor = scale_[i] / gain_[i];
+    quantities_[i].scale *= factor;
+    quantities_[i].offset = -offset_[i] * factor;
+  }
+}
+
+void ControlBinding::CheckIndices() const {
+  if (std::ssize(indices_) != size()) {
+    throw BadInput("attribute action_index has " + std::to_string(indices_.size()) +
+                   " numbers: expected one for each of the " + std::to_string(size()) +
+                   " controls of attribute actuators");
+  }
+  const int last = std::ranges::max(indices_);
+  for (int i = 0; i < last; ++i) {
+    if (std::ranges::find(indices_, i) != indices_.end()) continue;
+    throw BadInput("attribute action_index leaves out number " + std::to_string(i) +
+                   " of the action: it has " + std::to_string(last) + ", and counts from 0");
+  }
+}
+
+mjtNum ControlBinding::ToControl(int i, mjtNum value) const {
+  if (!clip_.empty()) value = std::clamp(value, clip_[2 * i], clip_[2 * i + 1]);
+  const mjtNum control = value / scale_[i];
+  return Mapped(control, gain_[i], offset_[i]);
+}
+
+mjtNum ControlBinding::ToAction(int i, mjtNum control) const {
+  return (control - offset_[i]) / gain_[i] * scale_[i];
 }
 
 std::string ControlBinding::SharedWith(const mjModel* model, const ControlBinding& other) const {
@@ -189,14 +260,15 @@ std::string ControlBinding::SharedWith(const mjModel* model, const ControlBindin
     const int begin = model->actuator_ctrladr[id], end = begin + model->actuator_ctrlnum[id];
     const auto drives = [=](int address) { return address >= begin && address < end; };
     if (std::ranges::any_of(addresses_, drives) && std::ranges::any_of(other.addresses_, drives)) {
-      return mj_id2name(model, mjOBJ_ACTUATOR, id);
+      const char* name = mj_id2name(model, mjOBJ_ACTUATOR, id);
+      return name ? name : "actuator " + std::to_string(id);
     }
   }
   return "";
 }
 
 void ControlBinding::Write(std::span<const mjtNum> action, mjData* data) const {
-  for (int i = 0; i < size(); ++i) data->ctrl[addresses_[i]] = ToControl(i, action[i]);
+  for (int i = 0; i < size(); ++i) data->ctrl[addresses_[i]] = ToControl(i, action[indices_[i]]);
 }
 
 }  // namespace mjp

@@ -4,7 +4,9 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
+#include "base/command_line/duration.h"
 #include "base/error.h"
 #include "base/text_stream.h"
 #include "plugin/state.h"
@@ -12,6 +14,11 @@
 
 namespace mjp {
 namespace {
+
+std::map<std::string, std::string>& Instead() {
+  static std::map<std::string, std::string> values;
+  return values;
+}
 
 // The attributes of one instance as text. MuJoCo refuses undeclared names; values are free text.
 class Attributes {
@@ -21,6 +28,8 @@ class Attributes {
   }
 
   std::string Text(const char* name) const {
+    const auto instead = Instead().find(name);
+    if (instead != Instead().end()) return instead->second;
     const char* text = mj_getPluginConfig(model_, instance_, name);
     return text ? text : "";
   }
@@ -38,18 +47,49 @@ class Attributes {
     return text.empty() ? fallback : Parse<double>(name, text, low, high, "a number");
   }
 
+  // seconds: a number counts `unit` seconds, one with a unit is a time; in [low, high] units
+  double Time(const char* name, double unit, double fallback, double high, double low = 0) const {
+    const std::string text = Text(name);
+    if (text.empty()) return fallback;
+    const auto seconds = ParseDuration(text, unit);
+    if (seconds && *seconds >= low * unit && *seconds <= high * unit) return *seconds;
+    TextWriter expected;
+    expected << "a number from " << low << " to " << high << ", or a time such as 100ms or 2s";
+    throw Refuse(name, text, expected.str());
+  }
+
   uint64_t Integer(const char* name, uint64_t fallback, uint64_t low, uint64_t high) const {
     const std::string text = Text(name);
     return text.empty() ? fallback : Parse<uint64_t>(name, text, low, high, "a whole number");
   }
 
-  // one or more positive numbers
-  std::vector<double> Scales(const char* name) const {
+  // numbers of [low, high]; `fallback` where there are none
+  std::vector<double> Numbers(const char* name, std::vector<double> fallback, double low,
+                              double high, const char* kind) const {
     std::vector<double> numbers;
     for (const std::string& word : Words(name)) {
-      numbers.push_back(Parse<double>(name, word, 1e-9, 1e9, "positive numbers, each"));
+      numbers.push_back(Parse<double>(name, word, low, high, kind));
     }
-    return numbers.empty() ? std::vector<double>{1} : numbers;
+    return numbers.empty() ? fallback : numbers;
+  }
+
+  // one or more positive numbers
+  std::vector<double> Scales(const char* name) const {
+    return Numbers(name, {1}, 1e-9, kMost, "positive numbers, each");
+  }
+
+  // Gains and offsets of `feature`. A gain may be called a scale where it is positive.
+  LinearMap Map(const std::string& feature) const {
+    const std::string gain = feature + "_gain", scale = feature + "_scale";
+    const bool has_gain = !Text(gain.c_str()).empty();
+    if (has_gain && !Text(scale.c_str()).empty()) {
+      throw BadInput("attributes " + scale + " and " + gain + " say the same: give one of them");
+    }
+    LinearMap map;
+    map.attribute = has_gain || feature == "action" ? gain : scale;
+    map.gain = has_gain || feature == "action" ? Gains(gain.c_str()) : Scales(scale.c_str());
+    map.offset = Numbers((feature + "_offset").c_str(), {0}, -kMost, kMost, "numbers, each");
+    return map;
   }
 
   Error Refuse(const char* name, const std::string& text, const std::string& expected) const {
@@ -71,6 +111,14 @@ class Attributes {
         "compile it from its XML in this process");
   }
 
+  std::vector<double> Gains(const char* name) const {
+    const std::vector<double> gains = Numbers(name, {1}, -kMost, kMost, "numbers, each");
+    for (const double gain : gains) {
+      if (gain == 0) throw Refuse(name, Text(name), "numbers that are not 0");
+    }
+    return gains;
+  }
+
   template <typename T>
   T Parse(const char* name, const std::string& text, T low, T high, const char* kind) const {
     T value{};
@@ -83,9 +131,33 @@ class Attributes {
     throw Refuse(name, text, expected.str());
   }
 
+  static constexpr double kMost = 1e9;  // of a gain or an offset
+
   const mjModel* model_;
   int instance_;
 };
+
+std::vector<double> ParseClip(const Attributes& attributes) {
+  constexpr double kMost = 1e12;
+  const std::vector<double> clip =
+      attributes.Numbers("action_clip", {}, -kMost, kMost, "numbers, each");
+  bool right = clip.size() % 2 == 0;
+  for (size_t i = 0; right && i < clip.size(); i += 2) right = clip[i] < clip[i + 1];
+  if (right) return clip;
+  throw attributes.Refuse("action_clip", attributes.Text("action_clip"),
+                          "the lowest and the highest number, for all or for each");
+}
+
+std::vector<int> ParseIndices(const Attributes& attributes) {
+  std::vector<int> indices;
+  for (const double index : attributes.Numbers("action_index", {}, 0, 1e4, "whole numbers, each")) {
+    if (index != std::floor(index)) {
+      throw attributes.Refuse("action_index", attributes.Text("action_index"), "whole numbers");
+    }
+    indices.push_back(static_cast<int>(index));
+  }
+  return indices;
+}
 
 PolicyOptions ParsePolicyOptions(const Attributes& attributes) {
   PolicyOptions options;
@@ -108,6 +180,10 @@ PolicyOptions ParsePolicyOptions(const Attributes& attributes) {
 
 }  // namespace
 
+void SetAttributesInstead(std::map<std::string, std::string> values) {
+  Instead() = std::move(values);
+}
+
 Config Config::FromModel(const mjModel* model, int instance) {
   const Attributes attributes(model, instance);
   Config config;
@@ -122,12 +198,14 @@ Config Config::FromModel(const mjModel* model, int instance) {
   if (config.actuators.empty()) {
     throw BadInput("attribute actuators is missing: it names the actuators that the policy drives");
   }
-  config.state_scale = attributes.Scales("state_scale");
-  config.environment_scale = attributes.Scales("environment_scale");
+  config.state_map = attributes.Map("state");
+  config.environment_map = attributes.Map("environment");
+  config.action_map = attributes.Map("action");
   config.action_scale = attributes.Scales("action_scale");
-  config.period = attributes.Number("period", config.period, 1e-6, 1e3);
-  constexpr double kMillisecond = 1e-3;
-  config.latency = attributes.Number("latency", 0, 0, 1e6) * kMillisecond;
+  config.action_clip = ParseClip(attributes);
+  config.action_index = ParseIndices(attributes);
+  config.period = attributes.Time("period", kSecond, config.period, 1e3, 1e-6);
+  config.latency = attributes.Time("latency", kMillisecondInSeconds, 0, 1e6);
   config.async = attributes.Integer("async", 0, 0, 1) != 0;
   config.action_steps = static_cast<int>(attributes.Integer("action_steps", 0, 1, 10000));
   config.seed = attributes.Integer("seed", 0, 0, kMaxSeed);

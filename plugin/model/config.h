@@ -4,12 +4,20 @@
 #include <mujoco/mujoco.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "policy/policy.h"
 
 namespace mjp {
+
+// How numbers of the model and of the policy belong together: value x gain + offset, each one for
+// all numbers, or one each. Of observations the value is the model's, of actions the policy's.
+struct LinearMap {
+  std::vector<double> gain{1}, offset{0};
+  std::string attribute;  // "state_scale" or "state_gain": what the model has
+};
 
 // The attributes of one plugin instance, parsed once. plugin/README.md has them as a table.
 struct Config {
@@ -18,10 +26,13 @@ struct Config {
   std::vector<std::string> state;        // what "observation.state" is made of
   std::vector<std::string> environment;  // what "observation.environment_state" is made of
   std::vector<std::string> actuators;    // names, in the order of the action
-  std::vector<double> state_scale{1};    // policy's units per unit of the model: 1 or one each
-  std::vector<double> environment_scale{1};
-  std::vector<double> action_scale{1};
-  double period = 0.1;   // seconds of a control step
+  LinearMap state_map{.attribute = "state_scale"};
+  LinearMap environment_map{.attribute = "environment_scale"};
+  LinearMap action_map{.attribute = "action_gain"};
+  std::vector<double> action_scale{1};  // before its map an action is divided by this
+  std::vector<double> action_clip;      // lowest, highest, for all or for each; empty: none
+  std::vector<int> action_index;  // the number of the action for each control; empty: in order
+  double period = 0.1;            // seconds of a control step
   double latency = 0;    // seconds of simulation from an observation to the first action from it
   int action_steps = 0;  // actions executed per decision; 0: as the checkpoint says
   bool async = false;    // decide on a thread of its own while the simulation goes on
@@ -40,12 +51,43 @@ struct Config {
 
 // The attributes' names. A constant expression: the library registers the plugin before anything
 // that needs a constructor is sure to exist.
-inline constexpr const char* kConfigAttributes[] = {
-    "checkpoint",        "camera",       "state",    "environment", "actuators", "state_scale",
-    "environment_scale", "action_scale", "period",   "latency",     "async",     "action_steps",
-    "sampler",           "steps",        "parallel", "hold_noise",  "seed",      "backend",
-    "precision",         "threads",      "renderer", "trail",       "label",     "self_check",
-    "instruction"};
+inline constexpr const char* kConfigAttributes[] = {"checkpoint",
+                                                    "camera",
+                                                    "state",
+                                                    "environment",
+                                                    "actuators",
+                                                    "state_scale",
+                                                    "environment_scale",
+                                                    "action_scale",
+                                                    "period",
+                                                    "latency",
+                                                    "async",
+                                                    "action_steps",
+                                                    "sampler",
+                                                    "steps",
+                                                    "parallel",
+                                                    "hold_noise",
+                                                    "seed",
+                                                    "backend",
+                                                    "precision",
+                                                    "threads",
+                                                    "renderer",
+                                                    "trail",
+                                                    "label",
+                                                    "self_check",
+                                                    "instruction",
+                                                    "state_gain",
+                                                    "state_offset",
+                                                    "environment_gain",
+                                                    "environment_offset",
+                                                    "action_gain",
+                                                    "action_offset",
+                                                    "action_clip",
+                                                    "action_index"};
+
+// From now on the value of an attribute in every model of this process, in place of what the model
+// has: options of a command. To be called while no model is compiled.
+void SetAttributesInstead(std::map<std::string, std::string> values);
 
 }  // namespace mjp
 

@@ -26,9 +26,9 @@ double LargestControl(const mjModel* model, const ControlBinding& controls) {
   for (int i = 0; i < controls.size(); ++i) {
     const int address = controls.addresses()[i];
     if (!model->actuator_ctrllimited[address]) continue;
-    const double unit = std::abs(controls.ToControl(i, 1));
     for (const int end : {0, 1}) {
-      largest = std::max(largest, std::abs(model->actuator_ctrlrange[2 * address + end]) / unit);
+      largest = std::max(
+          largest, std::abs(controls.ToAction(i, model->actuator_ctrlrange[2 * address + end])));
     }
   }
   return largest;
@@ -38,10 +38,10 @@ double LargestControl(const mjModel* model, const ControlBinding& controls) {
 
 std::string RandomCheckpointCommand(const mjModel* model, const Config& config,
                                     const std::string& directory) try {
-  const ObservationBinding state(model, "state", config.state, config.state_scale);
+  const ObservationBinding state(model, "state", config.state, config.state_map);
   const ObservationBinding environment(model, "environment", config.environment,
-                                       config.environment_scale);
-  const ControlBinding controls(model, config.actuators, config.action_scale);
+                                       config.environment_map);
+  const ControlBinding controls(model, config);
   if (config.cameras.empty()) return "";
   TextWriter text;
   text << "mjpolicy random-checkpoint " << Quoted(directory);
@@ -54,7 +54,7 @@ std::string RandomCheckpointCommand(const mjModel* model, const Config& config,
   // what is not as the command has it by itself
   if (state.size() != 2) text << " --state " << state.size();
   if (environment.size() != 0) text << " --environment " << environment.size();
-  if (controls.size() != 2) text << " --action " << controls.size();
+  if (controls.action_size() != 2) text << " --action " << controls.action_size();
   const double range = LargestControl(model, controls);
   if (range > 0) text << " --range " << range;
   return text.str();

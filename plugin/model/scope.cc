@@ -45,7 +45,7 @@ std::vector<Reference> References(Config& config) {
   const auto add = [&](std::vector<std::string>& names, std::initializer_list<mjtObj> kinds) {
     for (std::string& name : names) references.push_back({&name, kinds});
   };
-  add(config.actuators, {mjOBJ_ACTUATOR});
+  add(config.actuators, {mjOBJ_ACTUATOR, mjOBJ_JOINT});
   add(config.cameras, {mjOBJ_CAMERA});
   add(config.state, {mjOBJ_JOINT, mjOBJ_SENSOR, mjOBJ_SITE, mjOBJ_BODY});
   add(config.environment, {mjOBJ_JOINT, mjOBJ_SENSOR, mjOBJ_SITE, mjOBJ_BODY});

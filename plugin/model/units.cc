@@ -31,12 +31,14 @@ Notice NoticeOf(const char* attribute) {
 }  // namespace
 
 std::vector<UnitCheck::Term> UnitCheck::Terms(const std::vector<Quantity>& quantities,
-                                              const FeatureStats& stats) {
+                                              const FeatureStats& stats,
+                                              const std::vector<int>& indices) {
   std::vector<Term> terms;
   for (size_t i = 0; i < quantities.size(); ++i) {
     Term term{quantities[i], 0, 0};
-    if (stats.mode != Normalization::kIdentity && i < stats.first.size()) {
-      const double first = stats.first[i], second = stats.second[i];
+    const size_t at = indices.empty() ? i : static_cast<size_t>(indices[i]);
+    if (stats.mode != Normalization::kIdentity && at < stats.first.size()) {
+      const double first = stats.first[at], second = stats.second[at];
       const bool mean = stats.mode == Normalization::kMeanStd;
       term.low = mean ? first - 3 * second : first;
       term.high = mean ? first + 3 * second : second;
@@ -50,7 +52,7 @@ UnitCheck::UnitCheck(const NormalizerStats& stats, const ObservationBinding& sta
                      const ObservationBinding& environment, const ControlBinding& controls)
     : state_(Terms(state.quantities(), stats.state)),
       environment_(Terms(environment.quantities(), stats.environment)),
-      action_(Terms(controls.quantities(), stats.action)),
+      action_(Terms(controls.quantities(), stats.action, controls.indices())),
       controls_(controls.addresses()),
       inside_(controls_.size()) {}
 
@@ -63,7 +65,7 @@ void UnitCheck::CheckReach(const mjModel* model, int instance, const std::vector
     if (term.low == term.high || quantity.unit == Unit::kOther) continue;
     const bool angle = quantity.unit == Unit::kAngle;
     const double limit = angle ? kMostTurns * 2 * std::numbers::pi : length;
-    const double low = term.low / quantity.scale, high = term.high / quantity.scale;
+    const double low = quantity.ToModel(term.low), high = quantity.ToModel(term.high);
     if (!(std::max(std::abs(low), std::abs(high)) > limit)) continue;
     if (!FirstNotice(model, instance, NoticeOf(attribute))) return;
     TextWriter text;

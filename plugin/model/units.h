@@ -33,8 +33,9 @@ class UnitCheck {
     Quantity quantity;
     double low, high;  // equal: nothing is known
   };
-  static std::vector<Term> Terms(const std::vector<Quantity>& quantities,
-                                 const FeatureStats& stats);
+  // `indices`: where in the statistics each stands; empty: in order.
+  static std::vector<Term> Terms(const std::vector<Quantity>& quantities, const FeatureStats& stats,
+                                 const std::vector<int>& indices = {});
   void CheckStatistics(const mjModel* model, int instance) const;
   static void CheckReach(const mjModel* model, int instance, const std::vector<Term>& terms,
                          const char* attribute);

@@ -1,11 +1,11 @@
 #include "policy/cpu/unet.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "base/error.h"
 #include "kernels/cpu/mish.h"
+#include "policy/cpu/time_embedding.h"
 
 namespace mjp::cpu {
 namespace {
@@ -53,16 +53,6 @@ void Linear1(ThreadPool& pool, const ConvLayer& layer, const float* x, int rows,
   });
 }
 
-// sin and cos of t times the frequencies exp(-j ln(10000) / (half - 1))
-void SinusoidalEmbedding(int t, int dim, float* embedding) {
-  const int half = dim / 2;
-  for (int j = 0; j < half; ++j) {
-    const double angle = t * std::exp(-j * std::log(10000.0) / (half - 1));
-    embedding[j] = static_cast<float>(std::sin(angle));
-    embedding[half + j] = static_cast<float>(std::cos(angle));
-  }
-}
-
 // FiLM terms of each timestep, with the layers' bias: (timesteps, film_width)
 AlignedBuffer StepTable(const PackedUnet& unet, const std::vector<int>& timesteps,
                         ThreadPool& pool) {
@@ -71,7 +61,7 @@ AlignedBuffer StepTable(const PackedUnet& unet, const std::vector<int>& timestep
   AlignedBuffer sinusoid(size_t{1} * count * embed), inner(size_t{1} * count * hidden);
   AlignedBuffer outer(size_t{1} * count * embed), table(size_t{1} * count * unet.film_width);
   for (int i = 0; i < count; ++i) {
-    SinusoidalEmbedding(timesteps[i], embed, sinusoid.data() + int64_t{i} * embed);
+    TimeEmbedding(timesteps[i], embed, sinusoid.data() + int64_t{i} * embed);
   }
   Linear1(pool, unet.time1, sinusoid.data(), count, inner.data());
   Mish(inner.data(), static_cast<int64_t>(inner.size()), inner.data());

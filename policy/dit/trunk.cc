@@ -1,9 +1,9 @@
 #include "policy/dit/trunk.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/cpu/transformer/activate.h"
+#include "policy/cpu/time_embedding.h"
 
 namespace mjp::cpu {
 namespace {
@@ -11,16 +11,6 @@ namespace {
 constexpr TokenActivation kNone = TokenActivation::kNone;
 constexpr float kEpsilon = 1e-6f;
 constexpr int kShift = 0, kScale = 1, kGate = 2, kTerms = 3;  // of attention, then of the MLP
-
-// sin, then cos, of the time at E / 2 frequencies
-void TimeEmbedding(double time, int size, float* embedding) {
-  const int half = size / 2;
-  for (int j = 0; j < half; ++j) {
-    const double angle = time * std::exp(-j * std::log(10000.0) / (half - 1));
-    embedding[j] = static_cast<float>(std::sin(angle));
-    embedding[half + j] = static_cast<float>(std::cos(angle));
-  }
-}
 
 // (times, E): sinusoid - Linear - GELU - Linear - GELU
 AlignedBuffer TimeFeatures(const PackedTrunk& weights, const std::vector<double>& times,

@@ -13,8 +13,10 @@
 #include <exception>
 #include <filesystem>
 #include <new>
+#include <string>
 #include <string_view>
 
+#include "base/command_line/terminal.h"
 #include "base/error.h"
 
 namespace mjp::app {
@@ -22,12 +24,15 @@ namespace {
 
 const char* program = "";
 
+std::string Warning() { return mjp::Coloured(stderr, mjp::Colour::kYellow, "warning:"); }
+std::string Failure() { return mjp::Coloured(stderr, mjp::Colour::kRed, "error:"); }
+
 void OnEngineWarning(const char* text) {
-  std::fprintf(stderr, "%s: warning: MuJoCo: %s\n", program, text);
+  std::fprintf(stderr, "%s: %s MuJoCo: %s\n", program, Warning().c_str(), text);
 }
 
 void OnEngineError(const char* text) {
-  std::fprintf(stderr, "%s: error: MuJoCo: %s\n", program, text);
+  std::fprintf(stderr, "%s: %s MuJoCo: %s\n", program, Failure().c_str(), text);
   std::_Exit(static_cast<int>(mjp::ExitCode::kEnvironment));
 }
 
@@ -36,20 +41,20 @@ int ReportException() {
   try {
     throw;
   } catch (const mjp::Error& error) {
-    std::fprintf(stderr, "%s: error: %s\n", program, error.what());
+    std::fprintf(stderr, "%s: %s %s\n", program, Failure().c_str(), error.what());
     return static_cast<int>(error.code());
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "%s: error: there is no memory left; free some, or ask for less\n",
                  program);
   } catch (const std::filesystem::filesystem_error& error) {
-    std::fprintf(stderr, "%s: error: %s\n", program, error.what());
+    std::fprintf(stderr, "%s: %s %s\n", program, Failure().c_str(), error.what());
     return static_cast<int>(mjp::ExitCode::kBadInput);
   } catch (const std::exception& error) {
     // libtorch appends its stack
     const std::string_view text = error.what();
     const auto length =
         static_cast<int>(text.substr(0, text.find("\nException raised from")).size());
-    std::fprintf(stderr, "%s: error: %.*s\n", program, length, error.what());
+    std::fprintf(stderr, "%s: %s %.*s\n", program, Failure().c_str(), length, error.what());
   }
   return static_cast<int>(mjp::ExitCode::kEnvironment);
 }

@@ -50,10 +50,10 @@ std::string RunText(const Task& task, const EvaluationOptions& options, const mj
       {"action_steps", ResolveActionSteps(options, policy.config())}};
   Add(task.settings(), run);
   run["conditions"] = conditions;
-  // results on the GPU depend on the configured batch, on the CPU on the instruction set
-  run["backend"] = policy.Description();
+  // results on the GPU depend on its model and the configured batch, on the CPU on little
+  run["backend"] = cuda ? policy.Description() : "CPU (fp32)";
   run["batch"] = cuda ? p.batch : 0;
-  run["isa"] = cuda ? "" : mjp::IsaName(mjp::ActiveIsa());
+  run["processor"] = cuda ? "" : mjp::ResultProcessor();
   if (!p.instruction.empty()) run["instruction"] = p.instruction;
   return run.dump(1) + "\n";
 }

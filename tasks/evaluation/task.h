@@ -105,6 +105,8 @@ class Task {
   virtual std::vector<std::string> measures() const = 0;
   // Control steps of an episode, unless options say otherwise.
   virtual int max_steps() const = 0;
+  // Seconds of a control step.
+  virtual double control_period() const = 0;
   // What its results depend on beside the options of an evaluation: how it is simulated and drawn,
   // and its own disturbances.
   virtual Settings settings() const = 0;

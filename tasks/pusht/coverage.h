@@ -8,7 +8,7 @@ namespace mjp::app {
 // Area of the block, two rectangles of 120 x 30 and 30 x 90 pixels, in square pixels.
 inline constexpr double kBlockArea = 6300;
 
-// Area that two blocks share, square pixels, exact to rounding. (x, y) pixels and angle place the
+// Area that two blocks share, square pixels, to within rounding. (x, y) pixels and angle place the
 // second block in the frame of the first. 0 where an argument is not finite.
 double SharedArea(double x, double y, double angle);
 

@@ -23,7 +23,7 @@ std::string NameOf(const std::string& key) {
       {"parallel_tolerance", "--parallel (tolerance)"},
       {"success_coverage", "--success"},
       {"backend", "the backend"},
-      {"isa", "the instruction set (MJPOLICY_ISA)"}};
+      {"processor", "the kind of processor"}};
   static const char* const kOptions[] = {
       "task",          "episodes",     "seed",         "shard",         "max_steps",
       "sampler",       "steps",        "hold_noise",   "renderer",      "physics",

@@ -63,7 +63,7 @@ TEST_F(PushtTest, AnUnknownTaskIsRefusedWithTheKnownOnes) {
         "render --states x --out y", "replay --actions x --ends x --starts x --out y"}) {
     const Outcome outcome = Pusht(std::string(command) + " --task chess");
     EXPECT_EQ(outcome.code, 1) << command;
-    EXPECT_NE(outcome.text.find("chess not in {pusht}"), std::string::npos) << outcome.text;
+    EXPECT_NE(outcome.text.find("--task: chess not in {pusht"), std::string::npos) << outcome.text;
   }
   ASSERT_EQ(Pusht(Evaluate("a") + "--episodes 1 --task pusht").code, 0);
   EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 1 --resume").code, 0);

@@ -22,6 +22,14 @@ if(NOT text MATCHES "^[0-9.]+ [0-9.]+\n$")
   message(FATAL_ERROR "the consumer printed '${text}'")
 endif()
 
+foreach(file man/man1/mjpolicy.1 bash-completion/completions/mjpolicy zsh/site-functions/_mjpolicy
+             fish/vendor_completions.d/mjpolicy.fish)
+  file(READ ${prefix}/share/${file} text)
+  if(NOT text MATCHES "evaluate")
+    message(FATAL_ERROR "share/${file} does not know the commands:\n${text}")
+  endif()
+endforeach()
+
 # what is installed uses what is installed beside it
 run(${prefix}/bin/mjpolicy --version)
 run(${prefix}/bin/mjpolicy evaluate --checkpoint ${checkpoint} --backend cpu --sampler ddim --steps 2

@@ -12,12 +12,12 @@ static int Fail(void) {
 }
 
 int main(int argc, char** argv) {
-  mjp_options options = {0};
+  mjp_options options = MJP_OPTIONS;
   options.backend = "cpu";
   options.sampler = "ddim";
   options.steps = 2;
   mjp_policy* policy = mjp_load(argc > 1 ? argv[1] : "absent", &options);
-  mjp_shape shape;
+  mjp_shape shape = MJP_SHAPE;
   if (policy == NULL || mjp_describe(policy, &shape) != 0) return Fail();
 
   const size_t bytes = shape.observation_steps * shape.picture_bytes;
@@ -27,7 +27,12 @@ int main(int argc, char** argv) {
   float* chunk = malloc(actions * sizeof(float));
   const uint64_t seed = 1;
   const uint32_t decision = 0;
-  mjp_observation observation = {1, pictures, state, NULL, &seed, &decision};
+  mjp_observation observation = MJP_OBSERVATION;
+  observation.count = 1;
+  observation.pictures = pictures;
+  observation.state = state;
+  observation.seeds = &seed;
+  observation.decisions = &decision;
   memset(pictures, 128, bytes);
   const int code = mjp_infer(policy, &observation, chunk, actions);
   if (code == 0) printf("%.9g %.9g\n", chunk[0], chunk[1]);

@@ -117,7 +117,7 @@ void KillAtCalls(const std::string& pictures, long step) {
 
 TEST(KilledWriterTest, LosesNothingOfImages) { KillAtCalls("image", 9); }
 
-TEST(KilledWriterTest, LosesNothingOfVideos) { KillAtCalls("video", 11); }
+TEST(KilledWriterTest, LosesNothingOfVideos) { KillAtCalls("video", 7); }
 
 }  // namespace
 }  // namespace mjp::datasets

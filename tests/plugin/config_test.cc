@@ -37,7 +37,7 @@ TEST_F(ConfigTest, ReadsEveryAttribute) {
   EXPECT_EQ(config.checkpoint, Folder());
   EXPECT_THAT(config.state, ElementsAre("ax", "ay"));
   EXPECT_THAT(config.actuators, ElementsAre("ax", "ay"));
-  EXPECT_THAT(config.state_scale, ElementsAre(100, 50));
+  EXPECT_THAT(config.state_map.gain, ElementsAre(100, 50));
   EXPECT_THAT(config.action_scale, ElementsAre(100));
   EXPECT_EQ(config.period, 0.05);
   EXPECT_DOUBLE_EQ(config.latency, 0.02);
@@ -84,13 +84,27 @@ TEST_F(ConfigTest, SaysWhichAttributeIsWrong) {
            {"actuators", " ", "attribute actuators is missing"},
            {"camera", "top", "attribute camera names 1 cameras: the checkpoint has 0"},
            {"state_scale", "1 2 3", "attribute state_scale has 3 numbers: expected 1 or 2"},
+           {"state_gain", "1 2 3", "attribute state_gain has 3 numbers: expected 1 or 2"},
+           {"state_gain", "1 0",
+            "attribute state_gain is \"1 0\": expected numbers that are not 0"},
+           {"state_offset", "1 2 3", "attribute state_offset has 3 numbers: expected 1 or 2"},
+           {"state_offset", "one", "attribute state_offset is \"one\""},
+           {"action_gain", "1 2 3", "attribute action_gain has 3 numbers: expected 1 or 2"},
+           {"action_clip", "1", "the lowest and the highest number"},
+           {"action_clip", "1 -1", "the lowest and the highest number"},
+           {"action_clip", "-1 1 -1 1 -1 1",
+            "attribute action_clip has 6 numbers: expected 2 or 4"},
+           {"action_index", "0", "expected one for each of the 2 controls"},
+           {"action_index", "0 0.5", "whole numbers"},
+           {"action_index", "0 2", "leaves out number 1"},
+           {"action_index", "0 0", "attribute actuators gives 1 numbers"},
            {"state_scale", "0", "attribute state_scale is \"0\""},
            {"state_scale", "1e400", "attribute state_scale is \"1e400\""},
            {"action_scale", "-1", "attribute action_scale is \"-1\""},
            {"period", "0.001", "shorter than the model's timestep"},
            {"period", "nan", "attribute period is \"nan\""},
            {"period", "inf", "attribute period is \"inf\""},
-           {"period", "0.1s", "attribute period is \"0.1s\""},
+           {"period", "0.1x", "attribute period is \"0.1x\""},
            {"period", "0.1 ", "attribute period is \"0.1 \""},
            {"latency", "801", "attribute latency is longer than the 8 control steps"},
            {"latency", "-1", "attribute latency is \"-1\""},
@@ -99,7 +113,7 @@ TEST_F(ConfigTest, SaysWhichAttributeIsWrong) {
            {"action_steps", "0", "attribute action_steps is \"0\""},
            {"steps", "0", "attribute steps is \"0\""},
            {"action_steps", "2.5", "attribute action_steps is \"2.5\""},
-           {"sampler", "euler", "attribute sampler is \"euler\": choose one of ddpm, ddim"},
+           {"sampler", "heun", "attribute sampler is \"heun\": choose one of ddpm, ddim"},
            {"steps", "-3", "attribute steps is \"-3\""},
            {"steps", "99999999999999999999999", "attribute steps is"},
            {"parallel", "16;1", "attribute parallel is \"16;1\""},
@@ -230,6 +244,58 @@ TEST_F(ConfigTest, MapsObservationsByNameComponentAndScale) {
   EXPECT_EQ(data->ctrl[0], 0);
   EXPECT_EQ(data->ctrl[2], policy_.act(seen[0])[2]);
   EXPECT_EQ(data->ctrl[1], policy_.act(seen[0])[3]);
+}
+
+TEST_F(ConfigTest, GainsAndScalesAreNotBothGiven) {
+  EXPECT_THAT(Refusal(Basic() + Set("state_scale", "2") + Set("state_gain", "2")),
+              HasSubstr("attributes state_scale and state_gain say the same"));
+}
+
+// policy = model x gain + offset; control = (clipped action) x gain + offset
+TEST_F(ConfigTest, MapsBothWaysByGainAndOffset) {
+  policy_.act = [](const SeenInput&) { return std::vector<float>(32, 3); };
+  const ModelPtr model =
+      Compile(Xml(Basic() + Set("state_gain", "-2 4") + Set("state_offset", "1 0.5") +
+                  Set("action_gain", "-0.5 10") + Set("action_offset", "0.25") +
+                  Set("action_clip", "-9 9 -1 1")));
+  ASSERT_NE(model, nullptr);
+  const DataPtr data(mj_makeData(model.get()));
+  data->qpos[0] = 0.25;
+  data->qpos[1] = -1;
+  mj_step(model.get(), data.get());
+  const auto seen = policy_.Take();
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_THAT(seen[0].state, ElementsAre(0.5f, -3.5f, 0.5f, -3.5f));
+  EXPECT_EQ(data->ctrl[0], 3 * -0.5 + 0.25);
+  EXPECT_EQ(data->ctrl[1], 1 * 10 + 0.25);
+}
+
+TEST_F(ConfigTest, OneNumberOfAnActionDrivesSeveralControls) {
+  policy_.act = [](const SeenInput&) {
+    std::vector<float> actions;
+    for (int i = 0; i < 16; ++i) actions.insert(actions.end(), {2, 5});
+    return actions;
+  };
+  const ModelPtr model = Compile(Xml(Set("checkpoint", Folder()) + Set("state", "ax ay") +
+                                     Set("actuators", "hinge ax ay") +
+                                     Set("action_index", "1 0 0") + Set("action_gain", "1 1 -1")));
+  ASSERT_NE(model, nullptr);
+  const DataPtr data(mj_makeData(model.get()));
+  mj_step(model.get(), data.get());
+  EXPECT_THAT(std::vector<mjtNum>(data->ctrl, data->ctrl + 3), ElementsAre(2, -2, 5));
+}
+
+TEST_F(ConfigTest, AnActuatorWithoutANameIsFoundByItsJoint) {
+  std::string xml = Xml(Basic());
+  const std::string name = "<position name=\"ay\"";
+  xml.replace(xml.find(name), name.size(), "<position");
+  EXPECT_NE(Compile(xml), nullptr);
+  const std::string second = "<motor name=\"hinge\" joint=\"hinge\"";
+  xml.replace(xml.find(second), second.size(), "<motor name=\"hinge\" joint=\"ay\"");
+  std::string error;
+  EXPECT_EQ(Compile(xml, &error), nullptr);
+  EXPECT_THAT(error, HasSubstr("nor a single one that drives a joint of that name"));
+  TakeWarnings();
 }
 
 }  // namespace

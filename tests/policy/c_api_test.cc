@@ -32,7 +32,8 @@ class CApiTest : public ::testing::Test {
     for (int i = 0; i < 2 * shape.observation_steps * shape.state_dim; ++i) {
       state_.push_back(100.0f + i);
     }
-    observation_ = {2, pictures_.data(), state_.data(), nullptr, seeds_, decisions_};
+    observation_ = {
+        sizeof(observation_), 2, pictures_.data(), state_.data(), nullptr, seeds_, decisions_};
   }
 
   static bool Said(const char* text) {
@@ -41,18 +42,18 @@ class CApiTest : public ::testing::Test {
 
   mjp_test::TempDir folder_;
   std::string directory_;
-  mjp_options options_{};
+  mjp_options options_ = MJP_OPTIONS;
   std::vector<uint8_t> pictures_;
   std::vector<float> state_;
   uint64_t seeds_[2] = {5, 6};
   uint32_t decisions_[2] = {0, 3};
-  mjp_observation observation_{};
+  mjp_observation observation_ = MJP_OBSERVATION;
 };
 
 TEST_F(CApiTest, GivesTheActionsOfThePolicyBitForBit) {
   mjp_policy* policy = mjp_load(directory_.c_str(), &options_);
   ASSERT_NE(policy, nullptr) << mjp_last_error();
-  mjp_shape shape;
+  mjp_shape shape = MJP_SHAPE;
   ASSERT_EQ(mjp_describe(policy, &shape), 0);
   Observe(shape);
   std::vector<float> actions(2 * shape.horizon * shape.action_dim);
@@ -76,6 +77,58 @@ TEST_F(CApiTest, GivesTheActionsOfThePolicyBitForBit) {
   EXPECT_EQ(actions, output.actions);
 }
 
+TEST_F(CApiTest, NamesItsFeaturesWithSizesAndRanges) {
+  EXPECT_EQ(mjp_abi_version(), MJP_ABI_VERSION);
+  mjp_policy* policy = mjp_load(directory_.c_str(), nullptr);
+  ASSERT_NE(policy, nullptr) << mjp_last_error();
+  mjp_shape shape = MJP_SHAPE;
+  ASSERT_EQ(mjp_describe(policy, &shape), 0) << mjp_last_error();
+  EXPECT_EQ(shape.picture_height, 96);
+  EXPECT_EQ(shape.picture_width, 96);
+  EXPECT_EQ(shape.picture_bytes, size_t{3} * 96 * 96 * shape.cameras);
+  const auto checkpoint = mjp::LoadCheckpoint(directory_);
+  std::vector<std::string> names;
+  for (int i = 0; i < shape.features; ++i) {
+    mjp_feature feature = MJP_FEATURE;
+    ASSERT_EQ(mjp_feature_at(policy, i, &feature), 0) << mjp_last_error();
+    names.emplace_back(feature.name);
+    if (names.back() != "action") continue;
+    EXPECT_EQ(feature.dim, shape.action_dim);
+    EXPECT_EQ(feature.height, 0);
+    const mjp::FeatureStats& stats = checkpoint->stats.action;
+    ASSERT_NE(feature.low, nullptr);
+    EXPECT_EQ(std::vector<float>(feature.low, feature.low + feature.dim), stats.first);
+    EXPECT_EQ(std::vector<float>(feature.high, feature.high + feature.dim), stats.second);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"observation.image", "observation.state", "action"}));
+  mjp_feature feature = MJP_FEATURE;
+  EXPECT_EQ(mjp_feature_at(policy, shape.features, &feature), -1);
+  EXPECT_EQ(mjp_feature_at(policy, -1, &feature), -1);
+  EXPECT_EQ(mjp_free(policy), 0);
+}
+
+// A program of another version of the header hears of it, and nothing is read or written wrongly.
+TEST_F(CApiTest, StructsOfAnotherSizeAreRefused) {
+  mjp_options old = options_;
+  old.size -= sizeof(char*);
+  EXPECT_EQ(mjp_load(directory_.c_str(), &old), nullptr);
+  EXPECT_TRUE(Said("mjp_options.size is")) << mjp_last_error();
+  EXPECT_TRUE(Said("start from MJP_OPTIONS")) << mjp_last_error();
+  mjp_policy* policy = mjp_load(directory_.c_str(), &options_);
+  ASSERT_NE(policy, nullptr) << mjp_last_error();
+  mjp_shape shape = MJP_SHAPE;
+  shape.size += 8;
+  EXPECT_EQ(mjp_describe(policy, &shape), -1);
+  mjp_feature feature{};
+  EXPECT_EQ(mjp_feature_at(policy, 0, &feature), -1);
+  EXPECT_TRUE(Said("mjp_feature.size is 0")) << mjp_last_error();
+  mjp_observation observation{};
+  float action = 0;
+  EXPECT_EQ(mjp_infer(policy, &observation, &action, 1), -1);
+  EXPECT_TRUE(Said("mjp_observation.size is 0")) << mjp_last_error();
+  EXPECT_EQ(mjp_free(policy), 0);
+}
+
 TEST_F(CApiTest, MistakesAreReportedNotFatal) {
   EXPECT_EQ(mjp_load((folder_ / "absent").c_str(), nullptr), nullptr);
   EXPECT_NE(std::string(mjp_last_error()).find("absent"), std::string::npos) << mjp_last_error();
@@ -87,7 +140,7 @@ TEST_F(CApiTest, MistakesAreReportedNotFatal) {
 
   mjp_policy* policy = mjp_load(directory_.c_str(), &options_);
   ASSERT_NE(policy, nullptr) << mjp_last_error();
-  mjp_shape shape;
+  mjp_shape shape = MJP_SHAPE;
   ASSERT_EQ(mjp_describe(policy, &shape), 0);
   EXPECT_EQ(mjp_describe(policy, nullptr), -1);
   Observe(shape);
@@ -120,7 +173,7 @@ TEST_F(CApiTest, SecondThreadIsRefused) {
   options_.threads = 2;
   mjp_policy* policy = mjp_load(directory_.c_str(), &options_);
   ASSERT_NE(policy, nullptr) << mjp_last_error();
-  mjp_shape shape;
+  mjp_shape shape = MJP_SHAPE;
   ASSERT_EQ(mjp_describe(policy, &shape), 0);
   Observe(shape);
   std::vector<float> expected(2 * shape.horizon * shape.action_dim);
@@ -149,7 +202,7 @@ TEST_F(CApiTest, SecondThreadIsRefused) {
 TEST_F(CApiTest, FreedAndForeignObjectsAreRefused) {
   mjp_policy* policy = mjp_load(directory_.c_str(), &options_);
   ASSERT_NE(policy, nullptr) << mjp_last_error();
-  mjp_shape shape;
+  mjp_shape shape = MJP_SHAPE;
   ASSERT_EQ(mjp_describe(policy, &shape), 0);
   Observe(shape);
   std::vector<float> actions(2 * shape.horizon * shape.action_dim);
@@ -173,7 +226,7 @@ TEST_F(CApiTest, ChildOfForkLoadsItsOwn) {
   options_.threads = 2;
   mjp_policy* policy = mjp_load(directory_.c_str(), &options_);
   ASSERT_NE(policy, nullptr) << mjp_last_error();
-  mjp_shape shape;
+  mjp_shape shape = MJP_SHAPE;
   ASSERT_EQ(mjp_describe(policy, &shape), 0);
   Observe(shape);
   std::vector<float> actions(2 * shape.horizon * shape.action_dim);

@@ -11,7 +11,7 @@ constexpr float kMostExponent = 80.0f;  // e^80 is finite in float32
 
 // x sigmoid(v) = x / (1 + e^-v), where x is NaN if v is
 Packet TimesSigmoid(const Packet& x, const Packet& v) {
-  const Packet e = simd::pexp(simd::pmin(simd::pnegate(v), Broadcast(kMostExponent)));
+  const Packet e = Exp(Min(simd::pnegate(v), Broadcast(kMostExponent)));
   return simd::pdiv(x, simd::padd(Broadcast(1.0f), e));
 }
 
@@ -25,26 +25,24 @@ Packet GeluErf(const Packet& x) {
                               -0.439485848f, 0.453829259f,   -0.123574637f};
   const Packet size = simd::pabs(x), a = simd::pmul(size, Broadcast(0.707106781f));
   const Packet one = Broadcast(1.0f);
-  const Packet t = simd::pdiv(one, simd::pmadd(a, Broadcast(0.3f), one));
+  const Packet t = simd::pdiv(one, Fma(a, Broadcast(0.3f), one));
   Packet p = Broadcast(kTerms[8]);
-  for (int i = 7; i >= 0; --i) p = simd::pmadd(p, t, Broadcast(kTerms[i]));
-  const Packet square = simd::pmin(simd::pmul(a, a), Broadcast(kMostExponent));
-  const Packet erfc = simd::pmul(simd::pmul(t, p), simd::pexp(simd::pnegate(square)));
+  for (int i = 7; i >= 0; --i) p = Fma(p, t, Broadcast(kTerms[i]));
+  const Packet square = Min(simd::pmul(a, a), Broadcast(kMostExponent));
+  const Packet erfc = simd::pmul(simd::pmul(t, p), Exp(simd::pnegate(square)));
   // the order of the operands lets NaN pass
-  return simd::psub(simd::pmax(x, Broadcast(0.0f)),
-                    simd::pmul(simd::pmul(size, Broadcast(0.5f)), erfc));
+  return simd::psub(Max(x, Broadcast(0.0f)), simd::pmul(simd::pmul(size, Broadcast(0.5f)), erfc));
 }
 
 template <TokenActivation kActivation>
 Packet Element(const Packet& x) {
-  if constexpr (kActivation == TokenActivation::kRelu) return simd::pmax(x, Broadcast(0.0f));
+  if constexpr (kActivation == TokenActivation::kRelu) return Max(x, Broadcast(0.0f));
   if constexpr (kActivation == TokenActivation::kGeluErf) return GeluErf(x);
   if constexpr (kActivation == TokenActivation::kGeluTanh) {
     // (1 + tanh u) / 2 = sigmoid(2 u)
     constexpr float kLinear = 1.595769122f, kCubic = kLinear * 0.044715f;
     const Packet square = simd::pmul(x, x);
-    return TimesSigmoid(x,
-                        simd::pmul(x, simd::pmadd(square, Broadcast(kCubic), Broadcast(kLinear))));
+    return TimesSigmoid(x, simd::pmul(x, Fma(square, Broadcast(kCubic), Broadcast(kLinear))));
   }
   if constexpr (kActivation == TokenActivation::kQuickGelu) {
     return TimesSigmoid(x, simd::pmul(x, Broadcast(1.702f)));

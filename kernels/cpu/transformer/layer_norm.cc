@@ -7,20 +7,27 @@
 namespace mjp::cpu::MJP_ISA {
 namespace {
 
-// Sum over c of (x[c] - center)^Power, Power 1 or 2: four sums side by side, so that rounding
-// errors grow with a quarter of the packets.
+// Sum over c of (x[c] - center)^Power, Power 1 or 2: four times kSumLanes sums side by side, so
+// that rounding errors grow with a quarter of the columns over kSumLanes.
 template <int Power>
 double RowSum(const float* x, int width, float center) {
-  Packet sums[4] = {Broadcast(0), Broadcast(0), Broadcast(0), Broadcast(0)};
+  Packet sums[4][kParts];
+  for (int i = 0; i < 4 * kParts; ++i) sums[i / kParts][i % kParts] = Broadcast(0);
   const Packet middle = Broadcast(center);
   int c = 0;
-  for (; c + kLanes <= width; c += kLanes) {
-    Packet& sum = sums[c / kLanes & 3];
-    const Packet d = simd::psub(Load(x + c), middle);
-    sum = Power == 1 ? simd::padd(sum, d) : simd::pmadd(d, d, sum);
+  for (; c + kSumLanes <= width; c += kSumLanes) {
+#pragma GCC unroll 4
+    for (int part = 0; part < kParts; ++part) {
+      Packet& sum = sums[c / kSumLanes & 3][part];
+      const Packet d = simd::psub(Load(x + c + part * kLanes), middle);
+      sum = Power == 1 ? simd::padd(sum, d) : Fma(d, d, sum);
+    }
   }
-  float lanes[kLanes];
-  Store(lanes, simd::padd(simd::padd(sums[0], sums[1]), simd::padd(sums[2], sums[3])));
+  float lanes[kSumLanes];
+  for (int part = 0; part < kParts; ++part) {
+    Store(lanes + part * kLanes, simd::padd(simd::padd(sums[0][part], sums[1][part]),
+                                            simd::padd(sums[2][part], sums[3][part])));
+  }
   double total = 0;
   for (const float lane : lanes) total += lane;
   for (; c < width; ++c) {
@@ -38,9 +45,9 @@ struct RowTerms {
 Packet Element(const Packet& x, const Packet& mean, const Packet& factor, const RowTerms& terms,
                int c) {
   Packet y = simd::pmul(simd::psub(x, mean), factor);
-  if (terms.weight != nullptr) y = simd::pmadd(y, Load(terms.weight + c), Load(terms.bias + c));
+  if (terms.weight != nullptr) y = Fma(y, Load(terms.weight + c), Load(terms.bias + c));
   if (terms.scale != nullptr) {
-    y = simd::pmadd(y, simd::padd(Broadcast(1.0f), Load(terms.scale + c)), Load(terms.shift + c));
+    y = Fma(y, simd::padd(Broadcast(1.0f), Load(terms.scale + c)), Load(terms.shift + c));
   }
   return y;
 }
@@ -97,9 +104,11 @@ void AddResidual(const ResidualArgs& args, int row_begin, int row_end) {
     int c = 0;
     for (; c + kLanes <= args.width; c += kLanes) {
       Store(y + c, gate == nullptr ? simd::padd(Load(y + c), Load(x + c))
-                                   : simd::pmadd(Load(gate + c), Load(x + c), Load(y + c)));
+                                   : Fma(Load(gate + c), Load(x + c), Load(y + c)));
     }
-    for (; c < args.width; ++c) y[c] += gate == nullptr ? x[c] : gate[c] * x[c];
+    for (; c < args.width; ++c) {
+      y[c] = gate == nullptr ? y[c] + x[c] : __builtin_fmaf(gate[c], x[c], y[c]);
+    }
   }
 }
 

@@ -11,13 +11,13 @@ constexpr float kLeastExponent = -80.0f;  // e^-80 is 0 next to 1, and no denorm
 
 // e^d for d <= 0. The bound loses NaN and infinity: 0 d brings them back, as NaN.
 Packet Exponential(const Packet& d) {
-  return simd::pmadd(d, Broadcast(0.0f), simd::pexp(simd::pmax(d, Broadcast(kLeastExponent))));
+  return Fma(d, Broadcast(0.0f), Exp(Max(d, Broadcast(kLeastExponent))));
 }
 
 float Largest(const float* x, int size) {
   Packet most = Broadcast(x[0]);
   int i = 0;
-  for (; i + kLanes <= size; i += kLanes) most = simd::pmax(most, Load(x + i));
+  for (; i + kLanes <= size; i += kLanes) most = Max(most, Load(x + i));
   float largest = simd::predux_max(most);
   for (; i < size; ++i) largest = x[i] > largest ? x[i] : largest;
   return largest;
@@ -30,22 +30,27 @@ void Softmax(float* x, int size, float scale) {
   const auto element = [&](const Packet& v) {
     return Exponential(simd::pmul(simd::psub(v, largest), factor));
   };
-  Packet sums = Broadcast(0.0f);
+  Packet sums[kParts];
+  for (Packet& sum : sums) sum = Broadcast(0.0f);
   int i = 0;
-  for (; i + kLanes <= size; i += kLanes) {
-    const Packet e = element(Load(x + i));
-    Store(x + i, e);
-    sums = simd::padd(sums, e);
+  for (; i + kSumLanes <= size; i += kSumLanes) {
+#pragma GCC unroll 4
+    for (int part = 0; part < kParts; ++part) {
+      float* const at = x + i + part * kLanes;
+      const Packet e = element(Load(at));
+      Store(at, e);
+      sums[part] = simd::padd(sums[part], e);
+    }
   }
-  float lanes[kLanes] = {};
+  float lanes[kSumLanes] = {};
   for (int rest = i; rest < size; ++rest) lanes[rest - i] = x[rest];
-  Store(lanes, element(Load(lanes)));
+  for (float* at = lanes; at < lanes + kSumLanes; at += kLanes) Store(at, element(Load(at)));
   float total = 0;
   for (int rest = i; rest < size; ++rest) {
     x[rest] = lanes[rest - i];
     total += x[rest];
   }
-  Store(lanes, sums);
+  for (int part = 0; part < kParts; ++part) Store(lanes + part * kLanes, sums[part]);
   for (const float lane : lanes) total += lane;
   const Packet inverse = Broadcast(1.0f / total);
   for (i = 0; i + kLanes <= size; i += kLanes) Store(x + i, simd::pmul(Load(x + i), inverse));

@@ -9,7 +9,7 @@
 // of rows with many elements (pictures): the network evaluates a window of steps of every chain in
 // one pass; then the steps are taken again with each step's v = sqrt(a) eps - sqrt(1 - a) x0
 // frozen. A step whose input moved by little is final, and the window moves past it. Its first step
-// is exact, so the fixed point is the sequential chain.
+// has the sequential chain's input, so the fixed point is the sequential chain.
 
 namespace mjp {
 

@@ -6,8 +6,8 @@
 #include "base/text_stream.h"
 #include "plugin/register.h"
 #include "plugin/state.h"
-#include "policy/option_names.h"
-#include "tasks/evaluation/evaluation.h"
+#include "tasks/evaluation/hosted_failure.h"
+#include "tasks/evaluation/plugin_attributes.h"
 #include "tasks/pusht/episode_video.h"
 #include "tasks/pusht/physics/reset.h"
 #include "tasks/pusht/pictures/raster_source.h"
@@ -42,32 +42,18 @@ std::string ModelText(RendererKind renderer, const EvaluationOptions& options,
     text << value;
     xml << "<config key=\"" << key << "\" value=\"" << XmlText(text.str()) << "\"/>";
   };
-  const mjp::PolicyOptions& policy = options.policy;
   xml << "<mujoco><include file=\"" << XmlText(ModelPath("pusht.xml")) << "\"/><extension><plugin "
       << "plugin=\"" << mjp::kPluginName << "\"><instance name=\"policy\">";
-  attribute("checkpoint", options.checkpoint);
+  const double period = kSubsteps * kTimestep;
+  for (const auto& [key, value] : PluginAttributes(options, config, period)) {
+    attribute(key.c_str(), value);
+  }
   if (!config.cameras.empty()) attribute("camera", "top");
   if (config.state_dim > 0) attribute("state", "ax ay");
   attribute("state_scale", kPixelsPerUnit);
   attribute("actuators", "ax ay");
   attribute("action_scale", kPixelsPerUnit);
-  attribute("period", kSubsteps * kTimestep);
-  attribute("latency", options.conditions.latency * kSubsteps * kTimestep * 1e3);
-  attribute("action_steps", ResolveActionSteps(options, config));
-  if (policy.sampler.kind != mjp::SamplerKind::kAuto) {  // else it has none
-    attribute("sampler", mjp::SamplerName(policy.sampler.kind));
-    attribute("steps", policy.sampler.steps);
-    attribute("hold_noise", policy.sampler.hold_noise);
-  }
-  if (policy.sampler.parallel_window != mjp::kAutoWindow) {
-    mjp::TextWriter text;
-    text.precision(9);
-    text << policy.sampler.parallel_window << "," << policy.sampler.parallel_tolerance;
-    attribute("parallel", text.str());
-  }
-  if (!policy.instruction.empty()) attribute("instruction", policy.instruction);
-  attribute("backend", mjp::BackendName(policy.backend));
-  attribute("precision", mjp::PrecisionName(policy.precision));
+  attribute("period", period);
   attribute("renderer", renderer == RendererKind::kRaster ? "raster" : "mujoco");
   xml << "</instance></plugin></extension></mujoco>";
   return xml.str();
@@ -118,16 +104,8 @@ int PushtHosted::Decisions() const {
   return static_cast<int>(mjp::PolicyDecisions(model_.get(), data_.get()));
 }
 
-std::string PushtHosted::Failure() const {
-  if (mjp::PolicyFailed(model_.get(), data_.get())) return "the policy failed";
-  for (const int kind : {mjWARN_BADQPOS, mjWARN_BADQVEL, mjWARN_BADQACC}) {
-    if (data_->warning[kind].number > 0) return "the physics diverged";
-  }
-  return "";
-}
-
 void PushtHosted::Judge(int, StepOutcome& outcome) const {
-  JudgeStep(options_, FromNumbers(numbers_), Failure(), outcome);
+  JudgeStep(options_, FromNumbers(numbers_), HostedFailure(model_.get(), data_.get()), outcome);
 }
 
 std::unique_ptr<EpisodeFilm> PushtHosted::Film(int, const std::string& folder,

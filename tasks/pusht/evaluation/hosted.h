@@ -28,8 +28,6 @@ class PushtHosted : public HostedSimulation {
   int Decisions() const override;
 
  private:
-  std::string Failure() const;
-
   PushtOptions options_;
   ModelPtr model_;
   Scene scene_;

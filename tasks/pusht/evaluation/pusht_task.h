@@ -7,6 +7,7 @@
 
 #include "tasks/evaluation/task.h"
 #include "tasks/pusht/options.h"
+#include "tasks/pusht/physics/state.h"
 
 namespace mjp::app {
 
@@ -19,6 +20,7 @@ class PushtTask : public Task {
   std::string name() const override;
   std::vector<std::string> measures() const override { return {"coverage"}; }
   int max_steps() const override { return kControlSteps; }
+  double control_period() const override { return kSubsteps * kTimestep; }
   Settings settings() const override;
   Settings conditions() const override;
   const mjp::SceneDrawer* scene_drawer() const override;

@@ -7,12 +7,14 @@ namespace mjp::app {
 namespace lanes_baseline {
 extern const LaneKernels kKernels;
 }
+#ifdef __x86_64__
 namespace lanes_avx2 {
 extern const LaneKernels kKernels;
 }
 namespace lanes_avx512 {
 extern const LaneKernels kKernels;
 }
+#endif
 
 namespace {
 
@@ -74,14 +76,12 @@ MovingState ReadLane(const LaneWorlds& worlds, int lane) {
 }
 
 const LaneKernels& LaneKernelsFor(mjp::Isa isa) {
-  switch (isa) {
-    case mjp::Isa::kAvx512:
-      return lanes_avx512::kKernels;
-    case mjp::Isa::kAvx2:
-      return lanes_avx2::kKernels;
-    case mjp::Isa::kBaseline:
-      break;
-  }
+#ifdef __x86_64__
+  if (isa == mjp::Isa::kAvx512) return lanes_avx512::kKernels;
+  if (isa == mjp::Isa::kAvx2) return lanes_avx2::kKernels;
+#else
+  static_cast<void>(isa);  // there is one
+#endif
   return lanes_baseline::kKernels;
 }
 

@@ -18,7 +18,7 @@ struct MovingState {
 };
 
 // The agent's velocity at `now`, one control step after `before`, in which its target was
-// (target_x, target_y): exact, since the agent is a linear system that nothing disturbs.
+// (target_x, target_y): in closed form, since the agent is a linear system that nothing disturbs.
 MovingState WithVelocity(const State& before, const State& now, double target_x, double target_y);
 
 // Which engine's contact rule is followed. MuJoCo resolves a contact with the agent's velocity

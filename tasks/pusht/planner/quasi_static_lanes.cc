@@ -180,7 +180,7 @@ MJPOLICY_INLINE void MoveBlock(const Floats& push_x, const Floats& push_y, float
 
   Twist twist = {};
   for (int i = 0; i < count; ++i) Resolve(&contacts[i], &twist);
-  // one sweep is exact for one contact: only lanes with several go on
+  // one sweep solves one contact: only lanes with several go on
   Mask active = Mask{};
   for (int i = 0; i < count; ++i) active -= contacts[i].mass > 0.0f;
   const Mask several = active > 1;

@@ -149,7 +149,7 @@ struct BadValue {
 
 TEST(ConfigParser, NamesTheKeyOfEveryUnsupportedValue) {
   const BadValue bad[] = {
-      {"type", "act"},
+      {"type", "pi0"},
       {"type", 3},
       {"vision_backbone", "resnet50"},
       {"crop_shape", {100, 100}},

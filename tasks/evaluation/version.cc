@@ -1,4 +1,4 @@
-#include "apps/version.h"
+#include "tasks/evaluation/version.h"
 
 #include <mujoco/mujoco.h>
 
@@ -14,8 +14,8 @@ std::string ProjectVersion() {
   return std::string(MJPOLICY_VERSION) + (commit.empty() ? "" : "+" + commit);
 }
 
-std::string VersionText() {
-  std::string text = "mjpolicy " + ProjectVersion() + "\nMuJoCo " + mj_versionString() +
+std::string VersionText(const std::string& program) {
+  std::string text = program + " " + ProjectVersion() + "\nMuJoCo " + mj_versionString() +
                      "\ncompiler " + __VERSION__ + "\nCPU kernels " +
                      mjp::IsaName(mjp::ActiveIsa());
 #ifdef MJPOLICY_HAVE_CUDA

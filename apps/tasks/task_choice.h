@@ -1,0 +1,37 @@
+#ifndef APPS_TASKS_TASK_CHOICE_H_
+#define APPS_TASKS_TASK_CHOICE_H_
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tasks/evaluation/options.h"
+#include "tasks/evaluation/task.h"
+#include "tasks/pusht/options.h"
+
+namespace mjp::app {
+
+// The task that a command evaluates: a task file, or one that is code of this project, with the
+// options that such a task has of its own.
+class TaskChoice {
+ public:
+  // Adds MODEL, --task, --through, --latency and the options of Push-T.
+  void AddTo(CLI::App& command, EvaluationOptions& options);
+
+  // Makes the task and gives `options` what a task file says and they do not. Throws Error where
+  // the file is none, or an option is not of its task.
+  std::unique_ptr<Task> Make(EvaluationOptions& options) const;
+
+ private:
+  void RefusePushtOptions() const;
+
+  std::string file_, task_, latency_;
+  PushtOptions pusht_;
+  std::vector<const CLI::Option*> pusht_options_;
+  const CLI::Option* through_ = nullptr;
+};
+
+}  // namespace mjp::app
+
+#endif  // APPS_TASKS_TASK_CHOICE_H_

@@ -1,0 +1,65 @@
+#include "tasks/mjcf/mjcf_task.h"
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "base/error.h"
+#include "policy/option_names.h"
+#include "tasks/evaluation/plugin_attributes.h"
+#include "tasks/mjcf/hosted.h"
+
+namespace mjp::app {
+
+MjcfTask::~MjcfTask() {
+  if (model_) SetAttributesInstead({});
+}
+
+std::unique_ptr<BatchSimulations> MjcfTask::MakeBatch(const EvaluationOptions&,
+                                                      const mjp::PolicyConfig&, int) const {
+  throw Error(ExitCode::kUsage,
+              "--through batch: a task file has its policy in the plugin; leave the option out");
+}
+
+std::unique_ptr<HostedSimulation> MjcfTask::MakeHosted(const EvaluationOptions& options,
+                                                       const mjp::PolicyConfig& config) const {
+  const std::lock_guard lock(mutex_);
+  if (!model_) {
+    std::map<std::string, std::string> attributes =
+        PluginAttributes(options, config, file_->period());
+    attributes["checkpoint"] = std::filesystem::absolute(options.checkpoint).string();
+    attributes.emplace("threads", "1");  // one simulation for each thread
+    SetAttributesInstead(attributes);    // also for the simulations that are made of the model
+    model_ = LoadModel(file_->path());
+    model_->opt.disableflags = file_->model()->opt.disableflags;
+  }
+  return std::make_unique<MjcfHosted>(file_, model_.get());
+}
+
+void TakeAttributes(const Config& config, EvaluationOptions& options) {
+  PolicyOptions& policy = options.policy;
+  const PolicyOptions& own = config.policy;
+  SamplerOptions& sampler = policy.sampler;
+  if (sampler.kind == SamplerKind::kAuto) sampler.kind = own.sampler.kind;
+  if (sampler.steps == 0) sampler.steps = own.sampler.steps;
+  if (sampler.hold_noise == 0) sampler.hold_noise = own.sampler.hold_noise;
+  if (sampler.parallel_window == kAutoWindow) {
+    sampler.parallel_window = own.sampler.parallel_window;
+    sampler.parallel_tolerance = own.sampler.parallel_tolerance;
+  }
+  if (policy.backend == Backend::kAuto) policy.backend = own.backend;
+  if (policy.precision == Precision::kAuto) policy.precision = own.precision;
+  if (policy.instruction.empty()) policy.instruction = own.instruction;
+  if (options.action_steps == 0) options.action_steps = config.action_steps;
+  if (options.conditions.latency == 0) {
+    const double steps = config.latency / config.period;
+    options.conditions.latency = static_cast<int>(std::lround(steps));
+    if (std::abs(steps - options.conditions.latency) > 1e-6) {
+      throw BadInput(
+          "attribute latency is no whole number of control steps, which evaluations "
+          "need: change it, or period");
+    }
+  }
+}
+
+}  // namespace mjp::app

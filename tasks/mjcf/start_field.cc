@@ -1,0 +1,135 @@
+#include "tasks/mjcf/start_field.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mjp::app {
+namespace {
+
+// The number of a field where that is one of double precision; null: it is not.
+mjtNum* NumberOf(mjModel* model, mjData* data, StartField field, int id) {
+  switch (field) {
+    case StartField::kJoint:
+      return data->qpos + model->jnt_qposadr[id];
+    case StartField::kJointVelocity:
+      return data->qvel + model->jnt_dofadr[id];
+    case StartField::kBodyPos:
+      return model->body_mocapid[id] >= 0 ? data->mocap_pos + 3 * model->body_mocapid[id]
+                                          : model->body_pos + 3 * id;
+    case StartField::kGeomSize:
+      return model->geom_size + 3 * id;
+    case StartField::kLightPos:
+      return model->light_pos + 3 * id;
+    case StartField::kCameraPos:
+      return model->cam_pos + 3 * id;
+    default:
+      return nullptr;
+  }
+}
+
+// The same of colours; null: it is none.
+float* ColourOf(mjModel* model, StartField field, int id) {
+  if (field == StartField::kGeomRgba) return model->geom_rgba + 4 * id;
+  return field == StartField::kLightDiffuse ? model->light_diffuse + 3 * id : nullptr;
+}
+
+// The orientation that a yaw turns.
+mjtNum* OrientationOf(mjModel* model, mjData* data, StartField field, int id) {
+  if (field == StartField::kJointYaw) return data->qpos + model->jnt_qposadr[id] + 3;
+  return model->body_mocapid[id] >= 0 ? data->mocap_quat + 4 * model->body_mocapid[id]
+                                      : model->body_quat + 4 * id;
+}
+
+int JointSize(int type, int free, int ball) {
+  if (type == mjJNT_FREE) return free;
+  return type == mjJNT_BALL ? ball : 1;
+}
+
+int GeomSizes(int type) {
+  switch (type) {
+    case mjGEOM_SPHERE:
+      return 1;
+    case mjGEOM_CAPSULE:
+    case mjGEOM_CYLINDER:
+      return 2;
+    case mjGEOM_ELLIPSOID:
+    case mjGEOM_BOX:
+      return 3;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+int StartFieldSize(const mjModel* model, StartField field, int id) {
+  switch (field) {
+    case StartField::kJoint:
+      return JointSize(model->jnt_type[id], 7, 4);
+    case StartField::kJointVelocity:
+      return JointSize(model->jnt_type[id], 6, 3);
+    case StartField::kJointYaw:
+      return model->jnt_type[id] == mjJNT_FREE ? 1 : 0;
+    case StartField::kBodyYaw:
+      return id > 0 ? 1 : 0;
+    case StartField::kBodyPos:
+      return id > 0 ? 3 : 0;
+    case StartField::kGeomRgba:
+      return 4;
+    case StartField::kGeomSize:
+      return GeomSizes(model->geom_type[id]);
+    default:
+      return 3;
+  }
+}
+
+double GetStartField(const mjModel* model, const mjData* data, StartField field, int id, int i) {
+  auto* m = const_cast<mjModel*>(model);
+  if (const mjtNum* number = NumberOf(m, const_cast<mjData*>(data), field, id)) return number[i];
+  const float* colour = ColourOf(m, field, id);
+  return colour ? colour[i] : 0;
+}
+
+void SetStartField(mjModel* model, mjData* data, StartField field, int id, int i, double value) {
+  if (mjtNum* number = NumberOf(model, data, field, id)) {
+    number[i] = value;
+  } else if (float* colour = ColourOf(model, field, id)) {
+    colour[i] = static_cast<float>(value);
+  } else {
+    const mjtNum axis[3] = {0, 0, 1};
+    mjtNum turn[4], before[4];
+    mjtNum* orientation = OrientationOf(model, data, field, id);
+    mju_axisAngle2Quat(turn, axis, value);
+    std::copy_n(orientation, 4, before);
+    mju_mulQuat(orientation, turn, before);
+  }
+}
+
+void UpdateGeomBounds(mjModel* model, int geom) {
+  const mjtNum* size = model->geom_size + 3 * geom;
+  mjtNum half[3] = {size[0], size[0], size[0]};
+  mjtNum radius = size[0];
+  switch (model->geom_type[geom]) {
+    case mjGEOM_CAPSULE:
+      half[2] = radius = size[0] + size[1];
+      break;
+    case mjGEOM_CYLINDER:
+      half[2] = size[1];
+      radius = std::sqrt(size[0] * size[0] + size[1] * size[1]);
+      break;
+    case mjGEOM_ELLIPSOID:
+      std::copy_n(size, 3, half);
+      radius = std::max({size[0], size[1], size[2]});
+      break;
+    case mjGEOM_BOX:
+      std::copy_n(size, 3, half);
+      radius = mju_norm3(size);
+      break;
+    default:
+      break;
+  }
+  model->geom_rbound[geom] = radius;
+  std::copy_n(half, 3, model->geom_aabb + 6 * geom + 3);
+}
+
+}  // namespace mjp::app

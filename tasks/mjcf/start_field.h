@@ -1,0 +1,42 @@
+#ifndef TASKS_MJCF_START_FIELD_H_
+#define TASKS_MJCF_START_FIELD_H_
+
+#include <mujoco/mujoco.h>
+
+#include "tasks/mjcf/start.h"
+
+namespace mjp::app {
+
+struct StartFieldKind {
+  const char* word;
+  StartField field;
+  mjtObj type;    // of what it is named by
+  bool of_model;  // of mjModel, else of mjData
+};
+
+inline constexpr StartFieldKind kStartFields[] = {
+    {"joint", StartField::kJoint, mjOBJ_JOINT, false},
+    {"joint_velocity", StartField::kJointVelocity, mjOBJ_JOINT, false},
+    {"joint_yaw", StartField::kJointYaw, mjOBJ_JOINT, false},
+    {"body_pos", StartField::kBodyPos, mjOBJ_BODY, true},
+    {"body_yaw", StartField::kBodyYaw, mjOBJ_BODY, true},
+    {"geom_rgba", StartField::kGeomRgba, mjOBJ_GEOM, true},
+    {"geom_size", StartField::kGeomSize, mjOBJ_GEOM, true},
+    {"light_pos", StartField::kLightPos, mjOBJ_LIGHT, true},
+    {"light_diffuse", StartField::kLightDiffuse, mjOBJ_LIGHT, true},
+    {"camera_pos", StartField::kCameraPos, mjOBJ_CAMERA, true},
+};
+
+// Components that the field of object `id` has; 0: it does not have the field.
+int StartFieldSize(const mjModel* model, StartField field, int id);
+
+// Component `i` of a field, and its change. A yaw is 0 and is added to the orientation.
+double GetStartField(const mjModel* model, const mjData* data, StartField field, int id, int i);
+void SetStartField(mjModel* model, mjData* data, StartField field, int id, int i, double value);
+
+// Makes what the engine has computed of a geom's sizes true again.
+void UpdateGeomBounds(mjModel* model, int geom);
+
+}  // namespace mjp::app
+
+#endif  // TASKS_MJCF_START_FIELD_H_

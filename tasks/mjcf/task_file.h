@@ -1,0 +1,54 @@
+#ifndef TASKS_MJCF_TASK_FILE_H_
+#define TASKS_MJCF_TASK_FILE_H_
+
+#include <memory>
+#include <string>
+
+#include "plugin/model/outline.h"
+#include "tasks/mjcf/rules.h"
+#include "tasks/mjcf/start.h"
+#include "tasks/pusht/physics/scene.h"
+
+namespace mjp::app {
+
+// A task as an MJCF file says it (docs/tasks.md), read and checked. Never changes.
+class TaskFile {
+ public:
+  // Compiles the file, without a policy. Throws Error naming what is wrong with it.
+  explicit TaskFile(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  // As `model` of <mujoco> has it.
+  std::string name() const { return model_->names; }
+  // What the text task.code says: the code of this project that the task is attached to, or "".
+  std::string code() const;
+  // SHA-256 of all that results depend on but checkpoint and options: the compiled model, what the
+  // policy sees and drives.
+  const std::string& hash() const { return hash_; }
+  // The same of the model alone, without its policy.
+  const std::string& model_hash() const { return model_hash_; }
+
+  // The model with its policy left out, as it was compiled.
+  const mjModel* model() const { return model_.get(); }
+  int instance() const { return instance_; }  // of the plugin; negative: none
+  // Its policy's attributes. Throws Error where the file has no policy.
+  const Outline& policy() const;
+  const Start& start() const { return start_; }
+  const Rules& rules() const { return *rules_; }
+  int substeps() const { return substeps_; }  // steps of the engine in a control step
+  double period() const;                      // seconds of a control step
+
+ private:
+  std::string path_;
+  ModelPtr model_;
+  int instance_;
+  std::unique_ptr<Outline> policy_;
+  Start start_;
+  int substeps_ = 0;
+  std::unique_ptr<Rules> rules_;
+  std::string hash_, model_hash_;
+};
+
+}  // namespace mjp::app
+
+#endif  // TASKS_MJCF_TASK_FILE_H_

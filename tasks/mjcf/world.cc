@@ -1,0 +1,62 @@
+#include "tasks/mjcf/world.h"
+
+#include "base/error.h"
+
+namespace mjp::app {
+namespace {
+
+constexpr int kWhole = mjSTATE_INTEGRATION & ~mjSTATE_PLUGIN;
+constexpr int kMoving = mjSTATE_PHYSICS | mjSTATE_MOCAP_POS | mjSTATE_MOCAP_QUAT;
+
+ModelPtr CopyOf(const mjModel* model) {
+  ModelPtr copy(mj_copyModel(nullptr, model));
+  if (!copy) throw EnvironmentError("MuJoCo cannot allocate a model");
+  return copy;
+}
+
+}  // namespace
+
+TaskWorld::TaskWorld(const TaskFile& file)
+    : file_(file),
+      model_(CopyOf(file.model())),
+      data_(MakeData(model_.get())),
+      state_(static_cast<size_t>(mj_stateSize(model_.get(), kWhole))) {}
+
+void TaskWorld::Start(uint32_t seed) {
+  file_.start().Apply(seed, file_.model(), model_.get(), data_.get());
+  held_ = 0;
+}
+
+void TaskWorld::CopyStart(mjModel* model, mjData* data) const {
+  if (file_.start().changes_model()) Start::CopyDrawn(model_.get(), model);
+  mj_resetData(model, data);
+  mj_getState(model_.get(), data_.get(), state_.data(), kWhole);
+  mj_setState(model, data, state_.data(), kWhole);
+}
+
+void TaskWorld::Update() {
+  if (file_.rules().stage() == mjSTAGE_ACC) {
+    mj_forward(model_.get(), data_.get());
+  } else {
+    mj_step1(model_.get(), data_.get());
+  }
+}
+
+void TaskWorld::Judge(StepOutcome& outcome) {
+  Update();
+  file_.rules().Judge(data_->sensordata, held_, outcome);
+}
+
+void TaskWorld::Judge(const mjModel* model, const mjData* data, StepOutcome& outcome) {
+  mj_getState(model, data, state_.data(), kWhole);
+  mj_setState(model_.get(), data_.get(), state_.data(), kWhole);
+  Judge(outcome);
+}
+
+std::vector<mjtNum> MovingState(const mjModel* model, const mjData* data) {
+  std::vector<mjtNum> state(static_cast<size_t>(mj_stateSize(model, kMoving)));
+  mj_getState(model, data, state.data(), kMoving);
+  return state;
+}
+
+}  // namespace mjp::app

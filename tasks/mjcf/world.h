@@ -1,0 +1,48 @@
+#ifndef TASKS_MJCF_WORLD_H_
+#define TASKS_MJCF_WORLD_H_
+
+#include <mujoco/mujoco.h>
+
+#include <cstdint>
+
+#include "tasks/mjcf/task_file.h"
+
+namespace mjp::app {
+
+// The world of a task file without its policy: where episodes begin, and where they are judged.
+class TaskWorld {
+ public:
+  // `file` must outlive this.
+  explicit TaskWorld(const TaskFile& file);
+
+  // Brings the world to the start of the episode of `seed`.
+  void Start(uint32_t seed);
+  // Judges the end of a control step: brings positions and sensors of data() up to date first.
+  // Contacts are those that the engine finds at the beginning of its next step.
+  void Judge(StepOutcome& outcome);
+  // The same, after everything that moves was taken over from `data` of a model of the same file.
+  void Judge(const mjModel* model, const mjData* data, StepOutcome& outcome);
+
+  // Gives `model` and `data`, of the same file, what this world is at its start.
+  void CopyStart(mjModel* model, mjData* data) const;
+
+  mjModel* model() { return model_.get(); }
+  mjData* data() { return data_.get(); }
+
+ private:
+  void Update();
+
+  const TaskFile& file_;
+  ModelPtr model_;
+  DataPtr data_;
+  int held_ = 0;  // control steps in a row with the condition of success
+  mutable std::vector<mjtNum> state_;
+};
+
+// What the world of a task file may have of numbers that tell one control step from another: all
+// that moves.
+std::vector<mjtNum> MovingState(const mjModel* model, const mjData* data);
+
+}  // namespace mjp::app
+
+#endif  // TASKS_MJCF_WORLD_H_

@@ -18,9 +18,9 @@
 
 #include "kernels/cpu/fused.h"
 
-// Every instruction set gives the same bits (but MJP_UNFUSED, kernels/cpu/isa.h): a multiply-add is rounded once, a sum over a row has
-// kSumLanes partial sums whatever the width of a register, and functions are made of the operations
-// below alone.
+// Every instruction set gives the same bits (but MJP_UNFUSED, kernels/cpu/isa.h): a multiply-add is
+// rounded once, a sum over a row has kSumLanes partial sums whatever the width of a register, and
+// functions are made of the operations below alone.
 
 namespace mjp::cpu::MJP_ISA {
 

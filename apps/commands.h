@@ -7,6 +7,8 @@ namespace mjp::app {
 
 // Each adds one subcommand to `app` and returns its action. One file per subcommand.
 Action AddBench(CLI::App& app);
+Action AddCertify(CLI::App& app);
+Action AddCheck(CLI::App& app);
 Action AddCompare(CLI::App& app);
 Action AddConvert(CLI::App& app);
 Action AddDataset(CLI::App& app);
@@ -23,6 +25,8 @@ Action AddRandomCheckpoint(CLI::App& app);
 Action AddRender(CLI::App& app);
 Action AddReplay(CLI::App& app);
 Action AddReport(CLI::App& app);
+Action AddRun(CLI::App& app);
+Action AddScaffold(CLI::App& app);
 
 }  // namespace mjp::app
 

@@ -7,14 +7,18 @@ namespace {
 
 int Run(int argc, char** argv) {
   CLI::App app("Diffusion policies inside MuJoCo: evaluate, measure and inspect them", "mjpolicy");
-  return mjp::app::RunSubcommand(
-      app,
-      {mjp::app::AddDoctor, mjp::app::AddEvaluate, mjp::app::AddMerge, mjp::app::AddCompare,
-       mjp::app::AddReport, mjp::app::AddDemonstrate, mjp::app::AddReplay, mjp::app::AddRender,
-       mjp::app::AddObserve, mjp::app::AddInfer, mjp::app::AddInspect, mjp::app::AddInstallPlugin,
-       mjp::app::AddRandomCheckpoint, mjp::app::AddBench, mjp::app::AddProfile,
-       mjp::app::AddDataset, mjp::app::AddConvert},
-      argc, argv);
+  return mjp::app::RunSubcommand(app, {mjp::app::AddDoctor,        mjp::app::AddScaffold,
+                                       mjp::app::AddCheck,         mjp::app::AddRun,
+                                       mjp::app::AddEvaluate,      mjp::app::AddMerge,
+                                       mjp::app::AddCompare,       mjp::app::AddReport,
+                                       mjp::app::AddDemonstrate,   mjp::app::AddReplay,
+                                       mjp::app::AddRender,        mjp::app::AddObserve,
+                                       mjp::app::AddInfer,         mjp::app::AddInspect,
+                                       mjp::app::AddInstallPlugin, mjp::app::AddRandomCheckpoint,
+                                       mjp::app::AddBench,         mjp::app::AddProfile,
+                                       mjp::app::AddDataset,       mjp::app::AddConvert,
+                                       mjp::app::AddCertify},
+                                 argc, argv);
 }
 
 }  // namespace

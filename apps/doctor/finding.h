@@ -22,7 +22,7 @@ struct Finding {
 using Findings = std::vector<Finding>;
 
 // The driver, every GPU, and how the shipped policy runs there. Never throws. A build without CUDA
-// says so.
+// says so, and what driver is there.
 Findings ExamineGpus();
 
 }  // namespace mjp::app

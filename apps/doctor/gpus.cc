@@ -3,7 +3,7 @@
 #include "apps/doctor/finding.h"
 #include "base/data_folders.h"
 #include "base/error.h"
-#include "kernels/cuda/primitives/gpu_probe.h"
+#include "kernels/cuda/primitives/gpu_traits.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/cuda/execution_plan.h"
 #include "policy/cuda/self_check.h"
@@ -63,14 +63,34 @@ Finding SelfCheckOf(const std::string& name) {
   return {name, Health::kIll, text, "use --backend cpu, and report it with this page"};
 }
 
+// The major compute capability of a device; 0 where it does not answer.
+int MajorCapability(int device) {
+  int major = 0;
+  if (cudaSetDevice(device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess)
+    return major;
+  static_cast<void>(cudaGetLastError());
+  return 0;
+}
+
+// What to do where a GPU, or the shipped policy on it, is not well.
+std::string RemedyOf(const mjp::Error& error, int major) {
+  constexpr int kOldestMajor = 8;
+  if (major == 0) return "nvidia-smi; restart the driver";
+  if (major < kOldestMajor) return "nothing: policies run on the CPU";
+  if (error.code() == mjp::ExitCode::kBadInput)
+    return "name the folder of assets by the variable MJPOLICY_ASSETS";
+  if (dynamic_cast<const mjp::OutOfDeviceMemory*>(&error) != nullptr)
+    return "end what else uses the GPU's memory: nvidia-smi lists it";
+  return mjp::kBuildForEveryGpu;
+}
+
 void ExamineGpu(int device, Findings& findings) {
   const std::string name = "GPU " + std::to_string(device);
+  const int major = MajorCapability(device);
   try {
-    if (cudaSetDevice(device) != cudaSuccess) {
-      static_cast<void>(cudaGetLastError());
-      throw mjp::EnvironmentError("it does not answer");
-    }
-    const mjp::GpuTraits gpu = mjp::ProbeGpu();
+    if (major == 0) throw mjp::EnvironmentError("it does not answer");
+    const mjp::GpuTraits& gpu = mjp::GpuTraits::Current();  // of this device
     findings.push_back({name, Health::kWell,
                         gpu.name + ", compute capability " + mjp::CapabilityText(gpu.capability) +
                             ", " + std::to_string(gpu.multiprocessors) + " SMs, " +
@@ -81,7 +101,7 @@ void ExamineGpu(int device, Findings& findings) {
     findings.push_back(ShippedPolicy(name, gpu));
     findings.push_back(SelfCheckOf(name));
   } catch (const mjp::Error& error) {
-    findings.push_back({name, Health::kIll, error.what(), mjp::kBuildForEveryGpu});
+    findings.push_back({name, Health::kIll, error.what(), RemedyOf(error, major)});
   }
 }
 

@@ -43,7 +43,7 @@ int LatencySteps(const std::string& text, double period) {
 
 void TaskChoice::AddTo(CLI::App& command, EvaluationOptions& options) {
   CLI::Option* file = command.add_option("model", file_, "Task file (docs/tasks.md), else --task")
-                          ->type_name("FILE");
+                          ->type_name("MODEL.xml");
   command.add_option("--task", task_, "A task that is code of this project")
       ->type_name("")
       ->check(OneOf(TaskNames()))

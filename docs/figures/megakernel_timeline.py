@@ -73,8 +73,8 @@ def draw(readings):
                    'stroke="#dddddd"/>'
                    f'<text x="{x(first + t):.1f}" y="{bottom + 14}" text-anchor="middle">{t}</text>')
     out += [f'<text x="{left + width}" y="{bottom + 32}" text-anchor="end">cycles</text>',
-            f'<text x="{left}" y="{bottom + 50}" fill="#555555">Lengths: readings with one row batch '
-            f'({readings["source"]}). Order: the waits of the kernel.</text>', '</svg>', '']
+            f'<text x="{left}" y="{bottom + 50}" fill="#555555">Constructed from one-batch readings '
+            f'of c025ab4, not measured with two batches. Order: the waits of the kernel.</text>', '</svg>', '']
     return "\n".join(out)
 
 

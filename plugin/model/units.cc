@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <tuple>
 
 #include "base/text_stream.h"
 #include "plugin/guard.h"
@@ -30,6 +31,13 @@ Notice NoticeOf(const char* attribute) {
 
 }  // namespace
 
+std::optional<std::pair<double, double>> TrainedRange(const FeatureStats& stats, size_t i) {
+  if (stats.mode == Normalization::kIdentity || i >= stats.first.size()) return {};
+  const double first = stats.first[i], second = stats.second[i];
+  if (stats.mode != Normalization::kMeanStd) return {{first, second}};
+  return {{first - 3 * second, first + 3 * second}};
+}
+
 std::vector<UnitCheck::Term> UnitCheck::Terms(const std::vector<Quantity>& quantities,
                                               const FeatureStats& stats,
                                               const std::vector<int>& indices) {
@@ -37,12 +45,7 @@ std::vector<UnitCheck::Term> UnitCheck::Terms(const std::vector<Quantity>& quant
   for (size_t i = 0; i < quantities.size(); ++i) {
     Term term{quantities[i], 0, 0};
     const size_t at = indices.empty() ? i : static_cast<size_t>(indices[i]);
-    if (stats.mode != Normalization::kIdentity && at < stats.first.size()) {
-      const double first = stats.first[at], second = stats.second[at];
-      const bool mean = stats.mode == Normalization::kMeanStd;
-      term.low = mean ? first - 3 * second : first;
-      term.high = mean ? first + 3 * second : second;
-    }
+    if (const auto range = TrainedRange(stats, at)) std::tie(term.low, term.high) = *range;
     terms.push_back(term);
   }
   return terms;

@@ -4,14 +4,20 @@
 #include <mujoco/mujoco.h>
 
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plugin/model/binding.h"
 #include "policy/checkpoint/network.h"
 
 namespace mjp {
+
+// What training saw of number `i` of a feature, in the policy's unit: lowest and highest, or three
+// standard deviations around the mean. None: the statistics do not tell.
+std::optional<std::pair<double, double>> TrainedRange(const FeatureStats& stats, size_t i);
 
 // Looks for the signs of a scale that was forgotten or is the wrong way round, which no error of a
 // network ever tells, and says each once (plugin/notices.h): statistics that no joint of the model

@@ -5,6 +5,7 @@
 #include <EGL/eglext.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 #include <vector>
 
@@ -62,8 +63,16 @@ Egl OpenEgl() {
   return egl;
 }
 
+// Mesa keeps threads for its cache of shaders and ends them from exit(), also in a child that
+// fork() made, which does not have them: it would wait for ever. The cache saves less than 0.1 s of
+// a process. A host that has set the variable knows better.
+void DoWithoutShaderCache() { setenv("MESA_SHADER_CACHE_DISABLE", "true", /*overwrite=*/0); }
+
 const Egl& GetEgl() {
-  static const Egl egl = OpenEgl();
+  static const Egl egl = [] {
+    DoWithoutShaderCache();
+    return OpenEgl();
+  }();
   return egl;
 }
 

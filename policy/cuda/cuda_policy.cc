@@ -116,7 +116,8 @@ class CudaPolicy final : public Policy {
 
   std::string Description() const override {
     return std::string("CUDA, ") + GpuTraits::Current().name + ", " +
-           PrecisionName(options_.precision) + ", " + engine_->plan().Text();
+           PrecisionName(options_.precision) + ", " + engine_->plan().Text() + ", since " +
+           engine_->plan().why;
   }
 
  private:

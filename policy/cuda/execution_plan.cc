@@ -131,9 +131,9 @@ struct Chooser {
     return plan;
   }
 
-  // The window that is faster than none: one that runs in one launch, where a pass costs about as
-  // much as two of one step; by a launch per layer only where the sequential chain's launches do
-  // not take less.
+  // Default Picard window: 16, else 8, where one persistent launch takes it; else 16 with a launch
+  // per layer or convolution, unless persistent launches run the sequential chain by MMA and
+  // epilogue warps, or take the wide pass in parts.
   int FasterWindow(int batch, int steps) const {
     PicardSweepArgs sweep;
     sweep.window = kWindow;

@@ -6,31 +6,66 @@
 
 namespace mjp::app {
 
+namespace {
+
+template <class... Values>
+std::string TextOf(const Values&... values) {
+  mjp::TextWriter text;
+  text.precision(9);
+  (text << ... << values);
+  return text.str();
+}
+
+}  // namespace
+
+std::string XmlText(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else if (c == '"') {
+      out += "&quot;";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::map<std::string, std::string> GivenAttributes(const mjp::PolicyOptions& options) {
+  std::map<std::string, std::string> attributes;
+  const mjp::SamplerOptions& sampler = options.sampler;
+  if (sampler.kind != mjp::SamplerKind::kAuto) {
+    attributes["sampler"] = mjp::SamplerName(sampler.kind);
+  }
+  if (sampler.steps > 0) attributes["steps"] = TextOf(sampler.steps);
+  if (sampler.hold_noise > 0) attributes["hold_noise"] = TextOf(sampler.hold_noise);
+  if (sampler.parallel_window != mjp::kAutoWindow) {
+    attributes["parallel"] = TextOf(sampler.parallel_window, ",", sampler.parallel_tolerance);
+  }
+  if (!options.instruction.empty()) attributes["instruction"] = options.instruction;
+  if (options.backend != mjp::Backend::kAuto) {
+    attributes["backend"] = mjp::BackendName(options.backend);
+  }
+  if (options.precision != mjp::Precision::kAuto) {
+    attributes["precision"] = mjp::PrecisionName(options.precision);
+  }
+  return attributes;
+}
+
 std::map<std::string, std::string> PluginAttributes(const EvaluationOptions& options,
                                                     const mjp::PolicyConfig& config,
                                                     double period) {
-  std::map<std::string, std::string> attributes;
-  const auto set = [&attributes](const char* key, const auto&... values) {
-    mjp::TextWriter text;
-    text.precision(9);
-    (text << ... << values);
-    attributes[key] = text.str();
-  };
-  const mjp::PolicyOptions& policy = options.policy;
-  set("checkpoint", options.checkpoint);
-  set("latency", options.conditions.latency * period * 1e3);
-  set("action_steps", ResolveActionSteps(options, config));
-  if (policy.sampler.kind != mjp::SamplerKind::kAuto) {  // else it has none
-    set("sampler", mjp::SamplerName(policy.sampler.kind));
-    set("steps", policy.sampler.steps);
-    set("hold_noise", policy.sampler.hold_noise);
+  std::map<std::string, std::string> attributes = GivenAttributes(options.policy);
+  attributes["checkpoint"] = options.checkpoint;
+  attributes["latency"] = TextOf(options.conditions.latency * period * 1e3);
+  attributes["action_steps"] = TextOf(ResolveActionSteps(options, config));
+  // a policy without a sampler refuses those of one
+  if (options.policy.sampler.kind == mjp::SamplerKind::kAuto) {
+    for (const char* name : {"steps", "hold_noise"}) attributes.erase(name);
   }
-  if (policy.sampler.parallel_window != mjp::kAutoWindow) {
-    set("parallel", policy.sampler.parallel_window, ",", policy.sampler.parallel_tolerance);
-  }
-  if (!policy.instruction.empty()) set("instruction", policy.instruction);
-  set("backend", mjp::BackendName(policy.backend));
-  set("precision", mjp::PrecisionName(policy.precision));
   return attributes;
 }
 

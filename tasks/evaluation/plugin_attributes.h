@@ -9,6 +9,12 @@
 
 namespace mjp::app {
 
+// `text` as the value of an attribute in XML.
+std::string XmlText(const std::string& text);
+
+// Those options of a policy that are given, not their defaults, as attributes of the plugin.
+std::map<std::string, std::string> GivenAttributes(const mjp::PolicyOptions& options);
+
 // The options of an evaluation as attributes of the plugin, whose control step takes `period`
 // seconds: checkpoint, latency, actions of a chunk, sampler, backend.
 std::map<std::string, std::string> PluginAttributes(const EvaluationOptions& options,

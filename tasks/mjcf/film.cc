@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "plugin/pictures/mujoco_renderer.h"
+#include "tasks/mjcf/words.h"
 
 namespace mjp::app {
 namespace {
@@ -14,15 +15,6 @@ namespace {
 constexpr int kWidth = 640, kHeight = 480, kFooter = 40;  // pixels
 constexpr int kMostPictures = 25;                         // a second
 constexpr Color kInk = {40, 44, 52}, kGood = {38, 140, 70};
-
-std::string CameraOf(const TaskFile& file) {
-  if (file.instance() >= 0 && !file.policy().config.cameras.empty()) {
-    return file.policy().config.cameras[0];
-  }
-  const std::vector<std::string> cameras = NamesOf(file.model(), mjOBJ_CAMERA);
-  if (!cameras.empty()) return cameras[0];
-  throw BadInput(file.path() + ": a film needs a camera with a name; write <camera name=...>");
-}
 
 int StrideOf(double period) {
   return std::max(1, static_cast<int>(std::ceil(1 / (period * kMostPictures) - 1e-9)));
@@ -34,19 +26,26 @@ int FramesPerSecond(double period, int stride) {
 
 }  // namespace
 
-WorldFilm::WorldFilm(const std::string& stem, const TaskFile& file, mjModel* model, mjData* data,
-                     VideoWriter::Before before)
+std::string FilmCamera(const mjModel* model, const Config& config) {
+  if (!config.cameras.empty()) return config.cameras[0];
+  const std::vector<std::string> cameras = NamesOf(model, mjOBJ_CAMERA);
+  if (!cameras.empty()) return cameras[0];
+  throw BadInput("a film needs a camera with a name; write <camera name=...> in the model");
+}
+
+WorldFilm::WorldFilm(const std::string& stem, const std::string& camera, double period,
+                     mjModel* model, mjData* data, VideoWriter::Before before)
     : model_(model),
       data_(data),
-      source_(MakeMujocoPictureSource(model, {{CameraOf(file)}, kWidth, kHeight, -1})),
+      source_(MakeMujocoPictureSource(model, {{camera}, kWidth, kHeight, -1})),
       view_(size_t{3} * kWidth * kHeight),
-      stride_(StrideOf(file.period())) {
+      stride_(StrideOf(period)) {
   const std::filesystem::path folder = std::filesystem::path(stem).parent_path();
   std::error_code code;
   if (!folder.empty()) std::filesystem::create_directories(folder, code);
   if (code) throw BadInput(folder.string() + ": cannot create the folder: " + code.message());
-  writer_ = VideoWriter::Open(stem, kWidth, kHeight + kFooter,
-                              FramesPerSecond(file.period(), stride_), before);
+  writer_ =
+      VideoWriter::Open(stem, kWidth, kHeight + kFooter, FramesPerSecond(period, stride_), before);
 }
 
 void WorldFilm::Add(const EpisodeResult& episode) {

@@ -5,21 +5,25 @@
 #include <string>
 #include <vector>
 
+#include "plugin/model/config.h"
 #include "plugin/pictures/picture_source.h"
 #include "tasks/evaluation/task.h"
-#include "tasks/mjcf/task_file.h"
 #include "tasks/recording/video.h"
 
 namespace mjp::app {
 
-// The film of an episode of a task file: what the policy's first camera, or else the model's,
-// shows, 640 x 480, with seed, step and score below. At most 25 pictures a second of simulation.
+// The camera that films are made with: the policy's first, or else the model's. Throws Error where
+// there is none.
+std::string FilmCamera(const mjModel* model, const Config& config);
+
+// The film of an episode: what a camera shows, 640 x 480, with seed, step and score below. At most
+// 25 pictures a second of simulation.
 class WorldFilm : public EpisodeFilm {
  public:
-  // Writes <stem>.mp4 (or .avi) of the world that `model` and `data` are. Throws Error where it
-  // cannot be created, the model has no camera, or nothing draws on this machine.
-  WorldFilm(const std::string& stem, const TaskFile& file, mjModel* model, mjData* data,
-            VideoWriter::Before before = VideoWriter::Before::kReplaced);
+  // Writes <stem>.mp4 (or .avi) of the world that `model` and `data` are, whose control steps take
+  // `period` seconds. Throws Error where it cannot be created, or nothing draws on this machine.
+  WorldFilm(const std::string& stem, const std::string& camera, double period, mjModel* model,
+            mjData* data, VideoWriter::Before before = VideoWriter::Before::kReplaced);
 
   void Add(const EpisodeResult& episode) override;
   std::string Close() override;

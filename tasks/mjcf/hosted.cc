@@ -2,26 +2,15 @@
 
 #include <utility>
 
-#include "base/error.h"
 #include "plugin/state.h"
 #include "tasks/evaluation/hosted_failure.h"
 #include "tasks/mjcf/film.h"
 
 namespace mjp::app {
-namespace {
-
-ModelPtr CopyOf(const mjModel* model) {
-  ModelPtr copy(mj_copyModel(nullptr, model));
-  if (!copy) throw EnvironmentError("MuJoCo cannot allocate a model");
-  return copy;
-}
-
-}  // namespace
-
 MjcfHosted::MjcfHosted(std::shared_ptr<const TaskFile> file, const mjModel* model)
     : file_(std::move(file)),
       world_(*file_),
-      model_(CopyOf(model)),
+      model_(CopyOfModel(model)),
       data_(MakeData(model_.get())) {}
 
 void MjcfHosted::Start(int, uint32_t seed) {
@@ -48,7 +37,8 @@ int MjcfHosted::Decisions() const {
 std::unique_ptr<EpisodeFilm> MjcfHosted::Film(int, const std::string& folder,
                                               const EpisodeResult& episode) {
   return std::make_unique<WorldFilm>(folder + "/eval_episode_" + std::to_string(episode.index),
-                                     *file_, world_.model(), world_.data());
+                                     FilmCamera(file_->model(), file_->policy().config),
+                                     file_->period(), world_.model(), world_.data());
 }
 
 }  // namespace mjp::app

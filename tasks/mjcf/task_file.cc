@@ -22,31 +22,6 @@ constexpr const char* kNotOfTheTask[] = {"checkpoint", "sampler", "steps",   "pa
                                          "hold_noise", "seed",    "backend", "precision",
                                          "threads",    "trail",   "label",   "self_check"};
 
-ModelPtr Compile(const std::string& path) {
-  if (!RegisterPlugin()) throw EnvironmentError("the engine refused the plugin");
-  SetModelFolder(std::filesystem::absolute(path).parent_path());
-  const PoliciesLeftOut left_out;
-  ModelPtr model = LoadModel(path);
-  model->opt.disableflags |= mjDSBL_AUTORESET;  // a diverged episode is invalid, not started anew
-  return model;
-}
-
-int FindInstance(const mjModel* model) {
-  const std::vector<int> instances = PolicyInstances(model);
-  if (instances.size() <= 1) return instances.empty() ? -1 : instances[0];
-  throw BadInput("the model has " + std::to_string(instances.size()) +
-                 " policies: a task has one instance of mjpolicy.policy");
-}
-
-int Substeps(double period, double timestep) {
-  const double steps = period / timestep, whole = std::round(steps);
-  if (whole >= 1 && std::abs(steps - whole) < 1e-6 * whole) return static_cast<int>(whole);
-  TextWriter text;
-  text << "attribute period is " << period << " s, which is no whole number of the model's "
-       << "timesteps of " << timestep << " s: change one of them";
-  throw BadInput(text.str());
-}
-
 // The bytes of a compiled model without its plugins.
 std::vector<uint8_t> Bytes(const mjModel* model) {
   mjModel bare = *model;
@@ -70,13 +45,39 @@ void AppendAttributes(const mjModel* model, int instance, std::vector<uint8_t>& 
 
 }  // namespace
 
+ModelPtr CompileWithoutPolicy(const std::string& path) {
+  if (!RegisterPlugin()) throw EnvironmentError("the engine refused the plugin");
+  SetModelFolder(std::filesystem::absolute(path).parent_path());
+  const PoliciesLeftOut left_out;
+  ModelPtr model = LoadModel(path);
+  model->opt.disableflags |= mjDSBL_AUTORESET;  // a diverged episode is invalid, not started anew
+  return model;
+}
+
+int FindPolicy(const mjModel* model) {
+  const std::vector<int> instances = PolicyInstances(model);
+  if (instances.size() <= 1) return instances.empty() ? -1 : instances[0];
+  throw BadInput("the model has " + std::to_string(instances.size()) +
+                 " policies: a task has one instance of mjpolicy.policy");
+}
+
+int SubstepsOf(const mjModel* model, double period) {
+  const double timestep = model->opt.timestep;
+  const double steps = period / timestep, whole = std::round(steps);
+  if (whole >= 1 && std::abs(steps - whole) < 1e-6 * whole) return static_cast<int>(whole);
+  TextWriter text;
+  text << "attribute period is " << period << " s, which is no whole number of the model's "
+       << "timesteps of " << timestep << " s: change one of them";
+  throw BadInput(text.str());
+}
+
 TaskFile::TaskFile(const std::string& path)
     : path_(path),
-      model_(Compile(path)),
-      instance_(FindInstance(model_.get())),
+      model_(CompileWithoutPolicy(path)),
+      instance_(FindPolicy(model_.get())),
       start_(model_.get()) {
   if (instance_ >= 0) policy_ = std::make_unique<Outline>(model_.get(), instance_);
-  if (policy_) substeps_ = Substeps(policy_->config.period, model_->opt.timestep);
+  if (policy_) substeps_ = SubstepsOf(model_.get(), policy_->config.period);
   rules_ = std::make_unique<Rules>(model_.get(), period());
   if (!policy_ && code().empty()) policy();
   std::vector<uint8_t> bytes = Bytes(model_.get());

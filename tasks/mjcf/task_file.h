@@ -11,6 +11,16 @@
 
 namespace mjp::app {
 
+// Compiles a file with its policies left out (plugin/model/outline.h). Throws Error.
+ModelPtr CompileWithoutPolicy(const std::string& path);
+
+// The model's one instance of the policy; negative: it has none. Throws Error where it has more.
+int FindPolicy(const mjModel* model);
+
+// Steps of the engine in a control step of `period` seconds. Throws Error where that is no whole
+// number.
+int SubstepsOf(const mjModel* model, double period);
+
 // A task as an MJCF file says it (docs/tasks.md), read and checked. Never changes.
 class TaskFile {
  public:

@@ -8,17 +8,17 @@ namespace {
 constexpr int kWhole = mjSTATE_INTEGRATION & ~mjSTATE_PLUGIN;
 constexpr int kMoving = mjSTATE_PHYSICS | mjSTATE_MOCAP_POS | mjSTATE_MOCAP_QUAT;
 
-ModelPtr CopyOf(const mjModel* model) {
+}  // namespace
+
+ModelPtr CopyOfModel(const mjModel* model) {
   ModelPtr copy(mj_copyModel(nullptr, model));
   if (!copy) throw EnvironmentError("MuJoCo cannot allocate a model");
   return copy;
 }
 
-}  // namespace
-
 TaskWorld::TaskWorld(const TaskFile& file)
     : file_(file),
-      model_(CopyOf(file.model())),
+      model_(CopyOfModel(file.model())),
       data_(MakeData(model_.get())),
       state_(static_cast<size_t>(mj_stateSize(model_.get(), kWhole))) {}
 

@@ -9,6 +9,9 @@
 
 namespace mjp::app {
 
+// Throws Error where there is no memory for it.
+ModelPtr CopyOfModel(const mjModel* model);
+
 // The world of a task file without its policy: where episodes begin, and where they are judged.
 class TaskWorld {
  public:
@@ -17,6 +20,8 @@ class TaskWorld {
 
   // Brings the world to the start of the episode of `seed`.
   void Start(uint32_t seed);
+  // Brings positions and the sensors that are judged by up to date.
+  void Update();
   // Judges the end of a control step: brings positions and sensors of data() up to date first.
   // Contacts are those that the engine finds at the beginning of its next step.
   void Judge(StepOutcome& outcome);
@@ -30,8 +35,6 @@ class TaskWorld {
   mjData* data() { return data_.get(); }
 
  private:
-  void Update();
-
   const TaskFile& file_;
   ModelPtr model_;
   DataPtr data_;

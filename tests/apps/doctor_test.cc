@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -17,7 +18,8 @@ const std::string kShipped = std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_i
 
 TEST(DoctorTest, NamesEachPartAndItsHealth) {
   const auto outcome = mjp_test::Pusht("doctor");
-  for (const char* name : {"engine", "plugin", "processor", "assets", "models", "EGL", "videos"})
+  for (const char* name :
+       {"engine", "plugin", "processor", "assets", "models", "build", "driver", "EGL", "videos"})
     EXPECT_THAT(outcome.text, HasSubstr(name));
   EXPECT_THAT(outcome.text, HasSubstr("MuJoCo 4.0.1"));
 }
@@ -39,6 +41,33 @@ TEST(DoctorTest, SaysWhatToDoAboutWhatIsMissing) {
 }
 
 #ifdef MJPOLICY_HAVE_CUDA
+
+// A machine without a driver, or with a GPU that is hidden.
+class NoGpuTest : public mjp_test::ProgramTest {
+ protected:
+  static constexpr const char* kHidden = "CUDA_VISIBLE_DEVICES=";
+  static std::string Why() {
+    const bool driver = std::filesystem::exists("/proc/driver/nvidia/version");
+    return driver ? "no NVIDIA GPU found" : "no NVIDIA driver found";
+  }
+};
+
+TEST_F(NoGpuTest, AutoTakesTheCpuWithOneSentence) {
+  const auto outcome = mjp_test::Pusht(Evaluate("auto") + " --backend auto", kHidden);
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  const std::string sentence = Why() + ": running on the CPU\n";
+  const size_t first = outcome.text.find(sentence);
+  ASSERT_NE(first, std::string::npos) << outcome.text;
+  EXPECT_EQ(outcome.text.find("running on the CPU", first + sentence.size()), std::string::npos);
+  EXPECT_TRUE(first == 0 || outcome.text[first - 1] == '\n') << outcome.text;
+}
+
+TEST_F(NoGpuTest, CudaIsRefused) {
+  const auto outcome = mjp_test::Pusht(Evaluate("cuda") + " --backend cuda", kHidden);
+  EXPECT_EQ(outcome.code, 3) << outcome.text;
+  EXPECT_THAT(outcome.text,
+              HasSubstr("backend cuda: " + Why() + "; choose the backend cpu or auto"));
+}
 
 TEST(InspectGpuTest, ShowsThePlanForAGpuThatIsNotHere) {
   const auto outcome = mjp_test::Pusht("inspect " + kShipped + " --gpu a100");

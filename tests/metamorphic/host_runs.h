@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <ostream>
 #include <string>
 #include <vector>
 
+#include "tests/metamorphic/subjects.h"
 #include "tests/support/child.h"
 #include "tests/support/mujoco_fixture.h"
 
@@ -20,20 +20,6 @@
 namespace mjp_test {
 
 inline constexpr int kSteps = 130;  // two decisions and more, of either model
-
-// A model that the project ships, with a small policy of random weights behind it.
-struct Subject {
-  const char* name;
-  const char* file;
-  const char* renderer;
-  std::vector<std::string> actuators;
-};
-inline const Subject kSubjects[] = {
-    {"PushT", "pusht_policy.xml", "raster", {"ax", "ay"}},
-    {"PushTByMujoco", "pusht_policy.xml", "mujoco", {"ax", "ay"}},
-    {"Reach", "reach_policy.xml", "mujoco", {"shoulder", "elbow"}},
-};
-inline void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
 
 // Controls of all actuators after each step.
 using Controls = std::vector<mjtNum>;

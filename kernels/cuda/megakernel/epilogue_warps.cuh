@@ -281,13 +281,11 @@ __device__ __forceinline__ float4 ReceiveTile(CtaState& cta, const TileInput& in
 }
 
 // The epilogue of this thread's values of one layer.
-// residual: the thread's values of the residual; in shared memory with warp specialisation, where
-//   they take no registers.
-// t: terms of the channels; the row batch before leaves those that both have in common.
+// pass: passes that ever ran before this one.
+// residual: the thread's values; in shared memory with warp specialisation.
+// t: terms of the channels; the row batch before leaves what both have in common.
 // local: accumulators of a CTA-local layer.
-// kRowBatches: 0 without warp specialisation; then the terms are loaded while partial sums are
-// under
-//   way, otherwise before the CTA's MMA warps have sent theirs.
+// kRowBatches: 0 without warp specialisation, when terms are loaded after the first poll.
 template <typename T, int kRowBatches>
 __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
                                             const LayerDescriptor& desc,

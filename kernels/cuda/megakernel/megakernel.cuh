@@ -42,7 +42,8 @@ inline constexpr int kLocalAccumulatorBytes = 2 * kLocalPart * sizeof(float);  /
 
 // Where the partial sums of a layer go: a mailbox of `tile_values` values for each output tile,
 // double-buffered, for each row batch. Layers whose mailboxes have one size use the same two
-// buffers in turn; the lowest bit of a value is the epoch of the use that wrote it.
+// buffers in turn; the lowest bit of the first of four values is the epoch of the use that wrote
+// them.
 struct Mailbox {
   uint32_t offset = 0;      // of the first buffer, float32 values
   int tile_values = 0;      // K slices x values of an output tile

@@ -15,22 +15,6 @@
 namespace mjp::app {
 namespace {
 
-std::string XmlText(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '"') {
-      out += "&quot;";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 // Push-T with a policy instance whose attributes are this evaluation's options.
 std::string ModelText(RendererKind renderer, const EvaluationOptions& options,
                       const mjp::PolicyConfig& config) {

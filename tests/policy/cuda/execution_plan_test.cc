@@ -12,6 +12,7 @@
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/unet/megakernel_denoiser.h"
 #include "policy/cuda/unet/unet_shapes.h"
+#include "policy/unet/unet_model.h"
 
 namespace {
 
@@ -147,9 +148,10 @@ constexpr int kRows[] = {1, 2, 16, 32, 48, 128};
 
 // One letter for each of kRows, step by step in fp16: L launch per layer, C launch per convolution,
 // R and O reader- and owner-epilogue kernel, M megakernel, S the same, warp-specialised; then the
-// default window of 100 steps for one environment.
+// rows that one launch takes of each of kRows; then the default window of 100 steps for one
+// environment.
 struct Golden {
-  const char *gpu, *network, *forms;
+  const char *gpu, *network, *forms, *rows_per_launch;
   int window;
 };
 
@@ -162,6 +164,15 @@ std::string Forms(const mjp::UnetPolicyConfig& config, const GpuTraits& gpu) {
   return forms;
 }
 
+std::string RowsPerLaunch(const mjp::UnetPolicyConfig& config, const GpuTraits& gpu) {
+  std::string rows_per_launch;
+  for (const int rows : kRows) {
+    const ExecutionPlan plan = mjp::ChooseExecution(config, {Format::kFp16, rows}, gpu);
+    rows_per_launch += (rows_per_launch.empty() ? "" : " ") + std::to_string(plan.rows_per_launch);
+  }
+  return rows_per_launch;
+}
+
 mjp::UnetPolicyConfig GoldenConfig(const std::string& network) {
   if (network != "shipped") return mjp::NamedConfig(network);
   const std::string shipped = std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_image";
@@ -169,7 +180,6 @@ mjp::UnetPolicyConfig GoldenConfig(const std::string& network) {
 }
 
 const Golden kGoldens[] = {
-#include "policy/unet/unet_model.h"
 #include "tests/policy/cuda/execution_plan_goldens.inc"
 };
 
@@ -181,6 +191,8 @@ TEST(ExecutionPlanTest, IsTheGoldenOneForEveryNetworkAndGpu) {
     const int window =
         mjp::ChooseExecution(config, {Format::kFp16, 1, mjp::kAutoWindow}, gpu).window;
     EXPECT_EQ(forms, golden.forms) << golden.network << " on " << golden.gpu;
+    EXPECT_EQ(RowsPerLaunch(config, gpu), golden.rows_per_launch)
+        << golden.network << " on " << golden.gpu;
     EXPECT_EQ(window, golden.window) << golden.network << " on " << golden.gpu;
   }
   EXPECT_EQ(std::size(kGoldens), (mjp::NamedNetworks().size() + 1) * GpuTraits::Names().size());

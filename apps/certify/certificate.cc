@@ -1,0 +1,88 @@
+#include "apps/certify/certificate.h"
+
+#include "apps/certify/measures.h"
+#include "base/key_reader.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "policy/option_names.h"
+
+namespace mjp::app {
+namespace {
+
+constexpr int kFormat = 1;  // of the file
+
+Json SettingsOf(const CertifyOptions& options, const mjp::Policy& policy) {
+  const mjp::PolicyOptions& resolved = policy.options();
+  const mjp::SamplerOptions& sampler = resolved.sampler;
+  return {{"backend", mjp::BackendName(resolved.backend)},
+          {"precision", mjp::PrecisionName(resolved.precision)},
+          {"sampler",
+           sampler.kind == mjp::SamplerKind::kAuto ? "none" : mjp::SamplerName(sampler.kind)},
+          {"steps", sampler.steps},
+          {"parallel_window", sampler.parallel_window},
+          {"parallel_tolerance", ShortestDouble(sampler.parallel_tolerance)},
+          {"hold_noise", options.policy.sampler.hold_noise},
+          {"instruction", resolved.instruction},
+          {"episodes", options.episodes},
+          {"seed", options.seed},
+          {"timed", options.timed}};
+}
+
+Json NotEstablished() {
+  return {"that the policy is safe, or good at anything but the task above",
+          "that it does the same on a robot, whose camera and contacts are not the simulation's",
+          "that its success is the same under light, latency or noise that were not tried",
+          "the worst latency: it is the worst of the decisions that were timed, on this machine",
+          "that weights are unchanged since, unless the hashes above are compared again",
+          "who made it: this file is not signed"};
+}
+
+}  // namespace
+
+Json MakeCertificate(const CertifyOptions& options) {
+  const SharedCheckpoint checkpoint = mjp::LoadCheckpoint(options.checkpoint);
+  mjp::PolicyOptions one = options.policy;
+  one.batch = 1;
+  const auto policy = mjp::Policy::Create(checkpoint, one);
+  Json certificate = {{"format", kFormat},
+                      {"engine", EngineOf()},
+                      {"checkpoint", checkpoint->files},
+                      {"settings", SettingsOf(options, *policy)},
+                      {"machine", MachineOf(*policy)}};
+  if (!options.model.empty()) certificate["model"] = ModelOf(options.model);
+  certificate["decisions"] = DecisionsOf(checkpoint, options.policy);
+  certificate["error"] = ErrorsOf(checkpoint, options.policy);
+  certificate["latency"] = LatencyOf(checkpoint, options);
+  certificate["refused"] = RefusalsOf(checkpoint, options.policy);
+  certificate["episodes"] = EpisodesOf(checkpoint, options);
+  certificate["not_established"] = NotEstablished();
+  return certificate;
+}
+
+CertifyOptions OptionsOf(const Json& certificate, const std::string& file) {
+  KeyReader whole(certificate, file);
+  whole.Int("format", kFormat, kFormat);
+  for (const char* key : {"engine", "checkpoint", "machine", "error", "latency", "episodes"})
+    if (!whole.Required(key).is_object()) throw whole.Bad(key, "is not an object");
+  for (const char* key : {"decisions", "refused"})
+    if (!whole.Required(key).is_array()) throw whole.Bad(key, "is not a list");
+  const Json& settings = whole.Required("settings");
+  KeyReader reader(settings, file + ": settings");
+  CertifyOptions options;
+  options.policy.backend = mjp::ParseBackend("backend", reader.Text("backend"));
+  options.policy.precision = mjp::ParsePrecision("precision", reader.Text("precision"));
+  mjp::SamplerOptions& sampler = options.policy.sampler;
+  const std::string kind = reader.Text("sampler");
+  if (kind != "none") sampler.kind = mjp::ParseSampler("sampler", kind);
+  sampler.steps = reader.Int("steps", 0, 1000);
+  sampler.parallel_window = reader.Int("parallel_window", 0, 1000);
+  sampler.parallel_tolerance = static_cast<float>(reader.Number("parallel_tolerance", 0, 1));
+  sampler.hold_noise = reader.Int("hold_noise", 0, mjp::kMostHeldDecisions);
+  options.policy.instruction = reader.Text("instruction");
+  options.episodes = reader.Int("episodes", 1, 1000000);
+  options.seed = reader.Uint32("seed");
+  options.timed = reader.Int("timed", 1, 10000000);
+  reader.RejectRest();
+  return options;
+}
+
+}  // namespace mjp::app

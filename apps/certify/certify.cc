@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "apps/certify/certificate.h"
+#include "apps/certify/verify.h"
+#include "apps/commands.h"
+#include "apps/policy_options.h"
+#include "base/error.h"
+#include "base/file.h"
+
+namespace mjp::app {
+namespace {
+
+constexpr JsonLimits kLimits = {.bytes = size_t{64} << 20};
+
+struct Arguments {
+  CertifyOptions options;
+  std::string out = "certificate.json", verify;
+  bool episodes_given = false;
+};
+
+void Write(const std::string& path, const std::string& text) {
+  mjp::WriteFileAtomically(path, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+}
+
+// "a/name.json" -> "a/name.md"
+std::string PagePath(const std::string& path) {
+  const bool json = path.ends_with(".json");
+  return (json ? path.substr(0, path.size() - 5) : path) + ".md";
+}
+
+int Certify(const Arguments& arguments) {
+  const Json certificate = MakeCertificate(arguments.options);
+  Write(arguments.out, certificate.dump(1) + "\n");
+  const std::string page = PagePath(arguments.out);
+  Write(page, PageOf(certificate));
+  std::printf("certificate     %s\npage            %s\n", arguments.out.c_str(), page.c_str());
+  return 0;
+}
+
+int Verify(const Arguments& arguments) {
+  const Json stored = ReadJson(arguments.verify, kLimits);
+  CertifyOptions options = OptionsOf(stored, arguments.verify);
+  options.checkpoint = arguments.options.checkpoint;
+  options.model = arguments.options.model;
+  options.policy.threads = arguments.options.policy.threads;
+  if (arguments.episodes_given)
+    options.episodes = std::min(options.episodes, arguments.options.episodes);
+  if (stored.contains("model") != !options.model.empty())
+    throw mjp::Error(
+        mjp::ExitCode::kUsage,
+        arguments.verify + (options.model.empty()
+                                ? ": was made with a model: name it behind the checkpoint"
+                                : ": was made without a model: leave it out"));
+  const Json now = MakeCertificate(options);
+  std::vector<Comparison> lines;
+  try {
+    lines = CompareCertificates(stored, now);
+  } catch (const Json::exception& error) {
+    throw mjp::BadInput(arguments.verify + ": is not a certificate: " + error.what());
+  }
+  int different = 0;
+  for (const Comparison& line : lines) {
+    different += line.verdict == Verdict::kDiffers;
+    std::printf("%-17s %s: %s\n", VerdictName(line.verdict), line.what.c_str(), line.text.c_str());
+  }
+  std::printf(different == 0 ? "verified\n" : "%d lines differ\n", different);
+  return static_cast<int>(different == 0 ? mjp::ExitCode::kOk : mjp::ExitCode::kRegression);
+}
+
+}  // namespace
+
+Action AddCertify(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CertifyOptions& options = arguments->options;
+  CLI::App* command =
+      app.add_subcommand("certify", "Write down what a policy does here, or verify what was");
+  command->add_option("checkpoint", options.checkpoint, "Checkpoint directory")->required();
+  command->add_option("model", options.model, "MJCF file with the plugin, run for ten seconds");
+  CLI::Option* out =
+      command->add_option("--out", arguments->out, "Certificate; a page (.md) stands next to it")
+          ->capture_default_str();
+  CLI::Option* episodes = command->add_option("--episodes", options.episodes, "Episodes of Push-T")
+                              ->check(CLI::Range(1, 1000000))
+                              ->capture_default_str();
+  command->add_option("--timed", options.timed, "Decisions whose latency is taken")
+      ->check(CLI::Range(1, 10000000))
+      ->capture_default_str();
+  AddPolicyOptions(*command, options.policy);
+  command
+      ->add_option("--verify", arguments->verify,
+                   "Repeat this certificate with its settings and compare, the first --episodes")
+      ->excludes(out);
+  return [arguments, episodes] {
+    arguments->episodes_given = episodes->count() > 0;
+    return arguments->verify.empty() ? Certify(*arguments) : Verify(*arguments);
+  };
+}
+
+}  // namespace mjp::app

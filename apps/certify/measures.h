@@ -1,0 +1,33 @@
+#ifndef APPS_CERTIFY_MEASURES_H_
+#define APPS_CERTIFY_MEASURES_H_
+
+#include <memory>
+
+#include "apps/certify/certificate.h"
+
+// The parts of a certificate that are measured.
+
+namespace mjp::app {
+
+using SharedCheckpoint = std::shared_ptr<const mjp::Checkpoint>;
+
+// Version, engine and compiler of this build.
+Json EngineOf();
+// Processor, GPU and driver, C library.
+Json MachineOf(const mjp::Policy& policy);
+// SHA-256 of each of 32 chunks, from Push-T's first starts, that do not depend on the physics.
+Json DecisionsOf(const SharedCheckpoint& checkpoint, const mjp::PolicyOptions& options);
+// Hash, score and outcome of each episode of Push-T.
+Json EpisodesOf(const SharedCheckpoint& checkpoint, const CertifyOptions& options);
+// The network's passes against double precision: largest, p99 and median difference.
+Json ErrorsOf(const SharedCheckpoint& checkpoint, const mjp::PolicyOptions& options);
+// Milliseconds of decisions of one robot, and of a fixed work of the same length beside each.
+Json LatencyOf(const SharedCheckpoint& checkpoint, const CertifyOptions& options);
+// What the policy was asked and had to refuse, with what it said.
+Json RefusalsOf(const SharedCheckpoint& checkpoint, const mjp::PolicyOptions& options);
+// Ten seconds of a model with the plugin: hash of each state, number of warnings.
+Json ModelOf(const std::string& path);
+
+}  // namespace mjp::app
+
+#endif  // APPS_CERTIFY_MEASURES_H_

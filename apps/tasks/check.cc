@@ -1,0 +1,127 @@
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/commands.h"
+#include "base/error.h"
+#include "plugin/pictures/mujoco_renderer.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "tasks/mjcf/check/terms.h"
+#include "tasks/mjcf/task_file.h"
+#include "tasks/mjcf/world.h"
+#include "tasks/recording/png.h"
+
+namespace mjp::app {
+namespace {
+
+struct Arguments {
+  std::string model, checkpoint, out = "check";
+  uint32_t seed = 100000;
+  int resets = 100;
+};
+
+// The checkpoint that is asked for, or else that of the file, if it is there.
+std::shared_ptr<const Checkpoint> FindCheckpoint(const Arguments& arguments, const TaskFile& file) {
+  namespace fs = std::filesystem;
+  if (!arguments.checkpoint.empty()) return LoadCheckpoint(arguments.checkpoint);
+  const fs::path named = file.policy().config.checkpoint;
+  std::error_code none;
+  for (const fs::path& path : {fs::path(arguments.model).parent_path() / named, named}) {
+    if (fs::exists(path / "config.json", none)) return LoadCheckpoint(path.string());
+  }
+  std::printf("checkpoint      none at %s: the file is checked alone; give --checkpoint\n",
+              named.c_str());
+  return nullptr;
+}
+
+// Draws each camera of the policy at the first start, in the size that the checkpoint has.
+void DrawCameras(const Arguments& arguments, const TaskFile& file, const PolicyConfig* config) {
+  const std::vector<std::string>& cameras = file.policy().config.cameras;
+  if (cameras.empty()) return;
+  int width = 320, height = 240;
+  if (config && !config->cameras.empty()) {
+    width = config->cameras[0].width;
+    height = config->cameras[0].height;
+  }
+  TaskWorld world(file);
+  world.Start(arguments.seed);
+  world.Update();
+  mj_camlight(world.model(), world.data());
+  const auto source = MakeMujocoPictureSource(world.model(), {cameras, width, height, -1});
+  Picture picture(width, height, 0);
+  const size_t size = picture.rgb.size();
+  std::vector<uint8_t> all(size * cameras.size());
+  source->Render(world.model(), world.data(), all);
+  std::filesystem::create_directories(arguments.out);
+  for (size_t i = 0; i < cameras.size(); ++i) {
+    picture.rgb.assign(all.begin() + static_cast<ptrdiff_t>(i * size),
+                       all.begin() + static_cast<ptrdiff_t>((i + 1) * size));
+    std::string name = cameras[i];
+    for (char& c : name) c = c == '/' ? '_' : c;
+    const std::string path = arguments.out + "/" + name + ".png";
+    WritePng(path, picture);
+    std::printf("picture         %s (%d x %d)\n", path.c_str(), width, height);
+  }
+}
+
+int Run(const Arguments& arguments) {
+  const TaskFile file(arguments.model);
+  std::printf("task            %s: %d control steps of %g s\n", file.name().c_str(),
+              file.rules().steps(), file.period());
+  const auto checkpoint = FindCheckpoint(arguments, file);
+  const std::vector<TermRow> rows =
+      ListTerms(file, checkpoint ? &checkpoint->stats : nullptr, arguments.seed, arguments.resets);
+  std::printf("starts          %d, from seed %u\n\n%s\n", arguments.resets, arguments.seed,
+              TermTable(rows).c_str());
+  int warnings = 0;
+  for (const TermRow& row : rows) {
+    const std::string warning = TermWarning(row);
+    if (!warning.empty()) std::printf("warning         %s\n", warning.c_str());
+    warnings += !warning.empty();
+  }
+  std::vector<std::string> misfits;
+  if (checkpoint) misfits = Misfits(file, checkpoint->config);
+  for (const std::string& misfit : misfits) std::printf("error           %s\n", misfit.c_str());
+  try {
+    DrawCameras(arguments, file, checkpoint ? &checkpoint->config : nullptr);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kEnvironment) throw;
+    std::printf("pictures        none: %s\n",
+                error.what());  // no OpenGL here: no fault of the file
+  }
+  std::printf("verdict         %s\n", !misfits.empty() ? "the checkpoint does not fit the file"
+                                      : warnings > 0   ? "fits, with the warnings above"
+                                                       : "nothing looks wrong");
+  return static_cast<int>(misfits.empty() ? ExitCode::kOk : ExitCode::kBadInput);
+}
+
+}  // namespace
+
+Action AddCheck(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand(
+      "check", "Look for what is wrong in a task file, and with a policy for it");
+  command->add_option("model", arguments->model, "Task file (docs/tasks.md)")
+      ->required()
+      ->type_name("MODEL.xml");
+  command->add_option("--checkpoint", arguments->checkpoint, "Compare with what it was trained on")
+      ->type_name("DIR");
+  command->add_option("--resets", arguments->resets, "Starts to look at")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command->add_option("--seed", arguments->seed, "Seed of the first start")->capture_default_str();
+  command->add_option("--out", arguments->out, "Folder of a picture of each camera")
+      ->type_name("DIR")
+      ->capture_default_str();
+  command->footer(
+      "Examples:\n"
+      "  mjpolicy check models/cart_pole.xml\n"
+      "  mjpolicy check models/cart_pole.xml --checkpoint cart_random --out pictures\n"
+      "Exit code 2 where the file is no task, or the checkpoint does not fit; warnings are 0.");
+  return [arguments] { return Run(*arguments); };
+}
+
+}  // namespace mjp::app

@@ -1,0 +1,87 @@
+#include "tasks/mjcf/scaffold/scaffold.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "apps/commands.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "plugin/model/random_checkpoint_command.h"
+#include "tasks/mjcf/task_file.h"
+
+namespace mjp::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string model, out;
+  ScaffoldOptions scaffold;
+  bool force = false;
+};
+
+// Beside the robot, for assets are looked for from there.
+fs::path PlaceOf(const Arguments& arguments) {
+  const fs::path robot = arguments.model;
+  const fs::path beside = robot.parent_path() / (robot.stem().string() + "_task.xml");
+  const fs::path out = arguments.out.empty() ? beside : fs::path(arguments.out);
+  std::error_code none;
+  if (!fs::equivalent(fs::absolute(out).parent_path(), fs::absolute(robot).parent_path(), none)) {
+    throw Error(ExitCode::kUsage, out.string() + ": the file must lie beside " + robot.string() +
+                                      ", from where its meshes are looked for");
+  }
+  if (!arguments.force && fs::exists(out, none)) {
+    throw Error(ExitCode::kUsage,
+                out.string() + " is there already; give --force to replace it, or another --out");
+  }
+  return out;
+}
+
+int Run(Arguments& arguments) {
+  const ModelPtr model = CompileWithoutPolicy(arguments.model);
+  if (FindPolicy(model.get()) >= 0) {
+    throw BadInput(arguments.model + " has a policy already: edit that, docs/tasks.md explains it");
+  }
+  const fs::path out = PlaceOf(arguments);
+  arguments.scaffold.include = fs::path(arguments.model).filename().string();
+  arguments.scaffold.checkpoint = fs::path(arguments.model).stem().string() + "_random";
+  const std::string text = ScaffoldText(model.get(), arguments.scaffold);
+  WriteFileAtomically(out.string(), {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  const TaskFile file(out.string());  // what is proposed is a task
+  const Outline& policy = file.policy();
+  std::printf("task file       %s\nstate           %d numbers\naction          %d numbers\n",
+              out.c_str(), policy.state.size(), policy.controls.action_size());
+  std::printf("next            edit the lines with EDIT, then: mjpolicy check %s\n", out.c_str());
+  const std::string command =
+      RandomCheckpointCommand(file.model(), policy.config, policy.config.checkpoint);
+  if (!command.empty()) std::printf("to try it       %s\n", command.c_str());
+  return 0;
+}
+
+}  // namespace
+
+Action AddScaffold(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("scaffold", "Propose a task file for a robot's model");
+  command->add_option("model", arguments->model, "The robot's MJCF")
+      ->required()
+      ->type_name("ROBOT.xml");
+  command->add_option("--camera", arguments->scaffold.camera, "What the policy sees")
+      ->type_name("NAME");
+  command->add_option("--actuators", arguments->scaffold.actuators, "What it drives")
+      ->type_name("NAME")
+      ->default_str("all");
+  command->add_option("--out", arguments->out, "The task file, beside ROBOT.xml")
+      ->type_name("FILE")
+      ->default_str("ROBOT_task.xml");
+  command->add_flag("--force", arguments->force, "Replace a file that is there");
+  command->footer(
+      "Examples:\n"
+      "  mjpolicy scaffold robot/arm.xml --camera front\n"
+      "  mjpolicy scaffold robot/arm.xml --camera front --actuators shoulder elbow");
+  return [arguments] { return Run(*arguments); };
+}
+
+}  // namespace mjp::app

@@ -1,0 +1,176 @@
+#include "tasks/mjcf/check/terms.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "base/text_stream.h"
+#include "plugin/model/units.h"
+#include "tasks/mjcf/world.h"
+
+namespace mjp::app {
+namespace {
+
+using Range = std::pair<double, double>;
+
+// "rad", or "m x 25.3" where the policy's number is another one.
+std::string UnitName(const Quantity& quantity) {
+  if (quantity.unit == Unit::kOther) return "";
+  TextWriter text;
+  text.precision(3);
+  text << (quantity.unit == Unit::kLength ? "m" : "rad");
+  if (quantity.scale != 1) text << " x " << quantity.scale;
+  return text.str();
+}
+
+// Rows of the quantities of one feature; things with several numbers get their components.
+std::vector<TermRow> RowsOf(const std::string& feature, const std::vector<Quantity>& quantities) {
+  std::vector<TermRow> rows;
+  int component = 0;
+  for (size_t i = 0; i < quantities.size(); ++i) {
+    const std::string& name = quantities[i].name;
+    const bool as_before = i > 0 && quantities[i - 1].name == name;
+    const bool as_after = i + 1 < quantities.size() && quantities[i + 1].name == name;
+    component = as_before ? component + 1 : 0;
+    const bool several = (as_before || as_after) && name.find('[') == std::string::npos;
+    rows.push_back({feature,
+                    several ? name + "[" + std::to_string(component) + "]" : name,
+                    UnitName(quantities[i]),
+                    {},
+                    {}});
+  }
+  return rows;
+}
+
+void Widen(std::optional<Range>& range, double value) {
+  if (!range) range = {value, value};
+  range->first = std::min(range->first, value);
+  range->second = std::max(range->second, value);
+}
+
+void AddTrained(std::vector<TermRow>& rows, const FeatureStats& stats,
+                const std::vector<int>& indices = {}) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows[i].trained = TrainedRange(stats, indices.empty() ? i : static_cast<size_t>(indices[i]));
+  }
+}
+
+// What the range of a control lets through, in the policy's unit.
+std::optional<Range> ControlRange(const mjModel* model, const ControlBinding& controls, int i) {
+  const int address = controls.addresses()[i];
+  if (!model->actuator_ctrllimited[address]) return {};
+  std::optional<Range> range;
+  for (const int end : {0, 1}) {
+    Widen(range, controls.ToAction(i, model->actuator_ctrlrange[2 * address + end]));
+  }
+  return range;
+}
+
+double Largest(const Range& range) {
+  return std::max(std::abs(range.first), std::abs(range.second));
+}
+
+}  // namespace
+
+std::vector<TermRow> ListTerms(const TaskFile& file, const NormalizerStats* stats, uint32_t seed,
+                               int count) {
+  const Outline& policy = file.policy();
+  std::vector<TermRow> state = RowsOf("state", policy.state.quantities());
+  std::vector<TermRow> environment = RowsOf("environment", policy.environment.quantities());
+  std::vector<TermRow> action = RowsOf("action", policy.controls.quantities());
+  TaskWorld world(file);
+  std::vector<mjtNum> numbers(std::max(state.size(), environment.size()));
+  for (int k = 0; k < count; ++k) {
+    world.Start(seed + static_cast<uint32_t>(k));
+    world.Update();
+    policy.state.Read(world.data(), numbers);
+    for (size_t i = 0; i < state.size(); ++i) Widen(state[i].seen, numbers[i]);
+    policy.environment.Read(world.data(), numbers);
+    for (size_t i = 0; i < environment.size(); ++i) Widen(environment[i].seen, numbers[i]);
+  }
+  for (size_t i = 0; i < action.size(); ++i) {
+    action[i].seen = ControlRange(file.model(), policy.controls, static_cast<int>(i));
+  }
+  if (stats) {
+    AddTrained(state, stats->state);
+    AddTrained(environment, stats->environment);
+    AddTrained(action, stats->action, policy.controls.indices());
+  }
+  state.insert(state.end(), environment.begin(), environment.end());
+  state.insert(state.end(), action.begin(), action.end());
+  return state;
+}
+
+std::string TermWarning(const TermRow& row) {
+  constexpr double kFactor = 10, kMargin = 0.1;
+  if (!row.seen || !row.trained) return "";
+  const double seen = Largest(*row.seen), trained = Largest(*row.trained);
+  const bool action = row.feature == "action";
+  TextWriter text;
+  text.precision(3);
+  text << row.feature << " " << row.name << ": ";
+  if (seen > 0 && trained > 0 && (seen >= kFactor * trained || trained >= kFactor * seen)) {
+    text << "the unit looks wrong by a factor of about "
+         << (seen > trained ? seen / trained : trained / seen) << ": "
+         << (action ? "the control goes up to " : "the starts go up to ") << seen
+         << ", training up to " << trained << "; see " << row.feature << "_gain";
+    return text.str();
+  }
+  const double margin = kMargin * (row.trained->second - row.trained->first);
+  if (!action && (row.seen->first < row.trained->first - margin ||
+                  row.seen->second > row.trained->second + margin)) {
+    text << "starts lie outside of what training saw: " << row.seen->first << " to "
+         << row.seen->second << ", trained with " << row.trained->first << " to "
+         << row.trained->second;
+    return text.str();
+  }
+  return "";
+}
+
+std::vector<std::string> Misfits(const TaskFile& file, const PolicyConfig& config) {
+  std::vector<std::string> misfits;
+  const auto compare = [&](const char* attribute, const char* feature, int given, int wanted) {
+    if (given == wanted) return;
+    misfits.push_back("attribute " + std::string(attribute) + " gives " + std::to_string(given) +
+                      " numbers, the checkpoint's " + feature + " has " + std::to_string(wanted));
+  };
+  const Outline& policy = file.policy();
+  compare("state", "observation.state", policy.state.size(), config.state_dim);
+  compare("environment", "observation.environment_state", policy.environment.size(),
+          config.environment_dim);
+  compare("actuators", "action", policy.controls.action_size(), config.action_dim);
+  const size_t cameras = policy.config.cameras.size();
+  if (cameras != config.cameras.size()) {
+    misfits.push_back("attribute camera names " + std::to_string(cameras) +
+                      " cameras, the checkpoint has " + std::to_string(config.cameras.size()));
+  }
+  return misfits;
+}
+
+std::string TermTable(const std::vector<TermRow>& rows) {
+  const auto cell = [](const std::optional<Range>& range, bool high) {
+    char text[32] = "-";
+    if (range) std::snprintf(text, sizeof(text), "%.4g", high ? range->second : range->first);
+    return std::string(text);
+  };
+  size_t width = 4;
+  for (const TermRow& row : rows) width = std::max(width, row.name.size());
+  std::string table;
+  const auto add = [&](const char* feature, const std::string& name, const std::string& unit,
+                       const std::string& low, const std::string& high, const std::string& from,
+                       const std::string& to) {
+    char line[256];
+    std::snprintf(line, sizeof(line), "%-12s %-*.80s %-10s %11s %11s %13s %13s\n", feature,
+                  static_cast<int>(std::min<size_t>(width, 80)), name.c_str(), unit.c_str(),
+                  low.c_str(), high.c_str(), from.c_str(), to.c_str());
+    table += line;
+  };
+  add("feature", "name", "unit", "seen from", "to", "trained from", "to");
+  for (const TermRow& row : rows) {
+    add(row.feature.c_str(), row.name, row.unit.empty() ? "-" : row.unit, cell(row.seen, false),
+        cell(row.seen, true), cell(row.trained, false), cell(row.trained, true));
+  }
+  return table;
+}
+
+}  // namespace mjp::app

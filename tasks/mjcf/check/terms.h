@@ -1,0 +1,42 @@
+#ifndef TASKS_MJCF_CHECK_TERMS_H_
+#define TASKS_MJCF_CHECK_TERMS_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "policy/checkpoint/network.h"
+#include "tasks/mjcf/task_file.h"
+
+namespace mjp::app {
+
+// A number that a policy sees or gives, and what is known of it, in the policy's unit.
+struct TermRow {
+  std::string feature;  // "state", "environment" or "action"
+  std::string name;     // as the attribute has it, with its component where there are several
+  std::string unit;     // where it is known: "rad", "m", "m x 25.3"; or ""
+  // Of observations what the starts showed, of actions what the control's range lets through; none:
+  // the control has no range.
+  std::optional<std::pair<double, double>> seen;
+  std::optional<std::pair<double, double>> trained;  // none: no checkpoint, or it does not say
+};
+
+// All terms of a task file, in order, as the starts of `count` seeds from `seed` on show them;
+// `stats` (may be null) are those of a checkpoint.
+std::vector<TermRow> ListTerms(const TaskFile& file, const NormalizerStats* stats, uint32_t seed,
+                               int count);
+
+// What looks wrong of a term, as a sentence; "": nothing. Training saw something else, or the units
+// differ by ten or more.
+std::string TermWarning(const TermRow& row);
+
+// What of the file's policy does not fit the checkpoint: sizes, cameras. Empty: all fits.
+std::vector<std::string> Misfits(const TaskFile& file, const PolicyConfig& config);
+
+// The terms as a table for people.
+std::string TermTable(const std::vector<TermRow>& rows);
+
+}  // namespace mjp::app
+
+#endif  // TASKS_MJCF_CHECK_TERMS_H_

@@ -1,0 +1,97 @@
+// Certificates: the shipped policy's holds here, and one that was changed does not.
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "base/json.h"
+#include "tests/support/program.h"
+
+namespace mjp::app {
+namespace {
+
+using mjp_test::Outcome;
+using mjp_test::Pusht;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kShipped[] = MJPOLICY_SOURCE_DIR "/assets/pusht_image";
+constexpr char kCertificate[] = MJPOLICY_SOURCE_DIR "/docs/certificates/pusht_image.json";
+
+class CertifyTest : public mjp_test::ProgramTest {
+ protected:
+  Outcome Verify(const std::string& file, const std::string& more = "") {
+    return Pusht(std::string("certify ") + kShipped + " --verify " + file +
+                 " --episodes 1 --timed 2 " + more);
+  }
+
+  std::string Stored(const mjp::Json& certificate) {
+    std::ofstream(Path("changed.json")) << certificate.dump();
+    return Path("changed.json");
+  }
+
+  mjp::Json shipped_ = mjp::ReadJson(kCertificate);
+};
+
+TEST_F(CertifyTest, TheShippedPolicysHolds) {
+  const Outcome outcome = Verify(kCertificate);
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("equal             decisions: 32 of 32 are equal"));
+  EXPECT_THAT(outcome.text, HasSubstr("episodes: "));
+  EXPECT_THAT(outcome.text, HasSubstr("equal             checkpoint model.safetensors"));
+  EXPECT_THAT(outcome.text, Not(HasSubstr("DIFFERS")));
+}
+
+TEST_F(CertifyTest, AChangedOneDoesNot) {
+  mjp::Json changed = shipped_;
+  changed["decisions"][31] = changed["decisions"][30];
+  changed["checkpoint"]["config.json"] = "0";
+  changed["error"]["max"] = 1;
+  const Outcome outcome = Verify(Stored(changed));
+  EXPECT_EQ(outcome.code, 5) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("DIFFERS           decisions: 31 of 32 are equal"));
+  EXPECT_THAT(outcome.text, HasSubstr("DIFFERS           checkpoint config.json: was 0"));
+  EXPECT_THAT(outcome.text, HasSubstr("DIFFERS           error max: was 1"));
+  EXPECT_THAT(outcome.text, HasSubstr("3 lines differ"));
+}
+
+TEST_F(CertifyTest, WhatIsNoneIsAnError) {
+  for (const char* key : {"format", "settings", "decisions", "episodes"}) {
+    mjp::Json changed = shipped_;
+    changed.erase(key);
+    const Outcome outcome = Verify(Stored(changed));
+    EXPECT_EQ(outcome.code, 2) << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr(key));
+  }
+  mjp::Json settings = shipped_;
+  settings["settings"]["sampler"] = "ddpn";
+  EXPECT_THAT(Verify(Stored(settings)).text, HasSubstr("ddpn"));
+  for (const char* key : {"decisions", "latency", "checkpoint", "refused", "error"}) {
+    mjp::Json changed = shipped_;
+    changed[key] = 3;
+    const Outcome outcome = Verify(Stored(changed));
+    EXPECT_EQ(outcome.code, 2) << key << ": " << outcome.text;
+  }
+  EXPECT_EQ(Verify(kCertificate, kShipped).code, 1) << "a model that the certificate has not";
+}
+
+TEST_F(CertifyTest, IsWrittenWithItsPage) {
+  const Outcome outcome = Pusht(
+      std::string("certify ") + kShipped +
+      " --backend cpu --sampler ddim --steps 2 --episodes 1 --timed 2 --out " + Path("a.json"));
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  std::ifstream page(Path("a.md"));
+  const std::string text{std::istreambuf_iterator<char>(page), {}};
+  EXPECT_THAT(text, HasSubstr("## What this does not establish"));
+  const mjp::Json certificate = mjp::ReadJson(Path("a.json"));
+  EXPECT_EQ(certificate["decisions"].size(), 32u);
+  EXPECT_EQ(certificate["settings"]["steps"], 2);
+  EXPECT_LT(certificate["error"]["max"].get<double>(), 1e-5);
+  for (const mjp::Json& each : certificate["refused"])
+    EXPECT_NE(each["answer"], "it was not refused") << each["asked"];
+  const Outcome again = Verify(Path("a.json"));
+  EXPECT_EQ(again.code, 0) << again.text;
+}
+
+}  // namespace
+}  // namespace mjp::app

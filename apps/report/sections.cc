@@ -159,7 +159,8 @@ std::string SuccessSection(const std::vector<EvaluationFiles>& all) {
     rows.push_back({Coloured(i, one.name), std::to_string(one.figures.episodes),
                     std::to_string(one.figures.successes), Percent(Success(one), 2),
                     Percent(interval.low, 2), Percent(interval.high, 2),
-                    Fixed(one.figures.mean_score, 4), Fixed(one.figures.median_success_step, 0),
+                    Fixed(one.figures.mean_score, 4),
+                    one.figures.successes > 0 ? Fixed(one.figures.median_success_step, 0) : "none",
                     std::to_string(one.figures.invalid)});
   }
   return SectionHtml("success", "Success",
@@ -283,7 +284,7 @@ std::string CertificateSection(const std::vector<EvaluationFiles>& all) {
 }
 
 std::string RunSection(const std::vector<EvaluationFiles>& all) {
-  std::vector<std::string> header = {"What was run"};
+  std::vector<std::string> header = {"Setting"};
   for (size_t i = 0; i < all.size(); ++i) header.push_back(Coloured(i, all[i].name));
   std::vector<std::vector<std::string>> rows;
   for (const char* key :

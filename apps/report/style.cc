@@ -25,7 +25,7 @@ h2{font-size:1.15rem;margin:0 0 .3rem}h3{font-size:1rem;margin:1.2rem 0 .4rem}
 .tile{background:var(--card);border:1px solid var(--line);border-left:.3rem solid var(--c);border-radius:.7rem;padding:.9rem 1.1rem}
 .tile .name{font-weight:600;overflow-wrap:anywhere}.tile .big{font-size:2.1rem;font-weight:650;line-height:1.15;font-variant-numeric:tabular-nums}
 .tile small{color:var(--soft);display:block}
-.scroll{overflow-x:auto}
+.scroll{overflow-x:auto;margin-top:.7rem}
 table{border-collapse:collapse;width:100%;font-size:.93rem;font-variant-numeric:tabular-nums}
 th{text-align:left;color:var(--soft);font-weight:600;border-bottom:1px solid var(--line);padding:.35rem .8rem .35rem 0;vertical-align:bottom}
 td{border-bottom:1px solid var(--line);padding:.4rem .8rem .4rem 0;vertical-align:top}
@@ -67,7 +67,15 @@ for (const group of document.querySelectorAll('.filters')) {
     for (const card of cards) card.hidden = !(' ' + card.dataset.in + ' ').includes(' ' + button.dataset.show + ' ');
   });
 }
+const hovers = matchMedia('(hover: hover)').matches;
 for (const video of document.querySelectorAll('video')) {
+  if (hovers) {
+    const show = shown => () => { video.controls = shown || !video.paused; };
+    show(false)();
+    video.tabIndex = 0;
+    for (const event of ['mouseenter', 'focus']) video.addEventListener(event, show(true));
+    for (const event of ['mouseleave', 'blur']) video.addEventListener(event, show(false));
+  }
   video.addEventListener('play', () => {
     for (const other of document.querySelectorAll('video')) if (other !== video) other.pause();
   });

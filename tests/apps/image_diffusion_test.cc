@@ -126,6 +126,15 @@ TEST_F(ImageDiffusionTest, TrainsResumesAndJudges) {
   EXPECT_NE(judged.text.find("push-t:"), std::string::npos) << judged.text;
 }
 
+TEST_F(ImageDiffusionTest, HasTheCommandLineOfTheProject) {
+  EXPECT_TRUE(Program("--version").text.starts_with("image-diffusion 0."))
+      << Program("--version").text;
+  EXPECT_NE(Program("--completion fish").text.find("-a sample"), std::string::npos);
+  const Outcome misspelt = Program("smaple --n 1");
+  EXPECT_EQ(misspelt.code, 1);
+  EXPECT_NE(misspelt.text.find("did you mean sample?"), std::string::npos) << misspelt.text;
+}
+
 TEST_F(ImageDiffusionTest, ValuesThatCannotBeAreRefusedBeforeTheTraining) {
   if (!HAVE_TORCH) GTEST_SKIP() << "built without libtorch";
   const std::string digits = "train --dataset digits --epochs 1 --out " + Path("run") + " ";

@@ -88,6 +88,17 @@ class ScriptTest : public testing::Test {
   TempDir folder_;
 };
 
+TEST(ViewerCommandLineTest, IsThatOfTheProject) {
+  const Outcome version = mjp_test::Run(MJPOLICY_VIEWER " --version");
+  EXPECT_EQ(version.code, 0);
+  EXPECT_TRUE(version.text.starts_with("mjpolicy-viewer 0.")) << version.text;
+  const Outcome misspelt = mjp_test::Run(MJPOLICY_VIEWER " --epsiodes x");
+  EXPECT_EQ(misspelt.code, 1);
+  EXPECT_NE(misspelt.text.find("did you mean --episodes?"), std::string::npos) << misspelt.text;
+  const Outcome help = mjp_test::Run(MJPOLICY_VIEWER " --help");
+  EXPECT_NE(help.text.find("--budget MS"), std::string::npos) << help.text;
+}
+
 TEST_F(ScriptTest, ASecondRecordingKeepsTheFirst) {
   const std::string both = "record\nrun 4\nstop\nexport csv\nexport json\nexport trace\n";
   ASSERT_EQ(Script(both, Pusht()).code, 0);

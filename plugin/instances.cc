@@ -21,7 +21,7 @@ struct Slot {
   std::atomic<const mjData*> data = nullptr;  // whose policy it is; null: nobody's
   std::atomic<int> instance = 0;
   std::atomic<const mjtNum*> state = nullptr;
-  std::atomic<DiffusionPolicy*> policy = nullptr;
+  std::atomic<PolicyInstance*> policy = nullptr;
 };
 
 class Slots {
@@ -67,7 +67,7 @@ Instances& TheInstances() {
 }
 
 // Takes the policy out of the table, whose mutex is held.
-std::unique_ptr<DiffusionPolicy> Remove(Instances& table, const mjData* data, int instance) {
+std::unique_ptr<PolicyInstance> Remove(Instances& table, const mjData* data, int instance) {
   const auto found = table.of_data.find({data, instance});
   if (found == table.of_data.end()) return nullptr;
   Slot& slot = *table.slots.At(found->second);
@@ -75,15 +75,15 @@ std::unique_ptr<DiffusionPolicy> Remove(Instances& table, const mjData* data, in
   table.of_state.erase(slot.state);
   table.slots.GiveBack(found->second);
   table.of_data.erase(found);
-  return std::unique_ptr<DiffusionPolicy>(slot.policy.exchange(nullptr));
+  return std::unique_ptr<PolicyInstance>(slot.policy.exchange(nullptr));
 }
 
 }  // namespace
 
 void KeepInstance(mjData* data, int instance, const mjtNum* state,
-                  std::unique_ptr<DiffusionPolicy> policy) {
+                  std::unique_ptr<PolicyInstance> policy) {
   Instances& table = TheInstances();
-  std::unique_ptr<DiffusionPolicy> before;  // outlives the lock
+  std::unique_ptr<PolicyInstance> before;  // outlives the lock
   const std::lock_guard lock(table.mutex);
   before = Remove(table, data, instance);
   const uintptr_t number = table.slots.Take();
@@ -97,7 +97,7 @@ void KeepInstance(mjData* data, int instance, const mjtNum* state,
   data->plugin_data[instance] = number;
 }
 
-DiffusionPolicy* FindInstance(const mjData* data, int instance) {
+PolicyInstance* FindInstance(const mjData* data, int instance) {
   Instances& table = TheInstances();
   const Slot* slot = table.slots.At(data->plugin_data[instance]);
   if (slot && slot->data == data && slot->instance == instance) return slot->policy;
@@ -107,7 +107,7 @@ DiffusionPolicy* FindInstance(const mjData* data, int instance) {
   return found == table.of_data.end() ? nullptr : table.slots.At(found->second)->policy.load();
 }
 
-DiffusionPolicy* FindInstanceOfState(const void* number, const mjtNum* state) {
+PolicyInstance* FindInstanceOfState(const void* number, const mjtNum* state) {
   Instances& table = TheInstances();
   const Slot* slot = table.slots.At(reinterpret_cast<uintptr_t>(number));
   if (slot && slot->state == state && slot->data) return slot->policy;
@@ -118,7 +118,7 @@ DiffusionPolicy* FindInstanceOfState(const void* number, const mjtNum* state) {
 
 void DropInstance(mjData* data, int instance) {
   Instances& table = TheInstances();
-  std::unique_ptr<DiffusionPolicy> policy;  // outlives the lock
+  std::unique_ptr<PolicyInstance> policy;  // outlives the lock
   {
     const std::lock_guard lock(table.mutex);
     policy = Remove(table, data, instance);

@@ -17,14 +17,14 @@ namespace mjp {
 // Keeps a new policy for `data` and `instance`, instead of one that was kept for them before, and
 // writes its number. Thread-safe, as all here.
 void KeepInstance(mjData* data, int instance, const mjtNum* state,
-                  std::unique_ptr<DiffusionPolicy> policy);
+                  std::unique_ptr<PolicyInstance> policy);
 
 // The policy of `data` and `instance`; null where none could be made. Without a lock where the
 // number is right.
-DiffusionPolicy* FindInstance(const mjData* data, int instance);
+PolicyInstance* FindInstance(const mjData* data, int instance);
 
 // The policy whose state begins at `state`; null where there is none. `number` is the hint.
-DiffusionPolicy* FindInstanceOfState(const void* number, const mjtNum* state);
+PolicyInstance* FindInstanceOfState(const void* number, const mjtNum* state);
 
 // Destroys the policy of `data` and `instance`, if there is one.
 void DropInstance(mjData* data, int instance);

@@ -101,12 +101,12 @@ int ActionSteps(const Config& config, const PolicyConfig& policy) {
 
 }  // namespace
 
-int DiffusionPolicy::StateSize(const mjModel* model, int instance) {
+int PolicyInstance::StateSize(const mjModel* model, int instance) {
   const Config config = Config::FromModel(model, instance);
   return ShapeOf(model, PolicyOf(model, config)->config()).Size();
 }
 
-DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
+PolicyInstance::PolicyInstance(const mjModel* model, int instance)
     : instance_(instance),
       trial_(WithinCompiler(model)),
       config_(InOwnScope(model, instance, Config::FromModel(model, instance))),
@@ -155,7 +155,7 @@ DiffusionPolicy::DiffusionPolicy(const mjModel* model, int instance)
 }
 
 // Two policies on one actuator: the one that is called last would win, and nobody would know.
-void DiffusionPolicy::CheckActuatorsAreFree(const mjModel* model) const {
+void PolicyInstance::CheckActuatorsAreFree(const mjModel* model) const {
   for (const int other : PolicyInstances(model)) {
     if (other >= instance_) continue;  // that one finds this one
     const Config config = InOwnScope(model, other, Config::FromModel(model, other));
@@ -168,21 +168,21 @@ void DiffusionPolicy::CheckActuatorsAreFree(const mjModel* model) const {
   }
 }
 
-InstanceState DiffusionPolicy::StateOf(const mjModel* model, mjData* data) const {
+InstanceState PolicyInstance::StateOf(const mjModel* model, mjData* data) const {
   return InstanceState(shape_, data->plugin_state + model->plugin_stateadr[instance_]);
 }
 
-PolicyInput DiffusionPolicy::Question(const mjModel* model, mjData* data) {
+PolicyInput PolicyInstance::Question(const mjModel* model, mjData* data) {
   return MakeInput(model, StateOf(model, data));
 }
 
-void DiffusionPolicy::Reset(mjtNum* state) {
+void PolicyInstance::Reset(mjtNum* state) {
   if (pictures_) pictures_->Forget();
   InstanceState(shape_, state).Clear(config_.seed);
 }
 
 // time is a sum of timesteps with rounding errors: a tick begins with the step nearest to it
-int64_t DiffusionPolicy::Tick(const mjModel* model, double time) const {
+int64_t PolicyInstance::Tick(const mjModel* model, double time) const {
   constexpr double kLargest = 1e15;
   const double tick = std::floor((time + 0.5 * model->opt.timestep) / config_.period);
   if (!std::isfinite(time)) throw BadInput("the simulation's time is not a finite number");
@@ -195,7 +195,7 @@ int64_t DiffusionPolicy::Tick(const mjModel* model, double time) const {
   return static_cast<int64_t>(tick);
 }
 
-void DiffusionPolicy::Compute(const mjModel* model, mjData* data) {
+void PolicyInstance::Compute(const mjModel* model, mjData* data) {
   if (trial_) return;
   InstanceState state = StateOf(model, data);
   if (!state.Valid()) state.Clear(config_.seed);
@@ -216,8 +216,8 @@ void DiffusionPolicy::Compute(const mjModel* model, mjData* data) {
   sensors_.Write(Report(state), model, data);
 }
 
-void DiffusionPolicy::Advance(const mjModel* model, mjData* data, int64_t tick,
-                              InstanceState& state) {
+void PolicyInstance::Advance(const mjModel* model, mjData* data, int64_t tick,
+                             InstanceState& state) {
   if (tick != state.tick() + 1) state.Forget();
   const int64_t left = state.chunks() == 0 ? 0 : state.chunk_tick() + action_steps_ - tick;
   if (left < shape_.history) {
@@ -229,7 +229,7 @@ void DiffusionPolicy::Advance(const mjModel* model, mjData* data, int64_t tick,
   state.set_tick(tick);
 }
 
-void DiffusionPolicy::Observe(const mjModel* model, mjData* data, InstanceState& state) {
+void PolicyInstance::Observe(const mjModel* model, mjData* data, InstanceState& state) {
   const std::span<mjtNum> observation(observation_);
   state_binding_.Read(data, observation.first(state_binding_.size()));
   environment_binding_.Read(data, observation.subspan(state_binding_.size()));
@@ -244,7 +244,7 @@ void DiffusionPolicy::Observe(const mjModel* model, mjData* data, InstanceState&
 }
 
 // The observations in `state` as the policy takes them; a view of members.
-PolicyInput DiffusionPolicy::MakeInput(const mjModel* model, const InstanceState& state) {
+PolicyInput PolicyInstance::MakeInput(const mjModel* model, const InstanceState& state) {
   state_input_.clear();
   environment_input_.clear();
   std::vector<std::span<const mjtNum>> poses;
@@ -266,7 +266,7 @@ PolicyInput DiffusionPolicy::MakeInput(const mjModel* model, const InstanceState
   return input;
 }
 
-void DiffusionPolicy::BeginDecision(const mjModel* model, int64_t tick, InstanceState& state) {
+void PolicyInstance::BeginDecision(const mjModel* model, int64_t tick, InstanceState& state) {
   state.BeginChunk(tick);
   if (config_.async) {
     under_way_ = policy_->Prefetch(MakeInput(model, state));
@@ -276,7 +276,7 @@ void DiffusionPolicy::BeginDecision(const mjModel* model, int64_t tick, Instance
 }
 
 // Gives the same chunk whether it was begun before, and wherever `state` has been copied to.
-void DiffusionPolicy::FinishDecision(const mjModel* model, InstanceState& state) {
+void PolicyInstance::FinishDecision(const mjModel* model, InstanceState& state) {
   policy_->Infer(MakeInput(model, state), output_);
   if (static_cast<int>(output_.actions.size()) != shape_.chunk) {
     throw Error(ExitCode::kBadInput, "the policy gave a chunk of the wrong size");
@@ -291,16 +291,16 @@ void DiffusionPolicy::FinishDecision(const mjModel* model, InstanceState& state)
 }
 
 // True once `latency` has passed since the observation that the current chunk answers.
-bool DiffusionPolicy::TookEffect(const mjModel* model, const mjData* data,
-                                 const InstanceState& state) const {
+bool PolicyInstance::TookEffect(const mjModel* model, const mjData* data,
+                                const InstanceState& state) const {
   const double age = data->time - static_cast<double>(state.chunk_tick()) * config_.period;
   return age + 0.5 * model->opt.timestep >= config_.latency;
 }
 
 // Actions are aligned with time: the one for tick t stands at t - chunk_tick, whichever chunk it
 // is taken from. Until a chunk takes effect the one before it goes on, or the control is held.
-std::span<const mjtNum> DiffusionPolicy::Ahead(const mjModel* model, const mjData* data,
-                                               const InstanceState& state) const {
+std::span<const mjtNum> PolicyInstance::Ahead(const mjModel* model, const mjData* data,
+                                              const InstanceState& state) const {
   int64_t step = state.tick() - state.chunk_tick();
   std::span<const mjtNum> chunk = state.chunk();
   if (!TookEffect(model, data, state)) {
@@ -314,12 +314,12 @@ std::span<const mjtNum> DiffusionPolicy::Ahead(const mjModel* model, const mjDat
   return chunk.subspan(row * policy.action_dim);
 }
 
-void DiffusionPolicy::Apply(const mjModel* model, mjData* data, const InstanceState& state) const {
+void PolicyInstance::Apply(const mjModel* model, mjData* data, const InstanceState& state) const {
   const std::span<const mjtNum> ahead = Ahead(model, data, state);
   if (!ahead.empty()) control_binding_.Write(ahead.first(control_binding_.action_size()), data);
 }
 
-HostReport DiffusionPolicy::Report(const InstanceState& state) {
+HostReport PolicyInstance::Report(const InstanceState& state) {
   HostReport report;
   report.tick = state.tick();
   report.decisions = state.decisions();
@@ -330,7 +330,7 @@ HostReport DiffusionPolicy::Report(const InstanceState& state) {
   return report;
 }
 
-void DiffusionPolicy::Visualize(const mjModel* model, mjData* data, mjvScene* scene) {
+void PolicyInstance::Visualize(const mjModel* model, mjData* data, mjvScene* scene) {
   if (trial_ || RenderingPolicyPicture()) return;
   const InstanceState state = StateOf(model, data);
   if (!state.Valid() || state.failed() || state.chunks() == 0) return;
@@ -339,8 +339,8 @@ void DiffusionPolicy::Visualize(const mjModel* model, mjData* data, mjvScene* sc
 }
 
 // "coverage 0.83 | decision 12, 8.4 ms"
-std::string DiffusionPolicy::LabelText(const mjModel* model, const mjData* data,
-                                       const InstanceState& state) const {
+std::string PolicyInstance::LabelText(const mjModel* model, const mjData* data,
+                                      const InstanceState& state) const {
   std::string text;
   char part[40];
   for (const auto& [name, score] : scores_) {

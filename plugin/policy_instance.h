@@ -8,12 +8,12 @@
 #include <span>
 #include <vector>
 
-#include "plugin/cache.h"
 #include "plugin/host_sensors.h"
 #include "plugin/model/binding.h"
 #include "plugin/model/config.h"
 #include "plugin/model/units.h"
 #include "plugin/pictures/picture_history.h"
+#include "plugin/policies/cache.h"
 #include "plugin/score.h"
 #include "plugin/state.h"
 #include "plugin/trail.h"
@@ -24,7 +24,7 @@ namespace mjp {
 // One instance of the plugin in one mjData: observes at control ticks, decides when the executed
 // part of a chunk is used up, and writes the controls at every call. Everything its next control
 // depends on is in plugin_state (plugin/state.h); this object holds what can be made again.
-class DiffusionPolicy {
+class PolicyInstance {
  public:
   // Size of the instance's plugin_state. Throws Error for attributes or a checkpoint that cannot
   // be used.
@@ -32,7 +32,7 @@ class DiffusionPolicy {
 
   // Makes an instance. Throws Error for anything in attributes, checkpoint or model that does not
   // fit. Within the compiler (plugin/guard.h) nothing is decided: it is a trial.
-  DiffusionPolicy(const mjModel* model, int instance);
+  PolicyInstance(const mjModel* model, int instance);
 
   // Starts an episode in `state`, with the seed of the attributes.
   void Reset(mjtNum* state);

@@ -25,7 +25,7 @@ int StateSize(const mjModel* model, int instance) {
   try {
     ForgetNotices(model, instance);
     if (PoliciesLeftOut::Now()) return 0;
-    return DiffusionPolicy::StateSize(model, instance);
+    return PolicyInstance::StateSize(model, instance);
   } catch (const std::exception&) {
     return 0;
   }
@@ -44,7 +44,7 @@ int Init(const mjModel* model, mjData* data, int instance) {
       return true;
     }
     KeepInstance(data, instance, data->plugin_state + model->plugin_stateadr[instance],
-                 std::make_unique<DiffusionPolicy>(model, instance));
+                 std::make_unique<PolicyInstance>(model, instance));
     return true;
   });
   if (made || !trial) return 0;
@@ -54,7 +54,7 @@ int Init(const mjModel* model, mjData* data, int instance) {
 
 // A state of zeros begins anew at the next step, too.
 void Reset(const mjModel* model, mjtNum* state, void* number, int instance) {
-  if (DiffusionPolicy* policy = FindInstanceOfState(number, state)) {
+  if (PolicyInstance* policy = FindInstanceOfState(number, state)) {
     policy->Reset(state);
   } else {
     std::fill_n(state, model->plugin_statenum[instance], mjtNum{0});
@@ -62,7 +62,7 @@ void Reset(const mjModel* model, mjtNum* state, void* number, int instance) {
 }
 
 void Compute(const mjModel* model, mjData* data, int instance, int) {
-  DiffusionPolicy* policy = FindInstance(data, instance);
+  PolicyInstance* policy = FindInstance(data, instance);
   if (!policy) return;
   Guarded(false, [&] {
     policy->Compute(model, data);
@@ -71,7 +71,7 @@ void Compute(const mjModel* model, mjData* data, int instance, int) {
 }
 
 void Advance(const mjModel* model, mjData* data, int instance) {
-  const DiffusionPolicy* policy = FindInstance(data, instance);
+  const PolicyInstance* policy = FindInstance(data, instance);
   if (!policy || policy->trial()) return;
   Guarded(false, [&] {
     NoticeFlags(model, instance);
@@ -82,7 +82,7 @@ void Advance(const mjModel* model, mjData* data, int instance) {
 
 void Visualize(const mjModel* model, mjData* data, const mjvOption*, mjvScene* scene,
                int instance) {
-  DiffusionPolicy* policy = FindInstance(data, instance);
+  PolicyInstance* policy = FindInstance(data, instance);
   if (!policy) return;
   Guarded(false, [&] {
     policy->Visualize(model, data, scene);
@@ -91,7 +91,7 @@ void Visualize(const mjModel* model, mjData* data, const mjvOption*, mjvScene* s
 }
 
 void Destroy(mjData* data, int instance) {
-  const DiffusionPolicy* policy = FindInstance(data, instance);
+  const PolicyInstance* policy = FindInstance(data, instance);
   if (policy && policy->trial()) model_in_compiler = nullptr;
   DropInstance(data, instance);
 }

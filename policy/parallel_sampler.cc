@@ -114,7 +114,7 @@ class ParallelSampler : public Sampler {
     chain.accepted = 0;
     for (int k = chain.begin; k < end; ++k) {
       if (k > chain.begin)
-        final = final && Near(X(n, k), at_.data() + Offset(k, run, n), Limit(n, k, run));
+        final = final && WithinLimit(X(n, k), at_.data() + Offset(k, run, n), Limit(n, k, run));
       if (final) ++chain.accepted;
       TakeStep(n, k, run);
     }
@@ -155,10 +155,10 @@ class ParallelSampler : public Sampler {
     const int64_t offset = Offset(k, run, n);
     const float *x = X(n, k), *noise = noise_.data() + offset;
     const bool exact = k == chains_[n].begin;  // x is where the network was evaluated
-    const float along = exact ? 0 : SecantStep(x, offset);
+    const float secant = exact ? 0 : SecantStep(x, offset);
     float* next = X(n, k + 1);
     for (int i = 0; i < elements_; ++i) {
-      const float v = v_[offset + i] + along * dv_[offset + i];
+      const float v = v_[offset + i] + secant * dv_[offset + i];
       guess_[i] = Clipped(s, SampleOfVelocity(s, x[i], v));
       next[i] = exact ? Denoise(s, x[i], outputs_[offset + i], noise[i])
                       : StepOfVelocity(s, x[i], v, noise[i]);
@@ -168,18 +168,18 @@ class ParallelSampler : public Sampler {
   // How far x of step k of the window may have moved.
   float Limit(int n, int k, const ChainRun& run) const {
     const float limit = PicardLimit(schedule_[k], tolerance_);
-    return PicardScalesTolerance(schedule_[k]) ? limit * Forgotten(n, k, run) : limit;
+    return PicardScalesTolerance(schedule_[k]) ? limit * ToleranceScale(n, k, run) : limit;
   }
 
   // How many times farther x of step k, not the window's first, may have moved than that of a late
   // step; the network shows it by how it took the neighbouring step.
-  float Forgotten(int n, int k, const ChainRun& run) const {
+  float ToleranceScale(int n, int k, const ChainRun& run) const {
     const Chain& chain = chains_[n];
-    const int beside = k + 1 < chain.begin + chain.count ? k + 1 : k - 1;
-    const DenoiseStep &s = schedule_[k], &other = schedule_[beside];
+    const int neighbour = k + 1 < chain.begin + chain.count ? k + 1 : k - 1;
+    const DenoiseStep &s = schedule_[k], &other = schedule_[neighbour];
     const float *x = at_.data() + Offset(k, run, n), *v = v_.data() + Offset(k, run, n);
-    const float* other_x = at_.data() + Offset(beside, run, n);
-    const float* other_v = v_.data() + Offset(beside, run, n);
+    const float* other_x = at_.data() + Offset(neighbour, run, n);
+    const float* other_v = v_.data() + Offset(neighbour, run, n);
     float x_square = 0, x0_square = 0;
     for (int i = 0; i < elements_; ++i) {
       const float d = x[i] / s.sqrt_a - other_x[i] / other.sqrt_a;
@@ -191,7 +191,7 @@ class ParallelSampler : public Sampler {
     return PicardToleranceScale(s, x_square, x0_square);
   }
 
-  bool Near(const float* a, const float* b, float limit) const {
+  bool WithinLimit(const float* a, const float* b, float limit) const {
     for (int i = 0; i < elements_; ++i) {
       if (!(std::abs(a[i] - b[i]) <= limit)) return false;
     }

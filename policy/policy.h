@@ -89,7 +89,7 @@ struct PolicyInput {
   std::span<const std::string> instructions;          // (N)
   std::span<const std::vector<int>> instruction_ids;  // (N): the tokens instead, start to end
   std::span<const NoiseKey> keys;  // (N); not read where both noises below are given
-  // for tests and `mjpolicy infer`: noise from a tape, conditioning from outside
+  // for tests and `mjpolicy infer`: noise and conditioning from outside
   std::span<const float> x_start;      // (N, H, action_dim): x at the first step
   std::span<const float> noise_by_t;   // (noise_steps, N, H, action_dim): added in the step at t
   std::span<const float> global_cond;  // (N, cond_dim()): replaces the encoder

@@ -42,7 +42,7 @@ std::vector<int> TimestepsOf(const std::vector<DenoiseStep>& schedule);
 std::unique_ptr<Sampler> MakeChainSampler(const std::vector<DenoiseStep>& schedule, int elements,
                                           const PolicyOptions& options);
 
-// Noise by its address, or from the input's tape. All must outlive it.
+// Noise by its address, or as the input gives it. All must outlive it.
 class ChainNoise : public NoiseSource {
  public:
   ChainNoise(const PolicyInput& input, const std::vector<DenoiseStep>& schedule,

@@ -93,8 +93,8 @@ DeviceEncoder LoadDeviceEncoder(LayerLoader& loader, const Checkpoint& checkpoin
   return out;
 }
 
-EncoderPlan::EncoderPlan(const DeviceEncoder& encoder, const EncoderConfig& config, Format format,
-                         int frames, int height, int width, DeviceArena& arena)
+EncoderLayers::EncoderLayers(const DeviceEncoder& encoder, const EncoderConfig& config,
+                             Format format, int frames, int height, int width, DeviceArena& arena)
     : format_(format), frames_(frames) {
   const size_t element = FormatBytes(format);
   const int fold = encoder.space_to_depth ? 2 : 1;
@@ -123,8 +123,8 @@ EncoderPlan::EncoderPlan(const DeviceEncoder& encoder, const EncoderConfig& conf
   Pool(encoder, config, x, arena);
 }
 
-EncoderPlan::Map EncoderPlan::Convolve(const DeviceConv& conv, const Map& in, int to, bool relu,
-                                       const Map* residual) {
+EncoderLayers::Map EncoderLayers::Convolve(const DeviceConv& conv, const Map& in, int to, bool relu,
+                                           const Map* residual) {
   ConvArgs a;
   a.shape = conv.shape;
   a.shape.batch = frames_;
@@ -142,8 +142,8 @@ EncoderPlan::Map EncoderPlan::Convolve(const DeviceConv& conv, const Map& in, in
   return out;
 }
 
-void EncoderPlan::Normalise(const DeviceNorm& norm, const Map& map, bool relu,
-                            const Map* residual) {
+void EncoderLayers::Normalise(const DeviceNorm& norm, const Map& map, bool relu,
+                              const Map* residual) {
   GroupNormArgs a;
   a.rows = frames_;
   a.positions = map.height * map.width;
@@ -158,13 +158,13 @@ void EncoderPlan::Normalise(const DeviceNorm& norm, const Map& map, bool relu,
   ops_.push_back(a);
 }
 
-EncoderPlan::Map EncoderPlan::ConvolveNormalise(const DeviceConv& conv, const DeviceNorm& norm,
-                                                const Map& in, int to, bool relu,
-                                                const Map* residual) {
+EncoderLayers::Map EncoderLayers::ConvolveNormalise(const DeviceConv& conv, const DeviceNorm& norm,
+                                                    const Map& in, int to, bool relu,
+                                                    const Map* residual) {
   if (norm.groups == 0) return Convolve(conv, in, to, relu, residual);
   const Map out = Convolve(conv, in, to, false, nullptr);
-  ConvNormArgs both = {std::get<ConvArgs>(ops_.back()), norm.groups, norm.weight, norm.bias};
-  if (!ConvNormSupports(format_, both)) {
+  ConvGroupNormArgs both = {std::get<ConvArgs>(ops_.back()), norm.groups, norm.weight, norm.bias};
+  if (!ConvGroupNormSupports(format_, both)) {
     Normalise(norm, out, relu, residual);
     return out;
   }
@@ -174,12 +174,12 @@ EncoderPlan::Map EncoderPlan::ConvolveNormalise(const DeviceConv& conv, const De
   return out;
 }
 
-EncoderPlan::Map EncoderPlan::PoolStem(const DeviceNorm& norm, const Map& in) {
+EncoderLayers::Map EncoderLayers::PoolStem(const DeviceNorm& norm, const Map& in) {
   const Map out = {1, Halved(in.height, 2), Halved(in.width, 2), in.channels};
   const MaxPoolArgs pool = {frames_,   in.height,   in.width, out.height,
                             out.width, in.channels, Data(in), Data(out)};
-  const NormPoolArgs both = {pool, norm.groups, norm.weight, norm.bias};
-  if (NormPoolSupports(format_, both)) {
+  const GroupNormMaxPoolArgs both = {pool, norm.groups, norm.weight, norm.bias};
+  if (GroupNormMaxPoolSupports(format_, both)) {
     ops_.push_back(both);
     return out;
   }
@@ -188,7 +188,7 @@ EncoderPlan::Map EncoderPlan::PoolStem(const DeviceNorm& norm, const Map& in) {
   return out;
 }
 
-EncoderPlan::Map EncoderPlan::Block(const DeviceBasicBlock2d& block, const Map& in) {
+EncoderLayers::Map EncoderLayers::Block(const DeviceBasicBlock2d& block, const Map& in) {
   const int hidden = (in.buffer + 1) % 4, out = (in.buffer + 2) % 4, skip = (in.buffer + 3) % 4;
   Map residual = in;
   if (block.downsample)
@@ -198,8 +198,8 @@ EncoderPlan::Map EncoderPlan::Block(const DeviceBasicBlock2d& block, const Map& 
   return ConvolveNormalise(block.conv2, block.norm2, h, out, true, &residual);
 }
 
-void EncoderPlan::Pool(const DeviceEncoder& encoder, const EncoderConfig& config, const Map& map,
-                       DeviceArena& arena) {
+void EncoderLayers::Pool(const DeviceEncoder& encoder, const EncoderConfig& config, const Map& map,
+                         DeviceArena& arena) {
   const int cells = map.height * map.width;
   if (config.pool == PoolKind::kAverage) {
     ops_.push_back(AveragePoolOp{Data(map), frames_, cells, map.channels, features_});
@@ -231,7 +231,7 @@ void EncoderPlan::Pool(const DeviceEncoder& encoder, const EncoderConfig& config
   ops_.push_back(dense);
 }
 
-void EncoderPlan::Run(cudaStream_t stream) const {
+void EncoderLayers::Run(cudaStream_t stream) const {
   for (const Op& op : ops_) LaunchOp(format_, op, stream);
 }
 

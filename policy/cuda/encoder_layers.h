@@ -30,10 +30,10 @@ struct DeviceEncoder {
 DeviceEncoder LoadDeviceEncoder(LayerLoader& loader, const Checkpoint& checkpoint, size_t index);
 
 // The launches that turn `frames` prepared pictures into features, and their memory.
-class EncoderPlan {
+class EncoderLayers {
  public:
-  EncoderPlan(const DeviceEncoder& encoder, const EncoderConfig& config, Format format, int frames,
-              int height, int width, DeviceArena& arena);
+  EncoderLayers(const DeviceEncoder& encoder, const EncoderConfig& config, Format format,
+                int frames, int height, int width, DeviceArena& arena);
 
   void* input() const { return input_; }         // prepared pictures (see PrepareArgs), storage
   float* features() const { return features_; }  // (frames, feature_dim)

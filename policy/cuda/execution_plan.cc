@@ -6,7 +6,7 @@
 #include "kernels/cuda/megakernel/megakernel.cuh"
 #include "kernels/cuda/sampler/picard.cuh"
 #include "policy/cuda/format_of.h"
-#include "policy/cuda/unet/megakernel_denoiser.h"
+#include "policy/cuda/unet/megakernel_launch.h"
 #include "policy/cuda/unet/unet_shapes.h"
 
 namespace mjp {
@@ -71,7 +71,7 @@ struct Chooser {
   }
 
   // Whether this device holds all CTAs of the planned launch at once.
-  bool Resident(const MegakernelDenoiser& plan) const {
+  bool Resident(const MegakernelLaunch& plan) const {
     return plan.Supported() && gpu.cooperative && gpu.ClusterBlocks() > 1 &&
            gpu.multiprocessors >= plan.ctas() && plan.shared_bytes() <= SharedBudget();
   }
@@ -81,8 +81,8 @@ struct Chooser {
     const bool owner = OwnerEpilogue(rows);
     const auto plan = [&](UnetForm form) {
       DeviceArena measuring;
-      return MegakernelDenoiser::Measured(unet, format, config.horizon, form, rows.launch, rows.all,
-                                          rows.per_env, measuring);
+      return MegakernelLaunch::Measured(unet, format, config.horizon, form, rows.launch, rows.all,
+                                        rows.per_env, measuring);
     };
     if (gpu.Wgmma() && gpu.multiprocessors >= megakernel::kCtas &&
         rows.launch <= megakernel::kMaxRows) {

@@ -131,13 +131,15 @@ struct OpLauncher {
   Format format;
   cudaStream_t stream;
   void operator()(const ConvArgs& a) const { LaunchConv(format, a, stream); }
-  void operator()(const ConvNormArgs& a) const { LaunchConvNorm(format, a, stream); }
+  void operator()(const ConvGroupNormArgs& a) const { LaunchConvGroupNorm(format, a, stream); }
   void operator()(const GroupNormArgs& a) const { LaunchGroupNorm(format, a, stream); }
   void operator()(const NormConvArgs& a) const { LaunchNormConv(format, a, stream); }
   void operator()(const FirstConvArgs& a) const { LaunchFirstConv(format, a, stream); }
   void operator()(const HeadArgs& a) const { LaunchHead(format, a, stream); }
   void operator()(const MaxPoolArgs& a) const { LaunchMaxPool(format, a, stream); }
-  void operator()(const NormPoolArgs& a) const { LaunchNormPool(format, a, stream); }
+  void operator()(const GroupNormMaxPoolArgs& a) const {
+    LaunchGroupNormMaxPool(format, a, stream);
+  }
   void operator()(const AveragePoolOp& a) const {
     LaunchAveragePool(format, a.x, a.frames, a.cells, a.channels, a.features, stream);
   }

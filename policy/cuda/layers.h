@@ -75,8 +75,9 @@ struct SpatialSoftmaxOp {
   int frames, cells, keypoints;
   void* out;
 };
-using Op = std::variant<ConvArgs, ConvNormArgs, GroupNormArgs, MaxPoolArgs, NormPoolArgs,
-                        AveragePoolOp, SpatialSoftmaxOp, NormConvArgs, FirstConvArgs, HeadArgs>;
+using Op =
+    std::variant<ConvArgs, ConvGroupNormArgs, GroupNormArgs, MaxPoolArgs, GroupNormMaxPoolArgs,
+                 AveragePoolOp, SpatialSoftmaxOp, NormConvArgs, FirstConvArgs, HeadArgs>;
 
 // Enqueues `op`.
 void LaunchOp(Format format, const Op& op, cudaStream_t stream);

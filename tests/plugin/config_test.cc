@@ -1,8 +1,8 @@
 #include "plugin/model/config.h"
 
-#include "plugin/cache.h"
 #include "plugin/model/random_checkpoint_command.h"
 #include "plugin/pictures/mujoco_renderer.h"
+#include "plugin/policies/cache.h"
 #include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
 

@@ -2,7 +2,7 @@
 // its program, since nothing runs on the GPU afterwards.
 
 #include "kernels/cuda/primitives/gpu_traits.h"
-#include "plugin/cache.h"
+#include "plugin/policies/cache.h"
 #include "plugin/state.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/checkpoint/random_checkpoint.h"

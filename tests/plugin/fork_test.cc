@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "plugin/cache.h"
 #include "plugin/pictures/mujoco_renderer.h"
+#include "plugin/policies/cache.h"
 #include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
 #include "tests/support/child.h"

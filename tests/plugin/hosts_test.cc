@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "plugin/cache.h"
 #include "plugin/guard.h"
 #include "plugin/model/model_folder.h"
+#include "plugin/policies/cache.h"
 #include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
 

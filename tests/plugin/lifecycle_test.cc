@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "plugin/cache.h"
+#include "plugin/policies/cache.h"
 #include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "plugin/cache.h"
+#include "plugin/policies/cache.h"
 #include "policy/checkpoint/network_model.h"
 
 namespace mjp_test {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "plugin/cache.h"
 #include "plugin/instances.h"
+#include "plugin/policies/cache.h"
 #include "plugin/state.h"
 #include "tasks/pusht/physics/reset.h"
 #include "viewer/stage_summary.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plugin/decision_cache.h"
+#include "plugin/policies/decision_cache.h"
 #include "plugin/policy_instance.h"
 #include "plugin/score.h"
 #include "policy/policy.h"
@@ -69,9 +69,9 @@ class ModelSimulation : public Simulation {
   std::string file_;
   Choice choice_;
   std::shared_ptr<Made> made_;
-  int instance_ = -1;                       // in the model; -1: no policy
-  mjp::DiffusionPolicy* policy_ = nullptr;  // in data_
-  mjp::Score score_;                        // empty: the model has none
+  int instance_ = -1;                      // in the model; -1: no policy
+  mjp::PolicyInstance* policy_ = nullptr;  // in data_
+  mjp::Score score_;                       // empty: the model has none
   int substeps_ = 1;
   uint32_t seed_ = 0;
   int step_ = 0, decisions_ = 0;

@@ -120,7 +120,7 @@ class CudaKernels {
 
   void ConvolutionNorm(const std::string& name, const mjp::ConvShape& shape, int groups) {
     const auto arguments = [&](DeviceData& data) {
-      mjp::ConvNormArgs a;
+      mjp::ConvGroupNormArgs a;
       a.conv.shape = shape;
       a.conv.x = data.Stored(size_t{1} * shape.batch * shape.in_h * shape.in_w * shape.in_c);
       a.conv.weight = data.Zeros<uint8_t>(mjp::PackedConvBytes(format_, shape));
@@ -133,14 +133,14 @@ class CudaKernels {
     };
     mjp::DeviceArena measuring;
     DeviceData none(measuring, format_);
-    if (!mjp::ConvNormSupports(format_, arguments(none))) {
+    if (!mjp::ConvGroupNormSupports(format_, arguments(none))) {
       out_.push_back(Skipped("kernels", name, "two launches run this batch"));
       return;
     }
     Add(name, 2e-9 * shape.Positions() * shape.out_c * shape.K(), "GFLOP",
         [&](DeviceData& data) -> GpuWork {
           return [a = arguments(data), format = format_](cudaStream_t s) {
-            mjp::LaunchConvNorm(format, a, s);
+            mjp::LaunchConvGroupNorm(format, a, s);
           };
         });
   }
@@ -156,16 +156,17 @@ class CudaKernels {
     Norm("GroupNorm + Mish + residual, 512 at 8", rows_, 8, 512, 8, Activation::kMish, false, true);
   }
 
-  void NormPool() {
+  void GroupNormMaxPool() {
     Add("GroupNorm + ReLU + max-pool, 64 to 24x24", frames_, "frames",
         [&](DeviceData& data) -> GpuWork {
-          mjp::NormPoolArgs a;
+          mjp::GroupNormMaxPoolArgs a;
           a.pool = {frames_, 48, 48, 24, 24, 64};
           a.pool.x = data.Stored(size_t{48} * 48 * 64 * frames_);
           a.pool.y = data.Stored(size_t{24} * 24 * 64 * frames_);
           a.weight = data.Floats(64);
           a.bias = data.Floats(64);
-          return [a, format = format_](cudaStream_t s) { mjp::LaunchNormPool(format, a, s); };
+          return
+              [a, format = format_](cudaStream_t s) { mjp::LaunchGroupNormMaxPool(format, a, s); };
         });
   }
 
@@ -213,7 +214,7 @@ class CudaKernels {
   }
 
   void Pools() {
-    NormPool();
+    GroupNormMaxPool();
     Add("max-pool, 64 to 24x24", frames_, "frames", [&](DeviceData& data) -> GpuWork {
       mjp::MaxPoolArgs a;
       a.frames = frames_, a.in_h = a.in_w = 48, a.out_h = a.out_w = 24, a.channels = 64;

@@ -8,7 +8,7 @@
 #include "policy/cuda/execution_plan.h"
 #include "policy/cuda/format_of.h"
 #include "policy/cuda/unet/layer_unet.h"
-#include "policy/cuda/unet/megakernel_denoiser.h"
+#include "policy/cuda/unet/megakernel_launch.h"
 #include "policy/scheduler.h"
 #include "policy/unet/unet_model.h"
 
@@ -31,11 +31,11 @@ struct OpName {
             : a.residual      ? " with residual"
                               : "");
   }
-  std::string operator()(const mjp::ConvNormArgs& a) const {
+  std::string operator()(const mjp::ConvGroupNormArgs& a) const {
     return (*this)(a.conv) + ", norm" + (a.conv.residual ? " with residual" : "");
   }
   std::string operator()(const mjp::MaxPoolArgs&) const { return "max-pool"; }
-  std::string operator()(const mjp::NormPoolArgs&) const { return "norm and max-pool"; }
+  std::string operator()(const mjp::GroupNormMaxPoolArgs&) const { return "norm and max-pool"; }
   std::string operator()(const mjp::AveragePoolOp&) const { return "average pool"; }
   std::string operator()(const mjp::SpatialSoftmaxOp&) const { return "spatial softmax"; }
   std::string operator()(const auto&) const { return "norm_conv"; }
@@ -43,7 +43,7 @@ struct OpName {
 
 double Operations(const mjp::Op& op) {
   const auto* conv = std::get_if<mjp::ConvArgs>(&op);
-  if (const auto* both = std::get_if<mjp::ConvNormArgs>(&op)) conv = &both->conv;
+  if (const auto* both = std::get_if<mjp::ConvGroupNormArgs>(&op)) conv = &both->conv;
   if (conv == nullptr) return 0;
   return 2.0 * conv->shape.Positions() * conv->shape.phases * conv->shape.out_c * conv->shape.K();
 }
@@ -104,10 +104,10 @@ class Networks {
     return std::to_string(chain_->launches()) + " launches of up to " +
            std::to_string(chain_->rows()) + " rows and " + steps;
   }
-  const mjp::EncoderPlan* encoder() const { return encoder_.get(); }
+  const mjp::EncoderLayers* encoder() const { return encoder_.get(); }
   // The launches, where each is one of an operator.
   void AddLaunches(double seconds, BenchRows& rows) const {
-    if (const auto* plan = dynamic_cast<const mjp::UnetPlan*>(unet_.get()))
+    if (const auto* plan = dynamic_cast<const mjp::LayerUnet*>(unet_.get()))
       AddOps("U-Net", plan->ops(), format_, row_step_, seconds, rows);
     if (encoder_) AddOps("encoder", encoder_->ops(), format_, row_step_, seconds, rows);
   }
@@ -118,14 +118,14 @@ class Networks {
       unet_ = std::make_unique<mjp::NormConvUnetPlan>(weights_->norm_conv_unet(), format_,
                                                       config_.horizon, batch_, 1, arena_);
     } else {
-      unet_ = std::make_unique<mjp::UnetPlan>(weights_->unet(), format_, config_.horizon, batch_, 1,
-                                              arena_);
+      unet_ = std::make_unique<mjp::LayerUnet>(weights_->unet(), format_, config_.horizon, batch_,
+                                               1, arena_);
     }
     if (chain_weights_) PlanChain(chain_weights_->norm_conv_unet());
     if (!config_.cameras.empty()) {
       const auto& camera = config_.cameras.front();
       const mjp::EncoderConfig& encoder = config_.encoder;
-      encoder_ = std::make_unique<mjp::EncoderPlan>(
+      encoder_ = std::make_unique<mjp::EncoderLayers>(
           weights_->encoders().front(), encoder, format_, frames(),
           encoder.crop_height ? encoder.crop_height : camera.height,
           encoder.crop_width ? encoder.crop_width : camera.width, arena_);
@@ -134,8 +134,7 @@ class Networks {
   }
 
   void PlanChain(const mjp::NormConvUnet& unet) {
-    chain_ =
-        std::make_unique<mjp::MegakernelDenoiser>(unet, format_, config_.horizon, plan_, arena_);
+    chain_ = std::make_unique<mjp::MegakernelLaunch>(unet, format_, config_.horizon, plan_, arena_);
     const auto steps = mjp::MakeSchedule(config_.scheduler, mjp::SamplerKind::kDdim, kSteps);
     schedule_ = arena_.Take<mjp::DenoiseStep>(kSteps);
     arena_.Upload(schedule_, steps.data(), kSteps * sizeof(mjp::DenoiseStep));
@@ -150,8 +149,8 @@ class Networks {
   std::shared_ptr<const mjp::DeviceWeights> chain_weights_;  // null: no chain of such a batch
   mjp::DeviceArena arena_;
   std::unique_ptr<mjp::UnetPass> unet_;
-  std::unique_ptr<mjp::MegakernelDenoiser> chain_;
-  std::unique_ptr<mjp::EncoderPlan> encoder_;
+  std::unique_ptr<mjp::MegakernelLaunch> chain_;
+  std::unique_ptr<mjp::EncoderLayers> encoder_;
   int* row_step_ = nullptr;
   mjp::DenoiseStep* schedule_ = nullptr;
   float* x_ = nullptr;

@@ -4,14 +4,14 @@
 // A block makes a BM x BN tile: weights and gathered activations go through a ring of
 // shared-memory stages of 128 bytes of k (cp.async, XOR swizzle on 16-byte vectors), warps multiply
 // with mma.sync (fp32: three products of values in two TF32 parts). Where tiles
-// are fewer than multiprocessors, the blocks of a cluster split k, and each sums one share of the
+// are fewer than multiprocessors, the blocks of a cluster split k, and each sums one slice of the
 // tile's positions over the others' shared memory in a fixed order: the same bits every time. Bytes
 // moved: weights once per BN positions, activations once per BM channels.
 
 #include <algorithm>
 
 #include "kernels/cuda/conv/gather.cuh"
-#include "kernels/cuda/conv/implicit_gemm_wgmma.cuh"
+#include "kernels/cuda/conv/implicit_gemm_mma.cuh"
 #include "kernels/cuda/primitives/device_math.cuh"
 #include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/cuda/primitives/ptx.cuh"
@@ -117,16 +117,16 @@ __device__ __forceinline__ void StoreElement(const ConvArgs& a, size_t index, fl
   }
 }
 
-// The epilogue of this block's share of the tile, whose sums it adds over the cluster.
+// The epilogue of this block's slice of the tile, whose sums it adds over the cluster.
 template <typename C, int BM, int BN>
 __device__ __forceinline__ void RunMmaEpilogue(const ConvKernelArgs& p, uint32_t sums, int m0,
                                                int n0, int phase) {
   using T = typename C::T;
   const ConvShape& s = p.a.shape;
   const int rank = p.split_k > 1 ? static_cast<int>(blockIdx.z) % p.split_k : 0;
-  const int share = BN / p.split_k;
-  for (int i = threadIdx.x; i < share * (BM / 4); i += C::kThreads) {
-    const int row = rank * share + i / (BM / 4), m = (i % (BM / 4)) * 4;
+  const int slice = BN / p.split_k;
+  for (int i = threadIdx.x; i < slice * (BM / 4); i += C::kThreads) {
+    const int row = rank * slice + i / (BM / 4), m = (i % (BM / 4)) * 4;
     const int n = n0 + row;
     if (n >= s.batch * s.out_h * s.out_w || m0 + m >= s.out_c) continue;
     const uint32_t address = sums + (row * C::kSumPitch + m) * 4;
@@ -296,16 +296,6 @@ void LaunchFormat(const ConvConfig& config, const ConvKernelArgs& p, cudaStream_
   }
 }
 
-void CheckShape(const ConvShape& s) {
-  const bool fits = s.in_c % 8 == 0 && s.first_c % 8 == 0 && s.out_c > 0 && s.Positions() > 0 &&
-                    (s.phases == 1 || (s.phases == 2 && s.kernel_h == 1 && s.kernel_w == 2));
-  if (fits) return;
-  throw Unsupported("convolution " + std::to_string(s.in_c) + " -> " + std::to_string(s.out_c) +
-                    ", kernel " + std::to_string(s.kernel_h) + "x" + std::to_string(s.kernel_w) +
-                    ": the GPU kernels take input channels in multiples of 8, and transposed "
-                    "convolutions of kernel 4, stride 2, padding 1");
-}
-
 }  // namespace
 
 ConvConfig ChooseConvConfig(const ConvShape& s, const GpuTraits& gpu) {
@@ -327,10 +317,7 @@ ConvConfig ChooseConvConfig(const ConvShape& s, const GpuTraits& gpu) {
   return c;
 }
 
-void LaunchConv(Format format, const ConvArgs& args, cudaStream_t stream) {
-  CheckShape(args.shape);
-  if (WgmmaConvSupports(format, args)) return LaunchWgmmaConv(format, args, stream);
-  if (WgmmaTf32ConvSupports(format, args)) return LaunchWgmmaTf32Conv(format, args, stream);
+void LaunchMmaConv(Format format, const ConvArgs& args, cudaStream_t stream) {
   const ConvConfig config = ChooseConvConfig(args.shape, GpuTraits::Current());
   const ConvKernelArgs p = {args, KTiles(format, args.shape), PaddedM(args.shape.out_c),
                             config.split_k};

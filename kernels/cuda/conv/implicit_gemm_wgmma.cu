@@ -3,7 +3,7 @@
 // A block makes BM positions x BN out channels. All its threads feed a ring of shared-memory stages
 // of 64 k (cp.async: gathered activations, packed weights) and two warpgroups multiply straight
 // from there (wgmma, 64 x BN x 16), one stage in flight while the next is copied. Few tiles: the
-// blocks of a cluster split k, and each sums a share of the positions in the order of the ranks.
+// blocks of a cluster split k, and each sums a slice of the positions in the order of the ranks.
 // Bytes from L2 per stage: (BM + BN) x 128 for BM x BN x 64 products: bound by them at 7 TB/s. A
 // block that has its multiprocessor for itself needs a deep ring to hide their latency of about 1
 // us.

@@ -6,7 +6,7 @@
 // three products are summed (the fourth is below 2^-22): a position's parts are made in registers,
 // those of a weight in shared memory by the thread that copied it. The tensor cores cut sums
 // instead of rounding them, so each stage is summed from zero and then added. Few tiles: the blocks
-// of a cluster split k, and each sums a share of the positions in the order of the ranks.
+// of a cluster split k, and each sums a slice of the positions in the order of the ranks.
 // Bytes from L2 per stage: 24 KB for 128 x 64 x 32 products.
 
 #include <algorithm>

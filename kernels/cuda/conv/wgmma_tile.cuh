@@ -47,15 +47,15 @@ __device__ __forceinline__ void AddClusterSums(float (&sum)[kSumVector], uint32_
   }
 }
 
-// The epilogue of this block's share of the tile: bias, residual and ReLU, 16 bytes at a time.
+// The epilogue of this block's slice of the tile: bias, residual and ReLU, 16 bytes at a time.
 template <typename T, int BM, int BN, int kPitch, int kMaxSplit>
 __device__ __forceinline__ void RunWgmmaEpilogue(const WgmmaConvArgs& p, uint32_t sums, int n0,
                                                  int m0, int phase) {
   constexpr int kVectors = BN / kSumVector;
   const ConvShape& s = p.a.shape;
-  const int share = (BM + p.split_k - 1) / p.split_k, first = static_cast<int>(blockIdx.z) * share;
+  const int slice = (BM + p.split_k - 1) / p.split_k, first = static_cast<int>(blockIdx.z) * slice;
   const int count = s.batch * s.out_h * s.out_w;
-  for (int i = threadIdx.x; i < share * kVectors; i += kWgmmaConvThreads) {
+  for (int i = threadIdx.x; i < slice * kVectors; i += kWgmmaConvThreads) {
     const int row = first + i / kVectors, m = i % kVectors * kSumVector, n = n0 + row;
     if (row >= BM || n >= count) break;
     float sum[kSumVector];

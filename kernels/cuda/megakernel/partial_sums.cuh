@@ -49,11 +49,11 @@ __device__ __forceinline__ void PutAccumulatorsF16(const float (&acc)[NT][4], ui
 
 // Puts a warp's accumulators, of 8 NT positions, into its warpgroup's part.
 template <typename T, int NT>
-__device__ __forceinline__ void PutWarpgroupPart(const float (&acc)[NT][4], uint8_t* sums,
+__device__ __forceinline__ void PutWarpgroupPart(const float (&acc)[NT][4], uint8_t* accumulators,
                                                  int thread) {
   using Layout = AccumulatorLayout<T>;
   const int m = thread >> 1 & 48, lane = thread & 31;
-  uint8_t* part = sums + (thread >> 7) * Layout::Part(NT * 8);
+  uint8_t* part = accumulators + (thread >> 7) * Layout::Part(NT * 8);
   if constexpr (kPartialSumsAreF16<T>) {
     PutAccumulatorsF16<NT>(acc, SharedAddress(part), Layout::kPitch, m, lane);
   } else {
@@ -101,8 +101,8 @@ struct PartialSumSender {
   __device__ __forceinline__ void NextBatch(const LayerDescriptor& desc) {
     mailbox += 2 * desc.ring.buffer_bytes;
   }
-  __device__ __forceinline__ void Send(const uint8_t* sums) const {
-    const uint8_t* at = sums + from;
+  __device__ __forceinline__ void Send(const uint8_t* accumulators) const {
+    const uint8_t* at = accumulators + from;
 #pragma unroll
     for (int round = 0; round < 4; ++round) {
       if (round >= rounds) break;

@@ -171,9 +171,9 @@ __device__ __forceinline__ bool AdvanceWindows(CtaState& cta, const PicardWindow
     PrefetchPicardNoise(a, state, env, PicardLookahead(a, state), scratch);
     RecordOutputs(cta, state, env, scratch);
     // of the steps that the next pass may evaluate and this one did not
-    const int known = state.evaluated + a.window;
-    PrefetchFilm(cta, known, min(state.begin + 2 * a.window, a.steps) - known, threadIdx.x,
-                 kMmaThreads);
+    const int prefetched = state.evaluated + a.window;
+    PrefetchFilm(cta, prefetched, min(state.begin + 2 * a.window, a.steps) - prefetched,
+                 threadIdx.x, kMmaThreads);
     const int accepted = SweepWindow(a, scratch, state, env, w.accepted);
     const PicardState next = AdvancedState(a, state, accepted);
     const float* x = scratch.x + accepted * a.elements;

@@ -73,7 +73,7 @@ bool PlanLayer(Layer& s) {
   if (shape.shortcut && !plain) return false;
   s.halo = plain ? shape.pad : 1;
   s.padded_length = shape.in_length + (plain ? shape.taps - 1 : shape.phases == 2 ? 2 : 1);
-  const auto few = [&] {
+  const auto weights_are_small = [&] {
     return size_t{2} * kTileChannels * s.k_slice * (shape.taps + shape.shortcut) <=
            kSmallWeightBytes;
   };
@@ -81,7 +81,7 @@ bool PlanLayer(Layer& s) {
   for (int split_k = 1; split_k <= kMaxSplitK; split_k *= 2) {
     if (!SplitWork(s, split_k)) continue;
     best = split_k;
-    if (few()) break;
+    if (weights_are_small()) break;
   }
   if (best == 0 || !SplitWork(s, best)) return false;
   s.mailbox.tile_values = best * values;

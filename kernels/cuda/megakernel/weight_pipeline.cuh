@@ -131,20 +131,20 @@ struct WeightPipeline {
 struct WeightFragments {
   uint32_t main[kKSteps * 5][4];  // with fewer taps the last ones are not used
 
-  __device__ __forceinline__ void Load(WeightPipeline& stream) {
-    stream.Wait();
+  __device__ __forceinline__ void Load(WeightPipeline& pipeline) {
+    pipeline.Wait();
 #pragma unroll
-    for (int i = 0; i < kKSteps * 5; ++i) LoadFragment(main[i], stream.Fragment(i));
+    for (int i = 0; i < kKSteps * 5; ++i) LoadFragment(main[i], pipeline.Fragment(i));
   }
   // Once they are loaded, prefetches what comes next in their place; next: as of PrefetchFirstHalf.
   template <typename... Next>
-  __device__ __forceinline__ void PrefetchNext(const WeightPipeline& stream,
+  __device__ __forceinline__ void PrefetchNext(const WeightPipeline& pipeline,
                                                const Next&... next) const {
     uint32_t loaded = 0;
 #pragma unroll
     for (const auto& fragment : main) loaded |= fragment[3];
     WaitFor(loaded);
-    stream.PrefetchFirstHalf(next...);
+    pipeline.PrefetchFirstHalf(next...);
   }
 
  private:

@@ -30,9 +30,9 @@ constexpr int kMostBlocks = 8;  // of a portable cluster
 constexpr int kMostGroups = 16;
 constexpr float kEpsilon = 1e-5f;
 
-struct ConvNormKernelArgs {
-  ConvNormArgs a;
-  ConvNormConfig config;
+struct ConvGroupNormKernelArgs {
+  ConvGroupNormArgs a;
+  ConvGroupNormConfig config;
   int k_tiles;         // stages of the whole k
   int slice;           // positions of a block's slice, the last may have fewer
   int group_channels;  // 4, 8 or 16
@@ -72,7 +72,7 @@ __device__ __forceinline__ float GroupSum(float x, int group_columns, int group,
 struct PositionRange {
   int begin, end;
 };
-__device__ __forceinline__ PositionRange PositionsOf(int rank, const ConvNormKernelArgs& p) {
+__device__ __forceinline__ PositionRange PositionsOf(int rank, const ConvGroupNormKernelArgs& p) {
   const ConvShape& s = p.a.conv.shape;
   const int split = p.config.split_k, part = rank % split;
   const int count = min(p.slice, s.out_h * s.out_w - rank / split * p.slice);
@@ -81,7 +81,8 @@ __device__ __forceinline__ PositionRange PositionsOf(int rank, const ConvNormKer
 
 // Mean and 1 / standard deviation of a group from the moments of the cluster's shares: mean and sum
 // of squared differences from it.
-__device__ __forceinline__ float2 CombineMoments(const ConvNormKernelArgs& p, uint32_t moments) {
+__device__ __forceinline__ float2 CombineMoments(const ConvGroupNormKernelArgs& p,
+                                                 uint32_t moments) {
   const int blocks = p.config.slices * p.config.split_k;
   float4 share[kMostBlocks];
   float counts[kMostBlocks], mean = 0.0f, squares = 0.0f;
@@ -108,7 +109,8 @@ __device__ __forceinline__ float2 CombineMoments(const ConvNormKernelArgs& p, ui
 // Adds up the sums of the warps and of the blocks that share a slice, normalises and writes this
 // block's share. `sums`: (warp, position of the slice, BM + 4), in shared memory.
 template <typename T, int BM, int kPartFloats>
-__device__ __forceinline__ void RunConvNormEpilogue(const ConvNormKernelArgs& p, float* sums) {
+__device__ __forceinline__ void RunConvGroupNormEpilogue(const ConvGroupNormKernelArgs& p,
+                                                         float* sums) {
   constexpr int kColumns = BM / 4, kRows = kThreads / kColumns, kPitch = BM + 4;
   __shared__ float partial[kWarps * kMostGroups];
   __shared__ float4 moments[kMostGroups];
@@ -200,7 +202,7 @@ __device__ __forceinline__ void RunConvNormEpilogue(const ConvNormKernelArgs& p,
 
 // grid: (pictures, tiles of out channels, slices x split_k)
 template <Format F, int BM, int BN>
-__global__ void __launch_bounds__(kThreads) ConvNormKernel(const ConvNormKernelArgs p) {
+__global__ void __launch_bounds__(kThreads) ConvGroupNormKernel(const ConvGroupNormKernelArgs p) {
   using C = Tile<BM, BN>;
   using T = Storage<F>;
   extern __shared__ __align__(128) uint8_t shared[];
@@ -295,13 +297,13 @@ __global__ void __launch_bounds__(kThreads) ConvNormKernel(const ConvNormKernelA
         sums[warp * C::kPartFloats + (j * 8 + 2 * (lane & 3) + (q & 1)) * C::kPitch + i * 16 +
              (lane >> 2) + (q >> 1) * 8] = acc[i][j][q];
   __syncthreads();
-  RunConvNormEpilogue<T, BM, C::kPartFloats>(p, sums);
+  RunConvGroupNormEpilogue<T, BM, C::kPartFloats>(p, sums);
 }
 
 template <Format F, int BM, int BN>
-void LaunchTile(const ConvNormKernelArgs& p, cudaStream_t stream) {
+void LaunchTile(const ConvGroupNormKernelArgs& p, cudaStream_t stream) {
   using C = Tile<BM, BN>;
-  const auto kernel = ConvNormKernel<F, BM, BN>;
+  const auto kernel = ConvGroupNormKernel<F, BM, BN>;
   static const cudaError_t allowed =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes);
   CheckCuda(allowed, "shared memory of convolution and norm");
@@ -315,7 +317,7 @@ void LaunchTile(const ConvNormKernelArgs& p, cudaStream_t stream) {
 }
 
 template <Format F>
-void LaunchFormat(const ConvNormKernelArgs& p, cudaStream_t stream) {
+void LaunchFormat(const ConvGroupNormKernelArgs& p, cudaStream_t stream) {
   if (p.config.block_m == 64) return LaunchTile<F, 64, 16>(p, stream);
   if (p.config.block_m == 32) return LaunchTile<F, 32, 48>(p, stream);
   LaunchTile<F, 16, 80>(p, stream);
@@ -329,23 +331,23 @@ int KTiles(const ConvShape& s) {
 }  // namespace
 
 // Of all GPUs with clusters alike: `slices` x `split_k` sets the order of the sums.
-ConvNormConfig ChooseConvNormConfig(const ConvShape& s) {
+ConvGroupNormConfig ChooseConvGroupNormConfig(const ConvShape& s) {
   const int positions = s.out_h * s.out_w;
-  ConvNormConfig c = positions <= 16    ? ConvNormConfig{64, 16, 1, 8}
-                     : positions <= 48  ? ConvNormConfig{32, 48, 1, 8}
-                     : positions <= 160 ? ConvNormConfig{16, 80, 2, 4}
-                     : positions <= 320 ? ConvNormConfig{16, 80, 4, 2}
-                     : positions <= 640 ? ConvNormConfig{16, 80, 8, 1}
-                                        : ConvNormConfig{0, 0, 1, 1};
+  ConvGroupNormConfig c = positions <= 16    ? ConvGroupNormConfig{64, 16, 1, 8}
+                          : positions <= 48  ? ConvGroupNormConfig{32, 48, 1, 8}
+                          : positions <= 160 ? ConvGroupNormConfig{16, 80, 2, 4}
+                          : positions <= 320 ? ConvGroupNormConfig{16, 80, 4, 2}
+                          : positions <= 640 ? ConvGroupNormConfig{16, 80, 8, 1}
+                                             : ConvGroupNormConfig{0, 0, 1, 1};
   while (c.split_k > KTiles(s)) c.split_k /= 2;
   return c;
 }
 
-bool ConvNormSupports(Format format, const ConvNormArgs& args) {
-  if (ConvMapSupports(format, args)) return true;
+bool ConvGroupNormSupports(Format format, const ConvGroupNormArgs& args) {
+  if (ResidentConvGroupNormSupports(format, args)) return true;
   constexpr int kFewPictures = 8;
   const ConvShape& s = args.conv.shape;
-  const int block_m = ChooseConvNormConfig(s).block_m;
+  const int block_m = ChooseConvGroupNormConfig(s).block_m;
   if (args.groups == 0 || block_m == 0 || s.out_c % block_m != 0) return false;
   const int channels = s.out_c / args.groups;
   return (format == Format::kFp16 || format == Format::kBf16) && s.batch <= kFewPictures &&
@@ -353,13 +355,14 @@ bool ConvNormSupports(Format format, const ConvNormArgs& args) {
          !args.conv.y_fp32 && GpuTraits::Current().ClusterBlocks() >= kMostBlocks;
 }
 
-void LaunchConvNorm(Format format, const ConvNormArgs& args, cudaStream_t stream) {
-  if (ConvMapSupports(format, args)) return LaunchConvMap(format, args, stream);
+void LaunchConvGroupNorm(Format format, const ConvGroupNormArgs& args, cudaStream_t stream) {
+  if (ResidentConvGroupNormSupports(format, args))
+    return LaunchResidentConvGroupNorm(format, args, stream);
   const ConvShape& s = args.conv.shape;
-  const ConvNormConfig config = ChooseConvNormConfig(s);
-  const ConvNormKernelArgs p = {args, config, KTiles(s),
-                                (s.out_h * s.out_w + config.slices - 1) / config.slices,
-                                s.out_c / args.groups};
+  const ConvGroupNormConfig config = ChooseConvGroupNormConfig(s);
+  const ConvGroupNormKernelArgs p = {args, config, KTiles(s),
+                                     (s.out_h * s.out_w + config.slices - 1) / config.slices,
+                                     s.out_c / args.groups};
   if (format == Format::kFp16) return LaunchFormat<Format::kFp16>(p, stream);
   LaunchFormat<Format::kBf16>(p, stream);
 }

@@ -13,26 +13,26 @@ namespace mjp {
 
 // y = GN(conv(x)), then + residual, then ReLU, by the fields of `conv`; eps 1e-5, biased variance
 // over a picture's positions and a group's channels. Not for concatenated inputs or phases.
-struct ConvNormArgs {
+struct ConvGroupNormArgs {
   ConvArgs conv;
   int groups = 8;
   const float *weight = nullptr, *bias = nullptr;  // of the normalisation, (out_c)
 };
 
 // How a shape runs. Depends on the shape alone.
-struct ConvNormConfig {
+struct ConvGroupNormConfig {
   int block_m = 16, block_n = 16;  // out channels x positions of a block; block_m 0: not supported
   int slices = 1;                  // of a picture's positions; a cluster is slices x split_k blocks
   int split_k = 1;
 };
-ConvNormConfig ChooseConvNormConfig(const ConvShape& shape);
+ConvGroupNormConfig ChooseConvGroupNormConfig(const ConvShape& shape);
 
 // Whether a kernel takes it: 16-bit formats, few pictures of at most 640 positions, groups of 4,
-// 8 or 16 channels, a GPU with clusters; or what ConvMapSupports says.
-bool ConvNormSupports(Format format, const ConvNormArgs& args);
+// 8 or 16 channels, a GPU with clusters; or what ResidentConvGroupNormSupports says.
+bool ConvGroupNormSupports(Format format, const ConvGroupNormArgs& args);
 
 // Enqueues both. `args` must be supported.
-void LaunchConvNorm(Format format, const ConvNormArgs& args, cudaStream_t stream);
+void LaunchConvGroupNorm(Format format, const ConvGroupNormArgs& args, cudaStream_t stream);
 
 }  // namespace mjp
 

@@ -149,7 +149,7 @@ __device__ __forceinline__ void SumGroups(const Sums& sums, int row0, int positi
 
 // Normalises the sums into the map, which holds the residual if there is one.
 template <typename T>
-__device__ __forceinline__ void RunResidentEpilogue(const ConvNormArgs& p, const Sums& sums,
+__device__ __forceinline__ void RunResidentEpilogue(const ConvGroupNormArgs& p, const Sums& sums,
                                                     int row0, int positions, Shared& shared,
                                                     uint8_t* map) {
   const int pair = threadIdx.x & 3;
@@ -193,7 +193,8 @@ __device__ __forceinline__ void RunResidentEpilogue(const ConvNormArgs& p, const
 
 // grid: blocks, each of which takes every gridDim.x-th picture
 template <Format F>
-__global__ void __launch_bounds__(kThreads, 1) ConvMapKernel(const ConvNormArgs p) {
+__global__ void __launch_bounds__(kThreads, 1)
+    ResidentConvGroupNormKernel(const ConvGroupNormArgs p) {
   if constexpr (!kHaveWgmma) return Trap();
   extern __shared__ uint8_t raw[];
   const uint32_t skip = (kAlignment - SharedAddress(raw) % kAlignment) % kAlignment;
@@ -232,21 +233,21 @@ __global__ void __launch_bounds__(kThreads, 1) ConvMapKernel(const ConvNormArgs 
 }
 
 template <Format F>
-void LaunchFormat(const ConvNormArgs& p, cudaStream_t stream) {
+void LaunchFormat(const ConvGroupNormArgs& p, cudaStream_t stream) {
   static const cudaError_t allowed = cudaFuncSetAttribute(
-      ConvMapKernel<F>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
+      ResidentConvGroupNormKernel<F>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
   CheckCuda(allowed, "shared memory of the convolution of maps");
   const int blocks = GpuTraits::Current().multiprocessors;
   LaunchShape shape;
   shape.grid = dim3(std::min(p.conv.shape.batch, blocks));
   shape.block = dim3(kThreads);
   shape.shared_bytes = kSharedBytes;
-  Launch(ConvMapKernel<F>, shape, stream, "convolution of maps", p);
+  Launch(ResidentConvGroupNormKernel<F>, shape, stream, "convolution of maps", p);
 }
 
 }  // namespace
 
-bool ConvMapSupports(Format format, const ConvNormArgs& args) {
+bool ResidentConvGroupNormSupports(Format format, const ConvGroupNormArgs& args) {
   constexpr int kFewPictures = 64;
   const ConvShape& s = args.conv.shape;
   const int positions = s.out_h * s.out_w;
@@ -258,7 +259,8 @@ bool ConvMapSupports(Format format, const ConvNormArgs& args) {
          !args.conv.y_fp32 && GpuTraits::Current().Wgmma();
 }
 
-void LaunchConvMap(Format format, const ConvNormArgs& args, cudaStream_t stream) {
+void LaunchResidentConvGroupNorm(Format format, const ConvGroupNormArgs& args,
+                                 cudaStream_t stream) {
   if (format == Format::kFp16) return LaunchFormat<Format::kFp16>(args, stream);
   LaunchFormat<Format::kBf16>(args, stream);
 }

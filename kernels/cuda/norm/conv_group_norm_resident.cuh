@@ -13,10 +13,10 @@ namespace mjp {
 // Whether this convolution runs here: 16-bit formats, more pictures than few, 3x3 of stride 1 from
 // 64 to 64 channels without bias, 289 to 576 positions, groups of a multiple of 8 channels, a GPU
 // of compute capability 9.0.
-bool ConvMapSupports(Format format, const ConvNormArgs& args);
+bool ResidentConvGroupNormSupports(Format format, const ConvGroupNormArgs& args);
 
 // Enqueues both. `args` must be supported.
-void LaunchConvMap(Format format, const ConvNormArgs& args, cudaStream_t stream);
+void LaunchResidentConvGroupNorm(Format format, const ConvGroupNormArgs& args, cudaStream_t stream);
 
 }  // namespace mjp
 

@@ -46,7 +46,7 @@ struct Extremes {
 
 // grid: (groups, frames)
 template <typename T>
-__global__ void __launch_bounds__(kThreads) NormPoolKernel(const NormPoolArgs a) {
+__global__ void __launch_bounds__(kThreads) GroupNormMaxPoolKernel(const GroupNormMaxPoolArgs a) {
   using Values = Pack<T, kPack>;
   constexpr int kCopies = sizeof(Values) / 16;
   extern __shared__ __align__(16) uint8_t shared[];
@@ -108,32 +108,32 @@ __global__ void __launch_bounds__(kThreads) NormPoolKernel(const NormPoolArgs a)
   }
 }
 
-size_t SharedBytes(Format format, const NormPoolArgs& a) {
+size_t SharedBytes(Format format, const GroupNormMaxPoolArgs& a) {
   return FormatBytes(format) * a.pool.in_h * a.pool.in_w * (a.pool.channels / a.groups);
 }
 
 template <typename T>
-void LaunchTyped(const NormPoolArgs& a, size_t shared_bytes, cudaStream_t stream) {
+void LaunchTyped(const GroupNormMaxPoolArgs& a, size_t shared_bytes, cudaStream_t stream) {
   static const cudaError_t allowed =
-      cudaFuncSetAttribute(NormPoolKernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+      cudaFuncSetAttribute(GroupNormMaxPoolKernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                            GpuTraits::Current().shared_bytes - 1024);  // the rest is static
   CheckCuda(allowed, "shared memory of norm and pool");
   LaunchShape shape;
   shape.grid = dim3(a.groups, a.pool.frames);
   shape.block = dim3(kThreads);
   shape.shared_bytes = shared_bytes;
-  Launch(NormPoolKernel<T>, shape, stream, "norm and pool", a);
+  Launch(GroupNormMaxPoolKernel<T>, shape, stream, "norm and pool", a);
 }
 
 }  // namespace
 
-bool NormPoolSupports(Format format, const NormPoolArgs& a) {
+bool GroupNormMaxPoolSupports(Format format, const GroupNormMaxPoolArgs& a) {
   constexpr int kMostFrames = 65535;  // limit of the grid's second dimension
   return a.groups > 0 && a.pool.channels / a.groups % kPack == 0 && a.pool.frames <= kMostFrames &&
          SharedBytes(format, a) + 1024 <= static_cast<size_t>(GpuTraits::Current().shared_bytes);
 }
 
-void LaunchNormPool(Format format, const NormPoolArgs& a, cudaStream_t stream) {
+void LaunchGroupNormMaxPool(Format format, const GroupNormMaxPoolArgs& a, cudaStream_t stream) {
   const size_t bytes = SharedBytes(format, a);
   if (format == Format::kFp16) return LaunchTyped<__half>(a, bytes, stream);
   if (format == Format::kBf16) return LaunchTyped<__nv_bfloat16>(a, bytes, stream);

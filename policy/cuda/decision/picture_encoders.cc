@@ -34,7 +34,7 @@ void PictureEncoders::Plan(DeviceArena& arena) {
   encoders_.clear();
   const int encoders = static_cast<int>(weights_->encoders().size());
   for (int i = 0; i < encoders; ++i) {
-    encoders_.push_back(std::make_unique<EncoderPlan>(
+    encoders_.push_back(std::make_unique<EncoderLayers>(
         weights_->encoders()[i], config_.encoder, format_, Frames(), Height(i), Width(i), arena));
   }
 }

@@ -41,7 +41,7 @@ class PictureEncoders {
   Format format_;
   int environments_;
   std::unique_ptr<const GpuSceneDrawer> drawer_;
-  std::vector<std::unique_ptr<EncoderPlan>> encoders_;
+  std::vector<std::unique_ptr<EncoderLayers>> encoders_;
 };
 
 }  // namespace mjp

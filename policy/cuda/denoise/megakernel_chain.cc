@@ -67,7 +67,7 @@ class MegakernelChain final : public Denoiser {
   }
 
   const DenoisingChain& chain_;
-  std::unique_ptr<MegakernelDenoiser> megakernel_, fallback_;
+  std::unique_ptr<MegakernelLaunch> megakernel_, fallback_;
   std::optional<PicardChain> picard_;
   PinnedArray<int> host_timed_out_;  // whether a wait of the last decision timed out
   bool timed_out_ = false;           // whether one ever did

@@ -6,8 +6,8 @@
 
 namespace mjp {
 
-UnetPlan::UnetPlan(const DeviceUnet& unet, Format format, int horizon, int rows, int rows_per_env,
-                   DeviceArena& arena, const FilmConditioning* conditioning)
+LayerUnet::LayerUnet(const DeviceUnet& unet, Format format, int horizon, int rows, int rows_per_env,
+                     DeviceArena& arena, const FilmConditioning* conditioning)
     : format_(format),
       rows_(rows),
       arena_(arena),
@@ -48,16 +48,16 @@ UnetPlan::UnetPlan(const DeviceUnet& unet, Format format, int horizon, int rows,
   pass_.push_back(conv);
 }
 
-UnetPlan::Activation1d UnetPlan::Concatenated(const Activation1d& x, const Activation1d& skip) {
+LayerUnet::Activation1d LayerUnet::Concatenated(const Activation1d& x, const Activation1d& skip) {
   return {x.data, skip.data, x.channels, x.channels + skip.channels, x.length};
 }
 
-void* UnetPlan::Take(int length, int channels) {
+void* LayerUnet::Take(int length, int channels) {
   return arena_.TakeBytes(static_cast<size_t>(rows_) * length * channels * FormatBytes(format_));
 }
 
-ConvArgs UnetPlan::Convolve(const DeviceConv& conv, const Activation1d& in, int out_length,
-                            void* y) const {
+ConvArgs LayerUnet::Convolve(const DeviceConv& conv, const Activation1d& in, int out_length,
+                             void* y) const {
   ConvArgs a;
   a.shape = conv.shape;
   a.shape.batch = rows_;
@@ -72,7 +72,7 @@ ConvArgs UnetPlan::Convolve(const DeviceConv& conv, const Activation1d& in, int 
   return a;
 }
 
-UnetPlan::Activation1d UnetPlan::Block(const DeviceBlock1d& block, const Activation1d& in) {
+LayerUnet::Activation1d LayerUnet::Block(const DeviceBlock1d& block, const Activation1d& in) {
   const Activation1d hidden = {scratch_[0], nullptr, 0, block.channels, in.length};
   pass_.push_back(Convolve(block.conv1, in, in.length, scratch_[0]));
   GroupNormArgs norm;
@@ -103,7 +103,7 @@ UnetPlan::Activation1d UnetPlan::Block(const DeviceBlock1d& block, const Activat
   return {norm.y, nullptr, 0, block.channels, in.length};
 }
 
-UnetPlan::Activation1d UnetPlan::Resample(const DeviceConv& conv, const Activation1d& in) {
+LayerUnet::Activation1d LayerUnet::Resample(const DeviceConv& conv, const Activation1d& in) {
   const bool up = conv.shape.phases == 2;
   const int length = up ? in.length * 2 : in.length / 2;
   void* y = Take(length, conv.shape.out_c);
@@ -111,7 +111,7 @@ UnetPlan::Activation1d UnetPlan::Resample(const DeviceConv& conv, const Activati
   return {y, nullptr, 0, conv.shape.out_c, length};
 }
 
-void UnetPlan::RunPass(const int* row_step, cudaStream_t stream) const {
+void LayerUnet::RunPass(const int* row_step, cudaStream_t stream) const {
   for (const Op& op : pass_) {
     if (const auto* norm = std::get_if<GroupNormArgs>(&op); norm && norm->film.step_table) {
       GroupNormArgs with_step = *norm;

@@ -9,11 +9,11 @@
 namespace mjp {
 
 // The pass of any batch: a convolution and a normalisation in turn.
-class UnetPlan final : public UnetPass {
+class LayerUnet final : public UnetPass {
  public:
   // Row r is of environment r / rows_per_env. `conditioning`: of another plan, shared with it.
-  UnetPlan(const DeviceUnet& unet, Format format, int horizon, int rows, int rows_per_env,
-           DeviceArena& arena, const FilmConditioning* conditioning = nullptr);
+  LayerUnet(const DeviceUnet& unet, Format format, int horizon, int rows, int rows_per_env,
+            DeviceArena& arena, const FilmConditioning* conditioning = nullptr);
 
   void* input() const override { return input_; }
   int input_pitch() const override { return input_pitch_; }

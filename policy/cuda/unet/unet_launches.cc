@@ -16,8 +16,8 @@ std::unique_ptr<UnetPass> MakePass(const DeviceWeights& weights, Format format, 
     return std::make_unique<NormConvUnetPlan>(weights.norm_conv_unet(), format, horizon, rows,
                                               rows_per_env, arena, conditioning);
   }
-  return std::make_unique<UnetPlan>(weights.unet(), format, horizon, rows, rows_per_env, arena,
-                                    conditioning);
+  return std::make_unique<LayerUnet>(weights.unet(), format, horizon, rows, rows_per_env, arena,
+                                     conditioning);
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ UnetLaunches PlaceUnet(const DeviceWeights& weights, Format format, int horizon,
   UnetLaunches unet;
   if (IsPersistent(plan.form)) {
     const NormConvUnet& layers = weights.norm_conv_unet();
-    unet.megakernel = std::make_unique<MegakernelDenoiser>(layers, format, horizon, plan, arena);
+    unet.megakernel = std::make_unique<MegakernelLaunch>(layers, format, horizon, plan, arena);
     if (window > 1) unet.megakernel_fallback = unet.megakernel->Fallback(layers, plan.fallback);
     return unet;
   }

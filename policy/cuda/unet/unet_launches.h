@@ -5,7 +5,7 @@
 
 #include "policy/cuda/device_weights.h"
 #include "policy/cuda/execution_plan.h"
-#include "policy/cuda/unet/megakernel_denoiser.h"
+#include "policy/cuda/unet/megakernel_launch.h"
 #include "policy/cuda/unet/unet_pass.h"
 
 namespace mjp {
@@ -14,7 +14,7 @@ namespace mjp {
 // The fallback, where windows of steps are evaluated, is the same with one row per environment.
 struct UnetLaunches {
   std::unique_ptr<UnetPass> pass, pass_fallback;  // or
-  std::unique_ptr<MegakernelDenoiser> megakernel, megakernel_fallback;
+  std::unique_ptr<MegakernelLaunch> megakernel, megakernel_fallback;
 
   const FilmConditioning& conditioning() const {
     return megakernel ? megakernel->conditioning() : pass->conditioning();

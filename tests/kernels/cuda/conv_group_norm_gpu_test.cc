@@ -39,17 +39,17 @@ std::vector<uint8_t> Repeated(const std::vector<uint8_t>& v, int copies) {
   return out;
 }
 
-class ConvNormGpu : public testing::TestWithParam<Format> {};
+class ConvGroupNormGpu : public testing::TestWithParam<Format> {};
 
 // y = act(GN(conv(x)) + residual), in double on rounded operands; copies of a picture have its
 // bits.
-TEST_P(ConvNormGpu, AgreesWithTheDefinition) {
+TEST_P(ConvGroupNormGpu, AgreesWithTheDefinition) {
   DEVICE_OR_SKIP();
   const Format format = GetParam();
   mjp_test::OperandSource operands(format, 13);
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
-    mjp::ConvNormArgs a;
+    mjp::ConvGroupNormArgs a;
     mjp::ConvShape& s = a.conv.shape;
     s.batch = c.frames * c.copies, s.in_h = s.in_w = c.size, s.in_c = c.in_c, s.out_c = c.out_c;
     s.kernel_h = s.kernel_w = c.kernel, s.stride = c.stride, s.pad_h = s.pad_w = c.kernel / 2;
@@ -73,8 +73,8 @@ TEST_P(ConvNormGpu, AgreesWithTheDefinition) {
     a.conv.residual = c.residual ? dr.data() : nullptr;
     a.conv.relu = c.relu;
     a.groups = c.groups, a.weight = dscale.as<float>(), a.bias = dshift.as<float>();
-    ASSERT_TRUE(mjp::ConvNormSupports(format, a));
-    mjp::LaunchConvNorm(format, a, nullptr);
+    ASSERT_TRUE(mjp::ConvGroupNormSupports(format, a));
+    mjp::LaunchConvGroupNorm(format, a, nullptr);
     mjp::CheckCuda(cudaDeviceSynchronize(), c.name);
     const auto y = mjp_test::Floats(format, dy.Download());
 
@@ -113,22 +113,22 @@ TEST_P(ConvNormGpu, AgreesWithTheDefinition) {
   }
 }
 
-TEST(ConvNormGpuTest, OtherShapesAreLeftToTheOthers) {
+TEST(ConvGroupNormGpuTest, OtherShapesAreLeftToTheOthers) {
   DEVICE_OR_SKIP();
-  mjp::ConvNormArgs a;
+  mjp::ConvGroupNormArgs a;
   a.groups = 4;
   a.conv.shape.in_c = a.conv.shape.out_c = 64;
-  EXPECT_TRUE(mjp::ConvNormSupports(Format::kFp16, a));
-  EXPECT_FALSE(mjp::ConvNormSupports(Format::kFp32, a));
+  EXPECT_TRUE(mjp::ConvGroupNormSupports(Format::kFp16, a));
+  EXPECT_FALSE(mjp::ConvGroupNormSupports(Format::kFp32, a));
   a.conv.shape.batch = 100;
-  EXPECT_FALSE(mjp::ConvNormSupports(Format::kFp16, a)) << "many pictures";
+  EXPECT_FALSE(mjp::ConvGroupNormSupports(Format::kFp16, a)) << "many pictures";
   a.conv.shape.batch = 1, a.conv.shape.out_h = a.conv.shape.out_w = 48;
-  EXPECT_FALSE(mjp::ConvNormSupports(Format::kFp16, a)) << "many positions";
+  EXPECT_FALSE(mjp::ConvGroupNormSupports(Format::kFp16, a)) << "many positions";
   a.conv.shape.out_h = a.conv.shape.out_w = 4, a.groups = 1;
-  EXPECT_FALSE(mjp::ConvNormSupports(Format::kFp16, a)) << "a wide group";
+  EXPECT_FALSE(mjp::ConvGroupNormSupports(Format::kFp16, a)) << "a wide group";
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, ConvNormGpu, testing::Values(Format::kFp16, Format::kBf16),
+INSTANTIATE_TEST_SUITE_P(Formats, ConvGroupNormGpu, testing::Values(Format::kFp16, Format::kBf16),
                          [](const auto& info) { return mjp_test::FormatName(info.param); });
 
 }  // namespace

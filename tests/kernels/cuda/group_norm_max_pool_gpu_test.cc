@@ -20,10 +20,10 @@ const Case kCases[] = {{"ResNet stem", 3, 48, 48, 64, 4},
                        {"one group", 1, 5, 6, 24, 1},
                        {"one pixel", 2, 1, 1, 16, 2}};
 
-class NormPoolGpu : public testing::TestWithParam<Format> {};
+class GroupNormMaxPoolGpu : public testing::TestWithParam<Format> {};
 
 // y = max over 3x3, stride 2, of max(GN(x), 0), in double.
-TEST_P(NormPoolGpu, AgreesWithTheDefinition) {
+TEST_P(GroupNormMaxPoolGpu, AgreesWithTheDefinition) {
   DEVICE_OR_SKIP();
   const Format format = GetParam();
   std::mt19937 random(5);
@@ -38,7 +38,7 @@ TEST_P(NormPoolGpu, AgreesWithTheDefinition) {
     const int positions = c.height * c.width;
     const auto x = draw(size_t{1} * c.frames * positions * c.channels, 3.0f);
     const auto weight = draw(c.channels, 0.0f), bias = draw(c.channels, 0.0f);  // either sign
-    mjp::NormPoolArgs a;
+    mjp::GroupNormMaxPoolArgs a;
     a.pool = {c.frames,  c.height, c.width, (c.height - 1) / 2 + 1, (c.width - 1) / 2 + 1,
               c.channels};
     const int out_h = a.pool.out_h, out_w = a.pool.out_w;
@@ -49,8 +49,8 @@ TEST_P(NormPoolGpu, AgreesWithTheDefinition) {
     dx.Upload(stored.data()), dw.Upload(weight.data()), db.Upload(bias.data());
     a.pool.x = dx.data(), a.pool.y = dy.data(), a.groups = c.groups;
     a.weight = dw.as<float>(), a.bias = db.as<float>();
-    ASSERT_TRUE(mjp::NormPoolSupports(format, a));
-    mjp::LaunchNormPool(format, a, nullptr);
+    ASSERT_TRUE(mjp::GroupNormMaxPoolSupports(format, a));
+    mjp::LaunchGroupNormMaxPool(format, a, nullptr);
     mjp::CheckCuda(cudaDeviceSynchronize(), c.name);
     const auto y = mjp_test::Floats(format, dy.Download());
 
@@ -73,7 +73,7 @@ TEST_P(NormPoolGpu, AgreesWithTheDefinition) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, NormPoolGpu,
+INSTANTIATE_TEST_SUITE_P(Formats, GroupNormMaxPoolGpu,
                          testing::Values(Format::kFp32, Format::kFp16, Format::kBf16),
                          [](const auto& info) { return mjp_test::FormatName(info.param); });
 

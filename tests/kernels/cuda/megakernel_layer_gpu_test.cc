@@ -7,15 +7,15 @@
 #include <map>
 
 #include "kernels/cuda/primitives/gpu_traits.h"
-#include "tests/support/gpu/megakernel_launch.h"
 #include "tests/support/gpu/megakernel_layer_check.h"
+#include "tests/support/gpu/megakernel_run.h"
 
 namespace {
 
 namespace mk = mjp::megakernel;
 using mjp::Format;
 using mjp::reference::Signal;
-using mjp_test::MegakernelLaunch;
+using mjp_test::MegakernelRun;
 
 // What a layer is, of all that the kernel has different code for.
 std::string KindOf(const mk::Layer& l, bool specialized) {
@@ -79,7 +79,7 @@ TEST_P(MegakernelLayers, AgreeWithTheirDefinitions) {
     GTEST_SKIP() << "the loaded code is not Hopper's, and has no megakernel";
   const auto& [c, format] = GetParam();
   const Limits limits = LimitsOf(format);
-  MegakernelLaunch launch(c.down_dims, c.horizon, c.rows, format);
+  MegakernelRun launch(c.down_dims, c.horizon, c.rows, format);
   ASSERT_TRUE(launch.Runs());
   std::map<std::string, Errors> errors;
   for (int pass = 0; pass < 2; ++pass) {  // of either buffer
@@ -105,9 +105,9 @@ TEST_P(MegakernelLayers, AgreeWithTheirDefinitions) {
     for (const int row : {0, c.rows - 1}) {
       const Signal expected = check.ExpectedOutput(row);
       std::vector<double> actual;
-      for (int a = 0; a < MegakernelLaunch::kActions; ++a)
+      for (int a = 0; a < MegakernelRun::kActions; ++a)
         for (int at = 0; at < c.horizon; ++at)
-          actual.push_back(launch.output[(row * c.horizon + at) * MegakernelLaunch::kActions + a]);
+          actual.push_back(launch.output[(row * c.horizon + at) * MegakernelRun::kActions + a]);
       errors["head"].Add(actual.data(), expected.values);
       EXPECT_LE(errors["head"].largest, limits.largest) << "the network's output of row " << row;
     }

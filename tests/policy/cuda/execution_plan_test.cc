@@ -10,7 +10,7 @@
 
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/random_checkpoint.h"
-#include "policy/cuda/unet/megakernel_denoiser.h"
+#include "policy/cuda/unet/megakernel_launch.h"
 #include "policy/cuda/unet/unet_shapes.h"
 #include "policy/unet/unet_model.h"
 
@@ -57,7 +57,7 @@ class Network {
     ExecutionPlan plan;
     plan.form = UnetForm::kMegakernel;
     plan.window = window, plan.rows = plan.rows_per_launch = environments * window;
-    return mjp::MegakernelDenoiser(unet_, Format::kFp16, config_.horizon, plan, arena)
+    return mjp::MegakernelLaunch(unet_, Format::kFp16, config_.horizon, plan, arena)
         .Fallback(unet_, UnetForm::kMegakernel)
         ->rows();
   }
@@ -65,7 +65,7 @@ class Network {
   size_t Bytes(int environments, int window = 1) const {
     mjp::DeviceArena arena;
     const ExecutionPlan plan = Plan(environments, window);
-    const mjp::MegakernelDenoiser denoiser(unet_, Format::kFp16, config_.horizon, plan, arena);
+    const mjp::MegakernelLaunch denoiser(unet_, Format::kFp16, config_.horizon, plan, arena);
     if (window > 1) denoiser.Fallback(unet_, plan.fallback);
     return arena.bytes();
   }
@@ -221,8 +221,8 @@ TEST(ExecutionPlanTest, NoFormNeedsWhatTheDeviceLacks) {
         EXPECT_TRUE(gpu.Wgmma() || !mjp::IsMegakernel(plan.form)) << what;
         mjp::DeviceArena arena;
         const mjp::UnetPolicyConfig config = mjp::NamedConfig(network);
-        const mjp::MegakernelDenoiser denoiser(mjp::UnetShapes(config), Format::kFp16,
-                                               config.horizon, plan, arena);
+        const mjp::MegakernelLaunch denoiser(mjp::UnetShapes(config), Format::kFp16, config.horizon,
+                                             plan, arena);
         EXPECT_LE(denoiser.ctas(), gpu.multiprocessors) << what;
       }
     }

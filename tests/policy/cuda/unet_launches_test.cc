@@ -12,7 +12,7 @@
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/unet/layer_unet.h"
-#include "policy/cuda/unet/megakernel_denoiser.h"
+#include "policy/cuda/unet/megakernel_launch.h"
 #include "tests/support/gpu/launch_text.h"
 #include "tests/support/gpu/megakernel_network.h"
 
@@ -53,7 +53,7 @@ class Planner {
   std::string Layers(int rows, int rows_per_env) {
     mjp::LayerLoader loader(arena_, Format::kFp16);
     const mjp::DeviceUnet unet = mjp::LoadDeviceUnet(loader, network_, true);
-    const mjp::UnetPlan plan(unet, Format::kFp16, horizon_, rows, rows_per_env, arena_);
+    const mjp::LayerUnet plan(unet, Format::kFp16, horizon_, rows, rows_per_env, arena_);
     return mjp_test::LaunchText(plan.ops()).text();
   }
   std::string NormConvs(int rows, int rows_per_env) {
@@ -63,8 +63,8 @@ class Planner {
   }
   std::string Persistent(UnetForm form, int rows, int rows_per_env) {
     const mjp::NormConvUnet unet = Load();
-    const auto plan = mjp::MegakernelDenoiser::Measured(unet, Format::kFp16, horizon_, form, rows,
-                                                        rows, rows_per_env, arena_);
+    const auto plan = mjp::MegakernelLaunch::Measured(unet, Format::kFp16, horizon_, form, rows,
+                                                      rows, rows_per_env, arena_);
     std::string text = mjp::IsMegakernel(form)
                            ? mjp_test::LaunchText(plan->layers()->layers()).text()
                            : mjp_test::LaunchText(plan->reader_layers()).text();

@@ -56,7 +56,7 @@ inline std::vector<LayerWeights> WeightsOf(const mjp::UnetWeights& w,
 }
 
 // What each layer is to make of what it read, by its definition. Launch: whose layers those are, as
-// MegakernelLaunch.
+// MegakernelRun.
 template <typename Launch>
 class MegakernelLayerCheck {
  public:

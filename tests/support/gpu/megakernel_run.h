@@ -1,5 +1,5 @@
-#ifndef TESTS_SUPPORT_MEGAKERNEL_LAUNCH_H_
-#define TESTS_SUPPORT_MEGAKERNEL_LAUNCH_H_
+#ifndef TESTS_SUPPORT_MEGAKERNEL_RUN_H_
+#define TESTS_SUPPORT_MEGAKERNEL_RUN_H_
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/device_weights.h"
 #include "policy/cuda/execution_plan.h"
-#include "policy/cuda/unet/megakernel_denoiser.h"
+#include "policy/cuda/unet/megakernel_launch.h"
 #include "tests/support/gpu/device_buffer.h"
 
 // A U-Net with random weights that the megakernel takes through passes, and what its layers left in
@@ -19,11 +19,11 @@
 
 namespace mjp_test {
 
-class MegakernelLaunch {
+class MegakernelRun {
  public:
   static constexpr int kTimestep = 37, kActions = 2;
 
-  MegakernelLaunch(const std::vector<int>& down_dims, int horizon, int rows, mjp::Format format)
+  MegakernelRun(const std::vector<int>& down_dims, int horizon, int rows, mjp::Format format)
       : rows(rows), horizon(horizon), format(format), random_(5) {
     mjp::UnetPolicyConfig config;
     config.type = "diffusion";
@@ -119,8 +119,8 @@ class MegakernelLaunch {
  private:
   void Make() {
     denoiser_.reset();
-    denoiser_ = std::make_unique<mjp::MegakernelDenoiser>(weights_->norm_conv_unet(), format,
-                                                          horizon, plan_, arena_);
+    denoiser_ = std::make_unique<mjp::MegakernelLaunch>(weights_->norm_conv_unet(), format, horizon,
+                                                        plan_, arena_);
   }
   void UploadCondition() {
     const int cond = weights_->norm_conv_unet().film.cond.shape.in_c;
@@ -149,7 +149,7 @@ class MegakernelLaunch {
   mjp::ExecutionPlan plan_;
   std::shared_ptr<const mjp::DeviceWeights> weights_;
   mjp::DeviceArena arena_;
-  std::unique_ptr<mjp::MegakernelDenoiser> denoiser_;
+  std::unique_ptr<mjp::MegakernelLaunch> denoiser_;
   DeviceBuffer step_{sizeof(mjp::DenoiseStep)};
   std::vector<std::vector<float>> activations_;  // of layers, as far as they were read
   int passes_ = 0;
@@ -157,4 +157,4 @@ class MegakernelLaunch {
 
 }  // namespace mjp_test
 
-#endif  // TESTS_SUPPORT_MEGAKERNEL_LAUNCH_H_
+#endif  // TESTS_SUPPORT_MEGAKERNEL_RUN_H_

@@ -1,12 +1,15 @@
-#include "plugin/cache.h"
+#include "plugin/policies/cache.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
 #include "base/data_folders.h"
 #include "base/error.h"
+#include "base/fork.h"
 
 namespace mjp {
 namespace {
@@ -130,126 +133,6 @@ Cache& TheCache() {
 }
 
 }  // namespace
-
-UnderWay& UnderWay::operator=(UnderWay&& other) noexcept {
-  Leave();
-  end_ = std::move(other.end_);
-  generation_ = other.generation_;
-  return *this;
-}
-
-// a future of std::async waits in its destructor
-void UnderWay::Leave() {
-  if (end_.valid() && generation_ != ForkGeneration()) {
-    new std::future<void>(std::move(end_));  // the thread that would end it is the parent's
-  }
-  end_ = {};
-}
-
-SharedPolicy::SharedPolicy(std::shared_ptr<const Checkpoint> checkpoint,
-                           const PolicyOptions& options, Maker make, size_t remembered_decisions)
-    : checkpoint_(std::move(checkpoint)),
-      options_(options),
-      make_(std::move(make)),
-      remembered_(remembered_decisions),
-      workshop_(new Workshop(remembered_decisions, false)) {}
-
-SharedPolicy::~SharedPolicy() {
-  const Workshop* workshop = workshop_;
-  if (workshop->generation == ForkGeneration()) delete workshop;
-}
-
-SharedPolicy::Workshop& SharedPolicy::Here() {
-  return OfThisProcess(workshop_, [this](const Workshop& parents) {
-    const bool had_gpu = parents.gpu_is_lost || parents.backend == Backend::kCuda;
-    return std::make_unique<Workshop>(remembered_, had_gpu);
-  });
-}
-
-std::unique_ptr<Policy> SharedPolicy::Borrow() {
-  Workshop& here = Here();
-  if (here.gpu_is_lost) {
-    throw EnvironmentError(
-        "the policy runs on the GPU in the process that fork() made this one of, and CUDA does not "
-        "survive fork(): start processes by spawn, or load the model in them alone");
-  }
-  {
-    std::lock_guard lock(here.mutex);
-    if (!here.idle.empty()) {
-      std::unique_ptr<Policy> policy = std::move(here.idle.back());
-      here.idle.pop_back();
-      return policy;
-    }
-  }
-  return make_(checkpoint_, options_);
-}
-
-void SharedPolicy::Return(std::unique_ptr<Policy> policy) {
-  Workshop& here = Here();
-  std::lock_guard lock(here.mutex);
-  here.backend = policy->options().backend;
-  here.device_ordinal = policy->device_ordinal();
-  here.idle.push_back(std::move(policy));
-}
-
-void SharedPolicy::Make(Decision& decision) {
-  try {
-    PolicyOutput output;
-    // not returned after an exception: its state is unknown then
-    std::unique_ptr<Policy> policy = Borrow();
-    policy->Infer(decision.input(), output);
-    Return(std::move(policy));
-    decision.Finish(std::move(output));
-  } catch (...) {
-    Here().memo.Forget(&decision);
-    decision.Fail(std::current_exception());
-  }
-}
-
-void SharedPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
-  const auto [decision, added] = Here().memo.FindOrAdd(input);
-  if (added) Make(*decision);
-  output = decision->Wait();
-}
-
-UnderWay SharedPolicy::Prefetch(const PolicyInput& input) {
-  DecisionMemo& memo = Here().memo;
-  const auto [decision, added] = memo.FindOrAdd(input);
-  if (!added || memo.capacity() == 0) return {};
-  try {
-    return UnderWay(
-        std::async(std::launch::async,
-                   [self = shared_from_this(), decision = decision] { self->Make(*decision); }));
-  } catch (const std::system_error&) {
-    Make(*decision);  // no thread to be had: now, then
-    return {};
-  }
-}
-
-std::string SharedPolicy::Describe() {
-  std::unique_ptr<Policy> policy = Borrow();
-  std::string description = policy->Description();
-  Return(std::move(policy));
-  return description;
-}
-
-Backend SharedPolicy::backend() {
-  Workshop& here = Here();
-  {
-    std::lock_guard lock(here.mutex);
-    if (here.backend) return *here.backend;
-  }
-  Describe();
-  std::lock_guard lock(here.mutex);
-  return *here.backend;
-}
-
-int SharedPolicy::device_ordinal() {
-  if (backend() != Backend::kCuda) return -1;
-  Workshop& here = Here();
-  std::lock_guard lock(here.mutex);
-  return here.device_ordinal;
-}
 
 std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,
                                               const std::vector<fs::path>& folders,

@@ -1,5 +1,5 @@
-#ifndef PLUGIN_DECISION_CACHE_H_
-#define PLUGIN_DECISION_CACHE_H_
+#ifndef PLUGIN_POLICIES_DECISION_CACHE_H_
+#define PLUGIN_POLICIES_DECISION_CACHE_H_
 
 #include <deque>
 #include <future>
@@ -42,9 +42,9 @@ class Decision {
 
 // The last decisions of a policy, made or under way, so that a viewer's copy of a simulation, or a
 // caller that asked early, does not have them made twice. Thread-safe.
-class DecisionMemo {
+class DecisionCache {
  public:
-  explicit DecisionMemo(size_t capacity) : capacity_(capacity) {}
+  explicit DecisionCache(size_t capacity) : capacity_(capacity) {}
 
   size_t capacity() const { return capacity_; }
   // The decision for `input`; `second` is true if it is new: the caller must then make its result.
@@ -60,4 +60,4 @@ class DecisionMemo {
 
 }  // namespace mjp
 
-#endif  // PLUGIN_DECISION_CACHE_H_
+#endif  // PLUGIN_POLICIES_DECISION_CACHE_H_

@@ -1,5 +1,5 @@
-#ifndef POLICY_CUDA_UNET_MEGAKERNEL_DENOISER_H_
-#define POLICY_CUDA_UNET_MEGAKERNEL_DENOISER_H_
+#ifndef POLICY_CUDA_UNET_MEGAKERNEL_LAUNCH_H_
+#define POLICY_CUDA_UNET_MEGAKERNEL_LAUNCH_H_
 
 #include <memory>
 #include <vector>
@@ -11,19 +11,19 @@ namespace mjp {
 
 // Denoising chains of a few rows in one persistent launch: its layers and their memory. Step by
 // step, more rows than a launch takes are split over several launches, one after the other.
-class MegakernelDenoiser {
+class MegakernelLaunch {
  public:
   // The chain of `plan`, whose form is persistent, for the environments that it was made for; row r
   // is of environment r / (rows of an environment).
-  MegakernelDenoiser(const NormConvUnet& unet, Format format, int horizon,
-                     const ExecutionPlan& plan, DeviceArena& arena);
+  MegakernelLaunch(const NormConvUnet& unet, Format format, int horizon, const ExecutionPlan& plan,
+                   DeviceArena& arena);
 
   // One launch of `form` over `rows` of `all_rows` rows in an arena that measures, for
   // execution_plan to ask whether it runs.
-  static std::unique_ptr<const MegakernelDenoiser> Measured(const NormConvUnet& unet, Format format,
-                                                            int horizon, UnetForm form, int rows,
-                                                            int all_rows, int rows_per_env,
-                                                            DeviceArena& measuring);
+  static std::unique_ptr<const MegakernelLaunch> Measured(const NormConvUnet& unet, Format format,
+                                                          int horizon, UnetForm form, int rows,
+                                                          int all_rows, int rows_per_env,
+                                                          DeviceArena& measuring);
   // Whether the kernel runs every layer; on which device is not asked.
   bool Supported() const;
   // Of the megakernel: whether it runs every layer, apart from the head and the sampler.
@@ -33,7 +33,7 @@ class MegakernelDenoiser {
   size_t shared_bytes() const { return shared_bytes_; }  // of a CTA
   // The sequential fallback: one launch, of a row per environment, that takes chains whose windows
   // were abandoned to their ends; in the same arena.
-  std::unique_ptr<MegakernelDenoiser> Fallback(const NormConvUnet& unet, UnetForm form) const;
+  std::unique_ptr<MegakernelLaunch> Fallback(const NormConvUnet& unet, UnetForm form) const;
   // Launches that run the steps, where rows_per_env is 1.
   int launches() const { return (args_.all_rows + rows_ - 1) / rows_; }
   int rows() const { return rows_; }  // of a launch; the last one may have fewer
@@ -66,14 +66,14 @@ class MegakernelDenoiser {
   };
   // One launch. `first`: a denoiser of the same network whose weights, conditioning and output
   // buffer this one borrows; or null.
-  MegakernelDenoiser(const NormConvUnet& unet, Format format, int horizon, UnetForm form,
-                     const Rows& rows, const MegakernelDenoiser* first, DeviceArena& arena);
+  MegakernelLaunch(const NormConvUnet& unet, Format format, int horizon, UnetForm form,
+                   const Rows& rows, const MegakernelLaunch* first, DeviceArena& arena);
   // A value of the graph, whose epilogue its first reader runs and materialises.
   struct Value {
     megakernel::EpilogueSource source;
     int length = 0;
   };
-  void PlanMegakernel(const NormConvUnet& unet, const MegakernelDenoiser* first);
+  void PlanMegakernel(const NormConvUnet& unet, const MegakernelLaunch* first);
   void PlanReaderEpilogue(const NormConvUnet& unet);
   void Launch(const megakernel::CommonArgs& args, cudaStream_t stream) const;
   megakernel::ReaderLayer Convolve(const DeviceNormConv& conv, int in_length, int out_length);
@@ -99,10 +99,10 @@ class MegakernelDenoiser {
   int ctas_ = 0;
   size_t shared_bytes_ = 0;
   bool supported_ = true;
-  std::unique_ptr<MegakernelDenoiser>
+  std::unique_ptr<MegakernelLaunch>
       remainder_;  // the last of several launches, where it has fewer rows
 };
 
 }  // namespace mjp
 
-#endif  // POLICY_CUDA_UNET_MEGAKERNEL_DENOISER_H_
+#endif  // POLICY_CUDA_UNET_MEGAKERNEL_LAUNCH_H_

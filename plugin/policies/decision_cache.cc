@@ -1,4 +1,4 @@
-#include "plugin/decision_cache.h"
+#include "plugin/policies/decision_cache.h"
 
 #include <cstring>
 
@@ -52,7 +52,7 @@ bool Decision::Answers(const PolicyInput& input) const {
          SameBits(input.frames, std::span<const uint8_t>(frames_));
 }
 
-std::pair<std::shared_ptr<Decision>, bool> DecisionMemo::FindOrAdd(const PolicyInput& input) {
+std::pair<std::shared_ptr<Decision>, bool> DecisionCache::FindOrAdd(const PolicyInput& input) {
   if (capacity_ == 0) return {std::make_shared<Decision>(input), true};
   std::lock_guard lock(mutex_);
   for (const std::shared_ptr<Decision>& each : decisions_) {
@@ -63,7 +63,7 @@ std::pair<std::shared_ptr<Decision>, bool> DecisionMemo::FindOrAdd(const PolicyI
   return {decisions_.back(), true};
 }
 
-void DecisionMemo::Forget(const Decision* decision) {
+void DecisionCache::Forget(const Decision* decision) {
   std::lock_guard lock(mutex_);
   std::erase_if(decisions_, [decision](const auto& each) { return each.get() == decision; });
 }

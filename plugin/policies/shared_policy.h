@@ -1,9 +1,8 @@
-#ifndef PLUGIN_CACHE_H_
-#define PLUGIN_CACHE_H_
+#ifndef PLUGIN_POLICIES_SHARED_POLICY_H_
+#define PLUGIN_POLICIES_SHARED_POLICY_H_
 
 #include <atomic>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <future>
 #include <memory>
@@ -12,14 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/fork.h"
-#include "plugin/decision_cache.h"
+#include "plugin/policies/decision_cache.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/policy.h"
-
-// Policies of this process. They outlive the plugin's instances, because a host makes and destroys
-// instances at every load, reset of the window and copy of a simulation.
 
 namespace mjp {
 
@@ -72,11 +67,11 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
   // What the threads of one process share. A child made by fork() has its own: threads, locks and
   // decisions of the parent's would never come to an end in it.
   struct Workshop {
-    Workshop(size_t remembered, bool had_gpu) : gpu_is_lost(had_gpu), memo(remembered) {}
+    Workshop(size_t remembered, bool had_gpu) : gpu_is_lost(had_gpu), decisions(remembered) {}
 
     const uint64_t generation = ForkGeneration();
     const bool gpu_is_lost;  // a process before this one had it
-    DecisionMemo memo;
+    DecisionCache decisions;
     std::mutex mutex;
     std::vector<std::unique_ptr<Policy>> idle;
     std::optional<Backend> backend;  // known, as is the next, once there is an object
@@ -94,42 +89,6 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
   std::atomic<Workshop*> workshop_;  // of this process, or of one before a fork()
 };
 
-// There is no checkpoint directory where one was looked for.
-class NoCheckpoint : public Error {
- public:
-  NoCheckpoint(const std::string& directory, const std::string& searched)
-      : Error(ExitCode::kBadInput, "there is no checkpoint directory " + searched),
-        directory_(directory) {}
-  const std::string& directory() const { return directory_; }  // as it was asked for
-
- private:
-  std::string directory_;
-};
-
-// The policy of a checkpoint directory with these options, loaded once per process and again
-// when its files have changed. Throws NoCheckpoint, and Error as LoadCheckpoint does.
-// `action_steps`: executed per decision, 0 as the checkpoint says; options.sampler.hold_noise is
-// resolved for it. A relative directory is looked for in each of `folders`, in the working
-// directory, then among the project's assets.
-std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,
-                                              const std::vector<std::filesystem::path>& folders,
-                                              PolicyOptions options, int action_steps);
-
-// How checkpoints and policies are made; tests and viewers put their own in place.
-struct PolicyMakers {
-  std::string directory;  // of the checkpoint, in place of the one that models name; empty: none
-  std::function<std::shared_ptr<const Checkpoint>(const std::string& directory)> load =
-      LoadCheckpoint;
-  SharedPolicy::Maker make = Policy::Create;
-  size_t remembered_decisions = 8;  // of each policy; 0: every call makes a decision
-};
-
-// Empties the cache and makes everything by `makers` from now on.
-void SetPolicyMakers(PolicyMakers makers);
-
-// Policies in the cache, for tests and statistics.
-int CachedPolicies();
-
 }  // namespace mjp
 
-#endif  // PLUGIN_CACHE_H_
+#endif  // PLUGIN_POLICIES_SHARED_POLICY_H_

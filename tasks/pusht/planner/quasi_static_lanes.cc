@@ -5,7 +5,11 @@
 //
 // Substep: agent's PD velocity -> contacts in the block's frame -> impulses -> all positions move.
 
+#ifdef __ARM_NEON
+#include <arm_neon.h>
+#else
 #include <immintrin.h>
+#endif
 
 #include "tasks/pusht/planner/quasi_static.h"
 
@@ -65,6 +69,9 @@ MJPOLICY_INLINE Floats Sqrt(const Floats& v) { return _mm256_sqrt_ps(v); }
 MJPOLICY_INLINE bool Any(const Mask& mask) {
   return _mm256_movemask_ps(reinterpret_cast<const __m256&>(mask)) != 0;
 }
+#elif defined(__ARM_NEON)
+MJPOLICY_INLINE Floats Sqrt(const Floats& v) { return vsqrtq_f32(v); }
+MJPOLICY_INLINE bool Any(const Mask& mask) { return vmaxvq_u32(vreinterpretq_u32_s32(mask)) != 0; }
 #else
 MJPOLICY_INLINE Floats Sqrt(const Floats& v) { return _mm_sqrt_ps(v); }
 MJPOLICY_INLINE bool Any(const Mask& mask) {

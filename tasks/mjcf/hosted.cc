@@ -21,10 +21,13 @@ void MjcfHosted::Start(int, uint32_t seed) {
 }
 
 void MjcfHosted::Step() {
-  for (int i = 0; i < file_->substeps(); ++i) mj_step(model_.get(), data_.get());
-  state_ = MovingState(model_.get(), data_.get());
   outcome_ = {};
-  outcome_.failure = HostedFailure(model_.get(), data_.get());
+  // what comes after a failure would be nothing but warnings
+  for (int i = 0; i < file_->substeps() && outcome_.failure.empty(); ++i) {
+    mj_step(model_.get(), data_.get());
+    outcome_.failure = HostedFailure(model_.get(), data_.get());
+  }
+  state_ = MovingState(model_.get(), data_.get());
   if (outcome_.failure.empty()) world_.Judge(model_.get(), data_.get(), outcome_);
 }
 

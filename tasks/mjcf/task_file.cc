@@ -22,12 +22,21 @@ constexpr const char* kNotOfTheTask[] = {"checkpoint", "sampler", "steps",   "pa
                                          "hold_noise", "seed",    "backend", "precision",
                                          "threads",    "trail",   "label",   "self_check"};
 
-// The bytes of a compiled model without its plugins.
+// The bytes of a compiled model without its plugins, and without the paths of its assets, which are
+// other ones from another working folder; what was read from them is there.
 std::vector<uint8_t> Bytes(const mjModel* model) {
-  mjModel bare = *model;
+  const ModelPtr copy = CopyOfModel(model);
+  std::fill_n(copy->mesh_pathadr, copy->nmesh, -1);
+  std::fill_n(copy->hfield_pathadr, copy->nhfield, -1);
+  std::fill_n(copy->tex_pathadr, copy->ntex, -1);
+  std::fill_n(copy->skin_pathadr, copy->nskin, -1);
+  mjModel bare = *copy;
+  bare.npaths = 0;
   bare.nplugin = 0;
   bare.npluginattr = 0;
   bare.npluginstate = 0;
+  bare.nbuffer = 0;  // as long as the paths
+  bare.signature = 0;
   std::vector<uint8_t> bytes(static_cast<size_t>(mj_sizeModel(&bare)));
   mj_saveModel(&bare, nullptr, bytes.data(), static_cast<mjtSize>(bytes.size()));
   return bytes;
@@ -44,6 +53,12 @@ void AppendAttributes(const mjModel* model, int instance, std::vector<uint8_t>& 
 }
 
 }  // namespace
+
+ModelPtr CopyOfModel(const mjModel* model) {
+  ModelPtr copy(mj_copyModel(nullptr, model));
+  if (!copy) throw EnvironmentError("MuJoCo cannot allocate a model");
+  return copy;
+}
 
 ModelPtr CompileWithoutPolicy(const std::string& path) {
   if (!RegisterPlugin()) throw EnvironmentError("the engine refused the plugin");

@@ -11,6 +11,9 @@
 
 namespace mjp::app {
 
+// Throws Error where there is no memory for it.
+ModelPtr CopyOfModel(const mjModel* model);
+
 // Compiles a file with its policies left out (plugin/model/outline.h). Throws Error.
 ModelPtr CompileWithoutPolicy(const std::string& path);
 

@@ -1,7 +1,5 @@
 #include "tasks/mjcf/world.h"
 
-#include "base/error.h"
-
 namespace mjp::app {
 namespace {
 
@@ -9,12 +7,6 @@ constexpr int kWhole = mjSTATE_INTEGRATION & ~mjSTATE_PLUGIN;
 constexpr int kMoving = mjSTATE_PHYSICS | mjSTATE_MOCAP_POS | mjSTATE_MOCAP_QUAT;
 
 }  // namespace
-
-ModelPtr CopyOfModel(const mjModel* model) {
-  ModelPtr copy(mj_copyModel(nullptr, model));
-  if (!copy) throw EnvironmentError("MuJoCo cannot allocate a model");
-  return copy;
-}
 
 TaskWorld::TaskWorld(const TaskFile& file)
     : file_(file),

@@ -9,9 +9,6 @@
 
 namespace mjp::app {
 
-// Throws Error where there is no memory for it.
-ModelPtr CopyOfModel(const mjModel* model);
-
 // The world of a task file without its policy: where episodes begin, and where they are judged.
 class TaskWorld {
  public:

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <vector>
 
 #include "base/npy.h"
@@ -69,6 +70,12 @@ TEST(TransferCubeFileTest, ReplaysTheOriginalsEpisodesWithTheSameRewardAtEachSte
     }
   }
   for (const int count : seen) EXPECT_GT(count, 0);
+}
+
+TEST(TransferCubeFileTest, TheHashDoesNotDependOnTheWorkingFolder) {
+  const std::string relative = std::filesystem::relative(Path()).string();
+  ASSERT_NE(relative, Path());
+  EXPECT_EQ(TaskFile(relative).hash(), TaskFile(Path()).hash());
 }
 
 // n(x) = (x - 0.01844) / 0.03956 of each first finger, angles as they are.

@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "apps/bench/observations.h"
-#include "apps/version.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sha256.h"
@@ -21,6 +20,7 @@
 #include "plugin/register.h"
 #include "policy/option_names.h"
 #include "tasks/evaluation/evaluation.h"
+#include "tasks/evaluation/version.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tasks/results/statistics.h"

@@ -8,6 +8,7 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <thread>
@@ -62,9 +63,10 @@ Json Percentiles(const std::vector<double>& milliseconds) {
           {"max", Quantile(milliseconds, 1)}};
 }
 
-// Work that always takes the same instructions.
+// Work that always takes the same instructions, and that no compiler leaves out.
 double FixedWork(int64_t rounds) {
-  double x = 1;
+  const volatile double start = 1;
+  double x = start;
   for (int64_t i = 0; i < rounds; ++i) x = x * 0.999 + 0.001;
   return x;
 }
@@ -72,8 +74,12 @@ double FixedWork(int64_t rounds) {
 }  // namespace
 
 Json EngineOf() {
-  return {
-      {"mjpolicy", ProjectVersion()}, {"mujoco", mj_versionString()}, {"compiler", __VERSION__}};
+  constexpr uint64_t kLargestProgram = uint64_t{1} << 32;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
+  return {{"mjpolicy", ProjectVersion()},
+          {"program_sha256", mjp::Sha256(mjp::ReadFile(program, kLargestProgram))},
+          {"mujoco", mj_versionString()},
+          {"compiler", __VERSION__}};
 }
 
 Json MachineOf(const mjp::Policy& policy) {

@@ -45,7 +45,12 @@ TEST(DoctorTest, SaysWhatToDoAboutWhatIsMissing) {
 // A machine without a driver, or with a GPU that is hidden.
 class NoGpuTest : public mjp_test::ProgramTest {
  protected:
-  static constexpr const char* kHidden = "CUDA_VISIBLE_DEVICES=";
+  mjp_test::Outcome Run(const std::string& backend) const {
+    return mjp_test::Pusht("evaluate --checkpoint " + checkpoint_ + " --out " + Path("out") +
+                               " --sampler ddim --steps 2 --max-steps 16 --episodes 1 --backend " +
+                               backend,
+                           "CUDA_VISIBLE_DEVICES=");
+  }
   static std::string Why() {
     const bool driver = std::filesystem::exists("/proc/driver/nvidia/version");
     return driver ? "no NVIDIA GPU found" : "no NVIDIA driver found";
@@ -53,7 +58,7 @@ class NoGpuTest : public mjp_test::ProgramTest {
 };
 
 TEST_F(NoGpuTest, AutoTakesTheCpuWithOneSentence) {
-  const auto outcome = mjp_test::Pusht(Evaluate("auto") + " --backend auto", kHidden);
+  const auto outcome = Run("auto");
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   const std::string sentence = Why() + ": running on the CPU\n";
   const size_t first = outcome.text.find(sentence);
@@ -63,7 +68,7 @@ TEST_F(NoGpuTest, AutoTakesTheCpuWithOneSentence) {
 }
 
 TEST_F(NoGpuTest, CudaIsRefused) {
-  const auto outcome = mjp_test::Pusht(Evaluate("cuda") + " --backend cuda", kHidden);
+  const auto outcome = Run("cuda");
   EXPECT_EQ(outcome.code, 3) << outcome.text;
   EXPECT_THAT(outcome.text,
               HasSubstr("backend cuda: " + Why() + "; choose the backend cpu or auto"));

@@ -77,10 +77,14 @@ Action AddCertify(CLI::App& app) {
   CertifyOptions& options = arguments->options;
   CLI::App* command =
       app.add_subcommand("certify", "Write down what a policy does here, or verify what was");
-  command->add_option("checkpoint", options.checkpoint, "Checkpoint directory")->required();
-  command->add_option("model", options.model, "MJCF file with the plugin, run for ten seconds");
+  command->add_option("checkpoint", options.checkpoint, "Checkpoint directory")
+      ->required()
+      ->type_name("DIR");
+  command->add_option("model", options.model, "MJCF file with the plugin, run for ten seconds")
+      ->type_name("MODEL.xml");
   CLI::Option* out =
       command->add_option("--out", arguments->out, "Certificate; a page (.md) stands next to it")
+          ->type_name("FILE")
           ->capture_default_str();
   CLI::Option* episodes = command->add_option("--episodes", options.episodes, "Episodes of Push-T")
                               ->check(CLI::Range(1, 1000000))
@@ -92,6 +96,7 @@ Action AddCertify(CLI::App& app) {
   command
       ->add_option("--verify", arguments->verify,
                    "Repeat this certificate with its settings and compare, the first --episodes")
+      ->type_name("FILE")
       ->excludes(out);
   return [arguments, episodes] {
     arguments->episodes_given = episodes->count() > 0;

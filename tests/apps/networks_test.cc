@@ -49,7 +49,7 @@ TEST_F(NetworksTest, InspectAndInferKnowAct) {
                             Path("in") + " --out " + Path("out");
   const Outcome inferred = Pusht(infer);
   ASSERT_EQ(inferred.code, 0) << inferred.text;
-  EXPECT_THAT(inferred.text, HasSubstr("1 environments, one pass"));
+  EXPECT_THAT(inferred.text, HasSubstr("1 environment, one pass"));
   const mjp::SafetensorsFile out = mjp::SafetensorsFile::Read(Path("out"));
   EXPECT_EQ(out.Find("out/action_full")->shape, (std::vector<int64_t>{1, 6, 3}));
   EXPECT_EQ(out.Find("out/action_chunk")->shape, (std::vector<int64_t>{1, 4, 3}));

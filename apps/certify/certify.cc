@@ -18,7 +18,7 @@ constexpr JsonLimits kLimits = {.bytes = size_t{64} << 20};
 struct Arguments {
   CertifyOptions options;
   std::string out = "certificate.json", verify;
-  bool episodes_given = false;
+  bool episodes_given = false, timed_given = false;
 };
 
 void Write(const std::string& path, const std::string& text) {
@@ -48,6 +48,7 @@ int Verify(const Arguments& arguments) {
   options.policy.threads = arguments.options.policy.threads;
   if (arguments.episodes_given)
     options.episodes = std::min(options.episodes, arguments.options.episodes);
+  if (arguments.timed_given) options.timed = arguments.options.timed;
   if (stored.contains("model") != !options.model.empty())
     throw mjp::Error(
         mjp::ExitCode::kUsage,
@@ -89,17 +90,19 @@ Action AddCertify(CLI::App& app) {
   CLI::Option* episodes = command->add_option("--episodes", options.episodes, "Episodes of Push-T")
                               ->check(CLI::Range(1, 1000000))
                               ->capture_default_str();
-  command->add_option("--timed", options.timed, "Decisions whose latency is taken")
-      ->check(CLI::Range(1, 10000000))
-      ->capture_default_str();
+  CLI::Option* timed =
+      command->add_option("--timed", options.timed, "Decisions whose latency is taken")
+          ->check(CLI::Range(1, 10000000))
+          ->capture_default_str();
   AddPolicyOptions(*command, options.policy);
   command
       ->add_option("--verify", arguments->verify,
                    "Repeat this certificate with its settings and compare, the first --episodes")
       ->type_name("FILE")
       ->excludes(out);
-  return [arguments, episodes] {
+  return [arguments, episodes, timed] {
     arguments->episodes_given = episodes->count() > 0;
+    arguments->timed_given = timed->count() > 0;
     return arguments->verify.empty() ? Certify(*arguments) : Verify(*arguments);
   };
 }

@@ -1,10 +1,13 @@
 #include "tasks/aloha/demonstrations.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 #include <ostream>
 #include <thread>
 
@@ -58,7 +61,47 @@ NpyArray Integers(const std::vector<int64_t>& values) {
   return array;
 }
 
-void Write(const std::vector<TransferEpisode>& episodes, const std::string& folder) {
+// A folder of recordings that appears under its name when it is whole. Nothing is replaced.
+class RecordingFolder {
+ public:
+  // Throws Error where there is something at `path` already, or where it cannot be made.
+  explicit RecordingFolder(const std::string& path)
+      : path_(std::filesystem::path(path).lexically_normal()) {
+    if (path_.filename().empty()) path_ = path_.parent_path();
+    unfinished_ = path_.string() + ".unfinished" + std::to_string(::getpid());
+    std::error_code error;
+    if (std::filesystem::is_directory(path_, error) && !std::filesystem::is_empty(path_, error)) {
+      throw Error(ExitCode::kUsage,
+                  path + ": is not empty, and recordings replace nothing; give another --out");
+    }
+    if (std::filesystem::is_regular_file(path_, error)) {
+      throw Error(ExitCode::kUsage, path + ": is a file; give another --out");
+    }
+    if (!std::filesystem::create_directories(unfinished_, error)) {
+      throw BadInput(path + ": cannot be made: " + error.message());
+    }
+  }
+  ~RecordingFolder() {
+    std::error_code none;
+    std::filesystem::remove_all(unfinished_, none);
+  }
+  RecordingFolder(const RecordingFolder&) = delete;
+  RecordingFolder& operator=(const RecordingFolder&) = delete;
+
+  void Add(const std::string& name, const NpyArray& array) const {
+    WriteNpy(unfinished_ / name, array);
+  }
+  void Finish() const {
+    std::error_code error;
+    std::filesystem::rename(unfinished_, path_, error);
+    if (error) throw BadInput(path_.string() + ": cannot be made: " + error.message());
+  }
+
+ private:
+  std::filesystem::path path_, unfinished_;
+};
+
+void Write(const std::vector<TransferEpisode>& episodes, const RecordingFolder& folder) {
   std::vector<double> states, actions;
   std::vector<int64_t> ends, seeds;
   for (const TransferEpisode& episode : episodes) {
@@ -71,13 +114,11 @@ void Write(const std::vector<TransferEpisode>& episodes, const std::string& fold
     seeds.push_back(episode.seed);
   }
   const int64_t rows = static_cast<int64_t>(states.size()) / 14;
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw BadInput(folder + ": cannot be made: " + error.message());
-  WriteNpy(folder + "/state.npy", MakeNpy(states, {rows, 14}));
-  WriteNpy(folder + "/action.npy", MakeNpy(actions, {rows, 14}));
-  WriteNpy(folder + "/episode_ends.npy", Integers(ends));
-  WriteNpy(folder + "/seed.npy", Integers(seeds));
+  folder.Add("state.npy", MakeNpy(states, {rows, 14}));
+  folder.Add("action.npy", MakeNpy(actions, {rows, 14}));
+  folder.Add("episode_ends.npy", Integers(ends));
+  folder.Add("seed.npy", Integers(seeds));
+  folder.Finish();
 }
 
 }  // namespace
@@ -110,6 +151,13 @@ TransferEpisode PlayTransfer(const TransferOptions& options, uint32_t seed,
 
 bool RunTransfers(const TransferOptions& options, std::ostream& report,
                   const std::atomic<bool>& stop) {
+  if (options.seed + static_cast<uint64_t>(options.episodes) > uint64_t{1} << 32) {
+    throw Error(ExitCode::kUsage, "--seed " + std::to_string(options.seed) + " with --episodes " +
+                                      std::to_string(options.episodes) +
+                                      ": the seed of every start must be less than 2^32");
+  }
+  std::optional<RecordingFolder> folder;
+  if (!options.out.empty()) folder.emplace(options.out);
   std::vector<TransferEpisode> episodes(options.episodes);
   std::atomic<int> next = 0;
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -132,7 +180,7 @@ bool RunTransfers(const TransferOptions& options, std::ostream& report,
     }
   }
   ReportOn(episodes, "", report);
-  if (!options.out.empty()) Write(episodes, options.out);
+  if (folder) Write(episodes, *folder);
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -118,6 +119,41 @@ TEST(TransferDemonstrationsTest, RecordingsDoNotDependOnThreads) {
   TransferCube simulation;
   simulation.Start(40);
   EXPECT_EQ(0, std::memcmp(simulation.State().data(), files[0][0].data(), 14 * sizeof(double)));
+}
+
+// nothing is replaced, mixed or found to be impossible after the work
+TEST(TransferExpertTest, RecordingsAreTheWholeOfAFolderOfTheirOwn) {
+  const mjp_test::TempDir folder;
+  const std::atomic<bool> never = false;
+  std::ostringstream report;
+  const auto refusal = [&](const TransferOptions& options) -> std::string {
+    try {
+      EXPECT_TRUE(RunTransfers(options, report, never));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  folder.Write("file", "of another kind");
+  // in a million episodes, which would take days
+  TransferOptions options = {.episodes = 1000000, .threads = 1, .out = folder.path()};
+  EXPECT_NE(refusal(options).find("is not empty"), std::string::npos);
+  options.out = folder / "file";
+  EXPECT_NE(refusal(options).find("/file"), std::string::npos);
+  options.out = folder / "file/out";
+  EXPECT_NE(refusal(options).find("/file/out"), std::string::npos);
+  options.out = folder / "out";
+  options.seed = 0xffffffff;
+  EXPECT_NE(refusal(options).find("less than 2^32"), std::string::npos);
+  EXPECT_EQ(refusal({.episodes = 1, .out = folder / "out/"}), "");
+  const std::vector<uint8_t> first = ReadNpy(folder / "out/state.npy").bytes;
+  EXPECT_NE(refusal({.episodes = 1, .seed = 7, .out = folder / "out"}).find("is not empty"),
+            std::string::npos);
+  EXPECT_EQ(ReadNpy(folder / "out/state.npy").bytes, first);
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    left.push_back(entry.path().filename());
+  EXPECT_EQ(left.size(), 2u) << "nothing unfinished stays behind";
 }
 
 TEST(TransferExpertTest, RefusesAnotherModelByName) {

@@ -6,8 +6,8 @@
 namespace mjp {
 
 // Asks the driver about the current device and about the code that it loads for it. Launches
-// nothing. Throws Error(kEnvironment), whose text says in one sentence what is missing ("no NVIDIA
-// driver found") and what to do about it.
+// nothing. The field `code` is 0 where the build has none for it. Throws Error(kEnvironment) where
+// no device answers, whose text says in one sentence what is missing ("no NVIDIA driver found").
 GpuTraits ProbeGpu();
 
 // The device that this thread's calls of CUDA go to; where it does not answer any more, the one

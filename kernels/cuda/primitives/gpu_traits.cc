@@ -14,6 +14,7 @@ namespace {
 
 constexpr const char* kTestVariable = "MJPOLICY_TEST_GPU";
 constexpr int kKib = 1024;
+constexpr int kOldestCapability = 80;  // asynchronous copies and the tensor cores' formats
 
 // Throws Error(kEnvironment) where a variable is set that a build for tests alone obeys.
 void RefuseTestVariables() {
@@ -28,9 +29,11 @@ void RefuseTestVariables() {
 
 GpuTraits FromEnvironment() {
   RefuseTestVariables();
-  const GpuTraits traits = ProbeGpu();
+  GpuTraits traits = ProbeGpu();
   const char* text = std::getenv(kTestVariable);
-  return text == nullptr ? traits : OverriddenTraits(traits, text);
+  if (text != nullptr) traits = OverriddenTraits(traits, text);
+  CheckRuns(traits);
+  return traits;
 }
 
 int ParseNumber(const std::string& word, const std::string& value) {
@@ -136,6 +139,17 @@ GpuTraits OverriddenTraits(GpuTraits traits, const std::string& text) {
   }
   traits.name += " (overridden: " + text + ")";
   return traits;
+}
+
+void CheckRuns(const GpuTraits& gpu) {
+  const std::string name =
+      gpu.name + " (compute capability " + CapabilityText(gpu.capability) + ")";
+  if (gpu.capability < kOldestCapability)
+    throw EnvironmentError(name + " is older than 8.0, the oldest that this program runs on");
+  if (gpu.code == 0)
+    throw EnvironmentError("this build has code for " + std::string(BuiltArchitectures()) +
+                           " and none for " + name +
+                           "; to build for it, run: " + kBuildForEveryGpu);
 }
 
 const char* BuiltArchitectures() { return MJPOLICY_CUDA_ARCHITECTURES; }

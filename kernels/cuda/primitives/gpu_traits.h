@@ -49,6 +49,10 @@ struct GpuTraits {
 // sms=108 clusters=1 wgmma=0 cooperative=1", shared in KiB. Throws Error naming what is unknown.
 GpuTraits OverriddenTraits(GpuTraits traits, const std::string& text);
 
+// Throws Error(kEnvironment) where the program does not run on `gpu`: it is older than 8.0, or this
+// build has no code for it. The text says what the GPU is, what the build holds and what to run.
+void CheckRuns(const GpuTraits& gpu);
+
 // Where in the weights a build for tests plants a fault, from 0 to 1 of the way:
 // policy/cuda/device_weights.cc.
 inline constexpr const char* kTestFaultVariable = "MJPOLICY_TEST_FLIP_WEIGHT";

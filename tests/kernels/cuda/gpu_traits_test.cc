@@ -60,6 +60,29 @@ TEST(GpuTraitsTest, UnknownNamesAndFieldsAreErrors) {
     EXPECT_THROW(mjp::OverriddenTraits({}, text), mjp::Error) << text;
 }
 
+// Why an A100 is refused that has another capability and code; empty where it is not.
+std::string Refusal(int capability, int code) {
+  GpuTraits traits = GpuTraits::Named("a100");
+  traits.capability = capability, traits.code = code;
+  try {
+    mjp::CheckRuns(traits);
+  } catch (const mjp::Error& error) {
+    EXPECT_EQ(error.code(), mjp::ExitCode::kEnvironment);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(GpuTraitsTest, OldGpusAndGpusWithoutCodeAreRefusedByName) {
+  EXPECT_EQ(Refusal(80, 80), "");
+  EXPECT_EQ(Refusal(75, 80),
+            "NVIDIA A100 (compute capability 7.5) is older than 8.0, the oldest that this program "
+            "runs on");
+  EXPECT_EQ(Refusal(80, 0), std::string("this build has code for ") + mjp::BuiltArchitectures() +
+                                " and none for NVIDIA A100 (compute capability 8.0); to build "
+                                "for it, run: scripts/build release");
+}
+
 TEST(GpuTraitsTest, EveryKnownGpuIsOneThatTheProgramRunsOn) {
   for (const std::string& name : GpuTraits::Names()) {
     const GpuTraits traits = GpuTraits::Named(name);

@@ -6,7 +6,6 @@
 #include "policy/checkpoint/normalizer.h"
 #include "policy/cpu/decision.h"
 #include "policy/cpu/shared_networks.h"
-#include "policy/input_check.h"
 #include "policy/scheduler.h"
 
 namespace mjp::cpu {
@@ -31,59 +30,36 @@ std::shared_ptr<PackedNetworks> Pack(const Checkpoint& checkpoint) {
 }  // namespace
 
 CpuPolicy::CpuPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
-    : Policy(std::move(checkpoint), options),
-      config_(UnetOf(*checkpoint_).config),
-      pool_(options.threads) {
-  const UnetPolicyConfig& config = config_;
-  ResolveCpuOptions(config, options_);
+    : DenoisingPolicy(std::move(checkpoint), options), config_(UnetOf(*checkpoint_).config) {
   networks_ = SharedNetworks<PackedNetworks>(checkpoint_, Pack);
-  schedule_ = MakeSchedule(config.scheduler, options.sampler.kind, options.sampler.steps);
-  sampler_ = MakeChainSampler(schedule_, config.horizon * config.action_dim, options_);
-  unet_ = std::make_unique<Unet>(networks_->unet, config, TimestepsOf(schedule_),
+  schedule_ = MakeSchedule(config_.scheduler, options.sampler.kind, options.sampler.steps);
+  sampler_ = MakeChainSampler(schedule_, config_.horizon * config_.action_dim, options_);
+  unet_ = std::make_unique<Unet>(networks_->unet, config_, TimestepsOf(schedule_),
                                  sampler_->MaxRows(), options.batch, pool_);
-  const int frames = options.batch * config.n_obs_steps;
+  const int frames = options.batch * config_.n_obs_steps;
   const int at_once = std::min(frames, std::max(kFramesAtOnce, options.threads));
-  for (size_t i = 0; i < config.cameras.size(); ++i) {
-    encoders_.emplace_back(networks_->encoders[i], config.encoder, config.cameras[i],
+  for (size_t i = 0; i < config_.cameras.size(); ++i) {
+    encoders_.emplace_back(networks_->encoders[i], config_.encoder, config_.cameras[i],
                            checkpoint_->stats.cameras[i], at_once, pool_);
   }
-  if (options.scene_drawer != nullptr && config.cameras.size() == 1)
-    frames_.resize(frames * options.scene_drawer->picture_bytes());
-  features_ =
-      AlignedBuffer(size_t{1} * config.cameras.size() * frames * config.encoder.feature_dim);
-  cond_ = AlignedBuffer(size_t{1} * options.batch * config.CondDim());
-  x_ = AlignedBuffer(size_t{1} * options.batch * config.horizon * config.action_dim);
+  TakeBuffers(config_.encoder.feature_dim, config_.CondDim());
 }
 
-std::string CpuPolicy::Description() const { return CpuDescription(options_); }
-
-void CpuPolicy::Evaluate(const float* x, const int* step, const int* environment, int rows,
-                         float* output) {
-  if (options_.timing == TimingDetail::kSteps) TimePass(*times_);
+void CpuPolicy::Forward(const float* x, const int* step, const int* environment, int rows,
+                        float* output) {
   unet_->Forward(x, step, environment, rows, output);
 }
 
-void CpuPolicy::EncodeFrames(const uint8_t* frames, int count, StageTimes& times) {
-  const UnetPolicyConfig& config = config_;
-  const int64_t picture = int64_t{config.cameras[0].height} * config.cameras[0].width * 3;
-  const int64_t stride = picture * static_cast<int64_t>(config.cameras.size());
-  // prepared and encoded some frames at a time: the stages are told apart by their sums
-  double prepare = 0;
-  const double begin = Now();
-  for (size_t camera = 0; camera < encoders_.size(); ++camera) {
-    Encoder& encoder = encoders_[camera];
-    for (int frame = 0; frame < count; frame += encoder.capacity()) {
-      const int part = std::min(encoder.capacity(), count - frame);
-      const double start = Now();
-      encoder.Prepare(frames + frame * stride + static_cast<int64_t>(camera) * picture, stride,
-                      part);
-      prepare += Now() - start;
-      encoder.Encode(part,
-                     features_.data() + (camera * count + frame) * config.encoder.feature_dim);
-    }
-  }
-  times[Stage::kPrepare] = {begin, begin + prepare};
-  times[Stage::kEncode] = {begin + prepare, Now()};
+void CpuPolicy::Condition(std::span<const float> cond, int count) { unet_->Condition(cond, count); }
+
+int CpuPolicy::FramesAtOnce(size_t camera) const { return encoders_[camera].capacity(); }
+
+void CpuPolicy::PrepareFrames(size_t camera, const uint8_t* frames, int64_t stride, int count) {
+  encoders_[camera].Prepare(frames, stride, count);
+}
+
+void CpuPolicy::EncodePrepared(size_t camera, int count, float* features) {
+  encoders_[camera].Encode(count, features);
 }
 
 void CpuPolicy::AssembleCondition(const PolicyInput& input) {
@@ -107,46 +83,6 @@ void CpuPolicy::AssembleCondition(const PolicyInput& input) {
       *out++ = Normalize(stats.environment, i, input.environment[f * config.environment_dim + i]);
     }
   }
-}
-
-void CpuPolicy::FillCondition(const PolicyInput& input, StageTimes& times) {
-  if (!input.global_cond.empty()) {
-    std::copy(input.global_cond.begin(), input.global_cond.end(), cond_.data());
-    return;
-  }
-  const uint8_t* frames = input.frames.data();
-  if (!input.scenes.empty()) {
-    Timed(times, Stage::kRender,
-          [&] { DrawScenes(pool_, *options_.scene_drawer, input, frames_); });
-    frames = frames_.data();
-  }
-  if (!encoders_.empty()) {
-    EncodeFrames(frames, input.count * config_.n_obs_steps, times);
-  }
-  AssembleCondition(input);
-}
-
-void CpuPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
-  const UnetPolicyConfig& config = config_;
-  CheckInput(*checkpoint_, options_, input);
-  StageTimes& times = output.times;
-  times = {};
-  times_ = &times;
-  FillCondition(input, times);
-  const std::span<const float> cond(cond_.data(), size_t{1} * input.count * config.CondDim());
-  Timed(times, Stage::kFilm, [&] { unet_->Condition(cond, input.count); });
-  const ChainNoise noise(input, schedule_, options_.sampler, config.horizon * config.action_dim);
-  if (output.trace != nullptr) {
-    *output.trace = {};
-    output.trace->timesteps = TimestepsOf(schedule_);
-    output.trace->global_cond.assign(cond.begin(), cond.end());
-  }
-  Timed(times, Stage::kDenoise, [&] {
-    noise.FillStart(x_.data());
-    times.passes = sampler_->Run(*this, {input.count, x_.data(), &noise, output.trace});
-  });
-  if (!times.steps.empty()) times.steps.back().end = times[Stage::kDenoise].end;
-  Timed(times, Stage::kFetch, [&] { FetchActions(*checkpoint_, x_.data(), input.count, output); });
 }
 
 std::unique_ptr<Policy> MakeUnetPolicy(std::shared_ptr<const Checkpoint> checkpoint,

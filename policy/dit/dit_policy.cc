@@ -8,7 +8,6 @@
 #include "policy/cpu/decision.h"
 #include "policy/cpu/shared_networks.h"
 #include "policy/flow_sampler.h"
-#include "policy/input_check.h"
 #include "policy/scheduler.h"
 
 namespace mjp::cpu {
@@ -32,9 +31,8 @@ std::shared_ptr<PackedDit> Pack(const Checkpoint& checkpoint) {
 }  // namespace
 
 DitPolicy::DitPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
-    : Policy(std::move(checkpoint), options), pool_(options.threads), model_(DitOf(*checkpoint_)) {
+    : DenoisingPolicy(std::move(checkpoint), options), model_(DitOf(*checkpoint_)) {
   const DitConfig& config = model_.config;
-  ResolveCpuOptions(config, options_);
   networks_ = SharedNetworks<PackedDit>(checkpoint_, Pack);
   const SamplerOptions& sampler = options_.sampler;
   const int elements = config.horizon * config.action_dim;
@@ -59,46 +57,29 @@ DitPolicy::DitPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
   for (const PackedVision& vision : networks_->vision) {
     towers_.emplace_back(vision, config.clip, at_once, pool_);
   }
-  if (options.scene_drawer != nullptr && config.cameras.size() == 1) {
-    frames_.resize(frames * options.scene_drawer->picture_bytes());
-  }
-  features_ = AlignedBuffer(size_t{1} * config.cameras.size() * frames * config.clip.vision.width);
-  cond_ = AlignedBuffer(size_t{1} * options.batch * config.CondDim());
-  x_ = AlignedBuffer(size_t{1} * options.batch * elements);
+  TakeBuffers(config.clip.vision.width, config.CondDim());
   // what is wrong with it is said now, and the first decision does not wait for it
   if (!options.instruction.empty()) TextFeature(TextIds({}, 0));
 }
 
-std::string DitPolicy::Description() const { return CpuDescription(options_); }
-
-void DitPolicy::Evaluate(const float* x, const int* step, const int* environment, int rows,
-                         float* output) {
-  if (options_.timing == TimingDetail::kSteps) TimePass(*times_);
+void DitPolicy::Forward(const float* x, const int* step, const int* environment, int rows,
+                        float* output) {
   trunk_->Forward(x, step, environment, rows, output);
 }
 
-void DitPolicy::EncodeFrames(const uint8_t* frames, int count, StageTimes& times) {
-  const DitConfig& config = model_.config;
-  const int64_t picture = int64_t{config.cameras[0].height} * config.cameras[0].width * 3;
-  const int64_t stride = picture * static_cast<int64_t>(config.cameras.size());
-  // prepared and encoded some frames at a time: the stages are told apart by their sums
-  double prepare = 0;
-  const double begin = Now();
-  for (size_t camera = 0; camera < pictures_.size(); ++camera) {
-    PictureInput& pictures = pictures_[camera];
-    VisionTower& tower = towers_[config.separate_encoders ? camera : 0];
-    for (int frame = 0; frame < count; frame += pictures.capacity()) {
-      const int part = std::min(pictures.capacity(), count - frame);
-      const double start = Now();
-      pictures.Prepare(frames + frame * stride + static_cast<int64_t>(camera) * picture, stride,
-                       part);
-      prepare += Now() - start;
-      tower.Encode(pictures.view(), part,
-                   features_.data() + (camera * count + frame) * config.clip.vision.width);
-    }
-  }
-  times[Stage::kPrepare] = {begin, begin + prepare};
-  times[Stage::kEncode] = {begin + prepare, Now()};
+void DitPolicy::Condition(std::span<const float> cond, int count) {
+  trunk_->Condition(cond, count);
+}
+
+int DitPolicy::FramesAtOnce(size_t camera) const { return pictures_[camera].capacity(); }
+
+void DitPolicy::PrepareFrames(size_t camera, const uint8_t* frames, int64_t stride, int count) {
+  pictures_[camera].Prepare(frames, stride, count);
+}
+
+void DitPolicy::EncodePrepared(size_t camera, int count, float* features) {
+  towers_[model_.config.separate_encoders ? camera : 0].Encode(pictures_[camera].view(), count,
+                                                               features);
 }
 
 std::vector<int> DitPolicy::TextIds(const PolicyInput& input, int n) const {
@@ -153,22 +134,6 @@ void DitPolicy::AssembleCondition(const PolicyInput& input) {
   }
 }
 
-void DitPolicy::FillCondition(const PolicyInput& input, StageTimes& times) {
-  const DitConfig& config = model_.config;
-  if (!input.global_cond.empty()) {
-    std::copy(input.global_cond.begin(), input.global_cond.end(), cond_.data());
-    return;
-  }
-  const uint8_t* frames = input.frames.data();
-  if (!input.scenes.empty()) {
-    Timed(times, Stage::kRender,
-          [&] { DrawScenes(pool_, *options_.scene_drawer, input, frames_); });
-    frames = frames_.data();
-  }
-  if (!pictures_.empty()) EncodeFrames(frames, input.count * config.n_obs_steps, times);
-  AssembleCondition(input);
-}
-
 void DitPolicy::CompleteTrace(int count, PolicyTrace& trace) const {
   const DitConfig& config = model_.config;
   const int64_t n = count, horizon = config.horizon, actions = config.action_dim;
@@ -185,32 +150,6 @@ void DitPolicy::CompleteTrace(int count, PolicyTrace& trace) const {
     // the middle of a step is evaluated twice
     if (runge_kutta && i % 3 == 1) times.data.push_back(times.data.back());
   }
-}
-
-void DitPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
-  const DitConfig& config = model_.config;
-  CheckInput(*checkpoint_, options_, input);
-  StageTimes& times = output.times;
-  times = {};
-  times_ = &times;
-  FillCondition(input, times);
-  const std::span<const float> cond(cond_.data(), size_t{1} * input.count * config.CondDim());
-  Timed(times, Stage::kFilm, [&] { trunk_->Condition(cond, input.count); });
-  const ChainNoise noise(input, schedule_, options_.sampler, config.horizon * config.action_dim);
-  if (output.trace != nullptr) {
-    *output.trace = {};
-    output.trace->timesteps = TimestepsOf(schedule_);
-    output.trace->global_cond.assign(cond.begin(), cond.end());
-  }
-  Timed(times, Stage::kDenoise, [&] {
-    noise.FillStart(x_.data());
-    times.passes = sampler_->Run(*this, {input.count, x_.data(), &noise, output.trace});
-  });
-  // windows of steps evaluate some of them again: their passes have no stored counterpart
-  const bool sequential = options_.sampler.parallel_window < 2;
-  if (output.trace != nullptr && sequential) CompleteTrace(input.count, *output.trace);
-  if (!times.steps.empty()) times.steps.back().end = times[Stage::kDenoise].end;
-  Timed(times, Stage::kFetch, [&] { FetchActions(*checkpoint_, x_.data(), input.count, output); });
 }
 
 std::unique_ptr<Policy> MakeDitPolicy(std::shared_ptr<const Checkpoint> checkpoint,

@@ -72,7 +72,12 @@ inline Packet PowerOfTwo(const Packet& m) {
 inline Packet Exp(const Packet& x) {
   const Packet bounded = Max(Min(x, Broadcast(88.3762626647950f)), Broadcast(-88.3762626647949f));
   const Packet m = simd::pfloor(Fma(bounded, Broadcast(1.44269504088896341f), Broadcast(0.5f)));
+#ifdef MJP_UNFUSED  // ln 2 in two parts, the product with the first of which is exact (Cephes)
+  const Packet coarse = simd::psub(bounded, simd::pmul(m, Broadcast(0.693359375f)));
+  const Packet r = simd::psub(coarse, simd::pmul(m, Broadcast(-2.12194440e-4f)));
+#else
   const Packet r = Fma(m, Broadcast(-0.6931471805599453f), bounded);
+#endif
   const Packet square = simd::pmul(r, r), cube = simd::pmul(square, r);
   Packet high = Fma(Broadcast(1.9875691500E-4f), r, Broadcast(1.3981999507E-3f));
   Packet low = Fma(Broadcast(4.1665795894E-2f), r, Broadcast(1.6666665459E-1f));

@@ -8,7 +8,6 @@
 #include <functional>
 #include <optional>
 #include <ostream>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -137,6 +136,18 @@ inline const Subject kSubjects[] = {
      {{"environment", ""}, {"instruction", "c ba"}, {"sampler", "rk4"}, {"steps", "3"}}},
 };
 
+// Puts `with` in the place of each `before`, value, `after`; `before` ends and `after` begins with
+// a quotation mark.
+inline void ReplaceQuoted(std::string& text, const std::string& before, const std::string& after,
+                          const std::string& with) {
+  for (size_t at = text.find(before); at != std::string::npos;) {
+    const size_t end = text.find('"', at + before.size());
+    const bool whole = text.compare(end, after.size(), after) == 0;
+    if (whole) text.replace(at, end + after.size() - at, with);
+    at = text.find(before, at + (whole ? with.size() : 1));
+  }
+}
+
 // The subject's MJCF in `parent`, with its policy on the CPU and this seed. Writes the policy.
 inline std::string WriteSubject(const TempDir& parent, const Subject& subject,
                                 const std::string& seed) {
@@ -148,7 +159,7 @@ inline std::string WriteSubject(const TempDir& parent, const Subject& subject,
   std::error_code there;  // what the model includes
   std::filesystem::create_symlink(models / "pusht.xml", parent / "pusht.xml", there);
   const auto set = [&xml](const std::string& key, const std::string& value) {
-    xml = std::regex_replace(xml, std::regex("<config key=\"" + key + "\" value=\"[^\"]*\"/>"), "");
+    ReplaceQuoted(xml, "<config key=\"" + key + "\" value=\"", "\"/>", "");
     const size_t at = xml.find("</instance>");
     if (!value.empty()) {
       xml.insert(at, "<config key=\"" + key + "\" value=\"" + value + "\"/>");
@@ -164,8 +175,8 @@ inline std::string WriteSubject(const TempDir& parent, const Subject& subject,
   const std::pair<const char*, int> sensors[] = {{"chunk", policy.horizon * policy.action_dim},
                                                  {"view", 3 * camera.width * camera.height}};
   for (const auto& [sensor, dim] : sensors) {
-    xml = std::regex_replace(xml, std::regex(std::string("(_") + sensor + "\" dim=)\"[0-9]*\""),
-                             "$1\"" + std::to_string(dim) + "\"");
+    const std::string before = std::string("_") + sensor + "\" dim=\"";
+    ReplaceQuoted(xml, before, "\"", before + std::to_string(dim) + "\"");
   }
   return parent.Write("model" + seed + ".xml", xml);
 }

@@ -61,7 +61,7 @@ std::u32string DecodeUtf8(std::string_view text) {
                      : (lead & 0xF0) == 0xE0 ? 2
                      : (lead & 0xF8) == 0xF0 ? 3
                                              : -1;
-    char32_t character = more == 0 ? lead : lead & (0x3F >> more);
+    char32_t character = more <= 0 ? lead : lead & (0x3F >> more);
     bool valid = more >= 0 && i + more < text.size();
     for (int k = 1; valid && k <= more; ++k) {
       const auto next = static_cast<uint8_t>(text[i + k]);

@@ -139,6 +139,11 @@ class HostRelationTest : public MujocoTest,
 
 TEST_P(HostRelationTest, ActsAsTheOriginalOrSaysWhyNot) {
   const auto& [subject, host] = GetParam();
+#ifdef __SANITIZE_ADDRESS__  // each row takes seconds there
+  const std::string name = subject.name;
+  if (name != "PushT" && name != "ReachActAsync" && name != "ReachFlow")
+    GTEST_SKIP() << "under a sanitizer three kinds of policy stand for all";
+#endif
   const bool by_mujoco = std::string(subject.renderer) == "mujoco";
   if (by_mujoco) {
     try {

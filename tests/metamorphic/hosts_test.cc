@@ -140,8 +140,8 @@ class HostRelationTest : public MujocoTest,
 TEST_P(HostRelationTest, ActsAsTheOriginalOrSaysWhyNot) {
   const auto& [subject, host] = GetParam();
 #ifdef __SANITIZE_ADDRESS__  // each row takes seconds there
-  const std::string name = subject.name;
-  if (name != "PushT" && name != "ReachActAsync" && name != "ReachFlow")
+  const std::string kind = subject.name;
+  if (kind != "PushT" && kind != "ReachActAsync" && kind != "ReachFlow")
     GTEST_SKIP() << "under a sanitizer three kinds of policy stand for all";
 #endif
   const bool by_mujoco = std::string(subject.renderer) == "mujoco";

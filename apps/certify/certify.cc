@@ -8,7 +8,7 @@
 #include "apps/commands.h"
 #include "apps/policy_options.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/folders.h"
 
 namespace mjp::app {
 namespace {
@@ -21,10 +21,6 @@ struct Arguments {
   bool episodes_given = false, timed_given = false;
 };
 
-void Write(const std::string& path, const std::string& text) {
-  mjp::WriteFileAtomically(path, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
-}
-
 // "a/name.json" -> "a/name.md"
 std::string PagePath(const std::string& path) {
   const bool json = path.ends_with(".json");
@@ -33,9 +29,9 @@ std::string PagePath(const std::string& path) {
 
 int Certify(const Arguments& arguments) {
   const Json certificate = MakeCertificate(arguments.options);
-  Write(arguments.out, certificate.dump(1) + "\n");
+  WriteFileAtomically(arguments.out, certificate.dump(1) + "\n");
   const std::string page = PagePath(arguments.out);
-  Write(page, PageOf(certificate));
+  WriteFileAtomically(page, PageOf(certificate));
   std::printf("certificate     %s\npage            %s\n", arguments.out.c_str(), page.c_str());
   return 0;
 }

@@ -23,6 +23,7 @@
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/evaluation/version.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
+#include "tasks/pusht/physics/scene.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tasks/results/statistics.h"
 
@@ -205,11 +206,8 @@ Json RefusalsOf(const SharedCheckpoint& checkpoint, const mjp::PolicyOptions& op
 Json ModelOf(const std::string& path) {
   constexpr double kSeconds = 10;
   if (!mjp::RegisterPlugin()) throw mjp::EnvironmentError("the engine refused the plugin");
-  char text[1000] = "";
-  const std::unique_ptr<mjModel, void (*)(mjModel*)> model(
-      mj_loadXML(path.c_str(), nullptr, text, sizeof(text)), mj_deleteModel);
-  if (!model) throw mjp::BadInput(path + ": " + text);
-  const std::unique_ptr<mjData, void (*)(mjData*)> data(mj_makeData(model.get()), mj_deleteData);
+  const ModelPtr model = LoadModel(path);
+  const DataPtr data = MakeData(model.get());
   StateHash hash;
   while (data->time < kSeconds) {
     mj_step(model.get(), data.get());

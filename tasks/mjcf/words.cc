@@ -3,30 +3,14 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <numeric>
 
+#include "base/command_line/edit_distance.h"
 #include "base/text_stream.h"
 
 namespace mjp::app {
 namespace {
 
 constexpr char kBlanks[] = " \t\r\n";
-
-// Insertions, deletions and replacements of letters that make one word the other.
-size_t EditDistance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
 
 const char* WordFor(mjtObj type) {
   switch (type) {

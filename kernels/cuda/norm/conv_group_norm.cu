@@ -106,15 +106,15 @@ __device__ __forceinline__ float2 CombineMoments(const ConvGroupNormKernelArgs& 
   return make_float2(mean, 1.0f / sqrtf(squares / count + kEpsilon));
 }
 
-// Adds up what the `split` blocks of a slice, from `rank` on, have at `own`, and the bias.
-__device__ __forceinline__ float4 AddBlocks(const float4* own, int rank, int split,
+// Adds up what the `split` blocks of a slice have at `own`, and the bias.
+__device__ __forceinline__ float4 AddBlocks(const float4* own, int slice, int split,
                                             const ConvArgs& a, int channel) {
   float4 v = *own;
   if (split > 1) {
     const uint32_t at = SharedAddress(own);
-    v = LoadFromBlock(at, rank);
+    v = LoadFromBlock(at, slice * split);
     for (int r = 1; r < split; ++r) {
-      const float4 u = LoadFromBlock(at, rank + r);
+      const float4 u = LoadFromBlock(at, slice * split + r);
       v.x += u.x, v.y += u.y, v.z += u.z, v.w += u.w;
     }
   }
@@ -185,7 +185,7 @@ __device__ __forceinline__ void RunConvGroupNormEpilogue(const ConvGroupNormKern
   constexpr int kPitch4 = kPitch / 4;
   float sum = 0.0f;
   for (int row = first; row < share.end; row += kRows) {
-    const float4 v = AddBlocks(own + row * kPitch4, slice * split, split, a, channel);
+    const float4 v = AddBlocks(own + row * kPitch4, slice, split, a, channel);
     own[row * kPitch4] = v;
     sum += (v.x + v.y) + (v.z + v.w);
   }

@@ -142,7 +142,7 @@ int Run(Arguments& arguments) {
                  folder.finished().size());
     return StoppedExitCode();
   }
-  result.videos = FilmsIn(arguments.out, folder.finished());
+  result.videos = VideosIn(arguments.out, folder.finished());
   folder.Finish(SummaryText(run, task.measures(), folder.finished(), result));
   const Figures figures = Summarise(folder.finished(), task.measures());
   if (arguments.json) return PrintJson(arguments.out, figures);
@@ -217,7 +217,7 @@ Action AddEvaluate(CLI::App& app) {
                    "Take part i of N, or what Slurm or Kubernetes say (auto; the default where "
                    "they do); see docs/DISTRIBUTED.md")
       ->type_name("i/N");
-  command->add_option("--videos", options.videos, "Films of the first episodes")
+  command->add_option("--videos", options.videos, "Videos of the first episodes")
       ->check(CLI::Range(0, 100000));
   command->add_flag("--json", arguments->json, "Print the results as JSON, not as a table");
   CLI::Option* resume =

@@ -17,7 +17,7 @@
 #include "tasks/aloha/drift.h"
 #include "tasks/aloha/expert.h"
 #include "tasks/aloha/mishap.h"
-#include "tasks/pusht/physics/random_stream.h"
+#include "tasks/physics/random_stream.h"
 #include "tasks/results/statistics.h"
 
 namespace mjp::app {

@@ -59,7 +59,7 @@ __device__ __forceinline__ void LoadOwnerTerms(const CtaState& cta, const LayerD
   t.film_scale[1] = LoadReadOnly4(f.cond + (cond + desc.film_scale));
 }
 
-// a * a + b * b in one order of roundings: the first product is rounded, the second one is fused.
+// a * a + b * b in one order of roundings: the first product is rounded, the second one is not.
 // Where a plain expression is compiled, an edit far away can swap the two, and the bits with them.
 __device__ __forceinline__ float SumOfSquares(float a, float b) {
   return __fmaf_rn(b, b, __fmul_rn(a, a));

@@ -1,5 +1,5 @@
-#ifndef TASKS_PUSHT_PHYSICS_RANDOM_STREAM_H_
-#define TASKS_PUSHT_PHYSICS_RANDOM_STREAM_H_
+#ifndef TASKS_PHYSICS_RANDOM_STREAM_H_
+#define TASKS_PHYSICS_RANDOM_STREAM_H_
 
 #include <cstdint>
 
@@ -46,4 +46,4 @@ class RandomStream {
 
 }  // namespace mjp::app
 
-#endif  // TASKS_PUSHT_PHYSICS_RANDOM_STREAM_H_
+#endif  // TASKS_PHYSICS_RANDOM_STREAM_H_

@@ -1,5 +1,5 @@
-#ifndef TASKS_PUSHT_PHYSICS_RANDOM_STATE_H_
-#define TASKS_PUSHT_PHYSICS_RANDOM_STATE_H_
+#ifndef TASKS_PHYSICS_RANDOM_STATE_H_
+#define TASKS_PHYSICS_RANDOM_STATE_H_
 
 #include <cstdint>
 #include <random>
@@ -29,4 +29,4 @@ class RandomState {
 
 }  // namespace mjp::app
 
-#endif  // TASKS_PUSHT_PHYSICS_RANDOM_STATE_H_
+#endif  // TASKS_PHYSICS_RANDOM_STATE_H_

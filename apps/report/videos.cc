@@ -1,4 +1,4 @@
-#include "apps/report/films.h"
+#include "apps/report/videos.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostCards = 200;  // with a film
+constexpr size_t kMostCards = 200;  // with a video
 constexpr size_t kMostRows = 400;   // of the table beneath
 
 struct Entry {
@@ -45,12 +45,13 @@ std::string Outcome(const EpisodeResult& e) {
   return "<span class=\"bad\">failed</span>";
 }
 
-std::string CardHtml(const Entry& entry, const std::string& film) {
+std::string CardHtml(const Entry& entry, const std::string& video) {
   const EpisodeResult& e = *entry.episode;
-  return "<article class=\"film\" data-in=\"all " + std::string(e.success() ? "solved" : "failed") +
-         " series" + std::to_string(entry.series) + "\" style=\"--c:" + SeriesColour(entry.series) +
-         "\">" + film + "<div class=\"what\"><b>seed " + std::to_string(e.seed) + "</b> " +
-         Outcome(e) + "<br><span class=\"soft\">" + Escaped(entry.evaluation->name) + ", score " +
+  return "<article class=\"video\" data-in=\"all " +
+         std::string(e.success() ? "solved" : "failed") + " series" + std::to_string(entry.series) +
+         "\" style=\"--c:" + SeriesColour(entry.series) + "\">" + video +
+         "<div class=\"what\"><b>seed " + std::to_string(e.seed) + "</b> " + Outcome(e) +
+         "<br><span class=\"soft\">" + Escaped(entry.evaluation->name) + ", score " +
          Fixed(e.max_reward, 3) + (e.valid ? "" : ", " + Escaped(e.reason)) +
          "</span></div></article>";
 }
@@ -81,7 +82,7 @@ std::string EpisodeTable(const std::vector<Entry>& entries) {
 
 }  // namespace
 
-std::string FilmShelf::Html(const std::string& file) {
+std::string VideoShelf::Html(const std::string& file) {
   std::error_code none;
   const uint64_t size = fs::file_size(file, none);
   if (!none && size <= room_ && file.ends_with(".mp4")) {
@@ -96,25 +97,25 @@ std::string FilmShelf::Html(const std::string& file) {
          Escaped(fs::path(file).filename().string()) + "</a></div>";
 }
 
-std::string EpisodesSection(const std::vector<EvaluationFiles>& all, FilmShelf& shelf) {
+std::string EpisodesSection(const std::vector<EvaluationFiles>& all, VideoShelf& shelf) {
   const std::vector<Entry> entries = Ordered(all);
   std::string cards;
   size_t shown = 0, failures = 0, filmed_failures = 0;
   for (const Entry& entry : entries) {
     failures += !entry.episode->success();
-    const auto film = entry.evaluation->films.find(entry.episode->index);
-    if (film == entry.evaluation->films.end() || shown == kMostCards) continue;
+    const auto video = entry.evaluation->videos.find(entry.episode->index);
+    if (video == entry.evaluation->videos.end() || shown == kMostCards) continue;
     ++shown;
     filmed_failures += !entry.episode->success();
-    cards += CardHtml(entry, shelf.Html(film->second));
+    cards += CardHtml(entry, shelf.Html(video->second));
   }
   std::string note = std::to_string(failures) + " of " + std::to_string(entries.size()) +
                      " episodes failed; " + std::to_string(filmed_failures) +
-                     " of these have a film.";
+                     " of these have a video.";
   if (shelf.linked() > 0)
-    note += " " + std::to_string(shelf.linked()) + " films are links to their files.";
-  std::string filters = "<div class=\"filters\" data-cards=\".film\">" +
-                        Button("all", "All films", true) + Button("failed", "Failures", false) +
+    note += " " + std::to_string(shelf.linked()) + " videos are links to their files.";
+  std::string filters = "<div class=\"filters\" data-cards=\".video\">" +
+                        Button("all", "All videos", true) + Button("failed", "Failures", false) +
                         Button("solved", "Solved", false);
   for (size_t i = 0; all.size() > 1 && i < all.size(); ++i)
     filters += Button("series" + std::to_string(i), all[i].name, false);
@@ -122,10 +123,10 @@ std::string EpisodesSection(const std::vector<EvaluationFiles>& all, FilmShelf& 
   if (shown == 0) {
     filters.clear();
     cards =
-        "<p class=\"note\">No films: <code>mjpolicy evaluate --videos N</code> makes them of the "
+        "<p class=\"note\">No videos: <code>mjpolicy evaluate --videos N</code> makes them of the "
         "first N episodes.</p>";
   } else {
-    cards = "<div class=\"films\">" + cards + "</div>";
+    cards = "<div class=\"videos\">" + cards + "</div>";
   }
   return SectionHtml("episodes", "Episodes, failures first", note,
                      filters + cards + EpisodeTable(entries));

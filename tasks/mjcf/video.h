@@ -1,5 +1,5 @@
-#ifndef TASKS_MJCF_FILM_H_
-#define TASKS_MJCF_FILM_H_
+#ifndef TASKS_MJCF_VIDEO_H_
+#define TASKS_MJCF_VIDEO_H_
 
 #include <memory>
 #include <string>
@@ -12,18 +12,18 @@
 
 namespace mjp::app {
 
-// The camera that films are made with: the policy's first, or else the model's. Throws Error where
+// The camera that videos are made with: the policy's first, or else the model's. Throws Error where
 // there is none.
-std::string FilmCamera(const mjModel* model, const Config& config);
+std::string VideoCamera(const mjModel* model, const Config& config);
 
-// The film of an episode: what a camera shows, 640 x 480, with seed, step and score below. At most
+// The video of an episode: what a camera shows, 640 x 480, with seed, step and score below. At most
 // 25 pictures a second of simulation.
-class WorldFilm : public EpisodeFilm {
+class WorldVideo : public EpisodeVideo {
  public:
   // Writes <stem>.mp4 (or .avi) of the world that `model` and `data` are, whose control steps take
   // `period` seconds. Throws Error where it cannot be created, or nothing draws on this machine.
-  WorldFilm(const std::string& stem, const std::string& camera, double period, mjModel* model,
-            mjData* data, VideoWriter::Before before = VideoWriter::Before::kReplaced);
+  WorldVideo(const std::string& stem, const std::string& camera, double period, mjModel* model,
+             mjData* data, VideoWriter::Before before = VideoWriter::Before::kReplaced);
 
   void Add(const EpisodeResult& episode) override;
   std::string Close() override;
@@ -39,4 +39,4 @@ class WorldFilm : public EpisodeFilm {
 
 }  // namespace mjp::app
 
-#endif  // TASKS_MJCF_FILM_H_
+#endif  // TASKS_MJCF_VIDEO_H_

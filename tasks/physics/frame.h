@@ -1,5 +1,5 @@
-#ifndef TASKS_PUSHT_PHYSICS_FRAME_H_
-#define TASKS_PUSHT_PHYSICS_FRAME_H_
+#ifndef TASKS_PHYSICS_FRAME_H_
+#define TASKS_PHYSICS_FRAME_H_
 
 #include <mujoco/mujoco.h>
 
@@ -88,4 +88,4 @@ inline Frame GeomFrame(const mjModel* model, int geom, int ancestor) {
 
 }  // namespace mjp::app
 
-#endif  // TASKS_PUSHT_PHYSICS_FRAME_H_
+#endif  // TASKS_PHYSICS_FRAME_H_

@@ -1,4 +1,4 @@
-#include "tasks/pusht/physics/random_state.h"
+#include "tasks/physics/random_state.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tasks/mjcf/film.h"
+#include "tasks/mjcf/video.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,15 +26,15 @@ int FramesPerSecond(double period, int stride) {
 
 }  // namespace
 
-std::string FilmCamera(const mjModel* model, const Config& config) {
+std::string VideoCamera(const mjModel* model, const Config& config) {
   if (!config.cameras.empty()) return config.cameras[0];
   const std::vector<std::string> cameras = NamesOf(model, mjOBJ_CAMERA);
   if (!cameras.empty()) return cameras[0];
-  throw BadInput("a film needs a camera with a name; write <camera name=...> in the model");
+  throw BadInput("a video needs a camera with a name; write <camera name=...> in the model");
 }
 
-WorldFilm::WorldFilm(const std::string& stem, const std::string& camera, double period,
-                     mjModel* model, mjData* data, VideoWriter::Before before)
+WorldVideo::WorldVideo(const std::string& stem, const std::string& camera, double period,
+                       mjModel* model, mjData* data, VideoWriter::Before before)
     : model_(model),
       data_(data),
       source_(MakeMujocoPictureSource(model, {{camera}, kWidth, kHeight, -1})),
@@ -48,7 +48,7 @@ WorldFilm::WorldFilm(const std::string& stem, const std::string& camera, double 
       VideoWriter::Open(stem, kWidth, kHeight + kFooter, FramesPerSecond(period, stride_), before);
 }
 
-void WorldFilm::Add(const EpisodeResult& episode) {
+void WorldVideo::Add(const EpisodeResult& episode) {
   if (episode.steps % stride_ != 0) return;
   mj_kinematics(model_, data_);
   mj_comPos(model_, data_);
@@ -64,7 +64,7 @@ void WorldFilm::Add(const EpisodeResult& episode) {
   writer_->Add(picture);
 }
 
-std::string WorldFilm::Close() {
+std::string WorldVideo::Close() {
   writer_->Close();
   return writer_->file();
 }

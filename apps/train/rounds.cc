@@ -29,15 +29,16 @@ struct Hardship {
   double push;          // pixels
   int pushes;           // 0: one every two seconds
   double action_noise;  // pixels
-  bool early;           // decides after half as many steps
+  int often;            // times as many decisions as in plain episodes
 };
+constexpr int kMostOften = 4;
 constexpr Hardship kHardships[] = {
-    {20, 0, 2, false}, {40, 0, 2, true}, {40, 3, 10, false}, {30, 4, 5, true}};
+    {20, 0, 2, 2}, {40, 0, 2, kMostOften}, {40, 3, 10, 1}, {30, 4, 5, 2}};
 constexpr int kParts = std::size(kHardships);
 
 void Disturb(int round, int part, EvaluationOptions& evaluation, PushtOptions& pusht) {
   const Hardship& hardship = kHardships[part];
-  if (hardship.early) evaluation.action_steps = (evaluation.action_steps + 1) / 2;
+  evaluation.action_steps = std::max(1, evaluation.action_steps / hardship.often);
   evaluation.conditions.latency = std::min((round + part) % 3, evaluation.action_steps);
   evaluation.conditions.action_noise = hardship.action_noise;
   pusht.push = hardship.push;
@@ -66,8 +67,10 @@ Rounds::Rounds(const RoundOptions& options, const mjp::PolicyOptions& policy)
 Rounds::~Rounds() = default;
 
 int64_t RoundOptions::Capacity() const {
-  // the disturbed decide up to twice as often
-  return int64_t{count} * (episodes + 2 * disturbed_episodes) * (kControlSteps / action_steps + 1);
+  const auto decisions = [](int steps) { return kControlSteps / steps + 1; };
+  const int fewest = std::max(1, action_steps / kMostOften);
+  return int64_t{count} * (int64_t{episodes} * decisions(action_steps) +
+                           int64_t{disturbed_episodes} * decisions(fewest));
 }
 
 bool Rounds::Due(double progress) const {
@@ -91,6 +94,8 @@ Figures Rounds::Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, 
   PushtOptions pusht;
   if (part != kPlain) Disturb(round, part, evaluation, pusht);
   if (labels != nullptr) pusht.end_coverage = kEndCoverage;
+  evaluation.policy.sampler.hold_noise =
+      mjp::ResolveHoldNoise(policy_.sampler, *student, evaluation.action_steps);
   const PushtTask task(pusht);
   const int first = student->config.FirstAction();
   const auto remember = [&](const Decision& decision) {

@@ -114,9 +114,9 @@ Action AddDemonstrate(CLI::App& app) {
   AddAlohaOptions(*command, *arguments);
   return [arguments] {
     if (Run(*arguments)) return 0;
-    std::cerr << (arguments->task == kAlohaTask
-                      ? "stopped; nothing was written"
-                      : "stopped; finished streams are kept, go on with the same command")
+    std::cerr << (arguments->out.empty()
+                      ? "stopped; nothing was to be written"
+                      : "stopped; what is finished is kept, go on with the same command")
               << std::endl;
     return StoppedExitCode();
   };

@@ -37,9 +37,10 @@ TransferEpisode PlayTransfer(const TransferOptions& options, uint32_t seed,
 // Plays options.episodes episodes on all threads, prints how many succeed to `report`, and writes
 // the successful ones that end with the cube handed over to options.out, if given: state.npy (N,
 // 14) and action.npy (N, 14), float64, and episode_ends.npy (E), seed.npy (E), whose start each is.
-// The folder is new or empty before and whole afterwards. Returns false where `stop` ended it
-// early, with nothing written. Throws Error, before the work, for another folder, one that cannot
-// be made, and a seed of 2^32 or more.
+// The folder is new or empty before and whole afterwards; until then finished episodes are kept
+// beside it (recording_folder.h). Returns false where `stop` ended it early: the same call then
+// goes on. Throws Error, before the work, for another folder, one that cannot be made, and a seed
+// of 2^32 or more.
 bool RunTransfers(const TransferOptions& options, std::ostream& report,
                   const std::atomic<bool>& stop);
 

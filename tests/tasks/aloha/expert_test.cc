@@ -156,6 +156,54 @@ TEST(TransferExpertTest, RecordingsAreTheWholeOfAFolderOfTheirOwn) {
   EXPECT_EQ(left.size(), 2u) << "nothing unfinished stays behind";
 }
 
+// what was finished before a stop is taken from there, and the end is that of an unbroken run
+TEST(TransferExpertTest, StoppedRecordingsKeepTheirFinishedEpisodes) {
+  const mjp_test::TempDir folder;
+  const std::atomic<bool> never = false;
+  std::ostringstream report;
+  TransferOptions options = {.episodes = 3, .threads = 1, .out = folder / "whole"};
+  ASSERT_TRUE(RunTransfers(options, report, never));
+  options.out = folder / "out";
+  const std::string kept = folder / "out.unfinished/0.npy";
+  std::atomic<bool> stop = false;
+  std::thread stopper([&] {
+    while (!std::filesystem::exists(kept)) std::this_thread::yield();
+    stop = true;
+  });
+  EXPECT_FALSE(RunTransfers(options, report, stop));
+  stopper.join();
+  EXPECT_FALSE(std::filesystem::exists(options.out));
+  const auto refusal = [&] {
+    try {
+      RunTransfers(options, report, never);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  options.noise = 0.01;
+  EXPECT_NE(refusal().find("options.json: was begun with"), std::string::npos);
+  options.noise = 0;
+  const std::vector<uint8_t> whole = mjp::ReadFile(kept, 1 << 20);
+  std::filesystem::resize_file(kept, whole.size() - 8);
+  EXPECT_NE(refusal().find("0.npy"), std::string::npos);
+  mjp::WriteFileAtomically(kept, whole);
+  const auto written = std::filesystem::last_write_time(kept);
+  // the third start is stopped again: the first one is not played a second time
+  options.episodes = 2;
+  std::atomic<bool> at_once = true;
+  EXPECT_FALSE(RunTransfers(options, report, at_once));
+  EXPECT_EQ(std::filesystem::last_write_time(kept), written);
+  options.episodes = 3;
+  ASSERT_TRUE(RunTransfers(options, report, never));
+  for (const char* name : {"state.npy", "action.npy", "episode_ends.npy", "seed.npy"}) {
+    EXPECT_EQ(mjp::ReadFile(options.out + "/" + name, 1 << 24),
+              mjp::ReadFile(folder / "whole/" + name, 1 << 24))
+        << name;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "out.unfinished"));
+}
+
 TEST(TransferExpertTest, RefusesAnotherModelByName) {
   const ModelPtr table = LoadModel(ModelPath("pusht.xml"));
   try {

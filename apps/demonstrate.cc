@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/number_range.h"
 #include "tasks/aloha/demonstrations.h"
+#include "tasks/evaluation/version.h"
 #include "tasks/pusht/planner/demonstrations.h"
 #include "tasks/task_names.h"
 
@@ -80,6 +81,7 @@ bool Run(Arguments& arguments) {
     RefuseOptionsOf(arguments.pusht_options, arguments);
     arguments.aloha.out = arguments.out;
     arguments.aloha.threads = arguments.threads;
+    arguments.aloha.version = ProjectVersion();
     if (arguments.seed.value_or(0) > std::numeric_limits<uint32_t>::max())
       throw Error(ExitCode::kUsage, "--seed of this task is less than 2^32");
     arguments.aloha.seed = static_cast<uint32_t>(arguments.seed.value_or(arguments.aloha.seed));

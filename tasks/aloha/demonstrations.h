@@ -13,12 +13,13 @@ namespace mjp::app {
 
 struct TransferOptions {
   int episodes = 50;
-  uint32_t seed = 0;     // episode i starts from seed + i
-  int threads = 0;       // 0: one per core
-  double noise = 0;      // radians by which the arms stray from the actions that are recorded
-  bool variety = true;   // each episode in a style of its own
-  bool mishaps = false;  // the expert takes over where something has gone wrong
-  std::string out = {};  // folder of the recordings; "": none
+  uint32_t seed = 0;         // episode i starts from seed + i
+  int threads = 0;           // 0: one per core
+  double noise = 0;          // radians by which the arms stray from the actions that are recorded
+  bool variety = true;       // each episode in a style of its own
+  bool mishaps = false;      // the expert takes over where something has gone wrong
+  std::string out = {};      // folder of the recordings; "": none
+  std::string version = {};  // of the program: kept episodes of another one are refused
 };
 
 // One episode of the expert.

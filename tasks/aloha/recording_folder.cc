@@ -7,7 +7,6 @@
 #include "base/folders.h"
 #include "base/json.h"
 #include "base/npy.h"
-#include "tasks/evaluation/version.h"
 
 namespace mjp::app {
 namespace {
@@ -19,7 +18,7 @@ constexpr size_t kColumns = 2 * kNumbers;  // of a kept episode: state, action
 
 // What an episode is a function of, beside its seed.
 Json OptionsOf(const TransferOptions& options) {
-  return {{"version", ProjectVersion()},
+  return {{"version", options.version},
           {"noise", options.noise},
           {"variety", options.variety},
           {"mishaps", options.mishaps}};

@@ -170,7 +170,10 @@ class ZarrSource : public ArraySource {
       before = ends_.back();
     }
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder + "/data")) {
+    std::error_code error;
+    const fs::directory_iterator data(folder + "/data", error);
+    if (error) throw BadInput(folder + "/data: " + error.message() + "; copy the data set again");
+    for (const auto& entry : data) {
       if (!entry.is_directory()) continue;
       if (!fs::exists(entry.path() / ".zarray")) {
         throw BadInput(entry.path().string() + "/.zarray: is missing; copy the array again, or " +
@@ -183,7 +186,8 @@ class ZarrSource : public ArraySource {
       const auto added = open_.try_emplace(name, folder + "/data/" + name).first;
       if (added->second.rows() != before) {
         throw BadInput(folder + "/data/" + name + ": has " + std::to_string(added->second.rows()) +
-                       " rows, the episodes end at " + std::to_string(before));
+                       " rows, meta/episode_ends ends at " + std::to_string(before) +
+                       "; copy both again");
       }
       arrays_.push_back({name, added->second.shape(), added->second.Dtype()});
     }

@@ -121,11 +121,22 @@ TEST_F(OutputsTest, OfTaskFilesAreWholeOrNone) {
       "evaluate " + cart + "--episodes 3 --max-steps 6 --videos 1 --out " + Path("out") + " ";
   Try({"evaluate", evaluate, evaluate + "--overwrite", [this] { return Evaluated("out"); },
        [this] { ExpectWholeFilms("out"); }});
-  std::ofstream(Path("arm.xml")) << R"(<mujoco model="arm"><worldbody>
-    <camera name="side" pos="0 -2 0.5" xyaxes="1 0 0 0 0 1"/>
-    <body><joint name="a" axis="0 1 0" range="-60 60"/><geom size="0.1"/></body></worldbody>
-    <actuator><position joint="a" ctrlrange="-1 1"/></actuator></mujoco>)";
-  TryWhole("scaffold", "scaffold " + Path("arm.xml") + " --out " + Path("out/task.xml"));
+  const auto prepare = [this] {
+    fs::create_directory(Path("out"));
+    folder_.Write("out/arm.xml", R"(<mujoco model="arm"><worldbody>
+      <camera name="side" pos="0 -2 0.5" xyaxes="1 0 0 0 0 1"/>
+      <body><joint name="a" axis="0 1 0" range="-60 60"/><geom size="0.1"/></body></worldbody>
+      <actuator><position joint="a" ctrlrange="-1 1"/></actuator></mujoco>)");
+  };
+  const std::string scaffold = "scaffold " + Path("out/arm.xml");
+  Try({"scaffold", scaffold, scaffold, [this] { return Content("out"); },
+       [this] {
+         Files files = Content("out");
+         std::string& task = files["arm_task.xml"];
+         EXPECT_TRUE(task.empty() || task.ends_with("</mujoco>\n")) << task;
+         EXPECT_EQ(files.size(), 2u);
+       },
+       prepare});
 }
 
 // episodes that a recorder left behind, and a conversion of them that is broken off

@@ -163,6 +163,19 @@ TEST_F(FaultsTest, FilmsOfAResumedEvaluationAreListed) {
   EXPECT_EQ(Results("a"), whole);
 }
 
+TEST_F(FaultsTest, FilmsThatAResumeDoesNotMakeAreSaid) {
+  ASSERT_EQ(Pusht(Evaluate("a") + "--episodes 3 --videos 1").code, 0);
+  const std::string more = Evaluate("a") + "--episodes 3 --videos 3 --resume";
+  EXPECT_THAT(Pusht(more).text, HasSubstr("2 of 3 films are missing"));
+  // with an episode to do, that one's film is made
+  const std::string log = Path("a/episodes.jsonl");
+  fs::resize_file(log, fs::file_size(log) - 5);
+  fs::remove(Path("a/eval_info.json"));
+  EXPECT_THAT(Pusht(more).text, HasSubstr("1 of 3 films are missing"));
+  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 3 --videos 3 --overwrite").text.find("missing"),
+            std::string::npos);
+}
+
 TEST_F(FaultsTest, LostOutputIsAnErrorAndTheResultsAreKept) {
   ASSERT_EQ(Pusht(Evaluate("whole") + "--episodes 5").code, 0);
   const Outcome full = Pusht(Evaluate("a") + "--episodes 5 >/dev/full )", "(");

@@ -22,10 +22,10 @@ constexpr size_t kSets = 100;
 class TrainFaultsTest : public ::testing::Test {
  protected:
   Outcome Train(const std::string& dataset, const std::string& more = "") const {
-    return Run("timeout 60 " IMAGE_DIFFUSION " train --dataset " + dataset + " --data " + set_ +
-               " --out " + run_ +
-               " --image-size 4 --batch-size 4 --unet-channels 16 --sample-every 0 --epochs 0.3 " +
-               more);
+    return mjp_test::Run(
+        "timeout 60 " IMAGE_DIFFUSION " train --dataset " + dataset + " --data " + set_ +
+        " --out " + run_ +
+        " --image-size 4 --batch-size 4 --unet-channels 16 --sample-every 0 --epochs 0.3 " + more);
   }
   void ExpectRefused(const std::string& dataset, const Fault& fault) const {
     SCOPED_TRACE(dataset + ": " + fault.name);

@@ -34,7 +34,7 @@ Demonstration Demonstrate(EpisodeWorld& world, Demonstrator& demonstrator, uint3
   shown.states.push_back(HashOf(state));
   StateHash hash;
   StepOutcome outcome;
-  std::vector<mjtNum> numbers;
+  std::vector<mjtNum> numbers(static_cast<size_t>(world.action_size()));
   bool running = true;
   while (running) {
     demonstrator.Act(world.model(), world.data(), numbers);

@@ -35,7 +35,7 @@ void EpisodeWorld::Step(std::span<const float> action, StepOutcome& outcome) {
   file_->policy().controls.Write(numbers_, data_.get());
   for (int i = 0; i < file_->substeps() && outcome.failure.empty(); ++i) {
     mj_step(model_.get(), data_.get());
-    outcome.failure = HostedFailure(model_.get(), data_.get());
+    outcome.failure = PhysicsFailure(data_.get());
   }
   if (!outcome.failure.empty()) return;
   if (code_) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "tasks/demonstration/action_ranges.h"
+#include "tasks/evaluation/hosted_failure.h"
 #include "tasks/pusht/physics/random_stream.h"
 
 namespace mjp::app {
@@ -103,19 +104,13 @@ class SamplingPlanner : public Demonstrator {
       const std::span<const mjtNum> action(&plan[step * ranges_.size()], ranges_.size());
       file_.policy().controls.Write(action, data_.get());
       for (int i = 0; i < file_.substeps(); ++i) mj_step(model_.get(), data_.get());
-      if (Diverged()) return sum - (steps_ - step);
+      if (!PhysicsFailure(data_.get()).empty()) return sum - (steps_ - step);
       Sense();
       file_.rules().Judge(data_->sensordata, held, outcome);
       if (outcome.lost) return sum - (steps_ - step);
       sum += outcome.success ? 1 : outcome.reward;
     }
     return sum;
-  }
-
-  bool Diverged() const {
-    return std::ranges::any_of(std::initializer_list<int>{mjWARN_BADQPOS, mjWARN_BADQVEL,
-                                                          mjWARN_BADQACC},
-                               [this](int kind) { return data_->warning[kind].number > 0; });
   }
 
   void Sense() {

@@ -161,7 +161,8 @@ Action AddRecord(CLI::App& app) {
       "  mjpolicy record models/cart_pole.xml --out cart_data --picture 96x96\n"
       "  mjpolicy record models/aloha_transfer_cube.xml --out cube --episodes 200 --video\n"
       "  mjpolicy record models/cart_pole.xml --checkpoint my_policy --keep all --out seen\n"
-      "Ctrl-C ends it with all finished episodes saved; the same command goes on. An episode counts "
+      "Ctrl-C ends it with all finished episodes saved; the same command goes on. An episode "
+      "counts "
       "as saved when it can be read, whatever is killed then.");
   return [arguments] { return Run(*arguments); };
 }

@@ -23,6 +23,16 @@ int FramesPerSecond(const TaskFile& file) {
   throw BadInput(text.str());
 }
 
+// Said before the work rather than with the first episode.
+void CheckVideo(const std::string& camera, PictureSize size) {
+  constexpr int kLeast = 64;
+  const auto fits = [](int side) { return side >= kLeast && side % 2 == 0; };
+  if (fits(size.width) && fits(size.height)) return;
+  throw BadInput("camera " + camera + ": a video has even sides of at least 64 pixels, not " +
+                 std::to_string(size.width) + " x " + std::to_string(size.height) +
+                 "; give --picture, or leave --video out");
+}
+
 // LeRobot splits names at dots, and files are named after them.
 std::string FeatureOf(const std::string& camera) {
   std::string name = camera;
@@ -91,6 +101,7 @@ datasets::Info InfoOf(const TaskFile& file, const PictureOptions& options) {
   }
   for (const std::string& camera : policy.config.cameras) {
     const PictureSize size = SizeOf(file.model(), camera, options);
+    if (options.video) CheckVideo(camera, size);
     info.features.push_back(MakeFeature(FeatureOf(camera), options.video ? "video" : "image",
                                         {size.height, size.width, 3},
                                         {"height", "width", "channels"}));
@@ -122,9 +133,9 @@ FrameMaker::FrameMaker(const TaskFile& file, const PictureOptions& options)
   for (const std::string& camera : config.cameras) {
     const PictureSize size = SizeOf(file.model(), camera, options);
     const PictureRequest request = {{camera}, size.width, size.height, -1};
-    cameras_.push_back({FeatureOf(camera), size,
-                        std::make_unique<PictureHistory>(file.model(), config.renderer, request, 1,
-                                                         notice)});
+    cameras_.push_back(
+        {FeatureOf(camera), size,
+         std::make_unique<PictureHistory>(file.model(), config.renderer, request, 1, notice)});
   }
 }
 

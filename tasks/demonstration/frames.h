@@ -27,8 +27,8 @@ PictureSize SizeOf(const mjModel* model, const std::string& camera, const Pictur
 
 // What a data set of a task file is made of: observation.state, observation.environment_state and
 // observation.images.<camera> where the policy sees such, action, next.reward, next.success,
-// next.done and seed, that of the episode. Rate, names and the camera's sizes are the file's. Throws
-// Error where the control period is no whole number of frames a second.
+// next.done and seed, that of the episode. Rate, names and the camera's sizes are the file's.
+// Throws Error where the control period is no whole number of frames a second.
 datasets::Info InfoOf(const TaskFile& file, const PictureOptions& options);
 
 // What is being done, in words: text task.description, else the policy's instruction, else the name

@@ -76,8 +76,8 @@ class Recorder {
     const std::optional<uint32_t> last = LastSeed(options.out);
     next_ = last ? *last + uint64_t{1} : options.seed;
     for (int i = 0; i < std::max(1, options.threads); ++i) {
-      players_.push_back({std::make_unique<EpisodeWorld>(file_, MakeTaskCode(*file_)),
-                          demonstrators()});
+      players_.push_back(
+          {std::make_unique<EpisodeWorld>(file_, MakeTaskCode(*file_)), demonstrators()});
     }
   }
 

@@ -14,13 +14,13 @@
 namespace mjp::app {
 
 struct RecordOptions {
-  std::string out;         // folder of the data set; one that was recorded so is continued
-  std::string by;          // who demonstrates, as the folder remembers it
-  int64_t episodes = 50;   // that the data set is to have
-  uint32_t seed = 0;       // of the first start; the others follow
-  bool keep_all = false;   // also episodes without success
-  int steps = 0;           // at most, of an episode; 0: as the task says
-  int threads = 1;         // that play episodes; the data set is the same
+  std::string out;        // folder of the data set; one that was recorded so is continued
+  std::string by;         // who demonstrates, as the folder remembers it
+  int64_t episodes = 50;  // that the data set is to have
+  uint32_t seed = 0;      // of the first start; the others follow
+  bool keep_all = false;  // also episodes without success
+  int steps = 0;          // at most, of an episode; 0: as the task says
+  int threads = 1;        // that play episodes; the data set is the same
   PictureOptions pictures;
 };
 
@@ -32,11 +32,11 @@ struct RecordProgress {
 };
 
 // Lets demonstrators play the task's starts one after the other and puts episodes into a data set
-// (datasets/recording/writer.h). Each is played a second time from its recorded actions, drawn then,
-// and must give the same states bit for bit. `on_progress` is called after each start and as
+// (datasets/recording/writer.h). Each is played a second time from its recorded actions, drawn
+// then, and must give the same states bit for bit. `on_progress` is called after each start and as
 // episodes become readable. Stops soon after `stop` becomes true, with all ended episodes saved.
-// Throws Error for a folder that was recorded in another way, naming what differs, and where none of
-// the last 200 starts was kept.
+// Throws Error for a folder that was recorded in another way, naming what differs, and where none
+// of the last 200 starts was kept.
 RecordProgress Record(const RecordOptions& options, std::shared_ptr<const TaskFile> file,
                       const DemonstratorFactory& demonstrators,
                       const std::function<void(const RecordProgress&)>& on_progress,

@@ -98,7 +98,8 @@ void HoldOut(double share, RecordedFrames& frames) {
   frames.held_out.assign(episodes, false);
   if (share <= 0 || episodes < 2) return;
   const auto every = std::max<size_t>(2, static_cast<size_t>(std::llround(1 / share)));
-  for (size_t i = std::min(every, episodes) - 1; i < episodes; i += every) frames.held_out[i] = true;
+  for (size_t i = std::min(every, episodes) - 1; i < episodes; i += every)
+    frames.held_out[i] = true;
 }
 
 FeatureStats Extremes(const at::Tensor& values) {
@@ -145,10 +146,10 @@ RecordedFrames LoadRecordedFrames(const RecordedOptions& options, const std::ato
   for (const datasets::Feature& camera : cameras) {
     const int height = camera.Height(), width = camera.Width();
     frames.cameras.push_back({camera.name, 3, height, width});
-    frames.pictures.push_back(at::empty(
-        {frames.frames(), options.resize_height > 0 ? options.resize_height : height,
-         options.resize_height > 0 ? options.resize_width : width, 3},
-        at::kByte));
+    frames.pictures.push_back(
+        at::empty({frames.frames(), options.resize_height > 0 ? options.resize_height : height,
+                   options.resize_height > 0 ? options.resize_width : width, 3},
+                  at::kByte));
   }
   std::atomic<size_t> next = 0;
   RunOnThreads(options.threads, [&](const std::atomic<bool>& failed) {

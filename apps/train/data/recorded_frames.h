@@ -14,11 +14,11 @@
 namespace mjp::app {
 
 struct RecordedOptions {
-  std::string folder;                // a LeRobotDataset of version 3.0
-  std::vector<std::string> cameras;  // which features; empty: all observation.image*
+  std::string folder;                       // a LeRobotDataset of version 3.0
+  std::vector<std::string> cameras;         // which features; empty: all observation.image*
   int resize_height = 0, resize_width = 0;  // of the pictures as they are loaded; 0: none
-  double validation = 0.1;  // share of the episodes that are held out; 0: none
-  int threads = 1;          // that decode pictures
+  double validation = 0.1;                  // share of the episodes that are held out; 0: none
+  int threads = 1;                          // that decode pictures
 };
 
 // All frames of a data set of any task, in memory. F = frames of all episodes.

@@ -1,18 +1,21 @@
 #include "apps/train/optimisation/device.h"
 
-#include <torch/cuda.h>
-
 #include <regex>
 
 #include "base/error.h"
 #if MJPOLICY_HAVE_CUDA
 #include <c10/cuda/CUDAStream.h>
+#include <torch/cuda.h>
 #endif
 
 namespace mjp::app {
 
 at::Device ChooseDevice(const std::string& name, const Ranks& ranks) {
-  const bool available = MJPOLICY_HAVE_CUDA && torch::cuda::is_available();
+#if MJPOLICY_HAVE_CUDA
+  const bool available = torch::cuda::is_available();
+#else
+  const bool available = false;
+#endif
   const auto own = static_cast<c10::DeviceIndex>(ranks.rank());
   if (name == "auto") return available ? at::Device(at::kCUDA, own) : at::Device(at::kCPU);
   static const std::regex known("cpu|cuda(:(0|[1-9][0-9]?))?");

@@ -1,6 +1,7 @@
 #include "apps/train/imitation/train_on_dataset.h"
 
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
 
 #include <cmath>
 #include <filesystem>
@@ -63,6 +64,7 @@ class ImitationRun {
               {options.step.batch, options.step.draws, options.step.augmentation}) {
     frames_.pictures.clear();                     // they are where the step is
     at::globalContext().setBenchmarkCuDNN(true);  // shapes never change
+    if (options.data.threads > 0) at::set_num_threads(options.data.threads);
     std::filesystem::create_directories(options.out);
     CheckBegun(options.out, imitation.data, frames_);
     SeedGenerator(device_, options.seed);

@@ -53,7 +53,7 @@ class FusedNormAct : public torch::autograd::Function<FusedNormAct> {
 
 // The same on a GPU, in one kernel each way.
 at::Tensor Fused(const NormActInput& input) {
-const auto dense = [](const at::Tensor& tensor) {
+  const auto dense = [](const at::Tensor& tensor) {
     return tensor.defined() ? tensor.contiguous(at::MemoryFormat::ChannelsLast) : tensor;
   };
   const auto given = [](const at::Tensor& tensor) {

@@ -109,7 +109,7 @@ int ShowComplete(const Task& task, const std::map<int, EpisodeResult>& episodes,
                  const Arguments& arguments) {
   const std::string& out = arguments.out;
   const Figures figures = Summarise(episodes, task.measures());
-  SayMissingVideos(arguments.evaluation, FilmsIn(out, episodes).size());
+  SayMissingVideos(arguments.evaluation, VideosIn(out, episodes).size());
   if (arguments.json) return PrintJson(out, figures);
   std::printf("%sresults         %s/eval_info.json (complete already)\n",
               FiguresText(figures, ScoreMeaning(task.name())).c_str(), out.c_str());

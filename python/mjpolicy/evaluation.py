@@ -45,4 +45,5 @@ def evaluate(checkpoint: str | os.PathLike[str], model: str | os.PathLike[str] |
         error = _core.PolicyError(words_of_error.strip())
         error.exit_code = done.returncode
         raise error
-    return json.loads(done.stdout)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result

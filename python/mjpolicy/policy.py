@@ -5,6 +5,7 @@ import dataclasses
 import operator
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,12 +44,13 @@ class Feature:
     high: NDArray[np.float32] | None  #: (dim): maximum, standard deviation or upper quantile
 
 
-def _feature(fields: tuple) -> Feature:
+def _feature(fields: tuple[Any, ...]) -> Feature:
     *names, low, high = fields
     return Feature(*names, *(None if part is None else np.frombuffer(part, np.float32) for part in (low, high)))
 
 
-def _numbers(name: str, values: int | Sequence[int] | NDArray, count: int, dtype: type, most: int) -> NDArray:
+def _numbers(name: str, values: Any, count: int, dtype: type[np.unsignedinteger[Any]],
+             most: int) -> NDArray[np.unsignedinteger[Any]]:
     """`count` whole numbers 0 ... most; one number stands for all."""
     one = np.ndim(values) == 0
     try:
@@ -112,7 +114,7 @@ class Policy:
         frame = (shape.picture_height, shape.picture_width, 3)
         wanted = {"pictures": (steps, shape.cameras, *frame), "state": (steps, shape.state_dim),
                   "environment": (steps, shape.environment_dim)}
-        given: dict[str, NDArray | None] = {
+        given: dict[str, NDArray[Any] | None] = {
             "pictures": self._pictures(pictures, (steps, *frame)), "state": self._floats("state", state),
             "environment": self._floats("environment", environment)}
         counts = set()
@@ -136,7 +138,7 @@ class Policy:
                     _numbers("decision", decision, many, np.uint32, _MOST_DECISION), actions)
         return actions[0] if count is None else actions
 
-    def _pictures(self, pictures: NDArray[np.uint8] | None, one_camera: tuple[int, ...]) -> NDArray | None:
+    def _pictures(self, pictures: NDArray[np.uint8] | None, one_camera: tuple[int, ...]) -> NDArray[np.uint8] | None:
         if pictures is None:
             return None
         array = np.asarray(pictures)

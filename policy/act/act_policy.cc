@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "policy/act/folded_backbone.h"
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/normalizer.h"
 #include "policy/cpu/decision.h"

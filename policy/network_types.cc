@@ -11,6 +11,7 @@
 #ifdef MJPOLICY_HAVE_CUDA
 #include "policy/cuda/act/act_engine.h"
 #include "policy/cuda/cuda_policy.h"
+#include "policy/cuda/dit/dit_engine.h"
 #include "policy/cuda/unet/unet_engine.h"
 #include "policy/cuda/unet_plans.h"
 #endif
@@ -33,12 +34,14 @@ constexpr NetworkType Row(const char* name, const char* oldest_key,
   return type;
 }
 
+using Plans = decltype(NetworkType::plans);
 #ifdef MJPOLICY_HAVE_CUDA
-constexpr const CudaNetwork *kUnetCuda = &kUnetOnCuda, *kActCuda = &kActOnCuda;
-constexpr decltype(NetworkType::plans) kUnetPlans = UnetPlans, kActPlans = ActPlans;
+constexpr const CudaNetwork *kUnetCuda = &kUnetOnCuda, *kActCuda = &kActOnCuda,
+                            *kDitCuda = &kDitOnCuda;
+constexpr Plans kUnetPlans = UnetPlans, kActPlans = ActPlans, kDitPlans = DitPlans;
 #else
-constexpr const CudaNetwork *kUnetCuda = nullptr, *kActCuda = nullptr;
-constexpr decltype(NetworkType::plans) kUnetPlans = nullptr, kActPlans = nullptr;
+constexpr const CudaNetwork *kUnetCuda = nullptr, *kActCuda = nullptr, *kDitCuda = nullptr;
+constexpr Plans kUnetPlans = nullptr, kActPlans = nullptr, kDitPlans = nullptr;
 #endif
 
 constexpr NetworkType UnetType(const char* name, const char* oldest_key = nullptr) {
@@ -50,8 +53,7 @@ constexpr NetworkType kTypes[] = {
     UnetType("diffusion", "down_dims"),
     UnetType("diffusion_compact"),
     UnetType("diffusion_notebook"),
-    {"multi_task_dit", nullptr, ParseDitModel, cpu::MakeDitPolicy, nullptr,
-     "multi_task_dit runs on the CPU alone; use backend cpu", nullptr, nullptr},
+    Row("multi_task_dit", nullptr, ParseDitModel, cpu::MakeDitPolicy, kDitCuda, kDitPlans),
 };
 
 std::string Names() {

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/shared/picard_step.h"
+#include "policy/checkpoint/network_model.h"
 #include "policy/checkpoint/normalizer.h"
 #include "policy/cuda/engine.h"
 #include "policy/network_types.h"
@@ -44,6 +45,8 @@ class Observation {
     Unnormalize(checkpoint.stats.state, config.state_dim, state_);
     Unnormalize(checkpoint.stats.environment, config.environment_dim, environment_);
     Repeat(frames_), Repeat(state_), Repeat(environment_);
+    // any tokens do
+    if (checkpoint.network->text_tokens() > 1) instructions_.assign(rows, {0, 1});
   }
 
   // Of the first `rows` environments.
@@ -57,6 +60,7 @@ class Observation {
     input.state = first(state_);
     input.environment = first(environment_);
     input.keys = first(keys_);
+    input.instruction_ids = first(instructions_);
     return input;
   }
 
@@ -80,6 +84,7 @@ class Observation {
   }
 
   std::vector<NoiseKey> keys_;
+  std::vector<std::vector<int>> instructions_;
   std::vector<uint8_t> frames_;
   std::vector<float> state_, environment_;
 };

@@ -8,10 +8,14 @@ namespace {
 
 struct Launcher {
   Format format;
+  const int* time;
   cudaStream_t stream;
   void operator()(const ConvArgs& a) const { LaunchConv(format, a, stream); }
   void operator()(const TokenAttentionArgs& a) const { LaunchTokenAttention(format, a, stream); }
-  void operator()(const TokenNormArgs& a) const { LaunchTokenNorm(format, a, stream); }
+  void operator()(TokenNormArgs a) const {
+    a.terms.time = time;
+    LaunchTokenNorm(format, a, stream);
+  }
   void operator()(const TokensArgs& a) const { LaunchTokens(format, a, stream); }
 };
 
@@ -39,17 +43,17 @@ void TokenLaunches::Show(const std::string& name, const void* data, bool fp32, i
   launches_.back().shown.push_back({name, data, fp32, rows, width});
 }
 
-void TokenLaunches::Enqueue(const Launch& launch, cudaStream_t stream) const {
-  std::visit(Launcher{format_, stream}, launch.args);
+void TokenLaunches::Enqueue(const Launch& launch, const int* time, cudaStream_t stream) const {
+  std::visit(Launcher{format_, time, stream}, launch.args);
 }
 
-void TokenLaunches::Run(cudaStream_t stream) const {
-  for (const Launch& launch : launches_) Enqueue(launch, stream);
+void TokenLaunches::Run(cudaStream_t stream, const int* time) const {
+  for (const Launch& launch : launches_) Enqueue(launch, time, stream);
 }
 
 void TokenLaunches::RunTraced(const Tap& tap, cudaStream_t stream) const {
   for (const Launch& launch : launches_) {
-    Enqueue(launch, stream);
+    Enqueue(launch, nullptr, stream);
     for (const Shown& shown : launch.shown) {
       const std::vector<float> values = FetchValues(shown.fp32 ? Format::kFp32 : format_,
                                                     shown.data, shown.rows * shown.width, stream);

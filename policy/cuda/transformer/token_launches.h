@@ -38,7 +38,8 @@ class TokenLaunches {
   void Show(const std::string& name, const void* data, bool fp32, int64_t rows, int64_t width);
 
   int size() const { return static_cast<int>(launches_.size()); }
-  void Run(cudaStream_t stream) const;
+  // `time`: TokenTerms::time of norms with terms.
+  void Run(cudaStream_t stream, const int* time = nullptr) const;
   // The same with every named value shown, waiting for it: the slow path of tests.
   void RunTraced(const Tap& tap, cudaStream_t stream) const;
 
@@ -53,7 +54,7 @@ class TokenLaunches {
     std::variant<ConvArgs, TokenAttentionArgs, TokenNormArgs, TokensArgs> args;
     std::vector<Shown> shown;
   };
-  void Enqueue(const Launch& launch, cudaStream_t stream) const;
+  void Enqueue(const Launch& launch, const int* time, cudaStream_t stream) const;
 
   Format format_;
   std::vector<Launch> launches_;

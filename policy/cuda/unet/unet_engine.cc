@@ -9,6 +9,7 @@
 #include "policy/cuda/format_of.h"
 #include "policy/cuda/unet/unet_launches.h"
 #include "policy/sampler.h"
+#include "policy/scheduler.h"
 #include "policy/unet/unet_model.h"
 
 namespace mjp {
@@ -53,7 +54,10 @@ const CudaNetwork kUnetOnCuda = {CheckUnet, ResolveUnet, MakeUnet, UnetLimit};
 
 UnetEngine::UnetEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
     : CudaEngine(std::move(checkpoint), options),
-      chain_(UnetOf(*checkpoint_).config, options, FormatOf(options.precision)),
+      chain_(checkpoint_->config,
+             MakeSchedule(UnetOf(*checkpoint_).config.scheduler, options.sampler.kind,
+                          options.sampler.steps),
+             options, FormatOf(options.precision)),
       plan_(ChooseExecution(UnetOf(*checkpoint_).config, options)),
       weights_(DeviceWeights::Get(checkpoint_, chain_.format, UsesNormConvWeights(plan_))),
       pictures_(UnetOf(*checkpoint_).config, weights_, chain_.format, options.batch,

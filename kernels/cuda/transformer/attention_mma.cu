@@ -12,12 +12,12 @@
 #include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/cuda/primitives/ptx.cuh"
 #include "kernels/cuda/transformer/attention_mma.cuh"
+#include "kernels/cuda/transformer/mma_attention_parts.cuh"
 
 namespace mjp {
 namespace {
 
 constexpr int kKeys = 64;  // of a tile
-constexpr float kLog2E = 1.44269504f;
 
 template <int kHead, int kWarps>
 struct AttentionTile {
@@ -26,23 +26,6 @@ struct AttentionTile {
   static constexpr int kStageBytes = 2 * kKeys * kPitch;
   static constexpr int kSharedBytes = 2 * kStageBytes + kRows * kPitch;
 };
-
-// LoadMatrix4 with every matrix transposed.
-__device__ __forceinline__ void LoadTransposed4(uint32_t (&r)[4], uint32_t shared) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(shared)
-               : "memory");
-}
-
-__device__ __forceinline__ uint32_t PackTwo(__half, float a, float b) {
-  const __half2 two = __floats2half2_rn(a, b);
-  return *reinterpret_cast<const uint32_t*>(&two);
-}
-__device__ __forceinline__ uint32_t PackTwo(__nv_bfloat16, float a, float b) {
-  const __nv_bfloat162 two = __floats2bfloat162_rn(a, b);
-  return *reinterpret_cast<const uint32_t*>(&two);
-}
 
 // Copies `count` rows of a head from row `first` on; zeros where there is no such row or column.
 template <typename T, typename C, int kHead>
@@ -99,8 +82,7 @@ __device__ __forceinline__ void WeighScores(float (&scores)[kKeys / 8][4], RowSu
   float kept[2];
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    largest[r] = fmaxf(largest[r], __shfl_xor_sync(0xffffffffu, largest[r], 1));
-    largest[r] = fmaxf(largest[r], __shfl_xor_sync(0xffffffffu, largest[r], 2));
+    largest[r] = QuadMax(largest[r]);
     kept[r] = exp2f(sums.largest[r] - largest[r]);
     sums.largest[r] = largest[r];
     sums.total[r] *= kept[r];
@@ -176,9 +158,8 @@ __global__ void __launch_bounds__(32 * kWarps) AttentionMmaKernel(const TokenAtt
     WeighScores<kHead>(scores, sums, scale, a.keys - tile * kKeys, lane);
 #pragma unroll
     for (int step = 0; step < kKeys / 16; ++step) {
-      const float(&low)[4] = scores[2 * step], (&high)[4] = scores[2 * step + 1];
-      const uint32_t weights[4] = {PackTwo(T{}, low[0], low[1]), PackTwo(T{}, low[2], low[3]),
-                                   PackTwo(T{}, high[0], high[1]), PackTwo(T{}, high[2], high[3])};
+      uint32_t weights[4];
+      ToOperand<T>(weights, scores[2 * step], scores[2 * step + 1]);
       const int row = step * 16 + (lane & 15);
 #pragma unroll
       for (int j = 0; j < kHead / 8; j += 2) {
@@ -191,9 +172,7 @@ __global__ void __launch_bounds__(32 * kWarps) AttentionMmaKernel(const TokenAtt
   }
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    float total = sums.total[r];
-    total += __shfl_xor_sync(0xffffffffu, total, 1);
-    total += __shfl_xor_sync(0xffffffffu, total, 2);
+    const float total = QuadSum(sums.total[r]);
     const int query = row0 + warp * 16 + (lane >> 2) + r * 8;
     if (query >= a.queries) continue;
     T* out = static_cast<T*>(a.out) +

@@ -64,7 +64,8 @@ class DitEngine final : public CudaEngine {
   float *cond_ = nullptr, *given_ = nullptr;           // (environments, CondDim())
   std::optional<FilmConditioning> conditioning_;
   std::unique_ptr<Denoiser> denoiser_;
-  int launches_ = 0;  // of a pass
+  int launches_ = 0;    // of a pass
+  bool short_ = false;  // layers share launches
   DecisionTiming timing_;
   PinnedArray<float> host_x_, host_text_;
   CudaStream stream_ = MakeCudaStream(), loop_stream_ = MakeCudaStream();

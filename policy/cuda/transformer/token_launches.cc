@@ -17,6 +17,10 @@ struct Launcher {
     LaunchTokenNorm(format, a, stream);
   }
   void operator()(const TokensArgs& a) const { LaunchTokens(format, a, stream); }
+  void operator()(ShortLinearArgs a) const {
+    a.norm.terms.time = time;
+    LaunchShortLinear(format, a, stream);
+  }
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ struct Case {
 const Case kCases[] = {
     {1, 8, 64, 302, 302, false},  {3, 8, 64, 100, 302, false}, {2, 8, 64, 32, 32, true},
     {2, 12, 64, 197, 197, false}, {1, 2, 16, 20, 26, false},   {2, 4, 32, 16, 16, true},
-    {1, 3, 8, 7, 5, true},        {1, 2, 80, 33, 65, false},   {40, 8, 128, 70, 602, true}};
+    {1, 3, 8, 7, 5, true},        {1, 2, 80, 33, 65, false},   {40, 2, 128, 70, 602, true}};
 
 std::vector<double> Part(const std::vector<float>& all, size_t first, size_t rows, size_t pitch,
                          size_t column, size_t width) {
@@ -74,7 +74,7 @@ TEST_P(AttentionGpu, AgreesWithTheDefinition) {
     mjp::CheckCuda(cudaDeviceSynchronize(), "attention");
     const auto y = mjp_test::Floats(format, out.Download());
     double worst = 0;
-    for (int n = 0; n < c.sequences; n += 13) {
+    for (int n = 0; n < c.sequences; n += 20) {
       auto q = Part(qkv, n * batch, c.queries, pitch, 0, width);
       auto k = Part(qkv, n * batch, c.keys, pitch, width, width);
       const auto v = Part(qkv, n * batch, c.keys, pitch, 2 * width, width);

@@ -26,11 +26,14 @@ ActLimits LimitsOf(Precision precision) {
   return {1e-2, 1e-2};
 }
 
-double LargestDifference(const std::vector<float>& a, const std::vector<float>& b) {
+// Of a and b; `per_unit`: divided by 1 + |b|.
+double LargestDifference(const std::vector<float>& a, const std::vector<float>& b,
+                         bool per_unit = false) {
   EXPECT_EQ(a.size(), b.size());
   double worst = 0;
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    const double d = std::abs(static_cast<double>(a[i]) - b[i]);
+    const double expected = b[i];
+    const double d = std::abs(a[i] - expected) / (per_unit ? 1 + std::abs(expected) : 1);
     if (!(d <= worst)) worst = d;  // NaN sticks
     if (std::isnan(d)) return d;
   }
@@ -94,8 +97,10 @@ TEST_P(CudaAct, AgreesWithTheGoldens) {
       const std::string what = entry.name.substr(4, entry.name.size() - 8);
       if (!trace.tensors.contains(what) || what == "encoder_pos") continue;
       const bool action = what == "actions_norm", map = what.starts_with("layer4");
+      // the backbone's values are up to 17, and the goldens have no figure for its rounded formats
+      const bool per_unit = map && precision != Precision::kFp32;
       const double worst = LargestDifference(Middle(trace.tensors.at(what), !action && !map, batch),
-                                             file.Floats(entry.name).data);
+                                             file.Floats(entry.name).data, per_unit);
       RecordProperty(what, std::to_string(worst));
       EXPECT_LE(worst, action ? limits.actions : limits.inner) << what;
       ++compared;

@@ -7,6 +7,7 @@
 #include "kernels/cuda/sampler/picard.cuh"
 #include "policy/cuda/format_of.h"
 #include "policy/cuda/unet/megakernel_launch.h"
+#include "policy/cuda/unet/row_kernel_unet.h"
 #include "policy/cuda/unet/unet_shapes.h"
 
 namespace mjp {
@@ -99,6 +100,11 @@ struct Chooser {
     return form;
   }
 
+  // How the row kernel takes `rows` rows; none where another form is faster or it does not run.
+  std::optional<row_kernel::Config> RowKernel(int /*rows*/) const {
+    return ChooseRowKernel(unet, format, config.horizon, gpu);
+  }
+
   // How many of `rows` rows one launch takes, step by step.
   int RowsPerLaunch(int rows) const {
     const auto halvings = std::count_if(unet.steps.begin(), unet.steps.end(),
@@ -148,10 +154,16 @@ struct Chooser {
   }
 };
 
-// The plan of passes over `rows` rows by a launch for each convolution at least.
+// The plan of passes over `rows` rows by the row kernel, or a launch for each convolution at least.
 ExecutionPlan ByLaunches(const Chooser& chooser, int rows) {
   ExecutionPlan plan;
   plan.rows = plan.rows_per_launch = rows;
+  if (const auto config = chooser.RowKernel(rows)) {
+    plan.form = plan.fallback = UnetForm::kRowKernel;
+    plan.row_kernel = *config;
+    plan.why = "a block for each row takes all layers without waiting for another row";
+    return plan;
+  }
   const char* lacks = chooser.NormConvLacks(rows);
   plan.form = plan.fallback = lacks ? UnetForm::kLayers : UnetForm::kNormConv;
   plan.why = lacks ? lacks : "no persistent kernel takes so many rows of these channels here";
@@ -179,6 +191,8 @@ const char* UnetFormName(UnetForm form) {
       return "launch per layer";
     case UnetForm::kNormConv:
       return "launch per convolution";
+    case UnetForm::kRowKernel:
+      return "row kernel";
     case UnetForm::kReaderEpilogue:
       return "reader-epilogue kernel";
     case UnetForm::kOwnerEpilogue:

@@ -79,18 +79,23 @@ class RowKernelInterpreter {
   void Multiply(const row_kernel::Layer& s, int cta) {
     sums_.resize(memory_.size()), shortcut_sums_.resize(memory_.size());
     sums_[cta].assign(static_cast<size_t>(s.tiles) * 16 * s.length, 0);
-    if (s.shortcut_steps > 0) shortcut_sums_[cta].assign(sums_[cta].size(), 0);
+    if (s.shortcut_chunks > 0) shortcut_sums_[cta].assign(sums_[cta].size(), 0);
     for (int warp = 0; warp < row_kernel::kWarps; ++warp) {
-      const int k = warp % s.k_split;
-      for (int tile = warp / s.k_split; tile < s.tiles; tile += row_kernel::kWarps / s.k_split) {
+      const int k = warp & ((1 << s.k_log2) - 1);
+      for (int tile = warp >> s.k_log2; tile < s.tiles; tile += row_kernel::kWarps >> s.k_log2) {
         const int phase_bytes = tile * s.phases >= s.tiles ? s.phase_bytes : 0;
         int& next = next_[cta * row_kernel::kWarps + warp];
-        for (int i = 0; i < s.steps; ++i)
-          AddStep(s, cta, tile, plan_.steps()[s.steps_at + k * s.steps + i] * 16 + phase_bytes,
+        const int steps = s.chunks * kChunkFragments,
+                  shortcut_steps = s.shortcut_chunks * kChunkFragments;
+        for (int i = 0; i < steps; ++i)
+          AddStep(s, cta, tile,
+                  plan_.steps()[s.chunks_at * kChunkFragments + k * steps + i] * 16 + phase_bytes,
                   fragments_[next++], sums_[cta]);
-        for (int i = 0; i < s.shortcut_steps; ++i)
-          AddStep(s, cta, tile, plan_.steps()[s.shortcut_steps_at + k * s.shortcut_steps + i] * 16,
-                  fragments_[next++], shortcut_sums_[cta]);
+        for (int i = 0; i < shortcut_steps; ++i)
+          AddStep(
+              s, cta, tile,
+              plan_.steps()[s.shortcut_chunks_at * kChunkFragments + k * shortcut_steps + i] * 16,
+              fragments_[next++], shortcut_sums_[cta]);
       }
     }
   }
@@ -108,12 +113,13 @@ class RowKernelInterpreter {
 
   void RunEpilogue(const row_kernel::Layer& s, int cta, const std::vector<uint8_t>& memory) {
     const int group_channels = 1 << s.group_channels_log2;
+    const row_kernel::TermSource& terms = plan_.terms()[&s - plan_.layers().data()];
     for (int first = 0; first < s.channels * s.phases; first += group_channels) {
       double mean = 0, squares = 0;
       const double count = group_channels * s.length;
       const auto raw = [&](int c, int n) {
         return sums_[cta][static_cast<size_t>(first + c) * s.length + n] +
-               s.bias[cta * s.channels + (first + c) % s.channels];
+               terms.bias[cta * s.channels + (first + c) % s.channels];
       };
       for (int c = 0; c < group_channels; ++c)
         for (int n = 0; n < s.length; ++n) mean += raw(c, n) / count;
@@ -123,15 +129,16 @@ class RowKernelInterpreter {
         for (int n = 0; n < s.length; ++n) {
           const int slice = (first + c) % s.channels, channel = cta * s.channels + slice;
           double y = raw(c, n);
-          if (s.scale) {
-            y = (y - mean) / std::sqrt(squares + 1e-5) * s.scale[channel] + s.shift[channel];
+          if (s.normalizes) {
+            y = (y - mean) / std::sqrt(squares + 1e-5) * terms.scale[channel] +
+                terms.shift[channel];
             y *= std::tanh(std::log1p(std::exp(y)));
           }
           if (s.film_scale >= 0) y *= film_[s.film_scale + channel];
           if (s.film_bias >= 0) y += film_[s.film_bias + channel];
-          if (s.shortcut_k_split > 0)
+          if (s.shortcut_k_log2 >= 0)
             y += shortcut_sums_[cta][static_cast<size_t>(slice) * s.length + n] +
-                 s.shortcut_bias[channel];
+                 terms.shortcut_bias[channel];
           if (s.residual >= 0) y += Get(memory, s.residual + n * s.residual_pitch + 2 * channel);
           const int position = n * s.phases + (first + c) / s.channels;
           for (auto& each : memory_)

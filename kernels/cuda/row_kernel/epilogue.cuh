@@ -17,6 +17,14 @@ __device__ __forceinline__ float LoadEarly(const float* from) {
   return v;
 }
 
+__device__ __forceinline__ float4 LoadEarly(const float4* from) {
+  float4 v;
+  asm volatile("ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "l"(from));
+  return v;
+}
+
 // Rows of FiLM's tables that a row of this pass reads.
 struct FilmRows {
   const float *step, *cond;
@@ -36,44 +44,50 @@ struct LanePair {
   }
 };
 
-// What the epilogue needs for a channel besides the sums; its loads are issued before the products.
+// What the epilogue needs for a channel besides the sums; its loads are issued a layer before.
 struct ChannelTerms {
-  float bias = 0, scale = 0, shift = 0, shortcut_bias = 0;
-  float film_scale[2] = {1, 0}, film_shift[2] = {0, 0};  // of the step, of the conditioning
+  float4 of_layer;               // bias, norm's scale and shift, bias of the shortcut
+  float film_scale, film_shift;  // of the step
+  float cond_scale, cond_shift;  // of the conditioning, to be added
 
-  __device__ __forceinline__ void Load(const Layer& s, const FilmRows& film, int rank,
-                                       const LanePair& p) {
-    const int channel =
-        rank * s.channels + (p.channel >= s.channels ? p.channel - s.channels : p.channel);
-    bias = LoadEarly(s.bias + channel);
-    if (s.scale) scale = LoadEarly(s.scale + channel), shift = LoadEarly(s.shift + channel);
-    if (s.shortcut_k_split > 0) shortcut_bias = LoadEarly(s.shortcut_bias + channel);
-    if (s.film_scale >= 0) {
-      film_scale[0] = LoadEarly(film.step + s.film_scale + channel);
-      film_scale[1] = LoadEarly(film.cond + s.film_scale + channel);
-    }
-    if (s.film_bias >= 0) {
-      film_shift[0] = LoadEarly(film.step + s.film_bias + channel);
-      film_shift[1] = LoadEarly(film.cond + s.film_bias + channel);
-    }
+  __device__ __forceinline__ void Load(const Layer& s, const float4* terms, const FilmRows& film,
+                                       int rank, const LanePair& p) {
+    const int slice = p.channel >= s.channels ? p.channel - s.channels : p.channel;
+    const int channel = rank * s.channels + slice;
+    of_layer = LoadEarly(terms + s.terms + channel);
+    film_scale = 1, film_shift = cond_scale = cond_shift = 0;
+    if (s.film_bias < 0) return;
+    film_shift = LoadEarly(film.step + s.film_bias + channel);
+    cond_shift = LoadEarly(film.cond + s.film_bias + channel);
+    if (s.film_scale < 0) return;
+    film_scale = LoadEarly(film.step + s.film_scale + channel);
+    cond_scale = LoadEarly(film.cond + s.film_scale + channel);
   }
 };
 
 template <int kPairs>
-__device__ __forceinline__ void LoadTerms(const Layer& s, const FilmRows& film, int rank, int group,
+__device__ __forceinline__ void LoadTerms(const Layer& s, const float4* from, const FilmRows& film,
+                                          int rank, int group,
                                           ChannelTerms (&terms)[kMaxLanePairs]) {
 #pragma unroll
-  for (int j = 0; j < kPairs; ++j) terms[j].Load(s, film, rank, LanePair(s, group, j));
+  for (int j = 0; j < kPairs; ++j) terms[j].Load(s, from, film, rank, LanePair(s, group, j));
 }
 
-// Sum over the K parts, always in the same order.
-__device__ __forceinline__ float2 AddParts(const float* sums, int parts, int part_sums) {
-  float2 v = *reinterpret_cast<const float2*>(sums);
-  for (int k = 1; k < parts; ++k) {
-    const float2 next = *reinterpret_cast<const float2*>(sums + k * part_sums);
-    v.x += next.x, v.y += next.y;
+// Sum over 2^k_log2 parts, always in the same order.
+__device__ __forceinline__ float2 AddParts(const float* sums, int k_log2, int part_sums) {
+  const auto part = [&](int k) { return *reinterpret_cast<const float2*>(sums + k * part_sums); };
+  float2 v[8] = {part(0)};
+  if (k_log2 >= 1) v[1] = part(1);
+  if (k_log2 >= 2) v[2] = part(2), v[3] = part(3);
+  if (k_log2 >= 3) v[4] = part(4), v[5] = part(5), v[6] = part(6), v[7] = part(7);
+  float2 sum = v[0];
+  if (k_log2 >= 1) sum.x += v[1].x, sum.y += v[1].y;
+  if (k_log2 >= 2) sum.x += v[2].x + v[3].x, sum.y += v[2].y + v[3].y;
+  if (k_log2 >= 3) {
+    sum.x += (v[4].x + v[5].x) + (v[6].x + v[7].x);
+    sum.y += (v[4].y + v[5].y) + (v[6].y + v[7].y);
   }
-  return v;
+  return sum;
 }
 
 // Mean and reciprocal deviation of the warp's group of `count` values. Distances from one of them
@@ -145,12 +159,12 @@ template <typename T>
 __device__ __forceinline__ float2 ResidualOf(const Layer& s, const SharedLayout& layout,
                                              const LanePair& p, const ChannelTerms& t, int rank,
                                              const uint8_t* shared) {
-  if (s.shortcut_k_split > 0) {
+  if (s.shortcut_k_log2 >= 0) {
     const int pitch = s.n_tiles * kPositionTile;
     const float* sums = reinterpret_cast<const float*>(shared + layout.shortcut_sums) +
                         p.channel * pitch + p.pair * 2;
-    const float2 v = AddParts(sums, s.shortcut_k_split, s.channels * pitch);
-    return make_float2(v.x + t.shortcut_bias, v.y + t.shortcut_bias);
+    const float2 v = AddParts(sums, s.shortcut_k_log2, s.channels * pitch);
+    return make_float2(v.x + t.of_layer.w, v.y + t.of_layer.w);
   }
   if (s.residual < 0) return make_float2(0, 0);
   const uint8_t* at =
@@ -172,19 +186,19 @@ __device__ __forceinline__ void RunGroup(const Layer& s, const SharedLayout& lay
   for (int j = 0; j < kPairs; ++j) {
     const LanePair p(s, group, j);
     mine[j] = p.mine;
-    x[j] = AddParts(sums + p.channel * pitch + p.pair * 2, s.k_split, part_sums);
-    x[j].x += terms[j].bias, x[j].y += terms[j].bias;
+    x[j] = AddParts(sums + p.channel * pitch + p.pair * 2, s.k_log2, part_sums);
+    x[j].x += terms[j].of_layer.x, x[j].y += terms[j].of_layer.x;
     residual[j] = ResidualOf<T>(s, layout, p, terms[j], rank, shared);
   }
-  if (s.scale) {
+  if (s.normalizes) {
     const auto count = static_cast<float>(2 << (s.group_channels_log2 + s.pairs_log2));
     const float2 moments = GroupMoments(x, mine, count);
 #pragma unroll
     for (int j = 0; j < kPairs; ++j) {
       const ChannelTerms& t = terms[j];
-      const float scale = t.scale * moments.y, shift = t.shift - moments.x * scale;
-      const float film_scale = t.film_scale[0] + t.film_scale[1],
-                  film_shift = t.film_shift[0] + t.film_shift[1];
+      const float scale = t.of_layer.y * moments.y, shift = t.of_layer.z - moments.x * scale;
+      const float film_scale = t.film_scale + t.cond_scale,
+                  film_shift = t.film_shift + t.cond_shift;
       x[j].x = MishFast(x[j].x * scale + shift) * film_scale + film_shift;
       x[j].y = MishFast(x[j].y * scale + shift) * film_scale + film_shift;
     }

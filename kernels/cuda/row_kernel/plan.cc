@@ -12,9 +12,9 @@ int Divided(int a, int b) { return (a + b - 1) / b; }
 bool IsPowerOfTwo(int x) { return std::has_single_bit(static_cast<unsigned>(std::max(x, 0))); }
 int Log2(int power) { return std::countr_zero(static_cast<unsigned>(power)); }
 
-// Steps of a warp, in whole chunks, where `k_split` warps share `count`.
-int StepsOfWarp(int count, int k_split) {
-  return Divided(Divided(count, k_split), kChunkFragments) * kChunkFragments;
+// Chunks of a warp where `k_split` warps share `steps`.
+int ChunksOfWarp(int steps, int k_split) {
+  return Divided(Divided(steps, k_split), kChunkFragments);
 }
 
 }  // namespace
@@ -43,10 +43,11 @@ void Plan::GiveBack(const Buffer& buffer) {
   free_[{buffer.length, buffer.channels}].push_back(buffer);
 }
 
-int Plan::AddSteps(const Convolution& c, int k_split, int steps, int taps, int pad) {
-  const int at = static_cast<int>(steps_.size()), of_source = c.source[0].channels / kBlockChannels;
+int Plan::AddSteps(const Convolution& c, int k_split, int chunks, int taps, int pad) {
+  const int at = static_cast<int>(steps_.size()) / kChunkFragments,
+            of_source = c.source[0].channels / kBlockChannels;
   const int count = c.shape.in_c / kBlockChannels * taps;
-  for (int i = 0; i < k_split * steps; ++i) {
+  for (int i = 0; i < k_split * chunks * kChunkFragments; ++i) {
     const int step = std::min(i, count - 1);  // those beyond multiply zeros
     const int block = step / taps, tap = step % taps;
     const Buffer& source = c.source[block >= of_source];
@@ -74,10 +75,12 @@ void Plan::PlanEpilogue(const Convolution& c, Layer& s) {
   s.lane_pairs = std::max(1, group_channels * pairs / 32);
   s.output = c.output.at, s.output_pitch = c.output.pitch;
   if (c.residual.channels > 0) s.residual = c.residual.at, s.residual_pitch = c.residual.pitch;
-  if (c.adds_shortcut) s.shortcut_k_split = layers_.back().k_split;
+  if (c.adds_shortcut) s.shortcut_k_log2 = layers_.back().k_log2;
   s.film_scale = c.film_scale, s.film_bias = c.film_bias;
-  s.bias = c.bias, s.shortcut_bias = c.shortcut_bias;
-  if (c.groups > 0) s.scale = c.scale, s.shift = c.shift;
+  s.normalizes = c.groups > 0;
+  s.terms = term_count_;
+  terms_.push_back({c.bias, c.scale, c.shift, c.shortcut_bias, term_count_, c.shape.out_c});
+  term_count_ += c.shape.out_c;
 }
 
 // Each warp's in the order in which it multiplies them.
@@ -87,17 +90,18 @@ void Plan::AddFragments(const Convolution& c, const Layer& s, bool split) {
   for (int cta = 0; cta < ctas_; ++cta) {
     for (int warp = 0; warp < kWarps; ++warp) {
       auto& fragments = fragments_[cta * kWarps + warp];
-      const int k = warp % s.k_split;
-      for (int tile = warp / s.k_split; tile < s.tiles; tile += kWarps / s.k_split) {
+      const int k = warp & ((1 << s.k_log2) - 1);
+      for (int tile = warp >> s.k_log2; tile < s.tiles; tile += kWarps >> s.k_log2) {
         const int phase = tile / of_phase, out = (split ? cta * of_phase : 0) + tile % of_phase;
-        const auto add = [&](int steps, int taps, int first_tap) {
+        const auto add = [&](int chunks, int taps, int first_tap) {
+          const int steps = chunks * kChunkFragments;
           for (int i = k * steps; i < (k + 1) * steps; ++i)
             fragments.push_back(i < blocks * taps
                                     ? c.fragment(phase, out, i / taps, first_tap + i % taps)
                                     : FragmentSource{});
         };
-        add(s.steps, shape.taps, 0);
-        if (shape.shortcut) add(s.shortcut_steps, 1, shape.taps);
+        add(s.chunks, shape.taps, 0);
+        if (shape.shortcut) add(s.shortcut_chunks, 1, shape.taps);
       }
     }
   }
@@ -120,19 +124,20 @@ void Plan::Add(const Convolution& c) {
   s.channels = out_tiles / parts * kBlockChannels;
   s.tiles = shape.phases * out_tiles / parts;
   // no more warps for a tile than have a chunk each
-  s.k_split =
-      std::max(1, std::min(kWarps / s.tiles, Divided(blocks * shape.taps, kChunkFragments)));
-  s.steps = StepsOfWarp(blocks * shape.taps, s.k_split);
-  s.steps_at = AddSteps(c, s.k_split, s.steps, shape.taps, pad);
+  while (s.tiles << (s.k_log2 + 1) <= kWarps && kChunkFragments << s.k_log2 < blocks * shape.taps)
+    ++s.k_log2;
+  const int k_split = 1 << s.k_log2;
+  s.chunks = ChunksOfWarp(blocks * shape.taps, k_split);
+  s.chunks_at = AddSteps(c, k_split, s.chunks, shape.taps, pad);
   s.length = shape.out_length;
   s.n_tiles = s.length <= 8 ? 1 : s.length <= 16 ? 2 : 4;
   s.row_bytes = shape.stride * c.source[0].pitch;
   s.phase_bytes = shape.phases == 2 ? c.source[0].pitch : 0;
-  const int bytes = s.k_split * s.tiles * kBlockChannels * s.n_tiles * kPositionTile * 4;
+  const int bytes = k_split * s.tiles * kBlockChannels * s.n_tiles * kPositionTile * 4;
   sums_ = std::max(sums_, bytes);
   if (shape.shortcut) {
-    s.shortcut_steps = StepsOfWarp(blocks, s.k_split);
-    s.shortcut_steps_at = AddSteps(c, s.k_split, s.shortcut_steps, 1, 0);
+    s.shortcut_chunks = ChunksOfWarp(blocks, k_split);
+    s.shortcut_chunks_at = AddSteps(c, k_split, s.shortcut_chunks, 1, 0);
     shortcut_sums_ = std::max(shortcut_sums_, bytes);
   }
   if (!head) PlanEpilogue(c, s);

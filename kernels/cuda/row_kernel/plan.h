@@ -48,6 +48,8 @@ class Plan {
 
   bool Supported() const { return supported_; }
   const std::vector<Layer>& layers() const { return layers_; }
+  const std::vector<TermSource>& terms() const { return terms_; }
+  int term_count() const { return term_count_; }  // channels of all layers
   const std::vector<uint16_t>& steps() const { return steps_; }
   const SharedLayout& shared() const { return shared_; }
   // Fragments in the order of streams(): of each warp of each CTA its first one and their number.
@@ -55,15 +57,17 @@ class Plan {
   std::vector<int2> Streams() const;
 
  private:
-  // Adds a table of the steps of `count` terms (in block, tap) for each of k_split parts; returns
-  // where it begins.
-  int AddSteps(const Convolution& c, int k_split, int steps, int taps, int pad);
+  // Adds a table of the steps (in block, tap), `chunks` for each of k_split parts; returns where it
+  // begins.
+  int AddSteps(const Convolution& c, int k_split, int chunks, int taps, int pad);
   void PlanEpilogue(const Convolution& c, Layer& s);
   void AddFragments(const Convolution& c, const Layer& s, bool split);
 
   int ctas_, halo_;
   bool supported_ = true;
   std::vector<Layer> layers_;
+  std::vector<TermSource> terms_;
+  int term_count_ = 0;
   std::vector<uint16_t> steps_;
   std::vector<std::vector<FragmentSource>> fragments_;  // of each warp of each CTA
   std::map<std::pair<int, int>, std::vector<Buffer>> free_;

@@ -10,37 +10,33 @@
 
 namespace mjp::row_kernel {
 
-// Adds up `count` steps of one tile: weights of 16 out channels x inputs of kTiles x 8 positions.
-// `row`: shared address of this lane's row of the input, and `pair_bytes` from there that of two
-// tiles further; `steps` (shared): where each step's input stands from there; `sums`: where the
-// tile's partial sums (channel, position) go.
+// Adds up `chunks` chunks of steps of one tile: weights of 16 out channels x inputs of kTiles x 8
+// positions. `row`: shared address of this lane's row of the input, and `pair_bytes` from there
+// that of two tiles further; `steps` (shared): where each step's input stands from there, 16 bytes
+// each; `sums`: where the tile's partial sums (channel, position) go.
 template <Format F, int kTiles, int kChunks>
-__device__ __forceinline__ void MultiplyTile(WeightStream<kChunks>& weights, const uint16_t* steps,
-                                             int count, uint32_t row, int pair_bytes, float* sums,
+__device__ __forceinline__ void MultiplyTile(WeightStream<kChunks>& weights, const uint2* steps,
+                                             int chunks, uint32_t row, int pair_bytes, float* sums,
                                              int lane) {
   // several sets: a product waits for the one before that has its accumulators
   constexpr int kSets = kTiles == 1 ? 4 : kTiles == 2 ? 2 : 1;
   float acc[kSets][kTiles][4] = {};
 #pragma unroll 1
-  for (; count > 0; count -= kChunkFragments, steps += kChunkFragments) {
-    const uint2 packed = *reinterpret_cast<const uint2*>(steps);
+  for (; chunks > 0; --chunks, ++steps) {
+    const uint2 packed = *steps;
     const uint32_t at[4] = {row + (packed.x & 0xffff) * 16, row + (packed.x >> 16) * 16,
                             row + (packed.y & 0xffff) * 16, row + (packed.y >> 16) * 16};
-    uint32_t a[kChunkFragments][4], b[kChunkFragments][2 * kTiles];
-    const uint32_t chunk = weights.Wait();
-#pragma unroll
-    for (int i = 0; i < kChunkFragments; ++i) LoadFragment(a[i], chunk + i * kFragmentBytes);
+    uint32_t b[kChunkFragments][2 * kTiles];
 #pragma unroll
     for (int i = 0; i < kChunkFragments; ++i) {
+      uint32_t both[4];
       if constexpr (kTiles == 1) {  // one load for two steps, half of the lanes each
         if (i % 2 == 1) continue;
-        uint32_t both[4];
         LoadMatrix4(both, lane < 16 ? at[i] : at[i + 1]);
         b[i][0] = both[0], b[i][1] = both[1], b[i + 1][0] = both[2], b[i + 1][1] = both[3];
       } else {
 #pragma unroll
         for (int j = 0; j < kTiles; j += 2) {
-          uint32_t both[4];
           LoadMatrix4(both, at[i] + j / 2 * pair_bytes);
           b[i][2 * j] = both[0], b[i][2 * j + 1] = both[1];
           b[i][2 * j + 2] = both[2], b[i][2 * j + 3] = both[3];
@@ -51,7 +47,7 @@ __device__ __forceinline__ void MultiplyTile(WeightStream<kChunks>& weights, con
     for (int i = 0; i < kChunkFragments; ++i)
 #pragma unroll
       for (int j = 0; j < kTiles; ++j)
-        MultiplyAccumulate<F>(acc[i % kSets][j], a[i], b[i][2 * j], b[i][2 * j + 1]);
+        MultiplyAccumulate<F>(acc[i % kSets][j], weights.fragment[i], b[i][2 * j], b[i][2 * j + 1]);
     weights.Advance();
   }
 #pragma unroll
@@ -72,23 +68,22 @@ template <Format F, int kTiles, int kChunks>
 __device__ __forceinline__ void MultiplyTiles(WeightStream<kChunks>& weights, const Layer& s,
                                               const SharedLayout& layout, uint8_t* shared) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int k = warp % s.k_split, tiles_at_once = kWarps / s.k_split;
-  const auto* steps = reinterpret_cast<const uint16_t*>(shared + layout.steps);
+  const int k = warp & ((1 << s.k_log2) - 1), tiles_at_once = kWarps >> s.k_log2;
+  const auto* steps = reinterpret_cast<const uint2*>(shared + layout.steps);
   // rows of the 8x8 matrices: two position tiles, or two steps of one
   const int position = min(lane % 8 + (kTiles > 1 ? lane / 16 * 8 : 0), s.length - 1);
   const uint32_t row = SharedAddress(shared) + position * s.row_bytes + lane / 8 % 2 * 16;
 #pragma unroll 1
-  for (int tile = warp / s.k_split; tile < s.tiles; tile += tiles_at_once) {
+  for (int tile = warp >> s.k_log2; tile < s.tiles; tile += tiles_at_once) {
     const int to = (k * s.tiles + tile) * 16 * kTiles * kPositionTile;
+    const uint32_t of_phase = row + (tile * s.phases >= s.tiles ? s.phase_bytes : 0);
+    int first = s.chunks_at, chunks = s.chunks, sums = layout.sums;
 #pragma unroll 1
-    for (int part = 0; part < 2; ++part) {  // the convolution, then its shortcut
-      const int count = part == 0 ? s.steps : s.shortcut_steps;
-      if (count == 0) break;
-      const int first = (part == 0 ? s.steps_at : s.shortcut_steps_at) + k * count;
-      const int sums = part == 0 ? layout.sums : layout.shortcut_sums;
-      MultiplyTile<F, kTiles>(weights, steps + first, count,
-                              row + (tile * s.phases >= s.tiles ? s.phase_bytes : 0),
+    for (bool shortcut = false;; shortcut = true) {  // the convolution, then its shortcut
+      MultiplyTile<F, kTiles>(weights, steps + first + k * chunks, chunks, of_phase,
                               16 * s.row_bytes, reinterpret_cast<float*>(shared + sums) + to, lane);
+      if (shortcut || s.shortcut_chunks == 0) break;
+      first = s.shortcut_chunks_at, chunks = s.shortcut_chunks, sums = layout.shortcut_sums;
     }
   }
 }

@@ -47,56 +47,77 @@ __device__ __forceinline__ void RunGroups(const Cta& cta, const Layer& s, const 
   const int warp = threadIdx.x / 32, groups = s.channels * s.phases >> s.group_channels_log2;
 #pragma unroll 1
   for (int group = warp; group < groups; group += kWarps) {
-    if (group != warp) LoadTerms<kPairs>(s, film, cta.rank, group, terms);
+    if (group != warp) LoadTerms<kPairs>(s, cta.a.terms, film, cta.rank, group, terms);
     RunGroup<T, kCluster, kPairs>(s, cta.a.shared, group, terms, cta.rank, cta.a.ctas, cta.shared);
   }
 }
 
-// All layers; the partial sums of the last one, the head, are left in shared memory.
+// Layer `i` and the terms of the warp's first norm group; the last layer, the head, has none.
+__device__ __forceinline__ void LoadLayer(const Cta& cta, int i, const FilmRows& film, Layer& s,
+                                          ChannelTerms (&terms)[kMaxLanePairs]) {
+  const int warp = threadIdx.x / 32;
+  s = cta.LayerAt(i);
+  if (i + 1 == cta.a.layer_count || warp >= s.channels * s.phases >> s.group_channels_log2) return;
+  LoadTerms<1>(s, cta.a.terms, film, cta.rank, warp, terms);
+  if (s.lane_pairs > 1) LoadTerms<kMaxLanePairs>(s, cta.a.terms, film, cta.rank, warp, terms);
+}
+
+// All layers; the partial sums of the last one, the head, are left in shared memory. What a layer
+// needs besides its input is loaded before the barrier in front of it.
 template <Format F, bool kCluster, int kChunks>
 __device__ __forceinline__ void RunPass(const Cta& cta, const FilmRows& film,
                                         WeightStream<kChunks>& weights) {
   using T = Storage<F>;
-  const int warp = threadIdx.x / 32;
+  Layer s;
+  ChannelTerms terms[kMaxLanePairs];
+  LoadLayer(cta, 0, film, s, terms);
 #pragma unroll 1
-  for (int i = 0;; ++i) {
-    const Layer& s = cta.LayerAt(i);
-    const bool head = i + 1 == cta.a.layer_count;
-    ChannelTerms terms[kMaxLanePairs];
-    if (!head && warp < s.channels * s.phases >> s.group_channels_log2) {
-      LoadTerms<1>(s, film, cta.rank, warp, terms);
-      if (s.lane_pairs > 1) LoadTerms<kMaxLanePairs>(s, film, cta.rank, warp, terms);
-    }
+  for (int i = 1;; ++i) {
     if (s.n_tiles == 1) MultiplyTiles<F, 1>(weights, s, cta.a.shared, cta.shared);
     if (s.n_tiles == 2) MultiplyTiles<F, 2>(weights, s, cta.a.shared, cta.shared);
     if (s.n_tiles == 4) MultiplyTiles<F, 4>(weights, s, cta.a.shared, cta.shared);
     __syncthreads();
-    if (head) return;
+    if (i == cta.a.layer_count) return;
     if (s.lane_pairs == 1) RunGroups<T, kCluster, 1>(cta, s, film, terms);
     if (s.lane_pairs == 2) RunGroups<T, kCluster, 2>(cta, s, film, terms);
     if (s.lane_pairs == 4) RunGroups<T, kCluster, 4>(cta, s, film, terms);
+    LoadLayer(cta, i, film, s, terms);
     SyncCluster<kCluster>();
   }
 }
 
-// The network's output at element `e`.
-__device__ __forceinline__ float OutputAt(const Cta& cta, int e) {
+// A thread's element of x, and what the sampler's step needs of it.
+struct Element {
+  int position, action;
+  bool mine;
+  float bias = 0;  // of the head
+  float x = 0, noise = 0;
+  DenoiseStep step;
+
+  __device__ __forceinline__ explicit Element(const Args& a)
+      : position(static_cast<int>(threadIdx.x) / a.action_dim),
+        action(static_cast<int>(threadIdx.x) % a.action_dim),
+        mine(position < a.length) {
+    if (mine) bias = LoadEarly(a.head_bias + action);
+  }
+};
+
+// The network's output at an element.
+__device__ __forceinline__ float OutputAt(const Cta& cta, const Element& element) {
   const Layer& head = cta.LayerAt(cta.a.layer_count - 1);
-  const int position = e / cta.a.action_dim, action = e % cta.a.action_dim;
   const int pitch = head.n_tiles * kPositionTile;
-  const float* sums =
-      reinterpret_cast<const float*>(cta.shared + cta.a.shared.sums) + action * pitch + position;
+  const float* sums = reinterpret_cast<const float*>(cta.shared + cta.a.shared.sums) +
+                      element.action * pitch + element.position;
   float sum = sums[0];
-  for (int k = 1; k < head.k_split; ++k) sum += sums[k * head.tiles * 16 * pitch];
-  return sum + cta.a.head_bias[action];
+  for (int k = 1; k < 1 << head.k_log2; ++k) sum += sums[k * head.tiles * 16 * pitch];
+  return sum + element.bias;
 }
 
 // Puts x into the input of the first layer.
 template <typename T>
-__device__ __forceinline__ void PutX(const Cta& cta, int e, float x) {
-  const int position = e / cta.a.action_dim, channel = e % cta.a.action_dim;
-  *reinterpret_cast<T*>(cta.shared + cta.a.input + position * cta.a.input_pitch + channel * 2) =
-      FromFloat<T>(x);
+__device__ __forceinline__ void PutX(const Cta& cta, const Element& element, float x) {
+  *reinterpret_cast<T*>(cta.shared + cta.a.input + element.position * cta.a.input_pitch +
+                        element.action * 2) = FromFloat<T>(x);
 }
 
 // Brings a CTA's tables into shared memory, and zeros into the activations: their halos stay so.
@@ -112,27 +133,20 @@ __device__ __forceinline__ void SetUp(const Cta& cta) {
     *reinterpret_cast<uint4*>(cta.shared + at) = make_uint4(0, 0, 0, 0);
 }
 
-// A thread's element of a chain's x, and what the sampler's step needs of it.
-struct Element {
-  float x = 0, noise = 0;
-  DenoiseStep step;
-};
-
-// Puts the row's x at the start into the input; returns the thread's own.
+// Puts the row's x at the start into the input.
 template <typename T>
-__device__ __forceinline__ float LoadX(const Cta& cta) {
+__device__ __forceinline__ void LoadX(const Cta& cta, Element& element) {
   const Args& a = cta.a;
-  const int e = static_cast<int>(threadIdx.x), position = e / a.action_dim;
-  if (e >= cta.Elements()) return 0;
-  float x;
+  if (!element.mine) return;
   if (a.x_storage) {
-    const size_t at = (static_cast<size_t>(cta.row) * a.length + position) * a.storage_pitch;
-    x = ToFloat(static_cast<const T*>(a.x_storage)[at + e % a.action_dim]);
+    const size_t at =
+        (static_cast<size_t>(cta.row) * a.length + element.position) * a.storage_pitch +
+        element.action;
+    element.x = ToFloat(static_cast<const T*>(a.x_storage)[at]);
   } else {
-    x = a.x[static_cast<size_t>(cta.row) * cta.Elements() + e];
+    element.x = a.x[static_cast<size_t>(cta.row) * cta.Elements() + threadIdx.x];
   }
-  PutX<T>(cta, e, x);
-  return x;
+  PutX<T>(cta, element, element.x);
 }
 
 // Loads what EndPass reads, before the pass.
@@ -140,7 +154,7 @@ __device__ __forceinline__ void LoadStep(const Cta& cta, int k, Element& element
   const Args& a = cta.a;
   if (a.x_storage) return;
   element.step = a.schedule[k];
-  if (a.noise && static_cast<int>(threadIdx.x) < cta.Elements())
+  if (a.noise && element.mine)
     element.noise = LoadEarly(
         a.noise + (static_cast<size_t>(k) * a.rows + cta.row) * cta.Elements() + threadIdx.x);
 }
@@ -149,19 +163,19 @@ __device__ __forceinline__ void LoadStep(const Cta& cta, int k, Element& element
 template <typename T>
 __device__ __forceinline__ void EndPass(const Cta& cta, int k, Element& element) {
   const Args& a = cta.a;
-  const int e = static_cast<int>(threadIdx.x);
-  if (e < cta.Elements()) {
-    const float output = OutputAt(cta, e);
-    const size_t at = static_cast<size_t>(cta.row) * cta.Elements() + e;
+  if (element.mine) {
+    const float output = OutputAt(cta, element);
+    const size_t at = static_cast<size_t>(cta.row) * cta.Elements() + threadIdx.x;
     const bool writes = cta.rank == 0 && k + 1 == a.end;
     if (writes) a.output[at] = output;
     if (!a.x_storage) {
       element.x = Denoise(element.step, element.x, output, element.noise);
-      PutX<T>(cta, e, element.x);
+      PutX<T>(cta, element, element.x);
       if (writes) a.x[at] = element.x;
     }
   }
-  if (blockIdx.x == 0 && cta.rank == 0 && e == 0 && k - a.begin < a.timestamps.capacity) {
+  const bool stamps = blockIdx.x == 0 && cta.rank == 0 && threadIdx.x == 0;
+  if (stamps && k - a.begin < a.timestamps.capacity) {
     uint64_t now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     a.timestamps.times[k - a.begin] = now;
@@ -182,8 +196,8 @@ __global__ void __launch_bounds__(kThreads, 1) RowKernel(const __grid_constant__
   __syncthreads();
   WaitForPredecessor();
   ReleaseSuccessor();
-  Element element;
-  element.x = LoadX<Storage<F>>(cta);
+  Element element(a);
+  LoadX<Storage<F>>(cta, element);
   SyncCluster<kCluster>();
   const float* cond =
       a.film.cond + static_cast<size_t>(cta.row / a.film.rows_per_env) * a.film.width;
@@ -224,6 +238,15 @@ void LaunchFormat(const Args& args, cudaStream_t stream) {
        : LaunchForm<F, false, kShallowRing>(args, stream);
 }
 
+// grid: (layers)
+__global__ void __launch_bounds__(kThreads) GatherTerms(const TermSource* sources, float4* terms) {
+  const TermSource s = sources[blockIdx.x];
+  const auto term = [](const float* from, int channel) { return from ? from[channel] : 0.0f; };
+  for (int c = threadIdx.x; c < s.channels; c += kThreads)
+    terms[s.first + c] =
+        make_float4(term(s.bias, c), term(s.scale, c), term(s.shift, c), term(s.shortcut_bias, c));
+}
+
 // grid: (fragments); a lane has 8 values of a fragment
 template <Format F>
 __global__ void __launch_bounds__(32)
@@ -249,6 +272,11 @@ __global__ void __launch_bounds__(32)
 }
 
 }  // namespace
+
+void LaunchGatherTerms(const TermSource* sources, int count, float4* terms) {
+  GatherTerms<<<count, kThreads>>>(sources, terms);
+  CheckCuda(cudaGetLastError(), "packing of weights");
+}
 
 void LaunchGatherFragments(Format format, const FragmentSource* sources, int count, void* weights) {
   auto* to = static_cast<uint4*>(weights);

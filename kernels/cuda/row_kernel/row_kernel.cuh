@@ -21,8 +21,8 @@ inline constexpr int kMaxPositions = 32;       // of a row, at the full length
 inline constexpr int kMaxLanePairs = 4;        // pairs of values of a lane in a norm group
 inline constexpr int kMaxCtas = 8;             // of a cluster
 inline constexpr int kMaxElements = kThreads;  // of a row's x
-inline constexpr int kDeepRing = 10;           // chunks of weights of a warp in shared memory
-inline constexpr int kShallowRing = 4;     // likewise, where a CTA has less than kDeepRing needs
+inline constexpr int kDeepRing = 6;            // chunks of weights of a warp in shared memory
+inline constexpr int kShallowRing = 3;     // likewise, where a CTA has less than kDeepRing needs
 inline constexpr int kPositionTile = 8;    // of a product
 inline constexpr int kBlockChannels = 16;  // in channels of a step, out channels of a tile
 
@@ -35,23 +35,30 @@ struct Config {
 // memory from its begin; an output of a CTA is its slice of the out channels.
 struct alignas(16) Layer {
   // Products: `tiles` of 16 out channels, phase by phase; the steps of a tile are shared out to
-  // `k_split` warps. A step multiplies the fragment of one tap and 16 in channels.
-  int tiles = 0, k_split = 1;
-  int steps = 0, shortcut_steps = 0;        // of a warp and tile: multiples of kChunkFragments
-  int steps_at = 0, shortcut_steps_at = 0;  // in the table of steps
-  int row_bytes = 0;                        // from the input of a position to that of the next
-  int phase_bytes = 0;                      // from the input of phase 0 to that of phase 1
-  int length = 0, n_tiles = 1, phases = 1;  // output positions of a phase, and tiles of them
+  // 2^k_log2 warps. A step multiplies the fragment of one tap and 16 in channels; kChunkFragments
+  // steps are a chunk.
+  int tiles = 0, k_log2 = 0;
+  int chunks = 0, shortcut_chunks = 0;        // of a warp and tile
+  int chunks_at = 0, shortcut_chunks_at = 0;  // in the table of steps, in chunks
+  int row_bytes = 0;                          // from the input of a position to that of the next
+  int phase_bytes = 0;                        // from the input of phase 0 to that of phase 1
+  int length = 0, n_tiles = 1, phases = 1;    // output positions of a phase, and tiles of them
   // Epilogue.
   int channels = 0;                             // of the CTA's slice
   int group_channels_log2 = 0, pairs_log2 = 0;  // of a norm group; pairs of positions of a channel
   int lane_pairs = 1;                           // of a lane in a group
+  bool normalizes = false;                      // and activates
   int output = 0, output_pitch = 0;             // of position 0; bytes of a position
   int residual = -1, residual_pitch = 0;        // activations that are added; -1: none
-  int shortcut_k_split = 0;             // partial sums of the shortcut that are added; 0: none
+  int shortcut_k_log2 = -1;             // partial sums of the shortcut that are added; -1: none
   int film_scale = -1, film_bias = -1;  // offsets into a row of FiLM's tables; -1: none
-  const float *bias = nullptr, *scale = nullptr, *shift = nullptr;  // scale null: no norm
-  const float* shortcut_bias = nullptr;
+  int terms = 0;                        // of its first channel, among those of all layers
+};
+
+// Where the terms of a layer's channels come from; null: zeros.
+struct TermSource {
+  const float *bias = nullptr, *scale = nullptr, *shift = nullptr, *shortcut_bias = nullptr;
+  int first = 0, channels = 0;  // among those of all layers
 };
 
 // Where things stand in shared memory, in bytes, in this order; the ring of weights is at 0.
@@ -68,6 +75,8 @@ struct Args {
   int layer_count = 0;
   const uint16_t* steps = nullptr;  // table of steps: input of a step, 16 bytes each
   int step_count = 0;
+  const float4* terms = nullptr;  // of all layers' channels: bias, norm's scale and shift, and bias
+                                  // of the shortcut
   const uint8_t* weights = nullptr;  // streams of all warps of the cluster's CTAs
   const int2* streams = nullptr;     // (ctas, warps): first fragment and fragments of each
   const float* head_bias = nullptr;  // (action_dim)
@@ -97,6 +106,8 @@ struct FragmentSource {
   int o_count = 0, i_count = 0;
 };
 
+// Brings the terms of `count` layers together; `sources` is device memory. On the default stream.
+void LaunchGatherTerms(const TermSource* sources, int count, float4* terms);
 // Copies `count` fragments into `weights`; `sources` is device memory. On the default stream.
 void LaunchGatherFragments(Format format, const FragmentSource* sources, int count, void* weights);
 // Enqueues a pass or a chain. Throws Error; Unsupported where the format is not fp16 or bf16.

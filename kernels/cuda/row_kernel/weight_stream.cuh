@@ -1,8 +1,7 @@
 #ifndef KERNELS_CUDA_ROW_KERNEL_WEIGHT_STREAM_CUH_
 #define KERNELS_CUDA_ROW_KERNEL_WEIGHT_STREAM_CUH_
 
-#include "kernels/cuda/norm_conv/norm_conv_plan.h"
-#include "kernels/cuda/primitives/ptx.cuh"
+#include "kernels/cuda/norm_conv/warp_mma.cuh"
 
 // The weights of a warp: it reads the same stream in every pass, in chunks, through a ring in
 // shared memory whose chunks are copied ahead, across layers and passes. A lane reads back only
@@ -23,16 +22,22 @@ class WeightStream {
         first_(ring + lane * 16),
         chunk_(first_) {
 #pragma unroll 1
-    for (int i = 0; i < kChunks && fragments > 0; ++i) Advance();
+    for (int i = 0; i < kChunks && fragments > 0; ++i) CopyNext();
+    Load();
   }
 
-  // Waits for the next chunk; the shared address of this lane's part of its first fragment.
-  __device__ __forceinline__ uint32_t Wait() const {
-    WaitCopies<kChunks - 1>();
-    return chunk_;
-  }
-  // Copies, into the chunk that was read, the one that follows those under way.
+  // This lane's part of the next chunk, once it has arrived.
+  uint32_t fragment[kChunkFragments][4];
+
+  // Goes on to the chunk behind, once `fragment` has been multiplied.
   __device__ __forceinline__ void Advance() {
+    CopyNext();
+    Load();
+  }
+
+ private:
+  // Copies what follows those under way into the place of the chunk that was read.
+  __device__ __forceinline__ void CopyNext() {
 #pragma unroll
     for (int i = 0; i < kChunkFragments; ++i)
       CopyAsync16(chunk_ + i * kFragmentBytes, next_ + i * kFragmentBytes, true);
@@ -42,8 +47,13 @@ class WeightStream {
     chunk_ += kChunkBytes;
     if (chunk_ == first_ + kChunks * kChunkBytes) chunk_ = first_;
   }
+  __device__ __forceinline__ void Load() {
+    WaitCopies<kChunks - 1>();
+#pragma unroll
+    for (int i = 0; i < kChunkFragments; ++i)
+      LoadFragment(fragment[i], chunk_ + i * kFragmentBytes);
+  }
 
- private:
   const uint8_t *begin_, *next_, *end_;
   uint32_t first_, chunk_;
 };

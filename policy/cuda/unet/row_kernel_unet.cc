@@ -204,6 +204,11 @@ RowKernelUnet::RowKernelUnet(const NormConvUnet& unet, Format format, int horizo
     if (!arena.measuring())
       row_kernel::LaunchGatherFragments(format, sources, static_cast<int>(fragments.size()),
                                         weights);
+    auto* terms = arena.Take<float4>(plan.term_count());
+    const row_kernel::TermSource* term_sources = upload(plan.terms());
+    if (!arena.measuring())
+      row_kernel::LaunchGatherTerms(term_sources, static_cast<int>(plan.terms().size()), terms);
+    args_.terms = terms;
     args_.weights = weights;
     args_.layers = upload(plan.layers());
     args_.steps = upload(plan.steps());

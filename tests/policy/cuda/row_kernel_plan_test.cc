@@ -106,7 +106,7 @@ void CheckPlan(const mjp_test::UnetShape& shape, const mjp::row_kernel::Config& 
   mjp::reference::Signal signal = {policy.action_dim, policy.horizon, {}};
   for (int c = 0; c < policy.action_dim; ++c)
     for (int l = 0; l < policy.horizon; ++l) signal.values.push_back(x[l * policy.action_dim + c]);
-  const mjp::reference::Signal expected = mjp::reference::UnetPass(weights, signal, 7, cond);
+  const mjp::reference::Signal expected = mjp::reference::UnetPass(weights, signal, mish_cond);
   for (int c = 0; c < policy.action_dim; ++c)
     for (int l = 0; l < policy.horizon; ++l) {
       const double y = expected.values[c * policy.horizon + l],

@@ -36,8 +36,8 @@ struct LanePair {
   bool mine;
 
   __device__ __forceinline__ LanePair(const Layer& s, int group, int j) {
-    const int i = threadIdx.x % 32 + 32 * j, all = 1 << (s.group_channels_log2 + s.pairs_log2);
-    mine = i < all;
+    const int i = threadIdx.x % 32 + 32 * j;
+    mine = i < s.group_pairs;
     const int at = mine ? i : 0;
     channel = (group << s.group_channels_log2) + (at >> s.pairs_log2);
     pair = at & ((1 << s.pairs_log2) - 1);
@@ -74,8 +74,8 @@ __device__ __forceinline__ void LoadTerms(const Layer& s, const float4* from, co
 }
 
 // Sum over 2^k_log2 parts, always in the same order.
-__device__ __forceinline__ float2 AddParts(const float* sums, int k_log2, int part_sums) {
-  const auto part = [&](int k) { return *reinterpret_cast<const float2*>(sums + k * part_sums); };
+__device__ __forceinline__ float2 AddParts(const uint8_t* sums, int k_log2, int part_bytes) {
+  const auto part = [&](int k) { return *reinterpret_cast<const float2*>(sums + k * part_bytes); };
   float2 v[8] = {part(0)};
   if (k_log2 >= 1) v[1] = part(1);
   if (k_log2 >= 2) v[2] = part(2), v[3] = part(3);
@@ -90,11 +90,11 @@ __device__ __forceinline__ float2 AddParts(const float* sums, int k_log2, int pa
   return sum;
 }
 
-// Mean and reciprocal deviation of the warp's group of `count` values. Distances from one of them
-// are summed, so that one round of shuffles is enough.
+// Mean and reciprocal deviation of the warp's group of 1 / `inverse_count` values. Distances from
+// one of them are summed, so that one round of shuffles is enough.
 template <int kPairs>
 __device__ __forceinline__ float2 GroupMoments(const float2 (&x)[kPairs],
-                                               const bool (&mine)[kPairs], float count) {
+                                               const bool (&mine)[kPairs], float inverse_count) {
   const float pivot = __shfl_sync(0xffffffffu, x[0].x, 0);
   float sum = 0, squares = 0;
 #pragma unroll
@@ -109,9 +109,9 @@ __device__ __forceinline__ float2 GroupMoments(const float2 (&x)[kPairs],
     sum += __shfl_xor_sync(0xffffffffu, sum, mask);
     squares += __shfl_xor_sync(0xffffffffu, squares, mask);
   }
-  const float inverse = FastReciprocal(count), distance = sum * inverse;
-  const float variance = fmaxf((squares - sum * distance) * inverse, 0.0f);
-  return make_float2(pivot + distance, rsqrtf(variance + kNormEpsilon));
+  const float distance = sum * inverse_count;
+  const float variance = fmaxf((squares - sum * distance) * inverse_count, 0.0f);
+  return make_float2(pivot + distance, FastInverseRoot(variance + kNormEpsilon));
 }
 
 // Stores 16 bits at this shared address in CTA `rank` of the cluster.
@@ -154,16 +154,19 @@ __device__ __forceinline__ void StorePair(const Layer& s, const LanePair& p, int
   }
 }
 
+// Where the partial sums of a lane's pair stand among those of a warp.
+__device__ __forceinline__ int SumsOf(const Layer& s, const LanePair& p) {
+  return (p.channel * s.n_tiles * kPositionTile + p.pair * 2) * 4;
+}
+
 // What is added at the end: the shortcut's sums, or the activations that the block read.
 template <typename T>
 __device__ __forceinline__ float2 ResidualOf(const Layer& s, const SharedLayout& layout,
                                              const LanePair& p, const ChannelTerms& t, int rank,
                                              const uint8_t* shared) {
   if (s.shortcut_k_log2 >= 0) {
-    const int pitch = s.n_tiles * kPositionTile;
-    const float* sums = reinterpret_cast<const float*>(shared + layout.shortcut_sums) +
-                        p.channel * pitch + p.pair * 2;
-    const float2 v = AddParts(sums, s.shortcut_k_log2, s.channels * pitch);
+    const float2 v = AddParts(shared + layout.shortcut_sums + SumsOf(s, p), s.shortcut_k_log2,
+                              s.shortcut_part_bytes);
     return make_float2(v.x + t.of_layer.w, v.y + t.of_layer.w);
   }
   if (s.residual < 0) return make_float2(0, 0);
@@ -178,21 +181,18 @@ template <typename T, bool kCluster, int kPairs>
 __device__ __forceinline__ void RunGroup(const Layer& s, const SharedLayout& layout, int group,
                                          const ChannelTerms (&terms)[kMaxLanePairs], int rank,
                                          int ctas, uint8_t* shared) {
-  const auto* sums = reinterpret_cast<const float*>(shared + layout.sums);
-  const int pitch = s.n_tiles * kPositionTile, part_sums = s.channels * s.phases * pitch;
   float2 x[kPairs], residual[kPairs];
   bool mine[kPairs];
 #pragma unroll
   for (int j = 0; j < kPairs; ++j) {
     const LanePair p(s, group, j);
     mine[j] = p.mine;
-    x[j] = AddParts(sums + p.channel * pitch + p.pair * 2, s.k_log2, part_sums);
+    x[j] = AddParts(shared + layout.sums + SumsOf(s, p), s.k_log2, s.part_bytes);
     x[j].x += terms[j].of_layer.x, x[j].y += terms[j].of_layer.x;
     residual[j] = ResidualOf<T>(s, layout, p, terms[j], rank, shared);
   }
   if (s.normalizes) {
-    const auto count = static_cast<float>(2 << (s.group_channels_log2 + s.pairs_log2));
-    const float2 moments = GroupMoments(x, mine, count);
+    const float2 moments = GroupMoments(x, mine, s.inverse_count);
 #pragma unroll
     for (int j = 0; j < kPairs; ++j) {
       const ChannelTerms& t = terms[j];

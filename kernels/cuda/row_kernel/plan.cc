@@ -73,9 +73,14 @@ void Plan::PlanEpilogue(const Convolution& c, Layer& s) {
   s.group_channels_log2 = Log2(group_channels);
   s.pairs_log2 = Log2(pairs);
   s.lane_pairs = std::max(1, group_channels * pairs / 32);
+  s.groups = all / group_channels, s.group_pairs = group_channels * pairs;
+  s.inverse_count = 1.0f / static_cast<float>(2 * s.group_pairs);
   s.output = c.output.at, s.output_pitch = c.output.pitch;
   if (c.residual.channels > 0) s.residual = c.residual.at, s.residual_pitch = c.residual.pitch;
-  if (c.adds_shortcut) s.shortcut_k_log2 = layers_.back().k_log2;
+  if (c.adds_shortcut) {
+    s.shortcut_k_log2 = layers_.back().k_log2;
+    s.shortcut_part_bytes = layers_.back().part_bytes;
+  }
   s.film_scale = c.film_scale, s.film_bias = c.film_bias;
   s.normalizes = c.groups > 0;
   s.terms = term_count_;
@@ -133,7 +138,8 @@ void Plan::Add(const Convolution& c) {
   s.n_tiles = s.length <= 8 ? 1 : s.length <= 16 ? 2 : 4;
   s.row_bytes = shape.stride * c.source[0].pitch;
   s.phase_bytes = shape.phases == 2 ? c.source[0].pitch : 0;
-  const int bytes = k_split * s.tiles * kBlockChannels * s.n_tiles * kPositionTile * 4;
+  s.part_bytes = s.tiles * kBlockChannels * s.n_tiles * kPositionTile * 4;
+  const int bytes = k_split * s.part_bytes;
   sums_ = std::max(sums_, bytes);
   if (shape.shortcut) {
     s.shortcut_chunks = ChunksOfWarp(blocks, k_split);

@@ -44,9 +44,9 @@ __device__ __forceinline__ void SyncCluster() {
 template <typename T, bool kCluster, int kPairs>
 __device__ __forceinline__ void RunGroups(const Cta& cta, const Layer& s, const FilmRows& film,
                                           ChannelTerms (&terms)[kMaxLanePairs]) {
-  const int warp = threadIdx.x / 32, groups = s.channels * s.phases >> s.group_channels_log2;
+  const int warp = threadIdx.x / 32;
 #pragma unroll 1
-  for (int group = warp; group < groups; group += kWarps) {
+  for (int group = warp; group < s.groups; group += kWarps) {
     if (group != warp) LoadTerms<kPairs>(s, cta.a.terms, film, cta.rank, group, terms);
     RunGroup<T, kCluster, kPairs>(s, cta.a.shared, group, terms, cta.rank, cta.a.ctas, cta.shared);
   }
@@ -57,7 +57,7 @@ __device__ __forceinline__ void LoadLayer(const Cta& cta, int i, const FilmRows&
                                           ChannelTerms (&terms)[kMaxLanePairs]) {
   const int warp = threadIdx.x / 32;
   s = cta.LayerAt(i);
-  if (i + 1 == cta.a.layer_count || warp >= s.channels * s.phases >> s.group_channels_log2) return;
+  if (i + 1 == cta.a.layer_count || warp >= s.groups) return;
   LoadTerms<1>(s, cta.a.terms, film, cta.rank, warp, terms);
   if (s.lane_pairs > 1) LoadTerms<kMaxLanePairs>(s, cta.a.terms, film, cta.rank, warp, terms);
 }

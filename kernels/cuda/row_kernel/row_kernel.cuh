@@ -47,6 +47,9 @@ struct alignas(16) Layer {
   int channels = 0;                             // of the CTA's slice
   int group_channels_log2 = 0, pairs_log2 = 0;  // of a norm group; pairs of positions of a channel
   int lane_pairs = 1;                           // of a lane in a group
+  int groups = 0, group_pairs = 0;              // of the CTA; pairs of all lanes in one
+  float inverse_count = 0;                      // 1 / values of a group
+  int part_bytes = 0, shortcut_part_bytes = 0;  // of a warp's partial sums of all tiles
   bool normalizes = false;                      // and activates
   int output = 0, output_pitch = 0;             // of position 0; bytes of a position
   int residual = -1, residual_pitch = 0;        // activations that are added; -1: none

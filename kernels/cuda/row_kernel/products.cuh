@@ -11,19 +11,19 @@
 namespace mjp::row_kernel {
 
 // Adds up `chunks` chunks of steps of one tile: weights of 16 out channels x inputs of kTiles x 8
-// positions. `row`: shared address of this lane's row of the input, and `pair_bytes` from there
-// that of two tiles further; `steps` (shared): where each step's input stands from there, 16 bytes
-// each; `sums`: where the tile's partial sums (channel, position) go.
+// positions. `first`: of the table of steps, which `steps` goes on with. `row`: shared address of
+// this lane's row of the input, and `pair_bytes` from there that of two tiles further; `steps`
+// (shared): where each step's input stands from there, 16 bytes each; `sums`: where the tile's
+// partial sums (channel, position) go.
 template <Format F, int kTiles, int kChunks>
-__device__ __forceinline__ void MultiplyTile(WeightStream<kChunks>& weights, const uint2* steps,
-                                             int chunks, uint32_t row, int pair_bytes, float* sums,
-                                             int lane) {
+__device__ __forceinline__ void MultiplyTile(WeightStream<kChunks>& weights, uint2 packed,
+                                             const uint2* steps, int chunks, uint32_t row,
+                                             int pair_bytes, float* sums, int lane) {
   // several sets: a product waits for the one before that has its accumulators
   constexpr int kSets = kTiles == 1 ? 4 : kTiles == 2 ? 2 : 1;
   float acc[kSets][kTiles][4] = {};
 #pragma unroll 1
-  for (; chunks > 0; --chunks, ++steps) {
-    const uint2 packed = *steps;
+  for (; chunks > 0; --chunks) {
     const uint32_t at[4] = {row + (packed.x & 0xffff) * 16, row + (packed.x >> 16) * 16,
                             row + (packed.y & 0xffff) * 16, row + (packed.y >> 16) * 16};
     uint32_t b[kChunkFragments][2 * kTiles];
@@ -48,6 +48,7 @@ __device__ __forceinline__ void MultiplyTile(WeightStream<kChunks>& weights, con
 #pragma unroll
       for (int j = 0; j < kTiles; ++j)
         MultiplyAccumulate<F>(acc[i % kSets][j], weights.fragment[i], b[i][2 * j], b[i][2 * j + 1]);
+    packed = *++steps;  // behind the last one stands something too
     weights.Advance();
   }
 #pragma unroll
@@ -63,28 +64,37 @@ __device__ __forceinline__ void MultiplyTile(WeightStream<kChunks>& weights, con
   }
 }
 
-// A layer's products by one warp of the CTA.
-template <Format F, int kTiles, int kChunks>
+// A layer's products by warp `warp` of those that multiply. wait() returns when the input is there.
+template <Format F, int kTiles, int kChunks, typename Wait>
 __device__ __forceinline__ void MultiplyTiles(WeightStream<kChunks>& weights, const Layer& s,
-                                              const SharedLayout& layout, uint8_t* shared) {
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+                                              const SharedLayout& layout, uint8_t* shared, int warp,
+                                              const Wait& wait) {
+  const int lane = threadIdx.x % 32;
   const int k = warp & ((1 << s.k_log2) - 1), tiles_at_once = kWarps >> s.k_log2;
-  const auto* steps = reinterpret_cast<const uint2*>(shared + layout.steps);
+  const auto* table = reinterpret_cast<const uint2*>(shared + layout.steps);
   // rows of the 8x8 matrices: two position tiles, or two steps of one
   const int position = min(lane % 8 + (kTiles > 1 ? lane / 16 * 8 : 0), s.length - 1);
   const uint32_t row = SharedAddress(shared) + position * s.row_bytes + lane / 8 % 2 * 16;
+  int tile = warp >> s.k_log2;
+  const uint2* steps = table + s.chunks_at + k * s.chunks;
+  uint2 packed = *steps;
+  wait();
 #pragma unroll 1
-  for (int tile = warp >> s.k_log2; tile < s.tiles; tile += tiles_at_once) {
+  for (; tile < s.tiles; tile += tiles_at_once) {
     const int to = (k * s.tiles + tile) * 16 * kTiles * kPositionTile;
     const uint32_t of_phase = row + (tile * s.phases >= s.tiles ? s.phase_bytes : 0);
-    int first = s.chunks_at, chunks = s.chunks, sums = layout.sums;
+    int chunks = s.chunks, sums = layout.sums;
 #pragma unroll 1
     for (bool shortcut = false;; shortcut = true) {  // the convolution, then its shortcut
-      MultiplyTile<F, kTiles>(weights, steps + first + k * chunks, chunks, of_phase,
-                              16 * s.row_bytes, reinterpret_cast<float*>(shared + sums) + to, lane);
+      MultiplyTile<F, kTiles>(weights, packed, steps, chunks, of_phase, 16 * s.row_bytes,
+                              reinterpret_cast<float*>(shared + sums) + to, lane);
       if (shortcut || s.shortcut_chunks == 0) break;
-      first = s.shortcut_chunks_at, chunks = s.shortcut_chunks, sums = layout.shortcut_sums;
+      chunks = s.shortcut_chunks, sums = layout.shortcut_sums;
+      steps = table + s.shortcut_chunks_at + k * chunks;
+      packed = *steps;
     }
+    steps = table + s.chunks_at + k * s.chunks;
+    packed = *steps;
   }
 }
 

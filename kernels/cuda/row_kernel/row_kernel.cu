@@ -12,79 +12,10 @@
 
 #include "kernels/cuda/primitives/cuda_check.h"
 #include "kernels/cuda/primitives/launch.cuh"
-#include "kernels/cuda/row_kernel/epilogue.cuh"
-#include "kernels/cuda/row_kernel/products.cuh"
+#include "kernels/cuda/row_kernel/roles.cuh"
 
 namespace mjp::row_kernel {
 namespace {
-
-// What a CTA's functions share.
-struct Cta {
-  const Args& a;
-  uint8_t* shared;
-  int row, rank;
-
-  __device__ __forceinline__ const Layer& LayerAt(int i) const {
-    return reinterpret_cast<const Layer*>(shared + a.shared.layers)[i];
-  }
-  __device__ __forceinline__ int Elements() const { return a.length * a.action_dim; }
-};
-
-// All threads of the cluster: what was stored before is seen after.
-template <bool kCluster>
-__device__ __forceinline__ void SyncCluster() {
-  if constexpr (kCluster) {
-    ClusterBarrier();
-  } else {
-    __syncthreads();
-  }
-}
-
-// The epilogue of the CTA's norm groups; `terms`: of the warp's first one.
-template <typename T, bool kCluster, int kPairs>
-__device__ __forceinline__ void RunGroups(const Cta& cta, const Layer& s, const FilmRows& film,
-                                          ChannelTerms (&terms)[kMaxLanePairs]) {
-  const int warp = threadIdx.x / 32;
-#pragma unroll 1
-  for (int group = warp; group < s.groups; group += kWarps) {
-    if (group != warp) LoadTerms<kPairs>(s, cta.a.terms, film, cta.rank, group, terms);
-    RunGroup<T, kCluster, kPairs>(s, cta.a.shared, group, terms, cta.rank, cta.a.ctas, cta.shared);
-  }
-}
-
-// Layer `i` and the terms of the warp's first norm group; the last layer, the head, has none.
-__device__ __forceinline__ void LoadLayer(const Cta& cta, int i, const FilmRows& film, Layer& s,
-                                          ChannelTerms (&terms)[kMaxLanePairs]) {
-  const int warp = threadIdx.x / 32;
-  s = cta.LayerAt(i);
-  if (i + 1 == cta.a.layer_count || warp >= s.groups) return;
-  LoadTerms<1>(s, cta.a.terms, film, cta.rank, warp, terms);
-  if (s.lane_pairs > 1) LoadTerms<kMaxLanePairs>(s, cta.a.terms, film, cta.rank, warp, terms);
-}
-
-// All layers; the partial sums of the last one, the head, are left in shared memory. What a layer
-// needs besides its input is loaded before the barrier in front of it.
-template <Format F, bool kCluster, int kChunks>
-__device__ __forceinline__ void RunPass(const Cta& cta, const FilmRows& film,
-                                        WeightStream<kChunks>& weights) {
-  using T = Storage<F>;
-  Layer s;
-  ChannelTerms terms[kMaxLanePairs];
-  LoadLayer(cta, 0, film, s, terms);
-#pragma unroll 1
-  for (int i = 1;; ++i) {
-    if (s.n_tiles == 1) MultiplyTiles<F, 1>(weights, s, cta.a.shared, cta.shared);
-    if (s.n_tiles == 2) MultiplyTiles<F, 2>(weights, s, cta.a.shared, cta.shared);
-    if (s.n_tiles == 4) MultiplyTiles<F, 4>(weights, s, cta.a.shared, cta.shared);
-    __syncthreads();
-    if (i == cta.a.layer_count) return;
-    if (s.lane_pairs == 1) RunGroups<T, kCluster, 1>(cta, s, film, terms);
-    if (s.lane_pairs == 2) RunGroups<T, kCluster, 2>(cta, s, film, terms);
-    if (s.lane_pairs == 4) RunGroups<T, kCluster, 4>(cta, s, film, terms);
-    LoadLayer(cta, i, film, s, terms);
-    SyncCluster<kCluster>();
-  }
-}
 
 // A thread's element of x, and what the sampler's step needs of it.
 struct Element {
@@ -182,16 +113,26 @@ __device__ __forceinline__ void EndPass(const Cta& cta, int k, Element& element)
   }
 }
 
-// grid: (rows, 1, CTAs of a cluster)
+// The warps that multiply; their weights are on the way before anything else is.
 template <Format F, bool kCluster, int kChunks>
-__global__ void __launch_bounds__(kThreads, 1) RowKernel(const __grid_constant__ Args a) {
-  extern __shared__ __align__(128) uint8_t shared[];
-  const Cta cta = {a, shared, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.z)};
-  const int warp = threadIdx.x / 32;
-  const int2 stream = a.streams[cta.rank * kWarps + warp];
-  WeightStream<kChunks> weights(a.weights + static_cast<size_t>(stream.x) * kFragmentBytes,
-                                stream.y, SharedAddress(shared) + warp * kChunks * kChunkBytes,
+__device__ __forceinline__ void RunProductWarps(const Cta& cta) {
+  const int warp = static_cast<int>(threadIdx.x) / 32 - kWarps;
+  const int2 stream = cta.a.streams[cta.rank * kWarps + warp];
+  WeightStream<kChunks> weights(cta.a.weights + static_cast<size_t>(stream.x) * kFragmentBytes,
+                                stream.y, SharedAddress(cta.shared) + warp * kChunks * kChunkBytes,
                                 static_cast<int>(threadIdx.x % 32));
+  SetUp(cta);
+  __syncthreads();
+  SyncCluster<kCluster>();
+#pragma unroll 1
+  for (int k = cta.a.begin; k < cta.a.end; ++k)
+    MultiplyLayers<F, kCluster>(cta, weights, k == cta.a.begin);
+  WaitCopies<0>();
+}
+
+template <Format F, bool kCluster>
+__device__ __forceinline__ void RunEpilogueWarps(const Cta& cta) {
+  const Args& a = cta.a;
   SetUp(cta);
   __syncthreads();
   WaitForPredecessor();
@@ -207,11 +148,19 @@ __global__ void __launch_bounds__(kThreads, 1) RowKernel(const __grid_constant__
     const FilmRows film = {a.film.step_table + static_cast<size_t>(timestep) * a.film.width, cond};
     LoadStep(cta, k, element);
     if (k + 1 < a.end) timestep = a.schedule[k + 1].timestep;
-    RunPass<F, kCluster>(cta, film, weights);
+    RunEpilogues<F, kCluster>(cta, film);
     EndPass<Storage<F>>(cta, k, element);
-    __syncthreads();
+    if (k + 1 < a.end) Send<kInputReady>();
   }
-  WaitCopies<0>();
+}
+
+// grid: (rows, 1, CTAs of a cluster)
+template <Format F, bool kCluster, int kChunks>
+__global__ void __launch_bounds__(kThreads, 1) RowKernel(const __grid_constant__ Args a) {
+  extern __shared__ __align__(128) uint8_t shared[];
+  const Cta cta = {a, shared, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.z)};
+  if (threadIdx.x >= kRoleThreads) return RunProductWarps<F, kCluster, kChunks>(cta);
+  RunEpilogueWarps<F, kCluster>(cta);
 }
 
 template <Format F, bool kCluster, int kChunks>

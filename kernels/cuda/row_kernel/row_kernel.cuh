@@ -16,12 +16,13 @@
 
 namespace mjp::row_kernel {
 
-inline constexpr int kWarps = 8, kThreads = 32 * kWarps;
-inline constexpr int kMaxPositions = 32;       // of a row, at the full length
-inline constexpr int kMaxLanePairs = 4;        // pairs of values of a lane in a norm group
-inline constexpr int kMaxCtas = 8;             // of a cluster
-inline constexpr int kMaxElements = kThreads;  // of a row's x
-inline constexpr int kDeepRing = 6;            // chunks of weights of a warp in shared memory
+// Of each role: warps that multiply, and warps that run epilogues and the sampler's steps.
+inline constexpr int kWarps = 8, kRoleThreads = 32 * kWarps, kThreads = 2 * kRoleThreads;
+inline constexpr int kMaxPositions = 32;           // of a row, at the full length
+inline constexpr int kMaxLanePairs = 4;            // pairs of values of a lane in a norm group
+inline constexpr int kMaxCtas = 8;                 // of a cluster
+inline constexpr int kMaxElements = kRoleThreads;  // of a row's x
+inline constexpr int kDeepRing = 6;                // chunks of weights of a warp in shared memory
 inline constexpr int kShallowRing = 3;     // likewise, where a CTA has less than kDeepRing needs
 inline constexpr int kPositionTile = 8;    // of a product
 inline constexpr int kBlockChannels = 16;  // in channels of a step, out channels of a tile

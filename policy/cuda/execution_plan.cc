@@ -100,9 +100,16 @@ struct Chooser {
     return form;
   }
 
-  // How the row kernel takes `rows` rows; none where another form is faster or it does not run.
-  std::optional<row_kernel::Config> RowKernel(int /*rows*/) const {
-    return ChooseRowKernel(unet, format, config.horizon, gpu);
+  // The plan of passes over `rows` rows by the row kernel, if there is one.
+  std::optional<ExecutionPlan> RowKernelPlan(int rows) const {
+    const auto config = ChooseRowKernel(unet, format, this->config.horizon, rows, gpu);
+    if (!config) return std::nullopt;
+    ExecutionPlan plan;
+    plan.rows = plan.rows_per_launch = rows;
+    plan.form = plan.fallback = UnetForm::kRowKernel;
+    plan.row_kernel = *config;
+    plan.why = "the weights are few enough for each row to have thread blocks of its own";
+    return plan;
   }
 
   // How many of `rows` rows one launch takes, step by step.
@@ -137,14 +144,15 @@ struct Chooser {
     return plan;
   }
 
-  // Default Picard window: 16, else 8, where one persistent launch takes it; else 16 with a launch
-  // per layer or convolution, unless persistent launches run the sequential chain by MMA and
-  // epilogue warps, or take the wide pass in parts.
+  // Default Picard window: 16 by the row kernel; 16, else 8, where one persistent launch takes it;
+  // else 16 with a launch per layer or convolution, unless persistent launches run the sequential
+  // chain by MMA and epilogue warps, or take the wide pass in parts.
   int FasterWindow(int batch, int steps) const {
     PicardSweepArgs sweep;
     sweep.window = kWindow;
     sweep.elements = config.horizon * config.action_dim;
     if (steps < kLeastWindowSteps || batch > kMostWindowBatch || !PicardSupports(sweep)) return 0;
+    if (RowKernelPlan(batch * kWindow)) return kWindow;
     for (const int window : {kWindow, kWindow / 2})
       if (PersistentPlan(batch, window)) return window;
     const auto sequential = PersistentPlan(batch, 0);
@@ -154,16 +162,10 @@ struct Chooser {
   }
 };
 
-// The plan of passes over `rows` rows by the row kernel, or a launch for each convolution at least.
+// The plan of passes over `rows` rows by a launch for each convolution at least.
 ExecutionPlan ByLaunches(const Chooser& chooser, int rows) {
   ExecutionPlan plan;
   plan.rows = plan.rows_per_launch = rows;
-  if (const auto config = chooser.RowKernel(rows)) {
-    plan.form = plan.fallback = UnetForm::kRowKernel;
-    plan.row_kernel = *config;
-    plan.why = "a block for each row takes all layers without waiting for another row";
-    return plan;
-  }
   const char* lacks = chooser.NormConvLacks(rows);
   plan.form = plan.fallback = lacks ? UnetForm::kLayers : UnetForm::kNormConv;
   plan.why = lacks ? lacks : "no persistent kernel takes so many rows of these channels here";
@@ -223,18 +225,25 @@ ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const ExecutionPro
   const int window = problem.window == kAutoWindow
                          ? chooser.FasterWindow(problem.batch, problem.steps)
                          : problem.window;
+  const int rows = problem.batch * std::max(1, window);
+  if (auto plan = chooser.RowKernelPlan(rows)) {
+    plan->window = window > 1 ? window : 0;
+    return *plan;
+  }
   if (auto plan = chooser.PersistentPlan(problem.batch, window)) {
     plan->why = WhyPersistent(*plan);
     return *plan;
   }
-  ExecutionPlan plan = ByLaunches(chooser, problem.batch * std::max(1, window));
+  ExecutionPlan plan = ByLaunches(chooser, rows);
   plan.window = window > 1 ? window : 0;
   return plan;
 }
 
 ExecutionPlan ChooseLaunches(const UnetPolicyConfig& config, Format format, int rows,
                              const GpuTraits& gpu) {
-  return ByLaunches(Chooser(config, format, gpu), rows);
+  const Chooser chooser(config, format, gpu);
+  if (const auto plan = chooser.RowKernelPlan(rows)) return *plan;
+  return ByLaunches(chooser, rows);
 }
 
 ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const PolicyOptions& options) {

@@ -55,7 +55,7 @@ struct ExecutionPlan {
 ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const ExecutionProblem& problem,
                               const GpuTraits& gpu);
 
-// The plan of a single pass over `rows` rows by launches, where no persistent kernel is asked for.
+// The plan of a single pass over `rows` rows by launches that end with it: no persistent kernel's.
 ExecutionPlan ChooseLaunches(const UnetPolicyConfig& config, Format format, int rows,
                              const GpuTraits& gpu);
 

@@ -12,6 +12,14 @@ using row_kernel::kBlockChannels;
 
 constexpr int kHalo = 2;  // of the widest kernel
 
+// What `mjpolicy bench pass` says: beyond so many bytes of weights other forms are faster; a
+// cluster pays where each of its CTAs is left with so many; beyond so many rows for each
+// multiprocessor a launch per layer is no slower.
+constexpr size_t kMostWeightBytes = 10 << 20, kLeastWeightBytes = 3 << 19;
+constexpr int kMostWaves = 4;
+// Of the multiprocessors that clusters occupy at once: those of a GPC are no multiple of a cluster.
+constexpr double kClusteredPart = 0.875;
+
 // A value of the graph and how often it is still read.
 struct Value {
   Buffer buffer;
@@ -32,6 +40,23 @@ auto PackedFragments(const DeviceNormConv& conv) {
     const size_t at = (tile * (s.in_c / kBlockChannels) + block) * (s.taps + s.shortcut) + tap;
     return FragmentSource{from + at * kFragmentBytes};
   };
+}
+
+// Bytes of all weights that a pass multiplies.
+size_t WeightBytes(const NormConvUnet& unet) {
+  size_t bytes = 0;
+  const auto add = [&](const DeviceNormConv& conv) {
+    bytes += WeightFragmentBytes(Format::kFp16, conv.shape);
+  };
+  for (const auto& step : unet.steps) {
+    if (const auto* block = std::get_if<NormConvBlock>(&step.layer)) {
+      add(block->conv1), add(block->conv2);
+    } else {
+      add(std::get<DeviceNormConv>(step.layer));
+    }
+  }
+  add(unet.final_conv);
+  return bytes;
 }
 
 // Lowers a network into a plan.
@@ -169,8 +194,12 @@ bool RowKernelRuns(const NormConvUnet& unet, Format format, int horizon,
 }
 
 std::optional<row_kernel::Config> ChooseRowKernel(const NormConvUnet& unet, Format format,
-                                                  int horizon, const GpuTraits& gpu) {
-  for (const int ctas : {1, 2, 4, 8}) {
+                                                  int horizon, int rows, const GpuTraits& gpu) {
+  const size_t bytes = WeightBytes(unet);
+  if (bytes > kMostWeightBytes || rows > kMostWaves * gpu.multiprocessors) return std::nullopt;
+  for (const int ctas : {8, 4, 2, 1}) {
+    const bool worthwhile = ctas == 1 || bytes / ctas >= kLeastWeightBytes;
+    if (!worthwhile || (ctas > 1 && rows * ctas > gpu.multiprocessors * kClusteredPart)) continue;
     for (const int ring : {row_kernel::kDeepRing, row_kernel::kShallowRing})
       if (RowKernelRuns(unet, format, horizon, {ctas, ring}, gpu))
         return row_kernel::Config{ctas, ring};

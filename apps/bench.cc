@@ -23,13 +23,21 @@ struct Arguments {
   std::string json, baseline;
 };
 
+// Named alone: these have large networks of their own.
+constexpr const char* kOnlyByName[] = {"act", "dit"};
+
+bool Chosen(const std::string& suite, const std::vector<std::string>& chosen) {
+  if (chosen.empty()) return std::ranges::find(kOnlyByName, suite) == std::end(kOnlyByName);
+  return std::ranges::find(chosen, suite) != chosen.end();
+}
+
 // The suites by name, in the order they run.
 const std::vector<std::pair<std::string, Suite>>& Suites() {
   static const std::vector<std::pair<std::string, Suite>> suites = {
       {"kernels", BenchKernels}, {"ladder", BenchLadder},     {"pass", BenchPass},
       {"chunk", BenchChunk},     {"parallel", BenchParallel}, {"decision", BenchDecision},
       {"load", BenchLoad},       {"batch", BenchBatch},       {"pictures", BenchPictures},
-      {"physics", BenchPhysics}};
+      {"physics", BenchPhysics}, {"act", BenchAct},           {"dit", BenchDit}};
   return suites;
 }
 
@@ -78,10 +86,7 @@ int Run(Arguments& arguments) {
     }
   };
   for (const auto& [name, suite] : Suites()) {
-    if (!arguments.suites.empty() && std::find(arguments.suites.begin(), arguments.suites.end(),
-                                               name) == arguments.suites.end()) {
-      continue;
-    }
+    if (!Chosen(name, arguments.suites)) continue;
     add(suite(bench));
   }
   if (!arguments.baseline.empty()) add(BenchBaseline(arguments.baseline, bench));
@@ -99,7 +104,7 @@ Action AddBench(CLI::App& app) {
   command->add_option("suites", arguments->suites, "Which suites")
       ->type_name("")
       ->check(OneOf(names))
-      ->default_str("all");
+      ->default_str("all but act and dit");
   command->add_option("--network", arguments->network, "Which network, with random weights")
       ->type_name("")
       ->check(OneOf(mjp::NamedNetworks()))

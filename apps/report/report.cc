@@ -56,6 +56,9 @@ std::string Page(const Arguments& arguments, const std::vector<EvaluationFiles>&
 
 int Run(const Arguments& arguments) {
   std::error_code none;
+  if (!arguments.out.ends_with(".html")) {
+    throw Error(ExitCode::kUsage, "--out " + arguments.out + ": a page's name ends with .html");
+  }
   if (!arguments.force && std::filesystem::exists(arguments.out, none)) {
     throw Error(ExitCode::kUsage,
                 arguments.out + " is there already; give --force to replace it, or another --out");

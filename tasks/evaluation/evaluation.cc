@@ -21,6 +21,7 @@ namespace {
 struct Slot {
   EpisodeResult result;
   StateHash hash;
+  SmoothnessMeter smoothness;
   std::vector<double> action;                // (action_dim): executed last
   std::vector<float> chunk, previous_chunk;  // (H, action_dim)
   std::unique_ptr<EpisodeVideo> video;
@@ -156,6 +157,7 @@ class BatchEvaluator {
     const int step = policy_->config().FirstAction() + k + (late ? action_steps_ : 0);
     const auto at = chunk.begin() + ActionDim() * static_cast<size_t>(std::min(step, last));
     slot.action.assign(at, at + ActionDim());
+    slot.smoothness.Add(slot.action, k == options_.conditions.latency % action_steps_);
     DisturbAction(options_.conditions, slot.result.seed, slot.result.steps, slot.action);
   }
 
@@ -191,6 +193,7 @@ class BatchEvaluator {
       if (slot.running) continue;
       slot.result.hash = slot.hash.value();
       slot.result.seconds = mjp::Now() - slot.begin;
+      if (slot.result.valid) slot.result.smoothness = slot.smoothness.Value();
       if (slot.video) result.videos.push_back(slot.video->Close());
       on_episode(slot.result);
       result.episodes.push_back(slot.result);

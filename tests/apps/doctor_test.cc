@@ -78,7 +78,7 @@ TEST(InspectGpuTest, ShowsThePlanForAGpuThatIsNotHere) {
   const auto outcome = mjp_test::RunMjpolicy("inspect " + kShipped + " --gpu a100");
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("on NVIDIA A100 (8.0, 108 SMs, 163 KiB)"));
-  EXPECT_THAT(outcome.text, HasSubstr("launch per layer"));
+  EXPECT_THAT(outcome.text, HasSubstr("row kernel"));
   EXPECT_THAT(outcome.text, HasSubstr("since "));
 }
 
@@ -92,7 +92,7 @@ TEST(InspectGpuTest, JsonHasThePlans) {
   const auto outcome = mjp_test::RunMjpolicy("inspect " + kShipped + " --json --gpu h200");
   const auto json = nlohmann::json::parse(outcome.text);
   ASSERT_EQ(json["execution"].size(), 5u);
-  EXPECT_EQ(json["execution"][0]["form"], "launch per layer");
+  EXPECT_EQ(json["execution"][0]["form"], "row kernel");
   EXPECT_EQ(json["execution"][0]["environments"], 1);
 }
 

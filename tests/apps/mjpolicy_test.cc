@@ -194,6 +194,8 @@ TEST_F(MjpolicyTest, InferReadsWhatItKnowsAndNamesTheRest) {
        },
        2, "environments"},
       {"unknown", [](File& f) { f["in/foo"].shape = {1}; }, 2, "has in/foo, which nothing here"},
+      {"LeRobot's name misspelt", [](File& f) { f["in/observation.stat"].shape = {1}; }, 2,
+       "in/observation.state"},
       {"misspelt",
        [](File& f) {
          f["agent_pos"] = f["in/agent_pos"];

@@ -88,7 +88,7 @@ TEST_F(TaskFileTest, EpisodesAreAFunctionOfTheirSeed) {
 }
 
 TEST_F(TaskFileTest, ResumesItsOwnAndRefusesAChangedFile) {
-  std::string xml = ReadText(kModels + "cart_pole.xml");
+  const std::string xml = ReadText(kModels + "cart_pole.xml");
   const std::string file = folder_.Write("cart.xml", xml);
   const auto evaluate = [&](const std::string& more) {
     return RunMjpolicy("evaluate " + file + " --checkpoint " + checkpoint_ + kFast + "--out " +
@@ -96,11 +96,33 @@ TEST_F(TaskFileTest, ResumesItsOwnAndRefusesAChangedFile) {
   };
   ASSERT_EQ(evaluate("").code, 0);
   EXPECT_THAT(evaluate("--resume").text, HasSubstr("complete already"));
-  xml.replace(xml.find("damping=\"0.5\""), 13, "damping=\"0.6\"");
-  folder_.Write("cart.xml", xml);
-  const Outcome outcome = evaluate("--resume");
-  EXPECT_NE(outcome.code, 0);
-  EXPECT_THAT(outcome.text, HasSubstr("model"));
+  const std::string attribute = "<config key=\"action_clip\"";
+  const std::pair<std::string, std::string> changes[] = {
+      {"damping=\"0.5\"", "damping=\"0.6\""},
+      {"timestep=\"0.01\"", "timestep=\"0.005\""},
+      {"rgba=\"0.9 0.5 0.2 1\"", "rgba=\"0.9 0.5 0.3 1\""},
+      {"fovy=\"50\"", "fovy=\"51\""},
+      {"ambient=\"0.4 0.4 0.4\"", "ambient=\"0.5 0.4 0.4\""},
+      {"key=\"action_gain\" value=\"10\"", "key=\"action_gain\" value=\"5\""},
+      {"value=\"-1 1\"", "value=\"-0.5 0.5\""},
+      {"\"joint:cart joint:pole\"", "\"joint:pole joint:cart\""},
+      {"key=\"period\" value=\"0.1\"", "key=\"period\" value=\"0.05\""},
+      {attribute, "<config key=\"action_steps\" value=\"3\"/>" + attribute},
+      {attribute, "<config key=\"state_offset\" value=\"0.1\"/>" + attribute},
+      {"joint pole around 0.2", "joint pole around 0.3"},
+      {"tip[2] > 0.55", "tip[2] > 0.54"},
+      {"cart_position > 1.7", "cart_position > 1.6"},
+      {"from 0 to 0.6", "from 0 to 0.7"},
+      {"data=\"200\"", "data=\"100\""}};
+  for (const auto& [from, to] : changes) {
+    std::string changed = xml;
+    ASSERT_NE(changed.find(from), std::string::npos) << from;
+    folder_.Write("cart.xml", changed.replace(changed.find(from), from.size(), to));
+    const Outcome outcome = evaluate("--resume");
+    EXPECT_EQ(outcome.code, 2) << to << outcome.text;
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("of another evaluation"), HasSubstr("model was")))
+        << to;
+  }
 }
 
 TEST_F(TaskFileTest, OptionsOfOtherTasksAreRefused) {

@@ -25,6 +25,7 @@
 #include "tests/support/damaged_checkpoint.h"
 #include "tests/support/goldens/act_cases.h"
 #include "tests/support/program.h"
+#include "tests/support/zarr_files.h"
 
 namespace mjp_test {
 namespace {
@@ -175,15 +176,17 @@ TEST_F(WriteFaultTest, AnErrorOrAWholeFileOfTheNewerCommands) {
   const std::string transfers =
       "demonstrate --task aloha_transfer_cube --episodes 1 --threads 1 --out " + Path("out");
   const std::string act = " --config " + Path("config.json") + " --formula salt " + Path("out");
-  WriteZarr();
+  WriteZarr(folder_, "zarr");
   const std::string convert = "convert " + Path("zarr") + " " + Path("out") + " --task t --fps 10";
   const Command commands[] = {
-      {"transfers", transfers, transfers, [&] { return Content("out"); },
+      {"transfers", transfers, transfers,
        [&] {
          for (const auto& entry : fs::directory_iterator(folder_.path())) {
            EXPECT_FALSE(entry.path().filename().string().starts_with("out.")) << entry.path();
          }
-       }},
+         return Content("out");
+       },
+       [] {}, [&] { fs::remove_all(Path("out.unfinished")); }},
       {"act", "random-checkpoint" + act, "random-checkpoint --force" + act,
        [&] { return Content("out"); }},
       // after a break episodes go to other files, so it is what the checker finds that is equal

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -127,6 +128,39 @@ TEST_F(ScriptTest, AVideoThatNobodyEndsIsWholeToo) {
   ASSERT_EQ(Script("record\nrun 4\n", RunMjpolicy()).code, 0);
   const std::string suffix = fs::exists(folder_ / "mjpolicy-viewer.mp4") ? ".mp4" : ".avi";
   EXPECT_EQ(mjp::app::VideoFault(folder_ / ("mjpolicy-viewer" + suffix)), "");
+}
+
+// on a disk that is full sooner or later: an error, and no file that is not whole
+TEST_F(ScriptTest, WhatItWritesIsWholeOrAnError) {
+  folder_.Write("script.txt",
+                "speed 0\nrecord\nrun 4\nstop\nexport csv\nexport json\nexport trace\npng a.png\n");
+  int failed = 0;
+  for (const int kilobytes : {1, 4, 32, 128, 1024}) {
+    SCOPED_TRACE(kilobytes);
+    const std::string out = folder_ / std::to_string(kilobytes);
+    fs::create_directory(out);
+    const Outcome outcome = mjp_test::Run(
+        "cd " + out + " && bash -c 'ulimit -f " + std::to_string(kilobytes) +
+        "; exec " MJPOLICY_VIEWER " --backend cpu --script ../script.txt " + Pusht() + "'");
+    EXPECT_THAT(outcome.code, testing::AnyOf(0, 2)) << outcome.text;
+    failed += outcome.code != 0;
+    size_t files = 0;
+    for (const auto& entry : fs::directory_iterator(out)) {
+      const std::string file = entry.path(), end = entry.path().extension(), text = Content(file);
+      ++files;
+      if (end == ".mp4" || end == ".avi") {
+        EXPECT_EQ(mjp::app::VideoFault(file), "") << file;
+      } else if (end == ".png") {
+        EXPECT_EQ(Shown(file).width, 1280) << file;
+      } else if (end == ".json") {
+        EXPECT_TRUE(nlohmann::json::accept(text)) << file;
+      } else {
+        EXPECT_TRUE(text.ends_with("\n")) << file;
+      }
+    }
+    EXPECT_TRUE(outcome.code != 0 || files == 5) << files;
+  }
+  EXPECT_GT(failed, 1);
 }
 
 TEST_F(ScriptTest, EverySizeShowsSceneAndPanels) {

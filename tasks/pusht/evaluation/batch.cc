@@ -38,7 +38,7 @@ std::vector<double> PushtBatch::HeldAction(int i) const {
 }
 
 void PushtBatch::Disturb(int i, uint32_t seed, int tick) {
-  const auto [dx, dy] = PushAt(options_.push, seed, tick);
+  const auto [dx, dy] = PushAt(options_.push, options_.pushes, seed, tick);
   if (dx != 0 || dy != 0) environments_->Push(i, dx, dy);
 }
 

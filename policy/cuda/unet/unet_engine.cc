@@ -1,4 +1,4 @@
-#include "policy/cuda/engine.h"
+#include "policy/cuda/unet/unet_engine.h"
 
 #include <string>
 #include <utility>
@@ -8,6 +8,8 @@
 #include "policy/checkpoint/normalizer.h"
 #include "policy/cuda/format_of.h"
 #include "policy/cuda/unet/unet_launches.h"
+#include "policy/sampler.h"
+#include "policy/scheduler.h"
 #include "policy/unet/unet_model.h"
 
 namespace mjp {
@@ -17,12 +19,45 @@ std::unique_ptr<const GpuSceneDrawer> MakeDrawer(const PolicyOptions& options) {
   return options.scene_drawer ? options.scene_drawer->MakeGpuDrawer() : nullptr;
 }
 
+void CheckUnet(const Checkpoint& checkpoint) {
+  if (UnetOf(checkpoint).config.encoder.resize_height > 0)
+    throw Unsupported("the GPU backend does not resize pictures; use the CPU backend");
+  CheckRgb(checkpoint);
+}
+
+void ResolveUnet(const Checkpoint& checkpoint, PolicyOptions& options) {
+  int& window = options.sampler.parallel_window;
+  if (window == kAutoWindow) window = ChooseExecution(UnetOf(checkpoint).config, options).window;
+  float& tolerance = options.sampler.parallel_tolerance;
+  if (tolerance == 0) tolerance = DefaultTolerance(options.precision);
+}
+
+std::unique_ptr<CudaEngine> MakeUnet(std::shared_ptr<const Checkpoint> checkpoint,
+                                     const PolicyOptions& options) {
+  return std::make_unique<UnetEngine>(std::move(checkpoint), options);
+}
+
+double UnetLimit(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return 6e-5;
+    case Precision::kBf16:
+      return 6e-2;
+    default:
+      return 1e-2;
+  }
+}
+
 }  // namespace
 
-CudaEngine::CudaEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
-    : checkpoint_(std::move(checkpoint)),
-      options_(options),
-      chain_(UnetOf(*checkpoint_).config, options, FormatOf(options.precision)),
+const CudaNetwork kUnetOnCuda = {CheckUnet, ResolveUnet, MakeUnet, UnetLimit};
+
+UnetEngine::UnetEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
+    : CudaEngine(std::move(checkpoint), options),
+      chain_(checkpoint_->config,
+             MakeSchedule(UnetOf(*checkpoint_).config.scheduler, options.sampler.kind,
+                          options.sampler.steps),
+             options, FormatOf(options.precision)),
       plan_(ChooseExecution(UnetOf(*checkpoint_).config, options)),
       weights_(DeviceWeights::Get(checkpoint_, chain_.format, UsesNormConvWeights(plan_))),
       pictures_(UnetOf(*checkpoint_).config, weights_, chain_.format, options.batch,
@@ -37,13 +72,13 @@ CudaEngine::CudaEngine(std::shared_ptr<const Checkpoint> checkpoint, const Polic
   CheckShapes();
 }
 
-CudaEngine::~CudaEngine() {
+UnetEngine::~UnetEngine() {
   // a decision may be under way; how it ends does not matter any more
   static_cast<void>(cudaStreamSynchronize(stream_.get()));
 }
 
 // Places everything in the arena: first to measure it, then in its memory.
-void CudaEngine::Plan() {
+void UnetEngine::Plan() {
   const PolicyConfig& config = checkpoint_->config;
   const size_t scene_bytes = options_.scene_drawer ? options_.scene_drawer->scene_bytes() : 0;
   input_.Plan(config, scene_bytes, options_.batch, arena_);
@@ -59,7 +94,7 @@ void CudaEngine::Plan() {
 }
 
 // Throws Error for a shape without a kernel: every launch but a chain's repetitions, not run.
-void CudaEngine::CheckShapes() {
+void UnetEngine::CheckShapes() {
   const cudaStream_t stream = stream_.get();
   const PictureSource source =
       pictures_.parts() == 0 ? PictureSource::kNone : PictureSource::kFrames;
@@ -71,7 +106,7 @@ void CudaEngine::CheckShapes() {
   });
 }
 
-void CudaEngine::Enqueue(PictureSource source, TraceRecorder* trace) {
+void UnetEngine::Enqueue(PictureSource source, TraceRecorder* trace) {
   const cudaStream_t stream = stream_.get();
   timing_.RecordBorder(StageBorder::kBegin, stream);
   input_.Upload(source, stream);
@@ -96,7 +131,7 @@ void CudaEngine::Enqueue(PictureSource source, TraceRecorder* trace) {
 }
 
 // The slow path of tests.
-void CudaEngine::EnqueueTraced(PictureSource source, PolicyTrace& trace) {
+void UnetEngine::EnqueueTraced(PictureSource source, PolicyTrace& trace) {
   trace = {};
   for (const DenoiseStep& step : chain_.steps) trace.timesteps.push_back(step.timestep);
   TraceRecorder recorder(trace, count_, stream_.get());
@@ -105,7 +140,7 @@ void CudaEngine::EnqueueTraced(PictureSource source, PolicyTrace& trace) {
   conditioning_.Fetch(trace.global_cond, stream_.get());
 }
 
-void CudaEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
+void UnetEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
   denoiser_->CheckFinished();
   count_ = input.count;
   timing_.Begin();
@@ -119,7 +154,7 @@ void CudaEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
             "launch of the decision");
 }
 
-void CudaEngine::Wait(PolicyOutput& output) {
+void UnetEngine::Wait(PolicyOutput& output) {
   CheckCuda(cudaStreamSynchronize(stream_.get()), "the decision");
   denoiser_->CheckFinished();
   output.times = timing_.Read(denoiser_->Passes(count_));

@@ -129,7 +129,7 @@ TEST_F(OutputsTest, OfTaskFilesAreWholeOrNone) {
       <actuator><position joint="a" ctrlrange="-1 1"/></actuator></mujoco>)");
   };
   const std::string scaffold = "scaffold " + Path("out/arm.xml");
-  Try({"scaffold", scaffold, scaffold, [this] { return Content("out"); },
+  Try({"scaffold", scaffold, scaffold + " --force", [this] { return Content("out"); },
        [this] {
          Files files = Content("out");
          std::string& task = files["arm_task.xml"];

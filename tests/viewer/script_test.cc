@@ -135,7 +135,7 @@ TEST_F(ScriptTest, WhatItWritesIsWholeOrAnError) {
   folder_.Write("script.txt",
                 "speed 0\nrecord\nrun 4\nstop\nexport csv\nexport json\nexport trace\npng a.png\n");
   int failed = 0;
-  for (const int kilobytes : {1, 4, 32, 128, 1024}) {
+  for (const int kilobytes : {4, 128, 1024}) {
     SCOPED_TRACE(kilobytes);
     const std::string out = folder_ / std::to_string(kilobytes);
     fs::create_directory(out);

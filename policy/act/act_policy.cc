@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/float_environment.h"
+#include "policy/act/folded_backbone.h"
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/normalizer.h"
 #include "policy/cpu/decision.h"

@@ -14,7 +14,7 @@
 #include "tasks/aloha/expert.h"
 #include "tasks/aloha/mishap.h"
 #include "tasks/aloha/recording_folder.h"
-#include "tasks/pusht/physics/random_stream.h"
+#include "tasks/physics/random_stream.h"
 #include "tasks/results/statistics.h"
 
 namespace mjp::app {

@@ -10,8 +10,6 @@
 #include <tuple>
 #include <vector>
 
-#include "base/error.h"
-#include "plugin/pictures/mujoco_renderer.h"
 #include "plugin/register.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "tasks/pusht/pictures/raster_source.h"
@@ -19,6 +17,7 @@
 #include "tests/metamorphic/subjects.h"
 #include "tests/support/child.h"
 #include "tests/support/mujoco_fixture.h"
+#include "tests/support/renderer.h"
 #include "tests/support/temp_dir.h"
 
 // Relations that must hold between hosts: however a model comes to be and whoever steps it, its
@@ -145,13 +144,8 @@ TEST_P(HostRelationTest, ActsAsTheOriginalOrSaysWhyNot) {
     GTEST_SKIP() << "under a sanitizer three kinds of policy stand for all";
 #endif
   const bool by_mujoco = std::string(subject.renderer) == "mujoco";
-  if (by_mujoco) {
-    try {
-      mjp::MujocoRendererDescription();
-    } catch (const mjp::Error& error) {
-      GTEST_SKIP() << error.what();
-    }
-  }
+  if (const std::string why = by_mujoco ? mjp_test::RendererLacks() : ""; !why.empty())
+    GTEST_SKIP() << why;
   const std::string file = WriteSubject(folder_, subject, "1");
   const ModelPtr model = Load(file);
   ASSERT_NE(model, nullptr);

@@ -26,9 +26,9 @@ class OutputsTest : public WriteFaultTest {
  protected:
   void SetUp() override {
     WriteFaultTest::SetUp();
-    ASSERT_EQ(Pusht(Observe("in.safetensors")).code, 0);
+    ASSERT_EQ(RunMjpolicy(Observe("in.safetensors")).code, 0);
     ASSERT_EQ(
-        Pusht("demonstrate --rows 40 --threads 1 --samples 32 --rounds 1 --out " + Path("rows"))
+        RunMjpolicy("demonstrate --rows 40 --threads 1 --samples 32 --rounds 1 --out " + Path("rows"))
             .code,
         0);
     for (const auto& entry : fs::directory_iterator(Path("rows"))) {
@@ -73,7 +73,7 @@ class OutputsTest : public WriteFaultTest {
     fs::remove_all(Path("out"));
     fs::remove_all(Path("whole"));
     command.prepare();
-    ASSERT_EQ(Pusht(command.arguments).code, 0) << name;
+    ASSERT_EQ(RunMjpolicy(command.arguments).code, 0) << name;
     fs::rename(Path("out"), Path("whole"));
     Try(command);
   }
@@ -116,7 +116,7 @@ TEST_F(OutputsTest, OfTaskFilesAreWholeOrNone) {
   }
   const std::string cart = kModels + "cart_pole.xml --checkpoint " + Path("cart") +
                            " --backend cpu --sampler ddim --steps 2 ";
-  ASSERT_EQ(Pusht("random-checkpoint " + Path("cart") + " --state 2 --action 1").code, 0);
+  ASSERT_EQ(RunMjpolicy("random-checkpoint " + Path("cart") + " --state 2 --action 1").code, 0);
   const std::string evaluate =
       "evaluate " + cart + "--episodes 3 --max-steps 6 --videos 1 --out " + Path("out") + " ";
   Try({"evaluate", evaluate, evaluate + "--overwrite", [this] { return Evaluated("out"); },
@@ -150,10 +150,10 @@ TEST_F(OutputsTest, FinishedDataSetsLoseNoEpisode) {
   const std::string finish = "dataset --finish " + Path("out");
   Try({"finish", finish, finish,
        [this] {
-         return Files{{"check", Pusht("dataset " + Path("out")).text}};
+         return Files{{"check", RunMjpolicy("dataset " + Path("out")).text}};
        },
        [] {}, [this] { fs::copy(Path("spooled"), Path("out"), fs::copy_options::recursive); }});
-  EXPECT_THAT(Pusht("dataset " + Path("out")).text, HasSubstr("5 episodes"));
+  EXPECT_THAT(RunMjpolicy("dataset " + Path("out")).text, HasSubstr("5 episodes"));
 }
 
 // ---- what is read is not replaced ---------------------------------------------------------------
@@ -182,7 +182,7 @@ TEST_F(OutputsTest, DoNotReplaceWhatTheCommandReads) {
   const Files before = Content("");
   for (const std::string& each : arguments) {
     SCOPED_TRACE(each);
-    const Outcome outcome = Pusht(each);
+    const Outcome outcome = RunMjpolicy(each);
     EXPECT_EQ(outcome.code, 1) << outcome.text;
     EXPECT_THAT(outcome.text, HasSubstr("mjpolicy: error: "));
     EXPECT_TRUE(Content("") == before);
@@ -191,13 +191,13 @@ TEST_F(OutputsTest, DoNotReplaceWhatTheCommandReads) {
 
 TEST_F(OutputsTest, ACertificatesPageReplacesItsOwnKindAlone) {
   folder_.Write("README.md", "# Mine\n");
-  const Outcome refused = Pusht(Certify("README.json"));
+  const Outcome refused = RunMjpolicy(Certify("README.json"));
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.text, HasSubstr("README.md: is no page of a certificate"));
   EXPECT_EQ(Content("").at("README.md"), "# Mine\n");
   EXPECT_FALSE(fs::exists(Path("README.json")));
-  ASSERT_EQ(Pusht(Certify("a.json")).code, 0);
-  EXPECT_EQ(Pusht(Certify("a.json")).code, 0);
+  ASSERT_EQ(RunMjpolicy(Certify("a.json")).code, 0);
+  EXPECT_EQ(RunMjpolicy(Certify("a.json")).code, 0);
 }
 
 // it would take hours to get to the end
@@ -207,7 +207,7 @@ TEST_F(OutputsTest, ThatCannotBeWrittenAreRefusedBeforeTheWork) {
     for (const std::string& each :
          {"certify " + checkpoint_ + " --backend cpu --episodes 1000000 --out " + Path(out),
           "profile --decisions 100000 --checkpoint " + checkpoint_ + " --trace " + Path(out)}) {
-      const Outcome outcome = Pusht(each, "timeout 60 ");
+      const Outcome outcome = RunMjpolicy(each, "timeout 60 ");
       EXPECT_EQ(outcome.code, 2) << each << outcome.text;
       EXPECT_THAT(outcome.text, HasSubstr(out));
     }
@@ -223,7 +223,7 @@ TEST_F(OutputsTest, HaveAnyName) {
     std::string evaluate = Evaluate("out") + "--episodes 1 --videos 1";
     evaluate.replace(evaluate.find(Path("out")), Path("out").size(),
                      name.starts_with('-') ? out : "\"" + name + "\"");
-    const Outcome outcome = Pusht(evaluate, here);
+    const Outcome outcome = RunMjpolicy(evaluate, here);
     EXPECT_EQ(outcome.code, 0) << outcome.text;
     ExpectWholeFilms(name);
     EXPECT_EQ(Content(name + "/videos").size(), 1u);

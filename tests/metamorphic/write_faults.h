@@ -37,7 +37,8 @@ class WriteFaultTest : public ProgramTest {
   void SetUp() override {
     ProgramTest::SetUp();
     for (const char* shard : {"0", "1"}) {
-      ASSERT_EQ(Pusht(Evaluate(shard) + "--episodes 3 --videos 2 --shard " + shard + "/2").code, 0);
+      ASSERT_EQ(
+          RunMjpolicy(Evaluate(shard) + "--episodes 3 --videos 2 --shard " + shard + "/2").code, 0);
     }
   }
 
@@ -71,9 +72,9 @@ class WriteFaultTest : public ProgramTest {
     return files;
   }
 
-  // Films are whole, and nothing unfinished lies beside them, but of an encoder that outlived a
+  // Videos are whole, and nothing unfinished lies beside them, but of an encoder that outlived a
   // kill.
-  void ExpectWholeFilms(const std::string& out, bool killed = false) const {
+  void ExpectWholeVideos(const std::string& out, bool killed = false) const {
     std::error_code none;
     for (const auto& entry : fs::directory_iterator(Path(out) + "/videos", none)) {
       const std::string name = entry.path().filename().string();
@@ -90,19 +91,19 @@ class WriteFaultTest : public ProgramTest {
       command.prepare();
     };
     prepare();
-    const Outcome unharmed = Pusht(command.arguments);
+    const Outcome unharmed = RunMjpolicy(command.arguments);
     ASSERT_EQ(unharmed.code, 0) << command.name << unharmed.text;
     const Files whole = command.written();
     int failed = 0;
     for (const std::string& fault : WriteFaults()) {
       SCOPED_TRACE(std::string(command.name) + ", " + fault);
       prepare();
-      const Outcome outcome = Pusht(command.arguments, fault);
+      const Outcome outcome = RunMjpolicy(command.arguments, fault);
       EXPECT_THAT(outcome.code, testing::AnyOf(0, 2, 3)) << outcome.text;
       failed += outcome.code != 0;
       command.check();
       if (outcome.code != 0) {
-        const Outcome again = Pusht(command.again);
+        const Outcome again = RunMjpolicy(command.again);
         ASSERT_EQ(again.code, 0) << outcome.text << again.text;
       }
       EXPECT_TRUE(command.written() == whole) << outcome.text;
@@ -111,7 +112,7 @@ class WriteFaultTest : public ProgramTest {
     EXPECT_GT(failed, 3) << command.name;
   }
 
-  // Everything of an evaluation but times, with the films.
+  // Everything of an evaluation but times, with the videos.
   Files Evaluated(const std::string& out) const {
     Files files = Content(out);
     for (auto it = files.begin(); it != files.end();) {

@@ -7,12 +7,12 @@
 #include <thread>
 #include <vector>
 
-#include "plugin/pictures/mujoco_renderer.h"
 #include "plugin/policies/cache.h"
 #include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
 #include "tests/support/child.h"
 #include "tests/support/goldens/small_checkpoint.h"
+#include "tests/support/renderer.h"
 
 namespace mjp_test {
 namespace {
@@ -145,11 +145,7 @@ TEST_F(ForkTest, ChildOfABusyParentActsAsTheOriginal) {
 }
 
 TEST_F(ForkTest, ChildSaysThatMujocosRendererIsLost) {
-  try {
-    mjp::MujocoRendererDescription();
-  } catch (const mjp::Error& error) {
-    GTEST_SKIP() << error.what();
-  }
+  if (const std::string why = mjp_test::RendererLacks(); !why.empty()) GTEST_SKIP() << why;
   AddCamera();
   const ModelPtr model = Compile(Xml(BasicWithCamera() + Set("renderer", "mujoco")));
   DataPtr data(mj_makeData(model.get()));

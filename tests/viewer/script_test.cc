@@ -141,7 +141,7 @@ TEST_F(ScriptTest, WhatItWritesIsWholeOrAnError) {
     fs::create_directory(out);
     const Outcome outcome = mjp_test::Run(
         "cd " + out + " && bash -c 'ulimit -f " + std::to_string(kilobytes) +
-        "; exec " MJPOLICY_VIEWER " --backend cpu --script ../script.txt " + Pusht() + "'");
+        "; exec " MJPOLICY_VIEWER " --backend cpu --script ../script.txt " + RunMjpolicy() + "'");
     EXPECT_THAT(outcome.code, testing::AnyOf(0, 2)) << outcome.text;
     failed += outcome.code != 0;
     size_t files = 0;

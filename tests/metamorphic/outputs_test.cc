@@ -9,10 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "plugin/pictures/mujoco_renderer.h"
 #include "tests/datasets/recorded_set.h"
 #include "tests/metamorphic/write_faults.h"
+#include "tests/support/renderer.h"
 
 namespace mjp_test {
 namespace {
@@ -109,11 +108,7 @@ TEST_F(OutputsTest, WithTimesInThemAreWholeOrNone) {
 }
 
 TEST_F(OutputsTest, OfTaskFilesAreWholeOrNone) {
-  try {
-    mjp::MujocoRendererDescription();
-  } catch (const mjp::Error& error) {
-    GTEST_SKIP() << error.what();
-  }
+  if (const std::string why = RendererLacks(); !why.empty()) GTEST_SKIP() << why;
   const std::string cart = kModels + "cart_pole.xml --checkpoint " + Path("cart") +
                            " --backend cpu --sampler ddim --steps 2 ";
   ASSERT_EQ(RunMjpolicy("random-checkpoint " + Path("cart") + " --state 2 --action 1").code, 0);
@@ -129,7 +124,7 @@ TEST_F(OutputsTest, OfTaskFilesAreWholeOrNone) {
       <actuator><position joint="a" ctrlrange="-1 1"/></actuator></mujoco>)");
   };
   const std::string scaffold = "scaffold " + Path("out/arm.xml");
-  Try({"scaffold", scaffold, scaffold, [this] { return Content("out"); },
+  Try({"scaffold", scaffold, scaffold + " --force", [this] { return Content("out"); },
        [this] {
          Files files = Content("out");
          std::string& task = files["arm_task.xml"];

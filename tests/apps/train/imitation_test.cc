@@ -8,6 +8,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "apps/train/event_file.h"
 #include "apps/train/imitation/train_on_dataset.h"
 #include "base/error.h"
 #include "base/folders.h"

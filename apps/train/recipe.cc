@@ -24,6 +24,7 @@ namespace {
 TrainOptions OfRank(TrainOptions options, const Ranks& ranks, const mjp::PolicyConfig& config) {
   options.step.batch = std::max<int64_t>(1, options.step.batch / ranks.size());
   options.data.produce = ranks.rank() == 0;
+  options.data.seed = options.seed;
   options.rounds.folder = options.data.rounds_folder = options.out + "/rounds";
   options.data.own_folder = options.out + "/demonstrations";
   options.rounds.planner = options.data.planner;

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "tasks/demonstration/action_ranges.h"
 #include "tasks/evaluation/hosted_failure.h"
-#include "tasks/pusht/physics/random_stream.h"
+#include "tasks/physics/random_stream.h"
 
 namespace mjp::app {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tasks/demonstration/action_ranges.h"
-#include "tasks/pusht/physics/random_stream.h"
+#include "tasks/physics/random_stream.h"
 
 namespace mjp::app {
 namespace {

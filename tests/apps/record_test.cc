@@ -67,7 +67,7 @@ std::vector<double> Actions(const std::string& folder, size_t episodes) {
 
 TEST_F(RecordTest, KilledAtAnyMomentItHasWhatItSaidAndGoesOn) {
   constexpr size_t kCompared = 12;
-  ASSERT_EQ(Pusht(Command("whole", kCompared)).code, 0);
+  ASSERT_EQ(RunMjpolicy(Command("whole", kCompared)).code, 0);
   const std::string log = Path("log");
   size_t episodes = 0;
   // once it has said so much, and a little later each time: while playing, drawing or encoding
@@ -75,7 +75,7 @@ TEST_F(RecordTest, KilledAtAnyMomentItHasWhatItSaidAndGoesOn) {
   for (const int lines : {1, 1, 2, 2, 3, 3}) {
     // the program itself is killed, not the shell around it
     const Outcome killed =
-        Pusht(Command("killed", 1000) + " > " + log +
+        RunMjpolicy(Command("killed", 1000) + " > " + log +
               " 2>&1 & while kill -0 $! && [ $(grep -c '^saved' " + log + ") -lt " +
               std::to_string(lines) + " ]; do sleep 0.01; done; sleep " +
               std::to_string(milliseconds * 1e-3) + "; kill -9 $!; wait $!");
@@ -89,23 +89,23 @@ TEST_F(RecordTest, KilledAtAnyMomentItHasWhatItSaidAndGoesOn) {
   }
   EXPECT_GT(episodes, 1u);
   const Outcome outcome =
-      Pusht(Command("killed", static_cast<int>(std::max(kCompared, episodes + 2))));
+      RunMjpolicy(Command("killed", static_cast<int>(std::max(kCompared, episodes + 2))));
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_EQ(Actions(Path("killed"), kCompared), Actions(Path("whole"), kCompared));
 }
 
 TEST_F(RecordTest, WrongCommandsAreExplained) {
   const std::string begin = "record " + kCart + " --out " + Path("x");
-  Outcome outcome = Pusht(begin + " --by expert");
+  Outcome outcome = RunMjpolicy(begin + " --by expert");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.text, HasSubstr("cart_pole has no expert here"));
-  outcome = Pusht(begin + " --video --picture 32x32");
+  outcome = RunMjpolicy(begin + " --video --picture 32x32");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.text, HasSubstr("even sides of at least 64 pixels"));
-  outcome = Pusht(begin + " --picture 10by10");
+  outcome = RunMjpolicy(begin + " --picture 10by10");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.text, HasSubstr("no size such as 320x240"));
-  outcome = Pusht(begin + " --by planner --checkpoint nothing");
+  outcome = RunMjpolicy(begin + " --by planner --checkpoint nothing");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.text, HasSubstr("exclude each other"));
 }

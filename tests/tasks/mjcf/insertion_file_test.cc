@@ -3,7 +3,7 @@
 #include <array>
 #include <string>
 
-#include "tasks/pusht/physics/random_state.h"
+#include "tasks/physics/random_state.h"
 #include "tests/tasks/mjcf/task_text.h"
 
 namespace mjp_test {

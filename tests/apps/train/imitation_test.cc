@@ -149,8 +149,10 @@ TEST_F(ImitationTest, ThePolicyRepeatsWhatItWasShown) {
   options.optimizer.average_decay = 0.9;
   options.architecture.prediction = "sample";
   options.log_every = 50;
+  ImitationOptions all = Data();
+  all.data.validation = 0;
   std::ostringstream progress;
-  ASSERT_TRUE(Train(Data(), options, progress));
+  ASSERT_TRUE(Train(all, options, progress));
   PolicyOptions run;
   run.backend = Backend::kCpu;
   run.sampler = {SamplerKind::kDdim, 5};

@@ -32,12 +32,12 @@ TEST(TaskTest, IsCheckedRecordedTrainedAndScored) {
   EXPECT_THAT(outcome.text, HasSubstr("saved 3 of 3 episodes"));
   const std::string train =
       std::string(MJPOLICY_TRAIN_PROGRAM) + " --dataset " + data + " --out " + run +
-      " --device cpu --threads 1 --steps 200 --log-every 100 --batch 8 --draws 4 --warmup 20 "
+      " --device cpu --threads 1 --steps 100 --log-every 50 --batch 8 --draws 4 --warmup 20 "
       "--average-decay 0.98 --learning-rate 0.002 --prediction sample --validation 0.34 "
       "--horizon 8 --unet-channels 32 64 --stage-channels 32 32 --stem-channels 16";
   outcome = mjp_test::Run(train);
   ASSERT_EQ(outcome.code, 0) << outcome.text;
-  EXPECT_THAT(outcome.text, AllOf(HasSubstr("step 200  100.0 %"), HasSubstr("held out")));
+  EXPECT_THAT(outcome.text, AllOf(HasSubstr("step 100  100.0 %"), HasSubstr("held out")));
   // the file's units are those of the data that it was recorded with
   outcome =
       RunMjpolicy("check " + cart + "--checkpoint " + checkpoint + " --out " + (folder / "check"));
@@ -45,7 +45,7 @@ TEST(TaskTest, IsCheckedRecordedTrainedAndScored) {
   EXPECT_THAT(outcome.text, HasSubstr("64 x 48"));
   outcome = RunMjpolicy("evaluate " + cart + "--checkpoint " + checkpoint +
                         " --backend cpu --sampler "
-                        "ddim --steps 5 --episodes 2 --max-steps 30 --out " +
+                        "ddim --steps 5 --episodes 2 --max-steps 10 --out " +
                         (folder / "results"));
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("of 2, 95 % interval"));

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "tasks/evaluation/evaluation.h"
-#include "tasks/pusht/environments.h"
 #include "tasks/pusht/evaluation/judge.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
 #include "tasks/pusht/planner/demonstrations.h"
@@ -31,28 +30,19 @@ struct Hardship {
   int pushes;           // 0: one every two seconds
   double action_noise;  // pixels
   int often;            // times as many decisions as in plain episodes
-  bool late;            // latency of 0, 1 and 2 control steps by turns
-  bool original;        // physics, where it is built in
 };
 constexpr int kMostOften = 4;
 constexpr Hardship kHardships[] = {
-    {20, 0, 2, 1, true, false}, {40, 0, 2, 2, true, false},          {40, 3, 10, 1, true, false},
-    {30, 4, 5, 2, false, true}, {0, 0, 0, kMostOften, false, false}, {0, 0, 10, 1, false, true},
-};
+    {20, 0, 2, 2}, {40, 0, 2, kMostOften}, {40, 3, 10, 1}, {30, 4, 5, 2}};
 constexpr int kParts = std::size(kHardships);
 
 void Disturb(int round, int part, EvaluationOptions& evaluation, PushtOptions& pusht) {
   const Hardship& hardship = kHardships[part];
   evaluation.action_steps = std::max(1, evaluation.action_steps / hardship.often);
-  if (hardship.late) {
-    evaluation.conditions.latency = std::min((round + part) % 3, evaluation.action_steps);
-  }
+  evaluation.conditions.latency = std::min((round + part) % 3, evaluation.action_steps);
   evaluation.conditions.action_noise = hardship.action_noise;
   pusht.push = hardship.push;
   pusht.pushes = hardship.pushes;
-  if (hardship.original && IsBuiltIn(PhysicsKind::kChipmunk)) {
-    pusht.physics = PhysicsKind::kChipmunk;
-  }
 }
 
 }  // namespace
@@ -97,7 +87,7 @@ Figures Rounds::Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, 
   if (evaluation.episodes == 0) return {};
   evaluation.seed = kFirstSeed + static_cast<uint32_t>(options_.seed % 1000) * 1000000 +
                     static_cast<uint32_t>(round) * 10000 +
-                    (part == kPlain ? 0 : 5000 + static_cast<uint32_t>(part) * 800);
+                    (part == kPlain ? 0 : 5000 + static_cast<uint32_t>(part) * 1100);
   evaluation.policy = policy_;
   evaluation.policy.batch = std::clamp(evaluation.episodes / 2, 1, policy_.batch);
   evaluation.action_steps = options_.action_steps;

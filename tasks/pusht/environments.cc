@@ -48,15 +48,6 @@ class ChipmunkEnvironments : public Environments {
 
 }  // namespace
 
-bool IsBuiltIn(PhysicsKind kind) {
-#ifdef MJPOLICY_HAVE_CHIPMUNK
-  static_cast<void>(kind);
-  return true;
-#else
-  return kind == PhysicsKind::kMujoco;
-#endif
-}
-
 std::unique_ptr<Environments> MakeEnvironments(PhysicsKind kind, const mjModel* model, int count,
                                                int threads) {
   if (kind == PhysicsKind::kMujoco) {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/number_range.h"
 #include "tasks/aloha/demonstrations.h"
+#include "tasks/evaluation/version.h"
 #include "tasks/pusht/planner/demonstrations.h"
 #include "tasks/pusht/planner/planned_episodes.h"
 #include "tasks/task_names.h"
@@ -125,6 +126,7 @@ bool Run(Arguments& arguments) {
     arguments.aloha.threads = arguments.threads;
     arguments.aloha.episodes = arguments.episodes;
     arguments.aloha.seed = SmallSeed(arguments.seed, arguments.aloha.seed);
+    arguments.aloha.version = ProjectVersion();
     return RunTransfers(arguments.aloha, std::cout, StopOnSignal());
   }
   RefuseOptionsOf(arguments.aloha_options, arguments);
@@ -168,9 +170,9 @@ Action AddDemonstrate(CLI::App& app) {
   AddAlohaOptions(*command, *arguments);
   return [arguments] {
     if (Run(*arguments)) return 0;
-    std::cerr << (arguments->task == kAlohaTask || arguments->out.empty()
-                      ? "stopped; nothing was written"
-                      : "stopped; finished streams are kept, go on with the same command")
+    std::cerr << (arguments->out.empty()
+                      ? "stopped; nothing was to be written"
+                      : "stopped; what is finished is kept, go on with the same command")
               << std::endl;
     return StoppedExitCode();
   };

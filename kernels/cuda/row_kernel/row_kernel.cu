@@ -105,8 +105,8 @@ __device__ __forceinline__ void EndPass(const Cta& cta, int k, Element& element)
       if (writes) a.x[at] = element.x;
     }
   }
-  const bool stamps = blockIdx.x == 0 && cta.rank == 0 && threadIdx.x == 0;
-  if (stamps && k - a.begin < a.timestamps.capacity) {
+  const bool takes_time = blockIdx.x == 0 && cta.rank == 0 && threadIdx.x == 0;
+  if (takes_time && k - a.begin < a.timestamps.capacity) {
     uint64_t now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     a.timestamps.times[k - a.begin] = now;

@@ -20,8 +20,16 @@ struct Arguments {
   BenchOptions bench;
   std::string network = "compact", checkpoint;
   std::vector<std::string> suites;
-  std::string json, peer;
+  std::string json, baseline;
 };
+
+// Named alone: these have large networks of their own.
+constexpr const char* kOnlyByName[] = {"act", "dit"};
+
+bool Chosen(const std::string& suite, const std::vector<std::string>& chosen) {
+  if (chosen.empty()) return std::ranges::find(kOnlyByName, suite) == std::end(kOnlyByName);
+  return std::ranges::find(chosen, suite) != chosen.end();
+}
 
 // The suites by name, in the order they run.
 const std::vector<std::pair<std::string, Suite>>& Suites() {
@@ -29,7 +37,7 @@ const std::vector<std::pair<std::string, Suite>>& Suites() {
       {"kernels", BenchKernels}, {"ladder", BenchLadder},     {"pass", BenchPass},
       {"chunk", BenchChunk},     {"parallel", BenchParallel}, {"decision", BenchDecision},
       {"load", BenchLoad},       {"batch", BenchBatch},       {"pictures", BenchPictures},
-      {"physics", BenchPhysics}};
+      {"physics", BenchPhysics}, {"act", BenchAct},           {"dit", BenchDit}};
   return suites;
 }
 
@@ -78,13 +86,10 @@ int Run(Arguments& arguments) {
     }
   };
   for (const auto& [name, suite] : Suites()) {
-    if (!arguments.suites.empty() && std::find(arguments.suites.begin(), arguments.suites.end(),
-                                               name) == arguments.suites.end()) {
-      continue;
-    }
+    if (!Chosen(name, arguments.suites)) continue;
     add(suite(bench));
   }
-  if (!arguments.peer.empty()) add(BenchPeer(arguments.peer, bench));
+  if (!arguments.baseline.empty()) add(BenchBaseline(arguments.baseline, bench));
   if (!arguments.json.empty()) WriteFileAtomically(arguments.json, json.dump(1) + "\n");
   return 0;
 }
@@ -99,7 +104,7 @@ Action AddBench(CLI::App& app) {
   command->add_option("suites", arguments->suites, "Which suites")
       ->type_name("")
       ->check(OneOf(names))
-      ->default_str("all");
+      ->default_str("all but act and dit");
   command->add_option("--network", arguments->network, "Which network, with random weights")
       ->type_name("")
       ->check(OneOf(mjp::NamedNetworks()))
@@ -124,7 +129,7 @@ Action AddBench(CLI::App& app) {
                           {{"raster", RendererKind::kRaster}, {"mujoco", RendererKind::kMujoco}},
                           arguments->bench.renderer);
   command
-      ->add_option("--peer", arguments->peer,
+      ->add_option("--peer", arguments->baseline,
                    "Then the same networks through another library: torch")
       ->type_name("")
       ->check(OneOf({"torch"}));

@@ -9,7 +9,10 @@
 #include "policy/unet/unet_model.h"
 
 #ifdef MJPOLICY_HAVE_CUDA
+#include "policy/cuda/act/act_engine.h"
 #include "policy/cuda/cuda_policy.h"
+#include "policy/cuda/dit/dit_engine.h"
+#include "policy/cuda/unet/unet_engine.h"
 #include "policy/cuda/unet_plans.h"
 #endif
 
@@ -19,26 +22,38 @@ namespace {
 constexpr char kNotBuilt[] =
     "this build has no CUDA kernels; configure it where nvcc is found, or use backend cpu";
 
-constexpr NetworkType UnetType(const char* name, const char* oldest_key = nullptr) {
-  NetworkType type{name,    oldest_key, ParseUnetModel, cpu::MakeUnetPolicy,
-                   nullptr, kNotBuilt,  nullptr};
+// A row; `cuda` and `plans` are null where the build has no CUDA.
+constexpr NetworkType Row(const char* name, const char* oldest_key,
+                          decltype(NetworkType::parse) parse, NetworkType::Make make_cpu,
+                          const CudaNetwork* cuda, decltype(NetworkType::plans) plans) {
+  NetworkType type{name, oldest_key, parse, make_cpu, nullptr, kNotBuilt, cuda, plans};
 #ifdef MJPOLICY_HAVE_CUDA
   type.make_cuda = CreateCudaPolicy;
   type.no_cuda = nullptr;
-  type.plans = UnetPlans;
 #endif
   return type;
 }
 
-constexpr char kActOnCpu[] = "policies of type act have no GPU form yet; use backend cpu, or auto";
+using Plans = decltype(NetworkType::plans);
+#ifdef MJPOLICY_HAVE_CUDA
+constexpr const CudaNetwork *kUnetCuda = &kUnetOnCuda, *kActCuda = &kActOnCuda,
+                            *kDitCuda = &kDitOnCuda;
+constexpr Plans kUnetPlans = UnetPlans, kActPlans = ActPlans, kDitPlans = DitPlans;
+#else
+constexpr const CudaNetwork *kUnetCuda = nullptr, *kActCuda = nullptr, *kDitCuda = nullptr;
+constexpr Plans kUnetPlans = nullptr, kActPlans = nullptr, kDitPlans = nullptr;
+#endif
+
+constexpr NetworkType UnetType(const char* name, const char* oldest_key = nullptr) {
+  return Row(name, oldest_key, ParseUnetModel, cpu::MakeUnetPolicy, kUnetCuda, kUnetPlans);
+}
 
 constexpr NetworkType kTypes[] = {
-    {"act", "chunk_size", ParseActModel, cpu::MakeActPolicy, nullptr, kActOnCpu, nullptr},
+    Row("act", "chunk_size", ParseActModel, cpu::MakeActPolicy, kActCuda, kActPlans),
     UnetType("diffusion", "down_dims"),
     UnetType("diffusion_compact"),
     UnetType("diffusion_notebook"),
-    {"multi_task_dit", nullptr, ParseDitModel, cpu::MakeDitPolicy, nullptr,
-     "multi_task_dit runs on the CPU alone; use backend cpu", nullptr},
+    Row("multi_task_dit", nullptr, ParseDitModel, cpu::MakeDitPolicy, kDitCuda, kDitPlans),
 };
 
 std::string Names() {

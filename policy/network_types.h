@@ -15,6 +15,8 @@
 
 namespace mjp {
 
+struct CudaNetwork;  // policy/cuda/engine.h
+
 struct NetworkType {
   using Make = std::unique_ptr<Policy> (*)(std::shared_ptr<const Checkpoint>, const PolicyOptions&);
 
@@ -29,6 +31,7 @@ struct NetworkType {
   // Null: this build has none for it, and `no_cuda` says why.
   Make make_cuda;
   const char* no_cuda;
+  const CudaNetwork* cuda;  // what make_cuda needs of it; null where that is
   // How it would run on the GPU called so, for some numbers of environments: an array of objects.
   // Throws Error for an unknown GPU. Null where make_cuda is.
   Json (*plans)(const Checkpoint& checkpoint, const std::string& gpu);

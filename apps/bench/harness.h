@@ -65,6 +65,9 @@ BenchRows BenchBatch(const BenchOptions& options);     // episodes: physics, pic
 BenchRows BenchLoad(const BenchOptions& options);      // what passes before the first decision
 BenchRows BenchPictures(const BenchOptions& options);
 BenchRows BenchPhysics(const BenchOptions& options);
+// Of LeRobot's ACT and multi_task_dit, whatever the network asked for.
+BenchRows BenchAct(const BenchOptions& options);
+BenchRows BenchDit(const BenchOptions& options);
 
 }  // namespace mjp::app
 

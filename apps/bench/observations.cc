@@ -34,6 +34,7 @@ BenchObservations::BenchObservations(const mjp::Checkpoint& checkpoint, int coun
                           static_cast<float>(s.block_x));
     }
     keys_.push_back({static_cast<uint64_t>(i), 0});
+    if (checkpoint.network->text_tokens() > 2) instructions_.push_back({0, 1, 2});
   }
   for (int i = 0; i < count * checkpoint.network->cond_dim(); ++i)
     global_cond_.push_back(static_cast<float>(i % 17) / 8 - 1);
@@ -48,6 +49,7 @@ mjp::PolicyInput BenchObservations::Next() {
   input.state = state_;
   input.environment = environment_;
   input.keys = keys_;
+  input.instruction_ids = instructions_;
   return input;
 }
 
@@ -56,6 +58,7 @@ mjp::PolicyInput BenchObservations::NextChunk() {
   if (global_cond_.empty()) return input;
   input.scenes = {};
   input.frames = {};
+  input.instruction_ids = {};
   input.global_cond = global_cond_;
   return input;
 }

@@ -24,6 +24,7 @@ class BenchObservations {
   std::vector<uint8_t> frames_;
   std::vector<float> state_, environment_, global_cond_;
   std::vector<mjp::NoiseKey> keys_;
+  std::vector<std::vector<int>> instructions_;  // of a policy that reads them
 };
 
 }  // namespace mjp::app

@@ -36,6 +36,23 @@ inline void StoreElement(Format format, float value, uint8_t* at) {
   }
 }
 
+// The value at `at`, as the format stores it.
+inline float LoadElement(Format format, const uint8_t* at) {
+  if (format == Format::kFp16) {
+    __half h;
+    std::memcpy(&h, at, 2);
+    return __half2float(h);
+  }
+  if (format == Format::kBf16) {
+    __nv_bfloat16 h;
+    std::memcpy(&h, at, 2);
+    return __bfloat162float(h);
+  }
+  float value;
+  std::memcpy(&value, at, 4);
+  return value;
+}
+
 // `value` rounded as an operand of the format.
 inline float RoundedOperand(Format format, float value) {
   if (format == Format::kFp16) return __half2float(__float2half_rn(value));

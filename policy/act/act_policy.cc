@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/float_environment.h"
+#include "policy/act/folded_backbone.h"
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/normalizer.h"
 #include "policy/cpu/decision.h"
@@ -122,6 +124,7 @@ void ActPolicy::FillTokens(const PolicyInput& input, const uint8_t* frames, int 
 }
 
 void ActPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
+  const DefaultFloatEnvironment arithmetic;
   CheckInput(*checkpoint_, options_, input);
   StageTimes& times = output.times;
   times = {};

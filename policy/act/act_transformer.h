@@ -24,6 +24,10 @@ class ActTransformer {
 
   // Where the tokens are to be put: (environments, tokens, width). Run replaces them.
   float* tokens() { return x_.data(); }
+  // What the first decoder layer leaves before an observation comes, (horizon, width): the stream
+  // after its self-attention, and the queries of its cross-attention.
+  const float* start() const { return start_.data(); }
+  const float* start_queries() const { return start_queries_.data(); }
   // actions (environments, horizon, action_dim), normalised.
   void Run(int environments, float* actions, const ActTap& tap);
 

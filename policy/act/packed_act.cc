@@ -1,47 +1,18 @@
 #include "policy/act/packed_act.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
+#include "policy/act/folded_backbone.h"
 #include "policy/act/sine_positions.h"
 
 namespace mjp::cpu {
 namespace {
 
-constexpr double kBatchNormEpsilon = 1e-5;
-
 AlignedBuffer Copy(const std::vector<float>& values) {
   AlignedBuffer copy(values.size());
   std::copy(values.begin(), values.end(), copy.data());
   return copy;
-}
-
-// conv and norm as one convolution with a bias.
-Conv Folded(const Conv& conv, const BatchNorm& norm) {
-  Conv folded = conv;
-  const size_t channels = norm.weight.data.size(), row = conv.weight.data.size() / channels;
-  folded.bias = {norm.bias.shape, std::vector<float>(channels)};
-  for (size_t c = 0; c < channels; ++c) {
-    const double scale = norm.weight.data[c] / std::sqrt(norm.variance.data[c] + kBatchNormEpsilon);
-    for (size_t i = c * row; i < (c + 1) * row; ++i)
-      folded.weight.data[i] = static_cast<float>(conv.weight.data[i] * scale);
-    folded.bias.data[c] = static_cast<float>(norm.bias.data[c] - norm.mean.data[c] * scale);
-  }
-  return folded;
-}
-
-EncoderWeights FoldedBackbone(const ResNetWeights& net) {
-  EncoderWeights folded;
-  folded.stem = Folded(net.stem, net.stem_norm);
-  for (const ResNetBlock& block : net.blocks) {
-    BasicBlock2d& b = folded.blocks.emplace_back();
-    b.stride = block.stride;
-    b.conv1 = Folded(block.conv1, block.norm1);
-    b.conv2 = Folded(block.conv2, block.norm2);
-    if (block.downsample) b.downsample = Folded(*block.downsample, block.downsample_norm);
-  }
-  return folded;
 }
 
 PackedLayerNorm Pack(const LayerNormWeights& norm) {
@@ -96,14 +67,6 @@ std::vector<float> TokenPositions(const ActModel& model) {
 }
 
 }  // namespace
-
-EncoderConfig ActBackbone() {
-  EncoderConfig config;
-  config.kind = EncoderKind::kResNet18;
-  config.pool = PoolKind::kNone;
-  config.group_norm = false;
-  return config;
-}
 
 std::shared_ptr<PackedAct> PackAct(const ActModel& model) {
   const ActWeights& weights = model.weights;

@@ -61,9 +61,6 @@ struct PackedAct {
 
 std::shared_ptr<PackedAct> PackAct(const ActModel& model);
 
-// The shape of the backbone, for cpu::Encoder: the last feature map is the result.
-EncoderConfig ActBackbone();
-
 }  // namespace mjp::cpu
 
 #endif  // POLICY_ACT_PACKED_ACT_H_

@@ -2,19 +2,17 @@
 
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <list>
 #include <mutex>
 #include <utility>
 
+#include "base/float_environment.h"
 #include "kernels/cuda/primitives/cuda_check.h"
 #include "kernels/cuda/primitives/gpu_traits.h"
 #include "policy/cuda/engine.h"
-#include "policy/cuda/format_of.h"
 #include "policy/cuda/self_check.h"
 #include "policy/input_check.h"
-#include "policy/sampler.h"
-#include "policy/unet/unet_model.h"
+#include "policy/network_types.h"
 
 namespace mjp {
 namespace {
@@ -39,12 +37,13 @@ class EngineCache {
       idle_.erase(it);
       return engine;
     }
+    const CudaNetwork& network = *NetworkTypeOf(checkpoint->config.type).cuda;
     try {
-      return std::make_unique<CudaEngine>(checkpoint, options);
+      return network.make(checkpoint, options);
     } catch (const OutOfDeviceMemory&) {
       if (idle_.empty()) throw;  // else they may hold the memory that is missing
       idle_.clear();
-      return std::make_unique<CudaEngine>(std::move(checkpoint), options);
+      return network.make(std::move(checkpoint), options);
     }
   }
 
@@ -100,12 +99,14 @@ class CudaPolicy final : public Policy {
   }
 
   void Launch(const PolicyInput& input, PolicyOutput& output) override {
+    const DefaultFloatEnvironment arithmetic;
     CheckInput(*checkpoint_, options_, input);
     Guarded([&] { engine_->Launch(input, output.trace); });
     pending_ = &output;
   }
 
   void Wait() override {
+    const DefaultFloatEnvironment arithmetic;
     PolicyOutput* output = std::exchange(pending_, nullptr);
     if (output == nullptr) return;
     Guarded([&] { engine_->Wait(*output); });
@@ -116,8 +117,7 @@ class CudaPolicy final : public Policy {
 
   std::string Description() const override {
     return std::string("CUDA, ") + GpuTraits::Current().name + ", " +
-           PrecisionName(options_.precision) + ", " + engine_->plan().Text() + ", since " +
-           engine_->plan().why;
+           PrecisionName(options_.precision) + ", " + engine_->PlanText();
   }
 
  private:
@@ -138,15 +138,6 @@ class CudaPolicy final : public Policy {
   bool healthy_ = true;
 };
 
-void CheckSupported(const Checkpoint& checkpoint) {
-  if (UnetOf(checkpoint).config.encoder.resize_height > 0)
-    throw Unsupported("the GPU backend does not resize pictures; use the CPU backend");
-  for (const CameraFeature& camera : checkpoint.config.cameras) {
-    if (camera.channels != 3)
-      throw Unsupported(camera.name + ": the GPU backend takes RGB pictures; use the CPU backend");
-  }
-}
-
 }  // namespace
 
 bool CudaUsable(std::string* why) {
@@ -159,19 +150,24 @@ bool CudaUsable(std::string* why) {
   }
 }
 
+void CheckRgb(const Checkpoint& checkpoint) {
+  for (const CameraFeature& camera : checkpoint.config.cameras) {
+    if (camera.channels != 3)
+      throw Unsupported(camera.name + ": the GPU backend takes RGB pictures; use the CPU backend");
+  }
+}
+
 std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> checkpoint,
                                          const PolicyOptions& options) {
   std::string why;
   if (!CudaUsable(&why))
     throw EnvironmentError("backend cuda: " + why + "; choose the backend cpu or auto");
-  CheckSupported(*checkpoint);
+  const CudaNetwork& network = *NetworkTypeOf(checkpoint->config.type).cuda;
+  network.check(*checkpoint);
   PolicyOptions resolved = options;
   resolved.backend = Backend::kCuda;
   if (resolved.precision == Precision::kAuto) resolved.precision = Precision::kFp16;
-  int& window = resolved.sampler.parallel_window;
-  if (window == kAutoWindow) window = ChooseExecution(UnetOf(*checkpoint).config, resolved).window;
-  float& tolerance = resolved.sampler.parallel_tolerance;
-  if (tolerance == 0) tolerance = DefaultTolerance(resolved.precision);
+  network.resolve(*checkpoint, resolved);
   if (resolved.self_check) RequireSelfCheck(checkpoint, resolved);
   return std::make_unique<CudaPolicy>(std::move(checkpoint), resolved);
 }

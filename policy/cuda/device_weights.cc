@@ -11,7 +11,6 @@
 
 #include "kernels/cuda/primitives/cuda_check.h"
 #include "kernels/cuda/primitives/gpu_traits.h"
-#include "policy/checkpoint/normalizer.h"
 #include "policy/unet/unet_model.h"
 
 namespace mjp {
@@ -49,15 +48,15 @@ void DeviceWeights::Load(Format format) {
     unet_ = LoadDeviceUnet(loader, *checkpoint_, arena_.measuring());
   }
   encoders_.clear();
-  for (size_t i = 0; i < UnetOf(*checkpoint_).encoders.size(); ++i)
-    encoders_.push_back(LoadDeviceEncoder(loader, *checkpoint_, i));
-  picture_tables_.clear();
-  for (const FeatureStats& stats : checkpoint_->stats.cameras) {
-    std::vector<float> table(3 * 256);
-    for (size_t i = 0; i < table.size(); ++i)
-      table[i] = Normalize(stats, i / 256, static_cast<float>(i % 256) / 255.0f);
-    picture_tables_.push_back(loader.Floats(table));
+  const UnetModel& network = UnetOf(*checkpoint_);
+  for (size_t i = 0; i < network.encoders.size(); ++i) {
+    const CameraFeature& camera = checkpoint_->config.cameras[i];
+    encoders_.push_back(LoadDeviceEncoder(loader, network.config.encoder, network.encoders[i],
+                                          camera.height, camera.width));
   }
+  picture_tables_.clear();
+  for (const FeatureStats& stats : checkpoint_->stats.cameras)
+    picture_tables_.push_back(loader.PictureTable(stats));
 }
 
 std::shared_ptr<const DeviceWeights> DeviceWeights::Get(

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "base/error.h"
-#include "policy/unet/unet_model.h"
 
 namespace mjp {
 namespace {
@@ -55,15 +54,14 @@ int Halved(int size, int stride) { return (size - 1) / stride + 1; }
 
 }  // namespace
 
-DeviceEncoder LoadDeviceEncoder(LayerLoader& loader, const Checkpoint& checkpoint, size_t index) {
-  const EncoderConfig& config = UnetOf(checkpoint).config.encoder;
-  const EncoderWeights& weights = UnetOf(checkpoint).encoders[index];
+DeviceEncoder LoadDeviceEncoder(LayerLoader& loader, const EncoderConfig& config,
+                                const EncoderWeights& weights, int picture_height,
+                                int picture_width) {
   CheckWidth(config.stem_channels, "stem channels");
   for (int channels : config.stage_channels) CheckWidth(channels, "channels in a stage");
   DeviceEncoder out;
-  const CameraFeature& camera = checkpoint.config.cameras[index];
-  const int height = config.crop_height ? config.crop_height : camera.height;
-  const int width = config.crop_width ? config.crop_width : camera.width;
+  const int height = config.crop_height ? config.crop_height : picture_height;
+  const int width = config.crop_width ? config.crop_width : picture_width;
   const int pad = config.stem_kernel / 2;
   out.space_to_depth = config.stem_stride == 2 && height % 2 == 0 && width % 2 == 0;
   out.stem = out.space_to_depth ? loader.Conv2d(SpaceToDepthStem(weights.stem), 1, (pad + 1) / 2)
@@ -80,7 +78,7 @@ DeviceEncoder LoadDeviceEncoder(LayerLoader& loader, const Checkpoint& checkpoin
       b.downsample_norm = loader.Norm(block.downsample_norm);
     }
   }
-  if (config.pool == PoolKind::kAverage) return out;
+  if (config.pool == PoolKind::kAverage || config.pool == PoolKind::kNone) return out;
   out.pool_conv = loader.Conv2d(weights.pool_conv, 1, 0);
   if (config.pool == PoolKind::kSpatialSoftmax) {
     CheckWidth(2 * config.pool_channels, "keypoint coordinates");
@@ -119,6 +117,8 @@ EncoderLayers::EncoderLayers(const DeviceEncoder& encoder, const EncoderConfig& 
     Normalise(encoder.stem_norm, x, true, nullptr);
   }
   for (const DeviceBasicBlock2d& block : encoder.blocks) x = Block(block, x);
+  map_ = x;
+  if (config.pool == PoolKind::kNone) return;
   features_ = arena.Take<float>(static_cast<size_t>(frames) * config.feature_dim);
   Pool(encoder, config, x, arena);
 }

@@ -26,8 +26,11 @@ struct DeviceEncoder {
   const float* pos_grid = nullptr;
 };
 
-// Packs encoder `index` of `checkpoint`. Throws Error for a shape the kernels do not support.
-DeviceEncoder LoadDeviceEncoder(LayerLoader& loader, const Checkpoint& checkpoint, size_t index);
+// Packs an encoder of pictures of this size, before any crop. Throws Error for a shape the kernels
+// do not support.
+DeviceEncoder LoadDeviceEncoder(LayerLoader& loader, const EncoderConfig& config,
+                                const EncoderWeights& weights, int picture_height,
+                                int picture_width);
 
 // The launches that turn `frames` prepared pictures into features, and their memory.
 class EncoderLayers {
@@ -36,7 +39,12 @@ class EncoderLayers {
                 int frames, int height, int width, DeviceArena& arena);
 
   void* input() const { return input_; }         // prepared pictures (see PrepareArgs), storage
-  float* features() const { return features_; }  // (frames, feature_dim)
+  float* features() const { return features_; }  // (frames, feature_dim); null: PoolKind::kNone
+  // The last feature map, (frames, height, width, channels) in storage.
+  const void* map() const { return Data(map_); }
+  int map_height() const { return map_.height; }
+  int map_width() const { return map_.width; }
+  int map_channels() const { return map_.channels; }
   // Enqueues the encoder.
   void Run(cudaStream_t stream) const;
   const std::vector<Op>& ops() const { return ops_; }
@@ -63,6 +71,7 @@ class EncoderLayers {
   int frames_;
   void *input_ = nullptr, *buffers_[4] = {};
   float* features_ = nullptr;
+  Map map_;
   std::vector<Op> ops_;
 };
 

@@ -59,10 +59,9 @@ struct Chooser {
       return "the first convolution has more terms than the other forms take";
     if (rows * config.horizon > kMaxNormConvPositions)
       return "so many positions are faster with a launch for each norm";
-    DeviceArena measuring;
-    const NormConvUnetPlan plan(unet, format, config.horizon, rows, 1, measuring);
-    return plan.Supported() ? nullptr
-                            : "its norm groups or lengths are not those that the other forms take";
+    return NormConvUnetPlan::Supports(unet, format, config.horizon, rows)
+               ? nullptr
+               : "its norm groups or lengths are not those that the other forms take";
   }
 
   bool OwnerEpilogue(const Rows& rows) const {
@@ -71,31 +70,30 @@ struct Chooser {
                megakernel::kReaderMaxTileValues;
   }
 
-  // Whether this device holds all CTAs of the planned launch at once.
-  bool Resident(const MegakernelLaunch& plan) const {
-    return plan.Supported() && gpu.cooperative && gpu.ClusterBlocks() > 1 &&
-           gpu.multiprocessors >= plan.ctas() && plan.shared_bytes() <= SharedBudget();
+  // Whether this device holds all CTAs of a launch with these needs at once.
+  bool Resident(const LaunchNeeds& launch) const {
+    return launch.supported && gpu.cooperative && gpu.ClusterBlocks() > 1 &&
+           gpu.multiprocessors >= launch.ctas && launch.shared_bytes <= SharedBudget();
   }
 
   // The persistent form of one launch; none where no persistent kernel runs it.
   std::optional<UnetForm> Persistent(const Rows& rows) const {
     const bool owner = OwnerEpilogue(rows);
-    const auto plan = [&](UnetForm form) {
-      DeviceArena measuring;
-      return MegakernelLaunch::Measured(unet, format, config.horizon, form, rows.launch, rows.all,
-                                        rows.per_env, measuring);
+    const auto needs = [&](UnetForm form) {
+      return MegakernelLaunch::Needs(unet, format, config.horizon, form, rows.launch, rows.all,
+                                     rows.per_env);
     };
     if (gpu.Wgmma() && gpu.multiprocessors >= megakernel::kCtas &&
         rows.launch <= megakernel::kMaxRows) {
-      const auto megakernel = plan(UnetForm::kMegakernel);
-      if (megakernel->LayersSupported() && megakernel->shared_bytes() <= SharedBudget() &&
-          (owner || megakernel->warp_specialized())) {
-        if (!Resident(*megakernel)) return std::nullopt;
-        return megakernel->warp_specialized() ? UnetForm::kMegakernelRoles : UnetForm::kMegakernel;
+      const LaunchNeeds megakernel = needs(UnetForm::kMegakernel);
+      if (megakernel.layers_supported && megakernel.shared_bytes <= SharedBudget() &&
+          (owner || megakernel.warp_specialized)) {
+        if (!Resident(megakernel)) return std::nullopt;
+        return megakernel.warp_specialized ? UnetForm::kMegakernelRoles : UnetForm::kMegakernel;
       }
     }
     const UnetForm form = owner ? UnetForm::kOwnerEpilogue : UnetForm::kReaderEpilogue;
-    if (rows.launch * config.horizon > kMaxNormConvPositions || !Resident(*plan(form)))
+    if (rows.launch * config.horizon > kMaxNormConvPositions || !Resident(needs(form)))
       return std::nullopt;
     return form;
   }

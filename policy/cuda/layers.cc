@@ -1,6 +1,7 @@
 #include "policy/cuda/layers.h"
 
 #include "kernels/shared/stored_element.h"
+#include "policy/checkpoint/normalizer.h"
 
 namespace mjp {
 
@@ -123,6 +124,23 @@ const float* LayerLoader::Floats(const std::vector<float>& values) {
   float* device = arena_.Take<float>(values.size());
   arena_.UploadForGood(device, values.data(), values.size() * sizeof(float));
   return device;
+}
+
+const void* LayerLoader::Stored(const std::vector<float>& values) {
+  const size_t element = FormatBytes(format_);
+  std::vector<uint8_t> stored(values.size() * element);
+  for (size_t i = 0; i < values.size(); ++i)
+    StoreElement(format_, values[i], stored.data() + i * element);
+  void* device = arena_.TakeBytes(stored.size());
+  arena_.UploadForGood(device, stored.data(), stored.size());
+  return device;
+}
+
+const float* LayerLoader::PictureTable(const FeatureStats& stats) {
+  std::vector<float> table(3 * 256);
+  for (size_t i = 0; i < table.size(); ++i)
+    table[i] = Normalize(stats, i / 256, static_cast<float>(i % 256) / 255.0f);
+  return Floats(table);
 }
 
 namespace {

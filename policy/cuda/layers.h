@@ -55,6 +55,10 @@ class LayerLoader {
   const float* Operands(const std::vector<float>& values);
   DeviceNorm Norm(const GroupNorm& norm);
   const float* Floats(const std::vector<float>& values);
+  // In the format's storage.
+  const void* Stored(const std::vector<float>& values);
+  // (3, 256): the normalised values of each channel's bytes.
+  const float* PictureTable(const FeatureStats& stats);
   Format format() const { return format_; }
 
  private:

@@ -14,12 +14,10 @@
 #include "base/error.h"
 #include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/shared/picard_step.h"
+#include "policy/checkpoint/network_model.h"
 #include "policy/checkpoint/normalizer.h"
-#include "policy/cpu/cpu_policy.h"
-#include "policy/cuda/device_weights.h"
 #include "policy/cuda/engine.h"
-#include "policy/cuda/execution_plan.h"
-#include "policy/cuda/format_of.h"
+#include "policy/network_types.h"
 
 namespace mjp {
 namespace {
@@ -32,18 +30,6 @@ constexpr int kWindowSteps = kPicardTrialPasses + 3;
 constexpr int kMostRows = 128;  // beyond, no plan has another launch
 constexpr unsigned kMostThreads = 16;
 constexpr size_t kHashDigits = 64;
-
-// The limits of x in docs/NUMERICS.md.
-double LimitOf(Precision precision) {
-  switch (precision) {
-    case Precision::kFp32:
-      return 6e-5;
-    case Precision::kBf16:
-      return 6e-2;
-    default:
-      return 1e-2;
-  }
-}
 
 // One observation of `rows` environments alike: pictures of slopes and edges, states in the middle
 // of their range.
@@ -59,6 +45,8 @@ class Observation {
     Unnormalize(checkpoint.stats.state, config.state_dim, state_);
     Unnormalize(checkpoint.stats.environment, config.environment_dim, environment_);
     Repeat(frames_), Repeat(state_), Repeat(environment_);
+    // any tokens do
+    if (checkpoint.network->text_tokens() > 1) instructions_.assign(rows, {0, 1});
   }
 
   // Of the first `rows` environments.
@@ -72,6 +60,7 @@ class Observation {
     input.state = first(state_);
     input.environment = first(environment_);
     input.keys = first(keys_);
+    input.instruction_ids = first(instructions_);
     return input;
   }
 
@@ -95,6 +84,7 @@ class Observation {
   }
 
   std::vector<NoiseKey> keys_;
+  std::vector<std::vector<int>> instructions_;
   std::vector<uint8_t> frames_;
   std::vector<float> state_, environment_;
 };
@@ -143,17 +133,16 @@ SelfCheck Compare(const std::shared_ptr<const Checkpoint>& checkpoint,
   const int rows = std::min(options.batch, kMostRows);
   const Observation observation(*checkpoint, rows);
   PolicyOutput there, here;
-  CudaEngine engine(checkpoint, gpu);
-  engine.Launch(observation.Input(rows), nullptr);
-  cpu::CpuPolicy(checkpoint, OnTheCpu(gpu)).Infer(observation.Input(1), here);
-  engine.Wait(there);
+  const NetworkType& type = NetworkTypeOf(checkpoint->config.type);
+  const std::unique_ptr<CudaEngine> engine = type.cuda->make(checkpoint, gpu);
+  engine->Launch(observation.Input(rows), nullptr);
+  type.make_cpu(checkpoint, OnTheCpu(gpu))->Infer(observation.Input(1), here);
+  engine->Wait(there);
   SelfCheck check;
   check.rows = rows;
   check.error = LargestDifference(*checkpoint, there.actions, here.actions);
-  check.weights_intact =
-      DeviceWeights::Get(checkpoint, FormatOf(gpu.precision), UsesNormConvWeights(engine.plan()))
-          ->Intact();
-  check.limit = LimitOf(options.precision);
+  check.weights_intact = engine->WeightsIntact();
+  check.limit = type.cuda->limit(options.precision);
   return check;
 }
 

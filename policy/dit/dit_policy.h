@@ -1,26 +1,16 @@
 #ifndef POLICY_DIT_DIT_POLICY_H_
 #define POLICY_DIT_DIT_POLICY_H_
 
-#include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "policy/cpu/denoising_policy.h"
 #include "policy/cpu/picture_input.h"
-#include "policy/dit/clip_tower.h"
-#include "policy/dit/dit_model.h"
-#include "policy/dit/trunk.h"
+#include "policy/dit/packed_dit.h"
+#include "policy/dit/text_features.h"
 
 namespace mjp::cpu {
-
-// All weights of a multi_task_dit checkpoint, packed for this processor.
-struct PackedDit {
-  std::shared_ptr<const Checkpoint> checkpoint;
-  std::vector<PackedVision> vision;  // one, or one per camera
-  PackedText text;
-  ConvLayer text_projection;
-  PackedTrunk trunk;
-};
 
 // The policy on the CPU, in float32.
 class DitPolicy : public DenoisingPolicy {
@@ -39,18 +29,13 @@ class DitPolicy : public DenoisingPolicy {
   void AssembleCondition(const PolicyInput& input) override;
   // What the goldens have, under their names.
   void CompleteTrace(int count, PolicyTrace& trace) const override;
-  // The tokens of environment n's instruction. Throws Error without a tokenizer.
-  std::vector<int> TextIds(const PolicyInput& input, int n) const;
-  // The projected feature of a text, made once for each.
-  const std::vector<float>& TextFeature(const std::vector<int>& ids);
 
   const DitModel& model_;
   std::shared_ptr<const PackedDit> networks_;
-  std::vector<double> pass_times_;      // of the network's passes, as the sampler names them
   std::vector<PictureInput> pictures_;  // one per camera
   std::vector<VisionTower> towers_;     // one, or one per camera
   std::unique_ptr<Trunk> trunk_;
-  std::map<std::vector<int>, std::vector<float>> texts_;  // features of the instructions so far
+  std::optional<TextFeatures> texts_;
 };
 
 std::unique_ptr<Policy> MakeDitPolicy(std::shared_ptr<const Checkpoint> checkpoint,

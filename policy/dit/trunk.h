@@ -36,6 +36,9 @@ class Trunk {
   Trunk(const PackedTrunk& weights, const DitConfig& config, const std::vector<double>& times,
         int rows, int environments, ThreadPool& pool);
 
+  // What the times alone add to the modulation of block i, with its bias: (times, 6 D).
+  const float* time_terms(size_t i) const { return time_terms_[i].data(); }
+
   // Prepares the environments' conditioning vectors, cond (count, CondDim()).
   void Condition(std::span<const float> cond, int count);
 

@@ -12,7 +12,7 @@ namespace mjp::app {
 namespace {
 
 using mjp_test::Outcome;
-using mjp_test::Pusht;
+using mjp_test::RunMjpolicy;
 
 struct Case {
   const char* arguments;
@@ -65,9 +65,9 @@ TEST_F(EpisodesTest, AreThoseOfTheStoredHashes) {
   };
   const std::string checkpoint = std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_image";
   for (const Case& each : cases) {
-    const Outcome outcome =
-        Pusht("evaluate --checkpoint " + checkpoint + " --sampler ddim --steps 4 --backend cpu " +
-              "--overwrite --out " + Path("out") + " " + each.arguments);
+    const Outcome outcome = RunMjpolicy("evaluate --checkpoint " + checkpoint +
+                                        " --sampler ddim --steps 4 --backend cpu " +
+                                        "--overwrite --out " + Path("out") + " " + each.arguments);
     if (outcome.text.find("without the original engine") != std::string::npos) continue;
     ASSERT_EQ(outcome.code, 0) << each.arguments << ": " << outcome.text;
     EXPECT_EQ(Hash("out"), each.sha256) << each.arguments;

@@ -1,6 +1,7 @@
 #include "apps/bench/device.h"
 #include "apps/bench/gpu_timer.h"
 #include "apps/bench/scenes.h"
+#include "apps/bench/suites/transformer_cuda.h"
 #include "kernels/cuda/conv/conv.cuh"
 #include "kernels/cuda/norm/conv_group_norm.cuh"
 #include "kernels/cuda/norm/group_norm.cuh"
@@ -296,6 +297,10 @@ class CudaKernels {
 
 }  // namespace
 
-BenchRows BenchKernelsCuda(const BenchOptions& options) { return CudaKernels(options).Run(); }
+BenchRows BenchKernelsCuda(const BenchOptions& options) {
+  BenchRows rows = CudaKernels(options).Run();
+  for (BenchRow& row : TransformerKernelsCuda(options)) rows.push_back(std::move(row));
+  return rows;
+}
 
 }  // namespace mjp::app

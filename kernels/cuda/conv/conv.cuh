@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/shared/format.h"
+#include "kernels/shared/token_activation.h"
 
 // Convolutions of one and two dimensions, transposed ones and linear layers on the GPU, as one
 // implicit matrix product: y[position][out channel] = sum over (tap, in channel) of w x.
@@ -41,7 +42,10 @@ struct ConvArgs {
   const void *x = nullptr, *x2 = nullptr;  // (batch, in_h, in_w, c) in the format's storage type
   const void* weight = nullptr;            // packed by PackConvWeights
   const float* bias = nullptr;             // (out_c) or null
-  const void* residual = nullptr;          // like y, added before the ReLU; or null
+  const float* row_bias = nullptr;         // (row_period, out_c), added likewise; or null
+  int row_period = 1;                      // position n takes row n % row_period
+  TokenActivation activation = TokenActivation::kNone;  // of the sum with both
+  const void* residual = nullptr;                       // like y, added before the ReLU; or null
   bool relu = false;
   void* y = nullptr;  // (batch, out_h, out_w * phases, out_c)
   bool y_fp32 = false;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/conv/finish_sum.cuh"
 #include "kernels/cuda/conv/gather.cuh"
 #include "kernels/cuda/conv/implicit_gemm_mma.cuh"
 #include "kernels/cuda/primitives/device_math.cuh"
@@ -137,8 +138,10 @@ __device__ __forceinline__ void RunMmaEpilogue(const ConvKernelArgs& p, uint32_t
     }
     const float sum[4] = {v.x, v.y, v.z, v.w};
     const size_t out = (static_cast<size_t>(n) * s.phases + phase) * s.out_c + m0 + m;
+    const float* row_bias = RowBias(p.a, n);
     for (int e = 0; e < 4 && m0 + m + e < s.out_c; ++e) {
-      StoreElement<T>(p.a, out + e, sum[e] + (p.a.bias ? p.a.bias[m0 + m + e] : 0.0f));
+      const float biased = sum[e] + (p.a.bias ? p.a.bias[m0 + m + e] : 0.0f);
+      StoreElement<T>(p.a, out + e, FinishSum(p.a, biased, row_bias, m0 + m + e));
     }
   }
 }

@@ -3,6 +3,7 @@
 #include "kernels/cuda/primitives/device_math.cuh"
 #include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/cuda/sampler/conditioning.cuh"
+#include "kernels/cuda/transformer/token_activation.cuh"
 
 namespace mjp {
 namespace {
@@ -75,7 +76,7 @@ __global__ void ConditioningKernel(const ConditioningArgs a) {
     const size_t at = static_cast<size_t>(env) * width + column;
     const float value = *a.use_given ? a.given[at] : ConditioningElement(a, env, column);
     a.cond[at] = value;
-    mish = Mish(value);
+    mish = a.silu ? SiluToken(value) : Mish(value);
   }
   static_cast<T*>(a.mish)[static_cast<size_t>(env) * a.mish_pitch + column] = FromFloat<T>(mish);
 }

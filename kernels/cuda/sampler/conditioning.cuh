@@ -41,6 +41,7 @@ struct ConditioningArgs {
   const int* use_given = nullptr;  // device flag
   float* cond = nullptr;           // (environments, width)
   void* mish = nullptr;            // (environments, mish_pitch), storage: Mish(cond), then 0
+  bool silu = false;               // SiLU in its place
   int mish_pitch = 0;
 };
 void LaunchConditioning(Format format, const ConditioningArgs& args, cudaStream_t stream);

@@ -43,6 +43,11 @@ class Denoiser {
 // Throws Error for a window that no kernel supports.
 std::unique_ptr<Denoiser> MakeLayerDenoiser(const DenoisingChain& chain, UnetLaunches unet,
                                             DeviceArena& arena);
+// The Runge-Kutta method of flow matching, whose passes are the chain's steps; x0_scale of each is
+// the time that four of them take.
+std::unique_ptr<Denoiser> MakeRungeKuttaDenoiser(const DenoisingChain& chain,
+                                                 std::unique_ptr<UnetPass> pass,
+                                                 DeviceArena& arena);
 // By the megakernel.
 std::unique_ptr<Denoiser> MakeMegakernelDenoiser(const DenoisingChain& chain, UnetLaunches unet,
                                                  DeviceArena& arena);

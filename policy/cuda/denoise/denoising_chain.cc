@@ -1,20 +1,19 @@
 #include "policy/cuda/denoise/denoising_chain.h"
 
 #include <algorithm>
-
-#include "policy/scheduler.h"
+#include <utility>
 
 namespace mjp {
 
-DenoisingChain::DenoisingChain(const UnetPolicyConfig& config, const PolicyOptions& options,
-                               Format number_format)
+DenoisingChain::DenoisingChain(const PolicyConfig& config, std::vector<DenoiseStep> chain_steps,
+                               const PolicyOptions& options, Format number_format)
     : format(number_format),
       environments(options.batch),
       horizon(config.horizon),
       action_dim(config.action_dim),
       window(std::max(1, options.sampler.parallel_window)),
       tolerance(options.sampler.parallel_tolerance),
-      steps(MakeSchedule(config.scheduler, options.sampler.kind, options.sampler.steps)),
+      steps(std::move(chain_steps)),
       noisy_(options.sampler.kind == SamplerKind::kDdpm) {}
 
 void DenoisingChain::Plan(DeviceArena& arena) {

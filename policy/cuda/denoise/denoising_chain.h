@@ -14,8 +14,9 @@ namespace mjp {
 // device. Whoever runs it turns x from the start into the result.
 class DenoisingChain {
  public:
-  // `options` as resolved.
-  DenoisingChain(const UnetPolicyConfig& config, const PolicyOptions& options, Format format);
+  // `options` as resolved; `steps` in the order in which they run.
+  DenoisingChain(const PolicyConfig& config, std::vector<DenoiseStep> steps,
+                 const PolicyOptions& options, Format format);
 
   void Plan(DeviceArena& arena);
   // Puts the schedule on the device, once the memory is there.

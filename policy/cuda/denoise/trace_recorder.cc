@@ -13,9 +13,16 @@ void TraceRecorder::Append(std::vector<float>& to, const float* device, size_t s
 }
 
 void TraceRecorder::AddStep(const DenoisingChain& chain, const float* output) {
-  const size_t size = size_t{1} * count_ * chain.Elements();
-  Append(trace_.eps_steps, output, size);
-  Append(trace_.x_steps, chain.x, size);
+  AddPass(chain, output);
+  AddX(chain);
+}
+
+void TraceRecorder::AddPass(const DenoisingChain& chain, const float* output) {
+  Append(trace_.eps_steps, output, size_t{1} * count_ * chain.Elements());
+}
+
+void TraceRecorder::AddX(const DenoisingChain& chain) {
+  Append(trace_.x_steps, chain.x, size_t{1} * count_ * chain.Elements());
 }
 
 void TraceRecorder::AppendSteps(std::vector<float>& to, const DenoisingChain& chain,

@@ -18,6 +18,9 @@ class TraceRecorder {
 
   // A step was taken: the network's output (environments, elements) and x, on the device.
   void AddStep(const DenoisingChain& chain, const float* output);
+  // Of samplers with several passes in a step: one pass, or the step's x.
+  void AddPass(const DenoisingChain& chain, const float* output);
+  void AddX(const DenoisingChain& chain);
   // All steps were taken: outputs and x after each, (steps, environments, elements) on the device.
   void AddAllSteps(const DenoisingChain& chain, const float* outputs, const float* x);
 

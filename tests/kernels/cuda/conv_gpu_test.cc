@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/cuda/conv/conv.cuh"
+#include "kernels/reference/token_activation_reference.h"
 #include "tests/support/gpu/device_buffer.h"
 
 namespace {
@@ -171,6 +172,48 @@ TEST_P(ConvGpu, AgreesWithTheDefinition) {
       ++checked;
     }
     EXPECT_GT(checked, 0u);
+  }
+}
+
+// Linear layers of transformers: a bias for each position of a sequence, and an activation, by the
+// general kernel and, for many positions, by wgmma.
+TEST_P(ConvGpu, RowBiasAndActivationOfTokens) {
+  DEVICE_OR_SKIP();
+  const Format format = GetParam();
+  mjp_test::OperandSource operands(format, 11);
+  constexpr int kIn = 64, kOut = 128, kPeriod = 20;
+  const auto w = operands.Draw(kOut * kIn, 0.0f, 0.2f), bias = operands.Draw(kOut);
+  const auto row_bias = operands.Draw(kPeriod * kOut);
+  for (const int rows : {40, 700}) {
+    const ConvShape s = OneD(rows, kIn, 1, kOut, 1, 1);
+    const auto x = operands.Draw(size_t{1} * rows * kIn);
+    const mjp_test::DeviceBuffer dw(mjp::PackConvWeights(format, s, w.data(), kIn)), db(bias),
+        dr(row_bias), dx(mjp_test::Stored(format, x));
+    for (const auto activation : {mjp::TokenActivation::kNone, mjp::TokenActivation::kRelu,
+                                  mjp::TokenActivation::kGeluErf, mjp::TokenActivation::kGeluTanh,
+                                  mjp::TokenActivation::kQuickGelu, mjp::TokenActivation::kSilu}) {
+      const mjp_test::DeviceBuffer dy(size_t{1} * rows * kOut * mjp::FormatBytes(format));
+      mjp::ConvArgs a;
+      a.shape = s, a.x = dx.data(), a.weight = dw.data(), a.bias = db.as<float>();
+      a.row_bias = dr.as<float>(), a.row_period = kPeriod, a.activation = activation;
+      a.y = dy.data();
+      mjp::LaunchConv(format, a, nullptr);
+      mjp::CheckCuda(cudaDeviceSynchronize(), "linear layer of tokens");
+      const auto y = mjp_test::Floats(format, dy.Download());
+      const double rounding = mjp::FormatBytes(format) == 4 ? 2e-6
+                              : format == Format::kFp16     ? 1.2e-3
+                                                            : 9e-3;
+      for (int r = 0; r < rows; ++r) {
+        for (int o = 0; o < kOut; ++o) {
+          const double sum =
+              Reference(s, w, x, r, 0, 0, o, kIn) + bias[o] + row_bias[r % kPeriod * kOut + o];
+          const double expected = mjp::reference::Activate(activation, sum);
+          ASSERT_NEAR(y[r * kOut + o], expected, rounding * (1 + std::abs(expected)))
+              << "activation " << static_cast<int>(activation) << ", row " << r << ", channel "
+              << o;
+        }
+      }
+    }
   }
 }
 

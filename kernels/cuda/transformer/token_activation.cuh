@@ -1,0 +1,35 @@
+#ifndef KERNELS_CUDA_TRANSFORMER_TOKEN_ACTIVATION_CUH_
+#define KERNELS_CUDA_TRANSFORMER_TOKEN_ACTIVATION_CUH_
+
+#include "kernels/shared/token_activation.h"
+
+namespace mjp {
+
+// x / (1 + e^-x); NaN stays NaN.
+__device__ __forceinline__ float SiluToken(float x) { return __fdiv_rn(x, 1.0f + expf(-x)); }
+
+// The activation in float32, within 3e-7 + 1e-6 |y| of its definition; NaN stays NaN.
+__device__ __forceinline__ float ActivateToken(TokenActivation activation, float x) {
+  switch (activation) {
+    case TokenActivation::kNone:
+      return x;
+    case TokenActivation::kRelu:
+      return x < 0.0f ? 0.0f : x;
+    case TokenActivation::kGeluErf:
+      return 0.5f * x * erfcf(x * -0.707106781f);
+    case TokenActivation::kGeluTanh: {
+      // 1 + tanh(u) = 2 / (1 + e^-2u)
+      const float u = 0.797884561f * (x + 0.044715f * x * x * x);
+      return __fdiv_rn(x, 1.0f + expf(-2.0f * u));
+    }
+    case TokenActivation::kQuickGelu:
+      return __fdiv_rn(x, 1.0f + expf(-1.702f * x));
+    case TokenActivation::kSilu:
+      return SiluToken(x);
+  }
+  return x;
+}
+
+}  // namespace mjp
+
+#endif  // KERNELS_CUDA_TRANSFORMER_TOKEN_ACTIVATION_CUH_

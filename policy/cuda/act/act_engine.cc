@@ -1,0 +1,229 @@
+#include "policy/cuda/act/act_engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/graph_capture.h"
+#include "kernels/cuda/sampler/conditioning.cuh"
+#include "policy/act/act_trace.h"
+#include "policy/act/folded_backbone.h"
+#include "policy/checkpoint/normalizer.h"
+#include "policy/cuda/format_of.h"
+#include "policy/cuda/plan_rows.h"
+
+namespace mjp {
+namespace {
+
+constexpr char kForm[] = "a launch for each layer";
+constexpr char kWhy[] = "one pass makes a chunk";
+
+void CheckAct(const Checkpoint& checkpoint) {
+  CheckRgb(checkpoint);
+  const ActPolicyConfig& config = ActOf(checkpoint).config;
+  if (config.feedforward % 8 != 0)
+    throw Unsupported("dim_feedforward " + std::to_string(config.feedforward) +
+                      ": the GPU kernels take multiples of 8; use the CPU backend");
+  for (const CameraFeature& camera : config.cameras) {
+    const CameraFeature& first = config.cameras.front();
+    if (camera.height != first.height || camera.width != first.width)
+      throw Unsupported(camera.name + ": the GPU backend takes cameras of one size");
+  }
+}
+
+void ResolveAct(const Checkpoint&, PolicyOptions&) {}
+
+std::unique_ptr<CudaEngine> MakeAct(std::shared_ptr<const Checkpoint> checkpoint,
+                                    const PolicyOptions& options) {
+  return std::make_unique<ActEngine>(std::move(checkpoint), options);
+}
+
+double ActLimit(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return 6e-5;
+    case Precision::kBf16:
+      return 8e-2;
+    default:
+      return 1e-2;
+  }
+}
+
+}  // namespace
+
+const CudaNetwork kActOnCuda = {CheckAct, ResolveAct, MakeAct, ActLimit};
+
+ActEngine::ActEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
+    : CudaEngine(std::move(checkpoint), options),
+      config_(ActOf(*checkpoint_).config),
+      format_(FormatOf(options.precision)),
+      weights_(DeviceAct::Get(checkpoint_, format_)),
+      drawer_(options.scene_drawer ? options.scene_drawer->MakeGpuDrawer() : nullptr),
+      projection_(format_),
+      timing_(options.timing) {
+  Plan();
+  arena_.Seal();
+  Plan();
+  host_actions_ =
+      PinnedArray<float>(size_t{1} * options_.batch * config_.horizon * config_.action_dim);
+  // throws for a shape without a kernel
+  const PictureSource source = backbone_ ? PictureSource::kFrames : PictureSource::kNone;
+  CaptureGraph(stream_.get(), [&] {
+    EnqueuePictures(source);
+    transformer_->launches().Run(stream_.get());
+  });
+}
+
+ActEngine::~ActEngine() {
+  // a decision may be under way; how it ends does not matter any more
+  static_cast<void>(cudaStreamSynchronize(stream_.get()));
+}
+
+int ActEngine::Cells() const { return backbone_->map_height() * backbone_->map_width(); }
+
+// Places everything in the arena: first to measure it, then in its memory.
+void ActEngine::Plan() {
+  const size_t scene_bytes = options_.scene_drawer ? options_.scene_drawer->scene_bytes() : 0;
+  input_.Plan(config_, scene_bytes, options_.batch, arena_);
+  ActInputs inputs;
+  inputs.state = input_.device().state;
+  inputs.environment = input_.device().environment;
+  if (!config_.cameras.empty()) {
+    const CameraFeature& camera = config_.cameras.front();
+    const int frames = options_.batch * static_cast<int>(config_.cameras.size());
+    backbone_ = std::make_unique<EncoderLayers>(weights_->backbone, ActBackbone(), format_, frames,
+                                                camera.height, camera.width, arena_);
+    const int cells = frames * Cells();
+    void* maps = arena_.TakeBytes(size_t{1} * cells * config_.width * FormatBytes(format_));
+    projection_ = TokenLaunches(format_);
+    projection_.Linear(weights_->image, backbone_->map(), cells, maps);
+    inputs.maps = maps;
+  }
+  transformer_ =
+      std::make_unique<ActLaunches>(*weights_, config_, format_, options_.batch, inputs, arena_);
+  timing_.Plan(1, arena_);
+}
+
+void ActEngine::EnqueuePictures(PictureSource source) {
+  if (source == PictureSource::kNone) return;
+  const cudaStream_t stream = stream_.get();
+  const int cameras = static_cast<int>(config_.cameras.size());
+  const CameraFeature& camera = config_.cameras.front();
+  const bool folded = weights_->backbone.space_to_depth;
+  const size_t pixel = folded ? 4 : 8;  // channels of a prepared pixel
+  const size_t picture = pixel * camera.height * camera.width * FormatBytes(format_);
+  for (int i = 0; i < cameras; ++i) {
+    PrepareArgs a;
+    a.frames = options_.batch;
+    a.in_stride = cameras, a.in_first = i;
+    a.in_h = a.out_h = camera.height, a.in_w = a.out_w = camera.width;
+    a.rgb = input_.device_frames();
+    a.table = weights_->picture_tables[i];
+    a.y = static_cast<uint8_t*>(backbone_->input()) + picture * options_.batch * i;
+    a.space_to_depth = folded;
+    LaunchPrepare(format_, a, stream);
+  }
+  timing_.RecordBorder(StageBorder::kPrepared, stream);
+  backbone_->Run(stream);
+  projection_.Run(stream);
+}
+
+void ActEngine::Enqueue(PictureSource source, PolicyTrace* trace) {
+  const cudaStream_t stream = stream_.get();
+  timing_.RecordBorder(StageBorder::kBegin, stream);
+  input_.Upload(source, stream);
+  timing_.RecordBorder(StageBorder::kUploaded, stream);
+  if (source == PictureSource::kScenes) {
+    drawer_->EnqueueDraw(input_.device().scenes, options_.batch, input_.device_frames(), stream);
+  }
+  timing_.RecordBorder(StageBorder::kRendered, stream);
+  if (source == PictureSource::kNone) timing_.RecordBorder(StageBorder::kPrepared, stream);
+  EnqueuePictures(source);
+  timing_.RecordBorder(StageBorder::kEncoded, stream);
+  timing_.RecordBorder(StageBorder::kConditioned, stream);
+  timing_.RecordPass(true, stream);
+  if (trace != nullptr) {
+    RunTraced(*trace);
+  } else {
+    transformer_->launches().Run(stream);
+  }
+  timing_.RecordPass(false, stream);
+  timing_.RecordBorder(StageBorder::kDenoised, stream);
+  CheckCuda(cudaMemcpyAsync(host_actions_.data(), transformer_->actions(), host_actions_.bytes(),
+                            cudaMemcpyDeviceToHost, stream),
+            "copy of the actions");
+  timing_.FetchTimestamps(stream);
+  timing_.RecordBorder(StageBorder::kFetched, stream);
+}
+
+void ActEngine::RunTraced(PolicyTrace& trace) {
+  trace = {};
+  cpu::ActTrace kept(trace, count_);
+  if (backbone_) {
+    const int channels = backbone_->map_channels(), batch = options_.batch;
+    const size_t map = size_t{1} * Cells() * channels;
+    const int cameras = static_cast<int>(config_.cameras.size());
+    std::vector<float> maps =
+        FetchValues(format_, backbone_->map(), map * batch * cameras, stream_.get());
+    cpu::Features view;
+    view.data = maps.data();
+    view.batch = batch * cameras;
+    view.height = backbone_->map_height(), view.width = backbone_->map_width();
+    view.channels = view.pitch = channels;
+    for (int i = 0; i < cameras; ++i) {
+      for (int n = 0; n < count_; ++n)
+        kept.KeepMap("layer4/" + std::to_string(i), view, i * batch + n, n);
+    }
+  }
+  transformer_->launches().RunTraced(
+      [&](const std::string& name, const float* values, int64_t rows, int64_t width) {
+        kept.Keep(name, values, 0, count_, static_cast<int>(rows / options_.batch),
+                  static_cast<int>(width));
+      },
+      stream_.get());
+  const std::vector<float> actions =
+      FetchValues(Format::kFp32, transformer_->actions(), host_actions_.size(), stream_.get());
+  kept.Finish(weights_->positions(), config_.Tokens(), config_.width, actions.data(),
+              config_.horizon, config_.action_dim);
+}
+
+void ActEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
+  count_ = input.count;
+  timing_.Begin();
+  const PictureSource source = SourceOf(config_, input);
+  SamplerOptions no_noise;
+  no_noise.hold_noise = 1;
+  input_.Write(*checkpoint_, no_noise, input);
+  if (trace != nullptr) return Enqueue(source, trace);
+  const cudaStream_t stream = stream_.get();
+  CheckCuda(cudaGraphLaunch(graphs_.Get(source, stream, [&] { Enqueue(source, nullptr); }), stream),
+            "launch of the decision");
+}
+
+void ActEngine::Wait(PolicyOutput& output) {
+  CheckCuda(cudaStreamSynchronize(stream_.get()), "the decision");
+  output.times = timing_.Read(1);
+  const size_t size = size_t{1} * count_ * config_.horizon * config_.action_dim;
+  output.actions.assign(host_actions_.data(), host_actions_.data() + size);
+  Unnormalize(checkpoint_->stats.action, config_.action_dim, output.actions);
+}
+
+std::string ActEngine::PlanText() const {
+  return std::string(kForm) + ", " + std::to_string(transformer_->launches().size()) +
+         " of the transformer, since " + kWhy;
+}
+
+Json ActPlans(const Checkpoint& checkpoint, const std::string& name) {
+  CheckAct(checkpoint);
+  const GpuTraits gpu = GpuTraits::Named(name);
+  Json plans = Json::array();
+  for (const int batch : kPlanBatches)
+    plans.push_back(
+        PlanRow(gpu, {batch, kForm,
+                      std::string(kForm) + "; " + std::to_string(batch) +
+                          (batch == 1 ? " environment" : " environments") + " in one pass",
+                      kWhy}));
+  return plans;
+}
+
+}  // namespace mjp

@@ -1,0 +1,151 @@
+#include "policy/cuda/act/device_act.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <span>
+#include <utility>
+
+#include "policy/act/act_transformer.h"
+#include "policy/act/folded_backbone.h"
+#include "policy/cpu/shared_networks.h"
+
+namespace mjp {
+namespace {
+
+// Rows [begin, begin + count) of `linear`, in units of its width, without a bias.
+Linear RowsOf(const Linear& linear, int begin, int count) {
+  const int64_t width = linear.weight.shape[1], size = width * width;
+  const auto from = linear.weight.data.begin() + begin * size;
+  return {{{count * width, width}, {from, from + count * size}}, {}};
+}
+
+// The bias of those rows, for each of `rows` rows, with `added` (rows, added_width) on top of the
+// first of them.
+std::vector<float> RowBias(const Linear& linear, int begin, int count, int rows,
+                           const cpu::AlignedBuffer& added) {
+  const int64_t width = linear.weight.shape[1], out = count * width;
+  const int64_t added_width = static_cast<int64_t>(added.size()) / rows;
+  std::vector<float> table;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < out; ++c) {
+      const float bias = linear.bias.data[begin * width + c];
+      table.push_back(c < added_width ? bias + added.data()[r * added_width + c] : bias);
+    }
+  }
+  return table;
+}
+
+DeviceRowLinear LoadRows(LayerLoader& loader, const Linear& linear, int begin, int count, int rows,
+                         const cpu::AlignedBuffer& added) {
+  return {loader.Dense(RowsOf(linear, begin, count)),
+          loader.Floats(RowBias(linear, begin, count, rows, added)), rows};
+}
+
+DeviceLayerNorm LoadNorm(LayerLoader& loader, const LayerNormWeights& norm) {
+  return {loader.Floats(norm.weight.data), loader.Floats(norm.bias.data)};
+}
+
+// weight (out, in) as (in, out)
+std::vector<float> Turned(const Tensor& weight) {
+  const int64_t out = weight.shape[0], in = weight.shape[1];
+  std::vector<float> turned;
+  for (int64_t i = 0; i < in; ++i)
+    for (int64_t o = 0; o < out; ++o) turned.push_back(weight.data[o * in + i]);
+  return turned;
+}
+
+VectorToken LoadVector(LayerLoader& loader, const Linear& linear) {
+  return {static_cast<int>(linear.weight.shape[1]), loader.Floats(Turned(linear.weight)),
+          loader.Floats(linear.bias.data), nullptr};
+}
+
+}  // namespace
+
+DeviceAct::DeviceAct(std::shared_ptr<const Checkpoint> checkpoint, Format format)
+    : checkpoint_(std::move(checkpoint)),
+      packed_(cpu::SharedNetworks<cpu::PackedAct>(
+          checkpoint_, [](const Checkpoint& from) { return cpu::PackAct(ActOf(from)); })) {
+  Load(format);
+  arena_.Seal();
+  Load(format);
+}
+
+void DeviceAct::Load(Format format) {
+  const ActModel& model = ActOf(*checkpoint_);
+  const ActPolicyConfig& config = model.config;
+  const ActWeights& weights = model.weights;
+  LayerLoader loader(arena_, format);
+  picture_tables.clear(), vectors.clear(), encoder.clear(), decoder.clear();
+  if (!config.cameras.empty()) {
+    const CameraFeature& camera = config.cameras.front();
+    backbone = LoadDeviceEncoder(loader, ActBackbone(), FoldedBackbone(weights.backbone),
+                                 camera.height, camera.width);
+    image = loader.Conv2d(weights.image, 1, 0);
+    for (const FeatureStats& stats : checkpoint_->stats.cameras)
+      picture_tables.push_back(loader.PictureTable(stats));
+  }
+  vectors.push_back({0, nullptr, loader.Floats(weights.latent.bias.data), nullptr});
+  if (config.state_dim > 0) vectors.push_back(LoadVector(loader, weights.state));
+  if (config.environment_dim > 0) vectors.push_back(LoadVector(loader, weights.environment));
+  for (size_t i = 0; i < weights.encoder.size(); ++i) {
+    const ActEncoderLayer& from = weights.encoder[i];
+    DeviceActEncoderLayer& layer = encoder.emplace_back();
+    layer.self.in =
+        LoadRows(loader, from.self.in, 0, 3, config.Tokens(), packed_->encoder[i].self.positions);
+    layer.self.out = loader.Dense(from.self.out);
+    layer.feed_forward = {loader.Dense(from.linear1), loader.Dense(from.linear2)};
+    layer.norm1 = LoadNorm(loader, from.norm1);
+    layer.norm2 = LoadNorm(loader, from.norm2);
+  }
+  if (config.pre_norm) encoder_norm = LoadNorm(loader, weights.encoder_norm);
+  for (size_t i = 0; i < weights.decoder.size(); ++i) {
+    const ActDecoderLayer& from = weights.decoder[i];
+    const cpu::PackedActDecoderLayer& packed = packed_->decoder[i];
+    DeviceActDecoderLayer& layer = decoder.emplace_back();
+    if (i > 0) {
+      layer.self.in = LoadRows(loader, from.self.in, 0, 3, config.horizon, packed.self.positions);
+      layer.self.out = loader.Dense(from.self.out);
+      layer.cross.query =
+          LoadRows(loader, from.cross.in, 0, 1, config.horizon, packed.cross.query_positions);
+    }
+    layer.cross.key_value =
+        LoadRows(loader, from.cross.in, 1, 2, config.Tokens(), packed.cross.key_positions);
+    layer.cross.out = loader.Dense(from.cross.out);
+    layer.feed_forward = {loader.Dense(from.linear1), loader.Dense(from.linear2)};
+    layer.norm1 = LoadNorm(loader, from.norm1);
+    layer.norm2 = LoadNorm(loader, from.norm2);
+    layer.norm3 = LoadNorm(loader, from.norm3);
+  }
+  decoder_norm = LoadNorm(loader, weights.decoder_norm);
+  head = loader.Dense(weights.head);
+  LoadStart(loader);
+}
+
+void DeviceAct::LoadStart(LayerLoader& loader) {
+  const ActPolicyConfig& config = ActOf(*checkpoint_).config;
+  const size_t size = size_t{1} * config.horizon * config.width;
+  if (arena_.measuring()) {
+    start = loader.Floats(std::vector<float>(size));
+    start_queries = loader.Stored(std::vector<float>(size));
+    return;
+  }
+  cpu::ThreadPool pool(1);
+  const cpu::ActTransformer transformer(packed_, config, 1, pool);
+  start = loader.Floats({transformer.start(), transformer.start() + size});
+  start_queries = loader.Stored({transformer.start_queries(), transformer.start_queries() + size});
+}
+
+std::shared_ptr<const DeviceAct> DeviceAct::Get(const std::shared_ptr<const Checkpoint>& checkpoint,
+                                                Format format) {
+  static std::mutex mutex;
+  static std::map<std::pair<const Checkpoint*, Format>, std::weak_ptr<const DeviceAct>> cache;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<const DeviceAct>& entry = cache[{checkpoint.get(), format}];
+  // a live entry holds its checkpoint, so the address cannot be another's
+  std::shared_ptr<const DeviceAct> weights = entry.lock();
+  if (!weights) entry = weights = std::make_shared<DeviceAct>(checkpoint, format);
+  return weights;
+}
+
+}  // namespace mjp

@@ -1,0 +1,159 @@
+#include "policy/cuda/dit/device_dit.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "kernels/cpu/prepare.h"
+#include "kernels/cpu/transformer/rotary.h"
+
+namespace mjp {
+namespace {
+
+void Append(std::vector<float>& to, const std::vector<float>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+Linear Joined(const Linear& q, const Linear& k, const Linear& v) {
+  Linear joined = q;
+  for (const Linear* part : {&k, &v}) {
+    Append(joined.weight.data, part->weight.data);
+    Append(joined.bias.data, part->bias.data);
+  }
+  joined.weight.shape[0] *= 3;
+  joined.bias.shape = {joined.weight.shape[0]};
+  return joined;
+}
+
+DeviceLayerNorm LoadNorm(LayerLoader& loader, const LayerNormWeights& norm) {
+  return {loader.Floats(norm.weight.data), loader.Floats(norm.bias.data)};
+}
+
+DeviceVision LoadVision(LayerLoader& loader, const ClipVisionWeights& weights) {
+  DeviceVision vision;
+  const auto patch = static_cast<int>(weights.patch_embedding.shape[3]);
+  vision.patches = loader.Conv2d({weights.patch_embedding, {}}, patch, 0);
+  vision.class_token.bias = loader.Floats(weights.class_embedding.data);
+  vision.positions = loader.Floats(weights.position_embedding.data);
+  vision.pre_norm = LoadNorm(loader, weights.pre_norm);
+  for (const ClipLayer& layer : weights.layers) {
+    DeviceClipLayer& out = vision.layers.emplace_back();
+    out.norm1 = LoadNorm(loader, layer.norm1);
+    out.norm2 = LoadNorm(loader, layer.norm2);
+    out.qkv = loader.Dense(Joined(layer.q, layer.k, layer.v));
+    out.out = loader.Dense(layer.out);
+    out.fc1 = loader.Dense(layer.fc1);
+    out.fc2 = loader.Dense(layer.fc2);
+  }
+  return vision;
+}
+
+// q, k and v where pair i of a head of q or k, which the rotary embedding turns, is its rows 2 i
+// and 2 i + 1: scores do not change.
+Linear WithPairs(const Linear& qkv, int heads) {
+  const int64_t width = qkv.weight.shape[1], size = width / heads, half = size / 2;
+  Linear out = qkv;
+  for (int64_t row = 0; row < 2 * width; ++row) {
+    const int64_t i = row % size, from = row - i + i / 2 + (i % 2) * half;
+    std::copy_n(qkv.weight.data.begin() + from * width, width,
+                out.weight.data.begin() + row * width);
+    out.bias.data[row] = qkv.bias.data[from];
+  }
+  return out;
+}
+
+// The columns of the conditioning vector of all blocks' modulations, without their biases.
+Linear ConditionPart(const std::vector<DitBlock>& blocks, int64_t columns) {
+  Linear out;
+  for (const DitBlock& block : blocks) {
+    const int64_t pitch = block.modulation.weight.shape[1];
+    const std::vector<float>& all = block.modulation.weight.data;
+    for (auto row = all.begin(); row != all.end(); row += pitch)
+      out.weight.data.insert(out.weight.data.end(), row + (pitch - columns), row + pitch);
+  }
+  out.weight.shape = {static_cast<int64_t>(out.weight.data.size()) / columns, columns};
+  return out;
+}
+
+}  // namespace
+
+DeviceDit::DeviceDit(std::shared_ptr<const Checkpoint> checkpoint, Format format)
+    : checkpoint_(std::move(checkpoint)) {
+  Load(format);
+  arena_.Seal();
+  Load(format);
+}
+
+void DeviceDit::Load(Format format) {
+  LayerLoader loader(arena_, format);
+  LoadPictures(loader);
+  LoadTrunk(loader);
+}
+
+void DeviceDit::LoadPictures(LayerLoader& loader) {
+  const DitModel& model = DitOf(*checkpoint_);
+  const DitConfig& config = model.config;
+  picture_tables.clear(), resize_x.clear(), resize_y.clear(), vision.clear();
+  for (const FeatureStats& stats : checkpoint_->stats.cameras)
+    picture_tables.push_back(loader.PictureTable(stats));
+  const auto load_taps = [&](int from, int to) {
+    const cpu::ResizeTaps taps = cpu::MakeResizeTaps(from, to);
+    int* first = arena_.Take<int>(taps.first.size());
+    arena_.UploadForGood(first, taps.first.data(), taps.first.size() * sizeof(int));
+    return DeviceResizeTaps{taps.taps, first, loader.Floats(taps.weights)};
+  };
+  for (size_t i = 0; i < config.cameras.size() && config.resize_height > 0; ++i) {
+    resize_x.push_back(load_taps(config.cameras[i].width, config.resize_width));
+    resize_y.push_back(load_taps(config.cameras[i].height, config.resize_height));
+  }
+  if (config.cameras.empty()) return;
+  for (const ClipVisionWeights& weights : model.weights.vision)
+    vision.push_back(LoadVision(loader, weights));
+}
+
+void DeviceDit::LoadTrunk(LayerLoader& loader) {
+  const DitModel& model = DitOf(*checkpoint_);
+  const DitConfig& config = model.config;
+  const DitWeights& weights = model.weights;
+  input = loader.Dense({weights.input.weight, {}});
+  std::vector<float> bias;
+  for (int p = 0; p < config.horizon; ++p) {
+    Append(bias, weights.input.bias.data);
+    for (int c = 0; c < config.hidden && !weights.position.data.empty(); ++c)
+      bias[size_t{1} * p * config.hidden + c] +=
+          weights.position.data[size_t{1} * p * config.hidden + c];
+  }
+  input_bias = loader.Floats(bias);
+  output = loader.Dense(weights.output);
+  condition = loader.Dense(ConditionPart(weights.blocks, config.CondDim()));
+  if (config.rope) {
+    const cpu::RotaryTable table =
+        cpu::MakeRotaryTable(config.horizon, config.hidden / config.heads, config.rope_base);
+    cosines = loader.Floats(table.cos);
+    sines = loader.Floats(table.sin);
+  }
+  blocks.clear();
+  for (const DitBlock& block : weights.blocks) {
+    DeviceDitBlock& device = blocks.emplace_back();
+    device.qkv = loader.Dense(block.qkv);
+    device.out = loader.Dense(block.out);
+    device.mlp1 = loader.Dense(block.mlp1);
+    device.mlp2 = loader.Dense(block.mlp2);
+    device.qkv_pairs = config.rope ? loader.Dense(WithPairs(block.qkv, config.heads)) : device.qkv;
+  }
+}
+
+std::shared_ptr<const DeviceDit> DeviceDit::Get(const std::shared_ptr<const Checkpoint>& checkpoint,
+                                                Format format) {
+  static std::mutex mutex;
+  static std::map<std::pair<const Checkpoint*, Format>, std::weak_ptr<const DeviceDit>> cache;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<const DeviceDit>& entry = cache[{checkpoint.get(), format}];
+  // a live entry holds its checkpoint, so the address cannot be another's
+  std::shared_ptr<const DeviceDit> weights = entry.lock();
+  if (!weights) entry = weights = std::make_shared<DeviceDit>(checkpoint, format);
+  return weights;
+}
+
+}  // namespace mjp

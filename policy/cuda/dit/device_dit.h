@@ -1,0 +1,62 @@
+#ifndef POLICY_CUDA_DIT_DEVICE_DIT_H_
+#define POLICY_CUDA_DIT_DEVICE_DIT_H_
+
+#include <memory>
+#include <vector>
+
+#include "kernels/cuda/sampler/picture_resize.cuh"
+#include "policy/cuda/transformer/token_launches.h"
+#include "policy/dit/dit_model.h"
+
+namespace mjp {
+
+struct DeviceClipLayer {
+  DeviceLayerNorm norm1, norm2;
+  DeviceConv qkv, out, fc1, fc2;  // q, k and v side by side
+};
+
+struct DeviceVision {
+  DeviceConv patches;  // a convolution whose stride is its kernel
+  VectorToken class_token;
+  const float* positions = nullptr;  // (tokens, width)
+  DeviceLayerNorm pre_norm;
+  std::vector<DeviceClipLayer> layers;
+};
+
+struct DeviceDitBlock {
+  DeviceConv qkv, out, mlp1, mlp2;
+  DeviceConv qkv_pairs;  // qkv, where the pairs of the rotary embedding stand side by side
+};
+
+// All weights of a multi_task_dit checkpoint in one format on the device, but for the text's tower,
+// which runs on the CPU; immutable once made.
+class DeviceDit {
+ public:
+  DeviceDit(std::shared_ptr<const Checkpoint> checkpoint, Format format);
+  // The one copy of (checkpoint, format) in this process.
+  static std::shared_ptr<const DeviceDit> Get(const std::shared_ptr<const Checkpoint>& checkpoint,
+                                              Format format);
+
+  bool Intact() const { return arena_.HoldsUploads(); }
+
+  std::vector<const float*> picture_tables;          // of each camera
+  std::vector<DeviceResizeTaps> resize_x, resize_y;  // of each camera; empty: not resized
+  std::vector<DeviceVision> vision;                  // one, or one per camera
+  DeviceConv input, output;                          // the first without its bias
+  const float* input_bias = nullptr;  // (horizon, hidden): with the position embedding
+  DeviceConv condition;  // (blocks * 6 hidden, CondDim()): of the modulation of all blocks
+  const float *cosines = nullptr, *sines = nullptr;  // rotary embedding; null: none
+  std::vector<DeviceDitBlock> blocks;
+
+ private:
+  void Load(Format format);
+  void LoadPictures(LayerLoader& loader);
+  void LoadTrunk(LayerLoader& loader);
+
+  const std::shared_ptr<const Checkpoint> checkpoint_;
+  DeviceArena arena_;
+};
+
+}  // namespace mjp
+
+#endif  // POLICY_CUDA_DIT_DEVICE_DIT_H_

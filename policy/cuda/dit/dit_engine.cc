@@ -1,0 +1,244 @@
+#include "policy/cuda/dit/dit_engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/graph_capture.h"
+#include "kernels/shared/crop.h"
+#include "policy/checkpoint/normalizer.h"
+#include "policy/cuda/dit/dit_schedule.h"
+#include "policy/cuda/format_of.h"
+#include "policy/dit/dit_trace.h"
+
+namespace mjp {
+
+DitEngine::DitEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
+    : CudaEngine(std::move(checkpoint), options),
+      model_(DitOf(*checkpoint_)),
+      config_(model_.config),
+      chain_(checkpoint_->config, DitSchedule(config_, options.sampler), options,
+             FormatOf(options.precision)),
+      weights_(DeviceDit::Get(checkpoint_, chain_.format)),
+      packed_(cpu::PackedDitOf(checkpoint_)),
+      pool_(options.threads),
+      texts_(model_, packed_->text, packed_->text_projection),
+      drawer_(options.scene_drawer ? options.scene_drawer->MakeGpuDrawer() : nullptr),
+      timing_(options.timing) {
+  const std::vector<float> terms = DitTimeTerms(config_, packed_->trunk, options.sampler, pool_);
+  PlanTable(terms);
+  table_arena_.Seal();
+  PlanTable(terms);
+  Plan();
+  arena_.Seal();
+  Plan();
+  chain_.UploadSchedule(arena_);
+  host_x_ = PinnedArray<float>(size_t{1} * chain_.environments * chain_.Elements());
+  host_text_ = PinnedArray<float>(size_t{1} * Frames() * config_.hidden);
+  // what is wrong with it is said now, and the first decision does not wait for it
+  if (!options.instruction.empty()) texts_.Of({}, options_, 0, pool_);
+  const PictureSource source = towers_.empty() ? PictureSource::kNone : PictureSource::kFrames;
+  CaptureGraph(stream_.get(), [&] {
+    Prepare(source);
+    Encode(source);
+    Condition();
+    denoiser_->EnqueueEachPass(stream_.get());
+  });
+}
+
+DitEngine::~DitEngine() {
+  // a decision may be under way; how it ends does not matter any more
+  static_cast<void>(cudaStreamSynchronize(stream_.get()));
+}
+
+void DitEngine::PlanTable(const std::vector<float>& terms) {
+  LayerLoader loader(table_arena_, chain_.format);
+  film_.width = 6 * config_.hidden * config_.layers;
+  film_.cond = weights_->condition;
+  film_.step_table = loader.Floats(terms);
+}
+
+// Places everything in the arena: first to measure it, then in its memory.
+void DitEngine::Plan() {
+  const size_t scene_bytes = options_.scene_drawer ? options_.scene_drawer->scene_bytes() : 0;
+  input_.Plan(config_, scene_bytes, options_.batch, arena_);
+  PlanTowers();
+  text_ = arena_.Take<float>(size_t{1} * Frames() * config_.hidden);
+  cond_ = arena_.Take<float>(size_t{1} * options_.batch * config_.CondDim());
+  given_ = arena_.Take<float>(size_t{1} * options_.batch * config_.CondDim());
+  chain_.Plan(arena_);
+  PlanDenoiser();
+  timing_.Plan(denoiser_->MostPasses(), arena_);
+}
+
+void DitEngine::PlanTowers() {
+  towers_.clear();
+  const int cameras = static_cast<int>(config_.cameras.size());
+  features_ = arena_.Take<float>(FeatureSize() * cameras);
+  for (const DeviceVision& vision : weights_->vision) {
+    const int frames = Frames() * cameras / static_cast<int>(weights_->vision.size());
+    towers_.push_back(
+        std::make_unique<ClipLaunches>(vision, config_.clip, chain_.format, frames, arena_));
+  }
+}
+
+void DitEngine::PlanDenoiser() {
+  const int window = chain_.window, rows = chain_.environments * window;
+  denoiser_.reset();
+  conditioning_.emplace(film_, chain_.format, rows, window, arena_);
+  const auto pass = [&](int pass_rows, const FilmConditioning& conditioning) {
+    auto made = std::make_unique<DitPass>(*weights_, config_, chain_.format, pass_rows,
+                                          conditioning, arena_);
+    if (pass_rows == rows) launches_ = made->size(), short_ = made->is_short();
+    return made;
+  };
+  UnetLaunches launches;
+  launches.pass = pass(rows, *conditioning_);
+  if (options_.sampler.kind == SamplerKind::kRk4) {
+    denoiser_ = MakeRungeKuttaDenoiser(chain_, std::move(launches.pass), arena_);
+    return;
+  }
+  if (window > 1) launches.pass_fallback = pass(chain_.environments, conditioning_->Shared(1));
+  denoiser_ = MakeLayerDenoiser(chain_, std::move(launches), arena_);
+}
+
+void DitEngine::Prepare(PictureSource source) {
+  if (source == PictureSource::kNone) return;
+  const int cameras = static_cast<int>(config_.cameras.size());
+  const bool resized = config_.resize_height > 0;
+  const size_t picture =
+      size_t{8} * config_.clip.image * config_.clip.image * FormatBytes(chain_.format);
+  for (int i = 0; i < cameras; ++i) {
+    const CameraFeature& camera = config_.cameras[i];
+    const bool separate = config_.separate_encoders;
+    PrepareArgs a;
+    a.frames = Frames();
+    a.in_stride = cameras, a.in_first = i;
+    a.in_h = camera.height, a.in_w = camera.width;
+    a.out_h = a.out_w = config_.clip.image;
+    a.top = CropOffset(resized ? config_.resize_height : camera.height, a.out_h);
+    a.left = CropOffset(resized ? config_.resize_width : camera.width, a.out_w);
+    a.rgb = input_.device_frames();
+    a.table = weights_->picture_tables[i];
+    a.y = static_cast<uint8_t*>(towers_[separate ? i : 0]->input()) +
+          (separate ? 0 : picture * Frames() * i);
+    if (resized) {
+      LaunchPrepareResized(chain_.format, {a, weights_->resize_x[i], weights_->resize_y[i]},
+                           stream_.get());
+    } else {
+      LaunchPrepare(chain_.format, a, stream_.get());
+    }
+  }
+}
+
+void DitEngine::Encode(PictureSource source) {
+  if (source == PictureSource::kNone) return;
+  for (size_t i = 0; i < towers_.size(); ++i)
+    towers_[i]->Run(features_ + i * FeatureSize(), stream_.get());
+}
+
+// For each step state, the cameras' features, text.
+void DitEngine::Condition() {
+  ConditioningArgs a;
+  a.environments = options_.batch;
+  a.steps = config_.n_obs_steps;
+  a.state_dim = config_.state_dim;
+  a.state = input_.device().state;
+  a.environment_dim = config_.hidden;
+  a.environment = text_;
+  const int cameras = static_cast<int>(config_.cameras.size());
+  a.feature_dim = cameras * config_.clip.vision.width;
+  a.feature_parts = std::max(1, cameras);
+  a.features = features_;
+  a.part_stride = FeatureSize();
+  a.given = given_;
+  a.use_given = &input_.device().flags->use_given_cond;
+  a.cond = cond_;
+  a.mish = conditioning_->input();
+  a.mish_pitch = PaddedChannels(config_.CondDim());
+  a.silu = true;
+  LaunchConditioning(chain_.format, a, stream_.get());
+  conditioning_->Run(stream_.get());
+}
+
+void DitEngine::Enqueue(PictureSource source, TraceRecorder* trace) {
+  const cudaStream_t stream = stream_.get();
+  timing_.RecordBorder(StageBorder::kBegin, stream);
+  input_.Upload(source, stream);
+  CheckCuda(
+      cudaMemcpyAsync(text_, host_text_.data(), host_text_.bytes(), cudaMemcpyHostToDevice, stream),
+      "copy of the instructions");
+  timing_.RecordBorder(StageBorder::kUploaded, stream);
+  if (source == PictureSource::kScenes)
+    drawer_->EnqueueDraw(input_.device().scenes, Frames(), input_.device_frames(), stream);
+  timing_.RecordBorder(StageBorder::kRendered, stream);
+  Prepare(source);
+  timing_.RecordBorder(StageBorder::kPrepared, stream);
+  Encode(source);
+  timing_.RecordBorder(StageBorder::kEncoded, stream);
+  Condition();
+  timing_.RecordBorder(StageBorder::kConditioned, stream);
+  timing_.RecordPass(true, stream);
+  chain_.EnqueueNoise(input_, stream);
+  denoiser_->Enqueue({stream, loop_stream_.get(), timing_, trace});
+  timing_.RecordBorder(StageBorder::kDenoised, stream);
+  CheckCuda(
+      cudaMemcpyAsync(host_x_.data(), chain_.x, host_x_.bytes(), cudaMemcpyDeviceToHost, stream),
+      "copy of the actions");
+  timing_.FetchTimestamps(stream);
+  timing_.RecordBorder(StageBorder::kFetched, stream);
+}
+
+void DitEngine::WriteText(const PolicyInput& input) {
+  if (!input.global_cond.empty()) return;
+  float* out = host_text_.data();
+  for (int n = 0; n < input.count; ++n) {
+    const std::vector<float>& text = texts_.Of(input, options_, n, pool_);
+    for (int t = 0; t < config_.n_obs_steps; ++t) out = std::copy(text.begin(), text.end(), out);
+  }
+}
+
+void DitEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
+  denoiser_->CheckFinished();
+  count_ = input.count;
+  timing_.Begin();
+  WriteText(input);
+  const PictureSource source = SourceOf(config_, input);
+  input_.Write(*checkpoint_, options_.sampler, input);
+  chain_.UploadGiven(input, arena_);
+  arena_.Upload(given_, input.global_cond.data(), input.global_cond.size_bytes());
+  trace_ = trace;
+  const cudaStream_t stream = stream_.get();
+  if (trace == nullptr) {
+    CheckCuda(
+        cudaGraphLaunch(graphs_.Get(source, stream, [&] { Enqueue(source, nullptr); }), stream),
+        "launch of the decision");
+    return;
+  }
+  *trace = {};
+  if (config_.objective == DitObjective::kDiffusion) {
+    for (const DenoiseStep& step : chain_.steps) trace->timesteps.push_back(step.timestep);
+  }
+  TraceRecorder recorder(*trace, count_, stream);
+  Enqueue(source, &recorder);
+  trace->global_cond =
+      FetchValues(Format::kFp32, cond_, size_t{1} * count_ * config_.CondDim(), stream);
+}
+
+void DitEngine::Wait(PolicyOutput& output) {
+  CheckCuda(cudaStreamSynchronize(stream_.get()), "the decision");
+  denoiser_->CheckFinished();
+  output.times = timing_.Read(denoiser_->Passes(count_));
+  // windows of steps evaluate some of them again: their passes have no stored counterpart
+  if (trace_ != nullptr && chain_.window == 1)
+    CompleteDitTrace(config_, options_.sampler, host_x_.data(), count_, *trace_);
+  output.actions.assign(host_x_.data(), host_x_.data() + size_t{1} * count_ * chain_.Elements());
+  Unnormalize(checkpoint_->stats.action, chain_.action_dim, output.actions);
+}
+
+std::string DitEngine::PlanText() const {
+  return DitPlanText(chain_.window, short_) + ", " + std::to_string(launches_) +
+         " of a pass, since " + DitPlanReason();
+}
+
+}  // namespace mjp

@@ -1,0 +1,165 @@
+#include "policy/cuda/dit/dit_pass.h"
+
+#include <utility>
+
+namespace mjp {
+namespace {
+
+constexpr float kEpsilon = 1e-6f;
+// Terms of a block: of the attention, then of the MLP.
+constexpr int kShift = 0, kGate = 2, kTerms = 3, kBlockTerms = 6;
+constexpr int kNone = -1;
+
+}  // namespace
+
+bool DitSharesLaunches(const DitConfig& config, Format format, int sequences,
+                       const GpuTraits& gpu) {
+  constexpr int kFewSequences = 4;  // beyond, what blocks do alike costs more than launches
+  ShortLinearArgs norm, attention, rows;
+  norm.kind = ShortInput::kNorm;
+  attention.kind = ShortInput::kAttention;
+  attention.heads = config.heads;
+  norm.rows = attention.rows = rows.rows = config.horizon;
+  norm.in = attention.in = config.hidden;
+  rows.in = 4 * config.hidden;
+  return sequences <= kFewSequences && ShortLinearSupports(format, norm, gpu) &&
+         ShortLinearSupports(format, attention, gpu) && ShortLinearSupports(format, rows, gpu);
+}
+
+DitPass::DitPass(const DeviceDit& weights, const DitConfig& config, Format format, int rows,
+                 const FilmConditioning& conditioning, DeviceArena& arena)
+    : weights_(weights),
+      config_(config),
+      format_(format),
+      rows_(rows * config.horizon),
+      conditioning_(conditioning),
+      launches_(format) {
+  const size_t size = size_t{1} * rows_ * config.hidden, element = FormatBytes(format);
+  input_ = arena.TakeBytes(size_t{1} * rows_ * input_pitch() * element);
+  y_ = arena.TakeBytes(size * element);
+  qkv_ = arena.TakeBytes(3 * size * element);
+  heads_ = arena.TakeBytes(size * element);
+  branch_ = arena.TakeBytes(size * element);
+  hidden_ = arena.TakeBytes(4 * size * element);
+  x_ = arena.Take<float>(size);
+  other_x_ = arena.Take<float>(size);
+  output_ = arena.Take<float>(size_t{1} * rows_ * config.action_dim);
+  launches_.Linear(weights.input, input_, rows_, x_, TokenActivation::kNone, true,
+                   weights.input_bias, config.horizon);
+  short_ = DitSharesLaunches(config, format, rows, GpuTraits::Current());
+  for (size_t i = 0; i < weights.blocks.size(); ++i) {
+    const int index = static_cast<int>(i);
+    short_ ? ShortBlock(weights.blocks[i], index) : Block(weights.blocks[i], index);
+  }
+  End(static_cast<int>(weights.blocks.size()) * kBlockTerms - kTerms + kGate);
+}
+
+void DitPass::End(int gate) {
+  if (short_) {
+    ShortLinearArgs a = ShortNorm(gate, kNone, weights_.output, output_);
+    a.y_fp32 = true;
+    return launches_.Add(a);
+  }
+  TokenNormArgs sum = Norm(gate, kNone);
+  sum.y = y_;
+  launches_.Add(sum);
+  launches_.Linear(weights_.output, y_, rows_, output_, TokenActivation::kNone, true);
+}
+
+TokenNormArgs DitPass::Norm(int gate, int shift) const {
+  const FilmTables tables = conditioning_.Tables();
+  TokenNormArgs a;
+  a.rows = rows_;
+  a.width = config_.hidden;
+  a.x = x_;
+  a.epsilon = kEpsilon;
+  a.terms.of_condition = tables.cond;
+  a.terms.of_time = tables.step_table;
+  a.terms.pitch = tables.width;
+  a.terms.rows_per_sequence = config_.horizon;
+  a.terms.sequences_per_condition = tables.rows_per_env;
+  if (gate != kNone) {
+    a.branch = branch_;
+    a.terms.gate = gate * config_.hidden;
+  }
+  a.normalize = shift != kNone;
+  if (a.normalize) {
+    a.terms.shift = shift * config_.hidden;
+    a.terms.scale = (shift + 1) * config_.hidden;
+    if (gate != kNone) a.sum = x_;
+  }
+  return a;
+}
+
+void DitPass::Block(const DeviceDitBlock& block, int index) {
+  const int width = config_.hidden, pitch = 3 * width, horizon = config_.horizon;
+  const int first = index * kBlockTerms;
+  TokenNormArgs norm = Norm(index == 0 ? kNone : first - kTerms + kGate, first + kShift);
+  norm.y = y_;
+  launches_.Add(norm);
+  launches_.Linear(block.qkv, y_, rows_, qkv_);
+  TokenAttentionArgs a;
+  a.sequences = rows_ / horizon;
+  a.heads = config_.heads;
+  a.head_size = width / config_.heads;
+  a.queries = a.keys = horizon;
+  const auto part = [&](int column) {
+    return DeviceRows{static_cast<const uint8_t*>(qkv_) + column * FormatBytes(format_), pitch,
+                      int64_t{pitch} * horizon};
+  };
+  a.q = part(0), a.k = part(width), a.v = part(2 * width);
+  a.cosines = weights_.cosines, a.sines = weights_.sines;
+  a.out = heads_;
+  launches_.Add(a);
+  launches_.Linear(block.out, heads_, rows_, branch_);
+  norm = Norm(first + kGate, first + kTerms + kShift);
+  norm.y = y_;
+  launches_.Add(norm);
+  launches_.Linear(block.mlp1, y_, rows_, hidden_, TokenActivation::kGeluTanh);
+  launches_.Linear(block.mlp2, hidden_, rows_, branch_);
+}
+
+ShortLinearArgs DitPass::Short(const DeviceConv& layer, ShortInput kind, const void* x,
+                               void* y) const {
+  ShortLinearArgs a;
+  a.kind = kind;
+  a.rows = config_.horizon;
+  a.sequences = rows_ / config_.horizon;
+  a.in = layer.shape.in_c;
+  a.out = layer.shape.out_c;
+  a.x = x;
+  a.weight = layer.weight;
+  a.bias = layer.bias;
+  a.y = y;
+  return a;
+}
+
+ShortLinearArgs DitPass::ShortNorm(int gate, int shift, const DeviceConv& layer, void* y) {
+  ShortLinearArgs a = Short(layer, ShortInput::kNorm, nullptr, y);
+  a.norm = Norm(gate, shift);
+  // every block of the launch reads x, so that none may write it
+  if (a.norm.sum != nullptr) {
+    a.norm.sum = other_x_;
+    std::swap(x_, other_x_);
+  }
+  return a;
+}
+
+void DitPass::ShortBlock(const DeviceDitBlock& block, int index) {
+  const int first = index * kBlockTerms;
+  ShortLinearArgs qkv =
+      ShortNorm(index == 0 ? kNone : first - kTerms + kGate, first + kShift, block.qkv_pairs, qkv_);
+  qkv.cosines = weights_.cosines, qkv.sines = weights_.sines;
+  qkv.rotary_columns = 2 * config_.hidden;
+  qkv.rotary_head = config_.hidden / config_.heads;
+  launches_.Add(qkv);
+  ShortLinearArgs attention = Short(block.out, ShortInput::kAttention, qkv_, branch_);
+  attention.heads = config_.heads;
+  launches_.Add(attention);
+  ShortLinearArgs mlp = ShortNorm(first + kGate, first + kTerms + kShift, block.mlp1, hidden_);
+  mlp.activation = TokenActivation::kGeluTanh;
+  launches_.Add(mlp);
+  launches_.Add(Short(block.mlp2, ShortInput::kRows, hidden_, branch_));
+}
+
+}  // namespace mjp

@@ -1,0 +1,27 @@
+#ifndef POLICY_DIT_PACKED_DIT_H_
+#define POLICY_DIT_PACKED_DIT_H_
+
+#include <memory>
+#include <vector>
+
+#include "policy/dit/clip_tower.h"
+#include "policy/dit/dit_model.h"
+#include "policy/dit/trunk.h"
+
+namespace mjp::cpu {
+
+// All weights of a multi_task_dit checkpoint, packed for this processor.
+struct PackedDit {
+  std::shared_ptr<const Checkpoint> checkpoint;
+  std::vector<PackedVision> vision;  // one, or one per camera
+  PackedText text;
+  ConvLayer text_projection;
+  PackedTrunk trunk;
+};
+
+// The one copy of it in this process.
+std::shared_ptr<const PackedDit> PackedDitOf(const std::shared_ptr<const Checkpoint>& checkpoint);
+
+}  // namespace mjp::cpu
+
+#endif  // POLICY_DIT_PACKED_DIT_H_

@@ -20,7 +20,7 @@ struct Arguments {
   BenchOptions bench;
   std::string network = "compact", checkpoint;
   std::vector<std::string> suites;
-  std::string json, peer;
+  std::string json, baseline;
 };
 
 // Named alone: these have large networks of their own.
@@ -89,7 +89,7 @@ int Run(Arguments& arguments) {
     if (!Chosen(name, arguments.suites)) continue;
     add(suite(bench));
   }
-  if (!arguments.peer.empty()) add(BenchPeer(arguments.peer, bench));
+  if (!arguments.baseline.empty()) add(BenchBaseline(arguments.baseline, bench));
   if (!arguments.json.empty()) WriteFileAtomically(arguments.json, json.dump(1) + "\n");
   return 0;
 }
@@ -129,7 +129,7 @@ Action AddBench(CLI::App& app) {
                           {{"raster", RendererKind::kRaster}, {"mujoco", RendererKind::kMujoco}},
                           arguments->bench.renderer);
   command
-      ->add_option("--peer", arguments->peer,
+      ->add_option("--peer", arguments->baseline,
                    "Then the same networks through another library: torch")
       ->type_name("")
       ->check(OneOf({"torch"}));

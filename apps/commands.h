@@ -22,6 +22,7 @@ Action AddMerge(CLI::App& app);
 Action AddObserve(CLI::App& app);
 Action AddProfile(CLI::App& app);
 Action AddRandomCheckpoint(CLI::App& app);
+Action AddRecord(CLI::App& app);
 Action AddRender(CLI::App& app);
 Action AddReplay(CLI::App& app);
 Action AddReport(CLI::App& app);

@@ -10,7 +10,9 @@
 #include "base/error.h"
 #include "base/number_range.h"
 #include "tasks/aloha/demonstrations.h"
+#include "tasks/evaluation/version.h"
 #include "tasks/pusht/planner/demonstrations.h"
+#include "tasks/pusht/planner/planned_episodes.h"
 #include "tasks/task_names.h"
 
 namespace mjp::app {
@@ -24,10 +26,32 @@ struct Arguments {
   std::string task = kPusht, out;
   int threads = 0;
   std::optional<uint64_t> seed;
+  int episodes = 50;
   DemonstrateOptions pusht;
+  PlannedEpisodesOptions planned;
   TransferOptions aloha;
   std::vector<CLI::Option*> pusht_options, aloha_options;
+  std::vector<CLI::Option*> played_options;  // of Push-T's episodes that are played, not written
 };
+
+void AddPlayedOptions(CLI::App& command, Arguments& arguments) {
+  arguments.played_options = {
+      command
+          .add_option("--action-steps", arguments.planned.action_steps,
+                      "Without --out: control steps of a plan that are executed")
+          ->check(CLI::Range(1, 48))
+          ->capture_default_str(),
+      command
+          .add_option("--push", arguments.planned.pusht.push,
+                      "Without --out: push of the block, as evaluate's")
+          ->type_name("PIXELS")
+          ->check(NumberRange(0.0, 100.0)),
+      command
+          .add_option("--pushes", arguments.planned.pusht.pushes,
+                      "Without --out: so many pushes, as evaluate's")
+          ->type_name("N")
+          ->check(CLI::Range(1, 100))};
+}
 
 void AddPushtOptions(CLI::App& command, Arguments& arguments) {
   StreamOptions& stream = arguments.pusht.stream;
@@ -47,15 +71,15 @@ void AddPushtOptions(CLI::App& command, Arguments& arguments) {
                       "Pixels per control step beyond which a plan is dear")
           ->check(NumberRange(1, 100))
           ->capture_default_str()};
+  AddPlayedOptions(command, arguments);
+  arguments.pusht_options.insert(arguments.pusht_options.end(), arguments.played_options.begin(),
+                                 arguments.played_options.end());
   for (CLI::Option* option : arguments.pusht_options) option->group("Push-T");
 }
 
 void AddAlohaOptions(CLI::App& command, Arguments& arguments) {
   TransferOptions& aloha = arguments.aloha;
   arguments.aloha_options = {
-      command.add_option("--episodes", aloha.episodes, "Starts, of consecutive seeds")
-          ->check(CLI::Range(1, 1000000))
-          ->capture_default_str(),
       command
           .add_option("--noise", aloha.noise,
                       "Radians by which the arms stray from the actions that are recorded")
@@ -67,6 +91,13 @@ void AddAlohaOptions(CLI::App& command, Arguments& arguments) {
   for (CLI::Option* option : arguments.aloha_options) option->group("ALOHA");
 }
 
+// The seed of the first start.
+uint32_t SmallSeed(const std::optional<uint64_t>& given, uint32_t otherwise) {
+  if (given.value_or(0) > std::numeric_limits<uint32_t>::max())
+    throw Error(ExitCode::kUsage, "--seed of starts is less than 2^32");
+  return static_cast<uint32_t>(given.value_or(otherwise));
+}
+
 void RefuseOptionsOf(const std::vector<CLI::Option*>& options, const Arguments& arguments) {
   for (const CLI::Option* option : options) {
     if (option->count() == 0) continue;
@@ -75,18 +106,37 @@ void RefuseOptionsOf(const std::vector<CLI::Option*>& options, const Arguments& 
   }
 }
 
+// Push-T's rates alone.
+bool PlayPusht(Arguments& arguments) {
+  PlannedEpisodesOptions& options = arguments.planned;
+  options.episodes = arguments.episodes;
+  options.seed = SmallSeed(arguments.seed, options.seed);
+  options.planner = arguments.pusht.stream.planner;
+  options.threads = arguments.threads;
+  const Figures figures = PlayPlanned(options, StopOnSignal());
+  if (figures.episodes < options.episodes) return false;
+  std::cout << FiguresText(figures, ScoreMeaning(kPusht));
+  return true;
+}
+
 bool Run(Arguments& arguments) {
   if (arguments.task == kAlohaTask) {
     RefuseOptionsOf(arguments.pusht_options, arguments);
     arguments.aloha.out = arguments.out;
     arguments.aloha.threads = arguments.threads;
-    if (arguments.seed.value_or(0) > std::numeric_limits<uint32_t>::max())
-      throw Error(ExitCode::kUsage, "--seed of this task is less than 2^32");
-    arguments.aloha.seed = static_cast<uint32_t>(arguments.seed.value_or(arguments.aloha.seed));
+    arguments.aloha.episodes = arguments.episodes;
+    arguments.aloha.seed = SmallSeed(arguments.seed, arguments.aloha.seed);
+    arguments.aloha.version = ProjectVersion();
     return RunTransfers(arguments.aloha, std::cout, StopOnSignal());
   }
   RefuseOptionsOf(arguments.aloha_options, arguments);
-  if (arguments.out.empty()) throw Error(ExitCode::kUsage, "--out is required");
+  if (arguments.out.empty()) return PlayPusht(arguments);
+  for (const CLI::Option* option : arguments.played_options) {
+    if (option->count() == 0) continue;
+    throw Error(ExitCode::kUsage, option->get_name() +
+                                      " is of the episodes that are played without --out: " +
+                                      "demonstrations have starts and disturbances of their own");
+  }
   arguments.pusht.out = arguments.out;
   arguments.pusht.threads = arguments.threads;
   arguments.pusht.stream.seed = arguments.seed.value_or(arguments.pusht.stream.seed);
@@ -105,18 +155,24 @@ Action AddDemonstrate(CLI::App& app) {
       ->capture_default_str();
   command
       ->add_option("--out", arguments->out,
-                   "Folder of the demonstrations; ALOHA without it: rates alone")
+                   "Folder of the demonstrations; without it: how well the planner does")
       ->type_name("DIR");
+  CLI::Option* episodes =
+      command->add_option("--episodes", arguments->episodes, "Starts, of consecutive seeds")
+          ->check(CLI::Range(1, 1000000))
+          ->capture_default_str();
   command->add_option("--threads", arguments->threads, "CPU threads; 0: all cores")
       ->check(CLI::Range(0, 1024));
-  command->add_option("--seed", arguments->seed, "Names all randomness; ALOHA: of the first start");
+  command->add_option("--seed", arguments->seed,
+                      "Names all randomness; of starts: the first one's");
   AddPushtOptions(*command, *arguments);
+  arguments->played_options.push_back(episodes);
   AddAlohaOptions(*command, *arguments);
   return [arguments] {
     if (Run(*arguments)) return 0;
-    std::cerr << (arguments->task == kAlohaTask
-                      ? "stopped; nothing was written"
-                      : "stopped; finished streams are kept, go on with the same command")
+    std::cerr << (arguments->out.empty()
+                      ? "stopped; nothing was to be written"
+                      : "stopped; what is finished is kept, go on with the same command")
               << std::endl;
     return StoppedExitCode();
   };

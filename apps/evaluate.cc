@@ -92,11 +92,24 @@ int PrintJson(const std::string& out, const Figures& figures) {
   return CodeOf(figures);
 }
 
+// Says so where `videos` is fewer than --videos asks for: a finished episode is not run again.
+void SayMissingVideos(const EvaluationOptions& options, size_t videos) {
+  const std::vector<int> indices = ShardIndices(options);
+  const auto wanted = static_cast<size_t>(
+      std::ranges::count_if(indices, [&](int index) { return index < options.videos; }));
+  if (videos >= wanted) return;
+  std::fprintf(stderr,
+               "%zu of %zu videos are missing: finished episodes are not run again for them; "
+               "--overwrite in place of --resume makes all anew\n",
+               wanted - videos, wanted);
+}
+
 // What --resume does where nothing is left to do, in a folder that it need not be able to write.
 int ShowComplete(const Task& task, const std::map<int, EpisodeResult>& episodes,
                  const Arguments& arguments) {
   const std::string& out = arguments.out;
   const Figures figures = Summarise(episodes, task.measures());
+  SayMissingVideos(arguments.evaluation, VideosIn(out, episodes).size());
   if (arguments.json) return PrintJson(out, figures);
   std::printf("%sresults         %s/eval_info.json (complete already)\n",
               FiguresText(figures, ScoreMeaning(task.name())).c_str(), out.c_str());
@@ -142,9 +155,10 @@ int Run(Arguments& arguments) {
                  folder.finished().size());
     return StoppedExitCode();
   }
-  result.videos = FilmsIn(arguments.out, folder.finished());
+  result.videos = VideosIn(arguments.out, folder.finished());
   folder.Finish(SummaryText(run, task.measures(), folder.finished(), result));
   const Figures figures = Summarise(folder.finished(), task.measures());
+  SayMissingVideos(options, result.videos.size());
   if (arguments.json) return PrintJson(arguments.out, figures);
   std::printf("%spolicy          %s\ntime            %.1f s\nresults         %s/eval_info.json\n",
               FiguresText(figures, ScoreMeaning(task.name())).c_str(), result.backend.c_str(),
@@ -217,7 +231,7 @@ Action AddEvaluate(CLI::App& app) {
                    "Take part i of N, or what Slurm or Kubernetes say (auto; the default where "
                    "they do); see docs/DISTRIBUTED.md")
       ->type_name("i/N");
-  command->add_option("--videos", options.videos, "Films of the first episodes")
+  command->add_option("--videos", options.videos, "Videos of the first episodes")
       ->check(CLI::Range(0, 100000));
   command->add_flag("--json", arguments->json, "Print the results as JSON, not as a table");
   CLI::Option* resume =

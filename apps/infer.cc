@@ -150,8 +150,9 @@ bool HasCondition(const mjp::SafetensorsFile& file, const std::vector<Expected>&
 
 // Says what in the file is not read, and refuses what was perhaps meant to be.
 void CheckNames(const mjp::SafetensorsFile& file, const std::vector<Expected>& expected) {
-  std::set<std::string> known = {"in/frames_u8", "in/agent_pos",  "in/env_state",
-                                 "in/x_T",       "in/noise_by_t", kCondition};
+  std::set<std::string> known = {
+      "in/frames_u8", "in/agent_pos",  "in/env_state", "in/observation.state",
+      "in/x_T",       "in/noise_by_t", kCondition};
   for (const Expected& input : expected) known.insert(input.name);
   const bool cond = HasCondition(file, expected);
   std::vector<std::string> unknown, beside, unused;

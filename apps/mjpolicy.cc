@@ -17,7 +17,7 @@ int Run(int argc, char** argv) {
                                        mjp::app::AddInstallPlugin, mjp::app::AddRandomCheckpoint,
                                        mjp::app::AddBench,         mjp::app::AddProfile,
                                        mjp::app::AddDataset,       mjp::app::AddConvert,
-                                       mjp::app::AddCertify},
+                                       mjp::app::AddCertify,       mjp::app::AddRecord},
                                  argc, argv);
 }
 

@@ -6,7 +6,7 @@
 #include "apps/commands.h"
 #include "apps/tasks/task_option.h"
 #include "base/error.h"
-#include "tasks/pusht/physics/scene.h"
+#include "tasks/physics/model.h"
 
 namespace mjp::app {
 namespace {

@@ -20,7 +20,7 @@ inline bool WithinCompiler(const mjModel* model) {
 
 // Says `text` where the host shows its warnings, as coming from this plugin.
 inline void Warn(const char* text) {
-  mju_warning("diffusion policy: %.900s", text);  // the engine cuts messages at 1024 characters
+  mju_warning("mjpolicy: %.900s", text);  // the engine cuts messages at 1024 characters
 }
 
 // Runs `function` as the body of a callback of the engine: an exception becomes one warning and

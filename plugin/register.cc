@@ -120,7 +120,7 @@ void WarnOfTwoEngines() {
   std::string all;
   for (const std::string& engine : engines) all += (all.empty() ? "" : " and ") + engine;
   mju_warning(
-      "diffusion policy: this process has two engines, %.600s: a host with another one than MuJoCo "
+      "mjpolicy: this process has two engines, %.600s: a host with another one than MuJoCo "
       "%s does not find the plugin; install that version (in Python: mujoco-core)",
       all.c_str(), mj_versionString());
 }
@@ -128,13 +128,13 @@ void WarnOfTwoEngines() {
 bool Register() {
   WarnOfTwoEngines();
   if (mj_version() != mjVERSION_HEADER) {
-    mju_warning("diffusion policy: compiled for MuJoCo %d, this is %d: not registered",
-                mjVERSION_HEADER, mj_version());
+    mju_warning("mjpolicy: compiled for MuJoCo %d, this is %d: not registered", mjVERSION_HEADER,
+                mj_version());
     return false;
   }
   int slot;
   if (mjp_getPlugin(kPluginName, &slot)) {
-    mju_warning("diffusion policy: %s is registered already by another library", kPluginName);
+    mju_warning("mjpolicy: %s is registered already by another library", kPluginName);
     return false;
   }
   mjpPlugin plugin;

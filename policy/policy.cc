@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/float_environment.h"
 #include "policy/checkpoint/network_model.h"
 #include "policy/network_types.h"
 #include "policy/option_names.h"
@@ -145,6 +146,7 @@ SamplerOptions ResolveSampler(const SamplerOptions& sampler, const Checkpoint& c
 
 std::unique_ptr<Policy> Policy::Create(std::shared_ptr<const Checkpoint> checkpoint,
                                        const PolicyOptions& options) {
+  const DefaultFloatEnvironment arithmetic;  // of the threads that are made here too
   const NetworkType& type = NetworkTypeOf(checkpoint->config.type);
   const PolicyOptions resolved = ResolveOptions(*checkpoint, options);
   if (auto policy = TryCuda(type, checkpoint, resolved)) return policy;

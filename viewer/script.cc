@@ -16,7 +16,7 @@
 //   model FILE       open an MJCF file
 //   open FOLDER      open a checkpoint, or an evaluation
 //   seek STEP        go back to before a control step
-//   record, stop     a film of the window from here on, in the current folder
+//   record, stop     a video of the window from here on, in the current folder
 //   export FORMAT    csv, json or trace of the decisions shown, into the current folder
 //   bench FRAMES     play, and print what a frame and a decision take
 // A line that begins with # is a comment.
@@ -67,8 +67,8 @@ class Script {
       std::string word;
       if (!(words >> word) || word[0] == '#') continue;
       if (!Obey(word, words) || words.fail()) {
-        throw mjp::Error(mjp::ExitCode::kUsage,
-                         "script, line " + std::to_string(number) + ": cannot obey '" + line + "'");
+        throw mjp::Error(mjp::ExitCode::kUsage, "script, line " + std::to_string(number) +
+                                                    ": cannot execute '" + line + "'");
       }
     }
   }
@@ -139,7 +139,7 @@ class Script {
     return Checked();
   }
 
-  // Frames go on while it plays where a film is taken.
+  // Frames go on while it plays where a video is taken.
   bool PlayUntil(int step) {
     Send(RunCommand{step});
     for (;;) {

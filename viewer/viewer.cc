@@ -19,7 +19,7 @@
 namespace mjp::app {
 namespace {
 
-constexpr int kFilmRate = 30;                   // pictures per second
+constexpr int kVideoRate = 30;                  // pictures per second
 constexpr char kProgram[] = "mjpolicy-viewer";  // which what it writes is called after
 
 std::string Written(const std::string& file) {
@@ -293,10 +293,10 @@ void Viewer::ToggleRecording() {
     ui_.notice = Written(video->file());
     return;
   }
-  if (width_ < 2 || height_ < 2) throw mjp::BadInput("there is no frame to film yet");
-  film_ = Picture(width_ & ~1, height_ & ~1, 0);
-  video_ =
-      VideoWriter::Open(kProgram, film_.width, film_.height, kFilmRate, VideoWriter::Before::kKept);
+  if (width_ < 2 || height_ < 2) throw mjp::BadInput("there is no frame to record yet");
+  video_picture_ = Picture(width_ & ~1, height_ & ~1, 0);
+  video_ = VideoWriter::Open(kProgram, video_picture_.width, video_picture_.height, kVideoRate,
+                             VideoWriter::Before::kKept);
   next_picture_ = mjp::Now();
   try {
     AddPictures();
@@ -305,19 +305,19 @@ void Viewer::ToggleRecording() {
     throw;
   }
   ui_.recording = true;
-  ui_.notice = "recording; Ctrl-R ends the film";
+  ui_.notice = "recording; Ctrl-R ends the video";
 }
 
-// The pictures that are due since the last one: slow frames are repeated, so that the film runs at
+// The pictures that are due since the last one: slow frames are repeated, so that the video runs at
 // the speed of the window.
 void Viewer::AddPictures() {
   const double now = mjp::Now();
   if (now < next_picture_) return;
   const Picture frame = Capture();
-  // a film keeps the size it began with, whatever becomes of the window
-  std::fill(film_.rgb.begin(), film_.rgb.end(), uint8_t{0});
-  Paste(film_, frame.rgb.data(), frame.width, frame.height, 1, 0, 0);
-  for (; next_picture_ <= now; next_picture_ += 1.0 / kFilmRate) video_->Add(film_);
+  // a video keeps the size it began with, whatever becomes of the window
+  std::fill(video_picture_.rgb.begin(), video_picture_.rgb.end(), uint8_t{0});
+  Paste(video_picture_, frame.rgb.data(), frame.width, frame.height, 1, 0, 0);
+  for (; next_picture_ <= now; next_picture_ += 1.0 / kVideoRate) video_->Add(video_picture_);
 }
 
 void Viewer::Record() {

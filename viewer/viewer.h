@@ -57,7 +57,7 @@ class Viewer {
   void Open(const std::string& path);
   // Writes the decisions that the history shows into the current folder. Throws Error.
   void Export(ExportFormat format);
-  // Begins a film of the frames in the current folder, or ends it. Throws Error; then no film is
+  // Begins a video of the frames in the current folder, or ends it. Throws Error; then no video is
   // being made.
   void ToggleRecording();
 
@@ -94,8 +94,8 @@ class Viewer {
   std::vector<unsigned> textures_;
   std::shared_ptr<const DecisionRecord> uploaded_;
   std::unique_ptr<VideoWriter> video_;
-  Picture film_;             // of its size
-  double next_picture_ = 0;  // wall time of the film's next picture
+  Picture video_picture_;    // of its size
+  double next_picture_ = 0;  // wall time of the video's next picture
   std::string notice_;       // the last one, and the wall time when it came
   double noticed_ = 0;
 };

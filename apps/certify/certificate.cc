@@ -40,9 +40,7 @@ Json NotEstablished() {
 
 Json MakeCertificate(const CertifyOptions& options) {
   const SharedCheckpoint checkpoint = mjp::LoadCheckpoint(options.checkpoint);
-  mjp::PolicyOptions one = options.policy;
-  one.batch = 1;
-  const auto policy = mjp::Policy::Create(checkpoint, one);
+  const auto policy = PolicyOfOne(checkpoint, options.policy);
   Json certificate = {{"format", kFormat},
                       {"engine", EngineOf()},
                       {"checkpoint", checkpoint->files},
@@ -51,8 +49,8 @@ Json MakeCertificate(const CertifyOptions& options) {
   if (!options.model.empty()) certificate["model"] = ModelOf(options.model);
   certificate["decisions"] = DecisionsOf(checkpoint, options.policy);
   certificate["error"] = ErrorsOf(checkpoint, options.policy);
-  certificate["latency"] = LatencyOf(checkpoint, options);
-  certificate["refused"] = RefusalsOf(checkpoint, options.policy);
+  certificate["latency"] = LatencyOf(*checkpoint, *policy, options.timed);
+  certificate["refused"] = RefusalsOf(*checkpoint, *policy);
   certificate["episodes"] = EpisodesOf(checkpoint, options);
   certificate["not_established"] = NotEstablished();
   return certificate;

@@ -27,7 +27,8 @@ Json MakeCertificate(const CertifyOptions& options);
 // `file` for a value that is missing or not possible.
 CertifyOptions OptionsOf(const Json& certificate, const std::string& file);
 
-// The certificate as a page of Markdown.
+// The certificate as a page of Markdown, which begins with this line.
+inline constexpr char kPageTitle[] = "# Certificate of a policy";
 std::string PageOf(const Json& certificate);
 
 }  // namespace mjp::app

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -27,10 +28,24 @@ std::string PagePath(const std::string& path) {
   return (json ? path.substr(0, path.size() - 5) : path) + ".md";
 }
 
+// Throws Error, before the work, if the page would replace a file that is none.
+void CheckPage(const std::string& page) {
+  std::error_code none;
+  if (!std::filesystem::exists(page, none)) return CheckWritable(page);
+  constexpr size_t kLargestPage = size_t{1} << 20;
+  if (!ReadFile(page, kLargestPage).starts_with(kPageTitle)) {
+    throw mjp::Error(mjp::ExitCode::kUsage,
+                     page +
+                         ": is no page of a certificate and would be replaced by one; give "
+                         "another --out");
+  }
+}
+
 int Certify(const Arguments& arguments) {
+  const std::string page = PagePath(arguments.out);
+  CheckPage(page);
   const Json certificate = MakeCertificate(arguments.options);
   WriteFileAtomically(arguments.out, certificate.dump(1) + "\n");
-  const std::string page = PagePath(arguments.out);
   WriteFileAtomically(page, PageOf(certificate));
   std::printf("certificate     %s\npage            %s\n", arguments.out.c_str(), page.c_str());
   return 0;

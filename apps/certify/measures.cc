@@ -22,8 +22,8 @@
 #include "policy/option_names.h"
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/evaluation/version.h"
+#include "tasks/physics/model.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
-#include "tasks/pusht/physics/scene.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tasks/results/statistics.h"
 
@@ -81,6 +81,11 @@ Json EngineOf() {
           {"program_sha256", mjp::Sha256(mjp::ReadFile(program, kLargestProgram))},
           {"mujoco", mj_versionString()},
           {"compiler", __VERSION__}};
+}
+
+std::unique_ptr<mjp::Policy> PolicyOfOne(const SharedCheckpoint& checkpoint,
+                                         const mjp::PolicyOptions& options) {
+  return mjp::Policy::Create(checkpoint, WithBatch(options, 1));
 }
 
 Json MachineOf(const mjp::Policy& policy) {
@@ -142,14 +147,13 @@ Json EpisodesOf(const SharedCheckpoint& checkpoint, const CertifyOptions& option
           {"each", list}};
 }
 
-Json LatencyOf(const SharedCheckpoint& checkpoint, const CertifyOptions& options) {
+Json LatencyOf(const mjp::Checkpoint& checkpoint, mjp::Policy& policy, int timed) {
   constexpr int kWarmUp = 3;
-  const auto policy = mjp::Policy::Create(checkpoint, WithBatch(options.policy, 1));
-  BenchObservations observations(*checkpoint, 1);
+  BenchObservations observations(checkpoint, 1);
   mjp::PolicyOutput output;
-  for (int i = 0; i < kWarmUp; ++i) policy->Infer(observations.Next(), output);
+  for (int i = 0; i < kWarmUp; ++i) policy.Infer(observations.Next(), output);
   const double begin = mjp::Now();
-  policy->Infer(observations.Next(), output);
+  policy.Infer(observations.Next(), output);
   const double length = mjp::Now() - begin;
   constexpr int64_t kTrial = 100000;
   volatile double sink = FixedWork(kTrial);
@@ -157,9 +161,9 @@ Json LatencyOf(const SharedCheckpoint& checkpoint, const CertifyOptions& options
   sink = FixedWork(kTrial);
   const auto rounds = static_cast<int64_t>(kTrial * length / (mjp::Now() - trial)) + 1;
   std::vector<double> decisions, work;
-  for (int i = 0; i < options.timed; ++i) {
+  for (int i = 0; i < timed; ++i) {
     const double first = mjp::Now();
-    policy->Infer(observations.Next(), output);
+    policy.Infer(observations.Next(), output);
     const double second = mjp::Now();
     sink = FixedWork(rounds);
     const double third = mjp::Now();
@@ -169,20 +173,19 @@ Json LatencyOf(const SharedCheckpoint& checkpoint, const CertifyOptions& options
   static_cast<void>(sink);
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  return {{"decisions", options.timed},
+  return {{"decisions", timed},
           {"milliseconds", Percentiles(decisions)},
           {"fixed_work_milliseconds", Percentiles(work)},
           {"peak_memory_mib", static_cast<double>(usage.ru_maxrss) / 1024}};
 }
 
-Json RefusalsOf(const SharedCheckpoint& checkpoint, const mjp::PolicyOptions& options) {
-  const auto policy = mjp::Policy::Create(checkpoint, WithBatch(options, 1));
-  BenchObservations observations(*checkpoint, 1);
+Json RefusalsOf(const mjp::Checkpoint& checkpoint, mjp::Policy& policy) {
+  BenchObservations observations(checkpoint, 1);
   mjp::PolicyOutput output;
   Json list = Json::array();
   const auto ask = [&](const std::string& what, const mjp::PolicyInput& input) {
     try {
-      policy->Infer(input, output);
+      policy.Infer(input, output);
       list.push_back({{"asked", what}, {"answer", "it was not refused"}});
     } catch (const mjp::Error& error) {
       list.push_back({{"asked", what}, {"answer", error.what()}});

@@ -13,6 +13,9 @@ using SharedCheckpoint = std::shared_ptr<const mjp::Checkpoint>;
 
 // Version, engine and compiler of this build.
 Json EngineOf();
+// The policy that decides for one robot, from Push-T's scenes.
+std::unique_ptr<mjp::Policy> PolicyOfOne(const SharedCheckpoint& checkpoint,
+                                         const mjp::PolicyOptions& options);
 // Processor, GPU and driver, C library.
 Json MachineOf(const mjp::Policy& policy);
 // SHA-256 of each of 32 chunks, from Push-T's first starts, that do not depend on the physics.
@@ -21,10 +24,11 @@ Json DecisionsOf(const SharedCheckpoint& checkpoint, const mjp::PolicyOptions& o
 Json EpisodesOf(const SharedCheckpoint& checkpoint, const CertifyOptions& options);
 // The network's passes against double precision: largest, p99 and median difference.
 Json ErrorsOf(const SharedCheckpoint& checkpoint, const mjp::PolicyOptions& options);
-// Milliseconds of decisions of one robot, and of a fixed work of the same length beside each.
-Json LatencyOf(const SharedCheckpoint& checkpoint, const CertifyOptions& options);
-// What the policy was asked and had to refuse, with what it said.
-Json RefusalsOf(const SharedCheckpoint& checkpoint, const mjp::PolicyOptions& options);
+// Milliseconds of `timed` decisions of one robot, and of a fixed work of the same length beside
+// each. `policy`: of one.
+Json LatencyOf(const mjp::Checkpoint& checkpoint, mjp::Policy& policy, int timed);
+// What the policy was asked and had to refuse, with what it said. `policy`: of one.
+Json RefusalsOf(const mjp::Checkpoint& checkpoint, mjp::Policy& policy);
 // Ten seconds of a model with the plugin: hash of each state, number of warnings.
 Json ModelOf(const std::string& path);
 

@@ -43,9 +43,9 @@ std::string EpisodesText(const Json& episodes) {
 
 std::string PageOf(const Json& certificate) {
   std::string text =
-      "# Certificate of a policy\n\nWritten by `mjpolicy certify`; the JSON file with the same "
-      "name "
-      "has every hash, and\n`mjpolicy certify DIR --verify FILE.json` repeats it.\n";
+      std::string(kPageTitle) +
+      "\n\nWritten by `mjpolicy certify`; the JSON file with the same name has every hash, and\n"
+      "`mjpolicy certify DIR --verify FILE.json` repeats it.\n";
   text += TableOf("Engine", certificate["engine"]);
   text += TableOf("Checkpoint, SHA-256", certificate["checkpoint"]);
   text += TableOf("Settings", certificate["settings"]);

@@ -50,8 +50,8 @@ EvaluationFiles ReadOne(const std::string& folder) {
     throw mjp::BadInput(folder + ": no episode is finished yet; go on with evaluate --resume");
   one.figures = Summarise(one.episodes, MeasuresOf(one.episodes));
   for (const auto& [index, episode] : one.episodes) {
-    const auto films = FilmsIn(folder, {{index, episode}});
-    if (!films.empty()) one.films[index] = films.front();
+    const auto videos = VideosIn(folder, {{index, episode}});
+    if (!videos.empty()) one.videos[index] = videos.front();
   }
   one.stages = ReadStages(folder + "/eval_info.json");
   const std::string certificate = folder + "/certificate.json";

@@ -29,9 +29,9 @@ struct EvaluationFiles {
   std::map<int, EpisodeResult> episodes;  // by index
   int expected = 0;                       // episodes of the whole run
   Figures figures;
-  std::map<int, std::string> films;  // by index; complete ones alone
-  std::vector<StageTime> stages;     // of eval_info.json; empty before the end
-  std::optional<Json> certificate;   // certificate.json
+  std::map<int, std::string> videos;  // by index; complete ones alone
+  std::vector<StageTime> stages;      // of eval_info.json; empty before the end
+  std::optional<Json> certificate;    // certificate.json
 };
 
 // Reads the folders. Throws Error for one that holds no evaluation, and for different tasks.

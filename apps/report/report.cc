@@ -4,9 +4,9 @@
 
 #include "apps/commands.h"
 #include "apps/report/evaluation_files.h"
-#include "apps/report/films.h"
 #include "apps/report/html.h"
 #include "apps/report/sections.h"
+#include "apps/report/videos.h"
 #include "base/error.h"
 #include "base/folders.h"
 #include "base/number_range.h"
@@ -28,7 +28,7 @@ struct Part {
 };
 
 std::string Page(const Arguments& arguments, const std::vector<EvaluationFiles>& all,
-                 FilmShelf& shelf) {
+                 VideoShelf& shelf) {
   const std::vector<StageTime> profile =
       arguments.profile.empty() ? std::vector<StageTime>() : ReadProfile(arguments.profile);
   const std::vector<Part> parts = {
@@ -56,16 +56,19 @@ std::string Page(const Arguments& arguments, const std::vector<EvaluationFiles>&
 
 int Run(const Arguments& arguments) {
   std::error_code none;
+  if (!arguments.out.ends_with(".html")) {
+    throw Error(ExitCode::kUsage, "--out " + arguments.out + ": a page's name ends with .html");
+  }
   if (!arguments.force && std::filesystem::exists(arguments.out, none)) {
     throw Error(ExitCode::kUsage,
                 arguments.out + " is there already; give --force to replace it, or another --out");
   }
   const std::vector<EvaluationFiles> all = ReadEvaluations(arguments.folders);
   constexpr double kMegabyte = 1e6;
-  FilmShelf shelf(static_cast<uint64_t>(arguments.embed * kMegabyte), arguments.out);
+  VideoShelf shelf(static_cast<uint64_t>(arguments.embed * kMegabyte), arguments.out);
   const std::string page = Page(arguments, all, shelf);
   WriteFileAtomically(arguments.out, page);
-  std::printf("report          %s (%.1f MB, %d films inside, %d linked)\n", arguments.out.c_str(),
+  std::printf("report          %s (%.1f MB, %d videos inside, %d linked)\n", arguments.out.c_str(),
               static_cast<double>(page.size()) / kMegabyte, shelf.inside(), shelf.linked());
   return 0;
 }
@@ -92,7 +95,7 @@ Action AddReport(CLI::App& app) {
       ->type_name("FILE");
   command
       ->add_option("--embed", arguments->embed,
-                   "Films inside the page, in all; the others are links")
+                   "Videos inside the page, in all; the others are links")
       ->type_name("MB")
       ->check(NumberRange(0, 1000));
   command->add_flag("--force", arguments->force, "Replace the page that is there");

@@ -150,23 +150,28 @@ std::string TilesHtml(const std::vector<EvaluationFiles>& all) {
 std::string SuccessSection(const std::vector<EvaluationFiles>& all) {
   std::vector<IntervalRow> chart;
   std::vector<std::vector<std::string>> rows;
-  std::vector<std::string> header = {"Evaluation", "Episodes",   "Solved",       "Success", "from",
-                                     "to",         "Mean score", "Median steps", "Invalid"};
+  std::vector<std::string> header = {"Evaluation", "Episodes",    "Solved",     "Success",
+                                     "from",       "to",          "Mean score", "Median steps",
+                                     "Jerk",       "Border jump", "Invalid"};
   for (size_t i = 0; i < all.size(); ++i) {
     const EvaluationFiles& one = all[i];
     const Interval interval = SuccessInterval(one);
+    const std::optional<Smoothness>& smooth = one.figures.smoothness;
     chart.push_back({one.name, Success(one), interval.low, interval.high});
-    rows.push_back({Coloured(i, one.name), std::to_string(one.figures.episodes),
-                    std::to_string(one.figures.successes), Percent(Success(one), 2),
-                    Percent(interval.low, 2), Percent(interval.high, 2),
-                    Fixed(one.figures.mean_score, 4),
-                    one.figures.successes > 0 ? Fixed(one.figures.median_success_step, 0) : "none",
-                    std::to_string(one.figures.invalid)});
+    rows.push_back(
+        {Coloured(i, one.name), std::to_string(one.figures.episodes),
+         std::to_string(one.figures.successes), Percent(Success(one), 2), Percent(interval.low, 2),
+         Percent(interval.high, 2), Fixed(one.figures.mean_score, 4),
+         one.figures.successes > 0 ? Fixed(one.figures.median_success_step, 0) : "none",
+         smooth ? Fixed(smooth->jerk, 2) : "unknown",
+         smooth ? Fixed(smooth->border_jump, 2) : "unknown", std::to_string(one.figures.invalid)});
   }
   return SectionHtml("success", "Success",
                      "The dot is the share of solved episodes, the bar its 95 % interval (Wilson). "
                      "The score is the mean over episodes of " +
-                         Escaped(ScoreMeaning(all.front().task)) + ".",
+                         Escaped(ScoreMeaning(all.front().task)) +
+                         ". Jerk is the mean third difference of the actions, the border jump the "
+                         "mean second difference where a chunk begins, in the policy's unit.",
                      IntervalChart(chart) + TableHtml(header, rows));
 }
 

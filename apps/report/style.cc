@@ -43,17 +43,17 @@ svg .value{fill:var(--ink);font-weight:600}svg .grid{stroke:var(--line)}svg .axi
 .filters{display:flex;gap:.4rem;flex-wrap:wrap;margin:.3rem 0 .9rem}
 button{font:inherit;font-size:.9rem;color:var(--ink);background:var(--page);border:1px solid var(--line);border-radius:.5rem;padding:.3rem .8rem;cursor:pointer}
 button[aria-pressed=true]{border-color:var(--s0);color:var(--s0);font-weight:600}
-.films{display:grid;grid-template-columns:repeat(auto-fill,minmax(14rem,1fr));gap:.9rem}
-.film{border:1px solid var(--line);border-top:.22rem solid var(--c);border-radius:.6rem;overflow:hidden;background:var(--page)}
-.film video{display:block;width:100%;aspect-ratio:10/7;background:#000;object-fit:contain}
-.film .link{display:grid;place-items:center;aspect-ratio:10/7;border-bottom:1px solid var(--line);padding:1rem;text-align:center}
-.film div.what{padding:.5rem .7rem;font-size:.88rem}.film b{font-weight:600}
+.videos{display:grid;grid-template-columns:repeat(auto-fill,minmax(14rem,1fr));gap:.9rem}
+.video{border:1px solid var(--line);border-top:.22rem solid var(--c);border-radius:.6rem;overflow:hidden;background:var(--page)}
+.video video{display:block;width:100%;aspect-ratio:10/7;background:#000;object-fit:contain}
+.video .link{display:grid;place-items:center;aspect-ratio:10/7;border-bottom:1px solid var(--line);padding:1rem;text-align:center}
+.video div.what{padding:.5rem .7rem;font-size:.88rem}.video b{font-weight:600}
 a{color:var(--s0)}
 details{margin-top:.9rem}summary{cursor:pointer;font-weight:600}
 code{font:.88em ui-monospace,"DejaVu Sans Mono",monospace;background:var(--page);border:1px solid var(--line);border-radius:.3rem;padding:.05rem .3rem;overflow-wrap:anywhere}
 footer{color:var(--soft);font-size:.88rem;margin:1.4rem 0 2.4rem}
 [hidden]{display:none!important}
-@media (max-width:40rem){header>div,main{padding:0 .8rem}section{padding:.9rem .8rem 1rem}h1{font-size:1.35rem}.films{grid-template-columns:repeat(auto-fill,minmax(10rem,1fr))}nav{padding-left:.8rem}}
+@media (max-width:40rem){header>div,main{padding:0 .8rem}section{padding:.9rem .8rem 1rem}h1{font-size:1.35rem}.videos{grid-template-columns:repeat(auto-fill,minmax(10rem,1fr))}nav{padding-left:.8rem}}
 @media print{nav,.filters{display:none}section{break-inside:avoid}}
 )css";
 

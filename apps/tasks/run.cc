@@ -19,7 +19,7 @@ namespace {
 
 struct Arguments {
   RunModelOptions run;
-  std::string checkpoint, film;
+  std::string checkpoint, video;
   PolicyOptions policy;
 };
 
@@ -57,7 +57,7 @@ void Print(const RunModelResult& result) {
     if (control.cut > 0) std::printf(", cut to its range %.0f %% of the time", 100 * control.cut);
     std::printf("\n");
   }
-  if (!result.film.empty()) std::printf("film            %s\n", result.film.c_str());
+  if (!result.video.empty()) std::printf("video           %s\n", result.video.c_str());
 }
 
 int Run(Arguments& arguments) {
@@ -68,9 +68,9 @@ int Run(Arguments& arguments) {
     attributes["checkpoint"] = std::filesystem::absolute(arguments.checkpoint).string();
   }
   SetAttributesInstead(attributes);
-  const std::filesystem::path film = arguments.film;
-  const bool suffix = film.extension() == ".mp4" || film.extension() == ".avi";
-  arguments.run.film = suffix ? (film.parent_path() / film.stem()).string() : film.string();
+  const std::filesystem::path video = arguments.video;
+  const bool suffix = video.extension() == ".mp4" || video.extension() == ".avi";
+  arguments.run.video = suffix ? (video.parent_path() / video.stem()).string() : video.string();
   const RunModelResult result = RunModel(arguments.run, ShowProgress, StopOnSignal());
   Print(result);
   if (result.stopped) return StoppedExitCode();
@@ -93,15 +93,15 @@ Action AddRun(CLI::App& app) {
       ->default_str("the task's, else 10");
   command->add_option("--seed", arguments->run.seed, "Of the start and of the noise")
       ->capture_default_str();
-  command->add_option("--video", arguments->film, "Film it: .mp4, or .avi without ffmpeg")
+  command->add_option("--video", arguments->video, "Record it: .mp4, or .avi without ffmpeg")
       ->type_name("FILE");
   AddPolicyOptions(*command, arguments->policy);
   command->footer(
       "Examples:\n"
       "  mjpolicy run models/pusht_policy.xml --seconds 30\n"
       "  mjpolicy run models/cart_pole.xml --checkpoint cart_random --seed 7 --video cart.mp4\n"
-      "Ctrl-C ends it with what there is so far, the film too. Exit code 4 where the policy or the "
-      "physics failed.");
+      "Ctrl-C ends it with what there is so far, the video too. Exit code 4 where the policy or "
+      "the physics failed.");
   return [arguments] { return Run(*arguments); };
 }
 

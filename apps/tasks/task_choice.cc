@@ -64,13 +64,21 @@ void TaskChoice::AddTo(CLI::App& command, EvaluationOptions& options) {
   AddChoice<PhysicsKind>(command, "--physics", "The engine; chipmunk is the original",
                          {{"mujoco", PhysicsKind::kMujoco}, {"chipmunk", PhysicsKind::kChipmunk}},
                          pusht_.physics);
-  command.add_option("--push", pusht_.push, "Push of the block every two seconds, of the world")
-      ->type_name("PIXELS")
-      ->check(NumberRange(0.0, 100.0));
+  CLI::Option* push =
+      command
+          .add_option("--push", pusht_.push, "Push of the block every two seconds, of the world")
+          ->type_name("PIXELS")
+          ->check(NumberRange(0.0, 100.0));
+  command
+      .add_option("--pushes", pusht_.pushes,
+                  "So many pushes, at random moments of the first 15 s, not every two seconds")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100))
+      ->needs(push);
   command.add_option("--success", pusht_.success_coverage, "Coverage that counts as success")
       ->check(NumberRange(0.0, 1.0))
       ->capture_default_str();
-  for (const char* name : {"--renderer", "--physics", "--push", "--success"}) {
+  for (const char* name : {"--renderer", "--physics", "--push", "--pushes", "--success"}) {
     pusht_options_.push_back(command.get_option(name)->group("Push-T"));
   }
 }

@@ -1,10 +1,12 @@
-// mjpolicy-train: trains a diffusion policy for Push-T on the planner's demonstrations.
+// mjpolicy-train: trains a diffusion policy, on recorded demonstrations of any task or on those of
+// Push-T's planner.
 
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 
 #include "apps/stop_signal.h"
+#include "apps/train/imitation/train_on_dataset.h"
 #include "apps/train/recipe.h"
 #include "base/command_line/parse.h"
 #include "base/command_line/suggest.h"
@@ -43,6 +45,45 @@ void AddDataOptions(CLI::App& app, mjp::app::TrainOptions& options) {
   app.add_option("--disturbed-episodes", options.rounds.disturbed_episodes,
                  "Of every round, with pushes, latency and unsteady actions")
       ->check(CLI::Range(0, 4096));
+}
+
+// A size that is written as pictures are called: 320x240 has 240 rows.
+void AddSize(CLI::App& app, const char* name, const char* help, int& height, int& width) {
+  app.add_option_function<std::string>(
+         name,
+         [name, &height, &width](const std::string& text) {
+           char rest = 0;
+           const bool read = std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) == 2;
+           if (read && width >= 1 && width <= 4096 && height >= 1 && height <= 4096) return;
+           throw mjp::Error(mjp::ExitCode::kUsage,
+                            std::string(name) + ": '" + text + "' is no size such as 320x240");
+         },
+         help)
+      ->type_name("WxH")
+      ->group("Data set");
+}
+
+void AddDatasetOptions(CLI::App& app, mjp::app::ImitationOptions& imitation) {
+  auto* dataset = app.add_option("--dataset", imitation.data.folder,
+                                 "A LeRobotDataset of any task, such as `mjpolicy record` makes")
+                      ->type_name("DIR")
+                      ->group("Data set");
+  for (const char* name : {"--data", "--demonstrate", "--recording", "--rounds"}) {
+    dataset->excludes(app.get_option(name));
+  }
+  app.add_option("--camera", imitation.data.cameras, "Features of its pictures; all without")
+      ->type_name("NAME")
+      ->group("Data set");
+  app.add_option("--validation", imitation.data.validation, "Share of the episodes held out")
+      ->check(mjp::app::NumberRange(0, 0.5))
+      ->group("Data set");
+  app.add_option("--horizon", imitation.shape.horizon, "Actions in a chunk")
+      ->check(CLI::Range(2, 1024))
+      ->group("Data set");
+  AddSize(app, "--resize", "Resize the pictures, before they are cropped",
+          imitation.shape.resize_height, imitation.shape.resize_width);
+  AddSize(app, "--crop", "Crop them, at random places in training", imitation.shape.crop_height,
+          imitation.shape.crop_width);
 }
 
 void AddRunOptions(CLI::App& app, mjp::app::TrainOptions& options, int& gpus) {
@@ -110,11 +151,13 @@ void AddStepOptions(CLI::App& app, mjp::app::StepOptions& step) {
 }
 
 int RunMain(int argc, char** argv) {
-  CLI::App app("Trains a diffusion policy for Push-T", "mjpolicy-train");
+  CLI::App app("Trains a diffusion policy on demonstrations", "mjpolicy-train");
   mjp::app::TrainOptions options;
+  mjp::app::ImitationOptions imitation;
   int gpus = 1;
   mjp::app::AddCommonOptions(app, mjp::app::VersionText("mjpolicy-train"));
   AddDataOptions(app, options);
+  AddDatasetOptions(app, imitation);
   AddRunOptions(app, options, gpus);
   AddNetworkOptions(app, options.architecture, options.optimizer);
   AddStepOptions(app, options.step);
@@ -123,7 +166,9 @@ int RunMain(int argc, char** argv) {
   mjp::app::Ranks ranks(gpus);
   std::ofstream silence;
   std::ostream& progress = ranks.rank() == 0 ? std::cout : silence;
-  const bool complete = mjp::app::Train(options, ranks, progress, stop);
+  const bool complete = imitation.data.folder.empty()
+                            ? mjp::app::Train(options, ranks, progress, stop)
+                            : mjp::app::TrainOnDataset(imitation, options, ranks, progress, stop);
   if (complete) return 0;
   std::fprintf(stderr, "mjpolicy-train: stopped; start the same command again to go on\n");
   return mjp::app::StoppedExitCode();

@@ -1,68 +1,30 @@
 #include "apps/train/recipe.h"
 
 #include <ATen/Context.h>
-#include <torch/cuda.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <regex>
 #include <thread>
 
 #include "apps/train/curves.h"
+#include "apps/train/optimisation/device.h"
 #include "apps/train/run_state.h"
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/timing.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tasks/results/statistics.h"
-#if MJPOLICY_HAVE_CUDA
-#include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
-#endif
 
 namespace mjp::app {
 namespace {
-
-at::Device ChooseDevice(const std::string& name, const Ranks& ranks) {
-  const bool available = MJPOLICY_HAVE_CUDA && torch::cuda::is_available();
-  const auto own = static_cast<c10::DeviceIndex>(ranks.rank());
-  if (name == "auto") return available ? at::Device(at::kCUDA, own) : at::Device(at::kCPU);
-  static const std::regex known("cpu|cuda(:(0|[1-9][0-9]?))?");
-  if (!std::regex_match(name, known)) {
-    throw mjp::Error(mjp::ExitCode::kUsage,
-                     "--device is \"" + name + "\": choose auto, cuda, cuda:<index> or cpu");
-  }
-  const at::Device device = name == "cuda" ? at::Device(at::kCUDA, own) : at::Device(name);
-  if (device.is_cuda() && !available) {
-    throw mjp::EnvironmentError("--device " + name +
-                                ": no usable GPU here; use --device cpu, or look at nvidia-smi");
-  }
-  return device;
-}
-
-// All work of a training run goes to one stream of its own: a CUDA graph cannot be captured on the
-// default one.
-class OwnStream {
- public:
-#if MJPOLICY_HAVE_CUDA
-  explicit OwnStream(const at::Device& device) {
-    if (device.is_cuda()) guard_.emplace(c10::cuda::getStreamFromPool(true, device.index()));
-  }
-
- private:
-  std::optional<c10::cuda::CUDAStreamGuard> guard_;
-#else
-  explicit OwnStream(const at::Device&) {}
-#endif
-};
 
 // Of `options`, what one of the ranks does.
 TrainOptions OfRank(TrainOptions options, const Ranks& ranks, const mjp::PolicyConfig& config) {
   options.step.batch = std::max<int64_t>(1, options.step.batch / ranks.size());
   options.data.produce = ranks.rank() == 0;
+  options.data.seed = options.seed;
   options.rounds.folder = options.data.rounds_folder = options.out + "/rounds";
   options.data.own_folder = options.out + "/demonstrations";
   options.rounds.planner = options.data.planner;

@@ -24,11 +24,25 @@ bool IsInside(const State& state) {
       [](double v) { return v > -kMargin && v < kWorldSize + kMargin; });
 }
 
-// Makes the disturbed episodes of round `round` harder.
-void Disturb(int round, EvaluationOptions& evaluation, PushtOptions& pusht) {
-  evaluation.conditions.latency = round % 3;
-  evaluation.conditions.action_noise = 2;
-  pusht.push = 20;
+// What makes a part of the disturbed episodes harder.
+struct Hardship {
+  double push;          // pixels
+  int pushes;           // 0: one every two seconds
+  double action_noise;  // pixels
+  int often;            // times as many decisions as in plain episodes
+};
+constexpr int kMostOften = 4;
+constexpr Hardship kHardships[] = {
+    {20, 0, 2, 2}, {40, 0, 2, kMostOften}, {40, 3, 10, 1}, {30, 4, 5, 2}};
+constexpr int kParts = std::size(kHardships);
+
+void Disturb(int round, int part, EvaluationOptions& evaluation, PushtOptions& pusht) {
+  const Hardship& hardship = kHardships[part];
+  evaluation.action_steps = std::max(1, evaluation.action_steps / hardship.often);
+  evaluation.conditions.latency = std::min((round + part) % 3, evaluation.action_steps);
+  evaluation.conditions.action_noise = hardship.action_noise;
+  pusht.push = hardship.push;
+  pusht.pushes = hardship.pushes;
 }
 
 }  // namespace
@@ -53,7 +67,10 @@ Rounds::Rounds(const RoundOptions& options, const mjp::PolicyOptions& policy)
 Rounds::~Rounds() = default;
 
 int64_t RoundOptions::Capacity() const {
-  return int64_t{count} * (episodes + disturbed_episodes) * (kControlSteps / action_steps + 1);
+  const auto decisions = [](int steps) { return kControlSteps / steps + 1; };
+  const int fewest = std::max(1, action_steps / kMostOften);
+  return int64_t{count} * (int64_t{episodes} * decisions(action_steps) +
+                           int64_t{disturbed_episodes} * decisions(fewest));
 }
 
 bool Rounds::Due(double progress) const {
@@ -62,19 +79,23 @@ bool Rounds::Due(double progress) const {
   return labelled && next_ < options_.count && progress * (options_.count + 1) >= next_ + 1;
 }
 
-Figures Rounds::Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, int round,
-                         bool disturbed, std::vector<Labels>* labels,
-                         const std::atomic<bool>& stop) const {
+Figures Rounds::Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, int round, int part,
+                         std::vector<Labels>* labels, const std::atomic<bool>& stop) const {
   EvaluationOptions evaluation;
-  evaluation.episodes = disturbed ? options_.disturbed_episodes : options_.episodes;
+  evaluation.episodes =
+      part == kPlain ? options_.episodes : (options_.disturbed_episodes + part) / kParts;
+  if (evaluation.episodes == 0) return {};
   evaluation.seed = kFirstSeed + static_cast<uint32_t>(options_.seed % 1000) * 1000000 +
-                    static_cast<uint32_t>(round) * 10000 + (disturbed ? 5000 : 0);
+                    static_cast<uint32_t>(round) * 10000 +
+                    (part == kPlain ? 0 : 5000 + static_cast<uint32_t>(part) * 1100);
   evaluation.policy = policy_;
   evaluation.policy.batch = std::clamp(evaluation.episodes / 2, 1, policy_.batch);
   evaluation.action_steps = options_.action_steps;
   PushtOptions pusht;
-  if (disturbed) Disturb(round, evaluation, pusht);
+  if (part != kPlain) Disturb(round, part, evaluation, pusht);
   if (labels != nullptr) pusht.end_coverage = kEndCoverage;
+  evaluation.policy.sampler.hold_noise =
+      mjp::ResolveHoldNoise(policy_.sampler, *student, evaluation.action_steps);
   const PushtTask task(pusht);
   const int first = student->config.FirstAction();
   const auto remember = [&](const Decision& decision) {
@@ -100,8 +121,8 @@ Figures Rounds::Play(const std::shared_ptr<const mjp::Checkpoint>& student,
   if (labelling_.valid()) labelling_.get();
   const int round = next_++;
   std::vector<Labels> labels;
-  const Figures figures = Episodes(student, round, false, &labels, stop);
-  if (options_.disturbed_episodes > 0) Episodes(student, round, true, &labels, stop);
+  const Figures figures = Episodes(student, round, kPlain, &labels, stop);
+  for (int part = 0; part < kParts; ++part) Episodes(student, round, part, &labels, stop);
   if (!stop) {
     labelling_ = std::async(std::launch::async, [this, round, labels = std::move(labels), figures] {
       Label(round, labels, figures);
@@ -112,7 +133,7 @@ Figures Rounds::Play(const std::shared_ptr<const mjp::Checkpoint>& student,
 
 Figures Rounds::Evaluate(const std::shared_ptr<const mjp::Checkpoint>& student,
                          const std::atomic<bool>& stop) const {
-  return Episodes(student, options_.count, false, nullptr, stop);
+  return Episodes(student, options_.count, kPlain, nullptr, stop);
 }
 
 void Rounds::Label(int round, std::vector<Labels> labels, const Figures& figures) const {

@@ -50,7 +50,9 @@ class Rounds {
 
  private:
   struct Labels;
-  Figures Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, int round, bool disturbed,
+  static constexpr int kPlain = -1;
+  // Plays the plain episodes of a round, or a part of the disturbed ones.
+  Figures Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, int round, int part,
                    std::vector<Labels>* labels, const std::atomic<bool>& stop) const;
   void Label(int round, std::vector<Labels> labels, const Figures& figures) const;
 

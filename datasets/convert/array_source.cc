@@ -132,6 +132,49 @@ void WriteEpisode(ArraySource& source, int64_t episode, const Plan& plan,
   writer.EndEpisode();
 }
 
+// The numbers of a frame as a data set stores them.
+double Stored(double value, const Feature& feature) {
+  return feature.kind == Kind::kFloat ? static_cast<double>(static_cast<float>(value)) : value;
+}
+
+// Throws Error if an episode that the destination has is not what the source holds now. Of pictures
+// the first is looked at, where the file keeps its bytes.
+void CheckBegun(ArraySource& source, const Plan& plan, const ConvertOptions& options,
+                Dataset& begun, size_t episode) {
+  const Episode& of = begun.episodes()[episode];
+  if (of.index >= source.episodes() || source.Length(of.index) != of.length)
+    throw OtherSource(options, of.index, "its length");
+  if (of.tasks != std::vector<std::string>{options.task})
+    throw OtherSource(options, of.index, "its task");
+  for (size_t i = 0; i < plan.parts.size(); ++i) {
+    const Feature& feature = plan.info.features[i];
+    const std::string what = "\"" + feature.name + "\"";
+    if (feature.kind == Kind::kVideo) continue;
+    if (feature.kind == Kind::kImage) {
+      const SourceArray& array = plan.parts[i].front();
+      const std::vector<double> first = source.Read(of.index, array, 0, 1);
+      if (ToPicture(first.data(), array, options.source).rgb !=
+          begun.ReadPicture(episode, feature, 0).rgb)
+        throw OtherSource(options, of.index, what);
+      continue;
+    }
+    const parquet::Column column = begun.Read(episode, feature);
+    size_t before = 0;  // elements of a frame in the parts before
+    for (const SourceArray& array : plan.parts[i]) {
+      const std::vector<double> values = source.Read(of.index, array, 0, of.length);
+      const size_t elements = Elements(array), all = static_cast<size_t>(feature.Elements());
+      for (size_t k = 0; k < values.size(); ++k) {
+        const size_t at = k / elements * all + before + k % elements;
+        const double stored = column.values.numbers.empty()
+                                  ? static_cast<double>(column.values.ints.at(at))
+                                  : column.values.numbers.at(at);
+        if (stored != Stored(values[k], feature)) throw OtherSource(options, of.index, what);
+      }
+      before += elements;
+    }
+  }
+}
+
 }  // namespace
 
 ConvertResult ConvertArrays(ArraySource& source, const ConvertOptions& options) {
@@ -140,13 +183,9 @@ ConvertResult ConvertArrays(ArraySource& source, const ConvertOptions& options) 
   DatasetWriter writer(options.destination, plan.info);
   writer.Finish();
   {
-    const Dataset begun(options.destination);
-    for (const Episode& episode : begun.episodes()) {
-      if (episode.index >= source.episodes() || source.Length(episode.index) != episode.length) {
-        throw BadInput(options.destination + ": episode " + std::to_string(episode.index) +
-                       " is not that of " + options.source + "; name another folder");
-      }
-    }
+    Dataset begun(options.destination);
+    for (size_t episode = 0; episode < begun.episodes().size(); ++episode)
+      CheckBegun(source, plan, options, begun, episode);
   }
   for (int64_t episode = writer.episodes(); episode < source.episodes(); ++episode) {
     WriteEpisode(source, episode, plan, options, writer);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "datasets/convert/convert.h"
 #include "datasets/format/info.h"
 
@@ -41,6 +42,9 @@ std::unique_ptr<ArraySource> OpenHdf5(const std::string& path);
 
 // Converts such a source; options.task and options.fps must be given.
 ConvertResult ConvertArrays(ArraySource& source, const ConvertOptions& options);
+
+// "<destination>: episode <n>: <what> is not that of <source>": it was begun from another.
+Error OtherSource(const ConvertOptions& options, int64_t episode, const std::string& what);
 
 // Converts a LeRobotDataset 2.0 or 2.1.
 ConvertResult ConvertVersion2(const ConvertOptions& options);

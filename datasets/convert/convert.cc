@@ -25,6 +25,11 @@ bool HasHdf5(const std::string& folder) {
 
 }  // namespace
 
+Error OtherSource(const ConvertOptions& options, int64_t episode, const std::string& what) {
+  return BadInput(options.destination + ": episode " + std::to_string(episode) + ": " + what +
+                  " is not that of " + options.source + "; name another folder");
+}
+
 ConvertResult Convert(const ConvertOptions& options) {
   const std::string& source = options.source;
   std::error_code none;

@@ -38,6 +38,11 @@ class Version2Source {
  public:
   explicit Version2Source(const std::string& folder)
       : folder_(folder), info_(ReadInfo(folder + "/meta/info.json")) {
+    if (info_.version == "v3.0") {
+      throw BadInput(folder +
+                     "/meta/info.json: \"codebase_version\" is v3.0 already: use the folder"
+                     " as it is");
+    }
     const std::string tasks = folder + "/meta/tasks.jsonl";
     for (const Json& line : ReadLines(tasks)) {
       KeyReader keys(line, tasks);
@@ -61,6 +66,24 @@ class Version2Source {
   const Info& info() const { return info_; }
   int64_t episodes() const { return info_.episodes; }
   int64_t Length(int64_t episode) const { return lengths_[static_cast<size_t>(episode)]; }
+
+  // Throws Error if an episode that the destination has is not what the source holds now, pictures
+  // left out.
+  void CheckBegun(const ConvertOptions& options, Dataset& begun, size_t episode) const {
+    const Episode& of = begun.episodes()[episode];
+    if (of.index >= episodes() || Length(of.index) != of.length)
+      throw OtherSource(options, of.index, "its length");
+    const std::string path = Path(info_.data_path, of.index, "");
+    const parquet::Reader file(path);
+    for (const Feature& feature : info_.features) {
+      if (IsDefaultFeature(feature.name) || feature.IsPicture()) continue;
+      const parquet::Column now = ReadColumn(file, feature, 0, of.length, path);
+      const parquet::Column then = begun.Read(episode, feature);
+      if (now.values.ints != then.values.ints || now.values.numbers != then.values.numbers ||
+          now.values.texts != then.values.texts)
+        throw OtherSource(options, of.index, "\"" + feature.name + "\"");
+    }
+  }
 
   // Adds an episode to `store`.
   void Add(int64_t index, Store& store) const {
@@ -178,9 +201,6 @@ class Version2Source {
 
 ConvertResult ConvertVersion2(const ConvertOptions& options) {
   const Version2Source source(options.source);
-  if (source.info().version == "v3.0") {
-    throw BadInput(options.source + ": is of version v3.0 already");
-  }
   if (!options.task.empty() || options.fps != 0 || !options.state.empty() || options.video) {
     throw Error(ExitCode::kUsage,
                 options.source +
@@ -193,13 +213,9 @@ ConvertResult ConvertVersion2(const ConvertOptions& options) {
   wanted.data_path = Info().data_path;
   wanted.video_path = Info().video_path;
   Store store(options.destination, wanted);
-  const Dataset begun(options.destination);
-  for (const Episode& episode : begun.episodes()) {
-    if (episode.index >= source.episodes() || source.Length(episode.index) != episode.length) {
-      throw BadInput(options.destination + ": episode " + std::to_string(episode.index) +
-                     " is not that of " + options.source + "; name another folder");
-    }
-  }
+  Dataset begun(options.destination);
+  for (size_t episode = 0; episode < begun.episodes().size(); ++episode)
+    source.CheckBegun(options, begun, episode);
   for (int64_t episode = store.info().episodes; episode < source.episodes(); ++episode) {
     source.Add(episode, store);
     if (options.progress && !options.progress(episode + 1, source.episodes())) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -57,7 +56,6 @@ class ZarrArray {
                             compressor_)) {
       throw keys.Bad("compressor", "is " + compressor_ + "; blosc, zlib, gzip and zstd are read");
     }
-    fill_ = keys.Has("fill_value") ? keys.Number("fill_value", -1e300, 1e300) : std::nan("");
     if (ChunkBytes() > kLargestChunk) throw keys.Bad("chunks", "are too large");
   }
 
@@ -81,7 +79,7 @@ class ZarrArray {
       Load(row / chunk_rows_);
       const size_t begin = static_cast<size_t>(row % chunk_rows_) * elements_;
       for (size_t i = begin; i < begin + elements_; ++i) {
-        values.push_back(missing_ ? fill_ : Value(chunk_.data() + i * Size()));
+        values.push_back(Value(chunk_.data() + i * Size()));
       }
     }
     return values;
@@ -120,16 +118,21 @@ class ZarrArray {
     std::string path = folder_ + "/" + std::to_string(chunk);
     for (size_t axis = 0; axis < shape_.size(); ++axis) path += ".0";
     loaded_ = -1;
-    missing_ = !fs::exists(path);
-    if (missing_ && std::isnan(fill_)) {
-      throw BadInput(path + ": is missing, and the array has no fill_value");
+    // zarr would take it for a chunk of fill values, which a lost file is not
+    if (!fs::exists(path)) {
+      throw BadInput(path + ": is missing; copy the array again, or write it with zarr's " +
+                     "write_empty_chunks=True where it holds fill values alone");
     }
-    if (!missing_) chunk_ = Decoded(ReadFile(path, kLargestFile), path);
+    chunk_ = Decoded(ReadFile(path, kLargestFile), path);
     loaded_ = chunk;
   }
 
   std::vector<uint8_t> Decoded(const std::vector<uint8_t>& bytes, const std::string& path) const {
     const size_t size = ChunkBytes();
+    if (compressor_.empty() && bytes.size() != size) {
+      throw BadInput(path + ": has " + std::to_string(bytes.size()) + " bytes, a chunk of " +
+                     folder_ + "/.zarray has " + std::to_string(size) + "; copy the array again");
+    }
     if (compressor_ != "blosc") {
       const parquet::Codec codec = compressor_.empty()     ? parquet::Codec::kNone
                                    : compressor_ == "zstd" ? parquet::Codec::kZstd
@@ -140,7 +143,7 @@ class ZarrArray {
     std::vector<uint8_t> out(size);
     if (blosc_cbuffer_validate(bytes.data(), bytes.size(), &claimed) != 0 || claimed != size ||
         blosc_decompress_ctx(bytes.data(), out.data(), size, 1) != static_cast<int>(size)) {
-      throw BadInput(path + ": is damaged, or not of the array's size");
+      throw BadInput(path + ": is damaged, or not of the array's size; copy the array again");
     }
     return out;
   }
@@ -149,9 +152,7 @@ class ZarrArray {
   int64_t rows_ = 0, chunk_rows_ = 1;
   std::vector<int64_t> shape_;
   uint64_t elements_ = 1;
-  double fill_ = 0;
   int64_t loaded_ = -1;
-  bool missing_ = false;
   std::vector<uint8_t> chunk_;
 };
 
@@ -164,20 +165,29 @@ class ZarrSource : public ArraySource {
       ends_.push_back(static_cast<int64_t>(end));
       if (ends_.back() <= before) {
         throw BadInput(folder + "/meta/episode_ends: episode " + std::to_string(ends_.size() - 1) +
-                       " has no frames");
+                       " has no frames; copy the array again");
       }
       before = ends_.back();
     }
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder + "/data")) {
-      if (fs::exists(entry.path() / ".zarray")) names.push_back(entry.path().filename());
+    std::error_code error;
+    const fs::directory_iterator data(folder + "/data", error);
+    if (error) throw BadInput(folder + "/data: " + error.message() + "; copy the data set again");
+    for (const auto& entry : data) {
+      if (!entry.is_directory()) continue;
+      if (!fs::exists(entry.path() / ".zarray")) {
+        throw BadInput(entry.path().string() + "/.zarray: is missing; copy the array again, or " +
+                       "remove its folder");
+      }
+      names.push_back(entry.path().filename());
     }
     std::sort(names.begin(), names.end());
     for (const std::string& name : names) {
       const auto added = open_.try_emplace(name, folder + "/data/" + name).first;
       if (added->second.rows() != before) {
         throw BadInput(folder + "/data/" + name + ": has " + std::to_string(added->second.rows()) +
-                       " rows, the episodes end at " + std::to_string(before));
+                       " rows, meta/episode_ends ends at " + std::to_string(before) +
+                       "; copy both again");
       }
       arrays_.push_back({name, added->second.shape(), added->second.Dtype()});
     }

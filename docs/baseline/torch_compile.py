@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The U-Net of `mjpolicy bench --network notebook` through torch.compile, the peer that C++ cannot be.
+"""The U-Net of `mjpolicy bench --network notebook` through torch.compile, the baseline that C++ cannot be.
 
 Prints rows like `mjpolicy bench --peer torch`, each as soon as it has it: a pass compiled with
 max-autotune, alone and captured in a CUDA graph, then the same without the compiler; at batch 1 a
@@ -87,7 +87,7 @@ def report(name, work, seconds):
         total += times[-1]
     times.sort()
     median, p99 = times[len(times) // 2], times[min(len(times) - 1, int(0.99 * len(times)))]
-    print(f"peer      torch, {name:<47} GPU      {len(times):7d} {median:11.4f} {p99:11.4f}", flush=True)
+    print(f"baseline  torch, {name:<47} GPU      {len(times):7d} {median:11.4f} {p99:11.4f}", flush=True)
 
 
 def captured(work):

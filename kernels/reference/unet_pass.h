@@ -2,6 +2,7 @@
 #define KERNELS_REFERENCE_UNET_PASS_H_
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "kernels/reference/residual_block.h"
@@ -67,12 +68,9 @@ Signal ResidualBlock(const Block& b, const Signal& x, const std::vector<double>&
   return y;
 }
 
-// x (action_dim, horizon) at timestep t under the conditioning vector `cond`; like x.
+// x (action_dim, horizon) under `mish_cond`, as ResidualBlock takes it; like x.
 template <typename Weights>
-Signal UnetPass(const Weights& w, Signal x, int t, const std::vector<double>& cond) {
-  std::vector<double> mish_cond = StepEmbedding(w, t);
-  mish_cond.insert(mish_cond.end(), cond.begin(), cond.end());
-  mish_cond = MishOf(mish_cond);
+Signal UnetPass(const Weights& w, Signal x, const std::vector<double>& mish_cond) {
   std::vector<Signal> skips;
   for (const auto& level : w.down) {
     x = ResidualBlock(level.block1, x, mish_cond);
@@ -92,6 +90,13 @@ Signal UnetPass(const Weights& w, Signal x, int t, const std::vector<double>& co
     x = Upsample1d(x, up.weight.data.data(), up.bias.data.data(), out, 0, out);
   }
   return ConvOf(w.out, ConvNormMish(w.final_conv, w.final_norm, x));
+}
+// The same at timestep t under the conditioning vector `cond`.
+template <typename Weights>
+Signal UnetPass(const Weights& w, Signal x, int t, const std::vector<double>& cond) {
+  std::vector<double> mish_cond = StepEmbedding(w, t);
+  mish_cond.insert(mish_cond.end(), cond.begin(), cond.end());
+  return UnetPass(w, std::move(x), MishOf(mish_cond));
 }
 
 }  // namespace mjp::reference

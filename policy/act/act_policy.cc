@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/float_environment.h"
 #include "policy/act/folded_backbone.h"
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/normalizer.h"
@@ -123,6 +124,7 @@ void ActPolicy::FillTokens(const PolicyInput& input, const uint8_t* frames, int 
 }
 
 void ActPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
+  const DefaultFloatEnvironment arithmetic;
   CheckInput(*checkpoint_, options_, input);
   StageTimes& times = output.times;
   times = {};

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/float_environment.h"
 #include "policy/checkpoint/checkpoint_files.h"
 #include "policy/checkpoint/checkpoint_source.h"
 #include "policy/checkpoint/config_parser.h"
@@ -111,6 +112,7 @@ NormalizerStats LoadStats(CheckpointFiles& files, const ConfigFile& config,
 }  // namespace
 
 std::shared_ptr<const Checkpoint> LoadCheckpoint(const std::string& directory) {
+  const DefaultFloatEnvironment arithmetic;
   CheckDirectory(directory);
   CheckpointFiles files(directory);
   const ConfigFile config = ParseConfig(files.ReadJson(kConfig), files.PathOf(kConfig));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/float_environment.h"
 #include "policy/cpu/decision.h"
 #include "policy/input_check.h"
 
@@ -72,6 +73,7 @@ void DenoisingPolicy::FillCondition(const PolicyInput& input, StageTimes& times)
 }
 
 void DenoisingPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
+  const DefaultFloatEnvironment arithmetic;
   CheckInput(*checkpoint_, options_, input);
   StageTimes& times = output.times;
   times = {};

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/float_environment.h"
 #include "kernels/cuda/primitives/cuda_check.h"
 #include "kernels/cuda/primitives/gpu_traits.h"
 #include "policy/cuda/engine.h"
@@ -98,12 +99,14 @@ class CudaPolicy final : public Policy {
   }
 
   void Launch(const PolicyInput& input, PolicyOutput& output) override {
+    const DefaultFloatEnvironment arithmetic;
     CheckInput(*checkpoint_, options_, input);
     Guarded([&] { engine_->Launch(input, output.trace); });
     pending_ = &output;
   }
 
   void Wait() override {
+    const DefaultFloatEnvironment arithmetic;
     PolicyOutput* output = std::exchange(pending_, nullptr);
     if (output == nullptr) return;
     Guarded([&] { engine_->Wait(*output); });

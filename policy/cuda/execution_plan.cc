@@ -7,6 +7,7 @@
 #include "kernels/cuda/sampler/picard.cuh"
 #include "policy/cuda/format_of.h"
 #include "policy/cuda/unet/megakernel_launch.h"
+#include "policy/cuda/unet/row_kernel_unet.h"
 #include "policy/cuda/unet/unet_shapes.h"
 
 namespace mjp {
@@ -58,10 +59,9 @@ struct Chooser {
       return "the first convolution has more terms than the other forms take";
     if (rows * config.horizon > kMaxNormConvPositions)
       return "so many positions are faster with a launch for each norm";
-    DeviceArena measuring;
-    const NormConvUnetPlan plan(unet, format, config.horizon, rows, 1, measuring);
-    return plan.Supported() ? nullptr
-                            : "its norm groups or lengths are not those that the other forms take";
+    return NormConvUnetPlan::Supports(unet, format, config.horizon, rows)
+               ? nullptr
+               : "its norm groups or lengths are not those that the other forms take";
   }
 
   bool OwnerEpilogue(const Rows& rows) const {
@@ -70,33 +70,44 @@ struct Chooser {
                megakernel::kReaderMaxTileValues;
   }
 
-  // Whether this device holds all CTAs of the planned launch at once.
-  bool Resident(const MegakernelLaunch& plan) const {
-    return plan.Supported() && gpu.cooperative && gpu.ClusterBlocks() > 1 &&
-           gpu.multiprocessors >= plan.ctas() && plan.shared_bytes() <= SharedBudget();
+  // Whether this device holds all CTAs of a launch with these needs at once.
+  bool Resident(const LaunchNeeds& launch) const {
+    return launch.supported && gpu.cooperative && gpu.ClusterBlocks() > 1 &&
+           gpu.multiprocessors >= launch.ctas && launch.shared_bytes <= SharedBudget();
   }
 
   // The persistent form of one launch; none where no persistent kernel runs it.
   std::optional<UnetForm> Persistent(const Rows& rows) const {
     const bool owner = OwnerEpilogue(rows);
-    const auto plan = [&](UnetForm form) {
-      DeviceArena measuring;
-      return MegakernelLaunch::Measured(unet, format, config.horizon, form, rows.launch, rows.all,
-                                        rows.per_env, measuring);
+    const auto needs = [&](UnetForm form) {
+      return MegakernelLaunch::Needs(unet, format, config.horizon, form, rows.launch, rows.all,
+                                     rows.per_env);
     };
     if (gpu.Wgmma() && gpu.multiprocessors >= megakernel::kCtas &&
         rows.launch <= megakernel::kMaxRows) {
-      const auto megakernel = plan(UnetForm::kMegakernel);
-      if (megakernel->LayersSupported() && megakernel->shared_bytes() <= SharedBudget() &&
-          (owner || megakernel->warp_specialized())) {
-        if (!Resident(*megakernel)) return std::nullopt;
-        return megakernel->warp_specialized() ? UnetForm::kMegakernelRoles : UnetForm::kMegakernel;
+      const LaunchNeeds megakernel = needs(UnetForm::kMegakernel);
+      if (megakernel.layers_supported && megakernel.shared_bytes <= SharedBudget() &&
+          (owner || megakernel.warp_specialized)) {
+        if (!Resident(megakernel)) return std::nullopt;
+        return megakernel.warp_specialized ? UnetForm::kMegakernelRoles : UnetForm::kMegakernel;
       }
     }
     const UnetForm form = owner ? UnetForm::kOwnerEpilogue : UnetForm::kReaderEpilogue;
-    if (rows.launch * config.horizon > kMaxNormConvPositions || !Resident(*plan(form)))
+    if (rows.launch * config.horizon > kMaxNormConvPositions || !Resident(needs(form)))
       return std::nullopt;
     return form;
+  }
+
+  // The plan of passes over `rows` rows by the row kernel, if there is one.
+  std::optional<ExecutionPlan> RowKernelPlan(int rows) const {
+    const auto config = ChooseRowKernel(unet, format, this->config.horizon, rows, gpu);
+    if (!config) return std::nullopt;
+    ExecutionPlan plan;
+    plan.rows = plan.rows_per_launch = rows;
+    plan.form = plan.fallback = UnetForm::kRowKernel;
+    plan.row_kernel = *config;
+    plan.why = "the weights are few enough for each row to have thread blocks of its own";
+    return plan;
   }
 
   // How many of `rows` rows one launch takes, step by step.
@@ -131,14 +142,15 @@ struct Chooser {
     return plan;
   }
 
-  // Default Picard window: 16, else 8, where one persistent launch takes it; else 16 with a launch
-  // per layer or convolution, unless persistent launches run the sequential chain by MMA and
-  // epilogue warps, or take the wide pass in parts.
+  // Default Picard window: 16 by the row kernel; 16, else 8, where one persistent launch takes it;
+  // else 16 with a launch per layer or convolution, unless persistent launches run the sequential
+  // chain by MMA and epilogue warps, or take the wide pass in parts.
   int FasterWindow(int batch, int steps) const {
     PicardSweepArgs sweep;
     sweep.window = kWindow;
     sweep.elements = config.horizon * config.action_dim;
     if (steps < kLeastWindowSteps || batch > kMostWindowBatch || !PicardSupports(sweep)) return 0;
+    if (RowKernelPlan(batch * kWindow)) return kWindow;
     for (const int window : {kWindow, kWindow / 2})
       if (PersistentPlan(batch, window)) return window;
     const auto sequential = PersistentPlan(batch, 0);
@@ -179,6 +191,8 @@ const char* UnetFormName(UnetForm form) {
       return "launch per layer";
     case UnetForm::kNormConv:
       return "launch per convolution";
+    case UnetForm::kRowKernel:
+      return "row kernel";
     case UnetForm::kReaderEpilogue:
       return "reader-epilogue kernel";
     case UnetForm::kOwnerEpilogue:
@@ -209,18 +223,25 @@ ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const ExecutionPro
   const int window = problem.window == kAutoWindow
                          ? chooser.FasterWindow(problem.batch, problem.steps)
                          : problem.window;
+  const int rows = problem.batch * std::max(1, window);
+  if (auto plan = chooser.RowKernelPlan(rows)) {
+    plan->window = window > 1 ? window : 0;
+    return *plan;
+  }
   if (auto plan = chooser.PersistentPlan(problem.batch, window)) {
     plan->why = WhyPersistent(*plan);
     return *plan;
   }
-  ExecutionPlan plan = ByLaunches(chooser, problem.batch * std::max(1, window));
+  ExecutionPlan plan = ByLaunches(chooser, rows);
   plan.window = window > 1 ? window : 0;
   return plan;
 }
 
 ExecutionPlan ChooseLaunches(const UnetPolicyConfig& config, Format format, int rows,
                              const GpuTraits& gpu) {
-  return ByLaunches(Chooser(config, format, gpu), rows);
+  const Chooser chooser(config, format, gpu);
+  if (const auto plan = chooser.RowKernelPlan(rows)) return *plan;
+  return ByLaunches(chooser, rows);
 }
 
 ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const PolicyOptions& options) {

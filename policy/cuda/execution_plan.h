@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/cuda/primitives/gpu_traits.h"
+#include "kernels/cuda/row_kernel/row_kernel.cuh"
 #include "kernels/shared/format.h"
 #include "policy/checkpoint/config.h"
 #include "policy/policy.h"
@@ -16,6 +17,7 @@ namespace mjp {
 enum class UnetForm {
   kLayers,           // a launch for each convolution and each norm
   kNormConv,         // a launch for each convolution, with the norm before it in its prologue
+  kRowKernel,        // one launch for all layers and steps: a block, or a cluster, for each row
   kReaderEpilogue,   // the persistent kernel whose CTAs normalise what they read
   kOwnerEpilogue,    // the same kernel, but each output tile is normalised once, by its owner
   kMegakernel,       // the persistent kernel of 128 CTAs: all warps multiply and run epilogues
@@ -40,6 +42,7 @@ struct ExecutionPlan {
   int window = 0;                         // resolved
   int rows = 1;                           // of a pass: environments x window
   int rows_per_launch = 1;                // persistent forms may take them in several launches
+  row_kernel::Config row_kernel = {};     // of kRowKernel
   std::string why;                        // one sentence
 
   // Launches of a persistent form that take all rows; 1 for the others.
@@ -52,7 +55,7 @@ struct ExecutionPlan {
 ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const ExecutionProblem& problem,
                               const GpuTraits& gpu);
 
-// The plan of a single pass over `rows` rows by launches, where no persistent kernel is asked for.
+// The plan of a single pass over `rows` rows by launches that end with it: no persistent kernel's.
 ExecutionPlan ChooseLaunches(const UnetPolicyConfig& config, Format format, int rows,
                              const GpuTraits& gpu);
 

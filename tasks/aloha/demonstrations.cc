@@ -1,23 +1,20 @@
 #include "tasks/aloha/demonstrations.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <ostream>
 #include <thread>
 
 #include "base/error.h"
-#include "base/npy.h"
 #include "base/threads.h"
 #include "tasks/aloha/drift.h"
 #include "tasks/aloha/expert.h"
 #include "tasks/aloha/mishap.h"
-#include "tasks/pusht/physics/random_stream.h"
+#include "tasks/aloha/recording_folder.h"
+#include "tasks/physics/random_stream.h"
 #include "tasks/results/statistics.h"
 
 namespace mjp::app {
@@ -52,73 +49,6 @@ void ReportOn(const std::vector<TransferEpisode>& episodes, const std::string& k
     report << kind << "first reward 4 after " << Quantile(first, 0.5) << " control steps (median), "
            << Quantile(first, 1) << " (latest)\n";
   }
-}
-
-NpyArray Integers(const std::vector<int64_t>& values) {
-  NpyArray array = {NpyType::kInt64, {static_cast<int64_t>(values.size())}, {}};
-  const auto* bytes = reinterpret_cast<const uint8_t*>(values.data());
-  array.bytes.assign(bytes, bytes + values.size() * sizeof(int64_t));
-  return array;
-}
-
-// A folder of recordings that appears under its name when it is whole. Nothing is replaced.
-class RecordingFolder {
- public:
-  // Throws Error where there is something at `path` already, or where it cannot be made.
-  explicit RecordingFolder(const std::string& path)
-      : path_(std::filesystem::path(path).lexically_normal()) {
-    if (path_.filename().empty()) path_ = path_.parent_path();
-    unfinished_ = path_.string() + ".unfinished" + std::to_string(::getpid());
-    std::error_code error;
-    if (std::filesystem::is_directory(path_, error) && !std::filesystem::is_empty(path_, error)) {
-      throw Error(ExitCode::kUsage,
-                  path + ": is not empty, and recordings replace nothing; give another --out");
-    }
-    if (std::filesystem::is_regular_file(path_, error)) {
-      throw Error(ExitCode::kUsage, path + ": is a file; give another --out");
-    }
-    if (!std::filesystem::create_directories(unfinished_, error)) {
-      throw BadInput(path + ": cannot be made: " + error.message());
-    }
-  }
-  ~RecordingFolder() {
-    std::error_code none;
-    std::filesystem::remove_all(unfinished_, none);
-  }
-  RecordingFolder(const RecordingFolder&) = delete;
-  RecordingFolder& operator=(const RecordingFolder&) = delete;
-
-  void Add(const std::string& name, const NpyArray& array) const {
-    WriteNpy(unfinished_ / name, array);
-  }
-  void Finish() const {
-    std::error_code error;
-    std::filesystem::rename(unfinished_, path_, error);
-    if (error) throw BadInput(path_.string() + ": cannot be made: " + error.message());
-  }
-
- private:
-  std::filesystem::path path_, unfinished_;
-};
-
-void Write(const std::vector<TransferEpisode>& episodes, const RecordingFolder& folder) {
-  std::vector<double> states, actions;
-  std::vector<int64_t> ends, seeds;
-  for (const TransferEpisode& episode : episodes) {
-    if (!episode.counts || !episode.handed_over) continue;
-    for (const AlohaNumbers& row : episode.states)
-      states.insert(states.end(), row.begin(), row.end());
-    for (const AlohaNumbers& row : episode.actions)
-      actions.insert(actions.end(), row.begin(), row.end());
-    ends.push_back(static_cast<int64_t>(states.size()) / 14);
-    seeds.push_back(episode.seed);
-  }
-  const int64_t rows = static_cast<int64_t>(states.size()) / 14;
-  folder.Add("state.npy", MakeNpy(states, {rows, 14}));
-  folder.Add("action.npy", MakeNpy(actions, {rows, 14}));
-  folder.Add("episode_ends.npy", Integers(ends));
-  folder.Add("seed.npy", Integers(seeds));
-  folder.Finish();
 }
 
 }  // namespace
@@ -157,7 +87,7 @@ bool RunTransfers(const TransferOptions& options, std::ostream& report,
                                       ": the seed of every start must be less than 2^32");
   }
   std::optional<RecordingFolder> folder;
-  if (!options.out.empty()) folder.emplace(options.out);
+  if (!options.out.empty()) folder.emplace(options);
   std::vector<TransferEpisode> episodes(options.episodes);
   std::atomic<int> next = 0;
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -165,8 +95,17 @@ bool RunTransfers(const TransferOptions& options, std::ostream& report,
   RunOnThreads(threads, [&](const std::atomic<bool>& failed) {
     TransferCube simulation;
     for (int i = next++; i < options.episodes && !failed && !stop; i = next++) {
-      episodes[i] = PlayTransfer(options, options.seed + static_cast<uint32_t>(i), simulation);
-      if (options.out.empty()) episodes[i].states = episodes[i].actions = {};
+      const uint32_t seed = options.seed + static_cast<uint32_t>(i);
+      if (std::optional<TransferEpisode> kept = folder ? folder->Find(seed) : std::nullopt) {
+        episodes[i] = std::move(*kept);
+        continue;
+      }
+      episodes[i] = PlayTransfer(options, seed, simulation);
+      if (folder) {
+        folder->Keep(episodes[i]);
+      } else {
+        episodes[i].states = episodes[i].actions = {};
+      }
     }
   });
   if (stop) return false;
@@ -180,7 +119,7 @@ bool RunTransfers(const TransferOptions& options, std::ostream& report,
     }
   }
   ReportOn(episodes, "", report);
-  if (folder) Write(episodes, *folder);
+  if (folder) folder->Finish(episodes);
   return true;
 }
 

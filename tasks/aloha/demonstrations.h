@@ -13,12 +13,13 @@ namespace mjp::app {
 
 struct TransferOptions {
   int episodes = 50;
-  uint32_t seed = 0;     // episode i starts from seed + i
-  int threads = 0;       // 0: one per core
-  double noise = 0;      // radians by which the arms stray from the actions that are recorded
-  bool variety = true;   // each episode in a style of its own
-  bool mishaps = false;  // the expert takes over where something has gone wrong
-  std::string out = {};  // folder of the recordings; "": none
+  uint32_t seed = 0;         // episode i starts from seed + i
+  int threads = 0;           // 0: one per core
+  double noise = 0;          // radians by which the arms stray from the actions that are recorded
+  bool variety = true;       // each episode in a style of its own
+  bool mishaps = false;      // the expert takes over where something has gone wrong
+  std::string out = {};      // folder of the recordings; "": none
+  std::string version = {};  // of the program: kept episodes of another one are refused
 };
 
 // One episode of the expert.
@@ -37,9 +38,10 @@ TransferEpisode PlayTransfer(const TransferOptions& options, uint32_t seed,
 // Plays options.episodes episodes on all threads, prints how many succeed to `report`, and writes
 // the successful ones that end with the cube handed over to options.out, if given: state.npy (N,
 // 14) and action.npy (N, 14), float64, and episode_ends.npy (E), seed.npy (E), whose start each is.
-// The folder is new or empty before and whole afterwards. Returns false where `stop` ended it
-// early, with nothing written. Throws Error, before the work, for another folder, one that cannot
-// be made, and a seed of 2^32 or more.
+// The folder is new or empty before and whole afterwards; until then finished episodes are kept
+// beside it (recording_folder.h). Returns false where `stop` ended it early: the same call then
+// goes on. Throws Error, before the work, for another folder, one that cannot be made, and a seed
+// of 2^32 or more.
 bool RunTransfers(const TransferOptions& options, std::ostream& report,
                   const std::atomic<bool>& stop);
 

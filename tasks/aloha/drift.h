@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tasks/aloha/transfer_cube.h"
-#include "tasks/pusht/physics/random_stream.h"
+#include "tasks/physics/random_stream.h"
 
 namespace mjp::app {
 

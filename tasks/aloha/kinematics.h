@@ -6,8 +6,8 @@
 #include <array>
 
 #include "tasks/aloha/arm.h"
-#include "tasks/pusht/physics/frame.h"
-#include "tasks/pusht/physics/scene.h"
+#include "tasks/physics/frame.h"
+#include "tasks/physics/model.h"
 
 namespace mjp::app {
 

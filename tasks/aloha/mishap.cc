@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tasks/aloha/drift.h"
-#include "tasks/pusht/physics/random_stream.h"
+#include "tasks/physics/random_stream.h"
 
 namespace mjp::app {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "tasks/aloha/arm.h"
 #include "tasks/aloha/track.h"
-#include "tasks/pusht/physics/frame.h"
+#include "tasks/physics/frame.h"
 
 namespace mjp::app {
 

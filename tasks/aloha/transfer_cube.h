@@ -8,7 +8,7 @@
 #include <span>
 
 #include "tasks/aloha/situation.h"
-#include "tasks/pusht/physics/scene.h"
+#include "tasks/physics/model.h"
 
 namespace mjp::app {
 

@@ -10,7 +10,13 @@ namespace mjp::app {
 namespace {
 
 // what a random number is for: the `step` of its address (a chain's own steps stay below 1000)
-enum Purpose : uint32_t { kPixels = 100000, kEpisode = 200000, kAction = 300000, kPush = 400000 };
+enum Purpose : uint32_t {
+  kPixels = 100000,
+  kEpisode = 200000,
+  kAction = 300000,
+  kPush = 400000,
+  kMoment = 500000
+};
 
 constexpr int kStepsPerPush = 20;
 
@@ -43,6 +49,25 @@ void Shift(std::span<uint8_t> picture, int width, int dx, int dy) {
       std::copy_n(&source[3 * (sy * width + sx)], 3, &picture[3 * (y * width + x)]);
     }
   }
+}
+
+// `turn` in [-1, 1) is the direction.
+std::array<double, 2> Towards(float turn, double size) {
+  const double angle = M_PI * turn;
+  return {size * std::cos(angle), size * std::sin(angle)};
+}
+
+std::array<double, 2> PushAtRandom(double size, int count, uint32_t seed, int tick) {
+  std::array<double, 2> sum = {};
+  for (int i = 0; i < count; ++i) {
+    const Quad draw = Uniforms(seed, i, kMoment);
+    const int moment = 1 + static_cast<int>((draw.n[0] + 1) / 2 * kPushedSteps);
+    if (moment != tick) continue;
+    const std::array<double, 2> push = Towards(draw.n[1], size);
+    sum[0] += push[0];
+    sum[1] += push[1];
+  }
+  return sum;
 }
 
 uint8_t ToLevel(double value) {
@@ -86,10 +111,11 @@ void DisturbAction(const Conditions& c, uint32_t seed, int tick, std::span<doubl
   }
 }
 
-std::array<double, 2> PushAt(double size, uint32_t seed, int tick) {
-  if (size == 0 || tick == 0 || tick % kStepsPerPush != 0) return {};
-  const double angle = M_PI * Uniforms(seed, tick, kPush).n[0];
-  return {size * std::cos(angle), size * std::sin(angle)};
+std::array<double, 2> PushAt(double size, int count, uint32_t seed, int tick) {
+  if (size == 0 || tick == 0) return {};
+  if (count > 0) return PushAtRandom(size, count, seed, tick);
+  if (tick % kStepsPerPush != 0) return {};
+  return Towards(Uniforms(seed, tick, kPush).n[0], size);
 }
 
 }  // namespace mjp::app

@@ -21,9 +21,11 @@ void DisturbPicture(const Conditions& conditions, uint32_t seed, int tick, int w
 // Adds the noise of control step `tick` to an action.
 void DisturbAction(const Conditions& conditions, uint32_t seed, int tick, std::span<double> action);
 
-// A push of `size` in x and y that is due before control step `tick`, every twentieth, in a
-// direction of its own; {0, 0} when none is due.
-std::array<double, 2> PushAt(double size, uint32_t seed, int tick);
+// The push in x and y that is due before control step `tick`, of `size` in a direction of its own;
+// {0, 0} when none is due. With `count` 0 one is due every twentieth step, else there are `count`
+// at random moments of the first kPushedSteps, which add up where they meet.
+inline constexpr int kPushedSteps = 150;
+std::array<double, 2> PushAt(double size, int count, uint32_t seed, int tick);
 
 }  // namespace mjp::app
 

@@ -21,9 +21,10 @@ namespace {
 struct Slot {
   EpisodeResult result;
   StateHash hash;
+  SmoothnessMeter smoothness;
   std::vector<double> action;                // (action_dim): executed last
   std::vector<float> chunk, previous_chunk;  // (H, action_dim)
-  std::unique_ptr<EpisodeFilm> film;
+  std::unique_ptr<EpisodeVideo> video;
   double begin = 0;
   bool running = false;
 };
@@ -102,8 +103,8 @@ class BatchEvaluator {
       for (const double value : slot.action) slot.chunk.push_back(static_cast<float>(value));
     }
     if (index < options_.videos) {
-      slot.film = simulations_->Film(i, options_.video_folder, slot.result);
-      slot.film->Add(slot.result);
+      slot.video = simulations_->MakeVideo(i, options_.video_folder, slot.result);
+      slot.video->Add(slot.result);
     }
   }
 
@@ -156,6 +157,7 @@ class BatchEvaluator {
     const int step = policy_->config().FirstAction() + k + (late ? action_steps_ : 0);
     const auto at = chunk.begin() + ActionDim() * static_cast<size_t>(std::min(step, last));
     slot.action.assign(at, at + ActionDim());
+    slot.smoothness.Add(slot.action, k == options_.conditions.latency % action_steps_);
     DisturbAction(options_.conditions, slot.result.seed, slot.result.steps, slot.action);
   }
 
@@ -182,7 +184,7 @@ class BatchEvaluator {
     simulations_->Judge(i, outcome_);
     slot.running =
         AccountStep(outcome_, simulations_->State(i), max_steps_, slot.result, slot.hash);
-    if (slot.film) slot.film->Add(slot.result);
+    if (slot.video) slot.video->Add(slot.result);
   }
 
   void Collect(const Group& group, EvaluationResult& result, const EpisodeCallback& on_episode) {
@@ -191,7 +193,8 @@ class BatchEvaluator {
       if (slot.running) continue;
       slot.result.hash = slot.hash.value();
       slot.result.seconds = mjp::Now() - slot.begin;
-      if (slot.film) result.videos.push_back(slot.film->Close());
+      if (slot.result.valid) slot.result.smoothness = slot.smoothness.Value();
+      if (slot.video) result.videos.push_back(slot.video->Close());
       on_episode(slot.result);
       result.episodes.push_back(slot.result);
     }

@@ -4,12 +4,15 @@
 
 namespace mjp::app {
 
-std::string HostedFailure(const mjModel* model, const mjData* data) {
-  if (mjp::PolicyFailed(model, data)) return "the policy failed";
+std::string PhysicsFailure(const mjData* data) {
   for (const int kind : {mjWARN_BADQPOS, mjWARN_BADQVEL, mjWARN_BADQACC}) {
     if (data->warning[kind].number > 0) return "the physics diverged";
   }
   return "";
+}
+
+std::string HostedFailure(const mjModel* model, const mjData* data) {
+  return mjp::PolicyFailed(model, data) ? "the policy failed" : PhysicsFailure(data);
 }
 
 }  // namespace mjp::app

@@ -17,15 +17,15 @@ class PluginWorker {
   PluginWorker(const Task& task, const EvaluationOptions& options, const mjp::PolicyConfig& config)
       : task_(task), options_(options), simulation_(task.MakeHosted(options, config)) {}
 
-  EpisodeResult Run(int index, std::string& film_file) {
+  EpisodeResult Run(int index, std::string& video_file) {
     const double begin = mjp::Now();
     EpisodeResult result = NewEpisode(task_, index, options_.seed + static_cast<uint32_t>(index));
     StateHash hash;
     simulation_->Start(0, result.seed);
-    std::unique_ptr<EpisodeFilm> film;
+    std::unique_ptr<EpisodeVideo> video;
     if (index < options_.videos) {
-      film = simulation_->Film(0, options_.video_folder, result);
-      film->Add(result);
+      video = simulation_->MakeVideo(0, options_.video_folder, result);
+      video->Add(result);
     }
     const int max_steps = ResolveMaxSteps(options_, task_);
     bool running = true;
@@ -33,12 +33,12 @@ class PluginWorker {
       simulation_->Step();
       simulation_->Judge(0, outcome_);
       running = AccountStep(outcome_, simulation_->State(0), max_steps, result, hash);
-      if (film) film->Add(result);
+      if (video) video->Add(result);
     }
     result.decisions = simulation_->Decisions();
     result.hash = hash.value();
     result.seconds = mjp::Now() - begin;
-    if (film) film_file = film->Close();
+    if (video) video_file = video->Close();
     return result;
   }
 

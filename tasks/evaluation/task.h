@@ -28,14 +28,14 @@ struct StepOutcome {
   bool lost = false;   // the episode ends here without success
 };
 
-// The film of one episode.
-class EpisodeFilm {
+// The video of one episode.
+class EpisodeVideo {
  public:
-  virtual ~EpisodeFilm() = default;
+  virtual ~EpisodeVideo() = default;
 
   // Appends what the simulation shows now. Throws Error if it cannot be written.
   virtual void Add(const EpisodeResult& episode) = 0;
-  // Completes the film and returns its file.
+  // Completes the video and returns its file.
   virtual std::string Close() = 0;
 };
 
@@ -53,8 +53,8 @@ class Simulations {
   virtual void Judge(int i, StepOutcome& outcome) const = 0;
   // Begins <folder>/eval_episode_<index>.mp4 (or .avi) of simulation i. Throws Error if it cannot
   // be created.
-  virtual std::unique_ptr<EpisodeFilm> Film(int i, const std::string& folder,
-                                            const EpisodeResult& episode) = 0;
+  virtual std::unique_ptr<EpisodeVideo> MakeVideo(int i, const std::string& folder,
+                                                  const EpisodeResult& episode) = 0;
 };
 
 // Those with the policy beside them, which is asked for many at once.

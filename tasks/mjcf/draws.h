@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "tasks/pusht/physics/random_state.h"
+#include "tasks/physics/random_state.h"
 
 namespace mjp::app {
 

@@ -4,7 +4,7 @@
 
 #include "plugin/state.h"
 #include "tasks/evaluation/hosted_failure.h"
-#include "tasks/mjcf/film.h"
+#include "tasks/mjcf/video.h"
 
 namespace mjp::app {
 MjcfHosted::MjcfHosted(std::shared_ptr<const TaskFile> file, const mjModel* model)
@@ -37,11 +37,11 @@ int MjcfHosted::Decisions() const {
   return static_cast<int>(PolicyDecisions(model_.get(), data_.get()));
 }
 
-std::unique_ptr<EpisodeFilm> MjcfHosted::Film(int, const std::string& folder,
-                                              const EpisodeResult& episode) {
-  return std::make_unique<WorldFilm>(folder + "/eval_episode_" + std::to_string(episode.index),
-                                     FilmCamera(file_->model(), file_->policy().config),
-                                     file_->period(), world_.model(), world_.data());
+std::unique_ptr<EpisodeVideo> MjcfHosted::MakeVideo(int, const std::string& folder,
+                                                    const EpisodeResult& episode) {
+  return std::make_unique<WorldVideo>(folder + "/eval_episode_" + std::to_string(episode.index),
+                                      VideoCamera(file_->model(), file_->policy().config),
+                                      file_->period(), world_.model(), world_.data());
 }
 
 }  // namespace mjp::app

@@ -21,8 +21,8 @@ class MjcfHosted : public HostedSimulation {
   void Start(int i, uint32_t seed) override;
   std::span<const double> State(int) const override { return state_; }
   void Judge(int i, StepOutcome& outcome) const override;
-  std::unique_ptr<EpisodeFilm> Film(int i, const std::string& folder,
-                                    const EpisodeResult& episode) override;
+  std::unique_ptr<EpisodeVideo> MakeVideo(int i, const std::string& folder,
+                                          const EpisodeResult& episode) override;
   void Step() override;
   int Decisions() const override;
 

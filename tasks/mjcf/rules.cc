@@ -18,8 +18,9 @@ const std::vector<std::string>& KnownNumbers() {
   return names;
 }
 const std::vector<std::string>& KnownTexts() {
-  static const std::vector<std::string> names = {"task.start", "task.random", kSuccess,   kFailure,
-                                                 kScore,       kMeasures,     "task.code"};
+  static const std::vector<std::string> names = {
+      "task.start", "task.random", kSuccess,    kFailure,
+      kScore,       kMeasures,     "task.code", "task.description"};
   return names;
 }
 

@@ -11,9 +11,9 @@
 #include "plugin/state.h"
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/evaluation/hosted_failure.h"
-#include "tasks/mjcf/film.h"
 #include "tasks/mjcf/hosted.h"
 #include "tasks/mjcf/mjcf_task.h"
+#include "tasks/mjcf/video.h"
 
 namespace mjp::app {
 namespace {
@@ -145,12 +145,12 @@ RunModelResult RunModel(const RunModelOptions& options,
   const int most = std::max(1, static_cast<int>(std::ceil(steps - 1e-9)));
   const double begin = Now();
   simulation.Start(options.seed);
-  std::unique_ptr<WorldFilm> film;
-  if (!options.film.empty()) {
-    film = std::make_unique<WorldFilm>(
-        options.film, FilmCamera(simulation.model(), simulation.outline().config), result.period,
+  std::unique_ptr<WorldVideo> video;
+  if (!options.video.empty()) {
+    video = std::make_unique<WorldVideo>(
+        options.video, VideoCamera(simulation.model(), simulation.outline().config), result.period,
         simulation.model(), simulation.data(), VideoWriter::Before::kKept);
-    film->Add(result.episode);
+    video->Add(result.episode);
   }
   StateHash hash;
   StepOutcome outcome;
@@ -160,7 +160,7 @@ RunModelResult RunModel(const RunModelOptions& options,
     const std::vector<mjtNum> state = MovingState(simulation.model(), simulation.data());
     running = AccountStep(outcome, state, most, result.episode, hash);
     NoteControls(simulation, result.episode.steps, result.controls);
-    if (film) film->Add(result.episode);
+    if (video) video->Add(result.episode);
     on_step(result.episode.steps * result.period, most * result.period);
   }
   result.stopped = running;
@@ -168,7 +168,7 @@ RunModelResult RunModel(const RunModelOptions& options,
   result.episode.decisions =
       static_cast<int>(PolicyDecisions(simulation.model(), simulation.data()));
   result.seconds = Now() - begin;
-  if (film) result.film = film->Close();
+  if (video) result.video = video->Close();
   return result;
 }
 

@@ -15,7 +15,7 @@ struct RunModelOptions {
   std::string model;
   double seconds = 0;  // of simulation; 0: as long as the task lasts, or 10
   uint32_t seed = 0;
-  std::string film;  // file without its suffix; empty: none
+  std::string video;  // file without its suffix; empty: none
 };
 
 // One control that the policy drove.
@@ -34,7 +34,7 @@ struct RunModelResult {
   double seconds = 0;    // wall time
   bool stopped = false;  // before its end
   std::vector<DrivenControl> controls;
-  std::string film;  // the file; empty: none
+  std::string video;  // the file; empty: none
 };
 
 // Runs a model that has a policy in it: a task from the start of its seed until it is decided, any

@@ -7,7 +7,7 @@
 #include "plugin/model/outline.h"
 #include "tasks/mjcf/rules.h"
 #include "tasks/mjcf/start.h"
-#include "tasks/pusht/physics/scene.h"
+#include "tasks/physics/model.h"
 
 namespace mjp::app {
 

@@ -39,10 +39,15 @@ void TaskWorld::Judge(StepOutcome& outcome) {
   file_.rules().Judge(data_->sensordata, held_, outcome);
 }
 
-void TaskWorld::Judge(const mjModel* model, const mjData* data, StepOutcome& outcome) {
+void TaskWorld::Follow(const mjModel* model, const mjData* data) {
   mj_getState(model, data, state_.data(), kWhole);
   mj_setState(model_.get(), data_.get(), state_.data(), kWhole);
-  Judge(outcome);
+  Update();
+}
+
+void TaskWorld::Judge(const mjModel* model, const mjData* data, StepOutcome& outcome) {
+  Follow(model, data);
+  file_.rules().Judge(data_->sensordata, held_, outcome);
 }
 
 std::vector<mjtNum> MovingState(const mjModel* model, const mjData* data) {

@@ -25,6 +25,10 @@ class TaskWorld {
   // The same, after everything that moves was taken over from `data` of a model of the same file.
   void Judge(const mjModel* model, const mjData* data, StepOutcome& outcome);
 
+  // Takes over everything that moves from `data` of a model of the same file, and brings positions
+  // and sensors up to date.
+  void Follow(const mjModel* model, const mjData* data);
+
   // Gives `model` and `data`, of the same file, what this world is at its start.
   void CopyStart(mjModel* model, mjData* data) const;
 

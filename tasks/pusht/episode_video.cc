@@ -29,8 +29,8 @@ void DrawBar(Picture& picture, int x, int y, int width, double share) {
 
 }  // namespace
 
-EpisodeVideo::EpisodeVideo(const std::string& folder, const EpisodeResult& episode,
-                           std::function<State()> now)
+PushtVideo::PushtVideo(const std::string& folder, const EpisodeResult& episode,
+                       std::function<State()> now)
     : now_(std::move(now)) {
   std::error_code code;
   std::filesystem::create_directories(folder, code);
@@ -39,7 +39,7 @@ EpisodeVideo::EpisodeVideo(const std::string& folder, const EpisodeResult& episo
                               kHeight, 10);
 }
 
-void EpisodeVideo::Add(const EpisodeResult& episode) {
+void PushtVideo::Add(const EpisodeResult& episode) {
   const State state = now_();
   const mjp::FlatScene flat = ToFlatScene(state);
   std::vector<uint8_t> view(mjp::kPictureBytes);
@@ -60,7 +60,7 @@ void EpisodeVideo::Add(const EpisodeResult& episode) {
   writer_->Add(picture);
 }
 
-std::string EpisodeVideo::Close() {
+std::string PushtVideo::Close() {
   writer_->Close();
   return writer_->file();
 }

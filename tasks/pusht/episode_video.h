@@ -11,13 +11,13 @@
 
 namespace mjp::app {
 
-// The film of one episode, ten pictures a second: the scene, beside it what the policy sees, below
+// The video of one episode, ten pictures a second: the scene, beside it what the policy sees, below
 // them seed, step, coverage and score.
-class EpisodeVideo : public EpisodeFilm {
+class PushtVideo : public EpisodeVideo {
  public:
   // Writes <folder>/eval_episode_<index>.mp4 (or .avi) of what `now` says is the state. Throws
   // Error if it cannot be created.
-  EpisodeVideo(const std::string& folder, const EpisodeResult& episode, std::function<State()> now);
+  PushtVideo(const std::string& folder, const EpisodeResult& episode, std::function<State()> now);
 
   void Add(const EpisodeResult& episode) override;
   std::string Close() override;

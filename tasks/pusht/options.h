@@ -12,7 +12,8 @@ enum class RendererKind { kRaster, kMujoco };
 struct PushtOptions {
   RendererKind renderer = RendererKind::kRaster;
   PhysicsKind physics = PhysicsKind::kMujoco;
-  double push = 0;  // displacement of the block every two seconds, pixels
+  double push = 0;  // displacement of the block by a push, pixels
+  int pushes = 0;   // at random moments of an episode; 0: one every two seconds, to the end
   double success_coverage = kSuccessCoverage;
   double end_coverage = -1;  // an episode goes on until coverage exceeds this, success or not
 };

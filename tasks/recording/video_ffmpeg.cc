@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -28,13 +29,15 @@ class FfmpegEncoder : public VideoEncoder {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) throw mjp::EnvironmentError("video: cannot make a pipe");
     pipe_ = ends[1];
+    // a relative name could be taken for a protocol ("a:b.mp4") or an option ("-b.mp4")
+    const std::string path = std::filesystem::absolute(file).string();
     const std::string size = std::to_string(width) + "x" + std::to_string(height);
     const std::string rate = std::to_string(fps);
     std::vector<std::string> words = {
         program,    "-y",   "-loglevel", "error",      "-f", "rawvideo", "-pix_fmt",
         "rgb24",    "-s",   size,        "-r",         rate, "-i",       "-",
         "-an",      "-c:v", "libx264",   "-crf",       "20", "-pix_fmt", "yuv420p",
-        "-threads", "1",    "-movflags", "+faststart", "-f", "mp4",      file};
+        "-threads", "1",    "-movflags", "+faststart", "-f", "mp4",      path};
     std::vector<char*> arguments;
     arguments.reserve(words.size() + 1);
     for (std::string& word : words) arguments.push_back(word.data());

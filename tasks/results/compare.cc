@@ -59,6 +59,11 @@ void Bootstrap(const std::vector<Pair>& pairs, int resamples, Comparison& compar
   comparison.success_difference = {Quantile(successes, 0.025), Quantile(successes, 0.975)};
 }
 
+void Add(const Smoothness& one, Smoothness& sum) {
+  sum.jerk += one.jerk;
+  sum.border_jump += one.border_jump;
+}
+
 }  // namespace
 
 double McNemarExact(int lost, int gained) {
@@ -76,6 +81,8 @@ Comparison Compare(const std::vector<EpisodeResult>& a, const std::vector<Episod
   const auto left = BySeed(a, "A"), right = BySeed(b, "B");
   Comparison c;
   std::vector<Pair> pairs;
+  Smoothness sum_a, sum_b;
+  int smooth = 0;
   for (const auto& [seed, before] : left) {
     const auto found = right.find(seed);
     if (found == right.end()) continue;
@@ -87,6 +94,11 @@ Comparison Compare(const std::vector<EpisodeResult>& a, const std::vector<Episod
     if (!was && is) c.gained_seeds.push_back(seed);
     c.score_a += ScoreOf(before);
     c.score_b += ScoreOf(after);
+    if (before.smoothness && after.smoothness) {
+      ++smooth;
+      Add(*before.smoothness, sum_a);
+      Add(*after.smoothness, sum_b);
+    }
     pairs.push_back({ScoreOf(after) - ScoreOf(before), static_cast<double>(is) - was});
   }
   if (pairs.empty()) {
@@ -103,6 +115,10 @@ Comparison Compare(const std::vector<EpisodeResult>& a, const std::vector<Episod
   c.success_b = static_cast<double>(c.both + c.gained) / c.pairs;
   c.score_a /= c.pairs;
   c.score_b /= c.pairs;
+  if (smooth > 0) {
+    c.smoothness_a = Smoothness{sum_a.jerk / smooth, sum_a.border_jump / smooth};
+    c.smoothness_b = Smoothness{sum_b.jerk / smooth, sum_b.border_jump / smooth};
+  }
   c.p_value = McNemarExact(c.lost, c.gained);
   Bootstrap(pairs, resamples, c);
   return c;
@@ -141,6 +157,13 @@ std::string ComparisonText(const Comparison& c, const std::vector<std::string>& 
       100 * c.success_difference.high);
   add("score           %6.4f    %6.4f    %+6.4f    %+.4f to %+.4f\n", c.score_a, c.score_b,
       c.score_b - c.score_a, c.score_difference.low, c.score_difference.high);
+  if (c.smoothness_a && c.smoothness_b) {
+    const auto smooth = [&](const char* name, double a, double b) {
+      add("%-15s %6.2f    %6.2f    %+6.2f\n", name, a, b, b - a);
+    };
+    smooth("jerk", c.smoothness_a->jerk, c.smoothness_b->jerk);
+    smooth("border jump", c.smoothness_a->border_jump, c.smoothness_b->border_jump);
+  }
   add("successes       %d in both, %d lost, %d gained, %d in neither\n", c.both, c.lost, c.gained,
       c.neither);
   add("McNemar         p = %.4g (exact, two-sided)\n", c.p_value);
@@ -150,27 +173,30 @@ std::string ComparisonText(const Comparison& c, const std::vector<std::string>& 
 }
 
 std::string ComparisonJson(const Comparison& c, const std::vector<std::string>& differences) {
-  const mjp::Json json = {
-      {"pairs", c.pairs},
-      {"only_a", c.only_a},
-      {"only_b", c.only_b},
-      {"both", c.both},
-      {"lost", c.lost},
-      {"gained", c.gained},
-      {"neither", c.neither},
-      {"mcnemar_p", c.p_value},
-      {"success",
-       {{"a", c.success_a},
-        {"b", c.success_b},
-        {"difference_ci95", {c.success_difference.low, c.success_difference.high}}}},
-      {"score",
-       {{"a", c.score_a},
-        {"b", c.score_b},
-        {"difference_ci95", {c.score_difference.low, c.score_difference.high}}}},
-      {"lost_seeds", c.lost_seeds},
-      {"gained_seeds", c.gained_seeds},
-      {"differences", differences},
-      {"regression", c.regression()}};
+  mjp::Json json = {{"pairs", c.pairs},
+                    {"only_a", c.only_a},
+                    {"only_b", c.only_b},
+                    {"both", c.both},
+                    {"lost", c.lost},
+                    {"gained", c.gained},
+                    {"neither", c.neither},
+                    {"mcnemar_p", c.p_value},
+                    {"success",
+                     {{"a", c.success_a},
+                      {"b", c.success_b},
+                      {"difference_ci95", {c.success_difference.low, c.success_difference.high}}}},
+                    {"score",
+                     {{"a", c.score_a},
+                      {"b", c.score_b},
+                      {"difference_ci95", {c.score_difference.low, c.score_difference.high}}}},
+                    {"lost_seeds", c.lost_seeds},
+                    {"gained_seeds", c.gained_seeds},
+                    {"differences", differences},
+                    {"regression", c.regression()}};
+  if (c.smoothness_a && c.smoothness_b) {
+    json["jerk"] = {{"a", c.smoothness_a->jerk}, {"b", c.smoothness_b->jerk}};
+    json["border_jump"] = {{"a", c.smoothness_a->border_jump}, {"b", c.smoothness_b->border_jump}};
+  }
   return json.dump(1) + "\n";
 }
 

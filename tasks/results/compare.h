@@ -1,6 +1,7 @@
 #ifndef TASKS_RESULTS_COMPARE_H_
 #define TASKS_RESULTS_COMPARE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct Comparison {
   double p_value = 1;                     // exact two-sided McNemar test of lost against gained
   double success_a = 0, success_b = 0;    // shares
   double score_a = 0, score_b = 0;        // means
-  Interval success_difference, score_difference;  // B - A, 95 %, bootstrap over the pairs
+  Interval success_difference, score_difference;         // B - A, 95 %, bootstrap over the pairs
+  std::optional<Smoothness> smoothness_a, smoothness_b;  // means over the pairs, where both have it
   std::vector<uint32_t> lost_seeds, gained_seeds;
 
   // B loses significantly more than it gains, or its score is lower with 97.5 % confidence: each

@@ -43,6 +43,9 @@ std::string ToJsonLine(const EpisodeResult& e) {
   json["hash"] = hash;
   if (!e.valid) json["reason"] = e.reason;
   json["timing"] = {{"seconds", e.seconds}};
+  if (e.smoothness) {
+    json["smoothness"] = {{"jerk", e.smoothness->jerk}, {"border_jump", e.smoothness->border_jump}};
+  }
   return json.dump();
 }
 
@@ -75,6 +78,12 @@ EpisodeResult EpisodeFromJson(const std::string& line) {
   }
   e.seconds =
       mjp::KeyReader(keys.Required("timing"), where + ": timing").Number("seconds", 0, kLongest);
+  if (keys.Has("smoothness")) {
+    constexpr double kMostRough = std::numeric_limits<double>::max();
+    mjp::KeyReader smoothness(keys.Required("smoothness"), where + ": smoothness");
+    e.smoothness = Smoothness{smoothness.Number("jerk", 0, kMostRough),
+                              smoothness.Number("border_jump", 0, kMostRough)};
+  }
   if (keys.Bool("success") != e.success()) throw keys.Bad("success", "contradicts success_step");
   return e;
 }

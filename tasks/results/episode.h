@@ -2,8 +2,11 @@
 #define TASKS_RESULTS_EPISODE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "tasks/results/smoothness.h"
 
 namespace mjp::app {
 
@@ -22,17 +25,19 @@ struct EpisodeResult {
   std::string reason;     // why it is not valid
   int steps = 0;          // control steps taken
   int success_step = -1;  // first control step (counted from 1) with success, -1: none
-  std::vector<TaskMeasure> measures;  // those of the task
-  double sum_reward = 0;              // over the control steps, each in [0, 1]
-  double max_reward = 0;              // the score
-  int decisions = 0;                  // action chunks asked of the policy
-  uint64_t hash = 0;                  // of every state: equal hash, equal episode
-  double seconds = 0;                 // wall time, shared with the episodes beside it
+  std::vector<TaskMeasure> measures;     // those of the task
+  double sum_reward = 0;                 // over the control steps, each in [0, 1]
+  double max_reward = 0;                 // the score
+  int decisions = 0;                     // action chunks asked of the policy
+  uint64_t hash = 0;                     // of every state: equal hash, equal episode
+  double seconds = 0;                    // wall time, shared with the episodes beside it
+  std::optional<Smoothness> smoothness;  // where the policy ran beside the batch
 
   bool success() const { return valid && success_step >= 0; }
 };
 
-// One line of JSON without the newline; the timing stands last, in its own key.
+// One line of JSON without the newline; last, in keys of their own, stand the timing and what not
+// every way through an evaluation gives.
 std::string ToJsonLine(const EpisodeResult& episode);
 
 // Parses a line of ToJsonLine. Throws mjp::Error naming what is wrong with it.

@@ -58,20 +58,20 @@ std::vector<Part> ReadParts(const MergeOptions& options) {
   return parts;
 }
 
-// Copies the films of every shard to the folder of the result.
-void CopyFilms(const std::vector<Part>& parts, const std::string& out,
-               const std::map<int, EpisodeResult>& episodes) {
+// Copies the videos of every shard to the folder of the result.
+void CopyVideos(const std::vector<Part>& parts, const std::string& out,
+                const std::map<int, EpisodeResult>& episodes) {
   for (const Part& part : parts) {
-    for (const std::string& film : FilmsIn(part.folder, episodes)) {
-      const fs::path target = fs::path(out) / "videos" / fs::path(film).filename();
+    for (const std::string& video : VideosIn(part.folder, episodes)) {
+      const fs::path target = fs::path(out) / "videos" / fs::path(video).filename();
       const fs::path copy = target.parent_path() / UnfinishedVideoName(target.filename().string());
       std::error_code code;
       fs::create_directories(target.parent_path(), code);
-      fs::copy_file(film, copy, fs::copy_options::overwrite_existing, code);
-      if (code) throw mjp::BadInput(target.string() + ": cannot copy the film: " + code.message());
+      fs::copy_file(video, copy, fs::copy_options::overwrite_existing, code);
+      if (code) throw mjp::BadInput(target.string() + ": cannot copy the video: " + code.message());
       mjp::RenameDurably(copy.string(), target.string());
       const std::string fault = VideoFault(target.string());
-      if (!fault.empty()) throw mjp::BadInput(target.string() + ": the copied film: " + fault);
+      if (!fault.empty()) throw mjp::BadInput(target.string() + ": the copied video: " + fault);
     }
   }
 }
@@ -112,9 +112,9 @@ MergeResult Merge(const MergeOptions& options) {
   }
   ResultsFolder folder(options.out, run.whole, ExistingResults::kOverwrite);
   try {
-    CopyFilms(parts, options.out, episodes);
+    CopyVideos(parts, options.out, episodes);
     for (const auto& [index, episode] : episodes) total.episodes.push_back(episode);
-    total.videos = FilmsIn(options.out, episodes);
+    total.videos = VideosIn(options.out, episodes);
     folder.Adopt(episodes);
     folder.Finish(SummaryText(run.whole, MeasuresOf(episodes), episodes, total));
   } catch (...) {

@@ -25,7 +25,7 @@ struct MergeResult {
 };
 
 // Writes into `out` what one process would have written for the whole evaluation: byte for byte,
-// but for timings (and the films' folder). Nothing is written unless every shard is of the same
+// but for timings (and the videos' folder). Nothing is written unless every shard is of the same
 // run, no shard comes twice, and each has exactly its episodes with their seeds; what is odd is an
 // Error that names it.
 MergeResult Merge(const MergeOptions& options);

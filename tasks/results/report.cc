@@ -29,7 +29,7 @@ Json EpisodeLists(const std::map<int, EpisodeResult>& episodes, const Evaluation
 Figures Summarise(const std::map<int, EpisodeResult>& episodes,
                   const std::vector<std::string>& measures) {
   Figures figures;
-  std::vector<double> scores, sums, steps;
+  std::vector<double> scores, sums, steps, jerks, jumps;
   for (const auto& [index, e] : episodes) {
     ++figures.episodes;
     figures.successes += e.success();
@@ -37,7 +37,11 @@ Figures Summarise(const std::map<int, EpisodeResult>& episodes,
     scores.push_back(e.valid ? e.max_reward : 0);
     sums.push_back(e.valid ? e.sum_reward : 0);
     if (e.success()) steps.push_back(e.success_step);
+    if (!e.smoothness) continue;
+    jerks.push_back(e.smoothness->jerk);
+    jumps.push_back(e.smoothness->border_jump);
   }
+  if (!jerks.empty()) figures.smoothness = Smoothness{Mean(jerks), Mean(jumps)};
   figures.mean_score = Mean(scores);
   figures.mean_sum_reward = Mean(sums);
   for (const std::string& name : measures) {
@@ -82,6 +86,10 @@ std::string SummaryText(const std::string& run, const std::vector<std::string>& 
     overall["avg_final_" + mean.name] = mean.final;
   }
   overall["median_success_step"] = f.median_success_step;
+  if (f.smoothness) {
+    overall["avg_jerk"] = f.smoothness->jerk;
+    overall["avg_border_jump"] = f.smoothness->border_jump;
+  }
   overall["video_paths"] = result.videos;
   Json group = overall;
   Json invalid = Json::array();
@@ -124,6 +132,12 @@ std::string FiguresText(const Figures& f, const std::string& score) {
     add("%-15s %6.4f\n", ("final " + mean.name).c_str(), mean.final);
   }
   add("steps           %6.0f     (median control steps to success)\n", f.median_success_step);
+  if (f.smoothness) {
+    add("jerk            %6.2f     (mean third difference of the actions, the policy's unit)\n",
+        f.smoothness->jerk);
+    add("border jump     %6.2f     (mean second difference where a chunk begins)\n",
+        f.smoothness->border_jump);
+  }
   add("invalid         %6d\n", f.invalid);
   return text;
 }

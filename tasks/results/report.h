@@ -2,6 +2,7 @@
 #define TASKS_RESULTS_REPORT_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,9 @@ struct Figures {
   int episodes = 0, successes = 0, invalid = 0;
   double mean_score = 0;  // LeRobot's avg_max_reward
   double mean_sum_reward = 0;
-  std::vector<TaskMeasure> measures;  // means
-  double median_success_step = 0;     // over the successes
+  std::vector<TaskMeasure> measures;     // means
+  double median_success_step = 0;        // over the successes
+  std::optional<Smoothness> smoothness;  // means over the episodes that have it
 };
 
 // `measures` names those of the task, which no episodes do not tell.

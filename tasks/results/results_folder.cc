@@ -28,9 +28,9 @@ void RemoveUnfinished(const std::string& folder) {
   }
 }
 
-// Removes also films that cannot be played to their end, and, of an evaluation that is started
-// anew, the films of the one before.
-void RemoveFilms(const std::string& folder, bool all) {
+// Removes also videos that cannot be played to their end, and, of an evaluation that is started
+// anew, the videos of the one before.
+void RemoveVideos(const std::string& folder, bool all) {
   RemoveUnfinished(folder);
   std::error_code code;
   for (const auto& entry : std::filesystem::directory_iterator(folder + "/videos", code)) {
@@ -81,7 +81,7 @@ ResultsFolder::ResultsFolder(const std::string& path, const std::string& run,
     std::filesystem::remove(LogFile(path), code);
     std::filesystem::remove(SummaryFile(path), code);
   }
-  RemoveFilms(path, !resumed);
+  RemoveVideos(path, !resumed);
   if (!resumed) WriteFileAtomically(RunFile(path), run);
   // a torn last line is cut off before anything is appended
   std::string text;
@@ -117,7 +117,7 @@ void ResultsFolder::Discard() {
   std::filesystem::remove(SummaryFile(path_), code);
   std::filesystem::remove(LogFile(path_), code);
   std::filesystem::remove(RunFile(path_), code);
-  RemoveFilms(path_, true);
+  RemoveVideos(path_, true);
 }
 
 std::optional<std::map<int, EpisodeResult>> CompleteResults(const std::string& folder,
@@ -139,9 +139,9 @@ std::optional<std::map<int, EpisodeResult>> CompleteResults(const std::string& f
   const Json summary = mjp::ReadJson(SummaryFile(folder), {kLogLimit, 16});
   try {
     const Json& overall = summary.at("overall");
-    const auto films = overall.at("video_paths").get<std::vector<std::string>>();
+    const auto videos = overall.at("video_paths").get<std::vector<std::string>>();
     const bool same = overall.at("n_episodes").get<size_t>() == episodes.size() &&
-                      films.size() == FilmsIn(folder, episodes).size();
+                      videos.size() == VideosIn(folder, episodes).size();
     if (!same) return std::nullopt;
   } catch (const nlohmann::json::exception& error) {
     throw mjp::BadInput(SummaryFile(folder) +
@@ -180,17 +180,17 @@ std::vector<EpisodeResult> ParseEpisodes(const std::string& text, bool torn_tail
   return episodes;
 }
 
-std::vector<std::string> FilmsIn(const std::string& folder,
-                                 const std::map<int, EpisodeResult>& episodes) {
-  std::vector<std::string> films;
+std::vector<std::string> VideosIn(const std::string& folder,
+                                  const std::map<int, EpisodeResult>& episodes) {
+  std::vector<std::string> videos;
   for (const auto& [index, episode] : episodes) {
     const std::string stem = folder + "/videos/eval_episode_" + std::to_string(index);
     for (const char* suffix : {".mp4", ".avi"}) {
       if (!std::filesystem::exists(stem + suffix)) continue;
-      if (VideoFault(stem + suffix).empty()) films.push_back(stem + suffix);
+      if (VideoFault(stem + suffix).empty()) videos.push_back(stem + suffix);
     }
   }
-  return films;
+  return videos;
 }
 
 }  // namespace mjp::app

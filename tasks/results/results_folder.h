@@ -19,8 +19,8 @@ enum class ExistingResults { kRefuse, kResume, kOverwrite };
 class ResultsFolder {
  public:
   // Creates or opens `path`. `run` is the text that identifies the evaluation (everything results
-  // depend on); resuming a folder of another run is an Error that says what differs. Torn films and
-  // those of a killed encoder are removed.
+  // depend on); resuming a folder of another run is an Error that says what differs. Torn videos
+  // and those of a killed encoder are removed.
   ResultsFolder(const std::string& path, const std::string& run, ExistingResults existing);
 
   // Episodes found at the start when resuming, by index. A torn last line is dropped.
@@ -51,7 +51,7 @@ class ResultsFolder {
 // Whether there are results, complete or not.
 bool HoldsResults(const std::string& folder);
 
-// The episodes of complete results of `run`: each of `indices`, the summary, and the films that it
+// The episodes of complete results of `run`: each of `indices`, the summary, and the videos that it
 // lists. Nothing where something is still to be done. Writes nothing. Throws Error if the results
 // are of another run or cannot be read.
 std::optional<std::map<int, EpisodeResult>> CompleteResults(const std::string& folder,
@@ -71,10 +71,10 @@ std::vector<EpisodeResult> ReadEpisodes(const std::string& file, bool torn_tail)
 std::vector<EpisodeResult> ParseEpisodes(const std::string& text, bool torn_tail,
                                          const std::string& file);
 
-// The films in `folder`/videos of these episodes that can be played to their end, in the order of
+// The videos in `folder`/videos of these episodes that can be played to their end, in the order of
 // the indices.
-std::vector<std::string> FilmsIn(const std::string& folder,
-                                 const std::map<int, EpisodeResult>& episodes);
+std::vector<std::string> VideosIn(const std::string& folder,
+                                  const std::map<int, EpisodeResult>& episodes);
 
 }  // namespace mjp::app
 

@@ -11,7 +11,7 @@ namespace mjp::app {
 namespace {
 
 using mjp_test::Outcome;
-using mjp_test::Pusht;
+using mjp_test::RunMjpolicy;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -21,8 +21,8 @@ constexpr char kCertificate[] = MJPOLICY_SOURCE_DIR "/docs/certificates/pusht_im
 class CertifyTest : public mjp_test::ProgramTest {
  protected:
   Outcome Verify(const std::string& file, const std::string& more = "") {
-    return Pusht(std::string("certify ") + kShipped + " --verify " + file +
-                 " --episodes 1 --timed 2 " + more);
+    return RunMjpolicy(std::string("certify ") + kShipped + " --verify " + file +
+                       " --episodes 1 --timed 2 " + more);
   }
 
   std::string Stored(const mjp::Json& certificate) {
@@ -76,7 +76,7 @@ TEST_F(CertifyTest, WhatIsNoneIsAnError) {
 }
 
 TEST_F(CertifyTest, IsWrittenWithItsPage) {
-  const Outcome outcome = Pusht(
+  const Outcome outcome = RunMjpolicy(
       std::string("certify ") + kShipped +
       " --backend cpu --sampler ddim --steps 2 --episodes 1 --timed 2 --out " + Path("a.json"));
   ASSERT_EQ(outcome.code, 0) << outcome.text;

@@ -18,7 +18,7 @@ namespace mjp::app {
 namespace {
 
 using mjp_test::Outcome;
-using mjp_test::Pusht;
+using mjp_test::RunMjpolicy;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -27,7 +27,7 @@ class CommandLineTest : public mjp_test::ProgramTest {
  protected:
   // The commands that the help lists.
   static std::vector<std::string> Commands() {
-    std::istringstream help(Pusht("--help").text);
+    std::istringstream help(RunMjpolicy("--help").text);
     std::vector<std::string> commands;
     bool listed = false;
     for (std::string line; std::getline(help, line);) {
@@ -90,7 +90,7 @@ TEST_F(CommandLineTest, NamesTheMisspeltWordFirst) {
            Row{"--verzion", "did you mean --version?"},
            Row{"bench --seconds 2parsecs", "or a time such as 100ms, 2s or 5min"},
        }) {
-    const Outcome outcome = Pusht(row.arguments);
+    const Outcome outcome = RunMjpolicy(row.arguments);
     EXPECT_EQ(outcome.code, 1) << row.arguments;
     EXPECT_THAT(outcome.text, StartsWith("mjpolicy: error: ")) << row.arguments;
     EXPECT_THAT(outcome.text, HasSubstr(row.said)) << row.arguments;
@@ -99,19 +99,19 @@ TEST_F(CommandLineTest, NamesTheMisspeltWordFirst) {
 }
 
 TEST_F(CommandLineTest, ATimeThatIsNoNumberOfControlStepsIsRefused) {
-  const Outcome outcome = Pusht("evaluate --checkpoint x --out y --latency 150ms");
+  const Outcome outcome = RunMjpolicy("evaluate --checkpoint x --out y --latency 150ms");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.text,
               HasSubstr("'150ms' is no number from 0 to 8 of control steps of 100 ms"));
 }
 
 TEST_F(CommandLineTest, HelpIsWhereItIsLookedFor) {
-  const std::string help = Pusht("--help").text;
-  EXPECT_EQ(Pusht("help").text, help);
-  EXPECT_EQ(Pusht("").text, help);  // with exit code 1
-  EXPECT_EQ(Pusht("help evaluate").text, Pusht("evaluate --help").text);
+  const std::string help = RunMjpolicy("--help").text;
+  EXPECT_EQ(RunMjpolicy("help").text, help);
+  EXPECT_EQ(RunMjpolicy("").text, help);  // with exit code 1
+  EXPECT_EQ(RunMjpolicy("help evaluate").text, RunMjpolicy("evaluate --help").text);
   for (const char* version : {"--version", "-v", "-V"})
-    EXPECT_THAT(Pusht(version).text, StartsWith("mjpolicy 0."));
+    EXPECT_THAT(RunMjpolicy(version).text, StartsWith("mjpolicy 0."));
 }
 
 // Every option says what its value is and what holds without it.
@@ -119,23 +119,23 @@ TEST_F(CommandLineTest, HelpHasMetavarsAndDefaults) {
   const std::vector<std::string> commands = Commands();
   EXPECT_GT(commands.size(), 10u);
   for (const std::string& command : commands) {
-    const Outcome outcome = Pusht(command + " --help");
+    const Outcome outcome = RunMjpolicy(command + " --help");
     EXPECT_EQ(outcome.code, 0);
     for (const char* raw : {" TEXT", "INT:", "UINT", "FLOAT", "REQUIRED", ":{"})
       EXPECT_THAT(outcome.text, Not(HasSubstr(raw)))
           << "mjpolicy " << command << ": give type_name()";
   }
-  const std::string evaluate = Pusht("evaluate --help").text;
+  const std::string evaluate = RunMjpolicy("evaluate --help").text;
   for (const char* part : {"--episodes N", "(1 to 10000000; default: 50)", "--checkpoint DIR",
                            "--latency STEPS", "(default: auto)", "(default: as the checkpoint)",
                            "(1 to 1024; default: all cores)", "--renderer {mujoco,raster}"})
     EXPECT_THAT(evaluate, HasSubstr(part));
-  EXPECT_THAT(Pusht("bench --help").text, HasSubstr("--seconds SECONDS"));
+  EXPECT_THAT(RunMjpolicy("bench --help").text, HasSubstr("--seconds SECONDS"));
 }
 
 TEST_F(CommandLineTest, BashCompletesCommandsOptionsAndValues) {
   const std::string script = folder_ / "completion";
-  std::ofstream(script) << Pusht("--completion bash").text;
+  std::ofstream(script) << RunMjpolicy("--completion bash").text;
   const auto complete = [&](const std::string& words, int at) {
     return mjp_test::Run("bash -c 'source " + script + "; COMP_WORDS=(" + words + "); COMP_CWORD=" +
                          std::to_string(at) + "; _mjpolicy; echo \"${COMPREPLY[@]}\"'")
@@ -151,8 +151,9 @@ TEST_F(CommandLineTest, BashCompletesCommandsOptionsAndValues) {
 }
 
 TEST_F(CommandLineTest, OtherShellsAndTheManualHaveEveryCommandAndOption) {
-  const std::string zsh = Pusht("--completion zsh").text, fish = Pusht("--completion fish").text;
-  const std::string manual = Pusht("--man").text;
+  const std::string zsh = RunMjpolicy("--completion zsh").text,
+                    fish = RunMjpolicy("--completion fish").text;
+  const std::string manual = RunMjpolicy("--man").text;
   EXPECT_THAT(zsh, StartsWith("#compdef mjpolicy\n"));
   for (const std::string& command : Commands()) {
     EXPECT_THAT(zsh, HasSubstr("    " + command + ") _arguments"));
@@ -168,7 +169,7 @@ TEST_F(CommandLineTest, OtherShellsAndTheManualHaveEveryCommandAndOption) {
     std::ofstream(file) << text;
     EXPECT_EQ(mjp_test::Run(std::string(shell) + " -n " + file).text, "") << shell;
   }
-  EXPECT_EQ(Pusht("--completion csh").code, 1);
+  EXPECT_EQ(RunMjpolicy("--completion csh").code, 1);
 }
 
 TEST_F(CommandLineTest, ColoursAreForTerminalsThatWantThem) {
@@ -178,36 +179,38 @@ TEST_F(CommandLineTest, ColoursAreForTerminalsThatWantThem) {
   EXPECT_THAT(OnTerminal("evalute", "NO_COLOR=1").text, Not(HasSubstr("\033[")));
   EXPECT_THAT(OnTerminal("evalute", "NO_COLOR=").text, HasSubstr(red));
   EXPECT_THAT(OnTerminal("evalute", "TERM=dumb").text, Not(HasSubstr("\033[")));
-  EXPECT_THAT(Pusht("evalute").text, Not(HasSubstr("\033[")));
+  EXPECT_THAT(RunMjpolicy("evalute").text, Not(HasSubstr("\033[")));
 }
 
 TEST_F(CommandLineTest, EvaluatePrintsItsResultsAsJson) {
   const std::string run = Evaluate("a") + "--episodes 2 --json --latency ";
-  const Outcome outcome = Pusht(run + "200ms");
+  const Outcome outcome = RunMjpolicy(run + "200ms");
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   // what goes before is progress, on the other stream
   const std::string printed = outcome.text.substr(outcome.text.find('{'));
   const auto json = nlohmann::json::parse(printed);
   EXPECT_EQ(json["overall"]["n_episodes"], 2);
   // 200 ms are two control steps: the same evaluation
-  EXPECT_EQ(Pusht(run + "2 --resume").text, printed);
+  EXPECT_EQ(RunMjpolicy(run + "2 --resume").text, printed);
 }
 
 TEST_F(CommandLineTest, ObserveWritesWhatInferReads) {
   const std::string file = folder_ / "in.safetensors";
   for (const char* what : {"--count 3 --seed 7", "--blank --count 2"}) {
-    ASSERT_EQ(Pusht("observe --checkpoint " + checkpoint_ + " --out " + file + " " + what).code, 0);
-    const Outcome outcome = Pusht("infer --backend cpu --sampler ddim --steps 2 --checkpoint " +
-                                  checkpoint_ + " --input " + file + " --out " + (folder_ / "out"));
+    ASSERT_EQ(
+        RunMjpolicy("observe --checkpoint " + checkpoint_ + " --out " + file + " " + what).code, 0);
+    const Outcome outcome =
+        RunMjpolicy("infer --backend cpu --sampler ddim --steps 2 --checkpoint " + checkpoint_ +
+                    " --input " + file + " --out " + (folder_ / "out"));
     EXPECT_EQ(outcome.code, 0) << outcome.text;
     EXPECT_THAT(outcome.text, Not(HasSubstr("not read")));
   }
   const std::string other = folder_ / "other";
-  ASSERT_EQ(Pusht("random-checkpoint --state 5 " + other).code, 0);
-  const Outcome refused = Pusht("observe --checkpoint " + other + " --out " + file);
+  ASSERT_EQ(RunMjpolicy("random-checkpoint --state 5 " + other).code, 0);
+  const Outcome refused = RunMjpolicy("observe --checkpoint " + other + " --out " + file);
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.text, HasSubstr("--blank"));
-  EXPECT_EQ(Pusht("observe --blank --checkpoint " + other + " --out " + file).code, 0);
+  EXPECT_EQ(RunMjpolicy("observe --blank --checkpoint " + other + " --out " + file).code, 0);
 }
 
 // What cmake/install.cmake does after a build of some targets alone.

@@ -12,7 +12,7 @@ namespace mjp::datasets {
 namespace {
 
 using mjp_test::Outcome;
-using mjp_test::Pusht;
+using mjp_test::RunMjpolicy;
 using ::testing::HasSubstr;
 
 TEST(DatasetCommandTest, ShowsAndChecks) {
@@ -22,19 +22,19 @@ TEST(DatasetCommandTest, ShowsAndChecks) {
     for (int64_t episode = 0; episode < 2; ++episode) mjp_test::RecordEpisode(writer, episode);
     writer.Finish();
   }
-  const Outcome sound = Pusht("dataset " + (folder / "set"));
+  const Outcome sound = RunMjpolicy("dataset " + (folder / "set"));
   EXPECT_EQ(sound.code, 0) << sound.text;
   for (const char* text : {"2 episodes, 9 frames, 10 frames/s", "observation.images.top",
                            "64 x 96 x 3", "task 1: reach", "all numbers, files and pictures"}) {
     EXPECT_THAT(sound.text, HasSubstr(text));
   }
   std::filesystem::resize_file(folder / "set/data/chunk-000/file-000.parquet", 100);
-  const Outcome cut = Pusht("dataset --quick " + (folder / "set"));
+  const Outcome cut = RunMjpolicy("dataset --quick " + (folder / "set"));
   EXPECT_EQ(cut.code, 2);
   EXPECT_THAT(cut.text, HasSubstr("problem: "));
   EXPECT_THAT(cut.text, HasSubstr("data/chunk-000/file-000.parquet"));
-  EXPECT_EQ(Pusht("dataset /nowhere").code, 2);
-  EXPECT_EQ(Pusht("dataset").code, 1);
+  EXPECT_EQ(RunMjpolicy("dataset /nowhere").code, 2);
+  EXPECT_EQ(RunMjpolicy("dataset").code, 1);
 }
 
 // An array of a zarr folder in one chunk, without compression.
@@ -58,14 +58,14 @@ TEST(DatasetCommandTest, Converts) {
   PutZarr<float>(folder, "data/state", "<f4", "8, 5", std::vector<float>(40, 0.25f));
   folder.Write("zarr/.zgroup", R"({"zarr_format": 2})");
   const std::string arguments = "convert " + (folder / "zarr") + " " + (folder / "set");
-  const Outcome incomplete = Pusht(arguments);
+  const Outcome incomplete = RunMjpolicy(arguments);
   EXPECT_EQ(incomplete.code, 1);
   EXPECT_THAT(incomplete.text, HasSubstr("give --task and --fps"));
-  const Outcome whole = Pusht(arguments + " --task 'push the T' --fps 10");
+  const Outcome whole = RunMjpolicy(arguments + " --task 'push the T' --fps 10");
   EXPECT_EQ(whole.code, 0) << whole.text;
   EXPECT_THAT(whole.text, HasSubstr("2 episodes, 8 frames (from zarr)"));
-  EXPECT_EQ(Pusht("dataset " + (folder / "set")).code, 0);
-  EXPECT_THAT(Pusht("convert --help").text, HasSubstr("Examples:"));
+  EXPECT_EQ(RunMjpolicy("dataset " + (folder / "set")).code, 0);
+  EXPECT_THAT(RunMjpolicy("convert --help").text, HasSubstr("Examples:"));
 }
 
 }  // namespace

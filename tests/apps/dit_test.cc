@@ -12,7 +12,7 @@ namespace {
 using mjp_test::CheckClose;
 using mjp_test::DitGolden;
 using mjp_test::Outcome;
-using mjp_test::Pusht;
+using mjp_test::RunMjpolicy;
 using mjp_test::TempDir;
 
 TEST(InferTest, WritesTheGoldensValuesUnderTheirNames) {
@@ -20,8 +20,8 @@ TEST(InferTest, WritesTheGoldensValuesUnderTheirNames) {
   const TempDir dir;
   const auto infer = [&](const std::string& name, const std::string& options) {
     const Outcome outcome =
-        Pusht("infer --backend cpu --checkpoint " + policy + " --input " +
-              DitGolden("dit_tiny.safetensors") + " --out " + (dir / name) + options);
+        RunMjpolicy("infer --backend cpu --checkpoint " + policy + " --input " +
+                    DitGolden("dit_tiny.safetensors") + " --out " + (dir / name) + options);
     EXPECT_EQ(outcome.code, 0) << outcome.text;
     return mjp::SafetensorsFile::Read(dir / name);
   };
@@ -54,7 +54,7 @@ TEST(EvaluateTest, ObeysTheInstruction) {
   const TempDir dir;
   const std::string policy = mjp_test::WriteSmallDit(dir, "policy", config);
   const auto evaluate = [&](const std::string& out, const std::string& options) {
-    return Pusht(
+    return RunMjpolicy(
         "evaluate --backend cpu --steps 2 --episodes 1 --max-steps 6 --threads 1 "
         "--checkpoint " +
         policy + " --out " + (dir / out) + options);
@@ -65,7 +65,7 @@ TEST(EvaluateTest, ObeysTheInstruction) {
   const Outcome told = evaluate("told", " --instruction 'ab c'");
   EXPECT_EQ(told.code, 0) << told.text;
   EXPECT_EQ(mjp::ReadJson(dir / "told/run.json")["instruction"], "ab c");
-  const Outcome inspected = Pusht("inspect " + policy);
+  const Outcome inspected = RunMjpolicy("inspect " + policy);
   EXPECT_EQ(inspected.code, 0) << inspected.text;
   EXPECT_NE(inspected.text.find("clip-small, 2 layers of 24, 2 heads"), std::string::npos)
       << inspected.text;

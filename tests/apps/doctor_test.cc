@@ -17,7 +17,7 @@ using testing::Not;
 const std::string kShipped = std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_image";
 
 TEST(DoctorTest, NamesEachPartAndItsHealth) {
-  const auto outcome = mjp_test::Pusht("doctor");
+  const auto outcome = mjp_test::RunMjpolicy("doctor");
   for (const char* name :
        {"engine", "plugin", "processor", "assets", "models", "build", "driver", "EGL", "videos"})
     EXPECT_THAT(outcome.text, HasSubstr(name));
@@ -25,7 +25,7 @@ TEST(DoctorTest, NamesEachPartAndItsHealth) {
 }
 
 TEST(DoctorTest, JsonHasWhatThePageHas) {
-  const auto outcome = mjp_test::Pusht("doctor --json");
+  const auto outcome = mjp_test::RunMjpolicy("doctor --json");
   const auto json = nlohmann::json::parse(outcome.text);
   ASSERT_TRUE(json.contains("findings"));
   for (const auto& finding : json["findings"])
@@ -34,8 +34,8 @@ TEST(DoctorTest, JsonHasWhatThePageHas) {
 }
 
 TEST(DoctorTest, SaysWhatToDoAboutWhatIsMissing) {
-  const auto outcome =
-      mjp_test::Pusht("doctor", "PATH=/nowhere MJPOLICY_ASSETS=/nowhere CUDA_VISIBLE_DEVICES=");
+  const auto outcome = mjp_test::RunMjpolicy(
+      "doctor", "PATH=/nowhere MJPOLICY_ASSETS=/nowhere CUDA_VISIBLE_DEVICES=");
   EXPECT_THAT(outcome.text, HasSubstr("absent  videos"));
   EXPECT_THAT(outcome.text, HasSubstr("apt-get install ffmpeg"));
 }
@@ -46,10 +46,10 @@ TEST(DoctorTest, SaysWhatToDoAboutWhatIsMissing) {
 class NoGpuTest : public mjp_test::ProgramTest {
  protected:
   mjp_test::Outcome Run(const std::string& backend) const {
-    return mjp_test::Pusht("evaluate --checkpoint " + checkpoint_ + " --out " + Path("out") +
-                               " --sampler ddim --steps 2 --max-steps 16 --episodes 1 --backend " +
-                               backend,
-                           "CUDA_VISIBLE_DEVICES=");
+    return mjp_test::RunMjpolicy(
+        "evaluate --checkpoint " + checkpoint_ + " --out " + Path("out") +
+            " --sampler ddim --steps 2 --max-steps 16 --episodes 1 --backend " + backend,
+        "CUDA_VISIBLE_DEVICES=");
   }
   static std::string Why() {
     const bool driver = std::filesystem::exists("/proc/driver/nvidia/version");
@@ -75,31 +75,31 @@ TEST_F(NoGpuTest, CudaIsRefused) {
 }
 
 TEST(InspectGpuTest, ShowsThePlanForAGpuThatIsNotHere) {
-  const auto outcome = mjp_test::Pusht("inspect " + kShipped + " --gpu a100");
+  const auto outcome = mjp_test::RunMjpolicy("inspect " + kShipped + " --gpu a100");
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("on NVIDIA A100 (8.0, 108 SMs, 163 KiB)"));
-  EXPECT_THAT(outcome.text, HasSubstr("launch per layer"));
+  EXPECT_THAT(outcome.text, HasSubstr("row kernel"));
   EXPECT_THAT(outcome.text, HasSubstr("since "));
 }
 
 TEST(InspectGpuTest, AnUnknownGpuIsAnError) {
-  const auto outcome = mjp_test::Pusht("inspect " + kShipped + " --gpu h300");
+  const auto outcome = mjp_test::RunMjpolicy("inspect " + kShipped + " --gpu h300");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.text, HasSubstr("rtx4090"));
 }
 
 TEST(InspectGpuTest, JsonHasThePlans) {
-  const auto outcome = mjp_test::Pusht("inspect " + kShipped + " --json --gpu h200");
+  const auto outcome = mjp_test::RunMjpolicy("inspect " + kShipped + " --json --gpu h200");
   const auto json = nlohmann::json::parse(outcome.text);
   ASSERT_EQ(json["execution"].size(), 5u);
-  EXPECT_EQ(json["execution"][0]["form"], "launch per layer");
+  EXPECT_EQ(json["execution"][0]["form"], "row kernel");
   EXPECT_EQ(json["execution"][0]["environments"], 1);
 }
 
 #else
 
 TEST(InspectGpuTest, ABuildWithoutCudaHasNoPlansAndSaysSo) {
-  const auto outcome = mjp_test::Pusht("inspect " + kShipped + " --gpu a100");
+  const auto outcome = mjp_test::RunMjpolicy("inspect " + kShipped + " --gpu a100");
   EXPECT_EQ(outcome.code, 3) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("this build has no CUDA kernels"));
 }

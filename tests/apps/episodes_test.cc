@@ -12,7 +12,7 @@ namespace mjp::app {
 namespace {
 
 using mjp_test::Outcome;
-using mjp_test::Pusht;
+using mjp_test::RunMjpolicy;
 
 struct Case {
   const char* arguments;
@@ -38,36 +38,36 @@ TEST_F(EpisodesTest, AreThoseOfTheStoredHashes) {
     GTEST_SKIP() << "the hashes are of x86-64 processors with FMA";
   const Case cases[] = {
       {"--episodes 4 --max-steps 40 --batch 1 --threads 1",
-       "2207eb061121ec47ff03776b51482fb093030af03a412e4bf96f3a24d4d9bfb0"},
+       "3caebaa6e89431c3c59b6cc7da8baaa9a51e6591000d8e6c0000fd4f551ea386"},
       {"--episodes 4 --max-steps 40 --batch 16 --threads 2",
-       "2207eb061121ec47ff03776b51482fb093030af03a412e4bf96f3a24d4d9bfb0"},
+       "3caebaa6e89431c3c59b6cc7da8baaa9a51e6591000d8e6c0000fd4f551ea386"},
       {"--episodes 4 --max-steps 40 --through plugin --threads 2",
-       "2207eb061121ec47ff03776b51482fb093030af03a412e4bf96f3a24d4d9bfb0"},
+       "3caebaa6e89431c3c59b6cc7da8baaa9a51e6591000d8e6c0000fd4f551ea386"},
       {"--episodes 4 --max-steps 40 --shard 1/3",
-       "2a8cd023bde78e9fcc721fc974ac9e8fce3c0bbf45ffbcd848b6a629a15b1197"},
+       "36dce568b268fa9e988e1f40cae3623efb5cb023e6fcb0be2e8b98a08a23a7f2"},
       {"--episodes 3 --max-steps 20 --latency 2 --action-steps 3",
-       "02e337998d51c9f5892d33d9be8faae50fd4a00881ae721d1aa2b91283e4d88a"},
+       "2fc542998eaed2ee7e3b88bdcc442f9a4045646899a6e36d8ed746ce1e21f2d9"},
       {"--episodes 3 --max-steps 20 --latency 2 --action-steps 3 --through plugin",
-       "02e337998d51c9f5892d33d9be8faae50fd4a00881ae721d1aa2b91283e4d88a"},
+       "2fc542998eaed2ee7e3b88bdcc442f9a4045646899a6e36d8ed746ce1e21f2d9"},
       {"--episodes 3 --max-steps 40 --physics chipmunk",
-       "194cd26d0b631686896a7606de3f1be0ee70f1e942b8541e2e8453da1656f320"},
+       "a7a833f84496e38dae3d18e2677db4f4b4128233534eafa3b9ea871a6e5b9a69"},
       {"--episodes 3 --max-steps 50 --push 20",
-       "0f9efa6ae0d601c21c3db228e3bb98af9fdd79a54b7a7014b778fce8c4282dd1"},
+       "e482acec65fc222ab760b671ba2a814091817d12e426875e02c9d10205d31ba6"},
       {"--episodes 3 --max-steps 40 --success 0.1",
-       "342e8719fc2b5f43acaf22c81daee16d00da384e0b7496adcbcf7dd0871eac6b"},
+       "e6c21e9550b5be62a1b0dab4f76e9d9a106189d4a1c3b5de6bed3f227a6880bf"},
       {"--episodes 3 --max-steps 40 --picture-noise 5 --brightness 0.2 --picture-shift 3 "
        "--action-noise 4",
-       "a6b2a9429764ec471b380e49b8a82d6f60ce6539eb09bca8d3ff975112d607e9"},
+       "378f5cb2698af01ea2b4417b1e116d73f49f00e3a5d0f72784eccf7299430b33"},
       {"--episodes 4 --max-steps 40 --threads 2 " MJPOLICY_SOURCE_DIR "/models/pusht.xml",
-       "2207eb061121ec47ff03776b51482fb093030af03a412e4bf96f3a24d4d9bfb0"},
+       "3caebaa6e89431c3c59b6cc7da8baaa9a51e6591000d8e6c0000fd4f551ea386"},
       {"--episodes 3 --max-steps 50 --push 20 " MJPOLICY_SOURCE_DIR "/models/pusht.xml",
-       "0f9efa6ae0d601c21c3db228e3bb98af9fdd79a54b7a7014b778fce8c4282dd1"},
+       "e482acec65fc222ab760b671ba2a814091817d12e426875e02c9d10205d31ba6"},
   };
   const std::string checkpoint = std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_image";
   for (const Case& each : cases) {
-    const Outcome outcome =
-        Pusht("evaluate --checkpoint " + checkpoint + " --sampler ddim --steps 4 --backend cpu " +
-              "--overwrite --out " + Path("out") + " " + each.arguments);
+    const Outcome outcome = RunMjpolicy("evaluate --checkpoint " + checkpoint +
+                                        " --sampler ddim --steps 4 --backend cpu " +
+                                        "--overwrite --out " + Path("out") + " " + each.arguments);
     if (outcome.text.find("without the original engine") != std::string::npos) continue;
     ASSERT_EQ(outcome.code, 0) << each.arguments << ": " << outcome.text;
     EXPECT_EQ(Hash("out"), each.sha256) << each.arguments;

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using mjp_test::Outcome;
-using mjp_test::Pusht;
+using mjp_test::RunMjpolicy;
 using ::testing::HasSubstr;
 
 class FaultsTest : public mjp_test::ProgramTest {
@@ -44,14 +44,14 @@ class FaultsTest : public mjp_test::ProgramTest {
 // MJPOLICY_TEST_KILLS=200 for the full campaign; the moments are random but repeat.
 TEST_F(FaultsTest, KilledAtAnyMomentAndResumedGivesTheSameBytes) {
   const std::string evaluation = "--episodes 60 --batch 4 ";
-  ASSERT_EQ(Pusht(Evaluate("whole") + evaluation).code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("whole") + evaluation).code, 0);
   const std::string whole = Results("whole");
   const char* wish = std::getenv("MJPOLICY_TEST_KILLS");
   const int kills = wish ? std::atoi(wish) : 20;
   std::mt19937 random(7);
   int killed = 0, with_episodes = 0;
   for (int i = 0; killed < kills && i < 10 * kills; ++i) {
-    const pid_t child = mjp_test::StartPusht(Evaluate("a") + evaluation + "--resume");
+    const pid_t child = mjp_test::StartMjpolicy(Evaluate("a") + evaluation + "--resume");
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 250000));
     ::kill(child, SIGKILL);
     if (mjp_test::Wait(child) == 128 + SIGKILL) {
@@ -62,30 +62,30 @@ TEST_F(FaultsTest, KilledAtAnyMomentAndResumedGivesTheSameBytes) {
     ASSERT_EQ(Results("a"), whole);
     fs::remove_all(Path("a"));
   }
-  ASSERT_EQ(Pusht(Evaluate("a") + evaluation + "--resume").code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("a") + evaluation + "--resume").code, 0);
   EXPECT_EQ(Results("a"), whole);
   EXPECT_EQ(killed, kills);
   RecordProperty("killed_with_episodes", with_episodes);
 }
 
 TEST_F(FaultsTest, TerminatedEvaluationEndsWith143AndGoesOn) {
-  const pid_t child = mjp_test::StartPusht(Evaluate("a") + "--episodes 400 --batch 4");
+  const pid_t child = mjp_test::StartMjpolicy(Evaluate("a") + "--episodes 400 --batch 4");
   WaitForEpisodes("a", 500);
   ::kill(child, SIGTERM);
   EXPECT_EQ(mjp_test::Wait(child), 143);
   EXPECT_GT(Kept("a"), 0u);
   EXPECT_FALSE(fs::exists(Path("a/eval_info.json")));
-  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 400 --batch 4 --resume").code, 0);
+  EXPECT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 400 --batch 4 --resume").code, 0);
 }
 
 TEST_F(FaultsTest, FileThatMustNotGrowKeepsWhatIsThere) {
   // 4 blocks of 512 bytes: run.json fits, the episodes do not all
-  const Outcome full = Pusht(Evaluate("a") + "--episodes 40", "ulimit -f 4;");
+  const Outcome full = RunMjpolicy(Evaluate("a") + "--episodes 40", "ulimit -f 4;");
   EXPECT_EQ(full.code, 2) << full.text;
   EXPECT_THAT(full.text, HasSubstr("episodes.jsonl: cannot write: File too large"));
   EXPECT_GT(Kept("a"), 0u);
-  ASSERT_EQ(Pusht(Evaluate("a") + "--episodes 40 --resume").code, 0);
-  ASSERT_EQ(Pusht(Evaluate("whole") + "--episodes 40").code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 40 --resume").code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("whole") + "--episodes 40").code, 0);
   EXPECT_EQ(Results("a"), Results("whole"));
 }
 
@@ -95,7 +95,7 @@ TEST_F(FaultsTest, FullDiskKeepsWhatIsThere) {
   if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=16k") != 0) {
     GTEST_SKIP() << "a small disk needs the right to mount";
   }
-  const Outcome full = Pusht(Evaluate("disk/a") + "--episodes 100");
+  const Outcome full = RunMjpolicy(Evaluate("disk/a") + "--episodes 100");
   const bool kept = fs::exists(disk + "/a/run.json");
   std::string error;
   try {
@@ -112,23 +112,23 @@ TEST_F(FaultsTest, FullDiskKeepsWhatIsThere) {
 
 TEST_F(FaultsTest, FolderThatCannotBeWrittenIsNamed) {
   // /proc refuses new folders even to root
-  const Outcome refused = Pusht("evaluate --checkpoint " + checkpoint_ +
-                                " --backend cpu --episodes 1 --out /proc/results");
+  const Outcome refused = RunMjpolicy("evaluate --checkpoint " + checkpoint_ +
+                                      " --backend cpu --episodes 1 --out /proc/results");
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.text, HasSubstr("/proc/results: cannot create the folder"));
   std::ofstream(Path("file")) << "x";
-  EXPECT_EQ(Pusht(Evaluate("file") + "--episodes 1").code, 2);
+  EXPECT_EQ(RunMjpolicy(Evaluate("file") + "--episodes 1").code, 2);
   if (::geteuid() == 0) return;
   fs::create_directory(Path("locked"));
   fs::permissions(Path("locked"), fs::perms::owner_read | fs::perms::owner_exec);
-  EXPECT_EQ(Pusht(Evaluate("locked") + "--episodes 1").code, 2);
+  EXPECT_EQ(RunMjpolicy(Evaluate("locked") + "--episodes 1").code, 2);
 }
 
 TEST_F(FaultsTest, SecondWriterIsRefusedAndHarmless) {
-  const pid_t first = mjp_test::StartPusht(Evaluate("a") + "--episodes 400 --batch 4");
+  const pid_t first = mjp_test::StartMjpolicy(Evaluate("a") + "--episodes 400 --batch 4");
   WaitForEpisodes("a", 500);
   for (const char* how : {"", "--resume", "--overwrite"}) {
-    const Outcome second = Pusht(Evaluate("a") + "--episodes 400 --batch 4 " + how);
+    const Outcome second = RunMjpolicy(Evaluate("a") + "--episodes 400 --batch 4 " + how);
     EXPECT_EQ(second.code, 1) << how;
     EXPECT_THAT(second.text, HasSubstr("another evaluation is writing here")) << how;
   }
@@ -143,52 +143,66 @@ TEST_F(FaultsTest, DeadVideoEncoderIsAnErrorAndTheEvaluationGoesOn) {
        {"exit 1", "head -c 100000 >/dev/null; exit 0", "kill -9 $$", "cat >/dev/null; exit 1"}) {
     std::ofstream(ffmpeg) << "#!/bin/sh\n" << body << "\n";
     fs::permissions(ffmpeg, fs::perms::owner_all);
-    const Outcome dead = Pusht(Evaluate("a") + "--episodes 3 --videos 1 --overwrite",
-                               "PATH=" + Path("bin") + ":$PATH");
+    const Outcome dead = RunMjpolicy(Evaluate("a") + "--episodes 3 --videos 1 --overwrite",
+                                     "PATH=" + Path("bin") + ":$PATH");
     EXPECT_EQ(dead.code, 2) << body << dead.text;
     EXPECT_THAT(dead.text, HasSubstr("eval_episode_0.mp4: ffmpeg ")) << body;
   }
-  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 3 --videos 1 --resume").code, 0);
+  EXPECT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 3 --videos 1 --resume").code, 0);
 }
 
-TEST_F(FaultsTest, FilmsOfAResumedEvaluationAreListed) {
-  ASSERT_EQ(Pusht(Evaluate("a") + "--episodes 3 --videos 3").code, 0);
+TEST_F(FaultsTest, VideosOfAResumedEvaluationAreListed) {
+  ASSERT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 3 --videos 3").code, 0);
   const std::string whole = Results("a");
   EXPECT_THAT(whole, HasSubstr("eval_episode_0."));
   // as if killed before the last episode was recorded
   const std::string log = Path("a/episodes.jsonl");
   fs::resize_file(log, fs::file_size(log) - 5);
   fs::remove(Path("a/eval_info.json"));
-  ASSERT_EQ(Pusht(Evaluate("a") + "--episodes 3 --videos 3 --resume").code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 3 --videos 3 --resume").code, 0);
   EXPECT_EQ(Results("a"), whole);
 }
 
+TEST_F(FaultsTest, VideosThatAResumeDoesNotMakeAreSaid) {
+  ASSERT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 3 --videos 1").code, 0);
+  const std::string more = Evaluate("a") + "--episodes 3 --videos 3 --resume";
+  EXPECT_THAT(RunMjpolicy(more).text, HasSubstr("2 of 3 videos are missing"));
+  // with an episode to do, that one's video is made
+  const std::string log = Path("a/episodes.jsonl");
+  fs::resize_file(log, fs::file_size(log) - 5);
+  fs::remove(Path("a/eval_info.json"));
+  EXPECT_THAT(RunMjpolicy(more).text, HasSubstr("1 of 3 videos are missing"));
+  EXPECT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 3 --videos 3 --overwrite").text.find("missing"),
+            std::string::npos);
+}
+
 TEST_F(FaultsTest, LostOutputIsAnErrorAndTheResultsAreKept) {
-  ASSERT_EQ(Pusht(Evaluate("whole") + "--episodes 5").code, 0);
-  const Outcome full = Pusht(Evaluate("a") + "--episodes 5 >/dev/full )", "(");
+  ASSERT_EQ(RunMjpolicy(Evaluate("whole") + "--episodes 5").code, 0);
+  const Outcome full = RunMjpolicy(Evaluate("a") + "--episodes 5 >/dev/full )", "(");
   EXPECT_EQ(full.code, 2);
   EXPECT_THAT(full.text, HasSubstr("cannot write the standard output: No space left on device"));
   EXPECT_EQ(Results("a"), Results("whole"));
   // a reader who has had enough is none
-  EXPECT_EQ(
-      Pusht("inspect " + checkpoint_ + " || echo failed ) | head -n 1", "(").text.find("fail"),
-      std::string::npos);
+  EXPECT_EQ(RunMjpolicy("inspect " + checkpoint_ + " || echo failed ) | head -n 1", "(")
+                .text.find("fail"),
+            std::string::npos);
 }
 
 TEST_F(FaultsTest, AnInstructionSetThatIsNoneIsAnError) {
   for (const char* name : {"avx51", "AVX2", "none"}) {
-    const Outcome outcome = Pusht("--version", std::string("MJPOLICY_ISA=") + name);
+    const Outcome outcome = RunMjpolicy("--version", std::string("MJPOLICY_ISA=") + name);
     EXPECT_EQ(outcome.code, 1) << outcome.text;
     EXPECT_NE(outcome.text.find(std::string("MJPOLICY_ISA is '") + name), std::string::npos)
         << outcome.text;
   }
-  EXPECT_EQ(Pusht("--version", "MJPOLICY_ISA=").code, 0);
+  EXPECT_EQ(RunMjpolicy("--version", "MJPOLICY_ISA=").code, 0);
 }
 
 TEST_F(FaultsTest, NothingIsPrintedIntoFilesWhereStreamsAreClosed) {
-  ASSERT_EQ(Pusht(Evaluate("whole") + "--episodes 5").code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("whole") + "--episodes 5").code, 0);
   for (const std::string closed : {"2>&-", "<&- 2>&-", "<&- >&- 2>&-"}) {
-    EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 5 --overwrite " + closed + " )", "(").code, 0);
+    EXPECT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 5 --overwrite " + closed + " )", "(").code,
+              0);
     EXPECT_EQ(Results("a"), Results("whole")) << closed;
     EXPECT_EQ(fs::file_size(Path("a/.lock")), 0u) << closed;
   }

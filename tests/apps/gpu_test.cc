@@ -10,7 +10,7 @@ namespace mjp::app {
 namespace {
 
 using mjp_test::Outcome;
-using mjp_test::Pusht;
+using mjp_test::RunMjpolicy;
 
 class GpuEvaluationTest : public mjp_test::ProgramTest {
  protected:
@@ -22,11 +22,11 @@ class GpuEvaluationTest : public mjp_test::ProgramTest {
   // What an evaluation of 64 episodes on the GPU wrote.
   std::string Run(const std::string& out, const std::string& more,
                   const std::string& before = "") const {
-    const Outcome outcome =
-        Pusht("evaluate --checkpoint " + checkpoint_ +
-                  " --sampler ddim --steps 2 --max-steps 16 --backend cuda --episodes 64 --out " +
-                  Path(out) + " " + more,
-              before);
+    const Outcome outcome = RunMjpolicy(
+        "evaluate --checkpoint " + checkpoint_ +
+            " --sampler ddim --steps 2 --max-steps 16 --backend cuda --episodes 64 --out " +
+            Path(out) + " " + more,
+        before);
     EXPECT_EQ(outcome.code, 0) << outcome.text;
     return outcome.code == 0 ? Results(out) : outcome.text;
   }
@@ -46,7 +46,7 @@ TEST_F(GpuEvaluationTest, MergedShardsEqualAnUnsharedEvaluation) {
   Run("s0", "--batch 16 --shard 0/2");
   Run("s1", "--batch 16 --shard 1/2");
   const Outcome outcome =
-      Pusht("merge " + Path("s0") + " " + Path("s1") + " --out " + Path("merged"));
+      RunMjpolicy("merge " + Path("s0") + " " + Path("s1") + " --out " + Path("merged"));
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_EQ(Results("merged"), whole);
 }
@@ -57,7 +57,7 @@ TEST_F(GpuEvaluationTest, ShortMemoryHalvesTheBatch) {
   const int batch = BatchOf("short");
   EXPECT_LT(batch, 64);
   EXPECT_EQ(Run("asked", "--batch " + std::to_string(batch)), Results("short"));
-  const Outcome none = Pusht(
+  const Outcome none = RunMjpolicy(
       "evaluate --checkpoint " + checkpoint_ + " --backend cuda --episodes 1 --out " + Path("none"),
       "MJPOLICY_GPU_MIB=0");
   EXPECT_EQ(none.code, 3) << none.text;

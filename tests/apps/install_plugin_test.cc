@@ -27,7 +27,7 @@ class InstallPluginTest : public ::testing::Test {
   }
   fs::path Path(const std::string& path) const { return folder_ / path; }
   Outcome Install(const std::string& into) const {
-    return Pusht("install-plugin --into " + Path(into).string());
+    return RunMjpolicy("install-plugin --into " + Path(into).string());
   }
 
   TempDir folder_;
@@ -51,12 +51,12 @@ TEST_F(InstallPluginTest, FindsSimulateOnThePath) {
   Touch("real/simulate");
   fs::create_directories(Path("links"));
   fs::create_symlink(Path("real/simulate"), Path("links/simulate"));
-  const Outcome outcome = Pusht("install-plugin", "PATH=" + Path("links").string());
+  const Outcome outcome = RunMjpolicy("install-plugin", "PATH=" + Path("links").string());
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_TRUE(fs::exists(Path("real/mujoco_plugin/libmjpolicy.so")));
   EXPECT_THAT(outcome.text, HasSubstr("could not see which engine"));
   fs::remove(Path("links/simulate"));
-  const Outcome none = Pusht("install-plugin", "PATH=" + Path("links").string());
+  const Outcome none = RunMjpolicy("install-plugin", "PATH=" + Path("links").string());
   EXPECT_EQ(none.code, 1);
   EXPECT_THAT(none.text, HasSubstr("no simulate on PATH"));
 }
@@ -101,12 +101,12 @@ TEST_F(InstallPluginTest, PythonsPackageOnlyWithItsEngine) {
 
 TEST_F(InstallPluginTest, RandomCheckpointCanBeInspected) {
   const std::string out = Path("policy").string();
-  const Outcome written = Pusht("random-checkpoint " + out +
-                                " --state 5 --environment 3 --action 4 --camera a --camera b");
+  const Outcome written = RunMjpolicy(
+      "random-checkpoint " + out + " --state 5 --environment 3 --action 4 --camera a --camera b");
   ASSERT_EQ(written.code, 0) << written.text;
-  const Outcome shown = Pusht("inspect " + out);
+  const Outcome shown = RunMjpolicy("inspect " + out);
   EXPECT_EQ(shown.code, 0) << shown.text;
-  EXPECT_EQ(Pusht("random-checkpoint " + out + " --network none").code, 1);
+  EXPECT_EQ(RunMjpolicy("random-checkpoint " + out + " --network none").code, 1);
 }
 
 }  // namespace

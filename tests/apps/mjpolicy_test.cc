@@ -23,54 +23,56 @@ namespace {
 namespace fs = std::filesystem;
 
 using mjp_test::Outcome;
-using mjp_test::Pusht;
+using mjp_test::RunMjpolicy;
 
-class PushtTest : public mjp_test::ProgramTest {
+class MjpolicyTest : public mjp_test::ProgramTest {
  protected:
-  // The lines of the episodes without their timing.
+  // The lines of the episodes without their timing, and without the smoothness, which the batch
+  // alone measures.
   std::string Episodes(const std::string& out) const {
     std::string text;
     for (EpisodeResult e : ReadEpisodes(Path(out) + "/episodes.jsonl", false)) {
       e.seconds = 0;
+      e.smoothness.reset();
       text += ToJsonLine(e) + "\n";
     }
     return text;
   }
 };
 
-TEST_F(PushtTest, VersionAndHelp) {
-  const Outcome version = Pusht("--version");
+TEST_F(MjpolicyTest, VersionAndHelp) {
+  const Outcome version = RunMjpolicy("--version");
   EXPECT_EQ(version.code, 0);
   EXPECT_NE(version.text.find("MuJoCo 4.0.1"), std::string::npos) << version.text;
-  EXPECT_EQ(Pusht("--help").code, 0);
-  EXPECT_EQ(Pusht("evaluate --help").code, 0);
+  EXPECT_EQ(RunMjpolicy("--help").code, 0);
+  EXPECT_EQ(RunMjpolicy("evaluate --help").code, 0);
 }
 
-TEST_F(PushtTest, UsageErrorsEndWithOne) {
+TEST_F(MjpolicyTest, UsageErrorsEndWithOne) {
   for (const char* arguments :
        {"", "nonsense", "evaluate", "evaluate --episodes many", "bench unknown",
         "bench --peer unknown", "render --renderer crayon",
         "evaluate --checkpoint x --out y --success nan", "bench physics --seconds inf",
         "bench physics --parallel 16,", "bench physics --parallel -1",
         "bench physics --parallel 16,nan", "bench physics --parallel 16 --sequential"}) {
-    EXPECT_EQ(Pusht(arguments).code, 1) << arguments;
+    EXPECT_EQ(RunMjpolicy(arguments).code, 1) << arguments;
   }
 }
 
-TEST_F(PushtTest, AnUnknownTaskIsRefusedWithTheKnownOnes) {
+TEST_F(MjpolicyTest, AnUnknownTaskIsRefusedWithTheKnownOnes) {
   for (const char* command :
        {"evaluate --checkpoint x --out y", "demonstrate --out y", "profile",
         "render --states x --out y", "replay --actions x --ends x --starts x --out y"}) {
-    const Outcome outcome = Pusht(std::string(command) + " --task chess");
+    const Outcome outcome = RunMjpolicy(std::string(command) + " --task chess");
     EXPECT_EQ(outcome.code, 1) << command;
     EXPECT_NE(outcome.text.find("--task: chess not in {pusht"), std::string::npos) << outcome.text;
   }
-  ASSERT_EQ(Pusht(Evaluate("a") + "--episodes 1 --task pusht").code, 0);
-  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 1 --resume").code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 1 --task pusht").code, 0);
+  EXPECT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 1 --resume").code, 0);
 }
 
-TEST_F(PushtTest, EvaluateWritesWhatItPromises) {
-  const Outcome outcome = Pusht(Evaluate("a") + "--episodes 3 --videos 1");
+TEST_F(MjpolicyTest, EvaluateWritesWhatItPromises) {
+  const Outcome outcome = RunMjpolicy(Evaluate("a") + "--episodes 3 --videos 1");
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_NE(outcome.text.find("success"), std::string::npos);
   std::ifstream file(folder_.path() + "/a/eval_info.json");
@@ -87,38 +89,38 @@ TEST_F(PushtTest, EvaluateWritesWhatItPromises) {
   EXPECT_GT(fs::file_size(video), 1000u);
 }
 
-TEST_F(PushtTest, ExistingResultsAreSafe) {
-  ASSERT_EQ(Pusht(Evaluate("a") + "--episodes 2").code, 0);
+TEST_F(MjpolicyTest, ExistingResultsAreSafe) {
+  ASSERT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 2").code, 0);
   const std::string before = Episodes("a");
-  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 2").code, 1);
-  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 2 --seed 5 --resume").code, 2);
-  const Outcome held = Pusht(Evaluate("a") + "--episodes 2 --hold-noise 2 --resume");
+  EXPECT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 2").code, 1);
+  EXPECT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 2 --seed 5 --resume").code, 2);
+  const Outcome held = RunMjpolicy(Evaluate("a") + "--episodes 2 --hold-noise 2 --resume");
   EXPECT_EQ(held.code, 2);
   EXPECT_NE(held.text.find("--hold-noise was 1, is 2"), std::string::npos) << held.text;
   EXPECT_EQ(Episodes("a"), before);
-  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 2 --resume").code, 0);
+  EXPECT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 2 --resume").code, 0);
   EXPECT_EQ(Episodes("a"), before);
-  EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 1 --overwrite").code, 0);
+  EXPECT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 1 --overwrite").code, 0);
 }
 
-TEST_F(PushtTest, ShortChunksHoldTheirNoise) {
+TEST_F(MjpolicyTest, ShortChunksHoldTheirNoise) {
   const std::string options = "--episodes 3 --action-steps 1 ";
-  ASSERT_EQ(Pusht(Evaluate("auto") + options).code, 0);
-  const Outcome through = Pusht(Evaluate("plugin") + options + "--through plugin");
+  ASSERT_EQ(RunMjpolicy(Evaluate("auto") + options).code, 0);
+  const Outcome through = RunMjpolicy(Evaluate("plugin") + options + "--through plugin");
   ASSERT_EQ(through.code, 0);
   EXPECT_EQ(through.text.find("warning"), std::string::npos) << through.text;
-  ASSERT_EQ(Pusht(Evaluate("held") + options + "--hold-noise 8").code, 0);
-  ASSERT_EQ(Pusht(Evaluate("fresh") + options + "--hold-noise 1").code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("held") + options + "--hold-noise 8").code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("fresh") + options + "--hold-noise 1").code, 0);
   EXPECT_EQ(Episodes("auto"), Episodes("held"));
   EXPECT_EQ(Episodes("auto"), Episodes("plugin"));
   EXPECT_NE(Episodes("auto"), Episodes("fresh"));
-  EXPECT_EQ(Pusht(Evaluate("auto") + options + "--hold-noise 8 --resume").code, 0);
-  EXPECT_EQ(Pusht(Evaluate("auto") + options + "--hold-noise 1 --resume").code, 2);
+  EXPECT_EQ(RunMjpolicy(Evaluate("auto") + options + "--hold-noise 8 --resume").code, 0);
+  EXPECT_EQ(RunMjpolicy(Evaluate("auto") + options + "--hold-noise 1 --resume").code, 2);
 }
 
-TEST_F(PushtTest, InterruptedEvaluationGoesOn) {
+TEST_F(MjpolicyTest, InterruptedEvaluationGoesOn) {
   const std::string out = folder_.path() + "/b";
-  const pid_t child = mjp_test::StartPusht(Evaluate("b") + "--episodes 400 --batch 4");
+  const pid_t child = mjp_test::StartMjpolicy(Evaluate("b") + "--episodes 400 --batch 4");
   // wait until some episodes are there
   for (int i = 0; i < 600; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -127,31 +129,31 @@ TEST_F(PushtTest, InterruptedEvaluationGoesOn) {
   }
   ::kill(child, SIGINT);
   ASSERT_EQ(mjp_test::Wait(child), 130);
-  ASSERT_EQ(Pusht(Evaluate("b") + "--episodes 400 --batch 4 --resume").code, 0);
-  ASSERT_EQ(Pusht(Evaluate("whole") + "--episodes 400 --batch 64").code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("b") + "--episodes 400 --batch 4 --resume").code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("whole") + "--episodes 400 --batch 64").code, 0);
   EXPECT_EQ(Episodes("b"), Episodes("whole"));
 }
 
-TEST_F(PushtTest, BadFilesEndWithTwoAndAreNamed) {
-  const Outcome absent = Pusht("inspect " + folder_.path() + "/absent");
+TEST_F(MjpolicyTest, BadFilesEndWithTwoAndAreNamed) {
+  const Outcome absent = RunMjpolicy("inspect " + folder_.path() + "/absent");
   EXPECT_EQ(absent.code, 2);
   EXPECT_NE(absent.text.find("absent"), std::string::npos) << absent.text;
   EXPECT_EQ(absent.text.find("hf download"), std::string::npos) << absent.text;
-  const std::string hub = Pusht("inspect lerobot/diffusion_pusht").text;
+  const std::string hub = RunMjpolicy("inspect lerobot/diffusion_pusht").text;
   EXPECT_NE(hub.find("hf download lerobot/diffusion_pusht --local-dir diffusion_pusht"),
             std::string::npos)
       << hub;
   fs::resize_file(checkpoint_ + "/model.safetensors", 1000);
-  const Outcome torn = Pusht("inspect " + checkpoint_);
+  const Outcome torn = RunMjpolicy("inspect " + checkpoint_);
   EXPECT_EQ(torn.code, 2);
   EXPECT_NE(torn.text.find("model.safetensors"), std::string::npos) << torn.text;
-  EXPECT_EQ(Pusht(Evaluate("c") + "--episodes 1").code, 2);
+  EXPECT_EQ(RunMjpolicy(Evaluate("c") + "--episodes 1").code, 2);
   EXPECT_FALSE(fs::exists(folder_.path() + "/c/episodes.jsonl"));
-  EXPECT_EQ(Pusht("render --states /dev/null --out " + folder_.path() + "/x.npy").code, 2);
+  EXPECT_EQ(RunMjpolicy("render --states /dev/null --out " + folder_.path() + "/x.npy").code, 2);
 }
 
 // A change of a good file of observations, and what the refusal or the word about it says.
-TEST_F(PushtTest, InferReadsWhatItKnowsAndNamesTheRest) {
+TEST_F(MjpolicyTest, InferReadsWhatItKnowsAndNamesTheRest) {
   struct Tensor {
     std::vector<int64_t> shape;
     bool bytes = false;
@@ -194,6 +196,8 @@ TEST_F(PushtTest, InferReadsWhatItKnowsAndNamesTheRest) {
        },
        2, "environments"},
       {"unknown", [](File& f) { f["in/foo"].shape = {1}; }, 2, "has in/foo, which nothing here"},
+      {"LeRobot's name misspelt", [](File& f) { f["in/observation.stat"].shape = {1}; }, 2,
+       "in/observation.state"},
       {"misspelt",
        [](File& f) {
          f["agent_pos"] = f["in/agent_pos"];
@@ -228,24 +232,24 @@ TEST_F(PushtTest, InferReadsWhatItKnowsAndNamesTheRest) {
     }
     observations.Write(folder_ / "in");
     const Outcome outcome =
-        Pusht("infer --backend cpu --sampler ddim --steps 2 --checkpoint " + checkpoint_ +
-              " --input " + (folder_ / "in") + " --out " + (folder_ / "out"));
+        RunMjpolicy("infer --backend cpu --sampler ddim --steps 2 --checkpoint " + checkpoint_ +
+                    " --input " + (folder_ / "in") + " --out " + (folder_ / "out"));
     EXPECT_EQ(outcome.code, row.code) << row.what << ": " << outcome.text;
     EXPECT_NE(outcome.text.find(row.said), std::string::npos) << row.what << ": " << outcome.text;
   }
 }
 
-TEST_F(PushtTest, RandomWeightsReplaceNoCheckpointUnasked) {
+TEST_F(MjpolicyTest, RandomWeightsReplaceNoCheckpointUnasked) {
   const auto before = fs::last_write_time(checkpoint_ + "/model.safetensors");
-  const Outcome refused = Pusht("random-checkpoint " + checkpoint_);
+  const Outcome refused = RunMjpolicy("random-checkpoint " + checkpoint_);
   EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.text.find("give --force to replace it"), std::string::npos) << refused.text;
   EXPECT_EQ(fs::last_write_time(checkpoint_ + "/model.safetensors"), before);
-  EXPECT_EQ(Pusht("random-checkpoint --force " + checkpoint_).code, 0);
-  EXPECT_EQ(Pusht("inspect " + checkpoint_).code, 0);
+  EXPECT_EQ(RunMjpolicy("random-checkpoint --force " + checkpoint_).code, 0);
+  EXPECT_EQ(RunMjpolicy("inspect " + checkpoint_).code, 0);
 }
 
-TEST_F(PushtTest, WrongArgumentsEndWithOneAndAreNamed) {
+TEST_F(MjpolicyTest, WrongArgumentsEndWithOneAndAreNamed) {
   const std::string evaluate = "evaluate --checkpoint " + checkpoint_ + " --backend cpu ";
   for (const auto& [arguments, named] : std::map<std::string, std::string>{
            {"evaluat", "no command 'evaluat'"},
@@ -257,17 +261,17 @@ TEST_F(PushtTest, WrongArgumentsEndWithOneAndAreNamed) {
            {evaluate + "--out a --hold-noise -1", "--hold-noise: Value -1 not in range 0 to 1000"},
            {evaluate + "--out a --hold-noise 1001", "Value 1001 not in range 0 to 1000"},
            {evaluate + "--out a --precision fp16", "the CPU backend computes in fp32 only"}}) {
-    const Outcome outcome = Pusht(arguments);
+    const Outcome outcome = RunMjpolicy(arguments);
     EXPECT_EQ(outcome.code, 1) << arguments;
     EXPECT_NE(outcome.text.find(named), std::string::npos) << outcome.text;
   }
 }
 
-TEST_F(PushtTest, BenchWritesItsRows) {
+TEST_F(MjpolicyTest, BenchWritesItsRows) {
   const std::string file = folder_.path() + "/bench.json";
-  const Outcome outcome =
-      Pusht("bench kernels pass chunk parallel decision --decisions 2 --checkpoint " + checkpoint_ +
-            " --backend cpu --sampler ddim --steps 2 --seconds 0.01 --json " + file);
+  const Outcome outcome = RunMjpolicy(
+      "bench kernels pass chunk parallel decision --decisions 2 --checkpoint " + checkpoint_ +
+      " --backend cpu --sampler ddim --steps 2 --seconds 0.01 --json " + file);
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   std::ifstream stream(file);
   const nlohmann::json rows = nlohmann::json::parse(stream).at("rows");
@@ -287,20 +291,31 @@ TEST_F(PushtTest, BenchWritesItsRows) {
   }
 }
 
-TEST_F(PushtTest, BenchDrawsThePicturesOfDecisions) {
-  const Outcome outcome = Pusht("bench decision --renderer mujoco --decisions 2 --checkpoint " +
-                                checkpoint_ + " --backend cpu --sampler ddim --steps 2");
+TEST_F(MjpolicyTest, BenchLoadsTheBaselineThatTheBuildMakes) {
+  const std::string target = "mjpolicy_baseline_torch";
+  const std::string list = mjp_test::ReadText(MJPOLICY_SOURCE_DIR "/apps/train/CMakeLists.txt");
+  ASSERT_NE(list.find("add_library(" + target + " MODULE"), std::string::npos);
+  const Outcome outcome = RunMjpolicy("bench physics --seconds 0.01 --peer torch");
+  if (outcome.code == 0) return;  // libtorch is here
+  EXPECT_EQ(outcome.code, 3) << outcome.text;
+  EXPECT_NE(outcome.text.find("/" + target + ".so: "), std::string::npos) << outcome.text;
+}
+
+TEST_F(MjpolicyTest, BenchDrawsThePicturesOfDecisions) {
+  const Outcome outcome =
+      RunMjpolicy("bench decision --renderer mujoco --decisions 2 --checkpoint " + checkpoint_ +
+                  " --backend cpu --sampler ddim --steps 2");
   if (outcome.code == 3) GTEST_SKIP() << outcome.text;  // no OpenGL without a window
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_NE(outcome.text.find("its picture by MuJoCo's renderer"), std::string::npos)
       << outcome.text;
 }
 
-TEST_F(PushtTest, ProfileTracesEverySpan) {
+TEST_F(MjpolicyTest, ProfileTracesEverySpan) {
   const std::string file = folder_.path() + "/trace.json";
   const Outcome outcome =
-      Pusht("profile --checkpoint " + checkpoint_ +
-            " --backend cpu --sampler ddim --steps 3 --decisions 2 --trace " + file);
+      RunMjpolicy("profile --checkpoint " + checkpoint_ +
+                  " --backend cpu --sampler ddim --steps 3 --decisions 2 --trace " + file);
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   std::ifstream stream(file);
   const nlohmann::json trace = nlohmann::json::parse(stream);
@@ -327,14 +342,15 @@ TEST_F(PushtTest, ProfileTracesEverySpan) {
     EXPECT_NE(outcome.text.find(stage), std::string::npos) << stage;
 }
 
-TEST_F(PushtTest, RenderReplayAndInspect) {
+TEST_F(MjpolicyTest, RenderReplayAndInspect) {
   const std::vector<double> states = {200, 300, 256, 256, 0.5, 100, 100, 300, 200, -1};
   WriteNpy(folder_.path() + "/s.npy", MakeNpy(states, {2, 5}));
   ASSERT_EQ(
-      Pusht("render --states " + folder_.path() + "/s.npy --out " + folder_.path() + "/f.npy").code,
+      RunMjpolicy("render --states " + folder_.path() + "/s.npy --out " + folder_.path() + "/f.npy")
+          .code,
       0);
   EXPECT_EQ(ReadNpy(folder_.path() + "/f.npy").shape, (std::vector<int64_t>{2, 96, 96, 3}));
-  EXPECT_EQ(Pusht("inspect " + checkpoint_).code, 0);
+  EXPECT_EQ(RunMjpolicy("inspect " + checkpoint_).code, 0);
 }
 
 }  // namespace

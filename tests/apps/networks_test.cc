@@ -24,8 +24,8 @@ class NetworksTest : public ProgramTest {
     ProgramTest::SetUp();
     config_ = SmallActConfig();
     folder_.Write("config.json", mjp::ConfigToJson(*ActCheckpoint(config_)).dump());
-    const Outcome made = Pusht("random-checkpoint --config " + Path("config.json") +
-                               " --formula salt " + Path("act"));
+    const Outcome made = RunMjpolicy("random-checkpoint --config " + Path("config.json") +
+                                     " --formula salt " + Path("act"));
     ASSERT_EQ(made.code, 0) << made.text;
     EXPECT_THAT(made.text, HasSubstr("formula weights"));
   }
@@ -33,7 +33,7 @@ class NetworksTest : public ProgramTest {
 };
 
 TEST_F(NetworksTest, InspectAndInferKnowAct) {
-  const Outcome inspected = Pusht("inspect " + Path("act"));
+  const Outcome inspected = RunMjpolicy("inspect " + Path("act"));
   EXPECT_EQ(inspected.code, 0);
   EXPECT_THAT(inspected.text, AllOf(HasSubstr("type          act"), HasSubstr("ResNet-18"),
                                     HasSubstr("sampler       none: one pass makes a chunk")));
@@ -47,7 +47,7 @@ TEST_F(NetworksTest, InspectAndInferKnowAct) {
   observation.Write(Path("in"));
   const std::string infer = "infer --backend cpu --checkpoint " + Path("act") + " --input " +
                             Path("in") + " --out " + Path("out");
-  const Outcome inferred = Pusht(infer);
+  const Outcome inferred = RunMjpolicy(infer);
   ASSERT_EQ(inferred.code, 0) << inferred.text;
   EXPECT_THAT(inferred.text, HasSubstr("1 environment, one pass"));
   const mjp::SafetensorsFile out = mjp::SafetensorsFile::Read(Path("out"));
@@ -55,14 +55,15 @@ TEST_F(NetworksTest, InspectAndInferKnowAct) {
   EXPECT_EQ(out.Find("out/action_chunk")->shape, (std::vector<int64_t>{1, 4, 3}));
   EXPECT_EQ(out.Find("out/encoder_out")->shape, (std::vector<int64_t>{3 + 2 * 6, 1, 24}));
   EXPECT_EQ(out.Find("out/x_steps"), nullptr);
-  const Outcome refused = Pusht(infer + " --sampler ddim");
+  const Outcome refused = RunMjpolicy(infer + " --sampler ddim");
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.text, HasSubstr("sampler: a policy of type act makes its chunk in one pass"));
 }
 
 TEST_F(NetworksTest, BenchTimesWhatThereIs) {
-  const Outcome outcome = Pusht("bench pass chunk parallel decision --decisions 2 --seconds 0.01 " +
-                                std::string("--backend cpu --checkpoint ") + Path("act"));
+  const Outcome outcome =
+      RunMjpolicy("bench pass chunk parallel decision --decisions 2 --seconds 0.01 " +
+                  std::string("--backend cpu --checkpoint ") + Path("act"));
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, AllOf(HasSubstr("this policy has no U-Net"),
                                   HasSubstr("one pass makes this policy's chunk"),
@@ -71,7 +72,7 @@ TEST_F(NetworksTest, BenchTimesWhatThereIs) {
 
 TEST_F(NetworksTest, RunsOnAGpuOrSaysWhyNot) {
   const Outcome outcome =
-      Pusht("bench decision --decisions 2 --backend cuda --checkpoint " + Path("act"));
+      RunMjpolicy("bench decision --decisions 2 --backend cuda --checkpoint " + Path("act"));
   if (outcome.code == 0) {
     EXPECT_THAT(outcome.text, HasSubstr("a launch for each layer"));
   } else {
@@ -85,8 +86,8 @@ TEST_F(NetworksTest, OtherInputsThanThePolicysAreNamed) {
   observation.AddFloats("in/observation.state", {3}, std::vector<float>(3, 0.5f));
   observation.AddFloats("in/x_T", {6, 3}, std::vector<float>(18, 0.5f));
   observation.Write(Path("in"));
-  const Outcome outcome = Pusht("infer --backend cpu --checkpoint " + Path("act") + " --input " +
-                                Path("in") + " --out " + Path("out"));
+  const Outcome outcome = RunMjpolicy("infer --backend cpu --checkpoint " + Path("act") +
+                                      " --input " + Path("in") + " --out " + Path("out"));
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.text, HasSubstr("lacks in/frames_u8"));
 }

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using mjp_test::Outcome;
-using mjp_test::Pusht;
+using mjp_test::RunMjpolicy;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
@@ -57,9 +57,9 @@ class NthFailureTest : public mjp_test::ProgramTest,
       SCOPED_TRACE(std::string(GetParam()) + " " + std::to_string(n));
       prepare();
       fs::remove(mark);
-      const Outcome outcome =
-          Pusht(arguments, "LD_PRELOAD=" FAULT_SHIM " MJPOLICY_FAULT_MARK=" + mark +
-                               " MJPOLICY_FAULT='" + GetParam() + " " + std::to_string(n) + "'");
+      const Outcome outcome = RunMjpolicy(
+          arguments, "LD_PRELOAD=" FAULT_SHIM " MJPOLICY_FAULT_MARK=" + mark + " MJPOLICY_FAULT='" +
+                         GetParam() + " " + std::to_string(n) + "'");
       // some failures do no harm, such as that of a buffer that is only there to be faster
       EXPECT_THAT(outcome.code, AnyOf(0, 2, 3)) << outcome.text;
       if (outcome.code != 0) {
@@ -77,7 +77,7 @@ class NthFailureTest : public mjp_test::ProgramTest,
 };
 
 TEST_P(NthFailureTest, Inspect) {
-  const Outcome whole = Pusht("inspect " + checkpoint_);
+  const Outcome whole = RunMjpolicy("inspect " + checkpoint_);
   ASSERT_EQ(whole.code, 0);
   FailEach(
       "inspect " + checkpoint_, [] {},
@@ -98,7 +98,7 @@ TEST_P(NthFailureTest, Infer) {
   const std::string arguments =
       "infer --backend cpu --threads 2 --sampler ddim --steps 2 --checkpoint " + checkpoint_ +
       " --input " + input + " --out " + output;
-  ASSERT_EQ(Pusht(arguments).code, 0);
+  ASSERT_EQ(RunMjpolicy(arguments).code, 0);
   const auto whole = mjp::ReadFile(output, 1 << 20);
   FailEach(
       arguments, [&] { fs::remove(output); },
@@ -112,7 +112,7 @@ TEST_P(NthFailureTest, Infer) {
 
 TEST_P(NthFailureTest, EvaluateGoesOnAfterwards) {
   const std::string evaluation = "--episodes 3 --batch 2 --threads 2 ";
-  ASSERT_EQ(Pusht(Evaluate("whole") + evaluation).code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("whole") + evaluation).code, 0);
   const std::string whole = Results("whole");
   const int failed = FailEach(
       Evaluate("a") + evaluation, [&] { fs::remove_all(Path("a")); },
@@ -120,7 +120,7 @@ TEST_P(NthFailureTest, EvaluateGoesOnAfterwards) {
         if (outcome.code == 0 || fs::exists(Path("a/eval_info.json"))) {
           EXPECT_EQ(Results("a"), whole);
         }
-        const Outcome resumed = Pusht(Evaluate("a") + evaluation + "--resume");
+        const Outcome resumed = RunMjpolicy(Evaluate("a") + evaluation + "--resume");
         ASSERT_EQ(resumed.code, 0) << resumed.text;
         EXPECT_EQ(Results("a"), whole);
       });
@@ -129,10 +129,10 @@ TEST_P(NthFailureTest, EvaluateGoesOnAfterwards) {
 
 TEST_P(NthFailureTest, MergeCanBeRepeated) {
   for (const char* shard : {"0", "1"}) {
-    ASSERT_EQ(Pusht(Evaluate(shard) + "--episodes 3 --shard " + shard + "/2").code, 0);
+    ASSERT_EQ(RunMjpolicy(Evaluate(shard) + "--episodes 3 --shard " + shard + "/2").code, 0);
   }
   const std::string arguments = "merge " + Path("0") + " " + Path("1") + " --out " + Path("merged");
-  ASSERT_EQ(Pusht(arguments).code, 0);
+  ASSERT_EQ(RunMjpolicy(arguments).code, 0);
   const std::string whole = Results("merged");
   FailEach(
       arguments, [&] { fs::remove_all(Path("merged")); },
@@ -140,7 +140,7 @@ TEST_P(NthFailureTest, MergeCanBeRepeated) {
         if (outcome.code == 0 || fs::exists(Path("merged/eval_info.json"))) {
           EXPECT_EQ(Results("merged"), whole);
         }
-        const Outcome repeated = Pusht(arguments + " --overwrite");
+        const Outcome repeated = RunMjpolicy(arguments + " --overwrite");
         ASSERT_EQ(repeated.code, 0) << repeated.text;
         EXPECT_EQ(Results("merged"), whole);
       });

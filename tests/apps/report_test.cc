@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "apps/report/charts.h"
 #include "apps/report/html.h"
@@ -18,15 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 
 using mjp_test::Outcome;
-using mjp_test::Pusht;
+using mjp_test::ReadText;
+using mjp_test::RunMjpolicy;
 using testing::HasSubstr;
 using testing::Not;
-
-std::string ReadText(const std::string& file) {
-  std::ostringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
-}
 
 size_t CountOf(const std::string& text, const std::string& part) {
   size_t count = 0;
@@ -38,8 +32,8 @@ class ReportTest : public mjp_test::ProgramTest {
  protected:
   void SetUp() override {
     ProgramTest::SetUp();
-    ASSERT_EQ(Pusht(Evaluate("plain") + "--episodes 4 --videos 2").code, 0);
-    ASSERT_EQ(Pusht(Evaluate("other") + "--episodes 4 --latency 200ms").code, 0);
+    ASSERT_EQ(RunMjpolicy(Evaluate("plain") + "--episodes 4 --videos 2").code, 0);
+    ASSERT_EQ(RunMjpolicy(Evaluate("other") + "--episodes 4 --latency 200ms").code, 0);
     fs::rename(Path("other"), Path("a<b"));
   }
   std::string Report(const std::string& options = "") const {
@@ -70,9 +64,9 @@ TEST(ReportChartTest, CurvesStayWithinTheirDrawing) {
 }
 
 TEST_F(ReportTest, HasEverythingInOneFile) {
-  const Outcome outcome = Pusht(Report());
+  const Outcome outcome = RunMjpolicy(Report());
   ASSERT_EQ(outcome.code, 0) << outcome.text;
-  EXPECT_THAT(outcome.text, HasSubstr("2 films inside, 0 linked"));
+  EXPECT_THAT(outcome.text, HasSubstr("2 videos inside, 0 linked"));
   const std::string page = ReadText(Path("page.html"));
   for (const char* id :
        {"success", "comparison", "episodes", "curves", "disturbances", "time", "run"})
@@ -84,8 +78,8 @@ TEST_F(ReportTest, HasEverythingInOneFile) {
   EXPECT_EQ(CountOf(page, "<tr>"), CountOf(page, "</tr>"));
 }
 
-TEST_F(ReportTest, FilmsBeyondTheLimitAreLinks) {
-  ASSERT_EQ(Pusht(Report("--embed 0")).code, 0);
+TEST_F(ReportTest, VideosBeyondTheLimitAreLinks) {
+  ASSERT_EQ(RunMjpolicy(Report("--embed 0")).code, 0);
   const std::string page = ReadText(Path("page.html"));
   EXPECT_EQ(CountOf(page, "data:video"), 0u);
   EXPECT_THAT(page, HasSubstr("href=\"plain/videos/eval_episode_0.mp4\""));
@@ -93,13 +87,13 @@ TEST_F(ReportTest, FilmsBeyondTheLimitAreLinks) {
 }
 
 TEST_F(ReportTest, ShowsAProfileAndACertificate) {
-  ASSERT_EQ(
-      Pusht("profile --checkpoint " + checkpoint_ +
-            " --backend cpu --sampler ddim --steps 2 --decisions 2 --trace " + Path("trace.json"))
-          .code,
-      0);
+  ASSERT_EQ(RunMjpolicy("profile --checkpoint " + checkpoint_ +
+                        " --backend cpu --sampler ddim --steps 2 --decisions 2 --trace " +
+                        Path("trace.json"))
+                .code,
+            0);
   std::ofstream(Path("plain/certificate.json")) << R"({"claim": "success above 0.9 <b>"})";
-  ASSERT_EQ(Pusht(Report("--profile " + Path("trace.json"))).code, 0);
+  ASSERT_EQ(RunMjpolicy(Report("--profile " + Path("trace.json"))).code, 0);
   const std::string page = ReadText(Path("page.html"));
   EXPECT_THAT(page, HasSubstr("From the profile"));
   EXPECT_THAT(page, HasSubstr("<td>denoise</td><td>2</td>"));
@@ -108,23 +102,23 @@ TEST_F(ReportTest, ShowsAProfileAndACertificate) {
 
 TEST_F(ReportTest, RefusesWhatIsNoEvaluationAndReplacesNothingUnasked) {
   fs::create_directory(Path("empty"));
-  const Outcome empty = Pusht("report " + Path("empty") + " --out " + Path("page.html"));
+  const Outcome empty = RunMjpolicy("report " + Path("empty") + " --out " + Path("page.html"));
   EXPECT_EQ(empty.code, 2);
   EXPECT_THAT(empty.text, HasSubstr("there is no evaluation in it"));
   EXPECT_FALSE(fs::exists(Path("page.html")));
-  ASSERT_EQ(Pusht(Report()).code, 0);
-  EXPECT_EQ(Pusht(Report()).code, 1);
-  EXPECT_EQ(Pusht(Report("--force")).code, 0);
-  EXPECT_EQ(Pusht(Report("--force --profile " + Path("plain/run.json"))).code, 2);
+  ASSERT_EQ(RunMjpolicy(Report()).code, 0);
+  EXPECT_EQ(RunMjpolicy(Report()).code, 1);
+  EXPECT_EQ(RunMjpolicy(Report("--force")).code, 0);
+  EXPECT_EQ(RunMjpolicy(Report("--force --profile " + Path("plain/run.json"))).code, 2);
 }
 
 // The page says of itself what a click did: a script that is appended clicks and writes the result.
 TEST_F(ReportTest, ABrowserShowsItAndItsButtonsWork) {
   if (mjp_test::Run("command -v chromium").code != 0) GTEST_SKIP() << "no chromium here";
-  ASSERT_EQ(Pusht(Report()).code, 0);
+  ASSERT_EQ(RunMjpolicy(Report()).code, 0);
   std::string page = ReadText(Path("page.html"));
   page += R"(<script>
-    const shown = () => [...document.querySelectorAll('.film')].filter(card => card.offsetParent).length;
+    const shown = () => [...document.querySelectorAll('.video')].filter(card => card.offsetParent).length;
     const log = [shown()];
     for (const button of document.querySelectorAll('.filters button')) { button.click(); log.push(shown()); }
     document.querySelector('#episode-table summary').click();
@@ -142,7 +136,7 @@ TEST_F(ReportTest, ABrowserShowsItAndItsButtonsWork) {
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   const size_t at = outcome.text.find("<p id=\"log\">");
   ASSERT_NE(at, std::string::npos) << outcome.text.substr(0, 2000);
-  // all films, then the filters: all, failures, solved, plain, a<b; nothing is wider than a phone
+  // all videos, then the filters: all, failures, solved, plain, a<b; nothing is wider than a phone
   const std::string log = outcome.text.substr(at + 12, outcome.text.find("</p>", at) - at - 12);
   EXPECT_THAT(log, testing::MatchesRegex("2 2 [0-2] [0-2] 2 0 true( true)+ wide false"));
   EXPECT_EQ(log[4] - '0' + log[6] - '0', 2) << log;

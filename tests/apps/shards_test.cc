@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using mjp_test::Outcome;
-using mjp_test::Pusht;
+using mjp_test::RunMjpolicy;
 
 class ShardsTest : public mjp_test::ProgramTest {
  protected:
@@ -21,7 +21,7 @@ class ShardsTest : public mjp_test::ProgramTest {
     for (int i = 0; i < kShards; ++i) {
       const std::string number = std::to_string(i);
       const Outcome outcome =
-          Pusht(Evaluate("s" + number) + "--episodes 7 --shard " + number + "/3 " + more);
+          RunMjpolicy(Evaluate("s" + number) + "--episodes 7 --shard " + number + "/3 " + more);
       ASSERT_EQ(outcome.code, 0) << outcome.text;
     }
   }
@@ -29,7 +29,7 @@ class ShardsTest : public mjp_test::ProgramTest {
     std::string arguments = "merge";
     std::istringstream stream(folders);
     for (std::string folder; stream >> folder;) arguments += " " + Path(folder);
-    return Pusht(arguments + " --out " + Path("merged") + " " + more);
+    return RunMjpolicy(arguments + " --out " + Path("merged") + " " + more);
   }
   // Replaces the first `from` in a file; fails if there is none.
   void Edit(const std::string& name, const std::string& from, const std::string& to) const {
@@ -48,8 +48,8 @@ class ShardsTest : public mjp_test::ProgramTest {
 
 TEST_F(ShardsTest, MergedShardsEqualAnUnsharedEvaluation) {
   EvaluateShards("--videos 2");
-  // the same folder, so that the films have the same names
-  ASSERT_EQ(Pusht(Evaluate("merged") + "--episodes 7 --videos 2").code, 0);
+  // the same folder, so that the videos have the same names
+  ASSERT_EQ(RunMjpolicy(Evaluate("merged") + "--episodes 7 --videos 2").code, 0);
   const std::string whole = Results("merged");
   fs::remove_all(Path("merged"));
   const Outcome outcome = Merge("s2 s0 s1");
@@ -67,8 +67,8 @@ TEST_F(ShardsTest, PartialSetIsRefusedUnlessToldAndCanBeCompleted) {
   const nlohmann::json info = nlohmann::json::parse(file);
   EXPECT_EQ(info.at("partial"), true);
   EXPECT_EQ(info.at("overall").at("n_episodes"), 5);
-  ASSERT_EQ(Pusht(Evaluate("merged") + "--episodes 7 --resume").code, 0);
-  ASSERT_EQ(Pusht(Evaluate("whole") + "--episodes 7").code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("merged") + "--episodes 7 --resume").code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("whole") + "--episodes 7").code, 0);
   EXPECT_EQ(Results("merged"), Results("whole"));
 }
 
@@ -76,25 +76,25 @@ TEST_F(ShardsTest, OddSetsAreRefused) {
   EvaluateShards();
   fs::copy(Path("s0"), Path("again"));
   ExpectRefused(Merge("s0 s1 s2 again"), 2, "are both shard 0/3");
-  ASSERT_EQ(Pusht(Evaluate("other") + "--episodes 7 --seed 5 --shard 1/3").code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("other") + "--episodes 7 --seed 5 --shard 1/3").code, 0);
   ExpectRefused(Merge("s0 other s2"), 2, "is of another evaluation");
-  ASSERT_EQ(Pusht(Evaluate("quarter") + "--episodes 7 --shard 1/4").code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("quarter") + "--episodes 7 --shard 1/4").code, 0);
   ExpectRefused(Merge("s0 quarter s2"), 2, "but");
   ExpectRefused(Merge("s0 s1 absent"), 2, "absent/run.json");
-  EXPECT_EQ(Pusht("merge " + Path("s0") + " --out " + Path("s0")).code, 1);
+  EXPECT_EQ(RunMjpolicy("merge " + Path("s0") + " --out " + Path("s0")).code, 1);
 }
 
 TEST_F(ShardsTest, OtherFilesOfTheCheckpointAreRefusedByName) {
   EvaluateShards();
   const auto change = [&](const std::string& file, const std::string& from, const std::string& to) {
     Edit("policy/" + file, from, to);
-    ASSERT_EQ(Pusht(Evaluate("other") + "--episodes 7 --shard 1/3 --overwrite").code, 0);
+    ASSERT_EQ(RunMjpolicy(Evaluate("other") + "--episodes 7 --shard 1/3 --overwrite").code, 0);
     ExpectRefused(Merge("s0 other s2"), 2, "the checkpoint's " + file + " was");
-    const Outcome resumed = Pusht(Evaluate("s1") + "--episodes 7 --shard 1/3 --resume");
+    const Outcome resumed = RunMjpolicy(Evaluate("s1") + "--episodes 7 --shard 1/3 --resume");
     EXPECT_EQ(resumed.code, 2);
     EXPECT_NE(resumed.text.find("the checkpoint's " + file + " was"), std::string::npos)
         << resumed.text;
-    const Outcome compared = Pusht("compare " + Path("s1") + " " + Path("other"));
+    const Outcome compared = RunMjpolicy("compare " + Path("s1") + " " + Path("other"));
     EXPECT_NE(compared.text.find("the checkpoint's " + file + ":"), std::string::npos)
         << compared.text;
     Edit("policy/" + file, to, from);
@@ -131,7 +131,7 @@ TEST_F(ShardsTest, ScoresThatCannotBeAreRefused) {
   EvaluateShards();
   fs::copy(Path("s0"), Path("b"));
   Edit("b/episodes.jsonl", "\"score\":", "\"score\":1e8,\"was\":");
-  const Outcome outcome = Pusht("compare " + Path("s0") + " " + Path("b"));
+  const Outcome outcome = RunMjpolicy("compare " + Path("s0") + " " + Path("b"));
   EXPECT_EQ(outcome.code, 2);
   EXPECT_NE(outcome.text.find("\"score\" is 100000000.0; supported: a number from 0"),
             std::string::npos)
@@ -173,7 +173,7 @@ TEST_F(ShardsTest, EpisodeThatIsMissingIsNamed) {
 
 TEST_F(ShardsTest, TheRunSaysHowManyActionsWereExecuted) {
   const auto action_steps = [&](const std::string& more) {
-    EXPECT_EQ(Pusht(Evaluate("a") + "--episodes 1 --overwrite " + more).code, 0);
+    EXPECT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 1 --overwrite " + more).code, 0);
     std::ifstream file(Path("a/run.json"));
     return nlohmann::json::parse(file).at("action_steps").get<int>();
   };
@@ -185,7 +185,8 @@ TEST_F(ShardsTest, TheRunSaysHowManyActionsWereExecuted) {
 
 TEST_F(ShardsTest, SchedulerNamesTheShard) {
   const auto run = [&](const std::string& environment, const std::string& more) {
-    const Outcome outcome = Pusht(Evaluate("a") + "--episodes 7 --overwrite " + more, environment);
+    const Outcome outcome =
+        RunMjpolicy(Evaluate("a") + "--episodes 7 --overwrite " + more, environment);
     if (outcome.code != 0) return "code " + std::to_string(outcome.code);
     std::ifstream file(Path("a/run.json"));
     return nlohmann::json::parse(file).at("shard").get<std::string>();
@@ -207,22 +208,22 @@ TEST_F(ShardsTest, SchedulerNamesTheShard) {
 }
 
 TEST_F(ShardsTest, CompareFindsARegression) {
-  ASSERT_EQ(Pusht(Evaluate("a") + "--episodes 12").code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 12").code, 0);
   fs::copy(Path("a"), Path("b"));
   const std::string both = Path("a") + " " + Path("b");
-  EXPECT_EQ(Pusht("compare " + both).code, 0);
+  EXPECT_EQ(RunMjpolicy("compare " + both).code, 0);
   // ten episodes of A succeed that do not in B
   for (int i = 0; i < 10; ++i) {
     Edit("a/episodes.jsonl", "\"success\":false", "\"success\":true");
     Edit("a/episodes.jsonl", "\"success_step\":-1", "\"success_step\":5");
   }
-  const Outcome worse = Pusht("compare " + both + " --json");
+  const Outcome worse = RunMjpolicy("compare " + both + " --json");
   EXPECT_EQ(worse.code, 5) << worse.text;
   const nlohmann::json json = nlohmann::json::parse(worse.text);
   EXPECT_EQ(json.at("lost"), 10);
   EXPECT_NEAR(json.at("mcnemar_p"), 2.0 / 1024, 1e-12);
-  EXPECT_EQ(Pusht("compare " + Path("b") + " " + Path("a")).code, 0);
-  EXPECT_EQ(Pusht("compare " + Path("a") + " " + Path("absent")).code, 2);
+  EXPECT_EQ(RunMjpolicy("compare " + Path("b") + " " + Path("a")).code, 0);
+  EXPECT_EQ(RunMjpolicy("compare " + Path("a") + " " + Path("absent")).code, 2);
 }
 
 }  // namespace

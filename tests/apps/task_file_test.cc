@@ -4,19 +4,18 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string>
 
-#include "base/error.h"
-#include "plugin/pictures/mujoco_renderer.h"
 #include "tests/support/program.h"
+#include "tests/support/renderer.h"
 
 namespace mjp::app {
 namespace {
 
 using mjp_test::Outcome;
-using mjp_test::Pusht;
+using mjp_test::ReadText;
+using mjp_test::RunMjpolicy;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -24,28 +23,18 @@ using ::testing::Not;
 const std::string kModels = std::string(MJPOLICY_SOURCE_DIR) + "/models/";
 const std::string kFast = " --sampler ddim --steps 2 --backend cpu ";
 
-std::string ReadText(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 class TaskFileTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    try {
-      MujocoRendererDescription();
-    } catch (const Error& error) {
-      GTEST_SKIP() << error.what();
-    }
-    const Outcome made = Pusht("random-checkpoint " + checkpoint_ +
-                               " --state 2 --action 1 --picture 320x240 --range 4");
+    if (const std::string why = mjp_test::RendererLacks(); !why.empty()) GTEST_SKIP() << why;
+    const Outcome made = RunMjpolicy("random-checkpoint " + checkpoint_ +
+                                     " --state 2 --action 1 --picture 320x240 --range 4");
     ASSERT_EQ(made.code, 0) << made.text;
   }
   std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
   Outcome Evaluate(const std::string& out, const std::string& more) const {
-    return Pusht("evaluate " + kModels + "cart_pole.xml --checkpoint " + checkpoint_ + kFast +
-                 "--out " + Path(out) + " " + more);
+    return RunMjpolicy("evaluate " + kModels + "cart_pole.xml --checkpoint " + checkpoint_ + kFast +
+                       "--out " + Path(out) + " " + more);
   }
   // Everything that must be equal between runs of one configuration.
   std::string Episodes(const std::string& out) const {
@@ -62,20 +51,20 @@ class TaskFileTest : public ::testing::Test {
 };
 
 TEST_F(TaskFileTest, IsCheckedRunAndScored) {
-  Outcome outcome = Pusht("check " + kModels + "cart_pole.xml --checkpoint " + checkpoint_ +
-                          " --out " + Path("check"));
+  Outcome outcome = RunMjpolicy("check " + kModels + "cart_pole.xml --checkpoint " + checkpoint_ +
+                                " --out " + Path("check"));
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, AllOf(HasSubstr("joint:pole rad"), HasSubstr("320 x 240"),
                                   HasSubstr("nothing looks wrong")));
   EXPECT_TRUE(std::filesystem::exists(Path("check/front.png")));
 
-  outcome = Pusht("run " + kModels + "cart_pole.xml --checkpoint " + checkpoint_ + kFast +
-                  "--seconds 500ms --seed 3 --video " + Path("film.mp4"));
+  outcome = RunMjpolicy("run " + kModels + "cart_pole.xml --checkpoint " + checkpoint_ + kFast +
+                        "--seconds 500ms --seed 3 --video " + Path("video.mp4"));
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, AllOf(HasSubstr("0.50 s (5 control steps"), HasSubstr("success "),
                                   HasSubstr("upright"), HasSubstr("control         push: ")));
-  EXPECT_TRUE(std::filesystem::exists(Path("film.mp4")) ||
-              std::filesystem::exists(Path("film.avi")));
+  EXPECT_TRUE(std::filesystem::exists(Path("video.mp4")) ||
+              std::filesystem::exists(Path("video.avi")));
 
   outcome = Evaluate("one", "--episodes 3 --max-steps 12 --videos 1");
   EXPECT_EQ(outcome.code, 0) << outcome.text;
@@ -91,27 +80,49 @@ TEST_F(TaskFileTest, EpisodesAreAFunctionOfTheirSeed) {
   ASSERT_EQ(Evaluate("s0", "--episodes 3 --max-steps 10 --shard 0/2").code, 0);
   ASSERT_EQ(Evaluate("s1", "--episodes 3 --max-steps 10 --shard 1/2").code, 0);
   const Outcome merged =
-      Pusht("merge --out " + Path("merged") + " " + Path("s0") + " " + Path("s1"));
+      RunMjpolicy("merge --out " + Path("merged") + " " + Path("s0") + " " + Path("s1"));
   ASSERT_EQ(merged.code, 0) << merged.text;
   EXPECT_EQ(Episodes("merged"), Episodes("whole"));
-  const Outcome same = Pusht("compare " + Path("whole") + " " + Path("merged"));
+  const Outcome same = RunMjpolicy("compare " + Path("whole") + " " + Path("merged"));
   EXPECT_EQ(same.code, 0) << same.text;
 }
 
 TEST_F(TaskFileTest, ResumesItsOwnAndRefusesAChangedFile) {
-  std::string xml = ReadText(kModels + "cart_pole.xml");
+  const std::string xml = ReadText(kModels + "cart_pole.xml");
   const std::string file = folder_.Write("cart.xml", xml);
   const auto evaluate = [&](const std::string& more) {
-    return Pusht("evaluate " + file + " --checkpoint " + checkpoint_ + kFast + "--out " +
-                 Path("out") + " --max-steps 4 --episodes 2 " + more);
+    return RunMjpolicy("evaluate " + file + " --checkpoint " + checkpoint_ + kFast + "--out " +
+                       Path("out") + " --max-steps 4 --episodes 2 " + more);
   };
   ASSERT_EQ(evaluate("").code, 0);
   EXPECT_THAT(evaluate("--resume").text, HasSubstr("complete already"));
-  xml.replace(xml.find("damping=\"0.5\""), 13, "damping=\"0.6\"");
-  folder_.Write("cart.xml", xml);
-  const Outcome outcome = evaluate("--resume");
-  EXPECT_NE(outcome.code, 0);
-  EXPECT_THAT(outcome.text, HasSubstr("model"));
+  const std::string attribute = "<config key=\"action_clip\"";
+  const std::pair<std::string, std::string> changes[] = {
+      {"damping=\"0.5\"", "damping=\"0.6\""},
+      {"timestep=\"0.01\"", "timestep=\"0.005\""},
+      {"rgba=\"0.9 0.5 0.2 1\"", "rgba=\"0.9 0.5 0.3 1\""},
+      {"fovy=\"50\"", "fovy=\"51\""},
+      {"ambient=\"0.4 0.4 0.4\"", "ambient=\"0.5 0.4 0.4\""},
+      {"key=\"action_gain\" value=\"10\"", "key=\"action_gain\" value=\"5\""},
+      {"value=\"-1 1\"", "value=\"-0.5 0.5\""},
+      {"\"joint:cart joint:pole\"", "\"joint:pole joint:cart\""},
+      {"key=\"period\" value=\"0.1\"", "key=\"period\" value=\"0.05\""},
+      {attribute, "<config key=\"action_steps\" value=\"3\"/>" + attribute},
+      {attribute, "<config key=\"state_offset\" value=\"0.1\"/>" + attribute},
+      {"joint pole around 0.2", "joint pole around 0.3"},
+      {"tip[2] > 0.55", "tip[2] > 0.54"},
+      {"cart_position > 1.7", "cart_position > 1.6"},
+      {"from 0 to 0.6", "from 0 to 0.7"},
+      {"data=\"200\"", "data=\"100\""}};
+  for (const auto& [from, to] : changes) {
+    std::string changed = xml;
+    ASSERT_NE(changed.find(from), std::string::npos) << from;
+    folder_.Write("cart.xml", changed.replace(changed.find(from), from.size(), to));
+    const Outcome outcome = evaluate("--resume");
+    EXPECT_EQ(outcome.code, 2) << to << outcome.text;
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("of another evaluation"), HasSubstr("model was")))
+        << to;
+  }
 }
 
 TEST_F(TaskFileTest, OptionsOfOtherTasksAreRefused) {
@@ -126,23 +137,24 @@ TEST_F(TaskFileTest, CheckFindsWrongUnitsAndMisfits) {
   std::string xml = ReadText(kModels + "cart_pole.xml");
   const std::string gain = "<config key=\"state_gain\" value=\"100 1\"/>";
   xml.insert(xml.find("<config key=\"actuators\""), gain);
-  Outcome outcome = Pusht("check " + folder_.Write("cart.xml", xml) + " --checkpoint " +
-                          checkpoint_ + " --out " + Path("check"));
+  Outcome outcome = RunMjpolicy("check " + folder_.Write("cart.xml", xml) + " --checkpoint " +
+                                checkpoint_ + " --out " + Path("check"));
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text,
               AllOf(HasSubstr("state joint:cart: the unit looks wrong by a factor of about 1"),
                     HasSubstr("see state_gain"), HasSubstr("with the warnings above")));
-  ASSERT_EQ(Pusht("random-checkpoint " + Path("other") + " --state 3 --action 1").code, 0);
-  outcome = Pusht("check " + kModels + "cart_pole.xml --checkpoint " + Path("other") + " --out " +
-                  Path("check"));
+  ASSERT_EQ(RunMjpolicy("random-checkpoint " + Path("other") + " --state 3 --action 1").code, 0);
+  outcome = RunMjpolicy("check " + kModels + "cart_pole.xml --checkpoint " + Path("other") +
+                        " --out " + Path("check"));
   EXPECT_EQ(outcome.code, 2) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("attribute state gives 2 numbers"));
 }
 
 TEST_F(TaskFileTest, RunTakesModelsThatAreNoTasks) {
-  ASSERT_EQ(Pusht("random-checkpoint " + Path("reach") + " --environment 3 --range 1.5").code, 0);
-  const Outcome outcome = Pusht("run " + kModels + "reach_policy.xml --checkpoint " +
-                                Path("reach") + kFast + "--seconds 0.5");
+  ASSERT_EQ(RunMjpolicy("random-checkpoint " + Path("reach") + " --environment 3 --range 1.5").code,
+            0);
+  const Outcome outcome = RunMjpolicy("run " + kModels + "reach_policy.xml --checkpoint " +
+                                      Path("reach") + kFast + "--seconds 0.5");
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, AllOf(HasSubstr("10 control steps of 0.05 s"),
                                   HasSubstr("decisions       2"), Not(HasSubstr("success"))));
@@ -157,30 +169,31 @@ TEST_F(TaskFileTest, ScaffoldProposesATaskThatRuns) {
         <geom type="capsule" fromto="0 0 0 0 0 0.3" size="0.03"/></body></body></worldbody>
     <actuator><position name="first" joint="shoulder" ctrlrange="-1 1" kp="5"/>
       <position joint="elbow" ctrlrange="-2 2" kp="5"/></actuator></mujoco>)");
-  Outcome outcome = Pusht("scaffold " + robot + " --camera side");
+  Outcome outcome = RunMjpolicy("scaffold " + robot + " --camera side");
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("mjpolicy random-checkpoint arm_random"));
   EXPECT_THAT(ReadText(Path("arm_task.xml")),
               AllOf(HasSubstr("value=\"joint:shoulder joint:elbow\""),
                     HasSubstr("value=\"first elbow\""), HasSubstr("value=\"-1 1  -2 2\"")));
-  ASSERT_EQ(Pusht("random-checkpoint " + Path("arm_random") + " --range 2").code, 0);
-  outcome = Pusht("run " + Path("arm_task.xml") + kFast + "--seconds 0.4");
+  ASSERT_EQ(RunMjpolicy("random-checkpoint " + Path("arm_random") + " --range 2").code, 0);
+  outcome = RunMjpolicy("run " + Path("arm_task.xml") + kFast + "--seconds 0.4");
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("progress"));
-  EXPECT_THAT(Pusht("scaffold " + robot + " --camera side").text, HasSubstr("give --force"));
-  EXPECT_THAT(Pusht("scaffold " + robot + " --camera sied --force").text,
+  EXPECT_THAT(RunMjpolicy("scaffold " + robot + " --camera side").text, HasSubstr("give --force"));
+  EXPECT_THAT(RunMjpolicy("scaffold " + robot + " --camera sied --force").text,
               HasSubstr("did you mean \"side\"?"));
-  EXPECT_THAT(Pusht("scaffold " + robot + " --actuators frist --force").text,
+  EXPECT_THAT(RunMjpolicy("scaffold " + robot + " --actuators frist --force").text,
               HasSubstr("did you mean \"first\"?"));
-  EXPECT_THAT(Pusht("scaffold " + Path("arm_task.xml")).text, HasSubstr("has a policy already"));
+  EXPECT_THAT(RunMjpolicy("scaffold " + Path("arm_task.xml")).text,
+              HasSubstr("has a policy already"));
 }
 
 // A second of Push-T's own policy through the same command.
 TEST_F(TaskFileTest, PushtsFileMustBeItsOwn) {
   std::string xml = ReadText(kModels + "pusht.xml");
   xml.replace(xml.find("damping=\"30\""), 12, "damping=\"31\"");
-  const Outcome outcome = Pusht("evaluate " + folder_.Write("pusht.xml", xml) + " --checkpoint " +
-                                checkpoint_ + " --out " + Path("out"));
+  const Outcome outcome = RunMjpolicy("evaluate " + folder_.Write("pusht.xml", xml) +
+                                      " --checkpoint " + checkpoint_ + " --out " + Path("out"));
   EXPECT_EQ(outcome.code, 2) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("this is another model"));
 }

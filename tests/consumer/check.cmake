@@ -30,6 +30,15 @@ foreach(file man/man1/mjpolicy.1 bash-completion/completions/mjpolicy zsh/site-f
   endif()
 endforeach()
 
+# an installation of half a build stops before it begins, and says what to build
+file(READ ${BUILD}/check_built.cmake rules)
+string(REPLACE "/bin/mjpolicy\"" "/bin/absent\"" rules "${rules}")
+file(WRITE ${WORK}/check_built.cmake "${rules}")
+execute_process(COMMAND ${CMAKE_COMMAND} -P ${WORK}/check_built.cmake RESULT_VARIABLE code ERROR_VARIABLE text)
+if(code EQUAL 0 OR NOT text MATCHES "nothing was installed: mjpolicy not built yet.*--target mjpolicy")
+  message(FATAL_ERROR "half a build: ended with ${code}:\n${text}")
+endif()
+
 # what is installed uses what is installed beside it
 run(${prefix}/bin/mjpolicy --version)
 run(${prefix}/bin/mjpolicy evaluate --checkpoint ${checkpoint} --backend cpu --sampler ddim --steps 2

@@ -180,12 +180,12 @@ TEST_F(DamageTest, ATableOfTasksThatLeRobotDoesNotUnderstandIsFound) {
 }
 
 TEST_F(DamageTest, AVideoThatIsTooShortIsNamedWithItsEpisode) {
-  DatasetWriter writer(folder_ / "films", mjp_test::RecordedInfo("video"));
+  DatasetWriter writer(folder_ / "videos", mjp_test::RecordedInfo("video"));
   for (int64_t episode = 0; episode < 2; ++episode) mjp_test::RecordEpisode(writer, episode);
   writer.Finish();
-  const std::string films = folder_ / "films/videos/observation.images.top/chunk-000/file-00";
-  fs::copy_file(films + "0.mp4", films + "1.mp4", fs::copy_options::overwrite_existing);
-  Dataset dataset(folder_ / "films");
+  const std::string videos = folder_ / "videos/videos/observation.images.top/chunk-000/file-00";
+  fs::copy_file(videos + "0.mp4", videos + "1.mp4", fs::copy_options::overwrite_existing);
+  Dataset dataset(folder_ / "videos");
   EXPECT_THAT(Check(dataset, {}).problems,
               ElementsAre(HasSubstr("file-001.mp4: episode 1: has 4 frames, fewer than the 5"),
                           HasSubstr("episode 1, frame 4, \"observation.images.top\"")));

@@ -25,6 +25,7 @@
 #include "tests/support/damaged_checkpoint.h"
 #include "tests/support/goldens/act_cases.h"
 #include "tests/support/program.h"
+#include "tests/support/zarr_files.h"
 
 namespace mjp_test {
 namespace {
@@ -146,15 +147,15 @@ INSTANTIATE_TEST_SUITE_P(Layouts, IdentityTest,
 // ---- a fault leaves whole files or an error -----------------------------------------------------
 
 TEST_F(WriteFaultTest, AnErrorOrAWholeFileEverywhere) {
-  const std::string films = "--episodes 3 --videos 2 --batch 2 ";
+  const std::string videos = "--episodes 3 --videos 2 --batch 2 ";
   const std::string demonstrate =
       "demonstrate --rows 40 --threads 1 --samples 32 --rounds 1 --out " + Path("out");
   const Command commands[] = {
-      {"evaluate", Evaluate("out") + films, Evaluate("out") + films + "--overwrite",
-       [&] { return Evaluated("out"); }, [&] { ExpectWholeFilms("out"); }},
+      {"evaluate", Evaluate("out") + videos, Evaluate("out") + videos + "--overwrite",
+       [&] { return Evaluated("out"); }, [&] { ExpectWholeVideos("out"); }},
       {"merge", "merge " + Path("0") + " " + Path("1") + " --out " + Path("out"),
        "merge " + Path("0") + " " + Path("1") + " --out " + Path("out"),
-       [&] { return Evaluated("out"); }, [&] { ExpectWholeFilms("out"); }},
+       [&] { return Evaluated("out"); }, [&] { ExpectWholeVideos("out"); }},
       {"demonstrate", demonstrate, demonstrate, [&] { return Content("out"); }},
       {"random-checkpoint", "random-checkpoint " + Path("out"),
        "random-checkpoint --force " + Path("out"), [&] { return Content("out"); },
@@ -175,20 +176,22 @@ TEST_F(WriteFaultTest, AnErrorOrAWholeFileOfTheNewerCommands) {
   const std::string transfers =
       "demonstrate --task aloha_transfer_cube --episodes 1 --threads 1 --out " + Path("out");
   const std::string act = " --config " + Path("config.json") + " --formula salt " + Path("out");
-  WriteZarr();
+  WriteZarr(folder_, "zarr");
   const std::string convert = "convert " + Path("zarr") + " " + Path("out") + " --task t --fps 10";
   const Command commands[] = {
-      {"transfers", transfers, transfers, [&] { return Content("out"); },
+      {"transfers", transfers, transfers,
        [&] {
          for (const auto& entry : fs::directory_iterator(folder_.path())) {
            EXPECT_FALSE(entry.path().filename().string().starts_with("out.")) << entry.path();
          }
-       }},
+         return Content("out");
+       },
+       [] {}, [&] { fs::remove_all(Path("out.unfinished")); }},
       {"act", "random-checkpoint" + act, "random-checkpoint --force" + act,
        [&] { return Content("out"); }},
       // after a break episodes go to other files, so it is what the checker finds that is equal
       {"convert", convert, convert, [&] {
-         return Files{{"check", Pusht("dataset " + Path("out")).text}};
+         return Files{{"check", RunMjpolicy("dataset " + Path("out")).text}};
        }}};
   for (const Command& command : commands) Try(command);
 }
@@ -196,9 +199,9 @@ TEST_F(WriteFaultTest, AnErrorOrAWholeFileOfTheNewerCommands) {
 TEST_F(WriteFaultTest, AReplacedCheckpointIsTheOldTheNewOrNone) {
   // both have the shapes of the other, so that a mixture would load
   const auto write = [&](int seed, const std::string& before) {
-    return Pusht("random-checkpoint --force --seed " + std::to_string(seed) + " --range " +
-                     std::to_string(seed) + " " + Path("out"),
-                 before);
+    return RunMjpolicy("random-checkpoint --force --seed " + std::to_string(seed) + " --range " +
+                           std::to_string(seed) + " " + Path("out"),
+                       before);
   };
   ASSERT_EQ(write(2, "").code, 0);
   const Files fresh = mjp::LoadCheckpoint(Path("out"))->files;
@@ -222,23 +225,23 @@ TEST_F(WriteFaultTest, AReplacedCheckpointIsTheOldTheNewOrNone) {
   EXPECT_GT(failed, 3);
 }
 
-TEST_F(WriteFaultTest, KilledWithFilmsAndResumedInAnyOrderOfFlags) {
-  const std::string films = "--episodes 3 --videos 3 --batch 2 ";
-  ASSERT_EQ(Pusht(Evaluate("out") + films).code, 0);
+TEST_F(WriteFaultTest, KilledWithVideosAndResumedInAnyOrderOfFlags) {
+  const std::string videos = "--episodes 3 --videos 3 --batch 2 ";
+  ASSERT_EQ(RunMjpolicy(Evaluate("out") + videos).code, 0);
   const Files whole = Content("out/videos");
   ASSERT_EQ(whole.size(), 3u);
   std::mt19937 random(11);
   for (int i = 0; i < 8; ++i) {
     fs::remove_all(Path("out"));
-    const pid_t child = StartPusht(Evaluate("out") + films);
+    const pid_t child = StartMjpolicy(Evaluate("out") + videos);
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 700));
     ::kill(child, SIGKILL);
     Wait(child);
-    const bool with_films = i % 2 == 0;
-    const Outcome resumed =
-        Pusht(Evaluate("out") + (with_films ? films : "--episodes 3 --batch 2 ") + "--resume");
+    const bool with_videos = i % 2 == 0;
+    const Outcome resumed = RunMjpolicy(
+        Evaluate("out") + (with_videos ? videos : "--episodes 3 --batch 2 ") + "--resume");
     ASSERT_EQ(resumed.code, 0) << resumed.text;
-    ExpectWholeFilms("out", true);
+    ExpectWholeVideos("out", true);
     Files now = Content("out/videos");
     std::erase_if(now, [](const auto& each) { return mjp::app::IsUnfinishedVideo(each.first); });
     for (const auto& [name, content] : now) {
@@ -257,7 +260,7 @@ TEST_F(WriteFaultTest, AnEncoderThatOutlivesAKillCompletesNothingIntoTheResults)
   fs::permissions(Path("bin/ffmpeg"), fs::perms::owner_all);
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", (Path("bin") + ":" + path).c_str(), 1);
-  const pid_t child = StartPusht(Evaluate("out") + "--episodes 200 --videos 3 --batch 4");
+  const pid_t child = StartMjpolicy(Evaluate("out") + "--episodes 200 --videos 3 --batch 4");
   for (int i = 0; i < 400 && !fs::exists(Path("out/episodes.jsonl")); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -265,7 +268,7 @@ TEST_F(WriteFaultTest, AnEncoderThatOutlivesAKillCompletesNothingIntoTheResults)
   ::kill(child, SIGKILL);
   Wait(child);
   ::setenv("PATH", path.c_str(), 1);
-  ASSERT_EQ(Pusht(Evaluate("out") + "--episodes 200 --batch 4 --resume").code, 0);
+  ASSERT_EQ(RunMjpolicy(Evaluate("out") + "--episodes 200 --batch 4 --resume").code, 0);
   for (int i = 0; i < 500 && !fs::exists(Path("late")); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -282,16 +285,16 @@ TEST_F(WriteFaultTest, AnEncoderThatSaysWellAndIsNotIsAnError) {
       << "#!/bin/sh\nfor last; do :; done\ncat >/dev/null\necho stub >\"$last\"\nexit 0\n";
   fs::permissions(Path("bin/ffmpeg"), fs::perms::owner_all);
   const Outcome outcome =
-      Pusht(Evaluate("out") + "--episodes 2 --videos 2", "PATH=" + Path("bin") + ":$PATH");
+      RunMjpolicy(Evaluate("out") + "--episodes 2 --videos 2", "PATH=" + Path("bin") + ":$PATH");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.text, HasSubstr("mp4: the video is not complete: it"));
-  ExpectWholeFilms("out");
+  ExpectWholeVideos("out");
   EXPECT_TRUE(Content("out/videos").empty());
 }
 
 TEST_F(WriteFaultTest, HangUpStopsAsTerminateDoes) {
   const std::string evaluation = "--episodes 400 --batch 4 ";
-  const pid_t child = StartPusht(Evaluate("out") + evaluation);
+  const pid_t child = StartMjpolicy(Evaluate("out") + evaluation);
   for (int i = 0; i < 600; ++i) {
     std::error_code none;
     if (fs::file_size(Path("out/episodes.jsonl"), none) > 500 && !none) break;
@@ -299,16 +302,16 @@ TEST_F(WriteFaultTest, HangUpStopsAsTerminateDoes) {
   }
   ::kill(child, SIGHUP);
   EXPECT_EQ(Wait(child), 129);
-  const Outcome resumed = Pusht(Evaluate("out") + evaluation + "--resume");
+  const Outcome resumed = RunMjpolicy(Evaluate("out") + evaluation + "--resume");
   EXPECT_EQ(resumed.code, 0) << resumed.text;
 }
 
 TEST_F(WriteFaultTest, CompleteResultsAreCompleteWhereNothingCanBeWritten) {
   const std::string evaluation = Evaluate("out") + "--episodes 3 --videos 1 ";
-  ASSERT_EQ(Pusht(evaluation).code, 0);
+  ASSERT_EQ(RunMjpolicy(evaluation).code, 0);
   const Files before = Content("out");
   // no file may be opened for writing, as in a folder without that right
-  const Outcome again = Pusht(evaluation + "--resume", "ulimit -f 0;");
+  const Outcome again = RunMjpolicy(evaluation + "--resume", "ulimit -f 0;");
   EXPECT_EQ(again.code, 0) << again.text;
   EXPECT_THAT(again.text, HasSubstr("complete already"));
   EXPECT_EQ(Content("out"), before);

@@ -30,15 +30,29 @@ struct Case {
   const mjModel* model;
 };
 
+// The actuator of this name, or the first that drives a joint of this name.
+inline int ActuatorOf(const mjModel* model, const std::string& name) {
+  int id = mj_name2id(model, mjOBJ_ACTUATOR, name.c_str());
+  const int joint = mj_name2id(model, mjOBJ_JOINT, name.c_str());
+  for (int i = 0; i < model->nu && id < 0; ++i) {
+    if (model->actuator_trntype[i] == mjTRN_JOINT && model->actuator_trnid[2 * i] == joint) id = i;
+  }
+  EXPECT_GE(id, 0) << name;
+  return id;
+}
+
+inline void Read(const Case& c, const mjModel* model, const mjData* data, Controls& controls,
+                 const std::string& prefix = "") {
+  for (const std::string& name : c.subject->actuators)
+    controls.push_back(data->ctrl[model->actuator_ctrladr[ActuatorOf(model, prefix + name)]]);
+}
+
 inline Controls Step(const Case& c, const mjModel* model, mjData* data, int steps,
                      const std::string& prefix = "") {
   Controls controls;
   for (int i = 0; i < steps; ++i) {
     mj_step(model, data);
-    for (const std::string& name : c.subject->actuators) {
-      const int id = mj_name2id(model, mjOBJ_ACTUATOR, (prefix + name).c_str());
-      controls.push_back(data->ctrl[model->actuator_ctrladr[id]]);
-    }
+    Read(c, model, data, controls, prefix);
   }
   return controls;
 }
@@ -178,7 +192,7 @@ inline Controls Batched(const Case& c, bool persistent) {
     const mjtNum* last = mjb_state(batch) + (kSimulations - 1) * size;
     EXPECT_TRUE(std::equal(last, last + size, mjb_state(batch))) << "simulations differ";
     mj_setState(c.model, data.get(), last, mjSTATE_INTEGRATION);
-    controls.insert(controls.end(), data->ctrl, data->ctrl + c.model->nu);
+    Read(c, c.model, data.get(), controls);
   }
   mjb_deleteBatch(batch);
   return controls;

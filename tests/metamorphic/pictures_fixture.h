@@ -34,7 +34,7 @@ struct Model {
   int environment_dim = 0;
 };
 
-inline const Model kPusht = {"Pusht", "pusht.xml", {"</mujoco>", R"(
+inline const Model kPusht = {"RunMjpolicy", "pusht.xml", {"</mujoco>", R"(
       <extension><plugin plugin="mjpolicy.policy"><instance name="policy">
         <config key="checkpoint" value="CHECKPOINT"/>
         <config key="state" value="ax ay"/>

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -47,16 +48,18 @@ inline mjp::FeatureStats UnitRange(int dim) {
 
 inline void WriteUnet(const TempDir& parent) { WriteSmallCheckpoint(parent / "policy"); }
 
-// A U-Net of state and environment in radians and metres, with one camera of 96 x 96.
-inline void WriteUnetOf(const TempDir& parent, int state, int environment) {
+// A U-Net of state, environment and action in radians and metres, with one camera of 96 x 96.
+inline void WriteUnetOf(const TempDir& parent, int state, int environment, int action) {
   WriteSmallCheckpoint(parent / "policy");
   const auto small = mjp::LoadCheckpoint(parent / "policy");
   mjp::UnetPolicyConfig config = mjp::UnetOf(*small).config;
   mjp::NormalizerStats stats = small->stats;
   config.environment_dim = environment;
-  config.state_dim = config.action_dim = state;
+  config.state_dim = state;
+  config.action_dim = action;
   if (environment > 0) stats.environment = UnitRange(environment);
-  stats.state = stats.action = UnitRange(state);
+  stats.state = UnitRange(state);
+  stats.action = UnitRange(action);
   std::filesystem::remove_all(parent / "policy");
   mjp::WriteCheckpoint(parent / "policy", *mjp::RandomCheckpoint(config, stats, 3),
                        mjp::WeightFormat::kF16);
@@ -90,11 +93,26 @@ inline const std::vector<std::string> kArm = {"shoulder", "elbow"};
 inline const std::vector<std::string> kPushtServos = {"ax", "ay"};
 // not of a policy without a sampler
 inline const Attributes kNoSampler = {{"sampler", ""}, {"steps", ""}};
+// of models that say nothing of the sampler
+inline const Attributes kFewSteps = {{"sampler", "ddim"}, {"steps", "2"}};
 inline const Subject kSubjects[] = {
     {"PushT", "pusht_policy.xml", "raster", kPushtServos, WriteUnet},
     {"PushTByMujoco", "pusht_policy.xml", "mujoco", kPushtServos, WriteUnet},
     {"Reach", "reach_policy.xml", "mujoco", kArm,
-     [](const TempDir& parent) { WriteUnetOf(parent, 2, 3); }},
+     [](const TempDir& parent) { WriteUnetOf(parent, 2, 3, 2); }},
+    {"CartPole",
+     "cart_pole.xml",
+     "mujoco",
+     {"push"},
+     [](const TempDir& parent) { WriteUnetOf(parent, 2, 0, 1); },
+     kFewSteps},
+    {"Aloha",
+     "aloha_transfer_cube.xml",
+     "mujoco",
+     {"vx300s_left/waist", "vx300s_left/elbow", "vx300s_right/shoulder",
+      "vx300s_right/wrist_rotate"},
+     [](const TempDir& parent) { WriteUnetOf(parent, 14, 0, 14); },
+     kFewSteps},
     {"PushTAsync",
      "pusht_policy.xml",
      "raster",
@@ -148,7 +166,14 @@ inline void ReplaceQuoted(std::string& text, const std::string& before, const st
   }
 }
 
-// The subject's MJCF in `parent`, with its policy on the CPU and this seed. Writes the policy.
+// Where the policies run: on the CPU, or where MJPOLICY_TEST_BACKEND says.
+inline std::string SubjectBackend() {
+  const char* wish = std::getenv("MJPOLICY_TEST_BACKEND");
+  return wish != nullptr ? wish : "cpu";
+}
+
+// The subject's MJCF in `parent`, with its policy on SubjectBackend and this seed. Writes the
+// policy.
 inline std::string WriteSubject(const TempDir& parent, const Subject& subject,
                                 const std::string& seed) {
   const std::filesystem::path models = MJPOLICY_SOURCE_DIR "/models";
@@ -156,8 +181,9 @@ inline std::string WriteSubject(const TempDir& parent, const Subject& subject,
   std::stringstream text;
   text << std::ifstream(models / subject.file).rdbuf();
   std::string xml = text.str();
-  std::error_code there;  // what the model includes
-  std::filesystem::create_symlink(models / "pusht.xml", parent / "pusht.xml", there);
+  std::error_code there;  // what the models include
+  for (const char* part : {"pusht.xml", "aloha"})
+    std::filesystem::create_symlink(models / part, parent / part, there);
   const auto set = [&xml](const std::string& key, const std::string& value) {
     ReplaceQuoted(xml, "<config key=\"" + key + "\" value=\"", "\"/>", "");
     const size_t at = xml.find("</instance>");
@@ -167,7 +193,7 @@ inline std::string WriteSubject(const TempDir& parent, const Subject& subject,
   };
   set("checkpoint", parent / "policy");
   set("renderer", subject.renderer);
-  set("backend", "cpu");
+  set("backend", SubjectBackend());
   set("seed", seed);
   for (const auto& [key, value] : subject.attributes) set(key, value);
   const mjp::PolicyConfig policy = mjp::LoadCheckpoint(parent / "policy")->config;

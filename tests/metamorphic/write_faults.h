@@ -29,6 +29,7 @@ struct Command {
   std::string arguments, again;
   std::function<Files()> written;
   std::function<void()> check = [] {};
+  std::function<void()> prepare = [] {};  // makes anew, from nothing, what is written to
 };
 
 class WriteFaultTest : public ProgramTest {
@@ -36,7 +37,8 @@ class WriteFaultTest : public ProgramTest {
   void SetUp() override {
     ProgramTest::SetUp();
     for (const char* shard : {"0", "1"}) {
-      ASSERT_EQ(Pusht(Evaluate(shard) + "--episodes 3 --videos 2 --shard " + shard + "/2").code, 0);
+      ASSERT_EQ(
+          RunMjpolicy(Evaluate(shard) + "--episodes 3 --videos 2 --shard " + shard + "/2").code, 0);
     }
   }
 
@@ -70,9 +72,9 @@ class WriteFaultTest : public ProgramTest {
     return files;
   }
 
-  // Films are whole, and nothing unfinished lies beside them, but of an encoder that outlived a
+  // Videos are whole, and nothing unfinished lies beside them, but of an encoder that outlived a
   // kill.
-  void ExpectWholeFilms(const std::string& out, bool killed = false) const {
+  void ExpectWholeVideos(const std::string& out, bool killed = false) const {
     std::error_code none;
     for (const auto& entry : fs::directory_iterator(Path(out) + "/videos", none)) {
       const std::string name = entry.path().filename().string();
@@ -84,20 +86,24 @@ class WriteFaultTest : public ProgramTest {
 
   // Runs a command under each fault: an error or whole files, and the way on leads to them.
   void Try(const Command& command) const {
-    fs::remove_all(Path("out"));
-    const Outcome unharmed = Pusht(command.arguments);
+    const auto prepare = [&] {
+      fs::remove_all(Path("out"));
+      command.prepare();
+    };
+    prepare();
+    const Outcome unharmed = RunMjpolicy(command.arguments);
     ASSERT_EQ(unharmed.code, 0) << command.name << unharmed.text;
     const Files whole = command.written();
     int failed = 0;
     for (const std::string& fault : WriteFaults()) {
       SCOPED_TRACE(std::string(command.name) + ", " + fault);
-      fs::remove_all(Path("out"));
-      const Outcome outcome = Pusht(command.arguments, fault);
+      prepare();
+      const Outcome outcome = RunMjpolicy(command.arguments, fault);
       EXPECT_THAT(outcome.code, testing::AnyOf(0, 2, 3)) << outcome.text;
       failed += outcome.code != 0;
       command.check();
       if (outcome.code != 0) {
-        const Outcome again = Pusht(command.again);
+        const Outcome again = RunMjpolicy(command.again);
         ASSERT_EQ(again.code, 0) << outcome.text << again.text;
       }
       EXPECT_TRUE(command.written() == whole) << outcome.text;
@@ -106,31 +112,7 @@ class WriteFaultTest : public ProgramTest {
     EXPECT_GT(failed, 3) << command.name;
   }
 
-  // Three episodes of Diffusion Policy's layout, without compression.
-  void WriteZarr() const {
-    const auto write = [&](const std::string& name, const std::string& type, const Json& shape,
-                           const std::string& chunk, const std::string& bytes) {
-      fs::create_directories(Path("zarr/" + name));
-      const Json array = {{"zarr_format", 2},   {"shape", shape}, {"chunks", shape},
-                          {"dtype", type},      {"order", "C"},   {"compressor", nullptr},
-                          {"filters", nullptr}, {"fill_value", 0}};
-      folder_.Write("zarr/" + name + "/.zarray", array.dump());
-      folder_.Write("zarr/" + name + "/" + chunk, bytes);
-    };
-    const auto bytes = [](const auto& values) {
-      return std::string(reinterpret_cast<const char*>(values.data()),
-                         values.size() * sizeof(values[0]));
-    };
-    fs::create_directory(Path("zarr"));
-    folder_.Write("zarr/.zgroup", R"({"zarr_format": 2})");
-    std::vector<float> numbers(30);
-    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = 0.5f * static_cast<float>(i);
-    for (const char* name : {"data/state", "data/action"})
-      write(name, "<f4", {15, 2}, "0.0", bytes(numbers));
-    write("meta/episode_ends", "<i8", {3}, "0", bytes(std::vector<int64_t>{4, 9, 15}));
-  }
-
-  // Everything of an evaluation but times, with the films.
+  // Everything of an evaluation but times, with the videos.
   Files Evaluated(const std::string& out) const {
     Files files = Content(out);
     for (auto it = files.begin(); it != files.end();) {

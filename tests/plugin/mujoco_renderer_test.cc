@@ -20,6 +20,7 @@
 #include "tests/support/mujoco_fixture.h"
 #include "tests/support/random_scenes.h"
 #include "tests/support/real_frames.h"
+#include "tests/support/renderer.h"
 #include "tests/support/shared_data.h"
 
 namespace mjp {
@@ -48,11 +49,7 @@ constexpr char kSlabs[] = R"(
 class MujocoRenderer : public mjp_test::MujocoTest {
  protected:
   void SetUp() override {
-    try {
-      MujocoRendererDescription();
-    } catch (const Error& error) {
-      GTEST_SKIP() << error.what();
-    }
+    if (const std::string why = mjp_test::RendererLacks(); !why.empty()) GTEST_SKIP() << why;
   }
 
   static ModelPtr LoadTable() {

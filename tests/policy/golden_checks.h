@@ -89,12 +89,12 @@ inline void CheckStepsAlone(const GoldenRun& run) {
                                std::vector<int>(run.steps, 0)),
                          eps_steps, kEpsLimit));
 
-  std::vector<float> tape(mjp::SamplerKind::kDdpm == run.kind ? 0 : 100 * row);
-  if (tape.empty()) tape = file.Floats("in/noise_by_t").data;
+  std::vector<float> recorded_noise(mjp::SamplerKind::kDdpm == run.kind ? 0 : 100 * row);
+  if (recorded_noise.empty()) recorded_noise = file.Floats("in/noise_by_t").data;
   std::vector<float> next(x.size());
   for (size_t i = 0; i < x.size(); ++i) {
     const mjp::DenoiseStep& s = schedule[i / row];
-    next[i] = mjp::Denoise(s, x[i], eps_steps[i], tape[s.timestep * row + i % row]);
+    next[i] = mjp::Denoise(s, x[i], eps_steps[i], recorded_noise[s.timestep * row + i % row]);
   }
   // 2e-6 of the largest x; a stored eps is a rounded one, which the first step amplifies
   EXPECT_TRUE(CheckClose(next, x_steps, 8e-6));

@@ -24,13 +24,13 @@ std::string Program() {
 
 int CodeOf(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
+}  // namespace
+
 std::string ReadText(const std::string& file) {
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();
   return text.str();
 }
-
-}  // namespace
 
 Outcome Run(const std::string& command_line) {
   const std::string command = command_line + " 2>&1 </dev/null";
@@ -44,11 +44,11 @@ Outcome Run(const std::string& command_line) {
   return outcome;
 }
 
-Outcome Pusht(const std::string& arguments, const std::string& before) {
+Outcome RunMjpolicy(const std::string& arguments, const std::string& before) {
   return Run(before + " " + Program() + " " + arguments);
 }
 
-pid_t StartPusht(const std::string& arguments) {
+pid_t StartMjpolicy(const std::string& arguments) {
   std::vector<std::string> words = {Program()};
   std::istringstream stream(arguments);
   for (std::string word; stream >> word;) words.push_back(word);

@@ -15,16 +15,19 @@ struct Outcome {
   std::string text;  // what it printed on both streams
 };
 
+// What a file holds; nothing where there is none.
+std::string ReadText(const std::string& file);
+
 // Runs a command line through a shell, without input.
 Outcome Run(const std::string& command_line);
 
 // Runs the built `mjpolicy` through a shell: `before` are settings such as "PATH=/x" or "ulimit;".
-Outcome Pusht(const std::string& arguments, const std::string& before = "");
+Outcome RunMjpolicy(const std::string& arguments, const std::string& before = "");
 
 // Starts the built `mjpolicy`, silent, and returns its process. Arguments hold no blanks.
-pid_t StartPusht(const std::string& arguments);
+pid_t StartMjpolicy(const std::string& arguments);
 
-// Waits for a process of StartPusht: its exit code, or 128 + the signal that ended it.
+// Waits for a process of StartMjpolicy: its exit code, or 128 + the signal that ended it.
 int Wait(pid_t child);
 
 // A folder with a small checkpoint, and evaluations of it.

@@ -16,7 +16,7 @@ namespace mjp_test {
 class TempDir {
  public:
   TempDir() {
-    std::string pattern = testing::TempDir() + "pusht_XXXXXX";
+    std::string pattern = testing::TempDir() + "mjpolicy_XXXXXX";
     path_ = mkdtemp(pattern.data()) ? pattern : "";
     EXPECT_FALSE(path_.empty()) << "no temporary directory";
   }

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "tasks/pusht/physics/scene.h"
+#include "tasks/physics/model.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp::app {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -72,11 +73,11 @@ class ScriptTest : public testing::Test {
  protected:
   void SetUp() override {
     WriteSmallCheckpoint(folder_ / "checkpoint");
-    const Outcome outcome = Script("", Pusht());
+    const Outcome outcome = Script("", PolicyArguments());
     if (outcome.code == 3) GTEST_SKIP() << outcome.text;
     ASSERT_EQ(outcome.code, 0) << outcome.text;
   }
-  std::string Pusht() const {
+  std::string PolicyArguments() const {
     return "--sampler ddim --steps 2 --checkpoint " + folder_.path() + "/checkpoint";
   }
   // Runs lines in the folder.
@@ -101,7 +102,7 @@ TEST(ViewerCommandLineTest, IsThatOfTheProject) {
 
 TEST_F(ScriptTest, ASecondRecordingKeepsTheFirst) {
   const std::string both = "record\nrun 4\nstop\nexport csv\nexport json\nexport trace\n";
-  ASSERT_EQ(Script(both, Pusht()).code, 0);
+  ASSERT_EQ(Script(both, PolicyArguments()).code, 0);
   const std::string suffix = fs::exists(folder_ / "mjpolicy-viewer.mp4") ? ".mp4" : ".avi";
   const std::pair<std::string, std::string> kNames[] = {{"mjpolicy-viewer", suffix},
                                                         {"decisions", ".csv"},
@@ -112,7 +113,7 @@ TEST_F(ScriptTest, ASecondRecordingKeepsTheFirst) {
     ASSERT_TRUE(fs::exists(folder_ / (stem + end))) << stem << end;
     first.push_back(Content(folder_ / (stem + end)));
   }
-  ASSERT_EQ(Script("seed 7\n" + both, Pusht()).code, 0);
+  ASSERT_EQ(Script("seed 7\n" + both, PolicyArguments()).code, 0);
   for (size_t i = 0; i < first.size(); ++i) {
     const auto& [stem, end] = kNames[i];
     EXPECT_EQ(Content(folder_ / (stem + end)), first[i]) << stem << end << " is another";
@@ -123,10 +124,44 @@ TEST_F(ScriptTest, ASecondRecordingKeepsTheFirst) {
   EXPECT_EQ(mjp::app::VideoFault(folder_ / ("mjpolicy-viewer-2" + suffix)), "");
 }
 
-TEST_F(ScriptTest, AFilmThatNobodyEndsIsWholeToo) {
-  ASSERT_EQ(Script("record\nrun 4\n", Pusht()).code, 0);
+TEST_F(ScriptTest, AVideoThatNobodyEndsIsWholeToo) {
+  ASSERT_EQ(Script("record\nrun 4\n", PolicyArguments()).code, 0);
   const std::string suffix = fs::exists(folder_ / "mjpolicy-viewer.mp4") ? ".mp4" : ".avi";
   EXPECT_EQ(mjp::app::VideoFault(folder_ / ("mjpolicy-viewer" + suffix)), "");
+}
+
+// on a disk that is full sooner or later: an error, and no file that is not whole
+TEST_F(ScriptTest, WhatItWritesIsWholeOrAnError) {
+  folder_.Write("script.txt",
+                "speed 0\nrecord\nrun 4\nstop\nexport csv\nexport json\nexport trace\npng a.png\n");
+  int failed = 0;
+  for (const int kilobytes : {1, 4, 32, 128, 1024}) {
+    SCOPED_TRACE(kilobytes);
+    const std::string out = folder_ / std::to_string(kilobytes);
+    fs::create_directory(out);
+    const Outcome outcome =
+        mjp_test::Run("cd " + out + " && bash -c 'ulimit -f " + std::to_string(kilobytes) +
+                      "; exec " MJPOLICY_VIEWER " --backend cpu --script ../script.txt " +
+                      PolicyArguments() + "'");
+    EXPECT_THAT(outcome.code, testing::AnyOf(0, 2)) << outcome.text;
+    failed += outcome.code != 0;
+    size_t files = 0;
+    for (const auto& entry : fs::directory_iterator(out)) {
+      const std::string file = entry.path(), end = entry.path().extension(), text = Content(file);
+      ++files;
+      if (end == ".mp4" || end == ".avi") {
+        EXPECT_EQ(mjp::app::VideoFault(file), "") << file;
+      } else if (end == ".png") {
+        EXPECT_EQ(Shown(file).width, 1280) << file;
+      } else if (end == ".json") {
+        EXPECT_TRUE(nlohmann::json::accept(text)) << file;
+      } else {
+        EXPECT_TRUE(text.ends_with("\n")) << file;
+      }
+    }
+    EXPECT_TRUE(outcome.code != 0 || files == 5) << files;
+  }
+  EXPECT_GT(failed, 1);
 }
 
 TEST_F(ScriptTest, EverySizeShowsSceneAndPanels) {
@@ -135,7 +170,7 @@ TEST_F(ScriptTest, EverySizeShowsSceneAndPanels) {
         std::pair(1600, 300), std::pair(500, 1000)}) {
     const std::string size = std::to_string(width) + " x " + std::to_string(height);
     const Outcome outcome =
-        Script("run 4\npng window.png\n", Pusht() + " --width " + std::to_string(width) +
+        Script("run 4\npng window.png\n", PolicyArguments() + " --width " + std::to_string(width) +
                                               " --height " + std::to_string(height));
     ASSERT_EQ(outcome.code, 0) << outcome.text;
     const Shown shown(folder_ / "window.png");
@@ -163,7 +198,7 @@ TEST_F(ScriptTest, WhatIsSmallerThanTheSmallestIsRefused) {
 }
 
 TEST_F(ScriptTest, AModelWithoutVisualsSaysSo) {
-  const std::string bare = Pusht() + " --model " + ModelFile("pusht_physics.xml");
+  const std::string bare = PolicyArguments() + " --model " + ModelFile("pusht_physics.xml");
   const Outcome outcome =
       Script("run 4\nhide chunk\npng bare.png\nshow hidden\npng hidden.png\n", bare);
   ASSERT_EQ(outcome.code, 0) << outcome.text;

@@ -221,7 +221,7 @@ TEST_F(WindowTest, PushesABodyByHand) {
   screen_->HoldKey("Control_L", false);
 }
 
-TEST_F(WindowTest, WritesPicturesAndFilms) {
+TEST_F(WindowTest, WritesPicturesAndVideos) {
   ASSERT_NO_FATAL_FAILURE(Open(WithCheckpoint()));
   screen_->Key("p", Screen::kControl);
   EXPECT_TRUE(Until([&] { return std::filesystem::exists(folder_ / "mjpolicy-viewer.png"); }));
@@ -242,23 +242,23 @@ TEST_F(WindowTest, WritesPicturesAndFilms) {
       Until([&] { return size("mjpolicy-viewer.mp4") + size("mjpolicy-viewer.avi") > 1000; }));
 }
 
-TEST_F(WindowTest, FilmsWithoutFfmpeg) {
-  std::ofstream(folder_ / "film.txt") << "speed 1\nrecord\nrun 10\nstop\n";
+TEST_F(WindowTest, VideosWithoutFfmpeg) {
+  std::ofstream(folder_ / "video.txt") << "speed 1\nrecord\nrun 10\nstop\n";
   const std::string path = std::getenv("PATH");
   setenv("PATH", "/nonexistent", 1);
-  Start({"--checkpoint", folder_ / "checkpoint", "--script", folder_ / "film.txt"}, "");
+  Start({"--checkpoint", folder_ / "checkpoint", "--script", folder_ / "video.txt"}, "");
   setenv("PATH", path.c_str(), 1);
   EXPECT_EQ(Finish(), 0) << Log();
   std::ifstream file(folder_ / "mjpolicy-viewer.avi", std::ios::binary);
-  const std::string film{std::istreambuf_iterator<char>(file), {}};
-  ASSERT_GT(film.size(), 52u) << Log();
+  const std::string video{std::istreambuf_iterator<char>(file), {}};
+  ASSERT_GT(video.size(), 52u) << Log();
   const auto number = [&](size_t at) {
     uint32_t value;
-    std::memcpy(&value, &film[at], sizeof(value));
+    std::memcpy(&value, &video[at], sizeof(value));
     return value;
   };
-  EXPECT_EQ(film.substr(0, 4), "RIFF");
-  EXPECT_EQ(number(4), film.size() - 8);
+  EXPECT_EQ(video.substr(0, 4), "RIFF");
+  EXPECT_EQ(number(4), video.size() - 8);
   EXPECT_GE(number(48), 1u) << "pictures";
 }
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "tasks/pusht/physics/scene.h"
+#include "tasks/physics/model.h"
 #include "viewer/snapshot.h"
 #include "viewer/ui_state.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tasks/pusht/physics/scene.h"
+#include "tasks/physics/model.h"
 #include "viewer/keypoints.h"
 #include "viewer/snapshot.h"
 

@@ -45,7 +45,7 @@ void SimulationThread::Send(Command command) {
 
 void SimulationThread::Flush() {
   std::unique_lock<std::mutex> lock(mutex_);
-  obeyed_.wait(lock, [this] { return commands_.empty() && !busy_; });
+  executed_.wait(lock, [this] { return commands_.empty() && !busy_; });
 }
 
 void SimulationThread::Run() {
@@ -74,7 +74,7 @@ void SimulationThread::Run() {
     if (!commands.empty() || still || mjp::Now() - published_ >= kPublishPeriod) Publish();
     lock.lock();
     busy_ = false;
-    obeyed_.notify_all();
+    executed_.notify_all();
   }
 }
 

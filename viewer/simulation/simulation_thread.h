@@ -14,7 +14,7 @@
 
 namespace mjp::app {
 
-// Runs a simulation on a thread of its own, paced to real time, obeying commands in their order.
+// Runs a simulation on a thread of its own, paced to real time, executing commands in their order.
 // What goes wrong there becomes the message of the next snapshot.
 class SimulationThread {
  public:
@@ -26,7 +26,7 @@ class SimulationThread {
   // Any thread. The newest state; never null.
   std::shared_ptr<const SimSnapshot> snapshot() const { return latest_.Get(); }
   void Send(Command command);
-  // Waits until every command sent before has been obeyed.
+  // Waits until every command sent before has been executed.
   void Flush();
 
  private:
@@ -48,7 +48,7 @@ class SimulationThread {
   std::string message_;
 
   std::mutex mutex_;
-  std::condition_variable wake_, obeyed_;
+  std::condition_variable wake_, executed_;
   std::vector<Command> commands_;  // guarded by mutex_
   bool busy_ = false, stop_ = false;
   std::thread thread_;

@@ -10,20 +10,20 @@
 
 namespace mjp::app {
 
-// What a peer's module exports as `mjp_peer_rows`: appends its rows, among them why there are
-// none. The module is mjp_peer_<name>.so beside the program, built with it, so C++ types may
-// pass.
-using PeerFunction = void (*)(const BenchOptions& options, BenchRows& rows);
-inline constexpr char kPeerSymbol[] = "mjp_peer_rows";
+// What a baseline's module exports as `mjp_baseline_rows`: appends its rows, among them why there
+// are none. The module is mjpolicy_baseline_<name>.so beside the program, built with it, so C++
+// types may pass.
+using BaselineFunction = void (*)(const BenchOptions& options, BenchRows& rows);
+inline constexpr char kBaselineSymbol[] = "mjp_baseline_rows";
 
-// What it exports as `mjp_peer_layout`: a module from another tree would read the options
+// What it exports as `mjp_baseline_layout`: a module from another tree would read the options
 // wrongly.
-inline constexpr size_t kPeerLayout = 1024 * sizeof(BenchOptions) + sizeof(BenchRow);
-inline constexpr char kPeerLayoutSymbol[] = "mjp_peer_layout";
+inline constexpr size_t kBaselineLayout = 1024 * sizeof(BenchOptions) + sizeof(BenchRow);
+inline constexpr char kBaselineLayoutSymbol[] = "mjp_baseline_layout";
 
-// The rows of the peer called `name` ("torch"). Throws Error(kEnvironment) where its module was not
-// built or does not load.
-BenchRows BenchPeer(const std::string& name, const BenchOptions& options);
+// The rows of the baseline called `name` ("torch"). Throws Error(kEnvironment) where its module was
+// not built or does not load.
+BenchRows BenchBaseline(const std::string& name, const BenchOptions& options);
 
 }  // namespace mjp::app
 

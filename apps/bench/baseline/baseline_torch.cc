@@ -29,10 +29,10 @@ std::vector<int64_t> PictureShape(const mjp::UnetPolicyConfig& config, int64_t f
 
 }  // namespace mjp::app
 
-extern "C" __attribute__((visibility("default"))) const size_t mjp_peer_layout =
-    mjp::app::kPeerLayout;
+extern "C" __attribute__((visibility("default"))) const size_t mjp_baseline_layout =
+    mjp::app::kBaselineLayout;
 
-extern "C" __attribute__((visibility("default"))) void mjp_peer_rows(
+extern "C" __attribute__((visibility("default"))) void mjp_baseline_rows(
     const mjp::app::BenchOptions& options, mjp::app::BenchRows& rows) {
   const c10::InferenceMode no_gradients;
 #ifdef MJPOLICY_HAVE_CUDA

@@ -10,7 +10,7 @@
 #include "apps/train/network/network.h"
 #include "policy/checkpoint/network.h"
 
-// The peer "torch": the U-Net and the picture encoder through libtorch.
+// The baseline "torch": the U-Net and the picture encoder through libtorch.
 
 namespace mjp::app {
 

@@ -41,9 +41,9 @@ TensorFunction Frozen(const TensorFunction& function, const std::vector<at::Tens
   };
 }
 
-class Peer {
+class Baseline {
  public:
-  Peer(const BenchOptions& options, BenchRows& rows)
+  Baseline(const BenchOptions& options, BenchRows& rows)
       : options_(options),
         config_(mjp::UnetOf(*options.network).config),
         parameters_(*options.network, 1, 0, at::kCPU, at::kFloat),
@@ -80,7 +80,7 @@ class Peer {
     const std::string how[] = {"torch, eager fp32: ", "torch, frozen fp32: "};
     const TensorFunction* functions[] = {&eager, &frozen};
     for (int i = 0; i < 2; ++i)
-      rows_.push_back(Measure("peer", how[i] + name, options_.seconds, items, unit,
+      rows_.push_back(Measure("baseline", how[i] + name, options_.seconds, items, unit,
                               [&] { (*functions[i])(inputs); }));
   }
 
@@ -112,7 +112,7 @@ class Peer {
     });
     const std::string name = ": chunk, " + std::to_string(steps) + " steps";
     for (size_t i = 0; i < std::size(contenders); ++i)
-      rows_.push_back(FromTimes("peer", contenders[i].first + name, times[i]));
+      rows_.push_back(FromTimes("baseline", contenders[i].first + name, times[i]));
     const auto ours = rows_.end() - std::size(contenders);
     ours->note = std::to_string(output.times.passes) + " passes, in turn with the next two";
     for (auto row = ours + 1; row != rows_.end(); ++row) {
@@ -135,7 +135,7 @@ void AddTorchRowsCpu(const BenchOptions& options, BenchRows& rows) {
   at::set_num_threads(options.policy.threads);
   BenchOptions on_cpu = options;
   on_cpu.policy.backend = mjp::Backend::kCpu;
-  Peer(on_cpu, rows).Run();
+  Baseline(on_cpu, rows).Run();
 }
 
 }  // namespace mjp::app

@@ -12,14 +12,14 @@
 namespace mjp::app {
 namespace {
 
-struct PeerFormat {
+struct BaselineFormat {
   const char* name;
   at::ScalarType type;
 };
 
-class Peer {
+class Baseline {
  public:
-  Peer(const BenchOptions& options, const PeerFormat& format, BenchRows& rows)
+  Baseline(const BenchOptions& options, const BaselineFormat& format, BenchRows& rows)
       : options_(options),
         config_(mjp::UnetOf(*options.network).config),
         format_(format),
@@ -55,7 +55,7 @@ class Peer {
 
   BenchRow Row(const std::string& name, const char* how) const {
     BenchRow row;
-    row.suite = "peer";
+    row.suite = "baseline";
     row.name = std::string("torch, ") + how + " " + format_.name + ": " + name;
     return row;
   }
@@ -94,7 +94,7 @@ class Peer {
 
   const BenchOptions& options_;
   const mjp::UnetPolicyConfig& config_;
-  PeerFormat format_;
+  BaselineFormat format_;
   at::TensorOptions on_device_;
   Parameters parameters_;
   Network network_;
@@ -108,9 +108,10 @@ void AddTorchRowsCuda(const BenchOptions& options, BenchRows& rows) {
   at::globalContext().setBenchmarkCuDNN(true);
   at::globalContext().setFloat32MatmulPrecision("high");
   at::globalContext().setAllowTF32CuDNN(true);
-  for (const PeerFormat& format : {PeerFormat{"tf32", at::kFloat}, PeerFormat{"fp16", at::kHalf},
-                                   PeerFormat{"bf16", at::kBFloat16}}) {
-    Peer(options, format, rows).Run();
+  for (const BaselineFormat& format :
+       {BaselineFormat{"tf32", at::kFloat}, BaselineFormat{"fp16", at::kHalf},
+        BaselineFormat{"bf16", at::kBFloat16}}) {
+    Baseline(options, format, rows).Run();
   }
 }
 

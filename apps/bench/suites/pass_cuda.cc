@@ -8,7 +8,7 @@
 #include "policy/cuda/execution_plan.h"
 #include "policy/cuda/format_of.h"
 #include "policy/cuda/unet/layer_unet.h"
-#include "policy/cuda/unet/megakernel_launch.h"
+#include "policy/cuda/unet/unet_launches.h"
 #include "policy/scheduler.h"
 #include "policy/unet/unet_model.h"
 
@@ -91,16 +91,17 @@ class Networks {
 
   int frames() const { return batch_ * config_.n_obs_steps; }
   void RunPass(cudaStream_t stream) const { unet_->RunPass(row_step_, stream); }
-  // Whether the sampler runs such a batch in persistent launches, and kSteps of its passes.
-  bool HasChain() const { return chain_ != nullptr; }
+  // Whether the sampler runs such a batch in launches of several passes, and kSteps of its passes.
+  bool HasChain() const { return chain_ != nullptr || plan_.form == mjp::UnetForm::kRowKernel; }
   void RunChain(cudaStream_t stream) const {
-    chain_->RunSteps(schedule_, nullptr, x_, 0, kSteps, {}, stream);
+    if (chain_) return chain_->RunSteps(schedule_, nullptr, x_, 0, kSteps, {}, stream);
+    unet_->RunSteps(schedule_, nullptr, x_, 0, kSteps, {}, stream);
   }
   static constexpr int kSteps = 10;
   std::string ChainNote() const {
     const std::string steps =
         std::string(mjp::UnetFormName(plan_.form)) + ", " + std::to_string(kSteps) + " DDIM steps";
-    if (chain_->launches() == 1) return steps + " a launch";
+    if (!chain_ || chain_->launches() == 1) return steps + " a launch";
     return std::to_string(chain_->launches()) + " launches of up to " +
            std::to_string(chain_->rows()) + " rows and " + steps;
   }
@@ -114,14 +115,11 @@ class Networks {
 
  private:
   void Plan() {
-    if (weights_->for_norm_conv()) {
-      unet_ = std::make_unique<mjp::NormConvUnetPlan>(weights_->norm_conv_unet(), format_,
-                                                      config_.horizon, batch_, 1, arena_);
-    } else {
-      unet_ = std::make_unique<mjp::LayerUnet>(weights_->unet(), format_, config_.horizon, batch_,
-                                               1, arena_);
-    }
-    if (chain_weights_) PlanChain(chain_weights_->norm_conv_unet());
+    unet_ = mjp::PlaceUnet(*weights_, format_, config_.horizon, passes_, arena_).pass;
+    if (chain_weights_)
+      chain_ = std::make_unique<mjp::MegakernelLaunch>(chain_weights_->norm_conv_unet(), format_,
+                                                       config_.horizon, plan_, arena_);
+    PlanChain();
     if (!config_.cameras.empty()) {
       const auto& camera = config_.cameras.front();
       const mjp::EncoderConfig& encoder = config_.encoder;
@@ -133,8 +131,7 @@ class Networks {
     row_step_ = arena_.Take<int>(batch_);
   }
 
-  void PlanChain(const mjp::NormConvUnet& unet) {
-    chain_ = std::make_unique<mjp::MegakernelLaunch>(unet, format_, config_.horizon, plan_, arena_);
+  void PlanChain() {
     const auto steps = mjp::MakeSchedule(config_.scheduler, mjp::SamplerKind::kDdim, kSteps);
     schedule_ = arena_.Take<mjp::DenoiseStep>(kSteps);
     arena_.Upload(schedule_, steps.data(), kSteps * sizeof(mjp::DenoiseStep));

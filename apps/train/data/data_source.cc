@@ -76,6 +76,7 @@ void DataSource::Demonstrate() {
     options.out = options_.own_folder;
     options.rows = options_.rows;
     options.stream.planner = options_.planner;
+    options.stream.seed += options_.seed;
     options.threads = options_.threads;
     std::ofstream log(options_.own_folder + "/progress.txt");
     RunDemonstrate(options, log, stop_);

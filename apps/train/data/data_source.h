@@ -22,6 +22,7 @@ struct DataOptions {
   int64_t first_rows = 16384;           // made before the training begins
   double refresh_every = 15;            // seconds between looks at what was made meanwhile
   PlannerOptions planner;
+  uint64_t seed = 0;          // added to that of the planner's rows
   int threads = 0;            // of the planner; 0: one per core
   std::string rounds_folder;  // rows that others add to it are trained on too,
   int64_t round_rows = 0;     // up to so many

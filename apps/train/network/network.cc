@@ -13,10 +13,10 @@ const std::string kUnet = "diffusion.unet.";
 
 Network::Network(const mjp::UnetPolicyConfig& config, const Parameters& parameters, bool fused)
     : Layers(parameters, fused), config_(config) {
-  if (!config.unet.film_scale || !config.encoder.group_norm || config.cameras.size() != 1 ||
-      config.environment_dim != 0) {
+  if (!config.unet.film_scale || !config.encoder.group_norm || config.encoder.separate_per_camera) {
     throw mjp::Unsupported(
-        "mjpolicy-train: only one camera, GroupNorm and FiLM with scale can be trained");
+        "mjpolicy-train: only GroupNorm, FiLM with scale and one encoder for all cameras can be "
+        "trained");
   }
   step_embedding_ = StepEmbedding(config.scheduler.train_steps, config.unet.step_embed_dim)
                         .to(parameters.device());

@@ -13,6 +13,7 @@ using torch::autograd::variable_list;
 
 constexpr double kEpsilon = 1e-5;
 
+#if MJPOLICY_HAVE_CUDA
 class FusedNormAct : public torch::autograd::Function<FusedNormAct> {
  public:
   static Variable forward(AutogradContext* context, const Variable& x, const Variable& weight,
@@ -50,10 +51,8 @@ class FusedNormAct : public torch::autograd::Function<FusedNormAct> {
   }
 };
 
-}  // namespace
-
-at::Tensor NormAct(const NormActInput& input) {
-  if (!input.x.is_cuda()) return NormActReference(input);
+// The same on a GPU, in one kernel each way.
+at::Tensor Fused(const NormActInput& input) {
   const auto dense = [](const at::Tensor& tensor) {
     return tensor.defined() ? tensor.contiguous(at::MemoryFormat::ChannelsLast) : tensor;
   };
@@ -63,6 +62,16 @@ at::Tensor NormAct(const NormActInput& input) {
   return FusedNormAct::apply(dense(input.x), input.weight, input.bias, given(input.film),
                              given(dense(input.residual)), input.groups,
                              static_cast<int64_t>(input.activation));
+}
+#endif
+
+}  // namespace
+
+at::Tensor NormAct(const NormActInput& input) {
+#if MJPOLICY_HAVE_CUDA
+  if (input.x.is_cuda()) return Fused(input);
+#endif
+  return NormActReference(input);
 }
 
 at::Tensor NormActReference(const NormActInput& input) {

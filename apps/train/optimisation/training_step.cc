@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "apps/train/optimisation/target.h"
 #include "policy/scheduler.h"
 #include "tasks/pusht/physics/state.h"
 
@@ -25,20 +26,6 @@ at::Tensor BlockCorners(const at::Tensor& states) {
     points.push_back(states.select(1, 3) + x * sine + y * cosine);
   }
   return Normalise(at::stack(points, 1));
-}
-
-// What the network has to tell of signal * clean + sigma * noise.
-at::Tensor Target(mjp::PredictionType prediction, const at::Tensor& clean, const at::Tensor& noise,
-                  const at::Tensor& signal, const at::Tensor& sigma) {
-  switch (prediction) {
-    case mjp::PredictionType::kEpsilon:
-      return noise;
-    case mjp::PredictionType::kSample:
-      return clean;
-    case mjp::PredictionType::kVPrediction:
-      return signal * noise - sigma * clean;
-  }
-  return noise;
 }
 
 }  // namespace
@@ -88,7 +75,7 @@ at::Tensor TrainingStep::Loss() {
     const at::Tensor signal = signal_.index_select(0, t).view({-1, 1, 1});
     const at::Tensor sigma = sigma_.index_select(0, t).view({-1, 1, 1});
     noisy = signal * clean + sigma * noise;
-    target = Target(config_.scheduler.prediction, clean, noise, signal, sigma);
+    target = DiffusionTarget(config_.scheduler.prediction, clean, noise, signal, sigma);
   }
   const at::Tensor features = network_.Encode(pictures);
   const at::Tensor corner_loss =

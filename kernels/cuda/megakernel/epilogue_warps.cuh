@@ -59,14 +59,22 @@ __device__ __forceinline__ void LoadOwnerTerms(const CtaState& cta, const LayerD
   t.film_scale[1] = LoadReadOnly4(f.cond + (cond + desc.film_scale));
 }
 
+// a * a + b * b in one order of roundings: the first product is rounded, the second one is not.
+// Where a plain expression is compiled, an edit far away can swap the two, and the bits with them.
+__device__ __forceinline__ float SumOfSquares(float a, float b) {
+  return __fmaf_rn(b, b, __fmul_rn(a, a));
+}
+
 // Mean and variance of the output tile of the first `threads` threads, whole warps, at most kMost.
 // From the sum of squares: what that loses where the mean is far from zero, 16-bit formats have
 // lost before. Without branches on the number of warps: they would take longer.
-template <int kMost>
+// kWarpSpecialized: which of two squares is rounded first differs, and the bits are kept.
+template <int kMost, bool kWarpSpecialized>
 __device__ __forceinline__ float2 TileMoments(const float4& x, int thread, int threads,
                                               float inverse_values, float2* moments) {
   float sum = (x.x + x.y) + (x.z + x.w);
-  float squares = (x.x * x.x + x.y * x.y) + (x.z * x.z + x.w * x.w);
+  float squares = kWarpSpecialized ? SumOfSquares(x.x, x.y) + SumOfSquares(x.z, x.w)
+                                   : SumOfSquares(x.y, x.x) + SumOfSquares(x.w, x.z);
   __syncwarp();
 #pragma unroll
   for (int mask = 16; mask > 0; mask >>= 1) {
@@ -331,8 +339,10 @@ __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
                                          channel, local, t, prepare);
   Add4(x, t.bias);
   if (norm)
-    x = NormMishFilm(
-        t, TileMoments<kMostWarps>(x, thread.index, threads, inverse_values, cta.moments), x);
+    x = NormMishFilm(t,
+                     TileMoments<kMostWarps, kWarpSpecialized>(x, thread.index, threads,
+                                                               inverse_values, cta.moments),
+                     x);
   if (adds_residual) Add4(x, added);
   Publish<T>(cta, layer, thread, position, channel, has_output, to, x);
   if (kWarpSpecialized) ArriveAtBarrier<kActivationPublished>(batch);

@@ -106,6 +106,65 @@ __device__ __forceinline__ float2 CombineMoments(const ConvGroupNormKernelArgs& 
   return make_float2(mean, 1.0f / sqrtf(squares / count + kEpsilon));
 }
 
+// Adds up what the `split` blocks of a slice have at `own`, and the bias.
+__device__ __forceinline__ float4 AddBlocks(const float4* own, int slice, int split,
+                                            const ConvArgs& a, int channel) {
+  float4 v = *own;
+  if (split > 1) {
+    const uint32_t at = SharedAddress(own);
+    v = LoadFromBlock(at, slice * split);
+    for (int r = 1; r < split; ++r) {
+      const float4 u = LoadFromBlock(at, slice * split + r);
+      v.x += u.x, v.y += u.y, v.z += u.z, v.w += u.w;
+    }
+  }
+  if (a.bias) {
+    const float4 u = *reinterpret_cast<const float4*>(a.bias + channel);
+    v.x += u.x, v.y += u.y, v.z += u.z, v.w += u.w;
+  }
+  return v;
+}
+
+// Adds up the sums of the warps, in the first one's place; a slice of several blocks waits for
+// them.
+template <int kPartFloats>
+__device__ __forceinline__ void AddWarps(float* sums, int split) {
+  for (int i = threadIdx.x * 4; i < kPartFloats; i += kThreads * 4) {
+    float4 v = *reinterpret_cast<const float4*>(sums + i);
+    for (int w = 1; w < kWarps; ++w) {
+      const float4 u = *reinterpret_cast<const float4*>(sums + w * kPartFloats + i);
+      v.x += u.x, v.y += u.y, v.z += u.z, v.w += u.w;
+    }
+    *reinterpret_cast<float4*>(sums + i) = v;
+  }
+  split > 1 ? ClusterBarrier() : __syncthreads();
+}
+
+// Sum of the squares of what this thread's positions, every `step` from `first` on, are from
+// `mean`.
+__device__ __forceinline__ float SquaresFrom(const float4* own, int first, int end, int step,
+                                             int pitch, float mean) {
+  float squares = 0.0f;
+  for (int row = first; row < end; row += step) {
+    const float4 v = own[row * pitch];
+    const float x = v.x - mean, y = v.y - mean, z = v.z - mean, w = v.w - mean;
+    squares += (x * x + y * y) + (z * z + w * w);
+  }
+  return squares;
+}
+
+// What an output is multiplied with, and what is added then, for four channels.
+struct ChannelAffine {
+  float scale[4], shift[4];
+};
+__device__ __forceinline__ ChannelAffine LoadAffine(const ConvGroupNormArgs& a, int channel,
+                                                    float inverse) {
+  const float4 weight = *reinterpret_cast<const float4*>(a.weight + channel);
+  const float4 bias = *reinterpret_cast<const float4*>(a.bias + channel);
+  return {{weight.x * inverse, weight.y * inverse, weight.z * inverse, weight.w * inverse},
+          {bias.x, bias.y, bias.z, bias.w}};
+}
+
 // Adds up the sums of the warps and of the blocks that share a slice, normalises and writes this
 // block's share. `sums`: (warp, position of the slice, BM + 4), in shared memory.
 template <typename T, int BM, int kPartFloats>
@@ -118,67 +177,30 @@ __device__ __forceinline__ void RunConvGroupNormEpilogue(const ConvGroupNormKern
   const int rank = blockIdx.z, split = p.config.split_k, slice = rank / split;
   const int column = threadIdx.x % kColumns, channel = blockIdx.y * BM + column * 4;
   const int group_columns = p.group_channels / 4, group = column / group_columns;
-  for (int i = threadIdx.x * 4; i < kPartFloats; i += kThreads * 4) {
-    float4 v = *reinterpret_cast<const float4*>(sums + i);
-    for (int w = 1; w < kWarps; ++w) {
-      const float4 u = *reinterpret_cast<const float4*>(sums + w * kPartFloats + i);
-      v.x += u.x, v.y += u.y, v.z += u.z, v.w += u.w;
-    }
-    *reinterpret_cast<float4*>(sums + i) = v;
-  }
-  if (split > 1) {
-    ClusterBarrier();
-  } else {
-    __syncthreads();
-  }
+  AddWarps<kPartFloats>(sums, split);
   // the others read only this block's sums of their own shares
   const PositionRange share = PositionsOf(rank, p);
   const int first = share.begin + threadIdx.x / kColumns;
   float4* own = reinterpret_cast<float4*>(sums + column * 4);
   constexpr int kPitch4 = kPitch / 4;
-  float sum = 0.0f, squares = 0.0f;
+  float sum = 0.0f;
   for (int row = first; row < share.end; row += kRows) {
-    float4 v = own[row * kPitch4];
-    if (split > 1) {
-      const uint32_t at = SharedAddress(own + row * kPitch4);
-      v = LoadFromBlock(at, slice * split);
-      for (int r = 1; r < split; ++r) {
-        const float4 u = LoadFromBlock(at, slice * split + r);
-        v.x += u.x, v.y += u.y, v.z += u.z, v.w += u.w;
-      }
-    }
-    if (a.bias) {
-      const float4 u = *reinterpret_cast<const float4*>(a.bias + channel);
-      v.x += u.x, v.y += u.y, v.z += u.z, v.w += u.w;
-    }
+    const float4 v = AddBlocks(own + row * kPitch4, slice, split, a, channel);
     own[row * kPitch4] = v;
     sum += (v.x + v.y) + (v.z + v.w);
   }
   const auto count = static_cast<float>(max(share.end - share.begin, 1) * p.group_channels);
   const float share_mean = GroupSum<BM>(sum, group_columns, group, partial) / count;
-  for (int row = first; row < share.end; row += kRows) {
-    const float4 v = own[row * kPitch4];
-    const float x = v.x - share_mean, y = v.y - share_mean, z = v.z - share_mean,
-                w = v.w - share_mean;
-    squares += (x * x + y * y) + (z * z + w * w);
-  }
-  squares = GroupSum<BM>(squares, group_columns, group, partial);
+  const float squares = GroupSum<BM>(SquaresFrom(own, first, share.end, kRows, kPitch4, share_mean),
+                                     group_columns, group, partial);
   if (threadIdx.x < kColumns && column % group_columns == 0)
     moments[group] = make_float4(share_mean, squares, 0.0f, 0.0f);
   const bool one_block = p.config.slices * split == 1;
-  if (one_block) {
-    __syncthreads();
-  } else {
-    ClusterBarrier();
-  }
+  one_block ? __syncthreads() : ClusterBarrier();
   const float2 group_moments = CombineMoments(p, SharedAddress(moments + group));
 
   const float mean = group_moments.x, inverse = group_moments.y;
-  const float4 weight = *reinterpret_cast<const float4*>(p.a.weight + channel);
-  const float4 bias = *reinterpret_cast<const float4*>(p.a.bias + channel);
-  const float scale[4] = {weight.x * inverse, weight.y * inverse, weight.z * inverse,
-                          weight.w * inverse};
-  const float shift[4] = {bias.x, bias.y, bias.z, bias.w};
+  const ChannelAffine affine = LoadAffine(p.a, channel, inverse);
   const int position0 = blockIdx.x * a.shape.out_h * a.shape.out_w + slice * p.slice;
   for (int row = first; row < share.end; row += kRows) {
     const float4 v = own[row * kPitch4];
@@ -189,7 +211,7 @@ __device__ __forceinline__ void RunConvGroupNormEpilogue(const ConvGroupNormKern
       residual = *reinterpret_cast<const Pack<T, 4>*>(static_cast<const T*>(a.residual) + at);
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
-      float out = __fmaf_rn(x[e] - mean, scale[e], shift[e]);
+      float out = __fmaf_rn(x[e] - mean, affine.scale[e], affine.shift[e]);
       if (a.residual) out += ToFloat(residual.v[e]);
       if (a.relu) out = fmaxf(out, 0.0f);
       y.v[e] = FromFloat<T>(out);

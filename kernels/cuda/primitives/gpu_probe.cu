@@ -47,13 +47,25 @@ int Attribute(cudaDeviceAttr attribute, int device) {
   return value;
 }
 
+// Throws Error where a question failed because the device has no room for a program more: that says
+// nothing of its kind.
+void CheckRoom(cudaError_t status, const GpuTraits& gpu) {
+  if (status != cudaErrorMemoryAllocation) return;
+  static_cast<void>(cudaGetLastError());
+  throw EnvironmentError(gpu.name +
+                         " has no memory left for this program: end others that use it, or choose "
+                         "another GPU by CUDA_VISIBLE_DEVICES");
+}
+
 // Blocks of the largest portable cluster that the device takes; 1 where it takes none.
-int LargestCluster() {
+int LargestCluster(const GpuTraits& gpu) {
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(8);
   config.blockDim = dim3(32);
   int blocks = 0;
-  if (cudaOccupancyMaxPotentialClusterSize(&blocks, CodeProbe, &config) != cudaSuccess) {
+  const cudaError_t status = cudaOccupancyMaxPotentialClusterSize(&blocks, CodeProbe, &config);
+  CheckRoom(status, gpu);
+  if (status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
     return 1;
   }
@@ -90,13 +102,15 @@ GpuTraits ProbeGpu() {
   GpuTraits traits;
   ReadDevice(traits);
   cudaFuncAttributes code = {};
-  if (cudaFuncGetAttributes(&code, CodeProbe) != cudaSuccess) {
+  const cudaError_t status = cudaFuncGetAttributes(&code, CodeProbe);
+  CheckRoom(status, traits);
+  if (status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
     return traits;
   }
   traits.code = code.ptxVersion;
   traits.code_wgmma = code.sharedSizeBytes == kWgmmaBytes;
-  traits.cluster_blocks = LargestCluster();
+  traits.cluster_blocks = LargestCluster(traits);
   return traits;
 }
 

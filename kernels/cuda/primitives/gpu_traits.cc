@@ -16,13 +16,13 @@ constexpr const char* kTestVariable = "MJPOLICY_TEST_GPU";
 constexpr int kKib = 1024;
 constexpr int kOldestCapability = 80;  // asynchronous copies and the tensor cores' formats
 
-// Throws Error(kEnvironment) where a variable is set that a build for tests alone obeys.
+// Throws Error(kEnvironment) where a variable is set that a build for tests alone reads.
 void RefuseTestVariables() {
 #ifndef MJPOLICY_TEST_SEAMS
   for (const char* name : {kTestVariable, kTestFaultVariable}) {
     if (std::getenv(name) == nullptr) continue;
     throw EnvironmentError(std::string(name) +
-                           " is set, and only a build for tests obeys it: unset it");
+                           " is set, and only a build for tests reads it: unset it");
   }
 #endif
 }

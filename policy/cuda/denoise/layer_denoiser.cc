@@ -15,6 +15,7 @@ class SequentialDenoiser final : public Denoiser {
       : chain_(chain), unet_(std::move(unet.pass)) {}
 
   void Enqueue(const DenoiseContext& context) override {
+    if (EnqueueChain(context)) return;
     DenoiseArgs a;
     a.positions = chain_.environments * chain_.horizon;
     a.action_dim = chain_.action_dim;
@@ -40,6 +41,19 @@ class SequentialDenoiser final : public Denoiser {
   int MostPasses() const override { return chain_.Steps(); }
 
  private:
+  // All steps in one launch, or each of them where there is a trace. False: no such launch.
+  bool EnqueueChain(const DenoiseContext& context) const {
+    const int steps = chain_.Steps(), launches = context.trace ? steps : 1;
+    for (int k = 0; k < launches; ++k) {
+      if (!unet_->RunSteps(chain_.schedule, chain_.noise, chain_.x, k,
+                           context.trace ? k + 1 : steps, context.timing.timestamps(),
+                           context.stream))
+        return false;
+      if (context.trace) context.trace->AddStep(chain_, unet_->output());
+    }
+    return true;
+  }
+
   const DenoisingChain& chain_;
   std::unique_ptr<UnetPass> unet_;
 };

@@ -23,6 +23,15 @@ std::unique_ptr<const MegakernelLaunch> MegakernelLaunch::Measured(const NormCon
       unet, format, horizon, form, {rows, all_rows, rows_per_env}, nullptr, measuring));
 }
 
+LaunchNeeds MegakernelLaunch::Needs(const NormConvUnet& unet, Format format, int horizon,
+                                    UnetForm form, int rows, int all_rows, int rows_per_env) {
+  DeviceArena measuring;
+  const auto launch =
+      Measured(unet, format, horizon, form, rows, all_rows, rows_per_env, measuring);
+  return {launch->Supported(), launch->LayersSupported(), launch->warp_specialized(),
+          launch->ctas(), launch->shared_bytes()};
+}
+
 MegakernelLaunch::MegakernelLaunch(const NormConvUnet& unet, Format format, int horizon,
                                    UnetForm form, const Rows& rows, const MegakernelLaunch* first,
                                    DeviceArena& arena)

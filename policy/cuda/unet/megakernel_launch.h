@@ -9,6 +9,15 @@
 
 namespace mjp {
 
+// What one persistent launch needs of a GPU.
+struct LaunchNeeds {
+  bool supported = false;         // the kernel runs every layer, the head and the sampler
+  bool layers_supported = false;  // of the megakernel: it runs every layer
+  bool warp_specialized = false;  // likewise: by MMA warps and epilogue warps
+  int ctas = 0;                   // all resident at once
+  size_t shared_bytes = 0;        // of a CTA
+};
+
 // Denoising chains of a few rows in one persistent launch: its layers and their memory. Step by
 // step, more rows than a launch takes are split over several launches, one after the other.
 class MegakernelLaunch {
@@ -18,8 +27,11 @@ class MegakernelLaunch {
   MegakernelLaunch(const NormConvUnet& unet, Format format, int horizon, const ExecutionPlan& plan,
                    DeviceArena& arena);
 
-  // One launch of `form` over `rows` of `all_rows` rows in an arena that measures, for
-  // execution_plan to ask whether it runs.
+  // What one launch of `form` over `rows` of `all_rows` rows needs: a function of shapes alone,
+  // which execution_plan asks.
+  static LaunchNeeds Needs(const NormConvUnet& unet, Format format, int horizon, UnetForm form,
+                           int rows, int all_rows, int rows_per_env);
+  // The same launch, planned in an arena that measures, which must outlive it.
   static std::unique_ptr<const MegakernelLaunch> Measured(const NormConvUnet& unet, Format format,
                                                           int horizon, UnetForm form, int rows,
                                                           int all_rows, int rows_per_env,

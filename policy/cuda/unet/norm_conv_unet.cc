@@ -192,6 +192,11 @@ NormConvUnetPlan::Value NormConvUnetPlan::Resample(const DeviceNormConv& conv, V
   return out;
 }
 
+bool NormConvUnetPlan::Supports(const NormConvUnet& unet, Format format, int horizon, int rows) {
+  DeviceArena measuring;
+  return NormConvUnetPlan(unet, format, horizon, rows, 1, measuring).Supported();
+}
+
 bool NormConvUnetPlan::Supported() const {
   return supported_ && std::all_of(pass_.begin(), pass_.end(), [&](const Op& op) {
            if (const auto* first = std::get_if<FirstConvArgs>(&op))

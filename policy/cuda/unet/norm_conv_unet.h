@@ -40,6 +40,9 @@ class NormConvUnetPlan final : public UnetPass {
   NormConvUnetPlan(const NormConvUnet& unet, Format format, int horizon, int rows, int rows_per_env,
                    DeviceArena& arena, const FilmConditioning* conditioning = nullptr);
 
+  // Whether the kernels run every layer for so many rows: a function of shapes alone.
+  static bool Supports(const NormConvUnet& unet, Format format, int horizon, int rows);
+
   void* input() const override { return input_; }
   int input_pitch() const override { return input_pitch_; }
   float* output() const override { return output_; }

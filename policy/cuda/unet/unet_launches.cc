@@ -1,9 +1,11 @@
 #include "policy/cuda/unet/unet_launches.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "policy/cuda/unet/layer_unet.h"
 #include "policy/cuda/unet/norm_conv_unet.h"
+#include "policy/cuda/unet/row_kernel_unet.h"
 
 namespace mjp {
 namespace {
@@ -26,6 +28,16 @@ UnetLaunches PlaceUnet(const DeviceWeights& weights, Format format, int horizon,
                        const ExecutionPlan& plan, DeviceArena& arena) {
   const int window = std::max(1, plan.window);
   UnetLaunches unet;
+  if (plan.form == UnetForm::kRowKernel) {
+    const NormConvUnet& layers = weights.norm_conv_unet();
+    auto pass = std::make_unique<RowKernelUnet>(layers, format, horizon, plan.rows, window,
+                                                plan.row_kernel, arena);
+    if (window > 1)
+      unet.pass_fallback = std::make_unique<RowKernelUnet>(
+          layers, format, horizon, plan.rows / window, 1, plan.row_kernel, arena, pass.get());
+    unet.pass = std::move(pass);
+    return unet;
+  }
   if (IsPersistent(plan.form)) {
     const NormConvUnet& layers = weights.norm_conv_unet();
     unet.megakernel = std::make_unique<MegakernelLaunch>(layers, format, horizon, plan, arena);

@@ -1,6 +1,8 @@
 #ifndef POLICY_CUDA_UNET_UNET_PASS_H_
 #define POLICY_CUDA_UNET_UNET_PASS_H_
 
+#include "kernels/cuda/sampler/timestamp.cuh"
+#include "kernels/shared/denoise.h"
 #include "policy/cuda/unet/film.h"
 
 namespace mjp {
@@ -17,6 +19,14 @@ class UnetPass {
   virtual const FilmConditioning& conditioning() const = 0;
   // Enqueues one pass; row_step (rows) holds each row's timestep, in device memory.
   virtual void RunPass(const int* row_step, cudaStream_t stream) const = 0;
+  // Enqueues the steps [begin, end) of `steps` on x (rows, horizon * action_dim), device memory,
+  // with noise (steps, rows, horizon * action_dim) or null; the end of step k is timestamp k + 1.
+  // False, and nothing, where passes are launched one by one.
+  virtual bool RunSteps(const DenoiseStep* /*steps*/, const float* /*noise*/, float* /*x*/,
+                        int /*begin*/, int /*end*/, const TimestampList& /*timestamps*/,
+                        cudaStream_t /*stream*/) const {
+    return false;
+  }
 };
 
 }  // namespace mjp

@@ -38,7 +38,7 @@ std::vector<double> PushtBatch::HeldAction(int i) const {
 }
 
 void PushtBatch::Disturb(int i, uint32_t seed, int tick) {
-  const auto [dx, dy] = PushAt(options_.push, seed, tick);
+  const auto [dx, dy] = PushAt(options_.push, options_.pushes, seed, tick);
   if (dx != 0 || dy != 0) environments_->Push(i, dx, dy);
 }
 
@@ -59,10 +59,10 @@ void PushtBatch::Judge(int i, StepOutcome& outcome) const {
   JudgeStep(options_, robots_[i].history.back().state, environments_->Failure(i), outcome);
 }
 
-std::unique_ptr<EpisodeFilm> PushtBatch::Film(int i, const std::string& folder,
-                                              const EpisodeResult& episode) {
-  return std::make_unique<EpisodeVideo>(folder, episode,
-                                        [this, i] { return robots_[i].history.back().state; });
+std::unique_ptr<EpisodeVideo> PushtBatch::MakeVideo(int i, const std::string& folder,
+                                                    const EpisodeResult& episode) {
+  return std::make_unique<PushtVideo>(folder, episode,
+                                      [this, i] { return robots_[i].history.back().state; });
 }
 
 void PushtBatch::AddInput(int i, uint32_t seed, int tick, uint32_t decision) {

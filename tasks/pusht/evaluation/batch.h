@@ -26,8 +26,8 @@ class PushtBatch : public BatchSimulations {
   std::span<const double> State(int i) const override { return robots_[i].numbers; }
   std::span<const double> PreviousState(int i) const override { return robots_[i].previous; }
   void Judge(int i, StepOutcome& outcome) const override;
-  std::unique_ptr<EpisodeFilm> Film(int i, const std::string& folder,
-                                    const EpisodeResult& episode) override;
+  std::unique_ptr<EpisodeVideo> MakeVideo(int i, const std::string& folder,
+                                          const EpisodeResult& episode) override;
   std::vector<double> HeldAction(int i) const override;
   void Disturb(int i, uint32_t seed, int tick) override;
   void Step(std::span<const int> ids, std::span<const double> actions) override;

@@ -92,10 +92,9 @@ void PushtHosted::Judge(int, StepOutcome& outcome) const {
   JudgeStep(options_, FromNumbers(numbers_), HostedFailure(model_.get(), data_.get()), outcome);
 }
 
-std::unique_ptr<EpisodeFilm> PushtHosted::Film(int, const std::string& folder,
-                                               const EpisodeResult& episode) {
-  return std::make_unique<EpisodeVideo>(folder, episode,
-                                        [this] { return scene_.Read(data_.get()); });
+std::unique_ptr<EpisodeVideo> PushtHosted::MakeVideo(int, const std::string& folder,
+                                                     const EpisodeResult& episode) {
+  return std::make_unique<PushtVideo>(folder, episode, [this] { return scene_.Read(data_.get()); });
 }
 
 }  // namespace mjp::app

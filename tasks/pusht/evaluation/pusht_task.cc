@@ -16,7 +16,9 @@ Settings PushtTask::settings() const {
 }
 
 Settings PushtTask::conditions() const {
-  return {{"push", options_.push}, {"success_coverage", options_.success_coverage}};
+  return {{"push", options_.push},
+          {"pushes", static_cast<double>(options_.pushes)},
+          {"success_coverage", options_.success_coverage}};
 }
 
 const mjp::SceneDrawer* PushtTask::scene_drawer() const { return &mjp::FlatSceneDrawer(); }

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "tasks/pusht/physics/random_state.h"
+#include "tasks/physics/random_state.h"
 
 namespace mjp::app {
 

@@ -3,34 +3,13 @@
 
 #include <mujoco/mujoco.h>
 
-#include <memory>
-#include <string>
-
+#include "tasks/physics/model.h"
 #include "tasks/pusht/physics/state.h"
 
 namespace mjp::app {
 
 // Pixels of the benchmark per unit of length of the model.
 inline constexpr double kPixelsPerUnit = 100;
-
-struct ModelDeleter {
-  void operator()(mjModel* model) const { mj_deleteModel(model); }
-};
-struct DataDeleter {
-  void operator()(mjData* data) const { mj_deleteData(data); }
-};
-using ModelPtr = std::unique_ptr<mjModel, ModelDeleter>;
-using DataPtr = std::unique_ptr<mjData, DataDeleter>;
-
-// Loads an MJCF file. Throws Error with the compiler's own text where it cannot be compiled.
-ModelPtr LoadModel(const std::string& path);
-
-// Allocates the data of a simulation of `model`. Throws Error where MuJoCo cannot.
-DataPtr MakeData(const mjModel* model);
-
-// The path of a model of this project ("pusht.xml"): in MJPOLICY_MODELS if that is set, then in the
-// source tree this program was built from, then where it was installed. Throws Error if in none.
-std::string ModelPath(const std::string& file);
 
 // Push-T in a model: joints ax, ay (agent), bx, by, bt (block) and actuators ax, ay, found by name.
 // Holds addresses only, so one Scene serves every mjData of its model, from any thread.

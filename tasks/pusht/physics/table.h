@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "tasks/pusht/physics/frame.h"
+#include "tasks/physics/frame.h"
 
 // What of a model is Push-T's table, agent, block and goal, wherever a model has them; the numbers
 // are those of models/pusht.xml.

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "tasks/physics/random_stream.h"
 #include "tasks/pusht/coverage.h"
-#include "tasks/pusht/physics/random_stream.h"
 #include "tasks/pusht/physics/reset.h"
 
 namespace mjp::app {

@@ -1,7 +1,7 @@
 #ifndef TASKS_PUSHT_PLANNER_PLANNER_PROPOSALS_H_
 #define TASKS_PUSHT_PLANNER_PLANNER_PROPOSALS_H_
 
-#include "tasks/pusht/physics/random_stream.h"
+#include "tasks/physics/random_stream.h"
 #include "tasks/pusht/planner/planner.h"
 
 namespace mjp::app {

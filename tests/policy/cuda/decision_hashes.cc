@@ -1,8 +1,10 @@
 // Prints one line per form of the GPU backend: network, format, environments, sampler, the hash of
 // the actions that it gives for fixed observations. Two builds have the same bits where `diff` of
 // their outputs is empty.
-//   policy_cuda_decision_hashes [CHECKPOINT]      with a checkpoint: its pictures' way too
+//   policy_cuda_decision_hashes [CHECKPOINT]      of all networks, and of a checkpoint
+//   policy_cuda_decision_hashes NETWORK           of one network of NamedNetworks
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -97,13 +99,17 @@ void Print(const std::string& name, const std::shared_ptr<const mjp::Checkpoint>
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (const std::string& name : mjp::NamedNetworks()) {
+  const std::vector<std::string> names = mjp::NamedNetworks();
+  const std::string given = argc > 1 ? argv[1] : "";
+  const bool one = std::find(names.begin(), names.end(), given) != names.end();
+  for (const std::string& name : names) {
+    if (one && name != given) continue;
     const auto network = mjp::NamedNetwork(name);
     Print(name, network, false);
     if (name != "lerobot") Print(name, network, true);
   }
-  if (argc > 1) {
-    const auto shipped = mjp::LoadCheckpoint(argv[1]);
+  if (!given.empty() && !one) {
+    const auto shipped = mjp::LoadCheckpoint(given);
     Print("checkpoint", shipped, false);
     Print("checkpoint", shipped, true);
   }

@@ -11,6 +11,7 @@
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/unet/megakernel_launch.h"
+#include "policy/cuda/unet/row_kernel_unet.h"
 #include "policy/cuda/unet/unet_shapes.h"
 #include "policy/unet/unet_model.h"
 
@@ -147,15 +148,15 @@ TEST(MegakernelLaunches, NeedADeviceThatRunsAllBlocksAtOnce) {
 constexpr int kRows[] = {1, 2, 16, 32, 48, 128};
 
 // One letter for each of kRows, step by step in fp16: L launch per layer, C launch per convolution,
-// R and O reader- and owner-epilogue kernel, M megakernel, S the same, warp-specialised; then the
-// rows that one launch takes of each of kRows; then the default window of 100 steps for one
-// environment.
+// K row kernel, R and O reader- and owner-epilogue kernel, M megakernel, S the same,
+// warp-specialised; then the rows that one launch takes of each of kRows; then the default window
+// of 100 steps for one environment.
 struct Golden {
   const char *gpu, *network, *forms, *rows_per_launch;
   int window;
 };
 
-char Letter(UnetForm form) { return "LCROMS"[static_cast<int>(form)]; }
+char Letter(UnetForm form) { return "LCKROMS"[static_cast<int>(form)]; }
 
 std::string Forms(const mjp::UnetPolicyConfig& config, const GpuTraits& gpu) {
   std::string forms;
@@ -198,10 +199,28 @@ TEST(ExecutionPlanTest, IsTheGoldenOneForEveryNetworkAndGpu) {
   EXPECT_EQ(std::size(kGoldens), (mjp::NamedNetworks().size() + 1) * GpuTraits::Names().size());
 }
 
-TEST(ExecutionPlanTest, CodeForLessThanTheDeviceRunsALaunchPerLayer) {
+TEST(ExecutionPlanTest, CodeForLessThanTheDeviceRunsWhatNeedsNoMore) {
   const GpuTraits old_code = mjp::OverriddenTraits(kH200, "code=80 wgmma=0");
   for (const std::string& network : mjp::NamedNetworks())
-    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code), "LLLLLL") << network;
+    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code),
+              network == "compact" ? "KKKKKK" : "LLLLLL")
+        << network;
+}
+
+TEST(ExecutionPlanTest, TheRowKernelTakesNoMoreRowsThanPay) {
+  const auto plan = [](int rows) {
+    return mjp::ChooseExecution(GoldenConfig("shipped"), {Format::kFp16, rows}, kH200);
+  };
+  EXPECT_EQ(plan(528).form, UnetForm::kRowKernel);
+  EXPECT_EQ(plan(529).form, UnetForm::kLayers);
+  EXPECT_EQ(plan(57).row_kernel.ctas, 2);
+  EXPECT_EQ(plan(58).row_kernel.ctas, 1);
+  const auto wide = [](int rows) {
+    return mjp::ChooseExecution(mjp::NamedConfig("compact"), {Format::kFp16, rows}, kH200);
+  };
+  EXPECT_EQ(wide(16).row_kernel.ctas, 4);
+  EXPECT_EQ(wide(57).row_kernel.ctas, 2);
+  EXPECT_EQ(wide(132).row_kernel.ctas, 1);
 }
 
 TEST(ExecutionPlanTest, NoFormNeedsWhatTheDeviceLacks) {
@@ -214,6 +233,14 @@ TEST(ExecutionPlanTest, NoFormNeedsWhatTheDeviceLacks) {
             mjp::ChooseExecution(mjp::NamedConfig(network), {Format::kFp16, rows}, gpu);
         const std::string what = network + ", " + std::to_string(rows) + " rows, " + change;
         if (plan.form == UnetForm::kLayers) continue;
+        if (plan.form == UnetForm::kRowKernel) {
+          const mjp::UnetPolicyConfig config = mjp::NamedConfig(network);
+          EXPECT_TRUE(mjp::RowKernelRuns(mjp::UnetShapes(config), Format::kFp16, config.horizon,
+                                         plan.row_kernel, gpu))
+              << what;
+          EXPECT_LE(plan.row_kernel.ctas, gpu.ClusterBlocks()) << what;
+          continue;
+        }
         EXPECT_GE(gpu.ClusterBlocks(), 8) << what;
         EXPECT_GE(gpu.shared_bytes, 227 * 1024) << what;
         if (!mjp::IsPersistent(plan.form)) continue;
@@ -241,7 +268,7 @@ TEST(ExecutionPlanTest, SaysWhy) {
   const auto why = [](const char* network, const char* gpu) {
     return mjp::ChooseExecution(GoldenConfig(network), {}, GpuTraits::Named(gpu)).why;
   };
-  EXPECT_THAT(why("shipped", "h200"), testing::HasSubstr("norm groups"));
+  EXPECT_THAT(why("shipped", "h200"), testing::HasSubstr("each row"));
   EXPECT_THAT(why("notebook", "a100"), testing::HasSubstr("clusters"));
   const ExecutionPlan plan =
       mjp::ChooseExecution(GoldenConfig("lerobot"), {Format::kFp16, 1, mjp::kAutoWindow}, kH200);

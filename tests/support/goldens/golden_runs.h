@@ -55,9 +55,9 @@ struct GoldenInputs {
       repeat(file.Floats("in/global_cond").data, cond);
     }
     if (run.kind == mjp::SamplerKind::kDdpm) {
-      const std::vector<float> tape = file.Floats("in/noise_by_t").data;
+      const std::vector<float> recorded_noise = file.Floats("in/noise_by_t").data;
       const auto row = static_cast<ptrdiff_t>(x_start.size() / count);
-      for (auto t = tape.begin(); t != tape.end(); t += row) {
+      for (auto t = recorded_noise.begin(); t != recorded_noise.end(); t += row) {
         for (int i = 0; i < count; ++i) noise.insert(noise.end(), t, t + row);
       }
     }

@@ -8,9 +8,11 @@
 #include <filesystem>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/npy.h"
 #include "tasks/aloha/demonstrations.h"
 #include "tasks/aloha/mishap.h"
@@ -154,6 +156,47 @@ TEST(TransferExpertTest, RecordingsAreTheWholeOfAFolderOfTheirOwn) {
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
     left.push_back(entry.path().filename());
   EXPECT_EQ(left.size(), 2u) << "nothing unfinished stays behind";
+}
+
+// what was finished before a stop is taken from there, and the end is that of an unbroken run
+TEST(TransferExpertTest, StoppedRecordingsKeepTheirFinishedEpisodes) {
+  const mjp_test::TempDir folder;
+  const std::atomic<bool> never = false;
+  std::ostringstream report;
+  TransferOptions options = {.episodes = 3, .threads = 1, .out = folder / "whole"};
+  ASSERT_TRUE(RunTransfers(options, report, never));
+  options.out = folder / "out";
+  const std::string kept = folder / "out.unfinished/0.npy";
+  std::atomic<bool> stop = false;
+  std::thread stopper([&] {
+    while (!std::filesystem::exists(kept)) std::this_thread::yield();
+    stop = true;
+  });
+  EXPECT_FALSE(RunTransfers(options, report, stop));
+  stopper.join();
+  EXPECT_FALSE(std::filesystem::exists(options.out));
+  const auto refusal = [&] {
+    try {
+      RunTransfers(options, report, never);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  options.noise = 0.01;
+  EXPECT_NE(refusal().find("options.json: was begun with"), std::string::npos);
+  options.noise = 0;
+  const std::vector<uint8_t> whole = mjp::ReadFile(kept, 1 << 20);
+  std::filesystem::resize_file(kept, whole.size() - 8);
+  EXPECT_NE(refusal().find("0.npy"), std::string::npos);
+  mjp::WriteFileAtomically(kept, whole);
+  ASSERT_TRUE(RunTransfers(options, report, never));
+  for (const char* name : {"state.npy", "action.npy", "episode_ends.npy", "seed.npy"}) {
+    EXPECT_EQ(mjp::ReadFile(options.out + "/" + name, 1 << 24),
+              mjp::ReadFile(folder / "whole/" + name, 1 << 24))
+        << name;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "out.unfinished"));
 }
 
 TEST(TransferExpertTest, RefusesAnotherModelByName) {

@@ -8,10 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/npy.h"
-#include "plugin/pictures/mujoco_renderer.h"
 #include "tasks/aloha/transfer_cube.h"
+#include "tests/support/renderer.h"
 #include "tests/support/shared_data.h"
 
 // stb_image, private to this file
@@ -32,11 +31,7 @@ using Picture = std::vector<uint8_t>;
 class AlohaPictures : public ::testing::Test {
  protected:
   void SetUp() override {
-    try {
-      MujocoRendererDescription();
-    } catch (const Error& error) {
-      GTEST_SKIP() << error.what();
-    }
+    if (const std::string why = mjp_test::RendererLacks(); !why.empty()) GTEST_SKIP() << why;
   }
 };
 

@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
+
 #include "base/error.h"
 #include "policy/act/act_model.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/checkpoint_writer.h"
+#include "tasks/evaluation/disturbances.h"
 #include "tasks/pusht/evaluation/judge.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
 #include "tasks/pusht/physics/batch_physics.h"
@@ -48,11 +52,13 @@ class EvaluationTest : public ::testing::Test {
         [](const EpisodeResult&) {}, never_);
   }
 
-  // All that must not change between runs of the same configuration.
-  std::string Fingerprint() const {
+  // All that must not change between runs of the same configuration. The smoothness is what the
+  // batch alone measures.
+  std::string Fingerprint(bool with_smoothness = false) const {
     std::string text;
     for (EpisodeResult e : Run().episodes) {
       e.seconds = 0;
+      if (!with_smoothness) e.smoothness.reset();
       text += ToJsonLine(e) + "\n";
     }
     return text;
@@ -113,12 +119,12 @@ TEST_F(EvaluationTest, AnEpisodeGoesOnToItsEndCoverage) {
 }
 
 TEST_F(EvaluationTest, SameBitsWhateverTheBatchAndThreads) {
-  const std::string reference = Fingerprint();
+  const std::string reference = Fingerprint(true);
   for (const int batch : {1, 2, 5}) {
     for (const int threads : {1, 3}) {
       options_.policy.batch = batch;
       options_.policy.threads = threads;
-      EXPECT_EQ(Fingerprint(), reference) << "batch " << batch << ", threads " << threads;
+      EXPECT_EQ(Fingerprint(true), reference) << "batch " << batch << ", threads " << threads;
     }
   }
 }
@@ -216,9 +222,46 @@ TEST_F(EvaluationTest, DisturbancesActAndRepeat) {
   }
   options_.conditions = {};
   pusht_.push = 20;
-  EXPECT_NE(Fingerprint(), plain);
+  const std::string pushed = Fingerprint();
+  EXPECT_NE(pushed, plain);
+  pusht_.pushes = 100;
+  EXPECT_NE(Fingerprint(), pushed);
   options_.through = Through::kPlugin;
   EXPECT_THROW(Run(), mjp::Error);
+}
+
+TEST(PushesTest, AreSoManyOfTheSizeInTheFirstSteps) {
+  constexpr double kSize = 40;
+  double sum_x = 0;
+  int early = 0, pushes = 0;
+  for (uint32_t seed = 0; seed < 1000; ++seed) {
+    double length = 0;
+    for (int tick = 0; tick < 300; ++tick) {
+      const auto [x, y] = PushAt(kSize, 3, seed, tick);
+      EXPECT_EQ(PushAt(kSize, 3, seed, tick), (std::array{x, y}));
+      if (x == 0 && y == 0) continue;
+      ASSERT_GE(tick, 1);
+      ASSERT_LE(tick, kPushedSteps);
+      length += std::hypot(x, y);
+      sum_x += x;
+      early += tick <= kPushedSteps / 2;
+      ++pushes;
+    }
+    // two at one moment may add up to less
+    EXPECT_LE(length, 3 * kSize + 1e-9) << seed;
+    EXPECT_GT(length, 0) << seed;
+  }
+  // 3000 less those that meet; moments and directions are uniform
+  EXPECT_NEAR(pushes, 2980, 20);
+  EXPECT_NEAR(early, pushes / 2, 120);
+  EXPECT_NEAR(sum_x / pushes, 0, 2.2);
+}
+
+TEST(PushesTest, WithoutACountComeEveryTwoSeconds) {
+  for (int tick = 0; tick <= 300; ++tick) {
+    const auto [x, y] = PushAt(20, 0, 7, tick);
+    EXPECT_NEAR(std::hypot(x, y), tick > 0 && tick % 20 == 0 ? 20 : 0, 1e-9) << tick;
+  }
 }
 
 TEST_F(EvaluationTest, StopsBetweenDecisions) {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "tasks/pusht/physics/random_state.h"
+#include "tasks/physics/random_state.h"
 #include "tasks/pusht/physics/reset.h"
 
 namespace mjp::app {

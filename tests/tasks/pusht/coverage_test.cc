@@ -8,7 +8,7 @@
 #include <numbers>
 #include <vector>
 
-#include "tasks/pusht/physics/random_state.h"
+#include "tasks/physics/random_state.h"
 
 namespace mjp::app {
 namespace {

@@ -10,8 +10,8 @@
 #include <numbers>
 #include <string>
 
+#include "tasks/physics/random_state.h"
 #include "tasks/pusht/physics/chipmunk_oracle.h"
-#include "tasks/pusht/physics/random_state.h"
 #include "tasks/pusht/physics/reset.h"
 #include "tasks/pusht/planner/planner.h"
 #include "tasks/pusht/replay.h"

@@ -11,6 +11,7 @@
 #include "tasks/pusht/coverage.h"
 #include "tasks/pusht/physics/reset.h"
 #include "tasks/pusht/physics/scene.h"
+#include "tasks/pusht/planner/planned_episodes.h"
 
 namespace mjp::app {
 namespace {
@@ -149,6 +150,24 @@ TEST(PlannerTest, RefusesOptionsOutOfRange) {
   options.samples = 256;
   options.rounds = 0;
   EXPECT_THROW(Planner{options}, mjp::Error);
+}
+
+TEST(PlannedEpisodesTest, AreThoseOfTheirSeedsAndSufferFromPushes) {
+  PlannedEpisodesOptions options;
+  options.episodes = 4;
+  options.planner.samples = 64;
+  options.planner.rounds = 2;
+  options.threads = 1;
+  const std::atomic<bool> never = false, now = true;
+  const Figures alone = PlayPlanned(options, never);
+  EXPECT_EQ(alone.episodes, 4);
+  EXPECT_EQ(alone.invalid, 0);
+  EXPECT_GT(alone.mean_score, 0.9);
+  options.threads = 3;
+  EXPECT_EQ(PlayPlanned(options, never).mean_sum_reward, alone.mean_sum_reward);
+  options.pusht.push = 60;
+  EXPECT_LT(PlayPlanned(options, never).mean_score, alone.mean_score);
+  EXPECT_EQ(PlayPlanned(options, now).episodes, 0);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/npy.h"
-#include "tasks/pusht/physics/random_stream.h"
+#include "tasks/physics/random_stream.h"
 #include "tasks/pusht/physics/reset.h"
 #include "tasks/pusht/physics/scene.h"
 #include "tasks/pusht/planner/planner.h"

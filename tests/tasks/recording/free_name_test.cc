@@ -30,7 +30,7 @@ std::string Write(const std::string& stem, const std::string& text) {
 
 TEST(FreeName, NumbersWhatCameLater) {
   const mjp_test::TempDir folder;
-  const std::string stem = folder / "film";
+  const std::string stem = folder / "video";
   EXPECT_EQ(Write(stem, "first"), stem + ".txt");
   EXPECT_EQ(Write(stem, "second"), stem + "-2.txt");
   fs::create_directory(stem + "-3.txt");  // whatever has the name
@@ -53,7 +53,7 @@ TEST(FreeName, NobodyReplacesAnothersFile) {
       for (int i = 0; i < kFiles; ++i) {
         const std::string text = std::to_string(w) + " " + std::to_string(i);
         const std::string part = folder.Write("part" + std::to_string(w), text);
-        names[w].push_back(RenameToFreeName(part, folder / "film", ".mp4"));
+        names[w].push_back(RenameToFreeName(part, folder / "video", ".mp4"));
       }
     });
   }
@@ -69,10 +69,10 @@ TEST(FreeName, NobodyReplacesAnothersFile) {
 
 TEST(FreeName, LeavesNothingWhereItFails) {
   const mjp_test::TempDir folder;
-  EXPECT_THROW(Write(folder / "absent/film", "text"), mjp::Error);
+  EXPECT_THROW(Write(folder / "absent/video", "text"), mjp::Error);
   const std::string part = folder.Write("part", "text");
-  EXPECT_THROW(RenameToFreeName(part, folder / "absent/film", ".mp4"), mjp::Error);
-  EXPECT_THROW(RenameToFreeName(folder / "nowhere", folder / "film", ".mp4"), mjp::Error);
+  EXPECT_THROW(RenameToFreeName(part, folder / "absent/video", ".mp4"), mjp::Error);
+  EXPECT_THROW(RenameToFreeName(folder / "nowhere", folder / "video", ".mp4"), mjp::Error);
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 

@@ -46,7 +46,7 @@ class VideoTest : public ::testing::TestWithParam<bool> {
 };
 
 TEST_P(VideoTest, HasItsNameOnceItIsWhole) {
-  const std::string stem = folder_ / "film";
+  const std::string stem = folder_ / "video";
   auto writer = VideoWriter::Open(stem, 64, 48, 10);
   EXPECT_EQ(writer->file(), stem + (GetParam() ? ".avi" : writer->file().substr(stem.size())));
   AddPictures(*writer, 7);
@@ -58,12 +58,12 @@ TEST_P(VideoTest, HasItsNameOnceItIsWhole) {
 }
 
 TEST_P(VideoTest, LeavesNothingWhereItIsNotClosed) {
-  AddPictures(*VideoWriter::Open(folder_ / "film", 64, 48, 10), 3);
+  AddPictures(*VideoWriter::Open(folder_ / "video", 64, 48, 10), 3);
   EXPECT_EQ(Files(), 0u);
 }
 
 TEST_P(VideoTest, EveryTruncationIsAFault) {
-  const std::string file = Write("film", 5);
+  const std::string file = Write("video", 5);
   std::ifstream in(file, std::ios::binary);
   const std::string whole((std::istreambuf_iterator<char>(in)), {});
   for (size_t size = 0; size < whole.size(); size += size < 600 ? 1 : 37) {
@@ -77,7 +77,7 @@ TEST_P(VideoTest, EveryTruncationIsAFault) {
 TEST_P(VideoTest, AFolderThatIsNotThereIsAnError) {
   EXPECT_THROW(
       {
-        const auto writer = VideoWriter::Open(folder_ / "absent/film", 64, 48, 10);
+        const auto writer = VideoWriter::Open(folder_ / "absent/video", 64, 48, 10);
         AddPictures(*writer, 3);
         writer->Close();
       },
@@ -85,15 +85,15 @@ TEST_P(VideoTest, AFolderThatIsNotThereIsAnError) {
 }
 
 TEST_P(VideoTest, KeepsTheOneBefore) {
-  const std::string first = Write("film", 5);
-  const auto writer = VideoWriter::Open(folder_ / "film", 64, 48, 10, VideoWriter::Before::kKept);
+  const std::string first = Write("video", 5);
+  const auto writer = VideoWriter::Open(folder_ / "video", 64, 48, 10, VideoWriter::Before::kKept);
   AddPictures(*writer, 3);
   writer->Close();
-  EXPECT_EQ(writer->file(), folder_ / ("film-2" + first.substr(first.rfind('.'))));
+  EXPECT_EQ(writer->file(), folder_ / ("video-2" + first.substr(first.rfind('.'))));
   EXPECT_EQ(VideoFault(first, 5), "");
   EXPECT_EQ(VideoFault(writer->file(), 3), "");
   EXPECT_EQ(Files(), 2u);
-  Write("film", 4);  // an evaluation's own
+  Write("video", 4);  // an evaluation's own
   EXPECT_EQ(VideoFault(first, 4), "");
   EXPECT_EQ(Files(), 2u);
 }

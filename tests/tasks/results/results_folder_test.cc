@@ -97,10 +97,10 @@ TEST_F(ResultsFolderTest, OneWhoKnowsThatAllIsThereWritesNothing) {
   EXPECT_THROW(CompleteResults(root_, kRunB, indices), mjp::Error);
   ResultsFolder(root_, kRunA, ExistingResults::kResume)
       .Finish(R"({"overall": {"n_episodes": 2, "video_paths": ["gone.mp4"]}})");
-  EXPECT_FALSE(CompleteResults(root_, kRunA, indices)) << "a film is missing";
+  EXPECT_FALSE(CompleteResults(root_, kRunA, indices)) << "a video is missing";
 }
 
-TEST_F(ResultsFolderTest, TornFilmsGoAndOthersFilesStay) {
+TEST_F(ResultsFolderTest, TornVideosGoAndOthersFilesStay) {
   ResultsFolder(root_, kRunA, ExistingResults::kRefuse).Append(Episode(0));
   const std::string videos = root_ + "/videos/";
   std::filesystem::create_directory(videos);
@@ -111,7 +111,7 @@ TEST_F(ResultsFolderTest, TornFilmsGoAndOthersFilesStay) {
   EXPECT_FALSE(std::filesystem::exists(videos + "eval_episode_0.mp4"));
   EXPECT_FALSE(std::filesystem::exists(videos + ".eval_episode_0.mp4.17.part"));
   EXPECT_TRUE(std::filesystem::exists(videos + "mine.mp4"));
-  EXPECT_TRUE(FilmsIn(root_, folder.finished()).empty());
+  EXPECT_TRUE(VideosIn(root_, folder.finished()).empty());
 }
 
 TEST_F(ResultsFolderTest, RefusesWhatIsThereUnlessTold) {

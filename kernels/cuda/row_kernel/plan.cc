@@ -1,0 +1,183 @@
+#include "kernels/cuda/row_kernel/plan.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace mjp::row_kernel {
+namespace {
+
+constexpr int kMostGroupsPerWarp = 4;
+
+int Divided(int a, int b) { return (a + b - 1) / b; }
+bool IsPowerOfTwo(int x) { return std::has_single_bit(static_cast<unsigned>(std::max(x, 0))); }
+int Log2(int power) { return std::countr_zero(static_cast<unsigned>(power)); }
+
+// Chunks of a warp where `k_split` warps share `steps`.
+int ChunksOfWarp(int steps, int k_split) {
+  return Divided(Divided(steps, k_split), kChunkFragments);
+}
+
+}  // namespace
+
+Plan::Plan(const Config& config, int halo)
+    : ctas_(config.ctas), halo_(halo), fragments_(static_cast<size_t>(config.ctas) * kWarps) {
+  shared_.activations = activations_end_ = kWarps * config.ring_chunks * kChunkBytes;
+}
+
+Buffer Plan::Take(int length, int channels) {
+  std::vector<Buffer>& free = free_[{length, channels}];
+  if (!free.empty()) {
+    const Buffer buffer = free.back();
+    free.pop_back();
+    return buffer;
+  }
+  Buffer buffer;
+  buffer.pitch = channels * 2 + 16;  // an odd number of vectors: rows in different banks
+  buffer.at = activations_end_ + halo_ * buffer.pitch;
+  buffer.length = length, buffer.channels = channels;
+  activations_end_ += (length + 2 * halo_) * buffer.pitch;
+  return buffer;
+}
+
+void Plan::GiveBack(const Buffer& buffer) {
+  free_[{buffer.length, buffer.channels}].push_back(buffer);
+}
+
+int Plan::AddSteps(const Convolution& c, int k_split, int chunks, int taps, int pad) {
+  const int at = static_cast<int>(steps_.size()) / kChunkFragments,
+            of_source = c.source[0].channels / kBlockChannels;
+  const int count = c.shape.in_c / kBlockChannels * taps;
+  for (int i = 0; i < k_split * chunks * kChunkFragments; ++i) {
+    const int step = std::min(i, count - 1);  // those beyond multiply zeros
+    const int block = step / taps, tap = step % taps;
+    const Buffer& source = c.source[block >= of_source];
+    const int bytes =
+        source.at + (tap - pad) * source.pitch + block % of_source * kBlockChannels * 2;
+    steps_.push_back(static_cast<uint16_t>(bytes / 16));
+  }
+  return at;
+}
+
+void Plan::PlanEpilogue(const Convolution& c, Layer& s) {
+  const int pairs = s.length / 2, all = s.channels * s.phases;
+  int group_channels = c.groups > 0 ? c.shape.out_c / c.groups : 2;
+  // without a norm: as many channels for a warp as share the work out
+  while (c.groups == 0 && all % (2 * group_channels) == 0 && all / (2 * group_channels) >= kWarps &&
+         2 * group_channels * pairs <= 32 * kMaxLanePairs)
+    group_channels *= 2;
+  supported_ = supported_ && IsPowerOfTwo(group_channels) && group_channels >= 2 &&
+               IsPowerOfTwo(pairs) && s.channels % group_channels == 0 &&
+               group_channels * pairs <= 32 * kMaxLanePairs &&
+               all / group_channels <= kMostGroupsPerWarp * kWarps;
+  if (!supported_) return;
+  s.group_channels_log2 = Log2(group_channels);
+  s.pairs_log2 = Log2(pairs);
+  s.lane_pairs = std::max(1, group_channels * pairs / 32);
+  s.groups = all / group_channels, s.group_pairs = group_channels * pairs;
+  s.inverse_count = 1.0f / static_cast<float>(2 * s.group_pairs);
+  s.output = c.output.at, s.output_pitch = c.output.pitch;
+  if (c.residual.channels > 0) s.residual = c.residual.at, s.residual_pitch = c.residual.pitch;
+  if (c.adds_shortcut) {
+    s.shortcut_k_log2 = layers_.back().k_log2;
+    s.shortcut_part_bytes = layers_.back().part_bytes;
+  }
+  s.film_scale = c.film_scale, s.film_bias = c.film_bias;
+  s.normalizes = c.groups > 0;
+  s.terms = term_count_;
+  terms_.push_back({c.bias, c.scale, c.shift, c.shortcut_bias, term_count_, c.shape.out_c});
+  term_count_ += c.shape.out_c;
+}
+
+// Each warp's in the order in which it multiplies them.
+void Plan::AddFragments(const Convolution& c, const Layer& s, bool split) {
+  const NormConvShape& shape = c.shape;
+  const int of_phase = s.tiles / s.phases, blocks = shape.in_c / kBlockChannels;
+  for (int cta = 0; cta < ctas_; ++cta) {
+    for (int warp = 0; warp < kWarps; ++warp) {
+      auto& fragments = fragments_[cta * kWarps + warp];
+      const int k = warp & ((1 << s.k_log2) - 1);
+      for (int tile = warp >> s.k_log2; tile < s.tiles; tile += kWarps >> s.k_log2) {
+        const int phase = tile / of_phase, out = (split ? cta * of_phase : 0) + tile % of_phase;
+        const auto add = [&](int chunks, int taps, int first_tap) {
+          const int steps = chunks * kChunkFragments;
+          for (int i = k * steps; i < (k + 1) * steps; ++i)
+            fragments.push_back(i < blocks * taps
+                                    ? c.fragment(phase, out, i / taps, first_tap + i % taps)
+                                    : FragmentSource{});
+        };
+        add(s.chunks, shape.taps, 0);
+        if (shape.shortcut) add(s.shortcut_chunks, 1, shape.taps);
+      }
+    }
+  }
+}
+
+void Plan::Add(const Convolution& c) {
+  const NormConvShape& shape = c.shape;
+  const bool head = c.output.channels == 0;  // small: every CTA makes all of it
+  const int out_tiles = Divided(shape.out_c, kBlockChannels), blocks = shape.in_c / kBlockChannels;
+  const int parts = head ? 1 : ctas_, pad = shape.phases == 2 ? 1 : shape.pad;
+  supported_ = supported_ && (head || shape.out_c % kBlockChannels == 0) &&
+               shape.in_c % kBlockChannels == 0 && out_tiles % parts == 0 && pad <= halo_ &&
+               shape.out_length <= kMaxPositions && shape.out_length >= 2 &&
+               (c.source[1].channels == 0 || (c.source[1].channels == c.source[0].channels &&
+                                              c.source[1].pitch == c.source[0].pitch)) &&
+               c.source[0].channels % kBlockChannels == 0;
+  if (!supported_) return;
+  Layer s;
+  s.phases = shape.phases;
+  s.channels = out_tiles / parts * kBlockChannels;
+  s.tiles = shape.phases * out_tiles / parts;
+  // no more warps for a tile than have a chunk each
+  while (s.tiles << (s.k_log2 + 1) <= kWarps && kChunkFragments << s.k_log2 < blocks * shape.taps)
+    ++s.k_log2;
+  const int k_split = 1 << s.k_log2;
+  s.chunks = ChunksOfWarp(blocks * shape.taps, k_split);
+  s.chunks_at = AddSteps(c, k_split, s.chunks, shape.taps, pad);
+  s.length = shape.out_length;
+  s.n_tiles = s.length <= 8 ? 1 : s.length <= 16 ? 2 : 4;
+  s.row_bytes = shape.stride * c.source[0].pitch;
+  s.phase_bytes = shape.phases == 2 ? c.source[0].pitch : 0;
+  s.part_bytes = s.tiles * kBlockChannels * s.n_tiles * kPositionTile * 4;
+  const int bytes = k_split * s.part_bytes;
+  sums_ = std::max(sums_, bytes);
+  if (shape.shortcut) {
+    s.shortcut_chunks = ChunksOfWarp(blocks, k_split);
+    s.shortcut_chunks_at = AddSteps(c, k_split, s.shortcut_chunks, 1, 0);
+    shortcut_sums_ = std::max(shortcut_sums_, bytes);
+  }
+  if (!head) PlanEpilogue(c, s);
+  if (!layers_.empty()) s.input_bytes = output_bytes_;
+  output_bytes_ = s.length * s.phases * shape.out_c * 2;
+  AddFragments(c, s, !head);
+  layers_.push_back(s);
+}
+
+void Plan::Finish() {
+  const auto rounded = [](size_t bytes) { return static_cast<int>((bytes + 15) / 16 * 16); };
+  shared_.sums = activations_end_;
+  shared_.shortcut_sums = shared_.sums + sums_;
+  shared_.steps = shared_.shortcut_sums + shortcut_sums_;
+  shared_.layers = shared_.steps + rounded(steps_.size() * sizeof(uint16_t));
+  shared_.barriers = shared_.layers + rounded(layers_.size() * sizeof(Layer));
+  shared_.end = shared_.barriers + 16;
+}
+
+std::vector<FragmentSource> Plan::Fragments() const {
+  std::vector<FragmentSource> all;
+  for (const auto& fragments : fragments_)
+    all.insert(all.end(), fragments.begin(), fragments.end());
+  return all;
+}
+
+std::vector<int2> Plan::Streams() const {
+  std::vector<int2> streams;
+  int first = 0;
+  for (const auto& fragments : fragments_) {
+    streams.push_back({first, static_cast<int>(fragments.size())});
+    first += static_cast<int>(fragments.size());
+  }
+  return streams;
+}
+
+}  // namespace mjp::row_kernel

@@ -1,0 +1,56 @@
+#ifndef POLICY_CUDA_UNET_ROW_KERNEL_UNET_H_
+#define POLICY_CUDA_UNET_ROW_KERNEL_UNET_H_
+
+#include <optional>
+
+#include "kernels/cuda/primitives/gpu_traits.h"
+#include "kernels/cuda/row_kernel/plan.h"
+#include "policy/cuda/unet/norm_conv_unet.h"
+
+namespace mjp {
+
+// The plan of a network, and where its x stands.
+struct PlannedRowKernel {
+  row_kernel::Plan plan;
+  row_kernel::Buffer x;
+  bool supported = false;
+};
+PlannedRowKernel PlanRowKernel(const NormConvUnet& unet, int horizon,
+                               const row_kernel::Config& config);
+// Whether the row kernel runs the network of `unet` so on a GPU.
+bool RowKernelRuns(const NormConvUnet& unet, Format format, int horizon,
+                   const row_kernel::Config& config, const GpuTraits& gpu);
+// How the row kernel runs `rows` rows of the network of `unet` on a GPU; none where it does not, or
+// where other forms are faster.
+std::optional<row_kernel::Config> ChooseRowKernel(const NormConvUnet& unet, Format format,
+                                                  int horizon, int rows, const GpuTraits& gpu);
+
+// A pass, or a chain of them, in one launch of the row kernel.
+class RowKernelUnet final : public UnetPass {
+ public:
+  // Row r is of environment r / rows_per_env. `first`: of the same network, whose weights and
+  // conditioning this one borrows; or null.
+  RowKernelUnet(const NormConvUnet& unet, Format format, int horizon, int rows, int rows_per_env,
+                const row_kernel::Config& config, DeviceArena& arena,
+                const RowKernelUnet* first = nullptr);
+
+  void* input() const override { return input_; }
+  int input_pitch() const override { return input_pitch_; }
+  float* output() const override { return args_.output; }
+  const FilmConditioning& conditioning() const override { return conditioning_; }
+  void RunPass(const int* row_step, cudaStream_t stream) const override;
+  bool RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin, int end,
+                const TimestampList& timestamps, cudaStream_t stream) const override;
+  const row_kernel::Args& args() const { return args_; }
+
+ private:
+  Format format_;
+  FilmConditioning conditioning_;
+  void* input_ = nullptr;
+  int input_pitch_ = 0;
+  row_kernel::Args args_;
+};
+
+}  // namespace mjp
+
+#endif  // POLICY_CUDA_UNET_ROW_KERNEL_UNET_H_

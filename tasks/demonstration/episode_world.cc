@@ -1,0 +1,49 @@
+#include "tasks/demonstration/episode_world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tasks/evaluation/hosted_failure.h"
+
+namespace mjp::app {
+
+EpisodeWorld::EpisodeWorld(std::shared_ptr<const TaskFile> file, std::unique_ptr<TaskCode> code)
+    : file_(std::move(file)),
+      code_(std::move(code)),
+      view_(*file_),
+      model_(CopyOfModel(file_->model())),
+      data_(MakeData(model_.get())),
+      numbers_(static_cast<size_t>(file_->policy().controls.action_size())) {}
+
+std::vector<std::string> EpisodeWorld::measures() const {
+  return code_ ? code_->measures() : file_->rules().measures();
+}
+
+void EpisodeWorld::Start(uint32_t seed) {
+  if (code_) {
+    code_->Start(seed, data_.get());
+  } else {
+    view_.Start(seed);
+    view_.CopyStart(model_.get(), data_.get());
+  }
+  view_.Follow(model_.get(), data_.get());
+}
+
+void EpisodeWorld::Step(std::span<const float> action, StepOutcome& outcome) {
+  outcome = {};
+  std::ranges::copy(action, numbers_.begin());
+  file_->policy().controls.Write(numbers_, data_.get());
+  for (int i = 0; i < file_->substeps() && outcome.failure.empty(); ++i) {
+    mj_step(model_.get(), data_.get());
+    outcome.failure = PhysicsFailure(data_.get());
+  }
+  if (!outcome.failure.empty()) return;
+  if (code_) {
+    view_.Follow(model_.get(), data_.get());
+    code_->Judge(data_.get(), outcome);
+  } else {
+    view_.Judge(model_.get(), data_.get(), outcome);
+  }
+}
+
+}  // namespace mjp::app

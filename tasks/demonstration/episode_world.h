@@ -1,0 +1,49 @@
+#ifndef TASKS_DEMONSTRATION_EPISODE_WORLD_H_
+#define TASKS_DEMONSTRATION_EPISODE_WORLD_H_
+
+#include <mujoco/mujoco.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tasks/demonstration/task_code.h"
+#include "tasks/mjcf/task_file.h"
+#include "tasks/mjcf/world.h"
+
+namespace mjp::app {
+
+// One simulation of a task file that is driven by actions from outside, step by step as the plugin
+// would drive it: starts, physics and judgement are those of an evaluation.
+class EpisodeWorld {
+ public:
+  // `code`: null where the file itself says how it starts and is judged. Throws Error where the
+  // file has no policy.
+  EpisodeWorld(std::shared_ptr<const TaskFile> file, std::unique_ptr<TaskCode> code);
+
+  void Start(uint32_t seed);
+  // One control step with `action` (numbers of an action, the policy's units), judged.
+  void Step(std::span<const float> action, StepOutcome& outcome);
+
+  // Where the simulation is, with positions, velocities and sensors up to date. Not to be changed.
+  const mjModel* model() { return view_.model(); }
+  mjData* data() { return view_.data(); }
+  // All that moves.
+  std::vector<mjtNum> State() const { return MovingState(model_.get(), data_.get()); }
+  std::vector<std::string> measures() const;
+  int action_size() const { return static_cast<int>(numbers_.size()); }  // numbers of an action
+
+ private:
+  std::shared_ptr<const TaskFile> file_;
+  std::unique_ptr<TaskCode> code_;
+  TaskWorld view_;
+  ModelPtr model_;
+  DataPtr data_;
+  std::vector<mjtNum> numbers_;  // of an action
+};
+
+}  // namespace mjp::app
+
+#endif  // TASKS_DEMONSTRATION_EPISODE_WORLD_H_

@@ -1,0 +1,89 @@
+#include "tasks/pusht/demonstration/pusht_code.h"
+
+#include <algorithm>
+
+#include "tasks/pusht/evaluation/judge.h"
+#include "tasks/pusht/options.h"
+#include "tasks/pusht/physics/reset.h"
+#include "tasks/pusht/physics/scene.h"
+#include "tasks/pusht/pictures/raster_source.h"
+#include "tasks/pusht/planner/planner.h"
+#include "tasks/task_names.h"
+
+namespace mjp::app {
+namespace {
+
+class PushtRules : public TaskCode {
+ public:
+  explicit PushtRules(const mjModel* model) : scene_(model) {}
+
+  std::vector<std::string> measures() const override { return {"coverage"}; }
+  void Start(uint32_t seed, mjData* data) const override {
+    scene_.SetStart(BenchmarkStart(seed), data);
+  }
+  void Judge(const mjData* data, StepOutcome& outcome) const override {
+    JudgeStep({}, scene_.Read(data), "", outcome);
+  }
+
+ private:
+  Scene scene_;
+};
+
+// Plans anew every few control steps from where the simulation is.
+class PushtExpert : public Demonstrator {
+ public:
+  explicit PushtExpert(const TaskFile& file)
+      : controls_(file.policy().controls), scene_(file.model()), planner_({}) {}
+
+  void Begin(uint32_t seed, const mjModel*, const mjData* data) override {
+    key_ = {seed, 0};
+    passed_ = kExecuted;
+    before_ = scene_.Read(data);
+    target_ = {static_cast<float>(before_.agent_x), static_cast<float>(before_.agent_y)};
+  }
+
+  void Act(const mjModel*, const mjData* data, std::span<mjtNum> action) override {
+    const State now = scene_.Read(data);
+    if (passed_ == kExecuted) {
+      const MovingState moving = WithVelocity(before_, now, target_.x, target_.y);
+      const Plan rest = key_.decision > 0 ? Advance(plan_, passed_) : Plan{};
+      plan_ = planner_.Solve(moving, key_.decision > 0 ? &rest : nullptr, key_);
+      ++key_.decision;
+      passed_ = 0;
+    }
+    target_ = plan_.Target(passed_++);
+    target_ = {std::clamp(target_.x, 0.0f, 512.0f), std::clamp(target_.y, 0.0f, 512.0f)};
+    before_ = now;
+    const double pixels[] = {target_.x, target_.y};
+    // the file says which number is which control, and its unit
+    for (int i = 0; i < controls_.size(); ++i) {
+      const bool is_y = controls_.quantities()[i].name == "ay";
+      action[controls_.indices()[i]] = controls_.ToAction(i, pixels[is_y] / kPixelsPerUnit);
+    }
+  }
+
+ private:
+  static constexpr int kExecuted = 4;  // control steps of each plan
+
+  const ControlBinding& controls_;
+  Scene scene_;
+  Planner planner_;
+  PlanKey key_;
+  mjp::app::Plan plan_;
+  State before_;
+  Point target_;
+  int passed_ = kExecuted;  // control steps of the plan
+};
+
+}  // namespace
+
+TaskCodeEntry PushtCode() {
+  return {true, kPusht,
+          [](const TaskFile& file) {
+            RegisterRasterSource();
+            return std::make_unique<PushtRules>(file.model());
+          },
+          [](const TaskFile& file) { return std::make_unique<PushtExpert>(file); }};
+}
+
+}  // namespace mjp::app

@@ -1,0 +1,185 @@
+"""What `pip install mjpolicy` gives: run by scripts/check-wheel in the environment that has it."""
+import importlib.metadata
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import tracemalloc
+import unittest
+
+import mujoco  # alone, before mjpolicy: the entry point has to register the plugin
+import numpy as np
+
+
+
+def observation(policy, seed=0, count=None):
+    s, random = policy.shape, np.random.default_rng(seed)
+    many = () if count is None else (count,)
+    pictures = random.integers(0, 256, (*many, s.observation_steps, s.cameras, s.picture_height, s.picture_width, 3),
+                               np.uint8)
+    return pictures, random.uniform(0, 512, (*many, s.observation_steps, s.state_dim)).astype(np.float32)
+
+
+class PluginTest(unittest.TestCase):
+    def test_import_mujoco_registers_the_plugin(self):
+        done = subprocess.run([sys.executable, "-W", "error", "-c", "import mujoco, sys; "
+                               "mujoco.MjModel.from_xml_string('<mujoco><extension><plugin plugin=\"mjpolicy.policy\"/>"
+                               "</extension></mujoco>')"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_a_shipped_model_moves(self):
+        import mjpolicy
+        model = mujoco.MjModel.from_xml_path(mjpolicy.model("pusht_policy.xml"))
+        data = mujoco.MjData(model)
+        for _ in range(200):
+            mujoco.mj_step(model, data)
+        self.assertTrue(np.isfinite(data.qpos).all())
+        self.assertGreater(np.abs(data.ctrl).max(), 0)
+
+    def test_loading_again_is_harmless(self):
+        import mjpolicy
+        self.assertEqual(mjpolicy.load_plugin(), mjpolicy.load_plugin())
+        self.assertTrue(pathlib.Path(mjpolicy.load_plugin()).is_file())
+
+
+class PolicyTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        import mjpolicy
+        cls.package = mjpolicy
+        cls.directory = mjpolicy.checkpoint()
+        cls.policy = mjpolicy.Policy(cls.directory, backend="cpu", sampler="ddim", steps=2, batch=3)
+
+    def test_shape_and_features(self):
+        shape = self.policy.shape
+        self.assertEqual((shape.observation_steps, shape.state_dim, shape.cameras, shape.picture_height), (2, 2, 1, 96))
+        self.assertEqual([feature.name for feature in self.policy.features],
+                         ["observation.image", "observation.state", "action"])
+        action = self.policy.features[-1]
+        self.assertEqual(action.low.shape, (2,))
+        self.assertTrue((action.low < action.high).all())
+
+    def test_the_same_bits_as_the_program(self):
+        """`mjpolicy infer` on the observation that `mjpolicy observe` wrote."""
+        with tempfile.TemporaryDirectory() as folder:
+            program = self.package.program()
+            file = f"{folder}/observations.safetensors"
+            subprocess.run([program, "observe", "--checkpoint", self.directory, "--count", "1", "--out", file],
+                           check=True, capture_output=True)
+            subprocess.run([program, "infer", "--checkpoint", self.directory, "--input", file, "--out",
+                            f"{folder}/actions.safetensors", "--backend", "cpu", "--sampler", "ddim", "--steps", "2"],
+                           check=True, capture_output=True)
+            inputs, outputs = read_safetensors(file), read_safetensors(f"{folder}/actions.safetensors")
+        chunk = self.policy.act(inputs["in/observation.image"][0], inputs["in/observation.state"][0])
+        expected = outputs["out/action_full"][0]
+        self.assertEqual(chunk.shape, expected.shape)
+        self.assertEqual(chunk.tobytes(), expected.tobytes())
+
+    def test_same_input_same_bits_alone_and_in_a_batch(self):
+        pictures, state = observation(self.policy, count=3)
+        seeds, decisions = [7, 2**64 - 1, 9], [0, 2**32 - 1, 5]
+        together = self.policy.act(pictures, state, seed=seeds, decision=decisions)
+        self.assertEqual(together.shape, (3, self.policy.shape.horizon, 2))
+        self.assertTrue(np.isfinite(together).all())
+        for i in range(3):
+            alone = self.policy.act(pictures[i], state[i], seed=seeds[i], decision=decisions[i])
+            self.assertEqual(alone.tobytes(), together[i].tobytes())
+        other = self.policy.act(pictures[0], state[0], seed=8)
+        self.assertNotEqual(other.tobytes(), together[0].tobytes())
+
+    def test_one_camera_needs_no_axis(self):
+        pictures, state = observation(self.policy)
+        self.assertEqual(self.policy.act(pictures[:, 0], state, seed=1).tobytes(),
+                         self.policy.act(pictures, state, seed=1).tobytes())
+
+    def test_pictures_are_not_copied(self):
+        pictures, state = observation(self.policy, count=3)
+        pictures.flags.writeable = False
+        self.policy.act(pictures, state)
+        tracemalloc.start()
+        self.policy.act(pictures, state)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        self.assertLess(peak, pictures.nbytes // 4)
+
+    def test_other_threads_run_meanwhile(self):
+        policy = self.package.Policy(self.directory, backend="cpu", sampler="ddpm", steps=100, batch=3)
+        pictures, state = observation(policy, count=3)
+        done, ticks = threading.Event(), 0
+        thread = threading.Thread(target=lambda: (policy.act(pictures, state), done.set()))
+        thread.start()
+        while not done.wait(0.0005):
+            ticks += 1
+        thread.join()
+        self.assertGreater(ticks, 3)
+
+    def test_what_does_not_fit_is_refused(self):
+        act, (pictures, state) = self.policy.act, observation(self.policy)
+        nan = state.copy()
+        nan[0, 0] = np.nan
+        cases = [
+            (ValueError, "pictures is missing", lambda: act(state=state)),
+            (ValueError, "state is missing", lambda: act(pictures)),
+            (TypeError, "pictures are float32, expected uint8", lambda: act(pictures / np.float32(255), state)),
+            (ValueError, "not contiguous", lambda: act(pictures[..., ::-1], state)),
+            (ValueError, r"pictures is \(2, 1, 96, 95, 3\)", lambda: act(pictures[..., :95, :].copy(), state)),
+            (ValueError, r"state is \(1, 2\), expected \(2, 2\)", lambda: act(pictures, state[:1])),
+            (TypeError, "state is <U1, expected numbers", lambda: act(pictures, np.full((2, 2), "a"))),
+            (ValueError, "this policy has no environment", lambda: act(pictures, state, [0.0])),
+            (ValueError, "different numbers", lambda: act(pictures[None], state)),
+            (ValueError, "seed is -1", lambda: act(pictures, state, seed=-1)),
+            (ValueError, "seed is 1.5", lambda: act(pictures, state, seed=1.5)),
+            (ValueError, "decision is 4294967296", lambda: act(pictures, state, decision=2**32)),
+            (self.package.PolicyError, "4 environments|count", lambda: act(*observation(self.policy, count=4))),
+            (self.package.PolicyError, "finite", lambda: act(pictures, nan)),
+            (self.package.PolicyError, "no such checkpoint", lambda: self.package.Policy("absent")),
+            (self.package.PolicyError, "ddmp", lambda: self.package.Policy(self.directory, sampler="ddmp")),
+            (FileNotFoundError, "pusht_policy.xml", lambda: self.package.model("pusht_polcy.xml")),
+            (FileNotFoundError, "pusht_image", lambda: self.package.checkpoint("absent"))]
+        for kind, text, call in cases:
+            with self.subTest(text), self.assertRaisesRegex(kind, text):
+                call()
+
+
+class EvaluationTest(unittest.TestCase):
+    def test_the_same_result_as_the_program_on_the_path(self):
+        import mjpolicy
+        options = {"episodes": 2, "sampler": "ddim", "steps": 4, "max_steps": 40, "backend": "cpu"}
+        ours = mjpolicy.evaluate(mjpolicy.checkpoint(), **options)
+        with tempfile.TemporaryDirectory() as folder:
+            words = [word for name, value in options.items() for word in ("--" + name.replace("_", "-"), str(value))]
+            done = subprocess.run(["mjpolicy", "evaluate", "--checkpoint", mjpolicy.checkpoint(), *words, "--json",
+                                   "--out", folder + "/out"], check=True, stdout=subprocess.PIPE)
+        theirs = json.loads(done.stdout)
+        self.assertEqual(ours["per_task"], theirs["per_task"])
+        self.assertGreater(ours["overall"]["avg_max_reward"], 0)
+
+    def test_errors_are_the_programs(self):
+        import mjpolicy
+        with self.assertRaisesRegex(mjpolicy.PolicyError, "no such checkpoint") as caught:
+            mjpolicy.evaluate("absent")
+        self.assertEqual(caught.exception.exit_code, 2)
+        with self.assertRaisesRegex(mjpolicy.PolicyError, "--episodes") as caught:
+            mjpolicy.evaluate(mjpolicy.checkpoint(), epsiodes=3)
+        self.assertEqual(caught.exception.exit_code, 1)
+
+    def test_programs_know_the_version(self):
+        version = importlib.metadata.version("mjpolicy")
+        for program in ("mjpolicy", "image-diffusion"):
+            text = subprocess.run([program, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout
+            self.assertIn(version, text)
+
+
+def read_safetensors(path):
+    """Every tensor of a file, by name; F32, U8 and I64."""
+    data = pathlib.Path(path).read_bytes()
+    end = 8 + int.from_bytes(data[:8], "little")
+    types = {"F32": np.float32, "U8": np.uint8, "I64": np.int64}
+    return {name: np.frombuffer(data[end:][slice(*entry["data_offsets"])], types[entry["dtype"]]).reshape(entry["shape"])
+            for name, entry in json.loads(data[8:end]).items() if name != "__metadata__"}
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kThreads) TokenNormKernel(const TokenNormArgs 
   WaitForPredecessor();
   const int row = blockIdx.x * kWarps + threadIdx.x / 32;
   if (row >= a.rows) return;
-  NormRow<T, kFours>(a, row, true, [&](int column, const float4& y) {
+  NormRow<T, kFours>(a, row, [&](int column, const float4& y) {
     const size_t at = static_cast<size_t>(row) * a.width + column;
     if (a.normed != nullptr) *reinterpret_cast<float4*>(a.normed + at) = y;
     if (a.y != nullptr) *reinterpret_cast<Pack<T, 4>*>(static_cast<T*>(a.y) + at) = PackFour<T>(y);

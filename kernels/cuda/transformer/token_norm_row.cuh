@@ -57,10 +57,9 @@ __device__ __forceinline__ float4 NormOfFour(const TokenNormArgs& a, float4 v, f
 }
 
 // Calls store(column, y) with four neighbours of the row's norm at a time, and keeps the sum where
-// `keep_sum` and args.sum say so.
+// args.sum says so.
 template <typename T, int kFours, typename Store>
-__device__ __forceinline__ void NormRow(const TokenNormArgs& a, int row, bool keep_sum,
-                                        const Store& store) {
+__device__ __forceinline__ void NormRow(const TokenNormArgs& a, int row, const Store& store) {
   const int lane = threadIdx.x & 31;
   float4 v[kFours];
   float sum = 0;
@@ -88,7 +87,7 @@ __device__ __forceinline__ void NormRow(const TokenNormArgs& a, int row, bool ke
   for (int i = 0; i < kFours; ++i) {
     const int column = i * kLaneFours + lane * kFour;
     if (column >= a.width) continue;
-    if (keep_sum && a.sum != nullptr)
+    if (a.sum != nullptr)
       *reinterpret_cast<float4*>(a.sum + static_cast<size_t>(row) * a.width + column) = v[i];
     store(column, a.normalize ? NormOfFour(a, v[i], mean, scale, row, column) : v[i]);
   }

@@ -49,20 +49,6 @@ DeviceVision LoadVision(LayerLoader& loader, const ClipVisionWeights& weights) {
   return vision;
 }
 
-// q, k and v where pair i of a head of q or k, which the rotary embedding turns, is its rows 2 i
-// and 2 i + 1: scores do not change.
-Linear WithPairs(const Linear& qkv, int heads) {
-  const int64_t width = qkv.weight.shape[1], size = width / heads, half = size / 2;
-  Linear out = qkv;
-  for (int64_t row = 0; row < 2 * width; ++row) {
-    const int64_t i = row % size, from = row - i + i / 2 + (i % 2) * half;
-    std::copy_n(qkv.weight.data.begin() + from * width, width,
-                out.weight.data.begin() + row * width);
-    out.bias.data[row] = qkv.bias.data[from];
-  }
-  return out;
-}
-
 // The columns of the conditioning vector of all blocks' modulations, without their biases.
 Linear ConditionPart(const std::vector<DitBlock>& blocks, int64_t columns) {
   Linear out;
@@ -140,7 +126,6 @@ void DeviceDit::LoadTrunk(LayerLoader& loader) {
     device.out = loader.Dense(block.out);
     device.mlp1 = loader.Dense(block.mlp1);
     device.mlp2 = loader.Dense(block.mlp2);
-    device.qkv_pairs = config.rope ? loader.Dense(WithPairs(block.qkv, config.heads)) : device.qkv;
   }
 }
 

@@ -25,7 +25,6 @@ struct DeviceVision {
 
 struct DeviceDitBlock {
   DeviceConv qkv, out, mlp1, mlp2;
-  DeviceConv qkv_pairs;  // qkv, where the pairs of the rotary embedding stand side by side
 };
 
 // All weights of a multi_task_dit checkpoint in one format on the device, but for the text's tower,

@@ -89,7 +89,7 @@ void DitEngine::PlanDenoiser() {
   const auto pass = [&](int pass_rows, const FilmConditioning& conditioning) {
     auto made = std::make_unique<DitPass>(*weights_, config_, chain_.format, pass_rows,
                                           conditioning, arena_);
-    if (pass_rows == rows) launches_ = made->size(), short_ = made->is_short();
+    launches_ = made->size();
     return made;
   };
   UnetLaunches launches;
@@ -237,8 +237,8 @@ void DitEngine::Wait(PolicyOutput& output) {
 }
 
 std::string DitEngine::PlanText() const {
-  return DitPlanText(chain_.window, short_) + ", " + std::to_string(launches_) +
-         " of a pass, since " + DitPlanReason();
+  return DitPlanText(chain_.window) + ", " + std::to_string(launches_) + " of a pass, since " +
+         DitPlanReason();
 }
 
 }  // namespace mjp

@@ -1,7 +1,5 @@
 #include "policy/cuda/dit/dit_pass.h"
 
-#include <utility>
-
 namespace mjp {
 namespace {
 
@@ -11,14 +9,6 @@ constexpr int kShift = 0, kGate = 2, kTerms = 3, kBlockTerms = 6;
 constexpr int kNone = -1;
 
 }  // namespace
-
-bool DitSharesLaunches(const DitConfig& config, Format format, int sequences) {
-  constexpr int kFewSequences = 4;  // beyond, what blocks do alike costs more than launches
-  NormLinearArgs norm;
-  norm.rows = config.horizon;
-  norm.in = config.hidden;
-  return sequences <= kFewSequences && NormLinearSupports(format, norm);
-}
 
 DitPass::DitPass(const DeviceDit& weights, const DitConfig& config, Format format, int rows,
                  const FilmConditioning& conditioning, DeviceArena& arena)
@@ -36,21 +26,14 @@ DitPass::DitPass(const DeviceDit& weights, const DitConfig& config, Format forma
   branch_ = arena.TakeBytes(size * element);
   hidden_ = arena.TakeBytes(4 * size * element);
   x_ = arena.Take<float>(size);
-  other_x_ = arena.Take<float>(size);
   output_ = arena.Take<float>(size_t{1} * rows_ * config.action_dim);
   launches_.Linear(weights.input, input_, rows_, x_, TokenActivation::kNone, true,
                    weights.input_bias, config.horizon);
-  short_ = DitSharesLaunches(config, format, rows);
   for (size_t i = 0; i < weights.blocks.size(); ++i) Block(weights.blocks[i], static_cast<int>(i));
   End(static_cast<int>(weights.blocks.size()) * kBlockTerms - kTerms + kGate);
 }
 
 void DitPass::End(int gate) {
-  if (short_) {
-    NormLinearArgs a = NormLinear(gate, kNone, weights_.output, output_);
-    a.y_fp32 = true;
-    return launches_.Add(a);
-  }
   AddNorm(gate, kNone);
   launches_.Linear(weights_.output, y_, rows_, output_, TokenActivation::kNone, true);
 }
@@ -86,7 +69,7 @@ TokenNormArgs DitPass::Norm(int gate, int shift) const {
   return a;
 }
 
-void DitPass::Attend(bool rotary) {
+void DitPass::Attend() {
   const int width = config_.hidden, pitch = 3 * width, horizon = config_.horizon;
   TokenAttentionArgs a;
   a.sequences = rows_ / horizon;
@@ -98,7 +81,7 @@ void DitPass::Attend(bool rotary) {
                       int64_t{pitch} * horizon};
   };
   a.q = part(0), a.k = part(width), a.v = part(2 * width);
-  if (rotary) a.cosines = weights_.cosines, a.sines = weights_.sines;
+  a.cosines = weights_.cosines, a.sines = weights_.sines;
   a.out = heads_;
   launches_.Add(a);
 }
@@ -106,47 +89,13 @@ void DitPass::Attend(bool rotary) {
 void DitPass::Block(const DeviceDitBlock& block, int index) {
   const int first = index * kBlockTerms;
   const int before = index == 0 ? kNone : first - kTerms + kGate;
-  const auto activation = TokenActivation::kGeluTanh;
-  if (short_) {
-    NormLinearArgs qkv = NormLinear(before, first + kShift, block.qkv_pairs, qkv_);
-    qkv.cosines = weights_.cosines, qkv.sines = weights_.sines;
-    qkv.rotary_columns = 2 * config_.hidden;
-    qkv.rotary_head = config_.hidden / config_.heads;
-    launches_.Add(qkv);
-  } else {
-    AddNorm(before, first + kShift);
-    launches_.Linear(block.qkv, y_, rows_, qkv_);
-  }
-  Attend(!short_);
+  AddNorm(before, first + kShift);
+  launches_.Linear(block.qkv, y_, rows_, qkv_);
+  Attend();
   launches_.Linear(block.out, heads_, rows_, branch_);
-  const int gate = first + kGate, shift = first + kTerms + kShift;
-  if (short_) {
-    NormLinearArgs mlp = NormLinear(gate, shift, block.mlp1, hidden_);
-    mlp.activation = activation;
-    launches_.Add(mlp);
-  } else {
-    AddNorm(gate, shift);
-    launches_.Linear(block.mlp1, y_, rows_, hidden_, activation);
-  }
+  AddNorm(first + kGate, first + kTerms + kShift);
+  launches_.Linear(block.mlp1, y_, rows_, hidden_, TokenActivation::kGeluTanh);
   launches_.Linear(block.mlp2, hidden_, rows_, branch_);
-}
-
-NormLinearArgs DitPass::NormLinear(int gate, int shift, const DeviceConv& layer, void* y) {
-  NormLinearArgs a;
-  a.rows = config_.horizon;
-  a.sequences = rows_ / config_.horizon;
-  a.in = layer.shape.in_c;
-  a.out = layer.shape.out_c;
-  a.norm = Norm(gate, shift);
-  // every block of the launch reads x, so that none may write it
-  if (a.norm.sum != nullptr) {
-    a.norm.sum = other_x_;
-    std::swap(x_, other_x_);
-  }
-  a.weight = layer.weight;
-  a.bias = layer.bias;
-  a.y = y;
-  return a;
 }
 
 }  // namespace mjp

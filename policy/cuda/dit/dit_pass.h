@@ -6,9 +6,6 @@
 
 namespace mjp {
 
-// Whether so few sequences of actions run with the norms in the launches of the layers behind them.
-bool DitSharesLaunches(const DitConfig& config, Format format, int sequences);
-
 // The launches of one pass of multi_task_dit's transformer, and their memory. AdaLN's terms are
 // split as FiLM's are: a table of the times and, once for a decision, a product of the condition.
 class DitPass final : public UnetPass {
@@ -25,7 +22,6 @@ class DitPass final : public UnetPass {
     launches_.Run(stream, row_step);
   }
   int size() const { return launches_.size(); }
-  bool is_short() const { return short_; }  // few rows: norms are in the launches behind
 
  private:
   // Adds the branch with the term `gate` of all blocks' terms, and makes what is read next,
@@ -33,9 +29,7 @@ class DitPass final : public UnetPass {
   // after the last one what is read is the sum.
   TokenNormArgs Norm(int gate, int shift) const;
   void AddNorm(int gate, int shift);
-  // The same and the linear layer behind it in one launch.
-  NormLinearArgs NormLinear(int gate, int shift, const DeviceConv& layer, void* y);
-  void Attend(bool rotary);
+  void Attend();
   void Block(const DeviceDitBlock& block, int index);
   void End(int gate);
 
@@ -46,8 +40,7 @@ class DitPass final : public UnetPass {
   FilmConditioning conditioning_;
   TokenLaunches launches_;
   void *input_, *y_, *qkv_, *heads_, *branch_, *hidden_;
-  float *x_, *other_x_, *output_;
-  bool short_;
+  float *x_, *output_;
 };
 
 }  // namespace mjp

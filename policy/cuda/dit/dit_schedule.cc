@@ -91,10 +91,9 @@ std::vector<float> DitTimeTerms(const DitConfig& config, const cpu::PackedTrunk&
   return table;
 }
 
-std::string DitPlanText(int window, bool few) {
-  const std::string form = few ? "a launch for each norm and layer" : "a launch for each layer";
-  return window > 1 ? form + ", windows of " + std::to_string(window) + " steps"
-                    : form + ", step by step";
+std::string DitPlanText(int window) {
+  return window > 1 ? "a launch for each layer, windows of " + std::to_string(window) + " steps"
+                    : "a launch for each layer, step by step";
 }
 
 std::string DitPlanReason() { return "no persistent kernel runs a transformer"; }
@@ -104,10 +103,7 @@ Json DitPlans(const Checkpoint& checkpoint, const std::string& name) {
   const GpuTraits gpu = GpuTraits::Named(name);
   Json plans = Json::array();
   for (const int batch : kPlanBatches)
-    plans.push_back(PlanRow(
-        gpu, {batch, "launches",
-              DitPlanText(0, DitSharesLaunches(DitOf(checkpoint).config, Format::kFp16, batch)),
-              DitPlanReason()}));
+    plans.push_back(PlanRow(gpu, {batch, "launches", DitPlanText(0), DitPlanReason()}));
   return plans;
 }
 

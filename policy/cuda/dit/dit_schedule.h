@@ -20,9 +20,8 @@ std::vector<DenoiseStep> DitSchedule(const DitConfig& config, const SamplerOptio
 std::vector<float> DitTimeTerms(const DitConfig& config, const cpu::PackedTrunk& trunk,
                                 const SamplerOptions& sampler, cpu::ThreadPool& pool);
 
-// How it runs on the GPU with windows of so many steps, and why. `few`: rows so few that layers
-// share launches.
-std::string DitPlanText(int window, bool few);
+// How it runs on the GPU with windows of so many steps, and why.
+std::string DitPlanText(int window);
 std::string DitPlanReason();
 
 }  // namespace mjp

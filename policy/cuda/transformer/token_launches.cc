@@ -17,10 +17,6 @@ struct Launcher {
     LaunchTokenNorm(format, a, stream);
   }
   void operator()(const TokensArgs& a) const { LaunchTokens(format, a, stream); }
-  void operator()(NormLinearArgs a) const {
-    a.norm.terms.time = time;
-    LaunchNormLinear(format, a, stream);
-  }
 };
 
 }  // namespace

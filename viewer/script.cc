@@ -67,8 +67,8 @@ class Script {
       std::string word;
       if (!(words >> word) || word[0] == '#') continue;
       if (!Obey(word, words) || words.fail()) {
-        throw mjp::Error(mjp::ExitCode::kUsage,
-                         "script, line " + std::to_string(number) + ": cannot execute '" + line + "'");
+        throw mjp::Error(mjp::ExitCode::kUsage, "script, line " + std::to_string(number) +
+                                                    ": cannot execute '" + line + "'");
       }
     }
   }

@@ -51,8 +51,21 @@ void InputBlock::Plan(const PolicyConfig& config, size_t scene_bytes, int batch,
   host_frames_ = PinnedArray<uint8_t>(frame_bytes_);
 }
 
+void InputBlock::CopyFrames(std::span<const uint8_t> frames, cpu::ThreadPool* pool) {
+  constexpr size_t kMany = size_t{4} << 20;  // less is copied before threads are awake
+  if (pool == nullptr || frames.size() < kMany) {
+    std::copy(frames.begin(), frames.end(), host_frames_.data());
+    return;
+  }
+  const size_t parts = pool->threads();
+  pool->Run([&](int part) {
+    const size_t begin = frames.size() * part / parts, end = frames.size() * (part + 1) / parts;
+    std::copy_n(frames.data() + begin, end - begin, host_frames_.data() + begin);
+  });
+}
+
 void InputBlock::Write(const Checkpoint& checkpoint, const SamplerOptions& sampler,
-                       const PolicyInput& input) {
+                       const PolicyInput& input, cpu::ThreadPool* pool) {
   const PolicyConfig& config = checkpoint.config;
   const PictureSource source = SourceOf(config, input);
   std::copy(input.state.begin(), input.state.end(), host_.state);
@@ -66,8 +79,7 @@ void InputBlock::Write(const Checkpoint& checkpoint, const SamplerOptions& sampl
   }
   if (source == PictureSource::kScenes)
     std::copy(input.scenes.begin(), input.scenes.end(), host_.scenes);
-  if (source == PictureSource::kFrames)
-    std::copy(input.frames.begin(), input.frames.end(), host_frames_.data());
+  if (source == PictureSource::kFrames) CopyFrames(input.frames, pool);
   host_.flags->use_given_cond = !input.global_cond.empty();
   host_.flags->keep[0] = !input.x_start.empty();
   host_.flags->keep[1] = !input.noise_by_t.empty();

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "kernels/cpu/thread_pool.h"
 #include "kernels/cuda/primitives/cuda_raii.h"
 #include "kernels/cuda/sampler/denoise.cuh"
 #include "policy/checkpoint/config.h"
@@ -40,8 +42,10 @@ class InputBlock {
   // Places the device's side; where the arena no longer measures, allocates the host's.
   // `scene_bytes` 0: no scenes.
   void Plan(const PolicyConfig& config, size_t scene_bytes, int batch, DeviceArena& arena);
-  // Writes a valid `input` to the host's side, normalised as `checkpoint` says.
-  void Write(const Checkpoint& checkpoint, const SamplerOptions& sampler, const PolicyInput& input);
+  // Writes a valid `input` to the host's side, normalised as `checkpoint` says. Many frames are
+  // copied by the threads of `pool`, if there is one.
+  void Write(const Checkpoint& checkpoint, const SamplerOptions& sampler, const PolicyInput& input,
+             cpu::ThreadPool* pool = nullptr);
   // Enqueues the upload of the block, and of the frames where they are the source.
   void Upload(PictureSource source, cudaStream_t stream) const;
 
@@ -49,6 +53,7 @@ class InputBlock {
   uint8_t* device_frames() const { return device_frames_; }
 
  private:
+  void CopyFrames(std::span<const uint8_t> frames, cpu::ThreadPool* pool);
   View Lay(uint8_t* base, const PolicyConfig& config, size_t scene_bytes, int batch);
 
   View host_, device_;

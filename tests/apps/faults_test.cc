@@ -163,11 +163,11 @@ TEST_F(FaultsTest, VideosOfAResumedEvaluationAreListed) {
   EXPECT_EQ(Results("a"), whole);
 }
 
-TEST_F(FaultsTest, FilmsThatAResumeDoesNotMakeAreSaid) {
+TEST_F(FaultsTest, VideosThatAResumeDoesNotMakeAreSaid) {
   ASSERT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 3 --videos 1").code, 0);
   const std::string more = Evaluate("a") + "--episodes 3 --videos 3 --resume";
   EXPECT_THAT(RunMjpolicy(more).text, HasSubstr("2 of 3 videos are missing"));
-  // with an episode to do, that one's film is made
+  // with an episode to do, that one's video is made
   const std::string log = Path("a/episodes.jsonl");
   fs::resize_file(log, fs::file_size(log) - 5);
   fs::remove(Path("a/eval_info.json"));

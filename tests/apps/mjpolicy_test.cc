@@ -291,6 +291,16 @@ TEST_F(MjpolicyTest, BenchWritesItsRows) {
   }
 }
 
+TEST_F(MjpolicyTest, BenchLoadsTheBaselineThatTheBuildMakes) {
+  const std::string target = "mjpolicy_baseline_torch";
+  const std::string list = mjp_test::ReadText(MJPOLICY_SOURCE_DIR "/apps/train/CMakeLists.txt");
+  ASSERT_NE(list.find("add_library(" + target + " MODULE"), std::string::npos);
+  const Outcome outcome = RunMjpolicy("bench physics --seconds 0.01 --peer torch");
+  if (outcome.code == 0) return;  // libtorch is here
+  EXPECT_EQ(outcome.code, 3) << outcome.text;
+  EXPECT_NE(outcome.text.find("/" + target + ".so: "), std::string::npos) << outcome.text;
+}
+
 TEST_F(MjpolicyTest, BenchDrawsThePicturesOfDecisions) {
   const Outcome outcome =
       RunMjpolicy("bench decision --renderer mujoco --decisions 2 --checkpoint " + checkpoint_ +

@@ -19,7 +19,7 @@ namespace mjp::app {
 namespace {
 
 using mjp_test::Outcome;
-using mjp_test::Pusht;
+using mjp_test::RunMjpolicy;
 using ::testing::HasSubstr;
 
 const std::string kCart = std::string(MJPOLICY_SOURCE_DIR) + "/models/cart_pole.xml";
@@ -76,9 +76,9 @@ TEST_F(RecordTest, KilledAtAnyMomentItHasWhatItSaidAndGoesOn) {
     // the program itself is killed, not the shell around it
     const Outcome killed =
         RunMjpolicy(Command("killed", 1000) + " > " + log +
-              " 2>&1 & while kill -0 $! && [ $(grep -c '^saved' " + log + ") -lt " +
-              std::to_string(lines) + " ]; do sleep 0.01; done; sleep " +
-              std::to_string(milliseconds * 1e-3) + "; kill -9 $!; wait $!");
+                    " 2>&1 & while kill -0 $! && [ $(grep -c '^saved' " + log + ") -lt " +
+                    std::to_string(lines) + " ]; do sleep 0.01; done; sleep " +
+                    std::to_string(milliseconds * 1e-3) + "; kill -9 $!; wait $!");
     EXPECT_EQ(killed.code, 137) << killed.text;
     milliseconds += 7;
     const int64_t announced = Announced(log);

@@ -9,10 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "plugin/pictures/mujoco_renderer.h"
 #include "tests/datasets/recorded_set.h"
 #include "tests/metamorphic/write_faults.h"
+#include "tests/support/renderer.h"
 
 namespace mjp_test {
 namespace {
@@ -27,10 +26,10 @@ class OutputsTest : public WriteFaultTest {
   void SetUp() override {
     WriteFaultTest::SetUp();
     ASSERT_EQ(RunMjpolicy(Observe("in.safetensors")).code, 0);
-    ASSERT_EQ(
-        RunMjpolicy("demonstrate --rows 40 --threads 1 --samples 32 --rounds 1 --out " + Path("rows"))
-            .code,
-        0);
+    ASSERT_EQ(RunMjpolicy("demonstrate --rows 40 --threads 1 --samples 32 --rounds 1 --out " +
+                          Path("rows"))
+                  .code,
+              0);
     for (const auto& entry : fs::directory_iterator(Path("rows"))) {
       if (entry.path().extension() == ".npy") states_ = entry.path();
     }
@@ -109,18 +108,14 @@ TEST_F(OutputsTest, WithTimesInThemAreWholeOrNone) {
 }
 
 TEST_F(OutputsTest, OfTaskFilesAreWholeOrNone) {
-  try {
-    mjp::MujocoRendererDescription();
-  } catch (const mjp::Error& error) {
-    GTEST_SKIP() << error.what();
-  }
+  if (const std::string why = RendererLacks(); !why.empty()) GTEST_SKIP() << why;
   const std::string cart = kModels + "cart_pole.xml --checkpoint " + Path("cart") +
                            " --backend cpu --sampler ddim --steps 2 ";
   ASSERT_EQ(RunMjpolicy("random-checkpoint " + Path("cart") + " --state 2 --action 1").code, 0);
   const std::string evaluate =
       "evaluate " + cart + "--episodes 3 --max-steps 6 --videos 1 --out " + Path("out") + " ";
   Try({"evaluate", evaluate, evaluate + "--overwrite", [this] { return Evaluated("out"); },
-       [this] { ExpectWholeFilms("out"); }});
+       [this] { ExpectWholeVideos("out"); }});
   const auto prepare = [this] {
     fs::create_directory(Path("out"));
     folder_.Write("out/arm.xml", R"(<mujoco model="arm"><worldbody>
@@ -129,7 +124,7 @@ TEST_F(OutputsTest, OfTaskFilesAreWholeOrNone) {
       <actuator><position joint="a" ctrlrange="-1 1"/></actuator></mujoco>)");
   };
   const std::string scaffold = "scaffold " + Path("out/arm.xml");
-  Try({"scaffold", scaffold, scaffold, [this] { return Content("out"); },
+  Try({"scaffold", scaffold, scaffold + " --force", [this] { return Content("out"); },
        [this] {
          Files files = Content("out");
          std::string& task = files["arm_task.xml"];
@@ -214,7 +209,7 @@ TEST_F(OutputsTest, ThatCannotBeWrittenAreRefusedBeforeTheWork) {
   }
 }
 
-// a name that a program behind a film could take for something else
+// a name that a program behind a video could take for something else
 TEST_F(OutputsTest, HaveAnyName) {
   for (const std::string name : {"a:b", "-y", "%d", "a b", "pipe:1", "'"}) {
     SCOPED_TRACE(name);
@@ -225,7 +220,7 @@ TEST_F(OutputsTest, HaveAnyName) {
                      name.starts_with('-') ? out : "\"" + name + "\"");
     const Outcome outcome = RunMjpolicy(evaluate, here);
     EXPECT_EQ(outcome.code, 0) << outcome.text;
-    ExpectWholeFilms(name);
+    ExpectWholeVideos(name);
     EXPECT_EQ(Content(name + "/videos").size(), 1u);
   }
 }

@@ -38,6 +38,16 @@ TEST(SchedulerTest, RefusesImpossibleStepCounts) {
   EXPECT_THROW(mjp::MakeSchedule({}, SamplerKind::kDdpm, 101), mjp::Error);
 }
 
+// as torch.linspace and the library's cosine have it
+TEST(SchedulerTest, OneTrainingStep) {
+  mjp::SchedulerConfig config;
+  config.train_steps = 1;
+  EXPECT_EQ(mjp::Betas(config), std::vector<float>{0.999f});
+  config.beta_schedule = mjp::BetaSchedule::kLinear;
+  config.beta_start = 0.25f;
+  EXPECT_EQ(mjp::Betas(config), std::vector<float>{0.25f});
+}
+
 // values printed by the library, float32
 TEST(SchedulerTest, PublishedConstants) {
   const std::vector<mjp::DenoiseStep> schedule = mjp::MakeSchedule({}, SamplerKind::kDdpm, 100);

@@ -73,11 +73,11 @@ class ScriptTest : public testing::Test {
  protected:
   void SetUp() override {
     WriteSmallCheckpoint(folder_ / "checkpoint");
-    const Outcome outcome = Script("", RunMjpolicy());
+    const Outcome outcome = Script("", PolicyArguments());
     if (outcome.code == 3) GTEST_SKIP() << outcome.text;
     ASSERT_EQ(outcome.code, 0) << outcome.text;
   }
-  std::string RunMjpolicy() const {
+  std::string PolicyArguments() const {
     return "--sampler ddim --steps 2 --checkpoint " + folder_.path() + "/checkpoint";
   }
   // Runs lines in the folder.
@@ -102,7 +102,7 @@ TEST(ViewerCommandLineTest, IsThatOfTheProject) {
 
 TEST_F(ScriptTest, ASecondRecordingKeepsTheFirst) {
   const std::string both = "record\nrun 4\nstop\nexport csv\nexport json\nexport trace\n";
-  ASSERT_EQ(Script(both, RunMjpolicy()).code, 0);
+  ASSERT_EQ(Script(both, PolicyArguments()).code, 0);
   const std::string suffix = fs::exists(folder_ / "mjpolicy-viewer.mp4") ? ".mp4" : ".avi";
   const std::pair<std::string, std::string> kNames[] = {{"mjpolicy-viewer", suffix},
                                                         {"decisions", ".csv"},
@@ -113,7 +113,7 @@ TEST_F(ScriptTest, ASecondRecordingKeepsTheFirst) {
     ASSERT_TRUE(fs::exists(folder_ / (stem + end))) << stem << end;
     first.push_back(Content(folder_ / (stem + end)));
   }
-  ASSERT_EQ(Script("seed 7\n" + both, RunMjpolicy()).code, 0);
+  ASSERT_EQ(Script("seed 7\n" + both, PolicyArguments()).code, 0);
   for (size_t i = 0; i < first.size(); ++i) {
     const auto& [stem, end] = kNames[i];
     EXPECT_EQ(Content(folder_ / (stem + end)), first[i]) << stem << end << " is another";
@@ -125,7 +125,7 @@ TEST_F(ScriptTest, ASecondRecordingKeepsTheFirst) {
 }
 
 TEST_F(ScriptTest, AVideoThatNobodyEndsIsWholeToo) {
-  ASSERT_EQ(Script("record\nrun 4\n", RunMjpolicy()).code, 0);
+  ASSERT_EQ(Script("record\nrun 4\n", PolicyArguments()).code, 0);
   const std::string suffix = fs::exists(folder_ / "mjpolicy-viewer.mp4") ? ".mp4" : ".avi";
   EXPECT_EQ(mjp::app::VideoFault(folder_ / ("mjpolicy-viewer" + suffix)), "");
 }
@@ -139,9 +139,10 @@ TEST_F(ScriptTest, WhatItWritesIsWholeOrAnError) {
     SCOPED_TRACE(kilobytes);
     const std::string out = folder_ / std::to_string(kilobytes);
     fs::create_directory(out);
-    const Outcome outcome = mjp_test::Run(
-        "cd " + out + " && bash -c 'ulimit -f " + std::to_string(kilobytes) +
-        "; exec " MJPOLICY_VIEWER " --backend cpu --script ../script.txt " + Pusht() + "'");
+    const Outcome outcome =
+        mjp_test::Run("cd " + out + " && bash -c 'ulimit -f " + std::to_string(kilobytes) +
+                      "; exec " MJPOLICY_VIEWER " --backend cpu --script ../script.txt " +
+                      PolicyArguments() + "'");
     EXPECT_THAT(outcome.code, testing::AnyOf(0, 2)) << outcome.text;
     failed += outcome.code != 0;
     size_t files = 0;
@@ -169,7 +170,7 @@ TEST_F(ScriptTest, EverySizeShowsSceneAndPanels) {
         std::pair(1600, 300), std::pair(500, 1000)}) {
     const std::string size = std::to_string(width) + " x " + std::to_string(height);
     const Outcome outcome =
-        Script("run 4\npng window.png\n", RunMjpolicy() + " --width " + std::to_string(width) +
+        Script("run 4\npng window.png\n", PolicyArguments() + " --width " + std::to_string(width) +
                                               " --height " + std::to_string(height));
     ASSERT_EQ(outcome.code, 0) << outcome.text;
     const Shown shown(folder_ / "window.png");
@@ -197,7 +198,7 @@ TEST_F(ScriptTest, WhatIsSmallerThanTheSmallestIsRefused) {
 }
 
 TEST_F(ScriptTest, AModelWithoutVisualsSaysSo) {
-  const std::string bare = RunMjpolicy() + " --model " + ModelFile("pusht_physics.xml");
+  const std::string bare = PolicyArguments() + " --model " + ModelFile("pusht_physics.xml");
   const Outcome outcome =
       Script("run 4\nhide chunk\npng bare.png\nshow hidden\npng hidden.png\n", bare);
   ASSERT_EQ(outcome.code, 0) << outcome.text;

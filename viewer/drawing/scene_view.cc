@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <string>
 
+#include "tasks/pusht/physics/scene.h"
 #include "tasks/pusht/physics/state.h"
 #include "viewer/drawing/changes.h"
 

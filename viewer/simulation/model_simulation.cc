@@ -11,6 +11,7 @@
 #include "plugin/policies/cache.h"
 #include "plugin/state.h"
 #include "tasks/pusht/physics/reset.h"
+#include "tasks/pusht/physics/scene.h"
 #include "viewer/stage_summary.h"
 
 namespace mjp::app {

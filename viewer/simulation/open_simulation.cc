@@ -10,6 +10,7 @@
 #include "plugin/register.h"
 #include "plugin/state.h"
 #include "tasks/pusht/coverage_score.h"
+#include "tasks/pusht/physics/scene.h"
 #include "tasks/pusht/pictures/raster_source.h"
 #include "viewer/simulation/episode_simulation.h"
 #include "viewer/simulation/model_simulation.h"

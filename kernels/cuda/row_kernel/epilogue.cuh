@@ -114,12 +114,18 @@ __device__ __forceinline__ float2 GroupMoments(const float2 (&x)[kPairs],
   return make_float2(pivot + distance, FastInverseRoot(variance + kNormEpsilon));
 }
 
-// Stores 16 bits at this shared address in CTA `rank` of the cluster.
-__device__ __forceinline__ void StoreToCta(uint32_t shared, uint32_t value, int rank) {
+// Stores 32 bits at this shared address in CTA `rank` of the cluster, whose barrier `barrier`
+// counts the bytes.
+__device__ __forceinline__ void StoreToCta(uint32_t shared, uint32_t value, uint32_t barrier,
+                                           int rank) {
 #if __CUDA_ARCH__ >= 900
-  uint32_t remote;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(shared), "r"(rank));
-  asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(remote), "r"(value) : "memory");
+  uint32_t to, there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to) : "r"(shared), "r"(rank));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(barrier), "r"(rank));
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(to),
+      "r"(value), "r"(there)
+      : "memory");
 #else
   __trap();
 #endif
@@ -134,7 +140,7 @@ __device__ __forceinline__ uint32_t BitsOf(float v) {
 // Stores a channel's activations at two positions.
 template <typename T, bool kCluster>
 __device__ __forceinline__ void StorePair(const Layer& s, const LanePair& p, int rank, int ctas,
-                                          const float2& y, uint8_t* shared) {
+                                          const float2& y, uint32_t barrier, uint8_t* shared) {
   const int phase = p.channel >= s.channels;
   const int channel = rank * s.channels + p.channel - phase * s.channels;
   const int first = 2 * p.pair * s.phases + phase, next = first + s.phases;
@@ -146,7 +152,7 @@ __device__ __forceinline__ void StorePair(const Layer& s, const LanePair& p, int
     const uint32_t other = __shfl_xor_sync(0xffffffffu, odd ? bits[0] : bits[1], 1 << s.pairs_log2);
     const uint32_t both = odd ? other | bits[1] << 16 : bits[0] | other << 16;
     const uint32_t at = SharedAddress(to) - (odd ? 2 : 0) + (odd ? next : first) * s.output_pitch;
-    for (int r = 0; p.mine && r < ctas; ++r) StoreToCta(at, both, r);
+    for (int r = 0; p.mine && r < ctas; ++r) StoreToCta(at, both, barrier, r);
   } else {
     if (!p.mine) return;
     *reinterpret_cast<uint16_t*>(to + first * s.output_pitch) = static_cast<uint16_t>(bits[0]);
@@ -176,11 +182,12 @@ __device__ __forceinline__ float2 ResidualOf(const Layer& s, const SharedLayout&
                      ToFloat(*reinterpret_cast<const T*>(at + s.residual_pitch)));
 }
 
-// The epilogue of norm group `group` of the CTA, by one warp.
+// The epilogue of norm group `group` of the CTA, by one warp. `barrier`: of a cluster, the one that
+// counts this layer's output.
 template <typename T, bool kCluster, int kPairs>
 __device__ __forceinline__ void RunGroup(const Layer& s, const SharedLayout& layout, int group,
                                          const ChannelTerms (&terms)[kMaxLanePairs], int rank,
-                                         int ctas, uint8_t* shared) {
+                                         int ctas, uint32_t barrier, uint8_t* shared) {
   float2 x[kPairs], residual[kPairs];
   bool mine[kPairs];
 #pragma unroll
@@ -206,7 +213,7 @@ __device__ __forceinline__ void RunGroup(const Layer& s, const SharedLayout& lay
 #pragma unroll
   for (int j = 0; j < kPairs; ++j) {
     x[j].x += residual[j].x, x[j].y += residual[j].y;
-    StorePair<T, kCluster>(s, LanePair(s, group, j), rank, ctas, x[j], shared);
+    StorePair<T, kCluster>(s, LanePair(s, group, j), rank, ctas, x[j], barrier, shared);
   }
 }
 

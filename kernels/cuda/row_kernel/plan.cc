@@ -147,6 +147,8 @@ void Plan::Add(const Convolution& c) {
     shortcut_sums_ = std::max(shortcut_sums_, bytes);
   }
   if (!head) PlanEpilogue(c, s);
+  if (!layers_.empty()) s.input_bytes = output_bytes_;
+  output_bytes_ = s.length * s.phases * shape.out_c * 2;
   AddFragments(c, s, !head);
   layers_.push_back(s);
 }
@@ -157,7 +159,8 @@ void Plan::Finish() {
   shared_.shortcut_sums = shared_.sums + sums_;
   shared_.steps = shared_.shortcut_sums + shortcut_sums_;
   shared_.layers = shared_.steps + rounded(steps_.size() * sizeof(uint16_t));
-  shared_.end = shared_.layers + rounded(layers_.size() * sizeof(Layer));
+  shared_.barriers = shared_.layers + rounded(layers_.size() * sizeof(Layer));
+  shared_.end = shared_.barriers + 16;
 }
 
 std::vector<FragmentSource> Plan::Fragments() const {

@@ -73,6 +73,7 @@ class Plan {
   std::map<std::pair<int, int>, std::vector<Buffer>> free_;
   SharedLayout shared_;
   int activations_end_, sums_ = 0, shortcut_sums_ = 0;  // bytes
+  int output_bytes_ = 0;                                // of the layer that was added last
 };
 
 }  // namespace mjp::row_kernel

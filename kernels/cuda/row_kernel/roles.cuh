@@ -42,19 +42,36 @@ __device__ __forceinline__ void Await() {
   asm volatile("bar.sync %0, %1;" ::"r"(kSignal), "n"(kThreads) : "memory");
 }
 
-// The products of one pass, by the warps that multiply. The input of the first layer is there when
-// the pass begins (`first`) or when the sampler's step has been taken.
+// The outputs of a cluster's layers, counted from the launch on. Two barriers count the bytes of
+// two outputs in turn: a CTA sends output n when it has received all of n - 1, and so each of them
+// all of n - 2.
+struct Output {
+  int number;
+
+  __device__ __forceinline__ uint32_t Barrier(const Cta& cta) const {
+    return SharedAddress(cta.shared + cta.a.shared.barriers) + number % 2 * 8;
+  }
+  // Waits, in all threads of the warps that multiply, until its `bytes` are in this CTA.
+  __device__ __forceinline__ void Receive(const Cta& cta, int bytes) const {
+    if (threadIdx.x == kRoleThreads) ExpectBytes(Barrier(cta), bytes);
+    while (!BarrierPassed(Barrier(cta), number / 2 % 2)) {
+    }
+  }
+};
+
+// The products of pass `pass` of the launch, by the warps that multiply. The input of the first
+// layer is there when the launch begins, or when the sampler's step has been taken.
 template <Format F, bool kCluster, int kChunks>
 __device__ __forceinline__ void MultiplyLayers(const Cta& cta, WeightStream<kChunks>& weights,
-                                               bool first) {
+                                               int pass) {
   const int warp = static_cast<int>(threadIdx.x) / 32 - kWarps;
 #pragma unroll 1
   for (int i = 0; i < cta.a.layer_count; ++i) {
     const Layer s = cta.LayerAt(i);
     const auto wait = [&] {
       if (i > 0 && kCluster) {
-        ClusterBarrier();
-      } else if (i > 0 || !first) {
+        Output{pass * (cta.a.layer_count - 1) + i - 1}.Receive(cta, s.input_bytes);
+      } else if (i > 0 || pass > 0) {
         Await<kInputReady>();
       }
     };
@@ -68,18 +85,20 @@ __device__ __forceinline__ void MultiplyLayers(const Cta& cta, WeightStream<kChu
 // The epilogue of the CTA's norm groups; `terms`: of the warp's first one.
 template <typename T, bool kCluster, int kPairs>
 __device__ __forceinline__ void RunGroups(const Cta& cta, const Layer& s, const FilmRows& film,
+                                          const Output& output,
                                           ChannelTerms (&terms)[kMaxLanePairs]) {
   const int warp = threadIdx.x / 32;
 #pragma unroll 1
   for (int group = warp; group < s.groups; group += kWarps) {
     if (group != warp) LoadTerms<kPairs>(s, cta.a.terms, film, cta.rank, group, terms);
-    RunGroup<T, kCluster, kPairs>(s, cta.a.shared, group, terms, cta.rank, cta.a.ctas, cta.shared);
+    RunGroup<T, kCluster, kPairs>(s, cta.a.shared, group, terms, cta.rank, cta.a.ctas,
+                                  output.Barrier(cta), cta.shared);
   }
 }
 
-// The epilogues of one pass. Returns when the head's partial sums are there.
+// The epilogues of pass `pass` of the launch. Returns when the head's partial sums are there.
 template <Format F, bool kCluster>
-__device__ __forceinline__ void RunEpilogues(const Cta& cta, const FilmRows& film) {
+__device__ __forceinline__ void RunEpilogues(const Cta& cta, const FilmRows& film, int pass) {
   using T = Storage<F>;
   const int warp = threadIdx.x / 32;
 #pragma unroll 1
@@ -90,15 +109,12 @@ __device__ __forceinline__ void RunEpilogues(const Cta& cta, const FilmRows& fil
       LoadTerms<1>(s, cta.a.terms, film, cta.rank, warp, terms);
       if (s.lane_pairs > 1) LoadTerms<kMaxLanePairs>(s, cta.a.terms, film, cta.rank, warp, terms);
     }
+    const Output output = {pass * (cta.a.layer_count - 1) + i};
     Await<kSumsReady>();
-    if (s.lane_pairs == 1) RunGroups<T, kCluster, 1>(cta, s, film, terms);
-    if (s.lane_pairs == 2) RunGroups<T, kCluster, 2>(cta, s, film, terms);
-    if (s.lane_pairs == 4) RunGroups<T, kCluster, 4>(cta, s, film, terms);
-    if constexpr (kCluster) {
-      ClusterBarrier();
-    } else {
-      Send<kInputReady>();
-    }
+    if (s.lane_pairs == 1) RunGroups<T, kCluster, 1>(cta, s, film, output, terms);
+    if (s.lane_pairs == 2) RunGroups<T, kCluster, 2>(cta, s, film, output, terms);
+    if (s.lane_pairs == 4) RunGroups<T, kCluster, 4>(cta, s, film, output, terms);
+    if constexpr (!kCluster) Send<kInputReady>();
   }
   Await<kSumsReady>();
 }

@@ -105,8 +105,8 @@ __device__ __forceinline__ void EndPass(const Cta& cta, int k, Element& element)
       if (writes) a.x[at] = element.x;
     }
   }
-  const bool stamps = blockIdx.x == 0 && cta.rank == 0 && threadIdx.x == 0;
-  if (stamps && k - a.begin < a.timestamps.capacity) {
+  const bool takes_time = blockIdx.x == 0 && cta.rank == 0 && threadIdx.x == 0;
+  if (takes_time && k - a.begin < a.timestamps.capacity) {
     uint64_t now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     a.timestamps.times[k - a.begin] = now;
@@ -121,12 +121,14 @@ __device__ __forceinline__ void RunProductWarps(const Cta& cta) {
   WeightStream<kChunks> weights(cta.a.weights + static_cast<size_t>(stream.x) * kFragmentBytes,
                                 stream.y, SharedAddress(cta.shared) + warp * kChunks * kChunkBytes,
                                 static_cast<int>(threadIdx.x % 32));
+  if (kCluster && threadIdx.x == kRoleThreads)
+    for (int i = 0; i < 2; ++i) InitBarrier(Output{i}.Barrier(cta), 1);
   SetUp(cta);
   __syncthreads();
   SyncCluster<kCluster>();
 #pragma unroll 1
   for (int k = cta.a.begin; k < cta.a.end; ++k)
-    MultiplyLayers<F, kCluster>(cta, weights, k == cta.a.begin);
+    MultiplyLayers<F, kCluster>(cta, weights, k - cta.a.begin);
   WaitCopies<0>();
 }
 
@@ -148,7 +150,7 @@ __device__ __forceinline__ void RunEpilogueWarps(const Cta& cta) {
     const FilmRows film = {a.film.step_table + static_cast<size_t>(timestep) * a.film.width, cond};
     LoadStep(cta, k, element);
     if (k + 1 < a.end) timestep = a.schedule[k + 1].timestep;
-    RunEpilogues<F, kCluster>(cta, film);
+    RunEpilogues<F, kCluster>(cta, film, k - a.begin);
     EndPass<Storage<F>>(cta, k, element);
     if (k + 1 < a.end) Send<kInputReady>();
   }

@@ -44,6 +44,7 @@ struct alignas(16) Layer {
   int row_bytes = 0;                          // from the input of a position to that of the next
   int phase_bytes = 0;                        // from the input of phase 0 to that of phase 1
   int length = 0, n_tiles = 1, phases = 1;    // output positions of a phase, and tiles of them
+  int input_bytes = 0;                        // of the output of the layer before
   // Epilogue.
   int channels = 0;                             // of the CTA's slice
   int group_channels_log2 = 0, pairs_log2 = 0;  // of a norm group; pairs of positions of a channel
@@ -67,7 +68,8 @@ struct TermSource {
 
 // Where things stand in shared memory, in bytes, in this order; the ring of weights is at 0.
 struct SharedLayout {
-  int activations = 0, sums = 0, shortcut_sums = 0, steps = 0, layers = 0, end = 0;
+  int activations = 0, sums = 0, shortcut_sums = 0, steps = 0, layers = 0;
+  int barriers = 0, end = 0;  // of a cluster, two
 };
 
 // What the kernel reads. A launch is one pass over `rows` rows of given timesteps, or the steps

@@ -57,6 +57,7 @@ ActEngine::ActEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
     : CudaEngine(std::move(checkpoint), options),
       config_(ActOf(*checkpoint_).config),
       format_(FormatOf(options.precision)),
+      pool_(options.threads),
       weights_(DeviceAct::Get(checkpoint_, format_)),
       drawer_(options.scene_drawer ? options.scene_drawer->MakeGpuDrawer() : nullptr),
       projection_(format_),
@@ -193,7 +194,7 @@ void ActEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
   const PictureSource source = SourceOf(config_, input);
   SamplerOptions no_noise;
   no_noise.hold_noise = 1;
-  input_.Write(*checkpoint_, no_noise, input);
+  input_.Write(*checkpoint_, no_noise, input, &pool_);
   if (trace != nullptr) return Enqueue(source, trace);
   const cudaStream_t stream = stream_.get();
   CheckCuda(cudaGraphLaunch(graphs_.Get(source, stream, [&] { Enqueue(source, nullptr); }), stream),

@@ -37,6 +37,7 @@ class ActEngine final : public CudaEngine {
 
   const ActPolicyConfig& config_;
   const Format format_;
+  cpu::ThreadPool pool_;  // copies pictures
   std::shared_ptr<const DeviceAct> weights_;
   std::unique_ptr<const GpuSceneDrawer> drawer_;
   DeviceArena arena_;  // of all that follows

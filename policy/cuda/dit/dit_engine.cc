@@ -204,7 +204,7 @@ void DitEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
   timing_.Begin();
   WriteText(input);
   const PictureSource source = SourceOf(config_, input);
-  input_.Write(*checkpoint_, options_.sampler, input);
+  input_.Write(*checkpoint_, options_.sampler, input, &pool_);
   chain_.UploadGiven(input, arena_);
   arena_.Upload(given_, input.global_cond.data(), input.global_cond.size_bytes());
   trace_ = trace;

@@ -65,7 +65,7 @@ class DitEngine final : public CudaEngine {
   std::optional<FilmConditioning> conditioning_;
   std::unique_ptr<Denoiser> denoiser_;
   int launches_ = 0;    // of a pass
-  bool short_ = false;  // layers share launches
+  bool short_ = false;  // norms share launches
   DecisionTiming timing_;
   PinnedArray<float> host_x_, host_text_;
   CudaStream stream_ = MakeCudaStream(), loop_stream_ = MakeCudaStream();

@@ -12,18 +12,12 @@ constexpr int kNone = -1;
 
 }  // namespace
 
-bool DitSharesLaunches(const DitConfig& config, Format format, int sequences,
-                       const GpuTraits& gpu) {
+bool DitSharesLaunches(const DitConfig& config, Format format, int sequences) {
   constexpr int kFewSequences = 4;  // beyond, what blocks do alike costs more than launches
-  ShortLinearArgs norm, attention, rows;
-  norm.kind = ShortInput::kNorm;
-  attention.kind = ShortInput::kAttention;
-  attention.heads = config.heads;
-  norm.rows = attention.rows = rows.rows = config.horizon;
-  norm.in = attention.in = config.hidden;
-  rows.in = 4 * config.hidden;
-  return sequences <= kFewSequences && ShortLinearSupports(format, norm, gpu) &&
-         ShortLinearSupports(format, attention, gpu) && ShortLinearSupports(format, rows, gpu);
+  NormLinearArgs norm;
+  norm.rows = config.horizon;
+  norm.in = config.hidden;
+  return sequences <= kFewSequences && NormLinearSupports(format, norm);
 }
 
 DitPass::DitPass(const DeviceDit& weights, const DitConfig& config, Format format, int rows,
@@ -46,24 +40,25 @@ DitPass::DitPass(const DeviceDit& weights, const DitConfig& config, Format forma
   output_ = arena.Take<float>(size_t{1} * rows_ * config.action_dim);
   launches_.Linear(weights.input, input_, rows_, x_, TokenActivation::kNone, true,
                    weights.input_bias, config.horizon);
-  short_ = DitSharesLaunches(config, format, rows, GpuTraits::Current());
-  for (size_t i = 0; i < weights.blocks.size(); ++i) {
-    const int index = static_cast<int>(i);
-    short_ ? ShortBlock(weights.blocks[i], index) : Block(weights.blocks[i], index);
-  }
+  short_ = DitSharesLaunches(config, format, rows);
+  for (size_t i = 0; i < weights.blocks.size(); ++i) Block(weights.blocks[i], static_cast<int>(i));
   End(static_cast<int>(weights.blocks.size()) * kBlockTerms - kTerms + kGate);
 }
 
 void DitPass::End(int gate) {
   if (short_) {
-    ShortLinearArgs a = ShortNorm(gate, kNone, weights_.output, output_);
+    NormLinearArgs a = NormLinear(gate, kNone, weights_.output, output_);
     a.y_fp32 = true;
     return launches_.Add(a);
   }
-  TokenNormArgs sum = Norm(gate, kNone);
-  sum.y = y_;
-  launches_.Add(sum);
+  AddNorm(gate, kNone);
   launches_.Linear(weights_.output, y_, rows_, output_, TokenActivation::kNone, true);
+}
+
+void DitPass::AddNorm(int gate, int shift) {
+  TokenNormArgs norm = Norm(gate, shift);
+  norm.y = y_;
+  launches_.Add(norm);
 }
 
 TokenNormArgs DitPass::Norm(int gate, int shift) const {
@@ -91,13 +86,8 @@ TokenNormArgs DitPass::Norm(int gate, int shift) const {
   return a;
 }
 
-void DitPass::Block(const DeviceDitBlock& block, int index) {
+void DitPass::Attend(bool rotary) {
   const int width = config_.hidden, pitch = 3 * width, horizon = config_.horizon;
-  const int first = index * kBlockTerms;
-  TokenNormArgs norm = Norm(index == 0 ? kNone : first - kTerms + kGate, first + kShift);
-  norm.y = y_;
-  launches_.Add(norm);
-  launches_.Linear(block.qkv, y_, rows_, qkv_);
   TokenAttentionArgs a;
   a.sequences = rows_ / horizon;
   a.heads = config_.heads;
@@ -108,58 +98,55 @@ void DitPass::Block(const DeviceDitBlock& block, int index) {
                       int64_t{pitch} * horizon};
   };
   a.q = part(0), a.k = part(width), a.v = part(2 * width);
-  a.cosines = weights_.cosines, a.sines = weights_.sines;
+  if (rotary) a.cosines = weights_.cosines, a.sines = weights_.sines;
   a.out = heads_;
   launches_.Add(a);
+}
+
+void DitPass::Block(const DeviceDitBlock& block, int index) {
+  const int first = index * kBlockTerms;
+  const int before = index == 0 ? kNone : first - kTerms + kGate;
+  const auto activation = TokenActivation::kGeluTanh;
+  if (short_) {
+    NormLinearArgs qkv = NormLinear(before, first + kShift, block.qkv_pairs, qkv_);
+    qkv.cosines = weights_.cosines, qkv.sines = weights_.sines;
+    qkv.rotary_columns = 2 * config_.hidden;
+    qkv.rotary_head = config_.hidden / config_.heads;
+    launches_.Add(qkv);
+  } else {
+    AddNorm(before, first + kShift);
+    launches_.Linear(block.qkv, y_, rows_, qkv_);
+  }
+  Attend(!short_);
   launches_.Linear(block.out, heads_, rows_, branch_);
-  norm = Norm(first + kGate, first + kTerms + kShift);
-  norm.y = y_;
-  launches_.Add(norm);
-  launches_.Linear(block.mlp1, y_, rows_, hidden_, TokenActivation::kGeluTanh);
+  const int gate = first + kGate, shift = first + kTerms + kShift;
+  if (short_) {
+    NormLinearArgs mlp = NormLinear(gate, shift, block.mlp1, hidden_);
+    mlp.activation = activation;
+    launches_.Add(mlp);
+  } else {
+    AddNorm(gate, shift);
+    launches_.Linear(block.mlp1, y_, rows_, hidden_, activation);
+  }
   launches_.Linear(block.mlp2, hidden_, rows_, branch_);
 }
 
-ShortLinearArgs DitPass::Short(const DeviceConv& layer, ShortInput kind, const void* x,
-                               void* y) const {
-  ShortLinearArgs a;
-  a.kind = kind;
+NormLinearArgs DitPass::NormLinear(int gate, int shift, const DeviceConv& layer, void* y) {
+  NormLinearArgs a;
   a.rows = config_.horizon;
   a.sequences = rows_ / config_.horizon;
   a.in = layer.shape.in_c;
   a.out = layer.shape.out_c;
-  a.x = x;
-  a.weight = layer.weight;
-  a.bias = layer.bias;
-  a.y = y;
-  return a;
-}
-
-ShortLinearArgs DitPass::ShortNorm(int gate, int shift, const DeviceConv& layer, void* y) {
-  ShortLinearArgs a = Short(layer, ShortInput::kNorm, nullptr, y);
   a.norm = Norm(gate, shift);
   // every block of the launch reads x, so that none may write it
   if (a.norm.sum != nullptr) {
     a.norm.sum = other_x_;
     std::swap(x_, other_x_);
   }
+  a.weight = layer.weight;
+  a.bias = layer.bias;
+  a.y = y;
   return a;
-}
-
-void DitPass::ShortBlock(const DeviceDitBlock& block, int index) {
-  const int first = index * kBlockTerms;
-  ShortLinearArgs qkv =
-      ShortNorm(index == 0 ? kNone : first - kTerms + kGate, first + kShift, block.qkv_pairs, qkv_);
-  qkv.cosines = weights_.cosines, qkv.sines = weights_.sines;
-  qkv.rotary_columns = 2 * config_.hidden;
-  qkv.rotary_head = config_.hidden / config_.heads;
-  launches_.Add(qkv);
-  ShortLinearArgs attention = Short(block.out, ShortInput::kAttention, qkv_, branch_);
-  attention.heads = config_.heads;
-  launches_.Add(attention);
-  ShortLinearArgs mlp = ShortNorm(first + kGate, first + kTerms + kShift, block.mlp1, hidden_);
-  mlp.activation = TokenActivation::kGeluTanh;
-  launches_.Add(mlp);
-  launches_.Add(Short(block.mlp2, ShortInput::kRows, hidden_, branch_));
 }
 
 }  // namespace mjp

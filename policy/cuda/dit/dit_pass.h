@@ -6,8 +6,8 @@
 
 namespace mjp {
 
-// Whether so few sequences of actions run by four launches for each block.
-bool DitSharesLaunches(const DitConfig& config, Format format, int sequences, const GpuTraits& gpu);
+// Whether so few sequences of actions run with the norms in the launches of the layers behind them.
+bool DitSharesLaunches(const DitConfig& config, Format format, int sequences);
 
 // The launches of one pass of multi_task_dit's transformer, and their memory. AdaLN's terms are
 // split as FiLM's are: a table of the times and, once for a decision, a product of the condition.
@@ -25,19 +25,19 @@ class DitPass final : public UnetPass {
     launches_.Run(stream, row_step);
   }
   int size() const { return launches_.size(); }
-  bool is_short() const { return short_; }  // few rows: layers share launches
+  bool is_short() const { return short_; }  // few rows: norms are in the launches behind
 
  private:
   // Adds the branch with the term `gate` of all blocks' terms, and makes what is read next,
   // modulated by the terms `shift` and the one after it. Before the first block there is no branch;
   // after the last one what is read is the sum.
   TokenNormArgs Norm(int gate, int shift) const;
+  void AddNorm(int gate, int shift);
+  // The same and the linear layer behind it in one launch.
+  NormLinearArgs NormLinear(int gate, int shift, const DeviceConv& layer, void* y);
+  void Attend(bool rotary);
   void Block(const DeviceDitBlock& block, int index);
   void End(int gate);
-  // The same by fewer launches, where these run.
-  ShortLinearArgs Short(const DeviceConv& layer, ShortInput kind, const void* x, void* y) const;
-  ShortLinearArgs ShortNorm(int gate, int shift, const DeviceConv& layer, void* y);
-  void ShortBlock(const DeviceDitBlock& block, int index);
 
   const DeviceDit& weights_;
   const DitConfig& config_;

@@ -92,7 +92,7 @@ std::vector<float> DitTimeTerms(const DitConfig& config, const cpu::PackedTrunk&
 }
 
 std::string DitPlanText(int window, bool few) {
-  const std::string form = few ? "four launches for each block" : "a launch for each layer";
+  const std::string form = few ? "a launch for each norm and layer" : "a launch for each layer";
   return window > 1 ? form + ", windows of " + std::to_string(window) + " steps"
                     : form + ", step by step";
 }
@@ -104,10 +104,10 @@ Json DitPlans(const Checkpoint& checkpoint, const std::string& name) {
   const GpuTraits gpu = GpuTraits::Named(name);
   Json plans = Json::array();
   for (const int batch : kPlanBatches)
-    plans.push_back(PlanRow(gpu, {batch, "launches",
-                                  DitPlanText(0, DitSharesLaunches(DitOf(checkpoint).config,
-                                                                   Format::kFp16, batch, gpu)),
-                                  DitPlanReason()}));
+    plans.push_back(PlanRow(
+        gpu, {batch, "launches",
+              DitPlanText(0, DitSharesLaunches(DitOf(checkpoint).config, Format::kFp16, batch)),
+              DitPlanReason()}));
   return plans;
 }
 

@@ -17,9 +17,9 @@ struct Launcher {
     LaunchTokenNorm(format, a, stream);
   }
   void operator()(const TokensArgs& a) const { LaunchTokens(format, a, stream); }
-  void operator()(ShortLinearArgs a) const {
+  void operator()(NormLinearArgs a) const {
     a.norm.terms.time = time;
-    LaunchShortLinear(format, a, stream);
+    LaunchNormLinear(format, a, stream);
   }
 };
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/cuda/transformer/attention.cuh"
-#include "kernels/cuda/transformer/short_linear.cuh"
+#include "kernels/cuda/transformer/norm_linear.cuh"
 #include "kernels/cuda/transformer/token_norm.cuh"
 #include "kernels/cuda/transformer/tokens.cuh"
 #include "policy/cuda/layers.h"
@@ -35,7 +35,7 @@ class TokenLaunches {
   void Add(const TokenAttentionArgs& a) { launches_.push_back({a, {}}); }
   void Add(const TokenNormArgs& a) { launches_.push_back({a, {}}); }
   void Add(const TokensArgs& a) { launches_.push_back({a, {}}); }
-  void Add(const ShortLinearArgs& a) { launches_.push_back({a, {}}); }
+  void Add(const NormLinearArgs& a) { launches_.push_back({a, {}}); }
   // After the last launch, `data` (rows, width) in storage or in float32 is `name`.
   void Show(const std::string& name, const void* data, bool fp32, int64_t rows, int64_t width);
 
@@ -53,7 +53,7 @@ class TokenLaunches {
     int64_t rows, width;
   };
   struct Launch {
-    std::variant<ConvArgs, TokenAttentionArgs, TokenNormArgs, TokensArgs, ShortLinearArgs> args;
+    std::variant<ConvArgs, TokenAttentionArgs, TokenNormArgs, TokensArgs, NormLinearArgs> args;
     std::vector<Shown> shown;
   };
   void Enqueue(const Launch& launch, const int* time, cudaStream_t stream) const;

@@ -1,6 +1,7 @@
 #include "policy/cuda/unet/row_kernel_unet.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mjp {
 namespace {
@@ -15,7 +16,7 @@ constexpr int kHalo = 2;  // of the widest kernel
 // What `mjpolicy bench pass` says: beyond so many bytes of weights other forms are faster; a
 // cluster pays where each of its CTAs is left with so many; beyond so many rows for each
 // multiprocessor a launch per layer is no slower.
-constexpr size_t kMostWeightBytes = 10 << 20, kLeastWeightBytes = 3 << 19;
+constexpr size_t kMostWeightBytes = 10 << 20, kLeastWeightBytes = 800 << 10;
 constexpr int kMostWaves = 4;
 // Of the multiprocessors that clusters occupy at once: those of a GPC are no multiple of a cluster.
 constexpr double kClusteredPart = 0.875;
@@ -64,6 +65,8 @@ class Lowering {
  public:
   Lowering(const NormConvUnet& unet, int horizon, row_kernel::Plan& plan)
       : unet_(unet), plan_(plan), x_{plan.Take(horizon, InputChannels(unet.first))} {
+    // of its own: a CTA may still read it when others are at the next pass' first layers
+    const Buffer last_output = plan.Take(horizon, unet.final_conv.shape.out_c);
     Value last = LowerUnet(
         unet.steps, x_,
         [&](const NormConvBlock& block, const UnetPlace& place, Value& in, Value* skip) {
@@ -74,6 +77,7 @@ class Lowering {
         });
     Convolution final_conv = Convolve(unet.final_conv, last.buffer, horizon);
     SetNorm(final_conv, unet.final_norm);
+    plan.GiveBack(std::exchange(final_conv.output, last_output));
     plan.Add(final_conv);
     AddHead(final_conv.output);
     plan.Finish();

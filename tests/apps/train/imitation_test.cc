@@ -8,6 +8,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "apps/train/event_file.h"
 #include "apps/train/imitation/train_on_dataset.h"
 #include "base/error.h"
 #include "base/folders.h"
@@ -148,8 +149,10 @@ TEST_F(ImitationTest, ThePolicyRepeatsWhatItWasShown) {
   options.optimizer.average_decay = 0.9;
   options.architecture.prediction = "sample";
   options.log_every = 50;
+  ImitationOptions all = Data();
+  all.data.validation = 0;
   std::ostringstream progress;
-  ASSERT_TRUE(Train(Data(), options, progress));
+  ASSERT_TRUE(Train(all, options, progress));
   PolicyOptions run;
   run.backend = Backend::kCpu;
   run.sampler = {SamplerKind::kDdim, 5};

@@ -13,7 +13,7 @@ namespace mjp::app {
 namespace {
 
 using mjp_test::Outcome;
-using mjp_test::Pusht;
+using mjp_test::RunMjpolicy;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -26,26 +26,27 @@ TEST(TaskTest, IsCheckedRecordedTrainedAndScored) {
   const mjp_test::TempDir folder;
   const std::string cart = std::string(MJPOLICY_SOURCE_DIR) + "/models/cart_pole.xml ";
   const std::string data = folder / "data", run = folder / "run", checkpoint = run + "/checkpoint";
-  Outcome outcome =
-      RunMjpolicy("record " + cart + "--out " + data + " --episodes 3 --picture 64x48 --samples 32");
+  Outcome outcome = RunMjpolicy("record " + cart + "--out " + data +
+                                " --episodes 3 --picture 64x48 --samples 32");
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("saved 3 of 3 episodes"));
   const std::string train =
       std::string(MJPOLICY_TRAIN_PROGRAM) + " --dataset " + data + " --out " + run +
-      " --device cpu --threads 1 --steps 200 --log-every 100 --batch 8 --draws 4 --warmup 20 "
+      " --device cpu --threads 1 --steps 100 --log-every 50 --batch 8 --draws 4 --warmup 20 "
       "--average-decay 0.98 --learning-rate 0.002 --prediction sample --validation 0.34 "
       "--horizon 8 --unet-channels 32 64 --stage-channels 32 32 --stem-channels 16";
   outcome = mjp_test::Run(train);
   ASSERT_EQ(outcome.code, 0) << outcome.text;
-  EXPECT_THAT(outcome.text, AllOf(HasSubstr("step 200  100.0 %"), HasSubstr("held out")));
+  EXPECT_THAT(outcome.text, AllOf(HasSubstr("step 100  100.0 %"), HasSubstr("held out")));
   // the file's units are those of the data that it was recorded with
-  outcome = RunMjpolicy("check " + cart + "--checkpoint " + checkpoint + " --out " + (folder / "check"));
+  outcome =
+      RunMjpolicy("check " + cart + "--checkpoint " + checkpoint + " --out " + (folder / "check"));
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("64 x 48"));
   outcome = RunMjpolicy("evaluate " + cart + "--checkpoint " + checkpoint +
-                  " --backend cpu --sampler "
-                  "ddim --steps 5 --episodes 2 --max-steps 30 --out " +
-                  (folder / "results"));
+                        " --backend cpu --sampler "
+                        "ddim --steps 5 --episodes 2 --max-steps 10 --out " +
+                        (folder / "results"));
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("of 2, 95 % interval"));
 }

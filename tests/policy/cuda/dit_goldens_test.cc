@@ -58,7 +58,7 @@ std::vector<float> LastOf(const std::vector<float>& all, size_t rows, int batch)
 class CudaDit : public testing::TestWithParam<std::tuple<const char*, Precision>> {
  protected:
   // A decision of `batch` environments alike, from the pictures or from the stored condition.
-  void Check(int batch, bool from_pictures) {
+  void Check(int batch, bool from_pictures, int window = 0) {
     const std::string chain = std::get<0>(GetParam());
     const std::string network = mjp_test::DitCase(chain)["network"];
     const auto checkpoint = mjp_test::DitCheckpoint(chain);
@@ -90,7 +90,8 @@ class CudaDit : public testing::TestWithParam<std::tuple<const char*, Precision>
     options.self_check = false;  // the test is the check
     options.precision = std::get<1>(GetParam());
     options.batch = batch;
-    options.sampler = mjp::ResolveSampler({}, *checkpoint);
+    options.sampler.parallel_window = window;
+    options.sampler = mjp::ResolveSampler(options.sampler, *checkpoint);
     const auto policy = mjp::CreateCudaPolicy(checkpoint, options);
     mjp::PolicyTrace trace;
     mjp::PolicyOutput eager, graph;
@@ -107,6 +108,13 @@ class CudaDit : public testing::TestWithParam<std::tuple<const char*, Precision>
       EXPECT_LE(worst, limit) << what;
     };
     check("cond", LastOf(trace.global_cond, 1, batch), cond, limits.cond);
+    if (window > 0) {
+      check("windows", LastOf(graph.actions, 1, batch), file.Floats("out/action_full.f64").data,
+            limits.actions);
+      RecordProperty("passes", graph.times.passes);
+      EXPECT_LT(graph.times.passes, static_cast<int>(trace.timesteps.size()) / 2);
+      return;
+    }
     const std::vector<float> x_steps = file.Floats("out/x_steps.f64").data;
     const size_t steps = x_steps.size() / one.x_start.size();
     check("x_steps", LastOf(trace.x_steps, steps, batch), x_steps, factor * limits.x);
@@ -133,6 +141,24 @@ TEST_P(CudaDit, AgreesWithTheGoldens) {
     }
   }
 }
+
+class CudaDitWindows : public CudaDit {};
+
+TEST_P(CudaDitWindows, AgreeWithTheGoldens) {
+  SHARED_OR_SKIP(goldens, "goldens_act_dit/README.md");
+  std::string why;
+  if (!mjp::CudaUsable(&why)) GTEST_SKIP() << why;
+  for (const int batch : {1, 3}) Check(batch, false, 16);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaDitWindows,
+                         testing::Combine(testing::Values("dit_compact_ddpm100",
+                                                          "dit_default_ddpm100"),
+                                          testing::Values(Precision::kFp16, Precision::kBf16)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param)) + "_" +
+                                  std::to_string(static_cast<int>(std::get<1>(info.param)));
+                         });
 
 INSTANTIATE_TEST_SUITE_P(
     All, CudaDit,

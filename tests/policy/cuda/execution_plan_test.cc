@@ -213,7 +213,8 @@ TEST(ExecutionPlanTest, TheRowKernelTakesNoMoreRowsThanPay) {
   };
   EXPECT_EQ(plan(528).form, UnetForm::kRowKernel);
   EXPECT_EQ(plan(529).form, UnetForm::kLayers);
-  EXPECT_EQ(plan(1).row_kernel.ctas, 1);
+  EXPECT_EQ(plan(57).row_kernel.ctas, 2);
+  EXPECT_EQ(plan(58).row_kernel.ctas, 1);
   const auto wide = [](int rows) {
     return mjp::ChooseExecution(mjp::NamedConfig("compact"), {Format::kFp16, rows}, kH200);
   };

@@ -89,6 +89,9 @@ TEST(InsertionFileTest, RewardsAreTheOriginals) {
     if (i % 3 != 0) near(world.data()->geom_xpos + 3 * right, 0.03, peg);
     if (i % 4 == 1) near(socket, 0.02, peg);
     if (i % 6 == 1) socket[2] = 0.02 + uniform(-0.01, 0.01);
+    // now and then the table comes up to the hands
+    mjtNum* table = world.model()->body_pos + 3 * mj_name2id(world.model(), mjOBJ_BODY, "table");
+    table[2] = i % 7 < 2 ? world.data()->geom_xpos[3 * left + 2] + uniform(-0.05, 0) : 0;
     StepOutcome outcome;
     world.Judge(outcome);
     const int reward = OriginalReward(world.model(), world.data());

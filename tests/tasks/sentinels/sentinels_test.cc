@@ -31,12 +31,12 @@ namespace {
 constexpr int kEpisodes = 3, kControls = 30;
 constexpr int kWidth = 160, kHeight = 120, kTile = 20;  // pixels
 constexpr double kTable = 5.12;  // Push-T's table, whose two controls have no range of their own
-constexpr double kLevels = 1;  // of 255: a tile's mean, as drivers round their pixels differently
+constexpr double kLevels = 1;    // of 255: a tile's mean, as drivers round their pixels differently
 
 // A model of this project: how it is started, and what looks at it.
 struct Watched {
   const char* file;
-  bool task;    // starts as its `task.start` says
+  bool task;     // starts as its `task.start` says
   double reach;  // how far from its start a control may go, as a part of its range
   std::vector<std::string> cameras;
 };
@@ -92,9 +92,10 @@ void Drive(const mjModel* model, mjData* data, double reach, uint32_t seed, Stat
       const double share = bits.w[0] * 0x1p-31 - 1;
       const mjtNum* range = model->actuator_ctrlrange + 2 * static_cast<ptrdiff_t>(i);
       const mjtNum from = start[static_cast<size_t>(i)];
-      data->ctrl[i] = model->actuator_ctrllimited[i]
-                          ? mju_clip(from + reach * share * (range[1] - range[0]), range[0], range[1])
-                          : (share + 1) / 2 * kTable;
+      data->ctrl[i] =
+          model->actuator_ctrllimited[i]
+              ? mju_clip(from + reach * share * (range[1] - range[0]), range[0], range[1])
+              : (share + 1) / 2 * kTable;
     }
     for (int i = 0; i < substeps; ++i) mj_step(model, data);
     for (int i = 0; i < model->nq; ++i) hash.Add(data->qpos[i]);

@@ -3,8 +3,7 @@
 #include <cmath>
 
 #include "kernels/cuda/conv/conv.cuh"
-#include "kernels/cuda/transformer/short_linear.cuh"
-#include "kernels/reference/attention_reference.h"
+#include "kernels/cuda/transformer/norm_linear.cuh"
 #include "kernels/reference/layer_norm_reference.h"
 #include "kernels/reference/token_activation_reference.h"
 #include "tests/support/gpu/device_buffer.h"
@@ -12,12 +11,11 @@
 namespace {
 
 using mjp::Format;
-using mjp::ShortInput;
 
-class ShortLinearGpu : public testing::TestWithParam<Format> {
+class NormLinearGpu : public testing::TestWithParam<Format> {
  protected:
   // Runs `a` with drawn weights on `input` (rows, in), and compares with the definition.
-  void Check(mjp::ShortLinearArgs a, const std::vector<double>& input, double tolerance) {
+  void Check(mjp::NormLinearArgs a, const std::vector<double>& input, double tolerance) {
     const Format format = GetParam();
     mjp_test::OperandSource operands(format, 21);
     const int rows = a.sequences * a.rows;
@@ -30,9 +28,9 @@ class ShortLinearGpu : public testing::TestWithParam<Format> {
     const size_t bytes = a.y_fp32 ? 4 : 2;
     const mjp_test::DeviceBuffer dy(bytes * rows * a.out);
     a.weight = dw.data(), a.bias = db.as<float>(), a.y = dy.data();
-    ASSERT_TRUE(mjp::ShortLinearSupports(format, a, mjp::GpuTraits::Current()));
-    mjp::LaunchShortLinear(format, a, nullptr);
-    mjp::CheckCuda(cudaDeviceSynchronize(), "short linear layer");
+    ASSERT_TRUE(mjp::NormLinearSupports(format, a));
+    mjp::LaunchNormLinear(format, a, nullptr);
+    mjp::CheckCuda(cudaDeviceSynchronize(), "norm and linear layer");
     const auto y = mjp_test::Floats(a.y_fp32 ? Format::kFp32 : format, dy.Download());
     std::vector<double> expected(y.size());
     for (int r = 0; r < rows; ++r) {
@@ -54,7 +52,7 @@ class ShortLinearGpu : public testing::TestWithParam<Format> {
   }
 
   // Pairs of neighbours, by angles p 100^(-2 i / head).
-  void Rotate(const mjp::ShortLinearArgs& a, std::vector<double>& y) const {
+  void Rotate(const mjp::NormLinearArgs& a, std::vector<double>& y) const {
     for (int r = 0; r < a.sequences * a.rows; ++r) {
       for (int o = 0; o < a.rotary_columns; o += 2) {
         const int pair = o % a.rotary_head / 2;
@@ -68,26 +66,11 @@ class ShortLinearGpu : public testing::TestWithParam<Format> {
   }
 };
 
-TEST_P(ShortLinearGpu, Rows) {
-  DEVICE_OR_SKIP();
-  mjp_test::OperandSource operands(GetParam(), 1);
-  for (const int rows : {32, 16, 7}) {
-    mjp::ShortLinearArgs a;
-    a.sequences = 3, a.rows = rows, a.in = 2048, a.out = 80;
-    const auto x = operands.Draw(size_t{3} * rows * a.in);
-    const mjp_test::DeviceBuffer dx(mjp_test::Stored(GetParam(), x));
-    a.x = dx.data();
-    a.activation = mjp::TokenActivation::kGeluTanh;
-    Check(a, {x.begin(), x.end()}, 1.2e-3);
-  }
-}
-
-TEST_P(ShortLinearGpu, NormWithTermsAndRotary) {
+TEST_P(NormLinearGpu, NormWithTermsAndRotary) {
   DEVICE_OR_SKIP();
   mjp_test::OperandSource operands(GetParam(), 2), numbers(Format::kFp32, 3);
   for (const int width : {128, 512}) {
-    mjp::ShortLinearArgs a;
-    a.kind = ShortInput::kNorm;
+    mjp::NormLinearArgs a;
     a.sequences = 2, a.rows = 16, a.in = width, a.out = 96;
     a.rotary_columns = 64, a.rotary_head = 32;
     const size_t size = size_t{2} * 16 * width;
@@ -134,50 +117,36 @@ TEST_P(ShortLinearGpu, NormWithTermsAndRotary) {
   }
 }
 
-TEST_P(ShortLinearGpu, Attention) {
+TEST_P(NormLinearGpu, SumAloneOfFewRows) {
   DEVICE_OR_SKIP();
-  mjp_test::OperandSource operands(GetParam(), 4);
-  struct Case {
-    int rows, width, heads;
-  };
-  for (const Case& c : {Case{32, 512, 8}, Case{16, 128, 4}, Case{5, 640, 10}}) {
-    SCOPED_TRACE(c.width);
-    mjp::ShortLinearArgs a;
-    a.kind = ShortInput::kAttention;
-    a.sequences = 2, a.rows = c.rows, a.in = c.width, a.out = 64, a.heads = c.heads;
-    a.y_fp32 = true;
-    const auto qkv = operands.Draw(size_t{2} * c.rows * 3 * c.width);
-    const mjp_test::DeviceBuffer dx(mjp_test::Stored(GetParam(), qkv));
-    a.x = dx.data();
-    std::vector<double> input;
-    for (int n = 0; n < 2; ++n) {
-      std::vector<double> part[3];
-      for (int r = 0; r < c.rows; ++r)
-        for (int i = 0; i < 3 * c.width; ++i)
-          part[i / c.width].push_back(qkv[(size_t{1} * n * c.rows + r) * 3 * c.width + i]);
-      const auto out =
-          mjp::reference::Attention(part[0], part[1], part[2], c.width, c.heads, false);
-      input.insert(input.end(), out.begin(), out.end());
-    }
-    Check(a, input, 3e-3);
+  mjp_test::OperandSource operands(GetParam(), 4), numbers(Format::kFp32, 5);
+  mjp::NormLinearArgs a;
+  a.sequences = 3, a.rows = 7, a.in = 384, a.out = 3;
+  a.y_fp32 = true;
+  a.activation = mjp::TokenActivation::kGeluTanh;
+  const size_t size = size_t{3} * 7 * 384;
+  const auto x = operands.Draw(size), zeros = std::vector<float>(3 * 384, 0.0f);
+  const std::vector<int> time = {0, 0, 0};
+  const mjp_test::DeviceBuffer dx(x), dzeros(zeros), dtime(time);
+  a.norm.rows = 21, a.norm.width = a.in, a.norm.x = dx.as<float>(), a.norm.normalize = false;
+  a.norm.terms = {dzeros.as<float>(), dzeros.as<float>(), dtime.as<int>(), 384, 7, 1, 0, 0, 0};
+  Check(a, {x.begin(), x.end()}, 1e-5);
+}
+
+TEST(NormLinearShapes, AreWhatTheKernelHas) {
+  mjp::NormLinearArgs a;
+  a.rows = 32, a.in = 512, a.out = 512;
+  EXPECT_TRUE(mjp::NormLinearSupports(Format::kFp16, a));
+  EXPECT_FALSE(mjp::NormLinearSupports(Format::kFp32, a));
+  a.rows = 33;
+  EXPECT_FALSE(mjp::NormLinearSupports(Format::kFp16, a));
+  for (const int in : {448, 640}) {
+    a.rows = 32, a.in = in;
+    EXPECT_FALSE(mjp::NormLinearSupports(Format::kFp16, a)) << in;
   }
 }
 
-TEST(ShortLinearShapes, AreWhatTheKernelHas) {
-  mjp::ShortLinearArgs a;
-  a.rows = 32, a.in = 2048, a.out = 512;
-  const mjp::GpuTraits h200 = mjp::GpuTraits::Named("h200");
-  EXPECT_TRUE(mjp::ShortLinearSupports(Format::kFp16, a, h200));
-  EXPECT_FALSE(mjp::ShortLinearSupports(Format::kFp32, a, h200));
-  a.rows = 33;
-  EXPECT_FALSE(mjp::ShortLinearSupports(Format::kFp16, a, h200));
-  a.rows = 32, a.in = 2112;
-  EXPECT_FALSE(mjp::ShortLinearSupports(Format::kFp16, a, h200)) << "128 divides it";
-  a.in = 8192;
-  EXPECT_FALSE(mjp::ShortLinearSupports(Format::kFp16, a, h200)) << "shared memory";
-}
-
-INSTANTIATE_TEST_SUITE_P(Formats, ShortLinearGpu, testing::Values(Format::kFp16, Format::kBf16),
+INSTANTIATE_TEST_SUITE_P(Formats, NormLinearGpu, testing::Values(Format::kFp16, Format::kBf16),
                          [](const auto& info) { return mjp_test::FormatName(info.param); });
 
 }  // namespace

@@ -45,6 +45,7 @@ const std::vector<Watched>& All() {
   static const std::vector<Watched> all = {{"pusht.xml", false, 1, {"top"}},
                                            {"cart_pole.xml", true, 1, {"front"}},
                                            {"aloha_transfer_cube.xml", true, 0.05, {"top"}},
+                                           {"aloha_insertion.xml", true, 0.05, {"top"}},
                                            {"reach_policy.xml", false, 1, {"front"}}};
   return all;
 }

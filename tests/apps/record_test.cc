@@ -8,12 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/folders.h"
 #include "datasets/check.h"
 #include "datasets/dataset.h"
-#include "plugin/pictures/mujoco_renderer.h"
 #include "tests/support/program.h"
+#include "tests/support/renderer.h"
 
 namespace mjp::app {
 namespace {
@@ -27,11 +26,7 @@ const std::string kCart = std::string(MJPOLICY_SOURCE_DIR) + "/models/cart_pole.
 class RecordTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    try {
-      MujocoRendererDescription();
-    } catch (const Error& error) {
-      GTEST_SKIP() << error.what();
-    }
+    if (const std::string why = mjp_test::RendererLacks(); !why.empty()) GTEST_SKIP() << why;
   }
   std::string Path(const std::string& name) const { return folder_ / name; }
   std::string Command(const std::string& out, int episodes) const {

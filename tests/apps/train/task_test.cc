@@ -5,9 +5,8 @@
 
 #include <string>
 
-#include "base/error.h"
-#include "plugin/pictures/mujoco_renderer.h"
 #include "tests/support/program.h"
+#include "tests/support/renderer.h"
 
 namespace mjp::app {
 namespace {
@@ -18,11 +17,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(TaskTest, IsCheckedRecordedTrainedAndScored) {
-  try {
-    MujocoRendererDescription();
-  } catch (const Error& error) {
-    GTEST_SKIP() << error.what();
-  }
+  if (const std::string why = mjp_test::RendererLacks(); !why.empty()) GTEST_SKIP() << why;
   const mjp_test::TempDir folder;
   const std::string cart = std::string(MJPOLICY_SOURCE_DIR) + "/models/cart_pole.xml ";
   const std::string data = folder / "data", run = folder / "run", checkpoint = run + "/checkpoint";

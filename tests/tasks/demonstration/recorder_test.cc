@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "datasets/check.h"
 #include "datasets/dataset.h"
-#include "plugin/pictures/mujoco_renderer.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "tasks/demonstration/checkpoint_demonstrator.h"
 #include "tasks/demonstration/demonstration.h"
@@ -19,6 +18,7 @@
 #include "tasks/pusht/evaluation/pusht_task.h"
 #include "tasks/pusht/physics/reset.h"
 #include "tasks/task_code.h"
+#include "tests/support/renderer.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp::app {
@@ -47,11 +47,7 @@ std::vector<double> Values(datasets::Dataset& dataset, const std::string& name) 
 class RecorderTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    try {
-      MujocoRendererDescription();
-    } catch (const Error& error) {
-      GTEST_SKIP() << error.what();
-    }
+    if (const std::string why = mjp_test::RendererLacks(); !why.empty()) GTEST_SKIP() << why;
   }
 
   RecordOptions Options(const std::string& name, int64_t episodes) const {

@@ -15,15 +15,14 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/json.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/shared/philox.h"
-#include "plugin/pictures/mujoco_renderer.h"
 #include "tasks/mjcf/task_file.h"
 #include "tasks/mjcf/world.h"
 #include "tasks/results/episode.h"
 #include "tests/support/mujoco_fixture.h"
+#include "tests/support/renderer.h"
 
 namespace mjp::app {
 namespace {
@@ -210,11 +209,7 @@ TEST_F(SentinelsTest, SeeTheLastDigitOfGravity) {
 }
 
 TEST_F(SentinelsTest, PicturesAreThoseOfThisVersion) {
-  try {
-    mjp::MujocoRendererDescription();
-  } catch (const mjp::Error& error) {
-    GTEST_SKIP() << error.what();
-  }
+  if (const std::string why = mjp_test::RendererLacks(); !why.empty()) GTEST_SKIP() << why;
   const char* folder = std::getenv("MJPOLICY_WRITE_SENTINELS");
   const mjp::Json expected = folder == nullptr ? Expected() : mjp::Json();
   mjp::Json now;

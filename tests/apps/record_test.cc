@@ -70,10 +70,10 @@ TEST_F(RecordTest, KilledAtAnyMomentItHasWhatItSaidAndGoesOn) {
   for (const int lines : {1, 1, 2, 2, 3, 3}) {
     // the program itself is killed, not the shell around it
     const Outcome killed =
-        RunMjpolicy(Command("killed", 1000) + " > " + log +
-                    " 2>&1 & while kill -0 $! && [ $(grep -c '^saved' " + log + ") -lt " +
-                    std::to_string(lines) + " ]; do sleep 0.01; done; sleep " +
-                    std::to_string(milliseconds * 1e-3) + "; kill -9 $!; wait $!");
+        RunMjpolicy(Command("killed", 1000) + " > " + log + " 2>&1 & while kill -0 $! && [ $(cat " +
+                    log + " 2>/dev/null | grep -c '^saved') -lt " + std::to_string(lines) +
+                    " ]; do sleep 0.01; done; sleep " + std::to_string(milliseconds * 1e-3) +
+                    "; kill -9 $!; wait $!");
     EXPECT_EQ(killed.code, 137) << killed.text;
     milliseconds += 7;
     const int64_t announced = Announced(log);

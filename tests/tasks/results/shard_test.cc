@@ -98,9 +98,10 @@ TEST_F(ShardFromEnvironmentTest, ArraysMayStartAnywhereAndLeaveOutNumbers) {
 TEST_F(ShardFromEnvironmentTest, ContradictionsAreErrorsOfUsage) {
   const std::string origin = "code 1: SLURM_ARRAY_TASK_ID ";
   EXPECT_EQ(Array("4", "0", "1"), origin + "4: there is no shard 4 of 4; shards are 0/N to N-1/N");
-  EXPECT_EQ(Array("0", "1", "1").substr(0, origin.size()), origin) << "before the first";
-  EXPECT_EQ(Array("7", "0", "2").substr(0, origin.size()), origin) << "between two";
-  EXPECT_EQ(Array("2", "0", "0").substr(0, origin.size()), origin) << "no step";
+  const std::string none = ": there is no shard -1 of 4; shards are 0/N to N-1/N";
+  EXPECT_EQ(Array("0", "1", "1"), origin + "0" + none) << "before the first";
+  EXPECT_EQ(Array("7", "0", "2"), origin + "7" + none) << "between two";
+  EXPECT_EQ(Array("2", "0", "0"), origin + "2" + none) << "no step";
   EXPECT_EQ(Array("x", "0", "1"),
             "code 1: SLURM_ARRAY_TASK_ID is 'x', not a number; give --shard i/N, or --shard 0/1 "
             "for the whole evaluation");

@@ -58,14 +58,20 @@ TEST_F(InstanceStateTest, ClearLeavesAValidStateBeforeTheFirstObservation) {
   EXPECT_THAT(state_.previous_chunk(), ElementsAre(0, 0, 0, 0));
 }
 
+TEST_F(InstanceStateTest, FieldsStandInTheOrderThatStateSays) {
+  Push(1);
+  state_.BeginChunk(17);
+  const std::vector<mjtNum> fields(memory_.begin() + 4, memory_.begin() + 4 + kFields);
+  EXPECT_THAT(fields,
+              ElementsAre(20261124 + kSize, 5, 1, mjp::InstanceState::kNoTick, 1, 17, 1, 1, 1));
+}
+
 TEST_F(InstanceStateTest, OtherMemoryIsNotValid) {
   mjp::StateShape larger = kShape;
   larger.chunk = 5;
   EXPECT_FALSE(mjp::InstanceState(larger, memory_.data() + 4).Valid());
   std::vector<mjtNum> zeros(kSize);
   EXPECT_FALSE(mjp::InstanceState(kShape, zeros.data()).Valid());
-  // the mark of the layout with 9 fields: files of saved states have it
-  EXPECT_EQ(memory_[4], 20261124 + kSize);
 }
 
 TEST_F(InstanceStateTest, TheFirstObservationFillsAllPlacesAndLaterOnesMoveThem) {
@@ -119,22 +125,46 @@ TEST_F(InstanceStateTest, ChunksInARowAreCountedToABoundThatFitsAnInt) {
 class PolicyStatesTest : public PluginTest {
  protected:
   PolicyStatesTest() {
-    policy_.act = [](const SeenInput&) { return std::vector<float>(32, 0.5f); };
+    policy_.config.state_dim = policy_.config.action_dim = 1;
+    const auto attributes = [](const char* joint) {
+      return Set("checkpoint", Folder()) + Set("state", joint) + Set("actuators", joint);
+    };
+    model_ = Compile(
+        Xml(attributes("ax"), "", "<instance name=\"second\">" + attributes("ay") + "</instance>"));
+    data_.reset(mj_makeData(model_.get()));
   }
+  // A field of an instance, as plugin/state.h numbers them.
+  mjtNum& Field(int instance, int field) {
+    return data_->plugin_state[model_->plugin_stateadr[instance] + field];
+  }
+
+  ModelPtr model_;
+  DataPtr data_;
 };
 
-TEST_F(PolicyStatesTest, SeedsFailuresAndDecisionsAreThoseOfTheModelsPolicies) {
-  const ModelPtr model = Compile(Xml(Basic()));
-  const DataPtr data(mj_makeData(model.get()));
-  ASSERT_THAT(mjp::PolicyInstances(model.get()), ElementsAre(0));
-  mjp::SetEpisodeSeed(model.get(), data.get(), 77);
-  EXPECT_EQ(data->plugin_state[model->plugin_stateadr[0] + 1], 77);
-  EXPECT_EQ(mjp::PolicyDecisions(model.get(), data.get()), 0u);
-  mj_step(model.get(), data.get());
-  EXPECT_EQ(mjp::PolicyDecisions(model.get(), data.get()), 1u);
-  EXPECT_FALSE(mjp::PolicyFailed(model.get(), data.get()));
-  data->plugin_state[model->plugin_stateadr[0] + 2] = 0;
-  EXPECT_TRUE(mjp::PolicyFailed(model.get(), data.get()));
+TEST_F(PolicyStatesTest, EveryPolicyOfTheModelGetsTheSeed) {
+  ASSERT_THAT(mjp::PolicyInstances(model_.get()), ElementsAre(0, 1));
+  ASSERT_GT(model_->plugin_stateadr[1], kFields);
+  mjp::SetEpisodeSeed(model_.get(), data_.get(), 77);
+  for (const int instance : {0, 1}) EXPECT_EQ(Field(instance, 1), 77) << instance;
+}
+
+TEST_F(PolicyStatesTest, DecisionsAreCountedTogether) {
+  EXPECT_EQ(mjp::PolicyDecisions(model_.get(), data_.get()), 0u);
+  mj_step(model_.get(), data_.get());
+  EXPECT_EQ(mjp::PolicyDecisions(model_.get(), data_.get()), 2u);
+  Field(1, 4) = 5;
+  EXPECT_EQ(mjp::PolicyDecisions(model_.get(), data_.get()), 6u);
+}
+
+TEST_F(PolicyStatesTest, OneFailureIsAFailure) {
+  mj_step(model_.get(), data_.get());
+  for (const int instance : {0, 1}) {
+    EXPECT_FALSE(mjp::PolicyFailed(model_.get(), data_.get()));
+    Field(instance, 2) = 0;
+    EXPECT_TRUE(mjp::PolicyFailed(model_.get(), data_.get())) << instance;
+    Field(instance, 2) = 1;
+  }
 }
 
 }  // namespace

@@ -81,6 +81,15 @@ TEST_F(ResultsFolderTest, NumbersThatNoEpisodeHasAreRefused) {
   }
 }
 
+TEST_F(ResultsFolderTest, EitherFileAloneIsAResult) {
+  EXPECT_FALSE(HoldsResults(root_));
+  for (const char* name : {"run.json", "episodes.jsonl"}) {
+    const std::string file = directory_.Write(name, "");
+    EXPECT_TRUE(HoldsResults(root_)) << name;
+    std::filesystem::remove(file);
+  }
+}
+
 TEST_F(ResultsFolderTest, OneWhoKnowsThatAllIsThereWritesNothing) {
   const std::vector<int> indices = {0, 1};
   {

@@ -56,7 +56,8 @@ class MergeTest : public ::testing::Test {
     directory_.Write(name + "/run.json", R"({"task": "pusht", "episodes": 5, "seed": 100, )" +
                                              more + R"("shard": ")" + shard + R"("})");
   }
-  void MakeShard(const std::string& name, const std::string& shard, const std::vector<int>& episodes) {
+  void MakeShard(const std::string& name, const std::string& shard,
+                 const std::vector<int>& episodes) {
     fs::create_directories(directory_ / (name + "/videos"));
     Run(name, shard);
     Log(name, episodes);
@@ -124,6 +125,20 @@ TEST_F(MergeTest, ShardsWithoutASummaryTookNoTime) {
 TEST_F(MergeTest, ASummaryThatIsNoneIsNamed) {
   directory_.Write("s1/eval_info.json", R"({"overall": {}})");
   ExpectRefused(mjp::ExitCode::kBadInput, "s1/eval_info.json: is not the summary of an evaluation");
+}
+
+TEST_F(MergeTest, SummariesAreReadWithinBounds) {
+  const auto nested = [](int depth) {
+    return R"({"overall": {"eval_s": 2.5}, "more": )" + std::string(depth - 1, '[') +
+           std::string(depth - 1, ']') + "}";
+  };
+  const std::string file = directory_.Write("s1/eval_info.json", nested(17));
+  ExpectRefused(mjp::ExitCode::kBadInput, "s1/eval_info.json");
+  fs::resize_file(file, (uintmax_t{1} << 30) + 1);  // a hole, no blocks
+  ExpectRefused(mjp::ExitCode::kBadInput, "1073741824");
+  directory_.Write("s1/eval_info.json", nested(16));
+  Merge(options_);
+  EXPECT_EQ(Summary().at("overall").at("eval_s"), 5.0);
 }
 
 TEST_F(MergeTest, CopiesTheVideosOfItsEpisodes) {

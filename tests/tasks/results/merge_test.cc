@@ -63,7 +63,7 @@ class MergeTest : public ::testing::Test {
     Log(name, episodes);
     directory_.Write(name + "/eval_info.json", R"({"overall": {"eval_s": 2.5}})");
   }
-  void Film(const std::string& stem) const {
+  void WriteVideo(const std::string& stem) const {
     const auto writer = VideoWriter::Open(directory_ / stem, 64, 48, 10);
     for (int i = 0; i < 3; ++i) writer->Add(Picture(64, 48, static_cast<uint8_t>(20 * i)));
     writer->Close();
@@ -142,9 +142,9 @@ TEST_F(MergeTest, SummariesAreReadWithinBounds) {
 }
 
 TEST_F(MergeTest, CopiesTheVideosOfItsEpisodes) {
-  Film("s0/videos/eval_episode_2");
-  Film("s1/videos/eval_episode_1");
-  Film("s1/videos/eval_episode_9");  // of no episode
+  WriteVideo("s0/videos/eval_episode_2");
+  WriteVideo("s1/videos/eval_episode_1");
+  WriteVideo("s1/videos/eval_episode_9");  // of no episode
   directory_.Write("s0/videos/eval_episode_0.avi", "torn");
   Merge(options_);
   const std::string videos = directory_ / "merged/videos/eval_episode_";
@@ -174,7 +174,7 @@ TEST_F(MergeTest, ResultsThatAreThereStayUnlessTold) {
 }
 
 TEST_F(MergeTest, NothingIsLeftWhereAVideoCannotBeCopied) {
-  Film("s0/videos/eval_episode_2");
+  WriteVideo("s0/videos/eval_episode_2");
   fs::create_directories(directory_ / "merged");
   directory_.Write("merged/videos", "a file where the folder should be");
   ExpectRefused(mjp::ExitCode::kBadInput, "cannot copy the video");

@@ -126,19 +126,19 @@ TEST_F(ResultsFolderTest, TornVideosGoAndOthersFilesStay) {
 
 TEST_F(ResultsFolderTest, WholeVideosStayOnResumeAndGoWithTheirResults) {
   std::filesystem::create_directory(root_ + "/videos");
-  const auto film = [this] {
+  const auto write_video = [this] {
     const auto writer = VideoWriter::Open(root_ + "/videos/eval_episode_0", 64, 48, 10);
     writer->Add(Picture(64, 48, 100));
     writer->Close();
     return writer->file();
   };
   ResultsFolder(root_, kRunA, ExistingResults::kRefuse).Append(Episode(0));
-  const std::string video = film();
+  const std::string video = write_video();
   { ResultsFolder folder(root_, kRunA, ExistingResults::kResume); }
   EXPECT_TRUE(std::filesystem::exists(video));
   { ResultsFolder folder(root_, kRunA, ExistingResults::kOverwrite); }
   EXPECT_FALSE(std::filesystem::exists(video));
-  film();
+  write_video();
   ResultsFolder(root_, kRunA, ExistingResults::kResume).Discard();
   EXPECT_FALSE(std::filesystem::exists(video));
   EXPECT_FALSE(HoldsResults(root_));

@@ -58,6 +58,39 @@ TEST(NpyTest, ReadsEveryTypeAndVersion) {
   EXPECT_THAT(Parse(File(header("|u1", "(2,)"), "\xff\x01")).ToDoubles(), ElementsAre(255, 1));
   EXPECT_EQ(Parse(File(header("<f8", "()"), Bytes<double>({3}))).size(), 1);
   EXPECT_EQ(Parse(File(header("<f8", "(0, 5)"), "")).size(), 0);
+  EXPECT_THAT(Parse(File(header("|u1", "(1, 90)"), std::string(90, 'x'))).shape,
+              ElementsAre(1, 90));
+}
+
+TEST(NpyTest, ReadsHeadersOfMoreThan256Bytes) {
+  const std::string padded = kHeader + std::string(300, ' ');
+  for (const int version : {1, 2, 3}) {
+    const NpyArray array = Parse(File(padded, kElements, version));
+    EXPECT_THAT(array.ToDoubles(), ElementsAre(1, 2, 3, -4.5, 5, 6)) << version;
+  }
+}
+
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+TEST(NpyTest, WritesTheHeaderOfTheFormat) {
+  const auto header = [](const std::vector<int64_t>& shape) {
+    const std::vector<double> values(6);
+    const std::string file = NpyText(MakeNpy(values, shape), "test");
+    return file.substr(10, file.find('}') + 1 - 10);
+  };
+  EXPECT_EQ(header({6}), "{'descr': '<f8', 'fortran_order': False, 'shape': (6,), }");
+  EXPECT_EQ(header({3, 2}), "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }");
+  EXPECT_EQ(header({1, 2, 3}), "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2, 3), }");
+}
+
+TEST(NpyTest, SaysTheLengthOfALongHeader) {
+  std::vector<int64_t> shape(7200, 1000000);
+  shape[0] = 0;
+  const std::string file = NpyText(MakeNpy(std::vector<double>(), shape), "test");
+  const size_t length = static_cast<uint8_t>(file[8]) + 256 * static_cast<uint8_t>(file[9]);
+  EXPECT_EQ(length, file.size() - 10);
+  EXPECT_GT(length, 246u * 256) << "so that no other base gives the same digits";
+  EXPECT_EQ(file.size() % 64, 0u);
+  EXPECT_EQ(file.back(), '\n');
 }
 
 TEST(NpyTest, RefusesEveryTruncationAndEveryTail) {
@@ -80,6 +113,16 @@ TEST(NpyTest, SurvivesEveryChangedByte) {
       } catch (const mjp::Error&) {
       }
     }
+  }
+}
+
+TEST(NpyTest, ReadsNoDigitBehindTheHeader) {
+  const std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (3";
+  try {
+    Parse(File(header, "1)}"));
+    FAIL() << "accepted";
+  } catch (const mjp::Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("',' is missing in the shape"));
   }
 }
 
@@ -106,6 +149,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Malformed{"", "'{' is missing"}, Malformed{"{}", "is missing"},
         Malformed{"{'descr': '<f4', 'fortran_order': False}", "is missing"},
+        Malformed{"{'fortran_order': False, 'shape': (3, 2)}", "is missing"},
+        Malformed{"{'descr': '<f4', 'shape': (3, 2)}", "is missing"},
         Malformed{"{'descr': '>f4', 'fortran_order': False, 'shape': (3, 2)}", "'>f4'"},
         Malformed{"{'descr': '|O', 'fortran_order': False, 'shape': (3, 2)}", "'|O'"},
         Malformed{"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3, 2)}", "string"},
@@ -169,6 +214,17 @@ TEST_F(NpyFileTest, WhatIsWrittenIsReadBack) {
   EXPECT_EQ((std::filesystem::file_size(Path("a.npy")) - 48) % 64, 0u);
   // nothing but the file is left
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(NpyFileTest, RefusesMoreThan16GibBytes) {
+  std::ofstream(Path("a.npy")).close();
+  std::filesystem::resize_file(Path("a.npy"), (uintmax_t{1} << 34) + 1);  // a hole, no blocks
+  try {
+    ReadNpy(Path("a.npy"));
+    FAIL() << "accepted";
+  } catch (const mjp::Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("17179869184"));
+  }
 }
 
 TEST_F(NpyFileTest, ErrorsNameTheFile) {

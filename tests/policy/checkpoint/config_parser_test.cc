@@ -96,8 +96,21 @@ TEST(ConfigParser, ReadsTheOldestConfig) {
   EXPECT_TRUE(file.policy.cameras.empty());
   EXPECT_EQ(UnetConfigOf(file).CondDim(), 36);
   EXPECT_EQ(file.modes.at("observation.state"), Normalization::kMeanStd);
-  json["input_normalization_modes"].erase("observation.state");
-  EXPECT_THAT(RefusalOf(json), HasSubstr("observation.state"));
+  EXPECT_EQ(file.policy.state_dim, 2);
+  EXPECT_EQ(file.policy.action_dim, 2);
+  EXPECT_EQ(file.modes.at("action"), Normalization::kMinMax);
+  Json odd = json;
+  odd["input_normalization_modes"].erase("observation.state");
+  EXPECT_THAT(RefusalOf(odd), HasSubstr("observation.state"));
+  odd = json;
+  odd["input_normalization_modes"]["observation.velocity"] = "min_max";
+  EXPECT_THAT(RefusalOf(odd), HasSubstr("observation.velocity"));
+  odd = json;
+  odd["output_shapes"]["force"] = {2};
+  EXPECT_THAT(RefusalOf(odd), HasSubstr("other than \"action\""));
+  odd = json;
+  odd["input_shapes"] = Json::array();
+  EXPECT_THAT(RefusalOf(odd), HasSubstr("must be an object"));
 }
 
 TEST(ConfigParser, CamerasKeepTheFilesOrder) {
@@ -198,6 +211,105 @@ TEST(ConfigParser, NamesTheKeyOfEveryUnsupportedValue) {
   json["ema_power"] = 0.75;
   json["something_new"] = nullptr;
   EXPECT_EQ(RefusalOf(json), "");
+}
+
+Json CameraOf(int channels, int height, int width) {
+  return {{"type", "VISUAL"}, {"shape", {channels, height, width}}};
+}
+
+TEST(ConfigParser, CamerasAreRgbAndOfOneSize) {
+  const Json config = LeRobotConfig();
+  const auto refusal = [&](const Json& second) {
+    Json json = config;
+    json["input_features"]["observation.images.second"] = second;
+    return RefusalOf(json);
+  };
+  EXPECT_EQ(refusal(CameraOf(3, 96, 96)), "");
+  EXPECT_THAT(refusal(CameraOf(4, 96, 96)), HasSubstr("must be [3, height, width]"));
+  EXPECT_THAT(refusal(CameraOf(3, 95, 96)), HasSubstr("all pictures must have one size"));
+  EXPECT_THAT(refusal(CameraOf(3, 96, 97)), HasSubstr("all pictures must have one size"));
+  EXPECT_THAT(refusal({{"type", "VISUAL"}, {"shape", {3, 96}}}), HasSubstr("\"shape\""));
+  EXPECT_THAT(refusal({{"type", "VISUAL"}, {"shape", {3, 96, 96, 1}}}), HasSubstr("\"shape\""));
+  Json more = CameraOf(3, 96, 96);
+  more["fps"] = 10;
+  EXPECT_THAT(refusal(more), HasSubstr("\"fps\""));
+}
+
+TEST(ConfigParser, SixteenCamerasAreTheMost) {
+  Json json = LeRobotConfig();
+  for (int i = 1; i < 16; ++i) {
+    json["input_features"]["observation.images." + std::to_string(i)] = CameraOf(3, 96, 96);
+  }
+  EXPECT_EQ(Parse(json).cameras.size(), 16u);
+  json["input_features"]["observation.images.16"] = CameraOf(3, 96, 96);
+  EXPECT_THAT(RefusalOf(json), HasSubstr("is that of a 17th camera"));
+}
+
+TEST(ConfigParser, VectorsHaveOneDimensionOfBoundedSize) {
+  const auto refusal = [](const Json& shape) {
+    Json json = LeRobotConfig();
+    json["input_features"]["observation.state"]["shape"] = shape;
+    return RefusalOf(json);
+  };
+  EXPECT_EQ(refusal({1}), "");
+  EXPECT_EQ(refusal({8192}), "");
+  for (const Json& odd : {Json{8193}, Json{0}, Json{2, 2}, Json::array()}) {
+    EXPECT_THAT(refusal(odd), HasSubstr("\"shape\"")) << odd;
+  }
+}
+
+TEST(ConfigParser, InputsHaveTheNameAndTheTypeTogether) {
+  const auto refusal = [](const char* name, const char* type) {
+    Json json = LeRobotConfig();
+    json["input_features"][name] = {{"type", type}, {"shape", {2}}};
+    return RefusalOf(json);
+  };
+  EXPECT_EQ(refusal("observation.environment_state", "ENV"), "");
+  for (const auto& [name, type] :
+       {std::pair("observation.environment_state", "STATE"), std::pair("observation.state", "ENV"),
+        std::pair("observation.velocity", "ENV"), std::pair("observation.velocity", "STATE")}) {
+    EXPECT_THAT(refusal(name, type), HasSubstr("does not fit the name")) << name << " " << type;
+  }
+}
+
+TEST(ConfigParser, OutputsAreTheActionAlone) {
+  Json json = LeRobotConfig();
+  json["output_features"]["force"] = json["output_features"]["action"];
+  EXPECT_THAT(RefusalOf(json), HasSubstr("\"force\""));
+  json = LeRobotConfig();
+  json["output_features"]["action"]["type"] = "STATE";
+  EXPECT_THAT(RefusalOf(json), HasSubstr("ACTION"));
+  json = LeRobotConfig();
+  json["output_features"]["action"]["fps"] = 10;
+  EXPECT_THAT(RefusalOf(json), HasSubstr("\"fps\""));
+}
+
+TEST(ConfigParser, ModesAreKnownByTheirNames) {
+  const auto mode = [](const Json& text) { return mjp::ParseNormalization(text, "here"); };
+  EXPECT_EQ(mode("IDENTITY"), Normalization::kIdentity);
+  EXPECT_EQ(mode("MEAN_STD"), Normalization::kMeanStd);
+  EXPECT_EQ(mode("min_max"), Normalization::kMinMax);
+  EXPECT_EQ(mode("Quantiles"), Normalization::kQuantiles);
+  EXPECT_EQ(mode("QUANTILE10"), Normalization::kQuantile10);
+  EXPECT_THROW(mode("QUANTILE"), mjp::Error);
+  EXPECT_THROW(mode(3), mjp::Error);
+}
+
+TEST(ConfigParser, ATypeWithoutAModeIsLeftOrKeptAsItIs) {
+  const std::map<std::string, Normalization> modes = {{"ENV", Normalization::kMinMax}};
+  EXPECT_EQ(mjp::ModeOfType(modes, "ENV"), Normalization::kMinMax);
+  EXPECT_EQ(mjp::ModeOfType(modes, "VISUAL"), Normalization::kIdentity);
+  EXPECT_EQ(mjp::ModeOfType(modes, "STATE"), std::nullopt);
+  EXPECT_EQ(mjp::ModeOfType(modes, "ACTION"), std::nullopt);
+  Json json = LeRobotConfig();
+  json["normalization_mapping"] = {{"ACTION", "MIN_MAX"}, {"REWARD", "IDENTITY"}};
+  const mjp::ConfigFile file = mjp::ParseConfig(json, "config.json");
+  EXPECT_FALSE(file.modes.contains("observation.state"));
+  EXPECT_EQ(file.modes.at("observation.image"), Normalization::kIdentity);
+  json["normalization_mapping"] = {{"SOUND", "IDENTITY"}};
+  EXPECT_THAT(RefusalOf(json), HasSubstr("there are VISUAL, STATE, ENV, ACTION, REWARD, LANGUAGE"));
+  json["normalization_mapping"] = 3;
+  EXPECT_THAT(RefusalOf(json), HasSubstr("must be an object"));
 }
 
 TEST(ConfigParser, RefusesWhatIsNoObject) {

@@ -174,6 +174,31 @@ TEST(Safetensors, RefusesTooManyTensors) {
   EXPECT_THROW(Parse(File(header + "}", "")), mjp::Error);
 }
 
+TEST(Safetensors, TakesAsMuchMetadataAsItMay) {
+  const auto with_entries = [](int n) {
+    std::string header = "{\"__metadata__\":{";
+    for (int i = 0; i < n; ++i) header += (i ? ",\"" : "\"") + std::to_string(i) + "\":\"x\"";
+    return File(header + "}}", "");
+  };
+  EXPECT_EQ(Parse(with_entries(4096)).metadata().size(), 4096u);
+  EXPECT_THROW(Parse(with_entries(4097)), mjp::Error);
+}
+
+// those of the reference: https://github.com/huggingface/safetensors
+TEST(Safetensors, KnowsTheSizeOfEveryDtype) {
+  const std::pair<const char*, int> bits_of[] = {
+      {"BOOL", 8}, {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"U8", 8},
+      {"I8", 8},   {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8},
+      {"I16", 16}, {"U16", 16},    {"F16", 16},    {"BF16", 16},   {"F8_E5M2FNUZ", 8},
+      {"I32", 32}, {"U32", 32},    {"F32", 32},    {"C64", 64},    {"F64", 64},
+      {"I64", 64}, {"U64", 64}};
+  for (const auto& [dtype, bits] : bits_of) {
+    const std::string data(static_cast<size_t>(bits), 'x');  // of eight elements
+    EXPECT_NO_THROW(Parse(File(Entry(dtype, "[8]", "[0," + std::to_string(bits) + "]"), data)))
+        << dtype;
+  }
+}
+
 TEST(Safetensors, ReadsBackWhatIsWritten) {
   TempDir dir;
   const std::vector<float> values = {0.0f, -1.5f, 3.25f, 65504.0f, 1e-7f, 0.1f};

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "tasks/recording/video.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp::app {
@@ -81,6 +82,15 @@ TEST_F(ResultsFolderTest, NumbersThatNoEpisodeHasAreRefused) {
   }
 }
 
+TEST_F(ResultsFolderTest, EitherFileAloneIsAResult) {
+  EXPECT_FALSE(HoldsResults(root_));
+  for (const char* name : {"run.json", "episodes.jsonl"}) {
+    const std::string file = directory_.Write(name, "");
+    EXPECT_TRUE(HoldsResults(root_)) << name;
+    std::filesystem::remove(file);
+  }
+}
+
 TEST_F(ResultsFolderTest, OneWhoKnowsThatAllIsThereWritesNothing) {
   const std::vector<int> indices = {0, 1};
   {
@@ -112,6 +122,26 @@ TEST_F(ResultsFolderTest, TornVideosGoAndOthersFilesStay) {
   EXPECT_FALSE(std::filesystem::exists(videos + ".eval_episode_0.mp4.17.part"));
   EXPECT_TRUE(std::filesystem::exists(videos + "mine.mp4"));
   EXPECT_TRUE(VideosIn(root_, folder.finished()).empty());
+}
+
+TEST_F(ResultsFolderTest, WholeVideosStayOnResumeAndGoWithTheirResults) {
+  std::filesystem::create_directory(root_ + "/videos");
+  const auto write_video = [this] {
+    const auto writer = VideoWriter::Open(root_ + "/videos/eval_episode_0", 64, 48, 10);
+    writer->Add(Picture(64, 48, 100));
+    writer->Close();
+    return writer->file();
+  };
+  ResultsFolder(root_, kRunA, ExistingResults::kRefuse).Append(Episode(0));
+  const std::string video = write_video();
+  { ResultsFolder folder(root_, kRunA, ExistingResults::kResume); }
+  EXPECT_TRUE(std::filesystem::exists(video));
+  { ResultsFolder folder(root_, kRunA, ExistingResults::kOverwrite); }
+  EXPECT_FALSE(std::filesystem::exists(video));
+  write_video();
+  ResultsFolder(root_, kRunA, ExistingResults::kResume).Discard();
+  EXPECT_FALSE(std::filesystem::exists(video));
+  EXPECT_FALSE(HoldsResults(root_));
 }
 
 TEST_F(ResultsFolderTest, RefusesWhatIsThereUnlessTold) {

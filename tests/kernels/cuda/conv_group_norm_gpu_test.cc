@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/norm/conv_group_norm.cuh"
 #include "kernels/reference/group_norm_reference.h"
+#include "tests/support/goldens/differences.h"
 #include "tests/support/gpu/device_buffer.h"
 
 namespace {
@@ -32,13 +33,6 @@ const Case kCases[] = {
     {"whole maps, one group", 5, 18, 64, 64, 3, 1, 1, false, false, true, 13},
 };
 
-// `copies` times `v`, one behind the other.
-std::vector<uint8_t> Repeated(const std::vector<uint8_t>& v, int copies) {
-  std::vector<uint8_t> out;
-  for (int i = 0; i < copies; ++i) out.insert(out.end(), v.begin(), v.end());
-  return out;
-}
-
 class ConvGroupNormGpu : public testing::TestWithParam<Format> {};
 
 // y = act(GN(conv(x)) + residual), in double on rounded operands; copies of a picture have its
@@ -64,8 +58,8 @@ TEST_P(ConvGroupNormGpu, AgreesWithTheDefinition) {
                shift = operands.Draw(c.out_c, 0.0f, 1.0f);
 
     const auto packed = mjp::PackConvWeights(format, s, w.data(), c.in_c);
-    const auto stored_x = Repeated(mjp_test::Stored(format, x), c.copies);
-    const auto stored_residual = Repeated(mjp_test::Stored(format, residual), c.copies);
+    const auto stored_x = mjp_test::Repeated(mjp_test::Stored(format, x), c.copies);
+    const auto stored_residual = mjp_test::Repeated(mjp_test::Stored(format, residual), c.copies);
     const mjp_test::DeviceBuffer dw(packed), dx(stored_x), dr(stored_residual),
         dy(stored_residual.size()), db(bias), dscale(scale), dshift(shift);
     a.conv.x = dx.data(), a.conv.weight = dw.data(), a.conv.y = dy.data();

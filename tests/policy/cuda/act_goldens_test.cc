@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <string>
 #include <tuple>
 
@@ -9,6 +7,7 @@
 #include "policy/cuda/self_check.h"
 #include "tests/policy/act/act_golden_checks.h"
 #include "tests/support/goldens/act_cases.h"
+#include "tests/support/goldens/differences.h"
 
 // ACT on the GPU against what LeRobot computed in float64. Limits: the goldens' own suggestion.
 
@@ -26,20 +25,6 @@ ActLimits LimitsOf(Precision precision) {
   return {1e-2, 1e-2};
 }
 
-// Of a and b; `per_unit`: divided by 1 + |b|.
-double LargestDifference(const std::vector<float>& a, const std::vector<float>& b,
-                         bool per_unit = false) {
-  EXPECT_EQ(a.size(), b.size());
-  double worst = 0;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    const double expected = b[i];
-    const double d = std::abs(a[i] - expected) / (per_unit ? 1 + std::abs(expected) : 1);
-    if (!(d <= worst)) worst = d;  // NaN sticks
-    if (std::isnan(d)) return d;
-  }
-  return worst;
-}
-
 // The middle one of `batch` environments alike, of values (rows, batch, width) or (batch, ...).
 std::vector<float> Middle(const mjp::Tensor& all, bool tokens_first, int batch) {
   const size_t rows = tokens_first ? all.shape[0] : 1;
@@ -50,13 +35,6 @@ std::vector<float> Middle(const mjp::Tensor& all, bool tokens_first, int batch) 
     one.insert(one.end(), from, from + static_cast<ptrdiff_t>(width));
   }
   return one;
-}
-
-template <typename T>
-std::vector<T> Repeated(const std::vector<T>& one, int batch) {
-  std::vector<T> all;
-  for (int n = 0; n < batch; ++n) all.insert(all.end(), one.begin(), one.end());
-  return all;
 }
 
 class CudaAct : public testing::TestWithParam<std::tuple<const char*, Precision>> {};
@@ -77,9 +55,9 @@ TEST_P(CudaAct, AgreesWithTheGoldens) {
     options.precision = precision;
     options.batch = batch;
     const auto policy = mjp::CreateCudaPolicy(checkpoint, options);
-    const auto frames = Repeated(stored.frames, batch);
-    const auto state = Repeated(stored.state, batch);
-    const auto environment = Repeated(stored.environment, batch);
+    const auto frames = mjp_test::Repeated(stored.frames, batch);
+    const auto state = mjp_test::Repeated(stored.state, batch);
+    const auto environment = mjp_test::Repeated(stored.environment, batch);
     mjp::PolicyInput input;
     input.count = batch;
     input.frames = frames, input.state = state, input.environment = environment;
@@ -100,8 +78,9 @@ TEST_P(CudaAct, AgreesWithTheGoldens) {
       // no norm bounds the backbone's values, of up to 17, nor the tokens made of them; the goldens
       // have no figure for either in rounded formats
       const bool per_unit = (map || what == "encoder_in") && precision != Precision::kFp32;
-      const double worst = LargestDifference(Middle(trace.tensors.at(what), !action && !map, batch),
-                                             file.Floats(entry.name).data, per_unit);
+      const double worst =
+          mjp_test::LargestDifference(Middle(trace.tensors.at(what), !action && !map, batch),
+                                      file.Floats(entry.name).data, per_unit);
       RecordProperty(what, std::to_string(worst));
       EXPECT_LE(worst, action ? limits.actions : limits.inner) << what;
       ++compared;
@@ -109,8 +88,8 @@ TEST_P(CudaAct, AgreesWithTheGoldens) {
     EXPECT_GE(compared, 4);
     const size_t chunk = graph.actions.size() / batch;
     const auto from = graph.actions.begin() + static_cast<ptrdiff_t>(batch / 2 * chunk);
-    EXPECT_LE(LargestDifference({from, from + static_cast<ptrdiff_t>(chunk)},
-                                file.Floats("out/action_full.f64").data),
+    EXPECT_LE(mjp_test::LargestDifference({from, from + static_cast<ptrdiff_t>(chunk)},
+                                          file.Floats("out/action_full.f64").data),
               limits.actions);
   }
 }

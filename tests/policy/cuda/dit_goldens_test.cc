@@ -2,13 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <string>
 #include <tuple>
 
 #include "policy/cuda/cuda_policy.h"
 #include "policy/cuda/self_check.h"
+#include "tests/support/goldens/differences.h"
 
 // multi_task_dit on the GPU against what LeRobot computed in float64. Limits: the goldens' own
 // suggestion.
@@ -24,24 +23,6 @@ Limits LimitsOf(Precision precision) {
   if (precision == Precision::kFp32) return {2e-5, 4e-6, 2e-5, 3e-5};
   if (precision == Precision::kBf16) return {1e-1, 3e-2, 1e-1, 2e-1};
   return {1e-2, 3e-3, 1e-2, 2e-2};
-}
-
-double LargestDifference(const std::vector<float>& a, const std::vector<float>& b) {
-  EXPECT_EQ(a.size(), b.size());
-  double worst = 0;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    const double d = std::abs(static_cast<double>(a[i]) - b[i]);
-    if (!(d <= worst)) worst = d;  // NaN sticks
-    if (std::isnan(d)) return d;
-  }
-  return worst;
-}
-
-template <typename T>
-std::vector<T> Repeated(const std::vector<T>& one, int batch) {
-  std::vector<T> all;
-  for (int n = 0; n < batch; ++n) all.insert(all.end(), one.begin(), one.end());
-  return all;
 }
 
 // The last of `batch` environments alike, of values (rows, batch, size).
@@ -67,9 +48,10 @@ class CudaDit : public testing::TestWithParam<std::tuple<const char*, Precision>
     const mjp::SafetensorsFile inputs = mjp_test::DitTensors(network);
     const mjp::SamplerTraits traits = checkpoint->network->sampler();
     const std::vector<float> cond = inputs.Floats("out/cond.f64").data;
-    const auto frames = Repeated(one.frames, batch);
-    const auto state = Repeated(one.state, batch), x_start = Repeated(one.x_start, batch);
-    const auto conds = Repeated(cond, batch);
+    const auto frames = mjp_test::Repeated(one.frames, batch);
+    const auto state = mjp_test::Repeated(one.state, batch),
+               x_start = mjp_test::Repeated(one.x_start, batch);
+    const auto conds = mjp_test::Repeated(cond, batch);
     const std::vector<std::vector<int>> ids(batch, mjp_test::TextIds(inputs));
     std::vector<float> noise;
     for (int t = 0; t < traits.noise_steps; ++t) {
@@ -102,7 +84,7 @@ class CudaDit : public testing::TestWithParam<std::tuple<const char*, Precision>
     const double factor = chain == "dit_absolute_ddim20" ? 3 : 1;  // divides by small noise levels
     const auto check = [&](const char* what, const std::vector<float>& a,
                            const std::vector<float>& b, double limit) {
-      const double worst = LargestDifference(a, b);
+      const double worst = mjp_test::LargestDifference(a, b);
       RecordProperty(what, std::to_string(worst));
       EXPECT_LE(worst, limit) << what;
     };

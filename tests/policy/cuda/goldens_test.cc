@@ -5,6 +5,7 @@
 #include <string>
 
 #include "policy/cuda/cuda_policy.h"
+#include "tests/support/goldens/differences.h"
 #include "tests/support/goldens/golden_runs.h"
 
 namespace {
@@ -23,17 +24,6 @@ Limits LimitsOf(Precision p) {
   if (p == Precision::kFp32) return {2e-5, 3e-5, 5e-3};
   if (p == Precision::kBf16) return {3e-2, 6e-2, 8.0};
   return {5e-3, 1e-2, 2.0};
-}
-
-double LargestDifference(const std::vector<float>& a, const std::vector<float>& b) {
-  EXPECT_EQ(a.size(), b.size());
-  double worst = 0;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    const double d = std::abs(static_cast<double>(a[i]) - b[i]);
-    if (!(d <= worst)) worst = d;  // NaN sticks
-    if (std::isnan(d)) return d;
-  }
-  return worst;
 }
 
 class CudaGoldens : public testing::TestWithParam<std::tuple<int, Precision>> {};
@@ -65,18 +55,18 @@ TEST_P(CudaGoldens, ChainAgreesStepByStep) {
     EXPECT_EQ(eager.actions, graph.actions) << "a graph must give the bits of its launches";
 
     if (golden.frames != nullptr) {
-      const double cond = LargestDifference(FirstEnvironment(trace.global_cond, 1, batch),
-                                            file.Floats("out/global_cond.f64").data);
+      const double cond = mjp_test::LargestDifference(FirstEnvironment(trace.global_cond, 1, batch),
+                                                      file.Floats("out/global_cond.f64").data);
       RecordProperty("cond", std::to_string(cond));
       EXPECT_LE(cond, limits.cond) << "global_cond";
     }
     const size_t steps = golden.steps;
-    const double x = LargestDifference(FirstEnvironment(trace.x_steps, steps, batch),
-                                       file.Floats("out/x_steps.f64").data);
-    const double eps = LargestDifference(FirstEnvironment(trace.eps_steps, steps, batch),
-                                         file.Floats("out/eps_steps.f64").data);
-    const double pixels = LargestDifference(FirstEnvironment(graph.actions, 1, batch),
-                                            file.Floats("out/action_full.f64").data);
+    const double x = mjp_test::LargestDifference(FirstEnvironment(trace.x_steps, steps, batch),
+                                                 file.Floats("out/x_steps.f64").data);
+    const double eps = mjp_test::LargestDifference(FirstEnvironment(trace.eps_steps, steps, batch),
+                                                   file.Floats("out/eps_steps.f64").data);
+    const double pixels = mjp_test::LargestDifference(FirstEnvironment(graph.actions, 1, batch),
+                                                      file.Floats("out/action_full.f64").data);
     std::printf("    %s batch %d: eps %.2g x %.2g pixels %.2g\n", golden.file, batch, eps, x,
                 pixels);
     EXPECT_LE(eps, limits.x) << "eps_steps";
@@ -127,7 +117,7 @@ TEST_P(CudaTimeParallel, ReachesTheChainInFewerPasses) {
   const std::vector<float>& expected = cpu_trace.x_steps;
   ASSERT_EQ(trace.x_steps.size(), expected.size());
   const size_t elements = expected.size() / golden.steps;
-  const double x = LargestDifference(
+  const double x = mjp_test::LargestDifference(
       {trace.x_steps.end() - static_cast<ptrdiff_t>(elements), trace.x_steps.end()},
       {expected.end() - static_cast<ptrdiff_t>(elements), expected.end()});
   std::printf("    %s window 16: x %.2g in %d passes, CPU %d\n", golden.file, x, graph.times.passes,
@@ -155,8 +145,8 @@ TEST_P(CudaTimeParallel, GivesUpWhereTheWindowDoesNotConverge) {
   EXPECT_EQ(eager.actions, graph.actions);
   EXPECT_LE(graph.times.passes, golden.steps);
   const auto file = mjp::SafetensorsFile::Read(path);
-  EXPECT_LE(LargestDifference(FirstEnvironment(trace.x_steps, golden.steps, 1),
-                              file.Floats("out/x_steps.f64").data),
+  EXPECT_LE(mjp_test::LargestDifference(FirstEnvironment(trace.x_steps, golden.steps, 1),
+                                        file.Floats("out/x_steps.f64").data),
             LimitsOf(precision).x)
       << "x_steps";
   std::printf("    %s abandoned its window: %d passes\n", golden.file, graph.times.passes);

@@ -180,14 +180,15 @@ TEST_F(ForkTest, ChildSaysThatTheGpuIsLost) {
 }
 
 TEST_F(ForkTest, ChildOfAParentOnTheGpuSaysSo) {
+#ifndef MJPOLICY_HAVE_CUDA
+  GTEST_SKIP() << "built without CUDA";
+#endif
   const std::string attributes = RealPolicy("1", "cuda");
   std::string error;
   const ModelPtr model = Compile(Xml(attributes), &error);
   TakeWarnings();
-  // no other reason is one to go without this test
-  if (error.find("no NVIDIA") != std::string::npos ||
-      error.find("no CUDA kernels") != std::string::npos)
-    GTEST_SKIP() << error;
+  // no other reason of the machine is one to go without this test
+  if (error.find("no NVIDIA") != std::string::npos) GTEST_SKIP() << error;
   ASSERT_NE(model, nullptr) << error;
   const DataPtr data(mj_makeData(model.get()));
   Run(model.get(), data.get(), 5);

@@ -64,7 +64,7 @@ __device__ __forceinline__ void MultiplyTile(WeightStream<kChunks>& weights, uin
   }
 }
 
-// A layer's products by warp `warp` of those that multiply. wait() returns when the input is there.
+// A layer's products by MMA warp `warp`. wait() returns when the input is there.
 template <Format F, int kTiles, int kChunks, typename Wait>
 __device__ __forceinline__ void MultiplyTiles(WeightStream<kChunks>& weights, const Layer& s,
                                               const SharedLayout& layout, uint8_t* shared, int warp,

@@ -15,7 +15,7 @@ namespace mjp {
 // AdaLN's terms (Peebles and Xie 2023): row r belongs to sequence r / rows_per_sequence, whose
 // vector of terms is of_time[time[sequence]] + of_condition[sequence / sequences_per_condition].
 struct TokenTerms {
-  const float* of_condition = nullptr;  // (conditions, pitch); null: the norm is affine
+  const float* of_condition = nullptr;  // (conditioning vectors, pitch); null: the norm is affine
   const float* of_time = nullptr;       // (times, pitch)
   const int* time = nullptr;            // (sequences)
   int64_t pitch = 0;

@@ -1,4 +1,4 @@
-// A transformer's input: a thread for each element. Vectors have few numbers: their products are
+// A transformer's input: a thread for each element. Vectors have few values: their products are
 // float32, column by column of the weights. Bytes moved: maps once, the result once or twice.
 
 #include "kernels/cuda/primitives/device_math.cuh"

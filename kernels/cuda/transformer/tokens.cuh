@@ -9,7 +9,7 @@ namespace mjp {
 
 // One token of a sequence: weight values + bias.
 struct VectorToken {
-  int in = 0;                     // numbers; 0: the bias alone
+  int in = 0;                     // values; 0: the bias alone
   const float* weight = nullptr;  // (in, width)
   const float* bias = nullptr;    // (width)
   const float* values = nullptr;  // (sequences, in)

@@ -196,9 +196,7 @@ void ActEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
   no_noise.hold_noise = 1;
   input_.Write(*checkpoint_, no_noise, input, &pool_);
   if (trace != nullptr) return Enqueue(source, trace);
-  const cudaStream_t stream = stream_.get();
-  CheckCuda(cudaGraphLaunch(graphs_.Get(source, stream, [&] { Enqueue(source, nullptr); }), stream),
-            "launch of the decision");
+  graphs_.Launch(source, stream_.get(), [&] { Enqueue(source, nullptr); });
 }
 
 void ActEngine::Wait(PolicyOutput& output) {

@@ -13,10 +13,9 @@ namespace mjp {
 // first needed.
 class DecisionGraphs {
  public:
-  // The graph of what `enqueue` puts into `stream`, which must be the same for a source each time.
-  // Throws Error, and what `enqueue` throws.
-  cudaGraphExec_t Get(PictureSource source, cudaStream_t stream,
-                      const std::function<void()>& enqueue);
+  // Launches the graph of what `enqueue` puts into `stream`, which must be the same for a source
+  // each time. Throws Error, and what `enqueue` throws.
+  void Launch(PictureSource source, cudaStream_t stream, const std::function<void()>& enqueue);
 
  private:
   std::array<CudaGraphExec, kPictureSources> graphs_;

@@ -209,12 +209,7 @@ void DitEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
   arena_.Upload(given_, input.global_cond.data(), input.global_cond.size_bytes());
   trace_ = trace;
   const cudaStream_t stream = stream_.get();
-  if (trace == nullptr) {
-    CheckCuda(
-        cudaGraphLaunch(graphs_.Get(source, stream, [&] { Enqueue(source, nullptr); }), stream),
-        "launch of the decision");
-    return;
-  }
+  if (trace == nullptr) return graphs_.Launch(source, stream, [&] { Enqueue(source, nullptr); });
   *trace = {};
   if (config_.objective == DitObjective::kDiffusion) {
     for (const DenoiseStep& step : chain_.steps) trace->timesteps.push_back(step.timestep);

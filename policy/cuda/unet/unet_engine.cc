@@ -149,9 +149,7 @@ void UnetEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
   chain_.UploadGiven(input, arena_);
   conditioning_.UploadGiven(input.global_cond, arena_);
   if (trace != nullptr) return EnqueueTraced(source, *trace);
-  const cudaStream_t stream = stream_.get();
-  CheckCuda(cudaGraphLaunch(graphs_.Get(source, stream, [&] { Enqueue(source, nullptr); }), stream),
-            "launch of the decision");
+  graphs_.Launch(source, stream_.get(), [&] { Enqueue(source, nullptr); });
 }
 
 void UnetEngine::Wait(PolicyOutput& output) {

@@ -201,7 +201,7 @@ TEST(ExecutionPlanTest, CodeForLessThanTheDeviceRunsWhatNeedsNoMore) {
   const GpuTraits old_code = mjp::OverriddenTraits(kH200, "code=80 wgmma=0");
   for (const std::string& network : mjp::NamedNetworks())
     EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code),
-              network == "compact" || network == "lerobot-128" ? "KKKKKK" : "LLLLLL")
+              network == "compact" ? "KKKKKK" : "LLLLLL")
         << network;
 }
 

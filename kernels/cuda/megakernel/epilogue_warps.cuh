@@ -13,6 +13,7 @@ namespace mjp::megakernel {
 struct EpilogueThread {
   int index, batch;
   int tile_row;         // of the output tile
+  int group;            // likewise
   int source_row;       // min(tile_row, rows - 1): unused rows compute what the last row does
   uint32_t step, cond;  // begin of FiLM's terms of the row's timestep and environment, values
 };
@@ -20,7 +21,7 @@ __device__ __forceinline__ EpilogueThread MakeEpilogueThread(const CtaState& cta
                                                              const OutputTile& tile, int batch,
                                                              int thread) {
   EpilogueThread t;
-  t.index = thread, t.batch = batch;
+  t.index = thread, t.batch = batch, t.group = tile.group;
   t.tile_row = batch * kRowsPerBatch + tile.row_slot;
   t.source_row = min(t.tile_row, cta.a.rows - 1);
   t.step = 0;
@@ -250,14 +251,15 @@ __device__ __forceinline__ TileInput InputOfTile(const Layer& layer, const Layer
 }
 
 // Rounds activations, and stores them at `to` or multiplies them with the head's weights.
-template <typename T>
+// kVirtual: of a CTA that stands for several.
+template <typename T, bool kVirtual>
 __device__ __forceinline__ void Publish(const CtaState& cta, const Layer& layer,
                                         const EpilogueThread& thread, int position, int channel,
                                         bool has_output, uint8_t* to, float4& x) {
   const uint2 four = RoundToStorage<T>(x);
   if (has_output) return StoreActivation(to, four);
-  SendHeadPartialSums(cta, layer, thread.tile_row, TileOfCta(blockIdx.x).group, x, position,
-                      channel);
+  SendHeadPartialSums(cta, layer, thread.tile_row,
+                      kVirtual ? thread.group : TileOfCta(blockIdx.x).group, x, position, channel);
 }
 
 // This thread's values of an output tile, before the bias, and FiLM's terms combined. prepare()
@@ -293,7 +295,8 @@ __device__ __forceinline__ float4 ReceiveTile(CtaState& cta, const TileInput& in
 // residual: the thread's values; in shared memory with warp specialisation.
 // t: terms of the channels; the row batch before leaves what both have in common.
 // local: accumulators of a CTA-local layer.
-// kRowBatches: 0 without warp specialisation, when terms are loaded after the first poll.
+// kRowBatches: 0 or kVirtualCtas without warp specialisation, when terms are loaded after the first
+// poll.
 template <typename T, int kRowBatches>
 __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
                                             const LayerDescriptor& desc,
@@ -344,7 +347,7 @@ __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
                                                                inverse_values, cta.moments),
                      x);
   if (adds_residual) Add4(x, added);
-  Publish<T>(cta, layer, thread, position, channel, has_output, to, x);
+  Publish<T, kRowBatches == kVirtualCtas>(cta, layer, thread, position, channel, has_output, to, x);
   if (kWarpSpecialized) ArriveAtBarrier<kActivationPublished>(batch);
   if (adds_residual) {
     residual = x;

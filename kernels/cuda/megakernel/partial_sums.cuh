@@ -21,6 +21,12 @@ struct AccumulatorLayout {
   }
 };
 
+// Bytes of the accumulators of a GEMM tile, both warpgroups' parts.
+inline size_t AccumulatorBytes(int positions, Format format) {
+  return size_t{2} * (format == Format::kFp16 ? AccumulatorLayout<__half>::Part(positions)
+                                              : AccumulatorLayout<__nv_bfloat16>::Part(positions));
+}
+
 __device__ __forceinline__ uint32_t RoundedPair(float first, float second) {
   const __half2 pair = __floats2half2_rn(first, second);
   return reinterpret_cast<const uint32_t&>(pair);

@@ -3,6 +3,7 @@
 
 #include "kernels/cuda/megakernel/cta_state.cuh"
 #include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/cuda/sampler/picard_sweep.cuh"
 
 // What a persistent kernel does between passes: every CTA runs the sampler step of the rows whose x
@@ -299,9 +300,9 @@ __device__ __forceinline__ void LoadInOutWeights(const CtaState& cta, float* fir
 template <auto kKernel, typename Args>
 void LaunchPersistent(const Args& args, int ctas, size_t shared_bytes, cudaStream_t stream,
                       int threads = kMmaThreads) {
-  static const cudaError_t allowed = cudaFuncSetAttribute(
-      kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxSharedBytesSm90);
-  CheckCuda(allowed, "shared memory of the megakernel");
+  CheckCuda(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 GpuTraits::Current().shared_bytes),
+            "shared memory of the megakernel");
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeCooperative;
   attribute.val.cooperative = 1;

@@ -18,6 +18,7 @@ using megakernel::Mailbox;
 using megakernel::OutputTile;
 
 constexpr int kPartChannels = 64;  // of an activation's part, where a group has as many
+constexpr int kHalfTileValues = 512;  // that 128 threads have
 constexpr int kMostWriters = 4;    // of a K slice's sums of an output tile
 
 int GroupChannels(const Layer& layer) { return layer.shape.out_c / kNormGroups; }
@@ -31,7 +32,9 @@ class Compiler {
   Compiler(const MegakernelProgram& program, const MegakernelFault& fault)
       : program_(program), fault_(fault) {
     PlaceLocations();
-    for (int cta = 0; cta < kCtas; ++cta) {
+    if (program.ctas > 0 && program.warp_specialized)
+      throw Unsupported("the portable kernel does not specialise warps");
+    for (int cta = 0; cta < (program.ctas > 0 ? program.ctas : kCtas); ++cta) {
       if (program.warp_specialized) {
         CompileMmaWarps(cta), CompileEpilogueWarps(cta);
       } else {
@@ -292,13 +295,36 @@ class Compiler {
       TouchAll(head_ + std::min(batch * kRowsPerBatch + cta % kRowsPerBatch, program_.rows - 1));
   }
 
+  // The CTAs of the schedule that a CTA without warp specialisation stands for.
+  std::vector<int> TilesOf(int cta) const {
+    if (program_.ctas == 0) return {cta};
+    std::vector<int> tiles;
+    for (int i = cta * kCtas / program_.ctas; i < (cta + 1) * kCtas / program_.ctas; ++i)
+      tiles.push_back(i % kNormGroups * kRowsPerBatch + i / kNormGroups);
+    return tiles;
+  }
+  int TileValues(int layer) const {
+    const NormConvShape& s = At(layer).shape;
+    return GroupChannels(At(layer)) * s.out_length * s.phases;
+  }
+  // Whether half of the threads have an output tile of every layer.
+  bool TilesAreSmall() const {
+    for (int layer = 0; layer < layer_count(); ++layer)
+      if (TileValues(layer) > kHalfTileValues) return false;
+    return true;
+  }
   // Threads [128 half, 128 half + 128) of a CTA without warp specialisation.
   void CompileThreads(int cta, int half) {
     const int actor = 2 * cta + half;
+    const std::vector<int> tiles = TilesOf(cta);
     Add(actor, Op::kSync, 0, kCta);
     for (int layer = 0; layer < layer_count(); ++layer) {
-      CompileThreadsGemm(layer, cta, half);
-      CompileThreadsEpilogue(layer, cta, half);
+      for (const int tile : tiles) CompileThreadsGemm(actor, layer, tile);
+      if (program_.ctas > 0 && TilesAreSmall()) {
+        CompilePairedEpilogues(actor, layer, tiles);
+      } else {
+        for (const int tile : tiles) CompileThreadsEpilogue(actor, layer, tile);
+      }
       if (layer > 0 && At(layer - 1).fence && fault_.kind != MegakernelFault::kNoBarrierBehindFence)
         Add(actor, Op::kSync, layer, kCta);
     }
@@ -307,13 +333,13 @@ class Compiler {
       Add(actor, Op::kRead, layer_count() - 1);
       for (int row = half; row < program_.rows; row += 2) TouchAll(head_ + row);
     } else if (half == 0) {
-      Step(actor, cta);
+      for (const int tile : tiles) Step(actor, tile);
     }
   }
-  void CompileThreadsGemm(int layer, int cta, int half) {
-    const int actor = 2 * cta + half;
+  void CompileThreadsGemm(int actor, int layer, int tile) {
+    const int half = actor % 2;
     const Layer& l = At(layer);
-    const GemmTile gemm = GemmTileOfCta(program_, layer, cta, fault_);
+    const GemmTile gemm = GemmTileOfCta(program_, layer, tile, fault_);
     if (l.shape.in_c == 0 || !gemm.has_work) return;
     const int channel0 = gemm.k_slice * l.k_slice;
     for (int done = 0; done < l.k_slice; done += megakernel::kBlockK) {
@@ -328,19 +354,31 @@ class Compiler {
     Add(actor, Op::kStore, layer);
     TouchSums(layer, true, gemm, 0, half);
   }
-  void CompileThreadsEpilogue(int layer, int cta, int half) {
-    const int actor = 2 * cta + half;
+  // Either half takes every other tile.
+  void CompilePairedEpilogues(int actor, int layer, const std::vector<int>& tiles) {
+    for (size_t i = 0; i < tiles.size(); i += 2) {
+      const size_t mine = i + actor % 2;
+      const bool any = mine < tiles.size();
+      if (any) Clear(actor, layer, 0, tiles[mine], 0, false);
+      if (At(layer).fence) Add(actor, Op::kFence, layer), Add(actor, Op::kSync, layer, kCta);
+      if (!any) continue;
+      TakeSums(actor, layer, 0, tiles[mine], 0, false);
+      Publish(actor, layer, 0, tiles[mine], 0, false);
+      TakeShortcut(actor, layer, 0, tiles[mine], 0, false);
+    }
+  }
+  void CompileThreadsEpilogue(int actor, int layer, int tile) {
+    const int half = actor % 2;
     const Layer& l = At(layer);
-    const int values = GroupChannels(l) * l.shape.out_length * l.shape.phases;
-    const bool halves = values > 512;
+    const bool halves = TileValues(layer) > kHalfTileValues;
     const bool any = half == 0 || halves;
-    if (any) Clear(actor, layer, 0, cta, half, halves);
+    if (any) Clear(actor, layer, 0, tile, half, halves);
     if (l.fence) Add(actor, Op::kFence, layer), Add(actor, Op::kSync, layer, kCta);
     if (!any) return;
-    TakeSums(actor, layer, 0, cta, half, halves);
+    TakeSums(actor, layer, 0, tile, half, halves);
     if (halves && l.epilogue.norm_scale) Add(actor, Op::kSync, layer, kCta);
-    Publish(actor, layer, 0, cta, half, halves);
-    TakeShortcut(actor, layer, 0, cta, half, halves);
+    Publish(actor, layer, 0, tile, half, halves);
+    TakeShortcut(actor, layer, 0, tile, half, halves);
   }
 
   const MegakernelProgram& program_;

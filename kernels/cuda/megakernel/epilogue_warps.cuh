@@ -16,6 +16,7 @@ struct EpilogueThread {
   int group;            // likewise
   int source_row;       // min(tile_row, rows - 1): unused rows compute what the last row does
   uint32_t step, cond;  // begin of FiLM's terms of the row's timestep and environment, values
+  int barrier = 1;      // of the tile's threads, in the portable kernel
 };
 __device__ __forceinline__ EpilogueThread MakeEpilogueThread(const CtaState& cta,
                                                              const OutputTile& tile, int batch,
@@ -69,10 +70,12 @@ __device__ __forceinline__ float SumOfSquares(float a, float b) {
 // Mean and variance of the output tile of the first `threads` threads, whole warps, at most kMost.
 // From the sum of squares: what that loses where the mean is far from zero, 16-bit formats have
 // lost before. Without branches on the number of warps: they would take longer.
-// kWarpSpecialized: which of two squares is rounded first differs, and the bits are kept.
-template <int kMost, bool kWarpSpecialized>
+// kWarpSpecialized: which of two squares is rounded first differs, and the bits are kept. sync():
+// a barrier of these threads.
+template <int kMost, bool kWarpSpecialized, typename Sync>
 __device__ __forceinline__ float2 TileMoments(const float4& x, int thread, int threads,
-                                              float inverse_values, float2* moments) {
+                                              float inverse_values, float2* moments,
+                                              const Sync& sync) {
   float sum = (x.x + x.y) + (x.z + x.w);
   float squares = kWarpSpecialized ? SumOfSquares(x.x, x.y) + SumOfSquares(x.z, x.w)
                                    : SumOfSquares(x.y, x.x) + SumOfSquares(x.w, x.z);
@@ -83,7 +86,7 @@ __device__ __forceinline__ float2 TileMoments(const float4& x, int thread, int t
     squares += __shfl_xor_sync(0xffffffffu, squares, mask);
   }
   if ((thread & 31) == 0) moments[thread >> 5] = make_float2(sum, squares);
-  asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
+  sync();
   float2 sums_of[kMost];
 #pragma unroll
   for (int w = 0; w < kMost; ++w) sums_of[w] = moments[w];
@@ -341,10 +344,17 @@ __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
   float4 x = ReceiveTile<T, kRowBatches>(cta, input, thread, desc.group_channels_log2, position,
                                          channel, local, t, prepare);
   Add4(x, t.bias);
+  const auto sync = [&] {
+    if constexpr (kRowBatches == kVirtualCtas) {
+      asm volatile("bar.sync %0, %1;" ::"r"(thread.barrier), "r"(threads) : "memory");
+    } else {
+      asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
+    }
+  };
   if (norm)
     x = NormMishFilm(t,
-                     TileMoments<kMostWarps, kWarpSpecialized>(x, thread.index, threads,
-                                                               inverse_values, cta.moments),
+                     TileMoments<kMostWarps, kWarpSpecialized>(
+                         x, thread.index, threads, inverse_values, cta.moments, sync),
                      x);
   if (adds_residual) Add4(x, added);
   Publish<T, kRowBatches == kVirtualCtas>(cta, layer, thread, position, channel, has_output, to, x);

@@ -59,7 +59,10 @@ PortablePlan PlanPortable(const std::vector<Layer>& layers, const Args& args, Fo
   plan.ctas = std::min(ctas, kCtas);
   if (plan.ctas < kLeastCtas) return plan;
   size_t input = 0, accumulators = 0, shortcut = 0;
+  plan.pairs = true;
   for (const Layer& s : layers) {
+    const int length = s.shape.out_length * s.shape.phases;
+    plan.pairs = plan.pairs && length << s.group_channels_log2 <= 4 * kMmaThreads / 2;
     if (s.shape.in_c == 0) continue;
     const size_t bytes = AccumulatorBytes(s.shape.out_length << s.rows_log2, format);
     input = std::max(input, (size_t{kBlockK} * 2 * s.padded_length << s.rows_log2) + kBeyond);

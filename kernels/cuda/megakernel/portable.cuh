@@ -34,6 +34,7 @@ struct PortablePlan {
   int ctas = 0;
   int stages = 0;                // of each warp's weight ring; 0: it does not fit
   bool table_in_shared = false;  // layers and descriptors; otherwise in `table`
+  bool pairs = false;            // output tiles are so small that two epilogues run side by side
   int accumulator_offset = 0;    // from the input
   size_t shared_bytes = 0;       // of a CTA
 

@@ -32,7 +32,7 @@ struct PortableLayout {
     states = timesteps + rows * 4;
     previous = states + rows * static_cast<int>(sizeof(PicardState));
     moments = (previous + (a.picard.window > 0 ? 2 * rows * elements * 4 : 0) + 15) / 16 * 16;
-    end = (moments + 2 * kMmaWarps * static_cast<int>(sizeof(float2)) + 127) / 128 * 128;
+    end = (moments + 4 * kMmaWarps * static_cast<int>(sizeof(float2)) + 127) / 128 * 128;
   }
 };
 
@@ -43,7 +43,7 @@ struct PortableCta {
   const LayerDescriptor* descriptors;  // (virtual CTAs, layers)
   const uint8_t *first_weights, *head_weights;
   int first_bytes, head_bytes;
-  float2* moments;  // two buffers in turn
+  float2* moments;  // two buffers in turn, of either half of the threads
   uint8_t *input, *accumulators;
 
   __device__ __forceinline__ OutputTile Tile(int i) const { return TileOfVirtual(first + i); }
@@ -53,30 +53,41 @@ struct PortableCta {
   }
 };
 
-// The virtual CTAs' epilogues of one layer; use: of the moments' buffers.
+// The virtual CTAs' epilogues of one layer; where tiles are small, each half of the threads takes
+// every other one. use: of the moments' buffers.
 template <Format F>
 __device__ __forceinline__ void RunPortableEpilogues(CtaState& cta, const PortableCta& own,
                                                      const PortableArgs& args, int index, int& use,
                                                      uint32_t pass) {
+  constexpr int kHalf = kMmaThreads / 2;
   const Layer& layer = own.layers[index];
   const bool keeps = layer.adds_residual || layer.shape.in_c == 0 || layer.shape.shortcut;
+  const bool pairs = args.plan.pairs;
+  const int half = pairs ? threadIdx.x / kHalf : 0;
+  EpilogueThread thread;
 #pragma unroll 1
-  for (int i = 0; i < own.count; ++i) {
-    const LayerDescriptor& desc = own.descriptors[i * args.args.layer_count + index];
-    const OutputTile tile = own.Tile(i);
-    cta.moments = own.moments + (use ^= kMmaWarps);
+  for (int i = 0; i < own.count; i += pairs ? 2 : 1) {
+    const bool mine = i + half < own.count;
+    const int tile_index = mine ? i + half : i;
+    const LayerDescriptor& desc = own.descriptors[tile_index * args.args.layer_count + index];
+    const OutputTile tile = own.Tile(tile_index);
+    use ^= kMmaWarps;
+    cta.moments = own.moments + (2 * half * kMmaWarps + use);
     cta.first = reinterpret_cast<const float*>(own.first_weights +
                                                own.Place(tile.group) * own.first_bytes);
     cta.head =
         reinterpret_cast<const float*>(own.head_weights + own.Place(tile.group) * own.head_bytes);
-    EpilogueThread thread = MakeEpilogueThread(cta, tile, 0, threadIdx.x);
+    // a half without a tile is like threads without values
+    const int thread_index = pairs ? threadIdx.x % kHalf : threadIdx.x;
+    thread = MakeEpilogueThread(cta, tile, 0, mine ? thread_index : kMmaThreads);
+    thread.barrier = 1 + 2 * half;
     SetTimestep(cta, thread);
-    float4* kept = args.residuals + (own.first + i) * kMmaThreads + threadIdx.x;
+    float4* kept = args.residuals + (own.first + tile_index) * kMmaThreads + thread_index;
     float4 residual = make_float4(0, 0, 0, 0);
     if (layer.adds_residual) residual = *kept;
     ChannelTerms terms;
     RunEpilogue<Storage<F>, kVirtualCtas>(cta, layer, desc, thread, pass, residual, terms, nullptr);
-    if (keeps) *kept = residual;
+    if (keeps && mine) *kept = residual;
   }
 }
 
@@ -90,12 +101,10 @@ __device__ __forceinline__ void RunPortableLayers(CtaState& cta, const PortableC
 #pragma unroll 1
   for (int index = 0; index < count; ++index) {
     const Layer& layer = own.layers[index];
-#pragma unroll 1
-    for (int i = 0; i < own.count; ++i) {
-      const LayerDescriptor& desc = own.descriptors[i * count + index];
-      if (desc.has_work)
-        RunPortableTile<F>({cta, layer, desc, ring, own.input, own.accumulators}, pass);
-    }
+    if (layer.shape.in_c > 0)
+      RunPortableTiles<F>({cta, layer, own.descriptors + index, count, own.count, ring, own.input,
+                           own.accumulators},
+                          pass);
     RunPortableEpilogues<F>(cta, own, args, index, use, pass);
     // threads without values are to know what the others, by theirs, know of all CTAs
     if (index > 0 && own.layers[index - 1].fence) WaitAtBarrier<kMmaBarrier>();

@@ -94,31 +94,42 @@ __device__ __forceinline__ void MmaNarrow(const PortableInput& in, const Portabl
   }
 }
 
-// What a tile's functions share.
-struct PortableTile {
+// What the functions of a layer's tiles share.
+struct PortableTiles {
   CtaState& cta;
   const Layer& layer;
-  const LayerDescriptor& desc;
+  const LayerDescriptor* descriptors;  // of the CTA's first tile
+  int stride, count;                   // to the next tile's; tiles
   WeightRing& ring;
   uint8_t *input, *accumulators;
 
   __device__ __forceinline__ int Stages() const { return layer.shape.taps + layer.shape.shortcut; }
-  __device__ __forceinline__ ActivationLoader Loader(int channel0) const {
+  __device__ __forceinline__ const LayerDescriptor& At(int i) const {
+    return descriptors[i * stride];
+  }
+  __device__ __forceinline__ ActivationLoader Loader(const LayerDescriptor& desc,
+                                                     int channel0) const {
     return ActivationLoader(cta, desc, desc.source[channel0 >= desc.source_channels], threadIdx.x,
                             channel0, input);
+  }
+  // The first tile from the i-th on that has work; `count` if there is none.
+  __device__ __forceinline__ int WithWork(int i) const {
+    while (i < count && !At(i).has_work) ++i;
+    return i;
   }
 };
 
 // All K blocks of a tile whose first one's input and weights are there; leaves the accumulators in
 // shared memory, the shortcut's in the input's place.
 template <Format F, int kTaps, bool kShortcut, int NT, int kRowTiles>
-__device__ __forceinline__ void MmaPortable(const PortableTile& tile, PortableFragments& weights) {
+__device__ __forceinline__ void MmaPortable(const PortableTiles& tiles, const LayerDescriptor& desc,
+                                            PortableFragments& weights) {
   const int thread = threadIdx.x, half = thread >> 7;
-  const MmaShape shape(tile.layer, tile.desc, tile.input);
+  const MmaShape shape(tiles.layer, desc, tiles.input);
   PortableInput in = {shape.input + half * 2 * shape.pitch +
                           InputFragments<(NT > 1 ? 2 : 1)>::LaneAt(shape.pitch, thread & 31),
                       0, shape.position_bytes, shape.pitch};
-  in.even = in.taps + tile.desc.even_plane * shape.position_bytes;
+  in.even = in.taps + desc.even_plane * shape.position_bytes;
   float main[NT][4] = {}, shortcut[NT][4] = {};
   if constexpr (NT < 4) {
     MmaNarrow<F, kTaps, kShortcut, NT>(in, weights, main, shortcut);
@@ -126,75 +137,91 @@ __device__ __forceinline__ void MmaPortable(const PortableTile& tile, PortableFr
 #pragma unroll 1
     for (int done = kBlockK;; done += kBlockK) {
       MmaWide<F, kTaps, kShortcut, NT, kRowTiles>(in, weights, main, shortcut);
-      if (NT < 8 || done >= tile.layer.k_slice) break;
-      ActivationLoader loader = tile.Loader(tile.desc.channel0 + done);
+      if (NT < 8 || done >= tiles.layer.k_slice) break;
+      ActivationLoader loader = tiles.Loader(desc, desc.channel0 + done);
       loader.IssueLoads();
-      weights.Load(tile.ring, kTaps + kShortcut);
+      weights.Load(tiles.ring, kTaps + kShortcut);
       WaitAtBarrier<kMmaBarrier>();  // all have multiplied what was there
-      loader.ReceiveAll(tile.cta.watchdog);
+      loader.ReceiveAll(tiles.cta.watchdog);
       WaitAtBarrier<kMmaBarrier>();
     }
   }
   using T = Storage<F>;
-  PutWarpgroupPart<T, NT>(main, tile.accumulators, thread);
+  PutWarpgroupPart<T, NT>(main, tiles.accumulators, thread);
   if constexpr (kShortcut) {
     WaitAtBarrier<kMmaBarrier>();
-    PutWarpgroupPart<T, NT>(shortcut, tile.input, thread);
+    PutWarpgroupPart<T, NT>(shortcut, tiles.input, thread);
   }
 }
 
 template <Format F, int kTaps, bool kShortcut>
-__device__ __forceinline__ void MmaPortableByPositions(const PortableTile& tile,
+__device__ __forceinline__ void MmaPortableByPositions(const PortableTiles& tiles,
+                                                       const LayerDescriptor& desc,
                                                        PortableFragments& weights) {
-  const int positions_log2 = tile.desc.positions_log2, rows_log2 = tile.desc.rows_log2;
-  if (positions_log2 < 4) return MmaPortable<F, kTaps, kShortcut, 1, 0>(tile, weights);
-  if (positions_log2 == 4) return MmaPortable<F, kTaps, kShortcut, 2, 0>(tile, weights);
+  const int positions_log2 = desc.positions_log2, rows_log2 = desc.rows_log2;
+  if (positions_log2 < 4) return MmaPortable<F, kTaps, kShortcut, 1, 0>(tiles, desc, weights);
+  if (positions_log2 == 4) return MmaPortable<F, kTaps, kShortcut, 2, 0>(tiles, desc, weights);
   if constexpr (kTaps == 5) {
     if (positions_log2 == 5 && rows_log2 == 3)
-      return MmaPortable<F, kTaps, kShortcut, 4, 1>(tile, weights);
+      return MmaPortable<F, kTaps, kShortcut, 4, 1>(tiles, desc, weights);
     if (positions_log2 == 6 && rows_log2 == 3)
-      return MmaPortable<F, kTaps, kShortcut, 8, 1>(tile, weights);
+      return MmaPortable<F, kTaps, kShortcut, 8, 1>(tiles, desc, weights);
     if (positions_log2 == 6 && rows_log2 == 4)
-      return MmaPortable<F, kTaps, kShortcut, 8, 2>(tile, weights);
+      return MmaPortable<F, kTaps, kShortcut, 8, 2>(tiles, desc, weights);
   }
-  if (positions_log2 == 5) return MmaPortable<F, kTaps, kShortcut, 4, 0>(tile, weights);
-  MmaPortable<F, kTaps, kShortcut, 8, 0>(tile, weights);
+  if (positions_log2 == 5) return MmaPortable<F, kTaps, kShortcut, 4, 0>(tiles, desc, weights);
+  MmaPortable<F, kTaps, kShortcut, 8, 0>(tiles, desc, weights);
 }
 
 template <Format F>
-__device__ __forceinline__ void MmaPortableByTaps(const PortableTile& tile,
+__device__ __forceinline__ void MmaPortableByTaps(const PortableTiles& tiles,
+                                                  const LayerDescriptor& desc,
                                                   PortableFragments& weights) {
-  switch (tile.Stages()) {
+  switch (tiles.Stages()) {
     case 2:
-      return MmaPortableByPositions<F, 2, false>(tile, weights);
+      return MmaPortableByPositions<F, 2, false>(tiles, desc, weights);
     case 3:
-      return MmaPortableByPositions<F, 3, false>(tile, weights);
+      return MmaPortableByPositions<F, 3, false>(tiles, desc, weights);
     case 5:
-      return MmaPortableByPositions<F, 5, false>(tile, weights);
+      return MmaPortableByPositions<F, 5, false>(tiles, desc, weights);
     default:
-      return MmaPortableByPositions<F, 5, true>(tile, weights);
+      return MmaPortableByPositions<F, 5, true>(tiles, desc, weights);
   }
 }
 
-// Receives a tile's input, multiplies it and sends the partial sums. Weights are in registers, and
-// all that does not need the input is done, before that is waited for.
+// The CTA's tiles of a layer, one after the other: receives the input, multiplies it and sends the
+// partial sums. Weights are in registers, and all that does not need the input is done, before that
+// is waited for; a tile is multiplied while the next one's input is on its way.
 template <Format F>
-__device__ __forceinline__ void RunPortableTile(const PortableTile& tile, uint32_t pass) {
-  PartialSumSender<Storage<F>> sender(tile.desc, pass, threadIdx.x);
-  ActivationLoader loader = tile.Loader(tile.desc.channel0);
+__device__ __forceinline__ void RunPortableTiles(const PortableTiles& tiles, uint32_t pass) {
+  int i = tiles.WithWork(0);
+  if (i == tiles.count) return;
+  ActivationLoader loader = tiles.Loader(tiles.At(i), tiles.At(i).channel0);
   loader.IssueLoads();
-  PortableFragments weights;
-  weights.Load(tile.ring, tile.Stages());
-  ClearHalo(tile.desc, threadIdx.x, tile.input);
-  loader.ReceiveAll(tile.cta.watchdog);
-  WaitAtBarrier<kMmaBarrier>();
-  MmaPortableByTaps<F>(tile, weights);
-  WaitAtBarrier<kMmaBarrier>();
-  sender.Send(tile.accumulators);
-  if (!tile.layer.shape.shortcut) return;
-  sender.GoToShortcut(tile.desc, pass, 0);
-  sender.Send(tile.input);
-  WaitAtBarrier<kMmaBarrier>();  // the next input takes the shortcut's place
+#pragma unroll 1
+  for (;;) {
+    const LayerDescriptor& desc = tiles.At(i);
+    PortableFragments weights;
+    weights.Load(tiles.ring, tiles.Stages());
+    ClearHalo(desc, threadIdx.x, tiles.input);
+    loader.ReceiveAll(tiles.cta.watchdog);
+    WaitAtBarrier<kMmaBarrier>();
+    i = tiles.WithWork(i + 1);
+    if (i < tiles.count) {
+      loader = tiles.Loader(tiles.At(i), tiles.At(i).channel0);
+      loader.IssueLoads();
+    }
+    MmaPortableByTaps<F>(tiles, desc, weights);
+    WaitAtBarrier<kMmaBarrier>();
+    PartialSumSender<Storage<F>> sender(desc, pass, threadIdx.x);
+    sender.Send(tiles.accumulators);
+    if (tiles.layer.shape.shortcut) {
+      sender.GoToShortcut(desc, pass, 0);
+      sender.Send(tiles.input);
+      WaitAtBarrier<kMmaBarrier>();  // the next input takes the shortcut's place
+    }
+    if (i >= tiles.count) return;
+  }
 }
 
 }  // namespace mjp::megakernel

@@ -16,7 +16,7 @@ constexpr int kHalo = 2;  // of the widest kernel
 // What `mjpolicy bench pass` says: beyond so many bytes of weights other forms are faster; a
 // cluster pays where each of its CTAs is left with so many; beyond so many rows for each
 // multiprocessor a launch per layer is no slower.
-constexpr size_t kMostWeightBytes = 10 << 20, kLeastWeightBytes = 800 << 10;
+constexpr size_t kMostWeightBytes = 40 << 20, kLeastWeightBytes = 800 << 10;
 constexpr int kMostWaves = 4;
 // Of the multiprocessors that clusters occupy at once: those of a GPC are no multiple of a cluster.
 constexpr double kClusteredPart = 0.875;

@@ -46,10 +46,8 @@ class MegakernelRun {
   }
   // Whether the megakernel takes these rows in one launch here; nothing else may be called if not.
   bool Runs() const { return mjp::IsMegakernel(plan_.form) && plan_.Launches() == 1; }
-  const std::vector<mjp::megakernel::Layer>& layers() const {
-    return denoiser_->layers()->layers();
-  }
-  bool specialized() const { return denoiser_->layers()->warp_specialized(); }
+  const std::vector<mjp::megakernel::Layer>& layers() const { return denoiser_->layers().layers(); }
+  bool specialized() const { return denoiser_->layers().warp_specialized(); }
   const mjp::NormConvUnet& unet() const { return weights_->norm_conv_unet(); }
 
   // Makes a pass of new x, in a launch of its own.

@@ -32,6 +32,33 @@ __device__ __forceinline__ uint32_t RoundedPair(float first, float second) {
   return reinterpret_cast<const uint32_t&>(pair);
 }
 
+// Stores transposed matrices like StoreMatrix4Transposed, `kCount` 2 or 4 of them; in code for less
+// than 9.0 row by row: a lane has a part of row lane / 4.
+template <int kCount>
+__device__ __forceinline__ void StoreTransposed(uint32_t shared, const uint32_t (&m)[kCount]) {
+#if __CUDA_ARCH__ >= 900
+  if constexpr (kCount == 2) {
+    StoreMatrix2Transposed(shared, m[0], m[1]);
+  } else {
+    StoreMatrix4Transposed(shared, m[0], m[1], m[2], m[3]);
+  }
+#else
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const uint32_t row = __shfl_sync(0xffffffffu, shared, i * 8 + lane / 4);
+    asm volatile(
+        "{\n"
+        ".reg .b32 t;\n"
+        "movmatrix.sync.aligned.m8n8.trans.b16 t, %1;\n"
+        "st.shared.b32 [%0], t;\n"
+        "}" ::"r"(row + lane % 4 * 4),
+        "r"(m[i])
+        : "memory");
+  }
+#endif
+}
+
 // Puts a warp's tiles of 16 out channels from `m` on x 8 positions, as fp16: a pair of tiles is
 // four matrices, [half of the channels][tile], of which eight lanes each have the rows' addresses.
 template <int NT>
@@ -44,11 +71,10 @@ __device__ __forceinline__ void PutAccumulatorsF16(const float (&acc)[NT][4], ui
     const uint32_t low = RoundedPair(acc[t][0], acc[t][1]),
                    high = RoundedPair(acc[t][2], acc[t][3]);
     if constexpr (NT == 1) {
-      StoreMatrix2Transposed(at, low, high);
+      StoreTransposed<2>(at, {low, high});
     } else {
-      StoreMatrix4Transposed(at + t * 8 * pitch, low, high,
-                             RoundedPair(acc[t + 1][0], acc[t + 1][1]),
-                             RoundedPair(acc[t + 1][2], acc[t + 1][3]));
+      StoreTransposed<4>(at + t * 8 * pitch, {low, high, RoundedPair(acc[t + 1][0], acc[t + 1][1]),
+                                              RoundedPair(acc[t + 1][2], acc[t + 1][3])});
     }
   }
 }

@@ -52,11 +52,11 @@ size_t PortableTableBytes(int layer_count) {
 }
 
 PortablePlan PlanPortable(const std::vector<Layer>& layers, const Args& args, Format format,
-                          int ctas, size_t room) {
+                          const Target& target) {
   constexpr size_t kBeyond = 64;      // the mma of 4 positions reads 8
   constexpr int kStagesBesideTable = 4;  // with fewer the table is better read through L1
   PortablePlan plan;
-  plan.ctas = std::min(ctas, kCtas);
+  plan.ctas = target.ctas;
   if (plan.ctas < kLeastCtas) return plan;
   size_t input = 0, accumulators = 0, shortcut = 0;
   plan.pairs = true;
@@ -76,7 +76,9 @@ PortablePlan PlanPortable(const std::vector<Layer>& layers, const Args& args, Fo
     const size_t others =
         PortableLayout(args, plan).end + std::max(sweep, behind_input + accumulators);
     plan.shared_bytes = others;
-    return others > room ? 0 : static_cast<int>((room - others) / (kMmaWarps * kStageBytes));
+    return others > target.shared_bytes
+               ? 0
+               : static_cast<int>((target.shared_bytes - others) / (kMmaWarps * kStageBytes));
   };
   plan.accumulator_offset = static_cast<int>(behind_input);
   plan.table_in_shared = true;

@@ -13,8 +13,6 @@
 
 namespace mjp::megakernel {
 
-inline constexpr int kLeastCtas = 8;
-inline constexpr int kMaxTilesPerCta = kCtas / kLeastCtas;
 // A warp's fragments of a tap, of a K block: what is copied, and waited for, at once.
 inline constexpr int kStageFragments = kKSteps, kStageBytes = kStageFragments * kFragmentBytes;
 inline constexpr int kLeastStages = 2, kMostStages = 8;
@@ -50,9 +48,9 @@ struct PortableArgs {
 
 // Bytes of `table`.
 size_t PortableTableBytes(int layer_count);
-// Places a launch of `ctas` CTAs in `room` bytes of shared memory. args: but for its offsets.
+// Places a launch on `target`. args: but for its offsets.
 PortablePlan PlanPortable(const std::vector<Layer>& layers, const Args& args, Format format,
-                          int ctas, size_t room);
+                          const Target& target);
 // Enqueues the steps, or the windows, like LaunchMegakernel. Throws Error(kEnvironment) where the
 // device cannot hold all CTAs at once.
 void LaunchPortable(Format format, const PortableArgs& args, cudaStream_t stream);

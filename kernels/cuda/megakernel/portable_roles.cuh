@@ -19,7 +19,7 @@ struct PortableLayout {
     const int elements = a.length * a.action_dim, rows = a.rows, count = args.layer_count;
     const int per_cta = plan.TilesPerCta(), groups = per_cta < kNormGroups ? per_cta : kNormGroups;
     first_bytes = (a.first.taps + 1) * a.first.in_c * (a.first.out_c / kNormGroups) * 4;
-    head_group_bytes = a.last.channels / kNormGroups * a.action_dim * 4;
+    head_group_bytes = a.last_channels / kNormGroups * a.action_dim * 4;
     tiles = kMmaWarps * plan.stages * kStageBytes;
     layers = tiles + count * per_cta * static_cast<int>(sizeof(WeightTile));
     descriptors = layers + (plan.table_in_shared ? count * static_cast<int>(sizeof(Layer)) : 0);

@@ -118,20 +118,6 @@ __device__ __forceinline__ void LoadMatrix4(uint32_t (&r)[4], uint32_t shared) {
                : "memory");
 }
 
-// Stores row lane / 4 of one transposed matrix, where lane `from` + lane / 4 has the row's address:
-// a quarter of the instruction that 9.0 brought, of instructions of 8.0.
-__device__ __forceinline__ void StoreMatrixTransposedSm80(uint32_t shared, int from, uint32_t a) {
-  const int lane = threadIdx.x % 32;
-  const uint32_t row = __shfl_sync(0xffffffffu, shared, from + lane / 4);
-  asm volatile(
-      "{\n"
-      ".reg .b32 t;\n"
-      "movmatrix.sync.aligned.m8n8.trans.b16 t, %1;\n"
-      "st.shared.b32 [%0], t;\n"
-      "}" ::"r"(row + lane % 4 * 4),
-      "r"(a)
-      : "memory");
-}
 // The other way round, each matrix transposed: of a lane's pair a row's two neighbours in a column.
 __device__ __forceinline__ void StoreMatrix2Transposed(uint32_t shared, uint32_t a, uint32_t b) {
 #if __CUDA_ARCH__ >= 900
@@ -139,8 +125,7 @@ __device__ __forceinline__ void StoreMatrix2Transposed(uint32_t shared, uint32_t
                "r"(a), "r"(b)
                : "memory");
 #else
-  StoreMatrixTransposedSm80(shared, 0, a);
-  StoreMatrixTransposedSm80(shared, 8, b);
+  __trap();
 #endif
 }
 __device__ __forceinline__ void StoreMatrix4Transposed(uint32_t shared, uint32_t a, uint32_t b,
@@ -151,10 +136,7 @@ __device__ __forceinline__ void StoreMatrix4Transposed(uint32_t shared, uint32_t
       "r"(a), "r"(b), "r"(c), "r"(d)
       : "memory");
 #else
-  StoreMatrixTransposedSm80(shared, 0, a);
-  StoreMatrixTransposedSm80(shared, 8, b);
-  StoreMatrixTransposedSm80(shared, 16, c);
-  StoreMatrixTransposedSm80(shared, 24, d);
+  __trap();
 #endif
 }
 

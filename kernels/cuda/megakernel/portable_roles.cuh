@@ -174,7 +174,7 @@ __device__ __forceinline__ void RunPortable(CtaState& cta, const PortableArgs& a
   const SamplerThreads sampler = {static_cast<int>(threadIdx.x), kMmaThreads,        row, 1,
                                   max(last - row + 1, 1),        has_first_group};
   const int passes =
-      RunPasses<true, true>(cta, windows, sampler, [&](int pass) __attribute__((always_inline)) {
+      RunPasses<true>(cta, windows, sampler, [&](int pass) __attribute__((always_inline)) {
         cta.epoch = (before + pass) & 1;
         SyncPicardThreads();
         RunPortableLayers<F>(cta, own, args, ring, before + pass - 1);

@@ -295,9 +295,9 @@ __device__ __forceinline__ void LoadInOutWeights(const CtaState& cta, float* fir
   SyncPicardThreads();
 }
 
-// Launches the kernel, all of whose CTAs are resident at once. Throws Error.
-template <auto kKernel>
-void LaunchPersistent(const Args& args, int ctas, size_t shared_bytes, cudaStream_t stream,
+// Launches a kernel, all of whose CTAs are resident at once. Throws Error.
+template <auto kKernel, typename KernelArgs>
+void LaunchPersistent(const KernelArgs& args, int ctas, size_t shared_bytes, cudaStream_t stream,
                       int threads = kMmaThreads) {
   CheckCuda(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  GpuTraits::Current().shared_bytes),

@@ -47,6 +47,11 @@ void Launch(const PortableArgs& args, cudaStream_t stream) {
 
 }  // namespace
 
+void PlanWithoutHalo(std::vector<Layer>& layers) {
+  for (Layer& s : layers)
+    if (s.shape.in_c > 0 && SharesTaps(s)) s.halo = 0, s.padded_length = s.shape.in_length;
+}
+
 size_t PortableTableBytes(int layer_count) {
   return size_t{kCtas} * layer_count * sizeof(LayerDescriptor);
 }

@@ -158,6 +158,7 @@ MegakernelPlan PlanMegakernel(const NormConvUnet& unet, int horizon, int rows, b
   std::vector<Layer> layers = plan.Layers();
   plan.warp_specialized = !portable && megakernel::CanSpecializeWarps(layers);
   if (plan.warp_specialized) megakernel::PlanCtaLocal(layers);
+  if (portable && plan.supported) megakernel::PlanWithoutHalo(layers);
   plan.supported = plan.supported && megakernel::SkewIsBounded(layers) &&
                    megakernel::TwoMailboxBuffersSuffice(layers) &&
                    (plan.row_batches == 1 || plan.warp_specialized);

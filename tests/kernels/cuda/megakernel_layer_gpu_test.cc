@@ -118,6 +118,27 @@ TEST_P(MegakernelLayers, AgreeWithTheirDefinitions) {
   }
 }
 
+// The portable form on other GPUs' multiprocessors and shared memory: who computes a tile changes
+// none of its bits.
+TEST(PortableMegakernel, BitsAreThoseOfAnyNumberOfCtas) {
+  DEVICE_OR_SKIP();
+  const mjp::GpuTraits& gpu = mjp::GpuTraits::Current();
+  for (const auto& [down_dims, rows] :
+       {std::pair<std::vector<int>, int>{{256, 512, 1024}, 16}, {{512, 1024, 2048}, 3}}) {
+    std::vector<float> first;
+    for (const auto& [ctas, kib] :
+         {std::pair{128, 227}, {114, 227}, {108, 163}, {82, 99}, {20, 227}, {8, 163}}) {
+      const mjp::megakernel::Target target = {true, ctas, size_t{1024} * kib};
+      if (ctas > gpu.multiprocessors || kib * 1024 > gpu.shared_bytes) continue;
+      MegakernelRun launch(down_dims, 16, rows, Format::kFp16, &target);
+      for (int pass = 0; pass < 3; ++pass) launch.RunPass();
+      if (first.empty()) first = launch.output;
+      EXPECT_EQ(launch.output, first) << ctas << " CTAs of " << kib << " KiB, " << rows << " rows";
+    }
+    EXPECT_FALSE(first.empty());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, MegakernelLayers,
                          testing::Combine(testing::ValuesIn(kCases),
                                           testing::Values(Format::kFp16, Format::kBf16)),

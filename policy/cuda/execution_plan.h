@@ -16,11 +16,11 @@ namespace mjp {
 
 // The forms in which the same U-Net runs.
 enum class UnetForm {
-  kLayers,           // a launch for each convolution and each norm
-  kNormConv,         // a launch for each convolution, with the norm before it in its prologue
-  kRowKernel,        // one launch for all layers and steps: a block, or a cluster, for each row
-  kMegakernel,       // the persistent kernel of 128 CTAs: all warps multiply and run epilogues
-  kMegakernelRoles,  // the same, warp-specialised: MMA warps and epilogue warps
+  kLayers,              // a launch for each convolution and each norm
+  kNormConv,            // a launch for each convolution, with the norm before it in its prologue
+  kRowKernel,           // one launch for all layers and steps: a block, or a cluster, for each row
+  kMegakernel,          // the persistent kernel of 128 CTAs: all warps multiply and run epilogues
+  kMegakernelRoles,     // the same, warp-specialised: MMA warps and epilogue warps
   kMegakernelPortable,  // the same without Hopper's instructions, of 8 to 128 CTAs
 };
 const char* UnetFormName(UnetForm form);

@@ -353,8 +353,8 @@ __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
   };
   if (norm)
     x = NormMishFilm(t,
-                     TileMoments<kMostWarps, kWarpSpecialized>(
-                         x, thread.index, threads, inverse_values, cta.moments, sync),
+                     TileMoments<kMostWarps, kWarpSpecialized>(x, thread.index, threads,
+                                                               inverse_values, cta.moments, sync),
                      x);
   if (adds_residual) Add4(x, added);
   Publish<T, kRowBatches == kVirtualCtas>(cta, layer, thread, position, channel, has_output, to, x);

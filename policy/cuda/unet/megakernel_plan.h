@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "kernels/cuda/megakernel/portable.cuh"
+#include "kernels/cuda/megakernel/portable/portable.cuh"
 #include "policy/cuda/unet/norm_conv_unet.h"
 
 namespace mjp {

@@ -145,8 +145,12 @@ TEST(MegakernelLaunches, NeedADeviceThatRunsAllBlocksAtOnce) {
 
 // Where Hopper's form lacks something, the portable one takes what multiprocessors there are.
 TEST(MegakernelLaunches, ThePortableFormTakesTheCtasThatThereAre) {
-  for (const auto& [gpu, ctas] : {std::pair{"h100-pcie", 114}, {"a100", 108}, {"rtx4090", 128},
-                                  {"rtx3090", 82}, {"thor", 20}, {"orin-nano", 8}}) {
+  for (const auto& [gpu, ctas] : {std::pair{"h100-pcie", 114},
+                                  {"a100", 108},
+                                  {"rtx4090", 128},
+                                  {"rtx3090", 82},
+                                  {"thor", 20},
+                                  {"orin-nano", 8}}) {
     const ExecutionPlan plan = Notebook().Plan(33, 1, GpuTraits::Named(gpu));
     EXPECT_EQ(plan.form, UnetForm::kMegakernelPortable) << gpu;
     EXPECT_EQ(plan.target.ctas, ctas) << gpu;
@@ -160,8 +164,8 @@ TEST(MegakernelLaunches, ThePortableFormTakesTheCtasThatThereAre) {
 constexpr int kRows[] = {1, 2, 16, 32, 48, 128};
 
 // One letter for each of kRows, step by step in fp16: L launch per layer, C launch per convolution,
-// K row kernel, M megakernel, S the same, warp-specialised, P the same, portable; then the rows that one launch takes of
-// each of kRows; then the default window of 100 steps for one environment.
+// K row kernel, M megakernel, S the same, warp-specialised, P the same, portable; then the rows
+// that one launch takes of each of kRows; then the default window of 100 steps for one environment.
 struct Golden {
   const char *gpu, *network, *forms, *rows_per_launch;
   int window;

@@ -1,7 +1,7 @@
-#ifndef KERNELS_CUDA_MEGAKERNEL_WEIGHT_RING_CUH_
-#define KERNELS_CUDA_MEGAKERNEL_WEIGHT_RING_CUH_
+#ifndef KERNELS_CUDA_MEGAKERNEL_PORTABLE_WEIGHT_RING_CUH_
+#define KERNELS_CUDA_MEGAKERNEL_PORTABLE_WEIGHT_RING_CUH_
 
-#include "kernels/cuda/megakernel/portable.cuh"
+#include "kernels/cuda/megakernel/portable/portable.cuh"
 #include "kernels/cuda/megakernel/weight_pipeline.cuh"
 
 // Weights of the portable kernel: device memory -> a ring of stages in each warp's shared memory
@@ -114,4 +114,4 @@ struct PortableFragments {
 
 }  // namespace mjp::megakernel
 
-#endif  // KERNELS_CUDA_MEGAKERNEL_WEIGHT_RING_CUH_
+#endif  // KERNELS_CUDA_MEGAKERNEL_PORTABLE_WEIGHT_RING_CUH_

@@ -1,10 +1,9 @@
 // The portable form of the megakernel: portable.cuh says what differs from kernel.cu.
 
-#include "kernels/cuda/megakernel/portable.cuh"
-
 #include <algorithm>
 
-#include "kernels/cuda/megakernel/portable_roles.cuh"
+#include "kernels/cuda/megakernel/portable/portable.cuh"
+#include "kernels/cuda/megakernel/portable/roles.cuh"
 #include "kernels/cuda/primitives/gpu_traits.h"
 
 namespace mjp::megakernel {
@@ -25,13 +24,13 @@ __global__ void __launch_bounds__(kMmaThreads, 1)
 template <auto kKernel>
 void CheckResident(const PortablePlan& plan) {
   const GpuTraits& gpu = GpuTraits::Current();
-  CheckCuda(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 gpu.shared_bytes),
-            "shared memory of the megakernel");
+  CheckCuda(
+      cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, gpu.shared_bytes),
+      "shared memory of the megakernel");
   int each = 0;
-  CheckCuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kKernel, kMmaThreads,
-                                                          plan.shared_bytes),
-            "occupancy of the megakernel");
+  CheckCuda(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kKernel, kMmaThreads, plan.shared_bytes),
+      "occupancy of the megakernel");
   if (each * gpu.multiprocessors >= plan.ctas) return;
   throw EnvironmentError("the megakernel was planned for " + std::to_string(plan.ctas) +
                          " blocks at once, and " + gpu.name + " holds " +
@@ -58,7 +57,7 @@ size_t PortableTableBytes(int layer_count) {
 
 PortablePlan PlanPortable(const std::vector<Layer>& layers, const Args& args, Format format,
                           const Target& target) {
-  constexpr size_t kBeyond = 64;      // the mma of 4 positions reads 8
+  constexpr size_t kBeyond = 64;         // the mma of 4 positions reads 8
   constexpr int kStagesBesideTable = 4;  // with fewer the table is better read through L1
   PortablePlan plan;
   plan.ctas = target.ctas;

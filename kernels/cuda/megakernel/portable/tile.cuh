@@ -4,7 +4,7 @@
 #include "kernels/cuda/megakernel/activation_loader.cuh"
 #include "kernels/cuda/megakernel/mma_tile.cuh"
 #include "kernels/cuda/megakernel/partial_sums.cuh"
-#include "kernels/cuda/megakernel/weight_ring.cuh"
+#include "kernels/cuda/megakernel/portable/weight_ring.cuh"
 
 // A GEMM tile of the portable kernel: of a virtual CTA, by mma.sync, from the input that arrives to
 // the partial sums that are sent.
@@ -18,14 +18,14 @@ struct PortableInput {
   int position_bytes, pitch;
 };
 
-// A K block of a tile of 8 NT >= 32 positions. Columns are (position, row), the row fastest, so that
-// taps read the same tiles of 8 columns where rows are a multiple of 8, kRowTiles tiles of them:
-// then each is loaded once, and what a tap would read beyond a row's end is left out. Otherwise,
-// kRowTiles 0, every tap loads its own. SharesTaps tells which.
+// A K block of a tile of 8 NT >= 32 positions. Columns are (position, row), the row fastest, so
+// that taps read the same tiles of 8 columns where rows are a multiple of 8, kRowTiles tiles of
+// them: then each is loaded once, and what a tap would read beyond a row's end is left out.
+// Otherwise, kRowTiles 0, every tap loads its own. SharesTaps tells which.
 template <Format F, int kTaps, bool kShortcut, int NT, int kRowTiles>
 __device__ __forceinline__ void MmaWide(const PortableInput& in, const PortableFragments& weights,
                                         float (&main)[NT][4], float (&shortcut)[NT][4]) {
-  const auto multiply = [&](float (&acc)[4], int fragment, const uint32_t (&b)[4], int half) {
+  const auto multiply = [&](float(&acc)[4], int fragment, const uint32_t(&b)[4], int half) {
     MultiplyAccumulate<F>(acc, weights.of[fragment], b[half * 2], b[half * 2 + 1]);
   };
   constexpr int kPairBytes = 16 * kPackBytes, kMiddle = kTaps / 2;
@@ -82,7 +82,7 @@ __device__ __forceinline__ void MmaNarrow(const PortableInput& in, const Portabl
       x[tap].template Mma<F>(acc[k_step % (4 / NT)], k_step, weights.of[k_step * kTaps + tap]);
       if constexpr (kShortcut)
         if (tap == kTaps / 2)
-        x[tap].template Mma<F>(shortcut, k_step, weights.of[kKSteps * kTaps + k_step]);
+          x[tap].template Mma<F>(shortcut, k_step, weights.of[kKSteps * kTaps + k_step]);
     }
   }
 #pragma unroll

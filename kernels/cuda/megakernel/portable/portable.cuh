@@ -1,5 +1,5 @@
-#ifndef KERNELS_CUDA_MEGAKERNEL_PORTABLE_CUH_
-#define KERNELS_CUDA_MEGAKERNEL_PORTABLE_CUH_
+#ifndef KERNELS_CUDA_MEGAKERNEL_PORTABLE_PORTABLE_CUH_
+#define KERNELS_CUDA_MEGAKERNEL_PORTABLE_PORTABLE_CUH_
 
 #include "kernels/cuda/megakernel/megakernel.cuh"
 
@@ -66,4 +66,4 @@ void LaunchPortable(Format format, const PortableArgs& args, cudaStream_t stream
 
 }  // namespace mjp::megakernel
 
-#endif  // KERNELS_CUDA_MEGAKERNEL_PORTABLE_CUH_
+#endif  // KERNELS_CUDA_MEGAKERNEL_PORTABLE_PORTABLE_CUH_

@@ -2,7 +2,7 @@
 #define KERNELS_CUDA_MEGAKERNEL_PORTABLE_ROLES_CUH_
 
 #include "kernels/cuda/megakernel/epilogue_warps.cuh"
-#include "kernels/cuda/megakernel/portable_tile.cuh"
+#include "kernels/cuda/megakernel/portable/tile.cuh"
 #include "kernels/cuda/megakernel/sampler_step.cuh"
 
 // A CTA of the portable kernel: its shared memory, set-up, and the loop over a pass' layers.
@@ -73,8 +73,8 @@ __device__ __forceinline__ void RunPortableEpilogues(CtaState& cta, const Portab
     const OutputTile tile = own.Tile(tile_index);
     use ^= kMmaWarps;
     cta.moments = own.moments + (2 * half * kMmaWarps + use);
-    cta.first = reinterpret_cast<const float*>(own.first_weights +
-                                               own.Place(tile.group) * own.first_bytes);
+    cta.first =
+        reinterpret_cast<const float*>(own.first_weights + own.Place(tile.group) * own.first_bytes);
     cta.head =
         reinterpret_cast<const float*>(own.head_weights + own.Place(tile.group) * own.head_bytes);
     // a half without a tile is like threads without values
@@ -171,10 +171,10 @@ __device__ __forceinline__ void RunPortable(CtaState& cta, const PortableArgs& a
   const int row = own.first / kNormGroups,
             last = min((own.first + own.count - 1) / kNormGroups, cta.a.rows - 1);
   const bool has_first_group = own.first % kNormGroups == 0 || own.Place(0) < own.count;
-  const SamplerThreads sampler = {static_cast<int>(threadIdx.x), kMmaThreads,        row, 1,
+  const SamplerThreads sampler = {static_cast<int>(threadIdx.x), kMmaThreads,    row, 1,
                                   max(last - row + 1, 1),        has_first_group};
-  const int passes =
-      RunPasses<true>(cta, windows, sampler, [&](int pass) __attribute__((always_inline)) {
+  const int passes = RunPasses<true>(
+      cta, windows, sampler, [&](int pass) __attribute__((always_inline)) {
         cta.epoch = (before + pass) & 1;
         SyncPicardThreads();
         RunPortableLayers<F>(cta, own, args, ring, before + pass - 1);

@@ -36,21 +36,23 @@ struct Chooser {
   Chooser(const UnetPolicyConfig& c, Format f, const GpuTraits& g)
       : config(c), format(f), gpu(g), unet(UnetShapes(c)) {}
 
-  size_t SharedBudget() const {
-    return std::min<size_t>(gpu.shared_bytes, size_t{kMaxSharedBytesSm90});
-  }
-
-  // Why norm_conv does not run every layer for this many rows; null: it does.
-  const char* NormConvLacks(int rows) const {
+  // Why no form but a launch per layer takes the format or the first convolution; null: one may.
+  const char* FirstConvLacks() const {
     if (FormatBytes(format) != 2) return "the other forms have fp16 and bf16 alone";
-    if (gpu.ClusterBlocks() < kMaxClusterCtas)
-      return "device and code have no clusters of 8 blocks";
-    if (gpu.shared_bytes < kMaxSharedBytesSm90)
-      return "a block has less than 227 KiB of shared memory";
     if (config.action_dim > kMaxFirstChannels ||
         config.action_dim * config.unet.kernel_size > kMaxFirstTerms ||
         config.action_dim * config.horizon > kMaxFirstElements)
       return "the first convolution has more terms than the other forms take";
+    return nullptr;
+  }
+
+  // Why norm_conv does not run every layer for this many rows; null: it does.
+  const char* NormConvLacks(int rows) const {
+    if (const char* lacks = FirstConvLacks()) return lacks;
+    if (gpu.ClusterBlocks() < kMaxClusterCtas)
+      return "device and code have no clusters of 8 blocks";
+    if (gpu.shared_bytes < kMaxSharedBytesSm90)
+      return "a block has less than 227 KiB of shared memory";
     if (rows * config.horizon > kMaxNormConvPositions)
       return "so many positions are faster with a launch for each norm";
     return NormConvUnetPlan::Supports(unet, format, config.horizon, rows)
@@ -61,13 +63,14 @@ struct Chooser {
   // The megakernel's form of one launch; none where it does not run it: the kernel has no such
   // layers, or the GPU does not hold all CTAs at once.
   std::optional<UnetForm> MegakernelForm(const Rows& rows) const {
-    if (!gpu.Wgmma() || !gpu.cooperative || gpu.multiprocessors < megakernel::kCtas ||
-        rows.launch > megakernel::kMaxRows)
+    const megakernel::Target target = megakernel::Target::On(gpu);
+    if (!gpu.cooperative || target.ctas < megakernel::kLeastCtas ||
+        rows.launch > (target.portable ? megakernel::kRowsPerBatch : megakernel::kMaxRows))
       return std::nullopt;
     const LaunchNeeds needs =
-        MegakernelNeeds(unet, format, config.horizon, rows.launch, rows.per_env);
-    if (!needs.supported || needs.ctas > gpu.multiprocessors || needs.shared_bytes > SharedBudget())
-      return std::nullopt;
+        MegakernelNeeds(unet, format, config.horizon, rows.launch, rows.per_env, target);
+    if (!needs.supported || needs.shared_bytes > target.shared_bytes) return std::nullopt;
+    if (target.portable) return UnetForm::kMegakernelPortable;
     return needs.warp_specialized ? UnetForm::kMegakernelRoles : UnetForm::kMegakernel;
   }
 
@@ -100,9 +103,12 @@ struct Chooser {
   std::optional<ExecutionPlan> ByMegakernel(int batch, int window) const {
     const bool windows = window > 1;
     const int rows = batch * (windows ? window : 1);
-    if (NormConvLacks(windows ? rows : std::min(rows, megakernel::kRowsPerBatch)) != nullptr)
-      return std::nullopt;
     ExecutionPlan plan;
+    plan.target = megakernel::Target::On(gpu);
+    if (plan.target.portable
+            ? FirstConvLacks() != nullptr
+            : NormConvLacks(windows ? rows : std::min(rows, megakernel::kRowsPerBatch)) != nullptr)
+      return std::nullopt;
     plan.rows = rows;
     plan.rows_per_launch = windows ? rows : RowsPerLaunch(rows);
     const auto form = MegakernelForm({plan.rows_per_launch, windows ? window : 1});
@@ -145,6 +151,8 @@ ExecutionPlan ByLaunches(const Chooser& chooser, int rows) {
 }
 
 std::string WhyMegakernel(const ExecutionPlan& plan) {
+  if (plan.form == UnetForm::kMegakernelPortable)
+    return "the GPU or this build's code lacks what Hopper's form of the megakernel needs";
   return plan.form == UnetForm::kMegakernelRoles
              ? "every output tile fits the epilogue warps"
              : "its output tiles are too large for epilogue warps of their own";
@@ -164,6 +172,8 @@ const char* UnetFormName(UnetForm form) {
       return "megakernel";
     case UnetForm::kMegakernelRoles:
       return "megakernel, warp-specialised";
+    case UnetForm::kMegakernelPortable:
+      return "megakernel, portable";
   }
   return "";
 }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "kernels/cuda/megakernel/target.h"
 #include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/cuda/row_kernel/row_kernel.cuh"
 #include "kernels/shared/format.h"
@@ -15,11 +16,12 @@ namespace mjp {
 
 // The forms in which the same U-Net runs.
 enum class UnetForm {
-  kLayers,           // a launch for each convolution and each norm
-  kNormConv,         // a launch for each convolution, with the norm before it in its prologue
-  kRowKernel,        // one launch for all layers and steps: a block, or a cluster, for each row
-  kMegakernel,       // the persistent kernel of 128 CTAs: all warps multiply and run epilogues
-  kMegakernelRoles,  // the same, warp-specialised: MMA warps and epilogue warps
+  kLayers,              // a launch for each convolution and each norm
+  kNormConv,            // a launch for each convolution, with the norm before it in its prologue
+  kRowKernel,           // one launch for all layers and steps: a block, or a cluster, for each row
+  kMegakernel,          // the persistent kernel of 128 CTAs: all warps multiply and run epilogues
+  kMegakernelRoles,     // the same, warp-specialised: MMA warps and epilogue warps
+  kMegakernelPortable,  // the same without Hopper's instructions, of 8 to 128 CTAs
 };
 const char* UnetFormName(UnetForm form);
 inline bool IsMegakernel(UnetForm form) { return form >= UnetForm::kMegakernel; }
@@ -40,6 +42,7 @@ struct ExecutionPlan {
   int rows = 1;                           // of a pass: environments x window
   int rows_per_launch = 1;                // the megakernel may take them in several launches
   row_kernel::Config row_kernel = {};     // of kRowKernel
+  megakernel::Target target;              // of the megakernel
   std::string why;                        // one sentence
 
   // Launches of the megakernel that take all rows; 1 for the other forms.

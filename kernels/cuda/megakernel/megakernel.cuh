@@ -2,6 +2,7 @@
 #define KERNELS_CUDA_MEGAKERNEL_MEGAKERNEL_CUH_
 
 #include "kernels/cuda/megakernel/args.cuh"
+#include "kernels/cuda/megakernel/target.h"
 
 // The persistent U-Net megakernel: all denoising steps and all layers of up to 32 rows in one
 // cooperative launch of 128 CTAs. README.md tells the design; in short:
@@ -20,9 +21,8 @@
 
 namespace mjp::megakernel {
 
-inline constexpr int kRowsPerBatch = 16, kMaxRowBatches = 2;
+inline constexpr int kMaxRowBatches = 2;
 inline constexpr int kMaxRows = kRowsPerBatch * kMaxRowBatches;
-inline constexpr int kNormGroups = 8, kCtas = kRowsPerBatch * kNormGroups;
 // Warp specialisation: 8 MMA warps (two warpgroups) and 4 epilogue warps, where output tiles have
 // at most 512 values in every layer and a CTA's K slice is one K block. Otherwise 8 warps do both,
 // and there is one row batch.

@@ -4,6 +4,7 @@
 #include "kernels/cuda/megakernel/cta_state.cuh"
 #include "kernels/cuda/megakernel/megakernel.cuh"
 #include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/cuda/sampler/picard_sweep.cuh"
 
 // What happens between passes: every CTA runs the sampler step of the rows whose x
@@ -294,13 +295,13 @@ __device__ __forceinline__ void LoadInOutWeights(const CtaState& cta, float* fir
   SyncPicardThreads();
 }
 
-// Launches the kernel, all of whose CTAs are resident at once. Throws Error.
-template <auto kKernel>
-void LaunchPersistent(const Args& args, int ctas, size_t shared_bytes, cudaStream_t stream,
+// Launches a kernel, all of whose CTAs are resident at once. Throws Error.
+template <auto kKernel, typename KernelArgs>
+void LaunchPersistent(const KernelArgs& args, int ctas, size_t shared_bytes, cudaStream_t stream,
                       int threads = kMmaThreads) {
-  static const cudaError_t allowed = cudaFuncSetAttribute(
-      kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxSharedBytesSm90);
-  CheckCuda(allowed, "shared memory of the megakernel");
+  CheckCuda(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 GpuTraits::Current().shared_bytes),
+            "shared memory of the megakernel");
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeCooperative;
   attribute.val.cooperative = 1;

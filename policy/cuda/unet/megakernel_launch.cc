@@ -7,22 +7,23 @@ namespace mjp {
 MegakernelLaunch::MegakernelLaunch(const NormConvUnet& unet, Format format, int horizon,
                                    const ExecutionPlan& plan, DeviceArena& arena)
     : MegakernelLaunch(unet, format, horizon,
-                       {plan.rows_per_launch, plan.rows, std::max(1, plan.window)}, nullptr,
-                       arena) {
+                       {plan.rows_per_launch, plan.rows, std::max(1, plan.window)}, plan.target,
+                       nullptr, arena) {
   if (plan.rows % rows() == 0) return;
-  remainder_.reset(
-      new MegakernelLaunch(unet, format, horizon, {plan.rows % rows(), plan.rows, 1}, this, arena));
+  remainder_.reset(new MegakernelLaunch(unet, format, horizon, {plan.rows % rows(), plan.rows, 1},
+                                        plan.target, this, arena));
 }
 
 MegakernelLaunch::MegakernelLaunch(const NormConvUnet& unet, Format format, int horizon,
-                                   const Rows& rows, const MegakernelLaunch* first,
-                                   DeviceArena& arena)
+                                   const Rows& rows, const megakernel::Target& target,
+                                   const MegakernelLaunch* first, DeviceArena& arena)
     : format_(format),
+      target_(target),
       arena_(arena),
       conditioning_(first ? first->conditioning_.Shared(rows.per_env)
                           : FilmConditioning(unet.film, format, rows.all, rows.per_env, arena)),
       args_(PlaceArgs(unet, horizon, rows, first)),
-      layers_(unet, format, horizon, rows.launch, arena, first ? &first->layers_ : nullptr),
+      layers_(unet, format, horizon, rows.launch, target, arena, first ? &first->layers_ : nullptr),
       shared_bytes_(layers_.Supported() ? layers_.SharedBytes(args_) : 0) {}
 
 megakernel::CommonArgs MegakernelLaunch::PlaceArgs(const NormConvUnet& unet, int horizon,
@@ -70,7 +71,7 @@ void MegakernelLaunch::RunSteps(const DenoiseStep* steps, const float* noise, fl
 std::unique_ptr<MegakernelLaunch> MegakernelLaunch::Fallback(const NormConvUnet& unet) const {
   const int environments = rows() / args_.picard.window;
   return std::unique_ptr<MegakernelLaunch>(new MegakernelLaunch(
-      unet, format_, args_.length, {environments, environments, 1}, this, arena_));
+      unet, format_, args_.length, {environments, environments, 1}, target_, this, arena_));
 }
 
 void MegakernelLaunch::RunFallback(const PicardSweepArgs& picard, const TimestampList& timestamps,

@@ -19,7 +19,7 @@ class MegakernelLaunch {
                    DeviceArena& arena);
 
   bool warp_specialized() const { return layers_.warp_specialized(); }
-  int ctas() const { return megakernel::kCtas; }         // all resident at once
+  int ctas() const { return target_.ctas; }              // all resident at once
   size_t shared_bytes() const { return shared_bytes_; }  // of a CTA
   // The sequential fallback: one launch, of a row per environment, that takes chains whose windows
   // were abandoned to their ends; in the same arena.
@@ -52,12 +52,14 @@ class MegakernelLaunch {
   // One launch. `first`: of the same network, whose weights, conditioning and output buffer this
   // one borrows; or null.
   MegakernelLaunch(const NormConvUnet& unet, Format format, int horizon, const Rows& rows,
-                   const MegakernelLaunch* first, DeviceArena& arena);
+                   const megakernel::Target& target, const MegakernelLaunch* first,
+                   DeviceArena& arena);
   megakernel::CommonArgs PlaceArgs(const NormConvUnet& unet, int horizon, const Rows& rows,
                                    const MegakernelLaunch* first) const;
   void Launch(const megakernel::CommonArgs& args, cudaStream_t stream) const;
 
   Format format_;
+  megakernel::Target target_;
   DeviceArena& arena_;
   FilmConditioning conditioning_;
   megakernel::CommonArgs args_;

@@ -3,9 +3,10 @@
 namespace mjp {
 
 MegakernelLayers::MegakernelLayers(const NormConvUnet& unet, Format format, int horizon, int rows,
-                                   DeviceArena& arena, const MegakernelLayers* packed)
-    : format_(format), arena_(arena) {
-  const MegakernelPlan plan = PlanMegakernel(unet, horizon, rows);
+                                   const megakernel::Target& target, DeviceArena& arena,
+                                   const MegakernelLayers* packed)
+    : format_(format), arena_(arena), target_(target) {
+  const MegakernelPlan plan = PlanMegakernel(unet, horizon, rows, target.portable);
   supported_ = plan.supported;
   layers_ = plan.Layers();
   args_.row_batches = plan.row_batches, args_.warp_specialized = plan.warp_specialized;
@@ -16,6 +17,9 @@ MegakernelLayers::MegakernelLayers(const NormConvUnet& unet, Format format, int 
   arena.Upload(layers, layers_.data(), layers_.size() * sizeof(megakernel::Layer));
   args_.layers = layers;
   args_.layer_count = static_cast<int>(layers_.size());
+  if (!target.portable) return;
+  table_ = arena.TakeBytes(megakernel::PortableTableBytes(args_.layer_count));
+  residuals_ = arena.Take<float4>(size_t{megakernel::kCtas} * megakernel::kMmaThreads);
 }
 
 // Two buffers of each layer's output, for each row batch.
@@ -41,13 +45,25 @@ megakernel::Args MegakernelLayers::Args(const megakernel::CommonArgs& common,
   return args;
 }
 
+megakernel::PortablePlan MegakernelLayers::Portable(const megakernel::CommonArgs& common) const {
+  megakernel::Args args = args_;
+  args.common = common;
+  return megakernel::PlanPortable(layers_, args, format_, target_);
+}
+
 size_t MegakernelLayers::SharedBytes(const megakernel::CommonArgs& common) const {
+  if (target_.portable) return Portable(common).shared_bytes;
   const size_t most = kMaxSharedBytesSm90;
   return megakernel::PlanSharedSpace(layers_, Args(common, most), format_, most).bytes;
 }
 
 void MegakernelLayers::Launch(const megakernel::CommonArgs& common, size_t shared_bytes,
                               cudaStream_t stream) const {
+  if (target_.portable) {
+    megakernel::PortableArgs args = {args_, Portable(common), table_, residuals_};
+    args.args.common = common;
+    return megakernel::LaunchPortable(format_, args, stream);
+  }
   megakernel::LaunchMegakernel(format_, Args(common, shared_bytes), shared_bytes, stream);
 }
 

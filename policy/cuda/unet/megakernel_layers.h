@@ -12,7 +12,8 @@ class MegakernelLayers {
  public:
   // `packed`: of the same network, whose weights are shared; or null.
   MegakernelLayers(const NormConvUnet& unet, Format format, int horizon, int rows,
-                   DeviceArena& arena, const MegakernelLayers* packed = nullptr);
+                   const megakernel::Target& target, DeviceArena& arena,
+                   const MegakernelLayers* packed = nullptr);
 
   // Whether the kernel runs every layer.
   bool Supported() const { return supported_; }
@@ -25,6 +26,7 @@ class MegakernelLayers {
   void Launch(const megakernel::CommonArgs& common, size_t shared_bytes, cudaStream_t stream) const;
 
  private:
+  megakernel::PortablePlan Portable(const megakernel::CommonArgs& common) const;
   megakernel::Args Args(const megakernel::CommonArgs& common, size_t shared_bytes) const;
   void PlaceActivations(const MegakernelPlan& plan);
   void ReorderWeights(const MegakernelLayers* packed);
@@ -32,7 +34,10 @@ class MegakernelLayers {
   Format format_;
   DeviceArena& arena_;
   std::vector<megakernel::Layer> layers_;
+  megakernel::Target target_;
   megakernel::Args args_;
+  void* table_ = nullptr;        // of the portable form
+  float4* residuals_ = nullptr;  // likewise
   bool supported_;
 };
 

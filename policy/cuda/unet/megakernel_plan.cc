@@ -151,13 +151,14 @@ std::vector<Layer> MegakernelPlan::Layers() const {
   return layers;
 }
 
-MegakernelPlan PlanMegakernel(const NormConvUnet& unet, int horizon, int rows) {
+MegakernelPlan PlanMegakernel(const NormConvUnet& unet, int horizon, int rows, bool portable) {
   MegakernelPlan plan;
   plan.row_batches = rows > megakernel::kRowsPerBatch ? megakernel::kMaxRowBatches : 1;
   Lowering(unet, horizon, plan);
   std::vector<Layer> layers = plan.Layers();
-  plan.warp_specialized = megakernel::CanSpecializeWarps(layers);
+  plan.warp_specialized = !portable && megakernel::CanSpecializeWarps(layers);
   if (plan.warp_specialized) megakernel::PlanCtaLocal(layers);
+  if (portable && plan.supported) megakernel::PlanWithoutHalo(layers);
   plan.supported = plan.supported && megakernel::SkewIsBounded(layers) &&
                    megakernel::TwoMailboxBuffersSuffice(layers) &&
                    (plan.row_batches == 1 || plan.warp_specialized);
@@ -184,11 +185,11 @@ megakernel::CommonArgs MegakernelSizes(const NormConvUnet& unet, int horizon, in
 }
 
 LaunchNeeds MegakernelNeeds(const NormConvUnet& unet, Format format, int horizon, int rows,
-                            int rows_per_env) {
-  const MegakernelPlan plan = PlanMegakernel(unet, horizon, rows);
+                            int rows_per_env, const megakernel::Target& target) {
+  const MegakernelPlan plan = PlanMegakernel(unet, horizon, rows, target.portable);
   LaunchNeeds needs;
   needs.warp_specialized = plan.warp_specialized;
-  needs.ctas = megakernel::kCtas;
+  needs.ctas = target.ctas;
   needs.layers_supported = plan.supported;
   if (!plan.supported) return needs;
   megakernel::Args args;
@@ -197,6 +198,12 @@ LaunchNeeds MegakernelNeeds(const NormConvUnet& unet, Format format, int horizon
   args.row_batches = plan.row_batches, args.warp_specialized = plan.warp_specialized;
   needs.supported = unet.first.shortcut_weight != nullptr &&
                     (args.common.picard.window == 0 || horizon * unet.head.out_c % 4 == 0);
+  if (target.portable) {
+    const auto portable = megakernel::PlanPortable(plan.Layers(), args, format, target);
+    needs.supported = needs.supported && portable.stages > 0;
+    needs.shared_bytes = portable.shared_bytes;
+    return needs;
+  }
   needs.shared_bytes =
       megakernel::PlanSharedSpace(plan.Layers(), args, format, kMaxSharedBytesSm90).bytes;
   return needs;

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "kernels/cuda/megakernel/megakernel.cuh"
+#include "kernels/cuda/megakernel/portable/portable.cuh"
 #include "policy/cuda/unet/norm_conv_unet.h"
 
 namespace mjp {
@@ -24,7 +24,8 @@ struct MegakernelPlan {
 
   std::vector<megakernel::Layer> Layers() const;
 };
-MegakernelPlan PlanMegakernel(const NormConvUnet& unet, int horizon, int rows);
+// portable: for the portable form, whose warps do everything.
+MegakernelPlan PlanMegakernel(const NormConvUnet& unet, int horizon, int rows, bool portable);
 
 // What one launch needs of a GPU.
 struct LaunchNeeds {
@@ -34,9 +35,9 @@ struct LaunchNeeds {
   int ctas = 0;                   // all resident at once
   size_t shared_bytes = 0;        // of a CTA; 0 where a layer is not supported
 };
-// Of a launch over `rows` rows, `rows_per_env` of each environment.
+// Of a launch over `rows` rows, `rows_per_env` of each environment, on `target`.
 LaunchNeeds MegakernelNeeds(const NormConvUnet& unet, Format format, int horizon, int rows,
-                            int rows_per_env);
+                            int rows_per_env, const megakernel::Target& target);
 
 // The sizes among a launch's arguments: what its shared memory depends on besides the layers.
 megakernel::CommonArgs MegakernelSizes(const NormConvUnet& unet, int horizon, int rows,

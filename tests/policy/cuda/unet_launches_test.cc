@@ -136,7 +136,7 @@ void ExpectNeeds(const mjp::NormConvUnet& unet, const std::string& network,
   const mjp::UnetPolicyConfig config = ConfigOf(network);
   const mjp::LaunchNeeds needs =
       mjp::MegakernelNeeds(mjp::UnetShapes(config), Format::kFp16, config.horizon,
-                           plan.rows_per_launch, std::max(1, plan.window));
+                           plan.rows_per_launch, std::max(1, plan.window), plan.target);
   mjp::DeviceArena arena;
   const mjp::MegakernelLaunch launch(unet, Format::kFp16, config.horizon, plan, arena);
   EXPECT_EQ(needs.layers_supported, launch.layers().Supported()) << what;
@@ -157,6 +157,12 @@ TEST(UnetLaunches, TakeWhatThePlanComputesFromShapes) {
       mjp::ExecutionPlan plan;
       plan.rows = plan.rows_per_launch = rows;
       ExpectNeeds(unet, network, plan, network + (" " + std::to_string(rows)));
+      if (rows <= 16)
+        for (const char* gpu : {"a100", "rtx3090", "orin", "thor"}) {
+          mjp::ExecutionPlan portable = plan;
+          portable.target = mjp::megakernel::Target::On(mjp::GpuTraits::Named(gpu));
+          ExpectNeeds(unet, network, portable, network + (" on " + std::string(gpu)));
+        }
       if (rows % 16 == 0) plan.window = 16, ExpectNeeds(unet, network, plan, network);
     }
     for (const std::string& name : mjp::GpuTraits::Names()) {

@@ -8,6 +8,7 @@
 #include "kernels/shared/crop.h"
 #include "policy/checkpoint/normalizer.h"
 #include "policy/cuda/dit/dit_schedule.h"
+#include "policy/cuda/dit/sequence_pass.h"
 #include "policy/cuda/format_of.h"
 #include "policy/dit/dit_trace.h"
 
@@ -86,7 +87,18 @@ void DitEngine::PlanDenoiser() {
   const int window = chain_.window, rows = chain_.environments * window;
   denoiser_.reset();
   conditioning_.emplace(film_, chain_.format, rows, window, arena_);
-  const auto pass = [&](int pass_rows, const FilmConditioning& conditioning) {
+  const bool one_launch =
+      SequenceKernelRuns(config_, chain_.format, GpuTraits::Current());
+  launches_ = 0;
+  const SequencePass* first = nullptr;
+  const auto pass = [&](int pass_rows,
+                        const FilmConditioning& conditioning) -> std::unique_ptr<UnetPass> {
+    if (one_launch) {
+      auto made = std::make_unique<SequencePass>(*weights_, config_, chain_.format, pass_rows,
+                                                 conditioning, arena_, first);
+      first = made.get();
+      return made;
+    }
     auto made = std::make_unique<DitPass>(*weights_, config_, chain_.format, pass_rows,
                                           conditioning, arena_);
     launches_ = made->size();
@@ -232,8 +244,10 @@ void DitEngine::Wait(PolicyOutput& output) {
 }
 
 std::string DitEngine::PlanText() const {
-  return DitPlanText(chain_.window) + ", " + std::to_string(launches_) + " of a pass, since " +
-         DitPlanReason();
+  const bool one_launch = launches_ == 0;
+  return DitPlanText(one_launch, chain_.window) +
+         (one_launch ? "" : ", " + std::to_string(launches_) + " of a pass") + ", since " +
+         DitPlanReason(one_launch);
 }
 
 }  // namespace mjp

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "policy/cuda/dit/dit_engine.h"
+#include "policy/cuda/dit/sequence_pass.h"
 #include "policy/cuda/plan_rows.h"
 #include "policy/dit/dit_trace.h"
 #include "policy/flow_sampler.h"
@@ -91,19 +92,26 @@ std::vector<float> DitTimeTerms(const DitConfig& config, const cpu::PackedTrunk&
   return table;
 }
 
-std::string DitPlanText(int window) {
-  return window > 1 ? "a launch for each layer, windows of " + std::to_string(window) + " steps"
-                    : "a launch for each layer, step by step";
+std::string DitPlanText(bool one_launch, int window) {
+  const std::string form = one_launch ? "sequence kernel" : "a launch for each layer";
+  return form + (window > 1 ? ", windows of " + std::to_string(window) + " steps"
+                            : ", step by step");
 }
 
-std::string DitPlanReason() { return "no persistent kernel runs a transformer"; }
+std::string DitPlanReason(bool one_launch) {
+  return one_launch ? "a cluster holds a sequence"
+                    : "the sequence kernel takes 16-bit formats, widths of 64, 128, 256 or 512, 32 "
+                      "tokens at most and compute capability 9.0";
+}
 
 Json DitPlans(const Checkpoint& checkpoint, const std::string& name) {
   CheckDit(checkpoint);
   const GpuTraits gpu = GpuTraits::Named(name);
+  const bool one_launch = SequenceKernelRuns(DitOf(checkpoint).config, Format::kFp16, gpu);
   Json plans = Json::array();
   for (const int batch : kPlanBatches)
-    plans.push_back(PlanRow(gpu, {batch, "launches", DitPlanText(0), DitPlanReason()}));
+    plans.push_back(PlanRow(gpu, {batch, one_launch ? "sequence kernel" : "launches",
+                                  DitPlanText(one_launch, 0), DitPlanReason(one_launch)}));
   return plans;
 }
 

@@ -11,15 +11,26 @@
 #include "policy/cuda/dit/sequence_pass.h"
 #include "policy/cuda/format_of.h"
 #include "policy/dit/dit_trace.h"
+#include "policy/flow_sampler.h"
 
 namespace mjp {
+namespace {
+
+// With the tolerance that the chain's steps take.
+PolicyOptions ChainOptions(const DitConfig& config, PolicyOptions options) {
+  float& tolerance = options.sampler.parallel_tolerance;
+  if (config.objective == DitObjective::kFlowMatching) tolerance = FlowTolerance(tolerance);
+  return options;
+}
+
+}  // namespace
 
 DitEngine::DitEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
     : CudaEngine(std::move(checkpoint), options),
       model_(DitOf(*checkpoint_)),
       config_(model_.config),
-      chain_(checkpoint_->config, DitSchedule(config_, options.sampler), options,
-             FormatOf(options.precision)),
+      chain_(checkpoint_->config, DitSchedule(config_, options.sampler),
+             ChainOptions(config_, options), FormatOf(options.precision)),
       weights_(DeviceDit::Get(checkpoint_, chain_.format)),
       packed_(cpu::PackedDitOf(checkpoint_)),
       pool_(options.threads),

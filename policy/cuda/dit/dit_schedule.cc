@@ -54,23 +54,13 @@ const CudaNetwork kDitOnCuda = {CheckDit, ResolveDit, MakeDit, DitLimit};
 std::vector<DenoiseStep> DitSchedule(const DitConfig& config, const SamplerOptions& sampler) {
   if (config.objective == DitObjective::kDiffusion)
     return MakeSchedule(config.scheduler, sampler.kind, sampler.steps);
-  // Euler's times are where each step begins
-  const std::vector<double> begin = FlowTimes(SamplerKind::kEuler, sampler.steps);
+  const std::vector<DenoiseStep> euler = FlowSteps(sampler.steps);
+  if (sampler.kind == SamplerKind::kEuler) return euler;
   std::vector<DenoiseStep> steps;
-  for (int i = 0; i < sampler.steps; ++i) {
-    const auto now = static_cast<float>(begin[i]);
-    const float next = i + 1 < sampler.steps ? static_cast<float>(begin[i + 1]) : 1.0f;
-    DenoiseStep step;
-    step.prediction = Prediction::kSample;
-    step.x0_scale = next - now;
-    step.x_scale = 1;
-    step.timestep = i;
-    if (sampler.kind == SamplerKind::kEuler) {
-      steps.push_back(step);
-      continue;
-    }
+  for (DenoiseStep step : euler) {
+    const int first = 3 * step.timestep;
     for (const int time : {0, 1, 1, 2}) {
-      step.timestep = 3 * i + time;
+      step.timestep = first + time;
       steps.push_back(step);
     }
   }

@@ -11,8 +11,8 @@
 
 namespace mjp {
 
-// The steps of a decision as a DenoisingChain has them. Flow matching's are written as steps of a
-// reverse process, x + x0_scale output, and their timestep is the index of their time.
+// The steps of a decision as a DenoisingChain has them. Flow matching's are those of FlowSteps; the
+// Runge-Kutta method's have its four passes each.
 std::vector<DenoiseStep> DitSchedule(const DitConfig& config, const SamplerOptions& sampler);
 
 // What those times add to the modulation of all blocks: (times, blocks * 6 hidden), where a step's

@@ -16,8 +16,8 @@ namespace mjp {
 std::vector<double> FlowTimes(SamplerKind kind, int steps);
 
 // Euler's steps as those of a reverse process whose network says by how much x moves:
-// x' = x0_scale output + x. A step's timestep is the index of its time in FlowTimes. Windows of them
-// hold the velocity where it was evaluated.
+// x' = x0_scale output + x. A step's timestep is the index of its time in FlowTimes. Windows of
+// them hold the velocity where it was evaluated.
 std::vector<DenoiseStep> FlowSteps(int steps);
 // What windows of them tolerate where those of a diffusion's steps tolerate `tolerance`: as much at
 // any time as a step that has the least noise.

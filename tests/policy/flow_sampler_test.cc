@@ -74,8 +74,7 @@ TEST(FlowSamplerTest, WindowsAgreeWithTheChain) {
   const std::vector<float> chain = Chunk(SamplerKind::kEuler, kSteps, 3, nullptr);
   for (const float tolerance : {1e-3f, 0.0f}) {
     LinearFlow flow(mjp::FlowTimes(SamplerKind::kEuler, kSteps), false);
-    const auto sampler =
-        mjp::MakeParallelSampler(mjp::FlowSteps(kSteps), 3, 2, kWindow, tolerance);
+    const auto sampler = mjp::MakeParallelSampler(mjp::FlowSteps(kSteps), 3, 2, kWindow, tolerance);
     std::vector<float> x = {0.3f, -1.2f, 2.0f, 0.0f, 0.7f, -0.5f};
     const int passes = sampler->Run(flow, {3, x.data(), nullptr, nullptr});
     if (tolerance == 0) {

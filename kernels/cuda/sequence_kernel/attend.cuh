@@ -48,7 +48,8 @@ __device__ __forceinline__ void AttendRows(const C& cta, int head, int tile) {
 #pragma unroll
   for (int step = 0; step < kHead / 16; ++step) {
     uint32_t a[4], b[4];
-    LoadMatrix4(a, q + (tile * kTokenTile + (lane & 15)) * kQkvPitch + step * 32 + (lane >> 4) * 16);
+    LoadMatrix4(a,
+                q + (tile * kTokenTile + (lane & 15)) * kQkvPitch + step * 32 + (lane >> 4) * 16);
 #pragma unroll
     for (int j = 0; j < kKeyTiles; j += 2) {
       const int key = j * 8 + (lane & 7) + ((lane >> 4) << 3);
@@ -87,16 +88,14 @@ __device__ __forceinline__ void AttendRows(const C& cta, int head, int tile) {
 template <Format F, int kHead, int kCtas, int kTiles>
 __device__ __forceinline__ void AttendHeads(const Cta<kCtas, kTiles>& cta) {
   const int warp = threadIdx.x / 32;
-  if (warp < kCtaColumns / kHead * kTiles)
-    AttendRows<F, kHead>(cta, warp / kTiles, warp % kTiles);
+  if (warp < kCtaColumns / kHead * kTiles) AttendRows<F, kHead>(cta, warp / kTiles, warp % kTiles);
 }
 
 // The attention of this CTA's heads, of which each warp has 16 rows of one, or nothing.
 template <Format F, int kCtas, int kTiles>
 __device__ __forceinline__ void Attend(const Cta<kCtas, kTiles>& cta) {
-  const int head = cta.a.shape.HeadSize();
-  if (head == 64) return AttendHeads<F, 64>(cta);
-  if (head == 32) return AttendHeads<F, 32>(cta);
+  if (cta.head == 64) return AttendHeads<F, 64>(cta);
+  if (cta.head == 32) return AttendHeads<F, 32>(cta);
   AttendHeads<F, 16>(cta);
 }
 

@@ -42,7 +42,7 @@ struct Layout {
 };
 MJP_HOST_DEVICE inline Layout LayoutOf(const Shape& s) {
   const int ctas = s.Ctas(), rows = (s.length + kTokenTile - 1) / kTokenTile * kTokenTile;
-  const int own = (s.length + ctas - 1) / ctas;
+  const int own = rows / ctas;
   Layout at;
   at.ring = 0;
   at.input = at.ring + kWarps * WeightStream::kRingBytes;
@@ -61,13 +61,15 @@ MJP_HOST_DEVICE inline Layout LayoutOf(const Shape& s) {
 template <int kCtas, int kTiles>
 struct Cta {
   static constexpr int kWidth = kCtas * kCtaColumns, kRows = kTiles * kTokenTile;
+  static constexpr int kEach = kRows / kCtas;  // tokens whose residual stream a CTA has
   static constexpr int kInputPitch = OperandPitch(kWidth), kSumPitch = SumPitch(kWidth);
 
   const Args& a;
   uint8_t* shared;
   Layout at;
-  int row, rank;           // of the sequence; of this CTA in its cluster
-  int each, first, count;  // tokens of a CTA; those whose residual stream is here
+  int row, rank;     // of the sequence; of this CTA in its cluster
+  int first, count;  // tokens whose residual stream is here
+  int head;          // size
 
   __device__ __forceinline__ Cta(const Args& args, uint8_t* memory)
       : a(args),
@@ -75,9 +77,9 @@ struct Cta {
         at(LayoutOf(args.shape)),
         row(static_cast<int>(blockIdx.x)),
         rank(static_cast<int>(blockIdx.z)),
-        each((args.shape.length + kCtas - 1) / kCtas),
-        first(rank * each),
-        count(max(0, min(each, args.shape.length - first))) {}
+        first(rank * kEach),
+        count(max(0, min(kEach, args.shape.length - first))),
+        head(args.shape.HeadSize()) {}
 
   __device__ __forceinline__ float* Floats(int offset) const {
     return reinterpret_cast<float*>(shared + offset);
@@ -85,8 +87,8 @@ struct Cta {
   __device__ __forceinline__ int ActionCount() const { return count * a.shape.action_dim; }
   // Of the tokens here: x of the chain, its noise, the network's output.
   __device__ __forceinline__ float* X() const { return Floats(at.actions); }
-  __device__ __forceinline__ float* Noise() const { return X() + each * a.shape.action_dim; }
-  __device__ __forceinline__ float* Output() const { return Noise() + each * a.shape.action_dim; }
+  __device__ __forceinline__ float* Noise() const { return X() + kEach * a.shape.action_dim; }
+  __device__ __forceinline__ float* Output() const { return Noise() + kEach * a.shape.action_dim; }
   __device__ __forceinline__ const float* Biases(int block) const {
     const auto* after = static_cast<const uint8_t*>(a.weights) + WeightBytes(a.shape);
     return reinterpret_cast<const float*>(after) + static_cast<size_t>(block) * BiasFloats(kCtas);

@@ -14,39 +14,48 @@ namespace mjp::sequence_kernel {
 // Rows of the tables of terms that this pass reads.
 struct TermRows {
   const float *of_time, *of_condition;
-
-  __device__ __forceinline__ float At(int i) const { return of_time[i] + of_condition[i]; }
 };
 
+// A load that is issued where it stands.
+__device__ __forceinline__ float LoadNow(const float* from) {
+  float v;
+  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(v) : "l"(from));
+  return v;
+}
+
 // What the next norm reads of the terms, `kTerms * width` values: on their way into registers while
-// a layer multiplies, then stored in shared memory.
+// a layer multiplies, all of them together, then stored in shared memory.
 template <int kCtas>
 class NextTerms {
  public:
   static constexpr int kWidth = kCtas * kCtaColumns;
-  // `gate` and `shift` count terms of all blocks; the scale is behind the shift. Negative: none.
+  // `gate` and `shift` count terms of all blocks; the scale is behind the shift. Which of them are
+  // read is the norm's choice.
   __device__ __forceinline__ NextTerms(const TermRows& terms, int gate, int shift,
                                        const float* bias) {
 #pragma unroll
     for (int i = 0; i < kCtas; ++i) {
-      const int at = threadIdx.x + i * kThreads, vector = at / kWidth, column = at % kWidth;
-      const int term = vector == 0 ? gate : shift < 0 ? -1 : shift + vector - 1;
-      value_[i] = 0;
-      if (vector == kTerms - 1) {
-        if (bias != nullptr) value_[i] = bias[column];
-      } else if (term >= 0) {
-        value_[i] = terms.At(term * kWidth + column);
-      }
+      const int at = Place(i), vector = at / kWidth, column = at % kWidth;
+      const int term = (vector == 0 ? gate : shift + vector - 1) * kWidth + column;
+      const bool is_bias = vector == kTerms - 1;
+      first_[i] = LoadNow(is_bias ? bias + column : terms.of_time + term);
+      second_[i] = LoadNow(is_bias ? bias + column : terms.of_condition + term);
     }
   }
   __device__ __forceinline__ void Store(float* to) const {
 #pragma unroll
-    for (int i = 0; i < kCtas; ++i) to[threadIdx.x + i * kThreads] = value_[i];
+    for (int i = 0; i < kCtas; ++i) {
+      const bool is_bias = Place(i) / kWidth == kTerms - 1;
+      to[Place(i)] = is_bias ? first_[i] : first_[i] + second_[i];
+    }
   }
 
  private:
   static_assert(kTerms * kCtaColumns == kThreads);
-  float value_[kCtas];
+  __device__ static __forceinline__ int Place(int i) {
+    return static_cast<int>(threadIdx.x) + i * kThreads;
+  }
+  float first_[kCtas], second_[kCtas];
 };
 
 // Two neighbours of each tile of this warp: the bias of its columns.
@@ -60,7 +69,7 @@ __device__ __forceinline__ void LoadBias(float2 (&bias)[kOut], const float* from
 }
 
 // q, k and v of this CTA's heads into shared memory, q and k turned. Their columns are in such an
-// order that both of a pair which turns stand beside each other.
+// order that both of a pair which turns stand next to each other.
 template <Format F, int kCtas, int kTiles>
 __device__ __forceinline__ void MakeQkv(const Cta<kCtas, kTiles>& cta, int block,
                                         WeightStream& weights) {
@@ -68,12 +77,12 @@ __device__ __forceinline__ void MakeQkv(const Cta<kCtas, kTiles>& cta, int block
   using T = Storage<F>;
   const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
   float2 bias[kOut];
-  LoadBias(bias, cta.Biases(block) + kCtas * 2 * kCtaColumns +
-                     cta.rank * (kQkvColumns + kHiddenColumns));
+  LoadBias(bias,
+           cta.Biases(block) + kCtas * 2 * kCtaColumns + cta.rank * (kQkvColumns + kHiddenColumns));
   float acc[kTiles][kOut][4] = {};
   Multiply<F, kCtas>(acc, SharedAddress(cta.shared + cta.at.input), cta.kInputPitch, weights);
   const auto* turns = reinterpret_cast<const float2*>(cta.shared + cta.at.turns);
-  const int half = cta.a.shape.HeadSize() / 2;
+  const int half = cta.head / 2;  // a power of two
 #pragma unroll
   for (int n = 0; n < kOut; ++n) {
     const int column = (warp * kOut + n) * kGroupOut + 2 * (lane & 3);
@@ -84,7 +93,7 @@ __device__ __forceinline__ void MakeQkv(const Cta<kCtas, kTiles>& cta, int block
         const int token = m * kTokenTile + (lane >> 2) + r * 8;
         float x = acc[m][n][2 * r] + bias[n].x, y = acc[m][n][2 * r + 1] + bias[n].y;
         if (column < 2 * kCtaColumns) {
-          const float2 turn = turns[token * half + column / 2 % half];
+          const float2 turn = turns[token * half + (column / 2 & (half - 1))];
           const float turned = x * turn.x - y * turn.y;
           y = y * turn.x + x * turn.y;
           x = turned;
@@ -141,9 +150,9 @@ __device__ __forceinline__ void SendSums(const Cta<kCtas, kTiles>& cta, int from
     for (int r = 0; r < 2; ++r) {
       const int token = m * kTokenTile + (lane >> 2) + r * 8;
       if (token >= cta.a.shape.length) continue;
-      const int owner = token / cta.each, row = cta.rank * cta.each + token % cta.each;
-      const uint32_t to =
-          InCta(sums + row * cta.kSumPitch + (warp * kCtas * kGroupOut + 2 * (lane & 3)) * 4, owner);
+      const int owner = token / cta.kEach, row = cta.rank * cta.kEach + token % cta.kEach;
+      const uint32_t to = InCta(
+          sums + row * cta.kSumPitch + (warp * kCtas * kGroupOut + 2 * (lane & 3)) * 4, owner);
 #pragma unroll
       for (int n = 0; n < kCtas; ++n)
         StoreInCta(to + n * kGroupOut * 4, __float_as_uint(acc[m][n][2 * r]),
@@ -186,7 +195,7 @@ __device__ __forceinline__ TokenValues<kCtas> LoadToken(const Cta<kCtas, kTiles>
 #pragma unroll
       for (int from = 0; from < kCtas; ++from) {
         const float4 part = *reinterpret_cast<const float4*>(
-            cta.shared + cta.at.sums + (from * cta.each + t) * cta.kSumPitch + column * 4);
+            cta.shared + cta.at.sums + (from * cta.kEach + t) * cta.kSumPitch + column * 4);
         s.x += part.x, s.y += part.y, s.z += part.z, s.w += part.w;
       }
       const float4 gate = *reinterpret_cast<const float4*>(terms + column);
@@ -220,8 +229,7 @@ __device__ __forceinline__ void SendNorm(const Cta<kCtas, kTiles>& cta, int t,
   }
   const float scale = 1.0f / sqrtf(WarpSum(squares) / kWidth + cta.a.epsilon);
   const float* terms = cta.Floats(cta.at.terms);
-  const uint32_t row =
-      SharedAddress(cta.shared + cta.at.input) + (cta.first + t) * cta.kInputPitch;
+  const uint32_t row = SharedAddress(cta.shared + cta.at.input) + (cta.first + t) * cta.kInputPitch;
 #pragma unroll
   for (int i = 0; i < Values::kFours; ++i) {
     if (!Values::Here(i)) continue;

@@ -1,6 +1,6 @@
 // The sequence kernel: a diffusion transformer's pass, or a chain of them, of each sequence in one
-// cluster of CTAs. Bound by the weights, which each CTA reads from L2 in every pass, by the reads of
-// shared memory that feed the products, and by four barriers of the cluster in a block.
+// cluster of CTAs. Bound by the weights, which each CTA reads from L2 in every pass, by the reads
+// of shared memory that feed the products, and by four barriers of the cluster in a block.
 //
 // A block is: multiply the tokens, which stand in each CTA's shared memory whole, with the columns
 // of the CTA's heads; attend; multiply with what the CTA's columns add to the residual stream; send
@@ -26,7 +26,7 @@ __device__ __forceinline__ void SetUp(const Cta<kCtas, kTiles>& cta) {
   const Shape& s = cta.a.shape;
   for (int i = threadIdx.x * 16; i < cta.kRows * cta.kInputPitch; i += kThreads * 16)
     *reinterpret_cast<uint4*>(cta.shared + cta.at.input + i) = make_uint4(0, 0, 0, 0);
-  const int half = s.HeadSize() / 2;
+  const int half = cta.head / 2;
   auto* turns = reinterpret_cast<float2*>(cta.shared + cta.at.turns);
   for (int i = threadIdx.x; i < cta.kRows * half; i += kThreads) {
     const bool turned = cta.a.cosines != nullptr && i < s.length * half;
@@ -56,26 +56,40 @@ __device__ __forceinline__ void BeginPass(const Cta<kCtas, kTiles>& cta, int k) 
   const Args& a = cta.a;
   const int actions = a.shape.action_dim;
   if (a.noise != nullptr) {
-    const size_t token0 =
-        (static_cast<size_t>(k) * a.rows + cta.row) * a.shape.length + cta.first;
+    const size_t token0 = (static_cast<size_t>(k) * a.rows + cta.row) * a.shape.length + cta.first;
     for (int i = threadIdx.x; i < cta.ActionCount(); i += kThreads)
       cta.Noise()[i] = a.noise[token0 * actions + i];
   }
   constexpr int kVector = 8;  // weights of a load
-  for (int c = threadIdx.x; c < cta.kWidth; c += kThreads) {
+  constexpr int kTokens = 4;  // at once, so that their loads are
+#pragma unroll
+  for (int first = 0; first < cta.kWidth; first += kThreads) {
+    const int c = first + threadIdx.x;
+    if (c >= cta.kWidth) break;
     const T* weight = static_cast<const T*>(a.input_weight) + c * kMostActions;
-    for (int t = 0; t < cta.count; ++t) {
-      float sum = a.input_bias[static_cast<size_t>(cta.first + t) * cta.kWidth + c];
+    for (int t0 = 0; t0 < cta.count; t0 += kTokens) {
+      float sum[kTokens];
+#pragma unroll
+      for (int t = 0; t < kTokens; ++t) {
+        const int token = min(cta.first + t0 + t, a.shape.length - 1);
+        sum[t] = LoadNow(a.input_bias + static_cast<size_t>(token) * cta.kWidth + c);
+      }
       for (int i = 0; i < actions; i += kVector) {
         const auto w = *reinterpret_cast<const Pack<T, kVector>*>(weight + i);
 #pragma unroll
-        for (int e = 0; e < kVector; ++e) {
-          if (i + e >= actions) break;
-          const float x = ToFloat(FromFloat<T>(cta.X()[t * actions + i + e]));
-          sum = fmaf(ToFloat(w.v[e]), x, sum);
+        for (int t = 0; t < kTokens; ++t) {
+          if (t0 + t >= cta.count) break;
+#pragma unroll
+          for (int e = 0; e < kVector; ++e) {
+            if (i + e >= actions) break;
+            const float x = ToFloat(FromFloat<T>(cta.X()[(t0 + t) * actions + i + e]));
+            sum[t] = fmaf(ToFloat(w.v[e]), x, sum[t]);
+          }
         }
       }
-      cta.Floats(cta.at.x)[t * cta.kWidth + c] = sum;
+#pragma unroll
+      for (int t = 0; t < kTokens; ++t)
+        if (t0 + t < cta.count) cta.Floats(cta.at.x)[(t0 + t) * cta.kWidth + c] = sum[t];
     }
   }
 }
@@ -88,6 +102,7 @@ __device__ __forceinline__ void MakeOutput(const Cta<kCtas, kTiles>& cta) {
   const int actions = cta.a.shape.action_dim;
   for (int t = threadIdx.x / 32; t < cta.count; t += kWarps) {
     const Values token = LoadToken<true>(cta, t);
+#pragma unroll 2
     for (int action = 0; action < actions; ++action) {
       float sum = 0;
 #pragma unroll
@@ -148,7 +163,7 @@ __device__ __forceinline__ void RunBlock(const Cta<kCtas, kTiles>& cta, const Te
   ClusterBarrier();
   NormTokens<F, true>(cta);
   {
-    const NextTerms<kCtas> read(terms, first + 5, last ? -1 : first + kBlockTerms,
+    const NextTerms<kCtas> read(terms, first + 5, last ? first : first + kBlockTerms,
                                 cta.Biases(block) + kWidth);
     MakeHidden<F>(cta, block, weights);
     read.Store(next);
@@ -178,13 +193,14 @@ __global__ void __launch_bounds__(kThreads, 1) SequenceKernel(const __grid_const
   weights.Start();
   const float* of_condition =
       a.terms.cond + static_cast<size_t>(cta.row / a.terms.rows_per_env) * a.terms.width;
+  int time = a.x_storage != nullptr ? a.row_step[cta.row] : a.schedule[a.begin].timestep;
   ClusterBarrier();  // all have begun, and have set their memory up
 #pragma unroll 1
   for (int k = a.begin; k < a.end; ++k) {
-    const int time = a.x_storage != nullptr ? a.row_step[cta.row] : a.schedule[k].timestep;
     const TermRows terms = {a.terms.step_table + static_cast<size_t>(time) * a.terms.width,
                             of_condition};
-    const NextTerms<kCtas> read(terms, -1, 0, nullptr);
+    const NextTerms<kCtas> read(terms, 0, 0, cta.Biases(0));
+    if (k + 1 < a.end) time = a.schedule[k + 1].timestep;
     BeginPass<T>(cta, k);
     read.Store(cta.Floats(cta.at.terms));
     __syncthreads();

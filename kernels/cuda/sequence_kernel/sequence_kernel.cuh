@@ -23,9 +23,9 @@ namespace mjp::sequence_kernel {
 
 inline constexpr int kCtaColumns = 64;  // of the width, of each CTA: one or more heads
 inline constexpr int kWarps = 8, kThreads = 32 * kWarps;
-inline constexpr int kMostLength = 32;     // tokens
+inline constexpr int kMostLength = 32;   // tokens
 inline constexpr int kMostActions = 64;  // of a token
-inline constexpr int kBlockTerms = 6;      // shift, scale, gate of the attention; of the MLP
+inline constexpr int kBlockTerms = 6;    // shift, scale, gate of the attention; of the MLP
 
 struct Shape {
   int width = 0, heads = 0, layers = 0;
@@ -56,8 +56,8 @@ struct Args {
   int rows = 0;
   const void* weights = nullptr;                                 // PackedBytes()
   const void *input_weight = nullptr, *output_weight = nullptr;  // by PackConvWeights
-  const float* input_bias = nullptr;   // (length, width): with the position embedding
-  const float* output_bias = nullptr;  // (action_dim)
+  const float* input_bias = nullptr;                 // (length, width): with the position embedding
+  const float* output_bias = nullptr;                // (action_dim)
   const float *cosines = nullptr, *sines = nullptr;  // (length, head size / 2); null: not rotated
   FilmTables terms;  // of all blocks, each kBlockTerms * width: shift, scale, gate, ...
   float epsilon = 1e-6f;

@@ -9,7 +9,7 @@ namespace mjp::sequence_kernel {
 namespace {
 
 // Column `c` of a CTA's q, k and v side by side, as the network counts them: of q and k both of a
-// pair that the rotary embedding turns stand beside each other, in the network half a head apart.
+// pair that the rotary embedding turns stand next to each other, in the network half a head apart.
 __device__ int QkvRow(const Shape& s, int cta, int c) {
   const int part = c / kCtaColumns, in = c % kCtaColumns, head = s.HeadSize(), p = in % head;
   const int turned = part == 2 ? p : p % 2 * (head / 2) + p / 2;
@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(32)
   uint32_t* to = packed + (stream * gridDim.x + group) * (kGroupBytes / 4);
   for (int v = 0; v < 8; ++v) {
     const int k = v / 2 * 16 + v % 2 * 8 + 2 * (lane & 3);
-    to[v / 4 * (kGroupBytes / 8) + lane * 4 + v % 4] =
-        row[k] | static_cast<uint32_t>(row[k + 1]) << 16;
+    to[v / 4 * (kGroupBytes / 8) + lane * 4 + v % 4] = row[k] | static_cast<uint32_t>(row[k + 1])
+                                                                    << 16;
   }
 }
 
@@ -72,9 +72,8 @@ __global__ void __launch_bounds__(kThreads)
   }
   for (int i = threadIdx.x; i < ctas * each; i += kThreads) {
     const int cta = i / each, c = i % each;
-    to[2 * s.width + i] = c < kQkvColumns
-                              ? w.qkv_bias[QkvRow(s, cta, c)]
-                              : w.mlp1_bias[cta * kHiddenColumns + c - kQkvColumns];
+    to[2 * s.width + i] = c < kQkvColumns ? w.qkv_bias[QkvRow(s, cta, c)]
+                                          : w.mlp1_bias[cta * kHiddenColumns + c - kQkvColumns];
   }
 }
 

@@ -1,10 +1,11 @@
 // A block makes 16 rows of one head for each of its warps, with the softmax of FlashAttention (Dao
 // et al. 2022): keys and values come in tiles of 64 through stages of shared memory (cp.async), two
 // of them, or four where few blocks have the multiprocessors for themselves; scores and sums stay
-// in registers as float32, and a new largest score scales what was summed before. Scores become operands of the second product where they are: the layout of one product's
-// result is that of the next one's left side. Rows of shared memory are an odd number of 16 bytes
-// apart, so that ldmatrix meets no bank twice. Heads are filled up with zeros to 32, 64 or 128.
-// Bytes from L2: keys and values once for each block. Bound by latency for few rows.
+// in registers as float32, and a new largest score scales what was summed before. Scores become
+// operands of the second product where they are: the layout of one product's result is that of the
+// next one's left side. Rows of shared memory are an odd number of 16 bytes apart, so that ldmatrix
+// meets no bank twice. Heads are filled up with zeros to 32, 64 or 128. Bytes from L2: keys and
+// values once for each block. Bound by latency for few rows.
 
 #include <algorithm>
 

@@ -1,12 +1,12 @@
-// y[n][m] = activation(bias[m] + row_bias[n][m] + sum_k x[n][k] w[m][k]) of some hundreds of tokens:
-// bound by latency, and by bytes from L2.
+// y[n][m] = activation(bias[m] + row_bias[n][m] + sum_k x[n][k] w[m][k]) of some hundreds of
+// tokens: bound by latency, and by bytes from L2.
 //
 // A warpgroup makes 64 tokens x 64 out channels: small tiles, so that a layer of 300 tokens has
-// enough of them. Stages of 64 k go through a ring of shared memory (cp.async) that holds most of k,
-// so that the latency of L2 is paid once; two blocks fit a multiprocessor, and so the next launch's
-// weights and biases arrive while this one ends. Few tiles: the blocks of a cluster split k, and
-// each sums some rows over the others' shared memory in the order of the ranks. Bytes from L2: x
-// once for each 64 out channels, weights once for each 64 tokens.
+// enough of them. Stages of 64 k go through a ring of shared memory (cp.async) that holds most of
+// k, so that the latency of L2 is paid once; two blocks fit a multiprocessor, and so the next
+// launch's weights and biases arrive while this one ends. Few tiles: the blocks of a cluster split
+// k, and each sums some rows over the others' shared memory in the order of the ranks. Bytes from
+// L2: x once for each 64 out channels, weights once for each 64 tokens.
 
 #include "kernels/cuda/conv/finish_sum.cuh"
 #include "kernels/cuda/conv/gather.cuh"
@@ -23,7 +23,7 @@ constexpr int kTile = 64;  // tokens, out channels, and k of a stage
 constexpr int kThreads = 128, kRowsPerPass = kThreads / kStageVectors;
 constexpr int kStages = 6, kAhead = kStages - 2;
 constexpr int kOperandBytes = kTile * kRowBytes, kStageBytes = 2 * kOperandBytes;
-constexpr int kAlignment = 1024;    // of the swizzle
+constexpr int kAlignment = 1024;      // of the swizzle
 constexpr int kSumPitch = kTile + 8;  // floats
 constexpr size_t kSharedBytes = kAlignment + size_t{kStages} * kStageBytes;
 static_assert(kTile * kSumPitch * sizeof(float) <= kSharedBytes - kAlignment);
@@ -85,8 +85,8 @@ __device__ __forceinline__ void AddSplitSums(const TokenLinearKernelArgs& p, uin
       const float biased = sum[e] + (p.a.bias != nullptr ? p.a.bias[m0 + m + e] : 0.0f);
       y.v[e] = FromFloat<T>(FinishSum(p.a, biased, row_bias, m0 + m + e));
     }
-    *reinterpret_cast<Pack<T, kVector>*>(static_cast<T*>(p.a.y) +
-                                         static_cast<size_t>(n) * p.out + m0 + m) = y;
+    *reinterpret_cast<Pack<T, kVector>*>(static_cast<T*>(p.a.y) + static_cast<size_t>(n) * p.out +
+                                         m0 + m) = y;
   }
 }
 

@@ -98,8 +98,7 @@ void DitEngine::PlanDenoiser() {
   const int window = chain_.window, rows = chain_.environments * window;
   denoiser_.reset();
   conditioning_.emplace(film_, chain_.format, rows, window, arena_);
-  const bool one_launch =
-      SequenceKernelRuns(config_, chain_.format, GpuTraits::Current());
+  const bool one_launch = SequenceKernelRuns(config_, chain_.format, GpuTraits::Current());
   launches_ = 0;
   const SequencePass* first = nullptr;
   const auto pass = [&](int pass_rows,

@@ -21,7 +21,8 @@
 namespace mjp {
 
 // multi_task_dit's engine: pictures, CLIP's vision tower, condition, all steps, one graph. The
-// steps run in the sequence kernel, or by a launch for each layer. An instruction's feature is made on the CPU when it is first given.
+// steps run in the sequence kernel, or by a launch for each layer. An instruction's feature is made
+// on the CPU when it is first given.
 class DitEngine final : public CudaEngine {
  public:
   // `options` as resolved. Throws Error for a shape no kernel supports, or if memory is short.

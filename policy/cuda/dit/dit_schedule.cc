@@ -84,8 +84,8 @@ std::vector<float> DitTimeTerms(const DitConfig& config, const cpu::PackedTrunk&
 
 std::string DitPlanText(bool one_launch, int window) {
   const std::string form = one_launch ? "sequence kernel" : "a launch for each layer";
-  return form + (window > 1 ? ", windows of " + std::to_string(window) + " steps"
-                            : ", step by step");
+  return form +
+         (window > 1 ? ", windows of " + std::to_string(window) + " steps" : ", step by step");
 }
 
 std::string DitPlanReason(bool one_launch) {

@@ -26,11 +26,10 @@ struct Case {
   int width, heads, layers, horizon, actions;
   bool rope;
 };
-const Case kCases[] = {{512, 8, 2, 32, 2, true},   {512, 16, 1, 30, 14, false},
-                       {256, 4, 3, 16, 2, true},   {256, 8, 1, 21, 7, true},
-                       {128, 4, 2, 16, 3, true},   {128, 8, 2, 9, 2, false},
-                       {64, 1, 2, 32, 64, true},   {64, 4, 3, 7, 1, true},
-                       {512, 8, 1, 1, 2, true}};
+const Case kCases[] = {
+    {512, 8, 2, 32, 2, true}, {512, 16, 1, 30, 14, false}, {256, 4, 3, 16, 2, true},
+    {256, 8, 1, 21, 7, true}, {128, 4, 2, 16, 3, true},    {128, 8, 2, 9, 2, false},
+    {64, 1, 2, 32, 64, true}, {64, 4, 3, 7, 1, true},      {512, 8, 1, 1, 2, true}};
 
 mjp::DitConfig ConfigOf(const Case& c) {
   mjp::DitConfig config = mjp_test::SmallDitConfig(c.rope);
@@ -140,15 +139,13 @@ TEST_P(SequencePassGpu, AgreesWithTheDefinition) {
           << "environment " << n;
       run.Decide(*single, n, 1, false, alone);
       const auto own = graph.output.actions.begin() + static_cast<ptrdiff_t>(n * size);
-      EXPECT_EQ(alone.output.actions,
-                std::vector<float>(own, own + static_cast<ptrdiff_t>(size)));
+      EXPECT_EQ(alone.output.actions, std::vector<float>(own, own + static_cast<ptrdiff_t>(size)));
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, SequencePassGpu,
-                         testing::Values(Precision::kFp16, Precision::kBf16),
-                         [](const auto& info) {
+                         testing::Values(Precision::kFp16, Precision::kBf16), [](const auto& info) {
                            return info.param == Precision::kFp16 ? "Fp16" : "Bf16";
                          });
 
@@ -164,8 +161,8 @@ TEST(SequencePassTest, RunsWhatItSays) {
   EXPECT_FALSE(runs({512, 4, 2, 16, 2, true}));
   EXPECT_FALSE(runs({64, 8, 2, 16, 2, true}));
   EXPECT_FALSE(runs({64, 1, 2, 16, 65, true}));
-  EXPECT_FALSE(mjp::SequenceKernelRuns(ConfigOf(kCases[0]), Format::kFp16,
-                                       mjp::GpuTraits::Named("a100")));
+  EXPECT_FALSE(
+      mjp::SequenceKernelRuns(ConfigOf(kCases[0]), Format::kFp16, mjp::GpuTraits::Named("a100")));
 }
 
 }  // namespace

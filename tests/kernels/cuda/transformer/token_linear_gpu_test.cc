@@ -1,9 +1,8 @@
-#include "kernels/cuda/transformer/token_linear.cuh"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "kernels/cuda/transformer/token_linear.cuh"
 #include "kernels/reference/token_activation_reference.h"
 #include "tests/support/gpu/device_buffer.h"
 
@@ -18,10 +17,10 @@ struct Case {
 };
 // ACT's and CLIP's layers, k split or not, and sizes that fill no tile.
 const Case kCases[] = {
-    {302, 512, 1536, 302, TokenActivation::kNone}, {302, 512, 512, 0, TokenActivation::kNone},
-    {302, 512, 3200, 0, TokenActivation::kRelu},   {302, 3200, 512, 0, TokenActivation::kNone},
+    {302, 512, 1536, 302, TokenActivation::kNone},    {302, 512, 512, 0, TokenActivation::kNone},
+    {302, 512, 3200, 0, TokenActivation::kRelu},      {302, 3200, 512, 0, TokenActivation::kNone},
     {394, 768, 3072, 0, TokenActivation::kQuickGelu}, {33, 64, 64, 11, TokenActivation::kGeluErf},
-    {65, 1024, 128, 13, TokenActivation::kGeluTanh}, {1000, 192, 320, 0, TokenActivation::kSilu}};
+    {65, 1024, 128, 13, TokenActivation::kGeluTanh},  {1000, 192, 320, 0, TokenActivation::kSilu}};
 
 class TokenLinearGpu : public testing::TestWithParam<Format> {};
 

@@ -159,9 +159,12 @@ void CheckRgb(const Checkpoint& checkpoint) {
 
 std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> checkpoint,
                                          const PolicyOptions& options) {
-  std::string why;
-  if (!CudaUsable(&why))
-    throw EnvironmentError("backend cuda: " + why + "; choose the backend cpu or auto");
+  try {
+    static_cast<void>(GpuTraits::Current());
+  } catch (const Error& error) {
+    throw Error(error.code(),
+                std::string("backend cuda: ") + error.what() + "; choose the backend cpu or auto");
+  }
   const CudaNetwork& network = *NetworkTypeOf(checkpoint->config.type).cuda;
   network.check(*checkpoint);
   PolicyOptions resolved = options;

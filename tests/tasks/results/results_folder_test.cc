@@ -103,6 +103,8 @@ TEST_F(ResultsFolderTest, OneWhoKnowsThatAllIsThereWritesNothing) {
   }
   ASSERT_TRUE(CompleteResults(root_, kRunA, indices));
   EXPECT_EQ(CompleteResults(root_, kRunA, indices)->size(), 2u);
+  std::ofstream(Log(), std::ios::app) << ToJsonLine(Episode(2)).substr(0, 40);
+  EXPECT_TRUE(CompleteResults(root_, kRunA, indices)) << "a torn line is of no episode";
   EXPECT_FALSE(CompleteResults(root_, kRunA, {0, 1, 2}));
   EXPECT_THROW(CompleteResults(root_, kRunB, indices), mjp::Error);
   ResultsFolder(root_, kRunA, ExistingResults::kResume)

@@ -159,6 +159,18 @@ class CallFaultsTest : public ::testing::TestWithParam<std::tuple<Form, Kind>> {
     return numbers;
   }
 
+  // Calls whose fault no error tells of: they end something, as engines before they go wait once,
+  // or ask which device it is, or memory was found by ending engines that were idle.
+  static void ExpectHarmless(const std::map<std::string, int>& silent) {
+    for (const auto& [name, count] : silent) {
+      const bool ends = name.starts_with("cudaFree") || name.find("Destroy") != name.npos;
+      EXPECT_TRUE(ends || name == "cudaGetDevice" ||
+                  kind().fault.error == cudaErrorMemoryAllocation ||
+                  (name == "cudaStreamSynchronize" && count <= 2))
+          << name << " failed in silence, " << count << " times";
+    }
+  }
+
   // Does `work` with each of the Numbers-th of its calls failing, each time with what `prepare`
   // makes: its actions are right, or the error is of the fault. Then the same thing does not act
   // wrongly, a new policy decides as before, and nothing is left behind.
@@ -170,12 +182,14 @@ class CallFaultsTest : public ::testing::TestWithParam<std::tuple<Form, Kind>> {
         CudaCallsOf([&] { EXPECT_EQ(work(subject), expected_); });
     const std::vector<long> numbers = Numbers(calls);
     size_t errors = 0, failed = 0;
+    std::map<std::string, int> silent;
     for (const long n : numbers) {
       const std::string at = "call " + std::to_string(n) + ", " + calls[n - 1];
       subject = prepare();
       ArmCudaFault(kind().fault, n);
       try {
         EXPECT_EQ(work(subject), expected_) << at;
+        ++silent[calls[n - 1]];
       } catch (const mjp::Error& error) {
         ++errors;
         ExpectSaid(error, kind(), at);
@@ -188,6 +202,7 @@ class CallFaultsTest : public ::testing::TestWithParam<std::tuple<Form, Kind>> {
       EXPECT_EQ(Decide(*Make()), expected_) << "after " << at;
       if (HasFailure()) return;
     }
+    ExpectHarmless(silent);
     subject = {};
     EXPECT_EQ(Held(), held);
     // fewer where the last one ended an engine that an error before it has ended

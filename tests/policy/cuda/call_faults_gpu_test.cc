@@ -5,7 +5,7 @@
 
 namespace mjp_test {
 
-const CallFaultsRuntime kCallFaultsRuntime = {HaveDevice, true, 40, [] { return std::string(); },
+const CallFaultsRuntime kCallFaultsRuntime = {HaveDevice, true, 24, [] { return std::string(); },
                                               [] { return std::string(); }};
 
 }  // namespace mjp_test

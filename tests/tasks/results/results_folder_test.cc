@@ -185,6 +185,39 @@ TEST_F(ResultsFolderTest, ResumeDropsATornLineAndFinishSorts) {
   EXPECT_EQ(ReadFile(root_ + "/eval_info.json", 100), "{}\n");
 }
 
+TEST_F(ResultsFolderTest, WithoutALogNothingIsDoneYet) {
+  EXPECT_FALSE(CompleteResults(root_, kRunA, {0})) << "no run";
+  ResultsFolder(root_, kRunA, ExistingResults::kRefuse)
+      .Finish(R"({"overall": {"n_episodes": 0, "video_paths": []}})");
+  EXPECT_TRUE(CompleteResults(root_, kRunA, {}));
+  std::filesystem::remove(Log());
+  EXPECT_FALSE(CompleteResults(root_, kRunA, {})) << "no log";
+  const ResultsFolder folder(root_, kRunA, ExistingResults::kResume);
+  EXPECT_TRUE(folder.finished().empty());
+  EXPECT_TRUE(std::filesystem::exists(Log()));
+}
+
+TEST_F(ResultsFolderTest, ATornLogIsRefusedWhereNobodyGoesOn) {
+  { ResultsFolder(root_, kRunA, ExistingResults::kRefuse).Append(Episode(0)); }
+  std::ofstream(Log(), std::ios::app) << "{";
+  EXPECT_EQ(ReadEpisodes(Log(), true).size(), 1u);
+  EXPECT_EQ(CodeOf([&] { ReadEpisodes(Log(), false); }), mjp::ExitCode::kBadInput);
+  EXPECT_NE(text_.find("the last line is torn"), std::string::npos) << text_;
+}
+
+TEST_F(ResultsFolderTest, AFolderThatCannotBeMadeIsNamed) {
+  const std::string file = directory_.Write("file", "");
+  EXPECT_EQ(CodeOf([&] { ResultsFolder(file + "/inside", kRunA, ExistingResults::kRefuse); }),
+            mjp::ExitCode::kBadInput);
+  EXPECT_NE(text_.find("cannot create the folder"), std::string::npos) << text_;
+}
+
+TEST_F(ResultsFolderTest, AFolderWithAVideosNameStays) {
+  std::filesystem::create_directories(root_ + "/videos/eval_episode_7");
+  { ResultsFolder folder(root_, kRunA, ExistingResults::kOverwrite); }
+  EXPECT_TRUE(std::filesystem::exists(root_ + "/videos/eval_episode_7"));
+}
+
 TEST_F(ResultsFolderTest, SecondWriterIsRefused) {
   ResultsFolder folder(root_, kRunA, ExistingResults::kRefuse);
   EXPECT_EQ(CodeOf([&] { ResultsFolder(root_, kRunA, ExistingResults::kResume); }),

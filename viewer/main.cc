@@ -95,7 +95,8 @@ int Run(int argc, char** argv) {
       ->default_str("the camera's resolution, else 320x240");
   app.add_flag("--video", options.pictures.video, "Record AV1 instead of PNG files")
       ->needs(record);
-  app.add_option("--seed", options.seed, "Seed of the first episode")->capture_default_str();
+  auto* seed = app.add_option("--seed", options.seed, "Seed of the first episode")
+                   ->default_str("100000; 0 with --record, as mjpolicy record");
   app.add_option("--backend", backend, "Where the network runs")
       ->type_name("")
       ->check(mjp::app::OneOf(mjp::BackendWords()));
@@ -147,6 +148,8 @@ int Run(int argc, char** argv) {
   policy.precision = mjp::ParsePrecision("--precision", precision);
   if (!sampler.empty()) policy.sampler.kind = mjp::ParseSampler("--sampler", sampler);
   options.overrule = Overrule(app, policy);
+  // what is evaluated starts at 100000, and is not to be learned from
+  if (!options.record.empty() && seed->count() == 0) options.seed = 0;
   if (!picture.empty()) options.pictures.SetSize("--picture", picture);
   if (!options.record.empty() && options.model.empty()) {
     throw mjp::Error(mjp::ExitCode::kUsage, "--record needs a task file: mjpolicy-viewer MODEL.xml "

@@ -11,12 +11,6 @@
 namespace mjp::app {
 namespace {
 
-uint64_t HashOf(const std::vector<mjtNum>& state) {
-  StateHash hash;
-  for (const mjtNum number : state) hash.Add(number);
-  return hash.value();
-}
-
 EpisodeResult NewResult(const EpisodeWorld& world, uint32_t seed) {
   EpisodeResult result;
   result.seed = seed;
@@ -24,13 +18,25 @@ EpisodeResult NewResult(const EpisodeWorld& world, uint32_t seed) {
   return result;
 }
 
+void StartWorld(EpisodeWorld& world, const Demonstration& demonstration) {
+  if (demonstration.start) return world.Start(*demonstration.start);
+  world.Start(demonstration.result.seed);
+}
+
 }  // namespace
 
-void Showing::Begin(uint32_t seed) {
+uint64_t HashOfState(const std::vector<mjtNum>& state) {
+  StateHash hash;
+  for (const mjtNum number : state) hash.Add(number);
+  return hash.value();
+}
+
+void Showing::Begin(uint32_t seed, std::shared_ptr<const EpisodeStart> start) {
   shown_ = {};
   shown_.result = NewResult(world_, seed);
-  world_.Start(seed);
-  shown_.states.push_back(HashOf(world_.State()));
+  shown_.start = std::move(start);
+  StartWorld(world_, shown_);
+  shown_.states.push_back(HashOfState(world_.State()));
   hash_ = {};
   running_ = true;
 }
@@ -53,7 +59,7 @@ bool Showing::Finish() {
   const std::vector<mjtNum> state = world_.State();
   shown_.rewards.push_back(static_cast<float>(outcome.reward));
   shown_.success.push_back(outcome.success);
-  shown_.states.push_back(HashOf(state));
+  shown_.states.push_back(HashOfState(state));
   running_ = AccountStep(outcome, state, steps_, shown_.result, hash_);
   shown_.result.hash = hash_.value();
   return running_;
@@ -62,7 +68,7 @@ bool Showing::Finish() {
 void Showing::Rewind(int steps) {
   std::vector<std::vector<float>> actions = std::move(shown_.actions);
   actions.resize(std::clamp<size_t>(static_cast<size_t>(std::max(0, steps)), 0, actions.size()));
-  Begin(shown_.result.seed);
+  Begin(shown_.result.seed, shown_.start);
   for (const std::vector<float>& action : actions) {
     Act(std::vector<mjtNum>(action.begin(), action.end()));
     while (world_.Substep()) {
@@ -90,10 +96,10 @@ Demonstration Demonstrate(EpisodeWorld& world, Demonstrator& demonstrator, uint3
 void Replay(EpisodeWorld& world, const Demonstration& demonstration,
             const std::function<void(int step)>& on_step) {
   const uint32_t seed = demonstration.result.seed;
-  world.Start(seed);
+  StartWorld(world, demonstration);
   StepOutcome outcome;
   for (size_t step = 0; step <= demonstration.actions.size(); ++step) {
-    if (HashOf(world.State()) != demonstration.states[step]) {
+    if (HashOfState(world.State()) != demonstration.states[step]) {
       throw BadInput("episode " + std::to_string(seed) +
                      " does not come out the same again from its actions: control step " +
                      std::to_string(step) +

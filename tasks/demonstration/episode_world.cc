@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "tasks/evaluation/hosted_failure.h"
 
 namespace mjp::app {
@@ -26,6 +27,17 @@ void EpisodeWorld::Start(uint32_t seed) {
     view_.Start(seed);
     view_.CopyStart(model_.get(), data_.get());
   }
+  view_.Follow(model_.get(), data_.get());
+}
+
+void EpisodeWorld::Start(const EpisodeStart& start) {
+  if (code_) throw BadInput("a task of code starts by seeds alone");
+  Start(uint32_t{0});
+  for (mjModel* model : {model_.get(), view_.model()}) {
+    mjp::app::Start::CopyDrawn(start.look.get(), model);
+  }
+  constexpr int kWhole = mjSTATE_INTEGRATION & ~mjSTATE_PLUGIN;
+  mj_setState(model_.get(), data_.get(), start.state.data(), kWhole);
   view_.Follow(model_.get(), data_.get());
 }
 

@@ -15,6 +15,12 @@
 
 namespace mjp::app {
 
+// Where an episode begins that no seed says.
+struct EpisodeStart {
+  std::vector<mjtNum> state;  // mjSTATE_INTEGRATION without plugins
+  ModelPtr look;              // a copy of the file's model with what a start may draw
+};
+
 // One simulation of a task file that is driven by actions from outside, step by step as the plugin
 // would drive it: starts, physics and judgement are those of an evaluation.
 class EpisodeWorld {
@@ -24,6 +30,8 @@ class EpisodeWorld {
   EpisodeWorld(std::shared_ptr<const TaskFile> file, std::unique_ptr<TaskCode> code);
 
   void Start(uint32_t seed);
+  // Throws Error where code says how the file starts and is judged.
+  void Start(const EpisodeStart& start);
   // One control step with `action` (numbers of an action, the policy's units), judged.
   void Step(std::span<const float> action, StepOutcome& outcome);
   // The same in parts, for somebody who looks between the steps of the engine.

@@ -27,13 +27,13 @@ bool IsHeldKey(int key) {
   return key == GLFW_KEY_LEFT_SHIFT || key == GLFW_KEY_RIGHT_SHIFT;
 }
 
-void Start(UiState& ui) {
+void StartEpisode(UiState& ui) {
   ui.Ask(EpisodeCommand::kStart);
   ui.Ask(PlayCommand{true});
 }
 
 void EnterPressed(const SimSnapshot& snapshot, UiState& ui) {
-  if (snapshot.recording->phase == RecordingState::Phase::kReady) return Start(ui);
+  if (snapshot.recording->phase == RecordingState::Phase::kReady) return StartEpisode(ui);
   ui.Ask(EpisodeCommand::kKeep);
 }
 
@@ -81,7 +81,7 @@ bool RecordingKeys::OnEpisodeKey(int key, const SimSnapshot& snapshot, UiState& 
       return true;
     case GLFW_KEY_SPACE:
       if (ready) {
-        Start(ui);
+        StartEpisode(ui);
       } else {
         ui.Ask(PlayCommand{!snapshot.playing});
       }

@@ -1,4 +1,4 @@
-// A program of its own records by the functions of libmjpolicy.so (mjpolicy_record.h).
+// A program of its own records by the functions of libmjpolicy_record.so (mjpolicy_record.h).
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ const std::string kModels = MJPOLICY_SOURCE_DIR "/tests/support/models/";
 
 // The functions as a program finds them.
 struct Library {
-  Library() : handle(dlopen(PLUGIN_LIBRARY, RTLD_NOW)) {}
+  Library() : handle(dlopen(RECORD_LIBRARY, RTLD_NOW)) {}
   template <typename Function>
   Function* Find(Function*, const char* name) const {
     return reinterpret_cast<Function*>(dlsym(handle, name));

@@ -17,6 +17,9 @@ namespace mjp::app {
 struct PictureOptions {
   int width = 0, height = 0;  // pixels; 0: the camera's resolution in the model, else 320 x 240
   bool video = false;         // AV1 instead of PNG files
+
+  // Reads "320x240". Throws Error naming `option`.
+  void SetSize(const char* option, const std::string& text);
 };
 
 // Size of a camera's pictures.

@@ -70,6 +70,12 @@ class ImitationRun {
       done_ = LoadRunState(StatePath(), optimizer_, device_, options.architecture.prediction);
     }
     log_.emplace(options.out, done_.step);
+    if (imitation.score.task.empty()) return;
+    ScoreOptions score = imitation.score;
+    score.on_cpu = !device_.is_cuda();
+    score.threads = DataOptionsOf(imitation, options).threads;
+    score_every_ = score.every;
+    scorer_.emplace(score);
   }
 
   bool Train(std::ostream& progress) {
@@ -77,7 +83,7 @@ class ImitationRun {
              << frames_.begin.size() - 1 << " episodes, " << step_.samples()
              << " samples to train on, on " << device_ << ", from step " << done_.step << std::endl;
     double begin = Now() - done_.seconds;
-    double saved = Now();
+    double saved = Now(), scored = done_.seconds;
     bool measured = false;
     while (Progress() < 1 && !stop_) {
       optimizer_.SetStep(done_.step, Progress());
@@ -93,8 +99,17 @@ class ImitationRun {
         Save();
         saved = Now();
       }
+      if (scorer_ && done_.seconds - scored > score_every_) {
+        const double before = Now();
+        Save();
+        PlayScored(progress);
+        saved = Now();
+        begin += saved - before;  // no time of the training
+        scored = done_.seconds;
+      }
     }
     Save();
+    if (scorer_ && !stop_) PlayScored(progress);
     return Progress() >= 1;
   }
 
@@ -137,6 +152,18 @@ class ImitationRun {
     logged_ = Now();
   }
 
+  // Scores the checkpoint that was saved.
+  void PlayScored(std::ostream& progress) {
+    const Score score = scorer_->Play(options_.out + "/checkpoint", stop_);
+    logged_ = Now();
+    if (stop_) return;  // of some starts alone
+    log_->Add(done_.step, done_.seconds, score);
+    progress << "scored at step " << done_.step << ": success " << std::fixed
+             << std::setprecision(1) << 100 * score.success << " % of " << score.episodes
+             << ", reward " << std::setprecision(3) << score.reward << ", in "
+             << std::setprecision(1) << score.seconds << " s" << std::defaultfloat << std::endl;
+  }
+
   const TrainOptions& options_;
   const std::atomic<bool>& stop_;
   at::Device device_;
@@ -149,6 +176,8 @@ class ImitationRun {
   ImitationStep step_;
   RunProgress done_;
   std::optional<TrainingLog> log_;
+  std::optional<Scorer> scorer_;
+  double score_every_ = 0;  // seconds of training
   double logged_ = Now();
 };
 

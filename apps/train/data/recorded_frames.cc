@@ -93,15 +93,6 @@ void ReadPictures(datasets::Dataset& dataset, size_t episode,
   }
 }
 
-void HoldOut(double share, RecordedFrames& frames) {
-  const size_t episodes = frames.begin.size() - 1;
-  frames.held_out.assign(episodes, false);
-  if (share <= 0 || episodes < 2) return;
-  const auto every = std::max<size_t>(2, static_cast<size_t>(std::llround(1 / share)));
-  for (size_t i = std::min(every, episodes) - 1; i < episodes; i += every)
-    frames.held_out[i] = true;
-}
-
 FeatureStats Extremes(const at::Tensor& values) {
   FeatureStats stats;
   stats.mode = Normalization::kMinMax;
@@ -126,6 +117,26 @@ NormalizerStats RecordedFrames::Statistics() const {
   stats.cameras.assign(cameras.size(),
                        {Normalization::kMeanStd, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}});
   return stats;
+}
+
+void HoldOut(double share, RecordedFrames& frames) {
+  const size_t episodes = frames.begin.size() - 1;
+  frames.held_out.assign(episodes, false);
+  if (share <= 0 || episodes < 2) return;
+  const auto every = std::max<size_t>(2, static_cast<size_t>(std::llround(1 / share)));
+  for (size_t i = std::min(every, episodes) - 1; i < episodes; i += every)
+    frames.held_out[i] = true;
+}
+
+void Append(const RecordedFrames& more, RecordedFrames& frames) {
+  const int64_t before = frames.frames();
+  for (size_t i = 1; i < more.begin.size(); ++i) frames.begin.push_back(before + more.begin[i]);
+  frames.held_out.insert(frames.held_out.end(), more.held_out.begin(), more.held_out.end());
+  const auto append = [](const at::Tensor& from, at::Tensor& to) { to = at::cat({to, from}); };
+  for (size_t i = 0; i < frames.pictures.size(); ++i) append(more.pictures[i], frames.pictures[i]);
+  append(more.state, frames.state);
+  append(more.environment, frames.environment);
+  append(more.action, frames.action);
 }
 
 RecordedFrames LoadRecordedFrames(const RecordedOptions& options, const std::atomic<bool>& stop) {

@@ -38,6 +38,12 @@ struct RecordedFrames {
   NormalizerStats Statistics() const;
 };
 
+// Marks every n-th episode as held out, so that they are about `share` of all.
+void HoldOut(double share, RecordedFrames& frames);
+
+// Puts the episodes of `more`, which has the same features, behind those of `frames`.
+void Append(const RecordedFrames& more, RecordedFrames& frames);
+
 // Reads them. Every n-th episode is held out. Throws Error naming file and feature for what cannot
 // be read, for a data set without action or observations, or with pictures of different sizes; soon
 // after `stop` becomes true too.

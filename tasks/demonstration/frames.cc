@@ -132,8 +132,7 @@ FrameMaker::FrameMaker(const TaskFile& file, const PictureOptions& options)
   };
   for (const std::string& camera : config.cameras) {
     const PictureSize size = SizeOf(file.model(), camera, options);
-    const PictureRequest request = {{camera}, size.width, size.height,
-                                    options.cuda_device};
+    const PictureRequest request = {{camera}, size.width, size.height, options.cuda_device};
     cameras_.push_back(
         {FeatureOf(camera), size,
          std::make_unique<PictureHistory>(file.model(), config.renderer, request, 1, notice)});

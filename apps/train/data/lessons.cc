@@ -21,8 +21,8 @@ namespace {
 at::Tensor Numbers(const std::vector<datasets::Frame>& frames, const std::string& name) {
   const auto found = frames.front().numbers.find(name);
   const auto count = found == frames.front().numbers.end() ? 0 : found->second.size();
-  at::Tensor values = at::empty(
-      {static_cast<int64_t>(frames.size()), static_cast<int64_t>(count)}, at::kFloat);
+  at::Tensor values =
+      at::empty({static_cast<int64_t>(frames.size()), static_cast<int64_t>(count)}, at::kFloat);
   auto* to = values.mutable_data_ptr<float>();
   if (count == 0) return values;
   for (const datasets::Frame& frame : frames) {
@@ -36,8 +36,8 @@ at::Tensor Numbers(const std::vector<datasets::Frame>& frames, const std::string
 // A camera's pictures of all frames: u8 (frames, height, width, 3).
 at::Tensor Pictures(const std::vector<datasets::Frame>& frames, const std::string& camera) {
   const datasets::Picture& first = frames.front().pictures.at(camera);
-  at::Tensor pictures = at::empty(
-      {static_cast<int64_t>(frames.size()), first.height, first.width, 3}, at::kByte);
+  at::Tensor pictures =
+      at::empty({static_cast<int64_t>(frames.size()), first.height, first.width, 3}, at::kByte);
   auto* to = pictures.mutable_data_ptr<uint8_t>();
   for (const datasets::Frame& frame : frames) {
     const std::vector<uint8_t>& rgb = frame.pictures.at(camera).rgb;
@@ -120,8 +120,9 @@ PlayedLessons LessonSchool::Play(const LessonPlan& plan, const std::atomic<bool>
   PlayedLessons played;
   played.spared = spared;
   played.taught = static_cast<int>(lessons.size());
-  if (!lessons.empty()) played.frames = Together(lessons);
-  HoldOut(lessons.empty() ? 0 : plan.validation, played.frames);
+  if (lessons.empty()) return played;
+  played.frames = Together(lessons);
+  HoldOut(plan.validation, played.frames);
   return played;
 }
 

@@ -23,7 +23,7 @@ struct LessonPlan {
 
 // What came of them.
 struct PlayedLessons {
-  RecordedFrames frames;  // of the lessons that ended in success
+  RecordedFrames frames;  // of the lessons that ended in success; none: not to be used
   int taught = 0;         // such lessons
   int spared = 0;         // starts that the learner managed alone
 };
@@ -38,7 +38,7 @@ class LessonSchool {
   std::string task() const;
 
   // Plays them on all threads: a function of the plan, the learner's weights and the options. May
-  // be incomplete once `stop` is true. Throws Error where none was taught.
+  // be incomplete once `stop` is true.
   PlayedLessons Play(const LessonPlan& plan, const std::atomic<bool>& stop) const;
 
  private:

@@ -57,9 +57,9 @@ ImitationRun::ImitationRun(RecordedFrames frames, const ImitationShape& shape, c
 
 void ImitationRun::MakeStep() {
   step_.reset();  // its frames, before those of the next one
-  step_.emplace(policy_.config, policy_.stats, network_, frames_, parameters_, optimizer_,
-                ImitationStepOptions{options_.step.batch, options_.step.draws,
-                                     options_.step.augmentation});
+  step_.emplace(
+      policy_.config, policy_.stats, network_, frames_, parameters_, optimizer_,
+      ImitationStepOptions{options_.step.batch, options_.step.draws, options_.step.augmentation});
   if (!grows_) frames_.pictures.clear();  // they are where the step is
 }
 
@@ -121,8 +121,8 @@ void ImitationRun::Log(std::ostream& progress) {
   line.validation_loss = step_->ValidationLoss();
   line.learning_rate = optimizer_.learning_rate();
   log_->Add(line);
-  progress << "step " << line.step << std::fixed << std::setprecision(1) << "  "
-           << 100 * Progress() << " %  loss " << std::setprecision(5) << line.loss;
+  progress << "step " << line.step << std::fixed << std::setprecision(1) << "  " << 100 * Progress()
+           << " %  loss " << std::setprecision(5) << line.loss;
   if (step_->held_out() > 0) progress << "  held out " << line.validation_loss;
   progress << std::setprecision(1) << "  " << line.steps_per_second << " steps/s"
            << std::defaultfloat << std::endl;

@@ -30,9 +30,8 @@ bool TrainOnDataset(const ImitationOptions& imitation, const TrainOptions& optio
     throw Error(ExitCode::kUsage, "--dataset trains on one GPU: leave --gpus out");
   ChooseDevice(options.device, ranks);  // before the frames are read
   RecordedFrames frames = LoadRecordedFrames(DataOptionsOf(imitation, options), stop);
-  Json data = {{"frames", frames.frames()},
-               {"fps", frames.fps},
-               {"validation", imitation.data.validation}};
+  Json data = {
+      {"frames", frames.frames()}, {"fps", frames.fps}, {"validation", imitation.data.validation}};
   for (const CameraFeature& camera : frames.cameras) data["cameras"].push_back(camera.name);
   return ImitationRun(std::move(frames), imitation.shape, data, /*grows=*/false, options, ranks,
                       stop)

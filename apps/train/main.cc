@@ -110,6 +110,10 @@ void AddLessonOptions(CLI::App& app, mjp::app::LessonTraining& lessons) {
       ->group("Lessons");
   app.add_option("--lesson-style", lessons.how.style, "Seed of the expert's way of doing it")
       ->group("Lessons");
+  app.add_option("--picture-every", lessons.how.picture_every,
+                 "Control steps from one drawn frame of a lesson to the next")
+      ->check(CLI::Range(1, 1000))
+      ->group("Lessons");
   AddSize(app, "--picture", "Size of the cameras' pictures", "Lessons", lessons.how.height,
           lessons.how.width);
 }

@@ -141,7 +141,7 @@ FrameMaker::FrameMaker(const TaskFile& file, const PictureOptions& options)
 
 FrameMaker::~FrameMaker() = default;
 
-datasets::Frame FrameMaker::Look(EpisodeWorld& world) {
+datasets::Frame FrameMaker::Look(EpisodeWorld& world, bool pictures) {
   const Outline& policy = file_.policy();
   datasets::Frame frame;
   frame.task = description_;
@@ -153,6 +153,7 @@ datasets::Frame FrameMaker::Look(EpisodeWorld& world) {
   };
   read(policy.state, "observation.state");
   read(policy.environment, "observation.environment_state");
+  if (!pictures) return frame;
   ReadPose(world.model(), world.data(), pose_);
   for (Camera& camera : cameras_) {
     camera.pictures->Draw(world.model(), world.data(), pose_);

@@ -43,8 +43,8 @@ class FrameMaker {
   FrameMaker(const TaskFile& file, const PictureOptions& options);
   ~FrameMaker();
 
-  // What the policy sees of `world`: numbers and pictures.
-  datasets::Frame Look(EpisodeWorld& world);
+  // What the policy sees of `world`: numbers, and pictures if they are asked for.
+  datasets::Frame Look(EpisodeWorld& world, bool pictures = true);
   // The frame of control step `step` of `demonstration`, which begins from `world`.
   datasets::Frame Make(EpisodeWorld& world, const Demonstration& demonstration, int step);
 

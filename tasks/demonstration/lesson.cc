@@ -13,7 +13,7 @@ namespace mjp::app {
 namespace {
 
 // What the random numbers of a lesson are for.
-enum Purpose : uint64_t { kNoise = 11, kTakeover = 12 };
+enum Purpose : uint64_t { kNoise = 11, kTakeover = 12, kFirstPicture = 13 };
 
 // A disturbance of actions that changes slowly: it forgets half of itself in 14 control steps.
 class SlowNoise {
@@ -87,8 +87,11 @@ void LessonPlayer::Teach(uint32_t seed, Lesson& lesson) {
   std::vector<mjtNum> numbers(static_cast<size_t>(world_.action_size()));
   StepOutcome outcome;
   int left = file_->rules().steps(), succeeded = 0;
+  int until_picture = RandomStream(seed, kFirstPicture).Below(options_.picture_every);
   while (left-- > 0 && !outcome.lost && outcome.failure.empty()) {
-    datasets::Frame frame = looks_.Look(world_);
+    const bool seen = until_picture-- == 0;
+    if (seen) until_picture = options_.picture_every - 1;
+    datasets::Frame frame = looks_.Look(world_, seen);
     teacher_->Act(world_.model(), world_.data(), numbers);
     std::vector<float> action(numbers.begin(), numbers.end());
     frame.numbers["action"] = {action.begin(), action.end()};

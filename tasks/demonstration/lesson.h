@@ -16,7 +16,9 @@ namespace mjp::app {
 
 // What a teacher did from the start of an episode, or from where a learner had got to.
 struct Lesson {
-  std::vector<datasets::Frame> frames;  // as FrameMaker::Look has them, with the taught action
+  // As FrameMaker::Look has them, with the taught action; every picture_every-th with pictures,
+  // from a random one on.
+  std::vector<datasets::Frame> frames;
   bool taught = false;                  // whether the lesson ends in success
   bool needed = true;                   // false: the learner succeeded by itself, and no frames
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -33,17 +32,26 @@ at::Tensor Numbers(const std::vector<datasets::Frame>& frames, const std::string
   return values;
 }
 
-// A camera's pictures of all frames: u8 (frames, height, width, 3).
-at::Tensor Pictures(const std::vector<datasets::Frame>& frames, const std::string& camera) {
-  const datasets::Picture& first = frames.front().pictures.at(camera);
-  at::Tensor pictures =
-      at::empty({static_cast<int64_t>(frames.size()), first.height, first.width, 3}, at::kByte);
-  auto* to = pictures.mutable_data_ptr<uint8_t>();
+// Which picture each frame has (frames); negative: none.
+at::Tensor PictureOf(const std::vector<datasets::Frame>& frames) {
+  std::vector<int64_t> places;
+  int64_t next = 0;
   for (const datasets::Frame& frame : frames) {
-    const std::vector<uint8_t>& rgb = frame.pictures.at(camera).rgb;
-    std::memcpy(to, rgb.data(), rgb.size());
-    to += rgb.size();
+    places.push_back(frame.pictures.empty() ? -1 : next++);
   }
+  return at::tensor(places, at::kLong);
+}
+
+// A camera's pictures of the frames that have them: u8 (pictures, height, width, 3).
+at::Tensor Pictures(const std::vector<datasets::Frame>& frames, const std::string& camera) {
+  std::vector<const datasets::Picture*> seen;
+  for (const datasets::Frame& frame : frames) {
+    if (!frame.pictures.empty()) seen.push_back(&frame.pictures.at(camera));
+  }
+  at::Tensor pictures =
+      at::empty({static_cast<int64_t>(seen.size()), seen[0]->height, seen[0]->width, 3}, at::kByte);
+  auto* to = pictures.mutable_data_ptr<uint8_t>();
+  for (const datasets::Picture* each : seen) to = std::ranges::copy(each->rgb, to).out;
   return pictures;
 }
 
@@ -55,12 +63,18 @@ RecordedFrames Recorded(const TaskFile& file, const Lesson& lesson, const datase
   frames.state = Numbers(lesson.frames, "observation.state");
   frames.environment = Numbers(lesson.frames, "observation.environment_state");
   frames.action = Numbers(lesson.frames, "action");
+  frames.picture_of = PictureOf(lesson.frames);
   for (const datasets::Feature& feature : info.features) {
     if (!feature.IsPicture()) continue;
     frames.cameras.push_back({feature.name, 3, feature.Height(), feature.Width()});
     frames.pictures.push_back(Pictures(lesson.frames, feature.name));
   }
   return frames;
+}
+
+bool Seen(const Lesson& lesson) {
+  const auto seen = [](const datasets::Frame& frame) { return !frame.pictures.empty(); };
+  return std::ranges::any_of(lesson.frames, seen);
 }
 
 // All lessons one after the other.
@@ -78,9 +92,14 @@ RecordedFrames Together(std::vector<RecordedFrames>& lessons) {
     all.pictures[i] = join([i](const RecordedFrames& lesson) { return lesson.pictures[i]; });
   }
   all.begin = {0};
-  for (const RecordedFrames& lesson : lessons) {
+  int64_t pictures = 0;
+  for (RecordedFrames& lesson : lessons) {
     all.begin.push_back(all.begin.back() + lesson.frames());
+    const at::Tensor& places = lesson.picture_of;
+    lesson.picture_of = at::where(places < 0, places, places + pictures);
+    if (!lesson.pictures.empty()) pictures += lesson.pictures[0].size(0);
   }
+  all.picture_of = join([](const RecordedFrames& lesson) { return lesson.picture_of; });
   return all;
 }
 
@@ -113,7 +132,7 @@ PlayedLessons LessonSchool::Play(const LessonPlan& plan, const std::atomic<bool>
       const uint32_t seed = plan.seed + static_cast<uint32_t>(i);
       const Lesson lesson = learner ? player.PlayAfter(*learner, seed) : player.Play(seed);
       spared += !lesson.needed;
-      if (lesson.taught) lessons[i] = Recorded(*file_, lesson, info);
+      if (lesson.taught && Seen(lesson)) lessons[i] = Recorded(*file_, lesson, info);
     }
   });
   std::erase_if(lessons, [](const RecordedFrames& lesson) { return lesson.begin.empty(); });

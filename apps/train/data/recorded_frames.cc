@@ -133,6 +133,9 @@ void Append(const RecordedFrames& more, RecordedFrames& frames) {
   for (size_t i = 1; i < more.begin.size(); ++i) frames.begin.push_back(before + more.begin[i]);
   frames.held_out.insert(frames.held_out.end(), more.held_out.begin(), more.held_out.end());
   const auto append = [](const at::Tensor& from, at::Tensor& to) { to = at::cat({to, from}); };
+  const at::Tensor& places = more.picture_of;
+  const int64_t pictures = frames.pictures.empty() ? 0 : frames.pictures[0].size(0);
+  append(at::where(places < 0, places, places + pictures), frames.picture_of);
   for (size_t i = 0; i < frames.pictures.size(); ++i) append(more.pictures[i], frames.pictures[i]);
   append(more.state, frames.state);
   append(more.environment, frames.environment);
@@ -149,6 +152,7 @@ RecordedFrames LoadRecordedFrames(const RecordedOptions& options, const std::ato
   for (const datasets::Episode& episode : dataset.episodes()) frames.begin.push_back(episode.to);
   frames.state = Empty(info, kState, frames.frames());
   frames.environment = Empty(info, kEnvironment, frames.frames());
+  frames.picture_of = at::arange(frames.frames(), at::kLong);
   frames.action = Empty(info, kAction, frames.frames());
   if (frames.frames() == 0 || frames.action.size(1) == 0 || frames.state.size(1) == 0) {
     throw BadInput(options.folder + ": to train on it a data set needs frames with \"" + kAction +

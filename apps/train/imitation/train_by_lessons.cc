@@ -40,6 +40,10 @@ bool TrainByLessons(const LessonTraining& lessons, const ImitationOptions& imita
                     const TrainOptions& options, Ranks& ranks, std::ostream& progress,
                     const std::atomic<bool>& stop) {
   Check(options, ranks);
+  if (lessons.how.picture_every > 1 && imitation.shape.observation_steps > 1) {
+    throw Error(ExitCode::kUsage,
+                "--picture-every: needs --observation-steps 1, for frames one after the other");
+  }
   const at::Device device = ChooseDevice(options.device, ranks);
   LessonOptions how = lessons.how;
   how.cuda_device = device.is_cuda() ? device.index() : -1;

@@ -24,6 +24,7 @@ class LessonsTest : public ::testing::Test {
     lessons_.lessons = 2;
     lessons_.how.noise = 0.001;
     lessons_.how.run_on = 2;
+    lessons_.how.picture_every = 4;
     lessons_.how.width = 32;
     lessons_.how.height = 24;
     imitation_.data.validation = 0.5;
@@ -96,6 +97,8 @@ TEST_F(LessonsTest, WhatCannotBeTaughtIsRefused) {
   ExpectRefused("smaller --lesson-noise");
   lessons_.model = kModels + "cart_pole.xml";
   ExpectRefused("has no expert");
+  imitation_.shape.observation_steps = 2;
+  ExpectRefused("--observation-steps 1");
   options_.seconds = 3;
   ExpectRefused("--steps or --seconds");
 }

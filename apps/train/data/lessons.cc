@@ -108,6 +108,9 @@ RecordedFrames Together(std::vector<RecordedFrames>& lessons) {
 LessonSchool::LessonSchool(const std::string& model, const LessonOptions& how, int threads)
     : file_(std::make_shared<const TaskFile>(model)), how_(how), threads_(threads) {
   MakeExpert(*file_);
+  if (file_->policy().config.cameras.empty()) {
+    throw BadInput(model + ": lessons need a camera: give the policy an attribute camera");
+  }
 }
 
 std::string LessonSchool::task() const { return file_->name(); }

@@ -86,6 +86,23 @@ TEST_F(LessonsTest, ARoundAddsLessonsFromWhereTheStudentGotTo) {
   ExpectRefused("whose frames are gone");
 }
 
+TEST_F(LessonsTest, FramesKnowTheirPictures) {
+  const LessonSchool school(lessons_.model, lessons_.how, 1);
+  RecordedFrames frames = school.Play({2, 0, 0.5, ""}, stop_).frames;
+  const int64_t count = frames.frames(), pictures = frames.pictures.at(0).size(0);
+  EXPECT_EQ(frames.picture_of.size(0), count);
+  EXPECT_EQ(frames.action.size(0), count);
+  const at::Tensor drawn = frames.picture_of.masked_select(frames.picture_of >= 0);
+  EXPECT_TRUE(at::equal(drawn, at::arange(pictures, at::kLong)));
+  Append(RecordedFrames(frames), frames);
+  EXPECT_EQ(frames.frames(), 2 * count);
+  EXPECT_EQ(frames.begin.size(), 5u);
+  EXPECT_EQ(frames.held_out.size(), 4u);
+  const at::Tensor all = frames.picture_of.masked_select(frames.picture_of >= 0);
+  EXPECT_TRUE(at::equal(all, at::arange(2 * pictures, at::kLong)));
+  EXPECT_TRUE(at::equal(frames.pictures[0][0], frames.pictures[0][pictures]));
+}
+
 TEST_F(LessonsTest, AStopEndsIt) {
   stop_ = true;
   EXPECT_FALSE(Train());

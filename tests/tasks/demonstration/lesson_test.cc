@@ -75,6 +75,22 @@ TEST_F(LessonTest, WhatIsExecutedStraysFromWhatIsTaught) {
   EXPECT_GT(Distance(State(plain, kReaching), State(noisy, kReaching)), 1e-3);
 }
 
+TEST_F(LessonTest, EveryFifthFrameIsDrawn) {
+  LessonOptions options;
+  options.run_on = 5;
+  options.picture_every = 5;
+  options.width = 32;
+  options.height = 24;
+  const Lesson lesson = LessonPlayer(file_, MakeExpert(*file_), options).Play(kSeed);
+  std::vector<size_t> drawn;
+  for (size_t i = 0; i < lesson.frames.size(); ++i) {
+    if (!lesson.frames[i].pictures.empty()) drawn.push_back(i);
+  }
+  ASSERT_GT(drawn.size(), 20u);
+  EXPECT_LT(drawn.front(), 5u);
+  for (size_t i = 1; i < drawn.size(); ++i) EXPECT_EQ(drawn[i] - drawn[i - 1], 5u);
+}
+
 TEST_F(LessonTest, TheExpertGoesOnWhereTheLearnerStopped) {
   const Lesson plain = Player(0).Play(kSeed);
   const std::unique_ptr<Demonstrator> idle = MakeNoise(*file_);

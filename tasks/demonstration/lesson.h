@@ -19,8 +19,8 @@ struct Lesson {
   // As FrameMaker::Look has them, with the taught action; every picture_every-th with pictures,
   // from a random one on.
   std::vector<datasets::Frame> frames;
-  bool taught = false;                  // whether the lesson ends in success
-  bool needed = true;                   // false: the learner succeeded by itself, and no frames
+  bool taught = false;  // whether the lesson ends in success
+  bool needed = true;   // false: the learner succeeded by itself, and no frames
 };
 
 // Plays lessons: what is executed strays from what is taught, so that the frames tell the way back

@@ -20,6 +20,7 @@ struct PictureOptions {
 
   // Reads "320x240". Throws Error naming `option`.
   void SetSize(const char* option, const std::string& text);
+  int cuda_device = -1;       // on which they are drawn, if OpenGL can; negative: any
 };
 
 // Size of a camera's pictures.
@@ -45,6 +46,8 @@ class FrameMaker {
   FrameMaker(const TaskFile& file, const PictureOptions& options);
   ~FrameMaker();
 
+  // What the policy sees of `world`: numbers, and pictures if they are asked for.
+  datasets::Frame Look(EpisodeWorld& world, bool pictures = true);
   // The frame of control step `step` of `demonstration`, which begins from `world`.
   datasets::Frame Make(EpisodeWorld& world, const Demonstration& demonstration, int step);
 

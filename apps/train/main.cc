@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "apps/stop_signal.h"
+#include "apps/train/distillation/distill.h"
 #include "apps/train/imitation/train_on_dataset.h"
 #include "apps/train/recipe.h"
 #include "base/command_line/parse.h"
@@ -86,6 +87,16 @@ void AddDatasetOptions(CLI::App& app, mjp::app::ImitationOptions& imitation) {
           imitation.shape.crop_width);
 }
 
+void AddDistillation(CLI::App& app, std::string& teacher) {
+  auto* distill =
+      app.add_option("--distill", teacher,
+                     "A policy for Push-T: its student, which needs one network pass, is made")
+          ->type_name("DIR");
+  for (const char* name : {"--dataset", "--data", "--demonstrate", "--recording"}) {
+    distill->excludes(app.get_option(name));
+  }
+}
+
 void AddRunOptions(CLI::App& app, mjp::app::TrainOptions& options, int& gpus) {
   app.add_option("--out", options.out, "Folder of the run; one that exists is continued")
       ->required()
@@ -154,10 +165,12 @@ int RunMain(int argc, char** argv) {
   CLI::App app("Trains a diffusion policy on demonstrations", "mjpolicy-train");
   mjp::app::TrainOptions options;
   mjp::app::ImitationOptions imitation;
+  std::string teacher;
   int gpus = 1;
   mjp::app::AddCommonOptions(app, mjp::app::VersionText("mjpolicy-train"));
   AddDataOptions(app, options);
   AddDatasetOptions(app, imitation);
+  AddDistillation(app, teacher);
   AddRunOptions(app, options, gpus);
   AddNetworkOptions(app, options.architecture, options.optimizer);
   AddStepOptions(app, options.step);
@@ -166,9 +179,11 @@ int RunMain(int argc, char** argv) {
   mjp::app::Ranks ranks(gpus);
   std::ofstream silence;
   std::ostream& progress = ranks.rank() == 0 ? std::cout : silence;
-  const bool complete = imitation.data.folder.empty()
-                            ? mjp::app::Train(options, ranks, progress, stop)
-                            : mjp::app::TrainOnDataset(imitation, options, ranks, progress, stop);
+  const bool complete =
+      !teacher.empty() ? mjp::app::Distill(teacher, options, ranks, progress, stop)
+      : imitation.data.folder.empty()
+          ? mjp::app::Train(options, ranks, progress, stop)
+          : mjp::app::TrainOnDataset(imitation, options, ranks, progress, stop);
   if (complete) return 0;
   std::fprintf(stderr, "mjpolicy-train: stopped; start the same command again to go on\n");
   return mjp::app::StoppedExitCode();

@@ -40,7 +40,9 @@ std::shared_ptr<const mjp::Checkpoint> Student() { return SamplePolicy(SamplerKi
 mjp::PolicyOutput Infer(const std::shared_ptr<const mjp::Checkpoint>& checkpoint,
                         mjp::PolicyTrace& trace) {
   const mjp::PolicyConfig& config = checkpoint->config;
-  const auto policy = mjp::Policy::Create(checkpoint, {.backend = mjp::Backend::kCpu});
+  mjp::PolicyOptions options;
+  options.backend = mjp::Backend::kCpu;
+  const auto policy = mjp::Policy::Create(checkpoint, options);
   const std::vector<float> state(config.n_obs_steps * config.state_dim, 200.0f);
   const std::vector<float> environment(config.n_obs_steps * config.environment_dim, 150.0f);
   const std::vector<mjp::NoiseKey> keys = {{7, 3}};

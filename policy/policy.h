@@ -35,8 +35,8 @@ struct SamplerOptions {
   // Decisions in a row that share one noise. With 1 a robot that decides very often may choose
   // another way each time; nearly the same observation with the same noise gives the same way.
   int hold_noise = 0;  // 0: as long as a chunk would last, see ResolveHoldNoise
-  // Whether inputs may hold the first actions of a chunk fixed, as PolicyInput::prefix says. Step by
-  // step.
+  // Whether inputs may hold the first actions of a chunk fixed, as PolicyInput::prefix says. Step
+  // by step.
   bool prefix = false;
 
   bool operator==(const SamplerOptions&) const = default;

@@ -179,11 +179,11 @@ int RunMain(int argc, char** argv) {
   mjp::app::Ranks ranks(gpus);
   std::ofstream silence;
   std::ostream& progress = ranks.rank() == 0 ? std::cout : silence;
-  const bool complete =
-      !teacher.empty() ? mjp::app::Distill(teacher, options, ranks, progress, stop)
-      : imitation.data.folder.empty()
-          ? mjp::app::Train(options, ranks, progress, stop)
-          : mjp::app::TrainOnDataset(imitation, options, ranks, progress, stop);
+  const bool complete = !teacher.empty()
+                            ? mjp::app::Distill(teacher, options, ranks, progress, stop)
+                        : imitation.data.folder.empty()
+                            ? mjp::app::Train(options, ranks, progress, stop)
+                            : mjp::app::TrainOnDataset(imitation, options, ranks, progress, stop);
   if (complete) return 0;
   std::fprintf(stderr, "mjpolicy-train: stopped; start the same command again to go on\n");
   return mjp::app::StoppedExitCode();

@@ -5,8 +5,8 @@
 
 #include "base/float_environment.h"
 #include "policy/cpu/decision.h"
-#include "policy/held_prefix.h"
 #include "policy/input_check.h"
+#include "policy/prefix/held_prefix.h"
 
 namespace mjp::cpu {
 

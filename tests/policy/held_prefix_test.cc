@@ -66,10 +66,10 @@ class HeldPrefixTest : public testing::TestWithParam<SamplerKind> {};
 
 TEST_P(HeldPrefixTest, DecidesWhereTheRestGoes) {
   std::vector<std::vector<float>> inputs;
-  EXPECT_TRUE(
-      mjp_test::CheckClose(EndOf(GetParam(), 0, inputs), std::vector<float>(kElements, -0.6f), 0.02));
-  EXPECT_TRUE(
-      mjp_test::CheckClose(EndOf(GetParam(), 6, inputs), std::vector<float>(kElements, 0.6f), 0.02));
+  EXPECT_TRUE(mjp_test::CheckClose(EndOf(GetParam(), 0, inputs),
+                                   std::vector<float>(kElements, -0.6f), 0.02));
+  EXPECT_TRUE(mjp_test::CheckClose(EndOf(GetParam(), 6, inputs),
+                                   std::vector<float>(kElements, 0.6f), 0.02));
 }
 
 TEST_P(HeldPrefixTest, TheNetworkSeesItAsTheForwardProcessHasIt) {

@@ -62,11 +62,9 @@ class DistillationRun {
         rounds_(RoundsOf(options, policy_.config)),
         teachers_(Unlabelled(rounds_), PolicyOfRounds(device_.is_cuda(), options.data.threads,
                                                       {mjp::SamplerKind::kDdim, kTeacherSteps})),
-        students_(Unlabelled(rounds_),
-                  PolicyOfRounds(device_.is_cuda(), options.data.threads, {})),
+        students_(Unlabelled(rounds_), PolicyOfRounds(device_.is_cuda(), options.data.threads, {})),
         dataset_(CapacityOf(rounds_), device_),
-        step_(teacher_, policy_.config, network_, dataset_, parameters_, optimizer_,
-              options.step) {
+        step_(teacher_, policy_.config, network_, dataset_, parameters_, optimizer_, options.step) {
     at::globalContext().setBenchmarkCuDNN(true);  // shapes never change
     std::filesystem::create_directories(options.out);
     SeedGenerator(device_, options.seed);
@@ -133,8 +131,8 @@ class DistillationRun {
     progress << name << std::fixed << std::setprecision(2) << ": success "
              << 100.0 * figures.successes / figures.episodes << " % (" << 100 * interval.low
              << " to " << 100 * interval.high << "), median " << std::setprecision(0)
-             << figures.median_success_step << " steps, " << observed.rows.size()
-             << " observations" << std::defaultfloat << std::endl;
+             << figures.median_success_step << " steps, " << observed.rows.size() << " observations"
+             << std::defaultfloat << std::endl;
   }
 
   void Save() const {

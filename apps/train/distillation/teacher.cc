@@ -58,8 +58,7 @@ Teacher::Teacher(const std::shared_ptr<const mjp::Checkpoint>& checkpoint, const
       schedule_(mjp::MakeSchedule(config_.scheduler, mjp::SamplerKind::kDdim, kTeacherSteps)) {
   parameters_.Freeze();
   for (const DenoiseStep& step : schedule_) {
-    timesteps_.push_back(
-        at::full({1}, step.timestep, at::TensorOptions(at::kLong).device(device)));
+    timesteps_.push_back(at::full({1}, step.timestep, at::TensorOptions(at::kLong).device(device)));
   }
 }
 
@@ -67,10 +66,9 @@ at::Tensor Teacher::Chunk(const at::Tensor& noise, const at::Tensor& cond) const
   at::Tensor x = noise;
   for (size_t k = 0; k < schedule_.size(); ++k) {
     const DenoiseStep& s = schedule_[k];
-    const at::Tensor output = network_
-                                  .Denoise(x.to(cond.scalar_type()),
-                                           timesteps_[k].expand({noise.size(0)}), cond)
-                                  .to(at::kFloat);
+    const at::Tensor output =
+        network_.Denoise(x.to(cond.scalar_type()), timesteps_[k].expand({noise.size(0)}), cond)
+            .to(at::kFloat);
     // as kernels/shared/denoise.h, for whole tensors
     at::Tensor clean, predicted = output;
     switch (s.prediction) {

@@ -1,7 +1,7 @@
 #include "policy/cuda/denoise/held_prefix.h"
 
 #include "kernels/cuda/primitives/cuda_check.h"
-#include "policy/held_prefix.h"
+#include "policy/prefix/held_prefix.h"
 
 namespace mjp {
 
@@ -27,9 +27,9 @@ void HeldPrefixOnDevice::Upload(cudaStream_t stream) const {
   CheckCuda(cudaMemcpyAsync(clean_, host_clean_.data(), host_clean_.bytes(), cudaMemcpyHostToDevice,
                             stream),
             what);
-  CheckCuda(cudaMemcpyAsync(held_, host_held_.data(), host_held_.bytes(), cudaMemcpyHostToDevice,
-                            stream),
-            what);
+  CheckCuda(
+      cudaMemcpyAsync(held_, host_held_.data(), host_held_.bytes(), cudaMemcpyHostToDevice, stream),
+      what);
   CheckCuda(cudaMemcpyAsync(start_, args_.x, host_clean_.bytes(), cudaMemcpyDeviceToDevice, stream),
             what);
 }

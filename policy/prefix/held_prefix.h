@@ -1,5 +1,5 @@
-#ifndef POLICY_HELD_PREFIX_H_
-#define POLICY_HELD_PREFIX_H_
+#ifndef POLICY_PREFIX_HELD_PREFIX_H_
+#define POLICY_PREFIX_HELD_PREFIX_H_
 
 #include <span>
 
@@ -16,4 +16,4 @@ void FillHeld(const Checkpoint& checkpoint, const PolicyInput& input, std::span<
 
 }  // namespace mjp
 
-#endif  // POLICY_HELD_PREFIX_H_
+#endif  // POLICY_PREFIX_HELD_PREFIX_H_

@@ -1,4 +1,4 @@
-#include "policy/held_prefix.h"
+#include "policy/prefix/held_prefix.h"
 
 #include <algorithm>
 

@@ -36,7 +36,7 @@ typedef struct mjp_options {
   size_t size;             /* sizeof(mjp_options) */
   const char* backend;     /* "auto", "cpu", "cuda"; NULL: auto */
   const char* precision;   /* "auto", "fp32", "tf32", "fp16", "bf16"; NULL: auto */
-  const char* sampler;     /* "ddpm", "ddim", "onestep", ...; NULL: as the checkpoint says, or none */
+  const char* sampler;     /* "ddpm", "ddim"; NULL: as the checkpoint says, or it has none */
   int steps;               /* of denoising; 0: as the checkpoint says, or it has none */
   int batch;               /* most environments of one mjp_infer, to 4096; 0: 1 */
   int threads;             /* of the CPU backend; results do not depend on them; 0: 1 */

@@ -41,12 +41,12 @@ class SequentialSampler : public Sampler {
   }
 
  private:
-  void Hold(const ChainRun& run, float signal, float sigma) const {
+  void Hold(const ChainRun& run, float sqrt_a, float sqrt_1ma) const {
     if (run.held.held == nullptr) return;
     for (int n = 0; n < run.environments; ++n) {
       const size_t first = size_t{1} * n * elements_;
       for (size_t i = first; i < first + run.held.held[n]; ++i)
-        run.x[i] = HeldElement(signal, sigma, run.held.clean[i], start_[i]);
+        run.x[i] = HeldElement(sqrt_a, sqrt_1ma, run.held.clean[i], start_[i]);
     }
   }
 

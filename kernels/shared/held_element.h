@@ -6,11 +6,11 @@
 namespace mjp {
 
 // An element of x that is known to end as `clean`, as the forward process makes it of the chain's
-// own start: at a step with signal = sqrt(a) and sigma = sqrt(1 - a), or in the end with 1 and 0.
+// own start: at a step with sqrt_a and sqrt_1ma of the step, or in the end with 1 and 0.
 // Before each pass it takes the place of x, as in inpainting by diffusion (Lugmayr et al. 2022;
 // of action chunks: Black et al. 2025).
-MJP_HOST_DEVICE inline float HeldElement(float signal, float sigma, float clean, float start) {
-  return RoundedAdd(RoundedMul(signal, clean), RoundedMul(sigma, start));
+MJP_HOST_DEVICE inline float HeldElement(float sqrt_a, float sqrt_1ma, float clean, float start) {
+  return RoundedAdd(RoundedMul(sqrt_a, clean), RoundedMul(sqrt_1ma, start));
 }
 
 }  // namespace mjp

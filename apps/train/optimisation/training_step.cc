@@ -65,7 +65,8 @@ at::Tensor TrainingStep::Loss() {
     states = sample.states.reshape({batch * steps, kStateWidth});
     pictures =
         PreparePictures(DrawPictures(states), steps, config_.encoder, options_.augmentation, type_);
-    const at::Tensor clean = NormalisePixels(sample.actions).repeat_interleave(draws, 0, batch * draws);
+    const at::Tensor clean =
+        NormalisePixels(sample.actions).repeat_interleave(draws, 0, batch * draws);
     const at::Tensor noise = at::randn_like(clean);
     t = at::randint(config_.scheduler.train_steps, {batch * draws},
                     clean.options().dtype(at::kLong));

@@ -1,4 +1,4 @@
-// x = signal clean + sigma start on the first held[n] elements of each chunk n; the rest is left.
+// x = sqrt_a clean + sqrt_1ma start on the first held[n] elements of each chunk n; the rest is left.
 // A thread per element of 128 in a block: three reads and a write of 4 bytes where it is held, one
 // read elsewhere. A chunk is a few hundred bytes, so a step costs what a launch costs.
 
@@ -16,7 +16,7 @@ __global__ void HoldPrefixKernel(const HoldPrefixArgs a) {
   ReleaseSuccessor();
   const int i = blockIdx.x * kThreads + threadIdx.x;
   if (i >= a.environments * a.elements || i % a.elements >= a.held[i / a.elements]) return;
-  a.x[i] = HeldElement(a.signal, a.sigma, a.clean[i], a.start[i]);
+  a.x[i] = HeldElement(a.sqrt_a, a.sqrt_1ma, a.clean[i], a.start[i]);
 }
 
 }  // namespace

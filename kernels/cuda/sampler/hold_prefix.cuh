@@ -8,7 +8,7 @@ namespace mjp {
 // Puts the known beginning of every chunk in the place of x: see kernels/shared/held_element.h.
 struct HoldPrefixArgs {
   int environments = 0, elements = 0;  // elements = horizon * action_dim of one environment
-  float signal = 1, sigma = 0;
+  float sqrt_a = 1, sqrt_1ma = 0;
   const float* clean = nullptr;  // (environments, elements), normalised
   const int* held = nullptr;     // (environments): elements that are known, from the first on
   const float* start = nullptr;  // (environments, elements): x where the chain begins

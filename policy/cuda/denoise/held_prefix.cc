@@ -36,7 +36,7 @@ void HeldPrefixOnDevice::Upload(cudaStream_t stream) const {
 
 void HeldPrefixOnDevice::Enqueue(const DenoiseStep* step, cudaStream_t stream) const {
   HoldPrefixArgs a = args_;
-  if (step != nullptr) a.signal = step->sqrt_a, a.sigma = step->sqrt_1ma;
+  if (step != nullptr) a.sqrt_a = step->sqrt_a, a.sqrt_1ma = step->sqrt_1ma;
   LaunchHoldPrefix(a, stream);
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tasks/evaluation/evaluation.h"
+#include "tasks/pusht/environments.h"
 #include "tasks/pusht/evaluation/judge.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
 #include "tasks/pusht/planner/demonstrations.h"
@@ -30,10 +31,14 @@ struct Hardship {
   int pushes;           // 0: one every two seconds
   double action_noise;  // pixels
   int often;            // times as many decisions as in plain episodes
+  PhysicsKind physics;  // where it was built in
 };
-constexpr int kMostOften = 4;
-constexpr Hardship kHardships[] = {
-    {20, 0, 2, 2}, {40, 0, 2, kMostOften}, {40, 3, 10, 1}, {30, 4, 5, 2}};
+constexpr int kMostOften = 2;
+constexpr Hardship kHardships[] = {{20, 0, 2, 1, PhysicsKind::kMujoco},
+                                   {40, 0, 2, 1, PhysicsKind::kMujoco},
+                                   {40, 3, 10, 1, PhysicsKind::kMujoco},
+                                   {30, 0, 5, kMostOften, PhysicsKind::kMujoco},
+                                   {0, 0, 10, 1, PhysicsKind::kChipmunk}};
 constexpr int kParts = std::size(kHardships);
 
 void Disturb(int round, int part, EvaluationOptions& evaluation, PushtOptions& pusht) {
@@ -43,6 +48,7 @@ void Disturb(int round, int part, EvaluationOptions& evaluation, PushtOptions& p
   evaluation.conditions.action_noise = hardship.action_noise;
   pusht.push = hardship.push;
   pusht.pushes = hardship.pushes;
+  if (HasPhysics(hardship.physics)) pusht.physics = hardship.physics;
 }
 
 }  // namespace
@@ -87,7 +93,7 @@ Figures Rounds::Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, 
   if (evaluation.episodes == 0) return {};
   evaluation.seed = kFirstSeed + static_cast<uint32_t>(options_.seed % 1000) * 1000000 +
                     static_cast<uint32_t>(round) * 10000 +
-                    (part == kPlain ? 0 : 5000 + static_cast<uint32_t>(part) * 1100);
+                    (part == kPlain ? 0 : 5000 + static_cast<uint32_t>(part) * 900);
   evaluation.policy = policy_;
   evaluation.policy.batch = std::clamp(evaluation.episodes / 2, 1, policy_.batch);
   evaluation.action_steps = options_.action_steps;

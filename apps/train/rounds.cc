@@ -18,11 +18,21 @@ namespace {
 constexpr uint32_t kFirstSeed = 3000000000;  // of the starts: beyond those of evaluations
 constexpr double kEndCoverage = 0.975;       // ends an episode of a round: finish, do not graze
 constexpr double kMargin = 64;               // pixels; what is further outside teaches nothing
+constexpr double kStandstill = 40;           // pixels; a chunk that stays within is not improved
 
 bool IsInside(const State& state) {
   return std::ranges::all_of(
       std::initializer_list<double>{state.agent_x, state.agent_y, state.block_x, state.block_y},
       [](double v) { return v > -kMargin && v < kWorldSize + kMargin; });
+}
+
+// Whether `chunk` leads the agent away from where it stands in `state`. One that does not is no
+// plan to improve: to stand still beside a block that is almost there is cheap, so the student
+// would learn it from its own labels.
+bool Moves(const Plan& chunk, const State& state) {
+  return std::ranges::any_of(chunk.knots, [&](const Point& knot) {
+    return std::hypot(knot.x - state.agent_x, knot.y - state.agent_y) > kStandstill;
+  });
 }
 
 // What makes a part of the disturbed episodes harder.
@@ -148,7 +158,7 @@ void Rounds::Label(int round, std::vector<Labels> labels, const Figures& figures
   for (const Labels& l : labels) {
     requests.push_back(
         {WithVelocity(l.previous, l.state, l.target.x, l.target.y),
-         /*has_warm=*/true,
+         /*has_warm=*/Moves(l.chunk, l.state),
          l.chunk,
          {kFirstSeed + options_.seed, static_cast<uint64_t>(round) << 32 | requests.size()}});
   }

@@ -18,7 +18,7 @@ namespace {
 constexpr uint32_t kFirstSeed = 3000000000;  // of the starts: beyond those of evaluations
 constexpr double kEndCoverage = 0.975;       // ends an episode of a round: finish, do not graze
 constexpr double kMargin = 64;               // pixels; what is further outside teaches nothing
-constexpr double kStandstill = 40;           // pixels; a chunk that stays within is not improved
+constexpr double kStandstill = 24;           // pixels in kKnotSpacing steps; what is slower waits
 
 bool IsInside(const State& state) {
   return std::ranges::all_of(
@@ -26,13 +26,12 @@ bool IsInside(const State& state) {
       [](double v) { return v > -kMargin && v < kWorldSize + kMargin; });
 }
 
-// Whether `chunk` leads the agent away from where it stands in `state`. One that does not is no
-// plan to improve: to stand still beside a block that is almost there is cheap, so the student
-// would learn it from its own labels.
-bool Moves(const Plan& chunk, const State& state) {
-  return std::ranges::any_of(chunk.knots, [&](const Point& knot) {
-    return std::hypot(knot.x - state.agent_x, knot.y - state.agent_y) > kStandstill;
-  });
+// Whether `chunk` soon leads the agent away from where it is in `state`. One that waits is no plan
+// to improve: the planner would keep the waiting, which costs little, and the student would learn
+// it from its own labels until it stands beside a block that is almost there.
+bool SetsOut(const Plan& chunk, const State& state) {
+  const Point& knot = chunk.knots.front();
+  return std::hypot(knot.x - state.agent_x, knot.y - state.agent_y) > kStandstill;
 }
 
 // What makes a part of the disturbed episodes harder.
@@ -158,7 +157,7 @@ void Rounds::Label(int round, std::vector<Labels> labels, const Figures& figures
   for (const Labels& l : labels) {
     requests.push_back(
         {WithVelocity(l.previous, l.state, l.target.x, l.target.y),
-         /*has_warm=*/Moves(l.chunk, l.state),
+         /*has_warm=*/SetsOut(l.chunk, l.state),
          l.chunk,
          {kFirstSeed + options_.seed, static_cast<uint64_t>(round) << 32 | requests.size()}});
   }

@@ -306,18 +306,16 @@ TEST(ExecutionPlanTest, NamesEachForm) {
   EXPECT_EQ(text(kNormConv, kNormConv, 2, 2, 0), "launch per convolution; 2 rows a pass");
   EXPECT_EQ(text(kRowKernel, kRowKernel, 16, 16, 16),
             "row kernel; 16 rows a pass; window of 16 steps");
-  EXPECT_EQ(text(kReaderEpilogue, kReaderEpilogue, 1, 1, 0),
-            "reader-epilogue kernel; 1 row a pass in one launch");
-  EXPECT_EQ(text(kOwnerEpilogue, kOwnerEpilogue, 3, 2, 0),
-            "owner-epilogue kernel; 3 rows a pass in 2 launches");
-  EXPECT_EQ(text(kMegakernel, kReaderEpilogue, 16, 16, 16),
+  EXPECT_EQ(text(kMegakernelPortable, kMegakernelPortable, 3, 2, 0),
+            "megakernel, portable; 3 rows a pass in 2 launches");
+  EXPECT_EQ(text(kMegakernel, kLayers, 16, 16, 16),
             "megakernel; 16 rows a pass in one launch; window of 16 steps, abandoned ones by the "
-            "reader-epilogue kernel");
+            "launch per layer");
   EXPECT_EQ(text(kMegakernelRoles, kMegakernelRoles, 64, 32, 0),
             "megakernel, warp-specialised; 64 rows a pass in 2 launches");
 }
 
-TEST(ExecutionPlanTest, ASinglePassTakesNoPersistentKernel) {
+TEST(ExecutionPlanTest, ASinglePassIsNotTheMegakernels) {
   const auto form = [](const char* network, int rows) {
     return mjp::ChooseLaunches(GoldenConfig(network), Format::kFp16, rows, kH200).form;
   };
@@ -358,58 +356,6 @@ TEST(ExecutionPlanTest, FirstConvolutionsOfManyTermsRunALaunchPerLayer) {
   config.action_dim = 16;
   config.unet.kernel_size = 7;
   EXPECT_EQ(mjp::ChooseExecution(config, {Format::kFp16, 1}, kH200).form, UnetForm::kLayers);
-}
-
-// Readers run the epilogue of few rows, of one environment each, whose tiles are small.
-TEST(ExecutionPlanTest, ReadersRunTheEpilogueOfFewSmallTiles) {
-  mjp::UnetPolicyConfig config = mjp::NamedConfig("lerobot-128");
-  const auto form = [&](int batch, int window) {
-    return mjp::ChooseExecution(config, {Format::kFp16, batch, window}, kH200).form;
-  };
-  EXPECT_EQ(form(2, 0), UnetForm::kReaderEpilogue);
-  EXPECT_EQ(form(1, 2), UnetForm::kOwnerEpilogue);
-  config.horizon = 128;
-  EXPECT_NE(form(1, 0), UnetForm::kReaderEpilogue);
-}
-
-// The shapes that plans are made of are those of the weights.
-TEST(UnetShapesTest, AreThoseOfTheWeights) {
-  const auto checkpoint = mjp::NamedNetwork("compact");
-  mjp::DeviceArena measuring;
-  mjp::LayerLoader loader(measuring, Format::kFp16);
-  const mjp::NormConvUnet weights = mjp::LoadNormConvUnet(loader, *checkpoint, true);
-  const mjp::NormConvUnet shapes = mjp::UnetShapes(mjp::UnetOf(*checkpoint).config);
-  const auto expect_equal = [](const mjp::DeviceNormConv& a, const mjp::DeviceNormConv& b) {
-    EXPECT_EQ(a.shape.in_c, b.shape.in_c);
-    EXPECT_EQ(a.shape.out_c, b.shape.out_c);
-    EXPECT_EQ(a.shape.taps, b.shape.taps);
-    EXPECT_EQ(a.shape.stride, b.shape.stride);
-    EXPECT_EQ(a.shape.pad, b.shape.pad);
-    EXPECT_EQ(a.shape.phases, b.shape.phases);
-    EXPECT_EQ(a.shape.shortcut, b.shape.shortcut);
-  };
-  const auto expect_blocks = [&](const mjp::NormConvBlock& a, const mjp::NormConvBlock& b) {
-    expect_equal(a.conv1, b.conv1);
-    expect_equal(a.conv2, b.conv2);
-    EXPECT_EQ(a.norm1.groups, b.norm1.groups);
-    EXPECT_EQ(a.norm2.groups, b.norm2.groups);
-  };
-  ASSERT_EQ(shapes.steps.size(), weights.steps.size());
-  for (size_t i = 0; i < shapes.steps.size(); ++i) {
-    const auto &a = shapes.steps[i].layer, &b = weights.steps[i].layer;
-    ASSERT_EQ(a.index(), b.index()) << i;
-    if (const auto* block = std::get_if<mjp::NormConvBlock>(&a)) {
-      expect_blocks(*block, std::get<mjp::NormConvBlock>(b));
-    } else {
-      expect_equal(std::get<mjp::DeviceNormConv>(a), std::get<mjp::DeviceNormConv>(b));
-    }
-  }
-  expect_equal(shapes.final_conv, weights.final_conv);
-  EXPECT_EQ(shapes.final_norm.groups, weights.final_norm.groups);
-  EXPECT_EQ(shapes.first.in_c, weights.first.in_c);
-  EXPECT_EQ(shapes.first.out_c, weights.first.out_c);
-  EXPECT_EQ(shapes.first.taps, weights.first.taps);
-  EXPECT_EQ(shapes.head.out_c, weights.head.out_c);
 }
 
 }  // namespace

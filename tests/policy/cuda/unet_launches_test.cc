@@ -215,4 +215,44 @@ TEST(UnetLaunches, EveryFormOfFiveNetworksHasAGolden) {
   EXPECT_EQ(std::size(kGoldens), 5 * std::size(kForms));
 }
 
+// The shapes that plans are made of are those of the weights.
+TEST(UnetShapesTest, AreThoseOfTheWeights) {
+  const auto checkpoint = mjp::NamedNetwork("compact");
+  mjp::DeviceArena measuring;
+  mjp::LayerLoader loader(measuring, Format::kFp16);
+  const mjp::NormConvUnet weights = mjp::LoadNormConvUnet(loader, *checkpoint, true);
+  const mjp::NormConvUnet shapes = mjp::UnetShapes(mjp::UnetOf(*checkpoint).config);
+  const auto expect_equal = [](const mjp::DeviceNormConv& a, const mjp::DeviceNormConv& b) {
+    EXPECT_EQ(a.shape.in_c, b.shape.in_c);
+    EXPECT_EQ(a.shape.out_c, b.shape.out_c);
+    EXPECT_EQ(a.shape.taps, b.shape.taps);
+    EXPECT_EQ(a.shape.stride, b.shape.stride);
+    EXPECT_EQ(a.shape.pad, b.shape.pad);
+    EXPECT_EQ(a.shape.phases, b.shape.phases);
+    EXPECT_EQ(a.shape.shortcut, b.shape.shortcut);
+  };
+  const auto expect_blocks = [&](const mjp::NormConvBlock& a, const mjp::NormConvBlock& b) {
+    expect_equal(a.conv1, b.conv1);
+    expect_equal(a.conv2, b.conv2);
+    EXPECT_EQ(a.norm1.groups, b.norm1.groups);
+    EXPECT_EQ(a.norm2.groups, b.norm2.groups);
+  };
+  ASSERT_EQ(shapes.steps.size(), weights.steps.size());
+  for (size_t i = 0; i < shapes.steps.size(); ++i) {
+    const auto &a = shapes.steps[i].layer, &b = weights.steps[i].layer;
+    ASSERT_EQ(a.index(), b.index()) << i;
+    if (const auto* block = std::get_if<mjp::NormConvBlock>(&a)) {
+      expect_blocks(*block, std::get<mjp::NormConvBlock>(b));
+    } else {
+      expect_equal(std::get<mjp::DeviceNormConv>(a), std::get<mjp::DeviceNormConv>(b));
+    }
+  }
+  expect_equal(shapes.final_conv, weights.final_conv);
+  EXPECT_EQ(shapes.final_norm.groups, weights.final_norm.groups);
+  EXPECT_EQ(shapes.first.in_c, weights.first.in_c);
+  EXPECT_EQ(shapes.first.out_c, weights.first.out_c);
+  EXPECT_EQ(shapes.first.taps, weights.first.taps);
+  EXPECT_EQ(shapes.head.out_c, weights.head.out_c);
+}
+
 }  // namespace

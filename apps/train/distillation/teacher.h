@@ -14,7 +14,7 @@
 
 namespace mjp::app {
 
-inline constexpr int kTeacherSteps = 10;  // of the chain whose end a student learns
+inline constexpr int kTeacherSteps = 4;  // of the chain whose end a student learns
 
 // The tensors of a policy by LeRobot's names, as Parameters takes them.
 NamedTensors TensorsOf(const mjp::Checkpoint& policy);

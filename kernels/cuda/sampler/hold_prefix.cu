@@ -1,6 +1,6 @@
-// x = sqrt_a clean + sqrt_1ma start on the first held[n] elements of each chunk n; the rest is left.
-// A thread per element of 128 in a block: three reads and a write of 4 bytes where it is held, one
-// read elsewhere. A chunk is a few hundred bytes, so a step costs what a launch costs.
+// x = sqrt_a clean + sqrt_1ma start on the first held[n] elements of each chunk n; the rest is
+// left. A thread per element of 128 in a block: three reads and a write of 4 bytes where it is
+// held, one read elsewhere. A chunk is a few hundred bytes, so a step costs what a launch costs.
 
 #include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/cuda/sampler/hold_prefix.cuh"

@@ -38,13 +38,14 @@ MJP_HOST_DEVICE inline size_t WeightBytes(const Shape& s) {
 
 // Offsets in shared memory, bytes.
 struct Layout {
-  int input, sums, qkv, context, hidden, x, terms, turns, actions, end;
+  int ring, input, sums, qkv, context, hidden, x, terms, turns, actions, end;
 };
 MJP_HOST_DEVICE inline Layout LayoutOf(const Shape& s) {
   const int ctas = s.Ctas(), rows = (s.length + kTokenTile - 1) / kTokenTile * kTokenTile;
   const int own = rows / ctas;
   Layout at;
-  at.input = 0;
+  at.ring = 0;
+  at.input = at.ring + kWarps * WeightStream::kRingBytes;
   at.sums = at.input + rows * OperandPitch(s.width);
   at.qkv = at.sums + ctas * own * SumPitch(s.width);
   at.context = at.qkv + rows * kQkvPitch;
@@ -115,37 +116,32 @@ __device__ __forceinline__ void StoreInCta(uint32_t there, uint32_t low, uint32_
 }
 
 // acc += tokens (kTiles * 16 rows of shared memory, 64 kSteps of k) times the next weights of this
-// warp, kOut tiles of 8 out channels. `kFirst` groups of the block's were before.
-template <Format F, int kSteps, int kFirst, int kTiles, int kOut>
+// warp, kOut tiles of 8 out channels.
+template <Format F, int kSteps, int kTiles, int kOut>
 __device__ __forceinline__ void Multiply(float (&acc)[kTiles][kOut][4], uint32_t tokens, int pitch,
                                          WeightStream& weights) {
   const int lane = threadIdx.x & 31;
-  const uint32_t from = tokens + (lane & 15) * pitch + (lane >> 4) * 16;
-#pragma unroll
-  for (int step = 0; step < kSteps; ++step) {
+  uint32_t from = tokens + (lane & 15) * pitch + (lane >> 4) * 16;
+#pragma unroll 1
+  for (int step = 0; step < kSteps; ++step, from += kGroupK * 2) {
     uint32_t a[kTiles][kGroupK / 16][4];
 #pragma unroll
     for (int m = 0; m < kTiles; ++m)
 #pragma unroll
       for (int k = 0; k < kGroupK / 16; ++k)
-        LoadMatrix4(a[m][k], from + m * kTokenTile * pitch + step * kGroupK * 2 + k * 32);
+        LoadMatrix4(a[m][k], from + m * kTokenTile * pitch + k * 32);
 #pragma unroll
     for (int n = 0; n < kOut; ++n) {
-      const int at = (kFirst + step * kOut + n) % WeightStream::kGroups;
+      uint32_t b[8];
+      weights.Next(b);
 #pragma unroll
       for (int k = 0; k < kGroupK / 16; ++k)
 #pragma unroll
         for (int m = 0; m < kTiles; ++m)
-          MultiplyAccumulate<F>(acc[m][n], a[m][k], weights.Word(at, 2 * k),
-                                weights.Word(at, 2 * k + 1));
-      weights.Done(at);
+          MultiplyAccumulate<F>(acc[m][n], a[m][k], b[2 * k], b[2 * k + 1]);
     }
   }
 }
-
-// LaunchSequenceKernel in either format.
-void LaunchFp16(const Args& args, cudaStream_t stream);
-void LaunchBf16(const Args& args, cudaStream_t stream);
 
 }  // namespace mjp::sequence_kernel
 

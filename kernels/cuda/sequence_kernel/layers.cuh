@@ -80,7 +80,7 @@ __device__ __forceinline__ void MakeQkv(const Cta<kCtas, kTiles>& cta, int block
   LoadBias(bias,
            cta.Biases(block) + kCtas * 2 * kCtaColumns + cta.rank * (kQkvColumns + kHiddenColumns));
   float acc[kTiles][kOut][4] = {};
-  Multiply<F, kCtas, 0>(acc, SharedAddress(cta.shared + cta.at.input), cta.kInputPitch, weights);
+  Multiply<F, kCtas>(acc, SharedAddress(cta.shared + cta.at.input), cta.kInputPitch, weights);
   const auto* turns = reinterpret_cast<const float2*>(cta.shared + cta.at.turns);
   const int half = cta.head / 2;  // a power of two
 #pragma unroll
@@ -116,8 +116,7 @@ __device__ __forceinline__ void MakeHidden(const Cta<kCtas, kTiles>& cta, int bl
   LoadBias(bias, cta.Biases(block) + kCtas * 2 * kCtaColumns +
                      cta.rank * (kQkvColumns + kHiddenColumns) + kQkvColumns);
   float acc[kTiles][kOut][4] = {};
-  Multiply<F, kCtas, 4 * kCtas>(acc, SharedAddress(cta.shared + cta.at.input), cta.kInputPitch,
-                                weights);
+  Multiply<F, kCtas>(acc, SharedAddress(cta.shared + cta.at.input), cta.kInputPitch, weights);
 #pragma unroll
   for (int n = 0; n < kOut; ++n) {
     const int column = (warp * kOut + n) * kGroupOut + 2 * (lane & 3);
@@ -136,15 +135,14 @@ __device__ __forceinline__ void MakeHidden(const Cta<kCtas, kTiles>& cta, int bl
   }
 }
 
-// Multiplies what this CTA has made, 64 kSteps columns at `from`, with weights behind `kFirst`
-// groups of the block's, and sends the partial sums of
+// Multiplies what this CTA has made, 64 kSteps columns at `from`, and sends the partial sums of
 // all columns to the CTAs that have the tokens.
-template <Format F, int kSteps, int kFirst, int kCtas, int kTiles>
+template <Format F, int kSteps, int kCtas, int kTiles>
 __device__ __forceinline__ void SendSums(const Cta<kCtas, kTiles>& cta, int from, int pitch,
                                          WeightStream& weights) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
   float acc[kTiles][kCtas][4] = {};
-  Multiply<F, kSteps, kFirst>(acc, SharedAddress(cta.shared + from), pitch, weights);
+  Multiply<F, kSteps>(acc, SharedAddress(cta.shared + from), pitch, weights);
   const uint32_t sums = SharedAddress(cta.shared + cta.at.sums);
 #pragma unroll
   for (int m = 0; m < kTiles; ++m) {

@@ -4,9 +4,8 @@
 #include "kernels/cuda/primitives/ptx.cuh"
 
 // The weights of a warp: it reads the same stream in every pass, in groups of 8 out channels x 64
-// of k, from L2 into a ring of registers, ahead of the products, across layers and passes. Shared
-// memory, which feeds the other side of the products, has nothing to do with them. Loads come in
-// chunks of four groups, since a warp can wait for few different ones.
+// of k, through a ring in shared memory whose groups are copied ahead, across layers and passes. A
+// lane reads back only what it copied itself, so no warp waits for another one.
 
 namespace mjp::sequence_kernel {
 
@@ -15,43 +14,54 @@ inline constexpr int kGroupOut = 8, kGroupK = 64;
 
 class WeightStream {
  public:
-  static constexpr int kChunk = 4, kGroups = 3 * kChunk;  // of the ring
+  static constexpr int kGroups = 10;  // of the ring
+  static constexpr int kRingBytes = kGroups * kGroupBytes;
 
-  // `begin`: the warp's `groups` groups, a multiple of kGroups.
-  __device__ __forceinline__ WeightStream(const uint8_t* begin, int groups, int lane)
+  // `begin`: the warp's `groups` groups; `ring`: its place in shared memory.
+  __device__ __forceinline__ WeightStream(const uint8_t* begin, int groups, uint32_t ring, int lane)
       : begin_(begin + lane * 16),
         next_(begin_),
-        end_(begin_ + static_cast<size_t>(groups) * kGroupBytes) {
-#pragma unroll
-    for (int chunk = 0; chunk < kGroups / kChunk; ++chunk) Refill(chunk);
+        end_(begin_ + static_cast<size_t>(groups) * kGroupBytes),
+        first_(ring + lane * 16),
+        slot_(first_) {
+    for (int i = 0; i < kGroups; ++i) CopyNext();
   }
 
-  // Word `i` of group `at`, a constant: operands of 16 of k are words 2 k and 2 k + 1.
-  __device__ __forceinline__ uint32_t Word(int at, int i) const { return ring_[at][i]; }
+  // To be called once before the first Next().
+  __device__ __forceinline__ void Start() { Load(); }
 
-  // After the products of group `at`, in turn from 0 on.
-  __device__ __forceinline__ void Done(int at) {
-    if (at % kChunk == kChunk - 1) Refill(at / kChunk);
+  // Gives the group's operands: those of 16 of k are v[2 i] and v[2 i + 1]. Loads the one behind.
+  __device__ __forceinline__ void Next(uint32_t (&v)[8]) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) v[i] = loaded_[i];
+    CopyNext();  // into the place of what was just taken
+    Load();
   }
 
  private:
-  __device__ __forceinline__ void Refill(int chunk) {
-#pragma unroll
-    for (int i = 0; i < kChunk; ++i)
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        uint32_t(&v)[8] = ring_[chunk * kChunk + i];
-        asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(v[4 * half]), "=r"(v[4 * half + 1]), "=r"(v[4 * half + 2]),
-                       "=r"(v[4 * half + 3])
-                     : "l"(next_ + i * kGroupBytes + half * (kGroupBytes / 2)));
-      }
-    next_ += kChunk * kGroupBytes;
+  __device__ __forceinline__ void CopyNext() {
+    CopyAsync16(slot_, next_, true);
+    CopyAsync16(slot_ + kGroupBytes / 2, next_ + kGroupBytes / 2, true);
+    CommitCopies();
+    next_ += kGroupBytes;
     if (next_ == end_) next_ = begin_;
+    slot_ = slot_ == first_ + (kGroups - 1) * kGroupBytes ? first_ : slot_ + kGroupBytes;
+  }
+  // Of the oldest group; its place is the next that CopyNext fills.
+  __device__ __forceinline__ void Load() {
+    WaitCopies<kGroups - 1>();
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(loaded_[4 * half]), "=r"(loaded_[4 * half + 1]),
+                     "=r"(loaded_[4 * half + 2]), "=r"(loaded_[4 * half + 3])
+                   : "r"(slot_ + half * (kGroupBytes / 2))
+                   : "memory");
   }
 
   const uint8_t *begin_, *next_, *end_;
-  uint32_t ring_[kGroups][8];
+  uint32_t first_, slot_;
+  uint32_t loaded_[8];
 };
 
 }  // namespace mjp::sequence_kernel

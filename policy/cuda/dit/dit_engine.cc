@@ -98,20 +98,16 @@ void DitEngine::PlanDenoiser() {
   const int window = chain_.window, rows = chain_.environments * window;
   denoiser_.reset();
   conditioning_.emplace(film_, chain_.format, rows, window, arena_);
-  const bool one_launch = SequenceKernelRuns(config_, chain_.format, GpuTraits::Current());
-  launches_ = 0;
   const SequencePass* first = nullptr;
   const auto pass = [&](int pass_rows,
                         const FilmConditioning& conditioning) -> std::unique_ptr<UnetPass> {
-    if (one_launch) {
-      auto made = std::make_unique<SequencePass>(*weights_, config_, chain_.format, pass_rows,
-                                                 conditioning, arena_, first);
-      first = made.get();
-      return made;
-    }
-    auto made = std::make_unique<DitPass>(*weights_, config_, chain_.format, pass_rows,
-                                          conditioning, arena_);
-    launches_ = made->size();
+    one_launch_ = SequenceKernelRuns(config_, chain_.format, pass_rows, GpuTraits::Current());
+    if (!one_launch_)
+      return std::make_unique<DitPass>(*weights_, config_, chain_.format, pass_rows, conditioning,
+                                       arena_);
+    auto made = std::make_unique<SequencePass>(*weights_, config_, chain_.format, pass_rows,
+                                               conditioning, arena_, first);
+    first = made.get();
     return made;
   };
   UnetLaunches launches;
@@ -120,7 +116,11 @@ void DitEngine::PlanDenoiser() {
     denoiser_ = MakeRungeKuttaDenoiser(chain_, std::move(launches.pass), arena_);
     return;
   }
-  if (window > 1) launches.pass_fallback = pass(chain_.environments, conditioning_->Shared(1));
+  if (window > 1) {
+    const bool one_launch = one_launch_;
+    launches.pass_fallback = pass(chain_.environments, conditioning_->Shared(1));
+    one_launch_ = one_launch;  // it is the windows' form that is told
+  }
   denoiser_ = MakeLayerDenoiser(chain_, std::move(launches), arena_);
 }
 
@@ -255,10 +255,7 @@ void DitEngine::Wait(PolicyOutput& output) {
 }
 
 std::string DitEngine::PlanText() const {
-  const bool one_launch = launches_ == 0;
-  return DitPlanText(one_launch, chain_.window) +
-         (one_launch ? "" : ", " + std::to_string(launches_) + " of a pass") + ", since " +
-         DitPlanReason(one_launch);
+  return DitPlanText(one_launch_, chain_.window) + ", since " + DitPlanReason(one_launch_);
 }
 
 }  // namespace mjp

@@ -65,7 +65,7 @@ class DitEngine final : public CudaEngine {
   float *cond_ = nullptr, *given_ = nullptr;           // (environments, CondDim())
   std::optional<FilmConditioning> conditioning_;
   std::unique_ptr<Denoiser> denoiser_;
-  int launches_ = 0;  // of a pass; 0: the sequence kernel
+  bool one_launch_ = false;  // a pass is one of the sequence kernel
   DecisionTiming timing_;
   PinnedArray<float> host_x_, host_text_;
   CudaStream stream_ = MakeCudaStream(), loop_stream_ = MakeCudaStream();

@@ -21,7 +21,6 @@ class DitPass final : public UnetPass {
   void RunPass(const int* row_step, cudaStream_t stream) const override {
     launches_.Run(stream, row_step);
   }
-  int size() const { return launches_.size(); }
 
  private:
   // Adds the branch with the term `gate` of all blocks' terms, and makes what is read next,

@@ -91,17 +91,18 @@ std::string DitPlanText(bool one_launch, int window) {
 std::string DitPlanReason(bool one_launch) {
   return one_launch ? "a cluster holds a sequence"
                     : "the sequence kernel takes 16-bit formats, widths of 64, 128, 256 or 512, 32 "
-                      "tokens at most and compute capability 9.0";
+                      "tokens at most, compute capability 9.0, and as many rows as run at once";
 }
 
 Json DitPlans(const Checkpoint& checkpoint, const std::string& name) {
   CheckDit(checkpoint);
   const GpuTraits gpu = GpuTraits::Named(name);
-  const bool one_launch = SequenceKernelRuns(DitOf(checkpoint).config, Format::kFp16, gpu);
   Json plans = Json::array();
-  for (const int batch : kPlanBatches)
+  for (const int batch : kPlanBatches) {
+    const bool one_launch = SequenceKernelRuns(DitOf(checkpoint).config, Format::kFp16, batch, gpu);
     plans.push_back(PlanRow(gpu, {batch, one_launch ? "sequence kernel" : "launches",
                                   DitPlanText(one_launch, 0), DitPlanReason(one_launch)}));
+  }
   return plans;
 }
 

@@ -14,8 +14,10 @@ sequence_kernel::Shape ShapeOf(const DitConfig& config) {
 
 }  // namespace
 
-bool SequenceKernelRuns(const DitConfig& config, Format format, const GpuTraits& gpu) {
-  return sequence_kernel::Supports(format, ShapeOf(config), gpu);
+bool SequenceKernelRuns(const DitConfig& config, Format format, int rows, const GpuTraits& gpu) {
+  const sequence_kernel::Shape shape = ShapeOf(config);
+  return sequence_kernel::Supports(format, shape, gpu) &&
+         rows * shape.Ctas() <= gpu.multiprocessors;
 }
 
 SequencePass::SequencePass(const DeviceDit& weights, const DitConfig& config, Format format,

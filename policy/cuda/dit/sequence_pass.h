@@ -7,8 +7,10 @@
 
 namespace mjp {
 
-// Whether the sequence kernel runs the trunk of `config` on `gpu`.
-bool SequenceKernelRuns(const DitConfig& config, Format format, const GpuTraits& gpu);
+// Whether the sequence kernel runs passes of `rows` rows through the trunk of `config` on `gpu`: it
+// has a form for the shape, and all of the clusters run at once. More rows fill the GPU with a
+// launch for each layer.
+bool SequenceKernelRuns(const DitConfig& config, Format format, int rows, const GpuTraits& gpu);
 
 // A pass of multi_task_dit's transformer, or all steps of a chain, as one launch of the sequence
 // kernel.

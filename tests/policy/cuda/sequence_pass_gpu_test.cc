@@ -50,7 +50,7 @@ std::shared_ptr<mjp::Checkpoint> CheckpointOf(const mjp::DitConfig& config) {
 bool HaveKernel(std::string* why) {
   if (!mjp::CudaUsable(why)) return false;
   const mjp::GpuTraits& gpu = mjp::GpuTraits::Current();
-  if (mjp::SequenceKernelRuns(ConfigOf(kCases[0]), Format::kFp16, gpu)) return true;
+  if (mjp::SequenceKernelRuns(ConfigOf(kCases[0]), Format::kFp16, 1, gpu)) return true;
   *why = gpu.name + " with this code has no clusters";
   return false;
 }
@@ -151,18 +151,20 @@ INSTANTIATE_TEST_SUITE_P(Formats, SequencePassGpu,
 
 TEST(SequencePassTest, RunsWhatItSays) {
   const mjp::GpuTraits h100 = mjp::GpuTraits::Named("h100");
-  const auto runs = [&](const Case& c, Format format = Format::kFp16) {
-    return mjp::SequenceKernelRuns(ConfigOf(c), format, h100);
+  const auto runs = [&](const Case& c, Format format = Format::kFp16, int rows = 1) {
+    return mjp::SequenceKernelRuns(ConfigOf(c), format, rows, h100);
   };
   for (const Case& c : kCases) EXPECT_TRUE(runs(c)) << c.width << ", " << c.horizon;
   EXPECT_FALSE(runs(kCases[0], Format::kFp32));
+  EXPECT_TRUE(runs(kCases[0], Format::kFp16, 16));
+  EXPECT_FALSE(runs(kCases[0], Format::kFp16, 17));
   EXPECT_FALSE(runs({512, 8, 2, 33, 2, true}));
   EXPECT_FALSE(runs({384, 6, 2, 16, 2, true}));
   EXPECT_FALSE(runs({512, 4, 2, 16, 2, true}));
   EXPECT_FALSE(runs({64, 8, 2, 16, 2, true}));
   EXPECT_FALSE(runs({64, 1, 2, 16, 65, true}));
-  EXPECT_FALSE(
-      mjp::SequenceKernelRuns(ConfigOf(kCases[0]), Format::kFp16, mjp::GpuTraits::Named("a100")));
+  EXPECT_FALSE(mjp::SequenceKernelRuns(ConfigOf(kCases[0]), Format::kFp16, 1,
+                                       mjp::GpuTraits::Named("a100")));
 }
 
 }  // namespace

@@ -306,18 +306,17 @@ TEST(ExecutionPlanTest, NamesEachForm) {
   EXPECT_EQ(text(kNormConv, kNormConv, 2, 2, 0), "launch per convolution; 2 rows a pass");
   EXPECT_EQ(text(kRowKernel, kRowKernel, 16, 16, 16),
             "row kernel; 16 rows a pass; window of 16 steps");
-  EXPECT_EQ(text(kReaderEpilogue, kReaderEpilogue, 1, 1, 0),
-            "reader-epilogue kernel; 1 row a pass in one launch");
-  EXPECT_EQ(text(kOwnerEpilogue, kOwnerEpilogue, 3, 2, 0),
-            "owner-epilogue kernel; 3 rows a pass in 2 launches");
-  EXPECT_EQ(text(kMegakernel, kReaderEpilogue, 16, 16, 16),
+  EXPECT_EQ(text(kMegakernel, kMegakernel, 3, 2, 0), "megakernel; 3 rows a pass in 2 launches");
+  EXPECT_EQ(text(kMegakernel, kMegakernelRoles, 16, 16, 16),
             "megakernel; 16 rows a pass in one launch; window of 16 steps, abandoned ones by the "
-            "reader-epilogue kernel");
+            "megakernel, warp-specialised");
+  EXPECT_EQ(text(kMegakernelPortable, kMegakernelPortable, 1, 1, 0),
+            "megakernel, portable; 1 row a pass in one launch");
   EXPECT_EQ(text(kMegakernelRoles, kMegakernelRoles, 64, 32, 0),
             "megakernel, warp-specialised; 64 rows a pass in 2 launches");
 }
 
-TEST(ExecutionPlanTest, ASinglePassTakesNoPersistentKernel) {
+TEST(ExecutionPlanTest, ASinglePassIsNotTheMegakernels) {
   const auto form = [](const char* network, int rows) {
     return mjp::ChooseLaunches(GoldenConfig(network), Format::kFp16, rows, kH200).form;
   };
@@ -358,18 +357,6 @@ TEST(ExecutionPlanTest, FirstConvolutionsOfManyTermsRunALaunchPerLayer) {
   config.action_dim = 16;
   config.unet.kernel_size = 7;
   EXPECT_EQ(mjp::ChooseExecution(config, {Format::kFp16, 1}, kH200).form, UnetForm::kLayers);
-}
-
-// Readers run the epilogue of few rows, of one environment each, whose tiles are small.
-TEST(ExecutionPlanTest, ReadersRunTheEpilogueOfFewSmallTiles) {
-  mjp::UnetPolicyConfig config = mjp::NamedConfig("lerobot-128");
-  const auto form = [&](int batch, int window) {
-    return mjp::ChooseExecution(config, {Format::kFp16, batch, window}, kH200).form;
-  };
-  EXPECT_EQ(form(2, 0), UnetForm::kReaderEpilogue);
-  EXPECT_EQ(form(1, 2), UnetForm::kOwnerEpilogue);
-  config.horizon = 128;
-  EXPECT_NE(form(1, 0), UnetForm::kReaderEpilogue);
 }
 
 // The shapes that plans are made of are those of the weights.

@@ -48,6 +48,19 @@ TEST(SchedulerTest, OneTrainingStep) {
   EXPECT_EQ(mjp::Betas(config), std::vector<float>{0.25f});
 }
 
+// of a student that says x0 of pure noise
+TEST(SchedulerTest, OneStepIsTheLastOneOfTraining) {
+  mjp::SchedulerConfig config;
+  for (const bool clip : {true, false}) {
+    config.clip_sample = clip;
+    const auto schedule = mjp::MakeSchedule(config, SamplerKind::kOneStep, 1);
+    ASSERT_EQ(schedule.size(), 1u);
+    EXPECT_EQ(schedule[0].timestep, 99);
+    EXPECT_EQ(schedule[0].clip, clip ? config.clip_range : 0);
+    EXPECT_EQ(schedule[0].prediction, mjp::Prediction::kSample);
+  }
+}
+
 // values printed by the library, float32
 TEST(SchedulerTest, PublishedConstants) {
   const std::vector<mjp::DenoiseStep> schedule = mjp::MakeSchedule({}, SamplerKind::kDdpm, 100);

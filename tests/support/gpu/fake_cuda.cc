@@ -183,6 +183,11 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int,
+                                                                   size_t, unsigned) {
+  *blocks = 1;
+  return cudaSuccess;
+}
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, const void*,
                                                  const cudaLaunchConfig_t*) {
   *blocks = 8;

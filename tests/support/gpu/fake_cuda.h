@@ -5,7 +5,8 @@
 
 // A CUDA runtime without a GPU: fake_cuda.cc, linked before the real one's archive. Device memory
 // is the host's, copies are done, kernels are not run: their outputs stay zero. It is a GPU of
-// compute capability 9.0 with code for it.
+// compute capability 9.0 with code for it. A call that it lacks shows as multiple definitions of
+// the others when a test is linked: add it here and to cuda_calls.inc.
 
 namespace mjp_test {
 

@@ -19,6 +19,8 @@ TEST(Wilson95, EndsAreExact) {
   EXPECT_EQ(Wilson95(0, 20).low, 0.0);
   EXPECT_NEAR(Wilson95(0, 20).high, 0.161125, 1e-6);
   EXPECT_EQ(Wilson95(20, 20).high, 1.0);
+  EXPECT_NEAR(Wilson95(1, 1).low, 0.206549, 1e-6);
+  EXPECT_NEAR(Wilson95(0, 1).high, 0.793451, 1e-6);
   EXPECT_EQ(Wilson95(0, 0).low, 0.0);
   EXPECT_EQ(Wilson95(0, 0).high, 1.0);
 }

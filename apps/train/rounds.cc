@@ -18,7 +18,7 @@ namespace {
 constexpr uint32_t kFirstSeed = 3000000000;  // of the starts: beyond those of evaluations
 constexpr double kEndCoverage = 0.975;       // ends an episode of a round: finish, do not graze
 constexpr double kMargin = 64;               // pixels; what is further outside teaches nothing
-constexpr double kStandstill = 24;           // pixels in kKnotSpacing steps; what is slower waits
+constexpr double kSlow = 48;                 // pixels in kKnotSpacing steps; what is slower waits
 
 bool IsInside(const State& state) {
   return std::ranges::all_of(
@@ -31,7 +31,7 @@ bool IsInside(const State& state) {
 // it from its own labels until it stands beside a block that is almost there.
 bool SetsOut(const Plan& chunk, const State& state) {
   const Point& knot = chunk.knots.front();
-  return std::hypot(knot.x - state.agent_x, knot.y - state.agent_y) > kStandstill;
+  return std::hypot(knot.x - state.agent_x, knot.y - state.agent_y) > kSlow;
 }
 
 // What makes a part of the disturbed episodes harder.

@@ -5,11 +5,13 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/pusht/environments.h"
 #include "tasks/pusht/evaluation/judge.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tasks/pusht/planner/demonstrations.h"
 
 namespace mjp::app {
@@ -71,6 +73,17 @@ struct Rounds::Labels {
   Point target;
   Plan chunk;  // the student's
 };
+
+mjp::PolicyOptions PolicyOfRounds(bool cuda, int threads, const mjp::SamplerOptions& sampler) {
+  mjp::PolicyOptions policy;
+  policy.backend = cuda ? mjp::Backend::kCuda : mjp::Backend::kCpu;
+  policy.sampler = sampler;
+  policy.scene_drawer = &mjp::FlatSceneDrawer();
+  policy.batch = 512;
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  policy.threads = std::max(1, threads > 0 ? threads : cores);
+  return policy;
+}
 
 Rounds::Rounds(const RoundOptions& options, const mjp::PolicyOptions& policy)
     : options_(options), policy_(policy) {
@@ -139,14 +152,31 @@ Figures Rounds::Play(const std::shared_ptr<const mjp::Checkpoint>& student,
   if (labelling_.valid()) labelling_.get();
   const int round = next_++;
   std::vector<Labels> labels;
-  const Figures figures = Episodes(student, round, kPlain, &labels, stop);
-  for (int part = 0; part < kParts; ++part) Episodes(student, round, part, &labels, stop);
+  const Figures figures = PlayAll(student, round, labels, stop);
   if (!stop) {
     labelling_ = std::async(std::launch::async, [this, round, labels = std::move(labels), figures] {
       Label(round, labels, figures);
     });
   }
   return figures;
+}
+
+Figures Rounds::PlayAll(const std::shared_ptr<const mjp::Checkpoint>& student, int round,
+                        std::vector<Labels>& labels, const std::atomic<bool>& stop) const {
+  const Figures figures = Episodes(student, round, kPlain, &labels, stop);
+  for (int part = 0; part < kParts; ++part) Episodes(student, round, part, &labels, stop);
+  return figures;
+}
+
+Observed Rounds::Observe(const std::shared_ptr<const mjp::Checkpoint>& student, int round,
+                         const std::atomic<bool>& stop) const {
+  std::vector<Labels> labels;
+  Observed observed;
+  observed.figures = PlayAll(student, round, labels, stop);
+  if (stop) return {};
+  for (const Labels& l : labels)
+    observed.rows.push_back(MakeRow(l.previous, l.state, l.target, l.chunk));
+  return observed;
 }
 
 Figures Rounds::Evaluate(const std::shared_ptr<const mjp::Checkpoint>& student,

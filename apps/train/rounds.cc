@@ -20,7 +20,8 @@ namespace {
 constexpr uint32_t kFirstSeed = 3000000000;  // of the starts: beyond those of evaluations
 constexpr double kEndCoverage = 0.975;       // ends an episode of a round: finish, do not graze
 constexpr double kMargin = 64;               // pixels; what is further outside teaches nothing
-constexpr double kStandstill = 24;           // pixels in kKnotSpacing steps; what is slower waits
+constexpr double kSlow = 24;                 // pixels in kKnotSpacing steps; what is slower waits
+constexpr double kResting = 3;               // pixels in a control step
 
 bool IsInside(const State& state) {
   return std::ranges::all_of(
@@ -28,12 +29,14 @@ bool IsInside(const State& state) {
       [](double v) { return v > -kMargin && v < kWorldSize + kMargin; });
 }
 
-// Whether `chunk` soon leads the agent away from where it is in `state`. One that waits is no plan
-// to improve: the planner would keep the waiting, which costs little, and the student would learn
-// it from its own labels until it stands beside a block that is almost there.
-bool SetsOut(const Plan& chunk, const State& state) {
-  const Point& knot = chunk.knots.front();
-  return std::hypot(knot.x - state.agent_x, knot.y - state.agent_y) > kStandstill;
+// Whether `plan` soon leads the agent away from where it is in `state`.
+bool SetsOut(const Plan& plan, const State& state) {
+  const Point& knot = plan.knots.front();
+  return std::hypot(knot.x - state.agent_x, knot.y - state.agent_y) > kSlow;
+}
+
+bool Rests(const State& previous, const State& state) {
+  return std::hypot(state.agent_x - previous.agent_x, state.agent_y - previous.agent_y) < kResting;
 }
 
 // What makes a part of the disturbed episodes harder.
@@ -181,6 +184,9 @@ Figures Rounds::Evaluate(const std::shared_ptr<const mjp::Checkpoint>& student,
   return Episodes(student, options_.count, kPlain, nullptr, stop);
 }
 
+// A chunk that waits is no plan to improve: the planner would keep the waiting, which costs little.
+// And where the student stands beside a block that is almost there, only plans that set out teach:
+// corrections of a pixel or two are within its own error, and it would repeat them to the end.
 void Rounds::Label(int round, std::vector<Labels> labels, const Figures& figures) const {
   std::vector<PlanRequest> requests;
   requests.reserve(labels.size());
@@ -194,7 +200,10 @@ void Rounds::Label(int round, std::vector<Labels> labels, const Figures& figures
   const std::vector<Plan> plans = MakePlans(requests, options_.planner, policy_.threads);
   Stream stream;
   for (size_t i = 0; i < plans.size(); ++i) {
-    stream.rows.push_back(MakeRow(labels[i].previous, labels[i].state, labels[i].target, plans[i]));
+    const Labels& l = labels[i];
+    const bool stands = Rests(l.previous, l.state) && !SetsOut(l.chunk, l.state);
+    if (stands && !SetsOut(plans[i], l.state)) continue;
+    stream.rows.push_back(MakeRow(l.previous, l.state, l.target, plans[i]));
   }
   stream.statistics = {static_cast<int64_t>(stream.rows.size()), figures.episodes,
                        figures.successes, static_cast<int64_t>(figures.median_success_step)};

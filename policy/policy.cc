@@ -130,8 +130,9 @@ SamplerOptions ResolveSampler(const SamplerOptions& sampler, const Checkpoint& c
   if (resolved.steps == 0) resolved.steps = traits.steps;
   CheckRange("sampler steps", resolved.steps, 1, traits.most_steps);
   int& window = resolved.parallel_window;
+  const bool parallel = traits.parallel && resolved.kind != SamplerKind::kRk4;
   if (window != kAutoWindow)
-    CheckRange("parallel window", window, 0, traits.parallel ? traits.most_steps : 1);
+    CheckRange("parallel window", window, 0, parallel ? traits.most_steps : 1);
   if (window == 1) window = 0;
   // whoever decides more often than the checkpoint says has resolved it
   resolved.hold_noise = ResolveHoldNoise(sampler, checkpoint, checkpoint.config.n_action_steps);

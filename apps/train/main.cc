@@ -86,6 +86,23 @@ void AddDatasetOptions(CLI::App& app, mjp::app::ImitationOptions& imitation) {
   app.add_option("--horizon", imitation.shape.horizon, "Actions in a chunk")
       ->check(CLI::Range(2, 1024))
       ->group("Data set");
+  auto* task = app.add_option("--task", imitation.score.task,
+                              "Score the policy in this task file while it is trained")
+                   ->type_name("MODEL.xml")
+                   ->needs(dataset)
+                   ->group("Data set");
+  app.add_option("--evaluate-every", imitation.score.every,
+                 "Training between two scored evaluations: 10min, 600; the end has one too")
+      ->type_name("SECONDS")
+      ->transform(mjp::app::TimeIn(mjp::kSecond, 1, kMany))
+      ->needs(task)
+      ->default_str("10min")
+      ->group("Data set");
+  app.add_option("--evaluate-episodes", imitation.score.episodes, "Of each evaluation")
+      ->check(CLI::Range(1, 10000))
+      ->needs(task)
+      ->capture_default_str()
+      ->group("Data set");
   AddSize(app, "--resize", "Resize the pictures, before they are cropped", "Data set",
           imitation.shape.resize_height, imitation.shape.resize_width);
   AddSize(app, "--crop", "Crop them, at random places in training", "Data set",

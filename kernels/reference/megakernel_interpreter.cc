@@ -90,7 +90,8 @@ class Machine {
     for (Actor& a : actors_) a.clock = all, a.pass = a.op = 0, a.begun = false;
     for (auto& cta : barriers_)
       for (NamedBarrierState& m : cta) m = {};
-    for (int i = 0; i < kActors; ++i) Wake(i);
+    for (int i = 0; i < kActors; ++i)
+      if (actors_[i].ops > 0) Wake(i);
     while (!Stopped()) {
       if (!style_.late && random_() % 2 == 0) memory_.DeliverAny(!style_.linger);
       WakeWaiters();
@@ -107,7 +108,7 @@ class Machine {
   }
   void FindDeadlock() {
     for (int i = 0; i < kActors && !Stopped(); ++i) {
-      if (actors_[i].pass == run_.passes) continue;
+      if (actors_[i].pass == run_.passes || actors_[i].ops == 0) continue;
       const Op& op = compiled_.ops[i][actors_[i].op];
       Report(i, op,
              op.kind == Op::kSync ? "waits at a barrier for ever" : "waits for a value for ever");
@@ -178,8 +179,9 @@ class Machine {
   void BeginPass(int actor, const Op& op) {
     const Actor& a = actors_[actor];
     for (int i = 0; i < kActors; ++i) {
+      if (actors_[i].ops == 0) continue;  // of a CTA that is not there
       report_.skew = std::max(report_.skew, a.pass - actors_[i].pass);
-      if (actors_[i].ops > 0 && a.clock.done[i] < (Pass(actor) - 1) * actors_[i].ops)
+      if (a.clock.done[i] < (Pass(actor) - 1) * actors_[i].ops)
         return Report(actor, op, "begins, and " + Name(i) + " may be two passes behind");
     }
   }

@@ -21,6 +21,7 @@ struct MegakernelProgram {
   int row_batches = 1;
   int rows = 1;    // of the launch, all environments' and all of their windows'
   int window = 0;  // 0: step by step
+  int ctas = 0;  // of the portable kernel, which stand for those of the schedule; 0: the other one
 };
 
 // A fault that is planted, to show that it is found.

@@ -17,8 +17,9 @@ using megakernel::Layer;
 using megakernel::Mailbox;
 using megakernel::OutputTile;
 
-constexpr int kPartChannels = 64;  // of an activation's part, where a group has as many
-constexpr int kMostWriters = 4;    // of a K slice's sums of an output tile
+constexpr int kPartChannels = 64;     // of an activation's part, where a group has as many
+constexpr int kHalfTileValues = 512;  // that 128 threads have
+constexpr int kMostWriters = 4;       // of a K slice's sums of an output tile
 
 int GroupChannels(const Layer& layer) { return layer.shape.out_c / kNormGroups; }
 // CTAs that each make a part of a K slice of an output tile.
@@ -26,12 +27,14 @@ int Writers(const Layer& layer) {
   return layer.shape.phases * std::max(1, GroupChannels(layer) / kTileChannels);
 }
 
+int CtasOf(const MegakernelProgram& p) { return p.ctas > 0 ? p.ctas : kCtas; }
+
 class Compiler {
  public:
   Compiler(const MegakernelProgram& program, const MegakernelFault& fault)
       : program_(program), fault_(fault) {
     PlaceLocations();
-    for (int cta = 0; cta < kCtas; ++cta) {
+    for (int cta = 0; cta < CtasOf(program); ++cta) {
       if (program.warp_specialized) {
         CompileMmaWarps(cta), CompileEpilogueWarps(cta);
       } else {
@@ -292,13 +295,33 @@ class Compiler {
       TouchAll(head_ + std::min(batch * kRowsPerBatch + cta % kRowsPerBatch, program_.rows - 1));
   }
 
+  // The CTAs of the schedule that a CTA without warp specialisation stands for.
+  std::vector<int> TilesOf(int cta) const {
+    if (program_.ctas == 0) return {cta};
+    const int ctas = program_.ctas;
+    std::vector<int> tiles;
+    for (int i = cta * kCtas / ctas; i < (cta + 1) * kCtas / ctas; ++i)
+      tiles.push_back(i % kNormGroups * kRowsPerBatch + i / kNormGroups);
+    return tiles;
+  }
+  int TileValues(int layer) const {
+    const NormConvShape& s = At(layer).shape;
+    return GroupChannels(At(layer)) * s.out_length * s.phases;
+  }
+  // Whether half of the threads have an output tile of every layer.
+  bool TilesAreSmall() const {
+    int most = 0;
+    for (int layer = 0; layer < layer_count(); ++layer) most = std::max(most, TileValues(layer));
+    return most <= kHalfTileValues;
+  }
   // Threads [128 half, 128 half + 128) of a CTA without warp specialisation.
   void CompileThreads(int cta, int half) {
     const int actor = 2 * cta + half;
+    const std::vector<int> tiles = TilesOf(cta);
     Add(actor, Op::kSync, 0, kCta);
     for (int layer = 0; layer < layer_count(); ++layer) {
-      CompileThreadsGemm(layer, cta, half);
-      CompileThreadsEpilogue(layer, cta, half);
+      for (const int tile : tiles) CompileThreadsGemm(actor, layer, tile);
+      CompileThreadsEpilogues(actor, layer, tiles);
       if (layer > 0 && At(layer - 1).fence && fault_.kind != MegakernelFault::kNoBarrierBehindFence)
         Add(actor, Op::kSync, layer, kCta);
     }
@@ -307,18 +330,18 @@ class Compiler {
       Add(actor, Op::kRead, layer_count() - 1);
       for (int row = half; row < program_.rows; row += 2) TouchAll(head_ + row);
     } else if (half == 0) {
-      Step(actor, cta);
+      for (const int tile : tiles) Step(actor, tile);
     }
   }
-  void CompileThreadsGemm(int layer, int cta, int half) {
-    const int actor = 2 * cta + half;
+  void CompileThreadsGemm(int actor, int layer, int tile) {
+    const int half = actor % 2;
     const Layer& l = At(layer);
-    const GemmTile gemm = GemmTileOfCta(program_, layer, cta, fault_);
+    const GemmTile gemm = GemmTileOfCta(program_, layer, tile, fault_);
     if (l.shape.in_c == 0 || !gemm.has_work) return;
-    const int channel0 = gemm.k_slice * l.k_slice;
-    for (int done = 0; done < l.k_slice; done += megakernel::kBlockK) {
+    const int begin = gemm.k_slice * l.k_slice;
+    for (int c = begin; c < begin + l.k_slice; c += megakernel::kBlockK) {
       Add(actor, Op::kRead, layer).awaited = !Is(MegakernelFault::kInputNotAwaited, layer);
-      TouchInput(layer, gemm, 0, channel0 + done, channel0 + done + megakernel::kBlockK, half);
+      TouchInput(layer, gemm, 0, c, c + megakernel::kBlockK, half);
       Add(actor, Op::kSync, layer, kCta);  // the tensor cores read what all have put there
     }
     Add(actor, Op::kSync, layer, kCta);  // all send what all have summed
@@ -328,19 +351,26 @@ class Compiler {
     Add(actor, Op::kStore, layer);
     TouchSums(layer, true, gemm, 0, half);
   }
-  void CompileThreadsEpilogue(int layer, int cta, int half) {
-    const int actor = 2 * cta + half;
+  // Of small tiles either half of the portable kernel's threads takes every other one.
+  void CompileThreadsEpilogues(int actor, int layer, const std::vector<int>& tiles) {
+    const int half = actor % 2, step = program_.ctas > 0 && TilesAreSmall() ? 2 : 1;
+    const bool halves = TileValues(layer) > kHalfTileValues;
+    for (size_t i = 0; i < tiles.size(); i += step) {
+      const size_t mine = step == 2 ? i + half : half == 0 || halves ? i : tiles.size();
+      const int tile = mine < tiles.size() ? tiles[mine] : -1;
+      CompileEpilogue(actor, layer, tile, step == 2 ? 0 : half, halves);
+    }
+  }
+  // By threads that have all values of an output tile, or half of them; -1: by threads without any.
+  void CompileEpilogue(int actor, int layer, int tile, int half, bool halves) {
     const Layer& l = At(layer);
-    const int values = GroupChannels(l) * l.shape.out_length * l.shape.phases;
-    const bool halves = values > 512;
-    const bool any = half == 0 || halves;
-    if (any) Clear(actor, layer, 0, cta, half, halves);
+    if (tile >= 0) Clear(actor, layer, 0, tile, half, halves);
     if (l.fence) Add(actor, Op::kFence, layer), Add(actor, Op::kSync, layer, kCta);
-    if (!any) return;
-    TakeSums(actor, layer, 0, cta, half, halves);
+    if (tile < 0) return;
+    TakeSums(actor, layer, 0, tile, half, halves);
     if (halves && l.epilogue.norm_scale) Add(actor, Op::kSync, layer, kCta);
-    Publish(actor, layer, 0, cta, half, halves);
-    TakeShortcut(actor, layer, 0, cta, half, halves);
+    Publish(actor, layer, 0, tile, half, halves);
+    TakeShortcut(actor, layer, 0, tile, half, halves);
   }
 
   const MegakernelProgram& program_;

@@ -3,20 +3,14 @@
 #include <algorithm>
 #include <optional>
 
-#include "kernels/cuda/megakernel/megakernel.cuh"
 #include "kernels/cuda/sampler/picard.cuh"
 #include "policy/cuda/format_of.h"
-#include "policy/cuda/unet/megakernel_launch.h"
+#include "policy/cuda/unet/megakernel_plan.h"
 #include "policy/cuda/unet/row_kernel_unet.h"
 #include "policy/cuda/unet/unet_shapes.h"
 
 namespace mjp {
 namespace {
-
-// Up to here every reader runs the epilogue of what it reads: a layer costs one exchange between
-// CTAs. Beyond, owners run it: two exchanges, but it runs once for each value. With warp
-// specialisation that takes less at any number of rows.
-constexpr int kMaxReaderEpilogueRows = 2;
 
 // Positions of the deepest level from which on a launch per layer has
 // kernels/cuda/conv/implicit_gemm_wgmma.cu for all of them, and takes no longer than several
@@ -27,9 +21,9 @@ constexpr int kLayerLaunchPositions = 512;
 // (`mjpolicy bench chunk`).
 constexpr int kWindow = 16, kLeastWindowSteps = 20, kMostWindowBatch = 32;
 
-// One question: rows of one launch, of all launches, of each environment.
+// One question: rows of one launch, of each environment.
 struct Rows {
-  int launch, all, per_env;
+  int launch, per_env;
 };
 
 // Everything that the answers depend on.
@@ -42,21 +36,23 @@ struct Chooser {
   Chooser(const UnetPolicyConfig& c, Format f, const GpuTraits& g)
       : config(c), format(f), gpu(g), unet(UnetShapes(c)) {}
 
-  size_t SharedBudget() const {
-    return std::min<size_t>(gpu.shared_bytes, size_t{kMaxSharedBytesSm90});
-  }
-
-  // Why norm_conv does not run every layer for this many rows; null: it does.
-  const char* NormConvLacks(int rows) const {
+  // Why no form but a launch per layer takes the format or the first convolution; null: one may.
+  const char* FirstConvLacks() const {
     if (FormatBytes(format) != 2) return "the other forms have fp16 and bf16 alone";
-    if (gpu.ClusterBlocks() < kMaxClusterCtas)
-      return "device and code have no clusters of 8 blocks";
-    if (gpu.shared_bytes < kMaxSharedBytesSm90)
-      return "a block has less than 227 KiB of shared memory";
     if (config.action_dim > kMaxFirstChannels ||
         config.action_dim * config.unet.kernel_size > kMaxFirstTerms ||
         config.action_dim * config.horizon > kMaxFirstElements)
       return "the first convolution has more terms than the other forms take";
+    return nullptr;
+  }
+
+  // Why norm_conv does not run every layer for this many rows; null: it does.
+  const char* NormConvLacks(int rows) const {
+    if (const char* lacks = FirstConvLacks()) return lacks;
+    if (gpu.ClusterBlocks() < kMaxClusterCtas)
+      return "device and code have no clusters of 8 blocks";
+    if (gpu.shared_bytes < kMaxSharedBytesSm90)
+      return "a block has less than 227 KiB of shared memory";
     if (rows * config.horizon > kMaxNormConvPositions)
       return "so many positions are faster with a launch for each norm";
     return NormConvUnetPlan::Supports(unet, format, config.horizon, rows)
@@ -64,42 +60,22 @@ struct Chooser {
                : "its norm groups or lengths are not those that the other forms take";
   }
 
-  bool OwnerEpilogue(const Rows& rows) const {
-    return rows.all > kMaxReaderEpilogueRows || rows.per_env > 1 ||
-           config.horizon * unet.first.out_c / unet.final_norm.groups >
-               megakernel::kReaderMaxTileValues;
-  }
-
-  // Whether this device holds all CTAs of a launch with these needs at once.
-  bool Resident(const LaunchNeeds& launch) const {
-    return launch.supported && gpu.cooperative && gpu.ClusterBlocks() > 1 &&
-           gpu.multiprocessors >= launch.ctas && launch.shared_bytes <= SharedBudget();
-  }
-
-  // The persistent form of one launch; none where no persistent kernel runs it.
-  std::optional<UnetForm> Persistent(const Rows& rows) const {
-    const bool owner = OwnerEpilogue(rows);
-    const auto needs = [&](UnetForm form) {
-      return MegakernelLaunch::Needs(unet, format, config.horizon, form, rows.launch, rows.all,
-                                     rows.per_env);
-    };
-    if (gpu.Wgmma() && gpu.multiprocessors >= megakernel::kCtas &&
-        rows.launch <= megakernel::kMaxRows) {
-      const LaunchNeeds megakernel = needs(UnetForm::kMegakernel);
-      if (megakernel.layers_supported && megakernel.shared_bytes <= SharedBudget() &&
-          (owner || megakernel.warp_specialized)) {
-        if (!Resident(megakernel)) return std::nullopt;
-        return megakernel.warp_specialized ? UnetForm::kMegakernelRoles : UnetForm::kMegakernel;
-      }
-    }
-    const UnetForm form = owner ? UnetForm::kOwnerEpilogue : UnetForm::kReaderEpilogue;
-    if (rows.launch * config.horizon > kMaxNormConvPositions || !Resident(needs(form)))
+  // The megakernel's form of one launch; none where it does not run it: the kernel has no such
+  // layers, or the GPU does not hold all CTAs at once.
+  std::optional<UnetForm> MegakernelForm(const Rows& rows) const {
+    const megakernel::Target target = megakernel::Target::On(gpu);
+    if (!gpu.cooperative || target.ctas < megakernel::kLeastCtas ||
+        rows.launch > (target.portable ? megakernel::kRowsPerBatch : megakernel::kMaxRows))
       return std::nullopt;
-    return form;
+    const LaunchNeeds needs =
+        MegakernelNeeds(unet, format, config.horizon, rows.launch, rows.per_env, target);
+    if (!needs.supported || needs.shared_bytes > target.shared_bytes) return std::nullopt;
+    if (target.portable) return UnetForm::kMegakernelPortable;
+    return needs.warp_specialized ? UnetForm::kMegakernelRoles : UnetForm::kMegakernel;
   }
 
   // The plan of passes over `rows` rows by the row kernel, if there is one.
-  std::optional<ExecutionPlan> RowKernelPlan(int rows) const {
+  std::optional<ExecutionPlan> ByRowKernel(int rows) const {
     const auto config = ChooseRowKernel(unet, format, this->config.horizon, rows, gpu);
     if (!config) return std::nullopt;
     ExecutionPlan plan;
@@ -118,44 +94,46 @@ struct Chooser {
       if (most > rows ||
           (most < rows && rows * (config.horizon >> halvings) >= kLayerLaunchPositions))
         continue;
-      const auto form = Persistent({most, rows, 1});
-      if (form && IsMegakernel(*form)) return most;
+      if (MegakernelForm({most, 1})) return most;
     }
     return rows;
   }
 
-  // The plan in persistent launches, if there is one.
-  std::optional<ExecutionPlan> PersistentPlan(int batch, int window) const {
+  // The plan in launches of the megakernel, if there is one.
+  std::optional<ExecutionPlan> ByMegakernel(int batch, int window) const {
     const bool windows = window > 1;
     const int rows = batch * (windows ? window : 1);
-    if (NormConvLacks(windows ? rows : std::min(rows, megakernel::kRowsPerBatch)) != nullptr)
-      return std::nullopt;
     ExecutionPlan plan;
+    plan.target = megakernel::Target::On(gpu);
+    if (plan.target.portable
+            ? FirstConvLacks() != nullptr
+            : NormConvLacks(windows ? rows : std::min(rows, megakernel::kRowsPerBatch)) != nullptr)
+      return std::nullopt;
     plan.rows = rows;
     plan.rows_per_launch = windows ? rows : RowsPerLaunch(rows);
-    const auto form = Persistent({plan.rows_per_launch, rows, windows ? window : 1});
-    const auto fallback = windows ? Persistent({batch, batch, 1}) : form;
+    const auto form = MegakernelForm({plan.rows_per_launch, windows ? window : 1});
+    const auto fallback = windows ? MegakernelForm({batch, 1}) : form;
     if (!form || !fallback) return std::nullopt;
     const int remainder = rows % plan.rows_per_launch;
-    if (remainder > 0 && !Persistent({remainder, rows, 1})) return std::nullopt;
+    if (remainder > 0 && !MegakernelForm({remainder, 1})) return std::nullopt;
     plan.form = *form, plan.fallback = *fallback, plan.window = windows ? window : 0;
     return plan;
   }
 
-  // Default Picard window: 16 by the row kernel; 16, else 8, where one persistent launch takes it;
-  // else 16 with a launch per layer or convolution, unless persistent launches run the sequential
-  // chain by MMA and epilogue warps, or take the wide pass in parts.
+  // Default Picard window: 16 by the row kernel; 16, else 8, where one launch of the megakernel
+  // takes it; else 16 with a launch per layer or convolution, unless the megakernel runs the
+  // sequential chain by MMA and epilogue warps, or takes the wide pass in parts.
   int FasterWindow(int batch, int steps) const {
     PicardSweepArgs sweep;
     sweep.window = kWindow;
     sweep.elements = config.horizon * config.action_dim;
     if (steps < kLeastWindowSteps || batch > kMostWindowBatch || !PicardSupports(sweep)) return 0;
-    if (RowKernelPlan(batch * kWindow)) return kWindow;
+    if (ByRowKernel(batch * kWindow)) return kWindow;
     for (const int window : {kWindow, kWindow / 2})
-      if (PersistentPlan(batch, window)) return window;
-    const auto sequential = PersistentPlan(batch, 0);
+      if (ByMegakernel(batch, window)) return window;
+    const auto sequential = ByMegakernel(batch, 0);
     const bool slower = (sequential && sequential->form == UnetForm::kMegakernelRoles) ||
-                        PersistentPlan(batch * kWindow, 0);
+                        ByMegakernel(batch * kWindow, 0);
     return slower ? 0 : kWindow;
   }
 };
@@ -166,21 +144,18 @@ ExecutionPlan ByLaunches(const Chooser& chooser, int rows) {
   plan.rows = plan.rows_per_launch = rows;
   const char* lacks = chooser.NormConvLacks(rows);
   plan.form = plan.fallback = lacks ? UnetForm::kLayers : UnetForm::kNormConv;
-  plan.why = lacks ? lacks : "no persistent kernel takes so many rows of these channels here";
+  plan.why =
+      lacks ? lacks
+            : "neither the megakernel nor the row kernel takes so many rows of these channels here";
   return plan;
 }
 
-std::string WhyPersistent(const ExecutionPlan& plan) {
-  switch (plan.form) {
-    case UnetForm::kMegakernelRoles:
-      return "every output tile fits the epilogue warps";
-    case UnetForm::kMegakernel:
-      return "its output tiles are too large for epilogue warps of their own";
-    case UnetForm::kOwnerEpilogue:
-      return "the megakernel does not take these channels or this kernel size on this GPU";
-    default:
-      return "so few rows cost one exchange a layer where readers run the epilogue";
-  }
+std::string WhyMegakernel(const ExecutionPlan& plan) {
+  if (plan.form == UnetForm::kMegakernelPortable)
+    return "the GPU or this build's code lacks what Hopper's form of the megakernel needs";
+  return plan.form == UnetForm::kMegakernelRoles
+             ? "every output tile fits the epilogue warps"
+             : "its output tiles are too large for epilogue warps of their own";
 }
 
 }  // namespace
@@ -193,14 +168,12 @@ const char* UnetFormName(UnetForm form) {
       return "launch per convolution";
     case UnetForm::kRowKernel:
       return "row kernel";
-    case UnetForm::kReaderEpilogue:
-      return "reader-epilogue kernel";
-    case UnetForm::kOwnerEpilogue:
-      return "owner-epilogue kernel";
     case UnetForm::kMegakernel:
       return "megakernel";
     case UnetForm::kMegakernelRoles:
       return "megakernel, warp-specialised";
+    case UnetForm::kMegakernelPortable:
+      return "megakernel, portable";
   }
   return "";
 }
@@ -208,7 +181,7 @@ const char* UnetFormName(UnetForm form) {
 std::string ExecutionPlan::Text() const {
   std::string text = UnetFormName(form);
   text += "; " + std::to_string(rows) + (rows == 1 ? " row a pass" : " rows a pass");
-  if (IsPersistent(form))
+  if (IsMegakernel(form))
     text += Launches() == 1 ? " in one launch" : " in " + std::to_string(Launches()) + " launches";
   if (window > 0) {
     text += "; window of " + std::to_string(window) + " steps";
@@ -224,12 +197,12 @@ ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const ExecutionPro
                          ? chooser.FasterWindow(problem.batch, problem.steps)
                          : problem.window;
   const int rows = problem.batch * std::max(1, window);
-  if (auto plan = chooser.RowKernelPlan(rows)) {
+  if (auto plan = chooser.ByRowKernel(rows)) {
     plan->window = window > 1 ? window : 0;
     return *plan;
   }
-  if (auto plan = chooser.PersistentPlan(problem.batch, window)) {
-    plan->why = WhyPersistent(*plan);
+  if (auto plan = chooser.ByMegakernel(problem.batch, window)) {
+    plan->why = WhyMegakernel(*plan);
     return *plan;
   }
   ExecutionPlan plan = ByLaunches(chooser, rows);
@@ -240,7 +213,7 @@ ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const ExecutionPro
 ExecutionPlan ChooseLaunches(const UnetPolicyConfig& config, Format format, int rows,
                              const GpuTraits& gpu) {
   const Chooser chooser(config, format, gpu);
-  if (const auto plan = chooser.RowKernelPlan(rows)) return *plan;
+  if (const auto plan = chooser.ByRowKernel(rows)) return *plan;
   return ByLaunches(chooser, rows);
 }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "kernels/cuda/megakernel/target.h"
 #include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/cuda/row_kernel/row_kernel.cuh"
 #include "kernels/shared/format.h"
@@ -15,16 +16,14 @@ namespace mjp {
 
 // The forms in which the same U-Net runs.
 enum class UnetForm {
-  kLayers,           // a launch for each convolution and each norm
-  kNormConv,         // a launch for each convolution, with the norm before it in its prologue
-  kRowKernel,        // one launch for all layers and steps: a block, or a cluster, for each row
-  kReaderEpilogue,   // the persistent kernel whose CTAs normalise what they read
-  kOwnerEpilogue,    // the same kernel, but each output tile is normalised once, by its owner
-  kMegakernel,       // the persistent kernel of 128 CTAs: all warps multiply and run epilogues
-  kMegakernelRoles,  // the same, warp-specialised: MMA warps and epilogue warps
+  kLayers,              // a launch for each convolution and each norm
+  kNormConv,            // a launch for each convolution, with the norm before it in its prologue
+  kRowKernel,           // one launch for all layers and steps: a block, or a cluster, for each row
+  kMegakernel,          // the persistent kernel of 128 CTAs: all warps multiply and run epilogues
+  kMegakernelRoles,     // the same, warp-specialised: MMA warps and epilogue warps
+  kMegakernelPortable,  // the same without Hopper's instructions, of 8 to 128 CTAs
 };
 const char* UnetFormName(UnetForm form);
-inline bool IsPersistent(UnetForm form) { return form >= UnetForm::kReaderEpilogue; }
 inline bool IsMegakernel(UnetForm form) { return form >= UnetForm::kMegakernel; }
 
 // What is to run.
@@ -41,11 +40,12 @@ struct ExecutionPlan {
   UnetForm fallback = UnetForm::kLayers;  // of windows that are abandoned; else as `form`
   int window = 0;                         // resolved
   int rows = 1;                           // of a pass: environments x window
-  int rows_per_launch = 1;                // persistent forms may take them in several launches
+  int rows_per_launch = 1;                // the megakernel may take them in several launches
   row_kernel::Config row_kernel = {};     // of kRowKernel
+  megakernel::Target target;              // of the megakernel
   std::string why;                        // one sentence
 
-  // Launches of a persistent form that take all rows; 1 for the others.
+  // Launches of the megakernel that take all rows; 1 for the other forms.
   int Launches() const { return (rows + rows_per_launch - 1) / rows_per_launch; }
   // "megakernel, warp-specialised; 16 rows in one launch; window of 16 steps"
   std::string Text() const;
@@ -55,14 +55,14 @@ struct ExecutionPlan {
 ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const ExecutionProblem& problem,
                               const GpuTraits& gpu);
 
-// The plan of a single pass over `rows` rows by launches that end with it: no persistent kernel's.
+// The plan of a single pass over `rows` rows by launches that end with it: not by the megakernel.
 ExecutionPlan ChooseLaunches(const UnetPolicyConfig& config, Format format, int rows,
                              const GpuTraits& gpu);
 
 // ChooseExecution for a policy's options (the window may still be automatic) on this GPU.
 ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const PolicyOptions& options);
 
-// Whether the weights lie as norm_conv and the persistent kernels read them.
+// Whether the weights lie as norm_conv, row kernel and megakernel read them.
 inline bool UsesNormConvWeights(const ExecutionPlan& plan) {
   return plan.form != UnetForm::kLayers || plan.fallback != UnetForm::kLayers;
 }

@@ -76,6 +76,16 @@ std::vector<double> Single(const std::vector<mjtNum>& numbers) {
 
 }  // namespace
 
+void PictureOptions::SetSize(const char* option, const std::string& text) {
+  constexpr int kMost = 4096;
+  char rest = 0;
+  const bool read = std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) == 2;
+  const auto fits = [](int extent) { return extent >= 1 && extent <= kMost; };
+  if (read && fits(width) && fits(height)) return;
+  throw Error(ExitCode::kUsage,
+              std::string(option) + ": '" + text + "' is no size such as 320x240");
+}
+
 PictureSize SizeOf(const mjModel* model, const std::string& camera, const PictureOptions& options) {
   if (options.width > 0) return {options.width, options.height};
   const int id = mj_name2id(model, mjOBJ_CAMERA, camera.c_str());

@@ -29,6 +29,12 @@ struct Slot {
   bool running = false;
 };
 
+// An evaluation's options say where its policy runs.
+EvaluationOptions WithBackendOf(const mjp::Policy& policy, EvaluationOptions options) {
+  options.policy.backend = policy.options().backend;
+  return options;
+}
+
 // Environments that decide together, in one network call.
 struct Group {
   size_t begin = 0, end = 0;  // slots
@@ -48,7 +54,8 @@ class BatchEvaluator {
         on_decision_(on_decision),
         policy_(std::move(policy)),
         slots_(std::min<size_t>(2 * static_cast<size_t>(options.policy.batch), episodes)),
-        simulations_(task.MakeBatch(options, policy_->config(), static_cast<int>(slots_.size()))),
+        simulations_(task.MakeBatch(WithBackendOf(*policy_, options), policy_->config(),
+                                    static_cast<int>(slots_.size()))),
         max_steps_(ResolveMaxSteps(options, task)),
         action_steps_(ResolveActionSteps(options, policy_->config())),
         ensemble_(mjp::EnsembleOf(policy_->config())) {
@@ -83,6 +90,9 @@ class BatchEvaluator {
     policy_->Wait();
     result.interrupted = stop;
     result.stages = stages_.Summary();
+    loop_.physics = simulations_->seconds().physics;
+    loop_.pictures = simulations_->seconds().pictures;
+    result.loop = loop_;
     result.seconds = mjp::Now() - begin;
     std::sort(result.episodes.begin(), result.episodes.end(),
               [](const auto& a, const auto& b) { return a.index < b.index; });
@@ -123,13 +133,17 @@ class BatchEvaluator {
                              static_cast<uint32_t>(slot.result.decisions));
     }
     if (group.deciding.empty()) return false;
+    const double begin = mjp::Now();
     policy_->Launch(simulations_->Input(), output_);
+    loop_.policy += mjp::Now() - begin;
     return true;
   }
 
   // Waits for the group's decision and hands out the chunks.
   void Receive(Group& group) {
+    const double begin = mjp::Now();
     policy_->Wait();
+    loop_.policy += mjp::Now() - begin;
     stages_.Add(output_.times);
     const size_t size = static_cast<size_t>(policy_->config().horizon) * ActionDim();
     for (size_t k = 0; k < group.deciding.size(); ++k) {
@@ -175,8 +189,11 @@ class BatchEvaluator {
       }
       if (moving_.empty()) return;
       simulations_->Step(moving_, actions_);
+      loop_.steps += static_cast<int64_t>(moving_.size());
       for (const int i : moving_) Judge(i);
     }
+    std::erase_if(moving_, [this](int i) { return !slots_[i].running; });
+    simulations_->Observe(moving_);
   }
 
   void Judge(int i) {
@@ -213,6 +230,7 @@ class BatchEvaluator {
   size_t next_ = 0;           // these have begun
   mjp::PolicyOutput output_;
   StageStatistics stages_;
+  LoopTimes loop_;
   StepOutcome outcome_;
   std::vector<int> moving_;
   std::vector<double> actions_;  // (moving_, action_dim)

@@ -82,7 +82,7 @@ class Networks {
         passes_(mjp::ChooseLaunches(config_, format_, batch_, mjp::GpuTraits::Current())),
         weights_(
             mjp::DeviceWeights::Get(options.network, format_, mjp::UsesNormConvWeights(passes_))) {
-    if (mjp::IsPersistent(plan_.form))
+    if (mjp::IsMegakernel(plan_.form))
       chain_weights_ = mjp::DeviceWeights::Get(options.network, format_, true);
     Plan();
     arena_.Seal();

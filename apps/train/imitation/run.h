@@ -9,6 +9,7 @@
 #include "apps/train/data/recorded_frames.h"
 #include "apps/train/imitation/log.h"
 #include "apps/train/imitation/policy.h"
+#include "apps/train/imitation/score.h"
 #include "apps/train/imitation/step.h"
 #include "apps/train/optimisation/device.h"
 #include "apps/train/recipe.h"
@@ -28,6 +29,9 @@ class ImitationRun {
   ImitationRun(const ImitationRun&) = delete;
   ImitationRun& operator=(const ImitationRun&) = delete;
 
+  // Scores the policy from now on: every score.every seconds of training, and at its end. Throws
+  // Error for a file that is no task.
+  void ScoreBy(ScoreOptions score);
   // Trains up to `until`, a share of the whole training, and saves checkpoint and state; while it
   // trains every options.save_every seconds. Returns whether it has come so far; false: `stop`.
   bool Train(double until, std::ostream& progress);
@@ -42,6 +46,7 @@ class ImitationRun {
   double Progress() const;
   void Save() const;
   void Log(std::ostream& progress);
+  void PlayScored(std::ostream& progress);
 
   const TrainOptions& options_;
   const std::atomic<bool>& stop_;
@@ -56,7 +61,9 @@ class ImitationRun {
   std::optional<ImitationStep> step_;
   RunProgress done_;
   std::optional<TrainingLog> log_;
-  bool measured_ = false;  // whether the clock runs
+  std::optional<Scorer> scorer_;
+  double score_every_ = 0, scored_ = 0;  // seconds of training
+  bool measured_ = false;                // whether the clock runs
   double logged_;
 };
 

@@ -29,13 +29,18 @@ bool TrainOnDataset(const ImitationOptions& imitation, const TrainOptions& optio
   if (ranks.size() > 1)
     throw Error(ExitCode::kUsage, "--dataset trains on one GPU: leave --gpus out");
   ChooseDevice(options.device, ranks);  // before the frames are read
-  RecordedFrames frames = LoadRecordedFrames(DataOptionsOf(imitation, options), stop);
+  const RecordedOptions recorded = DataOptionsOf(imitation, options);
+  RecordedFrames frames = LoadRecordedFrames(recorded, stop);
   Json data = {
       {"frames", frames.frames()}, {"fps", frames.fps}, {"validation", imitation.data.validation}};
   for (const CameraFeature& camera : frames.cameras) data["cameras"].push_back(camera.name);
-  return ImitationRun(std::move(frames), imitation.shape, data, /*grows=*/false, options, ranks,
-                      stop)
-      .Train(1, progress);
+  ImitationRun run(std::move(frames), imitation.shape, data, /*grows=*/false, options, ranks, stop);
+  if (!imitation.score.task.empty()) {
+    ScoreOptions score = imitation.score;
+    score.threads = recorded.threads;
+    run.ScoreBy(score);
+  }
+  return run.Train(1, progress);
 }
 
 }  // namespace mjp::app

@@ -6,7 +6,7 @@
 #include "kernels/cuda/norm_conv/norm_prologue.cuh"
 #include "kernels/cuda/primitives/device_math.cuh"
 
-// What the functions of a CTA share, in both persistent kernels.
+// What the functions of a CTA share, and what they compute for both roles.
 
 namespace mjp::megakernel {
 

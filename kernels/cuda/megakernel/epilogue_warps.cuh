@@ -13,14 +13,16 @@ namespace mjp::megakernel {
 struct EpilogueThread {
   int index, batch;
   int tile_row;         // of the output tile
+  int group;            // likewise
   int source_row;       // min(tile_row, rows - 1): unused rows compute what the last row does
   uint32_t step, cond;  // begin of FiLM's terms of the row's timestep and environment, values
+  int barrier = 1;      // of the tile's threads, in the portable kernel
 };
 __device__ __forceinline__ EpilogueThread MakeEpilogueThread(const CtaState& cta,
                                                              const OutputTile& tile, int batch,
                                                              int thread) {
   EpilogueThread t;
-  t.index = thread, t.batch = batch;
+  t.index = thread, t.batch = batch, t.group = tile.group;
   t.tile_row = batch * kRowsPerBatch + tile.row_slot;
   t.source_row = min(t.tile_row, cta.a.rows - 1);
   t.step = 0;
@@ -68,10 +70,12 @@ __device__ __forceinline__ float SumOfSquares(float a, float b) {
 // Mean and variance of the output tile of the first `threads` threads, whole warps, at most kMost.
 // From the sum of squares: what that loses where the mean is far from zero, 16-bit formats have
 // lost before. Without branches on the number of warps: they would take longer.
-// kWarpSpecialized: which of two squares is rounded first differs, and the bits are kept.
-template <int kMost, bool kWarpSpecialized>
+// kWarpSpecialized: which of two squares is rounded first differs, and the bits are kept. sync():
+// a barrier of these threads.
+template <int kMost, bool kWarpSpecialized, typename Sync>
 __device__ __forceinline__ float2 TileMoments(const float4& x, int thread, int threads,
-                                              float inverse_values, float2* moments) {
+                                              float inverse_values, float2* moments,
+                                              const Sync& sync) {
   float sum = (x.x + x.y) + (x.z + x.w);
   float squares = kWarpSpecialized ? SumOfSquares(x.x, x.y) + SumOfSquares(x.z, x.w)
                                    : SumOfSquares(x.y, x.x) + SumOfSquares(x.w, x.z);
@@ -82,7 +86,7 @@ __device__ __forceinline__ float2 TileMoments(const float4& x, int thread, int t
     squares += __shfl_xor_sync(0xffffffffu, squares, mask);
   }
   if ((thread & 31) == 0) moments[thread >> 5] = make_float2(sum, squares);
-  asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
+  sync();
   float2 sums_of[kMost];
 #pragma unroll
   for (int w = 0; w < kMost; ++w) sums_of[w] = moments[w];
@@ -250,14 +254,15 @@ __device__ __forceinline__ TileInput InputOfTile(const Layer& layer, const Layer
 }
 
 // Rounds activations, and stores them at `to` or multiplies them with the head's weights.
-template <typename T>
+// kVirtual: of a CTA that stands for several.
+template <typename T, bool kVirtual>
 __device__ __forceinline__ void Publish(const CtaState& cta, const Layer& layer,
                                         const EpilogueThread& thread, int position, int channel,
                                         bool has_output, uint8_t* to, float4& x) {
   const uint2 four = RoundToStorage<T>(x);
   if (has_output) return StoreActivation(to, four);
-  SendHeadPartialSums(cta, layer, thread.tile_row, TileOfCta(blockIdx.x).group, x, position,
-                      channel);
+  SendHeadPartialSums(cta, layer, thread.tile_row,
+                      kVirtual ? thread.group : TileOfCta(blockIdx.x).group, x, position, channel);
 }
 
 // This thread's values of an output tile, before the bias, and FiLM's terms combined. prepare()
@@ -293,7 +298,8 @@ __device__ __forceinline__ float4 ReceiveTile(CtaState& cta, const TileInput& in
 // residual: the thread's values; in shared memory with warp specialisation.
 // t: terms of the channels; the row batch before leaves what both have in common.
 // local: accumulators of a CTA-local layer.
-// kRowBatches: 0 without warp specialisation, when terms are loaded after the first poll.
+// kRowBatches: 0 or kVirtualCtas without warp specialisation, when terms are loaded after the first
+// poll.
 template <typename T, int kRowBatches>
 __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
                                             const LayerDescriptor& desc,
@@ -338,13 +344,20 @@ __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
   float4 x = ReceiveTile<T, kRowBatches>(cta, input, thread, desc.group_channels_log2, position,
                                          channel, local, t, prepare);
   Add4(x, t.bias);
+  const auto sync = [&] {
+    if constexpr (kRowBatches == kVirtualCtas) {
+      asm volatile("bar.sync %0, %1;" ::"r"(thread.barrier), "r"(threads) : "memory");
+    } else {
+      asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
+    }
+  };
   if (norm)
     x = NormMishFilm(t,
                      TileMoments<kMostWarps, kWarpSpecialized>(x, thread.index, threads,
-                                                               inverse_values, cta.moments),
+                                                               inverse_values, cta.moments, sync),
                      x);
   if (adds_residual) Add4(x, added);
-  Publish<T>(cta, layer, thread, position, channel, has_output, to, x);
+  Publish<T, kRowBatches == kVirtualCtas>(cta, layer, thread, position, channel, has_output, to, x);
   if (kWarpSpecialized) ArriveAtBarrier<kActivationPublished>(batch);
   if (adds_residual) {
     residual = x;

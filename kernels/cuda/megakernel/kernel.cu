@@ -39,13 +39,6 @@ __global__ void __launch_bounds__(kRowBatches > 0 ? kSpecializedThreads : kMmaTh
 
 }  // namespace
 
-// Bytes of a layer's accumulators, both warpgroups' parts.
-static size_t AccumulatorBytes(const Layer& s, Format format) {
-  const int positions = s.shape.out_length << s.rows_log2;
-  return size_t{2} * (format == Format::kFp16 ? AccumulatorLayout<__half>::Part(positions)
-                                              : AccumulatorLayout<__nv_bfloat16>::Part(positions));
-}
-
 SharedSpace PlanSharedSpace(const std::vector<Layer>& layers, const Args& args, Format format,
                             size_t room) {
   constexpr size_t kBeyond = 64;  // the mma of 4 positions reads 8
@@ -54,7 +47,7 @@ SharedSpace PlanSharedSpace(const std::vector<Layer>& layers, const Args& args, 
   for (const Layer& s : layers) {
     if (s.shape.in_c == 0) continue;
     const size_t channels = s.cta_local ? kLocalBlockK : kBlockK,
-                 bytes = AccumulatorBytes(s, format);
+                 bytes = AccumulatorBytes(s.shape.out_length << s.rows_log2, format);
     input = std::max(input, (channels * 2 * s.padded_length << s.rows_log2) + kBeyond);
     if (s.cta_local) {
       local = size_t{kMaxRowBatches} * kLocalAccumulatorBytes;

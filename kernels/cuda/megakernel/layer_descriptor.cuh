@@ -10,6 +10,9 @@
 
 namespace mjp::megakernel {
 
+// What stands for a number of row batches in the portable kernel, whose CTAs are several of the
+// virtual CTAs that own an output tile each: one row batch, no warp specialisation.
+inline constexpr int kVirtualCtas = -1;
 inline constexpr int kPackBytes = kPackChannels * sizeof(uint16_t);
 
 // Activations: (row batches, 2 buffers, sets of rows, channels / 8, length, 2^set_log2 rows, 8).

@@ -55,24 +55,14 @@ __device__ __forceinline__ void ArriveAtBarrier(int batch = 0) {
 }
 
 __device__ __forceinline__ uint4 Load16(const void* at) {
-  uint4 v = make_uint4(0, 0, 0, 0);
-#ifdef MJP_HAVE_WGMMA
   unsigned __int128 all;
   asm volatile("ld.relaxed.gpu.global.b128 %0, [%1];" : "=q"(all) : "l"(at));
-  v = reinterpret_cast<const uint4&>(all);
-#else
-  __trap();
-#endif
-  return v;
+  return reinterpret_cast<const uint4&>(all);
 }
 __device__ __forceinline__ void Store16(void* at, const uint4& v) {
-#ifdef MJP_HAVE_WGMMA
   asm volatile("st.relaxed.gpu.global.b128 [%0], %1;" ::"l"(at),
                "q"(reinterpret_cast<const unsigned __int128&>(v))
                : "memory");
-#else
-  __trap();
-#endif
 }
 
 __device__ __forceinline__ void Store8(void* at, const uint2& v) {

@@ -2,6 +2,7 @@
 #define KERNELS_CUDA_MEGAKERNEL_MEGAKERNEL_CUH_
 
 #include "kernels/cuda/megakernel/args.cuh"
+#include "kernels/cuda/megakernel/target.h"
 
 // The persistent U-Net megakernel: all denoising steps and all layers of up to 32 rows in one
 // cooperative launch of 128 CTAs. README.md tells the design; in short:
@@ -20,9 +21,8 @@
 
 namespace mjp::megakernel {
 
-inline constexpr int kRowsPerBatch = 16, kMaxRowBatches = 2;
+inline constexpr int kMaxRowBatches = 2;
 inline constexpr int kMaxRows = kRowsPerBatch * kMaxRowBatches;
-inline constexpr int kNormGroups = 8, kCtas = kRowsPerBatch * kNormGroups;
 // Warp specialisation: 8 MMA warps (two warpgroups) and 4 epilogue warps, where output tiles have
 // at most 512 values in every layer and a CTA's K slice is one K block. Otherwise 8 warps do both,
 // and there is one row batch.
@@ -50,8 +50,9 @@ struct Mailbox {
   int uses = 1, index = 0;  // of these buffers in a pass; this layer's
 };
 
-// One layer: a convolution, its norm, activation, FiLM and residual.
-struct alignas(16) Layer {
+// One layer: a convolution, its norm, activation, FiLM and residual. Its size is a power of two, so
+// that an index is a shift.
+struct alignas(128) Layer {
   NormConvShape shape;           // in_c 0: the first convolution, made by the epilogue from x
   const void* weight = nullptr;  // as LaunchReorderWeights leaves it
   // activations: (row batches, 2 buffers, sets of rows, channels / 8, length,
@@ -59,7 +60,7 @@ struct alignas(16) Layer {
   const void* source[2] = {};
   int source_set_log2[2] = {};
   int source_channels = 0;  // of source[0]
-  EpilogueSource epilogue;
+  EpilogueTerms epilogue;
   void* output = nullptr;  // activations, like a source; null: the last layer, which the head reads
   int output_set_log2 = -1;
   bool adds_residual = false;         // and the output is the next residual
@@ -73,6 +74,8 @@ struct alignas(16) Layer {
   int group_channels_log2 = 0;
   int halo = 0, padded_length = 0;  // zeros before a row's input; positions with all zeros
 };
+
+static_assert(sizeof(Layer) == 256);
 
 // What the kernel reads.
 struct Args {

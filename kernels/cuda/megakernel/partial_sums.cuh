@@ -21,9 +21,47 @@ struct AccumulatorLayout {
   }
 };
 
+// Bytes of the accumulators of a GEMM tile, both warpgroups' parts.
+inline size_t AccumulatorBytes(int positions, Format format) {
+  return size_t{2} * (format == Format::kFp16 ? AccumulatorLayout<__half>::Part(positions)
+                                              : AccumulatorLayout<__nv_bfloat16>::Part(positions));
+}
+
 __device__ __forceinline__ uint32_t RoundedPair(float first, float second) {
   const __half2 pair = __floats2half2_rn(first, second);
   return reinterpret_cast<const uint32_t&>(pair);
+}
+
+// Stores one of the matrices of StoreMatrix4Transposed in instructions of 8.0: a lane stores a part
+// of row lane / 4, whose address lane `from` + lane / 4 has.
+__device__ __forceinline__ void StoreTransposedSm80(uint32_t shared, int from, uint32_t m) {
+  const int lane = threadIdx.x % 32;
+  const uint32_t row = __shfl_sync(0xffffffffu, shared, from + lane / 4);
+  asm volatile(
+      "{\n"
+      ".reg .b32 t;\n"
+      "movmatrix.sync.aligned.m8n8.trans.b16 t, %1;\n"
+      "st.shared.b32 [%0], t;\n"
+      "}" ::"r"(row + lane % 4 * 4),
+      "r"(m)
+      : "memory");
+}
+// StoreMatrix2Transposed and StoreMatrix4Transposed where the code has them.
+__device__ __forceinline__ void StoreTransposed2(uint32_t shared, uint32_t a, uint32_t b) {
+#if __CUDA_ARCH__ >= 900
+  StoreMatrix2Transposed(shared, a, b);
+#else
+  StoreTransposedSm80(shared, 0, a), StoreTransposedSm80(shared, 8, b);
+#endif
+}
+__device__ __forceinline__ void StoreTransposed4(uint32_t shared, uint32_t a, uint32_t b,
+                                                 uint32_t c, uint32_t d) {
+#if __CUDA_ARCH__ >= 900
+  StoreMatrix4Transposed(shared, a, b, c, d);
+#else
+  StoreTransposedSm80(shared, 0, a), StoreTransposedSm80(shared, 8, b);
+  StoreTransposedSm80(shared, 16, c), StoreTransposedSm80(shared, 24, d);
+#endif
 }
 
 // Puts a warp's tiles of 16 out channels from `m` on x 8 positions, as fp16: a pair of tiles is
@@ -38,11 +76,10 @@ __device__ __forceinline__ void PutAccumulatorsF16(const float (&acc)[NT][4], ui
     const uint32_t low = RoundedPair(acc[t][0], acc[t][1]),
                    high = RoundedPair(acc[t][2], acc[t][3]);
     if constexpr (NT == 1) {
-      StoreMatrix2Transposed(at, low, high);
+      StoreTransposed2(at, low, high);
     } else {
-      StoreMatrix4Transposed(at + t * 8 * pitch, low, high,
-                             RoundedPair(acc[t + 1][0], acc[t + 1][1]),
-                             RoundedPair(acc[t + 1][2], acc[t + 1][3]));
+      StoreTransposed4(at + t * 8 * pitch, low, high, RoundedPair(acc[t + 1][0], acc[t + 1][1]),
+                       RoundedPair(acc[t + 1][2], acc[t + 1][3]));
     }
   }
 }

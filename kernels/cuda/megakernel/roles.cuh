@@ -130,7 +130,7 @@ __device__ __forceinline__ void RunMmaWarps(CtaState& cta, const Args& args, con
   uint8_t *accumulators = input + args.accumulator_offset, *local = input + args.local_offset;
   const SamplerThreads sampler = MakeSamplerThreads(1, threadIdx.x, kMmaThreads);
   const bool windowed = cta.a.picard.window > 0;
-  const int passes = RunPasses<true, !kWarpSpecialized>(
+  const int passes = RunPasses<!kWarpSpecialized>(
       cta, windows, sampler, [&](int pass) __attribute__((always_inline)) {
         cta.epoch = (before + pass) & 1;
         if constexpr (kWarpSpecialized) {

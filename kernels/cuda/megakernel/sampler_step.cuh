@@ -2,10 +2,12 @@
 #define KERNELS_CUDA_MEGAKERNEL_SAMPLER_STEP_CUH_
 
 #include "kernels/cuda/megakernel/cta_state.cuh"
+#include "kernels/cuda/megakernel/megakernel.cuh"
 #include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/cuda/sampler/picard_sweep.cuh"
 
-// What a persistent kernel does between passes: every CTA runs the sampler step of the rows whose x
+// What happens between passes: every CTA runs the sampler step of the rows whose x
 // it reads, from the head's partial sums; step by step, or a Picard window of steps at a time
 // (ParaDiGMS, Shih et al. 2023; policy/sampler.h).
 
@@ -62,7 +64,7 @@ struct SamplerThreads {
 __device__ __forceinline__ void SamplerStep(CtaState& cta, const PicardState* states,
                                             int distinct_rows, int pass, const SamplerThreads& t) {
   const CommonArgs& a = cta.a;
-  const int elements = a.length * a.action_dim, groups = a.last.channels / a.last.group_channels;
+  const int elements = a.length * a.action_dim, groups = a.last_channels / a.last_group_channels;
   for (int i = t.thread; i < t.count * elements; i += t.threads) {
     const int wanted = t.begin + i / elements * t.stride, row = min(wanted, a.rows - 1);
     const int e = i % elements, step = states[row].begin + pass;
@@ -141,8 +143,7 @@ __device__ __forceinline__ void StartWindows(CtaState& cta, const PicardWindows&
 __device__ __forceinline__ void RecordOutputs(CtaState& cta, const PicardState& state, int env,
                                               const PicardScratch& scratch) {
   const PicardSweepArgs& a = cta.a.picard;
-  const EpilogueSource& last = cta.a.last;
-  const int n = a.elements, quads = n / 4, groups = last.channels / last.group_channels;
+  const int n = a.elements, quads = n / 4, groups = cta.a.last_channels / cta.a.last_group_channels;
   for (int i = threadIdx.x; i < state.count * quads; i += kMmaThreads) {
     const int j = i / quads, e = (i - j * quads) * 4, row = env * a.window + j;
     const DenoiseStep step = a.schedule[state.begin + j];
@@ -230,10 +231,10 @@ __device__ __forceinline__ void StoreStates(const CommonArgs& a, const PicardSta
 // Step by step, or a window of steps at a time: one loop for both, since a pass' instructions must
 // stay in the instruction caches. run(pass) runs the network, counted from 1. kSteps: runs the
 // sampler steps of `sampler`'s rows; otherwise other threads of the CTA do. Returns the passes.
-template <bool kWindows, bool kSteps, typename Run>
+template <bool kSteps, typename Run>
 __device__ __forceinline__ int RunPasses(CtaState& cta, const PicardWindows& w,
                                          const SamplerThreads& sampler, const Run& run) {
-  const bool windows = kWindows && cta.a.picard.window > 0;
+  const bool windows = cta.a.picard.window > 0;
   StepCount steps;
   int pass = 0;
   if (windows) {
@@ -264,7 +265,6 @@ __device__ __forceinline__ bool NothingToDo(const CommonArgs& a) {
 }
 
 // Copies the layers into shared memory.
-template <typename Layer>
 __device__ __forceinline__ void LoadLayers(Layer* to, const Layer* from, int count) {
   const int count32 = count * static_cast<int>(sizeof(Layer) / 4);
   for (int i = threadIdx.x; i < count32; i += kMmaThreads)
@@ -284,7 +284,7 @@ __device__ __forceinline__ void LoadInOutWeights(const CtaState& cta, float* fir
   const int terms = a.first.taps * a.first.in_c, out_c = a.first.out_c;
   load(first, a.first.weight, terms, out_c);
   load(first + terms * (out_c / parts), a.first.shortcut_weight, a.first.in_c, out_c);
-  load(head, a.head.weight, a.action_dim, a.last.channels);
+  load(head, a.head.weight, a.action_dim, a.last_channels);
   for (int i = threadIdx.x; i < a.action_dim; i += kMmaThreads) head_bias[i] = a.head.bias[i];
   const int elements = a.length * a.action_dim, window = max(1, a.picard.window);
   for (int i = threadIdx.x; i < a.rows * cta.XPitch(); i += kMmaThreads) {
@@ -295,13 +295,13 @@ __device__ __forceinline__ void LoadInOutWeights(const CtaState& cta, float* fir
   SyncPicardThreads();
 }
 
-// Launches a persistent kernel, all of whose CTAs are resident at once. Throws Error.
-template <auto kKernel, typename Args>
-void LaunchPersistent(const Args& args, int ctas, size_t shared_bytes, cudaStream_t stream,
+// Launches a kernel, all of whose CTAs are resident at once. Throws Error.
+template <auto kKernel, typename KernelArgs>
+void LaunchPersistent(const KernelArgs& args, int ctas, size_t shared_bytes, cudaStream_t stream,
                       int threads = kMmaThreads) {
-  static const cudaError_t allowed = cudaFuncSetAttribute(
-      kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxSharedBytesSm90);
-  CheckCuda(allowed, "shared memory of the megakernel");
+  CheckCuda(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 GpuTraits::Current().shared_bytes),
+            "shared memory of the megakernel");
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeCooperative;
   attribute.val.cooperative = 1;

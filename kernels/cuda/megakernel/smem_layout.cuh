@@ -22,7 +22,7 @@ struct SmemLayout {
     x = descriptors + args.layer_count * static_cast<int>(sizeof(LayerDescriptor));
     first = x + XBytes(a);
     head = first + (a.first.taps + 1) * a.first.in_c * (a.first.out_c / kNormGroups) * 4;
-    head_bias = head + a.last.channels / kNormGroups * a.action_dim * 4;
+    head_bias = head + a.last_channels / kNormGroups * a.action_dim * 4;
     timesteps = head_bias + a.action_dim * 4;
     states = timesteps + rows * 4;
     previous = states + rows * static_cast<int>(sizeof(PicardState));

@@ -58,18 +58,8 @@ __device__ __forceinline__ uint32_t Tag(float v, uint32_t epoch) {
 }
 __device__ __forceinline__ float Untag(uint32_t tagged) { return __uint_as_float(tagged & ~1u); }
 
-__device__ __forceinline__ void StoreTagged4(float* at, const float4& v, uint32_t epoch) {
-  asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(at),
-               "r"(Tag(v.x, epoch)), "r"(Tag(v.y, epoch)), "r"(Tag(v.z, epoch)),
-               "r"(Tag(v.w, epoch)));
-}
 __device__ __forceinline__ void StoreTagged(float* at, float v, uint32_t epoch) {
   asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(at), "r"(Tag(v, epoch)));
-}
-
-// Bit 0: whether one of the four is of the other epoch.
-__device__ __forceinline__ uint32_t Mismatch4(const uint4& w, uint32_t epoch) {
-  return (w.x ^ epoch) | (w.y ^ epoch) | (w.z ^ epoch) | (w.w ^ epoch);
 }
 
 // Vector `i` of those that stand `stride` values apart.

@@ -126,6 +126,11 @@ struct WeightPipeline {
   }
 };
 
+// An instruction that needs `loaded` and that no compiler leaves out.
+__device__ __forceinline__ void WaitForLoaded(uint32_t loaded) {
+  if (loaded == 0x7fff7fff) __nanosleep(0);
+}
+
 // A warp's weights of a K block in registers: of its 16 out channels, and of half of the in
 // channels.
 struct WeightFragments {
@@ -143,14 +148,8 @@ struct WeightFragments {
     uint32_t loaded = 0;
 #pragma unroll
     for (const auto& fragment : main) loaded |= fragment[3];
-    WaitFor(loaded);
+    WaitForLoaded(loaded);
     pipeline.PrefetchFirstHalf(next...);
-  }
-
- private:
-  // An instruction that needs `loaded` and that no compiler leaves out.
-  __device__ __forceinline__ static void WaitFor(uint32_t loaded) {
-    if (loaded == 0x7fff7fff) __nanosleep(0);
   }
 };
 

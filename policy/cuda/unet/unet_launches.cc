@@ -38,10 +38,10 @@ UnetLaunches PlaceUnet(const DeviceWeights& weights, Format format, int horizon,
     unet.pass = std::move(pass);
     return unet;
   }
-  if (IsPersistent(plan.form)) {
+  if (IsMegakernel(plan.form)) {
     const NormConvUnet& layers = weights.norm_conv_unet();
     unet.megakernel = std::make_unique<MegakernelLaunch>(layers, format, horizon, plan, arena);
-    if (window > 1) unet.megakernel_fallback = unet.megakernel->Fallback(layers, plan.fallback);
+    if (window > 1) unet.megakernel_fallback = unet.megakernel->Fallback(layers);
     return unet;
   }
   unet.pass = MakePass(weights, format, horizon, plan.rows, window, arena, nullptr);

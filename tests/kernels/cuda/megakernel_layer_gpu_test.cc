@@ -75,9 +75,9 @@ class MegakernelLayers : public testing::TestWithParam<std::tuple<Case, Format>>
 
 TEST_P(MegakernelLayers, AgreeWithTheirDefinitions) {
   DEVICE_OR_SKIP();
-  if (!mjp::GpuTraits::Current().Wgmma())
-    GTEST_SKIP() << "the loaded code is not Hopper's, and has no megakernel";
   const auto& [c, format] = GetParam();
+  if (!mjp::GpuTraits::Current().Wgmma() && c.rows > mk::kRowsPerBatch)
+    GTEST_SKIP() << "the loaded code is not Hopper's, and takes so many rows in several launches";
   const Limits limits = LimitsOf(format);
   MegakernelRun launch(c.down_dims, c.horizon, c.rows, format);
   ASSERT_TRUE(launch.Runs());
@@ -115,6 +115,27 @@ TEST_P(MegakernelLayers, AgreeWithTheirDefinitions) {
   for (const auto& [kind, of_kind] : errors) {
     EXPECT_LE(of_kind.Rms(), limits.rms) << kind;
     std::printf("    %s: largest %.2g, rms %.2g\n", kind.c_str(), of_kind.largest, of_kind.Rms());
+  }
+}
+
+// The portable form on other GPUs' multiprocessors and shared memory: who computes a tile changes
+// none of its bits.
+TEST(PortableMegakernel, BitsAreThoseOfAnyNumberOfCtas) {
+  DEVICE_OR_SKIP();
+  const mjp::GpuTraits& gpu = mjp::GpuTraits::Current();
+  for (const auto& [down_dims, rows] :
+       {std::pair<std::vector<int>, int>{{256, 512, 1024}, 16}, {{512, 1024, 2048}, 3}}) {
+    std::vector<float> first;
+    for (const auto& [ctas, kib] :
+         {std::pair{128, 227}, {114, 227}, {108, 163}, {82, 99}, {20, 227}, {8, 163}}) {
+      const mjp::megakernel::Target target = {true, ctas, size_t{1024} * kib};
+      if (ctas > gpu.multiprocessors || kib * 1024 > gpu.shared_bytes) continue;
+      MegakernelRun launch(down_dims, 16, rows, Format::kFp16, &target);
+      for (int pass = 0; pass < 3; ++pass) launch.RunPass();
+      if (first.empty()) first = launch.output;
+      EXPECT_EQ(launch.output, first) << ctas << " CTAs of " << kib << " KiB, " << rows << " rows";
+    }
+    EXPECT_FALSE(first.empty());
   }
 }
 

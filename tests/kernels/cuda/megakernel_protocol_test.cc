@@ -25,6 +25,7 @@ struct Case {
   const char* name;
   std::vector<int> down_dims;
   int rows, window = 0, horizon = 16;
+  int ctas = 0;  // of the portable form
 };
 
 // All that the kernel runs: warps specialised or not, one row batch or two, rows that are not used.
@@ -43,6 +44,13 @@ const Case kCases[] = {
     {"LeRobot, a window of 16", {512, 1024, 2048}, 16, 16},
     {"a level of few channels", {128, 256, 1024}, 3},
     {"small tiles, unspecialized", {256, 512, 2048}, 5},
+    {"portable, 108 CTAs", {256, 512, 1024}, 16, 0, 16, 108},
+    {"portable, a window on 82 CTAs", {256, 512, 1024}, 16, 16, 16, 82},
+    {"portable, 20 CTAs, one row", {256, 512, 1024}, 1, 0, 16, 20},
+    {"portable, 8 CTAs, 3 rows", {256, 512, 1024}, 3, 0, 16, 8},
+    {"portable, 128 CTAs", {256, 512, 1024}, 16, 0, 16, 128},
+    {"portable, LeRobot on 108 CTAs", {512, 1024, 2048}, 1, 0, 16, 108},
+    {"portable, LeRobot, a window on 20 CTAs", {512, 1024, 2048}, 16, 16, 16, 20},
 };
 
 const PlannedUnet& Unet(const Case& c) {
@@ -51,7 +59,7 @@ const PlannedUnet& Unet(const Case& c) {
   return unets.try_emplace(key, c.down_dims, c.horizon).first->second;
 }
 MegakernelProgram Program(const Case& c, bool* runs) {
-  return Unet(c).Program(c.rows, c.window, runs);
+  return Unet(c).Program(c.rows, c.window, runs, c.ctas);
 }
 
 std::string First(const std::vector<std::string>& violations) {
@@ -115,7 +123,7 @@ void Plant(MegakernelFault& fault, MegakernelFault::Kind kind, int layer = 0) {
 const Case kOneBatch = kCases[2], kTwoBatches = kCases[4], kUnspecialized = kCases[10];
 const Case kWindow = kCases[6];
 // tiles of 512 values, of which half of the threads have none
-const Case kShort = kCases[13];
+const Case kShort = kCases[13], kPortable = kCases[14], kFewCtas = kCases[20];
 const char kOverwritten[] = "may not have read", kStale[] = "takes the value in layer";
 const char kUnfenced[] = "no fence of", kBehind[] = "two passes behind";
 
@@ -161,6 +169,17 @@ const Mutation kMutations[] = {
     {"fence at the end", kWindow,
      [](MegakernelProgram& p, MegakernelFault&) {
        p.layers[FenceLayer(p)].fence = false, p.layers.back().fence = true;
+     },
+     kUnfenced},
+    {"one mailbox buffer, portable", kPortable,
+     [](MegakernelProgram&, MegakernelFault& f) { Plant(f, MegakernelFault::kOneMailboxBuffer); },
+     kOverwritten},
+    {"no fence, portable", kFewCtas,
+     [](MegakernelProgram& p, MegakernelFault&) { p.layers[FenceLayer(p)].fence = false; },
+     kUnfenced},
+    {"no barrier behind the fence, portable", kPortable,
+     [](MegakernelProgram&, MegakernelFault& f) {
+       Plant(f, MegakernelFault::kNoBarrierBehindFence);
      },
      kUnfenced},
     {"no barrier behind the fence", kShort,

@@ -61,7 +61,8 @@ void CheckWork(const Layer& s) {
   EXPECT_EQ(made.size(), all) << "something is made by no CTA";
 }
 
-void CheckPlan(Layer s) {
+void CheckPlan(const Layer& layer) {
+  Layer s = layer;
   ASSERT_TRUE(megakernel::PlanLayer(s));
   CheckWork(s);
   EXPECT_EQ(s.k_slice << s.split_k_log2, s.shape.in_c);
@@ -215,7 +216,7 @@ TEST(MegakernelSchedule, ManyActionsFit) {
     args.common.rows = 32, args.common.length = 16, args.common.action_dim = actions;
     args.common.first.taps = 5, args.common.first.in_c = actions, args.common.first.out_c = 256;
     args.common.x_halo = 2 * actions;
-    args.common.last.channels = 256;
+    args.common.last_channels = 256;
     return megakernel::PlanSharedSpace(layers, args, format, mjp::kMaxSharedBytesSm90).bytes;
   };
   const size_t room = mjp::kMaxSharedBytesSm90;

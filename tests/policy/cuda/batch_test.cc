@@ -289,7 +289,7 @@ TEST_P(CudaLaunches, EachIsTimed) {
   EXPECT_EQ(Decide(*policy, false, output), expected);
   const mjp::ExecutionPlan plan =
       mjp::ChooseExecution(mjp::UnetOf(policy->checkpoint()).config, policy->options());
-  EXPECT_EQ(output.times.passes, mjp::IsPersistent(plan.form) ? plan.Launches() * kSteps : kSteps);
+  EXPECT_EQ(output.times.passes, mjp::IsMegakernel(plan.form) ? plan.Launches() * kSteps : kSteps);
   ExpectPassesInOrder(output.times);
   mjp::PolicyTrace trace;  // a launch for each step
   output.trace = &trace;

@@ -46,7 +46,7 @@ class Network {
     return mjp::ChooseExecution(config_, {Format::kFp16, environments, window}, gpu);
   }
   bool Runs(int environments, int window = 1, const GpuTraits& gpu = kH200) const {
-    return mjp::IsPersistent(Plan(environments, window, gpu).form);
+    return mjp::IsMegakernel(Plan(environments, window, gpu).form);
   }
   bool WarpSpecialized(int environments, const GpuTraits& gpu = kH200) const {
     return Plan(environments, 1, gpu).form == UnetForm::kMegakernelRoles;
@@ -59,7 +59,7 @@ class Network {
     plan.form = UnetForm::kMegakernel;
     plan.window = window, plan.rows = plan.rows_per_launch = environments * window;
     return mjp::MegakernelLaunch(unet_, Format::kFp16, config_.horizon, plan, arena)
-        .Fallback(unet_, UnetForm::kMegakernel)
+        .Fallback(unet_)
         ->rows();
   }
   // Device memory of a plan, and of what finishes its windows.
@@ -67,7 +67,7 @@ class Network {
     mjp::DeviceArena arena;
     const ExecutionPlan plan = Plan(environments, window);
     const mjp::MegakernelLaunch denoiser(unet_, Format::kFp16, config_.horizon, plan, arena);
-    if (window > 1) denoiser.Fallback(unet_, plan.fallback);
+    if (window > 1) denoiser.Fallback(unet_);
     return arena.bytes();
   }
 
@@ -112,7 +112,6 @@ TEST(MegakernelLaunches, WindowsAreOfOne) {
   EXPECT_TRUE(LeRobot().Runs(1, 16));
   EXPECT_FALSE(LeRobot().Runs(17, 2)) << "34 rows";
   EXPECT_EQ(LeRobot().FallbackRows(17, 2), 17);
-  EXPECT_TRUE(Network({512}, 2).Runs(17, 2)) << "34 rows of few positions";
 }
 
 // Windows by a launch per layer do not overtake those.
@@ -139,8 +138,25 @@ TEST(MegakernelLaunches, NeedADeviceThatRunsAllBlocksAtOnce) {
   EXPECT_FALSE(Notebook().Runs(33, 1, kNone));
   GpuTraits without_code = kH200;
   without_code.code_wgmma = false;
-  EXPECT_FALSE(Notebook().Runs(33, 1, without_code)) << "no code";
-  EXPECT_FALSE(Notebook().Runs(33, 1, GpuTraits::Named("h100-pcie"))) << "114 multiprocessors";
+  EXPECT_EQ(Notebook().Plan(33, 1, without_code).form, UnetForm::kMegakernelPortable) << "no code";
+  EXPECT_FALSE(Notebook().Runs(33, 1, mjp::OverriddenTraits(kH200, "wgmma=0 cooperative=0")));
+  EXPECT_FALSE(Notebook().Runs(33, 1, mjp::OverriddenTraits(kH200, "wgmma=0 shared=48")));
+}
+
+// Where Hopper's form lacks something, the portable one takes what multiprocessors there are.
+TEST(MegakernelLaunches, ThePortableFormTakesTheCtasThatThereAre) {
+  for (const auto& [gpu, ctas] : {std::pair{"h100-pcie", 114},
+                                  {"a100", 108},
+                                  {"rtx4090", 128},
+                                  {"rtx3090", 82},
+                                  {"thor", 20},
+                                  {"orin-nano", 8}}) {
+    const ExecutionPlan plan = Notebook().Plan(33, 1, GpuTraits::Named(gpu));
+    EXPECT_EQ(plan.form, UnetForm::kMegakernelPortable) << gpu;
+    EXPECT_EQ(plan.target.ctas, ctas) << gpu;
+    EXPECT_EQ(plan.Launches(), 3) << gpu;
+  }
+  EXPECT_FALSE(Notebook().Runs(1, 1, mjp::OverriddenTraits(kH200, "sms=7")));
 }
 
 // ---- the golden table ----
@@ -148,15 +164,14 @@ TEST(MegakernelLaunches, NeedADeviceThatRunsAllBlocksAtOnce) {
 constexpr int kRows[] = {1, 2, 16, 32, 48, 128};
 
 // One letter for each of kRows, step by step in fp16: L launch per layer, C launch per convolution,
-// K row kernel, R and O reader- and owner-epilogue kernel, M megakernel, S the same,
-// warp-specialised; then the rows that one launch takes of each of kRows; then the default window
-// of 100 steps for one environment.
+// K row kernel, M megakernel, S the same, warp-specialised, P the same, portable; then the rows
+// that one launch takes of each of kRows; then the default window of 100 steps for one environment.
 struct Golden {
   const char *gpu, *network, *forms, *rows_per_launch;
   int window;
 };
 
-char Letter(UnetForm form) { return "LCKROMS"[static_cast<int>(form)]; }
+char Letter(UnetForm form) { return "LCKMSP"[static_cast<int>(form)]; }
 
 std::string Forms(const mjp::UnetPolicyConfig& config, const GpuTraits& gpu) {
   std::string forms;
@@ -202,8 +217,9 @@ TEST(ExecutionPlanTest, IsTheGoldenOneForEveryNetworkAndGpu) {
 TEST(ExecutionPlanTest, CodeForLessThanTheDeviceRunsWhatNeedsNoMore) {
   const GpuTraits old_code = mjp::OverriddenTraits(kH200, "code=80 wgmma=0");
   for (const std::string& network : mjp::NamedNetworks())
-    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code),
-              network == "compact" ? "KKKKKK" : "LLLLLL")
+    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code), network == "compact"       ? "KKKKKK"
+                                                          : network == "lerobot-128" ? "LLLLLL"
+                                                                                     : "PPPPPL")
         << network;
 }
 
@@ -241,16 +257,18 @@ TEST(ExecutionPlanTest, NoFormNeedsWhatTheDeviceLacks) {
           EXPECT_LE(plan.row_kernel.ctas, gpu.ClusterBlocks()) << what;
           continue;
         }
-        EXPECT_GE(gpu.ClusterBlocks(), 8) << what;
-        EXPECT_GE(gpu.shared_bytes, 227 * 1024) << what;
-        if (!mjp::IsPersistent(plan.form)) continue;
+        const bool portable = plan.form == UnetForm::kMegakernelPortable;
+        EXPECT_GE(gpu.ClusterBlocks(), portable ? 1 : 8) << what;
+        EXPECT_GE(gpu.shared_bytes, (portable ? 99 : 227) * 1024) << what;
+        if (!mjp::IsMegakernel(plan.form)) continue;
         EXPECT_TRUE(gpu.cooperative) << what;
-        EXPECT_TRUE(gpu.Wgmma() || !mjp::IsMegakernel(plan.form)) << what;
+        EXPECT_TRUE(gpu.Wgmma() || portable) << what;
         mjp::DeviceArena arena;
         const mjp::UnetPolicyConfig config = mjp::NamedConfig(network);
         const mjp::MegakernelLaunch denoiser(mjp::UnetShapes(config), Format::kFp16, config.horizon,
                                              plan, arena);
         EXPECT_LE(denoiser.ctas(), gpu.multiprocessors) << what;
+        EXPECT_LE(denoiser.shared_bytes(), static_cast<size_t>(gpu.shared_bytes)) << what;
       }
     }
   }
@@ -269,10 +287,89 @@ TEST(ExecutionPlanTest, SaysWhy) {
     return mjp::ChooseExecution(GoldenConfig(network), {}, GpuTraits::Named(gpu)).why;
   };
   EXPECT_THAT(why("shipped", "h200"), testing::HasSubstr("each row"));
-  EXPECT_THAT(why("notebook", "a100"), testing::HasSubstr("clusters"));
+  EXPECT_THAT(why("notebook", "a100"), testing::HasSubstr("lacks what Hopper's form"));
   const ExecutionPlan plan =
       mjp::ChooseExecution(GoldenConfig("lerobot"), {Format::kFp16, 1, mjp::kAutoWindow}, kH200);
   EXPECT_THAT(plan.Text(), testing::HasSubstr("16 rows a pass in one launch; window of 16 steps"));
+}
+
+TEST(ExecutionPlanTest, NamesEachForm) {
+  const auto text = [](UnetForm form, UnetForm fallback, int rows, int rows_per_launch,
+                       int window) {
+    ExecutionPlan plan;
+    plan.form = form, plan.fallback = fallback, plan.window = window;
+    plan.rows = rows, plan.rows_per_launch = rows_per_launch;
+    return plan.Text();
+  };
+  using enum UnetForm;
+  EXPECT_EQ(text(kLayers, kLayers, 1, 1, 0), "launch per layer; 1 row a pass");
+  EXPECT_EQ(text(kNormConv, kNormConv, 2, 2, 0), "launch per convolution; 2 rows a pass");
+  EXPECT_EQ(text(kRowKernel, kRowKernel, 16, 16, 16),
+            "row kernel; 16 rows a pass; window of 16 steps");
+  EXPECT_EQ(text(kReaderEpilogue, kReaderEpilogue, 1, 1, 0),
+            "reader-epilogue kernel; 1 row a pass in one launch");
+  EXPECT_EQ(text(kOwnerEpilogue, kOwnerEpilogue, 3, 2, 0),
+            "owner-epilogue kernel; 3 rows a pass in 2 launches");
+  EXPECT_EQ(text(kMegakernel, kReaderEpilogue, 16, 16, 16),
+            "megakernel; 16 rows a pass in one launch; window of 16 steps, abandoned ones by the "
+            "reader-epilogue kernel");
+  EXPECT_EQ(text(kMegakernelRoles, kMegakernelRoles, 64, 32, 0),
+            "megakernel, warp-specialised; 64 rows a pass in 2 launches");
+}
+
+TEST(ExecutionPlanTest, ASinglePassTakesNoPersistentKernel) {
+  const auto form = [](const char* network, int rows) {
+    return mjp::ChooseLaunches(GoldenConfig(network), Format::kFp16, rows, kH200).form;
+  };
+  EXPECT_EQ(form("shipped", 1), UnetForm::kRowKernel);
+  EXPECT_EQ(form("notebook", 1), UnetForm::kNormConv);
+  EXPECT_EQ(form("notebook", 128), UnetForm::kLayers);
+}
+
+// With few steps, many environments, or chunks that no sweep takes, a window does not pay.
+TEST(ExecutionPlanTest, WindowsAreForWhatTheyPayFor) {
+  const auto window = [](const mjp::UnetPolicyConfig& config, int batch, int steps) {
+    return mjp::ChooseExecution(config, {Format::kFp16, batch, mjp::kAutoWindow, steps}, kH200)
+        .window;
+  };
+  const mjp::UnetPolicyConfig compact = mjp::NamedConfig("compact");
+  EXPECT_EQ(window(compact, 1, 20), 16);
+  EXPECT_EQ(window(compact, 1, 19), 0);
+  EXPECT_EQ(window(compact, 32, 20), 16);
+  EXPECT_EQ(window(compact, 33, 20), 0);
+  mjp::UnetPolicyConfig large = compact;
+  large.horizon = 1024;
+  large.action_dim = 32;
+  EXPECT_EQ(window(large, 1, 100), 0) << "a sweep keeps its states in shared memory";
+  const mjp::UnetPolicyConfig notebook = mjp::NamedConfig("notebook");
+  EXPECT_EQ(window(notebook, 1, 100), 16);
+  EXPECT_EQ(window(notebook, 32, 100), 0) << "the sequential chain by warps of two kinds is faster";
+}
+
+TEST(ExecutionPlanTest, FirstConvolutionsOfManyTermsRunALaunchPerLayer) {
+  mjp::UnetPolicyConfig config = mjp::NamedConfig("notebook");
+  for (const auto& [action_dim, horizon] : {std::pair{2, 16}, {512, 16}, {100, 16}, {16, 1024}}) {
+    config.action_dim = action_dim;
+    config.horizon = horizon;
+    const ExecutionPlan plan = mjp::ChooseExecution(config, {Format::kFp16, 1}, kH200);
+    EXPECT_EQ(plan.form == UnetForm::kLayers, action_dim != 2) << action_dim << ", " << plan.Text();
+  }
+  config = mjp::NamedConfig("notebook");
+  config.action_dim = 16;
+  config.unet.kernel_size = 7;
+  EXPECT_EQ(mjp::ChooseExecution(config, {Format::kFp16, 1}, kH200).form, UnetForm::kLayers);
+}
+
+// Readers run the epilogue of few rows, of one environment each, whose tiles are small.
+TEST(ExecutionPlanTest, ReadersRunTheEpilogueOfFewSmallTiles) {
+  mjp::UnetPolicyConfig config = mjp::NamedConfig("lerobot-128");
+  const auto form = [&](int batch, int window) {
+    return mjp::ChooseExecution(config, {Format::kFp16, batch, window}, kH200).form;
+  };
+  EXPECT_EQ(form(2, 0), UnetForm::kReaderEpilogue);
+  EXPECT_EQ(form(1, 2), UnetForm::kOwnerEpilogue);
+  config.horizon = 128;
+  EXPECT_NE(form(1, 0), UnetForm::kReaderEpilogue);
 }
 
 // The shapes that plans are made of are those of the weights.

@@ -13,6 +13,7 @@
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/unet/layer_unet.h"
 #include "policy/cuda/unet/megakernel_launch.h"
+#include "policy/cuda/unet/unet_shapes.h"
 #include "tests/support/gpu/launch_text.h"
 #include "tests/support/gpu/megakernel_network.h"
 
@@ -61,17 +62,16 @@ class Planner {
     const mjp::NormConvUnetPlan plan(unet, Format::kFp16, horizon_, rows, rows_per_env, arena_);
     return mjp_test::LaunchText(plan.ops()).text() + (plan.Supported() ? "" : "unsupported\n");
   }
-  std::string Persistent(UnetForm form, int rows, int rows_per_env) {
+  std::string Megakernel(int rows, int rows_per_env) {
     const mjp::NormConvUnet unet = Load();
-    const auto plan = mjp::MegakernelLaunch::Measured(unet, Format::kFp16, horizon_, form, rows,
-                                                      rows, rows_per_env, arena_);
-    std::string text = mjp::IsMegakernel(form)
-                           ? mjp_test::LaunchText(plan->layers()->layers()).text()
-                           : mjp_test::LaunchText(plan->reader_layers()).text();
-    mjp_test::LaunchText last(std::vector<mjp::megakernel::EpilogueSource>{plan->last()});
-    text += last.text() + std::to_string(plan->ctas()) + " CTAs of " +
-            std::to_string(plan->shared_bytes()) + " bytes\n";
-    return text + (plan->Supported() ? "" : "unsupported\n");
+    mjp::ExecutionPlan plan;
+    plan.form = UnetForm::kMegakernel;
+    plan.rows = plan.rows_per_launch = rows, plan.window = rows_per_env;
+    const mjp::MegakernelLaunch launch(unet, Format::kFp16, horizon_, plan, arena_);
+    const std::string text = mjp_test::LaunchText(launch.layers().layers()).text() +
+                             std::to_string(launch.ctas()) + " CTAs of " +
+                             std::to_string(launch.shared_bytes()) + " bytes\n";
+    return text + (launch.layers().Supported() ? "" : "unsupported\n");
   }
   size_t bytes() const { return arena_.bytes(); }
 
@@ -90,13 +90,7 @@ class Planner {
 const std::pair<const char*, std::function<std::string(Planner&)>> kForms[] = {
     {"layers", [](Planner& p) { return p.Layers(16, 1) + p.Layers(32, 16); }},
     {"norm_conv", [](Planner& p) { return p.NormConvs(4, 1) + p.NormConvs(32, 16); }},
-    {"reader_epilogue", [](Planner& p) { return p.Persistent(UnetForm::kReaderEpilogue, 1, 1); }},
-    {"owner_epilogue", [](Planner& p) { return p.Persistent(UnetForm::kOwnerEpilogue, 16, 16); }},
-    {"megakernel",
-     [](Planner& p) {
-       return p.Persistent(UnetForm::kMegakernel, 16, 1) +
-              p.Persistent(UnetForm::kMegakernel, 32, 16);
-     }},
+    {"megakernel", [](Planner& p) { return p.Megakernel(16, 1) + p.Megakernel(32, 16); }},
 };
 
 // How many lines a form's text has, the arena's bytes, and the first half of the text's hash.
@@ -134,6 +128,87 @@ TEST(UnetLaunches, AreTheGoldenOnes) {
                         << "; compare it with the one that the commit before writes";
     }
   }
+}
+
+// What the plan computes from shapes alone is what the lowering takes, with weights and memory.
+void ExpectNeeds(const mjp::NormConvUnet& unet, const std::string& network,
+                 const mjp::ExecutionPlan& plan, const std::string& what) {
+  const mjp::UnetPolicyConfig config = ConfigOf(network);
+  const mjp::LaunchNeeds needs =
+      mjp::MegakernelNeeds(mjp::UnetShapes(config), Format::kFp16, config.horizon,
+                           plan.rows_per_launch, std::max(1, plan.window), plan.target);
+  mjp::DeviceArena arena;
+  const mjp::MegakernelLaunch launch(unet, Format::kFp16, config.horizon, plan, arena);
+  EXPECT_EQ(needs.layers_supported, launch.layers().Supported()) << what;
+  EXPECT_EQ(needs.warp_specialized, launch.warp_specialized()) << what;
+  EXPECT_EQ(needs.shared_bytes, launch.shared_bytes()) << what;
+  EXPECT_EQ(needs.ctas, launch.ctas()) << what;
+}
+
+TEST(UnetLaunches, TakeWhatThePlanComputesFromShapes) {
+  int planned = 0;
+  for (const char* network : {"shipped", "compact", "notebook", "lerobot-128", "lerobot"}) {
+    const mjp::Checkpoint checkpoint = NetworkOf(network);
+    mjp::DeviceArena weights;
+    weights.TakeBytes(1);
+    mjp::LayerLoader loader(weights, Format::kFp16);
+    const mjp::NormConvUnet unet = mjp::LoadNormConvUnet(loader, checkpoint, true);
+    for (const int rows : {1, 2, 16, 32}) {
+      mjp::ExecutionPlan plan;
+      plan.rows = plan.rows_per_launch = rows;
+      ExpectNeeds(unet, network, plan, network + (" " + std::to_string(rows)));
+      if (rows <= 16)
+        for (const char* gpu : {"a100", "rtx3090", "orin", "thor"}) {
+          mjp::ExecutionPlan portable = plan;
+          portable.target = mjp::megakernel::Target::On(mjp::GpuTraits::Named(gpu));
+          ExpectNeeds(unet, network, portable, network + (" on " + std::string(gpu)));
+        }
+      if (rows % 16 == 0) plan.window = 16, ExpectNeeds(unet, network, plan, network);
+    }
+    for (const std::string& name : mjp::GpuTraits::Names()) {
+      const mjp::GpuTraits gpu = mjp::GpuTraits::Named(name);
+      for (const int batch : {1, 2, 16, 32, 48, 128}) {
+        for (const int window : {0, 16}) {
+          if (batch * window > mjp::megakernel::kMaxRows) continue;
+          const mjp::ExecutionPlan plan =
+              mjp::ChooseExecution(ConfigOf(network), {Format::kFp16, batch, window}, gpu);
+          if (!mjp::IsMegakernel(plan.form)) continue;
+          ++planned;
+          ExpectNeeds(unet, network, plan, network + (" on " + name));
+        }
+      }
+    }
+  }
+  EXPECT_GT(planned, 0) << "some GPU runs the megakernel";
+}
+
+TEST(UnetLaunches, NormConvSupportsWhatIsComputedFromShapes) {
+  int supported = 0, refused = 0;
+  const auto expect = [&](const mjp::UnetPolicyConfig& config, int rows, const std::string& what) {
+    const mjp::NormConvUnet unet = mjp::UnetShapes(config);
+    const bool computed =
+        mjp::NormConvUnetPlan::Supports(unet, Format::kFp16, config.horizon, rows);
+    mjp::DeviceArena arena;
+    EXPECT_EQ(
+        computed,
+        mjp::NormConvUnetPlan(unet, Format::kFp16, config.horizon, rows, 1, arena).Supported())
+        << what << ", " << rows << " rows";
+    ++(computed ? supported : refused);
+  };
+  for (const int rows : {1, 2, 16, 32, 48, 128}) {
+    for (const char* network : {"shipped", "compact", "notebook", "lerobot-128", "lerobot"})
+      expect(ConfigOf(network), rows, network);
+    for (const std::vector<int>& levels :
+         {std::vector{64}, {96, 192}, {64, 64, 64}, {256, 256}, {1024, 2048}, {32, 96, 160}}) {
+      mjp::UnetPolicyConfig config = ConfigOf("compact");
+      config.unet.down_dims = levels;
+      expect(config, rows, std::to_string(levels[0]));
+      config.horizon = 64;
+      expect(config, rows, std::to_string(levels[0]) + ", horizon 64");
+    }
+  }
+  EXPECT_GT(supported, 20);
+  EXPECT_GT(refused, 20);
 }
 
 TEST(UnetLaunches, EveryFormOfFiveNetworksHasAGolden) {

@@ -22,11 +22,6 @@ class LaunchText {
     for (const Plan& each : plan) Add(each);
   }
   std::string text() const { return out_.str(); }
-  void Add(const mjp::megakernel::EpilogueSource& s) {
-    Epilogue("last", s);
-    Field("values", s.values), Field("split_k", s.split_k);
-    out_ << '\n';
-  }
 
  private:
   // What is not zero: a number, or where an address is in the arena.
@@ -107,31 +102,13 @@ class LaunchText {
     out_ << "?";
   }
 
-  void Epilogue(const char* name, const mjp::megakernel::EpilogueSource& s) {
+  void Epilogue(const char* name, const mjp::megakernel::EpilogueTerms& s) {
     out_ << ' ' << name << " [";
     Field("bias", s.bias), Field("channels", s.channels), Field("norm_scale", s.norm_scale);
     Field("norm_shift", s.norm_shift), Field("group_channels", s.group_channels);
     Field("film_scale", s.film_scale + 1), Field("film_bias", s.film_bias + 1);
     Field("shortcut_bias", s.shortcut_bias);
     out_ << " ]";
-  }
-  void ReaderSource(const char* name, const mjp::megakernel::EpilogueSource& s) {
-    Epilogue(name, s);
-    Field("values", s.values), Field("split_k", s.split_k), Field("residual", s.residual);
-    Field("residual_split_k", s.residual_split_k), Field("shortcut_of_x", s.shortcut_of_x);
-    Field("materialized", s.materialized);
-  }
-  void Add(const mjp::megakernel::ReaderLayer& l) {
-    out_ << "reader_layer";
-    Shape(l.shape);
-    ReaderSource("first", l.source[0]), ReaderSource("second", l.source[1]);
-    ReaderSource("own", l.own);
-    Field("weight", l.weight), Field("partial_sums", l.partial_sums);
-    Field("shortcut_partial_sums", l.shortcut_partial_sums), Field("m_channels", l.m_channels);
-    Field("split_k", l.split_k), Field("rows", l.rows), Field("k_slice", l.k_slice);
-    Field("n_tiles", l.n_tiles), Field("left", l.layout.halo), Field("period", l.layout.period);
-    Field("pitch", l.layout.pitch);
-    out_ << '\n';
   }
   void Box(const char* name, const mjp::megakernel::Mailbox& m) {
     out_ << ' ' << name;

@@ -52,16 +52,19 @@ class PlannedUnet {
 
   // What the kernel is launched with for so many rows, of windows of `window` steps. runs: whether
   // it runs them.
-  mjp::reference::MegakernelProgram Program(int rows, int window, bool* runs) const {
+  // ctas: of the portable form; 0: of Hopper's.
+  mjp::reference::MegakernelProgram Program(int rows, int window, bool* runs, int ctas = 0) const {
     mjp::DeviceArena arena;
     arena.TakeBytes(1);  // or the first activations would stand at null
-    const mjp::MegakernelLayers planned(unet_, mjp::Format::kFp16, horizon_, rows, arena);
+    mjp::megakernel::Target target;
+    target.portable = ctas > 0, target.ctas = ctas;
+    const mjp::MegakernelLayers planned(unet_, mjp::Format::kFp16, horizon_, rows, target, arena);
     *runs = planned.Supported();
     mjp::reference::MegakernelProgram program;
     program.layers = planned.layers();
     program.warp_specialized = planned.warp_specialized();
     program.row_batches = rows > mjp::megakernel::kRowsPerBatch ? 2 : 1;
-    program.rows = rows, program.window = window;
+    program.rows = rows, program.window = window, program.ctas = ctas;
     return program;
   }
 

@@ -23,7 +23,9 @@ class MegakernelRun {
  public:
   static constexpr int kTimestep = 37, kActions = 2;
 
-  MegakernelRun(const std::vector<int>& down_dims, int horizon, int rows, mjp::Format format)
+  // portable: runs on it, whatever the plan for this GPU is; or null.
+  MegakernelRun(const std::vector<int>& down_dims, int horizon, int rows, mjp::Format format,
+                const mjp::megakernel::Target* portable = nullptr)
       : rows(rows), horizon(horizon), format(format), random_(5) {
     mjp::UnetPolicyConfig config;
     config.type = "diffusion";
@@ -34,6 +36,10 @@ class MegakernelRun {
     config.unet.step_embed_dim = 16;
     checkpoint = mjp::RandomCheckpoint(config, {}, 7);
     plan_ = mjp::ChooseExecution(config, {format, rows}, mjp::GpuTraits::Current());
+    if (portable != nullptr) {
+      plan_.form = mjp::UnetForm::kMegakernelPortable, plan_.target = *portable;
+      plan_.rows = plan_.rows_per_launch = rows;
+    }
     if (!Runs()) return;
     weights_ = mjp::DeviceWeights::Get(checkpoint, format, true);
     Make();
@@ -46,10 +52,8 @@ class MegakernelRun {
   }
   // Whether the megakernel takes these rows in one launch here; nothing else may be called if not.
   bool Runs() const { return mjp::IsMegakernel(plan_.form) && plan_.Launches() == 1; }
-  const std::vector<mjp::megakernel::Layer>& layers() const {
-    return denoiser_->layers()->layers();
-  }
-  bool specialized() const { return denoiser_->layers()->warp_specialized(); }
+  const std::vector<mjp::megakernel::Layer>& layers() const { return denoiser_->layers().layers(); }
+  bool specialized() const { return denoiser_->layers().warp_specialized(); }
   const mjp::NormConvUnet& unet() const { return weights_->norm_conv_unet(); }
 
   // Makes a pass of new x, in a launch of its own.

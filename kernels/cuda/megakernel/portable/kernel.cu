@@ -1,0 +1,103 @@
+// The portable form of the megakernel: portable.cuh says what differs from kernel.cu.
+
+#include <algorithm>
+
+#include "kernels/cuda/megakernel/portable/portable.cuh"
+#include "kernels/cuda/megakernel/portable/roles.cuh"
+#include "kernels/cuda/primitives/gpu_traits.h"
+
+namespace mjp::megakernel {
+namespace {
+
+// grid: (plan.ctas), all resident.
+template <Format F>
+__global__ void __launch_bounds__(kMmaThreads, 1)
+    UnetMegakernelPortable(const __grid_constant__ PortableArgs args) {
+  extern __shared__ __align__(128) uint8_t shared[];
+  if (NothingToDo(args.args.common)) return;
+  const PortableLayout smem(args.args, args.plan);
+  CtaState cta = MakeCtaState(args.args.common, smem, shared);
+  RunPortable<F>(cta, args, smem, shared);
+}
+
+// Throws Error(kEnvironment) unless the device holds all CTAs of `plan` at once.
+template <auto kKernel>
+void CheckResident(const PortablePlan& plan) {
+  const GpuTraits& gpu = GpuTraits::Current();
+  CheckCuda(
+      cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, gpu.shared_bytes),
+      "shared memory of the megakernel");
+  int each = 0;
+  CheckCuda(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kKernel, kMmaThreads, plan.shared_bytes),
+      "occupancy of the megakernel");
+  if (each * gpu.multiprocessors >= plan.ctas) return;
+  throw EnvironmentError("the megakernel was planned for " + std::to_string(plan.ctas) +
+                         " blocks at once, and " + gpu.name + " holds " +
+                         std::to_string(each * gpu.multiprocessors) +
+                         " of them; use precision tf32 or fp32, or the CPU backend");
+}
+
+template <Format F>
+void Launch(const PortableArgs& args, cudaStream_t stream) {
+  CheckResident<UnetMegakernelPortable<F>>(args.plan);
+  LaunchPersistent<UnetMegakernelPortable<F>>(args, args.plan.ctas, args.plan.shared_bytes, stream);
+}
+
+}  // namespace
+
+void PlanWithoutHalo(std::vector<Layer>& layers) {
+  for (Layer& s : layers)
+    if (s.shape.in_c > 0 && SharesTaps(s)) s.halo = 0, s.padded_length = s.shape.in_length;
+}
+
+size_t PortableTableBytes(int layer_count) {
+  return size_t{kCtas} * layer_count * sizeof(LayerDescriptor);
+}
+
+PortablePlan PlanPortable(const std::vector<Layer>& layers, const Args& args, Format format,
+                          const Target& target) {
+  constexpr size_t kBeyond = 64;         // the mma of 4 positions reads 8
+  constexpr int kStagesBesideTable = 4;  // with fewer the table is better read through L1
+  PortablePlan plan;
+  plan.ctas = target.ctas;
+  if (plan.ctas < kLeastCtas) return plan;
+  size_t input = 0, accumulators = 0, shortcut = 0;
+  plan.pairs = true;
+  for (const Layer& s : layers) {
+    const int length = s.shape.out_length * s.shape.phases;
+    plan.pairs = plan.pairs && length << s.group_channels_log2 <= 4 * kMmaThreads / 2;
+    if (s.shape.in_c == 0) continue;
+    const size_t bytes = AccumulatorBytes(s.shape.out_length << s.rows_log2, format);
+    input = std::max(input, (size_t{kBlockK} * 2 * s.padded_length << s.rows_log2) + kBeyond);
+    accumulators = std::max(accumulators, bytes);
+    if (s.shape.shortcut) shortcut = std::max(shortcut, bytes);
+  }
+  const size_t behind_input = (std::max(input, shortcut) + 127) / 128 * 128;
+  const size_t sweep =
+      PicardScratchBytes(args.common.picard.window, args.common.length * args.common.action_dim);
+  const auto stages = [&] {
+    const size_t others =
+        PortableLayout(args, plan).end + std::max(sweep, behind_input + accumulators);
+    plan.shared_bytes = others;
+    return others > target.shared_bytes
+               ? 0
+               : static_cast<int>((target.shared_bytes - others) / (kMmaWarps * kStageBytes));
+  };
+  plan.accumulator_offset = static_cast<int>(behind_input);
+  plan.table_in_shared = true;
+  int most = stages();
+  if (most < kStagesBesideTable) plan.table_in_shared = false, most = stages();
+  if (most < kLeastStages) return plan;
+  plan.stages = std::min(most, kMostStages);
+  plan.shared_bytes += static_cast<size_t>(plan.stages) * kMmaWarps * kStageBytes;
+  return plan;
+}
+
+void LaunchPortable(Format format, const PortableArgs& args, cudaStream_t stream) {
+  if (format == Format::kFp16) return Launch<Format::kFp16>(args, stream);
+  if (format == Format::kBf16) return Launch<Format::kBf16>(args, stream);
+  throw Unsupported("the megakernel has fp16 and bf16 kernels alone");
+}
+
+}  // namespace mjp::megakernel

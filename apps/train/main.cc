@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "apps/stop_signal.h"
+#include "apps/train/distillation/distill.h"
 #include "apps/train/imitation/train_by_lessons.h"
 #include "apps/train/imitation/train_on_dataset.h"
 #include "apps/train/recipe.h"
@@ -135,6 +136,16 @@ void AddLessonOptions(CLI::App& app, mjp::app::LessonTraining& lessons) {
           lessons.how.width);
 }
 
+void AddDistillation(CLI::App& app, std::string& teacher) {
+  auto* distill =
+      app.add_option("--distill", teacher,
+                     "A policy for Push-T: its student, which needs one network pass, is made")
+          ->type_name("DIR");
+  for (const char* name : {"--dataset", "--expert", "--data", "--demonstrate", "--recording"}) {
+    distill->excludes(app.get_option(name));
+  }
+}
+
 void AddRunOptions(CLI::App& app, mjp::app::TrainOptions& options, int& gpus) {
   app.add_option("--out", options.out, "Folder of the run; one that exists is continued")
       ->required()
@@ -204,11 +215,13 @@ int RunMain(int argc, char** argv) {
   mjp::app::TrainOptions options;
   mjp::app::ImitationOptions imitation;
   mjp::app::LessonTraining lessons;
+  std::string teacher;
   int gpus = 1;
   mjp::app::AddCommonOptions(app, mjp::app::VersionText("mjpolicy-train"));
   AddDataOptions(app, options);
   AddDatasetOptions(app, imitation);
   AddLessonOptions(app, lessons);
+  AddDistillation(app, teacher);
   AddRunOptions(app, options, gpus);
   AddNetworkOptions(app, options.architecture, options.optimizer);
   AddStepOptions(app, options.step);
@@ -218,7 +231,8 @@ int RunMain(int argc, char** argv) {
   std::ofstream silence;
   std::ostream& progress = ranks.rank() == 0 ? std::cout : silence;
   const bool complete =
-      !lessons.model.empty()
+      !teacher.empty() ? mjp::app::Distill(teacher, options, ranks, progress, stop)
+      : !lessons.model.empty()
           ? mjp::app::TrainByLessons(lessons, imitation, options, ranks, progress, stop)
       : imitation.data.folder.empty()
           ? mjp::app::Train(options, ranks, progress, stop)

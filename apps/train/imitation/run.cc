@@ -68,11 +68,18 @@ void ImitationRun::Add(const RecordedFrames& frames) {
   MakeStep();
 }
 
+void ImitationRun::ScoreBy(ScoreOptions score) {
+  score.on_cpu = !device_.is_cuda();
+  score_every_ = score.every;
+  scorer_.emplace(score);
+}
+
 bool ImitationRun::Train(double until, std::ostream& progress) {
   progress << parameters_.size() << " parameters, " << frames_.frames() << " frames of "
            << frames_.begin.size() - 1 << " episodes, " << step_->samples()
            << " samples to train on, on " << device_ << ", from step " << done_.step << std::endl;
-  double begin = Now() - done_.seconds, saved = Now();
+  double begin = Now() - done_.seconds;
+  double saved = Now(), scored = done_.seconds;
   while (Progress() < until && !stop_) {
     optimizer_.SetStep(done_.step, Progress());
     step_->Run();
@@ -83,25 +90,22 @@ bool ImitationRun::Train(double until, std::ostream& progress) {
     measured_ |= border;
     if (measured_) done_.seconds = Now() - begin;
     if (border) Log(progress);
-    const bool score = scorer_ && done_.seconds - scored_ > score_every_;
-    if (!score && Now() - saved <= options_.save_every) continue;
-    const double before = Now();
-    Save();
-    if (score) PlayScored(progress);
-    saved = Now();
-    if (score) begin += saved - before;  // no time of the training
+    if (Now() - saved > options_.save_every) {
+      Save();
+      saved = Now();
+    }
+    if (scorer_ && done_.seconds - scored > score_every_) {
+      const double before = Now();
+      Save();
+      PlayScored(progress);
+      saved = Now();
+      begin += saved - before;  // no time of the training
+      scored = done_.seconds;
+    }
   }
   Save();
-  const bool complete = Progress() >= 1;
-  if (complete && scorer_ && !stop_) PlayScored(progress);
+  if (scorer_ && !stop_) PlayScored(progress);
   return Progress() >= until;
-}
-
-void ImitationRun::ScoreBy(ScoreOptions score) {
-  score.on_cpu = !device_.is_cuda();
-  score_every_ = score.every;
-  scored_ = done_.seconds;
-  scorer_.emplace(score);
 }
 
 double ImitationRun::Progress() const {
@@ -115,19 +119,6 @@ void ImitationRun::Save() const {
   WriteCheckpoint(checkpoint(), parameters_.Export(policy_, optimizer_.average()),
                   WeightFormat::kF16);
   SaveRunState(StatePath(), optimizer_, done_, device_, options_.architecture.prediction);
-}
-
-// Scores the checkpoint that was saved.
-void ImitationRun::PlayScored(std::ostream& progress) {
-  const Score score = scorer_->Play(checkpoint(), stop_);
-  logged_ = Now();
-  scored_ = done_.seconds;
-  if (stop_) return;  // of some starts alone
-  log_->Add(done_.step, done_.seconds, score);
-  progress << "scored at step " << done_.step << ": success " << std::fixed << std::setprecision(1)
-           << 100 * score.success << " % of " << score.episodes << ", reward "
-           << std::setprecision(3) << score.reward << ", in " << std::setprecision(1)
-           << score.seconds << " s" << std::defaultfloat << std::endl;
 }
 
 void ImitationRun::Log(std::ostream& progress) {
@@ -151,6 +142,18 @@ void ImitationRun::Log(std::ostream& progress) {
   progress << std::setprecision(1) << "  " << line.steps_per_second << " steps/s"
            << std::defaultfloat << std::endl;
   logged_ = Now();
+}
+
+// Scores the checkpoint that was saved.
+void ImitationRun::PlayScored(std::ostream& progress) {
+  const Score score = scorer_->Play(checkpoint(), stop_);
+  logged_ = Now();
+  if (stop_) return;  // of some starts alone
+  log_->Add(done_.step, done_.seconds, score);
+  progress << "scored at step " << done_.step << ": success " << std::fixed << std::setprecision(1)
+           << 100 * score.success << " % of " << score.episodes << ", reward "
+           << std::setprecision(3) << score.reward << ", in " << std::setprecision(1)
+           << score.seconds << " s" << std::defaultfloat << std::endl;
 }
 
 }  // namespace mjp::app

@@ -29,8 +29,7 @@ class ImitationRun {
   ImitationRun(const ImitationRun&) = delete;
   ImitationRun& operator=(const ImitationRun&) = delete;
 
-  // Scores the policy from now on: every score.every seconds of training, and at its end. Throws
-  // Error for a file that is no task.
+  // Scores the checkpoint in a task: every score.every seconds of training, and at its end.
   void ScoreBy(ScoreOptions score);
   // Trains up to `until`, a share of the whole training, and saves checkpoint and state; while it
   // trains every options.save_every seconds. Returns whether it has come so far; false: `stop`.
@@ -62,8 +61,8 @@ class ImitationRun {
   RunProgress done_;
   std::optional<TrainingLog> log_;
   std::optional<Scorer> scorer_;
-  double score_every_ = 0, scored_ = 0;  // seconds of training
-  bool measured_ = false;                // whether the clock runs
+  double score_every_ = 0;  // seconds of training
+  bool measured_ = false;   // whether the clock runs
   double logged_;
 };
 

@@ -29,15 +29,15 @@ bool TrainOnDataset(const ImitationOptions& imitation, const TrainOptions& optio
   if (ranks.size() > 1)
     throw Error(ExitCode::kUsage, "--dataset trains on one GPU: leave --gpus out");
   ChooseDevice(options.device, ranks);  // before the frames are read
-  const RecordedOptions recorded = DataOptionsOf(imitation, options);
-  RecordedFrames frames = LoadRecordedFrames(recorded, stop);
+  const RecordedOptions read = DataOptionsOf(imitation, options);
+  RecordedFrames frames = LoadRecordedFrames(read, stop);
   Json data = {
       {"frames", frames.frames()}, {"fps", frames.fps}, {"validation", imitation.data.validation}};
   for (const CameraFeature& camera : frames.cameras) data["cameras"].push_back(camera.name);
   ImitationRun run(std::move(frames), imitation.shape, data, /*grows=*/false, options, ranks, stop);
   if (!imitation.score.task.empty()) {
     ScoreOptions score = imitation.score;
-    score.threads = recorded.threads;
+    score.threads = read.threads;
     run.ScoreBy(score);
   }
   return run.Train(1, progress);

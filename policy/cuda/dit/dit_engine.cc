@@ -228,6 +228,7 @@ void DitEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
   const PictureSource source = SourceOf(config_, input);
   input_.Write(*checkpoint_, options_.sampler, input, &pool_);
   chain_.UploadGiven(input, arena_);
+  chain_.WriteHeld(*checkpoint_, input);
   arena_.Upload(given_, input.global_cond.data(), input.global_cond.size_bytes());
   trace_ = trace;
   const cudaStream_t stream = stream_.get();

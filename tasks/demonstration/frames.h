@@ -17,10 +17,10 @@ namespace mjp::app {
 struct PictureOptions {
   int width = 0, height = 0;  // pixels; 0: the camera's resolution in the model, else 320 x 240
   bool video = false;         // AV1 instead of PNG files
+  int cuda_device = -1;       // on which they are drawn, if OpenGL can; negative: any
 
   // Reads "320x240". Throws Error naming `option`.
   void SetSize(const char* option, const std::string& text);
-  int cuda_device = -1;       // on which they are drawn, if OpenGL can; negative: any
 };
 
 // Size of a camera's pictures.

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "tasks/demonstration/checkpoint_demonstrator.h"
-#include "tasks/demonstration/lesson.h"
+#include "tasks/demonstration/lessons/lesson.h"
 #include "tasks/task_code.h"
 
 namespace mjp::app {

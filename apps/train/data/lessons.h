@@ -7,7 +7,7 @@
 #include <string>
 
 #include "apps/train/data/recorded_frames.h"
-#include "tasks/demonstration/lesson_options.h"
+#include "tasks/demonstration/lessons/lesson_options.h"
 
 namespace mjp::app {
 

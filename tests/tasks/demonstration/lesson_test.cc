@@ -1,7 +1,7 @@
 // Lessons of an expert: what is taught is the expert's answer to what is seen, what is executed
 // strays from it, and after a learner the expert goes on from where that got to.
 
-#include "tasks/demonstration/lesson.h"
+#include "tasks/demonstration/lessons/lesson.h"
 
 #include <gmock/gmock.h>
 

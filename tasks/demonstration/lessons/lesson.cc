@@ -1,4 +1,4 @@
-#include "tasks/demonstration/lesson.h"
+#include "tasks/demonstration/lessons/lesson.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-#ifndef TASKS_DEMONSTRATION_LESSON_H_
-#define TASKS_DEMONSTRATION_LESSON_H_
+#ifndef TASKS_DEMONSTRATION_LESSONS_LESSON_H_
+#define TASKS_DEMONSTRATION_LESSONS_LESSON_H_
 
 #include <cstdint>
 #include <memory>
@@ -10,7 +10,7 @@
 #include "tasks/demonstration/demonstrator.h"
 #include "tasks/demonstration/episode_world.h"
 #include "tasks/demonstration/frames.h"
-#include "tasks/demonstration/lesson_options.h"
+#include "tasks/demonstration/lessons/lesson_options.h"
 
 namespace mjp::app {
 
@@ -51,4 +51,4 @@ class LessonPlayer {
 
 }  // namespace mjp::app
 
-#endif  // TASKS_DEMONSTRATION_LESSON_H_
+#endif  // TASKS_DEMONSTRATION_LESSONS_LESSON_H_

@@ -18,7 +18,7 @@ using mjp::datasets::Dataset;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const std::string kArm = MJPOLICY_SOURCE_DIR "/tests/support/models/arm_lift.xml";
+const std::string kArm = MJPOLICY_SOURCE_DIR "/models/arm_lift.xml";
 
 class RecordingTest : public testing::Test {
  protected:

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 const std::string kSource = MJPOLICY_SOURCE_DIR;
 
 std::shared_ptr<const TaskFile> Arm() {
-  return std::make_shared<const TaskFile>(kSource + "/tests/support/models/arm_lift.xml");
+  return std::make_shared<const TaskFile>(kSource + "/models/arm_lift.xml");
 }
 
 class SessionTest : public ::testing::Test {

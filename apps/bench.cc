@@ -73,9 +73,9 @@ void TakeModel(Arguments& arguments) {
   }
   std::erase_if(arguments.suites, IsModel);
   if (arguments.bench.model.empty() || Chosen("episode", arguments.suites)) return;
-  throw mjp::Error(mjp::ExitCode::kUsage,
-                   "a task file is for the suite episode: mjpolicy bench episode " +
-                       arguments.bench.model);
+  throw mjp::Error(
+      mjp::ExitCode::kUsage,
+      "a task file is for the suite episode: mjpolicy bench episode " + arguments.bench.model);
 }
 
 int Run(Arguments& arguments) {
@@ -121,11 +121,11 @@ Action AddBench(CLI::App& app) {
   for (const auto& [name, suite] : Suites()) names.push_back(name);
   const CLI::Validator known = OneOf(names);
   CLI::Validator suite(known.get_description());
-  suite.operation([known](const std::string& word) {
-    return IsModel(word) ? std::string() : known(word);
-  });
+  suite.operation(
+      [known](const std::string& word) { return IsModel(word) ? std::string() : known(word); });
   command
-      ->add_option("suites", arguments->suites, "Which suites; after episode a task file, MODEL.xml")
+      ->add_option("suites", arguments->suites,
+                   "Which suites; after episode a task file, MODEL.xml")
       ->type_name("")
       ->check(suite)
       ->default_str("all but act, dit and episode");

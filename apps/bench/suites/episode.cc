@@ -22,9 +22,10 @@ BenchRow PerStep(const std::string& name, double seconds, const LoopTimes& loop,
 
 BenchRows BenchEpisode(const BenchOptions& options) {
   if (options.model.empty() || options.checkpoint.empty()) {
-    throw Error(ExitCode::kUsage,
-                "bench episode needs a task file and --checkpoint DIR, as in: mjpolicy bench episode "
-                "models/cart_pole.xml --checkpoint cart_random");
+    throw Error(
+        ExitCode::kUsage,
+        "bench episode needs a task file and --checkpoint DIR, as in: mjpolicy bench episode "
+        "models/cart_pole.xml --checkpoint cart_random");
   }
   const auto file = std::make_shared<TaskFile>(options.model);
   const MjcfTask task(file);
@@ -39,9 +40,9 @@ BenchRows BenchEpisode(const BenchOptions& options) {
   std::unique_ptr<Policy> policy = Policy::Create(options.network, evaluation.policy);
   const bool device = policy->options().backend == Backend::kCuda;
   const std::atomic<bool> never = false;
-  const EvaluationResult result = Evaluate(task, evaluation, std::move(policy),
-                                           ShardIndices(evaluation), [](const EpisodeResult&) {},
-                                           never);
+  const EvaluationResult result = Evaluate(
+      task, evaluation, std::move(policy), ShardIndices(evaluation), [](const EpisodeResult&) {},
+      never);
   const LoopTimes& loop = result.loop;
   const double all = result.seconds;
   BenchRows rows = {PerStep("physics and judgement", loop.physics, loop, all),
@@ -56,8 +57,8 @@ BenchRows BenchEpisode(const BenchOptions& options) {
   } else {
     rows.push_back(PerStep("policy", loop.policy, loop, all));
   }
-  rows.push_back(
-      PerStep("the rest", std::max(0.0, all - loop.physics - loop.pictures - loop.policy), loop, all));
+  rows.push_back(PerStep(
+      "the rest", std::max(0.0, all - loop.physics - loop.pictures - loop.policy), loop, all));
   rows.push_back(PerStep("all", all, loop, all));
   rows.back().unit = "control steps";
   return rows;

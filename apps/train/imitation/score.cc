@@ -42,10 +42,11 @@ Score Scorer::Play(const std::string& checkpoint, const std::atomic<bool>& stop)
     options.policy.sampler.steps = kSteps;
   }
   TakeAttributes(file_->policy().config, options);
-  options.policy.sampler.hold_noise = ResolveHoldNoise(
-      options.policy.sampler, *loaded, ResolveActionSteps(options, loaded->config));
-  const EvaluationResult result = Evaluate(task, options, Policy::Create(loaded, options.policy),
-                                           ShardIndices(options), [](const EpisodeResult&) {}, stop);
+  options.policy.sampler.hold_noise = ResolveHoldNoise(options.policy.sampler, *loaded,
+                                                       ResolveActionSteps(options, loaded->config));
+  const EvaluationResult result = Evaluate(
+      task, options, Policy::Create(loaded, options.policy), ShardIndices(options),
+      [](const EpisodeResult&) {}, stop);
   Score score;
   score.episodes = static_cast<int>(result.episodes.size());
   for (const EpisodeResult& episode : result.episodes) {

@@ -36,8 +36,8 @@ TEST(TaskTest, IsCheckedRecordedTrainedAndScored) {
   EXPECT_THAT(outcome.text, AllOf(HasSubstr("step 100  100.0 %"), HasSubstr("held out"),
                                   HasSubstr("scored at step 100: success ")));
   const std::string scores = mjp_test::ReadText(run + "/scores.csv");
-  EXPECT_THAT(scores, AllOf(HasSubstr("step,seconds,episodes,success,reward\n"),
-                            HasSubstr("\n100,")));
+  EXPECT_THAT(scores,
+              AllOf(HasSubstr("step,seconds,episodes,success,reward\n"), HasSubstr("\n100,")));
   // the file's units are those of the data that it was recorded with
   outcome =
       RunMjpolicy("check " + cart + "--checkpoint " + checkpoint + " --out " + (folder / "check"));

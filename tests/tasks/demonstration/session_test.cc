@@ -44,8 +44,7 @@ const mjtNum* Site(RecordingSession& session, const char* name) {
 }
 
 const mjtNum* Cube(RecordingSession& session) {
-  return session.world().data()->xpos +
-         3 * mj_name2id(session.world().model(), mjOBJ_BODY, "cube");
+  return session.world().data()->xpos + 3 * mj_name2id(session.world().model(), mjOBJ_BODY, "cube");
 }
 
 void Steps(RecordingSession& session, int steps) {

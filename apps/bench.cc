@@ -7,6 +7,7 @@
 #include "apps/bench/device.h"
 #include "apps/commands.h"
 #include "apps/policy_options.h"
+#include "base/error.h"
 #include "base/folders.h"
 #include "base/number_range.h"
 #include "policy/checkpoint/checkpoint.h"
@@ -22,8 +23,8 @@ struct Arguments {
   std::string json, baseline;
 };
 
-// Named alone: these have large networks of their own.
-constexpr const char* kOnlyByName[] = {"act", "dit"};
+// Named alone: these have large networks, or a model, of their own.
+constexpr const char* kOnlyByName[] = {"act", "dit", "episode"};
 
 bool Chosen(const std::string& suite, const std::vector<std::string>& chosen) {
   if (chosen.empty()) return std::ranges::find(kOnlyByName, suite) == std::end(kOnlyByName);
@@ -36,7 +37,8 @@ const std::vector<std::pair<std::string, Suite>>& Suites() {
       {"kernels", BenchKernels}, {"ladder", BenchLadder},     {"pass", BenchPass},
       {"chunk", BenchChunk},     {"parallel", BenchParallel}, {"decision", BenchDecision},
       {"load", BenchLoad},       {"batch", BenchBatch},       {"pictures", BenchPictures},
-      {"physics", BenchPhysics}, {"act", BenchAct},           {"dit", BenchDit}};
+      {"physics", BenchPhysics}, {"act", BenchAct},           {"dit", BenchDit},
+      {"episode", BenchEpisode}};
   return suites;
 }
 
@@ -61,10 +63,26 @@ nlohmann::ordered_json ToJson(const BenchRow& row) {
           {"per_second", row.Rate()}, {"note", row.note}};
 }
 
+bool IsModel(const std::string& word) { return word.ends_with(".xml"); }
+
+// A task file stands among the suites: that of the suite episode.
+void TakeModel(Arguments& arguments) {
+  for (const std::string& word : arguments.bench.suites) {
+    if (IsModel(word)) arguments.bench.model = word;
+  }
+  std::erase_if(arguments.bench.suites, IsModel);
+  if (arguments.bench.model.empty() || Chosen("episode", arguments.bench.suites)) return;
+  throw mjp::Error(
+      mjp::ExitCode::kUsage,
+      "a task file is for the suite episode: mjpolicy bench episode " + arguments.bench.model);
+}
+
 int Run(Arguments& arguments) {
   BenchOptions& bench = arguments.bench;
   bench.network = arguments.checkpoint.empty() ? mjp::NamedNetwork(arguments.network)
                                                : mjp::LoadCheckpoint(arguments.checkpoint);
+  bench.checkpoint = arguments.checkpoint;
+  TakeModel(arguments);
   const std::string what =
       arguments.checkpoint.empty() ? arguments.network + ", random weights" : arguments.checkpoint;
   const Machine machine = DescribeMachine();
@@ -100,10 +118,16 @@ Action AddBench(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench", "Measure kernels, network, pictures, physics");
   std::vector<std::string> names;
   for (const auto& [name, suite] : Suites()) names.push_back(name);
-  command->add_option("suites", arguments->bench.suites, "Which suites")
+  const CLI::Validator known = OneOf(names);
+  CLI::Validator suite(known.get_description());
+  suite.operation(
+      [known](const std::string& word) { return IsModel(word) ? std::string() : known(word); });
+  command
+      ->add_option("suites", arguments->bench.suites,
+                   "Which suites; after episode a task file, MODEL.xml")
       ->type_name("")
-      ->check(OneOf(names))
-      ->default_str("all but act and dit");
+      ->check(suite)
+      ->default_str("all but act, dit and episode");
   command->add_option("--network", arguments->network, "Which network, with random weights")
       ->type_name("")
       ->check(OneOf(mjp::NamedNetworks()))

@@ -93,8 +93,7 @@ int Run(int argc, char** argv) {
       ->type_name("WxH")
       ->needs(record)
       ->default_str("the camera's resolution, else 320x240");
-  app.add_flag("--video", options.pictures.video, "Record AV1 instead of PNG files")
-      ->needs(record);
+  app.add_flag("--video", options.pictures.video, "Record AV1 instead of PNG files")->needs(record);
   auto* seed = app.add_option("--seed", options.seed, "Seed of the first episode")
                    ->default_str("100000; 0 with --record, as mjpolicy record");
   app.add_option("--backend", backend, "Where the network runs")
@@ -152,8 +151,9 @@ int Run(int argc, char** argv) {
   if (!options.record.empty() && seed->count() == 0) options.seed = 0;
   if (!picture.empty()) options.pictures.SetSize("--picture", picture);
   if (!options.record.empty() && options.model.empty()) {
-    throw mjp::Error(mjp::ExitCode::kUsage, "--record needs a task file: mjpolicy-viewer MODEL.xml "
-                                            "--record DIR");
+    throw mjp::Error(mjp::ExitCode::kUsage,
+                     "--record needs a task file: mjpolicy-viewer MODEL.xml "
+                     "--record DIR");
   }
   if (!script.empty()) CheckPictureSize(options);
   if (!script.empty()) return mjp::app::RunScript(options, script, out);

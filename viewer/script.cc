@@ -155,8 +155,8 @@ class Script {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     Checked();
-    std::printf("kept %lld\n", static_cast<long long>(
-                                    viewer_.simulation().snapshot()->recording->kept));
+    std::printf("kept %lld\n",
+                static_cast<long long>(viewer_.simulation().snapshot()->recording->kept));
     std::fflush(stdout);
     return true;
   }

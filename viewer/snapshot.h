@@ -80,9 +80,9 @@ struct RecordingState {
   int64_t kept = 0;  // episodes of the data set that cannot be lost any more
   int steps = 0;     // of an episode, at most
   double reward = 0;
-  std::string hand;                    // that is driven; empty: numbers of the action are
-  std::array<double, 3> target = {};   // of the hand
-  int numbers = 0, gripper = -1;       // of an action; the one that J and K drive
+  std::string hand;                   // that is driven; empty: numbers of the action are
+  std::array<double, 3> target = {};  // of the hand
+  int numbers = 0, gripper = -1;      // of an action; the one that J and K drive
 };
 
 // The state of the simulation at one moment. Never changes once published.
@@ -163,10 +163,10 @@ struct DragCommand {
 };
 // What a person says of the episode.
 enum class EpisodeCommand { kStart, kKeep, kDiscard, kSkip };
-using Command = std::variant<PlayCommand, RunCommand, RestartCommand, SeekCommand, SpeedCommand,
-                             PolicyCommand, CheckpointCommand, ModelCommand, TraceCommand,
-                             KeypointCommand, SampleCommand, PerturbCommand, DriveCommand,
-                             DragCommand, EpisodeCommand>;
+using Command =
+    std::variant<PlayCommand, RunCommand, RestartCommand, SeekCommand, SpeedCommand, PolicyCommand,
+                 CheckpointCommand, ModelCommand, TraceCommand, KeypointCommand, SampleCommand,
+                 PerturbCommand, DriveCommand, DragCommand, EpisodeCommand>;
 
 }  // namespace mjp::app
 

@@ -30,6 +30,7 @@ struct BenchOptions {
   double seconds = 1;  // of measuring per row
   int decisions = 0;   // where the suite counts them; 0: as it sees fit
   std::shared_ptr<const mjp::Checkpoint> network;
+  std::string checkpoint, model;  // of the suite episode: directory, task file
   mjp::PolicyOptions policy;
   RendererKind renderer = RendererKind::kRaster;  // of the suite decision
   std::vector<std::string> suites;                // that were named; none: all but the large ones
@@ -66,6 +67,7 @@ BenchRows BenchBatch(const BenchOptions& options);     // episodes: physics, pic
 BenchRows BenchLoad(const BenchOptions& options);      // what passes before the first decision
 BenchRows BenchPictures(const BenchOptions& options);
 BenchRows BenchPhysics(const BenchOptions& options);
+BenchRows BenchEpisode(const BenchOptions& options);  // of a task file, by what takes the time
 // Of LeRobot's ACT and multi_task_dit, whatever the network asked for.
 BenchRows BenchAct(const BenchOptions& options);
 BenchRows BenchDit(const BenchOptions& options);

@@ -50,10 +50,11 @@ void TaskChoice::AddTo(CLI::App& command, EvaluationOptions& options) {
       ->check(OneOf(TaskNames()))
       ->default_str(kDefaultTask)
       ->excludes(file);
-  AddChoice<Through>(command, "--through",
-                     "Policy beside a batch of episodes, or in the plugin, one at a time: what task "
-                     "files take without --batch and disturbances",
-                     {{"batch", Through::kBatch}, {"plugin", Through::kPlugin}}, options.through);
+  AddChoice<Through>(
+      command, "--through",
+      "Policy beside a batch of episodes, or in the plugin, one at a time: what task "
+      "files take without --batch and disturbances",
+      {{"batch", Through::kBatch}, {"plugin", Through::kPlugin}}, options.through);
   through_ = command.get_option("--through");
   command_ = &command;
   command

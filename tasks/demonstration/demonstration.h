@@ -16,11 +16,11 @@ namespace mjp::app {
 // An episode that somebody has shown: its actions are all that it takes to have it again.
 struct Demonstration {
   EpisodeResult result;
-  std::vector<std::vector<float>> actions;  // (control steps, numbers of an action)
-  std::vector<float> rewards;               // after each
-  std::vector<bool> success;                // after each
+  std::vector<std::vector<float>> actions;    // (control steps, numbers of an action)
+  std::vector<float> rewards;                 // after each
+  std::vector<bool> success;                  // after each
   std::shared_ptr<const EpisodeStart> start;  // null: that of the seed
-  std::vector<uint64_t> states;             // a hash of all that moves: the start, then after each
+  std::vector<uint64_t> states;  // a hash of all that moves: the start, then after each
 };
 
 // Of all that moves, for Demonstration::states.

@@ -66,8 +66,7 @@ DemonstrationWriter::DemonstrationWriter(const RecordOptions& options,
 
 void DemonstrationWriter::Save(const Demonstration& shown) {
   try {
-    Replay(replay_, shown,
-           [&](int step) { writer_.AddFrame(frames_.Make(replay_, shown, step)); });
+    Replay(replay_, shown, [&](int step) { writer_.AddFrame(frames_.Make(replay_, shown, step)); });
   } catch (...) {
     writer_.DropEpisode();
     throw;

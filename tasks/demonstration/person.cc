@@ -9,9 +9,9 @@
 namespace mjp::app {
 namespace {
 
-constexpr double kHandSpeed = 0.35;   // reaches of the arm a second
-constexpr double kTurnSpeed = 1.2;    // radians a second
-constexpr double kRangeSeconds = 1.5; // for a number to go through its range
+constexpr double kHandSpeed = 0.35;    // reaches of the arm a second
+constexpr double kTurnSpeed = 1.2;     // radians a second
+constexpr double kRangeSeconds = 1.5;  // for a number to go through its range
 constexpr int kIterations = 30;
 constexpr mjtNum kDamping = 0.02;     // of the arm's reach
 constexpr mjtNum kLongestStep = 0.2;  // of a joint in an iteration, radians or metres
@@ -267,8 +267,8 @@ void Person::Act(const mjModel*, const mjData* data, std::span<mjtNum> action) {
     if (keeps_[number]) {
       action_[number] += share * (range.high - range.low) * file_.period() / kRangeSeconds;
     } else {
-      action_[number] =
-          rest_[number] + share * (share > 0 ? range.high - rest_[number] : rest_[number] - range.low);
+      action_[number] = rest_[number] + share * (share > 0 ? range.high - rest_[number]
+                                                           : rest_[number] - range.low);
     }
     action_[number] = std::clamp<mjtNum>(action_[number], range.low, range.high);
   };

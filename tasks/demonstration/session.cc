@@ -97,14 +97,13 @@ void RecordingSession::Keep() {
   if (!showing_.shown().result.valid) {
     throw BadInput("this episode cannot be kept: " + showing_.shown().result.reason);
   }
-  saving_ = std::async(std::launch::async,
-                       [this, shown = showing_.shown()] { writer_.Save(shown); });
+  saving_ =
+      std::async(std::launch::async, [this, shown = showing_.shown()] { writer_.Save(shown); });
   Next();
 }
 
 bool RecordingSession::saving() {
-  return saving_.valid() &&
-         saving_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  return saving_.valid() && saving_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
 }
 
 void RecordingSession::CheckSaved() {

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "policy/option_names.h"
 #include "tasks/evaluation/plugin_attributes.h"
-#include "tasks/mjcf/batch.h"
+#include "tasks/mjcf/batch/mjcf_batch.h"
 #include "tasks/mjcf/hosted.h"
 
 namespace mjp::app {

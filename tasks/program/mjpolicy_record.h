@@ -16,8 +16,8 @@ typedef struct MjpRecorder MjpRecorder;
 
 /* Opens a recorder for a task file (docs/tasks.md), whose policy says what is seen and driven; its
    checkpoint is not needed. `dataset` is a folder, new or recorded so before. Pictures have width x
-   height pixels; 0 and 0: the camera's resolution, else 320 x 240. NULL where it cannot: `error`, of
-   `error_size` bytes, then says why. */
+   height pixels; 0 and 0: the camera's resolution, else 320 x 240. NULL where it cannot: `error`,
+   of `error_size` bytes, then says why. */
 MjpRecorder* mjp_record_open(const char* task_file, const char* dataset, int width, int height,
                              char* error, int error_size);
 

@@ -31,13 +31,12 @@ int Kept(MjpRecorder* recorder, Function&& function) noexcept {
 }  // namespace
 
 MJP_RECORD_EXPORT MjpRecorder* mjp_record_open(const char* task_file, const char* dataset,
-                                               int width, int height, char* error,
-                                               int error_size) {
+                                               int width, int height, char* error, int error_size) {
   std::string why = "a task file and a data set are needed";
   try {
     if (task_file && dataset) {
-      return new MjpRecorder{
-          mjp::app::ProgramRecorder(task_file, dataset, {width, height, false}), ""};
+      return new MjpRecorder{mjp::app::ProgramRecorder(task_file, dataset, {width, height, false}),
+                             ""};
     }
   } catch (const std::exception& thrown) {
     why = thrown.what();

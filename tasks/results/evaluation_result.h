@@ -16,7 +16,6 @@ struct StageSummary {
   double median = 0, p99 = 0, total = 0;
 };
 
-// What one run of an evaluation gave.
 // Where a batch's wall time went, seconds.
 struct LoopTimes {
   double physics = 0, pictures = 0;  // zeros where the task does not say
@@ -24,6 +23,7 @@ struct LoopTimes {
   int64_t steps = 0;                 // control steps of all episodes
 };
 
+// What one run of an evaluation gave.
 struct EvaluationResult {
   std::vector<EpisodeResult> episodes;  // finished in this run, in order of index
   std::vector<std::string> videos;      // files written

@@ -18,7 +18,7 @@ using mjp::datasets::Dataset;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const std::string kArm = MJPOLICY_SOURCE_DIR "/tests/support/models/arm_lift.xml";
+const std::string kArm = MJPOLICY_SOURCE_DIR "/models/arm_lift.xml";
 
 class RecordingTest : public testing::Test {
  protected:
@@ -34,10 +34,11 @@ class RecordingTest : public testing::Test {
 };
 
 TEST_F(RecordingTest, KeepsWhatIsKeptAndNothingElse) {
-  const Outcome outcome = mjp_test::Run(Command("episode start\ndrive 1 0 -1 0\nrun 12\ndrive 0 0 0 -1\n"
-                                      "run 15\nseek 5\nrun 8\nepisode keep\nepisode start\nrun 6\n"
-                                      "episode discard\nepisode skip\nepisode start\nrun 4\n"
-                                      "episode keep\nsaved\nepisode start\nrun 3\n"));
+  const Outcome outcome =
+      mjp_test::Run(Command("episode start\ndrive 1 0 -1 0\nrun 12\ndrive 0 0 0 -1\n"
+                            "run 15\nseek 5\nrun 8\nepisode keep\nepisode start\nrun 6\n"
+                            "episode discard\nepisode skip\nepisode start\nrun 4\n"
+                            "episode keep\nsaved\nepisode start\nrun 3\n"));
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("data set data: 2 episodes"));
   Dataset dataset(folder_ / "data");
@@ -58,10 +59,10 @@ TEST_F(RecordingTest, KilledItHasWhatItSaid) {
   const std::string log = folder_ / "log";
   size_t before = 0;
   for (int round = 1; round <= 3; ++round) {
-    const Outcome killed =
-        mjp_test::Run("(" + Command(lines) + ") > " + log + " 2>&1 & while kill -0 $! && [ $(grep -c kept " +
-            log + ") -lt " + std::to_string(round) + " ]; do sleep 0.01; done; sleep 0.0" +
-            std::to_string(2 * round) + "; kill -9 $!; wait $!");
+    const Outcome killed = mjp_test::Run(
+        "(" + Command(lines) + ") > " + log + " 2>&1 & while kill -0 $! && [ $(grep -c kept " +
+        log + ") -lt " + std::to_string(round) + " ]; do sleep 0.01; done; sleep 0.0" +
+        std::to_string(2 * round) + "; kill -9 $!; wait $!");
     EXPECT_EQ(killed.code, 137) << killed.text << ReadText(log);
     ASSERT_EQ(RunMjpolicy("dataset " + (folder_ / "data") + " --finish").code, 0);
     Dataset dataset(folder_ / "data");
@@ -78,7 +79,7 @@ TEST_F(RecordingTest, WrongCommandsAreExplained) {
   outcome = mjp_test::Run(MJPOLICY_VIEWER " " + kArm + " --hand grip");
   EXPECT_EQ(outcome.code, 1);
   outcome = mjp_test::Run("cd " + folder_.path() + " && " MJPOLICY_VIEWER " " + kArm +
-                " --record data --hand thumb --script bench");
+                          " --record data --hand thumb --script bench");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.text, HasSubstr("no site or body of that name"));
 }

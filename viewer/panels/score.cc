@@ -35,8 +35,9 @@ void DrawScorePanel(const SimSnapshot& snapshot, UiState& ui) {
     return;
   }
   const std::string score = snapshot.episode ? Format("   score %.2f", snapshot.score) : "";
-  PanelTitle(snapshot.recording ? "Reward" : "Coverage", Format("%.0f %% now   best %.0f %%%s", 100 * coverage.back(),
-                                100 * snapshot.max_coverage, score.c_str()));
+  PanelTitle(snapshot.recording ? "Reward" : "Coverage",
+             Format("%.0f %% now   best %.0f %%%s", 100 * coverage.back(),
+                    100 * snapshot.max_coverage, score.c_str()));
   const float em = ImGui::GetFontSize();
   const double shown = std::max(10.0, std::ceil((coverage.size() - 1) * snapshot.period / 5) * 5);
   const Plot plot("coverage", ImGui::GetContentRegionAvail(), {0, shown}, {0, 1.02}, 3 * em,

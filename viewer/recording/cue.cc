@@ -26,11 +26,12 @@ Cue CueOf(const SimSnapshot& snapshot) {
                      kept.c_str()),
               color::kAccent};
     case RecordingState::Phase::kShowing:
-      return {Format("%s %.1f of %.0f s%s. Enter keeps, Backspace discards, R goes back 1 s; %s. %s",
-                     snapshot.playing ? "RECORDING" : "PAUSED (Space goes on),",
-                     snapshot.step * snapshot.period, state.steps * snapshot.period,
-                     state.success ? ", solved" : "", Driven(state).c_str(), kept.c_str()),
-              snapshot.playing ? color::kBad : color::kWarn};
+      return {
+          Format("%s %.1f of %.0f s%s. Enter keeps, Backspace discards, R goes back 1 s; %s. %s",
+                 snapshot.playing ? "RECORDING" : "PAUSED (Space goes on),",
+                 snapshot.step * snapshot.period, state.steps * snapshot.period,
+                 state.success ? ", solved" : "", Driven(state).c_str(), kept.c_str()),
+          snapshot.playing ? color::kBad : color::kWarn};
     case RecordingState::Phase::kOver:
       break;
   }

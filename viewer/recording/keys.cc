@@ -14,9 +14,9 @@ struct Axis {
   double share;
 };
 constexpr Axis kAxes[] = {
-    {GLFW_KEY_RIGHT, 0, 1}, {GLFW_KEY_LEFT, 0, -1},      {GLFW_KEY_UP, 1, 1},
-    {GLFW_KEY_DOWN, 1, -1}, {GLFW_KEY_PAGE_UP, 2, 1},    {GLFW_KEY_PAGE_DOWN, 2, -1},
-    {GLFW_KEY_E, 2, 1},     {GLFW_KEY_Q, 2, -1},         {GLFW_KEY_K, 3, 1},
+    {GLFW_KEY_RIGHT, 0, 1}, {GLFW_KEY_LEFT, 0, -1},   {GLFW_KEY_UP, 1, 1},
+    {GLFW_KEY_DOWN, 1, -1}, {GLFW_KEY_PAGE_UP, 2, 1}, {GLFW_KEY_PAGE_DOWN, 2, -1},
+    {GLFW_KEY_E, 2, 1},     {GLFW_KEY_Q, 2, -1},      {GLFW_KEY_K, 3, 1},
     {GLFW_KEY_J, 3, -1},
 };
 
@@ -130,9 +130,8 @@ void RecordingKeys::OnGamepad(const GLFWgamepadstate& pad, const SimSnapshot& sn
   const double up = -Stick(pad.axes[GLFW_GAMEPAD_AXIS_RIGHT_Y]);
   const double round = -Stick(pad.axes[GLFW_GAMEPAD_AXIS_RIGHT_X]);
   // triggers rest at -1
-  const double squeeze = (pad.axes[GLFW_GAMEPAD_AXIS_LEFT_TRIGGER] -
-                          pad.axes[GLFW_GAMEPAD_AXIS_RIGHT_TRIGGER]) /
-                         2;
+  const double squeeze =
+      (pad.axes[GLFW_GAMEPAD_AXIS_LEFT_TRIGGER] - pad.axes[GLFW_GAMEPAD_AXIS_RIGHT_TRIGGER]) / 2;
   const bool moved = x != 0 || y != 0 || up != 0 || round != 0 || std::abs(squeeze) > 0.1;
   if (!moved && !pad_moved_) return;
   pad_moved_ = moved;

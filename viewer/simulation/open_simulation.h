@@ -18,8 +18,8 @@ struct SimulationRequest {
   // changes what is not to be as the model's attributes, or the checkpoint and the defaults, say
   std::function<void(mjp::PolicyOptions&)> overrule = [](mjp::PolicyOptions&) {};
   uint32_t seed = 100000;
-  std::string record;  // folder of a data set that a person records; empty: none
-  std::string hand;    // that the person drives (tasks/demonstration/person.h)
+  std::string record;       // folder of a data set that a person records; empty: none
+  std::string hand;         // that the person drives (tasks/demonstration/person.h)
   PictureOptions pictures;  // of the data set
 };
 

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 const std::string kSource = MJPOLICY_SOURCE_DIR;
 
 std::shared_ptr<const TaskFile> Arm() {
-  return std::make_shared<const TaskFile>(kSource + "/tests/support/models/arm_lift.xml");
+  return std::make_shared<const TaskFile>(kSource + "/models/arm_lift.xml");
 }
 
 class SessionTest : public ::testing::Test {
@@ -44,8 +44,7 @@ const mjtNum* Site(RecordingSession& session, const char* name) {
 }
 
 const mjtNum* Cube(RecordingSession& session) {
-  return session.world().data()->xpos +
-         3 * mj_name2id(session.world().model(), mjOBJ_BODY, "cube");
+  return session.world().data()->xpos + 3 * mj_name2id(session.world().model(), mjOBJ_BODY, "cube");
 }
 
 void Steps(RecordingSession& session, int steps) {

@@ -25,7 +25,7 @@ using datasets::Dataset;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const std::string kModels = MJPOLICY_SOURCE_DIR "/tests/support/models/";
+const std::string kModels = MJPOLICY_SOURCE_DIR "/models/";
 
 // The functions as a program finds them.
 struct Library {

@@ -1,4 +1,4 @@
-#include "tasks/mjcf/batch.h"
+#include "tasks/mjcf/batch/mjcf_batch.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,5 @@
-#ifndef TASKS_MJCF_BATCH_H_
-#define TASKS_MJCF_BATCH_H_
+#ifndef TASKS_MJCF_BATCH_MJCF_BATCH_H_
+#define TASKS_MJCF_BATCH_MJCF_BATCH_H_
 
 #include <memory>
 #include <span>
@@ -79,4 +79,4 @@ class MjcfBatch : public BatchSimulations {
 
 }  // namespace mjp::app
 
-#endif  // TASKS_MJCF_BATCH_H_
+#endif  // TASKS_MJCF_BATCH_MJCF_BATCH_H_

@@ -64,7 +64,7 @@ struct Chooser {
   // been measured to be faster. norm_conv is at one row, where there are clusters.
   bool PortablePays(const LaunchNeeds& needs) const {
     constexpr int kLeastMeasuredCtas = 108;
-    return format == Format::kFp16 && needs.ctas >= kLeastMeasuredCtas && needs.table_in_shared &&
+    return format == Format::kFp16 && needs.ctas >= kLeastMeasuredCtas && needs.as_measured &&
            gpu.ClusterBlocks() < kMaxClusterCtas;
   }
 

@@ -201,7 +201,7 @@ LaunchNeeds MegakernelNeeds(const NormConvUnet& unet, Format format, int horizon
     const auto portable = megakernel::PlanPortable(plan.Layers(), args, format, target);
     needs.supported = needs.supported && portable.stages > 0;
     needs.shared_bytes = portable.shared_bytes;
-    needs.table_in_shared = portable.table_in_shared;
+    needs.as_measured = portable.table_in_shared && megakernel::CanSpecializeWarps(plan.Layers());
     return needs;
   }
   needs.shared_bytes =

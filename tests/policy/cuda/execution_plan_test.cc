@@ -217,7 +217,9 @@ TEST(ExecutionPlanTest, CodeForLessThanTheDeviceRunsWhatNeedsNoMore) {
   const GpuTraits old_code = mjp::OverriddenTraits(kH200, "code=80 wgmma=0");
   for (const std::string& network : mjp::NamedNetworks())
     EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code),
-              network == "compact" || network == "lerobot-128" ? "KKKKKK" : "PPPPPL")
+              network == "compact" || network == "lerobot-128" ? "KKKKKK"
+              : network == "notebook"                          ? "PPPPPL"
+                                                               : "LLLLLL")
         << network;
 }
 

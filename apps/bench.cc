@@ -19,7 +19,6 @@ namespace {
 struct Arguments {
   BenchOptions bench;
   std::string network = "compact", checkpoint;
-  std::vector<std::string> suites;
   std::string json, baseline;
 };
 
@@ -86,7 +85,7 @@ int Run(Arguments& arguments) {
     }
   };
   for (const auto& [name, suite] : Suites()) {
-    if (!Chosen(name, arguments.suites)) continue;
+    if (!Chosen(name, bench.suites)) continue;
     add(suite(bench));
   }
   if (!arguments.baseline.empty()) add(BenchBaseline(arguments.baseline, bench));
@@ -101,7 +100,7 @@ Action AddBench(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench", "Measure kernels, network, pictures, physics");
   std::vector<std::string> names;
   for (const auto& [name, suite] : Suites()) names.push_back(name);
-  command->add_option("suites", arguments->suites, "Which suites")
+  command->add_option("suites", arguments->bench.suites, "Which suites")
       ->type_name("")
       ->check(OneOf(names))
       ->default_str("all but act and dit");

@@ -222,6 +222,8 @@ Action AddEvaluate(CLI::App& app) {
   command->add_option("--action-steps", options.action_steps, "Actions executed per decision")
       ->check(CLI::Range(1, 1000))
       ->default_str("as the checkpoint");
+  command->add_flag("--prefix", options.policy.sampler.prefix,
+                    "Hold fixed in a chunk what is executed until it acts");
   AddConditions(*command, options.conditions);
   command->add_option("--out", arguments->out, "Folder of the results")
       ->required()

@@ -14,6 +14,7 @@
 #include "plugin/notices.h"
 #include "plugin/pictures/pose.h"
 #include "policy/checkpoint/network_model.h"
+#include "policy/prefix/chunk_timing.h"
 
 namespace mjp {
 namespace {
@@ -31,12 +32,34 @@ std::shared_ptr<SharedPolicy> PolicyOf(const mjModel* model, const Config& confi
   }
 }
 
-StateShape ShapeOf(const mjModel* model, const PolicyConfig& policy) {
+int ActionSteps(const Config& config, const PolicyConfig& policy) {
+  const int most = policy.horizon - policy.FirstAction();
+  if (config.action_steps > most) {
+    throw BadInput("attribute action_steps is " + std::to_string(config.action_steps) +
+                   ": a chunk of this checkpoint has only " + std::to_string(most) +
+                   " actions to execute");
+  }
+  if (policy.temporal_ensemble && config.action_steps > 1) {
+    throw BadInput("attribute action_steps is " + std::to_string(config.action_steps) +
+                   ": this checkpoint ensembles the chunks of all control steps, so that each has "
+                   "to make one; leave it out");
+  }
+  return config.action_steps > 0 ? config.action_steps : policy.n_action_steps;
+}
+
+// Control steps until a decision acts.
+int LatencyTicks(const mjModel* model, const Config& config) {
+  return std::max(
+      0, static_cast<int>(std::ceil((config.latency - 0.5 * model->opt.timestep) / config.period)));
+}
+
+StateShape ShapeOf(const mjModel* model, const Config& config, const PolicyConfig& policy) {
   StateShape shape;
   shape.history = policy.n_obs_steps;
   shape.observation = policy.state_dim + policy.environment_dim;
   shape.pose = policy.cameras.empty() ? 0 : PoseSize(model);
   shape.chunk = policy.horizon * policy.action_dim;
+  shape.kept = KeptChunks(LatencyTicks(model, config), ActionSteps(config, policy));
   return shape;
 }
 
@@ -84,26 +107,11 @@ int FindLabel(const mjModel* model, const Config& config) {
                  "\": the model has no site of that name");
 }
 
-int ActionSteps(const Config& config, const PolicyConfig& policy) {
-  const int most = policy.horizon - policy.FirstAction();
-  if (config.action_steps > most) {
-    throw BadInput("attribute action_steps is " + std::to_string(config.action_steps) +
-                   ": a chunk of this checkpoint has only " + std::to_string(most) +
-                   " actions to execute");
-  }
-  if (policy.temporal_ensemble && config.action_steps > 1) {
-    throw BadInput("attribute action_steps is " + std::to_string(config.action_steps) +
-                   ": this checkpoint ensembles the chunks of all control steps, so that each has "
-                   "to make one; leave it out");
-  }
-  return config.action_steps > 0 ? config.action_steps : policy.n_action_steps;
-}
-
 }  // namespace
 
 int PolicyInstance::StateSize(const mjModel* model, int instance) {
   const Config config = Config::FromModel(model, instance);
-  return ShapeOf(model, PolicyOf(model, config)->config()).Size();
+  return ShapeOf(model, config, PolicyOf(model, config)->config()).Size();
 }
 
 PolicyInstance::PolicyInstance(const mjModel* model, int instance)
@@ -111,7 +119,7 @@ PolicyInstance::PolicyInstance(const mjModel* model, int instance)
       trial_(WithinCompiler(model)),
       config_(InOwnScope(model, instance, Config::FromModel(model, instance))),
       policy_(PolicyOf(model, config_)),
-      shape_(ShapeOf(model, policy_->config())),
+      shape_(ShapeOf(model, config_, policy_->config())),
       state_binding_(model, "state", config_.state, config_.state_map),
       environment_binding_(model, "environment", config_.environment, config_.environment_map),
       control_binding_(model, config_),
@@ -138,9 +146,10 @@ PolicyInstance::PolicyInstance(const mjModel* model, int instance)
                    " s, shorter than the model's timestep of " +
                    std::to_string(model->opt.timestep) + " s");
   }
-  if (config_.latency > action_steps_ * config_.period) {
-    throw BadInput("attribute latency is longer than the " + std::to_string(action_steps_) +
-                   " control steps from one decision to the next");
+  if (const int most = MostLatency(policy, action_steps_);
+      config_.latency > most * config_.period) {
+    throw BadInput("attribute latency is longer than the " + std::to_string(most) +
+                   " control steps that a chunk lasts beyond its own decision");
   }
   if (model->plugin_statenum[instance] != shape_.Size()) {
     throw BadInput("the checkpoint is not the one that the model was compiled with; load it again");
@@ -263,7 +272,24 @@ PolicyInput PolicyInstance::MakeInput(const mjModel* model, const InstanceState&
   input.state = state_input_;
   input.environment = environment_input_;
   input.keys = {&key_, 1};
+  if (config_.policy.sampler.prefix) AddPrefix(model, state, input);
   return input;
+}
+
+// What of the chunk that is pending is known: what the chunk that acts meanwhile goes on with.
+void PolicyInstance::AddPrefix(const mjModel* model, const InstanceState& state,
+                               PolicyInput& input) {
+  const PolicyConfig& policy = policy_->config();
+  const int latency = LatencyTicks(model, config_);
+  const int ago = std::max(1, DecisionsAgo(0, latency, action_steps_));
+  prefix_steps_ = state.chunks() > ago ? PrefixSteps(policy, latency) : 0;
+  prefix_.resize(shape_.chunk);
+  if (prefix_steps_ > 0) {
+    CopyAhead(state.chunk(ago), policy.action_dim, ago * action_steps_,
+              std::span(prefix_).first(size_t{1} * prefix_steps_ * policy.action_dim));
+  }
+  input.prefix = prefix_;
+  input.prefix_steps = {&prefix_steps_, 1};
 }
 
 void PolicyInstance::BeginDecision(const mjModel* model, int64_t tick, InstanceState& state) {
@@ -290,25 +316,25 @@ void PolicyInstance::FinishDecision(const mjModel* model, InstanceState& state) 
   state.FinishChunk(output_.actions);
 }
 
-// True once `latency` has passed since the observation that the current chunk answers.
+// True once `latency` has passed since the observation that the current chunk answers, or the one
+// `ago` decisions before it.
 bool PolicyInstance::TookEffect(const mjModel* model, const mjData* data,
-                                const InstanceState& state) const {
-  const double age = data->time - static_cast<double>(state.chunk_tick()) * config_.period;
+                                const InstanceState& state, int ago) const {
+  const int64_t tick = state.chunk_tick() - int64_t{ago} * action_steps_;
+  const double age = data->time - static_cast<double>(tick) * config_.period;
   return age + 0.5 * model->opt.timestep >= config_.latency;
 }
 
 // Actions are aligned with time: the one for tick t stands at t - chunk_tick, whichever chunk it
-// is taken from. Until a chunk takes effect the one before it goes on, or the control is held.
+// is taken from. Until a chunk takes effect one before it goes on, or the control is held.
 std::span<const mjtNum> PolicyInstance::Ahead(const mjModel* model, const mjData* data,
                                               const InstanceState& state) const {
-  int64_t step = state.tick() - state.chunk_tick();
-  std::span<const mjtNum> chunk = state.chunk();
-  if (!TookEffect(model, data, state)) {
-    if (state.chunks() < 2) return {};
-    chunk = state.previous_chunk();
-    step += action_steps_;
-  }
   const PolicyConfig& policy = policy_->config();
+  int ago = 0;
+  while (ago < state.chunks() && !TookEffect(model, data, state, ago)) ++ago;
+  if (ago >= state.chunks()) return {};
+  const std::span<const mjtNum> chunk = state.chunk(ago);
+  const int64_t step = state.tick() - state.chunk_tick() + ago * action_steps_;
   const int64_t last = policy.horizon - 1;
   const size_t row = std::clamp<int64_t>(policy.FirstAction() + step, 0, last);
   return chunk.subspan(row * policy.action_dim);

@@ -65,7 +65,9 @@ class PolicyInstance {
   void BeginDecision(const mjModel* model, int64_t tick, InstanceState& state);
   void FinishDecision(const mjModel* model, InstanceState& state);
   PolicyInput MakeInput(const mjModel* model, const InstanceState& state);
-  bool TookEffect(const mjModel* model, const mjData* data, const InstanceState& state) const;
+  void AddPrefix(const mjModel* model, const InstanceState& state, PolicyInput& input);
+  bool TookEffect(const mjModel* model, const mjData* data, const InstanceState& state,
+                  int ago = 0) const;
   std::span<const mjtNum> Ahead(const mjModel* model, const mjData* data,
                                 const InstanceState& state) const;
   void Apply(const mjModel* model, mjData* data, const InstanceState& state) const;
@@ -89,6 +91,8 @@ class PolicyInstance {
   std::vector<mjtNum> observation_, pose_;             // the newest
   std::optional<TemporalEnsemble> ensemble_;           // of a policy that decides at each tick
   std::vector<float> state_input_, environment_input_;
+  std::vector<float> prefix_;  // of the newest input, as PolicyInput has it
+  int prefix_steps_ = 0;
   NoiseKey key_;
   PolicyOutput output_;
   StageTimes::Span render_, apply_;  // of the newest observation, of the last decision

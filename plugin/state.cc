@@ -22,7 +22,7 @@ InstanceState Header(const mjModel* model, const mjData* data, int instance) {
 }  // namespace
 
 int StateShape::Size() const {
-  return InstanceState::kHeader + history * (observation + pose) + 2 * chunk;
+  return InstanceState::kHeader + history * (observation + pose) + kept * chunk;
 }
 
 bool InstanceState::Valid() const { return state_[kLayout] == kLayoutMark + shape_.Size(); }
@@ -60,7 +60,8 @@ void InstanceState::PushObservation(std::span<const mjtNum> observation,
 
 void InstanceState::BeginChunk(int64_t tick) {
   mjtNum* chunk = state_ + ChunkOffset();
-  std::copy_n(chunk, shape_.chunk, chunk + shape_.chunk);
+  const int before = (shape_.kept - 1) * shape_.chunk;
+  std::copy_backward(chunk, chunk + before, chunk + before + shape_.chunk);
   std::fill_n(chunk, shape_.chunk, mjtNum{0});
   state_[kChunks] = std::min(chunks_in_a_row(), kMostCounted) + 1;
   state_[kChunkTick] = static_cast<mjtNum>(tick);
@@ -82,12 +83,8 @@ std::span<const mjtNum> InstanceState::pose(int slot) const {
   return {poses + slot * shape_.pose, static_cast<size_t>(shape_.pose)};
 }
 
-std::span<const mjtNum> InstanceState::chunk() const {
-  return {state_ + ChunkOffset(), static_cast<size_t>(shape_.chunk)};
-}
-
-std::span<const mjtNum> InstanceState::previous_chunk() const {
-  return {chunk().data() + shape_.chunk, static_cast<size_t>(shape_.chunk)};
+std::span<const mjtNum> InstanceState::chunk(int ago) const {
+  return {state_ + ChunkOffset() + ago * shape_.chunk, static_cast<size_t>(shape_.chunk)};
 }
 
 std::vector<int> PolicyInstances(const mjModel* model) {

@@ -20,6 +20,7 @@ struct StateShape {
   int observation = 0;  // numbers of one observation: state, then environment
   int pose = 0;   // what a picture is a function of: qpos, mocap_pos, mocap_quat; 0: no camera
   int chunk = 0;  // horizon x action_dim
+  int kept = 2;   // chunks: the current one and those before it
 
   int Size() const;  // in mjtNum
 };
@@ -27,7 +28,7 @@ struct StateShape {
 // One instance's part of plugin_state, in this order:
 //   layout, seed, running, tick, decisions, chunk tick, chunks, pending, observed;
 //   observations (history, observation), oldest first;  poses (history, pose);
-//   chunk (horizon, action_dim);  the chunk before it.
+//   chunk (horizon, action_dim);  the chunks before it, the last one first.
 // A view: owns nothing.
 class InstanceState {
  public:
@@ -52,8 +53,8 @@ class InstanceState {
   uint32_t decisions() const { return static_cast<uint32_t>(state_[kDecisions]); }
   // The tick whose observation the current chunk answers.
   int64_t chunk_tick() const { return static_cast<int64_t>(state_[kChunkTick]); }
-  // Chunks that are valid: 0, 1 (the current one) or 2 (the one before it too).
-  int chunks() const { return std::min(chunks_in_a_row(), 2); }
+  // Chunks that are valid: the current one and those before it, `kept` at most.
+  int chunks() const { return std::min(chunks_in_a_row(), shape_.kept); }
   // Chunks that were begun one after the other since Clear or Forget.
   int chunks_in_a_row() const { return static_cast<int>(state_[kChunks]); }
 
@@ -71,8 +72,9 @@ class InstanceState {
 
   std::span<const mjtNum> observation(int slot) const;
   std::span<const mjtNum> pose(int slot) const;
-  std::span<const mjtNum> chunk() const;
-  std::span<const mjtNum> previous_chunk() const;
+  // The current chunk, or the one `ago` decisions before it, less than `kept`.
+  std::span<const mjtNum> chunk(int ago = 0) const;
+  std::span<const mjtNum> previous_chunk() const { return chunk(1); }
 
   static constexpr int64_t kNoTick =
       -2'000'000'000'000'000;  // below all ticks, as its successor is

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernels/shared/picard_step.h"
+
 namespace mjp {
 namespace {
 
@@ -100,6 +102,24 @@ std::vector<double> FlowTimes(SamplerKind kind, int steps) {
   }
   return times;
 }
+
+std::vector<DenoiseStep> FlowSteps(int steps) {
+  std::vector<DenoiseStep> all;
+  for (int i = 0; i < steps; ++i) {
+    DenoiseStep step;
+    step.prediction = Prediction::kSample;
+    step.ddim = true;
+    // the sample has no part in x: what a step takes for noise is x
+    step.sqrt_a = 0, step.sqrt_1ma = 1;
+    step.x0_scale = GridTime(steps, i + 1) - GridTime(steps, i);
+    step.eps_scale = 1;
+    step.timestep = i;
+    all.push_back(step);
+  }
+  return all;
+}
+
+float FlowTolerance(float tolerance) { return tolerance * kPicardLeastNoise; }
 
 std::unique_ptr<Sampler> MakeFlowSampler(SamplerKind kind, int steps, int environments,
                                          int elements) {

@@ -15,6 +15,14 @@ namespace mjp {
 // the Runge-Kutta method (its begin, middle and end; the middle is evaluated twice).
 std::vector<double> FlowTimes(SamplerKind kind, int steps);
 
+// Euler's steps as those of a reverse process whose network says by how much x moves:
+// x' = x0_scale output + x. A step's timestep is the index of its time in FlowTimes. Windows of
+// them hold the velocity where it was evaluated.
+std::vector<DenoiseStep> FlowSteps(int steps);
+// What windows of them tolerate where those of a diffusion's steps tolerate `tolerance`: as much at
+// any time as a step that has the least noise.
+float FlowTolerance(float tolerance);
+
 // Takes `steps` equal steps by `kind`, kEuler or kRk4. It names times by their index in FlowTimes.
 std::unique_ptr<Sampler> MakeFlowSampler(SamplerKind kind, int steps, int environments,
                                          int elements);

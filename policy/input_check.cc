@@ -69,6 +69,29 @@ void CheckNoise(const PolicyConfig& config, const SamplerTraits& traits,
   }
 }
 
+// The known beginning of chunks.
+void CheckPrefix(const PolicyConfig& config, const PolicyOptions& options,
+                 const PolicyInput& input) {
+  if (!options.sampler.prefix && !(input.prefix.empty() && input.prefix_steps.empty())) {
+    throw BadInput(
+        "policy input: a prefix, but the policy was made without: make it with "
+        "SamplerOptions::prefix");
+  }
+  if (input.prefix.empty() && input.prefix_steps.empty()) return;
+  const size_t elements = size_t{1} * config.horizon * config.action_dim;
+  CheckSize("prefix", input.prefix.size(), elements * input.count);
+  CheckSize("prefix_steps", input.prefix_steps.size(), input.count);
+  for (size_t n = 0; n < input.prefix_steps.size(); ++n) {
+    const int steps = input.prefix_steps[n];
+    if (steps < 0 || steps > config.horizon)
+      throw BadInput("policy input: prefix_steps[" + std::to_string(n) + "] is " +
+                     std::to_string(steps) + ", allowed are 0 to the horizon, " +
+                     std::to_string(config.horizon));
+    CheckFinite("prefix",
+                input.prefix.subspan(n * elements, size_t{1} * steps * config.action_dim));
+  }
+}
+
 void CheckInstructions(const NetworkModel& network, const PolicyOptions& options,
                        const PolicyInput& input) {
   const size_t ids = input.instruction_ids.size(), given = input.instructions.size() + ids;
@@ -106,6 +129,7 @@ void CheckInput(const Checkpoint& checkpoint, const PolicyOptions& options,
     CheckFloats("global_cond", input.global_cond, n * checkpoint.network->cond_dim());
   }
   CheckNoise(config, checkpoint.network->sampler(), options, input);
+  CheckPrefix(config, options, input);
 }
 
 void CheckActions(std::span<const float> actions) {

@@ -24,7 +24,8 @@ constexpr Word<Precision> kPrecisions[] = {{"auto", Precision::kAuto},
 constexpr Word<SamplerKind> kSamplers[] = {{"ddpm", SamplerKind::kDdpm},
                                            {"ddim", SamplerKind::kDdim},
                                            {"euler", SamplerKind::kEuler},
-                                           {"rk4", SamplerKind::kRk4}};
+                                           {"rk4", SamplerKind::kRk4},
+                                           {"onestep", SamplerKind::kOneStep}};
 
 template <typename T>
 T Parse(const std::string& option, const std::string& word, std::span<const Word<T>> words) {

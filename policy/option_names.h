@@ -14,7 +14,7 @@ namespace mjp {
 Backend ParseBackend(const std::string& option, const std::string& word);      // auto cpu cuda
 Precision ParsePrecision(const std::string& option, const std::string& word);  // auto fp32 tf32 ...
 SamplerKind ParseSampler(const std::string& option,
-                         const std::string& word);  // ddpm ddim euler rk4
+                         const std::string& word);  // ddpm ddim euler rk4 onestep
 
 // "W" or "W,tolerance" (a window of 0 to 1000 steps; 0: step by step) into `sampler`. Throws Error
 // naming `option`.

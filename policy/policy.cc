@@ -33,13 +33,27 @@ void RefuseSampler(const SamplerOptions& sampler, const Checkpoint& checkpoint) 
       {"sampler", sampler.kind != SamplerKind::kAuto},
       {"steps", sampler.steps != 0},
       {"parallel", sampler.parallel_window != kAutoWindow || sampler.parallel_tolerance != 0},
-      {"hold noise", sampler.hold_noise != 0}};
+      {"hold noise", sampler.hold_noise != 0},
+      {"prefix", sampler.prefix}};
   for (const auto& [name, is_given] : given) {
     if (!is_given) continue;
     throw Error(ExitCode::kUsage, std::string(name) + ": a policy of type " +
                                       checkpoint.config.type +
                                       " makes its chunk in one pass, without noise: leave it out");
   }
+}
+
+// The window of a chain with a prefix: none. Throws Error where something else was asked for.
+int WithPrefix(const SamplerOptions& sampler) {
+  if (sampler.kind != SamplerKind::kDdpm && sampler.kind != SamplerKind::kDdim) {
+    throw Error(ExitCode::kUsage, "prefix: the sampler " + std::string(SamplerName(sampler.kind)) +
+                                      " cannot hold actions fixed, ddpm and ddim can");
+  }
+  if (sampler.parallel_window > 0) {
+    throw Error(ExitCode::kUsage,
+                "prefix: actions are held fixed step by step: leave parallel out, or give 0");
+  }
+  return 0;
 }
 
 // `options` with the checkpoint's values and the defaults in the place of zeros, but for what
@@ -130,9 +144,11 @@ SamplerOptions ResolveSampler(const SamplerOptions& sampler, const Checkpoint& c
   if (resolved.steps == 0) resolved.steps = traits.steps;
   CheckRange("sampler steps", resolved.steps, 1, traits.most_steps);
   int& window = resolved.parallel_window;
+  const bool parallel = traits.parallel && resolved.kind != SamplerKind::kRk4;
   if (window != kAutoWindow)
-    CheckRange("parallel window", window, 0, traits.parallel ? traits.most_steps : 1);
+    CheckRange("parallel window", window, 0, parallel ? traits.most_steps : 1);
   if (window == 1) window = 0;
+  if (resolved.prefix) window = WithPrefix(resolved);
   // whoever decides more often than the checkpoint says has resolved it
   resolved.hold_noise = ResolveHoldNoise(sampler, checkpoint, checkpoint.config.n_action_steps);
   CheckRange("hold noise", resolved.hold_noise, 1, kMostHeldDecisions);

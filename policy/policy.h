@@ -35,6 +35,9 @@ struct SamplerOptions {
   // Decisions in a row that share one noise. With 1 a robot that decides very often may choose
   // another way each time; nearly the same observation with the same noise gives the same way.
   int hold_noise = 0;  // 0: as long as a chunk would last, see ResolveHoldNoise
+  // Whether inputs may hold the first actions of a chunk fixed, as PolicyInput::prefix says. Step
+  // by step.
+  bool prefix = false;
 
   bool operator==(const SamplerOptions&) const = default;
 };
@@ -89,6 +92,10 @@ struct PolicyInput {
   std::span<const std::string> instructions;          // (N)
   std::span<const std::vector<int>> instruction_ids;  // (N): the tokens instead, start to end
   std::span<const NoiseKey> keys;  // (N); not read where both noises below are given
+  // with SamplerOptions::prefix: actions that will be executed whatever is decided, and how many of
+  // each chunk these are, 0 to H; both empty: none
+  std::span<const float> prefix;      // (N, H, action_dim), raw units; the rest is not read
+  std::span<const int> prefix_steps;  // (N)
   // for tests and `mjpolicy infer`: noise and conditioning from outside
   std::span<const float> x_start;      // (N, H, action_dim): x at the first step
   std::span<const float> noise_by_t;   // (noise_steps, N, H, action_dim): added in the step at t

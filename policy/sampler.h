@@ -27,12 +27,19 @@ class NoiseSource {
   virtual void Fill(int step, float* noise) const = 0;
 };
 
+// The known beginning of chunks; see kernels/shared/held_element.h.
+struct HeldElements {
+  const float* clean = nullptr;  // (environments, elements), normalised
+  const int* held = nullptr;     // (environments): elements that are known, from the first on
+};
+
 // One run of a chain. `elements` = horizon * action_dim of one environment.
 struct ChainRun {
   int environments = 0;
   float* x = nullptr;  // (environments, elements); in: the start, out: the result
   const NoiseSource* noise = nullptr;
   PolicyTrace* trace = nullptr;  // eps_steps and x_steps are filled if set
+  HeldElements held = {};        // of sequential chains; none where held.held is null
 };
 
 class Sampler {

@@ -44,6 +44,18 @@ Prediction PredictionOf(PredictionType type) {
   return Prediction::kEpsilon;
 }
 
+// x0 is what the network says of pure noise at the last training timestep.
+DenoiseStep OnePass(const SchedulerConfig& config) {
+  const float a = AlphasCumprod(config).back();
+  DenoiseStep step;
+  step.timestep = config.train_steps - 1;
+  step.sqrt_a = std::sqrt(a);
+  step.sqrt_1ma = std::sqrt(1.0f - a);
+  step.clip = config.clip_sample ? config.clip_range : 0.0f;
+  step.prediction = Prediction::kSample;
+  return step;
+}
+
 }  // namespace
 
 std::vector<float> Betas(const SchedulerConfig& config) {
@@ -72,6 +84,7 @@ std::vector<DenoiseStep> MakeSchedule(const SchedulerConfig& config, SamplerKind
     throw BadInput("sampler steps = " + std::to_string(steps) + ": this checkpoint allows 1 to " +
                    std::to_string(config.train_steps));
   }
+  if (kind == SamplerKind::kOneStep) return {OnePass(config)};
   const std::vector<float> alphas_cumprod = AlphasCumprod(config);
   const int ratio = config.train_steps / steps;
   std::vector<DenoiseStep> schedule;

@@ -17,7 +17,8 @@ std::vector<float> Betas(const SchedulerConfig& config);
 std::vector<float> AlphasCumprod(const SchedulerConfig& config);
 
 // The steps of a chain of `steps` evaluations in the order they run ("leading" timesteps: t falls
-// by train_steps / steps, down to 0). Throws Error unless 1 <= steps <= train_steps.
+// by train_steps / steps, down to 0). Of a one-step student: its only one, at the last timestep.
+// Throws Error unless 1 <= steps <= train_steps.
 std::vector<DenoiseStep> MakeSchedule(const SchedulerConfig& config, SamplerKind kind, int steps);
 
 }  // namespace mjp

@@ -7,6 +7,7 @@
 #include "viewer/drawing/empty_scene.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/plot.h"
+#include "viewer/recording/cue.h"
 #include "viewer/theme.h"
 
 namespace mjp::app {
@@ -117,7 +118,9 @@ void DrawDock(int index, const Dock& dock, const SimSnapshot& snapshot, UiState&
 // In which state the simulation is, and in which colour that is said.
 std::pair<std::string, ImU32> StateOf(const SimSnapshot& snapshot, const UiState& ui) {
   std::pair<std::string, ImU32> state(snapshot.playing ? "running" : "paused", color::kDim);
-  if (snapshot.finished) {
+  if (snapshot.recording) {
+    state = {Format("kept %lld", static_cast<long long>(snapshot.recording->kept)), color::kText};
+  } else if (snapshot.finished) {
     state.first = snapshot.success ? Format("solved in %.1f s", snapshot.step * snapshot.period)
                                    : "not solved";
     state.second = snapshot.success ? color::kGood : color::kBad;
@@ -172,7 +175,10 @@ void DrawPlate(const std::string& text, ImU32 hue, const Area& scene, float shar
 
 // At the foot of the scene the last error or notice, at its head why it is empty.
 void DrawNotices(const SimSnapshot& snapshot, const UiState& ui, const Area& scene) {
-  if (snapshot.model) {
+  if (snapshot.recording) {
+    const Cue cue = CueOf(snapshot);
+    DrawPlate(cue.text, cue.colour, scene, 0);
+  } else if (snapshot.model) {
     DrawPlate(WhyEmpty(*snapshot.model, ui.show_hidden), color::kWarn, scene, 0);
   }
   const bool error = !snapshot.message.empty();
@@ -203,7 +209,7 @@ Layout DrawPanels(const SimSnapshot& snapshot, UiState& ui, float scale) {
   DrawCaptions(snapshot, ui, layout.captions);
   DrawNotices(snapshot, ui, layout.scene);
   const Area& scene = layout.scene;
-  DrawHelpPanel(ui, ImVec2(scene.x, scene.y),
+  DrawHelpPanel(snapshot, ui, ImVec2(scene.x, scene.y),
                 ImVec2(scene.x + scene.width, scene.y + scene.height));
   return layout;
 }

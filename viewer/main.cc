@@ -69,20 +69,34 @@ void CheckPictureSize(const mjp::app::ViewerOptions& options) {
 int Run(int argc, char** argv) {
   mjp::app::ViewerOptions options;
   mjp::PolicyOptions policy;
-  std::string backend = "auto", precision = "auto", sampler, script, out = ".";
+  std::string backend = "auto", precision = "auto", sampler, script, out = ".", picture;
   CLI::App app("A MuJoCo model and its diffusion policy in a window, with the time of every stage",
                "mjpolicy-viewer");
   mjp::app::AddCommonOptions(app, mjp::app::VersionText("mjpolicy-viewer"));
   app.add_option("--checkpoint", options.checkpoint, "Checkpoint directory")
       ->type_name("DIR")
       ->default_str("the one the model names, or the shipped");
-  app.add_option("--model", options.model,
+  app.add_option("model,--model", options.model,
                  "Model (MJCF): with the policy as its plugin, or Push-T without")
       ->type_name("FILE")
       ->default_str("Push-T");
   app.add_option("--episodes", options.episodes, "Folder of an evaluation, to replay its episodes")
       ->type_name("DIR");
-  app.add_option("--seed", options.seed, "Seed of the first episode")->capture_default_str();
+  auto* record = app.add_option("--record", options.record,
+                                "Drive the task file MODEL by hand and record a data set here")
+                     ->type_name("DIR");
+  app.add_option("--hand", options.hand, "The site or body that the arrow keys move")
+      ->type_name("NAME")
+      ->needs(record)
+      ->default_str("the last link before a gripper");
+  app.add_option("--picture", picture, "Size of the recorded pictures")
+      ->type_name("WxH")
+      ->needs(record)
+      ->default_str("the camera's resolution, else 320x240");
+  app.add_flag("--video", options.pictures.video, "Record AV1 instead of PNG files")
+      ->needs(record);
+  auto* seed = app.add_option("--seed", options.seed, "Seed of the first episode")
+                   ->default_str("100000; 0 with --record, as mjpolicy record");
   app.add_option("--backend", backend, "Where the network runs")
       ->type_name("")
       ->check(mjp::app::OneOf(mjp::BackendWords()));
@@ -134,6 +148,13 @@ int Run(int argc, char** argv) {
   policy.precision = mjp::ParsePrecision("--precision", precision);
   if (!sampler.empty()) policy.sampler.kind = mjp::ParseSampler("--sampler", sampler);
   options.overrule = Overrule(app, policy);
+  // what is evaluated starts at 100000, and is not to be learned from
+  if (!options.record.empty() && seed->count() == 0) options.seed = 0;
+  if (!picture.empty()) options.pictures.SetSize("--picture", picture);
+  if (!options.record.empty() && options.model.empty()) {
+    throw mjp::Error(mjp::ExitCode::kUsage, "--record needs a task file: mjpolicy-viewer MODEL.xml "
+                                            "--record DIR");
+  }
   if (!script.empty()) CheckPictureSize(options);
   if (!script.empty()) return mjp::app::RunScript(options, script, out);
   if (scale->count() == 0) options.scale = 0;

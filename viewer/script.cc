@@ -18,12 +18,17 @@
 //   seek STEP        go back to before a control step
 //   record, stop     a video of the window from here on, in the current folder
 //   export FORMAT    csv, json or trace of the decisions shown, into the current folder
+//   drive X Y Z S    hold: the hand to the right, away, up; the gripper (shares of full speed)
+//   drag X Y Z       move the hand's target, in the world
+//   episode W        W: start, keep, discard, skip
+//   saved            wait until kept episodes are on the disk, and print how many there are
 //   bench FRAMES     play, and print what a frame and a decision take
 // A line that begins with # is a comment.
 
 #include <imgui.h>
 
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -115,8 +120,44 @@ class Script {
     } else if (word == "png") {
       WritePng(Next<std::string>(words));
     } else {
-      return false;
+      return ObeyPerson(word, words);
     }
+    return true;
+  }
+
+  // What a person does who records a data set.
+  bool ObeyPerson(const std::string& word, std::istream& words) {
+    if (!viewer_.simulation().snapshot()->recording) return false;
+    if (word == "saved") return WaitForSaving();
+    if (word == "drag") {
+      DragCommand drag;
+      for (double& by : drag.by) by = Next<double>(words);
+      return Send(drag);
+    }
+    if (word == "drive") {
+      DriveCommand drive;
+      for (double& share : drive.input.move) share = Next<double>(words);
+      drive.input.squeeze = Next<double>(words);
+      drive.input.heading = viewer_.scene().Heading();
+      return Send(drive);
+    }
+    const std::map<std::string, EpisodeCommand> episode = {{"start", EpisodeCommand::kStart},
+                                                           {"keep", EpisodeCommand::kKeep},
+                                                           {"discard", EpisodeCommand::kDiscard},
+                                                           {"skip", EpisodeCommand::kSkip}};
+    const auto found = episode.find(word == "episode" ? Next<std::string>(words) : "");
+    if (found == episode.end()) return false;
+    return Send(found->second);
+  }
+
+  bool WaitForSaving() {
+    while (viewer_.simulation().snapshot()->recording->saving) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    Checked();
+    std::printf("kept %lld\n", static_cast<long long>(
+                                    viewer_.simulation().snapshot()->recording->kept));
+    std::fflush(stdout);
     return true;
   }
 

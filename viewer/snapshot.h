@@ -7,12 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "policy/policy.h"
 #include "policy/timing.h"
+#include "tasks/demonstration/person.h"
 
 // What crosses between the simulation's thread and the window: immutable snapshots one way,
 // commands the other. Actions of Push-T are pixels of the benchmark, others in the policy's unit.
@@ -70,6 +72,19 @@ struct PolicyInfo {
   bool on_table = false;                      // actions are places on Push-T's table
 };
 
+// How far a person has come who records a data set.
+struct RecordingState {
+  enum class Phase { kReady, kShowing, kOver };
+  Phase phase = Phase::kReady;
+  bool success = false, saving = false;
+  int64_t kept = 0;  // episodes of the data set that cannot be lost any more
+  int steps = 0;     // of an episode, at most
+  double reward = 0;
+  std::string hand;                    // that is driven; empty: numbers of the action are
+  std::array<double, 3> target = {};   // of the hand
+  int numbers = 0, gripper = -1;       // of an action; the one that J and K drive
+};
+
 // The state of the simulation at one moment. Never changes once published.
 struct SimSnapshot {
   std::shared_ptr<const mjModel> model;
@@ -90,6 +105,7 @@ struct SimSnapshot {
   std::shared_ptr<const DecisionLog> log;              // the last decisions, oldest first
   std::shared_ptr<const std::vector<EpisodeRow>> episodes;  // ended here, this policy's; or null
   std::shared_ptr<const PolicyInfo> policy;
+  std::optional<RecordingState> recording;
   std::string message;  // the last thing that went wrong, or ""
 };
 
@@ -137,9 +153,20 @@ struct PerturbCommand {
   std::array<double, 4> rotation = {1, 0, 0, 0};
   double mass = 0;
 };
+// What a person who records a data set holds.
+struct DriveCommand {
+  DriveInput input;
+};
+// Moves the target of the hand, in the world.
+struct DragCommand {
+  std::array<double, 3> by = {};
+};
+// What a person says of the episode.
+enum class EpisodeCommand { kStart, kKeep, kDiscard, kSkip };
 using Command = std::variant<PlayCommand, RunCommand, RestartCommand, SeekCommand, SpeedCommand,
                              PolicyCommand, CheckpointCommand, ModelCommand, TraceCommand,
-                             KeypointCommand, SampleCommand, PerturbCommand>;
+                             KeypointCommand, SampleCommand, PerturbCommand, DriveCommand,
+                             DragCommand, EpisodeCommand>;
 
 }  // namespace mjp::app
 

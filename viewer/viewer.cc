@@ -211,6 +211,7 @@ bool Viewer::OffscreenFrame(int width, int height) {
 
 void Viewer::HandleSceneMouse() {
   const ImGuiIO& io = ImGui::GetIO();
+  if (simulation_->snapshot()->recording && io.KeyCtrl) return HandleHandMouse();
   if (view_->perturbing() && !io.KeyCtrl) ui_.Ask(view_->EndPerturb());
   if (io.WantCaptureMouse || !scene_area_.Contains(io.MousePos) || scene_area_.height <= 0) return;
   const Area& a = scene_area_;
@@ -228,6 +229,17 @@ void Viewer::HandleSceneMouse() {
   const int turn = io.KeyShift ? mjMOUSE_ROTATE_H : mjMOUSE_ROTATE_V;
   const int move = io.KeyShift ? mjMOUSE_MOVE_H : mjMOUSE_MOVE_V;
   view_->MoveCamera(right ? move : turn, dx, dy);
+}
+
+// Moves the hand of a person who records.
+void Viewer::HandleHandMouse() {
+  const ImGuiIO& io = ImGui::GetIO();
+  const bool left = ImGui::IsMouseDown(0), right = ImGui::IsMouseDown(1);
+  if (io.WantCaptureMouse || !scene_area_.Contains(io.MousePos) || (!left && !right)) return;
+  if (io.MouseDelta.x == 0 && io.MouseDelta.y == 0) return;
+  const auto snapshot = simulation_->snapshot();
+  ui_.Ask(DragCommand{view_->Drag(snapshot->recording->target, io.MouseDelta.x / scene_area_.height,
+                                  io.MouseDelta.y / scene_area_.height, right)});
 }
 
 void Viewer::HandlePerturb(bool translate, double dx, double dy) {

@@ -71,6 +71,7 @@ class Viewer {
   bool Compose(const Layout& layout);
   void UploadPictures(const SimSnapshot& snapshot);
   void HandleSceneMouse();
+  void HandleHandMouse();
   void HandlePerturb(bool translate, double dx, double dy);
   void ExportWished();
   void EndFilm();

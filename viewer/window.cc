@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "viewer/recording/keys.h"
 #include "viewer/viewer.h"
 
 namespace mjp::app {
@@ -167,14 +168,41 @@ void HandleViewKey(Viewer& viewer, int key) {
   }
 }
 
+// What the callbacks of a window act on.
+struct Shown {
+  Viewer& viewer;
+  RecordingKeys recording;
+};
+
+Shown& ShownIn(GLFWwindow* window) {
+  return *static_cast<Shown*>(glfwGetWindowUserPointer(window));
+}
+
+// Whether it was a key of a person who records.
+bool HandleRecordingKey(Shown& shown, int key, int action) {
+  const auto snapshot = shown.viewer.simulation().snapshot();
+  return snapshot->recording &&
+         shown.recording.OnKey(key, action, *snapshot, shown.viewer.scene().Heading(),
+                               shown.viewer.ui());
+}
+
+void AskGamepad(Shown& shown) {
+  const auto snapshot = shown.viewer.simulation().snapshot();
+  GLFWgamepadstate pad;
+  if (!snapshot->recording || !glfwGetGamepadState(GLFW_JOYSTICK_1, &pad)) return;
+  shown.recording.OnGamepad(pad, *snapshot, shown.viewer.scene().Heading(), shown.viewer.ui());
+}
+
 void OnKey(GLFWwindow* window, int key, int, int action, int mods) {
   // keys that are held repeat steps alone
   const bool step = key == GLFW_KEY_RIGHT || key == GLFW_KEY_LEFT;
+  const bool control = (mods & GLFW_MOD_CONTROL) != 0;
+  if (!control && HandleRecordingKey(ShownIn(window), key, action)) return;
   if (action == GLFW_RELEASE || (action == GLFW_REPEAT && !step) || ImGui::GetIO().WantTextInput)
     return;
-  Viewer& viewer = *static_cast<Viewer*>(glfwGetWindowUserPointer(window));
+  Viewer& viewer = ShownIn(window).viewer;
   try {
-    if (mods & GLFW_MOD_CONTROL) {
+    if (control) {
       HandleControlKey(viewer, key);
     } else if (!HandleEpisodeKey(viewer, key)) {
       HandleViewKey(viewer, key);
@@ -185,7 +213,7 @@ void OnKey(GLFWwindow* window, int key, int, int action, int mods) {
 }
 
 void OnDrop(GLFWwindow* window, int count, const char** paths) {
-  Viewer& viewer = *static_cast<Viewer*>(glfwGetWindowUserPointer(window));
+  Viewer& viewer = ShownIn(window).viewer;
   try {
     for (int i = 0; i < count; ++i) viewer.Open(paths[i]);
   } catch (const std::exception& error) {
@@ -198,14 +226,15 @@ void OnDrop(GLFWwindow* window, int count, const char** paths) {
 int RunWindow(ViewerOptions options) {
   const Window window(options);
   Viewer viewer(options);
-  glfwSetWindowUserPointer(window.get(), &viewer);
+  Shown shown{viewer, {}};
+  glfwSetWindowUserPointer(window.get(), &shown);
   glfwSetKeyCallback(window.get(), OnKey);
   glfwSetDropCallback(window.get(), OnDrop);
   ImGui_ImplGlfw_InitForOpenGL(window.get(), true);  // calls the callbacks set before
   viewer.simulation().Send(PlayCommand{true});
-  glfwSetWindowRefreshCallback(window.get(), [](GLFWwindow* shown) {
-    static_cast<Viewer*>(glfwGetWindowUserPointer(shown))->Show();
-    glfwSwapBuffers(shown);
+  glfwSetWindowRefreshCallback(window.get(), [](GLFWwindow* exposed) {
+    ShownIn(exposed).viewer.Show();
+    glfwSwapBuffers(exposed);
   });
   const double period = FramePeriod();
   double begun = mjp::Now(), last = begun;  // the last frame
@@ -223,6 +252,7 @@ int RunWindow(ViewerOptions options) {
     const bool before = std::exchange(changed, false);
     if (width <= 0 || height <= 0) continue;  // minimised
     begun = mjp::Now();
+    AskGamepad(shown);
     ImGui_ImplGlfw_NewFrame();
     changed = viewer.Frame(width, height);
     if (!changed) continue;

@@ -35,13 +35,14 @@ class TimedGraph {
   mjp::CudaGraphExec graph_;
 };
 
+// `run` returns milliseconds.
 BenchRow Repeat(const std::string& suite, const std::string& name, double seconds, int copies,
-                TimedGraph& graph) {
+                const std::function<double()>& run) {
   constexpr int kWarmUp = 3, kLeast = 20;
-  for (int i = 0; i < kWarmUp; ++i) graph.Run();
+  for (int i = 0; i < kWarmUp; ++i) run();
   std::vector<double> times;
   for (const double end = mjp::Now() + seconds; mjp::Now() < end || times.size() < kLeast;)
-    times.push_back(graph.Run() / copies);
+    times.push_back(run() / copies);
   BenchRow row = FromTimes(suite, name, times);
   row.device = "GPU";
   return row;
@@ -63,7 +64,24 @@ BenchRow TimeCopies(const std::string& suite, const std::string& name, double se
     work(g.stream());
     g.End();
   });
-  BenchRow row = Repeat(suite, name, seconds, copies, graph);
+  BenchRow row = Repeat(suite, name, seconds, copies, [&] { return graph.Run(); });
+  row.caches = "loop";
+  return row;
+}
+
+BenchRow TimeStream(const std::string& suite, const std::string& name, double seconds,
+                    const GpuWork& work) {
+  const mjp::CudaStream stream = mjp::MakeCudaStream();
+  const mjp::CudaEvent begin = mjp::MakeCudaEvent(), end = mjp::MakeCudaEvent();
+  BenchRow row = Repeat(suite, name, seconds, 1, [&] {
+    float elapsed = 0;
+    mjp::CheckCuda(cudaEventRecord(begin.get(), stream.get()), "event");
+    work(stream.get());
+    mjp::CheckCuda(cudaEventRecord(end.get(), stream.get()), "event");
+    mjp::CheckCuda(cudaStreamSynchronize(stream.get()), "launch");
+    mjp::CheckCuda(cudaEventElapsedTime(&elapsed, begin.get(), end.get()), "event");
+    return static_cast<double>(elapsed);
+  });
   row.caches = "loop";
   return row;
 }
@@ -88,7 +106,7 @@ BenchRow TimeCold(const std::string& suite, const std::string& name, double seco
     work(g.stream());
     g.End();
   });
-  BenchRow row = Repeat(suite, name, seconds, 1, graph);
+  BenchRow row = Repeat(suite, name, seconds, 1, [&] { return graph.Run(); });
   row.caches = "cold";
   return row;
 }

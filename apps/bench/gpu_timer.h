@@ -22,6 +22,10 @@ BenchRow TimeInLoop(const std::string& suite, const std::string& name, double se
 BenchRow TimeCopies(const std::string& suite, const std::string& name, double seconds, int copies,
                     const GpuWork& work);
 
+// Times `work` as the CPU enqueues it, without a graph.
+BenchRow TimeStream(const std::string& suite, const std::string& name, double seconds,
+                    const GpuWork& work);
+
 // Times one `work` that finds nothing of its data in the L2 cache.
 BenchRow TimeCold(const std::string& suite, const std::string& name, double seconds,
                   const GpuWork& work);

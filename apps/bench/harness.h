@@ -32,6 +32,7 @@ struct BenchOptions {
   std::shared_ptr<const mjp::Checkpoint> network;
   mjp::PolicyOptions policy;
   RendererKind renderer = RendererKind::kRaster;  // of the suite decision
+  std::vector<std::string> suites;                // that were named; none: all but the large ones
 };
 
 // Times `work` again and again for about `seconds`, after a warm-up. Short work is timed several

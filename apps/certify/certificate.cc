@@ -38,7 +38,8 @@ Json NotEstablished() {
 
 }  // namespace
 
-Json MakeCertificate(const CertifyOptions& options) {
+Json MakeCertificate(CertifyOptions options) {
+  TakeTask(options);
   const SharedCheckpoint checkpoint = mjp::LoadCheckpoint(options.checkpoint);
   const auto policy = PolicyOfOne(checkpoint, options.policy);
   Json certificate = {{"format", kFormat},
@@ -46,7 +47,7 @@ Json MakeCertificate(const CertifyOptions& options) {
                       {"checkpoint", checkpoint->files},
                       {"settings", SettingsOf(options, *policy)},
                       {"machine", MachineOf(*policy)}};
-  if (!options.model.empty()) certificate["model"] = ModelOf(options.model);
+  if (!options.model.empty()) certificate["model"] = ModelOf(options.model, options.checkpoint);
   certificate["decisions"] = DecisionsOf(checkpoint, options.policy);
   certificate["error"] = ErrorsOf(checkpoint, options.policy);
   certificate["latency"] = LatencyOf(*checkpoint, *policy, options.timed);
@@ -72,7 +73,7 @@ CertifyOptions OptionsOf(const Json& certificate, const std::string& file) {
   const std::string kind = reader.Text("sampler");
   if (kind != "none") sampler.kind = mjp::ParseSampler("sampler", kind);
   sampler.steps = reader.Int("steps", 0, 1000);
-  sampler.parallel_window = reader.Int("parallel_window", 0, 1000);
+  sampler.parallel_window = reader.Int("parallel_window", mjp::kAutoWindow, 1000);
   sampler.parallel_tolerance = static_cast<float>(reader.Number("parallel_tolerance", 0, 1));
   sampler.hold_noise = reader.Int("hold_noise", 0, mjp::kMostHeldDecisions);
   options.policy.instruction = reader.Text("instruction");

@@ -13,7 +13,7 @@ namespace mjp::app {
 struct CertifyOptions {
   std::string checkpoint;  // directory
   std::string model;       // MJCF with the plugin; empty: none
-  int episodes = 100;      // of Push-T
+  int episodes = 100;      // of the model's task, else of Push-T
   uint32_t seed = 100000;  // of the first
   int timed = 300;         // decisions of one robot whose latency is taken
   mjp::PolicyOptions policy;
@@ -21,7 +21,7 @@ struct CertifyOptions {
 
 // Measures everything and returns the certificate. What a policy cannot do stands in it as
 // {"absent": why}. Throws Error for a checkpoint or model that cannot be loaded.
-Json MakeCertificate(const CertifyOptions& options);
+Json MakeCertificate(CertifyOptions options);
 
 // The options of a stored certificate; `checkpoint` and `model` stay empty. Throws Error that names
 // `file` for a value that is missing or not possible.

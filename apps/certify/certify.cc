@@ -92,13 +92,18 @@ Action AddCertify(CLI::App& app) {
   command->add_option("checkpoint", options.checkpoint, "Checkpoint directory")
       ->required()
       ->type_name("DIR");
-  command->add_option("model", options.model, "MJCF file with the plugin, run for ten seconds")
+  command
+      ->add_option(
+          "model", options.model,
+          "MJCF file with the plugin, run for ten seconds; of a task file the episodes too")
       ->type_name("MODEL.xml");
   CLI::Option* out =
       command->add_option("--out", arguments->out, "Certificate; a page (.md) stands next to it")
           ->type_name("FILE")
           ->capture_default_str();
-  CLI::Option* episodes = command->add_option("--episodes", options.episodes, "Episodes of Push-T")
+  CLI::Option* episodes = command
+                              ->add_option("--episodes", options.episodes,
+                                           "Episodes of the model's task, else of Push-T")
                               ->check(CLI::Range(1, 1000000))
                               ->capture_default_str();
   CLI::Option* timed =

@@ -4,7 +4,6 @@
 #include <mujoco/mujoco.h>
 #include <sys/resource.h>
 
-#include <atomic>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
@@ -18,27 +17,19 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "kernels/cpu/isa.h"
+#include "plugin/model/config.h"
 #include "plugin/register.h"
 #include "policy/option_names.h"
-#include "tasks/evaluation/evaluation.h"
 #include "tasks/evaluation/version.h"
 #include "tasks/physics/model.h"
-#include "tasks/pusht/evaluation/pusht_task.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
+#include "tasks/results/episode.h"
 #include "tasks/results/statistics.h"
 
 namespace mjp::app {
 namespace {
 
 constexpr int kDecisions = 32;
-
-std::string HexOf(uint64_t hash) {
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016" PRIx64, hash);
-  return text;
-}
-
-Json Absent(const std::string& why) { return {{"absent", why}}; }
 
 // The rest of the first line of `file` that begins with `word`, after a colon; "" if there is none.
 std::string LineOf(const char* file, const std::string& word) {
@@ -73,6 +64,12 @@ double FixedWork(int64_t rounds) {
 }
 
 }  // namespace
+
+std::string HexOf(uint64_t hash) {
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016" PRIx64, hash);
+  return text;
+}
 
 Json EngineOf() {
   constexpr uint64_t kLargestProgram = uint64_t{1} << 32;
@@ -110,41 +107,6 @@ Json DecisionsOf(const SharedCheckpoint& checkpoint, const mjp::PolicyOptions& o
   Json hashes = Json::array();
   for (int i = 0; i < kDecisions; ++i) hashes.push_back(mjp::Sha256({bytes + i * size, size}));
   return hashes;
-}
-
-Json EpisodesOf(const SharedCheckpoint& checkpoint, const CertifyOptions& options) {
-  const PushtTask task;
-  EvaluationOptions evaluation;
-  evaluation.checkpoint = options.checkpoint;
-  evaluation.episodes = options.episodes;
-  evaluation.seed = options.seed;
-  evaluation.policy = WithBatch(options.policy, std::min(options.episodes, 64));
-  evaluation.policy.sampler.hold_noise = mjp::ResolveHoldNoise(
-      evaluation.policy.sampler, *checkpoint, ResolveActionSteps(evaluation, checkpoint->config));
-  std::vector<EpisodeResult> episodes;
-  try {
-    episodes = Evaluate(
-                   task, evaluation, mjp::Policy::Create(checkpoint, evaluation.policy),
-                   ShardIndices(evaluation), [](const EpisodeResult&) {}, std::atomic<bool>(false))
-                   .episodes;
-  } catch (const mjp::Error& error) {
-    if (error.code() != mjp::ExitCode::kBadInput) throw;
-    return Absent(error.what());  // a policy of another robot
-  }
-  int successes = 0;
-  Json list = Json::array();
-  for (const EpisodeResult& episode : episodes) {
-    successes += episode.success();
-    list.push_back({{"seed", episode.seed},
-                    {"hash", HexOf(episode.hash)},
-                    {"score", episode.max_reward},
-                    {"success", episode.success()}});
-  }
-  const Interval interval = Wilson95(successes, static_cast<int>(episodes.size()));
-  return {{"task", task.name()},
-          {"success", static_cast<double>(successes) / static_cast<double>(episodes.size())},
-          {"interval_95", {interval.low, interval.high}},
-          {"each", list}};
 }
 
 Json LatencyOf(const mjp::Checkpoint& checkpoint, mjp::Policy& policy, int timed) {
@@ -206,9 +168,11 @@ Json RefusalsOf(const mjp::Checkpoint& checkpoint, mjp::Policy& policy) {
   return list;
 }
 
-Json ModelOf(const std::string& path) {
+Json ModelOf(const std::string& path, const std::string& checkpoint) {
   constexpr double kSeconds = 10;
   if (!mjp::RegisterPlugin()) throw mjp::EnvironmentError("the engine refused the plugin");
+  // the policy of the certificate, whichever the model names
+  mjp::SetAttributesInstead({{"checkpoint", std::filesystem::absolute(checkpoint).string()}});
   const ModelPtr model = LoadModel(path);
   const DataPtr data = MakeData(model.get());
   StateHash hash;
@@ -217,6 +181,7 @@ Json ModelOf(const std::string& path) {
     for (int i = 0; i < model->nq; ++i) hash.Add(data->qpos[i]);
     for (int i = 0; i < model->nu; ++i) hash.Add(data->ctrl[i]);
   }
+  mjp::SetAttributesInstead({});
   int warnings = 0;
   for (const mjWarningStat& warning : data->warning) warnings += warning.number;
   return {{"sha256", mjp::Sha256(mjp::ReadFile(path, uint64_t{1} << 30))},

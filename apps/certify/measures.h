@@ -1,7 +1,9 @@
 #ifndef APPS_CERTIFY_MEASURES_H_
 #define APPS_CERTIFY_MEASURES_H_
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "apps/certify/certificate.h"
 
@@ -20,7 +22,10 @@ std::unique_ptr<mjp::Policy> PolicyOfOne(const SharedCheckpoint& checkpoint,
 Json MachineOf(const mjp::Policy& policy);
 // SHA-256 of each of 32 chunks, from Push-T's first starts, that do not depend on the physics.
 Json DecisionsOf(const SharedCheckpoint& checkpoint, const mjp::PolicyOptions& options);
-// Hash, score and outcome of each episode of Push-T.
+// Sets what the options do not say to what the model says, where that is a task file: those
+// episodes are run.
+void TakeTask(CertifyOptions& options);
+// Hash, score and outcome of each episode: of the model's task, else of Push-T.
 Json EpisodesOf(const SharedCheckpoint& checkpoint, const CertifyOptions& options);
 // The network's passes against double precision: largest, p99 and median difference.
 Json ErrorsOf(const SharedCheckpoint& checkpoint, const mjp::PolicyOptions& options);
@@ -29,8 +34,10 @@ Json ErrorsOf(const SharedCheckpoint& checkpoint, const mjp::PolicyOptions& opti
 Json LatencyOf(const mjp::Checkpoint& checkpoint, mjp::Policy& policy, int timed);
 // What the policy was asked and had to refuse, with what it said. `policy`: of one.
 Json RefusalsOf(const mjp::Checkpoint& checkpoint, mjp::Policy& policy);
-// Ten seconds of a model with the plugin: hash of each state, number of warnings.
-Json ModelOf(const std::string& path);
+// Ten seconds of a model with the plugin and this policy: hash of each state, number of warnings.
+Json ModelOf(const std::string& path, const std::string& checkpoint);
+// 16 digits.
+std::string HexOf(uint64_t hash);
 
 }  // namespace mjp::app
 

@@ -55,17 +55,6 @@ DemonstratorFactory FactoryOf(const Arguments& arguments, const std::string& by,
   return [file, sampling = arguments.sampling] { return MakeSamplingPlanner(*file, sampling); };
 }
 
-// "320x240"
-void ReadPictureSize(const std::string& text, PictureOptions& pictures) {
-  constexpr int kMost = 4096;
-  char rest = 0;
-  const bool read =
-      std::sscanf(text.c_str(), "%dx%d%c", &pictures.width, &pictures.height, &rest) == 2;
-  const auto fits = [](int extent) { return extent >= 1 && extent <= kMost; };
-  if (read && fits(pictures.width) && fits(pictures.height)) return;
-  throw Error(ExitCode::kUsage, "--picture: '" + text + "' is no size such as 320x240");
-}
-
 // A line for each episode that has become readable; on a terminal one that is rewritten.
 void ShowProgress(const RecordProgress& progress, int64_t wanted, int64_t& shown) {
   const bool terminal = ::isatty(STDOUT_FILENO) != 0;
@@ -84,7 +73,7 @@ int Run(Arguments& arguments) {
   const std::string by = Demonstrators(arguments, *file);
   record.by = by == "checkpoint" ? by + " " + arguments.checkpoint : by;
   record.threads = arguments.policy.threads;
-  if (!arguments.picture.empty()) ReadPictureSize(arguments.picture, record.pictures);
+  if (!arguments.picture.empty()) record.pictures.SetSize("--picture", arguments.picture);
   const DemonstratorFactory demonstrators = FactoryOf(arguments, by, file);
   std::printf("task            %s: %s\nby              %s\n", file->name().c_str(),
               DescriptionOf(*file).c_str(), record.by.c_str());
@@ -161,6 +150,7 @@ Action AddRecord(CLI::App& app) {
       "  mjpolicy record models/cart_pole.xml --out cart_data --picture 96x96\n"
       "  mjpolicy record models/aloha_transfer_cube.xml --out cube --episodes 200 --video\n"
       "  mjpolicy record models/cart_pole.xml --checkpoint my_policy --keep all --out seen\n"
+      "A person records in the viewer: mjpolicy-viewer MODEL.xml --record DIR.\n"
       "Ctrl-C ends it with all finished episodes saved; the same command goes on. An episode "
       "counts "
       "as saved when it can be read, whatever is killed then.");

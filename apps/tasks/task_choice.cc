@@ -8,6 +8,7 @@
 #include "base/command_line/duration.h"
 #include "base/error.h"
 #include "base/number_range.h"
+#include "tasks/evaluation/disturbances.h"
 #include "tasks/mjcf/mjcf_task.h"
 #include "tasks/mjcf/words.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
@@ -50,9 +51,11 @@ void TaskChoice::AddTo(CLI::App& command, EvaluationOptions& options) {
       ->default_str(kDefaultTask)
       ->excludes(file);
   AddChoice<Through>(command, "--through",
-                     "Policy beside the batch, or in the plugin, which task files take",
+                     "Policy beside a batch of episodes, or in the plugin, one at a time: what task "
+                     "files take without --batch and disturbances",
                      {{"batch", Through::kBatch}, {"plugin", Through::kPlugin}}, options.through);
   through_ = command.get_option("--through");
+  command_ = &command;
   command
       .add_option("--latency", latency_,
                   "Control steps from an observation to its first action, or their time (200ms)")
@@ -91,6 +94,13 @@ void TaskChoice::RefusePushtOptions() const {
   }
 }
 
+// Whether what is asked for needs a policy beside the batch.
+bool TaskChoice::WantsBatch(const Conditions& conditions) const {
+  const CLI::Option* batch = command_->get_option_no_throw("--batch");
+  return (batch && batch->count() > 0) || DisturbsPictures(conditions) ||
+         conditions.action_noise != 0;
+}
+
 std::unique_ptr<Task> TaskChoice::Make(EvaluationOptions& options) const {
   const auto set_latency = [&](double period) {
     if (!latency_.empty()) options.conditions.latency = LatencySteps(latency_, period);
@@ -113,7 +123,9 @@ std::unique_ptr<Task> TaskChoice::Make(EvaluationOptions& options) const {
   }
   RefusePushtOptions();
   set_latency(file->period());
-  if (through_->count() == 0) options.through = Through::kPlugin;
+  if (through_->count() == 0 && !WantsBatch(options.conditions)) {
+    options.through = Through::kPlugin;
+  }
   TakeAttributes(file->policy().config, options);
   return std::make_unique<MjcfTask>(std::move(file));
 }

@@ -25,11 +25,13 @@ class TaskChoice {
 
  private:
   void RefusePushtOptions() const;
+  bool WantsBatch(const Conditions& conditions) const;
 
   std::string file_, task_, latency_;
   PushtOptions pusht_;
   std::vector<const CLI::Option*> pusht_options_;
   const CLI::Option* through_ = nullptr;
+  const CLI::App* command_ = nullptr;
 };
 
 }  // namespace mjp::app

@@ -6,6 +6,8 @@
 #include <iostream>
 
 #include "apps/stop_signal.h"
+#include "apps/train/distillation/distill.h"
+#include "apps/train/imitation/train_by_lessons.h"
 #include "apps/train/imitation/train_on_dataset.h"
 #include "apps/train/recipe.h"
 #include "base/command_line/parse.h"
@@ -48,7 +50,8 @@ void AddDataOptions(CLI::App& app, mjp::app::TrainOptions& options) {
 }
 
 // A size that is written as pictures are called: 320x240 has 240 rows.
-void AddSize(CLI::App& app, const char* name, const char* help, int& height, int& width) {
+void AddSize(CLI::App& app, const char* name, const char* help, const char* group, int& height,
+             int& width) {
   app.add_option_function<std::string>(
          name,
          [name, &height, &width](const std::string& text) {
@@ -60,7 +63,7 @@ void AddSize(CLI::App& app, const char* name, const char* help, int& height, int
          },
          help)
       ->type_name("WxH")
-      ->group("Data set");
+      ->group(group);
 }
 
 void AddDatasetOptions(CLI::App& app, mjp::app::ImitationOptions& imitation) {
@@ -77,13 +80,70 @@ void AddDatasetOptions(CLI::App& app, mjp::app::ImitationOptions& imitation) {
   app.add_option("--validation", imitation.data.validation, "Share of the episodes held out")
       ->check(mjp::app::NumberRange(0, 0.5))
       ->group("Data set");
+  app.add_option("--observation-steps", imitation.shape.observation_steps,
+                 "Control steps that a decision sees")
+      ->check(CLI::Range(1, 64))
+      ->group("Data set");
   app.add_option("--horizon", imitation.shape.horizon, "Actions in a chunk")
       ->check(CLI::Range(2, 1024))
       ->group("Data set");
-  AddSize(app, "--resize", "Resize the pictures, before they are cropped",
+  auto* task = app.add_option("--task", imitation.score.task,
+                              "Score the policy in this task file while it is trained")
+                   ->type_name("MODEL.xml")
+                   ->needs(dataset)
+                   ->group("Data set");
+  app.add_option("--evaluate-every", imitation.score.every,
+                 "Training between two scored evaluations: 10min, 600; the end has one too")
+      ->type_name("SECONDS")
+      ->transform(mjp::app::TimeIn(mjp::kSecond, 1, kMany))
+      ->needs(task)
+      ->default_str("10min")
+      ->group("Data set");
+  app.add_option("--evaluate-episodes", imitation.score.episodes, "Of each evaluation")
+      ->check(CLI::Range(1, 10000))
+      ->needs(task)
+      ->capture_default_str()
+      ->group("Data set");
+  AddSize(app, "--resize", "Resize the pictures, before they are cropped", "Data set",
           imitation.shape.resize_height, imitation.shape.resize_width);
-  AddSize(app, "--crop", "Crop them, at random places in training", imitation.shape.crop_height,
-          imitation.shape.crop_width);
+  AddSize(app, "--crop", "Crop them, at random places in training", "Data set",
+          imitation.shape.crop_height, imitation.shape.crop_width);
+}
+
+void AddLessonOptions(CLI::App& app, mjp::app::LessonTraining& lessons) {
+  auto* expert = app.add_option("--expert", lessons.model,
+                                "A task file (docs/tasks.md) whose expert teaches; --rounds of "
+                                "--episodes then are lessons from where the student got to")
+                     ->type_name("MODEL.xml")
+                     ->group("Lessons");
+  for (const char* name : {"--data", "--demonstrate", "--recording", "--dataset", "--camera"}) {
+    expert->excludes(app.get_option(name));
+  }
+  app.add_option("--lessons", lessons.lessons, "Of the expert alone, before the training")
+      ->check(CLI::Range(1, kMany))
+      ->group("Lessons");
+  app.add_option("--lesson-noise", lessons.how.noise,
+                 "Mean deviation of executed from taught actions, share of their range")
+      ->check(mjp::app::NumberRange(0, 1))
+      ->group("Lessons");
+  app.add_option("--lesson-style", lessons.how.style, "Seed of the expert's way of doing it")
+      ->group("Lessons");
+  app.add_option("--picture-every", lessons.how.picture_every,
+                 "Control steps from one drawn frame of a lesson to the next")
+      ->check(CLI::Range(1, 1000))
+      ->group("Lessons");
+  AddSize(app, "--picture", "Size of the cameras' pictures", "Lessons", lessons.how.height,
+          lessons.how.width);
+}
+
+void AddDistillation(CLI::App& app, std::string& teacher) {
+  auto* distill =
+      app.add_option("--distill", teacher,
+                     "A policy for Push-T: its student, which needs one network pass, is made")
+          ->type_name("DIR");
+  for (const char* name : {"--dataset", "--expert", "--data", "--demonstrate", "--recording"}) {
+    distill->excludes(app.get_option(name));
+  }
 }
 
 void AddRunOptions(CLI::App& app, mjp::app::TrainOptions& options, int& gpus) {
@@ -154,10 +214,14 @@ int RunMain(int argc, char** argv) {
   CLI::App app("Trains a diffusion policy on demonstrations", "mjpolicy-train");
   mjp::app::TrainOptions options;
   mjp::app::ImitationOptions imitation;
+  mjp::app::LessonTraining lessons;
+  std::string teacher;
   int gpus = 1;
   mjp::app::AddCommonOptions(app, mjp::app::VersionText("mjpolicy-train"));
   AddDataOptions(app, options);
   AddDatasetOptions(app, imitation);
+  AddLessonOptions(app, lessons);
+  AddDistillation(app, teacher);
   AddRunOptions(app, options, gpus);
   AddNetworkOptions(app, options.architecture, options.optimizer);
   AddStepOptions(app, options.step);
@@ -166,9 +230,13 @@ int RunMain(int argc, char** argv) {
   mjp::app::Ranks ranks(gpus);
   std::ofstream silence;
   std::ostream& progress = ranks.rank() == 0 ? std::cout : silence;
-  const bool complete = imitation.data.folder.empty()
-                            ? mjp::app::Train(options, ranks, progress, stop)
-                            : mjp::app::TrainOnDataset(imitation, options, ranks, progress, stop);
+  const bool complete =
+      !teacher.empty() ? mjp::app::Distill(teacher, options, ranks, progress, stop)
+      : !lessons.model.empty()
+          ? mjp::app::TrainByLessons(lessons, imitation, options, ranks, progress, stop)
+      : imitation.data.folder.empty()
+          ? mjp::app::Train(options, ranks, progress, stop)
+          : mjp::app::TrainOnDataset(imitation, options, ranks, progress, stop);
   if (complete) return 0;
   std::fprintf(stderr, "mjpolicy-train: stopped; start the same command again to go on\n");
   return mjp::app::StoppedExitCode();

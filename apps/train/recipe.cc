@@ -6,7 +6,6 @@
 #include <fstream>
 #include <iomanip>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "apps/train/curves.h"
 #include "apps/train/optimisation/device.h"
@@ -14,7 +13,6 @@
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/timing.h"
-#include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tasks/results/statistics.h"
 
 namespace mjp::app {
@@ -35,18 +33,6 @@ TrainOptions OfRank(TrainOptions options, const Ranks& ranks, const mjp::PolicyC
   return options;
 }
 
-// How the student plays its rounds: by the project's own engine on the device it is trained on.
-mjp::PolicyOptions StudentOptions(const at::Device& device, int threads) {
-  mjp::PolicyOptions policy;
-  policy.backend = device.is_cuda() ? mjp::Backend::kCuda : mjp::Backend::kCpu;
-  policy.sampler = {mjp::SamplerKind::kDdim, 10};
-  policy.scene_drawer = &mjp::FlatSceneDrawer();
-  policy.batch = 512;
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  policy.threads = std::max(1, threads > 0 ? threads : cores);
-  return policy;
-}
-
 // A training run: what it consists of, in the order in which one part needs another.
 class Run {
  public:
@@ -61,7 +47,8 @@ class Run {
                     device_.is_cuda() && !options.full_precision ? at::kBFloat16 : at::kFloat),
         network_(policy_.config, parameters_),
         optimizer_(parameters_, options_.optimizer, ranks),
-        rounds_(options_.rounds, StudentOptions(device_, options.data.threads)),
+        rounds_(options_.rounds, PolicyOfRounds(device_.is_cuda(), options.data.threads,
+                                                {mjp::SamplerKind::kDdim, 10})),
         data_(options_.data, device_, stop),
         step_(policy_.config, network_, data_.dataset(), parameters_, optimizer_, options_.step) {
     at::globalContext().setBenchmarkCuDNN(true);  // shapes never change

@@ -5,10 +5,13 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "tasks/evaluation/evaluation.h"
+#include "tasks/pusht/environments.h"
 #include "tasks/pusht/evaluation/judge.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tasks/pusht/planner/demonstrations.h"
 
 namespace mjp::app {
@@ -17,11 +20,20 @@ namespace {
 constexpr uint32_t kFirstSeed = 3000000000;  // of the starts: beyond those of evaluations
 constexpr double kEndCoverage = 0.975;       // ends an episode of a round: finish, do not graze
 constexpr double kMargin = 64;               // pixels; what is further outside teaches nothing
+constexpr double kStandstill = 24;           // pixels in kKnotSpacing steps; what is slower waits
 
 bool IsInside(const State& state) {
   return std::ranges::all_of(
       std::initializer_list<double>{state.agent_x, state.agent_y, state.block_x, state.block_y},
       [](double v) { return v > -kMargin && v < kWorldSize + kMargin; });
+}
+
+// Whether `chunk` soon leads the agent away from where it is in `state`. One that waits is no plan
+// to improve: the planner would keep the waiting, which costs little, and the student would learn
+// it from its own labels until it stands beside a block that is almost there.
+bool SetsOut(const Plan& chunk, const State& state) {
+  const Point& knot = chunk.knots.front();
+  return std::hypot(knot.x - state.agent_x, knot.y - state.agent_y) > kStandstill;
 }
 
 // What makes a part of the disturbed episodes harder.
@@ -30,10 +42,14 @@ struct Hardship {
   int pushes;           // 0: one every two seconds
   double action_noise;  // pixels
   int often;            // times as many decisions as in plain episodes
+  PhysicsKind physics;  // where it was built in
 };
-constexpr int kMostOften = 4;
-constexpr Hardship kHardships[] = {
-    {20, 0, 2, 2}, {40, 0, 2, kMostOften}, {40, 3, 10, 1}, {30, 4, 5, 2}};
+constexpr int kMostOften = 2;
+constexpr Hardship kHardships[] = {{20, 0, 2, 1, PhysicsKind::kMujoco},
+                                   {40, 0, 2, 1, PhysicsKind::kMujoco},
+                                   {40, 3, 10, 1, PhysicsKind::kMujoco},
+                                   {30, 0, 5, kMostOften, PhysicsKind::kMujoco},
+                                   {0, 0, 10, 1, PhysicsKind::kChipmunk}};
 constexpr int kParts = std::size(kHardships);
 
 void Disturb(int round, int part, EvaluationOptions& evaluation, PushtOptions& pusht) {
@@ -43,6 +59,7 @@ void Disturb(int round, int part, EvaluationOptions& evaluation, PushtOptions& p
   evaluation.conditions.action_noise = hardship.action_noise;
   pusht.push = hardship.push;
   pusht.pushes = hardship.pushes;
+  if (HasPhysics(hardship.physics)) pusht.physics = hardship.physics;
 }
 
 }  // namespace
@@ -53,6 +70,17 @@ struct Rounds::Labels {
   Point target;
   Plan chunk;  // the student's
 };
+
+mjp::PolicyOptions PolicyOfRounds(bool cuda, int threads, const mjp::SamplerOptions& sampler) {
+  mjp::PolicyOptions policy;
+  policy.backend = cuda ? mjp::Backend::kCuda : mjp::Backend::kCpu;
+  policy.sampler = sampler;
+  policy.scene_drawer = &mjp::FlatSceneDrawer();
+  policy.batch = 512;
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  policy.threads = std::max(1, threads > 0 ? threads : cores);
+  return policy;
+}
 
 Rounds::Rounds(const RoundOptions& options, const mjp::PolicyOptions& policy)
     : options_(options), policy_(policy) {
@@ -87,7 +115,7 @@ Figures Rounds::Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, 
   if (evaluation.episodes == 0) return {};
   evaluation.seed = kFirstSeed + static_cast<uint32_t>(options_.seed % 1000) * 1000000 +
                     static_cast<uint32_t>(round) * 10000 +
-                    (part == kPlain ? 0 : 5000 + static_cast<uint32_t>(part) * 1100);
+                    (part == kPlain ? 0 : 5000 + static_cast<uint32_t>(part) * 900);
   evaluation.policy = policy_;
   evaluation.policy.batch = std::clamp(evaluation.episodes / 2, 1, policy_.batch);
   evaluation.action_steps = options_.action_steps;
@@ -121,14 +149,31 @@ Figures Rounds::Play(const std::shared_ptr<const mjp::Checkpoint>& student,
   if (labelling_.valid()) labelling_.get();
   const int round = next_++;
   std::vector<Labels> labels;
-  const Figures figures = Episodes(student, round, kPlain, &labels, stop);
-  for (int part = 0; part < kParts; ++part) Episodes(student, round, part, &labels, stop);
+  const Figures figures = PlayAll(student, round, labels, stop);
   if (!stop) {
     labelling_ = std::async(std::launch::async, [this, round, labels = std::move(labels), figures] {
       Label(round, labels, figures);
     });
   }
   return figures;
+}
+
+Figures Rounds::PlayAll(const std::shared_ptr<const mjp::Checkpoint>& student, int round,
+                        std::vector<Labels>& labels, const std::atomic<bool>& stop) const {
+  const Figures figures = Episodes(student, round, kPlain, &labels, stop);
+  for (int part = 0; part < kParts; ++part) Episodes(student, round, part, &labels, stop);
+  return figures;
+}
+
+Observed Rounds::Observe(const std::shared_ptr<const mjp::Checkpoint>& student, int round,
+                         const std::atomic<bool>& stop) const {
+  std::vector<Labels> labels;
+  Observed observed;
+  observed.figures = PlayAll(student, round, labels, stop);
+  if (stop) return {};
+  for (const Labels& l : labels)
+    observed.rows.push_back(MakeRow(l.previous, l.state, l.target, l.chunk));
+  return observed;
 }
 
 Figures Rounds::Evaluate(const std::shared_ptr<const mjp::Checkpoint>& student,
@@ -142,7 +187,7 @@ void Rounds::Label(int round, std::vector<Labels> labels, const Figures& figures
   for (const Labels& l : labels) {
     requests.push_back(
         {WithVelocity(l.previous, l.state, l.target.x, l.target.y),
-         /*has_warm=*/true,
+         /*has_warm=*/SetsOut(l.chunk, l.state),
          l.chunk,
          {kFirstSeed + options_.seed, static_cast<uint64_t>(round) << 32 | requests.size()}});
   }

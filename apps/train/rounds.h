@@ -27,6 +27,15 @@ struct RoundOptions {
   int64_t Capacity() const;
 };
 
+// How the project's own engine plays rounds, on all cores where `threads` is 0.
+mjp::PolicyOptions PolicyOfRounds(bool cuda, int threads, const mjp::SamplerOptions& sampler);
+
+// What was seen in a round.
+struct Observed {
+  std::vector<DemonstrationRow> rows;  // the states in which was decided; the targets are decisions
+  Figures figures;                     // of the plain episodes
+};
+
 // DAgger: in every round the student plays episodes from starts it has not seen, and the planner
 // labels every state in which it decided. The rows lie in the folder as demonstrations do.
 class Rounds {
@@ -44,6 +53,9 @@ class Rounds {
   // undisturbed episodes went; none of them if `stop` became true.
   Figures Play(const std::shared_ptr<const mjp::Checkpoint>& student,
                const std::atomic<bool>& stop);
+  // Plays round `round` without labelling. Nothing is seen if `stop` became true.
+  Observed Observe(const std::shared_ptr<const mjp::Checkpoint>& student, int round,
+                   const std::atomic<bool>& stop) const;
   // Plays without labelling, from starts of its own: how good the student is.
   Figures Evaluate(const std::shared_ptr<const mjp::Checkpoint>& student,
                    const std::atomic<bool>& stop) const;
@@ -51,6 +63,9 @@ class Rounds {
  private:
   struct Labels;
   static constexpr int kPlain = -1;
+  // Plays all episodes of a round; figures of the plain ones.
+  Figures PlayAll(const std::shared_ptr<const mjp::Checkpoint>& student, int round,
+                  std::vector<Labels>& labels, const std::atomic<bool>& stop) const;
   // Plays the plain episodes of a round, or a part of the disturbed ones.
   Figures Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, int round, int part,
                    std::vector<Labels>* labels, const std::atomic<bool>& stop) const;

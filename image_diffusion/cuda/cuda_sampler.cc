@@ -195,11 +195,8 @@ class CudaImageSampler : public ImageSampler {
 
 std::unique_ptr<ImageSampler> MakeCudaImageSampler(std::shared_ptr<const ImageModel> model,
                                                    const ImageSamplerOptions& options) {
-  std::string why;
-  if (!CudaUsable(&why)) {
-    throw EnvironmentError("implementation " + std::string(options.graph ? "graph" : "cuda") +
-                           ": " + why + "; use --implementation cpu");
-  }
+  RequireCuda(std::string("implementation ") + (options.graph ? "graph" : "cuda"),
+              "use --implementation cpu");
   return std::make_unique<CudaImageSampler>(std::move(model), options);
 }
 

@@ -2,9 +2,12 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdio>
 #include <deque>
 #include <exception>
 #include <mutex>
@@ -21,6 +24,15 @@ namespace {
 // tenth of a picture by a GPU.
 constexpr double kLooking = 400e-6;  // seconds
 
+// A driver of OpenGL cleans up when a process ends, and a child that fork() made would so destroy
+// what its parent draws with: NVIDIA's ends the parent, or lets it wait for ever. So such a child
+// ends after what was registered in it, without what was registered before.
+void EndWithoutTheDriver(int status, void*) {
+  std::fflush(nullptr);
+  _exit(status);
+}
+void PrepareChild() { on_exit(EndWithoutTheDriver, nullptr); }
+
 struct Task {
   const std::function<void()>* job;
   std::exception_ptr failure;
@@ -33,6 +45,7 @@ class Worker {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_atfork(nullptr, nullptr, PrepareChild);
     std::thread([this] { Loop(); }).detach();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }

@@ -25,6 +25,8 @@ Decision::Decision(const PolicyInput& input)
       scenes_(Copy(input.scenes)),
       state_(Copy(input.state)),
       environment_(Copy(input.environment)),
+      prefix_(Copy(input.prefix)),
+      prefix_steps_(Copy(input.prefix_steps)),
       result_(promise_.get_future().share()) {
   if (input.count != 1 || input.keys.size() != 1) {
     throw BadInput("a decision is of one environment, with one noise key");
@@ -39,6 +41,8 @@ PolicyInput Decision::input() const {
   input.scenes = scenes_;
   input.state = state_;
   input.environment = environment_;
+  input.prefix = prefix_;
+  input.prefix_steps = prefix_steps_;
   input.keys = {&key_, 1};
   return input;
 }
@@ -48,6 +52,8 @@ bool Decision::Answers(const PolicyInput& input) const {
   return key.seed == key_.seed && key.decision == key_.decision &&
          SameBits(input.state, std::span<const float>(state_)) &&
          SameBits(input.environment, std::span<const float>(environment_)) &&
+         SameBits(input.prefix, std::span<const float>(prefix_)) &&
+         SameBits(input.prefix_steps, std::span<const int>(prefix_steps_)) &&
          SameBits(input.scenes, std::span<const std::byte>(scenes_)) &&
          SameBits(input.frames, std::span<const uint8_t>(frames_));
 }

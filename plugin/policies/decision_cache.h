@@ -35,7 +35,8 @@ class Decision {
   NoiseKey key_;
   std::vector<uint8_t> frames_;
   std::vector<std::byte> scenes_;
-  std::vector<float> state_, environment_;
+  std::vector<float> state_, environment_, prefix_;
+  std::vector<int> prefix_steps_;
   std::promise<PolicyOutput> promise_;
   std::shared_future<PolicyOutput> result_;
 };

@@ -14,8 +14,9 @@ enum class Normalization { kIdentity, kMeanStd, kMinMax, kQuantiles, kQuantile10
 enum class BetaSchedule { kSquaredCosCapV2, kLinear };
 enum class PredictionType { kEpsilon, kSample, kVPrediction };
 enum class VarianceType { kFixedSmall, kFixedLarge };
-// Chains of a diffusion; integrators of a flow; kAuto: the checkpoint's own, never within one.
-enum class SamplerKind { kDdpm, kDdim, kEuler, kRk4, kAuto };
+// Chains of a diffusion; integrators of a flow; the one pass of a distilled student; kAuto: the
+// checkpoint's own, never within one.
+enum class SamplerKind { kDdpm, kDdim, kEuler, kRk4, kOneStep, kAuto };
 
 // One camera picture of an observation.
 struct CameraFeature {

@@ -6,6 +6,7 @@
 #include "base/float_environment.h"
 #include "policy/cpu/decision.h"
 #include "policy/input_check.h"
+#include "policy/prefix/held_prefix.h"
 
 namespace mjp::cpu {
 
@@ -23,6 +24,9 @@ void DenoisingPolicy::TakeBuffers(int feature_width, int cond_width) {
   features_ = AlignedBuffer(config().cameras.size() * frames * feature_width);
   cond_ = AlignedBuffer(batch * cond_width);
   x_ = AlignedBuffer(batch * config().horizon * config().action_dim);
+  if (!options_.sampler.prefix) return;
+  clean_.resize(batch * config().horizon * config().action_dim);
+  held_.resize(batch);
 }
 
 std::string DenoisingPolicy::Description() const { return CpuDescription(options_); }
@@ -72,6 +76,12 @@ void DenoisingPolicy::FillCondition(const PolicyInput& input, StageTimes& times)
   AssembleCondition(input);
 }
 
+HeldElements DenoisingPolicy::Held(const PolicyInput& input) {
+  if (!options_.sampler.prefix) return {};
+  FillHeld(*checkpoint_, input, {clean_.data(), clean_.size()}, held_);
+  return {clean_.data(), held_.data()};
+}
+
 void DenoisingPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
   const DefaultFloatEnvironment arithmetic;
   CheckInput(*checkpoint_, options_, input);
@@ -90,7 +100,8 @@ void DenoisingPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
   }
   Timed(times, Stage::kDenoise, [&] {
     noise.FillStart(x_.data());
-    times.passes = sampler_->Run(*this, {input.count, x_.data(), &noise, output.trace});
+    times.passes =
+        sampler_->Run(*this, {input.count, x_.data(), &noise, output.trace, Held(input)});
   });
   // windows of steps evaluate some of them again: their passes have no stored counterpart
   const bool sequential = options_.sampler.parallel_window < 2;

@@ -55,9 +55,13 @@ class DenoisingPolicy : public Policy, private StepNetwork {
   // Fills features_ from RGB frames (N, To, cameras, height, width, 3).
   void EncodeFrames(const uint8_t* frames, int count, StageTimes& times);
   void FillCondition(const PolicyInput& input, StageTimes& times);
+  // What of the chunks is known, where they may have a prefix; a view of members.
+  HeldElements Held(const PolicyInput& input);
 
   int feature_width_ = 0, cond_width_ = 0;
   std::vector<uint8_t> frames_;  // drawn from scenes
+  std::vector<float> clean_;     // of chunks with a prefix, (batch, horizon * action_dim)
+  std::vector<int> held_;        // (batch)
   StageTimes* times_ = nullptr;  // of the decision under way
 };
 

@@ -150,6 +150,14 @@ bool CudaUsable(std::string* why) {
   }
 }
 
+void RequireCuda(const std::string& what, const std::string& instead) {
+  try {
+    static_cast<void>(GpuTraits::Current());
+  } catch (const Error& error) {
+    throw Error(error.code(), what + ": " + error.what() + "; " + instead);
+  }
+}
+
 void CheckRgb(const Checkpoint& checkpoint) {
   for (const CameraFeature& camera : checkpoint.config.cameras) {
     if (camera.channels != 3)
@@ -159,9 +167,7 @@ void CheckRgb(const Checkpoint& checkpoint) {
 
 std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> checkpoint,
                                          const PolicyOptions& options) {
-  std::string why;
-  if (!CudaUsable(&why))
-    throw EnvironmentError("backend cuda: " + why + "; choose the backend cpu or auto");
+  RequireCuda("backend cuda", "choose the backend cpu or auto");
   const CudaNetwork& network = *NetworkTypeOf(checkpoint->config.type).cuda;
   network.check(*checkpoint);
   PolicyOptions resolved = options;

@@ -12,9 +12,13 @@ namespace mjp {
 // throws; works on a machine without a driver.
 bool CudaUsable(std::string* why);
 
+// Throws what says why it cannot: Error(kRetryable) where a second try helps, else kEnvironment.
+// The text is `what`, a colon, the reason and `instead`.
+void RequireCuda(const std::string& what, const std::string& instead);
+
 // Makes the policy on the GPU; `options` are resolved but for the precision. Memory, launches and
-// graphs come from a process-wide cache that outlives policies. Throws Error(kEnvironment) without
-// a usable device, Error(kBadInput) for a shape or option that no GPU kernel supports.
+// graphs come from a process-wide cache that outlives policies. Throws as RequireCuda without a
+// usable device, Error(kBadInput) for a shape or option that no GPU kernel supports.
 std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> checkpoint,
                                          const PolicyOptions& options);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/host_copy.cuh"
 #include "policy/checkpoint/normalizer.h"
 
 namespace mjp {
@@ -48,19 +49,24 @@ void InputBlock::Plan(const PolicyConfig& config, size_t scene_bytes, int batch,
   device_ = Lay(device_block_, config, scene_bytes, batch);
   host_block_ = PinnedArray<uint8_t>(bytes_);
   host_ = Lay(host_block_.data(), config, scene_bytes, batch);
-  host_frames_ = PinnedArray<uint8_t>(frame_bytes_);
+  if (frame_bytes_ == 0) return;
+  // the CPU only writes it: what is combined goes past its caches, which the GPU need not ask then
+  void* memory = nullptr;
+  CheckCuda(cudaHostAlloc(&memory, frame_bytes_, cudaHostAllocWriteCombined), "pinned memory");
+  host_frames_.reset(static_cast<uint8_t*>(memory));
+  std::fill_n(host_frames_.get(), frame_bytes_, uint8_t{0});
 }
 
 void InputBlock::CopyFrames(std::span<const uint8_t> frames, cpu::ThreadPool* pool) {
   constexpr size_t kMany = size_t{4} << 20;  // less is copied before threads are awake
   if (pool == nullptr || frames.size() < kMany) {
-    std::copy(frames.begin(), frames.end(), host_frames_.data());
+    std::copy(frames.begin(), frames.end(), host_frames_.get());
     return;
   }
   const size_t parts = pool->threads();
   pool->Run([&](int part) {
     const size_t begin = frames.size() * part / parts, end = frames.size() * (part + 1) / parts;
-    std::copy_n(frames.data() + begin, end - begin, host_frames_.data() + begin);
+    std::copy_n(frames.data() + begin, end - begin, host_frames_.get() + begin);
   });
 }
 
@@ -90,7 +96,11 @@ void InputBlock::Upload(PictureSource source, cudaStream_t stream) const {
       cudaMemcpyAsync(device_block_, host_block_.data(), bytes_, cudaMemcpyHostToDevice, stream),
       "copy of the inputs");
   if (source != PictureSource::kFrames) return;
-  CheckCuda(cudaMemcpyAsync(device_frames_, host_frames_.data(), frame_bytes_,
+  // fewer bytes are there before a kernel is; more keep the copy engine busy
+  constexpr size_t kLeastByKernel = size_t{256} << 10, kMostByKernel = size_t{4} << 20;
+  if (frame_bytes_ >= kLeastByKernel && frame_bytes_ <= kMostByKernel)
+    return LaunchHostCopy(device_frames_, host_frames_.get(), frame_bytes_, stream);
+  CheckCuda(cudaMemcpyAsync(device_frames_, host_frames_.get(), frame_bytes_,
                             cudaMemcpyHostToDevice, stream),
             "copy of the pictures");
 }

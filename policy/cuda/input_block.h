@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "kernels/cpu/thread_pool.h"
@@ -57,7 +58,8 @@ class InputBlock {
   View Lay(uint8_t* base, const PolicyConfig& config, size_t scene_bytes, int batch);
 
   View host_, device_;
-  PinnedArray<uint8_t> host_block_, host_frames_;
+  PinnedArray<uint8_t> host_block_;
+  std::unique_ptr<uint8_t, CudaDeleter<&cudaFreeHost>> host_frames_;  // (frame_bytes_)
   uint8_t *device_block_ = nullptr, *device_frames_ = nullptr;
   size_t bytes_ = 0, frame_bytes_ = 0;
 };

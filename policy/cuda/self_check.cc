@@ -165,7 +165,7 @@ SelfCheck RunSelfCheck(const std::shared_ptr<const Checkpoint>& checkpoint,
   } catch (const OutOfDeviceMemory&) {
     throw;
   } catch (const Error& error) {
-    if (error.code() == ExitCode::kBadInput || error.code() == ExitCode::kUsage) throw;
+    if (error.code() != ExitCode::kEnvironment) throw;
     throw SelfCheckFault(error.what(), GpuTraits::Current());
   }
 }

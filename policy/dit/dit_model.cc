@@ -99,7 +99,8 @@ SamplerTraits DitModel::sampler() const {
     return {.kinds = {SamplerKind::kEuler, SamplerKind::kRk4},
             .kind = config.integration,
             .steps = config.integration_steps,
-            .most_steps = kMostFlowSteps};
+            .most_steps = kMostFlowSteps,
+            .parallel = true};
   }
   const SchedulerConfig& scheduler = config.scheduler;
   return {.kinds = {SamplerKind::kDdpm, SamplerKind::kDdim},

@@ -24,7 +24,11 @@ DitPolicy::DitPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
   const SamplerOptions& sampler = options_.sampler;
   const int elements = config.horizon * config.action_dim;
   if (config.objective == DitObjective::kFlowMatching) {
-    sampler_ = MakeFlowSampler(sampler.kind, sampler.steps, options.batch, elements);
+    sampler_ = sampler.parallel_window < 2
+                   ? MakeFlowSampler(sampler.kind, sampler.steps, options.batch, elements)
+                   : MakeParallelSampler(FlowSteps(sampler.steps), options.batch, elements,
+                                         sampler.parallel_window,
+                                         FlowTolerance(sampler.parallel_tolerance));
   } else {
     schedule_ = MakeSchedule(config.scheduler, sampler.kind, sampler.steps);
     sampler_ = MakeChainSampler(schedule_, elements, options_);

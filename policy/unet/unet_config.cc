@@ -100,6 +100,18 @@ void CheckPictures(const KeyReader& keys, const UnetPolicyConfig& config) {
   }
 }
 
+// "sampler" is there in a distilled student alone.
+void ParseOneStep(KeyReader& keys, SchedulerConfig& scheduler) {
+  if (!keys.Has("sampler")) return;
+  scheduler.kind = keys.Choice<SamplerKind>("sampler", {{"onestep", SamplerKind::kOneStep}});
+  if (scheduler.prediction != PredictionType::kSample) {
+    throw keys.Bad("prediction_type", "must be sample where sampler is onestep");
+  }
+  if (scheduler.inference_steps != 1) {
+    throw keys.Bad("num_inference_steps", "must be 1 where sampler is onestep");
+  }
+}
+
 EncoderConfig ParseEncoder(KeyReader& keys, const std::string& origin, const std::string& type) {
   if (type == "diffusion_notebook") return NotebookEncoder();
   if (type == "diffusion") return ParseResNet(keys);
@@ -180,6 +192,7 @@ UnetPolicyConfig ParseUnetPolicy(KeyReader& keys, const std::string& origin,
   config.unet = ParseUnet(keys);
   ParseTimes(keys, config);
   config.scheduler = ParseScheduler(keys);
+  ParseOneStep(keys, config.scheduler);
   if (lerobot && keys.Bool("use_peft", false)) {
     throw keys.Bad("use_peft", "is true: adapters are not supported; merge them into the weights");
   }

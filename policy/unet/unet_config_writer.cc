@@ -58,6 +58,7 @@ void AddScheduler(const SchedulerConfig& scheduler, Json& json) {
   json["clip_sample"] = scheduler.clip_sample;
   json["clip_sample_range"] = ShortestDouble(scheduler.clip_range);
   json["num_inference_steps"] = scheduler.inference_steps;
+  if (scheduler.kind == SamplerKind::kOneStep) json["sampler"] = "onestep";
 }
 
 void AddUnetPolicy(const UnetPolicyConfig& config, Json& json) {

@@ -35,6 +35,11 @@ std::string EncoderText(const EncoderConfig& encoder) {
 
 std::string SchedulerText(const SchedulerConfig& scheduler) {
   TextWriter out;
+  if (scheduler.kind == SamplerKind::kOneStep) {
+    out << "one pass, of a student that was distilled";
+    if (scheduler.clip_sample) out << ", clips to +-" << scheduler.clip_range;
+    return out.str();
+  }
   out << (scheduler.kind == SamplerKind::kDdpm ? "DDPM" : "DDIM") << ", "
       << scheduler.inference_steps << " of " << scheduler.train_steps << " steps, "
       << (scheduler.beta_schedule == BetaSchedule::kLinear ? "linear" : "squared cosine")
@@ -82,6 +87,12 @@ std::vector<std::pair<std::string, std::string>> UnetModel::Describe() const {
 
 SamplerTraits UnetModel::sampler() const {
   const SchedulerConfig& scheduler = config.scheduler;
+  if (scheduler.kind == SamplerKind::kOneStep) {
+    return {.kinds = {SamplerKind::kOneStep},
+            .kind = SamplerKind::kOneStep,
+            .steps = 1,
+            .most_steps = 1};
+  }
   return {.kinds = {SamplerKind::kDdpm, SamplerKind::kDdim},
           .kind = scheduler.kind,
           .steps = scheduler.inference_steps,

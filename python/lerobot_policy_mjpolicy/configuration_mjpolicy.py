@@ -39,7 +39,7 @@ class MjpolicyConfig(PreTrainedConfig):
     checkpoint: str = ""  # its folder
     backend: str = "auto"  # "cpu", "cuda"
     precision: str = "auto"  # "fp32", "tf32", "fp16", "bf16"
-    sampler: str | None = None  # "ddpm", "ddim", "euler", "rk4"; None: as the checkpoint says
+    sampler: str | None = None  # "ddpm", "ddim", "euler", "rk4", "onestep"; None: the checkpoint's
     steps: int | None = None  # of denoising; None: as the checkpoint says
     threads: int = 1  # of the CPU; results do not depend on them
     device: str | None = "cpu"  # where LeRobot keeps observations; the engine takes the GPU itself

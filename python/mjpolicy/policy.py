@@ -71,7 +71,7 @@ class Policy:
       directory: checkpoint folder with config.json and model.safetensors, as LeRobot or mjpolicy wrote it.
       backend: "auto", "cpu" or "cuda".
       precision: "auto", "fp32", "tf32", "fp16" or "bf16", of the products on a GPU.
-      sampler: "ddpm", "ddim", "euler" or "rk4"; None: as the checkpoint says.
+      sampler: "ddpm", "ddim", "euler", "rk4" or "onestep"; None: as the checkpoint says.
       steps: denoising steps; None: as the checkpoint says.
       batch: most environments of one call of ``act``, to 4096.
       threads: of the CPU; results do not depend on them.

@@ -1,19 +1,15 @@
 #include "tasks/demonstration/demonstration.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "tasks/evaluation/evaluation.h"
 
 namespace mjp::app {
 namespace {
-
-uint64_t HashOf(const std::vector<mjtNum>& state) {
-  StateHash hash;
-  for (const mjtNum number : state) hash.Add(number);
-  return hash.value();
-}
 
 EpisodeResult NewResult(const EpisodeWorld& world, uint32_t seed) {
   EpisodeResult result;
@@ -22,48 +18,88 @@ EpisodeResult NewResult(const EpisodeWorld& world, uint32_t seed) {
   return result;
 }
 
+void StartWorld(EpisodeWorld& world, const Demonstration& demonstration) {
+  if (demonstration.start) return world.Start(*demonstration.start);
+  world.Start(demonstration.result.seed);
+}
+
 }  // namespace
+
+uint64_t HashOfState(const std::vector<mjtNum>& state) {
+  StateHash hash;
+  for (const mjtNum number : state) hash.Add(number);
+  return hash.value();
+}
+
+void Showing::Begin(uint32_t seed, std::shared_ptr<const EpisodeStart> start) {
+  shown_ = {};
+  shown_.result = NewResult(world_, seed);
+  shown_.start = std::move(start);
+  StartWorld(world_, shown_);
+  shown_.states.push_back(HashOfState(world_.State()));
+  hash_ = {};
+  running_ = true;
+}
+
+void Showing::Act(std::span<const mjtNum> numbers) {
+  std::vector<float> action(numbers.begin(), numbers.end());
+  for (const float number : action) {
+    if (std::isfinite(number)) continue;
+    throw BadInput("the demonstrator of episode " + std::to_string(shown_.result.seed) + " gave " +
+                   std::to_string(number) + " as an action in control step " +
+                   std::to_string(shown_.actions.size()));
+  }
+  world_.Act(action);
+  shown_.actions.push_back(std::move(action));
+}
+
+bool Showing::Finish() {
+  StepOutcome outcome;
+  world_.Finish(outcome);
+  const std::vector<mjtNum> state = world_.State();
+  shown_.rewards.push_back(static_cast<float>(outcome.reward));
+  shown_.success.push_back(outcome.success);
+  shown_.states.push_back(HashOfState(state));
+  running_ = AccountStep(outcome, state, steps_, shown_.result, hash_);
+  shown_.result.hash = hash_.value();
+  return running_;
+}
+
+void Showing::Rewind(int steps) {
+  std::vector<std::vector<float>> actions = std::move(shown_.actions);
+  actions.resize(std::clamp<size_t>(static_cast<size_t>(std::max(0, steps)), 0, actions.size()));
+  Begin(shown_.result.seed, shown_.start);
+  for (const std::vector<float>& action : actions) {
+    Act(std::vector<mjtNum>(action.begin(), action.end()));
+    while (world_.Substep()) {
+    }
+    Finish();
+  }
+}
 
 Demonstration Demonstrate(EpisodeWorld& world, Demonstrator& demonstrator, uint32_t seed,
                           int steps) {
-  Demonstration shown;
-  shown.result = NewResult(world, seed);
-  world.Start(seed);
+  Showing showing(world, steps);
+  showing.Begin(seed);
   demonstrator.Begin(seed, world.model(), world.data());
-  std::vector<mjtNum> state = world.State();
-  shown.states.push_back(HashOf(state));
-  StateHash hash;
-  StepOutcome outcome;
-  std::vector<mjtNum> numbers(static_cast<size_t>(world.action_size()));
-  bool running = true;
-  while (running) {
-    demonstrator.Act(world.model(), world.data(), numbers);
-    std::vector<float> action(numbers.begin(), numbers.end());
-    for (const float number : action) {
-      if (std::isfinite(number)) continue;
-      throw BadInput("the demonstrator of episode " + std::to_string(seed) + " gave " +
-                     std::to_string(number) + " as an action in control step " +
-                     std::to_string(shown.actions.size()));
+  std::vector<mjtNum> action(static_cast<size_t>(world.action_size()));
+  while (showing.running()) {
+    demonstrator.Act(world.model(), world.data(), action);
+    showing.Act(action);
+    while (world.Substep()) {
     }
-    world.Step(action, outcome);
-    state = world.State();
-    shown.actions.push_back(std::move(action));
-    shown.rewards.push_back(static_cast<float>(outcome.reward));
-    shown.success.push_back(outcome.success);
-    shown.states.push_back(HashOf(state));
-    running = AccountStep(outcome, state, steps, shown.result, hash);
+    showing.Finish();
   }
-  shown.result.hash = hash.value();
-  return shown;
+  return showing.shown();
 }
 
 void Replay(EpisodeWorld& world, const Demonstration& demonstration,
             const std::function<void(int step)>& on_step) {
   const uint32_t seed = demonstration.result.seed;
-  world.Start(seed);
+  StartWorld(world, demonstration);
   StepOutcome outcome;
   for (size_t step = 0; step <= demonstration.actions.size(); ++step) {
-    if (HashOf(world.State()) != demonstration.states[step]) {
+    if (HashOfState(world.State()) != demonstration.states[step]) {
       throw BadInput("episode " + std::to_string(seed) +
                      " does not come out the same again from its actions: control step " +
                      std::to_string(step) +

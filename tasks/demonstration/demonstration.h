@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "tasks/demonstration/demonstrator.h"
@@ -17,7 +19,38 @@ struct Demonstration {
   std::vector<std::vector<float>> actions;  // (control steps, numbers of an action)
   std::vector<float> rewards;               // after each
   std::vector<bool> success;                // after each
+  std::shared_ptr<const EpisodeStart> start;  // null: that of the seed
   std::vector<uint64_t> states;             // a hash of all that moves: the start, then after each
+};
+
+// Of all that moves, for Demonstration::states.
+uint64_t HashOfState(const std::vector<mjtNum>& state);
+
+// A demonstration on its way in a world, control step after control step.
+class Showing {
+ public:
+  // An episode has at most `steps` control steps. `world` must outlive this.
+  Showing(EpisodeWorld& world, int steps) : world_(world), steps_(steps) {}
+
+  // `start`: where it begins; null: where the seed says.
+  void Begin(uint32_t seed, std::shared_ptr<const EpisodeStart> start = nullptr);
+  // Begins a control step with an action (numbers of an action), which is executed in single
+  // precision. Throws Error where it is not finite. EpisodeWorld::Substep follows, then Finish.
+  void Act(std::span<const mjtNum> action);
+  // Notes what the control step led to. Returns whether the episode goes on.
+  bool Finish();
+  // Shows the first `steps` control steps again. The rest is forgotten.
+  void Rewind(int steps);
+
+  bool running() const { return running_; }
+  const Demonstration& shown() const { return shown_; }
+
+ private:
+  EpisodeWorld& world_;
+  int steps_;
+  bool running_ = false;
+  Demonstration shown_;
+  StateHash hash_;
 };
 
 // Lets `demonstrator` play the episode of `seed` in `world`, at most `steps` control steps. What is

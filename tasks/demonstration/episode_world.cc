@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "tasks/evaluation/hosted_failure.h"
 
 namespace mjp::app {
@@ -29,14 +30,33 @@ void EpisodeWorld::Start(uint32_t seed) {
   view_.Follow(model_.get(), data_.get());
 }
 
-void EpisodeWorld::Step(std::span<const float> action, StepOutcome& outcome) {
-  outcome = {};
+void EpisodeWorld::Start(const EpisodeStart& start) {
+  if (code_) throw BadInput("a task of code starts by seeds alone");
+  Start(uint32_t{0});
+  for (mjModel* model : {model_.get(), view_.model()}) {
+    mjp::app::Start::CopyDrawn(start.look.get(), model);
+  }
+  constexpr int kWhole = mjSTATE_INTEGRATION & ~mjSTATE_PLUGIN;
+  mj_setState(model_.get(), data_.get(), start.state.data(), kWhole);
+  view_.Follow(model_.get(), data_.get());
+}
+
+void EpisodeWorld::Act(std::span<const float> action) {
   std::ranges::copy(action, numbers_.begin());
   file_->policy().controls.Write(numbers_, data_.get());
-  for (int i = 0; i < file_->substeps() && outcome.failure.empty(); ++i) {
-    mj_step(model_.get(), data_.get());
-    outcome.failure = PhysicsFailure(data_.get());
-  }
+  substep_ = 0;
+  failure_.clear();
+}
+
+bool EpisodeWorld::Substep() {
+  mj_step(model_.get(), data_.get());
+  failure_ = PhysicsFailure(data_.get());
+  return ++substep_ < file_->substeps() && failure_.empty();
+}
+
+void EpisodeWorld::Finish(StepOutcome& outcome) {
+  outcome = {};
+  outcome.failure = failure_;
   if (!outcome.failure.empty()) return;
   if (code_) {
     view_.Follow(model_.get(), data_.get());
@@ -44,6 +64,13 @@ void EpisodeWorld::Step(std::span<const float> action, StepOutcome& outcome) {
   } else {
     view_.Judge(model_.get(), data_.get(), outcome);
   }
+}
+
+void EpisodeWorld::Step(std::span<const float> action, StepOutcome& outcome) {
+  Act(action);
+  while (Substep()) {
+  }
+  Finish(outcome);
 }
 
 }  // namespace mjp::app

@@ -15,6 +15,12 @@
 
 namespace mjp::app {
 
+// Where an episode begins that no seed says.
+struct EpisodeStart {
+  std::vector<mjtNum> state;  // mjSTATE_INTEGRATION without plugins
+  ModelPtr look;              // a copy of the file's model with what a start may draw
+};
+
 // One simulation of a task file that is driven by actions from outside, step by step as the plugin
 // would drive it: starts, physics and judgement are those of an evaluation.
 class EpisodeWorld {
@@ -24,12 +30,20 @@ class EpisodeWorld {
   EpisodeWorld(std::shared_ptr<const TaskFile> file, std::unique_ptr<TaskCode> code);
 
   void Start(uint32_t seed);
+  // Throws Error where code says how the file starts and is judged.
+  void Start(const EpisodeStart& start);
   // One control step with `action` (numbers of an action, the policy's units), judged.
   void Step(std::span<const float> action, StepOutcome& outcome);
+  // The same in parts, for somebody who looks between the steps of the engine.
+  void Act(std::span<const float> action);
+  bool Substep();  // false: the control step is over
+  void Finish(StepOutcome& outcome);
 
   // Where the simulation is, with positions, velocities and sensors up to date. Not to be changed.
   const mjModel* model() { return view_.model(); }
   mjData* data() { return view_.data(); }
+  // The simulation itself, also within a control step. Not to be changed.
+  const mjData* moving() const { return data_.get(); }
   // All that moves.
   std::vector<mjtNum> State() const { return MovingState(model_.get(), data_.get()); }
   std::vector<std::string> measures() const;
@@ -42,6 +56,8 @@ class EpisodeWorld {
   ModelPtr model_;
   DataPtr data_;
   std::vector<mjtNum> numbers_;  // of an action
+  int substep_ = 0;              // steps of the engine in this control step
+  std::string failure_;          // of the physics, in this control step
 };
 
 }  // namespace mjp::app

@@ -76,6 +76,16 @@ std::vector<double> Single(const std::vector<mjtNum>& numbers) {
 
 }  // namespace
 
+void PictureOptions::SetSize(const char* option, const std::string& text) {
+  constexpr int kMost = 4096;
+  char rest = 0;
+  const bool read = std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) == 2;
+  const auto fits = [](int extent) { return extent >= 1 && extent <= kMost; };
+  if (read && fits(width) && fits(height)) return;
+  throw Error(ExitCode::kUsage,
+              std::string(option) + ": '" + text + "' is no size such as 320x240");
+}
+
 PictureSize SizeOf(const mjModel* model, const std::string& camera, const PictureOptions& options) {
   if (options.width > 0) return {options.width, options.height};
   const int id = mj_name2id(model, mjOBJ_CAMERA, camera.c_str());
@@ -132,7 +142,7 @@ FrameMaker::FrameMaker(const TaskFile& file, const PictureOptions& options)
   };
   for (const std::string& camera : config.cameras) {
     const PictureSize size = SizeOf(file.model(), camera, options);
-    const PictureRequest request = {{camera}, size.width, size.height, -1};
+    const PictureRequest request = {{camera}, size.width, size.height, options.cuda_device};
     cameras_.push_back(
         {FeatureOf(camera), size,
          std::make_unique<PictureHistory>(file.model(), config.renderer, request, 1, notice)});
@@ -141,10 +151,8 @@ FrameMaker::FrameMaker(const TaskFile& file, const PictureOptions& options)
 
 FrameMaker::~FrameMaker() = default;
 
-datasets::Frame FrameMaker::Make(EpisodeWorld& world, const Demonstration& demonstration,
-                                 int step) {
+datasets::Frame FrameMaker::Look(EpisodeWorld& world, bool pictures) {
   const Outline& policy = file_.policy();
-  const size_t at = static_cast<size_t>(step);
   datasets::Frame frame;
   frame.task = description_;
   const auto read = [&](const ObservationBinding& binding, const char* feature) {
@@ -155,6 +163,7 @@ datasets::Frame FrameMaker::Make(EpisodeWorld& world, const Demonstration& demon
   };
   read(policy.state, "observation.state");
   read(policy.environment, "observation.environment_state");
+  if (!pictures) return frame;
   ReadPose(world.model(), world.data(), pose_);
   for (Camera& camera : cameras_) {
     camera.pictures->Draw(world.model(), world.data(), pose_);
@@ -162,6 +171,13 @@ datasets::Frame FrameMaker::Make(EpisodeWorld& world, const Demonstration& demon
     frame.pictures[camera.feature] = {
         camera.size.height, camera.size.width, {rgb.begin(), rgb.end()}};
   }
+  return frame;
+}
+
+datasets::Frame FrameMaker::Make(EpisodeWorld& world, const Demonstration& demonstration,
+                                 int step) {
+  const size_t at = static_cast<size_t>(step);
+  datasets::Frame frame = Look(world);
   const std::vector<float>& action = demonstration.actions[at];
   frame.numbers["action"] = {action.begin(), action.end()};
   frame.numbers["next.reward"] = {demonstration.rewards[at]};

@@ -17,6 +17,10 @@ namespace mjp::app {
 struct PictureOptions {
   int width = 0, height = 0;  // pixels; 0: the camera's resolution in the model, else 320 x 240
   bool video = false;         // AV1 instead of PNG files
+
+  // Reads "320x240". Throws Error naming `option`.
+  void SetSize(const char* option, const std::string& text);
+  int cuda_device = -1;       // on which they are drawn, if OpenGL can; negative: any
 };
 
 // Size of a camera's pictures.
@@ -42,6 +46,8 @@ class FrameMaker {
   FrameMaker(const TaskFile& file, const PictureOptions& options);
   ~FrameMaker();
 
+  // What the policy sees of `world`: numbers, and pictures if they are asked for.
+  datasets::Frame Look(EpisodeWorld& world, bool pictures = true);
   // The frame of control step `step` of `demonstration`, which begins from `world`.
   datasets::Frame Make(EpisodeWorld& world, const Demonstration& demonstration, int step);
 

@@ -5,24 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 
+#include "tasks/demonstration/demonstration_writer.h"
 #include "tasks/demonstration/demonstrator.h"
-#include "tasks/demonstration/frames.h"
 #include "tasks/mjcf/task_file.h"
 
 namespace mjp::app {
-
-struct RecordOptions {
-  std::string out;        // folder of the data set; one that was recorded so is continued
-  std::string by;         // who demonstrates, as the folder remembers it
-  int64_t episodes = 50;  // that the data set is to have
-  uint32_t seed = 0;      // of the first start; the others follow
-  bool keep_all = false;  // also episodes without success
-  int steps = 0;          // at most, of an episode; 0: as the task says
-  int threads = 1;        // that play episodes; the data set is the same
-  PictureOptions pictures;
-};
 
 // How far a recording has come.
 struct RecordProgress {

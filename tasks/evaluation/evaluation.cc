@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "policy/act/temporal_ensemble.h"
+#include "policy/prefix/chunk_timing.h"
 #include "tasks/evaluation/disturbances.h"
 #include "tasks/evaluation/plugin_evaluation.h"
 #include "tasks/evaluation/stage_statistics.h"
@@ -22,12 +24,18 @@ struct Slot {
   EpisodeResult result;
   StateHash hash;
   SmoothnessMeter smoothness;
-  std::vector<double> action;                // (action_dim): executed last
-  std::vector<float> chunk, previous_chunk;  // (H, action_dim)
+  std::vector<double> action;             // (action_dim): executed last
+  std::deque<std::vector<float>> chunks;  // (H, action_dim) each, the newest first
   std::unique_ptr<EpisodeVideo> video;
   double begin = 0;
   bool running = false;
 };
+
+// An evaluation's options say where its policy runs.
+EvaluationOptions WithBackendOf(const mjp::Policy& policy, EvaluationOptions options) {
+  options.policy.backend = policy.options().backend;
+  return options;
+}
 
 // Environments that decide together, in one network call.
 struct Group {
@@ -48,17 +56,20 @@ class BatchEvaluator {
         on_decision_(on_decision),
         policy_(std::move(policy)),
         slots_(std::min<size_t>(2 * static_cast<size_t>(options.policy.batch), episodes)),
-        simulations_(task.MakeBatch(options, policy_->config(), static_cast<int>(slots_.size()))),
+        simulations_(task.MakeBatch(WithBackendOf(*policy_, options), policy_->config(),
+                                    static_cast<int>(slots_.size()))),
         max_steps_(ResolveMaxSteps(options, task)),
         action_steps_(ResolveActionSteps(options, policy_->config())),
+        kept_(mjp::KeptChunks(options.conditions.latency, action_steps_)),
         ensemble_(mjp::EnsembleOf(policy_->config())) {
     const size_t batch = options.policy.batch;
     for (size_t begin = 0; begin < slots_.size(); begin += batch)
       groups_.push_back({begin, std::min(begin + batch, slots_.size()), {}});
-    if (options.conditions.latency > action_steps_) {
+    const int most = mjp::MostLatency(policy_->config(), action_steps_);
+    if (options.conditions.latency > most) {
       throw mjp::Error(mjp::ExitCode::kUsage,
-                       "--latency must not exceed the actions per decision (" +
-                           std::to_string(action_steps_) + ")");
+                       "--latency must not exceed the " + std::to_string(most) +
+                           " control steps that a chunk lasts beyond its own decision");
     }
   }
 
@@ -83,6 +94,9 @@ class BatchEvaluator {
     policy_->Wait();
     result.interrupted = stop;
     result.stages = stages_.Summary();
+    loop_.physics = simulations_->seconds().physics;
+    loop_.pictures = simulations_->seconds().pictures;
+    result.loop = loop_;
     result.seconds = mjp::Now() - begin;
     std::sort(result.episodes.begin(), result.episodes.end(),
               [](const auto& a, const auto& b) { return a.index < b.index; });
@@ -99,9 +113,10 @@ class BatchEvaluator {
     simulations_->Start(i, slot.result.seed);
     slot.action = simulations_->HeldAction(i);
     // before the first chunk arrives nothing moves
-    for (int k = 0; k < policy_->config().horizon; ++k) {
-      for (const double value : slot.action) slot.chunk.push_back(static_cast<float>(value));
-    }
+    std::vector<float> held;
+    for (int k = 0; k < policy_->config().horizon; ++k)
+      held.insert(held.end(), slot.action.begin(), slot.action.end());
+    slot.chunks.assign(kept_, held);
     if (index < options_.videos) {
       slot.video = simulations_->MakeVideo(i, options_.video_folder, slot.result);
       slot.video->Add(slot.result);
@@ -113,6 +128,7 @@ class BatchEvaluator {
   bool Launch(Group& group) {
     simulations_->ClearInput();
     group.deciding.clear();
+    prefix_.clear(), prefix_steps_.clear();
     for (size_t i = group.begin; i < group.end; ++i) {
       if (!slots_[i].running && next_ < pending_.size())
         Begin(static_cast<int>(i), pending_[next_++]);
@@ -121,40 +137,60 @@ class BatchEvaluator {
       group.deciding.push_back(static_cast<int>(i));
       simulations_->AddInput(static_cast<int>(i), slot.result.seed, slot.result.steps,
                              static_cast<uint32_t>(slot.result.decisions));
+      if (options_.policy.sampler.prefix) AddPrefix(slot);
     }
     if (group.deciding.empty()) return false;
-    policy_->Launch(simulations_->Input(), output_);
+    mjp::PolicyInput input = simulations_->Input();
+    input.prefix = prefix_, input.prefix_steps = prefix_steps_;
+    const double begin = mjp::Now();
+    policy_->Launch(input, output_);
+    loop_.policy += mjp::Now() - begin;
     return true;
+  }
+
+  // What of the next chunk of `slot` is known: what the chunk that acts then goes on with.
+  void AddPrefix(const Slot& slot) {
+    const mjp::PolicyConfig& config = policy_->config();
+    const int latency = options_.conditions.latency;
+    const int ago = std::max(1, mjp::DecisionsAgo(0, latency, action_steps_));
+    const bool known = slot.result.decisions >= ago;
+    prefix_steps_.push_back(known ? mjp::PrefixSteps(config, latency) : 0);
+    const size_t begin = prefix_.size(), rows = prefix_steps_.back();
+    prefix_.resize(begin + static_cast<size_t>(config.horizon) * ActionDim());
+    mjp::CopyAhead<float>(slot.chunks[ago - 1], config.action_dim, ago * action_steps_,
+                          std::span(prefix_).subspan(begin, rows * ActionDim()));
   }
 
   // Waits for the group's decision and hands out the chunks.
   void Receive(Group& group) {
+    const double begin = mjp::Now();
     policy_->Wait();
+    loop_.policy += mjp::Now() - begin;
     stages_.Add(output_.times);
     const size_t size = static_cast<size_t>(policy_->config().horizon) * ActionDim();
     for (size_t k = 0; k < group.deciding.size(); ++k) {
       const int i = group.deciding[k];
       Slot& slot = slots_[i];
-      slot.previous_chunk = std::move(slot.chunk);
-      slot.chunk.assign(output_.actions.begin() + k * size,
-                        output_.actions.begin() + (k + 1) * size);
-      if (ensemble_) ensemble_->Fold(slot.previous_chunk, slot.result.decisions, slot.chunk);
+      slot.chunks.pop_back();
+      slot.chunks.emplace_front(output_.actions.begin() + k * size,
+                                output_.actions.begin() + (k + 1) * size);
+      if (ensemble_) ensemble_->Fold(slot.chunks[1], slot.result.decisions, slot.chunks[0]);
       ++slot.result.decisions;
       if (!on_decision_) continue;
       on_decision_(
-          {simulations_->PreviousState(i), simulations_->State(i), slot.action, slot.chunk});
+          {simulations_->PreviousState(i), simulations_->State(i), slot.action, slot.chunks[0]});
     }
   }
 
   size_t ActionDim() const { return policy_->config().action_dim; }
 
   // Sets the action of control step `k` after a decision: the first `latency` steps still follow
-  // the chunk before, further along.
+  // a chunk before, further along.
   void Choose(Slot& slot, int k) const {
-    const bool late = k < options_.conditions.latency;
-    const std::vector<float>& chunk = late ? slot.previous_chunk : slot.chunk;
+    const int ago = mjp::DecisionsAgo(k, options_.conditions.latency, action_steps_);
+    const std::vector<float>& chunk = slot.chunks[ago];
     const int last = policy_->config().horizon - 1;
-    const int step = policy_->config().FirstAction() + k + (late ? action_steps_ : 0);
+    const int step = policy_->config().FirstAction() + k + ago * action_steps_;
     const auto at = chunk.begin() + ActionDim() * static_cast<size_t>(std::min(step, last));
     slot.action.assign(at, at + ActionDim());
     slot.smoothness.Add(slot.action, k == options_.conditions.latency % action_steps_);
@@ -175,8 +211,11 @@ class BatchEvaluator {
       }
       if (moving_.empty()) return;
       simulations_->Step(moving_, actions_);
+      loop_.steps += static_cast<int64_t>(moving_.size());
       for (const int i : moving_) Judge(i);
     }
+    std::erase_if(moving_, [this](int i) { return !slots_[i].running; });
+    simulations_->Observe(moving_);
   }
 
   void Judge(int i) {
@@ -206,16 +245,19 @@ class BatchEvaluator {
   std::unique_ptr<mjp::Policy> policy_;
   std::vector<Slot> slots_;
   std::unique_ptr<BatchSimulations> simulations_;
-  const int max_steps_, action_steps_;
+  const int max_steps_, action_steps_, kept_;
   const std::optional<mjp::TemporalEnsemble> ensemble_;
   std::vector<Group> groups_;
   std::vector<int> pending_;  // indices of the episodes to run, of which
   size_t next_ = 0;           // these have begun
   mjp::PolicyOutput output_;
   StageStatistics stages_;
+  LoopTimes loop_;
   StepOutcome outcome_;
   std::vector<int> moving_;
   std::vector<double> actions_;  // (moving_, action_dim)
+  std::vector<float> prefix_;    // of the next input, as PolicyInput has it
+  std::vector<int> prefix_steps_;
 };
 
 }  // namespace

@@ -54,6 +54,7 @@ std::string RunText(const Task& task, const EvaluationOptions& options, const mj
   run["backend"] = cuda ? policy.Description() : "CPU (fp32)";
   run["batch"] = cuda ? p.batch : 0;
   run["processor"] = cuda ? "" : mjp::ResultProcessor();
+  if (p.sampler.prefix) run["prefix"] = true;
   if (!p.instruction.empty()) run["instruction"] = p.instruction;
   return run.dump(1) + "\n";
 }

@@ -70,6 +70,9 @@ class BatchSimulations : public Simulations {
   // The state, as State has it, one control step before; at the start the same.
   virtual std::span<const double> PreviousState(int i) const = 0;
 
+  // The policy will be asked for simulations `ids` next: what it looks at may be drawn already.
+  virtual void Observe(std::span<const int> /*ids*/) {}
+
   // Starts an input of no simulations.
   virtual void ClearInput() = 0;
   // Appends the last observations of simulation i, whose episode has `seed`, at control step
@@ -77,6 +80,12 @@ class BatchSimulations : public Simulations {
   virtual void AddInput(int i, uint32_t seed, int tick, uint32_t decision) = 0;
   // The input of all simulations added since ClearInput; valid until the next ClearInput.
   virtual mjp::PolicyInput Input() const = 0;
+
+  // What they have taken so far, wall time in seconds; zeros where that is not measured.
+  struct Seconds {
+    double physics = 0, pictures = 0;
+  };
+  virtual Seconds seconds() const { return {}; }
 };
 
 // One with the policy inside, in the engine plugin: its number is 0.

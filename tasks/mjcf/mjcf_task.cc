@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "policy/option_names.h"
 #include "tasks/evaluation/plugin_attributes.h"
+#include "tasks/mjcf/batch.h"
 #include "tasks/mjcf/hosted.h"
 
 namespace mjp::app {
@@ -15,10 +16,10 @@ MjcfTask::~MjcfTask() {
   if (model_) SetAttributesInstead({});
 }
 
-std::unique_ptr<BatchSimulations> MjcfTask::MakeBatch(const EvaluationOptions&,
-                                                      const mjp::PolicyConfig&, int) const {
-  throw Error(ExitCode::kUsage,
-              "--through batch: a task file has its policy in the plugin; leave the option out");
+std::unique_ptr<BatchSimulations> MjcfTask::MakeBatch(const EvaluationOptions& options,
+                                                      const mjp::PolicyConfig& config,
+                                                      int count) const {
+  return std::make_unique<MjcfBatch>(file_, options, config, count);
 }
 
 std::unique_ptr<HostedSimulation> MjcfTask::MakeHosted(const EvaluationOptions& options,
@@ -43,6 +44,7 @@ void TakeAttributes(const Config& config, EvaluationOptions& options) {
   if (sampler.kind == SamplerKind::kAuto) sampler.kind = own.sampler.kind;
   if (sampler.steps == 0) sampler.steps = own.sampler.steps;
   if (sampler.hold_noise == 0) sampler.hold_noise = own.sampler.hold_noise;
+  sampler.prefix = sampler.prefix || own.sampler.prefix;
   if (sampler.parallel_window == kAutoWindow) {
     sampler.parallel_window = own.sampler.parallel_window;
     sampler.parallel_tolerance = own.sampler.parallel_tolerance;

@@ -12,7 +12,7 @@
 namespace mjp::app {
 
 // A task file as an evaluation sees it. Its states are all that moves; the policy acts in the
-// engine plugin.
+// engine plugin or beside a batch, which gives the same episodes bit for bit.
 class MjcfTask : public Task {
  public:
   explicit MjcfTask(std::shared_ptr<const TaskFile> file) : file_(std::move(file)) {}
@@ -25,7 +25,6 @@ class MjcfTask : public Task {
   Settings settings() const override { return {{"model", file_->hash()}}; }
   Settings conditions() const override { return {}; }
 
-  // Throws Error: a file's policy is in the plugin.
   std::unique_ptr<BatchSimulations> MakeBatch(const EvaluationOptions& options,
                                               const mjp::PolicyConfig& config,
                                               int count) const override;

@@ -1,5 +1,7 @@
 #include "tasks/mjcf/world.h"
 
+#include <utility>
+
 namespace mjp::app {
 namespace {
 
@@ -8,9 +10,10 @@ constexpr int kMoving = mjSTATE_PHYSICS | mjSTATE_MOCAP_POS | mjSTATE_MOCAP_QUAT
 
 }  // namespace
 
-TaskWorld::TaskWorld(const TaskFile& file)
+TaskWorld::TaskWorld(const TaskFile& file, std::shared_ptr<mjModel> model)
     : file_(file),
-      model_(CopyOfModel(file.model())),
+      model_(model ? std::move(model)
+                   : std::shared_ptr<mjModel>(CopyOfModel(file.model()).release(), ModelDeleter())),
       data_(MakeData(model_.get())),
       state_(static_cast<size_t>(mj_stateSize(model_.get(), kWhole))) {}
 
@@ -20,7 +23,7 @@ void TaskWorld::Start(uint32_t seed) {
 }
 
 void TaskWorld::CopyStart(mjModel* model, mjData* data) const {
-  if (file_.start().changes_model()) Start::CopyDrawn(model_.get(), model);
+  if (file_.start().changes_model() && model != model_.get()) Start::CopyDrawn(model_.get(), model);
   mj_resetData(model, data);
   mj_getState(model_.get(), data_.get(), state_.data(), kWhole);
   mj_setState(model, data, state_.data(), kWhole);

@@ -4,6 +4,7 @@
 #include <mujoco/mujoco.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "tasks/mjcf/task_file.h"
 
@@ -12,8 +13,9 @@ namespace mjp::app {
 // The world of a task file without its policy: where episodes begin, and where they are judged.
 class TaskWorld {
  public:
-  // `file` must outlive this.
-  explicit TaskWorld(const TaskFile& file);
+  // `file` must outlive this. `model`: a copy of its model, which worlds may share whose starts do
+  // not change it; null: one of its own.
+  explicit TaskWorld(const TaskFile& file, std::shared_ptr<mjModel> model = nullptr);
 
   // Brings the world to the start of the episode of `seed`.
   void Start(uint32_t seed);
@@ -37,7 +39,7 @@ class TaskWorld {
 
  private:
   const TaskFile& file_;
-  ModelPtr model_;
+  std::shared_ptr<mjModel> model_;
   DataPtr data_;
   int held_ = 0;  // control steps in a row with the condition of success
   mutable std::vector<mjtNum> state_;

@@ -1,6 +1,7 @@
 #ifndef TASKS_RESULTS_EVALUATION_RESULT_H_
 #define TASKS_RESULTS_EVALUATION_RESULT_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,10 +17,18 @@ struct StageSummary {
 };
 
 // What one run of an evaluation gave.
+// Where a batch's wall time went, seconds.
+struct LoopTimes {
+  double physics = 0, pictures = 0;  // zeros where the task does not say
+  double policy = 0;                 // launching decisions and waiting for them
+  int64_t steps = 0;                 // control steps of all episodes
+};
+
 struct EvaluationResult {
   std::vector<EpisodeResult> episodes;  // finished in this run, in order of index
   std::vector<std::string> videos;      // files written
   std::map<std::string, StageSummary> stages;
+  LoopTimes loop;
   double seconds = 0;   // wall time of this run
   std::string backend;  // as the policy describes itself
   bool interrupted = false;

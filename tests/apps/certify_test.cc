@@ -5,7 +5,10 @@
 #include <fstream>
 
 #include "base/json.h"
+#include "policy/checkpoint/checkpoint_writer.h"
+#include "tests/support/goldens/act_cases.h"
 #include "tests/support/program.h"
+#include "tests/support/renderer.h"
 
 namespace mjp::app {
 namespace {
@@ -91,6 +94,49 @@ TEST_F(CertifyTest, IsWrittenWithItsPage) {
     EXPECT_NE(each["answer"], "it was not refused") << each["asked"];
   const Outcome again = Verify(Path("a.json"));
   EXPECT_EQ(again.code, 0) << again.text;
+}
+
+// A task by file: its own episodes, by the policy that is certified and not the one that the model
+// names.
+TEST_F(CertifyTest, TakesTheEpisodesOfATaskFile) {
+  if (const std::string why = mjp_test::RendererLacks(); !why.empty()) GTEST_SKIP() << why;
+  const std::string policy = Path("cart"), model = MJPOLICY_SOURCE_DIR "/models/cart_pole.xml";
+  ASSERT_EQ(RunMjpolicy("random-checkpoint " + policy +
+                        " --state 2 --action 1 --picture 320x240 --range 4")
+                .code,
+            0);
+  const std::string what = "certify " + policy + " " + model;
+  const Outcome made = RunMjpolicy(what +
+                                   " --backend cpu --sampler ddim --steps 2 --episodes 2 --timed 2 "
+                                   "--out " +
+                                   Path("cart.json"));
+  ASSERT_EQ(made.code, 0) << made.text;
+  const mjp::Json certificate = mjp::ReadJson(Path("cart.json"));
+  EXPECT_EQ(certificate["episodes"]["task"], "cart_pole");
+  ASSERT_EQ(certificate["episodes"]["each"].size(), 2u);
+  EXPECT_NE(certificate["episodes"]["each"][0]["hash"], certificate["episodes"]["each"][1]["hash"]);
+  const Outcome again = RunMjpolicy(what + " --timed 2 --episodes 1 --verify " + Path("cart.json"));
+  EXPECT_EQ(again.code, 0) << again.text;
+  EXPECT_THAT(again.text, HasSubstr("equal             episodes: 1 of 1 are equal"));
+  EXPECT_THAT(again.text, HasSubstr("equal             model hash"));
+}
+
+// A network that is no U-Net has a certificate without errors of passes.
+TEST_F(CertifyTest, TakesOtherNetworks) {
+  mjp::WriteCheckpoint(Path("act"), *mjp_test::ActCheckpoint(mjp_test::SmallActConfig()),
+                       mjp::WeightFormat::kF32);
+  const Outcome made = RunMjpolicy(
+      "certify " + Path("act") + " --backend cpu --episodes 1 --timed 2 --out " + Path("act.json"));
+  ASSERT_EQ(made.code, 0) << made.text;
+  const mjp::Json certificate = mjp::ReadJson(Path("act.json"));
+  EXPECT_EQ(certificate["decisions"].size(), 32u);
+  EXPECT_EQ(certificate["settings"]["sampler"], "none");
+  EXPECT_THAT(certificate["error"]["absent"].get<std::string>(), HasSubstr("double precision"));
+  EXPECT_TRUE(certificate["episodes"].contains("absent")) << "it is no policy for Push-T";
+  const Outcome again =
+      RunMjpolicy("certify " + Path("act") + " --timed 2 --verify " + Path("act.json"));
+  EXPECT_EQ(again.code, 0) << again.text;
+  EXPECT_THAT(again.text, HasSubstr("equal             decisions: 32 of 32 are equal"));
 }
 
 }  // namespace

@@ -87,6 +87,33 @@ TEST_F(TaskFileTest, EpisodesAreAFunctionOfTheirSeed) {
   EXPECT_EQ(same.code, 0) << same.text;
 }
 
+// the plugin, one simulation at a time, is what a batch is held against
+TEST_F(TaskFileTest, ABatchGivesTheEpisodesOfThePlugin) {
+  const std::string more = "--episodes 5 --max-steps 20 --threads 2 ";
+  for (const char* also : {"", "--latency 2 ", "--action-steps 1 "}) {
+    ASSERT_EQ(Evaluate("plugin", more + also + "--through plugin --overwrite").code, 0);
+    const std::string plugin = Episodes("plugin");
+    for (const char* batch : {"--batch 1 ", "--batch 2 ", "--batch 8 "}) {
+      const Outcome outcome = Evaluate("batch", more + also + batch + "--overwrite");
+      ASSERT_EQ(outcome.code, 0) << outcome.text;
+      EXPECT_THAT(outcome.text, HasSubstr("border jump"));  // which the plugin does not know
+      EXPECT_EQ(Episodes("batch"), plugin) << also << batch;
+    }
+  }
+}
+
+TEST_F(TaskFileTest, DisturbancesAreFunctionsOfTheSeedAndDisturb) {
+  const std::string more = "--episodes 3 --max-steps 10 ";
+  ASSERT_EQ(Evaluate("plain", more).code, 0);
+  for (const char* disturbance :
+       {"--picture-noise 30", "--brightness 0.6", "--picture-shift 12", "--action-noise 0.2"}) {
+    ASSERT_EQ(Evaluate("one", more + disturbance + " --batch 1 --overwrite").code, 0);
+    ASSERT_EQ(Evaluate("three", more + disturbance + " --overwrite").code, 0);
+    EXPECT_EQ(Episodes("one"), Episodes("three")) << disturbance;
+    EXPECT_NE(Episodes("one"), Episodes("plain")) << disturbance;
+  }
+}
+
 TEST_F(TaskFileTest, ResumesItsOwnAndRefusesAChangedFile) {
   const std::string xml = ReadText(kModels + "cart_pole.xml");
   const std::string file = folder_.Write("cart.xml", xml);
@@ -127,9 +154,9 @@ TEST_F(TaskFileTest, ResumesItsOwnAndRefusesAChangedFile) {
 
 TEST_F(TaskFileTest, OptionsOfOtherTasksAreRefused) {
   EXPECT_THAT(Evaluate("a", "--push 3").text, HasSubstr("--push is an option of Push-T"));
-  EXPECT_THAT(Evaluate("b", "--through batch").text, HasSubstr("leave the option out"));
   EXPECT_THAT(Evaluate("c", "--latency 150ms").text, HasSubstr("control steps of 100 ms each"));
-  EXPECT_THAT(Evaluate("d", "--picture-noise 3").text, HasSubstr("need --through batch"));
+  EXPECT_THAT(Evaluate("d", "--picture-noise 3 --through plugin").text,
+              HasSubstr("need --through batch"));
   EXPECT_EQ(Evaluate("e", "--latency 200ms --episodes 1 --max-steps 4").code, 0);
 }
 

@@ -56,6 +56,11 @@ TEST(NpyTest, ReadsEveryTypeAndVersion) {
   EXPECT_THAT(Parse(File(header("|u1", "(2,)"), "\xff\x01")).ToIntegers("test"),
               ElementsAre(255, 1));
   EXPECT_THAT(Parse(File(header("|u1", "(2,)"), "\xff\x01")).ToDoubles(), ElementsAre(255, 1));
+  EXPECT_THAT(Parse(File(header("<i8", "(2,)"), Bytes<int64_t>({-7, 8}))).ToDoubles(),
+              ElementsAre(-7, 8));
+  EXPECT_EQ(Parse(File(header("<i8", "(0,)"), "")).ToIntegers("test").size(), 0u);
+  EXPECT_THROW(Parse(File(header("<f8", "(1,)"), Bytes<double>({3}))).ToIntegers("test"),
+               mjp::Error);
   EXPECT_EQ(Parse(File(header("<f8", "()"), Bytes<double>({3}))).size(), 1);
   EXPECT_EQ(Parse(File(header("<f8", "(0, 5)"), "")).size(), 0);
   EXPECT_THAT(Parse(File(header("|u1", "(1, 90)"), std::string(90, 'x'))).shape,
@@ -158,6 +163,12 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"{'descr': '<f4', 'fortran_order': 0, 'shape': (3, 2)}", "neither"},
         Malformed{"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (3, 2)}",
                   "twice"},
+        Malformed{"{'descr': '<f4', 'fortran_order': False, 'fortran_order': False, "
+                  "'shape': (3, 2)}",
+                  "twice"},
+        Malformed{"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), 'shape': (3, 2)}",
+                  "twice"},
+        Malformed{"{", "a string is missing"}, Malformed{"{descr: 1}", "a string is missing"},
         Malformed{"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), 'x': 1}", "unknown"},
         Malformed{"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2)} 1", "follows"},
         Malformed{"{'descr': '<f4', 'fortran_order': False, 'shape': (6)}", "tuple"},

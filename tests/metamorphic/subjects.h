@@ -41,15 +41,18 @@ struct Subject {
 };
 inline void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
 
-inline mjp::FeatureStats UnitRange(int dim) {
+inline mjp::FeatureStats UnitRange(int dim, float range = 2) {
   const auto size = static_cast<size_t>(dim);
-  return {mjp::Normalization::kMinMax, std::vector<float>(size, -2), std::vector<float>(size, 2)};
+  return {mjp::Normalization::kMinMax, std::vector<float>(size, -range),
+          std::vector<float>(size, range)};
 }
 
 inline void WriteUnet(const TempDir& parent) { WriteSmallCheckpoint(parent / "policy"); }
 
-// A U-Net of state, environment and action in radians and metres, with one camera of 96 x 96.
-inline void WriteUnetOf(const TempDir& parent, int state, int environment, int action) {
+// A U-Net of state, environment and action in radians and metres, with one camera of 96 x 96. Its
+// actions are at most `range`.
+inline void WriteUnetOf(const TempDir& parent, int state, int environment, int action,
+                        float range = 2) {
   WriteSmallCheckpoint(parent / "policy");
   const auto small = mjp::LoadCheckpoint(parent / "policy");
   mjp::UnetPolicyConfig config = mjp::UnetOf(*small).config;
@@ -59,7 +62,7 @@ inline void WriteUnetOf(const TempDir& parent, int state, int environment, int a
   config.action_dim = action;
   if (environment > 0) stats.environment = UnitRange(environment);
   stats.state = UnitRange(state);
-  stats.action = UnitRange(action);
+  stats.action = UnitRange(action, range);
   std::filesystem::remove_all(parent / "policy");
   mjp::WriteCheckpoint(parent / "policy", *mjp::RandomCheckpoint(config, stats, 3),
                        mjp::WeightFormat::kF16);
@@ -111,7 +114,8 @@ inline const Subject kSubjects[] = {
      "mujoco",
      {"vx300s_left/waist", "vx300s_left/elbow", "vx300s_right/shoulder",
       "vx300s_right/wrist_rotate"},
-     [](const TempDir& parent) { WriteUnetOf(parent, 14, 0, 14); },
+     // random targets of more than that end its physics
+     [](const TempDir& parent) { WriteUnetOf(parent, 14, 0, 14, 0.3f); },
      kFewSteps},
     {"PushTAsync",
      "pusht_policy.xml",

@@ -149,6 +149,31 @@ TEST_F(PolicyStatesTest, EveryPolicyOfTheModelGetsTheSeed) {
   for (const int instance : {0, 1}) EXPECT_EQ(Field(instance, 1), 77) << instance;
 }
 
+// Instances of another plugin have a state, or none, that is not ours.
+TEST_F(PolicyStatesTest, AnotherPluginsInstanceIsNone) {
+  mjpPlugin other;
+  mjp_defaultPlugin(&other);
+  other.name = "mjpolicy.test.other";
+  other.capabilityflags = mjPLUGIN_PASSIVE;
+  other.nstate = [](const mjModel*, int) { return 0; };
+  other.nsensordata = [](const mjModel*, int, int) { return 0; };
+  other.init = [](const mjModel*, mjData*, int) { return 0; };
+  other.compute = [](const mjModel*, mjData*, int, int) {};
+  mjp_registerPlugin(&other);
+  std::string xml = Xml(Set("checkpoint", Folder()) + Set("state", "ax") + Set("actuators", "ax"));
+  const std::string mine = "<plugin plugin=\"mjpolicy.policy\">";
+  xml.insert(xml.find(mine),
+             "<plugin plugin=\"mjpolicy.test.other\"><instance name=\"o\"/></plugin>");
+  xml.insert(xml.find("<geom size=\"0.1\" mass=\"1\"/>"), "<plugin instance=\"o\"/>");
+  const ModelPtr model = Compile(xml);
+  ASSERT_TRUE(model);
+  ASSERT_EQ(model->nplugin, 2);
+  EXPECT_EQ(mjp::PolicyInstances(model.get()).size(), 1u);
+  const int ours = mjp::PolicyInstances(model.get())[0];
+  model->plugin[ours] = 1 << 20;  // as in a model saved where more plugins were loaded
+  EXPECT_TRUE(mjp::PolicyInstances(model.get()).empty());
+}
+
 TEST_F(PolicyStatesTest, DecisionsAreCountedTogether) {
   EXPECT_EQ(mjp::PolicyDecisions(model_.get(), data_.get()), 0u);
   mj_step(model_.get(), data_.get());

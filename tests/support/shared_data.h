@@ -5,14 +5,19 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 
 namespace mjp_test {
 
 // Path of a file of the reference data that stands beside the project (folder `shared`, or the
-// environment variable MJPOLICY_SHARED), or "" where it is absent.
+// environment variable MJPOLICY_SHARED), or "" where it is absent. Throws where the variable names
+// no folder: a test that was to compare would only be skipped.
 inline std::string SharedPath(const std::string& relative) {
   const char* env = std::getenv("MJPOLICY_SHARED");
+  if (env != nullptr && !std::filesystem::is_directory(env))
+    throw std::runtime_error(std::string("MJPOLICY_SHARED is \"") + env +
+                             "\", which is no folder: name the reference data's, or unset it");
   const std::string root = env ? env : std::string(MJPOLICY_SOURCE_DIR) + "/../shared";
   const std::string path = root + "/" + relative;
   return std::filesystem::exists(path) ? path : "";

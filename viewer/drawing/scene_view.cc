@@ -197,11 +197,24 @@ void SceneView::ShowHidden(bool hidden) {
   std::fill_n(bare_.vis.headlight.diffuse, 3, 0.9f);
 }
 
+// Where the hand that a person drives is to go.
+void SceneView::AddTarget(const RecordingState& recording) {
+  if (recording.hand.empty() || scene_.ngeom >= scene_.maxgeom) return;
+  const mjtNum radius = 0.012 * bare_.stat.extent;
+  const mjtNum size[3] = {radius, radius, radius};
+  const float rgba[4] = {0.25f, 0.85f, 0.45f, 0.6f};
+  mjvGeom& geom = scene_.geoms[scene_.ngeom++];
+  mjv_initGeom(&geom, mjGEOM_SPHERE, size, recording.target.data(), nullptr, rgba);
+  geom.emission = 0.6f;
+  geom.category = mjCAT_DECOR;
+}
+
 void SceneView::Update(const SimSnapshot& snapshot, const UiState& ui) {
   SetPose(snapshot, ui);
   ShowHidden(ui.show_hidden);
   mjv_updateScene(&bare_, data_.get(), &option_, &perturb_, &camera_, mjCAT_ALL, &scene_);
   if (snapshot.policy->on_table) AddDecision(snapshot, ui);
+  if (snapshot.recording) AddTarget(*snapshot.recording);
   if (ui.show_chunk) {
     for (const mjvGeom& geom : snapshot.decoration) {
       if (scene_.ngeom < scene_.maxgeom) scene_.geoms[scene_.ngeom++] = geom;
@@ -240,6 +253,25 @@ void SceneView::Draw(int width, int height, bool smooth) {
 
 void SceneView::MoveCamera(int action, double dx, double dy) {
   mjv_moveCamera(&bare_, action, dx, dy, &camera_);
+}
+
+double SceneView::Heading() const {
+  const mjvGLCamera& eye = scene_.camera[0];
+  return std::atan2(eye.forward[2] * eye.up[0] - eye.forward[0] * eye.up[2],
+                    eye.forward[1] * eye.up[2] - eye.forward[2] * eye.up[1]);
+}
+
+std::array<double, 3> SceneView::Drag(const std::array<double, 3>& place, double dx, double dy,
+                                      bool away) const {
+  const mjvGLCamera& eye = scene_.camera[0];
+  double distance = 0;
+  for (int k = 0; k < 3; ++k) distance += eye.forward[k] * (place[k] - eye.pos[k]);
+  const double height = (eye.frustum_top - eye.frustum_bottom) *
+                        (eye.orthographic ? 1 : std::max(0.0, distance) / eye.frustum_near);
+  const double c = std::cos(Heading()), s = std::sin(Heading());
+  const double right = dx * height, other = -dy * height;
+  if (away) return {c * right - s * other, s * right + c * other, 0};
+  return {c * right, s * right, other};
 }
 
 void SceneView::Zoom(double notches) { MoveCamera(mjMOUSE_ZOOM, 0, -0.05 * notches); }

@@ -3,6 +3,7 @@
 
 #include <mujoco/mujoco.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -42,6 +43,12 @@ class SceneView {
   PerturbCommand MovePerturb(int action, double dx, double dy);
   PerturbCommand EndPerturb();
   bool perturbing() const { return perturb_.active != 0; }
+  // From the world's x axis to the right of the picture, radians.
+  double Heading() const;
+  // What a mouse that moves by (dx, dy), shares of the area's height, y down, moves at `place` of
+  // the world: to the right and up, or to the right and away.
+  std::array<double, 3> Drag(const std::array<double, 3>& place, double dx, double dy,
+                             bool away) const;
   // The free camera shows as much of the scene's width as of its height: it stands farther off
   // where the area is narrow. `aspect`: width over height of that.
   void Fit(double aspect);
@@ -51,6 +58,7 @@ class SceneView {
   PerturbCommand Perturbation() const;
   void AddChunk(const float* chunk, int first, int last, const float rgba[4], double radius);
   void AddDecision(const SimSnapshot& snapshot, const UiState& ui);
+  void AddTarget(const RecordingState& recording);
   void ShowHidden(bool hidden);
   void SetPose(const SimSnapshot& snapshot, const UiState& ui);
 

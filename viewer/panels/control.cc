@@ -68,6 +68,7 @@ void DrawSteps(const std::vector<mjp::SamplerKind>& kinds, mjp::SamplerOptions& 
     }
     ImGui::EndCombo();
   }
+  if (sampler.kind == mjp::SamplerKind::kOneStep) return;
   Label("Steps");
   ImGui::SliderInt("##steps", &sampler.steps, 1, 100);
   Label("Window");

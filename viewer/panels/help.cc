@@ -1,3 +1,4 @@
+#include <span>
 #include <utility>
 
 #include "viewer/panels/panels.h"
@@ -5,28 +6,59 @@
 
 namespace mjp::app {
 
-void DrawHelpPanel(const UiState& ui, ImVec2 low, ImVec2 high) {
+namespace {
+
+using Keys = std::pair<const char*, const char*>;
+
+constexpr Keys kKeys[] = {
+    {"Space", "play, pause"},
+    {"Right, Left", "one control step forward, back"},
+    {"Backspace", "restart the episode"},
+    {"N, P", "next seed, previous seed"},
+    {"+, -", "faster, slower"},
+    {"[, ]", "cameras of the model"},
+    {"Esc", "free camera; newest decision"},
+    {"C, D", "chunk, denoising over the scene"},
+    {"G", "geoms of hidden groups"},
+    {"Tab", "next panels, where they have tabs"},
+    {"Ctrl-P", "picture of the window (PNG)"},
+    {"Ctrl-R", "record the window, stop"},
+    {"F1", "this help"},
+    {"Left drag, wheel", "turn, zoom"},
+    {"Right drag", "move the camera"},
+    {"Double click", "select a body"},
+    {"Ctrl-drag", "push it (right), turn it (left)"},
+    {"Drop a file, folder", "a model; a checkpoint; an evaluation to replay"},
+};
+
+constexpr Keys kRecordingKeys[] = {
+    {"Enter", "start; keep the episode"},
+    {"Backspace", "discard it: this start again"},
+    {"N", "another start"},
+    {"R", "one second back"},
+    {"Space", "pause, go on"},
+    {"Arrows", "the hand: left, right, away, near"},
+    {"PageUp, PageDown", "up, down; E and Q too"},
+    {"Shift with these", "turn the hand"},
+    {"Ctrl-left drag", "the hand with the mouse, upright"},
+    {"Ctrl-right drag", "the same, level"},
+    {"J, K", "close, open the gripper"},
+    {"1 to 9, 0", "J and K drive this number; gripper"},
+    {"Without a hand", "arrows drive the first two numbers"},
+    {"Gamepad", "sticks: hand; triggers: gripper"},
+    {"A, B, X, Y", "keep, discard, back, another start"},
+    {"+, -", "faster, slower"},
+    {"[, ], Esc", "cameras; the free one"},
+    {"Left drag, wheel", "turn, zoom"},
+    {"F1", "this help"},
+};
+
+}  // namespace
+
+void DrawHelpPanel(const SimSnapshot& snapshot, const UiState& ui, ImVec2 low, ImVec2 high) {
   if (!ui.show_help) return;
-  constexpr std::pair<const char*, const char*> kKeys[] = {
-      {"Space", "play, pause"},
-      {"Right, Left", "one control step forward, back"},
-      {"Backspace", "restart the episode"},
-      {"N, P", "next seed, previous seed"},
-      {"+, -", "faster, slower"},
-      {"[, ]", "cameras of the model"},
-      {"Esc", "free camera; newest decision"},
-      {"C, D", "chunk, denoising over the scene"},
-      {"G", "geoms of hidden groups"},
-      {"Tab", "next panels, where they have tabs"},
-      {"Ctrl-P", "picture of the window (PNG)"},
-      {"Ctrl-R", "record the window, stop"},
-      {"F1", "this help"},
-      {"Left drag, wheel", "turn, zoom"},
-      {"Right drag", "move the camera"},
-      {"Double click", "select a body"},
-      {"Ctrl-drag", "push it (right), turn it (left)"},
-      {"Drop a file, folder", "a model; a checkpoint; an evaluation to replay"},
-  };
+  const std::span<const Keys> keys =
+      snapshot.recording ? std::span<const Keys>(kRecordingKeys) : std::span<const Keys>(kKeys);
   constexpr float kWidth = 31, kHeight = 32;  // letters, of all that it says
   const float em = ImGui::GetFontSize();
   const ImVec2 window = ImGui::GetIO().DisplaySize;
@@ -47,7 +79,7 @@ void DrawHelpPanel(const UiState& ui, ImVec2 low, ImVec2 high) {
   ImGui::TextUnformatted("Keys and mouse");
   ImGui::Spacing();
   if (ImGui::BeginTable("keys", 2, ImGuiTableFlags_SizingFixedFit)) {
-    for (const auto& [key, action] : kKeys) {
+    for (const auto& [key, action] : keys) {
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(color::kAccent), "%s", key);

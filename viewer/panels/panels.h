@@ -30,8 +30,8 @@ void DrawTimelinePanel(const SimSnapshot& snapshot, UiState& ui);
 // All decisions against the budget, and the distribution of one stage.
 void DrawHistoryPanel(const SimSnapshot& snapshot, UiState& ui);
 // Keys and mouse, over everything else: in the middle between two corners (screen pixels), or of
-// the window where they leave it no room.
-void DrawHelpPanel(const UiState& ui, ImVec2 low, ImVec2 high);
+// the window where they leave it no room. While a person records, what that needs.
+void DrawHelpPanel(const SimSnapshot& snapshot, const UiState& ui, ImVec2 low, ImVec2 high);
 
 }  // namespace mjp::app
 

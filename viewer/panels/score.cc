@@ -35,7 +35,7 @@ void DrawScorePanel(const SimSnapshot& snapshot, UiState& ui) {
     return;
   }
   const std::string score = snapshot.episode ? Format("   score %.2f", snapshot.score) : "";
-  PanelTitle("Coverage", Format("%.0f %% now   best %.0f %%%s", 100 * coverage.back(),
+  PanelTitle(snapshot.recording ? "Reward" : "Coverage", Format("%.0f %% now   best %.0f %%%s", 100 * coverage.back(),
                                 100 * snapshot.max_coverage, score.c_str()));
   const float em = ImGui::GetFontSize();
   const double shown = std::max(10.0, std::ceil((coverage.size() - 1) * snapshot.period / 5) * 5);

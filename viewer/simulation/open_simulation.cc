@@ -14,6 +14,7 @@
 #include "tasks/pusht/pictures/raster_source.h"
 #include "viewer/simulation/episode_simulation.h"
 #include "viewer/simulation/model_simulation.h"
+#include "viewer/simulation/recording_simulation.h"
 
 namespace mjp::app {
 namespace {
@@ -48,6 +49,7 @@ std::unique_ptr<Simulation> OpenSimulation(const SimulationRequest& request) {
   if (!mjp::RegisterPlugin()) throw mjp::EnvironmentError("the engine refused the plugin");
   const std::string file = request.model.empty() ? ModelPath("pusht.xml") : request.model;
   mjp::SetModelFolder(std::filesystem::absolute(file).parent_path());
+  if (!request.record.empty()) return std::make_unique<RecordingSimulation>(file, request);
   // decided without making a policy: a model that names a missing checkpoint can be given another
   if (!NamesPolicy(file)) {
     ModelPtr model = LoadModel(file);

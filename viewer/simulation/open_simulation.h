@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "tasks/demonstration/frames.h"
 #include "viewer/simulation/simulation.h"
 
 namespace mjp::app {
@@ -17,10 +18,14 @@ struct SimulationRequest {
   // changes what is not to be as the model's attributes, or the checkpoint and the defaults, say
   std::function<void(mjp::PolicyOptions&)> overrule = [](mjp::PolicyOptions&) {};
   uint32_t seed = 100000;
+  std::string record;  // folder of a data set that a person records; empty: none
+  std::string hand;    // that the person drives (tasks/demonstration/person.h)
+  PictureOptions pictures;  // of the data set
 };
 
 // Opens a model: one that has the policy as a plugin runs it so, Push-T without it runs the
-// episodes of an evaluation, and any other is physics alone. Throws Error for what cannot be
+// episodes of an evaluation, and any other is physics alone. With `record` a person drives a task
+// file instead. Throws Error for what cannot be
 // opened.
 std::unique_ptr<Simulation> OpenSimulation(const SimulationRequest& request);
 

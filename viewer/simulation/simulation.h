@@ -3,6 +3,7 @@
 
 #include <mujoco/mujoco.h>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,6 +55,14 @@ class Simulation {
   // Whether decisions keep where the encoder looks; the newest one gets it at once.
   void SetKeypoints(bool on);
   void SetPerturb(const PerturbCommand& perturb);
+
+  // What a person does who records a data set; nothing where nobody does.
+  virtual void Drive(const DriveInput&) {}
+  virtual void Drag(const std::array<double, 3>&) {}
+  virtual void Obey(EpisodeCommand) {}
+  // Looks after what is done beside the simulation. Returns whether that still goes on. Throws
+  // Error where it failed.
+  virtual bool LookAfter() { return false; }
 
  protected:
   Simulation();

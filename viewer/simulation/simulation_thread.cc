@@ -17,6 +17,14 @@ template <class... Ts>
 Overloaded(Ts...) -> Overloaded<Ts...>;
 
 constexpr double kPublishPeriod = 1.0 / 120;  // seconds between snapshots at full speed
+constexpr double kLookPeriod = 0.05;          // seconds between looks at what is done beside it
+
+// What a hand does while the simulation runs, which does not begin anything anew.
+bool ByHand(const Command& command) {
+  return std::holds_alternative<PerturbCommand>(command) ||
+         std::holds_alternative<DriveCommand>(command) ||
+         std::holds_alternative<DragCommand>(command);
+}
 
 }  // namespace
 
@@ -53,7 +61,9 @@ void SimulationThread::Run() {
   while (!stop_) {
     const auto ready = [this] { return stop_ || !commands_.empty(); };
     const bool running = playing_ && !simulation_->finished();
-    if (!running) {
+    if (!running && beside_) {
+      wake_.wait_for(lock, std::chrono::duration<double>(kLookPeriod), ready);
+    } else if (!running) {
       wake_.wait(lock, ready);
     } else if (const double ahead = next_ - mjp::Now(); ahead > 0) {
       wake_.wait_for(lock, std::chrono::duration<double>(ahead), ready);
@@ -64,6 +74,8 @@ void SimulationThread::Run() {
     lock.unlock();
     try {
       for (const Command& command : commands) Obey(command);
+      beside_ = false;
+      beside_ = simulation_->LookAfter();
       if (playing_ && !simulation_->finished() && mjp::Now() >= next_) Play();
       if (!playing_ || simulation_->finished() || mjp::Now() < next_) simulation_->UseIdleTime();
     } catch (const std::exception& error) {
@@ -105,10 +117,13 @@ void SimulationThread::Obey(const Command& command) {
                  [this](const KeypointCommand& c) { simulation_->SetKeypoints(c.on); },
                  [this](const SampleCommand& c) { simulation_->Sample(c.count); },
                  [this](const PerturbCommand& c) { simulation_->SetPerturb(c); },
+                 [this](const DriveCommand& c) { simulation_->Drive(c.input); },
+                 [this](const DragCommand& c) { simulation_->Drag(c.by); },
+                 [this](const EpisodeCommand& c) { simulation_->Obey(c); },
              },
              command);
-  if (!std::holds_alternative<PerturbCommand>(command)) message_.clear();
-  if (playing_ != was_playing || !std::holds_alternative<PerturbCommand>(command)) {
+  if (!ByHand(command)) message_.clear();
+  if (playing_ != was_playing || !ByHand(command)) {
     next_ = mjp::Now();
     stamp_ = 0;
   }

@@ -46,6 +46,7 @@ class SimulationThread {
   double step_seconds_ = 0;  // wall time of a control step, smoothed; 0: not measured
   double stamp_ = 0;         // wall time when the current control step began; 0: not measured
   std::string message_;
+  bool beside_ = false;  // something is done beside the simulation
 
   std::mutex mutex_;
   std::condition_variable wake_, executed_;

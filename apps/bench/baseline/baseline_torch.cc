@@ -3,6 +3,8 @@
 #include <ATen/Context.h>
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
+
 namespace mjp::app {
 
 TorchChain::TorchChain(int steps, const at::Tensor& x) : x_(x), noise_(at::randn_like(x)) {
@@ -18,6 +20,11 @@ at::Tensor TorchChain::Run(const TorchPass& pass) const {
     x = 0.5 * x0 + 0.4 * x + 0.1 * noise_;
   }
   return x;
+}
+
+bool AsksForTransformersAlone(const BenchOptions& options) {
+  const auto large = [](const std::string& suite) { return suite == "act" || suite == "dit"; };
+  return !options.suites.empty() && std::ranges::all_of(options.suites, large);
 }
 
 std::vector<int64_t> PictureShape(const mjp::UnetPolicyConfig& config, int64_t frames) {
@@ -39,5 +46,10 @@ extern "C" __attribute__((visibility("default"))) void mjp_baseline_rows(
   if (options.policy.backend != mjp::Backend::kCpu && at::globalContext().hasCUDA())
     return mjp::app::AddTorchRowsCuda(options, rows);
 #endif
+  if (mjp::app::AsksForTransformersAlone(options)) {
+    rows.push_back(
+        mjp::app::Skipped("baseline", "torch: act, dit", "they are timed on a GPU alone"));
+    return;
+  }
   mjp::app::AddTorchRowsCpu(options, rows);
 }

@@ -33,6 +33,9 @@ class TorchChain {
 // Of the first camera's pictures as the encoder takes them: (frames, 3, height, width).
 std::vector<int64_t> PictureShape(const mjp::UnetPolicyConfig& config, int64_t frames);
 
+// Whether the suites that were named are those of the large transformers and no other.
+bool AsksForTransformersAlone(const BenchOptions& options);
+
 // Append the rows on the CPU, in fp32 with options.policy.threads threads, or on the GPU.
 void AddTorchRowsCpu(const BenchOptions& options, BenchRows& rows);
 void AddTorchRowsCuda(const BenchOptions& options, BenchRows& rows);

@@ -2,29 +2,23 @@
 // choice of algorithms, weights channel-last in the working type.
 
 #include <ATen/Context.h>
-#include <ATen/cuda/CUDAEvent.h>
-#include <ATen/cuda/CUDAGraph.h>
-#include <c10/cuda/CUDAGuard.h>
 
 #include "apps/bench/baseline/baseline_torch.h"
+#include "apps/bench/baseline/torch_timer.h"
 #include "policy/unet/unet_model.h"
 
 namespace mjp::app {
 namespace {
 
-struct BaselineFormat {
-  const char* name;
-  at::ScalarType type;
-};
-
 class Baseline {
  public:
-  Baseline(const BenchOptions& options, const BaselineFormat& format, BenchRows& rows)
+  Baseline(const BenchOptions& options, const TorchFormat& format, BenchRows& rows)
       : options_(options),
         config_(mjp::UnetOf(*options.network).config),
         format_(format),
         on_device_(at::device({at::kCUDA, 0}).dtype(format.type)),
-        parameters_(*options.network, 1, 0, on_device_.device(), format.type),
+        parameters_(Architecture{config_, options.network->stats}, 1, 0, on_device_.device(),
+                    format.type),
         network_(config_, parameters_, /*fused=*/false),
         rows_(rows) {}
 
@@ -53,48 +47,14 @@ class Baseline {
     Add("chunk, 100 steps", 1, "chunks", [&] { chain.Run(pass); });
   }
 
-  BenchRow Row(const std::string& name, const char* how) const {
-    BenchRow row;
-    row.suite = "baseline";
-    row.name = std::string("torch, ") + how + " " + format_.name + ": " + name;
-    return row;
-  }
-
   void Add(const std::string& name, double items, const std::string& unit,
            const std::function<void()>& work) {
-    const auto stream = c10::cuda::getStreamFromPool();
-    const c10::cuda::CUDAStreamGuard guard(stream);
-    const size_t first = rows_.size();
-    rows_.push_back(Time(Row(name, "eager"), stream, work));
-    at::cuda::CUDAGraph graph;
-    graph.capture_begin();
-    work();
-    graph.capture_end();
-    rows_.push_back(Time(Row(name, "graph"), stream, [&] { graph.replay(); }));
-    for (size_t i = first; i < rows_.size(); ++i) rows_[i].items = items, rows_[i].unit = unit;
-  }
-
-  BenchRow Time(const BenchRow& what, const c10::cuda::CUDAStream& stream,
-                const std::function<void()>& work) const {
-    constexpr int kWarmUp = 3;  // cuDNN tries its algorithms in the first
-    for (int i = 0; i < kWarmUp; ++i) work();
-    std::vector<double> times;
-    at::cuda::CUDAEvent begin(cudaEventDefault), end(cudaEventDefault);
-    RepeatFor(options_.seconds, [&] {
-      begin.record(stream);
-      work();
-      end.record(stream);
-      end.synchronize();
-      times.push_back(begin.elapsed_time(end));
-    });
-    BenchRow row = FromTimes(what.suite, what.name, times);
-    row.device = "GPU";
-    return row;
+    AddTorchWork(format_, name, items, unit, options_.seconds, work, rows_);
   }
 
   const BenchOptions& options_;
   const mjp::UnetPolicyConfig& config_;
-  BaselineFormat format_;
+  TorchFormat format_;
   at::TensorOptions on_device_;
   Parameters parameters_;
   Network network_;
@@ -108,11 +68,9 @@ void AddTorchRowsCuda(const BenchOptions& options, BenchRows& rows) {
   at::globalContext().setBenchmarkCuDNN(true);
   at::globalContext().setFloat32MatmulPrecision("high");
   at::globalContext().setAllowTF32CuDNN(true);
-  for (const BaselineFormat& format :
-       {BaselineFormat{"tf32", at::kFloat}, BaselineFormat{"fp16", at::kHalf},
-        BaselineFormat{"bf16", at::kBFloat16}}) {
-    Baseline(options, format, rows).Run();
-  }
+  AddTorchTransformers(options, rows);
+  if (AsksForTransformersAlone(options)) return;
+  for (const TorchFormat& format : kTorchFormats) Baseline(options, format, rows).Run();
 }
 
 }  // namespace mjp::app

@@ -1,5 +1,6 @@
 #include "apps/bench/device.h"
 #include "apps/bench/gpu_timer.h"
+#include "apps/bench/suites/ladder_chain.h"
 #include "kernels/cuda/conv/conv.cuh"
 #include "kernels/cuda/norm/group_norm.cuh"
 #include "kernels/cuda/norm_conv/norm_conv.cuh"
@@ -30,6 +31,7 @@ class Ladders {
     Conv1d();
     GroupNormMish();
     Denoise();
+    out_ = Joined(std::move(out_), BenchChainLadder(seconds_));
     return std::move(out_);
   }
 

@@ -61,9 +61,15 @@ class Comparison : public mjp::Policy {
     mjp::PolicyTrace trace;
     mjp::PolicyOutput other;
     other.trace = &trace;
-    sequential_.policy->Infer(input, other);
-    other.trace = nullptr;
     mjp::PolicyInput encoded = input;
+    // of a policy that reads a text, where none was asked for: any
+    const bool silent = sequential_.policy->options().instruction.empty();
+    std::vector<std::vector<int>> words;
+    if (silent && checkpoint_->network->text_tokens() > 2) words.assign(input.count, {0, 1, 2});
+    encoded.instruction_ids = words;
+    sequential_.policy->Infer(encoded, other);
+    other.trace = nullptr;
+    encoded.instruction_ids = {};
     encoded.global_cond = trace.global_cond;
     encoded.scenes = {};
     encoded.frames = {};

@@ -3,16 +3,18 @@
 #include "apps/bench/gpu_timer.h"
 #include "kernels/cuda/conv/conv.cuh"
 #include "kernels/cuda/transformer/attention.cuh"
+#include "kernels/cuda/transformer/token_linear.cuh"
 #include "kernels/cuda/transformer/token_norm.cuh"
 #include "policy/cuda/format_of.h"
 
 // The transformers' operators on the GPU, in the shapes of LeRobot's ACT (302 tokens of a 480x640
-// picture) and of its diffusion transformer (32 actions), and ACT's largest convolutions.
+// picture) and of its diffusion transformer (32 actions; CLIP's tower on two pictures), and ACT's
+// largest convolutions.
 
 namespace mjp::app {
 namespace {
 
-constexpr int kWidth = 512, kHeads = 8, kActTokens = 302, kDitTokens = 32;
+constexpr int kWidth = 512, kHeads = 8, kActTokens = 302, kClipTokens = 394, kDitTokens = 32;
 
 class TransformerKernels {
  public:
@@ -28,6 +30,10 @@ class TransformerKernels {
     Linear("ACT", kActTokens, 3200, 512);
     Attention("ACT", kActTokens);
     Norm("ACT", kActTokens);
+    Linear("CLIP", kClipTokens, 768, 2304);
+    Linear("CLIP", kClipTokens, 768, 768);
+    Linear("CLIP", kClipTokens, 768, 3072);
+    Linear("CLIP", kClipTokens, 3072, 768);
     Linear("DiT", kDitTokens, 512, 1536);
     Linear("DiT", kDitTokens, 512, 512);
     Linear("DiT", kDitTokens, 512, 2048);
@@ -60,7 +66,10 @@ class TransformerKernels {
           a.weight = data.Zeros<uint8_t>(mjp::PackedConvBytes(format_, shape));
           a.bias = data.Floats(shape.out_c);
           a.y = data.Stored(size_t{1} * shape.Positions() * shape.out_c);
-          return [a, format = format_](cudaStream_t s) { mjp::LaunchConv(format, a, s); };
+          return [a, format = format_](cudaStream_t s) {
+            mjp::TokenLinearSupports(format, a) ? mjp::LaunchTokenLinear(format, a, s)
+                                                : mjp::LaunchConv(format, a, s);
+          };
         });
   }
 

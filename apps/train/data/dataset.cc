@@ -20,6 +20,8 @@ at::Tensor ReflectStates(const at::Tensor& states) {
 
 }  // namespace
 
+at::Tensor NormalisePixels(const at::Tensor& pixels) { return pixels / (kWorldSize / 2) - 1; }
+
 Dataset::Dataset(int64_t capacity, const at::Device& device)
     : rows_(at::empty({capacity, kDemonstrationColumns},
                       at::TensorOptions(at::kFloat).device(device))),

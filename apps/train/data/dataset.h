@@ -20,6 +20,9 @@ struct Batch {
   at::Tensor actions;  // (B, 16, 2)
 };
 
+// World pixels onto +-1, as the checkpoint's normalisation does.
+at::Tensor NormalisePixels(const at::Tensor& pixels);
+
 // Rows of demonstrations, all on the training device; grows up to a fixed capacity.
 class Dataset {
  public:

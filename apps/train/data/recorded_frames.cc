@@ -93,15 +93,6 @@ void ReadPictures(datasets::Dataset& dataset, size_t episode,
   }
 }
 
-void HoldOut(double share, RecordedFrames& frames) {
-  const size_t episodes = frames.begin.size() - 1;
-  frames.held_out.assign(episodes, false);
-  if (share <= 0 || episodes < 2) return;
-  const auto every = std::max<size_t>(2, static_cast<size_t>(std::llround(1 / share)));
-  for (size_t i = std::min(every, episodes) - 1; i < episodes; i += every)
-    frames.held_out[i] = true;
-}
-
 FeatureStats Extremes(const at::Tensor& values) {
   FeatureStats stats;
   stats.mode = Normalization::kMinMax;
@@ -128,6 +119,29 @@ NormalizerStats RecordedFrames::Statistics() const {
   return stats;
 }
 
+void HoldOut(double share, RecordedFrames& frames) {
+  const size_t episodes = frames.begin.size() - 1;
+  frames.held_out.assign(episodes, false);
+  if (share <= 0 || episodes < 2) return;
+  const auto every = std::max<size_t>(2, static_cast<size_t>(std::llround(1 / share)));
+  for (size_t i = std::min(every, episodes) - 1; i < episodes; i += every)
+    frames.held_out[i] = true;
+}
+
+void Append(const RecordedFrames& more, RecordedFrames& frames) {
+  const int64_t before = frames.frames();
+  for (size_t i = 1; i < more.begin.size(); ++i) frames.begin.push_back(before + more.begin[i]);
+  frames.held_out.insert(frames.held_out.end(), more.held_out.begin(), more.held_out.end());
+  const auto append = [](const at::Tensor& from, at::Tensor& to) { to = at::cat({to, from}); };
+  const at::Tensor& places = more.picture_of;
+  const int64_t pictures = frames.pictures.empty() ? 0 : frames.pictures[0].size(0);
+  append(at::where(places < 0, places, places + pictures), frames.picture_of);
+  for (size_t i = 0; i < frames.pictures.size(); ++i) append(more.pictures[i], frames.pictures[i]);
+  append(more.state, frames.state);
+  append(more.environment, frames.environment);
+  append(more.action, frames.action);
+}
+
 RecordedFrames LoadRecordedFrames(const RecordedOptions& options, const std::atomic<bool>& stop) {
   const datasets::Dataset dataset(options.folder);
   const datasets::Info& info = dataset.info();
@@ -138,6 +152,7 @@ RecordedFrames LoadRecordedFrames(const RecordedOptions& options, const std::ato
   for (const datasets::Episode& episode : dataset.episodes()) frames.begin.push_back(episode.to);
   frames.state = Empty(info, kState, frames.frames());
   frames.environment = Empty(info, kEnvironment, frames.frames());
+  frames.picture_of = at::arange(frames.frames(), at::kLong);
   frames.action = Empty(info, kAction, frames.frames());
   if (frames.frames() == 0 || frames.action.size(1) == 0 || frames.state.size(1) == 0) {
     throw BadInput(options.folder + ": to train on it a data set needs frames with \"" + kAction +

@@ -21,11 +21,13 @@ struct RecordedOptions {
   int threads = 1;                          // that decode pictures
 };
 
-// All frames of a data set of any task, in memory. F = frames of all episodes.
+// All frames of a data set of any task, in memory. F = frames of all episodes, P = those with
+// pictures.
 struct RecordedFrames {
   int fps = 0;
   std::vector<CameraFeature> cameras;  // sizes as they are recorded
-  std::vector<at::Tensor> pictures;    // of each camera: u8 (F, height, width, 3), resized
+  std::vector<at::Tensor> pictures;    // of each camera: u8 (P, height, width, 3), resized
+  at::Tensor picture_of;               // (F) int64: which of them a frame has; negative: none
   at::Tensor state, environment;       // (F, numbers) float32; (F, 0) where there are none
   at::Tensor action;                   // (F, numbers) float32
   std::vector<int64_t> begin;          // (episodes + 1): the first frame of each
@@ -37,6 +39,12 @@ struct RecordedFrames {
   // levels 0 to 255 onto -1 to 1.
   NormalizerStats Statistics() const;
 };
+
+// Marks every n-th episode as held out, so that they are about `share` of all.
+void HoldOut(double share, RecordedFrames& frames);
+
+// Puts the episodes of `more`, which has the same features, behind those of `frames`.
+void Append(const RecordedFrames& more, RecordedFrames& frames);
 
 // Reads them. Every n-th episode is held out. Throws Error naming file and feature for what cannot
 // be read, for a data set without action or observations, or with pictures of different sizes; soon

@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kLargestLog = size_t{1} << 30;
 constexpr char kHeader[] = "step,seconds,loss,validation_loss,learning_rate,steps_per_second\n";
+constexpr char kScoreHeader[] = "step,seconds,episodes,success,reward\n";
 
 double Now() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -51,7 +52,9 @@ int64_t StepOfJson(const std::string& line) {
 }  // namespace
 
 TrainingLog::TrainingLog(const std::string& folder, int64_t step)
-    : json_(OpenLog(folder + "/log.jsonl", step, "", StepOfJson)),
+    : folder_(folder),
+      begin_(step),
+      json_(OpenLog(folder + "/log.jsonl", step, "", StepOfJson)),
       csv_(OpenLog(folder + "/loss.csv", step, kHeader, StepOfCsv)),
       events_(folder + "/tensorboard", Now()) {}
 
@@ -73,6 +76,20 @@ void TrainingLog::Add(const LogLine& line) {
   if (validated) events_.Add("loss/validation", line.step, line.validation_loss, now);
   events_.Add("learning_rate", line.step, line.learning_rate, now);
   events_.Add("steps_per_second", line.step, line.steps_per_second, now);
+}
+
+void TrainingLog::Add(int64_t step, double seconds, const Score& score) {
+  if (!scores_.is_open()) {
+    scores_ = OpenLog(folder_ + "/scores.csv", begin_, kScoreHeader, StepOfCsv);
+  }
+  TextWriter csv;
+  csv.precision(9);
+  csv << step << ',' << seconds << ',' << score.episodes << ',' << score.success << ','
+      << score.reward;
+  scores_ << csv.str() << std::endl;
+  const double now = Now();
+  events_.Add("score/success", step, score.success, now);
+  events_.Add("score/reward", step, score.reward, now);
 }
 
 }  // namespace mjp::app

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "apps/train/event_file.h"
+#include "apps/train/imitation/score.h"
 
 namespace mjp::app {
 
@@ -17,8 +18,8 @@ struct LogLine {
   double learning_rate = 0, steps_per_second = 0;
 };
 
-// The log of a training run in `folder`: log.jsonl, loss.csv, and a TensorBoard file for each call
-// of the program.
+// The log of a training run in `folder`: log.jsonl, loss.csv, scores.csv of a run that is scored,
+// and a TensorBoard file for each call of the program.
 class TrainingLog {
  public:
   // Goes on after step `step`: lines beyond it, of a run that was killed before it saved, go.
@@ -26,9 +27,13 @@ class TrainingLog {
   TrainingLog(const std::string& folder, int64_t step);
 
   void Add(const LogLine& line);
+  // After step `step` and so many seconds of training.
+  void Add(int64_t step, double seconds, const Score& score);
 
  private:
-  std::ofstream json_, csv_;
+  const std::string folder_;
+  const int64_t begin_;  // step
+  std::ofstream json_, csv_, scores_;
   EventFile events_;
 };
 

@@ -82,6 +82,7 @@ Architecture ImitationPolicy(const ArchitectureOptions& architecture, const Imit
   config.action_dim = static_cast<int>(frames.action.size(1));
   SetPictures(shape, frames, config);
   const int levels = static_cast<int>(config.unet.down_dims.size());
+  config.n_obs_steps = shape.observation_steps;
   config.horizon = shape.horizon;
   if (config.horizon % (1 << (levels - 1)) != 0) {
     throw Usage("--horizon must be a multiple of " + std::to_string(1 << (levels - 1)) +

@@ -12,6 +12,7 @@ namespace mjp::app {
 struct ImitationShape {
   int resize_height = 0, resize_width = 0;  // pixels
   int crop_height = 0, crop_width = 0;      // pixels; at a random place in training
+  int observation_steps = 2;                // that a decision sees
   int horizon = 16;                         // actions in a chunk
 };
 

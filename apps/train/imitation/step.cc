@@ -59,12 +59,15 @@ ImitationStep::ImitationStep(const UnetPolicyConfig& config, const NormalizerSta
 void ImitationStep::ChooseSamples(const RecordedFrames& frames) {
   const int64_t dropped = config_.horizon - config_.n_action_steps - config_.n_obs_steps + 1;
   std::vector<int64_t> first, last, starts, held_out;
+  const auto* picture_of = frames.picture_of.const_data_ptr<int64_t>();
   for (size_t episode = 0; episode + 1 < frames.begin.size(); ++episode) {
     const int64_t begin = frames.begin[episode], end = frames.begin[episode + 1];
     first.insert(first.end(), static_cast<size_t>(end - begin), begin);
     last.insert(last.end(), static_cast<size_t>(end - begin), end - 1);
     auto& samples = frames.held_out[episode] ? held_out : starts;
-    for (int64_t frame = begin; frame < end - dropped; ++frame) samples.push_back(frame);
+    for (int64_t frame = begin; frame < end - dropped; ++frame) {
+      if (picture_of[frame] >= 0) samples.push_back(frame);
+    }
   }
   if (starts.empty()) {
     throw BadInput("no episode has more than " + std::to_string(dropped) +
@@ -77,6 +80,7 @@ void ImitationStep::ChooseSamples(const RecordedFrames& frames) {
   }
   first_ = at::tensor(first, at::kLong).to(device_);
   last_ = at::tensor(last, at::kLong).to(device_);
+  picture_of_ = frames.picture_of.to(device_);
   starts_ = at::tensor(starts, at::kLong).to(device_);
   validation_ = at::tensor(chosen, at::kLong).to(device_);
   at::Generator generator = at::detail::createCPUGenerator(kValidationSeed);
@@ -110,7 +114,8 @@ void ImitationStep::Body() {
 }
 
 at::Tensor ImitationStep::Pictures(const at::Tensor& frames, size_t camera, bool training) const {
-  const at::Tensor pictures = pictures_[camera].index_select(0, frames);
+  const at::Tensor pictures =
+      pictures_[camera].index_select(0, picture_of_.index_select(0, frames));
   if (training) {
     return PreparePictures(pictures, config_.n_obs_steps, config_.encoder, options_.augmentation,
                            type_);

@@ -59,9 +59,10 @@ class ImitationStep {
   ImitationStepOptions options_;
   at::Device device_;
   at::ScalarType type_;
-  std::vector<at::Tensor> pictures_;         // of each camera: u8 (F, height, width, 3)
+  std::vector<at::Tensor> pictures_;         // of each camera: u8 (P, height, width, 3)
   at::Tensor state_, environment_, action_;  // (F, numbers), normalised
   at::Tensor first_, last_;                  // (F): the frames of the episode, int64
+  at::Tensor picture_of_;                    // (F): which picture a frame has, int64
   at::Tensor starts_, validation_;           // frames that begin a sample, int64
   at::Tensor validation_t_, validation_noise_;
   at::Tensor signal_, sigma_;  // (train_steps): sqrt of alphas_cumprod, and of 1 - it

@@ -11,9 +11,6 @@
 namespace mjp::app {
 namespace {
 
-// World pixels onto +-1, as the checkpoint's normalisation does.
-at::Tensor Normalise(const at::Tensor& pixels) { return pixels / (kWorldSize / 2) - 1; }
-
 // states (N, 5) -> corners of the block (N, 12), normalised.
 at::Tensor BlockCorners(const at::Tensor& states) {
   static const float corners[kBlockCorners][2] = {{-60, 0},  {60, 0},    {60, 30},
@@ -25,7 +22,7 @@ at::Tensor BlockCorners(const at::Tensor& states) {
     points.push_back(states.select(1, 2) + x * cosine - y * sine);
     points.push_back(states.select(1, 3) + x * sine + y * cosine);
   }
-  return Normalise(at::stack(points, 1));
+  return NormalisePixels(at::stack(points, 1));
 }
 
 }  // namespace
@@ -68,7 +65,8 @@ at::Tensor TrainingStep::Loss() {
     states = sample.states.reshape({batch * steps, kStateWidth});
     pictures =
         PreparePictures(DrawPictures(states), steps, config_.encoder, options_.augmentation, type_);
-    const at::Tensor clean = Normalise(sample.actions).repeat_interleave(draws, 0, batch * draws);
+    const at::Tensor clean =
+        NormalisePixels(sample.actions).repeat_interleave(draws, 0, batch * draws);
     const at::Tensor noise = at::randn_like(clean);
     t = at::randint(config_.scheduler.train_steps, {batch * draws},
                     clean.options().dtype(at::kLong));
@@ -81,7 +79,7 @@ at::Tensor TrainingStep::Loss() {
   const at::Tensor corner_loss =
       at::smooth_l1_loss(network_.Auxiliary(features).to(at::kFloat), BlockCorners(states),
                          at::Reduction::Mean, options_.auxiliary_beta);
-  const at::Tensor agent = Normalise(states.narrow(1, 0, 2)).to(type_);
+  const at::Tensor agent = NormalisePixels(states.narrow(1, 0, 2)).to(type_);
   const at::Tensor cond = at::cat({agent, features}, 1)
                               .view({batch, config_.CondDim()})
                               .repeat_interleave(draws, 0, batch * draws);

@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 
 #include "base/error.h"
+#include "kernels/cuda/primitives/cuda_check.h"
 #include "kernels/cuda/primitives/gpu_probe.h"
 #include "kernels/cuda/primitives/wgmma.cuh"
 
@@ -26,18 +27,20 @@ std::string CudaVersionText(int version) {
 Error NoDevice(cudaError_t status) {
   static_cast<void>(cudaGetLastError());
   int driver = 0;
-  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
-    static_cast<void>(cudaGetLastError());
-    return EnvironmentError("no NVIDIA driver found");
-  }
+  const cudaError_t asked = cudaDriverGetVersion(&driver);
+  static_cast<void>(cudaGetLastError());
+  if (asked == cudaSuccess && driver == 0) return EnvironmentError("no NVIDIA driver found");
   if (status == cudaErrorInsufficientDriver)
     return EnvironmentError("the NVIDIA driver is for CUDA " + CudaVersionText(driver) +
                             " and this build needs " + CudaVersionText(CUDART_VERSION) +
                             ": update the driver");
   if (status == cudaErrorNoDevice || status == cudaSuccess)
     return EnvironmentError("no NVIDIA GPU found");
-  return EnvironmentError(std::string("the NVIDIA GPU does not answer: ") +
-                          cudaGetErrorString(status));
+  const std::string text =
+      std::string("the NVIDIA GPU does not answer: ") + cudaGetErrorString(status);
+  if (CudaRetryHelps(status))
+    return Error(ExitCode::kRetryable, text + "; start the same command again");
+  return EnvironmentError(text);
 }
 
 int Attribute(cudaDeviceAttr attribute, int device) {
@@ -47,29 +50,41 @@ int Attribute(cudaDeviceAttr attribute, int device) {
   return value;
 }
 
-// Throws Error where a question failed because the device has no room for a program more: that says
-// nothing of its kind.
-void CheckRoom(cudaError_t status, const GpuTraits& gpu) {
-  if (status != cudaErrorMemoryAllocation) return;
-  static_cast<void>(cudaGetLastError());
-  throw EnvironmentError(gpu.name +
-                         " has no memory left for this program: end others that use it, or choose "
-                         "another GPU by CUDA_VISIBLE_DEVICES");
+// Throws Error unless `status` is an answer: success, or that the device takes none of the code. A
+// device without room for a program more, or one that is lost, says nothing of its kind.
+void CheckAnswers(cudaError_t status, const GpuTraits& gpu) {
+  switch (status) {
+    case cudaSuccess:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorInvalidKernelImage:
+    case cudaErrorInvalidPtx:
+    case cudaErrorJitCompilationDisabled:
+    case cudaErrorJitCompilerNotFound:
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorUnsupportedPtxVersion:
+      return;
+    case cudaErrorMemoryAllocation:
+      static_cast<void>(cudaGetLastError());
+      throw EnvironmentError(
+          gpu.name +
+          " has no memory left for this program: end others that use it, or choose another GPU by "
+          "CUDA_VISIBLE_DEVICES");
+    default:
+      throw NoDevice(status);
+  }
 }
 
 // Blocks of the largest portable cluster that the device takes; 1 where it takes none.
 int LargestCluster(const GpuTraits& gpu) {
+  if (gpu.capability < 90 || gpu.code < 90) return 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(8);
   config.blockDim = dim3(32);
   int blocks = 0;
   const cudaError_t status = cudaOccupancyMaxPotentialClusterSize(&blocks, CodeProbe, &config);
-  CheckRoom(status, gpu);
-  if (status != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());
-    return 1;
-  }
-  return blocks < 1 ? 1 : blocks;
+  if (status != cudaErrorInvalidClusterSize) CheckAnswers(status, gpu);
+  static_cast<void>(cudaGetLastError());
+  return status != cudaSuccess || blocks < 1 ? 1 : blocks;
 }
 
 void ReadDevice(GpuTraits& traits) {
@@ -103,7 +118,7 @@ GpuTraits ProbeGpu() {
   ReadDevice(traits);
   cudaFuncAttributes code = {};
   const cudaError_t status = cudaFuncGetAttributes(&code, CodeProbe);
-  CheckRoom(status, traits);
+  CheckAnswers(status, traits);
   if (status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
     return traits;

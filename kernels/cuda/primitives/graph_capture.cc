@@ -11,8 +11,10 @@ CudaGraph CaptureGraph(cudaStream_t stream, const std::function<void()>& work) {
     const CudaGraph unused(graph);
     throw;
   }
-  CheckCuda(cudaStreamEndCapture(stream, &graph), "end of the capture");
-  return CudaGraph(graph);
+  const cudaError_t status = cudaStreamEndCapture(stream, &graph);
+  CudaGraph captured(graph);
+  CheckCuda(status, "end of the capture");
+  return captured;
 }
 
 void CaptureLoop(cudaStream_t stream, cudaStream_t loop_stream, const LoopWork& body,

@@ -1,10 +1,11 @@
 // A block makes 16 rows of one head for each of its warps, with the softmax of FlashAttention (Dao
-// et al. 2022): keys and values come in tiles of 64 through two shared-memory stages (cp.async),
-// scores and sums stay in registers as float32, and a new largest score scales what was summed
-// before. Scores become operands of the second product where they are: the layout of one product's
-// result is that of the next one's left side. Rows of shared memory are an odd number of 16 bytes
-// apart, so that ldmatrix meets no bank twice. Heads are filled up with zeros to 32, 64 or 128.
-// Bytes from L2: keys and values once for each block. Bound by latency for few rows.
+// et al. 2022): keys and values come in tiles of 64 through stages of shared memory (cp.async), two
+// of them, or four where few blocks have the multiprocessors for themselves; scores and sums stay
+// in registers as float32, and a new largest score scales what was summed before. Scores become
+// operands of the second product where they are: the layout of one product's result is that of the
+// next one's left side. Rows of shared memory are an odd number of 16 bytes apart, so that ldmatrix
+// meets no bank twice. Heads are filled up with zeros to 32, 64 or 128. Bytes from L2: keys and
+// values once for each block. Bound by latency for few rows.
 
 #include <algorithm>
 
@@ -19,12 +20,12 @@ namespace {
 
 constexpr int kKeys = 64;  // of a tile
 
-template <int kHead, int kWarps>
+template <int kHead, int kWarps, int kRing>
 struct AttentionTile {
-  static constexpr int kThreads = 32 * kWarps, kRows = 16 * kWarps;
+  static constexpr int kThreads = 32 * kWarps, kRows = 16 * kWarps, kStages = kRing;
   static constexpr int kPitch = kHead * 2 + 16;  // bytes
   static constexpr int kStageBytes = 2 * kKeys * kPitch;
-  static constexpr int kSharedBytes = 2 * kStageBytes + kRows * kPitch;
+  static constexpr int kSharedBytes = kStages * kStageBytes + kRows * kPitch;
 };
 
 // Copies `count` rows of a head from row `first` on; zeros where there is no such row or column.
@@ -103,14 +104,14 @@ __device__ __forceinline__ void WeighScores(float (&scores)[kKeys / 8][4], RowSu
 }
 
 // grid: (queries / rows of a block, heads, sequences)
-template <Format F, int kHead, int kWarps>
+template <Format F, int kHead, int kWarps, int kRing>
 __global__ void __launch_bounds__(32 * kWarps) AttentionMmaKernel(const TokenAttentionArgs a) {
-  using C = AttentionTile<kHead, kWarps>;
+  using C = AttentionTile<kHead, kWarps, kRing>;
   using T = Storage<F>;
   extern __shared__ __align__(128) uint8_t shared[];
   const int warp = threadIdx.x / 32, lane = threadIdx.x & 31, row0 = blockIdx.x * C::kRows;
-  uint8_t* const queries = shared + 2 * C::kStageBytes;
-  const auto key_tile = [&](int tile) { return shared + tile % 2 * C::kStageBytes; };
+  uint8_t* const queries = shared + kRing * C::kStageBytes;
+  const auto key_tile = [&](int tile) { return shared + tile % kRing * C::kStageBytes; };
   const auto load = [&](int tile) {
     const uint32_t to = SharedAddress(key_tile(tile));
     CopyRows<T, C, kHead>(a, a.k, tile * kKeys, a.keys, kKeys, to);
@@ -118,18 +119,20 @@ __global__ void __launch_bounds__(32 * kWarps) AttentionMmaKernel(const TokenAtt
   };
   ReleaseSuccessor();
   WaitForPredecessor();
+  const int tiles = (a.keys + kKeys - 1) / kKeys;
   CopyRows<T, C, kHead>(a, a.q, row0, a.queries, C::kRows, SharedAddress(queries));
-  load(0);
-  CommitCopies();
+  for (int tile = 0; tile < kRing - 1; ++tile) {
+    if (tile < tiles) load(tile);
+    CommitCopies();
+  }
 
   const float scale = kLog2E / sqrtf(static_cast<float>(a.head_size));
-  const int tiles = (a.keys + kKeys - 1) / kKeys;
   uint32_t q[kHead / 16][4];
   RowSums<kHead> sums;
   for (int tile = 0; tile < tiles; ++tile) {
-    WaitCopies<0>();
+    WaitCopies<kRing - 2>();
     __syncthreads();  // the tile is there, and all are done with the one before
-    if (tile + 1 < tiles) load(tile + 1);
+    if (tile + kRing - 1 < tiles) load(tile + kRing - 1);
     CommitCopies();
     if (a.cosines != nullptr) {
       if (tile == 0) RotateRows<T, C>(a, queries, row0, a.queries, C::kRows);
@@ -187,10 +190,10 @@ __global__ void __launch_bounds__(32 * kWarps) AttentionMmaKernel(const TokenAtt
   }
 }
 
-template <Format F, int kHead, int kWarps>
+template <Format F, int kHead, int kWarps, int kRing>
 void LaunchTile(const TokenAttentionArgs& a, cudaStream_t stream) {
-  using C = AttentionTile<kHead, kWarps>;
-  const auto kernel = AttentionMmaKernel<F, kHead, kWarps>;
+  using C = AttentionTile<kHead, kWarps, kRing>;
+  const auto kernel = AttentionMmaKernel<F, kHead, kWarps, kRing>;
   static const cudaError_t allowed =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes);
   CheckCuda(allowed, "shared memory of the attention");
@@ -206,8 +209,9 @@ void LaunchHead(const TokenAttentionArgs& a, cudaStream_t stream) {
   // a constant, and not the GPU's multiprocessors; the bits do not depend on it
   constexpr int kManyBlocks = 256;
   const int blocks = (a.queries + 63) / 64 * a.heads * a.sequences;
-  if (a.queries > 32 && blocks >= kManyBlocks) return LaunchTile<F, kHead, 4>(a, stream);
-  LaunchTile<F, kHead, 2>(a, stream);
+  if (a.queries > 32 && blocks >= kManyBlocks) return LaunchTile<F, kHead, 4, 2>(a, stream);
+  if (a.keys > 2 * kKeys && kHead <= 64) return LaunchTile<F, kHead, 2, 4>(a, stream);
+  LaunchTile<F, kHead, 2, 2>(a, stream);
 }
 
 template <Format F>

@@ -14,7 +14,8 @@ DenoisingChain::DenoisingChain(const PolicyConfig& config, std::vector<DenoiseSt
       window(std::max(1, options.sampler.parallel_window)),
       tolerance(options.sampler.parallel_tolerance),
       steps(std::move(chain_steps)),
-      noisy_(options.sampler.kind == SamplerKind::kDdpm) {}
+      noisy_(options.sampler.kind == SamplerKind::kDdpm),
+      held_(options.sampler.prefix ? std::make_unique<HeldPrefixOnDevice>() : nullptr) {}
 
 void DenoisingChain::Plan(DeviceArena& arena) {
   const size_t elements = size_t{1} * environments * Elements();
@@ -23,6 +24,7 @@ void DenoisingChain::Plan(DeviceArena& arena) {
   timesteps = arena.Take<int>(steps.size());
   schedule = arena.Take<DenoiseStep>(steps.size());
   row_step = arena.Take<int>(size_t{1} * environments * (window > 1 ? window : steps.size()));
+  if (held_) held_->Plan(environments, Elements(), x, arena);
 }
 
 void DenoisingChain::UploadSchedule(DeviceArena& arena) const {
@@ -47,6 +49,15 @@ void DenoisingChain::EnqueueNoise(const InputBlock& input, cudaStream_t stream) 
   a.start = x;
   a.noise = noise;
   LaunchNoise(a, stream);
+  if (held_) held_->Upload(stream);
+}
+
+void DenoisingChain::WriteHeld(const Checkpoint& checkpoint, const PolicyInput& input) {
+  if (held_) held_->Write(checkpoint, input);
+}
+
+void DenoisingChain::EnqueueHeld(int step, cudaStream_t stream) const {
+  if (held_) held_->Enqueue(step < Steps() ? &steps[step] : nullptr, stream);
 }
 
 void DenoisingChain::UploadGiven(const PolicyInput& input, DeviceArena& arena) const {

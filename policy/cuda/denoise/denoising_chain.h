@@ -1,10 +1,12 @@
 #ifndef POLICY_CUDA_DENOISE_DENOISING_CHAIN_H_
 #define POLICY_CUDA_DENOISE_DENOISING_CHAIN_H_
 
+#include <memory>
 #include <vector>
 
 #include "kernels/cuda/sampler/denoise.cuh"
 #include "policy/cuda/arena.h"
+#include "policy/cuda/denoise/held_prefix.h"
 #include "policy/cuda/input_block.h"
 #include "policy/policy.h"
 
@@ -21,10 +23,18 @@ class DenoisingChain {
   void Plan(DeviceArena& arena);
   // Puts the schedule on the device, once the memory is there.
   void UploadSchedule(DeviceArena& arena) const;
-  // Enqueues the start and the noise of every step, but for what was given from outside.
+  // Enqueues the start and the noise of every step, but for what was given from outside, and the
+  // way of what is held.
   void EnqueueNoise(const InputBlock& input, cudaStream_t stream) const;
   // Puts the start and the noise of tests and of recordings on the device; either may be empty.
   void UploadGiven(const PolicyInput& input, DeviceArena& arena) const;
+
+  // Takes the known beginning of the chunks of `input`, where chunks may have one.
+  void WriteHeld(const Checkpoint& checkpoint, const PolicyInput& input);
+  // Whether chunks may have a known beginning. Then it is put in its place before each pass, by
+  // EnqueueHeld(k) for step k, and in the end, by EnqueueHeld(Steps()). Else that does nothing.
+  bool holds() const { return held_ != nullptr; }
+  void EnqueueHeld(int step, cudaStream_t stream) const;
 
   const Format format;
   const int environments, horizon, action_dim;
@@ -46,6 +56,7 @@ class DenoisingChain {
 
  private:
   bool noisy_;
+  std::unique_ptr<HeldPrefixOnDevice> held_;
 };
 
 }  // namespace mjp

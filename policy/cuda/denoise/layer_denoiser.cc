@@ -22,9 +22,10 @@ class SequentialDenoiser final : public Denoiser {
     a.pitch = unet_->input_pitch();
     a.x = a.next = chain_.x;
     a.input = unet_->input();
-    LaunchDenoise(chain_.format, a, context.stream);
-    a.output = unet_->output();
+    if (!chain_.holds()) LaunchDenoise(chain_.format, a, context.stream);
     for (int k = 0; k < chain_.Steps(); ++k) {
+      EnqueueHeld(k, a, context.stream);
+      a.output = unet_->output();
       unet_->RunPass(chain_.row_step + size_t{1} * k * chain_.environments, context.stream);
       a.step = chain_.steps[k];
       if (chain_.noise != nullptr)
@@ -33,6 +34,7 @@ class SequentialDenoiser final : public Denoiser {
       context.timing.RecordPass(false, context.stream);
       if (context.trace != nullptr) context.trace->AddStep(chain_, unet_->output());
     }
+    chain_.EnqueueHeld(chain_.Steps(), context.stream);
   }
 
   void EnqueueEachPass(cudaStream_t stream) const override {
@@ -41,16 +43,27 @@ class SequentialDenoiser final : public Denoiser {
   int MostPasses() const override { return chain_.Steps(); }
 
  private:
-  // All steps in one launch, or each of them where there is a trace. False: no such launch.
+  // Puts what is held in its place in x and in the network's input.
+  void EnqueueHeld(int step, DenoiseArgs a, cudaStream_t stream) const {
+    if (!chain_.holds()) return;
+    chain_.EnqueueHeld(step, stream);
+    a.output = a.noise = nullptr;
+    LaunchDenoise(chain_.format, a, stream);
+  }
+
+  // All steps in one launch, or each of them where something is to be done between them. False: no
+  // such launch.
   bool EnqueueChain(const DenoiseContext& context) const {
-    const int steps = chain_.Steps(), launches = context.trace ? steps : 1;
-    for (int k = 0; k < launches; ++k) {
-      if (!unet_->RunSteps(chain_.schedule, chain_.noise, chain_.x, k,
-                           context.trace ? k + 1 : steps, context.timing.timestamps(),
-                           context.stream))
+    const int steps = chain_.Steps();
+    const int at_once = context.trace || chain_.holds() ? 1 : steps;
+    for (int k = 0; k < steps; k += at_once) {
+      chain_.EnqueueHeld(k, context.stream);
+      if (!unet_->RunSteps(chain_.schedule, chain_.noise, chain_.x, k, k + at_once,
+                           context.timing.timestamps(), context.stream))
         return false;
       if (context.trace) context.trace->AddStep(chain_, unet_->output());
     }
+    chain_.EnqueueHeld(steps, context.stream);
     return true;
   }
 

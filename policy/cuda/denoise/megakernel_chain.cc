@@ -55,15 +55,17 @@ class MegakernelChain final : public Denoiser {
     picard_->FetchStates(context.stream);
   }
 
-  // With a trace a launch takes one step.
+  // A launch takes one step where something is to be done between them.
   void EnqueueSteps(const DenoiseContext& context) const {
-    const int steps = chain_.Steps(), launches = context.trace ? steps : 1;
-    for (int k = 0; k < launches; ++k) {
-      megakernel_->RunSteps(chain_.schedule, chain_.noise, chain_.x, k,
-                            context.trace ? k + 1 : steps, context.timing.timestamps(),
-                            context.stream);
+    const int steps = chain_.Steps();
+    const int at_once = context.trace || chain_.holds() ? 1 : steps;
+    for (int k = 0; k < steps; k += at_once) {
+      chain_.EnqueueHeld(k, context.stream);
+      megakernel_->RunSteps(chain_.schedule, chain_.noise, chain_.x, k, k + at_once,
+                            context.timing.timestamps(), context.stream);
       if (context.trace) context.trace->AddStep(chain_, megakernel_->output());
     }
+    chain_.EnqueueHeld(steps, context.stream);
   }
 
   const DenoisingChain& chain_;

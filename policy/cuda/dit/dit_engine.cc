@@ -8,17 +8,29 @@
 #include "kernels/shared/crop.h"
 #include "policy/checkpoint/normalizer.h"
 #include "policy/cuda/dit/dit_schedule.h"
+#include "policy/cuda/dit/sequence_pass.h"
 #include "policy/cuda/format_of.h"
 #include "policy/dit/dit_trace.h"
+#include "policy/flow_sampler.h"
 
 namespace mjp {
+namespace {
+
+// With the tolerance that the chain's steps take.
+PolicyOptions ChainOptions(const DitConfig& config, PolicyOptions options) {
+  float& tolerance = options.sampler.parallel_tolerance;
+  if (config.objective == DitObjective::kFlowMatching) tolerance = FlowTolerance(tolerance);
+  return options;
+}
+
+}  // namespace
 
 DitEngine::DitEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
     : CudaEngine(std::move(checkpoint), options),
       model_(DitOf(*checkpoint_)),
       config_(model_.config),
-      chain_(checkpoint_->config, DitSchedule(config_, options.sampler), options,
-             FormatOf(options.precision)),
+      chain_(checkpoint_->config, DitSchedule(config_, options.sampler),
+             ChainOptions(config_, options), FormatOf(options.precision)),
       weights_(DeviceDit::Get(checkpoint_, chain_.format)),
       packed_(cpu::PackedDitOf(checkpoint_)),
       pool_(options.threads),
@@ -86,7 +98,17 @@ void DitEngine::PlanDenoiser() {
   const int window = chain_.window, rows = chain_.environments * window;
   denoiser_.reset();
   conditioning_.emplace(film_, chain_.format, rows, window, arena_);
-  const auto pass = [&](int pass_rows, const FilmConditioning& conditioning) {
+  const bool one_launch = SequenceKernelRuns(config_, chain_.format, GpuTraits::Current());
+  launches_ = 0;
+  const SequencePass* first = nullptr;
+  const auto pass = [&](int pass_rows,
+                        const FilmConditioning& conditioning) -> std::unique_ptr<UnetPass> {
+    if (one_launch) {
+      auto made = std::make_unique<SequencePass>(*weights_, config_, chain_.format, pass_rows,
+                                                 conditioning, arena_, first);
+      first = made.get();
+      return made;
+    }
     auto made = std::make_unique<DitPass>(*weights_, config_, chain_.format, pass_rows,
                                           conditioning, arena_);
     launches_ = made->size();
@@ -206,6 +228,7 @@ void DitEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
   const PictureSource source = SourceOf(config_, input);
   input_.Write(*checkpoint_, options_.sampler, input, &pool_);
   chain_.UploadGiven(input, arena_);
+  chain_.WriteHeld(*checkpoint_, input);
   arena_.Upload(given_, input.global_cond.data(), input.global_cond.size_bytes());
   trace_ = trace;
   const cudaStream_t stream = stream_.get();
@@ -232,8 +255,10 @@ void DitEngine::Wait(PolicyOutput& output) {
 }
 
 std::string DitEngine::PlanText() const {
-  return DitPlanText(chain_.window) + ", " + std::to_string(launches_) + " of a pass, since " +
-         DitPlanReason();
+  const bool one_launch = launches_ == 0;
+  return DitPlanText(one_launch, chain_.window) +
+         (one_launch ? "" : ", " + std::to_string(launches_) + " of a pass") + ", since " +
+         DitPlanReason(one_launch);
 }
 
 }  // namespace mjp

@@ -20,8 +20,9 @@
 
 namespace mjp {
 
-// multi_task_dit's engine: pictures, CLIP's vision tower, condition, all steps, a launch for each
-// layer, one graph. An instruction's feature is made on the CPU when it is first given.
+// multi_task_dit's engine: pictures, CLIP's vision tower, condition, all steps, one graph. The
+// steps run in the sequence kernel, or by a launch for each layer. An instruction's feature is made
+// on the CPU when it is first given.
 class DitEngine final : public CudaEngine {
  public:
   // `options` as resolved. Throws Error for a shape no kernel supports, or if memory is short.
@@ -64,7 +65,7 @@ class DitEngine final : public CudaEngine {
   float *cond_ = nullptr, *given_ = nullptr;           // (environments, CondDim())
   std::optional<FilmConditioning> conditioning_;
   std::unique_ptr<Denoiser> denoiser_;
-  int launches_ = 0;  // of a pass
+  int launches_ = 0;  // of a pass; 0: the sequence kernel
   DecisionTiming timing_;
   PinnedArray<float> host_x_, host_text_;
   CudaStream stream_ = MakeCudaStream(), loop_stream_ = MakeCudaStream();

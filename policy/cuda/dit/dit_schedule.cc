@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "policy/cuda/dit/dit_engine.h"
+#include "policy/cuda/dit/sequence_pass.h"
 #include "policy/cuda/plan_rows.h"
 #include "policy/dit/dit_trace.h"
 #include "policy/flow_sampler.h"
@@ -53,23 +54,13 @@ const CudaNetwork kDitOnCuda = {CheckDit, ResolveDit, MakeDit, DitLimit};
 std::vector<DenoiseStep> DitSchedule(const DitConfig& config, const SamplerOptions& sampler) {
   if (config.objective == DitObjective::kDiffusion)
     return MakeSchedule(config.scheduler, sampler.kind, sampler.steps);
-  // Euler's times are where each step begins
-  const std::vector<double> begin = FlowTimes(SamplerKind::kEuler, sampler.steps);
+  const std::vector<DenoiseStep> euler = FlowSteps(sampler.steps);
+  if (sampler.kind == SamplerKind::kEuler) return euler;
   std::vector<DenoiseStep> steps;
-  for (int i = 0; i < sampler.steps; ++i) {
-    const auto now = static_cast<float>(begin[i]);
-    const float next = i + 1 < sampler.steps ? static_cast<float>(begin[i + 1]) : 1.0f;
-    DenoiseStep step;
-    step.prediction = Prediction::kSample;
-    step.x0_scale = next - now;
-    step.x_scale = 1;
-    step.timestep = i;
-    if (sampler.kind == SamplerKind::kEuler) {
-      steps.push_back(step);
-      continue;
-    }
+  for (DenoiseStep step : euler) {
+    const int first = 3 * step.timestep;
     for (const int time : {0, 1, 1, 2}) {
-      step.timestep = 3 * i + time;
+      step.timestep = first + time;
       steps.push_back(step);
     }
   }
@@ -91,19 +82,26 @@ std::vector<float> DitTimeTerms(const DitConfig& config, const cpu::PackedTrunk&
   return table;
 }
 
-std::string DitPlanText(int window) {
-  return window > 1 ? "a launch for each layer, windows of " + std::to_string(window) + " steps"
-                    : "a launch for each layer, step by step";
+std::string DitPlanText(bool one_launch, int window) {
+  const std::string form = one_launch ? "sequence kernel" : "a launch for each layer";
+  return form +
+         (window > 1 ? ", windows of " + std::to_string(window) + " steps" : ", step by step");
 }
 
-std::string DitPlanReason() { return "no persistent kernel runs a transformer"; }
+std::string DitPlanReason(bool one_launch) {
+  return one_launch ? "a cluster holds a sequence"
+                    : "the sequence kernel takes 16-bit formats, widths of 64, 128, 256 or 512, 32 "
+                      "tokens at most and compute capability 9.0";
+}
 
 Json DitPlans(const Checkpoint& checkpoint, const std::string& name) {
   CheckDit(checkpoint);
   const GpuTraits gpu = GpuTraits::Named(name);
+  const bool one_launch = SequenceKernelRuns(DitOf(checkpoint).config, Format::kFp16, gpu);
   Json plans = Json::array();
   for (const int batch : kPlanBatches)
-    plans.push_back(PlanRow(gpu, {batch, "launches", DitPlanText(0), DitPlanReason()}));
+    plans.push_back(PlanRow(gpu, {batch, one_launch ? "sequence kernel" : "launches",
+                                  DitPlanText(one_launch, 0), DitPlanReason(one_launch)}));
   return plans;
 }
 

@@ -11,8 +11,8 @@
 
 namespace mjp {
 
-// The steps of a decision as a DenoisingChain has them. Flow matching's are written as steps of a
-// reverse process, x + x0_scale output, and their timestep is the index of their time.
+// The steps of a decision as a DenoisingChain has them. Flow matching's are those of FlowSteps; the
+// Runge-Kutta method's have its four passes each.
 std::vector<DenoiseStep> DitSchedule(const DitConfig& config, const SamplerOptions& sampler);
 
 // What those times add to the modulation of all blocks: (times, blocks * 6 hidden), where a step's
@@ -20,9 +20,9 @@ std::vector<DenoiseStep> DitSchedule(const DitConfig& config, const SamplerOptio
 std::vector<float> DitTimeTerms(const DitConfig& config, const cpu::PackedTrunk& trunk,
                                 const SamplerOptions& sampler, cpu::ThreadPool& pool);
 
-// How it runs on the GPU with windows of so many steps, and why.
-std::string DitPlanText(int window);
-std::string DitPlanReason();
+// How it runs on the GPU, in the sequence kernel or not, with windows of so many steps, and why.
+std::string DitPlanText(bool one_launch, int window);
+std::string DitPlanReason(bool one_launch);
 
 }  // namespace mjp
 

@@ -1,6 +1,7 @@
 #include "policy/cuda/transformer/token_launches.h"
 
 #include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/transformer/token_linear.cuh"
 #include "kernels/shared/stored_element.h"
 
 namespace mjp {
@@ -10,7 +11,10 @@ struct Launcher {
   Format format;
   const int* time;
   cudaStream_t stream;
-  void operator()(const ConvArgs& a) const { LaunchConv(format, a, stream); }
+  void operator()(const ConvArgs& a) const {
+    TokenLinearSupports(format, a) ? LaunchTokenLinear(format, a, stream)
+                                   : LaunchConv(format, a, stream);
+  }
   void operator()(const TokenAttentionArgs& a) const { LaunchTokenAttention(format, a, stream); }
   void operator()(TokenNormArgs a) const {
     a.terms.time = time;

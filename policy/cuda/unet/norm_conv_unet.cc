@@ -192,9 +192,55 @@ NormConvUnetPlan::Value NormConvUnetPlan::Resample(const DeviceNormConv& conv, V
   return out;
 }
 
+// The sources of each convolution as the plan has them, without memory.
 bool NormConvUnetPlan::Supports(const NormConvUnet& unet, Format format, int horizon, int rows) {
-  DeviceArena measuring;
-  return NormConvUnetPlan(unet, format, horizon, rows, 1, measuring).Supported();
+  struct ShapeOf {
+    NormConvSource source;
+    int length = 0;
+    bool materializes = false;  // for its second reader
+  };
+  bool supported = unet.first.shortcut_weight != nullptr;
+  const auto raw = [](int channels, const DeviceNorm& norm) {
+    NormConvSource s;
+    s.channels = channels, s.group_channels = channels / norm.groups;
+    return s;
+  };
+  const auto read = [](ShapeOf& value) {
+    const NormConvSource source = value.source;
+    if (value.materializes) value.source.group_channels = 0;
+    return source;
+  };
+  const auto convolve = [&](const DeviceNormConv& conv, ShapeOf& x, ShapeOf* skip, int length) {
+    NormConvArgs a;
+    a.shape = conv.shape;
+    a.shape.rows = rows, a.shape.in_length = x.length, a.shape.out_length = length;
+    a.source[0] = read(x);
+    if (skip) a.source[1] = read(*skip);
+    supported = supported && NormConvSupports(format, a);
+  };
+  ShapeOf x = LowerUnet(
+      unet.steps, ShapeOf{{}, horizon},
+      [&](const NormConvBlock& block, const UnetPlace& place, ShapeOf& in, ShapeOf* skip) {
+        const bool first = block.conv1.shape.in_c == 0;
+        if (!first) convolve(block.conv1, in, skip, in.length);
+        supported = supported && (first || skip == nullptr || block.conv1.shape.shortcut);
+        const int channels = block.conv2.shape.in_c;
+        ShapeOf hidden = {raw(channels, block.norm1), in.length};
+        convolve(block.conv2, hidden, nullptr, in.length);
+        return ShapeOf{raw(channels, block.norm2), in.length, first || place.read_twice};
+      },
+      [&](const DeviceNormConv& conv, const UnetPlace&, ShapeOf& in) {
+        const bool up = conv.shape.phases == 2;
+        convolve(conv, in, nullptr, up ? in.length : in.length / 2);
+        ShapeOf out;
+        out.source.channels = conv.shape.out_c, out.length = up ? in.length * 2 : in.length / 2;
+        return out;
+      });
+  convolve(unet.final_conv, x, nullptr, horizon);
+  HeadArgs head = unet.head;
+  head.rows = rows, head.length = horizon;
+  head.source = raw(unet.final_conv.shape.out_c, unet.final_norm);
+  return supported && HeadSupports(format, head);
 }
 
 bool NormConvUnetPlan::Supported() const {

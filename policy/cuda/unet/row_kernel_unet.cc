@@ -13,10 +13,11 @@ using row_kernel::kBlockChannels;
 
 constexpr int kHalo = 2;  // of the widest kernel
 
-// What `mjpolicy bench pass` says: beyond so many bytes of weights other forms are faster; a
-// cluster pays where each of its CTAs is left with so many; beyond so many rows for each
-// multiprocessor a launch per layer is no slower.
-constexpr size_t kMostWeightBytes = 40 << 20, kLeastWeightBytes = 800 << 10;
+// What `mjpolicy bench pass` says: beyond so many bytes of weights, or of one CTA's part of them,
+// other forms are faster; a cluster pays where each of its CTAs is left with so many; beyond so
+// many rows for each multiprocessor a launch per layer is no slower.
+constexpr size_t kMostWeightBytes = 40 << 20, kMostCtaBytes = 20 << 20,
+                 kLeastWeightBytes = 800 << 10;
 constexpr int kMostWaves = 4;
 // Of the multiprocessors that clusters occupy at once: those of a GPC are no multiple of a cluster.
 constexpr double kClusteredPart = 0.875;
@@ -203,7 +204,9 @@ std::optional<row_kernel::Config> ChooseRowKernel(const NormConvUnet& unet, Form
   if (bytes > kMostWeightBytes || rows > kMostWaves * gpu.multiprocessors) return std::nullopt;
   for (const int ctas : {8, 4, 2, 1}) {
     const bool worthwhile = ctas == 1 || bytes / ctas >= kLeastWeightBytes;
-    if (!worthwhile || (ctas > 1 && rows * ctas > gpu.multiprocessors * kClusteredPart)) continue;
+    if (!worthwhile || bytes / ctas > kMostCtaBytes ||
+        (ctas > 1 && rows * ctas > gpu.multiprocessors * kClusteredPart))
+      continue;
     for (const int ring : {row_kernel::kDeepRing, row_kernel::kShallowRing})
       if (RowKernelRuns(unet, format, horizon, {ctas, ring}, gpu))
         return row_kernel::Config{ctas, ring};

@@ -147,6 +147,7 @@ void UnetEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
   const PictureSource source = SourceOf(checkpoint_->config, input);
   input_.Write(*checkpoint_, options_.sampler, input);
   chain_.UploadGiven(input, arena_);
+  chain_.WriteHeld(*checkpoint_, input);
   conditioning_.UploadGiven(input.global_cond, arena_);
   if (trace != nullptr) return EnqueueTraced(source, *trace);
   graphs_.Launch(source, stream_.get(), [&] { Enqueue(source, nullptr); });

@@ -214,7 +214,14 @@ TEST(Safetensors, ReadsBackWhatIsWritten) {
   EXPECT_THROW(writer.AddFloats("other", {5}, values), mjp::Error);
   writer.Write(dir / "t.safetensors");
 
-  const SafetensorsFile file = SafetensorsFile::Read(dir / "t.safetensors");
+  size_t seen = 0;
+  const SafetensorsFile file =
+      SafetensorsFile::Read(dir / "t.safetensors", SafetensorsFile::kMaxFile,
+                            [&](const SafetensorsFile& header) { seen = header.tensors().size(); });
+  EXPECT_EQ(seen, 5u) << "judged before the data is read";
+  EXPECT_THROW(SafetensorsFile::Read(dir / "t.safetensors", SafetensorsFile::kMaxFile,
+                                     [](const auto&) { throw mjp::BadInput("not this one"); }),
+               mjp::Error);
   EXPECT_EQ(file.tensors().size(), 5u);
   EXPECT_EQ(file.Floats("float").data, values);
   EXPECT_EQ(file.Floats("float").shape, (std::vector<int64_t>{2, 3}));

@@ -216,10 +216,9 @@ TEST(ExecutionPlanTest, IsTheGoldenOneForEveryNetworkAndGpu) {
 TEST(ExecutionPlanTest, CodeForLessThanTheDeviceRunsWhatNeedsNoMore) {
   const GpuTraits old_code = mjp::OverriddenTraits(kH200, "code=80 wgmma=0");
   for (const std::string& network : mjp::NamedNetworks())
-    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code),
-              network == "compact" || network == "lerobot-128" ? "KKKKKK"
-              : network == "notebook"                          ? "PPPPPL"
-                                                               : "LLLLLL")
+    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code), network == "compact"    ? "KKKKKK"
+                                                          : network == "notebook" ? "PPPPPL"
+                                                                                  : "LLLLLL")
         << network;
 }
 
@@ -291,6 +290,85 @@ TEST(ExecutionPlanTest, SaysWhy) {
   const ExecutionPlan plan =
       mjp::ChooseExecution(GoldenConfig("lerobot"), {Format::kFp16, 1, mjp::kAutoWindow}, kH200);
   EXPECT_THAT(plan.Text(), testing::HasSubstr("16 rows a pass in one launch; window of 16 steps"));
+}
+
+TEST(ExecutionPlanTest, NamesEachForm) {
+  const auto text = [](UnetForm form, UnetForm fallback, int rows, int rows_per_launch,
+                       int window) {
+    ExecutionPlan plan;
+    plan.form = form, plan.fallback = fallback, plan.window = window;
+    plan.rows = rows, plan.rows_per_launch = rows_per_launch;
+    return plan.Text();
+  };
+  using enum UnetForm;
+  EXPECT_EQ(text(kLayers, kLayers, 1, 1, 0), "launch per layer; 1 row a pass");
+  EXPECT_EQ(text(kNormConv, kNormConv, 2, 2, 0), "launch per convolution; 2 rows a pass");
+  EXPECT_EQ(text(kRowKernel, kRowKernel, 16, 16, 16),
+            "row kernel; 16 rows a pass; window of 16 steps");
+  EXPECT_EQ(text(kReaderEpilogue, kReaderEpilogue, 1, 1, 0),
+            "reader-epilogue kernel; 1 row a pass in one launch");
+  EXPECT_EQ(text(kOwnerEpilogue, kOwnerEpilogue, 3, 2, 0),
+            "owner-epilogue kernel; 3 rows a pass in 2 launches");
+  EXPECT_EQ(text(kMegakernel, kReaderEpilogue, 16, 16, 16),
+            "megakernel; 16 rows a pass in one launch; window of 16 steps, abandoned ones by the "
+            "reader-epilogue kernel");
+  EXPECT_EQ(text(kMegakernelRoles, kMegakernelRoles, 64, 32, 0),
+            "megakernel, warp-specialised; 64 rows a pass in 2 launches");
+}
+
+TEST(ExecutionPlanTest, ASinglePassTakesNoPersistentKernel) {
+  const auto form = [](const char* network, int rows) {
+    return mjp::ChooseLaunches(GoldenConfig(network), Format::kFp16, rows, kH200).form;
+  };
+  EXPECT_EQ(form("shipped", 1), UnetForm::kRowKernel);
+  EXPECT_EQ(form("notebook", 1), UnetForm::kNormConv);
+  EXPECT_EQ(form("notebook", 128), UnetForm::kLayers);
+}
+
+// With few steps, many environments, or chunks that no sweep takes, a window does not pay.
+TEST(ExecutionPlanTest, WindowsAreForWhatTheyPayFor) {
+  const auto window = [](const mjp::UnetPolicyConfig& config, int batch, int steps) {
+    return mjp::ChooseExecution(config, {Format::kFp16, batch, mjp::kAutoWindow, steps}, kH200)
+        .window;
+  };
+  const mjp::UnetPolicyConfig compact = mjp::NamedConfig("compact");
+  EXPECT_EQ(window(compact, 1, 20), 16);
+  EXPECT_EQ(window(compact, 1, 19), 0);
+  EXPECT_EQ(window(compact, 32, 20), 16);
+  EXPECT_EQ(window(compact, 33, 20), 0);
+  mjp::UnetPolicyConfig large = compact;
+  large.horizon = 1024;
+  large.action_dim = 32;
+  EXPECT_EQ(window(large, 1, 100), 0) << "a sweep keeps its states in shared memory";
+  const mjp::UnetPolicyConfig notebook = mjp::NamedConfig("notebook");
+  EXPECT_EQ(window(notebook, 1, 100), 16);
+  EXPECT_EQ(window(notebook, 32, 100), 0) << "the sequential chain by warps of two kinds is faster";
+}
+
+TEST(ExecutionPlanTest, FirstConvolutionsOfManyTermsRunALaunchPerLayer) {
+  mjp::UnetPolicyConfig config = mjp::NamedConfig("notebook");
+  for (const auto& [action_dim, horizon] : {std::pair{2, 16}, {512, 16}, {100, 16}, {16, 1024}}) {
+    config.action_dim = action_dim;
+    config.horizon = horizon;
+    const ExecutionPlan plan = mjp::ChooseExecution(config, {Format::kFp16, 1}, kH200);
+    EXPECT_EQ(plan.form == UnetForm::kLayers, action_dim != 2) << action_dim << ", " << plan.Text();
+  }
+  config = mjp::NamedConfig("notebook");
+  config.action_dim = 16;
+  config.unet.kernel_size = 7;
+  EXPECT_EQ(mjp::ChooseExecution(config, {Format::kFp16, 1}, kH200).form, UnetForm::kLayers);
+}
+
+// Readers run the epilogue of few rows, of one environment each, whose tiles are small.
+TEST(ExecutionPlanTest, ReadersRunTheEpilogueOfFewSmallTiles) {
+  mjp::UnetPolicyConfig config = mjp::NamedConfig("lerobot-128");
+  const auto form = [&](int batch, int window) {
+    return mjp::ChooseExecution(config, {Format::kFp16, batch, window}, kH200).form;
+  };
+  EXPECT_EQ(form(2, 0), UnetForm::kReaderEpilogue);
+  EXPECT_EQ(form(1, 2), UnetForm::kOwnerEpilogue);
+  config.horizon = 128;
+  EXPECT_NE(form(1, 0), UnetForm::kReaderEpilogue);
 }
 
 // The shapes that plans are made of are those of the weights.

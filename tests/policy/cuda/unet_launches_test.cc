@@ -169,6 +169,7 @@ TEST(UnetLaunches, TakeWhatThePlanComputesFromShapes) {
       const mjp::GpuTraits gpu = mjp::GpuTraits::Named(name);
       for (const int batch : {1, 2, 16, 32, 48, 128}) {
         for (const int window : {0, 16}) {
+          if (batch * window > mjp::megakernel::kMaxRows) continue;
           const mjp::ExecutionPlan plan =
               mjp::ChooseExecution(ConfigOf(network), {Format::kFp16, batch, window}, gpu);
           if (!mjp::IsMegakernel(plan.form)) continue;
@@ -179,6 +180,35 @@ TEST(UnetLaunches, TakeWhatThePlanComputesFromShapes) {
     }
   }
   EXPECT_GT(planned, 0) << "some GPU runs the megakernel";
+}
+
+TEST(UnetLaunches, NormConvSupportsWhatIsComputedFromShapes) {
+  int supported = 0, refused = 0;
+  const auto expect = [&](const mjp::UnetPolicyConfig& config, int rows, const std::string& what) {
+    const mjp::NormConvUnet unet = mjp::UnetShapes(config);
+    const bool computed =
+        mjp::NormConvUnetPlan::Supports(unet, Format::kFp16, config.horizon, rows);
+    mjp::DeviceArena arena;
+    EXPECT_EQ(
+        computed,
+        mjp::NormConvUnetPlan(unet, Format::kFp16, config.horizon, rows, 1, arena).Supported())
+        << what << ", " << rows << " rows";
+    ++(computed ? supported : refused);
+  };
+  for (const int rows : {1, 2, 16, 32, 48, 128}) {
+    for (const char* network : {"shipped", "compact", "notebook", "lerobot-128", "lerobot"})
+      expect(ConfigOf(network), rows, network);
+    for (const std::vector<int>& levels :
+         {std::vector{64}, {96, 192}, {64, 64, 64}, {256, 256}, {1024, 2048}, {32, 96, 160}}) {
+      mjp::UnetPolicyConfig config = ConfigOf("compact");
+      config.unet.down_dims = levels;
+      expect(config, rows, std::to_string(levels[0]));
+      config.horizon = 64;
+      expect(config, rows, std::to_string(levels[0]) + ", horizon 64");
+    }
+  }
+  EXPECT_GT(supported, 20);
+  EXPECT_GT(refused, 20);
 }
 
 TEST(UnetLaunches, EveryFormOfFiveNetworksHasAGolden) {

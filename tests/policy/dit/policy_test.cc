@@ -148,9 +148,24 @@ TEST(DitPolicyTest, IntegratorsOfAFlowCanBeChosen) {
   const std::vector<float> fine = Infer(checkpoint, options, one.Input());
   options.sampler = {.kind = mjp::SamplerKind::kRk4, .steps = 10};
   EXPECT_TRUE(mjp_test::CheckClose(Infer(checkpoint, options, one.Input()), fine, 0.02));
+  options.sampler.parallel_window = 8;
+  EXPECT_THAT(ErrorOf([&] { Infer(checkpoint, options, one.Input()); }),
+              HasSubstr("parallel window = 8: allowed are 0 to 1"));
   options.sampler = {.kind = mjp::SamplerKind::kDdpm};
   EXPECT_THAT(ErrorOf([&] { Infer(checkpoint, options, one.Input()); }),
               HasSubstr("knows euler, rk4"));
+}
+
+TEST(DitPolicyTest, ParallelWindowsAgreeWithTheFlow) {
+  const TempDir dir;
+  const auto checkpoint =
+      mjp::LoadCheckpoint(WriteSmallDit(dir, "policy", FlowConfig(mjp::SamplerKind::kEuler)));
+  const Observations two(checkpoint->config, 0, 2);
+  mjp::PolicyOptions options = Options(2, 1);
+  options.sampler.steps = 40;
+  const std::vector<float> chain = Infer(checkpoint, options, two.Input());
+  options.sampler.parallel_window = 8;
+  EXPECT_TRUE(mjp_test::CheckClose(Infer(checkpoint, options, two.Input()), chain, 2e-3));
 }
 
 // The loader says what is wrong with a directory after one change to it.

@@ -4,6 +4,9 @@
 
 #include <array>
 #include <cmath>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "policy/act/act_model.h"
@@ -143,6 +146,54 @@ TEST_F(EvaluationTest, PluginAndBatchAgreeUnderLatencyAndShortChunks) {
   const std::string reference = Fingerprint();
   options_.through = Through::kPlugin;
   EXPECT_EQ(Fingerprint(), reference);
+}
+
+// a decision in every control step, or nearly: several are on their way
+TEST_F(EvaluationTest, PluginAndBatchAgreeWhereDecisionsOverlap) {
+  options_.max_steps = 12;
+  options_.episodes = 2;
+  options_.conditions.latency = 4;
+  std::set<std::string> all;
+  for (const int action_steps : {1, 3}) {
+    options_.action_steps = action_steps;
+    for (const bool prefix : {false, true}) {
+      options_.policy.sampler.prefix = prefix;
+      options_.through = Through::kBatch;
+      const std::string reference = Fingerprint();
+      all.insert(reference);
+      options_.through = Through::kPlugin;
+      EXPECT_EQ(Fingerprint(), reference) << action_steps << " actions, prefix " << prefix;
+    }
+  }
+  EXPECT_EQ(all.size(), 4u) << "each way is another";
+}
+
+// With two actions for each decision, acting after three control steps, the chunk before the last
+// one acts as a decision begins: four control steps old, for three further ones.
+TEST_F(EvaluationTest, AChunkBeginsWithWhatIsExecutedUntilItActs) {
+  options_.episodes = 1;
+  options_.action_steps = 2;
+  options_.conditions.latency = 3;
+  options_.policy.sampler.prefix = true;
+  std::vector<std::vector<float>> chunks;
+  Evaluate(
+      PushtTask(), options_, MakePolicy(), ShardIndices(options_), [](const EpisodeResult&) {},
+      never_, [&](const Decision& d) { chunks.emplace_back(d.chunk.begin(), d.chunk.end()); });
+  ASSERT_EQ(chunks.size(), 15u);
+  for (size_t i = 2; i < chunks.size(); ++i) {
+    for (size_t k = 0; k < 2 * 4; ++k)  // the row before the first action, and three actions
+      EXPECT_NEAR(chunks[i][k], chunks[i - 2][k + 2 * 4], 1e-3) << i << ", " << k;
+    EXPECT_NE(chunks[i][2 * 4], chunks[i - 2][2 * 8]);
+  }
+}
+
+TEST_F(EvaluationTest, RefusesALatencyThatAChunkDoesNotLast) {
+  options_.action_steps = 4;
+  options_.conditions.latency = 11;  // 15 actions less 4
+  options_.max_steps = 4;
+  EXPECT_EQ(Run().episodes.size(), 5u);
+  options_.conditions.latency = 12;
+  EXPECT_THROW(Run(), mjp::Error);
 }
 
 // a policy of another type, whose chunks of all control steps are ensembled

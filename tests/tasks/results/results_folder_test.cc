@@ -103,6 +103,8 @@ TEST_F(ResultsFolderTest, OneWhoKnowsThatAllIsThereWritesNothing) {
   }
   ASSERT_TRUE(CompleteResults(root_, kRunA, indices));
   EXPECT_EQ(CompleteResults(root_, kRunA, indices)->size(), 2u);
+  std::ofstream(Log(), std::ios::app) << ToJsonLine(Episode(2)).substr(0, 40);
+  EXPECT_TRUE(CompleteResults(root_, kRunA, indices)) << "a torn line is of no episode";
   EXPECT_FALSE(CompleteResults(root_, kRunA, {0, 1, 2}));
   EXPECT_THROW(CompleteResults(root_, kRunB, indices), mjp::Error);
   ResultsFolder(root_, kRunA, ExistingResults::kResume)
@@ -181,6 +183,39 @@ TEST_F(ResultsFolderTest, ResumeDropsATornLineAndFinishSorts) {
   EXPECT_EQ(ReadFile(Log(), 1 << 20), ToJsonLine(Episode(1)) + "\n" + ToJsonLine(Episode(2)) +
                                           "\n" + ToJsonLine(Episode(4)) + "\n");
   EXPECT_EQ(ReadFile(root_ + "/eval_info.json", 100), "{}\n");
+}
+
+TEST_F(ResultsFolderTest, WithoutALogNothingIsDoneYet) {
+  EXPECT_FALSE(CompleteResults(root_, kRunA, {0})) << "no run";
+  ResultsFolder(root_, kRunA, ExistingResults::kRefuse)
+      .Finish(R"({"overall": {"n_episodes": 0, "video_paths": []}})");
+  EXPECT_TRUE(CompleteResults(root_, kRunA, {}));
+  std::filesystem::remove(Log());
+  EXPECT_FALSE(CompleteResults(root_, kRunA, {})) << "no log";
+  const ResultsFolder folder(root_, kRunA, ExistingResults::kResume);
+  EXPECT_TRUE(folder.finished().empty());
+  EXPECT_TRUE(std::filesystem::exists(Log()));
+}
+
+TEST_F(ResultsFolderTest, ATornLogIsRefusedWhereNobodyGoesOn) {
+  { ResultsFolder(root_, kRunA, ExistingResults::kRefuse).Append(Episode(0)); }
+  std::ofstream(Log(), std::ios::app) << "{";
+  EXPECT_EQ(ReadEpisodes(Log(), true).size(), 1u);
+  EXPECT_EQ(CodeOf([&] { ReadEpisodes(Log(), false); }), mjp::ExitCode::kBadInput);
+  EXPECT_NE(text_.find("the last line is torn"), std::string::npos) << text_;
+}
+
+TEST_F(ResultsFolderTest, AFolderThatCannotBeMadeIsNamed) {
+  const std::string file = directory_.Write("file", "");
+  EXPECT_EQ(CodeOf([&] { ResultsFolder(file + "/inside", kRunA, ExistingResults::kRefuse); }),
+            mjp::ExitCode::kBadInput);
+  EXPECT_NE(text_.find("cannot create the folder"), std::string::npos) << text_;
+}
+
+TEST_F(ResultsFolderTest, AFolderWithAVideosNameStays) {
+  std::filesystem::create_directories(root_ + "/videos/eval_episode_7");
+  { ResultsFolder folder(root_, kRunA, ExistingResults::kOverwrite); }
+  EXPECT_TRUE(std::filesystem::exists(root_ + "/videos/eval_episode_7"));
 }
 
 TEST_F(ResultsFolderTest, SecondWriterIsRefused) {

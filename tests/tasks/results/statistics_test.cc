@@ -30,6 +30,7 @@ TEST(Quantile, InterpolatesLinearly) {
   EXPECT_NEAR(Quantile({4, 1, 3, 2}, 0.99), 3.97, 1e-12);
   EXPECT_EQ(Quantile({}, 0.5), 0.0);
   EXPECT_EQ(Mean({1, 2, 6}), 3.0);
+  EXPECT_EQ(Mean({}), 0.0);
 }
 
 }  // namespace

@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "apps/certify/measures.h"
+#include "base/error.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "tasks/evaluation/evaluation.h"
+#include "tasks/mjcf/mjcf_task.h"
+#include "tasks/mjcf/words.h"
+#include "tasks/pusht/evaluation/pusht_task.h"
+#include "tasks/results/statistics.h"
+
+namespace mjp::app {
+namespace {
+
+// The model's task; null where it is none, or one that is code of this project.
+std::shared_ptr<const TaskFile> FileOf(const std::string& model) {
+  if (model.empty()) return nullptr;
+  const ModelPtr outline = CompileWithoutPolicy(model);
+  if (CustomNumbers(outline.get(), "task.steps").empty() || CustomText(outline.get(), "task.code"))
+    return nullptr;
+  return std::make_shared<TaskFile>(model);
+}
+
+EvaluationOptions EvaluationOf(const CertifyOptions& options) {
+  EvaluationOptions evaluation;
+  evaluation.checkpoint = options.checkpoint;
+  evaluation.episodes = options.episodes;
+  evaluation.seed = options.seed;
+  evaluation.policy = options.policy;
+  evaluation.policy.batch = std::min(options.episodes, 64);
+  return evaluation;
+}
+
+// Runs them all; throws Error as Evaluate does.
+std::vector<EpisodeResult> Run(const Task& task, EvaluationOptions evaluation,
+                               const SharedCheckpoint& checkpoint) {
+  evaluation.policy.scene_drawer = task.scene_drawer();
+  evaluation.policy.sampler.hold_noise = mjp::ResolveHoldNoise(
+      evaluation.policy.sampler, *checkpoint, ResolveActionSteps(evaluation, checkpoint->config));
+  return Evaluate(
+             task, evaluation, mjp::Policy::Create(checkpoint, evaluation.policy),
+             ShardIndices(evaluation), [](const EpisodeResult&) {}, std::atomic<bool>(false))
+      .episodes;
+}
+
+}  // namespace
+
+void TakeTask(CertifyOptions& options) {
+  const auto file = FileOf(options.model);
+  if (!file) return;
+  EvaluationOptions evaluation = EvaluationOf(options);
+  TakeAttributes(file->policy().config, evaluation);
+  const int batch = options.policy.batch;
+  options.policy = evaluation.policy;
+  options.policy.batch = batch;
+}
+
+Json EpisodesOf(const SharedCheckpoint& checkpoint, const CertifyOptions& options) {
+  EvaluationOptions evaluation = EvaluationOf(options);
+  std::unique_ptr<Task> task;
+  if (const auto file = FileOf(options.model)) {
+    evaluation.through = Through::kPlugin;
+    evaluation.policy.batch = 1;
+    TakeAttributes(file->policy().config, evaluation);
+    task = std::make_unique<MjcfTask>(file);
+  } else {
+    task = std::make_unique<PushtTask>();
+  }
+  std::vector<EpisodeResult> episodes;
+  try {
+    episodes = Run(*task, evaluation, checkpoint);
+  } catch (const mjp::Error& error) {
+    if (error.code() != mjp::ExitCode::kBadInput) throw;
+    return {{"absent", error.what()}};  // a policy of another robot
+  }
+  int successes = 0;
+  Json list = Json::array();
+  for (const EpisodeResult& episode : episodes) {
+    successes += episode.success();
+    list.push_back({{"seed", episode.seed},
+                    {"hash", HexOf(episode.hash)},
+                    {"score", episode.max_reward},
+                    {"success", episode.success()}});
+  }
+  const Interval interval = Wilson95(successes, static_cast<int>(episodes.size()));
+  return {{"task", task->name()},
+          {"success", static_cast<double>(successes) / static_cast<double>(episodes.size())},
+          {"interval_95", {interval.low, interval.high}},
+          {"each", list}};
+}
+
+}  // namespace mjp::app

@@ -1,0 +1,200 @@
+#include "apps/train/distillation/distill.h"
+
+#include <ATen/Context.h>
+
+#include <cmath>
+#include <filesystem>
+#include <iomanip>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "apps/train/distillation/step.h"
+#include "apps/train/distillation/teacher.h"
+#include "apps/train/imitation/log.h"
+#include "apps/train/optimisation/device.h"
+#include "apps/train/run_state.h"
+#include "base/error.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/checkpoint_writer.h"
+#include "policy/timing.h"
+#include "tasks/results/statistics.h"
+
+namespace mjp::app {
+namespace {
+
+constexpr char kPrediction[] = "onestep";  // of the saved state: no other run goes on from it
+
+RoundOptions RoundsOf(const TrainOptions& options, const mjp::PolicyConfig& config) {
+  RoundOptions rounds = options.rounds;
+  rounds.seed = options.seed;
+  rounds.action_steps = config.n_action_steps;
+  return rounds;
+}
+
+// Rounds that label nothing, of which the trainer keeps count itself.
+RoundOptions Unlabelled(RoundOptions rounds) {
+  rounds.count = 0;
+  return rounds;
+}
+
+// Rows that the teacher's episodes and all rounds make at most.
+int64_t CapacityOf(RoundOptions rounds) {
+  ++rounds.count;
+  return rounds.Capacity();
+}
+
+class DistillationRun {
+ public:
+  DistillationRun(const std::shared_ptr<const mjp::Checkpoint>& teacher,
+                  const TrainOptions& options, Ranks& ranks, const std::atomic<bool>& stop)
+      : options_(options),
+        stop_(stop),
+        device_(ChooseDevice(options.device, ranks)),
+        stream_(device_),
+        type_(device_.is_cuda() && !options.full_precision ? at::kBFloat16 : at::kFloat),
+        checkpoint_(teacher),
+        teacher_(teacher, device_, type_),
+        policy_(StudentOf(*teacher)),
+        parameters_(TensorsOf(*teacher), device_, type_),
+        network_(policy_.config, parameters_),
+        optimizer_(parameters_, options.optimizer, ranks),
+        rounds_(RoundsOf(options, policy_.config)),
+        teachers_(Unlabelled(rounds_), PolicyOfRounds(device_.is_cuda(), options.data.threads,
+                                                      {mjp::SamplerKind::kDdim, kTeacherSteps})),
+        students_(Unlabelled(rounds_), PolicyOfRounds(device_.is_cuda(), options.data.threads, {})),
+        dataset_(CapacityOf(rounds_), device_),
+        step_(teacher_, policy_.config, network_, dataset_, parameters_, optimizer_, options.step) {
+    at::globalContext().setBenchmarkCuDNN(true);  // shapes never change
+    std::filesystem::create_directories(options.out);
+    SeedGenerator(device_, options.seed);
+    if (std::filesystem::exists(StatePath())) {
+      done_ = LoadRunState(StatePath(), optimizer_, device_, kPrediction);
+    }
+    log_.emplace(options.out, done_.step);
+  }
+
+  bool Train(std::ostream& progress) {
+    Play(teachers_, checkpoint_, 0, "the teacher", progress);
+    if (stop_) return false;
+    next_ = static_cast<int>(Progress() * (rounds_.count + 1));
+    progress << parameters_.size() << " parameters, on " << device_ << ", from step " << done_.step
+             << std::endl;
+    double begin = Now() - done_.seconds, saved = Now();
+    bool measured = false;
+    while (Progress() < 1 && !stop_) {
+      optimizer_.SetStep(done_.step, Progress());
+      step_.Run();
+      ++done_.step;
+      const bool border = done_.step % options_.log_every == 0;
+      // what a GPU's libraries do first is not counted
+      if (border && !measured) begin = Now() - done_.seconds;
+      measured |= border;
+      if (measured) done_.seconds = Now() - begin;
+      if (border) Log(progress);
+      if (next_ < rounds_.count && Progress() * (rounds_.count + 1) >= next_ + 1) {
+        ++next_;
+        Play(students_, Student(), next_, "round " + std::to_string(next_), progress);
+      }
+      if (Now() - saved > options_.save_every) {
+        Save();
+        saved = Now();
+      }
+    }
+    Save();
+    return Progress() >= 1;
+  }
+
+ private:
+  std::string StatePath() const { return options_.out + "/state.safetensors"; }
+
+  double Progress() const {
+    if (options_.steps > 0) {
+      return static_cast<double>(done_.step) / static_cast<double>(options_.steps);
+    }
+    return done_.seconds / options_.seconds;
+  }
+
+  std::shared_ptr<const mjp::Checkpoint> Student() const {
+    return std::make_shared<const mjp::Checkpoint>(
+        parameters_.Export(policy_, optimizer_.average()));
+  }
+
+  // Adds the observations of a round of `player`'s episodes, and says how it did.
+  void Play(const Rounds& rounds, const std::shared_ptr<const mjp::Checkpoint>& player, int round,
+            const std::string& name, std::ostream& progress) {
+    const Observed observed = rounds.Observe(player, round, stop_);
+    if (stop_) return;
+    dataset_.Append(observed.rows);
+    const Figures& figures = observed.figures;
+    const Interval interval = Wilson95(figures.successes, figures.episodes);
+    progress << name << std::fixed << std::setprecision(2) << ": success "
+             << 100.0 * figures.successes / figures.episodes << " % (" << 100 * interval.low
+             << " to " << 100 * interval.high << "), median " << std::setprecision(0)
+             << figures.median_success_step << " steps, " << observed.rows.size() << " observations"
+             << std::defaultfloat << std::endl;
+  }
+
+  void Save() const {
+    mjp::WriteCheckpoint(options_.out + "/checkpoint", *Student(), mjp::WeightFormat::kF16);
+    SaveRunState(StatePath(), optimizer_, done_, device_, kPrediction);
+  }
+
+  void Log(std::ostream& progress) {
+    const DistillationLosses losses = step_.TakeLosses();
+    const double now = Now();
+    LogLine line;
+    line.step = done_.step;
+    line.seconds = done_.seconds;
+    line.loss = losses.loss;
+    line.validation_loss = std::numeric_limits<double>::quiet_NaN();
+    line.learning_rate = optimizer_.learning_rate();
+    line.steps_per_second = static_cast<double>(options_.log_every) / (now - logged_);
+    if (!std::isfinite(line.loss)) {
+      throw mjp::Error(mjp::ExitCode::kRetryable,
+                       "the loss is not finite at step " + std::to_string(done_.step) +
+                           "; start the same command again, or with a lower --learning-rate");
+    }
+    log_->Add(line);
+    progress << "step " << line.step << std::fixed << std::setprecision(1) << "  "
+             << 100 * Progress() << " %  loss " << std::setprecision(5) << line.loss << "  "
+             << std::setprecision(2) << losses.distance << " px off the teacher  "
+             << std::setprecision(1) << line.steps_per_second << " steps/s" << std::defaultfloat
+             << std::endl;
+    logged_ = now;
+  }
+
+  const TrainOptions& options_;
+  const std::atomic<bool>& stop_;
+  at::Device device_;
+  OwnStream stream_;
+  at::ScalarType type_;
+  std::shared_ptr<const mjp::Checkpoint> checkpoint_;
+  Teacher teacher_;
+  Architecture policy_;
+  Parameters parameters_;
+  Network network_;
+  Optimizer optimizer_;
+  RoundOptions rounds_;
+  Rounds teachers_, students_;
+  Dataset dataset_;
+  DistillationStep step_;
+  RunProgress done_;
+  std::optional<TrainingLog> log_;
+  int next_ = 0;  // rounds of the student that were played
+  double logged_ = Now();
+};
+
+}  // namespace
+
+bool Distill(const std::string& teacher, const TrainOptions& options, Ranks& ranks,
+             std::ostream& progress, const std::atomic<bool>& stop) {
+  if ((options.steps > 0) == (options.seconds > 0)) {
+    throw mjp::Error(mjp::ExitCode::kUsage, "give either --steps or --seconds");
+  }
+  if (ranks.size() > 1)
+    throw mjp::Error(mjp::ExitCode::kUsage, "--distill trains on one GPU: leave --gpus out");
+  return DistillationRun(mjp::LoadCheckpoint(teacher), options, ranks, stop).Train(progress);
+}
+
+}  // namespace mjp::app

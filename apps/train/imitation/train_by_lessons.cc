@@ -1,0 +1,79 @@
+#include "apps/train/imitation/train_by_lessons.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "apps/train/imitation/run.h"
+#include "apps/train/optimisation/device.h"
+#include "base/error.h"
+#include "policy/timing.h"
+
+namespace mjp::app {
+namespace {
+
+constexpr uint32_t kFirstSeed = 3000000000;  // of the starts: beyond those of evaluations
+
+void Check(const TrainOptions& options, const Ranks& ranks) {
+  if ((options.steps > 0) == (options.seconds > 0)) {
+    throw Error(ExitCode::kUsage, "give either --steps or --seconds");
+  }
+  if (ranks.size() > 1) {
+    throw Error(ExitCode::kUsage, "--expert trains on one GPU: leave --gpus out");
+  }
+  if (!std::filesystem::exists(options.out + "/state.safetensors")) return;
+  throw Error(ExitCode::kUsage, options.out +
+                                    ": a run with lessons is there already, whose frames are gone; "
+                                    "give another --out");
+}
+
+void Say(const PlayedLessons& played, int starts, double begin, std::ostream& progress) {
+  progress << "lessons: " << played.taught << " of " << starts << " starts";
+  if (played.spared > 0) progress << ", " << played.spared << " managed by the student alone";
+  progress << ", in " << static_cast<int>(Now() - begin) << " s" << std::endl;
+}
+
+}  // namespace
+
+bool TrainByLessons(const LessonTraining& lessons, const ImitationOptions& imitation,
+                    const TrainOptions& options, Ranks& ranks, std::ostream& progress,
+                    const std::atomic<bool>& stop) {
+  Check(options, ranks);
+  if (lessons.how.picture_every > 1 && imitation.shape.observation_steps > 1) {
+    throw Error(ExitCode::kUsage,
+                "--picture-every: needs --observation-steps 1, for frames one after the other");
+  }
+  const at::Device device = ChooseDevice(options.device, ranks);
+  LessonOptions how = lessons.how;
+  how.cuda_device = device.is_cuda() ? device.index() : -1;
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const LessonSchool school(lessons.model, how,
+                            options.data.threads > 0 ? options.data.threads : cores);
+  double begin = Now();
+  uint32_t seed = kFirstSeed;
+  LessonPlan plan = {lessons.lessons, seed, imitation.data.validation, ""};
+  PlayedLessons first = school.Play(plan, stop);
+  if (stop) return false;
+  if (first.taught == 0) {
+    throw BadInput(lessons.model + ": none of " + std::to_string(lessons.lessons) +
+                   " lessons ended in success; give a smaller --lesson-noise");
+  }
+  Say(first, plan.count, begin, progress);
+  const int rounds = options.rounds.count;
+  ImitationRun run(std::move(first.frames), imitation.shape, {{"task", school.task()}}, rounds > 0,
+                   options, ranks, stop);
+  for (int round = 1; round <= rounds; ++round) {
+    if (!run.Train(static_cast<double>(round) / (rounds + 1), progress)) return false;
+    begin = Now();
+    seed += static_cast<uint32_t>(plan.count);
+    plan = {options.rounds.episodes, seed, 0, run.checkpoint()};
+    const PlayedLessons played = school.Play(plan, stop);
+    if (stop) return false;
+    Say(played, plan.count, begin, progress);
+    if (played.taught > 0) run.Add(played.frames);
+  }
+  return run.Train(1, progress);
+}
+
+}  // namespace mjp::app

@@ -1,0 +1,36 @@
+#ifndef POLICY_CUDA_DENOISE_HELD_PREFIX_H_
+#define POLICY_CUDA_DENOISE_HELD_PREFIX_H_
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/cuda/primitives/cuda_raii.h"
+#include "kernels/cuda/sampler/hold_prefix.cuh"
+#include "kernels/shared/denoise.h"
+#include "policy/cuda/arena.h"
+#include "policy/policy.h"
+
+namespace mjp {
+
+// The known beginning of the chunks of a decision, on the host and on the device.
+class HeldPrefixOnDevice {
+ public:
+  // `x` is where the chain is, (environments, elements).
+  void Plan(int environments, int elements, float* x, DeviceArena& arena);
+  // Takes that of `input`, on the host.
+  void Write(const Checkpoint& checkpoint, const PolicyInput& input);
+  // Enqueues its way to the device, and keeps the start, which is in x.
+  void Upload(cudaStream_t stream) const;
+  // Enqueues what takes its place in x before the pass of `step`; null: in the end.
+  void Enqueue(const DenoiseStep* step, cudaStream_t stream) const;
+
+ private:
+  HoldPrefixArgs args_;
+  float *clean_ = nullptr, *start_ = nullptr;
+  int* held_ = nullptr;
+  PinnedArray<float> host_clean_;
+  PinnedArray<int> host_held_;
+};
+
+}  // namespace mjp
+
+#endif  // POLICY_CUDA_DENOISE_HELD_PREFIX_H_

@@ -1,0 +1,42 @@
+#ifndef POLICY_CUDA_DIT_SEQUENCE_PASS_H_
+#define POLICY_CUDA_DIT_SEQUENCE_PASS_H_
+
+#include "kernels/cuda/sequence_kernel/sequence_kernel.cuh"
+#include "policy/cuda/dit/device_dit.h"
+#include "policy/cuda/unet/unet_pass.h"
+
+namespace mjp {
+
+// Whether the sequence kernel runs the trunk of `config` on `gpu`.
+bool SequenceKernelRuns(const DitConfig& config, Format format, const GpuTraits& gpu);
+
+// A pass of multi_task_dit's transformer, or all steps of a chain, as one launch of the sequence
+// kernel.
+class SequencePass final : public UnetPass {
+ public:
+  // `rows` rows, each of environment row / rows_per_environment of `conditioning`. The weights are
+  // packed into `arena`, or are those of `first`.
+  SequencePass(const DeviceDit& weights, const DitConfig& config, Format format, int rows,
+               const FilmConditioning& conditioning, DeviceArena& arena,
+               const SequencePass* first = nullptr);
+
+  void* input() const override { return input_; }
+  int input_pitch() const override { return args_.storage_pitch; }
+  float* output() const override { return args_.output; }
+  const FilmConditioning& conditioning() const override { return conditioning_; }
+  void RunPass(const int* row_step, cudaStream_t stream) const override;
+  bool RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin, int end,
+                const TimestampList& timestamps, cudaStream_t stream) const override;
+
+ private:
+  const void* Pack(const DeviceDit& weights, DeviceArena& arena) const;
+
+  Format format_;
+  FilmConditioning conditioning_;
+  void* input_;
+  sequence_kernel::Args args_;  // without what a pass or a chain has of its own
+};
+
+}  // namespace mjp
+
+#endif  // POLICY_CUDA_DIT_SEQUENCE_PASS_H_

@@ -1,0 +1,78 @@
+#include "tasks/demonstration/demonstration_writer.h"
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/folders.h"
+#include "base/json.h"
+#include "datasets/dataset.h"
+#include "tasks/task_code.h"
+
+namespace mjp::app {
+namespace {
+
+// What a recording remembers of how it was begun: meta/recording.json.
+Json Conditions(const RecordOptions& options, const TaskFile& file) {
+  return {{"task", file.name()},
+          {"model", file.hash()},
+          {"by", options.by},
+          {"seed", options.seed},
+          {"keep", options.keep_all ? "all" : "success"},
+          {"max_steps", options.steps}};
+}
+
+// Notes the conditions, or compares them with those that the data set was begun with.
+void CheckConditions(const RecordOptions& options, const TaskFile& file, int64_t episodes) {
+  const std::string path = options.out + "/meta/recording.json";
+  const Json now = Conditions(options, file);
+  if (!std::filesystem::exists(path)) {
+    if (episodes == 0) return WriteFileAtomically(path, now.dump(2) + "\n");
+    throw BadInput(options.out +
+                   ": is a data set that was not begun by mjpolicy record; give another --out");
+  }
+  const Json before = ReadJson(path);
+  for (const auto& [key, value] : now.items()) {
+    if (before.contains(key) && before[key] == value) continue;
+    throw BadInput(options.out + ": was recorded with " + key + " " +
+                   (before.contains(key) ? before[key].dump() : "none") + ", now it is " +
+                   value.dump() + "; go on with that, or give another --out");
+  }
+}
+
+// The seed of the data set's last episode.
+std::optional<uint32_t> LastSeed(const std::string& folder) {
+  datasets::Dataset dataset(folder);
+  if (dataset.episodes().empty()) return {};
+  const size_t last = dataset.episodes().size() - 1;
+  const auto column = dataset.Read(last, *dataset.info().Find("seed"), 0, 1);
+  return static_cast<uint32_t>(column.values.ints.at(0));
+}
+
+}  // namespace
+
+DemonstrationWriter::DemonstrationWriter(const RecordOptions& options,
+                                         std::shared_ptr<const TaskFile> file)
+    : file_(std::move(file)),
+      frames_(*file_, options.pictures),
+      writer_(options.out, InfoOf(*file_, options.pictures)),
+      replay_(file_, MakeTaskCode(*file_)) {
+  writer_.Finish();  // what a killed recorder left
+  CheckConditions(options, *file_, writer_.saved());
+  const std::optional<uint32_t> last = LastSeed(options.out);
+  next_seed_ = last ? *last + uint64_t{1} : options.seed;
+}
+
+void DemonstrationWriter::Save(const Demonstration& shown) {
+  try {
+    Replay(replay_, shown,
+           [&](int step) { writer_.AddFrame(frames_.Make(replay_, shown, step)); });
+  } catch (...) {
+    writer_.DropEpisode();
+    throw;
+  }
+  writer_.EndEpisode();
+}
+
+}  // namespace mjp::app

@@ -1,0 +1,200 @@
+#include "tasks/mjcf/batch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <utility>
+
+#include "base/error.h"
+#include "base/threads.h"
+#include "plugin/pictures/pose.h"
+#include "tasks/evaluation/disturbances.h"
+#include "tasks/evaluation/hosted_failure.h"
+#include "tasks/mjcf/check/terms.h"
+#include "tasks/mjcf/video.h"
+
+namespace mjp::app {
+namespace {
+
+std::shared_ptr<mjModel> SharedCopy(const TaskFile& file) {
+  return {CopyOfModel(file.model()).release(), ModelDeleter()};
+}
+
+std::vector<float> Single(const ObservationBinding& binding, const mjData* data) {
+  std::vector<mjtNum> numbers(static_cast<size_t>(binding.size()));
+  binding.Read(data, numbers);
+  return {numbers.begin(), numbers.end()};
+}
+
+}  // namespace
+
+MjcfBatch::MjcfBatch(std::shared_ptr<const TaskFile> file, const EvaluationOptions& options,
+                     const mjp::PolicyConfig& config, int count)
+    : file_(std::move(file)),
+      conditions_(options.conditions),
+      config_(config),
+      threads_(options.policy.threads),
+      robots_(static_cast<size_t>(count)) {
+  const std::vector<std::string> misfits = Misfits(*file_, config);
+  if (!misfits.empty()) throw BadInput(misfits[0]);
+  std::shared_ptr<mjModel> shared;
+  for (Robot& robot : robots_) {
+    if (!shared || file_->start().changes_model()) shared = SharedCopy(*file_);
+    robot.model = shared;
+    robot.world = std::make_unique<TaskWorld>(*file_, shared);
+    robot.data = MakeData(shared.get());
+  }
+  if (!config_.cameras.empty()) MakePictures(options);
+}
+
+MjcfBatch::~MjcfBatch() = default;
+
+void MjcfBatch::MakePictures(const EvaluationOptions& options) {
+  const Config& attributes = file_->policy().config;
+  PictureRequest request;
+  request.cameras = attributes.cameras;
+  request.width = config_.cameras[0].width;
+  request.height = config_.cameras[0].height;
+  request.cuda_device = options.policy.backend == Backend::kCuda ? 0 : -1;
+  for (const CameraFeature& camera : config_.cameras) {
+    if (camera.width == request.width && camera.height == request.height) continue;
+    throw Unsupported("the checkpoint's pictures differ in size; one size is drawn");
+  }
+  const auto notice = [](const mjModel*, const std::string& why) {
+    std::fprintf(stderr, "pictures are drawn by MuJoCo's renderer: %s\n", why.c_str());
+  };
+  scratch_ = MakeData(file_->model());
+  pictures_ =
+      std::make_unique<PictureHistory>(file_->model(), attributes.renderer, request, 1, notice);
+}
+
+MjcfBatch::Look MjcfBatch::Take(const Robot& robot) const {
+  const Outline& policy = file_->policy();
+  Look look;
+  look.tick = robot.tick;
+  look.state = Single(policy.state, robot.world->data());
+  look.environment = Single(policy.environment, robot.world->data());
+  look.pose.resize(pictures_ ? static_cast<size_t>(PoseSize(robot.model.get())) : 0);
+  if (pictures_) ReadPose(robot.model.get(), robot.data.get(), look.pose);
+  return look;
+}
+
+void MjcfBatch::Start(int i, uint32_t seed) {
+  Robot& robot = robots_[i];
+  robot.world->Start(seed);
+  robot.world->CopyStart(robot.model.get(), robot.data.get());
+  robot.world->Update();
+  robot.seed = seed;
+  robot.tick = 0;
+  robot.moved = false;
+  const ControlBinding& controls = file_->policy().controls;
+  robot.held.assign(static_cast<size_t>(controls.action_size()), 0);
+  for (int k = controls.size() - 1; k >= 0; --k) {
+    // as a chunk has it, in single precision
+    robot.held[controls.indices()[k]] =
+        static_cast<float>(controls.ToAction(k, robot.data->ctrl[controls.addresses()[k]]));
+  }
+  robot.looks.assign(static_cast<size_t>(config_.n_obs_steps), Take(robot));
+  robot.state = robot.previous = MovingState(robot.model.get(), robot.data.get());
+  robot.outcome = {};
+}
+
+std::vector<double> MjcfBatch::HeldAction(int i) const {
+  return {robots_[i].held.begin(), robots_[i].held.end()};
+}
+
+void MjcfBatch::Move(Robot& robot, std::span<const double> action) {
+  // before the first chunk acts nothing is written, as in the plugin
+  robot.moved = robot.moved || !std::ranges::equal(action, robot.held);
+  if (robot.moved) file_->policy().controls.Write(action, robot.data.get());
+  robot.outcome = {};
+  for (int k = 0; k < file_->substeps() && robot.outcome.failure.empty(); ++k) {
+    mj_step(robot.model.get(), robot.data.get());
+    robot.outcome.failure = PhysicsFailure(robot.data.get());
+  }
+  robot.previous = std::move(robot.state);
+  robot.state = MovingState(robot.model.get(), robot.data.get());
+  ++robot.tick;
+  if (!robot.outcome.failure.empty()) return;
+  robot.world->Judge(robot.model.get(), robot.data.get(), robot.outcome);
+  std::rotate(robot.looks.begin(), robot.looks.begin() + 1, robot.looks.end());
+  robot.looks.back() = Take(robot);
+}
+
+void MjcfBatch::Step(std::span<const int> ids, std::span<const double> actions) {
+  const double begin = Now();
+  const size_t width = robots_[0].held.size();
+  std::atomic<size_t> next = 0;
+  RunOnThreads(std::min<int>(threads_, static_cast<int>(ids.size())),
+               [&](const std::atomic<bool>& failed) {
+                 for (size_t k = next++; k < ids.size() && !failed; k = next++) {
+                   Move(robots_[ids[k]], actions.subspan(k * width, width));
+                 }
+               });
+  seconds_.physics += Now() - begin;
+}
+
+// Draws what the policy is going to look at and has not been drawn.
+void MjcfBatch::Draw(Robot& robot) {
+  if (!pictures_) return;
+  const double begin = Now();
+  for (Look& look : robot.looks) {
+    if (!look.rgb.empty()) continue;
+    ApplyPose(robot.model.get(), look.pose, scratch_.get());
+    pictures_->Draw(robot.model.get(), scratch_.get(), look.pose);
+    const std::span<const uint8_t> drawn = pictures_->Newest();
+    look.rgb.assign(drawn.begin(), drawn.end());
+    if (!DisturbsPictures(conditions_)) continue;
+    const int width = config_.cameras[0].width;
+    const size_t size = look.rgb.size() / config_.cameras.size();
+    for (size_t camera = 0; camera < config_.cameras.size(); ++camera) {
+      DisturbPicture(conditions_, robot.seed, look.tick, width,
+                     std::span(look.rgb).subspan(camera * size, size));
+    }
+  }
+  seconds_.pictures += Now() - begin;
+}
+
+void MjcfBatch::Observe(std::span<const int> ids) {
+  for (const int i : ids) Draw(robots_[i]);
+}
+
+void MjcfBatch::Judge(int i, StepOutcome& outcome) const { outcome = robots_[i].outcome; }
+
+std::unique_ptr<EpisodeVideo> MjcfBatch::MakeVideo(int i, const std::string& folder,
+                                                   const EpisodeResult& episode) {
+  TaskWorld& world = *robots_[i].world;
+  return std::make_unique<WorldVideo>(folder + "/eval_episode_" + std::to_string(episode.index),
+                                      VideoCamera(file_->model(), file_->policy().config),
+                                      file_->period(), world.model(), world.data());
+}
+
+void MjcfBatch::ClearInput() {
+  frames_.clear();
+  state_.clear();
+  environment_.clear();
+  keys_.clear();
+}
+
+void MjcfBatch::AddInput(int i, uint32_t seed, int, uint32_t decision) {
+  Robot& robot = robots_[i];
+  Draw(robot);
+  for (const Look& look : robot.looks) {
+    frames_.insert(frames_.end(), look.rgb.begin(), look.rgb.end());
+    state_.insert(state_.end(), look.state.begin(), look.state.end());
+    environment_.insert(environment_.end(), look.environment.begin(), look.environment.end());
+  }
+  keys_.push_back({seed, decision});
+}
+
+mjp::PolicyInput MjcfBatch::Input() const {
+  mjp::PolicyInput input;
+  input.count = static_cast<int>(keys_.size());
+  input.frames = frames_;
+  input.state = state_;
+  input.environment = environment_;
+  input.keys = keys_;
+  return input;
+}
+
+}  // namespace mjp::app

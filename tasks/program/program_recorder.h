@@ -1,0 +1,56 @@
+#ifndef TASKS_PROGRAM_PROGRAM_RECORDER_H_
+#define TASKS_PROGRAM_PROGRAM_RECORDER_H_
+
+#include <mujoco/mujoco.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tasks/demonstration/demonstration_writer.h"
+
+namespace mjp::app {
+
+// Records what a program does in a simulation of its own (mjpolicy_record.h).
+class ProgramRecorder {
+ public:
+  // Throws Error as DemonstrationWriter does, and for a file that is judged by code.
+  ProgramRecorder(const std::string& task_file, const std::string& dataset,
+                  const PictureOptions& pictures);
+
+  void Begin(int64_t seed);
+  // Before a step of the engine. Returns whether a control step begins. Throws Error for another
+  // model, and for controls that are not finite.
+  bool Step(const mjModel* model, mjData* data);
+  // Returns whether there was anything to keep. Throws Error where the episode does not come out
+  // the same from its actions.
+  bool Keep();
+  void Discard() { Forget(); }
+  void Finish() { writer_.Finish(); }
+
+  int64_t episodes() const { return writer_.episodes(); }
+  const mjModel* model() const { return file_->model(); }
+
+ private:
+  void CheckModel(const mjModel* model) const;
+  void NoteStart(const mjModel* model, const mjData* data);
+  void Forget();
+
+  std::shared_ptr<const TaskFile> file_;
+  DemonstrationWriter writer_;
+  EpisodeWorld world_;  // in which an episode is played again
+  bool begun_ = false;
+  int64_t seed_ = 0;
+  int substep_ = 0;
+  std::shared_ptr<const EpisodeStart> start_;
+  std::vector<mjtNum> action_;
+  std::vector<std::vector<float>> actions_;
+  std::vector<uint64_t> states_;  // before each control step
+  const mjModel* last_model_ = nullptr;
+  const mjData* last_data_ = nullptr;
+};
+
+}  // namespace mjp::app
+
+#endif  // TASKS_PROGRAM_PROGRAM_RECORDER_H_

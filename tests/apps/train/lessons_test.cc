@@ -1,0 +1,124 @@
+// Training by lessons of a task file's expert, with a round in which the student plays.
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "apps/train/imitation/train_by_lessons.h"
+#include "base/error.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "tests/support/renderer.h"
+#include "tests/support/temp_dir.h"
+
+namespace mjp::app {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kModels = std::string(MJPOLICY_SOURCE_DIR) + "/models/";
+
+class LessonsTest : public ::testing::Test {
+ protected:
+  LessonsTest() {
+    lessons_.model = kModels + "aloha_transfer_cube.xml";
+    lessons_.lessons = 2;
+    lessons_.how.noise = 0.001;
+    lessons_.how.run_on = 2;
+    lessons_.how.picture_every = 4;
+    lessons_.how.width = 32;
+    lessons_.how.height = 24;
+    imitation_.data.validation = 0.5;
+    imitation_.shape.observation_steps = 1;
+    imitation_.shape.horizon = 8;
+    options_.out = folder_ / "run";
+    options_.device = "cpu";
+    options_.data.threads = 1;
+    options_.architecture.unet_channels = {32, 64};
+    options_.architecture.stage_channels = {32, 32};
+    options_.architecture.stem_channels = 16;
+    options_.step.batch = 8;
+    options_.step.draws = 2;
+    options_.steps = 4;
+    options_.log_every = 2;
+    options_.rounds.count = 1;
+    options_.rounds.episodes = 2;
+  }
+  void SetUp() override {
+    if (const std::string why = mjp_test::RendererLacks(); !why.empty()) GTEST_SKIP() << why;
+  }
+  bool Train() {
+    Ranks ranks(1);
+    return TrainByLessons(lessons_, imitation_, options_, ranks, progress_, stop_);
+  }
+  void ExpectRefused(const std::string& why) {
+    try {
+      Train();
+      ADD_FAILURE() << why;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(why));
+    }
+  }
+
+  mjp_test::TempDir folder_;
+  LessonTraining lessons_;
+  ImitationOptions imitation_;
+  TrainOptions options_;
+  std::ostringstream progress_;
+  std::atomic<bool> stop_ = false;
+};
+
+TEST_F(LessonsTest, ARoundAddsLessonsFromWhereTheStudentGotTo) {
+  ASSERT_TRUE(Train()) << progress_.str();
+  const std::string text = progress_.str();
+  EXPECT_THAT(text, HasSubstr("lessons: 2 of 2 starts"));
+  EXPECT_THAT(text, HasSubstr("frames of 2 episodes"));
+  // what the expert could save of such a student's starts was added
+  const size_t second = text.rfind("lessons: ");
+  ASSERT_THAT(text.substr(second), HasSubstr(" of 2 starts"));
+  const int taught = text[second + 9] - '0';
+  EXPECT_THAT(text.substr(second),
+              HasSubstr("frames of " + std::to_string(2 + taught) + " episodes"));
+  EXPECT_THAT(text, HasSubstr("step 4  100.0 %"));
+  const auto checkpoint = LoadCheckpoint(options_.out + "/checkpoint");
+  EXPECT_EQ(checkpoint->config.n_obs_steps, 1);
+  EXPECT_EQ(checkpoint->config.cameras.at(0).width, 32);
+  EXPECT_EQ(checkpoint->config.action_dim, 14);
+  ExpectRefused("whose frames are gone");
+}
+
+TEST_F(LessonsTest, FramesKnowTheirPictures) {
+  const LessonSchool school(lessons_.model, lessons_.how, 1);
+  RecordedFrames frames = school.Play({2, 0, 0.5, ""}, stop_).frames;
+  const int64_t count = frames.frames(), pictures = frames.pictures.at(0).size(0);
+  EXPECT_EQ(frames.picture_of.size(0), count);
+  EXPECT_EQ(frames.action.size(0), count);
+  const at::Tensor drawn = frames.picture_of.masked_select(frames.picture_of >= 0);
+  EXPECT_TRUE(at::equal(drawn, at::arange(pictures, at::kLong)));
+  Append(RecordedFrames(frames), frames);
+  EXPECT_EQ(frames.frames(), 2 * count);
+  EXPECT_EQ(frames.begin.size(), 5u);
+  EXPECT_EQ(frames.held_out.size(), 4u);
+  const at::Tensor all = frames.picture_of.masked_select(frames.picture_of >= 0);
+  EXPECT_TRUE(at::equal(all, at::arange(2 * pictures, at::kLong)));
+  EXPECT_TRUE(at::equal(frames.pictures[0][0], frames.pictures[0][pictures]));
+}
+
+TEST_F(LessonsTest, AStopEndsIt) {
+  stop_ = true;
+  EXPECT_FALSE(Train());
+}
+
+TEST_F(LessonsTest, WhatCannotBeTaughtIsRefused) {
+  lessons_.how.noise = 1;
+  lessons_.lessons = 1;
+  ExpectRefused("smaller --lesson-noise");
+  lessons_.model = kModels + "cart_pole.xml";
+  ExpectRefused("has no expert");
+  imitation_.shape.observation_steps = 2;
+  ExpectRefused("--observation-steps 1");
+  options_.seconds = 3;
+  ExpectRefused("--steps or --seconds");
+}
+
+}  // namespace
+}  // namespace mjp::app

@@ -60,6 +60,14 @@ struct Chooser {
                : "its norm groups or lengths are not those that the other forms take";
   }
 
+  // Whether the portable form takes a launch: where it has been run on a GPU, and no other form has
+  // been measured to be faster. norm_conv is at one row, where there are clusters.
+  bool PortablePays(const LaunchNeeds& needs) const {
+    constexpr int kLeastMeasuredCtas = 108;
+    return format == Format::kFp16 && needs.ctas >= kLeastMeasuredCtas && needs.as_measured &&
+           gpu.ClusterBlocks() < kMaxClusterCtas;
+  }
+
   // The megakernel's form of one launch; none where it does not run it: the kernel has no such
   // layers, or the GPU does not hold all CTAs at once.
   std::optional<UnetForm> MegakernelForm(const Rows& rows) const {
@@ -70,7 +78,8 @@ struct Chooser {
     const LaunchNeeds needs =
         MegakernelNeeds(unet, format, config.horizon, rows.launch, rows.per_env, target);
     if (!needs.supported || needs.shared_bytes > target.shared_bytes) return std::nullopt;
-    if (target.portable) return UnetForm::kMegakernelPortable;
+    if (target.portable)
+      return PortablePays(needs) ? std::optional(UnetForm::kMegakernelPortable) : std::nullopt;
     return needs.warp_specialized ? UnetForm::kMegakernelRoles : UnetForm::kMegakernel;
   }
 

@@ -46,10 +46,6 @@ class ActivationLoader {
     remaining_ = desc.vectors - thread;
   }
 
-  // Puts the input in its place without zeros around the rows.
-  __device__ __forceinline__ void LeaveOutHalo(int thread, uint8_t* input) {
-    to_ = reinterpret_cast<uint4*>(input) + thread, to_step_ = kMmaThreads;
-  }
   // Goes on to the next row batch.
   __device__ __forceinline__ void NextBatch() { from_ += batch_bytes_; }
   // Issues the loads of the first vectors, or the next ones.

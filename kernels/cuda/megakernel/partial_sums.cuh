@@ -32,9 +32,10 @@ __device__ __forceinline__ uint32_t RoundedPair(float first, float second) {
   return reinterpret_cast<const uint32_t&>(pair);
 }
 
-// Stores one of the matrices of StoreMatrix4Transposed in instructions of 8.0: a lane stores a part
-// of row lane / 4, whose address lane `from` + lane / 4 has.
-__device__ __forceinline__ void StoreTransposedSm80(uint32_t shared, int from, uint32_t m) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+// The functions of ptx.cuh in instructions of 8.0, a matrix each: a lane stores a part of row
+// lane / 4, whose address lane `from` + lane / 4 has.
+__device__ __forceinline__ void StoreMatrixTransposed(uint32_t shared, int from, uint32_t m) {
   const int lane = threadIdx.x % 32;
   const uint32_t row = __shfl_sync(0xffffffffu, shared, from + lane / 4);
   asm volatile(
@@ -46,23 +47,15 @@ __device__ __forceinline__ void StoreTransposedSm80(uint32_t shared, int from, u
       "r"(m)
       : "memory");
 }
-// StoreMatrix2Transposed and StoreMatrix4Transposed where the code has them.
-__device__ __forceinline__ void StoreTransposed2(uint32_t shared, uint32_t a, uint32_t b) {
-#if __CUDA_ARCH__ >= 900
+__device__ __forceinline__ void StoreMatrix2Transposed(uint32_t shared, uint32_t a, uint32_t b) {
+  StoreMatrixTransposed(shared, 0, a), StoreMatrixTransposed(shared, 8, b);
+}
+__device__ __forceinline__ void StoreMatrix4Transposed(uint32_t shared, uint32_t a, uint32_t b,
+                                                       uint32_t c, uint32_t d) {
   StoreMatrix2Transposed(shared, a, b);
-#else
-  StoreTransposedSm80(shared, 0, a), StoreTransposedSm80(shared, 8, b);
-#endif
+  StoreMatrixTransposed(shared, 16, c), StoreMatrixTransposed(shared, 24, d);
 }
-__device__ __forceinline__ void StoreTransposed4(uint32_t shared, uint32_t a, uint32_t b,
-                                                 uint32_t c, uint32_t d) {
-#if __CUDA_ARCH__ >= 900
-  StoreMatrix4Transposed(shared, a, b, c, d);
-#else
-  StoreTransposedSm80(shared, 0, a), StoreTransposedSm80(shared, 8, b);
-  StoreTransposedSm80(shared, 16, c), StoreTransposedSm80(shared, 24, d);
 #endif
-}
 
 // Puts a warp's tiles of 16 out channels from `m` on x 8 positions, as fp16: a pair of tiles is
 // four matrices, [half of the channels][tile], of which eight lanes each have the rows' addresses.
@@ -76,10 +69,11 @@ __device__ __forceinline__ void PutAccumulatorsF16(const float (&acc)[NT][4], ui
     const uint32_t low = RoundedPair(acc[t][0], acc[t][1]),
                    high = RoundedPair(acc[t][2], acc[t][3]);
     if constexpr (NT == 1) {
-      StoreTransposed2(at, low, high);
+      StoreMatrix2Transposed(at, low, high);
     } else {
-      StoreTransposed4(at + t * 8 * pitch, low, high, RoundedPair(acc[t + 1][0], acc[t + 1][1]),
-                       RoundedPair(acc[t + 1][2], acc[t + 1][3]));
+      StoreMatrix4Transposed(at + t * 8 * pitch, low, high,
+                             RoundedPair(acc[t + 1][0], acc[t + 1][1]),
+                             RoundedPair(acc[t + 1][2], acc[t + 1][3]));
     }
   }
 }

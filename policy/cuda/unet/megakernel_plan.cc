@@ -158,7 +158,6 @@ MegakernelPlan PlanMegakernel(const NormConvUnet& unet, int horizon, int rows, b
   std::vector<Layer> layers = plan.Layers();
   plan.warp_specialized = !portable && megakernel::CanSpecializeWarps(layers);
   if (plan.warp_specialized) megakernel::PlanCtaLocal(layers);
-  if (portable && plan.supported) megakernel::PlanWithoutHalo(layers);
   plan.supported = plan.supported && megakernel::SkewIsBounded(layers) &&
                    megakernel::TwoMailboxBuffersSuffice(layers) &&
                    (plan.row_batches == 1 || plan.warp_specialized);
@@ -202,6 +201,7 @@ LaunchNeeds MegakernelNeeds(const NormConvUnet& unet, Format format, int horizon
     const auto portable = megakernel::PlanPortable(plan.Layers(), args, format, target);
     needs.supported = needs.supported && portable.stages > 0;
     needs.shared_bytes = portable.shared_bytes;
+    needs.as_measured = portable.table_in_shared && megakernel::CanSpecializeWarps(plan.Layers());
     return needs;
   }
   needs.shared_bytes =

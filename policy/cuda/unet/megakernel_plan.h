@@ -32,6 +32,7 @@ struct LaunchNeeds {
   bool supported = false;         // the kernel runs every layer, the head and the sampler
   bool layers_supported = false;  // it runs every layer
   bool warp_specialized = false;  // by MMA warps and epilogue warps
+  bool as_measured = false;       // the portable form: in those paths that were run on a GPU
   int ctas = 0;                   // all resident at once
   size_t shared_bytes = 0;        // of a CTA; 0 where a layer is not supported
 };

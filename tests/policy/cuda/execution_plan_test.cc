@@ -138,25 +138,24 @@ TEST(MegakernelLaunches, NeedADeviceThatRunsAllBlocksAtOnce) {
   EXPECT_FALSE(Notebook().Runs(33, 1, kNone));
   GpuTraits without_code = kH200;
   without_code.code_wgmma = false;
-  EXPECT_EQ(Notebook().Plan(33, 1, without_code).form, UnetForm::kMegakernelPortable) << "no code";
-  EXPECT_FALSE(Notebook().Runs(33, 1, mjp::OverriddenTraits(kH200, "wgmma=0 cooperative=0")));
-  EXPECT_FALSE(Notebook().Runs(33, 1, mjp::OverriddenTraits(kH200, "wgmma=0 shared=48")));
+  EXPECT_FALSE(Notebook().Runs(33, 1, without_code)) << "no code";
+  EXPECT_FALSE(Notebook().Runs(33, 1, GpuTraits::Named("h100-pcie"))) << "114 multiprocessors";
 }
 
-// Where Hopper's form lacks something, the portable one takes what multiprocessors there are.
-TEST(MegakernelLaunches, ThePortableFormTakesTheCtasThatThereAre) {
-  for (const auto& [gpu, ctas] : {std::pair{"h100-pcie", 114},
-                                  {"a100", 108},
-                                  {"rtx4090", 128},
-                                  {"rtx3090", 82},
-                                  {"thor", 20},
-                                  {"orin-nano", 8}}) {
-    const ExecutionPlan plan = Notebook().Plan(33, 1, GpuTraits::Named(gpu));
-    EXPECT_EQ(plan.form, UnetForm::kMegakernelPortable) << gpu;
-    EXPECT_EQ(plan.target.ctas, ctas) << gpu;
-    EXPECT_EQ(plan.Launches(), 3) << gpu;
-  }
-  EXPECT_FALSE(Notebook().Runs(1, 1, mjp::OverriddenTraits(kH200, "sms=7")));
+// The portable form runs where it has been run: fp16, 108 multiprocessors and room for its tables.
+TEST(MegakernelLaunches, ThePortableFormTakesAnA100) {
+  const GpuTraits a100 = GpuTraits::Named("a100");
+  const ExecutionPlan plan = Notebook().Plan(33, 1, a100);
+  EXPECT_EQ(plan.form, UnetForm::kMegakernelPortable);
+  EXPECT_EQ(plan.target.ctas, 108);
+  EXPECT_EQ(plan.Launches(), 3);
+  EXPECT_EQ(Notebook().Plan(1, 1, mjp::OverriddenTraits(a100, "sms=200")).target.ctas, 128);
+  for (const char* change : {"sms=107", "shared=99", "cooperative=0"})
+    EXPECT_FALSE(Notebook().Runs(1, 1, mjp::OverriddenTraits(a100, change))) << change;
+  for (const char* gpu : {"rtx4090", "rtx3090", "b200", "thor", "orin-nano"})
+    EXPECT_FALSE(Notebook().Runs(1, 1, GpuTraits::Named(gpu))) << gpu;
+  EXPECT_EQ(mjp::ChooseExecution(mjp::NamedConfig("notebook"), {Format::kBf16, 1}, a100).form,
+            UnetForm::kLayers);
 }
 
 // ---- the golden table ----
@@ -217,9 +216,9 @@ TEST(ExecutionPlanTest, IsTheGoldenOneForEveryNetworkAndGpu) {
 TEST(ExecutionPlanTest, CodeForLessThanTheDeviceRunsWhatNeedsNoMore) {
   const GpuTraits old_code = mjp::OverriddenTraits(kH200, "code=80 wgmma=0");
   for (const std::string& network : mjp::NamedNetworks())
-    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code), network == "compact"       ? "KKKKKK"
-                                                          : network == "lerobot-128" ? "LLLLLL"
-                                                                                     : "PPPPPL")
+    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code), network == "compact"    ? "KKKKKK"
+                                                          : network == "notebook" ? "PPPPPL"
+                                                                                  : "LLLLLL")
         << network;
 }
 

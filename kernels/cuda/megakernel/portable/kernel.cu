@@ -46,11 +46,6 @@ void Launch(const PortableArgs& args, cudaStream_t stream) {
 
 }  // namespace
 
-void PlanWithoutHalo(std::vector<Layer>& layers) {
-  for (Layer& s : layers)
-    if (s.shape.in_c > 0 && SharesTaps(s)) s.halo = 0, s.padded_length = s.shape.in_length;
-}
-
 size_t PortableTableBytes(int layer_count) {
   return size_t{kCtas} * layer_count * sizeof(LayerDescriptor);
 }
@@ -96,8 +91,7 @@ PortablePlan PlanPortable(const std::vector<Layer>& layers, const Args& args, Fo
 
 void LaunchPortable(Format format, const PortableArgs& args, cudaStream_t stream) {
   if (format == Format::kFp16) return Launch<Format::kFp16>(args, stream);
-  if (format == Format::kBf16) return Launch<Format::kBf16>(args, stream);
-  throw Unsupported("the megakernel has fp16 and bf16 kernels alone");
+  throw Unsupported("the portable megakernel has fp16 kernels alone");
 }
 
 }  // namespace mjp::megakernel

@@ -46,15 +46,6 @@ struct PortableArgs {
   float4* residuals = nullptr;  // (kCtas, kMmaThreads)
 };
 
-// Whether a planned layer's taps share the input's fragments: they are whole positions of 8 or 16
-// rows, and what a tap would read beyond a row's end is left out. Such an input needs no halo.
-MJP_HOST_DEVICE inline bool SharesTaps(const Layer& layer) {
-  const int positions_log2 = layer.rows_log2 + layer.out_length_log2;
-  return layer.shape.taps == 5 && ((layer.rows_log2 == 3 && positions_log2 >= 5) ||
-                                   (layer.rows_log2 == 4 && positions_log2 == 6));
-}
-// Takes the halo from planned layers that need none in the portable form.
-void PlanWithoutHalo(std::vector<Layer>& layers);
 // Bytes of `table`.
 size_t PortableTableBytes(int layer_count);
 // Places a launch on `target`. args: but for its offsets.

@@ -21,7 +21,7 @@ struct PortableInput {
 // A K block of a tile of 8 NT >= 32 positions. Columns are (position, row), the row fastest, so
 // that taps read the same tiles of 8 columns where rows are a multiple of 8, kRowTiles tiles of
 // them: then each is loaded once, and what a tap would read beyond a row's end is left out.
-// Otherwise, kRowTiles 0, every tap loads its own. SharesTaps tells which.
+// Otherwise, kRowTiles 0, every tap loads its own.
 template <Format F, int kTaps, bool kShortcut, int NT, int kRowTiles>
 __device__ __forceinline__ void MmaWide(const PortableInput& in, const PortableFragments& weights,
                                         float (&main)[NT][4], float (&shortcut)[NT][4]) {
@@ -33,7 +33,7 @@ __device__ __forceinline__ void MmaWide(const PortableInput& in, const PortableF
   for (int k_step = 0; k_step < kKSteps; ++k_step) {
 #pragma unroll
     for (int tap = 0; tap < (kRowTiles > 0 ? 1 : kTaps); ++tap) {
-      const int position = kRowTiles > 0 ? 0 : kTaps == 3 ? tap / 2 : tap;
+      const int position = kRowTiles > 0 ? kMiddle : kTaps == 3 ? tap / 2 : tap;
       const uint32_t at =
           (kTaps == 3 && tap == 1 ? in.even : in.taps + position * in.position_bytes) +
           k_step * 4 * in.pitch;
@@ -103,17 +103,14 @@ struct PortableTiles {
   WeightRing& ring;
   uint8_t *input, *accumulators;
 
-  __device__ __forceinline__ bool HasHalo() const { return layer.halo > 0; }
   __device__ __forceinline__ int Stages() const { return layer.shape.taps + layer.shape.shortcut; }
   __device__ __forceinline__ const LayerDescriptor& At(int i) const {
     return descriptors[i * stride];
   }
   __device__ __forceinline__ ActivationLoader Loader(const LayerDescriptor& desc,
                                                      int channel0) const {
-    ActivationLoader loader(cta, desc, desc.source[channel0 >= desc.source_channels], threadIdx.x,
+    return ActivationLoader(cta, desc, desc.source[channel0 >= desc.source_channels], threadIdx.x,
                             channel0, input);
-    if (!HasHalo()) loader.LeaveOutHalo(threadIdx.x, input);
-    return loader;
   }
   // The first tile from the i-th on that has work; `count` if there is none.
   __device__ __forceinline__ int WithWork(int i) const {
@@ -165,11 +162,13 @@ __device__ __forceinline__ void MmaPortableByPositions(const PortableTiles& tile
   if (positions_log2 < 4) return MmaPortable<F, kTaps, kShortcut, 1, 0>(tiles, desc, weights);
   if (positions_log2 == 4) return MmaPortable<F, kTaps, kShortcut, 2, 0>(tiles, desc, weights);
   if constexpr (kTaps == 5) {
-    if (!tiles.HasHalo()) {
-      if (positions_log2 == 5) return MmaPortable<F, kTaps, kShortcut, 4, 1>(tiles, desc, weights);
-      if (desc.rows_log2 == 3) return MmaPortable<F, kTaps, kShortcut, 8, 1>(tiles, desc, weights);
+    const int rows_log2 = desc.rows_log2;
+    if (positions_log2 == 5 && rows_log2 == 3)
+      return MmaPortable<F, kTaps, kShortcut, 4, 1>(tiles, desc, weights);
+    if (positions_log2 == 6 && rows_log2 == 3)
+      return MmaPortable<F, kTaps, kShortcut, 8, 1>(tiles, desc, weights);
+    if (positions_log2 == 6 && rows_log2 == 4)
       return MmaPortable<F, kTaps, kShortcut, 8, 2>(tiles, desc, weights);
-    }
   }
   if (positions_log2 == 5) return MmaPortable<F, kTaps, kShortcut, 4, 0>(tiles, desc, weights);
   MmaPortable<F, kTaps, kShortcut, 8, 0>(tiles, desc, weights);
@@ -205,7 +204,7 @@ __device__ __forceinline__ void RunPortableTiles(const PortableTiles& tiles, uin
     const LayerDescriptor& desc = tiles.At(i);
     PortableFragments weights;
     weights.Load(tiles.ring, tiles.Stages());
-    if (tiles.HasHalo()) ClearHalo(desc, threadIdx.x, tiles.input);
+    ClearHalo(desc, threadIdx.x, tiles.input);
     loader.ReceiveAll(tiles.cta.watchdog);
     WaitAtBarrier<kMmaBarrier>();
     i = tiles.WithWork(i + 1);

@@ -102,12 +102,9 @@ void RecordingSession::Keep() {
   Next();
 }
 
-bool RecordingSession::saving() {
-  return saving_.valid() && saving_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
-}
-
 void RecordingSession::CheckSaved() {
-  if (!saving_.valid() || saving()) return;
+  if (!saving_.valid()) return;
+  if (saving_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
   saving_.get();
   kept_ = writer_.episodes();
 }

@@ -51,9 +51,10 @@ class RecordingSession {
   int step() const { return static_cast<int>(showing_.shown().rewards.size()); }
   uint32_t seed() const { return seed_; }
   bool success() const { return showing_.shown().result.success(); }
-  double reward() const;                  // of the last control step
-  double score() const;                   // the largest so far
-  bool saving();                          // an episode is on its way to the disk
+  double reward() const;  // of the last control step
+  double score() const;   // the largest so far
+  // An episode is on its way to the disk; kept() counts it from the CheckSaved on that ends this.
+  bool saving() const { return saving_.valid(); }
   int64_t kept() const { return kept_; }  // episodes that cannot be lost any more
 
   Person& person() { return person_; }

@@ -60,9 +60,9 @@ TEST_F(RecordingTest, KilledItHasWhatItSaid) {
   size_t before = 0;
   for (int round = 1; round <= 3; ++round) {
     const Outcome killed = mjp_test::Run(
-        "(" + Command(lines) + ") > " + log + " 2>&1 & while kill -0 $! && [ $(grep -c kept " +
-        log + ") -lt " + std::to_string(round) + " ]; do sleep 0.01; done; sleep 0.0" +
-        std::to_string(2 * round) + "; kill -9 $!; wait $!");
+        "(" + Command(lines) + ") > " + log + " 2>&1 & while kill -0 $! && [ $(cat " + log +
+        " 2>/dev/null | grep -c kept) -lt " + std::to_string(round) +
+        " ]; do sleep 0.01; done; sleep 0.0" + std::to_string(2 * round) + "; kill -9 $!; wait $!");
     EXPECT_EQ(killed.code, 137) << killed.text << ReadText(log);
     ASSERT_EQ(RunMjpolicy("dataset " + (folder_ / "data") + " --finish").code, 0);
     Dataset dataset(folder_ / "data");

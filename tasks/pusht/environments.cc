@@ -48,14 +48,6 @@ class ChipmunkEnvironments : public Environments {
 
 }  // namespace
 
-bool HasPhysics(PhysicsKind kind) {
-#ifdef MJPOLICY_HAVE_CHIPMUNK
-  return kind == PhysicsKind::kMujoco || kind == PhysicsKind::kChipmunk;
-#else
-  return kind == PhysicsKind::kMujoco;
-#endif
-}
-
 std::unique_ptr<Environments> MakeEnvironments(PhysicsKind kind, const mjModel* model, int count,
                                                int threads) {
   if (kind == PhysicsKind::kMujoco) {

@@ -31,9 +31,6 @@ class Environments {
   virtual std::string Failure(int i) const = 0;
 };
 
-// Whether the engine of `kind` was built in.
-bool HasPhysics(PhysicsKind kind);
-
 // `model` is Push-T in MuJoCo (it also names what ReadQpos fills). Throws Error where the engine
 // was not built in.
 std::unique_ptr<Environments> MakeEnvironments(PhysicsKind kind, const mjModel* model, int count,

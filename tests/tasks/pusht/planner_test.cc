@@ -187,7 +187,7 @@ std::vector<State> AlmostThere(int count) {
   return states;
 }
 
-// Why the trainer's rounds start the planner from no chunk that waits.
+// A plan that begins by waiting costs little, so the planner keeps it.
 TEST(PlannerTest, KeepsTheWaitingOfThePlanThatItStartsFrom) {
   PlannerOptions options;
   options.samples = 512;

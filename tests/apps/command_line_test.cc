@@ -159,8 +159,8 @@ TEST_F(CommandLineTest, OtherShellsAndTheManualHaveEveryCommandAndOption) {
     EXPECT_THAT(zsh, HasSubstr("    " + command + ") _arguments"));
     EXPECT_THAT(fish, HasSubstr("-n __fish_use_subcommand -a " + command + " "));
   }
-  EXPECT_THAT(zsh, HasSubstr(":(ddpm ddim euler rk4)"));
-  EXPECT_THAT(fish, HasSubstr("-l sampler -x -a 'ddpm ddim euler rk4'"));
+  EXPECT_THAT(zsh, HasSubstr(":(ddpm ddim euler rk4 onestep)"));
+  EXPECT_THAT(fish, HasSubstr("-l sampler -x -a 'ddpm ddim euler rk4 onestep'"));
   EXPECT_THAT(manual, HasSubstr(".SS mjpolicy evaluate\n"));
   EXPECT_THAT(manual, HasSubstr("\\fB\\-\\-checkpoint\\fR \\fIDIR\\fR"));
   for (const auto& [shell, text] : {std::pair{"zsh", zsh}, {"fish", fish}}) {

@@ -56,9 +56,10 @@ TEST_F(RecordingTest, KilledItHasWhatItSaid) {
   for (int episode = 0; episode < 50; ++episode) {
     lines += "episode start\nrun 5\nepisode keep\nsaved\n";
   }
-  const std::string log = folder_ / "log";
   size_t before = 0;
   for (int round = 1; round <= 3; ++round) {
+    // of its own: an old one would be read before the shell has emptied it
+    const std::string log = folder_ / ("log" + std::to_string(round));
     const Outcome killed = mjp_test::Run(
         "(" + Command(lines) + ") > " + log + " 2>&1 & while kill -0 $! && [ $(cat " + log +
         " 2>/dev/null | grep -c kept) -lt " + std::to_string(round) +

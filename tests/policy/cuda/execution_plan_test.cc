@@ -43,7 +43,7 @@ class Network {
       : config_(ConfigOf(down_dims, horizon)), unet_(mjp::UnetShapes(config_)) {}
 
   ExecutionPlan Plan(int environments, int window = 1, const GpuTraits& gpu = kH200) const {
-    return mjp::ChooseExecution(config_, {Format::kFp16, environments, window}, gpu);
+    return mjp::ChooseExecution(config_, {Format::kFp16, environments, window, 100, trial}, gpu);
   }
   bool Runs(int environments, int window = 1, const GpuTraits& gpu = kH200) const {
     return mjp::IsMegakernel(Plan(environments, window, gpu).form);
@@ -52,6 +52,7 @@ class Network {
     return Plan(environments, 1, gpu).form == UnetForm::kMegakernelRoles;
   }
   int Launches(int rows) const { return Plan(rows).Launches(); }
+  bool trial = false;  // of the portable form
   // Of what finishes windows, also of more rows than run.
   int FallbackRows(int environments, int window) const {
     mjp::DeviceArena arena;
@@ -142,20 +143,26 @@ TEST(MegakernelLaunches, NeedADeviceThatRunsAllBlocksAtOnce) {
   EXPECT_FALSE(Notebook().Runs(33, 1, GpuTraits::Named("h100-pcie"))) << "114 multiprocessors";
 }
 
-// The portable form runs where it has been run: fp16, 108 multiprocessors and room for its tables.
-TEST(MegakernelLaunches, ThePortableFormTakesAnA100) {
+// On trial, the portable form runs where it has run: fp16, 108 multiprocessors, room for its
+// tables.
+TEST(MegakernelLaunches, OnTrialThePortableFormTakesAnA100) {
   const GpuTraits a100 = GpuTraits::Named("a100");
-  const ExecutionPlan plan = Notebook().Plan(33, 1, a100);
+  EXPECT_EQ(Notebook().Plan(33, 1, a100).form, UnetForm::kLayers);
+  auto notebook = Notebook();
+  notebook.trial = true;
+  const ExecutionPlan plan = notebook.Plan(33, 1, a100);
   EXPECT_EQ(plan.form, UnetForm::kMegakernelPortable);
   EXPECT_EQ(plan.target.ctas, 108);
   EXPECT_EQ(plan.Launches(), 3);
-  EXPECT_EQ(Notebook().Plan(1, 1, mjp::OverriddenTraits(a100, "sms=200")).target.ctas, 128);
+  EXPECT_EQ(notebook.Plan(1, 1, mjp::OverriddenTraits(a100, "sms=200")).target.ctas, 128);
   for (const char* change : {"sms=107", "shared=99", "cooperative=0"})
-    EXPECT_FALSE(Notebook().Runs(1, 1, mjp::OverriddenTraits(a100, change))) << change;
+    EXPECT_FALSE(notebook.Runs(1, 1, mjp::OverriddenTraits(a100, change))) << change;
   for (const char* gpu : {"rtx4090", "rtx3090", "b200", "thor", "orin-nano"})
-    EXPECT_FALSE(Notebook().Runs(1, 1, GpuTraits::Named(gpu))) << gpu;
-  EXPECT_EQ(mjp::ChooseExecution(mjp::NamedConfig("notebook"), {Format::kBf16, 1}, a100).form,
-            UnetForm::kLayers);
+    EXPECT_FALSE(notebook.Runs(1, 1, GpuTraits::Named(gpu))) << gpu;
+  EXPECT_EQ(
+      mjp::ChooseExecution(mjp::NamedConfig("notebook"), {Format::kBf16, 1, 0, 100, true}, a100)
+          .form,
+      UnetForm::kLayers);
 }
 
 // ---- the golden table ----
@@ -216,9 +223,8 @@ TEST(ExecutionPlanTest, IsTheGoldenOneForEveryNetworkAndGpu) {
 TEST(ExecutionPlanTest, CodeForLessThanTheDeviceRunsWhatNeedsNoMore) {
   const GpuTraits old_code = mjp::OverriddenTraits(kH200, "code=80 wgmma=0");
   for (const std::string& network : mjp::NamedNetworks())
-    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code), network == "compact"    ? "KKKKKK"
-                                                          : network == "notebook" ? "PPPPPL"
-                                                                                  : "LLLLLL")
+    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code),
+              network == "compact" ? "KKKKKK" : "LLLLLL")
         << network;
 }
 
@@ -283,7 +289,9 @@ TEST(ExecutionPlanTest, OtherFormatsRunALaunchPerLayer) {
 
 TEST(ExecutionPlanTest, SaysWhy) {
   const auto why = [](const char* network, const char* gpu) {
-    return mjp::ChooseExecution(GoldenConfig(network), {}, GpuTraits::Named(gpu)).why;
+    return mjp::ChooseExecution(GoldenConfig(network), {Format::kFp16, 1, 0, 100, true},
+                                GpuTraits::Named(gpu))
+        .why;
   };
   EXPECT_THAT(why("shipped", "h200"), testing::HasSubstr("each row"));
   EXPECT_THAT(why("notebook", "a100"), testing::HasSubstr("lacks what Hopper's form"));

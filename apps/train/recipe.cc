@@ -9,6 +9,7 @@
 
 #include "apps/train/curves.h"
 #include "apps/train/optimisation/device.h"
+#include "apps/train/run_length.h"
 #include "apps/train/run_state.h"
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint_writer.h"
@@ -100,12 +101,7 @@ class Run {
     SaveRunState(StatePath(), optimizer_, done_, device_, options_.architecture.prediction);
   }
 
-  double Progress() const {
-    if (options_.steps > 0) {
-      return static_cast<double>(done_.step) / static_cast<double>(options_.steps);
-    }
-    return done_.seconds / options_.seconds;
-  }
+  double Progress() const { return ShareDone(options_, done_); }
 
   // Takes the time, and notices a stop, for all ranks alike. Until the first border cuDNN tries its
   // algorithms: not counted against the time.
@@ -182,11 +178,7 @@ class Run {
     const double now = mjp::Now();
     const double rate = static_cast<double>(options_.log_every) / (now - logged_);
     logged_ = now;
-    if (!std::isfinite(losses.diffusion)) {
-      throw mjp::Error(mjp::ExitCode::kRetryable,
-                       "the loss is not finite at step " + std::to_string(done_.step) +
-                           "; start the same command again, or with a lower --learning-rate");
-    }
+    CheckLoss(losses.diffusion, done_.step);
     if (ranks_.rank() > 0) return;
     const nlohmann::ordered_json line = {{"step", done_.step},
                                          {"seconds", done_.seconds},
@@ -225,9 +217,7 @@ class Run {
 
 bool Train(const TrainOptions& options, Ranks& ranks, std::ostream& progress,
            const std::atomic<bool>& stop) {
-  if ((options.steps > 0) == (options.seconds > 0)) {
-    throw mjp::Error(mjp::ExitCode::kUsage, "give either --steps or --seconds");
-  }
+  CheckLength(options);
   return Run(options, ranks, stop).Train(progress);
 }
 

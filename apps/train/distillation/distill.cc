@@ -2,7 +2,6 @@
 
 #include <ATen/Context.h>
 
-#include <cmath>
 #include <filesystem>
 #include <iomanip>
 #include <limits>
@@ -13,6 +12,7 @@
 #include "apps/train/distillation/teacher.h"
 #include "apps/train/imitation/log.h"
 #include "apps/train/optimisation/device.h"
+#include "apps/train/run_length.h"
 #include "apps/train/run_state.h"
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint.h"
@@ -80,17 +80,14 @@ class DistillationRun {
     next_ = static_cast<int>(Progress() * (rounds_.count + 1));
     progress << parameters_.size() << " parameters, on " << device_ << ", from step " << done_.step
              << std::endl;
-    double begin = Now() - done_.seconds, saved = Now();
-    bool measured = false;
+    clock_.Start();
+    double saved = Now();
     while (Progress() < 1 && !stop_) {
       optimizer_.SetStep(done_.step, Progress());
       step_.Run();
       ++done_.step;
       const bool border = done_.step % options_.log_every == 0;
-      // what a GPU's libraries do first is not counted
-      if (border && !measured) begin = Now() - done_.seconds;
-      measured |= border;
-      if (measured) done_.seconds = Now() - begin;
+      clock_.Step(border);
       if (border) Log(progress);
       if (next_ < rounds_.count && Progress() * (rounds_.count + 1) >= next_ + 1) {
         ++next_;
@@ -108,12 +105,7 @@ class DistillationRun {
  private:
   std::string StatePath() const { return options_.out + "/state.safetensors"; }
 
-  double Progress() const {
-    if (options_.steps > 0) {
-      return static_cast<double>(done_.step) / static_cast<double>(options_.steps);
-    }
-    return done_.seconds / options_.seconds;
-  }
+  double Progress() const { return ShareDone(options_, done_); }
 
   std::shared_ptr<const mjp::Checkpoint> Student() const {
     return std::make_shared<const mjp::Checkpoint>(
@@ -150,11 +142,7 @@ class DistillationRun {
     line.validation_loss = std::numeric_limits<double>::quiet_NaN();
     line.learning_rate = optimizer_.learning_rate();
     line.steps_per_second = static_cast<double>(options_.log_every) / (now - logged_);
-    if (!std::isfinite(line.loss)) {
-      throw mjp::Error(mjp::ExitCode::kRetryable,
-                       "the loss is not finite at step " + std::to_string(done_.step) +
-                           "; start the same command again, or with a lower --learning-rate");
-    }
+    CheckLoss(line.loss, done_.step);
     log_->Add(line);
     progress << "step " << line.step << std::fixed << std::setprecision(1) << "  "
              << 100 * Progress() << " %  loss " << std::setprecision(5) << line.loss << "  "
@@ -180,6 +168,7 @@ class DistillationRun {
   Dataset dataset_;
   DistillationStep step_;
   RunProgress done_;
+  TrainingClock clock_{done_};
   std::optional<TrainingLog> log_;
   int next_ = 0;  // rounds of the student that were played
   double logged_ = Now();
@@ -189,9 +178,7 @@ class DistillationRun {
 
 bool Distill(const std::string& teacher, const TrainOptions& options, Ranks& ranks,
              std::ostream& progress, const std::atomic<bool>& stop) {
-  if ((options.steps > 0) == (options.seconds > 0)) {
-    throw mjp::Error(mjp::ExitCode::kUsage, "give either --steps or --seconds");
-  }
+  CheckLength(options);
   if (ranks.size() > 1)
     throw mjp::Error(mjp::ExitCode::kUsage, "--distill trains on one GPU: leave --gpus out");
   return DistillationRun(mjp::LoadCheckpoint(teacher), options, ranks, stop).Train(progress);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "apps/train/optimisation/condition.h"
 #include "tasks/pusht/physics/state.h"
 
 namespace mjp::app {
@@ -39,14 +40,6 @@ void DistillationStep::Body() {
   optimizer_.Update();
 }
 
-at::Tensor DistillationStep::Condition(const at::Tensor& states, const at::Tensor& features) const {
-  const int64_t batch = options_.batch, draws = options_.draws;
-  const at::Tensor agent = NormalisePixels(states.narrow(1, 0, 2)).to(type_);
-  return at::cat({agent, features}, 1)
-      .view({batch, config_.CondDim()})
-      .repeat_interleave(draws, 0, batch * draws);
-}
-
 at::Tensor DistillationStep::Loss() {
   const int64_t steps = config_.n_obs_steps;
   at::Tensor pictures, states, noise, target;
@@ -59,9 +52,11 @@ at::Tensor DistillationStep::Loss() {
     pictures = PreparePictures(drawn, steps, config_.encoder, options_.augmentation, type_);
     noise = at::randn({options_.batch * options_.draws, config_.horizon, config_.action_dim},
                       states.options());
-    target = teacher_.Chunk(noise, Condition(states, teacher_.Encode(plain)));
+    target = teacher_.Chunk(
+        noise, ConditionOf(config_, states, teacher_.Encode(plain), options_.draws, type_));
   }
-  const at::Tensor cond = Condition(states, network_.Encode(pictures));
+  const at::Tensor cond =
+      ConditionOf(config_, states, network_.Encode(pictures), options_.draws, type_);
   const at::Tensor made =
       network_.Denoise(noise.to(type_), timestep_.expand({noise.size(0)}), cond).to(at::kFloat);
   const at::Tensor loss = at::smooth_l1_loss(made, target, at::Reduction::Mean, kBeta);

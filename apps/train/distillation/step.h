@@ -40,8 +40,6 @@ class DistillationStep {
  private:
   void Body();
   at::Tensor Loss();
-  // (B, CondDim()) of states (B * To, 5) and features (B * To, feature_dim), `draws` times each.
-  at::Tensor Condition(const at::Tensor& states, const at::Tensor& features) const;
 
   const Teacher& teacher_;
   const mjp::UnetPolicyConfig& config_;

@@ -2,7 +2,6 @@
 
 #include <ATen/Parallel.h>
 
-#include <cmath>
 #include <filesystem>
 #include <iomanip>
 #include <utility>
@@ -78,17 +77,14 @@ bool ImitationRun::Train(double until, std::ostream& progress) {
   progress << parameters_.size() << " parameters, " << frames_.frames() << " frames of "
            << frames_.begin.size() - 1 << " episodes, " << step_->samples()
            << " samples to train on, on " << device_ << ", from step " << done_.step << std::endl;
-  double begin = Now() - done_.seconds;
+  clock_.Start();
   double saved = Now(), scored = done_.seconds;
   while (Progress() < until && !stop_) {
     optimizer_.SetStep(done_.step, Progress());
     step_->Run();
     ++done_.step;
     const bool border = done_.step % options_.log_every == 0;
-    // what a GPU's libraries do first is not counted
-    if (border && !measured_) begin = Now() - done_.seconds;
-    measured_ |= border;
-    if (measured_) done_.seconds = Now() - begin;
+    clock_.Step(border);
     if (border) Log(progress);
     if (Now() - saved > options_.save_every) {
       Save();
@@ -99,7 +95,7 @@ bool ImitationRun::Train(double until, std::ostream& progress) {
       Save();
       PlayScored(progress);
       saved = Now();
-      begin += saved - before;  // no time of the training
+      clock_.Skip(saved - before);
       scored = done_.seconds;
     }
   }
@@ -108,12 +104,7 @@ bool ImitationRun::Train(double until, std::ostream& progress) {
   return Progress() >= until;
 }
 
-double ImitationRun::Progress() const {
-  if (options_.steps > 0) {
-    return static_cast<double>(done_.step) / static_cast<double>(options_.steps);
-  }
-  return done_.seconds / options_.seconds;
-}
+double ImitationRun::Progress() const { return ShareDone(options_, done_); }
 
 void ImitationRun::Save() const {
   WriteCheckpoint(checkpoint(), parameters_.Export(policy_, optimizer_.average()),
@@ -128,11 +119,7 @@ void ImitationRun::Log(std::ostream& progress) {
   line.loss = step_->TakeLoss();
   const double now = Now();
   line.steps_per_second = static_cast<double>(options_.log_every) / (now - logged_);
-  if (!std::isfinite(line.loss)) {
-    throw Error(ExitCode::kRetryable,
-                "the loss is not finite at step " + std::to_string(done_.step) +
-                    "; start the same command again, or with a lower --learning-rate");
-  }
+  CheckLoss(line.loss, done_.step);
   line.validation_loss = step_->ValidationLoss();
   line.learning_rate = optimizer_.learning_rate();
   log_->Add(line);

@@ -13,6 +13,7 @@
 #include "apps/train/imitation/step.h"
 #include "apps/train/optimisation/device.h"
 #include "apps/train/recipe.h"
+#include "apps/train/run_length.h"
 #include "apps/train/run_state.h"
 #include "base/json.h"
 
@@ -59,10 +60,10 @@ class ImitationRun {
   Optimizer optimizer_;
   std::optional<ImitationStep> step_;
   RunProgress done_;
+  TrainingClock clock_{done_};
   std::optional<TrainingLog> log_;
   std::optional<Scorer> scorer_;
   double score_every_ = 0;  // seconds of training
-  bool measured_ = false;   // whether the clock runs
   double logged_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "apps/train/imitation/run.h"
 #include "apps/train/optimisation/device.h"
+#include "apps/train/run_length.h"
 #include "base/error.h"
 #include "policy/timing.h"
 
@@ -16,9 +17,7 @@ namespace {
 constexpr uint32_t kFirstSeed = 3000000000;  // of the starts: beyond those of evaluations
 
 void Check(const TrainOptions& options, const Ranks& ranks) {
-  if ((options.steps > 0) == (options.seconds > 0)) {
-    throw Error(ExitCode::kUsage, "give either --steps or --seconds");
-  }
+  CheckLength(options);
   if (ranks.size() > 1) {
     throw Error(ExitCode::kUsage, "--expert trains on one GPU: leave --gpus out");
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apps/train/imitation/run.h"
+#include "apps/train/run_length.h"
 #include "base/error.h"
 
 namespace mjp::app {
@@ -23,9 +24,7 @@ RecordedOptions DataOptionsOf(const ImitationOptions& imitation, const TrainOpti
 
 bool TrainOnDataset(const ImitationOptions& imitation, const TrainOptions& options, Ranks& ranks,
                     std::ostream& progress, const std::atomic<bool>& stop) {
-  if ((options.steps > 0) == (options.seconds > 0)) {
-    throw Error(ExitCode::kUsage, "give either --steps or --seconds");
-  }
+  CheckLength(options);
   if (ranks.size() > 1)
     throw Error(ExitCode::kUsage, "--dataset trains on one GPU: leave --gpus out");
   ChooseDevice(options.device, ranks);  // before the frames are read

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "apps/train/optimisation/condition.h"
 #include "apps/train/optimisation/target.h"
 #include "policy/scheduler.h"
 #include "tasks/pusht/physics/state.h"
@@ -79,10 +80,7 @@ at::Tensor TrainingStep::Loss() {
   const at::Tensor corner_loss =
       at::smooth_l1_loss(network_.Auxiliary(features).to(at::kFloat), BlockCorners(states),
                          at::Reduction::Mean, options_.auxiliary_beta);
-  const at::Tensor agent = NormalisePixels(states.narrow(1, 0, 2)).to(type_);
-  const at::Tensor cond = at::cat({agent, features}, 1)
-                              .view({batch, config_.CondDim()})
-                              .repeat_interleave(draws, 0, batch * draws);
+  const at::Tensor cond = ConditionOf(config_, states, features, draws, type_);
   const at::Tensor predicted = network_.Denoise(noisy.to(type_), t, cond);
   const at::Tensor loss = at::mse_loss(predicted.to(at::kFloat), target);
   {

@@ -114,6 +114,7 @@ void DrawControlPanel(const SimSnapshot& snapshot, UiState& ui) {
   ImGui::PopTextWrapPos();
   DrawSampler(snapshot, ui);
   ImGui::Checkbox("Chunk", &ui.show_chunk);
+  if (policy.samplers.empty() && policy.horizon > 0) return;  // no chain to look at
   ImGui::SameLine();
   ImGui::Checkbox("Denoising", &ui.show_denoising);
   ImGui::SameLine();

@@ -42,6 +42,13 @@ ImU32 ChainColor(double share, int alpha) {
   return IM_COL32(mix(190, 94), mix(90, 176), mix(255, 255), alpha);
 }
 
+void DrawAgent(const Plot& plot, const DecisionRecord& decision, const PolicyInfo& policy) {
+  if (!policy.on_table) return;
+  const float em = ImGui::GetFontSize();
+  plot.draw().AddCircle(plot.At(decision.agent[0], decision.agent[1]), 0.5f * em, color::kGood, 0,
+                        0.12f * em);
+}
+
 }  // namespace
 
 void DrawFan(const Plot& plot, const DecisionRecord& decision, const PolicyInfo& policy, int step) {
@@ -57,9 +64,14 @@ void DrawFan(const Plot& plot, const DecisionRecord& decision, const PolicyInfo&
     draw(plot, &decision.samples[i], policy, IM_COL32(255, 190, 92, 130), 0.08f * em);
   }
   draw(plot, &decision.denoising[step * size], policy, color::kText, 0.16f * em);
-  if (!policy.on_table) return;
-  plot.draw().AddCircle(plot.At(decision.agent[0], decision.agent[1]), 0.5f * em, color::kGood, 0,
-                        0.12f * em);
+  DrawAgent(plot, decision, policy);
+}
+
+void DrawChunk(const Plot& plot, const DecisionRecord& decision, const PolicyInfo& policy) {
+  const DrawFunction draw = policy.on_table ? DrawWay : DrawCurves;
+  draw(plot, decision.actions.data(), policy, color::kText,
+       (policy.on_table ? 0.16f : 0.1f) * ImGui::GetFontSize());
+  DrawAgent(plot, decision, policy);
 }
 
 }  // namespace mjp::app

@@ -40,8 +40,12 @@ class AttentionTest : public testing::Test {
     return info;
   }
 
-  std::shared_ptr<const mjp::Checkpoint> checkpoint_ =
-      mjp_test::ActCheckpoint(mjp_test::SmallActConfig());
+  static mjp::ActPolicyConfig Config() {
+    mjp::ActPolicyConfig config = mjp_test::SmallActConfig();
+    for (mjp::CameraFeature& camera : config.cameras) camera.height = 33, camera.width = 40;
+    return config;
+  }
+  std::shared_ptr<const mjp::Checkpoint> checkpoint_ = mjp_test::ActCheckpoint(Config());
 };
 
 TEST_F(AttentionTest, IsThatOfTheDefinition) {

@@ -131,7 +131,7 @@ void DrawPlainChunk(const DecisionRecord* shown, const PolicyInfo& policy) {
     DrawLegend(plot, *shown, policy);
   }
   if (shown && !shown->shares.empty()) {
-    ImGui::TextDisabled("shares of chunks");
+    ImGui::TextDisabled("chunk shares");
     DrawShares(shown->shares);
     ImGui::TextDisabled("old");
     const float width = ImGui::CalcTextSize("new").x;

@@ -132,7 +132,7 @@ std::string AttentionText(const Pictures& p) {
   const std::string of = action < 0 ? Format("all %d actions, their mean", p.policy.horizon)
                                     : Format("action %d, of 0 to %d", action, p.policy.horizon - 1);
   return Format(
-      "attention of %s\na token: %.3g %% (dark) to %.3g %% (light); pictures: %.3g %%\n"
+      "attention of %s\na token: %.3g %% (dark) to %.3g %% (light)\nall pictures: %.3g %%; "
       "found by the CPU, beside the decision",
       of.c_str(), 100 * p.attention.low, 100 * p.attention.high, 100 * p.attention.pictures);
 }
@@ -219,13 +219,15 @@ void DrawLargePicturePanel(const SimSnapshot& snapshot, UiState& ui, ImVec2 low,
   PanelTitle("What the policy sees, V: the scene", CaptionOf(shown.get(), ui));
   ImVec2 room = ImGui::GetContentRegionAvail();
   const float line = ImGui::GetTextLineHeightWithSpacing();
-  if (!info.attended.empty()) room.y -= ImGui::GetFrameHeightWithSpacing() + 3 * line;
+  if (!info.attended.empty()) room.y -= ImGui::GetFrameHeightWithSpacing() + 4 * line;
   const Grid grid =
       GridFor(pictures.count(), pictures.Aspect(), room, ImGui::GetStyle().ItemSpacing.x, line);
   const bool hovered = DrawPictures(pictures, grid);
   if (!info.attended.empty()) DrawAttentionControls(info, true, ui);
+  ImGui::PushTextWrapPos(0);
   if (!pictures.attention.weights.empty())
     ImGui::TextDisabled("%s", AttentionText(pictures).c_str());
+  ImGui::PopTextWrapPos();
   if (hovered && ImGui::IsMouseClicked(0)) ui.large_pictures = false;
   ImGui::End();
 }

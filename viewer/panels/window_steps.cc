@@ -54,6 +54,8 @@ void DrawWindowSteps(const DecisionRecord& decision, int steps, int marked, ImVe
   const float em = ImGui::GetFontSize();
   const Plot plot("windows", size, {0, static_cast<double>(steps)},
                   {static_cast<double>(passes), 0}, 1.9f * em, 1.4f * em);
+  for (const int step : {0, steps - 1}) plot.TickX(step + 0.5, Format("%d", step));
+  for (const int pass : {1, passes}) plot.TickY(pass - 0.5, Format("%d", pass));
   const float x = plot.At(marked + 0.5, 0).x;
   plot.draw().AddLine(ImVec2(x, plot.low().y), ImVec2(x, plot.high().y), color::kDim,
                       std::max(1.0f, 0.08f * em));
@@ -61,7 +63,10 @@ void DrawWindowSteps(const DecisionRecord& decision, int steps, int marked, ImVe
     const std::vector<Fate> fates = FatesOf(&decision.residuals[pass * steps], steps);
     for (int k = 0; k < steps; ++k) {
       if (fates[k] == Fate::kOutside) continue;
-      const ImVec2 low = plot.At(k, pass), high = plot.At(k + 1, pass + 1);
+      constexpr float kLeast = 2;  // pixels that a cell is wide, so that it is seen
+      const ImVec2 high = plot.At(k + 1, pass + 1);
+      ImVec2 low = plot.At(k, pass);
+      low.x = std::max(plot.low().x, std::min(low.x, high.x - kLeast));
       const float gap = high.x - low.x > 4 && high.y - low.y > 4 ? 1.0f : 0.0f;
       plot.draw().AddRectFilled(low, ImVec2(high.x - gap, high.y - gap), ColorOf(fates[k]));
       const ImVec2 mouse = ImGui::GetIO().MousePos;
@@ -71,8 +76,6 @@ void DrawWindowSteps(const DecisionRecord& decision, int steps, int marked, ImVe
       }
     }
   }
-  for (const int step : {0, steps - 1}) plot.TickX(step + 0.5, Format("%d", step));
-  for (const int pass : {1, passes}) plot.TickY(pass - 0.5, Format("%d", pass));
 }
 
 void DrawWindowLegend() {

@@ -59,7 +59,7 @@ Plot MakePlot(const DecisionRecord* shown, const PolicyInfo& policy) {
   const Plot plot("fan", ImVec2(edge, room.y), {0, policy.horizon - 1.0}, y, 2.6f * em, 1.4f * em);
   const double tick = TickStep(y.high - y.low, 4);
   for (double at = std::ceil(y.low / tick) * tick; at <= y.high; at += tick) {
-    plot.TickY(at, Format("%g", at));
+    plot.TickY(at, Format("%g", at + 0.0));  // no -0
   }
   for (const int step : {0, policy.horizon - 1}) plot.TickX(step, Format("%d", step));
   return plot;
@@ -68,7 +68,8 @@ Plot MakePlot(const DecisionRecord* shown, const PolicyInfo& policy) {
 // What the lines are, under the slider.
 void DrawLegend(const Plot& plot, const DecisionRecord& shown, const PolicyInfo& policy) {
   if (!policy.on_table) {
-    ImGui::TextDisabled("%d numbers of\nan action over\nthe steps", policy.action_dim);
+    ImGui::TextDisabled("%s of\nan action over\nthe steps",
+                        Count(static_cast<size_t>(policy.action_dim), "number").c_str());
     return;
   }
   const float em = ImGui::GetFontSize();
@@ -120,8 +121,9 @@ void DrawPlainChunk(const DecisionRecord* shown, const PolicyInfo& policy) {
   ImGui::BeginGroup();
   const bool chain = !policy.samplers.empty();
   if (!shown || chain) {
+    const char* none = policy.horizon > 0 ? "No decision yet." : "No policy.";
     ImGui::PushTextWrapPos(0);
-    ImGui::TextDisabled(shown ? "Tick Trace to keep the chain." : "No decision yet.");
+    ImGui::TextDisabled("%s", shown ? "Tick Trace to keep the chain." : none);
     ImGui::PopTextWrapPos();
   }
   if (shown && !shown->actions.empty()) {

@@ -173,8 +173,9 @@ Pictures PicturesFor(const DecisionRecord& shown, const SimSnapshot& snapshot, c
 
 void DrawPicturePanel(const SimSnapshot& snapshot, UiState& ui) {
   const std::shared_ptr<const DecisionRecord> shown = ShownDecision(snapshot, ui);
-  PanelTitle("What the policy sees", CaptionOf(shown.get(), ui));
   const PolicyInfo& info = *snapshot.policy;
+  PanelTitle("What the policy sees",
+             info.horizon > 0 ? CaptionOf(shown.get(), ui) : std::string("no policy"));
   if (!shown || ui.pictures.empty()) return;
   const Pictures pictures = PicturesFor(*shown, snapshot, ui);
   const float gap = ImGui::GetStyle().ItemSpacing.x, em = ImGui::GetFontSize();

@@ -161,7 +161,9 @@ void DrawTimingPanel(const SimSnapshot& snapshot, UiState& ui) {
   PanelTitle("Time of a decision",
              shown ? Format("decision %d, seed %u", shown->decision, shown->seed) : "");
   if (!shown) {
-    ImGui::TextDisabled("The first decision is taken when the simulation plays.");
+    ImGui::TextDisabled("%s", snapshot.policy->horizon > 0
+                                  ? "The first decision is taken when the simulation plays."
+                                  : "This model has no policy.");
     return;
   }
   DrawFigure(*shown, ui);

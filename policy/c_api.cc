@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "base/c_library/handles.h"
 #include "base/error.h"
 #include "base/fork.h"
-#include "base/handles.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/network_model.h"

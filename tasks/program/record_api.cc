@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
+#include "base/c_library/handles.h"
 #include "base/error.h"
 #include "base/fork.h"
-#include "base/handles.h"
 #include "tasks/program/mjpolicy_record.h"
 #include "tasks/program/program_recorder.h"
 

@@ -1,5 +1,5 @@
-#ifndef BASE_HANDLES_H_
-#define BASE_HANDLES_H_
+#ifndef BASE_C_LIBRARY_HANDLES_H_
+#define BASE_C_LIBRARY_HANDLES_H_
 
 #include <atomic>
 #include <cstdint>
@@ -66,4 +66,4 @@ class Use {
 
 }  // namespace mjp
 
-#endif  // BASE_HANDLES_H_
+#endif  // BASE_C_LIBRARY_HANDLES_H_

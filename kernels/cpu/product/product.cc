@@ -1,7 +1,7 @@
-#include "kernels/cpu/product.h"
+#include "kernels/cpu/product/product.h"
 
-#include "kernels/cpu/checked_range.h"
-#include "kernels/cpu/product_tile.h"
+#include "kernels/cpu/product/checked_range.h"
+#include "kernels/cpu/product/tile.h"
 
 // compiled once per instruction set: see kernels/cpu/simd.h
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/product_tile.h"
+#include "kernels/cpu/product/tile.h"
 
 // compiled once per instruction set: see kernels/cpu/simd.h
 

@@ -5,7 +5,8 @@
 
 #include "kernels/cpu/simd.h"
 
-// The inner loop of kernels/cpu/product.h, compiled once per instruction set (kernels/cpu/simd.h).
+// The inner loop of kernels/cpu/product/product.h, compiled once per instruction set
+// (kernels/cpu/simd.h).
 
 namespace mjp::cpu::MJP_ISA {
 

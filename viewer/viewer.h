@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tasks/recording/video.h"
-#include "viewer/attention.h"
+#include "viewer/diagnostics/attention.h"
 #include "viewer/draw_panels.h"
 #include "viewer/drawing/canvas.h"
 #include "viewer/drawing/changes.h"

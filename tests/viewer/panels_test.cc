@@ -8,111 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "viewer/draw_panels.h"
-#include "viewer/drawing/changes.h"
-#include "viewer/theme.h"
+#include "tests/viewer/panels_fixture.h"
 
 namespace mjp::app {
 namespace {
-
-// ImGui without a window or a renderer: frames are laid out and thrown away.
-class PanelsTest : public testing::Test {
- protected:
-  PanelsTest() {
-    ImGui::CreateContext();
-    ImGuiIO& io = ImGui::GetIO();
-    io.IniFilename = nullptr;
-    io.DeltaTime = 1.0f / 60;
-    io.DisplaySize = ImVec2(1280, 800);
-    io.MousePos = ImVec2(-1, -1);
-    ApplyTheme(1);
-    unsigned char* pixels = nullptr;
-    int width = 0, height = 0;
-    io.Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
-    snapshot_.coverage = std::make_shared<std::vector<float>>(1, 0.0f);
-    snapshot_.log = std::make_shared<DecisionLog>();
-    auto policy = std::make_shared<PolicyInfo>();
-    policy->horizon = 16;
-    policy->action_dim = 2;
-    policy->on_table = true;
-    policy->options.sampler.steps = 100;
-    snapshot_.policy = policy;
-  }
-  ~PanelsTest() override { ImGui::DestroyContext(); }
-
-  void AddDecisions(int count) {
-    auto log = std::make_shared<DecisionLog>();
-    for (int i = 0; i < count; ++i) {
-      auto record = std::make_shared<DecisionRecord>();
-      record->decision = i;
-      record->times[mjp::Stage::kEncode] = {1.0 * i, i + 0.01};
-      record->times[mjp::Stage::kDenoise] = {i + 0.01, i + 0.05 + 0.001 * i};
-      record->actions.assign(32, 200.0f + i);
-      record->denoising.assign(10 * 32, 100.0f);
-      record->samples.assign(2 * 32, 300.0f);
-      log->push_back(record);
-    }
-    snapshot_.log = log;
-    snapshot_.coverage = std::make_shared<std::vector<float>>(8 * count + 1, 0.5f);
-    snapshot_.step = 8 * count;
-  }
-
-  // Two frames, because windows settle in the second. Returns the number of vertices.
-  int Draw(ImVec2 mouse = ImVec2(-1, -1), bool down = false) {
-    for (int i = 0; i < 2; ++i) {
-      ImGui::GetIO().MousePos = mouse;
-      ImGui::GetIO().MouseDown[0] = down && i == 1;
-      ImGui::NewFrame();
-      layout_ = DrawPanels(snapshot_, ui_, 1);
-      ImGui::Render();
-    }
-    return ImGui::GetDrawData()->TotalVtxCount;
-  }
-
-  bool EveryVertexIsFinite() const {
-    const ImDrawData& data = *ImGui::GetDrawData();
-    for (int i = 0; i < data.CmdListsCount; ++i) {
-      for (const ImDrawVert& vertex : data.CmdLists[i]->VtxBuffer) {
-        if (!std::isfinite(vertex.pos.x) || !std::isfinite(vertex.pos.y)) return false;
-      }
-    }
-    return true;
-  }
-
-  // What of a dock's lists is not clipped away lies within the dock.
-  void ExpectDocksHoldTheirLists() const {
-    const ImDrawData& data = *ImGui::GetDrawData();
-    for (int i = 0; i < data.CmdListsCount; ++i) {
-      const ImDrawList& list = *data.CmdLists[i];
-      const int part = Changes::PartOf(list);
-      if (part <= 0) continue;
-      const Dock& dock = layout_.docks[part - 1];
-      const Area& a = dock.area;
-      const float top = dock.groups.size() > 1 ? dock.tabs.y : a.y;
-      for (const ImDrawCmd& command : list.CmdBuffer) {
-        const ImVec4& clip = command.ClipRect;
-        for (unsigned k = 0; k < command.ElemCount; ++k) {
-          const ImVec2 p = list.VtxBuffer[list.IdxBuffer[command.IdxOffset + k]].pos;
-          if (p.x < clip.x || p.x > clip.z || p.y < clip.y || p.y > clip.w) continue;
-          ASSERT_TRUE(p.x >= a.x && p.x <= a.x + a.width && p.y >= top && p.y <= a.y + a.height)
-              << list._OwnerName << " at " << p.x << ", " << p.y;
-        }
-      }
-    }
-  }
-
-  template <typename T>
-  const T* Asked() const {
-    for (const Command& command : ui_.commands) {
-      if (const T* found = std::get_if<T>(&command)) return found;
-    }
-    return nullptr;
-  }
-
-  SimSnapshot snapshot_;
-  UiState ui_;
-  Layout layout_;
-};
 
 TEST_F(PanelsTest, DrawBeforeTheFirstDecision) {
   EXPECT_GT(Draw(), 100);
@@ -234,61 +133,6 @@ TEST_F(PanelsTest, TheDevicesStagesStandBelowTheHosts) {
   snapshot_.log = std::make_shared<DecisionLog>(1, host);
   Draw();
   EXPECT_NEAR(find(Stage::kEncode).y, find(Stage::kScene).y, 0.1);
-}
-
-TEST_F(PanelsTest, WindowsShowWhichStepsBecameFinal) {
-  AddDecisions(1);
-  auto record = std::make_shared<DecisionRecord>(*snapshot_.log->back());
-  // three passes over the ten steps: two final and one near, then all but one, then the last
-  record->residuals = {0,  0.5f, 3,  0.2f,  -1, -1, -1,    -1,   -1, -1,     //
-                       -1, -1,   0,  0.01f, 1,  1,  0.25f, 0.5f, 1,  1.01f,  //
-                       -1, -1,   -1, -1,    -1, -1, -1,    -1,   -1, 0};
-  snapshot_.log = std::make_shared<DecisionLog>(1, record);
-  const auto cells = [](ImU32 color) {
-    int vertices = 0;
-    for (int i = 0; i < ImGui::GetDrawData()->CmdListsCount; ++i) {
-      const ImDrawList& list = *ImGui::GetDrawData()->CmdLists[i];
-      if (std::string(list._OwnerName).find("/denoising_") == std::string::npos) continue;
-      for (const ImDrawVert& vertex : list.VtxBuffer) vertices += vertex.col == color;
-    }
-    return vertices / 4;
-  };
-  Draw();
-  const int before = cells(color::kGood);  // the ring around the agent
-  ui_.show_windows = true;
-  Draw();
-  EXPECT_TRUE(EveryVertexIsFinite());
-  EXPECT_EQ(cells(color::kGood), 2 + 7 + 1 + 1) << "with one in the legend";
-  EXPECT_NE(before, cells(color::kGood));
-  ExpectDocksHoldTheirLists();
-}
-
-TEST_F(PanelsTest, AChunkOfOnePassHasNoChain) {
-  AddDecisions(2);
-  auto policy = std::make_shared<PolicyInfo>(*snapshot_.policy);
-  policy->attended = {{1, 3, 3}};
-  policy->cameras = {"observation.image"};
-  policy->picture_width = policy->picture_height = 96;
-  snapshot_.policy = policy;
-  auto record = std::make_shared<DecisionRecord>(*snapshot_.log->back());
-  record->denoising.clear();
-  record->shares = {0.5f, 0.3f, 0.2f};
-  snapshot_.log = std::make_shared<DecisionLog>(1, record);
-  auto attention = std::make_shared<Attention>();
-  attention->decision = record;
-  attention->weights.assign(16 * 10, 0.1f);
-  ui_.found_attention = attention;
-  ui_.attention = ui_.large_pictures = true;
-  ui_.pictures = {ImTextureID{}};
-  for (const int action : {-1, 0, 15, 99}) {
-    ui_.attention_action = action;
-    EXPECT_GT(Draw(), 500);
-    EXPECT_TRUE(EveryVertexIsFinite());
-  }
-  attention->weights.clear();
-  attention->error = "no memory";
-  Draw();
-  EXPECT_TRUE(EveryVertexIsFinite());
 }
 
 TEST_F(PanelsTest, DrawAnyModelsActions) {

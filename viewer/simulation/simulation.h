@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tasks/physics/model.h"
-#include "viewer/keypoints.h"
+#include "viewer/diagnostics/keypoints.h"
 #include "viewer/snapshot.h"
 
 namespace mjp::app {

@@ -1,5 +1,5 @@
-#ifndef VIEWER_ATTENTION_H_
-#define VIEWER_ATTENTION_H_
+#ifndef VIEWER_DIAGNOSTICS_ATTENTION_H_
+#define VIEWER_DIAGNOSTICS_ATTENTION_H_
 
 #include <condition_variable>
 #include <memory>
@@ -54,4 +54,4 @@ class AttentionFinder {
 
 }  // namespace mjp::app
 
-#endif  // VIEWER_ATTENTION_H_
+#endif  // VIEWER_DIAGNOSTICS_ATTENTION_H_

@@ -1,4 +1,4 @@
-#include "viewer/attention.h"
+#include "viewer/diagnostics/attention.h"
 
 #include <exception>
 #include <utility>

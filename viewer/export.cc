@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json.h"
 #include "base/text_stream.h"
 #include "viewer/stage_summary.h"
 

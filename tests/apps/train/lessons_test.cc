@@ -123,6 +123,16 @@ TEST_F(LessonsTest, FramesKnowTheirPictures) {
   const at::Tensor all = frames.picture_of.masked_select(frames.picture_of >= 0);
   EXPECT_TRUE(at::equal(all, at::arange(2 * pictures, at::kLong)));
   EXPECT_TRUE(at::equal(frames.pictures[0][0], frames.pictures[0][pictures]));
+  // an expert that comes from elsewhere may leave the range of the first lessons
+  const FeatureStats range = frames.Statistics().action;
+  const at::Tensor before = frames.action.clone();
+  ClampActions(range, frames);
+  EXPECT_TRUE(at::equal(frames.action, before));
+  frames.action = at::where(frames.action > before.median(), 9.0f, -9.0f);
+  ClampActions(range, frames);
+  EXPECT_FALSE(at::equal(frames.action, before));
+  EXPECT_TRUE((frames.action >= at::tensor(range.first)).all().item<bool>());
+  EXPECT_TRUE((frames.action <= at::tensor(range.second)).all().item<bool>());
 }
 
 TEST_F(LessonsTest, AStopEndsIt) {

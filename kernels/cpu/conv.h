@@ -2,11 +2,11 @@
 #define KERNELS_CPU_CONV_H_
 
 #include "kernels/cpu/features.h"
-#include "kernels/cpu/product.h"
+#include "kernels/cpu/product/product.h"
 
 // Convolutions of one and two dimensions and linear layers on the CPU, channel-last, as calls of
-// the one product (kernels/cpu/product.h). Weights are repacked once from the original libraries'
-// layouts.
+// the one product (kernels/cpu/product/product.h). Weights are repacked once from the original
+// libraries' layouts.
 
 namespace mjp::cpu {
 

@@ -1,7 +1,7 @@
 #include "kernels/cpu/group_norm.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/mish.h"
-#include "kernels/cpu/product.h"
+#include "kernels/cpu/product/product.h"
 #include "kernels/cpu/transformer/activate.h"
 #include "kernels/cpu/transformer/layer_norm.h"
 #include "kernels/cpu/transformer/softmax.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/cpu/product.h"
+#include "kernels/cpu/product/product.h"
 #include "kernels/cpu/transformer/softmax.h"
 
 namespace mjp::cpu {

@@ -6,8 +6,9 @@
 
 // Multi-head attention of short sequences:
 //   out = softmax(q k^T / sqrt(head_size)) v, for every sequence of a batch and every head.
-// Each head packs its keys and values as weights of the one product (kernels/cpu/product.h), and
-// two products with a softmax between them do the rest; so the order of every sum is the product's.
+// Each head packs its keys and values as weights of the one product
+// (kernels/cpu/product/product.h), and two products with a softmax between them do the rest; so the
+// order of every sum is the product's.
 
 namespace mjp::cpu {
 

@@ -174,4 +174,24 @@ TEST(ConvTest, NotANumberIsNotLost) {
   out.ForEach([](float& v, int, int, int w, int) { EXPECT_EQ(std::isnan(v), w == 2); });
 }
 
+#ifdef __SANITIZE_ADDRESS__
+// the inner loop is compiled without the sanitizer: its ranges are checked before it
+TEST(ConvDeathTest, AddressSanitizerSeesEachRange) {
+  const int rows = 3, in = 40, out = 24;
+  const std::vector<float> weight = RandomFloats(out * in, 1);
+  ConvLayer layer = mjp::cpu::MakeLinear(weight.data(), nullptr, out, in, in);
+  const auto run = [&](int missing_x, int missing_y) {
+    const std::vector<float> x(rows * in - missing_x);
+    std::vector<float> y(rows * out - missing_y);
+    mjp::cpu::LinearRows(layer, x.data(), in, rows, y.data(), out, 0, out);
+  };
+  run(0, 0);
+  EXPECT_DEATH(run(1, 0), "heap-buffer-overflow");
+  EXPECT_DEATH(run(0, 1), "heap-buffer-overflow");
+  layer.weights[0] = mjp::cpu::MakeLinear(weight.data(), nullptr, out, in - 1, in).weights[0];
+  layer.weights[0].depth = in;
+  EXPECT_DEATH(run(0, 0), "heap-buffer-overflow");
+}
+#endif
+
 }  // namespace

@@ -1,5 +1,5 @@
-#ifndef KERNELS_CPU_PRODUCT_H_
-#define KERNELS_CPU_PRODUCT_H_
+#ifndef KERNELS_CPU_PRODUCT_PRODUCT_H_
+#define KERNELS_CPU_PRODUCT_PRODUCT_H_
 
 #include <cstdint>
 
@@ -56,4 +56,4 @@ void Product(const ProductArgs& args, const Block& block);
 
 }  // namespace mjp::cpu
 
-#endif  // KERNELS_CPU_PRODUCT_H_
+#endif  // KERNELS_CPU_PRODUCT_PRODUCT_H_

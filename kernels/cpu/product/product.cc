@@ -1,59 +1,24 @@
-#include "kernels/cpu/product.h"
+#include "kernels/cpu/product/product.h"
 
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/product/checked_range.h"
+#include "kernels/cpu/product/tile.h"
 
 // compiled once per instruction set: see kernels/cpu/simd.h
 
 namespace mjp::cpu::MJP_ISA {
 namespace {
 
-constexpr int kPanel = 2 * kLanes;  // output channels of a panel
-constexpr int kPiece = 256;         // k whose weights stay in cache
-constexpr int kPositions = 64;      // positions whose patches stay in cache
-constexpr int kTile = kLanes >= 16 ? 8 : kLanes >= 8 ? 6 : 4;  // positions summed in registers
+constexpr int kPiece = 256;     // k whose weights stay in cache
+constexpr int kPositions = 64;  // positions whose patches stay in cache
 
-// Sum of `length` terms for P positions, put (first) or added into y.
-template <int P>
-void Tile(const float* const* x, int64_t offset, int length, const float* weights, bool first,
-          const float* bias, int channels, float* const* y) {
-  Packet sum[P][2];
-  const float* rows[P];
-#pragma GCC unroll 8
-  for (int p = 0; p < P; ++p) {
-    rows[p] = x[p] + offset;
-    sum[p][0] = sum[p][1] = Broadcast(0.0f);
+// What ComputeTile reads and writes.
+void CheckTile(const TileArgs& args, int positions) {
+  CheckRange(args.weights, static_cast<size_t>(args.length) * kPanel);
+  if (args.before != nullptr) CheckRange(args.before, static_cast<size_t>(args.channels));
+  for (int p = 0; p < positions; ++p) {
+    CheckRange(args.x[p] + args.offset, static_cast<size_t>(args.length));
+    CheckRange(args.y[p], static_cast<size_t>(args.channels));
   }
-  for (int k = 0; k < length; ++k, weights += kPanel) {
-    const Packet w0 = simd::pload<Packet>(weights), w1 = simd::pload<Packet>(weights + kLanes);
-#pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) {
-      const Packet value = Broadcast(rows[p][k]);
-      sum[p][0] = Fma(value, w0, sum[p][0]);
-      sum[p][1] = Fma(value, w1, sum[p][1]);
-    }
-  }
-#pragma GCC unroll 8
-  for (int p = 0; p < P; ++p) {
-    if (channels == kPanel) {
-      const float* before = first ? bias : y[p];
-      Store(y[p], simd::padd(Load(before), sum[p][0]));
-      Store(y[p] + kLanes, simd::padd(Load(before + kLanes), sum[p][1]));
-      continue;
-    }
-    float lanes[kPanel];
-    Store(lanes, sum[p][0]);
-    Store(lanes + kLanes, sum[p][1]);
-    for (int c = 0; c < channels; ++c) y[p][c] = (first ? bias[c] : y[p][c]) + lanes[c];
-  }
-}
-
-using TileFunction = void (*)(const float* const*, int64_t, int, const float*, bool, const float*,
-                              int, float* const*);
-
-TileFunction TileOf(int positions) {
-  static constexpr TileFunction kTiles[8] = {Tile<1>, Tile<2>, Tile<3>, Tile<4>,
-                                             Tile<5>, Tile<6>, Tile<7>, Tile<8>};
-  return kTiles[positions - 1];
 }
 
 // One panel for up to kPositions positions; y points at the panel's first channel.
@@ -66,8 +31,15 @@ void Panel(const ProductArgs& args, const float* weights, const float* const* x,
       const int length = left < kPiece ? left : kPiece;
       for (int p = 0; p < positions; p += kTile) {
         const int count = positions - p < kTile ? positions - p : kTile;
-        TileOf(count)(x + p, s * args.segment_stride + k, length, weights, first, bias, channels,
-                      y + p);
+        const TileArgs tile{.x = x + p,
+                            .offset = s * args.segment_stride + k,
+                            .length = length,
+                            .weights = weights,
+                            .before = first ? bias : nullptr,
+                            .channels = channels,
+                            .y = y + p};
+        CheckTile(tile, count);
+        ComputeTile(tile, count);
       }
       weights += int64_t{length} * kPanel;
       first = false;

@@ -142,6 +142,11 @@ void Append(const RecordedFrames& more, RecordedFrames& frames) {
   append(more.action, frames.action);
 }
 
+void ClampActions(const FeatureStats& statistics, RecordedFrames& frames) {
+  const at::Tensor low = at::tensor(statistics.first), high = at::tensor(statistics.second);
+  frames.action = at::minimum(at::maximum(frames.action, low), high);
+}
+
 RecordedFrames LoadRecordedFrames(const RecordedOptions& options, const std::atomic<bool>& stop) {
   const datasets::Dataset dataset(options.folder);
   const datasets::Info& info = dataset.info();

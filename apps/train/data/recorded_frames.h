@@ -46,6 +46,10 @@ void HoldOut(double share, RecordedFrames& frames);
 // Puts the episodes of `more`, which has the same features, behind those of `frames`.
 void Append(const RecordedFrames& more, RecordedFrames& frames);
 
+// Moves each number of all actions into its range in `statistics` (extremes): beyond it a policy
+// that clips its samples cannot go, and its loss would learn little but that.
+void ClampActions(const FeatureStats& statistics, RecordedFrames& frames);
+
 // Reads them. Every n-th episode is held out. Throws Error naming file and feature for what cannot
 // be read, for a data set without action or observations, or with pictures of different sizes; soon
 // after `stop` becomes true too.

@@ -66,7 +66,8 @@ void ImitationRun::MakeStep() {
   if (!grows_) frames_.pictures.clear();  // they are where the step is
 }
 
-void ImitationRun::Add(const RecordedFrames& frames) {
+void ImitationRun::Add(RecordedFrames frames) {
+  if (policy_.config.scheduler.clip_sample) ClampActions(policy_.stats.action, frames);
   Append(frames, frames_);
   MakeStep();
 }

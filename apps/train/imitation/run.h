@@ -35,8 +35,9 @@ class ImitationRun {
   // Trains up to `until`, a share of the whole training, and saves checkpoint and state; while it
   // trains every options.save_every seconds. Returns whether it has come so far; false: `stop`.
   bool Train(double until, std::ostream& progress);
-  // More frames to train on, normalised as those before.
-  void Add(const RecordedFrames& frames);
+  // More frames to train on, normalised as those before; actions beyond the range of those are
+  // moved to its border where the policy clips its samples.
+  void Add(RecordedFrames frames);
 
   std::string checkpoint() const { return options_.out + "/checkpoint"; }
 

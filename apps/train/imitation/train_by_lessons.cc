@@ -9,6 +9,7 @@
 #include "apps/train/optimisation/device.h"
 #include "apps/train/run_length.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "policy/timing.h"
 
 namespace mjp::app {
@@ -16,15 +17,47 @@ namespace {
 
 constexpr uint32_t kFirstSeed = 3000000000;  // of the starts: beyond those of evaluations
 
-void Check(const TrainOptions& options, const Ranks& ranks) {
+void Check(const LessonTraining& lessons, const ImitationOptions& imitation,
+           const TrainOptions& options, const Ranks& ranks) {
   CheckLength(options);
   if (ranks.size() > 1) {
     throw Error(ExitCode::kUsage, "--expert trains on one GPU: leave --gpus out");
   }
-  if (!std::filesystem::exists(options.out + "/state.safetensors")) return;
-  throw Error(ExitCode::kUsage, options.out +
-                                    ": a run with lessons is there already, whose frames are gone; "
-                                    "give another --out");
+  if (lessons.how.picture_every > 1 && imitation.shape.observation_steps > 1) {
+    throw Error(ExitCode::kUsage,
+                "--picture-every: needs --observation-steps 1, for frames one after the other");
+  }
+}
+
+// What the frames are a function of, beside the students of the rounds.
+Json DataOf(const std::string& task, const LessonTraining& lessons,
+            const ImitationOptions& imitation, const TrainOptions& options) {
+  const LessonOptions& how = lessons.how;
+  return {{"task", task},
+          {"lessons", lessons.lessons},
+          {"lesson_noise", how.noise},
+          {"lesson_style", how.style},
+          {"picture_every", how.picture_every},
+          {"picture", {how.width, how.height}},
+          {"validation", imitation.data.validation},
+          {"rounds", options.rounds.count},
+          {"episodes", options.rounds.episodes}};
+}
+
+// The student of a round, kept for a run that goes on: the lessons of the round are a function of
+// it. Throws Error where it cannot be kept.
+std::string KeepStudent(const std::string& out, const std::string& checkpoint, int round) {
+  namespace fs = std::filesystem;
+  const fs::path kept = fs::path(out) / "students" / std::to_string(round);
+  if (fs::exists(kept)) return kept;
+  const fs::path unfinished = kept.string() + ".unfinished";
+  std::error_code error;
+  fs::remove_all(unfinished, error);
+  fs::create_directories(kept.parent_path(), error);
+  fs::copy(checkpoint, unfinished, error);
+  if (!error) fs::rename(unfinished, kept, error);
+  if (error) throw BadInput(kept.string() + ": cannot be made: " + error.message());
+  return kept;
 }
 
 void Say(const PlayedLessons& played, int starts, double begin, std::ostream& progress) {
@@ -38,11 +71,7 @@ void Say(const PlayedLessons& played, int starts, double begin, std::ostream& pr
 bool TrainByLessons(const LessonTraining& lessons, const ImitationOptions& imitation,
                     const TrainOptions& options, Ranks& ranks, std::ostream& progress,
                     const std::atomic<bool>& stop) {
-  Check(options, ranks);
-  if (lessons.how.picture_every > 1 && imitation.shape.observation_steps > 1) {
-    throw Error(ExitCode::kUsage,
-                "--picture-every: needs --observation-steps 1, for frames one after the other");
-  }
+  Check(lessons, imitation, options, ranks);
   const at::Device device = ChooseDevice(options.device, ranks);
   LessonOptions how = lessons.how;
   how.cuda_device = device.is_cuda() ? device.index() : -1;
@@ -60,13 +89,14 @@ bool TrainByLessons(const LessonTraining& lessons, const ImitationOptions& imita
   }
   Say(first, plan.count, begin, progress);
   const int rounds = options.rounds.count;
-  ImitationRun run(std::move(first.frames), imitation.shape, {{"task", school.task()}}, rounds > 0,
-                   options, ranks, stop);
+  ImitationRun run(std::move(first.frames), imitation.shape,
+                   DataOf(school.task(), lessons, imitation, options), rounds > 0, options, ranks,
+                   stop);
   for (int round = 1; round <= rounds; ++round) {
     if (!run.Train(static_cast<double>(round) / (rounds + 1), progress)) return false;
     begin = Now();
     seed += static_cast<uint32_t>(plan.count);
-    plan = {options.rounds.episodes, seed, 0, run.checkpoint()};
+    plan = {options.rounds.episodes, seed, 0, KeepStudent(options.out, run.checkpoint(), round)};
     const PlayedLessons played = school.Play(plan, stop);
     if (stop) return false;
     Say(played, plan.count, begin, progress);

@@ -18,9 +18,10 @@ struct LessonTraining {
 
 // Trains a policy for a task file by lessons of its expert, and in options.rounds.count rounds of
 // options.rounds.episodes starts by lessons from where the student had got to (DAgger). Frames are
-// kept in memory alone, so a run that was stopped is begun again. Files and options are those of
-// TrainOnDataset. Returns whether the training is complete. Throws Error for a file, lessons or
-// options that cannot be used.
+// kept in memory alone: a run that goes on plays its lessons again, those of a round after the
+// student in options.out/students/<round>. Other files and options are those of TrainOnDataset.
+// Returns whether the training is complete. Throws Error for a file, lessons or options that cannot
+// be used.
 bool TrainByLessons(const LessonTraining& lessons, const ImitationOptions& imitation,
                     const TrainOptions& options, Ranks& ranks, std::ostream& progress,
                     const std::atomic<bool>& stop);

@@ -107,7 +107,7 @@ int Run(Arguments& arguments) {
     add(suite(bench));
   }
   if (!arguments.baseline.empty()) add(BenchBaseline(arguments.baseline, bench));
-  if (!arguments.json.empty()) WriteFileAtomically(arguments.json, json.dump(1) + "\n");
+  if (!arguments.json.empty()) WriteFileAtomically(arguments.json, JsonText(json, 1) + "\n");
   return 0;
 }
 

@@ -8,7 +8,7 @@
 #include "base/command_line/terminal.h"
 #include "base/error.h"
 #include "base/folders.h"
-#include "tasks/results/results_folder.h"
+#include "tasks/results/shard_results.h"
 
 namespace mjp::app {
 namespace {
@@ -19,9 +19,7 @@ struct Arguments {
 };
 
 int Run(const Arguments& arguments) {
-  const auto episodes = [](const std::string& folder) {
-    return ReadEpisodes(folder + "/episodes.jsonl", false);
-  };
+  const auto episodes = [](const std::string& folder) { return ReadEpisodesIn(folder, false); };
   const auto run = [](const std::string& folder) {
     return ReadFile(folder + "/run.json", size_t{1} << 20);
   };

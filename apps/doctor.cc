@@ -119,7 +119,7 @@ void PrintJson(const Findings& findings) {
                                 {"health", kHealthWords[static_cast<int>(finding.health)]},
                                 {"text", finding.text},
                                 {"remedy", finding.remedy}});
-  std::printf("%s\n", json.dump(1).c_str());
+  std::printf("%s\n", JsonText(json, 1).c_str());
 }
 
 int Run(bool json) {

@@ -58,7 +58,7 @@ int Run(Arguments& arguments) {
                            {"gpu", machine.gpu},
                            {"driver", machine.driver},
                            {"policy", policy->Description()}};
-  WriteFileAtomically(arguments.trace, timeline.ToTrace(facts).dump() + "\n");
+  WriteFileAtomically(arguments.trace, JsonText(timeline.ToTrace(facts)) + "\n");
   std::printf("\ntrace -> %s (open it in ui.perfetto.dev or chrome://tracing)\n",
               arguments.trace.c_str());
   return 0;

@@ -122,6 +122,10 @@ Json ReadJson(const std::string& path, const JsonLimits& limits) {
   return ParseJson({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path, limits);
 }
 
+std::string JsonText(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 double ShortestDouble(float value) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, value).ptr;

@@ -22,6 +22,10 @@ Json ParseJson(std::string_view text, const std::string& origin, const JsonLimit
 // The same for a file.
 Json ReadJson(const std::string& path, const JsonLimits& limits = {});
 
+// The text of `json`, in UTF-8 whatever its strings hold: names of files may be any bytes, and what
+// is not UTF-8 in them becomes U+FFFD. `indent` blanks a level; -1: one line.
+std::string JsonText(const Json& json, int indent = -1);
+
 // The double whose shortest decimal is that of `value`: 0.0001 rather than 9.9999997e-05.
 double ShortestDouble(float value);
 

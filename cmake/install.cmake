@@ -60,7 +60,8 @@ install(FILES ${PROJECT_BINARY_DIR}/mjpolicyConfig.cmake
 
 # what has to be there before an installation begins (CMakeLists.txt has the rule)
 set(installed_entries)
-foreach(entry runtime|mjpolicy_plugin runtime|mjpolicy_c tools|mjpolicy tools|image-diffusion tools|mjpolicy-viewer)
+foreach(entry runtime|mjpolicy_plugin runtime|mjpolicy_c tools|mjpolicy tools|image-diffusion tools|mjpolicy_record
+              tools|mjpolicy-viewer)
   string(REGEX REPLACE ".*[|]" "" target ${entry})
   if(TARGET ${target})
     string(APPEND installed_entries " \"${entry}|$<TARGET_FILE:${target}>\"")
@@ -73,7 +74,8 @@ file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/check_built.cmake
 # completion and manual of each program, as it prints them
 foreach(program mjpolicy image-diffusion mjpolicy-viewer)
   if(TARGET ${program})
-    install(CODE "set(program ${program})\nset(file \"$<TARGET_FILE:${program}>\")\nset(data ${CMAKE_INSTALL_DATADIR})"
+    install(CODE "set(program ${program})\nset(file \"$<TARGET_FILE:${program}>\")\nset(data ${CMAKE_INSTALL_DATADIR})
+set(emulator ${CMAKE_CROSSCOMPILING_EMULATOR})"
             COMPONENT tools)
     install(SCRIPT cmake/install_manual.cmake COMPONENT tools)
   endif()

@@ -261,7 +261,15 @@ class Checker {
     }
     for (const auto& [path, wanted] : rows) {
       Try([&, &path = path, &wanted = wanted] {
-        const int64_t have = parquet::Reader(path).metadata().rows;
+        const parquet::Reader reader(path);
+        std::set<std::string> unlisted;
+        for (const parquet::Leaf& leaf : reader.metadata().leaves) {
+          if (!dataset_.info().Find(leaf.column)) unlisted.insert(leaf.column);
+        }
+        for (const std::string& column : unlisted) {
+          Problem(path + ": has the column \"" + column + "\", which info.json does not list");
+        }
+        const int64_t have = reader.metadata().rows;
         if (have > wanted) {
           result_.notes.push_back(path + ": has " + std::to_string(have - wanted) +
                                   " rows behind its last episode");

@@ -21,6 +21,7 @@ namespace mjp {
 struct HostReport {
   int64_t tick = 0;                  // the control tick handled last
   uint32_t decisions = 0;            // taken since the reset
+  int chunks_in_a_row = 0;           // the last ones, which temporal ensembling takes the mean of
   StageTimes times;                  // of the last decision
   std::span<const mjtNum> chunk;     // (horizon, action_dim), the policy's units
   std::span<const uint8_t> picture;  // (height, width, 3) of the first camera; empty: none yet

@@ -349,6 +349,7 @@ HostReport PolicyInstance::Report(const InstanceState& state) {
   HostReport report;
   report.tick = state.tick();
   report.decisions = state.decisions();
+  report.chunks_in_a_row = state.chunks_in_a_row();
   report.times = output_.times;
   report.times[Stage::kApply] = apply_;
   report.chunk = state.chunk();

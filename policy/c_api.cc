@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "base/c_library/handles.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "policy/checkpoint/checkpoint.h"
@@ -69,53 +68,12 @@ void CheckSize(const Struct& given, const std::string& name, const char* start) 
                        std::to_string(MJP_ABI_VERSION));
 }
 
-// The objects that are loaded, by the names that callers have of them. Names are numbers, never
-// memory, and none is given twice: whatever a caller hands in can be told from a living object.
-class Registry {
- public:
-  mjp_policy* Add(std::shared_ptr<Object> object) {
-    const std::lock_guard lock(mutex_);
-    objects_.emplace(++last_, std::move(object));
-    return reinterpret_cast<mjp_policy*>(last_);
-  }
-  std::shared_ptr<Object> Find(const mjp_policy* name) {
-    const std::lock_guard lock(mutex_);
-    const auto found = objects_.find(reinterpret_cast<uintptr_t>(name));
-    Require(found != objects_.end(),
-            "this mjp_policy was never loaded, or is freed already: use what mjp_load returned, "
-            "until mjp_free");
-    return found->second;
-  }
-  void Remove(const mjp_policy* name) {
-    const std::lock_guard lock(mutex_);
-    objects_.erase(reinterpret_cast<uintptr_t>(name));
-  }
-
-  static Registry& Get() {
-    static Registry& registry = *new Registry;  // never destroyed: threads may outlive main
-    return registry;
-  }
-
- private:
-  mjp::ForkMutex mutex_;
-  std::map<uintptr_t, std::shared_ptr<Object>> objects_;
-  uintptr_t last_ = 0;
-};
-
-// The right of the calling thread to an object, for as long as this lives.
-class Use {
- public:
-  explicit Use(Object& object) : object_(object) {
-    Require(!object.in_use.test_and_set(),
-            "this mjp_policy is in use by another thread: load one for each thread");
-  }
-  ~Use() { object_.in_use.clear(); }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
-
- private:
-  Object& object_;
-};
+mjp::Handles<mjp_policy, Object>& Loaded() {
+  static auto& handles = *new mjp::Handles<mjp_policy, Object>(
+      "this mjp_policy was never loaded, or is freed already: use what mjp_load returned, until "
+      "mjp_free");
+  return handles;
+}
 
 mjp::PolicyOptions Convert(const mjp_options& given) {
   CheckSize(given, "mjp_options", "MJP_OPTIONS");
@@ -175,7 +133,7 @@ mjp_policy* mjp_load(const char* directory, const mjp_options* options) {
     object->policy =
         mjp::Policy::Create(checkpoint, Convert(options ? *options : mjp_options MJP_OPTIONS));
     object->features = FeaturesOf(*checkpoint);
-    return Registry::Get().Add(std::move(object));
+    return Loaded().Add(std::move(object));
   });
 }
 
@@ -183,7 +141,7 @@ int mjp_describe(const mjp_policy* policy, mjp_shape* shape) {
   return Guard(-1, [&] {
     Require(policy != nullptr && shape != nullptr, "mjp_describe: an argument is NULL");
     CheckSize(*shape, "mjp_shape", "MJP_SHAPE");
-    const std::shared_ptr<Object> object = Registry::Get().Find(policy);
+    const std::shared_ptr<Object> object = Loaded().Find(policy);
     const mjp::PolicyConfig& config = object->policy->config();
     const bool sees = !config.cameras.empty();
     *shape = {sizeof(mjp_shape),
@@ -207,7 +165,7 @@ int mjp_feature_at(const mjp_policy* policy, int index, mjp_feature* feature) {
   return Guard(-1, [&] {
     Require(policy != nullptr && feature != nullptr, "mjp_feature_at: an argument is NULL");
     CheckSize(*feature, "mjp_feature", "MJP_FEATURE");
-    const std::shared_ptr<Object> object = Registry::Get().Find(policy);
+    const std::shared_ptr<Object> object = Loaded().Find(policy);
     Require(index >= 0 && index < static_cast<int>(object->features.size()),
             "mjp_feature_at: index must be 0 ... features - 1, as mjp_describe tells");
     const Feature& found = object->features[static_cast<size_t>(index)];
@@ -234,11 +192,12 @@ int mjp_infer(mjp_policy* policy, const mjp_observation* observation, float* act
     Require(policy != nullptr && observation != nullptr && actions != nullptr,
             "mjp_infer: an argument is NULL");
     CheckSize(*observation, "mjp_observation", "MJP_OBSERVATION");
-    const std::shared_ptr<Object> object = Registry::Get().Find(policy);
+    const std::shared_ptr<Object> object = Loaded().Find(policy);
     Require(object->generation == mjp::ForkGeneration(),
             "this mjp_policy was loaded before fork(), and its threads stay with the parent: load "
             "it again in the child");
-    const Use use(*object);
+    const mjp::Use use(object->in_use,
+                       "this mjp_policy is in use by another thread: load one for each thread");
     const mjp_observation& o = *observation;
     Require(o.count >= 1 && o.count <= object->policy->options().batch,
             "mjp_infer: count must be 1 ... batch, as given to mjp_load");
@@ -266,14 +225,14 @@ int mjp_infer(mjp_policy* policy, const mjp_observation* observation, float* act
 int mjp_free(mjp_policy* policy) {
   return Guard(-1, [&] {
     if (!policy) return 0;
-    const std::shared_ptr<Object> object = Registry::Get().Find(policy);
+    const std::shared_ptr<Object> object = Loaded().Find(policy);
     if (object->generation != mjp::ForkGeneration()) {
       new std::shared_ptr(object);  // its threads are the parent's, and only they can end it
     } else {
       Require(!object->in_use.test_and_set(),
               "this mjp_policy is in use by another thread: free it when that is done");
     }
-    Registry::Get().Remove(policy);
+    Loaded().Remove(policy);
     return 0;
   });
 }

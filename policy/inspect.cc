@@ -150,7 +150,7 @@ std::string InspectCheckpoint(const std::string& directory, const InspectOptions
     return Table(*checkpoint, tensors, options.tensors) + ExecutionTable(*checkpoint, options.gpu);
   Json json = ToJson(*checkpoint, tensors, options.tensors);
   if (!options.gpu.empty()) json["execution"] = ExecutionJson(*checkpoint, options.gpu);
-  return json.dump(1) + "\n";
+  return JsonText(json, 1) + "\n";
 }
 
 }  // namespace mjp

@@ -40,11 +40,14 @@ class ParallelSampler : public Sampler {
 
   int Run(StepNetwork& network, const ChainRun& run) override {
     Begin(run);
+    residuals_.clear();
     int passes = 0;
     while (const int rows = GatherRows(run)) {
       network.Evaluate(row_x_.data(), row_step_.data(), row_environment_.data(), rows,
                        row_output_.data());
       ++passes;
+      if (run.trace != nullptr)
+        residuals_.resize(residuals_.size() + size_t{1} * run.environments * steps_, -1.0f);
       int row = 0;
       for (int n = 0; n < run.environments; ++n) {
         Chain& chain = chains_[n];
@@ -116,6 +119,7 @@ class ParallelSampler : public Sampler {
       if (k > chain.begin)
         final = final && WithinLimit(X(n, k), at_.data() + Offset(k, run, n), Limit(n, k, run));
       if (final) ++chain.accepted;
+      if (run.trace != nullptr) KeepResidual(n, k, run);
       TakeStep(n, k, run);
     }
     chain.evaluated = std::max(chain.evaluated, end);
@@ -191,6 +195,19 @@ class ParallelSampler : public Sampler {
     return PicardToleranceScale(s, x_square, x0_square);
   }
 
+  // For people: how far x of step k has moved since its evaluation, as a share of what it may.
+  void KeepResidual(int n, int k, const ChainRun& run) {
+    float moved = 0;
+    const float *x = X(n, k), *at = at_.data() + Offset(k, run, n);
+    for (int i = 0; i < elements_; ++i) {
+      const float distance = std::abs(x[i] - at[i]);
+      moved = std::isnan(distance) ? INFINITY : std::max(moved, distance);
+    }
+    const bool exact = k == chains_[n].begin;
+    const size_t pass = residuals_.size() - size_t{1} * run.environments * steps_;
+    residuals_[pass + size_t{1} * n * steps_ + k] = exact ? 0 : moved / Limit(n, k, run);
+  }
+
   bool WithinLimit(const float* a, const float* b, float limit) const {
     for (int i = 0; i < elements_; ++i) {
       if (!(std::abs(a[i] - b[i]) <= limit)) return false;
@@ -217,6 +234,9 @@ class ParallelSampler : public Sampler {
   }
 
   void FillTrace(const ChainRun& run) {
+    const int64_t passes =
+        static_cast<int64_t>(residuals_.size()) / (int64_t{run.environments} * steps_);
+    run.trace->tensors["residuals"] = {{passes, run.environments, steps_}, residuals_};
     run.trace->eps_steps.assign(outputs_.begin(),
                                 outputs_.begin() + static_cast<ptrdiff_t>(Offset(steps_, run, 0)));
     for (int k = 1; k <= steps_; ++k) {
@@ -232,13 +252,14 @@ class ParallelSampler : public Sampler {
   std::vector<Chain> chains_;
   std::vector<float> row_x_, row_output_;  // (rows, elements) of a pass
   std::vector<int> row_step_, row_environment_;
-  std::vector<float> x_;        // (environments, steps + 1, elements)
-  std::vector<float> noise_;    // (steps, environments, elements)
-  std::vector<float> outputs_;  // likewise: the network's last outputs,
-  std::vector<float> at_, v_;   // where they were computed and their v,
-  std::vector<float> dx_, dv_;  // and how those differ from the evaluation before
-  std::vector<float> middle_;   // (elements): x0 in the middle of the range
-  std::vector<float> guess_;    // (elements): x0 of the step just taken
+  std::vector<float> x_;          // (environments, steps + 1, elements)
+  std::vector<float> noise_;      // (steps, environments, elements)
+  std::vector<float> outputs_;    // likewise: the network's last outputs,
+  std::vector<float> at_, v_;     // where they were computed and their v,
+  std::vector<float> dx_, dv_;    // and how those differ from the evaluation before
+  std::vector<float> middle_;     // (elements): x0 in the middle of the range
+  std::vector<float> guess_;      // (elements): x0 of the step just taken
+  std::vector<float> residuals_;  // (passes, environments, steps) of a run with a trace
 };
 
 }  // namespace

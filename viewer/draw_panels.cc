@@ -209,6 +209,8 @@ Layout DrawPanels(const SimSnapshot& snapshot, UiState& ui, float scale) {
   DrawCaptions(snapshot, ui, layout.captions);
   DrawNotices(snapshot, ui, layout.scene);
   const Area& scene = layout.scene;
+  DrawLargePicturePanel(snapshot, ui, ImVec2(scene.x, scene.y),
+                        ImVec2(scene.x + scene.width, scene.y + scene.height));
   DrawHelpPanel(snapshot, ui, ImVec2(scene.x, scene.y),
                 ImVec2(scene.x + scene.width, scene.y + scene.height));
   return layout;

@@ -35,7 +35,7 @@ std::string LogToJson(const DecisionLog& log) {
     }
     all.push_back(std::move(one));
   }
-  return all.dump(1) + "\n";
+  return JsonText(all, 1) + "\n";
 }
 
 std::string LogToTrace(const DecisionLog& log) {

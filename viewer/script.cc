@@ -5,7 +5,9 @@
 //   select D         show decision D of the log; -1: the newest
 //   chain K          show the chunk after denoising step K; -1: the last
 //   sample N         N more chunks for the last picture
-//   show W, hide W   W: chunk, denoising, keypoints, help, hidden (groups of geoms)
+//   show W, hide W   W: chunk, denoising, windows (of its steps), keypoints, attention,
+//                    pictures (over the scene), help, hidden (groups of geoms)
+//   query N          show the attention of action N of the chunk; -1: the mean of all
 //   tab W            W: run, timing, chunk; where the window has no room for all panels
 //   sampler W STEPS  ddpm or ddim
 //   pin              this run becomes A
@@ -98,6 +100,8 @@ class Script {
     if (word == "show" || word == "hide") return Show(Next<std::string>(words), word == "show");
     if (word == "chain") {
       ui_.denoising_step = Next<int>(words);
+    } else if (word == "query") {
+      ui_.attention_action = Next<int>(words);
     } else if (word == "pin") {
       Pin(*viewer_.simulation().snapshot(), ui_);
     } else if (word == "camera") {
@@ -211,6 +215,9 @@ class Script {
     if (what == "denoising") return (ui_.show_denoising = on, true);
     if (what == "help") return (ui_.show_help = on, true);
     if (what == "hidden") return (ui_.show_hidden = on, true);
+    if (what == "pictures") return (ui_.large_pictures = on, true);
+    if (what == "windows") return (ui_.show_windows = on, true);
+    if (what == "attention") return (ui_.attention = on, true);
     if (what == "keypoints") {
       ui_.keypoints = on;
       return Send(KeypointCommand{on});
@@ -244,7 +251,10 @@ class Script {
 
   void WritePng(const std::string& file) {
     // tables and windows that size themselves need two frames to settle
-    for (int i = 0; i < 3; ++i) DrawFrame();
+    for (int i = 0; i < 3; ++i) {
+      DrawFrame();
+      viewer_.WaitForAttention();
+    }
     viewer_.WritePng((std::filesystem::path(folder_) / file).string());
   }
 

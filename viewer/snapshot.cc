@@ -11,4 +11,9 @@ std::vector<uint8_t> PicturesOf(const DecisionRecord& record) {
   return pictures;
 }
 
+bool SameDecision(const DecisionRecord& a, const DecisionRecord& b) {
+  return a.seed == b.seed && a.decision == b.decision && a.step == b.step && a.qpos == b.qpos &&
+         a.state == b.state && a.environment == b.environment;
+}
+
 }  // namespace mjp::app

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "policy/act/act_attention.h"
 #include "policy/policy.h"
 #include "policy/timing.h"
 #include "tasks/demonstration/person.h"
@@ -32,23 +33,38 @@ struct DecisionRecord {
   mjp::Backend backend = mjp::Backend::kCpu;  // that it was taken on
   mjp::StageTimes times;     // physics: busy time so far, from where actions were applied
   std::vector<double> qpos;  // (nq) of the model, when it was taken
-  // what the policy saw, the first camera alone (PicturesOf); both empty: no camera
+  // what the policy saw (PicturesOf); both empty: no camera
   std::vector<std::byte> scenes;  // (To, scene_bytes), where the policy drew it by `drawer`; or
-  std::vector<uint8_t> frames;    // (To, height, width, 3) RGB
+  std::vector<uint8_t> frames;    // (To, cameras, height, width, 3) RGB
   const mjp::SceneDrawer* drawer = nullptr;
+  std::vector<float> state, environment;  // (To, numbers) what else it was told, raw units
   // D = action_dim
-  std::vector<float> keypoints;     // (To, points, 2) where the encoder looks, pixels of the
-                                    // picture; negative: nowhere; empty: not asked for
+  std::vector<float> keypoints;     // (To, points, 2) where the encoder looks, pixels of the first
+                                    // camera's picture; negative: nowhere; empty: not asked for
   std::vector<float> actions;       // (H, D)
   std::vector<float> denoising;     // (K, H, D), the chunk after each denoising step; or empty
+  std::vector<float> residuals;     // (passes, K) of windows of steps, as MakeParallelSampler
+                                    // has them; empty: no windows, or not known
+  std::vector<float> shares;        // of each chunk in the first action, where all are averaged:
+                                    // the oldest first; empty: they are not
   std::vector<float> samples;       // (n, H, D), chunks from other noise for the same picture
   std::array<float, 2> agent = {};  // Push-T: where the agent was
 };
 using DecisionLog = std::vector<std::shared_ptr<const DecisionRecord>>;
 
-// What the policy saw when it took a decision: (To, height, width, 3) RGB of the first camera;
-// empty: no camera. Drawn when it is looked at, so that it costs the decision nothing.
+// What the policy saw when it took a decision: (To, cameras, height, width, 3) RGB; empty: no
+// camera. Drawn when it is looked at, so that it costs the decision nothing.
 std::vector<uint8_t> PicturesOf(const DecisionRecord& record);
+// Whether two records, of one policy, are of one decision: its other figures come later.
+bool SameDecision(const DecisionRecord& a, const DecisionRecord& b);
+
+// Where the actions of a decision look.
+struct Attention {
+  std::shared_ptr<const DecisionRecord> decision;
+  std::shared_ptr<const mjp::Checkpoint> network;
+  std::vector<float> weights;  // (H, tokens): of each action, with the sum 1; empty: see `error`
+  std::string error;
+};
 
 // How an episode ended: one line of an evaluation's folder.
 struct EpisodeRow {
@@ -68,8 +84,12 @@ struct PolicyInfo {
   std::vector<mjp::SamplerKind> samplers;  // that it can run; none: a chunk takes one pass
   int horizon = 0, n_obs_steps = 0, action_steps = 0, action_dim = 0;
   int picture_width = 0, picture_height = 0;  // pixels; 0: no camera
+  std::vector<std::string> cameras;           // what they are called
   bool has_keypoints = false;                 // the encoder's maps keep places
-  bool on_table = false;                      // actions are places on Push-T's table
+  // of each camera, where actions look at their tokens; empty: this network's do not
+  std::vector<mjp::PictureTokens> attended;
+  std::shared_ptr<const mjp::Checkpoint> network;  // null: no policy
+  bool on_table = false;                           // actions are places on Push-T's table
 };
 
 // How far a person has come who records a data set.

@@ -18,6 +18,8 @@ inline constexpr int kRowCount = kDecisionRow + 1;
 // stage to the actions on the host: without apply and physics.
 double RowMilliseconds(const mjp::StageTimes& times, int row);
 const char* RowName(int row);
+// For people: a network without a chain does not denoise.
+const char* RowName(int row, const PolicyInfo& policy);
 
 // Whether a stage ran on the GPU: there runs what comes after the hand-over, until the actions are
 // on the host.

@@ -92,8 +92,8 @@ void ApplyTheme(float scale) {
   SetColor(ImGuiCol_HeaderHovered, IM_COL32(60, 70, 88, 255));
   SetColor(ImGuiCol_HeaderActive, IM_COL32(72, 105, 148, 255));
   SetColor(ImGuiCol_CheckMark, color::kAccent);
-  SetColor(ImGuiCol_SliderGrab, color::kAccent);
-  SetColor(ImGuiCol_SliderGrabActive, IM_COL32(140, 200, 255, 255));
+  SetColor(ImGuiCol_SliderGrab, IM_COL32(52, 104, 160, 255));  // text stands on it
+  SetColor(ImGuiCol_SliderGrabActive, IM_COL32(64, 126, 190, 255));
   SetColor(ImGuiCol_ScrollbarBg, IM_COL32(0, 0, 0, 0));
   SetColor(ImGuiCol_Separator, IM_COL32(255, 255, 255, 18));
   SetColor(ImGuiCol_TableHeaderBg, IM_COL32(0, 0, 0, 0));

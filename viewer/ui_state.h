@@ -22,8 +22,11 @@ struct UiState {
   std::shared_ptr<const DecisionRecord> selected;  // null: the newest
   int denoising_step = -1;                         // of the chain; -1: the last
   bool show_chunk = true, show_denoising = false, show_help = false, tracing = true;
-  bool keypoints = false;
-  bool show_hidden = false;                // geoms of the groups that MuJoCo hides
+  bool keypoints = false, attention = false;
+  int attention_action = -1;    // of the chunk, whose attention is shown; -1: the mean of all
+  bool large_pictures = false;  // over the scene
+  bool show_windows = false;    // of denoising steps, in the place of the chunk
+  bool show_hidden = false;     // geoms of the groups that MuJoCo hides
   PanelGroup group = PanelGroup::kTiming;  // shown where there are tabs
   bool next_group = false;                 // the one after it is asked for
   double budget_ms = 100;                  // the control period
@@ -39,7 +42,8 @@ struct UiState {
   std::shared_ptr<const PolicyInfo> edited_from;
   int seed = 0;
   std::vector<EpisodeRow> episodes;   // of an evaluation's folder; empty: none is open
-  std::vector<ImTextureID> pictures;  // of the decision shown, oldest first
+  std::vector<ImTextureID> pictures;  // (To, cameras) of the decision shown, oldest first
+  std::shared_ptr<const Attention> found_attention;  // of it, or of one before; or null
 
   // Sends a command to the simulation at the end of the frame.
   void Ask(Command command);

@@ -123,6 +123,25 @@ void Viewer::UploadPictures(const SimSnapshot& snapshot) {
   }
 }
 
+// Of the decision shown, where somebody looks at it.
+void Viewer::AskForAttention(const SimSnapshot& snapshot) {
+  const PolicyInfo& policy = *snapshot.policy;
+  const std::shared_ptr<const DecisionRecord> shown = ShownDecision(snapshot, ui_);
+  if (!ui_.attention || policy.attended.empty() || !shown) {
+    ui_.found_attention = nullptr;
+    return;
+  }
+  if (!attention_) attention_ = std::make_unique<AttentionFinder>();
+  attention_->Ask(shown, policy.network);
+  ui_.found_attention = attention_->Found();
+  const bool another = ui_.found_attention && ui_.found_attention->network != policy.network;
+  if (another) ui_.found_attention = nullptr;
+}
+
+void Viewer::WaitForAttention() {
+  if (attention_) attention_->Wait();
+}
+
 bool Viewer::Frame(int width, int height) {
   width_ = width;
   height_ = height;
@@ -133,6 +152,7 @@ bool Viewer::Frame(int width, int height) {
     MakeView(*snapshot);
   }
   UploadPictures(*snapshot);
+  AskForAttention(*snapshot);
   ImGui_ImplOpenGL3_NewFrame();
   const double uploaded = mjp::Now();
   ImGui::NewFrame();

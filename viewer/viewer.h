@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tasks/recording/video.h"
+#include "viewer/diagnostics/attention.h"
 #include "viewer/draw_panels.h"
 #include "viewer/drawing/canvas.h"
 #include "viewer/drawing/changes.h"
@@ -61,6 +62,9 @@ class Viewer {
   // being made.
   void ToggleRecording();
 
+  // Waits for the attention that the last frame asked for.
+  void WaitForAttention();
+
   const FrameTimes& times() const { return times_; }
   UiState& ui() { return ui_; }
   SceneView& scene() { return *view_; }
@@ -70,6 +74,7 @@ class Viewer {
   void MakeView(const SimSnapshot& snapshot);
   bool Compose(const Layout& layout);
   void UploadPictures(const SimSnapshot& snapshot);
+  void AskForAttention(const SimSnapshot& snapshot);
   void HandleSceneMouse();
   void HandleHandMouse();
   void HandlePerturb(bool translate, double dx, double dy);
@@ -87,6 +92,7 @@ class Viewer {
   bool smooth_ = false;
   int still_frames_ = 0;  // in which the scene looked the same
   UiState ui_;
+  std::unique_ptr<AttentionFinder> attention_;  // made when first asked for
   FrameTimes times_;
   float scale_;
   bool budget_given_;

@@ -141,7 +141,7 @@ void HandleViewKey(Viewer& viewer, int key) {
       ui.show_help = !ui.show_help;
       break;
     case GLFW_KEY_ESCAPE:
-      ui.show_help = false;
+      ui.show_help = ui.large_pictures = false;
       ui.selected = nullptr;
       viewer.scene().NextCamera(0);
       break;
@@ -153,6 +153,9 @@ void HandleViewKey(Viewer& viewer, int key) {
       break;
     case GLFW_KEY_C:
       ui.show_chunk = !ui.show_chunk;
+      break;
+    case GLFW_KEY_V:
+      ui.large_pictures = !ui.large_pictures;
       break;
     case GLFW_KEY_G:
       ui.show_hidden = !ui.show_hidden;

@@ -45,7 +45,7 @@ int Certify(const Arguments& arguments) {
   const std::string page = PagePath(arguments.out);
   CheckPage(page);
   const Json certificate = MakeCertificate(arguments.options);
-  WriteFileAtomically(arguments.out, certificate.dump(1) + "\n");
+  WriteFileAtomically(arguments.out, JsonText(certificate, 1) + "\n");
   WriteFileAtomically(page, PageOf(certificate));
   std::printf("certificate     %s\npage            %s\n", arguments.out.c_str(), page.c_str());
   return 0;

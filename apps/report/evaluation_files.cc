@@ -44,7 +44,7 @@ EvaluationFiles ReadOne(const std::string& folder) {
   one.run = mjp::ParseJson(one.run_text, run);
   one.task = TaskOf(one.run_text, run);
   one.expected = ParseShardRun(one.run_text, run).Count();
-  for (EpisodeResult& episode : ReadEpisodes(folder + "/episodes.jsonl", true))
+  for (EpisodeResult& episode : ReadEpisodesIn(folder, true))
     one.episodes.emplace(episode.index, std::move(episode));
   if (one.episodes.empty())
     throw mjp::BadInput(folder + ": no episode is finished yet; go on with evaluate --resume");

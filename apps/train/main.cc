@@ -4,12 +4,16 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <optional>
 
 #include "apps/stop_signal.h"
 #include "apps/train/distillation/distill.h"
 #include "apps/train/imitation/train_by_lessons.h"
 #include "apps/train/imitation/train_on_dataset.h"
+#include "apps/train/option_kinds.h"
 #include "apps/train/recipe.h"
+#include "apps/train/run_folder.h"
+#include "apps/train/run_length.h"
 #include "base/command_line/parse.h"
 #include "base/command_line/suggest.h"
 #include "base/command_line/time_option.h"
@@ -226,8 +230,12 @@ int RunMain(int argc, char** argv) {
   AddNetworkOptions(app, options.architecture, options.optimizer);
   AddStepOptions(app, options.step);
   if (const auto code = mjp::app::ParseCommandLine(app, argc, argv)) return *code;
+  mjp::app::CheckOptionKinds(app);
+  mjp::app::CheckLength(options);  // before a folder is made
   const std::atomic<bool>& stop = mjp::app::StopOnSignal();
   mjp::app::Ranks ranks(gpus);
+  std::optional<mjp::FileDescriptor> folder;
+  if (ranks.rank() == 0) folder.emplace(mjp::app::OpenRunFolder(options.out));
   std::ofstream silence;
   std::ostream& progress = ranks.rank() == 0 ? std::cout : silence;
   const bool complete =

@@ -61,6 +61,10 @@ RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at
                           " values, this network has " + std::to_string(state[i].numel()) +
                           "; resume with the architecture the run began with, or delete the file");
     }
+    if (!std::ranges::all_of(values.data, [](float value) { return std::isfinite(value); })) {
+      throw mjp::BadInput(path + ": " + kVectors[i] + " holds a number that is not finite: the " +
+                          "file is damaged; delete it to start anew, or give another --out");
+    }
     state[i] = at::tensor(values.data).view(state[i].sizes());
   }
   optimizer.Restore(state);

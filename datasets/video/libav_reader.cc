@@ -1,5 +1,7 @@
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include "base/error.h"
 #include "datasets/video/libav.h"
@@ -44,6 +46,10 @@ class LibavReader : public VideoReader {
 
 LibavReader::LibavReader(const std::string& path) : path_(path) {
   av_log_set_level(AV_LOG_FATAL);
+  std::error_code none;  // a missing file is said below; a pipe would be waited for
+  if (std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none)) {
+    throw BadInput(path + ": is no file");
+  }
   // the MP4 reader alone: others of FFmpeg's follow links to other files
   const AVInputFormat* mp4 = av_find_input_format("mov");
   CheckLibav(avformat_open_input(&format_, ("file:" + path).c_str(), mp4, nullptr), path,

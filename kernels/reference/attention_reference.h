@@ -21,6 +21,31 @@ inline Matrix Softmax(Matrix x) {
   return x;
 }
 
+// The weights that query i mixes the first `keys` values by, in the head at `column`.
+inline Matrix AttentionWeights(const Matrix& q, const Matrix& k, int width, size_t i, size_t keys,
+                               size_t column, size_t size) {
+  Matrix scores;
+  for (size_t j = 0; j < keys; ++j) {
+    double score = 0;
+    for (size_t d = column; d < column + size; ++d) score += q[i * width + d] * k[j * width + d];
+    scores.push_back(score / std::sqrt(static_cast<double>(size)));
+  }
+  return Softmax(scores);
+}
+
+// Their mean over the heads, (queries, keys).
+inline Matrix MeanAttentionWeights(const Matrix& q, const Matrix& k, int width, int heads) {
+  const size_t queries = q.size() / width, keys = k.size() / width, size = width / heads;
+  Matrix mean(queries * keys, 0.0);
+  for (size_t i = 0; i < queries; ++i) {
+    for (size_t column = 0; column < size_t{1} * width; column += size) {
+      const Matrix weights = AttentionWeights(q, k, width, i, keys, column, size);
+      for (size_t j = 0; j < keys; ++j) mean[i * keys + j] += weights[j] / heads;
+    }
+  }
+  return mean;
+}
+
 // softmax(q k^T / sqrt(head size)) v, head by head. causal: query i sees keys 0 ... i.
 inline Matrix Attention(const Matrix& q, const Matrix& k, const Matrix& v, int width, int heads,
                         bool causal) {
@@ -28,14 +53,8 @@ inline Matrix Attention(const Matrix& q, const Matrix& k, const Matrix& v, int w
   Matrix out(q.size(), 0.0);
   for (size_t i = 0; i < queries; ++i) {
     for (size_t column = 0; column < size_t{1} * width; column += size) {
-      Matrix scores;
-      for (size_t j = 0; j < (causal ? std::min(i + 1, keys) : keys); ++j) {
-        double score = 0;
-        for (size_t d = column; d < column + size; ++d)
-          score += q[i * width + d] * k[j * width + d];
-        scores.push_back(score / std::sqrt(static_cast<double>(size)));
-      }
-      scores = Softmax(scores);
+      const Matrix scores =
+          AttentionWeights(q, k, width, i, causal ? std::min(i + 1, keys) : keys, column, size);
       for (size_t j = 0; j < scores.size(); ++j) {
         for (size_t d = column; d < column + size; ++d) {
           out[i * width + d] += scores[j] * v[j * width + d];

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/cpu/transformer/attention_weights.h"
+
 namespace mjp::cpu {
 namespace {
 
@@ -100,7 +102,8 @@ void ActTransformer::Queries(const PackedCrossAttention& layer, const float* x) 
                config_.width);
 }
 
-void ActTransformer::CrossAttention(const PackedCrossAttention& layer, const TokenRows& queries) {
+void ActTransformer::CrossAttention(const PackedCrossAttention& layer, const TokenRows& queries,
+                                    float* attention) {
   const int width = config_.width, tokens = config_.Tokens(), chunk = config_.horizon;
   const int64_t pitch = 2 * int64_t{width};
   LinearTokens(pool_, layer.key_value, x_.data(), width, count_ * tokens, TokenActivation::kNone,
@@ -118,6 +121,7 @@ void ActTransformer::CrossAttention(const PackedCrossAttention& layer, const Tok
   args.out = context_.data();
   args.out_pitch = width;
   args.out_batch = int64_t{chunk} * width;
+  if (attention != nullptr) MeanAttentionWeights(args, attention);
   Attend(pool_, args, scratch_);
   LinearTokens(pool_, layer.out, context_.data(), width, count_ * chunk, TokenActivation::kNone,
                branch_.data(), width);
@@ -169,15 +173,22 @@ void ActTransformer::DecoderLayer(size_t index, const ActTap& tap) {
   } else {
     SelfAttention(layer.self, Before(layer.norm1, y_.data(), chunk), chunk);
   }
-  if (tap) tap(name + "/self_attn", branch_.data(), chunk, width);
+  if (tap) {
+    tap(name + "/self_attn", branch_.data(), chunk, width);
+    attention_.resize(size_t{1} * count_ * chunk * config_.Tokens());
+  }
+  float* attention = tap ? attention_.data() : nullptr;
   if (index == 0) {
-    CrossAttention(layer.cross, {start_queries_.data(), width, 0});
+    CrossAttention(layer.cross, {start_queries_.data(), width, 0}, attention);
   } else {
     After(layer.norm1, y_.data(), chunk);
     Queries(layer.cross, Before(layer.norm2, y_.data(), chunk));
-    CrossAttention(layer.cross, {queries_.data(), width, size});
+    CrossAttention(layer.cross, {queries_.data(), width, size}, attention);
   }
-  if (tap) tap(name + "/multihead_attn", branch_.data(), chunk, width);
+  if (tap) {
+    tap(name + "/attention", attention, chunk, config_.Tokens());
+    tap(name + "/multihead_attn", branch_.data(), chunk, width);
+  }
   After(layer.norm2, y_.data(), chunk);
   FeedForward(layer.feed_forward, Before(layer.norm3, y_.data(), chunk), chunk);
   After(layer.norm3, y_.data(), chunk);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "policy/act/packed_act.h"
 #include "policy/cpu/tokens.h"
@@ -34,7 +35,9 @@ class ActTransformer {
  private:
   // branch_ = a sub-layer's answer to x, which has `rows` rows of each environment
   void SelfAttention(const PackedSelfAttention& layer, const float* x, int rows);
-  void CrossAttention(const PackedCrossAttention& layer, const TokenRows& queries);
+  // attention (environments, horizon, tokens): what it mixes by; null: not asked for
+  void CrossAttention(const PackedCrossAttention& layer, const TokenRows& queries,
+                      float* attention);
   void FeedForward(const PackedFeedForward& layer, const float* x, int rows);
 
   // What a sub-layer reads: x, or with pre-norm its norm, in normed_.
@@ -57,7 +60,8 @@ class ActTransformer {
   AlignedBuffer x_;  // (environments, tokens, width)
   AlignedBuffer y_;  // (environments, horizon, width)
   AlignedBuffer qkv_, context_, branch_, hidden_, normed_, queries_;
-  AlignedBuffer scratch_;  // of Attend
+  AlignedBuffer scratch_;         // of Attend
+  std::vector<float> attention_;  // (environments, horizon, tokens), while it is tapped
   // of one environment: the first decoder layer's self-attention, what it leaves, its queries
   AlignedBuffer start_attention_, start_, start_queries_;
 };

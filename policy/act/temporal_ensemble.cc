@@ -29,6 +29,12 @@ void TemporalEnsemble::Fold(std::span<const float> before, int folded,
   }
 }
 
+std::vector<float> TemporalEnsemble::Shares(int chunks) const {
+  std::vector<float> shares(weights_.begin(), weights_.begin() + chunks);
+  for (float& share : shares) share /= sums_[chunks - 1];
+  return shares;
+}
+
 std::optional<TemporalEnsemble> EnsembleOf(const PolicyConfig& config) {
   if (!config.temporal_ensemble) return std::nullopt;
   return TemporalEnsemble(*config.temporal_ensemble, config.horizon, config.action_dim);

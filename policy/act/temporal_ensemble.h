@@ -20,6 +20,9 @@ class TemporalEnsemble {
   // Turns `chunk` (horizon, action_dim), a new one, into the ensemble. `before`: the ensemble of
   // the control step before, of the same size. `folded`: chunks that are in it; 0: there is none.
   void Fold(std::span<const float> before, int folded, std::span<float> chunk) const;
+  // What each of the chunks that speak of an action counts for in it, the oldest first; the sum is
+  // 1. `chunks`: how many speak of it, 1 to horizon.
+  std::vector<float> Shares(int chunks) const;
 
  private:
   int horizon_, action_dim_;

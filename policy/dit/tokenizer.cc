@@ -4,7 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <limits>
+#include <set>
 
 #include "base/error.h"
 #include "policy/dit/unicode.h"
@@ -49,6 +51,17 @@ size_t WordLength(std::u32string_view text) {
   return length;
 }
 
+// Throws Error for two symbols of one id.
+void CheckDistinct(const std::map<std::string, int, std::less<>>& ids, const std::string& origin) {
+  std::map<int, std::string> symbols;
+  for (const auto& [symbol, id] : ids) {
+    const auto [other, fresh] = symbols.emplace(id, symbol);
+    if (fresh) continue;
+    throw BadInput(origin + ": vocab.json gives \"" + other->second + "\" and \"" + symbol +
+                   "\" the id " + std::to_string(id) + ": the file is damaged");
+  }
+}
+
 }  // namespace
 
 Tokenizer::Tokenizer(const Json& vocabulary, std::string_view merges, const std::string& origin) {
@@ -83,6 +96,20 @@ Tokenizer::Tokenizer(const Json& vocabulary, std::string_view merges, const std:
                      "are not of one tokenizer");
     }
     ranks_.emplace(std::pair{first, second}, static_cast<int>(ranks_.size()));
+  }
+  CheckDistinct(ids_, origin);
+  CheckMerges(origin);
+}
+
+// A merges.txt that is cut at the end of a line would break words into other pieces.
+void Tokenizer::CheckMerges(const std::string& origin) const {
+  std::set<std::string> made = {kStart, kEnd};
+  for (const std::string& symbol : ByteSymbols()) made.insert({symbol, symbol + kWordEnd});
+  for (const auto& [pair, rank] : ranks_) made.insert(pair.first + pair.second);
+  for (const auto& [symbol, id] : ids_) {
+    if (made.contains(symbol)) continue;
+    throw BadInput(origin + ": vocab.json has \"" + symbol + "\", which no line of merges.txt " +
+                   "makes: merges.txt is cut, or of another tokenizer");
   }
 }
 

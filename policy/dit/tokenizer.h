@@ -16,7 +16,8 @@ namespace mjp {
 class Tokenizer {
  public:
   // vocab.json {"symbol": id, ...} and the text of merges.txt, one pair a line, best first. Throws
-  // Error that starts with `origin` for files that are not of one such tokenizer.
+  // Error that starts with `origin` for files that are not of one such tokenizer, and for a
+  // vocabulary with a symbol that no pair makes.
   Tokenizer(const Json& vocabulary, std::string_view merges, const std::string& origin);
 
   // Ids of `text`: start, symbols, end; no padding. Throws Error for more than `most` ids, for what
@@ -30,6 +31,7 @@ class Tokenizer {
   int size() const { return size_; }
 
  private:
+  void CheckMerges(const std::string& origin) const;
   // Appends the ids of one word.
   void EncodeWord(std::string_view word, std::vector<int>& ids) const;
 

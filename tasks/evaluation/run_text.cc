@@ -56,7 +56,7 @@ std::string RunText(const Task& task, const EvaluationOptions& options, const mj
   run["processor"] = cuda ? "" : mjp::ResultProcessor();
   if (p.sampler.prefix) run["prefix"] = true;
   if (!p.instruction.empty()) run["instruction"] = p.instruction;
-  return run.dump(1) + "\n";
+  return JsonText(run, 1) + "\n";
 }
 
 }  // namespace mjp::app

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "plugin/model/binding.h"
 #include "tasks/mjcf/start_field.h"
@@ -182,17 +183,48 @@ void Start::Apply(uint32_t seed, const mjModel* original, mjModel* model, mjData
   data->time = 0;
 }
 
+namespace {
+
+// Calls visit(from, to, numbers) for each array that pictures and collisions show and that may be
+// changed while a model is simulated. Kinds of which the two have not the same number are left out.
+template <typename From, typename To, typename Visit>
+void ForEachDrawn(From* from, To* to, Visit visit) {
+  const auto all = [&](auto count, auto... rows) {
+    if (from->*count != to->*count) return;
+    (visit(from->*rows.first, to->*rows.first, rows.second * from->*count), ...);
+  };
+  using Numbers = std::pair<mjtNum * mjModel::*, int>;
+  using Floats = std::pair<float * mjModel::*, int>;
+  all(&mjModel::nbody, Numbers{&mjModel::body_pos, 3}, Numbers{&mjModel::body_quat, 4});
+  all(&mjModel::ngeom, Floats{&mjModel::geom_rgba, 4}, Numbers{&mjModel::geom_size, 3},
+      Numbers{&mjModel::geom_rbound, 1}, Numbers{&mjModel::geom_aabb, 6});
+  all(&mjModel::nlight, Numbers{&mjModel::light_pos, 3}, Numbers{&mjModel::light_dir, 3},
+      Floats{&mjModel::light_diffuse, 3}, Floats{&mjModel::light_ambient, 3},
+      Floats{&mjModel::light_specular, 3});
+  all(&mjModel::ncam, Numbers{&mjModel::cam_pos, 3}, Numbers{&mjModel::cam_quat, 4},
+      Numbers{&mjModel::cam_fovy, 1});
+  all(&mjModel::nmat, Floats{&mjModel::mat_rgba, 4}, Floats{&mjModel::mat_emission, 1},
+      Floats{&mjModel::mat_specular, 1}, Floats{&mjModel::mat_shininess, 1},
+      Floats{&mjModel::mat_reflectance, 1});
+  all(&mjModel::nsite, Numbers{&mjModel::site_pos, 3}, Numbers{&mjModel::site_size, 3},
+      Floats{&mjModel::site_rgba, 4});
+}
+
+}  // namespace
+
 void Start::CopyDrawn(const mjModel* from, mjModel* to) {
   to->opt.disableflags = from->opt.disableflags;
-  std::copy_n(from->body_pos, 3 * from->nbody, to->body_pos);
-  std::copy_n(from->body_quat, 4 * from->nbody, to->body_quat);
-  std::copy_n(from->geom_rgba, 4 * from->ngeom, to->geom_rgba);
-  std::copy_n(from->geom_size, 3 * from->ngeom, to->geom_size);
-  std::copy_n(from->geom_rbound, from->ngeom, to->geom_rbound);
-  std::copy_n(from->geom_aabb, 6 * from->ngeom, to->geom_aabb);
-  std::copy_n(from->light_pos, 3 * from->nlight, to->light_pos);
-  std::copy_n(from->light_diffuse, 3 * from->nlight, to->light_diffuse);
-  std::copy_n(from->cam_pos, 3 * from->ncam, to->cam_pos);
+  ForEachDrawn(from, to, [](const auto* source, auto* target, auto numbers) {
+    std::copy_n(source, numbers, target);
+  });
+}
+
+bool Start::DrawnAlike(const mjModel* a, const mjModel* b) {
+  bool alike = true;
+  ForEachDrawn(a, b, [&](const auto* one, const auto* other, auto numbers) {
+    alike = alike && std::equal(one, one + numbers, other);
+  });
+  return alike;
 }
 
 }  // namespace mjp::app

@@ -40,6 +40,8 @@ class Start {
   bool changes_model() const { return changes_model_; }
   // Gives `to`, compiled from the same file, what of `from` is drawn.
   static void CopyDrawn(const mjModel* from, mjModel* to);
+  // Whether CopyDrawn would change nothing but the disabled flags.
+  static bool DrawnAlike(const mjModel* a, const mjModel* b);
 
  private:
   enum class Kind { kUniform, kNormal, kAround, kChoice };

@@ -71,7 +71,6 @@ void ProgramRecorder::CheckModel(const mjModel* model) const {
 }
 
 void ProgramRecorder::NoteStart(const mjModel* model, const mjData* data) {
-  CheckModel(model);
   auto start = std::make_shared<EpisodeStart>();
   start->state.resize(static_cast<size_t>(mj_stateSize(model, kWhole)));
   mj_getState(model, data, start->state.data(), kWhole);
@@ -83,12 +82,22 @@ void ProgramRecorder::NoteStart(const mjModel* model, const mjData* data) {
 
 bool ProgramRecorder::Step(const mjModel* model, mjData* data) {
   if (!begun_) throw BadInput("no episode was begun: call mjp_record_begin first");
+  if (!model || !data) throw Error(ExitCode::kUsage, "model and data must be given");
+  CheckModel(model);
+  if (data->signature != model->signature) {
+    throw BadInput("data is of another model: make it by mj_makeData(model)");
+  }
   const ControlBinding& controls = file_->policy().controls;
   if (!start_) NoteStart(model, data);
   last_model_ = model;
   last_data_ = data;
   const bool begins = substep_ % file_->substeps() == 0;
   if (begins) {
+    if (!Start::DrawnAlike(model, start_->look.get())) {
+      throw BadInput(
+          "bodies, geoms, materials, sites, lights or cameras of the model were changed within the "
+          "episode, and its pictures would not show it: change them, then call mjp_record_begin");
+    }
     states_.push_back(HashOfState(MovingState(model, data)));
     ActionOf(controls, data, action_);
     std::vector<float> action(action_.begin(), action_.end());
@@ -130,7 +139,8 @@ bool ProgramRecorder::Keep() {
     throw BadInput("nothing was kept: control step " + std::to_string(step) +
                    " begins elsewhere when the episode is played again from its actions. "
                    "Something else than the policy's actuators moved it: a mocap body, a force, "
-                   "another control, a position that was set");
+                   "another control, a position that was set" +
+                   (step == whole ? "; or the simulation was reset before mjp_record_keep" : ""));
   }
   if (whole == 0) return false;
   writer_.Save(shown);

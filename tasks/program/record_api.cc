@@ -1,95 +1,138 @@
+#include <atomic>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <string>
 
+#include "base/c_library/handles.h"
+#include "base/error.h"
+#include "base/fork.h"
 #include "tasks/program/mjpolicy_record.h"
 #include "tasks/program/program_recorder.h"
 
 #define MJP_RECORD_EXPORT extern "C" __attribute__((visibility("default")))
 
-struct MjpRecorder {
-  mjp::app::ProgramRecorder recorder;
-  std::string error;
-};
-
 namespace {
 
-// Runs `function`, which returns an int; what it throws is kept, and -1 returned.
+struct Object {
+  mjp::app::ProgramRecorder recorder;
+  const uint64_t generation = mjp::ForkGeneration();
+  std::atomic_flag in_use = {};  // by a thread, in one of the functions
+};
+
+thread_local std::string last_error;  // of this thread's last call
+
+mjp::Handles<MjpRecorder, Object>& Open() {
+  static auto& handles = *new mjp::Handles<MjpRecorder, Object>(
+      "this MjpRecorder was never opened, or is closed already: use what mjp_record_open "
+      "returned, until mjp_record_close");
+  return handles;
+}
+
+// What `function` returns, or -1 and the last error.
 template <typename Function>
-int Kept(MjpRecorder* recorder, Function&& function) noexcept {
-  recorder->error.clear();
+int64_t Guard(Function&& function) noexcept {
+  last_error.clear();
   try {
-    return function(recorder->recorder);
+    return function();
   } catch (const std::exception& error) {
-    recorder->error = error.what();
+    last_error = error.what();
   } catch (...) {
-    recorder->error = "unknown exception";
+    last_error = "unknown exception";
   }
   return -1;
+}
+
+// Runs `function`, which takes a ProgramRecorder& and returns a number, for this thread alone.
+template <typename Function>
+int64_t With(const MjpRecorder* recorder, Function&& function) noexcept {
+  return Guard([&]() -> int64_t {
+    const std::shared_ptr<Object> object = Open().Find(recorder);
+    if (object->generation != mjp::ForkGeneration()) {
+      throw mjp::Error(mjp::ExitCode::kUsage,
+                       "this MjpRecorder was opened before fork(), and its threads stay with the "
+                       "parent: open one in the child");
+    }
+    const mjp::Use use(object->in_use,
+                       "this MjpRecorder is in use by another thread: open one for each thread, "
+                       "with a data set of its own");
+    return function(object->recorder);
+  });
 }
 
 }  // namespace
 
 MJP_RECORD_EXPORT MjpRecorder* mjp_record_open(const char* task_file, const char* dataset,
                                                int width, int height, char* error, int error_size) {
-  std::string why = "a task file and a data set are needed";
-  try {
-    if (task_file && dataset) {
-      return new MjpRecorder{mjp::app::ProgramRecorder(task_file, dataset, {width, height, false}),
-                             ""};
+  MjpRecorder* recorder = nullptr;
+  Guard([&] {
+    if (!task_file || !dataset) {
+      throw mjp::Error(mjp::ExitCode::kUsage, "a task file and a data set are needed");
     }
-  } catch (const std::exception& thrown) {
-    why = thrown.what();
-  } catch (...) {
-    why = "unknown exception";
+    recorder = Open().Add(std::shared_ptr<Object>(
+        new Object{mjp::app::ProgramRecorder(task_file, dataset, {width, height, false})}));
+    return 0;
+  });
+  if (!recorder && error && error_size > 0) {
+    std::snprintf(error, static_cast<size_t>(error_size), "%s", last_error.c_str());
   }
-  if (error && error_size > 0) {
-    std::snprintf(error, static_cast<size_t>(error_size), "%s", why.c_str());
-  }
-  return nullptr;
+  return recorder;
 }
 
 MJP_RECORD_EXPORT const mjModel* mjp_record_model(const MjpRecorder* recorder) {
-  return recorder->recorder.model();
+  const mjModel* model = nullptr;
+  With(recorder, [&](auto& own) {
+    model = own.model();
+    return 0;
+  });
+  return model;
 }
 
 MJP_RECORD_EXPORT int mjp_record_begin(MjpRecorder* recorder, int64_t seed) {
-  return Kept(recorder, [&](auto& own) {
+  return static_cast<int>(With(recorder, [&](auto& own) {
     own.Begin(seed);
     return 0;
-  });
+  }));
 }
 
 MJP_RECORD_EXPORT int mjp_record_step(MjpRecorder* recorder, const mjModel* model, mjData* data) {
-  return Kept(recorder, [&](auto& own) { return own.Step(model, data) ? 1 : 0; });
+  return static_cast<int>(With(recorder, [&](auto& own) { return own.Step(model, data) ? 1 : 0; }));
 }
 
 MJP_RECORD_EXPORT int mjp_record_keep(MjpRecorder* recorder) {
-  return Kept(recorder, [](auto& own) { return own.Keep() ? 0 : 1; });
+  return static_cast<int>(With(recorder, [](auto& own) { return own.Keep() ? 0 : 1; }));
 }
 
 MJP_RECORD_EXPORT int mjp_record_discard(MjpRecorder* recorder) {
-  return Kept(recorder, [](auto& own) {
+  return static_cast<int>(With(recorder, [](auto& own) {
     own.Discard();
     return 0;
-  });
+  }));
 }
 
 MJP_RECORD_EXPORT int64_t mjp_record_episodes(const MjpRecorder* recorder) {
-  return recorder->recorder.episodes();
+  return With(recorder, [](auto& own) { return own.episodes(); });
 }
 
-MJP_RECORD_EXPORT const char* mjp_record_error(const MjpRecorder* recorder) {
-  return recorder->error.c_str();
+MJP_RECORD_EXPORT const char* mjp_record_error(const MjpRecorder* /*recorder*/) {
+  return last_error.c_str();
 }
 
 MJP_RECORD_EXPORT int mjp_record_close(MjpRecorder* recorder) {
   if (!recorder) return 0;
-  const int code = Kept(recorder, [](auto& own) {
-    own.Finish();
+  const int code = static_cast<int>(Guard([&] {
+    const std::shared_ptr<Object> object = Open().Find(recorder);
+    if (object->generation != mjp::ForkGeneration()) {
+      new std::shared_ptr(object);  // its threads are the parent's, and only they can end it
+      Open().Remove(recorder);
+      return 0;
+    }
+    const mjp::Use use(object->in_use,
+                       "this MjpRecorder is in use by another thread: close it when that is done");
+    Open().Remove(recorder);
+    object->recorder.Finish();
     return 0;
-  });
-  if (code < 0) std::fprintf(stderr, "mjpolicy: %s\n", recorder->error.c_str());
-  delete recorder;
+  }));
+  if (code < 0) std::fprintf(stderr, "mjpolicy: %s\n", last_error.c_str());
   return code;
 }

@@ -197,7 +197,7 @@ std::string ComparisonJson(const Comparison& c, const std::vector<std::string>& 
     json["jerk"] = {{"a", c.smoothness_a->jerk}, {"b", c.smoothness_b->jerk}};
     json["border_jump"] = {{"a", c.smoothness_a->border_jump}, {"b", c.smoothness_b->border_jump}};
   }
-  return json.dump(1) + "\n";
+  return JsonText(json, 1) + "\n";
 }
 
 }  // namespace mjp::app

@@ -46,7 +46,7 @@ std::string ToJsonLine(const EpisodeResult& e) {
   if (e.smoothness) {
     json["smoothness"] = {{"jerk", e.smoothness->jerk}, {"border_jump", e.smoothness->border_jump}};
   }
-  return json.dump();
+  return JsonText(json);
 }
 
 EpisodeResult EpisodeFromJson(const std::string& line) {

@@ -113,7 +113,7 @@ std::string SummaryText(const std::string& run, const std::vector<std::string>& 
       {"invalid", invalid},
       {"run", Json::parse(run)},
       {"timing", {{"stages", stages}, {"episode_seconds", seconds}}}};
-  return info.dump(1) + "\n";
+  return JsonText(info, 1) + "\n";
 }
 
 std::string FiguresText(const Figures& f, const std::string& score) {

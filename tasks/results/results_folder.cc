@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "tasks/recording/video_container.h"
 #include "tasks/results/run_differences.h"
+#include "tasks/results/shard_results.h"
 
 namespace mjp::app {
 namespace {
@@ -93,7 +94,7 @@ ResultsFolder::ResultsFolder(const std::string& path, const std::string& run,
 
 void ResultsFolder::ReadFinished() {
   if (!std::filesystem::exists(LogFile(path_))) return;
-  for (EpisodeResult& episode : ReadEpisodes(LogFile(path_), true)) {
+  for (EpisodeResult& episode : ReadEpisodesIn(path_, true)) {
     const int index = episode.index;
     finished_[index] = std::move(episode);
   }
@@ -129,7 +130,7 @@ std::optional<std::map<int, EpisodeResult>> CompleteResults(const std::string& f
   CheckSameRun(folder, run);
   if (!std::filesystem::exists(LogFile(folder))) return std::nullopt;
   std::map<int, EpisodeResult> episodes;
-  for (EpisodeResult& episode : ReadEpisodes(LogFile(folder), true)) {
+  for (EpisodeResult& episode : ReadEpisodesIn(folder, true)) {
     const int index = episode.index;
     episodes.emplace(index, std::move(episode));
   }

@@ -21,14 +21,13 @@ ShardRun ParseShardRun(const std::string& text, const std::string& file) {
   run.episodes = keys.Int("episodes", 1, 10000000);
   run.seed = keys.Uint32("seed");
   json["shard"] = ToString(Shard());
-  run.whole = json.dump(1) + "\n";
+  run.whole = JsonText(json, 1) + "\n";
   return run;
 }
 
-std::vector<EpisodeResult> ParseShardEpisodes(const std::string& text, const ShardRun& run,
-                                              bool partial, const std::string& file) {
-  std::vector<EpisodeResult> episodes = ParseEpisodes(text, partial, file);
-  std::set<int> present;
+std::vector<EpisodeResult> ParseEpisodesOf(const ShardRun& run, const std::string& text,
+                                           bool torn_tail, const std::string& file) {
+  std::vector<EpisodeResult> episodes = ParseEpisodes(text, torn_tail, file);
   for (const EpisodeResult& e : episodes) {
     const std::string name = file + ": episode " + std::to_string(e.index);
     const uint32_t seed = run.seed + static_cast<uint32_t>(e.index);
@@ -42,8 +41,21 @@ std::vector<EpisodeResult> ParseShardEpisodes(const std::string& text, const Sha
       throw mjp::BadInput(name + " has seed " + std::to_string(e.seed) + ", expected " +
                           std::to_string(seed));
     }
-    present.insert(e.index);
   }
+  return episodes;
+}
+
+std::vector<EpisodeResult> ReadEpisodesIn(const std::string& folder, bool torn_tail) {
+  const std::string run = folder + "/run.json", log = folder + "/episodes.jsonl";
+  return ParseEpisodesOf(ParseShardRun(ReadFile(run, kRunLimit), run), ReadFile(log, kLogLimit),
+                         torn_tail, log);
+}
+
+std::vector<EpisodeResult> ParseShardEpisodes(const std::string& text, const ShardRun& run,
+                                              bool partial, const std::string& file) {
+  std::vector<EpisodeResult> episodes = ParseEpisodesOf(run, text, partial, file);
+  std::set<int> present;
+  for (const EpisodeResult& e : episodes) present.insert(e.index);
   for (int64_t i = run.shard.index; i < run.episodes && !partial; i += run.shard.count) {
     if (present.contains(static_cast<int>(i))) continue;
     throw mjp::Error(mjp::ExitCode::kPartial,

@@ -26,6 +26,15 @@ struct ShardRun {
 // Parses the text of a run.json. `file` names it in the Error that is thrown if it is none.
 ShardRun ParseShardRun(const std::string& text, const std::string& file);
 
+// Parses the text of the episodes.jsonl beside that run.json, some of its episodes or all. Throws
+// Error where one is not of this evaluation and shard, or has another seed. With `torn_tail` a last
+// line without a newline is dropped instead of refused. `file` names it.
+std::vector<EpisodeResult> ParseEpisodesOf(const ShardRun& run, const std::string& text,
+                                           bool torn_tail, const std::string& file);
+
+// The same for the two files in `folder`.
+std::vector<EpisodeResult> ReadEpisodesIn(const std::string& folder, bool torn_tail);
+
 // Parses the text of a shard's episodes.jsonl: episodes of this shard only, with their seeds, and
 // each of them; with `partial` some may be missing and the last line may be torn. Throws Error that
 // names what is odd in `file`.

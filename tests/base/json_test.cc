@@ -96,6 +96,12 @@ TEST(TextStream, NumbersAreTheSameInEveryLocale) {
   EXPECT_EQ(thousand, 1000);
 }
 
+TEST(JsonText, IsUtf8WhateverItHolds) {
+  const mjp::Json json = {{"path", "a/\xff\xfe/\xc3\xa4"}};
+  EXPECT_EQ(mjp::JsonText(json), "{\"path\":\"a/\xef\xbf\xbd\xef\xbf\xbd/\xc3\xa4\"}");
+  EXPECT_EQ(mjp::JsonText(mjp::Json{{"a", 1}}, 1), "{\n \"a\": 1\n}");
+}
+
 TEST(ReadJson, NamesTheFile) {
   const TempDir dir;
   EXPECT_EQ(mjp::ReadJson(dir.Write("a.json", "[1]"))[0], 1);

@@ -3,6 +3,7 @@
 #include "datasets/check.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -20,6 +21,7 @@ namespace mjp::datasets {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -170,6 +172,16 @@ TEST_F(DamageTest, TotalsThatLieAreErrors) {
   EXPECT_THAT(Found(), HasSubstr("has not the 3 "));
 }
 
+TEST_F(DamageTest, AColumnThatIsNotListedIsFound) {
+  const std::string path = Path("meta/info.json");
+  Json info = ReadJson(path);
+  info["features"].erase("note");
+  info["features"].erase("grid");
+  app::WriteFileAtomically(path, info.dump());
+  EXPECT_THAT(Found(), AllOf(HasSubstr("has the column \"note\", which info.json does not list"),
+                             HasSubstr("has the column \"grid\"")));
+}
+
 TEST_F(DamageTest, ATableOfTasksThatLeRobotDoesNotUnderstandIsFound) {
   std::string text = app::ReadFile(Path("meta/tasks.parquet"), 1 << 20);
   const size_t at = text.find("pandas\x18");
@@ -177,6 +189,19 @@ TEST_F(DamageTest, ATableOfTasksThatLeRobotDoesNotUnderstandIsFound) {
   text[at] = 'P';
   app::WriteFileAtomically(Path("meta/tasks.parquet"), text);
   EXPECT_THAT(Found(), HasSubstr("the number of the task instead of its text"));
+}
+
+// it would be waited for
+TEST_F(DamageTest, AVideoThatIsAPipeIsRefused) {
+  DatasetWriter writer(folder_ / "videos", mjp_test::RecordedInfo("video"));
+  mjp_test::RecordEpisode(writer, 0);
+  writer.Finish();
+  const std::string video = folder_ / "videos/videos/observation.images.top/chunk-000/file-000.mp4";
+  fs::remove(video);
+  ASSERT_EQ(::mkfifo(video.c_str(), 0600), 0);
+  Dataset dataset(folder_ / "videos");
+  EXPECT_THAT(Check(dataset, {}).problems,
+              ::testing::Contains(HasSubstr("file-000.mp4: is no file")));
 }
 
 TEST_F(DamageTest, AVideoThatIsTooShortIsNamedWithItsEpisode) {

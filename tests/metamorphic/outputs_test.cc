@@ -209,9 +209,9 @@ TEST_F(OutputsTest, ThatCannotBeWrittenAreRefusedBeforeTheWork) {
   }
 }
 
-// a name that a program behind a video could take for something else
+// a name that a program behind a video could take for something else, or that is no UTF-8
 TEST_F(OutputsTest, HaveAnyName) {
-  for (const std::string name : {"a:b", "-y", "%d", "a b", "pipe:1", "'"}) {
+  for (const std::string name : {"a:b", "-y", "%d", "a b", "pipe:1", "'", "\xff\xfe"}) {
     SCOPED_TRACE(name);
     const std::string here = "cd " + folder_.path() + " && ";
     const std::string out = "\"./" + name + "\"";
@@ -223,6 +223,10 @@ TEST_F(OutputsTest, HaveAnyName) {
     ExpectWholeVideos(name);
     EXPECT_EQ(Content(name + "/videos").size(), 1u);
   }
+  fs::create_directory_symlink(checkpoint_, Path("\xff"));
+  const Outcome inspected = RunMjpolicy("inspect --json " + Path("\xff"));
+  EXPECT_EQ(inspected.code, 0) << inspected.text;
+  EXPECT_TRUE(Json::accept(inspected.text)) << inspected.text;
 }
 
 }  // namespace

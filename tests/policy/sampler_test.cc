@@ -170,6 +170,34 @@ TEST_P(ParallelSamplerTest, EndsWhereTheNetworkSaysNoNumber) {
   for (const float x : outcome.x) EXPECT_TRUE(std::isnan(x));
 }
 
+// what a trace says of the windows leads through the chain as the sampler went
+TEST_P(ParallelSamplerTest, ResidualsTellWhichStepsBecameFinal) {
+  constexpr int kSteps = 100, kWindow = 16, kEnvironments = 2;
+  const std::vector<DenoiseStep> schedule = Schedule(kSteps);
+  TwoPoints network(schedule);
+  const auto sampler = mjp::MakeParallelSampler(schedule, kEnvironments, kElements, kWindow, 0.01f);
+  for (int run = 0; run < 2; ++run) {  // the second has nothing of the first
+    const Outcome outcome = RunChain(*sampler, network, kEnvironments);
+    const mjp::Tensor& residuals = outcome.trace.tensors.at("residuals");
+    ASSERT_EQ(residuals.shape, (std::vector<int64_t>{outcome.passes, kEnvironments, kSteps}));
+    for (int n = 0; n < kEnvironments; ++n) {
+      int begin = 0;
+      for (int pass = 0; pass < outcome.passes; ++pass) {
+        const float* share = &residuals.data[(pass * kEnvironments + n) * kSteps];
+        const int end = std::min(begin + kWindow, kSteps);
+        for (int k = 0; k < kSteps; ++k) {
+          EXPECT_EQ(share[k] >= 0, k >= begin && k < end && begin < kSteps) << pass << ", " << k;
+        }
+        if (begin < kSteps) {
+          EXPECT_EQ(share[begin], 0);
+        }
+        while (begin < end && share[begin] <= 1) ++begin;
+      }
+      EXPECT_EQ(begin, kSteps);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, ParallelSamplerTest,
                          testing::Combine(testing::Values(SamplerKind::kDdpm, SamplerKind::kDdim),
                                           testing::Values(PredictionType::kEpsilon,

@@ -128,6 +128,10 @@ class ActReference {
       return taps_[name + "/self_attn"] = Attend(layer.self, placed, placed, from);
     };
     const auto cross = [&](const Matrix& from) {
+      const size_t d = width_;
+      taps_[name + "/attention"] = mjp::reference::MeanAttentionWeights(
+          Apply(layer.cross.in, Sum(from, queries), 0, d), Apply(layer.cross.in, keys, d, d),
+          width_, model_.config.heads);
       return taps_[name + "/multihead_attn"] =
                  Attend(layer.cross, Sum(from, queries), keys, encoded);
     };

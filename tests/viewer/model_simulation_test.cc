@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "base/error.h"
+#include "policy/act/act_config.h"
+#include "policy/checkpoint/checkpoint_writer.h"
+#include "tests/support/goldens/act_cases.h"
 #include "tests/support/goldens/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
 #include "viewer/simulation/episode_simulation.h"
@@ -67,6 +71,36 @@ class ModelSimulationTest : public testing::Test {
 
   mjp_test::TempDir folder_;
 };
+
+// LeRobot: the i-th oldest of n chunks has weight exp(-m i), and the weights are made to sum to 1
+TEST_F(ModelSimulationTest, SharesOfChunksAreTheWeightsOfTemporalEnsembling) {
+  constexpr double kM = 0.3;
+  mjp::ActPolicyConfig config = mjp_test::SmallActConfig();
+  config.cameras = {{"observation.image", 3, 96, 96}};
+  config.state_dim = config.action_dim = 2;
+  config.environment_dim = 0;
+  config.n_action_steps = 1;
+  config.temporal_ensemble = kM;
+  const auto checkpoint = mjp_test::ActCheckpoint(config);
+  mjp::WriteCheckpoint(folder_ / "act", *checkpoint, mjp::WeightFormat::kF16);
+  EpisodeSimulation episode(LoadModel(ModelPath("pusht.xml")), OpenCheckpoint(folder_ / "act"), {},
+                            kSeed);
+  const auto hosted = Open(WithPlugin(folder_ / "act"));
+  const SimSnapshot evaluated = AdvanceTo(episode, 9), seen = AdvanceTo(*hosted, 9);
+  ASSERT_EQ(seen.log->size(), 9u);
+  ASSERT_EQ(evaluated.log->size(), 9u);
+  for (int step = 0; step < 9; ++step) {
+    SCOPED_TRACE(step);
+    const std::vector<float>& shares = (*seen.log)[step]->shares;
+    EXPECT_EQ((*evaluated.log)[step]->shares, shares);
+    const int chunks = std::min(step + 1, config.horizon);
+    double sum = 0;
+    for (int i = 0; i < chunks; ++i) sum += std::exp(-kM * i);
+    ASSERT_EQ(shares.size(), static_cast<size_t>(chunks));
+    for (int i = 0; i < chunks; ++i) EXPECT_NEAR(shares[i], std::exp(-kM * i) / sum, 1e-6);
+  }
+  EXPECT_TRUE(AdvanceTo(*Open(WithPlugin()), 1).log->back()->shares.empty());
+}
 
 TEST_F(ModelSimulationTest, ThePluginDoesWhatAnEvaluationDoes) {
   mjp::PolicyOptions options;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -187,6 +188,45 @@ TEST_F(ScriptTest, EverySizeShowsSceneAndPanels) {
     }
     EXPECT_GT(shown.Share(layout.captions, IsText), 0.003) << size;
   }
+}
+
+// Of an area, the share of pixels that are other ones in another picture.
+double Changed(const Shown& a, const Shown& b, const Area& area) {
+  return a.Share(area, [&](const uint8_t* p) {
+    return std::memcmp(p, b.rgb.data() + (p - a.rgb.data()), 3) != 0;
+  });
+}
+
+TEST_F(ScriptTest, AnotherActionsAttentionLooksOther) {
+  folder_.Write("act.json", R"({"type": "act", "n_obs_steps": 1, "chunk_size": 6,
+    "n_action_steps": 1, "temporal_ensemble_coeff": 0.01, "dim_model": 32, "n_heads": 2,
+    "dim_feedforward": 32, "n_encoder_layers": 1, "n_decoder_layers": 2, "latent_dim": 4,
+    "use_vae": false, "vision_backbone": "resnet18", "feedforward_activation": "relu",
+    "pre_norm": false, "replace_final_stride_with_dilation": false,
+    "input_features": {"observation.image": {"type": "VISUAL", "shape": [3, 96, 96]},
+                       "observation.state": {"type": "STATE", "shape": [2]}},
+    "output_features": {"action": {"type": "ACTION", "shape": [2]}},
+    "normalization_mapping": {"VISUAL": "MEAN_STD", "STATE": "MIN_MAX", "ACTION": "MIN_MAX"}})");
+  const Outcome made = mjp_test::Run("cd " + folder_.path() +
+                                     " && " MJPOLICY_BINARY_DIR
+                                     "/bin/mjpolicy random-checkpoint act --config act.json "
+                                     "--range 512");
+  ASSERT_EQ(made.code, 0) << made.text;
+  const Outcome outcome = Script(
+      "run 2\npng none.png\nshow attention\npng all.png\nquery 0\npng first.png\n"
+      "query 5\npng last.png\nshow pictures\npng large.png\nhide attention\nhide pictures\n"
+      "png again.png\n",
+      "--checkpoint act");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  const Shown none(folder_ / "none.png"), all(folder_ / "all.png"), first(folder_ / "first.png"),
+      last(folder_ / "last.png"), large(folder_ / "large.png"), again(folder_ / "again.png");
+  const Area picture = {14, 396, 108, 108}, scene = mjp::app::MakeLayout(1280, 800, 1).scene;
+  EXPECT_GT(Changed(none, all, picture), 0.9);
+  EXPECT_GT(Changed(first, last, picture), 0.3);
+  EXPECT_GT(Changed(first, all, picture), 0.3);
+  EXPECT_GT(Changed(last, large, scene), 0.5);
+  EXPECT_EQ(Changed(last, large, picture), 0);
+  EXPECT_EQ(Changed(none, again, picture), 0);
 }
 
 TEST_F(ScriptTest, WhatIsSmallerThanTheSmallestIsRefused) {

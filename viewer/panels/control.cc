@@ -112,8 +112,10 @@ void DrawControlPanel(const SimSnapshot& snapshot, UiState& ui) {
   ImGui::PushTextWrapPos(0);
   ImGui::TextDisabled("%s", policy.description.c_str());
   ImGui::PopTextWrapPos();
+  if (policy.horizon == 0) return;
   DrawSampler(snapshot, ui);
   ImGui::Checkbox("Chunk", &ui.show_chunk);
+  if (policy.samplers.empty()) return;  // no chain to look at
   ImGui::SameLine();
   ImGui::Checkbox("Denoising", &ui.show_denoising);
   ImGui::SameLine();

@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
 
 #include "viewer/panels/fan.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/plot.h"
+#include "viewer/panels/window_steps.h"
 #include "viewer/theme.h"
 
 namespace mjp::app {
@@ -35,12 +38,17 @@ Square CloseUp(const DecisionRecord& decision) {
   return {(low[0] + high[0]) / 2, (low[1] + high[1]) / 2, edge};
 }
 
-// The square at the left of the panel in which chunks are drawn.
-Plot MakePlot(const DecisionRecord* shown, const PolicyInfo& policy) {
-  const ImVec2 room = ImGui::GetContentRegionAvail();
+// The edge of the square at the left of the panel.
+float EdgeOf(ImVec2 room) {
   constexpr float kBeside = 7.5f;  // letters, of what stands beside it
   const float em = ImGui::GetFontSize();
-  const float edge = std::max(em, std::min(room.x - kBeside * em, room.y));
+  return std::max(em, std::min(room.x - kBeside * em, room.y));
+}
+
+// The square in which chunks are drawn.
+Plot MakePlot(const DecisionRecord* shown, const PolicyInfo& policy) {
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float em = ImGui::GetFontSize(), edge = EdgeOf(room);
   if (policy.on_table || !shown || shown->actions.empty()) {
     const Square s = shown ? CloseUp(*shown) : Square();
     // y points down, as in the pictures
@@ -51,7 +59,7 @@ Plot MakePlot(const DecisionRecord* shown, const PolicyInfo& policy) {
   const Plot plot("fan", ImVec2(edge, room.y), {0, policy.horizon - 1.0}, y, 2.6f * em, 1.4f * em);
   const double tick = TickStep(y.high - y.low, 4);
   for (double at = std::ceil(y.low / tick) * tick; at <= y.high; at += tick) {
-    plot.TickY(at, Format("%g", at));
+    plot.TickY(at, Format("%g", at + 0.0));  // no -0
   }
   for (const int step : {0, policy.horizon - 1}) plot.TickX(step, Format("%d", step));
   return plot;
@@ -60,7 +68,8 @@ Plot MakePlot(const DecisionRecord* shown, const PolicyInfo& policy) {
 // What the lines are, under the slider.
 void DrawLegend(const Plot& plot, const DecisionRecord& shown, const PolicyInfo& policy) {
   if (!policy.on_table) {
-    ImGui::TextDisabled("%d numbers of\nan action over\nthe steps", policy.action_dim);
+    ImGui::TextDisabled("%s of\nan action over\nthe steps",
+                        Count(static_cast<size_t>(policy.action_dim), "number").c_str());
     return;
   }
   const float em = ImGui::GetFontSize();
@@ -73,6 +82,78 @@ void DrawLegend(const Plot& plot, const DecisionRecord& shown, const PolicyInfo&
   ImGui::TextDisabled("agent");
 }
 
+// The chain of a decision that has `steps` of it, and what is beside it.
+void DrawChain(const DecisionRecord& shown, int steps, const PolicyInfo& policy, UiState& ui) {
+  int step = ui.denoising_step < 0 ? steps - 1 : std::min(ui.denoising_step, steps - 1);
+  const bool windows = ui.show_windows && !shown.residuals.empty();
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  std::optional<Plot> plot;
+  if (windows) {
+    DrawWindowSteps(shown, steps, step, ImVec2(EdgeOf(room), room.y));
+  } else {
+    plot.emplace(MakePlot(&shown, policy));
+  }
+  ImGui::SameLine();
+  ImGui::BeginGroup();
+  ImGui::TextDisabled("chunk after step");
+  ImGui::SetNextItemWidth(-1);
+  if (ImGui::SliderInt("##chain", &step, 0, steps - 1, "%d")) {
+    ui.denoising_step = step == steps - 1 ? -1 : step;
+  }
+  if (!shown.residuals.empty()) ImGui::Checkbox("windows", &ui.show_windows);
+  if (windows) {
+    DrawWindowLegend();
+    ImGui::EndGroup();
+    return;
+  }
+  plot->draw().PushClipRect(plot->low(), plot->high(), true);
+  DrawFan(*plot, shown, policy, step);
+  plot->draw().PopClipRect();
+  if (!ui.selected && ImGui::Button("8 samples", ImVec2(-1, 0))) ui.Ask(SampleCommand{8});
+  DrawLegend(*plot, shown, policy);
+  ImGui::EndGroup();
+}
+
+// A chunk without a chain: that of a network of one pass, or of a decision that is not traced.
+void DrawPlainChunk(const DecisionRecord* shown, const PolicyInfo& policy) {
+  const Plot plot = MakePlot(shown, policy);
+  ImGui::SameLine();
+  ImGui::BeginGroup();
+  const bool chain = !policy.samplers.empty();
+  if (!shown || chain) {
+    const char* none = policy.horizon > 0 ? "No decision yet." : "No policy.";
+    ImGui::PushTextWrapPos(0);
+    ImGui::TextDisabled("%s", shown ? "Tick Trace to keep the chain." : none);
+    ImGui::PopTextWrapPos();
+  }
+  if (shown && !shown->actions.empty()) {
+    plot.draw().PushClipRect(plot.low(), plot.high(), true);
+    DrawChunk(plot, *shown, policy);
+    plot.draw().PopClipRect();
+    DrawLegend(plot, *shown, policy);
+  }
+  if (shown && !shown->shares.empty()) {
+    ImGui::TextDisabled("chunk shares");
+    DrawShares(shown->shares);
+    ImGui::TextDisabled("old");
+    const float width = ImGui::CalcTextSize("new").x;
+    ImGui::SameLine();
+    ImGui::SetCursorPosX(ImGui::GetWindowContentRegionMax().x - width);
+    ImGui::TextDisabled("new");
+  }
+  ImGui::EndGroup();
+}
+
+// How the shown chunk came about, in short.
+std::string CaptionOf(const DecisionRecord* shown, int steps, const PolicyInfo& policy) {
+  if (!shown) return "";
+  if (policy.samplers.empty()) {
+    return shown->shares.empty() ? "one pass" : "mean of " + Count(shown->shares.size(), "chunk");
+  }
+  const std::string passes = steps > 0 ? Count(steps, "step") + ", " : "";
+  return passes + Format("%d pass%s", shown->times.passes, shown->times.passes == 1 ? "" : "es");
+}
+
 }  // namespace
 
 void DrawDenoisingPanel(const SimSnapshot& snapshot, UiState& ui) {
@@ -80,30 +161,13 @@ void DrawDenoisingPanel(const SimSnapshot& snapshot, UiState& ui) {
   const PolicyInfo& policy = *snapshot.policy;
   const bool traced = shown && !shown->actions.empty() && !shown->denoising.empty();
   const int steps = traced ? static_cast<int>(shown->denoising.size() / shown->actions.size()) : 0;
-  PanelTitle("Denoising", shown ? Format("%d steps, %d passes", steps, shown->times.passes) : "");
-  const Plot plot = MakePlot(shown.get(), policy);
-  ImGui::SameLine();
-  ImGui::BeginGroup();
-  if (steps == 0) {
-    ImGui::PushTextWrapPos(0);
-    ImGui::TextDisabled(shown ? "Tick Trace to keep the chain." : "No decision yet.");
-    ImGui::PopTextWrapPos();
+  const bool one_pass = policy.samplers.empty() && policy.horizon > 0;
+  PanelTitle(one_pass ? "Action chunk" : "Denoising", CaptionOf(shown.get(), steps, policy));
+  if (steps > 0) {
+    DrawChain(*shown, steps, policy, ui);
   } else {
-    int step = ui.denoising_step < 0 ? steps - 1 : std::min(ui.denoising_step, steps - 1);
-    ImGui::TextDisabled("chunk after step");
-    ImGui::SetNextItemWidth(-1);
-    if (ImGui::SliderInt("##chain", &step, 0, steps - 1, "%d")) {
-      ui.denoising_step = step == steps - 1 ? -1 : step;
-    }
-    plot.draw().PushClipRect(plot.low(), plot.high(), true);
-    DrawFan(plot, *shown, policy, step);
-    plot.draw().PopClipRect();
-    if (!ui.selected && ImGui::Button("8 samples", ImVec2(-1, 0))) {
-      ui.Ask(SampleCommand{8});
-    }
-    DrawLegend(plot, *shown, policy);
+    DrawPlainChunk(shown.get(), policy);
   }
-  ImGui::EndGroup();
 }
 
 }  // namespace mjp::app

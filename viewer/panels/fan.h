@@ -11,6 +11,9 @@ namespace mjp::app {
 // have a trace.
 void DrawFan(const Plot& plot, const DecisionRecord& decision, const PolicyInfo& policy, int step);
 
+// Draws its chunk alone, which needs no trace.
+void DrawChunk(const Plot& plot, const DecisionRecord& decision, const PolicyInfo& policy);
+
 }  // namespace mjp::app
 
 #endif  // VIEWER_PANELS_FAN_H_

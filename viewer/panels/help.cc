@@ -20,6 +20,7 @@ constexpr Keys kKeys[] = {
     {"Esc", "free camera; newest decision"},
     {"C, D", "chunk, denoising over the scene"},
     {"G", "geoms of hidden groups"},
+    {"V", "what the policy sees over the scene"},
     {"Tab", "next panels, where they have tabs"},
     {"Ctrl-P", "picture of the window (PNG)"},
     {"Ctrl-R", "record the window, stop"},
@@ -59,7 +60,7 @@ void DrawHelpPanel(const SimSnapshot& snapshot, const UiState& ui, ImVec2 low, I
   if (!ui.show_help) return;
   const std::span<const Keys> keys =
       snapshot.recording ? std::span<const Keys>(kRecordingKeys) : std::span<const Keys>(kKeys);
-  constexpr float kWidth = 31, kHeight = 32;  // letters, of all that it says
+  constexpr float kWidth = 31, kHeight = 34;  // letters, of all that it says
   const float em = ImGui::GetFontSize();
   const ImVec2 window = ImGui::GetIO().DisplaySize;
   if (high.x - low.x < kWidth * em || high.y - low.y < kHeight * em) {

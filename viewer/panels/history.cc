@@ -83,8 +83,10 @@ void DrawStrip(const SimSnapshot& snapshot, UiState& ui, ImVec2 size) {
 void DrawHistogram(const SimSnapshot& snapshot, const UiState& ui) {
   const LogSummary summary = Summarise(*snapshot.log);
   const RowSummary& row = summary[ui.histogram_row];
-  PanelTitle("Distribution", Format("%s, line: median %s ms", RowName(ui.histogram_row),
-                                    FormatMs(row.median).c_str()));
+  PanelTitle("Distribution", row.n > 0 ? Format("%s, line: median %s ms",
+                                                RowName(ui.histogram_row, *snapshot.policy),
+                                                FormatMs(row.median).c_str())
+                                       : std::string("nothing yet"));
   const ImVec2 size = ImGui::GetContentRegionAvail();
   const float em = ImGui::GetFontSize();
   const double top = NiceTop(std::max(1e-3, 1.02 * row.worst));

@@ -13,6 +13,8 @@ namespace mjp::app {
 void DrawControlPanel(const SimSnapshot& snapshot, UiState& ui);
 // The pictures that the shown decision was made from.
 void DrawPicturePanel(const SimSnapshot& snapshot, UiState& ui);
+// The same over the scene, between two corners (screen pixels), where that is wished for.
+void DrawLargePicturePanel(const SimSnapshot& snapshot, UiState& ui, ImVec2 low, ImVec2 high);
 // Episodes of an evaluation's folder; a click replays one.
 void DrawEpisodePanel(const SimSnapshot& snapshot, UiState& ui);
 // Coverage over the episode's time; a click goes back there.

@@ -80,18 +80,19 @@ void DrawPasses(const Plot& plot, const mjp::StageTimes& times, double origin, d
   }
 }
 
-void DrawStages(const Plot& plot, const DecisionRecord& decision, double origin) {
+void DrawStages(const Plot& plot, const DecisionRecord& decision, const PolicyInfo& policy,
+                double origin) {
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   for (int row = 0; row <= kPhysics; ++row) {
     const mjp::StageTimes::Span& span = decision.times.spans[row];
     if (span.end <= span.begin) continue;
     const int lane = OnDevice(decision, static_cast<mjp::Stage>(row)) ? kDevice : kHost;
     const double from = 1e3 * (span.begin - origin), to = 1e3 * (span.end - origin);
-    DrawBar(plot, from, to, lane, RowColor(row), RowName(row));
+    DrawBar(plot, from, to, lane, RowColor(row), RowName(row, policy));
     const ImVec2 low = plot.At(from, lane), high = plot.At(to, lane + 1.0);
     if (!plot.hovered() || mouse.x < low.x || mouse.x > high.x + 1) continue;
     if (mouse.y < low.y || mouse.y >= high.y) continue;
-    ImGui::SetTooltip("%s\nfrom %s ms, %s ms long%s", RowName(row), FormatMs(from).c_str(),
+    ImGui::SetTooltip("%s\nfrom %s ms, %s ms long%s", RowName(row, policy), FormatMs(from).c_str(),
                       FormatMs(to - from).c_str(),
                       row == kPhysics ? "\nbusy time of the steps until the next decision" : "");
   }
@@ -101,7 +102,9 @@ void DrawStages(const Plot& plot, const DecisionRecord& decision, double origin)
 
 void DrawTimelinePanel(const SimSnapshot& snapshot, UiState& ui) {
   const std::shared_ptr<const DecisionRecord> shown = ShownDecision(snapshot, ui);
-  PanelTitle("Stages on one clock", shown ? Format("%d network passes", shown->times.passes) : "");
+  PanelTitle("Stages on one clock", shown ? Format("%d network pass%s", shown->times.passes,
+                                                   shown->times.passes == 1 ? "" : "es")
+                                          : "");
   if (!shown) return;
   const Clock clock = ClockOf(shown->times);
   if (clock.end <= clock.begin) return;
@@ -120,7 +123,7 @@ void DrawTimelinePanel(const SimSnapshot& snapshot, UiState& ui) {
                         color::kDim, names[lane]);
     if (lane > 0) plot.LineY(lane, color::kGrid);
   }
-  DrawStages(plot, *shown, clock.begin);
+  DrawStages(plot, *shown, *snapshot.policy, clock.begin);
   DrawPasses(plot, shown->times, clock.begin, lanes - 1);
 }
 

@@ -29,7 +29,7 @@ void DrawFigure(const DecisionRecord& decision, const UiState& ui) {
 }
 
 // Stages end to end, against the budget where that is not far away.
-void DrawStackedBar(const DecisionRecord& decision, double budget) {
+void DrawStackedBar(const DecisionRecord& decision, const PolicyInfo& policy, double budget) {
   const double total = RowMilliseconds(decision.times, kDecisionRow);
   const double top = 1.08 * ScaleTop(total, budget);
   const float em = ImGui::GetFontSize();
@@ -43,7 +43,7 @@ void DrawStackedBar(const DecisionRecord& decision, double budget) {
     plot.draw().AddRectFilled(low, high, RowColor(row));
     const ImVec2 mouse = ImGui::GetIO().MousePos;
     if (plot.hovered() && mouse.x >= low.x && mouse.x < high.x) {
-      ImGui::SetTooltip("%s: %s ms", RowName(row), FormatMs(length).c_str());
+      ImGui::SetTooltip("%s: %s ms", RowName(row, policy), FormatMs(length).c_str());
     }
     at += length;
   }
@@ -126,7 +126,8 @@ void DrawRow(int row, const std::vector<Figure>& figures, const DecisionRecord& 
   ImGui::GetWindowDrawList()->AddRectFilled(
       ImVec2(at.x, at.y + 0.2f * em), ImVec2(at.x + 0.6f * em, at.y + 0.8f * em), RowColor(row), 2);
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + 1.15f * em);
-  if (ImGui::Selectable(RowName(row), ui.histogram_row == row)) ui.histogram_row = row;
+  const char* name = RowName(row, *snapshot.policy);
+  if (ImGui::Selectable(name, ui.histogram_row == row)) ui.histogram_row = row;
   for (const Figure figure : figures) DrawFigureOf(figure, row, shown, summary, snapshot, ui);
 }
 
@@ -160,11 +161,13 @@ void DrawTimingPanel(const SimSnapshot& snapshot, UiState& ui) {
   PanelTitle("Time of a decision",
              shown ? Format("decision %d, seed %u", shown->decision, shown->seed) : "");
   if (!shown) {
-    ImGui::TextDisabled("The first decision is taken when the simulation plays.");
+    ImGui::TextDisabled("%s", snapshot.policy->horizon > 0
+                                  ? "The first decision is taken when the simulation plays."
+                                  : "This model has no policy.");
     return;
   }
   DrawFigure(*shown, ui);
-  DrawStackedBar(*shown, ui.budget_ms);
+  DrawStackedBar(*shown, *snapshot.policy, ui.budget_ms);
   DrawTable(*shown, snapshot, ui);
   DrawComparison(snapshot, ui);
 }

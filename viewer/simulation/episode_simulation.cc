@@ -143,15 +143,16 @@ std::shared_ptr<DecisionRecord> EpisodeSimulation::Decide() {
   record->first_action = policy_->config().FirstAction();
   record->count = action_steps_;
   record->qpos = history_.back().qpos;
-  KeepPictures(input, policy_->config(), *record);
+  KeepObservation(input, *record);
   record->drawer = policy_->options().scene_drawer;
   AddKeypoints(*record);
   record->actions = output_.actions;
   if (const auto ensemble = mjp::EnsembleOf(policy_->config())) {
     const bool follows = !log().empty() && log().back()->seed == record->seed &&
                          log().back()->step + 1 == record->step;
-    ensemble->Fold(follows ? log().back()->actions : record->actions,
-                   follows ? record->decision : 0, record->actions);
+    const int folded = follows ? record->decision : 0;
+    ensemble->Fold(follows ? log().back()->actions : record->actions, folded, record->actions);
+    record->shares = SharesOf(folded + 1);
   }
   KeepDenoising(trace, *record);
   const State& state = history_.back().state;

@@ -215,7 +215,7 @@ void ModelSimulation::NoteDecision(double step_began) {
   record->count = policy_->action_steps();
   record->qpos = before_;
   record->asked = step_began;
-  KeepPictures(question_->input(), config, *record);
+  KeepObservation(question_->input(), *record);
   record->drawer = made_->options.scene_drawer;
   AddKeypoints(*record);
   AddToLog(std::move(record));
@@ -237,6 +237,7 @@ void ModelSimulation::CompleteDecision() {
   record->times = report.times;
   if (record->times[mjp::Stage::kPrepare].begin < record->asked) CloseGaps(record->times);
   record->actions.assign(report.chunk.begin(), report.chunk.end());
+  record->shares = SharesOf(report.chunks_in_a_row);
   unexplained_ = tracing_;
   record->looking = mjp::Now() - begin;
   EditLog().back() = std::move(record);

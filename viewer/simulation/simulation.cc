@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "policy/act/temporal_ensemble.h"
 #include "policy/checkpoint/network_model.h"
 #include "policy/checkpoint/normalizer.h"
 #include "policy/checkpoint/random_checkpoint.h"
@@ -11,7 +12,8 @@
 namespace mjp::app {
 namespace {
 
-constexpr size_t kMostDecisions = 512;  // kept in the log
+constexpr size_t kMostDecisions = 512;             // kept in the log
+constexpr size_t kMostPictures = size_t{1} << 29;  // bytes, likewise
 // the noise of samples lies beyond every decision of an episode
 constexpr uint32_t kSampleNoise = 1u << 20;
 
@@ -88,6 +90,9 @@ std::shared_ptr<PolicyInfo> Simulation::UsePolicy(std::shared_ptr<const mjp::Che
   info->action_steps = action_steps;
   info->action_dim = config.action_dim;
   info->has_keypoints = KeypointFinder::Has(*checkpoint_);
+  info->network = checkpoint_;
+  info->attended = mjp::AttendedPictures(*checkpoint_);
+  for (const mjp::CameraFeature& camera : config.cameras) info->cameras.push_back(camera.name);
   if (!config.cameras.empty()) {
     info->picture_width = config.cameras[0].width;
     info->picture_height = config.cameras[0].height;
@@ -95,21 +100,24 @@ std::shared_ptr<PolicyInfo> Simulation::UsePolicy(std::shared_ptr<const mjp::Che
   return info;
 }
 
-void Simulation::KeepPictures(const mjp::PolicyInput& input, const mjp::PolicyConfig& config,
-                              DecisionRecord& record) {
-  if (config.cameras.empty()) return;
+void Simulation::KeepObservation(const mjp::PolicyInput& input, DecisionRecord& record) {
+  record.state.assign(input.state.begin(), input.state.end());
+  record.environment.assign(input.environment.begin(), input.environment.end());
   record.scenes.assign(input.scenes.begin(), input.scenes.end());
-  if (!record.scenes.empty()) return;
-  const size_t size = size_t{3} * config.cameras[0].width * config.cameras[0].height;
-  for (int i = 0; i < config.n_obs_steps; ++i) {
-    const auto from = input.frames.begin() + i * size * config.cameras.size();
-    record.frames.insert(record.frames.end(), from, from + size);
-  }
+  if (record.scenes.empty()) record.frames.assign(input.frames.begin(), input.frames.end());
+}
+
+std::vector<float> Simulation::SharesOf(int chunks) const {
+  const auto ensemble = mjp::EnsembleOf(checkpoint_->config);
+  if (!ensemble || chunks < 1) return {};
+  return ensemble->Shares(std::min(chunks, checkpoint_->config.horizon));
 }
 
 void Simulation::KeepDenoising(mjp::PolicyTrace& trace, DecisionRecord& record) const {
   record.denoising = std::move(trace.x_steps);
   mjp::Unnormalize(checkpoint_->stats.action, info_->action_dim, record.denoising);
+  const auto residuals = trace.tensors.find("residuals");
+  if (residuals != trace.tensors.end()) record.residuals = std::move(residuals->second.data);
 }
 
 void Simulation::UseIdleTime() {
@@ -140,7 +148,15 @@ void Simulation::AddKeypoints(DecisionRecord& record) {
   record.keypoints.clear();
   if (!finding_ || !checkpoint_ || !KeypointFinder::Has(*checkpoint_)) return;
   if (!finder_) finder_ = std::make_unique<KeypointFinder>(checkpoint_);
-  record.keypoints = finder_->Find(PicturesOf(record));
+  // of the first camera
+  const size_t size = size_t{3} * info_->picture_width * info_->picture_height;
+  const std::vector<uint8_t> pictures = PicturesOf(record);
+  std::vector<uint8_t> first;
+  for (size_t at = 0; at + size <= pictures.size(); at += size * info_->cameras.size()) {
+    const auto from = pictures.begin() + static_cast<ptrdiff_t>(at);
+    first.insert(first.end(), from, from + static_cast<ptrdiff_t>(size));
+  }
+  record.keypoints = finder_->Find(first);
 }
 
 DecisionLog& Simulation::EditLog() {
@@ -150,7 +166,8 @@ DecisionLog& Simulation::EditLog() {
 
 void Simulation::AddToLog(std::shared_ptr<const DecisionRecord> record) {
   DecisionLog& log = EditLog();
-  if (log.size() >= kMostDecisions) log.erase(log.begin());
+  const size_t most = kMostPictures / std::max<size_t>(1, record->frames.size());
+  if (log.size() >= std::clamp<size_t>(most, 1, kMostDecisions)) log.erase(log.begin());
   log.push_back(std::move(record));
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tasks/physics/model.h"
-#include "viewer/keypoints.h"
+#include "viewer/diagnostics/keypoints.h"
 #include "viewer/snapshot.h"
 
 namespace mjp::app {
@@ -83,10 +83,13 @@ class Simulation {
   // `noise`. False if that is not known any more. Throws Error as Policy::Infer does.
   virtual bool AskAgain(const DecisionRecord& record, uint32_t noise,
                         mjp::PolicyOutput& output) = 0;
-  // Keeps what the policy saw by its first camera.
-  static void KeepPictures(const mjp::PolicyInput& input, const mjp::PolicyConfig& config,
-                           DecisionRecord& record);
-  // Moves the chunk after each denoising step into `record`, in the unit of actions.
+  // Keeps what the policy saw and was told.
+  static void KeepObservation(const mjp::PolicyInput& input, DecisionRecord& record);
+  // What each of `chunks` in a row counts for in the action that is executed now; none where only
+  // one of them does.
+  std::vector<float> SharesOf(int chunks) const;
+  // Moves the chunk after each denoising step into `record`, in the unit of actions, and what
+  // became of the windows.
   void KeepDenoising(mjp::PolicyTrace& trace, DecisionRecord& record) const;
   // Adds where the encoder looks, if that is asked for.
   void AddKeypoints(DecisionRecord& record);

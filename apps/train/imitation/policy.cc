@@ -90,9 +90,14 @@ Architecture ImitationPolicy(const ArchitectureOptions& architecture, const Imit
   }
   config.n_action_steps =
       architecture.action_steps > 0 ? architecture.action_steps : config.horizon / 2;
-  if (config.n_action_steps > config.horizon - config.FirstAction()) {
-    throw Usage("--action-steps: a chunk has " +
-                std::to_string(config.horizon - config.FirstAction()));
+  const int executable = config.horizon - config.FirstAction();
+  if (executable < 1) {
+    throw Usage("--observation-steps " + std::to_string(config.n_obs_steps) + ": a chunk of " +
+                std::to_string(config.horizon) +
+                " actions begins with the first of them; give a longer --horizon");
+  }
+  if (config.n_action_steps > executable) {
+    throw Usage("--action-steps: a chunk has " + std::to_string(executable));
   }
   policy.stats = frames.Statistics();
   return policy;

@@ -14,16 +14,20 @@
 namespace mjp::app {
 namespace {
 
-// What a run was begun with: a state does not go on with other data.
-void CheckBegun(const std::string& out, const Json& now) {
+// What a run was begun with: a state does not go on with other data. A file of an earlier build
+// lacks some of it.
+void CheckBegun(const std::string& out, Json now) {
   const std::string path = out + "/data.json";
   if (!std::filesystem::exists(out + "/state.safetensors")) {
-    return WriteFileAtomically(path, now.dump(2) + "\n");
+    return WriteFileAtomically(path, JsonText(now, 2) + "\n");
   }
   const Json before = ReadJson(path);
+  for (const char* newer : {"horizon", "statistics"}) {
+    if (!before.contains(newer)) now.erase(newer);
+  }
   if (before == now) return;
-  throw BadInput(path + ": the run was begun with other data, " + before.dump() + ", now it is " +
-                 now.dump() + "; go on with that, or give another --out");
+  throw BadInput(path + ": the run was begun with other data, " + JsonText(before) +
+                 ", now it is " + JsonText(now) + "; go on with that, or give another --out");
 }
 
 }  // namespace
@@ -71,6 +75,7 @@ void ImitationRun::ScoreBy(ScoreOptions score) {
   score.on_cpu = !device_.is_cuda();
   score_every_ = score.every;
   scorer_.emplace(score);
+  scorer_->CheckFits(policy_.config);  // now, and not after minutes of training
 }
 
 bool ImitationRun::Train(double until, std::ostream& progress) {

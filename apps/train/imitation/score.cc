@@ -8,6 +8,7 @@
 #include "policy/checkpoint/network_model.h"
 #include "policy/timing.h"
 #include "tasks/evaluation/evaluation.h"
+#include "tasks/mjcf/check/terms.h"
 #include "tasks/mjcf/mjcf_task.h"
 
 namespace mjp::app {
@@ -23,6 +24,12 @@ Scorer::Scorer(const ScoreOptions& options)
     : options_(options), file_(std::make_shared<TaskFile>(options.task)) {
   if (file_->code().empty()) return;
   throw BadInput(options.task + ": --task takes a file that says by elements how it is judged");
+}
+
+void Scorer::CheckFits(const PolicyConfig& config) const {
+  for (const std::string& misfit : Misfits(*file_, config)) {
+    throw BadInput(options_.task + ": " + misfit + ": it is not the task of this data set");
+  }
 }
 
 Score Scorer::Play(const std::string& checkpoint, const std::atomic<bool>& stop) const {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "policy/checkpoint/config.h"
 #include "tasks/mjcf/task_file.h"
 
 namespace mjp::app {
@@ -31,6 +32,9 @@ class Scorer {
  public:
   // Throws Error for a file that is no task.
   explicit Scorer(const ScoreOptions& options);
+
+  // Throws Error where a policy of this kind does not fit the task.
+  void CheckFits(const PolicyConfig& config) const;
 
   // Scores the checkpoint in a folder, by DDIM of 10 steps where it has a chain. `stop` ends it
   // early, with the episodes that were finished. Throws Error where it does not fit the task.

@@ -7,9 +7,13 @@
 #include "apps/train/imitation/run.h"
 #include "apps/train/run_length.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/sha256.h"
 
 namespace mjp::app {
 namespace {
+
+constexpr uint64_t kMostBytes = uint64_t{1} << 28;  // of statistics
 
 RecordedOptions DataOptionsOf(const ImitationOptions& imitation, const TrainOptions& options) {
   RecordedOptions data = imitation.data;
@@ -32,6 +36,10 @@ bool TrainOnDataset(const ImitationOptions& imitation, const TrainOptions& optio
   RecordedFrames frames = LoadRecordedFrames(read, stop);
   Json data = {
       {"frames", frames.frames()}, {"fps", frames.fps}, {"validation", imitation.data.validation}};
+  data["horizon"] = imitation.shape.horizon;
+  // two recordings of one length differ here
+  data["statistics"] =
+      Sha256(mjp::ReadFile(imitation.data.folder + "/meta/stats.json", kMostBytes));
   for (const CameraFeature& camera : frames.cameras) data["cameras"].push_back(camera.name);
   ImitationRun run(std::move(frames), imitation.shape, data, /*grows=*/false, options, ranks, stop);
   if (!imitation.score.task.empty()) {

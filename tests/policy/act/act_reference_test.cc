@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "kernels/cpu/thread_pool.h"
+#include "policy/act/act_attention.h"
 #include "policy/act/act_model.h"
 #include "policy/checkpoint/normalizer.h"
+#include "policy/checkpoint/random_checkpoint.h"
 #include "policy/policy.h"
 #include "tests/support/check_close.h"
 #include "tests/support/goldens/act_cases.h"
@@ -140,6 +142,35 @@ TEST_P(ActDefinition, EveryIntermediateAgrees) {
       ASSERT_NEAR(output.actions[n * actions.size() + i], raw, kActionLimit) << i;
     }
   }
+}
+
+// what the tokens of the pictures are called by, and that every action's weights are a mean
+TEST(ActAttention, IsAMeanOfAllTokens) {
+  const auto checkpoint = ActCheckpoint(SmallActConfig());
+  const auto& config = mjp::ActOf(*checkpoint).config;
+  constexpr int kCount = 3;
+  const Observations observations(config, kCount);
+  mjp::PolicyTrace trace;
+  const std::vector<float> traced =
+      Decide(checkpoint, observations.input, kCount, 1, &trace).actions;
+  EXPECT_EQ(traced, Decide(checkpoint, observations.input, kCount, 1).actions);
+  const mjp::Tensor& weights = trace.tensors.at(mjp::LastAttention(*checkpoint));
+  ASSERT_EQ(weights.shape, (std::vector<int64_t>{config.horizon, kCount, config.Tokens()}));
+  const size_t tokens = config.Tokens();
+  for (size_t row = 0; row < weights.data.size(); row += tokens) {
+    double sum = 0;
+    for (size_t i = 0; i < tokens; ++i) {
+      EXPECT_GT(weights.data[row + i], 0);
+      sum += weights.data[row + i];
+    }
+    EXPECT_NEAR(sum, 1, 1e-6);
+  }
+  const std::vector<mjp::PictureTokens> pictures = mjp::AttendedPictures(*checkpoint);
+  ASSERT_EQ(pictures.size(), config.cameras.size());
+  EXPECT_EQ(pictures[0].first, 3);  // after latent, state and environment
+  EXPECT_EQ(pictures[1].first, pictures[0].first + pictures[0].height * pictures[0].width);
+  EXPECT_EQ(pictures[1].first + pictures[1].height * pictures[1].width, config.Tokens());
+  EXPECT_TRUE(mjp::AttendedPictures(*mjp::NamedNetwork("compact")).empty());
 }
 
 constexpr auto kRelu = mjp::TokenActivation::kRelu, kGelu = mjp::TokenActivation::kGeluErf;

@@ -49,6 +49,17 @@ TEST_P(TemporalEnsembleTest, IsTheWeightedMeanOfAllChunks) {
   }
 }
 
+TEST_P(TemporalEnsembleTest, SharesAreLeRobotsWeights) {
+  const mjp::TemporalEnsemble ensemble(GetParam(), kHorizon, kActions);
+  for (int chunks = 1; chunks <= kHorizon; ++chunks) {
+    const std::vector<float> shares = ensemble.Shares(chunks);
+    double sum = 0;
+    for (int i = 0; i < chunks; ++i) sum += std::exp(-GetParam() * i);
+    ASSERT_EQ(shares.size(), static_cast<size_t>(chunks));
+    for (int i = 0; i < chunks; ++i) EXPECT_NEAR(shares[i], std::exp(-GetParam() * i) / sum, 1e-6);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Coefficients, TemporalEnsembleTest, testing::Values(0.0, 0.01, 1.0, -0.3));
 
 TEST(TemporalEnsemble, OnlyOfAPolicyThatAsksForIt) {

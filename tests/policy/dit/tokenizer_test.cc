@@ -23,7 +23,7 @@ Json SmallVocabulary() {
     for (char c = 'a'; c <= 'z'; ++c) add(c + std::string(ending));
     for (const char* c : {"1", "2", "'", "!", "Ã", "©"}) add(c + std::string(ending));
   }
-  for (const char* pair : {"lo", "lo</w>", "low</w>", "'s</w>", "!!</w>"}) add(pair);
+  for (const char* pair : {"lo", "low</w>", "'s</w>", "!!</w>"}) add(pair);
   add("<|startoftext|>");
   add("<|endoftext|>");
   return vocabulary;
@@ -97,6 +97,14 @@ TEST(TokenizerTest, RefusesFilesThatDoNotFit) {
   };
   EXPECT_THAT(error(SmallVocabulary(), "l o\nx y\n"), testing::HasSubstr("line 2 of merges.txt"));
   EXPECT_THAT(error(SmallVocabulary(), "l\n"), testing::HasSubstr("line 1 of merges.txt"));
+  const std::string merges = kMerges;
+  EXPECT_EQ(error(SmallVocabulary(), kMerges), "");
+  EXPECT_THAT(error(SmallVocabulary(), merges.substr(0, merges.rfind('!') - 2).c_str()),
+              testing::HasSubstr("has \"!!</w>\", which no line of merges.txt makes"));
+  EXPECT_THAT(error(SmallVocabulary(), ""), testing::HasSubstr("which no line"));
+  Json twice = SmallVocabulary();
+  twice["b"] = twice["a"];
+  EXPECT_THAT(error(twice, kMerges), testing::HasSubstr("gives \"a\" and \"b\" the id 0"));
   EXPECT_THAT(error(Json{{"a", 0}}, ""), testing::HasSubstr("lacks \"<|startoftext|>\""));
   EXPECT_THAT(error(Json{{"a", -1}}, ""), testing::HasSubstr("the id of \"a\""));
   EXPECT_THAT(error(Json::array(), ""), testing::HasSubstr("must be an object"));

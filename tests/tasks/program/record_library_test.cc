@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "datasets/check.h"
@@ -192,6 +194,130 @@ TEST_F(RecordLibraryTest, WrongUseIsExplained) {
   char why[300] = "";
   EXPECT_EQ(open("nowhere.xml", Folder().c_str(), 0, 0, why, sizeof(why)), nullptr);
   EXPECT_THAT(why, HasSubstr("nowhere.xml"));
+}
+
+TEST_F(RecordLibraryTest, WhatIsNoRecorderIsRefused) {
+  const auto refuses_all = [&](MjpRecorder* recorder) {
+    EXPECT_EQ(begin(recorder, 0), -1);
+    EXPECT_EQ(step(recorder, model_, data_), -1);
+    EXPECT_EQ(keep(recorder), -1);
+    EXPECT_EQ(discard(recorder), -1);
+    EXPECT_EQ(episodes(recorder), -1);
+    EXPECT_EQ(FUNCTION(mjp_record_model)(recorder), nullptr);
+    EXPECT_THAT(error(recorder), HasSubstr("never opened, or is closed already"));
+  };
+  char why[300] = "";
+  MjpRecorder* other = open(Task().c_str(), (folder_ / "other").c_str(), 32, 24, why, sizeof(why));
+  ASSERT_NE(other, nullptr) << why;
+  EXPECT_EQ(close(other), 0);
+  refuses_all(other);
+  EXPECT_EQ(close(other), -1);
+  refuses_all(nullptr);
+  refuses_all(reinterpret_cast<MjpRecorder*>(this));
+  EXPECT_EQ(open(nullptr, nullptr, 0, 0, why, sizeof(why)), nullptr);
+  EXPECT_EQ(open(Task().c_str(), Folder().c_str(), 32, 24, nullptr, 0), nullptr) << "it is open";
+  ASSERT_EQ(begin(recorder_, 0), 0);
+  EXPECT_EQ(step(recorder_, nullptr, data_), -1);
+  EXPECT_EQ(step(recorder_, model_, nullptr), -1);
+  EXPECT_THAT(error(recorder_), HasSubstr("must be given"));
+}
+
+TEST_F(RecordLibraryTest, OneThreadHasItAtATime) {
+  mj_resetDataKeyframe(model_, data_, 0);
+  ASSERT_EQ(begin(recorder_, 0), 0);
+  Wave(50);
+  std::atomic<bool> asking = false, done = false;
+  int refused = 0;
+  std::thread second([&] {
+    while (!done) {
+      asking = true;
+      if (episodes(recorder_) >= 0) continue;
+      EXPECT_THAT(error(recorder_), HasSubstr("in use by another thread"));
+      ++refused;
+    }
+  });
+  while (!asking) std::this_thread::yield();
+  int kept = -1;  // the other one may be first: then nothing happens
+  do {
+    kept = keep(recorder_);
+  } while (kept < 0 && std::string(error(recorder_)).find("another thread") != std::string::npos);
+  EXPECT_EQ(kept, 0) << error(recorder_);
+  done = true;
+  second.join();
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(episodes(recorder_), 1);
+}
+
+TEST_F(RecordLibraryTest, AChildOfForkIsRefused) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool refused = begin(recorder_, 0) == -1 &&
+                         std::string(error(recorder_)).find("before fork()") != std::string::npos;
+    _exit(refused && close(recorder_) == 0 ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  ASSERT_EQ(begin(recorder_, 0), 0);
+}
+
+TEST_F(RecordLibraryTest, AnotherModelWithinAnEpisodeIsRefused) {
+  char why[300] = "";
+  mjModel* other = mj_loadXML((kModels + "cart_pole.xml").c_str(), nullptr, why, sizeof(why));
+  if (!other) other = mj_loadXML((kModels + "aloha/transfer_cube.xml").c_str(), nullptr, why, 300);
+  ASSERT_NE(other, nullptr) << why;
+  mjData* others = mj_makeData(other);
+  mj_resetDataKeyframe(model_, data_, 0);
+  ASSERT_EQ(begin(recorder_, 0), 0);
+  Wave(10);
+  EXPECT_EQ(step(recorder_, other, others), -1);
+  EXPECT_THAT(error(recorder_), HasSubstr("has other joints"));
+  EXPECT_EQ(step(recorder_, model_, others), -1);
+  EXPECT_THAT(error(recorder_), HasSubstr("data is of another model"));
+  for (int i = 10; i < 50; ++i) {  // and the episode goes on
+    EXPECT_GE(step(recorder_, model_, data_), 0) << error(recorder_);
+    mj_step(model_, data_);
+  }
+  EXPECT_EQ(keep(recorder_), 0) << error(recorder_);
+  mj_deleteData(others);
+  mj_deleteModel(other);
+}
+
+TEST_F(RecordLibraryTest, PicturesShowTheModelOfTheirEpisode) {
+  const auto record = [&](int64_t seed) {
+    mj_resetDataKeyframe(model_, data_, 0);
+    ASSERT_EQ(begin(recorder_, seed), 0);
+    Wave(50);
+    ASSERT_EQ(keep(recorder_), 0) << error(recorder_);
+  };
+  record(0);
+  ASSERT_GT(model_->nlight, 0);
+  model_->light_ambient[0] = 1;
+  record(1);
+  mj_resetDataKeyframe(model_, data_, 0);
+  ASSERT_EQ(begin(recorder_, 2), 0);
+  Wave(25);
+  model_->geom_rgba[0] = 1 - model_->geom_rgba[0];
+  EXPECT_EQ(step(recorder_, model_, data_), -1);
+  EXPECT_THAT(error(recorder_), HasSubstr("were changed within the episode"));
+  ASSERT_EQ(discard(recorder_), 0);
+  ASSERT_EQ(close(recorder_), 0);
+  recorder_ = nullptr;
+  Dataset dataset(Folder());
+  for (const datasets::Feature& feature : dataset.info().features) {
+    if (feature.kind != datasets::Kind::kImage) continue;
+    const std::vector<uint8_t> dim = dataset.ReadPicture(0, feature, 0).rgb;
+    EXPECT_NE(dataset.ReadPicture(1, feature, 0).rgb, dim);
+  }
+}
+
+TEST_F(RecordLibraryTest, AResetBeforeTheEndIsKeptIsNamed) {
+  mj_resetDataKeyframe(model_, data_, 0);
+  ASSERT_EQ(begin(recorder_, 0), 0);
+  Wave(50);
+  mj_resetDataKeyframe(model_, data_, 0);
+  EXPECT_EQ(keep(recorder_), -1);
+  EXPECT_THAT(error(recorder_), HasSubstr("was reset before mjp_record_keep"));
 }
 
 }  // namespace

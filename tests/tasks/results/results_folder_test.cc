@@ -8,13 +8,14 @@
 
 #include "base/error.h"
 #include "tasks/recording/video.h"
+#include "tasks/results/shard_results.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp::app {
 namespace {
 
-constexpr char kRunA[] = R"({"steps": 10, "seed": 1})";
-constexpr char kRunB[] = R"({"steps": 4, "seed": 1})";
+constexpr char kRunA[] = R"({"steps": 10, "seed": 100000, "episodes": 100, "shard": "0/1"})";
+constexpr char kRunB[] = R"({"steps": 4, "seed": 100000, "episodes": 100, "shard": "0/1"})";
 
 class ResultsFolderTest : public ::testing::Test {
  protected:
@@ -160,8 +161,10 @@ TEST_F(ResultsFolderTest, RefusesWhatIsThereUnlessTold) {
 
 TEST_F(ResultsFolderTest, GoesOnWithAnEarlierBuildsButNotWithAnotherTask) {
   { ResultsFolder folder(root_, kRunA, ExistingResults::kRefuse); }
-  const std::string pusht = R"({"steps": 10, "task": "pusht", "seed": 1})";
-  const std::string reach = R"({"steps": 10, "task": "reach", "seed": 1})";
+  const std::string pusht =
+      R"({"steps": 10, "task": "pusht", "seed": 100000, "episodes": 100, "shard": "0/1"})";
+  const std::string reach =
+      R"({"steps": 10, "task": "reach", "seed": 100000, "episodes": 100, "shard": "0/1"})";
   EXPECT_EQ(CodeOf([&] { ResultsFolder(root_, pusht, ExistingResults::kResume); }),
             mjp::ExitCode::kOk);
   EXPECT_EQ(CodeOf([&] { ResultsFolder(root_, reach, ExistingResults::kResume); }),
@@ -230,6 +233,28 @@ TEST_F(ResultsFolderTest, DamageInTheMiddleIsNamedWithItsLine) {
   std::ofstream(Log(), std::ios::app) << "{\"episode\":1}\n" << ToJsonLine(Episode(2)) << "\n";
   EXPECT_EQ(CodeOf([&] { ReadEpisodes(Log(), true); }), mjp::ExitCode::kBadInput);
   EXPECT_NE(text_.find("episodes.jsonl:2:"), std::string::npos) << text_;
+}
+
+// by hand, or where a folder was put together from two
+TEST_F(ResultsFolderTest, EpisodesOfAnotherEvaluationAreRefused) {
+  EpisodeResult seed = Episode(1), beyond = Episode(100);
+  seed.seed = 7;
+  beyond.measures = seed.measures;
+  const std::pair<EpisodeResult, const char*> odd[] = {
+      {seed, "episode 1 has seed 7, expected 100001"},
+      {beyond, "episode 100 is not one of the evaluation's 100"}};
+  for (const auto& [episode, said] : odd) {
+    { ResultsFolder(root_, kRunA, ExistingResults::kOverwrite).Append(Episode(0)); }
+    std::ofstream(Log(), std::ios::app) << ToJsonLine(episode) << "\n";
+    directory_.Write("eval_info.json", R"({"overall": {"n_episodes": 2, "video_paths": []}})");
+    const std::function<void()> readers[] = {
+        [&] { ResultsFolder(root_, kRunA, ExistingResults::kResume); },
+        [&] { CompleteResults(root_, kRunA, {0}); }, [&] { ReadEpisodesIn(root_, false); }};
+    for (const auto& read : readers) {
+      EXPECT_EQ(CodeOf(read), mjp::ExitCode::kBadInput);
+      EXPECT_NE(text_.find(said), std::string::npos) << text_;
+    }
+  }
 }
 
 TEST_F(ResultsFolderTest, EpisodeTwiceIsRefused) {

@@ -1,5 +1,5 @@
-#ifndef VIEWER_KEYPOINTS_H_
-#define VIEWER_KEYPOINTS_H_
+#ifndef VIEWER_DIAGNOSTICS_KEYPOINTS_H_
+#define VIEWER_DIAGNOSTICS_KEYPOINTS_H_
 
 #include <cstdint>
 #include <memory>
@@ -41,4 +41,4 @@ class KeypointFinder {
 
 }  // namespace mjp::app
 
-#endif  // VIEWER_KEYPOINTS_H_
+#endif  // VIEWER_DIAGNOSTICS_KEYPOINTS_H_

@@ -1,4 +1,4 @@
-#include "viewer/keypoints.h"
+#include "viewer/diagnostics/keypoints.h"
 
 namespace mjp::app {
 

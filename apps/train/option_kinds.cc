@@ -1,0 +1,80 @@
+#include "apps/train/option_kinds.h"
+
+#include <string>
+
+#include "base/error.h"
+
+namespace mjp::app {
+namespace {
+
+enum Kind { kPushT = 1, kDataset = 2, kExpert = 4, kDistill = 8 };
+
+constexpr int kImitation = kDataset | kExpert, kNetworks = kPushT | kImitation;
+
+// Options that not every kind reads.
+struct Row {
+  const char* option;
+  int kinds;
+};
+constexpr Row kRows[] = {
+    {"--planner-samples", kPushT},
+    {"--planner-rounds", kPushT},
+    {"--speed-limit", kPushT},
+    {"--auxiliary-weight", kPushT},
+    {"--reflect", kPushT | kDistill},
+    {"--rounds", kPushT | kExpert | kDistill},
+    {"--episodes", kPushT | kExpert | kDistill},
+    {"--disturbed-episodes", kPushT | kDistill},
+    {"--camera", kDataset},
+    {"--validation", kImitation},
+    {"--observation-steps", kImitation},
+    {"--horizon", kImitation},
+    {"--resize", kImitation},
+    {"--crop", kImitation},
+    {"--lessons", kExpert},
+    {"--lesson-noise", kExpert},
+    {"--lesson-style", kExpert},
+    {"--picture-every", kExpert},
+    {"--picture", kExpert},
+    {"--architecture", kNetworks},
+    {"--unet-channels", kNetworks},
+    {"--stage-channels", kNetworks},
+    {"--stem-channels", kNetworks},
+    {"--prediction", kNetworks},
+    {"--action-steps", kNetworks},
+};
+
+struct Named {
+  Kind kind;
+  const char* option;  // that asks for it
+};
+constexpr Named kKinds[] = {
+    {kDataset, "--dataset"}, {kExpert, "--expert"}, {kDistill, "--distill"}};
+
+// "--dataset or --expert": what to ask for so that an option is read.
+std::string Needed(int kinds) {
+  std::string text;
+  for (const Named& named : kKinds) {
+    if ((kinds & named.kind) != 0) text += (text.empty() ? "" : " or ") + std::string(named.option);
+  }
+  return text;
+}
+
+}  // namespace
+
+void CheckOptionKinds(const CLI::App& app) {
+  Named asked = {kPushT, ""};
+  for (const Named& named : kKinds) {
+    if (app.count(named.option) > 0) asked = named;
+  }
+  for (const Row& row : kRows) {
+    if (app.count(row.option) == 0 || (row.kinds & asked.kind) != 0) continue;
+    throw Error(ExitCode::kUsage,
+                std::string(row.option) +
+                    (asked.kind == kPushT
+                         ? ": is read with " + Needed(row.kinds) + " alone; leave it out"
+                         : ": is not read with " + std::string(asked.option) + "; leave it out"));
+  }
+}
+
+}  // namespace mjp::app

@@ -1,0 +1,116 @@
+// What a training would ignore, mix or overwrite is refused before anything is read or written.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "apps/train/option_kinds.h"
+#include "apps/train/run_folder.h"
+#include "base/error.h"
+#include "tests/support/temp_dir.h"
+
+namespace mjp::app {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// The text with which `action` ends; "" if it does not throw.
+std::string ErrorOf(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string RefusalOf(std::vector<std::string> arguments) {
+  CLI::App app;
+  for (const char* flag : {"--dataset",
+                           "--expert",
+                           "--distill",
+                           "--planner-samples",
+                           "--planner-rounds",
+                           "--speed-limit",
+                           "--auxiliary-weight",
+                           "--rounds",
+                           "--episodes",
+                           "--disturbed-episodes",
+                           "--camera",
+                           "--validation",
+                           "--observation-steps",
+                           "--horizon",
+                           "--resize",
+                           "--crop",
+                           "--lessons",
+                           "--lesson-noise",
+                           "--lesson-style",
+                           "--picture-every",
+                           "--picture",
+                           "--architecture",
+                           "--unet-channels",
+                           "--stage-channels",
+                           "--stem-channels",
+                           "--prediction",
+                           "--action-steps",
+                           "--reflect",
+                           "--batch"}) {
+    app.add_flag(flag);
+  }
+  std::reverse(arguments.begin(), arguments.end());
+  app.parse(arguments);
+  return ErrorOf([&] { CheckOptionKinds(app); });
+}
+
+TEST(OptionKindsTest, WhatAKindDoesNotReadIsRefusedByName) {
+  for (const char* fine : {"--batch", "--reflect", "--rounds", "--unet-channels"}) {
+    EXPECT_EQ(RefusalOf({fine}), "") << fine;
+  }
+  EXPECT_EQ(RefusalOf({"--dataset", "--horizon", "--crop", "--camera", "--batch"}), "");
+  EXPECT_EQ(RefusalOf({"--expert", "--lessons", "--picture", "--rounds", "--horizon"}), "");
+  EXPECT_EQ(RefusalOf({"--distill", "--rounds", "--reflect", "--batch"}), "");
+  EXPECT_THAT(RefusalOf({"--dataset", "--reflect"}),
+              HasSubstr("--reflect: is not read with --dataset"));
+  EXPECT_THAT(RefusalOf({"--expert", "--camera"}), HasSubstr("--camera: is not read"));
+  EXPECT_THAT(RefusalOf({"--distill", "--unet-channels"}), HasSubstr("with --distill"));
+  EXPECT_THAT(RefusalOf({"--horizon"}), HasSubstr("with --dataset or --expert alone"));
+  EXPECT_THAT(RefusalOf({"--lesson-noise"}), HasSubstr("with --expert alone"));
+}
+
+TEST(RunFolderTest, HoldsARunOrNothing) {
+  const mjp_test::TempDir folder;
+  const std::string out = folder / "run";
+  for (const char* sign : {"meta/info.json", "config.json", "run.json", "checkpoint/config.json"}) {
+    fs::create_directories((fs::path(out) / sign).parent_path());
+    folder.Write(std::string("run/") + sign, "{}");
+    EXPECT_THAT(ErrorOf([&] { OpenRunFolder(out); }), HasSubstr("that no run here made")) << sign;
+    EXPECT_FALSE(fs::exists(out + "/.lock"));
+    folder.Write("run/log.jsonl", "");  // a run may have been killed before it saved its state
+    EXPECT_EQ(ErrorOf([&] { OpenRunFolder(out); }), "") << sign;
+    fs::remove_all(out);
+  }
+  folder.Write("file", "");
+  EXPECT_THAT(ErrorOf([&] { OpenRunFolder(folder / "file"); }), HasSubstr("cannot create"));
+}
+
+TEST(RunFolderTest, IsOfOneProcess) {
+  const mjp_test::TempDir folder;
+  const std::string out = folder / "run";
+  {
+    const FileDescriptor lock = OpenRunFolder(out);
+    EXPECT_THAT(ErrorOf([&] { OpenRunFolder(out); }), HasSubstr("another training is writing"));
+  }
+  folder.Write("run/state.safetensors", "");
+  folder.Write("run/state.safetensors.tmp17", "torn");
+  EXPECT_EQ(ErrorOf([&] { OpenRunFolder(out); }), "");
+  EXPECT_FALSE(fs::exists(out + "/state.safetensors.tmp17"));
+  EXPECT_TRUE(fs::exists(out + "/state.safetensors"));
+}
+
+}  // namespace
+}  // namespace mjp::app

@@ -37,8 +37,9 @@ std::vector<fs::path> Entries(const fs::path& folder, fs::file_type wanted,
 // Names of classes are written into checkpoints and tables.
 void CheckName(const fs::path& folder) {
   const std::string name = folder.filename().string();
-  const bool printable = std::none_of(name.begin(), name.end(),
-                                      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; });
+  const bool printable = std::none_of(name.begin(), name.end(), [](char c) {
+    return static_cast<unsigned char>(c) < ' ' || c == 127;
+  });
   try {
     if (printable && !Json(name).dump().empty()) return;
   } catch (const Json::exception&) {

@@ -100,11 +100,15 @@ TEST_F(CertifyTest, IsWrittenWithItsPage) {
 // names.
 TEST_F(CertifyTest, TakesTheEpisodesOfATaskFile) {
   if (const std::string why = mjp_test::RendererLacks(); !why.empty()) GTEST_SKIP() << why;
-  const std::string policy = Path("cart"), model = MJPOLICY_SOURCE_DIR "/models/cart_pole.xml";
-  ASSERT_EQ(RunMjpolicy("random-checkpoint " + policy +
-                        " --state 2 --action 1 --picture 320x240 --range 4")
-                .code,
-            0);
+  std::string xml = mjp_test::ReadText(MJPOLICY_SOURCE_DIR "/models/cart_pole.xml");
+  const size_t steps = xml.find("data=\"200\"");  // control steps of an episode
+  ASSERT_NE(steps, std::string::npos);
+  const std::string policy = Path("cart");
+  const std::string model = folder_.Write("cart_pole.xml", xml.replace(steps, 10, "data=\"20\""));
+  ASSERT_EQ(
+      RunMjpolicy("random-checkpoint " + policy + " --state 2 --action 1 --picture 96x72 --range 4")
+          .code,
+      0);
   const std::string what = "certify " + policy + " " + model;
   const Outcome made = RunMjpolicy(what +
                                    " --backend cpu --sampler ddim --steps 2 --episodes 2 --timed 2 "

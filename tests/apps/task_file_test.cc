@@ -28,7 +28,7 @@ class TaskFileTest : public ::testing::Test {
   void SetUp() override {
     if (const std::string why = mjp_test::RendererLacks(); !why.empty()) GTEST_SKIP() << why;
     const Outcome made = RunMjpolicy("random-checkpoint " + checkpoint_ +
-                                     " --state 2 --action 1 --picture 320x240 --range 4");
+                                     " --state 2 --action 1 --picture 96x72 --range 4");
     ASSERT_EQ(made.code, 0) << made.text;
   }
   std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
@@ -54,7 +54,7 @@ TEST_F(TaskFileTest, IsCheckedRunAndScored) {
   Outcome outcome = RunMjpolicy("check " + kModels + "cart_pole.xml --checkpoint " + checkpoint_ +
                                 " --out " + Path("check"));
   EXPECT_EQ(outcome.code, 0) << outcome.text;
-  EXPECT_THAT(outcome.text, AllOf(HasSubstr("joint:pole rad"), HasSubstr("320 x 240"),
+  EXPECT_THAT(outcome.text, AllOf(HasSubstr("joint:pole rad"), HasSubstr("96 x 72"),
                                   HasSubstr("nothing looks wrong")));
   EXPECT_TRUE(std::filesystem::exists(Path("check/front.png")));
 

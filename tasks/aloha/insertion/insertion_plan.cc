@@ -15,16 +15,30 @@ constexpr double kToolHeight = 0.0115;              // of a hand at a part that 
 constexpr double kMouth = 2 * kHalfLength + 0.008;  // between the centres, before the peg goes in
 constexpr double kLift = 0.06;                      // metres, off the table
 constexpr double kPress = 0.002;                    // metres: the peg is pushed beyond the pin
-constexpr double kInLine = 0.006, kInLineTurn = 0.985;  // metres; cosine of 10 degrees
-constexpr double kMoved = 0.008;     // metres: the part is not where the hand goes
-constexpr double kApart = 0.18;      // metres: nearer parts are fetched one after the other
-constexpr size_t kShortestTry = 10;  // control steps that a plan is followed for at least
-constexpr int kClosing = 26;         // control steps
-constexpr int kPause = 25;           // control steps before the next look at what is lost
+constexpr double kInLine = 0.012, kInLineTurn = 0.985;  // metres; cosine of 10 degrees
+constexpr double kNear = 0.03;          // metres: of a part to the tool of the hand that has it
+constexpr double kClosedOnPart = 0.85;  // opening of a hand, at most, that has a part
+constexpr double kMoved = 0.008;        // metres: the part is not where the hand goes
+constexpr double kApart = 0.18;         // metres: nearer parts are fetched one after the other
+constexpr size_t kShortestTry = 10;     // control steps that a plan is followed for at least
+constexpr int kClosing = 26;            // control steps
+constexpr int kPause = 25;              // control steps before the next look at what is lost
 
 void XAxis(const Frame& frame, mjtNum* axis) {
   const mjtNum x[3] = {1, 0, 0};
   mju_rotVecQuat(axis, x, frame.quat);
+}
+
+// The peg as the socket has it.
+Frame PegInSocket(const InsertionSituation& now) {
+  return Compose(Inverse(now.parts[kLeft]), now.parts[kRight]);
+}
+
+// Whether the parts are in a line.
+bool InLine(const Frame& peg) {
+  mjtNum axis[3];
+  XAxis(peg, axis);
+  return std::hypot(peg.pos[1], peg.pos[2]) < kInLine && std::abs(axis[0]) > kInLineTurn;
 }
 
 }  // namespace
@@ -45,7 +59,7 @@ InsertionStyle DrawInsertionStyle(uint64_t seed) {
 InsertionPlanner::InsertionPlanner(const mjModel* model)
     : model_(model), scene_(FindInsertionScene(model)), kinematics_(model) {}
 
-Doubt InsertionPlanner::Judge(const Plan& plan, size_t step, const Situation& now) const {
+Doubt InsertionPlanner::Judge(const Plan& plan, size_t step, const Situation& now) {
   const bool inserting = plan.stage == InsertionStage::kInsert;
   const bool resting = plan.stage == InsertionStage::kRest;
   if (resting && !now.inserted) return Doubt::kSlipping;
@@ -53,7 +67,7 @@ Doubt InsertionPlanner::Judge(const Plan& plan, size_t step, const Situation& no
   for (const int side : {kLeft, kRight}) {
     const bool fetched = plan.closing[side] > 0;
     if (!fetched) {
-      const bool held = now.Holds(side) || plan.stage == InsertionStage::kFetch;
+      const bool held = Has(now, side) || plan.stage == InsertionStage::kFetch;
       if (!held) return Doubt::kSlipping;
       continue;
     }
@@ -65,26 +79,32 @@ Doubt InsertionPlanner::Judge(const Plan& plan, size_t step, const Situation& no
   return Doubt::kNone;
 }
 
+// Whether a hand has its part. Fingers leave a peg that stands in the socket for moments: friction
+// keeps them where it has pushed them, and the servos are weak.
+bool InsertionPlanner::Has(const Situation& now, int side) {
+  if (now.hold[side].holds[side]) return true;
+  const Frame peg = PegInSocket(now);
+  if (!InLine(peg) || std::abs(peg.pos[0]) > 2 * kHalfLength) return false;
+  const Frame held = HeldIn(now, side);
+  return mju_norm3(held.pos) < kNear && now.arms[side].opening < kClosedOnPart;
+}
+
 InsertionPlan InsertionPlanner::Make(const Situation& now, const Style& style) {
   Plan plan;
   plan.parts = now.parts;
   if (now.inserted) {
     plan.stage = InsertionStage::kRest;
     PlanInsert(now, style, plan);
-  } else if (!now.Holds(kLeft) || !now.Holds(kRight)) {
+  } else if (!Has(now, kLeft) || !Has(now, kRight)) {
     if (PlanFetch(now, style, plan)) {
       plan.stage = InsertionStage::kFetch;
     } else {
       for (const int side : {kLeft, kRight}) plan.arms[side].assign(kPause, now.arms[side]);
     }
   } else {
-    const Frame peg = Compose(Inverse(now.parts[kLeft]), now.parts[kRight]);
-    mjtNum axis[3];
-    XAxis(peg, axis);
-    const bool in_line = std::hypot(peg.pos[1], peg.pos[2]) < 2 * kInLine &&
-                         std::abs(axis[0]) > kInLineTurn && !now.hold[kLeft].on_table &&
-                         !now.hold[kRight].on_table &&
-                         std::abs(peg.pos[0]) < 2 * kHalfLength + 2 * style.gap;
+    const Frame peg = PegInSocket(now);
+    const bool in_line = InLine(peg) && !now.hold[kLeft].on_table && !now.hold[kRight].on_table &&
+                         std::abs(peg.pos[0]) < 2 * (kHalfLength + style.gap);
     plan.stage = in_line ? InsertionStage::kInsert : InsertionStage::kMeet;
     if (in_line) {
       PlanInsert(now, style, plan);
@@ -104,10 +124,10 @@ Track InsertionPlanner::Begin(const Situation& now, const Style& style, int side
 
 bool InsertionPlanner::PlanFetch(const Situation& now, const Style& style, Plan& plan) {
   const bool near = mju_dist3(now.parts[kLeft].pos, now.parts[kRight].pos) < kApart;
-  const bool alone = near && !now.Holds(kLeft) && !now.Holds(kRight);
+  const bool alone = near && !Has(now, kLeft) && !Has(now, kRight);
   std::vector<Track> tracks;
   for (const int side : {kLeft, kRight}) {
-    const bool has = now.Holds(side);
+    const bool has = Has(now, side);
     Track& track = tracks.emplace_back(Begin(now, style, side, has));
     if (has) {
       if (track.tool().pos[2] < 2 * kLift) track.Shift(0, 0, kLift, 0);
@@ -188,8 +208,8 @@ void InsertionPlanner::PlanMeet(const Situation& now, const Style& style, Plan& 
 void InsertionPlanner::PlanInsert(const Situation& now, const Style& style, Plan& plan) {
   Track left = Begin(now, style, kLeft, true), right = Begin(now, style, kRight, true);
   const Frame back = Inverse(HeldIn(now, kRight));
-  const Frame peg = Compose(Inverse(now.parts[kLeft]), now.parts[kRight]);
-  // as the socket has it, its axes along the socket's
+  const Frame peg = PegInSocket(now);
+  // its axes along the socket's
   Frame line;
   std::ranges::copy(WaysToTurn(Frame(), peg.quat).front(), line.quat);
   const double side = peg.pos[0] > 0 ? 1 : -1;

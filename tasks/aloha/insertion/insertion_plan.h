@@ -56,12 +56,13 @@ class InsertionPlanner {
   Situation Read(const mjData* data) const { return ReadInsertion(scene_, model_, data); }
   // The next stage from `now`.
   Plan Make(const Situation& now, const Style& style);
-  Doubt Judge(const Plan& plan, size_t step, const Situation& now) const;
+  Doubt Judge(const Plan& plan, size_t step, const Situation& now);
   // A peg that is in is left as it is held.
   bool GoesOn(const Plan&, const Situation& now) const { return !now.inserted; }
 
  private:
   Track Begin(const Situation& now, const Style& style, int side, bool closed);
+  bool Has(const Situation& now, int side);
   Frame HeldIn(const Situation& now, int side);
   bool PlanFetch(const Situation& now, const Style& style, Plan& plan);
   bool Show(const Situation& now, const Style& style, int side, Track& track);

@@ -26,9 +26,6 @@ struct InsertionSituation {
   std::array<Hold, 2> hold;    // of each part, by either hand
   bool inserted;               // the peg touches the pin
   std::array<ArmPose, 2> arms;
-
-  // Whether a hand has its own part between its fingers.
-  bool Holds(int side) const { return hold[side].holds[side]; }
 };
 
 // Reads it; positions and contacts of `data` must be up to date (mj_step1).

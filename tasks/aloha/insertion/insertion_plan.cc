@@ -130,7 +130,7 @@ bool InsertionPlanner::PlanFetch(const Situation& now, const Style& style, Plan&
     const bool has = Has(now, side);
     Track& track = tracks.emplace_back(Begin(now, style, side, has));
     if (has) {
-      if (track.tool().pos[2] < 2 * kLift) track.Shift(0, 0, kLift, 0);
+      ShowUp(now, style, side, track);
       continue;
     }
     RaiseWhereLow(track);
@@ -171,8 +171,9 @@ Frame InsertionPlanner::HeldIn(const Situation& now, int side) {
   return Compose(Inverse(tool), now.parts[side]);
 }
 
-// Turns the hand so that its part lies along the world's x axis where it meets the other.
-bool InsertionPlanner::Show(const Situation& now, const Style& style, int side, Track& track) {
+// Holds the part up, along the world's x axis, where it meets the other: as near as can be.
+void InsertionPlanner::ShowUp(const Situation& now, const Style& style, int side, Track& track) {
+  if (now.hold[side].on_table || track.tool().pos[2] < kLift) track.Shift(0, 0, kLift, 0);
   const Arm& arm = scene_.arms[side];
   const Frame held = HeldIn(now, side);
   mjtNum usual[4];
@@ -188,17 +189,15 @@ bool InsertionPlanner::Show(const Situation& now, const Style& style, int side, 
     JointAngles angles = Guess(arm, tool);
     if (!kinematics_.Solve(arm, tool, kSolverIterations, angles)) continue;
     track.Turn(angles, 0);
-    return true;
+    return;
   }
-  return false;
 }
 
 void InsertionPlanner::PlanMeet(const Situation& now, const Style& style, Plan& plan) {
   std::vector<Track> tracks;
   for (const int side : {kLeft, kRight}) {
     Track& track = tracks.emplace_back(Begin(now, style, side, true));
-    if (now.hold[side].on_table || track.tool().pos[2] < kLift) track.Shift(0, 0, kLift, 0);
-    Show(now, style, side, track);
+    ShowUp(now, style, side, track);
     track.Wait(kSettle, 0);
   }
   MakeEqualLong(tracks[kLeft], tracks[kRight]);

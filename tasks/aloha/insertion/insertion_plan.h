@@ -65,7 +65,7 @@ class InsertionPlanner {
   bool Has(const Situation& now, int side);
   Frame HeldIn(const Situation& now, int side);
   bool PlanFetch(const Situation& now, const Style& style, Plan& plan);
-  bool Show(const Situation& now, const Style& style, int side, Track& track);
+  void ShowUp(const Situation& now, const Style& style, int side, Track& track);
   void PlanMeet(const Situation& now, const Style& style, Plan& plan);
   void PlanInsert(const Situation& now, const Style& style, Plan& plan);
 

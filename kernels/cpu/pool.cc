@@ -6,18 +6,25 @@
 
 namespace mjp::cpu {
 
+namespace {
+
+// y = max(x, y), y where x is not a number
+void Raise(const float* __restrict x, int channels, float* __restrict y) {
+  for (int c = 0; c < channels; ++c) y[c] = y[c] < x[c] ? x[c] : y[c];
+}
+
+}  // namespace
+
 void MaxPool(const Features& x, const Features& y, int begin, int end) {
-  for (int n = begin; n < end; ++n) {
-    for (int h = 0; h < y.height; ++h) {
-      for (int w = 0; w < y.width; ++w) {
-        float* out = y.At(n, h, w);
-        std::copy_n(x.At(n, 2 * h, 2 * w), y.channels, out);  // the middle is always inside
-        for (int i = std::max(2 * h - 1, 0); i <= std::min(2 * h + 1, x.height - 1); ++i) {
-          for (int j = std::max(2 * w - 1, 0); j <= std::min(2 * w + 1, x.width - 1); ++j) {
-            const float* in = x.At(n, i, j);
-            for (int c = 0; c < y.channels; ++c) out[c] = out[c] < in[c] ? in[c] : out[c];
-          }
-        }
+  for (int row = begin; row < end; ++row) {
+    const int n = row / y.height, h = row % y.height;
+    const int top = std::max(2 * h - 1, 0), bottom = std::min(2 * h + 1, x.height - 1);
+    for (int w = 0; w < y.width; ++w) {
+      float* out = y.At(n, h, w);
+      std::copy_n(x.At(n, 2 * h, 2 * w), y.channels, out);  // the middle is always inside
+      for (int i = top; i <= bottom; ++i) {
+        for (int j = std::max(2 * w - 1, 0); j <= std::min(2 * w + 1, x.width - 1); ++j)
+          Raise(x.At(n, i, j), y.channels, out);
       }
     }
   }

@@ -72,7 +72,8 @@ std::shared_ptr<PackedAct> PackAct(const ActModel& model) {
   const ActWeights& weights = model.weights;
   auto packed = std::make_shared<PackedAct>();
   if (!model.config.cameras.empty()) {
-    packed->backbone = PackEncoder(ActBackbone(), FoldedBackbone(weights.backbone));
+    packed->backbone =
+        PackEncoder(ActBackbone(), FoldedBackbone(weights.backbone), Conv3x3::kWinograd);
     packed->image = PackConv2d(weights.image, 1);
   }
   if (model.config.state_dim > 0) packed->state = PackLinear(weights.state);

@@ -25,10 +25,16 @@ OwnedFeatures OutputOf(const ConvLayer& conv, const Features& x, int halo) {
                       conv.OutputSize(x.width, conv.kernel_w, conv.pad_w), conv.out, halo, halo);
 }
 
+// `conv` (3x3, stride 1) in Winograd's form; what is left of `layer` is its shape.
+WinogradLayer MoveToWinograd(const Conv& conv, ConvLayer& layer) {
+  layer.weights[0] = {};
+  return MakeWinograd(conv.weight.data.data(), conv.bias.data.data(), layer.out, layer.in);
+}
+
 }  // namespace
 
 std::shared_ptr<const PackedEncoder> PackEncoder(const EncoderConfig& config,
-                                                 const EncoderWeights& weights) {
+                                                 const EncoderWeights& weights, Conv3x3 form) {
   auto encoder = std::make_shared<PackedEncoder>();
   encoder->stem = PackConv2d(weights.stem, config.stem_stride);
   encoder->stem_norm = PackNorm(weights.stem_norm);
@@ -38,10 +44,16 @@ std::shared_ptr<const PackedEncoder> PackEncoder(const EncoderConfig& config,
                                 PackNorm(block.norm1),
                                 PackNorm(block.norm2),
                                 std::nullopt,
-                                {}};
+                                {},
+                                std::nullopt,
+                                std::nullopt};
     if (block.downsample) {
       packed.downsample = PackConv2d(*block.downsample, block.stride);
       packed.downsample_norm = PackNorm(block.downsample_norm);
+    }
+    if (form == Conv3x3::kWinograd) {
+      if (block.stride == 1) packed.winograd1 = MoveToWinograd(block.conv1, packed.conv1);
+      packed.winograd2 = MoveToWinograd(block.conv2, packed.conv2);
     }
     encoder->blocks.push_back(std::move(packed));
   }
@@ -77,7 +89,10 @@ Encoder::Encoder(std::shared_ptr<const PackedEncoder> weights, const EncoderConf
                        OutputOf(block.conv1, map, 1)});
     map = stages_.back().output.view;
     outputs_.push_back(map);
+    for (const auto& layer : {&block.winograd1, &block.winograd2})
+      if (*layer) scratch_size_ = std::max(scratch_size_, WinogradScratch(**layer));
   }
+  scratch_ = AlignedBuffer(scratch_size_ * pool.threads());
   if (!weights_->pool_conv) return;
   logits_ = OutputOf(*weights_->pool_conv, map, 0);
   pooled_ = AlignedBuffer(size_t{1} * frames * weights_->out->in);
@@ -96,9 +111,29 @@ void Encoder::ConvNorm(const ConvLayer& conv, const NormLayer& norm, const Featu
   });
 }
 
+void Encoder::Winograd(const WinogradLayer& layer, const Features& x, const Features& y,
+                       const Features& residual) {
+  const WinogradArgs args{.layer = &layer, .x = x, .y = y, .residual = residual, .relu = true};
+  const int64_t tiles = int64_t{count_} * args.TilesOfMap(), threads = pool_.threads();
+  pool_.Run([&](int thread) {
+    WinogradConvolve(args, static_cast<int>(tiles * thread / threads),
+                     static_cast<int>(tiles * (thread + 1) / threads),
+                     scratch_.data() + thread * scratch_size_);
+  });
+}
+
 void Encoder::BasicBlock(const PackedEncoder::Block& block, const Features& x, Stage& stage) {
   const Features &middle = stage.middle.view, &side = stage.side.view, &y = stage.output.view;
-  ConvNorm(block.conv1, block.norm1, x, middle, Activation::kRelu);
+  if (block.winograd1) {
+    Winograd(*block.winograd1, x, middle, {});
+  } else {
+    ConvNorm(block.conv1, block.norm1, x, middle, Activation::kRelu);
+  }
+  if (block.winograd2) {
+    if (block.downsample)
+      ConvNorm(*block.downsample, block.downsample_norm, x, side, Activation::kNone);
+    return Winograd(*block.winograd2, middle, y, block.downsample ? side : x);
+  }
   GroupNormArgs args = NormArgs(block.norm2, y, Activation::kRelu);
   args.residual = block.downsample ? side : x;
   args.residual_first = true;
@@ -136,8 +171,8 @@ void Encoder::Encode(int count, float* features) {
   ConvNorm(weights_->stem, weights_->stem_norm, input(), stem_.view, Activation::kRelu);
   if (config_.stem_max_pool) {
     pool_.Run([&](int part) {
-      MaxPool(stem_.view, pooled_stem_.view, count * part / pool_.threads(),
-              count * (part + 1) / pool_.threads());
+      const int rows = count * pooled_stem_.view.height, parts = pool_.threads();
+      MaxPool(stem_.view, pooled_stem_.view, rows * part / parts, rows * (part + 1) / parts);
     });
   }
   for (size_t i = 0; i < weights_->blocks.size(); ++i) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/cpu/winograd/winograd.h"
 #include "policy/checkpoint/network.h"
 #include "policy/cpu/layers.h"
 #include "policy/cpu/picture_input.h"
@@ -18,6 +19,8 @@ struct PackedEncoder {
     NormLayer norm1, norm2;
     std::optional<ConvLayer> downsample;
     NormLayer downsample_norm;
+    // in place of conv1 and conv2, which then have no weights
+    std::optional<WinogradLayer> winograd1, winograd2;
   };
   ConvLayer stem;
   NormLayer stem_norm;
@@ -26,8 +29,13 @@ struct PackedEncoder {
   AlignedBuffer pos_grid;  // (cells, 2)
 };
 
+// How convolutions of 3x3 and stride 1 are computed: their bits differ.
+enum class Conv3x3 { kDirect, kWinograd };
+
+// kWinograd: for encoders without norms whose convolutions have a bias.
 std::shared_ptr<const PackedEncoder> PackEncoder(const EncoderConfig& config,
-                                                 const EncoderWeights& weights);
+                                                 const EncoderWeights& weights,
+                                                 Conv3x3 form = Conv3x3::kDirect);
 
 // A picture encoder on the CPU: prepared frames in, features out.
 class Encoder {
@@ -56,6 +64,8 @@ class Encoder {
 
   void ConvNorm(const ConvLayer& conv, const NormLayer& norm, const Features& x, const Features& y,
                 Activation activation);
+  void Winograd(const WinogradLayer& layer, const Features& x, const Features& y,
+                const Features& residual);
   void BasicBlock(const PackedEncoder::Block& block, const Features& x, Stage& stage);
   void Pool(const Features& map, int count, float* features);
 
@@ -66,9 +76,11 @@ class Encoder {
   OwnedFeatures stem_, pooled_stem_;
   std::vector<Stage> stages_;  // one per block
   std::vector<Features> outputs_;
-  OwnedFeatures logits_;  // of the 1x1 convolution before the pool
-  AlignedBuffer pooled_;  // what the last linear layer reads
-  int count_ = 0;         // frames of the current Encode
+  OwnedFeatures logits_;     // of the 1x1 convolution before the pool
+  AlignedBuffer pooled_;     // what the last linear layer reads
+  AlignedBuffer scratch_;    // of the threads' Winograd convolutions
+  size_t scratch_size_ = 0;  // of one thread
+  int count_ = 0;            // frames of the current Encode
 };
 
 }  // namespace mjp::cpu

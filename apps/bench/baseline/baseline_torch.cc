@@ -22,6 +22,10 @@ at::Tensor TorchChain::Run(const TorchPass& pass) const {
   return x;
 }
 
+bool AsksFor(const BenchOptions& options, const std::string& suite) {
+  return std::ranges::find(options.suites, suite) != options.suites.end();
+}
+
 bool AsksForTransformersAlone(const BenchOptions& options) {
   const auto large = [](const std::string& suite) { return suite == "act" || suite == "dit"; };
   return !options.suites.empty() && std::ranges::all_of(options.suites, large);
@@ -46,10 +50,5 @@ extern "C" __attribute__((visibility("default"))) void mjp_baseline_rows(
   if (options.policy.backend != mjp::Backend::kCpu && at::globalContext().hasCUDA())
     return mjp::app::AddTorchRowsCuda(options, rows);
 #endif
-  if (mjp::app::AsksForTransformersAlone(options)) {
-    rows.push_back(
-        mjp::app::Skipped("baseline", "torch: act, dit", "they are timed on a GPU alone"));
-    return;
-  }
   mjp::app::AddTorchRowsCpu(options, rows);
 }

@@ -4,13 +4,14 @@
 #include <ATen/ATen.h>
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "apps/bench/baseline/baseline.h"
 #include "apps/train/network/network.h"
 #include "policy/checkpoint/network.h"
 
-// The baseline "torch": the U-Net and the picture encoder through libtorch.
+// The baseline "torch": the U-Net, the picture encoder and the large transformers through libtorch.
 
 namespace mjp::app {
 
@@ -32,6 +33,9 @@ class TorchChain {
 
 // Of the first camera's pictures as the encoder takes them: (frames, 3, height, width).
 std::vector<int64_t> PictureShape(const mjp::UnetPolicyConfig& config, int64_t frames);
+
+// Whether `suite` was named.
+bool AsksFor(const BenchOptions& options, const std::string& suite);
 
 // Whether the suites that were named are those of the large transformers and no other.
 bool AsksForTransformersAlone(const BenchOptions& options);

@@ -1,45 +1,15 @@
 // On the CPU: the U-Net and the picture encoder eager, and as the frozen graph that libtorch makes
-// of them, with weights packed by oneDNN once. Chunks of both and of this project's policy are
-// taken in turn, so that all of them meet the same machine.
+// of them. Chunks of both and of this project's policy are taken in turn.
 
 #include <ATen/Parallel.h>
-#include <torch/csrc/jit/frontend/tracer.h>
-#include <torch/csrc/jit/passes/frozen_graph_optimizations.h>
-#include <torch/csrc/jit/passes/frozen_ops_to_mkldnn.h>
-#include <torch/csrc/jit/runtime/graph_executor.h>
-
-#include <cstdio>
 
 #include "apps/bench/baseline/baseline_torch.h"
+#include "apps/bench/baseline/torch_cpu.h"
 #include "apps/bench/observations.h"
 #include "policy/unet/unet_model.h"
 
 namespace mjp::app {
 namespace {
-
-using TensorFunction = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
-
-// `function` as a graph for inputs of the shapes of `example`, its weights constants of it.
-TensorFunction Frozen(const TensorFunction& function, const std::vector<at::Tensor>& example) {
-  using torch::jit::Stack;
-  const auto traced = [&](const Stack& stack) {
-    std::vector<at::Tensor> inputs;
-    for (const c10::IValue& value : stack) inputs.push_back(value.toTensor());
-    return Stack{function(inputs)};
-  };
-  const auto no_name = [](const at::Tensor&) { return std::string(); };
-  std::shared_ptr<torch::jit::Graph> graph =
-      torch::jit::tracer::trace(Stack(example.begin(), example.end()), traced, no_name)
-          .first->graph;
-  torch::jit::OptimizeFrozenGraph(graph);
-  torch::jit::ConvertFrozenOpsToMKLDNN(graph);
-  const auto executor = std::make_shared<torch::jit::GraphExecutor>(graph, "frozen");
-  return [executor](const std::vector<at::Tensor>& inputs) {
-    Stack stack(inputs.begin(), inputs.end());
-    executor->run(stack);
-    return stack.front().toTensor();
-  };
-}
 
 class Baseline {
  public:
@@ -97,29 +67,13 @@ class Baseline {
         return unet({at, step, cond});
       });
     };
-    const std::pair<std::string, std::function<void()>> contenders[] = {
+    const std::vector<Contender> contenders = {
         {"this project", [&] { policy->Infer(observations.NextChunk(), output); }},
         {"torch, eager fp32", [&] { chunk_of(eager); }},
         {"torch, frozen fp32", [&] { chunk_of(frozen); }}};
-    std::vector<double> times[std::size(contenders)];
-    for (const auto& [name, work] : contenders) work();
-    RepeatFor(std::size(contenders) * options_.seconds, [&] {
-      for (size_t i = 0; i < std::size(contenders); ++i) {
-        const double begin = mjp::Now();
-        contenders[i].second();
-        times[i].push_back(1e3 * (mjp::Now() - begin));
-      }
-    });
-    const std::string name = ": chunk, " + std::to_string(steps) + " steps";
-    for (size_t i = 0; i < std::size(contenders); ++i)
-      rows_.push_back(FromTimes("baseline", contenders[i].first + name, times[i]));
-    const auto ours = rows_.end() - std::size(contenders);
-    ours->note = std::to_string(output.times.passes) + " passes, in turn with the next two";
-    for (auto row = ours + 1; row != rows_.end(); ++row) {
-      char text[64];
-      std::snprintf(text, sizeof(text), "takes %.2f times as long", row->median / ours->median);
-      row->note = text;
-    }
+    AddInTurn("chunk, " + std::to_string(steps) + " steps", contenders, options_, rows_);
+    const auto ours = rows_.end() - static_cast<int64_t>(contenders.size());
+    ours->note = std::to_string(output.times.passes) + " passes, " + ours->note;
   }
 
   const BenchOptions& options_;
@@ -135,7 +89,8 @@ void AddTorchRowsCpu(const BenchOptions& options, BenchRows& rows) {
   at::set_num_threads(options.policy.threads);
   BenchOptions on_cpu = options;
   on_cpu.policy.backend = mjp::Backend::kCpu;
-  Baseline(on_cpu, rows).Run();
+  AddTorchTransformersCpu(on_cpu, rows);
+  if (!AsksForTransformersAlone(on_cpu)) Baseline(on_cpu, rows).Run();
 }
 
 }  // namespace mjp::app

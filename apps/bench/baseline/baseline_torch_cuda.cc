@@ -5,6 +5,7 @@
 
 #include "apps/bench/baseline/baseline_torch.h"
 #include "apps/bench/baseline/torch_timer.h"
+#include "apps/bench/baseline/torch_transformers.h"
 #include "policy/unet/unet_model.h"
 
 namespace mjp::app {
@@ -62,13 +63,42 @@ class Baseline {
   BenchRows& rows_;
 };
 
+void AddAct(const BenchOptions& options, const TorchFormat& format, BenchRows& rows) {
+  const auto on_device = at::device({at::kCUDA, 0}).dtype(format.type);
+  const TorchActPass network = MakeTorchAct(on_device, /*channels_last=*/true);
+  for (const int64_t batch : {1, 64}) {
+    const at::Tensor pictures =
+        at::randn({batch, 3, 480, 640}, on_device).contiguous(at::MemoryFormat::ChannelsLast);
+    AddTorchWork(
+        format, "ACT, pictures on the GPU to chunks, batch " + std::to_string(batch),
+        static_cast<double>(batch), "chunks", options.seconds, [&] { network(pictures); }, rows);
+  }
+}
+
+void AddDit(const BenchOptions& options, const TorchFormat& format, BenchRows& rows) {
+  constexpr int kSteps = 100;
+  const auto on_device = at::device({at::kCUDA, 0}).dtype(format.type);
+  const TorchDitPass network = MakeTorchDit(on_device);
+  const at::Tensor condition = at::randn({1, kTorchDitCondition}, on_device);
+  const TorchChain chain(kSteps, at::randn({1, kTorchDitHorizon, kTorchDitActions}, on_device));
+  const auto pass = [&](const at::Tensor& x, const at::Tensor& step) {
+    return network(x, step, condition);
+  };
+  AddTorchWork(
+      format, "DiT, features to chunk, 100 steps", 1, "chunks", options.seconds,
+      [&] { chain.Run(pass); }, rows);
+}
+
 }  // namespace
 
 void AddTorchRowsCuda(const BenchOptions& options, BenchRows& rows) {
   at::globalContext().setBenchmarkCuDNN(true);
   at::globalContext().setFloat32MatmulPrecision("high");
   at::globalContext().setAllowTF32CuDNN(true);
-  AddTorchTransformers(options, rows);
+  for (const TorchFormat& format : kTorchFormats) {
+    if (AsksFor(options, "act")) AddAct(options, format, rows);
+    if (AsksFor(options, "dit")) AddDit(options, format, rows);
+  }
   if (AsksForTransformersAlone(options)) return;
   for (const TorchFormat& format : kTorchFormats) Baseline(options, format, rows).Run();
 }

@@ -23,10 +23,6 @@ void AddTorchWork(const TorchFormat& format, const std::string& name, double ite
                   const std::string& unit, double seconds, const std::function<void()>& work,
                   BenchRows& rows);
 
-// ACT and the diffusion transformer at LeRobot's default sizes, in the shapes of its layers, with
-// random weights: where the suites "act" and "dit" are asked for. On the GPU alone.
-void AddTorchTransformers(const BenchOptions& options, BenchRows& rows);
-
 }  // namespace mjp::app
 
 #endif  // APPS_BENCH_BASELINE_TORCH_TIMER_H_

@@ -2,11 +2,11 @@
 // layer as one call of libtorch: BatchNorm folded, q, k and v in as few products as their inputs
 // allow, attention by the library's fused kernel.
 
-#include <algorithm>
-#include <cmath>
+#include "apps/bench/baseline/torch_transformers.h"
 
-#include "apps/bench/baseline/baseline_torch.h"
-#include "apps/bench/baseline/torch_timer.h"
+#include <cmath>
+#include <memory>
+#include <vector>
 
 namespace mjp::app {
 namespace {
@@ -30,8 +30,8 @@ struct Convolution {
 
 class Maker {
  public:
-  explicit Maker(const TorchFormat& format)
-      : options_(at::device({at::kCUDA, 0}).dtype(format.type)) {}
+  Maker(const at::TensorOptions& options, bool channels_last)
+      : options_(options), channels_last_(channels_last) {}
 
   Tensor Values(at::IntArrayRef shape) const { return at::randn(shape, options_); }
   Dense Layer(int64_t in, int64_t out) const {
@@ -39,12 +39,14 @@ class Maker {
   }
   Convolution Conv(int64_t in, int64_t out, int64_t kernel, int64_t stride) const {
     const Tensor weight = Values({out, in, kernel, kernel}) / std::sqrt(in * kernel * kernel);
-    return {weight.contiguous(at::MemoryFormat::ChannelsLast), Values({out}), stride, kernel / 2};
+    const auto format =
+        channels_last_ ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+    return {weight.contiguous(format), Values({out}), stride, kernel / 2};
   }
-  const at::TensorOptions& options() const { return options_; }
 
  private:
   at::TensorOptions options_;
+  bool channels_last_;
 };
 
 // x (B, rows, width) as (B, heads, rows, head size), and back.
@@ -173,8 +175,6 @@ class TorchDit {
                          make.Layer(4 * kWidth, kWidth)});
     }
   }
-  static constexpr int64_t kHorizon = 32, kActions = 2, kCondition = 2564;
-
   Tensor operator()(const Tensor& x, const Tensor& time, const Tensor& condition) const {
     const Tensor steps = time.to(x.dtype()).unsqueeze(1).expand({x.size(0), kTime});
     const Tensor features = at::silu(at::cat({time2_(at::gelu(time1_(steps))), condition}, 1));
@@ -192,7 +192,8 @@ class TorchDit {
   }
 
  private:
-  static constexpr int64_t kTime = 256;
+  static constexpr int64_t kTime = 256, kHorizon = kTorchDitHorizon, kActions = kTorchDitActions,
+                           kCondition = kTorchDitCondition;
   struct Block {
     Dense modulation, qkv, out, mlp1, mlp2;
   };
@@ -208,43 +209,18 @@ class TorchDit {
   std::vector<Block> blocks_;
 };
 
-bool Asked(const BenchOptions& options, const char* suite) {
-  return std::ranges::find(options.suites, suite) != options.suites.end();
-}
-
-void AddAct(const BenchOptions& options, const TorchFormat& format, BenchRows& rows) {
-  const Maker make(format);
-  const TorchAct network(make);
-  for (const int64_t batch : {1, 64}) {
-    const Tensor pictures =
-        make.Values({batch, 3, 480, 640}).contiguous(at::MemoryFormat::ChannelsLast);
-    AddTorchWork(
-        format, "ACT, pictures on the GPU to chunks, batch " + std::to_string(batch),
-        static_cast<double>(batch), "chunks", options.seconds, [&] { network(pictures); }, rows);
-  }
-}
-
-void AddDit(const BenchOptions& options, const TorchFormat& format, BenchRows& rows) {
-  constexpr int kSteps = 100;
-  const Maker make(format);
-  const TorchDit network(make);
-  const Tensor condition = make.Values({1, TorchDit::kCondition});
-  const TorchChain chain(kSteps, make.Values({1, TorchDit::kHorizon, TorchDit::kActions}));
-  const auto pass = [&](const Tensor& x, const Tensor& step) {
-    return network(x, step, condition);
-  };
-  AddTorchWork(
-      format, "DiT, features to chunk, 100 steps", 1, "chunks", options.seconds,
-      [&] { chain.Run(pass); }, rows);
-}
-
 }  // namespace
 
-void AddTorchTransformers(const BenchOptions& options, BenchRows& rows) {
-  for (const TorchFormat& format : kTorchFormats) {
-    if (Asked(options, "act")) AddAct(options, format, rows);
-    if (Asked(options, "dit")) AddDit(options, format, rows);
-  }
+TorchActPass MakeTorchAct(const at::TensorOptions& options, bool channels_last) {
+  return [network = std::make_shared<TorchAct>(Maker(options, channels_last))](
+             const Tensor& pictures) { return (*network)(pictures); };
+}
+
+TorchDitPass MakeTorchDit(const at::TensorOptions& options) {
+  return [network = std::make_shared<TorchDit>(Maker(options, false))](
+             const Tensor& x, const Tensor& step, const Tensor& condition) {
+    return (*network)(x, step, condition);
+  };
 }
 
 }  // namespace mjp::app

@@ -31,7 +31,7 @@ TEST(MaxPoolTest, IsTheLargestOfEachWindow) {
     std::vector<float> values = RandomFloats(size_t{1} * batch * channels * size * size, 1);
     for (float& v : values) v -= 2;  // all negative: the zero frame must not win
     x.Set(values);
-    mjp::cpu::MaxPool(x.view, y.view, 0, batch);
+    for (int row = 0; row < batch * out; ++row) mjp::cpu::MaxPool(x.view, y.view, row, row + 1);
     y.ForEach([&](float& v, int n, int h, int w, int c) {
       float largest = -std::numeric_limits<float>::infinity();
       for (int i = 0; i < size; ++i) {

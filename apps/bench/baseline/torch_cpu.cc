@@ -1,0 +1,59 @@
+#include "apps/bench/baseline/torch_cpu.h"
+
+#include <torch/csrc/jit/frontend/tracer.h>
+#include <torch/csrc/jit/passes/frozen_graph_optimizations.h>
+#include <torch/csrc/jit/passes/frozen_ops_to_mkldnn.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+
+#include <cstdio>
+
+namespace mjp::app {
+
+TensorFunction Frozen(const TensorFunction& function, const std::vector<at::Tensor>& example) {
+  using torch::jit::Stack;
+  const auto traced = [&](const Stack& stack) {
+    std::vector<at::Tensor> inputs;
+    for (const c10::IValue& value : stack) inputs.push_back(value.toTensor());
+    return Stack{function(inputs)};
+  };
+  const auto no_name = [](const at::Tensor&) { return std::string(); };
+  std::shared_ptr<torch::jit::Graph> graph =
+      torch::jit::tracer::trace(Stack(example.begin(), example.end()), traced, no_name)
+          .first->graph;
+  torch::jit::OptimizeFrozenGraph(graph);
+  torch::jit::ConvertFrozenOpsToMKLDNN(graph);
+  const auto executor = std::make_shared<torch::jit::GraphExecutor>(graph, "frozen");
+  return [executor](const std::vector<at::Tensor>& inputs) {
+    Stack stack(inputs.begin(), inputs.end());
+    executor->run(stack);
+    return stack.front().toTensor();
+  };
+}
+
+void AddInTurn(const std::string& what, const std::vector<Contender>& contenders,
+               const BenchOptions& options, BenchRows& rows) {
+  std::vector<std::vector<double>> times(contenders.size());
+  for (const Contender& contender : contenders) contender.work();
+  RepeatFor(static_cast<double>(contenders.size()) * options.seconds, [&] {
+    for (size_t i = 0; i < contenders.size(); ++i) {
+      const double begin = mjp::Now();
+      contenders[i].work();
+      times[i].push_back(1e3 * (mjp::Now() - begin));
+    }
+  });
+  double ours = 0;
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    BenchRow row = FromTimes("baseline", contenders[i].name + ": " + what, times[i]);
+    char text[64];
+    if (i == 0) {
+      ours = row.median;
+      std::snprintf(text, sizeof(text), "in turn with the next %zu", contenders.size() - 1);
+    } else {
+      std::snprintf(text, sizeof(text), "takes %.2f times as long", row.median / ours);
+    }
+    row.note = text;
+    rows.push_back(row);
+  }
+}
+
+}  // namespace mjp::app

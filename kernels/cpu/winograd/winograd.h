@@ -1,0 +1,50 @@
+#ifndef KERNELS_CPU_WINOGRAD_WINOGRAD_H_
+#define KERNELS_CPU_WINOGRAD_WINOGRAD_H_
+
+#include "kernels/cpu/features.h"
+#include "kernels/cpu/product/product.h"
+
+// Convolutions of 3x3, stride 1 and padding 1 by Winograd's minimal filtering F(2x2, 3x3) (Lavin
+// and Gray 2016): 16 products for four outputs, where the plain sum takes 36. A tile of 4x4 inputs
+// is turned into 16 values by additions, each is multiplied by its own weights, and the 16 sums
+// over the input channels are turned into 2x2 outputs by additions.
+//
+// What an output becomes depends on its tile alone: neither on the block, nor the threads, nor the
+// instruction set. It is not the bits of Convolve: the sums have another order.
+
+namespace mjp::cpu {
+
+inline constexpr int kWinogradValues = 16;  // of a tile
+
+// A layer ready to run. Immutable; shared between threads.
+struct WinogradLayer {
+  int in = 0, out = 0;  // channels, multiples of kWinogradChannels
+  PackedWeights weights[kWinogradValues] = {};
+  AlignedBuffer bias = {};   // (out)
+  AlignedBuffer zeros = {};  // (in): what tiles read beyond the frame of a map
+};
+inline constexpr int kWinogradChannels = 16;
+
+// weight (out, in, 3, 3); bias (out). The weights are turned in double precision, then rounded.
+WinogradLayer MakeWinograd(const float* weight, const float* bias, int out, int in);
+
+struct WinogradArgs {
+  const WinogradLayer* layer = nullptr;
+  Features x = {};         // its halo is at least 1
+  Features y = {};         // of the size of x, with the layer's channels
+  Features residual = {};  // of the size of y, added to the sums; data null: none
+  bool relu = false;       // max(sum, 0) at the end
+
+  // 2x2 outputs each, the last ones of a row or column cut off where the size is odd.
+  int TilesOfMap() const { return (y.height + 1) / 2 * ((y.width + 1) / 2); }
+};
+
+// Floats of scratch that a thread needs.
+size_t WinogradScratch(const WinogradLayer& layer);
+
+// Computes the tiles [begin, end) of y, counted map by map and row by row.
+void WinogradConvolve(const WinogradArgs& args, int begin, int end, float* scratch);
+
+}  // namespace mjp::cpu
+
+#endif  // KERNELS_CPU_WINOGRAD_WINOGRAD_H_

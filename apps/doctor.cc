@@ -11,7 +11,7 @@
 #include "base/data_folders.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/own_program.h"
+#include "base/program/own_program.h"
 #include "kernels/cpu/isa.h"
 #include "plugin/pictures/egl_context.h"
 #include "tasks/evaluation/version.h"

@@ -6,7 +6,7 @@
 #include "apps/commands.h"
 #include "base/error.h"
 #include "base/folders.h"
-#include "base/own_program.h"
+#include "base/program/own_program.h"
 #include "base/text_stream.h"
 
 // A host loads every library of one folder as it starts. One that does not fit its engine makes

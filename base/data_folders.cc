@@ -6,7 +6,7 @@
 #include <cctype>
 #include <cstdlib>
 
-#include "base/own_program.h"
+#include "base/program/own_program.h"
 
 namespace mjp {
 namespace {

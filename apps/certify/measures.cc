@@ -15,7 +15,7 @@
 #include "apps/bench/observations.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/own_program.h"
+#include "base/program/own_program.h"
 #include "base/sha256.h"
 #include "kernels/cpu/isa.h"
 #include "plugin/model/config.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "base/dynamic_library.h"
-#include "base/own_program.h"
+#include "base/program/own_program.h"
 
 namespace mjp::datasets {
 namespace {

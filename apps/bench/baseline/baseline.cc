@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 
 #include "base/error.h"
-#include "base/own_program.h"
+#include "base/program/own_program.h"
 
 namespace mjp::app {
 

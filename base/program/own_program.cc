@@ -1,4 +1,4 @@
-#include "base/own_program.h"
+#include "base/program/own_program.h"
 
 #include <sys/auxv.h>
 

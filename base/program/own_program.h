@@ -1,5 +1,5 @@
-#ifndef BASE_OWN_PROGRAM_H_
-#define BASE_OWN_PROGRAM_H_
+#ifndef BASE_PROGRAM_OWN_PROGRAM_H_
+#define BASE_PROGRAM_OWN_PROGRAM_H_
 
 #include <filesystem>
 
@@ -14,4 +14,4 @@ std::filesystem::path OwnProgram();
 
 }  // namespace mjp
 
-#endif  // BASE_OWN_PROGRAM_H_
+#endif  // BASE_PROGRAM_OWN_PROGRAM_H_

@@ -25,6 +25,7 @@
 namespace {
 
 constexpr int kMany = 1000000000;
+constexpr int kMostChannels = 8192;  // as in config.json (policy/ranges)
 
 void AddDataOptions(CLI::App& app, mjp::app::TrainOptions& options) {
   app.add_option("--data", options.data.folders, "Folders that `mjpolicy demonstrate` made")
@@ -180,13 +181,17 @@ void AddNetworkOptions(CLI::App& app, mjp::app::ArchitectureOptions& architectur
   app.add_option("--architecture", architecture.name, "Which network")
       ->type_name("")
       ->check(mjp::app::OneOf({"compact", "lerobot"}));
-  app.add_option("--unet-channels", architecture.unet_channels, "Of the U-Net, per level");
-  app.add_option("--stage-channels", architecture.stage_channels, "Of the encoder, per stage");
-  app.add_option("--stem-channels", architecture.stem_channels, "Of the encoder's first layer");
+  app.add_option("--unet-channels", architecture.unet_channels, "Of the U-Net, per level")
+      ->check(CLI::Range(8, kMostChannels));
+  app.add_option("--stage-channels", architecture.stage_channels, "Of the encoder, per stage")
+      ->check(CLI::Range(1, kMostChannels));
+  app.add_option("--stem-channels", architecture.stem_channels, "Of the encoder's first layer")
+      ->check(CLI::Range(8, kMostChannels));
   app.add_option("--prediction", architecture.prediction, "What the U-Net tells")
       ->type_name("")
       ->check(mjp::app::OneOf({"epsilon", "sample", "v"}));
-  app.add_option("--action-steps", architecture.action_steps, "Actions executed per decision");
+  app.add_option("--action-steps", architecture.action_steps, "Actions executed per decision")
+      ->check(CLI::Range(1, 1024));
 
   app.add_option("--learning-rate", optimizer.learning_rate, "At its peak")
       ->check(mjp::app::NumberRange(1e-12, 10));

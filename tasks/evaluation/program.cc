@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +15,6 @@
 #include <filesystem>
 #include <new>
 #include <string>
-#include <string_view>
 
 #include "base/command_line/terminal.h"
 #include "base/error.h"
@@ -36,6 +36,14 @@ void OnEngineError(const char* text) {
   std::_Exit(static_cast<int>(mjp::ExitCode::kEnvironment));
 }
 
+// libtorch appends its stack, in two ways.
+std::string WithoutStack(std::string text) {
+  for (const char* stack : {"\nException raised from", "\nframe #"}) {
+    text.resize(std::min(text.find(stack), text.size()));
+  }
+  return text;
+}
+
 // Prints the exception that is being handled and returns the exit code for it.
 int ReportException() {
   try {
@@ -50,11 +58,13 @@ int ReportException() {
     std::fprintf(stderr, "%s: %s %s\n", program, Failure().c_str(), error.what());
     return static_cast<int>(mjp::ExitCode::kBadInput);
   } catch (const std::exception& error) {
-    // libtorch appends its stack
-    const std::string_view text = error.what();
-    const auto length =
-        static_cast<int>(text.substr(0, text.find("\nException raised from")).size());
-    std::fprintf(stderr, "%s: %s %.*s\n", program, Failure().c_str(), length, error.what());
+    const std::string text = WithoutStack(error.what());
+    const bool exhausted = text.find("can't allocate memory") != std::string::npos;
+    std::fprintf(stderr, "%s: %s %s%s\n", program, Failure().c_str(),
+                 exhausted ? "there is no memory left; ask for less, such as fewer channels or a "
+                             "smaller batch: "
+                           : "",
+                 text.c_str());
   }
   return static_cast<int>(mjp::ExitCode::kEnvironment);
 }

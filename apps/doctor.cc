@@ -11,6 +11,7 @@
 #include "base/data_folders.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/program/own_program.h"
 #include "kernels/cpu/isa.h"
 #include "plugin/pictures/egl_context.h"
 #include "tasks/evaluation/version.h"
@@ -34,7 +35,7 @@ Finding Engine() {
 }
 
 Finding Plugin() {
-  const fs::path root = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+  const fs::path root = mjp::OwnProgram().parent_path().parent_path();
   for (const char* folder : {MJPOLICY_LIBRARY_FOLDER, "lib"}) {
     const fs::path library = root / folder / "mujoco_plugin" / "libmjpolicy.so";
     if (fs::exists(library)) return {"plugin", Health::kWell, library.string(), ""};

@@ -6,6 +6,7 @@
 #include "apps/commands.h"
 #include "base/error.h"
 #include "base/folders.h"
+#include "base/program/own_program.h"
 #include "base/text_stream.h"
 
 // A host loads every library of one folder as it starts. One that does not fit its engine makes
@@ -23,7 +24,7 @@ constexpr size_t kMostBytes = size_t{1} << 30;  // of the library
 
 // The plugin that was built or installed together with this program.
 fs::path BuiltLibrary() {
-  const fs::path root = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+  const fs::path root = mjp::OwnProgram().parent_path().parent_path();
   fs::path library;
   for (const char* folder : {MJPOLICY_LIBRARY_FOLDER, "lib"}) {
     library = root / folder / "mujoco_plugin" / kLibrary;

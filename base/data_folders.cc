@@ -6,6 +6,8 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "base/program/own_program.h"
+
 namespace mjp {
 namespace {
 
@@ -16,10 +18,9 @@ fs::path OwnBinary() {
   Dl_info info{};
   std::error_code code;
   if (::dladdr(reinterpret_cast<void*>(&OwnBinary), &info) == 0) return {};
-  fs::path file = fs::canonical(info.dli_fname, code);
+  const fs::path file = fs::canonical(info.dli_fname, code);
   // a program found on PATH is known by its bare name
-  if (code) file = fs::canonical("/proc/self/exe", code);
-  return file;
+  return code ? FindOwnProgram() : file;
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ enum class Notice {
   kEnvironmentUnits,
   kActionUnits,
   kClamped,
-  kNoScore
+  kNoScore,
+  kNotRecorded
 };
 
 // True the first time that it is asked about this kind and an instance of this name since a model

@@ -133,6 +133,9 @@ PolicyInstance::PolicyInstance(const mjModel* model, int instance)
       observation_(shape_.observation),
       pose_(shape_.pose),
       ensemble_(EnsembleOf(policy_->config())) {
+  if (!config_.record.empty() && !trial_) {
+    recording_ = std::make_unique<Recording>(model, instance, config_, policy_->config());
+  }
   const PolicyConfig& policy = policy_->config();
   CheckSize("state", "observation.state", state_binding_.size(), policy.state_dim);
   CheckSize("environment", "observation.environment_state", environment_binding_.size(),
@@ -186,6 +189,7 @@ PolicyInput PolicyInstance::Question(const mjModel* model, mjData* data) {
 }
 
 void PolicyInstance::Reset(mjtNum* state) {
+  if (recording_) recording_->End();
   if (pictures_) pictures_->Forget();
   InstanceState(shape_, state).Clear(config_.seed);
 }
@@ -218,11 +222,16 @@ void PolicyInstance::Compute(const mjModel* model, mjData* data) {
     state.set_failed();
     throw;
   }
+  if (recording_ && !Ahead(model, data, state).empty()) recording_->Before(model, data);
   apply_.begin = Now();
   Apply(model, data, state);
   apply_.end = Now();
   units_.Controlled(model, instance_, data);
   sensors_.Write(Report(state), model, data);
+}
+
+void PolicyInstance::Stepped(const mjModel* model, mjData* data) {
+  if (recording_) recording_->After(model, data, StateOf(model, data).seed());
 }
 
 void PolicyInstance::Advance(const mjModel* model, mjData* data, int64_t tick,

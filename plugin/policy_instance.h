@@ -14,6 +14,7 @@
 #include "plugin/model/units.h"
 #include "plugin/pictures/picture_history.h"
 #include "plugin/policies/cache.h"
+#include "plugin/recording.h"
 #include "plugin/score.h"
 #include "plugin/state.h"
 #include "plugin/trail.h"
@@ -38,6 +39,8 @@ class PolicyInstance {
   void Reset(mjtNum* state);
   // Observes and decides if d->time has come to a new control tick, then writes the controls.
   void Compute(const mjModel* model, mjData* data);
+  // The engine took a step with them.
+  void Stepped(const mjModel* model, mjData* data);
   // Adds to a scene for people what the policy is about to do, and a label with its figures.
   void Visualize(const mjModel* model, mjData* data, mjvScene* scene);
 
@@ -95,8 +98,9 @@ class PolicyInstance {
   int prefix_steps_ = 0;
   NoiseKey key_;
   PolicyOutput output_;
-  StageTimes::Span render_, apply_;  // of the newest observation, of the last decision
-  UnderWay under_way_;               // a decision on its own thread; ends before this object
+  StageTimes::Span render_, apply_;       // of the newest observation, of the last decision
+  std::unique_ptr<Recording> recording_;  // null: nothing is recorded
+  UnderWay under_way_;                    // a decision on its own thread; ends before this object
 };
 
 }  // namespace mjp

@@ -71,9 +71,10 @@ void Compute(const mjModel* model, mjData* data, int instance, int) {
 }
 
 void Advance(const mjModel* model, mjData* data, int instance) {
-  const PolicyInstance* policy = FindInstance(data, instance);
+  PolicyInstance* policy = FindInstance(data, instance);
   if (!policy || policy->trial()) return;
   Guarded(false, [&] {
+    policy->Stepped(model, data);
     NoticeFlags(model, instance);
     NoticeDisabledGroups(model, instance, policy->controls());
     return true;

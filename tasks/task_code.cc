@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tasks/aloha/insertion/insertion_demonstrator.h"
 #include "tasks/aloha/transfer_demonstrator.h"
 #include "tasks/mjcf/words.h"
 #include "tasks/pusht/demonstration/pusht_code.h"
@@ -13,7 +14,8 @@ namespace mjp::app {
 namespace {
 
 const TaskCodeEntry* EntryOf(const TaskFile& file) {
-  static const std::vector<TaskCodeEntry> entries = {PushtCode(), AlohaTransferCode()};
+  static const std::vector<TaskCodeEntry> entries = {PushtCode(), AlohaTransferCode(),
+                                                     AlohaInsertionCode()};
   const std::string code = file.code();
   const auto found = std::ranges::find_if(entries, [&](const TaskCodeEntry& entry) {
     return entry.of_code ? entry.name == code : code.empty() && entry.name == file.name();

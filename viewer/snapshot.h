@@ -115,9 +115,11 @@ struct SimSnapshot {
   double period = 0.1;        // seconds of a control step
   bool episode = true;        // it ends, with a score; else the simulation goes on for ever
   bool playing = false, finished = false, success = false, disturbed = false;
-  double speed = 1;             // wanted, relative to real time; 0: as fast as it can
-  double real_time_factor = 0;  // measured, pauses left out
-  uint64_t hash = 0;            // of every state, as an evaluation writes it
+  double speed = 1;                     // wanted, relative to real time; 0: as fast as it can
+  double real_time_factor = 0;          // measured, pauses left out
+  uint64_t hash = 0;                    // of every state, as an evaluation writes it
+  std::string score_name = "Coverage";  // of `coverage`
+  double solved_at = 0.95;              // `coverage` that ends an episode; 0: something else does
   double max_coverage = 0, score = 0;
   std::vector<double> qpos, mocap_pos, mocap_quat;     // (nq), (nmocap, 3), (nmocap, 4)
   std::vector<mjvGeom> decoration;                     // what plugins add to the scene for people

@@ -15,6 +15,7 @@
 #include "apps/bench/observations.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/program/own_program.h"
 #include "base/sha256.h"
 #include "kernels/cpu/isa.h"
 #include "plugin/model/config.h"
@@ -73,9 +74,8 @@ std::string HexOf(uint64_t hash) {
 
 Json EngineOf() {
   constexpr uint64_t kLargestProgram = uint64_t{1} << 32;
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
   return {{"mjpolicy", ProjectVersion()},
-          {"program_sha256", mjp::Sha256(mjp::ReadFile(program, kLargestProgram))},
+          {"program_sha256", mjp::Sha256(mjp::ReadFile(mjp::OwnProgram(), kLargestProgram))},
           {"mujoco", mj_versionString()},
           {"compiler", __VERSION__}};
 }

@@ -110,23 +110,28 @@ std::unique_ptr<Task> TaskChoice::Make(EvaluationOptions& options) const {
     set_latency(kSubsteps * kTimestep);
     return std::make_unique<PushtTask>(pusht_);
   }
-  auto file = std::make_shared<TaskFile>(file_);
-  const std::string code = file->code();
-  if (code == kPusht) {
-    CheckModelOfCode(*file, "pusht.xml");
-    set_latency(kSubsteps * kTimestep);
-    return std::make_unique<PushtTask>(pusht_);
-  }
-  if (!code.empty()) throw Place{"task.code", ""}.Refuse(NoSuch("task of code", code, TaskNames()));
-  if (std::ranges::count(TaskNames(), file->name()) > 0) {
+  auto file = std::make_shared<const TaskFile>(file_);
+  const bool by_elements = file->code().empty();
+  if (by_elements && std::ranges::count(TaskNames(), file->name()) > 0) {
     throw BadInput(file_ + ": <mujoco model=\"" + file->name() +
                    "\"> is the name of a task of this project: give it another");
   }
-  RefusePushtOptions();
-  set_latency(file->period());
-  if (through_->count() == 0 && !WantsBatch(options.conditions)) {
+  if (by_elements) RefusePushtOptions();
+  set_latency(by_elements ? file->period() : kSubsteps * kTimestep);
+  if (by_elements && through_->count() == 0 && !WantsBatch(options.conditions)) {
     options.through = Through::kPlugin;
   }
+  return TaskOfFile(std::move(file), options, pusht_);
+}
+
+std::unique_ptr<Task> TaskOfFile(std::shared_ptr<const TaskFile> file, EvaluationOptions& options,
+                                 const PushtOptions& pusht) {
+  const std::string code = file->code();
+  if (code == kPusht) {
+    CheckModelOfCode(*file, "pusht.xml");
+    return std::make_unique<PushtTask>(pusht);
+  }
+  if (!code.empty()) throw Place{"task.code", ""}.Refuse(NoSuch("task of code", code, TaskNames()));
   TakeAttributes(file->policy().config, options);
   return std::make_unique<MjcfTask>(std::move(file));
 }

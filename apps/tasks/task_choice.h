@@ -8,6 +8,7 @@
 
 #include "tasks/evaluation/options.h"
 #include "tasks/evaluation/task.h"
+#include "tasks/mjcf/task_file.h"
 #include "tasks/pusht/options.h"
 
 namespace mjp::app {
@@ -33,6 +34,12 @@ class TaskChoice {
   const CLI::Option* through_ = nullptr;
   const CLI::App* command_ = nullptr;
 };
+
+// The task of a file; gives `options` what the file's policy says and they do not. `pusht` is for a
+// file whose code is Push-T. Throws Error where the code is none of this project, or not of the
+// file's model.
+std::unique_ptr<Task> TaskOfFile(std::shared_ptr<const TaskFile> file, EvaluationOptions& options,
+                                 const PushtOptions& pusht = {});
 
 }  // namespace mjp::app
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/dynamic_library.h"
+#include "base/program/own_program.h"
 
 namespace mjp::datasets {
 namespace {
@@ -13,8 +14,7 @@ std::filesystem::path OwnFolder() {
   dladdr(reinterpret_cast<void*>(&ModuleSymbol), &info);
   std::error_code none;
   const auto path = std::filesystem::canonical(info.dli_fname ? info.dli_fname : "", none);
-  return none ? std::filesystem::canonical("/proc/self/exe", none).parent_path()
-              : path.parent_path();
+  return (none ? FindOwnProgram() : path).parent_path();
 }
 
 }  // namespace

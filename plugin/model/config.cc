@@ -215,6 +215,7 @@ Config Config::FromModel(const mjModel* model, int instance) {
   if (!renderer.empty()) config.renderer = renderer;
   config.trail = attributes.Text("trail");
   config.label = attributes.Text("label");
+  config.record = attributes.Text("record");
   return config;
 }
 

@@ -38,8 +38,9 @@ struct Config {
   bool async = false;    // decide on a thread of its own while the simulation goes on
   uint64_t seed = 0;     // of the noise; a host may give each episode its own (plugin/state.h)
   std::string renderer = "auto";
-  std::string trail;  // site or body whose predicted way is drawn; empty: that of the last joint
-  std::string label;  // site where the label stands; empty: no label
+  std::string trail;   // site or body whose predicted way is drawn; empty: that of the last joint
+  std::string label;   // site where the label stands; empty: no label
+  std::string record;  // folder of a data set; empty: nothing is recorded
   std::string prefix,
       suffix;  // of all its names, where the model was attached (plugin/model/scope.h)
   PolicyOptions policy;
@@ -84,7 +85,8 @@ inline constexpr const char* kConfigAttributes[] = {"checkpoint",
                                                     "action_gain",
                                                     "action_offset",
                                                     "action_clip",
-                                                    "action_index"};
+                                                    "action_index",
+                                                    "record"};
 
 // From now on the value of an attribute in every model of this process, in place of what the model
 // has: options of a command. To be called while no model is compiled.

@@ -3,24 +3,31 @@
 #include <string>
 
 #include "base/error.h"
+#include "policy/ranges/config_ranges.h"
 
 namespace mjp {
 namespace {
 
-constexpr int kMaxDim = 8192;
-constexpr int kMaxLayers = 64;
+// Weights of an ensemble grow to exp(60): fp32 then keeps twelve decades for the actions.
+constexpr double kMostGrowth = 60;
 
 void ParseTimes(KeyReader& keys, ActPolicyConfig& config) {
-  config.n_obs_steps = keys.Int("n_obs_steps", 1, 1);
-  config.horizon = keys.Int("chunk_size", 1, 4096);
-  config.n_action_steps = keys.Int("n_action_steps", 1, config.horizon);
+  RangedKeys numbers(keys, kActRanges);
+  config.n_obs_steps = numbers.Int("n_obs_steps");
+  config.horizon = numbers.Int("chunk_size");
+  config.n_action_steps = numbers.IntTo(config.horizon, "n_action_steps");
   if (keys.Has("temporal_ensemble_momentum")) {
     throw keys.Bad("temporal_ensemble_momentum",
                    "is the moving average of LeRobot before July 2024; set it to null, and "
                    "temporal_ensemble_coeff to the coefficient that is wanted");
   }
   if (!keys.Has("temporal_ensemble_coeff")) return;
-  config.temporal_ensemble = keys.Number("temporal_ensemble_coeff", -10, 10);
+  config.temporal_ensemble = numbers.Number("temporal_ensemble_coeff");
+  if (-*config.temporal_ensemble * (config.horizon - 1) > kMostGrowth) {
+    throw keys.Bad("temporal_ensemble_coeff",
+                   "makes weights exp(-m i) that overflow within chunk_size; -m (chunk_size - 1) "
+                   "is at most 60");
+  }
   if (config.n_action_steps != 1) {
     throw keys.Bad("n_action_steps",
                    "must be 1 with temporal_ensemble_coeff: every control step makes a chunk");
@@ -39,18 +46,19 @@ void ParseBackbone(KeyReader& keys, ActPolicyConfig& config) {
 }
 
 void ParseTransformer(KeyReader& keys, ActPolicyConfig& config) {
+  RangedKeys numbers(keys, kActRanges);
   config.pre_norm = keys.Bool("pre_norm");
-  config.width = keys.Int("dim_model", 4, kMaxDim);
-  config.heads = keys.Int("n_heads", 1, config.width);
-  config.feedforward = keys.Int("dim_feedforward", 1, 4 * kMaxDim);
+  config.width = numbers.Int("dim_model");
+  config.heads = numbers.Int("n_heads");
+  config.feedforward = numbers.Int("dim_feedforward");
   config.activation = keys.Choice<TokenActivation>(
       "feedforward_activation",
       {{"relu", TokenActivation::kRelu}, {"gelu", TokenActivation::kGeluErf}});
-  config.encoder_layers = keys.Int("n_encoder_layers", 1, kMaxLayers);
-  config.decoder_layers = keys.Int("n_decoder_layers", 1, kMaxLayers);
+  config.encoder_layers = numbers.Int("n_encoder_layers");
+  config.decoder_layers = numbers.Int("n_decoder_layers");
   config.vae = keys.Bool("use_vae");
-  config.latent_dim = keys.Int("latent_dim", 1, kMaxDim);
-  config.vae_layers = keys.Int("n_vae_encoder_layers", 1, kMaxLayers, 4);
+  config.latent_dim = numbers.Int("latent_dim");
+  config.vae_layers = numbers.Int("n_vae_encoder_layers", 4);
   if (config.width % config.heads != 0) throw keys.Bad("n_heads", "must divide dim_model");
   if (config.width % 4 != 0) {
     throw keys.Bad("dim_model", "must be a multiple of 4: sine and cosine for two axes");

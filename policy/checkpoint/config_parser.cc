@@ -8,11 +8,11 @@
 #include "base/error.h"
 #include "base/key_reader.h"
 #include "policy/network_types.h"
+#include "policy/ranges/config_ranges.h"
 
 namespace mjp {
 namespace {
 
-constexpr int kMaxDim = 8192;
 constexpr int kMaxCameras = 16;
 
 enum class FeatureType { kVisual, kState, kEnvironment, kAction };
@@ -25,10 +25,12 @@ void SetMode(const std::map<std::string, Normalization>& mapping, const std::str
   if (const std::optional<Normalization> mode = ModeOfType(mapping, type)) modes[name] = *mode;
 }
 
-int VectorSize(KeyReader& feature) { return feature.Ints("shape", 1, 1, 1, kMaxDim)[0]; }
+int VectorSize(KeyReader& feature) {
+  return RangedKeys(feature, kFeatureRanges).Ints("shape", 1, 1)[0];
+}
 
 void AddCamera(PolicyConfig& config, const std::string& name, KeyReader& feature) {
-  const std::vector<int> shape = feature.Ints("shape", 3, 3, 1, kMaxDim);
+  const std::vector<int> shape = RangedKeys(feature, kFeatureRanges).Ints("shape", 3, 3);
   if (shape[0] != 3) throw feature.Bad("shape", "must be [3, height, width]: RGB, channels first");
   if (config.cameras.size() == kMaxCameras) throw feature.Bad("shape", "is that of a 17th camera");
   const CameraFeature camera{name, shape[0], shape[1], shape[2]};

@@ -3,17 +3,17 @@
 #include <vector>
 
 #include "base/error.h"
+#include "policy/ranges/config_ranges.h"
 #include "policy/unet/unet_config.h"
 
 namespace mjp {
 namespace {
 
-constexpr int kMaxDim = 8192, kMaxLayers = 64, kMaxSteps = 1000;
-
 void ParseTimes(KeyReader& keys, DitConfig& config) {
-  config.n_obs_steps = keys.Int("n_obs_steps", 1, 64);
-  config.horizon = keys.Int("horizon", 1, 512);
-  config.n_action_steps = keys.Int("n_action_steps", 1, config.horizon);
+  RangedKeys numbers(keys, kDitRanges);
+  config.n_obs_steps = numbers.Int("n_obs_steps");
+  config.horizon = numbers.Int("horizon");
+  config.n_action_steps = numbers.IntTo(config.horizon, "n_action_steps");
   if (config.n_action_steps > config.horizon - config.n_obs_steps + 1) {
     throw keys.Bad("n_action_steps", "must be at most horizon - n_obs_steps + 1");
   }
@@ -25,18 +25,19 @@ void ParseSampler(KeyReader& keys, DitConfig& config) {
       {{"diffusion", DitObjective::kDiffusion}, {"flow_matching", DitObjective::kFlowMatching}},
       "diffusion");
   config.scheduler = ParseScheduler(keys);
-  config.integration_steps = keys.Int("num_integration_steps", 1, kMaxSteps, 100);
+  config.integration_steps = RangedKeys(keys, kDitRanges).Int("num_integration_steps", 100);
   config.integration = keys.Choice<SamplerKind>(
       "integration_method", {{"euler", SamplerKind::kEuler}, {"rk4", SamplerKind::kRk4}}, "euler");
 }
 
 void ParseTransformer(KeyReader& keys, DitConfig& config) {
-  config.hidden = keys.Int("hidden_dim", 1, kMaxDim);
-  config.layers = keys.Int("num_layers", 1, kMaxLayers);
-  config.heads = keys.Int("num_heads", 1, kMaxDim);
-  config.time_embed = keys.Int("timestep_embed_dim", 4, kMaxDim);
+  RangedKeys numbers(keys, kDitRanges);
+  config.hidden = numbers.Int("hidden_dim");
+  config.layers = numbers.Int("num_layers");
+  config.heads = numbers.Int("num_heads");
+  config.time_embed = numbers.Int("timestep_embed_dim");
   config.rope = keys.Bool("use_rope", true);
-  config.rope_base = keys.Number("rope_base", 1, 1e9, 10000.0);
+  config.rope_base = numbers.Number("rope_base", 10000.0);
   config.position_embedding = keys.Bool("use_positional_encoding", false);
   if (config.hidden % config.heads != 0) throw keys.Bad("num_heads", "must divide hidden_dim");
   if (config.rope && config.hidden / config.heads % 2 != 0) {
@@ -46,14 +47,15 @@ void ParseTransformer(KeyReader& keys, DitConfig& config) {
 }
 
 void ParsePictures(KeyReader& keys, DitConfig& config) {
+  RangedKeys numbers(keys, kDitRanges);
   config.separate_encoders = keys.Bool("use_separate_rgb_encoder_per_camera", false);
   if (keys.Has("image_resize_shape")) {
-    const std::vector<int> size = keys.Ints("image_resize_shape", 2, 2, 1, kMaxDim);
+    const std::vector<int> size = numbers.Ints("image_resize_shape", 2, 2);
     config.resize_height = size[0];
     config.resize_width = size[1];
   }
   if (!keys.Has("image_crop_shape") || config.cameras.empty()) return;
-  const std::vector<int> size = keys.Ints("image_crop_shape", 2, 2, 1, kMaxDim);
+  const std::vector<int> size = numbers.Ints("image_crop_shape", 2, 2);
   // the library drops a crop that does not fit
   if (size[0] > config.PictureHeight() || size[1] > config.PictureWidth()) return;
   config.crop_height = size[0];
@@ -63,7 +65,7 @@ void ParsePictures(KeyReader& keys, DitConfig& config) {
 void ParseText(KeyReader& keys, DitConfig& config) {
   config.vision_name = keys.Text("vision_encoder_name", "openai/clip-vit-base-patch16");
   config.text_name = keys.Text("text_encoder_name", "openai/clip-vit-base-patch16");
-  config.text_tokens = keys.Int("tokenizer_max_length", 2, kMaxDim, 77);
+  config.text_tokens = RangedKeys(keys, kDitRanges).Int("tokenizer_max_length", 77);
   if (keys.Text("tokenizer_padding_side", "right") != "right") {
     throw keys.Bad("tokenizer_padding_side", "must be \"right\"");
   }

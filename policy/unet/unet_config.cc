@@ -3,34 +3,41 @@
 #include <vector>
 
 #include "base/error.h"
+#include "policy/ranges/config_ranges.h"
+#include "policy/scheduler.h"
 
 namespace mjp {
 namespace {
 
-constexpr int kMaxDim = 8192;
-constexpr int kMaxSteps = 1000;
+// Least share of the signal's variance after all training steps: fp32 divides by its root. The
+// squared cosine of 1000 steps leaves 2.4e-9.
+constexpr float kLeastSignal = 1e-12f;
 
 EncoderConfig ParseResNet(KeyReader& keys) {
+  RangedKeys numbers(keys, kUnetRanges);
   EncoderConfig encoder;
   encoder.kind = EncoderKind::kResNet18;
   keys.Choice<int>("vision_backbone", {{"resnet18", 18}});
   encoder.group_norm = keys.Bool("use_group_norm");
   encoder.separate_per_camera = keys.Bool("use_separate_rgb_encoder_per_camera", false);
-  encoder.pool_channels = keys.Int("spatial_softmax_num_keypoints", 1, kMaxDim / 2);
+  encoder.pool_channels = numbers.Int("spatial_softmax_num_keypoints");
   encoder.feature_dim = 2 * encoder.pool_channels;
-  const double ratio = keys.Number("crop_ratio", 1e-3, 1.0, 1.0);
+  const double ratio = numbers.Number("crop_ratio", 1.0);
   if (keys.Has("crop_shape")) {
-    const std::vector<int> crop = keys.Ints("crop_shape", 2, 2, 1, kMaxDim);
+    const std::vector<int> crop = numbers.Ints("crop_shape", 2, 2);
     encoder.crop_height = crop[0];
     encoder.crop_width = crop[1];
   }
   if (keys.Has("resize_shape")) {
-    const std::vector<int> resize = keys.Ints("resize_shape", 2, 2, 1, kMaxDim);
+    const std::vector<int> resize = numbers.Ints("resize_shape", 2, 2);
     encoder.resize_height = resize[0];
     encoder.resize_width = resize[1];
     // as LeRobot derives it: with a resize, the crop follows from the ratio alone
     encoder.crop_height = ratio < 1.0 ? static_cast<int>(resize[0] * ratio) : 0;
     encoder.crop_width = ratio < 1.0 ? static_cast<int>(resize[1] * ratio) : 0;
+    if (ratio < 1.0 && (encoder.crop_height == 0 || encoder.crop_width == 0)) {
+      throw keys.Bad("crop_ratio", "leaves no pixel of resize_shape");
+    }
   }
   return encoder;
 }
@@ -46,21 +53,22 @@ EncoderConfig NotebookEncoder() {
 
 EncoderConfig ParseCompact(const Json& json, const std::string& where) {
   KeyReader keys(json, where);
+  RangedKeys numbers(keys, kCompactRanges);
   EncoderConfig encoder;
   encoder.kind = EncoderKind::kCompact;
   encoder.pool = PoolKind::kFlatten;
-  encoder.stem_channels = keys.Int("stem_channels", 1, kMaxDim);
-  encoder.stem_kernel = keys.Int("stem_kernel", 1, 15);
-  encoder.stem_stride = keys.Int("stem_stride", 1, 8);
-  encoder.stem_groups = keys.Int("stem_groups", 1, kMaxDim);
+  encoder.stem_channels = numbers.Int("stem_channels");
+  encoder.stem_kernel = numbers.Int("stem_kernel");
+  encoder.stem_stride = numbers.Int("stem_stride");
+  encoder.stem_groups = numbers.Int("stem_groups");
   encoder.stem_max_pool = false;
-  encoder.stage_channels = keys.Ints("stage_channels", 1, 8, 1, kMaxDim);
+  encoder.stage_channels = numbers.Ints("stage_channels", 1, 8);
   const size_t stages = encoder.stage_channels.size();
-  encoder.stage_strides = keys.Ints("stage_strides", stages, stages, 1, 8);
-  encoder.blocks_per_stage = keys.Int("blocks_per_stage", 1, 16);
-  encoder.channels_per_group = keys.Int("channels_per_group", 1, kMaxDim);
-  encoder.pool_channels = keys.Int("pool_channels", 1, kMaxDim);
-  encoder.feature_dim = keys.Int("feature_dim", 1, kMaxDim);
+  encoder.stage_strides = numbers.Ints("stage_strides", stages, stages);
+  encoder.blocks_per_stage = numbers.Int("blocks_per_stage");
+  encoder.channels_per_group = numbers.Int("channels_per_group");
+  encoder.pool_channels = numbers.Int("pool_channels");
+  encoder.feature_dim = numbers.Int("feature_dim");
   encoder.feature_relu = false;
   if (encoder.stem_kernel % 2 == 0) throw keys.Bad("stem_kernel", "must be odd");
   if (encoder.stem_channels % encoder.stem_groups != 0) {
@@ -76,9 +84,10 @@ EncoderConfig ParseCompact(const Json& json, const std::string& where) {
 }
 
 void ParseTimes(KeyReader& keys, UnetPolicyConfig& config) {
-  config.n_obs_steps = keys.Int("n_obs_steps", 1, 64);
-  config.horizon = keys.Int("horizon", 1, 4096);
-  config.n_action_steps = keys.Int("n_action_steps", 1, config.horizon);
+  RangedKeys numbers(keys, kUnetRanges);
+  config.n_obs_steps = numbers.Int("n_obs_steps");
+  config.horizon = numbers.Int("horizon");
+  config.n_action_steps = numbers.IntTo(config.horizon, "n_action_steps");
   const int levels = static_cast<int>(config.unet.down_dims.size());
   if (config.horizon % (1 << levels) != 0) {
     throw keys.Bad("horizon", "is " + std::to_string(config.horizon) +
@@ -97,6 +106,18 @@ void CheckPictures(const KeyReader& keys, const UnetPolicyConfig& config) {
   if (encoder.crop_height > (resized ? encoder.resize_height : camera.height) ||
       encoder.crop_width > (resized ? encoder.resize_width : camera.width)) {
     throw keys.Bad("crop_shape", "is larger than the pictures");
+  }
+}
+
+void CheckBetas(const KeyReader& keys, const SchedulerConfig& scheduler) {
+  if (scheduler.beta_schedule != BetaSchedule::kLinear) return;
+  if (scheduler.beta_start > scheduler.beta_end) {
+    throw keys.Bad("beta_start", "is more than beta_end: noise would be added ever more slowly");
+  }
+  if (AlphasCumprod(scheduler).back() < kLeastSignal) {
+    throw keys.Bad("beta_end",
+                   "is too large for so many num_train_timesteps: the product of 1 - beta must be "
+                   "1e-12 at least, or fp32 divides by nothing");
   }
 }
 
@@ -138,11 +159,12 @@ void IgnoreUnused(KeyReader& keys, bool cameras) {
 }  // namespace
 
 UnetConfig ParseUnet(KeyReader& keys) {
+  RangedKeys numbers(keys, kUnetRanges);
   UnetConfig unet;
-  unet.down_dims = keys.Ints("down_dims", 1, 8, 8, kMaxDim);
-  unet.kernel_size = keys.Int("kernel_size", 1, 15);
-  unet.groups = keys.Int("n_groups", 1, kMaxDim);
-  unet.step_embed_dim = keys.Int("diffusion_step_embed_dim", 4, kMaxDim);
+  unet.down_dims = numbers.Ints("down_dims", 1, 8);
+  unet.kernel_size = numbers.Int("kernel_size");
+  unet.groups = numbers.Int("n_groups");
+  unet.step_embed_dim = numbers.Int("diffusion_step_embed_dim");
   unet.film_scale = keys.Bool("use_film_scale_modulation", true);
   if (unet.kernel_size % 2 == 0) throw keys.Bad("kernel_size", "must be odd");
   if (unet.step_embed_dim % 2 != 0) throw keys.Bad("diffusion_step_embed_dim", "must be even");
@@ -156,15 +178,16 @@ UnetConfig ParseUnet(KeyReader& keys) {
 }
 
 SchedulerConfig ParseScheduler(KeyReader& keys) {
+  RangedKeys numbers(keys, kSchedulerRanges);
   SchedulerConfig scheduler;
   scheduler.kind = keys.Choice<SamplerKind>(
       "noise_scheduler_type", {{"DDPM", SamplerKind::kDdpm}, {"DDIM", SamplerKind::kDdim}});
-  scheduler.train_steps = keys.Int("num_train_timesteps", 1, kMaxSteps);
+  scheduler.train_steps = numbers.Int("num_train_timesteps");
   scheduler.beta_schedule = keys.Choice<BetaSchedule>(
       "beta_schedule",
       {{"squaredcos_cap_v2", BetaSchedule::kSquaredCosCapV2}, {"linear", BetaSchedule::kLinear}});
-  scheduler.beta_start = static_cast<float>(keys.Number("beta_start", 1e-12, 0.999, 1e-4));
-  scheduler.beta_end = static_cast<float>(keys.Number("beta_end", 1e-12, 0.999, 0.02));
+  scheduler.beta_start = static_cast<float>(numbers.Number("beta_start", 1e-4));
+  scheduler.beta_end = static_cast<float>(numbers.Number("beta_end", 0.02));
   scheduler.prediction = keys.Choice<PredictionType>(
       "prediction_type", {{"epsilon", PredictionType::kEpsilon},
                           {"sample", PredictionType::kSample},
@@ -174,9 +197,10 @@ SchedulerConfig ParseScheduler(KeyReader& keys) {
       {{"fixed_small", VarianceType::kFixedSmall}, {"fixed_large", VarianceType::kFixedLarge}},
       "fixed_small");
   scheduler.clip_sample = keys.Bool("clip_sample");
-  scheduler.clip_range = static_cast<float>(keys.Number("clip_sample_range", 1e-6, 1e6, 1.0));
+  scheduler.clip_range = static_cast<float>(numbers.Number("clip_sample_range", 1.0));
   scheduler.inference_steps =
-      keys.Int("num_inference_steps", 1, scheduler.train_steps, scheduler.train_steps);
+      numbers.IntTo(scheduler.train_steps, "num_inference_steps", scheduler.train_steps);
+  CheckBetas(keys, scheduler);
   return scheduler;
 }
 

@@ -2,40 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "tasks/physics/random_stream.h"
 
 namespace mjp::app {
 namespace {
 
-constexpr int kIterations = 200;      // of the inverse kinematics for the end of a long way
 constexpr double kPickDepth = 0.010;  // of the tool behind the cube's centre, metres
 constexpr double kGiveDepth = 0.012;
-constexpr double kCubeHeight = 0.02;         // of the centre of a cube that lies, metres
-constexpr double kLying = 0.036;             // of its centre, on an edge or a corner too
-constexpr double kLow = 0.12, kFree = 0.16;  // heights of a tool, metres: in the way; out of it
-constexpr int kPause = 25;                   // control steps before the next look at a lost cube
-constexpr int kSettle = 4;                   // control steps before a hand closes
+constexpr double kCubeHeight = 0.02;  // of the centre of a cube that lies, metres
+constexpr double kLying = 0.036;      // of its centre, on an edge or a corner too
+constexpr int kPause = 25;            // control steps before the next look at a lost cube
 constexpr int kPickClosing = 24, kGiveClosing = 28;  // control steps
 constexpr int kOpening = 22;
-constexpr double kLift = 0.06;  // metres, off the table
-constexpr JointAngles kHome = {0, -0.96, 1.16, 0, -0.3, 0};
-
-double Radians(double degrees) { return degrees * mjPI / 180; }
-
-void AxisQuat(mjtNum* quat, double x, double y, double z, double degrees) {
-  const mjtNum axis[3] = {x, y, z};
-  mju_axisAngle2Quat(quat, axis, Radians(degrees));
-}
-
-// A hand that points down by `pitch` degrees, turned about the vertical by `yaw` degrees.
-void Downwards(mjtNum* quat, double yaw, double pitch) {
-  mjtNum turn[4], tilt[4];
-  AxisQuat(turn, 0, 0, 1, yaw);
-  AxisQuat(tilt, 0, 1, 0, pitch);
-  mju_mulQuat(quat, turn, tilt);
-}
+constexpr double kLift = 0.06;       // metres, off the table
+constexpr double kMoved = 0.006;     // metres: the cube is not where the hand goes
+constexpr double kTurned = 7;        // degrees
+constexpr size_t kShortestTry = 10;  // control steps that a plan is followed for at least
 
 // The left hand at the meeting: its fingers above and below the cube.
 void Sideways(mjtNum* quat, double yaw) {
@@ -45,87 +28,22 @@ void Sideways(mjtNum* quat, double yaw) {
   mju_mulQuat(quat, turn, roll);
 }
 
-// `frame` moved along its own x axis.
-Frame Ahead(const Frame& frame, double distance) {
-  Frame offset;
-  offset.pos[0] = distance;
-  return Compose(frame, offset);
-}
-
-Frame At(double x, double y, double z) {
-  Frame frame;
-  frame.pos[0] = x, frame.pos[1] = y, frame.pos[2] = z;
-  return frame;
-}
-
-// Angles from which the inverse kinematics is to start: elbow up, the hand towards `target`, so
-// that every plan takes the same branch of the solution.
-JointAngles Guess(const Arm& arm, const Frame& target, bool sideways) {
-  const double x = std::abs(target.pos[0] - arm.base[0]);
-  const double waist = (arm.base[0] < 0 ? 1 : -1) * std::atan2(target.pos[1] - arm.base[1], x);
-  if (sideways) return kHome;
-  return {waist, -0.6, 1, 0, 0.8, 0};
-}
-
-// The 24 rotations by right angles.
-std::vector<std::array<mjtNum, 4>> RightAngles() {
-  std::vector<std::array<mjtNum, 4>> rotations;
-  for (int axis = 0; axis < 6; ++axis) {
-    mjtNum facing[4];  // turns x into one of the six directions
-    if (axis < 4) AxisQuat(facing, 0, 0, 1, 90 * axis);
-    if (axis >= 4) AxisQuat(facing, 0, 1, 0, axis == 4 ? 90 : -90);
-    for (int roll = 0; roll < 4; ++roll) {
-      mjtNum turn[4];
-      AxisQuat(turn, 1, 0, 0, 90 * roll);
-      mju_mulQuat(rotations.emplace_back().data(), facing, turn);
-    }
-  }
-  return rotations;
-}
-
 // The ways to turn the right hand that show a cube upright which it holds as `held`, the nearest to
 // `usual` first. The fingers stay at the cube's sides, the hand above it or to its right.
-std::vector<std::array<mjtNum, 4>> WaysToShow(const Frame& held, const mjtNum* usual) {
-  static const std::vector<std::array<mjtNum, 4>> rotations = RightAngles();
-  std::vector<std::array<mjtNum, 4>> ways;
-  mjtNum back[4];
-  mju_negQuat(back, held.quat);
-  for (const std::array<mjtNum, 4>& upright : rotations) {
-    std::array<mjtNum, 4> way;
-    mju_mulQuat(way.data(), upright.data(), back);
+std::vector<Turn> WaysToShow(const Frame& held, const mjtNum* usual) {
+  std::vector<Turn> ways = WaysToTurn(held, usual);
+  std::erase_if(ways, [](const Turn& way) {
     mjtNum axes[9];
     mju_quat2Mat(axes, way.data());
     const mjtNum ahead_x = axes[0], ahead_z = axes[6], opens_y = axes[4];
-    if (std::abs(opens_y) > 0.8 && ahead_x < 0.05 && ahead_z < 0.05) ways.push_back(way);
-  }
-  std::ranges::sort(ways, std::greater(), [usual](const std::array<mjtNum, 4>& way) {
-    return std::abs(mju_dot(way.data(), usual, 4));
+    return !(std::abs(opens_y) > 0.8 && ahead_x < 0.05 && ahead_z < 0.05);
   });
   return ways;
-}
-
-// A hand that holds the cube goes on being closed, however far the cube keeps it open.
-ArmPose Closed(const ArmPose& pose) { return {pose.angles, 0}; }
-
-// A hand that keeps a cube from falling opens at once.
-ArmPose Opened(const ArmPose& pose, bool touches) {
-  return {pose.angles, touches ? 1 : pose.opening};
 }
 
 // The left hand is sideways: a cube that fell may lie on its finger, and the hand has but to close.
 bool LiesOnLeftHand(const Situation& now) {
   return now.touches[kLeft] && !now.touches[kRight] && !now.on_table && now.cube.pos[2] > kLying;
-}
-
-// A tool near the table goes up before it goes anywhere, its hand opening.
-void RaiseWhereLow(Track& track) {
-  const double height = track.tool().pos[2];
-  if (height < kLow) track.Shift(0, 0, kFree - height, 1);
-}
-
-void MakeEqualLong(Track& a, Track& b) {
-  a.WaitUntil(b.length());
-  b.WaitUntil(a.length());
 }
 
 }  // namespace
@@ -149,7 +67,8 @@ Style DrawStyle(uint64_t seed) {
   return style;
 }
 
-HandOver::HandOver(const mjModel* model) : scene_(FindCubeScene(model)), kinematics_(model) {}
+HandOver::HandOver(const mjModel* model)
+    : model_(model), scene_(FindCubeScene(model)), kinematics_(model) {}
 
 // Whether the right hand has the cube between two faces: one held by its edges slips.
 bool HandOver::HeldByFaces(const Situation& now) {
@@ -186,6 +105,18 @@ Plan HandOver::Make(const Situation& now, const Style& style) {
   return plan;
 }
 
+Doubt HandOver::Judge(const Plan& plan, size_t step, const Situation& now) const {
+  if (plan.stage == Stage::kPick) {
+    if (step >= static_cast<size_t>(plan.closing) || step < kShortestTry) return Doubt::kNone;
+    const double moved =
+        std::hypot(now.cube.pos[0] - plan.cube.pos[0], now.cube.pos[1] - plan.cube.pos[1]);
+    const double turned = std::remainder(GripOf(now.cube).yaw - GripOf(plan.cube).yaw, 90);
+    return moved > kMoved || std::abs(turned) > kTurned ? Doubt::kWrong : Doubt::kNone;
+  }
+  const bool held = plan.stage == Stage::kGive ? now.holds[kRight] : now.holds[kLeft];
+  return held ? Doubt::kNone : Doubt::kSlipping;
+}
+
 // Where the left hand waits for the right one.
 Frame HandOver::WaitingFrame(const Style& style) const {
   Frame frame = At(style.meet[0], style.meet[1], style.meet[2]);
@@ -197,38 +128,26 @@ Frame HandOver::WaitingFrame(const Style& style) const {
 
 JointAngles HandOver::WaitingAngles(const Style& style) {
   const Frame waiting = WaitingFrame(style);
-  JointAngles angles = Guess(scene_.arms[kLeft], waiting, true);
-  kinematics_.Solve(scene_.arms[kLeft], waiting, kIterations, angles);
+  JointAngles angles = kHome;
+  kinematics_.Solve(scene_.arms[kLeft], waiting, kSolverIterations, angles);
   return angles;
 }
 
 // How a hand comes down on the cube. Returns whether it can.
-bool HandOver::FindGrasp(const Situation& now, const Style& style, Side hand, Grasp& grasp) {
-  const Arm& arm = scene_.arms[hand];
+bool HandOver::FindCubeGrasp(const Situation& now, const Style& style, Side hand, Grasp& grasp) {
   const Grip grip = GripOf(now.cube);
-  const double forwards = hand == kRight ? 180 : 0;
+  const double yaw = (hand == kRight ? 180 : 0) + grip.yaw;
   // a cube that falls will lie
   const double height = now.cube.pos[2] < kLying ? now.cube.pos[2] : kCubeHeight;
-  for (const double turn : {0.0, grip.yaw > 0 ? -90.0 : 90.0}) {
-    if (turn != 0 && !grip.flat) break;
-    for (const double steeper : {0, 2, 6, 10, 15, 20, -5}) {
-      Frame tool = At(now.cube.pos[0], now.cube.pos[1], height);
-      Downwards(tool.quat, forwards + grip.yaw + turn, style.pitch + steeper);
-      grasp.tool = Ahead(tool, kPickDepth);
-      Frame high = grasp.tool;
-      high.pos[2] += style.height;
-      grasp.above = Guess(arm, high, false);
-      if (!kinematics_.Solve(arm, high, kIterations, grasp.above)) continue;
-      JointAngles down = grasp.above;
-      if (kinematics_.Solve(arm, grasp.tool, kIterations, down)) return true;
-    }
-  }
-  return false;
+  Approach approach = {
+      {now.cube.pos[0], now.cube.pos[1], height}, {yaw}, style.pitch, kPickDepth, style.height};
+  if (grip.flat) approach.yaws.push_back(yaw + (grip.yaw > 0 ? -90.0 : 90.0));
+  return FindGrasp(kinematics_, scene_.arms[hand], approach, grasp);
 }
 
 bool HandOver::PlanPick(const Situation& now, const Style& style, Side hand, Plan& plan) {
   Grasp grasp;
-  if (!FindGrasp(now, style, hand, grasp)) return false;
+  if (!FindCubeGrasp(now, style, hand, grasp)) return false;
   Track picks(scene_.arms[hand], kinematics_, Opened(now.arms[hand], now.touches[hand]),
               style.pace[hand]);
   RaiseWhereLow(picks);
@@ -261,10 +180,10 @@ void HandOver::PlanGive(const Situation& now, const Style& style, Plan& plan) {
   mjtNum usual[4];
   Downwards(usual, 180, style.pitch);
   JointAngles angles = now.arms[kRight].angles;
-  for (const std::array<mjtNum, 4>& way : WaysToShow(held, usual)) {
+  for (const Turn& way : WaysToShow(held, usual)) {
     const Frame shown = Compose(FrameOf(style.meet, way.data()), offset);
-    angles = Guess(scene_.arms[kRight], shown, false);
-    if (kinematics_.Solve(scene_.arms[kRight], shown, kIterations, angles)) break;
+    angles = Guess(scene_.arms[kRight], shown);
+    if (kinematics_.Solve(scene_.arms[kRight], shown, kSolverIterations, angles)) break;
   }
 
   if (now.on_table || hand.pos[2] < kLift) right.Shift(0, 0, kLift, 0);

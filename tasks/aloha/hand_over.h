@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "tasks/aloha/kinematics.h"
+#include "tasks/aloha/arms/grasp.h"
+#include "tasks/aloha/arms/plan_follower.h"
 #include "tasks/aloha/situation.h"
 
 // How the cube gets from the table into the right hand and from there into the left one. What is to
@@ -44,24 +45,28 @@ struct Plan {
   std::array<std::vector<ArmPose>, 2> arms;  // left, right: one pose per control step, as many both
 };
 
+// The planner of TransferCube, for a PlanFollower.
 class HandOver {
  public:
+  using Situation = app::Situation;
+  using Style = app::Style;
+  using Plan = app::Plan;
+
   // `model` must outlive this. Throws Error where it has not ALOHA's arms and cube.
   explicit HandOver(const mjModel* model);
 
-  const CubeScene& scene() const { return scene_; }
+  const std::array<Arm, 2>& arms() const { return scene_.arms; }
   Kinematics& kinematics() { return kinematics_; }
 
-  // The next stage from `now`: a function of its arguments alone.
+  Situation Read(const mjData* data) const { return ReadSituation(scene_, model_, data); }
+  // The next stage from `now`.
   Plan Make(const Situation& now, const Style& style);
+  Doubt Judge(const Plan& plan, size_t step, const Situation& now) const;
+  bool GoesOn(const Plan& plan, const Situation&) const { return plan.stage != Stage::kRest; }
 
  private:
-  struct Grasp {
-    Frame tool;         // at the cube
-    JointAngles above;  // from which it comes down
-  };
   bool HeldByFaces(const Situation& now);
-  bool FindGrasp(const Situation& now, const Style& style, Side hand, Grasp& grasp);
+  bool FindCubeGrasp(const Situation& now, const Style& style, Side hand, Grasp& grasp);
   Frame WaitingFrame(const Style& style) const;
   JointAngles WaitingAngles(const Style& style);
   bool PlanPick(const Situation& now, const Style& style, Side hand, Plan& plan);
@@ -69,6 +74,7 @@ class HandOver {
   void PlanRelease(const Situation& now, const Style& style, Plan& plan);
   void PlanRest(const Situation& now, const Style& style, Plan& plan);
 
+  const mjModel* model_;
   CubeScene scene_;
   Kinematics kinematics_;
 };

@@ -13,26 +13,11 @@ CubeScene FindCubeScene(const mjModel* model) {
 
 Situation ReadSituation(const CubeScene& scene, const mjModel* model, const mjData* data) {
   Situation now = {};
+  static_cast<Hold&>(now) =
+      ReadHold(scene.arms, scene.table, model->geom_bodyid[scene.cube], model, data);
   std::copy_n(data->geom_xpos + 3 * scene.cube, 3, now.cube.pos);
   mju_mat2Quat(now.cube.quat, data->geom_xmat + 9 * scene.cube);
-  const int dof = model->body_dofadr[model->geom_bodyid[scene.cube]];
-  now.cube_speed = mju_norm3(data->qvel + dof);
-  std::array<std::array<bool, 2>, 2> finger = {};
-  for (int i = 0; i < data->ncon; ++i) {
-    const int* geom = data->contact[i].geom;
-    if (geom[0] != scene.cube && geom[1] != scene.cube) continue;
-    const int other = geom[0] == scene.cube ? geom[1] : geom[0];
-    now.on_table |= other == scene.table;
-    for (const int side : {kLeft, kRight}) {
-      for (int k = 0; k < 2; ++k) finger[side][k] |= other == scene.arms[side].finger_geoms[k];
-    }
-  }
-  for (const int side : {kLeft, kRight}) {
-    now.touches[side] = finger[side][0] || finger[side][1];
-    now.holds[side] = finger[side][0] && finger[side][1];
-    now.arms[side].angles = AnglesOf(scene.arms[side], data->qpos);
-    now.arms[side].opening = std::clamp(OpeningOf(scene.arms[side], data->qpos), 0.0, 1.0);
-  }
+  now.arms = PosesOf(scene.arms, data);
   return now;
 }
 

@@ -5,13 +5,10 @@
 
 #include <array>
 
-#include "tasks/aloha/arm.h"
-#include "tasks/aloha/track.h"
+#include "tasks/aloha/arms/hold.h"
 #include "tasks/physics/frame.h"
 
 namespace mjp::app {
-
-enum Side { kLeft = 0, kRight = 1 };
 
 // What of a model is ALOHA's two arms and the cube.
 struct CubeScene {
@@ -23,17 +20,13 @@ struct CubeScene {
 // Throws Error naming what the model lacks.
 CubeScene FindCubeScene(const mjModel* model);
 
-// What a plan is made from.
-struct Situation {
+// What a plan is made from; the hold is that of the cube.
+struct Situation : Hold {
   Frame cube;                   // in the world
-  double cube_speed;            // metres per second
-  std::array<bool, 2> touches;  // whether a finger of the hand touches the cube
-  std::array<bool, 2> holds;    // whether both do
-  bool on_table;                // whether the cube touches the table
   std::array<ArmPose, 2> arms;  // as they are
 };
 
-// Reads it; positions, velocities and contacts of `data` must be up to date (mj_step1).
+// Reads it; positions and contacts of `data` must be up to date (mj_step1).
 Situation ReadSituation(const CubeScene& scene, const mjModel* model, const mjData* data);
 
 // How a hand from above is to be turned about the vertical so that it takes the cube by two upright

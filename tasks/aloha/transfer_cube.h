@@ -12,10 +12,6 @@
 
 namespace mjp::app {
 
-// What the task takes and what it shows: the left arm's six joint angles and how far its hand is
-// open, then the same of the right arm.
-using AlohaNumbers = std::array<double, 14>;
-
 // One simulation of ALOHA TransferCube (models/aloha/transfer_cube.xml), with gym-aloha's order of
 // calls: its data is what an observation is made of, contacts included.
 class TransferCube {

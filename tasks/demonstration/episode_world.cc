@@ -25,6 +25,7 @@ void EpisodeWorld::Start(uint32_t seed) {
     code_->Start(seed, data_.get());
   } else {
     view_.Start(seed);
+    view_.CopyLook(model_.get());
     view_.CopyStart(model_.get(), data_.get());
   }
   view_.Follow(model_.get(), data_.get());

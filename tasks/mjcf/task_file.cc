@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iterator>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -18,9 +19,9 @@ namespace mjp::app {
 namespace {
 
 // Attributes that change no action, or that an evaluation has as options of its own.
-constexpr const char* kNotOfTheTask[] = {"checkpoint", "sampler", "steps",   "parallel",
-                                         "hold_noise", "seed",    "backend", "precision",
-                                         "threads",    "trail",   "label",   "self_check"};
+constexpr const char* kNotOfTheTask[] = {
+    "checkpoint", "sampler", "steps", "parallel", "hold_noise", "seed",  "backend",
+    "precision",  "threads", "trail", "label",    "self_check", "record"};
 
 // The bytes of a compiled model without its plugins, and without the paths of its assets, which are
 // other ones from another working folder; what was read from them is there.
@@ -50,6 +51,14 @@ void AppendAttributes(const mjModel* model, int instance, std::vector<uint8_t>& 
     const std::string line = std::string(name) + "=" + (value ? value : "") + "\n";
     bytes.insert(bytes.end(), line.begin(), line.end());
   }
+}
+
+// A copy of a model that a host compiled, as if its policies had been left out.
+ModelPtr LeaveOutPolicies(const mjModel* model) {
+  ModelPtr copy = CopyOfModel(model);
+  for (const int instance : PolicyInstances(model)) copy->plugin_statenum[instance] = 0;
+  copy->opt.disableflags |= mjDSBL_AUTORESET;
+  return copy;
 }
 
 }  // namespace
@@ -86,9 +95,14 @@ int SubstepsOf(const mjModel* model, double period) {
   throw BadInput(text.str());
 }
 
-TaskFile::TaskFile(const std::string& path)
-    : path_(path),
-      model_(CompileWithoutPolicy(path)),
+TaskFile::TaskFile(const std::string& path) : TaskFile(path, CompileWithoutPolicy(path)) {}
+
+TaskFile::TaskFile(const mjModel* model)
+    : TaskFile("the model " + std::string(model->names), LeaveOutPolicies(model)) {}
+
+TaskFile::TaskFile(std::string path, ModelPtr model)
+    : path_(std::move(path)),
+      model_(std::move(model)),
       instance_(FindPolicy(model_.get())),
       start_(model_.get()) {
   if (instance_ >= 0) policy_ = std::make_unique<Outline>(model_.get(), instance_);

@@ -29,6 +29,9 @@ class TaskFile {
  public:
   // Compiles the file, without a policy. Throws Error naming what is wrong with it.
   explicit TaskFile(const std::string& path);
+  // The same of a model that a host compiled, with its policy; it is copied. Its path() is a text
+  // for messages.
+  explicit TaskFile(const mjModel* model);
 
   const std::string& path() const { return path_; }
   // As `model` of <mujoco> has it.
@@ -52,6 +55,8 @@ class TaskFile {
   double period() const;                      // seconds of a control step
 
  private:
+  TaskFile(std::string path, ModelPtr model);
+
   std::string path_;
   ModelPtr model_;
   int instance_;

@@ -22,8 +22,11 @@ void TaskWorld::Start(uint32_t seed) {
   held_ = 0;
 }
 
-void TaskWorld::CopyStart(mjModel* model, mjData* data) const {
+void TaskWorld::CopyLook(mjModel* model) const {
   if (file_.start().changes_model() && model != model_.get()) Start::CopyDrawn(model_.get(), model);
+}
+
+void TaskWorld::CopyStart(const mjModel* model, mjData* data) const {
   mj_resetData(model, data);
   mj_getState(model_.get(), data_.get(), state_.data(), kWhole);
   mj_setState(model, data, state_.data(), kWhole);

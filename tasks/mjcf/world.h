@@ -31,8 +31,15 @@ class TaskWorld {
   // and sensors up to date.
   void Follow(const mjModel* model, const mjData* data);
 
-  // Gives `model` and `data`, of the same file, what this world is at its start.
-  void CopyStart(mjModel* model, mjData* data) const;
+  // Gives `data` of `model`, of the same file, what this world is at its start; and the model what
+  // its start draws of it.
+  void CopyStart(const mjModel* model, mjData* data) const;
+  void CopyLook(mjModel* model) const;
+
+  // Control steps in a row at whose end the condition of success held; to go on from another
+  // number.
+  int held() const { return held_; }
+  void Hold(int steps) { held_ = steps; }
 
   mjModel* model() { return model_.get(); }
   mjData* data() { return data_.get(); }

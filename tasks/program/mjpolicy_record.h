@@ -1,6 +1,7 @@
 /* Records what a program of your own does with a robot as a LeRobotDataset: the program has its own
    loop around mj_step and says what it drives; libmjpolicy_record.so notes it and writes episodes.
-   Not in one process with libmjpolicy.so, which is the same plugin a second time.
+   Not in one process with libmjpolicy.so, which is the same plugin a second time: where the policy
+   itself is in the loop, its attribute `record` does this.
    docs/tutorials/6-robot-arm.md has an example in Python. */
 #ifndef TASKS_PROGRAM_MJPOLICY_RECORD_H_
 #define TASKS_PROGRAM_MJPOLICY_RECORD_H_

@@ -1,6 +1,8 @@
 #include "tasks/program/program_recorder.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
@@ -10,28 +12,63 @@ namespace mjp::app {
 namespace {
 
 constexpr int kWhole = mjSTATE_INTEGRATION & ~mjSTATE_PLUGIN;
+constexpr int kMoving = mjSTATE_PHYSICS | mjSTATE_MOCAP_POS | mjSTATE_MOCAP_QUAT;
 
-RecordOptions OptionsOf(const std::string& dataset, const PictureOptions& pictures) {
+RecordOptions OptionsOf(const std::string& dataset, const char* by,
+                        const PictureOptions& pictures) {
   RecordOptions options;
   options.out = dataset;
-  options.by = "program";
+  options.by = by;
   options.keep_all = true;
   options.pictures = pictures;
   return options;
 }
 
-std::shared_ptr<const TaskFile> Opened(const std::string& path) {
-  auto file = std::make_shared<const TaskFile>(path);
+// Of a path, or of a model that a host compiled.
+template <typename Source>
+std::shared_ptr<const TaskFile> Opened(const Source& source) {
+  auto file = std::make_shared<const TaskFile>(source);
   if (file->code().empty()) return file;
-  throw BadInput(path + " is judged by code: a program records files that say it by elements");
+  throw BadInput(file->path() +
+                 " is judged by code: a program records files that say it by elements");
+}
+
+// The action that writes the controls of `data` again, bit for bit. A limit of action_clip is no
+// number in single precision: the next one beyond is cut to it.
+std::vector<float> ExactAction(const ControlBinding& controls, const mjData* data) {
+  std::vector<mjtNum> numbers(static_cast<size_t>(controls.action_size()));
+  ActionOf(controls, data, numbers);
+  std::vector<float> action(numbers.begin(), numbers.end());
+  for (int i = 0; i < controls.size(); ++i) {
+    const mjtNum control = data->ctrl[controls.addresses()[i]];
+    float& number = action[static_cast<size_t>(controls.indices()[i])];
+    const float next[] = {number, std::nextafter(number, HUGE_VALF),
+                          std::nextafter(number, -HUGE_VALF)};
+    const auto gives = [&](float each) { return controls.ToControl(i, each) == control; };
+    const auto found = std::ranges::find_if(next, gives);
+    if (found == std::end(next)) {
+      throw BadInput(
+          "a control of the policy's actuators is not what an action in single "
+          "precision gives: it was set by something else than the policy");
+    }
+    number = *found;
+  }
+  return action;
 }
 
 }  // namespace
 
 ProgramRecorder::ProgramRecorder(const std::string& task_file, const std::string& dataset,
                                  const PictureOptions& pictures)
-    : file_(Opened(task_file)),
-      writer_(OptionsOf(dataset, pictures), file_),
+    : ProgramRecorder(Opened(task_file), OptionsOf(dataset, "program", pictures)) {}
+
+ProgramRecorder::ProgramRecorder(const mjModel* model, const std::string& dataset,
+                                 const PictureOptions& pictures)
+    : ProgramRecorder(Opened(model), OptionsOf(dataset, "plugin", pictures)) {}
+
+ProgramRecorder::ProgramRecorder(std::shared_ptr<const TaskFile> file, const RecordOptions& options)
+    : file_(std::move(file)),
+      writer_(options, file_),
       world_(file_, nullptr),
       action_(static_cast<size_t>(world_.action_size())) {}
 
@@ -39,6 +76,7 @@ void ProgramRecorder::Forget() {
   begun_ = false;
   substep_ = 0;
   start_ = nullptr;
+  showing_.reset();
   actions_.clear();
   states_.clear();
 }
@@ -70,34 +108,44 @@ void ProgramRecorder::CheckModel(const mjModel* model) const {
   }
 }
 
-void ProgramRecorder::NoteStart(const mjModel* model, const mjData* data) {
+void ProgramRecorder::NoteStart(const mjModel* model, std::vector<mjtNum> state) {
   auto start = std::make_shared<EpisodeStart>();
-  start->state.resize(static_cast<size_t>(mj_stateSize(model, kWhole)));
-  mj_getState(model, data, start->state.data(), kWhole);
+  start->state = std::move(state);
   start->look = CopyOfModel(file_->model());
   Start::CopyDrawn(model, start->look.get());
   start->look->opt.disableflags = model->opt.disableflags | mjDSBL_AUTORESET;
   start_ = std::move(start);
 }
 
-bool ProgramRecorder::Step(const mjModel* model, mjData* data) {
+void ProgramRecorder::CheckStep(const mjModel* model, const mjData* data) const {
   if (!begun_) throw BadInput("no episode was begun: call mjp_record_begin first");
   if (!model || !data) throw Error(ExitCode::kUsage, "model and data must be given");
   CheckModel(model);
   if (data->signature != model->signature) {
     throw BadInput("data is of another model: make it by mj_makeData(model)");
   }
+}
+
+void ProgramRecorder::CheckLook(const mjModel* model) const {
+  if (Start::DrawnAlike(model, start_->look.get())) return;
+  throw BadInput(
+      "bodies, geoms, materials, sites, lights or cameras of the model were changed within the "
+      "episode, and its pictures would not show it: change them, then begin an episode");
+}
+
+bool ProgramRecorder::Step(const mjModel* model, mjData* data) {
+  CheckStep(model, data);
   const ControlBinding& controls = file_->policy().controls;
-  if (!start_) NoteStart(model, data);
+  if (!start_) {
+    std::vector<mjtNum> state(static_cast<size_t>(mj_stateSize(model, kWhole)));
+    mj_getState(model, data, state.data(), kWhole);
+    NoteStart(model, std::move(state));
+  }
   last_model_ = model;
   last_data_ = data;
   const bool begins = substep_ % file_->substeps() == 0;
   if (begins) {
-    if (!Start::DrawnAlike(model, start_->look.get())) {
-      throw BadInput(
-          "bodies, geoms, materials, sites, lights or cameras of the model were changed within the "
-          "episode, and its pictures would not show it: change them, then call mjp_record_begin");
-    }
+    CheckLook(model);
     states_.push_back(HashOfState(MovingState(model, data)));
     ActionOf(controls, data, action_);
     std::vector<float> action(action_.begin(), action_.end());
@@ -115,8 +163,52 @@ bool ProgramRecorder::Step(const mjModel* model, mjData* data) {
   return begins;
 }
 
+bool ProgramRecorder::Stepped(const mjModel* model, const mjData* data, const mjtNum* before) {
+  CheckStep(model, data);
+  const auto moved = [] {
+    return BadInput(
+        "something else than the policy's actuators moved the simulation: a mocap "
+        "body, a force, another control, a position that was set");
+  };
+  if (!start_) {
+    NoteStart(model, std::vector<mjtNum>(before, before + mj_stateSize(model, kWhole)));
+    showing_.emplace(world_, file_->rules().steps());
+    showing_->Begin(static_cast<uint32_t>(seed_), start_);
+  }
+  std::vector<float> action = ExactAction(file_->policy().controls, data);
+  if (substep_ % file_->substeps() == 0) {
+    CheckLook(model);
+    std::vector<mjtNum> state(static_cast<size_t>(mj_stateSize(model, kMoving)));
+    mj_extractState(model, before, kWhole, state.data(), kMoving);
+    if (HashOfState(state) != showing_->shown().states.back()) throw moved();
+    action_.assign(action.begin(), action.end());
+  } else if (!std::ranges::equal(action, action_)) {
+    throw BadInput(
+        "the policy's controls changed within a control step: latency must be a whole "
+        "number of periods, and nothing else may set them");
+  }
+  if (++substep_ % file_->substeps() != 0) return false;
+  showing_->Act(action_);
+  while (world_.Substep()) {
+  }
+  const bool goes_on = showing_->Finish();
+  if (HashOfState(MovingState(model, data)) != showing_->shown().states.back()) throw moved();
+  return !goes_on;
+}
+
+// The control steps that are over.
+bool ProgramRecorder::KeepShown() {
+  const Demonstration shown = showing_->shown();
+  Forget();
+  if (!shown.result.valid) throw BadInput("nothing was kept: " + shown.result.reason);
+  if (shown.actions.empty()) return false;
+  writer_.Save(shown);
+  return true;
+}
+
 bool ProgramRecorder::Keep() {
   if (!begun_ || !start_) return false;
+  if (showing_) return KeepShown();
   const auto whole = static_cast<size_t>(substep_ / file_->substeps());
   if (substep_ % file_->substeps() == 0) {
     states_.push_back(HashOfState(MovingState(last_model_, last_data_)));

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,17 @@ class ProgramRecorder {
   ProgramRecorder(const std::string& task_file, const std::string& dataset,
                   const PictureOptions& pictures);
 
+  // For a host that has the policy in its own loop: `model` is as it compiled it.
+  ProgramRecorder(const mjModel* model, const std::string& dataset, const PictureOptions& pictures);
+
   void Begin(int64_t seed);
   // Before a step of the engine. Returns whether a control step begins. Throws Error for another
   // model, and for controls that are not finite.
   bool Step(const mjModel* model, mjData* data);
+  // Instead of Step, after a step of the engine from `before` (mjSTATE_INTEGRATION without plugins)
+  // with the controls of `data`, which are not changed. Returns whether the task's episode is over.
+  // Throws Error as Step does, and where the step does not follow from the recorded actions.
+  bool Stepped(const mjModel* model, const mjData* data, const mjtNum* before);
   // Returns whether there was anything to keep. Throws Error where the episode does not come out
   // the same from its actions.
   bool Keep();
@@ -33,8 +41,13 @@ class ProgramRecorder {
   const mjModel* model() const { return file_->model(); }
 
  private:
+  ProgramRecorder(std::shared_ptr<const TaskFile> file, const RecordOptions& options);
+
+  void CheckStep(const mjModel* model, const mjData* data) const;
   void CheckModel(const mjModel* model) const;
-  void NoteStart(const mjModel* model, const mjData* data);
+  void CheckLook(const mjModel* model) const;
+  void NoteStart(const mjModel* model, std::vector<mjtNum> state);
+  bool KeepShown();
   void Forget();
 
   std::shared_ptr<const TaskFile> file_;
@@ -46,7 +59,8 @@ class ProgramRecorder {
   std::shared_ptr<const EpisodeStart> start_;
   std::vector<mjtNum> action_;
   std::vector<std::vector<float>> actions_;
-  std::vector<uint64_t> states_;  // before each control step
+  std::vector<uint64_t> states_;    // before each control step
+  std::optional<Showing> showing_;  // what Stepped was told, played again as it comes
   const mjModel* last_model_ = nullptr;
   const mjData* last_data_ = nullptr;
 };

@@ -7,6 +7,7 @@
 #include "base/c_library/handles.h"
 #include "base/error.h"
 #include "base/fork.h"
+#include "plugin/record_functions.h"
 #include "tasks/program/mjpolicy_record.h"
 #include "tasks/program/program_recorder.h"
 
@@ -60,23 +61,44 @@ int64_t With(const MjpRecorder* recorder, Function&& function) noexcept {
   });
 }
 
-}  // namespace
-
-MJP_RECORD_EXPORT MjpRecorder* mjp_record_open(const char* task_file, const char* dataset,
-                                               int width, int height, char* error, int error_size) {
+// What `make` opens; null, and the error written out, where it cannot.
+template <typename Make>
+MjpRecorder* OpenBy(Make&& make, char* error, int error_size) noexcept {
   MjpRecorder* recorder = nullptr;
   Guard([&] {
-    if (!task_file || !dataset) {
-      throw mjp::Error(mjp::ExitCode::kUsage, "a task file and a data set are needed");
-    }
-    recorder = Open().Add(std::shared_ptr<Object>(
-        new Object{mjp::app::ProgramRecorder(task_file, dataset, {width, height, false})}));
+    recorder = Open().Add(std::shared_ptr<Object>(make()));
     return 0;
   });
   if (!recorder && error && error_size > 0) {
     std::snprintf(error, static_cast<size_t>(error_size), "%s", last_error.c_str());
   }
   return recorder;
+}
+
+}  // namespace
+
+MJP_RECORD_EXPORT MjpRecorder* mjp_record_open(const char* task_file, const char* dataset,
+                                               int width, int height, char* error, int error_size) {
+  const auto make = [&] {
+    if (!task_file || !dataset) {
+      throw mjp::Error(mjp::ExitCode::kUsage, "a task file and a data set are needed");
+    }
+    return new Object{
+        mjp::app::ProgramRecorder(std::string(task_file), dataset, {width, height, false})};
+  };
+  return OpenBy(make, error, error_size);
+}
+
+MJP_RECORD_EXPORT MjpRecorder* mjp_record_open_model(const mjModel* model, const char* dataset,
+                                                     int width, int height, char* error,
+                                                     int error_size) {
+  const auto make = [&] {
+    if (!model || !dataset) {
+      throw mjp::Error(mjp::ExitCode::kUsage, "a model and a data set are needed");
+    }
+    return new Object{mjp::app::ProgramRecorder(model, dataset, {width, height, false})};
+  };
+  return OpenBy(make, error, error_size);
 }
 
 MJP_RECORD_EXPORT const mjModel* mjp_record_model(const MjpRecorder* recorder) {
@@ -97,6 +119,12 @@ MJP_RECORD_EXPORT int mjp_record_begin(MjpRecorder* recorder, int64_t seed) {
 
 MJP_RECORD_EXPORT int mjp_record_step(MjpRecorder* recorder, const mjModel* model, mjData* data) {
   return static_cast<int>(With(recorder, [&](auto& own) { return own.Step(model, data) ? 1 : 0; }));
+}
+
+MJP_RECORD_EXPORT int mjp_record_stepped(MjpRecorder* recorder, const mjModel* model,
+                                         const mjData* data, const mjtNum* before) {
+  return static_cast<int>(
+      With(recorder, [&](auto& own) { return own.Stepped(model, data, before) ? 1 : 0; }));
 }
 
 MJP_RECORD_EXPORT int mjp_record_keep(MjpRecorder* recorder) {

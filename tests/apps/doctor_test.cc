@@ -40,6 +40,39 @@ TEST(DoctorTest, SaysWhatToDoAboutWhatIsMissing) {
   EXPECT_THAT(outcome.text, HasSubstr("apt-get install ffmpeg"));
 }
 
+#ifdef FAULT_SHIM
+
+// As in a container, or a chroot, that has no /proc.
+class NoProcTest : public mjp_test::ProgramTest {
+ protected:
+  static mjp_test::Outcome Run(const std::string& arguments) {
+    return mjp_test::RunMjpolicy(arguments, "MJPOLICY_NO_PROC=1 LD_PRELOAD=" FAULT_SHIM);
+  }
+};
+
+TEST_F(NoProcTest, DoctorFindsTheSameFiles) {
+  const auto parts = [](const std::string& text) {
+    return text.substr(0, text.find("\n", text.find(" models ")));
+  };
+  const std::string there = mjp_test::RunMjpolicy("doctor").text, absent = Run("doctor").text;
+  EXPECT_THAT(there, HasSubstr(" models "));
+  EXPECT_EQ(parts(absent), parts(there));
+}
+
+TEST_F(NoProcTest, CertifyNamesTheSameProgram) {
+  const auto engine = [&](const mjp_test::Outcome& outcome) {
+    EXPECT_EQ(outcome.code, 0) << outcome.text;
+    return nlohmann::json::parse(mjp_test::ReadText(Path("a.json")))["engine"].dump();
+  };
+  const std::string certify = "certify " + checkpoint_ + " --out " + Path("a.json") +
+                              " --backend cpu --sampler ddim --steps 2 --episodes 1 --timed 2";
+  const std::string there = engine(mjp_test::RunMjpolicy(certify));
+  EXPECT_THAT(there, HasSubstr("program_sha256"));
+  EXPECT_EQ(engine(Run(certify)), there);
+}
+
+#endif
+
 #ifdef MJPOLICY_HAVE_CUDA
 
 // A machine without a driver, or with a GPU that is hidden.

@@ -74,5 +74,20 @@ TEST_F(EpisodesTest, AreThoseOfTheStoredHashes) {
   }
 }
 
+// A file whose task is code is played by that code.
+TEST_F(EpisodesTest, BenchTellsWhereTheirTimeGoes) {
+  const std::string source = MJPOLICY_SOURCE_DIR;
+  const std::string more =
+      " --checkpoint " + source + "/assets/pusht_image --backend cpu --sampler ddim --steps 1";
+  Outcome outcome = RunMjpolicy("bench episode " + source + "/models/pusht.xml" + more);
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  for (const char* row : {"physics and judgement", "pictures", "policy", "all"})
+    EXPECT_NE(outcome.text.find(std::string("episode   ") + row), std::string::npos) << row;
+  // another model than the one that the code simulates
+  outcome = RunMjpolicy("bench episode " + source + "/models/pusht_policy.xml" + more);
+  EXPECT_EQ(outcome.code, 2) << outcome.text;
+  EXPECT_NE(outcome.text.find("task.code"), std::string::npos) << outcome.text;
+}
+
 }  // namespace
 }  // namespace mjp::app

@@ -2,6 +2,7 @@
 // missing right would make it fail:
 //   MJPOLICY_FAULT=<kind> <n>    the n-th call since main began; kinds: open, write, thread,
 //   allocate MJPOLICY_FAULT_MARK=<path>   a file that is created when it did
+// With MJPOLICY_NO_PROC set, nothing is found in /proc, as where it is not mounted.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,6 +29,13 @@ static int Fails(enum Kind kind, int error) {
   if (armed != (int)kind || atomic_fetch_sub(&left, 1) != 1) return 0;
   syscall(SYS_close, syscall(SYS_openat, AT_FDCWD, mark, O_CREAT | O_WRONLY, 0600));
   errno = error;
+  return 1;
+}
+
+// Whether `path` is of a /proc that is not there; errno is set then.
+static int Unmounted(const char* path) {
+  if (strncmp(path, "/proc/", 6) != 0 || !getenv("MJPOLICY_NO_PROC")) return 0;
+  errno = ENOENT;
   return 1;
 }
 
@@ -67,16 +75,19 @@ static mode_t ModeOf(int flags, va_list* rest) {
     va_start(rest, flags);                                        \
     const mode_t mode = ModeOf(flags, &rest);                     \
     va_end(rest);                                                 \
-    if (Fails(kOpen, EACCES)) return -1;                          \
+    if (Unmounted(path) || Fails(kOpen, EACCES)) return -1;       \
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode); \
   }
 OPEN(open)
 OPEN(open64)
 
 FILE* fopen(const char* path, const char* mode) {
-  return Fails(kOpen, EMFILE) ? NULL : REAL(fopen)(path, mode);
+  return Unmounted(path) || Fails(kOpen, EMFILE) ? NULL : REAL(fopen)(path, mode);
 }
 FILE* fopen64(const char* path, const char* mode) { return fopen(path, mode); }
+ssize_t readlink(const char* path, char* target, size_t size) {
+  return Unmounted(path) ? -1 : syscall(SYS_readlinkat, AT_FDCWD, path, target, size);
+}
 
 ssize_t write(int fd, const void* bytes, size_t size) {
   return Fails(kWrite, ENOSPC) ? -1 : syscall(SYS_write, fd, bytes, size);

@@ -8,8 +8,6 @@
 namespace mjp::app {
 namespace {
 
-constexpr double kSuccess = 0.95;  // coverage
-
 void DrawCurve(const Plot& plot, const std::vector<float>& coverage, double period) {
   ImDrawList& draw = plot.draw();
   for (size_t i = 1; i < coverage.size(); ++i) {
@@ -35,7 +33,7 @@ void DrawScorePanel(const SimSnapshot& snapshot, UiState& ui) {
     return;
   }
   const std::string score = snapshot.episode ? Format("   score %.2f", snapshot.score) : "";
-  PanelTitle(snapshot.recording ? "Reward" : "Coverage",
+  PanelTitle(snapshot.score_name.c_str(),
              Format("%.0f %% now   best %.0f %%%s", 100 * coverage.back(),
                     100 * snapshot.max_coverage, score.c_str()));
   const float em = ImGui::GetFontSize();
@@ -43,8 +41,12 @@ void DrawScorePanel(const SimSnapshot& snapshot, UiState& ui) {
   const Plot plot("coverage", ImGui::GetContentRegionAvail(), {0, shown}, {0, 1.02}, 3 * em,
                   1.4f * em);
   for (const double y : {0.0, 0.5}) plot.TickY(y, Format("%.0f %%", 100 * y));
-  plot.TickY(kSuccess, "95 %");
-  plot.LineY(kSuccess, color::kGood);
+  if (snapshot.solved_at > 0) {
+    plot.TickY(snapshot.solved_at, Format("%.0f %%", 100 * snapshot.solved_at));
+    plot.LineY(snapshot.solved_at, color::kGood);
+  } else {
+    plot.TickY(1, "100 %");
+  }
   const double tick = TickStep(shown, 6);
   for (double x = 0; x <= shown; x += tick) plot.TickX(x, Format("%g s", x));
   DrawCurve(plot, coverage, snapshot.period);

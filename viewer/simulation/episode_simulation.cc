@@ -200,15 +200,6 @@ std::string EpisodeSimulation::Failure() const {
   return "";
 }
 
-void EpisodeSimulation::KeepEpisode() {
-  std::vector<EpisodeRow> rows = ended_ ? *ended_ : std::vector<EpisodeRow>();
-  const auto same = [this](const EpisodeRow& row) { return row.seed == result_.seed; };
-  if (disturbed_ || std::any_of(rows.begin(), rows.end(), same)) return;
-  rows.push_back(
-      {result_.seed, result_.success(), result_.max_reward, result_.steps, hash_.value()});
-  ended_ = std::make_shared<std::vector<EpisodeRow>>(std::move(rows));
-}
-
 void EpisodeSimulation::FinishControlStep() {
   substep_ = 0;
   AddPhysicsTime();
@@ -219,7 +210,7 @@ void EpisodeSimulation::FinishControlStep() {
   Keep();
   std::rotate(history_.begin(), history_.begin() + 1, history_.end());
   history_.back() = moments_.back().observed;
-  if (finished_) KeepEpisode();
+  if (finished_) KeepEpisode(result_, hash_);
 }
 
 void EpisodeSimulation::Fill(SimSnapshot& snapshot) const {
@@ -232,7 +223,6 @@ void EpisodeSimulation::Fill(SimSnapshot& snapshot) const {
   auto coverage = std::make_shared<std::vector<float>>();
   for (const Moment& moment : moments_) coverage->push_back(moment.coverage);
   snapshot.coverage = std::move(coverage);
-  snapshot.episodes = ended_;
 }
 
 }  // namespace mjp::app

@@ -51,7 +51,6 @@ class EpisodeSimulation : public Simulation {
   bool AskAgain(const DecisionRecord& record, uint32_t noise, mjp::PolicyOutput& output) override;
   void FinishControlStep();
   void Keep();
-  void KeepEpisode();
   std::string Failure() const;
 
   Scene scene_;
@@ -66,7 +65,6 @@ class EpisodeSimulation : public Simulation {
   StateHash hash_;
   std::vector<Moment> moments_;  // one per control step of this episode, the start first
   std::vector<Snapshot> history_;
-  std::shared_ptr<const std::vector<EpisodeRow>> ended_;  // each seed once, the oldest first
 };
 
 // Loads a checkpoint directory, or makes the random-weight network that stands in for the

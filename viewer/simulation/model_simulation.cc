@@ -10,6 +10,7 @@
 #include "plugin/instances.h"
 #include "plugin/policies/cache.h"
 #include "plugin/state.h"
+#include "tasks/evaluation/hosted_failure.h"
 #include "tasks/pusht/physics/reset.h"
 #include "tasks/pusht/physics/scene.h"
 #include "viewer/stage_summary.h"
@@ -94,8 +95,10 @@ void ModelSimulation::Load(const Choice& choice) {
   const auto scores = mjp::ScoresOf(model_.get());
   score_ = scores.empty() ? mjp::Score() : scores[0].second;
   if (score_) score_.check(model_.get());
+  task_ = TaskEpisode::Open(file_, model_.get());
   const double period = policy_ ? policy_->config().period : kPeriod;
-  substeps_ = std::max(1, static_cast<int>(std::lround(period / timestep())));
+  substeps_ =
+      task_ ? task_->substeps() : std::max(1, static_cast<int>(std::lround(period / timestep())));
   scene_.reset(new mjvScene);
   mjv_defaultScene(scene_.get());
   mjv_makeScene(model_.get(), scene_.get(), kMostGeoms);
@@ -138,7 +141,9 @@ void ModelSimulation::SetCheckpoint(const std::string& directory) {
 
 void ModelSimulation::Restart(uint32_t seed) {
   seed_ = seed;
-  if (score_) {
+  if (task_) {
+    StartTask();
+  } else if (score_) {
     Scene(model_.get()).SetStart(BenchmarkStart(seed), data_.get());
   } else if (model_->nkey > 0) {
     mj_resetDataKeyframe(model_.get(), data_.get(), 0);
@@ -154,16 +159,34 @@ void ModelSimulation::Restart(uint32_t seed) {
   Keep();
 }
 
+void ModelSimulation::StartTask() {
+  if (task_->changes_model()) {
+    // the window reads the model that it has: it gets another
+    ModelPtr model = CopyOfModel(model_.get());
+    task_->DrawLook(seed_, model.get());
+    DataPtr data = MakeData(model.get());
+    data_ = std::move(data);  // the one before still needs its model
+    model_ = std::move(model);
+    if (policy_) policy_ = mjp::FindInstance(data_.get(), instance_);
+    question_ = nullptr;
+  }
+  task_->Start(seed_, model_.get(), data_.get());
+}
+
 void ModelSimulation::Keep() {
-  Moment moment{SavePhysics(),
-                score_ ? static_cast<float>(score_.read(model_.get(), data_.get())) : 0};
+  Moment moment{SavePhysics(), 0, {}};
+  if (score_) moment.score = static_cast<float>(score_.read(model_.get(), data_.get()));
+  if (task_) {
+    moment.verdict = task_->verdict();
+    moment.score = static_cast<float>(moment.verdict.reward);
+  }
   before_.assign(data_->qpos, data_->qpos + model_->nq);
   moments_.push_back(std::move(moment));
   if (moments_.size() > kMostMoments) {
     moments_.pop_front();
     ++first_moment_;
   }
-  if (!score_) return;
+  if (!score_ && !task_) return;
   const auto begin =
       moments_.size() > kMostScores ? moments_.end() - kMostScores : moments_.begin();
   auto scores = std::make_shared<std::vector<float>>();
@@ -176,6 +199,7 @@ void ModelSimulation::Seek(int step) {
   step = std::clamp(step, first_moment_, step_);
   moments_.resize(step - first_moment_ + 1);
   RestorePhysics(moments_.back().physics);
+  if (task_) task_->Resume(moments_.back().verdict);
   moments_.pop_back();
   step_ = step;
   substep_ = 0;
@@ -189,6 +213,7 @@ void ModelSimulation::Seek(int step) {
 }
 
 void ModelSimulation::Advance() {
+  if (finished()) return;
   const double begin = mjp::Now();
   StepPhysics();
   if (policy_) {
@@ -261,16 +286,28 @@ void ModelSimulation::FinishControlStep() {
   ++step_;
   AddPhysicsTime(decided_);
   decided_ = 0;
+  if (task_) {
+    task_->Judge(model_.get(), data_.get(), HostedFailure(model_.get(), data_.get()));
+    if (finished()) KeepEpisode(task_->verdict().result, task_->verdict().hash);
+  }
   Keep();
 }
 
 void ModelSimulation::Fill(SimSnapshot& snapshot) const {
   Simulation::Fill(snapshot);
   snapshot.decisions = decisions_;
-  snapshot.episode = false;
+  snapshot.episode = task_ != nullptr;
   snapshot.coverage = scores_;
   if (!scores_->empty())
     snapshot.max_coverage = *std::max_element(scores_->begin(), scores_->end());
+  if (task_) {
+    const TaskEpisode::Verdict& verdict = task_->verdict();
+    snapshot.score_name = "Reward";
+    snapshot.solved_at = 0;
+    snapshot.score = snapshot.max_coverage = verdict.result.max_reward;
+    snapshot.success = verdict.result.success();
+    snapshot.hash = verdict.hash.value();
+  }
   mjvOption option;
   mjv_defaultOption(&option);
   scene_->ngeom = 0;

@@ -12,11 +12,13 @@
 #include "plugin/score.h"
 #include "policy/policy.h"
 #include "viewer/simulation/open_simulation.h"
+#include "viewer/simulation/task_episode.h"
 
 namespace mjp::app {
 
 // Any model, run as every host runs it: its policy, if it has one, is the plugin. The first
-// instance is the one that is looked at. The simulation goes on until it is stopped.
+// instance is the one that is looked at. Of a task file the episodes are played, as an evaluation
+// starts and judges them; any other simulation goes on until it is stopped.
 class ModelSimulation : public Simulation {
  public:
   // Throws Error with the compiler's text for a model that does not compile, or whose policy does
@@ -24,7 +26,7 @@ class ModelSimulation : public Simulation {
   ModelSimulation(const std::string& file, const SimulationRequest& request);
   ~ModelSimulation() override;
 
-  // Push-T starts as in the benchmark's episode `seed`, another model at its first keyframe.
+  // A task starts as its episode `seed` does, another model at its first keyframe.
   void Restart(uint32_t seed) override;
   void Seek(int step) override;
   void SetOptions(const mjp::PolicyOptions& options) override;
@@ -34,7 +36,7 @@ class ModelSimulation : public Simulation {
 
   uint32_t seed() const override { return seed_; }
   int step() const override { return step_; }
-  bool finished() const override { return false; }
+  bool finished() const override { return task_ && task_->verdict().over; }
   double period() const override { return substeps_ * timestep(); }
 
  private:
@@ -52,6 +54,7 @@ class ModelSimulation : public Simulation {
   struct Moment {
     std::vector<mjtNum> physics;
     float score;
+    TaskEpisode::Verdict verdict;  // of a task
   };
 
   struct SceneDeleter {
@@ -60,6 +63,8 @@ class ModelSimulation : public Simulation {
 
   void Load(const Choice& choice);
   void DescribePolicy();
+  // Brings the simulation to the start of a task's episode of seed_.
+  void StartTask();
   void Keep();
   void NoteDecision(double step_began);
   void CompleteDecision();
@@ -72,6 +77,7 @@ class ModelSimulation : public Simulation {
   int instance_ = -1;                      // in the model; -1: no policy
   mjp::PolicyInstance* policy_ = nullptr;  // in data_
   mjp::Score score_;                       // empty: the model has none
+  std::unique_ptr<TaskEpisode> task_;      // null: the model is no task file
   int substeps_ = 1;
   uint32_t seed_ = 0;
   int step_ = 0, decisions_ = 0;

@@ -120,6 +120,8 @@ void RecordingSimulation::Fill(SimSnapshot& snapshot) const {
   state.numbers = person.numbers();
   state.gripper = person.gripper();
   snapshot.success = state.success;
+  snapshot.score_name = "Reward";
+  snapshot.solved_at = 0;
   snapshot.score = session_.reward();
   snapshot.max_coverage = session_.score();
   snapshot.coverage = rewards_;

@@ -26,6 +26,7 @@ void Simulation::SetModel(ModelPtr model) {
   data_ = std::move(data);  // the one before still needs its model
   model_ = std::move(model);
   EditLog().clear();
+  ended_ = nullptr;
   mjv_defaultPerturb(&perturb_);
 }
 
@@ -98,6 +99,14 @@ std::shared_ptr<PolicyInfo> Simulation::UsePolicy(std::shared_ptr<const mjp::Che
     info->picture_height = config.cameras[0].height;
   }
   return info;
+}
+
+void Simulation::KeepEpisode(const EpisodeResult& result, const StateHash& hash) {
+  std::vector<EpisodeRow> rows = ended_ ? *ended_ : std::vector<EpisodeRow>();
+  const auto same = [&](const EpisodeRow& row) { return row.seed == result.seed; };
+  if (disturbed_ || std::any_of(rows.begin(), rows.end(), same)) return;
+  rows.push_back({result.seed, result.success(), result.max_reward, result.steps, hash.value()});
+  ended_ = std::make_shared<std::vector<EpisodeRow>>(std::move(rows));
 }
 
 void Simulation::KeepObservation(const mjp::PolicyInput& input, DecisionRecord& record) {
@@ -198,6 +207,7 @@ void Simulation::Fill(SimSnapshot& snapshot) const {
   snapshot.mocap_quat.assign(data_->mocap_quat, data_->mocap_quat + 4 * model_->nmocap);
   if (!published_) published_ = std::make_shared<DecisionLog>(log_);
   snapshot.log = published_;
+  snapshot.episodes = ended_;
   snapshot.policy = info_;
 }
 

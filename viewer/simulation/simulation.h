@@ -9,14 +9,15 @@
 #include <vector>
 
 #include "tasks/physics/model.h"
+#include "tasks/results/episode.h"
 #include "viewer/diagnostics/keypoints.h"
 #include "viewer/snapshot.h"
 
 namespace mjp::app {
 
 // What the viewer runs, physics step by physics step, with everything kept that can be looked at:
-// Push-T's episodes (viewer/simulation/episode_simulation.h) or any other model with the policy as
-// its plugin (viewer/simulation/model_simulation.h). Not thread-safe.
+// Push-T's episodes (viewer/simulation/episode_simulation.h), any other task or model with the
+// policy as its plugin (viewer/simulation/model_simulation.h). Not thread-safe.
 class Simulation {
  public:
   virtual ~Simulation() = default;
@@ -67,7 +68,8 @@ class Simulation {
  protected:
   Simulation();
 
-  // Simulates another model from now on; the log begins anew. Throws Error as MakeData does.
+  // Simulates another model from now on; the log and the list of episodes begin anew. Throws Error
+  // as MakeData does.
   void SetModel(ModelPtr model);
 
   // One mj_step with the force by hand. Adds to the physics time of this control step.
@@ -97,6 +99,8 @@ class Simulation {
   // its place.
   const DecisionLog& log() const { return log_; }
   DecisionLog& EditLog();
+  // Notes how an episode ended, unless somebody disturbed it or it ended here before.
+  void KeepEpisode(const EpisodeResult& result, const StateHash& hash);
   void AddToLog(std::shared_ptr<const DecisionRecord> record);
   // The state of the physics, of plugins too.
   std::vector<mjtNum> SavePhysics() const;
@@ -108,6 +112,7 @@ class Simulation {
   int substep_ = 0;           // physics steps since the last control step
   std::shared_ptr<const mjp::Checkpoint> checkpoint_;  // null: no policy
   std::shared_ptr<const PolicyInfo> info_;
+  std::shared_ptr<const std::vector<EpisodeRow>> ended_;  // this policy's; null: none
 
  private:
   DecisionLog log_;

@@ -2,14 +2,13 @@
 
 #include <dlfcn.h>
 
-#include <filesystem>
-
 #include "base/error.h"
+#include "base/program/own_program.h"
 
 namespace mjp::app {
 
 BenchRows BenchBaseline(const std::string& name, const BenchOptions& options) {
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const auto folder = mjp::OwnProgram().parent_path();
   const std::string module = (folder / ("mjpolicy_baseline_" + name + ".so")).string();
   void* library = dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "apps/bench/harness.h"
+#include "apps/tasks/task_choice.h"
 #include "base/error.h"
 #include "tasks/evaluation/evaluation.h"
-#include "tasks/mjcf/mjcf_task.h"
 
 namespace mjp::app {
 namespace {
@@ -27,13 +27,13 @@ BenchRows BenchEpisode(const BenchOptions& options) {
         "bench episode needs a task file and --checkpoint DIR, as in: mjpolicy bench episode "
         "models/cart_pole.xml --checkpoint cart_random");
   }
-  const auto file = std::make_shared<TaskFile>(options.model);
-  const MjcfTask task(file);
   EvaluationOptions evaluation;
   evaluation.checkpoint = options.checkpoint;
   evaluation.policy = options.policy;
   evaluation.episodes = 2 * options.policy.batch;  // two groups: one moves while one decides
-  TakeAttributes(file->policy().config, evaluation);
+  const std::unique_ptr<Task> task =
+      TaskOfFile(std::make_shared<TaskFile>(options.model), evaluation);
+  evaluation.policy.scene_drawer = task->scene_drawer();
   evaluation.policy.sampler.hold_noise =
       ResolveHoldNoise(evaluation.policy.sampler, *options.network,
                        ResolveActionSteps(evaluation, options.network->config));
@@ -41,7 +41,7 @@ BenchRows BenchEpisode(const BenchOptions& options) {
   const bool device = policy->options().backend == Backend::kCuda;
   const std::atomic<bool> never = false;
   const EvaluationResult result = Evaluate(
-      task, evaluation, std::move(policy), ShardIndices(evaluation), [](const EpisodeResult&) {},
+      *task, evaluation, std::move(policy), ShardIndices(evaluation), [](const EpisodeResult&) {},
       never);
   const LoopTimes& loop = result.loop;
   const double all = result.seconds;

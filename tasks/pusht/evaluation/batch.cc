@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policy/timing.h"
 #include "tasks/evaluation/disturbances.h"
 #include "tasks/pusht/episode_video.h"
 #include "tasks/pusht/physics/reset.h"
@@ -43,6 +44,7 @@ void PushtBatch::Disturb(int i, uint32_t seed, int tick) {
 }
 
 void PushtBatch::Step(std::span<const int> ids, std::span<const double> actions) {
+  const double begin = mjp::Now();
   targets_.clear();
   for (size_t k = 0; k < ids.size(); ++k) targets_.push_back({actions[2 * k], actions[2 * k + 1]});
   environments_->Step(ids, targets_);
@@ -53,6 +55,7 @@ void PushtBatch::Step(std::span<const int> ids, std::span<const double> actions)
     robot.previous = robot.numbers;
     robot.numbers = ToNumbers(robot.history.back().state);
   }
+  seconds_.physics += mjp::Now() - begin;
 }
 
 void PushtBatch::Judge(int i, StepOutcome& outcome) const {
@@ -66,7 +69,9 @@ std::unique_ptr<EpisodeVideo> PushtBatch::MakeVideo(int i, const std::string& fo
 }
 
 void PushtBatch::AddInput(int i, uint32_t seed, int tick, uint32_t decision) {
+  const double begin = mjp::Now();
   observer_.Add(robots_[i].history, seed, tick, decision);
+  seconds_.pictures += mjp::Now() - begin;
 }
 
 }  // namespace mjp::app

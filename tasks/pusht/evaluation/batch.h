@@ -34,6 +34,7 @@ class PushtBatch : public BatchSimulations {
   void ClearInput() override { observer_.Clear(); }
   void AddInput(int i, uint32_t seed, int tick, uint32_t decision) override;
   mjp::PolicyInput Input() const override { return observer_.Input(); }
+  Seconds seconds() const override { return seconds_; }
 
  private:
   struct Robot {
@@ -50,6 +51,7 @@ class PushtBatch : public BatchSimulations {
   int observed_;  // control steps that the policy looks at
   std::vector<Robot> robots_;
   std::vector<Target> targets_;
+  Seconds seconds_;
 };
 
 }  // namespace mjp::app

@@ -1,4 +1,4 @@
-#include "tasks/aloha/track.h"
+#include "tasks/aloha/arms/track.h"
 
 #include <algorithm>
 #include <cmath>

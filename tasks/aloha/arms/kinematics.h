@@ -1,11 +1,11 @@
-#ifndef TASKS_ALOHA_KINEMATICS_H_
-#define TASKS_ALOHA_KINEMATICS_H_
+#ifndef TASKS_ALOHA_ARMS_KINEMATICS_H_
+#define TASKS_ALOHA_ARMS_KINEMATICS_H_
 
 #include <mujoco/mujoco.h>
 
 #include <array>
 
-#include "tasks/aloha/arm.h"
+#include "tasks/aloha/arms/arm.h"
 #include "tasks/physics/frame.h"
 #include "tasks/physics/model.h"
 
@@ -41,4 +41,4 @@ class Kinematics {
 
 }  // namespace mjp::app
 
-#endif  // TASKS_ALOHA_KINEMATICS_H_
+#endif  // TASKS_ALOHA_ARMS_KINEMATICS_H_

@@ -1,5 +1,5 @@
-#ifndef TASKS_ALOHA_ARM_H_
-#define TASKS_ALOHA_ARM_H_
+#ifndef TASKS_ALOHA_ARMS_ARM_H_
+#define TASKS_ALOHA_ARMS_ARM_H_
 
 #include <mujoco/mujoco.h>
 
@@ -10,6 +10,12 @@ namespace mjp::app {
 
 inline constexpr int kArmJoints = 6;
 using JointAngles = std::array<mjtNum, kArmJoints>;  // waist first, wrist_rotate last; radians
+
+// What the tasks take and what they show: the left arm's six joint angles and how far its hand is
+// open, then the same of the right arm.
+using AlohaNumbers = std::array<double, 14>;
+
+enum Side { kLeft = 0, kRight = 1 };
 
 // One arm of an ALOHA model: where its joints and its hand are in mjModel and mjData.
 struct Arm {
@@ -40,4 +46,4 @@ int FindId(const mjModel* model, mjtObj type, const std::string& name);
 
 }  // namespace mjp::app
 
-#endif  // TASKS_ALOHA_ARM_H_
+#endif  // TASKS_ALOHA_ARMS_ARM_H_

@@ -1,4 +1,4 @@
-#include "tasks/aloha/arm.h"
+#include "tasks/aloha/arms/arm.h"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
-#ifndef TASKS_ALOHA_TRACK_H_
-#define TASKS_ALOHA_TRACK_H_
+#ifndef TASKS_ALOHA_ARMS_TRACK_H_
+#define TASKS_ALOHA_ARMS_TRACK_H_
 
 #include <vector>
 
-#include "tasks/aloha/arm.h"
-#include "tasks/aloha/kinematics.h"
+#include "tasks/aloha/arms/arm.h"
+#include "tasks/aloha/arms/kinematics.h"
 
 namespace mjp::app {
 
@@ -51,4 +51,4 @@ class Track {
 
 }  // namespace mjp::app
 
-#endif  // TASKS_ALOHA_TRACK_H_
+#endif  // TASKS_ALOHA_ARMS_TRACK_H_

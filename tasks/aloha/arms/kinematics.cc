@@ -1,4 +1,4 @@
-#include "tasks/aloha/kinematics.h"
+#include "tasks/aloha/arms/kinematics.h"
 
 #include <algorithm>
 

@@ -1,0 +1,63 @@
+#ifndef PLUGIN_RECORDING_H_
+#define PLUGIN_RECORDING_H_
+
+#include <mujoco/mujoco.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugin/model/config.h"
+#include "plugin/record_functions.h"
+
+namespace mjp {
+
+// Writes what an instance sees and does in its host's loop as a data set: attribute `record`. Of
+// all simulations that record into one folder one writes, the first that moves; the others say so
+// once. Nothing here ends the host: what cannot be recorded is said in a warning.
+class Recording {
+ public:
+  // Pictures are of the size that the policy sees.
+  Recording(const mjModel* model, int instance, const Config& config, const PolicyConfig& policy);
+  // Keeps the episode, and waits until all that were kept can be read.
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  // Where the step begins that the engine may be taking.
+  void Before(const mjModel* model, const mjData* data);
+  // The engine took it. `seed`: of the episode.
+  void After(const mjModel* model, const mjData* data, uint64_t seed);
+  // The episode is over; the next begins with the control step that begins next.
+  void End();
+
+ private:
+  bool Open(const mjModel* model);
+  bool BeginsControlStep(const mjModel* model) const;
+  void Refuse(const mjModel* model, const std::string& why);
+  void Keep();
+  void WarnOnce(const std::string& what);
+
+  struct ModelDeleter {
+    void operator()(mjModel* model) const { mj_deleteModel(model); }
+  };
+
+  int instance_;
+  std::string name_, folder_;  // as messages have them
+  double period_;
+  int width_ = 0, height_ = 0;
+  uint64_t generation_;                              // of the process (base/fork.h)
+  std::unique_ptr<mjModel, ModelDeleter> original_;  // before hosts change its look; until opened
+
+  MjpRecorder* recorder_ = nullptr;  // null: not the one that writes, or nothing was recorded yet
+  enum class Episode { kNone, kRunning, kOver } episode_ = Episode::kNone;
+  bool refused_ = false, warned_ = false;
+  std::vector<mjtNum> before_;  // empty: no step was begun
+  double begin_ = 0;            // the time of it
+  double end_ = 0;              // the time after the last step
+};
+
+}  // namespace mjp
+
+#endif  // PLUGIN_RECORDING_H_

@@ -1,0 +1,260 @@
+// Attribute `record`: what a policy sees and does in a host's own loop becomes a data set.
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "datasets/check.h"
+#include "datasets/dataset.h"
+#include "datasets/recording/writer.h"
+#include "tests/plugin/plugin_fixture.h"
+#include "tests/support/renderer.h"
+#include "tests/support/temp_dir.h"
+
+namespace mjp_test {
+namespace {
+
+using mjp::datasets::Check;
+using mjp::datasets::Dataset;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+void Replace(std::string& text, const std::string& what, const std::string& by) {
+  const size_t place = text.find(what);
+  ASSERT_NE(place, std::string::npos) << what;
+  text.replace(place, what.size(), by);
+}
+
+// models/cart_pole.xml in a host's loop: control steps of ten steps of the engine.
+class RecordingTest : public PluginTest {
+ protected:
+  RecordingTest() {
+    policy_.config.action_dim = 1;
+    policy_.act = [this](const SeenInput& seen) {
+      std::vector<float> actions(policy_.config.horizon * policy_.config.action_dim);
+      for (size_t i = 0; i < actions.size(); ++i) {
+        actions[i] = 0.3f * std::sin(0.7f * i + seen.key.decision + seen.state.back());
+      }
+      return actions;
+    };
+  }
+
+  // Without a camera, which not every machine can draw.
+  static std::string CartPole(const std::string& record, const std::string& more = "") {
+    const auto bytes = mjp::ReadFile(MJPOLICY_SOURCE_DIR "/models/cart_pole.xml", 1 << 20);
+    std::string xml(bytes.begin(), bytes.end());
+    Replace(xml, "value=\"cart_random\"", "value=\"" + Folder() + "\"");
+    Replace(xml, R"(<config key="camera" value="front"/>)",
+            more + (record.empty() ? "" : Set("record", record)));
+    return xml;
+  }
+  static std::vector<mjtNum> Run(const mjModel* model, mjData* data, int steps) {
+    std::vector<mjtNum> states;
+    for (int i = 0; i < steps; ++i) {
+      mj_step(model, data);
+      states.insert(states.end(), data->qpos, data->qpos + model->nq);
+      states.insert(states.end(), data->ctrl, data->ctrl + model->nu);
+    }
+    return states;
+  }
+  std::string Recorded() const { return folder_ / "data"; }
+  std::vector<int64_t> Lengths() const {
+    Dataset dataset(Recorded());
+    EXPECT_THAT(Check(dataset, {}).problems, IsEmpty());
+    std::vector<int64_t> lengths;
+    for (const auto& episode : dataset.episodes()) lengths.push_back(episode.length);
+    return lengths;
+  }
+
+  TempDir folder_;
+};
+
+// first: a process with threads must not fork
+TEST_F(RecordingTest, AKillLosesTheEpisodeInFlight) {
+  const std::string xml = CartPole(Recorded());
+  int said[2];
+  ASSERT_EQ(pipe(said), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const ModelPtr model = Compile(xml);
+    mjData* data = mj_makeData(model.get());
+    for (;;) {
+      mj_resetDataKeyframe(model.get(), data, 0);
+      if (write(said[1], "k", 1) != 1) _exit(1);
+      Run(model.get(), data, 30);
+    }
+  }
+  ::close(said[1]);
+  int resets = 0;
+  for (char each; resets < 4 && read(said[0], &each, 1) == 1;) ++resets;
+  kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status)) << status;
+  const mjp::datasets::Info info = Dataset(Recorded()).info();
+  mjp::datasets::DatasetWriter(Recorded(), info).Finish();  // as `mjpolicy dataset --finish` does
+  const std::vector<int64_t> lengths = Lengths();
+  EXPECT_GE(lengths.size(), 3u);
+  EXPECT_THAT(lengths, ::testing::Each(3));
+}
+
+TEST_F(RecordingTest, EpisodesOfAHostAreADataSet) {
+  const ModelPtr plain = Compile(CartPole("")), model = Compile(CartPole(Recorded()));
+  DataPtr expected(mj_makeData(plain.get())), data(mj_makeData(model.get()));
+  for (const int steps : {60, 35}) {
+    mj_resetDataKeyframe(plain.get(), expected.get(), 0);
+    mj_resetDataKeyframe(model.get(), data.get(), 0);
+    mj_forward(model.get(), data.get());  // as viewers do
+    EXPECT_EQ(Run(model.get(), data.get(), steps), Run(plain.get(), expected.get(), steps));
+  }
+  data.reset();
+  EXPECT_THAT(Lengths(), ElementsAre(6, 3));  // whole control steps
+  Dataset dataset(Recorded());
+  mj_resetDataKeyframe(plain.get(), expected.get(), 0);
+  const auto actions = dataset.Read(0, *dataset.info().Find("action")).values.numbers;
+  const auto states = dataset.Read(0, *dataset.info().Find("observation.state")).values.numbers;
+  for (int step = 0; step < 6; ++step) {
+    EXPECT_EQ(states[2 * step], static_cast<float>(expected->qpos[0]));
+    EXPECT_EQ(states[2 * step + 1], static_cast<float>(expected->qpos[1]));
+    Run(plain.get(), expected.get(), 10);
+    EXPECT_EQ(10 * actions[step], expected->ctrl[0]) << step;
+  }
+  EXPECT_NE(actions[0], 0);
+}
+
+TEST_F(RecordingTest, PicturesAreThoseThatThePolicySees) {
+  if (const std::string why = RendererLacks(); !why.empty()) GTEST_SKIP() << why;
+  policy_.config.cameras.push_back({"observation.images.front", 3, 24, 32});
+  const ModelPtr model =
+      Compile(CartPole(Recorded(), Set("camera", "front") + Set("renderer", "mujoco")));
+  DataPtr data(mj_makeData(model.get()));
+  mj_resetDataKeyframe(model.get(), data.get(), 0);
+  Run(model.get(), data.get(), 20);
+  const std::vector<SeenInput> seen = policy_.Take();
+  data.reset();
+  EXPECT_THAT(Lengths(), ElementsAre(2));
+  Dataset dataset(Recorded());
+  const auto picture = dataset.ReadPicture(0, *dataset.info().Find("observation.images.front"), 0);
+  ASSERT_FALSE(seen.empty());
+  const std::vector<uint8_t>& frames = seen[0].frames;
+  ASSERT_GE(frames.size(), picture.rgb.size());
+  EXPECT_EQ(std::vector<uint8_t>(frames.end() - std::ssize(picture.rgb), frames.end()),
+            picture.rgb);
+}
+
+TEST_F(RecordingTest, TheTasksEndEndsAnEpisode) {
+  std::string xml = CartPole(Recorded());
+  Replace(xml, R"(name="task.steps" data="200")", R"(name="task.steps" data="4")");
+  Replace(xml, "> 0.55 for 1", "> 0.55 for 0.1");
+  const ModelPtr model = Compile(xml);
+  DataPtr data(mj_makeData(model.get()));
+  for (const int steps : {70, 20}) {
+    mj_resetDataKeyframe(model.get(), data.get(), 0);
+    Run(model.get(), data.get(), steps);
+  }
+  // a success ends it sooner
+  mj_resetData(model.get(), data.get());  // the pole stands
+  Run(model.get(), data.get(), 30);
+  data.reset();
+  EXPECT_THAT(Lengths(), ElementsAre(4, 2, 2));
+  Dataset dataset(Recorded());
+  EXPECT_THAT(dataset.Read(2, *dataset.info().Find("next.success")).values.ints, ElementsAre(0, 1));
+}
+
+TEST_F(RecordingTest, OneOfTwoSimulationsWrites) {
+  const ModelPtr model = Compile(CartPole(Recorded()));
+  DataPtr first(mj_makeData(model.get())), second(mj_makeData(model.get()));
+  mj_resetDataKeyframe(model.get(), first.get(), 0);
+  mj_resetDataKeyframe(model.get(), second.get(), 0);
+  for (int i = 0; i < 50; ++i) {
+    mj_step(model.get(), first.get());
+    mj_step(model.get(), second.get());
+  }
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("another simulation of this process writes")));
+  first.reset();
+  EXPECT_THAT(Lengths(), ElementsAre(5));
+  mj_resetDataKeyframe(model.get(), second.get(), 0);
+  Run(model.get(), second.get(), 20);
+  second.reset();
+  EXPECT_THAT(Lengths(), ElementsAre(5, 2));
+}
+
+TEST_F(RecordingTest, AJumpInTimeEndsAnEpisode) {
+  const ModelPtr model = Compile(CartPole(Recorded()));
+  DataPtr data(mj_makeData(model.get()));
+  mj_resetDataKeyframe(model.get(), data.get(), 0);
+  Run(model.get(), data.get(), 40);
+  data->time = 0.05;  // amid a control step: the next one is the first that is whole
+  Run(model.get(), data.get(), 26);
+  data.reset();
+  EXPECT_THAT(Lengths(), ElementsAre(4, 2));
+}
+
+TEST_F(RecordingTest, WhatActionsDoNotExplainIsLeftOut) {
+  const ModelPtr model = Compile(CartPole(Recorded()));
+  DataPtr data(mj_makeData(model.get()));
+  for (int episode = 0; episode < 2; ++episode) {
+    mj_resetDataKeyframe(model.get(), data.get(), 0);
+    Run(model.get(), data.get(), 20);
+    data->qpos[0] += 0.01;  // by hand
+    Run(model.get(), data.get(), 20);
+  }
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("else than the policy's actuators moved")));
+  mj_resetDataKeyframe(model.get(), data.get(), 0);
+  Run(model.get(), data.get(), 10);
+  data.reset();
+  EXPECT_THAT(Lengths(), ElementsAre(1));
+}
+
+TEST_F(RecordingTest, LimitsThatSinglePrecisionLacksAreRecorded) {
+  std::string xml = CartPole(Recorded());
+  Replace(xml, R"(value="-1 1")", R"(value="-0.1 0.1")");
+  const ModelPtr model = Compile(xml);
+  DataPtr data(mj_makeData(model.get()));
+  mj_resetDataKeyframe(model.get(), data.get(), 0);
+  Run(model.get(), data.get(), 80);
+  data.reset();
+  EXPECT_THAT(Lengths(), ElementsAre(8));
+}
+
+TEST_F(RecordingTest, AModelThatIsNoTaskWarnsAndRuns) {
+  policy_.config.action_dim = 2;
+  const ModelPtr model = Compile(Xml(Basic() + Set("record", Recorded())));
+  DataPtr data(mj_makeData(model.get()));
+  for (int episode = 0; episode < 2; ++episode) {
+    mj_resetData(model.get(), data.get());
+    Run(model.get(), data.get(), 30);
+    EXPECT_NE(data->ctrl[0], 0);
+  }
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("task.steps")));
+}
+
+TEST_F(RecordingTest, AChildOfForkLeavesItToTheParent) {
+  const ModelPtr model = Compile(CartPole(Recorded()));
+  DataPtr data(mj_makeData(model.get()));
+  mj_resetDataKeyframe(model.get(), data.get(), 0);
+  Run(model.get(), data.get(), 25);
+  const pid_t child = fork();
+  if (child == 0) {
+    Run(model.get(), data.get(), 25);
+    const std::vector<std::string> said = TakeWarnings();
+    data.reset();
+    _exit(said.size() == 1 && said[0].find("before fork()") != std::string::npos ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  Run(model.get(), data.get(), 15);
+  data.reset();
+  EXPECT_THAT(Lengths(), ElementsAre(4));
+}
+
+}  // namespace
+}  // namespace mjp_test

@@ -6,6 +6,7 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include <cstdio>
+#include <ctime>
 
 namespace mjp::app {
 
@@ -30,26 +31,41 @@ TensorFunction Frozen(const TensorFunction& function, const std::vector<at::Tens
   };
 }
 
+namespace {
+
+// Seconds that the processor has spent in this process, on all threads.
+double ProcessorTime() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+}  // namespace
+
 void AddInTurn(const std::string& what, const std::vector<Contender>& contenders,
                const BenchOptions& options, BenchRows& rows) {
-  std::vector<std::vector<double>> times(contenders.size());
+  std::vector<std::vector<double>> times(contenders.size()), processor(contenders.size());
   for (const Contender& contender : contenders) contender.work();
   RepeatFor(static_cast<double>(contenders.size()) * options.seconds, [&] {
     for (size_t i = 0; i < contenders.size(); ++i) {
-      const double begin = mjp::Now();
+      const double begin = mjp::Now(), processor_begin = ProcessorTime();
       contenders[i].work();
+      processor[i].push_back(1e3 * (ProcessorTime() - processor_begin));
       times[i].push_back(1e3 * (mjp::Now() - begin));
     }
   });
-  double ours = 0;
+  double ours = 0, our_processor = 0;
   for (size_t i = 0; i < contenders.size(); ++i) {
     BenchRow row = FromTimes("baseline", contenders[i].name + ": " + what, times[i]);
-    char text[64];
+    const double spent = FromTimes("", "", processor[i]).median;
+    char text[128];
     if (i == 0) {
-      ours = row.median;
-      std::snprintf(text, sizeof(text), "in turn with the next %zu", contenders.size() - 1);
+      ours = row.median, our_processor = spent;
+      std::snprintf(text, sizeof(text), "in turn with the next %zu, %.0f ms of processor time",
+                    contenders.size() - 1, spent);
     } else {
-      std::snprintf(text, sizeof(text), "takes %.2f times as long", row.median / ours);
+      std::snprintf(text, sizeof(text), "takes %.2f times as long, %.2f times the processor time",
+                    row.median / ours, spent / our_processor);
     }
     row.note = text;
     rows.push_back(row);

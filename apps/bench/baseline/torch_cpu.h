@@ -27,7 +27,8 @@ struct Contender {
 
 // Appends a row "<contender>: <what>" for each. They are timed in turn, for options.seconds each,
 // so that all of them meet the same machine. The first is this project's; the others' notes say how
-// many times as long they take.
+// many times as long they take, and how much more of the processor: a figure that other work on the
+// machine spoils less. Threads that wait in a loop count.
 void AddInTurn(const std::string& what, const std::vector<Contender>& contenders,
                const BenchOptions& options, BenchRows& rows);
 

@@ -10,15 +10,20 @@ namespace {
 
 constexpr int kTilesAtOnce = 64;  // whose values and sums stay in cache
 
-constexpr double kTurn[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+// One dimension of the weights: (a, (a + b + c) / 2, (a - b + c) / 2, c), out `step` apart.
+void TurnWeights(double a, double b, double c, double* out, int step) {
+  out[0] = a;
+  out[step] = 0.5 * (a + b + c);
+  out[2 * step] = 0.5 * (a - b + c);
+  out[3 * step] = c;
+}
 
-// Value `value` (row by row) of the nine weights `w`.
-float TurnedWeight(const float* w, int value) {
-  const double *row = kTurn[value / 4], *column = kTurn[value % 4];
-  double sum = 0;
-  for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j) sum += row[i] * column[j] * w[3 * i + j];
-  return static_cast<float>(sum);
+// The nine weights `w` of an input and output channel as 16 of a tile's values.
+void TurnWeights(const float* w, double* turned) {
+  double columns[12];  // (4, 3)
+  for (int j = 0; j < 3; ++j) TurnWeights(w[j], w[3 + j], w[6 + j], columns + j, 3);
+  for (int i = 0; i < 4; ++i)
+    TurnWeights(columns[3 * i], columns[3 * i + 1], columns[3 * i + 2], turned + 4 * i, 1);
 }
 
 // Where a tile begins, in the output's coordinates.
@@ -60,11 +65,16 @@ void FinishTile(const WinogradArgs& args, int tile, const float* sums, int64_t s
 
 WinogradLayer MakeWinograd(const float* weight, const float* bias, int out, int in) {
   WinogradLayer layer{.in = in, .out = out};
-  std::vector<float> turned(size_t{1} * out * in);
-  for (int value = 0; value < kWinogradValues; ++value) {
-    for (size_t i = 0; i < turned.size(); ++i) turned[i] = TurnedWeight(weight + 9 * i, value);
-    layer.weights[value] =
-        PackWeights(turned.data(), {.in = in, .out = out, .in_stride = 1, .out_stride = in});
+  const size_t size = size_t{1} * out * in;
+  std::vector<float> turned(kWinogradValues * size);
+  for (size_t i = 0; i < size; ++i) {
+    double values[kWinogradValues];
+    TurnWeights(weight + 9 * i, values);
+    for (int v = 0; v < kWinogradValues; ++v) turned[v * size + i] = static_cast<float>(values[v]);
+  }
+  for (int v = 0; v < kWinogradValues; ++v) {
+    layer.weights[v] = PackWeights(turned.data() + v * size,
+                                   {.in = in, .out = out, .in_stride = 1, .out_stride = in});
   }
   layer.bias = AlignedBuffer(out);
   std::copy_n(bias, out, layer.bias.data());

@@ -1,5 +1,6 @@
 #include "apps/certify/certificate.h"
 
+#include "apps/certify/checksums.h"
 #include "apps/certify/measures.h"
 #include "base/key_reader.h"
 #include "policy/checkpoint/checkpoint.h"
@@ -8,7 +9,7 @@
 namespace mjp::app {
 namespace {
 
-constexpr int kFormat = 1;  // of the file
+constexpr int kFormat = 2;  // of the file; 1 had no checksums
 
 Json SettingsOf(const CertifyOptions& options, const mjp::Policy& policy) {
   const mjp::PolicyOptions& resolved = policy.options();
@@ -33,7 +34,7 @@ Json NotEstablished() {
           "that its success is the same under light, latency or noise that were not tried",
           "the worst latency: it is the worst of the decisions that were timed, on this machine",
           "that weights are unchanged since, unless the hashes above are compared again",
-          "who made it: this file is not signed"};
+          "who made it: this file is not signed, and its checksums tell edits by accident alone"};
 }
 
 }  // namespace
@@ -54,15 +55,18 @@ Json MakeCertificate(CertifyOptions options) {
   certificate["refused"] = RefusalsOf(*checkpoint, *policy);
   certificate["episodes"] = EpisodesOf(checkpoint, options);
   certificate["not_established"] = NotEstablished();
+  AddChecksums(certificate);
   return certificate;
 }
 
 CertifyOptions OptionsOf(const Json& certificate, const std::string& file) {
   KeyReader whole(certificate, file);
-  whole.Int("format", kFormat, kFormat);
-  for (const char* key : {"engine", "checkpoint", "machine", "error", "latency", "episodes"})
+  if (whole.Int("format", 1, kFormat) < kFormat)
+    throw whole.Bad("format", "is 1, without checksums: certify the policy anew");
+  for (const char* key :
+       {"engine", "checkpoint", "machine", "error", "latency", "episodes", "fields"})
     if (!whole.Required(key).is_object()) throw whole.Bad(key, "is not an object");
-  for (const char* key : {"decisions", "refused"})
+  for (const char* key : {"decisions", "refused", "not_established"})
     if (!whole.Required(key).is_array()) throw whole.Bad(key, "is not a list");
   const Json& settings = whole.Required("settings");
   KeyReader reader(settings, file + ": settings");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/certify/certificate.h"
+#include "apps/certify/checksums.h"
 #include "apps/certify/verify.h"
 #include "apps/commands.h"
 #include "apps/policy_options.h"
@@ -51,8 +52,39 @@ int Certify(const Arguments& arguments) {
   return 0;
 }
 
-int Verify(const Arguments& arguments) {
-  const Json stored = ReadJson(arguments.verify, kLimits);
+// Prints `lines`; returns how many differ.
+int Print(const std::vector<Comparison>& lines) {
+  int different = 0;
+  for (const Comparison& line : lines) {
+    different += line.verdict == Verdict::kDiffers;
+    std::printf("%-17s %s: %s\n", VerdictName(line.verdict), line.what.c_str(), line.text.c_str());
+  }
+  return different;
+}
+
+int SayDifferent(int lines, const char* more) {
+  std::printf("%d line%s%s\n", lines, lines == 1 ? " differs" : "s differ", more);
+  return static_cast<int>(mjp::ExitCode::kRegression);
+}
+
+// The last line, where nothing differs: "verified" only if all was repeated that can be.
+int SayVerified(const std::vector<Comparison>& lines) {
+  const auto has = [&](Verdict verdict, std::string_view what) {
+    return std::ranges::any_of(lines, [&](const Comparison& line) {
+      return line.verdict == verdict && line.what.starts_with(what);
+    });
+  };
+  if (has(Verdict::kNotRepeated, "episodes"))
+    std::printf("nothing differs; leave out --episodes to repeat all of them\n");
+  else if (has(Verdict::kNotPromised, ""))
+    std::printf("nothing differs that was promised; repeat it on a machine as the one above\n");
+  else
+    std::printf("verified\n");
+  return 0;
+}
+
+// The settings to repeat `stored` with.
+CertifyOptions RepeatedOptions(const Json& stored, const Arguments& arguments) {
   CertifyOptions options = OptionsOf(stored, arguments.verify);
   options.checkpoint = arguments.options.checkpoint;
   options.model = arguments.options.model;
@@ -66,6 +98,18 @@ int Verify(const Arguments& arguments) {
         arguments.verify + (options.model.empty()
                                 ? ": was made with a model: name it behind the checkpoint"
                                 : ": was made without a model: leave it out"));
+  return options;
+}
+
+int Verify(const Arguments& arguments) {
+  const Json stored = ReadJson(arguments.verify, kLimits);
+  const CertifyOptions options = RepeatedOptions(stored, arguments);
+  const std::vector<Comparison> checksums = CompareChecksums(stored);
+  const int edited = Print(checksums);
+  const bool settings = std::ranges::any_of(checksums, [](const Comparison& line) {
+    return line.what.starts_with("settings") || line.what == "format";
+  });
+  if (settings) return SayDifferent(edited, "; nothing was repeated, as the settings were edited");
   const Json now = MakeCertificate(options);
   std::vector<Comparison> lines;
   try {
@@ -73,13 +117,8 @@ int Verify(const Arguments& arguments) {
   } catch (const Json::exception& error) {
     throw mjp::BadInput(arguments.verify + ": is not a certificate: " + error.what());
   }
-  int different = 0;
-  for (const Comparison& line : lines) {
-    different += line.verdict == Verdict::kDiffers;
-    std::printf("%-17s %s: %s\n", VerdictName(line.verdict), line.what.c_str(), line.text.c_str());
-  }
-  std::printf(different == 0 ? "verified\n" : "%d lines differ\n", different);
-  return static_cast<int>(different == 0 ? mjp::ExitCode::kOk : mjp::ExitCode::kRegression);
+  const int different = edited + Print(lines);
+  return different > 0 ? SayDifferent(different, "") : SayVerified(lines);
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 #include "apps/certify/verify.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <cmath>
 #include <set>
 
-#include "base/error.h"
+#include "apps/certify/checksums.h"
+#include "tasks/results/statistics.h"
 
 namespace mjp::app {
 namespace {
@@ -57,61 +58,127 @@ double ErrorLimit(const std::string& precision) {
   return precision == "bf16" ? 3e-2 : 5e-3;
 }
 
-void AddError(const Json& stored, const Json& now, Comparisons& lines) {
+// A value that must be `expected`, which says what it was derived from.
+void AddDerived(const std::string& what, const Json& was, const Json& expected,
+                const std::string& from, Comparisons& lines) {
+  const bool equal = was == expected;
+  lines.push_back({what, equal ? Verdict::kEqual : Verdict::kDiffers,
+                   equal ? TextOf(was) + ", " + from
+                         : "says " + TextOf(was) + ", " + from + " is " + TextOf(expected)});
+}
+
+// With `same_bits` the errors are equal up to last digits of the reference in double precision.
+void AddError(const Json& stored, const Json& now, bool same_bits, Comparisons& lines) {
   const Json &was = stored.at("error"), &is = now.at("error");
   if (was.contains("absent") || is.contains("absent")) {
     lines.push_back({"error", was == is ? Verdict::kEqual : Verdict::kDiffers,
                      was == is ? "absent" : WasIs(was, is)});
     return;
   }
+  AddDerived("error of", was.at("of"), is.at("of"), "which this program measures", lines);
   const double limit = ErrorLimit(now.at("settings").at("precision").get<std::string>());
   for (const char* key : {"p50", "p99", "max"}) {
-    const bool within = is.value(key, 1e300) <= limit && was.value(key, 1e300) <= limit;
+    const double before = was.at(key), after = is.at(key);
+    const bool within = same_bits ? std::abs(before - after) <= 1e-6 * after
+                                  : before >= 0 && before <= limit && after <= limit;
     lines.push_back({std::string("error ") + key,
-                     was.value(key, Json()) == is.value(key, Json()) ? Verdict::kEqual
-                     : within                                        ? Verdict::kWithin
-                                                                     : Verdict::kDiffers,
-                     WasIs(was.value(key, Json()), is.value(key, Json()))});
+                     before == after ? Verdict::kEqual
+                     : within        ? Verdict::kWithin
+                                     : Verdict::kDiffers,
+                     WasIs(was.at(key), is.at(key))});
   }
 }
 
-// Success in fewer episodes than were stored is that of the same ones.
-void AddSuccess(const Json& was, const Json& is, Comparisons& lines) {
-  const size_t count = is.at("each").size();
-  int before = 0, after = 0;
-  for (size_t i = 0; i < count && i < was.at("each").size(); ++i) {
-    before += was.at("each").at(i).value("success", false);
-    after += is.at("each").at(i).value("success", false);
+// What follows from the settings and the stored episodes alone, whether they are repeated or not.
+void AddDerivedEpisodes(const Json& stored, Comparisons& lines) {
+  const Json &episodes = stored.at("episodes"), &each = episodes.at("each");
+  const Json& settings = stored.at("settings");
+  AddDerived("settings episodes", settings.at("episodes"), each.size(), "the length of the list",
+             lines);
+  const auto seed = settings.at("seed").get<uint64_t>();
+  int successes = 0;
+  size_t following = 0;
+  for (size_t i = 0; i < each.size(); ++i) {
+    successes += each.at(i).at("success").get<bool>();
+    following += each.at(i).at("seed") == seed + i;
   }
-  const double share = static_cast<double>(after) / static_cast<double>(std::max<size_t>(count, 1));
-  const bool inside = share >= was.at("interval_95").at(0) && share <= was.at("interval_95").at(1);
-  lines.push_back({"success",
-                   before == after ? Verdict::kEqual
-                   : inside        ? Verdict::kWithin
-                                   : Verdict::kDiffers,
-                   "was " + std::to_string(before) + ", is " + std::to_string(after) + " of " +
-                       std::to_string(count)});
+  AddDerived("episodes seed", following, each.size(), "seeds that follow each other", lines);
+  const auto count = static_cast<int>(each.size());
+  const Interval interval = Wilson95(successes, count);
+  AddDerived("episodes success", episodes.at("success"), successes / static_cast<double>(count),
+             std::to_string(successes) + " of " + std::to_string(count), lines);
+  AddDerived("episodes interval_95", episodes.at("interval_95"), {interval.low, interval.high},
+             "Wilson's of these", lines);
+}
+
+// A member of each repeated episode.
+void AddEach(const char* member, const Json& was, const Json& is, Verdict otherwise,
+             Comparisons& lines) {
+  AddHashes(std::string("episodes each ") + member, Texts(was, member), Texts(is, member),
+            otherwise, lines);
 }
 
 void AddEpisodes(const Json& stored, const Json& now, Verdict otherwise, Comparisons& lines) {
   const Json &was = stored.at("episodes"), &is = now.at("episodes");
   if (was.contains("absent") || is.contains("absent")) {
-    const bool both = was.contains("absent") && is.contains("absent");
-    lines.push_back({"episodes", both ? Verdict::kEqual : Verdict::kDiffers, "absent"});
+    lines.push_back({"episodes", was == is ? Verdict::kEqual : Verdict::kDiffers,
+                     was == is ? "absent" : WasIs(was, is)});
     return;
   }
-  AddHashes("episodes", Texts(was.at("each"), "hash"), Texts(is.at("each"), "hash"), otherwise,
-            lines);
-  AddSuccess(was, is, lines);
+  AddDerived("episodes task", was.at("task"), is.at("task"), "the task that was repeated", lines);
+  AddDerivedEpisodes(stored, lines);
+  const Json &before = was.at("each"), &after = is.at("each");
+  for (const char* member : {"hash", "score", "success"})
+    AddEach(member, before, after, otherwise, lines);
+  if (after.size() < before.size())
+    lines.push_back({"episodes each", Verdict::kNotRepeated,
+                     std::to_string(before.size() - after.size()) + " of " +
+                         std::to_string(before.size()) + " episodes, by --episodes"});
+}
+
+void AddLatency(const Json& stored, const Json& now, Comparisons& lines) {
+  const Json &was = stored.at("latency"), &is = now.at("latency");
+  AddMembers("latency", was, is, Verdict::kNotRepeated, lines);
+  AddDerived("settings timed", stored.at("settings").at("timed"), was.at("decisions"),
+             "latency decisions", lines);
+}
+
+// All settings but the two that may be lowered.
+void AddSettings(Json was, Json is, Comparisons& lines) {
+  for (const char* key : {"episodes", "timed"}) was.erase(key), is.erase(key);
+  AddMembers("settings", was, is, Verdict::kDiffers, lines);
+}
+
+// Values that only one of the two has, of the parts that are lists or have a fixed form.
+void AddUnknown(const Json& stored, const Json& now, Comparisons& lines) {
+  const auto fixed = [](Json part) {
+    for (const char* key :
+         {"engine", "checkpoint", "settings", "machine", "model", "latency", "fields", "checksum"})
+      part.erase(key);
+    return LeavesOf(part);
+  };
+  const auto was = fixed(stored), is = fixed(now);
+  const size_t repeated =
+      now.at("episodes").contains("each") ? now.at("episodes").at("each").size() : 0;
+  const auto left_out = [&](const std::string& place) {
+    constexpr std::string_view kEach = "episodes/each/";
+    return place.starts_with(kEach) && std::stoul(place.substr(kEach.size())) >= repeated;
+  };
+  for (const auto& [place, value] : was)
+    if (!is.contains(place) && !left_out(place))
+      lines.push_back({place, Verdict::kDiffers, "nothing of that name was measured"});
+  for (const auto& [place, value] : is)
+    if (!was.contains(place)) lines.push_back({place, Verdict::kDiffers, "is missing"});
 }
 
 }  // namespace
 
 std::vector<Comparison> CompareCertificates(const Json& stored, const Json& now) {
   Comparisons lines;
-  AddMembers("engine", stored.at("engine"), now.at("engine"), Verdict::kNotCompared, lines);
+  AddMembers("engine", stored.at("engine"), now.at("engine"), Verdict::kNotRepeated, lines);
   AddMembers("checkpoint", stored.at("checkpoint"), now.at("checkpoint"), Verdict::kDiffers, lines);
-  AddMembers("machine", stored.at("machine"), now.at("machine"), Verdict::kNotCompared, lines);
+  AddSettings(stored.at("settings"), now.at("settings"), lines);
+  AddMembers("machine", stored.at("machine"), now.at("machine"), Verdict::kNotRepeated, lines);
   // docs/NUMERICS.md, section 1: the CPU's decisions are the same everywhere, the physics on one
   // kind of processor, and all of it on one GPU's model
   const bool cpu = now.at("settings").at("backend") == "cpu";
@@ -120,17 +187,21 @@ std::vector<Comparison> CompareCertificates(const Json& stored, const Json& now)
   const bool same_kind = same_device &&
                          stored.at("machine").value("kind", "") == now.at("machine").at("kind") &&
                          stored.at("engine").value("mujoco", "") == now.at("engine").at("mujoco");
-  const auto promised = [](bool yes) { return yes ? Verdict::kDiffers : Verdict::kNotCompared; };
+  const auto promised = [](bool yes) { return yes ? Verdict::kDiffers : Verdict::kNotPromised; };
   AddHashes("decisions", Texts(stored.at("decisions"), nullptr),
             Texts(now.at("decisions"), nullptr), promised(same_device), lines);
   AddEpisodes(stored, now, promised(same_kind), lines);
   if (stored.contains("model") || now.contains("model"))
     AddMembers("model", stored.value("model", Json::object()), now.value("model", Json::object()),
                promised(same_kind), lines);
-  AddError(stored, now, lines);
-  AddHashes("refused", Texts(stored.at("refused"), "answer"), Texts(now.at("refused"), "answer"),
-            Verdict::kDiffers, lines);
-  AddMembers("latency", stored.at("latency"), now.at("latency"), Verdict::kNotCompared, lines);
+  AddError(stored, now, same_device, lines);
+  for (const char* member : {"asked", "answer"})
+    AddHashes(std::string("refused ") + member, Texts(stored.at("refused"), member),
+              Texts(now.at("refused"), member), Verdict::kDiffers, lines);
+  AddLatency(stored, now, lines);
+  AddHashes("not_established", Texts(stored.at("not_established"), nullptr),
+            Texts(now.at("not_established"), nullptr), Verdict::kDiffers, lines);
+  AddUnknown(stored, now, lines);
   return lines;
 }
 
@@ -140,8 +211,10 @@ const char* VerdictName(Verdict verdict) {
       return "equal";
     case Verdict::kWithin:
       return "within tolerance";
-    case Verdict::kNotCompared:
-      return "not compared";
+    case Verdict::kNotRepeated:
+      return "not repeated";
+    case Verdict::kNotPromised:
+      return "not promised";
     case Verdict::kDiffers:
       return "DIFFERS";
   }

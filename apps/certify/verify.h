@@ -11,7 +11,8 @@ namespace mjp::app {
 enum class Verdict {
   kEqual,
   kWithin,       // not equal, and within what docs/NUMERICS.md allows
-  kNotCompared,  // two figures side by side: of other builds or machines nothing is promised
+  kNotRepeated,  // of a build, a machine or a clock, or episodes left out: only its checksum holds
+  kNotPromised,  // repeated and not equal, on another kind of processor, engine or GPU
   kDiffers,
 };
 
@@ -22,10 +23,13 @@ struct Comparison {
   std::string text;
 };
 
-// What a certificate says and what was measured now, line by line. `now` may have fewer episodes.
+// What a certificate says and what was measured now, line by line. What can be derived from other
+// members is: seeds, success, its interval and counts. `now` may have fewer episodes and timed
+// decisions. Checksums are compared by CompareChecksums. Throws Json::exception where `stored` has
+// not the form of a certificate.
 std::vector<Comparison> CompareCertificates(const Json& stored, const Json& now);
 
-// "equal", "within tolerance", "not compared", "DIFFERS".
+// "equal", "within tolerance", "not repeated", "not promised", "DIFFERS".
 const char* VerdictName(Verdict verdict);
 
 }  // namespace mjp::app

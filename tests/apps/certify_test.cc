@@ -40,9 +40,12 @@ TEST_F(CertifyTest, TheShippedPolicysHolds) {
   const Outcome outcome = Verify(kCertificate);
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("equal             decisions: 32 of 32 are equal"));
-  EXPECT_THAT(outcome.text, HasSubstr("episodes: "));
+  EXPECT_THAT(outcome.text, HasSubstr("equal             episodes each score: 1 of 1 are equal"));
   EXPECT_THAT(outcome.text, HasSubstr("equal             checkpoint model.safetensors"));
+  EXPECT_THAT(outcome.text, HasSubstr("not repeated      episodes each: 99 of 100"));
   EXPECT_THAT(outcome.text, Not(HasSubstr("DIFFERS")));
+  EXPECT_THAT(outcome.text, Not(HasSubstr("verified"))) << "99 episodes were left out";
+  EXPECT_THAT(outcome.text, HasSubstr("leave out --episodes to repeat all"));
 }
 
 TEST_F(CertifyTest, AChangedOneDoesNot) {
@@ -55,7 +58,22 @@ TEST_F(CertifyTest, AChangedOneDoesNot) {
   EXPECT_THAT(outcome.text, HasSubstr("DIFFERS           decisions: 31 of 32 are equal"));
   EXPECT_THAT(outcome.text, HasSubstr("DIFFERS           checkpoint config.json: was 0"));
   EXPECT_THAT(outcome.text, HasSubstr("DIFFERS           error max: was 1"));
-  EXPECT_THAT(outcome.text, HasSubstr("3 lines differ"));
+  for (const char* edited : {"decisions/31", "checkpoint/config.json", "error/max", "checksum"})
+    EXPECT_THAT(outcome.text, HasSubstr(std::string("DIFFERS           ") + edited));
+  EXPECT_THAT(outcome.text, HasSubstr("7 lines differ"));
+}
+
+TEST_F(CertifyTest, EditedSettingsAreNotRepeated) {
+  mjp::Json changed = shipped_;
+  changed["settings"]["seed"] = 100001;
+  const Outcome outcome = Verify(Stored(changed));
+  EXPECT_EQ(outcome.code, 5) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("DIFFERS           settings/seed: edited"));
+  EXPECT_THAT(outcome.text, HasSubstr("2 lines differ; nothing was repeated"));
+  changed["format"] = 1;
+  const Outcome old = Verify(Stored(changed));
+  EXPECT_EQ(old.code, 2) << old.text;
+  EXPECT_THAT(old.text, HasSubstr("without checksums: certify the policy anew"));
 }
 
 TEST_F(CertifyTest, WhatIsNoneIsAnError) {
@@ -94,6 +112,7 @@ TEST_F(CertifyTest, IsWrittenWithItsPage) {
     EXPECT_NE(each["answer"], "it was not refused") << each["asked"];
   const Outcome again = Verify(Path("a.json"));
   EXPECT_EQ(again.code, 0) << again.text;
+  EXPECT_THAT(again.text, testing::EndsWith("\nverified\n"));
 }
 
 // A task by file: its own episodes, by the policy that is certified and not the one that the model
@@ -121,7 +140,7 @@ TEST_F(CertifyTest, TakesTheEpisodesOfATaskFile) {
   EXPECT_NE(certificate["episodes"]["each"][0]["hash"], certificate["episodes"]["each"][1]["hash"]);
   const Outcome again = RunMjpolicy(what + " --timed 2 --episodes 1 --verify " + Path("cart.json"));
   EXPECT_EQ(again.code, 0) << again.text;
-  EXPECT_THAT(again.text, HasSubstr("equal             episodes: 1 of 1 are equal"));
+  EXPECT_THAT(again.text, HasSubstr("equal             episodes each hash: 1 of 1 are equal"));
   EXPECT_THAT(again.text, HasSubstr("equal             model hash"));
 }
 

@@ -85,6 +85,11 @@ std::string FakeCudaObjects() {
   return text;
 }
 
+FakeGpu& TheFakeGpu() {
+  static FakeGpu& gpu = *new FakeGpu;
+  return gpu;
+}
+
 std::string FakeCudaMisuse() {
   const auto lock = Lock();
   return TheFake().misuse;
@@ -178,9 +183,10 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*, v
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   *attributes = {};
-  attributes->ptxVersion = 90;
-  attributes->sharedSizeBytes = 128;  // what kernels/cuda/primitives/gpu_probe.cu has on sm_90a
-  return cudaSuccess;
+  attributes->ptxVersion = mjp_test::TheFakeGpu().code;
+  // what kernels/cuda/primitives/gpu_probe.cu has on sm_90a, and elsewhere
+  attributes->sharedSizeBytes = mjp_test::TheFakeGpu().code_wgmma ? 128 : 64;
+  return Say(mjp_test::TheFakeGpu().code_status);
 }
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int,
@@ -196,26 +202,29 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, const void*,
 
 // ---- the device
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = CUDART_VERSION;
+  *version = mjp_test::TheFakeGpu().driver;
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 1;
-  return cudaSuccess;
+  return Say(mjp_test::TheFakeGpu().count_status);
 }
 cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
+  *device = mjp_test::TheFakeGpu().device;
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
   std::strcpy(properties->name, "a fake GPU");
-  properties->major = 9;
-  properties->multiProcessorCount = 132;
+  properties->major = mjp_test::TheFakeGpu().capability / 10;
+  properties->minor = mjp_test::TheFakeGpu().capability % 10;
+  properties->multiProcessorCount = mjp_test::TheFakeGpu().multiprocessors;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  *value = attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 227 * 1024 : 1;
+  *value = attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin
+               ? mjp_test::TheFakeGpu().shared_kib * 1024
+               : 1;
   return cudaSuccess;
 }
 const char* cudaGetErrorString(cudaError_t error) {

@@ -1,0 +1,192 @@
+// What each build does on each GPU: it runs what both have, or says why not. On a CUDA runtime
+// that needs no GPU.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/cuda/primitives/gpu_traits.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/random_checkpoint.h"
+#include "policy/cuda/cuda_policy.h"
+#include "policy/cuda/dit/sequence_pass.h"
+#include "policy/cuda/execution_plan.h"
+#include "policy/policy.h"
+#include "policy/unet/unet_model.h"
+#include "tests/support/gpu/fake_cuda.h"
+
+namespace mjp_test {
+namespace {
+
+using mjp::Format;
+using mjp::GpuTraits;
+using mjp::UnetForm;
+using testing::HasSubstr;
+
+// Makes `gpu` the one that the program finds, as a device that it has not seen.
+void Find(FakeGpu gpu) {
+  static int devices = 0;
+  gpu.device = ++devices;
+  TheFakeGpu() = gpu;
+}
+
+struct Pair {
+  const char* name;
+  FakeGpu gpu;
+  bool dependent_launch, wgmma;
+  int cluster_blocks;
+  UnetForm shipped, large;  // of the shipped policy and of "notebook", one environment, fp16
+  bool sequence_kernel;     // takes a transformer of width 256
+};
+
+FakeGpu Gpu(int capability, int multiprocessors, int shared_kib, int code, bool wgmma = false) {
+  FakeGpu gpu;
+  gpu.capability = capability, gpu.multiprocessors = multiprocessors;
+  gpu.shared_kib = shared_kib, gpu.code = code, gpu.code_wgmma = wgmma;
+  return gpu;
+}
+
+const Pair kPairs[] = {
+    {"90a on an H200", Gpu(90, 132, 227, 90, true), true, true, 8, UnetForm::kRowKernel,
+     UnetForm::kMegakernelRoles, true},
+    {"90a on an H100 PCIe", Gpu(90, 114, 227, 90, true), true, true, 8, UnetForm::kRowKernel,
+     UnetForm::kNormConv, true},
+    {"90 on an H200", Gpu(90, 132, 227, 90), true, false, 8, UnetForm::kRowKernel,
+     UnetForm::kNormConv, true},
+    {"PTX of 80 on an H200", Gpu(90, 132, 227, 80), false, false, 1, UnetForm::kRowKernel,
+     UnetForm::kLayers, false},
+    {"100 on a B200", Gpu(100, 148, 227, 100), true, false, 8, UnetForm::kRowKernel,
+     UnetForm::kNormConv, true},
+    {"80 on an A100", Gpu(80, 108, 163, 80), false, false, 1, UnetForm::kRowKernel,
+     UnetForm::kLayers, false},
+    {"80 on an RTX 3090", Gpu(86, 82, 99, 80), false, false, 1, UnetForm::kRowKernel,
+     UnetForm::kLayers, false},
+    {"89 on an RTX 4090", Gpu(89, 128, 99, 89), false, false, 1, UnetForm::kRowKernel,
+     UnetForm::kLayers, false},
+    {"PTX of 80 on an RTX 5090", Gpu(120, 170, 99, 80), false, false, 1, UnetForm::kRowKernel,
+     UnetForm::kLayers, false},
+    {"87 on an Orin Nano", Gpu(87, 8, 163, 87), false, false, 1, UnetForm::kRowKernel,
+     UnetForm::kLayers, false},
+};
+
+UnetForm FormOf(const mjp::UnetPolicyConfig& config, const GpuTraits& gpu) {
+  return mjp::ChooseExecution(config, {Format::kFp16, 1}, gpu).form;
+}
+
+TEST(BuildsAndGpusTest, WhatRunsIsWhatBothHave) {
+  const auto checkpoint = mjp::LoadCheckpoint(MJPOLICY_SOURCE_DIR "/assets/pusht_image");
+  const mjp::UnetPolicyConfig& shipped = mjp::UnetOf(*checkpoint).config;
+  mjp::DitConfig dit;
+  dit.hidden = 256, dit.heads = 8, dit.layers = 2, dit.horizon = 16, dit.action_dim = 2;
+  for (const Pair& pair : kPairs) {
+    SCOPED_TRACE(pair.name);
+    Find(pair.gpu);
+    const GpuTraits& gpu = GpuTraits::Current();
+    EXPECT_EQ(gpu.capability, pair.gpu.capability);
+    EXPECT_EQ(gpu.code, pair.gpu.code);
+    EXPECT_EQ(gpu.multiprocessors, pair.gpu.multiprocessors);
+    EXPECT_EQ(gpu.shared_bytes, pair.gpu.shared_kib * 1024);
+    EXPECT_EQ(gpu.DependentLaunch(), pair.dependent_launch);
+    EXPECT_EQ(gpu.Wgmma(), pair.wgmma);
+    EXPECT_EQ(gpu.ClusterBlocks(), pair.cluster_blocks);
+    EXPECT_EQ(FormOf(shipped, gpu), pair.shipped);
+    EXPECT_EQ(FormOf(mjp::NamedConfig("notebook"), gpu), pair.large);
+    EXPECT_EQ(mjp::SequenceKernelRuns(dit, Format::kFp16, 1, gpu), pair.sequence_kernel);
+  }
+}
+
+struct Refused {
+  const char* name;
+  FakeGpu gpu;
+  std::string why;
+};
+
+std::vector<Refused> RefusedPairs() {
+  std::vector<Refused> pairs;
+  const std::string build = std::string("this build has code for ") + mjp::BuiltArchitectures();
+  const auto add = [&](const char* name, const FakeGpu& gpu, const std::string& why) {
+    pairs.push_back({name, gpu, why});
+  };
+  FakeGpu old = Gpu(75, 68, 64, 75);
+  const std::string oldest =
+      "a fake GPU (compute capability 7.5) is older than 8.0, the oldest that this program runs on";
+  add("code of an older build", old, oldest);
+  old.code_status = cudaErrorNoKernelImageForDevice;
+  add("an older GPU", old, oldest);
+  for (const cudaError_t status : {cudaErrorNoKernelImageForDevice, cudaErrorInvalidDeviceFunction,
+                                   cudaErrorUnsupportedPtxVersion, cudaErrorJitCompilerNotFound}) {
+    FakeGpu gpu = Gpu(86, 82, 99, 90);
+    gpu.code_status = status;
+    add("no code for it", gpu,
+        build + " and none for a fake GPU (compute capability 8.6); to build for it, run: " +
+            mjp::kBuildForEveryGpu);
+  }
+  FakeGpu absent;
+  absent.count_status = cudaErrorNoDevice;
+  add("no GPU", absent, "no NVIDIA GPU found");
+  absent.count_status = cudaErrorInsufficientDriver;
+  absent.driver = 12040;
+  add("an old driver", absent, "the NVIDIA driver is for CUDA 12.4 and this build needs ");
+  absent.driver = 0;
+  add("no driver", absent, "no NVIDIA driver found");
+  return pairs;
+}
+
+std::unique_ptr<mjp::Policy> Create(mjp::Backend backend) {
+  static const auto checkpoint = [] {
+    mjp::UnetPolicyConfig config;
+    config.type = "diffusion";
+    config.state_dim = config.action_dim = 2;
+    config.environment_dim = 5;
+    config.unet.down_dims = {16, 32};
+    config.unet.step_embed_dim = 16;
+    return mjp::RandomCheckpoint(config, {}, 3);
+  }();
+  mjp::PolicyOptions options;
+  options.backend = backend;
+  return mjp::Policy::Create(checkpoint, options);
+}
+
+TEST(BuildsAndGpusTest, WhatCannotRunIsTheCpuOrRefused) {
+  std::set<std::string> causes;
+  for (const Refused& pair : RefusedPairs()) {
+    SCOPED_TRACE(pair.name);
+    Find(pair.gpu);
+    std::string why;
+    EXPECT_FALSE(mjp::CudaUsable(&why));
+    EXPECT_THAT(why, testing::StartsWith(pair.why));
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(Create(mjp::Backend::kAuto)->options().backend, mjp::Backend::kCpu);
+    const std::string said = testing::internal::GetCapturedStderr();
+    // once for each cause
+    EXPECT_EQ(said, causes.insert(why).second ? why + ": running on the CPU\n" : "");
+    try {
+      Create(mjp::Backend::kCuda);
+      ADD_FAILURE() << "a policy was made";
+    } catch (const mjp::Error& error) {
+      EXPECT_EQ(error.code(), mjp::ExitCode::kEnvironment);
+      EXPECT_EQ(std::string(error.what()),
+                "backend cuda: " + why + "; choose the backend cpu or auto");
+    }
+  }
+}
+
+// Another try may find what does not answer.
+TEST(BuildsAndGpusTest, AGpuThatDoesNotAnswerIsAskedAgain) {
+  FakeGpu gpu;
+  gpu.count_status = cudaErrorLaunchFailure;
+  Find(gpu);
+  std::string why;
+  EXPECT_FALSE(mjp::CudaUsable(&why));
+  EXPECT_THAT(why, HasSubstr("the NVIDIA GPU does not answer"));
+  TheFakeGpu().count_status = cudaSuccess;
+  EXPECT_TRUE(mjp::CudaUsable(&why)) << why;
+}
+
+}  // namespace
+}  // namespace mjp_test

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <string>
 
 #include "tests/support/program.h"
@@ -49,6 +50,24 @@ TEST(TaskTest, IsCheckedRecordedTrainedAndScored) {
                         (folder / "results"));
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("of 2, 95 % interval"));
+}
+
+// before the run has a folder
+TEST(TrainOptionsTest, NumbersOutsideTheirRangeAreRefusedByName) {
+  const mjp_test::TempDir folder;
+  const std::string run = folder.path() + "/run";
+  for (const std::string odd :
+       {"--unet-channels 1000000", "--unet-channels 64 -8", "--unet-channels 0",
+        "--stage-channels 1000000", "--stem-channels 2147483647", "--stem-channels 0",
+        "--action-steps 0", "--action-steps 1000000", "--batch 0", "--draws nan", "--warmup nan",
+        "--average-decay nan", "--learning-rate inf", "--seed -1", "--gpus 0", "--steps 1e10"}) {
+    const auto outcome = mjp_test::Run(std::string(MJPOLICY_TRAIN_PROGRAM) +
+                                       " --demonstrate 64 --device cpu --out " + run + " " + odd);
+    EXPECT_EQ(outcome.code, 1) << odd << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr(odd.substr(0, odd.find(' ')))) << odd;
+    EXPECT_THAT(outcome.text, testing::Not(HasSubstr("frame #"))) << odd;
+    EXPECT_FALSE(std::filesystem::exists(run)) << odd;
+  }
 }
 
 }  // namespace

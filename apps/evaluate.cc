@@ -16,6 +16,7 @@
 #include "base/folders.h"
 #include "base/number_range.h"
 #include "policy/checkpoint/checkpoint.h"
+#include "policy/prefix/event_replanning.h"
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/evaluation/run_text.h"
 #include "tasks/evaluation/version.h"
@@ -222,6 +223,11 @@ Action AddEvaluate(CLI::App& app) {
   command->add_option("--action-steps", options.action_steps, "Actions executed per decision")
       ->check(CLI::Range(1, 1000))
       ->default_str("as the checkpoint");
+  command
+      ->add_option("--replan-beyond", options.replan_beyond,
+                   "Take a new chunk only where it departs by more than this from the rest of the "
+                   "last, the policy's unit (0: always)")
+      ->check(NumberRange(0.0, mjp::kMostReplanBeyond));
   command->add_flag("--prefix", options.policy.sampler.prefix,
                     "Hold fixed in a chunk what is executed until it acts");
   AddConditions(*command, options.conditions);

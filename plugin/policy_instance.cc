@@ -132,7 +132,10 @@ PolicyInstance::PolicyInstance(const mjModel* model, int instance)
       action_steps_(ActionSteps(config_, policy_->config())),
       observation_(shape_.observation),
       pose_(shape_.pose),
-      ensemble_(EnsembleOf(policy_->config())) {
+      ensemble_(EnsembleOf(policy_->config())),
+      replanning_(ReplanningOf(policy_->config(), config_.replan_beyond, action_steps_,
+                               LatencyTicks(model, config_), "attribute replan_beyond",
+                               ExitCode::kBadInput)) {
   if (!config_.record.empty() && !trial_) {
     recording_ = std::make_unique<Recording>(model, instance, config_, policy_->config());
   }
@@ -316,10 +319,12 @@ void PolicyInstance::FinishDecision(const mjModel* model, InstanceState& state) 
   if (static_cast<int>(output_.actions.size()) != shape_.chunk) {
     throw Error(ExitCode::kBadInput, "the policy gave a chunk of the wrong size");
   }
-  if (ensemble_) {
-    const std::span<const mjtNum> before = state.previous_chunk();
-    ensemble_->Fold(std::vector<float>(before.begin(), before.end()), state.chunks_in_a_row() - 1,
-                    output_.actions);
+  if (ensemble_ || replanning_) {
+    const std::span<const mjtNum> numbers = state.previous_chunk();
+    const std::vector<float> before(numbers.begin(), numbers.end());
+    if (ensemble_) ensemble_->Fold(before, state.chunks_in_a_row() - 1, output_.actions);
+    if (replanning_)
+      state.set_chunk_age(replanning_->Choose(before, state.chunk_age(), output_.actions));
   }
   output_.times[Stage::kRender] = render_;
   state.FinishChunk(output_.actions);

@@ -19,6 +19,7 @@
 #include "plugin/state.h"
 #include "plugin/trail.h"
 #include "policy/act/temporal_ensemble.h"
+#include "policy/prefix/event_replanning.h"
 
 namespace mjp {
 
@@ -93,6 +94,7 @@ class PolicyInstance {
   int action_steps_;                                   // ticks from one decision to the next
   std::vector<mjtNum> observation_, pose_;             // the newest
   std::optional<TemporalEnsemble> ensemble_;           // of a policy that decides at each tick
+  std::optional<EventReplanning> replanning_;
   std::vector<float> state_input_, environment_input_;
   std::vector<float> prefix_;  // of the newest input, as PolicyInput has it
   int prefix_steps_ = 0;

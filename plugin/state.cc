@@ -9,7 +9,7 @@ namespace mjp {
 namespace {
 
 // plus the size: marks memory laid out as in state.h; changes with the layout
-constexpr mjtNum kLayoutMark = 20261124;
+constexpr mjtNum kLayoutMark = 20261125;
 
 // more would not change anything, and must stay an int
 constexpr int kMostCounted = 1 << 20;

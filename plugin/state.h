@@ -26,7 +26,7 @@ struct StateShape {
 };
 
 // One instance's part of plugin_state, in this order:
-//   layout, seed, running, tick, decisions, chunk tick, chunks, pending, observed;
+//   layout, seed, running, tick, decisions, chunk tick, chunks, pending, observed, chunk age;
 //   observations (history, observation), oldest first;  poses (history, pose);
 //   chunk (horizon, action_dim);  the chunks before it, the last one first.
 // A view: owns nothing.
@@ -57,6 +57,11 @@ class InstanceState {
   int chunks() const { return std::min(chunks_in_a_row(), shape_.kept); }
   // Chunks that were begun one after the other since Clear or Forget.
   int chunks_in_a_row() const { return static_cast<int>(state_[kChunks]); }
+
+  // While the current chunk is pending, of the one before it: control steps from the observation
+  // that it answers to the decision that took it, 0 unless it was taken again. -1: there is none.
+  int chunk_age() const { return chunks_in_a_row() > 1 ? static_cast<int>(state_[kChunkAge]) : -1; }
+  void set_chunk_age(int age) { state_[kChunkAge] = age; }
 
   // The current chunk is being decided: its numbers are not there yet. They are a function of the
   // observations, which stay as they are until then.
@@ -91,6 +96,7 @@ class InstanceState {
     kChunks,
     kPending,
     kObserved,
+    kChunkAge,
     kHeader
   };
 

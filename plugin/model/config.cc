@@ -11,6 +11,7 @@
 #include "base/text_stream.h"
 #include "plugin/state.h"
 #include "policy/option_names.h"
+#include "policy/prefix/event_replanning.h"
 
 namespace mjp {
 namespace {
@@ -209,6 +210,7 @@ Config Config::FromModel(const mjModel* model, int instance) {
   config.latency = attributes.Time("latency", kMillisecondInSeconds, 0, 1e6);
   config.async = attributes.Integer("async", 0, 0, 1) != 0;
   config.action_steps = static_cast<int>(attributes.Integer("action_steps", 0, 1, 10000));
+  config.replan_beyond = attributes.Number("replan_beyond", 0, 0, kMostReplanBeyond);
   config.seed = attributes.Integer("seed", 0, 0, kMaxSeed);
   config.policy = ParsePolicyOptions(attributes);
   const std::string renderer = attributes.Text("renderer");

@@ -12,6 +12,7 @@
 #include "base/threads.h"
 #include "policy/act/temporal_ensemble.h"
 #include "policy/prefix/chunk_timing.h"
+#include "policy/prefix/event_replanning.h"
 #include "tasks/evaluation/disturbances.h"
 #include "tasks/evaluation/plugin_evaluation.h"
 #include "tasks/evaluation/stage_statistics.h"
@@ -29,6 +30,7 @@ struct Slot {
   std::unique_ptr<EpisodeVideo> video;
   double begin = 0;
   bool running = false;
+  int chunk_age = -1;  // control steps since the observation of the newest; -1: there is none
 };
 
 // An evaluation's options say where its policy runs.
@@ -61,7 +63,10 @@ class BatchEvaluator {
         max_steps_(ResolveMaxSteps(options, task)),
         action_steps_(ResolveActionSteps(options, policy_->config())),
         kept_(mjp::KeptChunks(options.conditions.latency, action_steps_)),
-        ensemble_(mjp::EnsembleOf(policy_->config())) {
+        ensemble_(mjp::EnsembleOf(policy_->config())),
+        replanning_(mjp::ReplanningOf(policy_->config(), options.replan_beyond, action_steps_,
+                                      options.conditions.latency, "--replan-beyond",
+                                      mjp::ExitCode::kUsage)) {
     const size_t batch = options.policy.batch;
     for (size_t begin = 0; begin < slots_.size(); begin += batch)
       groups_.push_back({begin, std::min(begin + batch, slots_.size()), {}});
@@ -175,6 +180,8 @@ class BatchEvaluator {
       slot.chunks.emplace_front(output_.actions.begin() + k * size,
                                 output_.actions.begin() + (k + 1) * size);
       if (ensemble_) ensemble_->Fold(slot.chunks[1], slot.result.decisions, slot.chunks[0]);
+      if (replanning_)
+        slot.chunk_age = replanning_->Choose(slot.chunks[1], slot.chunk_age, slot.chunks[0]);
       ++slot.result.decisions;
       if (!on_decision_) continue;
       on_decision_(
@@ -247,6 +254,7 @@ class BatchEvaluator {
   std::unique_ptr<BatchSimulations> simulations_;
   const int max_steps_, action_steps_, kept_;
   const std::optional<mjp::TemporalEnsemble> ensemble_;
+  const std::optional<mjp::EventReplanning> replanning_;
   std::vector<Group> groups_;
   std::vector<int> pending_;  // indices of the episodes to run, of which
   size_t next_ = 0;           // these have begun

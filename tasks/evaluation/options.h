@@ -28,7 +28,8 @@ struct EvaluationOptions {
   int max_steps = 0;       // control steps of an episode; 0: as the task says
   mjp::PolicyOptions policy;
   Through through = Through::kBatch;
-  int action_steps = 0;  // actions executed per decision; 0: as the checkpoint says
+  int action_steps = 0;      // actions executed per decision; 0: as the checkpoint says
+  double replan_beyond = 0;  // policy/prefix/event_replanning.h; 0: every new chunk is taken
   Conditions conditions;
   int videos = 0;  // of the first episodes
   std::string video_folder;

@@ -53,6 +53,7 @@ void TakeAttributes(const Config& config, EvaluationOptions& options) {
   if (policy.precision == Precision::kAuto) policy.precision = own.precision;
   if (policy.instruction.empty()) policy.instruction = own.instruction;
   if (options.action_steps == 0) options.action_steps = config.action_steps;
+  if (options.replan_beyond == 0) options.replan_beyond = config.replan_beyond;
   if (options.conditions.latency == 0) {
     const double steps = config.latency / config.period;
     options.conditions.latency = static_cast<int>(std::lround(steps));

@@ -26,12 +26,13 @@ class ConfigTest : public PluginTest {
 };
 
 TEST_F(ConfigTest, ReadsEveryAttribute) {
-  const ModelPtr model = Compile(Xml(
-      Basic() + Set("state_scale", "100 50") + Set("action_scale", "100") + Set("period", "0.05") +
-      Set("latency", "20") + Set("action_steps", "4") + Set("sampler", "ddim") +
-      Set("steps", "10") + Set("parallel", "16,0.01") + Set("hold_noise", "5") +
-      Set("seed", "9007199254740992") + Set("backend", "cpu") + Set("precision", "fp32") +
-      Set("threads", "3") + Set("renderer", "mujoco") + Set("instruction", "push the T")));
+  const ModelPtr model = Compile(
+      Xml(Basic() + Set("state_scale", "100 50") + Set("action_scale", "100") +
+          Set("period", "0.05") + Set("latency", "20") + Set("action_steps", "4") +
+          Set("replan_beyond", "2.5") + Set("sampler", "ddim") + Set("steps", "10") +
+          Set("parallel", "16,0.01") + Set("hold_noise", "5") + Set("seed", "9007199254740992") +
+          Set("backend", "cpu") + Set("precision", "fp32") + Set("threads", "3") +
+          Set("renderer", "mujoco") + Set("instruction", "push the T")));
   ASSERT_NE(model, nullptr);
   const mjp::Config config = mjp::Config::FromModel(model.get(), 0);
   EXPECT_EQ(config.checkpoint, Folder());
@@ -42,6 +43,7 @@ TEST_F(ConfigTest, ReadsEveryAttribute) {
   EXPECT_EQ(config.period, 0.05);
   EXPECT_DOUBLE_EQ(config.latency, 0.02);
   EXPECT_EQ(config.action_steps, 4);
+  EXPECT_EQ(config.replan_beyond, 2.5);
   EXPECT_EQ(config.policy.sampler.kind, mjp::SamplerKind::kDdim);
   EXPECT_EQ(config.policy.sampler.steps, 10);
   EXPECT_EQ(config.policy.sampler.parallel_window, 16);
@@ -114,6 +116,9 @@ TEST_F(ConfigTest, SaysWhichAttributeIsWrong) {
            {"async", "yes", "attribute async is \"yes\""},
            {"action_steps", "16", "has only 15 actions"},
            {"action_steps", "0", "attribute action_steps is \"0\""},
+           {"replan_beyond", "-1", "attribute replan_beyond is \"-1\""},
+           {"replan_beyond", "nan", "attribute replan_beyond is \"nan\""},
+           {"replan_beyond", "5", "a chunk is followed for 8 control steps at most"},
            {"steps", "0", "attribute steps is \"0\""},
            {"action_steps", "2.5", "attribute action_steps is \"2.5\""},
            {"sampler", "heun", "attribute sampler is \"heun\": choose one of ddpm, ddim"},

@@ -128,6 +128,32 @@ TEST_F(DiffusionPolicyTest, EnsemblesTheChunksOfAllTicks) {
   EXPECT_EQ(copy->qpos[1], data_->qpos[1]);
 }
 
+// what each control executes, from the definition, and in a simulation that is put aside
+TEST_F(DiffusionPolicyTest, FollowsAChunkUntilANewOneDeparts) {
+  constexpr int kTicks = 30, kStepsPerTick = 10, kDeparts = 13;
+  policy_.act = [this](const SeenInput& input) {
+    std::vector<float> chunk(size_t{2} * policy_.config.horizon);
+    const auto decision = static_cast<float>(input.key.decision);
+    std::ranges::fill(chunk, decision / 100 + (decision < kDeparts ? 0 : 5));
+    return chunk;
+  };
+  Load(Basic() + Set("action_steps", "1") + Set("replan_beyond", "1"));
+  DataPtr copy(mj_makeData(model_.get()));
+  std::vector<double> controls;
+  for (int tick = 0; tick < kTicks; ++tick) {
+    for (int step = 0; step < kStepsPerTick; ++step) mj_step(model_.get(), data_.get());
+    // 8 ticks each, but for the chunk that is dropped
+    const int made = tick < kDeparts ? tick / 8 * 8 : kDeparts + (tick - kDeparts) / 8 * 8;
+    ASSERT_FLOAT_EQ(data_->ctrl[0], made / 100.0f + (made < kDeparts ? 0 : 5)) << tick;
+    controls.push_back(data_->ctrl[0]);
+    if (tick == 10) mj_copyData(copy.get(), model_.get(), data_.get());
+  }
+  for (int tick = 11; tick < kTicks; ++tick) {
+    for (int step = 0; step < kStepsPerTick; ++step) mj_step(model_.get(), copy.get());
+    EXPECT_EQ(copy->ctrl[0], controls[tick]) << tick;
+  }
+}
+
 TEST_F(DiffusionPolicyTest, AnEnsembleNeedsAChunkForEachTick) {
   policy_.config.n_obs_steps = policy_.config.n_action_steps = 1;
   policy_.config.temporal_ensemble = 0.01;

@@ -168,6 +168,33 @@ TEST_F(EvaluationTest, PluginAndBatchAgreeWhereDecisionsOverlap) {
   EXPECT_EQ(all.size(), 4u) << "each way is another";
 }
 
+TEST_F(EvaluationTest, PluginAndBatchAgreeWhereChunksAreFollowed) {
+  options_.max_steps = 12;
+  options_.episodes = 2;
+  options_.action_steps = 2;
+  const std::string plain = Fingerprint();
+  options_.replan_beyond = 1e-3;  // less than any two chunks of this policy differ by
+  EXPECT_EQ(Fingerprint(), plain);
+  std::set<std::string> all = {plain};
+  for (const int latency : {0, 3}) {
+    options_.conditions.latency = latency;
+    for (const double beyond : {480.0, 1e6}) {  // some chunks depart, none does
+      options_.replan_beyond = beyond;
+      options_.policy.batch = 3;
+      options_.through = Through::kBatch;
+      const std::string reference = Fingerprint();
+      all.insert(reference);
+      options_.policy.batch = 1;
+      EXPECT_EQ(Fingerprint(), reference) << latency << " " << beyond;
+      options_.through = Through::kPlugin;
+      EXPECT_EQ(Fingerprint(), reference) << latency << " " << beyond;
+    }
+  }
+  EXPECT_EQ(all.size(), 5u) << "each is another";
+  options_.action_steps = 8;
+  EXPECT_THROW(Run(), mjp::Error);
+}
+
 // With two actions for each decision, acting after three control steps, the chunk before the last
 // one acts as a decision begins: four control steps old, for three further ones.
 TEST_F(EvaluationTest, AChunkBeginsWithWhatIsExecutedUntilItActs) {

@@ -1,0 +1,65 @@
+#include "policy/prefix/event_replanning.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace mjp {
+
+EventReplanning::EventReplanning(const PolicyConfig& config, double beyond, int action_steps,
+                                 int latency)
+    : beyond_(beyond),
+      action_steps_(action_steps),
+      action_dim_(config.action_dim),
+      horizon_(config.horizon),
+      first_(config.FirstAction() + latency),
+      most_(MostFollowed(config, latency)) {}
+
+int EventReplanning::MostFollowed(const PolicyConfig& config, int latency) {
+  return std::min(config.n_action_steps, config.horizon - config.FirstAction() - latency);
+}
+
+int EventReplanning::Choose(std::span<const float> before, int age, std::span<float> chunk) const {
+  if (age < 0) return 0;
+  const int now = age + action_steps_;
+  if (now >= most_ || Departs(before, chunk, most_ - now)) return 0;
+  const size_t ahead = static_cast<size_t>(action_steps_) * action_dim_;
+  std::copy(before.begin() + ahead, before.end(), chunk.begin());
+  return now;
+}
+
+// a number that is none departs
+bool EventReplanning::Departs(std::span<const float> before, std::span<const float> chunk,
+                              int rows) const {
+  const size_t ahead = static_cast<size_t>(action_steps_) * action_dim_;
+  for (int row = first_; row < first_ + rows; ++row) {
+    double square = 0;
+    for (int c = 0; c < action_dim_; ++c) {
+      const size_t at = static_cast<size_t>(row) * action_dim_ + c;
+      const double apart = double{chunk[at]} - double{before[at + ahead]};
+      square += apart * apart;
+    }
+    if (!(square <= beyond_ * beyond_)) return true;
+  }
+  return false;
+}
+
+std::optional<EventReplanning> ReplanningOf(const PolicyConfig& config, double beyond,
+                                            int action_steps, int latency,
+                                            const std::string& option, ExitCode code) {
+  if (beyond == 0) return std::nullopt;
+  if (config.temporal_ensemble) {
+    throw Error(code, option +
+                          ": this checkpoint ensembles the chunks of all control steps; leave "
+                          "it out");
+  }
+  const int most = EventReplanning::MostFollowed(config, latency);
+  if (action_steps >= most) {
+    throw Error(code, option + ": a chunk is followed for " + std::to_string(most) +
+                          " control steps at most, and a decision comes every " +
+                          std::to_string(action_steps) +
+                          ": decide more often (action steps), or leave it out");
+  }
+  return EventReplanning(config, beyond, action_steps, latency);
+}
+
+}  // namespace mjp

@@ -130,8 +130,10 @@ void Encoder::BasicBlock(const PackedEncoder::Block& block, const Features& x, S
     ConvNorm(block.conv1, block.norm1, x, middle, Activation::kRelu);
   }
   if (block.winograd2) {
-    if (block.downsample)
-      ConvNorm(*block.downsample, block.downsample_norm, x, side, Activation::kNone);
+    if (block.downsample) {
+      pool_.ForBlocks(count_, side.channels, PanelChannels(),
+                      [&](const Block& b) { Convolve(*block.downsample, x, side, b); });
+    }
     return Winograd(*block.winograd2, middle, y, block.downsample ? side : x);
   }
   GroupNormArgs args = NormArgs(block.norm2, y, Activation::kRelu);

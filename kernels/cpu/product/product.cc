@@ -56,15 +56,19 @@ void Product(const ProductArgs& args, const Block& block) {
   const int map = y.height * args.columns;
   const int64_t depth = int64_t{args.segments} * args.segment_length;
   const int64_t last = int64_t{block.batch_end} * map;
+  int n = block.batch_begin, row = 0, column = 0;
   for (int64_t begin = int64_t{block.batch_begin} * map; begin < last; begin += kPositions) {
     const float* x[kPositions];
     float* out[kPositions];
     const int positions = last - begin < kPositions ? static_cast<int>(last - begin) : kPositions;
     for (int p = 0; p < positions; ++p) {
-      const int n = static_cast<int>((begin + p) / map), cell = static_cast<int>((begin + p) % map);
-      const int h = cell / args.columns, i = cell % args.columns;
-      x[p] = args.x + n * args.x_batch + h * args.x_row + i * args.x_column;
-      out[p] = y.At(n, h, i * args.column_step);
+      x[p] = args.x + n * args.x_batch + row * args.x_row + column * args.x_column;
+      out[p] = y.At(n, row, column * args.column_step);
+      if (++column < args.columns) continue;
+      column = 0;
+      if (++row < y.height) continue;
+      row = 0;
+      ++n;
     }
     for (int c = block.channel_begin; c < block.channel_end; c += kPanel) {
       float bias[kPanel] = {};

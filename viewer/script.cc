@@ -21,8 +21,8 @@
 //   record, stop     a video of the window from here on, in the current folder
 //   export FORMAT    csv, json or trace of the decisions shown, into the current folder
 //   drive X Y Z S    hold: the hand to the right, away, up; the gripper (shares of full speed)
-//   drag X Y Z       move the hand's target, in the world
-//   episode W        W: start, keep, discard, skip
+//   drag X Y Z       move the hand's target or a mocap body, in the world
+//   episode W        W: start, keep, discard, skip; target: drag the next hand or mocap body
 //   saved            wait until kept episodes are on the disk, and print how many there are
 //   bench FRAMES     play, and print what a frame and a decision take
 // A line that begins with # is a comment.
@@ -148,7 +148,8 @@ class Script {
     const std::map<std::string, EpisodeCommand> episode = {{"start", EpisodeCommand::kStart},
                                                            {"keep", EpisodeCommand::kKeep},
                                                            {"discard", EpisodeCommand::kDiscard},
-                                                           {"skip", EpisodeCommand::kSkip}};
+                                                           {"skip", EpisodeCommand::kSkip},
+                                                           {"target", EpisodeCommand::kNextTarget}};
     const auto found = episode.find(word == "episode" ? Next<std::string>(words) : "");
     if (found == episode.end()) return false;
     return Send(found->second);

@@ -100,8 +100,11 @@ struct RecordingState {
   int64_t kept = 0;  // episodes of the data set that cannot be lost any more
   int steps = 0;     // of an episode, at most
   double reward = 0;
-  std::string hand;                   // that is driven; empty: numbers of the action are
-  std::array<double, 3> target = {};  // of the hand
+  bool hand = false;    // keys drive it; else they drive numbers of the action
+  std::string dragged;  // by the mouse: the hand, or a mocap body; empty: nothing can be
+  bool mocap = false;   // it is a mocap body
+  int targets = 0;      // that can be dragged
+  std::array<double, 3> target = {};  // of what is dragged
   int numbers = 0, gripper = -1;      // of an action; the one that J and K drive
 };
 
@@ -184,7 +187,7 @@ struct DragCommand {
   std::array<double, 3> by = {};
 };
 // What a person says of the episode.
-enum class EpisodeCommand { kStart, kKeep, kDiscard, kSkip };
+enum class EpisodeCommand { kStart, kKeep, kDiscard, kSkip, kNextTarget };
 using Command =
     std::variant<PlayCommand, RunCommand, RestartCommand, SeekCommand, SpeedCommand, PolicyCommand,
                  CheckpointCommand, ModelCommand, TraceCommand, KeypointCommand, SampleCommand,

@@ -251,13 +251,16 @@ void Viewer::HandleSceneMouse() {
   view_->MoveCamera(right ? move : turn, dx, dy);
 }
 
-// Moves the hand of a person who records.
+// Moves the hand of a person who records, or a mocap body.
 void Viewer::HandleHandMouse() {
   const ImGuiIO& io = ImGui::GetIO();
   const bool left = ImGui::IsMouseDown(0), right = ImGui::IsMouseDown(1);
-  if (io.WantCaptureMouse || !scene_area_.Contains(io.MousePos) || (!left && !right)) return;
-  if (io.MouseDelta.x == 0 && io.MouseDelta.y == 0) return;
+  if (io.WantCaptureMouse || !scene_area_.Contains(io.MousePos)) return;
   const auto snapshot = simulation_->snapshot();
+  if (io.MouseWheel != 0) {
+    ui_.Ask(DragCommand{view_->Push(snapshot->recording->target, io.MouseWheel)});
+  }
+  if ((!left && !right) || (io.MouseDelta.x == 0 && io.MouseDelta.y == 0)) return;
   ui_.Ask(DragCommand{view_->Drag(snapshot->recording->target, io.MouseDelta.x / scene_area_.height,
                                   io.MouseDelta.y / scene_area_.height, right)});
 }

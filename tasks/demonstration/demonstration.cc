@@ -41,7 +41,7 @@ void Showing::Begin(uint32_t seed, std::shared_ptr<const EpisodeStart> start) {
   running_ = true;
 }
 
-void Showing::Act(std::span<const mjtNum> numbers) {
+void Showing::Act(std::span<const mjtNum> numbers, std::span<const mjtNum> mocap) {
   std::vector<float> action(numbers.begin(), numbers.end());
   for (const float number : action) {
     if (std::isfinite(number)) continue;
@@ -49,8 +49,13 @@ void Showing::Act(std::span<const mjtNum> numbers) {
                    std::to_string(number) + " as an action in control step " +
                    std::to_string(shown_.actions.size()));
   }
+  for (const mjtNum number : mocap) {
+    if (!std::isfinite(number)) throw BadInput("a mocap body was dragged to no finite place");
+  }
+  world_.PlaceMocap(mocap);
   world_.Act(action);
   shown_.actions.push_back(std::move(action));
+  shown_.mocap.emplace_back(mocap.begin(), mocap.end());
 }
 
 bool Showing::Finish() {
@@ -67,10 +72,11 @@ bool Showing::Finish() {
 
 void Showing::Rewind(int steps) {
   std::vector<std::vector<float>> actions = std::move(shown_.actions);
+  const std::vector<std::vector<mjtNum>> mocap = std::move(shown_.mocap);
   actions.resize(std::clamp<size_t>(static_cast<size_t>(std::max(0, steps)), 0, actions.size()));
   Begin(shown_.result.seed, shown_.start);
-  for (const std::vector<float>& action : actions) {
-    Act(std::vector<mjtNum>(action.begin(), action.end()));
+  for (size_t step = 0; step < actions.size(); ++step) {
+    Act(std::vector<mjtNum>(actions[step].begin(), actions[step].end()), mocap[step]);
     while (world_.Substep()) {
     }
     Finish();
@@ -108,6 +114,7 @@ void Replay(EpisodeWorld& world, const Demonstration& demonstration,
     }
     if (step == demonstration.actions.size()) break;
     on_step(static_cast<int>(step));
+    if (!demonstration.mocap.empty()) world.PlaceMocap(demonstration.mocap[step]);
     world.Step(demonstration.actions[step], outcome);
   }
 }

@@ -17,6 +17,7 @@ namespace mjp::app {
 struct Demonstration {
   EpisodeResult result;
   std::vector<std::vector<float>> actions;    // (control steps, numbers of an action)
+  std::vector<std::vector<mjtNum>> mocap;     // EpisodeWorld::PlaceMocap, before each
   std::vector<float> rewards;                 // after each
   std::vector<bool> success;                  // after each
   std::shared_ptr<const EpisodeStart> start;  // null: that of the seed
@@ -35,8 +36,9 @@ class Showing {
   // `start`: where it begins; null: where the seed says.
   void Begin(uint32_t seed, std::shared_ptr<const EpisodeStart> start = nullptr);
   // Begins a control step with an action (numbers of an action), which is executed in single
-  // precision. Throws Error where it is not finite. EpisodeWorld::Substep follows, then Finish.
-  void Act(std::span<const mjtNum> action);
+  // precision, and with mocap bodies where EpisodeWorld::PlaceMocap puts them. Throws Error where a
+  // number is not finite. EpisodeWorld::Substep follows, then Finish.
+  void Act(std::span<const mjtNum> action, std::span<const mjtNum> mocap = {});
   // Notes what the control step led to. Returns whether the episode goes on.
   bool Finish();
   // Shows the first `steps` control steps again. The rest is forgotten.

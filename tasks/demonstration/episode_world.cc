@@ -42,6 +42,18 @@ void EpisodeWorld::Start(const EpisodeStart& start) {
   view_.Follow(model_.get(), data_.get());
 }
 
+void EpisodeWorld::PlaceMocap(std::span<const mjtNum> poses) {
+  if (poses.empty()) return;
+  mj_setState(model_.get(), data_.get(), poses.data(), mjSTATE_MOCAP_POS | mjSTATE_MOCAP_QUAT);
+}
+
+std::vector<mjtNum> EpisodeWorld::MocapPoses() const {
+  constexpr int kMocap = mjSTATE_MOCAP_POS | mjSTATE_MOCAP_QUAT;
+  std::vector<mjtNum> poses(static_cast<size_t>(mj_stateSize(model_.get(), kMocap)));
+  mj_getState(model_.get(), data_.get(), poses.data(), kMocap);
+  return poses;
+}
+
 void EpisodeWorld::Act(std::span<const float> action) {
   std::ranges::copy(action, numbers_.begin());
   file_->policy().controls.Write(numbers_, data_.get());

@@ -34,6 +34,10 @@ class EpisodeWorld {
   void Start(const EpisodeStart& start);
   // One control step with `action` (numbers of an action, the policy's units), judged.
   void Step(std::span<const float> action, StepOutcome& outcome);
+  // Puts the mocap bodies somewhere: all positions, then all quaternions (7 x nmocap); empty: they
+  // stay.
+  void PlaceMocap(std::span<const mjtNum> poses);
+  std::vector<mjtNum> MocapPoses() const;
   // The same in parts, for somebody who looks between the steps of the engine.
   void Act(std::span<const float> action);
   bool Substep();  // false: the control step is over

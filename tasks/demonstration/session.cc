@@ -38,6 +38,7 @@ RecordingSession::RecordingSession(RecordOptions options, std::shared_ptr<const 
       action_(static_cast<size_t>(world_.action_size())),
       seed_(CheckedSeed(writer_.next_seed())),
       kept_(writer_.episodes()) {
+  if (!person_.has_hand() && mocap_bodies() > 0) mocap_body_ = 0;
   Begin();
 }
 
@@ -48,6 +49,7 @@ RecordingSession::~RecordingSession() {
 void RecordingSession::Begin() {
   showing_.Begin(seed_);
   person_.Begin(seed_, world_.model(), world_.data());
+  mocap_ = world_.MocapPoses();
   phase_ = Phase::kReady;
   within_ = false;
 }
@@ -67,7 +69,7 @@ void RecordingSession::Advance() {
   if (phase_ != Phase::kShowing) return;
   if (!within_) {
     person_.Act(world_.model(), world_.data(), action_);
-    showing_.Act(action_);
+    showing_.Act(action_, mocap_);
   }
   within_ = world_.Substep();
   if (!within_ && !showing_.Finish()) phase_ = Phase::kOver;
@@ -78,7 +80,34 @@ void RecordingSession::Rewind(int step) {
   showing_.Rewind(std::min(step, this->step()));
   within_ = false;
   person_.Resume(world_.data());
+  mocap_ = world_.MocapPoses();
   phase_ = Phase::kShowing;
+}
+
+void RecordingSession::Drag(const std::array<double, 3>& by) {
+  if (mocap_body_ < 0) return person_.Drag(by);
+  for (int k = 0; k < 3; ++k) mocap_[static_cast<size_t>(3 * mocap_body_ + k)] += by[k];
+}
+
+void RecordingSession::NextTarget() {
+  if (++mocap_body_ >= mocap_bodies()) mocap_body_ = person_.has_hand() || targets() == 0 ? -1 : 0;
+}
+
+int RecordingSession::targets() const { return mocap_bodies() + (person_.has_hand() ? 1 : 0); }
+
+std::string RecordingSession::target_name() const {
+  if (mocap_body_ < 0) return person_.has_hand() ? person_.hand_name() : "";
+  const mjModel* model = file_->model();
+  int body = 0;
+  while (model->body_mocapid[body] != mocap_body_) ++body;
+  const char* name = mj_id2name(model, mjOBJ_BODY, body);
+  return name ? name : "mocap body " + std::to_string(mocap_body_);
+}
+
+std::array<mjtNum, 3> RecordingSession::target() const {
+  if (mocap_body_ < 0) return person_.target();
+  const mjtNum* place = mocap_.data() + 3 * mocap_body_;
+  return {place[0], place[1], place[2]};
 }
 
 double RecordingSession::reward() const {

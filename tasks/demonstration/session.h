@@ -1,6 +1,7 @@
 #ifndef TASKS_DEMONSTRATION_SESSION_H_
 #define TASKS_DEMONSTRATION_SESSION_H_
 
+#include <array>
 #include <cstdint>
 #include <future>
 #include <memory>
@@ -36,6 +37,11 @@ class RecordingSession {
   // One step of the engine; the person's action is taken at the begin of each control step. Nothing
   // where nobody drives. Throws Error where the action cannot be taken.
   void Advance();
+  // Moves what is dragged by (x, y, z) of the world: the hand's target, or a mocap body, from the
+  // next control step on.
+  void Drag(const std::array<double, 3>& by);
+  // Takes the next of these to be dragged.
+  void NextTarget();
   // Goes back to before control step `step` of the episode.
   void Rewind(int step);
   // Ends the episode, hands it to the disk, and goes to the next start. Without a control step
@@ -57,6 +63,11 @@ class RecordingSession {
   bool saving() const { return saving_.valid(); }
   int64_t kept() const { return kept_; }  // episodes that cannot be lost any more
 
+  // What is dragged; empty: nothing is there that could be.
+  std::string target_name() const;
+  std::array<mjtNum, 3> target() const;
+  bool drags_mocap() const { return mocap_body_ >= 0; }
+  int targets() const;  // that there are
   Person& person() { return person_; }
   const Person& person() const { return person_; }
   EpisodeWorld& world() { return world_; }
@@ -64,6 +75,7 @@ class RecordingSession {
 
  private:
   void Begin();
+  int mocap_bodies() const { return file_->model()->nmocap; }
 
   RecordOptions options_;
   std::shared_ptr<const TaskFile> file_;
@@ -72,6 +84,8 @@ class RecordingSession {
   Showing showing_;
   Person person_;
   std::vector<mjtNum> action_;
+  std::vector<mjtNum> mocap_;  // as EpisodeWorld::PlaceMocap has it
+  int mocap_body_ = -1;        // that is dragged; negative: the hand is
   Phase phase_ = Phase::kReady;
   bool within_ = false;  // a control step
   uint32_t seed_;

@@ -51,6 +51,25 @@ TEST_F(RecordingTest, KeepsWhatIsKeptAndNothingElse) {
   EXPECT_THAT(frames(1), testing::ElementsAreArray(std::vector<int64_t>(4, 2)));
 }
 
+TEST_F(RecordingTest, AMocapBodyIsDragged) {
+  const std::string model = folder_.Write(
+      "flag.xml", "<mujoco><include file=\"" + kArm +
+                      "\"/><worldbody><body name=\"flag\" mocap=\"true\" pos=\"0 0.5 0.5\"><geom "
+                      "type=\"box\" size=\".01 .01 .1\"/></body></worldbody></mujoco>");
+  folder_.Write(
+      "script.txt",
+      "speed 0\nepisode target\nepisode start\nrun 3\ndrag 0.1 0 0\nrun 6\nepisode keep\nsaved\n");
+  const Outcome outcome =
+      mjp_test::Run("cd " + folder_.path() + " && exec " MJPOLICY_VIEWER " " + model +
+                    " --record data --picture 64x48 --script script.txt");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("data set data: 1 episodes"));
+  Dataset dataset(folder_ / "data");
+  EXPECT_THAT(Check(dataset, {}).problems, IsEmpty());
+  ASSERT_EQ(dataset.episodes().size(), 1u);
+  EXPECT_EQ(dataset.episodes()[0].length, 6);
+}
+
 TEST_F(RecordingTest, KilledItHasWhatItSaid) {
   std::string lines;
   for (int episode = 0; episode < 50; ++episode) {

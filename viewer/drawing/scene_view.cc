@@ -199,7 +199,7 @@ void SceneView::ShowHidden(bool hidden) {
 
 // Where the hand that a person drives is to go.
 void SceneView::AddTarget(const RecordingState& recording) {
-  if (recording.hand.empty() || scene_.ngeom >= scene_.maxgeom) return;
+  if (recording.dragged.empty() || scene_.ngeom >= scene_.maxgeom) return;
   const mjtNum radius = 0.012 * bare_.stat.extent;
   const mjtNum size[3] = {radius, radius, radius};
   const float rgba[4] = {0.25f, 0.85f, 0.45f, 0.6f};
@@ -272,6 +272,15 @@ std::array<double, 3> SceneView::Drag(const std::array<double, 3>& place, double
   const double right = dx * height, other = -dy * height;
   if (away) return {c * right - s * other, s * right + c * other, 0};
   return {c * right, s * right, other};
+}
+
+std::array<double, 3> SceneView::Push(const std::array<double, 3>& place, double notches) const {
+  constexpr double kShare = 0.02;  // of the way from the eye
+  const mjvGLCamera& eye = scene_.camera[0];
+  double distance = 0;
+  for (int k = 0; k < 3; ++k) distance += eye.forward[k] * (place[k] - eye.pos[k]);
+  const double by = kShare * std::max(0.0, distance) * notches;
+  return {by * eye.forward[0], by * eye.forward[1], by * eye.forward[2]};
 }
 
 void SceneView::Zoom(double notches) { MoveCamera(mjMOUSE_ZOOM, 0, -0.05 * notches); }

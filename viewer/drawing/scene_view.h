@@ -49,6 +49,8 @@ class SceneView {
   // the world: to the right and up, or to the right and away.
   std::array<double, 3> Drag(const std::array<double, 3>& place, double dx, double dy,
                              bool away) const;
+  // What `notches` of the wheel move at `place`: away from the eye.
+  std::array<double, 3> Push(const std::array<double, 3>& place, double notches) const;
   // The free camera shows as much of the scene's width as of its height: it stands farther off
   // where the area is narrow. `aspect`: width over height of that.
   void Fit(double aspect);

@@ -43,6 +43,8 @@ constexpr Keys kRecordingKeys[] = {
     {"Shift with these", "turn the hand"},
     {"Ctrl-left drag", "the hand with the mouse, upright"},
     {"Ctrl-right drag", "the same, level"},
+    {"Ctrl-wheel", "the same, away and near"},
+    {"M", "drag a mocap body instead"},
     {"J, K", "close, open the gripper"},
     {"1 to 9, 0", "J and K drive this number; gripper"},
     {"Without a hand", "arrows drive the first two numbers"},

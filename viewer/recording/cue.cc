@@ -10,8 +10,11 @@ namespace mjp::app {
 namespace {
 
 std::string Driven(const RecordingState& state) {
-  if (state.hand.empty()) return "arrows drive";
-  return "arrows and Ctrl-drag move " + state.hand + (state.gripper < 0 ? "" : ", J and K grip");
+  std::string text = state.hand ? "arrows move the hand" : "arrows drive";
+  if (state.hand && !state.mocap) text = "arrows and Ctrl-drag move " + state.dragged;
+  if (state.mocap) text += ", Ctrl-drag and Ctrl-wheel " + state.dragged;
+  if (state.targets > 1) text += " (M: another)";
+  return text + (!state.hand || state.gripper < 0 ? "" : ", J and K grip");
 }
 
 }  // namespace

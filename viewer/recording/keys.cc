@@ -76,6 +76,9 @@ bool RecordingKeys::OnEpisodeKey(int key, const SimSnapshot& snapshot, UiState& 
     case GLFW_KEY_N:
       ui.Ask(EpisodeCommand::kSkip);
       return true;
+    case GLFW_KEY_M:
+      ui.Ask(EpisodeCommand::kNextTarget);
+      return true;
     case GLFW_KEY_R:
       if (!ready) ui.Ask(SeekCommand{SecondBefore(snapshot)});
       return true;

@@ -71,6 +71,7 @@ void RecordingSimulation::Begin(EpisodeCommand command) {
 
 void RecordingSimulation::Obey(EpisodeCommand command) {
   if (command == EpisodeCommand::kStart) return session_.Start();
+  if (command == EpisodeCommand::kNextTarget) return session_.NextTarget();
   if (command != EpisodeCommand::kKeep) return Begin(command);
   session_.Keep();
   substep_ = 0;
@@ -115,8 +116,11 @@ void RecordingSimulation::Fill(SimSnapshot& snapshot) const {
   state.kept = session_.kept();
   state.steps = session_.file().rules().steps();
   state.reward = session_.reward();
-  if (person.has_hand()) state.hand = person.hand_name();
-  std::copy_n(person.target().begin(), 3, state.target.begin());
+  state.hand = person.has_hand();
+  state.dragged = session_.target_name();
+  state.mocap = session_.drags_mocap();
+  state.targets = session_.targets();
+  std::ranges::copy(session_.target(), state.target.begin());
   state.numbers = person.numbers();
   state.gripper = person.gripper();
   snapshot.success = state.success;

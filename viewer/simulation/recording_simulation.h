@@ -27,7 +27,7 @@ class RecordingSimulation : public Simulation {
   void Advance() override;
   void Fill(SimSnapshot& snapshot) const override;
   void Drive(const DriveInput& input) override { session_.person().Drive(input); }
-  void Drag(const std::array<double, 3>& by) override { session_.person().Drag(by); }
+  void Drag(const std::array<double, 3>& by) override { session_.Drag(by); }
   void Obey(EpisodeCommand command) override;
   bool LookAfter() override;
 

@@ -16,6 +16,7 @@
 #include "policy/checkpoint/safetensors_writer.h"
 #include "tasks/results/results_folder.h"
 #include "tests/support/program.h"
+#include "tests/support/renderer.h"
 
 namespace mjp::app {
 namespace {
@@ -302,10 +303,10 @@ TEST_F(MjpolicyTest, BenchLoadsTheBaselineThatTheBuildMakes) {
 }
 
 TEST_F(MjpolicyTest, BenchDrawsThePicturesOfDecisions) {
+  if (const std::string why = mjp_test::RendererLacks(); !why.empty()) GTEST_SKIP() << why;
   const Outcome outcome =
       RunMjpolicy("bench decision --renderer mujoco --decisions 2 --checkpoint " + checkpoint_ +
                   " --backend cpu --sampler ddim --steps 2");
-  if (outcome.code == 3) GTEST_SKIP() << outcome.text;  // no OpenGL without a window
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_NE(outcome.text.find("its picture by MuJoCo's renderer"), std::string::npos)
       << outcome.text;

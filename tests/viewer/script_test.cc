@@ -17,6 +17,7 @@
 #include "tasks/recording/video_container.h"
 #include "tests/support/goldens/small_checkpoint.h"
 #include "tests/support/program.h"
+#include "tests/support/renderer.h"
 #include "tests/support/temp_dir.h"
 #include "viewer/layout.h"
 #define STB_IMAGE_IMPLEMENTATION
@@ -74,8 +75,8 @@ class ScriptTest : public testing::Test {
  protected:
   void SetUp() override {
     WriteSmallCheckpoint(folder_ / "checkpoint");
+    if (const std::string why = RendererLacks(); !why.empty()) GTEST_SKIP() << why;
     const Outcome outcome = Script("", PolicyArguments());
-    if (outcome.code == 3) GTEST_SKIP() << outcome.text;
     ASSERT_EQ(outcome.code, 0) << outcome.text;
   }
   std::string PolicyArguments() const {

@@ -12,6 +12,7 @@
 #include "plugin/model/random_checkpoint_command.h"
 #include "plugin/model/scope.h"
 #include "plugin/notices.h"
+#include "plugin/pictures/instance_pictures.h"
 #include "plugin/pictures/pose.h"
 #include "policy/checkpoint/network_model.h"
 #include "policy/prefix/chunk_timing.h"
@@ -69,36 +70,6 @@ void CheckSize(const char* attribute, const char* what, int given, int wanted) {
                  " numbers: the checkpoint's " + what + " has " + std::to_string(wanted));
 }
 
-std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, int instance,
-                                             const Config& config, SharedPolicy& shared) {
-  const PolicyConfig& policy = shared.config();
-  if (config.cameras.size() != policy.cameras.size()) {
-    std::string features;
-    for (const CameraFeature& camera : policy.cameras) features += " " + camera.name;
-    throw BadInput("attribute camera names " + std::to_string(config.cameras.size()) +
-                   " cameras: the checkpoint has " + std::to_string(policy.cameras.size()) +
-                   (features.empty() ? "" : ":" + features));
-  }
-  if (policy.cameras.empty()) return nullptr;
-  for (const std::string& camera : config.cameras) CheckCamera(model, camera);
-  PictureRequest request;
-  request.cameras = config.cameras;
-  request.width = policy.cameras[0].width;
-  request.height = policy.cameras[0].height;
-  request.cuda_device = shared.device_ordinal();
-  for (const CameraFeature& camera : policy.cameras) {
-    if (camera.width != request.width || camera.height != request.height) {
-      throw Unsupported("the checkpoint's pictures differ in size; the plugin draws one size");
-    }
-  }
-  const auto notice = [instance](const mjModel* current, const std::string& why) {
-    if (!FirstNotice(current, instance, Notice::kRenderer)) return;
-    Warn((InstanceName(current, instance) + " sees by MuJoCo's renderer: " + why).c_str());
-  };
-  return std::make_unique<PictureHistory>(model, config.renderer, request, policy.n_obs_steps,
-                                          notice);
-}
-
 int FindLabel(const mjModel* model, const Config& config) {
   if (config.label.empty()) return -1;
   const int site = mj_name2id(model, mjOBJ_SITE, config.label.c_str());
@@ -128,7 +99,8 @@ PolicyInstance::PolicyInstance(const mjModel* model, int instance)
       trail_(model, config_, control_binding_),
       label_(FindLabel(model, config_)),
       scores_(ScoresOf(model)),
-      pictures_(MakePictures(model, instance, config_, *policy_)),
+      pictures_(
+          MakePictures(model, instance, config_, policy_->config(), policy_->device_ordinal())),
       action_steps_(ActionSteps(config_, policy_->config())),
       observation_(shape_.observation),
       pose_(shape_.pose),

@@ -1,0 +1,42 @@
+#include "plugin/pictures/instance_pictures.h"
+
+#include <string>
+
+#include "base/error.h"
+#include "plugin/guard.h"
+#include "plugin/model/scope.h"
+#include "plugin/notices.h"
+
+namespace mjp {
+
+std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, int instance,
+                                             const Config& config, SharedPolicy& shared) {
+  const PolicyConfig& policy = shared.config();
+  if (config.cameras.size() != policy.cameras.size()) {
+    std::string features;
+    for (const CameraFeature& camera : policy.cameras) features += " " + camera.name;
+    throw BadInput("attribute camera names " + std::to_string(config.cameras.size()) +
+                   " cameras: the checkpoint has " + std::to_string(policy.cameras.size()) +
+                   (features.empty() ? "" : ":" + features));
+  }
+  if (policy.cameras.empty()) return nullptr;
+  for (const std::string& camera : config.cameras) CheckCamera(model, camera);
+  PictureRequest request;
+  request.cameras = config.cameras;
+  request.width = policy.cameras[0].width;
+  request.height = policy.cameras[0].height;
+  request.cuda_device = shared.device_ordinal();
+  for (const CameraFeature& camera : policy.cameras) {
+    if (camera.width != request.width || camera.height != request.height) {
+      throw Unsupported("the checkpoint's pictures differ in size; the plugin draws one size");
+    }
+  }
+  const auto notice = [instance](const mjModel* current, const std::string& why) {
+    if (!FirstNotice(current, instance, Notice::kRenderer)) return;
+    Warn((InstanceName(current, instance) + " sees by MuJoCo's renderer: " + why).c_str());
+  };
+  return std::make_unique<PictureHistory>(model, config.renderer, request, policy.n_obs_steps,
+                                          notice);
+}
+
+}  // namespace mjp

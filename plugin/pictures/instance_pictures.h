@@ -1,0 +1,22 @@
+#ifndef PLUGIN_PICTURES_INSTANCE_PICTURES_H_
+#define PLUGIN_PICTURES_INSTANCE_PICTURES_H_
+
+#include <mujoco/mujoco.h>
+
+#include <memory>
+
+#include "plugin/model/config.h"
+#include "plugin/pictures/picture_history.h"
+#include "plugin/policies/shared_policy.h"
+
+namespace mjp {
+
+// The pictures that the policy of `instance` sees, drawn where it runs. Null: it has no camera.
+// Throws Error where the attribute `camera` does not fit the checkpoint, and as Policy::Create
+// does.
+std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, int instance,
+                                             const Config& config, SharedPolicy& shared);
+
+}  // namespace mjp
+
+#endif  // PLUGIN_PICTURES_INSTANCE_PICTURES_H_

@@ -99,8 +99,7 @@ PolicyInstance::PolicyInstance(const mjModel* model, int instance)
       trail_(model, config_, control_binding_),
       label_(FindLabel(model, config_)),
       scores_(ScoresOf(model)),
-      pictures_(
-          MakePictures(model, instance, config_, policy_->config(), policy_->device_ordinal())),
+      pictures_(MakePictures(model, instance, config_, *policy_)),
       action_steps_(ActionSteps(config_, policy_->config())),
       observation_(shape_.observation),
       pose_(shape_.pose),

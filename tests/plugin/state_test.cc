@@ -15,7 +15,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 
 constexpr mjp::StateShape kShape{3, 2, 1, 4};  // history, observation, pose, chunk
-constexpr int kFields = 9;                     // before the arrays
+constexpr int kFields = 10;                    // before the arrays
 constexpr int kSize = kFields + 3 * (2 + 1) + 2 * 4;
 constexpr mjtNum kGuard = -7;  // behind the state
 
@@ -63,7 +63,7 @@ TEST_F(InstanceStateTest, FieldsStandInTheOrderThatStateSays) {
   state_.BeginChunk(17);
   const std::vector<mjtNum> fields(memory_.begin() + 4, memory_.begin() + 4 + kFields);
   EXPECT_THAT(fields,
-              ElementsAre(20261124 + kSize, 5, 1, mjp::InstanceState::kNoTick, 1, 17, 1, 1, 1));
+              ElementsAre(20261125 + kSize, 5, 1, mjp::InstanceState::kNoTick, 1, 17, 1, 1, 1, 0));
 }
 
 TEST_F(InstanceStateTest, OtherMemoryIsNotValid) {

@@ -8,6 +8,7 @@
 #include "apps/commands.h"
 #include "apps/policy_options.h"
 #include "base/error.h"
+#include "base/number_range.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/network_model.h"
@@ -348,7 +349,8 @@ Action AddInfer(CLI::App& app) {
   command->add_option("--out", arguments->out, "Actions and intermediates (.safetensors)")
       ->required()
       ->type_name("FILE");
-  command->add_option("--seed", arguments->seed, "Seed of the noise that the input does not give");
+  command->add_option("--seed", arguments->seed, "Seed of the noise that the input does not give")
+      ->check(WholeSeed());
   AddPolicyOptions(*command, arguments->policy);
   return [arguments] { return Run(*arguments); };
 }

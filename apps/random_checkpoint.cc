@@ -169,8 +169,9 @@ Action AddRandomCheckpoint(CLI::App& app) {
                    "States and actions lie between -range and range, in the policy's unit")
       ->check(NumberRange(1e-6, 1e6))
       ->capture_default_str();
-  auto* seed =
-      command->add_option("--seed", arguments->seed, "Of the weights")->capture_default_str();
+  auto* seed = command->add_option("--seed", arguments->seed, "Of the weights")
+                   ->check(WholeSeed())
+                   ->capture_default_str();
   command
       ->add_option("--formula", arguments->formula,
                    "Weights by the formula of docs/CHECKPOINTS.md, with this salt, in F32")

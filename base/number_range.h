@@ -2,6 +2,7 @@
 #define BASE_NUMBER_RANGE_H_
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 
 #include "base/text_stream.h"
@@ -18,6 +19,16 @@ inline CLI::Validator NumberRange(double low, double high) {
     return inside ? std::string() : "'" + text + "' is not " + what;
   };
   return CLI::Validator("[" + range.str().substr(2) + "]").operation(check);
+}
+
+// The check of a seed of 64 bits: the conversion alone takes -1 for the largest one.
+inline CLI::Validator WholeSeed() {
+  const auto check = [](const std::string& text) {
+    uint64_t value = 0;
+    const bool whole = text.find('-') == text.npos && CLI::detail::lexical_cast(text, value);
+    return whole ? std::string() : "'" + text + "' is not a whole number from 0 to 2^64 - 1";
+  };
+  return CLI::Validator("").operation(check);
 }
 
 }  // namespace mjp::app

@@ -151,7 +151,7 @@ std::function<int()> AddImageEvaluate(CLI::App& app) {
       ->check(OneOf(mjp::SamplerWords()));
   command->add_option("--steps", options->steps, "Of the sampler; 0: as the model says")
       ->check(CLI::Range(0, 10000));
-  command->add_option("--seed", options->seed, "Of the noise");
+  command->add_option("--seed", options->seed, "Of the noise")->check(WholeSeed());
   command->add_option("--tolerance", options->tolerance, "Of windows")
       ->check(NumberRange(1e-9, 10));
   command->add_option("--out", options->out, "JSON file")->type_name("FILE");

@@ -5,6 +5,7 @@
 #include "apps/image_diffusion/commands.h"
 #include "apps/image_diffusion/grid.h"
 #include "base/folders.h"
+#include "base/number_range.h"
 #include "policy/option_names.h"
 #include "policy/timing.h"
 #include "tasks/recording/png.h"
@@ -100,7 +101,7 @@ std::function<int()> AddImageSample(CLI::App& app) {
       ->check(OneOf(mjp::SamplerWords()));
   command->add_option("--steps", options->steps, "Of the sampler; 0: as the model says")
       ->check(CLI::Range(0, 10000));
-  command->add_option("--seed", options->seed, "Of the noise");
+  command->add_option("--seed", options->seed, "Of the noise")->check(WholeSeed());
   command->add_option("--precision", options->precision, "Number format of the products")
       ->type_name("")
       ->check(OneOf(mjp::PrecisionWords()));

@@ -47,7 +47,7 @@ std::function<int()> AddImageTrain(CLI::App& app) {
   command->add_option("--log-every", options->log_every, "Steps between lines of the log")
       ->check(CLI::Range(1, 1000000000));
   command->add_flag("--full-precision", options->full_precision, "float32 instead of bfloat16");
-  command->add_option("--seed", options->seed, "Of weights, batches and noise");
+  command->add_option("--seed", options->seed, "Of weights, batches and noise")->check(WholeSeed());
   return [options] {
     const std::atomic<bool>& stop = StopOnSignal();
     if (TrainImageModel(*options, std::cout, stop)) return 0;

@@ -165,7 +165,8 @@ void AddRunOptions(CLI::App& app, mjp::app::TrainOptions& options, int& gpus) {
       ->check(CLI::Range(1, 64));
   app.add_option("--threads", options.data.threads, "CPU threads; 0: all cores")
       ->check(CLI::Range(0, 1024));
-  app.add_option("--seed", options.seed, "Of weights, batches and noise");
+  app.add_option("--seed", options.seed, "Of weights, batches and noise")
+      ->check(mjp::app::WholeSeed());
   app.add_option("--device", options.device, "auto, cuda, cuda:<index> or cpu")
       ->type_name("DEVICE");
   app.add_flag("--full-precision", options.full_precision, "float32 instead of bfloat16");

@@ -257,6 +257,8 @@ TEST_F(MjpolicyTest, WrongArgumentsEndWithOneAndAreNamed) {
            {evaluate + "--out ''", "--out: is empty"},
            {"inspect ''", "checkpoint: is empty"},
            {evaluate + "--out a --seed -1", "--seed: Value -1 not in range 0 to 4294967295"},
+           {"random-checkpoint a --seed -1", "--seed: '-1' is not a whole number from 0"},
+           {"infer --seed -1", "--seed: '-1' is not a whole number from 0"},
            {evaluate + "--out a --seed 4294967295 --episodes 2", "past the last seed"},
            {evaluate + "--out a --steps 1000", "sampler steps = 1000: allowed are 1 to"},
            {evaluate + "--out a --hold-noise -1", "--hold-noise: Value -1 not in range 0 to 1000"},

@@ -60,7 +60,7 @@ TEST(TrainOptionsTest, NumbersOutsideTheirRangeAreRefusedByName) {
        {"--unet-channels 1000000", "--unet-channels 64 -8", "--unet-channels 0",
         "--stage-channels 1000000", "--stem-channels 2147483647", "--stem-channels 0",
         "--action-steps 0", "--action-steps 1000000", "--batch 0", "--draws nan", "--warmup nan",
-        "--average-decay nan", "--learning-rate inf", "--gpus 0", "--steps 1e10"}) {
+        "--average-decay nan", "--learning-rate inf", "--gpus 0", "--steps 1e10", "--seed -1"}) {
     const auto outcome = mjp_test::Run(std::string(MJPOLICY_TRAIN_PROGRAM) +
                                        " --demonstrate 64 --device cpu --out " + run + " " + odd);
     EXPECT_EQ(outcome.code, 1) << odd << outcome.text;

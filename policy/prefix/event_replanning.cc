@@ -10,7 +10,6 @@ EventReplanning::EventReplanning(const PolicyConfig& config, double beyond, int 
     : beyond_(beyond),
       action_steps_(action_steps),
       action_dim_(config.action_dim),
-      horizon_(config.horizon),
       first_(config.FirstAction() + latency),
       most_(MostFollowed(config, latency)) {}
 

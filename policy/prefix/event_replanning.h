@@ -39,7 +39,7 @@ class EventReplanning {
   bool Departs(std::span<const float> before, std::span<const float> chunk, int rows) const;
 
   double beyond_;
-  int action_steps_, action_dim_, horizon_;
+  int action_steps_, action_dim_;
   int first_;  // row that is executed first
   int most_;
 };

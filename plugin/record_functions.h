@@ -18,7 +18,7 @@ MjpRecorder* mjp_record_open_model(const mjModel* model, const char* dataset, in
                                    char* error, int error_size);
 int mjp_record_begin(MjpRecorder* recorder, int64_t seed);
 // Instead of mjp_record_step, after each step of the engine: `before` is where it began
-// (mjSTATE_INTEGRATION without plugins), `data` has its controls and where it led to. Nothing is
+// (kStateWithoutPlugins), `data` has its controls and where it led to. Nothing is
 // written to `data`. 1: the task's episode is over. A negative number: the step does not follow
 // from the recorded actions, and the episode can only be discarded.
 int mjp_record_stepped(MjpRecorder* recorder, const mjModel* model, const mjData* data,

@@ -11,15 +11,15 @@
 #include "base/dynamic_library.h"
 #include "base/error.h"
 #include "base/fork.h"
+#include "base/program/own_program.h"
 #include "plugin/guard.h"
 #include "plugin/notices.h"
+#include "plugin/state.h"
 
 namespace mjp {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kWhole = mjSTATE_INTEGRATION & ~mjSTATE_PLUGIN;
 
 // The functions of libmjpolicy_record.so, which lies beside this library, a folder above it, or in
 // the lib folder beside a program's own.
@@ -37,12 +37,7 @@ struct Functions {
 
   static std::vector<std::string> Paths() {
     const std::string file = "libmjpolicy_record.so";
-    Dl_info info{};
-    dladdr(reinterpret_cast<void*>(&Functions::Paths), &info);
-    std::error_code none;
-    fs::path own = fs::canonical(info.dli_fname ? info.dli_fname : "", none);
-    if (none) own = fs::canonical("/proc/self/exe", none);
-    const fs::path folder = own.parent_path(), above = folder.parent_path();
+    const fs::path folder = FindOwnBinary().parent_path(), above = folder.parent_path();
     return {(folder / file).string(), (above / file).string(), (above / "lib" / file).string(),
             file};
   }
@@ -123,8 +118,8 @@ Recording::~Recording() {
 
 void Recording::Before(const mjModel* model, const mjData* data) {
   if (refused_) return;
-  before_.resize(static_cast<size_t>(mj_stateSize(model, kWhole)));
-  mj_getState(model, data, before_.data(), kWhole);
+  before_.resize(static_cast<size_t>(mj_stateSize(model, kStateWithoutPlugins)));
+  mj_getState(model, data, before_.data(), kStateWithoutPlugins);
   begin_ = data->time;
 }
 

@@ -14,6 +14,9 @@
 
 namespace mjp {
 
+// The state of a simulation without what its plugins remember, of mj_getState.
+inline constexpr int kStateWithoutPlugins = mjSTATE_INTEGRATION & ~mjSTATE_PLUGIN;
+
 // Sizes of an instance's state, a function of model and checkpoint.
 struct StateShape {
   int history = 0;      // To: observations the policy looks at

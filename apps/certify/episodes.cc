@@ -8,7 +8,6 @@
 #include "policy/checkpoint/checkpoint.h"
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/mjcf/mjcf_task.h"
-#include "tasks/mjcf/words.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
 #include "tasks/results/statistics.h"
 
@@ -19,9 +18,7 @@ namespace {
 std::shared_ptr<const TaskFile> FileOf(const std::string& model) {
   if (model.empty()) return nullptr;
   const ModelPtr outline = CompileWithoutPolicy(model);
-  if (CustomNumbers(outline.get(), "task.steps").empty() || CustomText(outline.get(), "task.code"))
-    return nullptr;
-  return std::make_shared<TaskFile>(model);
+  return SaysWholeTask(outline.get()) ? std::make_shared<TaskFile>(model) : nullptr;
 }
 
 EvaluationOptions EvaluationOf(const CertifyOptions& options) {

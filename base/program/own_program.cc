@@ -1,5 +1,6 @@
 #include "base/program/own_program.h"
 
+#include <dlfcn.h>
 #include <sys/auxv.h>
 
 #include <system_error>
@@ -18,6 +19,15 @@ std::filesystem::path FindOwnProgram() {
   if (name == nullptr) return {};
   program = std::filesystem::canonical(name, code);
   return code ? std::filesystem::path() : program;
+}
+
+std::filesystem::path FindOwnBinary() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<void*>(&FindOwnBinary), &info) == 0) return {};
+  std::error_code code;
+  std::filesystem::path binary = std::filesystem::canonical(info.dli_fname, code);
+  // a program found on PATH is known by its bare name
+  return code ? FindOwnProgram() : binary;
 }
 
 std::filesystem::path OwnProgram() {

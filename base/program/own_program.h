@@ -9,7 +9,11 @@ namespace mjp {
 // system does not tell.
 std::filesystem::path FindOwnProgram();
 
-// The same; throws Error rather than "".
+// The program or library that this code is linked into, links followed; "" if the system does not
+// tell.
+std::filesystem::path FindOwnBinary();
+
+// The program; throws Error rather than "".
 std::filesystem::path OwnProgram();
 
 }  // namespace mjp

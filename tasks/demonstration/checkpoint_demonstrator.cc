@@ -10,8 +10,6 @@
 namespace mjp::app {
 namespace {
 
-constexpr int kSeen = mjSTATE_INTEGRATION & ~mjSTATE_PLUGIN;
-
 // Shows each state to a simulation that has the policy in it, and reads what it would drive.
 class CheckpointDemonstrator : public Demonstrator {
  public:
@@ -19,7 +17,7 @@ class CheckpointDemonstrator : public Demonstrator {
       : file_(std::move(file)),
         model_(CopyOfModel(model)),
         data_(MakeData(model_.get())),
-        state_(static_cast<size_t>(mj_stateSize(model_.get(), kSeen))) {}
+        state_(static_cast<size_t>(mj_stateSize(model_.get(), kStateWithoutPlugins))) {}
 
   void Begin(uint32_t seed, const mjModel* model, const mjData*) override {
     if (file_->start().changes_model()) Start::CopyDrawn(model, model_.get());
@@ -28,8 +26,8 @@ class CheckpointDemonstrator : public Demonstrator {
   }
 
   void Act(const mjModel* model, const mjData* data, std::span<mjtNum> action) override {
-    mj_getState(model, data, state_.data(), kSeen);
-    mj_setState(model_.get(), data_.get(), state_.data(), kSeen);
+    mj_getState(model, data, state_.data(), kStateWithoutPlugins);
+    mj_setState(model_.get(), data_.get(), state_.data(), kStateWithoutPlugins);
     mj_forward(model_.get(), data_.get());
     if (PolicyFailed(model_.get(), data_.get())) {
       throw Error(ExitCode::kPartial, "the policy failed; its warning above says why");

@@ -4,9 +4,15 @@
 #include <utility>
 
 #include "base/error.h"
+#include "plugin/state.h"
 #include "tasks/evaluation/hosted_failure.h"
 
 namespace mjp::app {
+namespace {
+
+constexpr int kMocap = mjSTATE_MOCAP_POS | mjSTATE_MOCAP_QUAT;
+
+}  // namespace
 
 EpisodeWorld::EpisodeWorld(std::shared_ptr<const TaskFile> file, std::unique_ptr<TaskCode> code)
     : file_(std::move(file)),
@@ -25,7 +31,6 @@ void EpisodeWorld::Start(uint32_t seed) {
     code_->Start(seed, data_.get());
   } else {
     view_.Start(seed);
-    view_.CopyLook(model_.get());
     view_.CopyStart(model_.get(), data_.get());
   }
   view_.Follow(model_.get(), data_.get());
@@ -37,18 +42,16 @@ void EpisodeWorld::Start(const EpisodeStart& start) {
   for (mjModel* model : {model_.get(), view_.model()}) {
     mjp::app::Start::CopyDrawn(start.look.get(), model);
   }
-  constexpr int kWhole = mjSTATE_INTEGRATION & ~mjSTATE_PLUGIN;
-  mj_setState(model_.get(), data_.get(), start.state.data(), kWhole);
+  mj_setState(model_.get(), data_.get(), start.state.data(), kStateWithoutPlugins);
   view_.Follow(model_.get(), data_.get());
 }
 
 void EpisodeWorld::PlaceMocap(std::span<const mjtNum> poses) {
   if (poses.empty()) return;
-  mj_setState(model_.get(), data_.get(), poses.data(), mjSTATE_MOCAP_POS | mjSTATE_MOCAP_QUAT);
+  mj_setState(model_.get(), data_.get(), poses.data(), kMocap);
 }
 
 std::vector<mjtNum> EpisodeWorld::MocapPoses() const {
-  constexpr int kMocap = mjSTATE_MOCAP_POS | mjSTATE_MOCAP_QUAT;
   std::vector<mjtNum> poses(static_cast<size_t>(mj_stateSize(model_.get(), kMocap)));
   mj_getState(model_.get(), data_.get(), poses.data(), kMocap);
   return poses;

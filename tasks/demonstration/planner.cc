@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "plugin/state.h"
 #include "tasks/demonstration/action_ranges.h"
 #include "tasks/evaluation/hosted_failure.h"
 #include "tasks/physics/random_stream.h"
@@ -12,7 +13,6 @@
 namespace mjp::app {
 namespace {
 
-constexpr int kSeen = mjSTATE_INTEGRATION & ~mjSTATE_PLUGIN;
 constexpr uint64_t kStream = 32;  // beside those of starts and of stand_ins.cc
 
 class SamplingPlanner : public Demonstrator {
@@ -24,7 +24,7 @@ class SamplingPlanner : public Demonstrator {
         ranges_(ActionRanges(file)),
         model_(CopyOfModel(file.model())),
         data_(MakeData(model_.get())),
-        state_(static_cast<size_t>(mj_stateSize(model_.get(), kSeen))) {}
+        state_(static_cast<size_t>(mj_stateSize(model_.get(), kStateWithoutPlugins))) {}
 
   void Begin(uint32_t seed, const mjModel* model, const mjData* data) override {
     if (file_.start().changes_model()) Start::CopyDrawn(model, model_.get());
@@ -38,7 +38,7 @@ class SamplingPlanner : public Demonstrator {
   }
 
   void Act(const mjModel* model, const mjData* data, std::span<mjtNum> action) override {
-    mj_getState(model, data, state_.data(), kSeen);
+    mj_getState(model, data, state_.data(), kStateWithoutPlugins);
     RandomStream random(seed_, kStream, decision_++);
     std::vector<mjtNum> best = plan_;
     double highest = Reward(plan_);
@@ -95,7 +95,7 @@ class SamplingPlanner : public Demonstrator {
   // The sum of rewards of `plan` from state_ on. A success counts for all that is left, a failure
   // as much below nothing.
   double Reward(const std::vector<mjtNum>& plan) {
-    mj_setState(model_.get(), data_.get(), state_.data(), kSeen);
+    mj_setState(model_.get(), data_.get(), state_.data(), kStateWithoutPlugins);
     for (int kind = 0; kind < mjNWARNING; ++kind) data_->warning[kind].number = 0;
     double sum = 0;
     int held = 0;

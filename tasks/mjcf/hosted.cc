@@ -15,7 +15,6 @@ MjcfHosted::MjcfHosted(std::shared_ptr<const TaskFile> file, const mjModel* mode
 
 void MjcfHosted::Start(int, uint32_t seed) {
   world_.Start(seed);
-  world_.CopyLook(model_.get());
   world_.CopyStart(model_.get(), data_.get());
   SetEpisodeSeed(model_.get(), data_.get(), seed);
   state_ = MovingState(model_.get(), data_.get());

@@ -60,12 +60,11 @@ class Simulation {
                      "<extension>; \"mjpolicy scaffold\" proposes one");
     }
     outline_.emplace(outline_model_.get(), instance);
-    if (CustomNumbers(outline_model_.get(), "task.steps").empty() ||
-        CustomText(outline_model_.get(), "task.code")) {
-      plain_.emplace(path, SubstepsOf(outline_model_.get(), period()));
-    } else {
+    if (SaysWholeTask(outline_model_.get())) {
       file_ = std::make_shared<TaskFile>(path);
       hosted_ = std::make_unique<MjcfHosted>(file_, LoadModel(path).get());
+    } else {
+      plain_.emplace(path, SubstepsOf(outline_model_.get(), period()));
     }
   }
 

@@ -87,6 +87,10 @@ int FindPolicy(const mjModel* model) {
                  " policies: a task has one instance of mjpolicy.policy");
 }
 
+bool SaysWholeTask(const mjModel* model) {
+  return !CustomNumbers(model, "task.steps").empty() && !CustomText(model, "task.code");
+}
+
 int SubstepsOf(const mjModel* model, double period) {
   const double timestep = model->opt.timestep;
   const double steps = period / timestep, whole = std::round(steps);

@@ -20,6 +20,9 @@ ModelPtr CompileWithoutPolicy(const std::string& path);
 // The model's one instance of the policy; negative: it has none. Throws Error where it has more.
 int FindPolicy(const mjModel* model);
 
+// Whether a model's own elements say a whole task: it has a length, and is attached to no code.
+bool SaysWholeTask(const mjModel* model);
+
 // Steps of the engine in a control step of `period` seconds. Throws Error where that is no whole
 // number.
 int SubstepsOf(const mjModel* model, double period);

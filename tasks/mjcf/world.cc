@@ -2,20 +2,15 @@
 
 #include <utility>
 
+#include "plugin/state.h"
+
 namespace mjp::app {
-namespace {
-
-constexpr int kWhole = mjSTATE_INTEGRATION & ~mjSTATE_PLUGIN;
-constexpr int kMoving = mjSTATE_PHYSICS | mjSTATE_MOCAP_POS | mjSTATE_MOCAP_QUAT;
-
-}  // namespace
-
 TaskWorld::TaskWorld(const TaskFile& file, std::shared_ptr<mjModel> model)
     : file_(file),
       model_(model ? std::move(model)
                    : std::shared_ptr<mjModel>(CopyOfModel(file.model()).release(), ModelDeleter())),
       data_(MakeData(model_.get())),
-      state_(static_cast<size_t>(mj_stateSize(model_.get(), kWhole))) {}
+      state_(static_cast<size_t>(mj_stateSize(model_.get(), kStateWithoutPlugins))) {}
 
 void TaskWorld::Start(uint32_t seed) {
   file_.start().Apply(seed, file_.model(), model_.get(), data_.get());
@@ -26,10 +21,15 @@ void TaskWorld::CopyLook(mjModel* model) const {
   if (file_.start().changes_model() && model != model_.get()) Start::CopyDrawn(model_.get(), model);
 }
 
-void TaskWorld::CopyStart(const mjModel* model, mjData* data) const {
+void TaskWorld::CopyStart(mjModel* model, mjData* data) const {
+  CopyLook(model);
+  CopyState(model, data);
+}
+
+void TaskWorld::CopyState(const mjModel* model, mjData* data) const {
   mj_resetData(model, data);
-  mj_getState(model_.get(), data_.get(), state_.data(), kWhole);
-  mj_setState(model, data, state_.data(), kWhole);
+  mj_getState(model_.get(), data_.get(), state_.data(), kStateWithoutPlugins);
+  mj_setState(model, data, state_.data(), kStateWithoutPlugins);
 }
 
 void TaskWorld::Update() {
@@ -46,8 +46,8 @@ void TaskWorld::Judge(StepOutcome& outcome) {
 }
 
 void TaskWorld::Follow(const mjModel* model, const mjData* data) {
-  mj_getState(model, data, state_.data(), kWhole);
-  mj_setState(model_.get(), data_.get(), state_.data(), kWhole);
+  mj_getState(model, data, state_.data(), kStateWithoutPlugins);
+  mj_setState(model_.get(), data_.get(), state_.data(), kStateWithoutPlugins);
   Update();
 }
 
@@ -57,8 +57,8 @@ void TaskWorld::Judge(const mjModel* model, const mjData* data, StepOutcome& out
 }
 
 std::vector<mjtNum> MovingState(const mjModel* model, const mjData* data) {
-  std::vector<mjtNum> state(static_cast<size_t>(mj_stateSize(model, kMoving)));
-  mj_getState(model, data, state.data(), kMoving);
+  std::vector<mjtNum> state(static_cast<size_t>(mj_stateSize(model, kMovingState)));
+  mj_getState(model, data, state.data(), kMovingState);
   return state;
 }
 

@@ -31,10 +31,11 @@ class TaskWorld {
   // and sensors up to date.
   void Follow(const mjModel* model, const mjData* data);
 
-  // Gives `data` of `model`, of the same file, what this world is at its start; and the model what
-  // its start draws of it.
-  void CopyStart(const mjModel* model, mjData* data) const;
+  // Gives `model` and `data`, of the same file, what this world is at its start.
+  void CopyStart(mjModel* model, mjData* data) const;
+  // The same in parts: what the start draws of the model, and everything else.
   void CopyLook(mjModel* model) const;
+  void CopyState(const mjModel* model, mjData* data) const;
 
   // Control steps in a row at whose end the condition of success held; to go on from another
   // number.
@@ -54,6 +55,7 @@ class TaskWorld {
 
 // What the world of a task file may have of numbers that tell one control step from another: all
 // that moves.
+inline constexpr int kMovingState = mjSTATE_PHYSICS | mjSTATE_MOCAP_POS | mjSTATE_MOCAP_QUAT;
 std::vector<mjtNum> MovingState(const mjModel* model, const mjData* data);
 
 }  // namespace mjp::app

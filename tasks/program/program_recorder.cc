@@ -6,13 +6,11 @@
 #include <utility>
 
 #include "base/error.h"
+#include "plugin/state.h"
 #include "tasks/demonstration/action_ranges.h"
 
 namespace mjp::app {
 namespace {
-
-constexpr int kWhole = mjSTATE_INTEGRATION & ~mjSTATE_PLUGIN;
-constexpr int kMoving = mjSTATE_PHYSICS | mjSTATE_MOCAP_POS | mjSTATE_MOCAP_QUAT;
 
 RecordOptions OptionsOf(const std::string& dataset, const char* by,
                         const PictureOptions& pictures) {
@@ -137,8 +135,8 @@ bool ProgramRecorder::Step(const mjModel* model, mjData* data) {
   CheckStep(model, data);
   const ControlBinding& controls = file_->policy().controls;
   if (!start_) {
-    std::vector<mjtNum> state(static_cast<size_t>(mj_stateSize(model, kWhole)));
-    mj_getState(model, data, state.data(), kWhole);
+    std::vector<mjtNum> state(static_cast<size_t>(mj_stateSize(model, kStateWithoutPlugins)));
+    mj_getState(model, data, state.data(), kStateWithoutPlugins);
     NoteStart(model, std::move(state));
   }
   last_model_ = model;
@@ -171,15 +169,16 @@ bool ProgramRecorder::Stepped(const mjModel* model, const mjData* data, const mj
         "body, a force, another control, a position that was set");
   };
   if (!start_) {
-    NoteStart(model, std::vector<mjtNum>(before, before + mj_stateSize(model, kWhole)));
+    NoteStart(model,
+              std::vector<mjtNum>(before, before + mj_stateSize(model, kStateWithoutPlugins)));
     showing_.emplace(world_, file_->rules().steps());
     showing_->Begin(static_cast<uint32_t>(seed_), start_);
   }
   std::vector<float> action = ExactAction(file_->policy().controls, data);
   if (substep_ % file_->substeps() == 0) {
     CheckLook(model);
-    std::vector<mjtNum> state(static_cast<size_t>(mj_stateSize(model, kMoving)));
-    mj_extractState(model, before, kWhole, state.data(), kMoving);
+    std::vector<mjtNum> state(static_cast<size_t>(mj_stateSize(model, kMovingState)));
+    mj_extractState(model, before, kStateWithoutPlugins, state.data(), kMovingState);
     if (HashOfState(state) != showing_->shown().states.back()) throw moved();
     action_.assign(action.begin(), action.end());
   } else if (!std::ranges::equal(action, action_)) {

@@ -27,7 +27,7 @@ class ProgramRecorder {
   // Before a step of the engine. Returns whether a control step begins. Throws Error for another
   // model, and for controls that are not finite.
   bool Step(const mjModel* model, mjData* data);
-  // Instead of Step, after a step of the engine from `before` (mjSTATE_INTEGRATION without plugins)
+  // Instead of Step, after a step of the engine from `before` (kStateWithoutPlugins)
   // with the controls of `data`, which are not changed. Returns whether the task's episode is over.
   // Throws Error as Step does, and where the step does not follow from the recorded actions.
   bool Stepped(const mjModel* model, const mjData* data, const mjtNum* before);

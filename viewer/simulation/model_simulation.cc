@@ -160,17 +160,18 @@ void ModelSimulation::Restart(uint32_t seed) {
 }
 
 void ModelSimulation::StartTask() {
+  task_->Start(seed_);
   if (task_->changes_model()) {
     // the window reads the model that it has: it gets another
     ModelPtr model = CopyOfModel(model_.get());
-    task_->DrawLook(seed_, model.get());
+    task_->start().CopyLook(model.get());
     DataPtr data = MakeData(model.get());
     data_ = std::move(data);  // the one before still needs its model
     model_ = std::move(model);
     if (policy_) policy_ = mjp::FindInstance(data_.get(), instance_);
     question_ = nullptr;
   }
-  task_->Start(seed_, model_.get(), data_.get());
+  task_->start().CopyState(model_.get(), data_.get());
 }
 
 void ModelSimulation::Keep() {

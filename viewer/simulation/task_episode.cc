@@ -3,28 +3,18 @@
 #include <vector>
 
 #include "tasks/mjcf/mjcf_task.h"
-#include "tasks/mjcf/words.h"
 
 namespace mjp::app {
 
 std::unique_ptr<TaskEpisode> TaskEpisode::Open(const std::string& path, const mjModel* model) {
-  if (CustomNumbers(model, "task.steps").empty() || CustomText(model, "task.code")) {
-    return nullptr;
-  }
-  return std::unique_ptr<TaskEpisode>(new TaskEpisode(path));
+  return std::unique_ptr<TaskEpisode>(SaysWholeTask(model) ? new TaskEpisode(path) : nullptr);
 }
 
 TaskEpisode::TaskEpisode(const std::string& path)
     : file_(std::make_shared<const TaskFile>(path)), world_(*file_) {}
 
-void TaskEpisode::DrawLook(uint32_t seed, mjModel* model) {
+void TaskEpisode::Start(uint32_t seed) {
   world_.Start(seed);
-  world_.CopyLook(model);
-}
-
-void TaskEpisode::Start(uint32_t seed, const mjModel* model, mjData* data) {
-  world_.Start(seed);
-  world_.CopyStart(model, data);
   verdict_ = {};
   verdict_.result = NewEpisode(MjcfTask(file_), 0, seed);
 }

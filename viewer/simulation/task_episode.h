@@ -30,12 +30,11 @@ class TaskEpisode {
   // Throws Error where the file says it wrongly.
   static std::unique_ptr<TaskEpisode> Open(const std::string& path, const mjModel* model);
 
-  // Begins the episode of `seed`, in `data` of `model` too.
-  void Start(uint32_t seed, const mjModel* model, mjData* data);
-  // Whether starts draw something of the model: CopyLook then gives it to one that nobody reads.
+  // Begins the episode of `seed`; start() has where that is.
+  void Start(uint32_t seed);
+  const TaskWorld& start() const { return world_; }
+  // Whether a start draws something of the model too.
   bool changes_model() const { return file_->start().changes_model(); }
-  // Draws the start of the episode of `seed` and gives its colours, sizes and places to `model`.
-  void DrawLook(uint32_t seed, mjModel* model);
   // Judges a control step that ended as `data`, or at a `failure` of the simulation.
   void Judge(const mjModel* model, const mjData* data, const std::string& failure);
   // Goes back to what was judged before.

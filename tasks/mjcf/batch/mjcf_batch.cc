@@ -82,7 +82,6 @@ MjcfBatch::Look MjcfBatch::Take(const Robot& robot) const {
 void MjcfBatch::Start(int i, uint32_t seed) {
   Robot& robot = robots_[i];
   robot.world->Start(seed);
-  robot.world->CopyLook(robot.model.get());
   robot.world->CopyStart(robot.model.get(), robot.data.get());
   robot.world->Update();
   robot.seed = seed;

@@ -215,6 +215,25 @@ TEST_F(TaskFileTest, ScaffoldProposesATaskThatRuns) {
               HasSubstr("has a policy already"));
 }
 
+// The policy that ships for ALOHA TransferCube, which the file names: from the start of a seed that
+// it was not trained on.
+TEST(ShippedAlohaTest, FitsItsTaskAndSolvesAStart) {
+  if (const std::string why = mjp_test::RendererLacks(); !why.empty()) GTEST_SKIP() << why;
+  const std::string model = kModels + "aloha_transfer_cube.xml";
+  const mjp_test::TempDir folder;
+  const Outcome checked =
+      RunMjpolicy("check " + model + " --checkpoint " + MJPOLICY_SOURCE_DIR +
+                  "/assets/aloha_transfer_cube --out " + folder.path() + "/check");
+  EXPECT_EQ(checked.code, 0) << checked.text;
+  EXPECT_THAT(checked.text, AllOf(HasSubstr("160 x 120"), HasSubstr("verdict         fits")));
+
+  const Outcome run = RunMjpolicy(
+      "run " + model + " --sampler ddim --steps 4 --backend cpu --seconds 5 --seed 300000");
+  EXPECT_EQ(run.code, 0) << run.text;
+  EXPECT_THAT(run.text, AllOf(HasSubstr("success         yes"),
+                              HasSubstr("let_go          1.0000 at the end")));
+}
+
 // A second of Push-T's own policy through the same command.
 TEST_F(TaskFileTest, PushtsFileMustBeItsOwn) {
   std::string xml = ReadText(kModels + "pusht.xml");

@@ -26,7 +26,8 @@ set_target_properties(mjpolicy_plugin PROPERTIES INSTALL_RPATH "$ORIGIN/..")
 
 install(DIRECTORY models DESTINATION ${data} COMPONENT runtime
         FILES_MATCHING PATTERN "*.xml" PATTERN "*.stl" PATTERN "LICENSE" PATTERN "README.md")
-install(DIRECTORY assets/pusht_image assets/aloha_transfer_cube DESTINATION ${data}/assets COMPONENT runtime)
+install(DIRECTORY assets/pusht_image assets/pusht_image_onestep assets/aloha_transfer_cube
+        DESTINATION ${data}/assets COMPONENT runtime)
 install(FILES LICENSE CHANGELOG.md docs/CHECKPOINTS.md docs/DISTRIBUTED.md docs/THIRD_PARTY.md
         DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/mjpolicy COMPONENT runtime)
 install(FILES plugin/README.md RENAME PLUGIN.md

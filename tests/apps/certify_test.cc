@@ -20,12 +20,15 @@ using testing::Not;
 
 constexpr char kShipped[] = MJPOLICY_SOURCE_DIR "/assets/pusht_image";
 constexpr char kCertificate[] = MJPOLICY_SOURCE_DIR "/docs/certificates/pusht_image.json";
+constexpr char kStudent[] = MJPOLICY_SOURCE_DIR "/assets/pusht_image_onestep";
+constexpr char kStudents[] = MJPOLICY_SOURCE_DIR "/docs/certificates/pusht_image_onestep.json";
 
 class CertifyTest : public mjp_test::ProgramTest {
  protected:
-  Outcome Verify(const std::string& file, const std::string& more = "") {
-    return RunMjpolicy(std::string("certify ") + kShipped + " --verify " + file +
-                       " --episodes 1 --timed 2 " + more);
+  Outcome Verify(const std::string& file, const std::string& more = "",
+                 const std::string& checkpoint = kShipped) {
+    return RunMjpolicy("certify " + checkpoint + " --verify " + file + " --episodes 1 --timed 2 " +
+                       more);
   }
 
   std::string Stored(const mjp::Json& certificate) {
@@ -46,6 +49,15 @@ TEST_F(CertifyTest, TheShippedPolicysHolds) {
   EXPECT_THAT(outcome.text, Not(HasSubstr("DIFFERS")));
   EXPECT_THAT(outcome.text, Not(HasSubstr("verified"))) << "99 episodes were left out";
   EXPECT_THAT(outcome.text, HasSubstr("leave out --episodes to repeat all"));
+}
+
+TEST_F(CertifyTest, TheShippedStudentsHolds) {
+  const Outcome outcome = Verify(kStudents, "", kStudent);
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("equal             decisions: 32 of 32 are equal"));
+  EXPECT_THAT(outcome.text, HasSubstr("equal             episodes each score: 1 of 1 are equal"));
+  EXPECT_THAT(outcome.text, HasSubstr("equal             checkpoint model.safetensors"));
+  EXPECT_THAT(outcome.text, Not(HasSubstr("DIFFERS")));
 }
 
 TEST_F(CertifyTest, AChangedOneDoesNot) {

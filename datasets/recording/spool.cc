@@ -118,7 +118,7 @@ class SpoolReader {
 class PictureSink {
  public:
   PictureSink(const std::string& folder, const Info& info, int64_t frames)
-      : info_(info), sampled_(SampledFrames(frames)) {
+      : sampled_(SampledFrames(frames)) {
     for (const Feature& feature : info.features) {
       if (feature.IsPicture()) statistics_.try_emplace(feature.name);
       if (feature.kind != Kind::kVideo) continue;
@@ -144,7 +144,6 @@ class PictureSink {
   }
 
  private:
-  const Info& info_;
   std::vector<int64_t> sampled_;
   std::map<std::string, PictureStatistics> statistics_;
   std::map<std::string, std::unique_ptr<VideoWriter>> videos_;

@@ -1,9 +1,8 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/program/memory.h"
 #include "base/sha256.h"
 #include "image_diffusion/data/pictures.h"
 
@@ -152,9 +151,7 @@ std::vector<std::string> DatasetNames() {
 void CheckRoom(int64_t count, const PictureSet& set, const std::string& origin) {
   constexpr double kCopies = 2, kGiB = 1 << 30;
   const double needed = kCopies * static_cast<double>(count) * set.PictureBytes();
-  const double memory =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  if (needed <= memory) return;
+  if (needed <= PhysicalMemory()) return;
   const std::string edge = std::to_string(set.size);
   throw EnvironmentError(origin + ": " + std::to_string(count) + " pictures of " + edge + "x" +
                          edge + "x" + std::to_string(set.channels) + " need " +

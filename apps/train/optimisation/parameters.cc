@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/program/memory.h"
 #include "policy/unet/unet_model.h"
 
 namespace mjp::app {
@@ -29,11 +30,16 @@ mjp::Tensor FromTorch(const at::Tensor& values, const std::vector<int64_t>& shap
   return {shape, {data, data + dense.numel()}};
 }
 
+// Of a parameter in training: value, gradient, two moments, average, and the copy it is drawn in.
+constexpr double kBytesOfParameter = 6 * sizeof(float);
+
 class InitialWeights : public mjp::TensorSource {
  public:
   explicit InitialWeights(uint64_t seed) : generator_(at::detail::createCPUGenerator(seed)) {}
 
   mjp::Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override {
+    taken_ += Count(shape);
+    CheckMemory();
     if (EndsWith(name, ".pos_grid")) return Grid(shape);
     if (shape.size() == 1 && EndsWith(name, ".weight")) {
       fan_in_ = 0;
@@ -48,6 +54,18 @@ class InitialWeights : public mjp::TensorSource {
   void Discard(const std::string&) override {}
 
  private:
+  // Before the next tensor is drawn: a system that has no memory left kills without a word.
+  void CheckMemory() const {
+    constexpr double kGiB = 1 << 30;
+    const double needed = static_cast<double>(taken_) * kBytesOfParameter;
+    if (needed <= mjp::PhysicalMemory()) return;
+    throw mjp::EnvironmentError(
+        "the network has more than " + std::to_string(taken_ / 1000000) +
+        " million parameters; their training needs more than " +
+        std::to_string(static_cast<int64_t>(needed / kGiB)) +
+        " GiB, which this machine does not have; take fewer --unet-channels or --stage-channels");
+  }
+
   at::Tensor Uniform(const std::vector<int64_t>& shape) {
     return (at::rand(shape, generator_) * 2 - 1) / std::sqrt(static_cast<double>(fan_in_));
   }
@@ -61,6 +79,7 @@ class InitialWeights : public mjp::TensorSource {
 
   at::Generator generator_;
   int64_t fan_in_ = 0;  // of the matrix asked for last; 0 after a norm
+  int64_t taken_ = 0;   // numbers asked for
 };
 
 // The tensors of `policy` and of its auxiliary head.

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "apps/train/optimisation/parameters.h"
 #include "apps/train/option_kinds.h"
 #include "apps/train/run_folder.h"
 #include "base/error.h"
@@ -110,6 +112,15 @@ TEST(RunFolderTest, IsOfOneProcess) {
   EXPECT_EQ(ErrorOf([&] { OpenRunFolder(out); }), "");
   EXPECT_FALSE(fs::exists(out + "/state.safetensors.tmp17"));
   EXPECT_TRUE(fs::exists(out + "/state.safetensors"));
+}
+
+TEST(InitialWeightsTest, ANetworkLargerThanTheMemoryIsRefusedBeforeItIsDrawn) {
+  const std::unique_ptr<TensorSource> source = MakeInitialWeights(1);
+  EXPECT_EQ(ErrorOf([&] { source->Take("small.weight", {8, 8}); }), "");
+  EXPECT_THAT(ErrorOf([&] {
+                source->Take("large.weight", {int64_t{1} << 30, 1 << 20});
+              }),
+              HasSubstr("this machine does not have; take fewer --unet-channels"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "apps/commands.h"
 #include "base/error.h"
 #include "plugin/pictures/mujoco_renderer.h"
+#include "plugin/policies/cache.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "tasks/mjcf/check/terms.h"
 #include "tasks/mjcf/task_file.h"
@@ -23,18 +24,20 @@ struct Arguments {
   int resets = 100;
 };
 
-// The checkpoint that is asked for, or else that of the file, if it is there.
+// The checkpoint that is asked for, or else that of the file where the plugin finds it.
 std::shared_ptr<const Checkpoint> FindCheckpoint(const Arguments& arguments, const TaskFile& file) {
-  namespace fs = std::filesystem;
   if (!arguments.checkpoint.empty()) return LoadCheckpoint(arguments.checkpoint);
-  const fs::path named = file.policy().config.checkpoint;
-  std::error_code none;
-  for (const fs::path& path : {fs::path(arguments.model).parent_path() / named, named}) {
-    if (fs::exists(path / "config.json", none)) return LoadCheckpoint(path.string());
+  const std::string named = file.policy().config.checkpoint;
+  std::filesystem::path found;
+  try {
+    found = FindCheckpointDirectory(named, {std::filesystem::path(arguments.model).parent_path()});
+  } catch (const NoCheckpoint&) {
+    std::printf("checkpoint      none at %s: the file is checked alone; give --checkpoint\n",
+                named.c_str());
+    return nullptr;
   }
-  std::printf("checkpoint      none at %s: the file is checked alone; give --checkpoint\n",
-              named.c_str());
-  return nullptr;
+  std::printf("checkpoint      %s\n", found.c_str());
+  return LoadCheckpoint(found.string());
 }
 
 // Draws each camera of the policy at the first start, in the size that the checkpoint has.
@@ -76,12 +79,8 @@ int Run(const Arguments& arguments) {
       ListTerms(file, checkpoint ? &checkpoint->stats : nullptr, arguments.seed, arguments.resets);
   std::printf("starts          %d, from seed %u\n\n%s\n", arguments.resets, arguments.seed,
               TermTable(rows).c_str());
-  int warnings = 0;
-  for (const TermRow& row : rows) {
-    const std::string warning = TermWarning(row);
-    if (!warning.empty()) std::printf("warning         %s\n", warning.c_str());
-    warnings += !warning.empty();
-  }
+  const std::vector<std::string> warnings = TermWarnings(rows);
+  for (const std::string& warning : warnings) std::printf("warning         %s\n", warning.c_str());
   std::vector<std::string> misfits;
   if (checkpoint) misfits = Misfits(file, checkpoint->config);
   for (const std::string& misfit : misfits) std::printf("error           %s\n", misfit.c_str());
@@ -92,9 +91,9 @@ int Run(const Arguments& arguments) {
     std::printf("pictures        none: %s\n",
                 error.what());  // no OpenGL here: no fault of the file
   }
-  std::printf("verdict         %s\n", !misfits.empty() ? "the checkpoint does not fit the file"
-                                      : warnings > 0   ? "fits, with the warnings above"
-                                                       : "nothing looks wrong");
+  std::printf("verdict         %s\n", !misfits.empty()    ? "the checkpoint does not fit the file"
+                                      : !warnings.empty() ? "fits, with the warnings above"
+                                                          : "nothing looks wrong");
   return static_cast<int>(misfits.empty() ? ExitCode::kOk : ExitCode::kBadInput);
 }
 

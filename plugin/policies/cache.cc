@@ -30,26 +30,6 @@ std::string Fingerprint(const fs::path& directory) {
   return all;
 }
 
-// as GetSharedPolicy says
-fs::path FindDirectory(const std::string& directory, const std::vector<fs::path>& folders) {
-  std::vector<fs::path> places;
-  const bool relative = fs::path(directory).is_relative();
-  if (relative) {
-    for (const fs::path& folder : folders) places.push_back(folder / directory);
-  }
-  places.emplace_back(directory);
-  if (relative) {
-    for (const fs::path& assets : DataFolders("assets")) places.push_back(assets / directory);
-  }
-  std::string searched;
-  for (const fs::path& place : places) {
-    std::error_code error;
-    if (fs::is_directory(place, error)) return fs::canonical(place);
-    searched += (searched.empty() ? "" : ", ") + place.string();
-  }
-  throw NoCheckpoint(directory, searched);
-}
-
 struct Entry {
   std::string directory, fingerprint;
   PolicyOptions options;
@@ -74,8 +54,8 @@ class Cache {
                                     int action_steps) {
     std::lock_guard lock(mutex_);
     const bool replaced = !makers_.directory.empty();
-    const fs::path found = FindDirectory(replaced ? makers_.directory : directory,
-                                         replaced ? std::vector<fs::path>() : folders);
+    const fs::path found = FindCheckpointDirectory(replaced ? makers_.directory : directory,
+                                                   replaced ? std::vector<fs::path>() : folders);
     const std::string path = found.string(), fingerprint = Fingerprint(found);
     std::erase_if(entries_, [&](const Entry& entry) {
       return entry.directory == path && entry.fingerprint != fingerprint;
@@ -133,6 +113,26 @@ Cache& TheCache() {
 }
 
 }  // namespace
+
+fs::path FindCheckpointDirectory(const std::string& directory,
+                                 const std::vector<fs::path>& folders) {
+  std::vector<fs::path> places;
+  const bool relative = fs::path(directory).is_relative();
+  if (relative) {
+    for (const fs::path& folder : folders) places.push_back(folder / directory);
+  }
+  places.emplace_back(directory);
+  if (relative) {
+    for (const fs::path& assets : DataFolders("assets")) places.push_back(assets / directory);
+  }
+  std::string searched;
+  for (const fs::path& place : places) {
+    std::error_code error;
+    if (fs::is_directory(place, error)) return fs::canonical(place);
+    searched += (searched.empty() ? "" : ", ") + place.string();
+  }
+  throw NoCheckpoint(directory, searched);
+}
 
 std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,
                                               const std::vector<fs::path>& folders,

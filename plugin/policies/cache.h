@@ -27,11 +27,15 @@ class NoCheckpoint : public Error {
   std::string directory_;
 };
 
-// The policy of a checkpoint directory with these options, loaded once per process and again
-// when its files have changed. Throws NoCheckpoint, and Error as LoadCheckpoint does.
-// `action_steps`: executed per decision, 0 as the checkpoint says; options.sampler.hold_noise is
-// resolved for it. A relative directory is looked for in each of `folders`, in the working
-// directory, then among the project's assets.
+// The checkpoint directory that `directory` means: a relative one is looked for in each of
+// `folders`, in the working directory, then among the project's assets. Throws NoCheckpoint.
+std::filesystem::path FindCheckpointDirectory(const std::string& directory,
+                                              const std::vector<std::filesystem::path>& folders);
+
+// The policy of the checkpoint directory that FindCheckpointDirectory finds with these options,
+// loaded once per process and again when its files have changed. Throws as it does, and Error as
+// LoadCheckpoint does. `action_steps`: executed per decision, 0 as the checkpoint says;
+// options.sampler.hold_noise is resolved for it.
 std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,
                                               const std::vector<std::filesystem::path>& folders,
                                               PolicyOptions options, int action_steps);

@@ -170,6 +170,17 @@ TEST_F(TaskFileTest, CheckFindsWrongUnitsAndMisfits) {
   EXPECT_THAT(outcome.text,
               AllOf(HasSubstr("state joint:cart: the unit looks wrong by a factor of about 1"),
                     HasSubstr("see state_gain"), HasSubstr("with the warnings above")));
+  const std::string own = "<config key=\"action_gain\" value=\"10\"/>";
+  for (const char* unit : {"1000", "0.1"}) {
+    xml = ReadText(kModels + "cart_pole.xml");
+    xml.replace(xml.find(own), own.size(),
+                std::string("<config key=\"action_gain\" value=\"") + unit + "\"/>");
+    outcome = RunMjpolicy("check " + folder_.Write("cart.xml", xml) + " --checkpoint " +
+                          checkpoint_ + " --out " + Path("check"));
+    EXPECT_THAT(outcome.text,
+                AllOf(HasSubstr("the unit looks wrong by"), HasSubstr("see action_gain")))
+        << unit;
+  }
   ASSERT_EQ(RunMjpolicy("random-checkpoint " + Path("other") + " --state 3 --action 1").code, 0);
   outcome = RunMjpolicy("check " + kModels + "cart_pole.xml --checkpoint " + Path("other") +
                         " --out " + Path("check"));
@@ -225,7 +236,8 @@ TEST(ShippedAlohaTest, FitsItsTaskAndSolvesAStart) {
       RunMjpolicy("check " + model + " --checkpoint " + MJPOLICY_SOURCE_DIR +
                   "/assets/aloha_transfer_cube --out " + folder.path() + "/check");
   EXPECT_EQ(checked.code, 0) << checked.text;
-  EXPECT_THAT(checked.text, AllOf(HasSubstr("160 x 120"), HasSubstr("verdict         fits")));
+  EXPECT_THAT(checked.text,
+              AllOf(HasSubstr("160 x 120"), HasSubstr("verdict         nothing looks wrong")));
 
   const Outcome run = RunMjpolicy(
       "run " + model + " --sampler ddim --steps 4 --backend cpu --seconds 5 --seed 300000");

@@ -70,6 +70,58 @@ double Largest(const Range& range) {
   return std::max(std::abs(range.first), std::abs(range.second));
 }
 
+// By how much what is seen is larger than what training saw; none: not known.
+std::optional<double> SizeOfUnit(const TermRow& row) {
+  if (!row.seen || !row.trained) return {};
+  const double seen = Largest(*row.seen), trained = Largest(*row.trained);
+  if (!(seen > 0 && trained > 0)) return {};
+  return seen / trained;
+}
+
+constexpr double kOtherUnit = 10;
+
+// Whether the unit of `row` looks wrong, as TermWarnings says.
+bool HasOtherUnit(const TermRow& row, const std::vector<TermRow>& rows) {
+  const std::optional<double> size = SizeOfUnit(row);
+  if (!size) return false;
+  if (row.feature != "action" || *size < 1) return *size >= kOtherUnit || *size <= 1 / kOtherUnit;
+  return std::ranges::all_of(rows, [&](const TermRow& other) {
+    return other.feature != row.feature || other.unit != row.unit ||
+           SizeOfUnit(other).value_or(kOtherUnit) >= kOtherUnit;
+  });
+}
+
+std::string UnitWarning(const TermRow& row) {
+  const double size = *SizeOfUnit(row);
+  TextWriter text;
+  text.precision(3);
+  text << row.feature << " " << row.name << ": the unit looks wrong by a factor of about "
+       << std::max(size, 1 / size) << ": "
+       << (row.feature == "action" ? "the control goes up to " : "the starts go up to ")
+       << Largest(*row.seen) << ", training up to " << Largest(*row.trained) << "; see "
+       << row.feature << "_gain";
+  return text.str();
+}
+
+// Whether an observation lies outside of what training saw.
+bool LiesOutside(const TermRow& row) {
+  constexpr double kMargin = 0.1;  // of the range
+  if (!row.seen || !row.trained || row.feature == "action") return false;
+  const double margin = kMargin * (row.trained->second - row.trained->first);
+  return row.seen->first < row.trained->first - margin ||
+         row.seen->second > row.trained->second + margin;
+}
+
+std::string OutsideWarning(const TermRow& row) {
+  TextWriter text;
+  text.precision(3);
+  text << row.feature << " " << row.name
+       << ": starts lie outside of what training saw: " << row.seen->first << " to "
+       << row.seen->second << ", trained with " << row.trained->first << " to "
+       << row.trained->second;
+  return text.str();
+}
+
 }  // namespace
 
 std::vector<TermRow> ListTerms(const TaskFile& file, const NormalizerStats* stats, uint32_t seed,
@@ -101,30 +153,16 @@ std::vector<TermRow> ListTerms(const TaskFile& file, const NormalizerStats* stat
   return state;
 }
 
-std::string TermWarning(const TermRow& row) {
-  constexpr double kFactor = 10, kMargin = 0.1;
-  if (!row.seen || !row.trained) return "";
-  const double seen = Largest(*row.seen), trained = Largest(*row.trained);
-  const bool action = row.feature == "action";
-  TextWriter text;
-  text.precision(3);
-  text << row.feature << " " << row.name << ": ";
-  if (seen > 0 && trained > 0 && (seen >= kFactor * trained || trained >= kFactor * seen)) {
-    text << "the unit looks wrong by a factor of about "
-         << (seen > trained ? seen / trained : trained / seen) << ": "
-         << (action ? "the control goes up to " : "the starts go up to ") << seen
-         << ", training up to " << trained << "; see " << row.feature << "_gain";
-    return text.str();
+std::vector<std::string> TermWarnings(const std::vector<TermRow>& rows) {
+  std::vector<std::string> warnings;
+  for (const TermRow& row : rows) {
+    if (HasOtherUnit(row, rows)) {
+      warnings.push_back(UnitWarning(row));
+    } else if (LiesOutside(row)) {
+      warnings.push_back(OutsideWarning(row));
+    }
   }
-  const double margin = kMargin * (row.trained->second - row.trained->first);
-  if (!action && (row.seen->first < row.trained->first - margin ||
-                  row.seen->second > row.trained->second + margin)) {
-    text << "starts lie outside of what training saw: " << row.seen->first << " to "
-         << row.seen->second << ", trained with " << row.trained->first << " to "
-         << row.trained->second;
-    return text.str();
-  }
-  return "";
+  return warnings;
 }
 
 std::vector<std::string> Misfits(const TaskFile& file, const PolicyConfig& config) {

@@ -27,9 +27,10 @@ struct TermRow {
 std::vector<TermRow> ListTerms(const TaskFile& file, const NormalizerStats* stats, uint32_t seed,
                                int count);
 
-// What looks wrong of a term, as a sentence; "": nothing. Training saw something else, or the units
-// differ by ten or more.
-std::string TermWarning(const TermRow& row);
+// What looks wrong, as a sentence for each such term. Training saw something else, or the units
+// differ by ten or more; a control that reaches so much farther than training did is one where all
+// controls of its unit do, since a task may use little of a joint's range.
+std::vector<std::string> TermWarnings(const std::vector<TermRow>& rows);
 
 // What of the file's policy does not fit the checkpoint: sizes, cameras. Empty: all fits.
 std::vector<std::string> Misfits(const TaskFile& file, const PolicyConfig& config);

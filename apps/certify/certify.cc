@@ -11,6 +11,7 @@
 #include "apps/policy_options.h"
 #include "base/error.h"
 #include "base/folders.h"
+#include "policy/checkpoint/checkpoint.h"
 
 namespace mjp::app {
 namespace {
@@ -110,12 +111,17 @@ int Verify(const Arguments& arguments) {
     return line.what.starts_with("settings") || line.what == "format";
   });
   if (settings) return SayDifferent(edited, "; nothing was repeated, as the settings were edited");
-  const Json now = MakeCertificate(options);
   std::vector<Comparison> lines;
   try {
-    lines = CompareCertificates(stored, now);
+    lines = CompareCertificates(stored, MakeCertificate(options));
   } catch (const Json::exception& error) {
     throw mjp::BadInput(arguments.verify + ": is not a certificate: " + error.what());
+  } catch (const mjp::Error& error) {
+    if (error.code() != mjp::ExitCode::kEnvironment) throw;
+    const int different = edited + Print(CompareWithoutRepeating(
+                                       stored, mjp::LoadCheckpoint(options.checkpoint)->files));
+    if (different > 0) return SayDifferent(different, "; all else could not be repeated here");
+    throw;
   }
   const int different = edited + Print(lines);
   return different > 0 ? SayDifferent(different, "") : SayVerified(lines);

@@ -29,6 +29,10 @@ struct Comparison {
 // not the form of a certificate.
 std::vector<Comparison> CompareCertificates(const Json& stored, const Json& now);
 
+// The same where nothing can be repeated on this machine: `files`, SHA-256 of the checkpoint's, and
+// what can be derived from other members. Throws as CompareCertificates does.
+std::vector<Comparison> CompareWithoutRepeating(const Json& stored, const Json& files);
+
 // "equal", "within tolerance", "not repeated", "not promised", "DIFFERS".
 const char* VerdictName(Verdict verdict);
 

@@ -60,6 +60,25 @@ TEST_F(CertifyTest, TheShippedStudentsHolds) {
   EXPECT_THAT(outcome.text, Not(HasSubstr("DIFFERS")));
 }
 
+// A certificate of a GPU on a machine that has none.
+TEST_F(CertifyTest, WhatCannotBeRepeatedIsComparedAsFarAsItGoes) {
+  const std::string verify = std::string("certify ") + kShipped +
+                             " " MJPOLICY_SOURCE_DIR "/models/pusht_policy.xml --verify ";
+  const std::string stored = MJPOLICY_SOURCE_DIR "/docs/certificates/pusht_image_h100.json";
+  const Outcome outcome = RunMjpolicy(verify + stored, "CUDA_VISIBLE_DEVICES=");
+  EXPECT_EQ(outcome.code, 3) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("equal             checkpoint model.safetensors"));
+  EXPECT_THAT(outcome.text, HasSubstr("equal             episodes success: 1.0, 100 of 100"));
+  EXPECT_THAT(outcome.text, HasSubstr("error: backend cuda: "));
+
+  mjp::Json changed = mjp::ReadJson(stored);
+  changed["checkpoint"]["config.json"] = "0";
+  const Outcome other = RunMjpolicy(verify + Stored(changed), "CUDA_VISIBLE_DEVICES=");
+  EXPECT_EQ(other.code, 5) << other.text;
+  EXPECT_THAT(other.text, HasSubstr("DIFFERS           checkpoint config.json: was 0"));
+  EXPECT_THAT(other.text, HasSubstr("3 lines differ; all else could not be repeated here"));
+}
+
 TEST_F(CertifyTest, AChangedOneDoesNot) {
   mjp::Json changed = shipped_;
   changed["decisions"][31] = changed["decisions"][30];

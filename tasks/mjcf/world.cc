@@ -5,6 +5,7 @@
 #include "plugin/state.h"
 
 namespace mjp::app {
+
 TaskWorld::TaskWorld(const TaskFile& file, std::shared_ptr<mjModel> model)
     : file_(file),
       model_(model ? std::move(model)

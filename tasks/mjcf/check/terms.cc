@@ -78,13 +78,14 @@ std::optional<double> SizeOfUnit(const TermRow& row) {
   return seen / trained;
 }
 
-constexpr double kOtherUnit = 10;
+constexpr double kOtherUnit = 10, kSurelyOtherUnit = 50;  // a degree is a 57th of a radian
 
 // Whether the unit of `row` looks wrong, as TermWarnings says.
 bool HasOtherUnit(const TermRow& row, const std::vector<TermRow>& rows) {
   const std::optional<double> size = SizeOfUnit(row);
   if (!size) return false;
-  if (row.feature != "action" || *size < 1) return *size >= kOtherUnit || *size <= 1 / kOtherUnit;
+  if (*size >= kSurelyOtherUnit || *size <= 1 / kOtherUnit) return true;
+  if (row.feature != "action") return *size >= kOtherUnit;
   return std::ranges::all_of(rows, [&](const TermRow& other) {
     return other.feature != row.feature || other.unit != row.unit ||
            SizeOfUnit(other).value_or(kOtherUnit) >= kOtherUnit;

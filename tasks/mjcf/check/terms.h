@@ -28,8 +28,8 @@ std::vector<TermRow> ListTerms(const TaskFile& file, const NormalizerStats* stat
                                int count);
 
 // What looks wrong, as a sentence for each such term. Training saw something else, or the units
-// differ by ten or more; a control that reaches so much farther than training did is one where all
-// controls of its unit do, since a task may use little of a joint's range.
+// differ by ten or more. A task may use little of a joint's range: a control that reaches farther
+// than training did by less than fifty is told only where all controls of its unit are.
 std::vector<std::string> TermWarnings(const std::vector<TermRow>& rows);
 
 // What of the file's policy does not fit the checkpoint: sizes, cameras. Empty: all fits.

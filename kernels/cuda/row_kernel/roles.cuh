@@ -21,16 +21,6 @@ struct Cta {
   __device__ __forceinline__ int Elements() const { return a.length * a.action_dim; }
 };
 
-// All threads of the cluster: what was stored before is seen after.
-template <bool kCluster>
-__device__ __forceinline__ void SyncCluster() {
-  if constexpr (kCluster) {
-    ClusterBarrier();
-  } else {
-    __syncthreads();
-  }
-}
-
 // Barriers from one role to the other; 0 is __syncthreads'.
 enum Signal { kSumsReady = 1, kInputReady };
 template <Signal kSignal>
@@ -60,7 +50,7 @@ struct Output {
 };
 
 // The products of pass `pass` of the launch, by the warps that multiply. The input of the first
-// layer is there when the launch begins, or when the sampler's step has been taken.
+// layer is there when x has been loaded, or when the sampler's step has been taken.
 template <Format F, bool kCluster, int kChunks>
 __device__ __forceinline__ void MultiplyLayers(const Cta& cta, WeightStream<kChunks>& weights,
                                                int pass) {
@@ -71,7 +61,7 @@ __device__ __forceinline__ void MultiplyLayers(const Cta& cta, WeightStream<kChu
     const auto wait = [&] {
       if (i > 0 && kCluster) {
         Output{pass * (cta.a.layer_count - 1) + i - 1}.Receive(cta, s.input_bytes);
-      } else if (i > 0 || pass > 0) {
+      } else if (pass > 0 || !kCluster) {
         Await<kInputReady>();
       }
     };

@@ -113,19 +113,11 @@ __device__ __forceinline__ void EndPass(const Cta& cta, int k, Element& element)
   }
 }
 
-// The warps that multiply; their weights are on the way before anything else is.
+// The warps that multiply.
 template <Format F, bool kCluster, int kChunks>
-__device__ __forceinline__ void RunProductWarps(const Cta& cta) {
-  const int warp = static_cast<int>(threadIdx.x) / 32 - kWarps;
-  const int2 stream = cta.a.streams[cta.rank * kWarps + warp];
-  WeightStream<kChunks> weights(cta.a.weights + static_cast<size_t>(stream.x) * kFragmentBytes,
-                                stream.y, SharedAddress(cta.shared) + warp * kChunks * kChunkBytes,
-                                static_cast<int>(threadIdx.x % 32));
-  if (kCluster && threadIdx.x == kRoleThreads)
-    for (int i = 0; i < 2; ++i) InitBarrier(Output{i}.Barrier(cta), 1);
-  SetUp(cta);
-  __syncthreads();
-  SyncCluster<kCluster>();
+__device__ __forceinline__ void RunProductWarps(const Cta& cta, WeightStream<kChunks>& weights) {
+  if constexpr (kCluster) ClusterBarrier();
+  weights.Load();
 #pragma unroll 1
   for (int k = cta.a.begin; k < cta.a.end; ++k)
     MultiplyLayers<F, kCluster>(cta, weights, k - cta.a.begin);
@@ -135,13 +127,15 @@ __device__ __forceinline__ void RunProductWarps(const Cta& cta) {
 template <Format F, bool kCluster>
 __device__ __forceinline__ void RunEpilogueWarps(const Cta& cta) {
   const Args& a = cta.a;
-  SetUp(cta);
-  __syncthreads();
   WaitForPredecessor();
   ReleaseSuccessor();
   Element element(a);
   LoadX<Storage<F>>(cta, element);
-  SyncCluster<kCluster>();
+  if constexpr (kCluster) {
+    ClusterBarrier();
+  } else {
+    Send<kInputReady>();
+  }
   const float* cond =
       a.film.cond + static_cast<size_t>(cta.row / a.film.rows_per_env) * a.film.width;
   int timestep = a.x_storage ? a.row_step[cta.row] : a.schedule[a.begin].timestep;
@@ -161,7 +155,17 @@ template <Format F, bool kCluster, int kChunks>
 __global__ void __launch_bounds__(kThreads, 1) RowKernel(const __grid_constant__ Args a) {
   extern __shared__ __align__(128) uint8_t shared[];
   const Cta cta = {a, shared, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.z)};
-  if (threadIdx.x >= kRoleThreads) return RunProductWarps<F, kCluster, kChunks>(cta);
+  // weights are on the way before anything else is
+  const int warp = static_cast<int>(threadIdx.x) / 32 - kWarps;  // of those that multiply
+  const int2 stream = warp < 0 ? make_int2(0, 0) : a.streams[cta.rank * kWarps + warp];
+  WeightStream<kChunks> weights(a.weights + static_cast<size_t>(stream.x) * kFragmentBytes,
+                                stream.y, SharedAddress(shared) + warp * kChunks * kChunkBytes,
+                                static_cast<int>(threadIdx.x % 32));
+  if (kCluster && threadIdx.x == kRoleThreads)
+    for (int i = 0; i < 2; ++i) InitBarrier(Output{i}.Barrier(cta), 1);
+  SetUp(cta);
+  __syncthreads();
+  if (warp >= 0) return RunProductWarps<F, kCluster>(cta, weights);
   RunEpilogueWarps<F, kCluster>(cta);
 }
 

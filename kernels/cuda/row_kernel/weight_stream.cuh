@@ -13,7 +13,7 @@ template <int kChunks>
 class WeightStream {
  public:
   // `begin`: the warp's `fragments` fragments, a multiple of kChunkFragments, 0 for a warp without
-  // work; `ring`: its chunks in shared memory.
+  // work; `ring`: its chunks in shared memory. Copies are under way then; Load comes next.
   __device__ __forceinline__ WeightStream(const uint8_t* begin, int fragments, uint32_t ring,
                                           int lane)
       : begin_(begin + lane * 16),
@@ -23,11 +23,18 @@ class WeightStream {
         chunk_(first_) {
 #pragma unroll 1
     for (int i = 0; i < kChunks && fragments > 0; ++i) CopyNext();
-    Load();
   }
 
-  // This lane's part of the next chunk, once it has arrived.
+  // This lane's part of the next chunk, once it has been loaded.
   uint32_t fragment[kChunkFragments][4];
+
+  // Loads the next chunk when it has arrived.
+  __device__ __forceinline__ void Load() {
+    WaitCopies<kChunks - 1>();
+#pragma unroll
+    for (int i = 0; i < kChunkFragments; ++i)
+      LoadFragment(fragment[i], chunk_ + i * kFragmentBytes);
+  }
 
   // Goes on to the chunk behind, once `fragment` has been multiplied.
   __device__ __forceinline__ void Advance() {
@@ -46,12 +53,6 @@ class WeightStream {
     if (next_ == end_) next_ = begin_;
     chunk_ += kChunkBytes;
     if (chunk_ == first_ + kChunks * kChunkBytes) chunk_ = first_;
-  }
-  __device__ __forceinline__ void Load() {
-    WaitCopies<kChunks - 1>();
-#pragma unroll
-    for (int i = 0; i < kChunkFragments; ++i)
-      LoadFragment(fragment[i], chunk_ + i * kFragmentBytes);
   }
 
   const uint8_t *begin_, *next_, *end_;

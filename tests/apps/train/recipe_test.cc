@@ -181,7 +181,7 @@ TEST(KnownActionsTest, OfLateRowsAllOfOthersAShare) {
 
 TEST(KnownActionsTest, TheLossCountsTheOthers) {
   const at::Tensor target = at::zeros({1, 4, 2}), known = at::tensor({1, 1, 0, 0}, at::kLong);
-  const at::Tensor told = at::tensor({9.0f, 9, 9, 9, 1, 1, 1, 3}).view({1, 4, 2});
+  const at::Tensor told = at::tensor({9, 9, 9, 9, 1, 1, 1, 3}, at::kFloat).view({1, 4, 2});
   EXPECT_EQ(ErrorOfUnknown(told, target, known.to(at::kBool).view({1, 4, 1})).item<float>(), 3);
 }
 

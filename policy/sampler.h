@@ -31,6 +31,7 @@ class NoiseSource {
 struct HeldElements {
   const float* clean = nullptr;  // (environments, elements), normalised
   const int* held = nullptr;     // (environments): elements that are known, from the first on
+  bool noiseless = false;        // at every step, not in the end alone
 };
 
 // One run of a chain. `elements` = horizon * action_dim of one environment.

@@ -43,6 +43,7 @@ class SequentialSampler : public Sampler {
  private:
   void Hold(const ChainRun& run, float sqrt_a, float sqrt_1ma) const {
     if (run.held.held == nullptr) return;
+    if (run.held.noiseless) sqrt_a = 1, sqrt_1ma = 0;
     for (int n = 0; n < run.environments; ++n) {
       const size_t first = size_t{1} * n * elements_;
       for (size_t i = first; i < first + run.held.held[n]; ++i)

@@ -52,6 +52,10 @@ void AddDataOptions(CLI::App& app, mjp::app::TrainOptions& options) {
   app.add_option("--disturbed-episodes", options.rounds.disturbed_episodes,
                  "Of every round, with pushes, latency and unsteady actions")
       ->check(CLI::Range(0, 4096));
+  app.add_option("--late-episodes", options.rounds.late_episodes,
+                 "Of every round, with decisions that act 4 control steps late and know what is "
+                 "executed meanwhile; with --prefix-share")
+      ->check(CLI::Range(0, 4096));
 }
 
 // A size that is written as pictures are called: 320x240 has 240 rows.
@@ -209,6 +213,11 @@ void AddStepOptions(CLI::App& app, mjp::app::StepOptions& step) {
   app.add_option("--draws", step.draws, "Noise levels per observation")->check(CLI::Range(1, 1024));
   app.add_option("--auxiliary-weight", step.auxiliary_weight, "Of the block's corners' loss")
       ->check(mjp::app::NumberRange(0, 1e6));
+  auto* share = app.add_option("--prefix-share", step.prefix_share,
+                               "Share of chunks whose first actions, up to 4, are known; --prefix "
+                               "then shows them to the policy without noise")
+                    ->check(mjp::app::NumberRange(0.01, 1));
+  app.get_option("--late-episodes")->needs(share);
   app.add_flag("--reflect", step.reflect, "Mirror half of the rows about the goal's axis");
   app.add_option("--disturbed", step.augmentation.share, "Share of disturbed observations")
       ->check(mjp::app::NumberRange(0, 1));

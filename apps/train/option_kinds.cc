@@ -25,6 +25,8 @@ constexpr Row kRows[] = {
     {"--rounds", kPushT | kExpert | kDistill},
     {"--episodes", kPushT | kExpert | kDistill},
     {"--disturbed-episodes", kPushT | kDistill},
+    {"--late-episodes", kPushT},
+    {"--prefix-share", kPushT},
     {"--camera", kDataset},
     {"--validation", kImitation},
     {"--observation-steps", kImitation},

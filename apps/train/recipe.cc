@@ -19,6 +19,12 @@
 namespace mjp::app {
 namespace {
 
+Architecture ArchitectureOf(const TrainOptions& options) {
+  Architecture policy = MakeArchitecture(options.architecture);
+  policy.config.trained_prefix = options.step.prefix_share > 0;
+  return policy;
+}
+
 // Of `options`, what one of the ranks does.
 TrainOptions OfRank(TrainOptions options, const Ranks& ranks, const mjp::PolicyConfig& config) {
   options.step.batch = std::max<int64_t>(1, options.step.batch / ranks.size());
@@ -30,6 +36,8 @@ TrainOptions OfRank(TrainOptions options, const Ranks& ranks, const mjp::PolicyC
   options.rounds.seed = options.seed;
   options.rounds.action_steps = config.n_action_steps;
   options.data.round_rows = options.rounds.Capacity();
+  options.rounds.late_folder = options.data.late_folder = options.out + "/late";
+  options.data.late_rows = options.rounds.LateCapacity();
   if (ranks.rank() > 0) options.rounds.count = 0;
   return options;
 }
@@ -42,7 +50,7 @@ class Run {
         stop_(stop),
         device_(ChooseDevice(options.device, ranks)),
         stream_(device_),
-        policy_(MakeArchitecture(options.architecture)),
+        policy_(ArchitectureOf(options)),
         options_(OfRank(options, ranks, policy_.config)),
         parameters_(policy_, 2 * kBlockCorners, options.seed, device_,
                     device_.is_cuda() && !options.full_precision ? at::kBFloat16 : at::kFloat),

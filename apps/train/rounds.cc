@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "apps/train/data/dataset.h"
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/pusht/evaluation/judge.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
@@ -47,13 +48,42 @@ void Disturb(int round, int part, EvaluationOptions& evaluation, PushtOptions& p
   pusht.pushes = hardship.pushes;
 }
 
+// How the late episodes are played, whose decisions hold what is executed meanwhile.
+struct Lateness {
+  int action_steps;
+  double replan_beyond, action_noise, push;  // pixels
+};
+constexpr Lateness kLateness[] = {{1, 12, 0, 0}, {1, 0, 2, 0}, {1, 12, 2, 30}};
+constexpr int kLatePushes = 3;  // of an episode that has some
+constexpr int kLateParts = std::size(kLateness);
+
+void Delay(int part, EvaluationOptions& evaluation, PushtOptions& pusht) {
+  const Lateness& lateness = kLateness[part];
+  evaluation.action_steps = lateness.action_steps;
+  evaluation.replan_beyond = lateness.replan_beyond;
+  evaluation.conditions.latency = kLateSteps;
+  evaluation.conditions.action_noise = lateness.action_noise;
+  evaluation.policy.sampler.prefix = true;
+  pusht.push = lateness.push;
+  pusht.pushes = kLatePushes;
+}
+
+// Points of (n, 2) numbers.
+std::vector<Point> Points(std::span<const float> numbers) {
+  std::vector<Point> points;
+  for (size_t i = 0; i < numbers.size(); i += 2) points.push_back({numbers[i], numbers[i + 1]});
+  return points;
+}
+
 }  // namespace
 
 // A decision to be labelled.
 struct Rounds::Labels {
   State previous, state;
   Point target;
-  Plan chunk;  // the student's
+  Plan chunk;                // the student's, from where it acts
+  std::vector<Point> ahead;  // executed before that, where the decision is late
+  std::vector<Point> known;  // what it knew of them
 };
 
 mjp::PolicyOptions PolicyOfRounds(bool cuda, int threads, const mjp::SamplerOptions& sampler) {
@@ -72,6 +102,7 @@ Rounds::Rounds(const RoundOptions& options, const mjp::PolicyOptions& policy)
   std::set<int64_t> done;
   if (options_.count > 0) {
     std::filesystem::create_directories(options_.folder);
+    if (options_.late_episodes > 0) std::filesystem::create_directories(options_.late_folder);
     LoadNewDemonstrations(options_.folder, done);
   }
   next_ = static_cast<int>(done.size());
@@ -86,41 +117,60 @@ int64_t RoundOptions::Capacity() const {
                            int64_t{disturbed_episodes} * decisions(fewest));
 }
 
+int64_t RoundOptions::LateCapacity() const {
+  return int64_t{count} * late_episodes * (kControlSteps + 1);
+}
+
 bool Rounds::Due(double progress) const {
   const bool labelled = !labelling_.valid() ||
                         labelling_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   return labelled && next_ < options_.count && progress * (options_.count + 1) >= next_ + 1;
 }
 
+int Rounds::CountOf(int part) const {
+  if (part == kPlain) return options_.episodes;
+  if (part < kParts) return (options_.disturbed_episodes + part) / kParts;
+  return (options_.late_episodes + part - kParts) / kLateParts;
+}
+
+uint32_t Rounds::SeedOf(int round, int part) const {
+  const uint32_t first = kFirstSeed + static_cast<uint32_t>(options_.seed % 1000) * 1000000 +
+                         static_cast<uint32_t>(round) * 10000;
+  if (part == kPlain) return first;
+  if (part < kParts) return first + 5000 + static_cast<uint32_t>(part) * 1100;
+  return first + 500000 + static_cast<uint32_t>(part - kParts) * 1400;
+}
+
 Figures Rounds::Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, int round, int part,
                          std::vector<Labels>* labels, const std::atomic<bool>& stop) const {
   EvaluationOptions evaluation;
-  evaluation.episodes =
-      part == kPlain ? options_.episodes : (options_.disturbed_episodes + part) / kParts;
+  evaluation.episodes = CountOf(part);
   if (evaluation.episodes == 0) return {};
-  evaluation.seed = kFirstSeed + static_cast<uint32_t>(options_.seed % 1000) * 1000000 +
-                    static_cast<uint32_t>(round) * 10000 +
-                    (part == kPlain ? 0 : 5000 + static_cast<uint32_t>(part) * 1100);
+  evaluation.seed = SeedOf(round, part);
   evaluation.policy = policy_;
   evaluation.policy.batch = std::clamp(evaluation.episodes / 2, 1, policy_.batch);
   evaluation.action_steps = options_.action_steps;
   PushtOptions pusht;
-  if (part != kPlain) Disturb(round, part, evaluation, pusht);
+  const bool late = part >= kParts;
+  if (part != kPlain && !late) Disturb(round, part, evaluation, pusht);
+  if (late) Delay(part - kParts, evaluation, pusht);
   if (labels != nullptr) pusht.end_coverage = kEndCoverage;
   evaluation.policy.sampler.hold_noise =
       mjp::ResolveHoldNoise(policy_.sampler, *student, evaluation.action_steps);
   const PushtTask task(pusht);
-  const int first = student->config.FirstAction();
+  const size_t first = 2 * static_cast<size_t>(student->config.FirstAction());
   const auto remember = [&](const Decision& decision) {
     const State state = FromNumbers(decision.state);
     if (labels == nullptr || !IsInside(state)) return;
-    std::vector<Point> chunk;
-    for (size_t i = 2 * static_cast<size_t>(first); i < decision.chunk.size(); i += 2) {
-      chunk.push_back({decision.chunk[i], decision.chunk[i + 1]});
-    }
     const Point target = {static_cast<float>(decision.action[0]),
                           static_cast<float>(decision.action[1])};
-    labels->push_back({FromNumbers(decision.previous), state, target, FollowTargets(chunk)});
+    Labels label = {FromNumbers(decision.previous), state, target, {}, {}, {}};
+    if (late) {
+      label.ahead = Points(decision.ahead);
+      label.known = decision.prefix.empty() ? label.ahead : Points(decision.prefix.subspan(first));
+    }
+    label.chunk = FollowTargets(Points(decision.chunk.subspan(first + 2 * label.ahead.size())));
+    labels->push_back(std::move(label));
   };
   std::map<int, EpisodeResult> episodes;
   mjp::app::Evaluate(
@@ -146,7 +196,9 @@ Figures Rounds::Play(const std::shared_ptr<const mjp::Checkpoint>& student,
 Figures Rounds::PlayAll(const std::shared_ptr<const mjp::Checkpoint>& student, int round,
                         std::vector<Labels>& labels, const std::atomic<bool>& stop) const {
   const Figures figures = Episodes(student, round, kPlain, &labels, stop);
-  for (int part = 0; part < kParts; ++part) Episodes(student, round, part, &labels, stop);
+  for (int part = 0; part < kParts + kLateParts; ++part) {
+    Episodes(student, round, part, &labels, stop);
+  }
   return figures;
 }
 
@@ -171,15 +223,22 @@ void Rounds::Label(int round, std::vector<Labels> labels, const Figures& figures
   requests.reserve(labels.size());
   for (const Labels& l : labels) {
     requests.push_back(
-        {WithVelocity(l.previous, l.state, l.target.x, l.target.y),
+        {Follow(WithVelocity(l.previous, l.state, l.target.x, l.target.y), l.ahead),
          /*has_warm=*/true,
          l.chunk,
          {kFirstSeed + options_.seed, static_cast<uint64_t>(round) << 32 | requests.size()}});
   }
   const std::vector<Plan> plans = MakePlans(requests, options_.planner, policy_.threads);
-  Stream stream;
+  Stream stream, late;
   for (size_t i = 0; i < plans.size(); ++i) {
-    stream.rows.push_back(MakeRow(labels[i].previous, labels[i].state, labels[i].target, plans[i]));
+    const Labels& l = labels[i];
+    (l.ahead.empty() ? stream : late)
+        .rows.push_back(MakeRow(l.previous, l.state, l.target, plans[i], l.known));
+  }
+  // first, for a round is known by the others
+  if (options_.late_episodes > 0) {
+    late.statistics.rows = static_cast<int64_t>(late.rows.size());
+    AppendStream(options_.late_folder, round, late);
   }
   stream.statistics = {static_cast<int64_t>(stream.rows.size()), figures.episodes,
                        figures.successes, static_cast<int64_t>(figures.median_success_step)};

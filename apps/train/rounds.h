@@ -18,13 +18,16 @@ struct RoundOptions {
   int count = 0;                 // rounds of labelled episodes, evenly over the training
   int episodes = 1024;           // of every round, and of the evaluation at the end
   int disturbed_episodes = 256;  // further ones of every round: pushes, latency, unsteady actions
+  int late_episodes = 0;         // further ones: decisions act kLateSteps later
   int action_steps = 8;          // actions executed per decision
   PlannerOptions planner;        // the teacher
   uint64_t seed = 0;
-  std::string folder;  // of the rows; rounds that lie there are not played again
+  std::string folder;       // of the rows; rounds that lie there are not played again
+  std::string late_folder;  // of the rows of late decisions
 
-  // Rows that all rounds together make at most.
+  // Rows that all rounds together make at most, but for those of late decisions, and of these.
   int64_t Capacity() const;
+  int64_t LateCapacity() const;
 };
 
 // How the project's own engine plays rounds, on all cores where `threads` is 0.
@@ -66,10 +69,13 @@ class Rounds {
   // Plays all episodes of a round; figures of the plain ones.
   Figures PlayAll(const std::shared_ptr<const mjp::Checkpoint>& student, int round,
                   std::vector<Labels>& labels, const std::atomic<bool>& stop) const;
-  // Plays the plain episodes of a round, or a part of the disturbed ones.
+  // Plays the plain episodes of a round, or a part of the disturbed or the late ones.
   Figures Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, int round, int part,
                    std::vector<Labels>* labels, const std::atomic<bool>& stop) const;
   void Label(int round, std::vector<Labels> labels, const Figures& figures) const;
+  // Episodes of a part, and the seed of the first one.
+  int CountOf(int part) const;
+  uint32_t SeedOf(int round, int part) const;
 
   RoundOptions options_;
   mjp::PolicyOptions policy_;

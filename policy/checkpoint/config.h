@@ -111,6 +111,9 @@ struct PolicyConfig {
   // Temporal ensembling (policy/act/temporal_ensemble.h) with this coefficient: every control step
   // makes a chunk, and executes the mean of what all chunks say of it.
   std::optional<double> temporal_ensemble;
+  // Trained on chunks whose beginning is known: what PolicyInput::prefix holds is seen without
+  // noise at every step of the chain.
+  bool trained_prefix = false;
 
   int FirstAction() const { return n_obs_steps - 1; }
 };

@@ -79,7 +79,7 @@ void DenoisingPolicy::FillCondition(const PolicyInput& input, StageTimes& times)
 HeldElements DenoisingPolicy::Held(const PolicyInput& input) {
   if (!options_.sampler.prefix) return {};
   FillHeld(*checkpoint_, input, {clean_.data(), clean_.size()}, held_);
-  return {clean_.data(), held_.data()};
+  return {clean_.data(), held_.data(), config().trained_prefix};
 }
 
 void DenoisingPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {

@@ -217,6 +217,7 @@ UnetPolicyConfig ParseUnetPolicy(KeyReader& keys, const std::string& origin,
   ParseTimes(keys, config);
   config.scheduler = ParseScheduler(keys);
   ParseOneStep(keys, config.scheduler);
+  config.trained_prefix = keys.Bool("trained_prefix", false);
   if (lerobot && keys.Bool("use_peft", false)) {
     throw keys.Bad("use_peft", "is true: adapters are not supported; merge them into the weights");
   }

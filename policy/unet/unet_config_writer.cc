@@ -69,6 +69,7 @@ void AddUnetPolicy(const UnetPolicyConfig& config, Json& json) {
   }
   AddUnet(config.unet, json);
   AddScheduler(config.scheduler, json);
+  if (config.trained_prefix) json["trained_prefix"] = true;
 }
 
 }  // namespace mjp

@@ -184,22 +184,35 @@ class BatchEvaluator {
         slot.chunk_age = replanning_->Choose(slot.chunks[1], slot.chunk_age, slot.chunks[0]);
       ++slot.result.decisions;
       if (!on_decision_) continue;
-      on_decision_(
-          {simulations_->PreviousState(i), simulations_->State(i), slot.action, slot.chunks[0]});
+      std::span<const float> prefix;
+      if (!prefix_steps_.empty())
+        prefix = std::span(prefix_).subspan(k * size, prefix_steps_[k] * ActionDim());
+      ahead_.clear();
+      for (int step = 0; step < options_.conditions.latency; ++step) {
+        const std::span<const float> action = ActionOf(slot, step);
+        ahead_.insert(ahead_.end(), action.begin(), action.end());
+      }
+      on_decision_({simulations_->PreviousState(i), simulations_->State(i), slot.action,
+                    slot.chunks[0], prefix, ahead_});
     }
   }
 
   size_t ActionDim() const { return policy_->config().action_dim; }
 
-  // Sets the action of control step `k` after a decision: the first `latency` steps still follow
-  // a chunk before, further along.
-  void Choose(Slot& slot, int k) const {
+  // The action of control step `k` after the newest decision of `slot`: the first `latency` steps
+  // still follow a chunk before, further along.
+  std::span<const float> ActionOf(const Slot& slot, int k) const {
     const int ago = mjp::DecisionsAgo(k, options_.conditions.latency, action_steps_);
-    const std::vector<float>& chunk = slot.chunks[ago];
     const int last = policy_->config().horizon - 1;
     const int step = policy_->config().FirstAction() + k + ago * action_steps_;
-    const auto at = chunk.begin() + ActionDim() * static_cast<size_t>(std::min(step, last));
-    slot.action.assign(at, at + ActionDim());
+    return std::span(slot.chunks[ago])
+        .subspan(ActionDim() * static_cast<size_t>(std::min(step, last)), ActionDim());
+  }
+
+  // Sets the action of control step `k` after a decision.
+  void Choose(Slot& slot, int k) const {
+    const std::span<const float> action = ActionOf(slot, k);
+    slot.action.assign(action.begin(), action.end());
     slot.smoothness.Add(slot.action, k == options_.conditions.latency % action_steps_);
     DisturbAction(options_.conditions, slot.result.seed, slot.result.steps, slot.action);
   }
@@ -266,6 +279,7 @@ class BatchEvaluator {
   std::vector<double> actions_;  // (moving_, action_dim)
   std::vector<float> prefix_;    // of the next input, as PolicyInput has it
   std::vector<int> prefix_steps_;
+  std::vector<float> ahead_;  // of a Decision
 };
 
 }  // namespace

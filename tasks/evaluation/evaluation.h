@@ -23,6 +23,9 @@ struct Decision {
   std::span<const double> previous, state;  // one control step apart; the same at the start
   std::span<const double> action;           // (action_dim): executed between the two
   std::span<const float> chunk;             // (H, action_dim): the policy's answer
+  std::span<const float> prefix;  // (rows, action_dim): the beginning of it that was held fixed
+  std::span<const float> ahead;   // (latency, action_dim): executed before the chunk acts, unless
+                                  // they are disturbed
 };
 
 // Called for every decision, on the calling thread.

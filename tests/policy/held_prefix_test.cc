@@ -84,6 +84,22 @@ TEST_P(HeldPrefixTest, TheNetworkSeesItAsTheForwardProcessHasIt) {
   }
 }
 
+TEST_P(HeldPrefixTest, ATrainedNetworkSeesItWithoutNoise) {
+  const auto schedule = mjp::MakeSchedule({}, GetParam(), 10);
+  TwoPoints network(schedule);
+  std::vector<float> x(kElements, -0.7f);
+  const std::vector<float> clean(kElements, 0.6f);
+  const int held = 3;
+  const NoNoise noise;
+  mjp::MakeSequentialSampler(schedule, 1, kElements)
+      ->Run(network, {1, x.data(), &noise, nullptr, {clean.data(), &held, true}});
+  ASSERT_EQ(network.inputs.size(), schedule.size());
+  for (const std::vector<float>& input : network.inputs) {
+    for (int i = 0; i < held; ++i) EXPECT_EQ(input[i], 0.6f);
+  }
+  EXPECT_EQ(network.inputs[0][held], -0.7f);
+}
+
 INSTANTIATE_TEST_SUITE_P(Chains, HeldPrefixTest,
                          testing::Values(SamplerKind::kDdpm, SamplerKind::kDdim));
 

@@ -34,7 +34,8 @@ DataSource::DataSource(const DataOptions& options, const at::Device& device,
                        const std::atomic<bool>& stop)
     : options_(options),
       rows_(LoadExisting(options)),
-      dataset_(static_cast<int64_t>(rows_.size()) + WholeStreams(options.rows) + options.round_rows,
+      dataset_(static_cast<int64_t>(rows_.size()) + WholeStreams(options.rows) +
+                   options.round_rows + options.late_rows,
                device) {
   if (rows_.empty() && options.rows == 0) {
     throw mjp::Error(mjp::ExitCode::kUsage,
@@ -94,6 +95,9 @@ void DataSource::LoadNew() {
   }
   if (options_.round_rows > 0) {
     dataset_.Append(LoadNewDemonstrations(options_.rounds_folder, rounds_));
+  }
+  if (options_.late_rows > 0) {
+    dataset_.Append(LoadNewDemonstrations(options_.late_folder, late_), /*late=*/true);
   }
 }
 

@@ -26,7 +26,9 @@ struct DataOptions {
   int threads = 0;            // of the planner; 0: one per core
   std::string rounds_folder;  // rows that others add to it are trained on too,
   int64_t round_rows = 0;     // up to so many
-  bool produce = true;        // false: another process makes the rows
+  std::string late_folder;    // the same of late decisions
+  int64_t late_rows = 0;
+  bool produce = true;  // false: another process makes the rows
 };
 
 // Rows to train on: those of folders, and those that the planner goes on making in the background
@@ -50,8 +52,8 @@ class DataSource {
   void LoadNew();
 
   DataOptions options_;
-  std::vector<DemonstrationRow> rows_;       // that exist; empty once they are in the data set
-  std::set<int64_t> demonstrated_, rounds_;  // streams that are in the data set
+  std::vector<DemonstrationRow> rows_;  // that exist; empty once they are in the data set
+  std::set<int64_t> demonstrated_, rounds_, late_;  // streams that are in the data set
   Dataset dataset_;
   double looked_ = 0;
   std::atomic<bool> stop_ = false, finished_ = false;

@@ -25,9 +25,10 @@ at::Tensor NormalisePixels(const at::Tensor& pixels) { return pixels / (kWorldSi
 Dataset::Dataset(int64_t capacity, const at::Device& device)
     : rows_(at::empty({capacity, kDemonstrationColumns},
                       at::TensorOptions(at::kFloat).device(device))),
+      late_(at::empty({capacity}, at::TensorOptions(at::kBool).device(device))),
       row_count_(at::zeros({}, at::TensorOptions(at::kDouble).device(device))) {}
 
-void Dataset::Append(std::span<const DemonstrationRow> rows) {
+void Dataset::Append(std::span<const DemonstrationRow> rows, bool late) {
   if (rows.empty()) return;
   const auto count = static_cast<int64_t>(rows.size());
   if (size_ + count > rows_.size(0)) {
@@ -40,6 +41,7 @@ void Dataset::Append(std::span<const DemonstrationRow> rows) {
     throw mjp::BadInput("demonstrations: a row is not finite; make them again");
   }
   rows_.narrow(0, size_, count).copy_(host);
+  late_.narrow(0, size_, count).fill_(late);
   size_ += count;
   row_count_.fill_(static_cast<double>(size_));
 }
@@ -49,11 +51,12 @@ Batch Dataset::Sample(int64_t count, bool reflect) const {
   const at::Tensor index = (at::rand({count}, row_count_.options()) * row_count_).to(at::kLong);
   const at::Tensor rows = rows_.index_select(0, index);
   Batch batch{rows.narrow(1, 0, 2 * kStateWidth).view({count, 2, kStateWidth}),
-              rows.narrow(1, 2 * kStateWidth, 2 * kTrainHorizon).view({count, kTrainHorizon, 2})};
+              rows.narrow(1, 2 * kStateWidth, 2 * kTrainHorizon).view({count, kTrainHorizon, 2}),
+              late_.index_select(0, index)};
   if (!reflect) return batch;
   const at::Tensor mirrored = at::rand({count, 1, 1}, rows.options()) < 0.5;
   return {at::where(mirrored, ReflectStates(batch.states), batch.states),
-          at::where(mirrored, ReflectPoints(batch.actions), batch.actions)};
+          at::where(mirrored, ReflectPoints(batch.actions), batch.actions), batch.late};
 }
 
 }  // namespace mjp::app

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/train/optimisation/condition.h"
+#include "apps/train/optimisation/known_actions.h"
 #include "apps/train/optimisation/target.h"
 #include "policy/scheduler.h"
 #include "tasks/pusht/physics/state.h"
@@ -59,7 +60,7 @@ void TrainingStep::Body() {
 
 at::Tensor TrainingStep::Loss() {
   const int64_t batch = options_.batch, draws = options_.draws, steps = config_.n_obs_steps;
-  at::Tensor pictures, states, noisy, t, target;
+  at::Tensor pictures, states, noisy, t, target, known;
   {
     c10::NoGradGuard no_grad;
     const Batch sample = dataset_.Sample(batch, options_.reflect);
@@ -75,14 +76,20 @@ at::Tensor TrainingStep::Loss() {
     const at::Tensor sigma = sigma_.index_select(0, t).view({-1, 1, 1});
     noisy = signal * clean + sigma * noise;
     target = DiffusionTarget(config_.scheduler.prediction, clean, noise, signal, sigma);
+    if (config_.trained_prefix) {
+      known = KnownActions(sample.late, draws, options_.prefix_share, config_.FirstAction(),
+                           config_.horizon);
+      noisy = at::where(known, clean, noisy);
+    }
   }
   const at::Tensor features = network_.Encode(pictures);
   const at::Tensor corner_loss =
       at::smooth_l1_loss(network_.Auxiliary(features).to(at::kFloat), BlockCorners(states),
                          at::Reduction::Mean, options_.auxiliary_beta);
   const at::Tensor cond = ConditionOf(config_, states, features, draws, type_);
-  const at::Tensor predicted = network_.Denoise(noisy.to(type_), t, cond);
-  const at::Tensor loss = at::mse_loss(predicted.to(at::kFloat), target);
+  const at::Tensor predicted = network_.Denoise(noisy.to(type_), t, cond).to(at::kFloat);
+  const at::Tensor loss =
+      known.defined() ? ErrorOfUnknown(predicted, target, known) : at::mse_loss(predicted, target);
   {
     c10::NoGradGuard no_grad;
     sums_[0].add_(loss);

@@ -21,6 +21,7 @@ struct StepOptions {
   double auxiliary_weight = 1.0;  // of the corner loss
   double auxiliary_beta = 0.02;   // where its smooth L1 turns linear, in units of 256 pixels
   bool reflect = false;
+  double prefix_share = 0;  // of the draws, whose first actions are known; 0: of late rows, too
   PictureAugmentation augmentation;
 };
 

@@ -15,7 +15,8 @@ DenoisingChain::DenoisingChain(const PolicyConfig& config, std::vector<DenoiseSt
       tolerance(options.sampler.parallel_tolerance),
       steps(std::move(chain_steps)),
       noisy_(options.sampler.kind == SamplerKind::kDdpm),
-      held_(options.sampler.prefix ? std::make_unique<HeldPrefixOnDevice>() : nullptr) {}
+      held_(options.sampler.prefix ? std::make_unique<HeldPrefixOnDevice>() : nullptr),
+      noiseless_(config.trained_prefix) {}
 
 void DenoisingChain::Plan(DeviceArena& arena) {
   const size_t elements = size_t{1} * environments * Elements();
@@ -57,7 +58,7 @@ void DenoisingChain::WriteHeld(const Checkpoint& checkpoint, const PolicyInput& 
 }
 
 void DenoisingChain::EnqueueHeld(int step, cudaStream_t stream) const {
-  if (held_) held_->Enqueue(step < Steps() ? &steps[step] : nullptr, stream);
+  if (held_) held_->Enqueue(step < Steps() && !noiseless_ ? &steps[step] : nullptr, stream);
 }
 
 void DenoisingChain::UploadGiven(const PolicyInput& input, DeviceArena& arena) const {

@@ -57,6 +57,7 @@ class DenoisingChain {
  private:
   bool noisy_;
   std::unique_ptr<HeldPrefixOnDevice> held_;
+  bool noiseless_;  // what is held
 };
 
 }  // namespace mjp

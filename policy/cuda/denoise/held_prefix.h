@@ -20,7 +20,8 @@ class HeldPrefixOnDevice {
   void Write(const Checkpoint& checkpoint, const PolicyInput& input);
   // Enqueues its way to the device, and keeps the start, which is in x.
   void Upload(cudaStream_t stream) const;
-  // Enqueues what takes its place in x before the pass of `step`; null: in the end.
+  // Enqueues what takes its place in x before the pass of `step`; null: without noise, as in
+  // the end.
   void Enqueue(const DenoiseStep* step, cudaStream_t stream) const;
 
  private:

@@ -133,16 +133,17 @@ int Execute(const StreamOptions& options, const Plan& plan, bool disturbed, cons
 }  // namespace
 
 DemonstrationRow MakeRow(const State& previous, const State& state, const Point& target,
-                         const Plan& plan) {
+                         const Plan& plan, std::span<const Point> ahead) {
   DemonstrationRow row;
   CopyState(previous, row.previous);
   CopyState(state, row.state);
   row.previous_target[0] = target.x;
   row.previous_target[1] = target.y;
+  const int known = static_cast<int>(ahead.size());
   for (int i = 0; i < kDemonstratedTargets; ++i) {
-    const Point planned = plan.Target(i);
-    row.targets[i][0] = planned.x;
-    row.targets[i][1] = planned.y;
+    const Point taught = i < known ? ahead[i] : plan.Target(i - known);
+    row.targets[i][0] = taught.x;
+    row.targets[i][1] = taught.y;
   }
   return row;
 }

@@ -2,6 +2,7 @@
 #define TASKS_PUSHT_PLANNER_DEMONSTRATION_STREAM_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tasks/pusht/physics/scene.h"
@@ -49,9 +50,10 @@ struct Stream {
   StreamStatistics statistics;
 };
 
-// The row that teaches `plan` at `state`: `target` was held in the control step from `previous` on.
+// The row that teaches at `state` the targets `ahead`, and then `plan`: `target` was held in the
+// control step from `previous` on.
 DemonstrationRow MakeRow(const State& previous, const State& state, const Point& target,
-                         const Plan& plan);
+                         const Plan& plan, std::span<const Point> ahead = {});
 
 // Makes the stream `index`: episodes one after the other, executed in MuJoCo, until it has
 // options.rows rows. The same (options, index) gives the same bits. `data` is overwritten.

@@ -55,6 +55,19 @@ Plan FollowTargets(std::span<const Point> targets) {
   return plan;
 }
 
+MovingState Follow(const MovingState& state, std::span<const Point> targets) {
+  if (targets.empty()) return state;
+  LaneWorlds worlds;
+  FillLanes(state, &worlds);
+  for (const Point& target : targets) {
+    LaneTargets lanes;
+    std::fill_n(lanes.x, kLanes, target.x);
+    std::fill_n(lanes.y, kLanes, target.y);
+    LaneKernelsFor(mjp::ActiveIsa()).step(&worlds, lanes, ContactRule::kMujoco);
+  }
+  return ReadLane(worlds, 0);
+}
+
 Planner::Planner(const PlannerOptions& options)
     : options_(options), kernels_(&LaneKernelsFor(mjp::ActiveIsa())) {
   if (options.samples < kElites || options.samples % kLanes != 0) {

@@ -34,6 +34,9 @@ Plan Advance(const Plan& plan, int steps);
 // The plan that follows `targets` (one per control step, at least one) and then stays.
 Plan FollowTargets(std::span<const Point> targets);
 
+// The state after `targets`, one per control step, in the planner's model.
+MovingState Follow(const MovingState& state, std::span<const Point> targets);
+
 struct PlannerOptions {
   int samples = 256;  // a multiple of kLanes
   int rounds = 4;

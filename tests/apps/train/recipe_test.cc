@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <sstream>
 
 #include "apps/train/data/recordings.h"
+#include "apps/train/optimisation/known_actions.h"
 #include "base/error.h"
 #include "base/folders.h"
 #include "base/npy.h"
@@ -134,6 +136,62 @@ TEST_F(RecipeTest, RoundsAddTheStudentsStatesAndAreNotPlayedTwice) {
 
   EXPECT_TRUE(Train(options, never_));  // nothing is left to do but the last evaluation
   EXPECT_EQ(ReadFile(folder_ / "rounds/rounds/rows-00001.npy", kLimit), rows);
+}
+
+TEST_F(RecipeTest, LateDecisionsTeachWhatIsExecutedMeanwhileAndThenAPlan) {
+  TrainOptions options = Options("late");
+  options.rounds.count = 1;
+  options.rounds.episodes = 2;
+  options.rounds.disturbed_episodes = 0;
+  options.rounds.late_episodes = 2;
+  options.step.prefix_share = 0.5;
+  options.steps = 3;
+  EXPECT_TRUE(Train(options, never_));
+  EXPECT_EQ(LoadDemonstrations(folder_ / "late/rounds").size(), 2u * 38);
+  const std::vector<DemonstrationRow> rows = LoadDemonstrations(folder_ / "late/late");
+  EXPECT_GT(rows.size(), 100u);
+  int starts = 0;
+  for (const DemonstrationRow& row : rows) {
+    const Point target = {row.previous_target[0], row.previous_target[1]};
+    if (!std::equal(row.previous, row.previous + 5, row.state)) continue;
+    if (target.x != row.state[0] || target.y != row.state[1]) continue;
+    ++starts;  // nothing moves before the first chunk acts
+    for (int i = 0; i < kLateSteps; ++i) {
+      EXPECT_EQ(row.targets[i][0], row.state[0]) << i;
+      EXPECT_EQ(row.targets[i][1], row.state[1]) << i;
+    }
+    EXPECT_NE(row.targets[kLateSteps][0], row.state[0]);
+  }
+  EXPECT_GE(starts, 2);
+  EXPECT_TRUE(mjp::LoadCheckpoint(folder_ / "late/checkpoint")->config.trained_prefix);
+  EXPECT_TRUE(Train(options, never_));  // goes on with the late rows, too
+}
+
+TEST(KnownActionsTest, OfLateRowsAllOfOthersAShare) {
+  const at::Tensor late = at::tensor({0, 1}, at::kLong).to(at::kBool);
+  const at::Tensor known = KnownActions(late, 3000, 0.25, 1, 16).sum({1, 2});  // (6000)
+  const at::Tensor other = known.narrow(0, 0, 3000);
+  EXPECT_TRUE((known.narrow(0, 3000, 3000) == 1 + kLateSteps).all().item<bool>());
+  EXPECT_NEAR((other > 0).to(at::kFloat).mean().item<float>(), 0.25, 0.05);
+  for (int rows = 1; rows <= 1 + kLateSteps; ++rows)
+    EXPECT_NEAR((other == rows).to(at::kFloat).mean().item<float>(), 0.05, 0.02) << rows;
+  const at::Tensor from_the_first = KnownActions(late, 1, 0, 1, 16).select(0, 1).view(-1);
+  EXPECT_TRUE(from_the_first.narrow(0, 0, 1 + kLateSteps).all().item<bool>());
+}
+
+TEST(KnownActionsTest, TheLossCountsTheOthers) {
+  const at::Tensor target = at::zeros({1, 4, 2}), known = at::tensor({1, 1, 0, 0}, at::kLong);
+  const at::Tensor told = at::tensor({9, 9, 9, 9, 1, 1, 1, 3}, at::kFloat).view({1, 4, 2});
+  EXPECT_EQ(ErrorOfUnknown(told, target, known.to(at::kBool).view({1, 4, 1})).item<float>(), 3);
+}
+
+TEST_F(RecipeTest, AShareOfKnownBeginningsIsAnotherTraining) {
+  TrainOptions options = Options("plain"), known = Options("known");
+  known.step.prefix_share = 1;
+  EXPECT_TRUE(Train(options, never_));
+  EXPECT_TRUE(Train(known, never_));
+  EXPECT_NE(Weights("plain"), Weights("known"));
+  EXPECT_FALSE(mjp::LoadCheckpoint(folder_ / "plain/checkpoint")->config.trained_prefix);
 }
 
 TEST_F(RecipeTest, RecordingsBecomeRows) {

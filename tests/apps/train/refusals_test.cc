@@ -43,6 +43,8 @@ std::string RefusalOf(std::vector<std::string> arguments) {
                            "--rounds",
                            "--episodes",
                            "--disturbed-episodes",
+                           "--late-episodes",
+                           "--prefix-share",
                            "--camera",
                            "--validation",
                            "--observation-steps",
@@ -80,6 +82,8 @@ TEST(OptionKindsTest, WhatAKindDoesNotReadIsRefusedByName) {
               HasSubstr("--reflect: is not read with --dataset"));
   EXPECT_THAT(RefusalOf({"--expert", "--camera"}), HasSubstr("--camera: is not read"));
   EXPECT_THAT(RefusalOf({"--distill", "--unet-channels"}), HasSubstr("with --distill"));
+  EXPECT_THAT(RefusalOf({"--distill", "--late-episodes"}), HasSubstr("with --distill"));
+  EXPECT_THAT(RefusalOf({"--dataset", "--prefix-share"}), HasSubstr("with --dataset"));
   EXPECT_THAT(RefusalOf({"--horizon"}), HasSubstr("with --dataset or --expert alone"));
   EXPECT_THAT(RefusalOf({"--lesson-noise"}), HasSubstr("with --expert alone"));
 }

@@ -39,6 +39,13 @@ Shared AsStudent(const Shared& policy) {
   return student;
 }
 
+// `policy` as one that sees a prefix without noise.
+Shared TrainedOnPrefixes(const Shared& policy) {
+  auto trained = std::make_shared<mjp::Checkpoint>(*policy);
+  trained->config.trained_prefix = true;
+  return trained;
+}
+
 // Normalised chunks of kBatch observations.
 std::vector<float> Chunks(const Shared& checkpoint, mjp::Backend backend, Precision precision,
                           const mjp::SamplerOptions& sampler) {
@@ -124,6 +131,15 @@ TEST_P(HeldPrefixGpu, WhatIsHeldIsInTheChunkAndChangesTheRest) {
             std::vector<float>(plain.begin() + 2 * kHeld[0], plain.begin() + chunk));
   // none is held in the second one
   EXPECT_TRUE(std::equal(held.begin() + chunk, held.begin() + 2 * chunk, plain.begin() + chunk));
+}
+
+TEST_P(HeldPrefixGpu, WithoutNoiseWhereThePolicyWasTrainedSo) {
+  DEVICE_OR_SKIP();
+  const Shared trained = TrainedOnPrefixes(Shipped());
+  ExpectAlike(trained, Precision::kFp16, Sampler(true), 1e-2);
+  ExpectAlike(trained, Precision::kFp32, Sampler(true), 6e-5);
+  EXPECT_NE(Chunks(trained, mjp::Backend::kCuda, Precision::kFp32, Sampler(true)),
+            Chunks(Shipped(), mjp::Backend::kCuda, Precision::kFp32, Sampler(true)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Chains, HeldPrefixGpu,

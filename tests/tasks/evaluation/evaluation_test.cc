@@ -214,6 +214,36 @@ TEST_F(EvaluationTest, AChunkBeginsWithWhatIsExecutedUntilItActs) {
   }
 }
 
+// A decision in every step that acts after three, and one in every second step.
+TEST_F(EvaluationTest, ADecisionKnowsWhatIsExecutedBeforeItActs) {
+  options_.episodes = 1;
+  options_.conditions.latency = 3;
+  options_.policy.sampler.prefix = true;
+  for (const int action_steps : {1, 2}) {
+    options_.action_steps = action_steps;
+    const size_t unknown = action_steps == 1 ? 3 : 2;  // decisions before a chunk acts
+    std::vector<std::vector<float>> ahead;
+    std::vector<std::vector<double>> executed;
+    Evaluate(
+        PushtTask(), options_, MakePolicy(), ShardIndices(options_), [](const EpisodeResult&) {},
+        never_,
+        [&](const Decision& d) {
+          ahead.emplace_back(d.ahead.begin(), d.ahead.end());
+          executed.emplace_back(d.action.begin(), d.action.end());
+          EXPECT_EQ(d.prefix.size(), ahead.size() <= unknown ? 0u : 2u * 4);
+        });
+    ASSERT_GT(ahead.size(), 10u);
+    const int behind = action_steps == 1 ? 3 : 1;  // decisions on, of the last action that is seen
+    for (size_t i = 0; i + behind < ahead.size(); ++i) {
+      ASSERT_EQ(ahead[i].size(), 2u * 3);
+      for (int c = 0; c < 2; ++c) {
+        const size_t last = 2 * (behind * action_steps - 1) + c;
+        EXPECT_EQ(ahead[i][last], executed[i + behind][c]) << action_steps << ", " << i;
+      }
+    }
+  }
+}
+
 TEST_F(EvaluationTest, RefusesALatencyThatAChunkDoesNotLast) {
   options_.action_steps = 4;
   options_.conditions.latency = 11;  // 15 actions less 4

@@ -107,6 +107,19 @@ TEST(DemonstrationsTest, RowsAreStatesOfTheTaskAndTargetsWithinReach) {
   EXPECT_GE(starts, 3);  // one per stream at least
 }
 
+TEST(DemonstrationsTest, ARowTeachesWhatIsExecutedFirstAndThenThePlan) {
+  Plan plan;
+  plan.start = {100, 0};
+  for (int i = 0; i < kKnots; ++i) plan.knots[i] = {100.0f + 8.0f * static_cast<float>(i + 1), 0};
+  const std::vector<Point> ahead = {{1, 2}, {3, 4}, {5, 6}};
+  const DemonstrationRow row = MakeRow({}, {}, {}, plan, ahead), whole = MakeRow({}, {}, {}, plan);
+  for (int i = 0; i < kDemonstratedTargets; ++i) {
+    EXPECT_EQ(whole.targets[i][0], plan.Target(i).x) << i;
+    EXPECT_EQ(row.targets[i][0], i < 3 ? ahead[i].x : plan.Target(i - 3).x) << i;
+    EXPECT_EQ(row.targets[i][1], i < 3 ? ahead[i].y : plan.Target(i - 3).y) << i;
+  }
+}
+
 TEST(DemonstrationsTest, RefusesAFolderOfOtherDemonstrations) {
   const Folder folder("other");
   ASSERT_TRUE(Make(SmallOptions(folder)));

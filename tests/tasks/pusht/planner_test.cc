@@ -144,6 +144,32 @@ TEST(PlanTest, TargetsRunThroughTheKnotsAndAdvance) {
   }
 }
 
+TEST(PlannerTest, FollowsTargetsAsTheSimulationDoes) {
+  const ModelPtr model = LoadModel(std::string(MJPOLICY_SOURCE_DIR) + "/models/pusht_physics.xml");
+  const Scene scene(model.get());
+  const DataPtr data = MakeData(model.get());
+  scene.SetStart({150, 256, 256, 256, 0.5}, data.get());
+  const MovingState start = {scene.Read(data.get())};
+  const std::vector<Point> targets = {{180, 260}, {210, 265}, {240, 270}, {270, 275}};
+  for (const Point& target : targets) {
+    scene.SetTarget(target.x, target.y, data.get());
+    for (int i = 0; i < kSubsteps; ++i) mj_step(scene.model(), data.get());
+  }
+  const State simulated = scene.Read(data.get()), followed = Follow(start, targets).pose;
+  EXPECT_GT(simulated.block_x, start.pose.block_x + 5);  // it was pushed
+  EXPECT_NEAR(followed.agent_x, simulated.agent_x, 1);
+  EXPECT_NEAR(followed.agent_y, simulated.agent_y, 1);
+  EXPECT_NEAR(followed.block_x, simulated.block_x, 3);
+  EXPECT_NEAR(followed.block_y, simulated.block_y, 3);
+  EXPECT_NEAR(followed.block_angle, simulated.block_angle, 0.05);
+}
+
+TEST(PlannerTest, NothingFollowedIsTheStateToTheBit) {
+  const MovingState state = {BenchmarkStart(5), 0.1, 0.2};
+  const MovingState after = Follow(state, {});
+  EXPECT_EQ(std::memcmp(&after, &state, sizeof(state)), 0);
+}
+
 TEST(PlannerTest, RefusesOptionsOutOfRange) {
   PlannerOptions options;
   options.samples = 100;

@@ -33,10 +33,8 @@ struct Chooser {
   const GpuTraits& gpu;
   NormConvUnet unet;
 
-  bool portable_on_trial;
-
-  Chooser(const UnetPolicyConfig& c, Format f, const GpuTraits& g, bool trial)
-      : config(c), format(f), gpu(g), unet(UnetShapes(c)), portable_on_trial(trial) {}
+  Chooser(const UnetPolicyConfig& c, Format f, const GpuTraits& g)
+      : config(c), format(f), gpu(g), unet(UnetShapes(c)) {}
 
   // Why no form but a launch per layer takes the format or the first convolution; null: one may.
   const char* FirstConvLacks() const {
@@ -62,12 +60,12 @@ struct Chooser {
                : "its norm groups or lengths are not those that the other forms take";
   }
 
-  // Whether the portable form takes a launch: on trial, where it has run on a GPU, and no other has
-  // been measured to be faster. norm_conv is at one row, where there are clusters.
+  // Whether the portable form takes a launch: where it has run on a GPU, and no other has been
+  // measured to be faster. norm_conv is at one row, where there are clusters.
   bool PortablePays(const LaunchNeeds& needs) const {
     constexpr int kLeastMeasuredCtas = 108;
-    return portable_on_trial && format == Format::kFp16 && needs.ctas >= kLeastMeasuredCtas &&
-           needs.as_measured && gpu.ClusterBlocks() < kMaxClusterCtas;
+    return format == Format::kFp16 && needs.ctas >= kLeastMeasuredCtas && needs.as_measured &&
+           gpu.ClusterBlocks() < kMaxClusterCtas;
   }
 
   // The megakernel's form of one launch; none where it does not run it: the kernel has no such
@@ -203,7 +201,7 @@ std::string ExecutionPlan::Text() const {
 
 ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const ExecutionProblem& problem,
                               const GpuTraits& gpu) {
-  const Chooser chooser(config, problem.format, gpu, problem.portable_on_trial);
+  const Chooser chooser(config, problem.format, gpu);
   const int window = problem.window == kAutoWindow
                          ? chooser.FasterWindow(problem.batch, problem.steps)
                          : problem.window;
@@ -223,7 +221,7 @@ ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const ExecutionPro
 
 ExecutionPlan ChooseLaunches(const UnetPolicyConfig& config, Format format, int rows,
                              const GpuTraits& gpu) {
-  const Chooser chooser(config, format, gpu, false);
+  const Chooser chooser(config, format, gpu);
   if (const auto plan = chooser.ByRowKernel(rows)) return *plan;
   return ByLaunches(chooser, rows);
 }

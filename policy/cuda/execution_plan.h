@@ -32,9 +32,6 @@ struct ExecutionProblem {
   int batch = 1;   // environments, as configured
   int window = 0;  // steps of a pass; 0: step by step; kAutoWindow: whichever is faster
   int steps = 100;
-  // Whether the megakernel's portable form may be chosen: tests ask for it, until all goldens have
-  // been seen to agree with it on a GPU.
-  bool portable_on_trial = false;
 };
 
 // How it runs.

@@ -43,7 +43,7 @@ class Network {
       : config_(ConfigOf(down_dims, horizon)), unet_(mjp::UnetShapes(config_)) {}
 
   ExecutionPlan Plan(int environments, int window = 1, const GpuTraits& gpu = kH200) const {
-    return mjp::ChooseExecution(config_, {Format::kFp16, environments, window, 100, trial}, gpu);
+    return mjp::ChooseExecution(config_, {Format::kFp16, environments, window, 100}, gpu);
   }
   bool Runs(int environments, int window = 1, const GpuTraits& gpu = kH200) const {
     return mjp::IsMegakernel(Plan(environments, window, gpu).form);
@@ -52,7 +52,6 @@ class Network {
     return Plan(environments, 1, gpu).form == UnetForm::kMegakernelRoles;
   }
   int Launches(int rows) const { return Plan(rows).Launches(); }
-  bool trial = false;  // of the portable form
   // Of what finishes windows, also of more rows than run.
   int FallbackRows(int environments, int window) const {
     mjp::DeviceArena arena;
@@ -143,13 +142,10 @@ TEST(MegakernelLaunches, NeedADeviceThatRunsAllBlocksAtOnce) {
   EXPECT_FALSE(Notebook().Runs(33, 1, GpuTraits::Named("h100-pcie"))) << "114 multiprocessors";
 }
 
-// On trial, the portable form runs where it has run: fp16, 108 multiprocessors, room for its
-// tables.
-TEST(MegakernelLaunches, OnTrialThePortableFormTakesAnA100) {
+// The portable form runs where it has run: fp16, 108 multiprocessors, room for its tables.
+TEST(MegakernelLaunches, ThePortableFormTakesAnA100) {
   const GpuTraits a100 = GpuTraits::Named("a100");
-  EXPECT_EQ(Notebook().Plan(33, 1, a100).form, UnetForm::kLayers);
-  auto notebook = Notebook();
-  notebook.trial = true;
+  const auto notebook = Notebook();
   const ExecutionPlan plan = notebook.Plan(33, 1, a100);
   EXPECT_EQ(plan.form, UnetForm::kMegakernelPortable);
   EXPECT_EQ(plan.target.ctas, 108);
@@ -160,8 +156,7 @@ TEST(MegakernelLaunches, OnTrialThePortableFormTakesAnA100) {
   for (const char* gpu : {"rtx4090", "rtx3090", "b200", "thor", "orin-nano"})
     EXPECT_FALSE(notebook.Runs(1, 1, GpuTraits::Named(gpu))) << gpu;
   EXPECT_EQ(
-      mjp::ChooseExecution(mjp::NamedConfig("notebook"), {Format::kBf16, 1, 0, 100, true}, a100)
-          .form,
+      mjp::ChooseExecution(mjp::NamedConfig("notebook"), {Format::kBf16, 1, 0, 100}, a100).form,
       UnetForm::kLayers);
 }
 
@@ -223,8 +218,9 @@ TEST(ExecutionPlanTest, IsTheGoldenOneForEveryNetworkAndGpu) {
 TEST(ExecutionPlanTest, CodeForLessThanTheDeviceRunsWhatNeedsNoMore) {
   const GpuTraits old_code = mjp::OverriddenTraits(kH200, "code=80 wgmma=0");
   for (const std::string& network : mjp::NamedNetworks())
-    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code),
-              network == "compact" ? "KKKKKK" : "LLLLLL")
+    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code), network == "compact"    ? "KKKKKK"
+                                                          : network == "notebook" ? "PPPPPL"
+                                                                                  : "LLLLLL")
         << network;
 }
 
@@ -289,7 +285,7 @@ TEST(ExecutionPlanTest, OtherFormatsRunALaunchPerLayer) {
 
 TEST(ExecutionPlanTest, SaysWhy) {
   const auto why = [](const char* network, const char* gpu) {
-    return mjp::ChooseExecution(GoldenConfig(network), {Format::kFp16, 1, 0, 100, true},
+    return mjp::ChooseExecution(GoldenConfig(network), {Format::kFp16, 1, 0, 100},
                                 GpuTraits::Named(gpu))
         .why;
   };

@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(kThreads, 1) RowKernel(const __grid_constant__
   extern __shared__ __align__(128) uint8_t shared[];
   const Cta cta = {a, shared, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.z)};
   // weights are on the way before anything else is
-  const int warp = static_cast<int>(threadIdx.x) / 32 - kWarps;  // of those that multiply
+  const int warp = static_cast<int>(threadIdx.x) / 32 - kWarps;  // of the MMA warps
   const int2 stream = warp < 0 ? make_int2(0, 0) : a.streams[cta.rank * kWarps + warp];
   WeightStream<kChunks> weights(a.weights + static_cast<size_t>(stream.x) * kFragmentBytes,
                                 stream.y, SharedAddress(shared) + warp * kChunks * kChunkBytes,

@@ -58,7 +58,6 @@ struct Case {
   int batch = 1, window = 0;
   bool pictures = false;
   std::vector<int> levels = {64, 64};  // channels
-  bool as_graph = true;
 };
 // Chains in one launch of the megakernel; a launch per layer, since norm groups of 24 channels are
 // no power of two.
@@ -103,7 +102,6 @@ void Decide(const Case& c) {
   mjp::PolicyOutput eager, graph;
   eager.trace = &trace;
   policy->Infer(input, eager);
-  if (!c.as_graph) return;
   policy->Infer(input, graph);
   EXPECT_EQ(eager.actions, graph.actions);
 }
@@ -113,9 +111,6 @@ TEST(Subject, DISABLED_row_kernel_batch) { Decide({.batch = 4, .levels = {64, 12
 TEST(Subject, DISABLED_megakernel) { Decide({.batch = 3, .levels = kMegakernelLevels}); }
 TEST(Subject, DISABLED_megakernel_windows) { Decide({.window = 2, .levels = kMegakernelLevels}); }
 TEST(Subject, DISABLED_row_kernel_windows) { Decide({.window = 2, .pictures = true}); }
-TEST(Subject, DISABLED_row_kernel_windows_launches) {
-  Decide({.window = 2, .pictures = true, .as_graph = false});
-}
 TEST(Subject, DISABLED_layers) { Decide({.window = 2, .levels = kLayerLevels}); }
 TEST(Subject, DISABLED_layers_wgmma) { Decide({.batch = 40, .levels = kLayerLevels}); }
 TEST(Subject, DISABLED_layers_fp32) {
@@ -123,11 +118,12 @@ TEST(Subject, DISABLED_layers_fp32) {
 }
 // synccheck (13.0) calls threads divergent that wait for one named barrier at two places of the
 // code, which such barriers allow and the megakernel's do between the passes of a window. racecheck
-// (13.0) dies of graphs with conditional nodes, which those of windows have, and under it the
-// CTAs of the megakernel wait for each other for longer than its watchdog.
+// (13.0) dies of graphs with conditional nodes, which those of windows have. It does not know that
+// bar.arrive orders, by which the row kernel's roles signal each other, and under it the CTAs of
+// the megakernel wait for each other for longer than its watchdog.
 std::vector<std::string> DecisionsFor(const std::string& tool) {
   if (tool == "racecheck")
-    return {"row_kernel", "row_kernel_windows_launches", "layers_wgmma", "layers_fp32"};
+    return {"layers_wgmma", "layers_fp32"};
   if (tool == "synccheck")
     return {"row_kernel", "row_kernel_batch", "row_kernel_windows", "megakernel",
             "layers",     "layers_wgmma",     "layers_fp32"};

@@ -113,7 +113,7 @@ __device__ __forceinline__ void EndPass(const Cta& cta, int k, Element& element)
   }
 }
 
-// The warps that multiply.
+// The MMA warps.
 template <Format F, bool kCluster, int kChunks>
 __device__ __forceinline__ void RunProductWarps(const Cta& cta, WeightStream<kChunks>& weights) {
   if constexpr (kCluster) ClusterBarrier();

@@ -122,8 +122,7 @@ TEST(Subject, DISABLED_layers_fp32) {
 // bar.arrive orders, by which the row kernel's roles signal each other, and under it the CTAs of
 // the megakernel wait for each other for longer than its watchdog.
 std::vector<std::string> DecisionsFor(const std::string& tool) {
-  if (tool == "racecheck")
-    return {"layers_wgmma", "layers_fp32"};
+  if (tool == "racecheck") return {"layers_wgmma", "layers_fp32"};
   if (tool == "synccheck")
     return {"row_kernel", "row_kernel_batch", "row_kernel_windows", "megakernel",
             "layers",     "layers_wgmma",     "layers_fp32"};

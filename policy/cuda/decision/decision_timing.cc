@@ -45,7 +45,7 @@ StageTimes DecisionTiming::Read(int passes) const {
 void DecisionTiming::ReadStages(StageTimes& times, double end) const {
   // of the stage between border i and border i + 1
   constexpr std::array<Stage, kBorders - 1> kStages = {
-      Stage::kHandOver, Stage::kRender,  Stage::kPrepare, Stage::kEncode,
+      Stage::kUpload, Stage::kRender,  Stage::kPrepare, Stage::kEncode,
       Stage::kFilm,     Stage::kDenoise, Stage::kFetch};
   constexpr size_t kLast = kBorders - 1;
   std::array<double, kBorders> at;
@@ -56,7 +56,7 @@ void DecisionTiming::ReadStages(StageTimes& times, double end) const {
     at[i] = end - 1e-3 * ms;
   }
   for (size_t i = 0; i < kLast; ++i) times[kStages[i]] = {at[i], at[i + 1]};
-  times[Stage::kHandOver].begin = begin_;
+  times[Stage::kUpload].begin = begin_;
 }
 
 // Puts the timestamps on the host's clock: the first one is the beginning of the denoising.

@@ -11,6 +11,15 @@ using megakernel::kRowsPerBatch;
 using megakernel::kTileChannels;
 using megakernel::Layer;
 
+megakernel::GemmTile GemmTileOfCta(const MegakernelProgram& program, int layer, int cta,
+                                   const MegakernelFault& fault) {
+  megakernel::GemmTile gemm =
+      megakernel::GemmTileOf(program.layers[layer], megakernel::TileOfCta(cta));
+  if (fault.kind == MegakernelFault::kSliceTwice && fault.layer == layer && gemm.k_slice == 1)
+    gemm.k_slice = 0;
+  return gemm;
+}
+
 std::vector<std::string> CheckTiles(const MegakernelProgram& program,
                                     const MegakernelFault& fault) {
   constexpr size_t kMostWrong = 4;

@@ -50,16 +50,15 @@ struct CommonArgs {
   HeadWeights head;
   float* head_partial_sums = nullptr;  // tagged (rows, norm groups, length * action_dim)
   FilmTables film;
-  // step by step, where picard.window is 0
   const DenoiseStep* schedule = nullptr;  // (steps)
-  const float* noise = nullptr;           // (steps, all rows, length * action_dim); null: DDIM
-  int begin = 0, end = 0;                 // steps of this launch
+  const float* noise = nullptr;           // step by step: (steps, all_rows, like x); null: DDIM
+  int begin = 0, end = 0;                 // step by step: steps of this launch
   float* x = nullptr;                     // (rows, length * action_dim); in and out
-  float* output = nullptr;                // like x: of the network in the last step
+  float* output = nullptr;                // step by step: like x, of the network in the last step
   // window > 0: time-parallel, over all its steps; 0 and a state: step by step, each row (one per
   // environment) from the step at which its window was abandoned
   PicardSweepArgs picard;
-  TimestampSpan timestamps;        // i is the end of pass i - 1; or empty
+  TimestampSpan timestamps;  // entry p: the end of pass p, from 1; entry 0 is not the kernel's
   uint32_t* pass_count = nullptr;  // passes that ever ran on these buffers: the epochs go on
   int* timed_out = nullptr;        // becomes 1 where a poll lasted seconds
 };

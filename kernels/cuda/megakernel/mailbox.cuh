@@ -54,6 +54,7 @@ __device__ __forceinline__ void ArriveAtBarrier(int batch = 0) {
   asm volatile("bar.arrive %0, %1;" ::"r"(kBarrier + batch), "n"(kThreadsAt<kBarrier>) : "memory");
 }
 
+// One access of 16 bytes, b128: a v4 access is atomic only by element, and could be seen in part.
 __device__ __forceinline__ uint4 Load16(const void* at) {
   unsigned __int128 all;
   asm volatile("ld.relaxed.gpu.global.b128 %0, [%1];" : "=q"(all) : "l"(at));

@@ -5,8 +5,8 @@
 
 // Tagged values: float32 values that CTAs exchange through L2, each of which carries in its lowest
 // mantissa bit the epoch (pass & 1) that wrote it. Data and flag travel in one store, as in NCCL's
-// LL protocol. Every value is written once per pass, and no CTA runs a whole pass ahead of a
-// reader, so one bit tells a new value from the old one.
+// LL protocol. Every value is written once per pass; that one bit and one buffer are enough: see I3
+// and I7 in README.md.
 
 namespace mjp::megakernel {
 

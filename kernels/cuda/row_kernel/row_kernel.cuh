@@ -100,7 +100,7 @@ struct Args {
   const float* noise = nullptr;           // (steps, rows, length * action_dim); null: DDIM
   float* x = nullptr;                     // (rows, length * action_dim); in and out
   int begin = 0, end = 1;
-  TimestampSpan timestamps;  // i is the end of step i - 1; or empty
+  TimestampSpan timestamps;  // entry i: the end of step begin + i; or empty
 };
 
 // Where the 512 bytes of a fragment (16 out channels x 16 in channels) come from: a fragment of

@@ -39,7 +39,8 @@ class Denoiser {
   virtual void CheckFinished() {}
 };
 
-// By a launch, or two, per layer. Its memory follows in `arena`, in which `chain` and `unet` are.
+// By passes of a `UnetPass`: a launch per layer or convolution, or one for all steps where
+// `RunSteps` has it. Its memory follows in `arena`, in which `chain` and `unet` are.
 // Throws Error for a window that no kernel supports.
 std::unique_ptr<Denoiser> MakeLayerDenoiser(const DenoisingChain& chain, UnetLaunches unet,
                                             DeviceArena& arena);

@@ -182,7 +182,7 @@ class Compiler {
     const int group_c = GroupChannels(l), of_group = std::max(1, group_c / kTileChannels);
     const int writers = Writers(l);
     if (writers > kMostWriters) throw Unsupported("more than four CTAs make a K slice of a tile");
-    const int out = ((gemm.group_tile << l.groups_log2) * group_c) + gemm.out;
+    const int out = ((gemm.group_block << l.groups_log2) * group_c) + gemm.out;
     const int groups = std::max(1, kTileChannels / group_c), each = kMostWriters / writers;
     const int writer = gemm.phase * of_group + out % group_c / kTileChannels;
     for (int group = out / group_c; group < out / group_c + groups; ++group)

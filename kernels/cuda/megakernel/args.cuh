@@ -12,20 +12,19 @@
 #include "kernels/shared/denoise.h"
 #include "kernels/shared/format.h"
 
-// Arguments of the megakernel that no layer is described by: x, the sampler, FiLM, the first
-// convolution and the head.
+// Arguments of a launch besides its layers: x, the sampler, FiLM, the first convolution and the
+// head.
 
 namespace mjp::megakernel {
 
 inline constexpr int kMmaWarps = 8, kMmaThreads = 32 * kMmaWarps;
-inline constexpr int kMaxPartialSums = 8;  // of the head: one for each norm group
 
 // The terms of a layer's epilogue, by out channel: bias, norm, FiLM, bias of the shortcut.
 struct EpilogueTerms {
   const float* bias = nullptr;
-  int channels = 0, group_channels = 0;                      // of all; of a norm group
+  int channels = 0;                                          // of all
   const float *norm_scale = nullptr, *norm_shift = nullptr;  // (channels); null: no norm
-  int film_scale = -1, film_bias = -1;  // offsets into a row of FiLM's tables; -1: none
+  int film_scale = -1, film_shift = -1;  // offsets into a row of FiLM's tables; -1: none
   const float* shortcut_bias = nullptr;
 };
 
@@ -43,7 +42,7 @@ struct HeadWeights {
 // What a launch reads besides its layers.
 struct CommonArgs {
   int rows = 0, length = 0, action_dim = 0;
-  int all_rows = 0;  // of the noise: other launches take those that this one does not
+  int all_rows = 0;  // rows of `noise`; this launch has `rows` of them
   int x_halo = 0;    // zeros on either side of a row's x: positions need no bounds check
   FirstConvWeights first;
   int last_channels = 0, last_group_channels = 0;  // of the final convolution

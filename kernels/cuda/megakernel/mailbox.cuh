@@ -32,14 +32,16 @@ __device__ __forceinline__ void SpinCycles(int cycles) {
   }
 }
 
-// Barriers among the MMA warps, among the epilogue warps, or from one to the other, the last two
-// for each row batch; 0 is the sampler's (SyncPicardThreads), 1 is TileMoments'.
+// Barriers among the MMA warps, among the epilogue warps, or from one to the other, the last two of
+// Hopper's form for each row batch; 0 is the sampler's (SyncPicardThreads).
 enum NamedBarrier {
-  kMmaBarrier = 2,
+  kTileMoments = 1,  // of the threads with values of an output tile
+  kMmaBarrier,
   kPassBarrier,
   kStepBarrier,
   kPartialSumsSent,
-  kActivationPublished = kPartialSumsSent + kMaxRowBatches
+  kActivationPublished = kPartialSumsSent + kMaxRowBatches,
+  kSecondTileMoments = kPassBarrier  // portable: of the other half's tile; it has no pass barrier
 };
 template <NamedBarrier kBarrier>
 inline constexpr int kThreadsAt = kBarrier == kMmaBarrier    ? kMmaThreads

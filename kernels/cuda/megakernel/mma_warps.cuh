@@ -114,8 +114,8 @@ __device__ __forceinline__ void RunUnspecializedLayer(CtaState& cta, const Layer
   loader.ReceiveAll(cta.watchdog);
   const int batch = 0;
   if (shape.HasShortcut()) {
-    MmaByPositions<F, 0, 5, true>(shape, loader, cta, layer, desc, batch, pipeline, weights, input,
-                                  accumulators);
+    MmaByColumns<F, 0, 5, true>(shape, loader, cta, layer, desc, batch, pipeline, weights, input,
+                                accumulators);
   } else {
     MmaByTaps<F, 0>(shape, loader, cta, layer, desc, batch, pipeline, weights, input, accumulators);
   }
@@ -143,7 +143,8 @@ __device__ __forceinline__ void RunUnspecializedLayers(CtaState& cta, const Laye
     ChannelTerms terms;
     RunEpilogue<Storage<F>, 0>(cta, layers[i], descriptors[i], thread, pass, residual, terms,
                                nullptr);
-    // threads without values are to know what the others, by theirs, know of all CTAs
+    // Joins the threads without values with those that received partial sums: the whole CTA is now
+    // behind every CTA's fence (I5).
     if (i > 0 && layers[i - 1].fence) WaitAtBarrier<kMmaBarrier>();
   }
 }

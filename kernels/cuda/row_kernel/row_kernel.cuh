@@ -84,7 +84,7 @@ struct Args {
   const float4* terms = nullptr;  // of all layers' channels: bias, norm's scale and shift, and bias
                                   // of the shortcut
   const uint8_t* weights = nullptr;  // streams of all warps of the cluster's CTAs
-  const int2* streams = nullptr;     // (ctas, warps): first fragment and fragments of each
+  const int2* ranges = nullptr;      // (ctas, warps): first fragment and fragments of each
   const float* head_bias = nullptr;  // (action_dim)
   SharedLayout shared;
   int ring_chunks = kDeepRing;

@@ -26,10 +26,6 @@ struct NormConvUnet {
   HeadArgs head;
 };
 
-// Rows x horizon; beyond this a separate normalisation is cheaper than one in every CTA of out
-// channels.
-inline constexpr int kMaxNormConvPositions = 512;
-
 // Packs `checkpoint`'s U-Net; with `measuring`, sizes alone.
 NormConvUnet LoadNormConvUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring);
 
@@ -48,8 +44,6 @@ class NormConvUnetPlan final : public UnetPass {
   float* output() const override { return output_; }
   const FilmConditioning& conditioning() const override { return conditioning_; }
   void RunPass(const int* row_step, cudaStream_t stream) const override;
-  // Whether the kernels support every layer.
-  bool Supported() const;
   const std::vector<Op>& ops() const { return pass_; }  // of a pass, without row_step
 
  private:
@@ -75,7 +69,6 @@ class NormConvUnetPlan final : public UnetPass {
   void* input_ = nullptr;
   float* output_ = nullptr;
   int input_pitch_ = 0;
-  bool supported_ = true;  // no identity of concatenated channels
   std::vector<Op> pass_;
 };
 

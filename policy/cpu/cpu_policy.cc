@@ -50,7 +50,9 @@ void CpuPolicy::Forward(const float* x, const int* step, const int* environment,
   unet_->Forward(x, step, environment, rows, output);
 }
 
-void CpuPolicy::Condition(std::span<const float> cond, int count) { unet_->Condition(cond, count); }
+void CpuPolicy::SetConditioning(std::span<const float> cond, int count) {
+  unet_->SetConditioning(cond, count);
+}
 
 int CpuPolicy::FramesAtOnce(size_t camera) const { return encoders_[camera].capacity(); }
 
@@ -62,7 +64,7 @@ void CpuPolicy::EncodePrepared(size_t camera, int count, float* features) {
   encoders_[camera].Encode(count, features);
 }
 
-void CpuPolicy::AssembleCondition(const PolicyInput& input) {
+void CpuPolicy::AssembleConditioning(const PolicyInput& input) {
   const UnetPolicyConfig& config = config_;
   const NormalizerStats& stats = checkpoint_->stats;
   const int frames = input.count * config.n_obs_steps, width = config.encoder.feature_dim;

@@ -27,11 +27,11 @@ class CpuPolicy : public DenoisingPolicy {
  private:
   void Forward(const float* x, const int* step, const int* environment, int rows,
                float* output) override;
-  void Condition(std::span<const float> cond, int count) override;
+  void SetConditioning(std::span<const float> cond, int count) override;
   int FramesAtOnce(size_t camera) const override;
   void PrepareFrames(size_t camera, const uint8_t* frames, int64_t stride, int count) override;
   void EncodePrepared(size_t camera, int count, float* features) override;
-  void AssembleCondition(const PolicyInput& input) override;
+  void AssembleConditioning(const PolicyInput& input) override;
 
   const UnetPolicyConfig& config_;  // of the checkpoint
   std::shared_ptr<const PackedNetworks> networks_;

@@ -189,7 +189,7 @@ struct Chooser {
 
   // Default Picard window: 16 by the row kernel; 16, else 8, where one launch of the megakernel
   // takes it; else 16 with a launch per layer or convolution, unless the megakernel runs the
-  // sequential chain by MMA and epilogue warps, or takes the wide pass in parts.
+  // sequential chain by MMA and epilogue warps, or takes the pass of all windows in parts.
   int FasterWindow(int batch, int steps) const {
     PicardSweepArgs sweep;
     sweep.window = kWindow;

@@ -2,7 +2,7 @@
 #define KERNELS_CUDA_MEGAKERNEL_CTA_STATE_CUH_
 
 #include "kernels/cuda/megakernel/args.cuh"
-#include "kernels/cuda/megakernel/tagged_value.cuh"
+#include "kernels/cuda/megakernel/exchange/tagged_value.cuh"
 #include "kernels/cuda/norm_conv/norm_prologue.cuh"
 #include "kernels/cuda/primitives/device_math.cuh"
 

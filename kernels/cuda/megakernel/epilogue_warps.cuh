@@ -369,6 +369,28 @@ __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
   }
 }
 
+// All layers of a pass by the epilogue warps, of each row batch with `first` and `second`. `local`:
+// the first batch's accumulators of CTA-local layers; residuals: of each thread and row batch.
+template <Format F, int kRowBatches>
+__device__ __forceinline__ void RunEpilogueLayers(CtaState& cta, const Layer* layers,
+                                                  const LayerDescriptor* descriptors, int count,
+                                                  const uint8_t* local, float4* residuals,
+                                                  uint32_t pass, EpilogueThread first,
+                                                  EpilogueThread second) {
+  SetTimestep(cta, first), SetTimestep(cta, second);
+  for (int i = 0; i < count; ++i) {
+    ChannelTerms terms;
+#pragma unroll 1
+    for (int batch = 0; batch < kRowBatches; ++batch) {
+      EpilogueThread thread = batch == 0 ? first : second;
+      thread.index = RematerializeTid() - kMmaThreads;
+      float4& residual = residuals[batch * kEpilogueThreads + thread.index];
+      RunEpilogue<Storage<F>, kRowBatches>(cta, layers[i], descriptors[i], thread, pass, residual,
+                                           terms, local + batch * kLocalAccumulatorBytes);
+    }
+  }
+}
+
 }  // namespace mjp::megakernel
 
 #endif  // KERNELS_CUDA_MEGAKERNEL_EPILOGUE_WARPS_CUH_

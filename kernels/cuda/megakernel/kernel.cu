@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/megakernel/launch_persistent.cuh"
 #include "kernels/cuda/megakernel/roles.cuh"
 #include "kernels/cuda/megakernel/smem_layout.cuh"
 

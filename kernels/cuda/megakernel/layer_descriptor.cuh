@@ -1,7 +1,7 @@
 #ifndef KERNELS_CUDA_MEGAKERNEL_LAYER_DESCRIPTOR_CUH_
 #define KERNELS_CUDA_MEGAKERNEL_LAYER_DESCRIPTOR_CUH_
 
-#include "kernels/cuda/megakernel/mailbox.cuh"
+#include "kernels/cuda/megakernel/exchange/mailbox.cuh"
 #include "kernels/cuda/megakernel/megakernel.cuh"
 #include "kernels/cuda/norm_conv/warp_mma.cuh"
 

@@ -117,8 +117,8 @@ MJP_HOST_DEVICE inline GemmTile GemmTileOf(const Layer& layer, const OutputTile&
           m_tile < 1 << layer.m_tiles_log2};
 }
 
-// Completes a layer whose shape, epilogue and sources are set. False where the kernel cannot run
-// it.
+// Completes a layer whose shape, epilogue and sources are set: takes the fewest K slices with which
+// a CTA's weights are small, or else the most that work. False where the kernel cannot run it.
 bool PlanLayer(Layer& layer);
 // Whether the planned layers can run with MMA warps and epilogue warps.
 bool CanSpecializeWarps(const std::vector<Layer>& layers);

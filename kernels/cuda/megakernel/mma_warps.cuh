@@ -4,9 +4,9 @@
 #include "kernels/cuda/megakernel/epilogue_warps.cuh"
 #include "kernels/cuda/megakernel/mma_tile.cuh"
 
-// The main loops over a pass' layers: of the MMA warps, of the epilogue warps, and of warps that
-// are both. A layer is: receive activations, multiply, send partial sums; receive those of the own
-// output tile, run the epilogue, publish.
+// The main loops over a pass' layers: of the MMA warps, and of warps that run the epilogue too. A
+// layer is: receive activations, multiply, send partial sums; receive those of the own output tile,
+// run the epilogue, publish.
 
 namespace mjp::megakernel {
 
@@ -173,28 +173,6 @@ __device__ __forceinline__ void RunMmaLayers(CtaState& cta, const Layer* layers,
   }
 #pragma unroll
   for (int batch = 0; batch < kRowBatches; ++batch) WaitAtBarrier<kActivationPublished>(batch);
-}
-
-// All layers of a pass by the epilogue warps, of each row batch with `first` and `second`. `local`:
-// the first batch's accumulators of CTA-local layers; residuals: of each thread and row batch.
-template <Format F, int kRowBatches>
-__device__ __forceinline__ void RunEpilogueLayers(CtaState& cta, const Layer* layers,
-                                                  const LayerDescriptor* descriptors, int count,
-                                                  const uint8_t* local, float4* residuals,
-                                                  uint32_t pass, EpilogueThread first,
-                                                  EpilogueThread second) {
-  SetTimestep(cta, first), SetTimestep(cta, second);
-  for (int i = 0; i < count; ++i) {
-    ChannelTerms terms;
-#pragma unroll 1
-    for (int batch = 0; batch < kRowBatches; ++batch) {
-      EpilogueThread thread = batch == 0 ? first : second;
-      thread.index = RematerializeTid() - kMmaThreads;
-      float4& residual = residuals[batch * kEpilogueThreads + thread.index];
-      RunEpilogue<Storage<F>, kRowBatches>(cta, layers[i], descriptors[i], thread, pass, residual,
-                                           terms, local + batch * kLocalAccumulatorBytes);
-    }
-  }
 }
 
 }  // namespace mjp::megakernel

@@ -3,8 +3,6 @@
 
 #include "kernels/cuda/megakernel/cta_state.cuh"
 #include "kernels/cuda/megakernel/megakernel.cuh"
-#include "kernels/cuda/primitives/cuda_check.h"
-#include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/cuda/sampler/picard_sweep.cuh"
 
 // What happens between passes: every CTA runs the sampler step of the rows whose x
@@ -294,26 +292,6 @@ __device__ __forceinline__ void LoadInOutWeights(const CtaState& cta, float* fir
     cta.x[i] = live ? a.x[row / window * elements + e] : 0.0f;
   }
   SyncPicardThreads();
-}
-
-// Launches a kernel, all of whose CTAs are resident at once. Throws Error.
-template <auto kKernel, typename KernelArgs>
-void LaunchPersistent(const KernelArgs& args, int ctas, size_t shared_bytes, cudaStream_t stream,
-                      int threads = kMmaThreads) {
-  CheckCuda(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 GpuTraits::Current().shared_bytes),
-            "shared memory of the megakernel");
-  cudaLaunchAttribute attribute = {};
-  attribute.id = cudaLaunchAttributeCooperative;
-  attribute.val.cooperative = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(ctas);
-  config.blockDim = dim3(threads);
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  CheckCuda(cudaLaunchKernelEx(&config, kKernel, args), "megakernel");
 }
 
 }  // namespace mjp::megakernel

@@ -1,3 +1,6 @@
+// How the CTAs split each layer, and the checks of what README.md's invariants rest on. On the
+// host, and tested there: tests/kernels/cuda/megakernel_schedule_test.cc.
+
 #include <algorithm>
 #include <bit>
 #include <iterator>

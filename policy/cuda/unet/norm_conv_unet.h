@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "policy/cuda/denoise/network_pass.h"
 #include "policy/cuda/unet/film.h"
-#include "policy/cuda/unet/unet_pass.h"
 #include "policy/unet/unet_walk.h"
 
 namespace mjp {
@@ -30,7 +30,7 @@ struct NormConvUnet {
 NormConvUnet LoadNormConvUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring);
 
 // The pass of small batches: one launch per convolution.
-class NormConvUnetPlan final : public UnetPass {
+class NormConvUnetPlan final : public NetworkPass {
  public:
   // Row r is of environment r / rows_per_env. `conditioning`: of another plan, shared with it.
   NormConvUnetPlan(const NormConvUnet& unet, Format format, int horizon, int rows, int rows_per_env,

@@ -20,7 +20,7 @@ bool RowKernelRuns(const NormConvUnet& unet, Format format, int horizon,
                    const row_kernel::Config& config, const GpuTraits& gpu);
 
 // A pass, or a chain of them, in one launch of the row kernel.
-class RowKernelUnet final : public UnetPass {
+class RowKernelUnet final : public NetworkPass {
  public:
   // Row r is of environment r / rows_per_env. `first`: of the same network, whose weights and
   // conditioning this one borrows; or null.

@@ -12,9 +12,9 @@ namespace {
 
 // The pass of a plan, or the one that finishes its windows: a row for each environment, which
 // shares with `first` what both can.
-std::unique_ptr<UnetPass> MakePass(const DeviceWeights& weights, Format format, int horizon,
-                                   const ExecutionPlan& plan, DeviceArena& arena,
-                                   const UnetPass* first) {
+std::unique_ptr<NetworkPass> MakePass(const DeviceWeights& weights, Format format, int horizon,
+                                      const ExecutionPlan& plan, DeviceArena& arena,
+                                      const NetworkPass* first) {
   const int window = std::max(1, plan.window);
   const int rows_per_env = first ? 1 : window, rows = first ? plan.rows / window : plan.rows;
   const FilmConditioning* conditioning = first ? &first->conditioning() : nullptr;
@@ -36,9 +36,9 @@ std::unique_ptr<UnetPass> MakePass(const DeviceWeights& weights, Format format, 
 
 }  // namespace
 
-UnetLaunches PlaceUnet(const DeviceWeights& weights, Format format, int horizon,
+PassLaunches PlaceUnet(const DeviceWeights& weights, Format format, int horizon,
                        const ExecutionPlan& plan, DeviceArena& arena) {
-  UnetLaunches unet;
+  PassLaunches unet;
   if (IsMegakernel(plan.form)) {
     const NormConvUnet& layers = weights.norm_conv_unet();
     unet.megakernel = std::make_unique<MegakernelLaunch>(layers, format, horizon, plan, arena);

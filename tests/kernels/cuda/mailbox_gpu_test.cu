@@ -6,7 +6,7 @@
 #include <chrono>
 #include <type_traits>
 
-#include "kernels/cuda/megakernel/mailbox.cuh"
+#include "kernels/cuda/megakernel/exchange/mailbox.cuh"
 #include "kernels/cuda/primitives/gpu_traits.h"
 #include "tests/support/gpu/device_buffer.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/megakernel/launch_persistent.cuh"
 #include "kernels/cuda/megakernel/portable/portable.cuh"
 #include "kernels/cuda/megakernel/portable/roles.cuh"
 #include "kernels/cuda/primitives/gpu_traits.h"

@@ -1,5 +1,5 @@
-#ifndef POLICY_CPU_CPU_POLICY_H_
-#define POLICY_CPU_CPU_POLICY_H_
+#ifndef POLICY_UNET_UNET_POLICY_H_
+#define POLICY_UNET_UNET_POLICY_H_
 
 #include <memory>
 #include <vector>
@@ -19,10 +19,10 @@ struct PackedNetworks {
 };
 
 // The policy of a U-Net on the CPU, in float32.
-class CpuPolicy : public DenoisingPolicy {
+class UnetCpuPolicy : public DenoisingPolicy {
  public:
   // `options` as resolved. Throws Error for shapes that are not supported.
-  CpuPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options);
+  UnetCpuPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options);
 
  private:
   void Forward(const float* x, const int* step, const int* environment, int rows,
@@ -44,4 +44,4 @@ std::unique_ptr<Policy> MakeUnetPolicy(std::shared_ptr<const Checkpoint> checkpo
 
 }  // namespace mjp::cpu
 
-#endif  // POLICY_CPU_CPU_POLICY_H_
+#endif  // POLICY_UNET_UNET_POLICY_H_

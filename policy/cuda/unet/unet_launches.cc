@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "policy/cuda/unet/layer_unet.h"
 #include "policy/cuda/unet/norm_conv_unet.h"
 #include "policy/cuda/unet/row_kernel_unet.h"

@@ -153,7 +153,9 @@ void ExpectNeeds(const mjp::NormConvUnet& unet, const std::string& network, mjp:
   const mjp::UnetPolicyConfig config = ConfigOf(network);
   const mjp::NormConvUnet shapes = mjp::UnetShapes(config);
   const UnetForm form = mjp_test::MegakernelForm(shapes, config.horizon, plan.target);
-  if (mjp::IsMegakernel(plan.form)) EXPECT_EQ(plan.form, form) << what;
+  if (mjp::IsMegakernel(plan.form)) {
+    EXPECT_EQ(plan.form, form) << what;
+  }
   plan.form = form;
   const bool specialized = form == UnetForm::kMegakernelRoles;
   const mjp::LaunchNeeds needs =

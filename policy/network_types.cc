@@ -3,17 +3,17 @@
 #include "base/error.h"
 #include "policy/act/act_model.h"
 #include "policy/act/act_policy.h"
-#include "policy/cpu/cpu_policy.h"
 #include "policy/dit/dit_model.h"
 #include "policy/dit/dit_policy.h"
 #include "policy/unet/unet_model.h"
+#include "policy/unet/unet_policy.h"
 
 #ifdef MJPOLICY_HAVE_CUDA
 #include "policy/cuda/act/act_engine.h"
 #include "policy/cuda/cuda_policy.h"
 #include "policy/cuda/dit/dit_engine.h"
 #include "policy/cuda/unet/unet_engine.h"
-#include "policy/cuda/unet_plans.h"
+#include "policy/cuda/unet/unet_plans.h"
 #endif
 
 namespace mjp {

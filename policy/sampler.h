@@ -8,7 +8,9 @@
 #include "policy/policy.h"
 
 // How the reverse process runs over a network: one step after the other, or a window of steps at a
-// time. Works for any backend that can evaluate rows on the host's request.
+// time. Works for any backend that can evaluate rows on the host's request: today the CPU's, and so
+// are sequential_sampler.cc, parallel_sampler.cc and flow_sampler.cc. The GPU's are in
+// policy/cuda/denoise/.
 
 namespace mjp {
 

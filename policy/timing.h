@@ -10,21 +10,22 @@
 namespace mjp {
 
 enum class Stage {
-  kScene,     // update of the abstract scene (host)
-  kRender,    // picture drawn
-  kHandOver,  // picture to the policy's device
-  kPrepare,   // u8 -> crop -> normalise
-  kEncode,    // picture encoder
-  kFilm,      // conditioning products that do not depend on the denoising step
-  kDenoise,   // all denoising steps, or the one pass of a network without
-  kFetch,     // actions to the host
-  kApply,     // actions to d->ctrl
-  kPhysics,   // mj_step
+  kScene,    // update of the abstract scene (host)
+  kRender,   // picture drawn
+  kUpload,   // picture to the policy's device
+  kPrepare,  // u8 -> crop -> normalise
+  kEncode,   // picture encoder
+  kFilm,     // conditioning products that do not depend on the denoising step
+  kDenoise,  // all denoising steps, or the one pass of a network without
+  kFetch,    // actions to the host
+  kApply,    // actions to d->ctrl
+  kPhysics,  // mj_step
   kCount,
 };
 inline constexpr size_t kStageCount = static_cast<size_t>(Stage::kCount);
 
-// Lower-case name as printed in tables and files.
+// Lower-case name, as files and their tables have it. That of kUpload is "hand-over" there: files
+// keep the names that they began with.
 const char* StageName(Stage stage);
 
 // How closely a policy times its decisions.

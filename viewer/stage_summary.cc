@@ -25,12 +25,13 @@ const char* RowName(int row) {
 
 const char* RowName(int row, const PolicyInfo& policy) {
   const bool one_pass = policy.samplers.empty() && policy.horizon > 0;
+  if (row == static_cast<int>(mjp::Stage::kUpload)) return "upload";
   return one_pass && row == static_cast<int>(mjp::Stage::kDenoise) ? "network" : RowName(row);
 }
 
 bool OnDevice(const DecisionRecord& decision, mjp::Stage stage) {
   if (decision.backend != mjp::Backend::kCuda || stage >= mjp::Stage::kApply) return false;
-  return decision.times[stage].begin >= decision.times[mjp::Stage::kHandOver].end;
+  return decision.times[stage].begin >= decision.times[mjp::Stage::kUpload].end;
 }
 
 LogSummary Summarise(const DecisionLog& log) {

@@ -17,11 +17,11 @@ inline constexpr int kRowCount = kDecisionRow + 1;
 // Milliseconds that `row` took; 0: it did not run. The decision is the wall time from the first
 // stage to the actions on the host: without apply and physics.
 double RowMilliseconds(const mjp::StageTimes& times, int row);
-const char* RowName(int row);
+const char* RowName(int row);  // as files have it
 // For people: a network without a chain does not denoise.
 const char* RowName(int row, const PolicyInfo& policy);
 
-// Whether a stage ran on the GPU: there runs what comes after the hand-over, until the actions are
+// Whether a stage ran on the GPU: there runs what comes after the upload, until the actions are
 // on the host.
 bool OnDevice(const DecisionRecord& decision, mjp::Stage stage);
 

@@ -41,7 +41,7 @@ ImU32 RowColor(int row) {
   constexpr ImU32 kColors[kRowCount] = {
       IM_COL32(189, 100, 125, 255),  // scene
       IM_COL32(45, 207, 251, 255),   // render
-      IM_COL32(196, 205, 156, 255),  // hand-over
+      IM_COL32(196, 205, 156, 255),  // upload
       IM_COL32(16, 178, 90, 255),    // prepare
       IM_COL32(235, 106, 182, 255),  // encode
       IM_COL32(154, 103, 235, 255),  // film

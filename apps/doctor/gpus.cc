@@ -75,9 +75,8 @@ int MajorCapability(int device) {
 
 // What to do where a GPU, or the shipped policy on it, is not well.
 std::string RemedyOf(const mjp::Error& error, int major) {
-  constexpr int kOldestMajor = 8;
   if (major == 0) return "nvidia-smi; restart the driver";
-  if (major < kOldestMajor) return "nothing: policies run on the CPU";
+  if (10 * major < mjp::kOldestCapability) return "nothing: policies run on the CPU";
   if (error.code() == mjp::ExitCode::kBadInput)
     return "name the folder of assets by the variable MJPOLICY_ASSETS";
   if (dynamic_cast<const mjp::OutOfDeviceMemory*>(&error) != nullptr)

@@ -1,14 +1,14 @@
 #ifndef KERNELS_LADDER_MEGAKERNEL_MAIL_CUH_
 #define KERNELS_LADDER_MEGAKERNEL_MAIL_CUH_
 
-#include "kernels/cuda/megakernel/tagged_value.cuh"
+#include "kernels/cuda/megakernel/exchange/tagged_value.cuh"
 #include "kernels/ladder/megakernel_layer.cuh"
 
 // Words that tell by themselves whether they have arrived, as in NCCL's LL protocol: a word and the
 // epoch that wrote it are one 64-bit store. A reader polls the data; there is no flag, no fence and
 // no barrier. Two buffers suffice, since whoever writes layer n + 2 has read, directly or through
 // others, what all readers of layer n have sent. The megakernel has the epoch in the values' lowest
-// bits and needs half the bytes (kernels/cuda/megakernel/mailbox.cuh).
+// bits and needs half the bytes (kernels/cuda/megakernel/exchange/mailbox.cuh).
 
 namespace mjp::ladder {
 

@@ -38,6 +38,7 @@ struct MegakernelFault {
     kNothingCleared,
     kSliceTwice,            // a CTA multiplies its neighbour's K slice instead of its own
     kNoBarrierBehindFence,  // where warps are not specialised
+    kHeadSentSooner,        // the head's partial sums, behind a layer before the last one
   };
   Kind kind = kNone;
   int layer = 0;  // where it is, if it is of one layer

@@ -182,7 +182,7 @@ class Compiler {
     const int group_c = GroupChannels(l), of_group = std::max(1, group_c / kTileChannels);
     const int writers = Writers(l);
     if (writers > kMostWriters) throw Unsupported("more than four CTAs make a K slice of a tile");
-    const int out = ((gemm.group_tile << l.groups_log2) * group_c) + gemm.out;
+    const int out = ((gemm.group_block << l.groups_log2) * group_c) + gemm.out;
     const int groups = std::max(1, kTileChannels / group_c), each = kMostWriters / writers;
     const int writer = gemm.phase * of_group + out % group_c / kTileChannels;
     for (int group = out / group_c; group < out / group_c + groups; ++group)
@@ -283,9 +283,11 @@ class Compiler {
   void Publish(int actor, int layer, int batch, int cta, int half, bool halves) {
     const int row = cta % kRowsPerBatch, group = cta / kRowsPerBatch;
     Add(actor, Op::kStore, layer);
-    if (At(layer).output) return TouchShare(ActivationAt(layer, batch, row, group), half, halves);
-    const int all = batch * kRowsPerBatch + row;
-    if (all < program_.rows && half == 0) Touch(head_ + all, group, 1);
+    if (At(layer).output) TouchShare(ActivationAt(layer, batch, row, group), half, halves);
+    const int all = batch * kRowsPerBatch + row, last = layer_count() - 1;
+    if (layer == (fault_.kind == MegakernelFault::kHeadSentSooner ? fault_.layer : last) &&
+        all < program_.rows && half == 0)
+      Touch(head_ + all, group, 1);
   }
   // The steps of a CTA's own rows; in a launch's last pass one CTA of each writes them down.
   void Step(int actor, int cta) {
@@ -384,14 +386,6 @@ class Compiler {
 };
 
 }  // namespace
-
-GemmTile GemmTileOfCta(const MegakernelProgram& program, int layer, int cta,
-                       const MegakernelFault& fault) {
-  GemmTile gemm = megakernel::GemmTileOf(program.layers[layer], megakernel::TileOfCta(cta));
-  if (fault.kind == MegakernelFault::kSliceTwice && fault.layer == layer && gemm.k_slice == 1)
-    gemm.k_slice = 0;
-  return gemm;
-}
 
 CompiledProgram Compile(const MegakernelProgram& program, const MegakernelFault& fault) {
   return Compiler(program, fault).Take();

@@ -11,6 +11,15 @@ using megakernel::kRowsPerBatch;
 using megakernel::kTileChannels;
 using megakernel::Layer;
 
+megakernel::GemmTile GemmTileOfCta(const MegakernelProgram& program, int layer, int cta,
+                                   const MegakernelFault& fault) {
+  megakernel::GemmTile gemm =
+      megakernel::GemmTileOf(program.layers[layer], megakernel::TileOfCta(cta));
+  if (fault.kind == MegakernelFault::kSliceTwice && fault.layer == layer && gemm.k_slice == 1)
+    gemm.k_slice = 0;
+  return gemm;
+}
+
 std::vector<std::string> CheckTiles(const MegakernelProgram& program,
                                     const MegakernelFault& fault) {
   constexpr size_t kMostWrong = 4;
@@ -25,7 +34,7 @@ std::vector<std::string> CheckTiles(const MegakernelProgram& program,
     for (int cta = 0; cta < kCtas; ++cta) {
       const megakernel::GemmTile gemm = GemmTileOfCta(program, layer, cta, fault);
       if (!gemm.has_work) continue;
-      const int out = (gemm.group_tile << l.groups_log2) * group_c + gemm.out;
+      const int out = (gemm.group_block << l.groups_log2) * group_c + gemm.out;
       for (int row = gemm.row0; row < gemm.row0 + (1 << l.rows_log2); ++row)
         for (int in = 0; in < l.k_slice; in += megakernel::kBlockK)
           ++made[{row, gemm.phase, out / tile_c,

@@ -10,7 +10,7 @@
 #include "kernels/cuda/row_kernel/plan.h"
 #include "kernels/reference/group_norm_reference.h"
 
-// The row kernel's plan, executed on the host for one row: the same tables, streams and places in
+// The row kernel's plan, executed on the host for one row: the same tables, ranges and places in
 // shared memory, in double precision but for what shared memory keeps as fp16. For tests.
 
 namespace mjp::reference {
@@ -23,7 +23,7 @@ class RowKernelInterpreter {
       : plan_(plan),
         film_(std::move(film)),
         fragments_(plan.Fragments()),
-        streams_(plan.Streams()),
+        ranges_(plan.WeightRanges()),
         memory_(ctas, std::vector<uint8_t>(plan.shared().end)) {}
 
   // The head's output (out channels, positions) of x (positions, channels), at `x_buffer`.
@@ -33,9 +33,9 @@ class RowKernelInterpreter {
       for (int l = 0; l < x_buffer.length; ++l)
         for (int c = 0; c < channels; ++c)
           Put(memory, x_buffer.at + l * x_buffer.pitch + 2 * c, x[l * channels + c]);
-    const size_t warps = streams_.size();
+    const size_t warps = ranges_.size();
     next_.assign(warps, 0);
-    for (size_t w = 0; w < warps; ++w) next_[w] = streams_[w].x;
+    for (size_t w = 0; w < warps; ++w) next_[w] = ranges_[w].x;
     for (const row_kernel::Layer& s : plan_.layers()) {
       const bool head = &s == &plan_.layers().back();
       for (size_t cta = 0; cta < memory_.size(); ++cta) Multiply(s, static_cast<int>(cta));
@@ -47,8 +47,8 @@ class RowKernelInterpreter {
   }
   // Whether every warp's stream was read to its end.
   bool ReadAll() const {
-    for (size_t w = 0; w < streams_.size(); ++w)
-      if (next_[w] != streams_[w].x + streams_[w].y) return false;
+    for (size_t w = 0; w < ranges_.size(); ++w)
+      if (next_[w] != ranges_[w].x + ranges_[w].y) return false;
     return true;
   }
 
@@ -150,7 +150,7 @@ class RowKernelInterpreter {
   const row_kernel::Plan& plan_;
   std::vector<double> film_;
   std::vector<row_kernel::FragmentSource> fragments_;
-  std::vector<int2> streams_;
+  std::vector<int2> ranges_;
   std::vector<std::vector<uint8_t>> memory_;  // of each CTA
   std::vector<int> next_;                     // fragment of each warp
   std::vector<std::vector<double>> sums_, shortcut_sums_;

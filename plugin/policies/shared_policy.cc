@@ -28,32 +28,32 @@ SharedPolicy::SharedPolicy(std::shared_ptr<const Checkpoint> checkpoint,
       options_(options),
       make_(std::move(make)),
       remembered_(remembered_decisions),
-      workshop_(new Workshop(remembered_decisions, false)) {}
+      state_(new ProcessState(remembered_decisions, false)) {}
 
 SharedPolicy::~SharedPolicy() {
-  const Workshop* workshop = workshop_;
-  if (workshop->generation == ForkGeneration()) delete workshop;
+  const ProcessState* state = state_;
+  if (state->generation == ForkGeneration()) delete state;
 }
 
-SharedPolicy::Workshop& SharedPolicy::Here() {
-  return OfThisProcess(workshop_, [this](const Workshop& parents) {
+SharedPolicy::ProcessState& SharedPolicy::StateOfThisProcess() {
+  return OfThisProcess(state_, [this](const ProcessState& parents) {
     const bool had_gpu = parents.gpu_is_lost || parents.backend == Backend::kCuda;
-    return std::make_unique<Workshop>(remembered_, had_gpu);
+    return std::make_unique<ProcessState>(remembered_, had_gpu);
   });
 }
 
 std::unique_ptr<Policy> SharedPolicy::Borrow() {
-  Workshop& here = Here();
-  if (here.gpu_is_lost) {
+  ProcessState& state = StateOfThisProcess();
+  if (state.gpu_is_lost) {
     throw EnvironmentError(
         "the policy runs on the GPU in the process that fork() made this one of, and CUDA does not "
         "survive fork(): start processes by spawn, or load the model in them alone");
   }
   {
-    std::lock_guard lock(here.mutex);
-    if (!here.idle.empty()) {
-      std::unique_ptr<Policy> policy = std::move(here.idle.back());
-      here.idle.pop_back();
+    std::lock_guard lock(state.mutex);
+    if (!state.idle.empty()) {
+      std::unique_ptr<Policy> policy = std::move(state.idle.back());
+      state.idle.pop_back();
       return policy;
     }
   }
@@ -61,11 +61,11 @@ std::unique_ptr<Policy> SharedPolicy::Borrow() {
 }
 
 void SharedPolicy::Return(std::unique_ptr<Policy> policy) {
-  Workshop& here = Here();
-  std::lock_guard lock(here.mutex);
-  here.backend = policy->options().backend;
-  here.device_ordinal = policy->device_ordinal();
-  here.idle.push_back(std::move(policy));
+  ProcessState& state = StateOfThisProcess();
+  std::lock_guard lock(state.mutex);
+  state.backend = policy->options().backend;
+  state.device_ordinal = policy->device_ordinal();
+  state.idle.push_back(std::move(policy));
 }
 
 void SharedPolicy::Make(Decision& decision) {
@@ -77,19 +77,19 @@ void SharedPolicy::Make(Decision& decision) {
     Return(std::move(policy));
     decision.Finish(std::move(output));
   } catch (...) {
-    Here().decisions.Forget(&decision);
+    StateOfThisProcess().decisions.Forget(&decision);
     decision.Fail(std::current_exception());
   }
 }
 
 void SharedPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
-  const auto [decision, added] = Here().decisions.FindOrAdd(input);
+  const auto [decision, added] = StateOfThisProcess().decisions.FindOrAdd(input);
   if (added) Make(*decision);
   output = decision->Wait();
 }
 
 UnderWay SharedPolicy::Prefetch(const PolicyInput& input) {
-  DecisionCache& decisions = Here().decisions;
+  DecisionCache& decisions = StateOfThisProcess().decisions;
   const auto [decision, added] = decisions.FindOrAdd(input);
   if (!added || decisions.capacity() == 0) return {};
   try {
@@ -110,21 +110,21 @@ std::string SharedPolicy::Describe() {
 }
 
 Backend SharedPolicy::backend() {
-  Workshop& here = Here();
+  ProcessState& state = StateOfThisProcess();
   {
-    std::lock_guard lock(here.mutex);
-    if (here.backend) return *here.backend;
+    std::lock_guard lock(state.mutex);
+    if (state.backend) return *state.backend;
   }
   Describe();
-  std::lock_guard lock(here.mutex);
-  return *here.backend;
+  std::lock_guard lock(state.mutex);
+  return *state.backend;
 }
 
 int SharedPolicy::device_ordinal() {
   if (backend() != Backend::kCuda) return -1;
-  Workshop& here = Here();
-  std::lock_guard lock(here.mutex);
-  return here.device_ordinal;
+  ProcessState& state = StateOfThisProcess();
+  std::lock_guard lock(state.mutex);
+  return state.device_ordinal;
 }
 
 }  // namespace mjp

@@ -66,8 +66,8 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
  private:
   // What the threads of one process share. A child made by fork() has its own: threads, locks and
   // decisions of the parent's would never come to an end in it.
-  struct Workshop {
-    Workshop(size_t remembered, bool had_gpu) : gpu_is_lost(had_gpu), decisions(remembered) {}
+  struct ProcessState {
+    ProcessState(size_t remembered, bool had_gpu) : gpu_is_lost(had_gpu), decisions(remembered) {}
 
     const uint64_t generation = ForkGeneration();
     const bool gpu_is_lost;  // a process before this one had it
@@ -77,7 +77,7 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
     std::optional<Backend> backend;  // known, as is the next, once there is an object
     int device_ordinal = -1;
   };
-  Workshop& Here();
+  ProcessState& StateOfThisProcess();
   std::unique_ptr<Policy> Borrow();
   void Return(std::unique_ptr<Policy> policy);
   void Make(Decision& decision);
@@ -86,7 +86,7 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
   PolicyOptions options_;
   Maker make_;
   size_t remembered_;
-  std::atomic<Workshop*> workshop_;  // of this process, or of one before a fork()
+  std::atomic<ProcessState*> state_;  // of this process, or of one before a fork()
 };
 
 }  // namespace mjp

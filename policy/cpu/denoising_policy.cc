@@ -61,7 +61,7 @@ void DenoisingPolicy::EncodeFrames(const uint8_t* frames, int count, StageTimes&
   times[Stage::kEncode] = {begin + prepare, Now()};
 }
 
-void DenoisingPolicy::FillCondition(const PolicyInput& input, StageTimes& times) {
+void DenoisingPolicy::FillConditioning(const PolicyInput& input, StageTimes& times) {
   if (!input.global_cond.empty()) {
     std::copy(input.global_cond.begin(), input.global_cond.end(), cond_.data());
     return;
@@ -73,7 +73,7 @@ void DenoisingPolicy::FillCondition(const PolicyInput& input, StageTimes& times)
     frames = frames_.data();
   }
   if (!config().cameras.empty()) EncodeFrames(frames, input.count * config().n_obs_steps, times);
-  AssembleCondition(input);
+  AssembleConditioning(input);
 }
 
 HeldElements DenoisingPolicy::Held(const PolicyInput& input) {
@@ -88,9 +88,9 @@ void DenoisingPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
   StageTimes& times = output.times;
   times = {};
   times_ = &times;
-  FillCondition(input, times);
+  FillConditioning(input, times);
   const std::span<const float> cond(cond_.data(), size_t{1} * input.count * cond_width_);
-  Timed(times, Stage::kFilm, [&] { Condition(cond, input.count); });
+  Timed(times, Stage::kFilm, [&] { SetConditioning(cond, input.count); });
   const ChainNoise noise(input, schedule_, options_.sampler,
                          config().horizon * config().action_dim);
   if (output.trace != nullptr) {

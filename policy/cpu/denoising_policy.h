@@ -30,7 +30,7 @@ class DenoisingPolicy : public Policy, private StepNetwork {
   virtual void Forward(const float* x, const int* step, const int* environment, int rows,
                        float* output) = 0;
   // Prepares the network for the condition of `count` environments, (count, cond_width).
-  virtual void Condition(std::span<const float> cond, int count) = 0;
+  virtual void SetConditioning(std::span<const float> cond, int count) = 0;
   // Frames that a camera's encoder takes at once.
   virtual int FramesAtOnce(size_t camera) const = 0;
   // Takes `count` RGB frames that lie `stride` bytes apart, and encodes them: (count,
@@ -38,7 +38,7 @@ class DenoisingPolicy : public Policy, private StepNetwork {
   virtual void PrepareFrames(size_t camera, const uint8_t* frames, int64_t stride, int count) = 0;
   virtual void EncodePrepared(size_t camera, int count, float* features) = 0;
   // Fills cond_ from the normalised numbers of `input` and from features_.
-  virtual void AssembleCondition(const PolicyInput& input) = 0;
+  virtual void AssembleConditioning(const PolicyInput& input) = 0;
   // Adds to a trace what the network has beyond its fields. `count` environments.
   virtual void CompleteTrace(int count, PolicyTrace& trace) const;
 
@@ -54,7 +54,7 @@ class DenoisingPolicy : public Policy, private StepNetwork {
                 float* output) override;
   // Fills features_ from RGB frames (N, To, cameras, height, width, 3).
   void EncodeFrames(const uint8_t* frames, int count, StageTimes& times);
-  void FillCondition(const PolicyInput& input, StageTimes& times);
+  void FillConditioning(const PolicyInput& input, StageTimes& times);
   // What of the chunks is known, where they may have a prefix; a view of members.
   HeldElements Held(const PolicyInput& input);
 

@@ -135,7 +135,7 @@ Unet::Unet(std::shared_ptr<const PackedUnet> weights, const UnetPolicyConfig& co
   final_input_ = MakeFeatures(rows, 1, config.horizon, dims[0], 0, halo);
 }
 
-void Unet::Condition(std::span<const float> cond, int count) {
+void Unet::SetConditioning(std::span<const float> cond, int count) {
   Mish(cond.data(), int64_t{count} * cond_dim_, cond_mish_.data());
   Linear1(pool_, weights_->film_cond, cond_mish_.data(), count, film_cond_.data());
 }

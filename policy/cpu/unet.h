@@ -47,7 +47,7 @@ class Unet {
        const std::vector<int>& timesteps, int rows, int environments, ThreadPool& pool);
 
   // Prepares the environments' conditioning vectors, cond (count, CondDim()).
-  void Condition(std::span<const float> cond, int count);
+  void SetConditioning(std::span<const float> cond, int count);
 
   // output (rows, horizon, action_dim) = network(x), where row r stands at timesteps[step[r]] of
   // environment[r]. A row's result does not depend on the others.

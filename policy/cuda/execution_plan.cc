@@ -17,9 +17,57 @@ namespace {
 // launches of the megakernel (`mjpolicy bench pass`).
 constexpr int kLayerLaunchPositions = 512;
 
+// Rows x horizon; beyond this a separate normalisation is cheaper than one in every CTA of out
+// channels.
+constexpr int kMaxNormConvPositions = 512;
+
+// What `mjpolicy bench pass` says: beyond so many bytes of weights, or of one CTA's part of them,
+// other forms are faster; a cluster pays where each of its CTAs is left with so many; beyond so
+// many rows for each multiprocessor a launch per layer is no slower.
+constexpr size_t kMostWeightBytes = 40 << 20, kMostCtaBytes = 20 << 20,
+                 kLeastWeightBytes = 800 << 10;
+constexpr int kMostWaves = 4;
+// Of the multiprocessors that clusters occupy at once: those of a GPC are no multiple of a cluster.
+constexpr double kClusteredPart = 0.875;
+
 // The default window, the steps from which on and the environments up to which it pays
 // (`mjpolicy bench chunk`).
 constexpr int kWindow = 16, kLeastWindowSteps = 20, kMostWindowBatch = 32;
+
+// Bytes of all weights that a pass multiplies.
+size_t WeightBytes(const NormConvUnet& unet) {
+  size_t bytes = 0;
+  const auto add = [&](const DeviceNormConv& conv) {
+    bytes += WeightFragmentBytes(Format::kFp16, conv.shape);
+  };
+  for (const auto& step : unet.steps) {
+    if (const auto* block = std::get_if<NormConvBlock>(&step.layer)) {
+      add(block->conv1), add(block->conv2);
+    } else {
+      add(std::get<DeviceNormConv>(step.layer));
+    }
+  }
+  add(unet.final_conv);
+  return bytes;
+}
+
+// How the row kernel runs `rows` rows of the network of `unet` on a GPU; none where it does not, or
+// where other forms are faster.
+std::optional<row_kernel::Config> ChooseRowKernel(const NormConvUnet& unet, Format format,
+                                                  int horizon, int rows, const GpuTraits& gpu) {
+  const size_t bytes = WeightBytes(unet);
+  if (bytes > kMostWeightBytes || rows > kMostWaves * gpu.multiprocessors) return std::nullopt;
+  for (const int ctas : {8, 4, 2, 1}) {
+    const bool worthwhile = ctas == 1 || bytes / ctas >= kLeastWeightBytes;
+    if (!worthwhile || bytes / ctas > kMostCtaBytes ||
+        (ctas > 1 && rows * ctas > gpu.multiprocessors * kClusteredPart))
+      continue;
+    for (const int ring : {row_kernel::kDeepRing, row_kernel::kShallowRing})
+      if (RowKernelRuns(unet, format, horizon, {ctas, ring}, gpu))
+        return row_kernel::Config{ctas, ring};
+  }
+  return std::nullopt;
+}
 
 // One question: rows of one launch, of each environment.
 struct Rows {
@@ -32,9 +80,14 @@ struct Chooser {
   Format format;
   const GpuTraits& gpu;
   NormConvUnet unet;
+  bool can_specialize_warps;
 
   Chooser(const UnetPolicyConfig& c, Format f, const GpuTraits& g)
-      : config(c), format(f), gpu(g), unet(UnetShapes(c)) {}
+      : config(c),
+        format(f),
+        gpu(g),
+        unet(UnetShapes(c)),
+        can_specialize_warps(CanSpecializeWarps(unet, c.horizon)) {}
 
   // Why no form but a launch per layer takes the format or the first convolution; null: one may.
   const char* FirstConvLacks() const {
@@ -75,12 +128,15 @@ struct Chooser {
     if (!gpu.cooperative || target.ctas < megakernel::kLeastCtas ||
         rows.launch > (target.portable ? megakernel::kRowsPerBatch : megakernel::kMaxRows))
       return std::nullopt;
+    const UnetForm form = target.portable        ? UnetForm::kMegakernelPortable
+                          : can_specialize_warps ? UnetForm::kMegakernelRoles
+                                                 : UnetForm::kMegakernel;
     const LaunchNeeds needs =
-        MegakernelNeeds(unet, format, config.horizon, rows.launch, rows.per_env, target);
+        MegakernelNeeds(unet, format, config.horizon, rows.launch, rows.per_env,
+                        form == UnetForm::kMegakernelRoles, target);
     if (!needs.supported || needs.shared_bytes > target.shared_bytes) return std::nullopt;
-    if (target.portable)
-      return PortablePays(needs) ? std::optional(UnetForm::kMegakernelPortable) : std::nullopt;
-    return needs.warp_specialized ? UnetForm::kMegakernelRoles : UnetForm::kMegakernel;
+    if (target.portable && !PortablePays(needs)) return std::nullopt;
+    return form;
   }
 
   // The plan of passes over `rows` rows by the row kernel, if there is one.
@@ -131,7 +187,7 @@ struct Chooser {
 
   // Default Picard window: 16 by the row kernel; 16, else 8, where one launch of the megakernel
   // takes it; else 16 with a launch per layer or convolution, unless the megakernel runs the
-  // sequential chain by MMA and epilogue warps, or takes the wide pass in parts.
+  // sequential chain by MMA and epilogue warps, or takes the pass of all windows in parts.
   int FasterWindow(int batch, int steps) const {
     PicardSweepArgs sweep;
     sweep.window = kWindow;

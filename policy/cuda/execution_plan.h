@@ -10,7 +10,8 @@
 #include "policy/checkpoint/config.h"
 #include "policy/policy.h"
 
-// Who runs what on a GPU: the one place that decides it, and that can be asked without a GPU.
+// In which form the U-Net runs on a GPU: the one place that decides it, and that can be asked
+// without a GPU. Operators choose their own kernel: kernels/cuda/conv/dispatch.cc.
 
 namespace mjp {
 

@@ -56,8 +56,8 @@ void DitPolicy::Forward(const float* x, const int* step, const int* environment,
   trunk_->Forward(x, step, environment, rows, output);
 }
 
-void DitPolicy::Condition(std::span<const float> cond, int count) {
-  trunk_->Condition(cond, count);
+void DitPolicy::SetConditioning(std::span<const float> cond, int count) {
+  trunk_->SetConditioning(cond, count);
 }
 
 int DitPolicy::FramesAtOnce(size_t camera) const { return pictures_[camera].capacity(); }
@@ -71,7 +71,7 @@ void DitPolicy::EncodePrepared(size_t camera, int count, float* features) {
                                                                features);
 }
 
-void DitPolicy::AssembleCondition(const PolicyInput& input) {
+void DitPolicy::AssembleConditioning(const PolicyInput& input) {
   const DitConfig& config = model_.config;
   const int steps = config.n_obs_steps, count = input.count * steps;
   const int width = config.clip.vision.width, states = config.state_dim;

@@ -21,12 +21,12 @@ class DitPolicy : public DenoisingPolicy {
  private:
   void Forward(const float* x, const int* step, const int* environment, int rows,
                float* output) override;
-  void Condition(std::span<const float> cond, int count) override;
+  void SetConditioning(std::span<const float> cond, int count) override;
   int FramesAtOnce(size_t camera) const override;
   void PrepareFrames(size_t camera, const uint8_t* frames, int64_t stride, int count) override;
   void EncodePrepared(size_t camera, int count, float* features) override;
   // For each step state, the cameras' features, text.
-  void AssembleCondition(const PolicyInput& input) override;
+  void AssembleConditioning(const PolicyInput& input) override;
   // What the goldens have, under their names.
   void CompleteTrace(int count, PolicyTrace& trace) const override;
 

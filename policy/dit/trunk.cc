@@ -87,7 +87,7 @@ Trunk::Trunk(const PackedTrunk& weights, const DitConfig& config, const std::vec
   scratch_ = MakeAttentionScratch(pool, args);
 }
 
-void Trunk::Condition(std::span<const float> cond, int count) {
+void Trunk::SetConditioning(std::span<const float> cond, int count) {
   Activate(TokenActivation::kSilu, cond.data(), int64_t{count} * cond_dim_, cond_silu_.data());
   for (size_t i = 0; i < weights_.blocks.size(); ++i) {
     LinearTokens(pool_, weights_.blocks[i].of_cond, cond_silu_.data(), cond_dim_, count, kNone,

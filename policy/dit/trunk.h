@@ -40,7 +40,7 @@ class Trunk {
   const float* time_terms(size_t i) const { return time_terms_[i].data(); }
 
   // Prepares the environments' conditioning vectors, cond (count, CondDim()).
-  void Condition(std::span<const float> cond, int count);
+  void SetConditioning(std::span<const float> cond, int count);
 
   // output (rows, horizon, action_dim) = network(x), where row r stands at times[time[r]] of
   // environment[r]. A row's result does not depend on the others.

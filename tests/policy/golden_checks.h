@@ -61,7 +61,7 @@ inline std::vector<float> EpsOf(const mjp::Checkpoint& checkpoint,
   const mjp::UnetModel& network = mjp::UnetOf(checkpoint);
   mjp::cpu::Unet unet(mjp::cpu::PackUnet(network.config, network.unet), network.config, timesteps,
                       rows, environments, pool);
-  unet.Condition(cond, environments);
+  unet.SetConditioning(cond, environments);
   std::vector<float> eps(x.size());
   unet.Forward(x.data(), step.data(), environment.data(), rows, eps.data());
   return eps;

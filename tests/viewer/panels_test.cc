@@ -110,7 +110,7 @@ TEST_F(PanelsTest, TheDevicesStagesStandBelowTheHosts) {
   auto record = std::make_shared<DecisionRecord>();
   record->backend = mjp::Backend::kCuda;
   record->times[Stage::kScene] = {1, 1.001};
-  record->times[Stage::kHandOver] = {1.001, 1.002};
+  record->times[Stage::kUpload] = {1.001, 1.002};
   record->times[Stage::kEncode] = {1.002, 1.006};
   record->times[Stage::kFetch] = {1.006, 1.008};
   record->times[Stage::kPhysics] = {1.008, 1.013};
@@ -121,7 +121,7 @@ TEST_F(PanelsTest, TheDevicesStagesStandBelowTheHosts) {
   EXPECT_GT(encode.y, scene.height) << "the GPU has a lane of its own";
   EXPECT_NEAR(fetch.y, encode.y, 0.1);
   EXPECT_NEAR(physics.y, scene.y, 0.1);
-  EXPECT_NEAR(find(Stage::kHandOver).y, scene.y, 0.1);
+  EXPECT_NEAR(find(Stage::kUpload).y, scene.y, 0.1);
   // one axis: lengths and places are those of the stamps on either lane
   const float millisecond = (physics.x - scene.x) / 8;
   EXPECT_NEAR(encode.x - scene.x, 2 * millisecond, 1.5);

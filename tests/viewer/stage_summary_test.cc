@@ -79,7 +79,7 @@ std::shared_ptr<DecisionRecord> DeviceDecision() {
   auto record = std::make_shared<DecisionRecord>();
   record->backend = mjp::Backend::kCuda;
   record->times[Stage::kScene] = {5, 5.0001};
-  record->times[Stage::kHandOver] = {5.0001, 5.0002};
+  record->times[Stage::kUpload] = {5.0001, 5.0002};
   record->times[Stage::kPrepare] = {5.0002, 5.0003};
   record->times[Stage::kEncode] = {5.0003, 5.0006};
   record->times[Stage::kDenoise] = {5.0006, 5.0016};
@@ -91,9 +91,9 @@ std::shared_ptr<DecisionRecord> DeviceDecision() {
   return record;
 }
 
-TEST(StageSummary, WhatComesAfterTheHandOverIsTheDevices) {
+TEST(StageSummary, WhatComesAfterTheUploadIsTheDevices) {
   const auto decision = DeviceDecision();
-  for (const Stage stage : {Stage::kScene, Stage::kHandOver, Stage::kApply, Stage::kPhysics}) {
+  for (const Stage stage : {Stage::kScene, Stage::kUpload, Stage::kApply, Stage::kPhysics}) {
     EXPECT_FALSE(OnDevice(*decision, stage)) << mjp::StageName(stage);
   }
   for (const Stage stage : {Stage::kPrepare, Stage::kEncode, Stage::kDenoise, Stage::kFetch}) {

@@ -18,7 +18,7 @@ BenchRows BenchPassCpu(const BenchOptions& options) {
   const std::vector<int> step(batch, 0);
   std::vector<int> environment(batch);
   for (int i = 0; i < batch; ++i) environment[i] = i;
-  unet.Condition(cond, batch);
+  unet.SetConditioning(cond, batch);
   BenchRows rows;
   rows.push_back(Measure(
       "pass", "U-Net pass, batch " + std::to_string(batch), options.seconds, batch, "rows",

@@ -145,7 +145,7 @@ class Networks {
   std::shared_ptr<const mjp::DeviceWeights> weights_;
   std::shared_ptr<const mjp::DeviceWeights> chain_weights_;  // null: no chain of such a batch
   mjp::DeviceArena arena_;
-  std::unique_ptr<mjp::UnetPass> unet_;
+  std::unique_ptr<mjp::NetworkPass> unet_;
   std::unique_ptr<mjp::MegakernelLaunch> chain_;
   std::unique_ptr<mjp::EncoderLayers> encoder_;
   int* row_step_ = nullptr;

@@ -66,10 +66,7 @@ class TransformerKernels {
           a.weight = data.Zeros<uint8_t>(mjp::PackedConvBytes(format_, shape));
           a.bias = data.Floats(shape.out_c);
           a.y = data.Stored(size_t{1} * shape.Positions() * shape.out_c);
-          return [a, format = format_](cudaStream_t s) {
-            mjp::TokenLinearSupports(format, a) ? mjp::LaunchTokenLinear(format, a, s)
-                                                : mjp::LaunchConv(format, a, s);
-          };
+          return [a, format = format_](cudaStream_t s) { mjp::LaunchLinear(format, a, s); };
         });
   }
 

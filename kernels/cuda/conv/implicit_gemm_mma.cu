@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/conv/finish_sum.cuh"
+#include "kernels/cuda/conv/epilogue.cuh"
 #include "kernels/cuda/conv/gather.cuh"
 #include "kernels/cuda/conv/implicit_gemm_mma.cuh"
 #include "kernels/cuda/primitives/device_math.cuh"
@@ -141,7 +141,7 @@ __device__ __forceinline__ void RunMmaEpilogue(const ConvKernelArgs& p, uint32_t
     const float* row_bias = RowBias(p.a, n);
     for (int e = 0; e < 4 && m0 + m + e < s.out_c; ++e) {
       const float biased = sum[e] + (p.a.bias ? p.a.bias[m0 + m + e] : 0.0f);
-      StoreElement<T>(p.a, out + e, FinishSum(p.a, biased, row_bias, m0 + m + e));
+      StoreElement<T>(p.a, out + e, AddBiasAndActivate(p.a, biased, row_bias, m0 + m + e));
     }
   }
 }

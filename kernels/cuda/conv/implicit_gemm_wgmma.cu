@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kWgmmaConvThreads,
   float acc[C::kMTiles][BN / 2] = {};
   for (int tile = first, slot = 0; tile < last; ++tile) {
     WaitCopies<kStages - 3>();
-    FenceForWgmma();
+    FenceAsyncProxy();
     __syncthreads();
     const uint32_t stage = ring + slot * C::kStageBytes;
     MultiplyStage<F, BN>(acc, stage + group * C::kMTiles * 64 * kRowBytes, stage + BM * kRowBytes);

@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(kWgmmaConvThreads) WgmmaTf32ConvKernel(const W
   const auto prepare = [&](int tile, int slot) {
     if (Ring<F>::kParts && tile < last)
       SplitWeights(weights_of(slot), lows + (tile & 1) * kLowBytes, row0, vector);
-    FenceForWgmma();
+    FenceAsyncProxy();
   };
 
   // weights do not depend on the kernel before
@@ -208,7 +208,7 @@ int Slots(const GpuTraits& gpu, int split) {
 // The split of k that ends first.
 int SplitOf(const ConvShape& s, const GpuTraits& gpu) {
   // measured on an H200, microseconds: of a stage, of beginning and ending a block, of the cluster
-  constexpr double kStage = 0.95, kEnds = 5, kCluster = 2;
+  constexpr double kStage = 0.95, kOverhead = 5, kCluster = 2;
   constexpr int kFewStages = 4;
   const int tiles = (s.Positions() + kBlockM - 1) / kBlockM * (s.out_c / kBlockN) * s.phases;
   int best = 1;
@@ -217,7 +217,7 @@ int SplitOf(const ConvShape& s, const GpuTraits& gpu) {
     const int stages = (KTiles(s) + split - 1) / split;
     if (split > 1 && stages < kFewStages) break;
     const int waves = (tiles * split + Slots(gpu, split) - 1) / Slots(gpu, split);
-    const double time = waves * (stages * kStage + kEnds + (split > 1 ? kCluster : 0));
+    const double time = waves * (stages * kStage + kOverhead + (split > 1 ? kCluster : 0));
     if (split == 1 || time < best_time) best = split, best_time = time;
   }
   return best;

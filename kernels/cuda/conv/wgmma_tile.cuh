@@ -2,7 +2,7 @@
 #define KERNELS_CUDA_CONV_WGMMA_TILE_CUH_
 
 #include "kernels/cuda/conv/conv.cuh"
-#include "kernels/cuda/conv/finish_sum.cuh"
+#include "kernels/cuda/conv/epilogue.cuh"
 #include "kernels/cuda/conv/gather.cuh"
 #include "kernels/cuda/primitives/device_math.cuh"
 #include "kernels/cuda/primitives/ptx.cuh"
@@ -71,7 +71,7 @@ __device__ __forceinline__ void RunWgmmaEpilogue(const WgmmaConvArgs& p, uint32_
     for (int e = 0; e < kSumVector; ++e) {
       float v = sum[e];
       if (p.a.bias) v += p.a.bias[m0 + m + e];
-      v = FinishSum(p.a, v, row_bias, m0 + m + e);
+      v = AddBiasAndActivate(p.a, v, row_bias, m0 + m + e);
       if (p.a.residual) v += ToFloat(residual.v[e]);
       if (p.a.relu) v = fmaxf(v, 0.0f);
       y.v[e] = FromFloat<T>(v);

@@ -31,10 +31,10 @@ class ActivationLoader {
     const int row = thread & ((1 << desc.rows_log2) - 1), unit = thread >> desc.rows_log2;
     const int block_log2 = desc.rows_log2 + desc.in_length_log2;
     batch_bytes_ = 2 * s.buffer_bytes;
-    from_ =
-        RowAt(s.from + cta.epoch * s.buffer_bytes, row, s.set_bytes, s.set_log2) +
-        (((((channel0 / kPackChannels) << desc.in_length_log2) + unit) * kPackBytes) << s.set_log2);
-    from_step_ = ((kMmaThreads >> desc.rows_log2) * kPackBytes) << s.set_log2;
+    from_ = RowAt(s.from + cta.epoch * s.buffer_bytes, row, s.row_set_bytes, s.row_set_log2) +
+            (((((channel0 / kPackChannels) << desc.in_length_log2) + unit) * kPackBytes)
+             << s.row_set_log2);
+    from_step_ = ((kMmaThreads >> desc.rows_log2) * kPackBytes) << s.row_set_log2;
     int at = thread + ((thread >> block_log2) << desc.halo_log2) + desc.halo;
     if (desc.even_plane > 0) {
       const int position = unit & ((1 << desc.in_length_log2) - 1);

@@ -12,20 +12,19 @@
 #include "kernels/shared/denoise.h"
 #include "kernels/shared/format.h"
 
-// Arguments of the megakernel that no layer is described by: x, the sampler, FiLM, the first
-// convolution and the head.
+// Arguments of a launch besides its layers: x, the sampler, FiLM, the first convolution and the
+// head.
 
 namespace mjp::megakernel {
 
 inline constexpr int kMmaWarps = 8, kMmaThreads = 32 * kMmaWarps;
-inline constexpr int kMaxPartialSums = 8;  // of the head: one for each norm group
 
 // The terms of a layer's epilogue, by out channel: bias, norm, FiLM, bias of the shortcut.
 struct EpilogueTerms {
   const float* bias = nullptr;
-  int channels = 0, group_channels = 0;                      // of all; of a norm group
+  int channels = 0;                                          // of all
   const float *norm_scale = nullptr, *norm_shift = nullptr;  // (channels); null: no norm
-  int film_scale = -1, film_bias = -1;  // offsets into a row of FiLM's tables; -1: none
+  int film_scale = -1, film_shift = -1;  // offsets into a row of FiLM's tables; -1: none
   const float* shortcut_bias = nullptr;
 };
 
@@ -43,23 +42,22 @@ struct HeadWeights {
 // What a launch reads besides its layers.
 struct CommonArgs {
   int rows = 0, length = 0, action_dim = 0;
-  int all_rows = 0;  // of the noise: other launches take those that this one does not
+  int all_rows = 0;  // rows of `noise`; this launch has `rows` of them
   int x_halo = 0;    // zeros on either side of a row's x: positions need no bounds check
   FirstConvWeights first;
   int last_channels = 0, last_group_channels = 0;  // of the final convolution
   HeadWeights head;
   float* head_partial_sums = nullptr;  // tagged (rows, norm groups, length * action_dim)
   FilmTables film;
-  // step by step, where picard.window is 0
   const DenoiseStep* schedule = nullptr;  // (steps)
-  const float* noise = nullptr;           // (steps, all rows, length * action_dim); null: DDIM
-  int begin = 0, end = 0;                 // steps of this launch
+  const float* noise = nullptr;           // step by step: (steps, all_rows, like x); null: DDIM
+  int begin = 0, end = 0;                 // step by step: steps of this launch
   float* x = nullptr;                     // (rows, length * action_dim); in and out
-  float* output = nullptr;                // like x: of the network in the last step
+  float* output = nullptr;                // step by step: like x, of the network in the last step
   // window > 0: time-parallel, over all its steps; 0 and a state: step by step, each row (one per
   // environment) from the step at which its window was abandoned
   PicardSweepArgs picard;
-  TimestampSpan timestamps;        // i is the end of pass i - 1; or empty
+  TimestampSpan timestamps;  // entry p: the end of pass p, from 1; entry 0 is not the kernel's
   uint32_t* pass_count = nullptr;  // passes that ever ran on these buffers: the epochs go on
   int* timed_out = nullptr;        // becomes 1 where a poll lasted seconds
 };

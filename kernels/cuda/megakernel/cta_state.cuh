@@ -2,7 +2,7 @@
 #define KERNELS_CUDA_MEGAKERNEL_CTA_STATE_CUH_
 
 #include "kernels/cuda/megakernel/args.cuh"
-#include "kernels/cuda/megakernel/tagged_value.cuh"
+#include "kernels/cuda/megakernel/exchange/tagged_value.cuh"
 #include "kernels/cuda/norm_conv/norm_prologue.cuh"
 #include "kernels/cuda/primitives/device_math.cuh"
 
@@ -16,8 +16,11 @@ struct CtaState {
   float* x;  // shared: (rows, x_halo zeros, length * action_dim, zeros)
   // shared: weights of the first convolution, then of its 1x1 shortcut; of the head (action_dim,
   // channels), and its biases; those of the CTA's channels alone
-  const float *first, *head, *head_bias;
-  float2* moments;
+  const float *first_weights, *head_weights, *head_bias;
+  float2* moments;  // shared: each warp's sum and sum of squares of an output tile
+  // Passes are counted in a launch from 1 (`pass` of the sampler), and over all launches as passes
+  // before this one (`pass` of the layers). pass & 1 of all that ever ran, this one with them: tag
+  // of the head's partial sums, and the activation buffer that this pass writes.
   uint32_t epoch;
   int* timesteps;  // shared: (rows)
   SpinWatchdog watchdog;
@@ -40,6 +43,12 @@ __device__ __forceinline__ CtaState MakeCtaState(const CommonArgs& a, const Layo
           reinterpret_cast<int*>(shared + layout.timesteps),
           SpinWatchdog(a.timed_out)};
 }
+
+// What an MMA thread has of a GEMM tile: its warp's first out channel, of 16; its warpgroup's half
+// of each k step; and in a CTA-local layer its warp's half of K.
+__device__ __forceinline__ int FirstChannelOfWarp(int thread) { return thread >> 1 & 48; }
+__device__ __forceinline__ int WarpgroupOf(int thread) { return thread >> 7; }
+__device__ __forceinline__ int KHalfOf(int thread) { return thread >> 6 & 1; }
 
 __device__ __forceinline__ float4 Load4(const float* from) {
   return *reinterpret_cast<const float4*>(from);
@@ -65,7 +74,7 @@ __device__ __forceinline__ float4 ConvolveFirst(const CtaState& cta, const float
 // The epilogue's terms of four channels; loaded before the partial sums are polled, and not touched
 // until those have arrived.
 struct ChannelTerms {
-  float4 bias, shortcut_bias, scale, shift;
+  float4 bias, scale, shift;
   float4 film_scale[2], film_shift[2];  // of the timestep, of the conditioning
 };
 

@@ -9,14 +9,15 @@
 
 namespace mjp::megakernel {
 
-// A thread's part of the output tiles of all layers; `step` changes with the pass.
+// A thread's part of the output tiles of all layers; `step_offset` changes with the pass.
 struct EpilogueThread {
   int index, batch;
-  int tile_row;         // of the output tile
-  int group;            // likewise
-  int source_row;       // min(tile_row, rows - 1): unused rows compute what the last row does
-  uint32_t step, cond;  // begin of FiLM's terms of the row's timestep and environment, values
-  int barrier = 1;      // of the tile's threads, in the portable kernel
+  int tile_row;    // of the output tile
+  int group;       // likewise
+  int source_row;  // min(tile_row, rows - 1): unused rows compute what the last row does
+  uint32_t step_offset,
+      cond_offset;  // begin of FiLM's terms of the row's timestep and environment, values
+  int barrier = kTileMoments;  // of the tile's threads, in the portable kernel
 };
 __device__ __forceinline__ EpilogueThread MakeEpilogueThread(const CtaState& cta,
                                                              const OutputTile& tile, int batch,
@@ -25,13 +26,13 @@ __device__ __forceinline__ EpilogueThread MakeEpilogueThread(const CtaState& cta
   t.index = thread, t.batch = batch, t.group = tile.group;
   t.tile_row = batch * kRowsPerBatch + tile.row_slot;
   t.source_row = min(t.tile_row, cta.a.rows - 1);
-  t.step = 0;
-  t.cond = t.source_row / cta.a.film.rows_per_env * cta.a.film.width;
+  t.step_offset = 0;
+  t.cond_offset = t.source_row / cta.a.film.rows_per_env * cta.a.film.width;
   return t;
 }
 // Goes on to the pass whose timesteps are set.
 __device__ __forceinline__ void SetTimestep(const CtaState& cta, EpilogueThread& t) {
-  t.step = cta.timesteps[t.source_row] * cta.a.film.width;
+  t.step_offset = cta.timesteps[t.source_row] * cta.a.film.width;
 }
 
 __device__ __forceinline__ float4 LoadReadOnly4(const float* from) {
@@ -51,11 +52,11 @@ __device__ __forceinline__ void LoadOwnerTerms(const CtaState& cta, const LayerD
       t.scale = LoadReadOnly4(desc.scale + channel), t.shift = LoadReadOnly4(desc.shift + channel);
   }
   t.film_scale[0] = one, t.film_scale[1] = t.film_shift[0] = t.film_shift[1] = zero;
-  if (desc.film_bias < 0) return;
+  if (desc.film_shift < 0) return;
   const FilmTables& f = cta.a.film;
-  const uint32_t step = thread.step + channel, cond = thread.cond + channel;
-  t.film_shift[0] = LoadReadOnly4(f.step_table + (step + desc.film_bias));
-  t.film_shift[1] = LoadReadOnly4(f.cond + (cond + desc.film_bias));
+  const uint32_t step = thread.step_offset + channel, cond = thread.cond_offset + channel;
+  t.film_shift[0] = LoadReadOnly4(f.step_table + (step + desc.film_shift));
+  t.film_shift[1] = LoadReadOnly4(f.cond + (cond + desc.film_shift));
   if (desc.film_scale < 0) return;
   t.film_scale[0] = LoadReadOnly4(f.step_table + (step + desc.film_scale));
   t.film_scale[1] = LoadReadOnly4(f.cond + (cond + desc.film_scale));
@@ -109,7 +110,7 @@ __device__ __forceinline__ void SendHeadPartialSums(const CtaState& cta, const L
   const int lanes = 1 << (layer.group_channels_log2 - 2), elements = a.length * a.action_dim;
   float* to = a.head_partial_sums + (row * kNormGroups + group) * elements;
   for (int action = 0; action < a.action_dim; ++action) {
-    const float4 w = Load4(cta.head + (action << layer.group_channels_log2) + channel);
+    const float4 w = Load4(cta.head_weights + (action << layer.group_channels_log2) + channel);
     float sum = (y.x * w.x + y.y * w.y) + (y.z * w.z + y.w * w.w);
     for (int mask = 1; mask < lanes; mask *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, mask);
     if (row < a.rows && threadIdx.x % lanes == 0)
@@ -118,7 +119,8 @@ __device__ __forceinline__ void SendHeadPartialSums(const CtaState& cta, const L
 }
 
 // Adds FiLM's terms of the conditioning to those of the timestep; here, and not where the compiler
-// would.
+// would. Once per epilogue: before the barrier with one batch, during the first loads with two,
+// after them unspecialised, after ConvolveFirst for layer 0.
 __device__ __forceinline__ void CombineFilm(ChannelTerms& t) {
   const auto join = [](float4& to, const float4& v) {
     Add4(to, v);
@@ -214,7 +216,7 @@ __device__ __forceinline__ float4 ReceiveShortcut(CtaState& cta, const Layer& la
   } else {
     const FirstConvWeights& f = cta.a.first;
     const int channels = 1 << desc.group_channels_log2;
-    residual = ConvolveFirst(cta, cta.first + f.taps * f.in_c * channels, 1, channels,
+    residual = ConvolveFirst(cta, cta.first_weights + f.taps * f.in_c * channels, 1, channels,
                              thread.source_row, position, channel);
   }
   Add4(residual, bias);
@@ -235,7 +237,7 @@ __device__ __forceinline__ uint8_t* OutputAddress(const LayerDescriptor& desc, i
   const uint32_t eight = static_cast<uint32_t>(channel) / kPackChannels;
   const uint32_t pack = (eight << desc.length_log2) + position;
   return desc.output +
-         (2 * batch * desc.output_buffer + ((pack * kPackBytes) << desc.output_set_log2) +
+         (2 * batch * desc.output_buffer + ((pack * kPackBytes) << desc.output_row_set_log2) +
           static_cast<uint32_t>(channel) % kPackChannels * sizeof(T));
 }
 
@@ -285,8 +287,8 @@ __device__ __forceinline__ float4 ReceiveTile(CtaState& cta, const TileInput& in
                               });
   } else {
     if (!kWarpSpecialized) prepare();
-    x = ConvolveFirst(cta, cta.first, cta.a.first.taps, 1 << group_channels_log2, thread.source_row,
-                      position, channel);
+    x = ConvolveFirst(cta, cta.first_weights, cta.a.first.taps, 1 << group_channels_log2,
+                      thread.source_row, position, channel);
     if (kWarpSpecialized) CombineFilm(t);
   }
   if (!kWarpSpecialized) CombineFilm(t);
@@ -309,8 +311,8 @@ __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
   constexpr bool kWarpSpecialized = kRowBatches > 0;
   constexpr int kMostWarps = kWarpSpecialized ? kEpilogueThreads / 32 : kMmaWarps;
   const int batch = kRowBatches > 1 ? thread.batch : 0, first = thread.index * 4;
-  const bool any = first < desc.tile_values;
-  if (!kWarpSpecialized && !any) {
+  const bool has_values = first < desc.tile_values;
+  if (!kWarpSpecialized && !has_values) {
     if (layer.fence) FenceCta();
     return;
   }
@@ -327,18 +329,19 @@ __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
   float4 added;
   if (adds_residual) added = residual;
   const auto prepare = [&] {
-    if (any) {
+    if (has_values) {
       LoadOwnerTerms(cta, desc, thread, channel, batch > 0, t);
       if (desc.output) ClearActivation(output + (cta.epoch ^ 1) * desc.output_buffer);
     }
     if (layer.fence)
-      kWarpSpecialized ? __threadfence() : FenceCta();  // specialised: the next barrier is of all
+      // kPartialSumsSent, just below, joins all epilogue threads
+      kWarpSpecialized ? __threadfence() : FenceCta();
   };
   if (kWarpSpecialized) {
     prepare();
-    if (kRowBatches == 1 && any && !input.of_x) CombineFilm(t);
+    if (kRowBatches == 1 && has_values && !input.of_x) CombineFilm(t);
     WaitAtBarrier<kPartialSumsSent>(batch);
-    if (!any) return ArriveAtBarrier<kActivationPublished>(batch);
+    if (!has_values) return ArriveAtBarrier<kActivationPublished>(batch);
     if (input.slices >= kManySlices) SpinCycles(kManySlicesPollDelay<kRowBatches>);
   }
   float4 x = ReceiveTile<T, kRowBatches>(cta, input, thread, desc.group_channels_log2, position,
@@ -348,7 +351,7 @@ __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
     if constexpr (kRowBatches == kVirtualCtas) {
       asm volatile("bar.sync %0, %1;" ::"r"(thread.barrier), "r"(threads) : "memory");
     } else {
-      asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
+      asm volatile("bar.sync %0, %1;" ::"n"(int{kTileMoments}), "r"(threads) : "memory");
     }
   };
   if (norm)
@@ -363,6 +366,28 @@ __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
     residual = x;
   } else if (input.of_x || has_shortcut) {
     residual = ReceiveShortcut<T>(cta, layer, desc, thread, pass, position, channel);
+  }
+}
+
+// All layers of a pass by the epilogue warps, of each row batch with `first` and `second`. `local`:
+// the first batch's accumulators of CTA-local layers; residuals: of each thread and row batch.
+template <Format F, int kRowBatches>
+__device__ __forceinline__ void RunEpilogueLayers(CtaState& cta, const Layer* layers,
+                                                  const LayerDescriptor* descriptors, int count,
+                                                  const uint8_t* local, float4* residuals,
+                                                  uint32_t pass, EpilogueThread first,
+                                                  EpilogueThread second) {
+  SetTimestep(cta, first), SetTimestep(cta, second);
+  for (int i = 0; i < count; ++i) {
+    ChannelTerms terms;
+#pragma unroll 1
+    for (int batch = 0; batch < kRowBatches; ++batch) {
+      EpilogueThread thread = batch == 0 ? first : second;
+      thread.index = RematerializeTid() - kMmaThreads;
+      float4& residual = residuals[batch * kEpilogueThreads + thread.index];
+      RunEpilogue<Storage<F>, kRowBatches>(cta, layers[i], descriptors[i], thread, pass, residual,
+                                           terms, local + batch * kLocalAccumulatorBytes);
+    }
   }
 }
 

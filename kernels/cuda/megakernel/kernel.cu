@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/megakernel/launch_persistent.cuh"
 #include "kernels/cuda/megakernel/roles.cuh"
 #include "kernels/cuda/megakernel/smem_layout.cuh"
 
@@ -41,7 +42,7 @@ __global__ void __launch_bounds__(kRowBatches > 0 ? kSpecializedThreads : kMmaTh
 
 SharedSpace PlanSharedSpace(const std::vector<Layer>& layers, const Args& args, Format format,
                             size_t room) {
-  constexpr size_t kBeyond = 64;  // the mma of 4 positions reads 8
+  constexpr size_t kBeyond = 64;  // the mma of 4 columns reads 8
   size_t input = 0, accumulators = 0, shortcut = 0, local = 0, after_local = 0;
   bool follows_local = false;
   for (const Layer& s : layers) {
@@ -58,8 +59,8 @@ SharedSpace PlanSharedSpace(const std::vector<Layer>& layers, const Args& args, 
     }
     follows_local = s.cta_local;
   }
-  // the next layer's are put while those of a CTA-local layer's second batch are read; later ones
-  // not
+  // A layer right behind a CTA-local one writes accumulators while that one's second batch is still
+  // read: no overlap. Other layers may use the space.
   accumulators = std::max(accumulators, after_local + local);
   const size_t before = SmemLayout(args).end,
                behind_input = (std::max(input, shortcut) + 127) / 128 * 128;

@@ -1,7 +1,7 @@
 #ifndef KERNELS_CUDA_MEGAKERNEL_LAYER_DESCRIPTOR_CUH_
 #define KERNELS_CUDA_MEGAKERNEL_LAYER_DESCRIPTOR_CUH_
 
-#include "kernels/cuda/megakernel/mailbox.cuh"
+#include "kernels/cuda/megakernel/exchange/mailbox.cuh"
 #include "kernels/cuda/megakernel/megakernel.cuh"
 #include "kernels/cuda/norm_conv/warp_mma.cuh"
 
@@ -15,11 +15,11 @@ namespace mjp::megakernel {
 inline constexpr int kVirtualCtas = -1;
 inline constexpr int kPackBytes = kPackChannels * sizeof(uint16_t);
 
-// Activations: (row batches, 2 buffers, sets of rows, channels / 8, length, 2^set_log2 rows, 8).
+// Activations: (row batches, 2 buffers, row sets, channels / 8, length, 2^row_set_log2 rows, 8).
 struct ActivationSource {
   const uint8_t* from;
-  uint32_t set_bytes, buffer_bytes;  // from one to the next
-  int set_log2;
+  uint32_t row_set_bytes, buffer_bytes;  // from one to the next
+  int row_set_log2;
 };
 
 // The two buffers of a layer's mailbox, for each row batch.
@@ -58,29 +58,33 @@ struct alignas(16) LayerDescriptor {
   int vectors;                    // of 8 channels, of a K block of all rows
   int rows_log2, in_length_log2;  // rows and positions
   int halo, halo_log2;            // zero vectors before a channel block's rows; with those behind
-  int even_plane;                 // position of the even positions; 0: all stand in order
+  // A stride-2 input stands as two planes, odd positions first (after one zero), then even ones:
+  // taps 0 and 2 are neighbours in the odd plane, tap 1 is in the even one.
+  int even_plane;  // where the even one begins, in positions; 0: all stand in order
   // the partial sums it sends: first mailbox buffers, from the CTA group's first row on
   uint8_t *send, *shortcut_send;
   int out, group_channels_log2;             // first out channel in the CTA group
   int send_group, send_row, send_position;  // bytes to the next one
-  int positions_log2;                       // and rows of the GEMM tile
+  int columns_log2;                         // of the GEMM tile: positions x rows
   MailboxRing ring, shortcut_ring;
   // the output tile it owns
   const uint8_t *receive, *shortcut_receive;          // in the first mailbox buffers
   uint8_t* output;                                    // null: the head reads it
   uint32_t output_buffer;                             // bytes between its buffers
-  int output_set_log2;                                // rows of a set
+  int output_row_set_log2;                            // rows of a row set
   int tile_values, length_log2;                       // of the tile
   float inverse_tile_values;                          // 1 / tile_values
   int slice_bytes;                                    // of the tile's partial sums of a K slice
   const float *bias, *shortcut_bias, *scale, *shift;  // of the group's channels; or null
-  int film_scale, film_bias;                          // likewise; -1: none
+  int film_scale, film_shift;                         // likewise; -1: none
 };
 
-// Where a row of activations begins, whose sets are `set_bytes` apart.
+// Where a row of activations begins, whose row sets are `row_set_bytes` apart.
 template <typename Byte>
-MJP_HOST_DEVICE __forceinline__ Byte* RowAt(Byte* rows, int row, uint32_t set_bytes, int set_log2) {
-  return rows + (row >> set_log2) * set_bytes + (row & ((1 << set_log2) - 1)) * kPackBytes;
+MJP_HOST_DEVICE __forceinline__ Byte* RowAt(Byte* rows, int row, uint32_t row_set_bytes,
+                                            int row_set_log2) {
+  return rows + (row >> row_set_log2) * row_set_bytes +
+         (row & ((1 << row_set_log2) - 1)) * kPackBytes;
 }
 
 MJP_HOST_DEVICE __forceinline__ ActivationSource MakeActivationSource(const Layer& layer,
@@ -88,14 +92,15 @@ MJP_HOST_DEVICE __forceinline__ ActivationSource MakeActivationSource(const Laye
                                                                       int which) {
   const int channels = which ? layer.shape.in_c - layer.source_channels : layer.source_channels;
   ActivationSource s;
-  s.set_log2 = layer.source_set_log2[which];
-  s.set_bytes = (channels / kPackChannels * kPackBytes) << (layer.in_length_log2 + s.set_log2);
+  s.row_set_log2 = layer.source_row_set_log2[which];
+  s.row_set_bytes = (channels / kPackChannels * kPackBytes)
+                    << (layer.in_length_log2 + s.row_set_log2);
   s.buffer_bytes = channels / kPackChannels * kPackBytes * (kRowsPerBatch << layer.in_length_log2);
-  s.from =
-      RowAt(static_cast<const uint8_t*>(layer.source[which]), gemm.row0, s.set_bytes, s.set_log2);
+  s.from = RowAt(static_cast<const uint8_t*>(layer.source[which]), gemm.row0, s.row_set_bytes,
+                 s.row_set_log2);
   if (which)
     s.from -= (layer.source_channels / kPackChannels * kPackBytes)
-              << (layer.in_length_log2 + s.set_log2);
+              << (layer.in_length_log2 + s.row_set_log2);
   return s;
 }
 
@@ -141,8 +146,8 @@ MJP_HOST_DEVICE __forceinline__ void DescribeMailboxes(const Args& args, const L
   d.slice_bytes = kSumBytes * d.tile_values;
   d.send_group = kRowsPerBatch * tile_bytes, d.send_row = tile_bytes;
   d.send_position = kSumBytes * layer.shape.phases << layer.group_channels_log2;
-  d.out = gemm.out, d.positions_log2 = layer.rows_log2 + layer.out_length_log2;
-  const int group = gemm.group_tile << layer.groups_log2;
+  d.out = gemm.out, d.columns_log2 = layer.rows_log2 + layer.out_length_log2;
+  const int group = gemm.group_block << layer.groups_log2;
   const int send = (group * kRowsPerBatch + gemm.row0) * tile_bytes + gemm.k_slice * d.slice_bytes +
                    (kSumBytes * gemm.phase << layer.group_channels_log2);
   const int receive = cta * tile_bytes;
@@ -157,19 +162,20 @@ MJP_HOST_DEVICE __forceinline__ void DescribeOutput(const Layer& layer, const Ou
                                                     LayerDescriptor& d) {
   const int channel0 = tile.group << layer.group_channels_log2;
   const auto at = [&](const float* p) { return p ? p + channel0 : nullptr; };
-  const uint32_t set_bytes = (layer.epilogue.channels / kPackChannels * kPackBytes)
-                             << (d.length_log2 + layer.output_set_log2);
-  d.output_set_log2 = layer.output_set_log2;
+  const uint32_t row_set_bytes = (layer.epilogue.channels / kPackChannels * kPackBytes)
+                                 << (d.length_log2 + layer.output_row_set_log2);
+  d.output_row_set_log2 = layer.output_row_set_log2;
   d.output_buffer = (layer.epilogue.channels / kPackChannels * kPackBytes * kRowsPerBatch)
                     << d.length_log2;
   if (layer.output)
-    d.output = RowAt(static_cast<uint8_t*>(layer.output), tile.row_slot, set_bytes,
-                     layer.output_set_log2) +
-               ((channel0 / kPackChannels * kPackBytes) << (d.length_log2 + layer.output_set_log2));
+    d.output =
+        RowAt(static_cast<uint8_t*>(layer.output), tile.row_slot, row_set_bytes,
+              layer.output_row_set_log2) +
+        ((channel0 / kPackChannels * kPackBytes) << (d.length_log2 + layer.output_row_set_log2));
   d.bias = at(layer.epilogue.bias), d.shortcut_bias = at(layer.epilogue.shortcut_bias);
   d.scale = at(layer.epilogue.norm_scale), d.shift = at(layer.epilogue.norm_shift);
   d.film_scale = layer.epilogue.film_scale < 0 ? -1 : layer.epilogue.film_scale + channel0;
-  d.film_bias = layer.epilogue.film_bias < 0 ? -1 : layer.epilogue.film_bias + channel0;
+  d.film_shift = layer.epilogue.film_shift < 0 ? -1 : layer.epilogue.film_shift + channel0;
 }
 
 // Of CTA `cta`, whose output tile is `tile`. T: storage type of activations.

@@ -36,7 +36,7 @@ inline constexpr int kWarpWeightBytes =       // of a K block: 5 taps and the sh
     kKSteps * 6 * kFragmentBytes;
 // The GEMM tile of a CTA-local layer: out channels, and in channels, in two halves.
 inline constexpr int kLocalTileChannels = kTileChannels / 2, kLocalBlockK = 2 * kBlockK;
-inline constexpr int kAccumulatorPitch = kTileChannels + 4;  // float32 values of a position
+inline constexpr int kAccumulatorPitch = kTileChannels + 4;  // float32 values of a column
 inline constexpr int kLocalPart = 16 * kAccumulatorPitch;    // values of a warpgroup
 inline constexpr int kLocalAccumulatorBytes = 2 * kLocalPart * sizeof(float);  // of a row batch
 
@@ -55,14 +55,14 @@ struct Mailbox {
 struct alignas(128) Layer {
   NormConvShape shape;           // in_c 0: the first convolution, made by the epilogue from x
   const void* weight = nullptr;  // as LaunchReorderWeights leaves it
-  // activations: (row batches, 2 buffers, sets of rows, channels / 8, length,
-  // 2^source_set_log2 rows of a set, 8)
+  // activations: (row batches, 2 buffers, row sets, channels / 8, length, 2^source_row_set_log2
+  // rows of a set, 8); a row set is the rows of one CTA group of the layer that reads it first
   const void* source[2] = {};
-  int source_set_log2[2] = {};
+  int source_row_set_log2[2] = {};
   int source_channels = 0;  // of source[0]
   EpilogueTerms epilogue;
   void* output = nullptr;  // activations, like a source; null: the last layer, which the head reads
-  int output_set_log2 = -1;
+  int output_row_set_log2 = -1;
   bool adds_residual = false;         // and the output is the next residual
   bool cta_local = false;             // K is not split: the owner of a tile multiplies it
   bool fence = false;                 // clears made so far become visible before the output does
@@ -99,7 +99,7 @@ MJP_HOST_DEVICE inline OutputTile TileOfCta(int cta) {
 
 // A CTA's part of a layer's GEMM.
 struct GemmTile {
-  int row0, group_tile;     // of its CTA group: first row of a batch; norm groups, counted in sets
+  int row0, group_block;  // of its CTA group: first row of a batch; which one along the norm groups
   int k_slice, phase, out;  // the K slice; phase; first out channel within the CTA group
   bool has_work;            // a CTA group may have more CTAs than tiles
 };
@@ -117,8 +117,8 @@ MJP_HOST_DEVICE inline GemmTile GemmTileOf(const Layer& layer, const OutputTile&
           m_tile < 1 << layer.m_tiles_log2};
 }
 
-// Completes a layer whose shape, epilogue and sources are set. False where the kernel cannot run
-// it.
+// Completes a layer whose shape, epilogue and sources are set: takes the fewest K slices with which
+// a CTA's weights are small, or else the most that work. False where the kernel cannot run it.
 bool PlanLayer(Layer& layer);
 // Whether the planned layers can run with MMA warps and epilogue warps.
 bool CanSpecializeWarps(const std::vector<Layer>& layers);
@@ -126,9 +126,11 @@ bool CanSpecializeWarps(const std::vector<Layer>& layers);
 void PlanCtaLocal(std::vector<Layer>& layers);
 // Whether no CTA can run more than one pass ahead of another, which 1-bit epochs rely on: the CTA
 // groups of some layer span all 16 rows of a batch, so that every CTA waits for all others in every
-// pass, those of unused rows too. Also whether every CTA has a GEMM tile in some layer: its weight
-// pipeline goes round them and would not end otherwise.
+// pass, those of unused rows too.
 bool SkewIsBounded(const std::vector<Layer>& layers);
+// Whether every CTA has a GEMM tile in some layer: its weight pipeline goes round them, and the
+// search for the next one (NextWeightTile) would not end otherwise.
+bool EveryCtaMultiplies(const std::vector<Layer>& layers);
 // Whether a mailbox' two buffers suffice: no sender overwrites partial sums that their owner has
 // not received. A sender has consumed the layer before, of the same rows, whose owners are past the
 // layer before that; so use n - 2 of the buffers is received before use n. For a sender whose K

@@ -3,8 +3,8 @@
 
 #include "kernels/cuda/megakernel/layer_descriptor.cuh"
 
-// GEMM tiles of up to 16 positions, by mma.sync: wgmma takes about as long for 16 positions as for
-// 64. Column n of the tiles, of 8, is (position, row), the row fastest.
+// GEMM tiles of up to 16 columns, by mma.sync: wgmma takes about as long for 16 columns as for 64.
+// Column n of the tiles, of 8, is (position, row), the row fastest.
 
 namespace mjp::megakernel {
 

@@ -16,7 +16,7 @@ namespace mjp::megakernel {
 // Makes the input in shared memory visible to the mma; kWgmma: to wgmma.
 template <bool kWgmma>
 __device__ __forceinline__ void FenceAndSync() {
-  if constexpr (kWgmma) FenceForWgmma();
+  if constexpr (kWgmma) FenceAsyncProxy();
   WaitAtBarrier<kMmaBarrier>();
 }
 
@@ -33,13 +33,13 @@ __device__ __forceinline__ void LoadNextKBlock(CtaState& cta, const LayerDescrip
   FenceAndSync<true>();
 }
 
-// Receives the input of a GEMM tile, of kPositions x rows (kPartial: or fewer). With one row batch
+// Receives the input of a GEMM tile, of kColumns columns (kPartial: or fewer). With one row batch
 // polling begins a measured delay after the CTA published its own tile of the layer before; with
 // two the loads have been issued.
-template <int kRowBatches, int kPositions, bool kPartial>
+template <int kRowBatches, int kColumns, bool kPartial>
 __device__ __forceinline__ void ReceiveInput(ActivationLoader& loader, const LayerDescriptor& desc,
                                              SpinWatchdog& watchdog) {
-  constexpr int kCount = kBlockK / kPackChannels * kPositions / kMmaThreads;
+  constexpr int kCount = kBlockK / kPackChannels * kColumns / kMmaThreads;
   loader.Receive<(kCount < 1 ? 1 : kCount), kPartial, (kRowBatches > 1)>(watchdog, [&] {
     if (kRowBatches > 1) return;
     WaitAtBarrier<kActivationPublished>();
@@ -67,20 +67,20 @@ __device__ __forceinline__ void ZeroAccumulators(float (&accumulators)[kCount]) 
 
 // The shape of a GEMM tile and of its input in shared memory; read before the input is polled.
 struct MmaShape {
-  int all;
+  int packed_shape;           // columns, whether there is a shortcut, and taps: one register
   uint32_t input;             // shared address, of the tile's phase
   int position_bytes, pitch;  // between positions, and between channel blocks of 8, bytes
 
   __device__ __forceinline__ MmaShape(const Layer& layer, const LayerDescriptor& desc,
                                       const uint8_t* shared)
-      : all(layer.shape.taps | layer.shape.shortcut << 3 | 1 << (4 + desc.positions_log2)),
+      : packed_shape(layer.shape.taps | layer.shape.shortcut << 3 | 1 << (4 + desc.columns_log2)),
         position_bytes(kPackBytes << layer.rows_log2),
         pitch(layer.padded_length * position_bytes) {
     input = SharedAddress(shared) + desc.phase * position_bytes;
   }
-  __device__ __forceinline__ int Taps() const { return all & 7; }
-  __device__ __forceinline__ bool HasShortcut() const { return all & 8; }
-  __device__ __forceinline__ int Positions() const { return all >> 4; }
+  __device__ __forceinline__ int Taps() const { return packed_shape & 7; }
+  __device__ __forceinline__ bool HasShortcut() const { return packed_shape & 8; }
+  __device__ __forceinline__ int Columns() const { return packed_shape >> 4; }
 };
 
 // Prefetches the second half of the next layer's weights during the mma: that of the last row
@@ -134,7 +134,7 @@ __device__ __forceinline__ void MmaWgmmaShortcut(Tile input, int pitch,
   WaitWgmma<0>();
 }
 
-// A GEMM tile of 8 NT positions by wgmma; each of the two warpgroups has half of the in channels.
+// A GEMM tile of 8 NT columns by wgmma; each of the two warpgroups has half of the in channels.
 // Column n is (position, row), the row fastest. kManyKBlocks: the K slice is several K blocks, of
 // which the input at `shared` holds one at a time. kShortcut: multiplies the 1x1 as well. Leaves
 // the accumulators of each warpgroup in shared memory.
@@ -146,7 +146,8 @@ __device__ __forceinline__ void MmaWgmmaTile(const MmaShape& shape, ActivationLo
                                              uint8_t* shared, uint8_t* accumulators) {
 #ifdef MJP_HAVE_WGMMA
   constexpr bool kWarpSpecialized = kRowBatches > 0;
-  const int position_bytes = shape.position_bytes, pitch = shape.pitch, half = pipeline.thread >> 7;
+  const int position_bytes = shape.position_bytes, pitch = shape.pitch,
+            half = WarpgroupOf(pipeline.thread);
   const uint32_t first = shape.input + half * 2 * pitch;
   // 32 bits are ready sooner; without warp specialisation they would cost registers
   using Tile = std::conditional_t<kWarpSpecialized, uint32_t, uint64_t>;
@@ -191,7 +192,7 @@ __device__ __forceinline__ void MmaWgmmaTile(const MmaShape& shape, ActivationLo
 #endif
 }
 
-// Puts a warp's accumulators of a CTA-local layer: of 16 positions those of MmaShiftAccumulate.
+// Puts a warp's accumulators of a CTA-local layer: of 16 columns those of MmaShiftAccumulate.
 template <int NT>
 __device__ __forceinline__ void PutLocalAccumulators(const float (&acc)[NT][4], float* part, int m,
                                                      int lane) {
@@ -202,9 +203,8 @@ __device__ __forceinline__ void PutLocalAccumulators(const float (&acc)[NT][4], 
   }
 }
 
-// A GEMM tile of up to 16 positions by mma.sync, NT 1 or 2. kCtaLocal: of the CTA's own output
-// tile, one row; its accumulators are float32, of each warpgroup [position][half of K][out
-// channel].
+// A GEMM tile of up to 16 columns by mma.sync, NT 1 or 2. kCtaLocal: of the CTA's own output
+// tile, one row; its accumulators are float32, of each warpgroup [column][half of K][out channel].
 template <Format F, int kRowBatches, int kTaps, bool kShortcut, int NT, bool kCtaLocal>
 __device__ __forceinline__ void MmaSyncTile(const MmaShape& shape, ActivationLoader& loader,
                                             CtaState& cta, const Layer& layer,
@@ -215,9 +215,9 @@ __device__ __forceinline__ void MmaSyncTile(const MmaShape& shape, ActivationLoa
   constexpr bool kShiftAccumulate = kCtaLocal && NT == 2;
   constexpr bool kWarpSpecialized = kRowBatches > 0;
   const int position_bytes = shape.position_bytes, pitch = shape.pitch, thread = pipeline.thread;
-  const int lane = thread & 31, half = thread >> 7;
+  const int lane = thread & 31, half = WarpgroupOf(thread);
   uint32_t input = shape.input + half * 2 * pitch;
-  if constexpr (kCtaLocal) input += (thread >> 6 & 1) * (kBlockK / kPackChannels) * pitch;
+  if constexpr (kCtaLocal) input += KHalfOf(thread) * (kBlockK / kPackChannels) * pitch;
   input += kShiftAccumulate
                ? layer.halo * position_bytes + InputFragments<NT>::LaneAtRow(pitch, lane)
                : InputFragments<NT>::LaneAt(pitch, lane);
@@ -245,7 +245,7 @@ __device__ __forceinline__ void MmaSyncTile(const MmaShape& shape, ActivationLoa
   using T = Storage<F>;
   if constexpr (kCtaLocal) {
     float* part = reinterpret_cast<float*>(accumulators) + half * kLocalPart;
-    PutLocalAccumulators(main, part, thread >> 1 & 48, lane);
+    PutLocalAccumulators(main, part, FirstChannelOfWarp(thread), lane);
   } else {
     PutWarpgroupPart<T, NT>(main, accumulators, thread);
   }
@@ -256,22 +256,22 @@ __device__ __forceinline__ void MmaSyncTile(const MmaShape& shape, ActivationLoa
 }
 
 template <Format F, int kRowBatches, int kTaps, bool kShortcut, typename... Args>
-__device__ __forceinline__ void MmaByPositions(const MmaShape& shape, ActivationLoader& loader,
-                                               CtaState& cta, const Layer& layer,
-                                               const LayerDescriptor& desc, Args&... args) {
-  const int positions = shape.Positions();
+__device__ __forceinline__ void MmaByColumns(const MmaShape& shape, ActivationLoader& loader,
+                                             CtaState& cta, const Layer& layer,
+                                             const LayerDescriptor& desc, Args&... args) {
+  const int columns = shape.Columns();
   if constexpr (kRowBatches == 0 && kTaps != 3) {
     if (layer.k_slice > kBlockK)
       return MmaWgmmaTile<F, kRowBatches, kTaps, kShortcut, 8, true>(shape, loader, cta, layer,
                                                                      desc, args...);
   }
-  if (positions == 64)
+  if (columns == 64)
     return MmaWgmmaTile<F, kRowBatches, kTaps, kShortcut, 8, false>(shape, loader, cta, layer, desc,
                                                                     args...);
-  if (positions == 32)
+  if (columns == 32)
     return MmaWgmmaTile<F, kRowBatches, kTaps, kShortcut, 4, false>(shape, loader, cta, layer, desc,
                                                                     args...);
-  if (positions < 16)
+  if (columns < 16)
     return MmaSyncTile<F, kRowBatches, kTaps, kShortcut, 1, false>(shape, loader, cta, layer, desc,
                                                                    args...);
   MmaSyncTile<F, kRowBatches, kTaps, kShortcut, 2, false>(shape, loader, cta, layer, desc, args...);
@@ -282,7 +282,7 @@ template <Format F, int kRowBatches, typename... Args>
 __device__ __forceinline__ void MmaCtaLocal(const MmaShape& shape, Args&... args) {
   if (shape.Taps() == 3) {
     MmaSyncTile<F, kRowBatches, 3, false, 1, true>(shape, args...);
-  } else if (shape.Positions() == 8) {
+  } else if (shape.Columns() == 8) {
     MmaSyncTile<F, kRowBatches, 5, false, 1, true>(shape, args...);
   } else {
     MmaSyncTile<F, kRowBatches, 5, false, 2, true>(shape, args...);
@@ -294,15 +294,15 @@ __device__ __forceinline__ void MmaCtaLocal(const MmaShape& shape, Args&... args
 template <Format F, int kRowBatches, typename... Args>
 __device__ __forceinline__ void MmaByTaps(const MmaShape& shape, Args&... args) {
   if (shape.Taps() == 5) {
-    MmaByPositions<F, kRowBatches, 5, false>(shape, args...);
+    MmaByColumns<F, kRowBatches, 5, false>(shape, args...);
   } else if (shape.Taps() == 3) {
-    MmaByPositions<F, kRowBatches, 3, false>(shape, args...);
+    MmaByColumns<F, kRowBatches, 3, false>(shape, args...);
   } else {
-    MmaByPositions<F, kRowBatches, 2, false>(shape, args...);
+    MmaByColumns<F, kRowBatches, 2, false>(shape, args...);
   }
 }
 
-// The shortcut of a GEMM tile, 8 NT positions, once the convolution's partial sums have been sent;
+// The shortcut of a GEMM tile, 8 NT columns, once the convolution's partial sums have been sent;
 // its accumulators take their place. last: of the row batches; prefetches the second half of
 // `next`.
 template <Format F, int NT>
@@ -310,7 +310,7 @@ __device__ __forceinline__ void MmaShortcutTile(const MmaShape& shape, const Lay
                                                 bool last, WeightPipeline& pipeline,
                                                 const WeightTile& next, uint8_t* accumulators) {
 #ifdef MJP_HAVE_WGMMA
-  const int pitch = shape.pitch, lane = pipeline.thread & 31, half = pipeline.thread >> 7;
+  const int pitch = shape.pitch, lane = pipeline.thread & 31, half = WarpgroupOf(pipeline.thread);
   const uint32_t input = shape.input + half * 2 * pitch + layer.halo * shape.position_bytes;
   uint32_t weight[kKSteps][4];
 #pragma unroll
@@ -342,13 +342,10 @@ template <Format F>
 __device__ __forceinline__ void MmaShortcut(const MmaShape& shape, const Layer& layer, bool last,
                                             WeightPipeline& pipeline, const WeightTile& next,
                                             uint8_t* accumulators) {
-  const int positions = shape.Positions();
-  if (positions == 64)
-    return MmaShortcutTile<F, 8>(shape, layer, last, pipeline, next, accumulators);
-  if (positions == 32)
-    return MmaShortcutTile<F, 4>(shape, layer, last, pipeline, next, accumulators);
-  if (positions == 16)
-    return MmaShortcutTile<F, 2>(shape, layer, last, pipeline, next, accumulators);
+  const int columns = shape.Columns();
+  if (columns == 64) return MmaShortcutTile<F, 8>(shape, layer, last, pipeline, next, accumulators);
+  if (columns == 32) return MmaShortcutTile<F, 4>(shape, layer, last, pipeline, next, accumulators);
+  if (columns == 16) return MmaShortcutTile<F, 2>(shape, layer, last, pipeline, next, accumulators);
   MmaShortcutTile<F, 1>(shape, layer, last, pipeline, next, accumulators);
 }
 

@@ -4,9 +4,9 @@
 #include "kernels/cuda/megakernel/epilogue_warps.cuh"
 #include "kernels/cuda/megakernel/mma_tile.cuh"
 
-// The main loops over a pass' layers: of the MMA warps, of the epilogue warps, and of warps that
-// are both. A layer is: receive activations, multiply, send partial sums; receive those of the own
-// output tile, run the epilogue, publish.
+// The main loops over a pass' layers: of the MMA warps, and of warps that run the epilogue too. A
+// layer is: receive activations, multiply, send partial sums; receive those of the own output tile,
+// run the epilogue, publish.
 
 namespace mjp::megakernel {
 
@@ -114,8 +114,8 @@ __device__ __forceinline__ void RunUnspecializedLayer(CtaState& cta, const Layer
   loader.ReceiveAll(cta.watchdog);
   const int batch = 0;
   if (shape.HasShortcut()) {
-    MmaByPositions<F, 0, 5, true>(shape, loader, cta, layer, desc, batch, pipeline, weights, input,
-                                  accumulators);
+    MmaByColumns<F, 0, 5, true>(shape, loader, cta, layer, desc, batch, pipeline, weights, input,
+                                accumulators);
   } else {
     MmaByTaps<F, 0>(shape, loader, cta, layer, desc, batch, pipeline, weights, input, accumulators);
   }
@@ -143,7 +143,8 @@ __device__ __forceinline__ void RunUnspecializedLayers(CtaState& cta, const Laye
     ChannelTerms terms;
     RunEpilogue<Storage<F>, 0>(cta, layers[i], descriptors[i], thread, pass, residual, terms,
                                nullptr);
-    // threads without values are to know what the others, by theirs, know of all CTAs
+    // Joins the threads without values with those that received partial sums: the whole CTA is now
+    // behind every CTA's fence (I5).
     if (i > 0 && layers[i - 1].fence) WaitAtBarrier<kMmaBarrier>();
   }
 }
@@ -172,28 +173,6 @@ __device__ __forceinline__ void RunMmaLayers(CtaState& cta, const Layer* layers,
   }
 #pragma unroll
   for (int batch = 0; batch < kRowBatches; ++batch) WaitAtBarrier<kActivationPublished>(batch);
-}
-
-// All layers of a pass by the epilogue warps, of each row batch with `first` and `second`. `local`:
-// the first batch's accumulators of CTA-local layers; residuals: of each thread and row batch.
-template <Format F, int kRowBatches>
-__device__ __forceinline__ void RunEpilogueLayers(CtaState& cta, const Layer* layers,
-                                                  const LayerDescriptor* descriptors, int count,
-                                                  const uint8_t* local, float4* residuals,
-                                                  uint32_t pass, EpilogueThread first,
-                                                  EpilogueThread second) {
-  SetTimestep(cta, first), SetTimestep(cta, second);
-  for (int i = 0; i < count; ++i) {
-    ChannelTerms terms;
-#pragma unroll 1
-    for (int batch = 0; batch < kRowBatches; ++batch) {
-      EpilogueThread thread = batch == 0 ? first : second;
-      thread.index = RematerializeTid() - kMmaThreads;
-      float4& residual = residuals[batch * kEpilogueThreads + thread.index];
-      RunEpilogue<Storage<F>, kRowBatches>(cta, layers[i], descriptors[i], thread, pass, residual,
-                                           terms, local + batch * kLocalAccumulatorBytes);
-    }
-  }
 }
 
 }  // namespace mjp::megakernel

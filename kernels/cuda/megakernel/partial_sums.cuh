@@ -4,7 +4,7 @@
 #include "kernels/cuda/megakernel/layer_descriptor.cuh"
 
 // A CTA's accumulators on their way to the mailboxes: each of the two MMA warpgroups, which have
-// one half of the K slice each, puts its own into shared memory, [position][out channel], in the
+// one half of the K slice each, puts its own into shared memory, [column][out channel], in the
 // format in which partial sums travel; the halves are added when they are sent.
 
 namespace mjp::megakernel {
@@ -12,19 +12,19 @@ namespace mjp::megakernel {
 // Accumulators in shared memory. T: storage type of activations.
 template <typename T>
 struct AccumulatorLayout {
-  // bytes between positions: eight of them fall into all banks
+  // bytes between columns: eight of them fall into all banks
   static constexpr int kPitch = kPartialSumsAreF16<T> ? kTileChannels * sizeof(__half) + 16
                                                       : kAccumulatorPitch * sizeof(float);
   // Bytes of a warpgroup's part.
-  MJP_HOST_DEVICE static constexpr int Part(int positions) {
-    return (positions < 16 ? 16 : positions) * kPitch;
+  MJP_HOST_DEVICE static constexpr int Part(int columns) {
+    return (columns < 16 ? 16 : columns) * kPitch;
   }
 };
 
 // Bytes of the accumulators of a GEMM tile, both warpgroups' parts.
-inline size_t AccumulatorBytes(int positions, Format format) {
-  return size_t{2} * (format == Format::kFp16 ? AccumulatorLayout<__half>::Part(positions)
-                                              : AccumulatorLayout<__nv_bfloat16>::Part(positions));
+inline size_t AccumulatorBytes(int columns, Format format) {
+  return size_t{2} * (format == Format::kFp16 ? AccumulatorLayout<__half>::Part(columns)
+                                              : AccumulatorLayout<__nv_bfloat16>::Part(columns));
 }
 
 __device__ __forceinline__ uint32_t RoundedPair(float first, float second) {
@@ -32,32 +32,7 @@ __device__ __forceinline__ uint32_t RoundedPair(float first, float second) {
   return reinterpret_cast<const uint32_t&>(pair);
 }
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-// The functions of ptx.cuh in instructions of 8.0, a matrix each: a lane stores a part of row
-// lane / 4, whose address lane `from` + lane / 4 has.
-__device__ __forceinline__ void StoreMatrixTransposed(uint32_t shared, int from, uint32_t m) {
-  const int lane = threadIdx.x % 32;
-  const uint32_t row = __shfl_sync(0xffffffffu, shared, from + lane / 4);
-  asm volatile(
-      "{\n"
-      ".reg .b32 t;\n"
-      "movmatrix.sync.aligned.m8n8.trans.b16 t, %1;\n"
-      "st.shared.b32 [%0], t;\n"
-      "}" ::"r"(row + lane % 4 * 4),
-      "r"(m)
-      : "memory");
-}
-__device__ __forceinline__ void StoreMatrix2Transposed(uint32_t shared, uint32_t a, uint32_t b) {
-  StoreMatrixTransposed(shared, 0, a), StoreMatrixTransposed(shared, 8, b);
-}
-__device__ __forceinline__ void StoreMatrix4Transposed(uint32_t shared, uint32_t a, uint32_t b,
-                                                       uint32_t c, uint32_t d) {
-  StoreMatrix2Transposed(shared, a, b);
-  StoreMatrixTransposed(shared, 16, c), StoreMatrixTransposed(shared, 24, d);
-}
-#endif
-
-// Puts a warp's tiles of 16 out channels from `m` on x 8 positions, as fp16: a pair of tiles is
+// Puts a warp's tiles of 16 out channels from `m` on x 8 columns, as fp16: a pair of tiles is
 // four matrices, [half of the channels][tile], of which eight lanes each have the rows' addresses.
 template <int NT>
 __device__ __forceinline__ void PutAccumulatorsF16(const float (&acc)[NT][4], uint32_t shared,
@@ -78,13 +53,13 @@ __device__ __forceinline__ void PutAccumulatorsF16(const float (&acc)[NT][4], ui
   }
 }
 
-// Puts a warp's accumulators, of 8 NT positions, into its warpgroup's part.
+// Puts a warp's accumulators, of 8 NT columns, into its warpgroup's part.
 template <typename T, int NT>
 __device__ __forceinline__ void PutWarpgroupPart(const float (&acc)[NT][4], uint8_t* accumulators,
                                                  int thread) {
   using Layout = AccumulatorLayout<T>;
-  const int m = thread >> 1 & 48, lane = thread & 31;
-  uint8_t* part = accumulators + (thread >> 7) * Layout::Part(NT * 8);
+  const int m = FirstChannelOfWarp(thread), lane = thread & 31;
+  uint8_t* part = accumulators + WarpgroupOf(thread) * Layout::Part(NT * 8);
   if constexpr (kPartialSumsAreF16<T>) {
     PutAccumulatorsF16<NT>(acc, SharedAddress(part), Layout::kPitch, m, lane);
   } else {
@@ -102,8 +77,8 @@ struct PartialSumSender {
 
   uint8_t* mailbox;  // where the thread's first four go
   int from, part;    // bytes: to them from the accumulators' begin; between the warpgroups' parts
-  int step;          // bytes from a round of 16 positions to the next
-  int rounds;        // or fewer positions
+  int step;          // bytes from a round of 16 columns to the next
+  int rounds;        // or fewer columns
   uint32_t epoch;
 
   __device__ __forceinline__ PartialSumSender(const LayerDescriptor& desc, uint32_t pass,
@@ -111,8 +86,8 @@ struct PartialSumSender {
     constexpr int kValueBytes = sizeof(Vector) / 4;
     const int n = thread / 16, m = thread % 16 * 4, rows_log2 = desc.rows_log2;
     const int channel = desc.out + m, in_group = channel & ((1 << desc.group_channels_log2) - 1);
-    from = n * Layout::kPitch + m * kValueBytes, part = Layout::Part(1 << desc.positions_log2);
-    rounds = n >> desc.positions_log2 > 0 ? 0 : max(1, 1 << desc.positions_log2 >> 4);
+    from = n * Layout::kPitch + m * kValueBytes, part = Layout::Part(1 << desc.columns_log2);
+    rounds = n >> desc.columns_log2 > 0 ? 0 : max(1, 1 << desc.columns_log2 >> 4);
     const MailboxSlot slot = SlotOf(desc.ring, pass, 0);
     epoch = slot.epoch;
     PinRegister(epoch);

@@ -35,8 +35,7 @@ __device__ __forceinline__ void SetRegisters() {
 
 // The sampler steps: `threads` threads of each CTA run those of its own rows, so that it polls no
 // other rows' head partial sums; a CTA of an unused row runs that of the last row, whose x it
-// reads. These partial sums need one buffer alone: when a CTA sends some all others are in the same
-// pass, and have read those of the pass before (SkewIsBounded).
+// reads. These partial sums need one buffer alone: README.md, I7.
 __device__ __forceinline__ SamplerThreads MakeSamplerThreads(int row_batches, int thread,
                                                              int threads) {
   const OutputTile tile = TileOfCta(blockIdx.x);

@@ -3,8 +3,6 @@
 
 #include "kernels/cuda/megakernel/cta_state.cuh"
 #include "kernels/cuda/megakernel/megakernel.cuh"
-#include "kernels/cuda/primitives/cuda_check.h"
-#include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/cuda/sampler/picard_sweep.cuh"
 
 // What happens between passes: every CTA runs the sampler step of the rows whose x
@@ -37,7 +35,7 @@ __device__ __forceinline__ void PrefetchFilm(const CtaState& cta, int first, int
 struct StepCount {
   int passes = 0;             // that take all rows to the end
   int timestamps_before = 0;  // of passes before this launch
-  int distinct_rows = 1;      // rows that may be at different steps: all, or the first is like all
+  int distinct_rows = 1;      // rows whose step may differ; 1: all are at the same step
 };
 __device__ __forceinline__ StepCount CountSteps(const CommonArgs& a, const PicardState* states) {
   StepCount c;
@@ -80,7 +78,7 @@ __device__ __forceinline__ void SamplerStep(CtaState& cta, const PicardState* st
     const float bias = cta.head_bias[e % a.action_dim];
     const float* sums = a.head_partial_sums + static_cast<size_t>(row) * groups * elements + e;
     const float output =
-        ReceiveSum<kMaxPartialSums>(sums, elements, groups, cta.epoch, cta.watchdog) + bias;
+        ReceiveSum<kNormGroups>(sums, elements, groups, cta.epoch, cta.watchdog) + bias;
     const float x = Denoise(constants, before, output, noise);
     *in_cta = x;
     if (!writes) continue;
@@ -111,7 +109,8 @@ __device__ __forceinline__ void SetRows(const CtaState& cta, int env, int begin,
     cta.timesteps[env * a.window + j] = a.schedule[min(begin + j, a.steps - 1)].timestep;
 }
 
-// What the Picard sweeps of a CTA share.
+// What the Picard sweeps of a CTA share. Between passes no tile is multiplied and none normalised,
+// so `work` is the place of the input, and `accepted` that of the moments.
 struct PicardWindows {
   PicardState* states;  // shared: (environments)
   float* previous;      // shared: (environments, window, 2, elements)
@@ -148,7 +147,7 @@ __device__ __forceinline__ void RecordOutputs(CtaState& cta, const PicardState& 
     const int j = i / quads, e = (i - j * quads) * 4, row = env * a.window + j;
     const DenoiseStep step = a.schedule[state.begin + j];
     const float* at = cta.a.head_partial_sums + static_cast<size_t>(row) * groups * n + e;
-    uint4 tagged[kMaxPartialSums] = {};
+    uint4 tagged[kNormGroups] = {};
     IssueTagged4(tagged, at, n, groups, cta.epoch);
     const float4 sums = ReceiveSum4(tagged, at, n, cta.epoch, cta.watchdog);
     const float sum[4] = {sums.x, sums.y, sums.z, sums.w};
@@ -293,26 +292,6 @@ __device__ __forceinline__ void LoadInOutWeights(const CtaState& cta, float* fir
     cta.x[i] = live ? a.x[row / window * elements + e] : 0.0f;
   }
   SyncPicardThreads();
-}
-
-// Launches a kernel, all of whose CTAs are resident at once. Throws Error.
-template <auto kKernel, typename KernelArgs>
-void LaunchPersistent(const KernelArgs& args, int ctas, size_t shared_bytes, cudaStream_t stream,
-                      int threads = kMmaThreads) {
-  CheckCuda(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 GpuTraits::Current().shared_bytes),
-            "shared memory of the megakernel");
-  cudaLaunchAttribute attribute = {};
-  attribute.id = cudaLaunchAttributeCooperative;
-  attribute.val.cooperative = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(ctas);
-  config.blockDim = dim3(threads);
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  CheckCuda(cudaLaunchKernelEx(&config, kKernel, args), "megakernel");
 }
 
 }  // namespace mjp::megakernel

@@ -1,3 +1,6 @@
+// How the CTAs split each layer, and the checks of what README.md's invariants rest on. On the
+// host, and tested there: tests/kernels/cuda/megakernel_schedule_test.cc.
+
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -8,8 +11,8 @@
 namespace mjp::megakernel {
 namespace {
 
-constexpr int kMaxPositions = 64;  // of a GEMM tile
-constexpr int kMinPositions = 4;
+constexpr int kMaxColumns = 64;  // of a GEMM tile: positions x rows
+constexpr int kMinColumns = 4;
 constexpr int kMaxTileValues = 4 * kMmaThreads;   // of an output tile
 constexpr size_t kSmallWeightBytes = 100 * 1024;  // of a CTA in a layer: more would not be hidden
 
@@ -28,17 +31,17 @@ bool SplitWork(Layer& s, int split_k) {
   s.k_slice = shape.in_c / split_k;
   s.split_k_log2 = Log2(split_k), s.m_tiles_log2 = Log2(m_tiles);
   s.groups_log2 = Log2(groups), s.rows_log2 = Log2(rows);
-  const int positions = rows * shape.out_length;
+  const int columns = rows * shape.out_length;
   const bool many_k_blocks = s.k_slice > kBlockK;
   return rows * groups == members && rows >= 1 && rows <= kRowsPerBatch &&
-         rows << s.in_length_log2 <= kMmaThreads && positions <= kMaxPositions &&
-         positions >= kMinPositions && shape.in_c % split_k == 0 && s.k_slice % kBlockK == 0 &&
+         rows << s.in_length_log2 <= kMmaThreads && columns <= kMaxColumns &&
+         columns >= kMinColumns && shape.in_c % split_k == 0 && s.k_slice % kBlockK == 0 &&
          s.source_channels % kBlockK == 0 &&
-         (!many_k_blocks || (positions == kMaxPositions && shape.stride == 1));
+         (!many_k_blocks || (columns == kMaxColumns && shape.stride == 1));
 }
 
 // Whether a layer can be CTA-local: the kernel has five taps, and a stride of 2, for up to 16
-// positions.
+// columns.
 bool CanBeCtaLocal(const Layer& s) {
   const NormConvShape& shape = s.shape;
   const int group = shape.out_c / kNormGroups, length = shape.out_length;
@@ -62,7 +65,6 @@ bool PlanLayer(Layer& s) {
   if (values % 128 != 0 || values > kMaxTileValues) return false;
   s.group_channels_log2 = Log2(group), s.in_length_log2 = Log2(shape.in_length),
   s.out_length_log2 = Log2(shape.out_length);
-  s.epilogue.group_channels = group;
   if (shape.in_c == 0) {
     return true;
   }
@@ -104,7 +106,10 @@ void PlanCtaLocal(std::vector<Layer>& layers) {
 }
 
 bool SkewIsBounded(const std::vector<Layer>& layers) {
-  if (std::none_of(layers.begin(), layers.end(), SpansAllRows)) return false;
+  return std::any_of(layers.begin(), layers.end(), SpansAllRows);
+}
+
+bool EveryCtaMultiplies(const std::vector<Layer>& layers) {
   for (int cta = 0; cta < kCtas; ++cta) {
     const OutputTile tile = TileOfCta(cta);
     if (std::none_of(layers.begin(), layers.end(), [&](const Layer& s) {

@@ -15,7 +15,7 @@ __device__ __forceinline__ WeightTile MakeWeightTile(const Layer& layer, const O
   const GemmTile gemm = GemmTileOf(layer, tile);
   if (s.in_c == 0 || !gemm.has_work) return {};
   const int out = gemm.phase * s.out_c +
-                  ((gemm.group_tile << layer.groups_log2) << layer.group_channels_log2) + gemm.out;
+                  ((gemm.group_block << layer.groups_log2) << layer.group_channels_log2) + gemm.out;
   const int k_blocks = layer.cta_local ? 1 : layer.k_slice / kBlockK;
   const int bytes = kKSteps * (s.taps + s.shortcut) * kFragmentBytes;
   const size_t first = layer.cta_local
@@ -65,7 +65,7 @@ struct WeightPipeline {
       buffer.tiles = tiles, buffer.layer_count = layer_count, buffer.layer_index = -1,
       buffer.left = 0;
     }
-    FenceForWgmma();
+    FenceAsyncProxy();
     PrefetchFirstHalf();
     PrefetchSecondHalf();
   }

@@ -370,6 +370,7 @@ bool ConvGroupNormSupports(Format format, const ConvGroupNormArgs& args) {
   constexpr int kFewPictures = 8;
   const ConvShape& s = args.conv.shape;
   const int block_m = ChooseConvGroupNormConfig(s).block_m;
+  if (args.conv.row_bias != nullptr || args.conv.activation != TokenActivation::kNone) return false;
   if (args.groups == 0 || block_m == 0 || s.out_c % block_m != 0) return false;
   const int channels = s.out_c / args.groups;
   return (format == Format::kFp16 || format == Format::kBf16) && s.batch <= kFewPictures &&

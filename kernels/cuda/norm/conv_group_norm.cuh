@@ -12,7 +12,8 @@
 namespace mjp {
 
 // y = GN(conv(x)), then + residual, then ReLU, by the fields of `conv`; eps 1e-5, biased variance
-// over a picture's positions and a group's channels. Not for concatenated inputs or phases.
+// over a picture's positions and a group's channels. Not for concatenated inputs or phases, biases
+// of positions or tokens' activations.
 struct ConvGroupNormArgs {
   ConvArgs conv;
   int groups = 8;

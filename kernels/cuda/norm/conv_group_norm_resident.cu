@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   LoadMap(shared.maps[0], p.conv.x, blockIdx.x, positions);
   for (int picture = blockIdx.x, slot = 0; picture < s.batch; picture += gridDim.x, slot ^= 1) {
     WaitCopies<0>();
-    FenceForWgmma();  // the weights
+    FenceAsyncProxy();  // the weights
     __syncthreads();
     const int next = picture + gridDim.x;
     if (next < s.batch) LoadMap(shared.maps[slot ^ 1], p.conv.x, next, positions);
@@ -256,6 +256,7 @@ bool ResidentConvGroupNormSupports(Format format, const ConvGroupNormArgs& args)
          s.in_c == kChannels && s.out_c == kChannels && s.first_c == 0 && s.phases == 1 &&
          !s.upsample2x && 2 * positions > kMostPositions && positions <= kMostPositions &&
          args.groups > 0 && kBlocks % args.groups == 0 && args.conv.bias == nullptr &&
+         args.conv.row_bias == nullptr && args.conv.activation == TokenActivation::kNone &&
          !args.conv.y_fp32 && GpuTraits::Current().Wgmma();
 }
 

@@ -120,7 +120,8 @@ void LaunchFirstConv(Format format, const FirstConvArgs& a, cudaStream_t stream)
 
 bool HeadSupports(Format format, const HeadArgs& a) {
   const size_t bytes = size_t{1} * a.length * a.source.channels * FormatBytes(format);
-  return bytes <= size_t{kMaxHeadBytes} && NormConvSourceSupports(a.source, a.length);
+  return bytes <= size_t{kMaxHeadBytes} && a.source.materialized == nullptr &&
+         NormConvSourceSupports(a.source, a.length);
 }
 
 void LaunchHead(Format format, const HeadArgs& a, cudaStream_t stream) {

@@ -29,7 +29,7 @@ void LaunchFirstConv(Format format, const FirstConvArgs& args, cudaStream_t stre
 // the actions.
 struct HeadArgs {
   int rows = 0, length = 0, out_c = 0;
-  NormConvSource source;          // (rows, length, channels)
+  NormConvSource source;          // (rows, length, channels); `materialized` must be null
   const float* weight = nullptr;  // (out_c, channels), rounded as operands
   const float* bias = nullptr;    // (out_c)
   float* y = nullptr;             // (rows, length, out_c)

@@ -23,7 +23,7 @@ constexpr int kThreads = 32 * kNormConvWarps;
 // This warp's weights, prefetched: fragments of consecutive steps of MI tiles, `tile_stride` bytes
 // apart. Both addresses include the lane: it reads back only what it copied itself.
 template <int MI>
-struct WeightStream {
+struct WeightPipeline {
   static constexpr int kSteps = kChunkFragments / MI;  // of a chunk
   static constexpr int kPending = kRingChunks - 1;
   const uint8_t* from;
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(kThreads, kShortcut&& NT == 16 ? 1 : 2)
           taps +
       begin;
   const size_t tile_stride = size_t{1} * s.in_c / kStepChannels * taps * kFragmentBytes;
-  WeightStream<MI> weights = {
+  WeightPipeline<MI> weights = {
       static_cast<const uint8_t*>(p.a.weight) + fragment * kFragmentBytes + lane * 16, tile_stride,
       SharedAddress(shared) + warp * p.ring_chunks * kChunkBytes + lane * 16, end - begin,
       p.ring_chunks};

@@ -14,7 +14,6 @@ namespace {
 
 constexpr const char* kTestVariable = "MJPOLICY_TEST_GPU";
 constexpr int kKib = 1024;
-constexpr int kOldestCapability = 80;  // asynchronous copies and the tensor cores' formats
 
 // Throws Error(kEnvironment) where a variable is set that a build for tests alone reads.
 void RefuseTestVariables() {

@@ -49,6 +49,8 @@ struct GpuTraits {
 // sms=108 clusters=1 wgmma=0 cooperative=1", shared in KiB. Throws Error naming what is unknown.
 GpuTraits OverriddenTraits(GpuTraits traits, const std::string& text);
 
+// The oldest that the program runs on: asynchronous copies and the tensor cores' formats.
+inline constexpr int kOldestCapability = 80;
 // Throws Error(kEnvironment) where the program does not run on `gpu`: it is older than 8.0, or this
 // build has no code for it. The text says what the GPU is, what the build holds and what to run.
 void CheckRuns(const GpuTraits& gpu);

@@ -118,14 +118,29 @@ __device__ __forceinline__ void LoadMatrix4(uint32_t (&r)[4], uint32_t shared) {
                : "memory");
 }
 
-// The other way round, each matrix transposed: of a lane's pair a row's two neighbours in a column.
+// A matrix of StoreMatrix2Transposed in instructions of 8.0: a lane stores a part of row lane / 4,
+// whose address lane `from` + lane / 4 has.
+__device__ __forceinline__ void StoreMatrixTransposed(uint32_t shared, int from, uint32_t m) {
+  const int lane = threadIdx.x % 32;
+  const uint32_t row = __shfl_sync(0xffffffffu, shared, from + lane / 4);
+  asm volatile(
+      "{\n"
+      ".reg .b32 t;\n"
+      "movmatrix.sync.aligned.m8n8.trans.b16 t, %1;\n"
+      "st.shared.b32 [%0], t;\n"
+      "}" ::"r"(row + lane % 4 * 4),
+      "r"(m)
+      : "memory");
+}
+// LoadMatrix4 the other way round, each matrix transposed: of a lane's pair a row's two neighbours
+// in a column.
 __device__ __forceinline__ void StoreMatrix2Transposed(uint32_t shared, uint32_t a, uint32_t b) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(shared),
                "r"(a), "r"(b)
                : "memory");
 #else
-  __trap();
+  StoreMatrixTransposed(shared, 0, a), StoreMatrixTransposed(shared, 8, b);
 #endif
 }
 __device__ __forceinline__ void StoreMatrix4Transposed(uint32_t shared, uint32_t a, uint32_t b,
@@ -136,7 +151,8 @@ __device__ __forceinline__ void StoreMatrix4Transposed(uint32_t shared, uint32_t
       "r"(a), "r"(b), "r"(c), "r"(d)
       : "memory");
 #else
-  __trap();
+  StoreMatrix2Transposed(shared, a, b);
+  StoreMatrixTransposed(shared, 16, c), StoreMatrixTransposed(shared, 24, d);
 #endif
 }
 

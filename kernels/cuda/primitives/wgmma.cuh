@@ -48,8 +48,9 @@ __device__ __forceinline__ uint64_t WgmmaPlainTile(uint32_t shared, int k_stride
   return WgmmaPlainAt(WgmmaPlainStart(shared, k_stride));
 }
 
-// Makes ordinary writes to shared memory visible to the products.
-__device__ __forceinline__ void FenceForWgmma() {
+// Makes ordinary writes to shared memory visible to the async proxy: to the products and to bulk
+// copies.
+__device__ __forceinline__ void FenceAsyncProxy() {
 #ifdef MJP_HAVE_WGMMA
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #else

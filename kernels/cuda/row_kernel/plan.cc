@@ -170,14 +170,14 @@ std::vector<FragmentSource> Plan::Fragments() const {
   return all;
 }
 
-std::vector<int2> Plan::Streams() const {
-  std::vector<int2> streams;
+std::vector<int2> Plan::WeightRanges() const {
+  std::vector<int2> ranges;
   int first = 0;
   for (const auto& fragments : fragments_) {
-    streams.push_back({first, static_cast<int>(fragments.size())});
+    ranges.push_back({first, static_cast<int>(fragments.size())});
     first += static_cast<int>(fragments.size());
   }
-  return streams;
+  return ranges;
 }
 
 }  // namespace mjp::row_kernel

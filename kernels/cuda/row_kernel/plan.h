@@ -52,9 +52,10 @@ class Plan {
   int term_count() const { return term_count_; }  // channels of all layers
   const std::vector<uint16_t>& steps() const { return steps_; }
   const SharedLayout& shared() const { return shared_; }
-  // Fragments in the order of streams(): of each warp of each CTA its first one and their number.
+  // Fragments in the order of WeightRanges(): of each warp of each CTA its first one and their
+  // number.
   std::vector<FragmentSource> Fragments() const;
-  std::vector<int2> Streams() const;
+  std::vector<int2> WeightRanges() const;
 
  private:
   // Adds a table of the steps (in block, tap), `chunks` for each of k_split parts; returns where it

@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/norm_conv/warp_mma.cuh"
 #include "kernels/cuda/row_kernel/row_kernel.cuh"
-#include "kernels/cuda/row_kernel/weight_stream.cuh"
+#include "kernels/cuda/row_kernel/weight_pipeline.cuh"
 
 // The products of a layer: each warp multiplies its steps of its tiles and leaves the partial sums
 // in shared memory.
@@ -16,7 +16,7 @@ namespace mjp::row_kernel {
 // (shared): where each step's input stands from there, 16 bytes each; `sums`: where the tile's
 // partial sums (channel, position) go.
 template <Format F, int kTiles, int kChunks>
-__device__ __forceinline__ void MultiplyTile(WeightStream<kChunks>& weights, uint2 packed,
+__device__ __forceinline__ void MultiplyTile(WeightPipeline<kChunks>& weights, uint2 packed,
                                              const uint2* steps, int chunks, uint32_t row,
                                              int pair_bytes, float* sums, int lane) {
   // several sets: a product waits for the one before that has its accumulators
@@ -66,7 +66,7 @@ __device__ __forceinline__ void MultiplyTile(WeightStream<kChunks>& weights, uin
 
 // A layer's products by MMA warp `warp`. wait() returns when the input is there.
 template <Format F, int kTiles, int kChunks, typename Wait>
-__device__ __forceinline__ void MultiplyTiles(WeightStream<kChunks>& weights, const Layer& s,
+__device__ __forceinline__ void MultiplyTiles(WeightPipeline<kChunks>& weights, const Layer& s,
                                               const SharedLayout& layout, uint8_t* shared, int warp,
                                               const Wait& wait) {
   const int lane = threadIdx.x % 32;

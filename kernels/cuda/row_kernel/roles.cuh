@@ -52,7 +52,7 @@ struct Output {
 // The products of pass `pass` of the launch, by the warps that multiply. The input of the first
 // layer is there when x has been loaded, or when the sampler's step has been taken.
 template <Format F, bool kCluster, int kChunks>
-__device__ __forceinline__ void MultiplyLayers(const Cta& cta, WeightStream<kChunks>& weights,
+__device__ __forceinline__ void MultiplyLayers(const Cta& cta, WeightPipeline<kChunks>& weights,
                                                int pass) {
   const int warp = static_cast<int>(threadIdx.x) / 32 - kWarps;
 #pragma unroll 1

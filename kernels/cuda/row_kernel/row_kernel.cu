@@ -5,7 +5,7 @@
 // A layer is: multiply the input, which stands in shared memory whole, with the CTA's slice of the
 // out channels; add up what the warps have; norm, Mish, FiLM, residual; store the activations in
 // the shared memory of every CTA of the cluster; a barrier. Weights flow through a ring in shared
-// memory meanwhile (weight_stream.cuh), so the bytes of a pass and its latencies overlap.
+// memory meanwhile (weight_pipeline.cuh), so the bytes of a pass and its latencies overlap.
 // Bytes: all weights / (CTAs of a cluster) from L2 for each CTA and pass.
 
 #include <algorithm>
@@ -115,7 +115,7 @@ __device__ __forceinline__ void EndPass(const Cta& cta, int k, Element& element)
 
 // The MMA warps.
 template <Format F, bool kCluster, int kChunks>
-__device__ __forceinline__ void RunProductWarps(const Cta& cta, WeightStream<kChunks>& weights) {
+__device__ __forceinline__ void RunProductWarps(const Cta& cta, WeightPipeline<kChunks>& weights) {
   if constexpr (kCluster) ClusterBarrier();
   weights.Load();
 #pragma unroll 1
@@ -157,10 +157,10 @@ __global__ void __launch_bounds__(kThreads, 1) RowKernel(const __grid_constant__
   const Cta cta = {a, shared, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.z)};
   // weights are on the way before anything else is
   const int warp = static_cast<int>(threadIdx.x) / 32 - kWarps;  // of the MMA warps
-  const int2 stream = warp < 0 ? make_int2(0, 0) : a.streams[cta.rank * kWarps + warp];
-  WeightStream<kChunks> weights(a.weights + static_cast<size_t>(stream.x) * kFragmentBytes,
-                                stream.y, SharedAddress(shared) + warp * kChunks * kChunkBytes,
-                                static_cast<int>(threadIdx.x % 32));
+  const int2 range = warp < 0 ? make_int2(0, 0) : a.ranges[cta.rank * kWarps + warp];
+  WeightPipeline<kChunks> weights(a.weights + static_cast<size_t>(range.x) * kFragmentBytes,
+                                  range.y, SharedAddress(shared) + warp * kChunks * kChunkBytes,
+                                  static_cast<int>(threadIdx.x % 32));
   if (kCluster && threadIdx.x == kRoleThreads)
     for (int i = 0; i < 2; ++i) InitBarrier(Output{i}.Barrier(cta), 1);
   SetUp(cta);

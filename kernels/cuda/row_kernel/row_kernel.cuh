@@ -84,7 +84,7 @@ struct Args {
   const float4* terms = nullptr;  // of all layers' channels: bias, norm's scale and shift, and bias
                                   // of the shortcut
   const uint8_t* weights = nullptr;  // streams of all warps of the cluster's CTAs
-  const int2* streams = nullptr;     // (ctas, warps): first fragment and fragments of each
+  const int2* ranges = nullptr;      // (ctas, warps): first fragment and fragments of each
   const float* head_bias = nullptr;  // (action_dim)
   SharedLayout shared;
   int ring_chunks = kDeepRing;
@@ -100,7 +100,7 @@ struct Args {
   const float* noise = nullptr;           // (steps, rows, length * action_dim); null: DDIM
   float* x = nullptr;                     // (rows, length * action_dim); in and out
   int begin = 0, end = 1;
-  TimestampSpan timestamps;  // i is the end of step i - 1; or empty
+  TimestampSpan timestamps;  // entry i: the end of step begin + i; or empty
 };
 
 // Where the 512 bytes of a fragment (16 out channels x 16 in channels) come from: a fragment of

@@ -1,4 +1,4 @@
-// One thread reads the clock and appends. About a microsecond per reading, so timestamps are taken
+// One thread reads the clock and appends. About a microsecond each, so timestamps are taken
 // only where the times of single passes are wanted.
 
 #include "kernels/cuda/primitives/launch.cuh"

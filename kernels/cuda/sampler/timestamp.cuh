@@ -7,26 +7,26 @@
 
 namespace mjp {
 
-// Room for readings of the device's global timer, nanoseconds; or none.
+// Room for timestamps of the device's global timer, nanoseconds; or none.
 struct TimestampSpan {
   uint64_t* times = nullptr;  // (capacity)
   int capacity = 0;
 };
-// Readings in the order they were taken. Kept by kernels, so that they may stand inside a graph's
+// Timestamps in the order they were taken. Kept by kernels, so that they may stand inside a graph's
 // loop, where events may not.
 struct TimestampList {
   uint64_t* times = nullptr;  // (capacity)
-  int* count = nullptr;       // readings taken; more than `capacity` are not kept
+  int* count = nullptr;       // timestamps taken; more than `capacity` are not kept
   int capacity = 0;
 
-  // Where readings after the first `skipped` stand, for kernels that place them by themselves.
+  // Where timestamps after the first `skipped` stand, for kernels that place them by themselves.
   TimestampSpan After(int skipped) const {
     if (capacity <= skipped) return {};
     return {times + skipped, capacity - skipped};
   }
 };
 
-// Enqueues one reading, taken when all work before it is done; with `restart` it is the first.
+// Enqueues one timestamp, taken when all work before it is done; with `restart` it is the first.
 void LaunchTimestamp(const TimestampList& list, bool restart, cudaStream_t stream);
 
 }  // namespace mjp

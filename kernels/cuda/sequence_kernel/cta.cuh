@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/primitives/device_math.cuh"
 #include "kernels/cuda/sequence_kernel/sequence_kernel.cuh"
-#include "kernels/cuda/sequence_kernel/weight_stream.cuh"
+#include "kernels/cuda/sequence_kernel/weight_pipeline.cuh"
 #include "kernels/shared/host_device.h"
 
 // What stands where in a CTA's shared memory, and which part of the sequence is its own.
@@ -45,7 +45,7 @@ MJP_HOST_DEVICE inline Layout LayoutOf(const Shape& s) {
   const int own = rows / ctas;
   Layout at;
   at.ring = 0;
-  at.input = at.ring + kWarps * WeightStream::kRingBytes;
+  at.input = at.ring + kWarps * WeightPipeline::kRingBytes;
   at.sums = at.input + rows * OperandPitch(s.width);
   at.qkv = at.sums + ctas * own * SumPitch(s.width);
   at.context = at.qkv + rows * kQkvPitch;
@@ -119,7 +119,7 @@ __device__ __forceinline__ void StoreInCta(uint32_t there, uint32_t low, uint32_
 // warp, kOut tiles of 8 out channels.
 template <Format F, int kSteps, int kTiles, int kOut>
 __device__ __forceinline__ void Multiply(float (&acc)[kTiles][kOut][4], uint32_t tokens, int pitch,
-                                         WeightStream& weights) {
+                                         WeightPipeline& weights) {
   const int lane = threadIdx.x & 31;
   uint32_t from = tokens + (lane & 15) * pitch + (lane >> 4) * 16;
 #pragma unroll 1

@@ -72,7 +72,7 @@ __device__ __forceinline__ void LoadBias(float2 (&bias)[kOut], const float* from
 // order that both of a pair which turns stand next to each other.
 template <Format F, int kCtas, int kTiles>
 __device__ __forceinline__ void MakeQkv(const Cta<kCtas, kTiles>& cta, int block,
-                                        WeightStream& weights) {
+                                        WeightPipeline& weights) {
   constexpr int kOut = kQkvColumns / kGroupOut / kWarps;
   using T = Storage<F>;
   const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
@@ -108,7 +108,7 @@ __device__ __forceinline__ void MakeQkv(const Cta<kCtas, kTiles>& cta, int block
 // This CTA's columns of the hidden layer into shared memory.
 template <Format F, int kCtas, int kTiles>
 __device__ __forceinline__ void MakeHidden(const Cta<kCtas, kTiles>& cta, int block,
-                                           WeightStream& weights) {
+                                           WeightPipeline& weights) {
   constexpr int kOut = kHiddenColumns / kGroupOut / kWarps;
   using T = Storage<F>;
   const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
@@ -139,7 +139,7 @@ __device__ __forceinline__ void MakeHidden(const Cta<kCtas, kTiles>& cta, int bl
 // all columns to the CTAs that have the tokens.
 template <Format F, int kSteps, int kCtas, int kTiles>
 __device__ __forceinline__ void SendSums(const Cta<kCtas, kTiles>& cta, int from, int pitch,
-                                         WeightStream& weights) {
+                                         WeightPipeline& weights) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x & 31;
   float acc[kTiles][kCtas][4] = {};
   Multiply<F, kSteps>(acc, SharedAddress(cta.shared + from), pitch, weights);

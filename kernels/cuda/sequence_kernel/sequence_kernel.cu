@@ -6,7 +6,7 @@
 // of the CTA's heads; attend; multiply with what the CTA's columns add to the residual stream; send
 // these partial sums to the CTA that has the token; a barrier. That CTA adds them up in the order
 // of the ranks, makes the norm and sends it to all; a barrier. The MLP likewise. Weights flow
-// through a ring in shared memory meanwhile (weight_stream.cuh). The split is that of tensor
+// through a ring in shared memory meanwhile (weight_pipeline.cuh). The split is that of tensor
 // parallelism (Shoeybi et al. 2019), within a multiprocessor cluster.
 // Bytes: all weights / (CTAs of a cluster) from L2 for each CTA and pass.
 
@@ -146,7 +146,7 @@ __device__ __forceinline__ void EndPass(const Cta<kCtas, kTiles>& cta, int k) {
 // One block; its first norm stands in every CTA, and at the end the next one's does.
 template <Format F, int kCtas, int kTiles>
 __device__ __forceinline__ void RunBlock(const Cta<kCtas, kTiles>& cta, const TermRows& terms,
-                                         int block, WeightStream& weights) {
+                                         int block, WeightPipeline& weights) {
   constexpr int kWidth = Cta<kCtas, kTiles>::kWidth;
   const int first = block * kBlockTerms;
   const bool last = block + 1 == cta.a.shape.layers;
@@ -181,11 +181,11 @@ __global__ void __launch_bounds__(kThreads, 1) SequenceKernel(const __grid_const
   extern __shared__ __align__(128) uint8_t shared[];
   const Cta<kCtas, kTiles> cta(a, shared);
   const int warp = threadIdx.x / 32, groups = a.shape.layers * BlockGroups(kCtas);
-  WeightStream weights(static_cast<const uint8_t*>(a.weights) +
-                           static_cast<size_t>(cta.rank * kWarps + warp) * groups * kGroupBytes,
-                       groups,
-                       SharedAddress(shared + cta.at.ring) + warp * WeightStream::kRingBytes,
-                       threadIdx.x & 31);
+  WeightPipeline weights(static_cast<const uint8_t*>(a.weights) +
+                             static_cast<size_t>(cta.rank * kWarps + warp) * groups * kGroupBytes,
+                         groups,
+                         SharedAddress(shared + cta.at.ring) + warp * WeightPipeline::kRingBytes,
+                         threadIdx.x & 31);
   SetUp(cta);
   ReleaseSuccessor();
   WaitForPredecessor();

@@ -71,7 +71,7 @@ struct Args {
   const float* noise = nullptr;           // (steps, rows, length * action_dim); null: DDIM
   float* x = nullptr;                     // (rows, length * action_dim); in and out
   int begin = 0, end = 1;
-  TimestampSpan timestamps;  // i is the end of step i - 1; or empty
+  TimestampSpan timestamps;  // entry i: the end of step begin + i; or empty
 };
 
 // Enqueues a pass or a chain, of a supported shape. Throws Error.

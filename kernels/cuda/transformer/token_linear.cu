@@ -8,7 +8,7 @@
 // k, and each sums some rows over the others' shared memory in the order of the ranks. Bytes from
 // L2: x once for each 64 out channels, weights once for each 64 tokens.
 
-#include "kernels/cuda/conv/finish_sum.cuh"
+#include "kernels/cuda/conv/epilogue.cuh"
 #include "kernels/cuda/conv/gather.cuh"
 #include "kernels/cuda/primitives/device_math.cuh"
 #include "kernels/cuda/primitives/launch.cuh"
@@ -83,7 +83,7 @@ __device__ __forceinline__ void AddSplitSums(const TokenLinearKernelArgs& p, uin
 #pragma unroll
     for (int e = 0; e < kVector; ++e) {
       const float biased = sum[e] + (p.a.bias != nullptr ? p.a.bias[m0 + m + e] : 0.0f);
-      y.v[e] = FromFloat<T>(FinishSum(p.a, biased, row_bias, m0 + m + e));
+      y.v[e] = FromFloat<T>(AddBiasAndActivate(p.a, biased, row_bias, m0 + m + e));
     }
     *reinterpret_cast<Pack<T, kVector>*>(static_cast<T*>(p.a.y) + static_cast<size_t>(n) * p.out +
                                          m0 + m) = y;
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(kThreads, 2) TokenLinearKernel(const TokenLine
   float acc[kTile / 2] = {};
   for (int stage = 0, slot = 0; stage < count; ++stage) {
     WaitCopies<kAhead - 1>();
-    FenceForWgmma();
+    FenceAsyncProxy();
     __syncthreads();
     const uint32_t tokens = ring + slot * kStageBytes, weights = tokens + kOperandBytes;
     BeginWgmma();
@@ -227,6 +227,11 @@ void LaunchTokenLinear(Format format, const ConvArgs& args, cudaStream_t stream)
                                    ChooseSplit(tiles, s.in_c / kTile)};
   if (format == Format::kFp16) return LaunchFormat<Format::kFp16>(p, stream);
   LaunchFormat<Format::kBf16>(p, stream);
+}
+
+void LaunchLinear(Format format, const ConvArgs& args, cudaStream_t stream) {
+  TokenLinearSupports(format, args) ? LaunchTokenLinear(format, args, stream)
+                                    : LaunchConv(format, args, stream);
 }
 
 }  // namespace mjp

@@ -17,6 +17,9 @@ bool TokenLinearSupports(Format format, const ConvArgs& args);
 // Enqueues it. `args`, of a linear layer, must be supported.
 void LaunchTokenLinear(Format format, const ConvArgs& args, cudaStream_t stream);
 
+// Enqueues any linear layer or convolution: here where it is supported, else by LaunchConv.
+void LaunchLinear(Format format, const ConvArgs& args, cudaStream_t stream);
+
 }  // namespace mjp
 
 #endif  // KERNELS_CUDA_TRANSFORMER_TOKEN_LINEAR_CUH_

@@ -110,8 +110,8 @@ void ActEngine::EnqueuePictures(PictureSource source) {
   const cudaStream_t stream = stream_.get();
   const int cameras = static_cast<int>(config_.cameras.size());
   const CameraFeature& camera = config_.cameras.front();
-  const bool folded = weights_->backbone.space_to_depth;
-  const size_t pixel = folded ? 4 : 8;  // channels of a prepared pixel
+  const bool space_to_depth = weights_->backbone.space_to_depth;
+  const size_t pixel = space_to_depth ? 4 : 8;  // channels of a prepared pixel
   const size_t picture = pixel * camera.height * camera.width * FormatBytes(format_);
   for (int i = 0; i < cameras; ++i) {
     PrepareArgs a;
@@ -121,7 +121,7 @@ void ActEngine::EnqueuePictures(PictureSource source) {
     a.rgb = input_.device_frames();
     a.table = weights_->picture_tables[i];
     a.y = static_cast<uint8_t*>(backbone_->input()) + picture * options_.batch * i;
-    a.space_to_depth = folded;
+    a.space_to_depth = space_to_depth;
     LaunchPrepare(format_, a, stream);
   }
   timing_.RecordBorder(StageBorder::kPrepared, stream);

@@ -9,8 +9,8 @@
 #include "policy/cuda/act/act_launches.h"
 #include "policy/cuda/decision/decision_graph.h"
 #include "policy/cuda/decision/decision_timing.h"
+#include "policy/cuda/decision/input_block.h"
 #include "policy/cuda/engine.h"
-#include "policy/cuda/input_block.h"
 #include "policy/scene_drawer.h"
 
 namespace mjp {

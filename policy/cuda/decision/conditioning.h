@@ -3,8 +3,8 @@
 
 #include <span>
 
+#include "policy/cuda/decision/input_block.h"
 #include "policy/cuda/decision/picture_encoders.h"
-#include "policy/cuda/input_block.h"
 #include "policy/cuda/unet/film.h"
 
 namespace mjp {

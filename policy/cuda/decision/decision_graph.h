@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "kernels/cuda/primitives/cuda_raii.h"
-#include "policy/cuda/input_block.h"
+#include "policy/cuda/decision/input_block.h"
 
 namespace mjp {
 

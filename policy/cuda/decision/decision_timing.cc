@@ -41,12 +41,12 @@ StageTimes DecisionTiming::Read(int passes) const {
   return times;
 }
 
-// Puts the borders on the host's clock, whose reading at the last one is `end`.
+// Puts the borders on the host's clock, which showed `end` at the last one.
 void DecisionTiming::ReadStages(StageTimes& times, double end) const {
   // of the stage between border i and border i + 1
   constexpr std::array<Stage, kBorders - 1> kStages = {
-      Stage::kHandOver, Stage::kRender,  Stage::kPrepare, Stage::kEncode,
-      Stage::kFilm,     Stage::kDenoise, Stage::kFetch};
+      Stage::kUpload, Stage::kRender,  Stage::kPrepare, Stage::kEncode,
+      Stage::kFilm,   Stage::kDenoise, Stage::kFetch};
   constexpr size_t kLast = kBorders - 1;
   std::array<double, kBorders> at;
   at[kLast] = end;
@@ -56,7 +56,7 @@ void DecisionTiming::ReadStages(StageTimes& times, double end) const {
     at[i] = end - 1e-3 * ms;
   }
   for (size_t i = 0; i < kLast; ++i) times[kStages[i]] = {at[i], at[i + 1]};
-  times[Stage::kHandOver].begin = begin_;
+  times[Stage::kUpload].begin = begin_;
 }
 
 // Puts the timestamps on the host's clock: the first one is the beginning of the denoising.

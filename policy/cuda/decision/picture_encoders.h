@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "policy/cuda/decision/input_block.h"
 #include "policy/cuda/device_weights.h"
-#include "policy/cuda/input_block.h"
 #include "policy/scene_drawer.h"
 
 namespace mjp {

@@ -7,8 +7,8 @@
 
 #include "policy/cuda/decision/decision_timing.h"
 #include "policy/cuda/denoise/denoising_chain.h"
+#include "policy/cuda/denoise/pass_launches.h"
 #include "policy/cuda/denoise/trace_recorder.h"
-#include "policy/cuda/unet/unet_launches.h"
 
 namespace mjp {
 
@@ -39,17 +39,18 @@ class Denoiser {
   virtual void CheckFinished() {}
 };
 
-// By a launch, or two, per layer. Its memory follows in `arena`, in which `chain` and `unet` are.
+// By passes of a `NetworkPass`: a launch per layer or convolution, or one for all steps where
+// `RunSteps` has it. Its memory follows in `arena`, in which `chain` and `unet` are.
 // Throws Error for a window that no kernel supports.
-std::unique_ptr<Denoiser> MakeLayerDenoiser(const DenoisingChain& chain, UnetLaunches unet,
-                                            DeviceArena& arena);
+std::unique_ptr<Denoiser> MakePassDenoiser(const DenoisingChain& chain, PassLaunches unet,
+                                           DeviceArena& arena);
 // The Runge-Kutta method of flow matching, whose passes are the chain's steps; x0_scale of each is
 // the time that four of them take.
 std::unique_ptr<Denoiser> MakeRungeKuttaDenoiser(const DenoisingChain& chain,
-                                                 std::unique_ptr<UnetPass> pass,
+                                                 std::unique_ptr<NetworkPass> pass,
                                                  DeviceArena& arena);
 // By the megakernel.
-std::unique_ptr<Denoiser> MakeMegakernelDenoiser(const DenoisingChain& chain, UnetLaunches unet,
+std::unique_ptr<Denoiser> MakeMegakernelDenoiser(const DenoisingChain& chain, PassLaunches unet,
                                                  DeviceArena& arena);
 
 }  // namespace mjp

@@ -6,8 +6,8 @@
 
 #include "kernels/cuda/sampler/denoise.cuh"
 #include "policy/cuda/arena.h"
+#include "policy/cuda/decision/input_block.h"
 #include "policy/cuda/denoise/held_prefix.h"
-#include "policy/cuda/input_block.h"
 #include "policy/policy.h"
 
 namespace mjp {

@@ -20,7 +20,7 @@ DenoiseStep Moved(float scale) {
 // which make a step of the time x0_scale.
 class RungeKuttaDenoiser final : public Denoiser {
  public:
-  RungeKuttaDenoiser(const DenoisingChain& chain, std::unique_ptr<UnetPass> pass,
+  RungeKuttaDenoiser(const DenoisingChain& chain, std::unique_ptr<NetworkPass> pass,
                      DeviceArena& arena)
       : chain_(chain), pass_(std::move(pass)) {
     const size_t size = size_t{1} * chain.environments * chain.Elements();
@@ -67,14 +67,14 @@ class RungeKuttaDenoiser final : public Denoiser {
   }
 
   const DenoisingChain& chain_;
-  std::unique_ptr<UnetPass> pass_;
+  std::unique_ptr<NetworkPass> pass_;
   float *sum_, *moved_;
 };
 
 }  // namespace
 
 std::unique_ptr<Denoiser> MakeRungeKuttaDenoiser(const DenoisingChain& chain,
-                                                 std::unique_ptr<UnetPass> pass,
+                                                 std::unique_ptr<NetworkPass> pass,
                                                  DeviceArena& arena) {
   return std::make_unique<RungeKuttaDenoiser>(chain, std::move(pass), arena);
 }

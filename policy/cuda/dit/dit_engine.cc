@@ -100,7 +100,7 @@ void DitEngine::PlanDenoiser() {
   conditioning_.emplace(film_, chain_.format, rows, window, arena_);
   const SequencePass* first = nullptr;
   const auto pass = [&](int pass_rows,
-                        const FilmConditioning& conditioning) -> std::unique_ptr<UnetPass> {
+                        const FilmConditioning& conditioning) -> std::unique_ptr<NetworkPass> {
     one_launch_ = SequenceKernelRuns(config_, chain_.format, pass_rows, GpuTraits::Current());
     if (!one_launch_)
       return std::make_unique<DitPass>(*weights_, config_, chain_.format, pass_rows, conditioning,
@@ -110,7 +110,7 @@ void DitEngine::PlanDenoiser() {
     first = made.get();
     return made;
   };
-  UnetLaunches launches;
+  PassLaunches launches;
   launches.pass = pass(rows, *conditioning_);
   if (options_.sampler.kind == SamplerKind::kRk4) {
     denoiser_ = MakeRungeKuttaDenoiser(chain_, std::move(launches.pass), arena_);
@@ -121,7 +121,7 @@ void DitEngine::PlanDenoiser() {
     launches.pass_fallback = pass(chain_.environments, conditioning_->Shared(1));
     one_launch_ = one_launch;  // it is the windows' form that is told
   }
-  denoiser_ = MakeLayerDenoiser(chain_, std::move(launches), arena_);
+  denoiser_ = MakePassDenoiser(chain_, std::move(launches), arena_);
 }
 
 void DitEngine::Prepare(PictureSource source) {

@@ -1,14 +1,14 @@
 #ifndef POLICY_CUDA_DIT_DIT_PASS_H_
 #define POLICY_CUDA_DIT_DIT_PASS_H_
 
+#include "policy/cuda/denoise/network_pass.h"
 #include "policy/cuda/dit/device_dit.h"
-#include "policy/cuda/unet/unet_pass.h"
 
 namespace mjp {
 
 // The launches of one pass of multi_task_dit's transformer, and their memory. AdaLN's terms are
 // split as FiLM's are: a table of the times and, once for a decision, a product of the condition.
-class DitPass final : public UnetPass {
+class DitPass final : public NetworkPass {
  public:
   // `rows` rows, each of environment row / rows_per_environment of `conditioning`.
   DitPass(const DeviceDit& weights, const DitConfig& config, Format format, int rows,

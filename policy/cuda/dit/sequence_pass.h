@@ -2,8 +2,8 @@
 #define POLICY_CUDA_DIT_SEQUENCE_PASS_H_
 
 #include "kernels/cuda/sequence_kernel/sequence_kernel.cuh"
+#include "policy/cuda/denoise/network_pass.h"
 #include "policy/cuda/dit/device_dit.h"
-#include "policy/cuda/unet/unet_pass.h"
 
 namespace mjp {
 
@@ -14,7 +14,7 @@ bool SequenceKernelRuns(const DitConfig& config, Format format, int rows, const 
 
 // A pass of multi_task_dit's transformer, or all steps of a chain, as one launch of the sequence
 // kernel.
-class SequencePass final : public UnetPass {
+class SequencePass final : public NetworkPass {
  public:
   // `rows` rows, each of environment row / rows_per_environment of `conditioning`. The weights are
   // packed into `arena`, or are those of `first`.

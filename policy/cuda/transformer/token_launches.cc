@@ -11,10 +11,7 @@ struct Launcher {
   Format format;
   const int* time;
   cudaStream_t stream;
-  void operator()(const ConvArgs& a) const {
-    TokenLinearSupports(format, a) ? LaunchTokenLinear(format, a, stream)
-                                   : LaunchConv(format, a, stream);
-  }
+  void operator()(const ConvArgs& a) const { LaunchLinear(format, a, stream); }
   void operator()(const TokenAttentionArgs& a) const { LaunchTokenAttention(format, a, stream); }
   void operator()(TokenNormArgs a) const {
     a.terms.time = time;

@@ -3,13 +3,13 @@
 
 #include <vector>
 
+#include "policy/cuda/denoise/network_pass.h"
 #include "policy/cuda/unet/device_unet.h"
-#include "policy/cuda/unet/unet_pass.h"
 
 namespace mjp {
 
 // The pass of any batch: a convolution and a normalisation in turn.
-class LayerUnet final : public UnetPass {
+class LayerUnet final : public NetworkPass {
  public:
   // Row r is of environment r / rows_per_env. `conditioning`: of another plan, shared with it.
   LayerUnet(const DeviceUnet& unet, Format format, int horizon, int rows, int rows_per_env,

@@ -7,24 +7,29 @@ namespace mjp {
 MegakernelLaunch::MegakernelLaunch(const NormConvUnet& unet, Format format, int horizon,
                                    const ExecutionPlan& plan, DeviceArena& arena)
     : MegakernelLaunch(unet, format, horizon,
-                       {plan.rows_per_launch, plan.rows, std::max(1, plan.window)}, plan.target,
-                       nullptr, arena) {
+                       {plan.rows_per_launch, plan.rows, std::max(1, plan.window)}, plan.form,
+                       plan.target, nullptr, arena) {
+  launches_ = plan.Launches(), fallback_form_ = plan.fallback;
   if (plan.rows % rows() == 0) return;
   remainder_.reset(new MegakernelLaunch(unet, format, horizon, {plan.rows % rows(), plan.rows, 1},
-                                        plan.target, this, arena));
+                                        plan.form, plan.target, this, arena));
 }
 
 MegakernelLaunch::MegakernelLaunch(const NormConvUnet& unet, Format format, int horizon,
-                                   const Rows& rows, const megakernel::Target& target,
-                                   const MegakernelLaunch* first, DeviceArena& arena)
+                                   const Rows& rows, UnetForm form,
+                                   const megakernel::Target& target, const MegakernelLaunch* first,
+                                   DeviceArena& arena)
     : format_(format),
+      fallback_form_(form),
       target_(target),
       arena_(arena),
       conditioning_(first ? first->conditioning_.Shared(rows.per_env)
                           : FilmConditioning(unet.film, format, rows.all, rows.per_env, arena)),
       args_(PlaceArgs(unet, horizon, rows, first)),
-      layers_(unet, format, horizon, rows.launch, target, arena, first ? &first->layers_ : nullptr),
-      shared_bytes_(layers_.Supported() ? layers_.SharedBytes(args_) : 0) {}
+      layers_(unet, format, horizon, rows.launch, form, target, arena,
+              first ? &first->layers_ : nullptr) {
+  if (layers_.Supported()) layers_.PlaceInShared(args_);
+}
 
 megakernel::CommonArgs MegakernelLaunch::PlaceArgs(const NormConvUnet& unet, int horizon,
                                                    const Rows& rows,
@@ -43,19 +48,15 @@ megakernel::CommonArgs MegakernelLaunch::PlaceArgs(const NormConvUnet& unet, int
   return a;
 }
 
-void MegakernelLaunch::Launch(const megakernel::CommonArgs& a, cudaStream_t stream) const {
-  layers_.Launch(a, shared_bytes_, stream);
-}
-
 void MegakernelLaunch::RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin,
                                 int end, const TimestampList& timestamps,
                                 cudaStream_t stream) const {
   const int count = launches();
   for (int i = 0; i < count; ++i) {
-    const MegakernelLaunch& plan = remainder_ && i + 1 == count ? *remainder_ : *this;
+    const MegakernelLaunch& launch = remainder_ && i + 1 == count ? *remainder_ : *this;
     const size_t first = static_cast<size_t>(i) * rows(),
                  at = first * args_.length * args_.action_dim;
-    megakernel::CommonArgs a = plan.args_;
+    megakernel::CommonArgs a = launch.args_;
     // the kernel's first timestamp here is that of its step `begin`
     a.timestamps = timestamps.After(begin * (count - 1) + i * (end - begin));
     a.schedule = steps;
@@ -64,14 +65,15 @@ void MegakernelLaunch::RunSteps(const DenoiseStep* steps, const float* noise, fl
     a.output += at;
     a.film.cond += first * a.film.width;
     a.begin = begin, a.end = end;
-    plan.Launch(a, stream);
+    launch.layers_.Launch(a, stream);
   }
 }
 
 std::unique_ptr<MegakernelLaunch> MegakernelLaunch::Fallback(const NormConvUnet& unet) const {
   const int environments = rows() / args_.picard.window;
-  return std::unique_ptr<MegakernelLaunch>(new MegakernelLaunch(
-      unet, format_, args_.length, {environments, environments, 1}, target_, this, arena_));
+  return std::unique_ptr<MegakernelLaunch>(
+      new MegakernelLaunch(unet, format_, args_.length, {environments, environments, 1},
+                           fallback_form_, target_, this, arena_));
 }
 
 void MegakernelLaunch::RunFallback(const PicardSweepArgs& picard, const TimestampList& timestamps,
@@ -84,7 +86,7 @@ void MegakernelLaunch::RunFallback(const PicardSweepArgs& picard, const Timestam
   a.noise = picard.noise;
   a.x = picard.x;
   a.begin = 0, a.end = picard.steps;
-  Launch(a, stream);
+  layers_.Launch(a, stream);
 }
 
 void MegakernelLaunch::RunWindows(const PicardSweepArgs& picard, const TimestampList& timestamps,
@@ -94,7 +96,7 @@ void MegakernelLaunch::RunWindows(const PicardSweepArgs& picard, const Timestamp
   a.picard = picard;
   a.schedule = picard.schedule;
   a.x = picard.x;
-  Launch(a, stream);
+  layers_.Launch(a, stream);
 }
 
 }  // namespace mjp

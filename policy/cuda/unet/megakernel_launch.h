@@ -19,13 +19,13 @@ class MegakernelLaunch {
                    DeviceArena& arena);
 
   bool warp_specialized() const { return layers_.warp_specialized(); }
-  int ctas() const { return target_.ctas; }              // all resident at once
-  size_t shared_bytes() const { return shared_bytes_; }  // of a CTA
+  int ctas() const { return target_.ctas; }                       // all resident at once
+  size_t shared_bytes() const { return layers_.shared_bytes(); }  // of a CTA
   // The sequential fallback: one launch, of a row per environment, that takes chains whose windows
   // were abandoned to their ends; in the same arena.
   std::unique_ptr<MegakernelLaunch> Fallback(const NormConvUnet& unet) const;
   // Launches that run the steps, where rows_per_env is 1.
-  int launches() const { return (args_.all_rows + args_.rows - 1) / args_.rows; }
+  int launches() const { return launches_; }
   int rows() const { return args_.rows; }  // of a launch; the last one may have fewer
   const FilmConditioning& conditioning() const { return conditioning_; }
   const MegakernelLayers& layers() const { return layers_; }
@@ -52,19 +52,19 @@ class MegakernelLaunch {
   // One launch. `first`: of the same network, whose weights, conditioning and output buffer this
   // one borrows; or null.
   MegakernelLaunch(const NormConvUnet& unet, Format format, int horizon, const Rows& rows,
-                   const megakernel::Target& target, const MegakernelLaunch* first,
+                   UnetForm form, const megakernel::Target& target, const MegakernelLaunch* first,
                    DeviceArena& arena);
   megakernel::CommonArgs PlaceArgs(const NormConvUnet& unet, int horizon, const Rows& rows,
                                    const MegakernelLaunch* first) const;
-  void Launch(const megakernel::CommonArgs& args, cudaStream_t stream) const;
 
   Format format_;
+  UnetForm fallback_form_;
   megakernel::Target target_;
   DeviceArena& arena_;
   FilmConditioning conditioning_;
   megakernel::CommonArgs args_;
   MegakernelLayers layers_;
-  size_t shared_bytes_ = 0;
+  int launches_ = 1;
   std::unique_ptr<MegakernelLaunch> remainder_;  // the last launch, where it has fewer rows
 };
 

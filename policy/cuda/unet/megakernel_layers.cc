@@ -3,10 +3,11 @@
 namespace mjp {
 
 MegakernelLayers::MegakernelLayers(const NormConvUnet& unet, Format format, int horizon, int rows,
-                                   const megakernel::Target& target, DeviceArena& arena,
-                                   const MegakernelLayers* packed)
+                                   UnetForm form, const megakernel::Target& target,
+                                   DeviceArena& arena, const MegakernelLayers* packed)
     : format_(format), arena_(arena), target_(target) {
-  const MegakernelPlan plan = PlanMegakernel(unet, horizon, rows, target.portable);
+  const MegakernelPlan plan =
+      PlanMegakernel(unet, horizon, rows, form == UnetForm::kMegakernelRoles);
   supported_ = plan.supported;
   layers_ = plan.Layers();
   args_.row_batches = plan.row_batches, args_.warp_specialized = plan.warp_specialized;
@@ -35,36 +36,26 @@ void MegakernelLayers::PlaceActivations(const MegakernelPlan& plan) {
   }
 }
 
-megakernel::Args MegakernelLayers::Args(const megakernel::CommonArgs& common,
-                                        size_t shared_bytes) const {
+void MegakernelLayers::PlaceInShared(const megakernel::CommonArgs& common) {
   megakernel::Args args = args_;
   args.common = common;
-  const megakernel::SharedSpace space =
-      megakernel::PlanSharedSpace(layers_, args, format_, shared_bytes);
-  args.accumulator_offset = space.accumulator_offset, args.local_offset = space.local_offset;
-  return args;
-}
-
-megakernel::PortablePlan MegakernelLayers::Portable(const megakernel::CommonArgs& common) const {
-  megakernel::Args args = args_;
-  args.common = common;
-  return megakernel::PlanPortable(layers_, args, format_, target_);
-}
-
-size_t MegakernelLayers::SharedBytes(const megakernel::CommonArgs& common) const {
-  if (target_.portable) return Portable(common).shared_bytes;
-  const size_t most = kMaxSharedBytesSm90;
-  return megakernel::PlanSharedSpace(layers_, Args(common, most), format_, most).bytes;
-}
-
-void MegakernelLayers::Launch(const megakernel::CommonArgs& common, size_t shared_bytes,
-                              cudaStream_t stream) const {
   if (target_.portable) {
-    megakernel::PortableArgs args = {args_, Portable(common), table_, residuals_};
-    args.args.common = common;
-    return megakernel::LaunchPortable(format_, args, stream);
+    portable_ = megakernel::PlanPortable(layers_, args, format_, target_);
+    shared_bytes_ = portable_.shared_bytes;
+    return;
   }
-  megakernel::LaunchMegakernel(format_, Args(common, shared_bytes), shared_bytes, stream);
+  const megakernel::SharedSpace space =
+      megakernel::PlanSharedSpace(layers_, args, format_, target_.shared_bytes);
+  args_.accumulator_offset = space.accumulator_offset, args_.local_offset = space.local_offset;
+  shared_bytes_ = space.bytes;
+}
+
+void MegakernelLayers::Launch(const megakernel::CommonArgs& common, cudaStream_t stream) const {
+  megakernel::Args args = args_;
+  args.common = common;
+  if (target_.portable)
+    return megakernel::LaunchPortable(format_, {args, portable_, table_, residuals_}, stream);
+  megakernel::LaunchMegakernel(format_, args, shared_bytes_, stream);
 }
 
 // Each layer's, in the order in which the kernel reads them. `packed`: as in the constructor.

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "policy/cuda/execution_plan.h"
 #include "policy/cuda/unet/megakernel_plan.h"
 
 namespace mjp {
@@ -10,10 +11,13 @@ namespace mjp {
 // The layers of the megakernel of up to 32 rows as it reads them, and their memory.
 class MegakernelLayers {
  public:
-  // `packed`: of the same network, whose weights are shared; or null.
-  MegakernelLayers(const NormConvUnet& unet, Format format, int horizon, int rows,
+  // form: one of the megakernel's. `packed`: of the same network, whose weights are shared; or
+  // null.
+  MegakernelLayers(const NormConvUnet& unet, Format format, int horizon, int rows, UnetForm form,
                    const megakernel::Target& target, DeviceArena& arena,
                    const MegakernelLayers* packed = nullptr);
+  // Plans the shared memory of launches whose arguments have the sizes of `common`.
+  void PlaceInShared(const megakernel::CommonArgs& common);
 
   // Whether the kernel runs every layer.
   bool Supported() const { return supported_; }
@@ -21,13 +25,10 @@ class MegakernelLayers {
   bool warp_specialized() const { return args_.warp_specialized; }
   // As they are planned; what the kernel reads.
   const std::vector<megakernel::Layer>& layers() const { return layers_; }
-  size_t SharedBytes(const megakernel::CommonArgs& common) const;
-  // Launches the kernel in so much shared memory.
-  void Launch(const megakernel::CommonArgs& common, size_t shared_bytes, cudaStream_t stream) const;
+  size_t shared_bytes() const { return shared_bytes_; }  // of a CTA, once placed
+  void Launch(const megakernel::CommonArgs& common, cudaStream_t stream) const;
 
  private:
-  megakernel::PortablePlan Portable(const megakernel::CommonArgs& common) const;
-  megakernel::Args Args(const megakernel::CommonArgs& common, size_t shared_bytes) const;
   void PlaceActivations(const MegakernelPlan& plan);
   void ReorderWeights(const MegakernelLayers* packed);
 
@@ -36,6 +37,8 @@ class MegakernelLayers {
   std::vector<megakernel::Layer> layers_;
   megakernel::Target target_;
   megakernel::Args args_;
+  megakernel::PortablePlan portable_;
+  size_t shared_bytes_ = 0;
   void* table_ = nullptr;        // of the portable form
   float4* residuals_ = nullptr;  // likewise
   bool supported_;

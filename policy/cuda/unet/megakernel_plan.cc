@@ -32,10 +32,10 @@ class Lowering {
         });
     MegakernelPlan::Step last = Convolve(unet.final_conv, x, nullptr, x.length);
     SetNorm(last.layer.epilogue, unet.final_norm);
-    last.layer.output_set_log2 = 0;
+    last.layer.output_row_set_log2 = 0;
     last.has_output = false;
     Append(last);
-    Require(plan.steps.back().layer.epilogue.group_channels <= kMaxGroupChannels);
+    Require(1 << plan.steps.back().layer.group_channels_log2 <= kMaxGroupChannels);
   }
 
  private:
@@ -49,7 +49,7 @@ class Lowering {
 
   static void SetFilm(megakernel::EpilogueTerms& epilogue, const FilmTerms& film) {
     epilogue.film_scale = film.scale_offset;
-    epilogue.film_bias = film.bias_offset;
+    epilogue.film_shift = film.bias_offset;
   }
 
   static MegakernelPlan::Step Convolve(const DeviceNormConv& conv, const Value& x,
@@ -122,8 +122,8 @@ void SetSourceLayouts(MegakernelPlan& plan) {
     for (int i = 0; i < 2; ++i) {
       if (reader.source[i] < 0) continue;
       Layer& writer = plan.steps[reader.source[i]].layer;
-      if (writer.output_set_log2 < 0) writer.output_set_log2 = reader.layer.rows_log2;
-      reader.layer.source_set_log2[i] = writer.output_set_log2;
+      if (writer.output_row_set_log2 < 0) writer.output_row_set_log2 = reader.layer.rows_log2;
+      reader.layer.source_row_set_log2[i] = writer.output_row_set_log2;
     }
   }
 }
@@ -151,14 +151,22 @@ std::vector<Layer> MegakernelPlan::Layers() const {
   return layers;
 }
 
-MegakernelPlan PlanMegakernel(const NormConvUnet& unet, int horizon, int rows, bool portable) {
+bool CanSpecializeWarps(const NormConvUnet& unet, int horizon) {
   MegakernelPlan plan;
+  Lowering(unet, horizon, plan);
+  return megakernel::CanSpecializeWarps(plan.Layers());
+}
+
+MegakernelPlan PlanMegakernel(const NormConvUnet& unet, int horizon, int rows,
+                              bool warp_specialized) {
+  MegakernelPlan plan;
+  plan.warp_specialized = warp_specialized;
   plan.row_batches = rows > megakernel::kRowsPerBatch ? megakernel::kMaxRowBatches : 1;
   Lowering(unet, horizon, plan);
   std::vector<Layer> layers = plan.Layers();
-  plan.warp_specialized = !portable && megakernel::CanSpecializeWarps(layers);
   if (plan.warp_specialized) megakernel::PlanCtaLocal(layers);
   plan.supported = plan.supported && megakernel::SkewIsBounded(layers) &&
+                   megakernel::EveryCtaMultiplies(layers) &&
                    megakernel::TwoMailboxBuffersSuffice(layers) &&
                    (plan.row_batches == 1 || plan.warp_specialized);
   if (plan.supported) megakernel::PlaceFence(layers);
@@ -184,12 +192,11 @@ megakernel::CommonArgs MegakernelSizes(const NormConvUnet& unet, int horizon, in
 }
 
 LaunchNeeds MegakernelNeeds(const NormConvUnet& unet, Format format, int horizon, int rows,
-                            int rows_per_env, const megakernel::Target& target) {
-  const MegakernelPlan plan = PlanMegakernel(unet, horizon, rows, target.portable);
+                            int rows_per_env, bool warp_specialized,
+                            const megakernel::Target& target) {
+  const MegakernelPlan plan = PlanMegakernel(unet, horizon, rows, warp_specialized);
   LaunchNeeds needs;
-  needs.warp_specialized = plan.warp_specialized;
   needs.ctas = target.ctas;
-  needs.layers_supported = plan.supported;
   if (!plan.supported) return needs;
   megakernel::Args args;
   args.common = MegakernelSizes(unet, horizon, rows, rows_per_env);
@@ -205,7 +212,7 @@ LaunchNeeds MegakernelNeeds(const NormConvUnet& unet, Format format, int horizon
     return needs;
   }
   needs.shared_bytes =
-      megakernel::PlanSharedSpace(plan.Layers(), args, format, kMaxSharedBytesSm90).bytes;
+      megakernel::PlanSharedSpace(plan.Layers(), args, format, target.shared_bytes).bytes;
   return needs;
 }
 

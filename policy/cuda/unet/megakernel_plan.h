@@ -24,21 +24,22 @@ struct MegakernelPlan {
 
   std::vector<megakernel::Layer> Layers() const;
 };
-// portable: for the portable form, whose warps do everything.
-MegakernelPlan PlanMegakernel(const NormConvUnet& unet, int horizon, int rows, bool portable);
+MegakernelPlan PlanMegakernel(const NormConvUnet& unet, int horizon, int rows,
+                              bool warp_specialized);
+// Whether its layers can run with MMA warps and epilogue warps.
+bool CanSpecializeWarps(const NormConvUnet& unet, int horizon);
 
 // What one launch needs of a GPU.
 struct LaunchNeeds {
-  bool supported = false;         // the kernel runs every layer, the head and the sampler
-  bool layers_supported = false;  // it runs every layer
-  bool warp_specialized = false;  // by MMA warps and epilogue warps
-  bool as_measured = false;       // the portable form: in those paths that were run on a GPU
-  int ctas = 0;                   // all resident at once
-  size_t shared_bytes = 0;        // of a CTA; 0 where a layer is not supported
+  bool supported = false;    // the kernel runs every layer, the head and the sampler
+  bool as_measured = false;  // the portable form: in those paths that were run on a GPU
+  int ctas = 0;              // all resident at once
+  size_t shared_bytes = 0;   // of a CTA; 0 where a layer is not supported
 };
 // Of a launch over `rows` rows, `rows_per_env` of each environment, on `target`.
 LaunchNeeds MegakernelNeeds(const NormConvUnet& unet, Format format, int horizon, int rows,
-                            int rows_per_env, const megakernel::Target& target);
+                            int rows_per_env, bool warp_specialized,
+                            const megakernel::Target& target);
 
 // The sizes among a launch's arguments: what its shared memory depends on besides the layers.
 megakernel::CommonArgs MegakernelSizes(const NormConvUnet& unet, int horizon, int rows,

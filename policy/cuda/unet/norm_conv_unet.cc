@@ -163,7 +163,6 @@ NormConvUnetPlan::Value NormConvUnetPlan::Block(const NormConvBlock& block, Valu
   if (skip != nullptr) conv1.source[1] = Consume(*skip);
   pass_.push_back(conv1);
   // after Consume, x is materialised wherever the identity needs it
-  if (skip != nullptr && !block.conv1.shape.shortcut) supported_ = false;
   const void* residual = block.conv1.shape.shortcut ? conv1.shortcut_y : x.source.x;
   return SecondHalf(block, conv1.y, residual, x.length, materialize);
 }
@@ -241,17 +240,6 @@ bool NormConvUnetPlan::Supports(const NormConvUnet& unet, Format format, int hor
   head.rows = rows, head.length = horizon;
   head.source = raw(unet.final_conv.shape.out_c, unet.final_norm);
   return supported && HeadSupports(format, head);
-}
-
-bool NormConvUnetPlan::Supported() const {
-  return supported_ && std::all_of(pass_.begin(), pass_.end(), [&](const Op& op) {
-           if (const auto* first = std::get_if<FirstConvArgs>(&op))
-             return first->shortcut_weight != nullptr;
-           if (const auto* conv = std::get_if<NormConvArgs>(&op))
-             return NormConvSupports(format_, *conv);
-           const auto* head = std::get_if<HeadArgs>(&op);
-           return head == nullptr || HeadSupports(format_, *head);
-         });
 }
 
 void NormConvUnetPlan::RunPass(const int* row_step, cudaStream_t stream) const {

@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "policy/cuda/denoise/network_pass.h"
 #include "policy/cuda/unet/film.h"
-#include "policy/cuda/unet/unet_pass.h"
 #include "policy/unet/unet_walk.h"
 
 namespace mjp {
@@ -26,15 +26,11 @@ struct NormConvUnet {
   HeadArgs head;
 };
 
-// Rows x horizon; beyond this a separate normalisation is cheaper than one in every CTA of out
-// channels.
-inline constexpr int kMaxNormConvPositions = 512;
-
 // Packs `checkpoint`'s U-Net; with `measuring`, sizes alone.
 NormConvUnet LoadNormConvUnet(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring);
 
 // The pass of small batches: one launch per convolution.
-class NormConvUnetPlan final : public UnetPass {
+class NormConvUnetPlan final : public NetworkPass {
  public:
   // Row r is of environment r / rows_per_env. `conditioning`: of another plan, shared with it.
   NormConvUnetPlan(const NormConvUnet& unet, Format format, int horizon, int rows, int rows_per_env,
@@ -48,8 +44,6 @@ class NormConvUnetPlan final : public UnetPass {
   float* output() const override { return output_; }
   const FilmConditioning& conditioning() const override { return conditioning_; }
   void RunPass(const int* row_step, cudaStream_t stream) const override;
-  // Whether the kernels support every layer.
-  bool Supported() const;
   const std::vector<Op>& ops() const { return pass_; }  // of a pass, without row_step
 
  private:
@@ -75,7 +69,6 @@ class NormConvUnetPlan final : public UnetPass {
   void* input_ = nullptr;
   float* output_ = nullptr;
   int input_pitch_ = 0;
-  bool supported_ = true;  // no identity of concatenated channels
   std::vector<Op> pass_;
 };
 

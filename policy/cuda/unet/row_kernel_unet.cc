@@ -13,15 +13,6 @@ using row_kernel::kBlockChannels;
 
 constexpr int kHalo = 2;  // of the widest kernel
 
-// What `mjpolicy bench pass` says: beyond so many bytes of weights, or of one CTA's part of them,
-// other forms are faster; a cluster pays where each of its CTAs is left with so many; beyond so
-// many rows for each multiprocessor a launch per layer is no slower.
-constexpr size_t kMostWeightBytes = 40 << 20, kMostCtaBytes = 20 << 20,
-                 kLeastWeightBytes = 800 << 10;
-constexpr int kMostWaves = 4;
-// Of the multiprocessors that clusters occupy at once: those of a GPC are no multiple of a cluster.
-constexpr double kClusteredPart = 0.875;
-
 // A value of the graph and how often it is still read.
 struct Value {
   Buffer buffer;
@@ -42,23 +33,6 @@ auto PackedFragments(const DeviceNormConv& conv) {
     const size_t at = (tile * (s.in_c / kBlockChannels) + block) * (s.taps + s.shortcut) + tap;
     return FragmentSource{from + at * kFragmentBytes};
   };
-}
-
-// Bytes of all weights that a pass multiplies.
-size_t WeightBytes(const NormConvUnet& unet) {
-  size_t bytes = 0;
-  const auto add = [&](const DeviceNormConv& conv) {
-    bytes += WeightFragmentBytes(Format::kFp16, conv.shape);
-  };
-  for (const auto& step : unet.steps) {
-    if (const auto* block = std::get_if<NormConvBlock>(&step.layer)) {
-      add(block->conv1), add(block->conv2);
-    } else {
-      add(std::get<DeviceNormConv>(step.layer));
-    }
-  }
-  add(unet.final_conv);
-  return bytes;
 }
 
 // Lowers a network into a plan.
@@ -198,22 +172,6 @@ bool RowKernelRuns(const NormConvUnet& unet, Format format, int horizon,
   return planned.supported && planned.plan.shared().end <= gpu.shared_bytes;
 }
 
-std::optional<row_kernel::Config> ChooseRowKernel(const NormConvUnet& unet, Format format,
-                                                  int horizon, int rows, const GpuTraits& gpu) {
-  const size_t bytes = WeightBytes(unet);
-  if (bytes > kMostWeightBytes || rows > kMostWaves * gpu.multiprocessors) return std::nullopt;
-  for (const int ctas : {8, 4, 2, 1}) {
-    const bool worthwhile = ctas == 1 || bytes / ctas >= kLeastWeightBytes;
-    if (!worthwhile || bytes / ctas > kMostCtaBytes ||
-        (ctas > 1 && rows * ctas > gpu.multiprocessors * kClusteredPart))
-      continue;
-    for (const int ring : {row_kernel::kDeepRing, row_kernel::kShallowRing})
-      if (RowKernelRuns(unet, format, horizon, {ctas, ring}, gpu))
-        return row_kernel::Config{ctas, ring};
-  }
-  return std::nullopt;
-}
-
 RowKernelUnet::RowKernelUnet(const NormConvUnet& unet, Format format, int horizon, int rows,
                              int rows_per_env, const row_kernel::Config& config, DeviceArena& arena,
                              const RowKernelUnet* first)
@@ -248,7 +206,7 @@ RowKernelUnet::RowKernelUnet(const NormConvUnet& unet, Format format, int horizo
     args_.weights = weights;
     args_.layers = upload(plan.layers());
     args_.steps = upload(plan.steps());
-    args_.streams = upload(plan.Streams());
+    args_.ranges = upload(plan.WeightRanges());
   }
   args_.rows = rows, args_.ctas = config.ctas, args_.ring_chunks = config.ring_chunks;
   args_.length = horizon, args_.action_dim = unet.head.out_c;

@@ -1,8 +1,6 @@
 #ifndef POLICY_CUDA_UNET_ROW_KERNEL_UNET_H_
 #define POLICY_CUDA_UNET_ROW_KERNEL_UNET_H_
 
-#include <optional>
-
 #include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/cuda/row_kernel/plan.h"
 #include "policy/cuda/unet/norm_conv_unet.h"
@@ -20,13 +18,9 @@ PlannedRowKernel PlanRowKernel(const NormConvUnet& unet, int horizon,
 // Whether the row kernel runs the network of `unet` so on a GPU.
 bool RowKernelRuns(const NormConvUnet& unet, Format format, int horizon,
                    const row_kernel::Config& config, const GpuTraits& gpu);
-// How the row kernel runs `rows` rows of the network of `unet` on a GPU; none where it does not, or
-// where other forms are faster.
-std::optional<row_kernel::Config> ChooseRowKernel(const NormConvUnet& unet, Format format,
-                                                  int horizon, int rows, const GpuTraits& gpu);
 
 // A pass, or a chain of them, in one launch of the row kernel.
-class RowKernelUnet final : public UnetPass {
+class RowKernelUnet final : public NetworkPass {
  public:
   // Row r is of environment r / rows_per_env. `first`: of the same network, whose weights and
   // conditioning this one borrows; or null.

@@ -84,12 +84,12 @@ void UnetEngine::Plan() {
   input_.Plan(config, scene_bytes, options_.batch, arena_);
   pictures_.Plan(arena_);
   denoiser_.reset();
-  UnetLaunches unet = PlaceUnet(*weights_, chain_.format, config.horizon, plan_, arena_);
+  PassLaunches unet = PlaceUnet(*weights_, chain_.format, config.horizon, plan_, arena_);
   film_ = &unet.conditioning();
   conditioning_.Plan(arena_);
   chain_.Plan(arena_);
   denoiser_ = unet.megakernel ? MakeMegakernelDenoiser(chain_, std::move(unet), arena_)
-                              : MakeLayerDenoiser(chain_, std::move(unet), arena_);
+                              : MakePassDenoiser(chain_, std::move(unet), arena_);
   timing_.Plan(denoiser_->MostPasses(), arena_);
 }
 

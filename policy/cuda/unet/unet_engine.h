@@ -8,12 +8,12 @@
 #include "policy/cuda/decision/conditioning.h"
 #include "policy/cuda/decision/decision_graph.h"
 #include "policy/cuda/decision/decision_timing.h"
+#include "policy/cuda/decision/input_block.h"
 #include "policy/cuda/decision/picture_encoders.h"
 #include "policy/cuda/denoise/denoiser.h"
 #include "policy/cuda/device_weights.h"
 #include "policy/cuda/engine.h"
 #include "policy/cuda/execution_plan.h"
-#include "policy/cuda/input_block.h"
 
 namespace mjp {
 

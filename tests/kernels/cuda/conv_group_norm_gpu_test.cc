@@ -122,6 +122,23 @@ TEST(ConvGroupNormGpuTest, OtherShapesAreLeftToTheOthers) {
   EXPECT_FALSE(mjp::ConvGroupNormSupports(Format::kFp16, a)) << "a wide group";
 }
 
+// No kernel here reads them: a layer that has some must not come here, whatever the GPU.
+TEST(ConvGroupNormGpuTest, TermsOfTokensAreLeftToTheOthers) {
+  const float bias = 0;
+  for (const int pictures : {1, 100}) {
+    mjp::ConvGroupNormArgs a;
+    a.groups = 4;
+    mjp::ConvShape& s = a.conv.shape;
+    s.batch = pictures, s.in_c = s.out_c = 64;
+    s.kernel_h = s.kernel_w = 3, s.pad_h = s.pad_w = 1;
+    s.in_h = s.in_w = s.out_h = s.out_w = pictures == 1 ? 4 : 24;
+    a.conv.row_bias = &bias;
+    EXPECT_FALSE(mjp::ConvGroupNormSupports(Format::kFp16, a)) << pictures;
+    a.conv.row_bias = nullptr, a.conv.activation = mjp::TokenActivation::kRelu;
+    EXPECT_FALSE(mjp::ConvGroupNormSupports(Format::kFp16, a)) << pictures;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats, ConvGroupNormGpu, testing::Values(Format::kFp16, Format::kBf16),
                          [](const auto& info) { return mjp_test::FormatName(info.param); });
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <type_traits>
 
-#include "kernels/cuda/megakernel/mailbox.cuh"
+#include "kernels/cuda/megakernel/exchange/mailbox.cuh"
 #include "kernels/cuda/primitives/gpu_traits.h"
 #include "tests/support/gpu/device_buffer.h"
 
@@ -17,11 +17,11 @@ using mjp_test::DeviceBuffer;
 
 constexpr int kThreads = 64, kEpochs = 1'000'000;
 
-// A sender that is late, or never comes.
+// A sender that is late, or never comes; whether another CTA's spin has timed out.
 struct Delay {
   int epoch = -1;
   unsigned milliseconds = 0;
-  bool for_ever = false;
+  bool for_ever = false, another_timed_out = false;
 };
 
 // What went wrong: how often, and the first time.
@@ -214,7 +214,10 @@ Outcome Run(const Kernel& kernel, int threads, size_t bytes, int epochs, Delay d
   DeviceBuffer messages(bytes), answers(2 * kThreads * sizeof(float)), outcome(sizeof(Outcome));
   mjp::CheckCuda(cudaMemset(messages.data(), 0, bytes), "cudaMemset");
   mjp::CheckCuda(cudaMemset(answers.data(), 0, 2 * kThreads * sizeof(float)), "cudaMemset");
-  mjp::CheckCuda(cudaMemset(outcome.data(), 0, sizeof(Outcome)), "cudaMemset");
+  Outcome begin = {};
+  begin.timed_out = delay.another_timed_out;
+  mjp::CheckCuda(cudaMemcpy(outcome.data(), &begin, sizeof begin, cudaMemcpyHostToDevice),
+                 "cudaMemcpy");
   auto* to = messages.as<uint8_t>();
   auto* back = answers.as<float>();
   auto* out = outcome.as<Outcome>();
@@ -246,11 +249,7 @@ void ExpectRight(const Outcome& o) {
 
 class Mailbox : public testing::Test {
  protected:
-  void SetUp() override {
-    DEVICE_OR_SKIP();
-    if (!mjp::GpuTraits::Current().Wgmma())
-      GTEST_SKIP() << "the loaded code is not Hopper's, and has no 16-byte exchange";
-  }
+  void SetUp() override { DEVICE_OR_SKIP(); }
 };
 
 TEST_F(Mailbox, PartialSumsArriveOverAMillionEpochs) {
@@ -283,6 +282,14 @@ TEST_F(Mailbox, ASpinEndsWhereNobodySends) {
   EXPECT_GE(o.epoch, 100u) << "what came before was right";
   EXPECT_GT(seconds.count(), 1.5);
   EXPECT_LT(seconds.count(), 20.0);
+}
+
+TEST_F(Mailbox, ASpinEndsWhereAnotherCtaTimedOut) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Outcome o = RunSums<mk::PartialSumsF32, 1>(1000, {100, 0, true, true});
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  EXPECT_GT(o.wrong, 0u) << "values that never came were waited for";
+  EXPECT_LT(seconds.count(), 1.5) << "the spin waited for a timeout of its own";
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST(MegakernelDescriptors, PartialSumsGoWhereTheirOwnersReceiveThem) {
         for (int m = 0; m < mk::kTileChannels; m += 4) {
           const int channel = d.out + m, group = channel >> d.group_channels_log2;
           const int in_group = channel & ((1 << d.group_channels_log2) - 1);
-          for (int n = 0; n < 1 << d.positions_log2; ++n) {
+          for (int n = 0; n < 1 << d.columns_log2; ++n) {
             const int row = n & ((1 << d.rows_log2) - 1), position = n >> d.rows_log2;
             const ptrdiff_t at = static_cast<ptrdiff_t>(group) * d.send_group +
                                  in_group * sizeof(__half) + row * d.send_row +
@@ -106,7 +106,7 @@ TEST(MegakernelDescriptors, ActivationsAreReadWhereTheyArePublished) {
       const int in_group = channel & ((1 << l.group_channels_log2) - 1);
       const uint8_t* at =
           d.output + (static_cast<size_t>((in_group / 8) << d.length_log2) + position) *
-                         (mk::kPackBytes << d.output_set_log2);
+                         (mk::kPackBytes << d.output_row_set_log2);
       const std::tuple value(row, channel, position);
       EXPECT_EQ(published.emplace(std::pair{l.output, at}, value).first->second, value)
           << "layer " << i << ": two values at one place";
@@ -127,9 +127,9 @@ TEST(MegakernelDescriptors, ActivationsAreReadWhereTheyArePublished) {
           for (int row = 0; row < 1 << l.rows_log2; ++row) {
             for (const int position : {0, l.shape.in_length - 1}) {
               const uint8_t* at =
-                  mk::RowAt(s.from, row, s.set_bytes, s.set_log2) +
+                  mk::RowAt(s.from, row, s.row_set_bytes, s.row_set_log2) +
                   (static_cast<size_t>((channel / 8) << d.in_length_log2) + position) *
-                      (mk::kPackBytes << s.set_log2);
+                      (mk::kPackBytes << s.row_set_log2);
               const auto value = published.find({const_cast<void*>(l.source[second]), at});
               ASSERT_NE(value, published.end()) << "layer " << i << ", CTA " << cta;
               ASSERT_EQ(value->second, std::tuple(gemm.row0 + row, of_source, position))

@@ -217,6 +217,15 @@ const Mutation kMutations[] = {
     {"no clears", kOneBatch,
      [](MegakernelProgram&, MegakernelFault& f) { Plant(f, MegakernelFault::kNothingCleared); },
      "nothing was cleared"},
+    {"head sent sooner", kOneBatch,
+     [](MegakernelProgram&, MegakernelFault& f) { Plant(f, MegakernelFault::kHeadSentSooner); },
+     kOverwritten},
+    {"head sent sooner, a window", kWindow,
+     [](MegakernelProgram&, MegakernelFault& f) { Plant(f, MegakernelFault::kHeadSentSooner); },
+     kOverwritten},
+    {"head sent sooner, portable", kPortable,
+     [](MegakernelProgram&, MegakernelFault& f) { Plant(f, MegakernelFault::kHeadSentSooner); },
+     kOverwritten},
 };
 
 class MegakernelFaults : public testing::TestWithParam<Mutation> {};

@@ -46,11 +46,11 @@ void CheckWork(const Layer& s) {
     const megakernel::GemmTile gemm = megakernel::GemmTileOf(s, tile);
     if (!gemm.has_work) continue;
     const int groups = 1 << s.groups_log2, rows = 1 << s.rows_log2;
-    const int out = gemm.group_tile * groups * group_channels + gemm.out;
+    const int out = gemm.group_block * groups * group_channels + gemm.out;
     ASSERT_LE(out + megakernel::kTileChannels, shape.out_c);
     ASSERT_GE(row, gemm.row0);
     ASSERT_LT(row, gemm.row0 + rows);
-    ASSERT_EQ(tile.group / groups, gemm.group_tile);
+    ASSERT_EQ(tile.group / groups, gemm.group_block);
     ASSERT_LE(gemm.out + megakernel::kTileChannels, groups * group_channels);
     for (int r = 0; r < rows; ++r)
       ASSERT_TRUE(made.insert({gemm.row0 + r, gemm.phase, out, gemm.k_slice}).second)
@@ -118,6 +118,16 @@ TEST(MegakernelSchedule, SkewIsBoundedWhereACtaGroupSpansAllRows) {
   EXPECT_FALSE(bounded(network(128))) << "CTA groups of 4 of the 16 rows at most";
   Layer first = Convolution(16, 0, 256, false);  // the first convolution has no products
   EXPECT_FALSE(bounded({first}));
+}
+
+// Of the 128 CTAs, where a layer has fewer GEMM tiles than its CTA groups have members.
+TEST(MegakernelSchedule, EveryCtaMultipliesInSomeLayer) {
+  std::vector<Layer> layers = {Convolution(16, 0, 256, false), Convolution(16, 256, 256, false)};
+  for (Layer& s : layers) ASSERT_TRUE(megakernel::PlanLayer(s));
+  EXPECT_TRUE(megakernel::EveryCtaMultiplies(layers));
+  layers[1].m_tiles_log2 = 0, layers[1].split_k_log2 = 0;
+  EXPECT_FALSE(megakernel::EveryCtaMultiplies(layers));
+  EXPECT_FALSE(megakernel::EveryCtaMultiplies({layers[0]})) << "x is not multiplied";
 }
 
 TEST(MegakernelSchedule, AFenceStandsBeforeTheLastLayerThatSpansAllRows) {
@@ -196,7 +206,7 @@ TEST(MegakernelSchedule, LayersAreCtaLocalWhereThatNeedsNoMoreWeights) {
       const megakernel::GemmTile gemm = megakernel::GemmTileOf(local[i], tile);
       EXPECT_TRUE(gemm.has_work);
       EXPECT_EQ(gemm.row0, tile.row_slot);
-      EXPECT_EQ(gemm.group_tile, tile.group);
+      EXPECT_EQ(gemm.group_block, tile.group);
       EXPECT_EQ(gemm.k_slice + gemm.phase + gemm.out, 0);
     }
   }

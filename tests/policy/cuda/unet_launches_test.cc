@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -44,6 +45,20 @@ mjp::Checkpoint NetworkOf(const std::string& name) {
   return checkpoint;
 }
 
+const mjp::megakernel::Target kH200 = mjp::megakernel::Target::On(mjp::GpuTraits::Named("h200"));
+
+// Whether the kernels of norm_conv take each launch of a pass.
+bool AllSupported(const std::vector<mjp::Op>& ops) {
+  return std::all_of(ops.begin(), ops.end(), [](const mjp::Op& op) {
+    if (const auto* first = std::get_if<mjp::FirstConvArgs>(&op))
+      return first->shortcut_weight != nullptr;
+    if (const auto* conv = std::get_if<mjp::NormConvArgs>(&op))
+      return mjp::NormConvSupports(Format::kFp16, *conv);
+    const auto* head = std::get_if<mjp::HeadArgs>(&op);
+    return head == nullptr || mjp::HeadSupports(Format::kFp16, *head);
+  });
+}
+
 // Plans a form of a network in one arena, weights first.
 class Planner {
  public:
@@ -60,12 +75,14 @@ class Planner {
   std::string NormConvs(int rows, int rows_per_env) {
     const mjp::NormConvUnet unet = Load();
     const mjp::NormConvUnetPlan plan(unet, Format::kFp16, horizon_, rows, rows_per_env, arena_);
-    return mjp_test::LaunchText(plan.ops()).text() + (plan.Supported() ? "" : "unsupported\n");
+    return mjp_test::LaunchText(plan.ops()).text() +
+           (AllSupported(plan.ops()) ? "" : "unsupported\n");
   }
   std::string Megakernel(int rows, int rows_per_env) {
     const mjp::NormConvUnet unet = Load();
     mjp::ExecutionPlan plan;
-    plan.form = UnetForm::kMegakernel;
+    plan.target = kH200;
+    plan.form = mjp_test::MegakernelForm(unet, horizon_, plan.target);
     plan.rows = plan.rows_per_launch = rows, plan.window = rows_per_env;
     const mjp::MegakernelLaunch launch(unet, Format::kFp16, horizon_, plan, arena_);
     const std::string text = mjp_test::LaunchText(launch.layers().layers()).text() +
@@ -131,16 +148,25 @@ TEST(UnetLaunches, AreTheGoldenOnes) {
 }
 
 // What the plan computes from shapes alone is what the lowering takes, with weights and memory.
-void ExpectNeeds(const mjp::NormConvUnet& unet, const std::string& network,
-                 const mjp::ExecutionPlan& plan, const std::string& what) {
+void ExpectNeeds(const mjp::NormConvUnet& unet, const std::string& network, mjp::ExecutionPlan plan,
+                 const std::string& what) {
   const mjp::UnetPolicyConfig config = ConfigOf(network);
+  const mjp::NormConvUnet shapes = mjp::UnetShapes(config);
+  const UnetForm form = mjp_test::MegakernelForm(shapes, config.horizon, plan.target);
+  if (mjp::IsMegakernel(plan.form)) {
+    EXPECT_EQ(plan.form, form) << what;
+  }
+  plan.form = form;
+  const bool specialized = form == UnetForm::kMegakernelRoles;
   const mjp::LaunchNeeds needs =
-      mjp::MegakernelNeeds(mjp::UnetShapes(config), Format::kFp16, config.horizon,
-                           plan.rows_per_launch, std::max(1, plan.window), plan.target);
+      mjp::MegakernelNeeds(shapes, Format::kFp16, config.horizon, plan.rows_per_launch,
+                           std::max(1, plan.window), specialized, plan.target);
+  const mjp::MegakernelPlan planned =
+      mjp::PlanMegakernel(shapes, config.horizon, plan.rows_per_launch, specialized);
   mjp::DeviceArena arena;
   const mjp::MegakernelLaunch launch(unet, Format::kFp16, config.horizon, plan, arena);
-  EXPECT_EQ(needs.layers_supported, launch.layers().Supported()) << what;
-  EXPECT_EQ(needs.warp_specialized, launch.warp_specialized()) << what;
+  EXPECT_EQ(planned.supported, launch.layers().Supported()) << what;
+  EXPECT_EQ(planned.warp_specialized, launch.warp_specialized()) << what;
   EXPECT_EQ(needs.shared_bytes, launch.shared_bytes()) << what;
   EXPECT_EQ(needs.ctas, launch.ctas()) << what;
 }
@@ -155,6 +181,7 @@ TEST(UnetLaunches, TakeWhatThePlanComputesFromShapes) {
     const mjp::NormConvUnet unet = mjp::LoadNormConvUnet(loader, checkpoint, true);
     for (const int rows : {1, 2, 16, 32}) {
       mjp::ExecutionPlan plan;
+      plan.target = kH200;
       plan.rows = plan.rows_per_launch = rows;
       ExpectNeeds(unet, network, plan, network + (" " + std::to_string(rows)));
       if (rows <= 16)
@@ -189,10 +216,8 @@ TEST(UnetLaunches, NormConvSupportsWhatIsComputedFromShapes) {
     const bool computed =
         mjp::NormConvUnetPlan::Supports(unet, Format::kFp16, config.horizon, rows);
     mjp::DeviceArena arena;
-    EXPECT_EQ(
-        computed,
-        mjp::NormConvUnetPlan(unet, Format::kFp16, config.horizon, rows, 1, arena).Supported())
-        << what << ", " << rows << " rows";
+    const mjp::NormConvUnetPlan plan(unet, Format::kFp16, config.horizon, rows, 1, arena);
+    EXPECT_EQ(computed, AllSupported(plan.ops())) << what << ", " << rows << " rows";
     ++(computed ? supported : refused);
   };
   for (const int rows : {1, 2, 16, 32, 48, 128}) {

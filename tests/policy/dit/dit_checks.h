@@ -130,7 +130,7 @@ inline void CheckPasses(const mjp::Checkpoint& checkpoint, const std::string& ne
   mjp::cpu::Trunk trunk(packed, model.config, times, 1, 1, pool);
   const std::vector<float> cond = file.Floats("out/cond.f64").data;
   const std::vector<float> x = file.Floats("in/x_T").data;
-  trunk.Condition(cond, 1);
+  trunk.SetConditioning(cond, 1);
   int compared = 0;
   for (int i = 0; i < static_cast<int>(passes.size()); ++i) {
     const std::string& prefix = passes[i].first;

@@ -41,7 +41,7 @@ class TrunkTest : public testing::TestWithParam<bool> {
     ThreadPool pool(threads);
     const mjp::cpu::PackedTrunk packed = mjp::cpu::PackTrunk(config_, weights_);
     mjp::cpu::Trunk trunk(packed, config_, times_, static_cast<int>(time.size()), 2, pool);
-    trunk.Condition(cond_, 2);
+    trunk.SetConditioning(cond_, 2);
     std::vector<float> out(x.size());
     trunk.Forward(x.data(), time.data(), environment.data(), static_cast<int>(time.size()),
                   out.data());

@@ -102,11 +102,11 @@ class LaunchText {
     out_ << "?";
   }
 
-  void Epilogue(const char* name, const mjp::megakernel::EpilogueTerms& s) {
+  void Epilogue(const char* name, const mjp::megakernel::EpilogueTerms& s, int group_channels) {
     out_ << ' ' << name << " [";
     Field("bias", s.bias), Field("channels", s.channels), Field("norm_scale", s.norm_scale);
-    Field("norm_shift", s.norm_shift), Field("group_channels", s.group_channels);
-    Field("film_scale", s.film_scale + 1), Field("film_bias", s.film_bias + 1);
+    Field("norm_shift", s.norm_shift), Field("group_channels", group_channels);
+    Field("film_scale", s.film_scale + 1), Field("film_bias", s.film_shift + 1);
     Field("shortcut_bias", s.shortcut_bias);
     out_ << " ]";
   }
@@ -117,11 +117,13 @@ class LaunchText {
   }
   void Add(const mjp::megakernel::Layer& l) {
     out_ << "layer";
-    Shape(l.shape), Epilogue("epilogue", l.epilogue);
+    Shape(l.shape);
+    // none where the layer was not planned
+    Epilogue("epilogue", l.epilogue, l.group_channels_log2 > 0 ? 1 << l.group_channels_log2 : 0);
     Field("weight", l.weight), Field("source0", l.source[0]), Field("source1", l.source[1]);
-    Field("set0", l.source_set_log2[0]), Field("set1", l.source_set_log2[1]);
+    Field("set0", l.source_row_set_log2[0]), Field("set1", l.source_row_set_log2[1]);
     Field("source_channels", l.source_channels), Field("output", l.output);
-    Field("output_set_log2", l.output_set_log2), Field("adds_residual", l.adds_residual);
+    Field("output_set_log2", l.output_row_set_log2), Field("adds_residual", l.adds_residual);
     Field("cta_local", l.cta_local), Field("fence", l.fence);
     Box("mailbox", l.mailbox), Box("shortcut_mailbox", l.shortcut_mailbox);
     Field("k_slice", l.k_slice), Field("split_k_log2", l.split_k_log2);

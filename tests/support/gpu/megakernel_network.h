@@ -30,6 +30,14 @@ class Shapes : public mjp::TensorSource {
   static constexpr size_t kLarge = 1 << 16;
 };
 
+// The form of the megakernel that has a network on `target`.
+inline mjp::UnetForm MegakernelForm(const mjp::NormConvUnet& unet, int horizon,
+                                    const mjp::megakernel::Target& target) {
+  if (target.portable) return mjp::UnetForm::kMegakernelPortable;
+  return mjp::CanSpecializeWarps(unet, horizon) ? mjp::UnetForm::kMegakernelRoles
+                                                : mjp::UnetForm::kMegakernel;
+}
+
 // A U-Net as it is planned.
 class PlannedUnet {
  public:
@@ -58,7 +66,8 @@ class PlannedUnet {
     arena.TakeBytes(1);  // or the first activations would stand at null
     mjp::megakernel::Target target;
     target.portable = ctas > 0, target.ctas = ctas;
-    const mjp::MegakernelLayers planned(unet_, mjp::Format::kFp16, horizon_, rows, target, arena);
+    const mjp::MegakernelLayers planned(unet_, mjp::Format::kFp16, horizon_, rows,
+                                        MegakernelForm(unet_, horizon_, target), target, arena);
     *runs = planned.Supported();
     mjp::reference::MegakernelProgram program;
     program.layers = planned.layers();

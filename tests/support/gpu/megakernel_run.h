@@ -81,7 +81,7 @@ class MegakernelRun {
       activations_[i] =
           Floats(format, Read<uint8_t>(l.output, 2 * batches * buffer * sizeof(uint16_t)));
     const int batch = row / mk::kRowsPerBatch, slot = row % mk::kRowsPerBatch;
-    const int set_rows = 1 << l.output_set_log2;
+    const int set_rows = 1 << l.output_row_set_log2;
     mjp::reference::Signal signal = {channels, length, {}};
     for (int c = 0; c < channels; ++c) {
       for (int at = 0; at < length; ++at) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/megakernel/launch_persistent.cuh"
 #include "kernels/cuda/megakernel/portable/portable.cuh"
 #include "kernels/cuda/megakernel/portable/roles.cuh"
 #include "kernels/cuda/primitives/gpu_traits.h"
@@ -52,8 +53,8 @@ size_t PortableTableBytes(int layer_count) {
 
 PortablePlan PlanPortable(const std::vector<Layer>& layers, const Args& args, Format format,
                           const Target& target) {
-  constexpr size_t kBeyond = 64;         // the mma of 4 positions reads 8
-  constexpr int kStagesBesideTable = 4;  // with fewer the table is better read through L1
+  constexpr size_t kBeyond = 64;            // the mma of 4 columns reads 8
+  constexpr int kLeastStagesWithTable = 4;  // with fewer the table is better read through L1
   PortablePlan plan;
   plan.ctas = target.ctas;
   if (plan.ctas < kLeastCtas) return plan;
@@ -82,7 +83,7 @@ PortablePlan PlanPortable(const std::vector<Layer>& layers, const Args& args, Fo
   plan.accumulator_offset = static_cast<int>(behind_input);
   plan.table_in_shared = true;
   int most = stages();
-  if (most < kStagesBesideTable) plan.table_in_shared = false, most = stages();
+  if (most < kLeastStagesWithTable) plan.table_in_shared = false, most = stages();
   if (most < kLeastStages) return plan;
   plan.stages = std::min(most, kMostStages);
   plan.shared_bytes += static_cast<size_t>(plan.stages) * kMmaWarps * kStageBytes;

@@ -48,7 +48,7 @@ struct PortableCta {
 
   __device__ __forceinline__ OutputTile Tile(int i) const { return TileOfVirtual(first + i); }
   // Where the first convolution's and the head's weights of a norm group stand.
-  __device__ __forceinline__ int Place(int group) const {
+  __device__ __forceinline__ int GroupSlot(int group) const {
     return (group - first % kNormGroups) & (kNormGroups - 1);
   }
 };
@@ -61,7 +61,7 @@ __device__ __forceinline__ void RunPortableEpilogues(CtaState& cta, const Portab
                                                      uint32_t pass) {
   constexpr int kHalf = kMmaThreads / 2;
   const Layer& layer = own.layers[index];
-  const bool keeps = layer.adds_residual || layer.shape.in_c == 0 || layer.shape.shortcut;
+  const bool stores_residual = layer.adds_residual || layer.shape.in_c == 0 || layer.shape.shortcut;
   const bool pairs = args.plan.pairs;
   const int half = pairs ? threadIdx.x / kHalf : 0;
   EpilogueThread thread;
@@ -73,21 +73,21 @@ __device__ __forceinline__ void RunPortableEpilogues(CtaState& cta, const Portab
     const OutputTile tile = own.Tile(tile_index);
     use ^= kMmaWarps;
     cta.moments = own.moments + (2 * half * kMmaWarps + use);
-    cta.first =
-        reinterpret_cast<const float*>(own.first_weights + own.Place(tile.group) * own.first_bytes);
-    cta.head =
-        reinterpret_cast<const float*>(own.head_weights + own.Place(tile.group) * own.head_bytes);
+    cta.first_weights = reinterpret_cast<const float*>(own.first_weights +
+                                                       own.GroupSlot(tile.group) * own.first_bytes);
+    cta.head_weights = reinterpret_cast<const float*>(own.head_weights +
+                                                      own.GroupSlot(tile.group) * own.head_bytes);
     // a half without a tile is like threads without values
     const int thread_index = pairs ? threadIdx.x % kHalf : threadIdx.x;
     thread = MakeEpilogueThread(cta, tile, 0, mine ? thread_index : kMmaThreads);
-    thread.barrier = 1 + 2 * half;
+    thread.barrier = kTileMoments + (kSecondTileMoments - kTileMoments) * half;
     SetTimestep(cta, thread);
-    float4* kept = args.residuals + (own.first + tile_index) * kMmaThreads + thread_index;
+    float4* stored = args.residuals + (own.first + tile_index) * kMmaThreads + thread_index;
     float4 residual = make_float4(0, 0, 0, 0);
-    if (layer.adds_residual) residual = *kept;
+    if (layer.adds_residual) residual = *stored;
     ChannelTerms terms;
     RunEpilogue<Storage<F>, kVirtualCtas>(cta, layer, desc, thread, pass, residual, terms, nullptr);
-    if (keeps && mine) *kept = residual;
+    if (stores_residual && mine) *stored = residual;
   }
 }
 
@@ -106,7 +106,8 @@ __device__ __forceinline__ void RunPortableLayers(CtaState& cta, const PortableC
                            own.accumulators},
                           pass);
     RunPortableEpilogues<F>(cta, own, args, index, use, pass);
-    // threads without values are to know what the others, by theirs, know of all CTAs
+    // Joins the threads without values with those that received partial sums: the whole CTA is now
+    // behind every CTA's fence (I5).
     if (index > 0 && own.layers[index - 1].fence) WaitAtBarrier<kMmaBarrier>();
   }
 }
@@ -136,9 +137,9 @@ __device__ __forceinline__ PortableCta LoadPortableCta(const CtaState& cta,
   own.moments = reinterpret_cast<float2*>(shared + smem.moments);
   own.input = shared + smem.end, own.accumulators = own.input + args.plan.accumulator_offset;
   for (int i = 0; i < min(own.count, kNormGroups); ++i) {
-    const int group = own.Tile(i).group, place = own.Place(group);
-    LoadInOutWeights(cta, reinterpret_cast<float*>(shared + smem.first + place * own.first_bytes),
-                     reinterpret_cast<float*>(shared + smem.head + place * own.head_bytes),
+    const int group = own.Tile(i).group, slot = own.GroupSlot(group);
+    LoadInOutWeights(cta, reinterpret_cast<float*>(shared + smem.first + slot * own.first_bytes),
+                     reinterpret_cast<float*>(shared + smem.head + slot * own.head_bytes),
                      reinterpret_cast<float*>(shared + smem.head_bias), group, kNormGroups);
   }
   auto* tiles = reinterpret_cast<WeightTile*>(shared + smem.tiles);
@@ -170,7 +171,7 @@ __device__ __forceinline__ void RunPortable(CtaState& cta, const PortableArgs& a
   // the rows of the own tiles, each once; a row beyond the last one computes what that one does
   const int row = own.first / kNormGroups,
             last = min((own.first + own.count - 1) / kNormGroups, cta.a.rows - 1);
-  const bool has_first_group = own.first % kNormGroups == 0 || own.Place(0) < own.count;
+  const bool has_first_group = own.first % kNormGroups == 0 || own.GroupSlot(0) < own.count;
   const SamplerThreads sampler = {static_cast<int>(threadIdx.x), kMmaThreads,    row, 1,
                                   max(last - row + 1, 1),        has_first_group};
   const int passes = RunPasses<true>(

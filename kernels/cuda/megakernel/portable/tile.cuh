@@ -18,13 +18,14 @@ struct PortableInput {
   int position_bytes, pitch;
 };
 
-// A K block of a tile of 8 NT >= 32 positions. Columns are (position, row), the row fastest, so
+// A K block of a tile of 8 NT >= 32 columns. They are (position, row), the row fastest, so
 // that taps read the same tiles of 8 columns where rows are a multiple of 8, kRowTiles tiles of
 // them: then each is loaded once, and what a tap would read beyond a row's end is left out.
 // Otherwise, kRowTiles 0, every tap loads its own.
 template <Format F, int kTaps, bool kShortcut, int NT, int kRowTiles>
-__device__ __forceinline__ void MmaWide(const PortableInput& in, const PortableFragments& weights,
-                                        float (&main)[NT][4], float (&shortcut)[NT][4]) {
+__device__ __forceinline__ void MmaManyColumns(const PortableInput& in,
+                                               const PortableFragments& weights,
+                                               float (&main)[NT][4], float (&shortcut)[NT][4]) {
   const auto multiply = [&](float(&acc)[4], int fragment, const uint32_t(&b)[4], int half) {
     MultiplyAccumulate<F>(acc, weights.of[fragment], b[half * 2], b[half * 2 + 1]);
   };
@@ -66,10 +67,11 @@ __device__ __forceinline__ void MmaWide(const PortableInput& in, const PortableF
   }
 }
 
-// The same of 8 or 16 positions: one K block is all.
+// The same of 8 or 16 columns: one K block is all.
 template <Format F, int kTaps, bool kShortcut, int NT>
-__device__ __forceinline__ void MmaNarrow(const PortableInput& in, const PortableFragments& weights,
-                                          float (&main)[NT][4], float (&shortcut)[NT][4]) {
+__device__ __forceinline__ void MmaFewColumns(const PortableInput& in,
+                                              const PortableFragments& weights,
+                                              float (&main)[NT][4], float (&shortcut)[NT][4]) {
   InputFragments<NT> x[kTaps];
   float acc[4 / NT][NT][4] = {};
 #pragma unroll
@@ -124,7 +126,7 @@ struct PortableTiles {
 template <Format F, int kTaps, bool kShortcut, int NT, int kRowTiles>
 __device__ __forceinline__ void MmaPortable(const PortableTiles& tiles, const LayerDescriptor& desc,
                                             PortableFragments& weights) {
-  const int thread = threadIdx.x, half = thread >> 7;
+  const int thread = threadIdx.x, half = WarpgroupOf(thread);
   const MmaShape shape(tiles.layer, desc, tiles.input);
   PortableInput in = {shape.input + half * 2 * shape.pitch +
                           InputFragments<(NT > 1 ? 2 : 1)>::LaneAt(shape.pitch, thread & 31),
@@ -132,11 +134,11 @@ __device__ __forceinline__ void MmaPortable(const PortableTiles& tiles, const La
   in.even = in.taps + desc.even_plane * shape.position_bytes;
   float main[NT][4] = {}, shortcut[NT][4] = {};
   if constexpr (NT < 4) {
-    MmaNarrow<F, kTaps, kShortcut, NT>(in, weights, main, shortcut);
+    MmaFewColumns<F, kTaps, kShortcut, NT>(in, weights, main, shortcut);
   } else {
 #pragma unroll 1
     for (int done = kBlockK;; done += kBlockK) {
-      MmaWide<F, kTaps, kShortcut, NT, kRowTiles>(in, weights, main, shortcut);
+      MmaManyColumns<F, kTaps, kShortcut, NT, kRowTiles>(in, weights, main, shortcut);
       if (NT < 8 || done >= tiles.layer.k_slice) break;
       ActivationLoader loader = tiles.Loader(desc, desc.channel0 + done);
       loader.IssueLoads();
@@ -155,22 +157,22 @@ __device__ __forceinline__ void MmaPortable(const PortableTiles& tiles, const La
 }
 
 template <Format F, int kTaps, bool kShortcut>
-__device__ __forceinline__ void MmaPortableByPositions(const PortableTiles& tiles,
-                                                       const LayerDescriptor& desc,
-                                                       PortableFragments& weights) {
-  const int positions_log2 = desc.positions_log2;
-  if (positions_log2 < 4) return MmaPortable<F, kTaps, kShortcut, 1, 0>(tiles, desc, weights);
-  if (positions_log2 == 4) return MmaPortable<F, kTaps, kShortcut, 2, 0>(tiles, desc, weights);
+__device__ __forceinline__ void MmaPortableByColumns(const PortableTiles& tiles,
+                                                     const LayerDescriptor& desc,
+                                                     PortableFragments& weights) {
+  const int columns_log2 = desc.columns_log2;
+  if (columns_log2 < 4) return MmaPortable<F, kTaps, kShortcut, 1, 0>(tiles, desc, weights);
+  if (columns_log2 == 4) return MmaPortable<F, kTaps, kShortcut, 2, 0>(tiles, desc, weights);
   if constexpr (kTaps == 5) {
     const int rows_log2 = desc.rows_log2;
-    if (positions_log2 == 5 && rows_log2 == 3)
+    if (columns_log2 == 5 && rows_log2 == 3)
       return MmaPortable<F, kTaps, kShortcut, 4, 1>(tiles, desc, weights);
-    if (positions_log2 == 6 && rows_log2 == 3)
+    if (columns_log2 == 6 && rows_log2 == 3)
       return MmaPortable<F, kTaps, kShortcut, 8, 1>(tiles, desc, weights);
-    if (positions_log2 == 6 && rows_log2 == 4)
+    if (columns_log2 == 6 && rows_log2 == 4)
       return MmaPortable<F, kTaps, kShortcut, 8, 2>(tiles, desc, weights);
   }
-  if (positions_log2 == 5) return MmaPortable<F, kTaps, kShortcut, 4, 0>(tiles, desc, weights);
+  if (columns_log2 == 5) return MmaPortable<F, kTaps, kShortcut, 4, 0>(tiles, desc, weights);
   MmaPortable<F, kTaps, kShortcut, 8, 0>(tiles, desc, weights);
 }
 
@@ -180,13 +182,13 @@ __device__ __forceinline__ void MmaPortableByTaps(const PortableTiles& tiles,
                                                   PortableFragments& weights) {
   switch (tiles.Stages()) {
     case 2:
-      return MmaPortableByPositions<F, 2, false>(tiles, desc, weights);
+      return MmaPortableByColumns<F, 2, false>(tiles, desc, weights);
     case 3:
-      return MmaPortableByPositions<F, 3, false>(tiles, desc, weights);
+      return MmaPortableByColumns<F, 3, false>(tiles, desc, weights);
     case 5:
-      return MmaPortableByPositions<F, 5, false>(tiles, desc, weights);
+      return MmaPortableByColumns<F, 5, false>(tiles, desc, weights);
     default:
-      return MmaPortableByPositions<F, 5, true>(tiles, desc, weights);
+      return MmaPortableByColumns<F, 5, true>(tiles, desc, weights);
   }
 }
 

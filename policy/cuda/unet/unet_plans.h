@@ -1,5 +1,5 @@
-#ifndef POLICY_CUDA_UNET_PLANS_H_
-#define POLICY_CUDA_UNET_PLANS_H_
+#ifndef POLICY_CUDA_UNET_UNET_PLANS_H_
+#define POLICY_CUDA_UNET_UNET_PLANS_H_
 
 #include <string>
 
@@ -14,4 +14,4 @@ Json UnetPlans(const Checkpoint& checkpoint, const std::string& gpu);
 
 }  // namespace mjp
 
-#endif  // POLICY_CUDA_UNET_PLANS_H_
+#endif  // POLICY_CUDA_UNET_UNET_PLANS_H_

@@ -1,10 +1,12 @@
-#ifndef KERNELS_CUDA_MEGAKERNEL_MAILBOX_CUH_
-#define KERNELS_CUDA_MEGAKERNEL_MAILBOX_CUH_
+#ifndef KERNELS_CUDA_MEGAKERNEL_EXCHANGE_MAILBOX_CUH_
+#define KERNELS_CUDA_MEGAKERNEL_EXCHANGE_MAILBOX_CUH_
 
 #include <type_traits>
 
 #include "kernels/cuda/megakernel/cta_state.cuh"
+#include "kernels/cuda/megakernel/exchange/named_barrier.cuh"
 #include "kernels/cuda/megakernel/megakernel.cuh"
+#include "kernels/cuda/megakernel/registers.cuh"
 #include "kernels/cuda/primitives/wgmma.cuh"
 
 // The exchange between CTAs, through L2: vectors of 16 bytes (of activations 8) that are stored and
@@ -13,47 +15,7 @@
 
 namespace mjp::megakernel {
 
-// This thread's index, read anew: what follows from it is computed where it is used, and not held
-// in registers through the whole pass.
-__device__ __forceinline__ int RematerializeTid() {
-  int thread;
-  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-  return thread;
-}
-
-// Has `value` computed here, and not where it is used.
-__device__ __forceinline__ void PinRegister(int& value) { asm volatile("" : "+r"(value)); }
-__device__ __forceinline__ void PinRegister(uint32_t& value) { asm volatile("" : "+r"(value)); }
-
-// Does nothing for so many cycles.
-__device__ __forceinline__ void SpinCycles(int cycles) {
-  const int begin = clock();
-  while (static_cast<int>(clock()) - begin < cycles) {
-  }
-}
-
-// Barriers among the MMA warps, among the epilogue warps, or from one to the other, the last two
-// for each row batch; 0 is the sampler's (SyncPicardThreads), 1 is TileMoments'.
-enum NamedBarrier {
-  kMmaBarrier = 2,
-  kPassBarrier,
-  kStepBarrier,
-  kPartialSumsSent,
-  kActivationPublished = kPartialSumsSent + kMaxRowBatches
-};
-template <NamedBarrier kBarrier>
-inline constexpr int kThreadsAt = kBarrier == kMmaBarrier    ? kMmaThreads
-                                  : kBarrier == kStepBarrier ? kEpilogueThreads
-                                                             : kSpecializedThreads;
-template <NamedBarrier kBarrier>
-__device__ __forceinline__ void WaitAtBarrier(int batch = 0) {
-  asm volatile("bar.sync %0, %1;" ::"r"(kBarrier + batch), "n"(kThreadsAt<kBarrier>) : "memory");
-}
-template <NamedBarrier kBarrier>
-__device__ __forceinline__ void ArriveAtBarrier(int batch = 0) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(kBarrier + batch), "n"(kThreadsAt<kBarrier>) : "memory");
-}
-
+// One access of 16 bytes, b128: a v4 access is atomic only by element, and could be seen in part.
 __device__ __forceinline__ uint4 Load16(const void* at) {
   unsigned __int128 all;
   asm volatile("ld.relaxed.gpu.global.b128 %0, [%1];" : "=q"(all) : "l"(at));
@@ -177,4 +139,4 @@ class MailboxReader {
 
 }  // namespace mjp::megakernel
 
-#endif  // KERNELS_CUDA_MEGAKERNEL_MAILBOX_CUH_
+#endif  // KERNELS_CUDA_MEGAKERNEL_EXCHANGE_MAILBOX_CUH_

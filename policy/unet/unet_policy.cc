@@ -1,4 +1,4 @@
-#include "policy/cpu/cpu_policy.h"
+#include "policy/unet/unet_policy.h"
 
 #include <algorithm>
 #include <utility>
@@ -29,7 +29,8 @@ std::shared_ptr<PackedNetworks> Pack(const Checkpoint& checkpoint) {
 
 }  // namespace
 
-CpuPolicy::CpuPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
+UnetCpuPolicy::UnetCpuPolicy(std::shared_ptr<const Checkpoint> checkpoint,
+                             const PolicyOptions& options)
     : DenoisingPolicy(std::move(checkpoint), options), config_(UnetOf(*checkpoint_).config) {
   networks_ = SharedNetworks<PackedNetworks>(checkpoint_, Pack);
   schedule_ = MakeSchedule(config_.scheduler, options.sampler.kind, options.sampler.steps);
@@ -45,24 +46,26 @@ CpuPolicy::CpuPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
   TakeBuffers(config_.encoder.feature_dim, config_.CondDim());
 }
 
-void CpuPolicy::Forward(const float* x, const int* step, const int* environment, int rows,
-                        float* output) {
+void UnetCpuPolicy::Forward(const float* x, const int* step, const int* environment, int rows,
+                            float* output) {
   unet_->Forward(x, step, environment, rows, output);
 }
 
-void CpuPolicy::Condition(std::span<const float> cond, int count) { unet_->Condition(cond, count); }
+void UnetCpuPolicy::SetConditioning(std::span<const float> cond, int count) {
+  unet_->SetConditioning(cond, count);
+}
 
-int CpuPolicy::FramesAtOnce(size_t camera) const { return encoders_[camera].capacity(); }
+int UnetCpuPolicy::FramesAtOnce(size_t camera) const { return encoders_[camera].capacity(); }
 
-void CpuPolicy::PrepareFrames(size_t camera, const uint8_t* frames, int64_t stride, int count) {
+void UnetCpuPolicy::PrepareFrames(size_t camera, const uint8_t* frames, int64_t stride, int count) {
   encoders_[camera].Prepare(frames, stride, count);
 }
 
-void CpuPolicy::EncodePrepared(size_t camera, int count, float* features) {
+void UnetCpuPolicy::EncodePrepared(size_t camera, int count, float* features) {
   encoders_[camera].Encode(count, features);
 }
 
-void CpuPolicy::AssembleCondition(const PolicyInput& input) {
+void UnetCpuPolicy::AssembleConditioning(const PolicyInput& input) {
   const UnetPolicyConfig& config = config_;
   const NormalizerStats& stats = checkpoint_->stats;
   const int frames = input.count * config.n_obs_steps, width = config.encoder.feature_dim;
@@ -87,7 +90,7 @@ void CpuPolicy::AssembleCondition(const PolicyInput& input) {
 
 std::unique_ptr<Policy> MakeUnetPolicy(std::shared_ptr<const Checkpoint> checkpoint,
                                        const PolicyOptions& options) {
-  return std::make_unique<CpuPolicy>(std::move(checkpoint), options);
+  return std::make_unique<UnetCpuPolicy>(std::move(checkpoint), options);
 }
 
 }  // namespace mjp::cpu

@@ -1,5 +1,5 @@
-#ifndef POLICY_CUDA_INPUT_BLOCK_H_
-#define POLICY_CUDA_INPUT_BLOCK_H_
+#ifndef POLICY_CUDA_DECISION_INPUT_BLOCK_H_
+#define POLICY_CUDA_DECISION_INPUT_BLOCK_H_
 
 #include <cuda_runtime_api.h>
 
@@ -64,4 +64,4 @@ class InputBlock {
 
 }  // namespace mjp
 
-#endif  // POLICY_CUDA_INPUT_BLOCK_H_
+#endif  // POLICY_CUDA_DECISION_INPUT_BLOCK_H_

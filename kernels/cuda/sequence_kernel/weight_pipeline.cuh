@@ -1,5 +1,5 @@
-#ifndef KERNELS_CUDA_SEQUENCE_KERNEL_WEIGHT_STREAM_CUH_
-#define KERNELS_CUDA_SEQUENCE_KERNEL_WEIGHT_STREAM_CUH_
+#ifndef KERNELS_CUDA_SEQUENCE_KERNEL_WEIGHT_PIPELINE_CUH_
+#define KERNELS_CUDA_SEQUENCE_KERNEL_WEIGHT_PIPELINE_CUH_
 
 #include "kernels/cuda/primitives/ptx.cuh"
 
@@ -12,13 +12,14 @@ namespace mjp::sequence_kernel {
 inline constexpr int kGroupBytes = 1024;
 inline constexpr int kGroupOut = 8, kGroupK = 64;
 
-class WeightStream {
+class WeightPipeline {
  public:
   static constexpr int kGroups = 10;  // of the ring
   static constexpr int kRingBytes = kGroups * kGroupBytes;
 
   // `begin`: the warp's `groups` groups; `ring`: its place in shared memory.
-  __device__ __forceinline__ WeightStream(const uint8_t* begin, int groups, uint32_t ring, int lane)
+  __device__ __forceinline__ WeightPipeline(const uint8_t* begin, int groups, uint32_t ring,
+                                            int lane)
       : begin_(begin + lane * 16),
         next_(begin_),
         end_(begin_ + static_cast<size_t>(groups) * kGroupBytes),
@@ -66,4 +67,4 @@ class WeightStream {
 
 }  // namespace mjp::sequence_kernel
 
-#endif  // KERNELS_CUDA_SEQUENCE_KERNEL_WEIGHT_STREAM_CUH_
+#endif  // KERNELS_CUDA_SEQUENCE_KERNEL_WEIGHT_PIPELINE_CUH_

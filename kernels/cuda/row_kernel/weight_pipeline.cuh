@@ -1,5 +1,5 @@
-#ifndef KERNELS_CUDA_ROW_KERNEL_WEIGHT_STREAM_CUH_
-#define KERNELS_CUDA_ROW_KERNEL_WEIGHT_STREAM_CUH_
+#ifndef KERNELS_CUDA_ROW_KERNEL_WEIGHT_PIPELINE_CUH_
+#define KERNELS_CUDA_ROW_KERNEL_WEIGHT_PIPELINE_CUH_
 
 #include "kernels/cuda/norm_conv/warp_mma.cuh"
 
@@ -10,12 +10,12 @@
 namespace mjp::row_kernel {
 
 template <int kChunks>
-class WeightStream {
+class WeightPipeline {
  public:
   // `begin`: the warp's `fragments` fragments, a multiple of kChunkFragments, 0 for a warp without
   // work; `ring`: its chunks in shared memory. Copies are under way then; Load comes next.
-  __device__ __forceinline__ WeightStream(const uint8_t* begin, int fragments, uint32_t ring,
-                                          int lane)
+  __device__ __forceinline__ WeightPipeline(const uint8_t* begin, int fragments, uint32_t ring,
+                                            int lane)
       : begin_(begin + lane * 16),
         next_(begin_),
         end_(begin_ + static_cast<size_t>(fragments) * kFragmentBytes),
@@ -61,4 +61,4 @@ class WeightStream {
 
 }  // namespace mjp::row_kernel
 
-#endif  // KERNELS_CUDA_ROW_KERNEL_WEIGHT_STREAM_CUH_
+#endif  // KERNELS_CUDA_ROW_KERNEL_WEIGHT_PIPELINE_CUH_

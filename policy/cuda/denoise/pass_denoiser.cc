@@ -11,7 +11,7 @@ namespace {
 // One pass per step, unrolled in the graph.
 class SequentialDenoiser final : public Denoiser {
  public:
-  SequentialDenoiser(const DenoisingChain& chain, UnetLaunches unet)
+  SequentialDenoiser(const DenoisingChain& chain, PassLaunches unet)
       : chain_(chain), unet_(std::move(unet.pass)) {}
 
   void Enqueue(const DenoiseContext& context) override {
@@ -68,14 +68,14 @@ class SequentialDenoiser final : public Denoiser {
   }
 
   const DenoisingChain& chain_;
-  std::unique_ptr<UnetPass> unet_;
+  std::unique_ptr<NetworkPass> unet_;
 };
 
 // Windows of steps in a loop of the graph, and another loop for the chains whose windows were
 // abandoned.
 class WindowDenoiser final : public Denoiser {
  public:
-  WindowDenoiser(const DenoisingChain& chain, UnetLaunches unet, DeviceArena& arena)
+  WindowDenoiser(const DenoisingChain& chain, PassLaunches unet, DeviceArena& arena)
       : chain_(chain),
         unet_(std::move(unet.pass)),
         fallback_(std::move(unet.pass_fallback)),
@@ -108,7 +108,7 @@ class WindowDenoiser final : public Denoiser {
   int Passes(int count) const override { return picard_.Passes(count); }
 
  private:
-  static void TakeRows(const UnetPass& unet, PicardArgs& args, DeviceArena& arena) {
+  static void TakeRows(const NetworkPass& unet, PicardArgs& args, DeviceArena& arena) {
     const size_t rows = size_t{1} * args.environments * args.window;
     args.pitch = unet.input_pitch();
     args.output = unet.output();
@@ -119,7 +119,7 @@ class WindowDenoiser final : public Denoiser {
   }
 
   void CaptureLoops(const DenoiseContext& context) const {
-    const auto passes = [&](const UnetPass& unet, const PicardArgs& args) {
+    const auto passes = [&](const NetworkPass& unet, const PicardArgs& args) {
       return [&](const cudaGraphConditionalHandle& loop) {
         unet.RunPass(args.row_step, context.loop_stream);
         LaunchPicardSweep(chain_.format, args, &loop, context.loop_stream);
@@ -134,7 +134,7 @@ class WindowDenoiser final : public Denoiser {
   }
 
   // The loop of a traced chain.
-  void RunOnHost(const UnetPass& unet, const PicardArgs& args,
+  void RunOnHost(const NetworkPass& unet, const PicardArgs& args,
                  const DenoiseContext& context) const {
     const PicardArgs traced = picard_.Traced(args);
     for (;;) {
@@ -151,15 +151,15 @@ class WindowDenoiser final : public Denoiser {
   }
 
   const DenoisingChain& chain_;
-  std::unique_ptr<UnetPass> unet_, fallback_;
+  std::unique_ptr<NetworkPass> unet_, fallback_;
   PicardChain picard_;
   PicardArgs args_, fallback_args_;
 };
 
 }  // namespace
 
-std::unique_ptr<Denoiser> MakeLayerDenoiser(const DenoisingChain& chain, UnetLaunches unet,
-                                            DeviceArena& arena) {
+std::unique_ptr<Denoiser> MakePassDenoiser(const DenoisingChain& chain, PassLaunches unet,
+                                           DeviceArena& arena) {
   if (chain.window > 1) return std::make_unique<WindowDenoiser>(chain, std::move(unet), arena);
   return std::make_unique<SequentialDenoiser>(chain, std::move(unet));
 }

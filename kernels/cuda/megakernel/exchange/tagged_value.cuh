@@ -1,43 +1,16 @@
-#ifndef KERNELS_CUDA_MEGAKERNEL_TAGGED_VALUE_CUH_
-#define KERNELS_CUDA_MEGAKERNEL_TAGGED_VALUE_CUH_
+#ifndef KERNELS_CUDA_MEGAKERNEL_EXCHANGE_TAGGED_VALUE_CUH_
+#define KERNELS_CUDA_MEGAKERNEL_EXCHANGE_TAGGED_VALUE_CUH_
 
 #include <cstdint>
 
+#include "kernels/cuda/megakernel/exchange/spin_watchdog.cuh"
+
 // Tagged values: float32 values that CTAs exchange through L2, each of which carries in its lowest
 // mantissa bit the epoch (pass & 1) that wrote it. Data and flag travel in one store, as in NCCL's
-// LL protocol. Every value is written once per pass, and no CTA runs a whole pass ahead of a
-// reader, so one bit tells a new value from the old one.
+// LL protocol. Every value is written once per pass; that one bit and one buffer are enough: see I3
+// and I7 in README.md.
 
 namespace mjp::megakernel {
-
-__device__ __forceinline__ uint64_t GlobalNanoseconds() {
-  uint64_t t;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
-  return t;
-}
-
-// Bounds a thread's spins. After one of them lasted kTimeoutNanoseconds, here or in another CTA,
-// all spins end at once and the launch runs to its end on worthless values; the host sees the flag.
-class SpinWatchdog {
- public:
-  __device__ explicit SpinWatchdog(int* flag) : flag_(flag) {}
-
-  // Whether to stop spinning; called after try number `tries` of a spin.
-  __device__ __forceinline__ bool TimedOut(int tries) {
-    if (timed_out_) return true;
-    if ((tries & 1023) != 1023) return false;
-    if (tries == 1023) begin_ = GlobalNanoseconds();
-    if (GlobalNanoseconds() - begin_ > kTimeoutNanoseconds) *static_cast<volatile int*>(flag_) = 1;
-    timed_out_ = *static_cast<volatile int*>(flag_) != 0;
-    return timed_out_;
-  }
-
- private:
-  static constexpr uint64_t kTimeoutNanoseconds = 2'000'000'000;
-  int* flag_;
-  uint64_t begin_ = 0;
-  bool timed_out_ = false;
-};
 
 __device__ __forceinline__ uint4 LoadTagged4(const float* at) {
   uint4 w;
@@ -155,4 +128,4 @@ __device__ __forceinline__ float ReceiveSum(const float* at, size_t stride, int 
 
 }  // namespace mjp::megakernel
 
-#endif  // KERNELS_CUDA_MEGAKERNEL_TAGGED_VALUE_CUH_
+#endif  // KERNELS_CUDA_MEGAKERNEL_EXCHANGE_TAGGED_VALUE_CUH_

@@ -1,5 +1,5 @@
-#ifndef POLICY_CUDA_UNET_UNET_PASS_H_
-#define POLICY_CUDA_UNET_UNET_PASS_H_
+#ifndef POLICY_CUDA_DENOISE_NETWORK_PASS_H_
+#define POLICY_CUDA_DENOISE_NETWORK_PASS_H_
 
 #include "kernels/cuda/sampler/timestamp.cuh"
 #include "kernels/shared/denoise.h"
@@ -7,10 +7,10 @@
 
 namespace mjp {
 
-// The launches of one U-Net pass over a number of rows (x_t, t), and their memory.
-class UnetPass {
+// The launches of one pass of a denoising network over a number of rows (x_t, t), and their memory.
+class NetworkPass {
  public:
-  virtual ~UnetPass() = default;
+  virtual ~NetworkPass() = default;
 
   virtual void* input() const = 0;  // (rows, horizon, input_pitch), storage; zeros beyond x
   virtual int input_pitch() const = 0;
@@ -31,4 +31,4 @@ class UnetPass {
 
 }  // namespace mjp
 
-#endif  // POLICY_CUDA_UNET_UNET_PASS_H_
+#endif  // POLICY_CUDA_DENOISE_NETWORK_PASS_H_

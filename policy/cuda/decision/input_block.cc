@@ -1,4 +1,4 @@
-#include "policy/cuda/input_block.h"
+#include "policy/cuda/decision/input_block.h"
 
 #include <algorithm>
 

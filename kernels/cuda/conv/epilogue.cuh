@@ -1,5 +1,5 @@
-#ifndef KERNELS_CUDA_CONV_FINISH_SUM_CUH_
-#define KERNELS_CUDA_CONV_FINISH_SUM_CUH_
+#ifndef KERNELS_CUDA_CONV_EPILOGUE_CUH_
+#define KERNELS_CUDA_CONV_EPILOGUE_CUH_
 
 #include "kernels/cuda/conv/conv.cuh"
 #include "kernels/cuda/transformer/token_activation.cuh"
@@ -15,12 +15,12 @@ __device__ __forceinline__ const float* RowBias(const ConvArgs& a, int n) {
 }
 
 // The sum of out channel `m` with its bias, and with those of its position and the activation.
-__device__ __forceinline__ float FinishSum(const ConvArgs& a, float sum, const float* row_bias,
-                                           int m) {
+__device__ __forceinline__ float AddBiasAndActivate(const ConvArgs& a, float sum,
+                                                    const float* row_bias, int m) {
   if (row_bias != nullptr) sum += row_bias[m];
   return a.activation == TokenActivation::kNone ? sum : ActivateToken(a.activation, sum);
 }
 
 }  // namespace mjp
 
-#endif  // KERNELS_CUDA_CONV_FINISH_SUM_CUH_
+#endif  // KERNELS_CUDA_CONV_EPILOGUE_CUH_

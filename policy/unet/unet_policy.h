@@ -1,5 +1,5 @@
-#ifndef POLICY_CPU_CPU_POLICY_H_
-#define POLICY_CPU_CPU_POLICY_H_
+#ifndef POLICY_UNET_UNET_POLICY_H_
+#define POLICY_UNET_UNET_POLICY_H_
 
 #include <memory>
 #include <vector>
@@ -19,19 +19,19 @@ struct PackedNetworks {
 };
 
 // The policy of a U-Net on the CPU, in float32.
-class CpuPolicy : public DenoisingPolicy {
+class UnetCpuPolicy : public DenoisingPolicy {
  public:
   // `options` as resolved. Throws Error for shapes that are not supported.
-  CpuPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options);
+  UnetCpuPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options);
 
  private:
   void Forward(const float* x, const int* step, const int* environment, int rows,
                float* output) override;
-  void Condition(std::span<const float> cond, int count) override;
+  void SetConditioning(std::span<const float> cond, int count) override;
   int FramesAtOnce(size_t camera) const override;
   void PrepareFrames(size_t camera, const uint8_t* frames, int64_t stride, int count) override;
   void EncodePrepared(size_t camera, int count, float* features) override;
-  void AssembleCondition(const PolicyInput& input) override;
+  void AssembleConditioning(const PolicyInput& input) override;
 
   const UnetPolicyConfig& config_;  // of the checkpoint
   std::shared_ptr<const PackedNetworks> networks_;
@@ -44,4 +44,4 @@ std::unique_ptr<Policy> MakeUnetPolicy(std::shared_ptr<const Checkpoint> checkpo
 
 }  // namespace mjp::cpu
 
-#endif  // POLICY_CPU_CPU_POLICY_H_
+#endif  // POLICY_UNET_UNET_POLICY_H_

@@ -1,4 +1,4 @@
-#include "policy/cuda/unet_plans.h"
+#include "policy/cuda/unet/unet_plans.h"
 
 #include <utility>
 

@@ -10,9 +10,9 @@ namespace {
 
 // Whole chains in the megakernel: windows of steps in one launch and their fallback in another, or
 // step by step in one for each of several parts of the rows.
-class MegakernelChain final : public Denoiser {
+class MegakernelDenoiser final : public Denoiser {
  public:
-  MegakernelChain(const DenoisingChain& chain, UnetLaunches unet, DeviceArena& arena)
+  MegakernelDenoiser(const DenoisingChain& chain, PassLaunches unet, DeviceArena& arena)
       : chain_(chain),
         megakernel_(std::move(unet.megakernel)),
         fallback_(std::move(unet.megakernel_fallback)) {
@@ -77,9 +77,9 @@ class MegakernelChain final : public Denoiser {
 
 }  // namespace
 
-std::unique_ptr<Denoiser> MakeMegakernelDenoiser(const DenoisingChain& chain, UnetLaunches unet,
+std::unique_ptr<Denoiser> MakeMegakernelDenoiser(const DenoisingChain& chain, PassLaunches unet,
                                                  DeviceArena& arena) {
-  return std::make_unique<MegakernelChain>(chain, std::move(unet), arena);
+  return std::make_unique<MegakernelDenoiser>(chain, std::move(unet), arena);
 }
 
 }  // namespace mjp

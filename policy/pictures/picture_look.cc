@@ -114,7 +114,7 @@ std::string UnlikeTraining(std::span<const CameraFeature> cameras, const Picture
     const auto found = trained.find(cameras[i].name);
     if (found == trained.end() || found->second == drawn[i]) continue;
     other_renderer = other_renderer || found->second.renderer != drawn[i].renderer;
-    text += (text.empty() ? "" : "; ") + cameras[i].name + " is drawn " +
+    text += (text.empty() ? "" : "; ") + cameras[i].name + ", drawn " +
             ThenAndNow(found->second, drawn[i]);
   }
   if (text.empty()) return "";

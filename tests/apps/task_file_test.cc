@@ -80,7 +80,7 @@ TEST_F(TaskFileTest, PicturesUnlikeThoseOfTrainingAreSaid) {
   WriteFileAtomically(checkpoint_ + "/look.json",
                       LooksToJson({{"observation.image", look}}).dump());
   const auto unlike = HasSubstr(
-      "is drawn with 4 samples a pixel, with shadows then, with 1 sample a pixel, without shadows "
+      "drawn with 4 samples a pixel, with shadows then, with 1 sample a pixel, without shadows "
       "now");
   Outcome outcome = RunMjpolicy("check " + kModels + "cart_pole.xml --checkpoint " + checkpoint_ +
                                 " --out " + Path("check"));

@@ -348,11 +348,10 @@ TEST_F(DiffusionPolicyTest, PicturesUnlikeThoseOfItsTrainingAreSaidOnce) {
   const DataPtr second(mj_makeData(model_.get()));
   mj_step(model_.get(), data_.get());
   mj_step(model_.get(), second.get());
-  EXPECT_THAT(
-      TakeWarnings(),
-      ElementsAre(AllOf(HasSubstr("instance \"policy\" sees other pictures than"),
-                        HasSubstr("observation.image is drawn by mujoco then, by raster now"),
-                        HasSubstr("choose the renderer"))));
+  EXPECT_THAT(TakeWarnings(),
+              ElementsAre(AllOf(HasSubstr("instance \"policy\" sees other pictures than"),
+                                HasSubstr("observation.image, drawn by mujoco then, by raster now"),
+                                HasSubstr("choose the renderer"))));
 }
 
 // a policy on the GPU draws flat scenes itself, where the renderer has them

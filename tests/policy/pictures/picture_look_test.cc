@@ -118,7 +118,7 @@ TEST(UnlikeTrainingTest, EachDifferenceIsSaid) {
   EXPECT_EQ(mjp::UnlikeTraining(cameras, trained, same), "");
   EXPECT_EQ(mjp::UnlikeTraining(cameras, trained, {}), "");  // who draws does not say
   EXPECT_THAT(mjp::UnlikeTraining(cameras, trained, drawn),
-              HasSubstr("training did: right is drawn with 4 samples a pixel, with shadows then, "
+              HasSubstr("training did: right, drawn with 4 samples a pixel, with shadows then, "
                         "with 1 sample a pixel, without shadows now; score it"));
 }
 

@@ -108,7 +108,7 @@ TEST_F(EvaluationTest, PicturesUnlikeThoseOfItsTrainingAreInRunJson) {
   drawn.network = network;
   mjp::WriteCheckpoint(options_.checkpoint, drawn, mjp::WeightFormat::kF16);
   EXPECT_THAT(run(), HasSubstr("\"unlike_training\": \"the policy sees other pictures than its "
-                               "training did: observation.image is drawn by raster then, by "
+                               "training did: observation.image, drawn by raster then, by "
                                "mujoco now"));
   pusht_.renderer = RendererKind::kRaster;
   EXPECT_THAT(run(), Not(HasSubstr("unlike_training")));

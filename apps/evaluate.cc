@@ -140,6 +140,8 @@ int Run(Arguments& arguments) {
     if (!folder.finished().contains(index)) pending.push_back(index);
   }
   const std::atomic<bool>& stop = StopOnSignal();
+  const std::string unlike = UnlikeTraining(task, *policy);
+  if (!unlike.empty()) std::fprintf(stderr, "%s: %s\n", options.checkpoint.c_str(), unlike.c_str());
   std::fprintf(stderr, "evaluating %s: %zu episode%s from seed %u\n", options.checkpoint.c_str(),
                ShardIndices(options).size(), ShardIndices(options).size() == 1 ? "" : "s",
                options.seed);

@@ -44,6 +44,10 @@ std::string Difference(const Info& have, const Info& want) {
     if (found->dtype != feature.dtype || found->shape != feature.shape) {
       return "another type or shape of \"" + feature.name + "\"";
     }
+    // of an earlier build's recording nothing is known, and that stays so
+    if (!found->look.is_null() && found->look != feature.look) {
+      return "pictures of another look of \"" + feature.name + "\": " + JsonText(found->look);
+    }
   }
   if (others + DefaultFeatures().size() != have.features.size()) return "further features";
   if (have.data_path != Info().data_path || have.video_path != Info().video_path) {

@@ -18,6 +18,7 @@ enum class Notice {
   kActuationOff,
   kGroupOff,
   kRenderer,
+  kLook,
   kStateUnits,
   kEnvironmentUnits,
   kActionUnits,

@@ -130,6 +130,8 @@ Json ToJson(const Checkpoint& checkpoint, const std::vector<TensorEntry>& tensor
     ranges[kEnvironmentFeature] = StatsJson(stats.environment);
   }
   ranges[kActionFeature] = StatsJson(stats.action);
+  const PictureLooks looks = checkpoint.network->trained_looks();
+  if (!looks.empty()) json["look"] = LooksToJson(looks);
   json["tensor_count"] = tensors.size();
   if (all_tensors) {
     json["tensors"] = Json::array();

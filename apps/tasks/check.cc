@@ -10,7 +10,9 @@
 #include "plugin/pictures/mujoco_renderer.h"
 #include "plugin/policies/cache.h"
 #include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/network_model.h"
 #include "tasks/mjcf/check/terms.h"
+#include "tasks/mjcf/pictures/requested_pictures.h"
 #include "tasks/mjcf/task_file.h"
 #include "tasks/mjcf/world.h"
 #include "tasks/recording/png.h"
@@ -70,6 +72,21 @@ void DrawCameras(const Arguments& arguments, const TaskFile& file, const PolicyC
   }
 }
 
+// Prints how the pictures of its training were drawn, and adds to `warnings` where the file's are
+// not.
+void CompareLooks(const TaskFile& file, const Checkpoint& checkpoint,
+                  std::vector<std::string>& warnings) {
+  const PictureLooks trained = checkpoint.network->trained_looks();
+  if (trained.empty()) return;
+  for (const auto& [camera, look] : trained) {
+    std::printf("look            %s in training: drawn %s\n", camera.c_str(),
+                LookText(look).c_str());
+  }
+  const PolicyConfig& config = checkpoint.config;
+  const std::string unlike = UnlikeTraining(config.cameras, trained, LooksOf(file, config));
+  if (!unlike.empty()) warnings.push_back("the policy " + unlike);
+}
+
 int Run(const Arguments& arguments) {
   const TaskFile file(arguments.model);
   std::printf("task            %s: %d control steps of %g s\n", file.name().c_str(),
@@ -79,7 +96,8 @@ int Run(const Arguments& arguments) {
       ListTerms(file, checkpoint ? &checkpoint->stats : nullptr, arguments.seed, arguments.resets);
   std::printf("starts          %d, from seed %u\n\n%s\n", arguments.resets, arguments.seed,
               TermTable(rows).c_str());
-  const std::vector<std::string> warnings = TermWarnings(rows);
+  std::vector<std::string> warnings = TermWarnings(rows);
+  if (checkpoint) CompareLooks(file, *checkpoint, warnings);
   for (const std::string& warning : warnings) std::printf("warning         %s\n", warning.c_str());
   std::vector<std::string> misfits;
   if (checkpoint) misfits = Misfits(file, checkpoint->config);

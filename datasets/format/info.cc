@@ -49,6 +49,7 @@ Feature ReadFeature(const std::string& name, const Json& object, const std::stri
         MakeFeature(name, keys.Text("dtype"), ReadShape(keys), names ? *names : Json());
     const Json* details = keys.Find("info");
     if (details != nullptr && details->is_object()) feature.details = *details;
+    if (const Json* look = keys.Find("look")) feature.look = *look;
     if (feature.IsPicture() && (feature.shape.size() != 3 || feature.Height() < 1)) {
       throw BadInput("a picture's shape is [height, width, 3]");
     }
@@ -66,6 +67,7 @@ Feature ReadFeature(const std::string& name, const Json& object, const std::stri
 Json FeatureJson(const Feature& feature) {
   Json json = {{"dtype", feature.dtype}, {"shape", feature.shape}, {"names", feature.names}};
   if (feature.details.is_object()) json["info"] = feature.details;
+  if (!feature.look.is_null()) json["look"] = feature.look;
   return json;
 }
 

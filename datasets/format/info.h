@@ -21,6 +21,7 @@ struct Feature {
   std::vector<int64_t> shape;  // (1) of a scalar; of pictures (height, width, channels)
   Json names;                  // of the elements: anything, as LeRobot leaves it
   Json details;                // a video's "info", or null
+  Json look;                   // how its pictures were drawn (docs/CHECKPOINTS.md), or null
 
   bool IsPicture() const { return kind == Kind::kImage || kind == Kind::kVideo; }
   bool IsNumber() const { return !IsPicture() && kind != Kind::kText; }

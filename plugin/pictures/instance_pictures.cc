@@ -6,6 +6,7 @@
 #include "plugin/guard.h"
 #include "plugin/model/scope.h"
 #include "plugin/notices.h"
+#include "policy/checkpoint/network_model.h"
 
 namespace mjp {
 
@@ -35,8 +36,14 @@ std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, int instance,
     if (!FirstNotice(current, instance, Notice::kRenderer)) return;
     Warn((InstanceName(current, instance) + " sees by MuJoCo's renderer: " + why).c_str());
   };
-  return std::make_unique<PictureHistory>(model, config.renderer, request, policy.n_obs_steps,
-                                          notice);
+  auto pictures =
+      std::make_unique<PictureHistory>(model, config.renderer, request, policy.n_obs_steps, notice);
+  const std::string unlike = UnlikeTraining(
+      policy.cameras, shared.checkpoint().network->trained_looks(), pictures->Looks());
+  if (!unlike.empty() && FirstNotice(model, instance, Notice::kLook)) {
+    Warn((InstanceName(model, instance) + " " + unlike).c_str());
+  }
+  return pictures;
 }
 
 }  // namespace mjp

@@ -47,6 +47,37 @@ Drawing ChooseDrawing(const mjModel* model, int camera, const PictureRequest& re
   return {request.width, request.height, false};
 }
 
+// Throws Error where the model has no such camera.
+int CameraOf(const mjModel* model, const std::string& name) {
+  const int camera = mj_name2id(model, mjOBJ_CAMERA, name.c_str());
+  if (camera >= 0) return camera;
+  std::string known;
+  for (int i = 0; i < model->ncam; ++i) {
+    const char* each = mj_id2name(model, mjOBJ_CAMERA, i);
+    if (each) known += (known.empty() ? "" : ", ") + std::string(each);
+  }
+  throw BadInput("camera \"" + name + "\" is not in the model; it has " +
+                 (known.empty() ? "no named camera" : known));
+}
+
+// The same for all policies, whatever the model asks for: MuJoCo's defaults without shadows.
+PictureLook LookOf(const Drawing& drawing) {
+  PictureLook look;
+  look.renderer = "mujoco";
+  look.height = drawing.height;
+  look.width = drawing.width;
+  look.reflections = look.skybox = look.haze = true;
+  return look;
+}
+
+void Apply(const PictureLook& look, mjvScene& scene) {
+  scene.flags[mjRND_SHADOW] = look.shadows;
+  scene.flags[mjRND_REFLECTION] = look.reflections;
+  scene.flags[mjRND_SKYBOX] = look.skybox;
+  scene.flags[mjRND_HAZE] = look.haze;
+  scene.flags[mjRND_FOG] = look.fog;
+}
+
 // Geoms that a policy's camera does not see: decoration, of this plugin's or another's.
 void RemoveDecoration(mjvScene* scene) {
   mjvGeom* end = std::remove_if(scene->geoms, scene->geoms + scene->ngeom,
@@ -70,12 +101,18 @@ class MujocoPictureSource : public PictureSource {
     RunOnRenderThread([&] { MakeContext(model); });
     if (WithinCompiler(model)) WarnOfSoftware();
     mjv_makeScene(model, &scene_, 2 * model->ngeom + 1000);
-    scene_.flags[mjRND_SHADOW] = 0;
+    Apply(LookOf({}), scene_);
   }
 
   ~MujocoPictureSource() override {
     if (HasRenderThread()) RunOnRenderThread([&] { FreeContext(); });
     mjv_freeScene(&scene_);
+  }
+
+  std::vector<PictureLook> Looks() const override {
+    std::vector<PictureLook> looks;
+    for (const Drawing& drawing : drawings_) looks.push_back(LookOf(drawing));
+    return looks;
   }
 
   // What OpenGL has a copy of is made again where it is no longer the model's.
@@ -107,16 +144,7 @@ class MujocoPictureSource : public PictureSource {
 
  private:
   void AddCamera(const mjModel* model, const std::string& name) {
-    const int camera = mj_name2id(model, mjOBJ_CAMERA, name.c_str());
-    if (camera < 0) {
-      std::string known;
-      for (int i = 0; i < model->ncam; ++i) {
-        const char* each = mj_id2name(model, mjOBJ_CAMERA, i);
-        if (each) known += (known.empty() ? "" : ", ") + std::string(each);
-      }
-      throw BadInput("camera \"" + name + "\" is not in the model; it has " +
-                     (known.empty() ? "no named camera" : known));
-    }
+    const int camera = CameraOf(model, name);
     cameras_.push_back(camera);
     drawings_.push_back(ChooseDrawing(model, camera, request_));
   }
@@ -133,7 +161,7 @@ class MujocoPictureSource : public PictureSource {
       sized.vis.global.offheight = std::max(sized.vis.global.offheight, drawing.height);
       raw_.resize(std::max(raw_.size(), static_cast<size_t>(drawing.width) * drawing.height * 3));
     }
-    sized.vis.quality.offsamples = 0;
+    sized.vis.quality.offsamples = 0;  // one sample, as LookOf says
     sized.vis.quality.shadowsize = 0;
     mjr_makeContext(&sized, &context_, mjFONTSCALE_50);
     const bool reduces = std::ranges::any_of(drawings_, &Drawing::reduce);
@@ -209,6 +237,14 @@ class MujocoPictureSource : public PictureSource {
 std::unique_ptr<PictureSource> MakeMujocoPictureSource(const mjModel* model,
                                                        const PictureRequest& request) {
   return std::make_unique<MujocoPictureSource>(model, request);
+}
+
+std::vector<PictureLook> MujocoLooks(const mjModel* model, const PictureRequest& request) {
+  std::vector<PictureLook> looks;
+  for (const std::string& name : request.cameras) {
+    looks.push_back(LookOf(ChooseDrawing(model, CameraOf(model, name), request)));
+  }
+  return looks;
 }
 
 std::string MujocoRendererDescription() {

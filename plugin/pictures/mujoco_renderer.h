@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "plugin/pictures/picture_source.h"
 
@@ -19,6 +20,10 @@ namespace mjp {
 // Error(kEnvironment) with EGL's own error name where no GL context can be made.
 std::unique_ptr<PictureSource> MakeMujocoPictureSource(const mjModel* model,
                                                        const PictureRequest& request);
+
+// PictureSource::Looks of such a source. Throws Error(kBadInput) for a camera that is not in the
+// model.
+std::vector<PictureLook> MujocoLooks(const mjModel* model, const PictureRequest& request);
 
 // The GL renderer in use ("llvmpipe (LLVM 15.0.6, 256 bits)"), or why there is none.
 std::string MujocoRendererDescription();

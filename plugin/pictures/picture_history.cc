@@ -12,14 +12,7 @@ namespace mjp {
 PictureHistory::PictureHistory(const mjModel* model, const std::string& renderer,
                                const PictureRequest& request, int history, Notice notice)
     : request_(request), notice_(std::move(notice)), pictures_(history) {
-  if (renderer == "auto") {
-    for (const std::string& name : PictureSourceNames()) {
-      if (name != "mujoco") renderers_.push_back({name, nullptr});
-    }
-    renderers_.push_back({"mujoco", nullptr});  // draws all, or says why not
-  } else {
-    renderers_.push_back({renderer, nullptr});
-  }
+  for (const std::string& name : RenderersOf(renderer)) renderers_.push_back({name, nullptr});
   AdoptLook(model);
   const size_t bytes = request.cameras.size() * request.width * request.height * 3;
   for (Picture& picture : pictures_) picture.rgb.resize(bytes);

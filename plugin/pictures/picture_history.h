@@ -30,6 +30,9 @@ class PictureHistory {
   PictureHistory(const mjModel* model, const std::string& renderer, const PictureRequest& request,
                  int history, Notice notice);
 
+  // How the model that was looked at last is drawn: PictureSource::Looks.
+  std::vector<PictureLook> Looks() const { return source_->Looks(); }
+
   // Keeps scenes of `drawer` in place of pictures where the renderer has them, for a policy that
   // draws them on its own device: Scenes is then to be called, not Frames. Null: keeps pictures.
   void KeepScenes(const SceneDrawer* drawer) { drawer_ = drawer; }

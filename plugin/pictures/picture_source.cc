@@ -11,6 +11,8 @@
 namespace mjp {
 namespace {
 
+constexpr char kMujoco[] = "mujoco";
+
 thread_local int policy_picture_depth = 0;
 
 struct Registry {
@@ -19,7 +21,7 @@ struct Registry {
     PictureSourceFactory factory;
     const SceneDrawer* drawer = nullptr;
   };
-  std::map<std::string, Entry> sources{{"mujoco", {MakeMujocoPictureSource}}};
+  std::map<std::string, Entry> sources{{kMujoco, {MakeMujocoPictureSource}}};
 };
 
 // made at first use, so that static constructors of any file may register
@@ -67,6 +69,26 @@ std::unique_ptr<PictureSource> CreatePictureSource(const std::string& name, cons
   std::string known;
   for (const std::string& each : PictureSourceNames()) known += (known.empty() ? "" : ", ") + each;
   throw BadInput("renderer \"" + name + "\" is unknown; choose one of: " + known);
+}
+
+std::vector<std::string> RenderersOf(const std::string& renderer) {
+  if (renderer != "auto") return {renderer};
+  std::vector<std::string> names = PictureSourceNames();
+  std::erase(names, kMujoco);
+  names.push_back(kMujoco);
+  return names;
+}
+
+std::vector<PictureLook> LooksBy(const std::string& renderer, const mjModel* model,
+                                 const PictureRequest& request) {
+  for (const std::string& name : RenderersOf(renderer)) {
+    if (name == kMujoco) return MujocoLooks(model, request);
+    try {
+      return CreatePictureSource(name, model, request)->Looks();
+    } catch (const Error&) {  // the next one then, or none: whoever draws says why
+    }
+  }
+  return {};
 }
 
 bool RenderingPolicyPicture() { return policy_picture_depth > 0; }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "policy/pictures/picture_look.h"
 #include "policy/scene_drawer.h"
 
 // Where a policy's pictures come from: an interface and a table of the ways to draw, by name.
@@ -40,6 +41,9 @@ class PictureSource {
   // be up to date. `model` is the one the source was made for or a copy of it, with the look that
   // was adopted. Throws Error.
   virtual void Render(const mjModel* model, mjData* data, std::span<uint8_t> rgb) = 0;
+
+  // How it draws each camera, the scene left aside; empty: it does not say.
+  virtual std::vector<PictureLook> Looks() const { return {}; }
 
   // Where this source draws with a scene drawer: writes what `data` shows as the one scene that
   // draws the same picture, so that a policy may draw it on its own device. False: it does not.
@@ -74,6 +78,15 @@ std::vector<std::string> PictureSourceNames();
 // Makes the source called `name`. Throws Error naming the known ones if there is none.
 std::unique_ptr<PictureSource> CreatePictureSource(const std::string& name, const mjModel* model,
                                                    const PictureRequest& request);
+
+// The names behind `renderer`, in the order in which they are tried: itself, or for "auto" those of
+// tasks before "mujoco", which draws all.
+std::vector<std::string> RenderersOf(const std::string& renderer);
+
+// PictureSource::Looks of the first of RenderersOf(renderer) that draws `model`, without asking
+// OpenGL for anything. Throws Error where the model lacks a camera.
+std::vector<PictureLook> LooksBy(const std::string& renderer, const mjModel* model,
+                                 const PictureRequest& request);
 
 // True while the calling thread collects the scene of a policy's picture: `visualize` callbacks
 // must then add nothing.

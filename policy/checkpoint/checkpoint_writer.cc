@@ -114,11 +114,17 @@ void WriteCheckpoint(const std::string& directory, const Checkpoint& checkpoint,
     WriteStats(fresh / kPreStats, checkpoint);
     WriteStats(fresh / kPostStats, checkpoint);
     WriteProcessors(fresh, config);
+    const PictureLooks looks = checkpoint.network->trained_looks();
+    if (!looks.empty()) WriteJson(fresh / kLookFile, LooksToJson(looks));
     WriteJson(fresh / kConfig, config);
     // without its config.json a directory is no checkpoint: never one of old and new files
     if (!fs::remove(target / kConfig, error) && error) {
       throw BadInput(directory + ": cannot replace config.json: " + error.message());
     }
+    if (!fs::remove(target / kLookFile, error) && error) {  // that of another checkpoint
+      throw BadInput(directory + ": cannot replace look.json: " + error.message());
+    }
+    if (!looks.empty()) RenameDurably(fresh / kLookFile, target / kLookFile);
     for (const char* name :
          {kModel, kPreStats, kPostStats, kPreprocessor, kPostprocessor, kConfig}) {
       RenameDurably(fresh / name, target / name);

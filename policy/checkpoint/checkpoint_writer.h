@@ -11,10 +11,11 @@ namespace mjp {
 enum class WeightFormat { kF32, kF16 };
 
 // Writes `checkpoint` as a directory in LeRobot's layout (config.json, model.safetensors, processor
-// files and their statistics), which LoadCheckpoint reads back; with type "diffusion", LeRobot
-// loads it too. A checkpoint that is there is replaced once the new one is on the disk whole, and
-// config.json comes last: what is left after a crash is the old, the new, or none. Throws Error
-// if a file cannot be written, a weight does not fit the format, or BatchNorm was folded.
+// files and their statistics), and look.json where its training's looks are known. LoadCheckpoint
+// reads it back; with type "diffusion", LeRobot loads it too. A checkpoint that is there is
+// replaced once the new one is on the disk whole, and config.json comes last: what is left after a
+// crash is the old, the new, or none. Throws Error if a file cannot be written, a weight does not
+// fit the format, or BatchNorm was folded.
 void WriteCheckpoint(const std::string& directory, const Checkpoint& checkpoint,
                      WeightFormat format);
 

@@ -94,7 +94,7 @@ struct Checkpoint {
   int64_t parameter_count = 0;
   std::string directory;
   std::string sha256;  // of model.safetensors, hex; begins with "random-" for random weights
-  // Its identity: name -> SHA-256 of every file that was read for it, all that change an action.
+  // Its identity: name -> SHA-256 of every file that was read for it and changes an action.
   std::map<std::string, std::string> files;
 };
 

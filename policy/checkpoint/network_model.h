@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "policy/checkpoint/config.h"
 #include "policy/checkpoint/network.h"
+#include "policy/pictures/picture_look.h"
 
 // What only one type of policy has: the configuration and the weights of its network. The table of
 // the types is policy/network_types.h.
@@ -70,6 +71,9 @@ class NetworkModel {
   virtual void AddConfig(Json& json) const = 0;
   // What it is made of, for people: a label and a text in each row.
   virtual std::vector<std::pair<std::string, std::string>> Describe() const = 0;
+
+  // How the pictures of its training were drawn.
+  virtual PictureLooks trained_looks() const { return {}; }
 
   virtual SamplerTraits sampler() const = 0;
   // Size of PolicyInput::global_cond, which replaces the encoder; 0: it cannot be replaced.

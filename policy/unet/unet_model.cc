@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text_stream.h"
+#include "policy/checkpoint/checkpoint_files.h"
 #include "policy/unet/network_builder.h"
 #include "policy/unet/unet_config.h"
 
@@ -59,6 +60,10 @@ TensorNames NamesIn(const TensorSource& source, const UnetPolicyConfig& config) 
 
 }  // namespace
 
+void UnetModel::ReadFiles(CheckpointFiles& files) {
+  looks = ReadLooks(files.PathOf(kLookFile), config.cameras);
+}
+
 void UnetModel::ListTensors(const TensorSource& source, const VisitShape& visit) const {
   mjp::ListTensors(NamesIn(source, config), config,
                    [&](const std::string& name, const std::vector<int64_t>& shape) {
@@ -78,11 +83,15 @@ void UnetModel::AddConfig(Json& json) const { AddUnetPolicy(config, json); }
 
 std::vector<std::pair<std::string, std::string>> UnetModel::Describe() const {
   const UnetConfig& u = config.unet;
-  return {{"encoder", EncoderText(config.encoder)},
-          {"U-Net", Joined(u.down_dims) + ", kernel " + std::to_string(u.kernel_size) + ", " +
-                        std::to_string(u.groups) + " groups, step embedding " +
-                        std::to_string(u.step_embed_dim)},
-          {"sampler", SchedulerText(config.scheduler)}};
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"encoder", EncoderText(config.encoder)},
+      {"U-Net", Joined(u.down_dims) + ", kernel " + std::to_string(u.kernel_size) + ", " +
+                    std::to_string(u.groups) + " groups, step embedding " +
+                    std::to_string(u.step_embed_dim)},
+      {"sampler", SchedulerText(config.scheduler)}};
+  for (const auto& [camera, look] : looks)
+    rows.emplace_back("look", camera + " drawn " + LookText(look));
+  return rows;
 }
 
 SamplerTraits UnetModel::sampler() const {

@@ -20,12 +20,15 @@ class UnetModel final : public NetworkModel {
   UnetPolicyConfig config;               // its part that every policy has is Checkpoint::config
   std::vector<EncoderWeights> encoders;  // one, or one per camera
   UnetWeights unet;
+  PictureLooks looks;  // of its training: look.json
 
+  void ReadFiles(CheckpointFiles& files) override;
   void ListTensors(const TensorSource& source, const VisitShape& visit) const override;
   int64_t TakeTensors(TensorSource& source) override;
   void VisitTensors(const VisitTensor& visit) const override;
   void AddConfig(Json& json) const override;
   std::vector<std::pair<std::string, std::string>> Describe() const override;
+  PictureLooks trained_looks() const override { return looks; }
   SamplerTraits sampler() const override;
   int cond_dim() const override { return config.CondDim(); }
 };

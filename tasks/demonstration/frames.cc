@@ -40,6 +40,10 @@ std::string FeatureOf(const std::string& camera) {
   return "observation.images." + name;
 }
 
+PictureRequest Requested(const std::string& camera, PictureSize size, int cuda_device) {
+  return {{camera}, size.width, size.height, cuda_device};
+}
+
 // What the numbers of state, environment and action are called.
 struct TermNames {
   Json state = Json::array(), environment = Json::array(), action = Json::array();
@@ -115,6 +119,8 @@ datasets::Info InfoOf(const TaskFile& file, const PictureOptions& options) {
     info.features.push_back(MakeFeature(FeatureOf(camera), options.video ? "video" : "image",
                                         {size.height, size.width, 3},
                                         {"height", "width", "channels"}));
+    const auto looks = LooksBy(policy.config.renderer, file.model(), Requested(camera, size, -1));
+    if (!looks.empty()) info.features.back().look = LookToJson(looks[0]);
   }
   info.features.push_back(
       MakeFeature("action", "float32", {policy.controls.action_size()}, names.action));
@@ -142,10 +148,10 @@ FrameMaker::FrameMaker(const TaskFile& file, const PictureOptions& options)
   };
   for (const std::string& camera : config.cameras) {
     const PictureSize size = SizeOf(file.model(), camera, options);
-    const PictureRequest request = {{camera}, size.width, size.height, options.cuda_device};
-    cameras_.push_back(
-        {FeatureOf(camera), size,
-         std::make_unique<PictureHistory>(file.model(), config.renderer, request, 1, notice)});
+    cameras_.push_back({FeatureOf(camera), size,
+                        std::make_unique<PictureHistory>(
+                            file.model(), config.renderer,
+                            Requested(camera, size, options.cuda_device), 1, notice)});
   }
 }
 

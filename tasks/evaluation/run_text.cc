@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "kernels/cpu/isa.h"
+#include "policy/checkpoint/network_model.h"
 #include "policy/option_names.h"
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/results/run_differences.h"
@@ -19,6 +20,14 @@ void Add(const Settings& settings, Json& json) {
 }
 
 }  // namespace
+
+std::string UnlikeTraining(const Task& task, const mjp::Policy& policy) {
+  const mjp::PictureLooks trained = policy.checkpoint().network->trained_looks();
+  if (trained.empty()) return "";
+  const mjp::PolicyConfig& config = policy.config();
+  const std::string unlike = mjp::UnlikeTraining(config.cameras, trained, task.Looks(config));
+  return unlike.empty() ? "" : "the policy " + unlike;
+}
 
 std::string RunText(const Task& task, const EvaluationOptions& options, const mjp::Policy& policy,
                     const std::string& version) {
@@ -57,6 +66,8 @@ std::string RunText(const Task& task, const EvaluationOptions& options, const mj
   if (p.sampler.prefix) run["prefix"] = true;
   if (options.replan_beyond > 0) run["replan_beyond"] = options.replan_beyond;
   if (!p.instruction.empty()) run["instruction"] = p.instruction;
+  const std::string unlike = UnlikeTraining(task, policy);
+  if (!unlike.empty()) run["unlike_training"] = unlike;
   return JsonText(run, 1) + "\n";
 }
 

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "policy/pictures/picture_look.h"
 #include "policy/policy.h"
 #include "tasks/evaluation/options.h"
 #include "tasks/results/episode.h"
@@ -122,6 +123,10 @@ class Task {
   virtual Settings conditions() const = 0;
   // What draws the scenes in its inputs, if any.
   virtual const mjp::SceneDrawer* scene_drawer() const { return nullptr; }
+
+  // How it draws each camera of a policy of `config`, as PictureSource::Looks; empty: not known.
+  // Throws Error where it cannot.
+  virtual std::vector<PictureLook> Looks(const mjp::PolicyConfig& /*config*/) const { return {}; }
 
   // Makes `count` simulations for a policy of `config` beside them. Throws Error where task, policy
   // and options do not fit.

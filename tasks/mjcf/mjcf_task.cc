@@ -9,11 +9,16 @@
 #include "tasks/evaluation/plugin_attributes.h"
 #include "tasks/mjcf/batch/mjcf_batch.h"
 #include "tasks/mjcf/hosted.h"
+#include "tasks/mjcf/pictures/requested_pictures.h"
 
 namespace mjp::app {
 
 MjcfTask::~MjcfTask() {
   if (model_) SetAttributesInstead({});
+}
+
+std::vector<PictureLook> MjcfTask::Looks(const PolicyConfig& config) const {
+  return LooksOf(*file_, config);
 }
 
 std::unique_ptr<BatchSimulations> MjcfTask::MakeBatch(const EvaluationOptions& options,

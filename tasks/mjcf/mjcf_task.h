@@ -24,6 +24,7 @@ class MjcfTask : public Task {
   double control_period() const override { return file_->period(); }
   Settings settings() const override { return {{"model", file_->hash()}}; }
   Settings conditions() const override { return {}; }
+  std::vector<PictureLook> Looks(const PolicyConfig& config) const override;
 
   std::unique_ptr<BatchSimulations> MakeBatch(const EvaluationOptions& options,
                                               const mjp::PolicyConfig& config,

@@ -13,8 +13,6 @@
 namespace mjp::app {
 namespace {
 
-constexpr char kCamera[] = "top";
-
 void CheckInputs(const mjp::PolicyConfig& config) {
   const auto refuse = [](const std::string& what) {
     throw mjp::BadInput("this checkpoint cannot drive Push-T: " + what);
@@ -41,7 +39,7 @@ void CheckInputs(const mjp::PolicyConfig& config) {
 
 // The rasteriser draws the benchmark's scene whatever the model has, so the model must have that.
 void CheckShown(const mjModel* model) {
-  const int camera = mj_name2id(model, mjOBJ_CAMERA, kCamera);
+  const int camera = mj_name2id(model, mjOBJ_CAMERA, kPolicyCamera);
   const std::string difference =
       camera < 0 ? "it has no camera \"top\"" : DifferenceFromDrawn(model, camera);
   if (difference.empty()) return;
@@ -76,7 +74,7 @@ Observer::Observer(RendererKind renderer, const Conditions& conditions,
   if (renderer == RendererKind::kRaster) CheckShown(scene.model());
   if (renderer == RendererKind::kMujoco) {
     mjp::PictureRequest request;
-    request.cameras = {kCamera};
+    request.cameras = {kPolicyCamera};
     source_ = mjp::CreatePictureSource("mujoco", scene.model(), request);
     data_ = MakeData(scene.model());
   }

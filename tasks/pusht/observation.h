@@ -18,6 +18,9 @@
 
 namespace mjp::app {
 
+// The camera of models/pusht.xml that a policy sees by.
+inline constexpr char kPolicyCamera[] = "top";
+
 // One control step of one episode as a policy observes it.
 struct Snapshot {
   State state;

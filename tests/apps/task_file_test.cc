@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string>
 
+#include "base/folders.h"
+#include "policy/pictures/picture_look.h"
 #include "tests/support/program.h"
 #include "tests/support/renderer.h"
 
@@ -71,6 +73,27 @@ TEST_F(TaskFileTest, IsCheckedRunAndScored) {
   EXPECT_THAT(outcome.text, AllOf(HasSubstr("of 3, 95 % interval"), HasSubstr("final upright"),
                                   HasSubstr("eval_episode_0.")));
   EXPECT_THAT(ReadText(Path("one/run.json")), HasSubstr("\"task\": \"cart_pole\""));
+}
+
+TEST_F(TaskFileTest, PicturesUnlikeThoseOfTrainingAreSaid) {
+  const PictureLook look = {"mujoco", 72, 96, 4, true, true, true, true};
+  WriteFileAtomically(checkpoint_ + "/look.json",
+                      LooksToJson({{"observation.image", look}}).dump());
+  const auto unlike = HasSubstr(
+      "drawn with 4 samples a pixel, with shadows then, with 1 sample a pixel, without shadows "
+      "now");
+  Outcome outcome = RunMjpolicy("check " + kModels + "cart_pole.xml --checkpoint " + checkpoint_ +
+                                " --out " + Path("check"));
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_THAT(outcome.text, AllOf(unlike, HasSubstr("fits, with the warnings above"),
+                                  HasSubstr("look            observation.image in training")));
+  EXPECT_THAT(RunMjpolicy("inspect " + checkpoint_).text, HasSubstr("with shadows"));
+  for (const char* through : {"plugin", "batch"}) {
+    outcome = Evaluate(through, std::string("--episodes 1 --max-steps 3 --through ") + through);
+    EXPECT_EQ(outcome.code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text, unlike);
+    EXPECT_THAT(ReadText(Path(through) + "/run.json"), unlike);
+  }
 }
 
 TEST_F(TaskFileTest, EpisodesAreAFunctionOfTheirSeed) {

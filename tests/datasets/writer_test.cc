@@ -114,6 +114,15 @@ TEST(WriterTest, AnotherDataSetIsNotTouched) {
   other = RecordedInfo("video");
   EXPECT_THAT(WhatIsSaid([&] { DatasetWriter(folder / "set", other); }),
               HasSubstr("observation.images.top"));
+  other = RecordedInfo("image");
+  other.features.back().look = {{"renderer", "raster"}};
+  Record(folder / "looked", "image", 0, 0);
+  DatasetWriter(folder / "drawn", other).Finish();
+  EXPECT_EQ(ReadInfo(folder / "drawn/meta/info.json").Find("observation.images.top")->look,
+            other.features.back().look);
+  EXPECT_THAT(WhatIsSaid([&] { DatasetWriter(folder / "drawn", RecordedInfo("image")); }),
+              HasSubstr("pictures of another look of \"observation.images.top\""));
+  DatasetWriter(folder / "looked", other).Finish();  // whose look is not known
   fs::create_directory(folder / "mine");
   folder.Write("mine/thesis.tex", "x");
   EXPECT_THAT(WhatIsSaid([&] { DatasetWriter(folder / "mine", other); }),

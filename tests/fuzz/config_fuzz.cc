@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/network_model.h"
+#include "policy/pictures/picture_look.h"
 
 namespace {
 
@@ -19,12 +20,17 @@ class NoWeights : public mjp::TensorSource {
 
 }  // namespace
 
-// Any text either is a usable config.json or throws mjp::Error.
+// Any text either is a usable config.json, or a usable look, or throws mjp::Error.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  mjp::Json json;
   try {
-    const mjp::ConfigFile file = mjp::ParseConfig(
-        mjp::ParseJson({reinterpret_cast<const char*>(data), size}, "fuzz"), "fuzz");
+    json = mjp::ParseJson({reinterpret_cast<const char*>(data), size}, "fuzz");
+    const mjp::ConfigFile file = mjp::ParseConfig(json, "fuzz");
     file.network->ListTensors(NoWeights(), [](const auto&, const auto&, mjp::TensorRole) {});
+  } catch (const mjp::Error&) {
+  }
+  try {
+    mjp::LookText(mjp::ParseLook(json, "fuzz"));
   } catch (const mjp::Error&) {
   }
   return 0;

@@ -143,6 +143,21 @@ TEST_F(MujocoRenderer, ThreadsDrawTheSameAsOne) {
   EXPECT_EQ(together[1], alone[1]);
 }
 
+TEST_F(MujocoRenderer, ItsLookIsWhatItDraws) {
+  const ModelPtr table = LoadTable();
+  const PictureRequest reduced = {.cameras = {"top"}};
+  const std::vector<PictureLook> looks = MujocoLooks(table.get(), reduced);
+  ASSERT_EQ(looks.size(), 1u);
+  EXPECT_EQ(looks, MakeMujocoPictureSource(table.get(), reduced)->Looks());
+  EXPECT_EQ(looks[0].width, kDrawingSize);
+  EXPECT_FALSE(looks[0].shadows);
+  EXPECT_EQ(looks[0].samples, 1);
+  const PictureRequest large = {.cameras = {"top"}, .width = 64, .height = 40};
+  EXPECT_EQ(MujocoLooks(table.get(), large)[0].width, 64);
+  EXPECT_EQ(MujocoLooks(table.get(), large)[0].height, 40);
+  EXPECT_THROW(MujocoLooks(table.get(), {.cameras = {"side"}}), Error);
+}
+
 TEST_F(MujocoRenderer, OtherCamerasAreDrawnAtTheSizeAskedFor) {
   const ModelPtr model = Compile(kSlabs);
   constexpr int kWidth = 64, kHeight = 40, kBytes = kWidth * kHeight * 3;

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "plugin/pictures/picture_source.h"
@@ -39,6 +40,8 @@ class ProbeSource : public mjp::PictureSource {
     std::memcpy(scene.data(), data->qpos, sizeof(mjtNum));
     return true;
   }
+  static inline mjp::PictureLook look = {"raster", kSize, kSize};
+  std::vector<mjp::PictureLook> Looks() const override { return {look}; }
   static double Decode(const uint8_t* picture) {
     double position;
     std::memcpy(&position, picture, sizeof(position));

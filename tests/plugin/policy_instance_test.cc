@@ -330,6 +330,30 @@ TEST_F(DiffusionPolicyTest, DrawsOnlyWhatIsObserved) {
   }
 }
 
+TEST_F(DiffusionPolicyTest, PicturesUnlikeThoseOfItsTrainingAreSaidOnce) {
+  using ::testing::AllOf;
+  using ::testing::ElementsAre;
+  using ::testing::HasSubstr;
+  AddCamera();
+  const auto load = [&] {
+    policy_.Install();  // no checkpoint that was read before
+    Load(BasicWithCamera() + Set("renderer", "probe"));
+  };
+  load();  // nothing is known of its training
+  policy_.looks["observation.image"] = ProbeSource::look;
+  load();
+  EXPECT_THAT(TakeWarnings(), IsEmpty());
+  policy_.looks["observation.image"] = {"mujoco", 96, 96};
+  load();
+  const DataPtr second(mj_makeData(model_.get()));
+  mj_step(model_.get(), data_.get());
+  mj_step(model_.get(), second.get());
+  EXPECT_THAT(TakeWarnings(),
+              ElementsAre(AllOf(HasSubstr("instance \"policy\" sees other pictures than"),
+                                HasSubstr("observation.image, drawn by mujoco then, by raster now"),
+                                HasSubstr("choose the renderer"))));
+}
+
 // a policy on the GPU draws flat scenes itself, where the renderer has them
 TEST_F(DiffusionPolicyTest, GivesScenesToTheGpu) {
   AddCamera();

@@ -11,7 +11,8 @@ namespace mjp_test {
 // Nothing to load; one noise for each decision, as a diffusion policy has it.
 class FakeNetwork final : public mjp::NetworkModel {
  public:
-  explicit FakeNetwork(int text_tokens) : text_tokens_(text_tokens) {}
+  FakeNetwork(int text_tokens, mjp::PictureLooks looks)
+      : text_tokens_(text_tokens), looks_(std::move(looks)) {}
 
   void ListTensors(const mjp::TensorSource&, const VisitShape&) const override {}
   int64_t TakeTensors(mjp::TensorSource&) override { return 0; }
@@ -27,9 +28,11 @@ class FakeNetwork final : public mjp::NetworkModel {
             .parallel = true};
   }
   int text_tokens() const override { return text_tokens_; }
+  mjp::PictureLooks trained_looks() const override { return looks_; }
 
  private:
   int text_tokens_;
+  mjp::PictureLooks looks_;
 };
 
 class FakePolicy : public mjp::Policy {
@@ -81,7 +84,7 @@ void FakePolicyLog::Install() {
     auto checkpoint = std::make_shared<mjp::Checkpoint>();
     checkpoint->config = config;
     checkpoint->stats = stats;
-    checkpoint->network = std::make_shared<FakeNetwork>(text_tokens);
+    checkpoint->network = std::make_shared<FakeNetwork>(text_tokens, looks);
     checkpoint->directory = directory;
     return checkpoint;
   };

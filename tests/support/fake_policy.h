@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "policy/pictures/picture_look.h"
 #include "policy/policy.h"
 
 namespace mjp_test {
@@ -25,6 +26,7 @@ class FakePolicyLog {
  public:
   mjp::PolicyConfig config;
   mjp::NormalizerStats stats;  // none: nothing is known of units
+  mjp::PictureLooks looks;     // of its training
   // Gives the actions (horizon x action_dim); may throw. Default: a function of state and key.
   std::function<std::vector<float>(const SeenInput&)> act;
 

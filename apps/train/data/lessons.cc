@@ -66,7 +66,7 @@ RecordedFrames Recorded(const TaskFile& file, const Lesson& lesson, const datase
   frames.picture_of = PictureOf(lesson.frames);
   for (const datasets::Feature& feature : info.features) {
     if (!feature.IsPicture()) continue;
-    frames.cameras.push_back({feature.name, 3, feature.Height(), feature.Width()});
+    AddCamera(feature, "lesson", frames);
     frames.pictures.push_back(Pictures(lesson.frames, feature.name));
   }
   return frames;

@@ -119,6 +119,13 @@ NormalizerStats RecordedFrames::Statistics() const {
   return stats;
 }
 
+void AddCamera(const datasets::Feature& feature, const std::string& info, RecordedFrames& frames) {
+  frames.cameras.push_back({feature.name, 3, feature.Height(), feature.Width()});
+  if (feature.look.is_null()) return;
+  frames.looks[feature.name] =
+      ParseLook(feature.look, info + ": \"" + feature.name + "\": \"look\"");
+}
+
 void HoldOut(double share, RecordedFrames& frames) {
   const size_t episodes = frames.begin.size() - 1;
   frames.held_out.assign(episodes, false);
@@ -165,7 +172,7 @@ RecordedFrames LoadRecordedFrames(const RecordedOptions& options, const std::ato
   }
   for (const datasets::Feature& camera : cameras) {
     const int height = camera.Height(), width = camera.Width();
-    frames.cameras.push_back({camera.name, 3, height, width});
+    AddCamera(camera, options.folder + "/meta/info.json", frames);
     frames.pictures.push_back(
         at::empty({frames.frames(), options.resize_height > 0 ? options.resize_height : height,
                    options.resize_height > 0 ? options.resize_width : width, 3},

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "datasets/format/info.h"
 #include "policy/checkpoint/config.h"
 #include "policy/checkpoint/network.h"
+#include "policy/pictures/picture_look.h"
 
 namespace mjp::app {
 
@@ -26,6 +28,7 @@ struct RecordedOptions {
 struct RecordedFrames {
   int fps = 0;
   std::vector<CameraFeature> cameras;  // sizes as they are recorded
+  PictureLooks looks;                  // of the cameras, as far as the data set says
   std::vector<at::Tensor> pictures;    // of each camera: u8 (P, height, width, 3), resized
   at::Tensor picture_of;               // (F) int64: which of them a frame has; negative: none
   at::Tensor state, environment;       // (F, numbers) float32; (F, 0) where there are none
@@ -39,6 +42,10 @@ struct RecordedFrames {
   // levels 0 to 255 onto -1 to 1.
   NormalizerStats Statistics() const;
 };
+
+// Adds the camera of a data set's feature, whose info.json errors call `info`. Throws Error for a
+// look that cannot be read.
+void AddCamera(const datasets::Feature& feature, const std::string& info, RecordedFrames& frames);
 
 // Marks every n-th episode as held out, so that they are about `share` of all.
 void HoldOut(double share, RecordedFrames& frames);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "policy/scheduler.h"
 #include "policy/unet/unet_model.h"
+#include "tasks/pusht/pictures/raster_source.h"
 
 namespace mjp::app {
 namespace {
@@ -91,7 +92,8 @@ at::Tensor Teacher::Chunk(const at::Tensor& noise, const at::Tensor& cond) const
 }
 
 Architecture StudentOf(const mjp::Checkpoint& teacher) {
-  Architecture student{Checked(teacher), teacher.stats};
+  Architecture student{Checked(teacher), teacher.stats, {}};
+  student.looks = {{student.config.cameras[0].name, RasterLook()}};
   student.config.scheduler.kind = mjp::SamplerKind::kOneStep;
   student.config.scheduler.prediction = mjp::PredictionType::kSample;
   student.config.scheduler.inference_steps = 1;

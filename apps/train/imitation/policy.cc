@@ -100,6 +100,7 @@ Architecture ImitationPolicy(const ArchitectureOptions& architecture, const Imit
     throw Usage("--action-steps: a chunk has " + std::to_string(executable));
   }
   policy.stats = frames.Statistics();
+  policy.looks = frames.looks;
   return policy;
 }
 

@@ -76,7 +76,7 @@ void ImitationRun::ScoreBy(ScoreOptions score) {
   score.on_cpu = !device_.is_cuda();
   score_every_ = score.every;
   scorer_.emplace(score);
-  scorer_->CheckFits(policy_.config);  // now, and not after minutes of training
+  scorer_->CheckFits(policy_.config, policy_.looks);  // now, and not after minutes of training
 }
 
 bool ImitationRun::Train(double until, std::ostream& progress) {

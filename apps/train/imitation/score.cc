@@ -1,6 +1,7 @@
 #include "apps/train/imitation/score.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <vector>
 
 #include "base/error.h"
@@ -10,6 +11,7 @@
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/mjcf/check/terms.h"
 #include "tasks/mjcf/mjcf_task.h"
+#include "tasks/mjcf/pictures/requested_pictures.h"
 
 namespace mjp::app {
 namespace {
@@ -26,10 +28,13 @@ Scorer::Scorer(const ScoreOptions& options)
   throw BadInput(options.task + ": --task takes a file that says by elements how it is judged");
 }
 
-void Scorer::CheckFits(const PolicyConfig& config) const {
+void Scorer::CheckFits(const PolicyConfig& config, const PictureLooks& trained) const {
   for (const std::string& misfit : Misfits(*file_, config)) {
     throw BadInput(options_.task + ": " + misfit + ": it is not the task of this data set");
   }
+  const std::string unlike = UnlikeTraining(config.cameras, trained, LooksOf(*file_, config));
+  if (!unlike.empty())
+    std::fprintf(stderr, "%s: the policy %s\n", options_.task.c_str(), unlike.c_str());
 }
 
 Score Scorer::Play(const std::string& checkpoint, const std::atomic<bool>& stop) const {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "policy/checkpoint/config.h"
+#include "policy/pictures/picture_look.h"
 #include "tasks/mjcf/task_file.h"
 
 namespace mjp::app {
@@ -33,8 +34,9 @@ class Scorer {
   // Throws Error for a file that is no task.
   explicit Scorer(const ScoreOptions& options);
 
-  // Throws Error where a policy of this kind does not fit the task.
-  void CheckFits(const PolicyConfig& config) const;
+  // Throws Error where a policy of this kind does not fit the task; says on the standard error
+  // where it draws otherwise than the pictures of the training, `trained`, were.
+  void CheckFits(const PolicyConfig& config, const PictureLooks& trained) const;
 
   // Scores the checkpoint in a folder, by DDIM of 10 steps where it has a chain. `stop` ends it
   // early, with the episodes that were finished. Throws Error where it does not fit the task.

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "tasks/pusht/physics/state.h"
+#include "tasks/pusht/pictures/raster_source.h"
 #include "tasks/pusht/pictures/rasterise.h"
 
 namespace mjp::app {
@@ -38,6 +39,7 @@ Architecture MakeArchitecture(const ArchitectureOptions& options) {
   Architecture policy;
   mjp::UnetPolicyConfig& config = policy.config;
   config.cameras = {{"observation.image", 3, mjp::kPictureSize, mjp::kPictureSize}};
+  policy.looks = {{config.cameras[0].name, RasterLook()}};
   config.state_dim = 2;
   config.action_dim = 2;
   if (options.name == "compact") {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "policy/checkpoint/network.h"
+#include "policy/pictures/picture_look.h"
 
 // The networks that mjpolicy-train can train, by name.
 
@@ -24,11 +25,12 @@ struct ArchitectureOptions {
 struct Architecture {
   mjp::UnetPolicyConfig config;
   mjp::NormalizerStats stats;
+  mjp::PictureLooks looks;  // of the pictures that it is trained on
 };
 
-// That for the 96x96 picture and the agent's position in pixels, with its normalisation (256 +- 256
-// pixels onto +-1, picture levels onto +-1).
-// Throws Error for a name or prediction that is not known or channels that no norm can group.
+// That for the 96x96 picture of Push-T's rasteriser and the agent's position in pixels, with its
+// normalisation (256 +- 256 pixels onto +-1, picture levels onto +-1). Throws Error for a name or
+// prediction that is not known or channels that no norm can group.
 Architecture MakeArchitecture(const ArchitectureOptions& options);
 
 }  // namespace mjp::app

@@ -175,6 +175,7 @@ std::unique_ptr<mjp::TensorSource> Parameters::Source(const at::Tensor& flat) co
 mjp::Checkpoint Parameters::Export(const Architecture& policy, const at::Tensor& flat) const {
   const auto network = std::make_shared<mjp::UnetModel>();
   network->config = policy.config;
+  network->looks = policy.looks;
   mjp::Checkpoint checkpoint;
   checkpoint.config = policy.config;
   checkpoint.stats = policy.stats;

@@ -11,6 +11,7 @@
 #include "tasks/evaluation/disturbances.h"
 #include "tasks/evaluation/hosted_failure.h"
 #include "tasks/mjcf/check/terms.h"
+#include "tasks/mjcf/pictures/requested_pictures.h"
 #include "tasks/mjcf/video.h"
 
 namespace mjp::app {
@@ -50,22 +51,13 @@ MjcfBatch::MjcfBatch(std::shared_ptr<const TaskFile> file, const EvaluationOptio
 MjcfBatch::~MjcfBatch() = default;
 
 void MjcfBatch::MakePictures(const EvaluationOptions& options) {
-  const Config& attributes = file_->policy().config;
-  PictureRequest request;
-  request.cameras = attributes.cameras;
-  request.width = config_.cameras[0].width;
-  request.height = config_.cameras[0].height;
-  request.cuda_device = options.policy.backend == Backend::kCuda ? 0 : -1;
-  for (const CameraFeature& camera : config_.cameras) {
-    if (camera.width == request.width && camera.height == request.height) continue;
-    throw Unsupported("the checkpoint's pictures differ in size; one size is drawn");
-  }
+  const int device = options.policy.backend == Backend::kCuda ? 0 : -1;
   const auto notice = [](const mjModel*, const std::string& why) {
     std::fprintf(stderr, "pictures are drawn by MuJoCo's renderer: %s\n", why.c_str());
   };
   scratch_ = MakeData(file_->model());
-  pictures_ =
-      std::make_unique<PictureHistory>(file_->model(), attributes.renderer, request, 1, notice);
+  pictures_ = std::make_unique<PictureHistory>(file_->model(), file_->policy().config.renderer,
+                                               PicturesFor(*file_, config_, device), 1, notice);
 }
 
 MjcfBatch::Look MjcfBatch::Take(const Robot& robot) const {

@@ -1,9 +1,12 @@
 #include "tasks/pusht/evaluation/pusht_task.h"
 
 #include "base/error.h"
+#include "plugin/pictures/mujoco_renderer.h"
 #include "tasks/pusht/evaluation/batch.h"
 #include "tasks/pusht/evaluation/hosted.h"
+#include "tasks/pusht/observation.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
+#include "tasks/pusht/pictures/raster_source.h"
 #include "tasks/task_names.h"
 
 namespace mjp::app {
@@ -22,6 +25,12 @@ Settings PushtTask::conditions() const {
 }
 
 const mjp::SceneDrawer* PushtTask::scene_drawer() const { return &mjp::FlatSceneDrawer(); }
+
+std::vector<mjp::PictureLook> PushtTask::Looks(const mjp::PolicyConfig& config) const {
+  if (config.cameras.empty()) return {};
+  if (options_.renderer == RendererKind::kRaster) return {RasterLook()};
+  return mjp::MujocoLooks(LoadModel(ModelPath("pusht.xml")).get(), {.cameras = {kPolicyCamera}});
+}
 
 std::unique_ptr<BatchSimulations> PushtTask::MakeBatch(const EvaluationOptions& options,
                                                        const mjp::PolicyConfig& config,

@@ -24,6 +24,7 @@ class PushtTask : public Task {
   Settings settings() const override;
   Settings conditions() const override;
   const mjp::SceneDrawer* scene_drawer() const override;
+  std::vector<mjp::PictureLook> Looks(const mjp::PolicyConfig& config) const override;
 
   std::unique_ptr<BatchSimulations> MakeBatch(const EvaluationOptions& options,
                                               const mjp::PolicyConfig& config,

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "base/error.h"
 #include "plugin/pictures/picture_source.h"
@@ -14,6 +15,7 @@
 namespace mjp::app {
 namespace {
 
+constexpr char kName[] = "raster";
 constexpr char kRemedy[] = "; use renderer \"mujoco\"";
 
 // The camera that a picture is asked of. Throws Error where it is not one of 96 x 96.
@@ -62,6 +64,8 @@ class RasterSource : public mjp::PictureSource {
     mjp::RasteriseCpu(&flat, 1, rgb.data());
   }
 
+  std::vector<mjp::PictureLook> Looks() const override { return {RasterLook()}; }
+
   bool ReadScene(const mjData* data, std::span<std::byte> scene) const override {
     const mjp::FlatScene flat = ToFlatScene(scene_.Read(data));
     if (scene.size() != sizeof(flat)) return false;
@@ -82,9 +86,16 @@ mjp::FlatScene ToFlatScene(const State& s) {
           static_cast<float>(s.block_angle)};
 }
 
+mjp::PictureLook RasterLook() {
+  mjp::PictureLook look;
+  look.renderer = kName;
+  look.height = look.width = mjp::kDrawingSize;
+  return look;
+}
+
 void RegisterRasterSource() {
   mjp::RegisterPictureSource(
-      "raster",
+      kName,
       [](const mjModel* model, const mjp::PictureRequest& request) {
         return std::make_unique<RasterSource>(model, request);
       },

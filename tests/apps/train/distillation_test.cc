@@ -19,6 +19,7 @@
 #include "policy/policy.h"
 #include "policy/unet/unet_model.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
+#include "tasks/pusht/pictures/raster_source.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp::app {
@@ -153,6 +154,7 @@ TEST_F(DistillationTest, TheStudentComesNearerAndDecidesInOnePass) {
   const auto student = mjp::LoadCheckpoint(folder_ / "run/checkpoint");
   EXPECT_EQ(mjp::ResolveSampler({}, *student).kind, mjp::SamplerKind::kOneStep);
   EXPECT_EQ(mjp::ResolveSampler({}, *student).steps, 1);
+  EXPECT_EQ(mjp::UnetOf(*student).looks.at("observation.image"), RasterLook());
 }
 
 TEST_F(DistillationTest, RefusesATeacherThatIsAStudent) {

@@ -12,8 +12,10 @@
 #include "apps/train/imitation/train_on_dataset.h"
 #include "base/error.h"
 #include "base/folders.h"
+#include "base/json.h"
 #include "datasets/recording/writer.h"
 #include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/network_model.h"
 #include "policy/policy.h"
 #include "policy/unet/unet_model.h"
 #include "tests/support/temp_dir.h"
@@ -21,6 +23,7 @@
 namespace mjp::app {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -213,6 +216,34 @@ TEST_F(ImitationTest, OtherDataIsRefused) {
     FAIL() << "went on with other data";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("was begun with other data"));
+  }
+}
+
+TEST_F(ImitationTest, TheLookOfThePicturesIsKept) {
+  const auto edit = [&](const Json& look) {
+    const std::string path = folder_ / "data/meta/info.json";
+    Json info = ReadJson(path);
+    info["features"]["observation.images.right"]["look"] = look;
+    WriteFileAtomically(path, info.dump());
+  };
+  const auto looks = [&](const std::string& run) {
+    return LoadCheckpoint(folder_ / (run + "/checkpoint"))->network->trained_looks();
+  };
+  std::ostringstream progress;
+  ASSERT_TRUE(Train(Data(), Options("unknown", 1), progress));
+  EXPECT_TRUE(looks("unknown").empty());
+  PictureLook look = {"mujoco", 64, 96};
+  look.shadows = true;
+  edit(LookToJson(look));
+  ASSERT_TRUE(Train(Data(), Options("known", 1), progress));
+  EXPECT_EQ(looks("known"), (PictureLooks{{"observation.images.right", look}}));
+  edit({{"renderer", "raytracer"}});
+  try {
+    Train(Data(), Options("odd", 1), progress);
+    FAIL() << "took an unknown renderer";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("meta/info.json"), HasSubstr("images.right"),
+                                    HasSubstr("raytracer")));
   }
 }
 

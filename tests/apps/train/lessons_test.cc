@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/folders.h"
 #include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/network_model.h"
 #include "tests/support/renderer.h"
 #include "tests/support/temp_dir.h"
 
@@ -86,6 +87,9 @@ TEST_F(LessonsTest, ARoundAddsLessonsAndAStoppedRunGoesOn) {
   EXPECT_EQ(checkpoint->config.n_obs_steps, 1);
   EXPECT_EQ(checkpoint->config.cameras.at(0).width, 32);
   EXPECT_EQ(checkpoint->config.action_dim, 14);
+  const PictureLooks looks = checkpoint->network->trained_looks();
+  EXPECT_EQ(looks.at("observation.images.top").renderer, "mujoco");
+  EXPECT_EQ(looks.at("observation.images.top").height, 24);
   // a run that was stopped in a round gives the same weights, and mixes no lessons
   const auto weights = [&] {
     return ReadFile(options_.out + "/checkpoint/model.safetensors", size_t{1} << 26);

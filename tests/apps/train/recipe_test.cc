@@ -14,6 +14,7 @@
 #include "base/npy.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/unet/unet_model.h"
+#include "tasks/pusht/pictures/raster_source.h"
 #include "tasks/pusht/planner/demonstrations.h"
 #include "tests/support/temp_dir.h"
 
@@ -241,9 +242,9 @@ TEST_F(RecipeTest, TheCheckpointSaysWhatTheNetworkTells) {
     TrainOptions options = Options(name);
     options.architecture.prediction = name;
     EXPECT_TRUE(Train(options, never_));
-    EXPECT_EQ(mjp::UnetOf(*mjp::LoadCheckpoint(folder_ / (name + "/checkpoint")))
-                  .config.scheduler.prediction,
-              prediction);
+    const auto checkpoint = mjp::LoadCheckpoint(folder_ / (name + "/checkpoint"));
+    EXPECT_EQ(mjp::UnetOf(*checkpoint).config.scheduler.prediction, prediction);
+    EXPECT_EQ(mjp::UnetOf(*checkpoint).looks.at("observation.image"), RasterLook());
   }
   EXPECT_NE(Weights("sample"), Weights("v"));
   TrainOptions options = Options("other");

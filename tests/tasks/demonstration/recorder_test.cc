@@ -85,6 +85,9 @@ TEST_F(RecorderTest, ThePlannerSolvesTheCartAndTheDataSetIsSound) {
   const datasets::Feature& camera = *dataset.info().Find("observation.images.front");
   EXPECT_EQ(camera.Width(), 48);
   EXPECT_EQ(camera.Height(), 32);
+  const PictureLook look = ParseLook(camera.look, "look");
+  EXPECT_EQ(look, MujocoLooks(CartPole()->model(), {{"front"}, 48, 32, -1})[0]);
+  EXPECT_EQ(look.width, 48);
   EXPECT_THAT(Values(dataset, "action"),
               Each(::testing::AllOf(::testing::Ge(-1.0), ::testing::Le(1.0))));
   const std::vector<double> done = Values(dataset, "next.done");

@@ -1,5 +1,6 @@
 #include "tasks/evaluation/evaluation.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -12,17 +13,23 @@
 #include "policy/act/act_model.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/checkpoint_writer.h"
+#include "policy/unet/unet_model.h"
 #include "tasks/evaluation/disturbances.h"
+#include "tasks/evaluation/run_text.h"
 #include "tasks/pusht/evaluation/judge.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
 #include "tasks/pusht/physics/batch_physics.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
+#include "tasks/pusht/pictures/raster_source.h"
 #include "tests/support/goldens/act_cases.h"
 #include "tests/support/goldens/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp::app {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class EvaluationTest : public ::testing::Test {
  protected:
@@ -88,6 +95,23 @@ TEST_F(EvaluationTest, ProtocolOfTheBenchmark) {
     EXPECT_GE(e.measures.at(0).max, e.measures.at(0).final);
     EXPECT_GE(e.sum_reward, e.max_reward);
   }
+}
+
+TEST_F(EvaluationTest, PicturesUnlikeThoseOfItsTrainingAreInRunJson) {
+  const auto run = [&] { return RunText(PushtTask(pusht_), options_, *MakePolicy(), "0"); };
+  pusht_.renderer = RendererKind::kMujoco;
+  EXPECT_THAT(run(), Not(HasSubstr("unlike_training")));  // nothing is known of its training
+  options_.checkpoint = folder_->path() + "/drawn";
+  mjp::Checkpoint drawn = *mjp::LoadCheckpoint(folder_->path() + "/policy");
+  auto network = std::make_shared<mjp::UnetModel>(mjp::UnetOf(drawn));
+  network->looks[drawn.config.cameras[0].name] = RasterLook();
+  drawn.network = network;
+  mjp::WriteCheckpoint(options_.checkpoint, drawn, mjp::WeightFormat::kF16);
+  EXPECT_THAT(run(), HasSubstr("\"unlike_training\": \"the policy sees other pictures than its "
+                               "training did: observation.image, drawn by raster then, by "
+                               "mujoco now"));
+  pusht_.renderer = RendererKind::kRaster;
+  EXPECT_THAT(run(), Not(HasSubstr("unlike_training")));
 }
 
 TEST_F(EvaluationTest, DecisionsAreSeenWithTheirChunks) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <set>
 
 #include "base/error.h"
 #include "base/folders.h"
+#include "base/key_reader.h"
 #include "tasks/results/results_folder.h"
 #include "tasks/results/run_differences.h"
 #include "tasks/results/shard_results.h"
@@ -17,16 +19,21 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr mjp::JsonLimits kFileLimits = {size_t{1} << 28, 16};
+constexpr int kMostDecisions = std::numeric_limits<int>::max();
+constexpr double kLongest = 1e15;  // of a time, in its file's unit
 
 std::vector<StageTime> ReadStages(const std::string& file) {
   std::vector<StageTime> stages;
   if (!fs::exists(file)) return stages;
-  try {
-    const Json info = mjp::ReadJson(file, kFileLimits);
-    for (const auto& [name, stage] : info.at("timing").at("stages").items())
-      stages.push_back({name, stage.at("n"), stage.at("median_ms"), stage.at("p99_ms")});
-  } catch (const nlohmann::json::exception& error) {
-    throw mjp::BadInput(file + ": is not the summary of an evaluation: " + error.what());
+  const Json info = mjp::ReadJson(file, kFileLimits);
+  const Json& timing = mjp::KeyReader(info, file).Required("timing");
+  const Json& all = mjp::KeyReader(timing, file + ": timing").Required("stages");
+  const std::string where = file + ": timing/stages";
+  mjp::KeyReader(all, where);  // an object
+  for (const auto& [name, stage] : all.items()) {
+    mjp::KeyReader keys(stage, where + "/" + name);
+    stages.push_back({name, keys.Int("n", 0, kMostDecisions), keys.Number("median_ms", 0, kLongest),
+                      keys.Number("p99_ms", 0, kLongest)});
   }
   return stages;
 }
@@ -81,16 +88,17 @@ std::vector<EvaluationFiles> ReadEvaluations(const std::vector<std::string>& fol
 std::vector<StageTime> ReadProfile(const std::string& file) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<double>> times;
-  try {
-    const Json trace = mjp::ReadJson(file, kFileLimits);
-    for (const Json& event : trace.at("traceEvents")) {
-      if (event.at("ph") != "X" || event.at("cat") != "stages") continue;
-      const std::string name = event.at("name");
-      if (!times.contains(name)) order.push_back(name);
-      times[name].push_back(event.at("dur").get<double>() * 1e-3);
-    }
-  } catch (const nlohmann::json::exception& error) {
-    throw mjp::BadInput(file + ": is no trace of mjpolicy profile --trace: " + error.what());
+  const Json trace = mjp::ReadJson(file, kFileLimits);
+  const Json& events = mjp::KeyReader(trace, file).Required("traceEvents");
+  if (!events.is_array()) {
+    throw mjp::BadInput(file + ": \"traceEvents\" is no list, as mjpolicy profile --trace writes");
+  }
+  for (size_t i = 0; i < events.size(); ++i) {
+    mjp::KeyReader event(events[i], file + ": traceEvents " + std::to_string(i));
+    if (event.Text("ph") != "X" || event.Text("cat") != "stages") continue;
+    const std::string name = event.Text("name");
+    if (!times.contains(name)) order.push_back(name);
+    times[name].push_back(event.Number("dur", 0, kLongest) * 1e-3);
   }
   if (order.empty()) throw mjp::BadInput(file + ": no stage of a decision is in this trace");
   std::vector<StageTime> stages;

@@ -6,12 +6,15 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "apps/commands.h"
 #include "apps/policy_options.h"
 #include "apps/stop_signal.h"
 #include "base/error.h"
 #include "base/number_range.h"
+#include "base/text_stream.h"
+#include "policy/checkpoint/checkpoint.h"
 #include "tasks/demonstration/checkpoint_demonstrator.h"
 #include "tasks/demonstration/planner.h"
 #include "tasks/demonstration/recorder.h"
@@ -27,6 +30,7 @@ struct Arguments {
   RecordOptions record;
   SamplingOptions sampling;
   PolicyOptions policy;
+  std::vector<CLI::Option*> of_planner, of_policy;  // that only these demonstrators read
 };
 
 // Who demonstrates where --by does not say it.
@@ -40,14 +44,46 @@ std::string Demonstrators(const Arguments& arguments, const TaskFile& file) {
   return HasExpert(file) ? "expert" : "planner";
 }
 
+void RefuseUnread(const std::vector<CLI::Option*>& options, const std::string& reader) {
+  for (const CLI::Option* option : options) {
+    if (option->count() == 0) continue;
+    throw Error(ExitCode::kUsage,
+                option->get_name() + ": is read with " + reader + " alone; leave it out");
+  }
+}
+
+std::map<std::string, std::string> AttributesOf(const Arguments& arguments) {
+  std::map<std::string, std::string> attributes = GivenAttributes(arguments.policy);
+  attributes["threads"] = "1";  // one simulation for each thread
+  if (!arguments.policy.self_check) attributes["self_check"] = "0";
+  attributes["checkpoint"] = std::filesystem::absolute(arguments.checkpoint).string();
+  return attributes;
+}
+
+// What the actions of who demonstrates depend on, besides the task file and the seed.
+std::map<std::string, std::string> SettingsOf(const Arguments& arguments, const std::string& by,
+                                              const TaskFile& file) {
+  if (by == "planner") {
+    TextWriter samples, horizon;
+    samples << arguments.sampling.samples;
+    horizon << arguments.sampling.horizon;
+    return {{"samples", samples.str()}, {"horizon", horizon.str()}};
+  }
+  if (by != "checkpoint") return {};
+  std::map<std::string, std::string> settings = LoadCheckpoint(arguments.checkpoint)->files;
+  const std::map<std::string, std::string> given = AttributesOf(arguments);
+  for (const char* name : {"sampler", "steps", "parallel", "hold_noise", "prefix", "instruction"}) {
+    const char* own = mj_getPluginConfig(file.model(), file.instance(), name);
+    const std::string value = given.contains(name) ? given.at(name) : own ? own : "";
+    if (!value.empty()) settings[name] = value;
+  }
+  return settings;
+}
+
 DemonstratorFactory FactoryOf(const Arguments& arguments, const std::string& by,
                               const std::shared_ptr<const TaskFile>& file) {
   if (by == "checkpoint") {
-    std::map<std::string, std::string> attributes = GivenAttributes(arguments.policy);
-    attributes["threads"] = "1";  // one simulation for each thread
-    if (!arguments.policy.self_check) attributes["self_check"] = "0";
-    attributes["checkpoint"] = std::filesystem::absolute(arguments.checkpoint).string();
-    return CheckpointDemonstrators(file, attributes);
+    return CheckpointDemonstrators(file, AttributesOf(arguments));
   }
   if (by == "hold") return [file] { return MakeHold(*file); };
   if (by == "noise") return [file] { return MakeNoise(*file); };
@@ -71,12 +107,15 @@ int Run(Arguments& arguments) {
   auto file = std::make_shared<const TaskFile>(arguments.model);
   RecordOptions& record = arguments.record;
   const std::string by = Demonstrators(arguments, *file);
-  record.by = by == "checkpoint" ? by + " " + arguments.checkpoint : by;
+  if (by != "planner") RefuseUnread(arguments.of_planner, "--by planner");
+  if (by != "checkpoint") RefuseUnread(arguments.of_policy, "--checkpoint");
+  record.by = by;
+  record.settings = SettingsOf(arguments, by, *file);
   record.threads = arguments.policy.threads;
   if (!arguments.picture.empty()) record.pictures.SetSize("--picture", arguments.picture);
   const DemonstratorFactory demonstrators = FactoryOf(arguments, by, file);
-  std::printf("task            %s: %s\nby              %s\n", file->name().c_str(),
-              DescriptionOf(*file).c_str(), record.by.c_str());
+  std::printf("task            %s: %s\nby              %s %s\n", file->name().c_str(),
+              DescriptionOf(*file).c_str(), by.c_str(), arguments.checkpoint.c_str());
   int64_t shown = -1;
   const std::atomic<bool>& stop = StopOnSignal();
   const RecordProgress progress = Record(
@@ -113,6 +152,7 @@ void AddWho(CLI::App& command, Arguments& arguments) {
       ->transform(TimeIn(1, 0.01, 1000))
       ->default_str("1.5")
       ->group("Planner");
+  arguments.of_planner = {command.get_option("--samples"), command.get_option("--horizon")};
 }
 
 }  // namespace
@@ -145,6 +185,10 @@ Action AddRecord(CLI::App& app) {
       ->default_str("the camera's resolution, else 320x240");
   command->add_flag("--video", arguments->record.pictures.video, "AV1 instead of PNG files");
   AddPolicyOptions(*command, arguments->policy);
+  for (const char* name : {"--backend", "--precision", "--sampler", "--steps", "--parallel",
+                           "--sequential", "--hold-noise", "--instruction", "--no-self-check"}) {
+    arguments->of_policy.push_back(command->get_option(name));
+  }
   command->footer(
       "Examples:\n"
       "  mjpolicy record models/cart_pole.xml --out cart_data --picture 96x96\n"

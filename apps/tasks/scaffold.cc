@@ -39,6 +39,22 @@ fs::path PlaceOf(const Arguments& arguments) {
   return out;
 }
 
+// Writes the text where it is a task that loads, and leaves what is there where it is none.
+TaskFile Propose(const fs::path& out, const std::string& text) {
+  const std::string draft = out.string() + ".draft";
+  WriteFileAtomically(draft, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  try {
+    TaskFile file(draft);
+    RenameDurably(draft, out.string());
+    return file;
+  } catch (const Error& error) {
+    std::error_code none;
+    fs::remove(draft, none);
+    throw Error(error.code(),
+                out.string() + ": not written, for the proposal is no task: " + error.what());
+  }
+}
+
 int Run(Arguments& arguments) {
   const ModelPtr model = CompileWithoutPolicy(arguments.model);
   if (FindPolicy(model.get()) >= 0) {
@@ -47,9 +63,7 @@ int Run(Arguments& arguments) {
   const fs::path out = PlaceOf(arguments);
   arguments.scaffold.include = fs::path(arguments.model).filename().string();
   arguments.scaffold.checkpoint = fs::path(arguments.model).stem().string() + "_random";
-  const std::string text = ScaffoldText(model.get(), arguments.scaffold);
-  WriteFileAtomically(out.string(), {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
-  const TaskFile file(out.string());  // what is proposed is a task
+  const TaskFile file = Propose(out, ScaffoldText(model.get(), arguments.scaffold));
   const Outline& policy = file.policy();
   std::printf("task file       %s\nstate           %d numbers\naction          %d numbers\n",
               out.c_str(), policy.state.size(), policy.controls.action_size());

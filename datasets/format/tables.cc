@@ -34,6 +34,14 @@ class TableReader {
     if (leaf == nullptr) throw BadInput(reader_.name() + ": has no column \"" + name + "\"");
     return reader_.ReadAll(*leaf);
   }
+  // Texts, or lists of them.
+  parquet::Column Texts(const std::string& name) const {
+    parquet::Column column = Column(name);
+    if (column.values.texts.size() != column.offsets.back()) {
+      throw BadInput(reader_.name() + ": column \"" + name + "\" has not texts");
+    }
+    return column;
+  }
   std::vector<int64_t> Ints(const std::string& name) const {
     return PerRow(Column(name).values.ints, name);
   }
@@ -45,6 +53,9 @@ class TableReader {
     const parquet::Column column = Column(name);
     std::vector<double> numbers = column.values.numbers;
     if (numbers.empty()) numbers.assign(column.values.ints.begin(), column.values.ints.end());
+    if (numbers.size() != column.offsets.back()) {
+      throw BadInput(reader_.name() + ": column \"" + name + "\" has not numbers");
+    }
     for (size_t row = 0; row < rows(); ++row) {
       if (column.offsets[row + 1] - column.offsets[row] != size) {
         throw BadInput(reader_.name() + ": column \"" + name + "\": row " + std::to_string(row) +
@@ -103,7 +114,7 @@ void ReadFile(const std::string& path, const Info& info, std::vector<Episode>& a
   const auto index = table.Ints("episode_index"), length = table.Ints("length");
   const auto from = table.Ints("dataset_from_index"), to = table.Ints("dataset_to_index");
   const auto chunk = table.Ints("data/chunk_index"), file = table.Ints("data/file_index");
-  const parquet::Column tasks = table.Column("tasks");
+  const parquet::Column tasks = table.Texts("tasks");
   const size_t first = all.size();
   for (size_t i = 0; i < table.rows(); ++i) {
     Episode episode{.index = index[i],
@@ -125,7 +136,7 @@ void ReadFile(const std::string& path, const Info& info, std::vector<Episode>& a
                      " does not follow the one before, which ends at " + std::to_string(start));
     }
     for (uint64_t task = tasks.offsets[i]; task < tasks.offsets[i + 1]; ++task) {
-      episode.tasks.emplace_back(tasks.values.texts.at(task));
+      episode.tasks.emplace_back(tasks.values.texts[task]);
     }
     all.push_back(std::move(episode));
   }
@@ -258,7 +269,7 @@ Tasks ReadTasks(const std::string& folder) {
   const TableReader table(path);
   // pandas' name for an index that has none
   const bool unnamed = !table.Has("task") && table.Has("__index_level_0__");
-  const parquet::Column texts = table.Column(unnamed ? "__index_level_0__" : "task");
+  const parquet::Column texts = table.Texts(unnamed ? "__index_level_0__" : "task");
   const std::vector<int64_t> indices = table.Ints("task_index");
   Tasks tasks;
   for (size_t row = 0; row < indices.size(); ++row) {

@@ -15,12 +15,18 @@ namespace {
 
 // What a recording remembers of how it was begun: meta/recording.json.
 Json Conditions(const RecordOptions& options, const TaskFile& file) {
-  return {{"task", file.name()},
-          {"model", file.hash()},
-          {"by", options.by},
-          {"seed", options.seed},
-          {"keep", options.keep_all ? "all" : "success"},
-          {"max_steps", options.steps}};
+  Json conditions = {{"task", file.name()},
+                     {"model", file.hash()},
+                     {"by", options.by},
+                     {"seed", options.seed},
+                     {"keep", options.keep_all ? "all" : "success"},
+                     {"max_steps", options.steps}};
+  for (const auto& [name, value] : options.settings) conditions[name] = value;
+  return conditions;
+}
+
+std::string ValueOf(const Json& conditions, const std::string& key) {
+  return conditions.contains(key) ? conditions[key].dump() : "none";
 }
 
 // Notes the conditions, or compares them with those that the data set was begun with.
@@ -33,11 +39,12 @@ void CheckConditions(const RecordOptions& options, const TaskFile& file, int64_t
                    ": is a data set that was not begun by mjpolicy record; give another --out");
   }
   const Json before = ReadJson(path);
-  for (const auto& [key, value] : now.items()) {
-    if (before.contains(key) && before[key] == value) continue;
-    throw BadInput(options.out + ": was recorded with " + key + " " +
-                   (before.contains(key) ? before[key].dump() : "none") + ", now it is " +
-                   value.dump() + "; go on with that, or give another --out");
+  Json all = now;
+  all.update(before);
+  for (const auto& [key, value] : all.items()) {
+    if (ValueOf(before, key) == ValueOf(now, key)) continue;
+    throw BadInput(options.out + ": was recorded with " + key + " " + ValueOf(before, key) +
+                   ", now it is " + ValueOf(now, key) + "; go on with that, or give another --out");
   }
 }
 

@@ -2,6 +2,7 @@
 #define TASKS_DEMONSTRATION_DEMONSTRATION_WRITER_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -14,13 +15,14 @@
 namespace mjp::app {
 
 struct RecordOptions {
-  std::string out;        // folder of the data set; one that was recorded so is continued
-  std::string by;         // who demonstrates, as the folder remembers it
-  int64_t episodes = 50;  // that the data set is to have
-  uint32_t seed = 0;      // of the first start; the others follow
-  bool keep_all = false;  // also episodes without success
-  int steps = 0;          // at most, of an episode; 0: as the task says
-  int threads = 1;        // that play episodes; the data set is the same
+  std::string out;  // folder of the data set; one that was recorded so is continued
+  std::string by;   // who demonstrates, as the folder remembers it
+  std::map<std::string, std::string> settings;  // of who demonstrates: what its actions depend on
+  int64_t episodes = 50;                        // that the data set is to have
+  uint32_t seed = 0;                            // of the first start; the others follow
+  bool keep_all = false;                        // also episodes without success
+  int steps = 0;                                // at most, of an episode; 0: as the task says
+  int threads = 1;                              // that play episodes; the data set is the same
   PictureOptions pictures;
 };
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/key_reader.h"
 #include "tasks/recording/video_container.h"
 #include "tasks/results/results_folder.h"
 #include "tasks/results/run_differences.h"
@@ -81,11 +82,10 @@ double SecondsOf(const Part& part) {
   const std::string file = part.folder + "/eval_info.json";
   if (!fs::exists(file)) return 0;
   constexpr mjp::JsonLimits kLimits{size_t{1} << 30, 16};
-  try {
-    return mjp::ReadJson(file, kLimits).at("overall").at("eval_s").get<double>();
-  } catch (const nlohmann::json::exception& error) {
-    throw mjp::BadInput(file + ": is not the summary of an evaluation: " + error.what());
-  }
+  constexpr double kLongest = 1e10;
+  const Json summary = mjp::ReadJson(file, kLimits);
+  const Json& overall = mjp::KeyReader(summary, file).Required("overall");
+  return mjp::KeyReader(overall, file + ": overall").Number("eval_s", 0, kLongest);
 }
 
 }  // namespace

@@ -7,9 +7,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/key_reader.h"
 #include "tasks/recording/video_container.h"
 #include "tasks/results/run_differences.h"
 #include "tasks/results/shard_results.h"
@@ -138,16 +140,13 @@ std::optional<std::map<int, EpisodeResult>> CompleteResults(const std::string& f
     if (!episodes.contains(index)) return std::nullopt;
   }
   const Json summary = mjp::ReadJson(SummaryFile(folder), {kLogLimit, 16});
-  try {
-    const Json& overall = summary.at("overall");
-    const auto videos = overall.at("video_paths").get<std::vector<std::string>>();
-    const bool same = overall.at("n_episodes").get<size_t>() == episodes.size() &&
-                      videos.size() == VideosIn(folder, episodes).size();
-    if (!same) return std::nullopt;
-  } catch (const nlohmann::json::exception& error) {
-    throw mjp::BadInput(SummaryFile(folder) +
-                        ": is not the summary of an evaluation: " + error.what());
-  }
+  const Json& parts = mjp::KeyReader(summary, SummaryFile(folder)).Required("overall");
+  mjp::KeyReader overall(parts, SummaryFile(folder) + ": overall");
+  const Json& videos = overall.Required("video_paths");
+  const int count = overall.Int("n_episodes", 0, std::numeric_limits<int>::max());
+  const bool same = static_cast<size_t>(count) == episodes.size() && videos.is_array() &&
+                    videos.size() == VideosIn(folder, episodes).size();
+  if (!same) return std::nullopt;
   return episodes;
 }
 

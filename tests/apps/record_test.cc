@@ -89,6 +89,53 @@ TEST_F(RecordTest, KilledAtAnyMomentItHasWhatItSaidAndGoesOn) {
   EXPECT_EQ(Actions(Path("killed"), kCompared), Actions(Path("whole"), kCompared));
 }
 
+// A data set is of one way to demonstrate: what would change an action is refused by name.
+TEST_F(RecordTest, GoesOnWithTheSameDemonstratorAlone) {
+  struct Row {
+    const char* by;       // options that the data set is begun with
+    const char* changed;  // options of a command that is not the same
+    int code;
+    const char* said;
+  };
+  const auto policy = [&](const std::string& name, int seed) {
+    return "random-checkpoint --force --state 2 --action 1 --picture 64x64 --range 4 --seed " +
+           std::to_string(seed) + " " + Path(name);
+  };
+  ASSERT_EQ(RunMjpolicy(policy("a", 1)).code, 0);
+  ASSERT_EQ(RunMjpolicy(policy("b", 1)).code, 0);
+  const std::string kept = "--checkpoint " + Path("a") + " --sampler ddim --steps 2 ";
+  const std::string steps = "--checkpoint " + Path("a") + " --sampler ddim --steps 3 ";
+  const std::string held = kept + "--hold-noise 5",
+                    copy = "--checkpoint " + Path("b") + " --sampler ddim --steps 2";
+  const Row rows[] = {
+      {kept.c_str(), steps.c_str(), 2, "was recorded with steps \"2\", now it is \"3\""},
+      {kept.c_str(), held.c_str(), 2, "was recorded with hold_noise none, now it is \"5\""},
+      {held.c_str(), kept.c_str(), 2, "was recorded with hold_noise \"5\", now it is none"},
+      {kept.c_str(), copy.c_str(), 0, "2 episodes"},
+      {"--by planner --samples 4 --horizon 0.2", "--by planner --samples 5 --horizon 0.2", 2,
+       "was recorded with samples \"4\", now it is \"5\""},
+      {"--by planner --samples 4 --horizon 0.2", "--by planner --samples 4 --horizon 0.3", 2,
+       "was recorded with horizon \"0.2\", now it is \"0.3\""},
+      {"--by noise", "--by noise --samples 5", 1, "--samples: is read with --by planner alone"},
+      {"--by noise", "--by noise --sampler ddim", 1, "--sampler: is read with --checkpoint alone"},
+  };
+  const std::string begin = "record " + kCart + " --picture 64x64 --keep all --max-steps 3 --out ";
+  int number = 0;
+  for (const Row& row : rows) {
+    const std::string out = Path("set" + std::to_string(number++)) + " ";
+    SCOPED_TRACE(row.changed);
+    const Outcome begun = RunMjpolicy(begin + out + "--episodes 1 " + row.by);
+    ASSERT_EQ(begun.code, 0) << begun.text;
+    const Outcome changed = RunMjpolicy(begin + out + "--episodes 2 " + row.changed);
+    EXPECT_EQ(changed.code, row.code);
+    EXPECT_THAT(changed.text, HasSubstr(row.said));
+  }
+  // the same folder, another policy in it
+  ASSERT_EQ(RunMjpolicy(policy("a", 2)).code, 0);
+  EXPECT_THAT(RunMjpolicy(begin + Path("set0") + " --episodes 2 " + kept).text,
+              HasSubstr("was recorded with model.safetensors"));
+}
+
 TEST_F(RecordTest, WrongCommandsAreExplained) {
   const std::string begin = "record " + kCart + " --out " + Path("x");
   Outcome outcome = RunMjpolicy(begin + " --by expert");

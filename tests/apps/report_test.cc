@@ -112,6 +112,35 @@ TEST_F(ReportTest, RefusesWhatIsNoEvaluationAndReplacesNothingUnasked) {
   EXPECT_EQ(RunMjpolicy(Report("--force --profile " + Path("plain/run.json"))).code, 2);
 }
 
+// What beside the episodes a page is made of, damaged: which value of which file is wrong.
+TEST_F(ReportTest, NamesTheValueThatIsWrong) {
+  struct Row {
+    const char *file, *text, *said;
+  };
+  const Row rows[] = {
+      {"eval_info.json", "null", "eval_info.json: must be a JSON object"},
+      {"eval_info.json", "{}", "eval_info.json: \"timing\" is missing"},
+      {"eval_info.json", R"({"timing": {"stages": 5}})", "timing/stages: must be a JSON object"},
+      {"eval_info.json", R"({"timing": {"stages": {"film": {"n": 1, "median_ms": "x"}}}})",
+       "timing/stages/film: \"median_ms\" is \"x\""},
+      {"trace.json", "[]", "trace.json: must be a JSON object"},
+      {"trace.json", R"({"traceEvents": 5})", "trace.json: \"traceEvents\" is no list"},
+      {"trace.json", R"({"traceEvents": [{"ph": "X", "cat": "stages", "name": "a", "dur": -1}]})",
+       "trace.json: traceEvents 0: \"dur\" is -1"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.text);
+    const bool trace = row.file == std::string("trace.json");
+    const std::string path = Path(trace ? "trace.json" : "plain/eval_info.json");
+    const std::string kept = trace ? "" : ReadText(path);
+    std::ofstream(path) << row.text;
+    const Outcome outcome = RunMjpolicy(Report(trace ? "--force --profile " + path : "--force"));
+    EXPECT_EQ(outcome.code, 2) << outcome.text;
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr(row.said), Not(HasSubstr("json.exception"))));
+    std::ofstream(path) << kept;
+  }
+}
+
 // The page says of itself what a click did: a script that is appended clicks and writes the result.
 TEST_F(ReportTest, ABrowserShowsItAndItsButtonsWork) {
   if (mjp_test::Run("command -v chromium").code != 0) GTEST_SKIP() << "no chromium here";

@@ -249,6 +249,43 @@ TEST_F(TaskFileTest, ScaffoldProposesATaskThatRuns) {
               HasSubstr("has a policy already"));
 }
 
+TEST_F(TaskFileTest, ScaffoldTakesAnyRobotOrWritesNothing) {
+  struct Robot {
+    const char* name;
+    std::string joint, actuator, more;
+    const char* refusal;  // "": a task that loads
+  };
+  const std::string motor = "<motor joint=\"j\" gear=\"1 0 0\"/>";
+  const Robot robots[] = {
+      {"ball", "<joint name=\"j\" type=\"ball\"/>", motor, "", ""},
+      {"free", "<freejoint name=\"j\"/>", motor, "", ""},
+      {"both", "<joint name=\"j\" type=\"slide\"/><joint name=\"b\" type=\"ball\"/>",
+       "<motor joint=\"b\" gear=\"1 0 0\"/><motor joint=\"j\"/>", "", ""},
+      {"keyed", "<joint name=\"j\"/>", "<motor joint=\"j\"/>",
+       "<keyframe><key name=\"my home\"/></keyframe>", "the name \"my home\" has a blank"},
+      {"cut", "<joint name=\"j[1]\"/>", "<motor joint=\"j[1]\"/>", "", "the name \"j[1]\" has"},
+      {"same", "<joint name=\"j\"/>", "<motor joint=\"j\"/>",
+       "<sensor><clock name=\"task_measure\"/></sensor>", "not written"},
+  };
+  for (const Robot& robot : robots) {
+    SCOPED_TRACE(robot.name);
+    const std::string file = folder_.Write(
+        robot.name + std::string(".xml"),
+        "<mujoco><worldbody><body>" + robot.joint + "<geom size=\"0.1\"/></body></worldbody>" +
+            "<actuator>" + robot.actuator + "</actuator>" + robot.more + "</mujoco>");
+    const std::string task = folder_.Write(robot.name + std::string("_task.xml"), "mine");
+    const Outcome outcome = RunMjpolicy("scaffold " + file + " --force");
+    const bool refused = *robot.refusal;
+    EXPECT_EQ(outcome.code, refused ? 2 : 0) << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr(robot.refusal));
+    EXPECT_EQ(ReadText(task) == "mine", refused);
+    EXPECT_FALSE(std::filesystem::exists(task + ".draft"));
+    if (!refused) {
+      EXPECT_EQ(RunMjpolicy("check " + task + " --resets 3 --out " + Path("check")).code, 0);
+    }
+  }
+}
+
 // The policy that ships for ALOHA TransferCube, which the file names: from the start of a seed that
 // it was not trained on.
 TEST(ShippedAlohaTest, FitsItsTaskAndSolvesAStart) {

@@ -60,9 +60,10 @@ class DamageTest : public ::testing::Test {
     return text;
   }
 
-  // Writes the data file anew, each leaf's values changed by `change`.
-  void Rewrite(const std::function<void(const std::string&, parquet::Values&)>& change) const {
-    const std::string path = Path("data/chunk-000/file-000.parquet");
+  // Writes a table anew, each leaf and its field changed by `change`.
+  void Rewrite(const std::string& path,
+               const std::function<void(const std::string& leaf, parquet::Field&,
+                                        parquet::LeafValues&)>& change) const {
     const Info info = ReadInfo(Path("meta/info.json"));
     const parquet::Reader reader(path);
     std::vector<parquet::Column> columns;
@@ -70,25 +71,31 @@ class DamageTest : public ::testing::Test {
     std::vector<parquet::Field> fields;
     for (const parquet::Leaf& leaf : reader.metadata().leaves) {
       columns.push_back(reader.ReadAll(leaf));
-      change(leaf.Name(), columns.back().values);
       leaves.push_back({columns.back().values, {}, {}});
-      const bool png = leaf.rest == "bytes";
-      if (leaf.rest != "path") {
-        fields.push_back({.name = leaf.column,
-                          .type = leaf.type,
-                          .text = leaf.column == "note",
-                          .lists = leaf.repetition,
-                          .picture = png});
-      }
       if (leaf.repetition > 0) leaves.back().offsets = columns.back().offsets;
       if (leaf.repetition > 1) leaves.back().inner = {2};
+      if (leaf.repetition > 2) leaves.back().inner = {1, 1};
+      parquet::Field field = {.name = leaf.column,
+                              .type = leaf.type,
+                              .text = leaf.column == "note" || leaf.column.starts_with("task"),
+                              .lists = leaf.repetition,
+                              .picture = leaf.rest == "bytes"};
+      change(leaf.Name(), field, leaves.back());
+      if (leaf.rest != "path") fields.push_back(field);
     }
-    parquet::Writer writer(fields, {});
+    parquet::Writer writer(fields, reader.metadata().key_values);
     std::vector<uint8_t> bytes = parquet::Writer::Begin();
     for (const auto& part : {writer.AddRowGroup(reader.metadata().rows, leaves), writer.Footer()}) {
       bytes.insert(bytes.end(), part.begin(), part.end());
     }
     WriteFileAtomically(path, bytes);
+  }
+  // The same of the data file's values.
+  void Rewrite(const std::function<void(const std::string&, parquet::Values&)>& change) const {
+    Rewrite(Path("data/chunk-000/file-000.parquet"),
+            [&](const std::string& leaf, parquet::Field&, parquet::LeafValues& data) {
+              change(leaf, data.values);
+            });
   }
 
   // Replaces text in info.json.
@@ -137,6 +144,35 @@ TEST_F(DamageTest, ValuesThatLieAreFoundWithTheirEpisode) {
     });
     EXPECT_THAT(Found(), HasSubstr(row.said));
     fs::copy_file(kept, path, fs::copy_options::overwrite_existing);
+  }
+  EXPECT_EQ(Found(), "");
+}
+
+// A column of texts where numbers belong, or of numbers where texts do.
+TEST_F(DamageTest, ColumnsOfAnotherTypeAreNamed) {
+  for (const std::string file : {"meta/tasks.parquet", "meta/episodes/chunk-000/file-000.parquet",
+                                 "data/chunk-000/file-000.parquet"}) {
+    const std::string path = Path(file), kept = folder_ / "kept";
+    fs::copy_file(path, kept, fs::copy_options::overwrite_existing);
+    const parquet::Reader reader(kept);
+    const auto rows = static_cast<size_t>(reader.metadata().rows);
+    for (const parquet::Leaf& changed : reader.metadata().leaves) {
+      if (changed.rest == "path" || changed.rest == "bytes") continue;
+      SCOPED_TRACE(file + ": " + changed.Name());
+      Rewrite(path, [&](const std::string& leaf, parquet::Field& field, parquet::LeafValues& data) {
+        if (leaf != changed.Name()) return;
+        const size_t count = field.lists > 0 ? data.offsets.back() : rows;
+        const bool texts = changed.type == parquet::Type::kBytes;
+        field.type = texts ? parquet::Type::kInt64 : parquet::Type::kBytes;
+        field.text = !texts;
+        data.values = {};
+        if (texts) data.values.ints.assign(count, 0);
+        if (!texts) data.values.texts.assign(count, "1");
+      });
+      const bool read = !changed.column.starts_with("meta/episodes/");
+      EXPECT_THAT(Found(), HasSubstr(read ? "\"" + changed.column + "\"" : ""));
+      fs::copy_file(kept, path, fs::copy_options::overwrite_existing);
+    }
   }
   EXPECT_EQ(Found(), "");
 }

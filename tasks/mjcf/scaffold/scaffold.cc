@@ -29,10 +29,18 @@ std::string NameOf(const mjModel* model, mjtObj type, int id) {
 }
 
 void CheckWord(const std::string& name) {
-  if (name.find_first_of(" \t\n;") == std::string::npos) return;
+  if (name.find_first_of(" \t\n;[") == std::string::npos) return;
   throw BadInput("the name \"" + name +
-                 "\" has a blank or ';', which lists of names cannot have: "
+                 "\" has a blank, ';' or '[', which lists of names cannot have: "
                  "give it another in the model");
+}
+
+// Its position is one number, as a sensor measures it.
+bool IsScalar(int joint_type) { return joint_type == mjJNT_SLIDE || joint_type == mjJNT_HINGE; }
+
+std::string UnitText(int joint_type) {
+  if (joint_type == mjJNT_SLIDE) return " m";
+  return joint_type == mjJNT_FREE ? ", m and a quaternion" : " rad";
 }
 
 std::string JointOf(const mjModel* model, int actuator, int& joint) {
@@ -90,6 +98,7 @@ class Writer {
       const bool before = std::ranges::find(joints_, drive.joint) != joints_.end();
       if (drive.joint.empty() || before) continue;
       CheckWord(drive.joint);
+      if (measured_ < 0 && IsScalar(model->jnt_type[drive.joint_id])) measured_ = drive.joint_id;
       joints_.push_back(drive.joint);
       joint_ids_.push_back(drive.joint_id);
     }
@@ -132,7 +141,7 @@ class Writer {
       const int id = joint_ids_[i];
       xml_ << "        <!-- joint " << XmlText(joints_[i]) << ": "
            << RangeText(model_->jnt_limited[id], model_->jnt_range + 2 * id)
-           << (model_->jnt_type[id] == mjJNT_SLIDE ? " m" : " rad") << " -->\n";
+           << UnitText(model_->jnt_type[id]) << " -->\n";
       state += (i ? " " : "") + ("joint:" + joints_[i]);
     }
     if (!state.empty()) Config("state", state);
@@ -158,11 +167,12 @@ class Writer {
   void WriteSensors() {
     xml_ << "  <sensor>\n    <plugin name=\"policy\" plugin=\"mjpolicy.policy\" "
             "instance=\"policy\"/>\n";
-    if (joints_.empty()) {
+    if (measured_ < 0) {
       xml_ << "    <clock name=\"task_measure\"/>\n";
     } else {
       xml_ << "    <!-- EDIT: measure what the task is about; contact, distance, framepos ... -->\n"
-           << "    <jointpos name=\"task_measure\" joint=\"" << XmlText(joints_[0]) << "\"/>\n";
+           << "    <jointpos name=\"task_measure\" joint=\""
+           << XmlText(NameOf(model_, mjOBJ_JOINT, measured_)) << "\"/>\n";
     }
     xml_ << "  </sensor>\n\n";
   }
@@ -170,17 +180,21 @@ class Writer {
   void WriteTask() {
     std::string start;
     const std::string key = model_->nkey > 0 ? NameOf(model_, mjOBJ_KEY, 0) : "";
-    if (!key.empty()) start = "key " + key;
+    if (!key.empty()) {
+      CheckWord(key);
+      start = "key " + key;
+    }
     for (size_t i = 0; i < joints_.size(); ++i) {
+      if (!IsScalar(model_->jnt_type[joint_ids_[i]])) continue;
       const mjtNum* range = model_->jnt_range + 2 * joint_ids_[i];
       const double width = model_->jnt_limited[joint_ids_[i]] ? 0.05 * (range[1] - range[0]) : 0.05;
       TextWriter draw;
       draw << (start.empty() ? "" : "; ") << "joint " << joints_[i] << " around " << width;
       start += draw.str();
     }
-    const bool limited = !joints_.empty() && model_->jnt_limited[joint_ids_[0]];
-    const double low = limited ? model_->jnt_range[2 * joint_ids_[0]] : -1;
-    const double high = limited ? model_->jnt_range[2 * joint_ids_[0] + 1] : 1;
+    const bool limited = measured_ >= 0 && model_->jnt_limited[measured_];
+    const double low = limited ? model_->jnt_range[2 * measured_] : -1;
+    const double high = limited ? model_->jnt_range[2 * measured_ + 1] : 1;
     xml_ << "  <custom>\n    <numeric name=\"task.steps\" data=\""
          << std::lround(kEpisode / Period()) << "\"/>\n";
     if (!start.empty()) {
@@ -198,6 +212,7 @@ class Writer {
   std::vector<Drive> drives_;
   std::vector<std::string> joints_;
   std::vector<int> joint_ids_;
+  int measured_ = -1;  // the joint of the sensor that is proposed
   TextWriter xml_;
 };
 

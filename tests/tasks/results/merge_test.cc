@@ -124,7 +124,7 @@ TEST_F(MergeTest, ShardsWithoutASummaryTookNoTime) {
 
 TEST_F(MergeTest, ASummaryThatIsNoneIsNamed) {
   directory_.Write("s1/eval_info.json", R"({"overall": {}})");
-  ExpectRefused(mjp::ExitCode::kBadInput, "s1/eval_info.json: is not the summary of an evaluation");
+  ExpectRefused(mjp::ExitCode::kBadInput, "s1/eval_info.json: overall: \"eval_s\" is missing");
 }
 
 TEST_F(MergeTest, SummariesAreReadWithinBounds) {

@@ -42,7 +42,7 @@ std::string SeriesColour(size_t index) {
 }
 
 std::string IntervalChart(const std::vector<IntervalRow>& rows) {
-  constexpr double kLeft = 130, kRight = kWidth - 70;
+  constexpr double kLeft = 130, kRight = kWidth - 84;
   double least = 1;
   for (const IntervalRow& row : rows) least = std::min(least, row.low);
   const double begin = least > 0.8 ? 0.8 : least > 0.5 ? 0.5 : 0;
@@ -60,7 +60,7 @@ std::string IntervalChart(const std::vector<IntervalRow>& rows) {
     const IntervalRow& row = rows[i];
     const double y = kRow * (static_cast<double>(i) + 0.5);
     const std::string colour = SeriesColour(i);
-    inside += Name(y + 5, row.name, 17) + "<g><title>" + Escaped(row.name) + ": " +
+    inside += Name(y + 5, row.name, 14) + "<g><title>" + Escaped(row.name) + ": " +
               Fixed(100 * row.value, 2) + " %, 95 % interval " + Fixed(100 * row.low, 2) + " to " +
               Fixed(100 * row.high, 2) + "</title><line x1=\"" + Px(x(row.low)) + "\" x2=\"" +
               Px(x(row.high)) + "\" y1=\"" + Px(y) + "\" y2=\"" + Px(y) +

@@ -41,6 +41,12 @@ std::string Fixed(double value, int decimals) {
   return out.str();
 }
 
+std::string Probability(double value) {
+  constexpr int kDecimals = 4;
+  constexpr double kLeast = 1e-4;
+  return value < kLeast ? "< " + Fixed(kLeast, kDecimals) : Fixed(value, kDecimals);
+}
+
 std::string Base64(std::span<const uint8_t> bytes) {
   constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;

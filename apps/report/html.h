@@ -14,6 +14,9 @@ std::string Escaped(const std::string& text);
 // A number with so many decimals, with a point in every locale.
 std::string Fixed(double value, int decimals);
 
+// A probability with four decimals; "< 0.0001" of one that is smaller.
+std::string Probability(double value);
+
 // The bytes in base64.
 std::string Base64(std::span<const uint8_t> bytes);
 

@@ -98,14 +98,14 @@ std::string OneComparison(const EvaluationFiles& a, const EvaluationFiles& b, si
       "<p>" + verdict + "</p>" +
       TableHtml(
           {"On the seeds of both", Escaped(a.name), Escaped(b.name), "Difference", "from", "to"},
-          {{"success", Percent(c.success_a), Percent(c.success_b),
-            Percent(c.success_b - c.success_a), Percent(c.success_difference.low),
-            Percent(c.success_difference.high)},
+          {{"success, %", Fixed(100 * c.success_a, 1), Fixed(100 * c.success_b, 1),
+            Fixed(100 * (c.success_b - c.success_a), 1), Fixed(100 * c.success_difference.low, 1),
+            Fixed(100 * c.success_difference.high, 1)},
            {"score", Fixed(c.score_a, 4), Fixed(c.score_b, 4), Fixed(c.score_b - c.score_a, 4),
             Fixed(c.score_difference.low, 4), Fixed(c.score_difference.high, 4)}}) +
       TableHtml({"Pairs", "Solved by both", "Lost", "Gained", "Solved by neither", "McNemar p"},
                 {{std::to_string(c.pairs), std::to_string(c.both), std::to_string(c.lost),
-                  std::to_string(c.gained), std::to_string(c.neither), Fixed(c.p_value, 4)}});
+                  std::to_string(c.gained), std::to_string(c.neither), Escaped(Probability(c.p_value))}});
   html += "<details><summary>Seeds that changed, and what sets the runs apart</summary><p>Lost: " +
           SeedsText(c.lost_seeds) + "<br>Gained: " + SeedsText(c.gained_seeds) + "</p><ul>";
   for (const std::string& difference : ComparedRuns(a.run_text, b.run_text))

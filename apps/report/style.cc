@@ -44,16 +44,18 @@ svg .value{fill:var(--ink);font-weight:600}svg .grid{stroke:var(--line)}svg .axi
 button{font:inherit;font-size:.9rem;color:var(--ink);background:var(--page);border:1px solid var(--line);border-radius:.5rem;padding:.3rem .8rem;cursor:pointer}
 button[aria-pressed=true]{border-color:var(--s0);color:var(--s0);font-weight:600}
 .videos{display:grid;grid-template-columns:repeat(auto-fill,minmax(14rem,1fr));gap:.9rem}
-.video{border:1px solid var(--line);border-top:.22rem solid var(--c);border-radius:.6rem;overflow:hidden;background:var(--page)}
+.video{position:relative;border:1px solid var(--line);border-top:.22rem solid var(--c);border-radius:.6rem;overflow:hidden;background:var(--page)}
 .video video{display:block;width:100%;aspect-ratio:10/7;background:#000;object-fit:contain}
 .video .link{display:grid;place-items:center;aspect-ratio:10/7;border-bottom:1px solid var(--line);padding:1rem;text-align:center}
+.video:has(video:not([controls]))::after{content:"\25B6";position:absolute;right:.7rem;bottom:.5rem;color:var(--soft)}
 .video div.what{padding:.5rem .7rem;font-size:.88rem}.video b{font-weight:600}
 a{color:var(--s0)}
 details{margin-top:.9rem}summary{cursor:pointer;font-weight:600}
 code{font:.88em ui-monospace,"DejaVu Sans Mono",monospace;background:var(--page);border:1px solid var(--line);border-radius:.3rem;padding:.05rem .3rem;overflow-wrap:anywhere}
 footer{color:var(--soft);font-size:.88rem;margin:1.4rem 0 2.4rem}
 [hidden]{display:none!important}
-@media (max-width:40rem){header>div,main{padding:0 .8rem}section{padding:.9rem .8rem 1rem}h1{font-size:1.35rem}.videos{grid-template-columns:repeat(auto-fill,minmax(10rem,1fr))}nav{padding-left:.8rem}}
+@media (max-width:40rem){header>div,main{padding:0 .8rem}section{padding:.9rem .8rem 1rem}h1{font-size:1.35rem}.videos{grid-template-columns:repeat(auto-fill,minmax(10rem,1fr))}nav{padding-left:.8rem}
+th{white-space:nowrap}svg text{font-size:17px}}
 @media print{nav,.filters{display:none}section{break-inside:avoid}}
 )css";
 
@@ -69,12 +71,14 @@ for (const group of document.querySelectorAll('.filters')) {
 }
 const hovers = matchMedia('(hover: hover)').matches;
 for (const video of document.querySelectorAll('video')) {
+  const show = shown => () => { video.controls = shown || !video.paused; };
+  show(false)();
+  video.tabIndex = 0;
   if (hovers) {
-    const show = shown => () => { video.controls = shown || !video.paused; };
-    show(false)();
-    video.tabIndex = 0;
     for (const event of ['mouseenter', 'focus']) video.addEventListener(event, show(true));
     for (const event of ['mouseleave', 'blur']) video.addEventListener(event, show(false));
+  } else {
+    video.addEventListener('click', event => { event.preventDefault(); show(true)(); video.play(); }, {once: true});
   }
   video.addEventListener('play', () => {
     for (const other of document.querySelectorAll('video')) if (other !== video) other.pause();

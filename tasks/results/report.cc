@@ -131,7 +131,8 @@ std::string FiguresText(const Figures& f, const std::string& score) {
   for (const TaskMeasure& mean : f.measures) {
     add("%-15s %6.4f\n", ("final " + mean.name).c_str(), mean.final);
   }
-  add("steps           %6.0f     (median control steps to success)\n", f.median_success_step);
+  if (f.successes > 0)
+    add("steps           %6.0f     (median control steps to success)\n", f.median_success_step);
   if (f.smoothness) {
     add("jerk            %6.2f     (mean third difference of the actions, the policy's unit)\n",
         f.smoothness->jerk);

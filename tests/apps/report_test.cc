@@ -57,6 +57,11 @@ TEST(ReportHtmlTest, Base64IsTheStandards) {
   EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
 }
 
+TEST(ReportHtmlTest, ASmallProbabilityIsNotZero) {
+  EXPECT_EQ(Probability(0.05), "0.0500");
+  EXPECT_EQ(Probability(1e-6), "< 0.0001");
+}
+
 TEST(ReportChartTest, CurvesStayWithinTheirDrawing) {
   const std::string svg = CurveChart({{"x", {{0, 0}, {5, 0.5}, {50, 1}}}}, {"step", 0, 10, 0}, "y");
   EXPECT_THAT(svg, HasSubstr("<path d=\"M46.0 230.0H46.0V230.0H296.0V120.0H546.0V10.0H546.0\""));
@@ -152,6 +157,10 @@ TEST_F(ReportTest, ABrowserShowsItAndItsButtonsWork) {
     for (const button of document.querySelectorAll('.filters button')) { button.click(); log.push(shown()); }
     document.querySelector('#episode-table summary').click();
     log.push(document.querySelector('#episode-table').open);
+    const video = document.querySelector('video');
+    log.push(video.controls);  // nothing covers the picture
+    video.click();
+    log.push(video.controls);
     for (const link of document.querySelectorAll('nav a')) log.push(!!document.querySelector(link.getAttribute('href')));
     log.push('wide ' + (document.documentElement.scrollWidth > innerWidth));
     document.body.innerHTML = '<p id="log">' + log.join(' ') + '</p>';
@@ -167,7 +176,7 @@ TEST_F(ReportTest, ABrowserShowsItAndItsButtonsWork) {
   ASSERT_NE(at, std::string::npos) << outcome.text.substr(0, 2000);
   // all videos, then the filters: all, failures, solved, plain, a<b; nothing is wider than a phone
   const std::string log = outcome.text.substr(at + 12, outcome.text.find("</p>", at) - at - 12);
-  EXPECT_THAT(log, testing::MatchesRegex("2 2 [0-2] [0-2] 2 0 true( true)+ wide false"));
+  EXPECT_THAT(log, testing::MatchesRegex("2 2 [0-2] [0-2] 2 0 true false true( true)+ wide false"));
   EXPECT_EQ(log[4] - '0' + log[6] - '0', 2) << log;
 }
 

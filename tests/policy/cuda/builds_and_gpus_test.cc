@@ -68,6 +68,8 @@ const Pair kPairs[] = {
      UnetForm::kLayers, false},
     {"89 on an RTX 4090", Gpu(89, 128, 99, 89), false, false, 1, UnetForm::kRowKernel,
      UnetForm::kLayers, false},
+    {"86 on an RTX 4090", Gpu(89, 128, 99, 86), false, false, 1, UnetForm::kRowKernel,
+     UnetForm::kLayers, false},
     {"PTX of 80 on an RTX 5090", Gpu(120, 170, 99, 80), false, false, 1, UnetForm::kRowKernel,
      UnetForm::kLayers, false},
     {"87 on an Orin Nano", Gpu(87, 8, 163, 87), false, false, 1, UnetForm::kRowKernel,

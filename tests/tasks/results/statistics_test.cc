@@ -1,6 +1,9 @@
 #include "tasks/results/statistics.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tasks/results/report.h"
 
 namespace mjp::app {
 namespace {
@@ -33,6 +36,14 @@ TEST(Quantile, InterpolatesLinearly) {
   EXPECT_EQ(Quantile({}, 0.5), 0.0);
   EXPECT_EQ(Mean({1, 2, 6}), 3.0);
   EXPECT_EQ(Mean({}), 0.0);
+}
+
+TEST(FiguresText, NamesStepsToSuccessWhereOneSucceeded) {
+  Figures figures;
+  figures.episodes = 2;
+  EXPECT_THAT(FiguresText(figures, "coverage"), testing::Not(testing::HasSubstr("steps")));
+  figures.successes = 1, figures.median_success_step = 40;
+  EXPECT_THAT(FiguresText(figures, "coverage"), testing::HasSubstr("steps               40 "));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-# Toolchain of the preset aarch64: Debian's cross compiler, the system root and the MuJoCo that
-# scripts/check-aarch64 fetches into .deps, and qemu to run what was built.
+# Toolchain of the presets aarch64 and aarch64-cuda: Debian's cross compiler, the system root, the MuJoCo
+# and the CUDA runtime that scripts/check-aarch64 fetches into .deps, and qemu to run what was built.
 
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
@@ -20,3 +20,7 @@ set(ENV{PKG_CONFIG_LIBDIR} ${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:
 add_link_options(-Wl,-rpath-link,${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu -Wl,-rpath-link,${CMAKE_SYSROOT}/lib/aarch64-linux-gnu)
 
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L ${CMAKE_SYSROOT})
+
+# of aarch64-cuda: this machine's nvcc, in a folder that has headers and runtime for the target
+set(CMAKE_CUDA_COMPILER ${_deps}/cuda-13.0-aarch64/bin/nvcc)
+set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})

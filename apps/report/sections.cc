@@ -103,9 +103,10 @@ std::string OneComparison(const EvaluationFiles& a, const EvaluationFiles& b, si
             Fixed(100 * c.success_difference.high, 1)},
            {"score", Fixed(c.score_a, 4), Fixed(c.score_b, 4), Fixed(c.score_b - c.score_a, 4),
             Fixed(c.score_difference.low, 4), Fixed(c.score_difference.high, 4)}}) +
-      TableHtml({"Pairs", "Solved by both", "Lost", "Gained", "Solved by neither", "McNemar p"},
-                {{std::to_string(c.pairs), std::to_string(c.both), std::to_string(c.lost),
-                  std::to_string(c.gained), std::to_string(c.neither), Escaped(Probability(c.p_value))}});
+      TableHtml(
+          {"Pairs", "Solved by both", "Lost", "Gained", "Solved by neither", "McNemar p"},
+          {{std::to_string(c.pairs), std::to_string(c.both), std::to_string(c.lost),
+            std::to_string(c.gained), std::to_string(c.neither), Escaped(Probability(c.p_value))}});
   html += "<details><summary>Seeds that changed, and what sets the runs apart</summary><p>Lost: " +
           SeedsText(c.lost_seeds) + "<br>Gained: " + SeedsText(c.gained_seeds) + "</p><ul>";
   for (const std::string& difference : ComparedRuns(a.run_text, b.run_text))

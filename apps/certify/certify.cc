@@ -156,11 +156,17 @@ Action AddCertify(CLI::App& app) {
           ->check(CLI::Range(1, 10000000))
           ->capture_default_str();
   AddPolicyOptions(*command, options.policy);
-  command
-      ->add_option("--verify", arguments->verify,
-                   "Repeat this certificate with its settings and compare, the first --episodes")
-      ->type_name("FILE")
-      ->excludes(out);
+  CLI::Option* verify =
+      command
+          ->add_option(
+              "--verify", arguments->verify,
+              "Repeat this certificate with its settings and compare, the first --episodes")
+          ->type_name("FILE")
+          ->excludes(out);
+  for (const char* of_the_certificate :
+       {"--backend", "--precision", "--sampler", "--steps", "--parallel", "--sequential",
+        "--hold-noise", "--instruction", "--no-self-check"})
+    verify->excludes(command->get_option(of_the_certificate));
   return [arguments, episodes, timed] {
     arguments->episodes_given = episodes->count() > 0;
     arguments->timed_given = timed->count() > 0;

@@ -60,6 +60,17 @@ TEST_F(CertifyTest, TheShippedStudentsHolds) {
   EXPECT_THAT(outcome.text, Not(HasSubstr("DIFFERS")));
 }
 
+// A certificate says itself by which sampler, format and backend its decisions were made.
+TEST_F(CertifyTest, VerifyTakesNoSettingsOfDecisions) {
+  for (const std::string given : {"--sampler ddim", "--steps 5", "--backend cpu", "--parallel 4",
+                                  "--precision fp32", "--hold-noise 2", "--no-self-check"}) {
+    const Outcome outcome = Verify(kCertificate, given);
+    EXPECT_EQ(outcome.code, 1) << given;
+    EXPECT_THAT(outcome.text, HasSubstr(given.substr(0, given.find(' ')))) << given;
+    EXPECT_THAT(outcome.text, HasSubstr("--verify")) << given;
+  }
+}
+
 // A certificate of a GPU on a machine that has none.
 TEST_F(CertifyTest, WhatCannotBeRepeatedIsComparedAsFarAsItGoes) {
   const std::string verify = std::string("certify ") + kShipped +

@@ -132,7 +132,10 @@ int Run(Arguments& arguments) {
   const std::string run = RunText(task, options, *policy, ProjectVersion());
   if (arguments.resume) {
     const auto complete = CompleteResults(arguments.out, run, ShardIndices(options));
-    if (complete) return ShowComplete(task, *complete, arguments);
+    if (complete) {
+      CheckSummary(arguments.out + "/eval_info.json", run, task.measures(), *complete);
+      return ShowComplete(task, *complete, arguments);
+    }
   }
   ResultsFolder folder(arguments.out, run, Existing(arguments));
   std::vector<int> pending;

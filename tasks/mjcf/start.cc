@@ -177,6 +177,10 @@ void Start::Apply(uint32_t seed, const mjModel* original, mjModel* model, mjData
     }
     if (draw.field == StartField::kGeomSize) UpdateGeomBounds(model, draw.id);
   }
+  for (const Draw& draw : draws_) {
+    if (draw.field == StartField::kJoint)
+      NormaliseQuaternion(model, data, draw.id, draw.begin + draw.count);
+  }
   // bounding volumes of whole bodies are not made anew
   if (changes_sizes_) model->opt.disableflags |= mjDSBL_MIDPHASE;
   for (int i = 0; i < settle_; ++i) mj_step(model, data);

@@ -105,6 +105,12 @@ void SetStartField(mjModel* model, mjData* data, StartField field, int id, int i
   }
 }
 
+void NormaliseQuaternion(const mjModel* model, mjData* data, int joint, int end) {
+  const int type = model->jnt_type[joint], first = type == mjJNT_FREE ? 3 : 0;
+  if ((type == mjJNT_FREE || type == mjJNT_BALL) && end > first)
+    mju_normalize4(data->qpos + model->jnt_qposadr[joint] + first);
+}
+
 void UpdateGeomBounds(mjModel* model, int geom) {
   const mjtNum* size = model->geom_size + 3 * geom;
   mjtNum half[3] = {size[0], size[0], size[0]};

@@ -34,6 +34,10 @@ int StartFieldSize(const mjModel* model, StartField field, int id);
 double GetStartField(const mjModel* model, const mjData* data, StartField field, int id, int i);
 void SetStartField(mjModel* model, mjData* data, StartField field, int id, int i, double value);
 
+// Makes the quaternion of a ball or free joint one of unit length where numbers of the joint before
+// `end` were drawn: MuJoCo does so in a step, and a picture or a score may come first.
+void NormaliseQuaternion(const mjModel* model, mjData* data, int joint, int end);
+
 // Makes what the engine has computed of a geom's sizes true again.
 void UpdateGeomBounds(mjModel* model, int geom);
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/error.h"
 #include "base/json.h"
+#include "tasks/results/results_folder.h"
 #include "tasks/results/run_differences.h"
 #include "tasks/results/shard_results.h"
 #include "tasks/results/statistics.h"
@@ -114,6 +116,22 @@ std::string SummaryText(const std::string& run, const std::vector<std::string>& 
       {"run", Json::parse(run)},
       {"timing", {{"stages", stages}, {"episode_seconds", seconds}}}};
   return JsonText(info, 1) + "\n";
+}
+
+void CheckSummary(const std::string& file, const std::string& run,
+                  const std::vector<std::string>& measures,
+                  const std::map<int, EpisodeResult>& episodes) {
+  Json stored = ReadJson(file, {.bytes = kLogLimit});
+  const Json computed = Json::parse(SummaryText(run, measures, episodes, {}));
+  if (!stored.is_object() || !stored["overall"].is_object())
+    throw BadInput(file + ": is no summary of an evaluation; delete it and give --resume");
+  for (const auto& [key, value] : computed["overall"].items()) {
+    if (key == "video_paths" || key == "eval_s" || key == "eval_ep_s") continue;
+    const auto found = stored["overall"].find(key);
+    if (found == stored["overall"].end() || *found == value) continue;
+    throw BadInput(file + ": \"" + key + "\" is " + found->dump() + ", but the episodes give " +
+                   value.dump() + "; delete the file and give --resume");
+  }
 }
 
 std::string FiguresText(const Figures& f, const std::string& score) {

@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "tasks/recording/video_container.h"
 #include "tests/metamorphic/write_faults.h"
@@ -315,6 +316,26 @@ TEST_F(WriteFaultTest, CompleteResultsAreCompleteWhereNothingCanBeWritten) {
   EXPECT_EQ(again.code, 0) << again.text;
   EXPECT_THAT(again.text, HasSubstr("complete already"));
   EXPECT_EQ(Content("out"), before);
+}
+
+// A summary says what its episodes give, or --resume says that it does not.
+TEST_F(WriteFaultTest, AnEditedSummaryIsNotPassedOn) {
+  const std::string evaluation = Evaluate("out") + "--episodes 3 ";
+  ASSERT_EQ(RunMjpolicy(evaluation).code, 0);
+  const std::string file = Path("out/eval_info.json"), whole = ReadText(file);
+  for (const std::string key : {"pc_success", "avg_max_reward", "n_success"}) {
+    mjp::Json summary = mjp::Json::parse(whole);
+    summary["overall"][key] = 77;
+    std::ofstream(file) << summary.dump();
+    for (const char* more : {"--resume", "--resume --json"}) {
+      const Outcome edited = RunMjpolicy(evaluation + more);
+      EXPECT_EQ(edited.code, 2) << edited.text;
+      EXPECT_THAT(edited.text, HasSubstr("\"" + key + "\" is 77, but the episodes give"));
+    }
+  }
+  std::filesystem::remove(file);
+  EXPECT_EQ(RunMjpolicy(evaluation + "--resume").code, 0);
+  EXPECT_EQ(mjp::Json::parse(ReadText(file))["overall"]["n_episodes"], 3);
 }
 
 }  // namespace

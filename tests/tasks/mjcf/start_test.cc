@@ -55,6 +55,16 @@ TEST_F(StartTest, DrawsAreWithinTheirRangesAndAFunctionOfTheSeed) {
   EXPECT_GT(most, 0.33);
 }
 
+TEST_F(StartTest, ADrawnQuaternionIsOfUnitLength) {
+  const TaskFile file = Load(With("task.start", "key up; joint ball[4:7] uniform -2 2"));
+  for (uint32_t seed = 0; seed < 50; ++seed) {
+    const std::vector<double> start = Positions(file, seed);
+    EXPECT_NEAR(std::hypot(std::hypot(start[3], start[4]), std::hypot(start[5], start[6])), 1,
+                1e-12);
+    EXPECT_NE(start[4], 0) << seed;
+  }
+}
+
 // An entry's numbers are addressed by its place, so another one after it changes nothing.
 TEST_F(StartTest, AnEntryMoreChangesNoOther) {
   const std::string one = "joint slide uniform -1 1", two = one + "; joint ball[0] normal 0 1";

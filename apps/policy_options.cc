@@ -23,7 +23,7 @@ CLI::Option* AddWordOption(CLI::App& command, const std::string& name, const std
 
 }  // namespace
 
-void AddPolicyOptions(CLI::App& command, mjp::PolicyOptions& options) {
+std::vector<CLI::Option*> AddPolicyOptions(CLI::App& command, mjp::PolicyOptions& options) {
   options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   options.scene_drawer = &mjp::FlatSceneDrawer();
   AddWordOption(command, "--backend", "Where the network runs", mjp::BackendWords(),
@@ -72,6 +72,12 @@ void AddPolicyOptions(CLI::App& command, mjp::PolicyOptions& options) {
   command.add_option("--threads", options.threads, "CPU threads; results do not depend on it")
       ->check(CLI::Range(1, 1024))
       ->default_str("all cores");
+  std::vector<CLI::Option*> of_decisions;
+  for (const char* name : {"--backend", "--precision", "--sampler", "--steps", "--parallel",
+                           "--sequential", "--hold-noise", "--instruction", "--no-self-check"}) {
+    of_decisions.push_back(command.get_option(name));
+  }
+  return of_decisions;
 }
 
 }  // namespace mjp::app

@@ -155,7 +155,7 @@ Action AddCertify(CLI::App& app) {
       command->add_option("--timed", options.timed, "Decisions whose latency is taken")
           ->check(CLI::Range(1, 10000000))
           ->capture_default_str();
-  AddPolicyOptions(*command, options.policy);
+  const std::vector<CLI::Option*> of_decisions = AddPolicyOptions(*command, options.policy);
   CLI::Option* verify =
       command
           ->add_option(
@@ -163,10 +163,7 @@ Action AddCertify(CLI::App& app) {
               "Repeat this certificate with its settings and compare, the first --episodes")
           ->type_name("FILE")
           ->excludes(out);
-  for (const char* of_the_certificate :
-       {"--backend", "--precision", "--sampler", "--steps", "--parallel", "--sequential",
-        "--hold-noise", "--instruction", "--no-self-check"})
-    verify->excludes(command->get_option(of_the_certificate));
+  for (CLI::Option* option : of_decisions) verify->excludes(option);  // the certificate says them
   return [arguments, episodes, timed] {
     arguments->episodes_given = episodes->count() > 0;
     arguments->timed_given = timed->count() > 0;

@@ -184,11 +184,7 @@ Action AddRecord(CLI::App& app) {
       ->type_name("WxH")
       ->default_str("the camera's resolution, else 320x240");
   command->add_flag("--video", arguments->record.pictures.video, "AV1 instead of PNG files");
-  AddPolicyOptions(*command, arguments->policy);
-  for (const char* name : {"--backend", "--precision", "--sampler", "--steps", "--parallel",
-                           "--sequential", "--hold-noise", "--instruction", "--no-self-check"}) {
-    arguments->of_policy.push_back(command->get_option(name));
-  }
+  arguments->of_policy = AddPolicyOptions(*command, arguments->policy);
   command->footer(
       "Examples:\n"
       "  mjpolicy record models/cart_pole.xml --out cart_data --picture 96x96\n"

@@ -48,18 +48,17 @@ void Disturb(int round, int part, EvaluationOptions& evaluation, PushtOptions& p
   pusht.pushes = hardship.pushes;
 }
 
-// How the late episodes are played, whose decisions hold what is executed meanwhile.
+// How the late episodes are played, which decide in every step and hold what is executed meanwhile.
 struct Lateness {
-  int action_steps;
   double replan_beyond, action_noise, push;  // pixels
 };
-constexpr Lateness kLateness[] = {{1, 12, 0, 0}, {1, 0, 2, 0}, {1, 12, 2, 30}};
+constexpr Lateness kLateness[] = {{12, 0, 0}, {0, 2, 0}, {12, 2, 30}};
 constexpr int kLatePushes = 3;  // of an episode that has some
 constexpr int kLateParts = std::size(kLateness);
 
 void Delay(int part, EvaluationOptions& evaluation, PushtOptions& pusht) {
   const Lateness& lateness = kLateness[part];
-  evaluation.action_steps = lateness.action_steps;
+  evaluation.action_steps = 1;
   evaluation.replan_beyond = lateness.replan_beyond;
   evaluation.conditions.latency = kLateSteps;
   evaluation.conditions.action_noise = lateness.action_noise;

@@ -121,14 +121,12 @@ std::string SummaryText(const std::string& run, const std::vector<std::string>& 
 void CheckSummary(const std::string& file, const std::string& run,
                   const std::vector<std::string>& measures,
                   const std::map<int, EpisodeResult>& episodes) {
-  Json stored = ReadJson(file, {.bytes = kLogLimit});
-  const Json computed = Json::parse(SummaryText(run, measures, episodes, {}));
-  if (!stored.is_object() || !stored["overall"].is_object())
-    throw BadInput(file + ": is no summary of an evaluation; delete it and give --resume");
-  for (const auto& [key, value] : computed["overall"].items()) {
+  const Json stored = ReadJson(file, {.bytes = kLogLimit}).at("overall");
+  const Json computed = Json::parse(SummaryText(run, measures, episodes, {})).at("overall");
+  for (const auto& [key, value] : computed.items()) {
     if (key == "video_paths" || key == "eval_s" || key == "eval_ep_s") continue;
-    const auto found = stored["overall"].find(key);
-    if (found == stored["overall"].end() || *found == value) continue;
+    const auto found = stored.find(key);
+    if (found == stored.end() || *found == value) continue;
     throw BadInput(file + ": \"" + key + "\" is " + found->dump() + ", but the episodes give " +
                    value.dump() + "; delete the file and give --resume");
   }

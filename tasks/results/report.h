@@ -34,8 +34,9 @@ std::string SummaryText(const std::string& run, const std::vector<std::string>& 
                         const std::map<int, EpisodeResult>& episodes,
                         const EvaluationResult& result);
 
-// Throws BadInput where the figures in `file`, a summary of these episodes, are not those that the
-// episodes give: it was edited. What depends on the time or on videos is not compared.
+// Throws BadInput where the figures in `file`, the summary of CompleteResults' episodes, are not
+// those that the episodes give: it was edited. What depends on the time or on videos is not
+// compared.
 void CheckSummary(const std::string& file, const std::string& run,
                   const std::vector<std::string>& measures,
                   const std::map<int, EpisodeResult>& episodes);

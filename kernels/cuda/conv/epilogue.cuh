@@ -8,6 +8,11 @@
 
 namespace mjp {
 
+// Whether the layer has a bias of each position or an activation of its own.
+__device__ __forceinline__ bool IsOfTransformer(const ConvArgs& a) {
+  return a.row_bias != nullptr || a.activation != TokenActivation::kNone;
+}
+
 // The bias of position `n` alone; null: none.
 __device__ __forceinline__ const float* RowBias(const ConvArgs& a, int n) {
   return a.row_bias == nullptr ? nullptr

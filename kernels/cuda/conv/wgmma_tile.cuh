@@ -48,7 +48,8 @@ __device__ __forceinline__ void AddClusterSums(float (&sum)[kSumVector], uint32_
   }
 }
 
-// The epilogue of this block's slice of the tile: bias, residual and ReLU, 16 bytes at a time.
+// The epilogue of this block's slice of the tile: bias, a transformer's terms, residual and ReLU,
+// 16 bytes at a time.
 template <typename T, int BM, int BN, int kPitch, int kMaxSplit>
 __device__ __forceinline__ void RunWgmmaEpilogue(const WgmmaConvArgs& p, uint32_t sums, int n0,
                                                  int m0, int phase) {
@@ -67,14 +68,20 @@ __device__ __forceinline__ void RunWgmmaEpilogue(const WgmmaConvArgs& p, uint32_
     if (p.a.residual)
       residual =
           *reinterpret_cast<const Pack<T, kSumVector>*>(static_cast<const T*>(p.a.residual) + out);
+    if (p.a.bias) {
+#pragma unroll
+      for (int e = 0; e < kSumVector; ++e) sum[e] += p.a.bias[m0 + m + e];
+    }
+    if (IsOfTransformer(p.a)) {  // asked once for all sums: the encoder's convolutions never are
+#pragma unroll
+      for (int e = 0; e < kSumVector; ++e)
+        sum[e] = AddBiasAndActivate(p.a, sum[e], row_bias, m0 + m + e);
+    }
 #pragma unroll
     for (int e = 0; e < kSumVector; ++e) {
-      float v = sum[e];
-      if (p.a.bias) v += p.a.bias[m0 + m + e];
-      v = AddBiasAndActivate(p.a, v, row_bias, m0 + m + e);
-      if (p.a.residual) v += ToFloat(residual.v[e]);
-      if (p.a.relu) v = fmaxf(v, 0.0f);
-      y.v[e] = FromFloat<T>(v);
+      if (p.a.residual) sum[e] += ToFloat(residual.v[e]);
+      if (p.a.relu) sum[e] = fmaxf(sum[e], 0.0f);
+      y.v[e] = FromFloat<T>(sum[e]);
     }
     *reinterpret_cast<Pack<T, kSumVector>*>(static_cast<T*>(p.a.y) + out) = y;
   }

@@ -54,7 +54,7 @@ __device__ __forceinline__ void MultiplyStage(float (&acc)[kMTiles][BN / 2], uin
 }
 
 // grid: (tiles of positions, tiles of out channels x phases, split_k)
-template <Format F, int BM, int BN, int kStages>
+template <Format F, int BM, int BN, int kStages, bool kOfTransformer>
 __global__ void __launch_bounds__(kWgmmaConvThreads,
                                   (WgmmaConvTile<BM, BN, kStages>::kBlocksPerMultiprocessor))
     WgmmaConvKernel(const WgmmaConvArgs p) {
@@ -149,15 +149,15 @@ __global__ void __launch_bounds__(kWgmmaConvThreads,
   } else {
     __syncthreads();
   }
-  RunWgmmaEpilogue<T, BM, BN, C::kSumPitch, kMaxSplit>(p, ring, n0, m0, phase);
+  RunWgmmaEpilogue<kOfTransformer, T, BM, BN, C::kSumPitch, kMaxSplit>(p, ring, n0, m0, phase);
   // the others may still read this block's sums
   if (p.split_k > 1) ClusterBarrier();
 }
 
-template <Format F, int BM, int BN, int kStages>
-void LaunchTile(const WgmmaConvArgs& p, cudaStream_t stream) {
+template <Format F, int BM, int BN, int kStages, bool kOfTransformer>
+void LaunchKernel(const WgmmaConvArgs& p, cudaStream_t stream) {
   using C = WgmmaConvTile<BM, BN, kStages>;
-  const auto kernel = WgmmaConvKernel<F, BM, BN, kStages>;
+  const auto kernel = WgmmaConvKernel<F, BM, BN, kStages, kOfTransformer>;
   static const cudaError_t allowed =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes);
   CheckCuda(allowed, "shared memory of the convolution by wgmma");
@@ -168,6 +168,12 @@ void LaunchTile(const WgmmaConvArgs& p, cudaStream_t stream) {
   shape.shared_bytes = C::kSharedBytes;
   shape.cluster_z = p.split_k;
   Launch(kernel, shape, stream, "convolution by wgmma", p);
+}
+
+template <Format F, int BM, int BN, int kStages>
+void LaunchTile(const WgmmaConvArgs& p, cudaStream_t stream) {
+  IsOfTransformer(p.a) ? LaunchKernel<F, BM, BN, kStages, true>(p, stream)
+                       : LaunchKernel<F, BM, BN, kStages, false>(p, stream);
 }
 
 template <Format F>

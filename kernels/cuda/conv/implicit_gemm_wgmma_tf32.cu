@@ -86,7 +86,7 @@ __device__ __forceinline__ void MultiplyStage(float (&sum)[kBlockN / 2], uint32_
 }
 
 // grid: (tiles of positions, tiles of out channels x phases, split_k)
-template <Format F>
+template <Format F, bool kOfTransformer>
 __global__ void __launch_bounds__(kWgmmaConvThreads) WgmmaTf32ConvKernel(const WgmmaConvArgs p) {
   if constexpr (!kHaveWgmma) return Trap();
   extern __shared__ uint8_t shared[];
@@ -187,7 +187,8 @@ __global__ void __launch_bounds__(kWgmmaConvThreads) WgmmaTf32ConvKernel(const W
   } else {
     __syncthreads();
   }
-  RunWgmmaEpilogue<float, kBlockM, kBlockN, kSumPitch, kMaxSplit>(p, ring, n0, m0, phase);
+  RunWgmmaEpilogue<kOfTransformer, float, kBlockM, kBlockN, kSumPitch, kMaxSplit>(p, ring, n0, m0,
+                                                                                  phase);
   // the others may still read this block's sums
   if (p.split_k > 1) ClusterBarrier();
 }
@@ -223,10 +224,10 @@ int SplitOf(const ConvShape& s, const GpuTraits& gpu) {
   return best;
 }
 
-template <Format F>
-void LaunchFormat(const WgmmaConvArgs& p, cudaStream_t stream) {
+template <Format F, bool kOfTransformer>
+void LaunchKernel(const WgmmaConvArgs& p, cudaStream_t stream) {
   constexpr size_t kSharedBytes = Ring<F>::kSharedBytes;
-  const auto kernel = WgmmaTf32ConvKernel<F>;
+  const auto kernel = WgmmaTf32ConvKernel<F, kOfTransformer>;
   static const cudaError_t allowed =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
   CheckCuda(allowed, "shared memory of the convolution by wgmma");
@@ -238,6 +239,11 @@ void LaunchFormat(const WgmmaConvArgs& p, cudaStream_t stream) {
   shape.shared_bytes = kSharedBytes;
   shape.cluster_z = p.split_k;
   Launch(kernel, shape, stream, "convolution by wgmma", p);
+}
+
+template <Format F>
+void LaunchFormat(const WgmmaConvArgs& p, cudaStream_t stream) {
+  IsOfTransformer(p.a) ? LaunchKernel<F, true>(p, stream) : LaunchKernel<F, false>(p, stream);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ __device__ __forceinline__ void AddClusterSums(float (&sum)[kSumVector], uint32_
 
 // The epilogue of this block's slice of the tile: bias, a transformer's terms, residual and ReLU,
 // 16 bytes at a time.
-template <typename T, int BM, int BN, int kPitch, int kMaxSplit>
+template <bool kOfTransformer, typename T, int BM, int BN, int kPitch, int kMaxSplit>
 __device__ __forceinline__ void RunWgmmaEpilogue(const WgmmaConvArgs& p, uint32_t sums, int n0,
                                                  int m0, int phase) {
   constexpr int kVectors = BN / kSumVector;
@@ -63,25 +63,18 @@ __device__ __forceinline__ void RunWgmmaEpilogue(const WgmmaConvArgs& p, uint32_
     float sum[kSumVector];
     AddClusterSums<kMaxSplit>(sum, sums + (row * kPitch + m) * 4, p.split_k);
     const size_t out = (static_cast<size_t>(n) * s.phases + phase) * s.out_c + m0 + m;
-    const float* row_bias = RowBias(p.a, n);
     Pack<T, kSumVector> residual = {}, y;
     if (p.a.residual)
       residual =
           *reinterpret_cast<const Pack<T, kSumVector>*>(static_cast<const T*>(p.a.residual) + out);
-    if (p.a.bias) {
-#pragma unroll
-      for (int e = 0; e < kSumVector; ++e) sum[e] += p.a.bias[m0 + m + e];
-    }
-    if (IsOfTransformer(p.a)) {  // asked once for all sums: the encoder's convolutions never are
-#pragma unroll
-      for (int e = 0; e < kSumVector; ++e)
-        sum[e] = AddBiasAndActivate(p.a, sum[e], row_bias, m0 + m + e);
-    }
 #pragma unroll
     for (int e = 0; e < kSumVector; ++e) {
-      if (p.a.residual) sum[e] += ToFloat(residual.v[e]);
-      if (p.a.relu) sum[e] = fmaxf(sum[e], 0.0f);
-      y.v[e] = FromFloat<T>(sum[e]);
+      float v = sum[e];
+      if (p.a.bias) v += p.a.bias[m0 + m + e];
+      if constexpr (kOfTransformer) v = AddBiasAndActivate(p.a, v, RowBias(p.a, n), m0 + m + e);
+      if (p.a.residual) v += ToFloat(residual.v[e]);
+      if (p.a.relu) v = fmaxf(v, 0.0f);
+      y.v[e] = FromFloat<T>(v);
     }
     *reinterpret_cast<Pack<T, kSumVector>*>(static_cast<T*>(p.a.y) + out) = y;
   }

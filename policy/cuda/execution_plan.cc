@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/cuda/sampler/picard.cuh"
+#include "policy/cuda/dit/sequence_pass.h"
 #include "policy/cuda/format_of.h"
 #include "policy/cuda/unet/megakernel_plan.h"
 #include "policy/cuda/unet/row_kernel_plan.h"
@@ -282,6 +283,25 @@ ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const PolicyOption
                          {FormatOf(options.precision), options.batch,
                           options.sampler.parallel_window, options.sampler.steps},
                          GpuTraits::Current());
+}
+
+DitExecutionPlan ChooseDitExecution(const DitConfig& config, const ExecutionProblem& problem,
+                                    const GpuTraits& gpu) {
+  const auto runs = [&](int rows) { return SequenceKernelRuns(config, problem.format, rows, gpu); };
+  DitExecutionPlan plan;
+  plan.window = problem.window > 1 ? problem.window : 0;
+  plan.one_launch = runs(problem.batch * std::max(1, problem.window));
+  plan.fallback_one_launch = runs(problem.batch);
+  plan.why = plan.one_launch
+                 ? "a cluster holds a sequence"
+                 : "the sequence kernel takes 16-bit formats, widths of 64, 128, 256 or 512, 32 "
+                   "tokens at most, compute capability 9.0, and as many rows as run at once";
+  return plan;
+}
+
+std::string DitExecutionPlan::Text() const {
+  return std::string(one_launch ? "sequence kernel" : "a launch for each layer") +
+         (window > 0 ? ", windows of " + std::to_string(window) + " steps" : ", step by step");
 }
 
 }  // namespace mjp

@@ -9,11 +9,12 @@
 #include "policy/checkpoint/config.h"
 #include "policy/policy.h"
 
-// In which form the U-Net runs on a GPU: the one place that decides it, and that can be asked
-// without a GPU. Operators choose their own kernel: kernels/cuda/conv/dispatch.cc.
+// In which form a denoising network runs on a GPU: the one place that decides it, and that can be
+// asked without a GPU. Operators choose their own kernel: kernels/cuda/conv/dispatch.cc.
 
 namespace mjp {
 
+struct DitConfig;
 struct MegakernelPlan;
 struct RowKernelPlan;
 
@@ -70,6 +71,20 @@ ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const PolicyOption
 inline bool UsesNormConvWeights(const ExecutionPlan& plan) {
   return plan.form != UnetForm::kLayers;
 }
+
+// How multi_task_dit's transformer runs.
+struct DitExecutionPlan {
+  bool one_launch = false;           // the sequence kernel; else a launch for each layer
+  bool fallback_one_launch = false;  // of abandoned windows, a row for each environment; likewise
+  int window = 0;                    // 0: step by step
+  std::string why;                   // one sentence
+
+  const char* FormName() const { return one_launch ? "sequence kernel" : "launches"; }
+  // "sequence kernel, windows of 16 steps"
+  std::string Text() const;
+};
+DitExecutionPlan ChooseDitExecution(const DitConfig& config, const ExecutionProblem& problem,
+                                    const GpuTraits& gpu);
 
 }  // namespace mjp
 

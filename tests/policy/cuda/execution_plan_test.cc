@@ -13,6 +13,7 @@
 #include "policy/cuda/unet/megakernel_launch.h"
 #include "policy/cuda/unet/row_kernel_plan.h"
 #include "policy/cuda/unet/unet_shapes.h"
+#include "policy/dit/dit_config.h"
 #include "policy/unet/unet_model.h"
 
 namespace {
@@ -330,6 +331,24 @@ TEST(ExecutionPlanTest, HasWhatItsLaunchesWerePlannedAs) {
       }
     }
   }
+}
+
+// Windows of steps, and what finishes the abandoned ones, are asked for apart.
+TEST(ExecutionPlanTest, ATransformersSequencesRunAtOnceOrALaunchPerLayer) {
+  mjp::DitConfig config;
+  config.hidden = 512, config.heads = 8, config.layers = 2;  // 8 blocks for each sequence
+  config.horizon = 16, config.action_dim = 2;
+  const auto plan = [&](int batch, int window, const char* gpu) {
+    return mjp::ChooseDitExecution(config, {Format::kFp16, batch, window}, GpuTraits::Named(gpu));
+  };
+  EXPECT_EQ(plan(16, 0, "h100").Text(), "sequence kernel, step by step");
+  EXPECT_EQ(plan(17, 0, "h100").Text(), "a launch for each layer, step by step");
+  EXPECT_EQ(plan(1, 16, "h100").Text(), "sequence kernel, windows of 16 steps");
+  const mjp::DitExecutionPlan windows = plan(2, 16, "h100");
+  EXPECT_EQ(windows.Text(), "a launch for each layer, windows of 16 steps");
+  EXPECT_TRUE(windows.fallback_one_launch);
+  EXPECT_FALSE(plan(17, 16, "h100").fallback_one_launch);
+  EXPECT_THAT(plan(1, 0, "a100").why, testing::HasSubstr("compute capability 9.0"));
 }
 
 TEST(ExecutionPlanTest, ASinglePassIsNotTheMegakernels) {

@@ -13,7 +13,6 @@
 #include "policy/cuda/cuda_policy.h"
 #include "policy/cuda/dit/dit_engine.h"
 #include "policy/cuda/unet/unet_engine.h"
-#include "policy/cuda/unet/unet_plans.h"
 #endif
 
 namespace mjp {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "kernels/cuda/row_kernel/plan.h"
@@ -17,12 +18,15 @@ namespace mjp::reference {
 
 class RowKernelInterpreter {
  public:
-  // `film`: FiLM's terms of the row, step and conditioning together. The plan's pointers are to
-  // host memory.
-  RowKernelInterpreter(const row_kernel::Plan& plan, int ctas, std::vector<double> film)
+  // `weights` of each layer are in host memory. `film`: FiLM's terms of the row, step and
+  // conditioning together.
+  RowKernelInterpreter(const row_kernel::Plan& plan, int ctas,
+                       std::span<const row_kernel::ConvolutionWeights> weights,
+                       std::vector<double> film)
       : plan_(plan),
         film_(std::move(film)),
-        fragments_(plan.Fragments()),
+        fragments_(plan.Fragments(weights)),
+        terms_(plan.Terms(weights)),
         ranges_(plan.WeightRanges()),
         memory_(ctas, std::vector<uint8_t>(plan.shared().end)) {}
 
@@ -113,7 +117,7 @@ class RowKernelInterpreter {
 
   void RunEpilogue(const row_kernel::Layer& s, int cta, const std::vector<uint8_t>& memory) {
     const int group_channels = 1 << s.group_channels_log2;
-    const row_kernel::TermSource& terms = plan_.terms()[&s - plan_.layers().data()];
+    const row_kernel::TermSource& terms = terms_[&s - plan_.layers().data()];
     for (int first = 0; first < s.channels * s.phases; first += group_channels) {
       double mean = 0, squares = 0;
       const double count = group_channels * s.length;
@@ -150,6 +154,7 @@ class RowKernelInterpreter {
   const row_kernel::Plan& plan_;
   std::vector<double> film_;
   std::vector<row_kernel::FragmentSource> fragments_;
+  std::vector<row_kernel::TermSource> terms_;
   std::vector<int2> ranges_;
   std::vector<std::vector<uint8_t>> memory_;  // of each CTA
   std::vector<int> next_;                     // fragment of each warp

@@ -1,12 +1,15 @@
 #include "policy/cuda/execution_plan.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "kernels/cuda/sampler/picard.cuh"
+#include "policy/cuda/dit/sequence_pass.h"
 #include "policy/cuda/format_of.h"
 #include "policy/cuda/unet/megakernel_plan.h"
-#include "policy/cuda/unet/row_kernel_unet.h"
+#include "policy/cuda/unet/row_kernel_plan.h"
 #include "policy/cuda/unet/unet_shapes.h"
 
 namespace mjp {
@@ -51,147 +54,76 @@ size_t WeightBytes(const NormConvUnet& unet) {
   return bytes;
 }
 
-// How the row kernel runs `rows` rows of the network of `unet` on a GPU; none where it does not, or
-// where other forms are faster.
-std::optional<row_kernel::Config> ChooseRowKernel(const NormConvUnet& unet, Format format,
-                                                  int horizon, int rows, const GpuTraits& gpu) {
-  const size_t bytes = WeightBytes(unet);
-  if (bytes > kMostWeightBytes || rows > kMostWaves * gpu.multiprocessors) return std::nullopt;
-  for (const int ctas : {8, 4, 2, 1}) {
-    const bool worthwhile = ctas == 1 || bytes / ctas >= kLeastWeightBytes;
-    if (!worthwhile || bytes / ctas > kMostCtaBytes ||
-        (ctas > 1 && rows * ctas > gpu.multiprocessors * kClusteredPart))
-      continue;
-    for (const int ring : {row_kernel::kDeepRing, row_kernel::kShallowRing})
-      if (RowKernelRuns(unet, format, horizon, {ctas, ring}, gpu))
-        return row_kernel::Config{ctas, ring};
-  }
-  return std::nullopt;
+UnetForm FormOf(const MegakernelPlan& launch) {
+  if (launch.target.portable) return UnetForm::kMegakernelPortable;
+  return launch.warp_specialized ? UnetForm::kMegakernelRoles : UnetForm::kMegakernel;
 }
 
-// One question: rows of one launch, of each environment.
-struct Rows {
-  int launch, per_env;
-};
+const char* WhyMegakernel(UnetForm form) {
+  if (form == UnetForm::kMegakernelPortable)
+    return "the GPU or this build's code lacks what Hopper's form of the megakernel needs";
+  return form == UnetForm::kMegakernelRoles
+             ? "every output tile fits the epilogue warps"
+             : "its output tiles are too large for epilogue warps of their own";
+}
 
-// Everything that the answers depend on.
-struct Chooser {
-  const UnetPolicyConfig& config;
-  Format format;
-  const GpuTraits& gpu;
-  NormConvUnet unet;
-  bool can_specialize_warps;
-
-  Chooser(const UnetPolicyConfig& c, Format f, const GpuTraits& g)
-      : config(c),
-        format(f),
-        gpu(g),
-        unet(UnetShapes(c)),
-        can_specialize_warps(CanSpecializeWarps(unet, c.horizon)) {}
-
-  // Why no form but a launch per layer takes the format or the first convolution; null: one may.
-  const char* FirstConvLacks() const {
-    if (FormatBytes(format) != 2) return "the other forms have fp16 and bf16 alone";
-    if (config.action_dim > kMaxFirstChannels ||
-        config.action_dim * config.unet.kernel_size > kMaxFirstTerms ||
-        config.action_dim * config.horizon > kMaxFirstElements)
-      return "the first convolution has more terms than the other forms take";
-    return nullptr;
-  }
-
-  // Why norm_conv does not run every layer for this many rows; null: it does.
-  const char* NormConvLacks(int rows) const {
-    if (const char* lacks = FirstConvLacks()) return lacks;
-    if (gpu.ClusterBlocks() < kMaxClusterCtas)
-      return "device and code have no clusters of 8 blocks";
-    if (gpu.shared_bytes < kMaxSharedBytesSm90)
-      return "a block has less than 227 KiB of shared memory";
-    if (rows * config.horizon > kMaxNormConvPositions)
-      return "so many positions are faster with a launch for each norm";
-    return NormConvUnetPlan::Supports(unet, format, config.horizon, rows)
-               ? nullptr
-               : "its norm groups or lengths are not those that the other forms take";
-  }
-
-  // Whether the portable form takes a launch: where it has run on a GPU, and no other has been
-  // measured to be faster. norm_conv is at one row, where there are clusters.
-  bool PortablePays(const LaunchNeeds& needs) const {
-    constexpr int kLeastMeasuredCtas = 108;
-    return format == Format::kFp16 && needs.ctas >= kLeastMeasuredCtas && needs.as_measured &&
-           gpu.ClusterBlocks() < kMaxClusterCtas;
-  }
-
-  // The megakernel's form of one launch; none where it does not run it: the kernel has no such
-  // layers, or the GPU does not hold all CTAs at once.
-  std::optional<UnetForm> MegakernelForm(const Rows& rows) const {
-    const megakernel::Target target = megakernel::Target::On(gpu);
-    if (!gpu.cooperative || target.ctas < megakernel::kLeastCtas ||
-        rows.launch > (target.portable ? megakernel::kRowsPerBatch : megakernel::kMaxRows))
-      return std::nullopt;
-    const UnetForm form = target.portable        ? UnetForm::kMegakernelPortable
-                          : can_specialize_warps ? UnetForm::kMegakernelRoles
-                                                 : UnetForm::kMegakernel;
-    const LaunchNeeds needs =
-        MegakernelNeeds(unet, format, config.horizon, rows.launch, rows.per_env,
-                        form == UnetForm::kMegakernelRoles, target);
-    if (!needs.supported || needs.shared_bytes > target.shared_bytes) return std::nullopt;
-    if (target.portable && !PortablePays(needs)) return std::nullopt;
-    return form;
-  }
+// Everything that the answers depend on, and what was planned to find them: each plan once.
+class Chooser {
+ public:
+  Chooser(const UnetPolicyConfig& config, Format format, const GpuTraits& gpu)
+      : config_(config), format_(format), gpu_(gpu), unet_(UnetShapes(config)) {}
 
   // The plan of passes over `rows` rows by the row kernel, if there is one.
-  std::optional<ExecutionPlan> ByRowKernel(int rows) const {
-    const auto config = ChooseRowKernel(unet, format, this->config.horizon, rows, gpu);
-    if (!config) return std::nullopt;
+  std::optional<ExecutionPlan> ByRowKernel(int rows) {
     ExecutionPlan plan;
     plan.rows = plan.rows_per_launch = rows;
-    plan.form = plan.fallback = UnetForm::kRowKernel;
-    plan.row_kernel = *config;
+    plan.form = UnetForm::kRowKernel;
+    plan.row_kernel = FastestRowKernel(rows);
     plan.why = "the weights are few enough for each row to have thread blocks of its own";
-    return plan;
-  }
-
-  // How many of `rows` rows one launch takes, step by step.
-  int RowsPerLaunch(int rows) const {
-    const auto halvings = std::count_if(unet.steps.begin(), unet.steps.end(),
-                                        [](const auto& step) { return step.place.upsamples; });
-    for (const int most : {rows, megakernel::kMaxRows, megakernel::kRowsPerBatch}) {
-      if (most > rows ||
-          (most < rows && rows * (config.horizon >> halvings) >= kLayerLaunchPositions))
-        continue;
-      if (MegakernelForm({most, 1})) return most;
-    }
-    return rows;
+    return plan.row_kernel ? std::optional(plan) : std::nullopt;
   }
 
   // The plan in launches of the megakernel, if there is one.
-  std::optional<ExecutionPlan> ByMegakernel(int batch, int window) const {
+  std::optional<ExecutionPlan> ByMegakernel(int batch, int window) {
     const bool windows = window > 1;
     const int rows = batch * (windows ? window : 1);
-    ExecutionPlan plan;
-    plan.target = megakernel::Target::On(gpu);
-    if (plan.target.portable
+    if (target_.portable
             ? FirstConvLacks() != nullptr
             : NormConvLacks(windows ? rows : std::min(rows, megakernel::kRowsPerBatch)) != nullptr)
       return std::nullopt;
-    plan.rows = rows;
-    plan.rows_per_launch = windows ? rows : RowsPerLaunch(rows);
-    const auto form = MegakernelForm({plan.rows_per_launch, windows ? window : 1});
-    const auto fallback = windows ? MegakernelForm({batch, 1}) : form;
-    if (!form || !fallback) return std::nullopt;
+    ExecutionPlan plan;
+    plan.launch = windows ? Launch(rows, window) : LargestLaunch(rows);
+    if (!plan.launch) return std::nullopt;
+    plan.rows = rows, plan.rows_per_launch = plan.launch->rows;
     const int remainder = rows % plan.rows_per_launch;
-    if (remainder > 0 && !MegakernelForm({remainder, 1})) return std::nullopt;
-    plan.form = *form, plan.fallback = *fallback, plan.window = windows ? window : 0;
+    if (windows) plan.fallback_launch = Launch(batch, 1);
+    if (remainder > 0) plan.last_launch = Launch(remainder, 1);
+    if ((windows && !plan.fallback_launch) || (remainder > 0 && !plan.last_launch))
+      return std::nullopt;
+    plan.form = FormOf(*plan.launch);
+    plan.why = WhyMegakernel(plan.form);
+    return plan;
+  }
+
+  // The plan of passes over `rows` rows by a launch for each convolution at least.
+  ExecutionPlan ByLaunches(int rows) const {
+    const char* lacks = NormConvLacks(rows);
+    ExecutionPlan plan;
+    plan.rows = plan.rows_per_launch = rows;
+    plan.form = lacks ? UnetForm::kLayers : UnetForm::kNormConv;
+    plan.why = lacks ? lacks
+                     : "neither the megakernel nor the row kernel takes so many rows of these "
+                       "channels here";
     return plan;
   }
 
   // Default Picard window: 16 by the row kernel; 16, else 8, where one launch of the megakernel
   // takes it; else 16 with a launch per layer or convolution, unless the megakernel runs the
   // sequential chain by MMA and epilogue warps, or takes the pass of all windows in parts.
-  int FasterWindow(int batch, int steps) const {
+  int FasterWindow(int batch, int steps) {
     PicardSweepArgs sweep;
     sweep.window = kWindow;
-    sweep.elements = config.horizon * config.action_dim;
+    sweep.elements = config_.horizon * config_.action_dim;
     if (steps < kLeastWindowSteps || batch > kMostWindowBatch || !PicardSupports(sweep)) return 0;
     if (ByRowKernel(batch * kWindow)) return kWindow;
     for (const int window : {kWindow, kWindow / 2})
@@ -201,27 +133,100 @@ struct Chooser {
                         ByMegakernel(batch * kWindow, 0);
     return slower ? 0 : kWindow;
   }
+
+ private:
+  // Why no form but a launch per layer takes the format or the first convolution; null: one may.
+  const char* FirstConvLacks() const {
+    if (FormatBytes(format_) != 2) return "the other forms have fp16 and bf16 alone";
+    if (config_.action_dim > kMaxFirstChannels ||
+        config_.action_dim * config_.unet.kernel_size > kMaxFirstTerms ||
+        config_.action_dim * config_.horizon > kMaxFirstElements)
+      return "the first convolution has more terms than the other forms take";
+    return nullptr;
+  }
+
+  // Why norm_conv does not run every layer for this many rows; null: it does.
+  const char* NormConvLacks(int rows) const {
+    if (const char* lacks = FirstConvLacks()) return lacks;
+    if (gpu_.ClusterBlocks() < kMaxClusterCtas)
+      return "device and code have no clusters of 8 blocks";
+    if (gpu_.shared_bytes < kMaxSharedBytesSm90)
+      return "a block has less than 227 KiB of shared memory";
+    if (rows * config_.horizon > kMaxNormConvPositions)
+      return "so many positions are faster with a launch for each norm";
+    return NormConvUnetPlan::Supports(unet_, format_, config_.horizon, rows)
+               ? nullptr
+               : "its norm groups or lengths are not those that the other forms take";
+  }
+
+  // How the row kernel runs `rows` rows; null where it does not, or where other forms are faster.
+  std::shared_ptr<const RowKernelPlan> FastestRowKernel(int rows) {
+    const size_t bytes = WeightBytes(unet_);
+    if (bytes > kMostWeightBytes || rows > kMostWaves * gpu_.multiprocessors) return nullptr;
+    for (const int ctas : {8, 4, 2, 1}) {
+      const bool worthwhile = ctas == 1 || bytes / ctas >= kLeastWeightBytes;
+      if (!worthwhile || bytes / ctas > kMostCtaBytes ||
+          (ctas > 1 && rows * ctas > gpu_.multiprocessors * kClusteredPart))
+        continue;
+      for (const int ring : {row_kernel::kDeepRing, row_kernel::kShallowRing})
+        if (const auto& plan = RowKernel({ctas, ring})) return plan;
+    }
+    return nullptr;
+  }
+
+  // The row kernel's plan in one configuration; null where it does not run so.
+  const std::shared_ptr<const RowKernelPlan>& RowKernel(const row_kernel::Config& config) {
+    const auto [at, is_new] = row_kernels_.try_emplace({config.ctas, config.ring_chunks});
+    if (is_new)
+      if (auto plan = PlanRowKernel(unet_, format_, config_.horizon, config, gpu_))
+        at->second = std::make_shared<RowKernelPlan>(*std::move(plan));
+    return at->second;
+  }
+
+  // A launch of the megakernel that takes all of `rows` rows step by step, or else as many as pay.
+  std::shared_ptr<const MegakernelPlan> LargestLaunch(int rows) {
+    const auto halvings = std::count_if(unet_.steps.begin(), unet_.steps.end(),
+                                        [](const auto& step) { return step.place.upsamples; });
+    for (const int most : {rows, megakernel::kMaxRows, megakernel::kRowsPerBatch}) {
+      if (most > rows ||
+          (most < rows && rows * (config_.horizon >> halvings) >= kLayerLaunchPositions))
+        continue;
+      if (const auto& launch = Launch(most, 1)) return launch;
+    }
+    return nullptr;
+  }
+
+  // A launch of the megakernel over `rows` rows; null where it does not run it: the kernel has no
+  // such layers, or the GPU does not hold all CTAs at once.
+  const std::shared_ptr<const MegakernelPlan>& Launch(int rows, int rows_per_env) {
+    const auto [at, is_new] = launches_.try_emplace({rows, rows_per_env});
+    if (!is_new || !gpu_.cooperative || target_.ctas < megakernel::kLeastCtas ||
+        rows > (target_.portable ? megakernel::kRowsPerBatch : megakernel::kMaxRows))
+      return at->second;
+    MegakernelPlan plan =
+        PlanMegakernel(unet_, format_, config_.horizon, rows, rows_per_env, target_);
+    if (plan.supported && (!target_.portable || PortablePays(plan)))
+      at->second = std::make_shared<MegakernelPlan>(std::move(plan));
+    return at->second;
+  }
+
+  // Whether the portable form takes a launch: where it has run on a GPU, and no other has been
+  // measured to be faster. norm_conv is at one row, where there are clusters.
+  bool PortablePays(const MegakernelPlan& plan) const {
+    constexpr int kLeastMeasuredCtas = 108;
+    return format_ == Format::kFp16 && target_.ctas >= kLeastMeasuredCtas &&
+           plan.portable->table_in_shared && plan.small_tiles &&
+           gpu_.ClusterBlocks() < kMaxClusterCtas;
+  }
+
+  const UnetPolicyConfig& config_;
+  const Format format_;
+  const GpuTraits& gpu_;
+  const NormConvUnet unet_;
+  const megakernel::Target target_ = megakernel::Target::On(gpu_);
+  std::map<std::pair<int, int>, std::shared_ptr<const RowKernelPlan>> row_kernels_;
+  std::map<std::pair<int, int>, std::shared_ptr<const MegakernelPlan>> launches_;
 };
-
-// The plan of passes over `rows` rows by a launch for each convolution at least.
-ExecutionPlan ByLaunches(const Chooser& chooser, int rows) {
-  ExecutionPlan plan;
-  plan.rows = plan.rows_per_launch = rows;
-  const char* lacks = chooser.NormConvLacks(rows);
-  plan.form = plan.fallback = lacks ? UnetForm::kLayers : UnetForm::kNormConv;
-  plan.why =
-      lacks ? lacks
-            : "neither the megakernel nor the row kernel takes so many rows of these channels here";
-  return plan;
-}
-
-std::string WhyMegakernel(const ExecutionPlan& plan) {
-  if (plan.form == UnetForm::kMegakernelPortable)
-    return "the GPU or this build's code lacks what Hopper's form of the megakernel needs";
-  return plan.form == UnetForm::kMegakernelRoles
-             ? "every output tile fits the epilogue warps"
-             : "its output tiles are too large for epilogue warps of their own";
-}
 
 }  // namespace
 
@@ -248,38 +253,29 @@ std::string ExecutionPlan::Text() const {
   text += "; " + std::to_string(rows) + (rows == 1 ? " row a pass" : " rows a pass");
   if (IsMegakernel(form))
     text += Launches() == 1 ? " in one launch" : " in " + std::to_string(Launches()) + " launches";
-  if (window > 0) {
-    text += "; window of " + std::to_string(window) + " steps";
-    if (fallback != form) text += std::string(", abandoned ones by the ") + UnetFormName(fallback);
-  }
+  if (window > 0) text += "; window of " + std::to_string(window) + " steps";
   return text;
 }
 
 ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const ExecutionProblem& problem,
                               const GpuTraits& gpu) {
-  const Chooser chooser(config, problem.format, gpu);
+  Chooser chooser(config, problem.format, gpu);
   const int window = problem.window == kAutoWindow
                          ? chooser.FasterWindow(problem.batch, problem.steps)
                          : problem.window;
   const int rows = problem.batch * std::max(1, window);
-  if (auto plan = chooser.ByRowKernel(rows)) {
-    plan->window = window > 1 ? window : 0;
-    return *plan;
-  }
-  if (auto plan = chooser.ByMegakernel(problem.batch, window)) {
-    plan->why = WhyMegakernel(*plan);
-    return *plan;
-  }
-  ExecutionPlan plan = ByLaunches(chooser, rows);
-  plan.window = window > 1 ? window : 0;
-  return plan;
+  std::optional<ExecutionPlan> plan = chooser.ByRowKernel(rows);
+  if (!plan) plan = chooser.ByMegakernel(problem.batch, window);
+  if (!plan) plan = chooser.ByLaunches(rows);
+  plan->window = window > 1 ? window : 0;
+  return *plan;
 }
 
 ExecutionPlan ChooseLaunches(const UnetPolicyConfig& config, Format format, int rows,
                              const GpuTraits& gpu) {
-  const Chooser chooser(config, format, gpu);
-  if (const auto plan = chooser.ByRowKernel(rows)) return *plan;
-  return ByLaunches(chooser, rows);
+  Chooser chooser(config, format, gpu);
+  const auto plan = chooser.ByRowKernel(rows);
+  return plan ? *plan : chooser.ByLaunches(rows);
 }
 
 ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const PolicyOptions& options) {
@@ -287,6 +283,25 @@ ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const PolicyOption
                          {FormatOf(options.precision), options.batch,
                           options.sampler.parallel_window, options.sampler.steps},
                          GpuTraits::Current());
+}
+
+DitExecutionPlan ChooseDitExecution(const DitConfig& config, const ExecutionProblem& problem,
+                                    const GpuTraits& gpu) {
+  const auto runs = [&](int rows) { return SequenceKernelRuns(config, problem.format, rows, gpu); };
+  DitExecutionPlan plan;
+  plan.window = problem.window > 1 ? problem.window : 0;
+  plan.one_launch = runs(problem.batch * std::max(1, problem.window));
+  plan.fallback_one_launch = runs(problem.batch);
+  plan.why = plan.one_launch
+                 ? "a cluster holds a sequence"
+                 : "the sequence kernel takes 16-bit formats, widths of 64, 128, 256 or 512, 32 "
+                   "tokens at most, compute capability 9.0, and as many rows as run at once";
+  return plan;
+}
+
+std::string DitExecutionPlan::Text() const {
+  return std::string(one_launch ? "sequence kernel" : "a launch for each layer") +
+         (window > 0 ? ", windows of " + std::to_string(window) + " steps" : ", step by step");
 }
 
 }  // namespace mjp

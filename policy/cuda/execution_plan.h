@@ -1,19 +1,22 @@
 #ifndef POLICY_CUDA_EXECUTION_PLAN_H_
 #define POLICY_CUDA_EXECUTION_PLAN_H_
 
+#include <memory>
 #include <string>
 
-#include "kernels/cuda/megakernel/target.h"
 #include "kernels/cuda/primitives/gpu_traits.h"
-#include "kernels/cuda/row_kernel/row_kernel.cuh"
 #include "kernels/shared/format.h"
 #include "policy/checkpoint/config.h"
 #include "policy/policy.h"
 
-// In which form the U-Net runs on a GPU: the one place that decides it, and that can be asked
-// without a GPU. Operators choose their own kernel: kernels/cuda/conv/dispatch.cc.
+// In which form a denoising network runs on a GPU: the one place that decides it, and that can be
+// asked without a GPU. Operators choose their own kernel: kernels/cuda/conv/dispatch.cc.
 
 namespace mjp {
+
+struct DitConfig;
+struct MegakernelPlan;
+struct RowKernelPlan;
 
 // The forms in which the same U-Net runs.
 enum class UnetForm {
@@ -35,16 +38,17 @@ struct ExecutionProblem {
   int steps = 100;
 };
 
-// How it runs.
+// How it runs. Whether a form does was found out by planning it, and the plans stay.
 struct ExecutionPlan {
-  UnetForm form = UnetForm::kLayers;
-  UnetForm fallback = UnetForm::kLayers;  // of windows that are abandoned; else as `form`
-  int window = 0;                         // resolved
-  int rows = 1;                           // of a pass: environments x window
-  int rows_per_launch = 1;                // the megakernel may take them in several launches
-  row_kernel::Config row_kernel = {};     // of kRowKernel
-  megakernel::Target target;              // of the megakernel
-  std::string why;                        // one sentence
+  UnetForm form = UnetForm::kLayers;  // of abandoned windows too
+  int window = 0;                     // resolved
+  int rows = 1;                       // of a pass: environments x window
+  int rows_per_launch = 1;            // the megakernel may take them in several launches
+  std::shared_ptr<const RowKernelPlan> row_kernel;
+  // The megakernel's: of its launches, which are alike; of the last one, where it has fewer rows;
+  // and of the one that finishes abandoned windows, a row for each environment.
+  std::shared_ptr<const MegakernelPlan> launch, last_launch, fallback_launch;
+  std::string why;  // one sentence
 
   // Launches of the megakernel that take all rows; 1 for the other forms.
   int Launches() const { return (rows + rows_per_launch - 1) / rows_per_launch; }
@@ -65,8 +69,22 @@ ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const PolicyOption
 
 // Whether the weights lie as norm_conv, row kernel and megakernel read them.
 inline bool UsesNormConvWeights(const ExecutionPlan& plan) {
-  return plan.form != UnetForm::kLayers || plan.fallback != UnetForm::kLayers;
+  return plan.form != UnetForm::kLayers;
 }
+
+// How multi_task_dit's transformer runs.
+struct DitExecutionPlan {
+  bool one_launch = false;           // the sequence kernel; else a launch for each layer
+  bool fallback_one_launch = false;  // of abandoned windows, a row for each environment; likewise
+  int window = 0;                    // 0: step by step
+  std::string why;                   // one sentence
+
+  const char* FormName() const { return one_launch ? "sequence kernel" : "launches"; }
+  // "sequence kernel, windows of 16 steps"
+  std::string Text() const;
+};
+DitExecutionPlan ChooseDitExecution(const DitConfig& config, const ExecutionProblem& problem,
+                                    const GpuTraits& gpu);
 
 }  // namespace mjp
 

@@ -17,10 +17,11 @@ int ChunksOfWarp(int steps, int k_split) {
   return Divided(Divided(steps, k_split), kChunkFragments);
 }
 
+bool IsHead(const Convolution& c) { return c.output.channels == 0; }
+
 }  // namespace
 
-Plan::Plan(const Config& config, int halo)
-    : ctas_(config.ctas), halo_(halo), fragments_(static_cast<size_t>(config.ctas) * kWarps) {
+Plan::Plan(const Config& config, int halo) : ctas_(config.ctas), halo_(halo) {
   shared_.activations = activations_end_ = kWarps * config.ring_chunks * kChunkBytes;
 }
 
@@ -46,7 +47,7 @@ void Plan::GiveBack(const Buffer& buffer) {
 int Plan::AddSteps(const Convolution& c, int k_split, int chunks, int taps, int pad) {
   const int at = static_cast<int>(steps_.size()) / kChunkFragments,
             of_source = c.source[0].channels / kBlockChannels;
-  const int count = c.shape.in_c / kBlockChannels * taps;
+  const int count = c.in_c / kBlockChannels * taps;
   for (int i = 0; i < k_split * chunks * kChunkFragments; ++i) {
     const int step = std::min(i, count - 1);  // those beyond multiply zeros
     const int block = step / taps, tap = step % taps;
@@ -60,7 +61,7 @@ int Plan::AddSteps(const Convolution& c, int k_split, int chunks, int taps, int 
 
 void Plan::PlanEpilogue(const Convolution& c, Layer& s) {
   const int pairs = s.length / 2, all = s.channels * s.phases;
-  int group_channels = c.groups > 0 ? c.shape.out_c / c.groups : 2;
+  int group_channels = c.groups > 0 ? c.out_c / c.groups : 2;
   // without a norm: as many channels for a warp as share the work out
   while (c.groups == 0 && all % (2 * group_channels) == 0 && all / (2 * group_channels) >= kWarps &&
          2 * group_channels * pairs <= 32 * kMaxLanePairs)
@@ -84,72 +85,46 @@ void Plan::PlanEpilogue(const Convolution& c, Layer& s) {
   s.film_scale = c.film_scale, s.film_bias = c.film_bias;
   s.normalizes = c.groups > 0;
   s.terms = term_count_;
-  terms_.push_back({c.bias, c.scale, c.shift, c.shortcut_bias, term_count_, c.shape.out_c});
-  term_count_ += c.shape.out_c;
-}
-
-// Each warp's in the order in which it multiplies them.
-void Plan::AddFragments(const Convolution& c, const Layer& s, bool split) {
-  const NormConvShape& shape = c.shape;
-  const int of_phase = s.tiles / s.phases, blocks = shape.in_c / kBlockChannels;
-  for (int cta = 0; cta < ctas_; ++cta) {
-    for (int warp = 0; warp < kWarps; ++warp) {
-      auto& fragments = fragments_[cta * kWarps + warp];
-      const int k = warp & ((1 << s.k_log2) - 1);
-      for (int tile = warp >> s.k_log2; tile < s.tiles; tile += kWarps >> s.k_log2) {
-        const int phase = tile / of_phase, out = (split ? cta * of_phase : 0) + tile % of_phase;
-        const auto add = [&](int chunks, int taps, int first_tap) {
-          const int steps = chunks * kChunkFragments;
-          for (int i = k * steps; i < (k + 1) * steps; ++i)
-            fragments.push_back(i < blocks * taps
-                                    ? c.fragment(phase, out, i / taps, first_tap + i % taps)
-                                    : FragmentSource{});
-        };
-        add(s.chunks, shape.taps, 0);
-        if (shape.shortcut) add(s.shortcut_chunks, 1, shape.taps);
-      }
-    }
-  }
+  term_count_ += c.out_c;
 }
 
 void Plan::Add(const Convolution& c) {
-  const NormConvShape& shape = c.shape;
-  const bool head = c.output.channels == 0;  // small: every CTA makes all of it
-  const int out_tiles = Divided(shape.out_c, kBlockChannels), blocks = shape.in_c / kBlockChannels;
-  const int parts = head ? 1 : ctas_, pad = shape.phases == 2 ? 1 : shape.pad;
-  supported_ = supported_ && (head || shape.out_c % kBlockChannels == 0) &&
-               shape.in_c % kBlockChannels == 0 && out_tiles % parts == 0 && pad <= halo_ &&
-               shape.out_length <= kMaxPositions && shape.out_length >= 2 &&
+  const bool head = IsHead(c);  // small: every CTA makes all of it
+  const int out_tiles = Divided(c.out_c, kBlockChannels), blocks = c.in_c / kBlockChannels;
+  const int parts = head ? 1 : ctas_, pad = c.phases == 2 ? 1 : c.pad;
+  supported_ = supported_ && (head || c.out_c % kBlockChannels == 0) &&
+               c.in_c % kBlockChannels == 0 && out_tiles % parts == 0 && pad <= halo_ &&
+               c.out_length <= kMaxPositions && c.out_length >= 2 &&
                (c.source[1].channels == 0 || (c.source[1].channels == c.source[0].channels &&
                                               c.source[1].pitch == c.source[0].pitch)) &&
                c.source[0].channels % kBlockChannels == 0;
   if (!supported_) return;
   Layer s;
-  s.phases = shape.phases;
+  s.phases = c.phases;
   s.channels = out_tiles / parts * kBlockChannels;
-  s.tiles = shape.phases * out_tiles / parts;
+  s.tiles = c.phases * out_tiles / parts;
   // no more warps for a tile than have a chunk each
-  while (s.tiles << (s.k_log2 + 1) <= kWarps && kChunkFragments << s.k_log2 < blocks * shape.taps)
+  while (s.tiles << (s.k_log2 + 1) <= kWarps && kChunkFragments << s.k_log2 < blocks * c.taps)
     ++s.k_log2;
   const int k_split = 1 << s.k_log2;
-  s.chunks = ChunksOfWarp(blocks * shape.taps, k_split);
-  s.chunks_at = AddSteps(c, k_split, s.chunks, shape.taps, pad);
-  s.length = shape.out_length;
+  s.chunks = ChunksOfWarp(blocks * c.taps, k_split);
+  s.chunks_at = AddSteps(c, k_split, s.chunks, c.taps, pad);
+  s.length = c.out_length;
   s.n_tiles = s.length <= 8 ? 1 : s.length <= 16 ? 2 : 4;
-  s.row_bytes = shape.stride * c.source[0].pitch;
-  s.phase_bytes = shape.phases == 2 ? c.source[0].pitch : 0;
+  s.row_bytes = c.stride * c.source[0].pitch;
+  s.phase_bytes = c.phases == 2 ? c.source[0].pitch : 0;
   s.part_bytes = s.tiles * kBlockChannels * s.n_tiles * kPositionTile * 4;
   const int bytes = k_split * s.part_bytes;
   sums_ = std::max(sums_, bytes);
-  if (shape.shortcut) {
+  if (c.shortcut) {
     s.shortcut_chunks = ChunksOfWarp(blocks, k_split);
     s.shortcut_chunks_at = AddSteps(c, k_split, s.shortcut_chunks, 1, 0);
     shortcut_sums_ = std::max(shortcut_sums_, bytes);
   }
   if (!head) PlanEpilogue(c, s);
   if (!layers_.empty()) s.input_bytes = output_bytes_;
-  output_bytes_ = s.length * s.phases * shape.out_c * 2;
-  AddFragments(c, s, !head);
+  output_bytes_ = s.length * s.phases * c.out_c * 2;
+  convolutions_.push_back(c);
   layers_.push_back(s);
 }
 
@@ -163,21 +138,65 @@ void Plan::Finish() {
   shared_.end = shared_.barriers + 16;
 }
 
-std::vector<FragmentSource> Plan::Fragments() const {
-  std::vector<FragmentSource> all;
-  for (const auto& fragments : fragments_)
-    all.insert(all.end(), fragments.begin(), fragments.end());
-  return all;
+// Of each CTA as many.
+int Plan::FragmentsOfWarp(int warp) const {
+  int fragments = 0;
+  for (const Layer& s : layers_) {
+    const int tiles = Divided(std::max(0, s.tiles - (warp >> s.k_log2)), kWarps >> s.k_log2);
+    fragments += tiles * (s.chunks + s.shortcut_chunks) * kChunkFragments;
+  }
+  return fragments;
 }
 
 std::vector<int2> Plan::WeightRanges() const {
   std::vector<int2> ranges;
   int first = 0;
-  for (const auto& fragments : fragments_) {
-    ranges.push_back({first, static_cast<int>(fragments.size())});
-    first += static_cast<int>(fragments.size());
+  for (int warp = 0; warp < ctas_ * kWarps; ++warp) {
+    ranges.push_back({first, FragmentsOfWarp(warp % kWarps)});
+    first += ranges.back().y;
   }
   return ranges;
+}
+
+std::vector<FragmentSource> Plan::Fragments(std::span<const ConvolutionWeights> weights) const {
+  std::vector<FragmentSource> fragments;
+  for (int cta = 0; cta < ctas_; ++cta)
+    for (int warp = 0; warp < kWarps; ++warp)
+      for (size_t i = 0; i < layers_.size(); ++i) AddFragments(i, cta, warp, weights[i], fragments);
+  return fragments;
+}
+
+// In the order in which the warp multiplies them.
+void Plan::AddFragments(size_t i, int cta, int warp, const ConvolutionWeights& weights,
+                        std::vector<FragmentSource>& fragments) const {
+  const Convolution& c = convolutions_[i];
+  const Layer& s = layers_[i];
+  const int of_phase = s.tiles / s.phases, blocks = c.in_c / kBlockChannels;
+  const int first_out = IsHead(c) ? 0 : cta * of_phase, k = warp & ((1 << s.k_log2) - 1);
+  for (int tile = warp >> s.k_log2; tile < s.tiles; tile += kWarps >> s.k_log2) {
+    const int phase = tile / of_phase, out = first_out + tile % of_phase;
+    const auto add = [&](int chunks, int taps, int first_tap) {
+      const int steps = chunks * kChunkFragments;
+      for (int step = k * steps; step < (k + 1) * steps; ++step)
+        fragments.push_back(step < blocks * taps
+                                ? weights.fragment(phase, out, step / taps, first_tap + step % taps)
+                                : FragmentSource{});
+    };
+    add(s.chunks, c.taps, 0);
+    if (c.shortcut) add(s.shortcut_chunks, 1, c.taps);
+  }
+}
+
+// The head has its own.
+std::vector<TermSource> Plan::Terms(std::span<const ConvolutionWeights> weights) const {
+  std::vector<TermSource> terms;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    if (IsHead(convolutions_[i])) continue;
+    const ConvolutionWeights& w = weights[i];
+    terms.push_back(
+        {w.bias, w.scale, w.shift, w.shortcut_bias, layers_[i].terms, convolutions_[i].out_c});
+  }
+  return terms;
 }
 
 }  // namespace mjp::row_kernel

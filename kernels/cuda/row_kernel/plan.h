@@ -3,13 +3,14 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "kernels/cuda/row_kernel/row_kernel.cuh"
 
 // How the row kernel runs a network: what stands where in shared memory, and which warp multiplies
-// what. Made on the host, without a device.
+// what. A function of sizes alone, made on the host; the weights come to it when they are placed.
 
 namespace mjp::row_kernel {
 
@@ -21,17 +22,24 @@ struct Buffer {
 
 // A convolution to be planned.
 struct Convolution {
-  NormConvShape shape;         // in_c: a multiple of 16; rows are not read
-  Buffer source[2];            // channels in order, as many of each; the second may be empty
-  Buffer output;               // none: the head
-  Buffer residual;             // added at the end; or none
-  bool adds_shortcut = false;  // adds the sums of the shortcut that was multiplied last
-  const float *bias = nullptr, *shortcut_bias = nullptr;
-  int groups = 0;  // 0: no norm, no activation
-  const float *scale = nullptr, *shift = nullptr;
+  int in_c = 0, out_c = 0;  // in_c: a multiple of 16
+  int taps = 1, stride = 1, pad = 0;
+  int out_length = 1, phases = 1;  // positions of a phase; 2 phases: transposed
+  bool shortcut = false;           // and the block's 1x1 convolution of the same input
+  Buffer source[2];                // channels in order, as many of each; the second may be empty
+  Buffer output;                   // none: the head
+  Buffer residual;                 // added at the end; or none
+  bool adds_shortcut = false;      // adds the sums of the shortcut that was multiplied last
+  int groups = 0;                  // 0: no norm, no activation
   int film_scale = -1, film_bias = -1;
-  // The weights of tap `tap` (shape.taps: the shortcut) of 16 out and 16 in channels.
+};
+
+// The weights of a planned convolution.
+struct ConvolutionWeights {
+  // Those of tap `tap` (taps: the shortcut) of 16 out and 16 in channels.
   std::function<FragmentSource(int phase, int out_tile, int in_block, int tap)> fragment;
+  const float *bias = nullptr, *scale = nullptr, *shift = nullptr;
+  const float* shortcut_bias = nullptr;  // of the shortcut that is added
 };
 
 class Plan {
@@ -48,29 +56,32 @@ class Plan {
 
   bool Supported() const { return supported_; }
   const std::vector<Layer>& layers() const { return layers_; }
-  const std::vector<TermSource>& terms() const { return terms_; }
   int term_count() const { return term_count_; }  // channels of all layers
   const std::vector<uint16_t>& steps() const { return steps_; }
   const SharedLayout& shared() const { return shared_; }
-  // Fragments in the order of WeightRanges(): of each warp of each CTA its first one and their
-  // number.
-  std::vector<FragmentSource> Fragments() const;
+  // Of each warp of each CTA its first fragment, and their number.
   std::vector<int2> WeightRanges() const;
+  // Where the fragments, in the order of WeightRanges(), and the terms come from; `weights` of each
+  // layer.
+  std::vector<FragmentSource> Fragments(std::span<const ConvolutionWeights> weights) const;
+  std::vector<TermSource> Terms(std::span<const ConvolutionWeights> weights) const;
 
  private:
   // Adds a table of the steps (in block, tap), `chunks` for each of k_split parts; returns where it
   // begins.
   int AddSteps(const Convolution& c, int k_split, int chunks, int taps, int pad);
   void PlanEpilogue(const Convolution& c, Layer& s);
-  void AddFragments(const Convolution& c, const Layer& s, bool split);
+  int FragmentsOfWarp(int warp) const;
+  // Adds those of layer `i`.
+  void AddFragments(size_t i, int cta, int warp, const ConvolutionWeights& weights,
+                    std::vector<FragmentSource>& fragments) const;
 
   int ctas_, halo_;
   bool supported_ = true;
-  std::vector<Layer> layers_;
-  std::vector<TermSource> terms_;
+  std::vector<Convolution> convolutions_;
+  std::vector<Layer> layers_;  // of each convolution
   int term_count_ = 0;
   std::vector<uint16_t> steps_;
-  std::vector<std::vector<FragmentSource>> fragments_;  // of each warp of each CTA
   std::map<std::pair<int, int>, std::vector<Buffer>> free_;
   SharedLayout shared_;
   int activations_end_, sums_ = 0, shortcut_sums_ = 0;  // bytes

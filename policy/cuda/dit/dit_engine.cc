@@ -31,6 +31,8 @@ DitEngine::DitEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
       config_(model_.config),
       chain_(checkpoint_->config, DitSchedule(config_, options.sampler),
              ChainOptions(config_, options), FormatOf(options.precision)),
+      plan_(ChooseDitExecution(config_, {chain_.format, chain_.environments, chain_.window},
+                               GpuTraits::Current())),
       weights_(DeviceDit::Get(checkpoint_, chain_.format)),
       packed_(cpu::PackedDitOf(checkpoint_)),
       pool_(options.threads),
@@ -99,10 +101,9 @@ void DitEngine::PlanDenoiser() {
   denoiser_.reset();
   conditioning_.emplace(film_, chain_.format, rows, window, arena_);
   const SequencePass* first = nullptr;
-  const auto pass = [&](int pass_rows,
+  const auto pass = [&](bool one_launch, int pass_rows,
                         const FilmConditioning& conditioning) -> std::unique_ptr<NetworkPass> {
-    one_launch_ = SequenceKernelRuns(config_, chain_.format, pass_rows, GpuTraits::Current());
-    if (!one_launch_)
+    if (!one_launch)
       return std::make_unique<DitPass>(*weights_, config_, chain_.format, pass_rows, conditioning,
                                        arena_);
     auto made = std::make_unique<SequencePass>(*weights_, config_, chain_.format, pass_rows,
@@ -111,16 +112,14 @@ void DitEngine::PlanDenoiser() {
     return made;
   };
   PassLaunches launches;
-  launches.pass = pass(rows, *conditioning_);
+  launches.pass = pass(plan_.one_launch, rows, *conditioning_);
   if (options_.sampler.kind == SamplerKind::kRk4) {
     denoiser_ = MakeRungeKuttaDenoiser(chain_, std::move(launches.pass), arena_);
     return;
   }
-  if (window > 1) {
-    const bool one_launch = one_launch_;
-    launches.pass_fallback = pass(chain_.environments, conditioning_->Shared(1));
-    one_launch_ = one_launch;  // it is the windows' form that is told
-  }
+  if (window > 1)
+    launches.pass_fallback =
+        pass(plan_.fallback_one_launch, chain_.environments, conditioning_->Shared(1));
   denoiser_ = MakePassDenoiser(chain_, std::move(launches), arena_);
 }
 
@@ -252,10 +251,6 @@ void DitEngine::Wait(PolicyOutput& output) {
     CompleteDitTrace(config_, options_.sampler, host_x_.data(), count_, *trace_);
   output.actions.assign(host_x_.data(), host_x_.data() + size_t{1} * count_ * chain_.Elements());
   Unnormalize(checkpoint_->stats.action, chain_.action_dim, output.actions);
-}
-
-std::string DitEngine::PlanText() const {
-  return DitPlanText(one_launch_, chain_.window) + ", since " + DitPlanReason(one_launch_);
 }
 
 }  // namespace mjp

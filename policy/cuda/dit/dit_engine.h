@@ -14,6 +14,7 @@
 #include "policy/cuda/dit/clip_launches.h"
 #include "policy/cuda/dit/dit_pass.h"
 #include "policy/cuda/engine.h"
+#include "policy/cuda/execution_plan.h"
 #include "policy/dit/packed_dit.h"
 #include "policy/dit/text_features.h"
 #include "policy/scene_drawer.h"
@@ -31,7 +32,7 @@ class DitEngine final : public CudaEngine {
 
   void Launch(const PolicyInput& input, PolicyTrace* trace) override;
   void Wait(PolicyOutput& output) override;
-  std::string PlanText() const override;
+  std::string PlanText() const override { return plan_.Text() + ", since " + plan_.why; }
   bool WeightsIntact() const override { return weights_->Intact() && table_arena_.HoldsUploads(); }
 
  private:
@@ -51,6 +52,7 @@ class DitEngine final : public CudaEngine {
   const DitModel& model_;
   const DitConfig& config_;
   DenoisingChain chain_;
+  DitExecutionPlan plan_;
   std::shared_ptr<const DeviceDit> weights_;
   std::shared_ptr<const cpu::PackedDit> packed_;
   cpu::ThreadPool pool_;
@@ -65,7 +67,6 @@ class DitEngine final : public CudaEngine {
   float *cond_ = nullptr, *given_ = nullptr;           // (environments, CondDim())
   std::optional<FilmConditioning> conditioning_;
   std::unique_ptr<Denoiser> denoiser_;
-  bool one_launch_ = false;  // a pass is one of the sequence kernel
   DecisionTiming timing_;
   PinnedArray<float> host_x_, host_text_;
   CudaStream stream_ = MakeCudaStream(), loop_stream_ = MakeCudaStream();

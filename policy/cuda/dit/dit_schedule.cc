@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "policy/cuda/dit/dit_engine.h"
-#include "policy/cuda/dit/sequence_pass.h"
+#include "policy/cuda/execution_plan.h"
 #include "policy/cuda/plan_rows.h"
 #include "policy/dit/dit_trace.h"
 #include "policy/flow_sampler.h"
@@ -82,26 +82,14 @@ std::vector<float> DitTimeTerms(const DitConfig& config, const cpu::PackedTrunk&
   return table;
 }
 
-std::string DitPlanText(bool one_launch, int window) {
-  const std::string form = one_launch ? "sequence kernel" : "a launch for each layer";
-  return form +
-         (window > 1 ? ", windows of " + std::to_string(window) + " steps" : ", step by step");
-}
-
-std::string DitPlanReason(bool one_launch) {
-  return one_launch ? "a cluster holds a sequence"
-                    : "the sequence kernel takes 16-bit formats, widths of 64, 128, 256 or 512, 32 "
-                      "tokens at most, compute capability 9.0, and as many rows as run at once";
-}
-
 Json DitPlans(const Checkpoint& checkpoint, const std::string& name) {
   CheckDit(checkpoint);
   const GpuTraits gpu = GpuTraits::Named(name);
   Json plans = Json::array();
   for (const int batch : kPlanBatches) {
-    const bool one_launch = SequenceKernelRuns(DitOf(checkpoint).config, Format::kFp16, batch, gpu);
-    plans.push_back(PlanRow(gpu, {batch, one_launch ? "sequence kernel" : "launches",
-                                  DitPlanText(one_launch, 0), DitPlanReason(one_launch)}));
+    const DitExecutionPlan plan =
+        ChooseDitExecution(DitOf(checkpoint).config, {Format::kFp16, batch}, gpu);
+    plans.push_back(PlanRow(gpu, {batch, plan.FormName(), plan.Text(), plan.why}));
   }
   return plans;
 }

@@ -20,10 +20,6 @@ std::vector<DenoiseStep> DitSchedule(const DitConfig& config, const SamplerOptio
 std::vector<float> DitTimeTerms(const DitConfig& config, const cpu::PackedTrunk& trunk,
                                 const SamplerOptions& sampler, cpu::ThreadPool& pool);
 
-// How it runs on the GPU, in the sequence kernel or not, with windows of so many steps, and why.
-std::string DitPlanText(bool one_launch, int window);
-std::string DitPlanReason(bool one_launch);
-
 }  // namespace mjp
 
 #endif  // POLICY_CUDA_DIT_DIT_SCHEDULE_H_

@@ -41,14 +41,11 @@ MatrixD StepEmbeddings(const UnetWeights& unet, int train_steps) {
 // The FiLM layers of all blocks side by side.
 class FilmCollector {
  public:
-  FilmCollector(int embed_dim, bool scale) : embed_dim_(embed_dim), scale_(scale) {}
-
-  FilmTerms Add(const ResidualBlock1d& block) {
-    layers_.push_back(&block.film);
-    const int terms = static_cast<int>(block.film.weight.shape[0]);
-    const FilmTerms out = scale_ ? FilmTerms{width_, width_ + terms / 2} : FilmTerms{-1, width_};
-    width_ += terms;
-    return out;
+  FilmCollector(const UnetWeights& unet, int embed_dim) : embed_dim_(embed_dim) {
+    for (const ResidualBlock1d* block : BlocksOf(unet)) {
+      layers_.push_back(&block->film);
+      width_ += static_cast<int>(block->film.weight.shape[0]);
+    }
   }
   int width() const { return width_; }
 
@@ -81,19 +78,29 @@ class FilmCollector {
 
  private:
   int64_t embed_dim_;
-  bool scale_;
   int width_ = 0;
   std::vector<const Linear*> layers_;
 };
 
 }  // namespace
 
+std::vector<FilmTerms> FilmTermsOf(const UnetWeights& unet, bool scale) {
+  std::vector<FilmTerms> all;
+  int width = 0;
+  for (const ResidualBlock1d* block : BlocksOf(unet)) {
+    const int terms = static_cast<int>(block->film.weight.shape[0]);
+    all.push_back(scale ? FilmTerms{width, width + terms / 2} : FilmTerms{-1, width});
+    width += terms;
+  }
+  return all;
+}
+
 DeviceFilm LoadFilm(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring) {
   const UnetConfig& config = UnetOf(checkpoint).config.unet;
   const UnetWeights& unet = UnetOf(checkpoint).unet;
-  FilmCollector collector(config.step_embed_dim, config.film_scale);
+  const FilmCollector collector(unet, config.step_embed_dim);
   DeviceFilm out;
-  for (const ResidualBlock1d* block : BlocksOf(unet)) out.blocks.push_back(collector.Add(*block));
+  out.blocks = FilmTermsOf(unet, config.film_scale);
   out.width = collector.width();
   out.cond = loader.Dense(collector.ConditionPart());
   const int steps = UnetOf(checkpoint).config.scheduler.train_steps;

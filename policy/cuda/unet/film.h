@@ -23,6 +23,9 @@ struct DeviceFilm {
   const float* step_table = nullptr;  // (train_steps, width)
 };
 
+// Those of the blocks of `unet`, in the order in which they run. `scale`: FiLM has scales too.
+std::vector<FilmTerms> FilmTermsOf(const UnetWeights& unet, bool scale);
+
 // Packs the FiLM layers of `checkpoint`; with `measuring`, sizes alone.
 DeviceFilm LoadFilm(LayerLoader& loader, const Checkpoint& checkpoint, bool measuring);
 

@@ -1,48 +1,39 @@
 #include "policy/cuda/unet/megakernel_launch.h"
 
-#include <algorithm>
-
 namespace mjp {
 
 MegakernelLaunch::MegakernelLaunch(const NormConvUnet& unet, Format format, int horizon,
                                    const ExecutionPlan& plan, DeviceArena& arena)
-    : MegakernelLaunch(unet, format, horizon,
-                       {plan.rows_per_launch, plan.rows, std::max(1, plan.window)}, plan.form,
-                       plan.target, nullptr, arena) {
-  launches_ = plan.Launches(), fallback_form_ = plan.fallback;
-  if (plan.rows % rows() == 0) return;
-  remainder_.reset(new MegakernelLaunch(unet, format, horizon, {plan.rows % rows(), plan.rows, 1},
-                                        plan.form, plan.target, this, arena));
+    : MegakernelLaunch(unet, format, horizon, *plan.launch, plan.rows, nullptr, arena) {
+  launches_ = plan.Launches();
+  if (plan.last_launch)
+    remainder_.reset(
+        new MegakernelLaunch(unet, format, horizon, *plan.last_launch, plan.rows, this, arena));
 }
 
 MegakernelLaunch::MegakernelLaunch(const NormConvUnet& unet, Format format, int horizon,
-                                   const Rows& rows, UnetForm form,
-                                   const megakernel::Target& target, const MegakernelLaunch* first,
-                                   DeviceArena& arena)
+                                   const MegakernelPlan& plan, int all_rows,
+                                   const MegakernelLaunch* first, DeviceArena& arena)
     : format_(format),
-      fallback_form_(form),
-      target_(target),
       arena_(arena),
-      conditioning_(first ? first->conditioning_.Shared(rows.per_env)
-                          : FilmConditioning(unet.film, format, rows.all, rows.per_env, arena)),
-      args_(PlaceArgs(unet, horizon, rows, first)),
-      layers_(unet, format, horizon, rows.launch, form, target, arena,
-              first ? &first->layers_ : nullptr) {
-  if (layers_.Supported()) layers_.PlaceInShared(args_);
-}
+      conditioning_(first
+                        ? first->conditioning_.Shared(plan.rows_per_env)
+                        : FilmConditioning(unet.film, format, all_rows, plan.rows_per_env, arena)),
+      args_(PlaceArgs(unet, horizon, plan, all_rows, first)),
+      layers_(unet, format, plan, arena, first ? &first->layers_ : nullptr) {}
 
 megakernel::CommonArgs MegakernelLaunch::PlaceArgs(const NormConvUnet& unet, int horizon,
-                                                   const Rows& rows,
+                                                   const MegakernelPlan& plan, int all_rows,
                                                    const MegakernelLaunch* first) const {
-  megakernel::CommonArgs a = MegakernelSizes(unet, horizon, rows.launch, rows.per_env);
-  a.all_rows = rows.all;
+  megakernel::CommonArgs a = MegakernelSizes(unet, horizon, plan.rows, plan.rows_per_env);
+  a.all_rows = all_rows;
   a.first.weight = unet.first.weight, a.first.shortcut_weight = unet.first.shortcut_weight;
   a.film = conditioning_.Tables();
   a.head = {unet.head.weight, unet.head.bias};
   const size_t elements = static_cast<size_t>(horizon) * a.action_dim;
   a.head_partial_sums =
-      arena_.Take<float>(rows.launch * elements * (a.last_channels / a.last_group_channels));
-  a.output = first ? first->args_.output : arena_.Take<float>(rows.all * elements);
+      arena_.Take<float>(plan.rows * elements * (a.last_channels / a.last_group_channels));
+  a.output = first ? first->args_.output : arena_.Take<float>(all_rows * elements);
   a.pass_count = arena_.Take<uint32_t>(1);
   a.timed_out = first ? first->args_.timed_out : arena_.Take<int>(1);
   return a;
@@ -69,11 +60,10 @@ void MegakernelLaunch::RunSteps(const DenoiseStep* steps, const float* noise, fl
   }
 }
 
-std::unique_ptr<MegakernelLaunch> MegakernelLaunch::Fallback(const NormConvUnet& unet) const {
-  const int environments = rows() / args_.picard.window;
+std::unique_ptr<MegakernelLaunch> MegakernelLaunch::Fallback(const NormConvUnet& unet,
+                                                             const MegakernelPlan& plan) const {
   return std::unique_ptr<MegakernelLaunch>(
-      new MegakernelLaunch(unet, format_, args_.length, {environments, environments, 1},
-                           fallback_form_, target_, this, arena_));
+      new MegakernelLaunch(unet, format_, args_.length, plan, plan.rows, this, arena_));
 }
 
 void MegakernelLaunch::RunFallback(const PicardSweepArgs& picard, const TimestampList& timestamps,

@@ -18,12 +18,10 @@ class MegakernelLaunch {
   MegakernelLaunch(const NormConvUnet& unet, Format format, int horizon, const ExecutionPlan& plan,
                    DeviceArena& arena);
 
-  bool warp_specialized() const { return layers_.warp_specialized(); }
-  int ctas() const { return target_.ctas; }                       // all resident at once
-  size_t shared_bytes() const { return layers_.shared_bytes(); }  // of a CTA
-  // The sequential fallback: one launch, of a row per environment, that takes chains whose windows
-  // were abandoned to their ends; in the same arena.
-  std::unique_ptr<MegakernelLaunch> Fallback(const NormConvUnet& unet) const;
+  // The sequential fallback `plan`: one launch, of a row per environment, that takes chains whose
+  // windows were abandoned to their ends; in the same arena.
+  std::unique_ptr<MegakernelLaunch> Fallback(const NormConvUnet& unet,
+                                             const MegakernelPlan& plan) const;
   // Launches that run the steps, where rows_per_env is 1.
   int launches() const { return launches_; }
   int rows() const { return args_.rows; }  // of a launch; the last one may have fewer
@@ -46,20 +44,15 @@ class MegakernelLaunch {
                    cudaStream_t stream) const;
 
  private:
-  struct Rows {
-    int launch, all, per_env;
-  };
-  // One launch. `first`: of the same network, whose weights, conditioning and output buffer this
-  // one borrows; or null.
-  MegakernelLaunch(const NormConvUnet& unet, Format format, int horizon, const Rows& rows,
-                   UnetForm form, const megakernel::Target& target, const MegakernelLaunch* first,
-                   DeviceArena& arena);
-  megakernel::CommonArgs PlaceArgs(const NormConvUnet& unet, int horizon, const Rows& rows,
+  // One launch, of `all_rows` rows' launches. `first`: of the same network, whose weights,
+  // conditioning and output buffer this one borrows; or null.
+  MegakernelLaunch(const NormConvUnet& unet, Format format, int horizon, const MegakernelPlan& plan,
+                   int all_rows, const MegakernelLaunch* first, DeviceArena& arena);
+  megakernel::CommonArgs PlaceArgs(const NormConvUnet& unet, int horizon,
+                                   const MegakernelPlan& plan, int all_rows,
                                    const MegakernelLaunch* first) const;
 
   Format format_;
-  UnetForm fallback_form_;
-  megakernel::Target target_;
   DeviceArena& arena_;
   FilmConditioning conditioning_;
   megakernel::CommonArgs args_;

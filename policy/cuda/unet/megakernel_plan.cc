@@ -31,7 +31,7 @@ class Lowering {
           return Resample(conv, in);
         });
     MegakernelPlan::Step last = Convolve(unet.final_conv, x, nullptr, x.length);
-    SetNorm(last.layer.epilogue, unet.final_norm);
+    CheckNorm(unet.final_norm);
     last.layer.output_row_set_log2 = 0;
     last.has_output = false;
     Append(last);
@@ -41,11 +41,7 @@ class Lowering {
  private:
   void Require(bool holds) { plan_.supported = plan_.supported && holds; }
 
-  void SetNorm(megakernel::EpilogueTerms& epilogue, const DeviceNorm& norm) {
-    Require(norm.groups == megakernel::kNormGroups);
-    epilogue.norm_scale = norm.weight;
-    epilogue.norm_shift = norm.bias;
-  }
+  void CheckNorm(const DeviceNorm& norm) { Require(norm.groups == megakernel::kNormGroups); }
 
   static void SetFilm(megakernel::EpilogueTerms& epilogue, const FilmTerms& film) {
     epilogue.film_scale = film.scale_offset;
@@ -60,10 +56,7 @@ class Lowering {
     s.shape.rows = megakernel::kRowsPerBatch;
     s.shape.in_length = x.length;
     s.shape.out_length = out_length;
-    s.weight = conv.weight;
     s.source_channels = x.channels;
-    s.epilogue.bias = conv.bias;
-    s.epilogue.shortcut_bias = conv.shortcut_bias;
     s.epilogue.channels = conv.shape.out_c;
     step.source[0] = x.step;
     if (skip != nullptr) step.source[1] = skip->step;
@@ -80,14 +73,14 @@ class Lowering {
 
   Value SecondHalf(const NormConvBlock& block, const Value& hidden) {
     MegakernelPlan::Step conv2 = Convolve(block.conv2, hidden, nullptr, hidden.length);
-    SetNorm(conv2.layer.epilogue, block.norm2);
+    CheckNorm(block.norm2);
     conv2.layer.adds_residual = true;
     return Append(conv2);
   }
 
   Value Block(const NormConvBlock& block, const Value& x, const Value* skip) {
     MegakernelPlan::Step conv1 = Convolve(block.conv1, x, skip, x.length);
-    SetNorm(conv1.layer.epilogue, block.norm1);
+    CheckNorm(block.norm1);
     SetFilm(conv1.layer.epilogue, block.film);
     Require(conv1.layer.shape.shortcut || (skip == nullptr && x.ends_block));
     return SecondHalf(block, Append(conv1));
@@ -100,10 +93,8 @@ class Lowering {
     s.shape.rows = megakernel::kRowsPerBatch;
     s.shape.in_length = s.shape.out_length = horizon;
     s.shape.out_c = conv.out_c;
-    s.epilogue.bias = conv.bias;
-    s.epilogue.shortcut_bias = conv.shortcut_bias;
     s.epilogue.channels = conv.out_c;
-    SetNorm(s.epilogue, block.norm1);
+    CheckNorm(block.norm1);
     SetFilm(s.epilogue, block.film);
     return SecondHalf(block, Append(first));
   }
@@ -143,27 +134,11 @@ void PlaceMailboxes(MegakernelPlan& plan, megakernel::Mailbox Layer::*mailbox) {
   }
 }
 
-}  // namespace
-
-std::vector<Layer> MegakernelPlan::Layers() const {
-  std::vector<Layer> layers;
-  for (const Step& step : steps) layers.push_back(step.layer);
-  return layers;
-}
-
-bool CanSpecializeWarps(const NormConvUnet& unet, int horizon) {
-  MegakernelPlan plan;
-  Lowering(unet, horizon, plan);
-  return megakernel::CanSpecializeWarps(plan.Layers());
-}
-
-MegakernelPlan PlanMegakernel(const NormConvUnet& unet, int horizon, int rows,
-                              bool warp_specialized) {
-  MegakernelPlan plan;
-  plan.warp_specialized = warp_specialized;
-  plan.row_batches = rows > megakernel::kRowsPerBatch ? megakernel::kMaxRowBatches : 1;
-  Lowering(unet, horizon, plan);
+// What the layers' split lets the CTAs do, and what the order of their waits rests on.
+void SplitLayers(MegakernelPlan& plan) {
   std::vector<Layer> layers = plan.Layers();
+  plan.small_tiles = megakernel::CanSpecializeWarps(layers);
+  plan.warp_specialized = plan.small_tiles && !plan.target.portable;
   if (plan.warp_specialized) megakernel::PlanCtaLocal(layers);
   plan.supported = plan.supported && megakernel::SkewIsBounded(layers) &&
                    megakernel::EveryCtaMultiplies(layers) &&
@@ -174,7 +149,30 @@ MegakernelPlan PlanMegakernel(const NormConvUnet& unet, int horizon, int rows,
   SetSourceLayouts(plan);
   PlaceMailboxes(plan, &Layer::mailbox);
   PlaceMailboxes(plan, &Layer::shortcut_mailbox);
-  return plan;
+}
+
+// The shared memory of a CTA; not supported where it has not as much.
+void PlaceInShared(const megakernel::CommonArgs& sizes, Format format, MegakernelPlan& plan) {
+  megakernel::Args args;
+  args.common = sizes;
+  args.layer_count = static_cast<int>(plan.steps.size());
+  args.row_batches = plan.row_batches, args.warp_specialized = plan.warp_specialized;
+  if (plan.target.portable) {
+    plan.portable = megakernel::PlanPortable(plan.Layers(), args, format, plan.target);
+    plan.shared.bytes = plan.portable->shared_bytes;
+    plan.supported = plan.portable->stages > 0;
+    return;
+  }
+  plan.shared = megakernel::PlanSharedSpace(plan.Layers(), args, format, plan.target.shared_bytes);
+  plan.supported = plan.shared.bytes <= plan.target.shared_bytes;
+}
+
+}  // namespace
+
+std::vector<Layer> MegakernelPlan::Layers() const {
+  std::vector<Layer> layers;
+  for (const Step& step : steps) layers.push_back(step.layer);
+  return layers;
 }
 
 megakernel::CommonArgs MegakernelSizes(const NormConvUnet& unet, int horizon, int rows,
@@ -191,29 +189,18 @@ megakernel::CommonArgs MegakernelSizes(const NormConvUnet& unet, int horizon, in
   return a;
 }
 
-LaunchNeeds MegakernelNeeds(const NormConvUnet& unet, Format format, int horizon, int rows,
-                            int rows_per_env, bool warp_specialized,
-                            const megakernel::Target& target) {
-  const MegakernelPlan plan = PlanMegakernel(unet, horizon, rows, warp_specialized);
-  LaunchNeeds needs;
-  needs.ctas = target.ctas;
-  if (!plan.supported) return needs;
-  megakernel::Args args;
-  args.common = MegakernelSizes(unet, horizon, rows, rows_per_env);
-  args.layer_count = static_cast<int>(plan.steps.size());
-  args.row_batches = plan.row_batches, args.warp_specialized = plan.warp_specialized;
-  needs.supported = unet.first.shortcut_weight != nullptr &&
-                    (args.common.picard.window == 0 || horizon * unet.head.out_c % 4 == 0);
-  if (target.portable) {
-    const auto portable = megakernel::PlanPortable(plan.Layers(), args, format, target);
-    needs.supported = needs.supported && portable.stages > 0;
-    needs.shared_bytes = portable.shared_bytes;
-    needs.as_measured = portable.table_in_shared && megakernel::CanSpecializeWarps(plan.Layers());
-    return needs;
-  }
-  needs.shared_bytes =
-      megakernel::PlanSharedSpace(plan.Layers(), args, format, target.shared_bytes).bytes;
-  return needs;
+MegakernelPlan PlanMegakernel(const NormConvUnet& unet, Format format, int horizon, int rows,
+                              int rows_per_env, const megakernel::Target& target) {
+  MegakernelPlan plan;
+  plan.target = target, plan.rows = rows, plan.rows_per_env = rows_per_env;
+  plan.row_batches = rows > megakernel::kRowsPerBatch ? megakernel::kMaxRowBatches : 1;
+  Lowering(unet, horizon, plan);
+  SplitLayers(plan);
+  plan.supported = plan.supported && unet.first.shortcut_weight != nullptr &&
+                   (rows_per_env == 1 || horizon * unet.head.out_c % 4 == 0);
+  if (plan.supported)
+    PlaceInShared(MegakernelSizes(unet, horizon, rows, rows_per_env), format, plan);
+  return plan;
 }
 
 }  // namespace mjp

@@ -1,6 +1,7 @@
 #ifndef POLICY_CUDA_UNET_MEGAKERNEL_PLAN_H_
 #define POLICY_CUDA_UNET_MEGAKERNEL_PLAN_H_
 
+#include <optional>
 #include <vector>
 
 #include "kernels/cuda/megakernel/portable/portable.cuh"
@@ -8,38 +9,31 @@
 
 namespace mjp {
 
-// How the megakernel splits a U-Net: a function of shapes alone, which takes no memory. Where
-// activations, mailboxes and reordered weights are is MegakernelLayers'.
+// One launch of the megakernel: how it splits a U-Net, and what it needs of a GPU. A function of
+// sizes alone, which takes no memory. Weights, and where activations and mailboxes are, are
+// MegakernelLayers'.
 struct MegakernelPlan {
   struct Step {
-    megakernel::Layer layer;   // without the addresses of sources and output
+    megakernel::Layer layer;   // without addresses
     int source[2] = {-1, -1};  // the steps whose outputs it reads; -1: none
     bool has_output = true;    // false: the last one, which the head reads
   };
+  megakernel::Target target;
+  int rows = 1, rows_per_env = 1;
   std::vector<Step> steps;
   int row_batches = 1;
-  uint32_t mailbox_values = 0;    // float32, of all mailboxes
-  bool warp_specialized = false;  // runs with MMA warps and epilogue warps
-  bool supported = true;          // the kernel runs every layer
+  uint32_t mailbox_values = 0;          // float32, of all mailboxes
+  bool small_tiles = false;             // MMA warps and epilogue warps could share its work
+  bool warp_specialized = false;        // and do
+  megakernel::SharedSpace shared = {};  // of a CTA
+  std::optional<megakernel::PortablePlan> portable;  // of the portable form
+  bool supported = true;                             // the kernel runs it on `target`
 
   std::vector<megakernel::Layer> Layers() const;
 };
-MegakernelPlan PlanMegakernel(const NormConvUnet& unet, int horizon, int rows,
-                              bool warp_specialized);
-// Whether its layers can run with MMA warps and epilogue warps.
-bool CanSpecializeWarps(const NormConvUnet& unet, int horizon);
-
-// What one launch needs of a GPU.
-struct LaunchNeeds {
-  bool supported = false;    // the kernel runs every layer, the head and the sampler
-  bool as_measured = false;  // the portable form: in those paths that were run on a GPU
-  int ctas = 0;              // all resident at once
-  size_t shared_bytes = 0;   // of a CTA; 0 where a layer is not supported
-};
-// Of a launch over `rows` rows, `rows_per_env` of each environment, on `target`.
-LaunchNeeds MegakernelNeeds(const NormConvUnet& unet, Format format, int horizon, int rows,
-                            int rows_per_env, bool warp_specialized,
-                            const megakernel::Target& target);
+// Of a launch over `rows` rows, `rows_per_env` of each environment.
+MegakernelPlan PlanMegakernel(const NormConvUnet& unet, Format format, int horizon, int rows,
+                              int rows_per_env, const megakernel::Target& target);
 
 // The sizes among a launch's arguments: what its shared memory depends on besides the layers.
 megakernel::CommonArgs MegakernelSizes(const NormConvUnet& unet, int horizon, int rows,

@@ -1,31 +1,22 @@
 #ifndef POLICY_CUDA_UNET_ROW_KERNEL_UNET_H_
 #define POLICY_CUDA_UNET_ROW_KERNEL_UNET_H_
 
-#include "kernels/cuda/primitives/gpu_traits.h"
-#include "kernels/cuda/row_kernel/plan.h"
-#include "policy/cuda/unet/norm_conv_unet.h"
+#include <vector>
+
+#include "policy/cuda/unet/row_kernel_plan.h"
 
 namespace mjp {
 
-// The plan of a network, and where its x stands.
-struct PlannedRowKernel {
-  row_kernel::Plan plan;
-  row_kernel::Buffer x;
-  bool supported = false;
-};
-PlannedRowKernel PlanRowKernel(const NormConvUnet& unet, int horizon,
-                               const row_kernel::Config& config);
-// Whether the row kernel runs the network of `unet` so on a GPU.
-bool RowKernelRuns(const NormConvUnet& unet, Format format, int horizon,
-                   const row_kernel::Config& config, const GpuTraits& gpu);
+// The weights of `unet` in the order of the plan's layers.
+std::vector<row_kernel::ConvolutionWeights> RowKernelWeights(const NormConvUnet& unet);
 
 // A pass, or a chain of them, in one launch of the row kernel.
 class RowKernelUnet final : public NetworkPass {
  public:
   // Row r is of environment r / rows_per_env. `first`: of the same network, whose weights and
   // conditioning this one borrows; or null.
-  RowKernelUnet(const NormConvUnet& unet, Format format, int horizon, int rows, int rows_per_env,
-                const row_kernel::Config& config, DeviceArena& arena,
+  RowKernelUnet(const NormConvUnet& unet, Format format, int horizon, const RowKernelPlan& planned,
+                int rows, int rows_per_env, DeviceArena& arena,
                 const RowKernelUnet* first = nullptr);
 
   void* input() const override { return input_; }

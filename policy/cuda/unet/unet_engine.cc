@@ -7,6 +7,7 @@
 #include "kernels/cuda/primitives/graph_capture.h"
 #include "policy/checkpoint/normalizer.h"
 #include "policy/cuda/format_of.h"
+#include "policy/cuda/plan_rows.h"
 #include "policy/cuda/unet/unet_launches.h"
 #include "policy/sampler.h"
 #include "policy/scheduler.h"
@@ -159,6 +160,22 @@ void UnetEngine::Wait(PolicyOutput& output) {
   output.times = timing_.Read(denoiser_->Passes(count_));
   output.actions.assign(host_x_.data(), host_x_.data() + size_t{1} * count_ * chain_.Elements());
   Unnormalize(checkpoint_->stats.action, chain_.action_dim, output.actions);
+}
+
+Json UnetPlans(const Checkpoint& checkpoint, const std::string& name) {
+  const UnetPolicyConfig& config = UnetOf(checkpoint).config;
+  const GpuTraits gpu = GpuTraits::Named(name);
+  Json plans = Json::array();
+  for (const int batch : kPlanBatches) {
+    const ExecutionPlan plan = ChooseExecution(
+        config, {Format::kFp16, batch, kAutoWindow, config.scheduler.inference_steps}, gpu);
+    Json row = PlanRow(gpu, {batch, UnetFormName(plan.form), plan.Text(), plan.why});
+    row["window"] = plan.window;
+    row["rows"] = plan.rows;
+    row["launches"] = plan.Launches();
+    plans.push_back(std::move(row));
+  }
+  return plans;
 }
 
 }  // namespace mjp

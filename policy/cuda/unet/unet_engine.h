@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/json.h"
 #include "kernels/cuda/primitives/cuda_raii.h"
 #include "policy/cuda/decision/conditioning.h"
 #include "policy/cuda/decision/decision_graph.h"
@@ -53,6 +54,10 @@ class UnetEngine final : public CudaEngine {
 
 // What the table of networks has of the U-Net.
 extern const CudaNetwork kUnetOnCuda;
+
+// The execution plans of a U-Net's policy with its own sampler on the GPU called `gpu`, one for
+// each of some numbers of environments. Throws Error for an unknown GPU.
+Json UnetPlans(const Checkpoint& checkpoint, const std::string& gpu);
 
 }  // namespace mjp
 

@@ -19,7 +19,7 @@ std::unique_ptr<NetworkPass> MakePass(const DeviceWeights& weights, Format forma
   const int window = std::max(1, plan.window);
   const int rows_per_env = first ? 1 : window, rows = first ? plan.rows / window : plan.rows;
   const FilmConditioning* conditioning = first ? &first->conditioning() : nullptr;
-  switch (first ? plan.fallback : plan.form) {
+  switch (plan.form) {
     case UnetForm::kLayers:
       return std::make_unique<LayerUnet>(weights.unet(), format, horizon, rows, rows_per_env, arena,
                                          conditioning);
@@ -27,8 +27,8 @@ std::unique_ptr<NetworkPass> MakePass(const DeviceWeights& weights, Format forma
       return std::make_unique<NormConvUnetPlan>(weights.norm_conv_unet(), format, horizon, rows,
                                                 rows_per_env, arena, conditioning);
     case UnetForm::kRowKernel:
-      return std::make_unique<RowKernelUnet>(weights.norm_conv_unet(), format, horizon, rows,
-                                             rows_per_env, plan.row_kernel, arena,
+      return std::make_unique<RowKernelUnet>(weights.norm_conv_unet(), format, horizon,
+                                             *plan.row_kernel, rows, rows_per_env, arena,
                                              dynamic_cast<const RowKernelUnet*>(first));
     default:
       throw Unsupported("the megakernel has chains alone, and no single pass");
@@ -43,7 +43,8 @@ PassLaunches PlaceUnet(const DeviceWeights& weights, Format format, int horizon,
   if (IsMegakernel(plan.form)) {
     const NormConvUnet& layers = weights.norm_conv_unet();
     unet.megakernel = std::make_unique<MegakernelLaunch>(layers, format, horizon, plan, arena);
-    if (plan.window > 1) unet.megakernel_fallback = unet.megakernel->Fallback(layers);
+    if (plan.fallback_launch)
+      unet.megakernel_fallback = unet.megakernel->Fallback(layers, *plan.fallback_launch);
     return unet;
   }
   unet.pass = MakePass(weights, format, horizon, plan, arena, nullptr);

@@ -36,17 +36,18 @@ DeviceNormConv TransposedOf(const Conv& conv) {
   return out;
 }
 
-NormConvBlock BlockOf(const ResidualBlock1d& block, int kernel) {
+NormConvBlock BlockOf(const ResidualBlock1d& block, int kernel, FilmTerms film) {
   return {.conv1 = ConvOf(block.conv1, 1, kernel / 2, block.residual.has_value()),
           .conv2 = ConvOf(block.conv2, 1, kernel / 2, false),
           .norm1 = NormOf(block.norm1),
           .norm2 = NormOf(block.norm2),
-          .film = {}};
+          .film = film};
 }
 
 // The first block's first convolution is `first`.
-NormConvBlock FirstBlockOf(const ResidualBlock1d& block, int kernel, FirstConvArgs& first) {
-  NormConvBlock out = BlockOf(block, kernel);
+NormConvBlock FirstBlockOf(const ResidualBlock1d& block, int kernel, FilmTerms film,
+                           FirstConvArgs& first) {
+  NormConvBlock out = BlockOf(block, kernel, film);
   out.conv1 = {};
   first.taps = kernel;
   first.out_c = Extent(block.conv1.weight, 0);
@@ -63,12 +64,14 @@ NormConvUnet UnetShapes(const UnetPolicyConfig& config) {
   const UnetWeights unet = OutlineUnet(config);
   const int kernel = config.unet.kernel_size;
   NormConvUnet out;
+  out.film.blocks = FilmTermsOf(unet, config.unet.film_scale);
+  auto film = out.film.blocks.begin();
   bool first = true;
   out.steps = MapUnet(
       unet,
       [&](const ResidualBlock1d& block) {
-        return std::exchange(first, false) ? FirstBlockOf(block, kernel, out.first)
-                                           : BlockOf(block, kernel);
+        return std::exchange(first, false) ? FirstBlockOf(block, kernel, *film++, out.first)
+                                           : BlockOf(block, kernel, *film++);
       },
       [](const Conv& conv, const UnetPlace& place) {
         return place.upsamples ? TransposedOf(conv) : ConvOf(conv, 2, 1, false);

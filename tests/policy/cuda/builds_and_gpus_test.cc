@@ -14,8 +14,8 @@
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/cuda_policy.h"
-#include "policy/cuda/dit/sequence_pass.h"
 #include "policy/cuda/execution_plan.h"
+#include "policy/dit/dit_config.h"
 #include "policy/policy.h"
 #include "policy/unet/unet_model.h"
 #include "tests/support/gpu/fake_cuda.h"
@@ -98,7 +98,8 @@ TEST(BuildsAndGpusTest, WhatRunsIsWhatBothHave) {
     EXPECT_EQ(gpu.ClusterBlocks(), pair.cluster_blocks);
     EXPECT_EQ(FormOf(shipped, gpu), pair.shipped);
     EXPECT_EQ(FormOf(mjp::NamedConfig("notebook"), gpu), pair.large);
-    EXPECT_EQ(mjp::SequenceKernelRuns(dit, Format::kFp16, 1, gpu), pair.sequence_kernel);
+    EXPECT_EQ(mjp::ChooseDitExecution(dit, {Format::kFp16, 1}, gpu).one_launch,
+              pair.sequence_kernel);
   }
 }
 

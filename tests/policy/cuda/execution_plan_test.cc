@@ -11,8 +11,9 @@
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/unet/megakernel_launch.h"
-#include "policy/cuda/unet/row_kernel_unet.h"
+#include "policy/cuda/unet/row_kernel_plan.h"
 #include "policy/cuda/unet/unet_shapes.h"
+#include "policy/dit/dit_config.h"
 #include "policy/unet/unet_model.h"
 
 namespace {
@@ -52,22 +53,16 @@ class Network {
     return Plan(environments, 1, gpu).form == UnetForm::kMegakernelRoles;
   }
   int Launches(int rows) const { return Plan(rows).Launches(); }
-  // Of what finishes windows, also of more rows than run.
+  // Of what finishes windows.
   int FallbackRows(int environments, int window) const {
-    mjp::DeviceArena arena;
-    ExecutionPlan plan;
-    plan.form = UnetForm::kMegakernel;
-    plan.window = window, plan.rows = plan.rows_per_launch = environments * window;
-    return mjp::MegakernelLaunch(unet_, Format::kFp16, config_.horizon, plan, arena)
-        .Fallback(unet_)
-        ->rows();
+    return Plan(environments, window).fallback_launch->rows;
   }
   // Device memory of a plan, and of what finishes its windows.
   size_t Bytes(int environments, int window = 1) const {
     mjp::DeviceArena arena;
     const ExecutionPlan plan = Plan(environments, window);
     const mjp::MegakernelLaunch denoiser(unet_, Format::kFp16, config_.horizon, plan, arena);
-    if (window > 1) denoiser.Fallback(unet_);
+    if (window > 1) denoiser.Fallback(unet_, *plan.fallback_launch);
     return arena.bytes();
   }
 
@@ -104,14 +99,15 @@ TEST(MegakernelLaunches, ShareMoreRowsThanOneTakes) {
   EXPECT_FALSE(LeRobot().Runs(128));
 }
 
-// Abandoned windows are taken to their ends in one launch too, also of rows that are two step by
-// step.
+// And abandoned ones are taken to their ends in another.
 TEST(MegakernelLaunches, WindowsAreOfOne) {
   EXPECT_TRUE(Notebook().Runs(2, 16));
   EXPECT_FALSE(Notebook().Runs(3, 16)) << "48 rows";
   EXPECT_TRUE(LeRobot().Runs(1, 16));
   EXPECT_FALSE(LeRobot().Runs(17, 2)) << "34 rows";
-  EXPECT_EQ(LeRobot().FallbackRows(17, 2), 17);
+  EXPECT_EQ(Notebook().FallbackRows(2, 16), 2);
+  EXPECT_EQ(Notebook().FallbackRows(16, 2), 16);
+  EXPECT_EQ(LeRobot().FallbackRows(1, 16), 1);
 }
 
 // Windows by a launch per layer do not overtake those.
@@ -148,9 +144,9 @@ TEST(MegakernelLaunches, ThePortableFormTakesAnA100) {
   const auto notebook = Notebook();
   const ExecutionPlan plan = notebook.Plan(33, 1, a100);
   EXPECT_EQ(plan.form, UnetForm::kMegakernelPortable);
-  EXPECT_EQ(plan.target.ctas, 108);
+  EXPECT_EQ(plan.launch->target.ctas, 108);
   EXPECT_EQ(plan.Launches(), 3);
-  EXPECT_EQ(notebook.Plan(1, 1, mjp::OverriddenTraits(a100, "sms=200")).target.ctas, 128);
+  EXPECT_EQ(notebook.Plan(1, 1, mjp::OverriddenTraits(a100, "sms=200")).launch->target.ctas, 128);
   for (const char* change : {"sms=107", "shared=99", "cooperative=0"})
     EXPECT_FALSE(notebook.Runs(1, 1, mjp::OverriddenTraits(a100, change))) << change;
   for (const char* gpu : {"rtx4090", "rtx3090", "b200", "thor", "orin-nano"})
@@ -230,14 +226,14 @@ TEST(ExecutionPlanTest, TheRowKernelTakesNoMoreRowsThanPay) {
   };
   EXPECT_EQ(plan(528).form, UnetForm::kRowKernel);
   EXPECT_EQ(plan(529).form, UnetForm::kLayers);
-  EXPECT_EQ(plan(57).row_kernel.ctas, 2);
-  EXPECT_EQ(plan(58).row_kernel.ctas, 1);
+  EXPECT_EQ(plan(57).row_kernel->config.ctas, 2);
+  EXPECT_EQ(plan(58).row_kernel->config.ctas, 1);
   const auto wide = [](int rows) {
     return mjp::ChooseExecution(mjp::NamedConfig("compact"), {Format::kFp16, rows}, kH200);
   };
-  EXPECT_EQ(wide(16).row_kernel.ctas, 4);
-  EXPECT_EQ(wide(57).row_kernel.ctas, 2);
-  EXPECT_EQ(wide(132).row_kernel.ctas, 1);
+  EXPECT_EQ(wide(16).row_kernel->config.ctas, 4);
+  EXPECT_EQ(wide(57).row_kernel->config.ctas, 2);
+  EXPECT_EQ(wide(132).row_kernel->config.ctas, 1);
 }
 
 TEST(ExecutionPlanTest, NoFormNeedsWhatTheDeviceLacks) {
@@ -251,11 +247,8 @@ TEST(ExecutionPlanTest, NoFormNeedsWhatTheDeviceLacks) {
         const std::string what = network + ", " + std::to_string(rows) + " rows, " + change;
         if (plan.form == UnetForm::kLayers) continue;
         if (plan.form == UnetForm::kRowKernel) {
-          const mjp::UnetPolicyConfig config = mjp::NamedConfig(network);
-          EXPECT_TRUE(mjp::RowKernelRuns(mjp::UnetShapes(config), Format::kFp16, config.horizon,
-                                         plan.row_kernel, gpu))
-              << what;
-          EXPECT_LE(plan.row_kernel.ctas, gpu.ClusterBlocks()) << what;
+          EXPECT_LE(plan.row_kernel->config.ctas, gpu.ClusterBlocks()) << what;
+          EXPECT_LE(plan.row_kernel->plan.shared().end, gpu.shared_bytes) << what;
           continue;
         }
         const bool portable = plan.form == UnetForm::kMegakernelPortable;
@@ -264,12 +257,8 @@ TEST(ExecutionPlanTest, NoFormNeedsWhatTheDeviceLacks) {
         if (!mjp::IsMegakernel(plan.form)) continue;
         EXPECT_TRUE(gpu.cooperative) << what;
         EXPECT_TRUE(gpu.Wgmma() || portable) << what;
-        mjp::DeviceArena arena;
-        const mjp::UnetPolicyConfig config = mjp::NamedConfig(network);
-        const mjp::MegakernelLaunch denoiser(mjp::UnetShapes(config), Format::kFp16, config.horizon,
-                                             plan, arena);
-        EXPECT_LE(denoiser.ctas(), gpu.multiprocessors) << what;
-        EXPECT_LE(denoiser.shared_bytes(), static_cast<size_t>(gpu.shared_bytes)) << what;
+        EXPECT_LE(plan.launch->target.ctas, gpu.multiprocessors) << what;
+        EXPECT_LE(plan.launch->shared.bytes, static_cast<size_t>(gpu.shared_bytes)) << what;
       }
     }
   }
@@ -297,25 +286,69 @@ TEST(ExecutionPlanTest, SaysWhy) {
 }
 
 TEST(ExecutionPlanTest, NamesEachForm) {
-  const auto text = [](UnetForm form, UnetForm fallback, int rows, int rows_per_launch,
-                       int window) {
+  const auto text = [](UnetForm form, int rows, int rows_per_launch, int window) {
     ExecutionPlan plan;
-    plan.form = form, plan.fallback = fallback, plan.window = window;
+    plan.form = form, plan.window = window;
     plan.rows = rows, plan.rows_per_launch = rows_per_launch;
     return plan.Text();
   };
   using enum UnetForm;
-  EXPECT_EQ(text(kLayers, kLayers, 1, 1, 0), "launch per layer; 1 row a pass");
-  EXPECT_EQ(text(kNormConv, kNormConv, 2, 2, 0), "launch per convolution; 2 rows a pass");
-  EXPECT_EQ(text(kRowKernel, kRowKernel, 16, 16, 16),
-            "row kernel; 16 rows a pass; window of 16 steps");
-  EXPECT_EQ(text(kMegakernelPortable, kMegakernelPortable, 3, 2, 0),
+  EXPECT_EQ(text(kLayers, 1, 1, 0), "launch per layer; 1 row a pass");
+  EXPECT_EQ(text(kNormConv, 2, 2, 0), "launch per convolution; 2 rows a pass");
+  EXPECT_EQ(text(kRowKernel, 16, 16, 16), "row kernel; 16 rows a pass; window of 16 steps");
+  EXPECT_EQ(text(kMegakernelPortable, 3, 2, 0),
             "megakernel, portable; 3 rows a pass in 2 launches");
-  EXPECT_EQ(text(kMegakernel, kLayers, 16, 16, 16),
-            "megakernel; 16 rows a pass in one launch; window of 16 steps, abandoned ones by the "
-            "launch per layer");
-  EXPECT_EQ(text(kMegakernelRoles, kMegakernelRoles, 64, 32, 0),
+  EXPECT_EQ(text(kMegakernel, 16, 16, 16),
+            "megakernel; 16 rows a pass in one launch; window of 16 steps");
+  EXPECT_EQ(text(kMegakernelRoles, 64, 32, 0),
             "megakernel, warp-specialised; 64 rows a pass in 2 launches");
+}
+
+// Who places the plan plans nothing again.
+TEST(ExecutionPlanTest, HasWhatItsLaunchesWerePlannedAs) {
+  for (const std::string& network : mjp::NamedNetworks()) {
+    const mjp::UnetPolicyConfig config = mjp::NamedConfig(network);
+    for (const std::string& name : GpuTraits::Names()) {
+      for (const auto& [batch, window] : {std::pair{1, 0}, {1, 16}, {2, 8}, {33, 0}, {96, 0}}) {
+        const ExecutionPlan plan =
+            mjp::ChooseExecution(config, {Format::kFp16, batch, window}, GpuTraits::Named(name));
+        SCOPED_TRACE(network + " on " + name + ", " + plan.Text());
+        const bool megakernel = mjp::IsMegakernel(plan.form);
+        const int remainder = plan.rows % plan.rows_per_launch;
+        EXPECT_EQ(plan.row_kernel != nullptr, plan.form == UnetForm::kRowKernel);
+        ASSERT_EQ(plan.launch != nullptr, megakernel);
+        ASSERT_EQ(plan.fallback_launch != nullptr, megakernel && window > 1);
+        ASSERT_EQ(plan.last_launch != nullptr, megakernel && remainder > 0);
+        if (!megakernel) continue;
+        EXPECT_EQ(plan.launch->rows, plan.rows_per_launch);
+        EXPECT_EQ(plan.launch->rows_per_env, std::max(1, window));
+        if (plan.last_launch) {
+          EXPECT_EQ(plan.last_launch->rows, remainder);
+        }
+        if (plan.fallback_launch) {
+          EXPECT_EQ(plan.fallback_launch->rows, batch);
+        }
+      }
+    }
+  }
+}
+
+// Windows of steps, and what finishes the abandoned ones, are asked for apart.
+TEST(ExecutionPlanTest, ATransformersSequencesRunAtOnceOrALaunchPerLayer) {
+  mjp::DitConfig config;
+  config.hidden = 512, config.heads = 8, config.layers = 2;  // 8 blocks for each sequence
+  config.horizon = 16, config.action_dim = 2;
+  const auto plan = [&](int batch, int window, const char* gpu) {
+    return mjp::ChooseDitExecution(config, {Format::kFp16, batch, window}, GpuTraits::Named(gpu));
+  };
+  EXPECT_EQ(plan(16, 0, "h100").Text(), "sequence kernel, step by step");
+  EXPECT_EQ(plan(17, 0, "h100").Text(), "a launch for each layer, step by step");
+  EXPECT_EQ(plan(1, 16, "h100").Text(), "sequence kernel, windows of 16 steps");
+  const mjp::DitExecutionPlan windows = plan(2, 16, "h100");
+  EXPECT_EQ(windows.Text(), "a launch for each layer, windows of 16 steps");
+  EXPECT_TRUE(windows.fallback_one_launch);
+  EXPECT_FALSE(plan(17, 16, "h100").fallback_one_launch);
+  EXPECT_THAT(plan(1, 0, "a100").why, testing::HasSubstr("compute capability 9.0"));
 }
 
 TEST(ExecutionPlanTest, ASinglePassIsNotTheMegakernels) {

@@ -19,7 +19,6 @@
 namespace {
 
 using mjp::Format;
-using mjp::row_kernel::Config;
 
 constexpr int kRows = 3;
 constexpr int kSteps[kRows] = {90, 40, 3};
@@ -29,15 +28,16 @@ double ValueAt(size_t i) { return std::sin(1.3 * static_cast<double>(i)); }
 // A network with the row kernel's pass over kRows rows.
 class RowKernelRun {
  public:
-  RowKernelRun(const mjp_test::UnetShape& shape, Format format, const Config& config, int rows)
+  RowKernelRun(const mjp_test::UnetShape& shape, Format format, const mjp::RowKernelPlan& plan,
+               int rows)
       : checkpoint_(mjp_test::UnetCheckpoint(shape)),
         config_(mjp::UnetOf(*checkpoint_).config),
         format_(format),
         rows_(rows),
         weights_(mjp::DeviceWeights::Get(checkpoint_, format, true)) {
-    Place(config);
+    Place(plan);
     arena_.Seal();
-    Place(config);
+    Place(plan);
     mjp::CheckCuda(cudaStreamCreate(&stream_), "stream");
   }
   ~RowKernelRun() { static_cast<void>(cudaStreamDestroy(stream_)); }
@@ -70,10 +70,10 @@ class RowKernelRun {
  private:
   static constexpr int kScheduleSteps = 4;
 
-  void Place(const Config& config) {
+  void Place(const mjp::RowKernelPlan& plan) {
     const size_t elements = size_t{1} * rows_ * config_.horizon * config_.action_dim;
     unet_ = std::make_unique<mjp::RowKernelUnet>(weights_->norm_conv_unet(), format_,
-                                                 config_.horizon, rows_, 1, config, arena_);
+                                                 config_.horizon, plan, rows_, 1, arena_);
     row_step_ = arena_.Take<int>(rows_);
     x_ = arena_.Take<float>(elements);
     noise_ = arena_.Take<float>(elements * kScheduleSteps);
@@ -135,8 +135,9 @@ const std::vector<mjp_test::UnetShape>& Shapes() {
   return shapes;
 }
 
-// Calls check(shape, format, config) for every configuration that runs here.
-void ForEach(const std::function<void(const mjp_test::UnetShape&, Format, const Config&)>& check) {
+// Calls check(shape, format, plan) for every configuration that runs here.
+using Check = std::function<void(const mjp_test::UnetShape&, Format, const mjp::RowKernelPlan&)>;
+void ForEach(const Check& check) {
   std::string why;
   if (!mjp::CudaUsable(&why)) GTEST_SKIP() << why;
   int runs = 0;
@@ -145,21 +146,21 @@ void ForEach(const std::function<void(const mjp_test::UnetShape&, Format, const 
     for (const Format format : {Format::kFp16, Format::kBf16})
       for (const int ctas : {1, 2, 4, 8})
         for (const int ring : {mjp::row_kernel::kDeepRing, mjp::row_kernel::kShallowRing}) {
-          if (!mjp::RowKernelRuns(mjp::UnetShapes(config), format, config.horizon, {ctas, ring},
-                                  mjp::GpuTraits::Current()))
-            continue;
+          const auto plan = mjp::PlanRowKernel(mjp::UnetShapes(config), format, config.horizon,
+                                               {ctas, ring}, mjp::GpuTraits::Current());
+          if (!plan) continue;
           SCOPED_TRACE(std::string(shape.name) +
                        (format == Format::kFp16 ? ", fp16, " : ", bf16, ") + std::to_string(ctas) +
                        " CTAs, ring of " + std::to_string(ring));
-          check(shape, format, {ctas, ring}), ++runs;
+          check(shape, format, *plan), ++runs;
         }
   }
   EXPECT_GE(runs, 10);
 }
 
 TEST(RowKernel, AgreesWithTheDefinitionOfAPass) {
-  ForEach([](const mjp_test::UnetShape& shape, Format format, const Config& config) {
-    RowKernelRun run(shape, format, config, kRows);
+  ForEach([](const mjp_test::UnetShape& shape, Format format, const mjp::RowKernelPlan& plan) {
+    RowKernelRun run(shape, format, plan, kRows);
     const int horizon = run.config().horizon, actions = run.config().action_dim;
     const auto x = Values(format, size_t{kRows} * horizon * actions, 1);
     const auto cond = Values(format, size_t{kRows} * run.padded_cond(), 0.7);
@@ -187,8 +188,8 @@ TEST(RowKernel, AgreesWithTheDefinitionOfAPass) {
 }
 
 TEST(RowKernel, AChainIsItsSteps) {
-  ForEach([](const mjp_test::UnetShape& shape, Format format, const Config& config) {
-    RowKernelRun run(shape, format, config, kRows);
+  ForEach([](const mjp_test::UnetShape& shape, Format format, const mjp::RowKernelPlan& plan) {
+    RowKernelRun run(shape, format, plan, kRows);
     const size_t elements = size_t{kRows} * run.config().horizon * run.config().action_dim;
     const auto cond = Values(format, size_t{kRows} * run.padded_cond(), 0.7);
     std::vector<float> x = Values(format, elements, 1);
@@ -200,9 +201,9 @@ TEST(RowKernel, AChainIsItsSteps) {
 }
 
 TEST(RowKernel, ARowHasTheSameBitsAmongOthers) {
-  ForEach([](const mjp_test::UnetShape& shape, Format format, const Config& config) {
+  ForEach([](const mjp_test::UnetShape& shape, Format format, const mjp::RowKernelPlan& plan) {
     constexpr int kMany = 150;  // more than run at once
-    RowKernelRun many(shape, format, config, kMany), one(shape, format, config, 1);
+    RowKernelRun many(shape, format, plan, kMany), one(shape, format, plan, 1);
     const size_t elements = size_t{1} * many.config().horizon * many.config().action_dim;
     const auto cond = Values(format, size_t{kMany} * many.padded_cond(), 0.7);
     const auto x = Values(format, kMany * elements, 1);

@@ -98,10 +98,12 @@ void CheckPlan(const mjp_test::UnetShape& shape, const mjp::row_kernel::Config& 
   mish_cond.insert(mish_cond.end(), cond.begin(), cond.end());
   mish_cond = mjp::reference::MishOf(mish_cond);
   const HostUnet host(weights, policy, mish_cond);
-  const auto planned = mjp::PlanRowKernel(host.unet(), policy.horizon, config);
-  ASSERT_TRUE(planned.supported);
-  mjp::reference::RowKernelInterpreter interpreter(planned.plan, config.ctas, host.film());
-  const std::vector<double> sums = interpreter.Run(planned.x, x, policy.action_dim);
+  const auto planned = mjp::PlanRowKernel(mjp::UnetShapes(policy), Format::kFp16, policy.horizon,
+                                          config, mjp::GpuTraits::Named("h200"));
+  ASSERT_TRUE(planned);
+  mjp::reference::RowKernelInterpreter interpreter(planned->plan, config.ctas,
+                                                   mjp::RowKernelWeights(host.unet()), host.film());
+  const std::vector<double> sums = interpreter.Run(planned->x, x, policy.action_dim);
   EXPECT_TRUE(interpreter.ReadAll());
   mjp::reference::Signal signal = {policy.action_dim, policy.horizon, {}};
   for (int c = 0; c < policy.action_dim; ++c)
@@ -133,9 +135,9 @@ TEST(RowKernelPlan, ComputesThePass) {
 TEST(RowKernelPlan, RefusesWhatTheKernelDoesNotTake) {
   const auto supported = [](const mjp_test::UnetShape& shape, int ctas) {
     const mjp::UnetPolicyConfig config = mjp::UnetOf(*mjp_test::UnetCheckpoint(shape)).config;
-    return mjp::PlanRowKernel(mjp::UnetShapes(config), config.horizon,
-                              {ctas, mjp::row_kernel::kDeepRing})
-        .supported;
+    return mjp::PlanRowKernel(mjp::UnetShapes(config), Format::kFp16, config.horizon,
+                              {ctas, mjp::row_kernel::kDeepRing}, mjp::GpuTraits::Named("h200"))
+        .has_value();
   };
   EXPECT_TRUE(supported({"", {32, 64, 128}, 16, 5, 8, 1}, 2));
   EXPECT_FALSE(supported({"", {32, 64, 128}, 16, 5, 8, 1}, 4)) << "a tile of 8 channels";

@@ -81,14 +81,15 @@ class Planner {
   std::string Megakernel(int rows, int rows_per_env) {
     const mjp::NormConvUnet unet = Load();
     mjp::ExecutionPlan plan;
-    plan.target = kH200;
-    plan.form = mjp_test::MegakernelForm(unet, horizon_, plan.target);
-    plan.rows = plan.rows_per_launch = rows, plan.window = rows_per_env;
+    plan.launch = std::make_shared<mjp::MegakernelPlan>(
+        mjp::PlanMegakernel(mjp::UnetShapes(mjp::UnetOf(network_).config), Format::kFp16, horizon_,
+                            rows, rows_per_env, kH200));
+    plan.rows = plan.rows_per_launch = rows;
     const mjp::MegakernelLaunch launch(unet, Format::kFp16, horizon_, plan, arena_);
     const std::string text = mjp_test::LaunchText(launch.layers().layers()).text() +
-                             std::to_string(launch.ctas()) + " CTAs of " +
-                             std::to_string(launch.shared_bytes()) + " bytes\n";
-    return text + (launch.layers().Supported() ? "" : "unsupported\n");
+                             std::to_string(plan.launch->target.ctas) + " CTAs of " +
+                             std::to_string(plan.launch->shared.bytes) + " bytes\n";
+    return text + (plan.launch->supported ? "" : "unsupported\n");
   }
   size_t bytes() const { return arena_.bytes(); }
 
@@ -147,61 +148,52 @@ TEST(UnetLaunches, AreTheGoldenOnes) {
   }
 }
 
-// What the plan computes from shapes alone is what the lowering takes, with weights and memory.
-void ExpectNeeds(const mjp::NormConvUnet& unet, const std::string& network, mjp::ExecutionPlan plan,
-                 const std::string& what) {
-  const mjp::UnetPolicyConfig config = ConfigOf(network);
-  const mjp::NormConvUnet shapes = mjp::UnetShapes(config);
-  const UnetForm form = mjp_test::MegakernelForm(shapes, config.horizon, plan.target);
-  if (mjp::IsMegakernel(plan.form)) {
-    EXPECT_EQ(plan.form, form) << what;
-  }
-  plan.form = form;
-  const bool specialized = form == UnetForm::kMegakernelRoles;
-  const mjp::LaunchNeeds needs =
-      mjp::MegakernelNeeds(shapes, Format::kFp16, config.horizon, plan.rows_per_launch,
-                           std::max(1, plan.window), specialized, plan.target);
-  const mjp::MegakernelPlan planned =
-      mjp::PlanMegakernel(shapes, config.horizon, plan.rows_per_launch, specialized);
-  mjp::DeviceArena arena;
-  const mjp::MegakernelLaunch launch(unet, Format::kFp16, config.horizon, plan, arena);
-  EXPECT_EQ(planned.supported, launch.layers().Supported()) << what;
-  EXPECT_EQ(planned.warp_specialized, launch.warp_specialized()) << what;
-  EXPECT_EQ(needs.shared_bytes, launch.shared_bytes()) << what;
-  EXPECT_EQ(needs.ctas, launch.ctas()) << what;
+// What is planned from shapes alone is what would be planned with the weights.
+void ExpectPlanned(const mjp::NormConvUnet& unet, int horizon, const mjp::MegakernelPlan& plan,
+                   const std::string& what) {
+  const mjp::MegakernelPlan expected =
+      mjp::PlanMegakernel(unet, Format::kFp16, horizon, plan.rows, plan.rows_per_env, plan.target);
+  EXPECT_EQ(mjp_test::LaunchText(plan.Layers()).text(),
+            mjp_test::LaunchText(expected.Layers()).text())
+      << what;
+  EXPECT_EQ(plan.supported, expected.supported) << what;
+  EXPECT_EQ(plan.warp_specialized, expected.warp_specialized) << what;
+  EXPECT_EQ(plan.mailbox_values, expected.mailbox_values) << what;
+  EXPECT_EQ(plan.shared.bytes, expected.shared.bytes) << what;
 }
 
-TEST(UnetLaunches, TakeWhatThePlanComputesFromShapes) {
+TEST(UnetLaunches, ArePlannedFromShapesAsWithWeights) {
   int planned = 0;
   for (const char* network : {"shipped", "compact", "notebook", "lerobot-128", "lerobot"}) {
     const mjp::Checkpoint checkpoint = NetworkOf(network);
+    const mjp::UnetPolicyConfig config = ConfigOf(network);
+    const mjp::NormConvUnet shapes = mjp::UnetShapes(config);
     mjp::DeviceArena weights;
     weights.TakeBytes(1);
     mjp::LayerLoader loader(weights, Format::kFp16);
     const mjp::NormConvUnet unet = mjp::LoadNormConvUnet(loader, checkpoint, true);
     for (const int rows : {1, 2, 16, 32}) {
-      mjp::ExecutionPlan plan;
-      plan.target = kH200;
-      plan.rows = plan.rows_per_launch = rows;
-      ExpectNeeds(unet, network, plan, network + (" " + std::to_string(rows)));
-      if (rows <= 16)
-        for (const char* gpu : {"a100", "rtx3090", "orin", "thor"}) {
-          mjp::ExecutionPlan portable = plan;
-          portable.target = mjp::megakernel::Target::On(mjp::GpuTraits::Named(gpu));
-          ExpectNeeds(unet, network, portable, network + (" on " + std::string(gpu)));
+      for (const char* gpu : {"h200", "a100", "rtx3090", "orin", "thor"}) {
+        const auto target = mjp::megakernel::Target::On(mjp::GpuTraits::Named(gpu));
+        for (const int rows_per_env : {1, 16}) {
+          if (rows % rows_per_env != 0) continue;
+          ExpectPlanned(unet, config.horizon,
+                        mjp::PlanMegakernel(shapes, Format::kFp16, config.horizon, rows,
+                                            rows_per_env, target),
+                        network + (" on " + std::string(gpu)));
         }
-      if (rows % 16 == 0) plan.window = 16, ExpectNeeds(unet, network, plan, network);
+      }
     }
     for (const std::string& name : mjp::GpuTraits::Names()) {
-      const mjp::GpuTraits gpu = mjp::GpuTraits::Named(name);
       for (const int batch : {1, 2, 16, 32, 48, 128}) {
         for (const int window : {0, 16}) {
-          if (batch * window > mjp::megakernel::kMaxRows) continue;
-          const mjp::ExecutionPlan plan =
-              mjp::ChooseExecution(ConfigOf(network), {Format::kFp16, batch, window}, gpu);
-          if (!mjp::IsMegakernel(plan.form)) continue;
-          ++planned;
-          ExpectNeeds(unet, network, plan, network + (" on " + name));
+          const mjp::ExecutionPlan plan = mjp::ChooseExecution(
+              config, {Format::kFp16, batch, window}, mjp::GpuTraits::Named(name));
+          for (const auto& launch : {plan.launch, plan.last_launch, plan.fallback_launch}) {
+            if (launch == nullptr) continue;
+            ++planned;
+            ExpectPlanned(unet, config.horizon, *launch, network + (" on " + name));
+          }
         }
       }
     }
@@ -261,6 +253,8 @@ TEST(UnetShapesTest, AreThoseOfTheWeights) {
     expect_equal(a.conv2, b.conv2);
     EXPECT_EQ(a.norm1.groups, b.norm1.groups);
     EXPECT_EQ(a.norm2.groups, b.norm2.groups);
+    EXPECT_EQ(a.film.scale_offset, b.film.scale_offset);
+    EXPECT_EQ(a.film.bias_offset, b.film.bias_offset);
   };
   ASSERT_EQ(shapes.steps.size(), weights.steps.size());
   for (size_t i = 0; i < shapes.steps.size(); ++i) {

@@ -1,6 +1,7 @@
 #ifndef TESTS_SUPPORT_MEGAKERNEL_NETWORK_H_
 #define TESTS_SUPPORT_MEGAKERNEL_NETWORK_H_
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,14 +31,6 @@ class Shapes : public mjp::TensorSource {
   static constexpr size_t kLarge = 1 << 16;
 };
 
-// The form of the megakernel that has a network on `target`.
-inline mjp::UnetForm MegakernelForm(const mjp::NormConvUnet& unet, int horizon,
-                                    const mjp::megakernel::Target& target) {
-  if (target.portable) return mjp::UnetForm::kMegakernelPortable;
-  return mjp::CanSpecializeWarps(unet, horizon) ? mjp::UnetForm::kMegakernelRoles
-                                                : mjp::UnetForm::kMegakernel;
-}
-
 // A U-Net as it is planned.
 class PlannedUnet {
  public:
@@ -65,13 +58,15 @@ class PlannedUnet {
     mjp::DeviceArena arena;
     arena.TakeBytes(1);  // or the first activations would stand at null
     mjp::megakernel::Target target;
-    target.portable = ctas > 0, target.ctas = ctas;
-    const mjp::MegakernelLayers planned(unet_, mjp::Format::kFp16, horizon_, rows,
-                                        MegakernelForm(unet_, horizon_, target), target, arena);
-    *runs = planned.Supported();
+    target.portable = ctas > 0, target.shared_bytes = mjp::kMaxSharedBytesSm90;
+    if (target.portable) target.ctas = ctas;
+    const mjp::MegakernelPlan plan =
+        mjp::PlanMegakernel(unet_, mjp::Format::kFp16, horizon_, rows, std::max(1, window), target);
+    const mjp::MegakernelLayers planned(unet_, mjp::Format::kFp16, plan, arena);
+    *runs = plan.supported;
     mjp::reference::MegakernelProgram program;
     program.layers = planned.layers();
-    program.warp_specialized = planned.warp_specialized();
+    program.warp_specialized = plan.warp_specialized;
     program.row_batches = rows > mjp::megakernel::kRowsPerBatch ? 2 : 1;
     program.rows = rows, program.window = window, program.ctas = ctas;
     return program;

@@ -12,6 +12,7 @@
 #include "policy/cuda/device_weights.h"
 #include "policy/cuda/execution_plan.h"
 #include "policy/cuda/unet/megakernel_launch.h"
+#include "policy/cuda/unet/unet_shapes.h"
 #include "tests/support/gpu/device_buffer.h"
 
 // A U-Net with random weights that the megakernel takes through passes, and what its layers left in
@@ -37,7 +38,9 @@ class MegakernelRun {
     checkpoint = mjp::RandomCheckpoint(config, {}, 7);
     plan_ = mjp::ChooseExecution(config, {format, rows}, mjp::GpuTraits::Current());
     if (portable != nullptr) {
-      plan_.form = mjp::UnetForm::kMegakernelPortable, plan_.target = *portable;
+      plan_.form = mjp::UnetForm::kMegakernelPortable;
+      plan_.launch = std::make_shared<mjp::MegakernelPlan>(
+          mjp::PlanMegakernel(mjp::UnetShapes(config), format, horizon, rows, 1, *portable));
       plan_.rows = plan_.rows_per_launch = rows;
     }
     if (!Runs()) return;
@@ -53,7 +56,7 @@ class MegakernelRun {
   // Whether the megakernel takes these rows in one launch here; nothing else may be called if not.
   bool Runs() const { return mjp::IsMegakernel(plan_.form) && plan_.Launches() == 1; }
   const std::vector<mjp::megakernel::Layer>& layers() const { return denoiser_->layers().layers(); }
-  bool specialized() const { return denoiser_->layers().warp_specialized(); }
+  bool specialized() const { return plan_.launch->warp_specialized; }
   const mjp::NormConvUnet& unet() const { return weights_->norm_conv_unet(); }
 
   // Makes a pass of new x, in a launch of its own.

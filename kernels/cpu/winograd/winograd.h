@@ -14,12 +14,12 @@
 
 namespace mjp::cpu {
 
-inline constexpr int kWinogradValues = 16;  // of a tile
+inline constexpr int kWinogradValues = 24;  // of a tile
 
 // A layer ready to run. Immutable; shared between threads.
 struct WinogradLayer {
   int in = 0, out = 0;  // channels, multiples of kWinogradChannels
-  PackedWeights weights[kWinogradValues] = {};
+  AlignedBuffer weights = {};  // packed, in the order in which they are read
   AlignedBuffer bias = {};   // (out)
   AlignedBuffer zeros = {};  // (in): what tiles read beyond the frame of a map
 };
@@ -35,8 +35,9 @@ struct WinogradArgs {
   Features residual = {};  // of the size of y, added to the sums; data null: none
   bool relu = false;       // max(sum, 0) at the end
 
-  // 2x2 outputs each, the last ones of a row or column cut off where the size is odd.
-  int TilesOfMap() const { return (y.height + 1) / 2 * ((y.width + 1) / 2); }
+  // 2x4 outputs each, the last ones of a row or column cut off where they do not divide the size.
+  int TileColumns() const { return (y.width + 3) / 4; }
+  int TilesOfMap() const { return (y.height + 1) / 2 * TileColumns(); }
 };
 
 // Floats of scratch that a thread needs.

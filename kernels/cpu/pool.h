@@ -7,8 +7,8 @@
 
 namespace mjp::cpu {
 
-// 3x3 maximum, stride 2, padding 1 (which never is the maximum); with `relu` of max(x, 0), which the
-// larger map then needs no pass for. Computes the rows [begin, end) of y, counted map by map.
+// 3x3 maximum, stride 2, padding 1 (which never is the maximum); with `relu` of max(x, 0), which
+// the larger map then needs no pass for. Computes the rows [begin, end) of y, counted map by map.
 void MaxPool(const Features& x, const Features& y, bool relu, int begin, int end);
 
 // features[n * channels + c] = mean of channel c of map n, for n in [begin, end).

@@ -14,10 +14,13 @@ struct WinogradProductArgs {
   int value_count = 0;
   int tiles = 0, depth = 0;
   const float* weights = nullptr;  // (value_count, panels, depth, panel)
-  float* sums = nullptr;  // (value_count, tiles, channels), values sum_stride and tiles sum_pitch apart
+  // (value_count, tiles, channels), with room for whole panels; values are sum_stride and tiles
+  // sum_pitch apart
+  float* sums = nullptr;
   int64_t sum_stride = 0, sum_pitch = 0;
-  int channels = 0;  // sums has room for whole panels
+  int channels = 0;
 };
+// Not watched by AddressSanitizer: the caller checks the ranges (product/checked_range.h).
 void WinogradProduct(const WinogradProductArgs& args);
 
 }  // namespace mjp::cpu

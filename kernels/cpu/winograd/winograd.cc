@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/cpu/product/checked_range.h"
 #include "kernels/cpu/winograd/product.h"
 #include "kernels/cpu/winograd/transform.h"
 
@@ -83,6 +84,17 @@ void FinishTile(const WinogradArgs& args, const Corner& corner, const float* sum
   WinogradOutput(out);
 }
 
+// What WinogradProduct reads and writes.
+void CheckProduct(const WinogradProductArgs& args) {
+  const int panel = PanelChannels(), channels = (args.channels + panel - 1) / panel * panel;
+  CheckRange(args.weights, size_t{1} * args.value_count * args.depth * channels);
+  for (int value = 0; value < args.value_count; ++value) {
+    CheckRange(args.values + value * args.value_stride, size_t{1} * args.tiles * args.depth);
+    CheckRange(args.sums + value * args.sum_stride,
+               static_cast<size_t>((args.tiles - 1) * args.sum_pitch + channels));
+  }
+}
+
 }  // namespace
 
 WinogradLayer MakeWinograd(const float* weight, const float* bias, int out, int in) {
@@ -137,6 +149,7 @@ void WinogradConvolve(const WinogradArgs& args, int begin, int end, float* scrat
     product.weights = layer.weights.data();
     for (int c = 0; c < layer.out; c += kChannelsAtOnce) {
       product.channels = std::min(kChannelsAtOnce, layer.out - c);
+      CheckProduct(product);
       WinogradProduct(product);
       product.weights += kWinogradValues * PartSize(layer);
       for (int t = 0; t < count; ++t)

@@ -4,10 +4,11 @@
 #include "kernels/cpu/features.h"
 #include "kernels/cpu/product/product.h"
 
-// Convolutions of 3x3, stride 1 and padding 1 by Winograd's minimal filtering F(2x2, 3x3) (Lavin
-// and Gray 2016): 16 products for four outputs, where the plain sum takes 36. A tile of 4x4 inputs
-// is turned into 16 values by additions, each is multiplied by its own weights, and the 16 sums
-// over the input channels are turned into 2x2 outputs by additions.
+// Convolutions of 3x3, stride 1 and padding 1 by Winograd's minimal filtering F(2x4, 3x3) (Lavin
+// and Gray 2016): 24 products for eight outputs, where the plain sum takes 72. A tile of 4x6 inputs
+// is turned into 24 values, each is multiplied by its own weights, and the 24 sums over the input
+// channels are turned into 2x4 outputs. Points: down 0, 1 and -1, across also 1/2 and -2, which
+// round less than 2 and -2.
 //
 // What an output becomes depends on its tile alone: neither on the block, nor the threads, nor the
 // instruction set. It is not the bits of Convolve: the sums have another order.
@@ -18,10 +19,10 @@ inline constexpr int kWinogradValues = 24;  // of a tile
 
 // A layer ready to run. Immutable; shared between threads.
 struct WinogradLayer {
-  int in = 0, out = 0;  // channels, multiples of kWinogradChannels
+  int in = 0, out = 0;         // channels, multiples of kWinogradChannels
   AlignedBuffer weights = {};  // packed, in the order in which they are read
-  AlignedBuffer bias = {};   // (out)
-  AlignedBuffer zeros = {};  // (in): what tiles read beyond the frame of a map
+  AlignedBuffer bias = {};     // (out)
+  AlignedBuffer zeros = {};    // (in): what tiles read beyond the frame of a map
 };
 inline constexpr int kWinogradChannels = 16;
 

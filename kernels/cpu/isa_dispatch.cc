@@ -5,6 +5,7 @@
 #include "kernels/cpu/transformer/activate.h"
 #include "kernels/cpu/transformer/layer_norm.h"
 #include "kernels/cpu/transformer/softmax.h"
+#include "kernels/cpu/winograd/product.h"
 #include "kernels/cpu/winograd/transform.h"
 
 // Chooses, at run time, among the copies of the kernels that were compiled per instruction set.
@@ -60,6 +61,7 @@ MJP_DISPATCH(void, Softmax, (float* x, int size, float scale), (x, size, scale))
 MJP_DISPATCH(void, WinogradInput,
              (const float* const* x, int channels, float* values, int64_t stride),
              (x, channels, values, stride))
+MJP_DISPATCH(void, WinogradProduct, (const WinogradProductArgs& args), (args))
 MJP_DISPATCH(void, WinogradOutput, (const WinogradOutputArgs& args), (args))
 
 }  // namespace mjp::cpu

@@ -13,15 +13,20 @@ void Raise(const float* __restrict x, int channels, float* __restrict y) {
   for (int c = 0; c < channels; ++c) y[c] = y[c] < x[c] ? x[c] : y[c];
 }
 
+// y = max(x, 0) or x, x where it is not a number
+void Begin(const float* __restrict x, int channels, bool relu, float* __restrict y) {
+  for (int c = 0; c < channels; ++c) y[c] = relu && x[c] <= 0 ? 0.0f : x[c];
+}
+
 }  // namespace
 
-void MaxPool(const Features& x, const Features& y, int begin, int end) {
+void MaxPool(const Features& x, const Features& y, bool relu, int begin, int end) {
   for (int row = begin; row < end; ++row) {
     const int n = row / y.height, h = row % y.height;
     const int top = std::max(2 * h - 1, 0), bottom = std::min(2 * h + 1, x.height - 1);
     for (int w = 0; w < y.width; ++w) {
       float* out = y.At(n, h, w);
-      std::copy_n(x.At(n, 2 * h, 2 * w), y.channels, out);  // the middle is always inside
+      Begin(x.At(n, 2 * h, 2 * w), y.channels, relu, out);  // the middle is always inside
       for (int i = top; i <= bottom; ++i) {
         for (int j = std::max(2 * w - 1, 0); j <= std::min(2 * w + 1, x.width - 1); ++j)
           Raise(x.At(n, i, j), y.channels, out);

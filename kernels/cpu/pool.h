@@ -7,9 +7,9 @@
 
 namespace mjp::cpu {
 
-// 3x3 maximum, stride 2, padding 1 (which never is the maximum). Computes the rows [begin, end) of
-// y, counted map by map.
-void MaxPool(const Features& x, const Features& y, int begin, int end);
+// 3x3 maximum, stride 2, padding 1 (which never is the maximum); with `relu` of max(x, 0), which
+// the larger map then needs no pass for. Computes the rows [begin, end) of y, counted map by map.
+void MaxPool(const Features& x, const Features& y, bool relu, int begin, int end);
 
 // features[n * channels + c] = mean of channel c of map n, for n in [begin, end).
 void AveragePool(const Features& x, float* features, int begin, int end);

@@ -107,7 +107,7 @@ void Encoder::ConvNorm(const ConvLayer& conv, const NormLayer& norm, const Featu
   const GroupNormArgs args = NormArgs(norm, y, activation);
   pool_.ForBlocks(count_, conv.out, Granule(conv, norm), [&](const Block& b) {
     Convolve(conv, x, y, b);
-    Normalize(args, b);
+    if (args.groups > 0 || activation != Activation::kNone) Normalize(args, b);
   });
 }
 
@@ -170,11 +170,14 @@ void Encoder::Pool(const Features& map, int count, float* features) {
 
 void Encoder::Encode(int count, float* features) {
   count_ = count;
-  ConvNorm(weights_->stem, weights_->stem_norm, input(), stem_.view, Activation::kRelu);
+  // the largest of a window is found before or after ReLU alike
+  const bool late = config_.stem_max_pool && weights_->stem_norm.groups == 0;
+  ConvNorm(weights_->stem, weights_->stem_norm, input(), stem_.view,
+           late ? Activation::kNone : Activation::kRelu);
   if (config_.stem_max_pool) {
     pool_.Run([&](int part) {
       const int rows = count * pooled_stem_.view.height, parts = pool_.threads();
-      MaxPool(stem_.view, pooled_stem_.view, rows * part / parts, rows * (part + 1) / parts);
+      MaxPool(stem_.view, pooled_stem_.view, late, rows * part / parts, rows * (part + 1) / parts);
     });
   }
   for (size_t i = 0; i < weights_->blocks.size(); ++i) {

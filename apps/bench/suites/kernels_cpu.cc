@@ -119,7 +119,7 @@ class CpuKernels {
     const std::vector<float> grid = Numbers(18);
     std::vector<float> features(size_t{512} * frames_);
     Add("max-pool, 64 to 24x24", frames_, "frames",
-        [&] { mjp::cpu::MaxPool(stem.view, pooled.view, 0, frames_ * pooled.view.height); });
+        [&] { mjp::cpu::MaxPool(stem.view, pooled.view, false, 0, frames_ * pooled.view.height); });
     Add("spatial softmax, 32 at 3x3", frames_, "frames",
         [&] { mjp::cpu::SpatialSoftmax(logits.view, grid.data(), features.data(), 0, frames_); });
     Add("average pool, 512 at 3x3", frames_, "frames",

@@ -11,20 +11,8 @@ void Tile(const TileArgs& args) {
   Packet sum[P][2];
   const float* rows[P];
 #pragma GCC unroll 8
-  for (int p = 0; p < P; ++p) {
-    rows[p] = args.x[p] + args.offset;
-    sum[p][0] = sum[p][1] = Broadcast(0.0f);
-  }
-  const float* weights = args.weights;
-  for (int k = 0; k < args.length; ++k, weights += kPanel) {
-    const Packet w0 = simd::pload<Packet>(weights), w1 = simd::pload<Packet>(weights + kLanes);
-#pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) {
-      const Packet value = Broadcast(rows[p][k]);
-      sum[p][0] = Fma(value, w0, sum[p][0]);
-      sum[p][1] = Fma(value, w1, sum[p][1]);
-    }
-  }
+  for (int p = 0; p < P; ++p) rows[p] = args.x[p] + args.offset;
+  Sum(rows, args.length, args.weights, sum);
 #pragma GCC unroll 8
   for (int p = 0; p < P; ++p) {
     float* y = args.y[p];

@@ -3,15 +3,12 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/product/sums.h"
 
 // The inner loop of kernels/cpu/product/product.h, compiled once per instruction set
 // (kernels/cpu/simd.h).
 
 namespace mjp::cpu::MJP_ISA {
-
-inline constexpr int kPanel = 2 * kLanes;                             // output channels of a panel
-inline constexpr int kTile = kLanes >= 16 ? 8 : kLanes >= 8 ? 6 : 4;  // positions of a tile
 
 // One panel for a tile of up to kTile positions, over a piece of k.
 struct TileArgs {

@@ -8,15 +8,15 @@
 
 namespace mjp::cpu {
 
-// values[i * stride] (channels), i < 16, of the 4x4 inputs x[16], each (channels), row by row.
+// values[i * stride] (channels), i < 24, of the 4x6 inputs x[24], each (channels), row by row.
 void WinogradInput(const float* const* x, int channels, float* values, int64_t stride);
 
 struct WinogradOutputArgs {
-  const float* sums = nullptr;  // (16, channels), `stride` apart
+  const float* sums = nullptr;  // (24, channels), `stride` apart
   int64_t stride = 0;
   const float* bias = nullptr;    // (channels)
-  const float* residual[4] = {};  // each (channels), or null
-  float* y[4] = {};               // 2x2 outputs, each (channels), or null
+  const float* residual[8] = {};  // each (channels), or null
+  float* y[8] = {};               // 2x4 outputs, each (channels), or null
   bool relu = false;
   int channels = 0;
 };

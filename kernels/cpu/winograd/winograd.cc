@@ -3,27 +3,47 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/cpu/product/checked_range.h"
+#include "kernels/cpu/winograd/product.h"
 #include "kernels/cpu/winograd/transform.h"
 
 namespace mjp::cpu {
 namespace {
 
-constexpr int kTilesAtOnce = 64;  // whose values and sums stay in cache
+constexpr int kTileRows = 2, kTileColumns = 4, kValueColumns = kTileColumns + 2;
+constexpr int kTilesAtOnce = 48;     // whose values stay in cache; whole tiles of every product
+constexpr int kChannelsAtOnce = 32;  // whose sums stay in cache; whole panels of every product
 
-// One dimension of the weights: (a, (a + b + c) / 2, (a - b + c) / 2, c), out `step` apart.
-void TurnWeights(double a, double b, double c, double* out, int step) {
+constexpr int64_t kSumStride = int64_t{kTilesAtOnce} * kChannelsAtOnce;  // between values
+
+// Floats that a value's weights for kChannelsAtOnce channels take.
+int64_t PartSize(const WinogradLayer& layer) { return int64_t{kChannelsAtOnce} * layer.in; }
+
+// A column of the weights: (a, (a + b + c) / 2, (a - b + c) / 2, c), out `step` apart.
+void TurnColumn(double a, double b, double c, double* out, int step) {
   out[0] = a;
   out[step] = 0.5 * (a + b + c);
   out[2 * step] = 0.5 * (a - b + c);
   out[3 * step] = c;
 }
 
-// The nine weights `w` of an input and output channel as 16 of a tile's values.
+// A row of them: the polynomial a + b z + c z^2 at 0, 1, -1, 1/2, -2 and infinity, each over the
+// product of the point's distances to the others.
+void TurnRow(double a, double b, double c, double* out) {
+  out[0] = a;
+  out[1] = (a + b + c) / 3;
+  out[2] = (b - a - c) / 3;
+  out[3] = (4 * a + 2 * b + c) * (-4.0 / 15);
+  out[4] = (a - 2 * b + 4 * c) / 15;
+  out[5] = c;
+}
+
+// The nine weights `w` of an input and output channel as those of a tile's values.
 void TurnWeights(const float* w, double* turned) {
-  double columns[12];  // (4, 3)
-  for (int j = 0; j < 3; ++j) TurnWeights(w[j], w[3 + j], w[6 + j], columns + j, 3);
+  double columns[4 * 3];
+  for (int j = 0; j < 3; ++j) TurnColumn(w[j], w[3 + j], w[6 + j], columns + j, 3);
   for (int i = 0; i < 4; ++i)
-    TurnWeights(columns[3 * i], columns[3 * i + 1], columns[3 * i + 2], turned + 4 * i, 1);
+    TurnRow(columns[3 * i], columns[3 * i + 1], columns[3 * i + 2], turned + kValueColumns * i);
 }
 
 // Where a tile begins, in the output's coordinates.
@@ -31,34 +51,48 @@ struct Corner {
   int map, row, column;
 };
 Corner CornerOf(const WinogradArgs& args, int tile) {
-  const int of_map = args.TilesOfMap(), columns = (args.y.width + 1) / 2, cell = tile % of_map;
-  return {tile / of_map, cell / columns * 2, cell % columns * 2};
+  const int of_map = args.TilesOfMap(), columns = args.TileColumns(), cell = tile % of_map;
+  return {tile / of_map, cell / columns * kTileRows, cell % columns * kTileColumns};
 }
 
-void TurnTile(const WinogradArgs& args, int tile, float* values, int64_t stride) {
+void TurnTile(const WinogradArgs& args, const Corner& corner, float* values, int64_t stride) {
   const Features& x = args.x;
-  const Corner corner = CornerOf(args, tile);
   const float* inputs[kWinogradValues];
   for (int i = 0; i < kWinogradValues; ++i) {
-    const int row = corner.row - 1 + i / 4, column = corner.column - 1 + i % 4;
+    const int row = corner.row - 1 + i / kValueColumns;
+    const int column = corner.column - 1 + i % kValueColumns;
     const bool inside = row <= x.height && column <= x.width;  // the halo's first line counts
     inputs[i] = inside ? x.At(corner.map, row, column) : args.layer->zeros.data();
   }
   WinogradInput(inputs, args.layer->in, values, stride);
 }
 
-void FinishTile(const WinogradArgs& args, int tile, const float* sums, int64_t stride) {
-  const Corner corner = CornerOf(args, tile);
-  WinogradOutputArgs out{.sums = sums, .stride = stride, .bias = args.layer->bias.data()};
+// Channels [begin, begin + count) of a tile's outputs.
+void FinishTile(const WinogradArgs& args, const Corner& corner, const float* sums, int begin,
+                int count) {
+  WinogradOutputArgs out{.sums = sums, .stride = kSumStride};
+  out.bias = args.layer->bias.data() + begin;
   out.relu = args.relu;
-  out.channels = args.layer->out;
-  for (int i = 0; i < 4; ++i) {
-    const int row = corner.row + i / 2, column = corner.column + i % 2;
+  out.channels = count;
+  for (int i = 0; i < kTileRows * kTileColumns; ++i) {
+    const int row = corner.row + i / kTileColumns, column = corner.column + i % kTileColumns;
     if (row >= args.y.height || column >= args.y.width) continue;
-    out.y[i] = args.y.At(corner.map, row, column);
-    if (args.residual.data != nullptr) out.residual[i] = args.residual.At(corner.map, row, column);
+    out.y[i] = args.y.At(corner.map, row, column) + begin;
+    if (args.residual.data != nullptr)
+      out.residual[i] = args.residual.At(corner.map, row, column) + begin;
   }
   WinogradOutput(out);
+}
+
+// What WinogradProduct reads and writes.
+void CheckProduct(const WinogradProductArgs& args) {
+  const int panel = PanelChannels(), channels = (args.channels + panel - 1) / panel * panel;
+  CheckRange(args.weights, size_t{1} * args.value_count * args.depth * channels);
+  for (int value = 0; value < args.value_count; ++value) {
+    CheckRange(args.values + value * args.value_stride, size_t{1} * args.tiles * args.depth);
+    CheckRange(args.sums + value * args.sum_stride,
+               static_cast<size_t>((args.tiles - 1) * args.sum_pitch + channels));
+  }
 }
 
 }  // namespace
@@ -72,9 +106,18 @@ WinogradLayer MakeWinograd(const float* weight, const float* bias, int out, int 
     TurnWeights(weight + 9 * i, values);
     for (int v = 0; v < kWinogradValues; ++v) turned[v * size + i] = static_cast<float>(values[v]);
   }
-  for (int v = 0; v < kWinogradValues; ++v) {
-    layer.weights[v] = PackWeights(turned.data() + v * size,
-                                   {.in = in, .out = out, .in_stride = 1, .out_stride = in});
+  const int parts = (out + kChannelsAtOnce - 1) / kChannelsAtOnce;
+  layer.weights = AlignedBuffer(size_t{1} * parts * kWinogradValues * PartSize(layer));
+  float* to = layer.weights.data();
+  for (int first = 0; first < out; first += kChannelsAtOnce) {
+    for (int v = 0; v < kWinogradValues; ++v) {
+      const PackedWeights part = PackWeights(turned.data() + v * size + int64_t{first} * in,
+                                             {.in = in,
+                                              .out = std::min(kChannelsAtOnce, out - first),
+                                              .in_stride = 1,
+                                              .out_stride = in});
+      to = std::copy_n(part.data.data(), part.data.size(), to);
+    }
   }
   layer.bias = AlignedBuffer(out);
   std::copy_n(bias, out, layer.bias.data());
@@ -83,30 +126,35 @@ WinogradLayer MakeWinograd(const float* weight, const float* bias, int out, int 
 }
 
 size_t WinogradScratch(const WinogradLayer& layer) {
-  return size_t{kWinogradValues} * kTilesAtOnce * (layer.in + layer.out);
+  return size_t{kWinogradValues} * kTilesAtOnce * (layer.in + kChannelsAtOnce);
 }
 
 void WinogradConvolve(const WinogradArgs& args, int begin, int end, float* scratch) {
   const WinogradLayer& layer = *args.layer;
-  const int64_t in = int64_t{kTilesAtOnce} * layer.in, out = int64_t{kTilesAtOnce} * layer.out;
-  float* const sums = scratch + kWinogradValues * in;
+  const int64_t in = int64_t{kTilesAtOnce} * layer.in;
+  WinogradProductArgs product{.values = scratch, .value_stride = in};
+  product.value_count = kWinogradValues;
+  product.depth = layer.in;
+  product.sums = scratch + kWinogradValues * in;
+  product.sum_stride = kSumStride;
+  product.sum_pitch = kChannelsAtOnce;
+  Corner corners[kTilesAtOnce];
   for (int first = begin; first < end; first += kTilesAtOnce) {
     const int count = std::min(kTilesAtOnce, end - first);
-    for (int t = 0; t < count; ++t) TurnTile(args, first + t, scratch + int64_t{t} * layer.in, in);
-    for (int value = 0; value < kWinogradValues; ++value) {
-      ProductArgs product{.columns = 1};
-      product.y = {.data = sums + value * out,
-                   .batch = count,
-                   .width = 1,
-                   .channels = layer.out,
-                   .pitch = layer.out};
-      product.x = scratch + value * in;
-      product.x_batch = layer.in;
-      product.segment_length = layer.in;
-      product.weights = layer.weights[value].data.data();
-      Product(product, {0, count, 0, layer.out});
+    for (int t = 0; t < count; ++t) {
+      corners[t] = CornerOf(args, first + t);
+      TurnTile(args, corners[t], scratch + int64_t{t} * layer.in, in);
     }
-    for (int t = 0; t < count; ++t) FinishTile(args, first + t, sums + int64_t{t} * layer.out, out);
+    product.tiles = count;
+    product.weights = layer.weights.data();
+    for (int c = 0; c < layer.out; c += kChannelsAtOnce) {
+      product.channels = std::min(kChannelsAtOnce, layer.out - c);
+      CheckProduct(product);
+      WinogradProduct(product);
+      product.weights += kWinogradValues * PartSize(layer);
+      for (int t = 0; t < count; ++t)
+        FinishTile(args, corners[t], product.sums + t * kChannelsAtOnce, c, product.channels);
+    }
   }
 }
 

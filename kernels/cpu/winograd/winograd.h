@@ -4,24 +4,25 @@
 #include "kernels/cpu/features.h"
 #include "kernels/cpu/product/product.h"
 
-// Convolutions of 3x3, stride 1 and padding 1 by Winograd's minimal filtering F(2x2, 3x3) (Lavin
-// and Gray 2016): 16 products for four outputs, where the plain sum takes 36. A tile of 4x4 inputs
-// is turned into 16 values by additions, each is multiplied by its own weights, and the 16 sums
-// over the input channels are turned into 2x2 outputs by additions.
+// Convolutions of 3x3, stride 1 and padding 1 by Winograd's minimal filtering F(2x4, 3x3) (Lavin
+// and Gray 2016): 24 products for eight outputs, where the plain sum takes 72. A tile of 4x6 inputs
+// is turned into 24 values, each is multiplied by its own weights, and the 24 sums over the input
+// channels are turned into 2x4 outputs. Points: down 0, 1 and -1, across also 1/2 and -2, which
+// round less than 2 and -2.
 //
 // What an output becomes depends on its tile alone: neither on the block, nor the threads, nor the
 // instruction set. It is not the bits of Convolve: the sums have another order.
 
 namespace mjp::cpu {
 
-inline constexpr int kWinogradValues = 16;  // of a tile
+inline constexpr int kWinogradValues = 24;  // of a tile
 
 // A layer ready to run. Immutable; shared between threads.
 struct WinogradLayer {
-  int in = 0, out = 0;  // channels, multiples of kWinogradChannels
-  PackedWeights weights[kWinogradValues] = {};
-  AlignedBuffer bias = {};   // (out)
-  AlignedBuffer zeros = {};  // (in): what tiles read beyond the frame of a map
+  int in = 0, out = 0;         // channels, multiples of kWinogradChannels
+  AlignedBuffer weights = {};  // packed, in the order in which they are read
+  AlignedBuffer bias = {};     // (out)
+  AlignedBuffer zeros = {};    // (in): what tiles read beyond the frame of a map
 };
 inline constexpr int kWinogradChannels = 16;
 
@@ -35,8 +36,9 @@ struct WinogradArgs {
   Features residual = {};  // of the size of y, added to the sums; data null: none
   bool relu = false;       // max(sum, 0) at the end
 
-  // 2x2 outputs each, the last ones of a row or column cut off where the size is odd.
-  int TilesOfMap() const { return (y.height + 1) / 2 * ((y.width + 1) / 2); }
+  // 2x4 outputs each, the last ones of a row or column cut off where they do not divide the size.
+  int TileColumns() const { return (y.width + 3) / 4; }
+  int TilesOfMap() const { return (y.height + 1) / 2 * TileColumns(); }
 };
 
 // Floats of scratch that a thread needs.

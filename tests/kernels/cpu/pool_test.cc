@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
 #include <limits>
 
 #include "tests/support/check_close.h"
@@ -31,7 +33,8 @@ TEST(MaxPoolTest, IsTheLargestOfEachWindow) {
     std::vector<float> values = RandomFloats(size_t{1} * batch * channels * size * size, 1);
     for (float& v : values) v -= 2;  // all negative: the zero frame must not win
     x.Set(values);
-    for (int row = 0; row < batch * out; ++row) mjp::cpu::MaxPool(x.view, y.view, row, row + 1);
+    for (int row = 0; row < batch * out; ++row)
+      mjp::cpu::MaxPool(x.view, y.view, false, row, row + 1);
     y.ForEach([&](float& v, int n, int h, int w, int c) {
       float largest = -std::numeric_limits<float>::infinity();
       for (int i = 0; i < size; ++i) {
@@ -45,6 +48,24 @@ TEST(MaxPoolTest, IsTheLargestOfEachWindow) {
     });
     EXPECT_TRUE(y.Intact());
   }
+}
+
+TEST(MaxPoolTest, TakesReluAlongWithTheSameBits) {
+  const mjp::cpu::Features in{.batch = 1, .height = 9, .width = 8, .channels = 20},
+      out{.batch = 1, .height = 5, .width = 4, .channels = 20};
+  GuardedFeatures x(in), before(in), y(out), expected(out);
+  std::vector<float> values = RandomFloats(9 * 8 * 20, 1), positive = values;
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = i % 7 == 0 ? -0.0f : i < 800 ? -std::abs(values[i]) : values[i];
+    positive[i] = values[i] > 0 ? values[i] : 0.0f;
+  }
+  x.Set(values);
+  before.Set(positive);
+  mjp::cpu::MaxPool(x.view, y.view, true, 0, 5);
+  mjp::cpu::MaxPool(before.view, expected.view, false, 0, 5);
+  const std::vector<float> is = y.Get(), should = expected.Get();
+  for (size_t i = 0; i < is.size(); ++i)
+    EXPECT_EQ(std::bit_cast<uint32_t>(is[i]), std::bit_cast<uint32_t>(should[i])) << i;
 }
 
 TEST(AveragePoolTest, IsTheMean) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "datasets/format/statistics.h"
+#include "datasets/recording/spool.h"
 
 namespace mjp::datasets {
 namespace {
@@ -288,12 +289,8 @@ class Checker {
                               std::to_string(dataset_.leftovers().size()) +
                               " episodes that info.json does not count");
     }
-    if (fs::exists(dataset_.folder() + "/.spool", none)) {
-      for (const auto& entry : fs::directory_iterator(dataset_.folder() + "/.spool", none)) {
-        if (!fs::exists(entry.path() / "episode.json", none)) continue;
-        result_.notes.push_back(entry.path().string() +
-                                ": an episode that waits to be put into the data set");
-      }
+    for (const std::string& episode : SpooledEpisodes(dataset_.folder())) {
+      result_.notes.push_back(episode + ": an episode that waits to be put into the data set");
     }
   }
 

@@ -1,9 +1,5 @@
 #include "datasets/store.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -62,23 +58,30 @@ void Remove(const std::string& path) {
   fs::remove(path, none);
 }
 
+std::string InfoPath(const std::string& folder) { return folder + "/meta/info.json"; }
+
+// Throws Error where `folder` holds what is no data set.
+std::string Checked(std::string folder) {
+  std::error_code none;
+  if (fs::exists(InfoPath(folder)) || fs::exists(Workplace::In(folder))) return folder;
+  if (fs::exists(folder) && !fs::is_empty(folder, none)) {
+    throw BadInput(folder + ": is neither empty nor a data set; name another folder");
+  }
+  return folder;
+}
+
 }  // namespace
 
-Store::Store(std::string folder, const Info& wanted) : folder_(std::move(folder)) {
-  const std::string info = folder_ + "/meta/info.json";
-  const bool exists = fs::exists(info);
-  std::error_code none;
-  if (!exists && fs::exists(folder_) && !fs::exists(Workplace()) && !fs::is_empty(folder_, none)) {
-    throw BadInput(folder_ + ": is neither empty nor a data set; name another folder");
+Store::Store(std::string folder, const Info& wanted, const CheckDataset& check)
+    : folder_(Checked(std::move(folder))), workplace_(folder_) {
+  if (!fs::exists(InfoPath(folder_))) {
+    Create(wanted);
+    return;
   }
-  MakeFolders(Workplace());
-  const std::string lock = Workplace() + "/lock";
-  lock_ = FileDescriptor(open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (lock_.get() < 0) throw FileError("cannot create", lock);
-  if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    throw BadInput(folder_ + ": another process writes this data set; wait for it, or end it");
-  }
-  exists ? Resume(wanted) : Create(wanted);
+  Dataset dataset(folder_);
+  Read(dataset, wanted);
+  if (check) check(dataset);
+  Resume(dataset);
 }
 
 void Store::Create(const Info& wanted) {
@@ -91,20 +94,17 @@ void Store::Create(const Info& wanted) {
   }
   for (Feature& feature : DefaultFeatures()) info_.features.push_back(std::move(feature));
   MakeFolders(folder_ + "/meta");
-  app::WriteFileAtomically(folder_ + "/meta/info.json", InfoText(info_));
+  app::WriteFileAtomically(InfoPath(folder_), InfoText(info_));
 }
 
-void Store::Resume(const Info& wanted) {
-  const Dataset dataset(folder_);
+void Store::Read(const Dataset& dataset, const Info& wanted) {
   info_ = dataset.info();
   const std::string difference = Difference(info_, wanted);
   if (!difference.empty()) {
     throw BadInput(folder_ + ": cannot be added to, because it has " + difference);
   }
   tasks_ = dataset.tasks().texts;
-  std::vector<Episode> episodes = dataset.episodes();
-  std::vector<Episode> leftovers = dataset.leftovers();
-  for (const Episode& episode : episodes) {
+  for (const Episode& episode : dataset.episodes()) {
     for (const Feature& feature : info_.features) {
       if (feature.kind == Kind::kText) continue;
       const auto found = episode.statistics.find(feature.name);
@@ -120,11 +120,14 @@ void Store::Resume(const Info& wanted) {
       if (Less(video_files_[name], part.file)) video_files_[name] = part.file;
     }
   }
-  if (!leftovers.empty()) DropLeftovers(episodes, leftovers);
-  if (episodes.empty()) return;
+}
+
+void Store::Resume(const Dataset& dataset) {
+  DropLeftovers(dataset);
+  if (dataset.episodes().empty()) return;
   DropRows(dataset);
   // files that are whole are not touched again: what follows goes to new ones
-  std::sscanf(episodes.back().table.substr(folder_.size()).c_str(),
+  std::sscanf(dataset.episodes().back().table.substr(folder_.size()).c_str(),
               "/meta/episodes/chunk-%ld/file-%ld", &episodes_file_.chunk, &episodes_file_.file);
   episodes_file_ = Next(episodes_file_, info_.chunk_size);
   data_file_ = Next(data_file_, info_.chunk_size);
@@ -135,11 +138,10 @@ void Store::Resume(const Info& wanted) {
 }
 
 // Rows of meta/episodes for which info.json was not replaced any more.
-void Store::DropLeftovers(const std::vector<Episode>& episodes,
-                          const std::vector<Episode>& leftovers) const {
-  for (const Episode& leftover : leftovers) {
+void Store::DropLeftovers(const Dataset& dataset) const {
+  for (const Episode& leftover : dataset.leftovers()) {
     std::vector<Episode> kept;
-    for (const Episode& episode : episodes) {
+    for (const Episode& episode : dataset.episodes()) {
       if (episode.table == leftover.table) kept.push_back(episode);
     }
     if (kept.empty()) {
@@ -226,7 +228,7 @@ void Store::Add(const NewEpisode& episode) {
       folder_ + "/" +
       ExpandPath(info_.data_path, {.video_key = "", .chunk = file.chunk, .file = file.file},
                  folder_);
-  const std::string temporary = Workplace() + "/data.parquet";
+  const std::string temporary = workplace() + "/data.parquet";
   MakeFolders(fs::path(path).parent_path());
   WriteDataFile(path, temporary, rows, writer);
   RenameDurably(temporary, path);
@@ -257,7 +259,7 @@ void Store::Record(Episode placed, int64_t tasks) {
   MakeFolders(fs::path(path).parent_path());
   WriteFileAtomically(path, EpisodesFile(recent, info, file));
   app::WriteFileAtomically(folder_ + "/meta/stats.json", StatisticsText(statistics, info.features));
-  app::WriteFileAtomically(folder_ + "/meta/info.json", InfoText(info));
+  app::WriteFileAtomically(InfoPath(folder_), InfoText(info));
   for (const auto& [name, part] : recent.back().videos) video_files_[name] = part.file;
   info_ = std::move(info);
   statistics_ = std::move(statistics);

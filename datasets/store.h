@@ -7,14 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
 #include "datasets/format/info.h"
 #include "datasets/format/tables.h"
 #include "datasets/parquet/writer.h"
+#include "datasets/workplace.h"
 
 namespace mjp::datasets {
 
 class Dataset;
+using CheckDataset = std::function<void(Dataset&)>;
 
 // A whole episode, to be put into a data set.
 struct NewEpisode {
@@ -38,13 +39,14 @@ class Store {
  public:
   // Creates a data set in `folder`, which must be absent or empty, or goes on with the one that is
   // there: then `wanted` must have the same features and rate. Throws Error that says what differs.
-  // Of `wanted`, fps, features without the default five, and robot_type count.
-  Store(std::string folder, const Info& wanted);
+  // Of `wanted`, fps, features without the default five, and robot_type count. `check` may refuse
+  // a data set that is there by an Error of its own. What is refused is left as it was.
+  Store(std::string folder, const Info& wanted, const CheckDataset& check = {});
 
   const std::string& folder() const { return folder_; }
   const Info& info() const { return info_; }
   // A folder for files that are not yet part of the data set; it is the writer's.
-  std::string Workplace() const { return folder_ + "/.spool"; }
+  const std::string& workplace() const { return workplace_.folder(); }
 
   // Adds an episode; it is durable when this returns. Throws Error if something is missing, not
   // finite, or cannot be written: the data set is then as it was.
@@ -52,9 +54,11 @@ class Store {
 
  private:
   void Create(const Info& wanted);
-  void Resume(const Info& wanted);
-  void DropLeftovers(const std::vector<Episode>& episodes,
-                     const std::vector<Episode>& leftovers) const;
+  // What is there, without a change to it.
+  void Read(const Dataset& dataset, const Info& wanted);
+  // Makes room for the next episode: removes what an unfinished Store left.
+  void Resume(const Dataset& dataset);
+  void DropLeftovers(const Dataset& dataset) const;
   void DropRows(const Dataset& dataset) const;
   // The task_index of each frame; texts that are new are appended to `texts`.
   std::vector<int64_t> TaskIndices(const NewEpisode& episode,
@@ -63,7 +67,7 @@ class Store {
   void Record(Episode placed, int64_t tasks);
 
   std::string folder_;
-  FileDescriptor lock_;
+  Workplace workplace_;
   Info info_;
   std::vector<std::string> tasks_;
   Statistics statistics_;

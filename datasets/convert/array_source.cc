@@ -180,12 +180,16 @@ void CheckBegun(ArraySource& source, const Plan& plan, const ConvertOptions& opt
 ConvertResult ConvertArrays(ArraySource& source, const ConvertOptions& options) {
   const Plan plan = MakePlan(source, options);
   ConvertResult result{.layout = source.layout(), .episodes = 0, .frames = 0, .whole = true};
-  DatasetWriter writer(options.destination, plan.info);
+  size_t checked = 0;
+  const auto check = [&](Dataset& begun) {
+    for (; checked < begun.episodes().size(); ++checked)
+      CheckBegun(source, plan, options, begun, checked);
+  };
+  DatasetWriter writer(options.destination, plan.info, check);
   writer.Finish();
   {
     Dataset begun(options.destination);
-    for (size_t episode = 0; episode < begun.episodes().size(); ++episode)
-      CheckBegun(source, plan, options, begun, episode);
+    check(begun);  // what a killed conversion had still to encode
   }
   for (int64_t episode = writer.episodes(); episode < source.episodes(); ++episode) {
     WriteEpisode(source, episode, plan, options, writer);

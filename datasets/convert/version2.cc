@@ -184,7 +184,7 @@ class Version2Source {
       statistics.Add(video->At(static_cast<double>(frame) / info_.fps, kTimeTolerance));
     }
     episode.picture_statistics[feature.name] = statistics.Result();
-    const std::string copy = store.Workplace() + "/" + feature.name + ".mp4";
+    const std::string copy = store.workplace() + "/" + feature.name + ".mp4";
     std::error_code code;
     fs::copy_file(path, copy, fs::copy_options::overwrite_existing, code);
     if (code) throw BadInput(copy + ": cannot copy " + path + ": " + code.message());
@@ -212,10 +212,10 @@ ConvertResult ConvertVersion2(const ConvertOptions& options) {
   Info wanted = source.info();
   wanted.data_path = Info().data_path;
   wanted.video_path = Info().video_path;
-  Store store(options.destination, wanted);
-  Dataset begun(options.destination);
-  for (size_t episode = 0; episode < begun.episodes().size(); ++episode)
-    source.CheckBegun(options, begun, episode);
+  Store store(options.destination, wanted, [&](Dataset& begun) {
+    for (size_t episode = 0; episode < begun.episodes().size(); ++episode)
+      source.CheckBegun(options, begun, episode);
+  });
   for (int64_t episode = store.info().episodes; episode < source.episodes(); ++episode) {
     source.Add(episode, store);
     if (options.progress && !options.progress(episode + 1, source.episodes())) {

@@ -215,7 +215,20 @@ void SpoolWriter::Close() {
   app::WriteFileAtomically(EndPath(folder_), end.dump());
 }
 
-bool IsSpooled(const std::string& folder) { return std::filesystem::exists(EndPath(folder)); }
+bool IsSpooled(const std::string& folder) {
+  std::error_code none;
+  return std::filesystem::exists(EndPath(folder), none);
+}
+
+std::vector<std::string> SpooledEpisodes(const std::string& dataset) {
+  std::vector<std::string> folders;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(Workplace::In(dataset), none)) {
+    if (IsSpooled(entry.path().string())) folders.push_back(entry.path().string());
+  }
+  std::ranges::sort(folders);
+  return folders;
+}
 
 bool AddSpooled(const std::string& folder, Store& store, const std::atomic<bool>& stop) {
   const Info& info = store.info();

@@ -50,6 +50,8 @@ class SpoolWriter {
 
 // Whether an episode in `folder` is whole.
 bool IsSpooled(const std::string& folder);
+// The folders of whole episodes that wait to be put into the data set `dataset`.
+std::vector<std::string> SpooledEpisodes(const std::string& dataset);
 
 // Reads a spooled episode, encodes its videos to files in its folder, and adds it to `store`.
 // Returns false, having added nothing, once `stop` is true.

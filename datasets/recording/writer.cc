@@ -18,8 +18,9 @@ void RemoveFolder(const std::string& folder) {
 
 }  // namespace
 
-DatasetWriter::DatasetWriter(const std::string& folder, const Info& wanted)
-    : store_(folder, wanted), info_(store_.info()) {
+DatasetWriter::DatasetWriter(const std::string& folder, const Info& wanted,
+                             const CheckDataset& check)
+    : store_(folder, wanted, check), info_(store_.info()) {
   next_ = saved_ = info_.episodes;
   TakeUpSpool();
   thread_ = std::thread([this] { Work(); });
@@ -35,14 +36,14 @@ DatasetWriter::~DatasetWriter() {
 }
 
 std::string DatasetWriter::SpoolFolder(int64_t episode) const {
-  return store_.Workplace() + "/episode-" + std::to_string(episode);
+  return store_.workplace() + "/episode-" + std::to_string(episode);
 }
 
 void DatasetWriter::TakeUpSpool() {
   while (IsSpooled(SpoolFolder(next_))) ++next_;
   ended_ = next_;
   // episodes that are in the data set already, and one that was not ended
-  for (const auto& entry : fs::directory_iterator(store_.Workplace())) {
+  for (const auto& entry : fs::directory_iterator(store_.workplace())) {
     bool wanted = !entry.is_directory();
     for (int64_t episode = saved_; episode < next_ && !wanted; ++episode) {
       wanted = entry.path() == fs::path(SpoolFolder(episode));

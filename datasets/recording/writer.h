@@ -25,7 +25,7 @@ class DatasetWriter {
  public:
   // Creates a data set or goes on with one, as Store does, and takes up what an earlier writer's
   // spool holds.
-  DatasetWriter(const std::string& folder, const Info& wanted);
+  DatasetWriter(const std::string& folder, const Info& wanted, const CheckDataset& check = {});
   // Does not wait for the spool to become empty: Finish does.
   ~DatasetWriter();
   DatasetWriter(const DatasetWriter&) = delete;

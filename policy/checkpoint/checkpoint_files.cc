@@ -11,8 +11,8 @@
 namespace mjp {
 
 bool CheckpointFiles::Has(const std::string& name) const {
-  std::error_code error;
-  return std::filesystem::exists(PathOf(name), error);
+  std::error_code error;  // a link that leads nowhere is there, so that reading it is an error
+  return std::filesystem::exists(std::filesystem::symlink_status(PathOf(name), error));
 }
 
 Json CheckpointFiles::ReadJson(const std::string& name, const JsonLimits& limits) {

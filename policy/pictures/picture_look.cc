@@ -85,8 +85,8 @@ PictureLook ParseLook(const Json& json, const std::string& where) {
 
 PictureLooks ReadLooks(const std::string& path, std::span<const CameraFeature> cameras) {
   PictureLooks looks;
-  std::error_code none;
-  if (!std::filesystem::exists(path, none)) return looks;
+  std::error_code none;  // a link that leads nowhere is no absent file, as for CheckpointFiles::Has
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path, none))) return looks;
   const Json json = ReadJson(path);
   if (!json.is_object()) throw BadInput(path + ": must be an object of looks by camera");
   for (const auto& [camera, look] : json.items()) {

@@ -14,7 +14,7 @@ namespace mjp::app {
 namespace {
 
 // What a recording remembers of how it was begun: meta/recording.json.
-Json Conditions(const RecordOptions& options, const TaskFile& file) {
+Json BeginningOf(const RecordOptions& options, const TaskFile& file) {
   Json conditions = {{"task", file.name()},
                      {"model", file.hash()},
                      {"by", options.by},
@@ -29,13 +29,15 @@ std::string ValueOf(const Json& conditions, const std::string& key) {
   return conditions.contains(key) ? conditions[key].dump() : "none";
 }
 
-// Notes the conditions, or compares them with those that the data set was begun with.
-void CheckConditions(const RecordOptions& options, const TaskFile& file, int64_t episodes) {
-  const std::string path = options.out + "/meta/recording.json";
-  const Json now = Conditions(options, file);
+std::string ConditionsPath(const std::string& folder) { return folder + "/meta/recording.json"; }
+
+// Throws Error where `dataset` has episodes and was begun otherwise; touches nothing.
+void CheckBeginning(const Json& now, datasets::Dataset& dataset) {
+  const std::string& folder = dataset.folder();
+  if (dataset.episodes().empty() && datasets::SpooledEpisodes(folder).empty()) return;
+  const std::string path = ConditionsPath(folder);
   if (!std::filesystem::exists(path)) {
-    if (episodes == 0) return WriteFileAtomically(path, now.dump(2) + "\n");
-    throw BadInput(options.out +
+    throw BadInput(folder +
                    ": is a data set that was not begun by mjpolicy record; give another --out");
   }
   const Json before = ReadJson(path);
@@ -43,7 +45,7 @@ void CheckConditions(const RecordOptions& options, const TaskFile& file, int64_t
   all.update(before);
   for (const auto& [key, value] : all.items()) {
     if (ValueOf(before, key) == ValueOf(now, key)) continue;
-    throw BadInput(options.out + ": was recorded with " + key + " " + ValueOf(before, key) +
+    throw BadInput(folder + ": was recorded with " + key + " " + ValueOf(before, key) +
                    ", now it is " + ValueOf(now, key) + "; go on with that, or give another --out");
   }
 }
@@ -63,10 +65,14 @@ DemonstrationWriter::DemonstrationWriter(const RecordOptions& options,
                                          std::shared_ptr<const TaskFile> file)
     : file_(std::move(file)),
       frames_(*file_, options.pictures),
-      writer_(options.out, InfoOf(*file_, options.pictures)),
+      writer_(
+          options.out, InfoOf(*file_, options.pictures),
+          [&](datasets::Dataset& begun) { CheckBeginning(BeginningOf(options, *file_), begun); }),
       replay_(file_, MakeTaskCode(*file_)) {
   writer_.Finish();  // what a killed recorder left
-  CheckConditions(options, *file_, writer_.saved());
+  if (writer_.saved() == 0) {
+    WriteFileAtomically(ConditionsPath(options.out), BeginningOf(options, *file_).dump(2) + "\n");
+  }
   const std::optional<uint32_t> last = LastSeed(options.out);
   next_seed_ = last ? *last + uint64_t{1} : options.seed;
 }

@@ -24,13 +24,10 @@ class Recorder {
         file_(std::move(file)),
         on_progress_(on_progress),
         steps_(options.steps > 0 ? options.steps : file_->rules().steps()),
+        players_(MakePlayers(options.threads, file_, demonstrators)),
         writer_(options, file_),
         next_(writer_.next_seed()) {
     progress_.ended = progress_.saved = writer_.saved();
-    for (int i = 0; i < std::max(1, options.threads); ++i) {
-      players_.push_back(
-          {std::make_unique<EpisodeWorld>(file_, MakeTaskCode(*file_)), demonstrators()});
-    }
   }
 
   RecordProgress Run(const std::atomic<bool>& stop) {
@@ -51,6 +48,16 @@ class Recorder {
     std::unique_ptr<EpisodeWorld> world;
     std::unique_ptr<Demonstrator> demonstrator;
   };
+
+  static std::vector<Player> MakePlayers(int threads, const std::shared_ptr<const TaskFile>& file,
+                                         const DemonstratorFactory& demonstrators) {
+    std::vector<Player> players;
+    for (int i = 0; i < std::max(1, threads); ++i) {
+      players.push_back(
+          {std::make_unique<EpisodeWorld>(file, MakeTaskCode(*file)), demonstrators()});
+    }
+    return players;
+  }
 
   // The next starts, one for each thread: those that were played.
   std::vector<Demonstration> Play(const std::atomic<bool>& stop) {
@@ -96,9 +103,9 @@ class Recorder {
   std::shared_ptr<const TaskFile> file_;
   const std::function<void(const RecordProgress&)>& on_progress_;
   const int steps_;
+  std::vector<Player> players_;  // before the data set, which is not begun if there are none
   DemonstrationWriter writer_;
   uint64_t next_;  // seed
-  std::vector<Player> players_;
   int misses_ = 0;
   RecordProgress progress_;
 };

@@ -67,7 +67,7 @@ std::string RunText(const Task& task, const EvaluationOptions& options, const mj
   if (options.replan_beyond > 0) run["replan_beyond"] = options.replan_beyond;
   if (!p.instruction.empty()) run["instruction"] = p.instruction;
   const std::string unlike = UnlikeTraining(task, policy);
-  if (!unlike.empty()) run["unlike_training"] = unlike;
+  if (!unlike.empty()) run[kUnlikeTraining] = unlike;
   return JsonText(run, 1) + "\n";
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -24,6 +25,28 @@ Json EpisodeLists(const std::map<int, EpisodeResult>& episodes, const Evaluation
           {"max_rewards", scores},
           {"successes", successes},
           {"video_paths", result.videos}};
+}
+
+// Throws Error for the first value of a summary that is another than the episodes give. Times,
+// videos and notes do not follow from them, and what a file lacks says nothing wrong.
+void CheckValue(const std::string& file, const std::string& place, const Json& stored,
+                const Json& computed) {
+  static const std::set<std::string> kFree = {"timing", "eval_s", "eval_ep_s", "video_paths",
+                                              kUnlikeTraining};
+  const bool same_kind = stored.type() == computed.type() && stored.size() == computed.size();
+  if (computed.is_object() && stored.is_object()) {
+    for (const auto& [key, value] : computed.items()) {
+      const auto found = stored.find(key);
+      if (found == stored.end() || kFree.contains(key)) continue;
+      CheckValue(file, place + (place.empty() ? "" : "/") + key, *found, value);
+    }
+  } else if (computed.is_array() && same_kind) {
+    for (size_t i = 0; i < computed.size(); ++i)
+      CheckValue(file, place + "/" + std::to_string(i), stored[i], computed[i]);
+  } else if (stored != computed) {
+    throw BadInput(file + ": " + place + " is " + JsonText(stored) + ", but the episodes give " +
+                   JsonText(computed) + "; delete the file and give --resume");
+  }
 }
 
 }  // namespace
@@ -121,15 +144,8 @@ std::string SummaryText(const std::string& run, const std::vector<std::string>& 
 void CheckSummary(const std::string& file, const std::string& run,
                   const std::vector<std::string>& measures,
                   const std::map<int, EpisodeResult>& episodes) {
-  const Json stored = ReadJson(file, {.bytes = kLogLimit}).at("overall");
-  const Json computed = Json::parse(SummaryText(run, measures, episodes, {})).at("overall");
-  for (const auto& [key, value] : computed.items()) {
-    if (key == "video_paths" || key == "eval_s" || key == "eval_ep_s") continue;
-    const auto found = stored.find(key);
-    if (found == stored.end() || *found == value) continue;
-    throw BadInput(file + ": \"" + key + "\" is " + found->dump() + ", but the episodes give " +
-                   value.dump() + "; delete the file and give --resume");
-  }
+  CheckValue(file, "", ReadJson(file, {.bytes = kLogLimit}),
+             Json::parse(SummaryText(run, measures, episodes, {})));
 }
 
 std::string FiguresText(const Figures& f, const std::string& score) {

@@ -64,6 +64,7 @@ Statement StatementOf(const Json& run, bool files) {
   for (const auto& [key, value] : run.items()) {
     // the hash of the weights is also that of a file
     if (key == (files ? "checkpoint_sha256" : kCheckpointFiles)) continue;
+    if (key == kUnlikeTraining) continue;
     if (!value.is_object()) {
       statement.Add(NameOf(key), ValueText(value));
       continue;

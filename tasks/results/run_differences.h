@@ -10,6 +10,9 @@ namespace mjp::app {
 // results of earlier builds have the hash of the weights alone, under "checkpoint_sha256".
 inline constexpr char kCheckpointFiles[] = "checkpoint_files";
 inline constexpr char kTaskKey[] = "task";
+// A note for people: by what the pictures differ from those of the training. It follows from the
+// checkpoint's look.json, which changes no action, and sets no evaluations apart.
+inline constexpr char kUnlikeTraining[] = "unlike_training";
 
 // The task of an evaluation by the text of its run.json. Earlier builds knew the default task alone
 // and did not name it. Throws Error that names `file` if the text is no object of JSON.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/folders.h"
 #include "datasets/check.h"
 #include "datasets/dataset.h"
+#include "tests/support/files_below.h"
 #include "tests/support/program.h"
 #include "tests/support/renderer.h"
 
@@ -126,14 +128,36 @@ TEST_F(RecordTest, GoesOnWithTheSameDemonstratorAlone) {
     SCOPED_TRACE(row.changed);
     const Outcome begun = RunMjpolicy(begin + out + "--episodes 1 " + row.by);
     ASSERT_EQ(begun.code, 0) << begun.text;
+    const std::string set = out.substr(0, out.size() - 1);
+    const auto before = mjp_test::FilesBelow(set);
     const Outcome changed = RunMjpolicy(begin + out + "--episodes 2 " + row.changed);
     EXPECT_EQ(changed.code, row.code);
     EXPECT_THAT(changed.text, HasSubstr(row.said));
+    EXPECT_EQ(mjp_test::FilesBelow(set) == before, row.code != 0) << "what is refused is as it was";
   }
   // the same folder, another policy in it
   ASSERT_EQ(RunMjpolicy(policy("a", 2)).code, 0);
   EXPECT_THAT(RunMjpolicy(begin + Path("set0") + " --episodes 2 " + kept).text,
               HasSubstr("was recorded with model.safetensors"));
+}
+
+// What cannot demonstrate begins nothing, and a data set without episodes is of nobody yet.
+TEST_F(RecordTest, WhatWasNotBegunStandsInNobodysWay) {
+  const std::string begin = "record " + kCart + " --picture 64x64 --keep all --max-steps 3 --out " +
+                            Path("set") + " --episodes ";
+  ASSERT_EQ(
+      RunMjpolicy("random-checkpoint --state 3 --action 1 --picture 64x64 " + Path("arm")).code, 0);
+  EXPECT_NE(RunMjpolicy(begin + "1 --checkpoint " + Path("arm")).code, 0);
+  EXPECT_NE(RunMjpolicy(begin + "1 --by expert").code, 0);
+  EXPECT_FALSE(std::filesystem::exists(Path("set")));
+  // stopped before an episode was played
+  EXPECT_EQ(
+      RunMjpolicy("record " + kCart + " --picture 64x64 --max-steps 3 --episodes 1 --by hold" +
+                  " --out " + Path("set"))
+          .code,
+      4);
+  const Outcome outcome = RunMjpolicy(begin + "1 --by noise");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
 }
 
 TEST_F(RecordTest, WrongCommandsAreExplained) {

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "datasets/convert/convert.h"
 #include "datasets/dataset.h"
+#include "tests/support/files_below.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zarr_files.h"
 
@@ -162,11 +163,13 @@ TEST_F(ConvertFaultsTest, AreAllRefused) {
 TEST_F(ConvertFaultsTest, GoesOnWithTheSameNumbersAlone) {
   ASSERT_EQ(Said(), "nothing");
   EXPECT_EQ(Said(), "nothing");
+  const auto before = mjp_test::FilesBelow(folder_ / "set");
   EXPECT_THAT(Said("other"), HasSubstr("episode 0: its task is not that of"));
   Set("data/action/0.0", 29, 3.0f);  // the last frame's second number
   EXPECT_THAT(Said(), HasSubstr("episode 2: \"action\" is not that of"));
   mjp_test::WriteZarr(folder_, "zarr", 1);
   EXPECT_THAT(Said(), HasSubstr("episode 0: \"observation.state\" is not that of"));
+  EXPECT_EQ(mjp_test::FilesBelow(folder_ / "set"), before);
 }
 
 }  // namespace

@@ -4,12 +4,17 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
+#include <vector>
 
 #include "base/error.h"
+#include "datasets/workplace.h"
 #include "tests/datasets/recorded_set.h"
+#include "tests/support/files_below.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp::datasets {
@@ -107,29 +112,73 @@ TEST(WriterTest, WrongFramesAreRefusedAndLeaveTheEpisodeAsItWas) {
 TEST(WriterTest, AnotherDataSetIsNotTouched) {
   const mjp_test::TempDir folder;
   Record(folder / "set", "image", 0, 1);
-  Info other = RecordedInfo("image");
-  other.fps = 20;
-  EXPECT_THAT(WhatIsSaid([&] { DatasetWriter(folder / "set", other); }),
-              HasSubstr("10 frames per second, not 20"));
-  other = RecordedInfo("video");
-  EXPECT_THAT(WhatIsSaid([&] { DatasetWriter(folder / "set", other); }),
-              HasSubstr("observation.images.top"));
-  other = RecordedInfo("image");
-  other.features.back().look = {{"renderer", "raster"}};
-  Record(folder / "looked", "image", 0, 0);
-  DatasetWriter(folder / "drawn", other).Finish();
+  Info rate = RecordedInfo("image"), looked = rate;
+  rate.fps = 20;
+  looked.features.back().look = {{"renderer", "raster"}};
+  DatasetWriter(folder / "drawn", looked).Finish();
   EXPECT_EQ(ReadInfo(folder / "drawn/meta/info.json").Find("observation.images.top")->look,
-            other.features.back().look);
-  EXPECT_THAT(WhatIsSaid([&] { DatasetWriter(folder / "drawn", RecordedInfo("image")); }),
-              HasSubstr("pictures of another look of \"observation.images.top\""));
-  DatasetWriter(folder / "looked", other).Finish();  // whose look is not known
+            looked.features.back().look);
   fs::create_directory(folder / "mine");
   folder.Write("mine/thesis.tex", "x");
-  EXPECT_THAT(WhatIsSaid([&] { DatasetWriter(folder / "mine", other); }),
-              HasSubstr("neither empty nor a data set"));
-  DatasetWriter writer(folder / "set", RecordedInfo("image"));
-  EXPECT_THAT(WhatIsSaid([&] { DatasetWriter(folder / "set", RecordedInfo("image")); }),
-              HasSubstr("another process"));
+  // episodes that a killed recorder left in the spool, and rows that no episode has
+  fs::copy(folder / "set", folder / "waiting", fs::copy_options::recursive);
+  fs::create_directories(folder / "waiting/.spool/episode-1");
+  folder.Write("waiting/.spool/episode-1/episode.json", "{}");
+  folder.Write("waiting/data/chunk-000/file-001.parquet", "rows");
+  const CheckDataset no = [](Dataset&) { throw BadInput("not by me"); };
+  const struct {
+    const char* folder;
+    Info wanted;
+    CheckDataset check;
+    const char* said;
+  } rows[] = {
+      {"set", rate, {}, "10 frames per second, not 20"},
+      {"set", RecordedInfo("video"), {}, "observation.images.top"},
+      {"drawn", RecordedInfo("image"), {}, "another look of \"observation.images.top\""},
+      {"mine", looked, {}, "neither empty nor a data set"},
+      {"set", RecordedInfo("image"), no, "not by me"},
+      {"waiting", RecordedInfo("image"), no, "not by me"},
+  };
+  for (const auto& row : rows) {
+    const auto before = mjp_test::FilesBelow(folder / row.folder);
+    EXPECT_THAT(WhatIsSaid([&] { DatasetWriter(folder / row.folder, row.wanted, row.check); }),
+                HasSubstr(row.said));
+    EXPECT_EQ(mjp_test::FilesBelow(folder / row.folder), before) << row.said;
+  }
+  Record(folder / "looked", "image", 0, 0);
+  DatasetWriter(folder / "looked", looked).Finish();  // whose look is not known
+}
+
+TEST(WriterTest, HasOneWriterAtATime) {
+  const mjp_test::TempDir folder;
+  const auto begin = [&] { DatasetWriter(folder / "set", RecordedInfo("image")); };
+  {
+    DatasetWriter writer(folder / "set", RecordedInfo("image"));
+    EXPECT_THAT(WhatIsSaid(begin), HasSubstr("another process"));
+    RecordEpisode(writer, 0);  // the lock is still there
+    EXPECT_THAT(WhatIsSaid(begin), HasSubstr("another process"));
+    writer.Finish();
+  }
+  EXPECT_FALSE(fs::exists(folder / "set/.spool"));
+  // writers that begin while others end: never two at once
+  std::atomic<int> writing = 0, begun = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < 50; ++k) {
+        try {
+          const Workplace place(folder / "set");
+          EXPECT_EQ(++writing, 1);
+          ++begun;
+          --writing;
+        } catch (const Error&) {
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(begun, 0);
+  ExpectRecorded(folder / "set", 1);
 }
 
 TEST(WriterTest, PyarrowReadsTheSame) {

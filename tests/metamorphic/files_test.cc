@@ -318,20 +318,54 @@ TEST_F(WriteFaultTest, CompleteResultsAreCompleteWhereNothingCanBeWritten) {
   EXPECT_EQ(Content("out"), before);
 }
 
+// How the pictures of the training were drawn changes no action, and sets no evaluations apart.
+TEST_F(WriteFaultTest, AnotherLookIsTheSameEvaluation) {
+  const std::string evaluation = Evaluate("out") + "--episodes 3 ";
+  ASSERT_EQ(RunMjpolicy(evaluation).code, 0);
+  for (const char* look :
+       {R"({"renderer": "raster", "drawn_shape": [96, 96]})",
+        R"({"renderer": "raster", "drawn_shape": [512, 512]})",
+        R"({"renderer": "mujoco", "drawn_shape": [96, 96], "samples": 4, "shadows": true,
+            "reflections": true, "skybox": true, "haze": true, "fog": false})"}) {
+    folder_.Write("policy/look.json", "{\"observation.image\": " + std::string(look) + "}");
+    const Outcome complete = RunMjpolicy(evaluation + "--resume");
+    EXPECT_EQ(complete.code, 0) << complete.text;
+    EXPECT_THAT(complete.text, HasSubstr("complete already"));
+    fs::remove(Path("out/eval_info.json"));
+    EXPECT_EQ(RunMjpolicy(evaluation + "--resume").code, 0);
+    const std::string half = Evaluate("1") + "--overwrite --episodes 3 --shard 1/2";
+    EXPECT_EQ(RunMjpolicy(half).code, 0);
+    const Outcome merged =
+        RunMjpolicy("merge " + Path("0") + " " + Path("1") + " --overwrite --out " + Path("both"));
+    EXPECT_EQ(merged.code, 0) << merged.text;
+    EXPECT_EQ(RunMjpolicy("compare " + Path("out") + " " + Path("both")).code, 0);
+  }
+}
+
 // A summary says what its episodes give, or --resume says that it does not.
 TEST_F(WriteFaultTest, AnEditedSummaryIsNotPassedOn) {
   const std::string evaluation = Evaluate("out") + "--episodes 3 ";
   ASSERT_EQ(RunMjpolicy(evaluation).code, 0);
   const std::string file = Path("out/eval_info.json"), whole = ReadText(file);
-  for (const std::string key : {"pc_success", "avg_max_reward", "n_success"}) {
+  for (const std::string place :
+       {"overall/pc_success", "overall/avg_max_reward", "overall/n_success",
+        "overall/pc_success_ci95/0", "per_group/pusht/pc_success", "per_task/0/metrics/successes/1",
+        "per_task/0/metrics/max_rewards/2", "run/seed", "run/conditions/latency", "partial",
+        "invalid"}) {
     mjp::Json summary = mjp::Json::parse(whole);
-    summary["overall"][key] = 77;
+    const mjp::Json::json_pointer at("/" + place);
+    ASSERT_TRUE(summary.contains(at)) << place;
+    summary[at] = 77;
     std::ofstream(file) << summary.dump();
     for (const char* more : {"--resume", "--resume --json"}) {
       const Outcome edited = RunMjpolicy(evaluation + more);
       EXPECT_EQ(edited.code, 2) << edited.text;
-      EXPECT_THAT(edited.text, HasSubstr("\"" + key + "\" is 77, but the episodes give"));
+      EXPECT_THAT(edited.text, HasSubstr(place + " is 77, but the episodes give"));
     }
+  }
+  for (const std::string text : {"[]", "{}", "3", "{\"overall\": 3}"}) {
+    std::ofstream(file) << text;
+    EXPECT_EQ(RunMjpolicy(evaluation + "--resume").code, 2) << text;
   }
   std::filesystem::remove(file);
   EXPECT_EQ(RunMjpolicy(evaluation + "--resume").code, 0);

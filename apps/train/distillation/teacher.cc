@@ -97,6 +97,7 @@ Architecture StudentOf(const mjp::Checkpoint& teacher) {
   student.config.scheduler.kind = mjp::SamplerKind::kOneStep;
   student.config.scheduler.prediction = mjp::PredictionType::kSample;
   student.config.scheduler.inference_steps = 1;
+  student.config.trained_prefix = false;  // whatever the teacher's: a student learns whole chunks
   return student;
 }
 

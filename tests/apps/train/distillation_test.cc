@@ -37,7 +37,8 @@ class DistillationTest : public ::testing::Test {
     architecture.unet_channels = {32, 64};
     architecture.stage_channels = {32, 32};
     architecture.stem_channels = 16;
-    const Architecture policy = MakeArchitecture(architecture);
+    Architecture policy = MakeArchitecture(architecture);
+    policy.config.trained_prefix = true;
     const Parameters parameters(policy, 1, 3, at::kCPU, at::kFloat);
     mjp::WriteCheckpoint(teacher_, parameters.Export(policy, parameters.master()),
                          mjp::WeightFormat::kF32);
@@ -155,6 +156,7 @@ TEST_F(DistillationTest, TheStudentComesNearerAndDecidesInOnePass) {
   EXPECT_EQ(mjp::ResolveSampler({}, *student).kind, mjp::SamplerKind::kOneStep);
   EXPECT_EQ(mjp::ResolveSampler({}, *student).steps, 1);
   EXPECT_EQ(mjp::UnetOf(*student).looks.at("observation.image"), RasterLook());
+  EXPECT_FALSE(student->config.trained_prefix);  // as its teacher was
 }
 
 TEST_F(DistillationTest, RefusesATeacherThatIsAStudent) {

@@ -85,6 +85,25 @@ TEST_F(PictureLookTest, IsNotThatOfTheCheckpointBefore) {
   EXPECT_FALSE(std::filesystem::exists(path_ + "/look.json"));
 }
 
+// as a download that is not whole leaves it
+TEST_F(PictureLookTest, ALinkThatLeadsNowhereIsRefused) {
+  for (const char* name : {"look.json", "policy_preprocessor.json"}) {
+    const std::filesystem::path link = std::filesystem::path(path_) / name;
+    const bool there = std::filesystem::exists(link);
+    if (there) std::filesystem::rename(link, folder_ / "kept");
+    std::filesystem::create_symlink("../../blobs/none", link);
+    try {
+      mjp::LoadCheckpoint(path_);
+      ADD_FAILURE() << name << " was taken for absent";
+    } catch (const mjp::Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(name));
+    }
+    std::filesystem::remove(link);
+    if (there) std::filesystem::rename(folder_ / "kept", link);
+  }
+  EXPECT_NO_THROW(mjp::LoadCheckpoint(path_));
+}
+
 TEST_F(PictureLookTest, WhatIsUnknownIsRefusedByName) {
   const auto refusal = [&](const std::string& key, const Json& value) {
     Json look = MujocoLook();

@@ -281,6 +281,7 @@ TEST_F(TaskFileTest, ScaffoldTakesAnyRobotOrWritesNothing) {
     EXPECT_EQ(ReadText(task) == "mine", refused);
     EXPECT_FALSE(std::filesystem::exists(task + ".draft"));
     if (!refused) {
+      EXPECT_THAT(ReadText(task), HasSubstr(std::string("model=\"") + robot.name + "_task\""));
       EXPECT_EQ(RunMjpolicy("check " + task + " --resets 3 --out " + Path("check")).code, 0);
     }
   }

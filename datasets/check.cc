@@ -44,6 +44,7 @@ class Checker {
 
  private:
   void Problem(const std::string& text) {
+    if (std::ranges::find(result_.problems, text) != result_.problems.end()) return;
     result_.problems.push_back(text);
     if (result_.problems.size() >= kMostProblems) throw TooMany();
   }

@@ -55,6 +55,22 @@ TaskFile Propose(const fs::path& out, const std::string& text) {
   }
 }
 
+// Says where a mocap body holds the robot: whoever moves that is no actuator.
+void WarnOfMocap(const mjModel* model) {
+  for (int i = 0; i < model->neq; ++i) {
+    const bool bodies = model->eq_objtype[i] == mjOBJ_BODY &&
+                        (model->eq_type[i] == mjEQ_WELD || model->eq_type[i] == mjEQ_CONNECT);
+    for (const int body : {model->eq_obj1id[i], model->eq_obj2id[i]}) {
+      if (!bodies || model->body_mocapid[body] < 0) continue;
+      const char* name = mj_id2name(model, mjOBJ_BODY, body);
+      std::printf(
+          "warning         mocap body \"%s\" pulls the robot, and a policy drives actuators "
+          "alone: give the joints position servos, or the policy cannot move them\n",
+          name ? name : "");
+    }
+  }
+}
+
 int Run(Arguments& arguments) {
   const ModelPtr model = CompileWithoutPolicy(arguments.model);
   if (FindPolicy(model.get()) >= 0) {
@@ -67,6 +83,7 @@ int Run(Arguments& arguments) {
   const Outline& policy = file.policy();
   std::printf("task file       %s\nstate           %d numbers\naction          %d numbers\n",
               out.c_str(), policy.state.size(), policy.controls.action_size());
+  WarnOfMocap(model.get());
   std::printf("next            edit the lines with EDIT, then: mjpolicy check %s\n", out.c_str());
   const std::string command =
       RandomCheckpointCommand(file.model(), policy.config, policy.config.checkpoint);

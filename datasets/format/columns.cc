@@ -35,7 +35,14 @@ parquet::Column ReadColumn(const parquet::Reader& file, const Feature& feature, 
     throw BadInput(what + ": ends at row " + std::to_string(first + count) + " of a file of " +
                    std::to_string(file.metadata().rows));
   }
-  parquet::Column column = file.Read(*leaf, first, count);
+  parquet::Column column;
+  try {
+    column = file.Read(*leaf, first, count);
+  } catch (const Error& error) {  // knows of the file's rows alone
+    std::string why = error.what();
+    if (why.starts_with(file.name() + ": ")) why.erase(0, file.name().size() + 2);
+    throw Error(error.code(), what + ": " + why);
+  }
   const auto elements = feature.IsNumber() ? static_cast<uint64_t>(feature.Elements()) : 1;
   for (size_t i = 0; i < column.rows(); ++i) {
     if (column.offsets[i + 1] - column.offsets[i] != elements) {

@@ -1,6 +1,7 @@
 #include "datasets/format/info.h"
 
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 
 #include "base/error.h"
@@ -62,6 +63,13 @@ Feature ReadFeature(const std::string& name, const Json& object, const std::stri
     if (text.starts_with(where)) throw;
     throw BadInput(where + ": \"" + name + "\": " + text);
   }
+}
+
+// Frames per second: whole, also where a tool wrote 10.0.
+int ReadFps(KeyReader& keys) {
+  const double fps = keys.Number("fps", 1, kMostFps);
+  if (fps == std::floor(fps)) return static_cast<int>(fps);
+  throw keys.Bad("fps", "is " + Json(fps).dump() + ", which is not whole");
 }
 
 Json FeatureJson(const Feature& feature) {
@@ -157,7 +165,7 @@ Info ReadInfo(const std::string& path) {
                                            "; v3.0 is read, and v2.1 and v2.0 "
                                            "by mjpolicy convert");
   }
-  info.fps = keys.Int("fps", 1, kMostFps);
+  info.fps = ReadFps(keys);
   const Json& features = keys.Required("features");
   if (!features.is_object() || features.size() > kMostFeatures) {
     throw keys.Bad("features", "is not an object of features");

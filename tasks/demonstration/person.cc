@@ -1,8 +1,10 @@
 #include "tasks/demonstration/person.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <set>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -16,6 +18,15 @@ constexpr int kIterations = 30;
 constexpr mjtNum kDamping = 0.02;     // of the arm's reach
 constexpr mjtNum kLongestStep = 0.2;  // of a joint in an iteration, radians or metres
 constexpr size_t kLeastTurn = 6;      // joints of an arm that can keep a direction
+
+// Whether a joint is called after what grips. A body of such a name may be the hand.
+bool NamesGripper(const char* name) {
+  std::string lower = name ? name : "";
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  constexpr std::string_view kWords[] = {"grip", "finger", "jaw", "claw", "knuckle"};
+  return std::ranges::any_of(
+      kWords, [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+}
 
 // The body that an actuator's joint moves.
 int BodyOf(const mjModel* model, int joint) { return model->jnt_bodyid[joint]; }
@@ -72,8 +83,8 @@ bool Person::Moves(const Servo& servo, int body) const {
   return false;
 }
 
-// The last link that servos move, before the fingers: those are links that slide, or several of one
-// link.
+// The last link that servos move, before the fingers: those are links that slide, several of one
+// link, or one that is called so.
 int Person::DefaultHand() const {
   const mjModel* model = file_.model();
   const auto depth = [this](int body) {
@@ -92,7 +103,8 @@ int Person::DefaultHand() const {
       twins += own != body && depth(own) == depth(body) &&
                model->body_parentid[own] == model->body_parentid[body];
     }
-    return last >= 0 && (twins > 0 || model->jnt_type[last] == mjJNT_SLIDE);
+    return last >= 0 && (twins > 0 || model->jnt_type[last] == mjJNT_SLIDE ||
+                         NamesGripper(mj_id2name(model, mjOBJ_JOINT, last)));
   };
   if (best > 0 && depth(best) > 2 && is_finger(best)) best = model->body_parentid[best];
   return best;

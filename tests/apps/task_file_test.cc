@@ -249,6 +249,20 @@ TEST_F(TaskFileTest, ScaffoldProposesATaskThatRuns) {
               HasSubstr("has a policy already"));
 }
 
+TEST_F(TaskFileTest, ScaffoldSaysThatAPolicyMovesNoMocapBody) {
+  for (const bool welded : {false, true}) {
+    const std::string robot = folder_.Write(
+        "pulled.xml",
+        std::string("<mujoco><worldbody><body name=\"hand\"><joint name=\"j\"/><geom size=\".1\"/>"
+                    "</body><body name=\"pull\" mocap=\"true\"/></worldbody><actuator><motor "
+                    "joint=\"j\"/></actuator><equality>") +
+            (welded ? "<weld body1=\"pull\" body2=\"hand\"/>" : "") + "</equality></mujoco>");
+    const Outcome outcome = RunMjpolicy("scaffold " + robot + " --force");
+    EXPECT_EQ(outcome.code, 0) << outcome.text;
+    EXPECT_EQ(outcome.text.find("mocap body \"pull\"") != std::string::npos, welded);
+  }
+}
+
 TEST_F(TaskFileTest, ScaffoldTakesAnyRobotOrWritesNothing) {
   struct Robot {
     const char* name;
@@ -281,6 +295,7 @@ TEST_F(TaskFileTest, ScaffoldTakesAnyRobotOrWritesNothing) {
     EXPECT_EQ(ReadText(task) == "mine", refused);
     EXPECT_FALSE(std::filesystem::exists(task + ".draft"));
     if (!refused) {
+      EXPECT_THAT(ReadText(task), HasSubstr(std::string("model=\"") + robot.name + "_task\""));
       EXPECT_EQ(RunMjpolicy("check " + task + " --resets 3 --out " + Path("check")).code, 0);
     }
   }

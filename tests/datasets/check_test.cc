@@ -25,6 +25,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST(CheckTest, LeRobotsOwnDataSetsAreSound) {
   for (const std::string set : {"image", "video"}) {
@@ -189,6 +190,19 @@ TEST_F(DamageTest, FilesThatAreMissingOrCutAreNamed) {
   EXPECT_THAT(Found(), HasSubstr("tasks.parquet: cannot open"));
 }
 
+// The reader knows rows alone. Each episode's row group is its own.
+TEST_F(DamageTest, APageThatIsDamagedIsNamedWithItsEpisode) {
+  const std::string path = Path("data/chunk-000/file-000.parquet");
+  const parquet::Reader reader(path);
+  const auto at = static_cast<size_t>(reader.Find("action") - reader.metadata().leaves.data());
+  const parquet::ColumnChunk& chunk = reader.metadata().groups.at(1).columns[at];
+  std::string bytes = app::ReadFile(path, 1 << 20);
+  bytes[chunk.offset + chunk.size - 1] ^= 1;
+  app::WriteFileAtomically(path, bytes);
+  EXPECT_THAT(Found(), AllOf(HasSubstr("episode 1: \"action\": "), HasSubstr("checksum"),
+                             Not(HasSubstr("episode 2: \"action\""))));
+}
+
 TEST_F(DamageTest, TotalsThatLieAreErrors) {
   ChangeInfo("\"total_episodes\": 3", "\"total_episodes\": 4");
   EXPECT_THAT(Found(), HasSubstr("counts 4 episodes, meta/episodes has 3"));
@@ -198,7 +212,10 @@ TEST_F(DamageTest, TotalsThatLieAreErrors) {
   ChangeInfo("\"total_frames\": 16", "\"total_frames\": 15");
   ChangeInfo("\"fps\": 10", "\"fps\": 20");
   EXPECT_THAT(Found(), HasSubstr("episode 0: frame 1: timestamp is 0.100000, not 0.050000 s"));
-  ChangeInfo("\"fps\": 20", "\"fps\": 10");
+  ChangeInfo("\"fps\": 20", "\"fps\": 29.97");
+  EXPECT_THAT(Found(), HasSubstr("\"fps\" is 29.97, which is not whole"));
+  ChangeInfo("\"fps\": 29.97", "\"fps\": 10.0");
+  EXPECT_EQ(Found(), "");
   ChangeInfo("\"float64\"", "\"int64\"");
   EXPECT_THAT(Found(), HasSubstr("\"action\" has another type; info.json says int64"));
   ChangeInfo("data/chunk-", "../chunk-");

@@ -108,7 +108,7 @@ class Writer {
     xml_ << "<!-- A task for " << XmlText(options_.include)
          << ", as mjpolicy scaffold proposes it. docs/tasks.md explains each element; lines with\n"
          << "     EDIT want a decision of yours. -->\n"
-         << "<mujoco model=\"" << XmlText(std::string(model_->names)) << "_task\">\n"
+         << "<mujoco model=\"" << XmlText(RobotName()) << "_task\">\n"
          << "  <include file=\"" << XmlText(options_.include) << "\"/>\n\n";
     WritePolicy();
     WriteSensors();
@@ -118,6 +118,12 @@ class Writer {
   }
 
  private:
+  // That of its file where the model has none, which the compiler calls so.
+  std::string RobotName() const {
+    const std::string name = model_->names;
+    return name == "MuJoCo Model" ? options_.include.substr(0, options_.include.rfind('.')) : name;
+  }
+
   void Config(const char* key, const std::string& value) {
     xml_ << "        <config key=\"" << key << "\" value=\"" << XmlText(value) << "\"/>\n";
   }

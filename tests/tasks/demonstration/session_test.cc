@@ -241,6 +241,44 @@ TEST_F(SessionTest, WithoutAHandKeysDriveTheNumbers) {
   EXPECT_EQ(action[0], 0);
 }
 
+// An arm of `joints`, each turning the link after it, the last called `last`.
+std::string Chain(const std::string& last) {
+  const std::string geom = "<geom type='capsule' fromto='0 0 0 0 0 .2' size='.02' contype='0'/>";
+  std::string links, ends, motors;
+  const std::string joints[] = {"pan", "lift", "flex", last};
+  for (int i = 0; i < 4; ++i) {
+    links += "<body name='link" + std::to_string(i) + "' pos='0 0 " + (i ? ".2" : "0") +
+             "'><joint name='" + joints[i] + "' axis='" + (i ? "0 1 0" : "0 0 1") +
+             "' range='-90 90'/>" + geom;
+    ends += "</body>";
+    motors += "<position joint='" + joints[i] + "' name='" + joints[i] + "' ctrlrange='-1 1'/>";
+  }
+  return "<mujoco model='chain'><worldbody><camera name='side' pos='0 -2 0'/>" + links + ends +
+         "</worldbody><actuator>" + motors +
+         "</actuator><extension><plugin "
+         "plugin='mjpolicy.policy'><instance name='policy'><config key='checkpoint' value='none'/>"
+         "<config key='period' value='0.1'/><config key='camera' value='side'/><config key='state' "
+         "value='joint:pan'/><config key='actuators' value='pan lift flex " +
+         last +
+         "'/></instance></plugin></extension><sensor><plugin name='policy' "
+         "plugin='mjpolicy.policy' instance='policy'/><clock name='clock'/></sensor><custom>"
+         "<numeric name='task.steps' data='9'/><text name='task.success' data='clock > 9'/>"
+         "</custom></mujoco>";
+}
+
+TEST_F(SessionTest, AJawThatTurnsAloneIsAGripper) {
+  int count = 0;
+  for (const auto& [last, hand, gripper] :
+       {std::tuple("wrist_roll", "link3", -1), std::tuple("so101/Jaw", "link2", 3),
+        std::tuple("gripper", "link2", 3)}) {
+    const std::string model = folder_.Write("chain.xml", Chain(last));
+    RecordingSession session(Options("set" + std::to_string(count++)),
+                             std::make_shared<const TaskFile>(model), "");
+    EXPECT_EQ(session.person().hand_name(), hand) << last;
+    EXPECT_EQ(session.person().gripper(), gripper) << last;
+  }
+}
+
 TEST_F(SessionTest, AWrongHandIsNamed) {
   for (const auto& [hand, why] : {std::pair("nobody", "no site or body of that name"),
                                   std::pair("cube", "fewer than two position servos")}) {

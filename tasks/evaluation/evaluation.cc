@@ -99,6 +99,7 @@ class BatchEvaluator {
     policy_->Wait();
     result.interrupted = stop;
     result.stages = stages_.Summary();
+    result.slowest = stages_.slowest();
     loop_.physics = simulations_->seconds().physics;
     loop_.pictures = simulations_->seconds().pictures;
     result.loop = loop_;

@@ -19,14 +19,24 @@ StageSummary Summarise(const std::vector<double>& milliseconds) {
 
 void StageStatistics::Add(const mjp::StageTimes& times) {
   double first = std::numeric_limits<double>::max(), last = 0;
+  SlowestDecision decision;
   for (size_t i = 0; i < mjp::kStageCount; ++i) {
     const auto& span = times.spans[i];
     if (span.end <= span.begin) continue;
-    milliseconds_[i].push_back(1e3 * (span.end - span.begin));
+    const double milliseconds = 1e3 * (span.end - span.begin);
+    milliseconds_[i].push_back(milliseconds);
+    if (milliseconds > decision.stage_milliseconds) {
+      decision.stage = mjp::StageName(static_cast<mjp::Stage>(i));
+      decision.stage_milliseconds = milliseconds;
+    }
     first = std::min(first, span.begin);
     last = std::max(last, span.end);
   }
-  if (last > 0) decision_.push_back(1e3 * (last - first));
+  if (last <= 0) return;
+  decision.milliseconds = 1e3 * (last - first);
+  decision.at = last;
+  if (!decision_.empty() && decision.milliseconds > slowest_.milliseconds) slowest_ = decision;
+  decision_.push_back(decision.milliseconds);
 }
 
 std::map<std::string, StageSummary> StageStatistics::Summary() const {

@@ -17,10 +17,12 @@ class StageStatistics {
   void Add(const mjp::StageTimes& times);
   // By stage name, only stages that ran; "decision" is first to last stage.
   std::map<std::string, StageSummary> Summary() const;
+  const SlowestDecision& slowest() const { return slowest_; }
 
  private:
   std::array<std::vector<double>, mjp::kStageCount> milliseconds_;
   std::vector<double> decision_;
+  SlowestDecision slowest_;
 };
 
 }  // namespace mjp::app

@@ -16,6 +16,14 @@ struct StageSummary {
   double median = 0, p99 = 0, total = 0;
 };
 
+// The decision that took longest, and the stage that was most of it. The first of a process is left
+// out: it captures the graph.
+struct SlowestDecision {
+  double milliseconds = 0, at = 0;  // 0: there is none; at: its end on the clock of mjp::Now()
+  std::string stage;
+  double stage_milliseconds = 0;
+};
+
 // Where a batch's wall time went, seconds.
 struct LoopTimes {
   double physics = 0, pictures = 0;  // zeros where the task does not say
@@ -28,6 +36,7 @@ struct EvaluationResult {
   std::vector<EpisodeResult> episodes;  // finished in this run, in order of index
   std::vector<std::string> videos;      // files written
   std::map<std::string, StageSummary> stages;
+  SlowestDecision slowest;
   LoopTimes loop;
   double seconds = 0;   // wall time of this run
   std::string backend;  // as the policy describes itself

@@ -5,11 +5,14 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "policy/checkpoint/network_model.h"
 #include "policy/checkpoint/normalization/processors.h"
 #include "policy/checkpoint/normalization/statistics.h"
 #include "policy/checkpoint/safetensors_writer.h"
@@ -50,8 +53,21 @@ class Folder {
   mjp::SafetensorsWriter writer_;
 };
 
+// A network that reads text, and so may have a tokenizer among its steps.
+class TextNetwork : public mjp::NetworkModel {
+ public:
+  void ListTensors(const mjp::TensorSource&, const VisitShape&) const override {}
+  int64_t TakeTensors(mjp::TensorSource&) override { return 0; }
+  void VisitTensors(const VisitTensor&) const override {}
+  void AddConfig(mjp::Json&) const override {}
+  std::vector<std::pair<std::string, std::string>> Describe() const override { return {}; }
+  mjp::SamplerTraits sampler() const override { return {}; }
+  int text_tokens() const override { return 77; }
+};
+
 mjp::ConfigFile Config() {
   mjp::ConfigFile config;
+  config.network = std::make_shared<TextNetwork>();
   config.policy.cameras = {{"observation.image", 3, 96, 96}};
   config.policy.state_dim = config.policy.action_dim = 2;
   config.modes = {{"observation.image", mjp::Normalization::kMeanStd},

@@ -24,7 +24,7 @@
 #include "tests/support/temp_dir.h"
 
 // What runs in the hosts of hosts_test.cc: models that the project ships, each with one kind of
-// policy, of random weights, and with some of the plugin's attributes.
+// policy, of random weights or one that is shipped, and with some of the plugin's attributes.
 
 namespace mjp_test {
 
@@ -92,8 +92,30 @@ inline void WriteDit(const TempDir& parent, mjp::DitObjective objective) {
   WriteSmallDit(parent, "policy", config);
 }
 
+// A U-Net that was trained with the beginnings of its chunks known.
+inline void WritePrefixUnet(const TempDir& parent) {
+  WriteSmallCheckpoint(parent / "policy");
+  const auto small = mjp::LoadCheckpoint(parent / "policy");
+  mjp::UnetPolicyConfig config = mjp::UnetOf(*small).config;
+  config.trained_prefix = true;
+  const auto policy = mjp::RandomCheckpoint(config, small->stats, 3);
+  std::filesystem::remove_all(parent / "policy");
+  mjp::WriteCheckpoint(parent / "policy", *policy, mjp::WeightFormat::kF16);
+}
+
+// A policy of assets/.
+inline std::function<void(const TempDir&)> Shipped(const std::string& name) {
+  return [name](const TempDir& parent) {
+    std::error_code there;
+    std::filesystem::create_directory_symlink(MJPOLICY_SOURCE_DIR "/assets/" + name,
+                                              parent / "policy", there);
+  };
+}
+
 inline const std::vector<std::string> kArm = {"shoulder", "elbow"};
 inline const std::vector<std::string> kPushtServos = {"ax", "ay"};
+inline const std::vector<std::string> kAlohaJoints = {
+    "vx300s_left/waist", "vx300s_left/elbow", "vx300s_right/shoulder", "vx300s_right/wrist_rotate"};
 // not of a policy without a sampler
 inline const Attributes kNoSampler = {{"sampler", ""}, {"steps", ""}};
 // of models that say nothing of the sampler
@@ -109,14 +131,9 @@ inline const Subject kSubjects[] = {
      {"push"},
      [](const TempDir& parent) { WriteUnetOf(parent, 2, 0, 1); },
      kFewSteps},
-    {"Aloha",
-     "aloha_transfer_cube.xml",
-     "mujoco",
-     {"vx300s_left/waist", "vx300s_left/elbow", "vx300s_right/shoulder",
-      "vx300s_right/wrist_rotate"},
+    {"Aloha", "aloha_transfer_cube.xml", "mujoco", kAlohaJoints,
      // random targets of more than that end its physics
-     [](const TempDir& parent) { WriteUnetOf(parent, 14, 0, 14, 0.3f); },
-     kFewSteps},
+     [](const TempDir& parent) { WriteUnetOf(parent, 14, 0, 14, 0.3f); }, kFewSteps},
     {"PushTAsync",
      "pusht_policy.xml",
      "raster",
@@ -134,6 +151,21 @@ inline const Subject kSubjects[] = {
       {"hold_noise", "2"},
       {"action_steps", "3"},
       {"threads", "2"}}},
+    {"PushTPrefix",
+     "pusht_policy.xml",
+     "raster",
+     kPushtServos,
+     WritePrefixUnet,
+     {{"prefix", "1"}, {"latency", "300"}, {"action_steps", "1"}, {"replan_beyond", "40"}}},
+    {"ShippedPushT", "pusht_policy.xml", "raster", kPushtServos, Shipped("pusht_image"), kFewSteps},
+    {"ShippedStudent", "pusht_policy.xml", "raster", kPushtServos, Shipped("pusht_image_onestep"),
+     kNoSampler},
+    {"ShippedAloha",
+     "aloha_transfer_cube.xml",
+     "mujoco",
+     kAlohaJoints,
+     Shipped("aloha_transfer_cube"),
+     {{"sampler", "ddim"}, {"steps", "2"}, {"action_steps", "4"}}},  // decides again within a run
     {"PushTAct", "pusht_policy.xml", "raster", kPushtServos,
      [](const TempDir& parent) { WriteAct(parent, 0, 0.1, 512); }, kNoSampler},
     {"ReachAct", "reach_policy.xml", "mujoco", kArm,

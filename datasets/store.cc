@@ -93,8 +93,14 @@ void Store::Create(const Info& wanted) {
     if (!IsDefaultFeature(feature.name)) info_.features.push_back(feature);
   }
   for (Feature& feature : DefaultFeatures()) info_.features.push_back(std::move(feature));
-  MakeFolders(folder_ + "/meta");
-  app::WriteFileAtomically(InfoPath(folder_), InfoText(info_));
+  const std::string meta = folder_ + "/meta";
+  MakeFolders(meta);
+  try {
+    app::WriteFileAtomically(InfoPath(folder_), InfoText(info_));
+  } catch (const Error&) {
+    Remove(meta);  // so that the same command finds an empty folder again
+    throw;
+  }
 }
 
 void Store::Read(const Dataset& dataset, const Info& wanted) {

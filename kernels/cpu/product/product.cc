@@ -8,7 +8,6 @@
 namespace mjp::cpu::MJP_ISA {
 namespace {
 
-constexpr int kPiece = 256;     // k whose weights stay in cache
 constexpr int kPositions = 96;  // positions whose patches stay in cache, whole tiles
 
 // What ComputeTile reads and writes.

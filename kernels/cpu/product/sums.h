@@ -10,6 +10,7 @@ namespace mjp::cpu::MJP_ISA {
 
 inline constexpr int kPanel = 2 * kLanes;                             // output channels of a panel
 inline constexpr int kTile = kLanes >= 16 ? 8 : kLanes >= 8 ? 6 : 4;  // positions of a tile
+inline constexpr int kPiece = 256;  // k whose weights stay in cache; the bits depend on it
 
 // sum[p] = sum over k < length of rows[p][k] weights[k], in the order of k; all in registers.
 template <int P>

@@ -7,8 +7,6 @@
 namespace mjp::cpu::MJP_ISA {
 namespace {
 
-constexpr int kPiece = 256;  // k whose weights stay in cache
-
 // One panel for P tiles, over a piece of k.
 template <int P>
 void Tiles(const WinogradProductArgs& args, const float* x, int length, const float* weights,

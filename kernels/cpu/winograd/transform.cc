@@ -7,7 +7,8 @@
 namespace mjp::cpu::MJP_ISA {
 namespace {
 
-constexpr int kRows = 4, kColumns = 6, kOutColumns = 4;  // a tile has 4x6 values, 2x4 outputs
+constexpr int kRows = kWinogradRows, kColumns = kWinogradColumns;
+constexpr int kOutColumns = kWinogradOutColumns;
 
 Packet Times(float factor, const Packet& v, const Packet& more) {
   return Fma(Broadcast(factor), v, more);
@@ -55,9 +56,9 @@ void TurnSumsOfRow(const Packet* x, Packet* out) {
 
 void WinogradInput(const float* const* x, int channels, float* values, int64_t stride) {
   for (int c = 0; c < channels; c += kLanes) {
-    Packet tile[kRows * kColumns], row[kColumns];
+    Packet tile[kWinogradValues], row[kColumns];
 #pragma GCC unroll 24
-    for (int i = 0; i < kRows * kColumns; ++i) tile[i] = Load(x[i] + c);
+    for (int i = 0; i < kWinogradValues; ++i) tile[i] = Load(x[i] + c);
 #pragma GCC unroll 6
     for (int i = 0; i < kColumns; ++i) TurnColumn(tile + i);
     float* to = values + c;
@@ -72,16 +73,16 @@ void WinogradInput(const float* const* x, int channels, float* values, int64_t s
 
 void WinogradOutput(const WinogradOutputArgs& args) {
   for (int c = 0; c < args.channels; c += kLanes) {
-    Packet sums[kRows * kColumns], halves[2][kColumns], out[2 * kOutColumns];
+    Packet sums[kWinogradValues], halves[2][kColumns], out[kWinogradOutputs];
 #pragma GCC unroll 24
-    for (int i = 0; i < kRows * kColumns; ++i) sums[i] = Load(args.sums + i * args.stride + c);
+    for (int i = 0; i < kWinogradValues; ++i) sums[i] = Load(args.sums + i * args.stride + c);
 #pragma GCC unroll 6
     for (int i = 0; i < kColumns; ++i) TurnSumsOfColumn(sums + i, halves[0] + i, halves[1] + i);
     TurnSumsOfRow(halves[0], out);
     TurnSumsOfRow(halves[1], out + kOutColumns);
     const Packet bias = Load(args.bias + c);
 #pragma GCC unroll 8
-    for (int i = 0; i < 2 * kOutColumns; ++i) {
+    for (int i = 0; i < kWinogradOutputs; ++i) {
       if (args.y[i] == nullptr) continue;
       Packet v = simd::padd(out[i], bias);
       if (args.residual[i] != nullptr) v = simd::padd(v, Load(args.residual[i] + c));

@@ -5,12 +5,10 @@
 
 #include "kernels/cpu/product/checked_range.h"
 #include "kernels/cpu/winograd/product.h"
-#include "kernels/cpu/winograd/transform.h"
 
 namespace mjp::cpu {
 namespace {
 
-constexpr int kTileRows = 2, kTileColumns = 4, kValueColumns = kTileColumns + 2;
 constexpr int kTilesAtOnce = 48;     // whose values stay in cache; whole tiles of every product
 constexpr int kChannelsAtOnce = 32;  // whose sums stay in cache; whole panels of every product
 
@@ -40,10 +38,10 @@ void TurnRow(double a, double b, double c, double* out) {
 
 // The nine weights `w` of an input and output channel as those of a tile's values.
 void TurnWeights(const float* w, double* turned) {
-  double columns[4 * 3];
+  double columns[kWinogradRows * 3];
   for (int j = 0; j < 3; ++j) TurnColumn(w[j], w[3 + j], w[6 + j], columns + j, 3);
-  for (int i = 0; i < 4; ++i)
-    TurnRow(columns[3 * i], columns[3 * i + 1], columns[3 * i + 2], turned + kValueColumns * i);
+  for (int i = 0; i < kWinogradRows; ++i)
+    TurnRow(columns[3 * i], columns[3 * i + 1], columns[3 * i + 2], turned + kWinogradColumns * i);
 }
 
 // Where a tile begins, in the output's coordinates.
@@ -52,15 +50,15 @@ struct Corner {
 };
 Corner CornerOf(const WinogradArgs& args, int tile) {
   const int of_map = args.TilesOfMap(), columns = args.TileColumns(), cell = tile % of_map;
-  return {tile / of_map, cell / columns * kTileRows, cell % columns * kTileColumns};
+  return {tile / of_map, cell / columns * kWinogradOutRows, cell % columns * kWinogradOutColumns};
 }
 
 void TurnTile(const WinogradArgs& args, const Corner& corner, float* values, int64_t stride) {
   const Features& x = args.x;
   const float* inputs[kWinogradValues];
   for (int i = 0; i < kWinogradValues; ++i) {
-    const int row = corner.row - 1 + i / kValueColumns;
-    const int column = corner.column - 1 + i % kValueColumns;
+    const int row = corner.row - 1 + i / kWinogradColumns;
+    const int column = corner.column - 1 + i % kWinogradColumns;
     const bool inside = row <= x.height && column <= x.width;  // the halo's first line counts
     inputs[i] = inside ? x.At(corner.map, row, column) : args.layer->zeros.data();
   }
@@ -74,8 +72,9 @@ void FinishTile(const WinogradArgs& args, const Corner& corner, const float* sum
   out.bias = args.layer->bias.data() + begin;
   out.relu = args.relu;
   out.channels = count;
-  for (int i = 0; i < kTileRows * kTileColumns; ++i) {
-    const int row = corner.row + i / kTileColumns, column = corner.column + i % kTileColumns;
+  for (int i = 0; i < kWinogradOutputs; ++i) {
+    const int row = corner.row + i / kWinogradOutColumns,
+              column = corner.column + i % kWinogradOutColumns;
     if (row >= args.y.height || column >= args.y.width) continue;
     out.y[i] = args.y.At(corner.map, row, column) + begin;
     if (args.residual.data != nullptr)

@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/features.h"
 #include "kernels/cpu/product/product.h"
+#include "kernels/cpu/winograd/transform.h"
 
 // Convolutions of 3x3, stride 1 and padding 1 by Winograd's minimal filtering F(2x4, 3x3) (Lavin
 // and Gray 2016): 24 products for eight outputs, where the plain sum takes 72. A tile of 4x6 inputs
@@ -14,8 +15,6 @@
 // instruction set. It is not the bits of Convolve: the sums have another order.
 
 namespace mjp::cpu {
-
-inline constexpr int kWinogradValues = 24;  // of a tile
 
 // A layer ready to run. Immutable; shared between threads.
 struct WinogradLayer {
@@ -37,8 +36,10 @@ struct WinogradArgs {
   bool relu = false;       // max(sum, 0) at the end
 
   // 2x4 outputs each, the last ones of a row or column cut off where they do not divide the size.
-  int TileColumns() const { return (y.width + 3) / 4; }
-  int TilesOfMap() const { return (y.height + 1) / 2 * TileColumns(); }
+  int TileColumns() const { return (y.width + kWinogradOutColumns - 1) / kWinogradOutColumns; }
+  int TilesOfMap() const {
+    return (y.height + kWinogradOutRows - 1) / kWinogradOutRows * TileColumns();
+  }
 };
 
 // Floats of scratch that a thread needs.

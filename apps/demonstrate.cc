@@ -7,8 +7,8 @@
 
 #include "apps/commands.h"
 #include "apps/stop_signal.h"
+#include "base/command_line/number_range.h"
 #include "base/error.h"
-#include "base/number_range.h"
 #include "tasks/aloha/demonstrations.h"
 #include "tasks/evaluation/version.h"
 #include "tasks/pusht/planner/demonstrations.h"

@@ -7,8 +7,8 @@
 
 #include "apps/commands.h"
 #include "apps/policy_options.h"
+#include "base/command_line/number_range.h"
 #include "base/error.h"
-#include "base/number_range.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/network_model.h"

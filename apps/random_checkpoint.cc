@@ -10,8 +10,9 @@
 #include <utility>
 
 #include "apps/commands.h"
+#include "base/command_line/number_range.h"
 #include "base/error.h"
-#include "base/number_range.h"
+#include "base/json.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/synthetic/formula_weights.h"

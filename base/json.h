@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace mjp {
+#include "base/json_forward.h"
 
-using Json = nlohmann::ordered_json;  // keeps the order of keys: cameras are numbered by it
+namespace mjp {
 
 struct JsonLimits {
   size_t bytes = size_t{1} << 20;

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "base/json.h"
+
 namespace mjp {
 
 KeyReader::KeyReader(const Json& object, std::string where)

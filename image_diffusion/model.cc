@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "policy/checkpoint/checkpoint_source.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/checkpoint/safetensors_writer.h"

@@ -1,6 +1,7 @@
 #include "policy/inspect_gpu.h"
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text_stream.h"
 #include "policy/network_types.h"
 

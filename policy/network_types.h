@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_forward.h"
 #include "base/key_reader.h"
 #include "policy/checkpoint/network_model.h"
 #include "policy/policy.h"

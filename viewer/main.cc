@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "base/command_line/number_range.h"
 #include "base/command_line/parse.h"
 #include "base/command_line/suggest.h"
 #include "base/command_line/time_option.h"
 #include "base/error.h"
-#include "base/number_range.h"
 #include "policy/option_names.h"
 #include "tasks/evaluation/program.h"
 #include "tasks/evaluation/version.h"

@@ -7,10 +7,10 @@
 #include "apps/image_diffusion/pusht_pictures.h"
 #include "apps/image_diffusion/reference.h"
 #include "apps/image_diffusion/training_folder.h"
+#include "base/command_line/number_range.h"
 #include "base/error.h"
 #include "base/folders.h"
 #include "base/json.h"
-#include "base/number_range.h"
 #include "policy/option_names.h"
 #include "tasks/results/statistics.h"
 

@@ -4,8 +4,8 @@
 
 #include "apps/image_diffusion/commands.h"
 #include "apps/image_diffusion/grid.h"
+#include "base/command_line/number_range.h"
 #include "base/folders.h"
-#include "base/number_range.h"
 #include "policy/option_names.h"
 #include "policy/timing.h"
 #include "tasks/recording/png.h"

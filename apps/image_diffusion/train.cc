@@ -4,7 +4,7 @@
 #include "apps/image_diffusion/pusht_pictures.h"
 #include "apps/image_diffusion/reference.h"
 #include "apps/stop_signal.h"
-#include "base/number_range.h"
+#include "base/command_line/number_range.h"
 
 namespace mjp::app {
 

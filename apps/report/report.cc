@@ -7,9 +7,9 @@
 #include "apps/report/html.h"
 #include "apps/report/sections.h"
 #include "apps/report/videos.h"
+#include "base/command_line/number_range.h"
 #include "base/error.h"
 #include "base/folders.h"
-#include "base/number_range.h"
 #include "tasks/evaluation/version.h"
 
 namespace mjp::app {

@@ -6,8 +6,8 @@
 
 #include "apps/command_line.h"
 #include "base/command_line/duration.h"
+#include "base/command_line/number_range.h"
 #include "base/error.h"
-#include "base/number_range.h"
 #include "tasks/evaluation/disturbances.h"
 #include "tasks/mjcf/mjcf_task.h"
 #include "tasks/mjcf/words.h"

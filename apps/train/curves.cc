@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/folders.h"
+#include "base/json.h"
 #include "base/text_stream.h"
 #include "tasks/recording/png.h"
 #include "tasks/recording/video.h"

@@ -14,11 +14,11 @@
 #include "apps/train/recipe.h"
 #include "apps/train/run_folder.h"
 #include "apps/train/run_length.h"
+#include "base/command_line/number_range.h"
 #include "base/command_line/parse.h"
 #include "base/command_line/suggest.h"
 #include "base/command_line/time_option.h"
 #include "base/error.h"
-#include "base/number_range.h"
 #include "tasks/evaluation/program.h"
 #include "tasks/evaluation/version.h"
 

@@ -12,6 +12,7 @@
 #include "apps/train/run_length.h"
 #include "apps/train/run_state.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/timing.h"
 #include "tasks/results/statistics.h"

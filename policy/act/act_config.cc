@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "policy/ranges/config_ranges.h"
 
 namespace mjp {

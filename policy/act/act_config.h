@@ -1,7 +1,7 @@
 #ifndef POLICY_ACT_ACT_CONFIG_H_
 #define POLICY_ACT_ACT_CONFIG_H_
 
-#include "base/json.h"
+#include "base/json_forward.h"
 #include "base/key_reader.h"
 #include "kernels/shared/token_activation.h"
 #include "policy/checkpoint/config.h"

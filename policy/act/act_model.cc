@@ -1,6 +1,7 @@
 #include "policy/act/act_model.h"
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text_stream.h"
 
 namespace mjp {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/json.h"
+#include "base/json_forward.h"
 #include "policy/checkpoint/network.h"
 
 namespace mjp {

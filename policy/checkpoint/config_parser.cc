@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/key_reader.h"
 #include "policy/network_types.h"
 #include "policy/ranges/config_ranges.h"

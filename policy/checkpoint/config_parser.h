@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_forward.h"
 #include "base/key_reader.h"
 #include "policy/checkpoint/config.h"
 #include "policy/checkpoint/network_model.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_forward.h"
 #include "policy/checkpoint/config.h"
 #include "policy/checkpoint/network.h"
 #include "policy/pictures/picture_look.h"

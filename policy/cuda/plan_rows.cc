@@ -1,5 +1,6 @@
 #include "policy/cuda/plan_rows.h"
 
+#include "base/json.h"
 #include "base/text_stream.h"
 
 namespace mjp {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/json.h"
+#include "base/json_forward.h"
 #include "kernels/cuda/primitives/gpu_traits.h"
 
 // What `mjpolicy inspect --gpu` says, for some numbers of environments.

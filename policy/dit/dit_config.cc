@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "policy/ranges/config_ranges.h"
 #include "policy/unet/unet_config.h"
 

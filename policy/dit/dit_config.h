@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/json.h"
+#include "base/json_forward.h"
 #include "base/key_reader.h"
 #include "kernels/shared/token_activation.h"
 #include "policy/checkpoint/config.h"

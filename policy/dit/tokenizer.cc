@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "policy/dit/unicode.h"
 
 namespace mjp {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/key_reader.h"
 #include "policy/checkpoint/config.h"
 

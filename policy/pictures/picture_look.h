@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_forward.h"
 
 // What of a picture the renderer decides, whatever the scene. A checkpoint has its training's in
 // look.json, a data set in its features of pictures (docs/CHECKPOINTS.md).

@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "policy/unet/unet_config.h"
 
 namespace mjp {

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "policy/cuda/cuda_policy.h"
 #include "tests/support/program.h"
 

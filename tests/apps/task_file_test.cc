@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/folders.h"
+#include "base/json.h"
 #include "policy/pictures/picture_look.h"
 #include "tests/support/program.h"
 #include "tests/support/renderer.h"

@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/network_model.h"
 #include "policy/pictures/picture_look.h"

@@ -117,7 +117,8 @@ TEST_P(IdentityTest, EveryChangeOfEveryFileIsSeenOrRefused) {
   for (const auto& [name, hash] : whole) {
     const std::vector<uint8_t> bytes = mjp::ReadFile(dir_ / name, 1 << 20);
     const std::string text(bytes.begin(), bytes.end());
-    const auto expect_seen = [&](const std::string& changed, const std::string& what) {
+    const auto expect_seen = [&, &name = name, &hash = hash](const std::string& changed,
+                                                             const std::string& what) {
       dir_.Write(name, changed);
       const Files now = Identity();
       loaded += !now.empty();

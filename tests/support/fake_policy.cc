@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "plugin/policies/cache.h"
 #include "policy/checkpoint/network_model.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_forward.h"
 #include "kernels/cuda/primitives/cuda_raii.h"
 #include "policy/cuda/act/act_launches.h"
 #include "policy/cuda/decision/decision_graph.h"

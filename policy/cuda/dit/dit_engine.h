@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_forward.h"
 #include "kernels/cpu/thread_pool.h"
 #include "policy/cuda/decision/decision_graph.h"
 #include "policy/cuda/decision/input_block.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "policy/cuda/dit/dit_engine.h"
 #include "policy/cuda/execution_plan.h"
 #include "policy/cuda/plan_rows.h"

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/json.h"
 #include "kernels/cuda/primitives/cuda_check.h"
 #include "kernels/cuda/primitives/graph_capture.h"
 #include "policy/checkpoint/normalizer.h"

@@ -13,6 +13,7 @@
 #include "apps/train/distillation/teacher.h"
 #include "base/error.h"
 #include "base/folders.h"
+#include "base/json.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/checkpoint/normalizer.h"

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/sha256.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/half.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/unet/unet_model.h"
 #include "tests/support/goldens/golden_cases.h"

@@ -1,5 +1,5 @@
-#ifndef BASE_NUMBER_RANGE_H_
-#define BASE_NUMBER_RANGE_H_
+#ifndef BASE_COMMAND_LINE_NUMBER_RANGE_H_
+#define BASE_COMMAND_LINE_NUMBER_RANGE_H_
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
@@ -33,4 +33,4 @@ inline CLI::Validator WholeSeed() {
 
 }  // namespace mjp::app
 
-#endif  // BASE_NUMBER_RANGE_H_
+#endif  // BASE_COMMAND_LINE_NUMBER_RANGE_H_

@@ -192,16 +192,16 @@ void PolicyInstance::Compute(const mjModel* model, mjData* data) {
     if (tick != state.tick()) Advance(model, data, tick, state);
     // by now the simulation needs it
     if (state.pending() && TookEffect(model, data, state)) FinishDecision(model, state);
+    if (recording_ && !Ahead(model, data, state).empty()) recording_->Before(model, data);
+    apply_.begin = Now();
+    Apply(model, data, state);
+    apply_.end = Now();
+    units_.Controlled(model, instance_, data);
+    sensors_.Write(Report(state), model, data);  // a score refuses a model that was changed since
   } catch (...) {
-    state.set_failed();
+    state.set_failed();  // said once, not at every step
     throw;
   }
-  if (recording_ && !Ahead(model, data, state).empty()) recording_->Before(model, data);
-  apply_.begin = Now();
-  Apply(model, data, state);
-  apply_.end = Now();
-  units_.Controlled(model, instance_, data);
-  sensors_.Write(Report(state), model, data);
 }
 
 void PolicyInstance::Stepped(const mjModel* model, mjData* data) {
@@ -356,7 +356,11 @@ std::string PolicyInstance::LabelText(const mjModel* model, const mjData* data,
   std::string text;
   char part[40];
   for (const auto& [name, score] : scores_) {
-    std::snprintf(part, sizeof(part), "%s %.2f | ", name.c_str(), score.read(model, data));
+    try {
+      std::snprintf(part, sizeof(part), "%s %.2f | ", name.c_str(), score.read(model, data));
+    } catch (const Error&) {
+      continue;  // of a model that was changed since: not to be said with every frame
+    }
     text += part;
   }
   const double begin = output_.times[Stage::kPrepare].begin, end = output_.times[Stage::kFetch].end;

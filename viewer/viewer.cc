@@ -20,6 +20,7 @@ namespace mjp::app {
 namespace {
 
 constexpr int kVideoRate = 30;                  // pictures per second
+constexpr double kMostBehind = 0.25;            // seconds that a video makes up for
 constexpr char kProgram[] = "mjpolicy-viewer";  // which what it writes is called after
 
 std::string Written(const std::string& file) {
@@ -344,7 +345,8 @@ void Viewer::ToggleRecording() {
 }
 
 // The pictures that are due since the last one: slow frames are repeated, so that the video runs at
-// the speed of the window.
+// the speed of the window. An encoder that takes longer for a picture than it lasts is waited for:
+// were all of that time made up for, each frame would take longer than the one before, for ever.
 void Viewer::AddPictures() {
   const double now = mjp::Now();
   if (now < next_picture_) return;
@@ -353,6 +355,7 @@ void Viewer::AddPictures() {
   std::fill(video_picture_.rgb.begin(), video_picture_.rgb.end(), uint8_t{0});
   Paste(video_picture_, frame.rgb.data(), frame.width, frame.height, 1, 0, 0);
   for (; next_picture_ <= now; next_picture_ += 1.0 / kVideoRate) video_->Add(video_picture_);
+  next_picture_ = std::max(next_picture_, mjp::Now() - kMostBehind);
 }
 
 void Viewer::Record() {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plugin/score.h"
+#include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
 
 namespace mjp_test {
@@ -115,6 +116,29 @@ TEST_F(HostViewTest, ScoreThatTheModelHasNotIsSaidOnce) {
   ASSERT_NE(model_, nullptr) << error_;
   const DataPtr another(mj_makeData(model_.get()));
   EXPECT_THAT(TakeWarnings(), ::testing::ElementsAre(HasSubstr("\"policy_never\" stays 0")));
+}
+
+// as Push-T's is, once a geom of the block is changed in the model that runs
+TEST_F(HostViewTest, ScoreOfAModelThatChangedIsSaidOnce) {
+  static bool registered = true, changed = false;
+  mjp::RegisterScore("frail", [](const mjModel*) -> mjp::Score {
+    if (!registered) return {};
+    return {[](const mjModel*, const mjData*) -> double {
+              if (changed) throw mjp::BadInput("the block was changed");
+              return 1;
+            },
+            [](const mjModel*) {}};
+  });
+  Load(Attributes(), User("policy_frail", 1));
+  ASSERT_NE(model_, nullptr) << error_;
+  mj_step(model_.get(), data_.get());
+  EXPECT_THAT(TakeWarnings(), ::testing::IsEmpty());
+  changed = true;
+  for (int i = 0; i < 200; ++i) mj_step(model_.get(), data_.get());
+  Decoration();  // nor does a frame say it again
+  EXPECT_THAT(TakeWarnings(), ::testing::ElementsAre(HasSubstr("the block was changed")));
+  EXPECT_TRUE(mjp::PolicyFailed(model_.get(), data_.get()));
+  registered = false;
 }
 
 TEST_F(HostViewTest, SensorsDoNotChangeWhatHappens) {

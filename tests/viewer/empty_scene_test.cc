@@ -37,9 +37,9 @@ int DrawnGeoms(const mjModel* model, bool hidden_groups) {
 
 class EmptySceneTest : public testing::Test {
  protected:
-  ModelPtr Load(const std::string& body) const {
-    return LoadModel(
-        folder_.Write("model.xml", "<mujoco><worldbody>" + body + "</worldbody></mujoco>"));
+  ModelPtr Load(const std::string& body, const std::string& rest = "") const {
+    return LoadModel(folder_.Write(
+        "model.xml", "<mujoco><worldbody>" + body + "</worldbody>" + rest + "</mujoco>"));
   }
   mjp_test::TempDir folder_;
 };
@@ -55,6 +55,18 @@ TEST_F(EmptySceneTest, SaysSoExactlyWhereMujocoDrawsNothing) {
       EXPECT_EQ(WhyEmpty(*model, hidden).empty(), DrawnGeoms(model.get(), hidden) > 0)
           << body << (hidden ? ", hidden groups shown" : "");
     }
+  }
+}
+
+TEST_F(EmptySceneTest, ATendonCountsWhereItIsDrawn) {
+  const std::string body =
+      "<site name='a' rgba='0 0 0 0'/><site name='b' pos='0 0 1' rgba='0 0 0 0'/><body>"
+      "<joint name='j'/><geom size='.1' group='3'/></body>";
+  for (const char* tendon : {"<fixed><joint joint='j' coef='1'/></fixed>",
+                             "<spatial><site site='a'/><site site='b'/></spatial>",
+                             "<spatial group='4'><site site='a'/><site site='b'/></spatial>"}) {
+    const ModelPtr model = Load(body, "<tendon>" + std::string(tendon) + "</tendon>");
+    EXPECT_EQ(WhyEmpty(*model, false).empty(), DrawnGeoms(model.get(), false) > 0) << tendon;
   }
 }
 

@@ -13,12 +13,27 @@ bool IsTransparent(const mjModel& model, int geom) {
   return (plain && material >= 0 ? model.mat_rgba[4 * material + 3] : own[3]) == 0;
 }
 
-bool ShowsMoreThanGeoms(const mjModel& model) {
-  if (model.nflex > 0 || model.nskin > 0 || model.ntendon > 0) return true;
-  for (int i = 0; i < model.nsite; ++i) {
-    if (model.site_group[i] < kShownGroups && model.site_rgba[4 * i + 3] > 0) return true;
+// Whether one of `count` things is in a group that is shown, and not transparent.
+bool AnyShown(int count, const int* group, const float* rgba) {
+  for (int i = 0; i < count; ++i) {
+    if (group[i] < kShownGroups && rgba[4 * i + 3] > 0) return true;
   }
   return false;
+}
+
+// A fixed tendon has no path in space.
+bool ShowsTendon(const mjModel& model) {
+  for (int i = 0; i < model.ntendon; ++i) {
+    const bool path = model.wrap_type[model.tendon_adr[i]] != mjWRAP_JOINT;
+    if (path && AnyShown(1, model.tendon_group + i, model.tendon_rgba + 4 * i)) return true;
+  }
+  return false;
+}
+
+bool ShowsMoreThanGeoms(const mjModel& model) {
+  return AnyShown(model.nflex, model.flex_group, model.flex_rgba) ||
+         AnyShown(model.nskin, model.skin_group, model.skin_rgba) ||
+         AnyShown(model.nsite, model.site_group, model.site_rgba) || ShowsTendon(model);
 }
 
 }  // namespace

@@ -92,7 +92,8 @@ FinishedStreams ReadLog(const std::string& folder) {
                                    ", \"steps\": %" SCNd64 ", \"sha256\": \"%64[0-9a-f]\"}",
                                    &stream, &s.rows, &s.episodes, &s.solved, &s.steps, hash);
     const bool hashed = line.find("sha256") != std::string::npos;
-    if (fields != (hashed ? 6 : 5) || (hashed && std::strlen(hash) != 64) || s.rows < 0) {
+    if (fields != (hashed ? 6 : 5) || (hashed && std::strlen(hash) != 64) || s.rows < 0 ||
+        s.episodes < 0 || s.steps < 0 || s.solved < 0 || s.solved > s.episodes) {
       throw mjp::BadInput(LogPath(folder) + ": not a stream's line: " + line +
                           "\nremove the folder and make the demonstrations again");
     }

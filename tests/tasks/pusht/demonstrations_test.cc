@@ -175,6 +175,11 @@ TEST(DemonstrationsTest, RowsOfAnEarlierBuildAreKnownByTheirSize) {
   }
   WriteFileAtomically(log, text);
   EXPECT_EQ(LoadDemonstrations(folder.path()).size(), 90u);
+  std::string more = text;
+  more.replace(more.find("\"solved\": ") + 10, 1, "99");
+  WriteFileAtomically(log, more);
+  EXPECT_THROW(LoadDemonstrations(folder.path()), mjp::Error) << "more solved than made: " << more;
+  WriteFileAtomically(log, text);
   fs::resize_file(folder.path() + "/rows-00000.npy", 1000);
   EXPECT_THROW(LoadDemonstrations(folder.path()), mjp::Error);
   EXPECT_TRUE(Make(SmallOptions(folder)));

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
@@ -75,13 +74,6 @@ mjp::Handles<mjp_policy, Object>& Loaded() {
       "mjp_free");
   return handles;
 }
-
-// Objects that a child of fork() freed and cannot end. Reachable, so that it is no leak.
-std::vector<std::shared_ptr<Object>>& Kept() {
-  static auto& kept = *new std::vector<std::shared_ptr<Object>>;
-  return kept;
-}
-std::mutex kept_mutex;
 
 mjp::PolicyOptions Convert(const mjp_options& given) {
   CheckSize(given, "mjp_options", "MJP_OPTIONS");
@@ -235,12 +227,11 @@ int mjp_free(mjp_policy* policy) {
     if (!policy) return 0;
     const std::shared_ptr<Object> object = Loaded().Find(policy);
     if (object->generation != mjp::ForkGeneration()) {
-      const std::lock_guard lock(kept_mutex);
-      Kept().push_back(object);  // its threads are the parent's, and only they can end it
-    } else {
-      Require(!object->in_use.test_and_set(),
-              "this mjp_policy is in use by another thread: free it when that is done");
+      Loaded().Retire(policy);
+      return 0;
     }
+    Require(!object->in_use.test_and_set(),
+            "this mjp_policy is in use by another thread: free it when that is done");
     Loaded().Remove(policy);
     return 0;
   });

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/folders.h"
-#include "base/json.h"
 #include "base/text_stream.h"
 #include "tasks/recording/png.h"
 #include "tasks/recording/video.h"

@@ -12,7 +12,6 @@
 #include "apps/train/run_length.h"
 #include "apps/train/run_state.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/timing.h"
 #include "tasks/results/statistics.h"

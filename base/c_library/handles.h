@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/fork.h"
@@ -41,11 +42,19 @@ class Handles {
     const std::lock_guard lock(mutex_);
     objects_.erase(reinterpret_cast<uintptr_t>(name));
   }
+  // Remove for an object that was made before fork(): its threads are the parent's, and only they
+  // can end it, so it is kept for as long as the process.
+  void Retire(const Name* name) {
+    const std::lock_guard lock(mutex_);
+    auto found = objects_.extract(reinterpret_cast<uintptr_t>(name));
+    if (found) retired_.push_back(std::move(found.mapped()));
+  }
 
  private:
   const char* const unknown_;
   ForkMutex mutex_;
   std::map<uintptr_t, std::shared_ptr<Object>> objects_;
+  std::vector<std::shared_ptr<Object>> retired_;
   uintptr_t last_ = 0;
 };
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/json.h"
 
 namespace mjp {
 namespace {

@@ -151,8 +151,7 @@ MJP_RECORD_EXPORT int mjp_record_close(MjpRecorder* recorder) {
   const int code = static_cast<int>(Guard([&] {
     const std::shared_ptr<Object> object = Open().Find(recorder);
     if (object->generation != mjp::ForkGeneration()) {
-      new std::shared_ptr(object);  // its threads are the parent's, and only they can end it
-      Open().Remove(recorder);
+      Open().Retire(recorder);
       return 0;
     }
     const mjp::Use use(object->in_use,

@@ -12,7 +12,6 @@
 #include "apps/evaluate/progress.h"
 #include "base/command_line/duration.h"
 #include "base/command_line/suggest.h"
-#include "base/json.h"
 #include "tests/support/program.h"
 
 namespace mjp::app {

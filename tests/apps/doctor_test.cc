@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/json.h"
 #include "tests/support/program.h"
 
 namespace {

@@ -3,7 +3,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/json.h"
 #include "policy/cuda/cuda_policy.h"
 #include "tests/support/program.h"
 

@@ -12,7 +12,6 @@
 #include <set>
 #include <thread>
 
-#include "base/json.h"
 #include "base/npy.h"
 #include "policy/checkpoint/safetensors_writer.h"
 #include "tasks/results/results_folder.h"

@@ -4,7 +4,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/json.h"
 #include "tests/support/program.h"
 
 namespace mjp::app {

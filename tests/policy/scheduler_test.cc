@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "policy/checkpoint/safetensors.h"
 #include "tests/support/check_close.h"
 #include "tests/support/shared_data.h"

@@ -11,7 +11,6 @@
 #include <sstream>
 #include <vector>
 
-#include "base/json.h"
 #include "tests/support/goldens/small_checkpoint.h"
 
 namespace mjp_test {

@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
 #include "tasks/recording/video_container.h"
 #include "tests/support/goldens/small_checkpoint.h"
 #include "tests/support/program.h"

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/json.h"
 #include "viewer/export.h"
 
 namespace mjp::app {

@@ -11,7 +11,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "tests/support/goldens/formula_weights.h"
 #include "tests/support/goldens/golden_cases.h"
 #include "tests/support/shared_data.h"

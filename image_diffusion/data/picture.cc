@@ -1,8 +1,11 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "image_diffusion/data/pictures.h"
@@ -41,11 +44,65 @@ uint32_t LittleEndian(PictureBytes at) {
   return uint32_t{at[3]} << 24 | uint32_t{at[2]} << 16 | uint32_t{at[1]} << 8 | at[0];
 }
 
+// Bytes of a PNG's rows before compression, by the content of its header (PNG specification, 8.2
+// and 9.1); 0 for a header that the library refuses.
+uint64_t PngRowBytes(PictureBytes header) {
+  constexpr uint64_t kChannels[] = {1, 0, 3, 1, 2, 0, 4};
+  struct Pass {
+    uint32_t x, y, step_x, step_y;
+  };
+  constexpr Pass kWhole[] = {{0, 0, 1, 1}};
+  constexpr Pass kAdam7[] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
+                             {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+  if (header.size() != 13 || header[9] >= std::size(kChannels) || header[12] > 1) return 0;
+  const uint32_t width = BigEndian(header), height = BigEndian(header.subspan(4));
+  if (width > kMaxEdge || height > kMaxEdge) return 0;
+  const uint64_t bits = kChannels[header[9]] * header[8];
+  uint64_t bytes = 0;
+  for (const Pass& pass : header[12] == 0 ? std::span<const Pass>(kWhole) : kAdam7) {
+    if (width <= pass.x || height <= pass.y) continue;
+    const uint64_t columns = (width - pass.x - 1) / pass.step_x + 1;
+    const uint64_t rows = (height - pass.y - 1) / pass.step_y + 1;
+    bytes += rows * (1 + (columns * bits + 7) / 8);
+  }
+  return bytes;
+}
+
+// What is wrong with the compressed rows of a PNG, which must be `wanted` bytes. The library makes
+// all of them, however many, takes as many as it needs, and does not look at their checksum.
+std::string RowsFault(const std::vector<PictureBytes>& parts, uint64_t wanted) {
+  z_stream stream = {};
+  if (inflateInit(&stream) != Z_OK) throw EnvironmentError("zlib cannot start");
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, inflateEnd);
+  std::vector<uint8_t> rows(size_t{1} << 16);
+  uint64_t count = 0;
+  int status = Z_OK;
+  for (const PictureBytes part : parts) {
+    stream.next_in = const_cast<uint8_t*>(part.data());
+    stream.avail_in = static_cast<unsigned>(part.size());
+    for (bool more = !part.empty(); more && status == Z_OK;
+         more = stream.avail_in > 0 || stream.avail_out == 0) {
+      stream.next_out = rows.data();
+      stream.avail_out = static_cast<unsigned>(rows.size());
+      status = inflate(&stream, Z_NO_FLUSH);
+      if (status == Z_BUF_ERROR) status = Z_OK;  // it had no more to give
+      count += rows.size() - stream.avail_out;
+      if (count > wanted) return "has more rows than its header says";
+    }
+    if (status == Z_STREAM_END && stream.avail_in > 0) return "has bytes behind its last row";
+  }
+  if (status != Z_STREAM_END) return "has rows that are damaged or not complete";
+  return count < wanted ? "has fewer rows than its header says" : "";
+}
+
 // What is wrong with a PNG, none of which the library looks at: chunks that are not whole or do not
 // have the checksum that they carry (PNG specification, 5.3); a first chunk that is not the header,
-// as in files of Xcode, whose red is blue. Empty: nothing.
+// as in files of Xcode, whose red is blue; rows that are not those of the header; pictures and
+// bytes behind the first picture, which nobody would see. Empty: nothing.
 std::string PngFault(PictureBytes bytes) {
   constexpr size_t kLength = 4, kType = 4, kChecksum = 4;
+  uint64_t wanted = 0;
+  std::vector<PictureBytes> rows;
   bool first = true;
   for (bytes = bytes.subspan(kPngSignature.size()); !bytes.empty(); first = false) {
     if (bytes.size() < kLength + kType + kChecksum) return "ends within a chunk";
@@ -57,9 +114,14 @@ std::string PngFault(PictureBytes bytes) {
     if (crc32(0, chunk.data(), static_cast<unsigned>(chunk.size())) != BigEndian(bytes)) {
       return "has a chunk with a wrong checksum";
     }
-    if (first && type != "IHDR") return "does not begin with its header";
-    if (type == "IEND") return "";
     bytes = bytes.subspan(kChecksum);
+    if (first && type != "IHDR") return "does not begin with its header";
+    if (first) wanted = PngRowBytes(chunk.subspan(kType));
+    if (type == "acTL") return "is animated: all but its first picture would be lost";
+    if (type == "IDAT") rows.push_back(chunk.subspan(kType));
+    if (type != "IEND") continue;
+    if (!bytes.empty()) return "goes on behind its end";
+    return wanted > 0 ? RowsFault(rows, wanted) : "";
   }
   return "has no end";
 }

@@ -17,6 +17,18 @@ Bytes PngOf(const Bytes& header, const Bytes& rows, const std::vector<Bytes>& be
                  PngChunk("IDAT", Deflate(rows, MAX_WBITS)), PngChunk("IEND", {})});
 }
 
+// A PNG of 5 x 3 pixels with these bytes as its compressed rows.
+Bytes PngOfRows(const Bytes& packed) {
+  return Joined({kPngSignature, PngChunk("IHDR", PngHeader(5, 3, 2)), PngChunk("IDAT", packed),
+                 PngChunk("IEND", {})});
+}
+// The last byte changed by `flip`, and so many bytes more at the end.
+Bytes Changed(Bytes bytes, uint8_t flip, int more = 0) {
+  bytes.back() ^= flip;
+  bytes.resize(static_cast<size_t>(static_cast<int>(bytes.size()) + more), 7);
+  return bytes;
+}
+
 std::vector<Fault> PngFaults() {
   std::vector<Fault> faults;
   const Bytes good = Png(5, 3, kColor);
@@ -29,7 +41,7 @@ std::vector<Fault> PngFaults() {
     flipped[at] ^= 0x10;
     faults.push_back(Picture("PNG has a flipped bit in byte " + std::to_string(at), flipped));
   }
-  const Bytes rows(3 * 16);
+  const Bytes rows(3 * 16), packed = Deflate(rows, MAX_WBITS);
   for (const uint32_t extent : {0u, 4097u, 1u << 30, (1u << 31) - 1, 1u << 31, ~0u}) {
     faults.push_back(Picture("PNG is " + std::to_string(extent) + " wide",
                              PngOf(PngHeader(extent, 3, 2), rows)));
@@ -54,6 +66,18 @@ std::vector<Fault> PngFaults() {
   const std::vector<Fault> more = {
       Picture("PNG has fewer rows than it says", PngOf(PngHeader(5, 3, 2), Bytes(16))),
       Picture("PNG has a filter that is none", PngOf(PngHeader(5, 3, 2), filter)),
+      Picture("PNG has more rows than it says", PngOf(PngHeader(5, 3, 2), Bytes(4 * 16))),
+      Picture("PNG has a byte more than its rows", PngOf(PngHeader(5, 3, 2), Bytes(3 * 16 + 1))),
+      Picture("PNG of 16 bits that says 8", PngOf(PngHeader(5, 3, 2), Bytes(3 * 31))),
+      Picture("PNG has 200 MB of rows", PngOf(PngHeader(5, 3, 2), Bytes(200000000))),
+      Picture("PNG whose rows have a wrong checksum", PngOfRows(Changed(packed, 1))),
+      Picture("PNG whose rows lack their checksum", PngOfRows(Changed(packed, 0, -4))),
+      Picture("PNG whose rows go on behind their end", PngOfRows(Changed(packed, 0, 5))),
+      Picture("PNG goes on behind its end", Joined({good, {'x'}})),
+      Picture("two PNGs in one file", Joined({good, good})),
+      Picture("PNG that is animated",
+              PngOf(PngHeader(5, 3, 2), rows, {PngChunk("acTL", {0, 0, 0, 2, 0, 0, 0, 0})}),
+              {"animated"}),
       Picture("PNG lacks its palette", PngOf(PngHeader(5, 3, 3), Bytes(18))),
       Picture("PNG has no data",
               Joined({kPngSignature, PngChunk("IHDR", PngHeader(5, 3, 2)), PngChunk("IEND", {})})),
@@ -135,6 +159,7 @@ TEST_F(FolderFaultsTest, WhatFormatsAllowIsRead) {
   EXPECT_EQ(plain.labels, (Bytes{0, 0, 1}));
   Bytes top_down = Bmp(5, 3, kColor);
   SetLittleEndian(top_down, 22, static_cast<uint32_t>(-3));
+  const Bytes packed = Deflate({0, 200, 100, 50}, MAX_WBITS);
   const std::vector<std::pair<std::string, Bytes>> rows = {
       {"top_down.bmp", top_down},
       {"opaque.png", Png(5, 3, {200, 100, 50, 255})},
@@ -142,6 +167,12 @@ TEST_F(FolderFaultsTest, WhatFormatsAllowIsRead) {
       {"palette.png",
        PngOf(PngHeader(2, 2, 3), {0, 0, 0, 0, 0, 0}, {PngChunk("PLTE", {200, 100, 50})})},
       {"sixteen.png", PngOf(PngHeader(1, 1, 2, 16), {0, 200, 1, 100, 2, 50, 3})},
+      {"interlaced.png", PngOf({0, 0, 0, 2, 0, 0, 0, 2, 8, 2, 0, 0, 1},
+                               {0, 200, 100, 50, 0, 200, 100, 50, 0, 200, 100, 50, 200, 100, 50})},
+      {"parts.png",
+       Joined({kPngSignature, PngChunk("IHDR", PngHeader(1, 1, 2)),
+               PngChunk("IDAT", {packed.begin(), packed.begin() + 3}), PngChunk("IDAT", {}),
+               PngChunk("IDAT", {packed.begin() + 3, packed.end()}), PngChunk("IEND", {})})},
       {"text.png", PngOf(PngHeader(1, 1, 2), {0, 200, 100, 50}, {PngChunk("tEXt", {'a', 0, 'b'})})},
   };
   for (const auto& [name, bytes] : rows) {

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/program/own_program.h"
 #include "kernels/cpu/isa.h"
+#include "plugin/pictures/cuda_buffer.h"
 #include "plugin/pictures/egl_context.h"
 #include "tasks/evaluation/version.h"
 #include "tasks/recording/video.h"
@@ -66,7 +67,10 @@ Finding Pictures() {
     try {
       const mjp::EglContext context(-1);
       finding.text = context.description();
-      if (!context.software()) return;
+      if (!context.software()) {
+        finding.text += "; " + mjp::CudaBufferText(context);
+        return;
+      }
       finding.health = Health::kAbsent;
       finding.text += ": MuJoCo's renderer draws on the CPU";
       finding.remedy =

@@ -136,8 +136,10 @@ PolicyInstance::PolicyInstance(const mjModel* model, int instance)
     for (const auto& [name, score] : scores_) score.check(model);
   }
   const Backend backend = policy_->backend();  // makes the policy: what it cannot do is said here
-  if (pictures_ && backend == Backend::kCuda)
+  if (pictures_ && backend == Backend::kCuda) {
     pictures_->KeepScenes(SceneDrawerOf(config_.renderer));
+    pictures_->KeepOnGpu();
+  }
 }
 
 // Two policies on one actuator: the one that is called last would win, and nobody would know.
@@ -159,7 +161,13 @@ InstanceState PolicyInstance::StateOf(const mjModel* model, mjData* data) const 
 }
 
 PolicyInput PolicyInstance::Question(const mjModel* model, mjData* data) {
-  return MakeInput(model, StateOf(model, data));
+  const InstanceState state = StateOf(model, data);
+  PolicyInput input = MakeInput(model, state);
+  if (!input.gpu_pictures.empty()) {
+    input.gpu_pictures = {};
+    input.frames = pictures_->Frames(model, Poses(state));
+  }
+  return input;
 }
 
 void PolicyInstance::Reset(mjtNum* state) {
@@ -235,23 +243,33 @@ void PolicyInstance::Observe(const mjModel* model, mjData* data, InstanceState& 
   state.PushObservation(observation_, pose_);
 }
 
+// Of the observations in `state`, oldest first.
+std::vector<std::span<const mjtNum>> PolicyInstance::Poses(const InstanceState& state) const {
+  std::vector<std::span<const mjtNum>> poses;
+  for (int slot = 0; slot < shape_.history; ++slot) poses.push_back(state.pose(slot));
+  return poses;
+}
+
 // The observations in `state` as the policy takes them; a view of members.
 PolicyInput PolicyInstance::MakeInput(const mjModel* model, const InstanceState& state) {
   state_input_.clear();
   environment_input_.clear();
-  std::vector<std::span<const mjtNum>> poses;
   for (int slot = 0; slot < shape_.history; ++slot) {
     const std::span<const mjtNum> observation = state.observation(slot);
     const auto split = observation.begin() + state_binding_.size();
     state_input_.insert(state_input_.end(), observation.begin(), split);
     environment_input_.insert(environment_input_.end(), split, observation.end());
-    poses.push_back(state.pose(slot));
   }
   key_ = {state.seed(), state.decisions() - 1};  // the pending one is counted already
   PolicyInput input;
   input.count = 1;
-  if (pictures_) input.scenes = pictures_->Scenes(model, poses);
-  if (pictures_ && input.scenes.empty()) input.frames = pictures_->Frames(model, poses);
+  if (pictures_) {
+    const std::vector<std::span<const mjtNum>> poses = Poses(state);
+    input.scenes = pictures_->Scenes(model, poses);
+    if (input.scenes.empty()) input.gpu_pictures = pictures_->GpuPictures(model, poses);
+    if (input.scenes.empty() && input.gpu_pictures.empty())
+      input.frames = pictures_->Frames(model, poses);
+  }
   input.state = state_input_;
   input.environment = environment_input_;
   input.keys = {&key_, 1};

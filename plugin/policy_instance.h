@@ -47,7 +47,7 @@ class PolicyInstance {
 
   // For a viewer of this process, which may look further than sensors can.
   // What the policy is asked for the observations of now: directly after a decision, what it was
-  // asked then. Valid until the next call of any member.
+  // asked then, with pictures that can be looked at. Valid until the next call of any member.
   PolicyInput Question(const mjModel* model, mjData* data);
   // Figures and chunk of the last decision; valid until the next step.
   HostReport Report(const mjModel* model, mjData* data) { return Report(StateOf(model, data)); }
@@ -69,6 +69,7 @@ class PolicyInstance {
   void BeginDecision(const mjModel* model, int64_t tick, InstanceState& state);
   void FinishDecision(const mjModel* model, InstanceState& state);
   PolicyInput MakeInput(const mjModel* model, const InstanceState& state);
+  std::vector<std::span<const mjtNum>> Poses(const InstanceState& state) const;
   void AddPrefix(const mjModel* model, const InstanceState& state, PolicyInput& input);
   bool TookEffect(const mjModel* model, const mjData* data, const InstanceState& state,
                   int ago = 0) const;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "policy/checkpoint/network_model.h"
+#include "policy/pictures/gpu_picture.h"
 
 namespace mjp {
 namespace {
@@ -29,14 +30,29 @@ void CheckFloats(const char* what, std::span<const float> values, size_t expecte
   CheckFinite(what, values);
 }
 
-void CheckPictures(const PolicyConfig& config, const SceneDrawer* drawer,
+void CheckGpuPictures(const PolicyOptions& options, const PolicyInput& input, size_t steps,
+                      size_t frame_bytes) {
+  CheckSize("frames beside pictures in a GPU's memory", input.frames.size(), 0);
+  CheckSize("scenes beside pictures in a GPU's memory", input.scenes.size(), 0);
+  if (options.backend != Backend::kCuda) {
+    throw BadInput(
+        "policy input: pictures in a GPU's memory, but the policy runs on the CPU; give frames");
+  }
+  CheckSize("pictures in the GPU's memory", input.gpu_pictures.size(), steps);
+  for (const std::shared_ptr<const GpuPicture>& picture : input.gpu_pictures)
+    CheckSize("a picture in the GPU's memory", picture ? picture->bytes() : 0, frame_bytes);
+}
+
+void CheckPictures(const PolicyConfig& config, const PolicyOptions& options,
                    const PolicyInput& input) {
   const size_t steps = static_cast<size_t>(input.count) * config.n_obs_steps;
   size_t frame_bytes = 0;
   for (const CameraFeature& camera : config.cameras)
     frame_bytes += size_t{1} * camera.channels * camera.height * camera.width;
+  if (!input.gpu_pictures.empty()) return CheckGpuPictures(options, input, steps, frame_bytes);
   if (input.scenes.empty()) return CheckSize("frames", input.frames.size(), steps * frame_bytes);
   CheckSize("frames beside scenes", input.frames.size(), 0);
+  const SceneDrawer* drawer = options.scene_drawer;
   if (drawer == nullptr)
     throw BadInput("policy input: scenes, but the policy has no scene drawer; give frames");
   CheckSize("bytes of scenes", input.scenes.size(), steps * drawer->scene_bytes());
@@ -123,11 +139,14 @@ void CheckInput(const Checkpoint& checkpoint, const PolicyOptions& options,
   if (input.global_cond.empty()) {
     CheckFloats("state", input.state, steps * config.state_dim);
     CheckFloats("environment", input.environment, steps * config.environment_dim);
-    if (!config.cameras.empty()) CheckPictures(config, options.scene_drawer, input);
     CheckInstructions(*checkpoint.network, options, input);
   } else {
     CheckFloats("global_cond", input.global_cond, n * checkpoint.network->cond_dim());
   }
+  const bool pictures =
+      !input.frames.empty() || !input.scenes.empty() || !input.gpu_pictures.empty();
+  if (!config.cameras.empty() && (input.global_cond.empty() || pictures))
+    CheckPictures(config, options, input);
   CheckNoise(config, checkpoint.network->sampler(), options, input);
   CheckPrefix(config, options, input);
 }

@@ -18,6 +18,8 @@
 
 namespace mjp {
 
+class GpuPicture;  // policy/pictures/gpu_picture.h
+
 enum class Backend { kAuto, kCpu, kCuda };
 enum class Precision { kAuto, kFp32, kTf32, kFp16, kBf16 };
 
@@ -81,12 +83,15 @@ inline uint32_t NoiseNumber(const SamplerOptions& sampler, uint32_t decision) {
 }
 
 // Observations of `count` environments; N = count, To = n_obs_steps, oldest step first.
-// Pictures come as `frames` or as `scenes` (drawn by PolicyOptions::scene_drawer, on its device).
+// Pictures come in one of three ways: as `frames`, as `scenes` (drawn by
+// PolicyOptions::scene_drawer, on the policy's device), or as `gpu_pictures` in the memory of the
+// GPU that the policy runs on, which then keeps handles to them as long as it reads them.
 struct PolicyInput {
   int count = 0;
-  std::span<const uint8_t> frames;     // (N, To, cameras, height, width, 3) RGB
-  std::span<const std::byte> scenes;   // (N, To, scene_bytes), as the drawer has them
-  std::span<const float> state;        // (N, To, state_dim), raw units
+  std::span<const uint8_t> frames;    // (N, To, cameras, height, width, 3) RGB
+  std::span<const std::byte> scenes;  // (N, To, scene_bytes), as the drawer has them
+  std::span<const std::shared_ptr<const GpuPicture>> gpu_pictures;  // (N, To)
+  std::span<const float> state;                                     // (N, To, state_dim), raw units
   std::span<const float> environment;  // (N, To, environment_dim), raw units
   // of a policy that reads a text; both empty: PolicyOptions::instruction for all
   std::span<const std::string> instructions;          // (N)

@@ -9,7 +9,8 @@
 #include "base/error.h"
 #include "kernels/cpu/picture_resize.h"
 #include "plugin/guard.h"
-#include "plugin/pictures/drawing_reducer.h"
+#include "plugin/pictures/cuda_buffer.h"
+#include "plugin/pictures/drawing_packer.h"
 #include "plugin/pictures/egl_context.h"
 #include "plugin/pictures/look.h"
 #include "plugin/pictures/render_thread.h"
@@ -25,10 +26,10 @@ const EglContext& CurrentContext(int cuda_device) {
   return context;
 }
 
-// Reduces drawings on the GL's side; null where it cannot. Rendering thread only.
-const DrawingReducer* CurrentReducer(const EglContext& context) {
-  static const auto& reducer = *new std::unique_ptr(DrawingReducer::Make(context));
-  return reducer.get();
+// Makes pictures of drawings on the GL's side; null where it cannot. Rendering thread only.
+const DrawingPacker* CurrentPacker(const EglContext& context) {
+  static const auto& packer = *new std::unique_ptr(DrawingPacker::Make(context));
+  return packer.get();
 }
 
 // Size and number of the pictures the renderer itself draws.
@@ -105,7 +106,14 @@ class MujocoPictureSource : public PictureSource {
   }
 
   ~MujocoPictureSource() override {
-    if (HasRenderThread()) RunOnRenderThread([&] { FreeContext(); });
+    if (HasRenderThread()) {
+      RunOnRenderThread([&] {
+        FreeContext();
+        cuda_buffer_ = nullptr;
+      });
+    } else {
+      static_cast<void>(cuda_buffer_.release());  // the parent's, as all of OpenGL is
+    }
     mjv_freeScene(&scene_);
   }
 
@@ -131,18 +139,40 @@ class MujocoPictureSource : public PictureSource {
   }
 
   void Render(const mjModel* model, mjData* data, std::span<uint8_t> rgb) override {
-    const size_t bytes = static_cast<size_t>(request_.width) * request_.height * 3;
+    const size_t bytes = PictureBytes();
     if (rgb.size() != bytes * cameras_.size()) {
       throw BadInput("the buffer for pictures has " + std::to_string(rgb.size()) +
                      " bytes; expected " + std::to_string(bytes * cameras_.size()));
     }
     for (size_t i = 0; i < cameras_.size(); ++i) {
       UpdateScene(model, data, cameras_[i]);
-      RunOnRenderThread([&] { DrawScene(drawings_[i], rgb.data() + i * bytes); });
+      RunOnRenderThread([&] {
+        DrawScene(drawings_[i]);
+        Fetch(drawings_[i], rgb.data() + i * bytes);
+      });
     }
   }
 
+  std::shared_ptr<GpuPicture> RenderOnGpu(const mjModel* model, mjData* data) override {
+    if (request_.cuda_device < 0 || cameras_.empty()) return nullptr;
+    if (!asked_cuda_) RunOnRenderThread([&] { AskCuda(); });
+    if (!cuda_buffer_) return nullptr;
+    std::shared_ptr<GpuPicture> picture;
+    for (size_t i = 0; i < cameras_.size(); ++i) {
+      UpdateScene(model, data, cameras_[i]);
+      RunOnRenderThread([&] {
+        DrawScene(drawings_[i]);
+        packer_->Pack(target_, {request_.width, request_.height, drawings_[i].reduce},
+                      cuda_buffer_->name(), i * cuda_buffer_->contents().stride());
+        if (i + 1 == cameras_.size()) picture = cuda_buffer_->Take();
+      });
+    }
+    return picture;
+  }
+
  private:
+  size_t PictureBytes() const { return size_t{3} * request_.width * request_.height; }
+
   void AddCamera(const mjModel* model, const std::string& name) {
     const int camera = CameraOf(model, name);
     cameras_.push_back(camera);
@@ -164,20 +194,35 @@ class MujocoPictureSource : public PictureSource {
     sized.vis.quality.offsamples = 0;  // one sample, as LookOf says
     sized.vis.quality.shadowsize = 0;
     mjr_makeContext(&sized, &context_, mjFONTSCALE_50);
-    const bool reduces = std::ranges::any_of(drawings_, &Drawing::reduce);
-    if (reduces) reducer_ = CurrentReducer(*gl_);
-    if (!reducer_) return;
+    if (!cuda_buffer_ && std::ranges::none_of(drawings_, &Drawing::reduce)) return;
     try {
-      target_ = reducer_->MakeTarget(context_.offFBO, context_.offWidth, context_.offHeight);
+      UsePacker();
     } catch (const Error&) {
       mjr_freeContext(&context_);
       throw;
     }
   }
 
+  // Rendering thread. From now on drawings are where the packer reads them, if there is one.
+  void UsePacker() {
+    if (!packer_) packer_ = CurrentPacker(*gl_);
+    if (packer_ && target_ == 0)
+      target_ = packer_->MakeTarget(context_.offFBO, context_.offWidth, context_.offHeight);
+  }
+
+  // Rendering thread.
+  void AskCuda() {
+    asked_cuda_ = true;
+    UsePacker();
+    std::string why;  // CudaBufferText tells people
+    const CudaBuffer::Contents contents = {static_cast<int>(cameras_.size()), PictureBytes(),
+                                           request_.cuda_device};
+    if (packer_) cuda_buffer_ = CudaBuffer::Make(*gl_, *packer_, contents, &why);
+  }
+
   // Rendering thread.
   void FreeContext() {
-    if (reducer_) reducer_->DeleteTarget(std::exchange(target_, 0));
+    if (packer_) packer_->DeleteTarget(std::exchange(target_, 0));
     mjr_freeContext(&context_);
   }
 
@@ -200,14 +245,18 @@ class MujocoPictureSource : public PictureSource {
   }
 
   // Rendering thread.
-  void DrawScene(const Drawing& drawing, uint8_t* rgb) {
+  void DrawScene(const Drawing& drawing) {
     mjr_setBuffer(mjFB_OFFSCREEN, &context_);
     if (context_.currentBuffer != mjFB_OFFSCREEN) {
       throw EnvironmentError("OpenGL has no offscreen buffer; update the GL driver");
     }
+    mjr_render({0, 0, drawing.width, drawing.height}, &scene_, &context_);
+  }
+
+  // Rendering thread. Brings what was drawn to the host.
+  void Fetch(const Drawing& drawing, uint8_t* rgb) {
+    if (drawing.reduce && packer_) return packer_->Reduce(target_, rgb);
     const mjrRect viewport = {0, 0, drawing.width, drawing.height};
-    mjr_render(viewport, &scene_, &context_);
-    if (drawing.reduce && reducer_) return reducer_->Reduce(target_, rgb);
     mjr_readPixels(raw_.data(), nullptr, viewport, &context_);
     // OpenGL's first row is the bottom one
     const ptrdiff_t row = static_cast<ptrdiff_t>(drawing.width) * 3;
@@ -221,8 +270,10 @@ class MujocoPictureSource : public PictureSource {
 
   PictureRequest request_;
   const EglContext* gl_ = nullptr;
-  const DrawingReducer* reducer_ = nullptr;
-  unsigned target_ = 0;   // what it reads; 0 without it
+  const DrawingPacker* packer_ = nullptr;
+  unsigned target_ = 0;                      // what it reads; 0 without it
+  std::unique_ptr<CudaBuffer> cuda_buffer_;  // null: not asked for, or not to be had
+  bool asked_cuda_ = false;
   uint64_t uploads_ = 0;  // of the model that the context was made for
   std::vector<int> cameras_;
   std::vector<Drawing> drawings_;  // of each camera

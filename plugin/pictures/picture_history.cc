@@ -14,6 +14,8 @@ PictureHistory::PictureHistory(const mjModel* model, const std::string& renderer
     : request_(request), notice_(std::move(notice)), pictures_(history) {
   for (const std::string& name : RenderersOf(renderer)) renderers_.push_back({name, nullptr});
   AdoptLook(model);
+  for (const std::string& camera : request_.cameras)
+    cameras_.push_back(mj_name2id(model, mjOBJ_CAMERA, camera.c_str()));
   const size_t bytes = request.cameras.size() * request.width * request.height * 3;
   for (Picture& picture : pictures_) picture.rgb.resize(bytes);
   frames_.resize(bytes * history);
@@ -64,18 +66,51 @@ PictureHistory::Picture& PictureHistory::Add(const mjModel* model, mjData* data,
   Picture& picture = kept ? *kept : pictures_[next_];
   if (&picture == &pictures_[next_]) next_ = (next_ + 1) % pictures_.size();
   picture.pose.clear();  // no picture, should drawing fail
+  picture.drawn = false;
+  picture.on_gpu = nullptr;
   picture.scene.resize(drawer_ ? drawer_->scene_bytes() : 0);
   if (!drawer_ || !source_->ReadScene(data, picture.scene)) {
     picture.scene.clear();
-    source_->Render(model, data, picture.rgb);
+    if (!on_gpu_ || !DrawOnGpu(model, data, pose, picture)) {
+      source_->Render(model, data, picture.rgb);
+      picture.drawn = true;
+    }
   }
   picture.pose.assign(pose.begin(), pose.end());
   picture.look = look_;
   return picture;
 }
 
+// False: the renderer does not do so.
+bool PictureHistory::DrawOnGpu(const mjModel* model, mjData* data, std::span<const mjtNum> pose,
+                               Picture& picture) {
+  const std::shared_ptr<GpuPicture> drawn = source_->RenderOnGpu(model, data);
+  if (!drawn) return false;
+  const auto add = [&](const auto& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    drawn->shows.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  add(std::ranges::find(renderers_, source_, [](const Renderer& r) {
+        return r.source.get();
+      })->name);
+  // the camera numbers, since models that look alike may name them otherwise
+  const uint64_t shape[] = {look_, cameras_.size(), static_cast<uint64_t>(request_.width),
+                            static_cast<uint64_t>(request_.height)};
+  add(shape);
+  add(cameras_);
+  add(pose);
+  picture.on_gpu = drawn;
+  return true;
+}
+
+std::span<const uint8_t> PictureHistory::OnHost(Picture& picture) {
+  if (!picture.drawn && picture.on_gpu) picture.on_gpu->Download(picture.rgb);
+  if (!picture.drawn && !picture.on_gpu) drawer_->DrawOnCpu(picture.scene, picture.rgb);
+  picture.drawn = true;
+  return picture.rgb;
+}
+
 void PictureHistory::Draw(const mjModel* model, mjData* data, std::span<const mjtNum> pose) {
-  newest_drawn_ = false;
   AdoptLook(model);
   newest_ = &Add(model, data, pose) - pictures_.data();
 }
@@ -97,7 +132,7 @@ std::span<const uint8_t> PictureHistory::Frames(const mjModel* model,
   AdoptLook(model);
   auto out = frames_.begin();
   for (const std::span<const mjtNum> pose : poses) {
-    out = std::ranges::copy(Find(model, pose).rgb, out).out;
+    out = std::ranges::copy(OnHost(Find(model, pose)), out).out;
   }
   return frames_;
 }
@@ -114,12 +149,26 @@ std::span<const std::byte> PictureHistory::Scenes(const mjModel* model,
   return scenes_;
 }
 
+std::span<const std::shared_ptr<const GpuPicture>> PictureHistory::GpuPictures(
+    const mjModel* model, std::span<const std::span<const mjtNum>> poses) {
+  gpu_pictures_.clear();
+  if (!on_gpu_) return {};
+  AdoptLook(model);
+  for (const std::span<const mjtNum> pose : poses) {
+    gpu_pictures_.push_back(Find(model, pose).on_gpu);
+    if (!gpu_pictures_.back()) return {};
+  }
+  return gpu_pictures_;
+}
+
 std::span<const uint8_t> PictureHistory::Newest() {
   Picture& picture = pictures_[newest_];
-  if (picture.pose.empty()) return {};
-  if (!picture.scene.empty() && !newest_drawn_) drawer_->DrawOnCpu(picture.scene, picture.rgb);
-  newest_drawn_ = true;
-  return picture.rgb;
+  return picture.pose.empty() ? std::span<const uint8_t>() : OnHost(picture);
+}
+
+std::shared_ptr<const GpuPicture> PictureHistory::NewestOnGpu() const {
+  const Picture& picture = pictures_[newest_];
+  return picture.pose.empty() ? nullptr : picture.on_gpu;
 }
 
 }  // namespace mjp

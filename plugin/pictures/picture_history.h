@@ -36,6 +36,8 @@ class PictureHistory {
   // Keeps scenes of `drawer` in place of pictures where the renderer has them, for a policy that
   // draws them on its own device: Scenes is then to be called, not Frames. Null: keeps pictures.
   void KeepScenes(const SceneDrawer* drawer) { drawer_ = drawer; }
+  // Keeps pictures in the memory of the request's GPU where the renderer leaves them there.
+  void KeepOnGpu() { on_gpu_ = true; }
 
   // Draws what `data` shows now, which is at `pose`. Throws Error where no renderer draws the model
   // as it looks now; so do Frames and Scenes.
@@ -47,8 +49,13 @@ class PictureHistory {
   // The same as scenes (poses, scene_bytes); empty if they are not kept.
   std::span<const std::byte> Scenes(const mjModel* model,
                                     std::span<const std::span<const mjtNum>> poses);
+  // The same in the GPU's memory (poses); empty if one of them is not kept there.
+  std::span<const std::shared_ptr<const GpuPicture>> GpuPictures(
+      const mjModel* model, std::span<const std::span<const mjtNum>> poses);
   // The picture (cameras, height, width, 3) drawn last; empty if there is none.
   std::span<const uint8_t> Newest();
+  // The same in the GPU's memory; null if it is not kept there.
+  std::shared_ptr<const GpuPicture> NewestOnGpu() const;
   // Forgets all pictures: another episode begins.
   void Forget();
 
@@ -56,8 +63,10 @@ class PictureHistory {
   struct Picture {
     std::vector<mjtNum> pose;  // empty: no picture yet
     uint64_t look = 0;
-    std::vector<std::byte> scene;  // empty: none
-    std::vector<uint8_t> rgb;      // as drawn, unless there is a scene
+    std::vector<std::byte> scene;              // empty: none
+    std::shared_ptr<const GpuPicture> on_gpu;  // null: it is not there
+    std::vector<uint8_t> rgb;                  // on the host, where `drawn`
+    bool drawn = false;
   };
   struct DataDeleter {
     void operator()(mjData* data) const { mj_deleteData(data); }
@@ -72,6 +81,9 @@ class PictureHistory {
   Picture* Kept(std::span<const mjtNum> pose);
   Picture& Add(const mjModel* model, mjData* data, std::span<const mjtNum> pose);
   Picture& Find(const mjModel* model, std::span<const mjtNum> pose);
+  bool DrawOnGpu(const mjModel* model, mjData* data, std::span<const mjtNum> pose,
+                 Picture& picture);
+  std::span<const uint8_t> OnHost(Picture& picture);
 
   PictureRequest request_;
   Notice notice_;
@@ -81,10 +93,12 @@ class PictureHistory {
   std::vector<Picture> pictures_;        // a ring
   size_t next_ = 0;                      // the one drawn longest ago
   size_t newest_ = 0;                    // the one that Draw drew last
-  bool newest_drawn_ = false;            // though its scene alone was kept
   const SceneDrawer* drawer_ = nullptr;  // of the scenes that are kept; null: pictures are
+  bool on_gpu_ = false;
+  std::vector<int> cameras_;  // of the model that this was made for
   std::vector<uint8_t> frames_;
   std::vector<std::byte> scenes_;
+  std::vector<std::shared_ptr<const GpuPicture>> gpu_pictures_;
   std::unique_ptr<mjData, DataDeleter> scratch_;  // what old poses are drawn from; made at need
 };
 

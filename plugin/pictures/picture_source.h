@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "policy/pictures/gpu_picture.h"
 #include "policy/pictures/picture_look.h"
 #include "policy/scene_drawer.h"
 
@@ -41,6 +42,12 @@ class PictureSource {
   // be up to date. `model` is the one the source was made for or a copy of it, with the look that
   // was adopted. Throws Error.
   virtual void Render(const mjModel* model, mjData* data, std::span<uint8_t> rgb) = 0;
+
+  // The same picture, bit for bit, left in the memory of the GPU that the request names. Null: this
+  // source does not do so, and has not drawn.
+  virtual std::shared_ptr<GpuPicture> RenderOnGpu(const mjModel* /*model*/, mjData* /*data*/) {
+    return nullptr;
+  }
 
   // How it draws each camera, the scene left aside; empty: it does not say.
   virtual std::vector<PictureLook> Looks() const { return {}; }

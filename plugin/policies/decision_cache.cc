@@ -1,8 +1,10 @@
 #include "plugin/policies/decision_cache.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
+#include "policy/pictures/gpu_picture.h"
 
 namespace mjp {
 namespace {
@@ -23,6 +25,7 @@ std::vector<T> Copy(std::span<const T> span) {
 Decision::Decision(const PolicyInput& input)
     : frames_(Copy(input.frames)),
       scenes_(Copy(input.scenes)),
+      gpu_pictures_(Copy(input.gpu_pictures)),
       state_(Copy(input.state)),
       environment_(Copy(input.environment)),
       prefix_(Copy(input.prefix)),
@@ -39,6 +42,7 @@ PolicyInput Decision::input() const {
   input.count = 1;
   input.frames = frames_;
   input.scenes = scenes_;
+  input.gpu_pictures = gpu_pictures_;
   input.state = state_;
   input.environment = environment_;
   input.prefix = prefix_;
@@ -55,6 +59,8 @@ bool Decision::Answers(const PolicyInput& input) const {
          SameBits(input.prefix, std::span<const float>(prefix_)) &&
          SameBits(input.prefix_steps, std::span<const int>(prefix_steps_)) &&
          SameBits(input.scenes, std::span<const std::byte>(scenes_)) &&
+         std::ranges::equal(input.gpu_pictures, gpu_pictures_,
+                            [](const auto& a, const auto& b) { return SamePicture(*a, *b); }) &&
          SameBits(input.frames, std::span<const uint8_t>(frames_));
 }
 

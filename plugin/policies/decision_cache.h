@@ -15,14 +15,15 @@ namespace mjp {
 // One decision of a policy: everything it depends on, and its result once that is there.
 class Decision {
  public:
-  // Copies the pictures and numbers of `input`, which must be of one environment.
+  // Copies the pictures and numbers of `input`, which must be of one environment; of pictures in a
+  // GPU's memory it keeps handles.
   explicit Decision(const PolicyInput& input);
   Decision(const Decision&) = delete;
   Decision& operator=(const Decision&) = delete;
 
   // A view of the copies.
   PolicyInput input() const;
-  // True if `input` is the same to the last bit.
+  // True if `input` is known to be the same to the last bit.
   bool Answers(const PolicyInput& input) const;
 
   // To be called once, by whoever makes the result.
@@ -35,6 +36,7 @@ class Decision {
   NoiseKey key_;
   std::vector<uint8_t> frames_;
   std::vector<std::byte> scenes_;
+  std::vector<std::shared_ptr<const GpuPicture>> gpu_pictures_;
   std::vector<float> state_, environment_, prefix_;
   std::vector<int> prefix_steps_;
   std::promise<PolicyOutput> promise_;

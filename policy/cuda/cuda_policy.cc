@@ -13,6 +13,7 @@
 #include "policy/cuda/self_check.h"
 #include "policy/input_check.h"
 #include "policy/network_types.h"
+#include "policy/pictures/gpu_picture.h"
 
 namespace mjp {
 namespace {
@@ -101,6 +102,7 @@ class CudaPolicy final : public Policy {
   void Launch(const PolicyInput& input, PolicyOutput& output) override {
     const DefaultFloatEnvironment arithmetic;
     CheckInput(*checkpoint_, options_, input);
+    KeepPictures(input);
     Guarded([&] { engine_->Launch(input, output.trace); });
     pending_ = &output;
   }
@@ -110,6 +112,7 @@ class CudaPolicy final : public Policy {
     PolicyOutput* output = std::exchange(pending_, nullptr);
     if (output == nullptr) return;
     Guarded([&] { engine_->Wait(*output); });
+    pictures_.clear();
     CheckActions(output->actions);
   }
 
@@ -121,6 +124,16 @@ class CudaPolicy final : public Policy {
   }
 
  private:
+  void KeepPictures(const PolicyInput& input) {
+    for (const std::shared_ptr<const GpuPicture>& picture : input.gpu_pictures) {
+      if (picture->device() == device_) continue;
+      throw BadInput("policy input: a picture in the memory of GPU " +
+                     std::to_string(picture->device()) + ", but the policy runs on GPU " +
+                     std::to_string(device_) + "; give frames");
+    }
+    pictures_.assign(input.gpu_pictures.begin(), input.gpu_pictures.end());
+  }
+
   // An engine whose device failed must not be handed to the next policy.
   template <typename Work>
   void Guarded(Work work) {
@@ -132,6 +145,7 @@ class CudaPolicy final : public Policy {
     }
   }
 
+  std::vector<std::shared_ptr<const GpuPicture>> pictures_;  // that the decision under way reads
   std::unique_ptr<CudaEngine> engine_;
   int device_ = -1;
   PolicyOutput* pending_ = nullptr;  // of the decision under way

@@ -20,8 +20,9 @@ class CudaEngine {
   CudaEngine(const CudaEngine&) = delete;
   CudaEngine& operator=(const CudaEngine&) = delete;
 
-  // Starts a decision on a valid `input`, which is not read after the call. With a trace the
-  // decision is computed step by step. Throws Error after a fault of the GPU.
+  // Starts a decision on a valid `input`, which is not read after the call, but for the memory of
+  // its gpu_pictures: that must live until Wait. With a trace the decision is computed step by
+  // step. Throws Error after a fault of the GPU.
   virtual void Launch(const PolicyInput& input, PolicyTrace* trace) = 0;
   // Waits for the decision and reads its actions and times.
   virtual void Wait(PolicyOutput& output) = 0;

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "policy/cuda/cuda_policy.h"
 #include "tests/support/program.h"
@@ -62,6 +63,44 @@ TEST_F(GpuEvaluationTest, ShortMemoryHalvesTheBatch) {
       "MJPOLICY_GPU_MIB=0");
   EXPECT_EQ(none.code, 3) << none.text;
 }
+
+#ifdef MJPOLICY_TEST_SEAMS
+// Pictures by MuJoCo's renderer that stay on the GPU, and by way of the host; the plugin, a batch.
+TEST_F(GpuEvaluationTest, PicturesLeftOnTheGpuGiveTheSameEpisodes) {
+  const std::string doctor = RunMjpolicy("doctor").text;
+  const size_t line = std::min(doctor.find(" EGL "), doctor.size());
+  const std::string way = doctor.substr(line, doctor.find('\n', line) - line);
+  if (way.find("CUDA takes its pictures where they are") == way.npos) GTEST_SKIP() << way;
+  ASSERT_EQ(RunMjpolicy("random-checkpoint " + Path("cart") +
+                        " --state 2 --action 1 --picture 101x75 --range 4")
+                .code,
+            0);
+  const auto run = [&](const std::string& out, const std::string& more, const std::string& before) {
+    const Outcome outcome = RunMjpolicy(
+        "evaluate " MJPOLICY_SOURCE_DIR "/models/cart_pole.xml --checkpoint " + Path("cart") +
+            " --sampler ddim --steps 2 --backend cuda --episodes 5 "
+            "--max-steps 20 --action-steps 3 --out " +
+            Path(out) + " " + more,
+        before);
+    EXPECT_EQ(outcome.code, 0) << outcome.text;
+    return mjp_test::ReadText(Path(out) + "/episodes.jsonl");
+  };
+  const auto states = [](const std::string& episodes) {  // without times
+    std::istringstream lines(episodes);
+    std::string text;
+    for (std::string each; std::getline(lines, each);)
+      text += each.substr(0, each.find(",\"timing\"")) + "\n";
+    return text;
+  };
+  const std::string host = "MJPOLICY_TEST_HOST_PICTURES=1";
+  for (const std::string through : {"--through batch --batch 2", "--through plugin"}) {
+    const std::string name = through.substr(10, 5);
+    const std::string on_gpu = states(run(name + "_gpu", through, ""));
+    EXPECT_NE(on_gpu.find("hash"), on_gpu.npos) << on_gpu;
+    EXPECT_EQ(states(run(name + "_host", through, host)), on_gpu) << through;
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace mjp::app

@@ -15,6 +15,7 @@
 #include "plugin/pictures/picture_source.h"
 #include "plugin/register.h"
 #include "tests/support/fake_policy.h"
+#include "tests/support/gpu/host_picture.h"
 #include "tests/support/mujoco_fixture.h"
 
 namespace mjp_test {
@@ -39,6 +40,14 @@ class ProbeSource : public mjp::PictureSource {
     if (!offers_scenes) return false;
     std::memcpy(scene.data(), data->qpos, sizeof(mjtNum));
     return true;
+  }
+  // Where `offers_gpu`, the same picture where a GPU would have it.
+  static inline bool offers_gpu = false;
+  std::shared_ptr<mjp::GpuPicture> RenderOnGpu(const mjModel* model, mjData* data) override {
+    if (!offers_gpu) return nullptr;
+    std::vector<uint8_t> rgb(size_t{3} * kSize * kSize);
+    Render(model, data, rgb);
+    return std::make_shared<HostPicture>(rgb);
   }
   static inline mjp::PictureLook look = {"raster", kSize, kSize};
   std::vector<mjp::PictureLook> Looks() const override { return {look}; }

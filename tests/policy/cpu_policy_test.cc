@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "policy/input_check.h"
 #include "policy/policy.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tests/support/check_close.h"
 #include "tests/support/goldens/golden_cases.h"
+#include "tests/support/gpu/host_picture.h"
 
 namespace {
 
@@ -227,6 +229,47 @@ TEST(CpuPolicyPicturesTest, RefusesSpansOfTheWrongSize) {
   bad = good;
   bad.count = 2;
   EXPECT_THROW(policy->Infer(bad, output), mjp::Error);
+}
+
+TEST(CpuPolicyPicturesTest, RefusesPicturesInAGpusMemory) {
+  const auto checkpoint = mjp_test::CompactCheckpoint();
+  const auto policy = mjp::Policy::Create(checkpoint, Options(1, 1));
+  Observations observations(checkpoint->config, 1);
+  const std::vector<std::shared_ptr<const mjp::GpuPicture>> pictures(
+      2, std::make_shared<mjp_test::HostPicture>(std::vector<uint8_t>(mjp::kPictureBytes)));
+  observations.input.frames = {};
+  observations.input.gpu_pictures = pictures;
+  PolicyOutput output;
+  try {
+    policy->Infer(observations.input, output);
+    FAIL();
+  } catch (const mjp::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("runs on the CPU; give frames"), std::string::npos);
+  }
+}
+
+TEST(CpuPolicyPicturesTest, PicturesInAGpusMemoryAreCheckedForTheGpu) {
+  using Pictures = std::vector<std::shared_ptr<const mjp::GpuPicture>>;
+  const auto checkpoint = mjp_test::CompactCheckpoint();
+  PolicyOptions options = Options(1, 1);
+  options.backend = mjp::Backend::kCuda;
+  const auto good =
+      std::make_shared<mjp_test::HostPicture>(std::vector<uint8_t>(mjp::kPictureBytes));
+  const auto check = [&](const Pictures& pictures, bool frames, bool scenes) {
+    Observations observations(checkpoint->config, 1);
+    if (!frames) observations.input.frames = {};
+    if (scenes) observations.input.scenes = mjp::SceneBytes(observations.scenes);
+    observations.input.gpu_pictures = pictures;
+    mjp::CheckInput(*checkpoint, options, observations.input);
+  };
+  EXPECT_NO_THROW(check({good, good}, false, false));
+  EXPECT_THROW(check({good}, false, false), mjp::Error);
+  EXPECT_THROW(check({good, good, good}, false, false), mjp::Error);
+  EXPECT_THROW(check({good, nullptr}, false, false), mjp::Error);
+  const auto small = std::make_shared<mjp_test::HostPicture>(std::vector<uint8_t>(1));
+  EXPECT_THROW(check({good, small}, false, false), mjp::Error);
+  EXPECT_THROW(check({good, good}, true, false), mjp::Error);
+  EXPECT_THROW(check({good, good}, false, true), mjp::Error);
 }
 
 TEST(CpuPolicyPicturesTest, RefusesScenesWithoutADrawer) {

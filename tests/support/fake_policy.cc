@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "plugin/policies/cache.h"
 #include "policy/checkpoint/network_model.h"
+#include "policy/pictures/gpu_picture.h"
 
 namespace mjp_test {
 
@@ -47,6 +48,10 @@ class FakePolicy : public mjp::Policy {
       throw mjp::BadInput("fake: not one environment");
     SeenInput seen;
     seen.frames.assign(input.frames.begin(), input.frames.end());
+    for (const auto& picture : input.gpu_pictures) {
+      seen.gpu_pictures.emplace_back(picture->bytes());
+      picture->Download(seen.gpu_pictures.back());
+    }
     seen.scenes.assign(input.scenes.begin(), input.scenes.end());
     seen.state.assign(input.state.begin(), input.state.end());
     seen.environment.assign(input.environment.begin(), input.environment.end());

@@ -15,6 +15,7 @@ namespace mjp_test {
 // One call of Policy::Infer as the fake saw it.
 struct SeenInput {
   std::vector<uint8_t> frames;
+  std::vector<std::vector<uint8_t>> gpu_pictures;
   std::vector<std::byte> scenes;
   std::vector<float> state, environment;
   mjp::NoiseKey key;

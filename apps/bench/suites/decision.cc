@@ -36,7 +36,7 @@ BenchRows BenchDecision(const BenchOptions& options) {
   BenchObservations observations(*options.network, options.policy.batch);
   std::optional<BenchPictureHistory> pictures;
   if (options.renderer == RendererKind::kMujoco)
-    pictures.emplace(policy->config(), options.policy.batch);
+    pictures.emplace(policy->config(), options.policy.batch, policy->device_ordinal());
   mjp::PolicyOutput output;
   DecisionTimes times;
   const auto decide = [&] {
@@ -46,8 +46,7 @@ BenchRows BenchDecision(const BenchOptions& options) {
     if (pictures) {
       pictures->Draw();
       times.picture.push_back(1e3 * (mjp::Now() - begin));
-      input.scenes = {};
-      input.frames = pictures->frames();
+      pictures->Show(input);
     }
     policy->Infer(input, output);
     times.whole.push_back(1e3 * (mjp::Now() - begin));
@@ -65,7 +64,8 @@ BenchRows BenchDecision(const BenchOptions& options) {
   rows.back().note = policy->Description() + tail;
   if (pictures) {
     rows.push_back(FromTimes("decision", "its picture by MuJoCo's renderer", times.picture));
-    rows.back().note = mjp::MujocoRendererDescription();
+    rows.back().note = mjp::MujocoRendererDescription() +
+                       (pictures->on_gpu() ? ", left on the GPU" : ", by way of the host");
   }
   for (size_t i = 0; i < mjp::kStageCount; ++i) {
     if (times.stages[i].empty()) continue;

@@ -8,6 +8,63 @@
 
 namespace mjp::app {
 
+namespace {
+
+// The way of a picture by MuJoCo's renderer, each of the next start.
+class DrawnStarts {
+ public:
+  DrawnStarts(int width, int height, int cuda_device)
+      : model_(LoadModel(ModelPath("pusht.xml"))),
+        data_(MakeData(model_.get())),
+        scene_(model_.get()),
+        rgb_(size_t{3} * width * height),
+        source_(mjp::CreatePictureSource("mujoco", model_.get(),
+                                         {{"top"}, width, height, cuda_device})) {}
+
+  void ToHost() {
+    Next();
+    source_->Render(model_.get(), data_.get(), rgb_);
+  }
+  // False: it is not left there.
+  bool ToGpu() {
+    Next();
+    return source_->RenderOnGpu(model_.get(), data_.get()) != nullptr;
+  }
+
+ private:
+  void Next() {
+    scene_.ToQpos(BenchmarkStart(seed_++ % 1024), data_->qpos);
+    mj_kinematics(model_.get(), data_.get());
+  }
+
+  ModelPtr model_;
+  DataPtr data_;
+  Scene scene_;
+  std::vector<uint8_t> rgb_;
+  std::unique_ptr<mjp::PictureSource> source_;
+  uint32_t seed_ = 0;
+};
+
+BenchRows BenchMujoco(const BenchOptions& options, const std::string& name, int width, int height) {
+  const bool gpu = options.policy.backend != mjp::Backend::kCpu && !DescribeMachine().gpu.empty();
+  BenchRows rows;
+  try {
+    DrawnStarts starts(width, height, gpu ? 0 : -1);
+    rows.push_back(
+        Measure("pictures", name, options.seconds, 1, "frames", [&] { starts.ToHost(); }));
+    rows.back().note = mjp::MujocoRendererDescription();
+    if (!starts.ToGpu()) return rows;
+    rows.push_back(Measure("pictures", name + ", left on the GPU", options.seconds, 1, "frames",
+                           [&] { starts.ToGpu(); }));
+    rows.back().note = rows.front().note;
+  } catch (const mjp::Error& error) {
+    rows.push_back(Skipped("pictures", name, error.what()));
+  }
+  return rows;
+}
+
+}  // namespace
+
 BenchRows BenchPictures(const BenchOptions& options) {
   constexpr int kFrames = 1024;
   const std::vector<mjp::FlatScene> scenes = StartScenes(kFrames);
@@ -21,24 +78,8 @@ BenchRows BenchPictures(const BenchOptions& options) {
   uint64_t look = 0;
   rows.push_back(Measure("pictures", "look of a model, hashed", options.seconds, 1, "frames",
                          [&] { look ^= mjp::HashLook(model.get()); }));
-  const DataPtr data = MakeData(model.get());
-  const Scene scene(model.get());
-  mjp::PictureRequest request;
-  request.cameras = {"top"};
-  try {
-    const auto source = mjp::CreatePictureSource("mujoco", model.get(), request);
-    uint32_t seed = 0;
-    rows.push_back(
-        Measure("pictures", "MuJoCo's renderer, faithful", options.seconds, 1, "frames", [&] {
-          scene.ToQpos(BenchmarkStart(seed++ % kFrames), data->qpos);
-          mj_kinematics(model.get(), data.get());
-          source->Render(model.get(), data.get(), {rgb.data(), mjp::kPictureBytes});
-        }));
-    rows.back().note = mjp::MujocoRendererDescription();
-  } catch (const mjp::Error& error) {
-    rows.push_back(Skipped("pictures", "MuJoCo's renderer, faithful", error.what()));
-  }
-  return rows;
+  rows = Joined(rows, BenchMujoco(options, "MuJoCo's renderer, faithful", 96, 96));
+  return Joined(rows, BenchMujoco(options, "MuJoCo's renderer, 640 x 480", 640, 480));
 }
 
 }  // namespace mjp::app

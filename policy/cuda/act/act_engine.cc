@@ -196,6 +196,7 @@ void ActEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
   SamplerOptions no_noise;
   no_noise.hold_noise = 1;
   input_.Write(*checkpoint_, no_noise, input, &pool_);
+  input_.PlacePictures(source, input, stream_.get());
   if (trace != nullptr) return Enqueue(source, trace);
   graphs_.Launch(source, stream_.get(), [&] { Enqueue(source, nullptr); });
 }

@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/primitives/cuda_check.h"
 #include "policy/checkpoint/normalizer.h"
+#include "policy/pictures/gpu_picture.h"
 
 namespace mjp {
 namespace {
@@ -11,9 +12,11 @@ constexpr size_t kAlignment = 64;
 }
 
 PictureSource SourceOf(const PolicyConfig& config, const PolicyInput& input) {
-  const bool pictures = !input.frames.empty() || !input.scenes.empty();
+  const bool pictures =
+      !input.frames.empty() || !input.scenes.empty() || !input.gpu_pictures.empty();
   if (config.cameras.empty() || (!input.global_cond.empty() && !pictures))
     return PictureSource::kNone;
+  if (!input.gpu_pictures.empty()) return PictureSource::kGpuPictures;
   return input.scenes.empty() ? PictureSource::kFrames : PictureSource::kScenes;
 }
 
@@ -83,6 +86,18 @@ void InputBlock::Write(const Checkpoint& checkpoint, const SamplerOptions& sampl
   host_.flags->use_given_cond = !input.global_cond.empty();
   host_.flags->keep[0] = !input.x_start.empty();
   host_.flags->keep[1] = !input.noise_by_t.empty();
+}
+
+void InputBlock::PlacePictures(PictureSource source, const PolicyInput& input,
+                               cudaStream_t stream) const {
+  if (source != PictureSource::kGpuPictures) return;
+  uint8_t* to = device_frames_;
+  for (const std::shared_ptr<const GpuPicture>& picture : input.gpu_pictures) {
+    CheckCuda(
+        cudaMemcpyAsync(to, picture->data(), picture->bytes(), cudaMemcpyDeviceToDevice, stream),
+        "copy of a picture");
+    to += picture->bytes();
+  }
 }
 
 void InputBlock::Upload(PictureSource source, cudaStream_t stream) const {

@@ -17,8 +17,8 @@
 namespace mjp {
 
 // Where a decision's pictures come from; kNone where it has none, or its conditioning is given.
-enum class PictureSource { kNone, kFrames, kScenes };
-inline constexpr size_t kPictureSources = 3;
+enum class PictureSource { kNone, kFrames, kScenes, kGpuPictures };
+inline constexpr size_t kPictureSources = 4;
 
 PictureSource SourceOf(const PolicyConfig& config, const PolicyInput& input);
 
@@ -46,6 +46,9 @@ class InputBlock {
   // copied by the threads of `pool`, if there is one.
   void Write(const Checkpoint& checkpoint, const SamplerOptions& sampler, const PolicyInput& input,
              cpu::ThreadPool* pool = nullptr);
+  // Where they are the source: enqueues copies of a valid input's `gpu_pictures`, which must live
+  // until these are done. Not into a graph, since every decision has others.
+  void PlacePictures(PictureSource source, const PolicyInput& input, cudaStream_t stream) const;
   // Enqueues the upload of the block, and of the frames where they are the source.
   void Upload(PictureSource source, cudaStream_t stream) const;
 

@@ -226,6 +226,7 @@ void DitEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
   WriteText(input);
   const PictureSource source = SourceOf(config_, input);
   input_.Write(*checkpoint_, options_.sampler, input, &pool_);
+  input_.PlacePictures(source, input, stream_.get());
   chain_.UploadGiven(input, arena_);
   chain_.WriteHeld(*checkpoint_, input);
   arena_.Upload(given_, input.global_cond.data(), input.global_cond.size_bytes());

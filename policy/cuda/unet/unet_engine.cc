@@ -148,6 +148,7 @@ void UnetEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
   timing_.Begin();
   const PictureSource source = SourceOf(checkpoint_->config, input);
   input_.Write(*checkpoint_, options_.sampler, input);
+  input_.PlacePictures(source, input, stream_.get());
   chain_.UploadGiven(input, arena_);
   chain_.WriteHeld(*checkpoint_, input);
   conditioning_.UploadGiven(input.global_cond, arena_);

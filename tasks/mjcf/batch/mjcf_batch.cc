@@ -58,6 +58,7 @@ void MjcfBatch::MakePictures(const EvaluationOptions& options) {
   scratch_ = MakeData(file_->model());
   pictures_ = std::make_unique<PictureHistory>(file_->model(), file_->policy().config.renderer,
                                                PicturesFor(*file_, config_, device), 1, notice);
+  if (device >= 0 && !DisturbsPictures(conditions_)) pictures_->KeepOnGpu();
 }
 
 MjcfBatch::Look MjcfBatch::Take(const Robot& robot) const {
@@ -131,9 +132,11 @@ void MjcfBatch::Draw(Robot& robot) {
   if (!pictures_) return;
   const double begin = Now();
   for (Look& look : robot.looks) {
-    if (!look.rgb.empty()) continue;
+    if (look.on_gpu || !look.rgb.empty()) continue;
     ApplyPose(robot.model.get(), look.pose, scratch_.get());
     pictures_->Draw(robot.model.get(), scratch_.get(), look.pose);
+    look.on_gpu = pictures_->NewestOnGpu();
+    if (look.on_gpu) continue;
     const std::span<const uint8_t> drawn = pictures_->Newest();
     look.rgb.assign(drawn.begin(), drawn.end());
     if (!DisturbsPictures(conditions_)) continue;
@@ -162,17 +165,30 @@ std::unique_ptr<EpisodeVideo> MjcfBatch::MakeVideo(int i, const std::string& fol
 }
 
 void MjcfBatch::ClearInput() {
+  gpu_pictures_.clear();
   frames_.clear();
   state_.clear();
   environment_.clear();
   keys_.clear();
 }
 
+// On the GPU as long as all are; from the first one on that is not, on the host.
+void MjcfBatch::AddPicture(const Look& look) {
+  if (look.on_gpu) gpu_pictures_.push_back(look.on_gpu);
+  if (look.on_gpu && frames_.empty()) return;
+  for (const std::shared_ptr<const GpuPicture>& picture : gpu_pictures_) {
+    frames_.resize(frames_.size() + picture->bytes());
+    picture->Download(std::span(frames_).last(picture->bytes()));
+  }
+  gpu_pictures_.clear();
+  frames_.insert(frames_.end(), look.rgb.begin(), look.rgb.end());
+}
+
 void MjcfBatch::AddInput(int i, uint32_t seed, int, uint32_t decision) {
   Robot& robot = robots_[i];
   Draw(robot);
   for (const Look& look : robot.looks) {
-    frames_.insert(frames_.end(), look.rgb.begin(), look.rgb.end());
+    AddPicture(look);
     state_.insert(state_.end(), look.state.begin(), look.state.end());
     environment_.insert(environment_.end(), look.environment.begin(), look.environment.end());
   }
@@ -182,6 +198,7 @@ void MjcfBatch::AddInput(int i, uint32_t seed, int, uint32_t decision) {
 mjp::PolicyInput MjcfBatch::Input() const {
   mjp::PolicyInput input;
   input.count = static_cast<int>(keys_.size());
+  input.gpu_pictures = gpu_pictures_;
   input.frames = frames_;
   input.state = state_;
   input.environment = environment_;

@@ -43,7 +43,9 @@ class MjcfBatch : public BatchSimulations {
     std::vector<float> state, environment;
     std::vector<mjtNum> pose;
     int tick = 0;
-    std::vector<uint8_t> rgb;  // (cameras, height, width, 3); empty: not drawn yet
+    // the picture (cameras, height, width, 3): on the policy's GPU or else here; neither: not drawn
+    std::shared_ptr<const GpuPicture> on_gpu;
+    std::vector<uint8_t> rgb;
   };
   struct Robot {
     std::shared_ptr<mjModel> model;  // of all robots, unless starts change it
@@ -62,6 +64,7 @@ class MjcfBatch : public BatchSimulations {
   void Move(Robot& robot, std::span<const double> action);
   Look Take(const Robot& robot) const;
   void Draw(Robot& robot);
+  void AddPicture(const Look& look);
 
   std::shared_ptr<const TaskFile> file_;
   const Conditions conditions_;
@@ -72,7 +75,8 @@ class MjcfBatch : public BatchSimulations {
   DataPtr scratch_;                           // that is drawn
   Seconds seconds_;
   // the input
-  std::vector<uint8_t> frames_;
+  std::vector<std::shared_ptr<const GpuPicture>> gpu_pictures_;
+  std::vector<uint8_t> frames_;  // where one of them is not on the GPU
   std::vector<float> state_, environment_;
   std::vector<mjp::NoiseKey> keys_;
 };

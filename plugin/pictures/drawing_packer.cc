@@ -1,4 +1,4 @@
-#include "plugin/pictures/drawing_reducer.h"
+#include "plugin/pictures/drawing_packer.h"
 
 #include <GL/glcorearb.h>
 
@@ -12,37 +12,49 @@
 namespace mjp {
 namespace {
 
-// Four pixels of the picture, three words. As kernels/cpu/picture_resize.cc, in the same integers.
+// A word of the picture, which begins in one pixel and ends in the next. Reduced as in
+// kernels/cpu/picture_resize.cc, in the same integers.
 constexpr char kShader[] = R"(#version 430
-layout(local_size_x = 24) in;
+layout(local_size_x = 256) in;
+layout(location = 0) uniform ivec4 shape;  // width, height, whether to reduce, first word
 layout(binding = 0) uniform sampler2D drawing;
 layout(std430, binding = 0) writeonly buffer Picture { uint words[]; };
 
-ivec3 Tap(int x, int y) { return ivec3(round(255.0 * texelFetch(drawing, ivec2(x, 511 - y), 0).rgb)); }
+ivec3 Texel(int x, int y) { return ivec3(round(255.0 * texelFetch(drawing, ivec2(x, y), 0).rgb)); }
+ivec3 Tap(int x, int y) { return Texel(x, 511 - y); }
 int SecondWeight(int i) { return i % 3 == 0 ? 341 : i % 3 == 1 ? 1024 : 1707; }
 
-uvec3 Pixel(int x, int y) {
+ivec3 Reduced(int x, int y) {
   int tap_x = (32 * x + 13) / 6, tap_y = (32 * y + 13) / 6, w = SecondWeight(x), h = SecondWeight(y);
   ivec3 upper = Tap(tap_x, tap_y) * (2048 - w) + Tap(tap_x + 1, tap_y) * w;
   ivec3 lower = Tap(tap_x, tap_y + 1) * (2048 - w) + Tap(tap_x + 1, tap_y + 1) * w;
-  return uvec3((((2048 - h) * (upper >> 4)) >> 16) + ((h * (lower >> 4)) >> 16) + 2) >> 2;
+  return ((((2048 - h) * (upper >> 4)) >> 16) + ((h * (lower >> 4)) >> 16) + 2) >> 2;
+}
+
+ivec3 Pixel(int i) {
+  int x = i % shape.x, y = i / shape.x;
+  if (y >= shape.y) return ivec3(0);
+  return shape.z != 0 ? Reduced(x, y) : Texel(x, shape.y - 1 - y);
 }
 
 void main() {
-  int i = int(gl_GlobalInvocationID.x), x = 4 * i % 96, y = 4 * i / 96;
-  uvec3 a = Pixel(x, y), b = Pixel(x + 1, y), c = Pixel(x + 2, y), d = Pixel(x + 3, y);
-  words[3 * i] = a.r | a.g << 8 | a.b << 16 | b.r << 24;
-  words[3 * i + 1] = b.g | b.b << 8 | c.r << 16 | c.g << 24;
-  words[3 * i + 2] = c.b | d.r << 8 | d.g << 16 | d.b << 24;
+  int word = int(gl_GlobalInvocationID.x), pixel = 4 * word / 3;
+  if (4 * word >= 3 * shape.x * shape.y) return;
+  uvec3 a = uvec3(Pixel(pixel)), b = uvec3(Pixel(pixel + 1));
+  uint two[6] = uint[6](a.r, a.g, a.b, b.r, b.g, b.b);
+  int first = 4 * word % 3;
+  words[shape.w + word] =
+      two[first] | two[first + 1] << 8 | two[first + 2] << 16 | two[first + 3] << 24;
 }
 )";
 constexpr uint64_t kPatience = 60'000'000'000;  // nanoseconds for a picture
-constexpr int kGroups = kReducedSize * kReducedSize / (4 * 24);
+constexpr int kWordsOfGroup = 256;              // as the shader has it
+constexpr Packing kReduced = {kReducedSize, kReducedSize, true};
 
 }  // namespace
 
 // The functions of OpenGL.
-struct DrawingReducer::Gl {
+struct DrawingPacker::Gl {
   PFNGLGETERRORPROC GetError;
   PFNGLCREATESHADERPROC CreateShader;
   PFNGLSHADERSOURCEPROC ShaderSource;
@@ -54,6 +66,7 @@ struct DrawingReducer::Gl {
   PFNGLGETPROGRAMIVPROC GetProgramiv;
   PFNGLDELETEPROGRAMPROC DeleteProgram;
   PFNGLUSEPROGRAMPROC UseProgram;
+  PFNGLUNIFORM4IPROC Uniform4i;
   PFNGLGENTEXTURESPROC GenTextures;
   PFNGLDELETETEXTURESPROC DeleteTextures;
   PFNGLBINDTEXTUREPROC BindTexture;
@@ -65,6 +78,7 @@ struct DrawingReducer::Gl {
   PFNGLDELETEBUFFERSPROC DeleteBuffers;
   PFNGLBINDBUFFERPROC BindBuffer;
   PFNGLBINDBUFFERBASEPROC BindBufferBase;
+  PFNGLBUFFERDATAPROC BufferData;
   PFNGLBUFFERSTORAGEPROC BufferStorage;
   PFNGLMAPBUFFERRANGEPROC MapBufferRange;
   PFNGLDISPATCHCOMPUTEPROC DispatchCompute;
@@ -75,7 +89,7 @@ struct DrawingReducer::Gl {
   const void* mapped;  // the picture, as the host reads it
 };
 
-std::unique_ptr<DrawingReducer> DrawingReducer::Make(const EglContext& context) {
+std::unique_ptr<DrawingPacker> DrawingPacker::Make(const EglContext& context) {
   auto gl = std::make_unique<Gl>();
   bool all = true;
   const auto find = [&](const char* name, auto& function) {
@@ -92,6 +106,7 @@ std::unique_ptr<DrawingReducer> DrawingReducer::Make(const EglContext& context) 
   find("glGetProgramiv", gl->GetProgramiv);
   find("glDeleteProgram", gl->DeleteProgram);
   find("glUseProgram", gl->UseProgram);
+  find("glUniform4i", gl->Uniform4i);
   find("glGenTextures", gl->GenTextures);
   find("glDeleteTextures", gl->DeleteTextures);
   find("glBindTexture", gl->BindTexture);
@@ -103,6 +118,7 @@ std::unique_ptr<DrawingReducer> DrawingReducer::Make(const EglContext& context) 
   find("glDeleteBuffers", gl->DeleteBuffers);
   find("glBindBuffer", gl->BindBuffer);
   find("glBindBufferBase", gl->BindBufferBase);
+  find("glBufferData", gl->BufferData);
   find("glBufferStorage", gl->BufferStorage);
   find("glMapBufferRange", gl->MapBufferRange);
   find("glDispatchCompute", gl->DispatchCompute);
@@ -111,22 +127,27 @@ std::unique_ptr<DrawingReducer> DrawingReducer::Make(const EglContext& context) 
   find("glClientWaitSync", gl->ClientWaitSync);
   find("glDeleteSync", gl->DeleteSync);
   if (!all) return nullptr;
-  std::unique_ptr<DrawingReducer> reducer(new DrawingReducer(std::move(gl)));
-  return reducer->Prepare() ? std::move(reducer) : nullptr;
+  std::unique_ptr<DrawingPacker> packer(new DrawingPacker(std::move(gl)));
+  return packer->Prepare() ? std::move(packer) : nullptr;
 }
 
-DrawingReducer::DrawingReducer(std::unique_ptr<Gl> gl) : gl_(std::move(gl)) {}
+DrawingPacker::DrawingPacker(std::unique_ptr<Gl> gl) : gl_(std::move(gl)) {}
 
-DrawingReducer::~DrawingReducer() {
+DrawingPacker::~DrawingPacker() {
   gl_->DeleteProgram(program_);
   gl_->DeleteBuffers(1, &picture_);
 }
 
-// False where OpenGL refuses: older than it must be, or out of memory.
-bool DrawingReducer::Prepare() {
-  constexpr int kMostErrors = 16;  // that others left behind; a lost context has no end of them
-  for (int i = 0; i < kMostErrors && gl_->GetError() != GL_NO_ERROR; ++i) {
+// Forgets the errors that others left behind.
+void DrawingPacker::ClearErrors() const {
+  constexpr int kMost = 16;  // a lost context has no end of them
+  for (int i = 0; i < kMost && gl_->GetError() != GL_NO_ERROR; ++i) {
   }
+}
+
+// False where OpenGL refuses: older than it must be, or out of memory.
+bool DrawingPacker::Prepare() {
+  ClearErrors();
   const GLuint shader = gl_->CreateShader(GL_COMPUTE_SHADER);
   const char* text = kShader;
   gl_->ShaderSource(shader, 1, &text, nullptr);
@@ -147,7 +168,7 @@ bool DrawingReducer::Prepare() {
   return linked && gl_->mapped && gl_->GetError() == GL_NO_ERROR;
 }
 
-unsigned DrawingReducer::MakeTarget(unsigned framebuffer, int width, int height) const {
+unsigned DrawingPacker::MakeTarget(unsigned framebuffer, int width, int height) const {
   GLuint target = 0;
   gl_->GenTextures(1, &target);
   gl_->BindTexture(GL_TEXTURE_2D, target);
@@ -161,16 +182,39 @@ unsigned DrawingReducer::MakeTarget(unsigned framebuffer, int width, int height)
                          std::to_string(height) + " pixels");
 }
 
-void DrawingReducer::DeleteTarget(unsigned target) const { gl_->DeleteTextures(1, &target); }
+void DrawingPacker::DeleteTarget(unsigned target) const { gl_->DeleteTextures(1, &target); }
 
-void DrawingReducer::Reduce(unsigned target, uint8_t* rgb) const {
+unsigned DrawingPacker::MakeBuffer(size_t bytes) const {
+  ClearErrors();
+  GLuint buffer = 0;
+  gl_->GenBuffers(1, &buffer);
+  gl_->BindBuffer(GL_SHADER_STORAGE_BUFFER, buffer);
+  gl_->BufferData(GL_SHADER_STORAGE_BUFFER, static_cast<GLsizeiptr>(bytes), nullptr,
+                  GL_DYNAMIC_COPY);
+  gl_->BindBuffer(GL_SHADER_STORAGE_BUFFER, 0);
+  if (gl_->GetError() == GL_NO_ERROR) return buffer;
+  DeleteBuffer(buffer);
+  return 0;
+}
+
+void DrawingPacker::DeleteBuffer(unsigned buffer) const { gl_->DeleteBuffers(1, &buffer); }
+
+void DrawingPacker::Pack(unsigned target, const Packing& packing, unsigned buffer,
+                         size_t first) const {
+  const int words = (packing.width * packing.height * 3 + 3) / 4;
   gl_->BindTexture(GL_TEXTURE_2D, target);
-  gl_->BindBufferBase(GL_SHADER_STORAGE_BUFFER, 0, picture_);
+  gl_->BindBufferBase(GL_SHADER_STORAGE_BUFFER, 0, buffer);
   gl_->UseProgram(program_);
-  gl_->DispatchCompute(kGroups, 1, 1);
+  gl_->Uniform4i(0, packing.width, packing.height, packing.reduce, static_cast<GLint>(first / 4));
+  gl_->DispatchCompute((words + kWordsOfGroup - 1) / kWordsOfGroup, 1, 1);
   gl_->UseProgram(0);
+  gl_->BindBufferBase(GL_SHADER_STORAGE_BUFFER, 0, 0);
   gl_->BindTexture(GL_TEXTURE_2D, 0);
-  gl_->MemoryBarrier(GL_CLIENT_MAPPED_BUFFER_BARRIER_BIT);
+  gl_->MemoryBarrier(GL_ALL_BARRIER_BITS);
+}
+
+void DrawingPacker::Reduce(unsigned target, uint8_t* rgb) const {
+  Pack(target, kReduced, picture_, 0);
   // glFinish takes 0.5 ms longer every now and then
   const GLsync done = gl_->FenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
   const GLenum end = gl_->ClientWaitSync(done, GL_SYNC_FLUSH_COMMANDS_BIT, kPatience);

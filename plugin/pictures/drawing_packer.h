@@ -1,0 +1,57 @@
+#ifndef PLUGIN_PICTURES_DRAWING_PACKER_H_
+#define PLUGIN_PICTURES_DRAWING_PACKER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "plugin/pictures/egl_context.h"
+
+namespace mjp {
+
+// How a drawing becomes a picture (height, width, 3) RGB, row 0 at the top.
+struct Packing {
+  int width = 0, height = 0;  // of the picture
+  bool reduce = false;        // from 512 x 512 by ResizeDrawing; the picture is 96 x 96 then
+};
+
+// Makes pictures of drawings by OpenGL, where these are. They stay there in a buffer, for CUDA to
+// take, or come to the host: of a reduced one 27 KB in place of 768 KB. Everything on the thread
+// that the context is current on, which lives as long as the process; so does this.
+class DrawingPacker {
+ public:
+  // Null where OpenGL is older than 4.4, or has no memory for it: mjr_readPixels remains.
+  static std::unique_ptr<DrawingPacker> Make(const EglContext& context);
+  ~DrawingPacker();
+  DrawingPacker(const DrawingPacker&) = delete;
+  DrawingPacker& operator=(const DrawingPacker&) = delete;
+
+  // Makes `framebuffer` keep its colours, width x height, in a texture, whose name is returned.
+  // The texture is the caller's, for DeleteTarget. Throws Error(kEnvironment).
+  unsigned MakeTarget(unsigned framebuffer, int width, int height) const;
+  void DeleteTarget(unsigned target) const;
+  // Makes a buffer in OpenGL's memory; 0 where there is no room for it. It is the caller's, for
+  // DeleteBuffer.
+  unsigned MakeBuffer(size_t bytes) const;
+  void DeleteBuffer(unsigned buffer) const;
+
+  // Enqueues the picture of the lower left part of `target`, row 0 at the bottom, to `buffer`, from
+  // byte `first` on, a multiple of 4. It is written in whole words of 4 bytes.
+  void Pack(unsigned target, const Packing& packing, unsigned buffer, size_t first) const;
+  // The picture that ResizeDrawing makes, to rgb (96, 96, 3). Throws Error(kEnvironment) where
+  // OpenGL does not get it done.
+  void Reduce(unsigned target, uint8_t* rgb) const;
+
+ private:
+  struct Gl;
+  explicit DrawingPacker(std::unique_ptr<Gl> gl);
+  void ClearErrors() const;
+  bool Prepare();
+
+  std::unique_ptr<Gl> gl_;
+  unsigned program_ = 0, picture_ = 0;  // names of a program and a buffer
+};
+
+}  // namespace mjp
+
+#endif  // PLUGIN_PICTURES_DRAWING_PACKER_H_

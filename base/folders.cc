@@ -5,12 +5,20 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <vector>
 
 namespace mjp::app {
 namespace {
 
 std::span<const uint8_t> BytesOf(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+// Whether `name` ends in `mark` and the number of a process.
+bool IsLeftover(const std::string& name, const std::string& mark) {
+  const size_t at = name.rfind(mark);
+  if (at == std::string::npos || at + mark.size() == name.size()) return false;
+  return name.find_first_not_of("0123456789", at + mark.size()) == std::string::npos;
 }
 
 }  // namespace
@@ -38,6 +46,21 @@ void CheckWritable(const std::string& file) {
   const mjp::FileDescriptor fd(::open(trial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
   if (fd.get() < 0) throw mjp::FileError("cannot create", file);
   ::unlink(trial.c_str());
+}
+
+void RemoveLeftovers(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    const std::string name = entry.path().filename().string();
+    const bool directory = entry.is_directory(none);
+    if (directory ? name.starts_with(".unfinished") && IsLeftover(name, ".unfinished")
+                  : IsLeftover(name, ".tmp")) {
+      found.push_back(entry.path());
+    }
+  }
+  for (const fs::path& path : found) fs::remove_all(path, none);
 }
 
 mjp::FileDescriptor LockFolder(const std::string& folder, const std::string& work) {

@@ -23,6 +23,10 @@ std::string ReadFile(const std::string& file, size_t limit);
 // work whose result goes there.
 void CheckWritable(const std::string& file);
 
+// Removes what killed processes left half written in `folder`: files of WriteFileAtomically and
+// folders `.unfinished<process>`. For the only writer there.
+void RemoveLeftovers(const std::string& folder);
+
 // Makes this process the only writer of `folder` as long as the result lives. Throws Error if
 // another one is: "another <work> is writing here".
 mjp::FileDescriptor LockFolder(const std::string& folder, const std::string& work);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "datasets/format/statistics.h"
+#include "datasets/places.h"
 #include "datasets/recording/spool.h"
 
 namespace mjp::datasets {
@@ -100,28 +101,15 @@ class Checker {
   // The indices and the time that each data set has.
   void CheckDefault(size_t episode, const std::string& name, const parquet::Values& values) {
     const Episode& of = dataset_.episodes()[episode];
+    if (name != "task_index") {
+      const std::string wrong = WrongPlace(dataset_.info(), of, name, values);
+      if (!wrong.empty()) Problem(episode, wrong);
+      return;
+    }
     for (int64_t frame = 0; frame < of.length; ++frame) {
-      const auto at = static_cast<size_t>(frame);
-      std::string wrong;
-      if (name == "timestamp") {
-        const double wanted = static_cast<double>(frame) / dataset_.info().fps;
-        // a time in single precision is off by half a unit of its last place
-        const double tolerance = kTimeTolerance + wanted * 1.2e-7;
-        if (!(std::abs(values.numbers[at] - wanted) <= tolerance)) {
-          wrong = std::to_string(values.numbers[at]) + ", not " + std::to_string(wanted) + " s";
-        }
-      } else if (name == "task_index") {
-        wrong = WrongTask(of, values.ints[at]);
-      } else {
-        const int64_t wanted = name == "frame_index"     ? frame
-                               : name == "episode_index" ? of.index
-                                                         : of.from + frame;
-        if (values.ints[at] != wanted) {
-          wrong = std::to_string(values.ints[at]) + ", not " + std::to_string(wanted);
-        }
-      }
+      const std::string wrong = WrongTask(of, values.ints[static_cast<size_t>(frame)]);
       if (wrong.empty()) continue;
-      return Problem(episode, "frame " + std::to_string(frame) + ": " + name + " is " + wrong);
+      return Problem(episode, "frame " + std::to_string(frame) + ": task_index is " + wrong);
     }
   }
 

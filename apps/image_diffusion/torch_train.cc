@@ -71,7 +71,7 @@ class Run {
     signal_ = alphas.sqrt();
     sigma_ = (1 - alphas).sqrt();
     SeedGenerator(device, options.seed);
-    if (std::filesystem::exists(StatePath())) {
+    if (HasRunState(StatePath())) {
       done_ = LoadRunState(StatePath(), optimizer_, device, kPrediction);
     }
     folder_.OpenLog(done_.step);
@@ -217,6 +217,7 @@ bool TrainImageModel(const ImageTrainOptions& options, std::ostream& progress,
   if ((options.epochs > 0) == (options.seconds > 0)) {
     throw mjp::Error(mjp::ExitCode::kUsage, "give either --epochs or --seconds");
   }
+  if (options.data.dataset == "folder") CheckOutsideOfData(options.out, options.data.directory);
   const at::Device device = DefaultDevice();
 #if MJPOLICY_HAVE_CUDA
   // a CUDA graph cannot be captured on the default stream

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -52,6 +53,7 @@ TrainingFolder::TrainingFolder(const std::string& path, const mjp::Json& run) : 
                         "; give another --out");
   }
   lock_ = LockFolder(path, "training");
+  for (const std::string& folder : {path, path + "/checkpoint"}) RemoveLeftovers(folder);
   const std::string text = run.dump(2) + "\n";
   if (!std::filesystem::exists(RunFile(path))) {
     if (std::filesystem::exists(path + "/state.safetensors")) {
@@ -85,6 +87,19 @@ void TrainingFolder::OpenLog(int64_t step) {
 
 void TrainingFolder::Log(const mjp::Json& line) {
   WriteDurably(log_.get(), line.dump() + "\n", LogFile(path_));
+}
+
+void CheckOutsideOfData(const std::string& out, const std::string& data) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path inner = fs::weakly_canonical(fs::absolute(out, error), error);
+  const fs::path outer = fs::canonical(data, error);
+  if (error || data.empty()) return;  // who reads it says so
+  if (std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first != outer.end()) {
+    return;
+  }
+  throw mjp::Error(mjp::ExitCode::kUsage, "--out " + out + ": is in the data set " + data +
+                                              ", which the run's files would spoil; give another");
 }
 
 void CheckSamePictures(const std::string& folder, const mjp::PictureSet& pictures) {

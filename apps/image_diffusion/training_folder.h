@@ -35,6 +35,9 @@ class TrainingFolder {
   mjp::FileDescriptor lock_, log_;
 };
 
+// Throws Error if a training in `out` would write into `data`, whose folders are all classes.
+void CheckOutsideOfData(const std::string& out, const std::string& data);
+
 // Throws Error if `pictures` are not those that the training in `folder` had.
 void CheckSamePictures(const std::string& folder, const mjp::PictureSet& pictures);
 

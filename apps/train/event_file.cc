@@ -67,7 +67,9 @@ void EventFile::Add(const std::string& tag, int64_t step, double value, double n
 void EventFile::Write(const std::string& event) {
   const std::string length = Bytes(static_cast<uint64_t>(event.size()));
   file_ << length << Bytes(Masked(Crc32c(length))) << event << Bytes(Masked(Crc32c(event)));
-  if (!file_.flush()) throw BadInput(path_ + ": cannot be written");
+  if (!file_.flush())
+    throw BadInput(path_ +
+                   ": cannot be written; make room on its disk and start the same command again");
 }
 
 }  // namespace mjp::app

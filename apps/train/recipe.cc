@@ -3,11 +3,12 @@
 #include <ATen/Context.h>
 
 #include <filesystem>
-#include <fstream>
 #include <iomanip>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/train/curves.h"
+#include "apps/train/log_file.h"
 #include "apps/train/optimisation/device.h"
 #include "apps/train/run_length.h"
 #include "apps/train/run_state.h"
@@ -64,14 +65,14 @@ class Run {
     std::filesystem::create_directories(options.out);
     ranks_.Connect(device_);
     SeedGenerator(device_, options.seed);
-    if (std::filesystem::exists(StatePath())) {
+    if (HasRunState(StatePath())) {
       done_ = LoadRunState(StatePath(), optimizer_, device_, options.architecture.prediction);
     }
     if (ranks_.rank() > 0) {
       SeedGenerator(device_, options.seed + kRankSeeds * ranks_.rank() + done_.step);
       return;
     }
-    log_.open(options.out + "/log.jsonl", std::ios::app);
+    log_.emplace(options.out + "/log.jsonl", done_.step);
   }
 
   bool Train(std::ostream& progress) {
@@ -144,6 +145,7 @@ class Run {
 
   // The last state; the last checkpoint where it is the best, or the only one.
   void Finish(std::ostream& progress) {
+    Save();  // what may not be saved is no checkpoint either
     const auto student = Student();
     if (options_.rounds.count == 0) {
       mjp::WriteCheckpoint(CheckpointPath(), *student, mjp::WeightFormat::kF16);
@@ -173,7 +175,7 @@ class Run {
         {"round", round},        {"episodes", figures.episodes},
         {"success", success},    {"low", interval.low},
         {"high", interval.high}, {"median_steps", figures.median_success_step}};
-    log_ << line.dump() << std::endl;
+    log_->Add(line.dump());
     progress << "round " << round << std::fixed << std::setprecision(2) << ": success "
              << 100 * success << " % (" << 100 * interval.low << " to " << 100 * interval.high
              << "), median " << std::setprecision(0) << figures.median_success_step << " steps"
@@ -196,7 +198,7 @@ class Run {
                                          {"learning_rate", optimizer_.learning_rate()},
                                          {"steps_per_second", rate},
                                          {"rows", data_.dataset().size()}};
-    log_ << line.dump() << std::endl;
+    log_->Add(line.dump());
     progress << "step " << done_.step << std::fixed << std::setprecision(1) << "  "
              << 100 * Progress() << " %  loss " << std::setprecision(5) << losses.diffusion
              << "  corners " << losses.auxiliary << std::setprecision(1) << "  " << rate
@@ -216,7 +218,7 @@ class Run {
   DataSource data_;
   TrainingStep step_;
   RunProgress done_;
-  std::ofstream log_;
+  std::optional<LogFile> log_;
   double begin_ = 0, logged_ = mjp::Now();
   bool measured_ = false, stopped_ = false;
 };

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "apps/train/run_state.h"
 #include "base/error.h"
 #include "base/folders.h"
 
@@ -35,12 +36,26 @@ FileDescriptor OpenRunFolder(const std::string& out) {
                 out + ": holds " + what + " that no run here made; give another --out");
   }
   FileDescriptor lock = LockFolder(out, "training");
-  for (const auto& entry : fs::directory_iterator(out, code)) {
-    if (entry.path().filename().string().starts_with("state.safetensors.tmp")) {
-      fs::remove(entry.path(), code);
-    }
-  }
+  for (const std::string& folder : {out, out + "/checkpoint"}) RemoveLeftovers(folder);
   return lock;
+}
+
+void CheckBegun(const std::string& out, Json now, const std::vector<std::string>& newer) {
+  const std::string path = out + "/data.json";
+  if (!HasRunState(out + "/state.safetensors")) {
+    return WriteFileAtomically(path, JsonText(now, 2) + "\n");
+  }
+  if (!fs::exists(path)) {
+    throw BadInput(path + ": is not there, so that nobody knows what the run was begun with; " +
+                   "give another --out");
+  }
+  const Json before = ReadJson(path);
+  for (const std::string& key : newer) {
+    if (!before.contains(key)) now.erase(key);
+  }
+  if (before == now) return;
+  throw BadInput(path + ": the run was begun with other data, " + JsonText(before) +
+                 ", now it is " + JsonText(now) + "; go on with that, or give another --out");
 }
 
 }  // namespace mjp::app

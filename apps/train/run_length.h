@@ -3,10 +3,17 @@
 
 #include "apps/train/recipe.h"
 #include "apps/train/run_state.h"
+#include "base/error.h"
 
 // How long a training run is and how far it has come: the same for every kind of run.
 
 namespace mjp::app {
+
+// Thrown where a stop comes before there is a run to save.
+class Stopped : public Error {
+ public:
+  Stopped() : Error(ExitCode::kRetryable, "stopped; start the same command again to go on") {}
+};
 
 // Throws Error(kUsage) unless exactly one of options.steps and options.seconds is given.
 void CheckLength(const TrainOptions& options);

@@ -18,13 +18,17 @@ struct RunProgress {
 };
 
 // Writes everything a killed run needs to go on (weights, average, moments, progress, the state of
-// the device's generator) as one safetensors file, atomically. `prediction` is what the network
-// tells, which its weights do not say.
+// the device's generator) as one safetensors file with its checksum, atomically. `prediction` is
+// what the network tells, which its weights do not say. Throws Error(kRetryable) for values that
+// are not finite: the file stays as it was.
 void SaveRunState(const std::string& path, const Optimizer& optimizer, const RunProgress& progress,
                   const at::Device& device, const std::string& prediction);
 
-// Puts a run back to where SaveRunState left it. Throws Error if the file is not of this network,
-// or of one that tells something else.
+// Whether a run was saved there. A link that leads nowhere is a state that cannot be read.
+bool HasRunState(const std::string& path);
+
+// Puts a run back to where SaveRunState left it. Throws Error if the file is damaged, not of this
+// network, or of one that tells something else.
 RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at::Device& device,
                          const std::string& prediction);
 

@@ -14,6 +14,7 @@
 #include "base/folders.h"
 #include "datasets/parquet/reader.h"
 #include "tests/datasets/recorded_set.h"
+#include "tests/datasets/rewrite.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/temp_dir.h"
 
@@ -61,42 +62,12 @@ class DamageTest : public ::testing::Test {
     return text;
   }
 
-  // Writes a table anew, each leaf and its field changed by `change`.
-  void Rewrite(const std::string& path,
-               const std::function<void(const std::string& leaf, parquet::Field&,
-                                        parquet::LeafValues&)>& change) const {
-    const Info info = ReadInfo(Path("meta/info.json"));
-    const parquet::Reader reader(path);
-    std::vector<parquet::Column> columns;
-    std::vector<parquet::LeafValues> leaves;
-    std::vector<parquet::Field> fields;
-    for (const parquet::Leaf& leaf : reader.metadata().leaves) {
-      columns.push_back(reader.ReadAll(leaf));
-      leaves.push_back({columns.back().values, {}, {}});
-      if (leaf.repetition > 0) leaves.back().offsets = columns.back().offsets;
-      if (leaf.repetition > 1) leaves.back().inner = {2};
-      if (leaf.repetition > 2) leaves.back().inner = {1, 1};
-      parquet::Field field = {.name = leaf.column,
-                              .type = leaf.type,
-                              .text = leaf.column == "note" || leaf.column.starts_with("task"),
-                              .lists = leaf.repetition,
-                              .picture = leaf.rest == "bytes"};
-      change(leaf.Name(), field, leaves.back());
-      if (leaf.rest != "path") fields.push_back(field);
-    }
-    parquet::Writer writer(fields, reader.metadata().key_values);
-    std::vector<uint8_t> bytes = parquet::Writer::Begin();
-    for (const auto& part : {writer.AddRowGroup(reader.metadata().rows, leaves), writer.Footer()}) {
-      bytes.insert(bytes.end(), part.begin(), part.end());
-    }
-    WriteFileAtomically(path, bytes);
-  }
-  // The same of the data file's values.
+  // Writes the data file anew with other values.
   void Rewrite(const std::function<void(const std::string&, parquet::Values&)>& change) const {
-    Rewrite(Path("data/chunk-000/file-000.parquet"),
-            [&](const std::string& leaf, parquet::Field&, parquet::LeafValues& data) {
-              change(leaf, data.values);
-            });
+    mjp_test::Rewrite(Path("data/chunk-000/file-000.parquet"),
+                      [&](const std::string& leaf, parquet::Field&, parquet::LeafValues& data) {
+                        change(leaf, data.values);
+                      });
   }
 
   // Replaces text in info.json.
@@ -160,16 +131,17 @@ TEST_F(DamageTest, ColumnsOfAnotherTypeAreNamed) {
     for (const parquet::Leaf& changed : reader.metadata().leaves) {
       if (changed.rest == "path" || changed.rest == "bytes") continue;
       SCOPED_TRACE(file + ": " + changed.Name());
-      Rewrite(path, [&](const std::string& leaf, parquet::Field& field, parquet::LeafValues& data) {
-        if (leaf != changed.Name()) return;
-        const size_t count = field.lists > 0 ? data.offsets.back() : rows;
-        const bool texts = changed.type == parquet::Type::kBytes;
-        field.type = texts ? parquet::Type::kInt64 : parquet::Type::kBytes;
-        field.text = !texts;
-        data.values = {};
-        if (texts) data.values.ints.assign(count, 0);
-        if (!texts) data.values.texts.assign(count, "1");
-      });
+      mjp_test::Rewrite(
+          path, [&](const std::string& leaf, parquet::Field& field, parquet::LeafValues& data) {
+            if (leaf != changed.Name()) return;
+            const size_t count = field.lists > 0 ? data.offsets.back() : rows;
+            const bool texts = changed.type == parquet::Type::kBytes;
+            field.type = texts ? parquet::Type::kInt64 : parquet::Type::kBytes;
+            field.text = !texts;
+            data.values = {};
+            if (texts) data.values.ints.assign(count, 0);
+            if (!texts) data.values.texts.assign(count, "1");
+          });
       const bool read = !changed.column.starts_with("meta/episodes/");
       EXPECT_THAT(Found(), HasSubstr(read ? "\"" + changed.column + "\"" : ""));
       fs::copy_file(kept, path, fs::copy_options::overwrite_existing);

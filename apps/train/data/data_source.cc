@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "apps/train/data/recordings.h"
+#include "apps/train/run_length.h"
 #include "base/error.h"
 #include "policy/timing.h"
 #include "tasks/pusht/planner/demonstrations.h"
@@ -53,7 +54,7 @@ DataSource::DataSource(const DataOptions& options, const at::Device& device,
     if (stop) {
       stop_ = true;
       if (planner_.joinable()) planner_.join();
-      throw mjp::Error(mjp::ExitCode::kRetryable, "stopped; start the same command again to go on");
+      throw Stopped();
     }
     std::this_thread::sleep_for(std::chrono::seconds(1));
     LoadNew();

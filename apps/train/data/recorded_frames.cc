@@ -1,12 +1,17 @@
 #include "apps/train/data/recorded_frames.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "apps/train/run_length.h"
 #include "base/error.h"
+#include "base/sha256.h"
 #include "base/threads.h"
 #include "datasets/dataset.h"
+#include "datasets/places.h"
 
 namespace mjp::app {
 namespace {
@@ -91,6 +96,18 @@ void ReadPictures(datasets::Dataset& dataset, size_t episode,
       frames.pictures[camera].select(0, of.from + frame).copy_(Resized(picture, options));
     }
   }
+}
+
+// The CRC-32 of what an episode has in all tensors.
+uint32_t ContentOf(const datasets::Episode& episode, const RecordedFrames& frames) {
+  std::vector<at::Tensor> all = {frames.state, frames.environment, frames.action};
+  all.insert(all.end(), frames.pictures.begin(), frames.pictures.end());
+  uLong sum = crc32_z(0, nullptr, 0);
+  for (const at::Tensor& tensor : all) {
+    const at::Tensor part = tensor.narrow(0, episode.from, episode.length).contiguous();
+    sum = crc32_z(sum, static_cast<const uint8_t*>(part.const_data_ptr()), part.nbytes());
+  }
+  return static_cast<uint32_t>(sum);
 }
 
 FeatureStats Extremes(const at::Tensor& values) {
@@ -179,16 +196,21 @@ RecordedFrames LoadRecordedFrames(const RecordedOptions& options, const std::ato
                   at::kByte));
   }
   std::atomic<size_t> next = 0;
+  std::vector<uint32_t> contents(dataset.episodes().size());
   RunOnThreads(options.threads, [&](const std::atomic<bool>& failed) {
     datasets::Dataset own(options.folder);
     for (size_t i = next++; i < own.episodes().size() && !failed && !stop; i = next++) {
+      datasets::CheckPlaces(own, i);
       ReadNumbers(own, i, kState, frames.state);
       ReadNumbers(own, i, kEnvironment, frames.environment);
       ReadNumbers(own, i, kAction, frames.action);
       ReadPictures(own, i, cameras, options, frames);
+      contents[i] = ContentOf(own.episodes()[i], frames);
     }
   });
-  if (stop) throw Error(ExitCode::kRetryable, "stopped; start the same command again");
+  if (stop) throw Stopped();
+  frames.content = Sha256(
+      {reinterpret_cast<const uint8_t*>(contents.data()), contents.size() * sizeof(uint32_t)});
   HoldOut(options.validation, frames);
   return frames;
 }

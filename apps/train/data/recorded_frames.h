@@ -35,6 +35,7 @@ struct RecordedFrames {
   at::Tensor action;                   // (F, numbers) float32
   std::vector<int64_t> begin;          // (episodes + 1): the first frame of each
   std::vector<bool> held_out;          // (episodes)
+  std::string content;                 // follows from all that was read of a data set
 
   int64_t frames() const { return begin.back(); }
   // The statistics that a policy trained on them is normalised by: of state, environment and action

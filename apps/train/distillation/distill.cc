@@ -12,6 +12,7 @@
 #include "apps/train/distillation/teacher.h"
 #include "apps/train/imitation/log.h"
 #include "apps/train/optimisation/device.h"
+#include "apps/train/run_folder.h"
 #include "apps/train/run_length.h"
 #include "apps/train/run_state.h"
 #include "base/error.h"
@@ -67,8 +68,9 @@ class DistillationRun {
         step_(teacher_, policy_.config, network_, dataset_, parameters_, optimizer_, options.step) {
     at::globalContext().setBenchmarkCuDNN(true);  // shapes never change
     std::filesystem::create_directories(options.out);
+    CheckBegun(options.out, {{"teacher", teacher->files}});
     SeedGenerator(device_, options.seed);
-    if (std::filesystem::exists(StatePath())) {
+    if (HasRunState(StatePath())) {
       done_ = LoadRunState(StatePath(), optimizer_, device_, kPrediction);
     }
     log_.emplace(options.out, done_.step);
@@ -128,8 +130,8 @@ class DistillationRun {
   }
 
   void Save() const {
-    mjp::WriteCheckpoint(options_.out + "/checkpoint", *Student(), mjp::WeightFormat::kF16);
     SaveRunState(StatePath(), optimizer_, done_, device_, kPrediction);
+    mjp::WriteCheckpoint(options_.out + "/checkpoint", *Student(), mjp::WeightFormat::kF16);
   }
 
   void Log(std::ostream& progress) {

@@ -2,11 +2,12 @@
 #define APPS_TRAIN_IMITATION_LOG_H_
 
 #include <cstdint>
-#include <fstream>
+#include <optional>
 #include <string>
 
 #include "apps/train/event_file.h"
 #include "apps/train/imitation/score.h"
+#include "apps/train/log_file.h"
 
 namespace mjp::app {
 
@@ -33,7 +34,8 @@ class TrainingLog {
  private:
   const std::string folder_;
   const int64_t begin_;  // step
-  std::ofstream json_, csv_, scores_;
+  LogFile json_, csv_;
+  std::optional<LogFile> scores_;
   EventFile events_;
 };
 

@@ -6,32 +6,13 @@
 #include <iomanip>
 #include <utility>
 
+#include "apps/train/run_folder.h"
 #include "base/error.h"
 #include "base/folders.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/timing.h"
 
 namespace mjp::app {
-namespace {
-
-// What a run was begun with: a state does not go on with other data. A file of an earlier build
-// lacks some of it.
-void CheckBegun(const std::string& out, Json now) {
-  const std::string path = out + "/data.json";
-  if (!std::filesystem::exists(out + "/state.safetensors")) {
-    return WriteFileAtomically(path, JsonText(now, 2) + "\n");
-  }
-  const Json before = ReadJson(path);
-  for (const char* newer : {"horizon", "statistics"}) {
-    if (!before.contains(newer)) now.erase(newer);
-  }
-  if (before == now) return;
-  throw BadInput(path + ": the run was begun with other data, " + JsonText(before) +
-                 ", now it is " + JsonText(now) + "; go on with that, or give another --out");
-}
-
-}  // namespace
-
 ImitationRun::ImitationRun(RecordedFrames frames, const ImitationShape& shape, const Json& data,
                            bool grows, const TrainOptions& options, Ranks& ranks,
                            const std::atomic<bool>& stop)
@@ -49,10 +30,10 @@ ImitationRun::ImitationRun(RecordedFrames frames, const ImitationShape& shape, c
       logged_(Now()) {
   if (options.data.threads > 0) at::set_num_threads(options.data.threads);
   std::filesystem::create_directories(options.out);
-  CheckBegun(options.out, data);
+  CheckBegun(options.out, data, {"horizon", "statistics", "content", "crop"});
   MakeStep();
   SeedGenerator(device_, options.seed);
-  if (std::filesystem::exists(StatePath())) {
+  if (HasRunState(StatePath())) {
     done_ = LoadRunState(StatePath(), optimizer_, device_, options.architecture.prediction);
   }
   log_.emplace(options.out, done_.step);
@@ -113,9 +94,10 @@ bool ImitationRun::Train(double until, std::ostream& progress) {
 double ImitationRun::Progress() const { return ShareDone(options_, done_); }
 
 void ImitationRun::Save() const {
+  // the state first: one that may not be saved leaves the checkpoint alone
+  SaveRunState(StatePath(), optimizer_, done_, device_, options_.architecture.prediction);
   WriteCheckpoint(checkpoint(), parameters_.Export(policy_, optimizer_.average()),
                   WeightFormat::kF16);
-  SaveRunState(StatePath(), optimizer_, done_, device_, options_.architecture.prediction);
 }
 
 void ImitationRun::Log(std::ostream& progress) {

@@ -37,7 +37,9 @@ bool TrainOnDataset(const ImitationOptions& imitation, const TrainOptions& optio
   Json data = {
       {"frames", frames.frames()}, {"fps", frames.fps}, {"validation", imitation.data.validation}};
   data["horizon"] = imitation.shape.horizon;
-  // two recordings of one length differ here
+  data["content"] = frames.content;
+  data["crop"] = {imitation.shape.crop_width, imitation.shape.crop_height};
+  // by which earlier builds told two recordings of one length apart
   data["statistics"] =
       Sha256(mjp::ReadFile(imitation.data.folder + "/meta/stats.json", kMostBytes));
   for (const CameraFeature& camera : frames.cameras) data["cameras"].push_back(camera.name);

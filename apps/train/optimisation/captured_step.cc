@@ -8,7 +8,8 @@
 namespace mjp::app {
 namespace {
 
-constexpr int64_t kPlainRuns = 5;  // before the capture: cuDNN chooses its algorithms meanwhile
+// before the capture: cuDNN chooses its algorithms meanwhile
+[[maybe_unused]] constexpr int64_t kPlainRuns = 5;
 
 }  // namespace
 

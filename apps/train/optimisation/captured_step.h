@@ -23,7 +23,7 @@ class CapturedStep {
   struct Graph;
   bool on_gpu_;
   std::function<void()> body_;
-  int64_t runs_ = 0;
+  [[maybe_unused]] int64_t runs_ = 0;  // without CUDA there is nothing to wait for
   std::unique_ptr<Graph> graph_;
 };
 

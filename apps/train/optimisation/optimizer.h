@@ -36,6 +36,7 @@ class Optimizer {
   // One step along parameters.gradient(), which it then clears.
   void Update();
 
+  const Parameters& parameters() const { return parameters_; }
   const at::Tensor& average() const { return average_; }              // (P)
   const at::Tensor& gradient_norm() const { return gradient_norm_; }  // scalar, before clipping
 

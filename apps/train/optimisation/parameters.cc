@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/program/memory.h"
+#include "base/sha256.h"
 #include "policy/unet/unet_model.h"
 
 namespace mjp::app {
@@ -145,6 +146,16 @@ const at::Tensor& Parameters::operator[](const std::string& name) const {
   const auto constant = constants_.find(name);
   if (constant != constants_.end()) return constant->second;
   throw mjp::BadInput("the network asks for a parameter " + name + ", which its config lacks");
+}
+
+std::string Parameters::layout() const {
+  std::string text;
+  for (const Slot& slot : slots_) {
+    text += slot.name;
+    for (const int64_t extent : slot.shape) text += " " + std::to_string(extent);
+    text += "\n";
+  }
+  return mjp::Sha256({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
 void Parameters::UpdateWorkingCopy() {

@@ -47,6 +47,8 @@ class Parameters {
   int64_t size() const { return master_.numel(); }
   int64_t matrix_elements() const { return matrix_elements_; }
   const at::Device& device() const { return device_; }
+  // What the flat vector is made of: a hash of the names and shapes, in their order.
+  std::string layout() const;
 
   // No gradients from here on: for inference alone.
   void Freeze();

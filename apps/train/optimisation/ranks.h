@@ -40,7 +40,7 @@ class Ranks {
   std::vector<pid_t> children_;
   std::atomic<bool> ending_ = false;
   std::thread watch_;
-  void* communicator_ = nullptr;
+  [[maybe_unused]] void* communicator_ = nullptr;
 };
 
 }  // namespace mjp::app

@@ -60,11 +60,12 @@ std::vector<Fault> FaultsOf(const std::string& file) {
        })},
       {"is a text", instead([](const std::string& path) { WriteFileAtomically(path, "hello\n"); })},
   };
+  // without its table an episode is not known
+  const std::string said = file == kEpisodes ? "meta/episodes" : fs::path(file).filename();
   std::vector<Fault> faults;
   for (const auto& [kind, make] : kinds) {
     faults.push_back({file + " " + kind,
-                      [=, make = make](const std::string& set) { make(set + "/" + file); },
-                      fs::path(file).filename()});
+                      [=, make = make](const std::string& set) { make(set + "/" + file); }, said});
   }
   return faults;
 }

@@ -32,15 +32,17 @@ constexpr size_t kLimit = 64 << 20;
 
 class DistillationTest : public ::testing::Test {
  protected:
+  void SetUp() override { WriteTeacher(3); }
+
   // A policy of random weights, of widths that take seconds.
-  void SetUp() override {
+  void WriteTeacher(uint64_t seed) const {
     ArchitectureOptions architecture;
     architecture.unet_channels = {32, 64};
     architecture.stage_channels = {32, 32};
     architecture.stem_channels = 16;
     Architecture policy = MakeArchitecture(architecture);
     policy.config.trained_prefix = true;
-    const Parameters parameters(policy, 1, 3, at::kCPU, at::kFloat);
+    const Parameters parameters(policy, 1, seed, at::kCPU, at::kFloat);
     mjp::WriteCheckpoint(teacher_, parameters.Export(policy, parameters.master()),
                          mjp::WeightFormat::kF32);
   }
@@ -158,6 +160,23 @@ TEST_F(DistillationTest, TheStudentComesNearerAndDecidesInOnePass) {
   EXPECT_EQ(mjp::ResolveSampler({}, *student).steps, 1);
   EXPECT_EQ(mjp::UnetOf(*student).looks.at("observation.image"), RasterLook());
   EXPECT_FALSE(student->config.trained_prefix);  // as its teacher was
+}
+
+TEST_F(DistillationTest, GoesOnWithTheSameTeacherAlone) {
+  TrainOptions options = Options("run");
+  options.steps = 1;
+  EXPECT_TRUE(Distill(options));
+  const std::string weights = Weights("run");
+  WriteTeacher(4);
+  options.steps = 2;
+  try {
+    Distill(options);
+    ADD_FAILURE() << "it went on";
+  } catch (const mjp::Error& error) {
+    EXPECT_EQ(error.code(), mjp::ExitCode::kBadInput);
+    EXPECT_THAT(error.what(), HasSubstr("was begun with other data"));
+  }
+  EXPECT_EQ(Weights("run"), weights);
 }
 
 TEST_F(DistillationTest, RefusesATeacherThatIsAStudent) {

@@ -112,6 +112,20 @@ TEST_F(TrainingFolderTest, SaysWhyAFolderCannotBeUsed) {
   EXPECT_THAT(Begin(Options(), Pictures()), HasSubstr("run.json"));
 }
 
+TEST_F(TrainingFolderTest, IsNotInTheDataSet) {
+  const std::string data = dir_ / "set";
+  std::filesystem::create_directories(data + "/a");
+  std::filesystem::create_directory_symlink(data, dir_ / "link");
+  const auto refusal = [&](const std::string& out) {
+    return RefusalOf([&] { CheckOutsideOfData(out, data); });
+  };
+  for (const char* inside : {"set", "set/", "set/run", "set/a/../b/c", "link/run", "link"})
+    EXPECT_THAT(refusal(dir_ / inside), HasSubstr("is in the data set")) << inside;
+  for (const char* outside : {"set2", "run", "set/../run", "set/../set2/set"})
+    EXPECT_EQ(refusal(dir_ / outside), "") << outside;
+  CheckOutsideOfData(path_, dir_ / "absent");  // its reader says so
+}
+
 TEST_F(TrainingFolderTest, TheLogGoesOnWhereTheStateDoes) {
   std::filesystem::create_directory(path_);
   std::ofstream(path_ + "/log.jsonl") << "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n{\"st";

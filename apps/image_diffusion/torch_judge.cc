@@ -7,6 +7,7 @@
 #include "apps/image_diffusion/reference.h"
 #include "apps/image_diffusion/torch_unet.h"
 #include "apps/train/optimisation/optimizer.h"
+#include "apps/train/run_state.h"
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint_source.h"
 #include "policy/checkpoint/safetensors_writer.h"
@@ -110,6 +111,7 @@ std::optional<double> TrainJudge(const mjp::PictureSet& pictures, uint64_t seed,
   const at::Device device = DefaultDevice();
   const SplitPictures split = Split(pictures, device);
   const auto classes = static_cast<int64_t>(pictures.classes.size());
+  SeedGenerator(device, seed);  // libtorch begins each process with another
   const auto initial = MakeInitialWeights(seed);
   Parameters parameters(JudgeTensors(*initial, pictures.channels, classes), device, at::kFloat);
   const JudgeNetwork network(parameters);

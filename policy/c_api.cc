@@ -118,8 +118,13 @@ std::vector<Feature> FeaturesOf(const mjp::Checkpoint& checkpoint) {
 }
 
 // `size` elements at `data`, or none where there is no pointer: what is missing is found by Infer.
+// Throws Error for a pointer to what the policy does not have, called `name`.
 template <typename T>
-std::span<const T> View(const T* data, size_t size) {
+std::span<const T> View(const T* data, size_t size, const char* name) {
+  if (data != nullptr && size == 0) {
+    throw mjp::Error(mjp::ExitCode::kUsage,
+                     std::string("mjp_infer: the policy has no ") + name + ": pass NULL");
+  }
   return data ? std::span<const T>(data, size) : std::span<const T>();
 }
 
@@ -212,9 +217,9 @@ int mjp_infer(mjp_policy* policy, const mjp_observation* observation, float* act
     for (int i = 0; named && i < o.count; ++i) object->keys.push_back({o.seeds[i], o.decisions[i]});
     mjp::PolicyInput input;
     input.count = o.count;
-    input.frames = View(o.pictures, steps * PictureBytes(config));
-    input.state = View(o.state, steps * config.state_dim);
-    input.environment = View(o.environment, steps * config.environment_dim);
+    input.frames = View(o.pictures, steps * PictureBytes(config), "pictures");
+    input.state = View(o.state, steps * config.state_dim, "state");
+    input.environment = View(o.environment, steps * config.environment_dim, "environment state");
     input.keys = object->keys;
     object->policy->Infer(input, object->output);
     std::copy_n(object->output.actions.begin(), size, actions);

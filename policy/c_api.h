@@ -79,7 +79,8 @@ typedef struct mjp_feature {
 #define MJP_FEATURE \
   { sizeof(mjp_feature), NULL, 0, 0, 0, NULL, NULL, NULL }
 
-/* Observations of `count` environments; NULL for what the policy does not have. */
+/* Observations of `count` environments; NULL for what the policy does not have: anything else is
+ * refused. */
 typedef struct mjp_observation {
   size_t size;              /* sizeof(mjp_observation) */
   int count;                /* 1 ... batch */

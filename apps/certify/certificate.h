@@ -27,9 +27,9 @@ Json MakeCertificate(CertifyOptions options);
 // `file` for a value that is missing or not possible.
 CertifyOptions OptionsOf(const Json& certificate, const std::string& file);
 
-// The certificate as a page of Markdown, which begins with this line.
+// The certificate as a page of Markdown, which begins so; `name` is the policy's.
 inline constexpr char kPageTitle[] = "# Certificate of a policy";
-std::string PageOf(const Json& certificate);
+std::string PageOf(const Json& certificate, const std::string& name);
 
 }  // namespace mjp::app
 

@@ -48,7 +48,8 @@ int Certify(const Arguments& arguments) {
   CheckPage(page);
   const Json certificate = MakeCertificate(arguments.options);
   WriteFileAtomically(arguments.out, JsonText(certificate, 1) + "\n");
-  WriteFileAtomically(page, PageOf(certificate));
+  const std::filesystem::path checkpoint = std::filesystem::canonical(arguments.options.checkpoint);
+  WriteFileAtomically(page, PageOf(certificate, checkpoint.filename()));
   std::printf("certificate     %s\npage            %s\n", arguments.out.c_str(), page.c_str());
   return 0;
 }

@@ -41,9 +41,11 @@ std::string EpisodesText(const Json& episodes) {
 
 }  // namespace
 
-std::string PageOf(const Json& certificate) {
+std::string PageOf(const Json& certificate, const std::string& name) {
+  const Json& settings = certificate["settings"];
   std::string text =
-      std::string(kPageTitle) +
+      std::string(kPageTitle) + ": " + name + " on " + TextOf(settings["backend"]) + ", " +
+      TextOf(settings["sampler"]) + " " + TextOf(settings["steps"]) +
       "\n\nWritten by `mjpolicy certify`; the JSON file with the same name has every hash, and\n"
       "`mjpolicy certify DIR --verify FILE.json` repeats it.\n";
   text += TableOf("Engine", certificate["engine"]);

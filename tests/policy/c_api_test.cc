@@ -1,5 +1,6 @@
 #include "policy/c_api.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -157,6 +158,10 @@ TEST_F(CApiTest, MistakesAreReportedNotFatal) {
   mjp_observation blind = observation_;
   blind.pictures = nullptr;
   EXPECT_EQ(infer(blind, actions.size()), -1);
+  mjp_observation more = observation_;
+  more.environment = state_.data();
+  EXPECT_EQ(infer(more, actions.size()), -1);
+  EXPECT_THAT(mjp_last_error(), testing::HasSubstr("no environment state: pass NULL"));
   EXPECT_EQ(infer(observation_, actions.size()), 0) << mjp_last_error();
   mjp_free(policy);
   mjp_free(nullptr);

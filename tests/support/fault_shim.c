@@ -97,10 +97,10 @@ ssize_t writev(int fd, const struct iovec* parts, int count) {
 }
 int fsync(int fd) { return Fails(kWrite, EIO) ? -1 : (int)syscall(SYS_fsync, fd); }
 int rename(const char* from, const char* to) {
-  return Fails(kWrite, EACCES) ? -1 : (int)syscall(SYS_rename, from, to);
+  return Fails(kWrite, EACCES) ? -1 : (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 int mkdir(const char* path, mode_t mode) {
-  return Fails(kWrite, ENOSPC) ? -1 : (int)syscall(SYS_mkdir, path, mode);
+  return Fails(kWrite, ENOSPC) ? -1 : (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
 }
 
 // a mapping that fails: this project maps no files, the system maps the stacks of threads

@@ -13,8 +13,8 @@
 #include "base/json.h"
 #include "base/program/own_program.h"
 #include "kernels/cpu/isa.h"
-#include "plugin/pictures/cuda_buffer.h"
 #include "plugin/pictures/egl_context.h"
+#include "plugin/pictures/shared_pictures.h"
 #include "tasks/evaluation/version.h"
 #include "tasks/recording/video.h"
 
@@ -68,7 +68,7 @@ Finding Pictures() {
       const mjp::EglContext context(-1);
       finding.text = context.description();
       if (!context.software()) {
-        finding.text += "; " + mjp::CudaBufferText(context);
+        finding.text += "; " + mjp::SharedPicturesText(context);
         return;
       }
       finding.health = Health::kAbsent;

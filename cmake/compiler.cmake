@@ -38,6 +38,9 @@ set(MJPOLICY_NO_UNDEFINED -Wl,--no-undefined)
 # a third of the compiler's time went to optimising what a test does once
 set(MJPOLICY_TEST_OPTIMISATION -O1)
 set(MJPOLICY_TEST_SECONDS 120)
+if(CMAKE_CROSSCOMPILING)
+  set(MJPOLICY_TEST_SECONDS 1200)  # emulated
+endif()
 if(MJPOLICY_SANITIZE)
   set(MJPOLICY_TEST_OPTIMISATION -O0)
   set(MJPOLICY_TEST_SECONDS 600)

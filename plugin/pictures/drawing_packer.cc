@@ -1,6 +1,7 @@
 #include "plugin/pictures/drawing_packer.h"
 
 #include <GL/glcorearb.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
@@ -47,6 +48,8 @@ void main() {
       two[first] | two[first + 1] << 8 | two[first + 2] << 16 | two[first + 3] << 24;
 }
 )";
+constexpr GLenum kDedicated = 0x9581;           // GL_DEDICATED_MEMORY_OBJECT_EXT
+constexpr GLenum kOpaqueDescriptor = 0x9586;    // GL_HANDLE_TYPE_OPAQUE_FD_EXT
 constexpr uint64_t kPatience = 60'000'000'000;  // nanoseconds for a picture
 constexpr int kWordsOfGroup = 256;              // as the shader has it
 constexpr Packing kReduced = {kReducedSize, kReducedSize, true};
@@ -78,14 +81,20 @@ struct DrawingPacker::Gl {
   PFNGLDELETEBUFFERSPROC DeleteBuffers;
   PFNGLBINDBUFFERPROC BindBuffer;
   PFNGLBINDBUFFERBASEPROC BindBufferBase;
-  PFNGLBUFFERDATAPROC BufferData;
   PFNGLBUFFERSTORAGEPROC BufferStorage;
+  PFNGLBUFFERSUBDATAPROC BufferSubData;
   PFNGLMAPBUFFERRANGEPROC MapBufferRange;
   PFNGLDISPATCHCOMPUTEPROC DispatchCompute;
   PFNGLMEMORYBARRIERPROC MemoryBarrier;
   PFNGLFENCESYNCPROC FenceSync;
   PFNGLCLIENTWAITSYNCPROC ClientWaitSync;
   PFNGLDELETESYNCPROC DeleteSync;
+  // of EXT_memory_object_fd, which glcorearb.h does not have; null where the driver lacks it
+  void (*CreateMemoryObjects)(GLsizei count, GLuint* memory);
+  void (*DeleteMemoryObjects)(GLsizei count, const GLuint* memory);
+  void (*MemoryObjectParameteriv)(GLuint memory, GLenum parameter, const GLint* value);
+  void (*ImportMemoryFd)(GLuint memory, GLuint64 bytes, GLenum kind, GLint descriptor);
+  void (*BufferStorageMem)(GLenum target, GLsizeiptr bytes, GLuint memory, GLuint64 first);
   const void* mapped;  // the picture, as the host reads it
 };
 
@@ -118,8 +127,8 @@ std::unique_ptr<DrawingPacker> DrawingPacker::Make(const EglContext& context) {
   find("glDeleteBuffers", gl->DeleteBuffers);
   find("glBindBuffer", gl->BindBuffer);
   find("glBindBufferBase", gl->BindBufferBase);
-  find("glBufferData", gl->BufferData);
   find("glBufferStorage", gl->BufferStorage);
+  find("glBufferSubData", gl->BufferSubData);
   find("glMapBufferRange", gl->MapBufferRange);
   find("glDispatchCompute", gl->DispatchCompute);
   find("glMemoryBarrier", gl->MemoryBarrier);
@@ -127,6 +136,11 @@ std::unique_ptr<DrawingPacker> DrawingPacker::Make(const EglContext& context) {
   find("glClientWaitSync", gl->ClientWaitSync);
   find("glDeleteSync", gl->DeleteSync);
   if (!all) return nullptr;
+  find("glCreateMemoryObjectsEXT", gl->CreateMemoryObjects);
+  find("glDeleteMemoryObjectsEXT", gl->DeleteMemoryObjects);
+  find("glMemoryObjectParameterivEXT", gl->MemoryObjectParameteriv);
+  find("glImportMemoryFdEXT", gl->ImportMemoryFd);
+  find("glBufferStorageMemEXT", gl->BufferStorageMem);
   std::unique_ptr<DrawingPacker> packer(new DrawingPacker(std::move(gl)));
   return packer->Prepare() ? std::move(packer) : nullptr;
 }
@@ -184,20 +198,44 @@ unsigned DrawingPacker::MakeTarget(unsigned framebuffer, int width, int height) 
 
 void DrawingPacker::DeleteTarget(unsigned target) const { gl_->DeleteTextures(1, &target); }
 
-unsigned DrawingPacker::MakeBuffer(size_t bytes) const {
+ImportedBuffer DrawingPacker::Import(int descriptor, size_t bytes) const {
+  if (!gl_->CreateMemoryObjects || !gl_->DeleteMemoryObjects || !gl_->MemoryObjectParameteriv ||
+      !gl_->ImportMemoryFd || !gl_->BufferStorageMem) {
+    close(descriptor);
+    return {};
+  }
   ClearErrors();
-  GLuint buffer = 0;
-  gl_->GenBuffers(1, &buffer);
-  gl_->BindBuffer(GL_SHADER_STORAGE_BUFFER, buffer);
-  gl_->BufferData(GL_SHADER_STORAGE_BUFFER, static_cast<GLsizeiptr>(bytes), nullptr,
-                  GL_DYNAMIC_COPY);
+  ImportedBuffer made;
+  gl_->CreateMemoryObjects(1, &made.memory);
+  // of one buffer: other memory NVIDIA's driver compresses, and nobody else reads it then
+  const GLint dedicated = GL_TRUE;
+  gl_->MemoryObjectParameteriv(made.memory, kDedicated, &dedicated);
+  gl_->ImportMemoryFd(made.memory, bytes, kOpaqueDescriptor, descriptor);
+  if (gl_->GetError() != GL_NO_ERROR) {
+    close(descriptor);
+    gl_->DeleteMemoryObjects(1, &made.memory);
+    return {};
+  }
+  gl_->GenBuffers(1, &made.buffer);
+  gl_->BindBuffer(GL_SHADER_STORAGE_BUFFER, made.buffer);
+  gl_->BufferStorageMem(GL_SHADER_STORAGE_BUFFER, static_cast<GLsizeiptr>(bytes), made.memory, 0);
   gl_->BindBuffer(GL_SHADER_STORAGE_BUFFER, 0);
-  if (gl_->GetError() == GL_NO_ERROR) return buffer;
-  DeleteBuffer(buffer);
-  return 0;
+  if (gl_->GetError() == GL_NO_ERROR) return made;
+  Forget(made);
+  return {};
 }
 
-void DrawingPacker::DeleteBuffer(unsigned buffer) const { gl_->DeleteBuffers(1, &buffer); }
+void DrawingPacker::Write(unsigned buffer, std::span<const uint8_t> bytes) const {
+  gl_->BindBuffer(GL_SHADER_STORAGE_BUFFER, buffer);
+  gl_->BufferSubData(GL_SHADER_STORAGE_BUFFER, 0, static_cast<GLsizeiptr>(bytes.size()),
+                     bytes.data());
+  gl_->BindBuffer(GL_SHADER_STORAGE_BUFFER, 0);
+}
+
+void DrawingPacker::Forget(const ImportedBuffer& imported) const {
+  gl_->DeleteBuffers(1, &imported.buffer);
+  gl_->DeleteMemoryObjects(1, &imported.memory);
+}
 
 void DrawingPacker::Pack(unsigned target, const Packing& packing, unsigned buffer,
                          size_t first) const {
@@ -213,14 +251,18 @@ void DrawingPacker::Pack(unsigned target, const Packing& packing, unsigned buffe
   gl_->MemoryBarrier(GL_ALL_BARRIER_BITS);
 }
 
-void DrawingPacker::Reduce(unsigned target, uint8_t* rgb) const {
-  Pack(target, kReduced, picture_, 0);
+void DrawingPacker::Wait() const {
   // glFinish takes 0.5 ms longer every now and then
   const GLsync done = gl_->FenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
   const GLenum end = gl_->ClientWaitSync(done, GL_SYNC_FLUSH_COMMANDS_BIT, kPatience);
   gl_->DeleteSync(done);
   if (end != GL_ALREADY_SIGNALED && end != GL_CONDITION_SATISFIED)
     throw EnvironmentError("OpenGL does not finish a picture; look at the GPU and its driver");
+}
+
+void DrawingPacker::Reduce(unsigned target, uint8_t* rgb) const {
+  Pack(target, kReduced, picture_, 0);
+  Wait();
   std::memcpy(rgb, gl_->mapped, kReducedBytes);
 }
 

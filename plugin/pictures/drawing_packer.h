@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "plugin/pictures/egl_context.h"
 
@@ -13,6 +14,11 @@ namespace mjp {
 struct Packing {
   int width = 0, height = 0;  // of the picture
   bool reduce = false;        // from 512 x 512 by ResizeDrawing; the picture is 96 x 96 then
+};
+
+// Memory of another library as OpenGL knows it.
+struct ImportedBuffer {
+  unsigned buffer = 0, memory = 0;  // names; 0: none
 };
 
 // Makes pictures of drawings by OpenGL, where these are. They stay there in a buffer, for CUDA to
@@ -30,14 +36,18 @@ class DrawingPacker {
   // The texture is the caller's, for DeleteTarget. Throws Error(kEnvironment).
   unsigned MakeTarget(unsigned framebuffer, int width, int height) const;
   void DeleteTarget(unsigned target) const;
-  // Makes a buffer in OpenGL's memory; 0 where there is no room for it. It is the caller's, for
-  // DeleteBuffer.
-  unsigned MakeBuffer(size_t bytes) const;
-  void DeleteBuffer(unsigned buffer) const;
+  // Makes a buffer of all `bytes` of the memory that `descriptor` stands for, which is OpenGL's
+  // from then on. None where it does not take such memory. It is the caller's, for Forget.
+  ImportedBuffer Import(int descriptor, size_t bytes) const;
+  void Forget(const ImportedBuffer& imported) const;
+  // Enqueues `bytes` to the beginning of `buffer`.
+  void Write(unsigned buffer, std::span<const uint8_t> bytes) const;
 
   // Enqueues the picture of the lower left part of `target`, row 0 at the bottom, to `buffer`, from
   // byte `first` on, a multiple of 4. It is written in whole words of 4 bytes.
   void Pack(unsigned target, const Packing& packing, unsigned buffer, size_t first) const;
+  // Waits until all is packed. Throws Error(kEnvironment) where OpenGL does not get it done.
+  void Wait() const;
   // The picture that ResizeDrawing makes, to rgb (96, 96, 3). Throws Error(kEnvironment) where
   // OpenGL does not get it done.
   void Reduce(unsigned target, uint8_t* rgb) const;

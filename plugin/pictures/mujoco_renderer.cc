@@ -9,11 +9,11 @@
 #include "base/error.h"
 #include "kernels/cpu/picture_resize.h"
 #include "plugin/guard.h"
-#include "plugin/pictures/cuda_buffer.h"
 #include "plugin/pictures/drawing_packer.h"
 #include "plugin/pictures/egl_context.h"
 #include "plugin/pictures/look.h"
 #include "plugin/pictures/render_thread.h"
+#include "plugin/pictures/shared_pictures.h"
 
 namespace mjp {
 namespace {
@@ -109,10 +109,8 @@ class MujocoPictureSource : public PictureSource {
     if (HasRenderThread()) {
       RunOnRenderThread([&] {
         FreeContext();
-        cuda_buffer_ = nullptr;
+        if (shared_) shared_->Close();
       });
-    } else {
-      static_cast<void>(cuda_buffer_.release());  // the parent's, as all of OpenGL is
     }
     mjv_freeScene(&scene_);
   }
@@ -156,18 +154,21 @@ class MujocoPictureSource : public PictureSource {
   std::shared_ptr<GpuPicture> RenderOnGpu(const mjModel* model, mjData* data) override {
     if (request_.cuda_device < 0 || cameras_.empty()) return nullptr;
     if (!asked_cuda_) RunOnRenderThread([&] { AskCuda(); });
-    if (!cuda_buffer_) return nullptr;
-    std::shared_ptr<GpuPicture> picture;
+    if (!shared_) return nullptr;
+    std::shared_ptr<SharedPictures::Place> place;
     for (size_t i = 0; i < cameras_.size(); ++i) {
       UpdateScene(model, data, cameras_[i]);
       RunOnRenderThread([&] {
+        if (i == 0) place = shared_->Take();
+        if (!place) return;
         DrawScene(drawings_[i]);
         packer_->Pack(target_, {request_.width, request_.height, drawings_[i].reduce},
-                      cuda_buffer_->name(), i * cuda_buffer_->contents().stride());
-        if (i + 1 == cameras_.size()) picture = cuda_buffer_->Take();
+                      place->buffer(), place->first() + i * PictureBytes());
+        if (i + 1 == cameras_.size()) packer_->Wait();
       });
+      if (!place) return nullptr;
     }
-    return picture;
+    return place;
   }
 
  private:
@@ -194,7 +195,7 @@ class MujocoPictureSource : public PictureSource {
     sized.vis.quality.offsamples = 0;  // one sample, as LookOf says
     sized.vis.quality.shadowsize = 0;
     mjr_makeContext(&sized, &context_, mjFONTSCALE_50);
-    if (!cuda_buffer_ && std::ranges::none_of(drawings_, &Drawing::reduce)) return;
+    if (!shared_ && std::ranges::none_of(drawings_, &Drawing::reduce)) return;
     try {
       UsePacker();
     } catch (const Error&) {
@@ -214,10 +215,12 @@ class MujocoPictureSource : public PictureSource {
   void AskCuda() {
     asked_cuda_ = true;
     UsePacker();
-    std::string why;  // CudaBufferText tells people
-    const CudaBuffer::Contents contents = {static_cast<int>(cameras_.size()), PictureBytes(),
-                                           request_.cuda_device};
-    if (packer_) cuda_buffer_ = CudaBuffer::Make(*gl_, *packer_, contents, &why);
+    std::string why;  // SharedPicturesText tells people
+    // OpenGL writes whole words: the next camera's picture must begin with one
+    const bool whole = PictureBytes() % 4 == 0 || cameras_.size() == 1;
+    const SharedPictures::Contents contents = {cameras_.size() * PictureBytes(),
+                                               request_.cuda_device};
+    if (packer_ && whole) shared_ = SharedPictures::Make(*gl_, *packer_, contents, &why);
   }
 
   // Rendering thread.
@@ -271,8 +274,8 @@ class MujocoPictureSource : public PictureSource {
   PictureRequest request_;
   const EglContext* gl_ = nullptr;
   const DrawingPacker* packer_ = nullptr;
-  unsigned target_ = 0;                      // what it reads; 0 without it
-  std::unique_ptr<CudaBuffer> cuda_buffer_;  // null: not asked for, or not to be had
+  unsigned target_ = 0;                     // what it reads; 0 without it
+  std::shared_ptr<SharedPictures> shared_;  // null: not asked for, or not to be had
   bool asked_cuda_ = false;
   uint64_t uploads_ = 0;  // of the model that the context was made for
   std::vector<int> cameras_;

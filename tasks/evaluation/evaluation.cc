@@ -58,7 +58,7 @@ class BatchEvaluator {
         on_decision_(on_decision),
         policy_(std::move(policy)),
         slots_(std::min<size_t>(2 * static_cast<size_t>(options.policy.batch), episodes)),
-        simulations_(task.MakeBatch(WithBackendOf(*policy_, options), policy_->config(),
+        simulations_(task.MakeBatch(WithBackendOf(*policy_, options), policy_->checkpoint(),
                                     static_cast<int>(slots_.size()))),
         max_steps_(ResolveMaxSteps(options, task)),
         action_steps_(ResolveActionSteps(options, policy_->config())),

@@ -97,6 +97,24 @@ TEST_F(TaskFileTest, PicturesUnlikeThoseOfTrainingAreSaid) {
   }
 }
 
+TEST_F(TaskFileTest, UnitsThatLookForgottenAreSaidOnceInABatchToo) {
+  const std::string narrow = Path("narrow");
+  ASSERT_EQ(RunMjpolicy("random-checkpoint " + narrow +
+                        " --state 2 --action 1 --picture 96x72 --range 0.00001")
+                .code,
+            0);
+  for (const char* through : {"plugin", "batch --batch 2"}) {
+    const Outcome outcome = RunMjpolicy(
+        "evaluate " + kModels + "cart_pole.xml --checkpoint " + narrow + kFast +
+        "--overwrite --episodes 3 --max-steps 3 --out " + Path("units") + " --through " + through);
+    EXPECT_EQ(outcome.code, 0) << outcome.text;
+    const size_t said = outcome.text.find("is attribute state_scale right?");
+    EXPECT_NE(said, std::string::npos) << through << ": " << outcome.text;
+    EXPECT_EQ(outcome.text.find("is attribute state_scale right?", said + 1), std::string::npos)
+        << outcome.text;
+  }
+}
+
 TEST_F(TaskFileTest, EpisodesAreAFunctionOfTheirSeed) {
   ASSERT_EQ(Evaluate("whole", "--episodes 3 --max-steps 10").code, 0);
   ASSERT_EQ(Evaluate("thread", "--episodes 3 --max-steps 10 --threads 1").code, 0);

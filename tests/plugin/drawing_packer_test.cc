@@ -27,12 +27,18 @@ struct Gl {
     context.Find("glTexSubImage2D", TexSubImage2D);
     context.Find("glBindBuffer", BindBuffer);
     context.Find("glGetBufferSubData", GetBufferSubData);
+    context.Find("glGenBuffers", GenBuffers);
+    context.Find("glBufferData", BufferData);
+    context.Find("glDeleteBuffers", DeleteBuffers);
   }
   PFNGLGENFRAMEBUFFERSPROC GenFramebuffers = nullptr;
   PFNGLBINDTEXTUREPROC BindTexture = nullptr;
   PFNGLTEXSUBIMAGE2DPROC TexSubImage2D = nullptr;
   PFNGLBINDBUFFERPROC BindBuffer = nullptr;
   PFNGLGETBUFFERSUBDATAPROC GetBufferSubData = nullptr;
+  PFNGLGENBUFFERSPROC GenBuffers = nullptr;
+  PFNGLBUFFERDATAPROC BufferData = nullptr;
+  PFNGLDELETEBUFFERSPROC DeleteBuffers = nullptr;
 };
 
 // A context with a packer, on a thread of its own; skipped where there is none.
@@ -81,6 +87,15 @@ unsigned Upload(const Gl& gl, const DrawingPacker& packer, const Bytes& rgba, in
   return target;
 }
 
+unsigned MakeBuffer(const Gl& gl, size_t bytes) {
+  GLuint buffer = 0;
+  gl.GenBuffers(1, &buffer);
+  gl.BindBuffer(GL_SHADER_STORAGE_BUFFER, buffer);
+  gl.BufferData(GL_SHADER_STORAGE_BUFFER, static_cast<GLsizeiptr>(bytes), nullptr, GL_DYNAMIC_COPY);
+  gl.BindBuffer(GL_SHADER_STORAGE_BUFFER, 0);
+  return buffer;
+}
+
 Bytes Read(const Gl& gl, unsigned buffer, size_t first, size_t bytes) {
   Bytes read(bytes);
   gl.BindBuffer(GL_SHADER_STORAGE_BUFFER, buffer);
@@ -98,7 +113,7 @@ TEST(DrawingPackerTest, PacksAnySizeAnywhere) {
       const unsigned target = Upload(gl, packer, rgba, wider, higher);
       const Bytes expected = Flipped(rgba, wider, width, height);
       const size_t stride = (expected.size() + 3) / 4 * 4;
-      const unsigned buffer = packer.MakeBuffer(2 * stride);
+      const unsigned buffer = MakeBuffer(gl, 2 * stride);
       ASSERT_NE(buffer, 0u);
       for (const size_t first : {stride, size_t{0}})
         packer.Pack(target, {width, height, false}, buffer, first);
@@ -108,7 +123,7 @@ TEST(DrawingPackerTest, PacksAnySizeAnywhere) {
         EXPECT_EQ(packed, expected) << width << "x" << height << " from byte " << first << ": byte "
                                     << differs << " is the first that differs";
       }
-      packer.DeleteBuffer(buffer);
+      gl.DeleteBuffers(1, &buffer);
       packer.DeleteTarget(target);
     }
   });
@@ -123,7 +138,7 @@ TEST(DrawingPackerTest, ReducesAsTheCpuDoes) {
     ResizeDrawing(rgb.data(), ptrdiff_t{3} * kDrawingSize, expected.data());
     packer.Reduce(target, reduced.data());
     EXPECT_EQ(reduced, expected);
-    const unsigned buffer = packer.MakeBuffer(kReducedBytes);
+    const unsigned buffer = MakeBuffer(gl, kReducedBytes);
     packer.Pack(target, {kReducedSize, kReducedSize, true}, buffer, 0);
     EXPECT_EQ(Read(gl, buffer, 0, kReducedBytes), expected);
   });

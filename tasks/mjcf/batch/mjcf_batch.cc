@@ -21,22 +21,21 @@ std::shared_ptr<mjModel> SharedCopy(const TaskFile& file) {
   return {CopyOfModel(file.model()).release(), ModelDeleter()};
 }
 
-std::vector<float> Single(const ObservationBinding& binding, const mjData* data) {
-  std::vector<mjtNum> numbers(static_cast<size_t>(binding.size()));
-  binding.Read(data, numbers);
+// In single precision, as the policy has them.
+std::vector<float> Single(std::span<const mjtNum> numbers) {
   return {numbers.begin(), numbers.end()};
 }
 
 }  // namespace
 
 MjcfBatch::MjcfBatch(std::shared_ptr<const TaskFile> file, const EvaluationOptions& options,
-                     const mjp::PolicyConfig& config, int count)
+                     const mjp::Checkpoint& checkpoint, int count)
     : file_(std::move(file)),
       conditions_(options.conditions),
-      config_(config),
+      config_(checkpoint.config),
       threads_(options.policy.threads),
       robots_(static_cast<size_t>(count)) {
-  const std::vector<std::string> misfits = Misfits(*file_, config);
+  const std::vector<std::string> misfits = Misfits(*file_, config_);
   if (!misfits.empty()) throw BadInput(misfits[0]);
   std::shared_ptr<mjModel> shared;
   for (Robot& robot : robots_) {
@@ -44,6 +43,9 @@ MjcfBatch::MjcfBatch(std::shared_ptr<const TaskFile> file, const EvaluationOptio
     robot.model = shared;
     robot.world = std::make_unique<TaskWorld>(*file_, shared);
     robot.data = MakeData(shared.get());
+    const Outline& policy = file_->policy();
+    robot.units = std::make_unique<UnitCheck>(checkpoint.stats, policy.state, policy.environment,
+                                              policy.controls);
   }
   if (!config_.cameras.empty()) MakePictures(options);
 }
@@ -61,12 +63,19 @@ void MjcfBatch::MakePictures(const EvaluationOptions& options) {
   if (device >= 0 && !DisturbsPictures(conditions_)) pictures_->KeepOnGpu();
 }
 
-MjcfBatch::Look MjcfBatch::Take(const Robot& robot) const {
+MjcfBatch::Look MjcfBatch::Take(Robot& robot) const {
   const Outline& policy = file_->policy();
+  const size_t states = policy.state.size();
+  std::vector<mjtNum> numbers(states + policy.environment.size());
+  const auto state = std::span(numbers).first(states),
+             environment = std::span(numbers).subspan(states);
+  policy.state.Read(robot.world->data(), state);
+  policy.environment.Read(robot.world->data(), environment);
+  robot.units->Observed(file_->model(), file_->instance(), numbers);
   Look look;
   look.tick = robot.tick;
-  look.state = Single(policy.state, robot.world->data());
-  look.environment = Single(policy.environment, robot.world->data());
+  look.state = Single(state);
+  look.environment = Single(environment);
   look.pose.resize(pictures_ ? static_cast<size_t>(PoseSize(robot.model.get())) : 0);
   if (pictures_) ReadPose(robot.model.get(), robot.data.get(), look.pose);
   return look;
@@ -102,6 +111,7 @@ void MjcfBatch::Move(Robot& robot, std::span<const double> action) {
   if (robot.moved) file_->policy().controls.Write(action, robot.data.get());
   robot.outcome = {};
   for (int k = 0; k < file_->substeps() && robot.outcome.failure.empty(); ++k) {
+    robot.units->Controlled(file_->model(), file_->instance(), robot.data.get());
     mj_step(robot.model.get(), robot.data.get());
     robot.outcome.failure = PhysicsFailure(robot.data.get());
   }

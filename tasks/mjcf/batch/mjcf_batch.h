@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plugin/model/units.h"
 #include "plugin/pictures/picture_history.h"
 #include "tasks/evaluation/task.h"
 #include "tasks/mjcf/task_file.h"
@@ -19,7 +20,7 @@ class MjcfBatch : public BatchSimulations {
  public:
   // Throws Error where the checkpoint does not fit the file, or nothing draws here.
   MjcfBatch(std::shared_ptr<const TaskFile> file, const EvaluationOptions& options,
-            const mjp::PolicyConfig& config, int count);
+            const mjp::Checkpoint& checkpoint, int count);
   ~MjcfBatch() override;
 
   void Start(int i, uint32_t seed) override;
@@ -51,6 +52,7 @@ class MjcfBatch : public BatchSimulations {
     std::shared_ptr<mjModel> model;  // of all robots, unless starts change it
     std::unique_ptr<TaskWorld> world;
     DataPtr data;
+    std::unique_ptr<UnitCheck> units;  // says what the plugin would say
     uint32_t seed = 0;
     int tick = 0;
     bool moved = false;  // an action was taken; before it the controls are the start's
@@ -62,7 +64,7 @@ class MjcfBatch : public BatchSimulations {
 
   void MakePictures(const EvaluationOptions& options);
   void Move(Robot& robot, std::span<const double> action);
-  Look Take(const Robot& robot) const;
+  Look Take(Robot& robot) const;
   void Draw(Robot& robot);
   void AddPicture(const Look& look);
 

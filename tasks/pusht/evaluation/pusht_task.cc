@@ -33,9 +33,9 @@ std::vector<mjp::PictureLook> PushtTask::Looks(const mjp::PolicyConfig& config) 
 }
 
 std::unique_ptr<BatchSimulations> PushtTask::MakeBatch(const EvaluationOptions& options,
-                                                       const mjp::PolicyConfig& config,
+                                                       const mjp::Checkpoint& checkpoint,
                                                        int count) const {
-  return std::make_unique<PushtBatch>(options_, options, config, count);
+  return std::make_unique<PushtBatch>(options_, options, checkpoint.config, count);
 }
 
 void PushtTask::CheckHosted() const {

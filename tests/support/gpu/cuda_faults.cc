@@ -1,6 +1,5 @@
 #include "tests/support/gpu/cuda_faults.h"
 
-#include <cuda_gl_interop.h>
 #include <cuda_runtime_api.h>
 
 #include <mutex>
@@ -50,8 +49,7 @@ cudaError_t Decide(const char* name) {
 // What ends something, or waits for it, has done so although it reports a fault.
 bool DoesItsWork(std::string_view name) {
   return name == "cudaStreamSynchronize" || name == "cudaStreamEndCapture" ||
-         name.find("Destroy") != name.npos || name.starts_with("cudaFree") ||
-         name.starts_with("cudaGraphicsUn");
+         name.find("Destroy") != name.npos || name.starts_with("cudaFree");
 }
 
 template <auto kReal, const char* kName>

@@ -1,6 +1,5 @@
 #include "tests/support/gpu/fake_cuda.h"
 
-#include <cuda_gl_interop.h>
 #include <cuda_runtime_api.h>
 
 #include <cstdlib>
@@ -215,6 +214,11 @@ cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned,
+                                             unsigned long long, cudaDriverEntryPointQueryResult*) {
+  *function = nullptr;
+  return Say(cudaErrorSymbolNotFound);
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
   std::strcpy(properties->name, "a fake GPU");
@@ -279,23 +283,6 @@ cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_
 }
 cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t stream) {
   return Enqueue(stream, "cudaMemsetAsync", [=] { std::memset(memory, value, bytes); });
-}
-
-// ---- OpenGL, which no fake has
-cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource**, GLuint, unsigned) {
-  return Say(cudaErrorOperatingSystem);
-}
-cudaError_t cudaGraphicsMapResources(int, cudaGraphicsResource_t*, cudaStream_t) {
-  return Say(cudaErrorInvalidResourceHandle);
-}
-cudaError_t cudaGraphicsResourceGetMappedPointer(void**, size_t*, cudaGraphicsResource_t) {
-  return Say(cudaErrorInvalidResourceHandle);
-}
-cudaError_t cudaGraphicsUnmapResources(int, cudaGraphicsResource_t*, cudaStream_t) {
-  return Say(cudaErrorInvalidResourceHandle);
-}
-cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t) {
-  return Say(cudaErrorInvalidResourceHandle);
 }
 
 // ---- streams and events

@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/cuda/primitives/cuda_raii.h"
 #include "plugin/pictures/mujoco_renderer.h"
 #include "plugin/pictures/picture_history.h"
 #include "plugin/pictures/pose.h"
@@ -21,6 +20,7 @@
 #include "tests/support/goldens/small_checkpoint.h"
 #include "tests/support/gpu/cuda_faults.h"
 #include "tests/support/gpu/device_buffer.h"
+#include "tests/support/gpu/device_picture.h"
 #include "tests/support/gpu/host_picture.h"
 #include "tests/support/mujoco_fixture.h"
 
@@ -31,29 +31,6 @@ using mjp::GpuPicture;
 using mjp::PictureRequest;
 using Bytes = std::vector<uint8_t>;
 using Handles = std::vector<std::shared_ptr<const GpuPicture>>;
-
-// A picture in memory of its own, which is black as soon as nobody holds it.
-class DevicePicture : public GpuPicture {
- public:
-  static std::shared_ptr<const GpuPicture> Make(const uint8_t* rgb, size_t bytes) {
-    auto memory = mjp::MakeDeviceArray<uint8_t>(bytes);
-    mjp::CheckCuda(cudaMemcpy(memory.get(), rgb, bytes, cudaMemcpyHostToDevice), "upload");
-    mjp::CheckCuda(cudaStreamSynchronize(cudaStreamLegacy), "upload");
-    return std::make_shared<DevicePicture>(std::move(memory), bytes);
-  }
-  DevicePicture(mjp::DeviceArray<uint8_t> memory, size_t bytes)
-      : GpuPicture(memory.get(), bytes, 0), memory_(std::move(memory)) {}
-  ~DevicePicture() override {
-    static_cast<void>(cudaMemset(memory_.get(), 0, bytes()));
-    static_cast<void>(cudaStreamSynchronize(cudaStreamLegacy));
-  }
-  void Download(std::span<uint8_t> rgb) const override {
-    mjp::CheckCuda(cudaMemcpy(rgb.data(), data(), bytes(), cudaMemcpyDeviceToHost), "download");
-  }
-
- private:
-  mjp::DeviceArray<uint8_t> memory_;
-};
 
 Bytes Downloaded(const GpuPicture& picture) {
   Bytes rgb(picture.bytes());

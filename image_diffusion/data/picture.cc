@@ -118,6 +118,8 @@ std::string PngFault(PictureBytes bytes) {
     if (first && type != "IHDR") return "does not begin with its header";
     if (first) wanted = PngRowBytes(chunk.subspan(kType));
     if (type == "acTL") return "is animated: all but its first picture would be lost";
+    // the library copies it to nowhere
+    if (type == "IDAT" && rows.empty() && length == 0) return "has an empty chunk before its rows";
     if (type == "IDAT") rows.push_back(chunk.subspan(kType));
     if (type != "IEND") continue;
     if (!bytes.empty()) return "goes on behind its end";

@@ -287,20 +287,39 @@ ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const PolicyOption
 
 DitExecutionPlan ChooseDitExecution(const DitConfig& config, const ExecutionProblem& problem,
                                     const GpuTraits& gpu) {
-  const auto runs = [&](int rows) { return SequenceKernelRuns(config, problem.format, rows, gpu); };
+  const auto form = [&](int rows) {
+    return SequenceKernelRuns(config, problem.format, rows, gpu) ? DitForm::kSequenceKernel
+                                                                 : DitForm::kLaunches;
+  };
   DitExecutionPlan plan;
   plan.window = problem.window > 1 ? problem.window : 0;
-  plan.one_launch = runs(problem.batch * std::max(1, problem.window));
-  plan.fallback_one_launch = runs(problem.batch);
-  plan.why = plan.one_launch
+  plan.form = form(problem.batch * std::max(1, problem.window));
+  plan.fallback = form(problem.batch);
+  plan.why = plan.form == DitForm::kSequenceKernel
                  ? "a cluster holds a sequence"
                  : "the sequence kernel takes 16-bit formats, widths of 64, 128, 256 or 512, 32 "
                    "tokens at most, compute capability 9.0, and as many rows as run at once";
+  // in windows each pass is a launch, and has as many rows as there are clusters
+  if (plan.window == 0 && SequenceClustersRun(config, problem.format, problem.batch, gpu)) {
+    plan.form = DitForm::kSequenceClusters;
+    plan.why = "so few sequences have eight clusters each";
+  }
   return plan;
 }
 
+const char* DitExecutionPlan::FormName() const {
+  switch (form) {
+    case DitForm::kSequenceClusters:
+      return "sequence kernel across clusters";
+    case DitForm::kSequenceKernel:
+      return "sequence kernel";
+    default:
+      return "launches";
+  }
+}
+
 std::string DitExecutionPlan::Text() const {
-  return std::string(one_launch ? "sequence kernel" : "a launch for each layer") +
+  return std::string(form == DitForm::kLaunches ? "a launch for each layer" : FormName()) +
          (window > 0 ? ", windows of " + std::to_string(window) + " steps" : ", step by step");
 }
 

@@ -72,14 +72,21 @@ inline bool UsesNormConvWeights(const ExecutionPlan& plan) {
   return plan.form != UnetForm::kLayers;
 }
 
+// The forms in which multi_task_dit's transformer runs.
+enum class DitForm {
+  kLaunches,          // a launch for each layer
+  kSequenceKernel,    // one launch for all layers and steps: a cluster for each sequence
+  kSequenceClusters,  // the same, eight clusters for each sequence
+};
+
 // How multi_task_dit's transformer runs.
 struct DitExecutionPlan {
-  bool one_launch = false;           // the sequence kernel; else a launch for each layer
-  bool fallback_one_launch = false;  // of abandoned windows, a row for each environment; likewise
-  int window = 0;                    // 0: step by step
-  std::string why;                   // one sentence
+  DitForm form = DitForm::kLaunches;
+  DitForm fallback = DitForm::kLaunches;  // of abandoned windows, a row for each environment
+  int window = 0;                         // 0: step by step
+  std::string why;                        // one sentence
 
-  const char* FormName() const { return one_launch ? "sequence kernel" : "launches"; }
+  const char* FormName() const;
   // "sequence kernel, windows of 16 steps"
   std::string Text() const;
 };

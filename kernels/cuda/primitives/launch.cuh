@@ -34,7 +34,8 @@ __device__ __forceinline__ void ReleaseSuccessor() {
 struct LaunchShape {
   dim3 grid, block;
   size_t shared_bytes = 0;
-  int cluster_z = 1;  // blocks along z that share their memory; 1: no cluster
+  int cluster_z = 1;         // blocks along z that share their memory; 1: no cluster
+  bool cooperative = false;  // all blocks run at once; starts after its predecessor has ended
 };
 
 // Throws Error(kEnvironment) for a cluster that the device or the code does not have.
@@ -51,7 +52,10 @@ struct LaunchAttributes {
   unsigned count = 0;
 
   LaunchAttributes(const LaunchShape& shape, const GpuTraits& gpu, const char* name) {
-    if (gpu.DependentLaunch()) {
+    if (shape.cooperative) {
+      values[count].id = cudaLaunchAttributeCooperative;
+      values[count++].val.cooperative = 1;
+    } else if (gpu.DependentLaunch()) {
       values[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
       values[count++].val.programmaticStreamSerializationAllowed = 1;
     }

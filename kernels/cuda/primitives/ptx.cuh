@@ -25,6 +25,26 @@ __device__ __forceinline__ void StoreShared(uint32_t shared, const uint4& v) {
                : "memory");
 }
 
+// Loads of what no kernel writes, issued where they stand: the compiler does not move them to their
+// use.
+__device__ __forceinline__ float LoadNow(const float* from) {
+  float v;
+  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(v) : "l"(from));
+  return v;
+}
+__device__ __forceinline__ float2 LoadNow8(const float* from) {
+  float2 v;
+  asm volatile("ld.global.nc.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "l"(from));
+  return v;
+}
+__device__ __forceinline__ uint4 LoadNow16(const void* from) {
+  uint4 v;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(from));
+  return v;
+}
+
 // Copies 16 bytes from global to shared memory asynchronously; writes zeros if !valid.
 __device__ __forceinline__ void CopyAsync16(uint32_t shared, const void* global, bool valid) {
   const int bytes = valid ? 16 : 0;
@@ -50,6 +70,14 @@ __device__ __forceinline__ void WaitCopies() {
 __device__ __forceinline__ void InitBarrier(uint32_t barrier, int count) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+#else
+  __trap();
+#endif
+}
+// What InitBarrier did is seen by the cluster and by asynchronous copies after its next barrier.
+__device__ __forceinline__ void FenceBarrierInit() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #else
   __trap();
 #endif
@@ -104,6 +132,21 @@ __device__ __forceinline__ void CopyBulk(uint32_t shared, const void* global, in
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
       "[%1], %2, [%3], %4;" ::"r"(shared),
       "l"(global), "r"(bytes), "r"(barrier), "l"(policy)
+      : "memory");
+#else
+  __trap();
+#endif
+}
+
+// The same from this block's shared memory to `there`, an address in the cluster's, whose block has
+// the barrier too.
+__device__ __forceinline__ void CopyBulkInCluster(uint32_t there, uint32_t shared, int bytes,
+                                                  uint32_t barrier_there) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+      "[%3];" ::"r"(there),
+      "r"(shared), "r"(bytes), "r"(barrier_there)
       : "memory");
 #else
   __trap();

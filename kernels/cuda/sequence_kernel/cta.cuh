@@ -95,6 +95,15 @@ struct Cta {
   }
 };
 
+// Column `c` of 64 columns' q, k and v side by side, `part` of the width, as the network counts
+// them: of q and k both of a pair that the rotary embedding turns stand next to each other, in the
+// network half a head apart.
+__device__ __forceinline__ int QkvRow(const Shape& s, int part, int c) {
+  const int which = c / kCtaColumns, in = c % kCtaColumns, head = s.HeadSize(), p = in % head;
+  const int turned = which == 2 ? p : p % 2 * (head / 2) + p / 2;
+  return which * s.width + part * kCtaColumns + in - p + turned;
+}
+
 // A shared address in CTA `rank` of the cluster.
 __device__ __forceinline__ uint32_t InCta(uint32_t shared, int rank) {
   uint32_t there = shared;

@@ -16,13 +16,6 @@ struct TermRows {
   const float *of_time, *of_condition;
 };
 
-// A load that is issued where it stands.
-__device__ __forceinline__ float LoadNow(const float* from) {
-  float v;
-  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(v) : "l"(from));
-  return v;
-}
-
 // What the next norm reads of the terms, `kTerms * width` values: on their way into registers while
 // a layer multiplies, all of them together, then stored in shared memory.
 template <int kCtas>

@@ -72,10 +72,20 @@ struct Args {
   float* x = nullptr;                     // (rows, length * action_dim); in and out
   int begin = 0, end = 1;
   TimestampSpan timestamps;  // entry i: the end of step begin + i; or empty
+  // Across clusters, in place of `weights`:
+  const BlockWeights* blocks = nullptr;  // (layers), device memory
+  void* mailboxes = nullptr;  // MailboxBytes(); zeros before the first launch, and left so
+  int* timed_out = nullptr;   // becomes 1 where a wait lasted seconds: what it made is worthless
 };
 
 // Enqueues a pass or a chain, of a supported shape. Throws Error.
 void LaunchSequenceKernel(Format format, const Args& args, cudaStream_t stream);
+
+// The same with eight clusters for each sequence. Whether it runs here: `Supports`, a width of 512,
+// cooperative launches, and multiprocessors enough for all clusters at once.
+bool SupportsClusters(Format format, const Shape& shape, int rows, const GpuTraits& gpu);
+size_t MailboxBytes(const Shape& shape, int rows);
+void LaunchSequenceKernelAcrossClusters(Format format, const Args& args, cudaStream_t stream);
 
 }  // namespace mjp::sequence_kernel
 

@@ -8,14 +8,6 @@
 namespace mjp::sequence_kernel {
 namespace {
 
-// Column `c` of a CTA's q, k and v side by side, as the network counts them: of q and k both of a
-// pair that the rotary embedding turns stand next to each other, in the network half a head apart.
-__device__ int QkvRow(const Shape& s, int cta, int c) {
-  const int part = c / kCtaColumns, in = c % kCtaColumns, head = s.HeadSize(), p = in % head;
-  const int turned = part == 2 ? p : p % 2 * (head / 2) + p / 2;
-  return part * s.width + cta * kCtaColumns + in - p + turned;
-}
-
 // Where a group's first out channel of a lane stands, and from which k on.
 struct Source {
   const void* weight;

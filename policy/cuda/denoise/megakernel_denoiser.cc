@@ -1,9 +1,9 @@
 #include <optional>
 #include <utility>
 
-#include "kernels/cuda/primitives/cuda_check.h"
 #include "policy/cuda/denoise/denoiser.h"
 #include "policy/cuda/denoise/picard_chain.h"
+#include "policy/cuda/denoise/standstill.h"
 
 namespace mjp {
 namespace {
@@ -17,34 +17,23 @@ class MegakernelDenoiser final : public Denoiser {
         megakernel_(std::move(unet.megakernel)),
         fallback_(std::move(unet.megakernel_fallback)) {
     if (chain.window > 1) picard_.emplace(chain, arena);
-    if (!arena.measuring()) host_timed_out_ = PinnedArray<int>(1);
+    if (!arena.measuring()) standstill_.emplace(megakernel_->timed_out());
   }
 
   void Enqueue(const DenoiseContext& context) override {
-    CheckCuda(cudaMemsetAsync(megakernel_->timed_out(), 0, sizeof(int), context.stream),
-              "denoising chain");
+    standstill_->Reset(context.stream);
     if (picard_) {
       EnqueueWindows(context);
     } else {
       EnqueueSteps(context);
     }
-    CheckCuda(cudaMemcpyAsync(host_timed_out_.data(), megakernel_->timed_out(), sizeof(int),
-                              cudaMemcpyDeviceToHost, context.stream),
-              "denoising chain");
+    standstill_->Fetch(context.stream);
   }
 
   int MostPasses() const override { return chain_.Steps() * megakernel_->launches(); }
   int Passes(int count) const override { return picard_ ? picard_->Passes(count) : MostPasses(); }
 
-  // What a chain whose wait timed out left behind is of no known pass: no decision after it is
-  // trusted.
-  void CheckFinished() override {
-    timed_out_ = timed_out_ || host_timed_out_[0] != 0;
-    if (!timed_out_) return;
-    throw Error(ExitCode::kRetryable,
-                "the denoising chain on the GPU stood still for seconds: blocks of it were not "
-                "running; start the same command again, or use the CPU backend");
-  }
+  void CheckFinished() override { standstill_->Check(); }
 
  private:
   void EnqueueWindows(const DenoiseContext& context) const {
@@ -71,8 +60,7 @@ class MegakernelDenoiser final : public Denoiser {
   const DenoisingChain& chain_;
   std::unique_ptr<MegakernelLaunch> megakernel_, fallback_;
   std::optional<PicardChain> picard_;
-  PinnedArray<int> host_timed_out_;  // whether a wait of the last decision timed out
-  bool timed_out_ = false;           // whether one ever did
+  std::optional<Standstill> standstill_;  // none while the arena is measured
 };
 
 }  // namespace

@@ -101,25 +101,25 @@ void DitEngine::PlanDenoiser() {
   denoiser_.reset();
   conditioning_.emplace(film_, chain_.format, rows, window, arena_);
   const SequencePass* first = nullptr;
-  const auto pass = [&](bool one_launch, int pass_rows,
+  const auto pass = [&](DitForm form, int pass_rows,
                         const FilmConditioning& conditioning) -> std::unique_ptr<NetworkPass> {
-    if (!one_launch)
+    if (form == DitForm::kLaunches)
       return std::make_unique<DitPass>(*weights_, config_, chain_.format, pass_rows, conditioning,
                                        arena_);
     auto made = std::make_unique<SequencePass>(*weights_, config_, chain_.format, pass_rows,
-                                               conditioning, arena_, first);
+                                               conditioning, arena_, form, first);
     first = made.get();
+    if (!arena_.measuring()) standstill_.emplace(made->timed_out());
     return made;
   };
   PassLaunches launches;
-  launches.pass = pass(plan_.one_launch, rows, *conditioning_);
+  launches.pass = pass(plan_.form, rows, *conditioning_);
   if (options_.sampler.kind == SamplerKind::kRk4) {
     denoiser_ = MakeRungeKuttaDenoiser(chain_, std::move(launches.pass), arena_);
     return;
   }
   if (window > 1)
-    launches.pass_fallback =
-        pass(plan_.fallback_one_launch, chain_.environments, conditioning_->Shared(1));
+    launches.pass_fallback = pass(plan_.fallback, chain_.environments, conditioning_->Shared(1));
   denoiser_ = MakePassDenoiser(chain_, std::move(launches), arena_);
 }
 
@@ -201,7 +201,9 @@ void DitEngine::Enqueue(PictureSource source, TraceRecorder* trace) {
   timing_.RecordBorder(StageBorder::kConditioned, stream);
   timing_.RecordPass(true, stream);
   chain_.EnqueueNoise(input_, stream);
+  if (standstill_) standstill_->Reset(stream);
   denoiser_->Enqueue({stream, loop_stream_.get(), timing_, trace});
+  if (standstill_) standstill_->Fetch(stream);
   timing_.RecordBorder(StageBorder::kDenoised, stream);
   CheckCuda(
       cudaMemcpyAsync(host_x_.data(), chain_.x, host_x_.bytes(), cudaMemcpyDeviceToHost, stream),
@@ -219,8 +221,13 @@ void DitEngine::WriteText(const PolicyInput& input) {
   }
 }
 
-void DitEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
+void DitEngine::CheckFinished() {
   denoiser_->CheckFinished();
+  if (standstill_) standstill_->Check();
+}
+
+void DitEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
+  CheckFinished();
   count_ = input.count;
   timing_.Begin();
   WriteText(input);
@@ -245,7 +252,7 @@ void DitEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
 
 void DitEngine::Wait(PolicyOutput& output) {
   CheckCuda(cudaStreamSynchronize(stream_.get()), "the decision");
-  denoiser_->CheckFinished();
+  CheckFinished();
   output.times = timing_.Read(denoiser_->Passes(count_));
   // windows of steps evaluate some of them again: their passes have no stored counterpart
   if (trace_ != nullptr && chain_.window == 1)

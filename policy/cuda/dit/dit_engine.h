@@ -11,6 +11,7 @@
 #include "policy/cuda/decision/decision_graph.h"
 #include "policy/cuda/decision/input_block.h"
 #include "policy/cuda/denoise/denoiser.h"
+#include "policy/cuda/denoise/standstill.h"
 #include "policy/cuda/dit/clip_launches.h"
 #include "policy/cuda/dit/dit_pass.h"
 #include "policy/cuda/engine.h"
@@ -41,6 +42,7 @@ class DitEngine final : public CudaEngine {
   void PlanTowers();
   void PlanDenoiser();
   void WriteText(const PolicyInput& input);
+  void CheckFinished();
   // Enqueue one stage each.
   void Prepare(PictureSource source);
   void Encode(PictureSource source);
@@ -67,6 +69,7 @@ class DitEngine final : public CudaEngine {
   float *cond_ = nullptr, *given_ = nullptr;           // (environments, CondDim())
   std::optional<FilmConditioning> conditioning_;
   std::unique_ptr<Denoiser> denoiser_;
+  std::optional<Standstill> standstill_;  // of the sequence kernel across clusters
   DecisionTiming timing_;
   PinnedArray<float> host_x_, host_text_;
   CudaStream stream_ = MakeCudaStream(), loop_stream_ = MakeCudaStream();

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "kernels/cuda/primitives/cuda_check.h"
+
 namespace mjp {
 namespace {
 
@@ -12,6 +14,17 @@ sequence_kernel::Shape ShapeOf(const DitConfig& config) {
   return shape;
 }
 
+// The places of the blocks' weights, in device memory.
+const sequence_kernel::BlockWeights* UploadBlocks(const DeviceDit& weights, DeviceArena& arena) {
+  std::vector<sequence_kernel::BlockWeights> blocks;
+  for (const DeviceDitBlock& block : weights.blocks)
+    blocks.push_back({block.qkv.weight, block.out.weight, block.mlp1.weight, block.mlp2.weight,
+                      block.qkv.bias, block.out.bias, block.mlp1.bias, block.mlp2.bias});
+  auto* device = arena.Take<sequence_kernel::BlockWeights>(blocks.size());
+  arena.Upload(device, blocks.data(), blocks.size() * sizeof(blocks[0]));
+  return device;
+}
+
 }  // namespace
 
 bool SequenceKernelRuns(const DitConfig& config, Format format, int rows, const GpuTraits& gpu) {
@@ -20,13 +33,22 @@ bool SequenceKernelRuns(const DitConfig& config, Format format, int rows, const 
          rows * shape.Ctas() <= gpu.multiprocessors;
 }
 
+bool SequenceClustersRun(const DitConfig& config, Format format, int rows, const GpuTraits& gpu) {
+  return sequence_kernel::SupportsClusters(format, ShapeOf(config), rows, gpu);
+}
+
 SequencePass::SequencePass(const DeviceDit& weights, const DitConfig& config, Format format,
                            int rows, const FilmConditioning& conditioning, DeviceArena& arena,
-                           const SequencePass* first)
-    : format_(format), conditioning_(conditioning) {
+                           DitForm form, const SequencePass* first)
+    : format_(format), form_(form), conditioning_(conditioning) {
   args_.shape = ShapeOf(config);
   args_.rows = rows;
-  args_.weights = first != nullptr ? first->args_.weights : Pack(weights, arena);
+  if (first != nullptr) {
+    args_.weights = first->args_.weights;
+  } else {
+    const auto* blocks = UploadBlocks(weights, arena);
+    form == DitForm::kSequenceClusters ? TakeMailboxes(blocks, arena) : Pack(blocks, arena);
+  }
   args_.input_weight = weights.input.weight;
   args_.input_bias = weights.input_bias;
   args_.output_weight = weights.output.weight;
@@ -39,23 +61,33 @@ SequencePass::SequencePass(const DeviceDit& weights, const DitConfig& config, Fo
   args_.output = arena.Take<float>(positions * config.action_dim);
 }
 
-const void* SequencePass::Pack(const DeviceDit& weights, DeviceArena& arena) const {
-  std::vector<sequence_kernel::BlockWeights> blocks;
-  for (const DeviceDitBlock& block : weights.blocks)
-    blocks.push_back({block.qkv.weight, block.out.weight, block.mlp1.weight, block.mlp2.weight,
-                      block.qkv.bias, block.out.bias, block.mlp1.bias, block.mlp2.bias});
-  auto* device = arena.Take<sequence_kernel::BlockWeights>(blocks.size());
-  arena.Upload(device, blocks.data(), blocks.size() * sizeof(blocks[0]));
+void SequencePass::Pack(const sequence_kernel::BlockWeights* blocks, DeviceArena& arena) {
   void* packed = arena.TakeBytes(sequence_kernel::PackedBytes(args_.shape));
-  if (!arena.measuring()) sequence_kernel::LaunchPackWeights(args_.shape, device, packed);
-  return packed;
+  if (!arena.measuring()) sequence_kernel::LaunchPackWeights(args_.shape, blocks, packed);
+  args_.weights = packed;
+}
+
+void SequencePass::TakeMailboxes(const sequence_kernel::BlockWeights* blocks, DeviceArena& arena) {
+  const size_t bytes = sequence_kernel::MailboxBytes(args_.shape, args_.rows);
+  args_.blocks = blocks;
+  args_.mailboxes = arena.TakeBytes(bytes);
+  args_.timed_out = arena.Take<int>(1);
+  if (arena.measuring()) return;
+  CheckCuda(cudaMemset(args_.mailboxes, 0, bytes), "mailboxes of the sequence kernel");
+  CheckCuda(cudaMemset(args_.timed_out, 0, sizeof(int)), "mailboxes of the sequence kernel");
+}
+
+void SequencePass::Launch(const sequence_kernel::Args& args, cudaStream_t stream) const {
+  form_ == DitForm::kSequenceClusters
+      ? sequence_kernel::LaunchSequenceKernelAcrossClusters(format_, args, stream)
+      : sequence_kernel::LaunchSequenceKernel(format_, args, stream);
 }
 
 void SequencePass::RunPass(const int* row_step, cudaStream_t stream) const {
   sequence_kernel::Args a = args_;
   a.x_storage = input_;
   a.row_step = row_step;
-  sequence_kernel::LaunchSequenceKernel(format_, a, stream);
+  Launch(a, stream);
 }
 
 bool SequencePass::RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin,
@@ -64,7 +96,7 @@ bool SequencePass::RunSteps(const DenoiseStep* steps, const float* noise, float*
   a.schedule = steps, a.noise = noise, a.x = x;
   a.begin = begin, a.end = end;
   a.timestamps = timestamps.After(begin + 1);
-  sequence_kernel::LaunchSequenceKernel(format_, a, stream);
+  Launch(a, stream);
   return true;
 }
 

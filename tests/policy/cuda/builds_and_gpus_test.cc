@@ -98,7 +98,7 @@ TEST(BuildsAndGpusTest, WhatRunsIsWhatBothHave) {
     EXPECT_EQ(gpu.ClusterBlocks(), pair.cluster_blocks);
     EXPECT_EQ(FormOf(shipped, gpu), pair.shipped);
     EXPECT_EQ(FormOf(mjp::NamedConfig("notebook"), gpu), pair.large);
-    EXPECT_EQ(mjp::ChooseDitExecution(dit, {Format::kFp16, 1}, gpu).one_launch,
+    EXPECT_EQ(mjp::ChooseDitExecution(dit, {Format::kFp16, 1}, gpu).form != mjp::DitForm::kLaunches,
               pair.sequence_kernel);
   }
 }

@@ -346,8 +346,12 @@ TEST(ExecutionPlanTest, ATransformersSequencesRunAtOnceOrALaunchPerLayer) {
   EXPECT_EQ(plan(1, 16, "h100").Text(), "sequence kernel, windows of 16 steps");
   const mjp::DitExecutionPlan windows = plan(2, 16, "h100");
   EXPECT_EQ(windows.Text(), "a launch for each layer, windows of 16 steps");
-  EXPECT_TRUE(windows.fallback_one_launch);
-  EXPECT_FALSE(plan(17, 16, "h100").fallback_one_launch);
+  EXPECT_EQ(windows.fallback, mjp::DitForm::kSequenceKernel);
+  EXPECT_EQ(plan(17, 16, "h100").fallback, mjp::DitForm::kLaunches);
+  EXPECT_EQ(plan(1, 0, "h100").Text(), "sequence kernel across clusters, step by step");
+  EXPECT_EQ(plan(2, 0, "h100").Text(), "sequence kernel, step by step");  // 16 clusters may not fit
+  config.hidden = 256;
+  EXPECT_EQ(plan(1, 0, "h100").Text(), "sequence kernel, step by step");
   EXPECT_THAT(plan(1, 0, "a100").why, testing::HasSubstr("compute capability 9.0"));
 }
 

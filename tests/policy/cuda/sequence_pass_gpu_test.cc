@@ -26,10 +26,11 @@ struct Case {
   int width, heads, layers, horizon, actions;
   bool rope;
 };
-const Case kCases[] = {
-    {512, 8, 2, 32, 2, true}, {512, 16, 1, 30, 14, false}, {256, 4, 3, 16, 2, true},
-    {256, 8, 1, 21, 7, true}, {128, 4, 2, 16, 3, true},    {128, 8, 2, 9, 2, false},
-    {64, 1, 2, 32, 64, true}, {64, 4, 3, 7, 1, true},      {512, 8, 1, 1, 2, true}};
+const Case kCases[] = {{512, 8, 2, 32, 2, true}, {512, 16, 1, 30, 14, false},
+                       {256, 4, 3, 16, 2, true}, {256, 8, 1, 21, 7, true},
+                       {128, 4, 2, 16, 3, true}, {128, 8, 2, 9, 2, false},
+                       {64, 1, 2, 32, 64, true}, {64, 4, 3, 7, 1, true},
+                       {512, 8, 1, 1, 2, true},  {512, 32, 3, 17, 5, true}};
 
 mjp::DitConfig ConfigOf(const Case& c) {
   mjp::DitConfig config = mjp_test::SmallDitConfig(c.rope);
@@ -94,6 +95,15 @@ class SequencePassRun {
     decision.output.trace = traced ? &decision.trace : nullptr;
     policy.Infer(input, decision.output);
   }
+  // Of environment `n` of a decision: the network's output in the first step, and the actions.
+  Matrix FirstStep(const Decision& decision, size_t n) const {
+    const auto from = decision.trace.eps_steps.begin() + static_cast<ptrdiff_t>(n * Elements());
+    return Matrix(from, from + static_cast<ptrdiff_t>(Elements()));
+  }
+  std::vector<float> ActionsOf(const Decision& decision, size_t n) const {
+    const auto from = decision.output.actions.begin() + static_cast<ptrdiff_t>(n * Elements());
+    return std::vector<float>(from, from + static_cast<ptrdiff_t>(Elements()));
+  }
   Matrix Expected(size_t environment) const {
     const auto part = [&](const std::vector<float>& all) {
       const auto size = static_cast<ptrdiff_t>(all.size() / kEnvironments);
@@ -125,21 +135,47 @@ TEST_P(SequencePassGpu, AgreesWithTheDefinition) {
     SCOPED_TRACE(testing::Message() << c.width << " wide, " << c.heads << " heads, " << c.horizon
                                     << " tokens of " << c.actions);
     const SequencePassRun run(c, GetParam());
-    const auto policy = run.Make(3), single = run.Make(1);
+    const auto policy = run.Make(3);
     EXPECT_THAT(policy->Description(), testing::HasSubstr("sequence kernel"));
+    EXPECT_THAT(policy->Description(), testing::Not(testing::HasSubstr("across clusters")));
     Decision traced, graph, alone;
     run.Decide(*policy, 0, 3, true, traced);
     run.Decide(*policy, 0, 3, false, graph);
     EXPECT_EQ(traced.output.actions, graph.output.actions);
-    const size_t size = run.Elements();
     for (const size_t n : {size_t{0}, size_t{2}}) {
-      const auto from = traced.trace.eps_steps.begin() + static_cast<ptrdiff_t>(n * size);
-      EXPECT_TRUE(mjp_test::CheckClose(Matrix(from, from + static_cast<ptrdiff_t>(size)),
-                                       run.Expected(n), limit))
+      EXPECT_TRUE(mjp_test::CheckClose(run.FirstStep(traced, n), run.Expected(n), limit))
           << "environment " << n;
-      run.Decide(*single, n, 1, false, alone);
-      const auto own = graph.output.actions.begin() + static_cast<ptrdiff_t>(n * size);
-      EXPECT_EQ(alone.output.actions, std::vector<float>(own, own + static_cast<ptrdiff_t>(size)));
+      run.Decide(*policy, n, 1, false, alone);
+      EXPECT_EQ(alone.output.actions, run.ActionsOf(graph, n));
+    }
+  }
+}
+
+// One sequence of a width of 512 has eight clusters: the same checks, and fifty decisions that give
+// the same bits, whatever the order in which values come through L2.
+TEST_P(SequencePassGpu, AcrossClustersAgreesWithTheDefinition) {
+  std::string why;
+  if (!HaveKernel(&why)) GTEST_SKIP() << why;
+  const double limit = GetParam() == Precision::kFp16 ? 3e-3 : 3e-2;
+  for (const Case& c : kCases) {
+    if (c.width != 512) continue;
+    SCOPED_TRACE(testing::Message()
+                 << c.heads << " heads, " << c.horizon << " tokens of " << c.actions);
+    const SequencePassRun run(c, GetParam());
+    const auto policy = run.Make(1);
+    if (!testing::Value(policy->Description(), testing::HasSubstr("across clusters")))
+      GTEST_SKIP() << policy->Description();
+    for (const size_t n : {size_t{0}, size_t{2}}) {
+      Decision traced, graph, again;
+      run.Decide(*policy, n, 1, true, traced);
+      run.Decide(*policy, n, 1, false, graph);
+      EXPECT_EQ(traced.output.actions, graph.output.actions);
+      EXPECT_TRUE(mjp_test::CheckClose(run.FirstStep(traced, 0), run.Expected(n), limit))
+          << "environment " << n;
+      for (int i = 0; i < 50; ++i) {
+        run.Decide(*policy, n, 1, false, again);
+        ASSERT_EQ(again.output.actions, graph.output.actions) << "decision " << i;
+      }
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/megakernel/cta_state.cuh"
 #include "kernels/cuda/megakernel/exchange/named_barrier.cuh"
+#include "kernels/cuda/megakernel/exchange/whole_access.cuh"
 #include "kernels/cuda/megakernel/megakernel.cuh"
 #include "kernels/cuda/megakernel/registers.cuh"
 #include "kernels/cuda/primitives/wgmma.cuh"
@@ -14,24 +15,6 @@
 // Partial sums: the lowest bit of the first of four values is the epoch of the mailbox' use.
 
 namespace mjp::megakernel {
-
-// One access of 16 bytes, b128: a v4 access is atomic only by element, and could be seen in part.
-__device__ __forceinline__ uint4 Load16(const void* at) {
-  unsigned __int128 all;
-  asm volatile("ld.relaxed.gpu.global.b128 %0, [%1];" : "=q"(all) : "l"(at));
-  return reinterpret_cast<const uint4&>(all);
-}
-__device__ __forceinline__ void Store16(void* at, const uint4& v) {
-  asm volatile("st.relaxed.gpu.global.b128 [%0], %1;" ::"l"(at),
-               "q"(reinterpret_cast<const unsigned __int128&>(v))
-               : "memory");
-}
-
-__device__ __forceinline__ void Store8(void* at, const uint2& v) {
-  asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(at),
-               "l"(reinterpret_cast<const uint64_t&>(v))
-               : "memory");
-}
 
 // Four activations of 16 bits. The first pair is the flag: 0 is empty, and a pair (+0, +0) is
 // stored as (-0, +0). Every pass writes the buffer that the pass before cleared.
@@ -61,11 +44,7 @@ struct PartialSumsF32 {
 };
 struct PartialSumsF16 {
   using Vector = uint2;
-  __device__ __forceinline__ static Vector Load(const void* at) {
-    uint64_t all;
-    asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(all) : "l"(at));
-    return reinterpret_cast<const uint2&>(all);
-  }
+  __device__ __forceinline__ static Vector Load(const void* at) { return Load8(at); }
   // Adds two vectors of fp16.
   __device__ __forceinline__ static void StoreSum(void* at, const uint2& a, const uint2& b,
                                                   uint32_t epoch) {

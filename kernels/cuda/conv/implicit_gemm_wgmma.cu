@@ -191,14 +191,6 @@ int KTiles(const ConvShape& s) {
   return (s.K() + per_stage - 1) / per_stage;
 }
 
-// Multiprocessors that clusters of so many blocks fill, one block on each: a cluster stays within
-// one of the parts of the GPU, of 16 or 18 multiprocessors, so the larger leave some idle.
-int Multiprocessors(const GpuTraits& gpu, int cluster) {
-  constexpr int kPart = 18, kPartInClusters = 16;
-  return cluster <= 2 ? gpu.multiprocessors
-                      : std::max(1, gpu.multiprocessors / kPart) * kPartInClusters;
-}
-
 }  // namespace
 
 WgmmaConvConfig ChooseWgmmaConvConfig(const ConvShape& s, const GpuTraits& gpu) {
@@ -219,7 +211,8 @@ WgmmaConvConfig ChooseWgmmaConvConfig(const ConvShape& s, const GpuTraits& gpu) 
     for (int split = 1; split <= kMaxSplit; split *= 2) {
       const int stages = (KTiles(s) + split - 1) / split;
       if (split > 1 && stages < 4) break;
-      const int slots = Multiprocessors(gpu, split), waves = (tiles * split + slots - 1) / slots;
+      const int slots = gpu.MultiprocessorsInClusters(split),
+                waves = (tiles * split + slots - 1) / slots;
       // where several blocks share a multiprocessor, one multiplies while another begins or ends
       const double overhead = waves > 1 && c.block_m < 256 ? c.overhead / 4 : c.overhead;
       const double time = waves * (stages * c.stage + overhead + (split > 1 ? kSplitTime : 0));

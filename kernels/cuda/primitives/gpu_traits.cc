@@ -86,6 +86,11 @@ const std::map<std::string, GpuTraits>& KnownGpus() {
 
 }  // namespace
 
+int GpuTraits::MultiprocessorsInClusters(int blocks) const {
+  constexpr int kPart = 18, kPartInClusters = 16;
+  return blocks <= 2 ? multiprocessors : std::max(1, multiprocessors / kPart) * kPartInClusters;
+}
+
 const GpuTraits& GpuTraits::Current() {
   static std::mutex mutex;
   static auto& of_device = *new std::map<int, GpuTraits>;

@@ -29,6 +29,10 @@ struct GpuTraits {
   bool DependentLaunch() const { return capability >= 90 && code >= 90; }
   // Most blocks of a cluster, which read each other's shared memory; 1: no clusters.
   int ClusterBlocks() const { return capability >= 90 && code >= 90 ? cluster_blocks : 1; }
+  // Multiprocessors that clusters of so many blocks fill at once, one block on each: a cluster
+  // stays within one of the parts of the GPU, of 16 or 18 multiprocessors, so the larger leave some
+  // idle.
+  int MultiprocessorsInClusters(int blocks) const;
   // Hopper's warpgroup products.
   bool Wgmma() const { return capability == 90 && code_wgmma; }
 

@@ -283,10 +283,9 @@ void LaunchFormat(const Args& args, cudaStream_t stream) {
 }  // namespace
 
 bool SupportsClusters(Format format, const Shape& s, int rows, const GpuTraits& gpu) {
-  // clusters of eight leave some multiprocessors out: half of all are surely in one
   return s.width == kWideWidth && Supports(format, s, gpu) && gpu.cooperative &&
          s.layers <= kMostLayers && LayoutOfClusters(kMostLength).end <= gpu.shared_bytes &&
-         2 * rows * kClusters * kClusterCtas <= gpu.multiprocessors;
+         rows * kClusters * kClusterCtas <= gpu.MultiprocessorsInClusters(kClusterCtas);
 }
 
 size_t MailboxBytes(const Shape& s, int rows) {

@@ -125,8 +125,8 @@ __device__ __forceinline__ void MakeHidden(const Place<kTiles>& p, const BlockWe
   MultiplyVectors<F>(acc, tokens, weights);
   const int piece = p.at.hidden + p.rank * Place<kTiles>::kHiddenPiece;
   AddWarps(p, acc, [&](int m, int n, int r, int i, float2 sum) {
-    const float x = ActivateToken(TokenActivation::kGeluTanh, sum.x + bias[i].x);
-    const float y = ActivateToken(TokenActivation::kGeluTanh, sum.y + bias[i].y);
+    const float x = GeluTanhFast(sum.x + bias[i].x);
+    const float y = GeluTanhFast(sum.y + bias[i].y);
     *reinterpret_cast<uint32_t*>(p.shared + piece + p.RowOf(m, r) * kHiddenPieceRow +
                                  n * kGroupOut * 2 + (p.lane & 3) * 4) = PackTwo(T{}, x, y);
   });

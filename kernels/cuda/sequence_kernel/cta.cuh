@@ -114,7 +114,7 @@ __device__ __forceinline__ uint32_t InCta(uint32_t shared, int rank) {
 #endif
   return there;
 }
-// Stores 8 bytes at an address that InCta gave. Seen after the next ClusterBarrier.
+// Stores at an address that InCta gave, 8 or 16 bytes. Seen after the next ClusterBarrier.
 __device__ __forceinline__ void StoreInCta(uint32_t there, uint32_t low, uint32_t high) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("st.shared::cluster.v2.b32 [%0], {%1, %2};" ::"r"(there), "r"(low), "r"(high)
@@ -123,12 +123,24 @@ __device__ __forceinline__ void StoreInCta(uint32_t there, uint32_t low, uint32_
   __trap();
 #endif
 }
+__device__ __forceinline__ void StoreInCta(uint32_t there, const float4& v) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(there), "f"(v.x), "f"(v.y),
+               "f"(v.z), "f"(v.w)
+               : "memory");
+#else
+  __trap();
+#endif
+}
 
 // acc += tokens (kTiles * 16 rows of shared memory, 64 kSteps of k) times the next weights of this
-// warp, kOut tiles of 8 out channels.
+// warp, kOut tiles of 8 out channels. Products of several tiles go on at once: one waits for its
+// own sum of the 16 of k before.
 template <Format F, int kSteps, int kTiles, int kOut>
 __device__ __forceinline__ void Multiply(float (&acc)[kTiles][kOut][4], uint32_t tokens, int pitch,
                                          WeightPipeline& weights) {
+  constexpr int kAtOnce = kOut % 4 == 0 ? 4 : kOut;
+  static_assert(kAtOnce <= 4);
   const int lane = threadIdx.x & 31;
   uint32_t from = tokens + (lane & 15) * pitch + (lane >> 4) * 16;
 #pragma unroll 1
@@ -140,14 +152,17 @@ __device__ __forceinline__ void Multiply(float (&acc)[kTiles][kOut][4], uint32_t
       for (int k = 0; k < kGroupK / 16; ++k)
         LoadMatrix4(a[m][k], from + m * kTokenTile * pitch + k * 32);
 #pragma unroll
-    for (int n = 0; n < kOut; ++n) {
-      uint32_t b[8];
-      weights.Next(b);
+    for (int first = 0; first < kOut; first += kAtOnce) {
+      uint32_t b[kAtOnce][8];
+#pragma unroll
+      for (int n = 0; n < kAtOnce; ++n) weights.Next(b[n]);
 #pragma unroll
       for (int k = 0; k < kGroupK / 16; ++k)
 #pragma unroll
-        for (int m = 0; m < kTiles; ++m)
-          MultiplyAccumulate<F>(acc[m][n], a[m][k], b[2 * k], b[2 * k + 1]);
+        for (int n = 0; n < kAtOnce; ++n)
+#pragma unroll
+          for (int m = 0; m < kTiles; ++m)
+            MultiplyAccumulate<F>(acc[m][first + n], a[m][k], b[n][2 * k], b[n][2 * k + 1]);
     }
   }
 }

@@ -120,9 +120,7 @@ __device__ __forceinline__ void MakeHidden(const Cta<kCtas, kTiles>& cta, int bl
         const int token = m * kTokenTile + (lane >> 2) + r * 8;
         const float x = acc[m][n][2 * r] + bias[n].x, y = acc[m][n][2 * r + 1] + bias[n].y;
         *reinterpret_cast<uint32_t*>(cta.shared + cta.at.hidden + token * kHiddenPitch +
-                                     column * 2) =
-            PackTwo(T{}, ActivateToken(TokenActivation::kGeluTanh, x),
-                    ActivateToken(TokenActivation::kGeluTanh, y));
+                                     column * 2) = PackTwo(T{}, GeluTanhFast(x), GeluTanhFast(y));
       }
     }
   }
@@ -137,19 +135,22 @@ __device__ __forceinline__ void SendSums(const Cta<kCtas, kTiles>& cta, int from
   float acc[kTiles][kCtas][4] = {};
   Multiply<F, kSteps>(acc, SharedAddress(cta.shared + from), pitch, weights);
   const uint32_t sums = SharedAddress(cta.shared + cta.at.sums);
+  // two lanes that are neighbours swap halves, so that each sends 16 bytes of one of their two rows
+  const int odd = lane & 1;
 #pragma unroll
   for (int m = 0; m < kTiles; ++m) {
+    const int token = m * kTokenTile + (lane >> 2) + odd * 8;
+    const int owner = token / cta.kEach, row = cta.rank * cta.kEach + token % cta.kEach;
+    const uint32_t to =
+        InCta(sums + row * cta.kSumPitch + (warp * kCtas * kGroupOut + 2 * (lane & 2)) * 4, owner);
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const int token = m * kTokenTile + (lane >> 2) + r * 8;
-      if (token >= cta.a.shape.length) continue;
-      const int owner = token / cta.kEach, row = cta.rank * cta.kEach + token % cta.kEach;
-      const uint32_t to = InCta(
-          sums + row * cta.kSumPitch + (warp * kCtas * kGroupOut + 2 * (lane & 3)) * 4, owner);
-#pragma unroll
-      for (int n = 0; n < kCtas; ++n)
-        StoreInCta(to + n * kGroupOut * 4, __float_as_uint(acc[m][n][2 * r]),
-                   __float_as_uint(acc[m][n][2 * r + 1]));
+    for (int n = 0; n < kCtas; ++n) {
+      const float(&v)[4] = acc[m][n];
+      const float x = __shfl_xor_sync(0xffffffffu, odd ? v[0] : v[2], 1);
+      const float y = __shfl_xor_sync(0xffffffffu, odd ? v[1] : v[3], 1);
+      if (token < cta.a.shape.length)
+        StoreInCta(to + n * kGroupOut * 4,
+                   odd ? make_float4(x, y, v[2], v[3]) : make_float4(v[0], v[1], x, y));
     }
   }
 }

@@ -30,7 +30,7 @@ const sequence_kernel::BlockWeights* UploadBlocks(const DeviceDit& weights, Devi
 bool SequenceKernelRuns(const DitConfig& config, Format format, int rows, const GpuTraits& gpu) {
   const sequence_kernel::Shape shape = ShapeOf(config);
   return sequence_kernel::Supports(format, shape, gpu) &&
-         rows * shape.Ctas() <= gpu.multiprocessors;
+         rows * shape.Ctas() <= gpu.MultiprocessorsInClusters(shape.Ctas());
 }
 
 bool SequenceClustersRun(const DitConfig& config, Format format, int rows, const GpuTraits& gpu) {

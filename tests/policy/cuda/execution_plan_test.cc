@@ -341,9 +341,9 @@ TEST(ExecutionPlanTest, ATransformersSequencesRunAtOnceOrALaunchPerLayer) {
   const auto plan = [&](int batch, int window, const char* gpu) {
     return mjp::ChooseDitExecution(config, {Format::kFp16, batch, window}, GpuTraits::Named(gpu));
   };
-  EXPECT_EQ(plan(16, 0, "h100").Text(), "sequence kernel, step by step");
-  EXPECT_EQ(plan(17, 0, "h100").Text(), "a launch for each layer, step by step");
-  EXPECT_EQ(plan(1, 16, "h100").Text(), "sequence kernel, windows of 16 steps");
+  EXPECT_EQ(plan(14, 0, "h100").Text(), "sequence kernel, step by step");
+  EXPECT_EQ(plan(15, 0, "h100").Text(), "a launch for each layer, step by step");
+  EXPECT_EQ(plan(1, 14, "h100").Text(), "sequence kernel, windows of 14 steps");
   const mjp::DitExecutionPlan windows = plan(2, 16, "h100");
   EXPECT_EQ(windows.Text(), "a launch for each layer, windows of 16 steps");
   EXPECT_EQ(windows.fallback, mjp::DitForm::kSequenceKernel);

@@ -192,8 +192,9 @@ TEST(SequencePassTest, RunsWhatItSays) {
   };
   for (const Case& c : kCases) EXPECT_TRUE(runs(c)) << c.width << ", " << c.horizon;
   EXPECT_FALSE(runs(kCases[0], Format::kFp32));
-  EXPECT_TRUE(runs(kCases[0], Format::kFp16, 16));
-  EXPECT_FALSE(runs(kCases[0], Format::kFp16, 17));
+  // clusters of eight fill 112 of 132 multiprocessors, or 120: it depends on the H100
+  EXPECT_TRUE(runs(kCases[0], Format::kFp16, 14));
+  EXPECT_FALSE(runs(kCases[0], Format::kFp16, 15));
   EXPECT_FALSE(runs({512, 8, 2, 33, 2, true}));
   EXPECT_FALSE(runs({384, 6, 2, 16, 2, true}));
   EXPECT_FALSE(runs({512, 4, 2, 16, 2, true}));

@@ -153,6 +153,16 @@ __device__ __forceinline__ void CopyBulkInCluster(uint32_t there, uint32_t share
 #endif
 }
 
+// Makes ordinary writes to shared memory visible to the async proxy: to bulk copies, and to
+// Hopper's products.
+__device__ __forceinline__ void FenceAsyncProxy() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#else
+  __trap();
+#endif
+}
+
 // Four 8x8 matrices of 16-bit elements (or 8x4 of 32-bit ones); lane l gives row address l.
 __device__ __forceinline__ void LoadMatrix4(uint32_t (&r)[4], uint32_t shared) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

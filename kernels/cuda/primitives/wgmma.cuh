@@ -48,15 +48,6 @@ __device__ __forceinline__ uint64_t WgmmaPlainTile(uint32_t shared, int k_stride
   return WgmmaPlainAt(WgmmaPlainStart(shared, k_stride));
 }
 
-// Makes ordinary writes to shared memory visible to the async proxy: to the products and to bulk
-// copies.
-__device__ __forceinline__ void FenceAsyncProxy() {
-#ifdef MJP_HAVE_WGMMA
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-#else
-  __trap();
-#endif
-}
 // Orders the accumulators' registers before the first product that uses them.
 __device__ __forceinline__ void BeginWgmma() {
 #ifdef MJP_HAVE_WGMMA

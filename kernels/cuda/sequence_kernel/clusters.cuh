@@ -16,10 +16,10 @@ inline constexpr int kVector = 8;           // 16-bit values of a lane's access
 inline constexpr int kLaneK = 32;           // of k, which the four lanes of a row have together
 static_assert(kWideWidth == 2 * kThreads);  // two columns of a token for each thread
 
-// What a CTA makes of its columns goes to all CTAs of the cluster as one piece of `rows` rows, so
+// What a CTA makes of its columns goes to all CTAs of the cluster as one shard of `rows` rows, so
 // that it travels in few packets: of q, k and v eight columns each, of the hidden layer 32.
-inline constexpr int kQkvPieceRow = 3 * kGroupOut * 2;  // bytes
-inline constexpr int kHiddenPieceRow = kHiddenColumns / kClusterCtas * 2;
+inline constexpr int kQkvShardRow = 3 * kGroupOut * 2;  // bytes
+inline constexpr int kHiddenShardRow = kHiddenColumns / kClusterCtas * 2;
 // Rows of the context are so far apart that two of them stand in different banks.
 inline constexpr int kWideContextPitch = kCtaColumns * 2 + 64;
 inline constexpr int kMostLayers = 32;
@@ -32,9 +32,9 @@ struct ClustersLayout {
 MJP_HOST_DEVICE constexpr ClustersLayout LayoutOfClusters(int rows) {
   ClustersLayout at = {};
   at.qkv = at.sums + kWarps * rows * kMostOut * kGroupOut * 4;
-  at.context = at.qkv + kClusterCtas * rows * kQkvPieceRow;
+  at.context = at.qkv + kClusterCtas * rows * kQkvShardRow;
   at.hidden = at.context + rows * kWideContextPitch;
-  at.turns = at.hidden + kClusterCtas * rows * kHiddenPieceRow;
+  at.turns = at.hidden + kClusterCtas * rows * kHiddenShardRow;
   at.token = at.turns + rows * kCtaColumns / 2 * 8;
   at.actions = at.token + kWideWidth * 4;
   at.blocks = at.actions + (3 * kMostActions + 2 * kWarps) * 4;
@@ -48,7 +48,7 @@ MJP_HOST_DEVICE constexpr ClustersLayout LayoutOfClusters(int rows) {
 template <int kTiles>
 struct Place {
   static constexpr int kRows = kTiles * kTokenTile;
-  static constexpr int kQkvPiece = kRows * kQkvPieceRow, kHiddenPiece = kRows * kHiddenPieceRow;
+  static constexpr int kQkvShard = kRows * kQkvShardRow, kHiddenShard = kRows * kHiddenShardRow;
   static constexpr int kCtasPerToken = kClusters * kClusterCtas / kRows;
 
   const Args& a;
@@ -89,7 +89,7 @@ struct Place {
   __device__ __forceinline__ BlockWeights* Blocks() const {
     return reinterpret_cast<BlockWeights*>(shared + at.blocks);
   }
-  // Of the pieces of q, k and v, and of the hidden layer's.
+  // Of the shards of q, k and v, and of the hidden layer's.
   __device__ __forceinline__ uint32_t QkvBarrier() const {
     return SharedAddress(shared + at.barriers);
   }

@@ -14,8 +14,8 @@ __device__ __forceinline__ void AttendColumns(const Place<kTiles>& p, int tile, 
   constexpr int kRows = Place<kTiles>::kRows, kKeyTiles = kRows / 8;
   enum { kQ, kK, kV };
   const auto at = [&](int part, int column, int row) {
-    return SharedAddress(p.shared + p.at.qkv) + column / kGroupOut * Place<kTiles>::kQkvPiece +
-           row * kQkvPieceRow + part * kGroupOut * 2;
+    return SharedAddress(p.shared + p.at.qkv) + column / kGroupOut * Place<kTiles>::kQkvShard +
+           row * kQkvShardRow + part * kGroupOut * 2;
   };
   const int lane = p.lane, head = columns / kHead * kHead;
   float scores[kKeyTiles][4] = {};

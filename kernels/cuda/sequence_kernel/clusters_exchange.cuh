@@ -3,7 +3,6 @@
 
 #include "kernels/cuda/megakernel/exchange/tagged_value.cuh"
 #include "kernels/cuda/megakernel/exchange/whole_access.cuh"
-#include "kernels/cuda/primitives/wgmma.cuh"
 #include "kernels/cuda/sequence_kernel/clusters.cuh"
 #include "kernels/cuda/transformer/mma_attention_parts.cuh"
 
@@ -22,7 +21,7 @@ struct Exchange {
   float* sums;      // (clusters, rows, width)
   uint8_t* tokens;  // (rows, width), 16 bits each
   uint32_t epoch;   // 1, 0, 1, ...: memory begins with zeros, and an even number of them ends so
-  uint32_t phase;   // of the barriers of pieces: 0, 1, 0, ..., one for each block
+  uint32_t phase;   // of the barriers of shards: 0, 1, 0, ..., one for each block
   SpinWatchdog watchdog;
 
   __device__ __forceinline__ explicit Exchange(const P& p)
@@ -133,10 +132,10 @@ __device__ __forceinline__ float2 ReceiveSums(const P& p, Exchange<P>& exchange)
   return sum;
 }
 
-// This CTA's piece at offset `at` to the same place in all CTAs of the cluster. Begins with a
+// This CTA's shard at offset `at` to the same place in all CTAs of the cluster. Begins with a
 // barrier of the CTA.
 template <typename P>
-__device__ __forceinline__ void SendPiece(const P& p, int at, int bytes, uint32_t barrier) {
+__device__ __forceinline__ void SendShard(const P& p, int at, int bytes, uint32_t barrier) {
   FenceAsyncProxy();
   __syncthreads();
   if (threadIdx.x == 0) ExpectBytes(barrier, (kClusterCtas - 1) * bytes);
@@ -145,8 +144,8 @@ __device__ __forceinline__ void SendPiece(const P& p, int at, int bytes, uint32_
   CopyBulkInCluster(InCta(from, threadIdx.x), from, bytes, InCta(barrier, threadIdx.x));
 }
 
-// Waits until the pieces of all CTAs of the cluster are here; every exchange once.
-__device__ __forceinline__ void ReceivePieces(uint32_t barrier, uint32_t phase) {
+// Waits until the shards of all CTAs of the cluster are here; every exchange once.
+__device__ __forceinline__ void ReceiveShards(uint32_t barrier, uint32_t phase) {
   while (!BarrierPassed(barrier, phase)) {
   }
 }

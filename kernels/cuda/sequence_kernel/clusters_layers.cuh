@@ -87,7 +87,7 @@ __device__ __forceinline__ void MakeQkv(const Place<kTiles>& p, const BlockWeigh
   MultiplyVectors<F>(acc, tokens, weights);
   const auto* turns = reinterpret_cast<const float2*>(p.shared + p.at.turns);
   const int half = p.head / 2, in = p.rank * kGroupOut + 2 * (p.lane & 3);
-  const int piece = p.at.qkv + p.rank * Place<kTiles>::kQkvPiece;
+  const int shard = p.at.qkv + p.rank * Place<kTiles>::kQkvShard;
   AddWarps(p, acc, [&](int m, int n, int r, int i, float2 sum) {
     const int token = p.RowOf(m, r);
     float x = sum.x + bias[i].x, y = sum.y + bias[i].y;
@@ -97,10 +97,10 @@ __device__ __forceinline__ void MakeQkv(const Place<kTiles>& p, const BlockWeigh
       y = y * turn.x + x * turn.y;
       x = turned;
     }
-    *reinterpret_cast<uint32_t*>(p.shared + piece + token * kQkvPieceRow + n * kGroupOut * 2 +
+    *reinterpret_cast<uint32_t*>(p.shared + shard + token * kQkvShardRow + n * kGroupOut * 2 +
                                  (p.lane & 3) * 4) = PackTwo(T{}, x, y);
   });
-  SendPiece(p, piece, Place<kTiles>::kQkvPiece, p.QkvBarrier());
+  SendShard(p, shard, Place<kTiles>::kQkvShard, p.QkvBarrier());
 }
 
 // This CTA's columns of the hidden layer into the shared memory of the cluster: 32 of its 256.
@@ -123,14 +123,14 @@ __device__ __forceinline__ void MakeHidden(const Place<kTiles>& p, const BlockWe
   ReceiveTokens(tokens, p, exchange);
   float acc[kTiles][kOut][4] = {};
   MultiplyVectors<F>(acc, tokens, weights);
-  const int piece = p.at.hidden + p.rank * Place<kTiles>::kHiddenPiece;
+  const int shard = p.at.hidden + p.rank * Place<kTiles>::kHiddenShard;
   AddWarps(p, acc, [&](int m, int n, int r, int i, float2 sum) {
     const float x = GeluTanhFast(sum.x + bias[i].x);
     const float y = GeluTanhFast(sum.y + bias[i].y);
-    *reinterpret_cast<uint32_t*>(p.shared + piece + p.RowOf(m, r) * kHiddenPieceRow +
+    *reinterpret_cast<uint32_t*>(p.shared + shard + p.RowOf(m, r) * kHiddenShardRow +
                                  n * kGroupOut * 2 + (p.lane & 3) * 4) = PackTwo(T{}, x, y);
   });
-  SendPiece(p, piece, Place<kTiles>::kHiddenPiece, p.HiddenBarrier());
+  SendShard(p, shard, Place<kTiles>::kHiddenShard, p.HiddenBarrier());
 }
 
 // The attention of the cluster's heads, and this CTA's 64 out channels of what it adds to the
@@ -143,7 +143,7 @@ __device__ __forceinline__ void AddAttention(const Place<kTiles>& p, const Block
   WeightVectors<1, kVectors> weights;
   LoadWeights(weights, w.out, kWideWidth, p.cluster * kCtaColumns,
               [&](int) { return column + (p.lane >> 2); });
-  ReceivePieces(p.QkvBarrier(), exchange.phase);
+  ReceiveShards(p.QkvBarrier(), exchange.phase);
   Attend<F>(p);
   __syncthreads();
   TokenVectors<kTiles, kVectors> tokens;
@@ -160,7 +160,7 @@ __device__ __forceinline__ void AddAttention(const Place<kTiles>& p, const Block
 
 // This CTA's 64 out channels of what the hidden layer adds to the residual stream. A warp has two
 // tiles of them over half of k, and ends with one of them over all. Waits for the cluster's
-// pieces.
+// shards.
 template <Format F, int kTiles>
 __device__ __forceinline__ void AddMlp(const Place<kTiles>& p, const BlockWeights& w,
                                        Exchange<Place<kTiles>>& exchange) {
@@ -169,12 +169,12 @@ __device__ __forceinline__ void AddMlp(const Place<kTiles>& p, const BlockWeight
   WeightVectors<2, kVectors> weights;
   LoadWeights(weights, w.mlp2, 4 * kWideWidth, p.cluster * kHiddenColumns + half * kHalfK,
               [&](int n) { return column + n * kGroupOut + (p.lane >> 2); });
-  ReceivePieces(p.HiddenBarrier(), exchange.phase);
+  ReceiveShards(p.HiddenBarrier(), exchange.phase);
   exchange.phase ^= 1;
   TokenVectors<kTiles, kVectors> tokens;
-  static_assert(kHiddenPieceRow == kLaneK * 2);
-  LoadTokens(tokens, p, p.at.hidden + half * kVectors * Place<kTiles>::kHiddenPiece,
-             kHiddenPieceRow, Place<kTiles>::kHiddenPiece);
+  static_assert(kHiddenShardRow == kLaneK * 2);
+  LoadTokens(tokens, p, p.at.hidden + half * kVectors * Place<kTiles>::kHiddenShard,
+             kHiddenShardRow, Place<kTiles>::kHiddenShard);
   float acc[kTiles][2][4] = {};
   MultiplyVectors<F>(acc, tokens, weights);
   // element e of the tile that this warp keeps, or gives to the warp of the other half

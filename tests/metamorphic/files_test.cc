@@ -257,13 +257,14 @@ TEST_F(WriteFaultTest, KilledWithVideosAndResumedInAnyOrderOfFlags) {
 // ffmpeg, when its writer is killed, completes what it has and writes it late, by name.
 TEST_F(WriteFaultTest, AnEncoderThatOutlivesAKillCompletesNothingIntoTheResults) {
   fs::create_directory(Path("bin"));
-  std::ofstream(Path("bin/ffmpeg")) << "#!/bin/sh\nfor last; do :; done\ncat >/dev/null\nsleep 1\n"
+  std::ofstream(Path("bin/ffmpeg")) << "#!/bin/sh\ntouch " << Path("begun") << "\n"
+                                    << "for last; do :; done\ncat >/dev/null\nsleep 1\n"
                                     << "echo stub >\"$last\"\ntouch " << Path("late") << "\n";
   fs::permissions(Path("bin/ffmpeg"), fs::perms::owner_all);
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", (Path("bin") + ":" + path).c_str(), 1);
   const pid_t child = StartMjpolicy(Evaluate("out") + "--episodes 200 --videos 3 --batch 4");
-  for (int i = 0; i < 400 && !fs::exists(Path("out/episodes.jsonl")); ++i) {
+  for (int i = 0; i < 6000 && !fs::exists(Path("begun")); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(100));

@@ -15,6 +15,16 @@
 
 namespace mjp {
 
+// Whether this code has the cluster's memory and the barriers of asynchronous copies.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+constexpr bool kHaveClusters = false;
+#else
+constexpr bool kHaveClusters = true;
+#endif
+
+// Ends the launch with an error: what a kernel does first whose code is not for this device.
+__device__ __forceinline__ void Trap() { __trap(); }
+
 __device__ __forceinline__ uint32_t SharedAddress(const void* p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }

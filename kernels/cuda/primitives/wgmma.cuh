@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/primitives/ptx.cuh"
 #include "kernels/shared/format.h"
 
 // Hopper's warpgroup products (sm_90a): 64 x N, k contiguous, operands in shared memory in rows of
@@ -21,9 +22,6 @@ constexpr bool kHaveWgmma = true;
 #else
 constexpr bool kHaveWgmma = false;
 #endif
-
-// Ends the launch with an error: what a kernel does first whose code is not for this device.
-__device__ __forceinline__ void Trap() { __trap(); }
 
 // Describes a tile whose rows are 128 bytes apart, at an address that is a multiple of 1024 plus
 // 32 bytes for each step of k.

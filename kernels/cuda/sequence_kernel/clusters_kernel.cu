@@ -223,9 +223,17 @@ __device__ __forceinline__ void RunBlock(const Place<kTiles>& p, const QkvChanne
   EndHalf<F>(p, exchange, half, last, x);
 }
 
+// GPUs of 12.0 have too little shared memory for a width of 512: no code for them.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
+constexpr bool kHaveRoom = false;
+#else
+constexpr bool kHaveRoom = kHaveClusters;
+#endif
+
 // grid: (rows, clusters, CTAs of a cluster)
 template <Format F, int kTiles>
 __global__ void __launch_bounds__(kThreads, 1) ClustersKernel(const __grid_constant__ Args a) {
+  if constexpr (!kHaveRoom) return Trap();
   using T = Storage<F>;
   extern __shared__ __align__(128) uint8_t shared[];
   const Place<kTiles> p(a, shared);

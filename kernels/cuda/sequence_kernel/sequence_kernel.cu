@@ -177,6 +177,7 @@ __device__ __forceinline__ void RunBlock(const Cta<kCtas, kTiles>& cta, const Te
 // grid: (rows, 1, CTAs of a cluster)
 template <Format F, int kCtas, int kTiles>
 __global__ void __launch_bounds__(kThreads, 1) SequenceKernel(const __grid_constant__ Args a) {
+  if constexpr (!kHaveClusters) return Trap();
   using T = Storage<F>;
   extern __shared__ __align__(128) uint8_t shared[];
   const Cta<kCtas, kTiles> cta(a, shared);

@@ -25,6 +25,13 @@ constexpr bool kHaveClusters = true;
 // Ends the launch with an error: what a kernel does first whose code is not for this device.
 __device__ __forceinline__ void Trap() { __trap(); }
 
+// The device's global timer.
+__device__ __forceinline__ uint64_t GlobalNanoseconds() {
+  uint64_t t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+}
+
 __device__ __forceinline__ uint32_t SharedAddress(const void* p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }
@@ -40,6 +47,13 @@ __device__ __forceinline__ void StoreShared(uint32_t shared, const uint4& v) {
 __device__ __forceinline__ float LoadNow(const float* from) {
   float v;
   asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(v) : "l"(from));
+  return v;
+}
+__device__ __forceinline__ float4 LoadNow(const float4* from) {
+  float4 v;
+  asm volatile("ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "l"(from));
   return v;
 }
 __device__ __forceinline__ float2 LoadNow8(const float* from) {

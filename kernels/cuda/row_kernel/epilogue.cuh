@@ -10,21 +10,6 @@
 
 namespace mjp::row_kernel {
 
-// Loads now what is used later, without waiting.
-__device__ __forceinline__ float LoadEarly(const float* from) {
-  float v;
-  asm volatile("ld.global.nc.f32 %0, [%1];" : "=f"(v) : "l"(from));
-  return v;
-}
-
-__device__ __forceinline__ float4 LoadEarly(const float4* from) {
-  float4 v;
-  asm volatile("ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-               : "l"(from));
-  return v;
-}
-
 // Rows of FiLM's tables that a row of this pass reads.
 struct FilmRows {
   const float *step, *cond;
@@ -54,14 +39,14 @@ struct ChannelTerms {
                                        int rank, const LanePair& p) {
     const int slice = p.channel >= s.channels ? p.channel - s.channels : p.channel;
     const int channel = rank * s.channels + slice;
-    of_layer = LoadEarly(terms + s.terms + channel);
+    of_layer = LoadNow(terms + s.terms + channel);
     film_scale = 1, film_shift = cond_scale = cond_shift = 0;
     if (s.film_bias < 0) return;
-    film_shift = LoadEarly(film.step + s.film_bias + channel);
-    cond_shift = LoadEarly(film.cond + s.film_bias + channel);
+    film_shift = LoadNow(film.step + s.film_bias + channel);
+    cond_shift = LoadNow(film.cond + s.film_bias + channel);
     if (s.film_scale < 0) return;
-    film_scale = LoadEarly(film.step + s.film_scale + channel);
-    cond_scale = LoadEarly(film.cond + s.film_scale + channel);
+    film_scale = LoadNow(film.step + s.film_scale + channel);
+    cond_scale = LoadNow(film.cond + s.film_scale + channel);
   }
 };
 

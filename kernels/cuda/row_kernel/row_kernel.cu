@@ -29,7 +29,7 @@ struct Element {
       : position(static_cast<int>(threadIdx.x) / a.action_dim),
         action(static_cast<int>(threadIdx.x) % a.action_dim),
         mine(position < a.length) {
-    if (mine) bias = LoadEarly(a.head_bias + action);
+    if (mine) bias = LoadNow(a.head_bias + action);
   }
 };
 
@@ -86,8 +86,8 @@ __device__ __forceinline__ void LoadStep(const Cta& cta, int k, Element& element
   if (a.x_storage) return;
   element.step = a.schedule[k];
   if (a.noise && element.mine)
-    element.noise = LoadEarly(
-        a.noise + (static_cast<size_t>(k) * a.rows + cta.row) * cta.Elements() + threadIdx.x);
+    element.noise = LoadNow(a.noise + (static_cast<size_t>(k) * a.rows + cta.row) * cta.Elements() +
+                            threadIdx.x);
 }
 
 // After a pass: the network's output, or the sampler's step `k`.
@@ -106,11 +106,8 @@ __device__ __forceinline__ void EndPass(const Cta& cta, int k, Element& element)
     }
   }
   const bool takes_time = blockIdx.x == 0 && cta.rank == 0 && threadIdx.x == 0;
-  if (takes_time && k - a.begin < a.timestamps.capacity) {
-    uint64_t now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    a.timestamps.times[k - a.begin] = now;
-  }
+  if (takes_time && k - a.begin < a.timestamps.capacity)
+    a.timestamps.times[k - a.begin] = GlobalNanoseconds();
 }
 
 // The MMA warps.

@@ -92,7 +92,7 @@ __device__ __forceinline__ void ReceiveTokens(TokenVectors<kTiles, kVectors>& to
 // tokens.
 template <int kTiles>
 __device__ __forceinline__ void SendSums(const Place<kTiles>& p, Exchange<Place<kTiles>>& exchange,
-                                         const float (&acc)[kTiles][4], int column) {
+                                         const float (&acc)[kTiles][1][4], int column) {
 #pragma unroll
   for (int m = 0; m < kTiles; ++m) {
 #pragma unroll
@@ -101,8 +101,8 @@ __device__ __forceinline__ void SendSums(const Place<kTiles>& p, Exchange<Place<
       if (row >= p.a.shape.length) continue;
       float* to = exchange.sums + (p.cluster * Place<kTiles>::kRows + row) * kWideWidth + column +
                   2 * (p.lane & 3);
-      megakernel::Store8(to, make_uint2(megakernel::Tag(acc[m][2 * r], exchange.epoch),
-                                        __float_as_uint(acc[m][2 * r + 1])));
+      megakernel::Store8(to, make_uint2(megakernel::Tag(acc[m][0][2 * r], exchange.epoch),
+                                        __float_as_uint(acc[m][0][2 * r + 1])));
     }
   }
 }

@@ -186,7 +186,7 @@ __device__ __forceinline__ void EndPass(const P& p, int k) {
     }
   }
   if (p.row == 0 && p.token == 0 && i == 0 && k - a.begin < a.timestamps.capacity)
-    a.timestamps.times[k - a.begin] = megakernel::GlobalNanoseconds();
+    a.timestamps.times[k - a.begin] = GlobalNanoseconds();
 }
 
 // What the CTA that has a token reads for the end of a half of a block, on its way before the

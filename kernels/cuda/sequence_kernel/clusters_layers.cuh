@@ -12,6 +12,10 @@ namespace mjp::sequence_kernel {
 
 inline constexpr int kSliceVectors = kWideWidth / kWarps / kLaneK;  // a warp's k of a whole token
 
+// Steps of AddWarps' loop.
+template <int kTiles, int kOut>
+inline constexpr int kAddSteps = (kTiles * kOut * 2 + kWarps - 1) / kWarps;
+
 // The warps' sums of their k slices, added in the order of the warps: take(tile of rows, tile of
 // out channels, half, step of the loop, sum) with two neighbours of a lane. Whole warps call it.
 template <int kTiles, int kOut, typename Take>
@@ -29,7 +33,7 @@ __device__ __forceinline__ void AddWarps(const Place<kTiles>& p,
             make_float2(acc[m][n][2 * r], acc[m][n][2 * r + 1]);
   __syncthreads();
 #pragma unroll
-  for (int i = 0; i < (kParts + kWarps - 1) / kWarps; ++i) {
+  for (int i = 0; i < kAddSteps<kTiles, kOut>; ++i) {
     const int part = i * kWarps + p.warp;
     if (part >= kParts) break;
     float2 sum = sums[part * 32];
@@ -41,9 +45,6 @@ __device__ __forceinline__ void AddWarps(const Place<kTiles>& p,
     take(part / 2 / kOut, part / 2 % kOut, part % 2, i, sum);
   }
 }
-template <int kTiles, int kOut>
-inline constexpr int kAddSteps = (kTiles * kOut * 2 + kWarps - 1) / kWarps;
-
 // Which out channels of q, k and v this thread multiplies, and whose biases it adds: the same in
 // every block.
 template <int kTiles>
@@ -134,7 +135,7 @@ __device__ __forceinline__ void MakeHidden(const Place<kTiles>& p, const BlockWe
 }
 
 // The attention of the cluster's heads, and this CTA's 64 out channels of what it adds to the
-// residual stream. Begins with a barrier of the cluster.
+// residual stream. Waits for the cluster's shards.
 template <Format F, int kTiles>
 __device__ __forceinline__ void AddAttention(const Place<kTiles>& p, const BlockWeights& w,
                                              Exchange<Place<kTiles>>& exchange) {
@@ -150,12 +151,7 @@ __device__ __forceinline__ void AddAttention(const Place<kTiles>& p, const Block
   LoadTokens(tokens, p, p.at.context, kWideContextPitch, kLaneK * 2);
   float acc[kTiles][1][4] = {};
   MultiplyVectors<F>(acc, tokens, weights);
-  float sums[kTiles][4];
-#pragma unroll
-  for (int m = 0; m < kTiles; ++m)
-#pragma unroll
-    for (int e = 0; e < 4; ++e) sums[m][e] = acc[m][0][e];
-  SendSums(p, exchange, sums, column);
+  SendSums(p, exchange, acc, column);
 }
 
 // This CTA's 64 out channels of what the hidden layer adds to the residual stream. A warp has two
@@ -186,12 +182,12 @@ __device__ __forceinline__ void AddMlp(const Place<kTiles>& p, const BlockWeight
     swap[(p.warp * kTiles + m) * 32] =
         make_float4(of(m, !keeps, 0), of(m, !keeps, 1), of(m, !keeps, 2), of(m, !keeps, 3));
   __syncthreads();
-  float sums[kTiles][4];
+  float sums[kTiles][1][4];
 #pragma unroll
   for (int m = 0; m < kTiles; ++m) {
     const float4 other = swap[((p.warp ^ 4) * kTiles + m) * 32];
-    sums[m][0] = of(m, keeps, 0) + other.x, sums[m][1] = of(m, keeps, 1) + other.y;
-    sums[m][2] = of(m, keeps, 2) + other.z, sums[m][3] = of(m, keeps, 3) + other.w;
+    sums[m][0][0] = of(m, keeps, 0) + other.x, sums[m][0][1] = of(m, keeps, 1) + other.y;
+    sums[m][0][2] = of(m, keeps, 2) + other.z, sums[m][0][3] = of(m, keeps, 3) + other.w;
   }
   SendSums(p, exchange, sums, column + half * kGroupOut);
 }

@@ -17,23 +17,23 @@ class MegakernelDenoiser final : public Denoiser {
         megakernel_(std::move(unet.megakernel)),
         fallback_(std::move(unet.megakernel_fallback)) {
     if (chain.window > 1) picard_.emplace(chain, arena);
-    if (!arena.measuring()) standstill_.emplace(megakernel_->timed_out());
+    if (!arena.measuring()) standstill_ = Standstill(megakernel_->timed_out());
   }
 
   void Enqueue(const DenoiseContext& context) override {
-    standstill_->Reset(context.stream);
+    standstill_.Reset(context.stream);
     if (picard_) {
       EnqueueWindows(context);
     } else {
       EnqueueSteps(context);
     }
-    standstill_->Fetch(context.stream);
+    standstill_.Fetch(context.stream);
   }
 
   int MostPasses() const override { return chain_.Steps() * megakernel_->launches(); }
   int Passes(int count) const override { return picard_ ? picard_->Passes(count) : MostPasses(); }
 
-  void CheckFinished() override { standstill_->Check(); }
+  void CheckFinished() override { standstill_.Check(); }
 
  private:
   void EnqueueWindows(const DenoiseContext& context) const {
@@ -60,7 +60,7 @@ class MegakernelDenoiser final : public Denoiser {
   const DenoisingChain& chain_;
   std::unique_ptr<MegakernelLaunch> megakernel_, fallback_;
   std::optional<PicardChain> picard_;
-  std::optional<Standstill> standstill_;  // none while the arena is measured
+  Standstill standstill_;
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace mjp {
 class Standstill {
  public:
   // `flag`, device memory, becomes 1 where one does; null: no block waits.
-  explicit Standstill(int* flag);
+  explicit Standstill(int* flag = nullptr);
 
   // Enqueue: before the kernel and after it.
   void Reset(cudaStream_t stream) const;

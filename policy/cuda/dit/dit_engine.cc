@@ -109,7 +109,8 @@ void DitEngine::PlanDenoiser() {
     auto made = std::make_unique<SequencePass>(*weights_, config_, chain_.format, pass_rows,
                                                conditioning, arena_, form, first);
     first = made.get();
-    if (!arena_.measuring()) standstill_.emplace(made->timed_out());
+    if (form == DitForm::kSequenceClusters && !arena_.measuring())
+      standstill_ = Standstill(made->timed_out());
     return made;
   };
   PassLaunches launches;
@@ -201,9 +202,9 @@ void DitEngine::Enqueue(PictureSource source, TraceRecorder* trace) {
   timing_.RecordBorder(StageBorder::kConditioned, stream);
   timing_.RecordPass(true, stream);
   chain_.EnqueueNoise(input_, stream);
-  if (standstill_) standstill_->Reset(stream);
+  standstill_.Reset(stream);
   denoiser_->Enqueue({stream, loop_stream_.get(), timing_, trace});
-  if (standstill_) standstill_->Fetch(stream);
+  standstill_.Fetch(stream);
   timing_.RecordBorder(StageBorder::kDenoised, stream);
   CheckCuda(
       cudaMemcpyAsync(host_x_.data(), chain_.x, host_x_.bytes(), cudaMemcpyDeviceToHost, stream),
@@ -223,7 +224,7 @@ void DitEngine::WriteText(const PolicyInput& input) {
 
 void DitEngine::CheckFinished() {
   denoiser_->CheckFinished();
-  if (standstill_) standstill_->Check();
+  standstill_.Check();
 }
 
 void DitEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {

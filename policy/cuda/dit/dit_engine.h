@@ -69,7 +69,7 @@ class DitEngine final : public CudaEngine {
   float *cond_ = nullptr, *given_ = nullptr;           // (environments, CondDim())
   std::optional<FilmConditioning> conditioning_;
   std::unique_ptr<Denoiser> denoiser_;
-  std::optional<Standstill> standstill_;  // of the sequence kernel across clusters
+  Standstill standstill_;  // of the sequence kernel across clusters
   DecisionTiming timing_;
   PinnedArray<float> host_x_, host_text_;
   CudaStream stream_ = MakeCudaStream(), loop_stream_ = MakeCudaStream();

@@ -38,8 +38,8 @@ __device__ void Check(Outcome* out, bool right, unsigned epoch, unsigned expecte
 }
 
 __device__ void Sleep(unsigned milliseconds) {
-  const uint64_t begin = mk::GlobalNanoseconds();
-  while (mk::GlobalNanoseconds() - begin < milliseconds * uint64_t{1'000'000}) __nanosleep(1000);
+  const uint64_t begin = mjp::GlobalNanoseconds();
+  while (mjp::GlobalNanoseconds() - begin < milliseconds * uint64_t{1'000'000}) __nanosleep(1000);
 }
 
 // Bits that are easily lost: -0, NaNs with payloads, denormals, infinities, and others.

@@ -3,15 +3,11 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/primitives/ptx.cuh"
+
 // What ends a wait for a value that does not come (README.md, I6).
 
 namespace mjp::megakernel {
-
-__device__ __forceinline__ uint64_t GlobalNanoseconds() {
-  uint64_t t;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
-  return t;
-}
 
 // Bounds a thread's spins. After one of them lasted kTimeoutNanoseconds, here or in another CTA,
 // all spins end at once and the launch runs to its end on worthless values; the host sees the flag.

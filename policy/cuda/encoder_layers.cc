@@ -183,7 +183,13 @@ EncoderLayers::Map EncoderLayers::PoolStem(const DeviceNorm& norm, const Map& in
     ops_.push_back(both);
     return out;
   }
-  if (norm.groups > 0) Normalise(norm, in, true, nullptr);
+  if (norm.groups > 0) {
+    Normalise(norm, in, true, nullptr);
+  } else if (const auto& conv = std::get<ConvArgs>(ops_.back());
+             StemMaxPoolSupports(format_, conv)) {
+    ops_.back() = StemMaxPoolArgs{conv, out.height, out.width, Data(out)};
+    return out;
+  }
   ops_.push_back(pool);
   return out;
 }

@@ -158,6 +158,7 @@ struct OpLauncher {
   void operator()(const GroupNormMaxPoolArgs& a) const {
     LaunchGroupNormMaxPool(format, a, stream);
   }
+  void operator()(const StemMaxPoolArgs& a) const { LaunchStemMaxPool(format, a, stream); }
   void operator()(const AveragePoolOp& a) const {
     LaunchAveragePool(format, a.x, a.frames, a.cells, a.channels, a.features, stream);
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/cuda/conv/conv.cuh"
+#include "kernels/cuda/conv/stem_max_pool.cuh"
 #include "kernels/cuda/norm/conv_group_norm.cuh"
 #include "kernels/cuda/norm/group_norm.cuh"
 #include "kernels/cuda/norm/group_norm_max_pool.cuh"
@@ -79,9 +80,9 @@ struct SpatialSoftmaxOp {
   int frames, cells, keypoints;
   void* out;
 };
-using Op =
-    std::variant<ConvArgs, ConvGroupNormArgs, GroupNormArgs, MaxPoolArgs, GroupNormMaxPoolArgs,
-                 AveragePoolOp, SpatialSoftmaxOp, NormConvArgs, FirstConvArgs, HeadArgs>;
+using Op = std::variant<ConvArgs, ConvGroupNormArgs, GroupNormArgs, MaxPoolArgs,
+                        GroupNormMaxPoolArgs, StemMaxPoolArgs, AveragePoolOp, SpatialSoftmaxOp,
+                        NormConvArgs, FirstConvArgs, HeadArgs>;
 
 // Enqueues `op`.
 void LaunchOp(Format format, const Op& op, cudaStream_t stream);

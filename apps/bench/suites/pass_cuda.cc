@@ -36,6 +36,9 @@ struct OpName {
   }
   std::string operator()(const mjp::MaxPoolArgs&) const { return "max-pool"; }
   std::string operator()(const mjp::GroupNormMaxPoolArgs&) const { return "norm and max-pool"; }
+  std::string operator()(const mjp::StemMaxPoolArgs& a) const {
+    return (*this)(a.conv) + " and max-pool";
+  }
   std::string operator()(const mjp::AveragePoolOp&) const { return "average pool"; }
   std::string operator()(const mjp::SpatialSoftmaxOp&) const { return "spatial softmax"; }
   std::string operator()(const auto&) const { return "norm_conv"; }
@@ -44,6 +47,7 @@ struct OpName {
 double Operations(const mjp::Op& op) {
   const auto* conv = std::get_if<mjp::ConvArgs>(&op);
   if (const auto* both = std::get_if<mjp::ConvGroupNormArgs>(&op)) conv = &both->conv;
+  if (const auto* both = std::get_if<mjp::StemMaxPoolArgs>(&op)) conv = &both->conv;
   if (conv == nullptr) return 0;
   return 2.0 * conv->shape.Positions() * conv->shape.phases * conv->shape.out_c * conv->shape.K();
 }

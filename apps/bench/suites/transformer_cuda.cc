@@ -3,7 +3,6 @@
 #include "apps/bench/gpu_timer.h"
 #include "kernels/cuda/conv/conv.cuh"
 #include "kernels/cuda/transformer/attention.cuh"
-#include "kernels/cuda/transformer/token_linear.cuh"
 #include "kernels/cuda/transformer/token_norm.cuh"
 #include "policy/cuda/format_of.h"
 
@@ -66,7 +65,7 @@ class TransformerKernels {
           a.weight = data.Zeros<uint8_t>(mjp::PackedConvBytes(format_, shape));
           a.bias = data.Floats(shape.out_c);
           a.y = data.Stored(size_t{1} * shape.Positions() * shape.out_c);
-          return [a, format = format_](cudaStream_t s) { mjp::LaunchLinear(format, a, s); };
+          return [a, format = format_](cudaStream_t s) { mjp::LaunchConv(format, a, s); };
         });
   }
 

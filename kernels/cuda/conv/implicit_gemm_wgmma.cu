@@ -1,12 +1,13 @@
 // y[n][m] = bias[m] + sum_k x[n][k] w[m][k] for many positions n: bound by arithmetic.
 //
 // A block makes BM positions x BN out channels. All its threads feed a ring of shared-memory stages
-// of 64 k (cp.async: gathered activations, packed weights) and two warpgroups multiply straight
-// from there (wgmma, 64 x BN x 16), one stage in flight while the next is copied. Few tiles: the
+// of 64 k (cp.async: gathered activations, packed weights) and its warpgroups multiply straight
+// from there (wgmma, 64 x BN x 16), one stage in flight while later ones are copied. Few tiles: the
 // blocks of a cluster split k, and each sums a slice of the positions in the order of the ranks.
-// Bytes from L2 per stage: (BM + BN) x 128 for BM x BN x 64 products: bound by them at 7 TB/s. A
-// block that has its multiprocessor for itself needs a deep ring to hide their latency of about 1
-// us.
+// Bytes from L2 per stage: (BM + BN) x 128 for BM x BN x 64 products: bound by them at 7 TB/s where
+// positions are many. Where they are some hundreds, latency is the bound: tiles of 64 x 64 by one
+// warpgroup are enough to fill the GPU, and a deep ring hides about 1 us of L2. Two or three such
+// blocks share a multiprocessor, so that the next launch's weights arrive while this one ends.
 
 #include <algorithm>
 
@@ -24,18 +25,21 @@ namespace {
 constexpr int kPerVector = 8;  // elements of 16 bits
 constexpr int kMaxSplit = 4;
 
-template <int BM, int BN, int kStages>
+template <int BM, int BN, int kStages, bool kOfTransformer>
 struct WgmmaConvTile {
-  static constexpr int kMTiles = BM / 128;  // of 64 positions, per warpgroup
+  static constexpr int kWarpgroups = BM >= 128 ? 2 : 1, kThreads = kWarpgroups * kWarpgroup;
+  static constexpr int kRowsPerPass = kThreads / kStageVectors;  // of one round of copies
+  static constexpr int kMTiles = BM / 64 / kWarpgroups;          // of 64 positions, per warpgroup
   static constexpr int kStageBytes = (BM + BN) * kRowBytes;
   static constexpr int kSumPitch = BN + 8;  // floats; the fragments' writes meet no bank twice
   static constexpr size_t kSharedBytes =
       kTileAlignment +
       std::max<size_t>(size_t{kStages} * kStageBytes, sizeof(float) * BM * kSumPitch);
-  static constexpr int kBlocksPerMultiprocessor = kSharedBytes <= 75 * 1024    ? 3
-                                                  : kSharedBytes <= 113 * 1024 ? 2
-                                                                               : 1;
-  static_assert(BM % 128 == 0 && kStages >= 3);
+  static constexpr int kFit = kSharedBytes <= 75 * 1024 ? 3 : kSharedBytes <= 113 * 1024 ? 2 : 1;
+  // activations take more registers than a third of them
+  static constexpr int kBlocksPerMultiprocessor =
+      std::min(kFit, kOfTransformer&& kWarpgroups == 2 ? 2 : 3);
+  static_assert(BM % (64 * kWarpgroups) == 0 && kStages >= 3);
 };
 
 // One stage: 64 of k of this warpgroup's positions times all of the block's out channels.
@@ -55,17 +59,18 @@ __device__ __forceinline__ void MultiplyStage(float (&acc)[kMTiles][BN / 2], uin
 
 // grid: (tiles of positions, tiles of out channels x phases, split_k)
 template <Format F, int BM, int BN, int kStages, bool kOfTransformer>
-__global__ void __launch_bounds__(kWgmmaConvThreads,
-                                  (WgmmaConvTile<BM, BN, kStages>::kBlocksPerMultiprocessor))
+__global__ void __launch_bounds__(
+    (WgmmaConvTile<BM, BN, kStages, kOfTransformer>::kThreads),
+    (WgmmaConvTile<BM, BN, kStages, kOfTransformer>::kBlocksPerMultiprocessor))
     WgmmaConvKernel(const WgmmaConvArgs p) {
   if constexpr (!kHaveWgmma) return Trap();
-  using C = WgmmaConvTile<BM, BN, kStages>;
+  using C = WgmmaConvTile<BM, BN, kStages, kOfTransformer>;
   using T = Storage<F>;
   extern __shared__ uint8_t shared[];
   const uint32_t skip = (kTileAlignment - SharedAddress(shared) % kTileAlignment) % kTileAlignment;
   const uint32_t ring = SharedAddress(shared) + skip;
   const ConvShape& s = p.a.shape;
-  const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, group = tid / 128;
+  const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, group = tid / kWarpgroup;
   const int n_tiles = s.out_c / BN;
   const int phase = blockIdx.y / n_tiles, m0 = blockIdx.y % n_tiles * BN, n0 = blockIdx.x * BM;
   const int first = p.k_tiles * blockIdx.z / p.split_k;
@@ -77,19 +82,19 @@ __global__ void __launch_bounds__(kWgmmaConvThreads,
   const uint8_t* weight = static_cast<const uint8_t*>(p.a.weight) +
                           (static_cast<size_t>(phase) * p.padded_m + m0 + row0) * weight_pitch +
                           static_cast<size_t>(first) * kRowBytes + vector * 16;
-  GatherRow rows[BM / kWgmmaRowsPerPass];
+  GatherRow rows[BM / C::kRowsPerPass];
 #pragma unroll
-  for (int i = 0; i < BM / kWgmmaRowsPerPass; ++i)
-    rows[i] = MakeGatherRow(s, n0 + row0 + i * kWgmmaRowsPerPass, s.pad_w - phase);
+  for (int i = 0; i < BM / C::kRowsPerPass; ++i)
+    rows[i] = MakeGatherRow(s, n0 + row0 + i * C::kRowsPerPass, s.pad_w - phase);
   KCursor cursor;
   cursor.Start(first * kStageVectors + vector, c_vectors, s.kernel_w);
 
   auto load_weights = [&](int slot) {
     const uint32_t to = ring + slot * C::kStageBytes + BM * kRowBytes;
 #pragma unroll
-    for (int i = 0; i < BN / kWgmmaRowsPerPass; ++i)
-      CopyAsync16(Swizzled(to, row0 + i * kWgmmaRowsPerPass, vector),
-                  weight + i * kWgmmaRowsPerPass * weight_pitch, true);
+    for (int i = 0; i < BN / C::kRowsPerPass; ++i)
+      CopyAsync16(Swizzled(to, row0 + i * C::kRowsPerPass, vector),
+                  weight + i * C::kRowsPerPass * weight_pitch, true);
     weight += kRowBytes;
   };
   auto load_positions = [&](int slot) {
@@ -99,10 +104,10 @@ __global__ void __launch_bounds__(kWgmmaConvThreads,
     const int channels = s.first_c == 0 ? s.in_c : second ? s.in_c - s.first_c : s.first_c;
     x += (second ? cursor.c - first_vectors : cursor.c) * kPerVector;
 #pragma unroll
-    for (int i = 0; i < BM / kWgmmaRowsPerPass; ++i) {
+    for (int i = 0; i < BM / C::kRowsPerPass; ++i) {
       size_t pixel;
       const bool inside = GatherPixel(s, rows[i], cursor, pixel);
-      CopyAsync16(Swizzled(to, row0 + i * kWgmmaRowsPerPass, vector), x + pixel * channels, inside);
+      CopyAsync16(Swizzled(to, row0 + i * C::kRowsPerPass, vector), x + pixel * channels, inside);
     }
     cursor.Advance(c_vectors, s.kernel_w);
   };
@@ -149,14 +154,15 @@ __global__ void __launch_bounds__(kWgmmaConvThreads,
   } else {
     __syncthreads();
   }
-  RunWgmmaEpilogue<kOfTransformer, T, BM, BN, C::kSumPitch, kMaxSplit>(p, ring, n0, m0, phase);
+  RunWgmmaEpilogue<kOfTransformer, T, C::kThreads, BM, BN, C::kSumPitch, kMaxSplit>(p, ring, n0, m0,
+                                                                                    phase);
   // the others may still read this block's sums
   if (p.split_k > 1) ClusterBarrier();
 }
 
 template <Format F, int BM, int BN, int kStages, bool kOfTransformer>
 void LaunchKernel(const WgmmaConvArgs& p, cudaStream_t stream) {
-  using C = WgmmaConvTile<BM, BN, kStages>;
+  using C = WgmmaConvTile<BM, BN, kStages, kOfTransformer>;
   const auto kernel = WgmmaConvKernel<F, BM, BN, kStages, kOfTransformer>;
   static const cudaError_t allowed =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes);
@@ -164,7 +170,7 @@ void LaunchKernel(const WgmmaConvArgs& p, cudaStream_t stream) {
   const ConvShape& s = p.a.shape;
   LaunchShape shape;
   shape.grid = dim3((s.Positions() + BM - 1) / BM, s.out_c / BN * s.phases, p.split_k);
-  shape.block = dim3(kWgmmaConvThreads);
+  shape.block = dim3(C::kThreads);
   shape.shared_bytes = C::kSharedBytes;
   shape.cluster_z = p.split_k;
   Launch(kernel, shape, stream, "convolution by wgmma", p);
@@ -180,10 +186,12 @@ template <Format F>
 void LaunchFormat(const WgmmaConvConfig& config, const WgmmaConvArgs& p, cudaStream_t stream) {
   if (config.block_m == 256) return LaunchTile<F, 256, 128, 4>(p, stream);
   if (config.block_n == 128)
-    return config.one_cta_per_sm ? LaunchTile<F, 128, 128, 6>(p, stream)
-                                 : LaunchTile<F, 128, 128, 3>(p, stream);
-  config.one_cta_per_sm ? LaunchTile<F, 128, 64, 8>(p, stream)
-                        : LaunchTile<F, 128, 64, 3>(p, stream);
+    return config.stages == 6 ? LaunchTile<F, 128, 128, 6>(p, stream)
+                              : LaunchTile<F, 128, 128, 3>(p, stream);
+  if (config.block_m == 128)
+    return config.stages == 8 ? LaunchTile<F, 128, 64, 8>(p, stream)
+                              : LaunchTile<F, 128, 64, 3>(p, stream);
+  config.stages == 6 ? LaunchTile<F, 64, 64, 6>(p, stream) : LaunchTile<F, 64, 64, 4>(p, stream);
 }
 
 int KTiles(const ConvShape& s) {
@@ -191,49 +199,66 @@ int KTiles(const ConvShape& s) {
   return (s.K() + per_stage - 1) / per_stage;
 }
 
+// Measured on an H100, microseconds: of a stage, where a block has its multiprocessor for itself
+// and where as many as fit share it, and of a block besides its stages.
+struct MeasuredTile {
+  int block_m, block_n, stages, fit;
+  double alone, shared, overhead;
+};
+constexpr MeasuredTile kMeasuredTiles[] = {
+    {256, 128, 4, 1, 1.05, 1.05, 8.5}, {128, 128, 6, 1, 0.6, 0.6, 4},
+    {128, 128, 3, 2, 1.0, 1.3, 3.5},   {128, 64, 8, 1, 0.42, 0.42, 3},
+    {128, 64, 3, 3, 0.8, 1.4, 3},      {64, 64, 6, 2, 0.29, 0.41, 2.5},
+    {64, 64, 4, 3, 0.36, 0.62, 2.5},
+};
+// And of a cluster of so many blocks, which split k.
+constexpr double kClusterTime[] = {0, 0, 0.8, 0, 2.7};
+
+int CeilDivide(int a, int b) { return (a + b - 1) / b; }
+
+double MeasuredTime(const MeasuredTile& tile, const ConvShape& s, int split) {
+  // of every Hopper: the split sets the order of the sums, and with it the bits
+  constexpr int kMultiprocessors = 132, kInClustersOfFour = 112;
+  const int blocks =
+      CeilDivide(s.Positions(), tile.block_m) * (s.out_c / tile.block_n) * s.phases * split;
+  const int slots = split <= 2 ? kMultiprocessors : kInClustersOfFour;
+  const int neighbours = std::min(tile.fit, CeilDivide(blocks, slots)) - 1;
+  const double stage =
+      tile.alone + (tile.fit == 1 ? 0 : (tile.shared - tile.alone) * neighbours / (tile.fit - 1));
+  return CeilDivide(blocks, slots * tile.fit) *
+         (CeilDivide(KTiles(s), split) * stage + tile.overhead + kClusterTime[split]);
+}
+
 }  // namespace
 
-WgmmaConvConfig ChooseWgmmaConvConfig(const ConvShape& s, const GpuTraits& gpu) {
-  // measured on an H200, microseconds: of a stage, and of a block besides its stages
-  struct Candidate {
-    int block_m, block_n;
-    double stage, overhead;
-  };
-  constexpr Candidate kCandidates[] = {
-      {256, 128, 0.88, 8}, {128, 128, 0.58, 5}, {128, 64, 0.44, 4}};
-  constexpr double kSplitTime = 2;
-  WgmmaConvConfig best = {0, 0, 1, false};
+WgmmaConvConfig ChooseWgmmaConvConfig(const ConvShape& s) {
+  constexpr int kLeastStages = 4;  // of a block, where k is split
+  WgmmaConvConfig best;
   double best_time = 0;
-  for (const Candidate& c : kCandidates) {
-    if (s.out_c % c.block_n != 0) continue;
-    const int tiles =
-        (s.Positions() + c.block_m - 1) / c.block_m * (s.out_c / c.block_n) * s.phases;
+  for (const MeasuredTile& tile : kMeasuredTiles) {
+    if (s.out_c % tile.block_n != 0) continue;
     for (int split = 1; split <= kMaxSplit; split *= 2) {
-      const int stages = (KTiles(s) + split - 1) / split;
-      if (split > 1 && stages < 4) break;
-      const int slots = gpu.MultiprocessorsInClusters(split),
-                waves = (tiles * split + slots - 1) / slots;
-      // where several blocks share a multiprocessor, one multiplies while another begins or ends
-      const double overhead = waves > 1 && c.block_m < 256 ? c.overhead / 4 : c.overhead;
-      const double time = waves * (stages * c.stage + overhead + (split > 1 ? kSplitTime : 0));
-      if (best.block_m == 0 || time < best_time) {
-        best = {c.block_m, c.block_n, split, waves == 1};
-        best_time = time;
-      }
+      if (split > 1 && CeilDivide(KTiles(s), split) < kLeastStages) break;
+      const double time = MeasuredTime(tile, s, split);
+      if (best_time > 0 && time >= best_time) continue;
+      best = {tile.block_m, tile.block_n, tile.stages, split};
+      best_time = time;
     }
   }
   return best;
 }
 
 bool WgmmaConvSupports(Format format, const ConvArgs& args) {
-  constexpr int kFewPositions = 512;
+  // fewer are the general kernel's
+  constexpr int kLeastPositions = 256, kLeastTokens = 33;
   const ConvShape& s = args.shape;
-  return (format == Format::kFp16 || format == Format::kBf16) && !args.y_fp32 &&
-         s.Positions() >= kFewPositions && s.out_c % 64 == 0 && GpuTraits::Current().Wgmma();
+  const bool linear = s.kernel_h * s.kernel_w * s.in_h * s.in_w * s.phases == 1;
+  return FormatBytes(format) == 2 && !args.y_fp32 && s.out_c % 64 == 0 &&
+         s.Positions() >= (linear ? kLeastTokens : kLeastPositions) && GpuTraits::Current().Wgmma();
 }
 
 void LaunchWgmmaConv(Format format, const ConvArgs& args, cudaStream_t stream) {
-  const WgmmaConvConfig config = ChooseWgmmaConvConfig(args.shape, GpuTraits::Current());
+  const WgmmaConvConfig config = ChooseWgmmaConvConfig(args.shape);
   const WgmmaConvArgs p = {args, KTiles(args.shape), args.shape.out_c, config.split_k};
   if (format == Format::kFp16) return LaunchFormat<Format::kFp16>(config, p, stream);
   LaunchFormat<Format::kBf16>(config, p, stream);

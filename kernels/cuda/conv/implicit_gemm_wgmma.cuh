@@ -5,22 +5,25 @@
 
 #include "kernels/cuda/conv/conv.cuh"
 
-// The convolution of many positions, bound by arithmetic: Hopper's warpgroup products.
+// The convolution of hundreds of positions and more, and linear layers of tokens: Hopper's
+// warpgroup products.
 
 namespace mjp {
 
-// How a shape runs. Depends on the shape and the GPU alone.
+// How a shape runs. Depends on the shape alone.
 struct WgmmaConvConfig {
-  int block_m = 128, block_n = 64;  // positions x out channels of a block; 0: not supported
-  int split_k = 1;                  // blocks of a cluster that share one tile's sum
-  bool one_cta_per_sm = false;      // at most: a deeper ring
+  int block_m = 64, block_n = 64;  // positions x out channels of a block
+  int stages = 4;                  // of its ring
+  int split_k = 1;                 // blocks of a cluster that share one tile's sum
 };
 
-// Chooses by a count of the products that the busiest multiprocessor makes.
-WgmmaConvConfig ChooseWgmmaConvConfig(const ConvShape& shape, const GpuTraits& gpu);
+// Chooses what ends first by measured times of each tile. `shape` has out channels in multiples of
+// 64.
+WgmmaConvConfig ChooseWgmmaConvConfig(const ConvShape& shape);
 
-// Whether this convolution runs here (16-bit formats, enough positions, out channels in multiples
-// of 64, a GPU of compute capability 9.0); otherwise the general kernel takes it.
+// Whether this convolution runs here: 16-bit formats, from 256 positions or 33 tokens on, out
+// channels in multiples of 64, a GPU of compute capability 9.0. Otherwise the general kernel takes
+// it.
 bool WgmmaConvSupports(Format format, const ConvArgs& args);
 
 // Enqueues the convolution. `args` must be supported.

@@ -20,9 +20,10 @@ namespace mjp {
 namespace {
 
 constexpr int kBlockM = 128, kBlockN = 64;  // positions, out channels
-constexpr int kPerVector = 4;               // elements of 32 bits
-constexpr int kSteps = kStageVectors / 2;   // of 8 k in a stage
-constexpr int kSumPitch = kBlockN + 8;      // floats; the fragments' writes meet no bank twice
+constexpr int kThreads = 2 * kWarpgroup, kRowsPerPass = kThreads / kStageVectors;
+constexpr int kPerVector = 4;              // elements of 32 bits
+constexpr int kSteps = kStageVectors / 2;  // of 8 k in a stage
+constexpr int kSumPitch = kBlockN + 8;     // floats; the fragments' writes meet no bank twice
 constexpr int kStageBytes = (kBlockM + kBlockN) * kRowBytes;
 constexpr int kLowBytes = kBlockN * kRowBytes;  // the weights' lower parts in one stage
 
@@ -40,8 +41,8 @@ struct Ring {
 // Splits the weights of a stage that this thread copied.
 __device__ __forceinline__ void SplitWeights(uint32_t weights, uint32_t low, int row0, int vector) {
 #pragma unroll
-  for (int i = 0; i < kBlockN / kWgmmaRowsPerPass; ++i) {
-    const int row = row0 + i * kWgmmaRowsPerPass;
+  for (int i = 0; i < kBlockN / kRowsPerPass; ++i) {
+    const int row = row0 + i * kRowsPerPass;
     uint32_t h[4], l[4];
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(h[0]), "=r"(h[1]), "=r"(h[2]), "=r"(h[3])
@@ -87,7 +88,7 @@ __device__ __forceinline__ void MultiplyStage(float (&sum)[kBlockN / 2], uint32_
 
 // grid: (tiles of positions, tiles of out channels x phases, split_k)
 template <Format F, bool kOfTransformer>
-__global__ void __launch_bounds__(kWgmmaConvThreads) WgmmaTf32ConvKernel(const WgmmaConvArgs p) {
+__global__ void __launch_bounds__(kThreads) WgmmaTf32ConvKernel(const WgmmaConvArgs p) {
   if constexpr (!kHaveWgmma) return Trap();
   extern __shared__ uint8_t shared[];
   const uint32_t skip = (kTileAlignment - SharedAddress(shared) % kTileAlignment) % kTileAlignment;
@@ -106,19 +107,19 @@ __global__ void __launch_bounds__(kWgmmaConvThreads) WgmmaTf32ConvKernel(const W
   const uint8_t* weight = static_cast<const uint8_t*>(p.a.weight) +
                           (static_cast<size_t>(phase) * p.padded_m + m0 + row0) * weight_pitch +
                           static_cast<size_t>(first) * kRowBytes + vector * 16;
-  GatherRow rows[kBlockM / kWgmmaRowsPerPass];
+  GatherRow rows[kBlockM / kRowsPerPass];
 #pragma unroll
-  for (int i = 0; i < kBlockM / kWgmmaRowsPerPass; ++i)
-    rows[i] = MakeGatherRow(s, n0 + row0 + i * kWgmmaRowsPerPass, s.pad_w - phase);
+  for (int i = 0; i < kBlockM / kRowsPerPass; ++i)
+    rows[i] = MakeGatherRow(s, n0 + row0 + i * kRowsPerPass, s.pad_w - phase);
   KCursor cursor;
   cursor.Start(first * kStageVectors + vector, c_vectors, s.kernel_w);
 
   const auto weights_of = [&](int slot) { return ring + slot * kStageBytes + kBlockM * kRowBytes; };
   const auto load_weights = [&](int slot) {
 #pragma unroll
-    for (int i = 0; i < kBlockN / kWgmmaRowsPerPass; ++i)
-      CopyAsync16(Swizzled(weights_of(slot), row0 + i * kWgmmaRowsPerPass, vector),
-                  weight + i * kWgmmaRowsPerPass * weight_pitch, true);
+    for (int i = 0; i < kBlockN / kRowsPerPass; ++i)
+      CopyAsync16(Swizzled(weights_of(slot), row0 + i * kRowsPerPass, vector),
+                  weight + i * kRowsPerPass * weight_pitch, true);
     weight += kRowBytes;
   };
   const auto load_positions = [&](int slot) {
@@ -127,10 +128,10 @@ __global__ void __launch_bounds__(kWgmmaConvThreads) WgmmaTf32ConvKernel(const W
     const int channels = s.first_c == 0 ? s.in_c : second ? s.in_c - s.first_c : s.first_c;
     x += (second ? cursor.c - first_vectors : cursor.c) * kPerVector;
 #pragma unroll
-    for (int i = 0; i < kBlockM / kWgmmaRowsPerPass; ++i) {
+    for (int i = 0; i < kBlockM / kRowsPerPass; ++i) {
       size_t pixel;
       const bool inside = GatherPixel(s, rows[i], cursor, pixel);
-      CopyAsync16(Swizzled(ring + slot * kStageBytes, row0 + i * kWgmmaRowsPerPass, vector),
+      CopyAsync16(Swizzled(ring + slot * kStageBytes, row0 + i * kRowsPerPass, vector),
                   x + pixel * channels, inside);
     }
     cursor.Advance(c_vectors, s.kernel_w);
@@ -187,8 +188,8 @@ __global__ void __launch_bounds__(kWgmmaConvThreads) WgmmaTf32ConvKernel(const W
   } else {
     __syncthreads();
   }
-  RunWgmmaEpilogue<kOfTransformer, float, kBlockM, kBlockN, kSumPitch, kMaxSplit>(p, ring, n0, m0,
-                                                                                  phase);
+  RunWgmmaEpilogue<kOfTransformer, float, kThreads, kBlockM, kBlockN, kSumPitch, kMaxSplit>(
+      p, ring, n0, m0, phase);
   // the others may still read this block's sums
   if (p.split_k > 1) ClusterBarrier();
 }
@@ -235,7 +236,7 @@ void LaunchKernel(const WgmmaConvArgs& p, cudaStream_t stream) {
   LaunchShape shape;
   shape.grid =
       dim3((s.Positions() + kBlockM - 1) / kBlockM, s.out_c / kBlockN * s.phases, p.split_k);
-  shape.block = dim3(kWgmmaConvThreads);
+  shape.block = dim3(kThreads);
   shape.shared_bytes = kSharedBytes;
   shape.cluster_z = p.split_k;
   Launch(kernel, shape, stream, "convolution by wgmma", p);

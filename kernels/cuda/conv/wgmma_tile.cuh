@@ -7,15 +7,13 @@
 #include "kernels/cuda/primitives/device_math.cuh"
 #include "kernels/cuda/primitives/ptx.cuh"
 
-// What the convolutions by wgmma share: a block's threads, and the epilogue of a cluster's tile.
+// What the convolutions by wgmma share: the epilogue of a cluster's tile.
 
 namespace mjp {
 
-constexpr int kWgmmaConvThreads = 256;  // two warpgroups
-constexpr int kWgmmaRowsPerPass =
-    kWgmmaConvThreads / kStageVectors;  // that one round of copies fills
-constexpr int kTileAlignment = 1024;    // of the swizzle
-constexpr int kSumVector = 8;           // sums of a thread at a time in the epilogue
+constexpr int kWarpgroup = 128;       // threads
+constexpr int kTileAlignment = 1024;  // of the swizzle
+constexpr int kSumVector = 8;         // sums of a thread at a time in the epilogue
 
 struct WgmmaConvArgs {
   ConvArgs a;
@@ -48,35 +46,81 @@ __device__ __forceinline__ void AddClusterSums(float (&sum)[kSumVector], uint32_
   }
 }
 
-// The epilogue of this block's slice of the tile: bias, a transformer's terms, residual and ReLU,
-// 16 bytes at a time.
-template <bool kOfTransformer, typename T, int BM, int BN, int kPitch, int kMaxSplit>
-__device__ __forceinline__ void RunWgmmaEpilogue(const WgmmaConvArgs& p, uint32_t sums, int n0,
-                                                 int m0, int phase) {
-  constexpr int kVectors = BN / kSumVector;
-  const ConvShape& s = p.a.shape;
-  const int slice = (BM + p.split_k - 1) / p.split_k, first = static_cast<int>(blockIdx.z) * slice;
-  const int count = s.batch * s.out_h * s.out_w;
-  for (int i = threadIdx.x; i < slice * kVectors; i += kWgmmaConvThreads) {
-    const int row = first + i / kVectors, m = i % kVectors * kSumVector, n = n0 + row;
-    if (row >= BM || n >= count) break;
-    float sum[kSumVector];
-    AddClusterSums<kMaxSplit>(sum, sums + (row * kPitch + m) * 4, p.split_k);
-    const size_t out = (static_cast<size_t>(n) * s.phases + phase) * s.out_c + m0 + m;
-    Pack<T, kSumVector> residual = {}, y;
+// Eight values that the epilogue adds to sums.
+__device__ __forceinline__ void AddVector(float (&sum)[kSumVector], const float4 (&terms)[2]) {
+  const float4 &a = terms[0], &b = terms[1];
+  sum[0] += a.x, sum[1] += a.y, sum[2] += a.z, sum[3] += a.w;
+  sum[4] += b.x, sum[5] += b.y, sum[6] += b.z, sum[7] += b.w;
+}
+// The next eight of `terms`, 16 bytes at a time; zeros where it is null.
+__device__ __forceinline__ void LoadVector(float4 (&to)[2], const float* terms) {
+  const auto* at = reinterpret_cast<const float4*>(terms);
+#pragma unroll
+  for (int i = 0; i < 2; ++i) to[i] = terms == nullptr ? make_float4(0, 0, 0, 0) : at[i];
+}
+
+// What a row of the output has besides its sums, on its way from L2.
+template <bool kOfTransformer, typename T>
+struct RowTerms {
+  float4 bias[2];
+  Pack<T, kSumVector> residual = {};
+  size_t out;  // the vector's place
+  bool there;
+
+  __device__ __forceinline__ void Load(const WgmmaConvArgs& p, int n, int m, int phase,
+                                       bool inside) {
+    const ConvShape& s = p.a.shape;
+    there = inside && n < s.batch * s.out_h * s.out_w;
+    if (!there) return;
+    out = (static_cast<size_t>(n) * s.phases + phase) * s.out_c + m;
+    if constexpr (kOfTransformer) {
+      const float* row_bias = RowBias(p.a, n);
+      LoadVector(bias, row_bias == nullptr ? nullptr : row_bias + m);
+    }
     if (p.a.residual)
       residual =
           *reinterpret_cast<const Pack<T, kSumVector>*>(static_cast<const T*>(p.a.residual) + out);
+  }
+};
+
+// The epilogue of this block's slice of the tile: bias, a transformer's terms, residual and ReLU,
+// 16 bytes at a time. What it loads for several rows is under way at once.
+template <bool kOfTransformer, typename T, int kThreads, int BM, int BN, int kPitch, int kMaxSplit>
+__device__ __forceinline__ void RunWgmmaEpilogue(const WgmmaConvArgs& p, uint32_t sums, int n0,
+                                                 int m0, int phase) {
+  constexpr int kVectors = BN / kSumVector, kRows = kThreads / kVectors;
+  constexpr int kAtOnce = 2;
+  static_assert(kThreads % kVectors == 0);
+  const int slice = (BM + p.split_k - 1) / p.split_k, first = static_cast<int>(blockIdx.z) * slice;
+  const int end = min(first + slice, BM), m = threadIdx.x % kVectors * kSumVector;
+  float4 bias[2];
+  LoadVector(bias, p.a.bias == nullptr ? nullptr : p.a.bias + m0 + m);
+  for (int row0 = first + static_cast<int>(threadIdx.x) / kVectors; row0 < end;
+       row0 += kAtOnce * kRows) {
+    RowTerms<kOfTransformer, T> terms[kAtOnce];
 #pragma unroll
-    for (int e = 0; e < kSumVector; ++e) {
-      float v = sum[e];
-      if (p.a.bias) v += p.a.bias[m0 + m + e];
-      if constexpr (kOfTransformer) v = AddBiasAndActivate(p.a, v, RowBias(p.a, n), m0 + m + e);
-      if (p.a.residual) v += ToFloat(residual.v[e]);
-      if (p.a.relu) v = fmaxf(v, 0.0f);
-      y.v[e] = FromFloat<T>(v);
+    for (int i = 0; i < kAtOnce; ++i)
+      terms[i].Load(p, n0 + row0 + i * kRows, m0 + m, phase, row0 + i * kRows < end);
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (!terms[i].there) continue;
+      float sum[kSumVector];
+      AddClusterSums<kMaxSplit>(sum, sums + ((row0 + i * kRows) * kPitch + m) * 4, p.split_k);
+      AddVector(sum, bias);
+      if constexpr (kOfTransformer) {
+        AddVector(sum, terms[i].bias);
+        ActivateTokens(p.a.activation, sum);
+      }
+      Pack<T, kSumVector> y;
+#pragma unroll
+      for (int e = 0; e < kSumVector; ++e) {
+        float v = sum[e];
+        if (p.a.residual) v += ToFloat(terms[i].residual.v[e]);
+        if (p.a.relu) v = fmaxf(v, 0.0f);
+        y.v[e] = FromFloat<T>(v);
+      }
+      *reinterpret_cast<Pack<T, kSumVector>*>(static_cast<T*>(p.a.y) + terms[i].out) = y;
     }
-    *reinterpret_cast<Pack<T, kSumVector>*>(static_cast<T*>(p.a.y) + out) = y;
   }
 }
 

@@ -31,6 +31,30 @@ __device__ __forceinline__ float ActivateToken(TokenActivation activation, float
   return x;
 }
 
+// The same of several values, for one look at which it is.
+template <TokenActivation kActivation, int kCount>
+__device__ __forceinline__ void ActivateEach(float (&x)[kCount]) {
+#pragma unroll
+  for (float& v : x) v = ActivateToken(kActivation, v);
+}
+template <int kCount>
+__device__ __forceinline__ void ActivateTokens(TokenActivation activation, float (&x)[kCount]) {
+  switch (activation) {
+    case TokenActivation::kNone:
+      return;
+    case TokenActivation::kRelu:
+      return ActivateEach<TokenActivation::kRelu>(x);
+    case TokenActivation::kGeluErf:
+      return ActivateEach<TokenActivation::kGeluErf>(x);
+    case TokenActivation::kGeluTanh:
+      return ActivateEach<TokenActivation::kGeluTanh>(x);
+    case TokenActivation::kQuickGelu:
+      return ActivateEach<TokenActivation::kQuickGelu>(x);
+    case TokenActivation::kSilu:
+      return ActivateEach<TokenActivation::kSilu>(x);
+  }
+}
+
 // GELU's tanh form by the fast units, for results of 16 bits: within 1e-6 of it; NaN stays NaN.
 __device__ __forceinline__ float GeluTanhFast(float x) {
   constexpr float kLog2E = 1.44269504f;

@@ -195,8 +195,8 @@ void ActEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
   const PictureSource source = SourceOf(config_, input);
   SamplerOptions no_noise;
   no_noise.hold_noise = 1;
-  input_.Write(*checkpoint_, no_noise, input, &pool_);
-  input_.PlacePictures(source, input, stream_.get());
+  input_.Write(*checkpoint_, no_noise, input);
+  input_.PlacePictures(source, input, stream_.get(), &pool_);
   if (trace != nullptr) return Enqueue(source, trace);
   graphs_.Launch(source, stream_.get(), [&] { Enqueue(source, nullptr); });
 }

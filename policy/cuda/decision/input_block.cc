@@ -54,21 +54,36 @@ void InputBlock::Plan(const PolicyConfig& config, size_t scene_bytes, int batch,
   host_frames_ = PinnedArray<uint8_t>(frame_bytes_);
 }
 
-void InputBlock::CopyFrames(std::span<const uint8_t> frames, cpu::ThreadPool* pool) {
+bool InputBlock::LargeFrames() const {
+  constexpr size_t kLarge = size_t{512} << 10;  // less is sent before a second call returns
+  return frame_bytes_ >= kLarge;
+}
+
+// Sends the frames in parts.
+void InputBlock::SendFrames(std::span<const uint8_t> frames, cudaStream_t stream,
+                            cpu::ThreadPool* pool) {
+  constexpr size_t kLeastPart = size_t{256} << 10, kMostParts = 16;
   constexpr size_t kMany = size_t{4} << 20;  // less is copied before threads are awake
-  if (pool == nullptr || frames.size() < kMany) {
-    std::copy(frames.begin(), frames.end(), host_frames_.data());
-    return;
+  const size_t size = std::max(kLeastPart, (frames.size() + kMostParts - 1) / kMostParts);
+  for (size_t at = 0; at < frames.size(); at += size) {
+    const std::span<const uint8_t> part = frames.subspan(at, std::min(size, frames.size() - at));
+    const auto copy = [&](size_t begin, size_t end) {
+      std::copy_n(part.data() + begin, end - begin, host_frames_.data() + at + begin);
+    };
+    if (pool == nullptr || frames.size() < kMany) {
+      copy(0, part.size());
+    } else {
+      const size_t threads = pool->threads();
+      pool->Run([&](int i) { copy(part.size() * i / threads, part.size() * (i + 1) / threads); });
+    }
+    CheckCuda(cudaMemcpyAsync(device_frames_ + at, host_frames_.data() + at, part.size(),
+                              cudaMemcpyHostToDevice, stream),
+              "copy of the pictures");
   }
-  const size_t parts = pool->threads();
-  pool->Run([&](int part) {
-    const size_t begin = frames.size() * part / parts, end = frames.size() * (part + 1) / parts;
-    std::copy_n(frames.data() + begin, end - begin, host_frames_.data() + begin);
-  });
 }
 
 void InputBlock::Write(const Checkpoint& checkpoint, const SamplerOptions& sampler,
-                       const PolicyInput& input, cpu::ThreadPool* pool) {
+                       const PolicyInput& input) {
   const PolicyConfig& config = checkpoint.config;
   const PictureSource source = SourceOf(config, input);
   std::copy(input.state.begin(), input.state.end(), host_.state);
@@ -82,14 +97,17 @@ void InputBlock::Write(const Checkpoint& checkpoint, const SamplerOptions& sampl
   }
   if (source == PictureSource::kScenes)
     std::copy(input.scenes.begin(), input.scenes.end(), host_.scenes);
-  if (source == PictureSource::kFrames) CopyFrames(input.frames, pool);
+  if (source == PictureSource::kFrames && !LargeFrames())
+    std::copy(input.frames.begin(), input.frames.end(), host_frames_.data());
   host_.flags->use_given_cond = !input.global_cond.empty();
   host_.flags->keep[0] = !input.x_start.empty();
   host_.flags->keep[1] = !input.noise_by_t.empty();
 }
 
-void InputBlock::PlacePictures(PictureSource source, const PolicyInput& input,
-                               cudaStream_t stream) const {
+void InputBlock::PlacePictures(PictureSource source, const PolicyInput& input, cudaStream_t stream,
+                               cpu::ThreadPool* pool) {
+  if (source == PictureSource::kFrames && LargeFrames())
+    return SendFrames(input.frames, stream, pool);
   if (source != PictureSource::kGpuPictures) return;
   uint8_t* to = device_frames_;
   for (const std::shared_ptr<const GpuPicture>& picture : input.gpu_pictures) {
@@ -104,7 +122,7 @@ void InputBlock::Upload(PictureSource source, cudaStream_t stream) const {
   CheckCuda(
       cudaMemcpyAsync(device_block_, host_block_.data(), bytes_, cudaMemcpyHostToDevice, stream),
       "copy of the inputs");
-  if (source != PictureSource::kFrames) return;
+  if (source != PictureSource::kFrames || LargeFrames()) return;
   CheckCuda(cudaMemcpyAsync(device_frames_, host_frames_.data(), frame_bytes_,
                             cudaMemcpyHostToDevice, stream),
             "copy of the pictures");

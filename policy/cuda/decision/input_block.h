@@ -23,7 +23,8 @@ inline constexpr size_t kPictureSources = 4;
 PictureSource SourceOf(const PolicyConfig& config, const PolicyInput& input);
 
 // What a decision reads, in one pinned block on the host and its mirror on the device, so that one
-// copy uploads everything. Pictures are a block of their own, copied only where they are given.
+// copy uploads everything. Pictures are a block of their own, copied only where they are given:
+// large ones in parts, each on its way to the device while the host copies the next.
 class InputBlock {
  public:
   struct Flags {
@@ -42,21 +43,23 @@ class InputBlock {
   // Places the device's side; where the arena no longer measures, allocates the host's.
   // `scene_bytes` 0: no scenes.
   void Plan(const PolicyConfig& config, size_t scene_bytes, int batch, DeviceArena& arena);
-  // Writes a valid `input` to the host's side, normalised as `checkpoint` says. Many frames are
-  // copied by the threads of `pool`, if there is one.
-  void Write(const Checkpoint& checkpoint, const SamplerOptions& sampler, const PolicyInput& input,
-             cpu::ThreadPool* pool = nullptr);
-  // Where they are the source: enqueues copies of a valid input's `gpu_pictures`, which must live
-  // until these are done. Not into a graph, since every decision has others.
-  void PlacePictures(PictureSource source, const PolicyInput& input, cudaStream_t stream) const;
-  // Enqueues the upload of the block, and of the frames where they are the source.
+  // Writes a valid `input` to the host's side, normalised as `checkpoint` says, but for large
+  // frames.
+  void Write(const Checkpoint& checkpoint, const SamplerOptions& sampler, const PolicyInput& input);
+  // Enqueues copies of a valid input's `gpu_pictures`, which must live until these are done, or of
+  // its large frames, which the threads of `pool` copy on the host, if there is one. Not into a
+  // graph, since every decision has others.
+  void PlacePictures(PictureSource source, const PolicyInput& input, cudaStream_t stream,
+                     cpu::ThreadPool* pool = nullptr);
+  // Enqueues the upload of the block, and of small frames where they are the source.
   void Upload(PictureSource source, cudaStream_t stream) const;
 
   const View& device() const { return device_; }
   uint8_t* device_frames() const { return device_frames_; }
 
  private:
-  void CopyFrames(std::span<const uint8_t> frames, cpu::ThreadPool* pool);
+  void SendFrames(std::span<const uint8_t> frames, cudaStream_t stream, cpu::ThreadPool* pool);
+  bool LargeFrames() const;
   View Lay(uint8_t* base, const PolicyConfig& config, size_t scene_bytes, int batch);
 
   View host_, device_;

@@ -233,8 +233,8 @@ void DitEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
   timing_.Begin();
   WriteText(input);
   const PictureSource source = SourceOf(config_, input);
-  input_.Write(*checkpoint_, options_.sampler, input, &pool_);
-  input_.PlacePictures(source, input, stream_.get());
+  input_.Write(*checkpoint_, options_.sampler, input);
+  input_.PlacePictures(source, input, stream_.get(), &pool_);
   chain_.UploadGiven(input, arena_);
   chain_.WriteHeld(*checkpoint_, input);
   arena_.Upload(given_, input.global_cond.data(), input.global_cond.size_bytes());

@@ -1,7 +1,7 @@
 #include "policy/cuda/transformer/token_launches.h"
 
+#include "kernels/cuda/conv/conv.cuh"
 #include "kernels/cuda/primitives/cuda_check.h"
-#include "kernels/cuda/transformer/token_linear.cuh"
 #include "kernels/shared/stored_element.h"
 
 namespace mjp {
@@ -11,7 +11,7 @@ struct Launcher {
   Format format;
   const int* time;
   cudaStream_t stream;
-  void operator()(const ConvArgs& a) const { LaunchLinear(format, a, stream); }
+  void operator()(const ConvArgs& a) const { LaunchConv(format, a, stream); }
   void operator()(const TokenAttentionArgs& a) const { LaunchTokenAttention(format, a, stream); }
   void operator()(TokenNormArgs a) const {
     a.terms.time = time;

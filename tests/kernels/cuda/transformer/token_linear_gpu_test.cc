@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "kernels/cuda/transformer/token_linear.cuh"
+#include "kernels/cuda/conv/implicit_gemm_wgmma.cuh"
 #include "kernels/reference/token_activation_reference.h"
 #include "tests/support/gpu/device_buffer.h"
 
@@ -50,7 +50,7 @@ TEST_P(TokenLinearGpu, AgreesWithTheDefinition) {
   for (const Case& c : kCases) {
     SCOPED_TRACE(testing::Message() << c.rows << " rows, " << c.in << " -> " << c.out);
     mjp::ConvArgs a = ArgsOf(c);
-    if (!mjp::TokenLinearSupports(format, a)) GTEST_SKIP() << "no warpgroup products here";
+    if (!mjp::WgmmaConvSupports(format, a)) GTEST_SKIP() << "no warpgroup products here";
     const auto x = operands.Draw(size_t{1} * c.rows * c.in);
     const auto weight =
         operands.Draw(size_t{1} * c.out * c.in, 0.0f, 1 / std::sqrt(static_cast<float>(c.in)));
@@ -61,7 +61,7 @@ TEST_P(TokenLinearGpu, AgreesWithTheDefinition) {
         y(size_t{2} * c.rows * c.out);
     a.x = dx.data(), a.weight = dw.data(), a.bias = db.as<float>(), a.y = y.data();
     if (c.row_period > 0) a.row_bias = drow.as<float>(), a.row_period = c.row_period;
-    mjp::LaunchTokenLinear(format, a, nullptr);
+    mjp::LaunchWgmmaConv(format, a, nullptr);
     mjp::CheckCuda(cudaDeviceSynchronize(), "linear layer of tokens");
     const auto out = mjp_test::Floats(format, y.Download());
     double worst = 0;
@@ -79,7 +79,7 @@ TEST_P(TokenLinearGpu, NotANumberStaysInItsRow) {
   const Format format = GetParam();
   const Case c = {70, 512, 512, 0, TokenActivation::kNone};
   mjp::ConvArgs a = ArgsOf(c);
-  if (!mjp::TokenLinearSupports(format, a)) GTEST_SKIP() << "no warpgroup products here";
+  if (!mjp::WgmmaConvSupports(format, a)) GTEST_SKIP() << "no warpgroup products here";
   mjp_test::OperandSource operands(format, 13);
   auto x = operands.Draw(size_t{1} * c.rows * c.in);
   x[size_t{66} * c.in + 300] = NAN;
@@ -87,7 +87,7 @@ TEST_P(TokenLinearGpu, NotANumberStaysInItsRow) {
   const mjp_test::DeviceBuffer dx(mjp_test::Stored(format, x)),
       dw(mjp::PackConvWeights(format, a.shape, weight.data(), c.in)), y(size_t{2} * c.rows * c.out);
   a.x = dx.data(), a.weight = dw.data(), a.y = y.data();
-  mjp::LaunchTokenLinear(format, a, nullptr);
+  mjp::LaunchWgmmaConv(format, a, nullptr);
   mjp::CheckCuda(cudaDeviceSynchronize(), "linear layer of tokens");
   const auto out = mjp_test::Floats(format, y.Download());
   for (size_t i = 0; i < out.size(); ++i) ASSERT_EQ(std::isnan(out[i]), i / c.out == 66) << i;

@@ -57,6 +57,14 @@ __device__ __forceinline__ void MultiplyStage(float (&acc)[kMTiles][BN / 2], uin
   CommitWgmma();
 }
 
+// Asks L2 for an out channel's weights in the stages [first, last).
+__device__ __forceinline__ void PrefetchWeights(const WgmmaConvArgs& p, int phase, int m, int first,
+                                                int last) {
+  const size_t row = static_cast<size_t>(phase) * p.padded_m + m;
+  PrefetchBytes(static_cast<const uint8_t*>(p.a.weight) + (row * p.k_tiles + first) * kRowBytes,
+                (last - first) * kRowBytes);
+}
+
 // grid: (tiles of positions, tiles of out channels x phases, split_k)
 template <Format F, int BM, int BN, int kStages, bool kOfTransformer>
 __global__ void __launch_bounds__(
@@ -112,8 +120,9 @@ __global__ void __launch_bounds__(
     cursor.Advance(c_vectors, s.kernel_w);
   };
 
-  // weights do not depend on the kernel before
+  // weights do not depend on the kernel before: the ring's come now, the others to L2
   for (int i = 0; i < kStages - 2 && first + i < last; ++i) load_weights(i);
+  if (blockIdx.x == 0 && tid < BN) PrefetchWeights(p, phase, m0 + tid, first, last);
   ReleaseSuccessor();
   WaitForPredecessor();
   for (int i = 0; i < kStages - 2; ++i) {

@@ -177,6 +177,13 @@ __device__ __forceinline__ void CopyBulkInCluster(uint32_t there, uint32_t share
 #endif
 }
 
+// Asks L2 for bytes that this kernel or a later one reads: a multiple of 16 at such an address.
+__device__ __forceinline__ void PrefetchBytes(const void* global, uint32_t bytes) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(global), "r"(bytes) : "memory");
+#endif
+}
+
 // Makes ordinary writes to shared memory visible to the async proxy: to bulk copies, and to
 // Hopper's products.
 __device__ __forceinline__ void FenceAsyncProxy() {

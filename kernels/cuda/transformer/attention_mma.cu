@@ -1,11 +1,12 @@
 // A block makes 16 rows of one head for each of its warps, with the softmax of FlashAttention (Dao
-// et al. 2022): keys and values come in tiles of 64 through stages of shared memory (cp.async), two
-// of them, or four where few blocks have the multiprocessors for themselves; scores and sums stay
-// in registers as float32, and a new largest score scales what was summed before. Scores become
-// operands of the second product where they are: the layout of one product's result is that of the
-// next one's left side. Rows of shared memory are an odd number of 16 bytes apart, so that ldmatrix
-// meets no bank twice. Heads are filled up with zeros to 32, 64 or 128. Bytes from L2: keys and
-// values once for each block. Bound by latency for few rows.
+// et al. 2022): keys and values come in tiles through stages of shared memory (cp.async); scores
+// and sums stay in registers as float32, and a new largest score scales what was summed before.
+// Scores become operands of the second product where they are: the layout of one product's result
+// is that of the next one's left side. Where few blocks have the multiprocessors for themselves,
+// groups of warps share the keys of each tile, and their sums are joined at the end in the order of
+// the groups, as FlashDecoding does (Dao et al. 2023). Rows of shared memory are an odd number of
+// 16 bytes apart, so that ldmatrix meets no bank twice. Heads are filled up with zeros to 32, 64 or
+// 128. Bytes from L2: keys and values once for each block. Bound by latency for few rows.
 
 #include <algorithm>
 
@@ -18,21 +19,25 @@
 namespace mjp {
 namespace {
 
-constexpr int kKeys = 64;  // of a tile
-
-template <int kHead, int kWarps, int kRing>
+// kWarps x 16 rows, by kGroups of such warps, each of which has kKeysEach keys of a tile.
+template <int kHeadSize, int kWarps, int kGroupCount, int kKeysEach>
 struct AttentionTile {
-  static constexpr int kThreads = 32 * kWarps, kRows = 16 * kWarps, kStages = kRing;
+  static constexpr int kHead = kHeadSize, kRowWarps = kWarps, kRows = 16 * kWarps;
+  static constexpr int kGroups = kGroupCount, kGroupKeys = kKeysEach, kKeys = kGroups * kGroupKeys;
+  static constexpr int kThreads = 32 * kWarps * kGroups, kStages = 2;
   static constexpr int kPitch = kHead * 2 + 16;  // bytes
   static constexpr int kStageBytes = 2 * kKeys * kPitch;
   static constexpr int kSharedBytes = kStages * kStageBytes + kRows * kPitch;
+  // of a lane's sums, where groups join them
+  static constexpr int kSums = kHead / 8 * 4 + 4;
+  static_assert((kGroups - 1) * kRowWarps * 32 * kSums * 4 <= kStages * kStageBytes);
 };
 
 // Copies `count` rows of a head from row `first` on; zeros where there is no such row or column.
-template <typename T, typename C, int kHead>
+template <typename T, typename C>
 __device__ __forceinline__ void CopyRows(const TokenAttentionArgs& a, const DeviceRows& rows,
                                          int first, int rows_there, int count, uint32_t to) {
-  constexpr int kVectors = kHead / 8;
+  constexpr int kVectors = C::kHead / 8;
   const T* head = static_cast<const T*>(rows.data) + blockIdx.z * rows.batch +
                   static_cast<int64_t>(blockIdx.y) * a.head_size;
   for (int i = threadIdx.x; i < count * kVectors; i += C::kThreads) {
@@ -67,12 +72,12 @@ struct RowSums {
 };
 
 // Scores to weights: exp2 of what they are below the largest, and what was summed scaled likewise.
-template <int kHead>
-__device__ __forceinline__ void WeighScores(float (&scores)[kKeys / 8][4], RowSums<kHead>& sums,
+template <int kHead, int kTiles>
+__device__ __forceinline__ void WeighScores(float (&scores)[kTiles][4], RowSums<kHead>& sums,
                                             float scale, int keys_left, int lane) {
   float largest[2] = {sums.largest[0], sums.largest[1]};
 #pragma unroll
-  for (int j = 0; j < kKeys / 8; ++j) {
+  for (int j = 0; j < kTiles; ++j) {
 #pragma unroll
     for (int q = 0; q < 4; ++q) {
       const bool there = j * 8 + 2 * (lane & 3) + (q & 1) < keys_left;
@@ -89,7 +94,7 @@ __device__ __forceinline__ void WeighScores(float (&scores)[kKeys / 8][4], RowSu
     sums.total[r] *= kept[r];
   }
 #pragma unroll
-  for (int j = 0; j < kKeys / 8; ++j) {
+  for (int j = 0; j < kTiles; ++j) {
 #pragma unroll
     for (int q = 0; q < 4; ++q) {
       scores[j][q] = exp2f(scores[j][q] - largest[q >> 1]);
@@ -103,86 +108,95 @@ __device__ __forceinline__ void WeighScores(float (&scores)[kKeys / 8][4], RowSu
   }
 }
 
-// grid: (queries / rows of a block, heads, sequences)
-template <Format F, int kHead, int kWarps, int kRing>
-__global__ void __launch_bounds__(32 * kWarps) AttentionMmaKernel(const TokenAttentionArgs a) {
-  using C = AttentionTile<kHead, kWarps, kRing>;
-  using T = Storage<F>;
-  extern __shared__ __align__(128) uint8_t shared[];
-  const int warp = threadIdx.x / 32, lane = threadIdx.x & 31, row0 = blockIdx.x * C::kRows;
-  uint8_t* const queries = shared + kRing * C::kStageBytes;
-  const auto key_tile = [&](int tile) { return shared + tile % kRing * C::kStageBytes; };
-  const auto load = [&](int tile) {
-    const uint32_t to = SharedAddress(key_tile(tile));
-    CopyRows<T, C, kHead>(a, a.k, tile * kKeys, a.keys, kKeys, to);
-    CopyRows<T, C, kHead>(a, a.v, tile * kKeys, a.keys, kKeys, to + kKeys * C::kPitch);
-  };
-  ReleaseSuccessor();
-  WaitForPredecessor();
-  const int tiles = (a.keys + kKeys - 1) / kKeys;
-  CopyRows<T, C, kHead>(a, a.q, row0, a.queries, C::kRows, SharedAddress(queries));
-  for (int tile = 0; tile < kRing - 1; ++tile) {
-    if (tile < tiles) load(tile);
-    CommitCopies();
+// A warp's queries against its group's keys of a tile, of which there are `keys_left`.
+template <Format F, typename C>
+__device__ __forceinline__ void AttendTile(const uint32_t (&q)[C::kHead / 16][4], uint32_t keys,
+                                           uint32_t values, RowSums<C::kHead>& sums, float scale,
+                                           int keys_left, int lane) {
+  float scores[C::kGroupKeys / 8][4] = {};
+#pragma unroll
+  for (int step = 0; step < C::kHead / 16; ++step) {
+#pragma unroll
+    for (int j = 0; j < C::kGroupKeys / 8; j += 2) {
+      uint32_t k[4];
+      const int row = j * 8 + (lane & 7) + ((lane >> 4) << 3);
+      LoadMatrix4(k, keys + row * C::kPitch + step * 32 + ((lane >> 3) & 1) * 16);
+      MultiplyAccumulate<F>(scores[j], q[step], k[0], k[1]);
+      MultiplyAccumulate<F>(scores[j + 1], q[step], k[2], k[3]);
+    }
   }
+  WeighScores<C::kHead>(scores, sums, scale, keys_left, lane);
+#pragma unroll
+  for (int step = 0; step < C::kGroupKeys / 16; ++step) {
+    uint32_t weights[4];
+    ToOperand<Storage<F>>(weights, scores[2 * step], scores[2 * step + 1]);
+    const int row = step * 16 + (lane & 15);
+#pragma unroll
+    for (int j = 0; j < C::kHead / 8; j += 2) {
+      uint32_t v[4];
+      LoadTransposed4(v, values + row * C::kPitch + j * 16 + (lane >> 4) * 16);
+      MultiplyAccumulate<F>(sums.out[j], weights, v[0], v[1]);
+      MultiplyAccumulate<F>(sums.out[j + 1], weights, v[2], v[3]);
+    }
+  }
+}
 
-  const float scale = kLog2E / sqrtf(static_cast<float>(a.head_size));
-  uint32_t q[kHead / 16][4];
-  RowSums<kHead> sums;
-  for (int tile = 0; tile < tiles; ++tile) {
-    WaitCopies<kRing - 2>();
-    __syncthreads();  // the tile is there, and all are done with the one before
-    if (tile + kRing - 1 < tiles) load(tile + kRing - 1);
-    CommitCopies();
-    if (a.cosines != nullptr) {
-      if (tile == 0) RotateRows<T, C>(a, queries, row0, a.queries, C::kRows);
-      RotateRows<T, C>(a, key_tile(tile), tile * kKeys, a.keys, kKeys);
-      __syncthreads();
-    }
-    if (tile == 0) {
-      const uint32_t from = SharedAddress(queries) + (warp * 16 + (lane & 15)) * C::kPitch;
+// Joins the groups' sums of the same rows in the first group's. All threads call it.
+template <typename C>
+__device__ __forceinline__ void JoinGroups(RowSums<C::kHead>& sums, float* shared, int group,
+                                           int row_warp, int lane) {
+  constexpr int kOut = C::kHead / 8 * 4;
+  // a lane's values stand 32 apart: no bank is met twice
+  const auto at = [&](int of_group) {
+    return shared + ((of_group - 1) * C::kRowWarps + row_warp) * 32 * C::kSums + lane;
+  };
+  WaitCopies<0>();
+  __syncthreads();  // nobody reads keys or values any more
+  if (group > 0) {
+    float* to = at(group);
 #pragma unroll
-      for (int step = 0; step < kHead / 16; ++step)
-        LoadMatrix4(q[step], from + step * 32 + (lane >> 4) * 16);
-    }
-    const uint32_t keys = SharedAddress(key_tile(tile)), values = keys + kKeys * C::kPitch;
-    float scores[kKeys / 8][4] = {};
+    for (int i = 0; i < kOut; ++i) to[i * 32] = sums.out[i / 4][i % 4];
 #pragma unroll
-    for (int step = 0; step < kHead / 16; ++step) {
-#pragma unroll
-      for (int j = 0; j < kKeys / 8; j += 2) {
-        uint32_t k[4];
-        const int row = j * 8 + (lane & 7) + ((lane >> 4) << 3);
-        LoadMatrix4(k, keys + row * C::kPitch + step * 32 + ((lane >> 3) & 1) * 16);
-        MultiplyAccumulate<F>(scores[j], q[step], k[0], k[1]);
-        MultiplyAccumulate<F>(scores[j + 1], q[step], k[2], k[3]);
-      }
-    }
-    WeighScores<kHead>(scores, sums, scale, a.keys - tile * kKeys, lane);
-#pragma unroll
-    for (int step = 0; step < kKeys / 16; ++step) {
-      uint32_t weights[4];
-      ToOperand<T>(weights, scores[2 * step], scores[2 * step + 1]);
-      const int row = step * 16 + (lane & 15);
-#pragma unroll
-      for (int j = 0; j < kHead / 8; j += 2) {
-        uint32_t v[4];
-        LoadTransposed4(v, values + row * C::kPitch + j * 16 + (lane >> 4) * 16);
-        MultiplyAccumulate<F>(sums.out[j], weights, v[0], v[1]);
-        MultiplyAccumulate<F>(sums.out[j + 1], weights, v[2], v[3]);
-      }
+    for (int r = 0; r < 2; ++r) {
+      to[(kOut + r) * 32] = sums.largest[r];
+      to[(kOut + 2 + r) * 32] = sums.total[r];
     }
   }
+  __syncthreads();
+  if (group > 0) return;
+#pragma unroll
+  for (int g = 1; g < C::kGroups; ++g) {
+    const float* from = at(g);
+    float kept[2], added[2];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const float largest = fmaxf(sums.largest[r], from[(kOut + r) * 32]);
+      kept[r] = exp2f(sums.largest[r] - largest);
+      added[r] = exp2f(from[(kOut + r) * 32] - largest);
+      sums.largest[r] = largest;
+      sums.total[r] = sums.total[r] * kept[r] + from[(kOut + 2 + r) * 32] * added[r];
+    }
+#pragma unroll
+    for (int i = 0; i < kOut; ++i) {
+      const int r = i % 4 / 2;
+      sums.out[i / 4][i % 4] = sums.out[i / 4][i % 4] * kept[r] + from[i * 32] * added[r];
+    }
+  }
+}
+
+template <typename T, typename C>
+__device__ __forceinline__ void StoreRows(const TokenAttentionArgs& a,
+                                          const RowSums<C::kHead>& sums, int row0, int lane) {
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     const float total = QuadSum(sums.total[r]);
-    const int query = row0 + warp * 16 + (lane >> 2) + r * 8;
+    const int query = row0 + (lane >> 2) + r * 8;
     if (query >= a.queries) continue;
     T* out = static_cast<T*>(a.out) +
              (static_cast<size_t>(blockIdx.z) * a.queries + query) * a.heads * a.head_size +
              blockIdx.y * a.head_size + 2 * (lane & 3);
 #pragma unroll
-    for (int j = 0; j < kHead / 8; ++j) {
+    for (int j = 0; j < C::kHead / 8; ++j) {
       if (j * 8 >= a.head_size) break;
       *reinterpret_cast<uint32_t*>(out + j * 8) =
           PackTwo(T{}, sums.out[j][2 * r] / total, sums.out[j][2 * r + 1] / total);
@@ -190,10 +204,61 @@ __global__ void __launch_bounds__(32 * kWarps) AttentionMmaKernel(const TokenAtt
   }
 }
 
-template <Format F, int kHead, int kWarps, int kRing>
+// grid: (queries / rows of a block, heads, sequences)
+template <Format F, typename C>
+__global__ void __launch_bounds__(C::kThreads) AttentionMmaKernel(const TokenAttentionArgs a) {
+  using T = Storage<F>;
+  extern __shared__ __align__(128) uint8_t shared[];
+  const int warp = threadIdx.x / 32, lane = threadIdx.x & 31, row0 = blockIdx.x * C::kRows;
+  const int group = warp / C::kRowWarps, row_warp = warp % C::kRowWarps;
+  uint8_t* const queries = shared + C::kStages * C::kStageBytes;
+  const auto key_tile = [&](int tile) { return shared + tile % C::kStages * C::kStageBytes; };
+  const auto load = [&](int tile) {
+    const uint32_t to = SharedAddress(key_tile(tile));
+    CopyRows<T, C>(a, a.k, tile * C::kKeys, a.keys, C::kKeys, to);
+    CopyRows<T, C>(a, a.v, tile * C::kKeys, a.keys, C::kKeys, to + C::kKeys * C::kPitch);
+  };
+  ReleaseSuccessor();
+  WaitForPredecessor();
+  const int tiles = (a.keys + C::kKeys - 1) / C::kKeys;
+  CopyRows<T, C>(a, a.q, row0, a.queries, C::kRows, SharedAddress(queries));
+  load(0);
+  CommitCopies();
+
+  const float scale = kLog2E / sqrtf(static_cast<float>(a.head_size));
+  uint32_t q[C::kHead / 16][4];
+  RowSums<C::kHead> sums;
+  for (int tile = 0; tile < tiles; ++tile) {
+    if (tile > 0) __syncthreads();  // all are done with the tile before
+    if (tile + 1 < tiles) load(tile + 1);
+    CommitCopies();
+    WaitCopies<1>();
+    __syncthreads();  // the tile is there
+    if (a.cosines != nullptr) {
+      if (tile == 0) RotateRows<T, C>(a, queries, row0, a.queries, C::kRows);
+      RotateRows<T, C>(a, key_tile(tile), tile * C::kKeys, a.keys, C::kKeys);
+      __syncthreads();
+    }
+    if (tile == 0) {
+      const uint32_t from = SharedAddress(queries) + (row_warp * 16 + (lane & 15)) * C::kPitch;
+#pragma unroll
+      for (int step = 0; step < C::kHead / 16; ++step)
+        LoadMatrix4(q[step], from + step * 32 + (lane >> 4) * 16);
+    }
+    const uint32_t keys = SharedAddress(key_tile(tile)) + group * C::kGroupKeys * C::kPitch;
+    const int left = a.keys - tile * C::kKeys - group * C::kGroupKeys;
+    if (left > 0) AttendTile<F, C>(q, keys, keys + C::kKeys * C::kPitch, sums, scale, left, lane);
+  }
+  if constexpr (C::kGroups > 1) {
+    JoinGroups<C>(sums, reinterpret_cast<float*>(shared), group, row_warp, lane);
+    if (group > 0) return;
+  }
+  StoreRows<T, C>(a, sums, row0 + row_warp * 16, lane);
+}
+
+template <Format F, typename C>
 void LaunchTile(const TokenAttentionArgs& a, cudaStream_t stream) {
-  using C = AttentionTile<kHead, kWarps, kRing>;
-  const auto kernel = AttentionMmaKernel<F, kHead, kWarps, kRing>;
+  const auto kernel = AttentionMmaKernel<F, C>;
   static const cudaError_t allowed =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes);
   CheckCuda(allowed, "shared memory of the attention");
@@ -206,12 +271,15 @@ void LaunchTile(const TokenAttentionArgs& a, cudaStream_t stream) {
 
 template <Format F, int kHead>
 void LaunchHead(const TokenAttentionArgs& a, cudaStream_t stream) {
-  // a constant, and not the GPU's multiprocessors; the bits do not depend on it
-  constexpr int kManyBlocks = 256;
+  // constants, and not the GPU's multiprocessors: groups set the order of the sums
+  constexpr int kManyBlocks = 256, kFewKeys = 128;
   const int blocks = (a.queries + 63) / 64 * a.heads * a.sequences;
-  if (a.queries > 32 && blocks >= kManyBlocks) return LaunchTile<F, kHead, 4, 2>(a, stream);
-  if (a.keys > 2 * kKeys && kHead <= 64) return LaunchTile<F, kHead, 2, 4>(a, stream);
-  LaunchTile<F, kHead, 2, 2>(a, stream);
+  if (a.queries > 32 && blocks >= kManyBlocks)
+    return LaunchTile<F, AttentionTile<kHead, 4, 1, 64>>(a, stream);
+  if constexpr (kHead <= 64) {
+    if (a.keys > kFewKeys) return LaunchTile<F, AttentionTile<kHead, 2, 4, 32>>(a, stream);
+  }
+  LaunchTile<F, AttentionTile<kHead, 2, 1, 64>>(a, stream);
 }
 
 template <Format F>

@@ -18,11 +18,12 @@ constexpr int kWarps = 4, kThreads = 32 * kWarps;
 // grid: rows / kWarps
 template <typename T, int kFours>
 __global__ void __launch_bounds__(kThreads) TokenNormKernel(const TokenNormArgs a) {
+  const NormWeights<kFours> weights(a);
   ReleaseSuccessor();
   WaitForPredecessor();
   const int row = blockIdx.x * kWarps + threadIdx.x / 32;
   if (row >= a.rows) return;
-  NormRow<T, kFours>(a, row, [&](int column, const float4& y) {
+  NormRow<T, kFours>(a, weights, row, [&](int column, const float4& y) {
     const size_t at = static_cast<size_t>(row) * a.width + column;
     if (a.normed != nullptr) *reinterpret_cast<float4*>(a.normed + at) = y;
     if (a.y != nullptr) *reinterpret_cast<Pack<T, 4>*>(static_cast<T*>(a.y) + at) = PackFour<T>(y);

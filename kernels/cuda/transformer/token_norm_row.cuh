@@ -39,18 +39,32 @@ __device__ __forceinline__ float4 TokenSum(const TokenNormArgs& a, int row, int 
   return v;
 }
 
-// The norm of v, which has `mean` and the reciprocal of the deviation `scale`.
+// A norm's own weights, in a lane's columns. No launch writes them: a kernel loads them while it
+// waits for the one before.
+template <int kFours>
+struct NormWeights {
+  float4 weight[kFours], bias[kFours];
+
+  __device__ __forceinline__ explicit NormWeights(const TokenNormArgs& a) {
+#pragma unroll
+    for (int i = 0; i < kFours; ++i) {
+      const int column = i * kLaneFours + (threadIdx.x & 31) * kFour;
+      if (a.weight == nullptr || column >= a.width) continue;
+      weight[i] = Four(a.weight + column), bias[i] = Four(a.bias + column);
+    }
+  }
+};
+
+// The norm of v, which has `mean` and the reciprocal of the deviation `scale`, with its own weights
+// or those of its terms.
 __device__ __forceinline__ float4 NormOfFour(const TokenNormArgs& a, float4 v, float mean,
-                                             float scale, int row, int column) {
+                                             float scale, int row, int column, float4 w, float4 b) {
   v.x = (v.x - mean) * scale, v.y = (v.y - mean) * scale;
   v.z = (v.z - mean) * scale, v.w = (v.w - mean) * scale;
-  float4 w, b;
   if (a.terms.of_condition != nullptr) {
     w = TermsAt(a.terms, row, a.terms.scale + column);
     w.x += 1.0f, w.y += 1.0f, w.z += 1.0f, w.w += 1.0f;
     b = TermsAt(a.terms, row, a.terms.shift + column);
-  } else {
-    w = Four(a.weight + column), b = Four(a.bias + column);
   }
   return make_float4(fmaf(v.x, w.x, b.x), fmaf(v.y, w.y, b.y), fmaf(v.z, w.z, b.z),
                      fmaf(v.w, w.w, b.w));
@@ -59,7 +73,8 @@ __device__ __forceinline__ float4 NormOfFour(const TokenNormArgs& a, float4 v, f
 // Calls store(column, y) with four neighbours of the row's norm at a time, and keeps the sum where
 // args.sum says so.
 template <typename T, int kFours, typename Store>
-__device__ __forceinline__ void NormRow(const TokenNormArgs& a, int row, const Store& store) {
+__device__ __forceinline__ void NormRow(const TokenNormArgs& a, const NormWeights<kFours>& weights,
+                                        int row, const Store& store) {
   const int lane = threadIdx.x & 31;
   float4 v[kFours];
   float sum = 0;
@@ -89,7 +104,9 @@ __device__ __forceinline__ void NormRow(const TokenNormArgs& a, int row, const S
     if (column >= a.width) continue;
     if (a.sum != nullptr)
       *reinterpret_cast<float4*>(a.sum + static_cast<size_t>(row) * a.width + column) = v[i];
-    store(column, a.normalize ? NormOfFour(a, v[i], mean, scale, row, column) : v[i]);
+    store(column, a.normalize ? NormOfFour(a, v[i], mean, scale, row, column, weights.weight[i],
+                                           weights.bias[i])
+                              : v[i]);
   }
 }
 

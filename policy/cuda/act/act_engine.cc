@@ -132,17 +132,15 @@ void ActEngine::EnqueuePictures(PictureSource source) {
 
 void ActEngine::Enqueue(PictureSource source, PolicyTrace* trace) {
   const cudaStream_t stream = stream_.get();
-  timing_.RecordBorder(StageBorder::kBegin, stream);
   input_.Upload(source, stream);
   timing_.RecordBorder(StageBorder::kUploaded, stream);
   if (source == PictureSource::kScenes) {
     drawer_->EnqueueDraw(input_.device().scenes, options_.batch, input_.device_frames(), stream);
   }
-  timing_.RecordBorder(StageBorder::kRendered, stream);
+  if (drawer_) timing_.RecordBorder(StageBorder::kRendered, stream);
   if (source == PictureSource::kNone) timing_.RecordBorder(StageBorder::kPrepared, stream);
   EnqueuePictures(source);
   timing_.RecordBorder(StageBorder::kEncoded, stream);
-  timing_.RecordBorder(StageBorder::kConditioned, stream);
   timing_.RecordPass(true, stream);
   if (trace != nullptr) {
     RunTraced(*trace);

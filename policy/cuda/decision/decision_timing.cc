@@ -6,8 +6,6 @@
 namespace mjp {
 
 void DecisionTiming::Plan(int most_passes, DeviceArena& arena) {
-  if (!arena.measuring())
-    for (CudaEvent& border : borders_) border = MakeCudaEvent();
   if (detail_ != TimingDetail::kSteps) return;
   timestamps_.capacity = most_passes + 1;
   timestamps_.times = arena.Take<uint64_t>(timestamps_.capacity);
@@ -15,11 +13,12 @@ void DecisionTiming::Plan(int most_passes, DeviceArena& arena) {
   if (!arena.measuring()) host_timestamps_ = PinnedArray<uint64_t>(timestamps_.capacity);
 }
 
-void DecisionTiming::RecordBorder(StageBorder border, cudaStream_t stream) const {
+void DecisionTiming::RecordBorder(StageBorder border, cudaStream_t stream) {
   if (detail_ == TimingDetail::kNone) return;
+  CudaEvent& event = borders_[static_cast<size_t>(border)];
+  if (!event) event = MakeCudaEvent();
   const unsigned flags = IsCapturing(stream) ? cudaEventRecordExternal : cudaEventRecordDefault;
-  CheckCuda(cudaEventRecordWithFlags(borders_[static_cast<size_t>(border)].get(), stream, flags),
-            "stage border");
+  CheckCuda(cudaEventRecordWithFlags(event.get(), stream, flags), "stage border");
 }
 
 void DecisionTiming::RecordPass(bool first, cudaStream_t stream) const {
@@ -43,20 +42,20 @@ StageTimes DecisionTiming::Read(int passes) const {
 
 // Puts the borders on the host's clock, which showed `end` at the last one.
 void DecisionTiming::ReadStages(StageTimes& times, double end) const {
-  // of the stage between border i and border i + 1
-  constexpr std::array<Stage, kBorders - 1> kStages = {
-      Stage::kUpload, Stage::kRender,  Stage::kPrepare, Stage::kEncode,
-      Stage::kFilm,   Stage::kDenoise, Stage::kFetch};
-  constexpr size_t kLast = kBorders - 1;
-  std::array<double, kBorders> at;
-  at[kLast] = end;
-  for (size_t i = 0; i < kLast; ++i) {
+  // that end at each border
+  constexpr std::array<Stage, kBorders> kStages = {Stage::kUpload, Stage::kRender, Stage::kPrepare,
+                                                   Stage::kEncode, Stage::kFilm,   Stage::kDenoise,
+                                                   Stage::kFetch};
+  double at = begin_;
+  for (size_t i = 0; i < kBorders; ++i) {
+    const double before = at;
     float ms = 0;
-    CheckCuda(cudaEventElapsedTime(&ms, borders_[i].get(), borders_[kLast].get()), "stage time");
-    at[i] = end - 1e-3 * ms;
+    if (borders_[i]) {
+      CheckCuda(cudaEventElapsedTime(&ms, borders_[i].get(), borders_.back().get()), "stage time");
+      at = end - 1e-3 * ms;
+    }
+    times[kStages[i]] = {before, at};
   }
-  for (size_t i = 0; i < kLast; ++i) times[kStages[i]] = {at[i], at[i + 1]};
-  times[Stage::kUpload].begin = begin_;
 }
 
 // Puts the timestamps on the host's clock: the first one is the beginning of the denoising.

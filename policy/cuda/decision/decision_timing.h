@@ -12,9 +12,8 @@
 
 namespace mjp {
 
-// Where one stage of a decision ends and the next begins.
+// Where one stage of a decision ends and the next begins. The first one begins with the decision.
 enum class StageBorder {
-  kBegin,
   kUploaded,
   kRendered,
   kPrepared,
@@ -36,8 +35,9 @@ class DecisionTiming {
 
   // A decision's inputs came now.
   void Begin() { begin_ = Now(); }
-  // Enqueues that a stage ends here.
-  void RecordBorder(StageBorder border, cudaStream_t stream) const;
+  // Enqueues that a stage ends here. An engine without a stage never says so: its border is the one
+  // before, and costs nothing.
+  void RecordBorder(StageBorder border, cudaStream_t stream);
   // Enqueues that a pass ends here; or, with `first`, that the first one begins.
   void RecordPass(bool first, cudaStream_t stream) const;
   // Enqueues the timestamps' way to the host, after all passes.
@@ -55,7 +55,7 @@ class DecisionTiming {
   void ReadPasses(StageTimes& times) const;
 
   TimingDetail detail_;
-  std::array<CudaEvent, kBorders> borders_;
+  std::array<CudaEvent, kBorders> borders_;  // null: never recorded
   TimestampList timestamps_;
   PinnedArray<uint64_t> host_timestamps_;
   double begin_ = 0;

@@ -54,9 +54,9 @@ void InputBlock::Plan(const PolicyConfig& config, size_t scene_bytes, int batch,
   host_frames_ = PinnedArray<uint8_t>(frame_bytes_);
 }
 
-bool InputBlock::LargeFrames() const {
+bool InputBlock::AheadOfGraph(PictureSource source) const {
   constexpr size_t kLarge = size_t{512} << 10;  // less is sent before a second call returns
-  return frame_bytes_ >= kLarge;
+  return source == PictureSource::kFrames && frame_bytes_ >= kLarge;
 }
 
 // Sends the frames in parts.
@@ -97,7 +97,7 @@ void InputBlock::Write(const Checkpoint& checkpoint, const SamplerOptions& sampl
   }
   if (source == PictureSource::kScenes)
     std::copy(input.scenes.begin(), input.scenes.end(), host_.scenes);
-  if (source == PictureSource::kFrames && !LargeFrames())
+  if (source == PictureSource::kFrames && !AheadOfGraph(source))
     std::copy(input.frames.begin(), input.frames.end(), host_frames_.data());
   host_.flags->use_given_cond = !input.global_cond.empty();
   host_.flags->keep[0] = !input.x_start.empty();
@@ -106,8 +106,10 @@ void InputBlock::Write(const Checkpoint& checkpoint, const SamplerOptions& sampl
 
 void InputBlock::PlacePictures(PictureSource source, const PolicyInput& input, cudaStream_t stream,
                                cpu::ThreadPool* pool) {
-  if (source == PictureSource::kFrames && LargeFrames())
+  if (AheadOfGraph(source)) {
+    SendBlock(stream);
     return SendFrames(input.frames, stream, pool);
+  }
   if (source != PictureSource::kGpuPictures) return;
   uint8_t* to = device_frames_;
   for (const std::shared_ptr<const GpuPicture>& picture : input.gpu_pictures) {
@@ -118,11 +120,16 @@ void InputBlock::PlacePictures(PictureSource source, const PolicyInput& input, c
   }
 }
 
-void InputBlock::Upload(PictureSource source, cudaStream_t stream) const {
+void InputBlock::SendBlock(cudaStream_t stream) const {
   CheckCuda(
       cudaMemcpyAsync(device_block_, host_block_.data(), bytes_, cudaMemcpyHostToDevice, stream),
       "copy of the inputs");
-  if (source != PictureSource::kFrames || LargeFrames()) return;
+}
+
+void InputBlock::Upload(PictureSource source, cudaStream_t stream) const {
+  if (AheadOfGraph(source)) return;
+  SendBlock(stream);
+  if (source != PictureSource::kFrames) return;
   CheckCuda(cudaMemcpyAsync(device_frames_, host_frames_.data(), frame_bytes_,
                             cudaMemcpyHostToDevice, stream),
             "copy of the pictures");

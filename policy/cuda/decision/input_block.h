@@ -46,12 +46,12 @@ class InputBlock {
   // Writes a valid `input` to the host's side, normalised as `checkpoint` says, but for large
   // frames.
   void Write(const Checkpoint& checkpoint, const SamplerOptions& sampler, const PolicyInput& input);
-  // Enqueues copies of a valid input's `gpu_pictures`, which must live until these are done, or of
-  // its large frames, which the threads of `pool` copy on the host, if there is one. Not into a
-  // graph, since every decision has others.
+  // Enqueues copies of a valid input's `gpu_pictures`, which must live until these are done; or of
+  // the block and large frames, which the threads of `pool` copy on the host, if there is one. Not
+  // into a graph, since every decision has others.
   void PlacePictures(PictureSource source, const PolicyInput& input, cudaStream_t stream,
                      cpu::ThreadPool* pool = nullptr);
-  // Enqueues the upload of the block, and of small frames where they are the source.
+  // Enqueues the upload of the block and of small frames, where PlacePictures did not.
   void Upload(PictureSource source, cudaStream_t stream) const;
 
   const View& device() const { return device_; }
@@ -59,7 +59,9 @@ class InputBlock {
 
  private:
   void SendFrames(std::span<const uint8_t> frames, cudaStream_t stream, cpu::ThreadPool* pool);
-  bool LargeFrames() const;
+  void SendBlock(cudaStream_t stream) const;
+  // Whether block and frames are sent before the graph begins.
+  bool AheadOfGraph(PictureSource source) const;
   View Lay(uint8_t* base, const PolicyConfig& config, size_t scene_bytes, int batch);
 
   View host_, device_;

@@ -185,7 +185,6 @@ void DitEngine::Condition() {
 
 void DitEngine::Enqueue(PictureSource source, TraceRecorder* trace) {
   const cudaStream_t stream = stream_.get();
-  timing_.RecordBorder(StageBorder::kBegin, stream);
   input_.Upload(source, stream);
   CheckCuda(
       cudaMemcpyAsync(text_, host_text_.data(), host_text_.bytes(), cudaMemcpyHostToDevice, stream),
@@ -193,7 +192,7 @@ void DitEngine::Enqueue(PictureSource source, TraceRecorder* trace) {
   timing_.RecordBorder(StageBorder::kUploaded, stream);
   if (source == PictureSource::kScenes)
     drawer_->EnqueueDraw(input_.device().scenes, Frames(), input_.device_frames(), stream);
-  timing_.RecordBorder(StageBorder::kRendered, stream);
+  if (drawer_) timing_.RecordBorder(StageBorder::kRendered, stream);
   Prepare(source);
   timing_.RecordBorder(StageBorder::kPrepared, stream);
   Encode(source);

@@ -110,11 +110,10 @@ void UnetEngine::CheckShapes() {
 
 void UnetEngine::Enqueue(PictureSource source, TraceRecorder* trace) {
   const cudaStream_t stream = stream_.get();
-  timing_.RecordBorder(StageBorder::kBegin, stream);
   input_.Upload(source, stream);
   timing_.RecordBorder(StageBorder::kUploaded, stream);
   pictures_.Draw(source, input_, stream);
-  timing_.RecordBorder(StageBorder::kRendered, stream);
+  if (options_.scene_drawer) timing_.RecordBorder(StageBorder::kRendered, stream);
   pictures_.Prepare(source, input_, stream);
   timing_.RecordBorder(StageBorder::kPrepared, stream);
   pictures_.Encode(source, stream);

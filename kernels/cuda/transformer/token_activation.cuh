@@ -31,7 +31,7 @@ __device__ __forceinline__ float ActivateToken(TokenActivation activation, float
   return x;
 }
 
-// The same of several values, for one look at which it is.
+// The same of several values, which choose it once.
 template <TokenActivation kActivation, int kCount>
 __device__ __forceinline__ void ActivateEach(float (&x)[kCount]) {
 #pragma unroll

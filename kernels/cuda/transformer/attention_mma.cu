@@ -25,7 +25,8 @@ struct AttentionTile {
   static constexpr int kHead = kHeadSize, kRowWarps = kWarps, kRows = 16 * kWarps;
   static constexpr int kGroups = kGroupCount, kGroupKeys = kKeysEach, kKeys = kGroups * kGroupKeys;
   static constexpr int kThreads = 32 * kWarps * kGroups, kStages = 2;
-  static constexpr int kPitch = kHead * 2 + 16;  // bytes
+  static constexpr int kFit = kThreads > 128 ? 2 : 0;  // blocks on a multiprocessor; 0: the compiler says
+  static constexpr int kPitch = kHead * 2 + 16;        // bytes
   static constexpr int kStageBytes = 2 * kKeys * kPitch;
   static constexpr int kSharedBytes = kStages * kStageBytes + kRows * kPitch;
   // of a lane's sums, where groups join them
@@ -206,7 +207,8 @@ __device__ __forceinline__ void StoreRows(const TokenAttentionArgs& a,
 
 // grid: (queries / rows of a block, heads, sequences)
 template <Format F, typename C>
-__global__ void __launch_bounds__(C::kThreads) AttentionMmaKernel(const TokenAttentionArgs a) {
+__global__ void __launch_bounds__(C::kThreads, C::kFit)
+    AttentionMmaKernel(const TokenAttentionArgs a) {
   using T = Storage<F>;
   extern __shared__ __align__(128) uint8_t shared[];
   const int warp = threadIdx.x / 32, lane = threadIdx.x & 31, row0 = blockIdx.x * C::kRows;

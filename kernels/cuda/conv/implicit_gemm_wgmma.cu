@@ -197,9 +197,7 @@ void LaunchFormat(const WgmmaConvConfig& config, const WgmmaConvArgs& p, cudaStr
   if (config.block_n == 128)
     return config.stages == 6 ? LaunchTile<F, 128, 128, 6>(p, stream)
                               : LaunchTile<F, 128, 128, 3>(p, stream);
-  if (config.block_m == 128)
-    return config.stages == 8 ? LaunchTile<F, 128, 64, 8>(p, stream)
-                              : LaunchTile<F, 128, 64, 3>(p, stream);
+  if (config.block_m == 128) return LaunchTile<F, 128, 64, 3>(p, stream);
   config.stages == 6 ? LaunchTile<F, 64, 64, 6>(p, stream) : LaunchTile<F, 64, 64, 4>(p, stream);
 }
 
@@ -216,9 +214,8 @@ struct MeasuredTile {
 };
 constexpr MeasuredTile kMeasuredTiles[] = {
     {256, 128, 4, 1, 1.05, 1.05, 8.5}, {128, 128, 6, 1, 0.6, 0.6, 4},
-    {128, 128, 3, 2, 1.0, 1.3, 3.5},   {128, 64, 8, 1, 0.42, 0.42, 3},
-    {128, 64, 3, 3, 0.8, 1.4, 3},      {64, 64, 6, 2, 0.29, 0.41, 2.5},
-    {64, 64, 4, 3, 0.36, 0.62, 2.5},
+    {128, 128, 3, 2, 1.0, 1.3, 3.5},   {128, 64, 3, 3, 0.8, 1.4, 3},
+    {64, 64, 6, 2, 0.29, 0.41, 2.5},   {64, 64, 4, 3, 0.36, 0.62, 2.5},
 };
 // And of a cluster of so many blocks, which split k.
 constexpr double kClusterTime[] = {0, 0, 0.8, 0, 2.7};

@@ -278,7 +278,7 @@ void LaunchHead(const TokenAttentionArgs& a, cudaStream_t stream) {
   const int blocks = (a.queries + 63) / 64 * a.heads * a.sequences;
   if (a.queries > 32 && blocks >= kManyBlocks)
     return LaunchTile<F, AttentionTile<kHead, 4, 1, 64>>(a, stream);
-  if constexpr (kHead <= 64) {
+  if constexpr (kHead == 64) {
     if (a.keys > kFewKeys) return LaunchTile<F, AttentionTile<kHead, 2, 4, 32>>(a, stream);
   }
   LaunchTile<F, AttentionTile<kHead, 2, 1, 64>>(a, stream);

@@ -36,7 +36,6 @@ void LaunchTyped(const TokenNormArgs& a, cudaStream_t stream) {
   shape.grid = dim3((a.rows + kWarps - 1) / kWarps);
   shape.block = dim3(kThreads);
   const auto launch = [&](auto kernel) { Launch(kernel, shape, stream, "norm of tokens", a); };
-  if (a.width <= kLaneFours) return launch(TokenNormKernel<T, 1>);
   if (a.width <= 4 * kLaneFours) return launch(TokenNormKernel<T, 4>);
   if (a.width <= 8 * kLaneFours) return launch(TokenNormKernel<T, 8>);
   launch(TokenNormKernel<T, 16>);

@@ -25,7 +25,7 @@ struct AttentionTile {
   static constexpr int kHead = kHeadSize, kRowWarps = kWarps, kRows = 16 * kWarps;
   static constexpr int kGroups = kGroupCount, kGroupKeys = kKeysEach, kKeys = kGroups * kGroupKeys;
   static constexpr int kThreads = 32 * kWarps * kGroups, kStages = 2;
-  static constexpr int kFit = kThreads > 128 ? 2 : 0;  // blocks on a multiprocessor; 0: the compiler says
+  static constexpr int kFit = kThreads > 128 ? 2 : 0;  // blocks on a multiprocessor; 0: any
   static constexpr int kPitch = kHead * 2 + 16;        // bytes
   static constexpr int kStageBytes = 2 * kKeys * kPitch;
   static constexpr int kSharedBytes = kStages * kStageBytes + kRows * kPitch;

@@ -38,7 +38,7 @@ struct WgmmaConvTile {
   static constexpr int kFit = kSharedBytes <= 75 * 1024 ? 3 : kSharedBytes <= 113 * 1024 ? 2 : 1;
   // activations take more registers than a third of them
   static constexpr int kBlocksPerMultiprocessor =
-      std::min(kFit, kOfTransformer&& kWarpgroups == 2 ? 2 : 3);
+      std::min(kFit, kWarpgroups == 2 && kOfTransformer ? 2 : 3);
   static_assert(BM % (64 * kWarpgroups) == 0 && kStages >= 3);
 };
 
@@ -224,10 +224,11 @@ int CeilDivide(int a, int b) { return (a + b - 1) / b; }
 
 double MeasuredTime(const MeasuredTile& tile, const ConvShape& s, int split) {
   // of every Hopper: the split sets the order of the sums, and with it the bits
-  constexpr int kMultiprocessors = 132, kInClustersOfFour = 112;
+  GpuTraits hopper;
+  hopper.multiprocessors = 132;
   const int blocks =
       CeilDivide(s.Positions(), tile.block_m) * (s.out_c / tile.block_n) * s.phases * split;
-  const int slots = split <= 2 ? kMultiprocessors : kInClustersOfFour;
+  const int slots = hopper.MultiprocessorsInClusters(split);
   const int neighbours = std::min(tile.fit, CeilDivide(blocks, slots)) - 1;
   const double stage =
       tile.alone + (tile.fit == 1 ? 0 : (tile.shared - tile.alone) * neighbours / (tile.fit - 1));

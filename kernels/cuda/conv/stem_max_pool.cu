@@ -10,6 +10,7 @@
 
 #include "kernels/cuda/conv/gather.cuh"
 #include "kernels/cuda/conv/stem_max_pool.cuh"
+#include "kernels/cuda/conv/wgmma_tile.cuh"
 #include "kernels/cuda/primitives/device_math.cuh"
 #include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/cuda/primitives/wgmma.cuh"
@@ -22,15 +23,15 @@ constexpr int kPoolH = 8, kPoolW = 10;                           // of a block's
 constexpr int kConvH = 2 * kPoolH + 1, kConvW = 2 * kPoolW + 1;  // that it reads
 constexpr int kPixelsH = kConvH + kTaps - 1, kPixelsW = kConvW + kTaps - 1;
 constexpr int kPositions = kConvH * kConvW, kTile = 64, kTiles = (kPositions + kTile - 1) / kTile;
-constexpr int kThreads = 256, kWarpgroup = 128, kVector = 8;
+constexpr int kThreads = 2 * kWarpgroup, kVector = 8;
 constexpr int kPixelBytes = kInChannels * 2, kHalves = kPixelBytes / 16;
 constexpr int kKTiles = kTaps * kTaps * kInChannels * 2 / kRowBytes;  // 128 bytes of k each
 constexpr int kKTileBytes = kOutChannels * kRowBytes, kStepsOfKTile = kRowBytes / kPixelBytes;
 constexpr int kWeightBytes = kKTiles * kKTileBytes;
 constexpr int kPixelsBytes = kPixelsH * kPixelsW * kPixelBytes;
 constexpr int kMapPitch = kOutChannels * 2 + 16;  // bytes; rows' writes meet no bank twice
-constexpr int kAlignment = 1024;                  // of the swizzle
-constexpr size_t kSharedBytes = kAlignment + kWeightBytes + kPixelsBytes + kPositions * kMapPitch;
+constexpr size_t kSharedBytes =
+    kTileAlignment + kWeightBytes + kPixelsBytes + kPositions * kMapPitch;
 static_assert(kTiles % (kThreads / kWarpgroup) == 0);
 
 // Where half of a pixel stands: eight neighbours' halves meet no bank twice.
@@ -159,7 +160,7 @@ __global__ void __launch_bounds__(kThreads, 2) StemMaxPoolKernel(const StemMaxPo
   if constexpr (!kHaveWgmma) return Trap();
   using T = Storage<F>;
   extern __shared__ uint8_t shared[];
-  const uint32_t skip = (kAlignment - SharedAddress(shared) % kAlignment) % kAlignment;
+  const uint32_t skip = (kTileAlignment - SharedAddress(shared) % kTileAlignment) % kTileAlignment;
   const uint32_t weights = SharedAddress(shared) + skip, pixels = weights + kWeightBytes;
   uint8_t* map = shared + skip + kWeightBytes + kPixelsBytes;
   const Tile tile(p);

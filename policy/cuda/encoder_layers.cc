@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "kernels/cuda/encoder_kernel/plan.h"
 
 namespace mjp {
 namespace {
@@ -51,6 +52,32 @@ Conv SpaceToDepthStem(const Conv& stem) {
 }
 
 int Halved(int size, int stride) { return (size - 1) / stride + 1; }
+
+// Of a picture of this size.
+ConvShape ShapeAt(const DeviceConv& conv, int height, int width) {
+  ConvShape shape = conv.shape;
+  shape.in_h = height, shape.in_w = width;
+  shape.out_h = Halved(height, shape.stride), shape.out_w = Halved(width, shape.stride);
+  return shape;
+}
+
+// The residual blocks as the encoder kernel takes them, of an input of this size.
+std::vector<encoder_kernel::Block> SizedBlocks(const std::vector<DeviceBasicBlock2d>& blocks,
+                                               int height, int width) {
+  std::vector<encoder_kernel::Block> out;
+  const auto sized = [&](const DeviceConv& conv, const DeviceNorm& norm) {
+    return encoder_kernel::Convolution{
+        ShapeAt(conv, height, width), conv.weight, conv.bias, norm.groups, norm.weight, norm.bias};
+  };
+  for (const DeviceBasicBlock2d& block : blocks) {
+    encoder_kernel::Block& b = out.emplace_back();
+    if (block.downsample) b.shortcut = sized(*block.downsample, block.downsample_norm);
+    b.first = sized(block.conv1, block.norm1);
+    height = b.first.shape.out_h, width = b.first.shape.out_w;
+    b.second = sized(block.conv2, block.norm2);
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -116,7 +143,7 @@ EncoderLayers::EncoderLayers(const DeviceEncoder& encoder, const EncoderConfig& 
   } else if (norm) {
     Normalise(encoder.stem_norm, x, true, nullptr);
   }
-  for (const DeviceBasicBlock2d& block : encoder.blocks) x = Block(block, x);
+  x = Blocks(encoder, x);
   map_ = x;
   if (config.pool == PoolKind::kNone) return;
   features_ = arena.Take<float>(static_cast<size_t>(frames) * config.feature_dim);
@@ -126,11 +153,8 @@ EncoderLayers::EncoderLayers(const DeviceEncoder& encoder, const EncoderConfig& 
 EncoderLayers::Map EncoderLayers::Convolve(const DeviceConv& conv, const Map& in, int to, bool relu,
                                            const Map* residual) {
   ConvArgs a;
-  a.shape = conv.shape;
+  a.shape = ShapeAt(conv, in.height, in.width);
   a.shape.batch = frames_;
-  a.shape.in_h = in.height, a.shape.in_w = in.width;
-  a.shape.out_h = Halved(in.height, conv.shape.stride);
-  a.shape.out_w = Halved(in.width, conv.shape.stride);
   const Map out = {to, a.shape.out_h, a.shape.out_w, a.shape.out_c};
   a.x = Data(in);
   a.weight = conv.weight;
@@ -191,6 +215,22 @@ EncoderLayers::Map EncoderLayers::PoolStem(const DeviceNorm& norm, const Map& in
     return out;
   }
   ops_.push_back(pool);
+  return out;
+}
+
+EncoderLayers::Map EncoderLayers::Blocks(const DeviceEncoder& encoder, const Map& in) {
+  const auto blocks = SizedBlocks(encoder.blocks, in.height, in.width);
+  auto args = encoder_kernel::PlanHere(format_, blocks, frames_);
+  if (!args) {
+    Map x = in;
+    for (const DeviceBasicBlock2d& block : encoder.blocks) x = Block(block, x);
+    return x;
+  }
+  const ConvShape& last = blocks.back().second.shape;
+  const Map out = {(in.buffer + 1) % 4, last.out_h, last.out_w, last.out_c};
+  args->x = Data(in);
+  args->y = Data(out);
+  ops_.push_back(*args);
   return out;
 }
 

@@ -62,6 +62,8 @@ class EncoderLayers {
   // Appends what follows the stem's convolution: norm, if any, ReLU and max-pool.
   Map PoolStem(const DeviceNorm& norm, const Map& in);
   void Normalise(const DeviceNorm& norm, const Map& map, bool relu, const Map* residual);
+  // Appends all residual blocks: the encoder kernel, or launches for each of them.
+  Map Blocks(const DeviceEncoder& encoder, const Map& in);
   Map Block(const DeviceBasicBlock2d& block, const Map& in);
   void Pool(const DeviceEncoder& encoder, const EncoderConfig& config, const Map& map,
             DeviceArena& arena);

@@ -159,6 +159,9 @@ struct OpLauncher {
     LaunchGroupNormMaxPool(format, a, stream);
   }
   void operator()(const StemMaxPoolArgs& a) const { LaunchStemMaxPool(format, a, stream); }
+  void operator()(const encoder_kernel::Args& a) const {
+    encoder_kernel::LaunchEncoderKernel(format, a, stream);
+  }
   void operator()(const AveragePoolOp& a) const {
     LaunchAveragePool(format, a.x, a.frames, a.cells, a.channels, a.features, stream);
   }

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/conv/conv.cuh"
 #include "kernels/cuda/conv/stem_max_pool.cuh"
+#include "kernels/cuda/encoder_kernel/encoder_kernel.cuh"
 #include "kernels/cuda/norm/conv_group_norm.cuh"
 #include "kernels/cuda/norm/group_norm.cuh"
 #include "kernels/cuda/norm/group_norm_max_pool.cuh"
@@ -82,7 +83,7 @@ struct SpatialSoftmaxOp {
 };
 using Op = std::variant<ConvArgs, ConvGroupNormArgs, GroupNormArgs, MaxPoolArgs,
                         GroupNormMaxPoolArgs, StemMaxPoolArgs, AveragePoolOp, SpatialSoftmaxOp,
-                        NormConvArgs, FirstConvArgs, HeadArgs>;
+                        NormConvArgs, FirstConvArgs, HeadArgs, encoder_kernel::Args>;
 
 // Enqueues `op`.
 void LaunchOp(Format format, const Op& op, cudaStream_t stream);

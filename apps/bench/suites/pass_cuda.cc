@@ -34,6 +34,9 @@ struct OpName {
   std::string operator()(const mjp::ConvGroupNormArgs& a) const {
     return (*this)(a.conv) + ", norm" + (a.conv.residual ? " with residual" : "");
   }
+  std::string operator()(const mjp::encoder_kernel::Args& a) const {
+    return std::to_string(a.layer_count) + " convolutions with norms, encoder kernel";
+  }
   std::string operator()(const mjp::MaxPoolArgs&) const { return "max-pool"; }
   std::string operator()(const mjp::GroupNormMaxPoolArgs&) const { return "norm and max-pool"; }
   std::string operator()(const mjp::StemMaxPoolArgs& a) const {
@@ -44,7 +47,18 @@ struct OpName {
   std::string operator()(const auto&) const { return "norm_conv"; }
 };
 
+double Operations(const mjp::encoder_kernel::Args& a) {
+  double all = 0;
+  for (int i = 0; i < a.layer_count; ++i) {
+    const mjp::encoder_kernel::Layer& l = a.layers[i];
+    all += 2.0 * l.out_h * l.out_w * l.out_c * l.in_c * l.kernel * l.kernel;
+  }
+  return all * a.pictures;
+}
+
 double Operations(const mjp::Op& op) {
+  if (const auto* encoder = std::get_if<mjp::encoder_kernel::Args>(&op))
+    return Operations(*encoder);
   const auto* conv = std::get_if<mjp::ConvArgs>(&op);
   if (const auto* both = std::get_if<mjp::ConvGroupNormArgs>(&op)) conv = &both->conv;
   if (const auto* both = std::get_if<mjp::StemMaxPoolArgs>(&op)) conv = &both->conv;

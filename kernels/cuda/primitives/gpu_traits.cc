@@ -86,6 +86,12 @@ const std::map<std::string, GpuTraits>& KnownGpus() {
 
 }  // namespace
 
+int GpuTraits::LargestCluster() const {
+  constexpr int kPortable = 8, kLargest = 16;
+  const bool large = capability == 90 || capability == 100 || capability == 103;
+  return large && ClusterBlocks() == kPortable ? kLargest : ClusterBlocks();
+}
+
 int GpuTraits::MultiprocessorsInClusters(int blocks) const {
   constexpr int kPart = 18, kPartInClusters = 16;
   return blocks <= 2 ? multiprocessors : std::max(1, multiprocessors / kPart) * kPartInClusters;

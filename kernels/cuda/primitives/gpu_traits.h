@@ -29,6 +29,9 @@ struct GpuTraits {
   bool DependentLaunch() const { return capability >= 90 && code >= 90; }
   // Most blocks of a cluster, which read each other's shared memory; 1: no clusters.
   int ClusterBlocks() const { return capability >= 90 && code >= 90 ? cluster_blocks : 1; }
+  // The same for a kernel that asks for more than portable code has: 16 on a data centre's GPU of
+  // 9.0, 10.0 or 10.3 (CUDA's programming guide, "Thread Block Clusters").
+  int LargestCluster() const;
   // Multiprocessors that clusters of so many blocks fill at once, one block on each: a cluster
   // stays within one of the parts of the GPU, of 16 or 18 multiprocessors, so the larger leave some
   // idle.

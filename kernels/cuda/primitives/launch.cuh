@@ -34,16 +34,18 @@ __device__ __forceinline__ void ReleaseSuccessor() {
 struct LaunchShape {
   dim3 grid, block;
   size_t shared_bytes = 0;
-  int cluster_z = 1;         // blocks along z that share their memory; 1: no cluster
-  bool cooperative = false;  // all blocks run at once; starts after its predecessor has ended
+  int cluster_z = 1;             // blocks along z that share their memory; 1: no cluster
+  bool beyond_portable = false;  // the cluster is larger than portable code's
+  bool cooperative = false;      // all blocks run at once; starts after its predecessor has ended
 };
 
 // Throws Error(kEnvironment) for a cluster that the device or the code does not have.
-inline void CheckCluster(int blocks, const GpuTraits& gpu, const char* name) {
-  if (blocks <= gpu.ClusterBlocks()) return;
+inline void CheckCluster(const LaunchShape& shape, const GpuTraits& gpu, const char* name) {
+  const int most = shape.beyond_portable ? gpu.LargestCluster() : gpu.ClusterBlocks();
+  if (shape.cluster_z <= most) return;
   throw EnvironmentError(std::string(name) + " was planned for clusters of " +
-                         std::to_string(blocks) + " blocks, and " + gpu.name +
-                         " with this code takes " + std::to_string(gpu.ClusterBlocks()));
+                         std::to_string(shape.cluster_z) + " blocks, and " + gpu.name +
+                         " with this code takes " + std::to_string(most));
 }
 
 // How a launch of `shape` may run on `gpu`. Throws what CheckCluster throws.
@@ -60,7 +62,7 @@ struct LaunchAttributes {
       values[count++].val.programmaticStreamSerializationAllowed = 1;
     }
     if (shape.cluster_z > 1) {
-      CheckCluster(shape.cluster_z, gpu, name);
+      CheckCluster(shape, gpu, name);
       values[count].id = cudaLaunchAttributeClusterDimension;
       values[count++].val.clusterDim = {1, 1, static_cast<unsigned>(shape.cluster_z)};
     }

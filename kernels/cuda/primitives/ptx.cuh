@@ -292,24 +292,35 @@ __device__ __forceinline__ float FastInverseRoot(float x) {
   return y;
 }
 
-// Barrier of all threads of the cluster that orders no memory: nobody leaves before all are here.
-__device__ __forceinline__ void ClusterBarrierRelaxed() {
+// Barrier of all threads of the cluster that orders no memory, in two halves: nobody leaves before
+// all are here.
+__device__ __forceinline__ void ArriveAtClusterBarrierRelaxed() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
 #else
   __trap();
 #endif
+}
+__device__ __forceinline__ void WaitAtClusterBarrier() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#else
+  __trap();
+#endif
+}
+__device__ __forceinline__ void ClusterBarrierRelaxed() {
+  ArriveAtClusterBarrierRelaxed();
+  WaitAtClusterBarrier();
 }
 
 // Barrier of all threads of the cluster; writes to shared memory before it are seen after it.
 __device__ __forceinline__ void ClusterBarrier() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #else
   __trap();
 #endif
+  WaitAtClusterBarrier();
 }
 
 // Reads four floats at this shared address in the memory of block `rank` of the cluster; a block
@@ -331,6 +342,48 @@ __device__ __forceinline__ float4 LoadFromBlock(uint32_t shared, int rank) {
                : "memory");
 #endif
   return v;
+}
+
+// A shared address in CTA `rank` of the cluster.
+__device__ __forceinline__ uint32_t InCta(uint32_t shared, int rank) {
+  uint32_t there = shared;
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared), "r"(rank));
+#else
+  __trap();
+#endif
+  return there;
+}
+// Stores at an address that InCta gave, 8 or 16 bytes. Seen after the next ClusterBarrier.
+__device__ __forceinline__ void StoreInCta(uint32_t there, uint32_t low, uint32_t high) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("st.shared::cluster.v2.b32 [%0], {%1, %2};" ::"r"(there), "r"(low), "r"(high)
+               : "memory");
+#else
+  __trap();
+#endif
+}
+__device__ __forceinline__ void StoreInCta(uint32_t there, const float4& v) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(there), "f"(v.x), "f"(v.y),
+               "f"(v.z), "f"(v.w)
+               : "memory");
+#else
+  __trap();
+#endif
+}
+// The same of 16 bytes without a wait: whoever waits at `barrier`, in that CTA's shared memory and
+// as InCta gave it, sees them, if it expects the bytes.
+__device__ __forceinline__ void StoreInCtaAsync(uint32_t there, const uint4& v, uint32_t barrier) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, "
+      "[%5];" ::"r"(there),
+      "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "r"(barrier)
+      : "memory");
+#else
+  __trap();
+#endif
 }
 
 }  // namespace mjp

@@ -104,35 +104,6 @@ __device__ __forceinline__ int QkvRow(const Shape& s, int part, int c) {
   return which * s.width + part * kCtaColumns + in - p + turned;
 }
 
-// A shared address in CTA `rank` of the cluster.
-__device__ __forceinline__ uint32_t InCta(uint32_t shared, int rank) {
-  uint32_t there = shared;
-#if __CUDA_ARCH__ >= 900
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared), "r"(rank));
-#else
-  __trap();
-#endif
-  return there;
-}
-// Stores at an address that InCta gave, 8 or 16 bytes. Seen after the next ClusterBarrier.
-__device__ __forceinline__ void StoreInCta(uint32_t there, uint32_t low, uint32_t high) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("st.shared::cluster.v2.b32 [%0], {%1, %2};" ::"r"(there), "r"(low), "r"(high)
-               : "memory");
-#else
-  __trap();
-#endif
-}
-__device__ __forceinline__ void StoreInCta(uint32_t there, const float4& v) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(there), "f"(v.x), "f"(v.y),
-               "f"(v.z), "f"(v.w)
-               : "memory");
-#else
-  __trap();
-#endif
-}
-
 // acc += tokens (kTiles * 16 rows of shared memory, 64 kSteps of k) times the next weights of this
 // warp, kOut tiles of 8 out channels. Products of several tiles go on at once: one waits for its
 // own sum of the 16 of k before.

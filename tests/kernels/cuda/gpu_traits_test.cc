@@ -37,6 +37,17 @@ TEST(GpuTraitsTest, NewCodeBelievedToBeOnAnOldDeviceHasNothingThatTheDeviceLacks
   EXPECT_THAT(traits.name, HasSubstr("overridden"));
 }
 
+TEST(GpuTraitsTest, OnlyADataCentresGpuHasClustersOf16) {
+  EXPECT_EQ(GpuTraits::Named("a100").LargestCluster(), 1);
+  EXPECT_EQ(GpuTraits::Named("h100").LargestCluster(), 16);
+  EXPECT_EQ(GpuTraits::Named("b200").LargestCluster(), 16);
+  EXPECT_EQ(mjp::OverriddenTraits(GpuTraits::Named("h200"), "clusters=4").LargestCluster(), 4);
+  EXPECT_EQ(OldCodeOnHopper().LargestCluster(), 1);
+  GpuTraits consumer = GpuTraits::Named("b200");
+  consumer.capability = 120;
+  EXPECT_EQ(consumer.LargestCluster(), 8);
+}
+
 TEST(GpuTraitsTest, HopperHasAll) {
   const GpuTraits traits = GpuTraits::Named("h200");
   EXPECT_TRUE(traits.DependentLaunch());

@@ -40,6 +40,16 @@ TEST(LaunchTest, NoOlderDeviceIsAskedForIt) {
   EXPECT_THROW(LaunchAttributes(Clusters(2), a100, "kernel"), mjp::Error);
 }
 
+TEST(LaunchTest, LargerThanPortableClustersAreAskedFor) {
+  const GpuTraits h200 = GpuTraits::Named("h200");
+  mjp::LaunchShape shape = Clusters(16);
+  EXPECT_THROW(LaunchAttributes(shape, h200, "kernel"), mjp::Error);
+  shape.beyond_portable = true;
+  EXPECT_EQ(LaunchAttributes(shape, h200, "kernel").values[1].val.clusterDim.z, 16u);
+  shape.cluster_z = 17;
+  EXPECT_THROW(LaunchAttributes(shape, h200, "kernel"), mjp::Error);
+}
+
 TEST(LaunchTest, HopperHasBoth) {
   const GpuTraits h200 = GpuTraits::Named("h200");
   EXPECT_TRUE(Dependent(LaunchAttributes({}, h200, "kernel")));

@@ -194,6 +194,10 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
   *blocks = 1;
   return cudaSuccess;
 }
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*, const cudaLaunchConfig_t*) {
+  *clusters = 7;
+  return cudaSuccess;
+}
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, const void*,
                                                  const cudaLaunchConfig_t*) {
   *blocks = 8;

@@ -52,13 +52,13 @@ bool ShareOut(int group_channels, int ctas, Layer& l) {
 bool Add(const Convolution& c, int ctas, Args& args, Layer l) {
   const ConvShape& s = c.shape;
   if (args.layer_count == kMostLayers || !Takes(c, s.kernel_h)) return false;
-  const auto narrow = [](int value) { return static_cast<int16_t>(value); };
+  const auto as_int16 = [](int value) { return static_cast<int16_t>(value); };
   l.weight = c.weight, l.scale = c.scale, l.shift = c.shift;
-  l.in_h = narrow(s.in_h), l.in_w = narrow(s.in_w), l.in_c = narrow(s.in_c);
-  l.out_h = narrow(s.out_h), l.out_w = narrow(s.out_w), l.out_c = narrow(s.out_c);
+  l.in_h = as_int16(s.in_h), l.in_w = as_int16(s.in_w), l.in_c = as_int16(s.in_c);
+  l.out_h = as_int16(s.out_h), l.out_w = as_int16(s.out_w), l.out_c = as_int16(s.out_c);
   l.kernel = static_cast<int8_t>(s.kernel_h), l.stride = static_cast<int8_t>(s.stride);
   l.channels_inverse = Inverse(s.in_c / kTapStep);
-  l.chunks = narrow(CeilDivide(s.K(), kChunkK));
+  l.chunks = as_int16(CeilDivide(s.K(), kChunkK));
   if (!ShareOut(s.out_c / c.groups, ctas, l)) return false;
   args.layers[args.layer_count++] = l;
   return true;

@@ -23,14 +23,14 @@ struct Cta {
 };
 
 template <typename T>
-using Item = Pack<T, kItemChannels>;
+using Vector = Pack<T, kVectorChannels>;
 
 // f(byte from the input's start, row, column, vector of 8 channels, outside) for each vector of a
 // layer's input; `outside` the map lies the border.
 template <typename Function>
 __device__ __forceinline__ void ForEachInputVector(const Layer& l, const Share& share,
                                                    Function&& f) {
-  const int vectors = l.in_c / kItemChannels, pixels = RowPixels(l);
+  const int vectors = l.in_c / kVectorChannels, pixels = RowPixels(l);
 #pragma unroll 4
   for (int i = threadIdx.x; i < share.in_rows * pixels * vectors; i += kThreads) {
     const int vector = i % vectors, pixel = i / vectors;
@@ -46,10 +46,11 @@ __device__ __forceinline__ void LoadInput(const Args& a, const Cta& cta) {
   const Share share(l);
   if (share.rows <= 0) return;
   const auto* map = static_cast<const uint4*>(a.x) +
-                    size_t{1} * blockIdx.x * l.in_h * l.in_w * l.in_c / kItemChannels;
+                    size_t{1} * blockIdx.x * l.in_h * l.in_w * l.in_c / kVectorChannels;
   ForEachInputVector(l, share, [&](int at, int row, int column, int vector, bool outside) {
     uint4 v = make_uint4(0, 0, 0, 0);
-    if (!outside) v = LoadNow16(map + (row * l.in_w + column) * (l.in_c / kItemChannels) + vector);
+    if (!outside)
+      v = LoadNow16(map + (row * l.in_w + column) * (l.in_c / kVectorChannels) + vector);
     StoreShared(cta.input + at, v);
   });
 }
@@ -61,7 +62,7 @@ __device__ __forceinline__ void ClearBorder(const Layer& next, const Cta& cta) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int pixels = RowPixels(next);
   const auto clear = [&](int pixel) {
-    for (int i = lane; i < next.in_c / kItemChannels; i += 32)
+    for (int i = lane; i < next.in_c / kVectorChannels; i += 32)
       StoreShared(cta.input + pixel * PixelBytes(next) + i * 16, make_uint4(0, 0, 0, 0));
   };
   for (int i = warp; i < 2 * share.in_rows; i += kWarps)
@@ -87,45 +88,45 @@ __device__ __forceinline__ void Await(const uint64_t& barrier, uint32_t phase) {
   }
 }
 
-// The block's input at this thread's items.
+// The block's input at this thread's vectors.
 template <typename T>
 __device__ __forceinline__ void ReadResidual(const Layer& l, const Share& share,
                                              const Channels& channels, const Cta& cta,
-                                             Item<T> (&residual)[kItems]) {
+                                             Vector<T> (&residual)[kThreadVectors]) {
 #pragma unroll
-  for (int i = 0; i < kItems; ++i) {
+  for (int i = 0; i < kThreadVectors; ++i) {
     const int position = channels.Position(i);
     if (position >= share.rows * l.out_w) continue;
     const int2 place = PlaceOf(l, position);
     const int at = FirstTap(l, place) + (RowPixels(l) + 1) * PixelBytes(l) + channels.first * 2;
-    residual[i] = *reinterpret_cast<const Item<T>*>(cta.input_here + at);
+    residual[i] = *reinterpret_cast<const Vector<T>*>(cta.input_here + at);
   }
 }
 
-// Normalises this thread's items and sends them where the next layer, or the caller, reads them.
+// Normalises this thread's vectors and sends them where the next layer, or the caller, reads them.
 template <typename T>
-__device__ __forceinline__ void FinishItems(const Args& a, const Layer& l, const Layer& next,
-                                            bool sends, const Share& share,
-                                            const Channels& channels, const Values& values,
-                                            float2 moments, const Cta& cta,
-                                            Item<T> (&residual)[kItems]) {
+__device__ __forceinline__ void FinishVectors(const Args& a, const Layer& l, const Layer& next,
+                                              bool sends, const Share& share,
+                                              const Channels& channels, const Values& values,
+                                              float2 moments, const Cta& cta,
+                                              Vector<T> (&residual)[kThreadVectors]) {
 #pragma unroll
-  for (int i = 0; i < kItems; ++i) {
+  for (int i = 0; i < kThreadVectors; ++i) {
     const int position = channels.Position(i);
     if (position >= share.rows * l.out_w) continue;
-    const Item<T> item = Finish<T>(l, channels, values[i], moments, residual[i]);
+    const Vector<T> y = Finish<T>(l, channels, values[i], moments, residual[i]);
     if (l.is_shortcut) {
-      residual[i] = item;
+      residual[i] = y;
       continue;
     }
     const int2 place = PlaceOf(l, position);
     const int row = share.row0 + place.y;
     if (sends) {
-      SendItem(next, cta.exchange, row, place.x, channels.first,
-               reinterpret_cast<const uint4&>(item));
+      SendVector(next, cta.exchange, row, place.x, channels.first,
+                 reinterpret_cast<const uint4&>(y));
     } else {
       const size_t at = (size_t{1} * blockIdx.x * l.out_h + row) * l.out_w + place.x;
-      *reinterpret_cast<Item<T>*>(static_cast<T*>(a.y) + at * l.out_c + channels.first) = item;
+      *reinterpret_cast<Vector<T>*>(static_cast<T*>(a.y) + at * l.out_c + channels.first) = y;
     }
   }
 }
@@ -140,16 +141,16 @@ struct Maps {
 __device__ __forceinline__ void Expect(const Layer& l, const Layer& next, const Cta& cta,
                                        bool works, bool sends, int turn) {
   if (threadIdx.x != 0) return;
-  const int groups = l.Tiles() * kTileChannels / kItemChannels / l.group_vectors;
+  const int groups = l.Tiles() * kTileChannels / kVectorChannels / l.group_vectors;
   ExpectBytes(SharedAddress(&cta.exchange.moments_here[turn]),
               works ? l.slices * groups * static_cast<int>(sizeof(Moment)) : 0);
-  if (sends) ExpectBytes(SharedAddress(&cta.exchange.items_here), InputBytes(next));
+  if (sends) ExpectBytes(SharedAddress(&cta.exchange.map_here), InputBytes(next));
 }
 
 template <Format F>
 __device__ __forceinline__ void RunLayer(const Args& a, int index, const Cta& cta, Maps& maps,
-                                         WeightStream& weights,
-                                         Item<Storage<F>> (&residual)[kItems]) {
+                                         WeightPipeline& weights,
+                                         Vector<Storage<F>> (&residual)[kThreadVectors]) {
   using T = Storage<F>;
   // copies: in registers, whatever is written meanwhile
   const Layer l = cta.layers[index], next = cta.layers[min(index + 1, a.layer_count - 1)];
@@ -159,7 +160,7 @@ __device__ __forceinline__ void RunLayer(const Args& a, int index, const Cta& ct
   const Channels channels(l, share);
   const int turn = index & 1;
   Values values;
-  if (maps.awaited) Await(cta.exchange.items_here, (maps.sent - 1) & 1);
+  if (maps.awaited) Await(cta.exchange.map_here, (maps.sent - 1) & 1);
   if (l.clears_border) __syncthreads();  // it is clear
   Expect(l, next, cta, works, sends, turn);
   if (works) {
@@ -180,7 +181,7 @@ __device__ __forceinline__ void RunLayer(const Args& a, int index, const Cta& ct
   WaitAtClusterBarrier();
   if (works) {
     const float2 moments = CombineMoments(l, channels, cta.exchange.moments[turn]);
-    FinishItems<T>(a, l, next, sends, share, channels, values, moments, cta, residual);
+    FinishVectors<T>(a, l, next, sends, share, channels, values, moments, cta, residual);
   }
   maps.awaited = sends;
   maps.sent += sends;
@@ -192,11 +193,11 @@ __device__ __forceinline__ void SetUp(const Args& a, uint32_t input, Layer* laye
   for (int i = threadIdx.x; i < a.layer_count * static_cast<int>(sizeof(Layer) / 4); i += kThreads)
     reinterpret_cast<uint32_t*>(layers)[i] = reinterpret_cast<const uint32_t*>(a.layers)[i];
   const int rank = static_cast<int>(threadIdx.x);
-  const uint32_t items_here = SharedAddress(&exchange.items_here);
-  if (rank < a.ctas) exchange.in_cta[rank] = {InCta(input, rank), InCta(items_here, rank)};
+  const uint32_t map_here = SharedAddress(&exchange.map_here);
+  if (rank < a.ctas) exchange.in_cta[rank] = {InCta(input, rank), InCta(map_here, rank)};
   if (threadIdx.x == 0) {
     for (const uint64_t& barrier : exchange.moments_here) InitBarrier(SharedAddress(&barrier), 1);
-    InitBarrier(items_here, 1);
+    InitBarrier(map_here, 1);
     FenceBarrierInit();
   }
   __syncthreads();
@@ -219,13 +220,13 @@ __global__ void __launch_bounds__(kThreads, 1) EncoderKernel(const __grid_consta
   const Cta cta = {shared + a.shared.input, SharedAddress(shared + a.shared.input),
                    reinterpret_cast<float*>(shared + a.shared.sums), exchange, layers};
   // weights are on the way before anything else is
-  WeightStream weights(layers, a.layer_count, SharedAddress(shared));
+  WeightPipeline weights(layers, a.layer_count, SharedAddress(shared));
   ReleaseSuccessor();
   WaitForPredecessor();
   LoadInput(a, cta);
   ClusterBarrier();
   Maps maps;
-  Item<Storage<F>> residual[kItems] = {};
+  Vector<Storage<F>> residual[kThreadVectors] = {};
 #pragma unroll 1
   for (int i = 0; i < a.layer_count; ++i) RunLayer<F>(a, i, cta, maps, weights, residual);
   WaitCopies<0>();

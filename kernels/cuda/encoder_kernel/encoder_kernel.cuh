@@ -14,11 +14,11 @@
 namespace mjp::encoder_kernel {
 
 inline constexpr int kWarps = 8, kThreads = 32 * kWarps;
-inline constexpr int kMostCtas = 16;    // of a cluster
-inline constexpr int kMostLayers = 40;  // convolutions
-inline constexpr int kItems = 2;        // of 8 channels at a position, that a thread finishes
-inline constexpr int kMostGroups = 8;   // norm groups of a CTA's channels
-inline constexpr int kRingChunks = 6;   // of a warp
+inline constexpr int kMostCtas = 16;      // of a cluster
+inline constexpr int kMostLayers = 40;    // convolutions
+inline constexpr int kThreadVectors = 2;  // of 8 channels at a position, that a thread finishes
+inline constexpr int kMostGroups = 8;     // norm groups of a CTA's channels
+inline constexpr int kRingChunks = 6;     // of a warp
 inline constexpr int kChunkRows = 16, kChunkK = 64;
 inline constexpr int kChunkBytes = kChunkRows * kChunkK * 2;
 inline constexpr int kTapStep = 16;  // channels that a product takes at once

@@ -5,13 +5,13 @@
 #include "kernels/cuda/primitives/device_math.cuh"
 
 // What follows a layer's products: partial sums added, group norm over the cluster, residual, ReLU,
-// and the way of the map to those CTAs that read it next. An item is 8 channels at a position; a
-// thread has the same items in all layers of a block, and keeps the residual's in registers.
+// and the way of the map to those CTAs that read it next. A vector is 8 channels at a position; a
+// thread has the same vectors in all layers of a block, and keeps the residual's in registers.
 
 namespace mjp::encoder_kernel {
 
 constexpr float kEpsilon = 1e-5f;
-constexpr int kItemChannels = 8;
+constexpr int kVectorChannels = 8;
 
 // What the norm needs to know of a part of a norm group: how many values, their mean, and the sum
 // of squared differences from it.
@@ -40,14 +40,14 @@ struct Gathered {
 // CTAs.
 struct Exchange {
   Moment moments[2][kMostCtas][kMostGroups], of_warps[kWarps][kMostGroups];
-  uint64_t moments_here[2], items_here;
+  uint64_t moments_here[2], map_here;
   struct {
-    uint32_t input, items_here;
+    uint32_t input, map_here;
   } in_cta[kMostCtas];
 };
 static_assert(sizeof(Exchange) + kMostLayers * sizeof(Layer) <= kTableBytes);
 
-// The channels of a thread's items.
+// The channels of a thread's vectors.
 struct Channels {
   int log2, vectors, vector;  // of 8 channels in the CTA's share; this thread's
   int first;                  // channel of the map
@@ -56,33 +56,33 @@ struct Channels {
   __device__ __forceinline__ Channels(const Layer& l, const Share& share) {
     log2 = l.tiles_log2 + 1, vectors = 1 << log2;
     vector = static_cast<int>(threadIdx.x) & (vectors - 1);
-    first = share.part * l.Tiles() * kTileChannels + vector * kItemChannels;
+    first = share.part * l.Tiles() * kTileChannels + vector * kVectorChannels;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       scale[i] = LoadNow(reinterpret_cast<const float4*>(l.scale + first) + i);
       shift[i] = LoadNow(reinterpret_cast<const float4*>(l.shift + first) + i);
     }
   }
-  __device__ __forceinline__ int Position(int item) const {
-    return (static_cast<int>(threadIdx.x) + item * kThreads) >> log2;
+  __device__ __forceinline__ int Position(int i) const {
+    return (static_cast<int>(threadIdx.x) + i * kThreads) >> log2;
   }
 };
 
-using Values = float[kItems][kItemChannels];
+using Values = float[kThreadVectors][kVectorChannels];
 
-// Adds up the partial sums of this thread's items, in the order of k; zeros where there is none.
+// Adds up the partial sums of this thread's vectors, in the order of k; zeros where there is none.
 __device__ __forceinline__ void AddSums(const Layer& l, const Share& share,
                                         const Channels& channels, const float* sums,
                                         Values& values) {
   constexpr int kAtOnce = 4;  // loads under way
   const int pitch = SumPitch(l.Tiles()), part = l.NSplit() * l.pairs * kTilePositions * pitch;
 #pragma unroll
-  for (int i = 0; i < kItems; ++i) {
+  for (int i = 0; i < kThreadVectors; ++i) {
     const int position = channels.Position(i);
 #pragma unroll
     for (float& v : values[i]) v = 0.0f;
     if (position >= share.rows * l.out_w) continue;
-    const float* from = sums + position * pitch + channels.vector * kItemChannels;
+    const float* from = sums + position * pitch + channels.vector * kVectorChannels;
     for (int k0 = 0; k0 < l.Parts(); k0 += kAtOnce, from += kAtOnce * part) {
       float4 low[kAtOnce] = {}, high[kAtOnce] = {};
 #pragma unroll
@@ -119,11 +119,11 @@ __device__ __forceinline__ Moment MomentOfWarp(const Layer& l, const Channels& c
   const int first = lane & (channels.vectors - l.group_vectors);
   Gathered all = {__shfl_sync(~0u, values[0][0], first)};
   float2 sum = make_float2(0.0f, 0.0f);
-  int items = 0;
+  int lanes = 0;
 #pragma unroll
-  for (int i = 0; i < kItems; ++i) {
+  for (int i = 0; i < kThreadVectors; ++i) {
     const bool here = channels.Position(i) < positions;
-    items += __popc(__ballot_sync(~0u, here));
+    lanes += __popc(__ballot_sync(~0u, here));
     if (!here) continue;
 #pragma unroll
     for (const float v : values[i]) {
@@ -132,7 +132,7 @@ __device__ __forceinline__ Moment MomentOfWarp(const Layer& l, const Channels& c
     }
   }
   sum = GroupSum(l, channels, sum);
-  all.count = static_cast<float>((items >> channels.log2) * l.group_vectors * kItemChannels);
+  all.count = static_cast<float>((lanes >> channels.log2) * l.group_vectors * kVectorChannels);
   all.sum = sum.x, all.squares = sum.y;
   return all.All();
 }
@@ -168,17 +168,16 @@ __device__ __forceinline__ float2 CombineMoments(const Layer& l, const Channels&
   return make_float2(all.mean, FastInverseRoot(__fdividef(all.squares, all.count) + kEpsilon));
 }
 
-// An item normalised, with the residual if the layer adds it.
+// A vector normalised, with the residual if the layer adds it.
 template <typename T>
-__device__ __forceinline__ Pack<T, kItemChannels> Finish(const Layer& l, const Channels& channels,
-                                                         const float (&values)[kItemChannels],
-                                                         float2 moments,
-                                                         const Pack<T, kItemChannels>& residual) {
+__device__ __forceinline__ Pack<T, kVectorChannels> Finish(
+    const Layer& l, const Channels& channels, const float (&values)[kVectorChannels],
+    float2 moments, const Pack<T, kVectorChannels>& residual) {
   const float* scale = reinterpret_cast<const float*>(channels.scale);
   const float* shift = reinterpret_cast<const float*>(channels.shift);
-  Pack<T, kItemChannels> out;
+  Pack<T, kVectorChannels> out;
 #pragma unroll
-  for (int c = 0; c < kItemChannels; ++c) {
+  for (int c = 0; c < kVectorChannels; ++c) {
     float y = __fmaf_rn(values[c] - moments.x, scale[c] * moments.y, shift[c]);
     if (l.adds_residual) y += ToFloat(residual.v[c]);
     if (l.relu) y = fmaxf(y, 0.0f);
@@ -187,9 +186,9 @@ __device__ __forceinline__ Pack<T, kItemChannels> Finish(const Layer& l, const C
   return out;
 }
 
-// Sends an item to all CTAs whose input it is in the next layer.
-__device__ __forceinline__ void SendItem(const Layer& next, const Exchange& exchange, int row,
-                                         int column, int channel, const uint4& item) {
+// Sends a vector to all CTAs whose input it is in the next layer.
+__device__ __forceinline__ void SendVector(const Layer& next, const Exchange& exchange, int row,
+                                           int column, int channel, const uint4& vector) {
   // slice s reads the rows from s * step - 1 on, as far as the last tap of its last row
   const int step = next.rows * next.stride;
   const int first = Over(row + next.stride - 2, next.step_inverse);
@@ -200,7 +199,7 @@ __device__ __forceinline__ void SendItem(const Layer& next, const Exchange& exch
 #pragma unroll 4
     for (int part = 0; part < next.parts; ++part) {
       const auto& there = exchange.in_cta[s * next.parts + part];
-      StoreInCtaAsync(there.input + at, item, there.items_here);
+      StoreInCtaAsync(there.input + at, vector, there.map_here);
     }
 }
 

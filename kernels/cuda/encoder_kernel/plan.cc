@@ -33,7 +33,7 @@ bool ShareOut(int group_channels, int ctas, Layer& l) {
     const int channels = tiles * kTileChannels, parts = l.out_c / channels;
     if (l.out_c % channels != 0 || channels % group_channels != 0 || parts > ctas) continue;
     const int rows = CeilDivide(l.out_h, ctas / parts), most = rows * l.out_w;
-    if (most * 2 * tiles > kItems * kThreads) return false;
+    if (most * 2 * tiles > kThreadVectors * kThreads) return false;
     l.tiles_log2 = static_cast<int8_t>(tiles / 2);  // of 1, 2 and 4
     l.parts = static_cast<int8_t>(parts);
     l.rows = static_cast<int8_t>(rows);
@@ -92,7 +92,7 @@ bool Add(const Block& block, int ctas, Args& args) {
   one.relu = two.relu = two.adds_residual = true;
   one.reads_residual = !block.shortcut;
   if (!Add(block.first, ctas, args, one) || !Add(block.second, ctas, args, two)) return false;
-  // an item of the map is the same thread's in all layers of a block
+  // a vector of the map is the same thread's in all layers of a block
   const Layer *last = &args.layers[args.layer_count - 1], *before = last - 1;
   if (last->tiles_log2 != before->tiles_log2) return false;
   return !block.shortcut || before[-1].tiles_log2 == last->tiles_log2;

@@ -1,7 +1,7 @@
 #ifndef KERNELS_CUDA_ENCODER_KERNEL_PRODUCTS_CUH_
 #define KERNELS_CUDA_ENCODER_KERNEL_PRODUCTS_CUH_
 
-#include "kernels/cuda/encoder_kernel/weight_stream.cuh"
+#include "kernels/cuda/encoder_kernel/weight_pipeline.cuh"
 
 // The products of a layer: the input stands in shared memory with a border of zeros, so a tap is an
 // offset. A pixel's channels are followed by 16 bytes that keep ldmatrix free of bank conflicts.
@@ -74,7 +74,7 @@ __device__ __forceinline__ constexpr int SumPitch(int tiles) { return tiles * kT
 // k, position, channel).
 template <Format F, int kTiles, int kPairs>
 __device__ __forceinline__ void MultiplyTiles(const Layer& l, const Share& share, uint32_t input,
-                                              float* sums, WeightStream& weights) {
+                                              float* sums, WeightPipeline& weights) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int first = (warp & (l.NSplit() - 1)) * kPairs * kTilePositions;
   const int positions = share.rows * l.out_w;
@@ -126,7 +126,7 @@ __device__ __forceinline__ void MultiplyTiles(const Layer& l, const Share& share
 
 template <Format F>
 __device__ __forceinline__ void Multiply(const Layer& l, const Share& share, uint32_t input,
-                                         float* sums, WeightStream& weights) {
+                                         float* sums, WeightPipeline& weights) {
   const auto tiles = [&]<int kTiles, int kPairs>() {
     MultiplyTiles<F, kTiles, kPairs>(l, share, input, sums, weights);
   };

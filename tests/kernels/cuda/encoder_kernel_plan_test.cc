@@ -61,7 +61,7 @@ TEST(EncoderKernelPlanTest, EachValueOfAMapIsOneCtas) {
     EXPECT_LT((l.slices - 1) * l.rows, l.out_h) << "the last slice has rows";
     EXPECT_GE(l.pairs * l.NSplit() * mjp::encoder_kernel::kTilePositions, l.rows * l.out_w);
     EXPECT_LE(l.rows * l.out_w * 2 * l.Tiles(),
-              mjp::encoder_kernel::kItems * mjp::encoder_kernel::kThreads);
+              mjp::encoder_kernel::kThreadVectors * mjp::encoder_kernel::kThreads);
   }
 }
 

@@ -1,5 +1,5 @@
-#ifndef KERNELS_CUDA_ENCODER_KERNEL_WEIGHT_STREAM_CUH_
-#define KERNELS_CUDA_ENCODER_KERNEL_WEIGHT_STREAM_CUH_
+#ifndef KERNELS_CUDA_ENCODER_KERNEL_WEIGHT_PIPELINE_CUH_
+#define KERNELS_CUDA_ENCODER_KERNEL_WEIGHT_PIPELINE_CUH_
 
 #include "kernels/cuda/conv/gather.cuh"
 #include "kernels/cuda/encoder_kernel/encoder_kernel.cuh"
@@ -22,11 +22,11 @@ struct ChunkRange {
   }
 };
 
-class WeightStream {
+class WeightPipeline {
  public:
   // `ring`: shared memory of the CTA, that of the warps one behind the other. The first chunks are
   // under way then.
-  __device__ __forceinline__ WeightStream(const Layer* layers, int layer_count, uint32_t ring)
+  __device__ __forceinline__ WeightPipeline(const Layer* layers, int layer_count, uint32_t ring)
       : layers_(layers),
         layer_count_(layer_count),
         warp_(static_cast<int>(threadIdx.x) / 32),
@@ -115,4 +115,4 @@ class WeightStream {
 
 }  // namespace mjp::encoder_kernel
 
-#endif  // KERNELS_CUDA_ENCODER_KERNEL_WEIGHT_STREAM_CUH_
+#endif  // KERNELS_CUDA_ENCODER_KERNEL_WEIGHT_PIPELINE_CUH_

@@ -104,6 +104,8 @@ def pass_figures():
                                ("encoder, 512 frames", 512, "pass_256"), ("encoder, 2048 frames", 2048, "pass_1024")):
         figures.append(Figure((label,), 1, run, f"encoder, {frames} frames", factor=1000, where="loop"))
         figures.append(Figure((label,), 2, run, f"torch, graph fp16: encoder, {frames} frames", factor=1000))
+    figures.append(Figure(("encoder of the shipped policy, 2 frames",), 1, "pass_shipped_1", "encoder, 2 frames", factor=1000,
+                          where="loop"))
     figures.append(Figure(("rasteriser, 1024 frames",), 1, "pictures", "rasteriser", factor=1000))
     figures.append(Figure(("MuJoCo's renderer through EGL, one picture",), 1, "pictures", "MuJoCo's renderer, faithful", factor=1000))
     return figures

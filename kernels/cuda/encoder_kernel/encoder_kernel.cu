@@ -162,7 +162,6 @@ __device__ __forceinline__ void RunLayer(const Args& a, int index, const Cta& ct
   Values values;
   if (maps.awaited) Await(cta.exchange.map_here, (maps.sent - 1) & 1);
   if (l.clears_border) __syncthreads();  // it is clear
-  Expect(l, next, cta, works, sends, turn);
   if (works) {
     if (l.reads_residual) ReadResidual<T>(l, share, channels, cta, residual);
     Multiply<F>(l, share, cta.input, cta.sums, weights);
@@ -173,7 +172,8 @@ __device__ __forceinline__ void RunLayer(const Args& a, int index, const Cta& ct
     AddSums(l, share, channels, cta.sums, values);
     SendMoments(l, share, channels, values, cta.exchange, turn);
   }
-  // meanwhile
+  // meanwhile; what arrives before it is expected counts, too
+  Expect(l, next, cta, works, sends, turn);
   weights.CatchUp();
   if (sends && next.clears_border) ClearBorder(next, cta);
   if (works) Await(cta.exchange.moments_here[turn], index >> 1 & 1);

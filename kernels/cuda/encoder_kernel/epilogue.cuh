@@ -74,7 +74,6 @@ using Values = float[kThreadVectors][kVectorChannels];
 __device__ __forceinline__ void AddSums(const Layer& l, const Share& share,
                                         const Channels& channels, const float* sums,
                                         Values& values) {
-  constexpr int kAtOnce = 4;  // loads under way
   const int pitch = SumPitch(l.Tiles()), part = l.NSplit() * l.pairs * kTilePositions * pitch;
 #pragma unroll
   for (int i = 0; i < kThreadVectors; ++i) {
@@ -83,20 +82,18 @@ __device__ __forceinline__ void AddSums(const Layer& l, const Share& share,
     for (float& v : values[i]) v = 0.0f;
     if (position >= share.rows * l.out_w) continue;
     const float* from = sums + position * pitch + channels.vector * kVectorChannels;
-    for (int k0 = 0; k0 < l.Parts(); k0 += kAtOnce, from += kAtOnce * part) {
-      float4 low[kAtOnce] = {}, high[kAtOnce] = {};
+    float4 low[kWarps] = {}, high[kWarps] = {};  // all under way at once
 #pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        if (k0 + k >= l.Parts()) continue;
-        low[k] = *reinterpret_cast<const float4*>(from + k * part);
-        high[k] = *reinterpret_cast<const float4*>(from + k * part + 4);
-      }
+    for (int k = 0; k < kWarps; ++k) {
+      if (k >= l.Parts()) continue;
+      low[k] = *reinterpret_cast<const float4*>(from + k * part);
+      high[k] = *reinterpret_cast<const float4*>(from + k * part + 4);
+    }
 #pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        const float4 &u = low[k], &v = high[k];
-        values[i][0] += u.x, values[i][1] += u.y, values[i][2] += u.z, values[i][3] += u.w;
-        values[i][4] += v.x, values[i][5] += v.y, values[i][6] += v.z, values[i][7] += v.w;
-      }
+    for (int k = 0; k < kWarps; ++k) {
+      const float4 &u = low[k], &v = high[k];
+      values[i][0] += u.x, values[i][1] += u.y, values[i][2] += u.z, values[i][3] += u.w;
+      values[i][4] += v.x, values[i][5] += v.y, values[i][6] += v.z, values[i][7] += v.w;
     }
   }
 }

@@ -7,6 +7,7 @@
 namespace mjp::encoder_kernel {
 namespace {
 
+constexpr int kMostRows = 127;      // that Layer::rows holds
 constexpr int kLargestSize = 1024;  // of a map, and of channels: positions fit width_inverse
 
 int CeilDivide(int a, int b) { return (a + b - 1) / b; }
@@ -33,7 +34,7 @@ bool ShareOut(int group_channels, int ctas, Layer& l) {
     const int channels = tiles * kTileChannels, parts = l.out_c / channels;
     if (l.out_c % channels != 0 || channels % group_channels != 0 || parts > ctas) continue;
     const int rows = CeilDivide(l.out_h, ctas / parts), most = rows * l.out_w;
-    if (most * 2 * tiles > kThreadVectors * kThreads) return false;
+    if (rows > kMostRows || most * 2 * tiles > kThreadVectors * kThreads) return false;
     l.tiles_log2 = static_cast<int8_t>(tiles / 2);  // of 1, 2 and 4
     l.parts = static_cast<int8_t>(parts);
     l.rows = static_cast<int8_t>(rows);

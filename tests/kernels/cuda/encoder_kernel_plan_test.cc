@@ -105,6 +105,13 @@ TEST(EncoderKernelPlanTest, WhatItDoesNotTakeHasNoPlan) {
   const float bias = 0.0f;
   blocks[3].second.bias = &bias;
   EXPECT_FALSE(Plan(blocks, 16, kSharedBytes)) << "a bias";
+  blocks = Network(20, 64, {64}, {1});
+  for (Block& block : blocks)
+    for (Convolution* c : {&block.first, &block.second}) {
+      c->shape.in_h = c->shape.out_h = 600;
+      c->shape.in_w = c->shape.out_w = 1;
+    }
+  EXPECT_FALSE(Plan(blocks, 16, kSharedBytes)) << "more rows than a layer can say";
   blocks = ResNet18();
   blocks[0].first.groups = 0;
   EXPECT_FALSE(Plan(blocks, 16, kSharedBytes)) << "no norm";

@@ -36,7 +36,7 @@ enum class TimingDetail {
 };
 
 // Begin and end of every stage of one decision, seconds on one host clock (steady_clock).
-// A stage that did not run has end == begin == 0.
+// A stage that did not run has end == begin.
 struct StageTimes {
   struct Span {
     double begin = 0, end = 0;

@@ -14,6 +14,13 @@
 namespace mjp::encoder_kernel {
 namespace {
 
+// Whether this code is for a GPU whose clusters may have 16 blocks (GpuTraits::LargestCluster).
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ < 900 || __CUDA_ARCH__ >= 1100)
+constexpr bool kHaveLargeClusters = false;
+#else
+constexpr bool kHaveLargeClusters = true;
+#endif
+
 struct Cta {
   const uint8_t* input_here;
   uint32_t input;  // the same, in shared memory
@@ -212,7 +219,7 @@ __device__ __forceinline__ void SetUp(const Args& a, uint32_t input, Layer* laye
 // grid: (pictures, 1, CTAs of a cluster)
 template <Format F>
 __global__ void __launch_bounds__(kThreads, 1) EncoderKernel(const __grid_constant__ Args a) {
-  if constexpr (!kHaveClusters) return Trap();
+  if constexpr (!kHaveLargeClusters) return Trap();
   extern __shared__ __align__(128) uint8_t shared[];
   __shared__ Exchange exchange;
   __shared__ __align__(16) Layer layers[kMostLayers];

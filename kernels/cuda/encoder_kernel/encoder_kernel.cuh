@@ -17,7 +17,7 @@ inline constexpr int kWarps = 8, kThreads = 32 * kWarps;
 inline constexpr int kMostCtas = 16;      // of a cluster
 inline constexpr int kMostLayers = 40;    // convolutions
 inline constexpr int kThreadVectors = 2;  // of 8 channels at a position, that a thread finishes
-inline constexpr int kMostGroups = 8;     // norm groups of a CTA's channels
+inline constexpr int kMostGroups = 4;     // norm groups of a CTA's channels
 inline constexpr int kRingChunks = 6;     // of a warp
 inline constexpr int kChunkRows = 16, kChunkK = 64;
 inline constexpr int kChunkBytes = kChunkRows * kChunkK * 2;
@@ -40,7 +40,7 @@ struct Layer {
   int8_t group_vectors = 2;  // channels of a norm group / 8
   int8_t parts = 1, slices = 1, rows = 1;
   int8_t part = 0, slice = 0;   // of this CTA, in its own copy
-  int8_t tiles_log2 = 0;        // tiles of 16 channels: 1, 2 or 4
+  int8_t tiles_log2 = 0;        // tiles of 16 channels: 1 or 2
   int8_t pairs = 1;             // of 16 positions, of a warp
   int8_t n_split_log2 = 0;      // groups of warps that share the positions; the others share k
   bool reads_residual = false;  // the block's residual is its input
@@ -60,7 +60,7 @@ struct Layer {
 struct SharedLayout {
   int input = 0, sums = 0, end = 0;
 };
-inline constexpr int kTableBytes = 8192;
+inline constexpr int kTableBytes = 6144;
 
 struct Args {
   const void* x = nullptr;  // (pictures, in_h, in_w, in_c) of the first layer, in storage

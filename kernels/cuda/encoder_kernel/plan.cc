@@ -15,7 +15,7 @@ int CeilDivide(int a, int b) { return (a + b - 1) / b; }
 uint32_t Inverse(int y) { return (1u << kInverseBits) / y + 1; }
 
 // Pairs of position tiles that a warp has registers for.
-int MostPairs(int tiles) { return tiles == 1 ? 5 : tiles == 2 ? 4 : 2; }
+int MostPairs(int tiles) { return tiles == 1 ? 5 : 4; }
 
 bool Takes(const Convolution& c, int kernel) {
   const ConvShape& s = c.shape;
@@ -30,12 +30,12 @@ bool Takes(const Convolution& c, int kernel) {
 bool ShareOut(int group_channels, int ctas, Layer& l) {
   const int positions = l.out_h * l.out_w;
   l.width_inverse = Inverse(l.out_w);
-  for (const int tiles : {1, 2, 4}) {
+  for (const int tiles : {1, 2}) {
     const int channels = tiles * kTileChannels, parts = l.out_c / channels;
     if (l.out_c % channels != 0 || channels % group_channels != 0 || parts > ctas) continue;
     const int rows = CeilDivide(l.out_h, ctas / parts), most = rows * l.out_w;
     if (rows > kMostRows || most * 2 * tiles > kThreadVectors * kThreads) return false;
-    l.tiles_log2 = static_cast<int8_t>(tiles / 2);  // of 1, 2 and 4
+    l.tiles_log2 = static_cast<int8_t>(tiles - 1);
     l.parts = static_cast<int8_t>(parts);
     l.rows = static_cast<int8_t>(rows);
     l.step_inverse = Inverse(rows * l.stride);
@@ -123,7 +123,8 @@ std::optional<Args> Plan(std::span<const Block> blocks, int ctas, int shared_byt
 }
 
 std::optional<Args> PlanHere(Format format, std::span<const Block> blocks, int pictures) {
-  for (const int ctas : {16, 8}) {
+  if (GpuTraits::Current().LargestCluster() < kMostCtas) return std::nullopt;
+  for (const int ctas : {kMostCtas, kMostCtas / 2}) {
     std::optional<Args> args = Plan(blocks, ctas, GpuTraits::Current().shared_bytes);
     if (!args || pictures > 2 * ClustersAtOnce(format, ctas, args->shared.end)) continue;
     args->pictures = pictures;

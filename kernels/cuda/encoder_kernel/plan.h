@@ -29,9 +29,10 @@ struct Block {
 // where the kernel does not take the network, or a CTA has less than it needs of `shared_bytes`.
 std::optional<Args> Plan(std::span<const Block> blocks, int ctas, int shared_bytes);
 
-// The same for `pictures` pictures on this GPU: clusters of 16 CTAs, else of 8. None also where
-// launches for each convolution are faster: from more pictures on than the clusters that run at
-// once take in two turns. Throws Error.
+// The same for `pictures` pictures on this GPU: clusters of 16 CTAs, or of 8 where it has no room
+// for one of 16. None also on GPUs whose clusters are smaller, for which there is no code, and
+// where launches for each convolution are faster: from more pictures on than the clusters that run
+// at once take in two turns. Throws Error.
 std::optional<Args> PlanHere(Format format, std::span<const Block> blocks, int pictures);
 
 }  // namespace mjp::encoder_kernel

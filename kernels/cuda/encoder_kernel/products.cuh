@@ -149,10 +149,6 @@ __device__ __forceinline__ void Multiply(const Layer& l, const Share& share, uin
       return tiles.template operator()<2, 3>();
     case 16 + 4:
       return tiles.template operator()<2, 4>();
-    case 32 + 1:
-      return tiles.template operator()<4, 1>();
-    case 32 + 2:
-      return tiles.template operator()<4, 2>();
     default:
       return Trap();
   }

@@ -51,7 +51,7 @@ class WeightPipeline {
   __device__ __forceinline__ void Advance(bool at_once) {
     if (at_once) {
       __syncwarp();
-#pragma unroll
+#pragma unroll 1
       for (int i = 0; i < kTiles; ++i) CopyNext();
     } else {
       free_ += kTiles;

@@ -63,7 +63,6 @@ const Case kCases[] = {
     {"uneven slices", 3, 13, 48, {48, 96}, {1, 2}, 16, 16},
     {"odd size, stride 2, clusters of 8", 2, 11, 16, {32, 64}, {2, 2}, 8, 8},
     {"groups of 32 channels", 2, 9, 64, {64}, {1}, 32, 16},
-    {"groups of 64 channels", 2, 10, 64, {64}, {1}, 64, 16},
     {"two vectors a thread", 1, 20, 64, {64}, {1}, 16, 8},
     {"all parts on one slice", 2, 5, 256, {512}, {2}, 16, 16},
     {"one position", 2, 2, 64, {64}, {2}, 16, 16},

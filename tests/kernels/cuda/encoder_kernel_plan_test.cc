@@ -95,6 +95,7 @@ TEST(EncoderKernelPlanTest, WhatItDoesNotTakeHasNoPlan) {
   EXPECT_FALSE(Plan({}, 16, kSharedBytes));
   EXPECT_FALSE(Plan(ResNet18(), 16, 99 * 1024)) << "more shared memory than there is";
   EXPECT_FALSE(Plan(Network(21, 64, {64}, {1}, 4), 16, kSharedBytes)) << "norm groups of four";
+  EXPECT_FALSE(Plan(Network(21, 64, {64}, {1}, 64), 16, kSharedBytes)) << "and of 64";
   EXPECT_FALSE(Plan(Network(21, 24, {24}, {1}, 8), 16, kSharedBytes)) << "24 channels";
   EXPECT_FALSE(Plan(Network(60, 64, {64}, {1}), 16, kSharedBytes)) << "too many positions";
   EXPECT_FALSE(

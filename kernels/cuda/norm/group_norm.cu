@@ -72,6 +72,11 @@ __device__ __forceinline__ Pack<float, V> LoadTerms(const float* at) {
   return out;
 }
 
+// Packs of one or two channels are rare: one kernel asks whether there is FiLM, and wider ones
+// know.
+template <int V>
+constexpr bool kAsksForFilm = V <= 2;
+
 // What becomes of V channels: y = film_scale act((x - mean) / deviation weight + bias) + film_bias
 template <int V, bool kFilm>
 struct ChannelTerms {
@@ -85,8 +90,8 @@ struct ChannelTerms {
       film_scale.v[v] = 1.0f;
       film_bias.v[v] = 0.0f;
     }
-    if (!kFilm) return;
     const FilmArgs& f = a.film;
+    if (!kFilm || (kAsksForFilm<V> && f.step_table == nullptr)) return;
     const float* step = f.step_table + static_cast<size_t>(f.row_step[row]) * f.width + channel;
     const float* cond = f.cond + static_cast<size_t>(row / f.rows_per_env) * f.width + channel;
     const auto sum = [&](int offset, Pack<float, V>& out) {
@@ -153,6 +158,7 @@ __global__ void __launch_bounds__(MostThreads(kReduction)) GroupNormKernel(const
   }
   const float inverse = 1.0f / sqrtf(moments.squares / moments.count + kEpsilon);
 
+  const bool film = kFilm && (!kAsksForFilm<V> || a.film.step_table != nullptr);
   const bool same_channels = threads % packs_per_position == 0;  // in all of a thread's packs
 #pragma unroll
   for (int r = 0; r < R; ++r) {
@@ -169,7 +175,7 @@ __global__ void __launch_bounds__(MostThreads(kReduction)) GroupNormKernel(const
       float y = __fmaf_rn(ToFloat(x[r].v[v]) - mean, terms.weight.v[v] * inverse, terms.bias.v[v]);
       if (a.residual && a.residual_first) y += ToFloat(residual.v[v]);
       y = Activate<T>(y, a.activation);
-      if (kFilm) y = __fmaf_rn(y, terms.film_scale.v[v], terms.film_bias.v[v]);
+      if (film) y = __fmaf_rn(y, terms.film_scale.v[v], terms.film_bias.v[v]);
       if (a.residual && !a.residual_first) y += ToFloat(residual.v[v]);
       out.v[v] = FromFloat<T>(y);
     }
@@ -188,9 +194,12 @@ void LaunchPacked(const GroupNormArgs& a, int packs, int blocks, cudaStream_t st
       dim3(warp ? (reductions + kWarpsPerBlock - 1) / kWarpsPerBlock : reductions, 1, blocks);
   shape.block = dim3(warp ? 32 * kWarpsPerBlock : (share + 31) / 32 * 32);
   shape.cluster_z = blocks;
-  const auto kernel = a.film.step_table ? GroupNormKernel<T, V, R, kReduction, true>
-                                        : GroupNormKernel<T, V, R, kReduction, false>;
-  Launch(kernel, shape, stream, "group normalisation", a);
+  if constexpr (!kAsksForFilm<V>) {
+    if (a.film.step_table == nullptr)
+      return Launch(GroupNormKernel<T, V, R, kReduction, false>, shape, stream,
+                    "group normalisation", a);
+  }
+  Launch(GroupNormKernel<T, V, R, kReduction, true>, shape, stream, "group normalisation", a);
 }
 
 // Blocks of a cluster that share the work of a reduction group: as many as there are

@@ -7,7 +7,6 @@
 #include "apps/commands.h"
 #include "base/command_line/terminal.h"
 #include "base/error.h"
-#include "base/folders.h"
 #include "tasks/results/shard_results.h"
 
 namespace mjp::app {
@@ -19,12 +18,9 @@ struct Arguments {
 };
 
 int Run(const Arguments& arguments) {
-  const auto episodes = [](const std::string& folder) { return ReadEpisodesIn(folder, false); };
-  const auto run = [](const std::string& folder) {
-    return ReadFile(folder + "/run.json", size_t{1} << 20);
-  };
-  const Comparison comparison = Compare(episodes(arguments.a), episodes(arguments.b));
-  const auto differences = ComparedRuns(run(arguments.a), run(arguments.b));
+  const auto a = ReadEpisodesIn(arguments.a, false), b = ReadEpisodesIn(arguments.b, false);
+  const Comparison comparison = Compare(a, b);
+  const auto differences = ComparedRuns(ReadRunIn(arguments.a), ReadRunIn(arguments.b));
   const std::string text = arguments.json ? ComparisonJson(comparison, differences)
                                           : ComparisonText(comparison, differences);
   const auto verdict = std::min(text.size(), arguments.json ? text.size() : text.find("verdict"));

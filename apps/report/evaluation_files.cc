@@ -42,12 +42,7 @@ EvaluationFiles ReadOne(const std::string& folder) {
   EvaluationFiles one;
   one.folder = folder;
   const std::string run = folder + "/run.json";
-  if (!fs::exists(run)) {
-    throw mjp::BadInput(folder +
-                        ": there is no evaluation in it (run.json); name the folder that " +
-                        "mjpolicy evaluate --out wrote");
-  }
-  one.run_text = ReadFile(run, kRunLimit);
+  one.run_text = ReadRunIn(folder);
   one.run = mjp::ParseJson(one.run_text, run);
   one.task = TaskOf(one.run_text, run);
   one.expected = ParseShardRun(one.run_text, run).Count();

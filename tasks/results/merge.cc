@@ -31,7 +31,7 @@ std::vector<Part> ReadParts(const MergeOptions& options) {
       throw mjp::Error(mjp::ExitCode::kUsage, "--out " + options.out + " is one of the shards");
     }
     const std::string file = folder + "/run.json";
-    Part part{folder, ParseShardRun(ReadFile(file, kRunLimit), file)};
+    Part part{folder, ParseShardRun(ReadRunIn(folder), file)};
     const Shard shard = part.run.shard;
     const auto differences =
         parts.empty() ? std::vector<RunDifference>()

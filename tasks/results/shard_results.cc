@@ -1,5 +1,6 @@
 #include "tasks/results/shard_results.h"
 
+#include <filesystem>
 #include <set>
 
 #include "base/error.h"
@@ -45,10 +46,18 @@ std::vector<EpisodeResult> ParseEpisodesOf(const ShardRun& run, const std::strin
   return episodes;
 }
 
+std::string ReadRunIn(const std::string& folder) {
+  const std::string run = folder + "/run.json";
+  if (std::filesystem::exists(run)) return ReadFile(run, kRunLimit);
+  throw mjp::BadInput(folder +
+                      ": there is no evaluation in it (run.json); name the folder that mjpolicy "
+                      "evaluate --out wrote");
+}
+
 std::vector<EpisodeResult> ReadEpisodesIn(const std::string& folder, bool torn_tail) {
-  const std::string run = folder + "/run.json", log = folder + "/episodes.jsonl";
-  return ParseEpisodesOf(ParseShardRun(ReadFile(run, kRunLimit), run), ReadFile(log, kLogLimit),
-                         torn_tail, log);
+  const std::string log = folder + "/episodes.jsonl";
+  const ShardRun run = ParseShardRun(ReadRunIn(folder), folder + "/run.json");
+  return ParseEpisodesOf(run, ReadFile(log, kLogLimit), torn_tail, log);
 }
 
 std::vector<EpisodeResult> ParseShardEpisodes(const std::string& text, const ShardRun& run,

@@ -23,6 +23,10 @@ struct ShardRun {
   int Count() const { return (episodes - shard.index + shard.count - 1) / shard.count; }
 };
 
+// The run.json of the evaluation in `folder`. Throws BadInput, with what to do, where there is
+// none.
+std::string ReadRunIn(const std::string& folder);
+
 // Parses the text of a run.json. `file` names it in the Error that is thrown if it is none.
 ShardRun ParseShardRun(const std::string& text, const std::string& file);
 

@@ -1,5 +1,7 @@
 // Evaluations shared between processes, merged and compared, as a user runs them.
 
+#include <gmock/gmock.h>
+
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -223,7 +225,16 @@ TEST_F(ShardsTest, CompareFindsARegression) {
   EXPECT_EQ(json.at("lost"), 10);
   EXPECT_NEAR(json.at("mcnemar_p"), 2.0 / 1024, 1e-12);
   EXPECT_EQ(RunMjpolicy("compare " + Path("b") + " " + Path("a")).code, 0);
-  EXPECT_EQ(RunMjpolicy("compare " + Path("a") + " " + Path("absent")).code, 2);
+}
+
+TEST_F(ShardsTest, WhereThereIsNoEvaluationTheFirstSuchFolderIsNamed) {
+  for (const std::string& command :
+       {"compare " + Path("none") + " " + Path("nor"),
+        "merge " + Path("none") + " " + Path("nor") + " --out " + Path("whole")}) {
+    const Outcome outcome = RunMjpolicy(command);
+    EXPECT_EQ(outcome.code, 2) << command;
+    EXPECT_THAT(outcome.text, testing::HasSubstr("none: there is no evaluation in it")) << command;
+  }
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ TEST_F(ShardsTest, OddSetsAreRefused) {
   ExpectRefused(Merge("s0 other s2"), 2, "is of another evaluation");
   ASSERT_EQ(RunMjpolicy(Evaluate("quarter") + "--episodes 7 --shard 1/4").code, 0);
   ExpectRefused(Merge("s0 quarter s2"), 2, "but");
-  ExpectRefused(Merge("s0 s1 absent"), 2, "absent/run.json");
+  ExpectRefused(Merge("s0 s1 absent"), 2, "absent: there is no evaluation in it");
   EXPECT_EQ(RunMjpolicy("merge " + Path("s0") + " --out " + Path("s0")).code, 1);
 }
 

@@ -48,6 +48,11 @@ void CreateDurably(const std::string& path, std::span<const uint8_t> bytes) {
 
 // Renames a file that is on the disk, and waits until the folder is, too.
 void Rename(const std::string& from, const std::string& to) {
+  struct stat old {};
+  if (stat(to.c_str(), &old) == 0 && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode)) {
+    unlink(from.c_str());
+    throw BadInput(to + ": is a device or a pipe, which no file replaces; name another file");
+  }
   if (rename(from.c_str(), to.c_str()) != 0) {
     const Error error = FileError("cannot replace", to);
     unlink(from.c_str());

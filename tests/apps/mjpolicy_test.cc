@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <filesystem>
@@ -151,6 +152,12 @@ TEST_F(MjpolicyTest, BadFilesEndWithTwoAndAreNamed) {
   EXPECT_EQ(RunMjpolicy(Evaluate("c") + "--episodes 1").code, 2);
   EXPECT_FALSE(fs::exists(folder_.path() + "/c/episodes.jsonl"));
   EXPECT_EQ(RunMjpolicy("render --states /dev/null --out " + folder_.path() + "/x.npy").code, 2);
+  const std::string pipe = folder_.path() + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const Outcome outcome = RunMjpolicy("bench physics --seconds 0.01 --json " + pipe);
+  EXPECT_EQ(outcome.code, 2) << outcome.text;
+  EXPECT_NE(outcome.text.find("is a device or a pipe"), std::string::npos) << outcome.text;
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe)) << "it is still there";
 }
 
 // A change of a good file of observations, and what the refusal or the word about it says.

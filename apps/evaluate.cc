@@ -136,6 +136,18 @@ int ShowComplete(const Task& task, const std::map<int, EpisodeResult>& episodes,
   return CodeOf(figures);
 }
 
+// What `evaluate` gives. Where it fails before an episode has ended, nothing stays in the folder
+// that would refuse the next try.
+template <typename Function>
+EvaluationResult EvaluateInto(ResultsFolder& folder, const Function& evaluate) {
+  try {
+    return evaluate();
+  } catch (...) {
+    if (folder.finished().empty()) folder.Discard();
+    throw;
+  }
+}
+
 int Run(Arguments& arguments) {
   EvaluationOptions& options = arguments.evaluation;
   CheckSeeds(options);
@@ -168,13 +180,12 @@ int Run(Arguments& arguments) {
                ShardIndices(options).size(), ShardIndices(options).size() == 1 ? "" : "s",
                options.seed);
   Progress progress(pending.size() + folder.finished().size(), folder.finished());
-  EvaluationResult result = Evaluate(
-      task, options, std::move(policy), pending,
-      [&](const EpisodeResult& episode) {
-        folder.Append(episode);
-        progress.Add(episode);
-      },
-      stop);
+  const auto done = [&](const EpisodeResult& episode) {
+    folder.Append(episode);
+    progress.Add(episode);
+  };
+  EvaluationResult result = EvaluateInto(
+      folder, [&] { return Evaluate(task, options, std::move(policy), pending, done, stop); });
   if (result.interrupted) {
     std::fprintf(stderr, "\nstopped; %zu episodes are kept, go on with --resume%s\n",
                  folder.finished().size(), SlowestText(result.slowest).c_str());

@@ -76,6 +76,19 @@ TEST_F(TaskFileTest, IsCheckedRunAndScored) {
   EXPECT_THAT(ReadText(Path("one/run.json")), HasSubstr("\"task\": \"cart_pole\""));
 }
 
+TEST_F(TaskFileTest, AFailedStartLeavesNothingThatRefusesTheNext) {
+  const std::string command = "evaluate " + kModels +
+                              "cart_pole.xml --checkpoint " MJPOLICY_SOURCE_DIR
+                              "/assets/pusht_image --backend cpu --episodes 1 --out " +
+                              Path("out");
+  for (int i = 0; i < 2; ++i) {
+    const Outcome outcome = RunMjpolicy(command);
+    EXPECT_EQ(outcome.code, 2) << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr("the checkpoint's action has 2"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(Path("out/run.json")));
+}
+
 TEST_F(TaskFileTest, PicturesUnlikeThoseOfTrainingAreSaid) {
   const PictureLook look = {"mujoco", 72, 96, 4, true, true, true, true};
   WriteFileAtomically(checkpoint_ + "/look.json",

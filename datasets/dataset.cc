@@ -1,6 +1,7 @@
 #include "datasets/dataset.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/error.h"
 #include "datasets/format/columns.h"
@@ -16,6 +17,10 @@ constexpr int64_t kFramesAtOnce = 32;  // pictures that are read together
 
 Dataset::Dataset(std::string folder) : folder_(std::move(folder)) {
   const std::string path = folder_ + "/meta/info.json";
+  if (!std::filesystem::exists(path)) {
+    throw BadInput(folder_ +
+                   ": is no LeRobotDataset, for it lacks meta/info.json; name its folder");
+  }
   info_ = ReadInfo(path);
   if (info_.version != "v3.0") {
     throw Unsupported(path + ": is of version " + info_.version +

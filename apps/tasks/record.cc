@@ -39,7 +39,8 @@ std::string Demonstrators(const Arguments& arguments, const TaskFile& file) {
     if (arguments.by.empty() || arguments.by == "checkpoint") return "checkpoint";
     throw Error(ExitCode::kUsage, "--checkpoint and --by " + arguments.by + " exclude each other");
   }
-  if (arguments.by == "checkpoint") throw Error(ExitCode::kUsage, "--by checkpoint: which one?");
+  if (arguments.by == "checkpoint")
+    throw Error(ExitCode::kUsage, "--by checkpoint: which one? give --checkpoint DIR");
   if (!arguments.by.empty()) return arguments.by;
   return HasExpert(file) ? "expert" : "planner";
 }

@@ -144,7 +144,8 @@ TEST(DatasetTest, AbsentDataSetsAreNamed) {
     Dataset dataset("/nowhere");
     FAIL() << "accepted";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("/nowhere/meta/info.json"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("/nowhere: is no LeRobotDataset, for it lacks meta/info.json"));
   }
 }
 

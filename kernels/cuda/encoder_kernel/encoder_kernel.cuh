@@ -55,6 +55,12 @@ struct Layer {
   MJP_HOST_DEVICE int Parts() const { return KSplit() < chunks ? KSplit() : chunks; }  // of k
 };
 
+// The input of a layer in shared memory, its border included.
+MJP_HOST_DEVICE inline int PixelBytes(const Layer& l) { return l.in_c * 2 + 16; }
+MJP_HOST_DEVICE inline int RowPixels(const Layer& l) { return l.in_w + 2; }
+// Floats from one position to the next in the sums, free of bank conflicts.
+MJP_HOST_DEVICE constexpr int SumPitch(int tiles) { return tiles * kTileChannels + 4; }
+
 // Where things stand in a CTA's shared memory, bytes; the ring of weights is first. Moments of the
 // norms and the table of layers are in kTableBytes of their own.
 struct SharedLayout {

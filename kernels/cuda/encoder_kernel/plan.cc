@@ -111,9 +111,9 @@ std::optional<Args> Plan(std::span<const Block> blocks, int ctas, int shared_byt
     Layer& l = args.layers[i];
     l.clears_border = i == 0 || !SameInput(args.layers[i - 1], l);
     const int in_rows = (l.rows - 1) * l.stride + 3;
-    input = std::max(input, in_rows * (l.in_w + 2) * (l.in_c * 2 + 16));
+    input = std::max(input, in_rows * RowPixels(l) * PixelBytes(l));
     const int positions = l.pairs * l.NSplit() * kTilePositions;
-    sums = std::max(sums, l.KSplit() * positions * (l.Tiles() * kTileChannels + 4) * 4);
+    sums = std::max(sums, l.KSplit() * positions * SumPitch(l.Tiles()) * 4);
   }
   args.shared.input = kWarps * kRingChunks * kChunkBytes;
   args.shared.sums = args.shared.input + input;

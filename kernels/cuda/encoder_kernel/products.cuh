@@ -22,9 +22,6 @@ struct Share {
   }
 };
 
-// The input of a layer in shared memory.
-__device__ __forceinline__ int PixelBytes(const Layer& l) { return l.in_c * 2 + 16; }
-__device__ __forceinline__ int RowPixels(const Layer& l) { return l.in_w + 2; }
 // x over the number of which this is the inverse; 0 for an x below 0.
 __device__ __forceinline__ int Over(int x, uint32_t inverse) {
   return static_cast<int>(static_cast<uint32_t>(max(x, 0)) * inverse >> kInverseBits);
@@ -66,9 +63,6 @@ struct TapCursor {
     offset = ((ky + middle) * RowPixels(l) + kx + middle) * PixelBytes(l) + channel * 2;
   }
 };
-
-// Floats from one position to the next in the sums, free of bank conflicts.
-__device__ __forceinline__ constexpr int SumPitch(int tiles) { return tiles * kTileChannels + 4; }
 
 // The sums of a warp's k, for kTiles x 16 channels and kPairs x 16 positions, to `sums`: (part of
 // k, position, channel).

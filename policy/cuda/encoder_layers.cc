@@ -223,7 +223,10 @@ EncoderLayers::Map EncoderLayers::Blocks(const DeviceEncoder& encoder, const Map
   auto args = encoder_kernel::PlanHere(format_, blocks, frames_);
   if (!args) {
     Map x = in;
-    for (const DeviceBasicBlock2d& block : encoder.blocks) x = Block(block, x);
+    for (const DeviceBasicBlock2d& block : encoder.blocks) {
+      if (block.downsample && head_.empty()) EndHead();
+      x = Block(block, x);
+    }
     return x;
   }
   const ConvShape& last = blocks.back().second.shape;
@@ -277,8 +280,52 @@ void EncoderLayers::Pool(const DeviceEncoder& encoder, const EncoderConfig& conf
   ops_.push_back(dense);
 }
 
+void EncoderLayers::EndHead() {
+  for (const Op& op : ops_) {
+    if (const auto* conv = std::get_if<ConvArgs>(&op)) {
+      head_.emplace_back(*conv);
+    } else if (const auto* stem = std::get_if<StemMaxPoolArgs>(&op)) {
+      head_.emplace_back(*stem);
+    } else {
+      return head_.clear();
+    }
+  }
+}
+
 void EncoderLayers::Run(cudaStream_t stream) const {
   for (const Op& op : ops_) LaunchOp(format_, op, stream);
+}
+
+void EncoderLayers::RunHead(int first, int count, cudaStream_t stream) const {
+  for (const MapOp& op : head_) {
+    std::visit([&](const auto& args) { LaunchOp(format_, OfPictures(args, first, count), stream); },
+               op);
+  }
+}
+
+void EncoderLayers::RunRest(cudaStream_t stream) const {
+  for (size_t i = head_.size(); i < ops_.size(); ++i) LaunchOp(format_, ops_[i], stream);
+}
+
+ConvArgs EncoderLayers::OfPictures(ConvArgs a, int first, int count) const {
+  ConvShape& s = a.shape;
+  const auto from = [&](const void* maps, int height, int width, int channels) {
+    const size_t map = FormatBytes(format_) * height * width * channels;
+    return maps == nullptr ? nullptr : static_cast<const uint8_t*>(maps) + map * first;
+  };
+  s.batch = count;
+  a.x = from(a.x, s.in_h, s.in_w, s.in_c);
+  a.residual = from(a.residual, s.out_h, s.out_w, s.out_c);
+  a.y = const_cast<uint8_t*>(from(a.y, s.out_h, s.out_w, s.out_c));
+  return a;
+}
+
+StemMaxPoolArgs EncoderLayers::OfPictures(StemMaxPoolArgs a, int first, int count) const {
+  const size_t map =
+      FormatBytes(format_) * a.pooled_h * a.pooled_w * size_t{1} * a.conv.shape.out_c;
+  a.conv = OfPictures(a.conv, first, count);
+  a.y = static_cast<uint8_t*>(a.y) + map * first;
+  return a;
 }
 
 }  // namespace mjp

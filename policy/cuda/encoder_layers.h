@@ -2,6 +2,7 @@
 #define POLICY_CUDA_ENCODER_LAYERS_H_
 
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "policy/checkpoint/network.h"
@@ -32,6 +33,9 @@ DeviceEncoder LoadDeviceEncoder(LayerLoader& loader, const EncoderConfig& config
                                 const EncoderWeights& weights, int picture_height,
                                 int picture_width);
 
+// A launch that makes each picture's map from that picture's alone.
+using MapOp = std::variant<ConvArgs, StemMaxPoolArgs>;
+
 // The launches that turn `frames` prepared pictures into features, and their memory.
 class EncoderLayers {
  public:
@@ -47,6 +51,11 @@ class EncoderLayers {
   int map_channels() const { return map_.channels; }
   // Enqueues the encoder.
   void Run(cudaStream_t stream) const;
+  // The same in two parts: the head, up to the first stage, for `count` pictures from `first` on,
+  // and the rest for all. So the first pictures' heads run while others are on their way.
+  bool has_head() const { return !head_.empty(); }
+  void RunHead(int first, int count, cudaStream_t stream) const;
+  void RunRest(cudaStream_t stream) const;
   const std::vector<Op>& ops() const { return ops_; }
 
  private:
@@ -65,6 +74,11 @@ class EncoderLayers {
   // Appends all residual blocks: the encoder kernel, or launches for each of them.
   Map Blocks(const DeviceEncoder& encoder, const Map& in);
   Map Block(const DeviceBasicBlock2d& block, const Map& in);
+  // Makes the launches so far the head.
+  void EndHead();
+  // What the launch does for `count` of its pictures, from `first` on.
+  ConvArgs OfPictures(ConvArgs a, int first, int count) const;
+  StemMaxPoolArgs OfPictures(StemMaxPoolArgs a, int first, int count) const;
   void Pool(const DeviceEncoder& encoder, const EncoderConfig& config, const Map& map,
             DeviceArena& arena);
   void* Data(const Map& map) const { return map.buffer < 0 ? input_ : buffers_[map.buffer]; }
@@ -75,6 +89,7 @@ class EncoderLayers {
   float* features_ = nullptr;
   Map map_;
   std::vector<Op> ops_;
+  std::vector<MapOp> head_;  // the first of them; empty if another kind is among these
 };
 
 }  // namespace mjp

@@ -6,6 +6,7 @@
 #include "kernels/cuda/conv/conv.cuh"
 #include "kernels/cuda/conv/implicit_gemm_mma.cuh"
 #include "kernels/cuda/conv/implicit_gemm_wgmma.cuh"
+#include "kernels/cuda/tma_conv/tma_conv.cuh"
 
 namespace mjp {
 namespace {
@@ -24,7 +25,11 @@ void CheckShape(const ConvShape& s) {
 
 void LaunchConv(Format format, const ConvArgs& args, cudaStream_t stream) {
   CheckShape(args.shape);
-  if (WgmmaConvSupports(format, args)) return LaunchWgmmaConv(format, args, stream);
+  if (WgmmaConvSupports(format, args)) {
+    return tma_conv::Supports(format, args, MeasuredWgmmaConvTime(args.shape))
+               ? tma_conv::Launch(format, args, stream)
+               : LaunchWgmmaConv(format, args, stream);
+  }
   if (WgmmaTf32ConvSupports(format, args)) return LaunchWgmmaTf32Conv(format, args, stream);
   LaunchMmaConv(format, args, stream);
 }

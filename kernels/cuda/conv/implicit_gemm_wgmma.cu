@@ -236,24 +236,31 @@ double MeasuredTime(const MeasuredTile& tile, const ConvShape& s, int split) {
          (CeilDivide(KTiles(s), split) * stage + tile.overhead + kClusterTime[split]);
 }
 
-}  // namespace
+struct Choice {
+  WgmmaConvConfig config;
+  double time = 0;
+};
 
-WgmmaConvConfig ChooseWgmmaConvConfig(const ConvShape& s) {
+Choice Choose(const ConvShape& s) {
   constexpr int kLeastStages = 4;  // of a block, where k is split
-  WgmmaConvConfig best;
-  double best_time = 0;
+  Choice best;
   for (const MeasuredTile& tile : kMeasuredTiles) {
     if (s.out_c % tile.block_n != 0) continue;
     for (int split = 1; split <= kMaxSplit; split *= 2) {
       if (split > 1 && CeilDivide(KTiles(s), split) < kLeastStages) break;
       const double time = MeasuredTime(tile, s, split);
-      if (best_time > 0 && time >= best_time) continue;
-      best = {tile.block_m, tile.block_n, tile.stages, split};
-      best_time = time;
+      if (best.time > 0 && time >= best.time) continue;
+      best = {{tile.block_m, tile.block_n, tile.stages, split}, time};
     }
   }
   return best;
 }
+
+}  // namespace
+
+WgmmaConvConfig ChooseWgmmaConvConfig(const ConvShape& s) { return Choose(s).config; }
+
+double MeasuredWgmmaConvTime(const ConvShape& s) { return Choose(s).time; }
 
 bool WgmmaConvSupports(Format format, const ConvArgs& args) {
   // fewer are the general kernel's

@@ -21,6 +21,9 @@ struct WgmmaConvConfig {
 // 64.
 WgmmaConvConfig ChooseWgmmaConvConfig(const ConvShape& shape);
 
+// What that takes on an H100 by these times, microseconds.
+double MeasuredWgmmaConvTime(const ConvShape& shape);
+
 // Whether this convolution runs here: 16-bit formats, from 256 positions or 33 tokens on, out
 // channels in multiples of 64, a GPU of compute capability 9.0. Otherwise the general kernel takes
 // it.

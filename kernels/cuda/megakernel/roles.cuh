@@ -20,19 +20,6 @@ constexpr bool kEnoughRegisters =
     kMmaRegisters<kRowBatches>* kMmaThreads + kEpilogueRegisters<kRowBatches>* kEpilogueThreads <=
     65536 / kSpecializedThreads / 8 * 8 * kSpecializedThreads;
 static_assert(kEnoughRegisters<1> && kEnoughRegisters<2>);
-template <bool kMore, int kRegisters>
-__device__ __forceinline__ void SetRegisters() {
-#ifdef MJP_HAVE_WGMMA
-  if constexpr (kMore) {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
-  } else {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
-  }
-#else
-  __trap();
-#endif
-}
-
 // The sampler steps: `threads` threads of each CTA run those of its own rows, so that it polls no
 // other rows' head partial sums; a CTA of an unused row runs that of the last row, whose x it
 // reads. These partial sums need one buffer alone: README.md, I7.

@@ -71,6 +71,20 @@ __device__ __forceinline__ void WaitWgmma() {
 #endif
 }
 
+// Gives each thread of this warpgroup more registers, or takes some back: a multiple of 8.
+template <bool kMore, int kRegisters>
+__device__ __forceinline__ void SetRegisters() {
+#ifdef MJP_HAVE_WGMMA
+  if constexpr (kMore) {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+  } else {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+  }
+#else
+  __trap();
+#endif
+}
+
 #ifdef MJP_HAVE_WGMMA
 // An instruction's operands: 8 to 64 accumulators, as text and as constraints.
 #define MJP_TEXT8 "%0, %1, %2, %3, %4, %5, %6, %7"
@@ -82,6 +96,12 @@ __device__ __forceinline__ void WaitWgmma() {
   MJP_TEXT32                                                                           \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
   "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define MJP_TEXT128                                                                          \
+  MJP_TEXT64                                                                                 \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, "  \
+  "%81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, "    \
+  "%98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, " \
+  "%113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define MJP_SUMS4(i) "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3])
 #define MJP_SUMS8(i) MJP_SUMS4(i), MJP_SUMS4(i + 4)
 #define MJP_SUMS16(i) MJP_SUMS8(i), MJP_SUMS8(i + 8)
@@ -175,10 +195,33 @@ __device__ __forceinline__ void Wgmma(float (&c)[64], uint64_t a, uint64_t b) {
 #endif
 }
 
+// c = a b (+ c, unless `first`): 64 x 256, 16 of k, elements as above.
+template <Format F>
+__device__ __forceinline__ void Wgmma(float (&c)[128], uint64_t a, uint64_t b, bool first) {
+#ifdef MJP_HAVE_WGMMA
+#define MJP_WGMMA_256(type)                                                             \
+  "{\n.reg .pred add;\nsetp.eq.u32 add, %130, 0;\n" MJP_WGMMA("256", type, MJP_TEXT128, \
+                                                              "%128, %129, add, 1, 1, 0, 0") "\n}"
+  if constexpr (F == Format::kFp16) {
+    asm volatile(MJP_WGMMA_256("f16")
+                 : MJP_SUMS32(0), MJP_SUMS32(32), MJP_SUMS32(64), MJP_SUMS32(96)
+                 : "l"(a), "l"(b), "r"(static_cast<uint32_t>(first)));
+  } else {
+    asm volatile(MJP_WGMMA_256("bf16")
+                 : MJP_SUMS32(0), MJP_SUMS32(32), MJP_SUMS32(64), MJP_SUMS32(96)
+                 : "l"(a), "l"(b), "r"(static_cast<uint32_t>(first)));
+  }
+#undef MJP_WGMMA_256
+#else
+  __trap();
+#endif
+}
+
 #undef MJP_TEXT8
 #undef MJP_TEXT16
 #undef MJP_TEXT32
 #undef MJP_TEXT64
+#undef MJP_TEXT128
 #undef MJP_SUMS4
 #undef MJP_SUMS8
 #undef MJP_SUMS16

@@ -2,29 +2,13 @@
 #define KERNELS_CUDA_TRANSFORMER_MMA_ATTENTION_PARTS_CUH_
 
 #include "kernels/cuda/primitives/device_math.cuh"
+#include "kernels/cuda/primitives/fragments.cuh"
 
 // What the attentions by mma.sync share.
 
 namespace mjp {
 
 constexpr float kLog2E = 1.44269504f;
-
-// LoadMatrix4 with every matrix transposed.
-__device__ __forceinline__ void LoadTransposed4(uint32_t (&r)[4], uint32_t shared) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(shared)
-               : "memory");
-}
-
-__device__ __forceinline__ uint32_t PackTwo(__half, float a, float b) {
-  const __half2 two = __floats2half2_rn(a, b);
-  return *reinterpret_cast<const uint32_t*>(&two);
-}
-__device__ __forceinline__ uint32_t PackTwo(__nv_bfloat16, float a, float b) {
-  const __nv_bfloat162 two = __floats2bfloat162_rn(a, b);
-  return *reinterpret_cast<const uint32_t*>(&two);
-}
 
 // Two tiles of a product's result as the left side of the next one, 16 of k.
 template <typename T>

@@ -68,16 +68,17 @@ ActEngine::ActEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
   Plan();
   host_actions_ =
       PinnedArray<float>(size_t{1} * options_.batch * config_.horizon * config_.action_dim);
+  PlanShares();
   // throws for a shape without a kernel
-  const PictureSource source = backbone_ ? PictureSource::kFrames : PictureSource::kNone;
   CaptureGraph(stream_.get(), [&] {
-    EnqueuePictures(source);
+    if (backbone_) EnqueueEncoder(false);
     transformer_->launches().Run(stream_.get());
   });
 }
 
 ActEngine::~ActEngine() {
   // a decision may be under way; how it ends does not matter any more
+  if (upload_stream_) static_cast<void>(cudaStreamSynchronize(upload_stream_.get()));
   static_cast<void>(cudaStreamSynchronize(stream_.get()));
 }
 
@@ -106,31 +107,65 @@ void ActEngine::Plan() {
   timing_.Plan(1, arena_);
 }
 
-void ActEngine::EnqueuePictures(PictureSource source) {
-  if (source == PictureSource::kNone) return;
+// The head of a share runs while the host sends the next, if shares are large enough to fill the
+// GPU. All sources of pictures run in shares then, so that they give the same bits.
+void ActEngine::PlanShares() {
+  constexpr int kShares = 4, kLeastBatch = 16;
+  if (!backbone_ || !backbone_->has_head() || options_.batch < kLeastBatch) return;
+  if (!input_.SendsFrames(PictureSource::kFrames)) return;
+  shares_ = kShares;
+  upload_stream_ = MakeCudaStream();
+  for (int i = 0; i < shares_; ++i) sent_.push_back(MakeCudaEvent());
+}
+
+void ActEngine::EnqueueShare(int share) {
   const cudaStream_t stream = stream_.get();
   const int cameras = static_cast<int>(config_.cameras.size());
+  const int begin = ShareEnd(share - 1), count = ShareEnd(share) - begin;
   const CameraFeature& camera = config_.cameras.front();
   const bool space_to_depth = weights_->backbone.space_to_depth;
+  const size_t cells = size_t{1} * camera.height * camera.width;
   const size_t pixel = space_to_depth ? 4 : 8;  // channels of a prepared pixel
-  const size_t picture = pixel * camera.height * camera.width * FormatBytes(format_);
   for (int i = 0; i < cameras; ++i) {
+    const int first = options_.batch * i + begin;
     PrepareArgs a;
-    a.frames = options_.batch;
+    a.frames = count;
     a.in_stride = cameras, a.in_first = i;
     a.in_h = a.out_h = camera.height, a.in_w = a.out_w = camera.width;
-    a.rgb = input_.device_frames();
+    a.rgb = input_.device_frames() + 3 * cells * cameras * begin;
     a.table = weights_->picture_tables[i];
-    a.y = static_cast<uint8_t*>(backbone_->input()) + picture * options_.batch * i;
+    a.y = static_cast<uint8_t*>(backbone_->input()) + pixel * cells * FormatBytes(format_) * first;
     a.space_to_depth = space_to_depth;
     LaunchPrepare(format_, a, stream);
   }
-  timing_.RecordBorder(StageBorder::kPrepared, stream);
-  backbone_->Run(stream);
+  if (share == 0) timing_.RecordBorder(StageBorder::kPrepared, stream);
+  for (int i = 0; shares_ > 1 && i < cameras; ++i)
+    backbone_->RunHead(options_.batch * i + begin, count, stream);
+}
+
+void ActEngine::EnqueueEncoder(bool heads_ran) {
+  const cudaStream_t stream = stream_.get();
+  for (int i = 0; !heads_ran && i < shares_; ++i) EnqueueShare(i);
+  shares_ > 1 ? backbone_->RunRest(stream) : backbone_->Run(stream);
   projection_.Run(stream);
 }
 
-void ActEngine::Enqueue(PictureSource source, PolicyTrace* trace) {
+void ActEngine::LaunchShares(const PolicyInput& input) {
+  const cudaStream_t stream = stream_.get(), upload = upload_stream_.get();
+  for (int i = 0; i < shares_; ++i) {
+    input_.SendEnvironments(input, ShareEnd(i - 1), ShareEnd(i), upload, &pool_);
+    CheckCuda(cudaEventRecord(sent_[i].get(), upload), "a share of the pictures");
+    CheckCuda(cudaStreamWaitEvent(stream, sent_[i].get()), "a share of the pictures");
+    const auto enqueue = [&] {
+      if (i == 0) timing_.RecordBorder(StageBorder::kUploaded, stream);
+      if (i == 0 && drawer_) timing_.RecordBorder(StageBorder::kRendered, stream);
+      EnqueueShare(i);
+    };
+    graphs_.Launch(PictureSource::kFrames, stream, enqueue, i + 1);
+  }
+}
+
+void ActEngine::EnqueueInputs(PictureSource source) {
   const cudaStream_t stream = stream_.get();
   input_.Upload(source, stream);
   timing_.RecordBorder(StageBorder::kUploaded, stream);
@@ -139,7 +174,12 @@ void ActEngine::Enqueue(PictureSource source, PolicyTrace* trace) {
   }
   if (drawer_) timing_.RecordBorder(StageBorder::kRendered, stream);
   if (source == PictureSource::kNone) timing_.RecordBorder(StageBorder::kPrepared, stream);
-  EnqueuePictures(source);
+}
+
+void ActEngine::Enqueue(PictureSource source, bool heads_ran, PolicyTrace* trace) {
+  const cudaStream_t stream = stream_.get();
+  if (!heads_ran) EnqueueInputs(source);
+  if (source != PictureSource::kNone) EnqueueEncoder(heads_ran);
   timing_.RecordBorder(StageBorder::kEncoded, stream);
   timing_.RecordPass(true, stream);
   if (trace != nullptr) {
@@ -194,9 +234,14 @@ void ActEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
   SamplerOptions no_noise;
   no_noise.hold_noise = 1;
   input_.Write(*checkpoint_, no_noise, input);
-  input_.PlacePictures(source, input, stream_.get(), &pool_);
-  if (trace != nullptr) return Enqueue(source, trace);
-  graphs_.Launch(source, stream_.get(), [&] { Enqueue(source, nullptr); });
+  const bool in_shares = shares_ > 1 && source == PictureSource::kFrames && trace == nullptr;
+  if (in_shares) {
+    LaunchShares(input);
+  } else {
+    input_.PlacePictures(source, input, stream_.get(), &pool_);
+  }
+  if (trace != nullptr) return Enqueue(source, false, trace);
+  graphs_.Launch(source, stream_.get(), [&] { Enqueue(source, in_shares, nullptr); });
 }
 
 void ActEngine::Wait(PolicyOutput& output) {

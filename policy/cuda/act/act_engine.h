@@ -29,9 +29,18 @@ class ActEngine final : public CudaEngine {
 
  private:
   void Plan();
-  void EnqueuePictures(PictureSource source);
+  void PlanShares();
+  // Environments of share `i` of the pictures and of those before; one share: all.
+  int ShareEnd(int i) const { return options_.batch * (i + 1) / shares_; }
+  // Pictures to the encoder's input, and its head, of one share.
+  void EnqueueShare(int share);
+  // The encoder in all its shares; or what follows their heads, where these ran.
+  void EnqueueEncoder(bool heads_ran);
+  // Sends the pictures share by share, each with the graph of its head behind it.
+  void LaunchShares(const PolicyInput& input);
+  void EnqueueInputs(PictureSource source);
   // With a trace the intermediates go there, at once.
-  void Enqueue(PictureSource source, PolicyTrace* trace);
+  void Enqueue(PictureSource source, bool heads_ran, PolicyTrace* trace);
   void RunTraced(PolicyTrace& trace);
   int Cells() const;  // of a camera's last feature map
 
@@ -48,6 +57,9 @@ class ActEngine final : public CudaEngine {
   DecisionTiming timing_;
   PinnedArray<float> host_actions_;
   CudaStream stream_ = MakeCudaStream();
+  int shares_ = 1;  // of a batch's large pictures
+  CudaStream upload_stream_;
+  std::vector<CudaEvent> sent_;  // each share; none where there is one alone
   DecisionGraphs graphs_;
   int count_ = 0;  // environments of the decision under way
 };

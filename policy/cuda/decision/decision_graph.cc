@@ -6,8 +6,8 @@
 namespace mjp {
 
 void DecisionGraphs::Launch(PictureSource source, cudaStream_t stream,
-                            const std::function<void()>& enqueue) {
-  CudaGraphExec& graph = graphs_[static_cast<size_t>(source)];
+                            const std::function<void()>& enqueue, int number) {
+  CudaGraphExec& graph = graphs_[{source, number}];
   if (graph == nullptr) graph = InstantiateGraph(CaptureGraph(stream, enqueue));
   CheckCuda(cudaGraphLaunch(graph.get(), stream), "launch of the decision");
 }

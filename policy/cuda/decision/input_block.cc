@@ -59,16 +59,15 @@ bool InputBlock::AheadOfGraph(PictureSource source) const {
   return source == PictureSource::kFrames && frame_bytes_ >= kLarge;
 }
 
-// Sends the frames in parts.
-void InputBlock::SendFrames(std::span<const uint8_t> frames, cudaStream_t stream,
-                            cpu::ThreadPool* pool) {
+void InputBlock::SendFrames(std::span<const uint8_t> frames, size_t begin, size_t end,
+                            cudaStream_t stream, cpu::ThreadPool* pool) {
   constexpr size_t kLeastPart = size_t{256} << 10, kMostParts = 16;
   constexpr size_t kMany = size_t{4} << 20;  // less is copied before threads are awake
   const size_t size = std::max(kLeastPart, (frames.size() + kMostParts - 1) / kMostParts);
-  for (size_t at = 0; at < frames.size(); at += size) {
-    const std::span<const uint8_t> part = frames.subspan(at, std::min(size, frames.size() - at));
-    const auto copy = [&](size_t begin, size_t end) {
-      std::copy_n(part.data() + begin, end - begin, host_frames_.data() + at + begin);
+  for (size_t at = begin; at < end; at += size) {
+    const std::span<const uint8_t> part = frames.subspan(at, std::min(size, end - at));
+    const auto copy = [&](size_t from, size_t to) {
+      std::copy_n(part.data() + from, to - from, host_frames_.data() + at + from);
     };
     if (pool == nullptr || frames.size() < kMany) {
       copy(0, part.size());
@@ -80,6 +79,14 @@ void InputBlock::SendFrames(std::span<const uint8_t> frames, cudaStream_t stream
                               cudaMemcpyHostToDevice, stream),
               "copy of the pictures");
   }
+}
+
+void InputBlock::SendEnvironments(const PolicyInput& input, int begin, int end, cudaStream_t stream,
+                                  cpu::ThreadPool* pool) {
+  if (begin == 0) SendBlock(stream);
+  const size_t each = input.frames.size() / input.count;
+  SendFrames(input.frames, each * std::min(begin, input.count), each * std::min(end, input.count),
+             stream, pool);
 }
 
 void InputBlock::Write(const Checkpoint& checkpoint, const SamplerOptions& sampler,
@@ -107,8 +114,7 @@ void InputBlock::Write(const Checkpoint& checkpoint, const SamplerOptions& sampl
 void InputBlock::PlacePictures(PictureSource source, const PolicyInput& input, cudaStream_t stream,
                                cpu::ThreadPool* pool) {
   if (AheadOfGraph(source)) {
-    SendBlock(stream);
-    return SendFrames(input.frames, stream, pool);
+    return SendEnvironments(input, 0, input.count, stream, pool);
   }
   if (source != PictureSource::kGpuPictures) return;
   uint8_t* to = device_frames_;

@@ -51,6 +51,12 @@ class InputBlock {
   // into a graph, since every decision has others.
   void PlacePictures(PictureSource source, const PolicyInput& input, cudaStream_t stream,
                      cpu::ThreadPool* pool = nullptr);
+  // Whether it sends frames before the graph begins, so that SendEnvironments may in its place.
+  bool SendsFrames(PictureSource source) const { return AheadOfGraph(source); }
+  // Enqueues the copy of the frames of environments [begin, end) of a valid input, or of those that
+  // it has; with the first ones the block.
+  void SendEnvironments(const PolicyInput& input, int begin, int end, cudaStream_t stream,
+                        cpu::ThreadPool* pool);
   // Enqueues the upload of the block and of small frames, where PlacePictures did not.
   void Upload(PictureSource source, cudaStream_t stream) const;
 
@@ -58,7 +64,9 @@ class InputBlock {
   uint8_t* device_frames() const { return device_frames_; }
 
  private:
-  void SendFrames(std::span<const uint8_t> frames, cudaStream_t stream, cpu::ThreadPool* pool);
+  // Sends bytes [begin, end) of the frames.
+  void SendFrames(std::span<const uint8_t> frames, size_t begin, size_t end, cudaStream_t stream,
+                  cpu::ThreadPool* pool);
   void SendBlock(cudaStream_t stream) const;
   // Whether block and frames are sent before the graph begins.
   bool AheadOfGraph(PictureSource source) const;

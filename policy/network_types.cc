@@ -47,12 +47,17 @@ constexpr NetworkType UnetType(const char* name, const char* oldest_key = nullpt
   return Row(name, oldest_key, ParseUnetModel, cpu::MakeUnetPolicy, kUnetCuda, kUnetPlans);
 }
 
+constexpr NetworkType DitType(const char* name) {
+  return Row(name, nullptr, ParseDitModel, cpu::MakeDitPolicy, kDitCuda, kDitPlans);
+}
+
 constexpr NetworkType kTypes[] = {
     Row("act", "chunk_size", ParseActModel, cpu::MakeActPolicy, kActCuda, kActPlans),
+    DitType(kCompactDit),
     UnetType("diffusion", "down_dims"),
     UnetType("diffusion_compact"),
     UnetType("diffusion_notebook"),
-    Row("multi_task_dit", nullptr, ParseDitModel, cpu::MakeDitPolicy, kDitCuda, kDitPlans),
+    DitType("multi_task_dit"),
 };
 
 std::string Names() {

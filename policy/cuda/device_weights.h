@@ -28,7 +28,7 @@ class DeviceWeights {
   const NormConvUnet& norm_conv_unet() const { return norm_conv_unet_; }
   const std::vector<DeviceEncoder>& encoders() const { return encoders_; }
   // (3, 256) normalised values of camera `i`'s channels.
-  const float* picture_table(size_t i) const { return picture_tables_[i]; }
+  const std::vector<const float*>& picture_tables() const { return picture_tables_; }
 
  private:
   void Load(Format format);

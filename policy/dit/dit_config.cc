@@ -88,17 +88,23 @@ int DitConfig::PictureWidth() const {
                             : cameras[0].width;
 }
 
-DitConfig ParseDitConfig(KeyReader& keys, const PolicyConfig& features) {
+DitConfig ParseDitConfig(KeyReader& keys, const std::string& origin, const PolicyConfig& features) {
   DitConfig config;
   static_cast<PolicyConfig&>(config) = features;
   if (config.environment_dim > 0) {
     throw keys.Bad("input_features",
-                   "has observation.environment_state, which multi_task_dit does not read");
+                   "has observation.environment_state, which " + config.type + " does not read");
   }
   if (config.state_dim == 0) throw keys.Bad("input_features", "lack observation.state");
   ParseTimes(keys, config);
   ParseSampler(keys, config);
   ParseTransformer(keys, config);
+  if (config.type == kCompactDit) {
+    if (config.cameras.empty()) throw keys.Bad("input_features", "lack a picture");
+    config.encoder =
+        ParseCompactEncoder(keys.Required("compact_encoder"), origin + ": \"compact_encoder\"");
+    return config;
+  }
   ParsePictures(keys, config);
   ParseText(keys, config);
   if (keys.Bool("use_peft", false)) {
@@ -151,6 +157,10 @@ void AddDitConfig(const DitConfig& config, Json& json) {
   json["use_rope"] = config.rope;
   json["rope_base"] = config.rope_base;
   json["use_positional_encoding"] = config.position_embedding;
+  if (config.encoder) {
+    json["compact_encoder"] = CompactEncoderJson(*config.encoder);
+    return;
+  }
   json["use_separate_rgb_encoder_per_camera"] = config.separate_encoders;
   json["image_resize_shape"] = size(config.resize_height, config.resize_width);
   json["image_crop_shape"] = size(config.crop_height, config.crop_width);

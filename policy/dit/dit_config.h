@@ -1,6 +1,7 @@
 #ifndef POLICY_DIT_DIT_CONFIG_H_
 #define POLICY_DIT_DIT_CONFIG_H_
 
+#include <optional>
 #include <string>
 
 #include "base/json_forward.h"
@@ -8,8 +9,8 @@
 #include "kernels/shared/token_activation.h"
 #include "policy/checkpoint/config.h"
 
-// What the config.json of LeRobot's multi_task_dit says beyond its features. Fields of the file
-// keep LeRobot's names in the comments.
+// What the config.json of LeRobot's multi_task_dit, or of this project's dit_compact, says beyond
+// its features. Fields of the file keep LeRobot's names in the comments.
 
 namespace mjp {
 
@@ -51,10 +52,15 @@ struct DitConfig : PolicyConfig {
   std::string vision_name, text_name;       // vision_encoder_name, text_encoder_name
   int text_tokens = 77;                     // tokenizer_max_length
   ClipConfig clip;                          // from the tensors' shapes and from CLIP's own file
+  // Of dit_compact: this project's encoder of pictures in place of both towers, and no text.
+  std::optional<EncoderConfig> encoder;
 
+  // Features of one picture, and of the text.
+  int FeatureDim() const { return encoder ? encoder->feature_dim : clip.vision.width; }
+  int TextDim() const { return encoder ? 0 : hidden; }
   // Features of one observation step: state, all cameras, text.
   int StepDim() const {
-    return state_dim + static_cast<int>(cameras.size()) * clip.vision.width + hidden;
+    return state_dim + static_cast<int>(cameras.size()) * FeatureDim() + TextDim();
   }
   int CondDim() const { return n_obs_steps * StepDim(); }
   // Picture size after resize and crop.
@@ -62,8 +68,12 @@ struct DitConfig : PolicyConfig {
   int PictureWidth() const;
 };
 
-// Parses what is not of every policy; `features` holds the rest. Throws Error that names the key.
-DitConfig ParseDitConfig(KeyReader& keys, const PolicyConfig& features);
+// The type of a config.json that has this project's encoder.
+inline constexpr char kCompactDit[] = "dit_compact";
+
+// Parses what is not of every policy; `features` holds the rest, and `origin` names the file.
+// Throws Error that names the key.
+DitConfig ParseDitConfig(KeyReader& keys, const std::string& origin, const PolicyConfig& features);
 
 // Adds the members that ParseDitConfig reads, as LeRobot writes them.
 void AddDitConfig(const DitConfig& config, Json& json);

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "policy/checkpoint/checkpoint_files.h"
 #include "policy/dit/clip_files.h"
+#include "policy/unet/unet_model.h"
 
 namespace mjp {
 namespace {
@@ -34,12 +36,15 @@ void CheckPictures(const DitConfig& config) {
 }  // namespace
 
 void DitModel::ReadFiles(CheckpointFiles& files) {
+  looks = ReadLooks(files.PathOf(kLookFile), config.cameras);
+  if (config.encoder) return;
   ReadClipConfig(files, config);
   tokenizer = ReadTokenizer(files, config, tokenizer_lack);
 }
 
 DitConfig DitModel::SizedConfig(const TensorSource& source) const {
   DitConfig sized = config;
+  if (config.encoder) return sized;
   sized.clip = ClipSizes(source, DitNamesIn(source, config), config);
   CheckPictures(sized);
   if (tokenizer != nullptr && tokenizer->size() > sized.clip.vocabulary) {
@@ -70,14 +75,17 @@ void DitModel::AddConfig(Json& json) const { AddDitConfig(config, json); }
 std::vector<std::pair<std::string, std::string>> DitModel::Describe() const {
   const DitConfig& c = config;
   std::vector<std::pair<std::string, std::string>> rows;
-  if (!c.cameras.empty()) {
+  if (c.encoder) {
+    rows.emplace_back("vision", EncoderText(*c.encoder));
+  } else if (!c.cameras.empty()) {
     rows.emplace_back("vision", c.vision_name + ", " + TowerText(c.clip.vision) + ", patches of " +
                                     std::to_string(c.clip.patch) + " in " +
                                     SizeText(c.clip.image, c.clip.image) +
                                     (c.separate_encoders ? ", one for each camera" : ""));
   }
-  rows.emplace_back("text", c.text_name + ", " + TowerText(c.clip.text) +
-                                (tokenizer == nullptr ? "; no tokenizer" : ""));
+  if (!c.encoder)
+    rows.emplace_back("text", c.text_name + ", " + TowerText(c.clip.text) +
+                                  (tokenizer == nullptr ? "; no tokenizer" : ""));
   rows.emplace_back("transformer", std::to_string(c.layers) + " blocks of " +
                                        std::to_string(c.hidden) + ", " + std::to_string(c.heads) +
                                        " heads" + (c.rope ? ", RoPE" : "") +
@@ -111,12 +119,14 @@ SamplerTraits DitModel::sampler() const {
           .parallel = true};
 }
 
-int DitModel::text_tokens() const { return std::min(config.text_tokens, config.clip.positions); }
+int DitModel::text_tokens() const {
+  return config.encoder ? 0 : std::min(config.text_tokens, config.clip.positions);
+}
 
-std::unique_ptr<NetworkModel> ParseDitModel(KeyReader& keys, const std::string&,
+std::unique_ptr<NetworkModel> ParseDitModel(KeyReader& keys, const std::string& origin,
                                             PolicyConfig& policy) {
   auto model = std::make_unique<DitModel>();
-  model->config = ParseDitConfig(keys, policy);
+  model->config = ParseDitConfig(keys, origin, policy);
   policy = model->config;
   return model;
 }
@@ -125,7 +135,7 @@ const DitModel& DitOf(const Checkpoint& checkpoint) {
   const auto* model = dynamic_cast<const DitModel*>(checkpoint.network.get());
   if (model != nullptr) return *model;
   throw Unsupported(checkpoint.directory + ": is of type " + checkpoint.config.type +
-                    ", not multi_task_dit");
+                    ", whose network is no diffusion transformer");
 }
 
 }  // namespace mjp

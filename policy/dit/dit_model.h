@@ -13,13 +13,15 @@
 
 namespace mjp {
 
-// LeRobot's "multi_task_dit": CLIP towers for pictures and text, and a transformer that denoises.
+// LeRobot's "multi_task_dit": CLIP towers for pictures and text, and a transformer that denoises;
+// and this project's "dit_compact": the same transformer, its own encoder and no text.
 class DitModel final : public NetworkModel {
  public:
   DitConfig config;  // its part that every policy has is Checkpoint::config
   DitWeights weights;
   std::shared_ptr<const Tokenizer> tokenizer;  // null where the files are absent
   std::string tokenizer_lack;                  // and then what to do
+  PictureLooks looks;                          // of its training: look.json
 
   void ReadFiles(CheckpointFiles& files) override;
   void ListTensors(const TensorSource& source, const VisitShape& visit) const override;
@@ -27,6 +29,7 @@ class DitModel final : public NetworkModel {
   void VisitTensors(const VisitTensor& visit) const override;
   void AddConfig(Json& json) const override;
   std::vector<std::pair<std::string, std::string>> Describe() const override;
+  PictureLooks trained_looks() const override { return looks; }
   SamplerTraits sampler() const override;
   int cond_dim() const override { return config.CondDim(); }
   int text_tokens() const override;

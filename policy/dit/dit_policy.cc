@@ -1,6 +1,7 @@
 #include "policy/dit/dit_policy.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "policy/checkpoint/normalizer.h"
@@ -12,7 +13,8 @@
 namespace mjp::cpu {
 namespace {
 
-constexpr int kFramesAtOnce = 4;  // pictures of a tower's pass
+constexpr int kFramesAtOnce = 4;     // pictures of a tower's pass
+constexpr int kFramesOfEncoder = 8;  // and of an encoder's: its maps stay in cache
 
 }  // namespace
 
@@ -20,7 +22,7 @@ DitPolicy::DitPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
     : DenoisingPolicy(std::move(checkpoint), options), model_(DitOf(*checkpoint_)) {
   const DitConfig& config = model_.config;
   networks_ = PackedDitOf(checkpoint_);
-  texts_.emplace(model_, networks_->text, networks_->text_projection);
+  if (config.TextDim() > 0) texts_.emplace(model_, networks_->text, networks_->text_projection);
   const SamplerOptions& sampler = options_.sampler;
   const int elements = config.horizon * config.action_dim;
   if (config.objective == DitObjective::kFlowMatching) {
@@ -35,7 +37,22 @@ DitPolicy::DitPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
   }
   trunk_ = std::make_unique<Trunk>(networks_->trunk, config, DitPassTimes(config, sampler),
                                    sampler_->MaxRows(), options.batch, pool_);
-  const int frames = options.batch * config.n_obs_steps;
+  MakePictures();
+  TakeBuffers(config.FeatureDim(), config.CondDim());
+  // what is wrong with it is said now, and the first decision does not wait for it
+  if (!options.instruction.empty()) texts_->Of({}, options_, 0, pool_);
+}
+
+void DitPolicy::MakePictures() {
+  const DitConfig& config = model_.config;
+  const int frames = options_.batch * config.n_obs_steps;
+  if (config.encoder) {
+    const int at_once = std::min(frames, std::max(kFramesOfEncoder, options_.threads));
+    for (size_t i = 0; i < config.cameras.size(); ++i)
+      encoders_.emplace_back(networks_->encoder, *config.encoder, config.cameras[i],
+                             checkpoint_->stats.cameras[i], at_once, pool_);
+    return;
+  }
   const int at_once = std::min(frames, kFramesAtOnce);
   for (size_t i = 0; i < config.cameras.size(); ++i) {
     pictures_.emplace_back(config.cameras[i], checkpoint_->stats.cameras[i],
@@ -46,9 +63,6 @@ DitPolicy::DitPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
   for (const PackedVision& vision : networks_->vision) {
     towers_.emplace_back(vision, config.clip, at_once, pool_);
   }
-  TakeBuffers(config.clip.vision.width, config.CondDim());
-  // what is wrong with it is said now, and the first decision does not wait for it
-  if (!options.instruction.empty()) texts_->Of({}, options_, 0, pool_);
 }
 
 void DitPolicy::Forward(const float* x, const int* step, const int* environment, int rows,
@@ -60,13 +74,17 @@ void DitPolicy::SetConditioning(std::span<const float> cond, int count) {
   trunk_->SetConditioning(cond, count);
 }
 
-int DitPolicy::FramesAtOnce(size_t camera) const { return pictures_[camera].capacity(); }
+int DitPolicy::FramesAtOnce(size_t camera) const {
+  return encoders_.empty() ? pictures_[camera].capacity() : encoders_[camera].capacity();
+}
 
 void DitPolicy::PrepareFrames(size_t camera, const uint8_t* frames, int64_t stride, int count) {
-  pictures_[camera].Prepare(frames, stride, count);
+  encoders_.empty() ? pictures_[camera].Prepare(frames, stride, count)
+                    : encoders_[camera].Prepare(frames, stride, count);
 }
 
 void DitPolicy::EncodePrepared(size_t camera, int count, float* features) {
+  if (!encoders_.empty()) return encoders_[camera].Encode(count, features);
   towers_[model_.config.separate_encoders ? camera : 0].Encode(pictures_[camera].view(), count,
                                                                features);
 }
@@ -74,15 +92,16 @@ void DitPolicy::EncodePrepared(size_t camera, int count, float* features) {
 void DitPolicy::AssembleConditioning(const PolicyInput& input) {
   const DitConfig& config = model_.config;
   const int steps = config.n_obs_steps, count = input.count * steps;
-  const int width = config.clip.vision.width, states = config.state_dim;
+  const int width = config.FeatureDim(), states = config.state_dim;
   float* out = cond_.data();
   for (int n = 0; n < input.count; ++n) {
-    const std::vector<float>& text = texts_->Of(input, options_, n, pool_);
+    std::span<const float> text;
+    if (texts_) text = texts_->Of(input, options_, n, pool_);
     for (int f = n * steps; f < (n + 1) * steps; ++f) {
       for (int i = 0; i < states; ++i) {
         *out++ = Normalize(checkpoint_->stats.state, i, input.state[f * states + i]);
       }
-      for (size_t camera = 0; camera < pictures_.size(); ++camera) {
+      for (size_t camera = 0; camera < config.cameras.size(); ++camera) {
         out = std::copy_n(features_.data() + (camera * count + f) * width, width, out);
       }
       out = std::copy(text.begin(), text.end(), out);

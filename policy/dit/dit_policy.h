@@ -19,6 +19,7 @@ class DitPolicy : public DenoisingPolicy {
   DitPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options);
 
  private:
+  void MakePictures();
   void Forward(const float* x, const int* step, const int* environment, int rows,
                float* output) override;
   void SetConditioning(std::span<const float> cond, int count) override;
@@ -32,10 +33,11 @@ class DitPolicy : public DenoisingPolicy {
 
   const DitModel& model_;
   std::shared_ptr<const PackedDit> networks_;
+  std::vector<Encoder> encoders_;       // of dit_compact, one per camera; then no towers
   std::vector<PictureInput> pictures_;  // one per camera
   std::vector<VisionTower> towers_;     // one, or one per camera
   std::unique_ptr<Trunk> trunk_;
-  std::optional<TextFeatures> texts_;
+  std::optional<TextFeatures> texts_;  // none without text
 };
 
 std::unique_ptr<Policy> MakeDitPolicy(std::shared_ptr<const Checkpoint> checkpoint,

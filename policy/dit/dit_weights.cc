@@ -3,12 +3,14 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "policy/unet/network_builder.h"
 
 namespace mjp {
 namespace {
 
 constexpr char kVisionEncoder[] = "observation_encoder.vision_encoder";
 constexpr char kTextEncoder[] = "observation_encoder.text_encoder.";
+constexpr char kRgbEncoder[] = "observation_encoder.rgb_encoder.";
 constexpr char kPredictor[] = "noise_predictor.";
 constexpr int kOpenAiHeadSize = 64;  // of all CLIP models by OpenAI
 constexpr int64_t kMostWidth = 8192, kMostLayers = 64, kMostTokens = 4096, kMostWords = 1 << 20;
@@ -23,8 +25,10 @@ std::string TextPrefix(const DitNames& names) {
   return std::string(kTextEncoder) + "text_encoder." + names.text;
 }
 
-size_t Encoders(const DitConfig& config) {
-  return config.cameras.empty() ? 0 : config.separate_encoders ? config.cameras.size() : 1;
+size_t Towers(const DitConfig& config) {
+  return config.cameras.empty() || config.encoder ? 0
+         : config.separate_encoders               ? config.cameras.size()
+                                                  : 1;
 }
 
 // ---- shapes
@@ -96,7 +100,8 @@ void WalkTowers(const DitNames& names, const DitConfig& config, Weights& weights
 
 template <class Weights, class Visit>
 void WalkDit(const DitNames& names, const DitConfig& config, Weights& weights, const Visit& visit) {
-  WalkTowers(names, config, weights, visit);
+  for (auto& encoder : weights.encoders) VisitEncoder(kRgbEncoder, *config.encoder, encoder, visit);
+  if (!config.encoder) WalkTowers(names, config, weights, visit);
   const std::string prefix = kPredictor;
   if (config.position_embedding) visit(prefix + "pos_embedding", weights.position);
   WalkLayer(prefix + "time_mlp.1", weights.time1, visit);
@@ -123,7 +128,7 @@ void WalkDit(const DitNames& names, const DitConfig& config, Weights& weights, c
 // What the towers have and inference does not read: the class token is taken before it.
 template <class Visit>
 void WalkUnused(const DitNames& names, const DitConfig& config, const Visit& visit) {
-  for (size_t i = 0; i < Encoders(config); ++i) {
+  for (size_t i = 0; i < Towers(config); ++i) {
     for (const char* part : {"post_layernorm.weight", "post_layernorm.bias"}) {
       visit(VisionPrefix(names, config, i) + part, std::vector<int64_t>{config.clip.vision.width});
     }
@@ -200,16 +205,28 @@ ClipConfig ClipSizes(const TensorSource& source, const DitNames& names, const Di
   return clip;
 }
 
-DitWeights OutlineDit(const DitConfig& config) {
-  const int64_t width = config.hidden, embed = config.time_embed;
-  DitWeights weights;
-  weights.vision.assign(Encoders(config), OutlineVision(config.clip));
+namespace {
+
+void OutlineTowers(const DitConfig& config, DitWeights& weights) {
+  weights.vision.assign(Towers(config), OutlineVision(config.clip));
   const int64_t text = config.clip.text.width;
   weights.text = {{{config.clip.vocabulary, text}, {}},
                   {{config.clip.positions, text}, {}},
                   OutlineLayers(config.clip.text),
                   OutlineNorm(text)};
-  weights.text_projection = OutlineLinear(width, text);
+  weights.text_projection = OutlineLinear(config.hidden, text);
+}
+
+}  // namespace
+
+DitWeights OutlineDit(const DitConfig& config) {
+  const int64_t width = config.hidden, embed = config.time_embed;
+  DitWeights weights;
+  if (config.encoder) {
+    weights.encoders = OutlineEncoders(*config.encoder, config.cameras);
+  } else {
+    OutlineTowers(config, weights);
+  }
   weights.time1 = OutlineLinear(2 * embed, embed);
   weights.time2 = OutlineLinear(embed, 2 * embed);
   weights.input = OutlineLinear(width, config.action_dim);

@@ -10,7 +10,7 @@
 #include "policy/checkpoint/network_model.h"
 #include "policy/dit/dit_config.h"
 
-// The weights of multi_task_dit, as a tree with the library's own layouts.
+// The weights of multi_task_dit and dit_compact, as a tree with the library's own layouts.
 
 namespace mjp {
 
@@ -38,6 +38,7 @@ struct DitBlock {
 };
 
 struct DitWeights {
+  std::vector<EncoderWeights> encoders;   // of dit_compact, in place of both towers
   std::vector<ClipVisionWeights> vision;  // one, or one per camera
   ClipTextWeights text;
   Linear text_projection;  // (D, text width)

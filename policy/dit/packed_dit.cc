@@ -11,8 +11,12 @@ std::shared_ptr<PackedDit> Pack(const Checkpoint& checkpoint) {
   for (const ClipVisionWeights& vision : model.weights.vision) {
     networks->vision.push_back(PackVision(vision));
   }
-  networks->text = PackText(model.weights.text);
-  networks->text_projection = PackLinear(model.weights.text_projection);
+  if (model.config.encoder) {
+    networks->encoder = PackEncoder(*model.config.encoder, model.weights.encoders.front());
+  } else {
+    networks->text = PackText(model.weights.text);
+    networks->text_projection = PackLinear(model.weights.text_projection);
+  }
   networks->trunk = PackTrunk(model.config, model.weights);
   return networks;
 }

@@ -4,16 +4,18 @@
 #include <memory>
 #include <vector>
 
+#include "policy/cpu/encoder.h"
 #include "policy/dit/clip_tower.h"
 #include "policy/dit/dit_model.h"
 #include "policy/dit/trunk.h"
 
 namespace mjp::cpu {
 
-// All weights of a multi_task_dit checkpoint, packed for this processor.
+// All weights of a multi_task_dit or dit_compact checkpoint, packed for this processor.
 struct PackedDit {
   std::shared_ptr<const Checkpoint> checkpoint;
-  std::vector<PackedVision> vision;  // one, or one per camera
+  std::shared_ptr<const PackedEncoder> encoder;  // of dit_compact; else null
+  std::vector<PackedVision> vision;              // one, or one per camera
   PackedText text;
   ConvLayer text_projection;
   PackedTrunk trunk;

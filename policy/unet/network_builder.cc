@@ -161,16 +161,6 @@ std::string EncoderPrefix(const TensorNames& names, const UnetPolicyConfig& conf
                                             : names.encoder;
 }
 
-std::vector<EncoderWeights> OutlineEncoders(const UnetPolicyConfig& config) {
-  std::vector<EncoderWeights> encoders;
-  if (config.cameras.empty()) return encoders;
-  const size_t count = config.encoder.separate_per_camera ? config.cameras.size() : 1;
-  for (size_t i = 0; i < count; ++i) {
-    encoders.push_back(OutlineEncoder(config.encoder, config.cameras[i]));
-  }
-  return encoders;
-}
-
 template <class Visitor, class Encoders>
 void WalkEncoders(const TensorNames& names, const UnetPolicyConfig& config, Encoders& encoders,
                   Visitor& visitor) {
@@ -234,6 +224,27 @@ class Reader {
 
   TensorSource& source_;
   int64_t parameter_count_ = 0;
+};
+
+// Hands each tensor to a function.
+template <typename T>
+class Each {
+ public:
+  using Visit = std::function<void(const std::string&, T&)>;
+  explicit Each(const Visit& visit) : visit_(visit) {}
+
+  void Buffer(const std::string& name, T& tensor) { Leaf(name, tensor); }
+  void Leaf(const std::string& name, T& tensor) {
+    if (!tensor.shape.empty()) visit_(name, tensor);
+  }
+  template <typename C, typename N>
+  void Norm(const std::string& name, C&, N& norm) {
+    Leaf(name + ".weight", norm.weight);
+    Leaf(name + ".bias", norm.bias);
+  }
+
+ private:
+  const Visit& visit_;
 };
 
 // Tells which tensors the Reader will ask for.
@@ -323,6 +334,28 @@ TensorNames NamesOf(const UnetPolicyConfig& config) {
   return NotebookNames(config.cameras.empty());
 }
 
+std::vector<EncoderWeights> OutlineEncoders(const EncoderConfig& encoder,
+                                            const std::vector<CameraFeature>& cameras) {
+  std::vector<EncoderWeights> encoders;
+  if (cameras.empty()) return encoders;
+  const size_t count = encoder.separate_per_camera ? cameras.size() : 1;
+  for (size_t i = 0; i < count; ++i) encoders.push_back(OutlineEncoder(encoder, cameras[i]));
+  return encoders;
+}
+
+void VisitEncoder(const std::string& prefix, const EncoderConfig& config, EncoderWeights& encoder,
+                  const std::function<void(const std::string&, Tensor&)>& visit) {
+  Each<Tensor> each(visit);
+  WalkEncoder({}, prefix, config.blocks_per_stage, encoder, each);
+}
+
+void VisitEncoder(const std::string& prefix, const EncoderConfig& config,
+                  const EncoderWeights& encoder,
+                  const std::function<void(const std::string&, const Tensor&)>& visit) {
+  Each<const Tensor> each(visit);
+  WalkEncoder({}, prefix, config.blocks_per_stage, encoder, each);
+}
+
 MapSize FeatureMapSize(const EncoderConfig& encoder, const CameraFeature& camera) {
   const auto after = [&](int size) {
     size = (size - 1) / encoder.stem_stride + 1;
@@ -339,7 +372,7 @@ MapSize FeatureMapSize(const EncoderConfig& encoder, const CameraFeature& camera
 int64_t BuildNetwork(const TensorNames& names, TensorSource& source, UnetModel& model) {
   const UnetPolicyConfig& config = model.config;
   Reader reader(source);
-  model.encoders = OutlineEncoders(config);
+  model.encoders = OutlineEncoders(config.encoder, config.cameras);
   WalkEncoders(names, config, model.encoders, reader);
   model.unet = OutlineUnet(config);
   WalkUnet(names, model.unet, reader);
@@ -350,7 +383,7 @@ void ListTensors(
     const TensorNames& names, const UnetPolicyConfig& config,
     const std::function<void(const std::string&, const std::vector<int64_t>&)>& visit) {
   Requester requester(visit);
-  const std::vector<EncoderWeights> encoders = OutlineEncoders(config);
+  const std::vector<EncoderWeights> encoders = OutlineEncoders(config.encoder, config.cameras);
   WalkEncoders(names, config, encoders, requester);
   const UnetWeights unet = OutlineUnet(config);
   WalkUnet(names, unet, requester);

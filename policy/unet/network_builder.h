@@ -35,6 +35,17 @@ struct MapSize {
 };
 MapSize FeatureMapSize(const EncoderConfig& encoder, const CameraFeature& camera);
 
+// The encoders of such pictures with the shape of every tensor and no data: one, or one per camera.
+std::vector<EncoderWeights> OutlineEncoders(const EncoderConfig& encoder,
+                                            const std::vector<CameraFeature>& cameras);
+// Calls `visit` with every tensor of an encoder whose norms are of groups, under its name after
+// `prefix`.
+void VisitEncoder(const std::string& prefix, const EncoderConfig& config, EncoderWeights& encoder,
+                  const std::function<void(const std::string&, Tensor&)>& visit);
+void VisitEncoder(const std::string& prefix, const EncoderConfig& config,
+                  const EncoderWeights& encoder,
+                  const std::function<void(const std::string&, const Tensor&)>& visit);
+
 // The U-Net of `config` with the shape of every tensor and no data.
 UnetWeights OutlineUnet(const UnetPolicyConfig& config);
 

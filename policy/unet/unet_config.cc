@@ -52,38 +52,6 @@ EncoderConfig NotebookEncoder() {
   return encoder;
 }
 
-EncoderConfig ParseCompact(const Json& json, const std::string& where) {
-  KeyReader keys(json, where);
-  RangedKeys numbers(keys, kCompactRanges);
-  EncoderConfig encoder;
-  encoder.kind = EncoderKind::kCompact;
-  encoder.pool = PoolKind::kFlatten;
-  encoder.stem_channels = numbers.Int("stem_channels");
-  encoder.stem_kernel = numbers.Int("stem_kernel");
-  encoder.stem_stride = numbers.Int("stem_stride");
-  encoder.stem_groups = numbers.Int("stem_groups");
-  encoder.stem_max_pool = false;
-  encoder.stage_channels = numbers.Ints("stage_channels", 1, 8);
-  const size_t stages = encoder.stage_channels.size();
-  encoder.stage_strides = numbers.Ints("stage_strides", stages, stages);
-  encoder.blocks_per_stage = numbers.Int("blocks_per_stage");
-  encoder.channels_per_group = numbers.Int("channels_per_group");
-  encoder.pool_channels = numbers.Int("pool_channels");
-  encoder.feature_dim = numbers.Int("feature_dim");
-  encoder.feature_relu = false;
-  if (encoder.stem_kernel % 2 == 0) throw keys.Bad("stem_kernel", "must be odd");
-  if (encoder.stem_channels % encoder.stem_groups != 0) {
-    throw keys.Bad("stem_groups", "must divide stem_channels");
-  }
-  for (const int channels : encoder.stage_channels) {
-    if (channels % encoder.channels_per_group != 0) {
-      throw keys.Bad("channels_per_group", "must divide each of stage_channels");
-    }
-  }
-  keys.RejectRest();
-  return encoder;
-}
-
 void ParseTimes(KeyReader& keys, UnetPolicyConfig& config) {
   RangedKeys numbers(keys, kUnetRanges);
   config.n_obs_steps = numbers.Int("n_obs_steps");
@@ -137,7 +105,7 @@ void ParseOneStep(KeyReader& keys, SchedulerConfig& scheduler) {
 EncoderConfig ParseEncoder(KeyReader& keys, const std::string& origin, const std::string& type) {
   if (type == "diffusion_notebook") return NotebookEncoder();
   if (type == "diffusion") return ParseResNet(keys);
-  return ParseCompact(keys.Required("compact_encoder"), origin + ": \"compact_encoder\"");
+  return ParseCompactEncoder(keys.Required("compact_encoder"), origin + ": \"compact_encoder\"");
 }
 
 void IgnoreUnused(KeyReader& keys, bool cameras) {
@@ -158,6 +126,38 @@ void IgnoreUnused(KeyReader& keys, bool cameras) {
 }
 
 }  // namespace
+
+EncoderConfig ParseCompactEncoder(const Json& json, const std::string& where) {
+  KeyReader keys(json, where);
+  RangedKeys numbers(keys, kCompactRanges);
+  EncoderConfig encoder;
+  encoder.kind = EncoderKind::kCompact;
+  encoder.pool = PoolKind::kFlatten;
+  encoder.stem_channels = numbers.Int("stem_channels");
+  encoder.stem_kernel = numbers.Int("stem_kernel");
+  encoder.stem_stride = numbers.Int("stem_stride");
+  encoder.stem_groups = numbers.Int("stem_groups");
+  encoder.stem_max_pool = false;
+  encoder.stage_channels = numbers.Ints("stage_channels", 1, 8);
+  const size_t stages = encoder.stage_channels.size();
+  encoder.stage_strides = numbers.Ints("stage_strides", stages, stages);
+  encoder.blocks_per_stage = numbers.Int("blocks_per_stage");
+  encoder.channels_per_group = numbers.Int("channels_per_group");
+  encoder.pool_channels = numbers.Int("pool_channels");
+  encoder.feature_dim = numbers.Int("feature_dim");
+  encoder.feature_relu = false;
+  if (encoder.stem_kernel % 2 == 0) throw keys.Bad("stem_kernel", "must be odd");
+  if (encoder.stem_channels % encoder.stem_groups != 0) {
+    throw keys.Bad("stem_groups", "must divide stem_channels");
+  }
+  for (const int channels : encoder.stage_channels) {
+    if (channels % encoder.channels_per_group != 0) {
+      throw keys.Bad("channels_per_group", "must divide each of stage_channels");
+    }
+  }
+  keys.RejectRest();
+  return encoder;
+}
 
 UnetConfig ParseUnet(KeyReader& keys) {
   RangedKeys numbers(keys, kUnetRanges);

@@ -16,6 +16,10 @@ UnetPolicyConfig ParseUnetPolicy(KeyReader& keys, const std::string& origin,
 // And back: the members that not every policy has.
 void AddUnetPolicy(const UnetPolicyConfig& config, Json& json);
 
+// The value of "compact_encoder", which is `where`, and back.
+EncoderConfig ParseCompactEncoder(const Json& json, const std::string& where);
+Json CompactEncoderJson(const EncoderConfig& encoder);
+
 // The members of a config that describe its U-Net and its scheduler, and back.
 UnetConfig ParseUnet(KeyReader& keys);
 SchedulerConfig ParseScheduler(KeyReader& keys);

@@ -21,7 +21,9 @@ void AddResNet(const EncoderConfig& encoder, Json& json) {
   json["use_separate_rgb_encoder_per_camera"] = encoder.separate_per_camera;
 }
 
-Json CompactEncoder(const EncoderConfig& encoder) {
+}  // namespace
+
+Json CompactEncoderJson(const EncoderConfig& encoder) {
   return {{"stem_channels", encoder.stem_channels},
           {"stem_kernel", encoder.stem_kernel},
           {"stem_stride", encoder.stem_stride},
@@ -33,8 +35,6 @@ Json CompactEncoder(const EncoderConfig& encoder) {
           {"pool_channels", encoder.pool_channels},
           {"feature_dim", encoder.feature_dim}};
 }
-
-}  // namespace
 
 void AddUnet(const UnetConfig& unet, Json& json) {
   json["down_dims"] = unet.down_dims;
@@ -66,7 +66,7 @@ void AddUnetPolicy(const UnetPolicyConfig& config, Json& json) {
   json["horizon"] = config.horizon;
   if (config.type == "diffusion" && !config.cameras.empty()) AddResNet(config.encoder, json);
   if (config.encoder.kind == EncoderKind::kCompact) {
-    json["compact_encoder"] = CompactEncoder(config.encoder);
+    json["compact_encoder"] = CompactEncoderJson(config.encoder);
   }
   AddUnet(config.unet, json);
   AddScheduler(config.scheduler, json);

@@ -15,25 +15,6 @@ std::string Joined(const std::vector<int>& numbers) {
   return text;
 }
 
-std::string EncoderText(const EncoderConfig& encoder) {
-  if (encoder.kind == EncoderKind::kNone) return "none";
-  TextWriter out;
-  out << (encoder.kind == EncoderKind::kCompact ? "compact " + Joined(encoder.stage_channels)
-                                                : "ResNet-18");
-  out << (encoder.group_norm ? ", GroupNorm" : ", BatchNorm (folded)");
-  if (encoder.resize_height > 0) {
-    out << ", resize " << encoder.resize_height << "x" << encoder.resize_width;
-  }
-  if (encoder.crop_height > 0) out << ", crop " << encoder.crop_height << "x" << encoder.crop_width;
-  if (encoder.pool == PoolKind::kSpatialSoftmax)
-    out << ", " << encoder.pool_channels << " keypoints";
-  if (encoder.pool == PoolKind::kAverage) out << ", average pool";
-  if (encoder.pool == PoolKind::kFlatten) out << ", " << encoder.pool_channels << " flat channels";
-  out << ", " << encoder.feature_dim << " features";
-  if (encoder.separate_per_camera) out << ", one per camera";
-  return out.str();
-}
-
 std::string SchedulerText(const SchedulerConfig& scheduler) {
   TextWriter out;
   if (scheduler.kind == SamplerKind::kOneStep) {
@@ -59,6 +40,25 @@ TensorNames NamesIn(const TensorSource& source, const UnetPolicyConfig& config) 
 }
 
 }  // namespace
+
+std::string EncoderText(const EncoderConfig& encoder) {
+  if (encoder.kind == EncoderKind::kNone) return "none";
+  TextWriter out;
+  out << (encoder.kind == EncoderKind::kCompact ? "compact " + Joined(encoder.stage_channels)
+                                                : "ResNet-18");
+  out << (encoder.group_norm ? ", GroupNorm" : ", BatchNorm (folded)");
+  if (encoder.resize_height > 0) {
+    out << ", resize " << encoder.resize_height << "x" << encoder.resize_width;
+  }
+  if (encoder.crop_height > 0) out << ", crop " << encoder.crop_height << "x" << encoder.crop_width;
+  if (encoder.pool == PoolKind::kSpatialSoftmax)
+    out << ", " << encoder.pool_channels << " keypoints";
+  if (encoder.pool == PoolKind::kAverage) out << ", average pool";
+  if (encoder.pool == PoolKind::kFlatten) out << ", " << encoder.pool_channels << " flat channels";
+  out << ", " << encoder.feature_dim << " features";
+  if (encoder.separate_per_camera) out << ", one per camera";
+  return out.str();
+}
 
 void UnetModel::ReadFiles(CheckpointFiles& files) {
   looks = ReadLooks(files.PathOf(kLookFile), config.cameras);

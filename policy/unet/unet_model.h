@@ -33,6 +33,9 @@ class UnetModel final : public NetworkModel {
   int cond_dim() const override { return config.CondDim(); }
 };
 
+// An encoder, for people.
+std::string EncoderText(const EncoderConfig& encoder);
+
 // Parses what such a config.json has beyond its features: adds the times to `policy` and returns
 // the network without weights. Throws Error that names the key.
 std::unique_ptr<NetworkModel> ParseUnetModel(KeyReader& keys, const std::string& origin,

@@ -7,42 +7,44 @@
 
 namespace mjp {
 
-PictureEncoders::PictureEncoders(const UnetPolicyConfig& config,
-                                 std::shared_ptr<const DeviceWeights> weights, Format format,
+PictureEncoders::PictureEncoders(const PolicyConfig& policy, const EncoderConfig& config,
+                                 const std::vector<DeviceEncoder>& encoders,
+                                 const std::vector<const float*>& tables, Format format,
                                  int environments, std::unique_ptr<const GpuSceneDrawer> drawer)
-    : config_(config),
-      weights_(std::move(weights)),
+    : policy_(policy),
+      config_(config),
+      weights_(encoders),
+      tables_(tables),
       format_(format),
       environments_(environments),
       drawer_(std::move(drawer)) {}
 
 // What the encoder of camera `i` sees: a crop of its picture, or all of it.
 int PictureEncoders::Height(int i) const {
-  return config_.encoder.crop_height ? config_.encoder.crop_height : config_.cameras[i].height;
+  return config_.crop_height ? config_.crop_height : policy_.cameras[i].height;
 }
 int PictureEncoders::Width(int i) const {
-  return config_.encoder.crop_width ? config_.encoder.crop_width : config_.cameras[i].width;
+  return config_.crop_width ? config_.crop_width : policy_.cameras[i].width;
 }
 
 int PictureEncoders::Frames() const {
-  const int cameras = static_cast<int>(config_.cameras.size());
-  return environments_ * config_.n_obs_steps * cameras /
-         static_cast<int>(weights_->encoders().size());
+  const int cameras = static_cast<int>(policy_.cameras.size());
+  return environments_ * policy_.n_obs_steps * cameras / static_cast<int>(weights_.size());
 }
 
 void PictureEncoders::Plan(DeviceArena& arena) {
   encoders_.clear();
-  const int encoders = static_cast<int>(weights_->encoders().size());
+  const int encoders = static_cast<int>(weights_.size());
   for (int i = 0; i < encoders; ++i) {
-    encoders_.push_back(std::make_unique<EncoderLayers>(
-        weights_->encoders()[i], config_.encoder, format_, Frames(), Height(i), Width(i), arena));
+    encoders_.push_back(std::make_unique<EncoderLayers>(weights_[i], config_, format_, Frames(),
+                                                        Height(i), Width(i), arena));
   }
 }
 
 void PictureEncoders::Draw(PictureSource source, const InputBlock& input,
                            cudaStream_t stream) const {
   if (source != PictureSource::kScenes) return;
-  drawer_->EnqueueDraw(input.device().scenes, environments_ * config_.n_obs_steps,
+  drawer_->EnqueueDraw(input.device().scenes, environments_ * policy_.n_obs_steps,
                        input.device_frames(), stream);
 }
 
@@ -51,16 +53,16 @@ void PictureEncoders::Prepare(PictureSource source, const InputBlock& input,
   if (source == PictureSource::kNone) return;
   for (int i = 0; i < parts(); ++i) {
     PrepareArgs a;
-    a.in_stride = parts() == 1 ? 1 : static_cast<int>(config_.cameras.size());
+    a.in_stride = parts() == 1 ? 1 : static_cast<int>(policy_.cameras.size());
     a.in_first = i;
     a.frames = Frames();
-    a.in_h = config_.cameras[i].height, a.in_w = config_.cameras[i].width;
+    a.in_h = policy_.cameras[i].height, a.in_w = policy_.cameras[i].width;
     a.out_h = Height(i), a.out_w = Width(i);
     a.top = CropOffset(a.in_h, a.out_h), a.left = CropOffset(a.in_w, a.out_w);
     a.rgb = input.device_frames();
-    a.table = weights_->picture_table(i);
+    a.table = tables_[i];
     a.y = encoders_[i]->input();
-    a.space_to_depth = weights_->encoders()[i].space_to_depth;
+    a.space_to_depth = weights_[i].space_to_depth;
     LaunchPrepare(format_, a, stream);
   }
 }
@@ -75,7 +77,7 @@ size_t PictureEncoders::part_stride() const {
 }
 
 int PictureEncoders::width() const {
-  return config_.encoder.feature_dim * static_cast<int>(config_.cameras.size());
+  return config_.feature_dim * static_cast<int>(policy_.cameras.size());
 }
 
 }  // namespace mjp

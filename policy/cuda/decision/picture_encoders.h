@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "policy/cuda/decision/input_block.h"
-#include "policy/cuda/device_weights.h"
+#include "policy/cuda/encoder_layers.h"
 #include "policy/scene_drawer.h"
 
 namespace mjp {
@@ -13,9 +13,12 @@ namespace mjp {
 // A decision's pictures, from scenes or frames to features: one encoder, or one for each camera.
 class PictureEncoders {
  public:
-  // `drawer` draws scenes; may be null.
-  PictureEncoders(const UnetPolicyConfig& config, std::shared_ptr<const DeviceWeights> weights,
-                  Format format, int environments, std::unique_ptr<const GpuSceneDrawer> drawer);
+  // A policy with such encoders, whose pictures are normalised by `tables`, one for each camera;
+  // these arguments outlive it. `drawer` draws scenes; may be null.
+  PictureEncoders(const PolicyConfig& policy, const EncoderConfig& config,
+                  const std::vector<DeviceEncoder>& encoders,
+                  const std::vector<const float*>& tables, Format format, int environments,
+                  std::unique_ptr<const GpuSceneDrawer> drawer);
 
   // Places the encoders' memory. Throws Error for a shape that no kernel supports.
   void Plan(DeviceArena& arena);
@@ -36,8 +39,10 @@ class PictureEncoders {
   int Width(int encoder) const;
   int Frames() const;  // that one encoder reads
 
-  const UnetPolicyConfig& config_;
-  std::shared_ptr<const DeviceWeights> weights_;
+  const PolicyConfig& policy_;
+  const EncoderConfig& config_;
+  const std::vector<DeviceEncoder>& weights_;
+  const std::vector<const float*>& tables_;
   Format format_;
   int environments_;
   std::unique_ptr<const GpuSceneDrawer> drawer_;

@@ -80,7 +80,8 @@ void DeviceDit::Load(Format format) {
 void DeviceDit::LoadPictures(LayerLoader& loader) {
   const DitModel& model = DitOf(*checkpoint_);
   const DitConfig& config = model.config;
-  picture_tables.clear(), resize_x.clear(), resize_y.clear(), vision.clear();
+  picture_tables.clear(), resize_x.clear(), resize_y.clear();
+  encoders.clear(), vision.clear();
   for (const FeatureStats& stats : checkpoint_->stats.cameras)
     picture_tables.push_back(loader.PictureTable(stats));
   const auto load_taps = [&](int from, int to) {
@@ -94,6 +95,10 @@ void DeviceDit::LoadPictures(LayerLoader& loader) {
     resize_y.push_back(load_taps(config.cameras[i].height, config.resize_height));
   }
   if (config.cameras.empty()) return;
+  const CameraFeature& camera = config.cameras.front();
+  for (const EncoderWeights& weights : model.weights.encoders)
+    encoders.push_back(
+        LoadDeviceEncoder(loader, *config.encoder, weights, camera.height, camera.width));
   for (const ClipVisionWeights& weights : model.weights.vision)
     vision.push_back(LoadVision(loader, weights));
 }

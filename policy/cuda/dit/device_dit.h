@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/cuda/sampler/picture_resize.cuh"
+#include "policy/cuda/encoder_layers.h"
 #include "policy/cuda/transformer/token_launches.h"
 #include "policy/dit/dit_model.h"
 
@@ -27,8 +28,8 @@ struct DeviceDitBlock {
   DeviceConv qkv, out, mlp1, mlp2;
 };
 
-// All weights of a multi_task_dit checkpoint in one format on the device, but for the text's tower,
-// which runs on the CPU; immutable once made.
+// All weights of a multi_task_dit or dit_compact checkpoint in one format on the device, but for
+// the text's tower, which runs on the CPU; immutable once made.
 class DeviceDit {
  public:
   DeviceDit(std::shared_ptr<const Checkpoint> checkpoint, Format format);
@@ -40,6 +41,7 @@ class DeviceDit {
 
   std::vector<const float*> picture_tables;          // of each camera
   std::vector<DeviceResizeTaps> resize_x, resize_y;  // of each camera; empty: not resized
+  std::vector<DeviceEncoder> encoders;               // of dit_compact: one
   std::vector<DeviceVision> vision;                  // one, or one per camera
   DeviceConv input, output;                          // the first without its bias
   const float* input_bias = nullptr;  // (horizon, hidden): with the position embedding

@@ -36,9 +36,12 @@ DitEngine::DitEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
       weights_(DeviceDit::Get(checkpoint_, chain_.format)),
       packed_(cpu::PackedDitOf(checkpoint_)),
       pool_(options.threads),
-      texts_(model_, packed_->text, packed_->text_projection),
       drawer_(options.scene_drawer ? options.scene_drawer->MakeGpuDrawer() : nullptr),
       timing_(options.timing) {
+  if (config_.TextDim() > 0) texts_.emplace(model_, packed_->text, packed_->text_projection);
+  if (config_.encoder)
+    encoders_.emplace(config_, *config_.encoder, weights_->encoders, weights_->picture_tables,
+                      chain_.format, options.batch, nullptr);
   const std::vector<float> terms = DitTimeTerms(config_, packed_->trunk, options.sampler, pool_);
   PlanTable(terms);
   table_arena_.Seal();
@@ -48,10 +51,11 @@ DitEngine::DitEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
   Plan();
   chain_.UploadSchedule(arena_);
   host_x_ = PinnedArray<float>(size_t{1} * chain_.environments * chain_.Elements());
-  host_text_ = PinnedArray<float>(size_t{1} * Frames() * config_.hidden);
+  host_text_ = PinnedArray<float>(size_t{1} * Frames() * config_.TextDim());
   // what is wrong with it is said now, and the first decision does not wait for it
-  if (!options.instruction.empty()) texts_.Of({}, options_, 0, pool_);
-  const PictureSource source = towers_.empty() ? PictureSource::kNone : PictureSource::kFrames;
+  if (!options.instruction.empty()) texts_->Of({}, options_, 0, pool_);
+  const PictureSource source =
+      config_.cameras.empty() ? PictureSource::kNone : PictureSource::kFrames;
   CaptureGraph(stream_.get(), [&] {
     Prepare(source);
     Encode(source);
@@ -77,7 +81,7 @@ void DitEngine::Plan() {
   const size_t scene_bytes = options_.scene_drawer ? options_.scene_drawer->scene_bytes() : 0;
   input_.Plan(config_, scene_bytes, options_.batch, arena_);
   PlanTowers();
-  text_ = arena_.Take<float>(size_t{1} * Frames() * config_.hidden);
+  text_ = arena_.Take<float>(size_t{1} * Frames() * config_.TextDim());
   cond_ = arena_.Take<float>(size_t{1} * options_.batch * config_.CondDim());
   given_ = arena_.Take<float>(size_t{1} * options_.batch * config_.CondDim());
   chain_.Plan(arena_);
@@ -86,6 +90,7 @@ void DitEngine::Plan() {
 }
 
 void DitEngine::PlanTowers() {
+  if (encoders_) return encoders_->Plan(arena_);
   towers_.clear();
   const int cameras = static_cast<int>(config_.cameras.size());
   features_ = arena_.Take<float>(FeatureSize() * cameras);
@@ -126,6 +131,10 @@ void DitEngine::PlanDenoiser() {
 
 void DitEngine::Prepare(PictureSource source) {
   if (source == PictureSource::kNone) return;
+  encoders_ ? encoders_->Prepare(source, input_, stream_.get()) : PrepareTowers();
+}
+
+void DitEngine::PrepareTowers() {
   const int cameras = static_cast<int>(config_.cameras.size());
   const bool resized = config_.resize_height > 0;
   const size_t picture =
@@ -155,6 +164,7 @@ void DitEngine::Prepare(PictureSource source) {
 
 void DitEngine::Encode(PictureSource source) {
   if (source == PictureSource::kNone) return;
+  if (encoders_) return encoders_->Encode(source, stream_.get());
   for (size_t i = 0; i < towers_.size(); ++i)
     towers_[i]->Run(features_ + i * FeatureSize(), stream_.get());
 }
@@ -166,13 +176,13 @@ void DitEngine::Condition() {
   a.steps = config_.n_obs_steps;
   a.state_dim = config_.state_dim;
   a.state = input_.device().state;
-  a.environment_dim = config_.hidden;
+  a.environment_dim = config_.TextDim();
   a.environment = text_;
   const int cameras = static_cast<int>(config_.cameras.size());
-  a.feature_dim = cameras * config_.clip.vision.width;
-  a.feature_parts = std::max(1, cameras);
-  a.features = features_;
-  a.part_stride = FeatureSize();
+  a.feature_dim = cameras * config_.FeatureDim();
+  a.feature_parts = encoders_ ? encoders_->parts() : std::max(1, cameras);
+  a.features = encoders_ ? encoders_->features() : features_;
+  a.part_stride = encoders_ ? encoders_->part_stride() : FeatureSize();
   a.given = given_;
   a.use_given = &input_.device().flags->use_given_cond;
   a.cond = cond_;
@@ -186,9 +196,10 @@ void DitEngine::Condition() {
 void DitEngine::Enqueue(PictureSource source, TraceRecorder* trace) {
   const cudaStream_t stream = stream_.get();
   input_.Upload(source, stream);
-  CheckCuda(
-      cudaMemcpyAsync(text_, host_text_.data(), host_text_.bytes(), cudaMemcpyHostToDevice, stream),
-      "copy of the instructions");
+  if (texts_)
+    CheckCuda(cudaMemcpyAsync(text_, host_text_.data(), host_text_.bytes(), cudaMemcpyHostToDevice,
+                              stream),
+              "copy of the instructions");
   timing_.RecordBorder(StageBorder::kUploaded, stream);
   if (source == PictureSource::kScenes)
     drawer_->EnqueueDraw(input_.device().scenes, Frames(), input_.device_frames(), stream);
@@ -213,10 +224,10 @@ void DitEngine::Enqueue(PictureSource source, TraceRecorder* trace) {
 }
 
 void DitEngine::WriteText(const PolicyInput& input) {
-  if (!input.global_cond.empty()) return;
+  if (!texts_ || !input.global_cond.empty()) return;
   float* out = host_text_.data();
   for (int n = 0; n < input.count; ++n) {
-    const std::vector<float>& text = texts_.Of(input, options_, n, pool_);
+    const std::vector<float>& text = texts_->Of(input, options_, n, pool_);
     for (int t = 0; t < config_.n_obs_steps; ++t) out = std::copy(text.begin(), text.end(), out);
   }
 }

@@ -10,6 +10,7 @@
 #include "kernels/cpu/thread_pool.h"
 #include "policy/cuda/decision/decision_graph.h"
 #include "policy/cuda/decision/input_block.h"
+#include "policy/cuda/decision/picture_encoders.h"
 #include "policy/cuda/denoise/denoiser.h"
 #include "policy/cuda/denoise/standstill.h"
 #include "policy/cuda/dit/clip_launches.h"
@@ -22,7 +23,8 @@
 
 namespace mjp {
 
-// multi_task_dit's engine: pictures, CLIP's vision tower, condition, all steps, one graph. The
+// multi_task_dit's engine, and dit_compact's: pictures, CLIP's vision tower or this project's
+// encoder, condition, all steps, one graph. The
 // steps run in the sequence kernel, or by a launch for each layer. An instruction's feature is made
 // on the CPU when it is first given.
 class DitEngine final : public CudaEngine {
@@ -40,6 +42,7 @@ class DitEngine final : public CudaEngine {
   void PlanTable(const std::vector<float>& terms);
   void Plan();
   void PlanTowers();
+  void PrepareTowers();
   void PlanDenoiser();
   void WriteText(const PolicyInput& input);
   void CheckFinished();
@@ -49,7 +52,7 @@ class DitEngine final : public CudaEngine {
   void Condition();
   void Enqueue(PictureSource source, TraceRecorder* trace);
   int Frames() const { return options_.batch * config_.n_obs_steps; }  // of each camera
-  size_t FeatureSize() const { return size_t{1} * Frames() * config_.clip.vision.width; }
+  size_t FeatureSize() const { return size_t{1} * Frames() * config_.FeatureDim(); }
 
   const DitModel& model_;
   const DitConfig& config_;
@@ -58,13 +61,14 @@ class DitEngine final : public CudaEngine {
   std::shared_ptr<const DeviceDit> weights_;
   std::shared_ptr<const cpu::PackedDit> packed_;
   cpu::ThreadPool pool_;
-  cpu::TextFeatures texts_;
+  std::optional<cpu::TextFeatures> texts_;  // none without text
   std::unique_ptr<const GpuSceneDrawer> drawer_;
   DeviceArena table_arena_;
   DeviceFilm film_;    // AdaLN's terms of all blocks
   DeviceArena arena_;  // of all that follows
   InputBlock input_;
-  std::vector<std::unique_ptr<ClipLaunches>> towers_;  // none without cameras
+  std::optional<PictureEncoders> encoders_;            // of dit_compact
+  std::vector<std::unique_ptr<ClipLaunches>> towers_;  // none without cameras, nor with encoders
   float *features_ = nullptr, *text_ = nullptr;        // (cameras, frames, width), (frames, hidden)
   float *cond_ = nullptr, *given_ = nullptr;           // (environments, CondDim())
   std::optional<FilmConditioning> conditioning_;

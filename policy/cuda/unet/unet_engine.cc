@@ -62,7 +62,8 @@ UnetEngine::UnetEngine(std::shared_ptr<const Checkpoint> checkpoint, const Polic
              options, FormatOf(options.precision)),
       plan_(ChooseExecution(UnetOf(*checkpoint_).config, options)),
       weights_(DeviceWeights::Get(checkpoint_, chain_.format, UsesNormConvWeights(plan_))),
-      pictures_(UnetOf(*checkpoint_).config, weights_, chain_.format, options.batch,
+      pictures_(UnetOf(*checkpoint_).config, UnetOf(*checkpoint_).config.encoder,
+                weights_->encoders(), weights_->picture_tables(), chain_.format, options.batch,
                 MakeDrawer(options)),
       conditioning_(UnetOf(*checkpoint_).config, chain_.format, options.batch),
       timing_(options.timing) {

@@ -89,6 +89,9 @@ inline uint32_t NoiseNumber(const SamplerOptions& sampler, uint32_t decision) {
 struct PolicyInput {
   int count = 0;
   std::span<const uint8_t> frames;    // (N, To, cameras, height, width, 3) RGB
+  // They stay as they are until Wait, as in Infer always: a GPU copies those in page-locked memory
+  // (policy/pictures/page_locked.h) from where they are.
+  bool frames_stay = false;
   std::span<const std::byte> scenes;  // (N, To, scene_bytes), as the drawer has them
   std::span<const std::shared_ptr<const GpuPicture>> gpu_pictures;  // (N, To)
   std::span<const float> state;                                     // (N, To, state_dim), raw units

@@ -1,5 +1,7 @@
 #include "apps/bench/observations.h"
 
+#include <algorithm>
+
 #include "policy/checkpoint/network_model.h"
 #include "tasks/pusht/physics/reset.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
@@ -18,16 +20,18 @@ bool TakesScenes(const mjp::PolicyConfig& config) {
 
 }  // namespace
 
-BenchObservations::BenchObservations(const mjp::Checkpoint& checkpoint, int count) {
+BenchObservations::BenchObservations(const mjp::Checkpoint& checkpoint, int count,
+                                     bool page_locked) {
   const mjp::PolicyConfig& config = checkpoint.config;
   const bool scenes = TakesScenes(config);
+  std::vector<uint8_t> frames;
   for (int i = 0; i < count; ++i) {
     const State s = BenchmarkStart(static_cast<uint32_t>(i));
     for (int t = 0; t < config.n_obs_steps; ++t) {
       if (scenes) scenes_.push_back(ToFlatScene(s));
       for (const mjp::CameraFeature& camera : config.cameras) {
         for (int k = 0; !scenes && k < camera.height * camera.width * 3; ++k)
-          frames_.push_back(static_cast<uint8_t>((k * 7 + i * 31 + t * 3) % 256));
+          frames.push_back(static_cast<uint8_t>((k * 7 + i * 31 + t * 3) % 256));
       }
       state_.insert(state_.end(), config.state_dim, static_cast<float>(s.agent_x));
       environment_.insert(environment_.end(), config.environment_dim,
@@ -36,6 +40,8 @@ BenchObservations::BenchObservations(const mjp::Checkpoint& checkpoint, int coun
     keys_.push_back({static_cast<uint64_t>(i), 0});
     if (checkpoint.network->text_tokens() > 2) instructions_.push_back({0, 1, 2});
   }
+  frames_ = {frames.size(), page_locked};
+  std::copy(frames.begin(), frames.end(), frames_.data());
   for (int i = 0; i < count * checkpoint.network->cond_dim(); ++i)
     global_cond_.push_back(static_cast<float>(i % 17) / 8 - 1);
 }
@@ -45,7 +51,7 @@ mjp::PolicyInput BenchObservations::Next() {
   mjp::PolicyInput input;
   input.count = static_cast<int>(keys_.size());
   input.scenes = mjp::SceneBytes(scenes_);
-  input.frames = frames_;
+  input.frames = frames_.bytes();
   input.state = state_;
   input.environment = environment_;
   input.keys = keys_;

@@ -3,16 +3,17 @@
 
 #include <vector>
 
+#include "policy/pictures/page_locked.h"
 #include "policy/policy.h"
 #include "tasks/pusht/pictures/rasterise.h"
 
 namespace mjp::app {
 
 // Observations of `count` environments at the benchmark's starts; of a policy whose cameras are not
-// Push-T's, pictures of slopes.
+// Push-T's, pictures of slopes, in page-locked memory if that is asked for.
 class BenchObservations {
  public:
-  BenchObservations(const mjp::Checkpoint& checkpoint, int count);
+  BenchObservations(const mjp::Checkpoint& checkpoint, int count, bool page_locked = false);
 
   // The inputs of the next decision: the same observations, other noise.
   mjp::PolicyInput Next();
@@ -21,7 +22,7 @@ class BenchObservations {
 
  private:
   std::vector<mjp::FlatScene> scenes_;
-  std::vector<uint8_t> frames_;
+  mjp::PictureMemory frames_;
   std::vector<float> state_, environment_, global_cond_;
   std::vector<mjp::NoiseKey> keys_;
   std::vector<std::vector<int>> instructions_;  // of a policy that reads them

@@ -18,7 +18,7 @@ PictureHistory::PictureHistory(const mjModel* model, const std::string& renderer
     cameras_.push_back(mj_name2id(model, mjOBJ_CAMERA, camera.c_str()));
   const size_t bytes = request.cameras.size() * request.width * request.height * 3;
   for (Picture& picture : pictures_) picture.rgb.resize(bytes);
-  frames_.resize(bytes * history);
+  frames_ = PictureMemory(bytes * history, request.cuda_device >= 0);
 }
 
 // Chooses who draws the model as it looks now.
@@ -130,11 +130,11 @@ void PictureHistory::Forget() {
 std::span<const uint8_t> PictureHistory::Frames(const mjModel* model,
                                                 std::span<const std::span<const mjtNum>> poses) {
   AdoptLook(model);
-  auto out = frames_.begin();
+  uint8_t* out = frames_.data();
   for (const std::span<const mjtNum> pose : poses) {
     out = std::ranges::copy(OnHost(Find(model, pose)), out).out;
   }
-  return frames_;
+  return frames_.bytes();
 }
 
 std::span<const std::byte> PictureHistory::Scenes(const mjModel* model,

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "plugin/pictures/picture_source.h"
+#include "policy/pictures/page_locked.h"
 
 namespace mjp {
 
@@ -96,7 +97,7 @@ class PictureHistory {
   const SceneDrawer* drawer_ = nullptr;  // of the scenes that are kept; null: pictures are
   bool on_gpu_ = false;
   std::vector<int> cameras_;  // of the model that this was made for
-  std::vector<uint8_t> frames_;
+  PictureMemory frames_;
   std::vector<std::byte> scenes_;
   std::vector<std::shared_ptr<const GpuPicture>> gpu_pictures_;
   std::unique_ptr<mjData, DataDeleter> scratch_;  // what old poses are drawn from; made at need

@@ -95,7 +95,9 @@ class CudaPolicy final : public Policy {
   }
 
   void Infer(const PolicyInput& input, PolicyOutput& output) override {
-    Launch(input, output);
+    PolicyInput stays = input;
+    stays.frames_stay = true;
+    Launch(stays, output);
     Wait();
   }
 

@@ -14,21 +14,27 @@ namespace {
 
 constexpr int kBatches[] = {1, 64};
 
+// What a decision is given.
+enum class Given { kPictures, kPageLockedPictures, kFeatures };
+constexpr const char* kGivenNames[] = {"picture to chunk", "page-locked picture to chunk",
+                                       "features to chunk"};
+
 // Decisions on pictures, or on ready features, as the caller waits for them, and their stages.
 // On the CPU one environment alone: many would take minutes.
-void AddDecisions(const BenchOptions& options, const std::string& suite, int batch, bool pictures,
+void AddDecisions(const BenchOptions& options, const std::string& suite, int batch, Given given,
                   BenchRows& rows) {
   mjp::PolicyOptions policy_options = options.policy;
   policy_options.batch = batch;
   const auto policy = mjp::Policy::Create(options.network, policy_options);
   const bool gpu = policy->options().backend == mjp::Backend::kCuda;
-  if (!gpu && batch > 1) return;
-  BenchObservations observations(*options.network, batch);
+  if (!gpu && (batch > 1 || given == Given::kPageLockedPictures)) return;
+  BenchObservations observations(*options.network, batch, given == Given::kPageLockedPictures);
   mjp::PolicyOutput output;
   std::vector<double> whole;
   std::array<std::vector<double>, mjp::kStageCount> stages;
   const auto decide = [&] {
-    const mjp::PolicyInput input = pictures ? observations.Next() : observations.NextChunk();
+    const mjp::PolicyInput input =
+        given == Given::kFeatures ? observations.NextChunk() : observations.Next();
     const double begin = mjp::Now();
     policy->Infer(input, output);
     whole.push_back(1e3 * (mjp::Now() - begin));
@@ -41,7 +47,7 @@ void AddDecisions(const BenchOptions& options, const std::string& suite, int bat
   whole.clear(), stages = {};
   Repeat(options, decide);
   const std::string name =
-      (pictures ? "picture to chunk, batch " : "features to chunk, batch ") + std::to_string(batch);
+      std::string(kGivenNames[static_cast<size_t>(given)]) + ", batch " + std::to_string(batch);
   rows.push_back(FromTimes(suite, name, whole));
   rows.back().items = batch;
   rows.back().unit = "chunks";
@@ -60,7 +66,9 @@ BenchRows BenchAct(const BenchOptions& options) {
   BenchOptions own = options;
   own.network = DefaultAct();
   BenchRows rows;
-  for (const int batch : kBatches) AddDecisions(own, "act", batch, true, rows);
+  for (const Given given : {Given::kPictures, Given::kPageLockedPictures}) {
+    for (const int batch : kBatches) AddDecisions(own, "act", batch, given, rows);
+  }
   return rows;
 }
 
@@ -68,8 +76,8 @@ BenchRows BenchDit(const BenchOptions& options) {
   BenchOptions own = options;
   own.network = DefaultDit();
   BenchRows rows;
-  AddDecisions(own, "dit", kBatches[0], true, rows);
-  for (const int batch : kBatches) AddDecisions(own, "dit", batch, false, rows);
+  AddDecisions(own, "dit", kBatches[0], Given::kPictures, rows);
+  for (const int batch : kBatches) AddDecisions(own, "dit", batch, Given::kFeatures, rows);
   return rows;
 }
 

@@ -154,7 +154,8 @@ void ActEngine::LaunchShares(const PolicyInput& input) {
   const cudaStream_t stream = stream_.get(), upload = upload_stream_.get();
   for (int i = 0; i < shares_; ++i) {
     input_.SendEnvironments(input, ShareEnd(i - 1), ShareEnd(i), upload, &pool_);
-    CheckCuda(cudaEventRecord(sent_[i].get(), upload), "a share of the pictures");
+    CheckCuda(cudaEventRecordWithFlags(sent_[i].get(), upload, cudaEventRecordDefault),
+              "a share of the pictures");
     CheckCuda(cudaStreamWaitEvent(stream, sent_[i].get()), "a share of the pictures");
     const auto enqueue = [&] {
       if (i == 0) timing_.RecordBorder(StageBorder::kUploaded, stream);

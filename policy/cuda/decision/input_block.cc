@@ -5,6 +5,7 @@
 #include "kernels/cuda/primitives/cuda_check.h"
 #include "policy/checkpoint/normalizer.h"
 #include "policy/pictures/gpu_picture.h"
+#include "policy/pictures/page_locked.h"
 
 namespace mjp {
 namespace {
@@ -59,8 +60,15 @@ bool InputBlock::AheadOfGraph(PictureSource source) const {
   return source == PictureSource::kFrames && frame_bytes_ >= kLarge;
 }
 
-void InputBlock::SendFrames(std::span<const uint8_t> frames, size_t begin, size_t end,
-                            cudaStream_t stream, cpu::ThreadPool* pool) {
+void InputBlock::SendFrames(const PolicyInput& input, size_t begin, size_t end, cudaStream_t stream,
+                            cpu::ThreadPool* pool) {
+  const std::span<const uint8_t> frames = input.frames;
+  if (input.frames_stay && InPageLockedMemory(frames)) {
+    CheckCuda(cudaMemcpyAsync(device_frames_ + begin, frames.data() + begin, end - begin,
+                              cudaMemcpyHostToDevice, stream),
+              "copy of the pictures");
+    return;
+  }
   constexpr size_t kLeastPart = size_t{256} << 10, kMostParts = 16;
   constexpr size_t kMany = size_t{4} << 20;  // less is copied before threads are awake
   const size_t size = std::max(kLeastPart, (frames.size() + kMostParts - 1) / kMostParts);
@@ -85,8 +93,8 @@ void InputBlock::SendEnvironments(const PolicyInput& input, int begin, int end, 
                                   cpu::ThreadPool* pool) {
   if (begin == 0) SendBlock(stream);
   const size_t each = input.frames.size() / input.count;
-  SendFrames(input.frames, each * std::min(begin, input.count), each * std::min(end, input.count),
-             stream, pool);
+  SendFrames(input, each * std::min(begin, input.count), each * std::min(end, input.count), stream,
+             pool);
 }
 
 void InputBlock::Write(const Checkpoint& checkpoint, const SamplerOptions& sampler,

@@ -65,7 +65,7 @@ class InputBlock {
 
  private:
   // Sends bytes [begin, end) of the frames.
-  void SendFrames(std::span<const uint8_t> frames, size_t begin, size_t end, cudaStream_t stream,
+  void SendFrames(const PolicyInput& input, size_t begin, size_t end, cudaStream_t stream,
                   cpu::ThreadPool* pool);
   void SendBlock(cudaStream_t stream) const;
   // Whether block and frames are sent before the graph begins.

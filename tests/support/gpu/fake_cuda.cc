@@ -258,6 +258,10 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) { return Allocate(memory, by
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
   return Allocate(memory, bytes, kPinned);
 }
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void*) {
+  *attributes = {};
+  return cudaSuccess;
+}
 cudaError_t cudaFree(void* memory) { return Release(memory, kMemory, "cudaFree"); }
 cudaError_t cudaFreeHost(void* memory) { return Release(memory, kPinned, "cudaFreeHost"); }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
@@ -321,6 +325,11 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
   return Known(event, kEvent, "cudaEventRecordWithFlags")
              ? Enqueue(stream, "cudaEventRecordWithFlags", [] {})
+             : Say(cudaErrorInvalidResourceHandle);
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  return Known(event, kEvent, "cudaStreamWaitEvent")
+             ? Enqueue(stream, "cudaStreamWaitEvent", [] {})
              : Say(cudaErrorInvalidResourceHandle);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {

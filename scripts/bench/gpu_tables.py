@@ -75,6 +75,7 @@ def decision_figures():
                         ("denoise",) * 2, ("fetch",) * 2):
         figures += [Figure((stage,), 1 + i, run, name, factor=1000) for i, run in enumerate(columns)]
     figures += timed(("ACT, one 480x640 picture", "none", "given"), 3, "transformers", "picture to chunk, batch 1", where="act")
+    figures += timed(("ACT, one 480x640 picture", "none", "given, page-locked"), 3, "transformers", "page-locked picture to chunk, batch 1", where="act")
     figures += timed(("DiT", "DDPM 100", "given"), 3, "transformers", "picture to chunk, batch 1", where="dit")
     figures += timed(("DiT", "DDIM 10", "given"), 3, "dit_ddim", "picture to chunk, batch 1")
     figures += timed(("DiT, from its features", "DDPM 100", "none"), 3, "transformers", "features to chunk, batch 1")

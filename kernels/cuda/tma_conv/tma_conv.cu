@@ -1,14 +1,10 @@
 // y[n][m] = bias[m] + sum over taps and channels of x w: 3x3 convolutions of large maps, and linear
 // layers of thousands of tokens, bound by the tensor cores.
 //
-// Blocks stay, one on each multiprocessor, and walk the tiles. One warp asks TMA for patches, 64
-// channels of all that a tile's taps read, another one for weights, 64 channels of one tap; both
-// run ahead by a ring of slots, into the next tile too. Two warpgroups multiply (wgmma, 64 out
-// channels x 256 positions x 16) with the weights on the left, so that N = 256 needs 80 bytes of
-// shared memory a cycle. A tap is an offset of rows in the patch: each pixel comes from L2 once for
-// all taps, with zeros for what lies outside of the map. For a 3x3 tile of 128 x 252 values, 64
-// channels: 43 KB of pixels and 147 KB of weights for 9,216 cycles of products.
-// The epilogue of a warp turns its 16 channels through shared memory to 32 bytes of each position.
+// README.md has the data flow. Blocks stay, one on each multiprocessor, and walk the tiles; one
+// thread asks TMA for patches, another for weights, and two warpgroups multiply. For a 3x3 tile of
+// 128 x 252 values, 64 channels: 43 KB of pixels and 147 KB of weights for 9,216 cycles of
+// products.
 
 #include <algorithm>
 

@@ -24,7 +24,8 @@ PictureSource SourceOf(const PolicyConfig& config, const PolicyInput& input);
 
 // What a decision reads, in one pinned block on the host and its mirror on the device, so that one
 // copy uploads everything. Pictures are a block of their own, copied only where they are given:
-// large ones in parts, each on its way to the device while the host copies the next.
+// large ones in parts, each on its way to the device while the host copies the next, or from where
+// they are, if that is page-locked.
 class InputBlock {
  public:
   struct Flags {

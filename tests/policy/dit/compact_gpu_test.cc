@@ -32,8 +32,7 @@ std::vector<float> Actions(const std::shared_ptr<const mjp::Checkpoint>& checkpo
   const mjp::PolicyConfig& config = checkpoint->config;
   std::vector<uint8_t> frames;
   const size_t camera = size_t{3} * config.cameras[0].height * config.cameras[0].width;
-  for (const float v :
-       RandomFloats(camera * config.cameras.size() * config.n_obs_steps * count, 7))
+  for (const float v : RandomFloats(camera * config.cameras.size() * config.n_obs_steps * count, 7))
     frames.push_back(static_cast<uint8_t>(127.5f * (v + 1)));
   const auto state = RandomFloats(size_t{1} * count * config.n_obs_steps * config.state_dim, 8);
   std::vector<mjp::NoiseKey> keys;

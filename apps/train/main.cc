@@ -183,16 +183,24 @@ void AddRunOptions(CLI::App& app, mjp::app::TrainOptions& options, int& gpus) {
 
 void AddNetworkOptions(CLI::App& app, mjp::app::ArchitectureOptions& architecture,
                        mjp::app::OptimizerOptions& optimizer) {
-  app.add_option("--architecture", architecture.name, "Which network")
+  app.add_option("--network,--architecture", architecture.name, "Which network")
       ->type_name("")
-      ->check(mjp::app::OneOf({"compact", "lerobot"}));
+      ->check(mjp::app::OneOf({"compact", "lerobot", "dit"}));
+  app.add_option("--objective", architecture.objective, "How the transformer is trained")
+      ->type_name("")
+      ->check(mjp::app::OneOf({"diffusion", "flow"}));
+  app.add_option("--dit-hidden", architecture.hidden, "Width of the transformer")
+      ->check(CLI::Range(16, kMostChannels));
+  app.add_option("--dit-layers", architecture.layers, "Its blocks")->check(CLI::Range(1, 64));
+  app.add_option("--dit-heads", architecture.heads, "Its attention's heads")
+      ->check(CLI::Range(1, 64));
   app.add_option("--unet-channels", architecture.unet_channels, "Of the U-Net, per level")
       ->check(CLI::Range(8, kMostChannels));
   app.add_option("--stage-channels", architecture.stage_channels, "Of the encoder, per stage")
       ->check(CLI::Range(1, kMostChannels));
   app.add_option("--stem-channels", architecture.stem_channels, "Of the encoder's first layer")
       ->check(CLI::Range(8, kMostChannels));
-  app.add_option("--prediction", architecture.prediction, "What the U-Net tells")
+  app.add_option("--prediction", architecture.prediction, "What the network tells")
       ->type_name("")
       ->check(mjp::app::OneOf({"epsilon", "sample", "v"}));
   app.add_option("--action-steps", architecture.action_steps, "Actions executed per decision")

@@ -22,12 +22,16 @@ namespace {
 
 Architecture ArchitectureOf(const TrainOptions& options) {
   Architecture policy = MakeArchitecture(options.architecture);
+  if (policy.dit && options.step.prefix_share > 0)
+    throw mjp::Error(mjp::ExitCode::kUsage,
+                     "--prefix-share: --network dit is not trained with known actions");
   policy.config.trained_prefix = options.step.prefix_share > 0;
   return policy;
 }
 
 // Of `options`, what one of the ranks does.
 TrainOptions OfRank(TrainOptions options, const Ranks& ranks, const mjp::PolicyConfig& config) {
+  options.step.flow = options.architecture.IsFlow();
   options.step.batch = std::max<int64_t>(1, options.step.batch / ranks.size());
   options.data.produce = ranks.rank() == 0;
   options.data.seed = options.seed;
@@ -55,10 +59,13 @@ class Run {
         options_(OfRank(options, ranks, policy_.config)),
         parameters_(policy_, 2 * kBlockCorners, options.seed, device_,
                     device_.is_cuda() && !options.full_precision ? at::kBFloat16 : at::kFloat),
-        network_(policy_.config, parameters_),
+        network_(policy_.config, parameters_, true, policy_.transformer()),
         optimizer_(parameters_, options_.optimizer, ranks),
-        rounds_(options_.rounds, PolicyOfRounds(device_.is_cuda(), options.data.threads,
-                                                {mjp::SamplerKind::kDdim, 10})),
+        rounds_(options_.rounds,
+                PolicyOfRounds(device_.is_cuda(), options.data.threads,
+                               {options.architecture.IsFlow() ? mjp::SamplerKind::kEuler
+                                                              : mjp::SamplerKind::kDdim,
+                                10})),
         data_(options_.data, device_, stop),
         step_(policy_.config, network_, data_.dataset(), parameters_, optimizer_, options_.step) {
     at::globalContext().setBenchmarkCuDNN(true);  // shapes never change
@@ -66,7 +73,7 @@ class Run {
     ranks_.Connect(device_);
     SeedGenerator(device_, options.seed);
     if (HasRunState(StatePath())) {
-      done_ = LoadRunState(StatePath(), optimizer_, device_, options.architecture.prediction);
+      done_ = LoadRunState(StatePath(), optimizer_, device_, options.architecture.Told());
     }
     if (ranks_.rank() > 0) {
       SeedGenerator(device_, options.seed + kRankSeeds * ranks_.rank() + done_.step);
@@ -107,7 +114,7 @@ class Run {
   std::string StatePath() const { return options_.out + "/state.safetensors"; }
 
   void Save() const {
-    SaveRunState(StatePath(), optimizer_, done_, device_, options_.architecture.prediction);
+    SaveRunState(StatePath(), optimizer_, done_, device_, options_.architecture.Told());
   }
 
   double Progress() const { return ShareDone(options_, done_); }

@@ -92,7 +92,7 @@ at::Tensor Teacher::Chunk(const at::Tensor& noise, const at::Tensor& cond) const
 }
 
 Architecture StudentOf(const mjp::Checkpoint& teacher) {
-  Architecture student{Checked(teacher), teacher.stats, {}};
+  Architecture student{Checked(teacher), teacher.stats, {}, {}};
   student.looks = {{student.config.cameras[0].name, RasterLook()}};
   student.config.scheduler.kind = mjp::SamplerKind::kOneStep;
   student.config.scheduler.prediction = mjp::PredictionType::kSample;

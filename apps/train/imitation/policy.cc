@@ -73,6 +73,8 @@ class WithGrid : public TensorSource {
 
 Architecture ImitationPolicy(const ArchitectureOptions& architecture, const ImitationShape& shape,
                              const RecordedFrames& frames) {
+  if (architecture.IsDit())
+    throw Usage("--network dit: is trained on Push-T; leave out --dataset or --expert");
   ArchitectureOptions base = architecture;
   base.action_steps = 0;
   Architecture policy = MakeArchitecture(base);

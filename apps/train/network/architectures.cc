@@ -1,6 +1,8 @@
 #include "apps/train/network/architectures.h"
 
 #include "base/error.h"
+#include "policy/dit/dit_model.h"
+#include "policy/unet/unet_model.h"
 #include "tasks/pusht/physics/state.h"
 #include "tasks/pusht/pictures/raster_source.h"
 #include "tasks/pusht/pictures/rasterise.h"
@@ -33,7 +35,45 @@ mjp::PredictionType PredictionOf(const std::string& name) {
                    "--prediction " + name + " is not known; choose epsilon, sample or v");
 }
 
+// Options that are not of the network that was asked for.
+void CheckTransformer(const ArchitectureOptions& options) {
+  if (options.IsDit() && !options.unet_channels.empty())
+    throw mjp::Error(mjp::ExitCode::kUsage,
+                     "--unet-channels: --network dit has no U-Net; give --dit-hidden in its place");
+  if (!options.IsDit() && options.IsFlow())
+    throw mjp::Error(mjp::ExitCode::kUsage,
+                     "--objective flow: is of --network dit; the U-Net is trained by diffusion");
+  if (options.IsDit() && options.hidden % (2 * options.heads) != 0)
+    throw mjp::Error(mjp::ExitCode::kUsage, "--dit-heads: twice as many must divide --dit-hidden");
+}
+
+// The transformer with the features, times, encoder and noise schedule of `config`.
+mjp::DitConfig TransformerOf(const ArchitectureOptions& options,
+                             const mjp::UnetPolicyConfig& config) {
+  mjp::DitConfig dit;
+  static_cast<mjp::PolicyConfig&>(dit) = config;
+  dit.objective =
+      options.IsFlow() ? mjp::DitObjective::kFlowMatching : mjp::DitObjective::kDiffusion;
+  dit.scheduler = config.scheduler;
+  dit.encoder = config.encoder;
+  dit.hidden = options.hidden, dit.layers = options.layers, dit.heads = options.heads;
+  return dit;
+}
+
 }  // namespace
+
+std::shared_ptr<mjp::NetworkModel> Architecture::NewModel() const {
+  if (dit) {
+    auto model = std::make_shared<mjp::DitModel>();
+    model->config = *dit;
+    model->looks = looks;
+    return model;
+  }
+  auto model = std::make_shared<mjp::UnetModel>();
+  model->config = config;
+  model->looks = looks;
+  return model;
+}
 
 Architecture MakeArchitecture(const ArchitectureOptions& options) {
   Architecture policy;
@@ -49,10 +89,14 @@ Architecture MakeArchitecture(const ArchitectureOptions& options) {
   } else if (options.name == "lerobot") {
     config.type = "diffusion";
     config.encoder = LeRobotEncoder();
+  } else if (options.IsDit()) {
+    config.type = mjp::kCompactDit;
+    config.encoder = mjp::CompactEncoderConfig();
   } else {
     throw mjp::Error(mjp::ExitCode::kUsage,
-                     "--architecture " + options.name + " is not known; choose compact or lerobot");
+                     "--network " + options.name + " is not known; choose compact, lerobot or dit");
   }
+  CheckTransformer(options);
   if (!options.unet_channels.empty()) config.unet.down_dims = options.unet_channels;
   if (!options.stage_channels.empty()) {
     if (options.stage_channels.size() > config.encoder.stage_strides.size()) {
@@ -73,6 +117,8 @@ Architecture MakeArchitecture(const ArchitectureOptions& options) {
   CheckChannels(config.encoder.stage_channels, config.encoder.channels_per_group,
                 "--stage-channels");
   CheckChannels({config.encoder.stem_channels}, 8, "--stem-channels");
+
+  if (options.IsDit()) policy.dit = TransformerOf(options, config);
 
   const mjp::FeatureStats pixels{
       mjp::Normalization::kMinMax, {0, 0}, {float{kWorldSize}, float{kWorldSize}}};

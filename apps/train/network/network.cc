@@ -6,13 +6,16 @@ namespace mjp::app {
 namespace {
 
 constexpr int kFinalGroups = 8;  // of the U-Net's last norm, whatever the config says
-const std::string kEncoder = "diffusion.rgb_encoder.";
 const std::string kUnet = "diffusion.unet.";
 
 }  // namespace
 
-Network::Network(const mjp::UnetPolicyConfig& config, const Parameters& parameters, bool fused)
-    : Layers(parameters, fused), config_(config) {
+Network::Network(const mjp::UnetPolicyConfig& config, const Parameters& parameters, bool fused,
+                 const mjp::DitConfig* dit)
+    : Layers(parameters, fused),
+      config_(config),
+      encoder_(dit != nullptr ? "observation_encoder.rgb_encoder." : "diffusion.rgb_encoder.") {
+  if (dit != nullptr) dit_.emplace(*dit, parameters);
   if (!config.unet.film_scale || !config.encoder.group_norm || config.encoder.separate_per_camera) {
     throw mjp::Unsupported(
         "mjpolicy-train: only GroupNorm, FiLM with scale and one encoder for all cameras can be "
@@ -31,20 +34,20 @@ at::Tensor Network::Encode(const at::Tensor& pictures) const {
   const mjp::EncoderConfig& encoder = config_.encoder;
   // tensor cores want channels in eights: zeros beside the three colours
   const auto pad = [](const at::Tensor& x) { return at::constant_pad_nd(x, {0, 0, 0, 0, 0, 5}); };
-  const at::Tensor& stem = Parameter(kEncoder + "backbone.0.weight");
+  const at::Tensor& stem = Parameter(encoder_ + "backbone.0.weight");
   const int64_t stride = encoder.stem_stride, border = (stem.size(2) - 1) / 2;
   at::Tensor map = at::conv2d(pad(pictures), pad(stem), {}, {stride, stride}, {border, border});
-  map = Activate(Norm(kEncoder + "backbone.1", map, encoder.stem_groups, Activation::kRelu));
+  map = Activate(Norm(encoder_ + "backbone.1", map, encoder.stem_groups, Activation::kRelu));
   if (encoder.stem_max_pool) map = at::max_pool2d(map, {3, 3}, {2, 2}, {1, 1});
   for (size_t stage = 0; stage < encoder.stage_channels.size(); ++stage) {
     for (int i = 0; i < encoder.blocks_per_stage; ++i) {
       const std::string name =
-          kEncoder + "backbone." + std::to_string(stage + 4) + "." + std::to_string(i);
+          encoder_ + "backbone." + std::to_string(stage + 4) + "." + std::to_string(i);
       map = BasicBlock(name, map, i == 0 ? encoder.stage_strides[stage] : 1);
     }
   }
   if (encoder.pool == mjp::PoolKind::kAverage) return map.mean({2, 3});
-  const at::Tensor feature = Linear(kEncoder + "out", Pool(map));
+  const at::Tensor feature = Linear(encoder_ + "out", Pool(map));
   return encoder.feature_relu ? at::relu(feature) : feature;
 }
 
@@ -63,10 +66,10 @@ at::Tensor Network::BasicBlock(const std::string& name, const at::Tensor& x, int
 }
 
 at::Tensor Network::Pool(const at::Tensor& map) const {
-  const at::Tensor maps = Conv(kEncoder + "pool.nets", map, 1);
+  const at::Tensor maps = Conv(encoder_ + "pool.nets", map, 1);
   if (config_.encoder.pool == mjp::PoolKind::kFlatten) return at::relu(maps).flatten(1);
   const at::Tensor attention = at::softmax(maps.flatten(2), 2, at::kFloat);
-  const at::Tensor keypoints = at::matmul(attention, Parameter(kEncoder + "pool.pos_grid"));
+  const at::Tensor keypoints = at::matmul(attention, Parameter(encoder_ + "pool.pos_grid"));
   return keypoints.flatten(1).to(maps.scalar_type());
 }
 
@@ -76,6 +79,7 @@ at::Tensor Network::Auxiliary(const at::Tensor& features) const {
 
 at::Tensor Network::Denoise(const at::Tensor& x, const at::Tensor& t,
                             const at::Tensor& cond) const {
+  if (dit_) return dit_->Denoise(x, t, cond);
   const int levels = static_cast<int>(config_.unet.down_dims.size());
   const int64_t groups = config_.unet.groups;
   at::Tensor embedding = step_embedding_.index_select(0, t).to(cond.scalar_type());

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/program/memory.h"
 #include "base/sha256.h"
-#include "policy/unet/unet_model.h"
+#include "policy/checkpoint/network_model.h"
 
 namespace mjp::app {
 namespace {
@@ -42,6 +42,9 @@ class InitialWeights : public mjp::TensorSource {
     taken_ += Count(shape);
     CheckMemory();
     if (EndsWith(name, ".pos_grid")) return Grid(shape);
+    // a transformer's blocks begin as the identity (adaLN-Zero, W. Peebles, S. Xie 2023)
+    if (name.find("adaLN_modulation") != std::string::npos)
+      return FromTorch(at::zeros(shape), shape);
     if (shape.size() == 1 && EndsWith(name, ".weight")) {
       fan_in_ = 0;
       return FromTorch(at::ones(shape), shape);
@@ -86,14 +89,12 @@ class InitialWeights : public mjp::TensorSource {
 // The tensors of `policy` and of its auxiliary head.
 NamedTensors InitialTensors(const Architecture& policy, int auxiliary_outputs, uint64_t seed) {
   InitialWeights source(seed);
-  mjp::UnetModel initial;
-  initial.config = policy.config;
-  mjp::BuildNetwork(mjp::LeRobotNames(), source, initial);
+  const std::shared_ptr<mjp::NetworkModel> initial = policy.NewModel();
+  initial->TakeTensors(source);
   NamedTensors tensors;
-  mjp::VisitTensors(mjp::LeRobotNames(), initial,
-                    [&](const std::string& name, const mjp::Tensor& tensor) {
-                      tensors.push_back({name, tensor});
-                    });
+  initial->VisitTensors([&](const std::string& name, const mjp::Tensor& tensor) {
+    tensors.push_back({name, tensor});
+  });
   const std::vector<int64_t> head = {auxiliary_outputs, policy.config.encoder.feature_dim};
   tensors.push_back({"auxiliary.weight", source.Take("auxiliary.weight", head)});
   tensors.push_back({"auxiliary.bias", source.Take("auxiliary.bias", {auxiliary_outputs})});
@@ -184,13 +185,11 @@ std::unique_ptr<mjp::TensorSource> Parameters::Source(const at::Tensor& flat) co
 }
 
 mjp::Checkpoint Parameters::Export(const Architecture& policy, const at::Tensor& flat) const {
-  const auto network = std::make_shared<mjp::UnetModel>();
-  network->config = policy.config;
-  network->looks = policy.looks;
+  const std::shared_ptr<mjp::NetworkModel> network = policy.NewModel();
   mjp::Checkpoint checkpoint;
-  checkpoint.config = policy.config;
+  checkpoint.config = policy.policy();
   checkpoint.stats = policy.stats;
-  checkpoint.parameter_count = mjp::BuildNetwork(mjp::LeRobotNames(), *Source(flat), *network);
+  checkpoint.parameter_count = network->TakeTensors(*Source(flat));
   checkpoint.network = network;
   return checkpoint;
 }

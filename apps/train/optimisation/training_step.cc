@@ -58,9 +58,29 @@ void TrainingStep::Body() {
   sums_[2].add_(optimizer_.gradient_norm());
 }
 
+TrainingStep::Draw TrainingStep::DrawDiffusion(const at::Tensor& clean) const {
+  const at::Tensor noise = at::randn_like(clean);
+  const at::Tensor t =
+      at::randint(config_.scheduler.train_steps, {clean.size(0)}, clean.options().dtype(at::kLong));
+  const at::Tensor signal = signal_.index_select(0, t).view({-1, 1, 1});
+  const at::Tensor sigma = sigma_.index_select(0, t).view({-1, 1, 1});
+  return {signal * clean + sigma * noise, t,
+          DiffusionTarget(config_.scheduler.prediction, clean, noise, signal, sigma)};
+}
+
+// A straight way from noise at time 0 to the chunk at 1 (Y. Lipman et al., "Flow Matching for
+// Generative Modeling", 2023); all times alike.
+TrainingStep::Draw TrainingStep::DrawFlow(const at::Tensor& clean) const {
+  const at::Tensor noise = at::randn_like(clean);
+  const at::Tensor t = at::rand({clean.size(0)}, clean.options());
+  const at::Tensor share = t.view({-1, 1, 1});
+  return {share * clean + (1 - share) * noise, t, clean - noise};
+}
+
 at::Tensor TrainingStep::Loss() {
   const int64_t batch = options_.batch, draws = options_.draws, steps = config_.n_obs_steps;
-  at::Tensor pictures, states, noisy, t, target, known;
+  at::Tensor pictures, states, known;
+  Draw draw;
   {
     c10::NoGradGuard no_grad;
     const Batch sample = dataset_.Sample(batch, options_.reflect);
@@ -69,17 +89,11 @@ at::Tensor TrainingStep::Loss() {
         PreparePictures(DrawPictures(states), steps, config_.encoder, options_.augmentation, type_);
     const at::Tensor clean =
         NormalisePixels(sample.actions).repeat_interleave(draws, 0, batch * draws);
-    const at::Tensor noise = at::randn_like(clean);
-    t = at::randint(config_.scheduler.train_steps, {batch * draws},
-                    clean.options().dtype(at::kLong));
-    const at::Tensor signal = signal_.index_select(0, t).view({-1, 1, 1});
-    const at::Tensor sigma = sigma_.index_select(0, t).view({-1, 1, 1});
-    noisy = signal * clean + sigma * noise;
-    target = DiffusionTarget(config_.scheduler.prediction, clean, noise, signal, sigma);
+    draw = options_.flow ? DrawFlow(clean) : DrawDiffusion(clean);
     if (config_.trained_prefix) {
       known = KnownActions(sample.late, draws, options_.prefix_share, config_.FirstAction(),
                            config_.horizon);
-      noisy = at::where(known, clean, noisy);
+      draw.noisy = at::where(known, clean, draw.noisy);
     }
   }
   const at::Tensor features = network_.Encode(pictures);
@@ -87,9 +101,9 @@ at::Tensor TrainingStep::Loss() {
       at::smooth_l1_loss(network_.Auxiliary(features).to(at::kFloat), BlockCorners(states),
                          at::Reduction::Mean, options_.auxiliary_beta);
   const at::Tensor cond = ConditionOf(config_, states, features, draws, type_);
-  const at::Tensor predicted = network_.Denoise(noisy.to(type_), t, cond).to(at::kFloat);
-  const at::Tensor loss =
-      known.defined() ? ErrorOfUnknown(predicted, target, known) : at::mse_loss(predicted, target);
+  const at::Tensor predicted = network_.Denoise(draw.noisy.to(type_), draw.t, cond).to(at::kFloat);
+  const at::Tensor loss = known.defined() ? ErrorOfUnknown(predicted, draw.target, known)
+                                          : at::mse_loss(predicted, draw.target);
   {
     c10::NoGradGuard no_grad;
     sums_[0].add_(loss);

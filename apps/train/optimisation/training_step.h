@@ -21,6 +21,7 @@ struct StepOptions {
   double auxiliary_weight = 1.0;  // of the corner loss
   double auxiliary_beta = 0.02;   // where its smooth L1 turns linear, in units of 256 pixels
   bool reflect = false;
+  bool flow = false;        // flow matching in place of diffusion; of a transformer alone
   double prefix_share = 0;  // of the draws, whose first actions are known; 0: of late rows, too
   PictureAugmentation augmentation;
 };
@@ -43,8 +44,15 @@ class TrainingStep {
   Losses TakeLosses();
 
  private:
+  // What the network sees and has to tell of chunks, and when.
+  struct Draw {
+    at::Tensor noisy, t, target;
+  };
+
   void Body();
   at::Tensor Loss();
+  Draw DrawDiffusion(const at::Tensor& clean) const;
+  Draw DrawFlow(const at::Tensor& clean) const;
 
   const mjp::UnetPolicyConfig& config_;
   const Network& network_;

@@ -105,6 +105,15 @@ TEST_F(MjpolicyTest, ExistingResultsAreSafe) {
   EXPECT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 1 --overwrite").code, 0);
 }
 
+TEST_F(MjpolicyTest, ResumingNothingIsSaid) {
+  const Outcome started = RunMjpolicy(Evaluate("mistyped") + "--episodes 1 --resume");
+  EXPECT_EQ(started.code, 0);
+  EXPECT_NE(started.text.find("mistyped: holds no results to go on with"), std::string::npos)
+      << started.text;
+  const Outcome complete = RunMjpolicy(Evaluate("mistyped") + "--episodes 1 --resume");
+  EXPECT_EQ(complete.text.find("holds no results"), std::string::npos) << complete.text;
+}
+
 TEST_F(MjpolicyTest, ShortChunksHoldTheirNoise) {
   const std::string options = "--episodes 3 --action-steps 1 ";
   ASSERT_EQ(RunMjpolicy(Evaluate("auto") + options).code, 0);

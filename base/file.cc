@@ -139,7 +139,17 @@ std::vector<uint8_t> ReadFile(const std::string& path, uint64_t limit) {
   return bytes;
 }
 
-void WriteFileAtomically(const std::string& path, std::span<const uint8_t> bytes) {
+std::string FollowLinks(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as the system
+  std::filesystem::path file(path);
+  std::error_code none;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(file, none); ++i)
+    file = file.parent_path() / std::filesystem::read_symlink(file, none);
+  return file.string();
+}
+
+void WriteFileAtomically(const std::string& name, std::span<const uint8_t> bytes) {
+  const std::string path = FollowLinks(name);
   const std::string temporary = path + ".tmp" + std::to_string(getpid());
   try {
     CreateDurably(temporary, bytes);

@@ -164,7 +164,8 @@ Action AddDemonstrate(CLI::App& app) {
   command->add_option("--threads", arguments->threads, "CPU threads; 0: all cores")
       ->check(CLI::Range(0, 1024));
   command->add_option("--seed", arguments->seed,
-                      "Names all randomness; of starts: the first one's");
+                      "Names all randomness; of starts: the first one's")
+      ->check(WholeSeed());
   AddPushtOptions(*command, *arguments);
   arguments->played_options.push_back(episodes);
   AddAlohaOptions(*command, *arguments);

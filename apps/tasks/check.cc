@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/commands.h"
+#include "base/command_line/number_range.h"
 #include "base/error.h"
 #include "plugin/pictures/mujoco_renderer.h"
 #include "plugin/policies/cache.h"
@@ -129,7 +130,9 @@ Action AddCheck(CLI::App& app) {
   command->add_option("--resets", arguments->resets, "Starts to look at")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  command->add_option("--seed", arguments->seed, "Seed of the first start")->capture_default_str();
+  command->add_option("--seed", arguments->seed, "Seed of the first start")
+      ->check(WholeSeed(32))
+      ->capture_default_str();
   command->add_option("--out", arguments->out, "Folder of a picture of each camera")
       ->type_name("DIR")
       ->capture_default_str();

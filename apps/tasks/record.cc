@@ -175,6 +175,7 @@ Action AddRecord(CLI::App& app) {
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   command->add_option("--seed", arguments->record.seed, "Of the first start; the others follow")
+      ->check(WholeSeed(32))
       ->capture_default_str();
   AddChoice<bool>(*command, "--keep", "Which episodes", {{"success", false}, {"all", true}},
                   arguments->record.keep_all);

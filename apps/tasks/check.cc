@@ -61,7 +61,12 @@ void DrawCameras(const Arguments& arguments, const TaskFile& file, const PolicyC
   const size_t size = picture.rgb.size();
   std::vector<uint8_t> all(size * cameras.size());
   source->Render(world.model(), world.data(), all);
-  std::filesystem::create_directories(arguments.out);
+  std::error_code code;
+  std::filesystem::create_directories(arguments.out, code);
+  if (code) {
+    throw BadInput(arguments.out + ": cannot create the folder of the pictures: " + code.message() +
+                   "; give another --out");
+  }
   for (size_t i = 0; i < cameras.size(); ++i) {
     picture.rgb.assign(all.begin() + static_cast<ptrdiff_t>(i * size),
                        all.begin() + static_cast<ptrdiff_t>((i + 1) * size));

@@ -60,6 +60,9 @@ TEST_F(TaskFileTest, IsCheckedRunAndScored) {
   EXPECT_THAT(outcome.text, AllOf(HasSubstr("joint:pole rad"), HasSubstr("96 x 72"),
                                   HasSubstr("nothing looks wrong")));
   EXPECT_TRUE(std::filesystem::exists(Path("check/front.png")));
+  outcome = RunMjpolicy("check " + kModels + "cart_pole.xml --out /proc/check");
+  EXPECT_EQ(outcome.code, 2) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("/proc/check: cannot create the folder of the pictures"));
 
   outcome = RunMjpolicy("run " + kModels + "cart_pole.xml --checkpoint " + checkpoint_ + kFast +
                         "--seconds 500ms --seed 3 --video " + Path("video.mp4"));

@@ -105,7 +105,9 @@ Action AddRun(CLI::App& app) {
   command->add_option("--seed", arguments->run.seed, "Of the start and of the noise")
       ->check(WholeSeed(32))
       ->capture_default_str();
-  command->add_option("--video", arguments->video, "Record it: .mp4, or .avi without ffmpeg; replaces a file")
+  command
+      ->add_option("--video", arguments->video,
+                   "Record it: .mp4, or .avi without ffmpeg; replaces a file")
       ->type_name("FILE");
   AddPolicyOptions(*command, arguments->policy);
   command->footer(

@@ -74,7 +74,7 @@ class WholeVideo : public VideoWriter {
   const std::string stem_, suffix_;
   const Before before_;
   std::string target_;  // the file, where links lead
-  std::string part_;  // what is written; empty once it has its name
+  std::string part_;    // what is written; empty once it has its name
   std::unique_ptr<VideoEncoder> encoder_;
   int64_t pictures_ = 0;
 };

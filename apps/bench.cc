@@ -160,7 +160,7 @@ Action AddBench(CLI::App& app) {
           "How many: of episodes for the suite parallel, instead of --seconds for the suite "
           "decision")
       ->check(CLI::Range(1, 100000))
-      ->default_str("16 of parallel, of decision as --seconds says");
+      ->default_str("16 for the suite parallel");
   AddChoice<RendererKind>(*command, "--renderer",
                           "Who draws the pictures of the suite decision: mujoco one within it",
                           {{"raster", RendererKind::kRaster}, {"mujoco", RendererKind::kMujoco}},

@@ -286,8 +286,8 @@ Action AddEvaluate(CLI::App& app) {
   command->add_option("--videos", options.videos, "Videos of the first episodes")
       ->check(CLI::Range(0, 100000));
   command->add_flag("--json", arguments->json, "Print the results as JSON, not as a table");
-  CLI::Option* resume =
-      command->add_flag("--resume", arguments->resume, "Go on with the evaluation in --out, or start it");
+  CLI::Option* resume = command->add_flag("--resume", arguments->resume,
+                                          "Go on with the evaluation in --out, or start it");
   command->add_flag("--overwrite", arguments->overwrite, "Replace the results in --out")
       ->excludes(resume);
   return [arguments] { return Run(*arguments); };

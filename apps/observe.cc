@@ -114,8 +114,7 @@ Action AddObserve(CLI::App& app) {
   command->add_option("--checkpoint", arguments->checkpoint, "The policy that will look at them")
       ->required()
       ->type_name("DIR");
-  command->add_option("--seed", arguments->seed, "Seed of the first start")
-      ->check(WholeSeed(32));
+  command->add_option("--seed", arguments->seed, "Seed of the first start")->check(WholeSeed(32));
   command->add_option("--count", arguments->count, "Starts, of consecutive seeds")
       ->check(CLI::Range(1, 100000));
   command->add_flag("--blank", arguments->blank,

@@ -7,6 +7,7 @@
 #include "apps/bench/device.h"
 #include "apps/commands.h"
 #include "apps/policy_options.h"
+#include "apps/stop_signal.h"
 #include "base/command_line/number_range.h"
 #include "base/error.h"
 #include "base/folders.h"
@@ -46,6 +47,7 @@ const std::vector<std::pair<std::string, Suite>>& Suites() {
 void Print(const BenchRow& row) {
   if (row.n == 0) {
     std::printf("%-9s %-54s %s\n", row.suite.c_str(), row.name.c_str(), row.note.c_str());
+    std::fflush(stdout);
     return;
   }
   char rate[64] = "";
@@ -66,13 +68,20 @@ nlohmann::ordered_json ToJson(const BenchRow& row) {
 
 bool IsModel(const std::string& word) { return word.ends_with(".xml"); }
 
-// A task file stands among the suites: that of the suite episode.
+// A task file stands among the suites: that of the suite episode, which needs it.
 void TakeModel(Arguments& arguments) {
   for (const std::string& word : arguments.bench.suites) {
     if (IsModel(word)) arguments.bench.model = word;
   }
   std::erase_if(arguments.bench.suites, IsModel);
-  if (arguments.bench.model.empty() || Chosen("episode", arguments.bench.suites)) return;
+  const bool wanted = Chosen("episode", arguments.bench.suites);
+  if (wanted && (arguments.bench.model.empty() || arguments.checkpoint.empty())) {
+    throw mjp::Error(
+        mjp::ExitCode::kUsage,
+        "bench episode needs a task file and --checkpoint DIR, as in: mjpolicy bench episode "
+        "models/cart_pole.xml --checkpoint cart_random");
+  }
+  if (wanted || arguments.bench.model.empty()) return;
   throw mjp::Error(
       mjp::ExitCode::kUsage,
       "a task file is for the suite episode: mjpolicy bench episode " + arguments.bench.model);
@@ -80,10 +89,13 @@ void TakeModel(Arguments& arguments) {
 
 int Run(Arguments& arguments) {
   BenchOptions& bench = arguments.bench;
+  SayOnSignal(arguments.json.empty() ? "\nstopped; the rows above are all\n"
+                                     : "\nstopped; the rows above are all, --json gets none\n");
+  TakeModel(arguments);
+  if (!arguments.baseline.empty()) CheckBaseline(arguments.baseline);
   bench.network = arguments.checkpoint.empty() ? mjp::NamedNetwork(arguments.network)
                                                : mjp::LoadCheckpoint(arguments.checkpoint);
   bench.checkpoint = arguments.checkpoint;
-  TakeModel(arguments);
   const std::string what =
       arguments.checkpoint.empty() ? arguments.network + ", random weights" : arguments.checkpoint;
   const Machine machine = DescribeMachine();
@@ -145,9 +157,10 @@ Action AddBench(CLI::App& app) {
   command
       ->add_option(
           "--decisions", arguments->bench.decisions,
-          "How many: of episodes for the suite parallel (default 16), instead of --seconds "
-          "for the suite decision")
-      ->check(CLI::Range(1, 100000));
+          "How many: of episodes for the suite parallel, instead of --seconds for the suite "
+          "decision")
+      ->check(CLI::Range(1, 100000))
+      ->default_str("16 for the suite parallel");
   AddChoice<RendererKind>(*command, "--renderer",
                           "Who draws the pictures of the suite decision: mujoco one within it",
                           {{"raster", RendererKind::kRaster}, {"mujoco", RendererKind::kMujoco}},

@@ -50,7 +50,8 @@ void AddPlayedOptions(CLI::App& command, Arguments& arguments) {
           .add_option("--pushes", arguments.planned.pusht.pushes,
                       "Without --out: so many pushes, as evaluate's")
           ->type_name("N")
-          ->check(CLI::Range(1, 100))};
+          ->check(CLI::Range(1, 100))
+          ->default_str("one every two seconds")};
 }
 
 void AddPushtOptions(CLI::App& command, Arguments& arguments) {
@@ -163,8 +164,8 @@ Action AddDemonstrate(CLI::App& app) {
           ->capture_default_str();
   command->add_option("--threads", arguments->threads, "CPU threads; 0: all cores")
       ->check(CLI::Range(0, 1024));
-  command->add_option("--seed", arguments->seed,
-                      "Names all randomness; of starts: the first one's");
+  command->add_option("--seed", arguments->seed, "Names all randomness; of starts: the first one's")
+      ->check(WholeSeed());
   AddPushtOptions(*command, *arguments);
   arguments->played_options.push_back(episodes);
   AddAlohaOptions(*command, *arguments);

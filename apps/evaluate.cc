@@ -136,6 +136,14 @@ int ShowComplete(const Task& task, const std::map<int, EpisodeResult>& episodes,
   return CodeOf(figures);
 }
 
+// Says so where --resume finds nothing: a mistyped folder looks like a new one. It is no error, for
+// jobs that are started again always give --resume.
+void SayNothingToResume(const std::string& out) {
+  if (HoldsResults(out)) return;
+  std::fprintf(stderr, "%s: holds no results to go on with; --resume starts a new evaluation\n",
+               out.c_str());
+}
+
 // What `evaluate` gives. Where it fails before an episode has ended, nothing stays in the folder
 // that would refuse the next try.
 template <typename Function>
@@ -167,6 +175,7 @@ int Run(Arguments& arguments) {
       CheckSummary(arguments.out + "/eval_info.json", run, task.measures(), *complete);
       return ShowComplete(task, *complete, arguments);
     }
+    SayNothingToResume(arguments.out);
   }
   ResultsFolder folder(arguments.out, run, Existing(arguments));
   std::vector<int> pending;
@@ -277,8 +286,8 @@ Action AddEvaluate(CLI::App& app) {
   command->add_option("--videos", options.videos, "Videos of the first episodes")
       ->check(CLI::Range(0, 100000));
   command->add_flag("--json", arguments->json, "Print the results as JSON, not as a table");
-  CLI::Option* resume =
-      command->add_flag("--resume", arguments->resume, "Go on with the evaluation in --out");
+  CLI::Option* resume = command->add_flag("--resume", arguments->resume,
+                                          "Go on with the evaluation in --out, or start it");
   command->add_flag("--overwrite", arguments->overwrite, "Replace the results in --out")
       ->excludes(resume);
   return [arguments] { return Run(*arguments); };

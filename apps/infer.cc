@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <initializer_list>
 #include <limits>
@@ -243,6 +244,15 @@ std::vector<std::vector<int>> ReadIds(const mjp::SafetensorsFile& file, int coun
   return ids;
 }
 
+std::vector<float> ReadFinite(const mjp::SafetensorsFile& file, const std::string& name) {
+  std::vector<float> values = file.Floats(name).data;
+  const auto bad = std::ranges::find_if_not(values, [](float v) { return std::isfinite(v); });
+  if (bad == values.end()) return values;
+  throw mjp::BadInput(file.origin() + ": " + name + ": element " +
+                      std::to_string(bad - values.begin()) +
+                      " is not finite; correct it or leave the observation out");
+}
+
 Inputs ReadInputs(const std::string& path, const mjp::Checkpoint& checkpoint, uint64_t seed) {
   const mjp::PolicyConfig& config = checkpoint.config;
   std::vector<Expected> expected;
@@ -259,7 +269,7 @@ Inputs ReadInputs(const std::string& path, const mjp::Checkpoint& checkpoint, ui
     for (const Expected& input : expected) {
       const bool read = std::ranges::find(names, input.name) != names.end() &&
                         !(input.needed && cond) && file.Find(input.name);
-      if (read) return file.Floats(input.name).data;
+      if (read) return ReadFinite(file, input.name);
     }
     return std::vector<float>();
   };

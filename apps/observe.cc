@@ -3,6 +3,7 @@
 
 #include "apps/commands.h"
 #include "apps/tasks/task_option.h"
+#include "base/command_line/number_range.h"
 #include "base/error.h"
 #include "base/npy.h"
 #include "policy/checkpoint/checkpoint.h"
@@ -113,7 +114,7 @@ Action AddObserve(CLI::App& app) {
   command->add_option("--checkpoint", arguments->checkpoint, "The policy that will look at them")
       ->required()
       ->type_name("DIR");
-  command->add_option("--seed", arguments->seed, "Seed of the first start");
+  command->add_option("--seed", arguments->seed, "Seed of the first start")->check(WholeSeed(32));
   command->add_option("--count", arguments->count, "Starts, of consecutive seeds")
       ->check(CLI::Range(1, 100000));
   command->add_flag("--blank", arguments->blank,

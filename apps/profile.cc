@@ -7,6 +7,7 @@
 #include "apps/policy_options.h"
 #include "apps/profile/closed_loop.h"
 #include "apps/profile/kernel_tracer.h"
+#include "apps/stop_signal.h"
 #include "apps/tasks/task_option.h"
 #include "base/folders.h"
 #include "policy/checkpoint/checkpoint.h"
@@ -31,6 +32,7 @@ void Print(const std::vector<SpanSummary>& rows) {
 }
 
 int Run(Arguments& arguments) {
+  const std::atomic<bool>& stop = StopOnSignal();
   EvaluationOptions& run = arguments.run;
   const auto checkpoint = run.checkpoint.empty() ? mjp::NamedNetwork(arguments.network)
                                                  : mjp::LoadCheckpoint(run.checkpoint);
@@ -40,7 +42,11 @@ int Run(Arguments& arguments) {
   const auto policy = mjp::Policy::Create(checkpoint, run.policy);
   Timeline timeline;
   const RendererKind renderer = arguments.mujoco ? RendererKind::kMujoco : RendererKind::kRaster;
-  ProfileClosedLoop(run, renderer, *policy, arguments.decisions, timeline);
+  const int done = ProfileClosedLoop(run, renderer, *policy, arguments.decisions, stop, timeline);
+  if (done < arguments.decisions)
+    std::fprintf(stderr, "\nstopped; %d of %d decisions were recorded\n", done,
+                 arguments.decisions);
+  if (done == 0) return StoppedExitCode();
   if (tracer) {
     for (const KernelSpan& kernel : tracer->Finish())
       if (kernel.begin >= timeline.Begin())
@@ -50,9 +56,10 @@ int Run(Arguments& arguments) {
   std::printf("%s\n%s, %u cores\n", VersionText().c_str(), machine.processor.c_str(),
               machine.cores);
   std::printf("%s, batch %d, %d decisions in %.3f s\n\n", policy->Description().c_str(),
-              run.policy.batch, arguments.decisions, timeline.Length());
+              run.policy.batch, done, timeline.Length());
   Print(timeline.Summary());
-  if (arguments.trace.empty()) return 0;
+  const int code = done < arguments.decisions ? StoppedExitCode() : 0;
+  if (arguments.trace.empty()) return code;
   const mjp::Json facts = {{"version", VersionText()},
                            {"processor", machine.processor},
                            {"gpu", machine.gpu},
@@ -61,7 +68,7 @@ int Run(Arguments& arguments) {
   WriteFileAtomically(arguments.trace, JsonText(timeline.ToTrace(facts)) + "\n");
   std::printf("\ntrace -> %s (open it in ui.perfetto.dev or chrome://tracing)\n",
               arguments.trace.c_str());
-  return 0;
+  return code;
 }
 
 }  // namespace

@@ -9,6 +9,10 @@ namespace mjp::app {
 // becomes true. A second signal ends the program at once.
 const std::atomic<bool>& StopOnSignal();
 
+// From now on SIGINT and SIGTERM end the program at once with their exit code and these last words,
+// a line on the standard error that lives as long as the program: of work that keeps nothing.
+void SayOnSignal(const char* words);
+
 // Exit code of a program that stopped for the signal: 130 or 143.
 int StoppedExitCode();
 

@@ -38,9 +38,10 @@ Error Changed(const std::string& path) {
   return BadInput(path + ": changed while it was read; try again when its writer has finished");
 }
 
-// Writes a new file and forces it to the disk.
-void CreateDurably(const std::string& path, std::span<const uint8_t> bytes) {
-  FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+// Writes the new file `temporary` and forces it to the disk. `path` names it in errors.
+void CreateDurably(const std::string& temporary, std::span<const uint8_t> bytes,
+                   const std::string& path) {
+  FileDescriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (file.get() < 0) throw FileError("cannot create", path);
   WriteDurably(file.get(), bytes, path);
   if (file.Close() != 0) throw FileError("cannot write", path);
@@ -69,7 +70,9 @@ void Rename(const std::string& from, const std::string& to) {
 int FileDescriptor::Close() { return fd_ < 0 ? 0 : close(std::exchange(fd_, -1)); }
 
 Error FileError(const std::string& what, const std::string& path) {
-  return BadInput(path + ": " + what + ": " + std::strerror(errno));
+  const bool full = errno == ENOSPC || errno == EDQUOT;
+  return BadInput(path + ": " + what + ": " + std::strerror(errno) +
+                  (full ? "; free some, or name another place" : ""));
 }
 
 void WriteAll(int fd, std::span<const uint8_t> bytes, const std::string& path) {
@@ -139,10 +142,20 @@ std::vector<uint8_t> ReadFile(const std::string& path, uint64_t limit) {
   return bytes;
 }
 
-void WriteFileAtomically(const std::string& path, std::span<const uint8_t> bytes) {
+std::string FollowLinks(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as the system
+  std::filesystem::path file(path);
+  std::error_code none;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(file, none); ++i)
+    file = file.parent_path() / std::filesystem::read_symlink(file, none);
+  return file.string();
+}
+
+void WriteFileAtomically(const std::string& name, std::span<const uint8_t> bytes) {
+  const std::string path = FollowLinks(name);
   const std::string temporary = path + ".tmp" + std::to_string(getpid());
   try {
-    CreateDurably(temporary, bytes);
+    CreateDurably(temporary, bytes, path);
   } catch (...) {
     unlink(temporary.c_str());
     throw;

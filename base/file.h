@@ -30,7 +30,7 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-// "<path>: <what>: <the system's reason>", from errno.
+// "<path>: <what>: <the system's reason>", from errno; of a full disk also what to do.
 Error FileError(const std::string& what, const std::string& path);
 
 // A regular file that is read in pieces, so that its beginning can be judged before the rest is
@@ -66,12 +66,18 @@ void WriteAll(int fd, std::span<const uint8_t> bytes, const std::string& path);
 // The same, and waits until they are on the disk.
 void WriteDurably(int fd, std::span<const uint8_t> bytes, const std::string& path);
 
-// Replaces `path` so that readers, and a crash, see either the old file or all of the new one
-// (temporary file, fsync, rename). Throws Error if that fails; no partial file remains.
+// The file that `path` means: where symbolic links lead, also one that is not there yet. Of links
+// that lead in a circle it is one of them.
+std::string FollowLinks(const std::string& path);
+
+// Replaces the file that `path` means (FollowLinks) so that readers, and a crash, see either the
+// old file or all of the new one (temporary file, fsync, rename). Throws Error if that fails; no
+// partial file remains.
 void WriteFileAtomically(const std::string& path, std::span<const uint8_t> bytes);
 
 // Gives a file that is on the disk whole another name in its folder, durably: waits for the content
-// first. Throws Error if that fails; `from` is removed then.
+// first. A symbolic link of that name is replaced. Throws Error if that fails; `from` is removed
+// then.
 void RenameDurably(const std::string& from, const std::string& to);
 
 }  // namespace mjp

@@ -42,7 +42,7 @@ void CheckWritable(const std::string& file) {
   if (path.filename().empty() || std::filesystem::is_directory(path, error)) {
     throw mjp::BadInput(file + ": is a folder; name a file in it");
   }
-  const std::string trial = file + ".try" + std::to_string(::getpid());
+  const std::string trial = mjp::FollowLinks(file) + ".try" + std::to_string(::getpid());
   const mjp::FileDescriptor fd(::open(trial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
   if (fd.get() < 0) throw mjp::FileError("cannot create", file);
   ::unlink(trial.c_str());

@@ -26,6 +26,14 @@ bool Less(FileIndex a, FileIndex b) {
   return a.chunk != b.chunk ? a.chunk < b.chunk : a.file < b.file;
 }
 
+// "image (240, 320, 3)"
+std::string KindText(const Feature& feature) {
+  std::string extents;
+  for (const int64_t extent : feature.shape)
+    extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
+  return feature.dtype + " (" + extents + ")";
+}
+
 // What keeps two descriptions from being of one data set, or "".
 std::string Difference(const Info& have, const Info& want) {
   if (have.fps != want.fps) {
@@ -38,7 +46,7 @@ std::string Difference(const Info& have, const Info& want) {
     ++others;
     if (found == nullptr) return "no feature \"" + feature.name + "\"";
     if (found->dtype != feature.dtype || found->shape != feature.shape) {
-      return "another type or shape of \"" + feature.name + "\"";
+      return "\"" + feature.name + "\" as " + KindText(*found) + ", not " + KindText(feature);
     }
     // of an earlier build's recording nothing is known, and that stays so
     if (!found->look.is_null() && found->look != feature.look) {
@@ -107,7 +115,8 @@ void Store::Read(const Dataset& dataset, const Info& wanted) {
   info_ = dataset.info();
   const std::string difference = Difference(info_, wanted);
   if (!difference.empty()) {
-    throw BadInput(folder_ + ": cannot be added to, because it has " + difference);
+    throw BadInput(folder_ + ": cannot be added to, because it has " + difference +
+                   "; record as it was recorded, or into another folder");
   }
   tasks_ = dataset.tasks().texts;
   for (const Episode& episode : dataset.episodes()) {

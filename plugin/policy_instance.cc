@@ -140,6 +140,7 @@ PolicyInstance::PolicyInstance(const mjModel* model, int instance)
     pictures_->KeepScenes(SceneDrawerOf(config_.renderer));
     pictures_->KeepOnGpu();
   }
+  if (pictures_) NoticeLook(model, instance, policy_->checkpoint(), *pictures_);
 }
 
 // Two policies on one actuator: the one that is called last would win, and nobody would know.

@@ -95,6 +95,7 @@ int Run(int argc, char** argv) {
       ->default_str("the camera's resolution, else 320x240");
   app.add_flag("--video", options.pictures.video, "Record AV1 instead of PNG files")->needs(record);
   auto* seed = app.add_option("--seed", options.seed, "Seed of the first episode")
+                   ->check(mjp::app::WholeSeed(32))
                    ->default_str("100000; 0 with --record, as mjpolicy record");
   app.add_option("--backend", backend, "Where the network runs")
       ->type_name("")

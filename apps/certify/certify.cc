@@ -9,6 +9,7 @@
 #include "apps/certify/verify.h"
 #include "apps/commands.h"
 #include "apps/policy_options.h"
+#include "apps/stop_signal.h"
 #include "base/error.h"
 #include "base/folders.h"
 #include "policy/checkpoint/checkpoint.h"
@@ -46,6 +47,7 @@ void CheckPage(const std::string& page) {
 int Certify(const Arguments& arguments) {
   const std::string page = PagePath(arguments.out);
   CheckPage(page);
+  SayOnSignal("\nstopped; no certificate is written\n");
   const Json certificate = MakeCertificate(arguments.options);
   WriteFileAtomically(arguments.out, JsonText(certificate, 1) + "\n");
   const std::filesystem::path checkpoint = std::filesystem::canonical(arguments.options.checkpoint);
@@ -105,6 +107,7 @@ CertifyOptions RepeatedOptions(const Json& stored, const Arguments& arguments) {
 
 int Verify(const Arguments& arguments) {
   const Json stored = ReadJson(arguments.verify, kLimits);
+  SayOnSignal("\nstopped; the certificate is not verified\n");
   const CertifyOptions options = RepeatedOptions(stored, arguments);
   const std::vector<Comparison> checksums = CompareChecksums(stored);
   const int edited = Print(checksums);

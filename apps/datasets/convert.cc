@@ -60,7 +60,8 @@ Action AddConvert(CLI::App& app) {
   command->add_option("--task", options->task, "What is done, in words (not LeRobot v2)")
       ->type_name("WORDS");
   command->add_option("--fps", options->fps, "Frames per second (not LeRobot v2)")
-      ->check(CLI::Range(1, 100000));
+      ->check(CLI::Range(1, 100000))
+      ->default_str("");
   command
       ->add_option("--state", options->state, "Arrays that become observation.state, in this order")
       ->type_name("NAME");

@@ -69,12 +69,12 @@ Action AddDataset(CLI::App& app) {
   auto options = std::make_shared<DatasetOptions>();
   CLI::App* command =
       app.add_subcommand("dataset", "Show what is in a LeRobotDataset, and check all of it");
-  command->add_option("DIR", options->folder, "The data set's folder, with meta/ in it")
+  command->add_option("folder", options->folder, "The data set's folder, with meta/ in it")
       ->required()
       ->type_name("DIR");
   command->add_flag("--quick", options->quick, "Decode two pictures of an episode, not all");
   command->add_flag("--finish", options->finish,
-                    "First put recorded episodes that wait in DIR/.spool into the data set");
+                    "First put recorded episodes that wait in .spool into the data set");
   command->footer("\nExit code 2: something is wrong, and the lines above say where.");
   return [options] { return Run(*options); };
 }

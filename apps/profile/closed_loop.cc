@@ -1,5 +1,6 @@
 #include "apps/profile/closed_loop.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "tasks/pusht/environments.h"
@@ -104,10 +105,12 @@ class ClosedLoop {
 
 }  // namespace
 
-void ProfileClosedLoop(const EvaluationOptions& options, RendererKind renderer, mjp::Policy& policy,
-                       int decisions, Timeline& timeline) {
+int ProfileClosedLoop(const EvaluationOptions& options, RendererKind renderer, mjp::Policy& policy,
+                      int decisions, const std::atomic<bool>& stop, Timeline& timeline) {
   ClosedLoop loop(options, renderer, policy, timeline);
-  for (int i = 0; i <= decisions; ++i) loop.Decide(static_cast<uint32_t>(i), i > 0);
+  int done = 0;  // the first one among them
+  for (; done <= decisions && !stop; ++done) loop.Decide(static_cast<uint32_t>(done), done > 0);
+  return std::max(0, done - 1);
 }
 
 }  // namespace mjp::app

@@ -25,7 +25,7 @@ constexpr double kLongest = 1e15;  // of a time, in its file's unit
 std::vector<StageTime> ReadStages(const std::string& file) {
   std::vector<StageTime> stages;
   if (!fs::exists(file)) return stages;
-  const Json info = mjp::ReadJson(file, kFileLimits);
+  const Json info = ReadSummary(file);
   const Json& timing = mjp::KeyReader(info, file).Required("timing");
   const Json& all = mjp::KeyReader(timing, file + ": timing").Required("stages");
   const std::string where = file + ": timing/stages";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/commands.h"
+#include "base/command_line/number_range.h"
 #include "base/error.h"
 #include "plugin/pictures/mujoco_renderer.h"
 #include "plugin/policies/cache.h"
@@ -60,7 +61,12 @@ void DrawCameras(const Arguments& arguments, const TaskFile& file, const PolicyC
   const size_t size = picture.rgb.size();
   std::vector<uint8_t> all(size * cameras.size());
   source->Render(world.model(), world.data(), all);
-  std::filesystem::create_directories(arguments.out);
+  std::error_code code;
+  std::filesystem::create_directories(arguments.out, code);
+  if (code) {
+    throw BadInput(arguments.out + ": cannot create the folder of the pictures: " + code.message() +
+                   "; give another --out");
+  }
   for (size_t i = 0; i < cameras.size(); ++i) {
     picture.rgb.assign(all.begin() + static_cast<ptrdiff_t>(i * size),
                        all.begin() + static_cast<ptrdiff_t>((i + 1) * size));
@@ -129,7 +135,9 @@ Action AddCheck(CLI::App& app) {
   command->add_option("--resets", arguments->resets, "Starts to look at")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  command->add_option("--seed", arguments->seed, "Seed of the first start")->capture_default_str();
+  command->add_option("--seed", arguments->seed, "Seed of the first start")
+      ->check(WholeSeed(32))
+      ->capture_default_str();
   command->add_option("--out", arguments->out, "Folder of a picture of each camera")
       ->type_name("DIR")
       ->capture_default_str();

@@ -95,6 +95,7 @@ DemonstratorFactory FactoryOf(const Arguments& arguments, const std::string& by,
 // A line for each episode that has become readable; on a terminal one that is rewritten.
 void ShowProgress(const RecordProgress& progress, int64_t wanted, int64_t& shown) {
   const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+  if (progress.saved > wanted) return;  // it had more already
   if (!terminal && progress.saved == shown) return;
   shown = progress.saved;
   std::printf("%ssaved %lld of %lld episodes (played %lld, success %lld)%s", terminal ? "\r" : "",
@@ -115,16 +116,18 @@ int Run(Arguments& arguments) {
   record.threads = arguments.policy.threads;
   if (!arguments.picture.empty()) record.pictures.SetSize("--picture", arguments.picture);
   const DemonstratorFactory demonstrators = FactoryOf(arguments, by, file);
-  std::printf("task            %s: %s\nby              %s %s\n", file->name().c_str(),
-              DescriptionOf(*file).c_str(), by.c_str(), arguments.checkpoint.c_str());
+  std::printf("task            %s: %s\nby              %s%s%s\n", file->name().c_str(),
+              DescriptionOf(*file).c_str(), by.c_str(), arguments.checkpoint.empty() ? "" : " ",
+              arguments.checkpoint.c_str());
   int64_t shown = -1;
   const std::atomic<bool>& stop = StopOnSignal();
   const RecordProgress progress = Record(
       record, file, demonstrators,
       [&](const RecordProgress& now) { ShowProgress(now, record.episodes, shown); }, stop);
   if (::isatty(STDOUT_FILENO) != 0) std::printf("\n");
-  std::printf("data set        %s: %lld episodes\n", record.out.c_str(),
-              static_cast<long long>(progress.saved));
+  std::printf("data set        %s: %lld episodes%s\n", record.out.c_str(),
+              static_cast<long long>(progress.saved),
+              progress.saved > record.episodes ? ", more than --episodes asks for" : "");
   if (progress.saved < record.episodes) {
     std::fprintf(stderr, "stopped; go on with the same command\n");
     return StoppedExitCode();
@@ -175,6 +178,7 @@ Action AddRecord(CLI::App& app) {
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   command->add_option("--seed", arguments->record.seed, "Of the first start; the others follow")
+      ->check(WholeSeed(32))
       ->capture_default_str();
   AddChoice<bool>(*command, "--keep", "Which episodes", {{"success", false}, {"all", true}},
                   arguments->record.keep_all);

@@ -9,6 +9,7 @@
 #include "apps/commands.h"
 #include "apps/policy_options.h"
 #include "apps/stop_signal.h"
+#include "base/command_line/number_range.h"
 #include "base/error.h"
 #include "plugin/model/config.h"
 #include "tasks/evaluation/plugin_attributes.h"
@@ -60,7 +61,20 @@ void Print(const RunModelResult& result) {
   if (!result.video.empty()) std::printf("video           %s\n", result.video.c_str());
 }
 
+// What RunModel calls the video: the file without its suffix.
+std::string VideoStem(const std::string& file) {
+  const std::filesystem::path video = file;
+  const std::string suffix = video.extension().string();
+  if (suffix.empty()) return file;
+  if (suffix != ".mp4" && suffix != ".avi") {
+    throw Error(ExitCode::kUsage, "--video " + file + ": a video is an .mp4, or an .avi without " +
+                                      "ffmpeg; name one in place of " + suffix);
+  }
+  return (video.parent_path() / video.stem()).string();
+}
+
 int Run(Arguments& arguments) {
+  arguments.run.video = VideoStem(arguments.video);
   std::map<std::string, std::string> attributes = GivenAttributes(arguments.policy);
   attributes["threads"] = std::to_string(arguments.policy.threads);
   if (!arguments.policy.self_check) attributes["self_check"] = "0";
@@ -68,9 +82,6 @@ int Run(Arguments& arguments) {
     attributes["checkpoint"] = std::filesystem::absolute(arguments.checkpoint).string();
   }
   SetAttributesInstead(attributes);
-  const std::filesystem::path video = arguments.video;
-  const bool suffix = video.extension() == ".mp4" || video.extension() == ".avi";
-  arguments.run.video = suffix ? (video.parent_path() / video.stem()).string() : video.string();
   const RunModelResult result = RunModel(arguments.run, ShowProgress, StopOnSignal());
   Print(result);
   if (result.stopped) return StoppedExitCode();
@@ -92,8 +103,11 @@ Action AddRun(CLI::App& app) {
       ->transform(TimeIn(1, 0.001, 1e6))
       ->default_str("the task's, else 10");
   command->add_option("--seed", arguments->run.seed, "Of the start and of the noise")
+      ->check(WholeSeed(32))
       ->capture_default_str();
-  command->add_option("--video", arguments->video, "Record it: .mp4, or .avi without ffmpeg")
+  command
+      ->add_option("--video", arguments->video,
+                   "Record it: .mp4, or .avi without ffmpeg; replaces a file")
       ->type_name("FILE");
   AddPolicyOptions(*command, arguments->policy);
   command->footer(

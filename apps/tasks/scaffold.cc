@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "apps/commands.h"
@@ -42,10 +43,12 @@ fs::path PlaceOf(const Arguments& arguments) {
 // Writes the text where it is a task that loads, and leaves what is there where it is none.
 TaskFile Propose(const fs::path& out, const std::string& text) {
   const std::string draft = out.string() + ".draft";
-  WriteFileAtomically(draft, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  const std::span bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  WriteFileAtomically(draft, bytes);
   try {
     TaskFile file(draft);
-    RenameDurably(draft, out.string());
+    WriteFileAtomically(out.string(), bytes);
+    fs::remove(draft);
     return file;
   } catch (const Error& error) {
     std::error_code none;

@@ -74,10 +74,10 @@ void TaskChoice::AddTo(CLI::App& command, EvaluationOptions& options) {
           ->type_name("PIXELS")
           ->check(NumberRange(0.0, 100.0));
   command
-      .add_option("--pushes", pusht_.pushes,
-                  "So many pushes, at random moments of the first 15 s, not every two seconds")
+      .add_option("--pushes", pusht_.pushes, "So many pushes, at random moments of the first 15 s")
       ->type_name("N")
       ->check(CLI::Range(1, 100))
+      ->default_str("one every two seconds")
       ->needs(push);
   command.add_option("--success", pusht_.success_coverage, "Coverage that counts as success")
       ->check(NumberRange(0.0, 1.0))

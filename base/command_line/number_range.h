@@ -21,12 +21,16 @@ inline CLI::Validator NumberRange(double low, double high) {
   return CLI::Validator("[" + range.str().substr(2) + "]").operation(check);
 }
 
-// The check of a seed of 64 bits: the conversion alone takes -1 for the largest one.
-inline CLI::Validator WholeSeed() {
-  const auto check = [](const std::string& text) {
+// The check of a seed of `bits`: the conversion alone takes -1 for the largest one, or says of a
+// seed that it cannot take no more than that.
+inline CLI::Validator WholeSeed(int bits = 64) {
+  const auto check = [bits](const std::string& text) {
     uint64_t value = 0;
-    const bool whole = text.find('-') == text.npos && CLI::detail::lexical_cast(text, value);
-    return whole ? std::string() : "'" + text + "' is not a whole number from 0 to 2^64 - 1";
+    const bool whole = text.find('-') == text.npos && CLI::detail::lexical_cast(text, value) &&
+                       (bits == 64 || value >> bits == 0);
+    return whole ? std::string()
+                 : "'" + text + "' is not a whole number from 0 to 2^" + std::to_string(bits) +
+                       " - 1";
   };
   return CLI::Validator("").operation(check);
 }

@@ -36,14 +36,16 @@ std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, int instance,
     if (!FirstNotice(current, instance, Notice::kRenderer)) return;
     Warn((InstanceName(current, instance) + " sees by MuJoCo's renderer: " + why).c_str());
   };
-  auto pictures =
-      std::make_unique<PictureHistory>(model, config.renderer, request, policy.n_obs_steps, notice);
-  const std::string unlike = UnlikeTraining(
-      policy.cameras, shared.checkpoint().network->trained_looks(), pictures->Looks());
-  if (!unlike.empty() && FirstNotice(model, instance, Notice::kLook)) {
-    Warn((InstanceName(model, instance) + " " + unlike).c_str());
-  }
-  return pictures;
+  return std::make_unique<PictureHistory>(model, config.renderer, request, policy.n_obs_steps,
+                                          notice);
+}
+
+void NoticeLook(const mjModel* model, int instance, const Checkpoint& checkpoint,
+                const PictureHistory& pictures) {
+  const std::string unlike = UnlikeTraining(checkpoint.config.cameras,
+                                            checkpoint.network->trained_looks(), pictures.Looks());
+  if (unlike.empty() || !FirstNotice(model, instance, Notice::kLook)) return;
+  Warn((InstanceName(model, instance) + " " + unlike).c_str());
 }
 
 }  // namespace mjp

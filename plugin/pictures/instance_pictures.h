@@ -17,6 +17,11 @@ namespace mjp {
 std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, int instance,
                                              const Config& config, SharedPolicy& shared);
 
+// Says once where they are drawn otherwise than those of the policy's training. To be called of an
+// instance that is whole: around the cause of an error it would hide that.
+void NoticeLook(const mjModel* model, int instance, const Checkpoint& checkpoint,
+                const PictureHistory& pictures);
+
 }  // namespace mjp
 
 #endif  // PLUGIN_PICTURES_INSTANCE_PICTURES_H_

@@ -148,7 +148,7 @@ RunModelResult RunModel(const RunModelOptions& options,
   if (!options.video.empty()) {
     video = std::make_unique<WorldVideo>(
         options.video, VideoCamera(simulation.model(), simulation.outline().config), result.period,
-        simulation.model(), simulation.data(), VideoWriter::Before::kKept);
+        simulation.model(), simulation.data());
     video->Add(result.episode);
   }
   StateHash hash;

@@ -34,7 +34,7 @@ std::string VideoCamera(const mjModel* model, const Config& config) {
 }
 
 WorldVideo::WorldVideo(const std::string& stem, const std::string& camera, double period,
-                       mjModel* model, mjData* data, VideoWriter::Before before)
+                       mjModel* model, mjData* data)
     : model_(model),
       data_(data),
       source_(MakeMujocoPictureSource(model, {{camera}, kWidth, kHeight, -1})),
@@ -44,8 +44,7 @@ WorldVideo::WorldVideo(const std::string& stem, const std::string& camera, doubl
   std::error_code code;
   if (!folder.empty()) std::filesystem::create_directories(folder, code);
   if (code) throw BadInput(folder.string() + ": cannot create the folder: " + code.message());
-  writer_ =
-      VideoWriter::Open(stem, kWidth, kHeight + kFooter, FramesPerSecond(period, stride_), before);
+  writer_ = VideoWriter::Open(stem, kWidth, kHeight + kFooter, FramesPerSecond(period, stride_));
 }
 
 void WorldVideo::Add(const EpisodeResult& episode) {

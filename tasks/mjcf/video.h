@@ -23,7 +23,7 @@ class WorldVideo : public EpisodeVideo {
   // Writes <stem>.mp4 (or .avi) of the world that `model` and `data` are, whose control steps take
   // `period` seconds. Throws Error where it cannot be created, or nothing draws on this machine.
   WorldVideo(const std::string& stem, const std::string& camera, double period, mjModel* model,
-             mjData* data, VideoWriter::Before before = VideoWriter::Before::kReplaced);
+             mjData* data);
 
   void Add(const EpisodeResult& episode) override;
   std::string Close() override;

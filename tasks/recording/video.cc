@@ -1,5 +1,6 @@
 #include "tasks/recording/video.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,8 +31,10 @@ class WholeVideo : public VideoWriter {
              Before before)
       : stem_(stem), suffix_(ffmpeg.empty() ? ".avi" : ".mp4"), before_(before) {
     file_ = stem_ + suffix_;
-    const std::filesystem::path path(file_);
+    target_ = before_ == Before::kReplaced ? mjp::FollowLinks(file_) : file_;
+    const std::filesystem::path path(target_);
     part_ = (path.parent_path() / UnfinishedVideoName(path.filename().string())).string();
+    CheckFolder();
     encoder_ = ffmpeg.empty() ? OpenAvi(part_, file_, width, height, fps)
                               : OpenFfmpeg(ffmpeg, part_, file_, width, height, fps);
   }
@@ -56,14 +59,22 @@ class WholeVideo : public VideoWriter {
     if (before_ == Before::kKept) {
       file_ = RenameToFreeName(part, stem_, suffix_);
     } else {
-      mjp::RenameDurably(part, file_);
+      mjp::RenameDurably(part, target_);
     }
   }
 
  private:
+  // A folder that takes no file says why itself: of an encoder it is not learnt.
+  void CheckFolder() const {
+    const mjp::FileDescriptor part(::open(part_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    if (part.get() < 0) throw mjp::FileError("cannot create the video", target_);
+    ::unlink(part_.c_str());
+  }
+
   const std::string stem_, suffix_;
   const Before before_;
-  std::string part_;  // what is written; empty once it has its name
+  std::string target_;  // the file, where links lead
+  std::string part_;    // what is written; empty once it has its name
   std::unique_ptr<VideoEncoder> encoder_;
   int64_t pictures_ = 0;
 };

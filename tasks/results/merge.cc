@@ -81,9 +81,8 @@ void CopyVideos(const std::vector<Part>& parts, const std::string& out,
 double SecondsOf(const Part& part) {
   const std::string file = part.folder + "/eval_info.json";
   if (!fs::exists(file)) return 0;
-  constexpr mjp::JsonLimits kLimits{size_t{1} << 30, 16};
   constexpr double kLongest = 1e10;
-  const Json summary = mjp::ReadJson(file, kLimits);
+  const Json summary = ReadSummary(file);
   const Json& overall = mjp::KeyReader(summary, file).Required("overall");
   return mjp::KeyReader(overall, file + ": overall").Number("eval_s", 0, kLongest);
 }

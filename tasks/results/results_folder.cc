@@ -139,7 +139,7 @@ std::optional<std::map<int, EpisodeResult>> CompleteResults(const std::string& f
   for (const int index : indices) {
     if (!episodes.contains(index)) return std::nullopt;
   }
-  const Json summary = mjp::ReadJson(SummaryFile(folder), {kLogLimit, 16});
+  const Json summary = ReadSummary(SummaryFile(folder));
   const Json& parts = mjp::KeyReader(summary, SummaryFile(folder)).Required("overall");
   mjp::KeyReader overall(parts, SummaryFile(folder) + ": overall");
   const Json& videos = overall.Required("video_paths");
@@ -148,6 +148,16 @@ std::optional<std::map<int, EpisodeResult>> CompleteResults(const std::string& f
                     videos.size() == VideosIn(folder, episodes).size();
   if (!same) return std::nullopt;
   return episodes;
+}
+
+Json ReadSummary(const std::string& file) {
+  try {
+    return mjp::ReadJson(file, {kLogLimit, 16});
+  } catch (const mjp::Error& error) {
+    throw mjp::Error(error.code(), std::string(error.what()) +
+                                       "; delete the file and give evaluate --resume, which makes "
+                                       "it of the episodes");
+  }
 }
 
 std::vector<EpisodeResult> ReadEpisodes(const std::string& file, bool torn_tail) {

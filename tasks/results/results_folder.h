@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/folders.h"
+#include "base/json_forward.h"
 #include "tasks/results/episode.h"
 
 namespace mjp::app {
@@ -62,6 +63,9 @@ constexpr size_t kRunLimit = size_t{1} << 20;  // bytes of run.json that are rea
 
 // Bytes of episodes.jsonl that are read back.
 constexpr size_t kLogLimit = size_t{1} << 30;
+
+// Reads an eval_info.json. Throws Error, with the way to a new one, where it is damaged.
+Json ReadSummary(const std::string& file);
 
 // Reads episodes.jsonl strictly: every line must parse and indices must be distinct. With
 // `torn_tail` a last line without a newline is dropped instead of refused.

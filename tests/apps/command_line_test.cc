@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -192,6 +193,19 @@ TEST_F(CommandLineTest, EvaluatePrintsItsResultsAsJson) {
   EXPECT_EQ(json["overall"]["n_episodes"], 2);
   // 200 ms are two control steps: the same evaluation
   EXPECT_EQ(RunMjpolicy(run + "2 --resume").text, printed);
+}
+
+TEST_F(CommandLineTest, DefaultsLieWithinTheirRanges) {
+  const std::string help = mjp_test::ReadText(MJPOLICY_SOURCE_DIR "/docs/reference/cli.md");
+  const std::regex range(R"(\(([-+.e\d]+) to ([-+.e\d]+); default: ([-+.e\d]+)\))");
+  int found = 0;
+  for (std::sregex_iterator each(help.begin(), help.end(), range), end; each != end; ++each) {
+    const auto number = [&](int i) { return std::stod((*each)[i]); };
+    EXPECT_LE(number(1), number(3)) << each->str();
+    EXPECT_LE(number(3), number(2)) << each->str();
+    ++found;
+  }
+  EXPECT_GT(found, 20);
 }
 
 TEST_F(CommandLineTest, ObserveWritesWhatInferReads) {

@@ -78,6 +78,27 @@ TEST_F(FaultsTest, TerminatedEvaluationEndsWith143AndGoesOn) {
   EXPECT_EQ(RunMjpolicy(Evaluate("a") + "--episodes 400 --batch 4 --resume").code, 0);
 }
 
+TEST_F(FaultsTest, WorkThatIsStoppedSaysWhatIsKept) {
+  struct Case {
+    std::string command, said;
+  };
+  for (const Case& c : std::initializer_list<Case>{
+           {"certify " + checkpoint_ + " --episodes 1000000 --timed 10000000 --backend cpu --out " +
+                Path("c.json"),
+            "stopped; no certificate is written"},
+           {"bench kernels --seconds 60 --json " + Path("b.json"),
+            "stopped; the rows above are all, --json gets none"},
+           {"profile --backend cpu --decisions 100000 --checkpoint " + checkpoint_ + " --trace " +
+                Path("t.json"),
+            "of 100000 decisions were recorded"}}) {
+    const Outcome stopped = RunMjpolicy(c.command, "timeout --preserve-status -s INT 5");
+    EXPECT_EQ(stopped.code, 130) << stopped.text;
+    EXPECT_THAT(stopped.text, HasSubstr(c.said));
+  }
+  EXPECT_FALSE(fs::exists(Path("c.json")) || fs::exists(Path("b.json")));
+  EXPECT_TRUE(fs::exists(Path("t.json")));
+}
+
 TEST_F(FaultsTest, FileThatMustNotGrowKeepsWhatIsThere) {
   // 4 blocks of 512 bytes: run.json fits, the episodes do not all
   const Outcome full = RunMjpolicy(Evaluate("a") + "--episodes 40", "ulimit -f 4;");

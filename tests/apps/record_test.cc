@@ -160,6 +160,23 @@ TEST_F(RecordTest, WhatWasNotBegunStandsInNobodysWay) {
   EXPECT_EQ(outcome.code, 0) << outcome.text;
 }
 
+TEST_F(RecordTest, WhatIsThereAlreadyIsSaid) {
+  const auto record = [&](const std::string& picture, int episodes) {
+    return RunMjpolicy("record " + kCart + " --keep all --by hold --max-steps 3 --picture " +
+                       picture + " --episodes " + std::to_string(episodes) + " --out " +
+                       Path("set"));
+  };
+  ASSERT_EQ(record("64x48", 2).code, 0);
+  const Outcome fewer = record("64x48", 1);
+  EXPECT_EQ(fewer.code, 0);
+  EXPECT_THAT(fewer.text, HasSubstr("2 episodes, more than --episodes asks for"));
+  EXPECT_THAT(fewer.text, testing::Not(HasSubstr("saved 2 of 1")));
+  EXPECT_THAT(fewer.text, HasSubstr("by              hold\n"));
+  const Outcome other = record("96x48", 3);
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.text, HasSubstr("as image (48, 64, 3), not image (48, 96, 3); record as"));
+}
+
 TEST_F(RecordTest, WrongCommandsAreExplained) {
   const std::string begin = "record " + kCart + " --out " + Path("x");
   Outcome outcome = RunMjpolicy(begin + " --by expert");

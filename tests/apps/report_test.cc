@@ -124,6 +124,7 @@ TEST_F(ReportTest, NamesTheValueThatIsWrong) {
   };
   const Row rows[] = {
       {"eval_info.json", "null", "eval_info.json: must be a JSON object"},
+      {"eval_info.json", "{\"x\": ", "delete the file and give evaluate --resume"},
       {"eval_info.json", "{}", "eval_info.json: \"timing\" is missing"},
       {"eval_info.json", R"({"timing": {"stages": 5}})", "timing/stages: must be a JSON object"},
       {"eval_info.json", R"({"timing": {"stages": {"film": {"n": 1, "median_ms": "x"}}}})",

@@ -60,6 +60,9 @@ TEST_F(TaskFileTest, IsCheckedRunAndScored) {
   EXPECT_THAT(outcome.text, AllOf(HasSubstr("joint:pole rad"), HasSubstr("96 x 72"),
                                   HasSubstr("nothing looks wrong")));
   EXPECT_TRUE(std::filesystem::exists(Path("check/front.png")));
+  outcome = RunMjpolicy("check " + kModels + "cart_pole.xml --out /proc/check");
+  EXPECT_EQ(outcome.code, 2) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("/proc/check: cannot create the folder of the pictures"));
 
   outcome = RunMjpolicy("run " + kModels + "cart_pole.xml --checkpoint " + checkpoint_ + kFast +
                         "--seconds 500ms --seed 3 --video " + Path("video.mp4"));
@@ -74,6 +77,22 @@ TEST_F(TaskFileTest, IsCheckedRunAndScored) {
   EXPECT_THAT(outcome.text, AllOf(HasSubstr("of 3, 95 % interval"), HasSubstr("final upright"),
                                   HasSubstr("eval_episode_0.")));
   EXPECT_THAT(ReadText(Path("one/run.json")), HasSubstr("\"task\": \"cart_pole\""));
+}
+
+TEST_F(TaskFileTest, AVideoHasTheNameItIsGivenOrIsRefused) {
+  const std::string run =
+      "run " + kModels + "cart_pole.xml --checkpoint " + checkpoint_ + kFast + "--seconds 200ms ";
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(RunMjpolicy(run + "--video " + Path("video.mp4")).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(Path("video-2.mp4")));
+  EXPECT_FALSE(std::filesystem::exists(Path("video-2.avi")));
+  const Outcome refused = RunMjpolicy(run + "--video " + Path("video.gif"));
+  EXPECT_EQ(refused.code, 1) << refused.text;
+  EXPECT_THAT(refused.text, HasSubstr("name one in place of .gif"));
+  // /proc refuses new files even to root
+  const Outcome locked = RunMjpolicy(run + "--video /proc/video.mp4");
+  EXPECT_EQ(locked.code, 2) << locked.text;
+  EXPECT_THAT(locked.text, AllOf(HasSubstr("cannot create the video: "), Not(HasSubstr("disk"))));
+  EXPECT_THAT(RunMjpolicy(run + "--seed -1").text, HasSubstr("is not a whole number from 0 to"));
 }
 
 TEST_F(TaskFileTest, AFailedStartLeavesNothingThatRefusesTheNext) {

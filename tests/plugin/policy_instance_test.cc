@@ -352,6 +352,12 @@ TEST_F(DiffusionPolicyTest, PicturesUnlikeThoseOfItsTrainingAreSaidOnce) {
               ElementsAre(AllOf(HasSubstr("instance \"policy\" sees other pictures than"),
                                 HasSubstr("observation.image, drawn by mujoco then, by raster now"),
                                 HasSubstr("choose the renderer"))));
+  std::string error;  // the cause, and nothing around it
+  EXPECT_EQ(
+      Compile(Xml(BasicWithCamera() + Set("renderer", "probe") + Set("period", "0.0001")), &error),
+      nullptr);
+  EXPECT_THAT(error, AllOf(HasSubstr("attribute period"), ::testing::Not(HasSubstr("pictures"))));
+  EXPECT_THAT(TakeWarnings(), IsEmpty());
 }
 
 // a policy on the GPU draws flat scenes itself, where the renderer has them

@@ -21,8 +21,11 @@ inline constexpr char kBaselineSymbol[] = "mjp_baseline_rows";
 inline constexpr size_t kBaselineLayout = 1024 * sizeof(BenchOptions) + sizeof(BenchRow);
 inline constexpr char kBaselineLayoutSymbol[] = "mjp_baseline_layout";
 
-// The rows of the baseline called `name` ("torch"). Throws Error(kEnvironment) where its module was
-// not built or does not load.
+// Throws Error(kEnvironment), before anything is measured, where the module of the baseline called
+// `name` ("torch") was not built. It is not loaded yet: that would change what is measured.
+void CheckBaseline(const std::string& name);
+
+// The rows of the baseline. Throws Error(kEnvironment) where its module does not load.
 BenchRows BenchBaseline(const std::string& name, const BenchOptions& options);
 
 }  // namespace mjp::app

@@ -21,12 +21,6 @@ BenchRow PerStep(const std::string& name, double seconds, const LoopTimes& loop,
 }  // namespace
 
 BenchRows BenchEpisode(const BenchOptions& options) {
-  if (options.model.empty() || options.checkpoint.empty()) {
-    throw Error(
-        ExitCode::kUsage,
-        "bench episode needs a task file and --checkpoint DIR, as in: mjpolicy bench episode "
-        "models/cart_pole.xml --checkpoint cart_random");
-  }
   EvaluationOptions evaluation;
   evaluation.checkpoint = options.checkpoint;
   evaluation.policy = options.policy;

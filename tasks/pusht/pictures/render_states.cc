@@ -28,8 +28,13 @@ std::vector<State> ParseStates(const NpyArray& array) {
   std::vector<State> states;
   for (size_t i = 0; i < values.size(); i += kStateSize) {
     const double* v = &values[i];
-    if (!std::all_of(v, v + kStateSize, [](double x) { return std::isfinite(x); })) {
-      throw mjp::BadInput("row " + std::to_string(i / kStateSize) + " of the states is not finite");
+    const double* odd = std::find_if_not(
+        v, v + kStateSize, [](double x) { return std::isfinite(static_cast<float>(x)); });
+    if (odd != v + kStateSize) {
+      mjp::TextWriter number;
+      number << *odd;
+      throw mjp::BadInput("row " + std::to_string(i / kStateSize) + " of the states has " +
+                          number.str() + ", which no picture can show; correct or remove the row");
     }
     states.push_back({v[0], v[1], v[2], v[3], v[4]});
   }

@@ -90,6 +90,8 @@ TEST(RenderStates, WrongArraysAreErrors) {
   EXPECT_THAT(message({1, 2, 3, 4}, {1, 4}), testing::HasSubstr("shape (1, 4); expected (N, 5)"));
   EXPECT_THAT(message({1, 2, 3, 4, 5}, {5}), testing::HasSubstr("shape (5)"));
   EXPECT_THAT(message({1, 2, 3, 4, NAN}, {1, 5}), testing::HasSubstr("row 0"));
+  EXPECT_THAT(message({1, 2, 3, 4, 5, 1e300, 2, 3, 4, 5}, {2, 5}),
+              testing::HasSubstr("row 1 of the states has 1e+300, which no picture can show"));
 }
 
 }  // namespace

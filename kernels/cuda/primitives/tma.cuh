@@ -24,13 +24,6 @@ __device__ __forceinline__ void CopyTensor(uint32_t shared, const CUtensorMap& m
 #endif
 }
 
-// Asks for a tensor's description before its first copy.
-__device__ __forceinline__ void PrefetchTensorMap(const CUtensorMap& map) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
-#endif
-}
-
 // An arrival at a barrier of this block.
 __device__ __forceinline__ void Arrive(uint32_t barrier) {
 #if __CUDA_ARCH__ >= 900

@@ -192,8 +192,6 @@ void LaunchChannels(const Args& p, cudaStream_t stream) {
                                     : LaunchKernel<F, 2 * kSliceChannels>(p, stream);
 }
 
-using Sizes = std::array<uint64_t, 4>;
-
 // The tensor as maps of the plan's positions with so many channels.
 TensorBlocks MapBlocks(const void* data, int channels, uint64_t height, uint64_t width, int maps,
                        int rows, int pitch) {

@@ -38,7 +38,7 @@ constexpr Row kRows[] = {
     {"--lesson-style", kExpert},
     {"--picture-every", kExpert},
     {"--picture", kExpert},
-    {"--architecture", kNetworks},
+    {"--network", kNetworks},
     {"--objective", kPushT},
     {"--dit-hidden", kPushT},
     {"--dit-layers", kPushT},
@@ -66,9 +66,25 @@ std::string Needed(int kinds) {
   return text;
 }
 
+// What one of the networks alone reads.
+void CheckNetworkOptions(const CLI::App& app) {
+  const auto given = [&](const char* option, const char* value) {
+    return app.count(option) > 0 && app.get_option(option)->results().front() == value;
+  };
+  const bool dit = given("--network", "dit"), flow = given("--objective", "flow");
+  for (const char* option : {"--objective", "--dit-hidden", "--dit-layers", "--dit-heads"}) {
+    if (app.count(option) == 0 || dit) continue;
+    throw Error(ExitCode::kUsage,
+                std::string(option) + ": is read with --network dit alone; leave it out");
+  }
+  if (flow && app.count("--prediction") > 0)
+    throw Error(ExitCode::kUsage, "--prediction: is not read with --objective flow; leave it out");
+}
+
 }  // namespace
 
 void CheckOptionKinds(const CLI::App& app) {
+  CheckNetworkOptions(app);
   Named asked = {kPushT, ""};
   for (const Named& named : kKinds) {
     if (app.count(named.option) > 0) asked = named;

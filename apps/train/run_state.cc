@@ -139,7 +139,7 @@ RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at
   const std::string begun(bytes.begin(), bytes.end());
   if (begun != prediction) {
     const auto option = [](const std::string& told) {
-      return (told == "flow" ? "--objective " : "--prediction ") + told;
+      return (told.starts_with("flow") ? "--objective " : "--prediction ") + told;
     };
     throw mjp::BadInput(path + ": the run began with " + option(begun) + ", not " +
                         option(prediction) + "; go on with that, or give another --out");

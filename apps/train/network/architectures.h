@@ -29,8 +29,12 @@ struct ArchitectureOptions {
 
   bool IsDit() const { return name == "dit"; }
   bool IsFlow() const { return objective == "flow"; }
-  // What the network tells, as a run keeps it.
-  const std::string& Told() const { return IsFlow() ? objective : prediction; }
+  // What the network tells, as a run keeps it; of a transformer also what no shape of its
+  // parameters says.
+  std::string Told() const {
+    if (!IsDit()) return prediction;
+    return (IsFlow() ? objective : prediction) + ", " + std::to_string(heads) + " heads";
+  }
 };
 
 // A policy without weights.

@@ -183,7 +183,7 @@ __device__ __forceinline__ void RunLayer(const Args& a, int index, const Cta& ct
   Expect(l, next, cta, works, sends, turn);
   weights.CatchUp();
   if (sends && next.clears_border) ClearBorder(next, cta);
-  if (works) Await(cta.exchange.moments_here[turn], index >> 1 & 1);
+  Await(cta.exchange.moments_here[turn], index >> 1 & 1);
   // nobody reads the input any more
   WaitAtClusterBarrier();
   if (works) {

@@ -56,7 +56,10 @@ std::string RefusalOf(std::vector<std::string> arguments) {
                            "--lesson-style",
                            "--picture-every",
                            "--picture",
-                           "--architecture",
+                           "--objective",
+                           "--dit-hidden",
+                           "--dit-layers",
+                           "--dit-heads",
                            "--unet-channels",
                            "--stage-channels",
                            "--stem-channels",
@@ -66,6 +69,8 @@ std::string RefusalOf(std::vector<std::string> arguments) {
                            "--batch"}) {
     app.add_flag(flag);
   }
+  std::string network;
+  app.add_option("--network,--architecture", network);
   std::reverse(arguments.begin(), arguments.end());
   app.parse(arguments);
   return ErrorOf([&] { CheckOptionKinds(app); });
@@ -86,6 +91,15 @@ TEST(OptionKindsTest, WhatAKindDoesNotReadIsRefusedByName) {
   EXPECT_THAT(RefusalOf({"--dataset", "--prefix-share"}), HasSubstr("with --dataset"));
   EXPECT_THAT(RefusalOf({"--horizon"}), HasSubstr("with --dataset or --expert alone"));
   EXPECT_THAT(RefusalOf({"--lesson-noise"}), HasSubstr("with --expert alone"));
+}
+
+TEST(OptionKindsTest, WhatANetworkDoesNotReadIsRefusedByName) {
+  EXPECT_EQ(RefusalOf({"--network", "dit", "--objective", "--dit-heads", "--prediction"}), "");
+  EXPECT_EQ(RefusalOf({"--architecture", "lerobot", "--prediction"}), "");
+  EXPECT_THAT(RefusalOf({"--dit-hidden"}), HasSubstr("--dit-hidden: is read with --network dit"));
+  EXPECT_THAT(RefusalOf({"--network", "compact", "--objective"}),
+              HasSubstr("--objective: is read"));
+  EXPECT_THAT(RefusalOf({"--network", "dit", "--distill"}), HasSubstr("--network: is not read"));
 }
 
 TEST(RunFolderTest, HoldsARunOrNothing) {

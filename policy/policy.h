@@ -88,7 +88,7 @@ inline uint32_t NoiseNumber(const SamplerOptions& sampler, uint32_t decision) {
 // GPU that the policy runs on, which then keeps handles to them as long as it reads them.
 struct PolicyInput {
   int count = 0;
-  std::span<const uint8_t> frames;    // (N, To, cameras, height, width, 3) RGB
+  std::span<const uint8_t> frames;  // (N, To, cameras, height, width, 3) RGB
   // They stay as they are until Wait, as in Infer always: a GPU copies those in page-locked memory
   // (policy/pictures/page_locked.h) from where they are.
   bool frames_stay = false;

@@ -138,11 +138,9 @@ RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at
   const std::vector<uint8_t> bytes = file.Bytes(kPrediction);
   const std::string begun(bytes.begin(), bytes.end());
   if (begun != prediction) {
-    const auto option = [](const std::string& told) {
-      return (told.starts_with("flow") ? "--objective " : "--prediction ") + told;
-    };
-    throw mjp::BadInput(path + ": the run began with " + option(begun) + ", not " +
-                        option(prediction) + "; go on with that, or give another --out");
+    const std::string option = begun.starts_with("flow") ? "--objective " : "--prediction ";
+    throw mjp::BadInput(path + ": the run began with " + option + begun + ", not " + prediction +
+                        "; go on with that, or give another --out");
   }
   std::vector<at::Tensor> state = optimizer.State();
   for (size_t i = 0; i < state.size(); ++i) {

@@ -226,7 +226,7 @@ class Reader {
   int64_t parameter_count_ = 0;
 };
 
-// Hands each tensor to a function.
+// Hands each tensor to a function. Throws Error for a norm that is not of groups.
 template <typename T>
 class Each {
  public:
@@ -239,6 +239,11 @@ class Each {
   }
   template <typename C, typename N>
   void Norm(const std::string& name, C&, N& norm) {
+    if (norm.groups == 0) {
+      throw Unsupported(name +
+                        " was a BatchNorm and is folded: such a checkpoint cannot be "
+                        "written; copy the original directory instead");
+    }
     Leaf(name + ".weight", norm.weight);
     Leaf(name + ".bias", norm.bias);
   }
@@ -269,31 +274,6 @@ class Requester {
 
  private:
   const Visit& visit_;
-};
-
-class Lister {
- public:
-  explicit Lister(const std::function<void(const std::string&, const Tensor&)>& visit)
-      : visit_(visit) {}
-
-  void Buffer(const std::string& name, const Tensor& tensor) { Leaf(name, tensor); }
-
-  void Leaf(const std::string& name, const Tensor& tensor) {
-    if (!tensor.shape.empty()) visit_(name, tensor);
-  }
-
-  void Norm(const std::string& name, const Conv&, const GroupNorm& norm) {
-    if (norm.groups == 0) {
-      throw Unsupported(name +
-                        " was a BatchNorm and is folded: such a checkpoint cannot be "
-                        "written; copy the original directory instead");
-    }
-    Leaf(name + ".weight", norm.weight);
-    Leaf(name + ".bias", norm.bias);
-  }
-
- private:
-  const std::function<void(const std::string&, const Tensor&)>& visit_;
 };
 
 }  // namespace
@@ -397,13 +377,13 @@ int64_t FillUnet(const TensorNames& names, TensorSource& source, UnetWeights& un
 
 void VisitUnet(const TensorNames& names, const UnetWeights& unet,
                const std::function<void(const std::string&, const Tensor&)>& visit) {
-  Lister lister(visit);
+  Each<const Tensor> lister(visit);
   WalkUnet(names, unet, lister);
 }
 
 void VisitTensors(const TensorNames& names, const UnetModel& model,
                   const std::function<void(const std::string&, const Tensor&)>& visit) {
-  Lister lister(visit);
+  Each<const Tensor> lister(visit);
   WalkEncoders(names, model.config, model.encoders, lister);
   WalkUnet(names, model.unet, lister);
 }

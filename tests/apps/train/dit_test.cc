@@ -174,10 +174,10 @@ TEST_F(DitTraining, GoesOnAsItBegan) {
   TrainOptions other = Options("diffusion", 20);
   other.out = folder_ / "flow";
   EXPECT_THAT(ErrorOf([&] { Train(other); }),
-              HasSubstr("the run began with --objective flow, 2 heads, not --prediction epsilon"));
+              HasSubstr("the run began with --objective flow, 2 heads, not epsilon"));
   other = Options("flow", 20);
   other.architecture.heads = 4;
-  EXPECT_THAT(ErrorOf([&] { Train(other); }), HasSubstr("not --objective flow, 4 heads"));
+  EXPECT_THAT(ErrorOf([&] { Train(other); }), HasSubstr("not flow, 4 heads"));
   EXPECT_TRUE(Train(Options("flow", 20)));
 }
 

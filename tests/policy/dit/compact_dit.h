@@ -35,9 +35,8 @@ inline mjp::DitConfig CompactDitConfig(mjp::DitObjective objective, int cameras 
 
 inline mjp::NormalizerStats CompactDitStats(const mjp::DitConfig& config) {
   mjp::NormalizerStats stats;
-  stats.cameras.assign(config.cameras.size(), {mjp::Normalization::kMeanStd,
-                                               {0.5f, 0.4f, 0.3f},
-                                               {0.2f, 0.25f, 0.3f}});
+  stats.cameras.assign(config.cameras.size(),
+                       {mjp::Normalization::kMeanStd, {0.5f, 0.4f, 0.3f}, {0.2f, 0.25f, 0.3f}});
   stats.state = {mjp::Normalization::kMinMax, {-1, -2, -3}, {1, 2, 3}};
   stats.action = {mjp::Normalization::kMinMax, {-1, 0}, {1, 4}};
   return stats;

@@ -146,8 +146,7 @@ TEST(CompactDitTest, WhatItsConfigMustHave) {
   const TempDir dir;
   mjp::WriteCheckpoint(dir / "policy", *CompactDit(CompactDitConfig(DitObjective::kDiffusion)),
                        mjp::WeightFormat::kF32);
-  const mjp::Json good =
-      mjp::ConfigToJson(*CompactDit(CompactDitConfig(DitObjective::kDiffusion)));
+  const mjp::Json good = mjp::ConfigToJson(*CompactDit(CompactDitConfig(DitObjective::kDiffusion)));
   const auto error = [&](const std::function<void(mjp::Json&)>& change) {
     mjp::Json json = good;
     change(json);
@@ -160,11 +159,11 @@ TEST(CompactDitTest, WhatItsConfigMustHave) {
   EXPECT_THAT(error([](mjp::Json& j) { j["compact_encoder"]["stem_kernel"] = 4; }),
               HasSubstr("stem_kernel"));
   EXPECT_THAT(error([](mjp::Json& j) { j["num_heads"] = 3; }), HasSubstr("num_heads"));
-  EXPECT_THAT(error([](mjp::Json& j) {
-                j["input_features"]["observation.environment_state"] = {{"type", "ENV"},
-                                                                        {"shape", {2}}};
-              }),
-              HasSubstr("observation.environment_state, which dit_compact does not read"));
+  EXPECT_THAT(
+      error([](mjp::Json& j) {
+        j["input_features"]["observation.environment_state"] = {{"type", "ENV"}, {"shape", {2}}};
+      }),
+      HasSubstr("observation.environment_state, which dit_compact does not read"));
   EXPECT_THAT(error([](mjp::Json& j) { j["compact_encoder"]["feature_dim"] = 25; }),
               HasSubstr("observation_encoder.rgb_encoder.out.weight"));
   mjp::PolicyOptions options;

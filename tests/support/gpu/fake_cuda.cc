@@ -328,9 +328,8 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
              : Say(cudaErrorInvalidResourceHandle);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  return Known(event, kEvent, "cudaStreamWaitEvent")
-             ? Enqueue(stream, "cudaStreamWaitEvent", [] {})
-             : Say(cudaErrorInvalidResourceHandle);
+  return Known(event, kEvent, "cudaStreamWaitEvent") ? Enqueue(stream, "cudaStreamWaitEvent", [] {})
+                                                     : Say(cudaErrorInvalidResourceHandle);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
   *milliseconds = 0.01f;

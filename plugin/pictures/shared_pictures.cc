@@ -11,6 +11,7 @@
 #include <cuda.h>
 
 #include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/driver_function.h"
 #endif
 
 namespace mjp {
@@ -56,26 +57,17 @@ struct Driver {
   decltype(&cuMemSetAccess) MemSetAccess;
 };
 
-template <typename Function>
-bool Find(const char* name, Function*& function) {
-  constexpr unsigned kVersion = 12000;
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result;
-  const cudaError_t status =
-      cudaGetDriverEntryPointByVersion(name, &found, kVersion, cudaEnableDefault, &result);
-  if (status != cudaSuccess) static_cast<void>(cudaGetLastError());
-  function = reinterpret_cast<Function*>(found);
-  return status == cudaSuccess && found != nullptr;
-}
-
 // False where the driver lacks one.
 bool FindAll(Driver& driver) {
-  return Find("cuMemGetAllocationGranularity", driver.MemGetAllocationGranularity) &&
-         Find("cuMemCreate", driver.MemCreate) && Find("cuMemRelease", driver.MemRelease) &&
-         Find("cuMemExportToShareableHandle", driver.MemExportToShareableHandle) &&
-         Find("cuMemAddressReserve", driver.MemAddressReserve) &&
-         Find("cuMemAddressFree", driver.MemAddressFree) && Find("cuMemMap", driver.MemMap) &&
-         Find("cuMemUnmap", driver.MemUnmap) && Find("cuMemSetAccess", driver.MemSetAccess);
+  return FindDriverFunction("cuMemGetAllocationGranularity", driver.MemGetAllocationGranularity) &&
+         FindDriverFunction("cuMemCreate", driver.MemCreate) &&
+         FindDriverFunction("cuMemRelease", driver.MemRelease) &&
+         FindDriverFunction("cuMemExportToShareableHandle", driver.MemExportToShareableHandle) &&
+         FindDriverFunction("cuMemAddressReserve", driver.MemAddressReserve) &&
+         FindDriverFunction("cuMemAddressFree", driver.MemAddressFree) &&
+         FindDriverFunction("cuMemMap", driver.MemMap) &&
+         FindDriverFunction("cuMemUnmap", driver.MemUnmap) &&
+         FindDriverFunction("cuMemSetAccess", driver.MemSetAccess);
 }
 
 }  // namespace

@@ -90,11 +90,6 @@ __device__ __forceinline__ int InputBytes(const Layer& l) {
   return rows * l.in_w * l.in_c * 2;
 }
 
-__device__ __forceinline__ void Await(const uint64_t& barrier, uint32_t phase) {
-  while (!BarrierPassed(SharedAddress(&barrier), phase)) {
-  }
-}
-
 // The block's input at this thread's vectors.
 template <typename T>
 __device__ __forceinline__ void ReadResidual(const Layer& l, const Share& share,
@@ -167,7 +162,7 @@ __device__ __forceinline__ void RunLayer(const Args& a, int index, const Cta& ct
   const Channels channels(l, share);
   const int turn = index & 1;
   Values values;
-  if (maps.awaited) Await(cta.exchange.map_here, (maps.sent - 1) & 1);
+  if (maps.awaited) AwaitBarrier(SharedAddress(&cta.exchange.map_here), (maps.sent - 1) & 1);
   if (l.clears_border) __syncthreads();  // it is clear
   if (works) {
     if (l.reads_residual) ReadResidual<T>(l, share, channels, cta, residual);
@@ -183,7 +178,7 @@ __device__ __forceinline__ void RunLayer(const Args& a, int index, const Cta& ct
   Expect(l, next, cta, works, sends, turn);
   weights.CatchUp();
   if (sends && next.clears_border) ClearBorder(next, cta);
-  Await(cta.exchange.moments_here[turn], index >> 1 & 1);
+  AwaitBarrier(SharedAddress(&cta.exchange.moments_here[turn]), index >> 1 & 1);
   // nobody reads the input any more
   WaitAtClusterBarrier();
   if (works) {

@@ -124,6 +124,10 @@ __device__ __forceinline__ bool BarrierPassed(uint32_t barrier, uint32_t phase) 
 #endif
   return passed != 0;
 }
+__device__ __forceinline__ void AwaitBarrier(uint32_t barrier, uint32_t phase) {
+  while (!BarrierPassed(barrier, phase)) {
+  }
+}
 // True in one lane of a warp, whose lanes are together: always the same.
 __device__ __forceinline__ bool OneLane() {
   uint32_t one = threadIdx.x % 32 == 0;

@@ -1,36 +1,27 @@
 #include "kernels/cuda/primitives/tensor_map.h"
 
-#include <cuda_runtime_api.h>
-
 #include <string>
 
 #include "base/error.h"
+#include "kernels/cuda/primitives/driver_function.h"
 
 namespace mjp {
 namespace {
 
-using Encode = decltype(&cuTensorMapEncodeTiled);
+using Encode = decltype(cuTensorMapEncodeTiled);
 
-// The driver's function, which this project is not linked with.
-Encode FindEncode() {
-  constexpr unsigned kVersion = 12000;
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result;
-  const cudaError_t status = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found,
-                                                              kVersion, cudaEnableDefault, &result);
-  if (status != cudaSuccess || found == nullptr) {
-    static_cast<void>(cudaGetLastError());
-    throw EnvironmentError(
-        "the NVIDIA driver describes no tensors for Hopper's copies (cuTensorMapEncodeTiled); "
-        "install a driver of CUDA 12 or later");
-  }
-  return reinterpret_cast<Encode>(found);
+Encode* FindEncode() {
+  Encode* encode = nullptr;
+  if (FindDriverFunction("cuTensorMapEncodeTiled", encode)) return encode;
+  throw EnvironmentError(
+      "the NVIDIA driver describes no tensors for Hopper's copies (cuTensorMapEncodeTiled); "
+      "install a driver of CUDA 12 or later");
 }
 
 }  // namespace
 
 CUtensorMap MakeTensorMap(Format format, const TensorBlocks& blocks) {
-  static const Encode encode = FindEncode();
+  static Encode* const encode = FindEncode();
   constexpr uint32_t kRank = 4;
   const uint32_t every[kRank] = {1, 1, 1, 1};
   uint64_t pitch[kRank - 1];  // bytes from one to the next, of each dimension but the innermost

@@ -33,11 +33,6 @@ __device__ __forceinline__ void Arrive(uint32_t barrier) {
 #endif
 }
 
-__device__ __forceinline__ void AwaitBarrier(uint32_t barrier, uint32_t phase) {
-  while (!BarrierPassed(barrier, phase)) {
-  }
-}
-
 // A place in a ring of slots, each with a barrier that says it is full and one that says it is
 // empty, 16 bytes for both. Producer and consumers walk it alike.
 struct RingSlot {

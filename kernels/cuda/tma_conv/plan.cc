@@ -5,7 +5,6 @@
 namespace mjp::tma_conv {
 namespace {
 
-constexpr size_t kSharedLimit = 227 * 1024;
 constexpr int kLongestExtent = 256;  // of a copy by TMA
 constexpr int kMostSlots = 6;
 

@@ -13,6 +13,7 @@ constexpr int kPositions = 256;   // of a warpgroup's tile: columns of its produ
 constexpr int kWarpgroups = 2;    // that multiply
 constexpr int kSliceBytes = 128;  // of channels: a row in shared memory
 constexpr int kSliceChannels = 64;
+constexpr int kSharedLimit = 227 * 1024;  // bytes of a block, of every GPU of 9.0
 
 // A tile is `rows` x `width` positions of one map. What its taps read, its patch, is `pitch`
 // columns wide, so position (y, x) of the tile is row y pitch + x of its products; those from

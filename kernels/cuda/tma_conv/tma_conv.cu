@@ -175,7 +175,6 @@ __global__ void __launch_bounds__(kThreads, 1) TmaConvKernel(const __grid_consta
 template <Format F, int kChannels>
 void LaunchKernel(const Args& p, cudaStream_t stream) {
   const auto kernel = TmaConvKernel<F, kChannels>;
-  constexpr int kSharedLimit = 227 * 1024;
   static const cudaError_t allowed =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedLimit);
   CheckCuda(allowed, "shared memory of the convolution by TMA");

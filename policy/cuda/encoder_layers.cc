@@ -61,16 +61,21 @@ ConvShape ShapeAt(const DeviceConv& conv, int height, int width) {
   return shape;
 }
 
-// The residual blocks as the encoder kernel takes them, of an input of this size.
-std::vector<encoder_kernel::Block> SizedBlocks(const std::vector<DeviceBasicBlock2d>& blocks,
-                                               int height, int width) {
-  std::vector<encoder_kernel::Block> out;
+// The residual blocks as the encoder kernel takes them, of an input of this size; with the stem
+// where `stem` says so.
+encoder_kernel::Encoder SizedEncoder(const DeviceEncoder& encoder, bool stem, int height,
+                                     int width) {
+  encoder_kernel::Encoder out;
   const auto sized = [&](const DeviceConv& conv, const DeviceNorm& norm) {
     return encoder_kernel::Convolution{
         ShapeAt(conv, height, width), conv.weight, conv.bias, norm.groups, norm.weight, norm.bias};
   };
-  for (const DeviceBasicBlock2d& block : blocks) {
-    encoder_kernel::Block& b = out.emplace_back();
+  if (stem) {
+    out.stem = sized(encoder.stem, encoder.stem_norm);
+    height = out.stem->shape.out_h, width = out.stem->shape.out_w;
+  }
+  for (const DeviceBasicBlock2d& block : encoder.blocks) {
+    encoder_kernel::Block& b = out.blocks.emplace_back();
     if (block.downsample) b.shortcut = sized(*block.downsample, block.downsample_norm);
     b.first = sized(block.conv1, block.norm1);
     height = b.first.shape.out_h, width = b.first.shape.out_w;
@@ -136,18 +141,30 @@ EncoderLayers::EncoderLayers(const DeviceEncoder& encoder, const EncoderConfig& 
   }
   for (void*& b : buffers_) b = arena.TakeBytes(frames * widest * element);
 
+  map_ = Maps(encoder, config, input);
+  if (config.pool == PoolKind::kNone) return;
+  features_ = arena.Take<float>(static_cast<size_t>(frames) * config.feature_dim);
+  Pool(encoder, config, map_, arena);
+}
+
+EncoderLayers::Map EncoderLayers::Maps(const DeviceEncoder& encoder, const EncoderConfig& config,
+                                       const Map& in) {
   const bool norm = config.group_norm;
-  Map x = Convolve(encoder.stem, input, 0, !norm, nullptr);
+  if (norm && !config.stem_max_pool) {
+    if (const auto all = InOneLaunch(encoder, true, in)) return *all;
+  }
+  Map x = Convolve(encoder.stem, in, 0, !norm, nullptr);
   if (config.stem_max_pool) {
     x = PoolStem(encoder.stem_norm, x);
   } else if (norm) {
     Normalise(encoder.stem_norm, x, true, nullptr);
   }
-  x = Blocks(encoder, x);
-  map_ = x;
-  if (config.pool == PoolKind::kNone) return;
-  features_ = arena.Take<float>(static_cast<size_t>(frames) * config.feature_dim);
-  Pool(encoder, config, x, arena);
+  if (const auto blocks = InOneLaunch(encoder, false, x)) return *blocks;
+  for (const DeviceBasicBlock2d& block : encoder.blocks) {
+    if (block.downsample && head_.empty()) EndHead();
+    x = Block(block, x);
+  }
+  return x;
 }
 
 EncoderLayers::Map EncoderLayers::Convolve(const DeviceConv& conv, const Map& in, int to, bool relu,
@@ -218,18 +235,12 @@ EncoderLayers::Map EncoderLayers::PoolStem(const DeviceNorm& norm, const Map& in
   return out;
 }
 
-EncoderLayers::Map EncoderLayers::Blocks(const DeviceEncoder& encoder, const Map& in) {
-  const auto blocks = SizedBlocks(encoder.blocks, in.height, in.width);
-  auto args = encoder_kernel::PlanHere(format_, blocks, frames_);
-  if (!args) {
-    Map x = in;
-    for (const DeviceBasicBlock2d& block : encoder.blocks) {
-      if (block.downsample && head_.empty()) EndHead();
-      x = Block(block, x);
-    }
-    return x;
-  }
-  const ConvShape& last = blocks.back().second.shape;
+std::optional<EncoderLayers::Map> EncoderLayers::InOneLaunch(const DeviceEncoder& encoder,
+                                                             bool stem, const Map& in) {
+  const auto sized = SizedEncoder(encoder, stem, in.height, in.width);
+  auto args = encoder_kernel::PlanHere(format_, sized, frames_);
+  if (!args) return std::nullopt;
+  const ConvShape& last = sized.blocks.back().second.shape;
   const Map out = {(in.buffer + 1) % 4, last.out_h, last.out_w, last.out_c};
   args->x = Data(in);
   args->y = Data(out);

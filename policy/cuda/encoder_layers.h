@@ -71,8 +71,11 @@ class EncoderLayers {
   // Appends what follows the stem's convolution: norm, if any, ReLU and max-pool.
   Map PoolStem(const DeviceNorm& norm, const Map& in);
   void Normalise(const DeviceNorm& norm, const Map& map, bool relu, const Map* residual);
-  // Appends all residual blocks: the encoder kernel, or launches for each of them.
-  Map Blocks(const DeviceEncoder& encoder, const Map& in);
+  // Appends stem and residual blocks.
+  Map Maps(const DeviceEncoder& encoder, const EncoderConfig& config, const Map& in);
+  // Appends the encoder kernel for all residual blocks, with the stem or without; none, and nothing
+  // appended, where it does not take them.
+  std::optional<Map> InOneLaunch(const DeviceEncoder& encoder, bool stem, const Map& in);
   Map Block(const DeviceBasicBlock2d& block, const Map& in);
   // Makes the launches so far the head.
   void EndHead();

@@ -6,6 +6,7 @@
 #include "kernels/cuda/conv/conv.cuh"
 #include "kernels/cuda/conv/implicit_gemm_mma.cuh"
 #include "kernels/cuda/conv/implicit_gemm_wgmma.cuh"
+#include "kernels/cuda/conv/matrix_vector.cuh"
 #include "kernels/cuda/tma_conv/tma_conv.cuh"
 
 namespace mjp {
@@ -30,6 +31,7 @@ void LaunchConv(Format format, const ConvArgs& args, cudaStream_t stream) {
                ? tma_conv::Launch(format, args, stream)
                : LaunchWgmmaConv(format, args, stream);
   }
+  if (MatrixVectorSupports(format, args)) return LaunchMatrixVector(format, args, stream);
   if (WgmmaTf32ConvSupports(format, args)) return LaunchWgmmaTf32Conv(format, args, stream);
   LaunchMmaConv(format, args, stream);
 }

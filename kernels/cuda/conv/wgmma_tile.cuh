@@ -109,7 +109,7 @@ __device__ __forceinline__ void RunWgmmaEpilogue(const WgmmaConvArgs& p, uint32_
       AddVector(sum, bias);
       if constexpr (kOfTransformer) {
         AddVector(sum, terms[i].bias);
-        ActivateTokens(p.a.activation, sum);
+        ActivateTokens<T>(p.a.activation, sum);
       }
       Pack<T, kSumVector> y;
 #pragma unroll

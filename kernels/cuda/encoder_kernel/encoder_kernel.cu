@@ -91,12 +91,12 @@ __device__ __forceinline__ int InputBytes(const Layer& l) {
 }
 
 // The block's input at this thread's vectors.
-template <typename T>
+template <typename T, int kVectors>
 __device__ __forceinline__ void ReadResidual(const Layer& l, const Share& share,
                                              const Channels& channels, const Cta& cta,
-                                             Vector<T> (&residual)[kThreadVectors]) {
+                                             Vector<T> (&residual)[kVectors]) {
 #pragma unroll
-  for (int i = 0; i < kThreadVectors; ++i) {
+  for (int i = 0; i < kVectors; ++i) {
     const int position = channels.Position(i);
     if (position >= share.rows * l.out_w) continue;
     const int2 place = PlaceOf(l, position);
@@ -106,14 +106,14 @@ __device__ __forceinline__ void ReadResidual(const Layer& l, const Share& share,
 }
 
 // Normalises this thread's vectors and sends them where the next layer, or the caller, reads them.
-template <typename T>
+template <typename T, int kVectors>
 __device__ __forceinline__ void FinishVectors(const Args& a, const Layer& l, const Layer& next,
                                               bool sends, const Share& share,
-                                              const Channels& channels, const Values& values,
-                                              float2 moments, const Cta& cta,
-                                              Vector<T> (&residual)[kThreadVectors]) {
+                                              const Channels& channels,
+                                              const Values<kVectors>& values, float2 moments,
+                                              const Cta& cta, Vector<T> (&residual)[kVectors]) {
 #pragma unroll
-  for (int i = 0; i < kThreadVectors; ++i) {
+  for (int i = 0; i < kVectors; ++i) {
     const int position = channels.Position(i);
     if (position >= share.rows * l.out_w) continue;
     const Vector<T> y = Finish<T>(l, channels, values[i], moments, residual[i]);
@@ -149,10 +149,10 @@ __device__ __forceinline__ void Expect(const Layer& l, const Layer& next, const 
   if (sends) ExpectBytes(SharedAddress(&cta.exchange.map_here), InputBytes(next));
 }
 
-template <Format F>
+template <Format F, int kVectors>
 __device__ __forceinline__ void RunLayer(const Args& a, int index, const Cta& cta, Maps& maps,
                                          WeightPipeline& weights,
-                                         Vector<Storage<F>> (&residual)[kThreadVectors]) {
+                                         Vector<Storage<F>> (&residual)[kVectors]) {
   using T = Storage<F>;
   // copies: in registers, whatever is written meanwhile
   const Layer l = cta.layers[index], next = cta.layers[min(index + 1, a.layer_count - 1)];
@@ -161,11 +161,11 @@ __device__ __forceinline__ void RunLayer(const Args& a, int index, const Cta& ct
   const bool works = share.rows > 0;
   const Channels channels(l, share);
   const int turn = index & 1;
-  Values values;
+  Values<kVectors> values;
   if (maps.awaited) AwaitBarrier(SharedAddress(&cta.exchange.map_here), (maps.sent - 1) & 1);
   if (l.clears_border) __syncthreads();  // it is clear
   if (works) {
-    if (l.reads_residual) ReadResidual<T>(l, share, channels, cta, residual);
+    if (l.reads_residual) ReadResidual(l, share, channels, cta, residual);
     Multiply<F>(l, share, cta.input, cta.sums, weights);
   }
   __syncthreads();
@@ -183,7 +183,7 @@ __device__ __forceinline__ void RunLayer(const Args& a, int index, const Cta& ct
   WaitAtClusterBarrier();
   if (works) {
     const float2 moments = CombineMoments(l, channels, cta.exchange.moments[turn]);
-    FinishVectors<T>(a, l, next, sends, share, channels, values, moments, cta, residual);
+    FinishVectors(a, l, next, sends, share, channels, values, moments, cta, residual);
   }
   maps.awaited = sends;
   maps.sent += sends;
@@ -212,7 +212,7 @@ __device__ __forceinline__ void SetUp(const Args& a, uint32_t input, Layer* laye
 }
 
 // grid: (pictures, 1, CTAs of a cluster)
-template <Format F>
+template <Format F, int kVectors>
 __global__ void __launch_bounds__(kThreads, 1) EncoderKernel(const __grid_constant__ Args a) {
   if constexpr (!kHaveLargeClusters) return Trap();
   extern __shared__ __align__(128) uint8_t shared[];
@@ -228,64 +228,64 @@ __global__ void __launch_bounds__(kThreads, 1) EncoderKernel(const __grid_consta
   LoadInput(a, cta);
   ClusterBarrier();
   Maps maps;
-  Vector<Storage<F>> residual[kThreadVectors] = {};
+  Vector<Storage<F>> residual[kVectors] = {};
 #pragma unroll 1
   for (int i = 0; i < a.layer_count; ++i) RunLayer<F>(a, i, cta, maps, weights, residual);
   WaitCopies<0>();
 }
 
-template <Format F>
-void Allow(int shared_bytes) {
-  CheckCuda(cudaFuncSetAttribute(EncoderKernel<F>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 shared_bytes),
-            "shared memory of the encoder kernel");
-  CheckCuda(
-      cudaFuncSetAttribute(EncoderKernel<F>, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-      "clusters of the encoder kernel");
+using Kernel = void (*)(Args);
+
+Kernel KernelOf(Format format, const Args& args) {
+  const bool few = args.thread_vectors <= kFewVectors;
+  if (format == Format::kFp16)
+    return few ? EncoderKernel<Format::kFp16, kFewVectors>
+               : EncoderKernel<Format::kFp16, kMostVectors>;
+  if (format == Format::kBf16)
+    return few ? EncoderKernel<Format::kBf16, kFewVectors>
+               : EncoderKernel<Format::kBf16, kMostVectors>;
+  throw Unsupported("the encoder kernel has fp16 and bf16 kernels alone");
 }
 
-template <Format F>
-int CountClusters(int ctas, int shared_bytes) {
-  Allow<F>(shared_bytes);
+void Allow(Kernel kernel, const Args& args) {
+  CheckCuda(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, args.shared.end),
+      "shared memory of the encoder kernel");
+  CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+            "clusters of the encoder kernel");
+}
+
+}  // namespace
+
+int ClustersAtOnce(Format format, const Args& args) {
+  if (args.ctas > GpuTraits::Current().LargestCluster() || FormatBytes(format) != 2) return 0;
+  const Kernel kernel = KernelOf(format, args);
+  Allow(kernel, args);
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim = {1, 1, static_cast<unsigned>(ctas)};
+  attribute.val.clusterDim = {1, 1, static_cast<unsigned>(args.ctas)};
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(1, 1, ctas);
+  config.gridDim = dim3(1, 1, args.ctas);
   config.blockDim = dim3(kThreads);
-  config.dynamicSmemBytes = shared_bytes;
+  config.dynamicSmemBytes = args.shared.end;
   config.attrs = &attribute;
   config.numAttrs = 1;
   int clusters = 0;
-  CheckCuda(cudaOccupancyMaxActiveClusters(&clusters, EncoderKernel<F>, &config),
+  CheckCuda(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config),
             "clusters of the encoder kernel");
   return clusters;
 }
 
-template <Format F>
-void LaunchFormat(const Args& args, cudaStream_t stream) {
-  Allow<F>(args.shared.end);
+void LaunchEncoderKernel(Format format, const Args& args, cudaStream_t stream) {
+  const Kernel kernel = KernelOf(format, args);
+  Allow(kernel, args);
   LaunchShape shape;
   shape.grid = dim3(args.pictures, 1, args.ctas);
   shape.block = dim3(kThreads);
   shape.cluster_z = args.ctas;
   shape.beyond_portable = true;
   shape.shared_bytes = args.shared.end;
-  Launch(EncoderKernel<F>, shape, stream, "encoder kernel", args);
-}
-
-}  // namespace
-
-int ClustersAtOnce(Format format, int ctas, int shared_bytes) {
-  if (ctas > GpuTraits::Current().LargestCluster()) return 0;
-  if (format == Format::kFp16) return CountClusters<Format::kFp16>(ctas, shared_bytes);
-  return format == Format::kBf16 ? CountClusters<Format::kBf16>(ctas, shared_bytes) : 0;
-}
-
-void LaunchEncoderKernel(Format format, const Args& args, cudaStream_t stream) {
-  if (format == Format::kFp16) return LaunchFormat<Format::kFp16>(args, stream);
-  if (format == Format::kBf16) return LaunchFormat<Format::kBf16>(args, stream);
-  throw Unsupported("the encoder kernel has fp16 and bf16 kernels alone");
+  Launch(kernel, shape, stream, "encoder kernel", args);
 }
 
 }  // namespace mjp::encoder_kernel

@@ -8,17 +8,19 @@
 #include "kernels/shared/format.h"
 #include "kernels/shared/host_device.h"
 
-// All residual blocks of a picture's encoder in one launch: a cluster of thread blocks (CTAs) takes
-// a picture through all layers, and the maps stay in its shared memory. README.md has the contract.
+// All residual blocks of a picture's encoder, and a stem without a pool, in one launch: a cluster
+// of thread blocks (CTAs) takes a picture through all layers, and the maps stay in its shared
+// memory. README.md has the contract.
 
 namespace mjp::encoder_kernel {
 
 inline constexpr int kWarps = 8, kThreads = 32 * kWarps;
-inline constexpr int kMostCtas = 16;      // of a cluster
-inline constexpr int kMostLayers = 40;    // convolutions
-inline constexpr int kThreadVectors = 2;  // of 8 channels at a position, that a thread finishes
-inline constexpr int kMostGroups = 4;     // norm groups of a CTA's channels
-inline constexpr int kRingChunks = 6;     // of a warp
+inline constexpr int kMostCtas = 16;    // of a cluster
+inline constexpr int kMostLayers = 40;  // convolutions
+// Vectors of 8 channels at a position that a thread finishes: the kernel is compiled for both.
+inline constexpr int kFewVectors = 2, kMostVectors = 3;
+inline constexpr int kMostGroups = 4;  // norm groups of a CTA's channels
+inline constexpr int kRingChunks = 6;  // of a warp
 inline constexpr int kChunkRows = 16, kChunkK = 64;
 inline constexpr int kChunkBytes = kChunkRows * kChunkK * 2;
 inline constexpr int kTapStep = 16;  // channels that a product takes at once
@@ -72,13 +74,14 @@ struct Args {
   const void* x = nullptr;  // (pictures, in_h, in_w, in_c) of the first layer, in storage
   void* y = nullptr;        // (pictures, out_h, out_w, out_c) of the last
   int pictures = 0, ctas = kMostCtas, layer_count = 0;
+  int thread_vectors = kFewVectors;  // in the layer that has most
   SharedLayout shared;
   Layer layers[kMostLayers];
 };
 
-// Clusters of `ctas` CTAs with so much shared memory that run at once on the current device, as its
-// occupancy calculator says; 0: none. Throws Error.
-int ClustersAtOnce(Format format, int ctas, int shared_bytes);
+// Clusters that run at once on the current device with `args`, as its occupancy calculator says; 0:
+// none. Throws Error.
+int ClustersAtOnce(Format format, const Args& args);
 
 // Enqueues it: fp16 or bf16. Throws Error.
 void LaunchEncoderKernel(Format format, const Args& args, cudaStream_t stream);

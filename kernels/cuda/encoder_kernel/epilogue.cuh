@@ -68,15 +68,17 @@ struct Channels {
   }
 };
 
-using Values = float[kThreadVectors][kVectorChannels];
+template <int kVectors>
+using Values = float[kVectors][kVectorChannels];
 
 // Adds up the partial sums of this thread's vectors, in the order of k; zeros where there is none.
+template <int kVectors>
 __device__ __forceinline__ void AddSums(const Layer& l, const Share& share,
                                         const Channels& channels, const float* sums,
-                                        Values& values) {
+                                        Values<kVectors>& values) {
   const int pitch = SumPitch(l.Tiles()), part = l.NSplit() * l.pairs * kTilePositions * pitch;
 #pragma unroll
-  for (int i = 0; i < kThreadVectors; ++i) {
+  for (int i = 0; i < kVectors; ++i) {
     const int position = channels.Position(i);
 #pragma unroll
     for (float& v : values[i]) v = 0.0f;
@@ -110,15 +112,16 @@ __device__ __forceinline__ float2 GroupSum(const Layer& l, const Channels& chann
 }
 
 // Moments of this thread's norm group in its warp; all zero where it has no position.
+template <int kVectors>
 __device__ __forceinline__ Moment MomentOfWarp(const Layer& l, const Channels& channels,
-                                               int positions, const Values& values) {
+                                               int positions, const Values<kVectors>& values) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int first = lane & (channels.vectors - l.group_vectors);
   Gathered all = {__shfl_sync(~0u, values[0][0], first)};
   float2 sum = make_float2(0.0f, 0.0f);
   int lanes = 0;
 #pragma unroll
-  for (int i = 0; i < kThreadVectors; ++i) {
+  for (int i = 0; i < kVectors; ++i) {
     const bool here = channels.Position(i) < positions;
     lanes += __popc(__ballot_sync(~0u, here));
     if (!here) continue;
@@ -135,9 +138,11 @@ __device__ __forceinline__ Moment MomentOfWarp(const Layer& l, const Channels& c
 }
 
 // Sends the moments of this CTA's groups to the CTAs with the other slices of them.
+template <int kVectors>
 __device__ __forceinline__ void SendMoments(const Layer& l, const Share& share,
-                                            const Channels& channels, const Values& values,
-                                            Exchange& exchange, int turn) {
+                                            const Channels& channels,
+                                            const Values<kVectors>& values, Exchange& exchange,
+                                            int turn) {
   const Moment of_warp = MomentOfWarp(l, channels, share.rows * l.out_w, values);
   if (static_cast<int>(threadIdx.x) % 32 < channels.vectors)
     exchange.of_warps[threadIdx.x / 32][channels.vector] = of_warp;

@@ -34,7 +34,7 @@ bool ShareOut(int group_channels, int ctas, Layer& l) {
     const int channels = tiles * kTileChannels, parts = l.out_c / channels;
     if (l.out_c % channels != 0 || channels % group_channels != 0 || parts > ctas) continue;
     const int rows = CeilDivide(l.out_h, ctas / parts), most = rows * l.out_w;
-    if (rows > kMostRows || most * 2 * tiles > kThreadVectors * kThreads) return false;
+    if (rows > kMostRows || most * 2 * tiles > kMostVectors * kThreads) return false;
     l.tiles_log2 = static_cast<int8_t>(tiles - 1);
     l.parts = static_cast<int8_t>(parts);
     l.rows = static_cast<int8_t>(rows);
@@ -101,10 +101,16 @@ bool Add(const Block& block, int ctas, Args& args) {
 
 }  // namespace
 
-std::optional<Args> Plan(std::span<const Block> blocks, int ctas, int shared_bytes) {
+std::optional<Args> Plan(const Encoder& encoder, int ctas, int shared_bytes) {
   Args args;
   args.ctas = ctas;
-  for (const Block& block : blocks)
+  if (encoder.stem) {
+    Layer stem;
+    stem.relu = true;
+    if (encoder.stem->shape.kernel_h != 3 || !Add(*encoder.stem, ctas, args, stem))
+      return std::nullopt;
+  }
+  for (const Block& block : encoder.blocks)
     if (!Add(block, ctas, args)) return std::nullopt;
   int input = 0, sums = 0;
   for (int i = 0; i < args.layer_count; ++i) {
@@ -113,6 +119,8 @@ std::optional<Args> Plan(std::span<const Block> blocks, int ctas, int shared_byt
     const int in_rows = (l.rows - 1) * l.stride + 3;
     input = std::max(input, in_rows * RowPixels(l) * PixelBytes(l));
     const int positions = l.pairs * l.NSplit() * kTilePositions;
+    if (l.rows * l.out_w * 2 * l.Tiles() > kFewVectors * kThreads)
+      args.thread_vectors = kMostVectors;
     sums = std::max(sums, l.KSplit() * positions * SumPitch(l.Tiles()) * 4);
   }
   args.shared.input = kWarps * kRingChunks * kChunkBytes;
@@ -122,11 +130,11 @@ std::optional<Args> Plan(std::span<const Block> blocks, int ctas, int shared_byt
   return args;
 }
 
-std::optional<Args> PlanHere(Format format, std::span<const Block> blocks, int pictures) {
+std::optional<Args> PlanHere(Format format, const Encoder& encoder, int pictures) {
   if (GpuTraits::Current().LargestCluster() < kMostCtas) return std::nullopt;
   for (const int ctas : {kMostCtas, kMostCtas / 2}) {
-    std::optional<Args> args = Plan(blocks, ctas, GpuTraits::Current().shared_bytes);
-    if (!args || pictures > 2 * ClustersAtOnce(format, ctas, args->shared.end)) continue;
+    std::optional<Args> args = Plan(encoder, ctas, GpuTraits::Current().shared_bytes);
+    if (!args || pictures > 2 * ClustersAtOnce(format, *args)) continue;
     args->pictures = pictures;
     return args;
   }

@@ -27,7 +27,7 @@ __device__ __forceinline__ float4 TermsAt(const TokenTerms& t, int row, int colu
 template <typename T>
 __device__ __forceinline__ float4 TokenSum(const TokenNormArgs& a, int row, int column) {
   const int x_row = a.x_rows > 0 ? row % a.x_rows : row;
-  float4 v = Four(a.x + static_cast<size_t>(x_row) * a.width + column);
+  float4 v = Four(a.x + x_row * (a.x_pitch > 0 ? a.x_pitch : a.width) + column);
   if (a.branch == nullptr) return v;
   const size_t at = static_cast<size_t>(row) * a.width + column;
   const float4 b =

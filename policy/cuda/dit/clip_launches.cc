@@ -1,7 +1,5 @@
 #include "policy/cuda/dit/clip_launches.h"
 
-#include "kernels/cuda/primitives/cuda_check.h"
-
 namespace mjp {
 namespace {
 
@@ -10,24 +8,25 @@ constexpr int kPixelChannels = 8;  // of a prepared pixel, of which five are zer
 }  // namespace
 
 ClipLaunches::ClipLaunches(const DeviceVision& weights, const ClipConfig& clip, Format format,
-                           int frames, DeviceArena& arena)
+                           int frames, float* features, DeviceArena& arena)
     : clip_(clip),
       frames_(frames),
-      rows_(frames * clip.VisionTokens()),
+      tokens_(frames * clip.VisionTokens()),
       element_(FormatBytes(format)),
       launches_(format) {
-  const size_t width = clip.vision.width, size = rows_ * width;
+  const size_t width = clip.vision.width, size = tokens_ * width;
   input_ = arena.TakeBytes(size_t{kPixelChannels} * frames * clip.image * clip.image * element_);
   patches_ = arena.TakeBytes(size * element_);
   y_ = arena.TakeBytes(size * element_);
   qkv_ = arena.TakeBytes(3 * size * element_);
   heads_ = arena.TakeBytes(size * element_);
   branch_ = arena.TakeBytes(size * element_);
-  hidden_ = arena.TakeBytes(size_t{1} * rows_ * clip.vision.mlp * element_);
+  hidden_ = arena.TakeBytes(size_t{1} * tokens_ * clip.vision.mlp * element_);
   x_ = arena.Take<float>(size);
   Embed(weights);
-  for (size_t i = 0; i < weights.layers.size(); ++i) Layer(weights.layers[i], i == 0);
-  Norm(nullptr, branch_, nullptr, nullptr);
+  for (const DeviceClipLayer& layer : weights.layers)
+    Layer(layer, &layer == &weights.layers.front(),
+          &layer == &weights.layers.back() ? features : nullptr);
 }
 
 void ClipLaunches::Embed(const DeviceVision& weights) {
@@ -51,52 +50,58 @@ void ClipLaunches::Embed(const DeviceVision& weights) {
   tokens.positions = weights.positions;
   tokens.x = x_;
   launches_.Add(tokens);
-  Norm(&weights.pre_norm, nullptr, x_, nullptr);
+  TokenNormArgs norm = Norm(&weights.pre_norm, tokens_, nullptr);
+  norm.normed = x_;
+  launches_.Add(norm);
 }
 
-void ClipLaunches::Norm(const DeviceLayerNorm* norm, const void* branch, float* normed, void* y) {
+TokenNormArgs ClipLaunches::Norm(const DeviceLayerNorm* norm, int rows, const void* branch) const {
   TokenNormArgs a;
-  a.rows = rows_;
+  a.rows = rows;
   a.width = clip_.vision.width;
   a.x = x_;
   a.branch = branch;
   a.normalize = norm != nullptr;
   a.epsilon = clip_.vision.epsilon;
   if (norm != nullptr) a.weight = norm->weight, a.bias = norm->bias;
-  a.sum = normed == nullptr && branch != nullptr ? x_ : nullptr;
-  a.normed = normed;
-  a.y = y;
-  launches_.Add(a);
+  return a;
 }
 
-void ClipLaunches::Layer(const DeviceClipLayer& layer, bool first) {
+void ClipLaunches::Layer(const DeviceClipLayer& layer, bool first, float* features) {
+  const bool last = features != nullptr;
+  TokenNormArgs norm1 = Norm(&layer.norm1, tokens_, first ? nullptr : branch_);
+  norm1.sum = first ? nullptr : x_, norm1.y = y_;
+  launches_.Add(norm1);
+  launches_.Linear(layer.qkv, y_, tokens_, qkv_);
+  const int rows = last ? frames_ : tokens_;  // that anybody reads
+  launches_.Add(Attention(rows / frames_));
+  launches_.Linear(layer.out, heads_, rows, branch_);
+  TokenNormArgs norm2 = Norm(&layer.norm2, rows, branch_);
+  norm2.sum = x_, norm2.y = y_;
+  if (last) norm2.sum = features, norm2.x_pitch = int64_t{1} * clip_.VisionTokens() * norm2.width;
+  launches_.Add(norm2);
+  launches_.Linear(layer.fc1, y_, rows, hidden_, clip_.vision.activation);
+  launches_.Linear(layer.fc2, hidden_, rows, branch_);
+  if (!last) return;
+  TokenNormArgs end = Norm(nullptr, rows, branch_);
+  end.x = end.sum = features;
+  launches_.Add(end);
+}
+
+TokenAttentionArgs ClipLaunches::Attention(int queries) const {
   const int width = clip_.vision.width, tokens = clip_.VisionTokens(), pitch = 3 * width;
-  Norm(&layer.norm1, first ? nullptr : branch_, nullptr, y_);
-  launches_.Linear(layer.qkv, y_, rows_, qkv_);
   TokenAttentionArgs a;
   a.sequences = frames_;
   a.heads = clip_.vision.heads;
   a.head_size = clip_.vision.HeadSize();
-  a.queries = a.keys = tokens;
+  a.queries = queries, a.keys = tokens;
   const auto part = [&](int column) {
     return DeviceRows{static_cast<const uint8_t*>(qkv_) + column * element_, pitch,
                       int64_t{pitch} * tokens};
   };
   a.q = part(0), a.k = part(width), a.v = part(2 * width);
   a.out = heads_;
-  launches_.Add(a);
-  launches_.Linear(layer.out, heads_, rows_, branch_);
-  Norm(&layer.norm2, branch_, nullptr, y_);
-  launches_.Linear(layer.fc1, y_, rows_, hidden_, clip_.vision.activation);
-  launches_.Linear(layer.fc2, hidden_, rows_, branch_);
-}
-
-void ClipLaunches::Run(float* features, cudaStream_t stream) const {
-  launches_.Run(stream);
-  const size_t row = clip_.vision.width * sizeof(float);
-  CheckCuda(cudaMemcpy2DAsync(features, row, x_, row * clip_.VisionTokens(), row, frames_,
-                              cudaMemcpyDeviceToDevice, stream),
-            "copy of the class tokens");
+  return a;
 }
 
 }  // namespace mjp

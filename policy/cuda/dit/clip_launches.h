@@ -5,24 +5,28 @@
 
 namespace mjp {
 
-// CLIP's vision tower as launches, and their memory.
+// CLIP's vision tower as launches, and their memory. Of the last layer it makes what the class
+// tokens need: their queries, against the keys and values of all tokens.
 class ClipLaunches {
  public:
+  // features (frames, width): the class tokens, which Run gives.
   ClipLaunches(const DeviceVision& weights, const ClipConfig& clip, Format format, int frames,
-               DeviceArena& arena);
+               float* features, DeviceArena& arena);
 
   void* input() const { return input_; }  // (frames, image, image, 8), storage, normalised
-  // Enqueues the tower, and features (frames, width): the class tokens.
-  void Run(float* features, cudaStream_t stream) const;
+  void Run(cudaStream_t stream) const { launches_.Run(stream); }
 
  private:
   void Embed(const DeviceVision& weights);
-  // Adds the branch, and makes what the next layer reads by `norm`; null: adds alone.
-  void Norm(const DeviceLayerNorm* norm, const void* branch, float* normed, void* y);
-  void Layer(const DeviceClipLayer& layer, bool first);
+  // Of so many rows; `norm` null: adds the branch alone.
+  TokenNormArgs Norm(const DeviceLayerNorm* norm, int rows, const void* branch) const;
+  // Of the first `queries` tokens of each picture.
+  TokenAttentionArgs Attention(int queries) const;
+  // features: of the last layer; null: of another one.
+  void Layer(const DeviceClipLayer& layer, bool first, float* features);
 
   ClipConfig clip_;
-  int frames_, rows_;
+  int frames_, tokens_;
   size_t element_;
   TokenLaunches launches_;
   void *input_, *patches_, *y_, *qkv_, *heads_, *branch_, *hidden_;

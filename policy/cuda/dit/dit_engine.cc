@@ -96,8 +96,9 @@ void DitEngine::PlanTowers() {
   features_ = arena_.Take<float>(FeatureSize() * cameras);
   for (const DeviceVision& vision : weights_->vision) {
     const int frames = Frames() * cameras / static_cast<int>(weights_->vision.size());
-    towers_.push_back(
-        std::make_unique<ClipLaunches>(vision, config_.clip, chain_.format, frames, arena_));
+    float* features = features_ + towers_.size() * FeatureSize();
+    towers_.push_back(std::make_unique<ClipLaunches>(vision, config_.clip, chain_.format, frames,
+                                                     features, arena_));
   }
 }
 
@@ -165,8 +166,7 @@ void DitEngine::PrepareTowers() {
 void DitEngine::Encode(PictureSource source) {
   if (source == PictureSource::kNone) return;
   if (encoders_) return encoders_->Encode(source, stream_.get());
-  for (size_t i = 0; i < towers_.size(); ++i)
-    towers_[i]->Run(features_ + i * FeatureSize(), stream_.get());
+  for (const auto& tower : towers_) tower->Run(stream_.get());
 }
 
 // For each step state, the cameras' features, text.

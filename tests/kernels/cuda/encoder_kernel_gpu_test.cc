@@ -20,6 +20,7 @@ using mjp::Format;
 using mjp::encoder_kernel::Args;
 using mjp::encoder_kernel::Block;
 using mjp::encoder_kernel::Convolution;
+using mjp::encoder_kernel::Encoder;
 using mjp_test::DeviceBuffer;
 using mjp_test::OperandSource;
 
@@ -57,6 +58,7 @@ struct Case {
   int pictures, size, in_c;
   std::vector<int> channels, strides;  // of stages of two blocks
   int group_channels, ctas;
+  int stem = 0;  // channels of a stem before them; 0: none
 };
 const Case kCases[] = {
     {"one row a slice", 2, 12, 32, {32}, {1}, 16, 16},
@@ -67,25 +69,36 @@ const Case kCases[] = {
     {"all parts on one slice", 2, 5, 256, {512}, {2}, 16, 16},
     {"one position", 2, 2, 64, {64}, {2}, 16, 16},
     {"as many pictures as take two turns", 14, 10, 32, {32}, {1}, 16, 16},
-    {"the shipped encoder", 2, 48, 32, {32, 64, 64}, {2, 2, 2}, 16, 16},
+    {"the shipped encoder's blocks", 2, 48, 32, {32, 64, 64}, {2, 2, 2}, 16, 16},
+    {"the shipped encoder", 2, 48, 16, {32, 64, 64}, {2, 2, 2}, 8, 16, 32},
+    {"a stem of odd size", 2, 17, 16, {16}, {1}, 8, 8, 16},
 };
 
 struct Network {
   std::vector<std::unique_ptr<Weighted>> weights;
-  std::vector<Block> blocks;
+  Encoder encoder;
+  const Weighted* stem = nullptr;
   std::vector<const Weighted*> order;  // shortcut or null, first, second of each block
 
   Network(Format format, OperandSource& operands, const Case& c) {
     int size = c.size, in_c = c.in_c;
-    const auto add = [&](int out_c, int kernel, int stride) {
+    const auto make = [&](int out_c, int kernel, int stride) {
       weights.push_back(std::make_unique<Weighted>(format, operands, size, in_c, out_c, kernel,
                                                    stride, c.group_channels));
-      return order.emplace_back(weights.back().get())->convolution;
+      return weights.back().get();
     };
+    const auto add = [&](int out_c, int kernel, int stride) {
+      return order.emplace_back(make(out_c, kernel, stride))->convolution;
+    };
+    if (c.stem > 0) {
+      stem = make(c.stem, 3, 1);
+      encoder.stem = stem->convolution;
+      in_c = c.stem;
+    }
     for (size_t stage = 0; stage < c.channels.size(); ++stage) {
       for (int b = 0; b < 2; ++b) {
         const int stride = b == 0 ? c.strides[stage] : 1, out_c = c.channels[stage];
-        Block& block = blocks.emplace_back();
+        Block& block = encoder.blocks.emplace_back();
         if (stride != 1 || in_c != out_c)
           block.shortcut = add(out_c, 1, stride);
         else
@@ -125,6 +138,7 @@ Map Layer(Format format, const Weighted& w, const Map& x, const Map* residual, b
 }
 
 Map Definition(Format format, const Network& network, Map x) {
+  if (network.stem != nullptr) x = Layer(format, *network.stem, x, nullptr, true);
   for (size_t i = 0; i < network.order.size(); i += 3) {
     const Weighted* shortcut = network.order[i];
     const Map residual = shortcut ? Layer(format, *shortcut, x, nullptr, false) : x;
@@ -152,9 +166,9 @@ TEST_P(EncoderKernelGpu, AgreesWithTheDefinition) {
     const Map expected = Definition(format, network, x);
 
     auto args =
-        mjp::encoder_kernel::Plan(network.blocks, c.ctas, mjp::GpuTraits::Current().shared_bytes);
+        mjp::encoder_kernel::Plan(network.encoder, c.ctas, mjp::GpuTraits::Current().shared_bytes);
     ASSERT_TRUE(args);
-    ASSERT_GT(mjp::encoder_kernel::ClustersAtOnce(format, c.ctas, args->shared.end), 0);
+    ASSERT_GT(mjp::encoder_kernel::ClustersAtOnce(format, *args), 0);
     const DeviceBuffer dx(mjp_test::Stored(format, x.values));
     const DeviceBuffer dy(expected.values.size() * mjp::FormatBytes(format));
     args->pictures = c.pictures, args->x = dx.data(), args->y = dy.data();
@@ -162,7 +176,7 @@ TEST_P(EncoderKernelGpu, AgreesWithTheDefinition) {
     mjp::CheckCuda(cudaDeviceSynchronize(), c.name);
     const auto y = mjp_test::Floats(format, dy.Download());
 
-    const auto blocks = static_cast<double>(network.blocks.size());
+    const auto blocks = static_cast<double>(network.encoder.blocks.size());
     const double rounding = (format == Format::kFp16 ? 1.2e-3 : 9e-3) * blocks;
     for (size_t i = 0; i < y.size(); ++i)
       ASSERT_NEAR(y[i], expected.values[i], rounding * (1 + std::abs(expected.values[i])))
@@ -177,8 +191,8 @@ TEST(EncoderKernelGpuTest, OtherFormatsAreLeftToTheLaunches) {
   DEVICE_OR_SKIP();
   OperandSource operands(Format::kFp16, 5);
   const Network network(Format::kFp16, operands, kCases[0]);
-  EXPECT_FALSE(mjp::encoder_kernel::PlanHere(Format::kFp32, network.blocks, 1));
-  EXPECT_FALSE(mjp::encoder_kernel::PlanHere(Format::kFp16, network.blocks, 10000))
+  EXPECT_FALSE(mjp::encoder_kernel::PlanHere(Format::kFp32, network.encoder, 1));
+  EXPECT_FALSE(mjp::encoder_kernel::PlanHere(Format::kFp16, network.encoder, 10000))
       << "many pictures";
 }
 

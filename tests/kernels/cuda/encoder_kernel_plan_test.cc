@@ -12,6 +12,7 @@ namespace {
 using mjp::encoder_kernel::Args;
 using mjp::encoder_kernel::Block;
 using mjp::encoder_kernel::Convolution;
+using mjp::encoder_kernel::Encoder;
 using mjp::encoder_kernel::Layer;
 using mjp::encoder_kernel::Plan;
 
@@ -28,13 +29,13 @@ Convolution Conv(int size, int in_c, int out_c, int kernel, int stride, int grou
 }
 
 // Stages of two blocks.
-std::vector<Block> Network(int size, int in_c, const std::vector<int>& channels,
-                           const std::vector<int>& strides, int group_channels = 16) {
-  std::vector<Block> blocks;
+Encoder Network(int size, int in_c, const std::vector<int>& channels,
+                const std::vector<int>& strides, int group_channels = 16) {
+  Encoder encoder;
   for (size_t stage = 0; stage < channels.size(); ++stage) {
     for (int b = 0; b < 2; ++b) {
       const int stride = b == 0 ? strides[stage] : 1, out_c = channels[stage];
-      Block& block = blocks.emplace_back();
+      Block& block = encoder.blocks.emplace_back();
       if (stride != 1 || in_c != out_c)
         block.shortcut = Conv(size, in_c, out_c, 1, stride, group_channels);
       block.first = Conv(size, in_c, out_c, 3, stride, group_channels);
@@ -43,10 +44,17 @@ std::vector<Block> Network(int size, int in_c, const std::vector<int>& channels,
       in_c = out_c;
     }
   }
-  return blocks;
+  return encoder;
 }
 
-std::vector<Block> ResNet18() { return Network(21, 64, {64, 128, 256, 512}, {1, 2, 2, 2}); }
+Encoder ResNet18() { return Network(21, 64, {64, 128, 256, 512}, {1, 2, 2, 2}); }
+
+// The encoder of assets/pusht_image, whose stem reads 2x2 pixels at once.
+Encoder Shipped() {
+  Encoder encoder = Network(48, 32, {32, 64, 64}, {2, 2, 2});
+  encoder.stem = Conv(48, 16, 32, 3, 1, 8);
+  return encoder;
+}
 
 TEST(EncoderKernelPlanTest, EachValueOfAMapIsOneCtas) {
   const auto args = Plan(ResNet18(), 16, kSharedBytes);
@@ -61,7 +69,7 @@ TEST(EncoderKernelPlanTest, EachValueOfAMapIsOneCtas) {
     EXPECT_LT((l.slices - 1) * l.rows, l.out_h) << "the last slice has rows";
     EXPECT_GE(l.pairs * l.NSplit() * mjp::encoder_kernel::kTilePositions, l.rows * l.out_w);
     EXPECT_LE(l.rows * l.out_w * 2 * l.Tiles(),
-              mjp::encoder_kernel::kThreadVectors * mjp::encoder_kernel::kThreads);
+              args->thread_vectors * mjp::encoder_kernel::kThreads);
   }
 }
 
@@ -91,6 +99,18 @@ TEST(EncoderKernelPlanTest, TheResidualIsTheBlocksInputOrItsShortcut) {
   EXPECT_TRUE(l[0].clears_border && !l[1].clears_border && l[6].clears_border);
 }
 
+TEST(EncoderKernelPlanTest, AStemIsALayerWithoutAResidual) {
+  const auto args = Plan(Shipped(), 16, kSharedBytes);
+  ASSERT_TRUE(args);
+  EXPECT_EQ(args->layer_count, 16);
+  EXPECT_EQ(args->thread_vectors, mjp::encoder_kernel::kMostVectors);
+  const Layer& stem = args->layers[0];
+  EXPECT_TRUE(stem.relu && !stem.reads_residual && !stem.adds_residual && !stem.is_shortcut);
+  EXPECT_EQ(stem.in_c, 16);
+  EXPECT_TRUE(args->layers[1].is_shortcut);
+  EXPECT_FALSE(Plan(Shipped(), 8, kSharedBytes)) << "more vectors than threads of 8 CTAs have";
+}
+
 TEST(EncoderKernelPlanTest, WhatItDoesNotTakeHasNoPlan) {
   EXPECT_FALSE(Plan({}, 16, kSharedBytes));
   EXPECT_FALSE(Plan(ResNet18(), 16, 99 * 1024)) << "more shared memory than there is";
@@ -102,20 +122,23 @@ TEST(EncoderKernelPlanTest, WhatItDoesNotTakeHasNoPlan) {
       Plan(Network(9, 64, {64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64}, std::vector<int>(11, 1)),
            16, kSharedBytes))
       << "more layers than its table has";
-  auto blocks = ResNet18();
+  Encoder encoder = ResNet18();
   const float bias = 0.0f;
-  blocks[3].second.bias = &bias;
-  EXPECT_FALSE(Plan(blocks, 16, kSharedBytes)) << "a bias";
-  blocks = Network(20, 64, {64}, {1});
-  for (Block& block : blocks)
+  encoder.blocks[3].second.bias = &bias;
+  EXPECT_FALSE(Plan(encoder, 16, kSharedBytes)) << "a bias";
+  encoder = Network(20, 64, {64}, {1});
+  for (Block& block : encoder.blocks)
     for (Convolution* c : {&block.first, &block.second}) {
       c->shape.in_h = c->shape.out_h = 600;
       c->shape.in_w = c->shape.out_w = 1;
     }
-  EXPECT_FALSE(Plan(blocks, 16, kSharedBytes)) << "more rows than a layer can say";
-  blocks = ResNet18();
-  blocks[0].first.groups = 0;
-  EXPECT_FALSE(Plan(blocks, 16, kSharedBytes)) << "no norm";
+  EXPECT_FALSE(Plan(encoder, 16, kSharedBytes)) << "more rows than a layer can say";
+  encoder = ResNet18();
+  encoder.blocks[0].first.groups = 0;
+  EXPECT_FALSE(Plan(encoder, 16, kSharedBytes)) << "no norm";
+  encoder = Shipped();
+  encoder.stem = Conv(48, 16, 32, 5, 1, 8);
+  EXPECT_FALSE(Plan(encoder, 16, kSharedBytes)) << "a stem of another kernel";
 }
 
 }  // namespace

@@ -7,7 +7,9 @@
 #include "kernels/cuda/conv/implicit_gemm_mma.cuh"
 #include "kernels/cuda/conv/implicit_gemm_wgmma.cuh"
 #include "kernels/cuda/conv/matrix_vector.cuh"
+#include "kernels/cuda/tma_conv/plan.h"
 #include "kernels/cuda/tma_conv/tma_conv.cuh"
+#include "kernels/cuda/tma_linear/tma_linear.cuh"
 
 namespace mjp {
 namespace {
@@ -22,15 +24,20 @@ void CheckShape(const ConvShape& s) {
                     "convolutions of kernel 4, stride 2, padding 1");
 }
 
+// By the kernel of the least measured time.
+void LaunchHopper(Format format, const ConvArgs& args, cudaStream_t stream) {
+  double least = MeasuredWgmmaConvTime(args.shape);
+  const bool by_tma = tma_conv::Supports(format, args, least);
+  if (by_tma) least = tma_conv::MeasuredTime(*tma_conv::MakePlan(args), args.shape);
+  if (tma_linear::Supports(format, args, least)) return tma_linear::Launch(format, args, stream);
+  by_tma ? tma_conv::Launch(format, args, stream) : LaunchWgmmaConv(format, args, stream);
+}
+
 }  // namespace
 
 void LaunchConv(Format format, const ConvArgs& args, cudaStream_t stream) {
   CheckShape(args.shape);
-  if (WgmmaConvSupports(format, args)) {
-    return tma_conv::Supports(format, args, MeasuredWgmmaConvTime(args.shape))
-               ? tma_conv::Launch(format, args, stream)
-               : LaunchWgmmaConv(format, args, stream);
-  }
+  if (WgmmaConvSupports(format, args)) return LaunchHopper(format, args, stream);
   if (MatrixVectorSupports(format, args)) return LaunchMatrixVector(format, args, stream);
   if (WgmmaTf32ConvSupports(format, args)) return LaunchWgmmaTf32Conv(format, args, stream);
   LaunchMmaConv(format, args, stream);

@@ -151,20 +151,16 @@ __global__ void __launch_bounds__(
   __syncthreads();
 
   float* sums = reinterpret_cast<float*>(shared + skip);
-  const int row = group * C::kMTiles * 64 + (warp & 3) * 16 + (lane >> 2), column = 2 * (lane & 3);
+  const int row = group * C::kMTiles * 64 + (warp & 3) * 16 + (lane >> 2);
 #pragma unroll
-  for (int i = 0; i < C::kMTiles; ++i)
-#pragma unroll
-    for (int q = 0; q < BN / 2; q += 2)
-      *reinterpret_cast<float2*>(sums + (row + i * 64 + (q & 2) * 4) * C::kSumPitch + q / 4 * 8 +
-                                 column) = make_float2(acc[i][q], acc[i][q + 1]);
+  for (int i = 0; i < C::kMTiles; ++i) StoreSums<C::kSumPitch>(sums, row + i * 64, acc[i]);
   if (p.split_k > 1) {
     ClusterBarrier();
   } else {
     __syncthreads();
   }
-  RunWgmmaEpilogue<kOfTransformer, T, C::kThreads, BM, BN, C::kSumPitch, kMaxSplit>(p, ring, n0, m0,
-                                                                                    phase);
+  RunWgmmaEpilogue<WgmmaEpilogue<kOfTransformer, T, C::kThreads, BM, BN, C::kSumPitch, kMaxSplit>>(
+      p, ring, n0, m0, phase, {static_cast<int>(blockIdx.z)});
   // the others may still read this block's sums
   if (p.split_k > 1) ClusterBarrier();
 }

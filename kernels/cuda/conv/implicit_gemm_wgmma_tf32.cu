@@ -178,18 +178,15 @@ __global__ void __launch_bounds__(kThreads) WgmmaTf32ConvKernel(const WgmmaConvA
   __syncthreads();
 
   float* sums = reinterpret_cast<float*>(shared + skip);
-  const int row = warp_row + (lane >> 2), column = 2 * (lane & 3);
-#pragma unroll
-  for (int q = 0; q < kBlockN / 2; q += 2)
-    *reinterpret_cast<float2*>(sums + (row + (q & 2) * 4) * kSumPitch + q / 4 * 8 + column) =
-        make_float2(acc[q], acc[q + 1]);
+  StoreSums<kSumPitch>(sums, warp_row + (lane >> 2), acc);
   if (p.split_k > 1) {
     ClusterBarrier();
   } else {
     __syncthreads();
   }
-  RunWgmmaEpilogue<kOfTransformer, float, kThreads, kBlockM, kBlockN, kSumPitch, kMaxSplit>(
-      p, ring, n0, m0, phase);
+  RunWgmmaEpilogue<
+      WgmmaEpilogue<kOfTransformer, float, kThreads, kBlockM, kBlockN, kSumPitch, kMaxSplit>>(
+      p, ring, n0, m0, phase, {static_cast<int>(blockIdx.z)});
   // the others may still read this block's sums
   if (p.split_k > 1) ClusterBarrier();
 }

@@ -22,16 +22,40 @@ struct WgmmaConvArgs {
   int split_k;
 };
 
-// Eight sums of this block's tile, added over the cluster in the order of the ranks.
+// Puts a thread's sums of 64 rows to `sums`, in rows of `kPitch` floats; its first is in `row`.
+template <int kPitch, int kSums>
+__device__ __forceinline__ void StoreSums(float* sums, int row, const float (&acc)[kSums]) {
+  const int column = 2 * (static_cast<int>(threadIdx.x) & 3);
+#pragma unroll
+  for (int q = 0; q < kSums; q += 2)
+    *reinterpret_cast<float2*>(sums + (row + (q & 2) * 4) * kPitch + q / 4 * 8 + column) =
+        make_float2(acc[q], acc[q + 1]);
+}
+
+// Where the sums of a tile are whose k the blocks of a cluster split.
+struct SplitTile {
+  int part = 0;        // which this block has, and which slice of the tile it ends
+  int first_rank = 0;  // of the block with the first part; the others follow it
+  bool whole = false;  // this block has all of k: its sums are read as its own memory
+};
+
+// Eight sums of this block's tile, added over the parts of k in their order.
 template <int kMaxSplit>
 __device__ __forceinline__ void AddClusterSums(float (&sum)[kSumVector], uint32_t address,
-                                               int split) {
+                                               int split, const SplitTile& tile) {
+  if (tile.whole) {
+    const auto* own = static_cast<const float4*>(__cvta_shared_to_generic(address));
+    const float4 a = own[0], b = own[1];
+    sum[0] = a.x, sum[1] = a.y, sum[2] = a.z, sum[3] = a.w;
+    sum[4] = b.x, sum[5] = b.y, sum[6] = b.z, sum[7] = b.w;
+    return;
+  }
   float4 part[kMaxSplit][2];
 #pragma unroll
   for (int r = 0; r < kMaxSplit; ++r) {
     if (r >= split) break;
-    part[r][0] = LoadFromBlock(address, r);
-    part[r][1] = LoadFromBlock(address + 16, r);
+    part[r][0] = LoadFromBlock(address, tile.first_rank + r);
+    part[r][1] = LoadFromBlock(address + 16, tile.first_rank + r);
   }
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -73,44 +97,52 @@ struct RowTerms {
     there = inside && n < s.batch * s.out_h * s.out_w;
     if (!there) return;
     out = (static_cast<size_t>(n) * s.phases + phase) * s.out_c + m;
-    if constexpr (kOfTransformer) {
-      const float* row_bias = RowBias(p.a, n);
-      LoadVector(bias, row_bias == nullptr ? nullptr : row_bias + m);
-    }
+    if (kOfTransformer && p.a.row_bias != nullptr) LoadVector(bias, RowBias(p.a, n) + m);
     if (p.a.residual)
       residual =
           *reinterpret_cast<const Pack<T, kSumVector>*>(static_cast<const T*>(p.a.residual) + out);
   }
 };
 
-// The epilogue of this block's slice of the tile: bias, a transformer's terms, residual and ReLU,
-// 16 bytes at a time. What it loads for several rows is under way at once.
-template <bool kOfTransformer, typename T, int kThreads, int BM, int BN, int kPitch, int kMaxSplit>
-__device__ __forceinline__ void RunWgmmaEpilogue(const WgmmaConvArgs& p, uint32_t sums, int n0,
-                                                 int m0, int phase) {
-  constexpr int kVectors = BN / kSumVector, kRows = kThreads / kVectors;
-  constexpr int kAtOnce = 2;
+// An epilogue's constants. kOfTransformer: it takes biases of positions and activations.
+template <bool kIsOfTransformer, typename StorageType, int kThreadCount, int kTileRows,
+          int kTileChannels, int kSumsPitch, int kMostSplit>
+struct WgmmaEpilogue {
+  static constexpr bool kOfTransformer = kIsOfTransformer;
+  using T = StorageType;
+  static constexpr int kThreads = kThreadCount, kRowsOfTile = kTileRows, kPitch = kSumsPitch;
+  static constexpr int kMaxSplit = kMostSplit;
+  static constexpr int kVectors = kTileChannels / kSumVector, kRows = kThreads / kVectors;
   static_assert(kThreads % kVectors == 0);
-  const int slice = (BM + p.split_k - 1) / p.split_k, first = static_cast<int>(blockIdx.z) * slice;
-  const int end = min(first + slice, BM), m = threadIdx.x % kVectors * kSumVector;
+};
+
+// This block's slice of the tile: bias, a transformer's terms, residual and ReLU, 16 bytes at a
+// time. What it loads for kAtOnce rows is under way at once. activate(eight sums)
+template <typename E, int kAtOnce, typename Activate>
+__device__ __forceinline__ void EndRows(const WgmmaConvArgs& p, uint32_t sums, int n0, int m0,
+                                        int phase, const SplitTile& tile,
+                                        const Activate& activate) {
+  using T = typename E::T;
+  const int slice = (E::kRowsOfTile + p.split_k - 1) / p.split_k, first = tile.part * slice;
+  const int end = min(first + slice, E::kRowsOfTile), m = threadIdx.x % E::kVectors * kSumVector;
   float4 bias[2];
   LoadVector(bias, p.a.bias == nullptr ? nullptr : p.a.bias + m0 + m);
-  for (int row0 = first + static_cast<int>(threadIdx.x) / kVectors; row0 < end;
-       row0 += kAtOnce * kRows) {
-    RowTerms<kOfTransformer, T> terms[kAtOnce];
+#pragma unroll 1
+  for (int row0 = first + static_cast<int>(threadIdx.x) / E::kVectors; row0 < end;
+       row0 += kAtOnce * E::kRows) {
+    RowTerms<E::kOfTransformer, T> terms[kAtOnce];
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i)
-      terms[i].Load(p, n0 + row0 + i * kRows, m0 + m, phase, row0 + i * kRows < end);
+      terms[i].Load(p, n0 + row0 + i * E::kRows, m0 + m, phase, row0 + i * E::kRows < end);
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       if (!terms[i].there) continue;
       float sum[kSumVector];
-      AddClusterSums<kMaxSplit>(sum, sums + ((row0 + i * kRows) * kPitch + m) * 4, p.split_k);
+      AddClusterSums<E::kMaxSplit>(sum, sums + ((row0 + i * E::kRows) * E::kPitch + m) * 4,
+                                   p.split_k, tile);
       AddVector(sum, bias);
-      if constexpr (kOfTransformer) {
-        AddVector(sum, terms[i].bias);
-        ActivateTokens<T>(p.a.activation, sum);
-      }
+      if (E::kOfTransformer && p.a.row_bias != nullptr) AddVector(sum, terms[i].bias);
+      activate(sum);
       Pack<T, kSumVector> y;
 #pragma unroll
       for (int e = 0; e < kSumVector; ++e) {
@@ -122,6 +154,16 @@ __device__ __forceinline__ void RunWgmmaEpilogue(const WgmmaConvArgs& p, uint32_
       *reinterpret_cast<Pack<T, kSumVector>*>(static_cast<T*>(p.a.y) + terms[i].out) = y;
     }
   }
+}
+
+// The epilogue of this block.
+template <typename E>
+__device__ __forceinline__ void RunWgmmaEpilogue(const WgmmaConvArgs& p, uint32_t sums, int n0,
+                                                 int m0, int phase, const SplitTile& tile) {
+  constexpr int kAtOnce = 2;
+  EndRows<E, kAtOnce>(p, sums, n0, m0, phase, tile, [&](float(&sum)[kSumVector]) {
+    if constexpr (E::kOfTransformer) ActivateTokens<typename E::T>(p.a.activation, sum);
+  });
 }
 
 }  // namespace mjp

@@ -24,10 +24,43 @@ __device__ __forceinline__ void CopyTensor(uint32_t shared, const CUtensorMap& m
 #endif
 }
 
+// The same to all CTAs of the cluster whose rank is a bit of `ctas`: to this shared address in
+// each, whose barrier at this address expects the bytes.
+__device__ __forceinline__ void CopyTensorToCtas(uint32_t shared, const CUtensorMap& map, int c,
+                                                 int x, int y, int n, uint32_t barrier,
+                                                 uint32_t ctas) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(shared),
+      "l"(&map), "r"(c), "r"(x), "r"(y), "r"(n), "r"(barrier), "h"(static_cast<uint16_t>(ctas))
+      : "memory");
+#else
+  __trap();
+#endif
+}
+
+// Fetches a tensor's description, before the first copy.
+__device__ __forceinline__ void PrefetchTensorMap(const CUtensorMap& map) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+#endif
+}
+
 // An arrival at a barrier of this block.
 __device__ __forceinline__ void Arrive(uint32_t barrier) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier) : "memory");
+#else
+  __trap();
+#endif
+}
+
+// An arrival at an address that InCta gave, after products have read what that CTA will overwrite.
+// Orders no ordinary access of the cluster: a release there costs a fence of the whole GPU.
+__device__ __forceinline__ void ArriveInCta(uint32_t barrier_there) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier_there) : "memory");
 #else
   __trap();
 #endif

@@ -92,6 +92,9 @@ __device__ __forceinline__ void SetRegisters() {
 #define MJP_TEXT32 \
   MJP_TEXT16       \
   ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define MJP_TEXT48 \
+  MJP_TEXT32       \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
 #define MJP_TEXT64                                                                     \
   MJP_TEXT32                                                                           \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
@@ -177,6 +180,24 @@ __device__ __forceinline__ void Wgmma(float (&c)[16], const uint32_t (&a)[4], ui
 #endif
 }
 
+// c += a b: 64 x 96, 16 of k, elements as above.
+template <Format F>
+__device__ __forceinline__ void Wgmma(float (&c)[48], uint64_t a, uint64_t b) {
+#ifdef MJP_HAVE_WGMMA
+  if constexpr (F == Format::kFp16) {
+    asm volatile(MJP_WGMMA("96", "f16", MJP_TEXT48, "%48, %49, 1, 1, 1, 0, 0")
+                 : MJP_SUMS32(0), MJP_SUMS16(32)
+                 : "l"(a), "l"(b));
+  } else {
+    asm volatile(MJP_WGMMA("96", "bf16", MJP_TEXT48, "%48, %49, 1, 1, 1, 0, 0")
+                 : MJP_SUMS32(0), MJP_SUMS16(32)
+                 : "l"(a), "l"(b));
+  }
+#else
+  __trap();
+#endif
+}
+
 // c += a b: 64 x 128, 16 of k, elements as above.
 template <Format F>
 __device__ __forceinline__ void Wgmma(float (&c)[64], uint64_t a, uint64_t b) {
@@ -220,6 +241,7 @@ __device__ __forceinline__ void Wgmma(float (&c)[128], uint64_t a, uint64_t b, b
 #undef MJP_TEXT8
 #undef MJP_TEXT16
 #undef MJP_TEXT32
+#undef MJP_TEXT48
 #undef MJP_TEXT64
 #undef MJP_TEXT128
 #undef MJP_SUMS4

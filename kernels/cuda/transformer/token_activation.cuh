@@ -52,13 +52,15 @@ __device__ __forceinline__ float ActivateTokenFast(float x) {
   return ActivateToken(kActivation, x);
 }
 
-// The activation of several values, which choose it once, for results of type T.
+// The activation of several values, for results of type T.
 template <TokenActivation kActivation, typename T, int kCount>
 __device__ __forceinline__ void ActivateEach(float (&x)[kCount]) {
 #pragma unroll
   for (float& v : x)
     v = sizeof(T) == 2 ? ActivateTokenFast<kActivation>(v) : ActivateToken(kActivation, v);
 }
+
+// The same with one choice for all values.
 template <typename T, int kCount>
 __device__ __forceinline__ void ActivateTokens(TokenActivation activation, float (&x)[kCount]) {
   switch (activation) {

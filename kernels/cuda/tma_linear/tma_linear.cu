@@ -1,0 +1,261 @@
+// y = act(x W^T + bias + row_bias) (+ residual, ReLU) for some hundreds of tokens: bound by shared
+// memory, from which each 64 tokens x 96 channels x 64 read 20 KB, and by the launch.
+//
+// README.md has the data flow. A CTA makes one tile. One thread asks TMA for slices of tokens and
+// weights, ahead of the products; two CTAs with the same tokens each copy half of them to both.
+
+#include "kernels/cuda/conv/wgmma_tile.cuh"
+#include "kernels/cuda/primitives/gpu_traits.h"
+#include "kernels/cuda/primitives/launch.cuh"
+#include "kernels/cuda/primitives/tensor_map.h"
+#include "kernels/cuda/primitives/tma.cuh"
+#include "kernels/cuda/primitives/wgmma.cuh"
+#include "kernels/cuda/tma_linear/tma_linear.cuh"
+
+namespace mjp::tma_linear {
+namespace {
+
+constexpr int kConsumerWarps = 8;  // two warpgroups
+constexpr int kThreads = (kConsumerWarps + 1) * 32;
+constexpr int kBarrierBytes = 16;  // of a slot
+
+struct Args {
+  WgmmaConvArgs conv;
+  Plan plan;
+  int barriers;  // offset in shared memory
+  CUtensorMap x, weights;
+};
+
+template <int BN>
+struct Tile {
+  static constexpr int kSlotBytes = (kTokens + BN) * kSliceBytes;
+  static constexpr int kSumPitch = BN + kSumGap;  // the fragments' writes meet no bank twice
+};
+
+// A CTA's place: rank sharer * split + part of its cluster.
+struct Place {
+  int sharer, part;
+  int first, last;  // k slices
+  int token, channel;
+
+  template <int BN>
+  __device__ __forceinline__ static Place Of(const Plan& plan) {
+    Place at;
+    const int rank = static_cast<int>(blockIdx.z);
+    at.sharer = rank / plan.split, at.part = rank % plan.split;
+    at.first = plan.slices * at.part / plan.split;
+    at.last = plan.slices * (at.part + 1) / plan.split;
+    at.token = static_cast<int>(blockIdx.x) * kTokens;
+    at.channel = (static_cast<int>(blockIdx.y) * plan.sharers + at.sharer) * BN;
+    return at;
+  }
+  // The rank of the CTA with the same tokens and part.
+  __device__ __forceinline__ int RankOf(const Plan& plan, int other) const {
+    return other * plan.split + part;
+  }
+};
+
+// A slot is full by one arrival and the bytes of its copies. It is empty once the warps of all CTAs
+// that get this CTA's copies have read theirs.
+__device__ __forceinline__ void InitBarriers(const Plan& plan, uint32_t barriers) {
+  for (int i = 0; i < plan.slots; ++i) {
+    InitBarrier(barriers + i * kBarrierBytes, 1);
+    InitBarrier(barriers + i * kBarrierBytes + 8, kConsumerWarps * plan.sharers);
+  }
+  FenceBarrierInit();
+}
+
+// Asks L2 for the weights of an out channel that the ring does not take at once.
+__device__ __forceinline__ void PrefetchWeights(const Args& p, const Place& at, int channel) {
+  const int first = at.first + p.plan.slots;
+  if (first >= at.last) return;
+  PrefetchBytes(static_cast<const uint8_t*>(p.conv.a.weight) +
+                    (static_cast<size_t>(channel) * p.plan.slices + first) * kSliceBytes,
+                (at.last - first) * kSliceBytes);
+}
+
+// The producer's one thread. Weights of the first slots do not wait for the kernel before.
+template <int BN>
+__device__ __forceinline__ void Produce(const Args& p, const Place& at, uint32_t ring,
+                                        RingSlot slot) {
+  constexpr int kSlotBytes = Tile<BN>::kSlotBytes;
+  const Plan& plan = p.plan;
+  const auto copy_weights = [&](uint32_t to, int slice, uint32_t full) {
+    ExpectBytes(full, kSlotBytes);
+    CopyTensor(to + kTokens * kSliceBytes, p.weights, slice * kSliceChannels, at.channel, 0, 0,
+               full);
+  };
+  const int rows = kTokens / plan.sharers, row0 = at.sharer * rows;
+  const uint32_t sharers = plan.sharers == 1 ? 1u << at.RankOf(plan, 0)
+                                             : 1u << at.RankOf(plan, 0) | 1u << at.RankOf(plan, 1);
+  const int slices = at.last - at.first, early = min(slices, slot.slots);
+#pragma unroll 1
+  for (int i = 0; i < early; ++i)
+    copy_weights(ring + i * kSlotBytes, at.first + i, slot.barriers + i * kBarrierBytes);
+  WaitForPredecessor();
+#pragma unroll 1
+  for (int i = 0; i < slices; ++i) {
+    const uint32_t to = ring + slot.slot * kSlotBytes;
+    if (i >= early) {
+      slot.AwaitEmpty();
+      copy_weights(to, at.first + i, slot.Full());
+    }
+    CopyTensorToCtas(to + row0 * kSliceBytes, p.x, (at.first + i) * kSliceChannels, at.token + row0,
+                     0, 0, slot.Full(), sharers);
+    slot.Next();
+  }
+}
+
+// Adds a slice: 64 tokens times all of the tile's channels.
+template <Format F, int kSums>
+__device__ __forceinline__ void MultiplySlice(float (&acc)[kSums], uint32_t tokens,
+                                              uint32_t weights) {
+  BeginWgmma();
+#pragma unroll
+  for (int step = 0; step < 4; ++step)
+    Wgmma<F>(acc, WgmmaTile(tokens + step * 32), WgmmaTile(weights + step * 32));
+  CommitWgmma();
+}
+
+// A warpgroup's products. Once those of a slice are done, each warp tells every CTA that copies to
+// the slot, a lane for each; of the last slices nobody asks.
+template <Format F, int BN>
+__device__ __forceinline__ void Multiply(const Plan& plan, const Place& at, uint32_t ring,
+                                         RingSlot slot, float (&acc)[BN / 2]) {
+  const int lane = threadIdx.x % 32, group = threadIdx.x / kWarpgroup;
+  const bool signals = lane < plan.sharers;
+  const uint32_t empty = InCta(slot.barriers + 8, at.RankOf(plan, signals ? lane : 0));
+  const int slices = at.last - at.first;
+  int read = 0;  // the slot that products still read
+  for (int i = 0; i < slices; ++i) {
+    slot.AwaitFull();
+    const uint32_t from = ring + slot.slot * Tile<BN>::kSlotBytes;
+    MultiplySlice<F>(acc, from + group * 64 * kSliceBytes, from + kTokens * kSliceBytes);
+    WaitWgmma<1>();
+    if (signals && i > 0 && i - 1 + slot.slots < slices) ArriveInCta(empty + read * kBarrierBytes);
+    read = slot.slot;
+    slot.Next();
+  }
+  WaitWgmma<0>();
+}
+
+// The epilogue of this CTA, with a loop for each activation and one row at a time: a launch runs
+// this code for a few rows, so that fetching it is what takes time.
+template <typename E>
+__device__ __forceinline__ void EndTile(const Args& p, const Place& at, uint32_t sums) {
+  const SplitTile tile = {at.part, at.RankOf(p.plan, at.sharer) - at.part, p.plan.split == 1};
+  const auto end = [&]<TokenActivation kActivation>() {
+    EndRows<E, 1>(p.conv, sums, at.token, at.channel, 0, tile,
+                  [](float(&sum)[kSumVector]) { ActivateEach<kActivation, typename E::T>(sum); });
+  };
+  switch (p.conv.a.activation) {
+    case TokenActivation::kNone:
+      return end.template operator()<TokenActivation::kNone>();
+    case TokenActivation::kRelu:
+      return end.template operator()<TokenActivation::kRelu>();
+    case TokenActivation::kGeluErf:
+      return end.template operator()<TokenActivation::kGeluErf>();
+    case TokenActivation::kGeluTanh:
+      return end.template operator()<TokenActivation::kGeluTanh>();
+    case TokenActivation::kQuickGelu:
+      return end.template operator()<TokenActivation::kQuickGelu>();
+    case TokenActivation::kSilu:
+      return end.template operator()<TokenActivation::kSilu>();
+  }
+}
+
+// grid: (tiles of tokens, groups of channel tiles, CTAs of a cluster)
+template <Format F, int BN>
+__global__ void __launch_bounds__(kThreads, 1) TmaLinearKernel(const __grid_constant__ Args p) {
+  if constexpr (!kHaveWgmma) return Trap();
+  using Epilogue =
+      WgmmaEpilogue<true, Storage<F>, kThreads, kTokens, BN, Tile<BN>::kSumPitch, kMostSplit>;
+  extern __shared__ __align__(kSharedAlignment) uint8_t shared[];
+  const uint32_t ring = SharedAddress(shared);
+  const Plan& plan = p.plan;
+  const Place at = Place::Of<BN>(plan);
+  const RingSlot slot = {ring + p.barriers, plan.slots};
+  const int tid = static_cast<int>(threadIdx.x), warp = tid / 32;
+  if (tid == 0) InitBarriers(plan, slot.barriers);
+  ArriveAtClusterBarrierRelaxed();
+  if (tid == 0) PrefetchTensorMap(p.weights), PrefetchTensorMap(p.x);
+  if (blockIdx.x == 0 && tid < BN) PrefetchWeights(p, at, at.channel + tid);
+  ReleaseSuccessor();
+  WaitAtClusterBarrier();
+
+  float acc[BN / 2] = {};
+  if (warp < kConsumerWarps) {
+    Multiply<F, BN>(plan, at, ring, slot, acc);
+  } else {
+    if (tid % 32 == 0) Produce<BN>(p, at, ring, slot);
+    __syncwarp();
+  }
+  WaitForPredecessor();
+  __syncthreads();
+  // all copies to this ring are there and read: now it holds the sums
+  if (warp < kConsumerWarps)
+    StoreSums<Tile<BN>::kSumPitch>(reinterpret_cast<float*>(shared), warp * 16 + tid % 32 / 4, acc);
+  if (plan.split > 1) {
+    ClusterBarrier();
+  } else {
+    __syncthreads();
+    ArriveAtClusterBarrierRelaxed();
+  }
+  EndTile<Epilogue>(p, at, ring);
+  // others may still read this CTA's sums, or copies of its own be on their way to them
+  __syncwarp();
+  if (plan.split > 1) ArriveAtClusterBarrierRelaxed();
+  WaitAtClusterBarrier();
+}
+
+template <Format F, int BN>
+void LaunchKernel(const Args& p, cudaStream_t stream) {
+  const auto kernel = TmaLinearKernel<F, BN>;
+  static const cudaError_t allowed =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedLimit);
+  CheckCuda(allowed, "shared memory of the linear layer by TMA");
+  const Plan& plan = p.plan;
+  LaunchShape shape;
+  shape.grid = dim3(plan.token_tiles, plan.channel_tiles / plan.sharers, plan.Cluster());
+  shape.block = dim3(kThreads);
+  shape.shared_bytes = plan.SharedBytes();
+  shape.cluster_z = plan.Cluster();
+  mjp::Launch(kernel, shape, stream, "linear layer by TMA", p);
+}
+
+template <Format F>
+void LaunchFormat(const Args& p, cudaStream_t stream) {
+  if (p.plan.channels == 64) return LaunchKernel<F, 64>(p, stream);
+  if (p.plan.channels == 96) return LaunchKernel<F, 96>(p, stream);
+  LaunchKernel<F, 128>(p, stream);
+}
+
+// A matrix of so many rows, copied 64 columns x `copy_rows` at a time.
+TensorBlocks MatrixBlocks(const void* data, int columns, int rows, int copy_rows) {
+  return {data,
+          {static_cast<uint64_t>(columns), static_cast<uint64_t>(rows), 1, 1},
+          {kSliceChannels, static_cast<uint32_t>(copy_rows), 1, 1}};
+}
+
+}  // namespace
+
+bool Supports(Format format, const ConvArgs& args, double other_time) {
+  if (FormatBytes(format) != 2 || !GpuTraits::Current().Wgmma()) return false;
+  const std::optional<Plan> plan = MakePlan(args);
+  return plan && MeasuredTime(*plan) < other_time;
+}
+
+void Launch(Format format, const ConvArgs& args, cudaStream_t stream) {
+  LaunchPlan(format, args, *MakePlan(args), stream);
+}
+
+void LaunchPlan(Format format, const ConvArgs& args, const Plan& plan, cudaStream_t stream) {
+  const ConvShape& s = args.shape;
+  Args p = {{args, plan.slices, s.out_c, plan.split}, plan, plan.BarrierOffset(), {}, {}};
+  p.x = MakeTensorMap(format, MatrixBlocks(args.x, s.in_c, s.batch, kTokens / plan.sharers));
+  p.weights = MakeTensorMap(format, MatrixBlocks(args.weight, s.in_c, s.out_c, plan.channels));
+  format == Format::kFp16 ? LaunchFormat<Format::kFp16>(p, stream)
+                          : LaunchFormat<Format::kBf16>(p, stream);
+}
+
+}  // namespace mjp::tma_linear

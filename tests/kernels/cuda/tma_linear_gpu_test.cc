@@ -1,0 +1,222 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "kernels/cuda/primitives/gpu_traits.h"
+#include "kernels/cuda/tma_linear/tma_linear.cuh"
+#include "kernels/reference/token_activation_reference.h"
+#include "tests/support/gpu/device_buffer.h"
+
+// The linear layers by TMA against their definition in double precision, by every plan.
+
+namespace {
+
+using mjp::ConvArgs;
+using mjp::Format;
+using mjp::TokenActivation;
+using mjp::tma_linear::Plan;
+using mjp::tma_linear::Plans;
+
+constexpr double kNoTime = 1e9;  // of another kernel
+
+struct Case {
+  const char* name;
+  int rows, in_c, out_c;
+  bool bias = true, residual = false, relu = false;
+  int row_period = 0;
+  TokenActivation activation = TokenActivation::kNone;
+};
+
+const Case kCases[] = {
+    {"one slice", 33, 64, 64},
+    {"fewer slices than slots", 129, 192, 192, true, true, false},
+    {"a ragged tile", 394, 768, 768, true, true, false},
+    {"three tiles, a bias for each position", 302, 512, 1536, true, false, false, 302},
+    {"a shorter period without bias", 302, 256, 384, false, false, false, 151},
+    {"channels in 64s and 128s", 302, 512, 3200, true, false, false, 0, TokenActivation::kRelu},
+    {"unequal parts of k", 302, 3200, 512, true, true, true},
+    {"few tokens", 100, 512, 512, false, true, true},
+    {"many tokens", 1100, 128, 192},
+    {"GELU by erf", 130, 512, 192, true, false, false, 0, TokenActivation::kGeluErf},
+    {"GELU by tanh", 130, 512, 192, true, true, false, 0, TokenActivation::kGeluTanh},
+    {"quick GELU", 394, 768, 192, true, false, false, 0, TokenActivation::kQuickGelu},
+    {"SiLU", 130, 512, 192, true, false, false, 65, TokenActivation::kSilu},
+};
+
+// Everything that a case needs, on the host and on the device.
+struct Work {
+  Case c;
+  mjp::ConvShape s;
+  std::vector<float> w, x, bias, residual, row_bias;
+  mjp_test::DeviceBuffer dw, dx, db, dr, drow, dy;
+
+  static mjp::ConvShape ShapeOf(const Case& c) {
+    mjp::ConvShape s;
+    s.batch = c.rows, s.in_c = c.in_c, s.out_c = c.out_c;
+    return s;
+  }
+  Work(const Case& of, Format format, mjp_test::OperandSource& operands)
+      : c(of),
+        s(ShapeOf(of)),
+        w(operands.Draw(static_cast<size_t>(s.out_c) * s.in_c, 0.0f,
+                        1.0f / std::sqrt(static_cast<float>(s.in_c)))),
+        x(operands.Draw(static_cast<size_t>(s.batch) * s.in_c)),
+        bias(operands.Draw(s.out_c)),
+        residual(operands.Draw(static_cast<size_t>(s.batch) * s.out_c)),
+        row_bias(operands.Draw(static_cast<size_t>(std::max(of.row_period, 1)) * s.out_c)),
+        dw(mjp::PackConvWeights(format, s, w.data(), s.in_c)),
+        dx(mjp_test::Stored(format, x)),
+        db(bias),
+        dr(mjp_test::Stored(format, residual)),
+        drow(row_bias),
+        dy(residual.size() * mjp::FormatBytes(format)) {}
+
+  ConvArgs Arguments() const {
+    ConvArgs a;
+    a.shape = s;
+    a.x = dx.data(), a.weight = dw.data();
+    a.bias = c.bias ? db.as<float>() : nullptr;
+    a.residual = c.residual ? dr.data() : nullptr;
+    a.row_bias = c.row_period > 0 ? drow.as<float>() : nullptr;
+    a.row_period = std::max(c.row_period, 1);
+    a.activation = c.activation, a.relu = c.relu, a.y = dy.data();
+    return a;
+  }
+
+  // What `plan` makes of it; poisoned where nobody wrote.
+  std::vector<uint8_t> Run(Format format, const ConvArgs& a, const Plan& plan) const {
+    const size_t bytes = residual.size() * mjp::FormatBytes(format);
+    mjp::CheckCuda(cudaMemset(dy.data(), 0xff, bytes), "cudaMemset");
+    mjp::tma_linear::LaunchPlan(format, a, plan, nullptr);
+    mjp::CheckCuda(cudaDeviceSynchronize(), c.name);
+    return dy.Download();
+  }
+
+  // The definition, of one value.
+  double Expected(size_t row, size_t o) const {
+    double sum = c.bias ? bias[o] : 0;
+    for (int i = 0; i < s.in_c; ++i) sum += double{w[o * s.in_c + i]} * x[row * s.in_c + i];
+    if (c.row_period > 0) sum += row_bias[row % c.row_period * s.out_c + o];
+    sum = mjp::reference::Activate(c.activation, sum);
+    if (c.residual) sum += residual[row * s.out_c + o];
+    return c.relu ? std::max(sum, 0.0) : sum;
+  }
+
+  void ExpectDefinition(Format format, const std::vector<uint8_t>& stored) const {
+    const auto y = mjp_test::Floats(format, stored);
+    const double rounding = format == Format::kFp16 ? 1.2e-3 : 9e-3;
+    const size_t stride = std::max<size_t>(1, y.size() / 4099);
+    for (size_t index = 0; index < y.size(); ++index) {
+      ASSERT_TRUE(std::isfinite(y[index])) << "element " << index;
+      if (index % stride != 0) continue;
+      const double expected = Expected(index / s.out_c, index % s.out_c);
+      ASSERT_NEAR(y[index], expected, rounding * (1 + std::abs(expected))) << "element " << index;
+    }
+  }
+};
+
+testing::Message Text(const Plan& p) {
+  return testing::Message() << p.channels << " channels, cluster of " << p.sharers << " x "
+                            << p.split << ", " << p.slots << " slots";
+}
+
+class TmaLinearGpu : public testing::TestWithParam<Format> {
+ protected:
+  void SetUp() override {
+    DEVICE_OR_SKIP();
+    if (!mjp::GpuTraits::Current().Wgmma()) GTEST_SKIP() << "no code or GPU of 9.0a";
+  }
+};
+
+// The bits depend on the split of k alone.
+TEST_P(TmaLinearGpu, EveryPlanAgreesWithTheDefinition) {
+  const Format format = GetParam();
+  mjp_test::OperandSource operands(format, 7);
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.name);
+    const Work work(c, format, operands);
+    const ConvArgs a = work.Arguments();
+    ASSERT_TRUE(mjp::tma_linear::Supports(format, a, kNoTime));
+    std::map<int, std::vector<uint8_t>> of_split;
+    for (const Plan& plan : Plans(a)) {
+      SCOPED_TRACE(Text(plan));
+      const auto y = work.Run(format, a, plan);
+      const auto [same, is_first] = of_split.emplace(plan.split, y);
+      if (is_first) {
+        ASSERT_NO_FATAL_FAILURE(work.ExpectDefinition(format, y));
+      }
+      ASSERT_TRUE(same->second == y);
+    }
+  }
+}
+
+TEST_P(TmaLinearGpu, ChoosesOneOfThem) {
+  const Format format = GetParam();
+  mjp_test::OperandSource operands(format, 8);
+  const Work work(kCases[2], format, operands);
+  const ConvArgs a = work.Arguments();
+  mjp::tma_linear::Launch(format, a, nullptr);
+  const auto y = work.dy.Download();
+  EXPECT_TRUE(y == work.Run(format, a, *mjp::tma_linear::MakePlan(a)));
+  EXPECT_FALSE(mjp::tma_linear::Supports(format, a, 0));
+  EXPECT_FALSE(mjp::tma_linear::Supports(Format::kTf32, a, kNoTime));
+}
+
+// A token's bits do not depend on the other tokens, nor on NaNs in them.
+TEST_P(TmaLinearGpu, NeighboursDoNotMatter) {
+  const Format format = GetParam();
+  mjp_test::OperandSource operands(format, 9);
+  const Work work({"neighbours", 300, 1024, 192, true, true, false}, format, operands);
+  auto x = work.x;
+  constexpr int kSpoilt = 100, kAlone = 150;
+  const size_t row_bytes = work.s.out_c * mjp::FormatBytes(format);
+  std::fill_n(x.begin(), size_t{kSpoilt} * work.s.in_c, std::nanf(""));
+  const mjp_test::DeviceBuffer spoilt(mjp_test::Stored(format, x));
+  ConvArgs a = work.Arguments(), next_to_nan = a, alone = a;
+  next_to_nan.x = spoilt.data();
+  alone.shape.batch = kAlone;
+  for (const Plan& plan : Plans(a)) {
+    SCOPED_TRACE(Text(plan));
+    const auto together = work.Run(format, a, plan);
+    const auto with_nan = work.Run(format, next_to_nan, plan);
+    const size_t first = kSpoilt * row_bytes;
+    ASSERT_TRUE(std::equal(together.begin() + first, together.end(), with_nan.begin() + first));
+    for (const Plan& other : Plans(alone)) {
+      if (other.split != plan.split || other.channels != plan.channels) continue;
+      const auto y = work.Run(format, alone, other);
+      ASSERT_TRUE(std::equal(y.begin(), y.begin() + kAlone * row_bytes, together.begin()));
+      break;
+    }
+  }
+}
+
+// Launches that each read what the one before wrote, and start before it ends.
+TEST_P(TmaLinearGpu, ManyInARowGiveTheSameBits) {
+  const Format format = GetParam();
+  mjp_test::OperandSource operands(format, 10);
+  const Work work({"a row of layers", 394, 768, 768, true, false, false}, format, operands);
+  const mjp_test::DeviceBuffer other(mjp_test::Stored(format, work.residual));
+  constexpr int kLayers = 40, kTimes = 5;
+  for (const Plan& plan : Plans(work.Arguments())) {
+    SCOPED_TRACE(Text(plan));
+    const auto run = [&](bool waits) {
+      ConvArgs a = work.Arguments();
+      for (int i = 0; i < kLayers; ++i) {
+        a.y = i % 2 == 0 ? other.data() : work.dy.data();
+        mjp::tma_linear::LaunchPlan(format, a, plan, nullptr);
+        if (waits) mjp::CheckCuda(cudaDeviceSynchronize(), "a layer");
+        a.x = a.y;
+      }
+      return work.dy.Download();
+    };
+    const auto expected = run(true);
+    for (int i = 0; i < kTimes; ++i) ASSERT_TRUE(run(false) == expected) << "time " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, TmaLinearGpu, testing::Values(Format::kFp16, Format::kBf16),
+                         [](const auto& info) { return mjp_test::FormatName(info.param); });
+
+}  // namespace

@@ -72,6 +72,8 @@ class RowKernelInterpreter {
   static double WeightOf(const row_kernel::FragmentSource& f, int o, int i) {
     if (f.from == nullptr) return 0;
     if (f.o_stride == 0) {
+      if (f.half >= 0 && o >= 8) return 0;
+      if (f.half == 1) o += 8;
       const int lane = o % 8 * 4 + i % 8 / 2, r = o / 8 + i / 8 * 2;
       return Get(static_cast<const uint8_t*>(f.from) + lane * 16 + r * 4 + i % 2 * 2);
     }
@@ -122,7 +124,9 @@ class RowKernelInterpreter {
       double mean = 0, squares = 0;
       const double count = group_channels * s.length;
       const auto raw = [&](int c, int n) {
-        return sums_[cta][static_cast<size_t>(first + c) * s.length + n] +
+        const int phase = (first + c) / s.channels;
+        const int row = (first + c) % s.channels + phase * s.phase_rows;
+        return sums_[cta][static_cast<size_t>(row) * s.length + n] +
                terms.bias[cta * s.channels + (first + c) % s.channels];
       };
       for (int c = 0; c < group_channels; ++c)

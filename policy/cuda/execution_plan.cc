@@ -28,7 +28,7 @@ constexpr int kMaxNormConvPositions = 512;
 // other forms are faster; a cluster pays where each of its CTAs is left with so many; beyond so
 // many rows for each multiprocessor a launch per layer is no slower.
 constexpr size_t kMostWeightBytes = 40 << 20, kMostCtaBytes = 20 << 20,
-                 kLeastWeightBytes = 800 << 10;
+                 kLeastWeightBytes = 400 << 10;
 constexpr int kMostWaves = 4;
 // Of the multiprocessors that clusters occupy at once: those of a GPC are no multiple of a cluster.
 constexpr double kClusteredPart = 0.875;

@@ -147,7 +147,8 @@ __device__ __forceinline__ void StorePair(const Layer& s, const LanePair& p, int
 
 // Where the partial sums of a lane's pair stand among those of a warp.
 __device__ __forceinline__ int SumsOf(const Layer& s, const LanePair& p) {
-  return (p.channel * s.n_tiles * kPositionTile + p.pair * 2) * 4;
+  const int row = p.channel < s.channels ? p.channel : p.channel - s.channels + s.phase_rows;
+  return (row * s.n_tiles * kPositionTile + p.pair * 2) * 4;
 }
 
 // What is added at the end: the shortcut's sums, or the activations that the block read.

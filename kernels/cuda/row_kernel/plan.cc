@@ -7,6 +7,7 @@ namespace mjp::row_kernel {
 namespace {
 
 constexpr int kMostGroupsPerWarp = 4;
+constexpr int kHalfTile = kBlockChannels / 2;
 
 int Divided(int a, int b) { return (a + b - 1) / b; }
 bool IsPowerOfTwo(int x) { return std::has_single_bit(static_cast<unsigned>(std::max(x, 0))); }
@@ -18,6 +19,18 @@ int ChunksOfWarp(int steps, int k_split) {
 }
 
 bool IsHead(const Convolution& c) { return c.output.channels == 0; }
+
+// Eight out channels of a fragment, the first or the second: a tile that is half empty.
+FragmentSource HalfOf(FragmentSource f, int half) {
+  if (f.from == nullptr) return f;
+  if (f.o_stride == 0) {
+    f.half = half;
+    return f;
+  }
+  f.from = static_cast<const float*>(f.from) + half * kHalfTile * f.o_stride;
+  f.o_count = std::clamp(f.o_count - half * kHalfTile, 0, kHalfTile);
+  return f;
+}
 
 }  // namespace
 
@@ -90,10 +103,12 @@ void Plan::PlanEpilogue(const Convolution& c, Layer& s) {
 
 void Plan::Add(const Convolution& c) {
   const bool head = IsHead(c);  // small: every CTA makes all of it
-  const int out_tiles = Divided(c.out_c, kBlockChannels), blocks = c.in_c / kBlockChannels;
-  const int parts = head ? 1 : ctas_, pad = c.phases == 2 ? 1 : c.pad;
-  supported_ = supported_ && (head || c.out_c % kBlockChannels == 0) &&
-               c.in_c % kBlockChannels == 0 && out_tiles % parts == 0 && pad <= halo_ &&
+  const int blocks = c.in_c / kBlockChannels, pad = c.phases == 2 ? 1 : c.pad;
+  // of a CTA: whole tiles, or half of one
+  const int channels = head ? Divided(c.out_c, kBlockChannels) * kBlockChannels : c.out_c / ctas_;
+  const bool shared_out =
+      head || (c.out_c % ctas_ == 0 && (channels % kBlockChannels == 0 || channels == kHalfTile));
+  supported_ = supported_ && shared_out && c.in_c % kBlockChannels == 0 && pad <= halo_ &&
                c.out_length <= kMaxPositions && c.out_length >= 2 &&
                (c.source[1].channels == 0 || (c.source[1].channels == c.source[0].channels &&
                                               c.source[1].pitch == c.source[0].pitch)) &&
@@ -101,8 +116,9 @@ void Plan::Add(const Convolution& c) {
   if (!supported_) return;
   Layer s;
   s.phases = c.phases;
-  s.channels = out_tiles / parts * kBlockChannels;
-  s.tiles = c.phases * out_tiles / parts;
+  s.channels = channels;
+  s.phase_rows = Divided(channels, kBlockChannels) * kBlockChannels;
+  s.tiles = c.phases * s.phase_rows / kBlockChannels;
   // no more warps for a tile than have a chunk each
   while (s.tiles << (s.k_log2 + 1) <= kWarps && kChunkFragments << s.k_log2 < blocks * c.taps)
     ++s.k_log2;
@@ -172,15 +188,18 @@ void Plan::AddFragments(size_t i, int cta, int warp, const ConvolutionWeights& w
   const Convolution& c = convolutions_[i];
   const Layer& s = layers_[i];
   const int of_phase = s.tiles / s.phases, blocks = c.in_c / kBlockChannels;
-  const int first_out = IsHead(c) ? 0 : cta * of_phase, k = warp & ((1 << s.k_log2) - 1);
+  const int first_out = IsHead(c) ? 0 : cta * s.channels / kBlockChannels;
+  const int half = s.channels == kHalfTile ? cta % 2 : -1, k = warp & ((1 << s.k_log2) - 1);
   for (int tile = warp >> s.k_log2; tile < s.tiles; tile += kWarps >> s.k_log2) {
     const int phase = tile / of_phase, out = first_out + tile % of_phase;
     const auto add = [&](int chunks, int taps, int first_tap) {
       const int steps = chunks * kChunkFragments;
-      for (int step = k * steps; step < (k + 1) * steps; ++step)
-        fragments.push_back(step < blocks * taps
-                                ? weights.fragment(phase, out, step / taps, first_tap + step % taps)
-                                : FragmentSource{});
+      for (int step = k * steps; step < (k + 1) * steps; ++step) {
+        FragmentSource fragment;
+        if (step < blocks * taps)
+          fragment = weights.fragment(phase, out, step / taps, first_tap + step % taps);
+        fragments.push_back(half < 0 ? fragment : HalfOf(fragment, half));
+      }
     };
     add(s.chunks, c.taps, 0);
     if (c.shortcut) add(s.shortcut_chunks, 1, c.taps);

@@ -209,6 +209,9 @@ __global__ void __launch_bounds__(32)
   uint4 out = make_uint4(0, 0, 0, 0);
   if (s.from && s.o_stride == 0) {
     out = static_cast<const uint4*>(s.from)[lane];
+    // registers x and z are of the first eight out channels
+    if (s.half >= 0)
+      out = s.half == 0 ? make_uint4(out.x, 0, out.z, 0) : make_uint4(out.y, 0, out.w, 0);
   } else if (s.from) {
     T values[8];
     for (int v = 0; v < 8; ++v) {

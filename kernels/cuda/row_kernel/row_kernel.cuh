@@ -47,6 +47,7 @@ struct alignas(16) Layer {
   int input_bytes = 0;                        // of the output of the layer before
   // Epilogue.
   int channels = 0;                             // of the CTA's slice
+  int phase_rows = 0;                           // of the sums from a phase to the next
   int group_channels_log2 = 0, pairs_log2 = 0;  // of a norm group; pairs of positions of a channel
   int lane_pairs = 1;                           // of a lane in a group
   int groups = 0, group_pairs = 0;              // of the CTA; pairs of all lanes in one
@@ -110,6 +111,7 @@ struct FragmentSource {
   const void* from = nullptr;
   int o_stride = 0, i_stride = 0;
   int o_count = 0, i_count = 0;
+  int half = -1;  // 0 or 1: eight of a packed fragment's out channels, and zeros behind them
 };
 
 // Brings the terms of `count` layers together; `sources` is device memory. On the default stream.

@@ -124,8 +124,8 @@ TEST(RowKernelPlan, ComputesThePass) {
       {"kernel_3", {64, 128}, 16, 3, 8, 1},     {"sixteen_groups", {64, 128}, 16, 5, 16, 1},
       {"wide", {64, 128, 256}, 16, 5, 8, 1}};
   for (const mjp_test::UnetShape& shape : shapes) {
-    for (const int ctas : {1, 2, 4}) {
-      if (shape.down_dims.front() / 16 % ctas != 0) continue;
+    for (const int ctas : {1, 2, 4, 8}) {
+      if (shape.down_dims.front() / 8 % ctas != 0) continue;  // half a tile at least
       SCOPED_TRACE(std::string(shape.name) + ", " + std::to_string(ctas) + " CTAs");
       CheckPlan(shape, {ctas, mjp::row_kernel::kShallowRing});
     }
@@ -140,7 +140,9 @@ TEST(RowKernelPlan, RefusesWhatTheKernelDoesNotTake) {
         .has_value();
   };
   EXPECT_TRUE(supported({"", {32, 64, 128}, 16, 5, 8, 1}, 2));
-  EXPECT_FALSE(supported({"", {32, 64, 128}, 16, 5, 8, 1}, 4)) << "a tile of 8 channels";
+  EXPECT_TRUE(supported({"", {32, 64, 128}, 16, 5, 8, 1}, 4)) << "half a tile of channels";
+  EXPECT_FALSE(supported({"", {32, 64, 128}, 16, 5, 8, 1}, 8)) << "a quarter";
+  EXPECT_FALSE(supported({"", {48, 96}, 16, 5, 4, 1}, 2)) << "a tile and a half";
   EXPECT_FALSE(supported({"", {32, 64}, 64, 5, 8, 1}, 1)) << "64 positions";
   EXPECT_FALSE(supported({"", {24, 40}, 12, 3, 4, 1}, 1)) << "24 channels";
 }

@@ -72,8 +72,7 @@ struct WeightPipeline {
   // Waits for the prefetched K block.
   __device__ __forceinline__ void Wait() {
     const uint32_t arrived = SharedAddress(&Buffer().arrived);
-    while (!BarrierPassed(arrived, phase)) {
-    }
+    AwaitBarrier(arrived, phase);
     phase ^= 1;
   }
   // Issues the copy of half of the weights of a layer of one K block, once all lanes have read what

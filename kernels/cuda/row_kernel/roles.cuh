@@ -44,8 +44,7 @@ struct Output {
   // Waits, in all threads of the warps that multiply, until its `bytes` are in this CTA.
   __device__ __forceinline__ void Receive(const Cta& cta, int bytes) const {
     if (threadIdx.x == kRoleThreads) ExpectBytes(Barrier(cta), bytes);
-    while (!BarrierPassed(Barrier(cta), number / 2 % 2)) {
-    }
+    AwaitBarrier(Barrier(cta), number / 2 % 2);
   }
 };
 

@@ -144,12 +144,6 @@ __device__ __forceinline__ void SendShard(const P& p, int at, int bytes, uint32_
   CopyBulkInCluster(InCta(from, threadIdx.x), from, bytes, InCta(barrier, threadIdx.x));
 }
 
-// Waits until the shards of all CTAs of the cluster are here; every exchange once.
-__device__ __forceinline__ void ReceiveShards(uint32_t barrier, uint32_t phase) {
-  while (!BarrierPassed(barrier, phase)) {
-  }
-}
-
 }  // namespace mjp::sequence_kernel
 
 #endif  // KERNELS_CUDA_SEQUENCE_KERNEL_CLUSTERS_EXCHANGE_CUH_

@@ -144,7 +144,7 @@ __device__ __forceinline__ void AddAttention(const Place<kTiles>& p, const Block
   WeightVectors<1, kVectors> weights;
   LoadWeights(weights, w.out, kWideWidth, p.cluster * kCtaColumns,
               [&](int) { return column + (p.lane >> 2); });
-  ReceiveShards(p.QkvBarrier(), exchange.phase);
+  AwaitBarrier(p.QkvBarrier(), exchange.phase);
   Attend<F>(p);
   __syncthreads();
   TokenVectors<kTiles, kVectors> tokens;
@@ -165,7 +165,7 @@ __device__ __forceinline__ void AddMlp(const Place<kTiles>& p, const BlockWeight
   WeightVectors<2, kVectors> weights;
   LoadWeights(weights, w.mlp2, 4 * kWideWidth, p.cluster * kHiddenColumns + half * kHalfK,
               [&](int n) { return column + n * kGroupOut + (p.lane >> 2); });
-  ReceiveShards(p.HiddenBarrier(), exchange.phase);
+  AwaitBarrier(p.HiddenBarrier(), exchange.phase);
   exchange.phase ^= 1;
   TokenVectors<kTiles, kVectors> tokens;
   static_assert(kHiddenShardRow == kLaneK * 2);

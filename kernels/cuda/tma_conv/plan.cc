@@ -6,7 +6,6 @@ namespace mjp::tma_conv {
 namespace {
 
 constexpr int kLongestExtent = 256;  // of a copy by TMA
-constexpr int kMostSlots = 6;
 
 int CeilDivide(int a, int b) { return (a + b - 1) / b; }
 
@@ -49,8 +48,7 @@ bool ChooseSlots(int taps, Plan& plan) {
 }  // namespace
 
 size_t Plan::SharedBytes() const {
-  constexpr size_t kAlignment = 1024, kBarriers = 1024, kStaging = 16 * 1024;
-  return kAlignment + kBarriers + kStaging +
+  return kAlignment + kStagingBytes + 2 * kMostSlots * kBarrierBytes +
          size_t{kSliceBytes} * (weight_slots * channels + patch_slots * slot_rows);
 }
 

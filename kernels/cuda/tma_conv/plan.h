@@ -14,6 +14,10 @@ constexpr int kWarpgroups = 2;    // that multiply
 constexpr int kSliceBytes = 128;  // of channels: a row in shared memory
 constexpr int kSliceChannels = 64;
 constexpr int kSharedLimit = 227 * 1024;  // bytes of a block, of every GPU of 9.0
+constexpr int kMostSlots = 6;             // of a ring, each with two barriers
+constexpr int kBarrierBytes = 16;
+constexpr int kStagingBytes = 8 * 1024;  // of the epilogues
+constexpr int kAlignment = 1024;         // of the swizzle
 
 // A tile is `rows` x `width` positions of one map. What its taps read, its patch, is `pitch`
 // columns wide, so position (y, x) of the tile is row y pitch + x of its products; those from

@@ -16,6 +16,7 @@ constexpr int kThreads = (kWarpgroups + 1) * kWarpgroup;
 constexpr int kWarpsOfTile = 4;
 constexpr int kStagedPositions = 16;  // of a warp's epilogue at a time
 constexpr int kStagedBytes = kStagedPositions * 32;
+static_assert(kStagingBytes == kWarpgroups * kWarpsOfTile * 2 * kStagedBytes);
 
 struct Args {
   ConvArgs a;

@@ -18,9 +18,6 @@
 namespace mjp::tma_conv {
 namespace {
 
-constexpr int kAlignment = 1024;  // of the swizzle
-constexpr int kMostSlots = 8;
-constexpr int kBarrierBytes = 16;
 constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
 
 // Where things lie in shared memory.
@@ -31,7 +28,7 @@ struct Layout {
     weights = (start + kAlignment - 1) / kAlignment * kAlignment;
     patches = weights + plan.weight_slots * plan.channels * kSliceBytes;
     staging = patches + plan.patch_slots * plan.slot_rows * kSliceBytes;
-    patch_barriers = staging + kWarpgroups * kWarpsOfTile * 2 * kStagedBytes;
+    patch_barriers = staging + kStagingBytes;
     weight_barriers = patch_barriers + kMostSlots * kBarrierBytes;
   }
 };

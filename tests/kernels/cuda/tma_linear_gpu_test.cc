@@ -8,6 +8,7 @@
 #include "kernels/cuda/tma_linear/tma_linear.cuh"
 #include "kernels/reference/token_activation_reference.h"
 #include "tests/support/gpu/device_buffer.h"
+#include "tests/support/gpu/expect_definition.h"
 
 // The linear layers by TMA against their definition in double precision, by every plan.
 
@@ -103,18 +104,6 @@ struct Work {
     if (c.residual) sum += residual[row * s.out_c + o];
     return c.relu ? std::max(sum, 0.0) : sum;
   }
-
-  void ExpectDefinition(Format format, const std::vector<uint8_t>& stored) const {
-    const auto y = mjp_test::Floats(format, stored);
-    const double rounding = format == Format::kFp16 ? 1.2e-3 : 9e-3;
-    const size_t stride = std::max<size_t>(1, y.size() / 4099);
-    for (size_t index = 0; index < y.size(); ++index) {
-      ASSERT_TRUE(std::isfinite(y[index])) << "element " << index;
-      if (index % stride != 0) continue;
-      const double expected = Expected(index / s.out_c, index % s.out_c);
-      ASSERT_NEAR(y[index], expected, rounding * (1 + std::abs(expected))) << "element " << index;
-    }
-  }
 };
 
 testing::Message Text(const Plan& p) {
@@ -145,7 +134,9 @@ TEST_P(TmaLinearGpu, EveryPlanAgreesWithTheDefinition) {
       const auto y = work.Run(format, a, plan);
       const auto [same, is_first] = of_split.emplace(plan.split, y);
       if (is_first) {
-        ASSERT_NO_FATAL_FAILURE(work.ExpectDefinition(format, y));
+        ASSERT_NO_FATAL_FAILURE(mjp_test::ExpectDefinition(
+            format, mjp_test::Floats(format, y),
+            [&](size_t i) { return work.Expected(i / c.out_c, i % c.out_c); }));
       }
       ASSERT_TRUE(same->second == y);
     }

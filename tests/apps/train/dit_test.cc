@@ -19,6 +19,7 @@
 #include "tasks/pusht/planner/demonstrations.h"
 #include "tests/policy/dit/dit_reference.h"
 #include "tests/support/check_close.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp::app {
@@ -34,15 +35,6 @@ ArchitectureOptions SmallDit(const std::string& objective) {
   options.stage_channels = {32, 32};
   options.stem_channels = 16;
   return options;
-}
-
-std::string ErrorOf(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 mjp_test::Matrix Numbers(const at::Tensor& values) {
@@ -173,27 +165,27 @@ TEST_F(DitTraining, GoesOnAsItBegan) {
   ASSERT_TRUE(Train(Options("flow", 10)));
   TrainOptions other = Options("diffusion", 20);
   other.out = folder_ / "flow";
-  EXPECT_THAT(ErrorOf([&] { Train(other); }),
+  EXPECT_THAT(mjp_test::ErrorOf([&] { Train(other); }),
               HasSubstr("the run began with --objective flow, 2 heads, not epsilon"));
   other = Options("flow", 20);
   other.architecture.heads = 4;
-  EXPECT_THAT(ErrorOf([&] { Train(other); }), HasSubstr("not flow, 4 heads"));
+  EXPECT_THAT(mjp_test::ErrorOf([&] { Train(other); }), HasSubstr("not flow, 4 heads"));
   EXPECT_TRUE(Train(Options("flow", 20)));
 }
 
 TEST_F(DitTraining, WhatIsNotOfIt) {
   TrainOptions options = Options("flow", 10);
   options.step.prefix_share = 0.5;
-  EXPECT_THAT(ErrorOf([&] { Train(options); }), HasSubstr("--prefix-share"));
+  EXPECT_THAT(mjp_test::ErrorOf([&] { Train(options); }), HasSubstr("--prefix-share"));
   ArchitectureOptions network = SmallDit("flow");
   network.unet_channels = {32};
-  EXPECT_THAT(ErrorOf([&] { MakeArchitecture(network); }), HasSubstr("--unet-channels"));
+  EXPECT_THAT(mjp_test::ErrorOf([&] { MakeArchitecture(network); }), HasSubstr("--unet-channels"));
   network = SmallDit("flow");
   network.heads = 3;
-  EXPECT_THAT(ErrorOf([&] { MakeArchitecture(network); }), HasSubstr("--dit-heads"));
+  EXPECT_THAT(mjp_test::ErrorOf([&] { MakeArchitecture(network); }), HasSubstr("--dit-heads"));
   network = SmallDit("flow");
   network.name = "compact";
-  EXPECT_THAT(ErrorOf([&] { MakeArchitecture(network); }), HasSubstr("--objective flow"));
+  EXPECT_THAT(mjp_test::ErrorOf([&] { MakeArchitecture(network); }), HasSubstr("--objective flow"));
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "apps/train/option_kinds.h"
 #include "apps/train/run_folder.h"
 #include "base/error.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp::app {
@@ -20,16 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-// The text with which `action` ends; "" if it does not throw.
-std::string ErrorOf(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 std::string RefusalOf(std::vector<std::string> arguments) {
   CLI::App app;
@@ -73,7 +63,7 @@ std::string RefusalOf(std::vector<std::string> arguments) {
   app.add_option("--network,--architecture", network);
   std::reverse(arguments.begin(), arguments.end());
   app.parse(arguments);
-  return ErrorOf([&] { CheckOptionKinds(app); });
+  return mjp_test::ErrorOf([&] { CheckOptionKinds(app); });
 }
 
 TEST(OptionKindsTest, WhatAKindDoesNotReadIsRefusedByName) {
@@ -108,14 +98,16 @@ TEST(RunFolderTest, HoldsARunOrNothing) {
   for (const char* sign : {"meta/info.json", "config.json", "run.json", "checkpoint/config.json"}) {
     fs::create_directories((fs::path(out) / sign).parent_path());
     folder.Write(std::string("run/") + sign, "{}");
-    EXPECT_THAT(ErrorOf([&] { OpenRunFolder(out); }), HasSubstr("that no run here made")) << sign;
+    EXPECT_THAT(mjp_test::ErrorOf([&] { OpenRunFolder(out); }), HasSubstr("that no run here made"))
+        << sign;
     EXPECT_FALSE(fs::exists(out + "/.lock"));
     folder.Write("run/log.jsonl", "");  // a run may have been killed before it saved its state
-    EXPECT_EQ(ErrorOf([&] { OpenRunFolder(out); }), "") << sign;
+    EXPECT_EQ(mjp_test::ErrorOf([&] { OpenRunFolder(out); }), "") << sign;
     fs::remove_all(out);
   }
   folder.Write("file", "");
-  EXPECT_THAT(ErrorOf([&] { OpenRunFolder(folder / "file"); }), HasSubstr("cannot create"));
+  EXPECT_THAT(mjp_test::ErrorOf([&] { OpenRunFolder(folder / "file"); }),
+              HasSubstr("cannot create"));
 }
 
 TEST(RunFolderTest, IsOfOneProcess) {
@@ -123,19 +115,20 @@ TEST(RunFolderTest, IsOfOneProcess) {
   const std::string out = folder / "run";
   {
     const FileDescriptor lock = OpenRunFolder(out);
-    EXPECT_THAT(ErrorOf([&] { OpenRunFolder(out); }), HasSubstr("another training is writing"));
+    EXPECT_THAT(mjp_test::ErrorOf([&] { OpenRunFolder(out); }),
+                HasSubstr("another training is writing"));
   }
   folder.Write("run/state.safetensors", "");
   folder.Write("run/state.safetensors.tmp17", "torn");
-  EXPECT_EQ(ErrorOf([&] { OpenRunFolder(out); }), "");
+  EXPECT_EQ(mjp_test::ErrorOf([&] { OpenRunFolder(out); }), "");
   EXPECT_FALSE(fs::exists(out + "/state.safetensors.tmp17"));
   EXPECT_TRUE(fs::exists(out + "/state.safetensors"));
 }
 
 TEST(InitialWeightsTest, ANetworkLargerThanTheMemoryIsRefusedBeforeItIsDrawn) {
   const std::unique_ptr<TensorSource> source = MakeInitialWeights(1);
-  EXPECT_EQ(ErrorOf([&] { source->Take("small.weight", {8, 8}); }), "");
-  EXPECT_THAT(ErrorOf([&] {
+  EXPECT_EQ(mjp_test::ErrorOf([&] { source->Take("small.weight", {8, 8}); }), "");
+  EXPECT_THAT(mjp_test::ErrorOf([&] {
                 source->Take("large.weight", {int64_t{1} << 30, 1 << 20});
               }),
               HasSubstr("this machine does not have; take fewer --unet-channels"));

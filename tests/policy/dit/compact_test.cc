@@ -12,6 +12,7 @@
 #include "tests/policy/dit/compact_dit.h"
 #include "tests/policy/dit/dit_reference.h"
 #include "tests/support/check_close.h"
+#include "tests/support/error_of.h"
 #include "tests/support/guarded_features.h"
 #include "tests/support/temp_dir.h"
 
@@ -68,16 +69,6 @@ mjp::PolicyTrace Decide(const std::shared_ptr<const Checkpoint>& checkpoint,
   mjp::Policy::Create(checkpoint, options)->Infer(input, output);
   if (actions != nullptr) *actions = output.actions;
   return trace;
-}
-
-template <class F>
-std::string ErrorOf(F&& f) {
-  try {
-    f();
-  } catch (const mjp::Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(CompactDitTest, SeesWhatAUnetWithTheSameEncoderSees) {
@@ -151,9 +142,9 @@ TEST(CompactDitTest, WhatItsConfigMustHave) {
     mjp::Json json = good;
     change(json);
     dir.Write("policy/config.json", json.dump());
-    return ErrorOf([&] { mjp::LoadCheckpoint(dir / "policy"); });
+    return mjp_test::ErrorOf([&] { mjp::LoadCheckpoint(dir / "policy"); });
   };
-  EXPECT_EQ(error([](mjp::Json&) {}), "no error");
+  EXPECT_EQ(error([](mjp::Json&) {}), "");
   EXPECT_THAT(error([](mjp::Json& j) { j.erase("compact_encoder"); }),
               HasSubstr("compact_encoder"));
   EXPECT_THAT(error([](mjp::Json& j) { j["compact_encoder"]["stem_kernel"] = 4; }),
@@ -169,7 +160,7 @@ TEST(CompactDitTest, WhatItsConfigMustHave) {
   mjp::PolicyOptions options;
   options.backend = mjp::Backend::kCpu;
   options.instruction = "push";
-  EXPECT_THAT(ErrorOf([&] {
+  EXPECT_THAT(mjp_test::ErrorOf([&] {
                 mjp::Policy::Create(CompactDit(CompactDitConfig(DitObjective::kDiffusion)),
                                     options);
               }),

@@ -10,6 +10,7 @@
 #include "policy/checkpoint/checkpoint.h"
 #include "tests/policy/dit/dit_checks.h"
 #include "tests/policy/dit/small_dit.h"
+#include "tests/support/error_of.h"
 #include "tests/support/guarded_features.h"
 
 namespace {
@@ -69,16 +70,6 @@ std::vector<float> Infer(const std::shared_ptr<const Checkpoint>& checkpoint,
   return output.actions;
 }
 
-template <class F>
-std::string ErrorOf(F&& f) {
-  try {
-    f();
-  } catch (const mjp::Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 DitConfig FlowConfig(mjp::SamplerKind kind) {
   DitConfig config = SmallDitConfig(true);
   config.objective = mjp::DitObjective::kFlowMatching;
@@ -118,9 +109,10 @@ TEST(DitPolicyTest, TheInstructionMatters) {
   options.instruction = "c";
   EXPECT_NE(Infer(checkpoint, options, input), said);
   options.instruction = "";
-  EXPECT_THAT(ErrorOf([&] { Infer(checkpoint, options, input); }), HasSubstr("--instruction"));
+  EXPECT_THAT(mjp_test::ErrorOf([&] { Infer(checkpoint, options, input); }),
+              HasSubstr("--instruction"));
   options.instruction = "d";
-  EXPECT_THAT(ErrorOf([&] { Infer(checkpoint, options, input); }),
+  EXPECT_THAT(mjp_test::ErrorOf([&] { Infer(checkpoint, options, input); }),
               HasSubstr("instruction \"d\": the vocabulary has no \"d</w>\""));
 }
 
@@ -135,7 +127,8 @@ TEST(DitPolicyTest, ParallelWindowsAgreeWithTheChain) {
   options.sampler.parallel_window = 5;
   EXPECT_TRUE(mjp_test::CheckClose(Infer(checkpoint, options, two.Input()), chain, 0.02));
   options.sampler = {.kind = mjp::SamplerKind::kEuler};
-  EXPECT_THAT(ErrorOf([&] { Infer(checkpoint, options, two.Input()); }), HasSubstr("knows ddpm"));
+  EXPECT_THAT(mjp_test::ErrorOf([&] { Infer(checkpoint, options, two.Input()); }),
+              HasSubstr("knows ddpm"));
 }
 
 TEST(DitPolicyTest, IntegratorsOfAFlowCanBeChosen) {
@@ -149,10 +142,10 @@ TEST(DitPolicyTest, IntegratorsOfAFlowCanBeChosen) {
   options.sampler = {.kind = mjp::SamplerKind::kRk4, .steps = 10};
   EXPECT_TRUE(mjp_test::CheckClose(Infer(checkpoint, options, one.Input()), fine, 0.02));
   options.sampler.parallel_window = 8;
-  EXPECT_THAT(ErrorOf([&] { Infer(checkpoint, options, one.Input()); }),
+  EXPECT_THAT(mjp_test::ErrorOf([&] { Infer(checkpoint, options, one.Input()); }),
               HasSubstr("parallel window = 8: allowed are 0 to 1"));
   options.sampler = {.kind = mjp::SamplerKind::kDdpm};
-  EXPECT_THAT(ErrorOf([&] { Infer(checkpoint, options, one.Input()); }),
+  EXPECT_THAT(mjp_test::ErrorOf([&] { Infer(checkpoint, options, one.Input()); }),
               HasSubstr("knows euler, rk4"));
 }
 
@@ -174,7 +167,7 @@ std::string LoadError(const DitConfig& config,
   const TempDir dir;
   const std::string path = WriteSmallDit(dir, "policy", config);
   damage(dir, path);
-  return ErrorOf([&] { mjp::LoadCheckpoint(path); });
+  return mjp_test::ErrorOf([&] { mjp::LoadCheckpoint(path); });
 }
 
 void ReplaceInConfig(const std::string& path, const std::string& from, const std::string& to) {
@@ -209,7 +202,7 @@ TEST(DitLoaderTest, SaysWhatIsWrong) {
 TEST(DitLoaderTest, NeedsPicturesOfTheTowersSize) {
   DitConfig config = SmallDitConfig(true);
   config.crop_height = 0, config.crop_width = 0;
-  EXPECT_THAT(ErrorOf([&] { mjp_test::SmallDit(config); }),
+  EXPECT_THAT(mjp_test::ErrorOf([&] { mjp_test::SmallDit(config); }),
               HasSubstr("looks at 12x12; set image_resize_shape to [12, 12]"));
 }
 
@@ -220,7 +213,7 @@ TEST(DitLoaderTest, RunsWithoutATokenizerWhereNoTextIsRead) {
   std::filesystem::remove(path + "/clip-small/merges.txt");
   const auto checkpoint = mjp::LoadCheckpoint(path);
   const Observations one(config, 0, 1);
-  EXPECT_THAT(ErrorOf([&] { Infer(checkpoint, Options(1, 1), one.Input()); }),
+  EXPECT_THAT(mjp_test::ErrorOf([&] { Infer(checkpoint, Options(1, 1), one.Input()); }),
               HasSubstr("put vocab.json and merges.txt of clip-small into"));
   mjp::PolicyInput input;
   input.count = 1;

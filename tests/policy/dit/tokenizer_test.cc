@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "tests/support/error_of.h"
 #include "tests/support/shared_data.h"
 
 namespace {
@@ -68,12 +69,7 @@ TEST(TokenizerTest, SplitsAsTheLibraryDoes) {
 std::string ErrorOf(const std::string& text) {
   const Json vocabulary = SmallVocabulary();
   const Tokenizer tokenizer(vocabulary, kMerges, "small");
-  try {
-    tokenizer.Encode(text, 6);
-  } catch (const mjp::Error& error) {
-    return error.what();
-  }
-  return "";
+  return mjp_test::ErrorOf([&] { tokenizer.Encode(text, 6); });
 }
 
 TEST(TokenizerTest, RefusesWhatItDoesNotKnow) {

@@ -141,14 +141,14 @@ EncoderLayers::EncoderLayers(const DeviceEncoder& encoder, const EncoderConfig& 
   }
   for (void*& b : buffers_) b = arena.TakeBytes(frames * widest * element);
 
-  map_ = Maps(encoder, config, input);
+  map_ = StemAndBlocks(encoder, config, input);
   if (config.pool == PoolKind::kNone) return;
   features_ = arena.Take<float>(static_cast<size_t>(frames) * config.feature_dim);
   Pool(encoder, config, map_, arena);
 }
 
-EncoderLayers::Map EncoderLayers::Maps(const DeviceEncoder& encoder, const EncoderConfig& config,
-                                       const Map& in) {
+EncoderLayers::Map EncoderLayers::StemAndBlocks(const DeviceEncoder& encoder,
+                                                const EncoderConfig& config, const Map& in) {
   const bool norm = config.group_norm;
   if (norm && !config.stem_max_pool) {
     if (const auto all = InOneLaunch(encoder, true, in)) return *all;

@@ -72,7 +72,7 @@ class EncoderLayers {
   Map PoolStem(const DeviceNorm& norm, const Map& in);
   void Normalise(const DeviceNorm& norm, const Map& map, bool relu, const Map* residual);
   // Appends stem and residual blocks.
-  Map Maps(const DeviceEncoder& encoder, const EncoderConfig& config, const Map& in);
+  Map StemAndBlocks(const DeviceEncoder& encoder, const EncoderConfig& config, const Map& in);
   // Appends the encoder kernel for all residual blocks, with the stem or without; none, and nothing
   // appended, where it does not take them.
   std::optional<Map> InOneLaunch(const DeviceEncoder& encoder, bool stem, const Map& in);

@@ -29,6 +29,11 @@ struct ConvShape {
 
   int Positions() const { return batch * out_h * out_w; }
   int K() const { return kernel_h * kernel_w * in_c; }
+  // Whether it is a linear layer of `batch` rows.
+  bool IsLinear() const {
+    return kernel_h * kernel_w * in_h * in_w * out_h * out_w * stride * phases == 1 &&
+           pad_h + pad_w + first_c == 0 && !upsample2x;
+  }
 };
 
 // How a shape runs. Depends on the shape and the GPU alone.

@@ -219,12 +219,9 @@ constexpr double kClusterTime[] = {0, 0, 0.8, 0, 2.7};
 int CeilDivide(int a, int b) { return (a + b - 1) / b; }
 
 double MeasuredTime(const MeasuredTile& tile, const ConvShape& s, int split) {
-  // of every Hopper: the split sets the order of the sums, and with it the bits
-  GpuTraits hopper;
-  hopper.multiprocessors = 132;
   const int blocks =
       CeilDivide(s.Positions(), tile.block_m) * (s.out_c / tile.block_n) * s.phases * split;
-  const int slots = hopper.MultiprocessorsInClusters(split);
+  const int slots = GpuTraits::Hopper().MultiprocessorsInClusters(split);
   const int neighbours = std::min(tile.fit, CeilDivide(blocks, slots)) - 1;
   const double stage =
       tile.alone + (tile.fit == 1 ? 0 : (tile.shared - tile.alone) * neighbours / (tile.fit - 1));
@@ -262,9 +259,9 @@ bool WgmmaConvSupports(Format format, const ConvArgs& args) {
   // fewer are the general kernel's
   constexpr int kLeastPositions = 256, kLeastTokens = 33;
   const ConvShape& s = args.shape;
-  const bool linear = s.kernel_h * s.kernel_w * s.in_h * s.in_w * s.phases == 1;
   return FormatBytes(format) == 2 && !args.y_fp32 && s.out_c % 64 == 0 &&
-         s.Positions() >= (linear ? kLeastTokens : kLeastPositions) && GpuTraits::Current().Wgmma();
+         s.Positions() >= (s.IsLinear() ? kLeastTokens : kLeastPositions) &&
+         GpuTraits::Current().Wgmma();
 }
 
 void LaunchWgmmaConv(Format format, const ConvArgs& args, cudaStream_t stream) {

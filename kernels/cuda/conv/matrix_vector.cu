@@ -14,7 +14,8 @@ namespace mjp {
 namespace {
 
 constexpr int kWarps = 8, kThreads = 32 * kWarps;
-constexpr int kRows = 2, kAhead = 4;  // accesses of a row that are under way at once
+constexpr int kRows = 2;   // out channels of a warp
+constexpr int kAhead = 4;  // accesses of a row that are under way at once
 constexpr int kVector = 8, kWarpK = 32 * kVector;
 
 template <typename T>
@@ -75,10 +76,9 @@ void LaunchTyped(const ConvArgs& args, int pitch, cudaStream_t stream) {
 }  // namespace
 
 bool MatrixVectorSupports(Format format, const ConvArgs& args) {
-  constexpr int64_t kLeastWeights = 32 << 20;  // 64 MB, more than the L2 of GPUs of today
+  constexpr int64_t kLeastWeights = 32 << 20;  // 64 MB, more than a Hopper's L2
   const ConvShape& s = args.shape;
-  const bool linear = s.kernel_h * s.kernel_w * s.in_h * s.in_w * s.phases == 1;
-  return FormatBytes(format) == 2 && linear && s.batch == 1 && s.first_c == 0 && args.y_fp32 &&
+  return FormatBytes(format) == 2 && s.IsLinear() && s.batch == 1 && args.y_fp32 &&
          args.row_bias == nullptr && args.activation == TokenActivation::kNone &&
          args.residual == nullptr && !args.relu && int64_t{s.in_c} * s.out_c >= kLeastWeights;
 }

@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/conv/conv.cuh"
 
-// A linear layer of one position whose weights are more than L2 keeps: bound by memory.
+// A linear layer of one position whose weights are more than a Hopper's L2 keeps: bound by memory.
 
 namespace mjp {
 

@@ -1,6 +1,6 @@
-// The encoder kernel: residual blocks of a picture's encoder in one cluster of CTAs. Bound by the
-// latency of a layer, and, where layers have many channels, by the weights, of which each CTA reads
-// its share from L2 once.
+// The encoder kernel: stem and residual blocks of a picture's encoder in one cluster of CTAs. Bound
+// by the latency of a layer, and, where layers have many channels, by the weights, of which each
+// CTA reads its share from L2 once.
 //
 // A layer is: multiply the input, which a CTA has in shared memory as far as its rows need it, with
 // its slice of the out channels; add up what the warps have; exchange the moments of the norm;

@@ -115,6 +115,12 @@ GpuTraits GpuTraits::Named(const std::string& name) {
   throw Error(ExitCode::kUsage, "GPU \"" + name + "\" is unknown; choose one of: " + known);
 }
 
+GpuTraits GpuTraits::Hopper() {
+  GpuTraits hopper;
+  hopper.multiprocessors = 132;
+  return hopper;
+}
+
 std::vector<std::string> GpuTraits::Names() {
   std::vector<std::string> names;
   for (const auto& [name, traits] : KnownGpus()) names.push_back(name);

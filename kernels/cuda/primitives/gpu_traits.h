@@ -49,6 +49,8 @@ struct GpuTraits {
   // Of a GPU that need not be here, with the code that the preset `release` has for it: "h200",
   // "a100". Throws Error naming the known ones.
   static GpuTraits Named(const std::string& name);
+  // What every Hopper counts as where a choice is part of the bits: 132 multiprocessors.
+  static GpuTraits Hopper();
   static std::vector<std::string> Names();
 };
 

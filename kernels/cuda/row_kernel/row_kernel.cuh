@@ -111,7 +111,7 @@ struct FragmentSource {
   const void* from = nullptr;
   int o_stride = 0, i_stride = 0;
   int o_count = 0, i_count = 0;
-  int half = -1;  // 0 or 1: eight of a packed fragment's out channels, and zeros behind them
+  int half = -1;  // 0 or 1: eight of a packed fragment's out channels, then zeros; -1: all 16
 };
 
 // Brings the terms of `count` layers together; `sources` is device memory. On the default stream.

@@ -61,7 +61,7 @@ std::optional<Plan> MakePlan(const ConvArgs& args) {
   if (!plain || !same || s.in_c % kSliceChannels != 0 || s.out_c % kSliceChannels != 0) return {};
   Plan plan;
   plan.maps = s.batch, plan.height = s.out_h, plan.map_width = s.out_w;
-  if (s.kernel_h * s.kernel_w * s.in_h * s.in_w == 1) {
+  if (s.IsLinear()) {
     // tokens: in one row, or a row for each sequence where a position has a bias
     const bool sequences = args.row_bias != nullptr;
     if (sequences && s.batch % args.row_period != 0) return {};
@@ -87,9 +87,8 @@ std::optional<Plan> MakePlan(const ConvArgs& args) {
 }
 
 double MeasuredTime(const Plan& plan, const ConvShape& shape) {
-  constexpr int kMultiprocessors = 132;  // of every Hopper: the choice is part of the bits
   constexpr double kStage = 0.68, kTile = 2.5, kLaunch = 4;
-  const int rounds = CeilDivide(plan.Units(shape.out_c), kMultiprocessors);
+  const int rounds = CeilDivide(plan.Units(shape.out_c), GpuTraits::Hopper().multiprocessors);
   const int stages = plan.slices * shape.kernel_h * shape.kernel_w;
   return rounds * (stages * kStage + kTile) + kLaunch;
 }

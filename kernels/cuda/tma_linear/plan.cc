@@ -19,16 +19,13 @@ int CeilDivide(int a, int b) { return (a + b - 1) / b; }
 
 bool IsTaken(const ConvArgs& args) {
   const ConvShape& s = args.shape;
-  const bool linear = s.kernel_h * s.kernel_w * s.in_h * s.in_w * s.out_h * s.out_w == 1 &&
-                      s.stride == 1 && s.pad_h + s.pad_w == 0 && s.phases == 1 && !s.upsample2x &&
-                      s.first_c == 0;
-  return linear && !args.y_fp32 && s.in_c % kSliceChannels == 0 && s.batch >= kLeastTokens &&
+  return s.IsLinear() && !args.y_fp32 && s.in_c % kSliceChannels == 0 && s.batch >= kLeastTokens &&
          s.batch <= kMostTokens;
 }
 
 // As many slots as shared memory has, and as the slices need.
 int Slots(const Plan& plan) {
-  const int fit = (kSharedLimit - kMostSlots * 16) / plan.SlotBytes();
+  const int fit = (kSharedLimit - kMostSlots * kBarrierBytes) / plan.SlotBytes();
   return std::min({fit, kMostSlots, std::max(2, CeilDivide(plan.slices, plan.split))});
 }
 
@@ -70,9 +67,7 @@ std::optional<Plan> MakePlan(const ConvArgs& args) {
 
 double MeasuredTime(const Plan& plan) {
   constexpr double kTileTime = 2.7, kSplitTime = 3;
-  GpuTraits hopper;  // every one: the choice is part of the bits
-  hopper.multiprocessors = 132;
-  const int at_once = hopper.MultiprocessorsInClusters(plan.Cluster());
+  const int at_once = GpuTraits::Hopper().MultiprocessorsInClusters(plan.Cluster());
   const auto* tile = std::find_if(std::begin(kTiles), std::end(kTiles), [&](const MeasuredTile& t) {
     return t.channels == plan.channels;
   });

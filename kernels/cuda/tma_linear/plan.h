@@ -16,6 +16,7 @@ constexpr int kTokens = 128;              // of a tile: 64 of each consumer warp
 constexpr int kSliceChannels = 64;        // of k
 constexpr int kSliceBytes = 128;          // of a row of a slice
 constexpr int kMostSlots = 8;             // of the ring
+constexpr int kBarrierBytes = 16;         // of a slot
 constexpr int kMostSplit = 4;             // parts of k
 constexpr int kSumGap = 8;                // floats between two rows of sums in shared memory
 constexpr int kSharedAlignment = 1024;    // of the ring, for the swizzle
@@ -35,11 +36,12 @@ struct Plan {
   int SlotBytes() const { return (kTokens + channels) * kSliceBytes; }
   // Of the barriers in shared memory: behind the ring, and behind the sums that follow it there.
   int BarrierOffset() const;
-  size_t SharedBytes() const { return BarrierOffset() + kMostSlots * 16; }
+  size_t SharedBytes() const { return BarrierOffset() + kMostSlots * kBarrierBytes; }
 };
 
 // Every plan that `args` can run by, best or not; empty where it is not a linear layer of 33 to
 // 1152 tokens with in channels in multiples of 64, and out channels in multiples of 64 or 96.
+// LaunchConv asks for multiples of 64 alone.
 std::vector<Plan> Plans(const ConvArgs& args);
 
 // The plan of the least MeasuredTime, or none.

@@ -17,7 +17,6 @@ namespace {
 
 constexpr int kConsumerWarps = 8;  // two warpgroups
 constexpr int kThreads = (kConsumerWarps + 1) * 32;
-constexpr int kBarrierBytes = 16;  // of a slot
 
 struct Args {
   WgmmaConvArgs conv;
@@ -177,10 +176,12 @@ __global__ void __launch_bounds__(kThreads, 1) TmaLinearKernel(const __grid_cons
   const RingSlot slot = {ring + p.barriers, plan.slots};
   const int tid = static_cast<int>(threadIdx.x), warp = tid / 32;
   if (tid == 0) InitBarriers(plan, slot.barriers);
+  __syncwarp();
   ArriveAtClusterBarrierRelaxed();
   if (tid == 0) PrefetchTensorMap(p.weights), PrefetchTensorMap(p.x);
   if (blockIdx.x == 0 && tid < BN) PrefetchWeights(p, at, at.channel + tid);
   ReleaseSuccessor();
+  __syncwarp();
   WaitAtClusterBarrier();
 
   float acc[BN / 2] = {};
@@ -204,7 +205,7 @@ __global__ void __launch_bounds__(kThreads, 1) TmaLinearKernel(const __grid_cons
   EndTile<Epilogue>(p, at, ring);
   // others may still read this CTA's sums, or copies of its own be on their way to them
   __syncwarp();
-  if (plan.split > 1) ArriveAtClusterBarrierRelaxed();
+  if (plan.split > 1) return ClusterBarrier();
   WaitAtClusterBarrier();
 }
 

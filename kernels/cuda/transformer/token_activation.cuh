@@ -31,7 +31,8 @@ __device__ __forceinline__ float ActivateToken(TokenActivation activation, float
   return x;
 }
 
-// x / (1 + e^-rate x) by the fast units, for results of 16 bits: within 1e-6 of it; NaN stays NaN.
+// x / (1 + e^-rate x) by the fast units, for results of 16 bits: within 1e-6 (1 + |y|) of it; NaN
+// stays NaN.
 __device__ __forceinline__ float SigmoidFast(float x, float rate) {
   constexpr float kLog2E = 1.44269504f;
   return x * FastReciprocal(1.0f + FastExp2(-kLog2E * rate * x));

@@ -29,7 +29,7 @@ struct TokenNormArgs {
   int rows = 0, width = 0;       // width: a multiple of 8, at most 2048
   const float* x = nullptr;      // (x_rows, width): row r reads row r % x_rows
   int x_rows = 0;                // 0: as many as rows
-  int64_t x_pitch = 0;           // from one row of x to the next; 0: width
+  int64_t x_pitch = 0;           // from one row of x to the next; 0: width. Then x is not written
   const void* branch = nullptr;  // (rows, width), storage; null: v = x
   bool normalize = true;         // else norm = v
   float epsilon = 1e-5f;

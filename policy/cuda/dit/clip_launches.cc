@@ -24,9 +24,10 @@ ClipLaunches::ClipLaunches(const DeviceVision& weights, const ClipConfig& clip, 
   hidden_ = arena.TakeBytes(size_t{1} * tokens_ * clip.vision.mlp * element_);
   x_ = arena.Take<float>(size);
   Embed(weights);
-  for (const DeviceClipLayer& layer : weights.layers)
-    Layer(layer, &layer == &weights.layers.front(),
-          &layer == &weights.layers.back() ? features : nullptr);
+  for (const DeviceClipLayer& layer : weights.layers) {
+    const bool first = &layer == &weights.layers.front(), last = &layer == &weights.layers.back();
+    Layer(layer, first, last ? features : nullptr);
+  }
 }
 
 void ClipLaunches::Embed(const DeviceVision& weights) {
@@ -68,7 +69,7 @@ TokenNormArgs ClipLaunches::Norm(const DeviceLayerNorm* norm, int rows, const vo
 }
 
 void ClipLaunches::Layer(const DeviceClipLayer& layer, bool first, float* features) {
-  const bool last = features != nullptr;
+  const bool last = features != nullptr;  // then the class tokens alone are made
   TokenNormArgs norm1 = Norm(&layer.norm1, tokens_, first ? nullptr : branch_);
   norm1.sum = first ? nullptr : x_, norm1.y = y_;
   launches_.Add(norm1);

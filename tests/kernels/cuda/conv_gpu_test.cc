@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "kernels/cuda/conv/conv.cuh"
 #include "kernels/cuda/conv/matrix_vector.cuh"
@@ -180,33 +181,42 @@ TEST_P(ConvGpu, AgreesWithTheDefinition) {
 }
 
 // The kernel for one position, also where there are few weights; with numbers of channels that
-// leave warps without a row, and lanes without a vector.
+// leave warps without a row, and lanes without a vector; and a layer that is its own in LaunchConv.
 TEST_P(ConvGpu, OnePositionAgreesWithTheDefinition) {
   DEVICE_OR_SKIP();
   const Format format = GetParam();
   if (mjp::FormatBytes(format) != 2) GTEST_SKIP() << "it takes 16-bit formats";
   mjp_test::OperandSource operands(format, 13);
-  for (const auto& [in_c, out_c] : {std::pair{2568, 1001}, {8, 5}, {1024, 64}, {1032, 17}}) {
+  for (const auto& [in_c, out_c, bias] : {std::tuple{2568, 1001, true},
+                                          {8, 5, true},
+                                          {1024, 64, false},
+                                          {1032, 17, true},
+                                          {4096, 8200, true}}) {
     SCOPED_TRACE(testing::Message() << in_c << " to " << out_c);
     const ConvShape s = OneD(1, in_c, 1, out_c, 1, 1);
     const float gain = 1.0f / std::sqrt(static_cast<float>(in_c));
     const auto w = operands.Draw(size_t{1} * in_c * out_c, 0.0f, gain);
-    const auto x = operands.Draw(in_c), bias = operands.Draw(out_c);
-    const mjp_test::DeviceBuffer dw(mjp::PackConvWeights(format, s, w.data(), in_c)), db(bias),
+    const auto x = operands.Draw(in_c), biases = operands.Draw(out_c);
+    const mjp_test::DeviceBuffer dw(mjp::PackConvWeights(format, s, w.data(), in_c)), db(biases),
         dx(mjp_test::Stored(format, x)), dy(out_c * sizeof(float));
     mjp::ConvArgs a;
-    a.shape = s, a.x = dx.data(), a.weight = dw.data(), a.bias = db.as<float>();
+    a.shape = s, a.x = dx.data(), a.weight = dw.data();
+    a.bias = bias ? db.as<float>() : nullptr;
     a.y = dy.data(), a.y_fp32 = true;
-    EXPECT_FALSE(mjp::MatrixVectorSupports(format, a));  // its weights stay in L2
+    const bool large = size_t{1} * in_c * out_c > (32 << 20);
+    ASSERT_EQ(mjp::MatrixVectorSupports(format, a), large);
     mjp::LaunchMatrixVector(format, a, nullptr);
     mjp::CheckCuda(cudaDeviceSynchronize(), "one position");
-    const auto y = mjp_test::Floats(Format::kFp32, dy.Download());
+    const auto stored = dy.Download();
+    const auto y = mjp_test::Floats(Format::kFp32, stored);
     for (int o = 0; o < out_c; ++o) {
-      const double expected = Reference(s, w, x, 0, 0, 0, o, in_c) + bias[o];
+      const double expected = Reference(s, w, x, 0, 0, 0, o, in_c) + (bias ? biases[o] : 0);
       ASSERT_NEAR(y[o], expected, 2e-6 * (1 + std::abs(expected))) << "out channel " << o;
     }
-    a.shape = OneD(1, 2560, 1, 18432, 1, 1);  // multi_task_dit's modulations
-    EXPECT_TRUE(mjp::MatrixVectorSupports(format, a));
+    if (!large) continue;
+    mjp::CheckCuda(cudaMemset(dy.data(), 0, stored.size()), "cudaMemset");
+    mjp::LaunchConv(format, a, nullptr);
+    EXPECT_TRUE(dy.Download() == stored);
   }
 }
 

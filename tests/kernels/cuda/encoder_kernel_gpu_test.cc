@@ -66,6 +66,8 @@ const Case kCases[] = {
     {"odd size, stride 2, clusters of 8", 2, 11, 16, {32, 64}, {2, 2}, 8, 8},
     {"groups of 32 channels", 2, 9, 64, {64}, {1}, 32, 16},
     {"two vectors a thread", 1, 20, 64, {64}, {1}, 16, 8},
+    {"512 vectors in a CTA, by two a thread", 1, 32, 16, {32}, {1}, 16, 8},
+    {"756, by three", 1, 54, 16, {16}, {1}, 8, 8},
     {"all parts on one slice", 2, 5, 256, {512}, {2}, 16, 16},
     {"one position", 2, 2, 64, {64}, {2}, 16, 16},
     {"as many pictures as take two turns", 14, 10, 32, {32}, {1}, 16, 16},

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "kernels/cuda/conv/implicit_gemm_wgmma.cuh"
 #include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/cuda/tma_linear/tma_linear.cuh"
 #include "kernels/reference/token_activation_reference.h"
@@ -153,6 +154,55 @@ TEST_P(TmaLinearGpu, ChoosesOneOfThem) {
   EXPECT_TRUE(y == work.Run(format, a, *mjp::tma_linear::MakePlan(a)));
   EXPECT_FALSE(mjp::tma_linear::Supports(format, a, 0));
   EXPECT_FALSE(mjp::tma_linear::Supports(Format::kTf32, a, kNoTime));
+}
+
+// CLIP's hidden layer is this kernel's, as the bits tell: the kernel by wgmma splits k otherwise,
+// or makes them alike; so the plan is asked, too.
+TEST_P(TmaLinearGpu, LaunchConvTakesIt) {
+  const Format format = GetParam();
+  mjp_test::OperandSource operands(format, 12);
+  const Work work({"CLIP's second layer", 394, 3072, 768}, format, operands);
+  const ConvArgs a = work.Arguments();
+  const auto expected = work.Run(format, a, *mjp::tma_linear::MakePlan(a));
+  ASSERT_TRUE(mjp::tma_linear::Supports(format, a, mjp::MeasuredWgmmaConvTime(a.shape)));
+  mjp::CheckCuda(cudaMemset(work.dy.data(), 0xff, expected.size()), "cudaMemset");
+  mjp::LaunchConv(format, a, nullptr);
+  EXPECT_TRUE(work.dy.Download() == expected);
+}
+
+// Values of all sizes through each activation, by weights that let them pass; NaN stays NaN.
+TEST_P(TmaLinearGpu, ActivationsTakeAnyValue) {
+  const Format format = GetParam();
+  constexpr int kChannels = 64, kRows = 40;
+  mjp::ConvShape s;
+  s.batch = kRows, s.in_c = s.out_c = kChannels;
+  std::vector<float> w(size_t{1} * kChannels * kChannels), x(size_t{1} * kRows * kChannels);
+  for (int i = 0; i < kChannels; ++i) w[i * kChannels + i] = 1;
+  constexpr float kSizes[] = {0, 1e-4f, 0.5f, 3, 8, 20, 90, 1000, 60000};
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = mjp_test::Operand(format, (i % 2 == 0 ? 1 : -1) * kSizes[i / 2 % std::size(kSizes)]);
+  for (int i = 0; i < kChannels; ++i) x[i] = std::nanf("");
+  const mjp_test::DeviceBuffer dw(mjp::PackConvWeights(format, s, w.data(), kChannels)),
+      dx(mjp_test::Stored(format, x)), dy(x.size() * mjp::FormatBytes(format));
+  for (const TokenActivation activation :
+       {TokenActivation::kNone, TokenActivation::kRelu, TokenActivation::kGeluErf,
+        TokenActivation::kGeluTanh, TokenActivation::kQuickGelu, TokenActivation::kSilu}) {
+    SCOPED_TRACE(static_cast<int>(activation));
+    ConvArgs a;
+    a.shape = s, a.x = dx.data(), a.weight = dw.data(), a.y = dy.data(), a.activation = activation;
+    mjp::tma_linear::Launch(format, a, nullptr);
+    const auto y = mjp_test::Floats(format, dy.Download());
+    for (size_t i = 0; i < y.size(); ++i) {
+      if (i < kChannels) {
+        ASSERT_TRUE(std::isnan(y[i])) << "element " << i;
+        continue;
+      }
+      const double expected = mjp::reference::Activate(activation, x[i]);
+      ASSERT_NEAR(y[i], expected,
+                  (format == Format::kFp16 ? 6e-4 : 5e-3) * std::abs(expected) + 2e-6)
+          << "of " << x[i];
+    }
+  }
 }
 
 // A token's bits do not depend on the other tokens, nor on NaNs in them.

@@ -226,12 +226,17 @@ TEST(ExecutionPlanTest, TheRowKernelTakesNoMoreRowsThanPay) {
   };
   EXPECT_EQ(plan(528).form, UnetForm::kRowKernel);
   EXPECT_EQ(plan(529).form, UnetForm::kLayers);
+  EXPECT_EQ(plan(1).row_kernel->config.ctas, 4);
+  EXPECT_EQ(plan(28).row_kernel->config.ctas, 4);
+  EXPECT_EQ(plan(29).row_kernel->config.ctas, 2);
   EXPECT_EQ(plan(57).row_kernel->config.ctas, 2);
   EXPECT_EQ(plan(58).row_kernel->config.ctas, 1);
   const auto wide = [](int rows) {
     return mjp::ChooseExecution(mjp::NamedConfig("compact"), {Format::kFp16, rows}, kH200);
   };
-  EXPECT_EQ(wide(16).row_kernel->config.ctas, 4);
+  EXPECT_EQ(wide(14).row_kernel->config.ctas, 8);
+  EXPECT_EQ(wide(15).row_kernel->config.ctas, 4);
+  EXPECT_EQ(wide(28).row_kernel->config.ctas, 4);
   EXPECT_EQ(wide(57).row_kernel->config.ctas, 2);
   EXPECT_EQ(wide(132).row_kernel->config.ctas, 1);
 }

@@ -54,6 +54,27 @@ TEST_P(TokenNormGpu, SumAndNormAgreeWithTheDefinition) {
   }
 }
 
+// Rows of x that stand apart, as those of class tokens do.
+TEST_P(TokenNormGpu, RowsOfXMayStandApart) {
+  DEVICE_OR_SKIP();
+  const Format format = GetParam();
+  mjp_test::OperandSource operands(format, 15), numbers(Format::kFp32, 16);
+  constexpr int kRows = 5, kWidth = 72, kApart = 3;
+  constexpr size_t kSize = size_t{1} * kRows * kWidth;
+  const auto x = numbers.Draw(kSize * kApart), branch = operands.Draw(kSize);
+  const mjp_test::DeviceBuffer dx(x), dbranch(mjp_test::Stored(format, branch)), sum(4 * kSize);
+  mjp::TokenNormArgs a;
+  a.rows = kRows, a.width = kWidth;
+  a.x = dx.as<float>(), a.x_pitch = kApart * kWidth, a.branch = dbranch.data();
+  a.normalize = false, a.sum = sum.as<float>();
+  mjp::LaunchTokenNorm(format, a, nullptr);
+  mjp::CheckCuda(cudaDeviceSynchronize(), "norm of tokens");
+  std::vector<double> expected;
+  for (size_t i = 0; i < kSize; ++i)
+    expected.push_back(double{x[i / kWidth * kApart * kWidth + i % kWidth]} + branch[i]);
+  EXPECT_LE(Largest(mjp_test::Floats(Format::kFp32, sum.Download()), expected), 1e-6);
+}
+
 TEST_P(TokenNormGpu, TermsAndGateAgreeWithTheDefinition) {
   DEVICE_OR_SKIP();
   const Format format = GetParam();

@@ -226,19 +226,13 @@ TEST(ExecutionPlanTest, TheRowKernelTakesNoMoreRowsThanPay) {
   };
   EXPECT_EQ(plan(528).form, UnetForm::kRowKernel);
   EXPECT_EQ(plan(529).form, UnetForm::kLayers);
-  EXPECT_EQ(plan(1).row_kernel->config.ctas, 4);
-  EXPECT_EQ(plan(28).row_kernel->config.ctas, 4);
-  EXPECT_EQ(plan(29).row_kernel->config.ctas, 2);
-  EXPECT_EQ(plan(57).row_kernel->config.ctas, 2);
-  EXPECT_EQ(plan(58).row_kernel->config.ctas, 1);
+  for (const auto& [rows, ctas] : {std::pair{1, 4}, {28, 4}, {29, 2}, {57, 2}, {58, 1}})
+    EXPECT_EQ(plan(rows).row_kernel->config.ctas, ctas) << rows;
   const auto wide = [](int rows) {
     return mjp::ChooseExecution(mjp::NamedConfig("compact"), {Format::kFp16, rows}, kH200);
   };
-  EXPECT_EQ(wide(14).row_kernel->config.ctas, 8);
-  EXPECT_EQ(wide(15).row_kernel->config.ctas, 4);
-  EXPECT_EQ(wide(28).row_kernel->config.ctas, 4);
-  EXPECT_EQ(wide(57).row_kernel->config.ctas, 2);
-  EXPECT_EQ(wide(132).row_kernel->config.ctas, 1);
+  for (const auto& [rows, ctas] : {std::pair{14, 8}, {15, 4}, {28, 4}, {57, 2}, {132, 1}})
+    EXPECT_EQ(wide(rows).row_kernel->config.ctas, ctas) << rows;
 }
 
 TEST(ExecutionPlanTest, NoFormNeedsWhatTheDeviceLacks) {

@@ -1,5 +1,6 @@
 // Which kernel runs a convolution.
 
+#include <algorithm>
 #include <string>
 
 #include "base/error.h"
@@ -7,7 +8,6 @@
 #include "kernels/cuda/conv/implicit_gemm_mma.cuh"
 #include "kernels/cuda/conv/implicit_gemm_wgmma.cuh"
 #include "kernels/cuda/conv/matrix_vector.cuh"
-#include "kernels/cuda/tma_conv/plan.h"
 #include "kernels/cuda/tma_conv/tma_conv.cuh"
 #include "kernels/cuda/tma_linear/tma_linear.cuh"
 
@@ -26,11 +26,10 @@ void CheckShape(const ConvShape& s) {
 
 // By the kernel of the least measured time.
 void LaunchHopper(Format format, const ConvArgs& args, cudaStream_t stream) {
-  double least = MeasuredWgmmaConvTime(args.shape);
-  const bool by_tma = tma_conv::Supports(format, args, least);
-  if (by_tma) least = tma_conv::MeasuredTime(*tma_conv::MakePlan(args), args.shape);
-  if (tma_linear::Supports(format, args, least)) return tma_linear::Launch(format, args, stream);
-  by_tma ? tma_conv::Launch(format, args, stream) : LaunchWgmmaConv(format, args, stream);
+  const double wgmma = MeasuredWgmmaConvTime(args.shape);
+  const double by_tma = tma_conv::Time(format, args), linear = tma_linear::Time(format, args);
+  if (linear < std::min(wgmma, by_tma)) return tma_linear::Launch(format, args, stream);
+  by_tma < wgmma ? tma_conv::Launch(format, args, stream) : LaunchWgmmaConv(format, args, stream);
 }
 
 }  // namespace

@@ -162,7 +162,10 @@ __device__ __forceinline__ void RunWgmmaEpilogue(const WgmmaConvArgs& p, uint32_
                                                  int m0, int phase, const SplitTile& tile) {
   constexpr int kAtOnce = 2;
   EndRows<E, kAtOnce>(p, sums, n0, m0, phase, tile, [&](float(&sum)[kSumVector]) {
-    if constexpr (E::kOfTransformer) ActivateTokens<typename E::T>(p.a.activation, sum);
+    if constexpr (E::kOfTransformer)
+      ForActivation(p.a.activation, [&]<TokenActivation kActivation>() {
+        ActivateEach<kActivation, typename E::T>(sum);
+      });
   });
 }
 

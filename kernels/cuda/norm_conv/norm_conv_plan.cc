@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "base/power_of_two.h"
+#include "kernels/cuda/primitives/gpu_traits.h"
 
 namespace mjp {
 namespace {

@@ -15,10 +15,9 @@ inline constexpr int kStepBytes = 32;       // of k, in one multiplication
 inline constexpr int kFragmentBytes = 512;  // of 16 out channels and one k step
 inline constexpr int kChunkFragments = 4, kRingChunks = 3;
 inline constexpr int kChunkBytes = kChunkFragments * kFragmentBytes;
-inline constexpr int kPackChannels = 8;                 // channels that move together
-inline constexpr int kLanePacks = 4;                    // packs of a lane in one group
-inline constexpr int kMaxClusterCtas = 8;               // of a portable cluster
-inline constexpr int kMaxSharedBytesSm90 = 227 * 1024;  // of a CTA, sm_90
+inline constexpr int kPackChannels = 8;    // channels that move together
+inline constexpr int kLanePacks = 4;       // packs of a lane in one group
+inline constexpr int kMaxClusterCtas = 8;  // of a portable cluster
 
 // A CTA's input in shared memory: position l of row r is at halo + r * period + l, `pitch` bytes
 // each. The gap behind a row is the zero padding of that row and of the next.

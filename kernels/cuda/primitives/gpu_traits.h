@@ -54,6 +54,9 @@ struct GpuTraits {
   static std::vector<std::string> Names();
 };
 
+// Bytes of shared memory that a block may have on every GPU of 9.0.
+inline constexpr int kMaxSharedBytesSm90 = 227 * 1024;
+
 // `traits` with the fields that `text` names in other values: "capability=80 code=80 shared=99
 // sms=108 clusters=1 wgmma=0 cooperative=1", shared in KiB. Throws Error naming what is unknown.
 GpuTraits OverriddenTraits(GpuTraits traits, const std::string& text);

@@ -27,7 +27,7 @@ void ChooseTiles(const ConvShape& s, Plan& plan) {
 // Fills shared memory. A tile of one tap reads as many patches as weights; of several taps, a patch
 // lasts for all of them.
 bool ChooseSlots(int taps, Plan& plan) {
-  const auto fits = [&] { return plan.SharedBytes() <= kSharedLimit; };
+  const auto fits = [&] { return plan.SharedBytes() <= kMaxSharedBytesSm90; };
   const auto grow = [&](int& slots) {
     ++slots;
     if (fits()) return true;

@@ -7,6 +7,7 @@
 // products.
 
 #include <algorithm>
+#include <limits>
 
 #include "kernels/cuda/conv/gather.cuh"
 #include "kernels/cuda/primitives/gpu_traits.h"
@@ -172,8 +173,8 @@ __global__ void __launch_bounds__(kThreads, 1) TmaConvKernel(const __grid_consta
 template <Format F, int kChannels>
 void LaunchKernel(const Args& p, cudaStream_t stream) {
   const auto kernel = TmaConvKernel<F, kChannels>;
-  static const cudaError_t allowed =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedLimit);
+  static const cudaError_t allowed = cudaFuncSetAttribute(
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxSharedBytesSm90);
   CheckCuda(allowed, "shared memory of the convolution by TMA");
   LaunchShape shape;
   shape.grid = dim3(std::min(p.units, GpuTraits::Current().multiprocessors));
@@ -198,13 +199,13 @@ TensorBlocks MapBlocks(const void* data, int channels, uint64_t height, uint64_t
 
 }  // namespace
 
-bool Supports(Format format, const ConvArgs& args, double other_time) {
+double Time(Format format, const ConvArgs& args) {
   const bool activation =
       args.activation == TokenActivation::kNone || args.activation == TokenActivation::kRelu;
-  if (FormatBytes(format) != 2 || args.y_fp32 || !activation || !GpuTraits::Current().Wgmma())
-    return false;
-  const std::optional<Plan> plan = MakePlan(args);
-  return plan && MeasuredTime(*plan, args.shape) < other_time;
+  const bool runs =
+      FormatBytes(format) == 2 && !args.y_fp32 && activation && GpuTraits::Current().Wgmma();
+  const std::optional<Plan> plan = runs ? MakePlan(args) : std::nullopt;
+  return plan ? MeasuredTime(*plan, args.shape) : std::numeric_limits<double>::infinity();
 }
 
 void Launch(Format format, const ConvArgs& args, cudaStream_t stream) {

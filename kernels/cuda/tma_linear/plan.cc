@@ -25,7 +25,7 @@ bool IsTaken(const ConvArgs& args) {
 
 // As many slots as shared memory has, and as the slices need.
 int Slots(const Plan& plan) {
-  const int fit = (kSharedLimit - kMostSlots * kBarrierBytes) / plan.SlotBytes();
+  const int fit = (kMaxSharedBytesSm90 - kMostSlots * kBarrierBytes) / plan.SlotBytes();
   return std::min({fit, kMostSlots, std::max(2, CeilDivide(plan.slices, plan.split))});
 }
 

@@ -12,15 +12,14 @@
 
 namespace mjp::tma_linear {
 
-constexpr int kTokens = 128;              // of a tile: 64 of each consumer warpgroup
-constexpr int kSliceChannels = 64;        // of k
-constexpr int kSliceBytes = 128;          // of a row of a slice
-constexpr int kMostSlots = 8;             // of the ring
-constexpr int kBarrierBytes = 16;         // of a slot
-constexpr int kMostSplit = 4;             // parts of k
-constexpr int kSumGap = 8;                // floats between two rows of sums in shared memory
-constexpr int kSharedAlignment = 1024;    // of the ring, for the swizzle
-constexpr int kSharedLimit = 227 * 1024;  // bytes of a CTA, of every GPU of 9.0
+constexpr int kTokens = 128;            // of a tile: 64 of each consumer warpgroup
+constexpr int kSliceChannels = 64;      // of k
+constexpr int kSliceBytes = 128;        // of a row of a slice
+constexpr int kMostSlots = 8;           // of the ring
+constexpr int kBarrierBytes = 16;       // of a slot
+constexpr int kMostSplit = 4;           // parts of k
+constexpr int kSumGap = 8;              // floats between two rows of sums in shared memory
+constexpr int kSharedAlignment = 1024;  // of the ring, for the swizzle
 
 // A tile is 128 tokens x `channels` out channels of one part of k, and a CTA's only one. A cluster
 // has the parts of `sharers` tiles of the same tokens, which share them by multicast.

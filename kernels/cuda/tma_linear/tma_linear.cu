@@ -4,6 +4,8 @@
 // README.md has the data flow. A CTA makes one tile. One thread asks TMA for slices of tokens and
 // weights, ahead of the products; two CTAs with the same tokens each copy half of them to both.
 
+#include <limits>
+
 #include "kernels/cuda/conv/wgmma_tile.cuh"
 #include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/cuda/primitives/launch.cuh"
@@ -142,25 +144,11 @@ __device__ __forceinline__ void Multiply(const Plan& plan, const Place& at, uint
 // this code for a few rows, so that fetching it is what takes time.
 template <typename E>
 __device__ __forceinline__ void EndTile(const Args& p, const Place& at, uint32_t sums) {
-  const SplitTile tile = {at.part, at.RankOf(p.plan, at.sharer) - at.part, p.plan.split == 1};
-  const auto end = [&]<TokenActivation kActivation>() {
+  const SplitTile tile = {at.part, at.sharer * p.plan.split, p.plan.split == 1};
+  ForActivation(p.conv.a.activation, [&]<TokenActivation kActivation>() {
     EndRows<E, 1>(p.conv, sums, at.token, at.channel, 0, tile,
                   [](float(&sum)[kSumVector]) { ActivateEach<kActivation, typename E::T>(sum); });
-  };
-  switch (p.conv.a.activation) {
-    case TokenActivation::kNone:
-      return end.template operator()<TokenActivation::kNone>();
-    case TokenActivation::kRelu:
-      return end.template operator()<TokenActivation::kRelu>();
-    case TokenActivation::kGeluErf:
-      return end.template operator()<TokenActivation::kGeluErf>();
-    case TokenActivation::kGeluTanh:
-      return end.template operator()<TokenActivation::kGeluTanh>();
-    case TokenActivation::kQuickGelu:
-      return end.template operator()<TokenActivation::kQuickGelu>();
-    case TokenActivation::kSilu:
-      return end.template operator()<TokenActivation::kSilu>();
-  }
+  });
 }
 
 // grid: (tiles of tokens, groups of channel tiles, CTAs of a cluster)
@@ -212,8 +200,8 @@ __global__ void __launch_bounds__(kThreads, 1) TmaLinearKernel(const __grid_cons
 template <Format F, int BN>
 void LaunchKernel(const Args& p, cudaStream_t stream) {
   const auto kernel = TmaLinearKernel<F, BN>;
-  static const cudaError_t allowed =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedLimit);
+  static const cudaError_t allowed = cudaFuncSetAttribute(
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxSharedBytesSm90);
   CheckCuda(allowed, "shared memory of the linear layer by TMA");
   const Plan& plan = p.plan;
   LaunchShape shape;
@@ -240,10 +228,10 @@ TensorBlocks MatrixBlocks(const void* data, int columns, int rows, int copy_rows
 
 }  // namespace
 
-bool Supports(Format format, const ConvArgs& args, double other_time) {
-  if (FormatBytes(format) != 2 || !GpuTraits::Current().Wgmma()) return false;
-  const std::optional<Plan> plan = MakePlan(args);
-  return plan && MeasuredTime(*plan) < other_time;
+double Time(Format format, const ConvArgs& args) {
+  const bool runs = FormatBytes(format) == 2 && GpuTraits::Current().Wgmma();
+  const std::optional<Plan> plan = runs ? MakePlan(args) : std::nullopt;
+  return plan ? MeasuredTime(*plan) : std::numeric_limits<double>::infinity();
 }
 
 void Launch(Format format, const ConvArgs& args, cudaStream_t stream) {

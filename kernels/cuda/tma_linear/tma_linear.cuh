@@ -11,11 +11,11 @@
 
 namespace mjp::tma_linear {
 
-// Whether this linear layer runs here and ends earlier than by `other_time` microseconds: 16-bit
-// formats, shapes that MakePlan takes, a GPU of compute capability 9.0.
-bool Supports(Format format, const ConvArgs& args, double other_time);
+// Microseconds that it takes, as measured; infinite where it does not run: it takes 16-bit formats,
+// shapes that MakePlan takes, a GPU of compute capability 9.0.
+double Time(Format format, const ConvArgs& args);
 
-// Enqueues y = act(x W^T + bias + row_bias) (+ residual, ReLU). `args` must be supported. Throws
+// Enqueues y = act(x W^T + bias + row_bias) (+ residual, ReLU). Only where Time is finite. Throws
 // Error where the driver or the launch refuses it.
 void Launch(Format format, const ConvArgs& args, cudaStream_t stream);
 

@@ -61,22 +61,22 @@ __device__ __forceinline__ void ActivateEach(float (&x)[kCount]) {
     v = sizeof(T) == 2 ? ActivateTokenFast<kActivation>(v) : ActivateToken(kActivation, v);
 }
 
-// The same with one choice for all values.
-template <typename T, int kCount>
-__device__ __forceinline__ void ActivateTokens(TokenActivation activation, float (&x)[kCount]) {
+// Calls run<activation>(), compiled for each.
+template <typename Run>
+__device__ __forceinline__ void ForActivation(TokenActivation activation, const Run& run) {
   switch (activation) {
     case TokenActivation::kNone:
-      return;
+      return run.template operator()<TokenActivation::kNone>();
     case TokenActivation::kRelu:
-      return ActivateEach<TokenActivation::kRelu, T>(x);
+      return run.template operator()<TokenActivation::kRelu>();
     case TokenActivation::kGeluErf:
-      return ActivateEach<TokenActivation::kGeluErf, T>(x);
+      return run.template operator()<TokenActivation::kGeluErf>();
     case TokenActivation::kGeluTanh:
-      return ActivateEach<TokenActivation::kGeluTanh, T>(x);
+      return run.template operator()<TokenActivation::kGeluTanh>();
     case TokenActivation::kQuickGelu:
-      return ActivateEach<TokenActivation::kQuickGelu, T>(x);
+      return run.template operator()<TokenActivation::kQuickGelu>();
     case TokenActivation::kSilu:
-      return ActivateEach<TokenActivation::kSilu, T>(x);
+      return run.template operator()<TokenActivation::kSilu>();
   }
 }
 

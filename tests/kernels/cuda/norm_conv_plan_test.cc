@@ -5,6 +5,8 @@
 #include <tuple>
 #include <vector>
 
+#include "kernels/cuda/primitives/gpu_traits.h"
+
 namespace {
 
 using mjp::Format;

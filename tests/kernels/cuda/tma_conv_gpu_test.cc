@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/cuda/tma_conv/tma_conv.cuh"
-#include "kernels/reference/token_activation_reference.h"
-#include "tests/support/gpu/device_buffer.h"
-#include "tests/support/gpu/expect_definition.h"
+#include "tests/support/gpu/product_work.h"
 
 // The convolution by TMA against its definition in double precision, also where other kernels would
 // be faster.
@@ -18,14 +15,10 @@ using mjp::ConvArgs;
 using mjp::ConvShape;
 using mjp::Format;
 
-constexpr double kNoTime = 1e9;  // of another kernel
-
 struct Case {
   const char* name;
   int batch, height, width, in_c, out_c, kernel_h, kernel_w;
-  bool bias = true, residual = false, relu = false;
-  int row_period = 0;
-  mjp::TokenActivation activation = mjp::TokenActivation::kNone;
+  mjp_test::ProductTerms terms = {};
 };
 
 const Case kCases[] = {
@@ -56,86 +49,19 @@ ConvShape ShapeOf(const Case& c) {
   return s;
 }
 
-// Everything that a case needs, on the host and on the device.
-struct Work {
-  ConvShape s;
-  std::vector<float> w, x, bias, residual, row_bias;
-  mjp_test::DeviceBuffer dw, dx, db, dr, drow, dy;
-
-  Work(const Case& c, Format format, mjp_test::OperandSource& operands)
-      : s(ShapeOf(c)),
-        w(operands.Draw(static_cast<size_t>(s.out_c) * s.K(), 0.0f,
-                        1.0f / std::sqrt(static_cast<float>(s.K())))),
-        x(operands.Draw(static_cast<size_t>(s.Positions()) * s.in_c)),
-        bias(operands.Draw(s.out_c)),
-        residual(operands.Draw(static_cast<size_t>(s.Positions()) * s.out_c)),
-        row_bias(operands.Draw(static_cast<size_t>(std::max(c.row_period, 1)) * s.out_c)),
-        dw(mjp::PackConvWeights(format, s, w.data(), s.in_c)),
-        dx(mjp_test::Stored(format, x)),
-        db(bias),
-        dr(mjp_test::Stored(format, residual)),
-        drow(row_bias),
-        dy(residual.size() * mjp::FormatBytes(format)) {}
-
-  ConvArgs Arguments(const Case& c) const {
-    ConvArgs a;
-    a.shape = s;
-    a.x = dx.data(), a.weight = dw.data();
-    a.bias = c.bias ? db.as<float>() : nullptr;
-    a.residual = c.residual ? dr.data() : nullptr;
-    a.row_bias = c.row_period > 0 ? drow.as<float>() : nullptr;
-    a.row_period = std::max(c.row_period, 1);
-    a.activation = c.activation, a.relu = c.relu, a.y = dy.data();
-    return a;
-  }
-
-  // The definition, of one value.
-  double Expected(const Case& c, size_t position, int o) const {
-    const int ox = static_cast<int>(position % s.out_w);
-    const int oy = static_cast<int>(position / s.out_w % s.out_h);
-    const size_t b = position / s.out_w / s.out_h;
-    double sum = c.bias ? bias[o] : 0;
-    for (int ky = 0; ky < s.kernel_h; ++ky) {
-      for (int kx = 0; kx < s.kernel_w; ++kx) {
-        const int y = oy + ky - s.pad_h, xx = ox + kx - s.pad_w;
-        if (y < 0 || y >= s.in_h || xx < 0 || xx >= s.in_w) continue;
-        for (int i = 0; i < s.in_c; ++i)
-          sum +=
-              double{
-                  w[((static_cast<size_t>(o) * s.in_c + i) * s.kernel_h + ky) * s.kernel_w + kx]} *
-              x[((b * s.in_h + y) * s.in_w + xx) * s.in_c + i];
-      }
-    }
-    if (c.row_period > 0) sum += row_bias[position % c.row_period * s.out_c + o];
-    sum = mjp::reference::Activate(c.activation, sum);
-    if (c.residual) sum += residual[position * s.out_c + o];
-    return c.relu ? std::max(sum, 0.0) : sum;
-  }
-};
-
-class TmaConvGpu : public testing::TestWithParam<Format> {
- protected:
-  void SetUp() override {
-    DEVICE_OR_SKIP();
-    if (!mjp::GpuTraits::Current().Wgmma()) GTEST_SKIP() << "no code or GPU of 9.0a";
-  }
-};
+class TmaConvGpu : public mjp_test::WgmmaTest {};
 
 TEST_P(TmaConvGpu, AgreesWithTheDefinition) {
   const Format format = GetParam();
   mjp_test::OperandSource operands(format, 5);
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
-    const Work work(c, format, operands);
-    const ConvArgs a = work.Arguments(c);
-    ASSERT_TRUE(mjp::tma_conv::Supports(format, a, kNoTime));
+    const mjp_test::ProductWork work(ShapeOf(c), c.terms, format, operands);
+    const ConvArgs a = work.Arguments();
+    ASSERT_TRUE(std::isfinite(mjp::tma_conv::Time(format, a)));
     mjp::tma_conv::Launch(format, a, nullptr);
     mjp::CheckCuda(cudaDeviceSynchronize(), c.name);
-    const auto y = mjp_test::Floats(format, work.dy.Download());
-    mjp_test::ExpectDefinition(format, y, [&](size_t index) {
-      return work.Expected(c, index / work.s.out_c, static_cast<int>(index % work.s.out_c));
-    });
-    if (HasFatalFailure()) return;
+    ASSERT_NO_FATAL_FAILURE(work.ExpectDefinition(format, work.dy.Download()));
   }
 }
 
@@ -144,8 +70,8 @@ TEST_P(TmaConvGpu, NeighboursDoNotMatter) {
   const Format format = GetParam();
   mjp_test::OperandSource operands(format, 6);
   const Case c = {"3x3", 3, 25, 30, 64, 128, 3, 3, true, true, true};
-  Work work(c, format, operands);
-  ConvArgs a = work.Arguments(c);
+  const mjp_test::ProductWork work(ShapeOf(c), c.terms, format, operands);
+  ConvArgs a = work.Arguments();
   mjp::tma_conv::Launch(format, a, nullptr);
   const auto together = work.dy.Download();
   auto x = work.x;

@@ -5,11 +5,8 @@
 #include <map>
 
 #include "kernels/cuda/conv/implicit_gemm_wgmma.cuh"
-#include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/cuda/tma_linear/tma_linear.cuh"
-#include "kernels/reference/token_activation_reference.h"
-#include "tests/support/gpu/device_buffer.h"
-#include "tests/support/gpu/expect_definition.h"
+#include "tests/support/gpu/product_work.h"
 
 // The linear layers by TMA against their definition in double precision, by every plan.
 
@@ -21,14 +18,10 @@ using mjp::TokenActivation;
 using mjp::tma_linear::Plan;
 using mjp::tma_linear::Plans;
 
-constexpr double kNoTime = 1e9;  // of another kernel
-
 struct Case {
   const char* name;
   int rows, in_c, out_c;
-  bool bias = true, residual = false, relu = false;
-  int row_period = 0;
-  TokenActivation activation = TokenActivation::kNone;
+  mjp_test::ProductTerms terms = {};
 };
 
 const Case kCases[] = {
@@ -47,44 +40,13 @@ const Case kCases[] = {
     {"SiLU", 130, 512, 192, true, false, false, 65, TokenActivation::kSilu},
 };
 
-// Everything that a case needs, on the host and on the device.
-struct Work {
-  Case c;
-  mjp::ConvShape s;
-  std::vector<float> w, x, bias, residual, row_bias;
-  mjp_test::DeviceBuffer dw, dx, db, dr, drow, dy;
-
+struct Work : mjp_test::ProductWork {
+  Work(const Case& c, Format format, mjp_test::OperandSource& operands)
+      : ProductWork(ShapeOf(c), c.terms, format, operands) {}
   static mjp::ConvShape ShapeOf(const Case& c) {
     mjp::ConvShape s;
     s.batch = c.rows, s.in_c = c.in_c, s.out_c = c.out_c;
     return s;
-  }
-  Work(const Case& of, Format format, mjp_test::OperandSource& operands)
-      : c(of),
-        s(ShapeOf(of)),
-        w(operands.Draw(static_cast<size_t>(s.out_c) * s.in_c, 0.0f,
-                        1.0f / std::sqrt(static_cast<float>(s.in_c)))),
-        x(operands.Draw(static_cast<size_t>(s.batch) * s.in_c)),
-        bias(operands.Draw(s.out_c)),
-        residual(operands.Draw(static_cast<size_t>(s.batch) * s.out_c)),
-        row_bias(operands.Draw(static_cast<size_t>(std::max(of.row_period, 1)) * s.out_c)),
-        dw(mjp::PackConvWeights(format, s, w.data(), s.in_c)),
-        dx(mjp_test::Stored(format, x)),
-        db(bias),
-        dr(mjp_test::Stored(format, residual)),
-        drow(row_bias),
-        dy(residual.size() * mjp::FormatBytes(format)) {}
-
-  ConvArgs Arguments() const {
-    ConvArgs a;
-    a.shape = s;
-    a.x = dx.data(), a.weight = dw.data();
-    a.bias = c.bias ? db.as<float>() : nullptr;
-    a.residual = c.residual ? dr.data() : nullptr;
-    a.row_bias = c.row_period > 0 ? drow.as<float>() : nullptr;
-    a.row_period = std::max(c.row_period, 1);
-    a.activation = c.activation, a.relu = c.relu, a.y = dy.data();
-    return a;
   }
 
   // What `plan` makes of it; poisoned where nobody wrote.
@@ -92,18 +54,8 @@ struct Work {
     const size_t bytes = residual.size() * mjp::FormatBytes(format);
     mjp::CheckCuda(cudaMemset(dy.data(), 0xff, bytes), "cudaMemset");
     mjp::tma_linear::LaunchPlan(format, a, plan, nullptr);
-    mjp::CheckCuda(cudaDeviceSynchronize(), c.name);
+    mjp::CheckCuda(cudaDeviceSynchronize(), "linear layer");
     return dy.Download();
-  }
-
-  // The definition, of one value.
-  double Expected(size_t row, size_t o) const {
-    double sum = c.bias ? bias[o] : 0;
-    for (int i = 0; i < s.in_c; ++i) sum += double{w[o * s.in_c + i]} * x[row * s.in_c + i];
-    if (c.row_period > 0) sum += row_bias[row % c.row_period * s.out_c + o];
-    sum = mjp::reference::Activate(c.activation, sum);
-    if (c.residual) sum += residual[row * s.out_c + o];
-    return c.relu ? std::max(sum, 0.0) : sum;
   }
 };
 
@@ -112,13 +64,7 @@ testing::Message Text(const Plan& p) {
                             << p.split << ", " << p.slots << " slots";
 }
 
-class TmaLinearGpu : public testing::TestWithParam<Format> {
- protected:
-  void SetUp() override {
-    DEVICE_OR_SKIP();
-    if (!mjp::GpuTraits::Current().Wgmma()) GTEST_SKIP() << "no code or GPU of 9.0a";
-  }
-};
+class TmaLinearGpu : public mjp_test::WgmmaTest {};
 
 // The bits depend on the split of k alone.
 TEST_P(TmaLinearGpu, EveryPlanAgreesWithTheDefinition) {
@@ -128,16 +74,14 @@ TEST_P(TmaLinearGpu, EveryPlanAgreesWithTheDefinition) {
     SCOPED_TRACE(c.name);
     const Work work(c, format, operands);
     const ConvArgs a = work.Arguments();
-    ASSERT_TRUE(mjp::tma_linear::Supports(format, a, kNoTime));
+    ASSERT_TRUE(std::isfinite(mjp::tma_linear::Time(format, a)));
     std::map<int, std::vector<uint8_t>> of_split;
     for (const Plan& plan : Plans(a)) {
       SCOPED_TRACE(Text(plan));
       const auto y = work.Run(format, a, plan);
       const auto [same, is_first] = of_split.emplace(plan.split, y);
       if (is_first) {
-        ASSERT_NO_FATAL_FAILURE(mjp_test::ExpectDefinition(
-            format, mjp_test::Floats(format, y),
-            [&](size_t i) { return work.Expected(i / c.out_c, i % c.out_c); }));
+        ASSERT_NO_FATAL_FAILURE(work.ExpectDefinition(format, y));
       }
       ASSERT_TRUE(same->second == y);
     }
@@ -152,8 +96,8 @@ TEST_P(TmaLinearGpu, ChoosesOneOfThem) {
   mjp::tma_linear::Launch(format, a, nullptr);
   const auto y = work.dy.Download();
   EXPECT_TRUE(y == work.Run(format, a, *mjp::tma_linear::MakePlan(a)));
-  EXPECT_FALSE(mjp::tma_linear::Supports(format, a, 0));
-  EXPECT_FALSE(mjp::tma_linear::Supports(Format::kTf32, a, kNoTime));
+  EXPECT_GT(mjp::tma_linear::Time(format, a), 0);
+  EXPECT_TRUE(std::isinf(mjp::tma_linear::Time(Format::kTf32, a)));
 }
 
 // CLIP's hidden layer is this kernel's, as the bits tell: the kernel by wgmma splits k otherwise,
@@ -164,7 +108,7 @@ TEST_P(TmaLinearGpu, LaunchConvTakesIt) {
   const Work work({"CLIP's second layer", 394, 3072, 768}, format, operands);
   const ConvArgs a = work.Arguments();
   const auto expected = work.Run(format, a, *mjp::tma_linear::MakePlan(a));
-  ASSERT_TRUE(mjp::tma_linear::Supports(format, a, mjp::MeasuredWgmmaConvTime(a.shape)));
+  ASSERT_LT(mjp::tma_linear::Time(format, a), mjp::MeasuredWgmmaConvTime(a.shape));
   mjp::CheckCuda(cudaMemset(work.dy.data(), 0xff, expected.size()), "cudaMemset");
   mjp::LaunchConv(format, a, nullptr);
   EXPECT_TRUE(work.dy.Download() == expected);

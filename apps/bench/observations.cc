@@ -21,9 +21,9 @@ bool TakesScenes(const mjp::PolicyConfig& config) {
 }  // namespace
 
 BenchObservations::BenchObservations(const mjp::Checkpoint& checkpoint, int count,
-                                     bool page_locked) {
+                                     ObservedPictures pictures) {
   const mjp::PolicyConfig& config = checkpoint.config;
-  const bool scenes = TakesScenes(config);
+  const bool scenes = pictures == ObservedPictures::kScenes && TakesScenes(config);
   std::vector<uint8_t> frames;
   for (int i = 0; i < count; ++i) {
     const State s = BenchmarkStart(static_cast<uint32_t>(i));
@@ -40,7 +40,7 @@ BenchObservations::BenchObservations(const mjp::Checkpoint& checkpoint, int coun
     keys_.push_back({static_cast<uint64_t>(i), 0});
     if (checkpoint.network->text_tokens() > 2) instructions_.push_back({0, 1, 2});
   }
-  frames_ = {frames.size(), page_locked};
+  frames_ = {frames.size(), pictures == ObservedPictures::kPageLocked};
   std::copy(frames.begin(), frames.end(), frames_.data());
   for (int i = 0; i < count * checkpoint.network->cond_dim(); ++i)
     global_cond_.push_back(static_cast<float>(i % 17) / 8 - 1);

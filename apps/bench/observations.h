@@ -9,11 +9,15 @@
 
 namespace mjp::app {
 
-// Observations of `count` environments at the benchmark's starts; of a policy whose cameras are not
-// Push-T's, pictures of slopes, in page-locked memory if that is asked for.
+// What a policy sees: scenes that it draws itself, where its cameras are Push-T's; or pictures of
+// slopes, in memory of either kind.
+enum class ObservedPictures { kScenes, kPageable, kPageLocked };
+
+// Observations of `count` environments at the benchmark's starts.
 class BenchObservations {
  public:
-  BenchObservations(const mjp::Checkpoint& checkpoint, int count, bool page_locked = false);
+  BenchObservations(const mjp::Checkpoint& checkpoint, int count,
+                    ObservedPictures pictures = ObservedPictures::kScenes);
 
   // The inputs of the next decision: the same observations, other noise.
   mjp::PolicyInput Next();

@@ -62,6 +62,7 @@ class LayerLoader {
   // (3, 256): the normalised values of each channel's bytes.
   const float* PictureTable(const FeatureStats& stats);
   Format format() const { return format_; }
+  bool measuring() const { return arena_.measuring(); }
 
  private:
   DeviceConv Pack(ConvShape shape, const Tensor& weight, const Tensor& bias, int in_channels);

@@ -15,9 +15,15 @@ namespace {
 constexpr int kBatches[] = {1, 64};
 
 // What a decision is given.
-enum class Given { kPictures, kPageLockedPictures, kFeatures };
+enum class Given { kPictures, kPageLockedPictures, kScenes, kFeatures };
 constexpr const char* kGivenNames[] = {"picture to chunk", "page-locked picture to chunk",
-                                       "features to chunk"};
+                                       "scene to chunk", "features to chunk"};
+
+ObservedPictures PicturesOf(Given given) {
+  if (given == Given::kPictures) return ObservedPictures::kPageable;
+  return given == Given::kPageLockedPictures ? ObservedPictures::kPageLocked
+                                             : ObservedPictures::kScenes;
+}
 
 // Decisions on pictures, or on ready features, as the caller waits for them, and their stages.
 // On the CPU one environment alone: many would take minutes.
@@ -28,7 +34,7 @@ void AddDecisions(const BenchOptions& options, const std::string& suite, int bat
   const auto policy = mjp::Policy::Create(options.network, policy_options);
   const bool gpu = policy->options().backend == mjp::Backend::kCuda;
   if (!gpu && (batch > 1 || given == Given::kPageLockedPictures)) return;
-  BenchObservations observations(*options.network, batch, given == Given::kPageLockedPictures);
+  BenchObservations observations(*options.network, batch, PicturesOf(given));
   mjp::PolicyOutput output;
   std::vector<double> whole;
   std::array<std::vector<double>, mjp::kStageCount> stages;
@@ -76,7 +82,8 @@ BenchRows BenchDit(const BenchOptions& options) {
   BenchOptions own = options;
   own.network = DefaultDit();
   BenchRows rows;
-  AddDecisions(own, "dit", kBatches[0], Given::kPictures, rows);
+  for (const Given given : {Given::kPictures, Given::kScenes})
+    AddDecisions(own, "dit", kBatches[0], given, rows);
   for (const int batch : kBatches) AddDecisions(own, "dit", batch, Given::kFeatures, rows);
   return rows;
 }

@@ -11,23 +11,25 @@ template <int kKeyTiles>
 __device__ __forceinline__ void WeighScores(float (&scores)[kKeyTiles][4], float (&total)[2],
                                             float scale, int keys) {
   const int lane = threadIdx.x & 31;
+  if (keys < kKeyTiles * 8) {
+#pragma unroll
+    for (int j = 0; j < kKeyTiles; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if (j * 8 + 2 * (lane & 3) + (e & 1) >= keys) scores[j][e] = -INFINITY;
+  }
   float largest[2] = {-INFINITY, -INFINITY};
 #pragma unroll
-  for (int j = 0; j < kKeyTiles; ++j) {
+  for (int j = 0; j < kKeyTiles; ++j)
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const bool there = j * 8 + 2 * (lane & 3) + (e & 1) < keys;
-      scores[j][e] = there ? scores[j][e] * scale : -INFINITY;
-      largest[e >> 1] = fmaxf(largest[e >> 1], scores[j][e]);
-    }
-  }
-  largest[0] = QuadMax(largest[0]), largest[1] = QuadMax(largest[1]);
+    for (int e = 0; e < 4; ++e) largest[e >> 1] = fmaxf(largest[e >> 1], scores[j][e]);
+  largest[0] = QuadMax(largest[0]) * scale, largest[1] = QuadMax(largest[1]) * scale;
   total[0] = total[1] = 0;
 #pragma unroll
   for (int j = 0; j < kKeyTiles; ++j) {
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
-      scores[j][e] = exp2f(scores[j][e] - largest[e >> 1]);
+      scores[j][e] = FastExp2(fmaf(scores[j][e], scale, -largest[e >> 1]));
       total[e >> 1] += scores[j][e];
     }
   }
@@ -75,13 +77,14 @@ __device__ __forceinline__ void AttendRows(const C& cta, int head, int tile) {
   }
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
+    const float each = FastReciprocal(total[r]);
     uint8_t* to = cta.shared + cta.at.context +
                   (tile * kTokenTile + (lane >> 2) + r * 8) * kContextPitch +
                   (head * kHead + 2 * (lane & 3)) * 2;
 #pragma unroll
     for (int j = 0; j < kHead / 8; ++j)
       *reinterpret_cast<uint32_t*>(to + j * 16) =
-          PackTwo(T{}, sums[j][2 * r] / total[r], sums[j][2 * r + 1] / total[r]);
+          PackTwo(T{}, sums[j][2 * r] * each, sums[j][2 * r + 1] * each);
   }
 }
 

@@ -45,7 +45,7 @@ __device__ __forceinline__ void AttendColumns(const Place<kTiles>& p, int tile, 
   }
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    const float scale = 1.0f / total[r];
+    const float scale = FastReciprocal(total[r]);
     uint8_t* to = p.shared + p.at.context + p.RowOf(tile, r) * kWideContextPitch +
                   (columns + 2 * (lane & 3)) * 2;
 #pragma unroll

@@ -101,15 +101,21 @@ __device__ __forceinline__ float2 BeginPass(const P& p, int k) {
   return sum;
 }
 
-// Mean and variance of the token here: of each warp's columns by themselves, then joined as Chan et
-// al. (1979) have it.
+// Mean and variance of the token here: of each warp's columns by themselves, as sums of what they
+// are off the first one, then joined as Chan et al. (1979) have it.
 template <typename P>
 __device__ __forceinline__ float2 MeanAndVariance(const P& p, float2 x) {
   constexpr int kEach = kWideWidth / kWarps;
-  const float mean = WarpSum(x.x + x.y) / kEach;
-  x.x -= mean, x.y -= mean;
-  const float squares = WarpSum(x.x * x.x + x.y * x.y);
-  if (p.lane == 0) p.Moments()[p.warp] = make_float2(mean, squares);
+  const float shift = __shfl_sync(~0u, x.x, 0);
+  x.x -= shift, x.y -= shift;
+  float sum = x.x + x.y, squares = x.x * x.x + x.y * x.y;
+#pragma unroll
+  for (int other = 16; other > 0; other /= 2) {
+    sum += __shfl_xor_sync(~0u, sum, other);
+    squares += __shfl_xor_sync(~0u, squares, other);
+  }
+  sum /= kEach;
+  if (p.lane == 0) p.Moments()[p.warp] = make_float2(shift + sum, squares - sum * sum * kEach);
   __syncthreads();
   float2 all = make_float2(0, 0);
 #pragma unroll
@@ -129,7 +135,7 @@ template <Format F, typename P>
 __device__ __forceinline__ void SendNorm(const P& p, Exchange<P>& exchange, float2 x,
                                          const NormTerms& terms) {
   const float2 moments = MeanAndVariance(p, x);
-  const float scale = 1.0f / sqrtf(moments.y + p.a.epsilon);
+  const float scale = rsqrtf(moments.y + p.a.epsilon);
   const float2 y = make_float2((x.x - moments.x) * scale, (x.y - moments.x) * scale);
   const float2 factor = terms.scale.Sum(), shift = terms.shift.Sum();
   SendToken<Storage<F>>(
@@ -204,23 +210,27 @@ __device__ __forceinline__ void EndHalf(const P& p, Exchange<P>& exchange, const
   if (p.token >= 0 && !last) SendNorm<F>(p, exchange, x, terms.next);
 }
 
+// Half `half` of all: of a block first the attention, then the MLP. What both have in common is in
+// one loop: a block's code is longer than the caches next to the cores, and fetching it took time.
 template <Format F, int kTiles>
-__device__ __forceinline__ void RunBlock(const Place<kTiles>& p, const QkvChannels<kTiles>& qkv,
-                                         Exchange<Place<kTiles>>& exchange, const Terms& terms,
-                                         int block, float2& x) {
-  const BlockWeights w = p.Blocks()[block];
-  const int first = block * kBlockTerms;
-  const bool last = block + 1 == p.a.shape.layers;
-  HalfTerms half = {};
-  MakeQkv<F>(p, w, qkv, exchange);
-  if (p.token >= 0) half = {terms.Branch(first + 2, w.out_bias), terms.Norm(first + 3)};
-  AddAttention<F>(p, w, exchange);
-  EndHalf<F>(p, exchange, half, false, x);
-  MakeHidden<F>(p, w, exchange);
-  if (p.token >= 0)
-    half = {terms.Branch(first + 5, w.mlp2_bias), terms.Norm(last ? first : first + kBlockTerms)};
-  AddMlp<F>(p, w, exchange);
-  EndHalf<F>(p, exchange, half, last, x);
+__device__ __forceinline__ void RunHalf(const Place<kTiles>& p, const QkvChannels<kTiles>& qkv,
+                                        Exchange<Place<kTiles>>& exchange, const Terms& terms,
+                                        int half, float2& x) {
+  const BlockWeights& w = p.Blocks()[half / 2];
+  const int first = half / 2 * kBlockTerms;
+  const bool last = half + 1 == 2 * p.a.shape.layers;
+  HalfTerms end = {};
+  if (half % 2 == 0) {
+    MakeQkv<F>(p, w, qkv, exchange);
+    if (p.token >= 0) end = {terms.Branch(first + 2, w.out_bias), terms.Norm(first + 3)};
+    AddAttention<F>(p, w, exchange);
+  } else {
+    MakeHidden<F>(p, w, exchange);
+    if (p.token >= 0)
+      end = {terms.Branch(first + 5, w.mlp2_bias), terms.Norm(last ? first : first + kBlockTerms)};
+    AddMlp<F>(p, w, exchange);
+  }
+  EndHalf<F>(p, exchange, end, last, x);
 }
 
 // GPUs of 12.0 have too little shared memory for a width of 512: no code for them.
@@ -256,8 +266,8 @@ __global__ void __launch_bounds__(kThreads, 1) ClustersKernel(const __grid_const
       SendNorm<F>(p, exchange, x, first);
     }
 #pragma unroll 1
-    for (int block = 0; block < a.shape.layers; ++block)
-      RunBlock<F>(p, qkv, exchange, terms, block, x);
+    for (int half = 0; half < 2 * a.shape.layers; ++half)
+      RunHalf<F>(p, qkv, exchange, terms, half, x);
     if (p.token >= 0) {
       MakeOutput<T>(p, x);
       EndPass(p, k);

@@ -25,7 +25,8 @@ bool IsTaken(const ConvArgs& args) {
 
 // As many slots as shared memory has, and as the slices need.
 int Slots(const Plan& plan) {
-  const int fit = (kMaxSharedBytesSm90 - kMostSlots * kBarrierBytes) / plan.SlotBytes();
+  const int others = plan.StreamOffset() - plan.BarrierOffset() + plan.StreamBytes();
+  const int fit = (kMaxSharedBytesSm90 - others) / plan.SlotBytes();
   return std::min({fit, kMostSlots, std::max(2, CeilDivide(plan.slices, plan.split))});
 }
 
@@ -36,7 +37,7 @@ int Plan::BarrierOffset() const {
   return std::max(slots * SlotBytes(), sums);
 }
 
-std::vector<Plan> Plans(const ConvArgs& args) {
+std::vector<Plan> Plans(const ConvArgs& args, bool adds_to_stream) {
   std::vector<Plan> plans;
   if (!IsTaken(args)) return plans;
   const ConvShape& s = args.shape;
@@ -48,6 +49,7 @@ std::vector<Plan> Plans(const ConvArgs& args) {
     plan.channel_tiles = s.out_c / tile.channels;
     plan.sharers = plan.channel_tiles % 2 == 0 ? 2 : 1;
     plan.slices = s.in_c / kSliceChannels;
+    plan.adds_to_stream = adds_to_stream;
     for (plan.split = 1; plan.split <= kMostSplit; plan.split *= 2) {
       if (plan.split > 1 && plan.slices / plan.split < kLeastSlices) break;
       plan.slots = Slots(plan);
@@ -57,8 +59,8 @@ std::vector<Plan> Plans(const ConvArgs& args) {
   return plans;
 }
 
-std::optional<Plan> MakePlan(const ConvArgs& args) {
-  const std::vector<Plan> plans = Plans(args);
+std::optional<Plan> MakePlan(const ConvArgs& args, bool adds_to_stream) {
+  const std::vector<Plan> plans = Plans(args, adds_to_stream);
   const auto best = std::min_element(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
     return MeasuredTime(a) < MeasuredTime(b);
   });

@@ -1,5 +1,6 @@
-// y = act(x W^T + bias + row_bias) (+ residual, ReLU) for some hundreds of tokens: bound by shared
-// memory, from which each 64 tokens x 96 channels x 64 read 20 KB, and by the launch.
+// y = act(x W^T + bias + row_bias) (+ residual, ReLU) for some hundreds of tokens, with norms
+// before and after it: bound by shared memory, from which each 64 tokens x 96 channels x 64 read 20
+// KB, and by the launch.
 //
 // README.md has the data flow. A CTA makes one tile. One thread asks TMA for slices of tokens and
 // weights, ahead of the products; two CTAs with the same tokens each copy half of them to both.
@@ -12,6 +13,7 @@
 #include "kernels/cuda/primitives/tensor_map.h"
 #include "kernels/cuda/primitives/tma.cuh"
 #include "kernels/cuda/primitives/wgmma.cuh"
+#include "kernels/cuda/tma_linear/norm_epilogue.cuh"
 #include "kernels/cuda/tma_linear/tma_linear.cuh"
 
 namespace mjp::tma_linear {
@@ -20,10 +22,15 @@ namespace {
 constexpr int kConsumerWarps = 8;  // two warpgroups
 constexpr int kThreads = (kConsumerWarps + 1) * 32;
 
+// What stands between this layer and its neighbours.
+enum class Norms { kNone, kOfInput, kOfStream };
+
 struct Args {
   WgmmaConvArgs conv;
+  InputNorm norm;
+  ResidualStream stream;
   Plan plan;
-  int barriers;  // offset in shared memory
+  int barriers, norms, stream_tile;  // offsets in shared memory
   CUtensorMap x, weights;
 };
 
@@ -140,19 +147,57 @@ __device__ __forceinline__ void Multiply(const Plan& plan, const Place& at, uint
   WaitWgmma<0>();
 }
 
+// The rows of its tile that this CTA ends.
+__device__ __forceinline__ TileRows RowsOf(const Plan& plan, const Place& at) {
+  const int slice = (kTokens + plan.split - 1) / plan.split;
+  TileRows rows = {at.token, at.channel, at.part * slice};
+  rows.end = min(rows.begin + slice, kTokens);
+  rows.split = {at.part, at.sharer * plan.split, plan.split == 1};
+  return rows;
+}
+
+// What the epilogue needs of the residual stream's rows, on its way before the products: moments by
+// the consumers, the stream by all.
+template <typename E, Norms kNorms>
+__device__ __forceinline__ void LoadNormTerms(const Args& p, const TileRows& rows,
+                                              const NormTerms& terms) {
+  const ConvShape& s = p.conv.a.shape;
+  const bool consumes = threadIdx.x < kConsumerWarps * 32;
+  const auto load = [&](const float2* moments, int width, float epsilon, const auto& row_of) {
+    const auto moments_of = [&](int row) {
+      const int token = min(rows.token + row, s.batch - 1);
+      return moments + static_cast<size_t>(row_of(token)) * (width / kMomentChannels);
+    };
+    LoadRowNorms(moments_of, width, epsilon, terms.norms);
+  };
+  if constexpr (kNorms == Norms::kOfInput) {
+    if (consumes) load(p.norm.moments, s.in_c, p.norm.epsilon, [](int token) { return token; });
+  } else {
+    CopyStream<E>(p.stream, s, rows, terms.stream);
+    if (consumes && p.stream.moments != nullptr)
+      load(p.stream.moments, s.out_c, p.stream.epsilon,
+           [&](int token) { return StreamRow(p.stream, token); });
+  }
+}
+
 // The epilogue of this CTA, with a loop for each activation and one row at a time: a launch runs
 // this code for a few rows, so that fetching it is what takes time.
-template <typename E>
-__device__ __forceinline__ void EndTile(const Args& p, const Place& at, uint32_t sums) {
-  const SplitTile tile = {at.part, at.sharer * p.plan.split, p.plan.split == 1};
+template <typename E, Norms kNorms>
+__device__ __forceinline__ void EndTile(const Args& p, const TileRows& rows, uint32_t sums,
+                                        const NormTerms& terms, const ChannelTerms& channels) {
+  if constexpr (kNorms == Norms::kOfStream)
+    return EndStreamRows<E>(p.conv, p.stream, sums, rows, terms, channels);
   ForActivation(p.conv.a.activation, [&]<TokenActivation kActivation>() {
-    EndRows<E, 1>(p.conv, sums, at.token, at.channel, 0, tile,
-                  [](float(&sum)[kSumVector]) { ActivateEach<kActivation, typename E::T>(sum); });
+    if constexpr (kNorms == Norms::kOfInput)
+      EndNormedRows<E, kActivation>(p.conv, sums, rows, terms, channels);
+    else
+      EndRows<E, 1>(p.conv, sums, rows.token, rows.channel, 0, rows.split,
+                    [](float(&sum)[kSumVector]) { ActivateEach<kActivation, typename E::T>(sum); });
   });
 }
 
 // grid: (tiles of tokens, groups of channel tiles, CTAs of a cluster)
-template <Format F, int BN>
+template <Format F, int BN, Norms kNorms>
 __global__ void __launch_bounds__(kThreads, 1) TmaLinearKernel(const __grid_constant__ Args p) {
   if constexpr (!kHaveWgmma) return Trap();
   using Epilogue =
@@ -161,6 +206,9 @@ __global__ void __launch_bounds__(kThreads, 1) TmaLinearKernel(const __grid_cons
   const uint32_t ring = SharedAddress(shared);
   const Plan& plan = p.plan;
   const Place at = Place::Of<BN>(plan);
+  const TileRows rows = RowsOf(plan, at);
+  const NormTerms terms = {reinterpret_cast<float2*>(shared + p.norms),
+                           reinterpret_cast<float*>(shared + p.stream_tile)};
   const RingSlot slot = {ring + p.barriers, plan.slots};
   const int tid = static_cast<int>(threadIdx.x), warp = tid / 32;
   if (tid == 0) InitBarriers(plan, slot.barriers);
@@ -169,16 +217,23 @@ __global__ void __launch_bounds__(kThreads, 1) TmaLinearKernel(const __grid_cons
   if (tid == 0) PrefetchTensorMap(p.weights), PrefetchTensorMap(p.x);
   if (blockIdx.x == 0 && tid < BN) PrefetchWeights(p, at, at.channel + tid);
   ReleaseSuccessor();
+  ChannelTerms channels;
+  const int channel = at.channel + tid % Epilogue::kVectors * kSumVector;
+  if constexpr (kNorms == Norms::kOfInput) channels.LoadOfInput(p.conv.a, p.norm, channel);
+  if constexpr (kNorms == Norms::kOfStream) channels.LoadOfStream(p.conv.a, p.stream, channel);
   __syncwarp();
   WaitAtClusterBarrier();
 
   float acc[BN / 2] = {};
-  if (warp < kConsumerWarps) {
-    Multiply<F, BN>(plan, at, ring, slot, acc);
-  } else {
+  if (warp == kConsumerWarps) {
     if (tid % 32 == 0) Produce<BN>(p, at, ring, slot);
     __syncwarp();
   }
+  if constexpr (kNorms != Norms::kNone) {
+    WaitForPredecessor();
+    LoadNormTerms<Epilogue, kNorms>(p, rows, terms);
+  }
+  if (warp < kConsumerWarps) Multiply<F, BN>(plan, at, ring, slot, acc);
   WaitForPredecessor();
   __syncthreads();
   // all copies to this ring are there and read: now it holds the sums
@@ -190,16 +245,16 @@ __global__ void __launch_bounds__(kThreads, 1) TmaLinearKernel(const __grid_cons
     __syncthreads();
     ArriveAtClusterBarrierRelaxed();
   }
-  EndTile<Epilogue>(p, at, ring);
+  EndTile<Epilogue, kNorms>(p, rows, ring, terms, channels);
   // others may still read this CTA's sums, or copies of its own be on their way to them
   __syncwarp();
   if (plan.split > 1) return ClusterBarrier();
   WaitAtClusterBarrier();
 }
 
-template <Format F, int BN>
+template <Format F, int BN, Norms kNorms>
 void LaunchKernel(const Args& p, cudaStream_t stream) {
-  const auto kernel = TmaLinearKernel<F, BN>;
+  const auto kernel = TmaLinearKernel<F, BN, kNorms>;
   static const cudaError_t allowed = cudaFuncSetAttribute(
       kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxSharedBytesSm90);
   CheckCuda(allowed, "shared memory of the linear layer by TMA");
@@ -212,11 +267,18 @@ void LaunchKernel(const Args& p, cudaStream_t stream) {
   mjp::Launch(kernel, shape, stream, "linear layer by TMA", p);
 }
 
+template <Format F, int BN>
+void LaunchTile(const Args& p, cudaStream_t stream) {
+  if (p.stream.x != nullptr) return LaunchKernel<F, BN, Norms::kOfStream>(p, stream);
+  if (p.norm.moments != nullptr) return LaunchKernel<F, BN, Norms::kOfInput>(p, stream);
+  LaunchKernel<F, BN, Norms::kNone>(p, stream);
+}
+
 template <Format F>
 void LaunchFormat(const Args& p, cudaStream_t stream) {
-  if (p.plan.channels == 64) return LaunchKernel<F, 64>(p, stream);
-  if (p.plan.channels == 96) return LaunchKernel<F, 96>(p, stream);
-  LaunchKernel<F, 128>(p, stream);
+  if (p.plan.channels == 64) return LaunchTile<F, 64>(p, stream);
+  if (p.plan.channels == 96) return LaunchTile<F, 96>(p, stream);
+  LaunchTile<F, 128>(p, stream);
 }
 
 // A matrix of so many rows, copied 64 columns x `copy_rows` at a time.
@@ -235,14 +297,26 @@ double Time(Format format, const ConvArgs& args) {
 }
 
 void Launch(Format format, const ConvArgs& args, cudaStream_t stream) {
-  LaunchPlan(format, args, *MakePlan(args), stream);
+  Launch(format, LayerArgs{args, {}, {}}, stream);
 }
 
-void LaunchPlan(Format format, const ConvArgs& args, const Plan& plan, cudaStream_t stream) {
-  const ConvShape& s = args.shape;
-  Args p = {{args, plan.slices, s.out_c, plan.split}, plan, plan.BarrierOffset(), {}, {}};
-  p.x = MakeTensorMap(format, MatrixBlocks(args.x, s.in_c, s.batch, kTokens / plan.sharers));
-  p.weights = MakeTensorMap(format, MatrixBlocks(args.weight, s.in_c, s.out_c, plan.channels));
+void Launch(Format format, const LayerArgs& args, cudaStream_t stream) {
+  LaunchPlan(format, args, *MakePlan(args.conv, args.stream.x != nullptr), stream);
+}
+
+void LaunchPlan(Format format, const LayerArgs& args, const Plan& plan, cudaStream_t stream) {
+  const ConvShape& s = args.conv.shape;
+  Args p = {{args.conv, plan.slices, s.out_c, plan.split},
+            args.norm,
+            args.stream,
+            plan,
+            plan.BarrierOffset(),
+            plan.NormOffset(),
+            plan.StreamOffset(),
+            {},
+            {}};
+  p.x = MakeTensorMap(format, MatrixBlocks(args.conv.x, s.in_c, s.batch, kTokens / plan.sharers));
+  p.weights = MakeTensorMap(format, MatrixBlocks(args.conv.weight, s.in_c, s.out_c, plan.channels));
   format == Format::kFp16 ? LaunchFormat<Format::kFp16>(p, stream)
                           : LaunchFormat<Format::kBf16>(p, stream);
 }

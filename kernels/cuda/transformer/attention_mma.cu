@@ -4,9 +4,11 @@
 // Scores become operands of the second product where they are: the layout of one product's result
 // is that of the next one's left side. Where few blocks have the multiprocessors for themselves,
 // groups of warps share the keys of each tile, and their sums are joined at the end in the order of
-// the groups, as FlashDecoding does (Dao et al. 2023). Rows of shared memory are an odd number of
-// 16 bytes apart, so that ldmatrix meets no bank twice. Heads are filled up with zeros to 32, 64 or
-// 128. Bytes from L2: keys and values once for each block. Bound by latency for few rows.
+// the groups, as FlashDecoding does (Dao et al. 2023); each group ends some of the columns. Values
+// are divided by one reciprocal: a launch runs this code once, and fetching it takes time. Rows of
+// shared memory are an odd number of 16 bytes apart, so that ldmatrix meets no bank twice. Heads
+// are filled up with zeros to 32, 64 or 128. Bytes from L2: keys and values once for each block.
+// Bound by latency for few rows.
 
 #include <algorithm>
 
@@ -20,18 +22,21 @@ namespace mjp {
 namespace {
 
 // kWarps x 16 rows, by kGroups of such warps, each of which has kKeysEach keys of a tile.
-template <int kHeadSize, int kWarps, int kGroupCount, int kKeysEach>
+template <int kHeadSize, int kWarps, int kGroupCount, int kKeysEach, int kStageCount>
 struct AttentionTile {
   static constexpr int kHead = kHeadSize, kRowWarps = kWarps, kRows = 16 * kWarps;
   static constexpr int kGroups = kGroupCount, kGroupKeys = kKeysEach, kKeys = kGroups * kGroupKeys;
-  static constexpr int kThreads = 32 * kWarps * kGroups, kStages = 2;
-  static constexpr int kFit = kThreads > 128 ? 2 : 0;  // blocks on a multiprocessor; 0: any
-  static constexpr int kPitch = kHead * 2 + 16;        // bytes
+  static constexpr int kStages = kStageCount;  // 1: one tile has all keys
+  static constexpr int kThreads = 32 * kWarps * kGroups;
+  static constexpr int kFit = kThreads == 256 ? 2 : 0;  // blocks on a multiprocessor; 0: any
+  static constexpr int kPitch = kHead * 2 + 16;         // bytes
   static constexpr int kStageBytes = 2 * kKeys * kPitch;
   static constexpr int kSharedBytes = kStages * kStageBytes + kRows * kPitch;
-  // of a lane's sums, where groups join them
-  static constexpr int kSums = kHead / 8 * 4 + 4;
-  static_assert((kGroups - 1) * kRowWarps * 32 * kSums * 4 <= kStages * kStageBytes);
+  // of a lane, where groups join them: sums, the largest score and the total of both rows
+  static constexpr int kSums = kHead / 8 * 4, kShared = kSums + 4;
+  static constexpr int kSumsEach = kSums / kGroups;
+  static_assert(kGroups * kRowWarps * 32 * kShared * 4 <= kStages * kStageBytes || kGroups == 1);
+  static_assert(kSumsEach * kGroups == kSums);
 };
 
 // Copies `count` rows of a head from row `first` on; zeros where there is no such row or column.
@@ -49,10 +54,11 @@ __device__ __forceinline__ void CopyRows(const TokenAttentionArgs& a, const Devi
   }
 }
 
-// Turns the pairs of `count` rows at `tile`, which stand at positions from `first` on.
+// Turns the pairs of `count` rows at `tile`, which stand at positions from `first` on. Not inlined:
+// few launches run it.
 template <typename T, typename C>
-__device__ __forceinline__ void RotateRows(const TokenAttentionArgs& a, uint8_t* tile, int first,
-                                           int rows_there, int count) {
+__device__ __noinline__ void RotateRows(const TokenAttentionArgs& a, uint8_t* tile, int first,
+                                        int rows_there, int count) {
   const int half = a.head_size / 2;
   for (int i = threadIdx.x; i < count * half; i += C::kThreads) {
     const int row = i / half, pair = i % half, position = first + row;
@@ -76,21 +82,23 @@ struct RowSums {
 template <int kHead, int kTiles>
 __device__ __forceinline__ void WeighScores(float (&scores)[kTiles][4], RowSums<kHead>& sums,
                                             float scale, int keys_left, int lane) {
-  float largest[2] = {sums.largest[0], sums.largest[1]};
+  if (keys_left < kTiles * 8) {
 #pragma unroll
-  for (int j = 0; j < kTiles; ++j) {
+    for (int j = 0; j < kTiles; ++j)
 #pragma unroll
-    for (int q = 0; q < 4; ++q) {
-      const bool there = j * 8 + 2 * (lane & 3) + (q & 1) < keys_left;
-      scores[j][q] = there ? scores[j][q] * scale : -INFINITY;
-      largest[q >> 1] = fmaxf(largest[q >> 1], scores[j][q]);
-    }
+      for (int q = 0; q < 4; ++q)
+        if (j * 8 + 2 * (lane & 3) + (q & 1) >= keys_left) scores[j][q] = -INFINITY;
   }
+  float largest[2] = {-INFINITY, -INFINITY};
+#pragma unroll
+  for (int j = 0; j < kTiles; ++j)
+#pragma unroll
+    for (int q = 0; q < 4; ++q) largest[q >> 1] = fmaxf(largest[q >> 1], scores[j][q]);
   float kept[2];
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    largest[r] = QuadMax(largest[r]);
-    kept[r] = exp2f(sums.largest[r] - largest[r]);
+    largest[r] = fmaxf(sums.largest[r], QuadMax(largest[r]) * scale);
+    kept[r] = FastExp2(sums.largest[r] - largest[r]);
     sums.largest[r] = largest[r];
     sums.total[r] *= kept[r];
   }
@@ -98,7 +106,7 @@ __device__ __forceinline__ void WeighScores(float (&scores)[kTiles][4], RowSums<
   for (int j = 0; j < kTiles; ++j) {
 #pragma unroll
     for (int q = 0; q < 4; ++q) {
-      scores[j][q] = exp2f(scores[j][q] - largest[q >> 1]);
+      scores[j][q] = FastExp2(fmaf(scores[j][q], scale, -largest[q >> 1]));
       sums.total[q >> 1] += scores[j][q];
     }
   }
@@ -109,12 +117,11 @@ __device__ __forceinline__ void WeighScores(float (&scores)[kTiles][4], RowSums<
   }
 }
 
-// A warp's queries against its group's keys of a tile, of which there are `keys_left`.
+// A warp's queries against its group's keys of a tile.
 template <Format F, typename C>
-__device__ __forceinline__ void AttendTile(const uint32_t (&q)[C::kHead / 16][4], uint32_t keys,
-                                           uint32_t values, RowSums<C::kHead>& sums, float scale,
-                                           int keys_left, int lane) {
-  float scores[C::kGroupKeys / 8][4] = {};
+__device__ __forceinline__ void ScoreKeys(float (&scores)[C::kGroupKeys / 8][4],
+                                          const uint32_t (&q)[C::kHead / 16][4], uint32_t keys,
+                                          int lane) {
 #pragma unroll
   for (int step = 0; step < C::kHead / 16; ++step) {
 #pragma unroll
@@ -126,7 +133,13 @@ __device__ __forceinline__ void AttendTile(const uint32_t (&q)[C::kHead / 16][4]
       MultiplyAccumulate<F>(scores[j + 1], q[step], k[2], k[3]);
     }
   }
-  WeighScores<C::kHead>(scores, sums, scale, keys_left, lane);
+}
+
+// Adds the values of the group's keys, by the scores' weights.
+template <Format F, typename C>
+__device__ __forceinline__ void AddValues(RowSums<C::kHead>& sums,
+                                          const float (&scores)[C::kGroupKeys / 8][4],
+                                          uint32_t values, int lane) {
 #pragma unroll
   for (int step = 0; step < C::kGroupKeys / 16; ++step) {
     uint32_t weights[4];
@@ -142,67 +155,82 @@ __device__ __forceinline__ void AttendTile(const uint32_t (&q)[C::kHead / 16][4]
   }
 }
 
-// Joins the groups' sums of the same rows in the first group's. All threads call it.
-template <typename C>
-__device__ __forceinline__ void JoinGroups(RowSums<C::kHead>& sums, float* shared, int group,
-                                           int row_warp, int lane) {
-  constexpr int kOut = C::kHead / 8 * 4;
-  // a lane's values stand 32 apart: no bank is met twice
-  const auto at = [&](int of_group) {
-    return shared + ((of_group - 1) * C::kRowWarps + row_warp) * 32 * C::kSums + lane;
-  };
-  WaitCopies<0>();
-  __syncthreads();  // nobody reads keys or values any more
-  if (group > 0) {
-    float* to = at(group);
-#pragma unroll
-    for (int i = 0; i < kOut; ++i) to[i * 32] = sums.out[i / 4][i % 4];
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      to[(kOut + r) * 32] = sums.largest[r];
-      to[(kOut + 2 + r) * 32] = sums.total[r];
-    }
-  }
-  __syncthreads();
-  if (group > 0) return;
-#pragma unroll
-  for (int g = 1; g < C::kGroups; ++g) {
-    const float* from = at(g);
-    float kept[2], added[2];
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const float largest = fmaxf(sums.largest[r], from[(kOut + r) * 32]);
-      kept[r] = exp2f(sums.largest[r] - largest);
-      added[r] = exp2f(from[(kOut + r) * 32] - largest);
-      sums.largest[r] = largest;
-      sums.total[r] = sums.total[r] * kept[r] + from[(kOut + 2 + r) * 32] * added[r];
-    }
-#pragma unroll
-    for (int i = 0; i < kOut; ++i) {
-      const int r = i % 4 / 2;
-      sums.out[i / 4][i % 4] = sums.out[i / 4][i % 4] * kept[r] + from[i * 32] * added[r];
-    }
-  }
-}
-
-template <typename T, typename C>
-__device__ __forceinline__ void StoreRows(const TokenAttentionArgs& a,
-                                          const RowSums<C::kHead>& sums, int row0, int lane) {
+// The rows that a lane stores: lane / 4 and lane / 4 + 8 of the warp's 16. Calls
+// value(first sum of a pair, row of both) for sums [begin, end), and stores two columns at a time.
+template <typename T, typename C, typename Value>
+__device__ __forceinline__ void StoreSums(const TokenAttentionArgs& a, int row0, int begin,
+                                          int lane, const Value& value) {
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    const float total = QuadSum(sums.total[r]);
     const int query = row0 + (lane >> 2) + r * 8;
     if (query >= a.queries) continue;
     T* out = static_cast<T*>(a.out) +
              (static_cast<size_t>(blockIdx.z) * a.queries + query) * a.heads * a.head_size +
              blockIdx.y * a.head_size + 2 * (lane & 3);
 #pragma unroll
-    for (int j = 0; j < C::kHead / 8; ++j) {
+    for (int i = 0; i < C::kSumsEach / 4; ++i) {
+      const int j = begin / 4 + i;
       if (j * 8 >= a.head_size) break;
       *reinterpret_cast<uint32_t*>(out + j * 8) =
-          PackTwo(T{}, sums.out[j][2 * r] / total, sums.out[j][2 * r + 1] / total);
+          PackTwo(T{}, value(4 * i + 2 * r, r), value(4 * i + 2 * r + 1, r));
     }
   }
+}
+
+// Joins the groups' sums of the same rows, in the order of the groups; each group ends some of the
+// columns. All threads call it.
+template <typename T, typename C>
+__device__ __forceinline__ void JoinGroups(const TokenAttentionArgs& a,
+                                           const RowSums<C::kHead>& sums, float* shared, int group,
+                                           int row_warp, int row0, int lane) {
+  // a lane's values stand 32 apart: no bank is met twice
+  const auto at = [&](int of_group) {
+    return shared + (of_group * C::kRowWarps + row_warp) * 32 * C::kShared + lane;
+  };
+  __syncthreads();  // nobody reads keys or values any more
+  float* const to = at(group);
+#pragma unroll
+  for (int i = 0; i < C::kSums; ++i) to[i * 32] = sums.out[i / 4][i % 4];
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    to[(C::kSums + r) * 32] = sums.largest[r];
+    to[(C::kSums + 2 + r) * 32] = QuadSum(sums.total[r]);
+  }
+  __syncthreads();
+  float largest[2], total[2] = {0, 0}, sum[C::kSumsEach] = {};
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    largest[r] = at(0)[(C::kSums + r) * 32];
+#pragma unroll
+    for (int g = 1; g < C::kGroups; ++g) largest[r] = fmaxf(largest[r], at(g)[(C::kSums + r) * 32]);
+  }
+  const int begin = group * C::kSumsEach;
+#pragma unroll
+  for (int g = 0; g < C::kGroups; ++g) {
+    const float* const from = at(g);
+    float kept[2];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      kept[r] = FastExp2(from[(C::kSums + r) * 32] - largest[r]);
+      total[r] += from[(C::kSums + 2 + r) * 32] * kept[r];
+    }
+#pragma unroll
+    for (int i = 0; i < C::kSumsEach; ++i) sum[i] += from[(begin + i) * 32] * kept[i % 4 / 2];
+  }
+  const float scale[2] = {FastReciprocal(total[0]), FastReciprocal(total[1])};
+  StoreSums<T, C>(a, row0, begin, lane, [&](int i, int r) { return sum[i] * scale[r]; });
+}
+
+template <typename T, typename C>
+__device__ __forceinline__ void EndRows(const TokenAttentionArgs& a, const RowSums<C::kHead>& sums,
+                                        float* shared, int group, int row_warp, int row0,
+                                        int lane) {
+  if constexpr (C::kGroups > 1)
+    return JoinGroups<T, C>(a, sums, shared, group, row_warp, row0, lane);
+  const float scale[2] = {FastReciprocal(QuadSum(sums.total[0])),
+                          FastReciprocal(QuadSum(sums.total[1]))};
+  StoreSums<T, C>(a, row0, 0, lane,
+                  [&](int i, int r) { return sums.out[i / 4][i % 4] * scale[r]; });
 }
 
 // grid: (queries / rows of a block, heads, sequences)
@@ -215,27 +243,35 @@ __global__ void __launch_bounds__(C::kThreads, C::kFit)
   const int group = warp / C::kRowWarps, row_warp = warp % C::kRowWarps;
   uint8_t* const queries = shared + C::kStages * C::kStageBytes;
   const auto key_tile = [&](int tile) { return shared + tile % C::kStages * C::kStageBytes; };
-  const auto load = [&](int tile) {
-    const uint32_t to = SharedAddress(key_tile(tile));
-    CopyRows<T, C>(a, a.k, tile * C::kKeys, a.keys, C::kKeys, to);
-    CopyRows<T, C>(a, a.v, tile * C::kKeys, a.keys, C::kKeys, to + C::kKeys * C::kPitch);
+  const auto load_keys = [&](int tile) {
+    CopyRows<T, C>(a, a.k, tile * C::kKeys, a.keys, C::kKeys, SharedAddress(key_tile(tile)));
+  };
+  const auto load_values = [&](int tile) {
+    CopyRows<T, C>(a, a.v, tile * C::kKeys, a.keys, C::kKeys,
+                   SharedAddress(key_tile(tile)) + C::kKeys * C::kPitch);
+    CommitCopies();
   };
   ReleaseSuccessor();
   WaitForPredecessor();
   const int tiles = (a.keys + C::kKeys - 1) / C::kKeys;
   CopyRows<T, C>(a, a.q, row0, a.queries, C::kRows, SharedAddress(queries));
-  load(0);
-  CommitCopies();
+  load_keys(0);
+  if (C::kStages == 1) CommitCopies();  // scores need not wait for values
+  load_values(0);
 
-  const float scale = kLog2E / sqrtf(static_cast<float>(a.head_size));
+  const float scale = kLog2E * rsqrtf(static_cast<float>(a.head_size));
   uint32_t q[C::kHead / 16][4];
   RowSums<C::kHead> sums;
   for (int tile = 0; tile < tiles; ++tile) {
     if (tile > 0) __syncthreads();  // all are done with the tile before
-    if (tile + 1 < tiles) load(tile + 1);
-    CommitCopies();
+    if constexpr (C::kStages > 1) {
+      if (tile + 1 < tiles)
+        load_keys(tile + 1), load_values(tile + 1);
+      else
+        CommitCopies();
+    }
     WaitCopies<1>();
-    __syncthreads();  // the tile is there
+    __syncthreads();  // the tile's keys are there
     if (a.cosines != nullptr) {
       if (tile == 0) RotateRows<T, C>(a, queries, row0, a.queries, C::kRows);
       RotateRows<T, C>(a, key_tile(tile), tile * C::kKeys, a.keys, C::kKeys);
@@ -249,13 +285,19 @@ __global__ void __launch_bounds__(C::kThreads, C::kFit)
     }
     const uint32_t keys = SharedAddress(key_tile(tile)) + group * C::kGroupKeys * C::kPitch;
     const int left = a.keys - tile * C::kKeys - group * C::kGroupKeys;
-    if (left > 0) AttendTile<F, C>(q, keys, keys + C::kKeys * C::kPitch, sums, scale, left, lane);
+    float scores[C::kGroupKeys / 8][4] = {};
+    if (left > 0) {
+      ScoreKeys<F, C>(scores, q, keys, lane);
+      WeighScores<C::kHead>(scores, sums, scale, left, lane);
+    }
+    if constexpr (C::kStages == 1) {
+      WaitCopies<0>();
+      __syncthreads();  // the values are there
+    }
+    if (left > 0) AddValues<F, C>(sums, scores, keys + C::kKeys * C::kPitch, lane);
   }
-  if constexpr (C::kGroups > 1) {
-    JoinGroups<C>(sums, reinterpret_cast<float*>(shared), group, row_warp, lane);
-    if (group > 0) return;
-  }
-  StoreRows<T, C>(a, sums, row0 + row_warp * 16, lane);
+  EndRows<T, C>(a, sums, reinterpret_cast<float*>(shared), group, row_warp, row0 + row_warp * 16,
+                lane);
 }
 
 template <Format F, typename C>
@@ -277,11 +319,14 @@ void LaunchHead(const TokenAttentionArgs& a, cudaStream_t stream) {
   constexpr int kManyBlocks = 256, kFewKeys = 128;
   const int blocks = (a.queries + 63) / 64 * a.heads * a.sequences;
   if (a.queries > 32 && blocks >= kManyBlocks)
-    return LaunchTile<F, AttentionTile<kHead, 4, 1, 64>>(a, stream);
+    return LaunchTile<F, AttentionTile<kHead, 4, 1, 64, 2>>(a, stream);
   if constexpr (kHead == 64) {
-    if (a.keys > kFewKeys) return LaunchTile<F, AttentionTile<kHead, 2, 4, 32>>(a, stream);
+    // a sequence's keys in one tile where they fit a multiprocessor's shared memory twice
+    if (a.keys > 320) return LaunchTile<F, AttentionTile<kHead, 2, 4, 32, 2>>(a, stream);
+    if (a.keys > 256) return LaunchTile<F, AttentionTile<kHead, 1, 4, 80, 1>>(a, stream);
+    if (a.keys > kFewKeys) return LaunchTile<F, AttentionTile<kHead, 1, 4, 64, 1>>(a, stream);
   }
-  LaunchTile<F, AttentionTile<kHead, 2, 1, 64>>(a, stream);
+  LaunchTile<F, AttentionTile<kHead, 2, 1, 64, 2>>(a, stream);
 }
 
 template <Format F>

@@ -10,32 +10,60 @@ ActLaunches::ActLaunches(const DeviceAct& weights, const ActPolicyConfig& config
       config_(config),
       format_(format),
       environments_(environments),
-      launches_(format) {
+      launches_(format),
+      encoder_(StreamOf(config.Tokens(), true), format, launches_, arena),
+      decoder_(StreamOf(config.horizon, false), format, launches_, arena) {
   const size_t element = FormatBytes(format), width = config.width;
   const size_t rows = size_t{1} * environments * std::max(config.Tokens(), config.horizon);
   qkv_ = arena.TakeBytes(rows * 3 * width * element);
   queries_ = arena.TakeBytes(rows * width * element);
   context_ = arena.TakeBytes(rows * width * element);
-  branch_ = arena.TakeBytes(rows * width * element);
   hidden_ = arena.TakeBytes(rows * config.feedforward * element);
   actions_ = arena.Take<float>(size_t{1} * environments * config.horizon * config.action_dim);
-  Stream encoder = TakeStream(config.Tokens(), arena), decoder = TakeStream(config.horizon, arena);
-  PutTokens(inputs, encoder);
-  Encode(encoder);
-  Decode(encoder, decoder);
+  PutTokens(inputs);
+  Encode();
+  decoder_.StartFrom(weights.start, config.horizon);
+  for (size_t i = 0; i < weights.decoder.size(); ++i) DecoderLayer(i);
+  if (!config.pre_norm) decoder_.Norm(weights.decoder_norm);
+  const void* out = decoder_.Normed();
+  decoder_.ShowNorm("decoder_out");
+  launches_.Linear(weights.head, out, decoder_.rows(), actions_, TokenActivation::kNone, true);
 }
 
-ActLaunches::Stream ActLaunches::TakeStream(int rows, DeviceArena& arena) {
-  const size_t size = size_t{1} * environments_ * rows * config_.width;
-  Stream s;
-  s.rows = rows;
-  s.x = arena.Take<float>(size);
-  s.y = arena.TakeBytes(size * FormatBytes(format_));
-  s.from = s.x;
-  return s;
+TokenStream::Config ActLaunches::StreamOf(int rows, bool is_encoder) const {
+  TokenStream::Config stream;
+  stream.rows = environments_ * rows;
+  stream.width = config_.width;
+  stream.epsilon = kLayerNormEpsilon;
+  stream.norms_after = !config_.pre_norm;
+  std::vector<const DeviceConv*> layers;
+  const auto add = [&](const DeviceActFeedForward& layer) {
+    layers.push_back(&layer.linear1.layer);
+    layers.push_back(&layer.linear2);
+  };
+  for (size_t i = 0; is_encoder && i < weights_.encoder.size(); ++i) {
+    add(weights_.encoder[i].feed_forward);
+    layers.push_back(&weights_.encoder[i].self.in.layer);
+    layers.push_back(&weights_.encoder[i].self.out);
+  }
+  for (size_t i = 0; i < weights_.decoder.size(); ++i) {
+    const DeviceActDecoderLayer& layer = weights_.decoder[i];
+    if (is_encoder) {
+      layers.push_back(&layer.cross.key_value.layer);
+      continue;
+    }
+    add(layer.feed_forward);
+    layers.push_back(&layer.cross.out);
+    if (i == 0) continue;
+    layers.push_back(&layer.self.in.layer);
+    layers.push_back(&layer.self.out);
+    layers.push_back(&layer.cross.query.layer);
+  }
+  stream.folds = CanFoldNorms(format_, stream.rows, layers);
+  return stream;
 }
 
-void ActLaunches::PutTokens(const ActInputs& inputs, const Stream& s) {
+void ActLaunches::PutTokens(const ActInputs& inputs) {
   TokensArgs a;
   a.sequences = environments_;
   a.width = config_.width;
@@ -46,29 +74,10 @@ void ActLaunches::PutTokens(const ActInputs& inputs, const Stream& s) {
   a.maps = static_cast<int>(config_.cameras.size());
   a.cells = a.maps == 0 ? 0 : (config_.Tokens() - config_.VectorTokens()) / a.maps;
   a.map = inputs.maps;
-  a.x = s.x;
-  a.y = s.y;
+  a.x = encoder_.x();
+  a.y = encoder_.y();
   launches_.Add(a);
-  launches_.Show("encoder_in", s.x, true, Rows(s), config_.width);
-}
-
-void ActLaunches::Norm(const DeviceLayerNorm& norm, Stream& s) {
-  TokenNormArgs a;
-  a.rows = Rows(s);
-  a.width = config_.width;
-  a.x = s.from;
-  a.x_rows = s.from_rows;
-  a.branch = s.branch;
-  a.weight = norm.weight;
-  a.bias = norm.bias;
-  (config_.pre_norm ? a.sum : a.normed) = s.x;
-  a.y = s.y;
-  launches_.Add(a);
-  if (!s.name.empty()) launches_.Show(s.name, s.x, true, Rows(s), config_.width);
-  s.name.clear();
-  s.from = s.x;
-  s.from_rows = 0;
-  s.branch = nullptr;
+  launches_.Show("encoder_in", a.x, true, encoder_.rows(), config_.width);
 }
 
 DeviceRows ActLaunches::Part(const void* rows, int column, int pitch, int rows_each) const {
@@ -77,7 +86,7 @@ DeviceRows ActLaunches::Part(const void* rows, int column, int pitch, int rows_e
 }
 
 void ActLaunches::Attend(const DeviceRows& q, const DeviceRows& k, const DeviceRows& v, int queries,
-                         int keys, const DeviceConv& out) {
+                         int keys) {
   TokenAttentionArgs a;
   a.sequences = environments_;
   a.heads = config_.heads;
@@ -87,82 +96,68 @@ void ActLaunches::Attend(const DeviceRows& q, const DeviceRows& k, const DeviceR
   a.q = q, a.k = k, a.v = v;
   a.out = context_;
   launches_.Add(a);
-  launches_.Linear(out, context_, environments_ * queries, branch_);
 }
 
-void ActLaunches::SelfAttention(const DeviceActSelf& layer, Stream& s) {
-  const int width = config_.width, pitch = 3 * width;
-  launches_.Linear(layer.in.layer, s.y, Rows(s), qkv_, TokenActivation::kNone, false,
-                   layer.in.row_bias, layer.in.rows);
-  Attend(Part(qkv_, 0, pitch, s.rows), Part(qkv_, width, pitch, s.rows),
-         Part(qkv_, 2 * width, pitch, s.rows), s.rows, s.rows, layer.out);
-  s.branch = branch_;
+void ActLaunches::SelfAttention(const DeviceActSelf& layer, TokenStream& s) {
+  const int width = config_.width, pitch = 3 * width, rows = RowsEach(s);
+  s.Linear(layer.in, qkv_);
+  Attend(Part(qkv_, 0, pitch, rows), Part(qkv_, width, pitch, rows),
+         Part(qkv_, 2 * width, pitch, rows), rows, rows);
 }
 
-void ActLaunches::CrossAttention(const DeviceActCross& layer, const DeviceRows& queries,
-                                 const Stream& encoder, Stream& s) {
-  const int width = config_.width, pitch = 2 * width;
-  launches_.Linear(layer.key_value.layer, encoder.y, Rows(encoder), qkv_, TokenActivation::kNone,
-                   false, layer.key_value.row_bias, layer.key_value.rows);
-  Attend(queries, Part(qkv_, 0, pitch, encoder.rows), Part(qkv_, width, pitch, encoder.rows),
-         s.rows, encoder.rows, layer.out);
-  s.branch = branch_;
+void ActLaunches::CrossAttention(const DeviceActCross& layer, const DeviceRows& queries) {
+  const int width = config_.width, pitch = 2 * width, keys = RowsEach(encoder_);
+  encoder_.Linear(layer.key_value, qkv_);
+  Attend(queries, Part(qkv_, 0, pitch, keys), Part(qkv_, width, pitch, keys), RowsEach(decoder_),
+         keys);
 }
 
-void ActLaunches::FeedForward(const DeviceActFeedForward& layer, Stream& s) {
-  launches_.Linear(layer.linear1, s.y, Rows(s), hidden_, config_.activation);
-  launches_.Linear(layer.linear2, hidden_, Rows(s), branch_);
-  s.branch = branch_;
+void ActLaunches::EncoderLayer(size_t index) {
+  const DeviceActEncoderLayer& layer = weights_.encoder[index];
+  const std::string name = "encoder/" + std::to_string(index);
+  const bool before = config_.pre_norm, last = index + 1 == weights_.encoder.size();
+  const DeviceLayerNorm& next = !before ? layer.norm2
+                                : last  ? weights_.encoder_norm
+                                        : weights_.encoder[index + 1].norm1;
+  SelfAttention(layer.self, encoder_);
+  encoder_.AddAndNorm(layer.self.out, context_, before ? layer.norm2 : layer.norm1,
+                      name + "/self_attn");
+  encoder_.Linear(layer.feed_forward.linear1, hidden_, config_.activation);
+  encoder_.AddAndNorm(layer.feed_forward.linear2, hidden_, next);
+  encoder_.ShowX(name);
 }
 
-void ActLaunches::Encode(Stream& s) {
-  const bool before = config_.pre_norm;
-  for (size_t i = 0; i < weights_.encoder.size(); ++i) {
-    const DeviceActEncoderLayer& layer = weights_.encoder[i];
-    const std::string name = "encoder/" + std::to_string(i);
-    if (before) Norm(layer.norm1, s);
-    SelfAttention(layer.self, s);
-    launches_.Show(name + "/self_attn", branch_, false, Rows(s), config_.width);
-    Norm(before ? layer.norm2 : layer.norm1, s);
-    FeedForward(layer.feed_forward, s);
-    s.name = name;
-    if (!before) Norm(layer.norm2, s);
-  }
-  if (before) Norm(weights_.encoder_norm, s);
-  launches_.Show("encoder_out", s.y, false, Rows(s), config_.width);
+void ActLaunches::Encode() {
+  if (config_.pre_norm)
+    encoder_.Norm(weights_.encoder.empty() ? weights_.encoder_norm : weights_.encoder[0].norm1);
+  for (size_t i = 0; i < weights_.encoder.size(); ++i) EncoderLayer(i);
+  encoder_.ShowNorm("encoder_out");
 }
 
-void ActLaunches::DecoderLayer(size_t index, const Stream& encoder, Stream& s) {
+DeviceRows ActLaunches::DecoderQueries(size_t index) {
   const DeviceActDecoderLayer& layer = weights_.decoder[index];
-  const bool before = config_.pre_norm;
-  const std::string name = "decoder/" + std::to_string(index);
   const int width = config_.width;
-  DeviceRows queries = {weights_.start_queries, width, 0};
-  if (index == 0) {
-    s.from = weights_.start;
-    s.from_rows = s.rows;
-  } else {
-    if (before) Norm(layer.norm1, s);
-    SelfAttention(layer.self, s);
-    launches_.Show(name + "/self_attn", branch_, false, Rows(s), width);
-    Norm(before ? layer.norm2 : layer.norm1, s);
-    launches_.Linear(layer.cross.query.layer, s.y, Rows(s), queries_, TokenActivation::kNone, false,
-                     layer.cross.query.row_bias, layer.cross.query.rows);
-    queries = Part(queries_, 0, width, s.rows);
-  }
-  CrossAttention(layer.cross, queries, encoder, s);
-  launches_.Show(name + "/multihead_attn", branch_, false, Rows(s), width);
-  Norm(before ? layer.norm3 : layer.norm2, s);
-  FeedForward(layer.feed_forward, s);
-  s.name = name;
-  if (!before) Norm(layer.norm3, s);
+  if (index == 0) return {weights_.start_queries, width, 0};
+  SelfAttention(layer.self, decoder_);
+  decoder_.AddAndNorm(layer.self.out, context_, config_.pre_norm ? layer.norm2 : layer.norm1,
+                      "decoder/" + std::to_string(index) + "/self_attn");
+  decoder_.Linear(layer.cross.query, queries_);
+  return Part(queries_, 0, width, RowsEach(decoder_));
 }
 
-void ActLaunches::Decode(const Stream& encoder, Stream& s) {
-  for (size_t i = 0; i < weights_.decoder.size(); ++i) DecoderLayer(i, encoder, s);
-  Norm(weights_.decoder_norm, s);
-  launches_.Show("decoder_out", s.y, false, Rows(s), config_.width);
-  launches_.Linear(weights_.head, s.y, Rows(s), actions_, TokenActivation::kNone, true);
+void ActLaunches::DecoderLayer(size_t index) {
+  const DeviceActDecoderLayer& layer = weights_.decoder[index];
+  const std::string name = "decoder/" + std::to_string(index);
+  const bool before = config_.pre_norm, last = index + 1 == weights_.decoder.size();
+  const DeviceLayerNorm& next = !before ? layer.norm3
+                                : last  ? weights_.decoder_norm
+                                        : weights_.decoder[index + 1].norm1;
+  CrossAttention(layer.cross, DecoderQueries(index));
+  decoder_.AddAndNorm(layer.cross.out, context_, before ? layer.norm3 : layer.norm2,
+                      name + "/multihead_attn");
+  decoder_.Linear(layer.feed_forward.linear1, hidden_, config_.activation);
+  decoder_.AddAndNorm(layer.feed_forward.linear2, hidden_, next);
+  decoder_.ShowX(name);
 }
 
 }  // namespace mjp

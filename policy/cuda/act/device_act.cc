@@ -36,14 +36,13 @@ std::vector<float> RowBias(const Linear& linear, int begin, int count, int rows,
   return table;
 }
 
-DeviceRowLinear LoadRows(LayerLoader& loader, const Linear& linear, int begin, int count, int rows,
-                         const cpu::AlignedBuffer& added) {
-  return {loader.Dense(RowsOf(linear, begin, count)),
-          loader.Floats(RowBias(linear, begin, count, rows, added)), rows};
-}
-
-DeviceLayerNorm LoadNorm(LayerLoader& loader, const LayerNormWeights& norm) {
-  return {loader.Floats(norm.weight.data), loader.Floats(norm.bias.data)};
+DeviceNormedLinear LoadRows(LayerLoader& loader, const Linear& linear, int begin, int count,
+                            int rows, const cpu::AlignedBuffer& added,
+                            const LayerNormWeights* norm) {
+  DeviceNormedLinear loaded = LoadNormedLinear(loader, RowsOf(linear, begin, count), norm);
+  loaded.row_bias = loader.Floats(RowBias(linear, begin, count, rows, added));
+  loaded.rows = rows;
+  return loaded;
 }
 
 // weight (out, in) as (in, out)
@@ -88,38 +87,59 @@ void DeviceAct::Load(Format format) {
   vectors.push_back({0, nullptr, loader.Floats(weights.latent.bias.data), nullptr});
   if (config.state_dim > 0) vectors.push_back(LoadVector(loader, weights.state));
   if (config.environment_dim > 0) vectors.push_back(LoadVector(loader, weights.environment));
-  for (size_t i = 0; i < weights.encoder.size(); ++i) {
-    const ActEncoderLayer& from = weights.encoder[i];
-    DeviceActEncoderLayer& layer = encoder.emplace_back();
-    layer.self.in =
-        LoadRows(loader, from.self.in, 0, 3, config.Tokens(), packed_->encoder[i].self.positions);
-    layer.self.out = loader.Dense(from.self.out);
-    layer.feed_forward = {loader.Dense(from.linear1), loader.Dense(from.linear2)};
-    layer.norm1 = LoadNorm(loader, from.norm1);
-    layer.norm2 = LoadNorm(loader, from.norm2);
-  }
-  if (config.pre_norm) encoder_norm = LoadNorm(loader, weights.encoder_norm);
-  for (size_t i = 0; i < weights.decoder.size(); ++i) {
-    const ActDecoderLayer& from = weights.decoder[i];
-    const cpu::PackedActDecoderLayer& packed = packed_->decoder[i];
-    DeviceActDecoderLayer& layer = decoder.emplace_back();
-    if (i > 0) {
-      layer.self.in = LoadRows(loader, from.self.in, 0, 3, config.horizon, packed.self.positions);
-      layer.self.out = loader.Dense(from.self.out);
-      layer.cross.query =
-          LoadRows(loader, from.cross.in, 0, 1, config.horizon, packed.cross.query_positions);
-    }
-    layer.cross.key_value =
-        LoadRows(loader, from.cross.in, 1, 2, config.Tokens(), packed.cross.key_positions);
-    layer.cross.out = loader.Dense(from.cross.out);
-    layer.feed_forward = {loader.Dense(from.linear1), loader.Dense(from.linear2)};
-    layer.norm1 = LoadNorm(loader, from.norm1);
-    layer.norm2 = LoadNorm(loader, from.norm2);
-    layer.norm3 = LoadNorm(loader, from.norm3);
-  }
-  decoder_norm = LoadNorm(loader, weights.decoder_norm);
+  for (size_t i = 0; i < weights.encoder.size(); ++i) LoadEncoderLayer(loader, i);
+  if (config.pre_norm) encoder_norm = LoadLayerNorm(loader, weights.encoder_norm);
+  for (size_t i = 0; i < weights.decoder.size(); ++i) LoadDecoderLayer(loader, i);
+  decoder_norm = LoadLayerNorm(loader, weights.decoder_norm);
   head = loader.Dense(weights.head);
   LoadStart(loader);
+}
+
+void DeviceAct::LoadEncoderLayer(LayerLoader& loader, size_t i) {
+  const ActModel& model = ActOf(*checkpoint_);
+  const std::vector<ActEncoderLayer>& layers = model.weights.encoder;
+  const ActEncoderLayer& from = layers[i];
+  const bool before = model.config.pre_norm;
+  const LayerNormWeights* const input_norm = before  ? &from.norm1
+                                             : i > 0 ? &layers[i - 1].norm2
+                                                     : nullptr;
+  DeviceActEncoderLayer& layer = encoder.emplace_back();
+  layer.self.in = LoadRows(loader, from.self.in, 0, 3, model.config.Tokens(),
+                           packed_->encoder[i].self.positions, input_norm);
+  layer.self.out = loader.Dense(from.self.out);
+  layer.feed_forward = {LoadNormedLinear(loader, from.linear1, before ? &from.norm2 : &from.norm1),
+                        loader.Dense(from.linear2)};
+  layer.norm1 = LoadLayerNorm(loader, from.norm1);
+  layer.norm2 = LoadLayerNorm(loader, from.norm2);
+}
+
+void DeviceAct::LoadDecoderLayer(LayerLoader& loader, size_t i) {
+  const ActModel& model = ActOf(*checkpoint_);
+  const ActPolicyConfig& config = model.config;
+  const std::vector<ActDecoderLayer>& layers = model.weights.decoder;
+  const ActDecoderLayer& from = layers[i];
+  const cpu::PackedActDecoderLayer& packed = packed_->decoder[i];
+  const bool before = config.pre_norm;
+  DeviceActDecoderLayer& layer = decoder.emplace_back();
+  if (i > 0) {
+    layer.self.in = LoadRows(loader, from.self.in, 0, 3, config.horizon, packed.self.positions,
+                             before ? &from.norm1 : &layers[i - 1].norm3);
+    layer.self.out = loader.Dense(from.self.out);
+    layer.cross.query = LoadRows(loader, from.cross.in, 0, 1, config.horizon,
+                                 packed.cross.query_positions, before ? &from.norm2 : &from.norm1);
+  }
+  const LayerNormWeights* const of_encoder = before ? &model.weights.encoder_norm
+                                             : model.weights.encoder.empty()
+                                                 ? nullptr
+                                                 : &model.weights.encoder.back().norm2;
+  layer.cross.key_value = LoadRows(loader, from.cross.in, 1, 2, config.Tokens(),
+                                   packed.cross.key_positions, of_encoder);
+  layer.cross.out = loader.Dense(from.cross.out);
+  layer.feed_forward = {LoadNormedLinear(loader, from.linear1, before ? &from.norm3 : &from.norm2),
+                        loader.Dense(from.linear2)};
+  layer.norm1 = LoadLayerNorm(loader, from.norm1);
+  layer.norm2 = LoadLayerNorm(loader, from.norm2);
+  layer.norm3 = LoadLayerNorm(loader, from.norm3);
 }
 
 void DeviceAct::LoadStart(LayerLoader& loader) {

@@ -6,29 +6,23 @@
 
 #include "policy/act/packed_act.h"
 #include "policy/cuda/encoder_layers.h"
-#include "policy/cuda/transformer/token_launches.h"
+#include "policy/cuda/transformer/token_stream.h"
 
 namespace mjp {
 
-// A linear layer whose bias has what the rows' position embeddings make of it: (rows, out).
-struct DeviceRowLinear {
-  DeviceConv layer;  // without bias
-  const float* row_bias = nullptr;
-  int rows = 1;
-};
-
 struct DeviceActSelf {
-  DeviceRowLinear in;  // q, k and v side by side
+  DeviceNormedLinear in;  // q, k and v side by side
   DeviceConv out;
 };
 
 struct DeviceActCross {
-  DeviceRowLinear query, key_value;
+  DeviceNormedLinear query, key_value;
   DeviceConv out;
 };
 
 struct DeviceActFeedForward {
-  DeviceConv linear1, linear2;
+  DeviceNormedLinear linear1;
+  DeviceConv linear2;
 };
 
 struct DeviceActEncoderLayer {
@@ -71,6 +65,8 @@ class DeviceAct {
 
  private:
   void Load(Format format);
+  void LoadEncoderLayer(LayerLoader& loader, size_t i);
+  void LoadDecoderLayer(LayerLoader& loader, size_t i);
   void LoadStart(LayerLoader& loader);
 
   const std::shared_ptr<const Checkpoint> checkpoint_;

@@ -22,7 +22,7 @@ PictureSource SourceOf(const PolicyConfig& config, const PolicyInput& input) {
 }
 
 InputBlock::View InputBlock::Lay(uint8_t* base, const PolicyConfig& config, size_t scene_bytes,
-                                 int batch) {
+                                 int batch, int text_dim) {
   size_t offset = 0;
   const auto place = [&]<typename T>(T*& view, size_t count) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the base is null while sizes are measured
@@ -35,36 +35,45 @@ InputBlock::View InputBlock::Lay(uint8_t* base, const PolicyConfig& config, size
   place(view.keys, batch);
   place(view.state, steps * config.state_dim);
   place(view.environment, steps * config.environment_dim);
+  place(view.text, steps * text_dim);
   place(view.scenes, config.cameras.empty() ? 0 : steps * scene_bytes);
   bytes_ = offset;
+  place(view.frames, LargeFrames() ? 0 : frame_bytes_);
+  block_bytes_ = offset;
   return view;
 }
 
-void InputBlock::Plan(const PolicyConfig& config, size_t scene_bytes, int batch,
-                      DeviceArena& arena) {
-  Lay(nullptr, config, scene_bytes, batch);
+void InputBlock::Plan(const PolicyConfig& config, size_t scene_bytes, int batch, DeviceArena& arena,
+                      int text_dim) {
   frame_bytes_ = 0;
   for (const CameraFeature& camera : config.cameras)
     frame_bytes_ += size_t{3} * batch * config.n_obs_steps * camera.height * camera.width;
-  device_block_ = arena.Take<uint8_t>(bytes_);
-  device_frames_ = arena.Take<uint8_t>(frame_bytes_);
+  Lay(nullptr, config, scene_bytes, batch, text_dim);
+  device_block_ = arena.Take<uint8_t>(block_bytes_);
+  device_ = Lay(device_block_, config, scene_bytes, batch, text_dim);
+  if (LargeFrames()) device_.frames = arena.Take<uint8_t>(frame_bytes_);
   if (arena.measuring()) return;
-  device_ = Lay(device_block_, config, scene_bytes, batch);
-  host_block_ = PinnedArray<uint8_t>(bytes_);
-  host_ = Lay(host_block_.data(), config, scene_bytes, batch);
-  host_frames_ = PinnedArray<uint8_t>(frame_bytes_);
+  host_block_ = PinnedArray<uint8_t>(block_bytes_);
+  host_ = Lay(host_block_.data(), config, scene_bytes, batch, text_dim);
+  if (!LargeFrames()) return;
+  large_frames_ = PinnedArray<uint8_t>(frame_bytes_);
+  host_.frames = large_frames_.data();
+}
+
+bool InputBlock::LargeFrames() const {
+  constexpr size_t kLarge = size_t{512} << 10;  // less is sent before a second call returns
+  return frame_bytes_ >= kLarge;
 }
 
 bool InputBlock::AheadOfGraph(PictureSource source) const {
-  constexpr size_t kLarge = size_t{512} << 10;  // less is sent before a second call returns
-  return source == PictureSource::kFrames && frame_bytes_ >= kLarge;
+  return source == PictureSource::kFrames && LargeFrames();
 }
 
 void InputBlock::SendFrames(const PolicyInput& input, size_t begin, size_t end, cudaStream_t stream,
                             cpu::ThreadPool* pool) {
   const std::span<const uint8_t> frames = input.frames;
   if (input.frames_stay && InPageLockedMemory(frames)) {
-    CheckCuda(cudaMemcpyAsync(device_frames_ + begin, frames.data() + begin, end - begin,
+    CheckCuda(cudaMemcpyAsync(device_.frames + begin, frames.data() + begin, end - begin,
                               cudaMemcpyHostToDevice, stream),
               "copy of the pictures");
     return;
@@ -75,7 +84,7 @@ void InputBlock::SendFrames(const PolicyInput& input, size_t begin, size_t end, 
   for (size_t at = begin; at < end; at += size) {
     const std::span<const uint8_t> part = frames.subspan(at, std::min(size, end - at));
     const auto copy = [&](size_t from, size_t to) {
-      std::copy_n(part.data() + from, to - from, host_frames_.data() + at + from);
+      std::copy_n(part.data() + from, to - from, host_.frames + at + from);
     };
     if (pool == nullptr || frames.size() < kMany) {
       copy(0, part.size());
@@ -83,7 +92,7 @@ void InputBlock::SendFrames(const PolicyInput& input, size_t begin, size_t end, 
       const size_t threads = pool->threads();
       pool->Run([&](int i) { copy(part.size() * i / threads, part.size() * (i + 1) / threads); });
     }
-    CheckCuda(cudaMemcpyAsync(device_frames_ + at, host_frames_.data() + at, part.size(),
+    CheckCuda(cudaMemcpyAsync(device_.frames + at, host_.frames + at, part.size(),
                               cudaMemcpyHostToDevice, stream),
               "copy of the pictures");
   }
@@ -91,7 +100,7 @@ void InputBlock::SendFrames(const PolicyInput& input, size_t begin, size_t end, 
 
 void InputBlock::SendEnvironments(const PolicyInput& input, int begin, int end, cudaStream_t stream,
                                   cpu::ThreadPool* pool) {
-  if (begin == 0) SendBlock(stream);
+  if (begin == 0) SendBlock(bytes_, stream);
   const size_t each = input.frames.size() / input.count;
   SendFrames(input, each * std::min(begin, input.count), each * std::min(end, input.count), stream,
              pool);
@@ -113,7 +122,7 @@ void InputBlock::Write(const Checkpoint& checkpoint, const SamplerOptions& sampl
   if (source == PictureSource::kScenes)
     std::copy(input.scenes.begin(), input.scenes.end(), host_.scenes);
   if (source == PictureSource::kFrames && !AheadOfGraph(source))
-    std::copy(input.frames.begin(), input.frames.end(), host_frames_.data());
+    std::copy(input.frames.begin(), input.frames.end(), host_.frames);
   host_.flags->use_given_cond = !input.global_cond.empty();
   host_.flags->keep[0] = !input.x_start.empty();
   host_.flags->keep[1] = !input.noise_by_t.empty();
@@ -125,7 +134,7 @@ void InputBlock::PlacePictures(PictureSource source, const PolicyInput& input, c
     return SendEnvironments(input, 0, input.count, stream, pool);
   }
   if (source != PictureSource::kGpuPictures) return;
-  uint8_t* to = device_frames_;
+  uint8_t* to = device_.frames;
   for (const std::shared_ptr<const GpuPicture>& picture : input.gpu_pictures) {
     CheckCuda(
         cudaMemcpyAsync(to, picture->data(), picture->bytes(), cudaMemcpyDeviceToDevice, stream),
@@ -134,19 +143,15 @@ void InputBlock::PlacePictures(PictureSource source, const PolicyInput& input, c
   }
 }
 
-void InputBlock::SendBlock(cudaStream_t stream) const {
+void InputBlock::SendBlock(size_t bytes, cudaStream_t stream) const {
   CheckCuda(
-      cudaMemcpyAsync(device_block_, host_block_.data(), bytes_, cudaMemcpyHostToDevice, stream),
+      cudaMemcpyAsync(device_block_, host_block_.data(), bytes, cudaMemcpyHostToDevice, stream),
       "copy of the inputs");
 }
 
 void InputBlock::Upload(PictureSource source, cudaStream_t stream) const {
   if (AheadOfGraph(source)) return;
-  SendBlock(stream);
-  if (source != PictureSource::kFrames) return;
-  CheckCuda(cudaMemcpyAsync(device_frames_, host_frames_.data(), frame_bytes_,
-                            cudaMemcpyHostToDevice, stream),
-            "copy of the pictures");
+  SendBlock(source == PictureSource::kFrames ? block_bytes_ : bytes_, stream);
 }
 
 }  // namespace mjp

@@ -23,9 +23,9 @@ inline constexpr size_t kPictureSources = 4;
 PictureSource SourceOf(const PolicyConfig& config, const PolicyInput& input);
 
 // What a decision reads, in one pinned block on the host and its mirror on the device, so that one
-// copy uploads everything. Pictures are a block of their own, copied only where they are given:
-// large ones in parts, each on its way to the device while the host copies the next, or from where
-// they are, if that is page-locked.
+// copy uploads everything. Pictures are its end, copied only where they are given. Large ones stand
+// by themselves and are sent in parts, each on its way to the device while the host copies the
+// next, or from where they are, if that is page-locked.
 class InputBlock {
  public:
   struct Flags {
@@ -38,12 +38,15 @@ class InputBlock {
     NoiseAddress* keys = nullptr;  // (batch)
     float* state = nullptr;        // (batch, To, state_dim), normalised
     float* environment = nullptr;  // (batch, To, environment_dim), normalised
+    float* text = nullptr;         // (batch, To, text_dim): features of the instruction
     std::byte* scenes = nullptr;   // (batch, To, scene_bytes)
+    uint8_t* frames = nullptr;     // (batch, To, cameras, height, width, 3)
   };
 
   // Places the device's side; where the arena no longer measures, allocates the host's.
-  // `scene_bytes` 0: no scenes.
-  void Plan(const PolicyConfig& config, size_t scene_bytes, int batch, DeviceArena& arena);
+  // `scene_bytes` 0: no scenes; `text_dim` 0: no instructions.
+  void Plan(const PolicyConfig& config, size_t scene_bytes, int batch, DeviceArena& arena,
+            int text_dim = 0);
   // Writes a valid `input` to the host's side, normalised as `checkpoint` says, but for large
   // frames.
   void Write(const Checkpoint& checkpoint, const SamplerOptions& sampler, const PolicyInput& input);
@@ -62,21 +65,23 @@ class InputBlock {
   void Upload(PictureSource source, cudaStream_t stream) const;
 
   const View& device() const { return device_; }
-  uint8_t* device_frames() const { return device_frames_; }
+  uint8_t* device_frames() const { return device_.frames; }
+  float* text() const { return host_.text; }  // to be written before Upload
 
  private:
   // Sends bytes [begin, end) of the frames.
   void SendFrames(const PolicyInput& input, size_t begin, size_t end, cudaStream_t stream,
                   cpu::ThreadPool* pool);
-  void SendBlock(cudaStream_t stream) const;
+  void SendBlock(size_t bytes, cudaStream_t stream) const;
+  bool LargeFrames() const;
   // Whether block and frames are sent before the graph begins.
   bool AheadOfGraph(PictureSource source) const;
-  View Lay(uint8_t* base, const PolicyConfig& config, size_t scene_bytes, int batch);
+  View Lay(uint8_t* base, const PolicyConfig& config, size_t scene_bytes, int batch, int text_dim);
 
   View host_, device_;
-  PinnedArray<uint8_t> host_block_, host_frames_;
-  uint8_t *device_block_ = nullptr, *device_frames_ = nullptr;
-  size_t bytes_ = 0, frame_bytes_ = 0;
+  PinnedArray<uint8_t> host_block_, large_frames_;
+  uint8_t* device_block_ = nullptr;
+  size_t bytes_ = 0, block_bytes_ = 0, frame_bytes_ = 0;  // without and with small frames; of all
 };
 
 }  // namespace mjp

@@ -5,6 +5,16 @@ namespace {
 
 constexpr int kPixelChannels = 8;  // of a prepared pixel, of which five are zeros
 
+TokenStream::Config StreamOf(const DeviceVision& weights, const ClipConfig& clip, Format format,
+                             int tokens) {
+  TokenStream::Config config = {tokens, clip.vision.width, clip.vision.epsilon, false, true};
+  for (const DeviceClipLayer& layer : weights.layers)
+    config.folds =
+        config.folds &&
+        CanFoldNorms(format, tokens, {&layer.qkv.layer, &layer.out, &layer.fc1.layer, &layer.fc2});
+  return config;
+}
+
 }  // namespace
 
 ClipLaunches::ClipLaunches(const DeviceVision& weights, const ClipConfig& clip, Format format,
@@ -13,21 +23,21 @@ ClipLaunches::ClipLaunches(const DeviceVision& weights, const ClipConfig& clip, 
       frames_(frames),
       tokens_(frames * clip.VisionTokens()),
       element_(FormatBytes(format)),
-      launches_(format) {
+      launches_(format),
+      stream_(StreamOf(weights, clip, format, tokens_), format, launches_, arena) {
   const size_t width = clip.vision.width, size = tokens_ * width;
   input_ = arena.TakeBytes(size_t{kPixelChannels} * frames * clip.image * clip.image * element_);
   patches_ = arena.TakeBytes(size * element_);
-  y_ = arena.TakeBytes(size * element_);
   qkv_ = arena.TakeBytes(3 * size * element_);
   heads_ = arena.TakeBytes(size * element_);
-  branch_ = arena.TakeBytes(size * element_);
+  branch_ = arena.TakeBytes(frames * width * element_);
+  normed_ = arena.TakeBytes(frames * width * element_);
   hidden_ = arena.TakeBytes(size_t{1} * tokens_ * clip.vision.mlp * element_);
-  x_ = arena.Take<float>(size);
   Embed(weights);
-  for (const DeviceClipLayer& layer : weights.layers) {
-    const bool first = &layer == &weights.layers.front(), last = &layer == &weights.layers.back();
-    Layer(layer, first, last ? features : nullptr);
-  }
+  stream_.Norm(weights.layers.front().norm1);
+  for (size_t i = 0; i + 1 < weights.layers.size(); ++i)
+    Layer(weights.layers[i], weights.layers[i + 1].norm1);
+  LastLayer(weights.layers.back(), features);
 }
 
 void ClipLaunches::Embed(const DeviceVision& weights) {
@@ -49,43 +59,37 @@ void ClipLaunches::Embed(const DeviceVision& weights) {
   tokens.cells = clip_.Patches();
   tokens.map = patches_;
   tokens.positions = weights.positions;
-  tokens.x = x_;
+  tokens.x = stream_.x();
   launches_.Add(tokens);
-  TokenNormArgs norm = Norm(&weights.pre_norm, tokens_, nullptr);
-  norm.normed = x_;
+  TokenNormArgs norm = stream_.NormArgs(weights.pre_norm);
+  norm.normed = stream_.x();
   launches_.Add(norm);
 }
 
-TokenNormArgs ClipLaunches::Norm(const DeviceLayerNorm* norm, int rows, const void* branch) const {
-  TokenNormArgs a;
-  a.rows = rows;
-  a.width = clip_.vision.width;
-  a.x = x_;
-  a.branch = branch;
-  a.normalize = norm != nullptr;
-  a.epsilon = clip_.vision.epsilon;
-  if (norm != nullptr) a.weight = norm->weight, a.bias = norm->bias;
-  return a;
+void ClipLaunches::Layer(const DeviceClipLayer& layer, const DeviceLayerNorm& next_norm) {
+  stream_.Linear(layer.qkv, qkv_);
+  launches_.Add(Attention(clip_.VisionTokens()));
+  stream_.AddAndNorm(layer.out, heads_, layer.norm2);
+  stream_.Linear(layer.fc1, hidden_, clip_.vision.activation);
+  stream_.AddAndNorm(layer.fc2, hidden_, next_norm);
 }
 
-void ClipLaunches::Layer(const DeviceClipLayer& layer, bool first, float* features) {
-  const bool last = features != nullptr;  // then the class tokens alone are made
-  TokenNormArgs norm1 = Norm(&layer.norm1, tokens_, first ? nullptr : branch_);
-  norm1.sum = first ? nullptr : x_, norm1.y = y_;
-  launches_.Add(norm1);
-  launches_.Linear(layer.qkv, y_, tokens_, qkv_);
-  const int rows = last ? frames_ : tokens_;  // that anybody reads
-  launches_.Add(Attention(rows / frames_));
-  launches_.Linear(layer.out, heads_, rows, branch_);
-  TokenNormArgs norm2 = Norm(&layer.norm2, rows, branch_);
-  norm2.sum = x_, norm2.y = y_;
-  if (last) norm2.sum = features, norm2.x_pitch = int64_t{1} * clip_.VisionTokens() * norm2.width;
-  launches_.Add(norm2);
-  launches_.Linear(layer.fc1, y_, rows, hidden_, clip_.vision.activation);
-  launches_.Linear(layer.fc2, hidden_, rows, branch_);
-  if (!last) return;
-  TokenNormArgs end = Norm(nullptr, rows, branch_);
-  end.x = end.sum = features;
+// The class tokens alone, which stand VisionTokens() rows apart in the stream.
+void ClipLaunches::LastLayer(const DeviceClipLayer& layer, float* features) {
+  stream_.Linear(layer.qkv, qkv_);
+  launches_.Add(Attention(1));
+  launches_.Linear(layer.out, heads_, frames_, branch_);
+  TokenNormArgs norm = stream_.NormArgs(layer.norm2);
+  norm.rows = frames_;
+  norm.x_pitch = int64_t{1} * clip_.VisionTokens() * norm.width;
+  norm.branch = branch_, norm.sum = features, norm.y = normed_;
+  launches_.Add(norm);
+  launches_.Linear(layer.fc1.layer, normed_, frames_, hidden_, clip_.vision.activation);
+  launches_.Linear(layer.fc2, hidden_, frames_, branch_);
+  TokenNormArgs end;
+  end.rows = frames_, end.width = norm.width;
+  end.x = end.sum = features, end.branch = branch_;
+  end.normalize = false;
   launches_.Add(end);
 }
 

@@ -18,19 +18,18 @@ class ClipLaunches {
 
  private:
   void Embed(const DeviceVision& weights);
-  // Of so many rows; `norm` null: adds the branch alone.
-  TokenNormArgs Norm(const DeviceLayerNorm* norm, int rows, const void* branch) const;
   // Of the first `queries` tokens of each picture.
   TokenAttentionArgs Attention(int queries) const;
-  // features: of the last layer; null: of another one.
-  void Layer(const DeviceClipLayer& layer, bool first, float* features);
+  void Layer(const DeviceClipLayer& layer, const DeviceLayerNorm& next_norm);
+  void LastLayer(const DeviceClipLayer& layer, float* features);
 
   ClipConfig clip_;
   int frames_, tokens_;
   size_t element_;
   TokenLaunches launches_;
-  void *input_, *patches_, *y_, *qkv_, *heads_, *branch_, *hidden_;
-  float* x_;
+  TokenStream stream_;
+  void *input_, *patches_, *qkv_, *heads_, *hidden_;
+  void *branch_, *normed_;  // (frames, width): of the last layer
 };
 
 }  // namespace mjp

@@ -26,24 +26,20 @@ Linear Joined(const Linear& q, const Linear& k, const Linear& v) {
   return joined;
 }
 
-DeviceLayerNorm LoadNorm(LayerLoader& loader, const LayerNormWeights& norm) {
-  return {loader.Floats(norm.weight.data), loader.Floats(norm.bias.data)};
-}
-
 DeviceVision LoadVision(LayerLoader& loader, const ClipVisionWeights& weights) {
   DeviceVision vision;
   const auto patch = static_cast<int>(weights.patch_embedding.shape[3]);
   vision.patches = loader.Conv2d({weights.patch_embedding, {}}, patch, 0);
   vision.class_token.bias = loader.Floats(weights.class_embedding.data);
   vision.positions = loader.Floats(weights.position_embedding.data);
-  vision.pre_norm = LoadNorm(loader, weights.pre_norm);
+  vision.pre_norm = LoadLayerNorm(loader, weights.pre_norm);
   for (const ClipLayer& layer : weights.layers) {
     DeviceClipLayer& out = vision.layers.emplace_back();
-    out.norm1 = LoadNorm(loader, layer.norm1);
-    out.norm2 = LoadNorm(loader, layer.norm2);
-    out.qkv = loader.Dense(Joined(layer.q, layer.k, layer.v));
+    out.norm1 = LoadLayerNorm(loader, layer.norm1);
+    out.norm2 = LoadLayerNorm(loader, layer.norm2);
+    out.qkv = LoadNormedLinear(loader, Joined(layer.q, layer.k, layer.v), &layer.norm1);
     out.out = loader.Dense(layer.out);
-    out.fc1 = loader.Dense(layer.fc1);
+    out.fc1 = LoadNormedLinear(loader, layer.fc1, &layer.norm2);
     out.fc2 = loader.Dense(layer.fc2);
   }
   return vision;

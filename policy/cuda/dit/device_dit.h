@@ -6,14 +6,15 @@
 
 #include "kernels/cuda/sampler/picture_resize.cuh"
 #include "policy/cuda/encoder_layers.h"
-#include "policy/cuda/transformer/token_launches.h"
+#include "policy/cuda/transformer/token_stream.h"
 #include "policy/dit/dit_model.h"
 
 namespace mjp {
 
 struct DeviceClipLayer {
   DeviceLayerNorm norm1, norm2;
-  DeviceConv qkv, out, fc1, fc2;  // q, k and v side by side
+  DeviceNormedLinear qkv, fc1;  // q, k and v side by side
+  DeviceConv out, fc2;
 };
 
 struct DeviceVision {

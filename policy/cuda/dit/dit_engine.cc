@@ -51,7 +51,6 @@ DitEngine::DitEngine(std::shared_ptr<const Checkpoint> checkpoint, const PolicyO
   Plan();
   chain_.UploadSchedule(arena_);
   host_x_ = PinnedArray<float>(size_t{1} * chain_.environments * chain_.Elements());
-  host_text_ = PinnedArray<float>(size_t{1} * Frames() * config_.TextDim());
   // what is wrong with it is said now, and the first decision does not wait for it
   if (!options.instruction.empty()) texts_->Of({}, options_, 0, pool_);
   const PictureSource source =
@@ -79,9 +78,8 @@ void DitEngine::PlanTable(const std::vector<float>& terms) {
 // Places everything in the arena: first to measure it, then in its memory.
 void DitEngine::Plan() {
   const size_t scene_bytes = options_.scene_drawer ? options_.scene_drawer->scene_bytes() : 0;
-  input_.Plan(config_, scene_bytes, options_.batch, arena_);
+  input_.Plan(config_, scene_bytes, options_.batch, arena_, config_.TextDim());
   PlanTowers();
-  text_ = arena_.Take<float>(size_t{1} * Frames() * config_.TextDim());
   cond_ = arena_.Take<float>(size_t{1} * options_.batch * config_.CondDim());
   given_ = arena_.Take<float>(size_t{1} * options_.batch * config_.CondDim());
   chain_.Plan(arena_);
@@ -177,7 +175,7 @@ void DitEngine::Condition() {
   a.state_dim = config_.state_dim;
   a.state = input_.device().state;
   a.environment_dim = config_.TextDim();
-  a.environment = text_;
+  a.environment = input_.device().text;
   const int cameras = static_cast<int>(config_.cameras.size());
   a.feature_dim = cameras * config_.FeatureDim();
   a.feature_parts = encoders_ ? encoders_->parts() : std::max(1, cameras);
@@ -196,10 +194,6 @@ void DitEngine::Condition() {
 void DitEngine::Enqueue(PictureSource source, TraceRecorder* trace) {
   const cudaStream_t stream = stream_.get();
   input_.Upload(source, stream);
-  if (texts_)
-    CheckCuda(cudaMemcpyAsync(text_, host_text_.data(), host_text_.bytes(), cudaMemcpyHostToDevice,
-                              stream),
-              "copy of the instructions");
   timing_.RecordBorder(StageBorder::kUploaded, stream);
   if (source == PictureSource::kScenes)
     drawer_->EnqueueDraw(input_.device().scenes, Frames(), input_.device_frames(), stream);
@@ -225,7 +219,7 @@ void DitEngine::Enqueue(PictureSource source, TraceRecorder* trace) {
 
 void DitEngine::WriteText(const PolicyInput& input) {
   if (!texts_ || !input.global_cond.empty()) return;
-  float* out = host_text_.data();
+  float* out = input_.text();
   for (int n = 0; n < input.count; ++n) {
     const std::vector<float>& text = texts_->Of(input, options_, n, pool_);
     for (int t = 0; t < config_.n_obs_steps; ++t) out = std::copy(text.begin(), text.end(), out);

@@ -69,13 +69,13 @@ class DitEngine final : public CudaEngine {
   InputBlock input_;
   std::optional<PictureEncoders> encoders_;            // of dit_compact
   std::vector<std::unique_ptr<ClipLaunches>> towers_;  // none without cameras, nor with encoders
-  float *features_ = nullptr, *text_ = nullptr;        // (cameras, frames, width), (frames, hidden)
+  float* features_ = nullptr;                          // (cameras, frames, width)
   float *cond_ = nullptr, *given_ = nullptr;           // (environments, CondDim())
   std::optional<FilmConditioning> conditioning_;
   std::unique_ptr<Denoiser> denoiser_;
   Standstill standstill_;  // of the sequence kernel across clusters
   DecisionTiming timing_;
-  PinnedArray<float> host_x_, host_text_;
+  PinnedArray<float> host_x_;
   CudaStream stream_ = MakeCudaStream(), loop_stream_ = MakeCudaStream();
   DecisionGraphs graphs_;
   int count_ = 0;                 // environments of the decision under way

@@ -1,5 +1,8 @@
 #include "policy/cuda/transformer/token_launches.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "kernels/cuda/conv/conv.cuh"
 #include "kernels/cuda/primitives/cuda_check.h"
 #include "kernels/shared/stored_element.h"
@@ -12,6 +15,7 @@ struct Launcher {
   const int* time;
   cudaStream_t stream;
   void operator()(const ConvArgs& a) const { LaunchConv(format, a, stream); }
+  void operator()(const tma_linear::LayerArgs& a) const { tma_linear::Launch(format, a, stream); }
   void operator()(const TokenAttentionArgs& a) const { LaunchTokenAttention(format, a, stream); }
   void operator()(TokenNormArgs a) const {
     a.terms.time = time;
@@ -21,6 +25,10 @@ struct Launcher {
 };
 
 }  // namespace
+
+void TokenLaunches::Add(const Args& args) {
+  launches_.push_back({args, std::exchange(next_is_for_traces_, false), {}});
+}
 
 void TokenLaunches::Linear(const DeviceConv& layer, const void* x, int rows, void* y,
                            TokenActivation activation, bool fp32, const float* row_bias,
@@ -44,12 +52,17 @@ void TokenLaunches::Show(const std::string& name, const void* data, bool fp32, i
   launches_.back().shown.push_back({name, data, fp32, rows, width});
 }
 
+int TokenLaunches::size() const {
+  return static_cast<int>(std::ranges::count(launches_, false, &Launch::for_traces));
+}
+
 void TokenLaunches::Enqueue(const Launch& launch, const int* time, cudaStream_t stream) const {
   std::visit(Launcher{format_, time, stream}, launch.args);
 }
 
 void TokenLaunches::Run(cudaStream_t stream, const int* time) const {
-  for (const Launch& launch : launches_) Enqueue(launch, time, stream);
+  for (const Launch& launch : launches_)
+    if (!launch.for_traces) Enqueue(launch, time, stream);
 }
 
 void TokenLaunches::RunTraced(const Tap& tap, cudaStream_t stream) const {

@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/cuda/tma_linear/tma_linear.cuh"
 #include "kernels/cuda/transformer/attention.cuh"
 #include "kernels/cuda/transformer/token_norm.cuh"
 #include "kernels/cuda/transformer/tokens.cuh"
@@ -30,14 +31,15 @@ class TokenLaunches {
   void Linear(const DeviceConv& layer, const void* x, int rows, void* y,
               TokenActivation activation = TokenActivation::kNone, bool fp32 = false,
               const float* row_bias = nullptr, int period = 1);
-  void Add(const ConvArgs& a) { launches_.push_back({a, {}}); }
-  void Add(const TokenAttentionArgs& a) { launches_.push_back({a, {}}); }
-  void Add(const TokenNormArgs& a) { launches_.push_back({a, {}}); }
-  void Add(const TokensArgs& a) { launches_.push_back({a, {}}); }
+  using Args =
+      std::variant<ConvArgs, tma_linear::LayerArgs, TokenAttentionArgs, TokenNormArgs, TokensArgs>;
+  void Add(const Args& args);
+  // Run leaves the next launch out: it makes what a trace alone shows.
+  void NextIsForTraces() { next_is_for_traces_ = true; }
   // After the last launch, `data` (rows, width) in storage or in float32 is `name`.
   void Show(const std::string& name, const void* data, bool fp32, int64_t rows, int64_t width);
 
-  int size() const { return static_cast<int>(launches_.size()); }
+  int size() const;  // of what Run launches
   // `time`: TokenTerms::time of norms with terms.
   void Run(cudaStream_t stream, const int* time = nullptr) const;
   // The same with every named value shown, waiting for it: the slow path of tests.
@@ -51,12 +53,14 @@ class TokenLaunches {
     int64_t rows, width;
   };
   struct Launch {
-    std::variant<ConvArgs, TokenAttentionArgs, TokenNormArgs, TokensArgs> args;
+    Args args;
+    bool for_traces;
     std::vector<Shown> shown;
   };
   void Enqueue(const Launch& launch, const int* time, cudaStream_t stream) const;
 
   Format format_;
+  bool next_is_for_traces_ = false;
   std::vector<Launch> launches_;
 };
 

@@ -42,6 +42,7 @@ class DeviceBuffer {
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
 
   void* data() const { return base_ + kGuard; }
+  size_t bytes() const { return bytes_; }
   template <typename T>
   T* as() const {
     return reinterpret_cast<T*>(base_ + kGuard);

@@ -53,7 +53,7 @@ struct Work : mjp_test::ProductWork {
   std::vector<uint8_t> Run(Format format, const ConvArgs& a, const Plan& plan) const {
     const size_t bytes = residual.size() * mjp::FormatBytes(format);
     mjp::CheckCuda(cudaMemset(dy.data(), 0xff, bytes), "cudaMemset");
-    mjp::tma_linear::LaunchPlan(format, a, plan, nullptr);
+    mjp::tma_linear::LaunchPlan(format, {a, {}, {}}, plan, nullptr);
     mjp::CheckCuda(cudaDeviceSynchronize(), "linear layer");
     return dy.Download();
   }
@@ -190,7 +190,7 @@ TEST_P(TmaLinearGpu, ManyInARowGiveTheSameBits) {
       ConvArgs a = work.Arguments();
       for (int i = 0; i < kLayers; ++i) {
         a.y = i % 2 == 0 ? other.data() : work.dy.data();
-        mjp::tma_linear::LaunchPlan(format, a, plan, nullptr);
+        mjp::tma_linear::LaunchPlan(format, {a, {}, {}}, plan, nullptr);
         if (waits) mjp::CheckCuda(cudaDeviceSynchronize(), "a layer");
         a.x = a.y;
       }

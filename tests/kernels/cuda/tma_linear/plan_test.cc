@@ -1,9 +1,9 @@
+#include "kernels/cuda/tma_linear/plan.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
-
-#include "kernels/cuda/tma_linear/plan.h"
 
 // The tiles and clusters of the linear layers by TMA, which are planned without a GPU.
 

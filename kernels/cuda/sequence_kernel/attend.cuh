@@ -10,19 +10,8 @@ namespace mjp::sequence_kernel {
 template <int kKeyTiles>
 __device__ __forceinline__ void WeighScores(float (&scores)[kKeyTiles][4], float (&total)[2],
                                             float scale, int keys) {
-  const int lane = threadIdx.x & 31;
-  if (keys < kKeyTiles * 8) {
-#pragma unroll
-    for (int j = 0; j < kKeyTiles; ++j)
-#pragma unroll
-      for (int e = 0; e < 4; ++e)
-        if (j * 8 + 2 * (lane & 3) + (e & 1) >= keys) scores[j][e] = -INFINITY;
-  }
-  float largest[2] = {-INFINITY, -INFINITY};
-#pragma unroll
-  for (int j = 0; j < kKeyTiles; ++j)
-#pragma unroll
-    for (int e = 0; e < 4; ++e) largest[e >> 1] = fmaxf(largest[e >> 1], scores[j][e]);
+  float largest[2];
+  FindLargest(largest, scores, keys);
   largest[0] = QuadMax(largest[0]) * scale, largest[1] = QuadMax(largest[1]) * scale;
   total[0] = total[1] = 0;
 #pragma unroll

@@ -54,17 +54,16 @@ __device__ __forceinline__ void CopyRows(const TokenAttentionArgs& a, const Devi
   }
 }
 
-// Turns the pairs of `count` rows at `tile`, which stand at positions from `first` on. Not inlined:
-// few launches run it.
+// Turns the pairs of `count` rows at `tile`, halves of a head apart, which stand at positions from
+// `first` on. Not inlined: few launches run it.
 template <typename T, typename C>
-__device__ __noinline__ void RotateRows(const TokenAttentionArgs& a, uint8_t* tile, int first,
-                                        int rows_there, int count) {
-  const int half = a.head_size / 2;
+__device__ __noinline__ void RotateRows(const float* cosines, const float* sines, int half,
+                                        uint8_t* tile, int first, int rows_there, int count) {
   for (int i = threadIdx.x; i < count * half; i += C::kThreads) {
     const int row = i / half, pair = i % half, position = first + row;
     if (position >= rows_there) break;
     T* at = reinterpret_cast<T*>(tile + row * C::kPitch) + pair;
-    const float cosine = a.cosines[position * half + pair], sine = a.sines[position * half + pair];
+    const float cosine = cosines[position * half + pair], sine = sines[position * half + pair];
     const float x = ToFloat(at[0]), y = ToFloat(at[half]);
     at[0] = FromFloat<T>(x * cosine - y * sine);
     at[half] = FromFloat<T>(y * cosine + x * sine);
@@ -81,19 +80,9 @@ struct RowSums {
 // Scores to weights: exp2 of what they are below the largest, and what was summed scaled likewise.
 template <int kHead, int kTiles>
 __device__ __forceinline__ void WeighScores(float (&scores)[kTiles][4], RowSums<kHead>& sums,
-                                            float scale, int keys_left, int lane) {
-  if (keys_left < kTiles * 8) {
-#pragma unroll
-    for (int j = 0; j < kTiles; ++j)
-#pragma unroll
-      for (int q = 0; q < 4; ++q)
-        if (j * 8 + 2 * (lane & 3) + (q & 1) >= keys_left) scores[j][q] = -INFINITY;
-  }
-  float largest[2] = {-INFINITY, -INFINITY};
-#pragma unroll
-  for (int j = 0; j < kTiles; ++j)
-#pragma unroll
-    for (int q = 0; q < 4; ++q) largest[q >> 1] = fmaxf(largest[q >> 1], scores[j][q]);
+                                            float scale, int keys_left) {
+  float largest[2];
+  FindLargest(largest, scores, keys_left);
   float kept[2];
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -273,8 +262,11 @@ __global__ void __launch_bounds__(C::kThreads, C::kFit)
     WaitCopies<1>();
     __syncthreads();  // the tile's keys are there
     if (a.cosines != nullptr) {
-      if (tile == 0) RotateRows<T, C>(a, queries, row0, a.queries, C::kRows);
-      RotateRows<T, C>(a, key_tile(tile), tile * C::kKeys, a.keys, C::kKeys);
+      const auto rotate = [&](uint8_t* rows, int first, int rows_there, int count) {
+        RotateRows<T, C>(a.cosines, a.sines, a.head_size / 2, rows, first, rows_there, count);
+      };
+      if (tile == 0) rotate(queries, row0, a.queries, C::kRows);
+      rotate(key_tile(tile), tile * C::kKeys, a.keys, C::kKeys);
       __syncthreads();
     }
     if (tile == 0) {
@@ -288,7 +280,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kFit)
     float scores[C::kGroupKeys / 8][4] = {};
     if (left > 0) {
       ScoreKeys<F, C>(scores, q, keys, lane);
-      WeighScores<C::kHead>(scores, sums, scale, left, lane);
+      WeighScores<C::kHead>(scores, sums, scale, left);
     }
     if constexpr (C::kStages == 1) {
       WaitCopies<0>();

@@ -28,6 +28,25 @@ __device__ __forceinline__ float QuadSum(float x) {
   return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
+// The largest of a lane's scores of each row, those of keys from `keys` on out of the way.
+template <int kTiles>
+__device__ __forceinline__ void FindLargest(float (&largest)[2], float (&scores)[kTiles][4],
+                                            int keys) {
+  const int first = 2 * (static_cast<int>(threadIdx.x) & 3);
+  if (keys < kTiles * 8) {
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if (j * 8 + first + (e & 1) >= keys) scores[j][e] = -INFINITY;
+  }
+  largest[0] = largest[1] = -INFINITY;
+#pragma unroll
+  for (int j = 0; j < kTiles; ++j)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) largest[e >> 1] = fmaxf(largest[e >> 1], scores[j][e]);
+}
+
 }  // namespace mjp
 
 #endif  // KERNELS_CUDA_TRANSFORMER_MMA_ATTENTION_PARTS_CUH_

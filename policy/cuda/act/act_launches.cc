@@ -112,6 +112,12 @@ void ActLaunches::CrossAttention(const DeviceActCross& layer, const DeviceRows& 
          keys);
 }
 
+void ActLaunches::FeedForward(const DeviceActFeedForward& layer, const DeviceLayerNorm& next,
+                              TokenStream& s) {
+  s.Linear(layer.linear1, hidden_, config_.activation);
+  s.AddAndNorm(layer.linear2, hidden_, next);
+}
+
 void ActLaunches::EncoderLayer(size_t index) {
   const DeviceActEncoderLayer& layer = weights_.encoder[index];
   const std::string name = "encoder/" + std::to_string(index);
@@ -122,8 +128,7 @@ void ActLaunches::EncoderLayer(size_t index) {
   SelfAttention(layer.self, encoder_);
   encoder_.AddAndNorm(layer.self.out, context_, before ? layer.norm2 : layer.norm1,
                       name + "/self_attn");
-  encoder_.Linear(layer.feed_forward.linear1, hidden_, config_.activation);
-  encoder_.AddAndNorm(layer.feed_forward.linear2, hidden_, next);
+  FeedForward(layer.feed_forward, next, encoder_);
   encoder_.ShowX(name);
 }
 
@@ -155,8 +160,7 @@ void ActLaunches::DecoderLayer(size_t index) {
   CrossAttention(layer.cross, DecoderQueries(index));
   decoder_.AddAndNorm(layer.cross.out, context_, before ? layer.norm3 : layer.norm2,
                       name + "/multihead_attn");
-  decoder_.Linear(layer.feed_forward.linear1, hidden_, config_.activation);
-  decoder_.AddAndNorm(layer.feed_forward.linear2, hidden_, next);
+  FeedForward(layer.feed_forward, next, decoder_);
   decoder_.ShowX(name);
 }
 

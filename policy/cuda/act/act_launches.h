@@ -30,6 +30,8 @@ class ActLaunches {
   void SelfAttention(const DeviceActSelf& layer, TokenStream& s);
   void CrossAttention(const DeviceActCross& layer, const DeviceRows& queries);
   void Attend(const DeviceRows& q, const DeviceRows& k, const DeviceRows& v, int queries, int keys);
+  // The sub-layer, and the norm before what follows it.
+  void FeedForward(const DeviceActFeedForward& layer, const DeviceLayerNorm& next, TokenStream& s);
   void Encode();
   void EncoderLayer(size_t index);
   // The queries of the first layer's cross-attention are weights.

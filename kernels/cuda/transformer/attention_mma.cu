@@ -313,7 +313,7 @@ void LaunchHead(const TokenAttentionArgs& a, cudaStream_t stream) {
   if (a.queries > 32 && blocks >= kManyBlocks)
     return LaunchTile<F, AttentionTile<kHead, 4, 1, 64, 2>>(a, stream);
   if constexpr (kHead == 64) {
-    // a sequence's keys in one tile where they fit a multiprocessor's shared memory twice
+    // a sequence's keys in one tile, where two blocks fit a Hopper's multiprocessor
     if (a.keys > 320) return LaunchTile<F, AttentionTile<kHead, 2, 4, 32, 2>>(a, stream);
     if (a.keys > 256) return LaunchTile<F, AttentionTile<kHead, 1, 4, 80, 1>>(a, stream);
     if (a.keys > kFewKeys) return LaunchTile<F, AttentionTile<kHead, 1, 4, 64, 1>>(a, stream);

@@ -32,7 +32,7 @@ class InputBlock {
     int use_given_cond = 0;  // the conditioning vector was given from outside
     int keep[2] = {};        // start, noise were given from outside
   };
-  // Views into one of the two blocks.
+  // Views into one of the two blocks, or of large frames by themselves.
   struct View {
     Flags* flags = nullptr;
     NoiseAddress* keys = nullptr;  // (batch)

@@ -21,7 +21,9 @@ const Case kCases[] = {
     {1, 8, 64, 302, 302, false},  {3, 8, 64, 100, 302, false}, {2, 8, 64, 32, 32, true},
     {2, 12, 64, 197, 197, false}, {1, 2, 16, 20, 26, false},   {2, 4, 32, 16, 16, true},
     {1, 3, 8, 7, 5, true},        {1, 2, 80, 33, 65, false},   {40, 2, 128, 70, 602, true},
-    {1, 4, 64, 50, 400, false},   {2, 2, 64, 40, 150, true}};
+    {1, 4, 64, 50, 400, false},   {2, 2, 64, 40, 150, true},   {1, 2, 64, 40, 129, false},
+    {1, 2, 64, 40, 256, false},   {1, 2, 64, 40, 257, false},  {1, 4, 64, 50, 320, true},
+    {1, 4, 64, 50, 321, true}};
 
 std::vector<double> Part(const std::vector<float>& all, size_t first, size_t rows, size_t pitch,
                          size_t column, size_t width) {

@@ -26,14 +26,15 @@ ObservedPictures PicturesOf(Given given) {
 }
 
 // Decisions on pictures, or on ready features, as the caller waits for them, and their stages.
-// On the CPU one environment alone: many would take minutes.
+// On the CPU one environment and pictures alone: more would take minutes.
 void AddDecisions(const BenchOptions& options, const std::string& suite, int batch, Given given,
                   BenchRows& rows) {
   mjp::PolicyOptions policy_options = options.policy;
   policy_options.batch = batch;
   const auto policy = mjp::Policy::Create(options.network, policy_options);
   const bool gpu = policy->options().backend == mjp::Backend::kCuda;
-  if (!gpu && (batch > 1 || given == Given::kPageLockedPictures)) return;
+  const bool of_gpu = given == Given::kPageLockedPictures || given == Given::kScenes;
+  if (!gpu && (batch > 1 || of_gpu)) return;
   BenchObservations observations(*options.network, batch, PicturesOf(given));
   mjp::PolicyOutput output;
   std::vector<double> whole;

@@ -290,9 +290,10 @@ TensorBlocks MatrixBlocks(const void* data, int columns, int rows, int copy_rows
 
 }  // namespace
 
+bool Runs(Format format) { return FormatBytes(format) == 2 && GpuTraits::Current().Wgmma(); }
+
 double Time(Format format, const ConvArgs& args) {
-  const bool runs = FormatBytes(format) == 2 && GpuTraits::Current().Wgmma();
-  const std::optional<Plan> plan = runs ? MakePlan(args) : std::nullopt;
+  const std::optional<Plan> plan = Runs(format) ? MakePlan(args) : std::nullopt;
   return plan ? MeasuredTime(*plan) : std::numeric_limits<double>::infinity();
 }
 

@@ -45,9 +45,11 @@ struct LayerArgs {
   ResidualStream stream;  // then conv has no row_bias, activation, residual or ReLU
 };
 
-// Microseconds that it takes, as measured; infinite where it does not run: it takes 16-bit formats,
-// shapes that MakePlan takes, a GPU of compute capability 9.0. For streams and norms of inputs,
-// channels in multiples of 64 besides.
+// Whether any layer runs here: 16-bit formats, a GPU of compute capability 9.0.
+bool Runs(Format format);
+
+// Microseconds that it takes, as measured; infinite where it does not run: it takes shapes that
+// MakePlan takes, where Runs. For streams and norms of inputs, channels in multiples of 64 besides.
 double Time(Format format, const ConvArgs& args);
 
 // Enqueues y = act(x W^T + bias + row_bias) (+ residual, ReLU), or what LayerArgs says. Only where

@@ -40,7 +40,7 @@ DeviceNormedLinear LoadNormedLinear(LayerLoader& loader, const Linear& linear,
                                     const LayerNormWeights* norm) {
   DeviceNormedLinear loaded;
   loaded.layer = loader.Dense(linear);
-  if (norm == nullptr || FormatBytes(loader.format()) != 2) return loaded;
+  if (norm == nullptr || !tma_linear::Runs(loader.format())) return loaded;
   const size_t out = linear.weight.shape[0];
   const FoldedNorm folded = loader.measuring()
                                 ? FoldedNorm{std::vector<float>(out), std::vector<float>(out)}

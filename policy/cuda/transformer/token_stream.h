@@ -19,7 +19,7 @@ struct DeviceNormedLinear {
   DeviceConv layer;                 // without bias where row_bias has it
   const float* row_bias = nullptr;  // (rows, out): the bias of each position; or null
   int rows = 1;
-  // The norm before it, folded: (out) each. Null where it reads no norm, and in 32-bit formats.
+  // The norm before it, folded: (out) each. Null where it reads no norm, and where none is folded.
   const float *weight_sums = nullptr, *folded_bias = nullptr;
 };
 

@@ -1,8 +1,10 @@
 #include "apps/stop_signal.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 
 namespace mjp::app {
@@ -10,12 +12,24 @@ namespace {
 
 std::atomic<bool> stop{false};
 std::atomic<int> stop_signal{0};
+std::atomic<int64_t> stopped_at{0};  // in ms
 std::atomic<const char*> last_words{nullptr};
 
+int64_t Milliseconds() {
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{1000} * now.tv_sec + now.tv_nsec / 1000000;
+}
+
 void OnSignal(int number) {
-  std::signal(number, SIG_DFL);
-  stop_signal = number;
-  stop = true;
+  if (!stop) {
+    stop_signal = number;
+    stopped_at = Milliseconds();
+    stop = true;
+  } else if (Milliseconds() - stopped_at >= kSameSignal) {
+    std::signal(number, SIG_DFL);
+    std::raise(number);  // comes when this handler ends
+  }
 }
 
 void EndOnSignal(int number) {

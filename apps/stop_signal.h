@@ -5,8 +5,11 @@
 
 namespace mjp::app {
 
+// Signals within so many ms are one wish to stop: `timeout` signals the program, then its group.
+inline constexpr int kSameSignal = 300;
+
 // From now on SIGINT and SIGTERM ask the work to stop at its next safe point: the returned flag
-// becomes true. A second signal ends the program at once.
+// becomes true. A second wish to stop ends the program at once.
 const std::atomic<bool>& StopOnSignal();
 
 // From now on SIGINT and SIGTERM end the program at once with their exit code and these last words,

@@ -3,14 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "apps/evaluate/progress.h"
+#include "apps/stop_signal.h"
 #include "base/command_line/duration.h"
 #include "base/command_line/suggest.h"
 #include "tests/support/program.h"
@@ -243,6 +247,30 @@ TEST_F(CommandLineTest, AnInstallationOfAPartialBuildSaysWhatToBuild) {
   EXPECT_NE(outcome.code, 0);
   EXPECT_THAT(outcome.text, HasSubstr("mjpolicy"));
   EXPECT_THAT(outcome.text, HasSubstr("cmake --build " MJPOLICY_BINARY_DIR " --target mjpolicy"));
+}
+
+// `timeout` signals its command and then its process group.
+TEST(StopSignalTest, SignalsAtOnceAreOneWish) {
+  const auto stop = [] {
+    const std::atomic<bool>& stopped = StopOnSignal();
+    const bool before = stopped;
+    std::raise(SIGINT);
+    std::raise(SIGINT);
+    std::raise(SIGTERM);
+    std::_Exit(!before && stopped ? StoppedExitCode() : 1);
+  };
+  EXPECT_EXIT(stop(), testing::ExitedWithCode(130), "");
+}
+
+TEST(StopSignalTest, ASecondWishEndsTheProgram) {
+  const auto stop = [] {
+    StopOnSignal();
+    std::raise(SIGINT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(kSameSignal + 50));
+    std::raise(SIGTERM);
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(stop(), testing::KilledBySignal(SIGTERM), "");
 }
 
 }  // namespace

@@ -5,8 +5,10 @@
 #include <torch/csrc/jit/passes/frozen_ops_to_mkldnn.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
+#include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <thread>
 
 namespace mjp::app {
 
@@ -33,6 +35,9 @@ TensorFunction Frozen(const TensorFunction& function, const std::vector<at::Tens
 
 namespace {
 
+// Before each measurement: OpenMP's threads spin on after their work, at the cost of the next one.
+constexpr std::chrono::milliseconds kRest{100};
+
 // Seconds that the processor has spent in this process, on all threads.
 double ProcessorTime() {
   timespec time;
@@ -48,6 +53,7 @@ void AddInTurn(const std::string& what, const std::vector<Contender>& contenders
   for (const Contender& contender : contenders) contender.work();
   RepeatFor(static_cast<double>(contenders.size()) * options.seconds, [&] {
     for (size_t i = 0; i < contenders.size(); ++i) {
+      std::this_thread::sleep_for(kRest);
       const double begin = mjp::Now(), processor_begin = ProcessorTime();
       contenders[i].work();
       processor[i].push_back(1e3 * (ProcessorTime() - processor_begin));

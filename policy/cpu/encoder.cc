@@ -114,10 +114,8 @@ void Encoder::ConvNorm(const ConvLayer& conv, const NormLayer& norm, const Featu
 void Encoder::Winograd(const WinogradLayer& layer, const Features& x, const Features& y,
                        const Features& residual) {
   const WinogradArgs args{.layer = &layer, .x = x, .y = y, .residual = residual, .relu = true};
-  const int64_t tiles = int64_t{count_} * args.TilesOfMap(), threads = pool_.threads();
   pool_.Run([&](int thread) {
-    WinogradConvolve(args, static_cast<int>(tiles * thread / threads),
-                     static_cast<int>(tiles * (thread + 1) / threads),
+    WinogradConvolve(args, BlockOfThread(args, count_, thread, pool_.threads()),
                      scratch_.data() + thread * scratch_size_);
   });
 }

@@ -12,8 +12,9 @@
 // of zeros, one contiguous run of memory, or a few (one per kernel row of a 2-D convolution).
 //
 // Weights are packed into panels of PanelChannels() output channels, (panel, k, channel), and each
-// is read once per call. A panel's piece of up to 256 k stays in the nearest cache while tiles of a
-// few positions run over it, all sums of a tile in registers. Every element of y is the sum of the
+// is read once for up to 144 positions. A panel's piece of up to 256 k stays in the nearest cache
+// while tiles of a few positions run over it, all sums of a tile in registers. Where many panels
+// read the patches, they are interleaved first (interleave.h). Every element of y is the sum of the
 // pieces' sums, each in the order of k: a fixed order, whatever the block, batch or threads.
 
 namespace mjp::cpu {

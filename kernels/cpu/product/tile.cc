@@ -9,13 +9,17 @@ namespace {
 template <int P>
 void Tile(const TileArgs& args) {
   Packet sum[P][2];
-  const float* rows[P];
+  if (args.interleaved != nullptr) {
+    Sum(InterleavedRows<P>{args.interleaved}, args.length, args.weights, sum);
+  } else {
+    Rows<P> rows;
 #pragma GCC unroll 8
-  for (int p = 0; p < P; ++p) rows[p] = args.x[p] + args.offset;
-  Sum(rows, args.length, args.weights, sum);
+    for (int p = 0; p < P; ++p) rows.row[p] = args.x[p] + args.offset;
+    Sum(rows, args.length, args.weights, sum);
+  }
 #pragma GCC unroll 8
   for (int p = 0; p < P; ++p) {
-    float* y = args.y[p];
+    float* y = args.y[p] + args.channel;
     const float* before = args.before != nullptr ? args.before : y;
     if (args.channels == kPanel) {
       Store(y, simd::padd(Load(before), sum[p][0]));

@@ -14,11 +14,13 @@ namespace mjp::cpu::MJP_ISA {
 struct TileArgs {
   const float* const* x = nullptr;  // (positions), each read from offset to offset + length
   int64_t offset = 0;
+  const float* interleaved = nullptr;  // (length, positions): the same, read in place of x
   int length = 0;
   const float* weights = nullptr;  // (length, kPanel), aligned to a register
   const float* before = nullptr;   // (kPanel) that the sums are added to; null: to y itself
+  int64_t channel = 0;             // of y that the panel begins with
   int channels = 0;                // of the panel that y has
-  float* const* y = nullptr;       // (positions), each of `channels`
+  float* const* y = nullptr;       // (positions)
 };
 
 // Nothing here is watched by AddressSanitizer: the caller checks the ranges (checked_range.h).

@@ -12,9 +12,9 @@ template <int P>
 void Tiles(const WinogradProductArgs& args, const float* x, int length, const float* weights,
            bool first, float* y) {
   Packet sum[P][2];
-  const float* rows[P];
+  Rows<P> rows;
 #pragma GCC unroll 8
-  for (int p = 0; p < P; ++p) rows[p] = x + p * args.depth;
+  for (int p = 0; p < P; ++p) rows.row[p] = x + p * args.depth;
   Sum(rows, length, weights, sum);
 #pragma GCC unroll 8
   for (int p = 0; p < P; ++p, y += args.sum_pitch) {

@@ -44,7 +44,7 @@ void TurnSumsOfColumn(const Packet* x, Packet* first, Packet* second) {
 }
 
 // A row of sums: output i is the sum of p^i x over the points p.
-void TurnSumsOfRow(const Packet* x, Packet* out) {
+[[gnu::always_inline]] inline void TurnSumsOfRow(const Packet* x, Packet* out) {
   const Packet sum = simd::padd(x[1], x[2]), difference = simd::psub(x[1], x[2]);
   out[0] = simd::padd(simd::padd(x[0], sum), simd::padd(x[3], x[4]));
   out[1] = Times(-2.0f, x[4], Times(0.5f, x[3], difference));

@@ -9,10 +9,14 @@
 namespace mjp::cpu {
 namespace {
 
-constexpr int kTilesAtOnce = 48;     // whose values stay in cache; whole tiles of every product
-constexpr int kChannelsAtOnce = 32;  // whose sums stay in cache; whole panels of every product
+constexpr int kTilesAtOnce = 48;  // whose values stay in cache; whole tiles of every product
+constexpr int kChannelsAtOnce = kWinogradChannelsAtOnce;  // whole panels of every product
 
-constexpr int64_t kSumStride = int64_t{kTilesAtOnce} * kChannelsAtOnce;  // between values
+// Between the values of a tile, and between their sums, in floats: one line of a cache more than
+// they need, as lines that are powers of two apart displace each other.
+constexpr int kLine = 16;
+constexpr int64_t kSumStride = int64_t{kTilesAtOnce} * kChannelsAtOnce + kLine;
+int64_t ValueStride(const WinogradLayer& layer) { return int64_t{kTilesAtOnce} * layer.in + kLine; }
 
 // Floats that a value's weights for kChannelsAtOnce channels take.
 int64_t PartSize(const WinogradLayer& layer) { return int64_t{kChannelsAtOnce} * layer.in; }
@@ -125,32 +129,46 @@ WinogradLayer MakeWinograd(const float* weight, const float* bias, int out, int 
 }
 
 size_t WinogradScratch(const WinogradLayer& layer) {
-  return size_t{kWinogradValues} * kTilesAtOnce * (layer.in + kChannelsAtOnce);
+  return kWinogradValues * static_cast<size_t>(ValueStride(layer) + kSumStride);
 }
 
-void WinogradConvolve(const WinogradArgs& args, int begin, int end, float* scratch) {
+// Threads that divide the channels turn the same tiles: a sixteenth of the work where each has 128.
+constexpr int kPartsOfThread = 4;
+
+WinogradBlock BlockOfThread(const WinogradArgs& args, int maps, int thread, int threads) {
+  const auto border = [&](int count, int i) {
+    return static_cast<int>(int64_t{count} * i / threads);
+  };
+  const int tiles = maps * args.TilesOfMap(), out = args.layer->out;
+  const int parts = (out + kChannelsAtOnce - 1) / kChannelsAtOnce;
+  if (tiles >= threads * kTilesAtOnce || parts < threads * kPartsOfThread)
+    return {border(tiles, thread), border(tiles, thread + 1), 0, out};
+  return {0, tiles, border(parts, thread) * kChannelsAtOnce,
+          std::min(border(parts, thread + 1) * kChannelsAtOnce, out)};
+}
+
+void WinogradConvolve(const WinogradArgs& args, const WinogradBlock& block, float* scratch) {
   const WinogradLayer& layer = *args.layer;
-  const int64_t in = int64_t{kTilesAtOnce} * layer.in;
-  WinogradProductArgs product{.values = scratch, .value_stride = in};
+  WinogradProductArgs product{.values = scratch, .value_stride = ValueStride(layer)};
   product.value_count = kWinogradValues;
   product.depth = layer.in;
-  product.sums = scratch + kWinogradValues * in;
+  product.sums = scratch + kWinogradValues * product.value_stride;
   product.sum_stride = kSumStride;
   product.sum_pitch = kChannelsAtOnce;
   Corner corners[kTilesAtOnce];
-  for (int first = begin; first < end; first += kTilesAtOnce) {
-    const int count = std::min(kTilesAtOnce, end - first);
+  for (int first = block.tile_begin; first < block.tile_end; first += kTilesAtOnce) {
+    const int count = std::min(kTilesAtOnce, block.tile_end - first);
     for (int t = 0; t < count; ++t) {
       corners[t] = CornerOf(args, first + t);
-      TurnTile(args, corners[t], scratch + int64_t{t} * layer.in, in);
+      TurnTile(args, corners[t], scratch + int64_t{t} * layer.in, product.value_stride);
     }
     product.tiles = count;
-    product.weights = layer.weights.data();
-    for (int c = 0; c < layer.out; c += kChannelsAtOnce) {
+    for (int c = block.channel_begin; c < block.channel_end; c += kChannelsAtOnce) {
+      product.weights =
+          layer.weights.data() + c / kChannelsAtOnce * kWinogradValues * PartSize(layer);
       product.channels = std::min(kChannelsAtOnce, layer.out - c);
       CheckProduct(product);
       WinogradProduct(product);
-      product.weights += kWinogradValues * PartSize(layer);
       for (int t = 0; t < count; ++t)
         FinishTile(args, corners[t], product.sums + t * kChannelsAtOnce, c, product.channels);
     }

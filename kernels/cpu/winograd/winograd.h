@@ -45,8 +45,18 @@ struct WinogradArgs {
 // Floats of scratch that a thread needs.
 size_t WinogradScratch(const WinogradLayer& layer);
 
-// Computes the tiles [begin, end) of y, counted map by map and row by row.
-void WinogradConvolve(const WinogradArgs& args, int begin, int end, float* scratch);
+// What one call computes: tiles of y, counted map by map and row by row, and their channels.
+struct WinogradBlock {
+  int tile_begin = 0, tile_end = 0;
+  int channel_begin = 0, channel_end = 0;  // begin: a multiple of kWinogradChannelsAtOnce
+};
+inline constexpr int kWinogradChannelsAtOnce = 32;  // whose sums stay in cache
+
+// The block of one of `threads` equal threads, of the first `maps` maps. Each reads all weights of
+// its channels: few tiles are not divided, but their channels, where there are many.
+WinogradBlock BlockOfThread(const WinogradArgs& args, int maps, int thread, int threads);
+
+void WinogradConvolve(const WinogradArgs& args, const WinogradBlock& block, float* scratch);
 
 }  // namespace mjp::cpu
 

@@ -125,11 +125,13 @@ int PanelChannels() { return kPanel; }
 
 void Product(const ProductArgs& args, const Block& block) {
   const Features& y = args.y;
-  const int64_t map = int64_t{y.height} * args.columns, last = block.batch_end * map;
+  const int64_t all = int64_t{block.batch_end - block.batch_begin} * y.height * args.columns;
+  const int64_t parts = (all + kPositions - 1) / kPositions;  // of equal size, in whole tiles
+  const int64_t size = parts > 0 ? (all + parts * kTile - 1) / (parts * kTile) * kTile : 0;
   int n = block.batch_begin, row = 0, column = 0;
-  for (int64_t begin = block.batch_begin * map; begin < last; begin += kPositions) {
+  for (int64_t begin = 0; begin < all; begin += size) {
     Positions positions;
-    positions.count = last - begin < kPositions ? static_cast<int>(last - begin) : kPositions;
+    positions.count = static_cast<int>(all - begin < size ? all - begin : size);
     for (int p = 0; p < positions.count; ++p) {
       positions.x[p] = args.x + n * args.x_batch + row * args.x_row + column * args.x_column;
       positions.y[p] = y.At(n, row, column * args.column_step);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "policy/unet/unet_model.h"
+
 namespace mjp::app {
 
 TorchChain::TorchChain(int steps, const at::Tensor& x) : x_(x), noise_(at::randn_like(x)) {
@@ -29,6 +31,12 @@ bool AsksFor(const BenchOptions& options, const std::string& suite) {
 bool AsksForTransformersAlone(const BenchOptions& options) {
   const auto large = [](const std::string& suite) { return suite == "act" || suite == "dit"; };
   return !options.suites.empty() && std::ranges::all_of(options.suites, large);
+}
+
+Architecture ArchitectureOf(const mjp::Checkpoint& network) {
+  Architecture architecture{mjp::UnetOf(network).config, network.stats, {}, {}};
+  architecture.config.type = "diffusion";
+  return architecture;
 }
 
 std::vector<int64_t> PictureShape(const mjp::UnetPolicyConfig& config, int64_t frames) {

@@ -31,6 +31,9 @@ class TorchChain {
   std::vector<at::Tensor> timesteps_;  // each (B)
 };
 
+// The U-Net of `network` under the names that libtorch's asks for: LeRobot's, whatever its type.
+Architecture ArchitectureOf(const mjp::Checkpoint& network);
+
 // Of the first camera's pictures as the encoder takes them: (frames, 3, height, width).
 std::vector<int64_t> PictureShape(const mjp::UnetPolicyConfig& config, int64_t frames);
 

@@ -16,8 +16,7 @@ class Baseline {
   Baseline(const BenchOptions& options, BenchRows& rows)
       : options_(options),
         config_(mjp::UnetOf(*options.network).config),
-        parameters_(Architecture{config_, options.network->stats, {}, {}}, 1, 0, at::kCPU,
-                    at::kFloat),
+        parameters_(ArchitectureOf(*options.network), 1, 0, at::kCPU, at::kFloat),
         network_(config_, parameters_, /*fused=*/false),
         rows_(rows) {
     parameters_.Freeze();

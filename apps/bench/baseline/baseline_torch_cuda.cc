@@ -18,8 +18,7 @@ class Baseline {
         config_(mjp::UnetOf(*options.network).config),
         format_(format),
         on_device_(at::device({at::kCUDA, 0}).dtype(format.type)),
-        parameters_(Architecture{config_, options.network->stats, {}, {}}, 1, 0,
-                    on_device_.device(), format.type),
+        parameters_(ArchitectureOf(*options.network), 1, 0, on_device_.device(), format.type),
         network_(config_, parameters_, /*fused=*/false),
         rows_(rows) {}
 

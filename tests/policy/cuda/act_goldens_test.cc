@@ -126,6 +126,29 @@ TEST(CudaActSelfCheck, PassesForUnusualShapes) {
   }
 }
 
+// Enough channels, tokens and actions that a GPU whose linear layers fold norms folds all of them.
+TEST(CudaActSelfCheck, PassesWhereNormsAreFolded) {
+  std::string why;
+  if (!mjp::CudaUsable(&why)) GTEST_SKIP() << why;
+  for (const bool pre_norm : {false, true}) {
+    mjp::ActPolicyConfig config = SmallActConfig();
+    config.pre_norm = pre_norm;
+    config.width = 128, config.heads = 2, config.feedforward = 192;
+    config.encoder_layers = config.decoder_layers = 2;
+    config.horizon = 40;
+    for (mjp::CameraFeature& camera : config.cameras) camera.height = 160, camera.width = 192;
+    for (const Precision precision : {Precision::kFp16, Precision::kBf16}) {
+      for (const int batch : {1, 2, 5}) {
+        mjp::PolicyOptions options;
+        options.precision = precision;
+        options.batch = batch;
+        const mjp::SelfCheck check = mjp::RunSelfCheck(ActCheckpoint(config), options);
+        EXPECT_TRUE(check.Passed()) << check.error << " above " << check.limit;
+      }
+    }
+  }
+}
+
 TEST(CudaActSelfCheck, RefusesByName) {
   std::string why;
   if (!mjp::CudaUsable(&why)) GTEST_SKIP() << why;

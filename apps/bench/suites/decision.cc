@@ -17,6 +17,7 @@ namespace {
 struct DecisionTimes {
   std::vector<double> whole, picture, pass;
   std::array<std::vector<double>, mjp::kStageCount> stages;
+  int passes = 0;
 
   void Add(const mjp::StageTimes& times) {
     for (size_t i = 0; i < mjp::kStageCount; ++i) {
@@ -28,19 +29,14 @@ struct DecisionTimes {
   }
 };
 
-}  // namespace
-
-BenchRows BenchDecision(const BenchOptions& options) {
-  const auto policy = mjp::Policy::Create(options.network, options.policy);
-  const std::string device = policy->options().backend == mjp::Backend::kCuda ? "GPU" : "CPU";
-  BenchObservations observations(*options.network, options.policy.batch);
-  std::optional<BenchPictureHistory> pictures;
-  if (options.renderer == RendererKind::kMujoco)
-    pictures.emplace(policy->config(), options.policy.batch, policy->device_ordinal());
+// Decides for a while on what the observations show, with pictures where `pictures` draws them.
+DecisionTimes Measure(const BenchOptions& options, mjp::Policy& policy,
+                      std::optional<BenchPictureHistory>& pictures) {
+  BenchObservations observations(*options.network, policy.options().batch);
   mjp::PolicyOutput output;
   DecisionTimes times;
   const auto decide = [&] {
-    for (int i = 1; pictures && i < policy->config().n_obs_steps; ++i) pictures->Draw();
+    for (int i = 1; pictures && i < policy.config().n_obs_steps; ++i) pictures->Draw();
     mjp::PolicyInput input = observations.Next();
     const double begin = mjp::Now();
     if (pictures) {
@@ -48,13 +44,29 @@ BenchRows BenchDecision(const BenchOptions& options) {
       times.picture.push_back(1e3 * (mjp::Now() - begin));
       pictures->Show(input);
     }
-    policy->Infer(input, output);
+    policy.Infer(input, output);
     times.whole.push_back(1e3 * (mjp::Now() - begin));
     times.Add(output.times);
   };
   decide();  // captures the graph
   times = {};
   Repeat(options, decide);
+  times.passes = output.times.passes;
+  return times;
+}
+
+}  // namespace
+
+// The whole is timed without its stages, as the plugin decides, and on a GPU these by themselves.
+BenchRows BenchDecision(const BenchOptions& options) {
+  mjp::PolicyOptions policy_options = options.policy;
+  policy_options.timing = mjp::TimingDetail::kNone;
+  const auto policy = mjp::Policy::Create(options.network, policy_options);
+  const bool gpu = policy->options().backend == mjp::Backend::kCuda;
+  std::optional<BenchPictureHistory> pictures;
+  if (options.renderer == RendererKind::kMujoco)
+    pictures.emplace(policy->config(), options.policy.batch, policy->device_ordinal());
+  DecisionTimes times = Measure(options, *policy, pictures);
   BenchRows rows;
   rows.push_back(FromTimes("decision", "decision", times.whole));
   rows.back().items = policy->options().batch;
@@ -67,6 +79,10 @@ BenchRows BenchDecision(const BenchOptions& options) {
     rows.back().note = mjp::MujocoRendererDescription() +
                        (pictures->on_gpu() ? ", left on the GPU" : ", by way of the host");
   }
+  policy_options.timing = mjp::TimingDetail::kStages;
+  if (gpu)
+    times = Measure(options, *mjp::Policy::Create(options.network, policy_options), pictures);
+  const std::string device = gpu ? "GPU" : "CPU";
   for (size_t i = 0; i < mjp::kStageCount; ++i) {
     if (times.stages[i].empty()) continue;
     rows.push_back(
@@ -76,7 +92,7 @@ BenchRows BenchDecision(const BenchOptions& options) {
   if (!times.pass.empty()) {
     rows.push_back(FromTimes("decision", "pass with its denoising", times.pass));
     rows.back().device = device;
-    rows.back().note = std::to_string(output.times.passes) + " passes per decision";
+    rows.back().note = std::to_string(times.passes) + " passes per decision";
   }
   return rows;
 }

@@ -25,44 +25,58 @@ ObservedPictures PicturesOf(Given given) {
                                              : ObservedPictures::kScenes;
 }
 
-// Decisions on pictures, or on ready features, as the caller waits for them, and their stages.
-// On the CPU one environment and pictures alone: more would take minutes.
-void AddDecisions(const BenchOptions& options, const std::string& suite, int batch, Given given,
-                  BenchRows& rows) {
-  mjp::PolicyOptions policy_options = options.policy;
-  policy_options.batch = batch;
-  const auto policy = mjp::Policy::Create(options.network, policy_options);
-  const bool gpu = policy->options().backend == mjp::Backend::kCuda;
-  const bool of_gpu = given == Given::kPageLockedPictures || given == Given::kScenes;
-  if (!gpu && (batch > 1 || of_gpu)) return;
-  BenchObservations observations(*options.network, batch, PicturesOf(given));
-  mjp::PolicyOutput output;
+// What decisions took, milliseconds: as the caller waits for them, and their stages.
+struct DecisionTimes {
   std::vector<double> whole;
   std::array<std::vector<double>, mjp::kStageCount> stages;
+};
+
+DecisionTimes Measure(const BenchOptions& options, mjp::Policy& policy, Given given) {
+  BenchObservations observations(*options.network, policy.options().batch, PicturesOf(given));
+  mjp::PolicyOutput output;
+  DecisionTimes times;
   const auto decide = [&] {
     const mjp::PolicyInput input =
         given == Given::kFeatures ? observations.NextChunk() : observations.Next();
     const double begin = mjp::Now();
-    policy->Infer(input, output);
-    whole.push_back(1e3 * (mjp::Now() - begin));
+    policy.Infer(input, output);
+    times.whole.push_back(1e3 * (mjp::Now() - begin));
     for (size_t i = 0; i < mjp::kStageCount; ++i) {
       const auto& span = output.times.spans[i];
-      if (span.end > span.begin) stages[i].push_back(1e3 * (span.end - span.begin));
+      if (span.end > span.begin) times.stages[i].push_back(1e3 * (span.end - span.begin));
     }
   };
   decide();  // captures the graph
-  whole.clear(), stages = {};
+  times = {};
   Repeat(options, decide);
+  return times;
+}
+
+// Decisions on pictures, or on ready features. The whole is timed without its stages, as the plugin
+// decides, and the stages by themselves. On the CPU one environment and pictures alone: more would
+// take minutes.
+void AddDecisions(const BenchOptions& options, const std::string& suite, int batch, Given given,
+                  BenchRows& rows) {
+  mjp::PolicyOptions policy_options = options.policy;
+  policy_options.batch = batch;
+  policy_options.timing = mjp::TimingDetail::kNone;
+  const auto policy = mjp::Policy::Create(options.network, policy_options);
+  const bool gpu = policy->options().backend == mjp::Backend::kCuda;
+  const bool of_gpu = given == Given::kPageLockedPictures || given == Given::kScenes;
+  if (!gpu && (batch > 1 || of_gpu)) return;
+  DecisionTimes times = Measure(options, *policy, given);
   const std::string name =
       std::string(kGivenNames[static_cast<size_t>(given)]) + ", batch " + std::to_string(batch);
-  rows.push_back(FromTimes(suite, name, whole));
+  rows.push_back(FromTimes(suite, name, times.whole));
   rows.back().items = batch;
   rows.back().unit = "chunks";
   rows.back().note = policy->Description();
+  policy_options.timing = mjp::TimingDetail::kStages;
+  if (gpu) times = Measure(options, *mjp::Policy::Create(options.network, policy_options), given);
   for (size_t i = 0; i < mjp::kStageCount; ++i) {
-    if (stages[i].empty()) continue;
+    if (times.stages[i].empty()) continue;
     const std::string stage = mjp::StageName(static_cast<mjp::Stage>(i));
-    rows.push_back(FromTimes(suite, name + ": " + stage, stages[i]));
+    rows.push_back(FromTimes(suite, name + ": " + stage, times.stages[i]));
     rows.back().device = gpu ? "GPU" : "CPU";
   }
 }

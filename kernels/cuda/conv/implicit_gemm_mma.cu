@@ -109,7 +109,9 @@ __device__ __forceinline__ void MultiplyStage(float (&acc)[C::kMi][C::kNi][4], u
 
 template <typename T>
 __device__ __forceinline__ void StoreElement(const ConvArgs& a, size_t index, float sum) {
-  if (a.residual) sum += ToFloat(static_cast<const T*>(a.residual)[index]);
+  if (a.residual)
+    sum += a.y_fp32 ? static_cast<const float*>(a.residual)[index]
+                    : ToFloat(static_cast<const T*>(a.residual)[index]);
   if (a.relu) sum = fmaxf(sum, 0.0f);
   if (a.y_fp32) {
     static_cast<float*>(a.y)[index] = sum;

@@ -76,7 +76,7 @@ void LaunchTyped(const ConvArgs& args, int pitch, cudaStream_t stream) {
 }  // namespace
 
 bool MatrixVectorSupports(Format format, const ConvArgs& args) {
-  constexpr int64_t kLeastWeights = 32 << 20;  // 64 MB, more than a Hopper's L2
+  constexpr int64_t kLeastWeights = 25 << 20;  // 50 MB, as much as a Hopper's L2
   const ConvShape& s = args.shape;
   return FormatBytes(format) == 2 && s.IsLinear() && s.batch == 1 && args.y_fp32 &&
          args.row_bias == nullptr && args.activation == TokenActivation::kNone &&

@@ -1,8 +1,11 @@
 // Picture preparation and the conditioning vector: gathers, a thread per pixel or element.
 
+#include <algorithm>
+
 #include "kernels/cuda/primitives/device_math.cuh"
 #include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/cuda/sampler/conditioning.cuh"
+#include "kernels/cuda/sampler/store_pixel.cuh"
 #include "kernels/cuda/transformer/token_activation.cuh"
 
 namespace mjp {
@@ -10,14 +13,13 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// One pixel of picture `frame`, normalised, in the first three of `out`; the fourth is 0.
+// One pixel of picture `frame`, normalised.
 template <typename T>
 __device__ __forceinline__ void PreparePixel(const PrepareArgs& a, int frame, int y, int x,
                                              T* out) {
   const size_t picture = static_cast<size_t>(frame) * a.in_stride + a.in_first;
   const uint8_t* rgb = a.rgb + ((picture * a.in_h + a.top + y) * a.in_w + a.left + x) * 3;
   for (int c = 0; c < 3; ++c) out[c] = FromFloat<T>(a.table[c * 256 + rgb[c]]);
-  out[3] = FromFloat<T>(0.0f);
 }
 
 template <typename T>
@@ -31,6 +33,7 @@ __global__ void PrepareSpaceToDepthKernel(const PrepareArgs a) {
   Pack<T, 8> out;
   PreparePixel(a, frame, 2 * y + part, 2 * x, out.v);
   PreparePixel(a, frame, 2 * y + part, 2 * x + 1, out.v + 4);
+  out.v[3] = out.v[7] = FromFloat<T>(0.0f);
   static_cast<Pack<T, 8>*>(a.y)[i] = out;
 }
 
@@ -41,10 +44,9 @@ __global__ void PrepareKernel(const PrepareArgs a) {
   const int i = blockIdx.x * kThreads + threadIdx.x;
   if (i >= a.frames * a.out_h * a.out_w) return;
   const int x = i % a.out_w, y = i / a.out_w % a.out_h, frame = i / a.out_w / a.out_h;
-  Pack<T, 8> out;
-  PreparePixel(a, frame, y, x, out.v);
-  for (int c = 4; c < 8; ++c) out.v[c] = FromFloat<T>(0.0f);
-  static_cast<Pack<T, 8>*>(a.y)[i] = out;
+  T rgb[3];
+  PreparePixel(a, frame, y, x, rgb);
+  StorePixel(a, frame, y, x, rgb);
 }
 
 __device__ float ConditioningElement(const ConditioningArgs& a, int env, int column) {
@@ -69,16 +71,17 @@ __global__ void ConditioningKernel(const ConditioningArgs a) {
   WaitForPredecessor();
   ReleaseSuccessor();
   const int column = blockIdx.x * kThreads + threadIdx.x, env = blockIdx.y;
-  if (column >= a.mish_pitch) return;
-  const int width = a.steps * (a.state_dim + a.feature_dim + a.environment_dim);
-  float mish = 0.0f;
-  if (column < width) {
-    const size_t at = static_cast<size_t>(env) * width + column;
-    const float value = *a.use_given ? a.given[at] : ConditioningElement(a, env, column);
-    a.cond[at] = value;
-    mish = a.silu ? SiluToken(value) : Mish(value);
-  }
-  static_cast<T*>(a.mish)[static_cast<size_t>(env) * a.mish_pitch + column] = FromFloat<T>(mish);
+  const int step_width = a.state_dim + a.feature_dim + a.environment_dim;
+  const int taken = step_width - (a.without_environment ? a.environment_dim : 0);  // of a step
+  T* const mish = static_cast<T*>(a.mish) + static_cast<size_t>(env) * a.mish_pitch;
+  if (column >= a.steps * taken && column < a.mish_pitch) mish[column] = FromFloat<T>(0.0f);
+  if (column >= a.steps * step_width) return;
+  const size_t at = static_cast<size_t>(env) * a.steps * step_width + column;
+  const float value = *a.use_given ? a.given[at] : ConditioningElement(a, env, column);
+  a.cond[at] = value;
+  const int step = column / step_width, in_step = column % step_width;
+  if (in_step < taken)
+    mish[step * taken + in_step] = FromFloat<T>(a.silu ? SiluToken(value) : Mish(value));
 }
 
 }  // namespace
@@ -105,7 +108,8 @@ void LaunchPrepare(Format format, const PrepareArgs& a, cudaStream_t stream) {
 
 void LaunchConditioning(Format format, const ConditioningArgs& a, cudaStream_t stream) {
   LaunchShape shape;
-  shape.grid = dim3((a.mish_pitch + kThreads - 1) / kThreads, a.environments);
+  const int width = a.steps * (a.state_dim + a.feature_dim + a.environment_dim);
+  shape.grid = dim3((std::max(a.mish_pitch, width) + kThreads - 1) / kThreads, a.environments);
   shape.block = dim3(kThreads);
   if (format == Format::kFp16)
     return Launch(ConditioningKernel<__half>, shape, stream, "conditioning", a);

@@ -24,6 +24,10 @@ struct PrepareArgs {
   // place: (frames, out_h / 2, out_w / 2, 2, 2, 4), of even sizes.
   void* y = nullptr;
   bool space_to_depth = false;
+  // > 0: of square pictures the pixels of `patch` x `patch` patches side by side, as a linear layer
+  // reads them: (frames, 1 + patches, patch_pitch), of each (patch, patch, 3). A picture's first row
+  // is a class token's, and what no pixel fills stays as it is.
+  int patch = 0, patch_pitch = 0;
 };
 void LaunchPrepare(Format format, const PrepareArgs& args, cudaStream_t stream);
 
@@ -42,6 +46,7 @@ struct ConditioningArgs {
   float* cond = nullptr;           // (environments, width)
   void* mish = nullptr;            // (environments, mish_pitch), storage: Mish(cond), then 0
   bool silu = false;               // SiLU in its place
+  bool without_environment = false;  // mish, silu: of the other columns alone
   int mish_pitch = 0;
 };
 void LaunchConditioning(Format format, const ConditioningArgs& args, cudaStream_t stream);

@@ -4,11 +4,12 @@
 #include "kernels/cuda/primitives/device_math.cuh"
 #include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/cuda/sampler/picture_resize.cuh"
+#include "kernels/cuda/sampler/store_pixel.cuh"
 
 namespace mjp {
 namespace {
 
-constexpr int kThreads = 128, kChannels = 8;
+constexpr int kThreads = 128;
 
 template <typename T>
 __global__ void __launch_bounds__(kThreads) PrepareResizedKernel(const PrepareResizedArgs args) {
@@ -34,9 +35,8 @@ __global__ void __launch_bounds__(kThreads) PrepareResizedKernel(const PrepareRe
     }
     for (int c = 0; c < 3; ++c) sum[c] += of_rows[r] * row[c];
   }
-  Pack<T, kChannels> out;
-  for (int c = 0; c < kChannels; ++c) out.v[c] = FromFloat<T>(c < 3 ? sum[c] : 0.0f);
-  static_cast<Pack<T, kChannels>*>(a.y)[i] = out;
+  const T stored[3] = {FromFloat<T>(sum[0]), FromFloat<T>(sum[1]), FromFloat<T>(sum[2])};
+  StorePixel(a, frame, y, x, stored);
 }
 
 }  // namespace

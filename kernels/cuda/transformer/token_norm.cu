@@ -95,10 +95,10 @@ template <int kFours>
 struct NormWeights {
   float4 weight[kFours], bias[kFours];
 
-  __device__ __forceinline__ void Load(const TokenNormArgs& a) {
-    if (a.weight == nullptr) return;
-    ForColumns<kFours>(a.width, [&](int i, int column) {
-      weight[i] = Four(a.weight + column), bias[i] = Four(a.bias + column);
+  __device__ __forceinline__ void Load(const float* weights, const float* biases, int width) {
+    if (weights == nullptr) return;
+    ForColumns<kFours>(width, [&](int i, int column) {
+      weight[i] = Four(weights + column), bias[i] = Four(biases + column);
     });
   }
 };
@@ -125,11 +125,15 @@ __device__ __forceinline__ void Scale(const TokenNormArgs& a, int row,
       [&](int, int column) { return terms.At(a.terms.shift + column); });
 }
 
+enum class Norms { kOwn, kModulated, kTwice };
+
 // grid: rows / kWarps
-template <typename T, int kFours, bool kModulated>
+template <typename T, int kFours, Norms kNorms>
 __global__ void __launch_bounds__(kThreads) TokenNormKernel(const TokenNormArgs a) {
-  NormWeights<kFours> own;
-  if constexpr (!kModulated) own.Load(a);
+  constexpr bool kModulated = kNorms == Norms::kModulated;
+  NormWeights<kFours> own, second;
+  if constexpr (!kModulated) own.Load(a.weight, a.bias, a.width);
+  if constexpr (kNorms == Norms::kTwice) second.Load(a.second_weight, a.second_bias, a.width);
   ReleaseSuccessor();
   WaitForPredecessor();
   const int row = static_cast<int>(blockIdx.x * kWarps + threadIdx.x / 32);
@@ -149,6 +153,10 @@ __global__ void __launch_bounds__(kThreads) TokenNormKernel(const TokenNormArgs 
     Scale<kFours, kModulated>(a, row, own, v);
   }
   store(a.normed);
+  if constexpr (kNorms == Norms::kTwice) {
+    Normalize<kFours>(a, v);
+    Scale<kFours, false>(a, row, second, v);
+  }
   if (a.y == nullptr) return;
   ForColumns<kFours>(a.width, [&](int i, int column) {
     *reinterpret_cast<Pack<T, 4>*>(static_cast<T*>(a.y) + first + column) = PackFour<T>(v[i]);
@@ -160,9 +168,10 @@ void LaunchColumns(const TokenNormArgs& a, cudaStream_t stream) {
   LaunchShape shape;
   shape.grid = dim3((a.rows + kWarps - 1) / kWarps);
   shape.block = dim3(kThreads);
-  const bool modulated = a.terms.of_condition != nullptr;
-  Launch(modulated ? TokenNormKernel<T, kFours, true> : TokenNormKernel<T, kFours, false>, shape,
-         stream, "norm of tokens", a);
+  const auto launch = [&](auto kernel) { Launch(kernel, shape, stream, "norm of tokens", a); };
+  if (a.terms.of_condition != nullptr) return launch(TokenNormKernel<T, kFours, Norms::kModulated>);
+  if (a.second_weight != nullptr) return launch(TokenNormKernel<T, kFours, Norms::kTwice>);
+  launch(TokenNormKernel<T, kFours, Norms::kOwn>);
 }
 
 template <typename T>

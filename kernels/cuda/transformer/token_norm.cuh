@@ -24,7 +24,8 @@ struct TokenTerms {
 };
 
 // v = x + branch, or x + gate branch with terms; then
-//   norm = (v - mean) / sqrt(variance + epsilon) weight + bias, or (1 + scale) + shift with terms.
+//   norm = (v - mean) / sqrt(variance + epsilon) weight + bias, or (1 + scale) + shift with terms,
+// and with second_weight y is the norm of that.
 struct TokenNormArgs {
   int rows = 0, width = 0;       // width: a multiple of 8, at most 2048
   const float* x = nullptr;      // (x_rows, width): row r reads row r % x_rows
@@ -34,10 +35,11 @@ struct TokenNormArgs {
   bool normalize = true;         // else norm = v
   float epsilon = 1e-5f;
   const float *weight = nullptr, *bias = nullptr;  // (width); null with terms
+  const float *second_weight = nullptr, *second_bias = nullptr;  // (width); not with terms
   TokenTerms terms;
   float* sum = nullptr;     // (rows, width): v; may be x; null: not kept
   float* normed = nullptr;  // (rows, width): norm; may be x; null: not kept
-  void* y = nullptr;        // (rows, width), storage: norm; null: not kept
+  void* y = nullptr;        // (rows, width), storage: norm, or the second one; null: not kept
 };
 
 // Throws Error for a width that no kernel supports.

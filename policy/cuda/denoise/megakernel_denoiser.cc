@@ -17,17 +17,11 @@ class MegakernelDenoiser final : public Denoiser {
         megakernel_(std::move(unet.megakernel)),
         fallback_(std::move(unet.megakernel_fallback)) {
     if (chain.window > 1) picard_.emplace(chain, arena);
-    if (!arena.measuring()) standstill_ = Standstill(megakernel_->timed_out());
+    standstill_ = Standstill(megakernel_->timed_out());
   }
 
   void Enqueue(const DenoiseContext& context) override {
-    standstill_.Reset(context.stream);
-    if (picard_) {
-      EnqueueWindows(context);
-    } else {
-      EnqueueSteps(context);
-    }
-    standstill_.Fetch(context.stream);
+    picard_ ? EnqueueWindows(context) : EnqueueSteps(context);
   }
 
   int MostPasses() const override { return chain_.Steps() * megakernel_->launches(); }

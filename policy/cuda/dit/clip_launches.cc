@@ -3,8 +3,6 @@
 namespace mjp {
 namespace {
 
-constexpr int kPixelChannels = 8;  // of a prepared pixel, of which five are zeros
-
 TokenStream::Config StreamOf(const DeviceVision& weights, const ClipConfig& clip, Format format,
                              int tokens) {
   TokenStream::Config config = {tokens, clip.vision.width, clip.vision.epsilon, false, true};
@@ -22,48 +20,27 @@ ClipLaunches::ClipLaunches(const DeviceVision& weights, const ClipConfig& clip, 
     : clip_(clip),
       frames_(frames),
       tokens_(frames * clip.VisionTokens()),
+      patch_pitch_(weights.patches.shape.in_c),
       element_(FormatBytes(format)),
       launches_(format),
       stream_(StreamOf(weights, clip, format, tokens_), format, launches_, arena) {
   const size_t width = clip.vision.width, size = tokens_ * width;
-  input_ = arena.TakeBytes(size_t{kPixelChannels} * frames * clip.image * clip.image * element_);
-  patches_ = arena.TakeBytes(size * element_);
+  input_ = arena.TakeBytes(frames * FrameBytes());
   qkv_ = arena.TakeBytes(3 * size * element_);
   heads_ = arena.TakeBytes(size * element_);
   branch_ = arena.TakeBytes(frames * width * element_);
   normed_ = arena.TakeBytes(frames * width * element_);
   hidden_ = arena.TakeBytes(size_t{1} * tokens_ * clip.vision.mlp * element_);
   Embed(weights);
-  stream_.Norm(weights.layers.front().norm1);
   for (size_t i = 0; i + 1 < weights.layers.size(); ++i)
     Layer(weights.layers[i], weights.layers[i + 1].norm1);
   LastLayer(weights.layers.back(), features);
 }
 
+// The residual stream begins with a norm of its own.
 void ClipLaunches::Embed(const DeviceVision& weights) {
-  ConvArgs patches;
-  patches.shape = weights.patches.shape;
-  patches.shape.batch = frames_;
-  patches.shape.in_h = patches.shape.in_w = clip_.image;
-  patches.shape.out_h = patches.shape.out_w = clip_.image / clip_.patch;
-  patches.x = input_;
-  patches.weight = weights.patches.weight;
-  patches.y = patches_;
-  launches_.Add(patches);
-  TokensArgs tokens;
-  tokens.sequences = frames_;
-  tokens.width = clip_.vision.width;
-  tokens.vectors = 1;
-  tokens.vector[0] = weights.class_token;
-  tokens.maps = 1;
-  tokens.cells = clip_.Patches();
-  tokens.map = patches_;
-  tokens.positions = weights.positions;
-  tokens.x = stream_.x();
-  launches_.Add(tokens);
-  TokenNormArgs norm = stream_.NormArgs(weights.pre_norm);
-  norm.normed = stream_.x();
-  launches_.Add(norm);
+  stream_.StartFrom(weights.first, clip_.VisionTokens());
+  stream_.AddAndNormTwice(weights.patches, input_, weights.pre_norm, weights.layers.front().norm1);
 }
 
 void ClipLaunches::Layer(const DeviceClipLayer& layer, const DeviceLayerNorm& next_norm) {
@@ -85,11 +62,11 @@ void ClipLaunches::LastLayer(const DeviceClipLayer& layer, float* features) {
   norm.branch = branch_, norm.sum = features, norm.y = normed_;
   launches_.Add(norm);
   launches_.Linear(layer.fc1.layer, normed_, frames_, hidden_, clip_.vision.activation);
-  launches_.Linear(layer.fc2, hidden_, frames_, branch_);
-  TokenNormArgs end;
-  end.rows = frames_, end.width = norm.width;
-  end.x = end.sum = features, end.branch = branch_;
-  end.normalize = false;
+  ConvArgs end;
+  end.shape = layer.fc2.shape;
+  end.shape.batch = frames_;
+  end.x = hidden_, end.weight = layer.fc2.weight, end.bias = layer.fc2.bias;
+  end.residual = end.y = features, end.y_fp32 = true;
   launches_.Add(end);
 }
 

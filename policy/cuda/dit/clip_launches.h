@@ -13,7 +13,10 @@ class ClipLaunches {
   ClipLaunches(const DeviceVision& weights, const ClipConfig& clip, Format format, int frames,
                float* features, DeviceArena& arena);
 
-  void* input() const { return input_; }  // (frames, image, image, 8), storage, normalised
+  // (frames, 1 + patches, patch_pitch()), storage: normalised pixels as PrepareArgs::patch has them.
+  void* input() const { return input_; }
+  int patch_pitch() const { return patch_pitch_; }
+  size_t FrameBytes() const { return element_ * clip_.VisionTokens() * patch_pitch_; }
   void Run(cudaStream_t stream) const { launches_.Run(stream); }
 
  private:
@@ -24,11 +27,11 @@ class ClipLaunches {
   void LastLayer(const DeviceClipLayer& layer, float* features);
 
   ClipConfig clip_;
-  int frames_, tokens_;
+  int frames_, tokens_, patch_pitch_;
   size_t element_;
   TokenLaunches launches_;
   TokenStream stream_;
-  void *input_, *patches_, *qkv_, *heads_, *hidden_;
+  void *input_, *qkv_, *heads_, *hidden_;
   void *branch_, *normed_;  // (frames, width): of the last layer
 };
 

@@ -1,6 +1,7 @@
 #include "policy/cuda/dit/device_dit.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -26,12 +27,25 @@ Linear Joined(const Linear& q, const Linear& k, const Linear& v) {
   return joined;
 }
 
+// The convolution of patches (width, 3, patch, patch) as a layer (width, patch * patch * 3).
+Linear PatchLayer(const Tensor& convolution) {
+  const int64_t width = convolution.shape[0], pixels = convolution.shape[2] * convolution.shape[3];
+  Linear layer;
+  layer.weight.shape = {width, 3 * pixels};
+  for (int64_t i = 0; i < width * pixels; ++i) {
+    for (int64_t c = 0; c < 3; ++c)
+      layer.weight.data.push_back(
+          convolution.data[(i / pixels * 3 + c) * pixels + i % pixels]);
+  }
+  return layer;
+}
+
 DeviceVision LoadVision(LayerLoader& loader, const ClipVisionWeights& weights) {
   DeviceVision vision;
-  const auto patch = static_cast<int>(weights.patch_embedding.shape[3]);
-  vision.patches = loader.Conv2d({weights.patch_embedding, {}}, patch, 0);
-  vision.class_token.bias = loader.Floats(weights.class_embedding.data);
-  vision.positions = loader.Floats(weights.position_embedding.data);
+  vision.patches = loader.Dense(PatchLayer(weights.patch_embedding));
+  std::vector<float> first = weights.position_embedding.data;
+  std::ranges::transform(weights.class_embedding.data, first, first.begin(), std::plus<>());
+  vision.first = loader.Floats(first);
   vision.pre_norm = LoadLayerNorm(loader, weights.pre_norm);
   for (const ClipLayer& layer : weights.layers) {
     DeviceClipLayer& out = vision.layers.emplace_back();
@@ -45,15 +59,21 @@ DeviceVision LoadVision(LayerLoader& loader, const ClipVisionWeights& weights) {
   return vision;
 }
 
-// The columns of the conditioning vector of all blocks' modulations, without their biases.
-Linear ConditionPart(const std::vector<DitBlock>& blocks, int64_t columns) {
+// Columns [begin, end) of each step of the conditioning vector, of all blocks' modulations, without
+// their biases.
+Linear ConditionPart(const std::vector<DitBlock>& blocks, const DitConfig& config, int begin,
+                     int end) {
   Linear out;
   for (const DitBlock& block : blocks) {
     const int64_t pitch = block.modulation.weight.shape[1];
     const std::vector<float>& all = block.modulation.weight.data;
-    for (auto row = all.begin(); row != all.end(); row += pitch)
-      out.weight.data.insert(out.weight.data.end(), row + (pitch - columns), row + pitch);
+    for (auto row = all.begin(); row != all.end(); row += pitch) {
+      auto step = row + (pitch - config.CondDim());
+      for (int i = 0; i < config.n_obs_steps; ++i, step += config.StepDim())
+        out.weight.data.insert(out.weight.data.end(), step + begin, step + end);
+    }
   }
+  const int64_t columns = int64_t{config.n_obs_steps} * (end - begin);
   out.weight.shape = {static_cast<int64_t>(out.weight.data.size()) / columns, columns};
   return out;
 }
@@ -113,7 +133,11 @@ void DeviceDit::LoadTrunk(LayerLoader& loader) {
   }
   input_bias = loader.Floats(bias);
   output = loader.Dense(weights.output);
-  condition = loader.Dense(ConditionPart(weights.blocks, config.CondDim()));
+  const int without_text = config.StepDim() - config.TextDim();
+  condition = loader.Dense(ConditionPart(weights.blocks, config, 0, without_text));
+  if (config.TextDim() > 0)
+    text_condition =
+        loader.Dense(ConditionPart(weights.blocks, config, without_text, config.StepDim()));
   if (config.rope) {
     const cpu::RotaryTable table =
         cpu::MakeRotaryTable(config.horizon, config.hidden / config.heads, config.rope_base);

@@ -18,9 +18,8 @@ struct DeviceClipLayer {
 };
 
 struct DeviceVision {
-  DeviceConv patches;  // a convolution whose stride is its kernel
-  VectorToken class_token;
-  const float* positions = nullptr;  // (tokens, width)
+  DeviceConv patches;  // (width, patch * patch * 3): a linear layer of rows of PrepareArgs::patch
+  const float* first = nullptr;  // (tokens, width): the positions, and the class token at the front
   DeviceLayerNorm pre_norm;
   std::vector<DeviceClipLayer> layers;
 };
@@ -46,7 +45,9 @@ class DeviceDit {
   std::vector<DeviceVision> vision;                  // one, or one per camera
   DeviceConv input, output;                          // the first without its bias
   const float* input_bias = nullptr;  // (horizon, hidden): with the position embedding
-  DeviceConv condition;  // (blocks * 6 hidden, CondDim()): of the modulation of all blocks
+  // Of the modulation of all blocks, (blocks * 6 hidden, columns): those of each step's state and
+  // pictures, and those of its text. Without text the second is not there.
+  DeviceConv condition, text_condition;
   const float *cosines = nullptr, *sines = nullptr;  // rotary embedding; null: none
   std::vector<DeviceDitBlock> blocks;
 

@@ -103,6 +103,9 @@ void DitEngine::PlanTowers() {
 void DitEngine::PlanDenoiser() {
   const int window = chain_.window, rows = chain_.environments * window;
   denoiser_.reset();
+  if (config_.TextDim() > 0)
+    text_terms_.emplace(*weights_, config_, chain_.format, chain_.environments, arena_);
+  film_.of_environment = text_terms_ ? text_terms_->terms() : nullptr;
   conditioning_.emplace(film_, chain_.format, rows, window, arena_);
   const SequencePass* first = nullptr;
   const auto pass = [&](DitForm form, int pass_rows,
@@ -113,7 +116,7 @@ void DitEngine::PlanDenoiser() {
     auto made = std::make_unique<SequencePass>(*weights_, config_, chain_.format, pass_rows,
                                                conditioning, arena_, form, first);
     first = made.get();
-    if (form == DitForm::kSequenceClusters && !arena_.measuring())
+    if (form == DitForm::kSequenceClusters)
       standstill_ = Standstill(made->timed_out());
     return made;
   };
@@ -136,11 +139,10 @@ void DitEngine::Prepare(PictureSource source) {
 void DitEngine::PrepareTowers() {
   const int cameras = static_cast<int>(config_.cameras.size());
   const bool resized = config_.resize_height > 0;
-  const size_t picture =
-      size_t{8} * config_.clip.image * config_.clip.image * FormatBytes(chain_.format);
   for (int i = 0; i < cameras; ++i) {
     const CameraFeature& camera = config_.cameras[i];
     const bool separate = config_.separate_encoders;
+    const ClipLaunches& tower = *towers_[separate ? i : 0];
     PrepareArgs a;
     a.frames = Frames();
     a.in_stride = cameras, a.in_first = i;
@@ -150,8 +152,8 @@ void DitEngine::PrepareTowers() {
     a.left = CropOffset(resized ? config_.resize_width : camera.width, a.out_w);
     a.rgb = input_.device_frames();
     a.table = weights_->picture_tables[i];
-    a.y = static_cast<uint8_t*>(towers_[separate ? i : 0]->input()) +
-          (separate ? 0 : picture * Frames() * i);
+    a.patch = config_.clip.patch, a.patch_pitch = tower.patch_pitch();
+    a.y = static_cast<uint8_t*>(tower.input()) + (separate ? 0 : tower.FrameBytes() * Frames() * i);
     if (resized) {
       LaunchPrepareResized(chain_.format, {a, weights_->resize_x[i], weights_->resize_y[i]},
                            stream_.get());
@@ -185,8 +187,9 @@ void DitEngine::Condition() {
   a.use_given = &input_.device().flags->use_given_cond;
   a.cond = cond_;
   a.mish = conditioning_->input();
-  a.mish_pitch = PaddedChannels(config_.CondDim());
+  a.mish_pitch = weights_->condition.shape.in_c;
   a.silu = true;
+  a.without_environment = true;
   LaunchConditioning(chain_.format, a, stream_.get());
   conditioning_->Run(stream_.get());
 }
@@ -206,9 +209,7 @@ void DitEngine::Enqueue(PictureSource source, TraceRecorder* trace) {
   timing_.RecordBorder(StageBorder::kConditioned, stream);
   timing_.RecordPass(true, stream);
   chain_.EnqueueNoise(input_, stream);
-  standstill_.Reset(stream);
   denoiser_->Enqueue({stream, loop_stream_.get(), timing_, trace});
-  standstill_.Fetch(stream);
   timing_.RecordBorder(StageBorder::kDenoised, stream);
   CheckCuda(
       cudaMemcpyAsync(host_x_.data(), chain_.x, host_x_.bytes(), cudaMemcpyDeviceToHost, stream),
@@ -218,12 +219,16 @@ void DitEngine::Enqueue(PictureSource source, TraceRecorder* trace) {
 }
 
 void DitEngine::WriteText(const PolicyInput& input) {
-  if (!texts_ || !input.global_cond.empty()) return;
+  if (!texts_) return;
+  if (!input.global_cond.empty())
+    return text_terms_->SetFromConditioning(input.global_cond, arena_, stream_.get());
   float* out = input_.text();
   for (int n = 0; n < input.count; ++n) {
     const std::vector<float>& text = texts_->Of(input, options_, n, pool_);
     for (int t = 0; t < config_.n_obs_steps; ++t) out = std::copy(text.begin(), text.end(), out);
   }
+  const size_t size = size_t{1} * options_.batch * config_.n_obs_steps * config_.TextDim();
+  text_terms_->Set({input_.text(), size}, arena_, stream_.get());
 }
 
 void DitEngine::CheckFinished() {

@@ -15,6 +15,7 @@
 #include "policy/cuda/denoise/standstill.h"
 #include "policy/cuda/dit/clip_launches.h"
 #include "policy/cuda/dit/dit_pass.h"
+#include "policy/cuda/dit/text_terms.h"
 #include "policy/cuda/engine.h"
 #include "policy/cuda/execution_plan.h"
 #include "policy/dit/packed_dit.h"
@@ -71,6 +72,7 @@ class DitEngine final : public CudaEngine {
   std::vector<std::unique_ptr<ClipLaunches>> towers_;  // none without cameras, nor with encoders
   float* features_ = nullptr;                          // (cameras, frames, width)
   float *cond_ = nullptr, *given_ = nullptr;           // (environments, CondDim())
+  std::optional<TextTerms> text_terms_;                // none without text
   std::optional<FilmConditioning> conditioning_;
   std::unique_ptr<Denoiser> denoiser_;
   Standstill standstill_;  // of the sequence kernel across clusters

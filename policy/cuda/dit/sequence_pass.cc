@@ -71,10 +71,10 @@ void SequencePass::TakeMailboxes(const sequence_kernel::BlockWeights* blocks, De
   const size_t bytes = sequence_kernel::MailboxBytes(args_.shape, args_.rows);
   args_.blocks = blocks;
   args_.mailboxes = arena.TakeBytes(bytes);
-  args_.timed_out = arena.Take<int>(1);
   if (arena.measuring()) return;
+  timed_out_ = PinnedArray<int>(1);
+  args_.timed_out = timed_out_.data();
   CheckCuda(cudaMemset(args_.mailboxes, 0, bytes), "mailboxes of the sequence kernel");
-  CheckCuda(cudaMemset(args_.timed_out, 0, sizeof(int)), "mailboxes of the sequence kernel");
 }
 
 void SequencePass::Launch(const sequence_kernel::Args& args, cudaStream_t stream) const {

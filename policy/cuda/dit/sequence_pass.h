@@ -1,6 +1,7 @@
 #ifndef POLICY_CUDA_DIT_SEQUENCE_PASS_H_
 #define POLICY_CUDA_DIT_SEQUENCE_PASS_H_
 
+#include "kernels/cuda/primitives/cuda_raii.h"
 #include "kernels/cuda/sequence_kernel/sequence_kernel.cuh"
 #include "policy/cuda/denoise/network_pass.h"
 #include "policy/cuda/dit/device_dit.h"
@@ -33,8 +34,8 @@ class SequencePass final : public NetworkPass {
   void RunPass(const int* row_step, cudaStream_t stream) const override;
   bool RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin, int end,
                 const TimestampList& timestamps, cudaStream_t stream) const override;
-  // Device memory: becomes 1 where the clusters of a sequence waited for each other for seconds.
-  // Null: they never wait.
+  // Pinned host memory, which becomes 1 where the clusters of a sequence waited for each other for
+  // seconds. Null: they never wait.
   int* timed_out() const { return args_.timed_out; }
 
  private:
@@ -46,6 +47,7 @@ class SequencePass final : public NetworkPass {
   DitForm form_;
   FilmConditioning conditioning_;
   void* input_;
+  PinnedArray<int> timed_out_;
   sequence_kernel::Args args_;  // without what a pass or a chain has of its own
 };
 

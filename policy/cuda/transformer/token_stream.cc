@@ -115,6 +115,18 @@ void TokenStream::AddAndNorm(const DeviceConv& layer, const void* in, const Devi
   StartFrom(x_, 0);
 }
 
+void TokenStream::AddAndNormTwice(const DeviceConv& layer, const void* in,
+                                  const DeviceLayerNorm& norm, const DeviceLayerNorm& second) {
+  launches_.Linear(layer, in, config_.rows, branch_);
+  TokenNormArgs a = NormArgs(norm);
+  a.branch = branch_;
+  a.second_weight = second.weight, a.second_bias = second.bias;
+  a.normed = x_;
+  a.y = y_;
+  launches_.Add(a);
+  StartFrom(x_, 0);
+}
+
 void TokenStream::AddFolded(const DeviceConv& layer, const void* in, const DeviceLayerNorm& norm) {
   tma_linear::LayerArgs a;
   a.conv.shape = layer.shape;

@@ -56,6 +56,10 @@ class TokenStream {
   // x += layer(in), then Norm(norm). Traces show the layer's answer as `name`; empty: they do not.
   void AddAndNorm(const DeviceConv& layer, const void* in, const DeviceLayerNorm& norm,
                   const std::string& name = {});
+  // The new x is norm(x + layer(in)), and what the next layers read is the norm `second` of it.
+  // Before all other layers, without norms_after.
+  void AddAndNormTwice(const DeviceConv& layer, const void* in, const DeviceLayerNorm& norm,
+                       const DeviceLayerNorm& second);
   // out = activation(layer(the norm))
   void Linear(const DeviceNormedLinear& layer, void* out,
               TokenActivation activation = TokenActivation::kNone);

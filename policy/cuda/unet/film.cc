@@ -118,6 +118,13 @@ FilmConditioning::FilmConditioning(const DeviceFilm& film, Format format, int ro
   product_.shape.batch = static_cast<int>(environments);
   product_.weight = film.cond.weight;
   product_.bias = film.cond.bias;
+  // one environment's are a bias like any other: the faster kernel takes them
+  if (environments == 1 && product_.bias == nullptr) {
+    product_.bias = film.of_environment;
+  } else {
+    product_.row_bias = film.of_environment;
+    product_.row_period = product_.shape.batch;
+  }
   mish_cond_ = arena.TakeBytes(environments * product_.shape.in_c * FormatBytes(format));
   product_.x = mish_cond_;
   product_.y = arena.Take<float>(environments * film.width);

@@ -21,6 +21,8 @@ struct DeviceFilm {
   std::vector<FilmTerms> blocks;      // in the order in which they run
   DeviceConv cond;                    // (width, cond_dim), with the bias
   const float* step_table = nullptr;  // (train_steps, width)
+  // (environments, width): of a part of the vector that is not multiplied here; or null.
+  const float* of_environment = nullptr;
 };
 
 // Those of the blocks of `unet`, in the order in which they run. `scale`: FiLM has scales too.

@@ -19,6 +19,7 @@ MegakernelLaunch::MegakernelLaunch(const NormConvUnet& unet, Format format, int 
       conditioning_(first
                         ? first->conditioning_.Shared(plan.rows_per_env)
                         : FilmConditioning(unet.film, format, all_rows, plan.rows_per_env, arena)),
+      timed_out_(first || arena.measuring() ? 0 : 1),
       args_(PlaceArgs(unet, horizon, plan, all_rows, first)),
       layers_(unet, format, plan, arena, first ? &first->layers_ : nullptr) {}
 
@@ -35,7 +36,7 @@ megakernel::CommonArgs MegakernelLaunch::PlaceArgs(const NormConvUnet& unet, int
       arena_.Take<float>(plan.rows * elements * (a.last_channels / a.last_group_channels));
   a.output = first ? first->args_.output : arena_.Take<float>(all_rows * elements);
   a.pass_count = arena_.Take<uint32_t>(1);
-  a.timed_out = first ? first->args_.timed_out : arena_.Take<int>(1);
+  a.timed_out = first ? first->args_.timed_out : timed_out_.data();
   return a;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/cuda/primitives/cuda_raii.h"
 #include "policy/cuda/execution_plan.h"
 #include "policy/cuda/unet/megakernel_layers.h"
 
@@ -28,6 +29,7 @@ class MegakernelLaunch {
   const FilmConditioning& conditioning() const { return conditioning_; }
   const MegakernelLayers& layers() const { return layers_; }
   float* output() const { return args_.output; }  // (rows, horizon * action_dim), of the last step
+  // Pinned host memory, which becomes 1 where a wait lasted seconds.
   int* timed_out() const { return args_.timed_out; }
   // Enqueues the steps [begin, end) of `steps` on x (rows, horizon * action_dim), device memory;
   // noise (steps, rows, horizon * action_dim) or null. Where rows_per_env is 1. The end of pass i
@@ -55,6 +57,7 @@ class MegakernelLaunch {
   Format format_;
   DeviceArena& arena_;
   FilmConditioning conditioning_;
+  PinnedArray<int> timed_out_;  // of all that borrow from this one; empty where it borrows
   megakernel::CommonArgs args_;
   MegakernelLayers layers_;
   int launches_ = 1;

@@ -33,7 +33,9 @@ TEST_P(TokenNormGpu, SumAndNormAgreeWithTheDefinition) {
     const size_t size = size_t{1} * kRows * width;
     const auto x = numbers.Draw(size_t{1} * kPeriod * width, 0.5f), branch = operands.Draw(size);
     const auto weight = numbers.Draw(width), bias = numbers.Draw(width);
+    const auto second_weight = numbers.Draw(width), second_bias = numbers.Draw(width);
     const mjp_test::DeviceBuffer dx(x), dw(weight), db(bias), sum(4 * size), normed(4 * size),
+        dw2(second_weight), db2(second_bias),
         dbranch(mjp_test::Stored(format, branch)), y(size * mjp::FormatBytes(format));
     mjp::TokenNormArgs a;
     a.rows = kRows, a.width = width;
@@ -51,6 +53,15 @@ TEST_P(TokenNormGpu, SumAndNormAgreeWithTheDefinition) {
     EXPECT_LE(Largest(mjp_test::Floats(Format::kFp32, normed.Download()), expected), 5e-6);
     EXPECT_LE(Largest(mjp_test::Floats(format, y.Download()), expected),
               mjp_test::NormTolerance(format));
+    a.second_weight = dw2.as<float>(), a.second_bias = db2.as<float>();
+    mjp::LaunchTokenNorm(format, a, nullptr);
+    mjp::CheckCuda(cudaDeviceSynchronize(), "norm of tokens");
+    const auto twice = mjp::reference::LayerNorm(expected, width, a.epsilon, second_weight.data(),
+                                                 second_bias.data());
+    EXPECT_LE(Largest(mjp_test::Floats(Format::kFp32, normed.Download()), expected), 5e-6);
+    EXPECT_LE(Largest(mjp_test::Floats(format, y.Download()), twice),
+              mjp_test::NormTolerance(format))
+        << "a norm of the norm";
   }
 }
 

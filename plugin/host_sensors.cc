@@ -38,9 +38,10 @@ std::string OwnName(const mjModel* model, int instance, const Config& config,
 
 }  // namespace
 
-bool HostSensors::ShowStages(const mjModel* model, int instance, const Config& config) {
+TimingDetail HostSensors::TimingOf(const mjModel* model, int instance, const Config& config) {
   const std::string name = OwnName(model, instance, config, "stages");
-  return !name.empty() && mj_name2id(model, mjOBJ_SENSOR, name.c_str()) >= 0;
+  const bool shown = !name.empty() && mj_name2id(model, mjOBJ_SENSOR, name.c_str()) >= 0;
+  return shown || !config.label.empty() ? TimingDetail::kStages : TimingDetail::kNone;
 }
 
 bool HostSensors::Add(const mjModel* model, const std::string& name, int size, Writer writer) {

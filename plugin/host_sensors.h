@@ -38,8 +38,9 @@ class HostSensors {
   // of the model.
   HostSensors(const mjModel* model, int instance, const Config& config, const PolicyConfig& policy);
 
-  // Whether the model has <instance>_stages, so that decisions are to be timed.
-  static bool ShowStages(const mjModel* model, int instance, const Config& config);
+  // How closely decisions are to be timed: by stages where the model has <instance>_stages or a
+  // label, else not at all, since a GPU takes some microseconds for each.
+  static TimingDetail TimingOf(const mjModel* model, int instance, const Config& config);
 
   // True if <instance>_view is there: the report is then to have a picture.
   bool has_view() const { return has_view_; }

@@ -20,11 +20,9 @@
 namespace mjp {
 namespace {
 
-// The stages of decisions are timed where somebody sees them: on a GPU each takes some microseconds.
 Config ConfigOf(const mjModel* model, int instance) {
   Config config = InOwnScope(model, instance, Config::FromModel(model, instance));
-  const bool seen = !config.label.empty() || HostSensors::ShowStages(model, instance, config);
-  config.policy.timing = seen ? TimingDetail::kStages : TimingDetail::kNone;
+  config.policy.timing = HostSensors::TimingOf(model, instance, config);
   return config;
 }
 
@@ -155,8 +153,7 @@ PolicyInstance::PolicyInstance(const mjModel* model, int instance)
 void PolicyInstance::CheckActuatorsAreFree(const mjModel* model) const {
   for (const int other : PolicyInstances(model)) {
     if (other >= instance_) continue;  // that one finds this one
-    const Config config = InOwnScope(model, other, Config::FromModel(model, other));
-    const ControlBinding controls(model, config);
+    const ControlBinding controls(model, ConfigOf(model, other));
     const std::string shared = control_binding_.SharedWith(model, controls);
     if (shared.empty()) continue;
     throw BadInput("attribute actuators of " + InstanceName(model, instance_) + " names \"" +

@@ -29,6 +29,8 @@ constexpr int kMaxNormConvPositions = 512;
 // many rows for each multiprocessor a launch per layer is no slower.
 constexpr size_t kMostWeightBytes = 40 << 20, kMostCtaBytes = 20 << 20,
                  kLeastWeightBytes = 400 << 10;
+// From so many on Hopper's form of the megakernel is faster than the row kernel, where both run.
+constexpr size_t kLeastMegakernelBytes = 20 << 20;
 constexpr int kMostWaves = 4;
 // Of the multiprocessors that clusters occupy at once: those of a GPC are no multiple of a cluster.
 constexpr double kClusteredPart = 0.875;
@@ -72,6 +74,15 @@ class Chooser {
  public:
   Chooser(const UnetPolicyConfig& config, Format format, const GpuTraits& gpu)
       : config_(config), format_(format), gpu_(gpu), unet_(UnetShapes(config)) {}
+
+  // The plan of whole chains in one of the persistent kernels, if there is one.
+  std::optional<ExecutionPlan> ByPersistentKernel(int batch, int window) {
+    const bool large = !target_.portable && WeightBytes(unet_) >= kLeastMegakernelBytes;
+    std::optional<ExecutionPlan> plan;
+    if (large) plan = ByMegakernel(batch, window);
+    if (!plan) plan = ByRowKernel(batch * std::max(1, window));
+    return plan || large ? plan : ByMegakernel(batch, window);
+  }
 
   // The plan of passes over `rows` rows by the row kernel, if there is one.
   std::optional<ExecutionPlan> ByRowKernel(int rows) {
@@ -263,10 +274,8 @@ ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const ExecutionPro
   const int window = problem.window == kAutoWindow
                          ? chooser.FasterWindow(problem.batch, problem.steps)
                          : problem.window;
-  const int rows = problem.batch * std::max(1, window);
-  std::optional<ExecutionPlan> plan = chooser.ByRowKernel(rows);
-  if (!plan) plan = chooser.ByMegakernel(problem.batch, window);
-  if (!plan) plan = chooser.ByLaunches(rows);
+  std::optional<ExecutionPlan> plan = chooser.ByPersistentKernel(problem.batch, window);
+  if (!plan) plan = chooser.ByLaunches(problem.batch * std::max(1, window));
   plan->window = window > 1 ? window : 0;
   return *plan;
 }

@@ -124,6 +124,9 @@ bool PlanLayer(Layer& layer);
 bool CanSpecializeWarps(const std::vector<Layer>& layers);
 // Makes planned layers of warp-specialised CTAs CTA-local, where that needs no more weight bytes.
 void PlanCtaLocal(std::vector<Layer>& layers);
+// Where no layer's CTA groups span all rows of a batch, makes those of one layer do: its CTAs
+// multiply more columns, and those left without a tile wait like the others.
+void SpanAllRowsOnce(std::vector<Layer>& layers);
 // Whether no CTA can run more than one pass ahead of another, which 1-bit epochs rely on: the CTA
 // groups of some layer span all 16 rows of a batch, so that every CTA waits for all others in every
 // pass, those of unused rows too.

@@ -91,6 +91,15 @@ bool PlanLayer(Layer& s) {
   return true;
 }
 
+void SpanAllRowsOnce(std::vector<Layer>& layers) {
+  if (SkewIsBounded(layers)) return;
+  const auto last = std::find_if(layers.rbegin(), layers.rend(), [](const Layer& s) {
+    return s.shape.in_c > 0 && s.shape.stride == 1 && s.shape.phases == 1 &&
+           kRowsPerBatch * s.shape.out_length <= kMaxColumns;
+  });
+  if (last != layers.rend()) last->rows_log2 = Log2(kRowsPerBatch);
+}
+
 bool CanSpecializeWarps(const std::vector<Layer>& layers) {
   return std::all_of(layers.begin(), layers.end(), [](const Layer& s) {
     return s.k_slice <= kBlockK && TileValues(s.shape) <= 4 * kEpilogueThreads;

@@ -25,8 +25,8 @@ struct PrepareArgs {
   void* y = nullptr;
   bool space_to_depth = false;
   // > 0: of square pictures the pixels of `patch` x `patch` patches side by side, as a linear layer
-  // reads them: (frames, 1 + patches, patch_pitch), of each (patch, patch, 3). A picture's first row
-  // is a class token's, and what no pixel fills stays as it is.
+  // reads them: (frames, 1 + patches, patch_pitch), of each (patch, patch, 3). A picture's first
+  // row is a class token's, and what no pixel fills stays as it is.
   int patch = 0, patch_pitch = 0;
 };
 void LaunchPrepare(Format format, const PrepareArgs& args, cudaStream_t stream);
@@ -41,11 +41,11 @@ struct ConditioningArgs {
   const float* features = nullptr;                       // part p at features + p * part_stride,
   int feature_parts = 1;                                 // each (environments, steps, part_dim)
   size_t part_stride = 0;
-  const float* given = nullptr;    // (environments, width) taken as it is if *use_given
-  const int* use_given = nullptr;  // device flag
-  float* cond = nullptr;           // (environments, width)
-  void* mish = nullptr;            // (environments, mish_pitch), storage: Mish(cond), then 0
-  bool silu = false;               // SiLU in its place
+  const float* given = nullptr;      // (environments, width) taken as it is if *use_given
+  const int* use_given = nullptr;    // device flag
+  float* cond = nullptr;             // (environments, width)
+  void* mish = nullptr;              // (environments, mish_pitch), storage: Mish(cond), then 0
+  bool silu = false;                 // SiLU in its place
   bool without_environment = false;  // mish, silu: of the other columns alone
   int mish_pitch = 0;
 };

@@ -34,7 +34,7 @@ struct TokenNormArgs {
   const void* branch = nullptr;  // (rows, width), storage; null: v = x
   bool normalize = true;         // else norm = v
   float epsilon = 1e-5f;
-  const float *weight = nullptr, *bias = nullptr;  // (width); null with terms
+  const float *weight = nullptr, *bias = nullptr;                // (width); null with terms
   const float *second_weight = nullptr, *second_bias = nullptr;  // (width); not with terms
   TokenTerms terms;
   float* sum = nullptr;     // (rows, width): v; may be x; null: not kept

@@ -13,7 +13,8 @@ class ClipLaunches {
   ClipLaunches(const DeviceVision& weights, const ClipConfig& clip, Format format, int frames,
                float* features, DeviceArena& arena);
 
-  // (frames, 1 + patches, patch_pitch()), storage: normalised pixels as PrepareArgs::patch has them.
+  // (frames, 1 + patches, patch_pitch()), storage: normalised pixels as PrepareArgs::patch has
+  // them.
   void* input() const { return input_; }
   int patch_pitch() const { return patch_pitch_; }
   size_t FrameBytes() const { return element_ * clip_.VisionTokens() * patch_pitch_; }

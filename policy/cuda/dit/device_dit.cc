@@ -34,8 +34,7 @@ Linear PatchLayer(const Tensor& convolution) {
   layer.weight.shape = {width, 3 * pixels};
   for (int64_t i = 0; i < width * pixels; ++i) {
     for (int64_t c = 0; c < 3; ++c)
-      layer.weight.data.push_back(
-          convolution.data[(i / pixels * 3 + c) * pixels + i % pixels]);
+      layer.weight.data.push_back(convolution.data[(i / pixels * 3 + c) * pixels + i % pixels]);
   }
   return layer;
 }

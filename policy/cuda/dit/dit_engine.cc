@@ -116,8 +116,7 @@ void DitEngine::PlanDenoiser() {
     auto made = std::make_unique<SequencePass>(*weights_, config_, chain_.format, pass_rows,
                                                conditioning, arena_, form, first);
     first = made.get();
-    if (form == DitForm::kSequenceClusters)
-      standstill_ = Standstill(made->timed_out());
+    if (form == DitForm::kSequenceClusters) standstill_ = Standstill(made->timed_out());
     return made;
   };
   PassLaunches launches;

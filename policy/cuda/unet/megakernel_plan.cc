@@ -137,6 +137,7 @@ void PlaceMailboxes(MegakernelPlan& plan, megakernel::Mailbox Layer::*mailbox) {
 // What the layers' split lets the CTAs do, and what the order of their waits rests on.
 void SplitLayers(MegakernelPlan& plan) {
   std::vector<Layer> layers = plan.Layers();
+  if (plan.supported) megakernel::SpanAllRowsOnce(layers);
   plan.small_tiles = megakernel::CanSpecializeWarps(layers);
   plan.warp_specialized = plan.small_tiles && !plan.target.portable;
   if (plan.warp_specialized) megakernel::PlanCtaLocal(layers);

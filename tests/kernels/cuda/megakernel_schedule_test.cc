@@ -120,6 +120,25 @@ TEST(MegakernelSchedule, SkewIsBoundedWhereACtaGroupSpansAllRows) {
   EXPECT_FALSE(bounded({first}));
 }
 
+TEST(MegakernelSchedule, OneLayerIsMadeToSpanAllRows) {
+  std::vector<Layer> layers = {Convolution(16, 0, 128, false), Convolution(16, 128, 128, false),
+                               Convolution(4, 512, 512, false), Convolution(4, 512, 512, false),
+                               Up(4, 512)};
+  for (Layer& s : layers) ASSERT_TRUE(megakernel::PlanLayer(s));
+  ASSERT_FALSE(megakernel::SkewIsBounded(layers));
+  megakernel::SpanAllRowsOnce(layers);
+  EXPECT_TRUE(megakernel::SkewIsBounded(layers));
+  for (size_t i = 1; i < layers.size(); ++i) {
+    CheckWork(layers[i]);
+    EXPECT_EQ(1 << layers[i].rows_log2 == megakernel::kRowsPerBatch, i == 3) << i;
+  }
+  megakernel::SpanAllRowsOnce(layers);
+  EXPECT_NE(1 << layers[2].rows_log2, megakernel::kRowsPerBatch) << "one is enough";
+  layers.resize(2);
+  megakernel::SpanAllRowsOnce(layers);
+  EXPECT_FALSE(megakernel::SkewIsBounded(layers)) << "16 positions of 16 rows are too many";
+}
+
 // Of the 128 CTAs, where a layer has fewer GEMM tiles than its CTA groups have members.
 TEST(MegakernelSchedule, EveryCtaMultipliesInSomeLayer) {
   std::vector<Layer> layers = {Convolution(16, 0, 256, false), Convolution(16, 256, 256, false)};

@@ -111,11 +111,11 @@ TEST(MegakernelLaunches, WindowsAreOfOne) {
 }
 
 // Windows by a launch per layer do not overtake those.
-TEST(MegakernelLaunches, SpecializeWarpsAtTheNotebooksSize) {
+TEST(MegakernelLaunches, SpecializeWarpsUpToTheNotebooksSize) {
   for (const int environments : {1, 5, 32, 33}) {
     EXPECT_TRUE(Notebook().WarpSpecialized(environments)) << environments;
     EXPECT_FALSE(LeRobot().WarpSpecialized(environments)) << environments;
-    EXPECT_FALSE(Network({128, 256, 512}).WarpSpecialized(environments)) << environments;
+    EXPECT_TRUE(Network({128, 256, 512}).WarpSpecialized(environments)) << environments;
   }
   EXPECT_FALSE(Notebook().WarpSpecialized(128)) << "a launch per layer";
   EXPECT_FALSE(Notebook().WarpSpecialized(1, kNone)) << "a device without clusters";
@@ -214,9 +214,9 @@ TEST(ExecutionPlanTest, IsTheGoldenOneForEveryNetworkAndGpu) {
 TEST(ExecutionPlanTest, CodeForLessThanTheDeviceRunsWhatNeedsNoMore) {
   const GpuTraits old_code = mjp::OverriddenTraits(kH200, "code=80 wgmma=0");
   for (const std::string& network : mjp::NamedNetworks())
-    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code), network == "compact"    ? "KKKKKK"
-                                                          : network == "notebook" ? "PPPPPL"
-                                                                                  : "LLLLLL")
+    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code), network == "compact"   ? "KKKKKK"
+                                                          : network == "lerobot" ? "LLLLLL"
+                                                                                 : "PPPPPL")
         << network;
 }
 

@@ -30,6 +30,7 @@ TEST_P(CudaUnetPass, AgreesWithItsDefinition) {
 std::vector<mjp_test::UnetShape> Shapes() {
   std::vector<mjp_test::UnetShape> shapes = mjp_test::UnetShapes();
   shapes.push_back({"megakernel", {256, 512, 1024}, 16, 5, 8, 1});
+  shapes.push_back({"megakernel_few_channels", {128, 256, 512}, 16, 5, 8, 3});
   return shapes;
 }
 INSTANTIATE_TEST_SUITE_P(Shapes, CudaUnetPass, testing::ValuesIn(Shapes()),

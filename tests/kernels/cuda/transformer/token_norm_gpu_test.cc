@@ -35,8 +35,8 @@ TEST_P(TokenNormGpu, SumAndNormAgreeWithTheDefinition) {
     const auto weight = numbers.Draw(width), bias = numbers.Draw(width);
     const auto second_weight = numbers.Draw(width), second_bias = numbers.Draw(width);
     const mjp_test::DeviceBuffer dx(x), dw(weight), db(bias), sum(4 * size), normed(4 * size),
-        dw2(second_weight), db2(second_bias),
-        dbranch(mjp_test::Stored(format, branch)), y(size * mjp::FormatBytes(format));
+        dw2(second_weight), db2(second_bias), dbranch(mjp_test::Stored(format, branch)),
+        y(size * mjp::FormatBytes(format));
     mjp::TokenNormArgs a;
     a.rows = kRows, a.width = width;
     a.x = dx.as<float>(), a.x_rows = kPeriod, a.branch = dbranch.data();

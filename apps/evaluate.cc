@@ -274,6 +274,12 @@ Action AddEvaluate(CLI::App& app) {
       ->check(NumberRange(0.0, mjp::kMostReplanBeyond));
   command->add_flag("--prefix", options.policy.sampler.prefix,
                     "Hold fixed in a chunk what is executed until it acts");
+  command
+      ->add_option("--warm-start", options.policy.sampler.warm_start,
+                   "With --prefix: begin a chunk at the plan before, in the place of so many "
+                   "denoising steps")
+      ->check(CLI::Range(0, 9999))
+      ->type_name("STEPS");
   AddConditions(*command, options.conditions);
   command->add_option("--out", arguments->out, "Folder of the results")
       ->required()

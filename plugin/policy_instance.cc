@@ -279,24 +279,8 @@ PolicyInput PolicyInstance::MakeInput(const mjModel* model, const InstanceState&
   input.state = state_input_;
   input.environment = environment_input_;
   input.keys = {&key_, 1};
-  if (config_.policy.sampler.prefix) AddPrefix(model, state, input);
+  if (config_.policy.sampler.prefix) AddPrefix(LatencyTicks(model, config_), state, input);
   return input;
-}
-
-// What of the chunk that is pending is known: what the chunk that acts meanwhile goes on with.
-void PolicyInstance::AddPrefix(const mjModel* model, const InstanceState& state,
-                               PolicyInput& input) {
-  const PolicyConfig& policy = policy_->config();
-  const int latency = LatencyTicks(model, config_);
-  const int ago = std::max(1, DecisionsAgo(0, latency, action_steps_));
-  prefix_steps_ = state.chunks() > ago ? PrefixSteps(policy, latency) : 0;
-  prefix_.resize(shape_.chunk);
-  if (prefix_steps_ > 0) {
-    CopyAhead(state.chunk(ago), policy.action_dim, ago * action_steps_,
-              std::span(prefix_).first(size_t{1} * prefix_steps_ * policy.action_dim));
-  }
-  input.prefix = prefix_;
-  input.prefix_steps = {&prefix_steps_, 1};
 }
 
 void PolicyInstance::BeginDecision(const mjModel* model, int64_t tick, InstanceState& state) {

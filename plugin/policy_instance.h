@@ -70,7 +70,7 @@ class PolicyInstance {
   void FinishDecision(const mjModel* model, InstanceState& state);
   PolicyInput MakeInput(const mjModel* model, const InstanceState& state);
   std::vector<std::span<const mjtNum>> Poses(const InstanceState& state) const;
-  void AddPrefix(const mjModel* model, const InstanceState& state, PolicyInput& input);
+  void AddPrefix(int latency, const InstanceState& state, PolicyInput& input);  // known_actions.cc
   bool TookEffect(const mjModel* model, const mjData* data, const InstanceState& state,
                   int ago = 0) const;
   std::span<const mjtNum> Ahead(const mjModel* model, const mjData* data,
@@ -97,7 +97,7 @@ class PolicyInstance {
   std::optional<TemporalEnsemble> ensemble_;           // of a policy that decides at each tick
   std::optional<EventReplanning> replanning_;
   std::vector<float> state_input_, environment_input_;
-  std::vector<float> prefix_;  // of the newest input, as PolicyInput has it
+  std::vector<float> prefix_, start_;  // of the newest input, as PolicyInput has them
   int prefix_steps_ = 0;
   NoiseKey key_;
   PolicyOutput output_;

@@ -103,8 +103,9 @@ void CheckPrefix(const PolicyConfig& config, const PolicyOptions& options,
       throw BadInput("policy input: prefix_steps[" + std::to_string(n) + "] is " +
                      std::to_string(steps) + ", allowed are 0 to the horizon, " +
                      std::to_string(config.horizon));
-    CheckFinite("prefix",
-                input.prefix.subspan(n * elements, size_t{1} * steps * config.action_dim));
+    const bool plan = options.sampler.warm_start > 0 && steps > 0;
+    const size_t read = plan ? elements : size_t{1} * steps * config.action_dim;
+    CheckFinite("prefix", input.prefix.subspan(n * elements, read));
   }
 }
 

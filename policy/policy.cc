@@ -34,7 +34,8 @@ void RefuseSampler(const SamplerOptions& sampler, const Checkpoint& checkpoint) 
       {"steps", sampler.steps != 0},
       {"parallel", sampler.parallel_window != kAutoWindow || sampler.parallel_tolerance != 0},
       {"hold noise", sampler.hold_noise != 0},
-      {"prefix", sampler.prefix}};
+      {"prefix", sampler.prefix},
+      {"warm start", sampler.warm_start != 0}};
   for (const auto& [name, is_given] : given) {
     if (!is_given) continue;
     throw Error(ExitCode::kUsage, std::string(name) + ": a policy of type " +
@@ -54,6 +55,15 @@ int WithPrefix(const SamplerOptions& sampler) {
                 "prefix: actions are held fixed step by step: leave parallel out, or give 0");
   }
   return 0;
+}
+
+void CheckWarmStart(const SamplerOptions& sampler) {
+  if (sampler.warm_start == 0) return;
+  if (!sampler.prefix) {
+    throw Error(ExitCode::kUsage,
+                "warm start: a plan before is known with prefix alone: give that too");
+  }
+  CheckRange("warm start", sampler.warm_start, 0, sampler.steps - 1);
 }
 
 // `options` with the checkpoint's values and the defaults in the place of zeros, but for what
@@ -93,6 +103,12 @@ std::unique_ptr<Policy> TryCuda(const NetworkType& type,
                                 const std::shared_ptr<const Checkpoint>& checkpoint,
                                 const PolicyOptions& options) {
   if (options.backend == Backend::kCpu) return nullptr;
+  if (options.sampler.warm_start > 0) {
+    const std::string why = "warm start: no GPU kernel begins a chain at a plan";
+    if (options.backend == Backend::kCuda) throw EnvironmentError(why + ": leave backend out");
+    SayWhyCpu(why);
+    return nullptr;
+  }
   if (options.backend == Backend::kCuda) {
     if (type.make_cuda == nullptr)
       throw EnvironmentError("backend cuda: " + std::string(type.no_cuda));
@@ -149,6 +165,7 @@ SamplerOptions ResolveSampler(const SamplerOptions& sampler, const Checkpoint& c
     CheckRange("parallel window", window, 0, parallel ? traits.most_steps : 1);
   if (window == 1) window = 0;
   if (resolved.prefix) window = WithPrefix(resolved);
+  CheckWarmStart(resolved);
   // whoever decides more often than the checkpoint says has resolved it
   resolved.hold_noise = ResolveHoldNoise(sampler, checkpoint, checkpoint.config.n_action_steps);
   CheckRange("hold noise", resolved.hold_noise, 1, kMostHeldDecisions);

@@ -40,6 +40,11 @@ struct SamplerOptions {
   // Whether inputs may hold the first actions of a chunk fixed, as PolicyInput::prefix says. Step
   // by step.
   bool prefix = false;
+  // With prefix: steps of the chain that the plan before stands for. A chunk with a prefix begins
+  // after them, at that plan with the noise of the next step, and so refines it; one without begins
+  // at noise alone. 0: all do. Below `steps`; on the CPU. Whoever asks gives x_start as
+  // policy/prefix/moment_noise.h has it, and what is executed in fact as the prefix.
+  int warm_start = 0;
 
   bool operator==(const SamplerOptions&) const = default;
 };
@@ -102,7 +107,8 @@ struct PolicyInput {
   std::span<const NoiseKey> keys;  // (N); not read where both noises below are given
   // with SamplerOptions::prefix: actions that will be executed whatever is decided, and how many of
   // each chunk these are, 0 to H; both empty: none
-  std::span<const float> prefix;      // (N, H, action_dim), raw units; the rest is not read
+  std::span<const float> prefix;  // (N, H, action_dim), raw units; behind these actions the plan
+                                  // before, with warm_start; else the rest is not read
   std::span<const int> prefix_steps;  // (N)
   // for tests and `mjpolicy infer`: noise and conditioning from outside
   std::span<const float> x_start;      // (N, H, action_dim): x at the first step

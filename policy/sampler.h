@@ -29,11 +29,15 @@ class NoiseSource {
   virtual void Fill(int step, float* noise) const = 0;
 };
 
-// The known beginning of chunks; see kernels/shared/held_element.h.
+// The known beginning of chunks; see kernels/shared/held_element.h. With `warm_start` also the rest
+// of the plan before, at which a chain with a known beginning starts: after so many steps, with the
+// noise of the next one. Refining a noised guess is SDEdit (Meng et al. 2021), of the plan before
+// the warm start of Diffuser (Janner et al. 2022).
 struct HeldElements {
   const float* clean = nullptr;  // (environments, elements), normalised
   const int* held = nullptr;     // (environments): elements that are known, from the first on
   bool noiseless = false;        // at every step, not in the end alone
+  int warm_start = 0;            // steps; below those of the chain
 };
 
 // One run of a chain. `elements` = horizon * action_dim of one environment.

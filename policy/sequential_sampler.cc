@@ -24,8 +24,10 @@ class SequentialSampler : public Sampler {
   int Run(StepNetwork& network, const ChainRun& run) override {
     const size_t size = size_t{1} * run.environments * elements_;
     start_.assign(run.x, run.x + (run.held.held != nullptr ? size : 0));
-    for (size_t k = 0; k < schedule_.size(); ++k) {
+    const size_t first = FirstStep(run);
+    for (size_t k = first; k < schedule_.size(); ++k) {
       const DenoiseStep& step = schedule_[k];
+      if (k > 0 && static_cast<int>(k) == run.held.warm_start) StartWarm(run, step);
       Hold(run, step.sqrt_a, step.sqrt_1ma);
       std::fill_n(step_.begin(), run.environments, static_cast<int>(k));
       network.Evaluate(run.x, step_.data(), environment_.data(), run.environments, output_.data());
@@ -37,10 +39,28 @@ class SequentialSampler : public Sampler {
       run.trace->x_steps.insert(run.trace->x_steps.end(), run.x, run.x + size);
     }
     Hold(run, 1, 0);
-    return static_cast<int>(schedule_.size());
+    return static_cast<int>(schedule_.size() - first);
   }
 
  private:
+  // The first step that somebody needs.
+  static size_t FirstStep(const ChainRun& run) {
+    if (run.held.held == nullptr || run.trace != nullptr) return 0;
+    const bool all =
+        std::all_of(run.held.held, run.held.held + run.environments, [](int n) { return n > 0; });
+    return all ? run.held.warm_start : 0;
+  }
+
+  // Puts the plan before, with the noise of `step`, in the place of x where it is known.
+  void StartWarm(const ChainRun& run, const DenoiseStep& step) const {
+    for (int n = 0; n < run.environments; ++n) {
+      if (run.held.held[n] == 0) continue;
+      const size_t first = size_t{1} * n * elements_;
+      for (size_t i = first; i < first + elements_; ++i)
+        run.x[i] = HeldElement(step.sqrt_a, step.sqrt_1ma, run.held.clean[i], start_[i]);
+    }
+  }
+
   void Hold(const ChainRun& run, float sqrt_a, float sqrt_1ma) const {
     if (run.held.held == nullptr) return;
     if (run.held.noiseless) sqrt_a = 1, sqrt_1ma = 0;

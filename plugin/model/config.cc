@@ -172,6 +172,7 @@ PolicyOptions ParsePolicyOptions(const Attributes& attributes) {
   options.sampler.hold_noise =
       static_cast<int>(attributes.Integer("hold_noise", 0, 0, kMostHeldDecisions));
   options.sampler.prefix = attributes.Integer("prefix", 0, 0, 1) != 0;
+  options.sampler.warm_start = static_cast<int>(attributes.Integer("warm_start", 0, 0, 9999));
   options.threads = static_cast<int>(attributes.Integer("threads", 1, 1, 1024));
   options.self_check = attributes.Integer("self_check", 1, 0, 1) != 0;
   options.instruction = attributes.Text("instruction");

@@ -88,7 +88,8 @@ inline constexpr const char* kConfigAttributes[] = {"checkpoint",
                                                     "action_offset",
                                                     "action_clip",
                                                     "action_index",
-                                                    "record"};
+                                                    "record",
+                                                    "warm_start"};
 
 // From now on the value of an attribute in every model of this process, in place of what the model
 // has: options of a command. To be called while no model is compiled.

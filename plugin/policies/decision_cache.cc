@@ -29,6 +29,7 @@ Decision::Decision(const PolicyInput& input)
       state_(Copy(input.state)),
       environment_(Copy(input.environment)),
       prefix_(Copy(input.prefix)),
+      x_start_(Copy(input.x_start)),
       prefix_steps_(Copy(input.prefix_steps)),
       result_(promise_.get_future().share()) {
   if (input.count != 1 || input.keys.size() != 1) {
@@ -47,6 +48,7 @@ PolicyInput Decision::input() const {
   input.environment = environment_;
   input.prefix = prefix_;
   input.prefix_steps = prefix_steps_;
+  input.x_start = x_start_;
   input.keys = {&key_, 1};
   return input;
 }
@@ -57,6 +59,7 @@ bool Decision::Answers(const PolicyInput& input) const {
          SameBits(input.state, std::span<const float>(state_)) &&
          SameBits(input.environment, std::span<const float>(environment_)) &&
          SameBits(input.prefix, std::span<const float>(prefix_)) &&
+         SameBits(input.x_start, std::span<const float>(x_start_)) &&
          SameBits(input.prefix_steps, std::span<const int>(prefix_steps_)) &&
          SameBits(input.scenes, std::span<const std::byte>(scenes_)) &&
          std::ranges::equal(input.gpu_pictures, gpu_pictures_,

@@ -37,7 +37,7 @@ class Decision {
   std::vector<uint8_t> frames_;
   std::vector<std::byte> scenes_;
   std::vector<std::shared_ptr<const GpuPicture>> gpu_pictures_;
-  std::vector<float> state_, environment_, prefix_;
+  std::vector<float> state_, environment_, prefix_, x_start_;
   std::vector<int> prefix_steps_;
   std::promise<PolicyOutput> promise_;
   std::shared_future<PolicyOutput> result_;

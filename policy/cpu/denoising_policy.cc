@@ -78,8 +78,9 @@ void DenoisingPolicy::FillConditioning(const PolicyInput& input, StageTimes& tim
 
 HeldElements DenoisingPolicy::Held(const PolicyInput& input) {
   if (!options_.sampler.prefix) return {};
-  FillHeld(*checkpoint_, input, {clean_.data(), clean_.size()}, held_);
-  return {clean_.data(), held_.data(), config().trained_prefix};
+  const int warm_start = options_.sampler.warm_start;
+  FillHeld(*checkpoint_, input, warm_start > 0, {clean_.data(), clean_.size()}, held_);
+  return {clean_.data(), held_.data(), config().trained_prefix, warm_start};
 }
 
 void DenoisingPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {

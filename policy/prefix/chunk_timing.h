@@ -45,6 +45,23 @@ void CopyAhead(std::span<const Number> chunk, int action_dim, int ahead, std::sp
   }
 }
 
+// Writes to `plan` (H, action_dim) what is executed at the moments of a new chunk's rows as far as
+// it is decided, and from there on what the newest chunk says. chunk(n), (H, action_dim): that of
+// the n-th decision before the new one, from 1 on.
+template <class ChunkOf>
+void CopyPlan(const PolicyConfig& config, int latency, int action_steps, const ChunkOf& chunk,
+              std::span<float> plan) {
+  const int oldest = std::max(1, DecisionsAgo(0, latency, action_steps));
+  for (int row = 0; row < config.horizon; ++row) {
+    const int age = row - config.FirstAction();  // control steps after the new observation
+    const int ago = std::clamp(DecisionsAgo(age, latency, action_steps), 1, oldest);
+    const size_t from = std::min(row + ago * action_steps, config.horizon - 1);
+    const auto actions = chunk(ago).subspan(from * config.action_dim, config.action_dim);
+    for (int c = 0; c < config.action_dim; ++c)
+      plan[size_t{1} * row * config.action_dim + c] = static_cast<float>(actions[c]);
+  }
+}
+
 }  // namespace mjp
 
 #endif  // POLICY_PREFIX_CHUNK_TIMING_H_

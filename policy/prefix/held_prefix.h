@@ -10,9 +10,10 @@
 namespace mjp {
 
 // Writes the actions of `input`'s prefix, normalised, to `clean` (N, H, action_dim), and how many
-// numbers of each chunk are held to `held` (N). Without a prefix all of `held` is 0.
-void FillHeld(const Checkpoint& checkpoint, const PolicyInput& input, std::span<float> clean,
-              std::span<int> held);
+// numbers of each chunk are held to `held` (N). Without a prefix all of `held` is 0. With `plan`
+// the rest of a chunk that has one is written too.
+void FillHeld(const Checkpoint& checkpoint, const PolicyInput& input, bool plan,
+              std::span<float> clean, std::span<int> held);
 
 }  // namespace mjp
 

@@ -13,6 +13,7 @@
 #include "policy/act/temporal_ensemble.h"
 #include "policy/prefix/chunk_timing.h"
 #include "policy/prefix/event_replanning.h"
+#include "policy/prefix/moment_noise.h"
 #include "tasks/evaluation/disturbances.h"
 #include "tasks/evaluation/plugin_evaluation.h"
 #include "tasks/evaluation/stage_statistics.h"
@@ -134,7 +135,7 @@ class BatchEvaluator {
   bool Launch(Group& group) {
     simulations_->ClearInput();
     group.deciding.clear();
-    prefix_.clear(), prefix_steps_.clear();
+    prefix_.clear(), prefix_steps_.clear(), start_.clear();
     for (size_t i = group.begin; i < group.end; ++i) {
       if (!slots_[i].running && next_ < pending_.size())
         Begin(static_cast<int>(i), pending_[next_++]);
@@ -147,7 +148,7 @@ class BatchEvaluator {
     }
     if (group.deciding.empty()) return false;
     mjp::PolicyInput input = simulations_->Input();
-    input.prefix = prefix_, input.prefix_steps = prefix_steps_;
+    input.prefix = prefix_, input.prefix_steps = prefix_steps_, input.x_start = start_;
     const double begin = mjp::Now();
     policy_->Launch(input, output_);
     loop_.policy += mjp::Now() - begin;
@@ -163,6 +164,14 @@ class BatchEvaluator {
     prefix_steps_.push_back(known ? mjp::PrefixSteps(config, latency) : 0);
     const size_t begin = prefix_.size(), rows = prefix_steps_.back();
     prefix_.resize(begin + static_cast<size_t>(config.horizon) * ActionDim());
+    if (options_.policy.sampler.warm_start > 0) {
+      start_.resize(prefix_.size());
+      mjp::FillMomentNoise(config, slot.result.seed, static_cast<uint32_t>(slot.result.decisions),
+                           action_steps_, std::span(start_).subspan(begin));
+      const auto chunk = [&](int n) { return std::span<const float>(slot.chunks[n - 1]); };
+      return mjp::CopyPlan(config, latency, action_steps_, chunk,
+                           std::span(prefix_).subspan(begin));
+    }
     mjp::CopyAhead<float>(slot.chunks[ago - 1], config.action_dim, ago * action_steps_,
                           std::span(prefix_).subspan(begin, rows * ActionDim()));
   }
@@ -280,6 +289,7 @@ class BatchEvaluator {
   std::vector<double> actions_;  // (moving_, action_dim)
   std::vector<float> prefix_;    // of the next input, as PolicyInput has it
   std::vector<int> prefix_steps_;
+  std::vector<float> start_;
   std::vector<float> ahead_;  // of a Decision
 };
 

@@ -43,6 +43,7 @@ std::map<std::string, std::string> GivenAttributes(const mjp::PolicyOptions& opt
   if (sampler.steps > 0) attributes["steps"] = TextOf(sampler.steps);
   if (sampler.hold_noise > 0) attributes["hold_noise"] = TextOf(sampler.hold_noise);
   if (sampler.prefix) attributes["prefix"] = "1";
+  if (sampler.warm_start > 0) attributes["warm_start"] = TextOf(sampler.warm_start);
   if (sampler.parallel_window != mjp::kAutoWindow) {
     attributes["parallel"] = TextOf(sampler.parallel_window, ",", sampler.parallel_tolerance);
   }

@@ -64,6 +64,7 @@ std::string RunText(const Task& task, const EvaluationOptions& options, const mj
   run["batch"] = cuda ? p.batch : 0;
   run["processor"] = cuda ? "" : mjp::ResultProcessor();
   if (p.sampler.prefix) run["prefix"] = true;
+  if (p.sampler.warm_start > 0) run["warm_start"] = p.sampler.warm_start;
   if (options.replan_beyond > 0) run["replan_beyond"] = options.replan_beyond;
   if (!p.instruction.empty()) run["instruction"] = p.instruction;
   const std::string unlike = UnlikeTraining(task, policy);

@@ -50,6 +50,7 @@ void TakeAttributes(const Config& config, EvaluationOptions& options) {
   if (sampler.steps == 0) sampler.steps = own.sampler.steps;
   if (sampler.hold_noise == 0) sampler.hold_noise = own.sampler.hold_noise;
   sampler.prefix = sampler.prefix || own.sampler.prefix;
+  if (sampler.warm_start == 0) sampler.warm_start = own.sampler.warm_start;
   if (sampler.parallel_window == kAutoWindow) {
     sampler.parallel_window = own.sampler.parallel_window;
     sampler.parallel_tolerance = own.sampler.parallel_tolerance;

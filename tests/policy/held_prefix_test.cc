@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "policy/policy.h"
+#include "policy/prefix/chunk_timing.h"
 #include "policy/sampler.h"
 #include "policy/scheduler.h"
 #include "tests/support/check_close.h"
@@ -100,8 +101,76 @@ TEST_P(HeldPrefixTest, ATrainedNetworkSeesItWithoutNoise) {
   EXPECT_EQ(network.inputs[0][held], -0.7f);
 }
 
+// From noise towards -p, of which one element is known to be p's: too little to turn the chain. At
+// the fourth step the plan is stronger than that noise.
+TEST_P(HeldPrefixTest, AWarmStartRefinesThePlanBefore) {
+  constexpr int kSteps = 10;
+  const auto schedule = mjp::MakeSchedule({}, GetParam(), kSteps);
+  const std::vector<float> plan(kElements, 0.6f);
+  const int held = 1;
+  const NoNoise noise;
+  for (const int warm_start : {0, 4}) {
+    TwoPoints network(schedule);
+    std::vector<float> x(kElements, -0.3f);
+    const mjp::HeldElements known{plan.data(), &held, false, warm_start};
+    const int passes = mjp::MakeSequentialSampler(schedule, 1, kElements)
+                           ->Run(network, {1, x.data(), &noise, nullptr, known});
+    EXPECT_EQ(passes, kSteps - warm_start);
+    ASSERT_EQ(network.inputs.size(), static_cast<size_t>(passes));
+    std::vector<float> end(kElements, warm_start > 0 ? 0.6f : -0.6f);
+    end[0] = 0.6f;
+    EXPECT_TRUE(mjp_test::CheckClose(x, end, 0.02)) << warm_start;
+    if (warm_start == 0) continue;
+    const mjp::DenoiseStep& step = schedule[warm_start];
+    for (const float input : network.inputs[0])
+      EXPECT_FLOAT_EQ(input, 0.6f * step.sqrt_a - 0.3f * step.sqrt_1ma);
+  }
+}
+
+// Beside a chunk that has none: both are what they are alone, bit for bit.
+TEST_P(HeldPrefixTest, AWarmStartLeavesChunksWithoutAPlanAlone) {
+  const auto schedule = mjp::MakeSchedule({}, GetParam(), 10);
+  const std::vector<float> plan(2 * kElements, 0.6f);
+  const auto end_of = [&](std::vector<int> held) {
+    TwoPoints network(schedule);
+    const int count = static_cast<int>(held.size());
+    std::vector<float> x(held.size() * kElements, -0.7f);
+    const NoNoise noise;
+    mjp::MakeSequentialSampler(schedule, count, kElements)
+        ->Run(network, {count, x.data(), &noise, nullptr, {plan.data(), held.data(), false, 4}});
+    return x;
+  };
+  std::vector<float> both = end_of({2});
+  const std::vector<float> alone = end_of({0});
+  both.insert(both.end(), alone.begin(), alone.end());
+  EXPECT_EQ(end_of({2, 0}), both);
+}
+
 INSTANTIATE_TEST_SUITE_P(Chains, HeldPrefixTest,
                          testing::Values(SamplerKind::kDdpm, SamplerKind::kDdim));
+
+// Each number of a chunk says its moment, from the new observation on, and who made it.
+TEST(CopyPlanTest, HasWhatIsExecutedAndThenTheNewestPlan) {
+  mjp::PolicyConfig config;
+  config.horizon = 16, config.n_obs_steps = 2, config.action_dim = 1;
+  for (const int action_steps : {1, 3, 4}) {
+    constexpr int kLatency = 4;
+    std::vector<float> made;
+    const auto chunk = [&](int ago) {
+      made.clear();
+      for (int row = 0; row < config.horizon; ++row)
+        made.push_back(static_cast<float>(10 * (row - 1 - ago * action_steps) + ago));
+      return std::span<const float>(made);
+    };
+    std::vector<float> plan(config.horizon);
+    mjp::CopyPlan(config, kLatency, action_steps, chunk, plan);
+    for (int moment = 0; moment + action_steps < config.horizon - 1; ++moment) {
+      int ago = 1;  // the newest decision that acts by then
+      while (moment < kLatency && moment + ago * action_steps < kLatency) ++ago;
+      EXPECT_EQ(plan[moment + 1], 10 * moment + ago) << action_steps << ", moment " << moment;
+    }
+  }
+}
 
 // The tiny state policy on observations of `count` environments, each with its own prefix.
 class PrefixedPolicy {
@@ -183,6 +252,12 @@ TEST(PolicyPrefixTest, RefusesWhatDoesNotFit) {
   EXPECT_THROW(mjp::ResolveSampler(sampler, *mjp_test::TinyStateCheckpoint()), mjp::Error);
   sampler.parallel_window = mjp::kAutoWindow;
   EXPECT_EQ(mjp::ResolveSampler(sampler, *mjp_test::TinyStateCheckpoint()).parallel_window, 0);
+  sampler.steps = 5, sampler.warm_start = 5;  // nothing would be left of the chain
+  EXPECT_THROW(mjp::ResolveSampler(sampler, *mjp_test::TinyStateCheckpoint()), mjp::Error);
+  sampler.warm_start = 4;
+  EXPECT_EQ(mjp::ResolveSampler(sampler, *mjp_test::TinyStateCheckpoint()).warm_start, 4);
+  sampler.prefix = false;  // no plan is known
+  EXPECT_THROW(mjp::ResolveSampler(sampler, *mjp_test::TinyStateCheckpoint()), mjp::Error);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ void HeldPrefixOnDevice::Plan(int environments, int elements, float* x, DeviceAr
 
 void HeldPrefixOnDevice::Write(const Checkpoint& checkpoint, const PolicyInput& input) {
   const size_t environments = args_.environments;
-  FillHeld(checkpoint, input, {host_clean_.data(), environments * args_.elements},
+  FillHeld(checkpoint, input, false, {host_clean_.data(), environments * args_.elements},
            {host_held_.data(), environments});
 }
 

@@ -177,16 +177,17 @@ TEST_F(EvaluationTest, PluginAndBatchAgreeWhereDecisionsOverlap) {
   std::set<std::string> all;
   for (const int action_steps : {1, 3}) {
     options_.action_steps = action_steps;
-    for (const bool prefix : {false, true}) {
-      options_.policy.sampler.prefix = prefix;
+    for (const int way : {0, 1, 2}) {  // plain, with a prefix, refining the plan before
+      options_.policy.sampler.prefix = way > 0;
+      options_.policy.sampler.warm_start = way > 1 ? 1 : 0;
       options_.through = Through::kBatch;
       const std::string reference = Fingerprint();
       all.insert(reference);
       options_.through = Through::kPlugin;
-      EXPECT_EQ(Fingerprint(), reference) << action_steps << " actions, prefix " << prefix;
+      EXPECT_EQ(Fingerprint(), reference) << action_steps << " actions, way " << way;
     }
   }
-  EXPECT_EQ(all.size(), 4u) << "each way is another";
+  EXPECT_EQ(all.size(), 6u) << "each way is another";
 }
 
 TEST_F(EvaluationTest, PluginAndBatchAgreeWhereChunksAreFollowed) {

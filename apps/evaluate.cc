@@ -272,6 +272,11 @@ Action AddEvaluate(CLI::App& app) {
                    "Take a new chunk only where it departs by more than this from the rest of the "
                    "last, the policy's unit (0: always)")
       ->check(NumberRange(0.0, mjp::kMostReplanBeyond));
+  command
+      ->add_option("--replan-after", options.replan_after,
+                   "With --replan-beyond: take a new chunk after so many control steps in any case")
+      ->check(CLI::Range(1, 1000))
+      ->default_str("as many as the checkpoint executes");
   command->add_flag("--prefix", options.policy.sampler.prefix,
                     "Hold fixed in a chunk what is executed until it acts");
   command

@@ -110,9 +110,9 @@ PolicyInstance::PolicyInstance(const mjModel* model, int instance)
       observation_(shape_.observation),
       pose_(shape_.pose),
       ensemble_(EnsembleOf(policy_->config())),
-      replanning_(ReplanningOf(policy_->config(), config_.replan_beyond, action_steps_,
-                               LatencyTicks(model, config_), "attribute replan_beyond",
-                               ExitCode::kBadInput)) {
+      replanning_(ReplanningOf(policy_->config(), {config_.replan_beyond, config_.replan_after},
+                               action_steps_, LatencyTicks(model, config_),
+                               "attribute replan_beyond", ExitCode::kBadInput)) {
   if (!config_.record.empty() && !trial_) {
     recording_ = std::make_unique<Recording>(model, instance, config_, policy_->config());
   }

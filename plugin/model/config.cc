@@ -212,6 +212,7 @@ Config Config::FromModel(const mjModel* model, int instance) {
   config.async = attributes.Integer("async", 0, 0, 1) != 0;
   config.action_steps = static_cast<int>(attributes.Integer("action_steps", 0, 1, 10000));
   config.replan_beyond = attributes.Number("replan_beyond", 0, 0, kMostReplanBeyond);
+  config.replan_after = static_cast<int>(attributes.Integer("replan_after", 0, 1, 1000));
   config.seed = attributes.Integer("seed", 0, 0, kMaxSeed);
   config.policy = ParsePolicyOptions(attributes);
   const std::string renderer = attributes.Text("renderer");

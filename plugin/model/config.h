@@ -36,6 +36,7 @@ struct Config {
   double latency = 0;    // seconds of simulation from an observation to the first action from it
   int action_steps = 0;  // actions executed per decision; 0: as the checkpoint says
   double replan_beyond = 0;  // policy/prefix/event_replanning.h; 0: every new chunk is taken
+  int replan_after = 0;      // control steps; 0: as many as the checkpoint executes
   bool async = false;        // decide on a thread of its own while the simulation goes on
   uint64_t seed = 0;         // of the noise; a host may give each episode its own (plugin/state.h)
   std::string renderer = "auto";
@@ -89,7 +90,8 @@ inline constexpr const char* kConfigAttributes[] = {"checkpoint",
                                                     "action_clip",
                                                     "action_index",
                                                     "record",
-                                                    "warm_start"};
+                                                    "warm_start",
+                                                    "replan_after"};
 
 // From now on the value of an attribute in every model of this process, in place of what the model
 // has: options of a command. To be called while no model is compiled.

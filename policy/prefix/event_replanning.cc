@@ -5,16 +5,17 @@
 
 namespace mjp {
 
-EventReplanning::EventReplanning(const PolicyConfig& config, double beyond, int action_steps,
+EventReplanning::EventReplanning(const PolicyConfig& config, const Rule& rule, int action_steps,
                                  int latency)
-    : beyond_(beyond),
+    : beyond_(rule.beyond),
       action_steps_(action_steps),
       action_dim_(config.action_dim),
       first_(config.FirstAction() + latency),
-      most_(MostFollowed(config, latency)) {}
+      most_(MostFollowed(config, rule.after, latency)) {}
 
-int EventReplanning::MostFollowed(const PolicyConfig& config, int latency) {
-  return std::min(config.n_action_steps, config.horizon - config.FirstAction() - latency);
+int EventReplanning::MostFollowed(const PolicyConfig& config, int after, int latency) {
+  const int wanted = after > 0 ? after : config.n_action_steps;
+  return std::min(wanted, config.horizon - config.FirstAction() - latency);
 }
 
 int EventReplanning::Choose(std::span<const float> before, int age, std::span<float> chunk) const {
@@ -42,23 +43,28 @@ bool EventReplanning::Departs(std::span<const float> before, std::span<const flo
   return false;
 }
 
-std::optional<EventReplanning> ReplanningOf(const PolicyConfig& config, double beyond,
-                                            int action_steps, int latency,
-                                            const std::string& option, ExitCode code) {
-  if (beyond == 0) return std::nullopt;
+std::optional<EventReplanning> ReplanningOf(const PolicyConfig& config,
+                                            const EventReplanning::Rule& rule, int action_steps,
+                                            int latency, const std::string& option, ExitCode code) {
+  if (rule.beyond == 0 && rule.after == 0) return std::nullopt;
+  if (rule.beyond == 0) {
+    throw Error(code, option +
+                          ": is missing: a chunk that is followed for so long is left where a new "
+                          "one departs from it by more than that");
+  }
   if (config.temporal_ensemble) {
     throw Error(code, option +
                           ": this checkpoint ensembles the chunks of all control steps; leave "
                           "it out");
   }
-  const int most = EventReplanning::MostFollowed(config, latency);
+  const int most = EventReplanning::MostFollowed(config, rule.after, latency);
   if (action_steps >= most) {
     throw Error(code, option + ": a chunk is followed for " + std::to_string(most) +
                           " control steps at most, and a decision comes every " +
                           std::to_string(action_steps) +
                           ": decide more often (action steps), or leave it out");
   }
-  return EventReplanning(config, beyond, action_steps, latency);
+  return EventReplanning(config, rule, action_steps, latency);
 }
 
 }  // namespace mjp

@@ -20,14 +20,21 @@ inline constexpr double kMostReplanBeyond = 1e9;  // of the setting, the policy'
 // one are the idea of Bidirectional Decoding (Y. Liu et al., 2024).
 class EventReplanning {
  public:
-  // `beyond`: largest distance (Euclidean, over the numbers of one action, the policy's unit) of an
-  // action of the new chunk from the same moment's in the old one. `action_steps`, `latency`:
-  // control steps from decision to decision, and from an observation to its first action.
-  EventReplanning(const PolicyConfig& config, double beyond, int action_steps, int latency);
+  struct Rule {
+    // Largest distance (Euclidean, over the numbers of one action, the policy's unit) of an action
+    // of the new chunk from the same moment's in the old one.
+    double beyond = 0;
+    // Control steps at most that a chunk is followed; 0: as many as the checkpoint executes at
+    // once.
+    int after = 0;
+  };
+  // `action_steps`, `latency`: control steps from decision to decision, and from an observation to
+  // its first action.
+  EventReplanning(const PolicyConfig& config, const Rule& rule, int action_steps, int latency);
 
-  // Control steps at most that a chunk is followed: as many as the checkpoint executes at once, or
-  // as many actions as a chunk has from `latency` on.
-  static int MostFollowed(const PolicyConfig& config, int latency);
+  // Control steps at most that a chunk is followed: `after`, or as many actions as a chunk has from
+  // `latency` on.
+  static int MostFollowed(const PolicyConfig& config, int after, int latency);
 
   // `chunk` (H, action_dim): a new one. `before`: the one that the decision before gave, of the
   // same size, `age` control steps after the observation that it answers; a negative age: there is
@@ -44,11 +51,11 @@ class EventReplanning {
   int most_;
 };
 
-// None for `beyond` 0. Throws Error with `code` where no chunk could be followed, or where the
-// policy ensembles its chunks; `option` is what the text calls the setting.
-std::optional<EventReplanning> ReplanningOf(const PolicyConfig& config, double beyond,
-                                            int action_steps, int latency,
-                                            const std::string& option, ExitCode code);
+// None for `beyond` 0. Throws Error with `code` where no chunk could be followed, where the policy
+// ensembles its chunks, or where `after` is given alone; `option` is what the text calls `beyond`.
+std::optional<EventReplanning> ReplanningOf(const PolicyConfig& config,
+                                            const EventReplanning::Rule& rule, int action_steps,
+                                            int latency, const std::string& option, ExitCode code);
 
 }  // namespace mjp
 

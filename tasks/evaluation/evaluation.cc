@@ -65,9 +65,9 @@ class BatchEvaluator {
         action_steps_(ResolveActionSteps(options, policy_->config())),
         kept_(mjp::KeptChunks(options.conditions.latency, action_steps_)),
         ensemble_(mjp::EnsembleOf(policy_->config())),
-        replanning_(mjp::ReplanningOf(policy_->config(), options.replan_beyond, action_steps_,
-                                      options.conditions.latency, "--replan-beyond",
-                                      mjp::ExitCode::kUsage)) {
+        replanning_(mjp::ReplanningOf(
+            policy_->config(), {options.replan_beyond, options.replan_after}, action_steps_,
+            options.conditions.latency, "--replan-beyond", mjp::ExitCode::kUsage)) {
     const size_t batch = options.policy.batch;
     for (size_t begin = 0; begin < slots_.size(); begin += batch)
       groups_.push_back({begin, std::min(begin + batch, slots_.size()), {}});

@@ -30,6 +30,7 @@ struct EvaluationOptions {
   Through through = Through::kBatch;
   int action_steps = 0;      // actions executed per decision; 0: as the checkpoint says
   double replan_beyond = 0;  // policy/prefix/event_replanning.h; 0: every new chunk is taken
+  int replan_after = 0;      // control steps; 0: as many as the checkpoint executes
   Conditions conditions;
   int videos = 0;  // of the first episodes
   std::string video_folder;

@@ -65,6 +65,7 @@ std::map<std::string, std::string> PluginAttributes(const EvaluationOptions& opt
   attributes["latency"] = TextOf(options.conditions.latency * period * 1e3);
   attributes["action_steps"] = TextOf(ResolveActionSteps(options, config));
   if (options.replan_beyond > 0) attributes["replan_beyond"] = TextOf(options.replan_beyond);
+  if (options.replan_after > 0) attributes["replan_after"] = TextOf(options.replan_after);
   // a policy without a sampler refuses those of one
   if (options.policy.sampler.kind == mjp::SamplerKind::kAuto) {
     for (const char* name : {"steps", "hold_noise"}) attributes.erase(name);

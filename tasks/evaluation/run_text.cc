@@ -66,6 +66,7 @@ std::string RunText(const Task& task, const EvaluationOptions& options, const mj
   if (p.sampler.prefix) run["prefix"] = true;
   if (p.sampler.warm_start > 0) run["warm_start"] = p.sampler.warm_start;
   if (options.replan_beyond > 0) run["replan_beyond"] = options.replan_beyond;
+  if (options.replan_after > 0) run["replan_after"] = options.replan_after;
   if (!p.instruction.empty()) run["instruction"] = p.instruction;
   const std::string unlike = UnlikeTraining(task, policy);
   if (!unlike.empty()) run[kUnlikeTraining] = unlike;

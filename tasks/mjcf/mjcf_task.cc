@@ -60,6 +60,7 @@ void TakeAttributes(const Config& config, EvaluationOptions& options) {
   if (policy.instruction.empty()) policy.instruction = own.instruction;
   if (options.action_steps == 0) options.action_steps = config.action_steps;
   if (options.replan_beyond == 0) options.replan_beyond = config.replan_beyond;
+  if (options.replan_after == 0) options.replan_after = config.replan_after;
   if (options.conditions.latency == 0) {
     const double steps = config.latency / config.period;
     options.conditions.latency = static_cast<int>(std::lround(steps));

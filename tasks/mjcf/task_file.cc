@@ -48,8 +48,9 @@ void AppendAttributes(const mjModel* model, int instance, std::vector<uint8_t>& 
     const auto same = [name](const char* each) { return std::string(each) == name; };
     if (std::ranges::any_of(kNotOfTheTask, same)) continue;
     const char* value = mj_getPluginConfig(model, instance, name);
-    // younger than the hashes that people have: a task without it keeps its own
-    if (same("replan_beyond") && (!value || !*value)) continue;
+    // younger than the hashes that people have: a task without them keeps its own
+    const bool young = same("replan_beyond") || same("replan_after") || same("warm_start");
+    if (young && (!value || !*value)) continue;
     const std::string line = std::string(name) + "=" + (value ? value : "") + "\n";
     bytes.insert(bytes.end(), line.begin(), line.end());
   }

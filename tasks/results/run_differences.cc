@@ -28,7 +28,7 @@ std::string NameOf(const std::string& key) {
       "task",         "episodes",      "seed",          "shard",         "max_steps",    "sampler",
       "steps",        "hold_noise",    "renderer",      "physics",       "batch",        "latency",
       "action_steps", "picture_noise", "brightness",    "picture_shift", "action_noise", "push",
-      "instruction",  "prefix",        "replan_beyond", "warm_start"};
+      "instruction",  "prefix",        "replan_beyond", "replan_after",  "warm_start"};
   const auto found = kNames.find(key);
   if (found != kNames.end()) return found->second;
   if (std::ranges::find(kOptions, key) == std::end(kOptions)) return key;

@@ -119,6 +119,8 @@ TEST_F(ConfigTest, SaysWhichAttributeIsWrong) {
            {"replan_beyond", "-1", "attribute replan_beyond is \"-1\""},
            {"replan_beyond", "nan", "attribute replan_beyond is \"nan\""},
            {"replan_beyond", "5", "a chunk is followed for 8 control steps at most"},
+           {"replan_after", "0", "attribute replan_after is \"0\""},
+           {"replan_after", "4", "attribute replan_beyond: is missing"},
            {"steps", "0", "attribute steps is \"0\""},
            {"action_steps", "2.5", "attribute action_steps is \"2.5\""},
            {"sampler", "heun", "attribute sampler is \"heun\": choose one of ddpm, ddim"},

@@ -33,7 +33,7 @@ std::vector<float> ChunkOf(int step) {
 TEST(EventReplanningTest, FollowsAChunkToItsEndWhereTheNewOnesAgree) {
   for (const int action_steps : {1, 2, 3}) {
     for (const int latency : {0, 4, 9}) {
-      const mjp::EventReplanning replanning(Config(), 1, action_steps, latency);
+      const mjp::EventReplanning replanning(Config(), {.beyond = 1}, action_steps, latency);
       const int most = std::min(8, kHorizon - 1 - latency);
       std::vector<float> before;
       int age = -1, step = 0;
@@ -56,10 +56,24 @@ TEST(EventReplanningTest, FollowsAChunkToItsEndWhereTheNewOnesAgree) {
   }
 }
 
+TEST(EventReplanningTest, TakesTheNewChunkAfterAsManyStepsAsWereAskedFor) {
+  for (const int after : {2, 4, 11}) {
+    const mjp::EventReplanning replanning(Config(), {1e9, after}, 1, 4);
+    std::vector<float> before = ChunkOf(0);
+    int age = 0;
+    for (int step = 1; step < 30; ++step) {
+      std::vector<float> chunk = ChunkOf(step);
+      age = replanning.Choose(before, age, chunk);
+      EXPECT_EQ(age, step % after) << after << " " << step;
+      before = chunk;
+    }
+  }
+}
+
 TEST(EventReplanningTest, TakesTheNewChunkWhereAnActionOfTheRestDeparts) {
   constexpr double kBeyond = 5;
   constexpr int kAge = 2, kLatency = 3, kFirst = 1 + kLatency;  // row that acts first
-  const mjp::EventReplanning replanning(Config(), kBeyond, 1, kLatency);
+  const mjp::EventReplanning replanning(Config(), {kBeyond}, 1, kLatency);
   const std::vector<float> before = ChunkOf(0);
   for (int row = 0; row < kHorizon; ++row) {
     // 8 actions at most, of which 3 are over when the new chunk would act
@@ -84,9 +98,10 @@ TEST(EventReplanningTest, TakesTheNewChunkWhereAnActionOfTheRestDeparts) {
 }
 
 TEST(EventReplanningTest, IsRefusedWhereNothingCanBeFollowed) {
-  const auto refusal = [](const mjp::PolicyConfig& config, int action_steps, int latency) {
+  const auto refusal = [](const mjp::PolicyConfig& config, int action_steps, int latency,
+                          int after = 0) {
     try {
-      mjp::ReplanningOf(config, 12, action_steps, latency, "--x", mjp::ExitCode::kUsage);
+      mjp::ReplanningOf(config, {12, after}, action_steps, latency, "--x", mjp::ExitCode::kUsage);
     } catch (const mjp::Error& error) {
       EXPECT_EQ(error.code(), mjp::ExitCode::kUsage);
       return std::string(error.what());
@@ -100,7 +115,11 @@ TEST(EventReplanningTest, IsRefusedWhereNothingCanBeFollowed) {
   mjp::PolicyConfig ensembles = Config();
   ensembles.temporal_ensemble = 0.01;
   EXPECT_EQ(refusal(ensembles, 1, 0).find("--x: this checkpoint ensembles"), 0u);
-  EXPECT_FALSE(mjp::ReplanningOf(ensembles, 0, 1, 0, "--x", mjp::ExitCode::kUsage));
+  EXPECT_FALSE(mjp::ReplanningOf(ensembles, {}, 1, 0, "--x", mjp::ExitCode::kUsage));
+  EXPECT_EQ(refusal(Config(), 4, 4, 5), "");
+  EXPECT_EQ(refusal(Config(), 4, 4, 4).find("--x: a chunk is followed for 4 control steps"), 0u);
+  EXPECT_THROW(mjp::ReplanningOf(Config(), {0, 4}, 1, 0, "--x", mjp::ExitCode::kUsage), mjp::Error)
+      << "how far is not said";
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-#include <array>
 #include <cstdio>
 #include <optional>
 
 #include "apps/bench/harness.h"
 #include "apps/bench/observations.h"
 #include "apps/bench/picture_history.h"
+#include "apps/bench/stage_milliseconds.h"
 #include "plugin/pictures/mujoco_renderer.h"
 
 // A decision from pictures to actions as the caller waits for it, and its stages. With MuJoCo's
@@ -16,14 +16,11 @@ namespace {
 // What the decisions took, milliseconds.
 struct DecisionTimes {
   std::vector<double> whole, picture, pass;
-  std::array<std::vector<double>, mjp::kStageCount> stages;
+  StageMilliseconds stages;
   int passes = 0;
 
   void Add(const mjp::StageTimes& times) {
-    for (size_t i = 0; i < mjp::kStageCount; ++i) {
-      const auto& span = times.spans[i];
-      if (span.end > span.begin) stages[i].push_back(1e3 * (span.end - span.begin));
-    }
+    stages.Add(times);
     const auto& denoise = times[mjp::Stage::kDenoise];
     if (times.passes > 0) pass.push_back(1e3 * (denoise.end - denoise.begin) / times.passes);
   }
@@ -83,12 +80,7 @@ BenchRows BenchDecision(const BenchOptions& options) {
   if (gpu)
     times = Measure(options, *mjp::Policy::Create(options.network, policy_options), pictures);
   const std::string device = gpu ? "GPU" : "CPU";
-  for (size_t i = 0; i < mjp::kStageCount; ++i) {
-    if (times.stages[i].empty()) continue;
-    rows.push_back(
-        FromTimes("decision", mjp::StageName(static_cast<mjp::Stage>(i)), times.stages[i]));
-    rows.back().device = device;
-  }
+  times.stages.AddRows("decision", "", device, rows);
   if (!times.pass.empty()) {
     rows.push_back(FromTimes("decision", "pass with its denoising", times.pass));
     rows.back().device = device;

@@ -1,10 +1,10 @@
-#include <array>
 #include <string>
 #include <utility>
 
 #include "apps/bench/default_networks.h"
 #include "apps/bench/harness.h"
 #include "apps/bench/observations.h"
+#include "apps/bench/stage_milliseconds.h"
 
 // ACT and the diffusion transformer at LeRobot's default sizes, with random weights: a decision
 // from pictures to a chunk, and its stages.
@@ -28,7 +28,7 @@ ObservedPictures PicturesOf(Given given) {
 // What decisions took, milliseconds: as the caller waits for them, and their stages.
 struct DecisionTimes {
   std::vector<double> whole;
-  std::array<std::vector<double>, mjp::kStageCount> stages;
+  StageMilliseconds stages;
 };
 
 DecisionTimes Measure(const BenchOptions& options, mjp::Policy& policy, Given given) {
@@ -41,10 +41,7 @@ DecisionTimes Measure(const BenchOptions& options, mjp::Policy& policy, Given gi
     const double begin = mjp::Now();
     policy.Infer(input, output);
     times.whole.push_back(1e3 * (mjp::Now() - begin));
-    for (size_t i = 0; i < mjp::kStageCount; ++i) {
-      const auto& span = output.times.spans[i];
-      if (span.end > span.begin) times.stages[i].push_back(1e3 * (span.end - span.begin));
-    }
+    times.stages.Add(output.times);
   };
   decide();  // captures the graph
   times = {};
@@ -73,12 +70,7 @@ void AddDecisions(const BenchOptions& options, const std::string& suite, int bat
   rows.back().note = policy->Description();
   policy_options.timing = mjp::TimingDetail::kStages;
   if (gpu) times = Measure(options, *mjp::Policy::Create(options.network, policy_options), given);
-  for (size_t i = 0; i < mjp::kStageCount; ++i) {
-    if (times.stages[i].empty()) continue;
-    const std::string stage = mjp::StageName(static_cast<mjp::Stage>(i));
-    rows.push_back(FromTimes(suite, name + ": " + stage, times.stages[i]));
-    rows.back().device = gpu ? "GPU" : "CPU";
-  }
+  times.stages.AddRows(suite, name + ": ", gpu ? "GPU" : "CPU", rows);
 }
 
 }  // namespace

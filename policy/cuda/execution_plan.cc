@@ -77,11 +77,12 @@ class Chooser {
 
   // The plan of whole chains in one of the persistent kernels, if there is one.
   std::optional<ExecutionPlan> ByPersistentKernel(int batch, int window) {
-    const bool large = !target_.portable && WeightBytes(unet_) >= kLeastMegakernelBytes;
+    const bool large = !target_.portable && weight_bytes_ >= kLeastMegakernelBytes;
     std::optional<ExecutionPlan> plan;
     if (large) plan = ByMegakernel(batch, window);
     if (!plan) plan = ByRowKernel(batch * std::max(1, window));
-    return plan || large ? plan : ByMegakernel(batch, window);
+    if (!plan && !large) plan = ByMegakernel(batch, window);
+    return plan;
   }
 
   // The plan of passes over `rows` rows by the row kernel, if there is one.
@@ -172,7 +173,7 @@ class Chooser {
 
   // How the row kernel runs `rows` rows; null where it does not, or where other forms are faster.
   std::shared_ptr<const RowKernelPlan> FastestRowKernel(int rows) {
-    const size_t bytes = WeightBytes(unet_);
+    const size_t bytes = weight_bytes_;
     if (bytes > kMostWeightBytes || rows > kMostWaves * gpu_.multiprocessors) return nullptr;
     for (const int ctas : {8, 4, 2, 1}) {
       const bool worthwhile = ctas == 1 || bytes / ctas >= kLeastWeightBytes;
@@ -234,6 +235,7 @@ class Chooser {
   const Format format_;
   const GpuTraits& gpu_;
   const NormConvUnet unet_;
+  const size_t weight_bytes_ = WeightBytes(unet_);
   const megakernel::Target target_ = megakernel::Target::On(gpu_);
   std::map<std::pair<int, int>, std::shared_ptr<const RowKernelPlan>> row_kernels_;
   std::map<std::pair<int, int>, std::shared_ptr<const MegakernelPlan>> launches_;

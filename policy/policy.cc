@@ -64,6 +64,11 @@ void CheckWarmStart(const SamplerOptions& sampler) {
                 "warm start: a plan before is known with prefix alone: give that too");
   }
   CheckRange("warm start", sampler.warm_start, 0, sampler.steps - 1);
+  if (sampler.hold_noise > 1) {
+    throw Error(ExitCode::kUsage,
+                "hold noise: with warm start the noise belongs to the moments of the actions, and "
+                "none is held: leave hold noise out");
+  }
 }
 
 // `options` with the checkpoint's values and the defaults in the place of zeros, but for what
@@ -103,12 +108,6 @@ std::unique_ptr<Policy> TryCuda(const NetworkType& type,
                                 const std::shared_ptr<const Checkpoint>& checkpoint,
                                 const PolicyOptions& options) {
   if (options.backend == Backend::kCpu) return nullptr;
-  if (options.sampler.warm_start > 0) {
-    const std::string why = "warm start: no GPU kernel begins a chain at a plan";
-    if (options.backend == Backend::kCuda) throw EnvironmentError(why + ": leave backend out");
-    SayWhyCpu(why);
-    return nullptr;
-  }
   if (options.backend == Backend::kCuda) {
     if (type.make_cuda == nullptr)
       throw EnvironmentError("backend cuda: " + std::string(type.no_cuda));
@@ -138,6 +137,7 @@ int ResolveHoldNoise(const SamplerOptions& sampler, const Checkpoint& checkpoint
                      int action_steps) {
   if (sampler.hold_noise != 0 || checkpoint.network->sampler().kinds.empty())
     return sampler.hold_noise;
+  if (sampler.warm_start > 0) return 1;
   return std::clamp(checkpoint.config.n_action_steps / action_steps, 1, kMostHeldDecisions);
 }
 

@@ -42,7 +42,7 @@ struct SamplerOptions {
   bool prefix = false;
   // With prefix: steps of the chain that the plan before stands for. A chunk with a prefix begins
   // after them, at that plan with the noise of the next step, and so refines it; one without begins
-  // at noise alone. 0: all do. Below `steps`; on the CPU. Whoever asks gives x_start as
+  // at noise alone. 0: all do. Below `steps`. Whoever asks gives x_start as
   // policy/prefix/moment_noise.h has it, and what is executed in fact as the prefix.
   int warm_start = 0;
 
@@ -75,7 +75,7 @@ constexpr int kMostHeldDecisions = 1000;
 
 // The decisions that share one noise where a robot decides again after `action_steps` actions:
 // sampler.hold_noise, or for 0 as many as execute what the policy was trained to execute at once.
-// For a policy without noise it stays as it is.
+// One with a warm start. For a policy without noise it stays as it is.
 int ResolveHoldNoise(const SamplerOptions& sampler, const Checkpoint& checkpoint, int action_steps);
 
 // `sampler` with the checkpoint's own values in the place of what is not given, and hold_noise

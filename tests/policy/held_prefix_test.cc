@@ -256,6 +256,10 @@ TEST(PolicyPrefixTest, RefusesWhatDoesNotFit) {
   EXPECT_THROW(mjp::ResolveSampler(sampler, *mjp_test::TinyStateCheckpoint()), mjp::Error);
   sampler.warm_start = 4;
   EXPECT_EQ(mjp::ResolveSampler(sampler, *mjp_test::TinyStateCheckpoint()).warm_start, 4);
+  EXPECT_EQ(mjp::ResolveSampler(sampler, *mjp_test::TinyStateCheckpoint()).hold_noise, 1);
+  sampler.hold_noise = 2;  // the noise belongs to moments
+  EXPECT_THROW(mjp::ResolveSampler(sampler, *mjp_test::TinyStateCheckpoint()), mjp::Error);
+  sampler.hold_noise = 0;
   sampler.prefix = false;  // no plan is known
   EXPECT_THROW(mjp::ResolveSampler(sampler, *mjp_test::TinyStateCheckpoint()), mjp::Error);
 }

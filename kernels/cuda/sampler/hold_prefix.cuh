@@ -5,8 +5,9 @@
 
 namespace mjp {
 
-// Puts the known beginning of every chunk in the place of x: see kernels/shared/held_element.h.
+// Puts what is known of every chunk in the place of x: see kernels/shared/held_element.h.
 struct HoldPrefixArgs {
+  bool whole = false;  // all elements of a chunk that has a known beginning, else this alone
   int environments = 0, elements = 0;  // elements = horizon * action_dim of one environment
   float sqrt_a = 1, sqrt_1ma = 0;
   const float* clean = nullptr;  // (environments, elements), normalised

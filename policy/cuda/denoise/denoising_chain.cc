@@ -15,8 +15,11 @@ DenoisingChain::DenoisingChain(const PolicyConfig& config, std::vector<DenoiseSt
       tolerance(options.sampler.parallel_tolerance),
       steps(std::move(chain_steps)),
       noisy_(options.sampler.kind == SamplerKind::kDdpm),
-      held_(options.sampler.prefix ? std::make_unique<HeldPrefixOnDevice>() : nullptr),
-      noiseless_(config.trained_prefix) {}
+      held_(options.sampler.prefix
+                ? std::make_unique<HeldPrefixOnDevice>(options.sampler.warm_start > 0)
+                : nullptr),
+      noiseless_(config.trained_prefix),
+      warm_start_(options.sampler.warm_start) {}
 
 void DenoisingChain::Plan(DeviceArena& arena) {
   const size_t elements = size_t{1} * environments * Elements();
@@ -58,7 +61,9 @@ void DenoisingChain::WriteHeld(const Checkpoint& checkpoint, const PolicyInput& 
 }
 
 void DenoisingChain::EnqueueHeld(int step, cudaStream_t stream) const {
-  if (held_) held_->Enqueue(step < Steps() && !noiseless_ ? &steps[step] : nullptr, stream);
+  if (!held_) return;
+  if (step > 0 && step == warm_start_) held_->EnqueuePlan(steps[step], stream);
+  held_->Enqueue(step < Steps() && !noiseless_ ? &steps[step] : nullptr, stream);
 }
 
 void DenoisingChain::UploadGiven(const PolicyInput& input, DeviceArena& arena) const {

@@ -32,7 +32,8 @@ class DenoisingChain {
   // Takes the known beginning of the chunks of `input`, where chunks may have one.
   void WriteHeld(const Checkpoint& checkpoint, const PolicyInput& input);
   // Whether chunks may have a known beginning. Then it is put in its place before each pass, by
-  // EnqueueHeld(k) for step k, and in the end, by EnqueueHeld(Steps()). Else that does nothing.
+  // EnqueueHeld(k) for step k, and in the end, by EnqueueHeld(Steps()); before the step of a warm
+  // start the plan before is, too. Else that does nothing.
   bool holds() const { return held_ != nullptr; }
   void EnqueueHeld(int step, cudaStream_t stream) const;
 
@@ -58,6 +59,7 @@ class DenoisingChain {
   bool noisy_;
   std::unique_ptr<HeldPrefixOnDevice> held_;
   bool noiseless_;  // what is held
+  int warm_start_;  // steps in whose place chunks begin at the plan before
 };
 
 }  // namespace mjp

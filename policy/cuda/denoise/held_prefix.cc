@@ -10,7 +10,7 @@ void HeldPrefixOnDevice::Plan(int environments, int elements, float* x, DeviceAr
   clean_ = arena.Take<float>(size);
   start_ = arena.Take<float>(size);
   held_ = arena.Take<int>(environments);
-  args_ = {environments, elements, 1, 0, clean_, held_, start_, x};
+  args_ = {false, environments, elements, 1, 0, clean_, held_, start_, x};
   if (arena.measuring()) return;
   host_clean_ = PinnedArray<float>(size);
   host_held_ = PinnedArray<int>(environments);
@@ -18,7 +18,7 @@ void HeldPrefixOnDevice::Plan(int environments, int elements, float* x, DeviceAr
 
 void HeldPrefixOnDevice::Write(const Checkpoint& checkpoint, const PolicyInput& input) {
   const size_t environments = args_.environments;
-  FillHeld(checkpoint, input, false, {host_clean_.data(), environments * args_.elements},
+  FillHeld(checkpoint, input, plan_, {host_clean_.data(), environments * args_.elements},
            {host_held_.data(), environments});
 }
 
@@ -37,6 +37,13 @@ void HeldPrefixOnDevice::Upload(cudaStream_t stream) const {
 void HeldPrefixOnDevice::Enqueue(const DenoiseStep* step, cudaStream_t stream) const {
   HoldPrefixArgs a = args_;
   if (step != nullptr) a.sqrt_a = step->sqrt_a, a.sqrt_1ma = step->sqrt_1ma;
+  LaunchHoldPrefix(a, stream);
+}
+
+void HeldPrefixOnDevice::EnqueuePlan(const DenoiseStep& step, cudaStream_t stream) const {
+  HoldPrefixArgs a = args_;
+  a.whole = true;
+  a.sqrt_a = step.sqrt_a, a.sqrt_1ma = step.sqrt_1ma;
   LaunchHoldPrefix(a, stream);
 }
 

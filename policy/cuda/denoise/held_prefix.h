@@ -11,9 +11,13 @@
 
 namespace mjp {
 
-// The known beginning of the chunks of a decision, on the host and on the device.
+// The known beginning of the chunks of a decision, and the plan before, on the host and on the
+// device.
 class HeldPrefixOnDevice {
  public:
+  // `plan`: chunks begin at the plan before.
+  explicit HeldPrefixOnDevice(bool plan) : plan_(plan) {}
+
   // `x` is where the chain is, (environments, elements).
   void Plan(int environments, int elements, float* x, DeviceArena& arena);
   // Takes that of `input`, on the host.
@@ -23,8 +27,11 @@ class HeldPrefixOnDevice {
   // Enqueues what takes its place in x before the pass of `step`; null: without noise, as in
   // the end.
   void Enqueue(const DenoiseStep* step, cudaStream_t stream) const;
+  // Enqueues the plan before, which takes the place of x before the pass of `step`.
+  void EnqueuePlan(const DenoiseStep& step, cudaStream_t stream) const;
 
  private:
+  const bool plan_;
   HoldPrefixArgs args_;
   float *clean_ = nullptr, *start_ = nullptr;
   int* held_ = nullptr;

@@ -75,6 +75,11 @@ std::vector<float> Chunks(const Shared& checkpoint, mjp::Backend backend, Precis
   input.scenes = mjp::SceneBytes(scenes);
   input.state = state, input.keys = keys;
   if (sampler.prefix) input.prefix = prefix, input.prefix_steps = kHeld;
+  std::vector<float> start(prefix.size());
+  if (sampler.warm_start > 0) {
+    for (size_t i = 0; i < start.size(); ++i) start[i] = std::sin(static_cast<float>(3 * i));
+    input.x_start = start;
+  }
   mjp::PolicyOutput output;
   policy->Infer(input, output);
   mjp::Normalize(checkpoint->stats.action, config.action_dim, output.actions);
@@ -140,6 +145,23 @@ TEST_P(HeldPrefixGpu, WithoutNoiseWhereThePolicyWasTrainedSo) {
   ExpectAlike(trained, Precision::kFp32, Sampler(true), 6e-5);
   EXPECT_NE(Chunks(trained, mjp::Backend::kCuda, Precision::kFp32, Sampler(true)),
             Chunks(Shipped(), mjp::Backend::kCuda, Precision::kFp32, Sampler(true)));
+}
+
+// All chunks but the second, which has no plan, begin at one after two of four steps. In each form
+// of the U-Net.
+TEST_P(HeldPrefixGpu, AWarmStartIsTheCpus) {
+  DEVICE_OR_SKIP();
+  mjp::SamplerOptions warm = Sampler(true);
+  warm.warm_start = 2;
+  for (const Shared& checkpoint : {Shipped(), TrainedOnPrefixes(Shipped())}) {
+    ExpectAlike(checkpoint, Precision::kFp16, warm, 1e-2);
+    ExpectAlike(checkpoint, Precision::kFp32, warm, 6e-5);
+    const auto begun = Chunks(checkpoint, mjp::Backend::kCuda, Precision::kFp32, warm);
+    const auto cold = Chunks(checkpoint, mjp::Backend::kCuda, Precision::kFp32, Sampler(true));
+    const size_t chunk = begun.size() / kBatch;
+    EXPECT_FALSE(std::equal(begun.begin() + 2 * chunk, begun.end(), cold.begin() + 2 * chunk));
+  }
+  ExpectAlike(mjp::NamedNetwork("notebook"), Precision::kFp16, warm, 1e-2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Chains, HeldPrefixGpu,

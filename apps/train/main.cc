@@ -52,6 +52,9 @@ void AddDataOptions(CLI::App& app, mjp::app::TrainOptions& options) {
   app.add_option("--disturbed-episodes", options.rounds.disturbed_episodes,
                  "Of every round, with pushes, latency and unsteady actions")
       ->check(CLI::Range(0, 4096));
+  app.add_option("--original-episodes", options.rounds.original_episodes,
+                 "Of every round, in the benchmark's original physics (libchipmunk)")
+      ->check(CLI::Range(0, 4096));
   app.add_option("--late-episodes", options.rounds.late_episodes,
                  "Of every round, with decisions that act 4 control steps late and know what is "
                  "executed meanwhile; with --prefix-share")
@@ -145,7 +148,7 @@ void AddLessonOptions(CLI::App& app, mjp::app::LessonTraining& lessons) {
           lessons.how.width);
 }
 
-void AddDistillation(CLI::App& app, std::string& teacher) {
+void AddDistillation(CLI::App& app, std::string& teacher, int& steps) {
   auto* distill =
       app.add_option("--distill", teacher,
                      "A policy for Push-T: its student, which needs one network pass, is made")
@@ -153,6 +156,8 @@ void AddDistillation(CLI::App& app, std::string& teacher) {
   for (const char* name : {"--dataset", "--expert", "--data", "--demonstrate", "--recording"}) {
     distill->excludes(app.get_option(name));
   }
+  app.add_option("--teacher-steps", steps, "With --distill: steps of DDIM, whose end it learns")
+      ->check(CLI::Range(1, 100));
 }
 
 void AddRunOptions(CLI::App& app, mjp::app::TrainOptions& options, int& gpus) {
@@ -248,7 +253,7 @@ int RunMain(int argc, char** argv) {
   AddDataOptions(app, options);
   AddDatasetOptions(app, imitation);
   AddLessonOptions(app, lessons);
-  AddDistillation(app, teacher);
+  AddDistillation(app, teacher, options.teacher_steps);
   AddRunOptions(app, options, gpus);
   AddNetworkOptions(app, options.architecture, options.optimizer);
   AddStepOptions(app, options.step);

@@ -9,6 +9,7 @@
 
 #include "apps/train/data/dataset.h"
 #include "tasks/evaluation/evaluation.h"
+#include "tasks/pusht/environments.h"
 #include "tasks/pusht/evaluation/judge.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
@@ -48,11 +49,12 @@ void Disturb(int round, int part, EvaluationOptions& evaluation, PushtOptions& p
   pusht.pushes = hardship.pushes;
 }
 
-// How the late episodes are played, which decide in every step and hold what is executed meanwhile.
+// How the late episodes are played. They decide in every step and know what is executed meanwhile;
+// a chunk is followed for as long as a decision takes to act.
 struct Lateness {
   double replan_beyond, action_noise, push;  // pixels
 };
-constexpr Lateness kLateness[] = {{12, 0, 0}, {0, 2, 0}, {12, 2, 30}};
+constexpr Lateness kLateness[] = {{100, 0, 0}, {100, 2, 0}, {60, 2, 30}};
 constexpr int kLatePushes = 3;  // of an episode that has some
 constexpr int kLateParts = std::size(kLateness);
 
@@ -60,9 +62,11 @@ void Delay(int part, EvaluationOptions& evaluation, PushtOptions& pusht) {
   const Lateness& lateness = kLateness[part];
   evaluation.action_steps = 1;
   evaluation.replan_beyond = lateness.replan_beyond;
+  evaluation.replan_after = kLateSteps;
   evaluation.conditions.latency = kLateSteps;
   evaluation.conditions.action_noise = lateness.action_noise;
   evaluation.policy.sampler.prefix = true;
+  evaluation.policy.sampler.warm_start = 1;
   pusht.push = lateness.push;
   pusht.pushes = kLatePushes;
 }
@@ -100,6 +104,7 @@ Rounds::Rounds(const RoundOptions& options, const mjp::PolicyOptions& policy)
     : options_(options), policy_(policy) {
   std::set<int64_t> done;
   if (options_.count > 0) {
+    if (options_.original_episodes > 0) CheckPhysics(PhysicsKind::kChipmunk);
     std::filesystem::create_directories(options_.folder);
     if (options_.late_episodes > 0) std::filesystem::create_directories(options_.late_folder);
     LoadNewDemonstrations(options_.folder, done);
@@ -112,7 +117,7 @@ Rounds::~Rounds() = default;
 int64_t RoundOptions::Capacity() const {
   const auto decisions = [](int steps) { return kControlSteps / steps + 1; };
   const int fewest = std::max(1, action_steps / kMostOften);
-  return int64_t{count} * (int64_t{episodes} * decisions(action_steps) +
+  return int64_t{count} * ((int64_t{episodes} + original_episodes) * decisions(action_steps) +
                            int64_t{disturbed_episodes} * decisions(fewest));
 }
 
@@ -128,6 +133,7 @@ bool Rounds::Due(double progress) const {
 
 int Rounds::CountOf(int part) const {
   if (part == kPlain) return options_.episodes;
+  if (part == kOriginal) return options_.original_episodes;
   if (part < kParts) return (options_.disturbed_episodes + part) / kParts;
   return (options_.late_episodes + part - kParts) / kLateParts;
 }
@@ -136,6 +142,7 @@ uint32_t Rounds::SeedOf(int round, int part) const {
   const uint32_t first = kFirstSeed + static_cast<uint32_t>(options_.seed % 1000) * 1000000 +
                          static_cast<uint32_t>(round) * 10000;
   if (part == kPlain) return first;
+  if (part == kOriginal) return first + 700000;
   if (part < kParts) return first + 5000 + static_cast<uint32_t>(part) * 1100;
   return first + 500000 + static_cast<uint32_t>(part - kParts) * 1400;
 }
@@ -151,11 +158,12 @@ Figures Rounds::Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, 
   evaluation.action_steps = options_.action_steps;
   PushtOptions pusht;
   const bool late = part >= kParts;
-  if (part != kPlain && !late) Disturb(round, part, evaluation, pusht);
+  if (part == kOriginal) pusht.physics = PhysicsKind::kChipmunk;
+  if (part >= 0 && !late) Disturb(round, part, evaluation, pusht);
   if (late) Delay(part - kParts, evaluation, pusht);
   if (labels != nullptr) pusht.end_coverage = kEndCoverage;
   evaluation.policy.sampler.hold_noise =
-      mjp::ResolveHoldNoise(policy_.sampler, *student, evaluation.action_steps);
+      mjp::ResolveHoldNoise(evaluation.policy.sampler, *student, evaluation.action_steps);
   const PushtTask task(pusht);
   const size_t first = 2 * static_cast<size_t>(student->config.FirstAction());
   const auto remember = [&](const Decision& decision) {
@@ -195,6 +203,7 @@ Figures Rounds::Play(const std::shared_ptr<const mjp::Checkpoint>& student,
 Figures Rounds::PlayAll(const std::shared_ptr<const mjp::Checkpoint>& student, int round,
                         std::vector<Labels>& labels, const std::atomic<bool>& stop) const {
   const Figures figures = Episodes(student, round, kPlain, &labels, stop);
+  Episodes(student, round, kOriginal, &labels, stop);
   for (int part = 0; part < kParts + kLateParts; ++part) {
     Episodes(student, round, part, &labels, stop);
   }

@@ -18,6 +18,7 @@ struct RoundOptions {
   int count = 0;                 // rounds of labelled episodes, evenly over the training
   int episodes = 1024;           // of every round, and of the evaluation at the end
   int disturbed_episodes = 256;  // further ones of every round: pushes, latency, unsteady actions
+  int original_episodes = 0;     // further ones: plain, in the benchmark's original physics
   int late_episodes = 0;         // further ones: decisions act kLateSteps later
   int action_steps = 8;          // actions executed per decision
   PlannerOptions planner;        // the teacher
@@ -65,11 +66,12 @@ class Rounds {
 
  private:
   struct Labels;
-  static constexpr int kPlain = -1;
+  static constexpr int kPlain = -1, kOriginal = -2;
   // Plays all episodes of a round; figures of the plain ones.
   Figures PlayAll(const std::shared_ptr<const mjp::Checkpoint>& student, int round,
                   std::vector<Labels>& labels, const std::atomic<bool>& stop) const;
-  // Plays the plain episodes of a round, or a part of the disturbed or the late ones.
+  // Plays the plain episodes of a round, those in the original physics, or a part of the disturbed
+  // or the late ones.
   Figures Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, int round, int part,
                    std::vector<Labels>* labels, const std::atomic<bool>& stop) const;
   void Label(int round, std::vector<Labels> labels, const Figures& figures) const;

@@ -48,18 +48,22 @@ class ChipmunkEnvironments : public Environments {
 
 }  // namespace
 
-std::unique_ptr<Environments> MakeEnvironments(PhysicsKind kind, const mjModel* model, int count,
-                                               int threads) {
-  if (kind == PhysicsKind::kMujoco) {
-    return std::make_unique<MujocoEnvironments>(model, count, threads);
-  }
-#ifdef MJPOLICY_HAVE_CHIPMUNK
-  return std::make_unique<ChipmunkEnvironments>(model, count);
-#else
+void CheckPhysics([[maybe_unused]] PhysicsKind kind) {
+#ifndef MJPOLICY_HAVE_CHIPMUNK
+  if (kind == PhysicsKind::kMujoco) return;
   throw mjp::EnvironmentError(
-      "--physics chipmunk: this program was built without the original engine; install "
+      "physics chipmunk: this program was built without the original engine; install "
       "libchipmunk-dev and build again");
 #endif
+}
+
+std::unique_ptr<Environments> MakeEnvironments(PhysicsKind kind, const mjModel* model, int count,
+                                               int threads) {
+  CheckPhysics(kind);
+#ifdef MJPOLICY_HAVE_CHIPMUNK
+  if (kind == PhysicsKind::kChipmunk) return std::make_unique<ChipmunkEnvironments>(model, count);
+#endif
+  return std::make_unique<MujocoEnvironments>(model, count, threads);
 }
 
 }  // namespace mjp::app

@@ -31,6 +31,9 @@ class Environments {
   virtual std::string Failure(int i) const = 0;
 };
 
+// Throws Error where the engine was not built in.
+void CheckPhysics(PhysicsKind kind);
+
 // `model` is Push-T in MuJoCo (it also names what ReadQpos fills). Throws Error where the engine
 // was not built in.
 std::unique_ptr<Environments> MakeEnvironments(PhysicsKind kind, const mjModel* model, int count,

@@ -55,20 +55,22 @@ class DistillationRun {
         stream_(device_),
         type_(device_.is_cuda() && !options.full_precision ? at::kBFloat16 : at::kFloat),
         checkpoint_(teacher),
-        teacher_(teacher, device_, type_),
+        teacher_(teacher, options.teacher_steps, device_, type_),
         policy_(StudentOf(*teacher)),
         parameters_(TensorsOf(*teacher), device_, type_),
         network_(policy_.config, parameters_),
         optimizer_(parameters_, options.optimizer, ranks),
         rounds_(RoundsOf(options, policy_.config)),
-        teachers_(Unlabelled(rounds_), PolicyOfRounds(device_.is_cuda(), options.data.threads,
-                                                      {mjp::SamplerKind::kDdim, kTeacherSteps})),
+        teachers_(Unlabelled(rounds_),
+                  PolicyOfRounds(device_.is_cuda(), options.data.threads,
+                                 {mjp::SamplerKind::kDdim, options.teacher_steps})),
         students_(Unlabelled(rounds_), PolicyOfRounds(device_.is_cuda(), options.data.threads, {})),
         dataset_(CapacityOf(rounds_), device_),
         step_(teacher_, policy_.config, network_, dataset_, parameters_, optimizer_, options.step) {
     at::globalContext().setBenchmarkCuDNN(true);  // shapes never change
     std::filesystem::create_directories(options.out);
-    CheckBegun(options.out, {{"teacher", teacher->files}});
+    CheckBegun(options.out, {{"teacher", teacher->files}, {"teacher_steps", options.teacher_steps}},
+               {"teacher_steps"});
     SeedGenerator(device_, options.seed);
     if (HasRunState(StatePath())) {
       done_ = LoadRunState(StatePath(), optimizer_, device_, kPrediction);

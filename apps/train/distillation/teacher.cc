@@ -51,12 +51,12 @@ NamedTensors TensorsOf(const mjp::Checkpoint& policy) {
   return tensors;
 }
 
-Teacher::Teacher(const std::shared_ptr<const mjp::Checkpoint>& checkpoint, const at::Device& device,
-                 at::ScalarType type)
+Teacher::Teacher(const std::shared_ptr<const mjp::Checkpoint>& checkpoint, int steps,
+                 const at::Device& device, at::ScalarType type)
     : config_(Checked(*checkpoint)),
       parameters_(TensorsOf(*checkpoint), device, type),
       network_(config_, parameters_),
-      schedule_(mjp::MakeSchedule(config_.scheduler, mjp::SamplerKind::kDdim, kTeacherSteps)) {
+      schedule_(mjp::MakeSchedule(config_.scheduler, mjp::SamplerKind::kDdim, steps)) {
   parameters_.Freeze();
   for (const DenoiseStep& step : schedule_) {
     timesteps_.push_back(at::full({1}, step.timestep, at::TensorOptions(at::kLong).device(device)));

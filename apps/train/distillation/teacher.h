@@ -14,8 +14,6 @@
 
 namespace mjp::app {
 
-inline constexpr int kTeacherSteps = 4;  // of the chain whose end a student learns
-
 // The tensors of a policy by LeRobot's names, as Parameters takes them.
 NamedTensors TensorsOf(const mjp::Checkpoint& policy);
 
@@ -23,10 +21,10 @@ NamedTensors TensorsOf(const mjp::Checkpoint& policy);
 // a function of noise and observation.
 class Teacher {
  public:
-  // Throws Error for a checkpoint that is not of Push-T's pictures, crops them, or is a student
-  // itself.
-  Teacher(const std::shared_ptr<const mjp::Checkpoint>& checkpoint, const at::Device& device,
-          at::ScalarType type);
+  // `steps` of the chain. Throws Error for a checkpoint that is not of Push-T's pictures, crops
+  // them, or is a student itself.
+  Teacher(const std::shared_ptr<const mjp::Checkpoint>& checkpoint, int steps,
+          const at::Device& device, at::ScalarType type);
 
   // pictures (N, 3, 96, 96) as PreparePictures makes them -> features (N, feature_dim).
   at::Tensor Encode(const at::Tensor& pictures) const { return network_.Encode(pictures); }

@@ -98,6 +98,7 @@ class DistillationTest : public ::testing::Test {
 };
 
 TEST_F(DistillationTest, TheTeacherIsTheEnginesPolicy) {
+  constexpr int kSteps = 5;
   const auto checkpoint = mjp::LoadCheckpoint(teacher_);
   const mjp::PolicyConfig& config = checkpoint->config;
   const std::vector<float> scenes = {100, 120, 250, 300, 0.5f, 104, 126, 251, 300, 0.52f};
@@ -108,7 +109,7 @@ TEST_F(DistillationTest, TheTeacherIsTheEnginesPolicy) {
 
   mjp::PolicyOptions options;
   options.backend = mjp::Backend::kCpu;
-  options.sampler = {mjp::SamplerKind::kDdim, kTeacherSteps};
+  options.sampler = {mjp::SamplerKind::kDdim, kSteps};
   options.scene_drawer = &mjp::FlatSceneDrawer();
   mjp::PolicyInput input;
   input.count = 1;
@@ -119,7 +120,7 @@ TEST_F(DistillationTest, TheTeacherIsTheEnginesPolicy) {
   mjp::Policy::Create(checkpoint, options)->Infer(input, output);
 
   c10::InferenceMode inference;
-  const Teacher teacher(checkpoint, at::kCPU, at::kFloat);
+  const Teacher teacher(checkpoint, kSteps, at::kCPU, at::kFloat);
   const at::Tensor states = at::tensor(scenes).view({2, 5});
   const at::Tensor pictures = PreparePictures(
       DrawPictures(states), 2, mjp::UnetOf(*checkpoint).config.encoder, {}, at::kFloat);

@@ -34,6 +34,8 @@ std::string RefusalOf(std::vector<std::string> arguments) {
                            "--episodes",
                            "--disturbed-episodes",
                            "--late-episodes",
+                           "--original-episodes",
+                           "--teacher-steps",
                            "--prefix-share",
                            "--camera",
                            "--validation",

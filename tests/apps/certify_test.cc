@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "apps/certify/checksums.h"
 #include "base/json.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "tests/support/goldens/act_cases.h"
@@ -71,18 +72,20 @@ TEST_F(CertifyTest, VerifyTakesNoSettingsOfDecisions) {
   }
 }
 
-// A certificate of a GPU on a machine that has none.
+// A certificate as a GPU's on a machine that has none.
 TEST_F(CertifyTest, WhatCannotBeRepeatedIsComparedAsFarAsItGoes) {
-  const std::string verify = std::string("certify ") + kShipped +
-                             " " MJPOLICY_SOURCE_DIR "/models/pusht_policy.xml --verify ";
-  const std::string stored = MJPOLICY_SOURCE_DIR "/docs/certificates/pusht_image_h100.json";
-  const Outcome outcome = RunMjpolicy(verify + stored, "CUDA_VISIBLE_DEVICES=");
+  const std::string verify = std::string("certify ") + kShipped + " --verify ";
+  mjp::Json gpus = shipped_;
+  gpus["settings"]["backend"] = "cuda", gpus["settings"]["precision"] = "fp16";
+  gpus.erase("fields"), gpus.erase("checksum");
+  AddChecksums(gpus);
+  const Outcome outcome = RunMjpolicy(verify + Stored(gpus), "CUDA_VISIBLE_DEVICES=");
   EXPECT_EQ(outcome.code, 3) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("equal             checkpoint model.safetensors"));
   EXPECT_THAT(outcome.text, HasSubstr("equal             episodes success: 1.0, 100 of 100"));
   EXPECT_THAT(outcome.text, HasSubstr("error: backend cuda: "));
 
-  mjp::Json changed = mjp::ReadJson(stored);
+  mjp::Json changed = gpus;
   changed["checkpoint"]["config.json"] = "0";
   const Outcome other = RunMjpolicy(verify + Stored(changed), "CUDA_VISIBLE_DEVICES=");
   EXPECT_EQ(other.code, 5) << other.text;

@@ -1,6 +1,6 @@
 // Prints one line per form of the GPU backend: network, format, environments, sampler, the hash of
 // the actions that it gives for fixed observations. Two builds have the same bits where `diff` of
-// their outputs is empty. Code for 9.0a on an H100 gives decision_hashes_90a.txt.
+// their outputs is empty. Code for 9.0a on an H100 or H200 gives decision_hashes_90a.txt.
 //   policy_cuda_decision_hashes [CHECKPOINT]      of all networks, and of a checkpoint
 //   policy_cuda_decision_hashes NETWORK           of one network of NamedNetworks
 

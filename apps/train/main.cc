@@ -148,7 +148,7 @@ void AddLessonOptions(CLI::App& app, mjp::app::LessonTraining& lessons) {
           lessons.how.width);
 }
 
-void AddDistillation(CLI::App& app, std::string& teacher, int& steps) {
+void AddDistillation(CLI::App& app, std::string& teacher, mjp::app::TrainOptions& options) {
   auto* distill =
       app.add_option("--distill", teacher,
                      "A policy for Push-T: its student, which needs one network pass, is made")
@@ -156,8 +156,14 @@ void AddDistillation(CLI::App& app, std::string& teacher, int& steps) {
   for (const char* name : {"--dataset", "--expert", "--data", "--demonstrate", "--recording"}) {
     distill->excludes(app.get_option(name));
   }
-  app.add_option("--teacher-steps", steps, "With --distill: steps of DDIM, whose end it learns")
+  app.add_option("--teacher-steps", options.teacher_steps,
+                 "With --distill: steps of DDIM, whose end it learns")
       ->check(CLI::Range(1, 100));
+  app.add_option(
+         "--truncation", options.truncation,
+         "With --distill: standard deviation of the noise that the student decides from; it "
+         "learns from 1")
+      ->check(mjp::app::NumberRange(0.01, 1));
 }
 
 void AddRunOptions(CLI::App& app, mjp::app::TrainOptions& options, int& gpus) {
@@ -253,7 +259,7 @@ int RunMain(int argc, char** argv) {
   AddDataOptions(app, options);
   AddDatasetOptions(app, imitation);
   AddLessonOptions(app, lessons);
-  AddDistillation(app, teacher, options.teacher_steps);
+  AddDistillation(app, teacher, options);
   AddRunOptions(app, options, gpus);
   AddNetworkOptions(app, options.architecture, options.optimizer);
   AddStepOptions(app, options.step);

@@ -28,6 +28,7 @@ constexpr Row kRows[] = {
     {"--original-episodes", kPushT | kDistill},
     {"--late-episodes", kPushT},
     {"--teacher-steps", kDistill},
+    {"--truncation", kDistill},
     {"--prefix-share", kPushT},
     {"--camera", kDataset},
     {"--validation", kImitation},

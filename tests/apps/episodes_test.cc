@@ -38,30 +38,36 @@ TEST_F(EpisodesTest, AreThoseOfTheStoredHashes) {
     GTEST_SKIP() << "the hashes are of x86-64 processors with FMA";
   const Case cases[] = {
       {"--episodes 4 --max-steps 40 --batch 1 --threads 1",
-       "3caebaa6e89431c3c59b6cc7da8baaa9a51e6591000d8e6c0000fd4f551ea386"},
+       "ce5592fac32a4be11d888fe6b3a1c20bc7ea5278b13ccd6b6b50fda565197fc9"},
       {"--episodes 4 --max-steps 40 --batch 16 --threads 2",
-       "3caebaa6e89431c3c59b6cc7da8baaa9a51e6591000d8e6c0000fd4f551ea386"},
+       "ce5592fac32a4be11d888fe6b3a1c20bc7ea5278b13ccd6b6b50fda565197fc9"},
       {"--episodes 4 --max-steps 40 --through plugin --threads 2",
-       "3caebaa6e89431c3c59b6cc7da8baaa9a51e6591000d8e6c0000fd4f551ea386"},
+       "ce5592fac32a4be11d888fe6b3a1c20bc7ea5278b13ccd6b6b50fda565197fc9"},
       {"--episodes 4 --max-steps 40 --shard 1/3",
-       "36dce568b268fa9e988e1f40cae3623efb5cb023e6fcb0be2e8b98a08a23a7f2"},
+       "fc9b60df5a406b7334d1da4b4cee0a48479a2265ddb8b460e21318c32d3ebabd"},
       {"--episodes 3 --max-steps 20 --latency 2 --action-steps 3",
-       "2fc542998eaed2ee7e3b88bdcc442f9a4045646899a6e36d8ed746ce1e21f2d9"},
+       "d7d559819847350c0ed3971f35a21eae101348725a9873499a19a7a8de93c7e0"},
       {"--episodes 3 --max-steps 20 --latency 2 --action-steps 3 --through plugin",
-       "2fc542998eaed2ee7e3b88bdcc442f9a4045646899a6e36d8ed746ce1e21f2d9"},
+       "d7d559819847350c0ed3971f35a21eae101348725a9873499a19a7a8de93c7e0"},
+      {"--episodes 3 --max-steps 20 --latency 4 --action-steps 1 --prefix --warm-start 1 "
+       "--replan-beyond 20",
+       "ce1cf5a665069e42ded2e7a6822afc7710864e00af99c3d5b9036eae92cfd64e"},
+      {"--episodes 3 --max-steps 20 --latency 4 --action-steps 1 --prefix --warm-start 1 "
+       "--replan-beyond 20 --through plugin",
+       "ce1cf5a665069e42ded2e7a6822afc7710864e00af99c3d5b9036eae92cfd64e"},
       {"--episodes 3 --max-steps 40 --physics chipmunk",
-       "a7a833f84496e38dae3d18e2677db4f4b4128233534eafa3b9ea871a6e5b9a69"},
+       "b13a51c1d707e55c9c0d5b9e6fab83a9e6918d72ea8068a0ad7fb36d63139d36"},
       {"--episodes 3 --max-steps 50 --push 20",
-       "e482acec65fc222ab760b671ba2a814091817d12e426875e02c9d10205d31ba6"},
+       "c51b82adee4235832a34fe63d6f452ada960c76edcf3dad77b9cd84912e811d4"},
       {"--episodes 3 --max-steps 40 --success 0.1",
-       "e6c21e9550b5be62a1b0dab4f76e9d9a106189d4a1c3b5de6bed3f227a6880bf"},
+       "882c3998917f3d4f8df6f90f0e6c8f202b5850c61e93b3f1d348c8a6f83f992f"},
       {"--episodes 3 --max-steps 40 --picture-noise 5 --brightness 0.2 --picture-shift 3 "
        "--action-noise 4",
-       "378f5cb2698af01ea2b4417b1e116d73f49f00e3a5d0f72784eccf7299430b33"},
+       "7a7ee8572ab9d92bef714bd6f365146334f37bebbbf1b11b0e728ccb9bb73ba3"},
       {"--episodes 4 --max-steps 40 --threads 2 " MJPOLICY_SOURCE_DIR "/models/pusht.xml",
-       "3caebaa6e89431c3c59b6cc7da8baaa9a51e6591000d8e6c0000fd4f551ea386"},
+       "ce5592fac32a4be11d888fe6b3a1c20bc7ea5278b13ccd6b6b50fda565197fc9"},
       {"--episodes 3 --max-steps 50 --push 20 " MJPOLICY_SOURCE_DIR "/models/pusht.xml",
-       "e482acec65fc222ab760b671ba2a814091817d12e426875e02c9d10205d31ba6"},
+       "c51b82adee4235832a34fe63d6f452ada960c76edcf3dad77b9cd84912e811d4"},
   };
   const std::string checkpoint = std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_image";
   for (const Case& each : cases) {

@@ -24,6 +24,10 @@
 namespace mjp::app {
 namespace {
 
+// The layers that read x, and so the noise that a chunk begins at.
+constexpr const char* kReadsNoise[] = {"diffusion.unet.down_modules.0.0.conv1.block.0.weight",
+                                       "diffusion.unet.down_modules.0.0.residual_conv.weight"};
+
 constexpr char kPrediction[] = "onestep";  // of the saved state: no other run goes on from it
 
 RoundOptions RoundsOf(const TrainOptions& options, const mjp::PolicyConfig& config) {
@@ -111,9 +115,12 @@ class DistillationRun {
 
   double Progress() const { return ShareDone(options_, done_); }
 
+  // It decides from less noise than it learns from: nearer to the middle of what the teacher does,
+  // where one pass follows it best. The truncation trick of BigGAN (Brock et al. 2019).
   std::shared_ptr<const mjp::Checkpoint> Student() const {
-    return std::make_shared<const mjp::Checkpoint>(
-        parameters_.Export(policy_, optimizer_.average()));
+    const at::Tensor weights = optimizer_.average().clone();
+    for (const char* name : kReadsNoise) parameters_.Scale(weights, name, options_.truncation);
+    return std::make_shared<const mjp::Checkpoint>(parameters_.Export(policy_, weights));
   }
 
   // Adds the observations of a round of `player`'s episodes, and says how it did.

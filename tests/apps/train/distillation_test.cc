@@ -21,6 +21,7 @@
 #include "policy/unet/unet_model.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tasks/pusht/pictures/raster_source.h"
+#include "tests/support/check_close.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp::app {
@@ -97,31 +98,45 @@ class DistillationTest : public ::testing::Test {
   std::string progress_;
 };
 
-TEST_F(DistillationTest, TheTeacherIsTheEnginesPolicy) {
-  constexpr int kSteps = 5;
-  const auto checkpoint = mjp::LoadCheckpoint(teacher_);
-  const mjp::PolicyConfig& config = checkpoint->config;
-  const std::vector<float> scenes = {100, 120, 250, 300, 0.5f, 104, 126, 251, 300, 0.52f};
-  const size_t elements = size_t{1} * config.horizon * config.action_dim;
-  std::vector<float> noise, state = {100, 120, 104, 126};
-  for (size_t i = 0; i < elements; ++i)
-    noise.push_back(static_cast<float>(std::sin(0.7 * static_cast<double>(i))));
+const std::vector<float> kScenes = {100, 120, 250, 300, 0.5f, 104, 126, 251, 300, 0.52f};
 
+// Stands for noise of a deviation of some `scale`.
+std::vector<float> StartOf(const mjp::PolicyConfig& config, double scale) {
+  std::vector<float> noise(size_t{1} * config.horizon * config.action_dim);
+  for (size_t i = 0; i < noise.size(); ++i)
+    noise[i] = static_cast<float>(scale * std::sin(0.7 * static_cast<double>(i)));
+  return noise;
+}
+
+// The engine's actions from that start, pixels.
+std::vector<float> ActionsOf(const std::shared_ptr<const mjp::Checkpoint>& checkpoint,
+                             const mjp::SamplerOptions& sampler, double scale) {
+  const std::vector<float> noise = StartOf(checkpoint->config, scale);
+  const std::vector<float> state = {100, 120, 104, 126};
   mjp::PolicyOptions options;
   options.backend = mjp::Backend::kCpu;
-  options.sampler = {mjp::SamplerKind::kDdim, kSteps};
+  options.sampler = sampler;
   options.scene_drawer = &mjp::FlatSceneDrawer();
   mjp::PolicyInput input;
   input.count = 1;
-  input.scenes = std::as_bytes(std::span(scenes));
+  input.scenes = std::as_bytes(std::span(kScenes));
   input.state = state;
   input.x_start = noise;
   mjp::PolicyOutput output;
   mjp::Policy::Create(checkpoint, options)->Infer(input, output);
+  return output.actions;
+}
+
+TEST_F(DistillationTest, TheTeacherIsTheEnginesPolicy) {
+  constexpr int kSteps = 5;
+  const auto checkpoint = mjp::LoadCheckpoint(teacher_);
+  const mjp::PolicyConfig& config = checkpoint->config;
+  const std::vector<float> expected = ActionsOf(checkpoint, {mjp::SamplerKind::kDdim, kSteps}, 1);
+  const std::vector<float> noise = StartOf(config, 1);
 
   c10::InferenceMode inference;
   const Teacher teacher(checkpoint, kSteps, at::kCPU, at::kFloat);
-  const at::Tensor states = at::tensor(scenes).view({2, 5});
+  const at::Tensor states = at::tensor(kScenes).view({2, 5});
   const at::Tensor pictures = PreparePictures(
       DrawPictures(states), 2, mjp::UnetOf(*checkpoint).config.encoder, {}, at::kFloat);
   const at::Tensor cond =
@@ -129,10 +144,9 @@ TEST_F(DistillationTest, TheTeacherIsTheEnginesPolicy) {
   const at::Tensor made =
       teacher.Chunk(at::tensor(noise).view({1, config.horizon, config.action_dim}), cond)
           .contiguous();
-  std::vector<float> actions(made.data_ptr<float>(), made.data_ptr<float>() + elements);
+  std::vector<float> actions(made.data_ptr<float>(), made.data_ptr<float>() + noise.size());
   mjp::Unnormalize(checkpoint->stats.action, config.action_dim, actions);
-  ASSERT_EQ(output.actions.size(), elements);
-  for (size_t i = 0; i < elements; ++i) EXPECT_NEAR(actions[i], output.actions[i], 0.05) << i;
+  EXPECT_TRUE(mjp_test::CheckClose(actions, expected, 0.05));
 }
 
 TEST_F(DistillationTest, AStoppedRunGoesOnToTheSameBits) {
@@ -161,6 +175,20 @@ TEST_F(DistillationTest, TheStudentComesNearerAndDecidesInOnePass) {
   EXPECT_EQ(mjp::ResolveSampler({}, *student).steps, 1);
   EXPECT_EQ(mjp::UnetOf(*student).looks.at("observation.image"), RasterLook());
   EXPECT_FALSE(student->config.trained_prefix);  // as its teacher was
+}
+
+// From noise as it stands the student makes what one that keeps all of it makes from less noise.
+TEST_F(DistillationTest, ATruncatedStudentDecidesFromLessNoise) {
+  const auto student = [&](const std::string& name, double truncation) {
+    TrainOptions options = Options(name);
+    options.truncation = truncation;
+    EXPECT_TRUE(Distill(options));
+    return mjp::LoadCheckpoint(folder_ / (name + "/checkpoint"));
+  };
+  const auto truncated = student("truncated", 0.5), whole = student("whole", 1);
+  const std::vector<float> actions = ActionsOf(truncated, {}, 1);
+  EXPECT_TRUE(mjp_test::CheckClose(actions, ActionsOf(whole, {}, 0.5), 0.02));
+  EXPECT_FALSE(mjp_test::CheckClose(actions, ActionsOf(whole, {}, 1), 0.2));
 }
 
 TEST_F(DistillationTest, GoesOnWithTheSameTeacherAlone) {

@@ -18,24 +18,37 @@ import gymnasium
 import numpy as np
 
 
-class Options(ctypes.Structure):
-    _fields_ = [("backend", ctypes.c_char_p), ("precision", ctypes.c_char_p),
-                ("sampler", ctypes.c_char_p), ("steps", ctypes.c_int), ("batch", ctypes.c_int),
-                ("threads", ctypes.c_int)]
+ABI_VERSION = 1  # of policy/c_api.h, whose structs these are
 
 
-class Shape(ctypes.Structure):
-    _fields_ = [("observation_steps", ctypes.c_int), ("state_dim", ctypes.c_int),
-                ("environment_dim", ctypes.c_int), ("cameras", ctypes.c_int),
-                ("picture_bytes", ctypes.c_size_t), ("horizon", ctypes.c_int),
-                ("action_dim", ctypes.c_int), ("first_action", ctypes.c_int),
-                ("action_steps", ctypes.c_int)]
+class Sized(ctypes.Structure):
+    """Begins with its size, by which the library notices another version."""
+
+    def __init__(self, **values):
+        super().__init__(size=ctypes.sizeof(self), **values)
 
 
-class Observation(ctypes.Structure):
-    _fields_ = [("count", ctypes.c_int), ("pictures", ctypes.c_void_p), ("state", ctypes.c_void_p),
-                ("environment", ctypes.c_void_p), ("seeds", ctypes.c_void_p),
-                ("decisions", ctypes.c_void_p)]
+class Options(Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("backend", ctypes.c_char_p),
+                ("precision", ctypes.c_char_p), ("sampler", ctypes.c_char_p),
+                ("steps", ctypes.c_int), ("batch", ctypes.c_int), ("threads", ctypes.c_int),
+                ("instruction", ctypes.c_char_p)]
+
+
+class Shape(Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("observation_steps", ctypes.c_int),
+                ("state_dim", ctypes.c_int), ("environment_dim", ctypes.c_int),
+                ("cameras", ctypes.c_int), ("picture_height", ctypes.c_int),
+                ("picture_width", ctypes.c_int), ("picture_bytes", ctypes.c_size_t),
+                ("horizon", ctypes.c_int), ("action_dim", ctypes.c_int),
+                ("first_action", ctypes.c_int), ("action_steps", ctypes.c_int),
+                ("features", ctypes.c_int)]
+
+
+class Observation(Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("count", ctypes.c_int), ("pictures", ctypes.c_void_p),
+                ("state", ctypes.c_void_p), ("environment", ctypes.c_void_p),
+                ("seeds", ctypes.c_void_p), ("decisions", ctypes.c_void_p)]
 
 
 class Policy:
@@ -43,14 +56,18 @@ class Policy:
 
     def __init__(self, library, checkpoint, sampler, steps, threads):
         self.c = ctypes.CDLL(library)
+        if self.c.mjp_abi_version() != ABI_VERSION:
+            raise SystemExit(f"{library}: another version of the C API than {ABI_VERSION}")
         self.c.mjp_load.restype = ctypes.c_void_p
         self.c.mjp_last_error.restype = ctypes.c_char_p
-        options = Options(b"cpu", None, sampler.encode(), steps, 1, threads)
+        options = Options(backend=b"cpu", sampler=sampler.encode(), steps=steps, batch=1,
+                          threads=threads)
         self.policy = self.c.mjp_load(checkpoint.encode(), ctypes.byref(options))
         if not self.policy:
             raise SystemExit(self.c.mjp_last_error().decode())
         self.policy, self.shape = ctypes.c_void_p(self.policy), Shape()
-        self.c.mjp_describe(self.policy, ctypes.byref(self.shape))
+        if self.c.mjp_describe(self.policy, ctypes.byref(self.shape)) != 0:
+            raise SystemExit(self.c.mjp_last_error().decode())
 
     def decide(self, history, seed, decision):
         """The actions to execute, (action_steps, 2), pixels."""
@@ -58,8 +75,8 @@ class Policy:
         state = np.stack([o["agent_pos"] for o in history]).astype(np.float32)
         seeds, decisions = np.array([seed], np.uint64), np.array([decision], np.uint32)
         chunk = np.empty((self.shape.horizon, self.shape.action_dim), np.float32)
-        observation = Observation(1, pictures.ctypes.data, state.ctypes.data, None,
-                                  seeds.ctypes.data, decisions.ctypes.data)
+        observation = Observation(count=1, pictures=pictures.ctypes.data, state=state.ctypes.data,
+                                  seeds=seeds.ctypes.data, decisions=decisions.ctypes.data)
         if self.c.mjp_infer(self.policy, ctypes.byref(observation), chunk.ctypes.data_as(
                 ctypes.c_void_p), ctypes.c_size_t(chunk.size)) != 0:
             raise SystemExit(self.c.mjp_last_error().decode())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws latency.svg: success and smoothness of the shipped policy over latency, three ways to decide.
+"""Draws latency.svg: success and smoothness over latency, three ways to decide, of the policy of 25 November.
 
 The input is latency.tsv beside this file: way, latency, success in %, jerk, jump. Each line is one call of
     mjpolicy evaluate --checkpoint assets/pusht_image --sampler ddim --steps 10 --episodes 300 --latency L [WAY] --out DIR

@@ -15,6 +15,7 @@
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/unet/unet_model.h"
 #include "tasks/pusht/pictures/raster_source.h"
+#include "tasks/pusht/environments.h"
 #include "tasks/pusht/planner/demonstrations.h"
 #include "tests/support/temp_dir.h"
 
@@ -137,6 +138,22 @@ TEST_F(RecipeTest, RoundsAddTheStudentsStatesAndAreNotPlayedTwice) {
 
   EXPECT_TRUE(Train(options, never_));  // nothing is left to do but the last evaluation
   EXPECT_EQ(ReadFile(folder_ / "rounds/rounds/rows-00001.npy", kLimit), rows);
+}
+
+TEST_F(RecipeTest, RoundsArePlayedInTheOriginalPhysicsToo) {
+  try {
+    CheckPhysics(PhysicsKind::kChipmunk);
+  } catch (const mjp::Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  TrainOptions options = Options("original");
+  options.rounds.count = 1;
+  options.rounds.episodes = 1;
+  options.rounds.disturbed_episodes = 0;
+  options.rounds.original_episodes = 2;
+  options.steps = 3;
+  EXPECT_TRUE(Train(options, never_));
+  EXPECT_EQ(LoadDemonstrations(folder_ / "original/rounds").size(), 3u * 38);
 }
 
 TEST_F(RecipeTest, LateDecisionsTeachWhatIsExecutedMeanwhileAndThenAPlan) {

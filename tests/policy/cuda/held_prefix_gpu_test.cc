@@ -24,8 +24,12 @@ using Shared = std::shared_ptr<const mjp::Checkpoint>;
 constexpr int kBatch = 3;
 constexpr int kHeld[kBatch] = {5, 0, 2};
 
-Shared Shipped() {
-  return mjp::LoadCheckpoint(std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_image");
+// The shipped policy, as one that sees a prefix with the noise of each step or without.
+Shared Shipped(bool noisy = true) {
+  auto policy = std::make_shared<mjp::Checkpoint>(
+      *mjp::LoadCheckpoint(std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_image"));
+  policy->config.trained_prefix = !noisy;
+  return policy;
 }
 
 // `policy` as a student: the same weights tell actions.
@@ -37,13 +41,6 @@ Shared AsStudent(const Shared& policy) {
   network->config.scheduler.inference_steps = 1;
   student->network = network;
   return student;
-}
-
-// `policy` as one that sees a prefix without noise.
-Shared TrainedOnPrefixes(const Shared& policy) {
-  auto trained = std::make_shared<mjp::Checkpoint>(*policy);
-  trained->config.trained_prefix = true;
-  return trained;
 }
 
 // Normalised chunks of kBatch observations.
@@ -140,7 +137,7 @@ TEST_P(HeldPrefixGpu, WhatIsHeldIsInTheChunkAndChangesTheRest) {
 
 TEST_P(HeldPrefixGpu, WithoutNoiseWhereThePolicyWasTrainedSo) {
   DEVICE_OR_SKIP();
-  const Shared trained = TrainedOnPrefixes(Shipped());
+  const Shared trained = Shipped(false);
   ExpectAlike(trained, Precision::kFp16, Sampler(true), 1e-2);
   ExpectAlike(trained, Precision::kFp32, Sampler(true), 6e-5);
   EXPECT_NE(Chunks(trained, mjp::Backend::kCuda, Precision::kFp32, Sampler(true)),
@@ -153,7 +150,7 @@ TEST_P(HeldPrefixGpu, AWarmStartIsTheCpus) {
   DEVICE_OR_SKIP();
   mjp::SamplerOptions warm = Sampler(true);
   warm.warm_start = 2;
-  for (const Shared& checkpoint : {Shipped(), TrainedOnPrefixes(Shipped())}) {
+  for (const Shared& checkpoint : {Shipped(true), Shipped(false)}) {
     ExpectAlike(checkpoint, Precision::kFp16, warm, 1e-2);
     ExpectAlike(checkpoint, Precision::kFp32, warm, 6e-5);
     const auto begun = Chunks(checkpoint, mjp::Backend::kCuda, Precision::kFp32, warm);

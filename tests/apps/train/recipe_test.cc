@@ -14,8 +14,8 @@
 #include "base/npy.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/unet/unet_model.h"
-#include "tasks/pusht/pictures/raster_source.h"
 #include "tasks/pusht/environments.h"
+#include "tasks/pusht/pictures/raster_source.h"
 #include "tasks/pusht/planner/demonstrations.h"
 #include "tests/support/temp_dir.h"
 

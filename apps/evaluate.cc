@@ -271,7 +271,8 @@ Action AddEvaluate(CLI::App& app) {
       ->add_option("--replan-beyond", options.replan_beyond,
                    "Take a new chunk only where it departs by more than this from the rest of the "
                    "last, the policy's unit (0: always)")
-      ->check(NumberRange(0.0, mjp::kMostReplanBeyond));
+      ->check(NumberRange(0.0, mjp::kMostReplanBeyond))
+      ->default_str("as the checkpoint; with --action-steps 0");
   command
       ->add_option("--replan-after", options.replan_after,
                    "With --replan-beyond: take a new chunk after so many control steps in any case")

@@ -45,6 +45,11 @@ std::vector<CLI::Option*> AddPolicyOptions(CLI::App& command, mjp::PolicyOptions
   command.add_option("--steps", options.sampler.steps, "Denoising steps")
       ->check(CLI::Range(1, 1000))
       ->default_str("as the checkpoint");
+  command
+      .add_option("--temperature", options.sampler.temperature,
+                  "Deviation of the noise that a chunk is made from: less is likelier")
+      ->check(CLI::Range(0.0, mjp::kMostTemperature))
+      ->default_str("as the checkpoint");
   auto* parallel = command.add_option_function<std::string>(
       "--parallel",
       [&options](const std::string& text) {
@@ -73,8 +78,9 @@ std::vector<CLI::Option*> AddPolicyOptions(CLI::App& command, mjp::PolicyOptions
       ->check(CLI::Range(1, 1024))
       ->default_str("all cores");
   std::vector<CLI::Option*> of_decisions;
-  for (const char* name : {"--backend", "--precision", "--sampler", "--steps", "--parallel",
-                           "--sequential", "--hold-noise", "--instruction", "--no-self-check"}) {
+  for (const char* name :
+       {"--backend", "--precision", "--sampler", "--steps", "--temperature", "--parallel",
+        "--sequential", "--hold-noise", "--instruction", "--no-self-check"}) {
     of_decisions.push_back(command.get_option(name));
   }
   return of_decisions;

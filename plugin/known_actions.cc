@@ -25,7 +25,8 @@ void PolicyInstance::AddPrefix(int latency, const InstanceState& state, PolicyIn
   }
   if (warm) {
     start_.resize(shape_.chunk);
-    FillMomentNoise(policy, key_.seed, key_.decision, action_steps_, start_);
+    FillMomentNoise(policy, key_.seed, key_.decision, action_steps_, policy_->temperature(),
+                    start_);
     input.x_start = start_;
   }
   input.prefix = prefix_;

@@ -51,7 +51,7 @@ int ActionSteps(const Config& config, const PolicyConfig& policy) {
                    ": this checkpoint ensembles the chunks of all control steps, so that each has "
                    "to make one; leave it out");
   }
-  return config.action_steps > 0 ? config.action_steps : policy.n_action_steps;
+  return config.action_steps > 0 ? config.action_steps : policy.DecisionSteps();
 }
 
 // Control steps until a decision acts.
@@ -110,7 +110,9 @@ PolicyInstance::PolicyInstance(const mjModel* model, int instance)
       observation_(shape_.observation),
       pose_(shape_.pose),
       ensemble_(EnsembleOf(policy_->config())),
-      replanning_(ReplanningOf(policy_->config(), {config_.replan_beyond, config_.replan_after},
+      replanning_(ReplanningOf(policy_->config(),
+                               ResolveRule(policy_->config(), config_.action_steps,
+                                           config_.replan_beyond, config_.replan_after),
                                action_steps_, LatencyTicks(model, config_),
                                "attribute replan_beyond", ExitCode::kBadInput)) {
   if (!config_.record.empty() && !trial_) {

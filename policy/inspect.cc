@@ -71,6 +71,21 @@ std::string TensorTable(const std::vector<TensorEntry>& tensors) {
   return out.str();
 }
 
+std::string NumberText(double number) {
+  TextWriter text;
+  text << number;
+  return text.str();
+}
+
+std::string ReplanningText(const PolicyConfig& config) {
+  const int every = config.replan_every;
+  const std::string often = every == 1
+                                ? "a decision every control step"
+                                : "a decision every " + std::to_string(every) + " control steps";
+  if (config.replan_beyond == 0) return often;
+  return often + ", taken beyond " + NumberText(config.replan_beyond) + " from the last";
+}
+
 std::string Table(const Checkpoint& checkpoint, const std::vector<TensorEntry>& tensors,
                   bool all_tensors) {
   const PolicyConfig& config = checkpoint.config;
@@ -93,6 +108,10 @@ std::string Table(const Checkpoint& checkpoint, const std::vector<TensorEntry>& 
                             std::to_string(config.n_action_steps) + " from row " +
                             std::to_string(config.FirstAction()) + ", of")
       << FeatureRow(kActionFeature, std::to_string(config.action_dim), checkpoint.stats.action);
+  if (config.replan_every > 0) out << Row("replanning", ReplanningText(config));
+  const float temperature = checkpoint.network->sampler().temperature;
+  if (temperature != 1)
+    out << Row("temperature", NumberText(temperature) + " of the noise it learnt from");
   for (const auto& [label, text] : checkpoint.network->Describe()) out << Row(label, text);
   out << Row("tensors",
              std::to_string(tensors.size()) + (all_tensors ? "" : " (shown by --tensors)"));

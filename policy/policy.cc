@@ -32,6 +32,7 @@ void RefuseSampler(const SamplerOptions& sampler, const Checkpoint& checkpoint) 
   const std::pair<const char*, bool> given[] = {
       {"sampler", sampler.kind != SamplerKind::kAuto},
       {"steps", sampler.steps != 0},
+      {"temperature", sampler.temperature.has_value()},
       {"parallel", sampler.parallel_window != kAutoWindow || sampler.parallel_tolerance != 0},
       {"hold noise", sampler.hold_noise != 0},
       {"prefix", sampler.prefix},
@@ -159,6 +160,13 @@ SamplerOptions ResolveSampler(const SamplerOptions& sampler, const Checkpoint& c
   }
   if (resolved.steps == 0) resolved.steps = traits.steps;
   CheckRange("sampler steps", resolved.steps, 1, traits.most_steps);
+  const float temperature = resolved.temperature.value_or(traits.temperature);
+  if (!(temperature >= 0 && temperature <= kMostTemperature)) {
+    throw Error(ExitCode::kUsage, "temperature = " + std::to_string(temperature) +
+                                      ": allowed are 0 to " +
+                                      std::to_string(static_cast<int>(kMostTemperature)));
+  }
+  resolved.temperature = temperature;
   int& window = resolved.parallel_window;
   const bool parallel = traits.parallel && resolved.kind != SamplerKind::kRk4;
   if (window != kAutoWindow)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,9 @@ struct SamplerOptions {
   // at noise alone. 0: all do. Below `steps`. Whoever asks gives x_start as
   // policy/prefix/moment_noise.h has it, and what is executed in fact as the prefix.
   int warm_start = 0;
+  // Deviation of a chain's noise, at its start and on its way, but for noise that is given; none:
+  // as the checkpoint says.
+  std::optional<float> temperature = {};
 
   bool operator==(const SamplerOptions&) const = default;
 };
@@ -72,6 +76,7 @@ struct NoiseKey {
 };
 
 constexpr int kMostHeldDecisions = 1000;
+inline constexpr double kMostTemperature = 2;
 
 // The decisions that share one noise where a robot decides again after `action_steps` actions:
 // sampler.hold_noise, or for 0 as many as execute what the policy was trained to execute at once.

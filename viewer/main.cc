@@ -32,6 +32,8 @@ constexpr PolicyOption kPolicyOptions[] = {
     {"--precision", [](const auto& from, auto& to) { to.precision = from.precision; }},
     {"--sampler", [](const auto& from, auto& to) { to.sampler.kind = from.sampler.kind; }},
     {"--steps", [](const auto& from, auto& to) { to.sampler.steps = from.sampler.steps; }},
+    {"--temperature",
+     [](const auto& from, auto& to) { to.sampler.temperature = from.sampler.temperature; }},
     {"--parallel",
      [](const auto& from, auto& to) {
        to.sampler.parallel_window = from.sampler.parallel_window;
@@ -109,6 +111,10 @@ int Run(int argc, char** argv) {
       ->default_str("as the checkpoint");
   app.add_option("--steps", policy.sampler.steps, "Denoising steps")
       ->check(CLI::Range(1, 1000))
+      ->default_str("as the checkpoint");
+  app.add_option("--temperature", policy.sampler.temperature,
+                 "Deviation of the noise that a chunk is made from: less is likelier")
+      ->check(CLI::Range(0.0, mjp::kMostTemperature))
       ->default_str("as the checkpoint");
   app.add_option_function<std::string>(
          "--parallel",

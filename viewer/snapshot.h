@@ -42,6 +42,7 @@ struct DecisionRecord {
   std::vector<float> keypoints;     // (To, points, 2) where the encoder looks, pixels of the first
                                     // camera's picture; negative: nowhere; empty: not asked for
   std::vector<float> actions;       // (H, D)
+  int chunk_age = 0;                // control steps since what `actions` answer was seen
   std::vector<float> denoising;     // (K, H, D), the chunk after each denoising step; or empty
   std::vector<float> residuals;     // (passes, K) of windows of steps, as MakeParallelSampler
                                     // has them; empty: no windows, or not known

@@ -21,6 +21,7 @@ Json SettingsOf(const CertifyOptions& options, const mjp::Policy& policy) {
           {"steps", sampler.steps},
           {"parallel_window", sampler.parallel_window},
           {"parallel_tolerance", ShortestDouble(sampler.parallel_tolerance)},
+          {"temperature", ShortestDouble(sampler.temperature.value_or(1.0f))},
           {"hold_noise", options.policy.sampler.hold_noise},
           {"instruction", resolved.instruction},
           {"episodes", options.episodes},
@@ -79,6 +80,9 @@ CertifyOptions OptionsOf(const Json& certificate, const std::string& file) {
   sampler.steps = reader.Int("steps", 0, 1000);
   sampler.parallel_window = reader.Int("parallel_window", mjp::kAutoWindow, 1000);
   sampler.parallel_tolerance = static_cast<float>(reader.Number("parallel_tolerance", 0, 1));
+  // absent in files from before it was an option
+  const double temperature = reader.Number("temperature", 0, mjp::kMostTemperature, 1.0);
+  if (kind != "none") sampler.temperature = static_cast<float>(temperature);
   sampler.hold_noise = reader.Int("hold_noise", 0, mjp::kMostHeldDecisions);
   options.policy.instruction = reader.Text("instruction");
   options.episodes = reader.Int("episodes", 1, 1000000);

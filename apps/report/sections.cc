@@ -293,9 +293,9 @@ std::string RunSection(const std::vector<EvaluationFiles>& all) {
   std::vector<std::string> header = {"Setting"};
   for (size_t i = 0; i < all.size(); ++i) header.push_back(Coloured(i, all[i].name));
   std::vector<std::vector<std::string>> rows;
-  for (const char* key :
-       {"version", "mujoco", "backend", "isa", "sampler", "steps", "action_steps", "hold_noise",
-        "max_steps", "seed", "renderer", "physics", "checkpoint_sha256"}) {
+  for (const char* key : {"version", "mujoco", "backend", "isa", "sampler", "steps", "temperature",
+                          "action_steps", "replan_beyond", "hold_noise", "max_steps", "seed",
+                          "renderer", "physics", "checkpoint_sha256"}) {
     std::vector<std::string> row = {std::string(key)};
     std::ranges::replace(row.back(), '_', ' ');
     for (const EvaluationFiles& one : all) row.push_back(Cell(one.run, key).substr(0, 64));

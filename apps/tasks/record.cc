@@ -73,7 +73,8 @@ std::map<std::string, std::string> SettingsOf(const Arguments& arguments, const 
   if (by != "checkpoint") return {};
   std::map<std::string, std::string> settings = LoadCheckpoint(arguments.checkpoint)->files;
   const std::map<std::string, std::string> given = AttributesOf(arguments);
-  for (const char* name : {"sampler", "steps", "parallel", "hold_noise", "prefix", "instruction"}) {
+  for (const char* name :
+       {"sampler", "steps", "temperature", "parallel", "hold_noise", "prefix", "instruction"}) {
     const char* own = mj_getPluginConfig(file.model(), file.instance(), name);
     const std::string value = given.contains(name) ? given.at(name) : own ? own : "";
     if (!value.empty()) settings[name] = value;

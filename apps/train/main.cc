@@ -19,6 +19,8 @@
 #include "base/command_line/suggest.h"
 #include "base/command_line/time_option.h"
 #include "base/error.h"
+#include "policy/policy.h"
+#include "policy/prefix/event_replanning.h"
 #include "tasks/evaluation/program.h"
 #include "tasks/evaluation/version.h"
 
@@ -159,11 +161,6 @@ void AddDistillation(CLI::App& app, std::string& teacher, mjp::app::TrainOptions
   app.add_option("--teacher-steps", options.teacher_steps,
                  "With --distill: steps of DDIM, whose end it learns")
       ->check(CLI::Range(1, 100));
-  app.add_option(
-         "--truncation", options.truncation,
-         "With --distill: standard deviation of the noise that the student decides from; it "
-         "learns from 1")
-      ->check(mjp::app::NumberRange(0.01, 1));
 }
 
 void AddRunOptions(CLI::App& app, mjp::app::TrainOptions& options, int& gpus) {
@@ -192,6 +189,21 @@ void AddRunOptions(CLI::App& app, mjp::app::TrainOptions& options, int& gpus) {
       ->check(CLI::Range(1, kMany));
 }
 
+// What config.json says of the policy's use; no weight depends on it.
+void AddExecutionOptions(CLI::App& app, mjp::app::Execution& execution) {
+  app.add_option("--temperature", execution.temperature,
+                 "Deviation of the noise that it makes a chunk from; it learns from 1")
+      ->check(mjp::app::NumberRange(0, mjp::kMostTemperature));
+  app.add_option("--replan-every", execution.replan_every,
+                 "Control steps from decision to decision")
+      ->check(CLI::Range(1, 1024))
+      ->default_str("as --action-steps");
+  app.add_option("--replan-beyond", execution.replan_beyond,
+                 "A new chunk is taken where it departs by more than this from the rest of the "
+                 "last, the policy's unit")
+      ->check(mjp::app::NumberRange(0, mjp::kMostReplanBeyond));
+}
+
 void AddNetworkOptions(CLI::App& app, mjp::app::ArchitectureOptions& architecture,
                        mjp::app::OptimizerOptions& optimizer) {
   app.add_option("--network,--architecture", architecture.name, "Which network")
@@ -214,8 +226,9 @@ void AddNetworkOptions(CLI::App& app, mjp::app::ArchitectureOptions& architectur
   app.add_option("--prediction", architecture.prediction, "What the network tells")
       ->type_name("")
       ->check(mjp::app::OneOf({"epsilon", "sample", "v"}));
-  app.add_option("--action-steps", architecture.action_steps, "Actions executed per decision")
+  app.add_option("--action-steps", architecture.action_steps, "Actions executed of a chunk")
       ->check(CLI::Range(1, 1024));
+  AddExecutionOptions(app, architecture.execution);
 
   app.add_option("--learning-rate", optimizer.learning_rate, "At its peak")
       ->check(mjp::app::NumberRange(1e-12, 10));

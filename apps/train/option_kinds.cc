@@ -28,7 +28,6 @@ constexpr Row kRows[] = {
     {"--original-episodes", kPushT | kDistill},
     {"--late-episodes", kPushT},
     {"--teacher-steps", kDistill},
-    {"--truncation", kDistill},
     {"--prefix-share", kPushT},
     {"--camera", kDataset},
     {"--validation", kImitation},

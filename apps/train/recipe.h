@@ -25,7 +25,6 @@ struct TrainOptions {
   std::string device = "auto";  // auto, cuda, cuda:<index>, cpu
   bool full_precision = false;  // float32 rather than bfloat16 on a GPU
   int teacher_steps = 4;        // of DDIM, whose end a student learns
-  double truncation = 0.8;      // standard deviation of the noise that a student decides from
   uint64_t seed = 0;
   int64_t steps = 0;        // of the whole training; 0: `seconds` decides
   double seconds = 0;       // of the whole training; 0: `steps` decides

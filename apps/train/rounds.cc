@@ -93,6 +93,7 @@ mjp::PolicyOptions PolicyOfRounds(bool cuda, int threads, const mjp::SamplerOpti
   mjp::PolicyOptions policy;
   policy.backend = cuda ? mjp::Backend::kCuda : mjp::Backend::kCpu;
   policy.sampler = sampler;
+  policy.sampler.temperature = 1.0f;  // lessons are to be of all that it may do
   policy.scene_drawer = &mjp::FlatSceneDrawer();
   policy.batch = 512;
   const int cores = static_cast<int>(std::thread::hardware_concurrency());

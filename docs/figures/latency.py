@@ -3,7 +3,7 @@
 
 The input is latency.tsv beside this file: way, latency, success in %, jerk, jump. Each line is one call of
     mjpolicy evaluate --checkpoint assets/pusht_image --sampler ddim --steps 10 --episodes 300 --latency L [WAY] --out DIR
-with WAY: chunks nothing, every step `--action-steps 1`, prefix `--action-steps 1 --prefix`.
+with WAY: chunks `--action-steps 8`, every step `--action-steps 1`, prefix `--action-steps 1 --prefix`.
 """
 import pathlib
 

@@ -169,6 +169,10 @@ PolicyOptions ParsePolicyOptions(const Attributes& attributes) {
   const std::string sampler = attributes.Text("sampler");
   if (!sampler.empty()) options.sampler.kind = ParseSampler("attribute sampler", sampler);
   options.sampler.steps = static_cast<int>(attributes.Integer("steps", 0, 1, 10000));
+  if (!attributes.Text("temperature").empty()) {
+    options.sampler.temperature =
+        static_cast<float>(attributes.Number("temperature", 1, 0, kMostTemperature));
+  }
   options.sampler.hold_noise =
       static_cast<int>(attributes.Integer("hold_noise", 0, 0, kMostHeldDecisions));
   options.sampler.prefix = attributes.Integer("prefix", 0, 0, 1) != 0;
@@ -211,7 +215,9 @@ Config Config::FromModel(const mjModel* model, int instance) {
   config.latency = attributes.Time("latency", kMillisecondInSeconds, 0, 1e6);
   config.async = attributes.Integer("async", 0, 0, 1) != 0;
   config.action_steps = static_cast<int>(attributes.Integer("action_steps", 0, 1, 10000));
-  config.replan_beyond = attributes.Number("replan_beyond", 0, 0, kMostReplanBeyond);
+  if (!attributes.Text("replan_beyond").empty()) {
+    config.replan_beyond = attributes.Number("replan_beyond", 0, 0, kMostReplanBeyond);
+  }
   config.replan_after = static_cast<int>(attributes.Integer("replan_after", 0, 1, 1000));
   config.seed = attributes.Integer("seed", 0, 0, kMaxSeed);
   config.policy = ParsePolicyOptions(attributes);

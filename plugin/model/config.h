@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,10 +36,11 @@ struct Config {
   double period = 0.1;            // seconds of a control step
   double latency = 0;    // seconds of simulation from an observation to the first action from it
   int action_steps = 0;  // actions executed per decision; 0: as the checkpoint says
-  double replan_beyond = 0;  // policy/prefix/event_replanning.h; 0: every new chunk is taken
-  int replan_after = 0;      // control steps; 0: as many as the checkpoint executes
-  bool async = false;        // decide on a thread of its own while the simulation goes on
-  uint64_t seed = 0;         // of the noise; a host may give each episode its own (plugin/state.h)
+  // policy/prefix/event_replanning.h; 0: every new chunk is taken; none: as ResolveRule says
+  std::optional<double> replan_beyond;
+  int replan_after = 0;  // control steps; 0: as many as the checkpoint executes
+  bool async = false;    // decide on a thread of its own while the simulation goes on
+  uint64_t seed = 0;     // of the noise; a host may give each episode its own (plugin/state.h)
   std::string renderer = "auto";
   std::string trail;   // site or body whose predicted way is drawn; empty: that of the last joint
   std::string label;   // site where the label stands; empty: no label
@@ -70,6 +72,7 @@ inline constexpr const char* kConfigAttributes[] = {"checkpoint",
                                                     "sampler",
                                                     "steps",
                                                     "parallel",
+                                                    "temperature",
                                                     "hold_noise",
                                                     "prefix",
                                                     "seed",

@@ -67,7 +67,7 @@ class Cache {
     if (!checkpoint) checkpoint = makers_.load(path);
     options.sampler.hold_noise =
         ResolveHoldNoise(options.sampler, *checkpoint,
-                         action_steps > 0 ? action_steps : checkpoint->config.n_action_steps);
+                         action_steps > 0 ? action_steps : checkpoint->config.DecisionSteps());
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
       if (entry->directory == path && entry->options == options) {
         std::rotate(entry, entry + 1, entries_.end());  // used last

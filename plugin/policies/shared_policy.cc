@@ -37,7 +37,8 @@ SharedPolicy::~SharedPolicy() {
 
 SharedPolicy::ProcessState& SharedPolicy::StateOfThisProcess() {
   return OfThisProcess(state_, [this](const ProcessState& parents) {
-    const bool had_gpu = parents.gpu_is_lost || parents.backend == Backend::kCuda;
+    const bool had_gpu =
+        parents.gpu_is_lost || (parents.options && parents.options->backend == Backend::kCuda);
     return std::make_unique<ProcessState>(remembered_, had_gpu);
   });
 }
@@ -63,7 +64,7 @@ std::unique_ptr<Policy> SharedPolicy::Borrow() {
 void SharedPolicy::Return(std::unique_ptr<Policy> policy) {
   ProcessState& state = StateOfThisProcess();
   std::lock_guard lock(state.mutex);
-  state.backend = policy->options().backend;
+  state.options = policy->options();
   state.device_ordinal = policy->device_ordinal();
   state.idle.push_back(std::move(policy));
 }
@@ -109,16 +110,20 @@ std::string SharedPolicy::Describe() {
   return description;
 }
 
-Backend SharedPolicy::backend() {
+PolicyOptions SharedPolicy::Resolved() {
   ProcessState& state = StateOfThisProcess();
   {
     std::lock_guard lock(state.mutex);
-    if (state.backend) return *state.backend;
+    if (state.options) return *state.options;
   }
   Describe();
   std::lock_guard lock(state.mutex);
-  return *state.backend;
+  return *state.options;
 }
+
+Backend SharedPolicy::backend() { return Resolved().backend; }
+
+float SharedPolicy::temperature() { return Resolved().sampler.temperature.value_or(1.0f); }
 
 int SharedPolicy::device_ordinal() {
   if (backend() != Backend::kCuda) return -1;

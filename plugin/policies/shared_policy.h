@@ -60,6 +60,8 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
   std::string Describe();
   // Where it runs, never kAuto. Throws as Policy::Create does.
   Backend backend();
+  // What the policy's noise deviates by. Throws as Policy::Create does.
+  float temperature();
   // Policy::device_ordinal(). Throws as Policy::Create does.
   int device_ordinal();
 
@@ -74,10 +76,12 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
     DecisionCache decisions;
     std::mutex mutex;
     std::vector<std::unique_ptr<Policy>> idle;
-    std::optional<Backend> backend;  // known, as is the next, once there is an object
+    std::optional<PolicyOptions> options;  // resolved; known, as is the next, with an object
     int device_ordinal = -1;
   };
   ProcessState& StateOfThisProcess();
+  // The options as a policy resolved them.
+  PolicyOptions Resolved();
   std::unique_ptr<Policy> Borrow();
   void Return(std::unique_ptr<Policy> policy);
   void Make(Decision& decision);

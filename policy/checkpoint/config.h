@@ -90,6 +90,10 @@ struct SchedulerConfig {
   bool clip_sample = true;
   float clip_range = 1.0f;
   int inference_steps = 100;  // what the checkpoint asks for; PolicyOptions may override it
+  // Deviation of a chain's noise, at its start and on its way; PolicyOptions may override it. Less
+  // than 1 is the low-temperature sampling of Diffuser (Janner et al. 2022) and Decision Diffuser
+  // (Ajay et al. 2023): chunks nearer to the likeliest one.
+  float temperature = 1.0f;
 };
 
 // Order of the parts of one observation step within the global conditioning vector.
@@ -104,6 +108,11 @@ struct PolicyConfig {
   int n_obs_steps = 2;     // To
   int horizon = 16;        // H: actions in a chunk
   int n_action_steps = 8;  // Ta: actions n_obs_steps-1 ... n_obs_steps-1+Ta-1 are executed
+  // What the checkpoint asks of whoever can decide before these are executed: a decision every so
+  // many control steps (0: Ta), whose chunk is taken where it departs by more than `replan_beyond`
+  // (policy/prefix/event_replanning.h; 0: always).
+  int replan_every = 0;
+  double replan_beyond = 0;
   std::vector<CameraFeature> cameras;  // in the order in which config.json writes them
   int state_dim = 0;                   // "observation.state"; 0: none
   int environment_dim = 0;             // "observation.environment_state"; 0: none
@@ -116,6 +125,8 @@ struct PolicyConfig {
   bool trained_prefix = false;
 
   int FirstAction() const { return n_obs_steps - 1; }
+  // Control steps from decision to decision, of who can choose.
+  int DecisionSteps() const { return replan_every > 0 ? replan_every : n_action_steps; }
 };
 
 // A policy whose network is a picture encoder and a 1-D U-Net that denoises.

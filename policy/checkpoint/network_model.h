@@ -44,6 +44,7 @@ struct SamplerTraits {
   SamplerKind kind = SamplerKind::kAuto;  // what the checkpoint asks for, and in how many steps
   int steps = 0;
   int most_steps = 0;     // that may be asked for
+  float temperature = 1;  // what the checkpoint asks for
   int noise_steps = 0;    // timesteps of PolicyInput::noise_by_t; 0: it adds no noise on the way
   bool parallel = false;  // whether it has time-parallel denoising
 };

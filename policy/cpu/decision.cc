@@ -86,12 +86,13 @@ void ChainNoise::FillStart(float* x) const {
 }
 
 void ChainNoise::Draw(uint32_t step, float* noise) const {
+  const float temperature = *sampler_.temperature;
   for (const NoiseKey& key : input_.keys) {
     const uint32_t number = NoiseNumber(sampler_, key.decision);
     for (int i = 0; i < elements_; i += 4) {
       float normals[4];
       NormalQuad(key.seed, number, step, static_cast<uint32_t>(i / 4), normals);
-      std::copy_n(normals, std::min(4, elements_ - i), noise + i);
+      for (int e = 0; e < std::min(4, elements_ - i); ++e) noise[i + e] = temperature * normals[e];
     }
     noise += elements_;
   }

@@ -18,6 +18,7 @@ void ParseTimes(KeyReader& keys, DitConfig& config) {
   if (config.n_action_steps > config.horizon - config.n_obs_steps + 1) {
     throw keys.Bad("n_action_steps", "must be at most horizon - n_obs_steps + 1");
   }
+  ParseReplanning(keys, config);
 }
 
 void ParseSampler(KeyReader& keys, DitConfig& config) {
@@ -146,6 +147,7 @@ void AddDitConfig(const DitConfig& config, Json& json) {
     return height > 0 ? Json{height, width} : Json(nullptr);
   };
   json["horizon"] = config.horizon;
+  AddReplanning(config, json);
   json["objective"] = config.objective == DitObjective::kDiffusion ? "diffusion" : "flow_matching";
   AddScheduler(config.scheduler, json);
   json["num_integration_steps"] = config.integration_steps;

@@ -108,6 +108,7 @@ SamplerTraits DitModel::sampler() const {
             .kind = config.integration,
             .steps = config.integration_steps,
             .most_steps = kMostFlowSteps,
+            .temperature = config.scheduler.temperature,
             .parallel = true};
   }
   const SchedulerConfig& scheduler = config.scheduler;
@@ -115,6 +116,7 @@ SamplerTraits DitModel::sampler() const {
           .kind = scheduler.kind,
           .steps = scheduler.inference_steps,
           .most_steps = scheduler.train_steps,
+          .temperature = scheduler.temperature,
           .noise_steps = scheduler.train_steps,
           .parallel = true};
 }

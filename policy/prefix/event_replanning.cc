@@ -43,6 +43,11 @@ bool EventReplanning::Departs(std::span<const float> before, std::span<const flo
   return false;
 }
 
+EventReplanning::Rule ResolveRule(const PolicyConfig& config, int action_steps,
+                                  std::optional<double> beyond, int after) {
+  return {beyond.value_or(action_steps == 0 ? config.replan_beyond : 0), after};
+}
+
 std::optional<EventReplanning> ReplanningOf(const PolicyConfig& config,
                                             const EventReplanning::Rule& rule, int action_steps,
                                             int latency, const std::string& option, ExitCode code) {

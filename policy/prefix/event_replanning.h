@@ -51,6 +51,11 @@ class EventReplanning {
   int most_;
 };
 
+// The rule of who executes `config` as it asks, but for what is given: `action_steps` (0: none),
+// `beyond`, `after` (0: none). Whoever gives action steps alone takes every chunk.
+EventReplanning::Rule ResolveRule(const PolicyConfig& config, int action_steps,
+                                  std::optional<double> beyond, int after);
+
 // None for `beyond` 0. Throws Error with `code` where no chunk could be followed, where the policy
 // ensembles its chunks, or where `after` is given alone; `option` is what the text calls `beyond`.
 std::optional<EventReplanning> ReplanningOf(const PolicyConfig& config,

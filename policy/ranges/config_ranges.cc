@@ -21,6 +21,13 @@ constexpr NumberRange kScheduler[] = {
     {"beta_start", 1e-6, 0.999},
     {"beta_end", 1e-6, 0.999},
     {"clip_sample_range", 1e-6, 1e6},
+    {"temperature", 0, 2},
+};
+
+// Keys that a U-Net's policy and `multi_task_dit` share.
+constexpr NumberRange kReplanning[] = {
+    {"replan_every", 1, 4096},
+    {"replan_beyond", 0, 1e9},
 };
 
 constexpr NumberRange kUnet[] = {
@@ -83,14 +90,16 @@ constexpr NumberRange kDit[] = {
 
 constinit const RangeTable kFeatureRanges = {"a feature", kFeature};
 constinit const RangeTable kSchedulerRanges = {"the noise schedule", kScheduler};
+constinit const RangeTable kReplanningRanges = {"replanning", kReplanning};
 constinit const RangeTable kUnetRanges = {"a U-Net's policy", kUnet};
 constinit const RangeTable kCompactRanges = {"`compact_encoder`", kCompact};
 constinit const RangeTable kActRanges = {"`act`", kAct};
 constinit const RangeTable kDitRanges = {"`multi_task_dit`", kDit};
 
 std::span<const RangeTable* const> AllConfigRanges() {
-  static constexpr const RangeTable* kAll[] = {&kFeatureRanges, &kSchedulerRanges, &kUnetRanges,
-                                               &kCompactRanges, &kActRanges,       &kDitRanges};
+  static constexpr const RangeTable* kAll[] = {
+      &kFeatureRanges, &kSchedulerRanges, &kReplanningRanges, &kUnetRanges,
+      &kCompactRanges, &kActRanges,       &kDitRanges};
   return kAll;
 }
 

@@ -27,12 +27,13 @@ struct RangeTable {
   std::span<const NumberRange> rows;
 };
 
-extern const RangeTable kFeatureRanges;    // of each input and output
-extern const RangeTable kSchedulerRanges;  // every policy that denoises
-extern const RangeTable kUnetRanges;       // diffusion, diffusion_compact, diffusion_notebook
-extern const RangeTable kCompactRanges;    // compact_encoder
-extern const RangeTable kActRanges;        // act
-extern const RangeTable kDitRanges;        // multi_task_dit
+extern const RangeTable kFeatureRanges;     // of each input and output
+extern const RangeTable kSchedulerRanges;   // every policy that denoises
+extern const RangeTable kReplanningRanges;  // whatever executes chunks of several actions
+extern const RangeTable kUnetRanges;        // diffusion, diffusion_compact, diffusion_notebook
+extern const RangeTable kCompactRanges;     // compact_encoder
+extern const RangeTable kActRanges;         // act
+extern const RangeTable kDitRanges;         // multi_task_dit
 
 std::span<const RangeTable* const> AllConfigRanges();
 

@@ -66,6 +66,7 @@ void ParseTimes(KeyReader& keys, UnetPolicyConfig& config) {
   if (config.n_action_steps > config.horizon - config.n_obs_steps + 1) {
     throw keys.Bad("n_action_steps", "must be at most horizon - n_obs_steps + 1");
   }
+  ParseReplanning(keys, config);
 }
 
 void CheckPictures(const KeyReader& keys, const UnetPolicyConfig& config) {
@@ -159,6 +160,19 @@ EncoderConfig ParseCompactEncoder(const Json& json, const std::string& where) {
   return encoder;
 }
 
+void ParseReplanning(KeyReader& keys, PolicyConfig& config) {
+  RangedKeys numbers(keys, kReplanningRanges);
+  if (keys.Has("replan_every")) {
+    config.replan_every = numbers.IntTo(config.n_action_steps, "replan_every");
+  }
+  config.replan_beyond = numbers.Number("replan_beyond", 0.0);
+  if (config.replan_beyond > 0 && config.DecisionSteps() >= config.n_action_steps) {
+    throw keys.Bad("replan_beyond",
+                   "needs a decision before a chunk has ended: give a replan_every below "
+                   "n_action_steps");
+  }
+}
+
 UnetConfig ParseUnet(KeyReader& keys) {
   RangedKeys numbers(keys, kUnetRanges);
   UnetConfig unet;
@@ -199,6 +213,7 @@ SchedulerConfig ParseScheduler(KeyReader& keys) {
       "fixed_small");
   scheduler.clip_sample = keys.Bool("clip_sample");
   scheduler.clip_range = static_cast<float>(numbers.Number("clip_sample_range", 1.0));
+  scheduler.temperature = static_cast<float>(numbers.Number("temperature", 1.0));
   scheduler.inference_steps =
       numbers.IntTo(scheduler.train_steps, "num_inference_steps", scheduler.train_steps);
   CheckBetas(keys, scheduler);

@@ -20,6 +20,10 @@ void AddUnetPolicy(const UnetPolicyConfig& config, Json& json);
 EncoderConfig ParseCompactEncoder(const Json& json, const std::string& where);
 Json CompactEncoderJson(const EncoderConfig& encoder);
 
+// The members of a config that say when it is decided anew, and back.
+void ParseReplanning(KeyReader& keys, PolicyConfig& config);
+void AddReplanning(const PolicyConfig& config, Json& json);
+
 // The members of a config that describe its U-Net and its scheduler, and back.
 UnetConfig ParseUnet(KeyReader& keys);
 SchedulerConfig ParseScheduler(KeyReader& keys);

@@ -36,6 +36,11 @@ Json CompactEncoderJson(const EncoderConfig& encoder) {
           {"feature_dim", encoder.feature_dim}};
 }
 
+void AddReplanning(const PolicyConfig& config, Json& json) {
+  if (config.replan_every > 0) json["replan_every"] = config.replan_every;
+  if (config.replan_beyond > 0) json["replan_beyond"] = config.replan_beyond;
+}
+
 void AddUnet(const UnetConfig& unet, Json& json) {
   json["down_dims"] = unet.down_dims;
   json["kernel_size"] = unet.kernel_size;
@@ -60,10 +65,12 @@ void AddScheduler(const SchedulerConfig& scheduler, Json& json) {
   json["clip_sample_range"] = ShortestDouble(scheduler.clip_range);
   json["num_inference_steps"] = scheduler.inference_steps;
   if (scheduler.kind == SamplerKind::kOneStep) json["sampler"] = "onestep";
+  if (scheduler.temperature != 1) json["temperature"] = ShortestDouble(scheduler.temperature);
 }
 
 void AddUnetPolicy(const UnetPolicyConfig& config, Json& json) {
   json["horizon"] = config.horizon;
+  AddReplanning(config, json);
   if (config.type == "diffusion" && !config.cameras.empty()) AddResNet(config.encoder, json);
   if (config.encoder.kind == EncoderKind::kCompact) {
     json["compact_encoder"] = CompactEncoderJson(config.encoder);

@@ -100,12 +100,14 @@ SamplerTraits UnetModel::sampler() const {
     return {.kinds = {SamplerKind::kOneStep},
             .kind = SamplerKind::kOneStep,
             .steps = 1,
-            .most_steps = 1};
+            .most_steps = 1,
+            .temperature = scheduler.temperature};
   }
   return {.kinds = {SamplerKind::kDdpm, SamplerKind::kDdim},
           .kind = scheduler.kind,
           .steps = scheduler.inference_steps,
           .most_steps = scheduler.train_steps,
+          .temperature = scheduler.temperature,
           .noise_steps = scheduler.train_steps,
           .parallel = true};
 }

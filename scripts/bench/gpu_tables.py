@@ -183,7 +183,7 @@ def write(root, out):
         value = figure.form.format(figure.value(results))
         texts[figure.file] = replace(texts[figure.file], figure.cells, figure.column, value, figure.file)
     for sampler, words in (("ddim", "DDIM 10"), ("ddpm", "DDPM 100")):
-        texts[PERFORMANCE] = replace(texts[PERFORMANCE], [f"1000 episodes, shipped policy, {words}, 16 host cores"], 1,
+        texts[PERFORMANCE] = replace(texts[PERFORMANCE], [f"1000 episodes, shipped policy, chunks of 8, {words}, 16 host cores"], 1,
                                      evaluation_seconds(out, sampler) + " s", PERFORMANCE)
     for what in ROOFLINES:
         texts[PERFORMANCE] = replace_phrase(texts[PERFORMANCE], re.escape(what) + r": ([\d.]+ ms; measured [\d.]+; gap \d+(?:\.\d+)?)",

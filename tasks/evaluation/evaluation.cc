@@ -12,7 +12,6 @@
 #include "base/threads.h"
 #include "policy/act/temporal_ensemble.h"
 #include "policy/prefix/chunk_timing.h"
-#include "policy/prefix/event_replanning.h"
 #include "policy/prefix/moment_noise.h"
 #include "tasks/evaluation/disturbances.h"
 #include "tasks/evaluation/plugin_evaluation.h"
@@ -65,9 +64,9 @@ class BatchEvaluator {
         action_steps_(ResolveActionSteps(options, policy_->config())),
         kept_(mjp::KeptChunks(options.conditions.latency, action_steps_)),
         ensemble_(mjp::EnsembleOf(policy_->config())),
-        replanning_(mjp::ReplanningOf(
-            policy_->config(), {options.replan_beyond, options.replan_after}, action_steps_,
-            options.conditions.latency, "--replan-beyond", mjp::ExitCode::kUsage)) {
+        replanning_(mjp::ReplanningOf(policy_->config(), RuleOf(options, policy_->config()),
+                                      action_steps_, options.conditions.latency, "--replan-beyond",
+                                      mjp::ExitCode::kUsage)) {
     const size_t batch = options.policy.batch;
     for (size_t begin = 0; begin < slots_.size(); begin += batch)
       groups_.push_back({begin, std::min(begin + batch, slots_.size()), {}});
@@ -167,7 +166,8 @@ class BatchEvaluator {
     if (options_.policy.sampler.warm_start > 0) {
       start_.resize(prefix_.size());
       mjp::FillMomentNoise(config, slot.result.seed, static_cast<uint32_t>(slot.result.decisions),
-                           action_steps_, std::span(start_).subspan(begin));
+                           action_steps_, *policy_->options().sampler.temperature,
+                           std::span(start_).subspan(begin));
       const auto chunk = [&](int n) { return std::span<const float>(slot.chunks[n - 1]); };
       return mjp::CopyPlan(config, latency, action_steps_, chunk,
                            std::span(prefix_).subspan(begin));
@@ -295,9 +295,15 @@ class BatchEvaluator {
 
 }  // namespace
 
+mjp::EventReplanning::Rule RuleOf(const EvaluationOptions& options,
+                                  const mjp::PolicyConfig& config) {
+  return mjp::ResolveRule(config, options.action_steps, options.replan_beyond,
+                          options.replan_after);
+}
+
 int ResolveActionSteps(const EvaluationOptions& options, const mjp::PolicyConfig& config) {
   const int most = config.horizon - config.FirstAction();
-  const int steps = options.action_steps > 0 ? options.action_steps : config.n_action_steps;
+  const int steps = options.action_steps > 0 ? options.action_steps : config.DecisionSteps();
   if (steps > most) {
     throw mjp::Error(mjp::ExitCode::kUsage, "--action-steps " + std::to_string(steps) +
                                                 ": a chunk of this checkpoint has only " +

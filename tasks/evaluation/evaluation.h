@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "policy/policy.h"
+#include "policy/prefix/event_replanning.h"
 #include "tasks/evaluation/options.h"
 #include "tasks/evaluation/task.h"
 #include "tasks/results/episode.h"
@@ -43,6 +44,10 @@ EvaluationResult Evaluate(const Task& task, const EvaluationOptions& options,
 // Actions executed per decision: the option, or what the checkpoint says. Throws Error if a chunk
 // does not have so many.
 int ResolveActionSteps(const EvaluationOptions& options, const mjp::PolicyConfig& config);
+
+// When a new chunk is taken: the options, or what the checkpoint says.
+mjp::EventReplanning::Rule RuleOf(const EvaluationOptions& options,
+                                  const mjp::PolicyConfig& config);
 
 // Control steps of an episode: the option, or what the task says.
 int ResolveMaxSteps(const EvaluationOptions& options, const Task& task);

@@ -2,6 +2,7 @@
 #define TASKS_EVALUATION_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "policy/policy.h"
@@ -28,9 +29,10 @@ struct EvaluationOptions {
   int max_steps = 0;       // control steps of an episode; 0: as the task says
   mjp::PolicyOptions policy;
   Through through = Through::kBatch;
-  int action_steps = 0;      // actions executed per decision; 0: as the checkpoint says
-  double replan_beyond = 0;  // policy/prefix/event_replanning.h; 0: every new chunk is taken
-  int replan_after = 0;      // control steps; 0: as many as the checkpoint executes
+  int action_steps = 0;  // actions executed per decision; 0: as the checkpoint says
+  // policy/prefix/event_replanning.h; 0: every new chunk is taken; none: as ResolveRule says
+  std::optional<double> replan_beyond;
+  int replan_after = 0;  // control steps; 0: as many as the checkpoint executes
   Conditions conditions;
   int videos = 0;  // of the first episodes
   std::string video_folder;

@@ -41,6 +41,7 @@ std::map<std::string, std::string> GivenAttributes(const mjp::PolicyOptions& opt
     attributes["sampler"] = mjp::SamplerName(sampler.kind);
   }
   if (sampler.steps > 0) attributes["steps"] = TextOf(sampler.steps);
+  if (sampler.temperature) attributes["temperature"] = TextOf(*sampler.temperature);
   if (sampler.hold_noise > 0) attributes["hold_noise"] = TextOf(sampler.hold_noise);
   if (sampler.prefix) attributes["prefix"] = "1";
   if (sampler.warm_start > 0) attributes["warm_start"] = TextOf(sampler.warm_start);
@@ -64,11 +65,12 @@ std::map<std::string, std::string> PluginAttributes(const EvaluationOptions& opt
   attributes["checkpoint"] = options.checkpoint;
   attributes["latency"] = TextOf(options.conditions.latency * period * 1e3);
   attributes["action_steps"] = TextOf(ResolveActionSteps(options, config));
-  if (options.replan_beyond > 0) attributes["replan_beyond"] = TextOf(options.replan_beyond);
+  const double beyond = RuleOf(options, config).beyond;
+  if (beyond > 0) attributes["replan_beyond"] = TextOf(beyond);
   if (options.replan_after > 0) attributes["replan_after"] = TextOf(options.replan_after);
   // a policy without a sampler refuses those of one
   if (options.policy.sampler.kind == mjp::SamplerKind::kAuto) {
-    for (const char* name : {"steps", "hold_noise"}) attributes.erase(name);
+    for (const char* name : {"steps", "temperature", "hold_noise"}) attributes.erase(name);
   }
   return attributes;
 }

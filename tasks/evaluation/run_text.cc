@@ -65,7 +65,10 @@ std::string RunText(const Task& task, const EvaluationOptions& options, const mj
   run["processor"] = cuda ? "" : mjp::ResultProcessor();
   if (p.sampler.prefix) run["prefix"] = true;
   if (p.sampler.warm_start > 0) run["warm_start"] = p.sampler.warm_start;
-  if (options.replan_beyond > 0) run["replan_beyond"] = options.replan_beyond;
+  if (p.sampler.temperature && *p.sampler.temperature != 1)
+    run["temperature"] = ShortestDouble(*p.sampler.temperature);
+  const mjp::EventReplanning::Rule rule = RuleOf(options, policy.config());
+  if (rule.beyond > 0) run["replan_beyond"] = rule.beyond;
   if (options.replan_after > 0) run["replan_after"] = options.replan_after;
   if (!p.instruction.empty()) run["instruction"] = p.instruction;
   const std::string unlike = UnlikeTraining(task, policy);

@@ -48,6 +48,7 @@ void TakeAttributes(const Config& config, EvaluationOptions& options) {
   SamplerOptions& sampler = policy.sampler;
   if (sampler.kind == SamplerKind::kAuto) sampler.kind = own.sampler.kind;
   if (sampler.steps == 0) sampler.steps = own.sampler.steps;
+  if (!sampler.temperature) sampler.temperature = own.sampler.temperature;
   if (sampler.hold_noise == 0) sampler.hold_noise = own.sampler.hold_noise;
   sampler.prefix = sampler.prefix || own.sampler.prefix;
   if (sampler.warm_start == 0) sampler.warm_start = own.sampler.warm_start;
@@ -59,7 +60,7 @@ void TakeAttributes(const Config& config, EvaluationOptions& options) {
   if (policy.precision == Precision::kAuto) policy.precision = own.precision;
   if (policy.instruction.empty()) policy.instruction = own.instruction;
   if (options.action_steps == 0) options.action_steps = config.action_steps;
-  if (options.replan_beyond == 0) options.replan_beyond = config.replan_beyond;
+  if (!options.replan_beyond) options.replan_beyond = config.replan_beyond;
   if (options.replan_after == 0) options.replan_after = config.replan_after;
   if (options.conditions.latency == 0) {
     const double steps = config.latency / config.period;

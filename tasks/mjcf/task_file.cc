@@ -20,8 +20,8 @@ namespace {
 
 // Attributes that change no action, or that an evaluation has as options of its own.
 constexpr const char* kNotOfTheTask[] = {
-    "checkpoint", "sampler", "steps", "parallel", "hold_noise", "seed",  "backend",
-    "precision",  "threads", "trail", "label",    "self_check", "record"};
+    "checkpoint", "sampler",   "steps",   "temperature", "parallel", "hold_noise", "seed",
+    "backend",    "precision", "threads", "trail",       "label",    "self_check", "record"};
 
 // The bytes of a compiled model without its plugins, and without the paths of its assets, which are
 // other ones from another working folder; what was read from them is there.

@@ -25,10 +25,11 @@ std::string NameOf(const std::string& key) {
       {"backend", "the backend"},
       {"processor", "the kind of processor"}};
   static const char* const kOptions[] = {
-      "task",         "episodes",      "seed",          "shard",         "max_steps",    "sampler",
-      "steps",        "hold_noise",    "renderer",      "physics",       "batch",        "latency",
-      "action_steps", "picture_noise", "brightness",    "picture_shift", "action_noise", "push",
-      "instruction",  "prefix",        "replan_beyond", "replan_after",  "warm_start"};
+      "task",          "episodes",     "seed",         "shard",         "max_steps",
+      "sampler",       "steps",        "hold_noise",   "renderer",      "physics",
+      "batch",         "latency",      "action_steps", "picture_noise", "brightness",
+      "picture_shift", "action_noise", "push",         "instruction",   "prefix",
+      "replan_beyond", "replan_after", "warm_start",   "temperature"};
   const auto found = kNames.find(key);
   if (found != kNames.end()) return found->second;
   if (std::ranges::find(kOptions, key) == std::end(kOptions)) return key;

@@ -14,7 +14,12 @@ namespace {
 using mjp_test::Outcome;
 using mjp_test::RunMjpolicy;
 
+constexpr char kWhole[] = "--temperature 1 --action-steps 8 ";  // chunks, from all of the noise
+constexpr char kNoisy[] = "--temperature 1 ";
+constexpr char kAsItSays[] = "";  // as the checkpoint says
+
 struct Case {
+  const char* how;
   const char* arguments;
   const char* sha256;  // of the lines of episodes.jsonl without their timing
 };
@@ -37,46 +42,57 @@ TEST_F(EpisodesTest, AreThoseOfTheStoredHashes) {
   if (mjp::ResultProcessor() != std::string("x86_64"))
     GTEST_SKIP() << "the hashes are of x86-64 processors with FMA";
   const Case cases[] = {
-      {"--episodes 4 --max-steps 40 --batch 1 --threads 1",
+      {kWhole, "--episodes 4 --max-steps 40 --batch 1 --threads 1",
        "ce5592fac32a4be11d888fe6b3a1c20bc7ea5278b13ccd6b6b50fda565197fc9"},
-      {"--episodes 4 --max-steps 40 --batch 16 --threads 2",
+      {kWhole, "--episodes 4 --max-steps 40 --batch 16 --threads 2",
        "ce5592fac32a4be11d888fe6b3a1c20bc7ea5278b13ccd6b6b50fda565197fc9"},
-      {"--episodes 4 --max-steps 40 --through plugin --threads 2",
+      {kWhole, "--episodes 4 --max-steps 40 --through plugin --threads 2",
        "ce5592fac32a4be11d888fe6b3a1c20bc7ea5278b13ccd6b6b50fda565197fc9"},
-      {"--episodes 4 --max-steps 40 --shard 1/3",
+      {kWhole, "--episodes 4 --max-steps 40 --shard 1/3",
        "fc9b60df5a406b7334d1da4b4cee0a48479a2265ddb8b460e21318c32d3ebabd"},
-      {"--episodes 3 --max-steps 20 --latency 2 --action-steps 3",
+      {kNoisy, "--episodes 3 --max-steps 20 --latency 2 --action-steps 3",
        "d7d559819847350c0ed3971f35a21eae101348725a9873499a19a7a8de93c7e0"},
-      {"--episodes 3 --max-steps 20 --latency 2 --action-steps 3 --through plugin",
+      {kNoisy, "--episodes 3 --max-steps 20 --latency 2 --action-steps 3 --through plugin",
        "d7d559819847350c0ed3971f35a21eae101348725a9873499a19a7a8de93c7e0"},
-      {"--episodes 3 --max-steps 20 --latency 4 --action-steps 1 --prefix --warm-start 1 "
+      {kNoisy,
+       "--episodes 3 --max-steps 20 --latency 4 --action-steps 1 --prefix --warm-start 1 "
        "--replan-beyond 20",
        "ce1cf5a665069e42ded2e7a6822afc7710864e00af99c3d5b9036eae92cfd64e"},
-      {"--episodes 3 --max-steps 20 --latency 4 --action-steps 1 --prefix --warm-start 1 "
+      {kNoisy,
+       "--episodes 3 --max-steps 20 --latency 4 --action-steps 1 --prefix --warm-start 1 "
        "--replan-beyond 20 --through plugin",
        "ce1cf5a665069e42ded2e7a6822afc7710864e00af99c3d5b9036eae92cfd64e"},
-      {"--episodes 3 --max-steps 40 --physics chipmunk",
+      {kWhole, "--episodes 3 --max-steps 40 --physics chipmunk",
        "b13a51c1d707e55c9c0d5b9e6fab83a9e6918d72ea8068a0ad7fb36d63139d36"},
-      {"--episodes 3 --max-steps 50 --push 20",
+      {kWhole, "--episodes 3 --max-steps 50 --push 20",
        "c51b82adee4235832a34fe63d6f452ada960c76edcf3dad77b9cd84912e811d4"},
-      {"--episodes 3 --max-steps 40 --success 0.1",
+      {kWhole, "--episodes 3 --max-steps 40 --success 0.1",
        "882c3998917f3d4f8df6f90f0e6c8f202b5850c61e93b3f1d348c8a6f83f992f"},
-      {"--episodes 3 --max-steps 40 --picture-noise 5 --brightness 0.2 --picture-shift 3 "
+      {kWhole,
+       "--episodes 3 --max-steps 40 --picture-noise 5 --brightness 0.2 --picture-shift 3 "
        "--action-noise 4",
        "7a7ee8572ab9d92bef714bd6f365146334f37bebbbf1b11b0e728ccb9bb73ba3"},
-      {"--episodes 4 --max-steps 40 --threads 2 " MJPOLICY_SOURCE_DIR "/models/pusht.xml",
+      {kWhole, "--episodes 4 --max-steps 40 --threads 2 " MJPOLICY_SOURCE_DIR "/models/pusht.xml",
        "ce5592fac32a4be11d888fe6b3a1c20bc7ea5278b13ccd6b6b50fda565197fc9"},
-      {"--episodes 3 --max-steps 50 --push 20 " MJPOLICY_SOURCE_DIR "/models/pusht.xml",
+      {kWhole, "--episodes 3 --max-steps 50 --push 20 " MJPOLICY_SOURCE_DIR "/models/pusht.xml",
        "c51b82adee4235832a34fe63d6f452ada960c76edcf3dad77b9cd84912e811d4"},
+      {kAsItSays, "--episodes 3 --max-steps 30 --batch 2",
+       "31cdc7507ffaeeaa68c724190c008751728b88e8955802d43913a4c6264c1f29"},
+      {kAsItSays, "--episodes 3 --max-steps 30 --through plugin",
+       "31cdc7507ffaeeaa68c724190c008751728b88e8955802d43913a4c6264c1f29"},
+      {kAsItSays, "--episodes 3 --max-steps 30 --latency 2",
+       "e4116475977d2a985c33af0e3f23f5a4f49db1b1a24275617d874f9f5e6f3201"},
+      {kAsItSays, "--episodes 3 --max-steps 30 --latency 2 --through plugin",
+       "e4116475977d2a985c33af0e3f23f5a4f49db1b1a24275617d874f9f5e6f3201"},
   };
   const std::string checkpoint = std::string(MJPOLICY_SOURCE_DIR) + "/assets/pusht_image";
   for (const Case& each : cases) {
-    const Outcome outcome = RunMjpolicy("evaluate --checkpoint " + checkpoint +
-                                        " --sampler ddim --steps 4 --backend cpu " +
-                                        "--overwrite --out " + Path("out") + " " + each.arguments);
+    const Outcome outcome = RunMjpolicy(
+        "evaluate --checkpoint " + checkpoint + " --sampler ddim --steps 4 --backend cpu " +
+        "--overwrite --out " + Path("out") + " " + each.how + each.arguments);
     if (outcome.text.find("without the original engine") != std::string::npos) continue;
     ASSERT_EQ(outcome.code, 0) << each.arguments << ": " << outcome.text;
-    EXPECT_EQ(Hash("out"), each.sha256) << each.arguments;
+    EXPECT_EQ(Hash("out"), each.sha256) << each.how << each.arguments;
   }
 }
 

@@ -30,9 +30,9 @@ TEST_F(ConfigTest, ReadsEveryAttribute) {
       Xml(Basic() + Set("state_scale", "100 50") + Set("action_scale", "100") +
           Set("period", "0.05") + Set("latency", "20") + Set("action_steps", "4") +
           Set("replan_beyond", "2.5") + Set("sampler", "ddim") + Set("steps", "10") +
-          Set("parallel", "16,0.01") + Set("hold_noise", "5") + Set("seed", "9007199254740992") +
-          Set("backend", "cpu") + Set("precision", "fp32") + Set("threads", "3") +
-          Set("renderer", "mujoco") + Set("instruction", "push the T")));
+          Set("parallel", "16,0.01") + Set("hold_noise", "5") + Set("temperature", "0.5") +
+          Set("seed", "9007199254740992") + Set("backend", "cpu") + Set("precision", "fp32") +
+          Set("threads", "3") + Set("renderer", "mujoco") + Set("instruction", "push the T")));
   ASSERT_NE(model, nullptr);
   const mjp::Config config = mjp::Config::FromModel(model.get(), 0);
   EXPECT_EQ(config.checkpoint, Folder());
@@ -49,6 +49,7 @@ TEST_F(ConfigTest, ReadsEveryAttribute) {
   EXPECT_EQ(config.policy.sampler.parallel_window, 16);
   EXPECT_EQ(config.policy.sampler.parallel_tolerance, 0.01f);
   EXPECT_EQ(config.policy.sampler.hold_noise, 5);
+  EXPECT_EQ(config.policy.sampler.temperature, 0.5f);
   EXPECT_EQ(config.seed, mjp::kMaxSeed);
   EXPECT_EQ(config.policy.backend, mjp::Backend::kCpu);
   EXPECT_EQ(config.policy.precision, mjp::Precision::kFp32);
@@ -129,6 +130,7 @@ TEST_F(ConfigTest, SaysWhichAttributeIsWrong) {
            {"parallel", "16;1", "attribute parallel is \"16;1\""},
            {"parallel", "16,", "attribute parallel is \"16,\""},
            {"parallel", "16,nan", "attribute parallel is \"16,nan\""},
+           {"temperature", "-1", "attribute temperature is \"-1\""},
            {"hold_noise", "-1", "attribute hold_noise is \"-1\""},
            {"hold_noise", "1001", "attribute hold_noise is \"1001\""},
            {"hold_noise", "1.5", "attribute hold_noise is \"1.5\""},

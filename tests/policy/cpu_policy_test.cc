@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "kernels/shared/philox.h"
 #include "policy/input_check.h"
 #include "policy/policy.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
@@ -164,6 +166,55 @@ TEST_P(CpuPolicyTest, DecisionsInARowShareTheNoise) {
       EXPECT_EQ(actions(*held, decision), actions(*plain, kNumbers[decision])) << decision;
     }
     EXPECT_NE(actions(*held, 2), actions(*held, 3));
+  }
+}
+
+// With the temperature T noise by its address is what noise of deviation T, given, is with 1.
+TEST_P(CpuPolicyTest, TheTemperatureScalesAllNoiseOfAChain) {
+  constexpr float kTemperature = 0.375f;  // its products are rounded once, wherever they are made
+  const Observations observations(checkpoint_->config, 1);
+  const int elements = checkpoint_->config.horizon * checkpoint_->config.action_dim;
+  const mjp::NoiseKey key = observations.keys[0];
+  const auto noise = [&](uint32_t step) {
+    std::vector<float> scaled;
+    for (int i = 0; i < elements; i += 4) {
+      float normals[4];
+      mjp::NormalQuad(key.seed, key.decision, step, static_cast<uint32_t>(i / 4), normals);
+      for (int e = 0; e < std::min(4, elements - i); ++e)
+        scaled.push_back(kTemperature * normals[e]);
+    }
+    return scaled;
+  };
+  std::vector<float> by_t;
+  for (uint32_t t = 0; t < 100; ++t) {
+    const std::vector<float> one = noise(t);
+    by_t.insert(by_t.end(), one.begin(), one.end());
+  }
+  const std::vector<float> start = noise(mjp::kStartStep);
+  for (const mjp::SamplerKind kind : {mjp::SamplerKind::kDdim, mjp::SamplerKind::kDdpm}) {
+    PolicyOptions options = Options(1, 1);
+    options.sampler.kind = kind;
+    PolicyInput given = observations.input;
+    given.x_start = start;
+    given.noise_by_t = by_t;
+    PolicyOutput expected, output;
+    mjp::Policy::Create(checkpoint_, options)->Infer(given, expected);
+    mjp::Policy::Create(checkpoint_, options)->Infer(observations.input, output);
+    EXPECT_NE(output.actions, expected.actions);
+    options.sampler.temperature = kTemperature;
+    const auto policy = mjp::Policy::Create(checkpoint_, options);
+    policy->Infer(observations.input, output);
+    EXPECT_EQ(output.actions, expected.actions);
+    policy->Infer(given, output);  // given noise is taken as it is
+    EXPECT_EQ(output.actions, expected.actions);
+  }
+}
+
+TEST_P(CpuPolicyTest, RefusesATemperatureThatIsNone) {
+  for (const float temperature : {-0.1f, 2.1f, std::nanf("")}) {
+    PolicyOptions options = Options(1, 1);
+    options.sampler.temperature = temperature;
+    EXPECT_THROW(mjp::Policy::Create(checkpoint_, options), mjp::Error) << temperature;
   }
 }
 

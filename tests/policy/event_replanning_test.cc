@@ -56,6 +56,21 @@ TEST(EventReplanningTest, FollowsAChunkToItsEndWhereTheNewOnesAgree) {
   }
 }
 
+// Of who gives nothing the checkpoint's; action steps alone are without a rule.
+TEST(EventReplanningTest, TheRuleIsTheCheckpointsUnlessAnotherIsGiven) {
+  mjp::PolicyConfig config = Config();
+  EXPECT_EQ(config.DecisionSteps(), 8);
+  EXPECT_EQ(mjp::ResolveRule(config, 0, {}, 0).beyond, 0);
+  config.replan_every = 2;
+  config.replan_beyond = 30;
+  EXPECT_EQ(config.DecisionSteps(), 2);
+  EXPECT_EQ(mjp::ResolveRule(config, 0, {}, 0).beyond, 30);
+  EXPECT_EQ(mjp::ResolveRule(config, 0, {}, 4).after, 4);
+  EXPECT_EQ(mjp::ResolveRule(config, 1, {}, 0).beyond, 0);
+  EXPECT_EQ(mjp::ResolveRule(config, 1, 5.0, 0).beyond, 5);
+  EXPECT_EQ(mjp::ResolveRule(config, 0, 0.0, 0).beyond, 0);
+}
+
 TEST(EventReplanningTest, TakesTheNewChunkAfterAsManyStepsAsWereAskedFor) {
   for (const int after : {2, 4, 11}) {
     const mjp::EventReplanning replanning(Config(), {1e9, after}, 1, 4);

@@ -60,12 +60,13 @@ void EpisodeSimulation::SetPolicy(std::shared_ptr<const mjp::Checkpoint> checkpo
                                   mjp::PolicyOptions options) {
   options.timing = mjp::TimingDetail::kSteps;
   options.scene_drawer = &mjp::FlatSceneDrawer();
+  const int action_steps = ResolveActionSteps(EvaluationOptions(), checkpoint->config);
+  options.sampler.hold_noise = mjp::ResolveHoldNoise(options.sampler, *checkpoint, action_steps);
   std::unique_ptr<mjp::Policy> policy = mjp::Policy::Create(checkpoint, options);
   // the policy sees what the model shows, whatever that is
   options_.renderer = ShowsTheBenchmark(*model_) ? RendererKind::kRaster : RendererKind::kMujoco;
   auto observer =
       std::make_unique<Observer>(options_.renderer, Conditions(), policy->config(), scene_);
-  const int action_steps = ResolveActionSteps(EvaluationOptions(), policy->config());
   const bool first = policy_ == nullptr;
   // the observer refers to the policy's config: both change together
   observer_ = std::move(observer);
@@ -75,6 +76,8 @@ void EpisodeSimulation::SetPolicy(std::shared_ptr<const mjp::Checkpoint> checkpo
   info->on_table = true;
   info_ = info;
   action_steps_ = action_steps;
+  replanning_ = mjp::ReplanningOf(policy_->config(), RuleOf(EvaluationOptions(), policy_->config()),
+                                  action_steps, 0, "replan_beyond", mjp::ExitCode::kBadInput);
   EditLog().clear();
   ended_ = nullptr;
   if (!first) Restart(result_.seed);
@@ -147,9 +150,13 @@ std::shared_ptr<DecisionRecord> EpisodeSimulation::Decide() {
   record->drawer = policy_->options().scene_drawer;
   AddKeypoints(*record);
   record->actions = output_.actions;
+  const bool follows = !log().empty() && log().back()->seed == record->seed &&
+                       log().back()->step + action_steps_ == record->step;
+  if (replanning_ && follows) {
+    const DecisionRecord& before = *log().back();
+    record->chunk_age = replanning_->Choose(before.actions, before.chunk_age, record->actions);
+  }
   if (const auto ensemble = mjp::EnsembleOf(policy_->config())) {
-    const bool follows = !log().empty() && log().back()->seed == record->seed &&
-                         log().back()->step + 1 == record->step;
     const int folded = follows ? record->decision : 0;
     ensemble->Fold(follows ? log().back()->actions : record->actions, folded, record->actions);
     record->shares = SharesOf(folded + 1);

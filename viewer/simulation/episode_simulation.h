@@ -4,6 +4,7 @@
 #include <mujoco/mujoco.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,7 @@ class EpisodeSimulation : public Simulation {
   std::unique_ptr<mjp::Policy> policy_;
   std::unique_ptr<Observer> observer_;
   int action_steps_ = 0;
+  std::optional<mjp::EventReplanning> replanning_;
   mjp::PolicyOutput output_;
   bool finished_ = false;
   EpisodeResult result_;

@@ -24,10 +24,6 @@
 namespace mjp::app {
 namespace {
 
-// The layers that read x, and so the noise that a chunk begins at.
-constexpr const char* kReadsNoise[] = {"diffusion.unet.down_modules.0.0.conv1.block.0.weight",
-                                       "diffusion.unet.down_modules.0.0.residual_conv.weight"};
-
 constexpr char kPrediction[] = "onestep";  // of the saved state: no other run goes on from it
 
 RoundOptions RoundsOf(const TrainOptions& options, const mjp::PolicyConfig& config) {
@@ -60,7 +56,7 @@ class DistillationRun {
         type_(device_.is_cuda() && !options.full_precision ? at::kBFloat16 : at::kFloat),
         checkpoint_(teacher),
         teacher_(teacher, options.teacher_steps, device_, type_),
-        policy_(StudentOf(*teacher)),
+        policy_(StudentOf(*teacher, options.architecture.execution)),
         parameters_(TensorsOf(*teacher), device_, type_),
         network_(policy_.config, parameters_),
         optimizer_(parameters_, options.optimizer, ranks),
@@ -115,12 +111,9 @@ class DistillationRun {
 
   double Progress() const { return ShareDone(options_, done_); }
 
-  // It decides from less noise than it learns from: nearer to the middle of what the teacher does,
-  // where one pass follows it best. The truncation trick of BigGAN (Brock et al. 2019).
   std::shared_ptr<const mjp::Checkpoint> Student() const {
-    const at::Tensor weights = optimizer_.average().clone();
-    for (const char* name : kReadsNoise) parameters_.Scale(weights, name, options_.truncation);
-    return std::make_shared<const mjp::Checkpoint>(parameters_.Export(policy_, weights));
+    return std::make_shared<const mjp::Checkpoint>(
+        parameters_.Export(policy_, optimizer_.average()));
   }
 
   // Adds the observations of a round of `player`'s episodes, and says how it did.

@@ -91,13 +91,14 @@ at::Tensor Teacher::Chunk(const at::Tensor& noise, const at::Tensor& cond) const
   return x;
 }
 
-Architecture StudentOf(const mjp::Checkpoint& teacher) {
+Architecture StudentOf(const mjp::Checkpoint& teacher, const Execution& execution) {
   Architecture student{Checked(teacher), teacher.stats, {}, {}};
   student.looks = {{student.config.cameras[0].name, RasterLook()}};
   student.config.scheduler.kind = mjp::SamplerKind::kOneStep;
   student.config.scheduler.prediction = mjp::PredictionType::kSample;
   student.config.scheduler.inference_steps = 1;
   student.config.trained_prefix = false;  // whatever the teacher's: a student learns whole chunks
+  Apply(execution, student.config, student.config.scheduler);
   return student;
 }
 

@@ -42,7 +42,7 @@ class Teacher {
 };
 
 // The student of `teacher`, without weights: the same networks, one pass.
-Architecture StudentOf(const mjp::Checkpoint& teacher);
+Architecture StudentOf(const mjp::Checkpoint& teacher, const Execution& execution);
 
 }  // namespace mjp::app
 

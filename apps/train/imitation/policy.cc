@@ -77,6 +77,7 @@ Architecture ImitationPolicy(const ArchitectureOptions& architecture, const Imit
     throw Usage("--network dit: is trained on Push-T; leave out --dataset or --expert");
   ArchitectureOptions base = architecture;
   base.action_steps = 0;
+  base.execution = {};
   Architecture policy = MakeArchitecture(base);
   UnetPolicyConfig& config = policy.config;
   config.state_dim = static_cast<int>(frames.state.size(1));
@@ -101,6 +102,7 @@ Architecture ImitationPolicy(const ArchitectureOptions& architecture, const Imit
   if (config.n_action_steps > executable) {
     throw Usage("--action-steps: a chunk has " + std::to_string(executable));
   }
+  Apply(architecture.execution, config, config.scheduler);
   policy.stats = frames.Statistics();
   policy.looks = frames.looks;
   return policy;

@@ -62,6 +62,23 @@ mjp::DitConfig TransformerOf(const ArchitectureOptions& options,
 
 }  // namespace
 
+void Apply(const Execution& execution, mjp::PolicyConfig& config, mjp::SchedulerConfig& scheduler) {
+  if (execution.temperature) scheduler.temperature = static_cast<float>(*execution.temperature);
+  if (execution.replan_every > config.n_action_steps) {
+    throw mjp::Error(mjp::ExitCode::kUsage, "--replan-every: a chunk is executed for " +
+                                                std::to_string(config.n_action_steps) +
+                                                " control steps at most");
+  }
+  if (execution.replan_every > 0) config.replan_every = execution.replan_every;
+  if (execution.replan_beyond) config.replan_beyond = *execution.replan_beyond;
+  if (config.replan_beyond > 0 && config.DecisionSteps() >= config.n_action_steps) {
+    throw mjp::Error(mjp::ExitCode::kUsage,
+                     "--replan-beyond: needs a decision before a chunk has ended: give a "
+                     "--replan-every below its " +
+                         std::to_string(config.n_action_steps) + " actions");
+  }
+}
+
 std::shared_ptr<mjp::NetworkModel> Architecture::NewModel() const {
   if (dit) {
     auto model = std::make_shared<mjp::DitModel>();
@@ -112,6 +129,7 @@ Architecture MakeArchitecture(const ArchitectureOptions& options) {
     throw mjp::Error(mjp::ExitCode::kUsage, "--action-steps: a chunk has fewer");
   }
   config.scheduler.prediction = PredictionOf(options.prediction);
+  Apply(options.execution, config, config.scheduler);
   if (options.stem_channels > 0) config.encoder.stem_channels = options.stem_channels;
   CheckChannels(config.unet.down_dims, config.unet.groups, "--unet-channels");
   CheckChannels(config.encoder.stage_channels, config.encoder.channels_per_group,

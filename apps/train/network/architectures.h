@@ -15,14 +15,24 @@
 
 namespace mjp::app {
 
+// How a policy is to be executed, as config.json says it; what is not given stays as it is.
+struct Execution {
+  std::optional<double> temperature;  // deviation of a chain's noise
+  int replan_every = 0;               // control steps from decision to decision; 0: not given
+  std::optional<double> replan_beyond;
+};
+// Throws Error where no chunk could be followed.
+void Apply(const Execution& execution, mjp::PolicyConfig& config, mjp::SchedulerConfig& scheduler);
+
 // What the command line may change about an architecture; an empty list keeps its own.
 struct ArchitectureOptions {
   // "compact" (this project's), "lerobot" (ResNet-18), or "dit" (a transformer)
   std::string name = "compact";
-  std::vector<int> unet_channels;           // per level
-  std::vector<int> stage_channels;          // of the encoder, per stage
-  int stem_channels = 0;                    // 0: the architecture's own
-  int action_steps = 0;                     // executed per decision; 0: the architecture's own
+  std::vector<int> unet_channels;   // per level
+  std::vector<int> stage_channels;  // of the encoder, per stage
+  int stem_channels = 0;            // 0: the architecture's own
+  int action_steps = 0;             // executed per decision; 0: the architecture's own
+  Execution execution;
   std::string prediction = "epsilon";       // what the network tells: "epsilon", "sample" or "v"
   std::string objective = "diffusion";      // of the transformer: "diffusion" or "flow"
   int hidden = 256, layers = 4, heads = 4;  // of the transformer

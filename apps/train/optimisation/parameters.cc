@@ -184,12 +184,6 @@ std::unique_ptr<mjp::TensorSource> Parameters::Source(const at::Tensor& flat) co
   return std::make_unique<FlatSource>(*this, flat.to(at::kCPU));
 }
 
-void Parameters::Scale(const at::Tensor& flat, const std::string& name, double factor) const {
-  const auto slot = std::ranges::find(slots_, name, &Slot::name);
-  if (slot == slots_.end()) throw mjp::BadInput(name + ": the policy has no such parameter");
-  flat.narrow(0, slot->offset, slot->count).mul_(factor);
-}
-
 mjp::Checkpoint Parameters::Export(const Architecture& policy, const at::Tensor& flat) const {
   const std::shared_ptr<mjp::NetworkModel> network = policy.NewModel();
   mjp::Checkpoint checkpoint;

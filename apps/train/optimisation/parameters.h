@@ -56,10 +56,6 @@ class Parameters {
   // Rounds the master vector into the working copy.
   void UpdateWorkingCopy();
 
-  // Multiplies the parameter of that name in `flat` (P) by `factor`. Throws Error for a name that
-  // the policy does not have.
-  void Scale(const at::Tensor& flat, const std::string& name, double factor) const;
-
   // Hands over the values of `flat` (P) by name. The parameters must outlive the source.
   std::unique_ptr<mjp::TensorSource> Source(const at::Tensor& flat) const;
 

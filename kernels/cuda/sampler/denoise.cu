@@ -28,7 +28,7 @@ __global__ void NoiseKernel(const NoiseArgs a) {
   float* out =
       step < 0 ? a.start : a.noise + static_cast<size_t>(step) * a.environments * a.elements;
   for (int e = 0; e < 4 && quad * 4 + e < a.elements; ++e)
-    out[static_cast<size_t>(env) * a.elements + quad * 4 + e] = normals[e];
+    out[static_cast<size_t>(env) * a.elements + quad * 4 + e] = a.temperature * normals[e];
 }
 
 template <typename T>

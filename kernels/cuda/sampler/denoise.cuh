@@ -20,6 +20,7 @@ struct NoiseAddress {
 struct NoiseArgs {
   int environments = 0, elements = 0;  // elements = horizon * action_dim of one environment
   int steps = 0;
+  float temperature = 1;               // deviation of the noise
   const int* timesteps = nullptr;      // (steps), the addresses of the noise
   const NoiseAddress* keys = nullptr;  // (environments)
   const int* keep = nullptr;           // device flags: [0] leave the start, [1] the noise

@@ -19,7 +19,8 @@ DenoisingChain::DenoisingChain(const PolicyConfig& config, std::vector<DenoiseSt
                 ? std::make_unique<HeldPrefixOnDevice>(options.sampler.warm_start > 0)
                 : nullptr),
       noiseless_(config.trained_prefix),
-      warm_start_(options.sampler.warm_start) {}
+      warm_start_(options.sampler.warm_start),
+      temperature_(*options.sampler.temperature) {}
 
 void DenoisingChain::Plan(DeviceArena& arena) {
   const size_t elements = size_t{1} * environments * Elements();
@@ -47,6 +48,7 @@ void DenoisingChain::EnqueueNoise(const InputBlock& input, cudaStream_t stream) 
   a.environments = environments;
   a.elements = Elements();
   a.steps = Steps();
+  a.temperature = temperature_;
   a.timesteps = timesteps;
   a.keys = input.device().keys;
   a.keep = input.device().flags->keep;

@@ -60,6 +60,7 @@ class DenoisingChain {
   std::unique_ptr<HeldPrefixOnDevice> held_;
   bool noiseless_;  // what is held
   int warm_start_;  // steps in whose place chunks begin at the plan before
+  float temperature_;
 };
 
 }  // namespace mjp

@@ -177,18 +177,23 @@ TEST_F(DistillationTest, TheStudentComesNearerAndDecidesInOnePass) {
   EXPECT_FALSE(student->config.trained_prefix);  // as its teacher was
 }
 
-// From noise as it stands the student makes what one that keeps all of it makes from less noise.
-TEST_F(DistillationTest, ATruncatedStudentDecidesFromLessNoise) {
-  const auto student = [&](const std::string& name, double truncation) {
-    TrainOptions options = Options(name);
-    options.truncation = truncation;
-    EXPECT_TRUE(Distill(options));
-    return mjp::LoadCheckpoint(folder_ / (name + "/checkpoint"));
-  };
-  const auto truncated = student("truncated", 0.5), whole = student("whole", 1);
-  const std::vector<float> actions = ActionsOf(truncated, {}, 1);
-  EXPECT_TRUE(mjp_test::CheckClose(actions, ActionsOf(whole, {}, 0.5), 0.02));
-  EXPECT_FALSE(mjp_test::CheckClose(actions, ActionsOf(whole, {}, 1), 0.2));
+// A student's use is its teacher's but for what is given, and changes no weight.
+TEST_F(DistillationTest, AStudentSaysHowItIsExecuted) {
+  TrainOptions options = Options("plain");
+  EXPECT_TRUE(Distill(options));
+  options.out = folder_ / "said";
+  options.architecture.execution = {.temperature = 0.5, .replan_every = 1, .replan_beyond = 25};
+  EXPECT_TRUE(Distill(options));
+  EXPECT_EQ(Weights("said"), Weights("plain"));
+  const auto plain = mjp::LoadCheckpoint(folder_ / "plain/checkpoint");
+  EXPECT_EQ(mjp::ResolveSampler({}, *plain).temperature, 1.0f);
+  EXPECT_EQ(plain->config.DecisionSteps(), plain->config.n_action_steps);
+  const auto said = mjp::LoadCheckpoint(folder_ / "said/checkpoint");
+  EXPECT_EQ(mjp::ResolveSampler({}, *said).temperature, 0.5f);
+  EXPECT_EQ(said->config.DecisionSteps(), 1);
+  EXPECT_EQ(said->config.replan_beyond, 25);
+  options.architecture.execution.replan_every = 8;  // no chunk could be left
+  EXPECT_THROW(Distill(options), mjp::Error);
 }
 
 TEST_F(DistillationTest, GoesOnWithTheSameTeacherAlone) {

@@ -36,7 +36,6 @@ std::string RefusalOf(std::vector<std::string> arguments) {
                            "--late-episodes",
                            "--original-episodes",
                            "--teacher-steps",
-                           "--truncation",
                            "--prefix-share",
                            "--camera",
                            "--validation",

@@ -217,6 +217,7 @@ TEST(ActPolicy, RefusesWhatOnlyASamplerHas) {
   EXPECT_EQ(refusal({.steps = 10}).find("steps: "), 0u);
   EXPECT_EQ(refusal({.parallel_window = 16}).find("parallel: "), 0u);
   EXPECT_EQ(refusal({.hold_noise = 2}).find("hold noise: "), 0u);
+  EXPECT_EQ(refusal({.temperature = 0.5f}).find("temperature: "), 0u);
 }
 
 TEST(ActPolicy, OptionsAsResolvedAreAccepted) {

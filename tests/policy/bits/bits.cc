@@ -202,6 +202,7 @@ mjp::SamplerOptions Sampler(mjp::SamplerKind kind, int steps, int window = 0) {
 }
 
 Floats Shipped(mjp::SamplerOptions sampler) {
+  sampler.temperature = 1.0f;  // whatever the checkpoint says
   return Decisions(mjp::LoadCheckpoint(MJPOLICY_SOURCE_DIR "/assets/pusht_image"), sampler);
 }
 

@@ -10,6 +10,7 @@
 #include "policy/policy.h"
 #include "policy/unet/unet_model.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
+#include "tests/support/check_close.h"
 #include "tests/support/gpu/device_buffer.h"
 
 namespace {
@@ -105,6 +106,29 @@ TEST(CudaBatch, DecisionsInARowShareTheNoise) {
   };
   EXPECT_EQ(decide(3, 5), decide(1, 1));
   EXPECT_NE(decide(3, 5), decide(1, 5));
+}
+
+TEST(CudaBatch, TheTemperatureScalesTheNoise) {
+  DEVICE_OR_SKIP();
+  const auto checkpoint = mjp::NamedNetwork("lerobot-128");
+  const Observations observations(1);
+  mjp::PolicyOptions options;
+  options.self_check = false;  // the test is the check
+  options.sampler = {mjp::SamplerKind::kDdpm, 4};
+  options.sampler.parallel_window = 0;
+  options.scene_drawer = &mjp::FlatSceneDrawer();
+  const auto decide = [&](mjp::Backend backend, float temperature) {
+    options.backend = backend;
+    options.precision =
+        backend == mjp::Backend::kCuda ? mjp::Precision::kFp32 : mjp::Precision::kAuto;
+    options.sampler.temperature = temperature;
+    mjp::PolicyOutput output;
+    mjp::Policy::Create(checkpoint, options)->Infer(observations.input, output);
+    return output.actions;
+  };
+  const std::vector<float> gpu = decide(mjp::Backend::kCuda, 0.5f);
+  EXPECT_TRUE(mjp_test::CheckClose(gpu, decide(mjp::Backend::kCpu, 0.5f), 0.05));
+  EXPECT_FALSE(mjp_test::CheckClose(gpu, decide(mjp::Backend::kCpu, 1), 1));
 }
 
 TEST(CudaBatch, AgreesWithOneEnvironmentAlone) {

@@ -36,6 +36,7 @@ std::string Hash(const std::shared_ptr<const mjp::Checkpoint>& network, mjp::Pre
   options.sampler.kind = run.kind;
   options.sampler.steps = run.steps;
   options.sampler.parallel_window = run.window;
+  options.sampler.temperature = 1.0f;  // whatever the checkpoint says
   const auto policy = mjp::Policy::Create(network, options);
   const mjp::UnetPolicyConfig& config = mjp::UnetOf(*network).config;
   std::vector<uint8_t> frames;

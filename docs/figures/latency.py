@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Draws latency.svg: success and smoothness over latency, three ways to decide, of the policy of 25 November.
+"""Draws latency.svg: success and smoothness over latency, three ways to decide.
 
 The input is latency.tsv beside this file: way, latency, success in %, jerk, jump. Each line is one call of
-    mjpolicy evaluate --checkpoint assets/pusht_image --sampler ddim --steps 10 --episodes 300 --latency L [WAY] --out DIR
-with WAY: chunks `--action-steps 8`, every step `--action-steps 1`, prefix `--action-steps 1 --prefix`.
+    mjpolicy evaluate --checkpoint assets/pusht_image --sampler ddim --steps 10 --episodes 100 --latency L [WAY] --out DIR
+with WAY: chunks `--action-steps 8`, every step nothing (as the checkpoint says), prefix `--prefix --warm-start 1`.
 """
 import pathlib
 

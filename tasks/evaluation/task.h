@@ -80,7 +80,7 @@ class BatchSimulations : public Simulations {
   // `tick`.
   virtual void AddInput(int i, uint32_t seed, int tick, uint32_t decision) = 0;
   // The input of all simulations added since ClearInput; valid until the next ClearInput.
-  virtual mjp::PolicyInput Input() const = 0;
+  virtual mjp::PolicyInput Input() = 0;
 
   // What they have taken so far, wall time in seconds; zeros where that is not measured.
   struct Seconds {

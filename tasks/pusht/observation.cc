@@ -1,9 +1,11 @@
 #include "tasks/pusht/observation.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "base/error.h"
+#include "base/threads.h"
 #include "tasks/evaluation/disturbances.h"
 #include "tasks/pusht/physics/table.h"
 #include "tasks/pusht/pictures/drawn_scene.h"
@@ -63,11 +65,12 @@ std::array<float, 16> BlockVertices(const State& state) {
 }
 
 Observer::Observer(RendererKind renderer, const Conditions& conditions,
-                   const mjp::PolicyConfig& config, const Scene& scene)
+                   const mjp::PolicyConfig& config, const Scene& scene, int threads)
     : conditions_(conditions),
       config_(config),
       scene_(scene),
-      disturbed_(DisturbsPictures(conditions)) {
+      threads_(threads),
+      disturbs_(DisturbsPictures(conditions)) {
   CheckInputs(config);
   CheckBenchmarkGoal(scene.model());
   if (config.cameras.empty()) return;
@@ -84,6 +87,7 @@ void Observer::Clear() {
   keys_.clear();
   scenes_.clear();
   frames_.clear();
+  disturbed_.clear();
   state_.clear();
   environment_.clear();
 }
@@ -104,32 +108,42 @@ void Observer::Add(std::span<const Snapshot> history, uint32_t seed, int tick, u
 }
 
 void Observer::AddPictures(std::span<const Snapshot> history, uint32_t seed, int tick) {
-  if (!source_ && !disturbed_) {
-    for (const Snapshot& snapshot : history) scenes_.push_back(ToFlatScene(snapshot.state));
-    return;
-  }
   const int steps = static_cast<int>(history.size());
   for (int i = 0; i < steps; ++i) {
-    const size_t begin = frames_.size();
-    frames_.resize(begin + mjp::kPictureBytes);
-    const std::span<uint8_t> picture(&frames_[begin], mjp::kPictureBytes);
-    if (source_) {
-      std::copy(history[i].qpos.begin(), history[i].qpos.end(), data_->qpos);
-      mj_kinematics(scene_.model(), data_.get());
-      mj_camlight(scene_.model(), data_.get());
-      source_->Render(scene_.model(), data_.get(), picture);
-    } else {
-      const mjp::FlatScene flat = ToFlatScene(history[i].state);
-      mjp::RasteriseCpu(&flat, 1, picture.data());
+    const mjp::FlatScene scene = ToFlatScene(history[i].state);
+    if (!source_ && !disturbs_) {
+      scenes_.push_back(scene);
+      continue;
     }
-    if (disturbed_) {
-      DisturbPicture(conditions_, seed, std::max(0, tick - (steps - 1 - i)), mjp::kPictureSize,
-                     picture);
-    }
+    frames_.resize(frames_.size() + mjp::kPictureBytes);
+    if (source_) DrawWithMujoco(history[i], std::span(frames_).last(mjp::kPictureBytes));
+    if (disturbs_) disturbed_.push_back({scene, seed, std::max(0, tick - (steps - 1 - i))});
   }
 }
 
-mjp::PolicyInput Observer::Input() const {
+void Observer::DrawWithMujoco(const Snapshot& snapshot, std::span<uint8_t> picture) {
+  std::copy(snapshot.qpos.begin(), snapshot.qpos.end(), data_->qpos);
+  mj_kinematics(scene_.model(), data_.get());
+  mj_camlight(scene_.model(), data_.get());
+  source_->Render(scene_.model(), data_.get(), picture);
+}
+
+void Observer::Disturb() {
+  std::atomic<size_t> next = 0;
+  const int threads = std::min(threads_, static_cast<int>(disturbed_.size()));
+  RunOnThreads(threads, [&](const std::atomic<bool>& failed) {
+    for (size_t k = next++; k < disturbed_.size() && !failed; k = next++) {
+      const Disturbed& it = disturbed_[k];
+      const auto picture = std::span(frames_).subspan(k * mjp::kPictureBytes, mjp::kPictureBytes);
+      if (!source_) mjp::RasteriseCpu(&it.scene, 1, picture.data());
+      DisturbPicture(conditions_, it.seed, it.tick, mjp::kPictureSize, picture);
+    }
+  });
+  disturbed_.clear();
+}
+
+mjp::PolicyInput Observer::Input() {
+  if (!disturbed_.empty()) Disturb();
   mjp::PolicyInput input;
   input.count = static_cast<int>(keys_.size());
   input.keys = keys_;

@@ -35,30 +35,42 @@ std::array<float, 16> BlockVertices(const State& state);
 // conditions say), agent position, environment state.
 class Observer {
  public:
-  // Throws Error where the policy wants inputs that Push-T does not have, and where the rasteriser
-  // is to draw a model that shows something else, or whose goal is not the benchmark's.
+  // At most `threads` disturb pictures. Throws Error where the policy wants inputs that Push-T does
+  // not have, and where the rasteriser is to draw a model that shows something else, or whose goal
+  // is not the benchmark's.
   Observer(RendererKind renderer, const Conditions& conditions, const mjp::PolicyConfig& config,
-           const Scene& scene);
+           const Scene& scene, int threads = 1);
 
   // Starts an input of no environments.
   void Clear();
   // Appends one environment: its last n_obs_steps snapshots, oldest first, at control step `tick`.
   void Add(std::span<const Snapshot> history, uint32_t seed, int tick, uint32_t decision);
   // The input of all environments added since Clear; valid until the next Clear.
-  mjp::PolicyInput Input() const;
+  mjp::PolicyInput Input();
 
  private:
+  // One that is to be disturbed in frames_: as MuJoCo drew it, or of a scene to rasterise first.
+  struct Disturbed {
+    mjp::FlatScene scene;
+    uint32_t seed;
+    int tick;
+  };
+
   void AddPictures(std::span<const Snapshot> history, uint32_t seed, int tick);
+  void DrawWithMujoco(const Snapshot& snapshot, std::span<uint8_t> picture);
+  void Disturb();
 
   Conditions conditions_;
   const mjp::PolicyConfig& config_;
   const Scene& scene_;
-  bool disturbed_;
+  const int threads_;
+  const bool disturbs_;
   std::unique_ptr<mjp::PictureSource> source_;  // MuJoCo's renderer only
   DataPtr data_;                                // what it draws
   std::vector<mjp::NoiseKey> keys_;
   std::vector<mjp::FlatScene> scenes_;
   std::vector<uint8_t> frames_;
+  std::vector<Disturbed> disturbed_;  // of frames_, all or none, until Input
   std::vector<float> state_, environment_;
 };
 

@@ -205,7 +205,7 @@ void MjcfBatch::AddInput(int i, uint32_t seed, int, uint32_t decision) {
   keys_.push_back({seed, decision});
 }
 
-mjp::PolicyInput MjcfBatch::Input() const {
+mjp::PolicyInput MjcfBatch::Input() {
   mjp::PolicyInput input;
   input.count = static_cast<int>(keys_.size());
   input.gpu_pictures = gpu_pictures_;

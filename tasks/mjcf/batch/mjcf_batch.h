@@ -35,7 +35,7 @@ class MjcfBatch : public BatchSimulations {
   void Observe(std::span<const int> ids) override;
   void ClearInput() override;
   void AddInput(int i, uint32_t seed, int tick, uint32_t decision) override;
-  mjp::PolicyInput Input() const override;
+  mjp::PolicyInput Input() override;
   Seconds seconds() const override { return seconds_; }
 
  private:

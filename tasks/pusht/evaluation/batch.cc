@@ -14,7 +14,7 @@ PushtBatch::PushtBatch(const PushtOptions& options, const EvaluationOptions& eva
     : options_(options),
       model_(LoadModel(ModelPath("pusht.xml"))),
       scene_(model_.get()),
-      observer_(options.renderer, evaluation.conditions, config, scene_),
+      observer_(options.renderer, evaluation.conditions, config, scene_, evaluation.policy.threads),
       environments_(
           MakeEnvironments(options.physics, model_.get(), count, evaluation.policy.threads)),
       observed_(config.n_obs_steps),
@@ -72,6 +72,13 @@ void PushtBatch::AddInput(int i, uint32_t seed, int tick, uint32_t decision) {
   const double begin = mjp::Now();
   observer_.Add(robots_[i].history, seed, tick, decision);
   seconds_.pictures += mjp::Now() - begin;
+}
+
+mjp::PolicyInput PushtBatch::Input() {
+  const double begin = mjp::Now();
+  const mjp::PolicyInput input = observer_.Input();
+  seconds_.pictures += mjp::Now() - begin;
+  return input;
 }
 
 }  // namespace mjp::app

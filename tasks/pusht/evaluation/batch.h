@@ -33,7 +33,7 @@ class PushtBatch : public BatchSimulations {
   void Step(std::span<const int> ids, std::span<const double> actions) override;
   void ClearInput() override { observer_.Clear(); }
   void AddInput(int i, uint32_t seed, int tick, uint32_t decision) override;
-  mjp::PolicyInput Input() const override { return observer_.Input(); }
+  mjp::PolicyInput Input() override;
   Seconds seconds() const override { return seconds_; }
 
  private:

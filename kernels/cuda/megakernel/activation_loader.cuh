@@ -24,11 +24,13 @@ __device__ __forceinline__ void ClearHalo(const LayerDescriptor& desc, int threa
 // as 256 threads are, a whole number of channel blocks.
 class ActivationLoader {
  public:
-  // From in channel `channel0` on, which is one of `s`.
+  // From in channel `channel0` on, which is one of `s`. row_slot(row): the row slot of the tile's
+  // row `row`, from its first one on.
+  template <typename RowSlot>
   __device__ __forceinline__ ActivationLoader(const CtaState& cta, const LayerDescriptor& desc,
                                               const ActivationSource& s, int thread, int channel0,
-                                              uint8_t* input) {
-    const int row = thread & ((1 << desc.rows_log2) - 1), unit = thread >> desc.rows_log2;
+                                              uint8_t* input, const RowSlot& row_slot) {
+    const int row = row_slot(thread & ((1 << desc.rows_log2) - 1)), unit = thread >> desc.rows_log2;
     const int block_log2 = desc.rows_log2 + desc.in_length_log2;
     batch_bytes_ = 2 * s.buffer_bytes;
     from_ = RowAt(s.from + cta.epoch * s.buffer_bytes, row, s.row_set_bytes, s.row_set_log2) +
@@ -45,6 +47,10 @@ class ActivationLoader {
     to_step_ = kMmaThreads + ((kMmaThreads >> block_log2) << desc.halo_log2);
     remaining_ = desc.vectors - thread;
   }
+  __device__ __forceinline__ ActivationLoader(const CtaState& cta, const LayerDescriptor& desc,
+                                              const ActivationSource& s, int thread, int channel0,
+                                              uint8_t* input)
+      : ActivationLoader(cta, desc, s, thread, channel0, input, [](int row) { return row; }) {}
 
   // Goes on to the next row batch.
   __device__ __forceinline__ void NextBatch() { from_ += batch_bytes_; }

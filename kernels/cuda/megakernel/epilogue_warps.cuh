@@ -301,18 +301,19 @@ __device__ __forceinline__ float4 ReceiveTile(CtaState& cta, const TileInput& in
 // t: terms of the channels; the row batch before leaves what both have in common.
 // local: accumulators of a CTA-local layer.
 // kRowBatches: 0 or kVirtualCtas without warp specialisation, when terms are loaded after the first
-// poll.
-template <typename T, int kRowBatches>
+// poll; and then meanwhile() runs.
+template <typename T, int kRowBatches, typename Meanwhile>
 __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
                                             const LayerDescriptor& desc,
                                             const EpilogueThread& thread, uint32_t pass,
-                                            float4& residual, ChannelTerms& t,
-                                            const uint8_t* local) {
+                                            float4& residual, ChannelTerms& t, const uint8_t* local,
+                                            const Meanwhile& meanwhile) {
   constexpr bool kWarpSpecialized = kRowBatches > 0;
   constexpr int kMostWarps = kWarpSpecialized ? kEpilogueThreads / 32 : kMmaWarps;
   const int batch = kRowBatches > 1 ? thread.batch : 0, first = thread.index * 4;
   const bool has_values = first < desc.tile_values;
   if (!kWarpSpecialized && !has_values) {
+    meanwhile();
     if (layer.fence) FenceCta();
     return;
   }
@@ -336,6 +337,7 @@ __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
     if (layer.fence)
       // kPartialSumsSent, just below, joins all epilogue threads
       kWarpSpecialized ? __threadfence() : FenceCta();
+    if (!kWarpSpecialized) meanwhile();
   };
   if (kWarpSpecialized) {
     prepare();
@@ -386,7 +388,7 @@ __device__ __forceinline__ void RunEpilogueLayers(CtaState& cta, const Layer* la
       thread.index = RematerializeTid() - kMmaThreads;
       float4& residual = residuals[batch * kEpilogueThreads + thread.index];
       RunEpilogue<Storage<F>, kRowBatches>(cta, layers[i], descriptors[i], thread, pass, residual,
-                                           terms, local + batch * kLocalAccumulatorBytes);
+                                           terms, local + batch * kLocalAccumulatorBytes, [] {});
     }
   }
 }

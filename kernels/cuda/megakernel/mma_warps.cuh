@@ -142,7 +142,7 @@ __device__ __forceinline__ void RunUnspecializedLayers(CtaState& cta, const Laye
       RunUnspecializedLayer<F>(cta, layers[i], descriptors[i], pipeline, input, accumulators, pass);
     ChannelTerms terms;
     RunEpilogue<Storage<F>, 0>(cta, layers[i], descriptors[i], thread, pass, residual, terms,
-                               nullptr);
+                               nullptr, [] {});
     // Joins the threads without values with those that received partial sums: the whole CTA is now
     // behind every CTA's fence (I5).
     if (i > 0 && layers[i - 1].fence) WaitAtBarrier<kMmaBarrier>();

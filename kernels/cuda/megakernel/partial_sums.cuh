@@ -81,8 +81,10 @@ struct PartialSumSender {
   int rounds;        // or fewer columns
   uint32_t epoch;
 
+  // row_slot(row): the row slot of the tile's row `row`, from its first one on.
+  template <typename RowSlot>
   __device__ __forceinline__ PartialSumSender(const LayerDescriptor& desc, uint32_t pass,
-                                              int thread) {
+                                              int thread, const RowSlot& row_slot) {
     constexpr int kValueBytes = sizeof(Vector) / 4;
     const int n = thread / 16, m = thread % 16 * 4, rows_log2 = desc.rows_log2;
     const int channel = desc.out + m, in_group = channel & ((1 << desc.group_channels_log2) - 1);
@@ -92,10 +94,13 @@ struct PartialSumSender {
     epoch = slot.epoch;
     PinRegister(epoch);
     mailbox = desc.send + slot.bytes + (channel >> desc.group_channels_log2) * desc.send_group +
-              in_group * kValueBytes + (n & ((1 << rows_log2) - 1)) * desc.send_row +
+              in_group * kValueBytes + row_slot(n & ((1 << rows_log2) - 1)) * desc.send_row +
               (n >> rows_log2) * desc.send_position;
     step = (16 >> rows_log2) * desc.send_position;
   }
+  __device__ __forceinline__ PartialSumSender(const LayerDescriptor& desc, uint32_t pass,
+                                              int thread)
+      : PartialSumSender(desc, pass, thread, [](int row) { return row; }) {}
   // Goes on to the shortcut's mailbox.
   __device__ __forceinline__ void GoToShortcut(const LayerDescriptor& desc, uint32_t pass,
                                                int batch) {

@@ -39,6 +39,31 @@ void CheckResident(const PortablePlan& plan) {
                          " of them; use precision tf32 or fp32, or the CPU backend");
 }
 
+// How many row slots a launch over `rows` rows uses: a power of two that holds them. All where a
+// CTA might be left without a GEMM tile (I8), and where a K slice of a skip alone could be
+// multiplied two uses of a mailbox ahead of its owner, since a CTA without output tiles knows less
+// of them (I4).
+int RowSlotsLog2(const std::vector<Layer>& layers, int rows, int ctas) {
+  constexpr int kAll = 4;
+  static_assert(1 << kAll == kRowsPerBatch);
+  const auto spanning = std::find_if(layers.rbegin(), layers.rend(), [](const Layer& s) {
+    return s.shape.in_c > 0 && s.rows_log2 == kAll;
+  });
+  if (spanning == layers.rend()) return kAll;
+  for (int cta = 0; cta < ctas; ++cta) {
+    bool multiplies = false;
+    for (int i = VirtualBegin(cta, ctas); i < VirtualBegin(cta + 1, ctas); ++i)
+      multiplies = multiplies || GemmTileOf(*spanning, TileOfVirtual(i)).has_work;
+    if (!multiplies) return kAll;
+  }
+  for (const Layer& s : layers)
+    if (s.source_channels < s.shape.in_c && std::max(s.mailbox.uses, s.shortcut_mailbox.uses) > 2)
+      return kAll;
+  int log2 = 0;
+  while (1 << log2 < rows) ++log2;
+  return log2;
+}
+
 template <Format F>
 void Launch(const PortableArgs& args, cudaStream_t stream) {
   CheckResident<UnetMegakernelPortable<F>>(args.plan);
@@ -48,24 +73,30 @@ void Launch(const PortableArgs& args, cudaStream_t stream) {
 }  // namespace
 
 size_t PortableTableBytes(int layer_count) {
-  return size_t{kCtas} * layer_count * sizeof(LayerDescriptor);
+  return size_t{kCtas} * layer_count * sizeof(PortableDescriptor);
 }
 
 PortablePlan PlanPortable(const std::vector<Layer>& layers, const Args& args, Format format,
                           const Target& target) {
-  constexpr size_t kBeyond = 64;            // the mma of 4 columns reads 8
+  constexpr size_t kBeyond = 256;           // the mma of few columns reads 16
   constexpr int kLeastStagesWithTable = 4;  // with fewer the table is better read through L1
   PortablePlan plan;
   plan.ctas = target.ctas;
   if (plan.ctas < kLeastCtas) return plan;
   size_t input = 0, accumulators = 0, shortcut = 0;
   plan.pairs = true;
+  plan.row_slots_log2 = RowSlotsLog2(layers, args.common.rows, plan.ctas);
+  const auto joins = [&](const Layer& s) {
+    return plan.ctas < kCtas && JoinsPairs(s, plan.row_slots_log2);
+  };
   for (const Layer& s : layers) {
     const int length = s.shape.out_length * s.shape.phases;
     plan.pairs = plan.pairs && length << s.group_channels_log2 <= 4 * kMmaThreads / 2;
     if (s.shape.in_c == 0) continue;
-    const size_t bytes = AccumulatorBytes(s.shape.out_length << s.rows_log2, format);
-    input = std::max(input, (size_t{kBlockK} * 2 * s.padded_length << s.rows_log2) + kBeyond);
+    const int rows_log2 = joins(s) ? s.rows_log2 + 1 : std::min(s.rows_log2, plan.row_slots_log2);
+    const size_t bytes = AccumulatorBytes(s.shape.out_length << rows_log2, format);
+    input = std::max(input,
+                     (size_t{kBlockK} * 2 * InputPositions(s, rows_log2) << rows_log2) + kBeyond);
     accumulators = std::max(accumulators, bytes);
     if (s.shape.shortcut) shortcut = std::max(shortcut, bytes);
   }

@@ -9,6 +9,11 @@
 // * The 128 CTAs of the schedule become virtual: CTA c stands for those from VirtualBegin(c) on. It
 //   takes their GEMM tiles through a layer one after the other, then their output tiles. So a layer
 //   of a CTA waits for layers before alone, and what README.md proves of the order holds.
+// * Neighbours in the order of virtual CTAs are those of rows r and r + 8 of a norm group. Where
+//   GEMM tiles have few rows, theirs have the same weights: a CTA of both takes them as one tile of
+//   twice the rows. Where tiles have all rows, most have the same input, which is received once.
+// * Row slots beyond those of the launch's rows are left out: nobody sends, multiplies or publishes
+//   theirs.
 // * Products are mma.sync, and weights come by cp.async into a ring of stages: as many as fit.
 
 namespace mjp::megakernel {
@@ -17,11 +22,16 @@ namespace mjp::megakernel {
 inline constexpr int kStageFragments = kKSteps, kStageBytes = kStageFragments * kFragmentBytes;
 inline constexpr int kLeastStages = 2, kMostStages = 8;
 
-// The first virtual CTA of `cta`; they are counted by rows first, unlike the schedule's CTAs: the
-// sampler's rows of a CTA stand together then.
-MJP_HOST_DEVICE inline int VirtualBegin(int cta, int ctas) { return cta * kCtas / ctas; }
+// Rows of a pair of neighbours are so far apart.
+inline constexpr int kPairRows = kRowsPerBatch / 2;
+// The first virtual CTA of `cta`: the first ones stand for one more than the others.
+MJP_HOST_DEVICE inline int VirtualBegin(int cta, int ctas) {
+  const int more = kCtas % ctas;
+  return cta * (kCtas / ctas) + (cta < more ? cta : more);
+}
 MJP_HOST_DEVICE inline OutputTile TileOfVirtual(int index) {
-  return {index / kNormGroups, index % kNormGroups};
+  const int in_group = index % kRowsPerBatch;
+  return {in_group / 2 + in_group % 2 * kPairRows, index / kRowsPerBatch};
 }
 MJP_HOST_DEVICE inline int CtaOfTile(const OutputTile& tile) {
   return tile.group * kRowsPerBatch + tile.row_slot;
@@ -31,13 +41,34 @@ MJP_HOST_DEVICE inline int CtaOfTile(const OutputTile& tile) {
 struct PortablePlan {
   int ctas = 0;
   int stages = 0;                // of each warp's weight ring; 0: it does not fit
-  bool table_in_shared = false;  // layers and descriptors; otherwise in `table`
+  bool table_in_shared = false;  // descriptors; otherwise in `table`
   bool pairs = false;            // output tiles are so small that two epilogues run side by side
+  int row_slots_log2 = 0;        // row slots that are used: a power of two of them
   int accumulator_offset = 0;    // from the input
   size_t shared_bytes = 0;       // of a CTA
 
   MJP_HOST_DEVICE int TilesPerCta() const { return (kCtas + ctas - 1) / ctas; }
 };
+
+// Whether a pair's GEMM tiles of a layer are taken as one.
+MJP_HOST_DEVICE inline bool JoinsPairs(const Layer& layer, int row_slots_log2) {
+  constexpr int kMostColumns = 64;
+  const int rows = 2 << layer.rows_log2;
+  return 1 << row_slots_log2 == kRowsPerBatch && layer.shape.in_c > 0 && layer.shape.phases == 1 &&
+         rows <= kRowsPerBatch && rows * layer.shape.out_length <= kMostColumns &&
+         rows << layer.in_length_log2 <= kMmaThreads;
+}
+// Where the rows of a GEMM tile are whole tiles of 8 columns, so many of them; or 0. Then all taps
+// of five read the same tiles, and there are no zeros around the rows.
+MJP_HOST_DEVICE inline int RowTiles(const Layer& layer, int rows_log2) {
+  const int columns = layer.shape.out_length << rows_log2;
+  const bool few = columns < 32 || (columns == 32 && rows_log2 != 3);
+  return layer.shape.taps != 5 || few || rows_log2 < 3 ? 0 : 1 << (rows_log2 - 3);
+}
+// Positions of a row of a GEMM tile's input in shared memory.
+MJP_HOST_DEVICE inline int InputPositions(const Layer& layer, int rows_log2) {
+  return RowTiles(layer, rows_log2) > 0 ? (1 << layer.in_length_log2) + 1 : layer.padded_length;
+}
 
 struct PortableArgs {
   Args args;

@@ -12,19 +12,19 @@ namespace mjp::megakernel {
 // Offsets in shared memory: the weight rings are at 0, the input at `end`. Of the first convolution
 // and the head each norm group of the CTA's tiles has a place of its own.
 struct PortableLayout {
-  int tiles, layers, descriptors, x, first, first_bytes, head, head_group_bytes, head_bias,
+  int tiles, outputs, descriptors, x, first, first_bytes, head, head_group_bytes, head_bias,
       timesteps, states, previous, moments, end;
   __host__ __device__ PortableLayout(const Args& args, const PortablePlan& plan) {
     const CommonArgs& a = args.common;
     const int elements = a.length * a.action_dim, rows = a.rows, count = args.layer_count;
-    const int per_cta = plan.TilesPerCta(), groups = per_cta < kNormGroups ? per_cta : kNormGroups;
+    const int per_cta = plan.TilesPerCta(), groups = per_cta > 2 ? 2 : 1;
     first_bytes = (a.first.taps + 1) * a.first.in_c * (a.first.out_c / kNormGroups) * 4;
     head_group_bytes = a.last_channels / kNormGroups * a.action_dim * 4;
     tiles = kMmaWarps * plan.stages * kStageBytes;
-    layers = tiles + count * per_cta * static_cast<int>(sizeof(WeightTile));
-    descriptors = layers + (plan.table_in_shared ? count * static_cast<int>(sizeof(Layer)) : 0);
+    outputs = tiles + count * per_cta * static_cast<int>(sizeof(WeightTile));
+    descriptors = outputs + per_cta * static_cast<int>(sizeof(OwnOutput));
     x = descriptors +
-        (plan.table_in_shared ? count * per_cta * static_cast<int>(sizeof(LayerDescriptor)) : 0);
+        (plan.table_in_shared ? count * per_cta * static_cast<int>(sizeof(PortableDescriptor)) : 0);
     first = x + XBytes(a);
     head = first + groups * first_bytes;
     head_bias = head + groups * head_group_bytes;
@@ -39,76 +39,140 @@ struct PortableLayout {
 // What a CTA stands for, and where its tables are.
 struct PortableCta {
   int first, count;  // virtual CTAs
+  int output_count;
+  const OwnOutput* outputs;
   const Layer* layers;
-  const LayerDescriptor* descriptors;  // (virtual CTAs, layers)
+  const PortableDescriptor* descriptors;  // (virtual CTAs, layers)
   const uint8_t *first_weights, *head_weights;
   int first_bytes, head_bytes;
   float2* moments;  // two buffers in turn, of either half of the threads
   uint8_t *input, *accumulators;
 
   __device__ __forceinline__ OutputTile Tile(int i) const { return TileOfVirtual(first + i); }
-  // Where the first convolution's and the head's weights of a norm group stand.
-  __device__ __forceinline__ int GroupSlot(int group) const {
-    return (group - first % kNormGroups) & (kNormGroups - 1);
+  __device__ __forceinline__ bool IsUsed(int i, const PortablePlan& plan) const {
+    return Tile(i).row_slot < 1 << plan.row_slots_log2;
   }
+  // Where the first convolution's and the head's weights of a norm group stand, one of two.
+  __device__ __forceinline__ int GroupSlot(int group) const { return group - Tile(0).group; }
 };
 
-// The virtual CTAs' epilogues of one layer; where tiles are small, each half of the threads takes
-// every other one. use: of the moments' buffers.
-template <Format F>
+// The epilogues of a layer's output tiles; where tiles are small, each half of the threads takes
+// every other one. use: of the moments' buffers. meanwhile() runs once, while the first partial
+// sums are under way.
+template <Format F, typename Meanwhile>
 __device__ __forceinline__ void RunPortableEpilogues(CtaState& cta, const PortableCta& own,
                                                      const PortableArgs& args, int index, int& use,
-                                                     uint32_t pass) {
+                                                     uint32_t pass, const Meanwhile& meanwhile) {
   constexpr int kHalf = kMmaThreads / 2;
   const Layer& layer = own.layers[index];
   const bool stores_residual = layer.adds_residual || layer.shape.in_c == 0 || layer.shape.shortcut;
   const bool pairs = args.plan.pairs;
   const int half = pairs ? threadIdx.x / kHalf : 0;
-  EpilogueThread thread;
 #pragma unroll 1
-  for (int i = 0; i < own.count; i += pairs ? 2 : 1) {
-    const bool mine = i + half < own.count;
-    const int tile_index = mine ? i + half : i;
-    const LayerDescriptor& desc = own.descriptors[tile_index * args.args.layer_count + index];
-    const OutputTile tile = own.Tile(tile_index);
+  for (int i = 0; i < own.output_count; i += pairs ? 2 : 1) {
+    const bool mine = i + half < own.output_count;
+    const OwnOutput& output = own.outputs[mine ? i + half : i];
+    const LayerDescriptor& desc = own.descriptors[output.tile * args.args.layer_count + index];
     use ^= kMmaWarps;
     cta.moments = own.moments + (2 * half * kMmaWarps + use);
-    cta.first_weights = reinterpret_cast<const float*>(own.first_weights +
-                                                       own.GroupSlot(tile.group) * own.first_bytes);
-    cta.head_weights = reinterpret_cast<const float*>(own.head_weights +
-                                                      own.GroupSlot(tile.group) * own.head_bytes);
-    // a half without a tile is like threads without values
+    const int slot = own.GroupSlot(output.group);
+    cta.first_weights = reinterpret_cast<const float*>(own.first_weights + slot * own.first_bytes);
+    cta.head_weights = reinterpret_cast<const float*>(own.head_weights + slot * own.head_bytes);
     const int thread_index = pairs ? threadIdx.x % kHalf : threadIdx.x;
-    thread = MakeEpilogueThread(cta, tile, 0, mine ? thread_index : kMmaThreads);
-    thread.barrier = kTileMoments + (kSecondTileMoments - kTileMoments) * half;
+    // a half without a tile is like threads without values
+    EpilogueThread thread = {mine ? thread_index : kMmaThreads,
+                             0,
+                             output.row,
+                             output.group,
+                             output.source_row,
+                             0,
+                             output.cond_offset,
+                             kTileMoments + (kSecondTileMoments - kTileMoments) * half};
     SetTimestep(cta, thread);
-    float4* stored = args.residuals + (own.first + tile_index) * kMmaThreads + thread_index;
+    float4* stored = args.residuals + (own.first + output.tile) * kMmaThreads + thread_index;
     float4 residual = make_float4(0, 0, 0, 0);
     if (layer.adds_residual) residual = *stored;
     ChannelTerms terms;
-    RunEpilogue<Storage<F>, kVirtualCtas>(cta, layer, desc, thread, pass, residual, terms, nullptr);
+    RunEpilogue<Storage<F>, kVirtualCtas>(cta, layer, desc, thread, pass, residual, terms, nullptr,
+                                          [&] {
+                                            if (i == 0) meanwhile();
+                                          });
     if (stores_residual && mine) *stored = residual;
+  }
+  if (own.output_count == 0) meanwhile();
+}
+
+// Waits until all output tiles of a layer with a fence have been published; by a CTA that has none,
+// for which its own next output would tell that (I5).
+__device__ __forceinline__ void AwaitFences(CtaState& cta, const Layer& layer, int row_slots_log2) {
+  const int tile = threadIdx.x;
+  if (tile >= kNormGroups << row_slots_log2) return;
+  LayerDescriptor d;
+  d.length_log2 = layer.out_length_log2 + layer.shape.phases - 1;
+  DescribeOutput(layer, {tile & ((1 << row_slots_log2) - 1), tile >> row_slots_log2}, d);
+  const uint8_t* at = d.output + cta.epoch * d.output_buffer;
+  for (int tries = 0; !HasArrived(Load16(at)) && !cta.watchdog.TimedOut(tries); ++tries) {
   }
 }
 
-// All layers of a pass.
+// All layers of a pass. The first tile of a layer is found before the epilogues of the layer
+// before, and weights are replaced while those wait for partial sums.
 template <Format F>
 __device__ __forceinline__ void RunPortableLayers(CtaState& cta, const PortableCta& own,
                                                   const PortableArgs& args, WeightRing& ring,
                                                   uint32_t pass) {
   const int count = args.args.layer_count;
-  int use = 0;
+  const auto tiles_of = [&](int index) {
+    return PortableTiles{cta,  own.layers[index], own.descriptors + index, count, own.count,
+                         ring, own.input,         own.accumulators};
+  };
+  int use = 0, tile = own.count;  // layer 0 has none
+  ActivationLoader loader = tiles_of(0).Loader(own.descriptors[0], 0);
 #pragma unroll 1
   for (int index = 0; index < count; ++index) {
-    const Layer& layer = own.layers[index];
-    if (layer.shape.in_c > 0)
-      RunPortableTiles<F>({cta, layer, own.descriptors + index, count, own.count, ring, own.input,
-                           own.accumulators},
-                          pass);
-    RunPortableEpilogues<F>(cta, own, args, index, use, pass);
+    const PortableTiles tiles = tiles_of(index);
+    const bool multiplies = tile < own.count;
+    if (multiplies) RunPortableTiles<F>(tiles, pass, tile, loader);
+    if (index + 1 < count) {
+      const PortableTiles next = tiles_of(index + 1);
+      tile = next.WithWork(0);
+      if (tile < own.count) loader = next.Loader(next.At(tile), next.At(tile).channel0);
+    }
+    RunPortableEpilogues<F>(cta, own, args, index, use, pass, [&] {
+      if (multiplies) ring.ReplaceBlock(tiles.Stages());
+    });
+    if (index == 0 || !own.layers[index - 1].fence) continue;
     // Joins the threads without values with those that received partial sums: the whole CTA is now
     // behind every CTA's fence (I5).
-    if (index > 0 && own.layers[index - 1].fence) WaitAtBarrier<kMmaBarrier>();
+    if (own.output_count == 0) AwaitFences(cta, own.layers[index - 1], args.plan.row_slots_log2);
+    WaitAtBarrier<kMmaBarrier>();
+  }
+}
+
+// Makes the tables of what the CTA takes: weights and descriptors of each layer, output tiles.
+template <Format F>
+__device__ __forceinline__ void MakeTables(const PortableCta& own, const PortableArgs& args,
+                                           WeightTile* tiles, OwnOutput* outputs,
+                                           PortableDescriptor* descriptors) {
+  const CommonArgs& a = args.args.common;
+  const int count = args.args.layer_count;
+  for (int at = threadIdx.x; at < count * own.count; at += kMmaThreads) {
+    const int index = at / own.count, i = at % own.count, at_virtual = own.first + i;
+    const bool first = at_virtual % 2 == 0 && i + 1 < own.count, second = at_virtual % 2 && i > 0;
+    const PortableDescriptor d =
+        DescribeVirtual<Storage<F>>(args, own.layers[index], at_virtual, first, second);
+    descriptors[i * count + index] = d;
+    tiles[at] = MakeWeightTile(own.layers[index], own.Tile(i));
+    if (!d.has_work) tiles[at].k_blocks = 0;
+  }
+  for (int i = threadIdx.x; i < own.count; i += kMmaThreads) {
+    int at = 0;
+    for (int before = 0; before < i; ++before) at += own.IsUsed(before, args.plan);
+    if (!own.IsUsed(i, args.plan)) continue;
+    const OutputTile tile = own.Tile(i);
+    const int row = min(tile.row_slot, a.rows - 1);
+    outputs[at] = {i, tile.row_slot, tile.group, row,
+                   static_cast<uint32_t>(row / a.film.rows_per_env * a.film.width)};
   }
 }
 
@@ -122,36 +186,41 @@ __device__ __forceinline__ PortableCta LoadPortableCta(const CtaState& cta,
   PortableCta own;
   own.first = VirtualBegin(blockIdx.x, ctas);
   own.count = VirtualBegin(blockIdx.x + 1, ctas) - own.first;
+  own.output_count = 0;
+  for (int i = 0; i < own.count; ++i) own.output_count += own.IsUsed(i, args.plan);
   own.layers = args.args.layers;
   auto* descriptors =
-      reinterpret_cast<LayerDescriptor*>(args.table) + static_cast<size_t>(own.first) * count;
-  if (args.plan.table_in_shared) {
-    auto* layers = reinterpret_cast<Layer*>(shared + smem.layers);
-    LoadLayers(layers, args.args.layers, count);
-    own.layers = layers;
-    descriptors = reinterpret_cast<LayerDescriptor*>(shared + smem.descriptors);
-  }
+      reinterpret_cast<PortableDescriptor*>(args.table) + static_cast<size_t>(own.first) * count;
+  if (args.plan.table_in_shared)
+    descriptors = reinterpret_cast<PortableDescriptor*>(shared + smem.descriptors);
   own.descriptors = descriptors;
+  auto* outputs = reinterpret_cast<OwnOutput*>(shared + smem.outputs);
+  own.outputs = outputs;
   own.first_weights = shared + smem.first, own.head_weights = shared + smem.head;
   own.first_bytes = smem.first_bytes, own.head_bytes = smem.head_group_bytes;
   own.moments = reinterpret_cast<float2*>(shared + smem.moments);
   own.input = shared + smem.end, own.accumulators = own.input + args.plan.accumulator_offset;
-  for (int i = 0; i < min(own.count, kNormGroups); ++i) {
-    const int group = own.Tile(i).group, slot = own.GroupSlot(group);
+  for (int group = own.Tile(0).group; group <= own.Tile(own.count - 1).group; ++group) {
+    const int slot = own.GroupSlot(group);
     LoadInOutWeights(cta, reinterpret_cast<float*>(shared + smem.first + slot * own.first_bytes),
                      reinterpret_cast<float*>(shared + smem.head + slot * own.head_bytes),
                      reinterpret_cast<float*>(shared + smem.head_bias), group, kNormGroups);
   }
-  auto* tiles = reinterpret_cast<WeightTile*>(shared + smem.tiles);
-  for (int at = threadIdx.x; at < count * own.count; at += kMmaThreads) {
-    const int index = at / own.count, i = at % own.count;
-    const OutputTile tile = own.Tile(i);
-    tiles[at] = MakeWeightTile(own.layers[index], tile);
-    descriptors[i * count + index] =
-        MakeLayerDescriptor<Storage<F>>(args.args, own.layers[index], tile, CtaOfTile(tile));
-  }
+  MakeTables<F>(own, args, reinterpret_cast<WeightTile*>(shared + smem.tiles), outputs,
+                descriptors);
   SyncPicardThreads();
   return own;
+}
+
+// Whose sampler steps a CTA takes: of its rows that are used, each once; where it stands for more
+// than a pair, of all.
+__device__ __forceinline__ SamplerThreads SamplerOf(const PortableCta& own, const CommonArgs& a) {
+  const bool pair = own.count == 1 || (own.count == 2 && own.first % 2 == 0);
+  bool has_first_group = false;
+  for (int i = 0; i < own.output_count; ++i) has_first_group |= own.outputs[i].group == 0;
+  const int thread = static_cast<int>(threadIdx.x);
+  if (!pair && own.output_count > 0) return {thread, kMmaThreads, 0, 1, a.rows, has_first_group};
+  return {thread, kMmaThreads, own.Tile(0).row_slot, kPairRows, own.output_count, has_first_group};
 }
 
 // All passes of a launch.
@@ -168,12 +237,7 @@ __device__ __forceinline__ void RunPortable(CtaState& cta, const PortableArgs& a
              args.args.layer_count * own.count,
              SharedAddress(shared) + threadIdx.x / 32 * args.plan.stages * kStageBytes,
              args.plan.stages, threadIdx.x);
-  // the rows of the own tiles, each once; a row beyond the last one computes what that one does
-  const int row = own.first / kNormGroups,
-            last = min((own.first + own.count - 1) / kNormGroups, cta.a.rows - 1);
-  const bool has_first_group = own.first % kNormGroups == 0 || own.GroupSlot(0) < own.count;
-  const SamplerThreads sampler = {static_cast<int>(threadIdx.x), kMmaThreads,    row, 1,
-                                  max(last - row + 1, 1),        has_first_group};
+  const SamplerThreads sampler = SamplerOf(own, cta.a);
   const int passes = RunPasses<true>(
       cta, windows, sampler, [&](int pass) __attribute__((always_inline)) {
         cta.epoch = (before + pass) & 1;

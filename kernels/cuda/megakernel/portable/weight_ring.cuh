@@ -5,8 +5,8 @@
 #include "kernels/cuda/megakernel/weight_pipeline.cuh"
 
 // Weights of the portable kernel: device memory -> a ring of stages in each warp's shared memory
-// (cp.async) -> registers. A lane copies what it reads itself, so that it waits for its own copies
-// alone. The stream of stages goes on across tiles, layers and passes.
+// (cp.async), from which its mma read them. A lane copies what it reads itself, so that it waits
+// for its own copies alone. The stream of stages goes on across tiles, layers and passes.
 
 namespace mjp::megakernel {
 
@@ -17,13 +17,43 @@ class WeightRing {
                                         int stages, int thread) {
     tiles_ = tiles, count_ = count, index_ = -1;
     lane_ = thread % 32 * 16, warp_ = thread / 32;
-    begin_ = at_ = shared + lane_, end_ = begin_ + stages * kStageBytes, pending_ = stages - 2;
+    begin_ = at_ = shared + lane_, end_ = begin_ + stages * kStageBytes, ring_ = stages;
     NextTile();
-    for (int i = 0; i < stages; ++i) Replace();
+    Replace(stages);
   }
-  // Waits for the oldest stage; kStageFragments fragments for this lane from Oldest() on.
-  __device__ __forceinline__ void Wait() const {
-    switch (pending_) {
+  // Waits for a K block of `stages` stages; of one that is longer than the ring ReadStage waits.
+  __device__ __forceinline__ void Await(int stages) {
+    long_ = stages > ring_;
+    if (!long_) WaitUntilLeft(ring_ - stages);
+  }
+  __device__ __forceinline__ bool IsLong() const { return long_; }
+  // Where this lane's fragment `i` of a K block is that is not long.
+  __device__ __forceinline__ uint32_t Fragment(int i) const {
+    const uint32_t at = at_ + i * kFragmentBytes;
+    return at < end_ ? at : at - (end_ - begin_);
+  }
+  // Where this lane's fragments of a long K block's next stage are. `loaded`: of registers that
+  // hold what was read of the last one.
+  __device__ __forceinline__ uint32_t ReadStage(bool first, uint32_t loaded) {
+    if (!first) {
+      WaitForLoaded(loaded);
+      Replace(1);
+    }
+    WaitUntilLeft(ring_ - 1);
+    return at_;
+  }
+  // Copies the next stages of the stream into the place of a K block, which all lanes have read.
+  __device__ __forceinline__ void ReplaceBlock(int stages) { Replace(long_ ? 1 : stages); }
+  // Waits for all copies: none must outlive its CTA.
+  __device__ __forceinline__ void Drain() const { WaitCopies<0>(); }
+
+ private:
+  __device__ __forceinline__ uint32_t Behind(uint32_t at) const {
+    return at + kStageBytes == end_ ? begin_ : at + kStageBytes;
+  }
+  // Waits until no more than the last `left` copies are under way.
+  __device__ __forceinline__ void WaitUntilLeft(int left) const {
+    switch (left) {
       case 0:
         return WaitCopies<0>();
       case 1:
@@ -40,29 +70,26 @@ class WeightRing {
         return WaitCopies<6>();
     }
   }
-  __device__ __forceinline__ uint32_t Oldest() const { return at_; }
-  // The stage after the oldest one.
-  __device__ __forceinline__ uint32_t Second() const {
-    return at_ + kStageBytes == end_ ? begin_ : at_ + kStageBytes;
-  }
-  // Copies the next stage of the stream into the place of the oldest one, which has been read.
-  __device__ __forceinline__ void Replace() {
+  // Copies the next stages of the stream into the place of the oldest ones.
+  __device__ __forceinline__ void Replace(int stages) {
+    const uint64_t policy = EvictFirstPolicy();
+#pragma unroll 1
+    for (; stages > 0; --stages) {
 #pragma unroll
-    for (int i = 0; i < kStageFragments; ++i)
-      CopyAsync16Once(at_ + i * kFragmentBytes, from_ + i * kFragmentBytes, true,
-                      EvictFirstPolicy());
-    CommitCopies();
-    at_ = Second();
-    from_ += kStageBytes;
-    if (--stages_ > 0) return;
-    if (--k_blocks_ == 0) return NextTile();
-    stages_ = bytes_ / kStageBytes;
-    from_ += (kMmaWarps - 1) * bytes_;
+      for (int i = 0; i < kStageFragments; ++i)
+        CopyAsync16Once(at_ + i * kFragmentBytes, from_ + i * kFragmentBytes, true, policy);
+      CommitCopies();
+      at_ = Behind(at_);
+      from_ += kStageBytes;
+      if (--stages_ > 0) continue;
+      if (--k_blocks_ == 0) {
+        NextTile();
+        continue;
+      }
+      stages_ = bytes_ / kStageBytes;
+      from_ += (kMmaWarps - 1) * bytes_;
+    }
   }
-  // Waits for all copies: none must outlive its CTA.
-  __device__ __forceinline__ void Drain() const { WaitCopies<0>(); }
-
- private:
   __device__ __forceinline__ void NextTile() {
     do index_ = index_ + 1 < count_ ? index_ + 1 : 0;
     while (tiles_[index_].k_blocks == 0);
@@ -74,42 +101,33 @@ class WeightRing {
   const WeightTile* tiles_;
   const uint8_t* from_;
   int count_, index_, k_blocks_, bytes_, stages_;  // what is left of the tile, and of its K block
-  int lane_, warp_, pending_;
+  int lane_, warp_, ring_;
   uint32_t begin_, end_, at_;
+  bool long_ = false;
 };
 
-// A warp's weights of a K block, [k step][tap], and behind them the shortcut's, [k step].
-struct PortableFragments {
-  static constexpr int kMostStages = 6;
-  uint32_t of[kMostStages * kStageFragments][4];
-
-  // The first `stages` stages. The place of one is filled again once the next one has been waited
-  // for: by then it has been read.
-  __device__ __forceinline__ void Load(WeightRing& ring, int stages) {
-#pragma unroll
-    for (int s = 0; s < kMostStages; ++s) {
-      if (s >= stages) break;
-      ring.Wait();
-      const uint32_t at = s == 0 ? ring.Oldest() : ring.Second();
-#pragma unroll
-      for (int i = 0; i < kStageFragments; ++i)
-        LoadFragment(of[s * kStageFragments + i], at + i * kFragmentBytes);
-      if (s > 0) ReplaceRead(ring, s - 1);
+// A warp's weights of a K block as its mma take them, [k step][tap], and behind them the
+// shortcut's, [k step]. kLong: of one that is longer than the ring.
+template <bool kLong>
+class BlockWeights {
+ public:
+  __device__ __forceinline__ explicit BlockWeights(WeightRing& ring) : ring_(ring) {}
+  // Fragment `i`; each once, in order.
+  __device__ __forceinline__ void Load(int i, uint32_t (&weight)[4]) {
+    if constexpr (kLong) {
+      if (i % kStageFragments == 0) at_ = ring_.ReadStage(i == 0, loaded_), loaded_ = 0;
+      LoadFragment(weight, at_ + i % kStageFragments * kFragmentBytes);
+    } else {
+      LoadFragment(weight, ring_.Fragment(i));
     }
-#pragma unroll
-    for (int s = 0; s < kMostStages; ++s)
-      if (s + 1 == stages) ReplaceRead(ring, s);
+    loaded_ |= weight[3];
   }
+  // Once the block is multiplied.
+  __device__ __forceinline__ void Release() const { WaitForLoaded(loaded_); }
 
  private:
-  // Fills the ring's oldest stage again, whose fragments are those of stage `s`.
-  __device__ __forceinline__ void ReplaceRead(WeightRing& ring, int s) {
-    uint32_t loaded = 0;
-#pragma unroll
-    for (int i = 0; i < kStageFragments; ++i) loaded |= of[s * kStageFragments + i][3];
-    WaitForLoaded(loaded);
-    ring.Replace();
-  }
+  WeightRing& ring_;
+  uint32_t at_ = 0, loaded_ = 0;
 };
 
 }  // namespace mjp::megakernel

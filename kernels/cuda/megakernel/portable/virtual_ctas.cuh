@@ -1,0 +1,70 @@
+#ifndef KERNELS_CUDA_MEGAKERNEL_PORTABLE_VIRTUAL_CTAS_CUH_
+#define KERNELS_CUDA_MEGAKERNEL_PORTABLE_VIRTUAL_CTAS_CUH_
+
+#include "kernels/cuda/megakernel/portable/portable.cuh"
+#include "kernels/cuda/megakernel/weight_pipeline.cuh"
+
+// What the virtual CTAs of a CTA take of each layer: their tables, made at the start of a launch.
+
+namespace mjp::megakernel {
+
+// A layer as a virtual CTA sees it.
+struct PortableDescriptor : LayerDescriptor {
+  int tile_rows_log2;   // rows of its GEMM tile; of a pair's tile, those of the other one follow
+  bool repeats_input;   // its GEMM tile has the input of the virtual CTA before
+  int row_tiles;        // as of RowTiles
+  int input_positions;  // as of InputPositions
+
+  // The row slot of a row of the GEMM tile, from the first one on.
+  __device__ __forceinline__ int RowSlot(int row) const {
+    const int rows = 1 << tile_rows_log2;
+    return row < rows ? row : row - rows + kPairRows;
+  }
+};
+
+// Gives a GEMM tile so many rows.
+__device__ __forceinline__ void SetTileRows(const Layer& layer, int rows_log2,
+                                            PortableDescriptor& d) {
+  d.row_tiles = RowTiles(layer, rows_log2);
+  d.input_positions = InputPositions(layer, rows_log2);
+  d.vectors = (kBlockK / kPackChannels) << (rows_log2 + d.in_length_log2);
+  d.halo = d.row_tiles > 0 ? 0 : layer.halo << rows_log2;
+  d.halo_log2 = Log2(d.input_positions - (1 << d.in_length_log2)) + rows_log2;
+  d.columns_log2 = rows_log2 + layer.out_length_log2;
+  d.rows_log2 = rows_log2;
+}
+
+// What virtual CTA `index` takes of a layer. first, second: the CTA has both of its pair, and it
+// is that one.
+template <typename T>
+__device__ __forceinline__ PortableDescriptor DescribeVirtual(const PortableArgs& args,
+                                                              const Layer& layer, int index,
+                                                              bool first, bool second) {
+  const OutputTile tile = TileOfVirtual(index);
+  const int slots_log2 = args.plan.row_slots_log2;
+  PortableDescriptor d = {MakeLayerDescriptor<T>(args.args, layer, tile, CtaOfTile(tile)),
+                          layer.rows_log2, false, 0, 0};
+  const GemmTile gemm = GemmTileOf(layer, tile);
+  const bool joined = JoinsPairs(layer, slots_log2);
+  d.has_work = d.has_work && gemm.row0 < 1 << slots_log2 && !(second && joined);
+  SetTileRows(layer, first && joined ? layer.rows_log2 + 1 : min(layer.rows_log2, slots_log2), d);
+  if (second) {
+    const GemmTile before = GemmTileOf(layer, TileOfVirtual(index - 1));
+    d.repeats_input = d.has_work && before.has_work && !layer.shape.shortcut &&
+                      layer.k_slice == kBlockK && before.row0 == gemm.row0 &&
+                      before.k_slice == gemm.k_slice;
+  }
+  return d;
+}
+
+// An output tile of a CTA whose row slot is used.
+struct alignas(16) OwnOutput {
+  int tile;              // of the CTA's virtual CTAs
+  int row, group;        // row slot; norm group
+  int source_row;        // as of EpilogueThread
+  uint32_t cond_offset;  // likewise
+};
+
+}  // namespace mjp::megakernel
+
+#endif  // KERNELS_CUDA_MEGAKERNEL_PORTABLE_VIRTUAL_CTAS_CUH_

@@ -22,6 +22,7 @@ struct MegakernelProgram {
   int rows = 1;    // of the launch, all environments' and all of their windows'
   int window = 0;  // 0: step by step
   int ctas = 0;  // of the portable kernel, which stand for those of the schedule; 0: the other one
+  int row_slots = megakernel::kRowsPerBatch;  // of the portable kernel: that it uses
 };
 
 // A fault that is planted, to show that it is found.
@@ -39,6 +40,8 @@ struct MegakernelFault {
     kSliceTwice,            // a CTA multiplies its neighbour's K slice instead of its own
     kNoBarrierBehindFence,  // where warps are not specialised
     kHeadSentSooner,        // the head's partial sums, behind a layer before the last one
+    kFencesNotAwaited,      // by CTAs without an output tile
+    kUnusedRowAwaited,      // a layer's input is awaited of row slots that are not used
   };
   Kind kind = kNone;
   int layer = 0;  // where it is, if it is of one layer

@@ -17,9 +17,8 @@ using megakernel::Layer;
 using megakernel::Mailbox;
 using megakernel::OutputTile;
 
-constexpr int kPartChannels = 64;     // of an activation's part, where a group has as many
-constexpr int kHalfTileValues = 512;  // that 128 threads have
-constexpr int kMostWriters = 4;       // of a K slice's sums of an output tile
+constexpr int kPartChannels = 64;  // of an activation's part, where a group has as many
+constexpr int kMostWriters = 4;    // of a K slice's sums of an output tile
 
 int GroupChannels(const Layer& layer) { return layer.shape.out_c / kNormGroups; }
 // CTAs that each make a part of a K slice of an output tile.
@@ -169,7 +168,7 @@ class Compiler {
       const int producer = ProducerOf(l.source[second]), group_c = GroupChannels(At(producer));
       const int part_c = std::min(kPartChannels, group_c);
       const int channel = c - (second ? l.source_channels : 0);
-      for (int row = gemm.row0; row < gemm.row0 + (1 << l.rows_log2); ++row)
+      for (int row = gemm.row0; row < EndRow(program_, l, gemm, fault_); ++row)
         if (half < 0 || turn++ % 2 == half)
           Touch(ActivationAt(producer, batch, row, channel / group_c), channel % group_c / part_c,
                 1);
@@ -186,7 +185,7 @@ class Compiler {
     const int groups = std::max(1, kTileChannels / group_c), each = kMostWriters / writers;
     const int writer = gemm.phase * of_group + out % group_c / kTileChannels;
     for (int group = out / group_c; group < out / group_c + groups; ++group)
-      for (int row = gemm.row0; row < gemm.row0 + (1 << l.rows_log2); ++row)
+      for (int row = gemm.row0; row < EndRow(program_, l, gemm, fault_); ++row)
         if (half < 0 || (row - gemm.row0) % 2 == half)
           Touch(MailboxAt(layer, shortcut, batch, row, group),
                 gemm.k_slice * kMostWriters + writer * each, each);
@@ -297,33 +296,19 @@ class Compiler {
       TouchAll(head_ + std::min(batch * kRowsPerBatch + cta % kRowsPerBatch, program_.rows - 1));
   }
 
-  // The CTAs of the schedule that a CTA without warp specialisation stands for.
-  std::vector<int> TilesOf(int cta) const {
-    if (program_.ctas == 0) return {cta};
-    const int ctas = program_.ctas;
-    std::vector<int> tiles;
-    for (int i = cta * kCtas / ctas; i < (cta + 1) * kCtas / ctas; ++i)
-      tiles.push_back(i % kNormGroups * kRowsPerBatch + i / kNormGroups);
-    return tiles;
-  }
-  int TileValues(int layer) const {
-    const NormConvShape& s = At(layer).shape;
-    return GroupChannels(At(layer)) * s.out_length * s.phases;
-  }
-  // Whether half of the threads have an output tile of every layer.
-  bool TilesAreSmall() const {
-    int most = 0;
-    for (int layer = 0; layer < layer_count(); ++layer) most = std::max(most, TileValues(layer));
-    return most <= kHalfTileValues;
-  }
   // Threads [128 half, 128 half + 128) of a CTA without warp specialisation.
   void CompileThreads(int cta, int half) {
     const int actor = 2 * cta + half;
-    const std::vector<int> tiles = TilesOf(cta);
+    const std::vector<int> tiles = TilesOfCta(program_, cta);
+    std::vector<int> used;
+    for (const int tile : tiles)
+      if (tile % kRowsPerBatch < program_.row_slots) used.push_back(tile);
     Add(actor, Op::kSync, 0, kCta);
     for (int layer = 0; layer < layer_count(); ++layer) {
-      for (const int tile : tiles) CompileThreadsGemm(actor, layer, tile);
-      CompileThreadsEpilogues(actor, layer, tiles);
+      for (const GemmOfCta& gemm : GemmsOfCta(program_, layer, tiles))
+        CompileThreadsGemm(actor, layer, gemm);
+      CompileThreadsEpilogues(actor, layer, used);
+      if (layer > 0 && At(layer - 1).fence && used.empty() && half == 0) AwaitFences(actor, layer);
       if (layer > 0 && At(layer - 1).fence && fault_.kind != MegakernelFault::kNoBarrierBehindFence)
         Add(actor, Op::kSync, layer, kCta);
     }
@@ -331,32 +316,53 @@ class Compiler {
     if (program_.window > 0) {
       Add(actor, Op::kRead, layer_count() - 1);
       for (int row = half; row < program_.rows; row += 2) TouchAll(head_ + row);
-    } else if (half == 0) {
-      for (const int tile : tiles) Step(actor, tile);
+    } else if (half == 0 && !used.empty()) {
+      CompileThreadsSteps(actor, tiles, used);
     }
   }
-  void CompileThreadsGemm(int actor, int layer, int tile) {
+  // Something that each owner published behind its fence.
+  void AwaitFences(int actor, int layer) {
+    if (fault_.kind == MegakernelFault::kFencesNotAwaited) return;
+    Add(actor, Op::kRead, layer);
+    for (int row = 0; row < program_.row_slots; ++row)
+      for (int group = 0; group < kNormGroups; ++group)
+        Touch(ActivationAt(layer - 1, 0, row, group), 0, 1);
+  }
+  // The steps of its rows, and of all where it stands for more than a pair. Those who have a tile
+  // of the first norm group write them down.
+  void CompileThreadsSteps(int actor, const std::vector<int>& tiles, const std::vector<int>& used) {
+    const bool writes =
+        std::any_of(used.begin(), used.end(), [](int tile) { return tile < kRowsPerBatch; });
+    Op& op = Add(actor, Op::kRead, layer_count() - 1);
+    if (!writes) op.when = Op::kAllButLastPass;
+    for (const int row : StepRows(program_, used, tiles)) TouchAll(head_ + row);
+  }
+  void CompileThreadsGemm(int actor, int layer, const GemmOfCta& of_cta) {
     const int half = actor % 2;
+    std::vector<GemmTile> gemms;
+    for (const int tile : of_cta.tiles)
+      gemms.push_back(GemmTileOfCta(program_, layer, tile, fault_));
     const Layer& l = At(layer);
-    const GemmTile gemm = GemmTileOfCta(program_, layer, tile, fault_);
-    if (l.shape.in_c == 0 || !gemm.has_work) return;
-    const int begin = gemm.k_slice * l.k_slice;
+    const int begin = gemms[0].k_slice * l.k_slice;
     for (int c = begin; c < begin + l.k_slice; c += megakernel::kBlockK) {
-      Add(actor, Op::kRead, layer).awaited = !Is(MegakernelFault::kInputNotAwaited, layer);
-      TouchInput(layer, gemm, 0, c, c + megakernel::kBlockK, half);
+      if (!of_cta.repeats) {
+        Add(actor, Op::kRead, layer).awaited = !Is(MegakernelFault::kInputNotAwaited, layer);
+        for (const GemmTile& gemm : gemms)
+          TouchInput(layer, gemm, 0, c, c + megakernel::kBlockK, half);
+      }
       Add(actor, Op::kSync, layer, kCta);  // the tensor cores read what all have put there
     }
     Add(actor, Op::kSync, layer, kCta);  // all send what all have summed
-    Add(actor, Op::kStore, layer);
-    TouchSums(layer, false, gemm, 0, half);
-    if (!l.shape.shortcut) return;
-    Add(actor, Op::kStore, layer);
-    TouchSums(layer, true, gemm, 0, half);
+    for (const bool shortcut : {false, true}) {
+      if (shortcut && !l.shape.shortcut) continue;
+      Add(actor, Op::kStore, layer);
+      for (const GemmTile& gemm : gemms) TouchSums(layer, shortcut, gemm, 0, half);
+    }
   }
   // Of small tiles either half of the portable kernel's threads takes every other one.
   void CompileThreadsEpilogues(int actor, int layer, const std::vector<int>& tiles) {
-    const int half = actor % 2, step = program_.ctas > 0 && TilesAreSmall() ? 2 : 1;
-    const bool halves = TileValues(layer) > kHalfTileValues;
+    const int half = actor % 2, step = program_.ctas > 0 && TilesAreSmall(program_) ? 2 : 1;
+    const bool halves = OutputTileValues(At(layer)) > kHalfTileValues;
     for (size_t i = 0; i < tiles.size(); i += step) {
       const size_t mine = step == 2 ? i + half : half == 0 || halves ? i : tiles.size();
       const int tile = mine < tiles.size() ? tiles[mine] : -1;

@@ -1,6 +1,7 @@
 #ifndef KERNELS_REFERENCE_MEGAKERNEL_PROGRAM_H_
 #define KERNELS_REFERENCE_MEGAKERNEL_PROGRAM_H_
 
+#include <set>
 #include <vector>
 
 #include "kernels/reference/megakernel_interpreter.h"
@@ -56,6 +57,29 @@ struct CompiledProgram {
 // The part of `layer`'s GEMM that a CTA makes, where `fault` may be planted.
 megakernel::GemmTile GemmTileOfCta(const MegakernelProgram& program, int layer, int cta,
                                    const MegakernelFault& fault);
+// The CTAs of the schedule that a CTA stands for, in the order in which it takes them: itself; in
+// the portable kernel of a norm group those of rows r and r + 8 one behind the other, and the first
+// CTAs stand for one more than the others.
+std::vector<int> TilesOfCta(const MegakernelProgram& program, int cta);
+// What the portable kernel takes of a layer as one GEMM tile: one of its CTA's, or a pair's.
+// repeats: the input is that of the one before.
+struct GemmOfCta {
+  std::vector<int> tiles;
+  bool repeats;
+};
+std::vector<GemmOfCta> GemmsOfCta(const MegakernelProgram& program, int layer,
+                                  const std::vector<int>& tiles);
+// Whose sampler steps a CTA of `tiles` takes: those of the rows of `used`, and all where it stands
+// for more than a pair.
+std::set<int> StepRows(const MegakernelProgram& program, const std::vector<int>& used,
+                       const std::vector<int>& tiles);
+// The end of a GEMM tile's rows that are used.
+int EndRow(const MegakernelProgram& program, const megakernel::Layer& layer,
+           const megakernel::GemmTile& gemm, const MegakernelFault& fault);
+inline constexpr int kHalfTileValues = 512;  // of an output tile, that 128 threads have
+int OutputTileValues(const megakernel::Layer& layer);
+// Whether half of the threads have an output tile of every layer.
+bool TilesAreSmall(const MegakernelProgram& program);
 // Throws Unsupported.
 CompiledProgram Compile(const MegakernelProgram& program, const MegakernelFault& fault);
 

@@ -226,9 +226,10 @@ class Chooser {
   // measured to be faster. norm_conv is at one row, where there are clusters.
   bool PortablePays(const MegakernelPlan& plan) const {
     constexpr int kLeastMeasuredCtas = 108;
+    constexpr size_t kLeastMeasuredShared = 163 * 1024;
     return format_ == Format::kFp16 && target_.ctas >= kLeastMeasuredCtas &&
-           plan.portable->table_in_shared && plan.small_tiles &&
-           gpu_.ClusterBlocks() < kMaxClusterCtas;
+           target_.shared_bytes >= kLeastMeasuredShared && plan.portable->table_in_shared &&
+           plan.small_tiles && gpu_.ClusterBlocks() < kMaxClusterCtas;
   }
 
   const UnetPolicyConfig& config_;

@@ -57,6 +57,10 @@ const Case kCases[] = {
     {"few channels, two windows of 16", {128, 256, 512}, 32, 16},
     {"portable, few channels on 108 CTAs", {128, 256, 512}, 16, 0, 16, 108},
     {"portable, few channels, a window on 20 CTAs", {128, 256, 512}, 16, 16, 16, 20},
+    {"portable, 108 CTAs, one row", {256, 512, 1024}, 1, 0, 16, 108},
+    {"portable, 108 CTAs, 3 rows", {256, 512, 1024}, 3, 0, 16, 108},
+    {"portable, 114 CTAs, a window of 8", {256, 512, 1024}, 8, 8, 16, 114},
+    {"portable, few channels on 108 CTAs, one row", {128, 256, 512}, 1, 0, 16, 108},
 };
 
 const PlannedUnet& Unet(const Case& c) {
@@ -130,6 +134,7 @@ const Case kOneBatch = kCases[2], kTwoBatches = kCases[4], kUnspecialized = kCas
 const Case kWindow = kCases[6];
 // tiles of 512 values, of which half of the threads have none
 const Case kShort = kCases[13], kPortable = kCases[14], kFewCtas = kCases[20];
+const Case kUnusedRows = kCases[27];  // most CTAs have no output tile
 const char kOverwritten[] = "may not have read", kStale[] = "takes the value in layer";
 const char kUnfenced[] = "no fence of", kBehind[] = "two passes behind";
 
@@ -188,6 +193,17 @@ const Mutation kMutations[] = {
        Plant(f, MegakernelFault::kNoBarrierBehindFence);
      },
      kUnfenced},
+    {"no fence, portable, unused rows", kUnusedRows,
+     [](MegakernelProgram& p, MegakernelFault&) { p.layers[FenceLayer(p)].fence = false; },
+     kUnfenced},
+    {"fences not awaited", kUnusedRows,
+     [](MegakernelProgram&, MegakernelFault& f) { Plant(f, MegakernelFault::kFencesNotAwaited); },
+     kUnfenced},
+    {"rows that nobody publishes", kUnusedRows,
+     [](MegakernelProgram& p, MegakernelFault& f) {
+       Plant(f, MegakernelFault::kUnusedRowAwaited, FirstLayer(p, SplitsK));
+     },
+     "for ever"},
     {"no barrier behind the fence", kShort,
      [](MegakernelProgram&, MegakernelFault& f) {
        Plant(f, MegakernelFault::kNoBarrierBehindFence);

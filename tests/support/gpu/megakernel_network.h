@@ -69,6 +69,7 @@ class PlannedUnet {
     program.warp_specialized = plan.warp_specialized;
     program.row_batches = rows > mjp::megakernel::kRowsPerBatch ? 2 : 1;
     program.rows = rows, program.window = window, program.ctas = ctas;
+    if (plan.portable) program.row_slots = 1 << plan.portable->row_slots_log2;
     return program;
   }
 

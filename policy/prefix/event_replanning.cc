@@ -64,10 +64,13 @@ std::optional<EventReplanning> ReplanningOf(const PolicyConfig& config,
   }
   const int most = EventReplanning::MostFollowed(config, rule.after, latency);
   if (action_steps >= most) {
+    const std::string late = latency > 0 ? " after a latency of " + std::to_string(latency) : "";
     throw Error(code, option + ": a chunk is followed for " + std::to_string(most) +
-                          " control steps at most, and a decision comes every " +
-                          std::to_string(action_steps) +
-                          ": decide more often (action steps), or leave it out");
+                          " control steps at most" + late + ", and a decision comes every " +
+                          std::to_string(action_steps) + ": " +
+                          (action_steps > 1 ? "decide more often (action steps), " : "") +
+                          (latency > 0 ? "allow less latency, " : "") +
+                          "or give 0, which takes every new chunk");
   }
   return EventReplanning(config, rule, action_steps, latency);
 }

@@ -125,6 +125,11 @@ struct WeightPipeline {
   }
 };
 
+// An instruction that needs `loaded` and that no compiler leaves out.
+__device__ __forceinline__ void WaitForLoaded(uint32_t loaded) {
+  if (loaded == 0x7fff7fff) __nanosleep(0);
+}
+
 // A warp's weights of a K block in registers: of its 16 out channels, and of half of the in
 // channels.
 struct WeightFragments {

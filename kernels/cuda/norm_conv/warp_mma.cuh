@@ -44,12 +44,6 @@ __device__ __forceinline__ void LoadFragment(uint32_t (&a)[4], uint32_t shared) 
                : "memory");
 }
 
-// An instruction that needs `loaded` and that no compiler leaves out: what was loaded into it, or
-// or-ed to it, is in registers then, and a copy into its place in shared memory may be issued.
-__device__ __forceinline__ void WaitForLoaded(uint32_t loaded) {
-  if (loaded == 0x7fff7fff) __nanosleep(0);
-}
-
 // a / b for 0 <= a < 8192 and 1 <= b <= 8, without a division.
 __device__ __forceinline__ int DivideSmall(int a, int b) {
   const uint32_t reciprocal = b == 1   ? 65536

@@ -114,6 +114,7 @@ __device__ __forceinline__ void EndPass(const Cta& cta, int k, Element& element)
 template <Format F, bool kCluster, int kChunks>
 __device__ __forceinline__ void RunProductWarps(const Cta& cta, WeightPipeline<kChunks>& weights) {
   if constexpr (kCluster) ClusterBarrier();
+  weights.Load();
 #pragma unroll 1
   for (int k = cta.a.begin; k < cta.a.end; ++k)
     MultiplyLayers<F, kCluster>(cta, weights, k - cta.a.begin);

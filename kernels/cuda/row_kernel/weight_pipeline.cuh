@@ -13,57 +13,49 @@ template <int kChunks>
 class WeightPipeline {
  public:
   // `begin`: the warp's `fragments` fragments, a multiple of kChunkFragments, 0 for a warp without
-  // work; `ring`: its chunks in shared memory. Copies are under way then.
+  // work; `ring`: its chunks in shared memory. Copies are under way then; Load comes next.
   __device__ __forceinline__ WeightPipeline(const uint8_t* begin, int fragments, uint32_t ring,
                                             int lane)
       : begin_(begin + lane * 16),
-        bytes_(fragments * kFragmentBytes),
+        next_(begin_),
+        end_(begin_ + static_cast<size_t>(fragments) * kFragmentBytes),
         first_(ring + lane * 16),
         chunk_(first_) {
 #pragma unroll 1
     for (int i = 0; i < kChunks && fragments > 0; ++i) CopyNext();
   }
 
-  // Loads this lane's parts of the next `count` chunks, at most kMost, when they have arrived.
-  // Their places are filled with what follows.
-  template <int kMost>
-  __device__ __forceinline__ void Take(int count,
-                                       uint32_t (&fragments)[kMost][kChunkFragments][4]) {
-    static_assert(kMost <= 2 && kMost <= kChunks);
-    uint32_t from = chunk_, loaded = 0;
+  // This lane's part of the next chunk, once it has been loaded.
+  uint32_t fragment[kChunkFragments][4];
+
+  // Loads the next chunk when it has arrived.
+  __device__ __forceinline__ void Load() {
+    WaitCopies<kChunks - 1>();
 #pragma unroll
-    for (int chunk = 0; chunk < kMost; ++chunk) {
-      if (chunk >= count) break;
-      chunk == 0 ? WaitCopies<kChunks - 1>() : WaitCopies<kChunks - 2>();
-#pragma unroll
-      for (int i = 0; i < kChunkFragments; ++i) {
-        LoadFragment(fragments[chunk][i], from + i * kFragmentBytes);
-        loaded |= fragments[chunk][i][3];
-      }
-      from = Behind(from);
-    }
-    WaitForLoaded(loaded);
-#pragma unroll 1
-    for (int chunk = 0; chunk < min(count, kMost); ++chunk) CopyNext();
+    for (int i = 0; i < kChunkFragments; ++i)
+      LoadFragment(fragment[i], chunk_ + i * kFragmentBytes);
+  }
+
+  // Goes on to the chunk behind, once `fragment` has been multiplied.
+  __device__ __forceinline__ void Advance() {
+    CopyNext();
+    Load();
   }
 
  private:
-  __device__ __forceinline__ uint32_t Behind(uint32_t chunk) const {
-    return chunk + kChunkBytes == first_ + kChunks * kChunkBytes ? first_ : chunk + kChunkBytes;
-  }
   // Copies what follows those under way into the place of the chunk that was read.
   __device__ __forceinline__ void CopyNext() {
 #pragma unroll
     for (int i = 0; i < kChunkFragments; ++i)
-      CopyAsync16(chunk_ + i * kFragmentBytes, begin_ + next_ + i * kFragmentBytes, true);
+      CopyAsync16(chunk_ + i * kFragmentBytes, next_ + i * kFragmentBytes, true);
     CommitCopies();
     next_ += kChunkBytes;
-    if (next_ == bytes_) next_ = 0;
-    chunk_ = Behind(chunk_);
+    if (next_ == end_) next_ = begin_;
+    chunk_ += kChunkBytes;
+    if (chunk_ == first_ + kChunks * kChunkBytes) chunk_ = first_;
   }
 
-  const uint8_t* begin_;
-  uint32_t next_ = 0, bytes_;  // what is copied next, from begin_ on; of the stream
+  const uint8_t *begin_, *next_, *end_;
   uint32_t first_, chunk_;
 };
 

@@ -301,19 +301,19 @@ __device__ __forceinline__ float4 ReceiveTile(CtaState& cta, const TileInput& in
 // t: terms of the channels; the row batch before leaves what both have in common.
 // local: accumulators of a CTA-local layer.
 // kRowBatches: 0 or kVirtualCtas without warp specialisation, when terms are loaded after the first
-// poll; and then meanwhile() runs.
-template <typename T, int kRowBatches, typename Meanwhile>
+// poll; and once the partial sums have arrived received() runs.
+template <typename T, int kRowBatches, typename Received>
 __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
                                             const LayerDescriptor& desc,
                                             const EpilogueThread& thread, uint32_t pass,
                                             float4& residual, ChannelTerms& t, const uint8_t* local,
-                                            const Meanwhile& meanwhile) {
+                                            const Received& received) {
   constexpr bool kWarpSpecialized = kRowBatches > 0;
   constexpr int kMostWarps = kWarpSpecialized ? kEpilogueThreads / 32 : kMmaWarps;
   const int batch = kRowBatches > 1 ? thread.batch : 0, first = thread.index * 4;
   const bool has_values = first < desc.tile_values;
   if (!kWarpSpecialized && !has_values) {
-    meanwhile();
+    received();
     if (layer.fence) FenceCta();
     return;
   }
@@ -337,7 +337,6 @@ __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
     if (layer.fence)
       // kPartialSumsSent, just below, joins all epilogue threads
       kWarpSpecialized ? __threadfence() : FenceCta();
-    if (!kWarpSpecialized) meanwhile();
   };
   if (kWarpSpecialized) {
     prepare();
@@ -348,6 +347,7 @@ __device__ __forceinline__ void RunEpilogue(CtaState& cta, const Layer& layer,
   }
   float4 x = ReceiveTile<T, kRowBatches>(cta, input, thread, desc.group_channels_log2, position,
                                          channel, local, t, prepare);
+  if (!kWarpSpecialized) received();
   Add4(x, t.bias);
   const auto sync = [&] {
     if constexpr (kRowBatches == kVirtualCtas) {

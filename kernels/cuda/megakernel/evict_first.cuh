@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/primitives/ptx.cuh"
 
-// Copies of weights that must not push the exchange buffers out of L2.
+// Loads of weights that must not push the exchange buffers out of L2.
 
 namespace mjp::megakernel {
 
@@ -16,12 +16,11 @@ __device__ __forceinline__ uint64_t EvictFirstPolicy() {
   asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
   return policy;
 }
-// Copies like CopyAsync16, with such a policy.
-__device__ __forceinline__ void CopyAsync16Once(uint32_t shared, const void* global, bool valid,
-                                                uint64_t policy) {
-  const int bytes = valid ? 16 : 0;
-  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(shared),
-               "l"(global), "r"(bytes), "l"(policy));
+// Loads 16 bytes of weights, with such a policy.
+__device__ __forceinline__ void LoadOnce(uint32_t (&to)[4], const void* global, uint64_t policy) {
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "l"(global), "l"(policy));
 }
 
 }  // namespace mjp::megakernel

@@ -161,7 +161,7 @@ void PlaceInShared(const megakernel::CommonArgs& sizes, Format format, Megakerne
   if (plan.target.portable) {
     plan.portable = megakernel::PlanPortable(plan.Layers(), args, format, plan.target);
     plan.shared.bytes = plan.portable->shared_bytes;
-    plan.supported = plan.portable->stages > 0;
+    plan.supported = plan.portable->fits;
     return;
   }
   plan.shared = megakernel::PlanSharedSpace(plan.Layers(), args, format, plan.target.shared_bytes);

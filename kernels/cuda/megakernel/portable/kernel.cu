@@ -78,8 +78,7 @@ size_t PortableTableBytes(int layer_count) {
 
 PortablePlan PlanPortable(const std::vector<Layer>& layers, const Args& args, Format format,
                           const Target& target) {
-  constexpr size_t kBeyond = 256;           // the mma of few columns reads 16
-  constexpr int kLeastStagesWithTable = 4;  // with fewer the table is better read through L1
+  constexpr size_t kBeyond = 256;  // the mma of few columns reads 16
   PortablePlan plan;
   plan.ctas = target.ctas;
   if (plan.ctas < kLeastCtas) return plan;
@@ -98,26 +97,24 @@ PortablePlan PlanPortable(const std::vector<Layer>& layers, const Args& args, Fo
     input = std::max(input,
                      (size_t{kBlockK} * 2 * InputPositions(s, rows_log2) << rows_log2) + kBeyond);
     accumulators = std::max(accumulators, bytes);
-    if (s.shape.shortcut) shortcut = std::max(shortcut, bytes);
+    if (!s.shape.shortcut) continue;
+    shortcut = std::max(shortcut, bytes);
+    if (s.k_slice > kBlockK)
+      accumulators = std::max(accumulators, AccumulatorBytes(kMostColumns, format) +
+                                                kMostColumns / 2 * kMmaThreads * sizeof(float));
   }
   const size_t behind_input = (std::max(input, shortcut) + 127) / 128 * 128;
   const size_t sweep =
       PicardScratchBytes(args.common.picard.window, args.common.length * args.common.action_dim);
-  const auto stages = [&] {
-    const size_t others =
-        PortableLayout(args, plan).end + std::max(sweep, behind_input + accumulators);
-    plan.shared_bytes = others;
-    return others > target.shared_bytes
-               ? 0
-               : static_cast<int>((target.shared_bytes - others) / (kMmaWarps * kStageBytes));
-  };
   plan.accumulator_offset = static_cast<int>(behind_input);
-  plan.table_in_shared = true;
-  int most = stages();
-  if (most < kLeastStagesWithTable) plan.table_in_shared = false, most = stages();
-  if (most < kLeastStages) return plan;
-  plan.stages = std::min(most, kMostStages);
-  plan.shared_bytes += static_cast<size_t>(plan.stages) * kMmaWarps * kStageBytes;
+  const auto place = [&](bool table_in_shared) {
+    plan.table_in_shared = table_in_shared;
+    plan.shared_bytes =
+        PortableLayout(args, plan).end + std::max(sweep, behind_input + accumulators);
+    plan.fits = plan.shared_bytes <= target.shared_bytes;
+  };
+  place(true);
+  if (!plan.fits) place(false);
   return plan;
 }
 

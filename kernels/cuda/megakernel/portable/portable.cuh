@@ -14,14 +14,12 @@
 //   twice the rows. Where tiles have all rows, most have the same input, which is received once.
 // * Row slots beyond those of the launch's rows are left out: nobody sends, multiplies or publishes
 //   theirs.
-// * Products are mma.sync, and weights come by cp.async into a ring of stages: as many as fit.
+// * Products are mma.sync, whose weights are loaded into registers, a K block ahead.
 
 namespace mjp::megakernel {
 
-// A warp's fragments of a tap, of a K block: what is copied, and waited for, at once.
-inline constexpr int kStageFragments = kKSteps, kStageBytes = kStageFragments * kFragmentBytes;
-inline constexpr int kLeastStages = 2, kMostStages = 8;
-
+// Of a GEMM tile.
+inline constexpr int kMostColumns = 64;
 // Rows of a pair of neighbours are so far apart.
 inline constexpr int kPairRows = kRowsPerBatch / 2;
 // The first virtual CTA of `cta`: the first ones stand for one more than the others.
@@ -40,7 +38,7 @@ MJP_HOST_DEVICE inline int CtaOfTile(const OutputTile& tile) {
 // How a launch lies on a GPU.
 struct PortablePlan {
   int ctas = 0;
-  int stages = 0;                // of each warp's weight ring; 0: it does not fit
+  bool fits = false;             // into the target; otherwise it is not launched
   bool table_in_shared = false;  // descriptors; otherwise in `table`
   bool pairs = false;            // output tiles are so small that two epilogues run side by side
   int row_slots_log2 = 0;        // row slots that are used: a power of two of them
@@ -52,18 +50,19 @@ struct PortablePlan {
 
 // Whether a pair's GEMM tiles of a layer are taken as one.
 MJP_HOST_DEVICE inline bool JoinsPairs(const Layer& layer, int row_slots_log2) {
-  constexpr int kMostColumns = 64;
   const int rows = 2 << layer.rows_log2;
   return 1 << row_slots_log2 == kRowsPerBatch && layer.shape.in_c > 0 && layer.shape.phases == 1 &&
          rows <= kRowsPerBatch && rows * layer.shape.out_length <= kMostColumns &&
          rows << layer.in_length_log2 <= kMmaThreads;
 }
-// Where the rows of a GEMM tile are whole tiles of 8 columns, so many of them; or 0. Then all taps
-// of five read the same tiles, and there are no zeros around the rows.
+// Where the rows of a GEMM tile of one K block are whole tiles of 8 columns, so many of them; or 0.
+// Then all taps of five read the same tiles, and there are no zeros around the rows.
 MJP_HOST_DEVICE inline int RowTiles(const Layer& layer, int rows_log2) {
   const int columns = layer.shape.out_length << rows_log2;
   const bool few = columns < 32 || (columns == 32 && rows_log2 != 3);
-  return layer.shape.taps != 5 || few || rows_log2 < 3 ? 0 : 1 << (rows_log2 - 3);
+  return layer.shape.taps != 5 || layer.k_slice > kBlockK || few || rows_log2 < 3
+             ? 0
+             : 1 << (rows_log2 - 3);
 }
 // Positions of a row of a GEMM tile's input in shared memory.
 MJP_HOST_DEVICE inline int InputPositions(const Layer& layer, int rows_log2) {

@@ -9,19 +9,19 @@
 
 namespace mjp::megakernel {
 
-// Offsets in shared memory: the weight rings are at 0, the input at `end`. Of the first convolution
-// and the head each norm group of the CTA's tiles has a place of its own.
+// Offsets in shared memory: PortableCta is at 0, the weight tiles are behind it, the input is at
+// `end`. Of the first convolution and the head each norm group of the CTA's tiles has a place of
+// its own.
 struct PortableLayout {
-  int tiles, outputs, descriptors, x, first, first_bytes, head, head_group_bytes, head_bias,
-      timesteps, states, previous, moments, end;
+  int outputs, descriptors, x, first, first_bytes, head, head_group_bytes, head_bias, timesteps,
+      states, previous, moments, end;
   __host__ __device__ PortableLayout(const Args& args, const PortablePlan& plan) {
     const CommonArgs& a = args.common;
     const int elements = a.length * a.action_dim, rows = a.rows, count = args.layer_count;
     const int per_cta = plan.TilesPerCta(), groups = per_cta > 2 ? 2 : 1;
     first_bytes = (a.first.taps + 1) * a.first.in_c * (a.first.out_c / kNormGroups) * 4;
     head_group_bytes = a.last_channels / kNormGroups * a.action_dim * 4;
-    tiles = kMmaWarps * plan.stages * kStageBytes;
-    outputs = tiles + count * per_cta * static_cast<int>(sizeof(WeightTile));
+    outputs = static_cast<int>(sizeof(PortableCta) + (count * per_cta + 1) * sizeof(WeightTile));
     descriptors = outputs + per_cta * static_cast<int>(sizeof(OwnOutput));
     x = descriptors +
         (plan.table_in_shared ? count * per_cta * static_cast<int>(sizeof(PortableDescriptor)) : 0);
@@ -36,35 +36,22 @@ struct PortableLayout {
   }
 };
 
-// What a CTA stands for, and where its tables are.
-struct PortableCta {
-  int first, count;  // virtual CTAs
-  int output_count;
-  const OwnOutput* outputs;
-  const Layer* layers;
-  const PortableDescriptor* descriptors;  // (virtual CTAs, layers)
-  const uint8_t *first_weights, *head_weights;
-  int first_bytes, head_bytes;
-  float2* moments;  // two buffers in turn, of either half of the threads
-  uint8_t *input, *accumulators;
-
-  __device__ __forceinline__ OutputTile Tile(int i) const { return TileOfVirtual(first + i); }
-  __device__ __forceinline__ bool IsUsed(int i, const PortablePlan& plan) const {
-    return Tile(i).row_slot < 1 << plan.row_slots_log2;
-  }
-  // Where the first convolution's and the head's weights of a norm group stand, one of two.
-  __device__ __forceinline__ int GroupSlot(int group) const { return group - Tile(0).group; }
-};
+// Where things are in shared memory: read anew, and not held in registers through the whole pass.
+__device__ __forceinline__ void PlaceCtaState(const PortableCta& own, CtaState& cta) {
+  cta.x = own.x, cta.head_bias = own.head_bias, cta.timesteps = own.timesteps;
+}
 
 // The epilogues of a layer's output tiles; where tiles are small, each half of the threads takes
-// every other one. use: of the moments' buffers. meanwhile() runs once, while the first partial
-// sums are under way.
-template <Format F, typename Meanwhile>
-__device__ __forceinline__ void RunPortableEpilogues(CtaState& cta, const PortableCta& own,
-                                                     const PortableArgs& args, int index, int& use,
-                                                     uint32_t pass, const Meanwhile& meanwhile) {
+// every other one. use: of the moments' buffers. received() runs once, when the first partial
+// sums have arrived.
+template <Format F, typename Received>
+__device__ __forceinline__ void RunPortableEpilogues(CtaState& cta, const PortableArgs& args,
+                                                     int index, int& use, uint32_t pass,
+                                                     const Received& received) {
   constexpr int kHalf = kMmaThreads / 2;
-  const Layer& layer = own.layers[index];
+  const PortableCta& own = OwnCta();
+  PlaceCtaState(own, cta);
+  const Layer& layer = args.args.layers[index];
   const bool stores_residual = layer.adds_residual || layer.shape.in_c == 0 || layer.shape.shortcut;
   const bool pairs = args.plan.pairs;
   const int half = pairs ? threadIdx.x / kHalf : 0;
@@ -95,11 +82,11 @@ __device__ __forceinline__ void RunPortableEpilogues(CtaState& cta, const Portab
     ChannelTerms terms;
     RunEpilogue<Storage<F>, kVirtualCtas>(cta, layer, desc, thread, pass, residual, terms, nullptr,
                                           [&] {
-                                            if (i == 0) meanwhile();
+                                            if (i == 0) received();
                                           });
     if (stores_residual && mine) *stored = residual;
   }
-  if (own.output_count == 0) meanwhile();
+  if (own.output_count == 0) received();
 }
 
 // Waits until all output tiles of a layer with a fence have been published; by a CTA that has none,
@@ -116,100 +103,104 @@ __device__ __forceinline__ void AwaitFences(CtaState& cta, const Layer& layer, i
 }
 
 // All layers of a pass. The first tile of a layer is found before the epilogues of the layer
-// before, and weights are replaced while those wait for partial sums.
+// before. The second half of its weights is loaded once those have partial sums: with weights under
+// way polls would wait for them, since few scoreboards are shared by all loads.
 template <Format F>
-__device__ __forceinline__ void RunPortableLayers(CtaState& cta, const PortableCta& own,
-                                                  const PortableArgs& args, WeightRing& ring,
-                                                  uint32_t pass) {
+__device__ __forceinline__ void RunPortableLayers(CtaState& cta, const PortableArgs& args,
+                                                  WeightRegisters& weights, uint32_t pass) {
+  const PortableCta& own = OwnCta();
   const int count = args.args.layer_count;
-  const auto tiles_of = [&](int index) {
-    return PortableTiles{cta,  own.layers[index], own.descriptors + index, count, own.count,
-                         ring, own.input,         own.accumulators};
-  };
   int use = 0, tile = own.count;  // layer 0 has none
-  ActivationLoader loader = tiles_of(0).Loader(own.descriptors[0], 0);
+  ActivationLoader loader = PortableTiles{cta, args, weights, 0}.Loader(own.descriptors[0], 0);
 #pragma unroll 1
   for (int index = 0; index < count; ++index) {
-    const PortableTiles tiles = tiles_of(index);
     const bool multiplies = tile < own.count;
-    if (multiplies) RunPortableTiles<F>(tiles, pass, tile, loader);
-    if (index + 1 < count) {
-      const PortableTiles next = tiles_of(index + 1);
-      tile = next.WithWork(0);
-      if (tile < own.count) loader = next.Loader(next.At(tile), next.At(tile).channel0);
-    }
-    RunPortableEpilogues<F>(cta, own, args, index, use, pass, [&] {
-      if (multiplies) ring.ReplaceBlock(tiles.Stages());
+    if (multiplies)
+      RunPortableTiles<F>(PortableTiles{cta, args, weights, index}, pass, tile, loader);
+    const PortableTiles next = {cta, args, weights, min(index + 1, count - 1)};
+    tile = next.WithWork(0);
+    const PortableDescriptor& desc = next.At(min(tile, own.count - 1));
+    loader = next.Loader(desc, desc.channel0);
+    RunPortableEpilogues<F>(cta, args, index, use, pass, [&] {
+      if (multiplies) weights.LoadSecond();
     });
-    if (index == 0 || !own.layers[index - 1].fence) continue;
+    if (index == 0 || !args.args.layers[index - 1].fence) continue;
     // Joins the threads without values with those that received partial sums: the whole CTA is now
     // behind every CTA's fence (I5).
-    if (own.output_count == 0) AwaitFences(cta, own.layers[index - 1], args.plan.row_slots_log2);
+    if (own.output_count == 0)
+      AwaitFences(cta, args.args.layers[index - 1], args.plan.row_slots_log2);
     WaitAtBarrier<kMmaBarrier>();
   }
 }
 
 // Makes the tables of what the CTA takes: weights and descriptors of each layer, output tiles.
 template <Format F>
-__device__ __forceinline__ void MakeTables(const PortableCta& own, const PortableArgs& args,
-                                           WeightTile* tiles, OwnOutput* outputs,
-                                           PortableDescriptor* descriptors) {
+__device__ __forceinline__ void MakeTables(const PortableCta& own, const PortableArgs& args) {
   const CommonArgs& a = args.args.common;
   const int count = args.args.layer_count;
+  WeightTile* tiles = OwnWeightTiles();
   for (int at = threadIdx.x; at < count * own.count; at += kMmaThreads) {
     const int index = at / own.count, i = at % own.count, at_virtual = own.first + i;
     const bool first = at_virtual % 2 == 0 && i + 1 < own.count, second = at_virtual % 2 && i > 0;
     const PortableDescriptor d =
-        DescribeVirtual<Storage<F>>(args, own.layers[index], at_virtual, first, second);
-    descriptors[i * count + index] = d;
-    tiles[at] = MakeWeightTile(own.layers[index], own.Tile(i));
+        DescribeVirtual<Storage<F>>(args, args.args.layers[index], at_virtual, first, second);
+    own.descriptors[i * count + index] = d;
+    tiles[at] = MakeWeightTile(args.args.layers[index], own.Tile(i));
     if (!d.has_work) tiles[at].k_blocks = 0;
   }
+  if (threadIdx.x == 0) tiles[count * own.count].k_blocks = kEndOfTiles;
   for (int i = threadIdx.x; i < own.count; i += kMmaThreads) {
     int at = 0;
     for (int before = 0; before < i; ++before) at += own.IsUsed(before, args.plan);
     if (!own.IsUsed(i, args.plan)) continue;
     const OutputTile tile = own.Tile(i);
     const int row = min(tile.row_slot, a.rows - 1);
-    outputs[at] = {i, tile.row_slot, tile.group, row,
-                   static_cast<uint32_t>(row / a.film.rows_per_env * a.film.width)};
+    own.outputs[at] = {i, tile.row_slot, tile.group, row,
+                       static_cast<uint32_t>(row / a.film.rows_per_env * a.film.width)};
   }
 }
 
-// Copies into shared memory what all passes need, and makes the tables.
-template <Format F>
-__device__ __forceinline__ PortableCta LoadPortableCta(const CtaState& cta,
+__device__ __forceinline__ PortableCta MakePortableCta(const CtaState& cta,
                                                        const PortableArgs& args,
                                                        const PortableLayout& smem,
                                                        uint8_t* shared) {
-  const int count = args.args.layer_count, ctas = args.plan.ctas;
+  const int ctas = args.plan.ctas;
   PortableCta own;
   own.first = VirtualBegin(blockIdx.x, ctas);
   own.count = VirtualBegin(blockIdx.x + 1, ctas) - own.first;
   own.output_count = 0;
   for (int i = 0; i < own.count; ++i) own.output_count += own.IsUsed(i, args.plan);
-  own.layers = args.args.layers;
-  auto* descriptors =
-      reinterpret_cast<PortableDescriptor*>(args.table) + static_cast<size_t>(own.first) * count;
+  own.descriptors = reinterpret_cast<PortableDescriptor*>(args.table) +
+                    static_cast<size_t>(own.first) * args.args.layer_count;
   if (args.plan.table_in_shared)
-    descriptors = reinterpret_cast<PortableDescriptor*>(shared + smem.descriptors);
-  own.descriptors = descriptors;
-  auto* outputs = reinterpret_cast<OwnOutput*>(shared + smem.outputs);
-  own.outputs = outputs;
+    own.descriptors = reinterpret_cast<PortableDescriptor*>(shared + smem.descriptors);
+  own.outputs = reinterpret_cast<OwnOutput*>(shared + smem.outputs);
+  own.x = cta.x, own.head_bias = cta.head_bias, own.timesteps = cta.timesteps;
   own.first_weights = shared + smem.first, own.head_weights = shared + smem.head;
   own.first_bytes = smem.first_bytes, own.head_bytes = smem.head_group_bytes;
   own.moments = reinterpret_cast<float2*>(shared + smem.moments);
   own.input = shared + smem.end, own.accumulators = own.input + args.plan.accumulator_offset;
+  own.windows = {reinterpret_cast<PicardState*>(shared + smem.states),
+                 reinterpret_cast<float*>(shared + smem.previous), own.input,
+                 reinterpret_cast<int*>(shared + smem.moments)};
+  return own;
+}
+
+// Puts into shared memory what all passes need, and makes the tables.
+template <Format F>
+__device__ __forceinline__ void LoadPortableCta(const CtaState& cta, const PortableArgs& args,
+                                                const PortableLayout& smem, uint8_t* shared) {
+  PortableCta& own = OwnCta();
+  if (threadIdx.x == 0) own = MakePortableCta(cta, args, smem, shared);
+  SyncPicardThreads();
   for (int group = own.Tile(0).group; group <= own.Tile(own.count - 1).group; ++group) {
     const int slot = own.GroupSlot(group);
     LoadInOutWeights(cta, reinterpret_cast<float*>(shared + smem.first + slot * own.first_bytes),
                      reinterpret_cast<float*>(shared + smem.head + slot * own.head_bytes),
                      reinterpret_cast<float*>(shared + smem.head_bias), group, kNormGroups);
   }
-  MakeTables<F>(own, args, reinterpret_cast<WeightTile*>(shared + smem.tiles), outputs,
-                descriptors);
+  MakeTables<F>(own, args);
   SyncPicardThreads();
-  return own;
 }
 
 // Whose sampler steps a CTA takes: of its rows that are used, each once; where it stands for more
@@ -228,26 +219,22 @@ template <Format F>
 __device__ __forceinline__ void RunPortable(CtaState& cta, const PortableArgs& args,
                                             const PortableLayout& smem, uint8_t* shared) {
   const uint32_t before = *args.args.common.pass_count;
-  const PortableCta own = LoadPortableCta<F>(cta, args, smem, shared);
-  const PicardWindows windows = {reinterpret_cast<PicardState*>(shared + smem.states),
-                                 reinterpret_cast<float*>(shared + smem.previous), own.input,
-                                 reinterpret_cast<int*>(shared + smem.moments)};
-  WeightRing ring;
-  ring.Begin(reinterpret_cast<const WeightTile*>(shared + smem.tiles),
-             args.args.layer_count * own.count,
-             SharedAddress(shared) + threadIdx.x / 32 * args.plan.stages * kStageBytes,
-             args.plan.stages, threadIdx.x);
-  const SamplerThreads sampler = SamplerOf(own, cta.a);
+  LoadPortableCta<F>(cta, args, smem, shared);
+  const PortableCta& own = OwnCta();
+  WeightRegisters weights;
+  weights.Begin();
+  SamplerThreads sampler;
   const int passes = RunPasses<true>(
-      cta, windows, sampler, [&](int pass) __attribute__((always_inline)) {
+      cta, own.windows, sampler, [&](int pass) __attribute__((always_inline)) {
         cta.epoch = (before + pass) & 1;
         SyncPicardThreads();
-        RunPortableLayers<F>(cta, own, args, ring, before + pass - 1);
+        RunPortableLayers<F>(cta, args, weights, before + pass - 1);
+        PlaceCtaState(own, cta);
+        sampler = SamplerOf(own, cta.a);
         SyncPicardThreads();
       });
   // all CTAs have read it: this one could not have finished without them
   if (blockIdx.x == 0 && threadIdx.x == 0) *cta.a.pass_count = before + passes;
-  ring.Drain();
 }
 
 }  // namespace mjp::megakernel

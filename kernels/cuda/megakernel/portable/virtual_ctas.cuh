@@ -2,6 +2,7 @@
 #define KERNELS_CUDA_MEGAKERNEL_PORTABLE_VIRTUAL_CTAS_CUH_
 
 #include "kernels/cuda/megakernel/portable/portable.cuh"
+#include "kernels/cuda/megakernel/sampler_step.cuh"
 #include "kernels/cuda/megakernel/weight_pipeline.cuh"
 
 // What the virtual CTAs of a CTA take of each layer: their tables, made at the start of a launch.
@@ -64,6 +65,39 @@ struct alignas(16) OwnOutput {
   int source_row;        // as of EpilogueThread
   uint32_t cond_offset;  // likewise
 };
+
+// What a CTA stands for, and where its tables are; at the start of shared memory.
+struct alignas(16) PortableCta {
+  int first, count;  // virtual CTAs
+  int output_count;
+  OwnOutput* outputs;
+  PortableDescriptor* descriptors;  // (virtual CTAs, layers)
+  float* x;                         // these as in CtaState
+  const float* head_bias;
+  int* timesteps;
+  const uint8_t *first_weights, *head_weights;
+  int first_bytes, head_bytes;
+  float2* moments;  // two buffers in turn, of either half of the threads
+  uint8_t *input, *accumulators;
+  PicardWindows windows;
+
+  __device__ __forceinline__ OutputTile Tile(int i) const { return TileOfVirtual(first + i); }
+  __device__ __forceinline__ bool IsUsed(int i, const PortablePlan& plan) const {
+    return Tile(i).row_slot < 1 << plan.row_slots_log2;
+  }
+  // Where the first convolution's and the head's weights of a norm group stand, one of two.
+  __device__ __forceinline__ int GroupSlot(int group) const { return group - Tile(0).group; }
+};
+__device__ __forceinline__ PortableCta& OwnCta() {
+  extern __shared__ __align__(128) uint8_t shared[];
+  return *reinterpret_cast<PortableCta*>(shared);
+}
+
+// The weights of its tiles, (layers, virtual CTAs), and behind them one with kEndOfTiles.
+inline constexpr int kEndOfTiles = -1;
+__device__ __forceinline__ WeightTile* OwnWeightTiles() {
+  return reinterpret_cast<WeightTile*>(&OwnCta() + 1);
+}
 
 }  // namespace mjp::megakernel
 

@@ -161,7 +161,9 @@ int mjp_describe(const mjp_policy* policy, mjp_shape* shape) {
               config.action_dim,
               config.FirstAction(),
               config.n_action_steps,
-              static_cast<int>(object->features.size())};
+              static_cast<int>(object->features.size()),
+              config.DecisionSteps(),
+              config.replan_beyond};
     return 0;
   });
 }

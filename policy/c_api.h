@@ -23,7 +23,7 @@ extern "C" {
 
 /* Grows with each change of a struct or a function here. A program that loads the library by name
  * compares it with mjp_abi_version() before anything else. */
-#define MJP_ABI_VERSION 1
+#define MJP_ABI_VERSION 2
 
 typedef struct mjp_policy mjp_policy;
 
@@ -60,9 +60,15 @@ typedef struct mjp_shape {
   int first_action; /* actions first_action ... first_action + action_steps - 1 are executed */
   int action_steps;
   int features; /* how many mjp_feature_at knows */
+  /* How the checkpoint wants to be executed: it decides every decision_steps control steps, and
+   * follows the chunk that it took for up to action_steps of them. It takes a new chunk earlier
+   * where an action of that lies more than replan_beyond (Euclidean, raw units) from the old one's
+   * for the same moment. 0: it takes every new chunk. */
+  int decision_steps;
+  double replan_beyond;
 } mjp_shape;
 #define MJP_SHAPE \
-  { sizeof(mjp_shape), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(mjp_shape), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* One input or output of the policy, and the range that its training had. Pointers are valid until
  * mjp_free. */
@@ -89,7 +95,10 @@ typedef struct mjp_observation {
   const float* environment; /* (count, To, environment_dim), raw units */
   const uint64_t* seeds;    /* (count): of the episodes; with `decisions` they name the noise; where
                                a policy draws none both may be NULL */
-  const uint32_t* decisions; /* (count): index of the decision in its episode */
+  const uint32_t* decisions; /* (count): index of the decision in its episode, or one number for as
+                                many decisions as a chunk would last, action_steps / decision_steps:
+                                so `mjpolicy evaluate` numbers them, and small differences of noise
+                                make no robot waver */
 } mjp_observation;
 #define MJP_OBSERVATION \
   { sizeof(mjp_observation), 0, NULL, NULL, NULL, NULL, NULL }

@@ -97,10 +97,11 @@ PyObject* Describe(PyObject*, PyObject* capsule) {
   if (!policy) return nullptr;
   mjp_shape shape = MJP_SHAPE;
   if (mjp_describe(policy, &shape) != 0) return FailWithLibraryText();
-  return Py_BuildValue("(iiiiiiiiiii)", shape.observation_steps, shape.state_dim,
+  return Py_BuildValue("(iiiiiiiiiiidi)", shape.observation_steps, shape.state_dim,
                        shape.environment_dim, shape.cameras, shape.picture_height,
                        shape.picture_width, shape.horizon, shape.action_dim, shape.first_action,
-                       shape.action_steps, shape.features);
+                       shape.action_steps, shape.decision_steps, shape.replan_beyond,
+                       shape.features);
 }
 
 // (name, dim, height, width, normalization, low, high); low and high are bytes of floats or None

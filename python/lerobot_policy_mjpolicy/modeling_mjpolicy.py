@@ -1,4 +1,4 @@
-"""The policy that LeRobot asks: keeps what was observed, decides when the last chunk is used up."""
+"""The policy that LeRobot asks: keeps what was observed, and decides as often as the checkpoint wants."""
 from __future__ import annotations
 
 from collections import deque
@@ -35,7 +35,8 @@ class MjpolicyPolicy(PreTrainedPolicy):
         """A rollout begins."""
         self._observations: deque = deque(maxlen=self.config.n_obs_steps)
         self._actions: deque = deque()
-        self._decisions = 0
+        self._execution: mjpolicy.Execution | None = None
+        self._whole_chunks = 0
 
     def _engine_for(self, count: int, instruction: str | None) -> mjpolicy.Policy:
         wanted = (count, instruction)
@@ -73,27 +74,35 @@ class MjpolicyPolicy(PreTrainedPolicy):
         while len(self._observations) < self.config.n_obs_steps:  # the first observation stands for those before
             self._observations.append(self._observations[-1])
 
-    @torch.no_grad()
-    def predict_action_chunk(self, batch: dict[str, Tensor], **kwargs) -> Tensor:
-        """(B, action_steps, A): what is executed of the chunk that the observations so far lead to."""
-        if not self._observations:
-            self._observe(batch)
+    def _decide(self, batch: dict[str, Tensor], decision: int | None = None) -> np.ndarray:
+        """The chunks (B, H, A) that the observations so far lead to. decision: of the noise; None: the execution's."""
         inputs = [None if part[0] is None else np.stack(part, axis=1)
                   for part in zip(*self._observations, strict=True)]
         count = next(part.shape[0] for part in inputs if part is not None)
         engine = self._engine_for(count, self._instruction(batch))
+        if self._execution is None:
+            self._execution = mjpolicy.Execution(engine.shape, count)
         first = self._first_seed + (self._rollouts - 1) * count
-        chunk = engine.act(*inputs, seed=[(first + i) % 2**64 for i in range(count)], decision=self._decisions)
-        self._decisions += 1
-        begin = engine.shape.first_action
-        return torch.from_numpy(chunk[:, begin:begin + engine.shape.action_steps])
+        seeds = [(first + i) % 2**64 for i in range(count)]
+        return engine.act(*inputs, seed=seeds, decision=self._execution.noise if decision is None else decision)
+
+    @torch.no_grad()
+    def predict_action_chunk(self, batch: dict[str, Tensor], **kwargs) -> Tensor:
+        """(B, action_steps, A): what a host executes that takes whole chunks."""
+        if not self._observations:
+            self._observe(batch)
+        chunks = self._decide(batch, self._whole_chunks)
+        self._whole_chunks += 1
+        shape = self._engine.shape
+        return torch.from_numpy(chunks[:, shape.first_action:shape.first_action + shape.action_steps])
 
     @torch.no_grad()
     def select_action(self, batch: dict[str, Tensor], **kwargs) -> Tensor:
         """(B, A): the action of this step."""
         self._observe(batch)
         if not self._actions:
-            self._actions.extend(self.predict_action_chunk(batch).transpose(0, 1))
+            chunks = self._decide(batch)
+            self._actions.extend(torch.from_numpy(self._execution.take(chunks)).transpose(0, 1))
         return self._actions.popleft()
 
     def forward(self, batch: dict[str, Tensor]):

@@ -29,6 +29,8 @@ class Shape:
     action_dim: int  #: A
     first_action: int  #: actions first_action ... first_action + action_steps - 1 are executed
     action_steps: int
+    decision_steps: int  #: control steps from decision to decision, as the checkpoint wants
+    replan_beyond: float  #: raw units; see ``Execution``. 0: every new chunk is taken
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +107,8 @@ class Policy:
         An axis `count` in front of each, 1 to the policy's batch, asks for several at once.
 
         Returns: (H, action_dim) or (count, H, action_dim) float32, raw units. Execute
-          ``chunk[shape.first_action:][:shape.action_steps]``, one per control step. Same input, same bits.
+          ``chunk[shape.first_action:][:shape.action_steps]``, one per control step, or what ``Execution`` says.
+          Same input, same bits.
 
         Raises PolicyError, ValueError or TypeError, which say what was expected.
         """

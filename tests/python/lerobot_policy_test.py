@@ -102,15 +102,17 @@ class LerobotPolicyTest(unittest.TestCase):
         for rollout in range(2):
             policy.reset()
             seen = []
+            execution = mjpolicy.Execution(s, 3)
             for step in range(s.action_steps + 1):
                 batch, pictures, state = frames(3, 100 * rollout + step)
                 seen.append((pictures, state))
                 action = policy.select_action(batch).numpy()
-                if step % s.action_steps == 0:
+                if step % s.decision_steps == 0:
                     past = ([seen[0]] * s.observation_steps + seen)[-s.observation_steps:]
                     chunk = engine.act(np.stack([p for p, _ in past], 1), np.stack([n for _, n in past], 1),
                                        seed=[1000 + 3 * rollout + i for i in range(3)], decision=step // s.action_steps)
-                expected = chunk[:, s.first_action + step % s.action_steps]
+                    taken = execution.take(chunk)
+                expected = taken[:, step % s.decision_steps]
                 self.assertEqual(action.tobytes(), expected.tobytes(), (rollout, step))
                 self.assertTrue(np.isfinite(action).all())
 

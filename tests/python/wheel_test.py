@@ -1,4 +1,5 @@
 """What `pip install mjpolicy` gives: run by scripts/check-wheel in the environment that has it."""
+import dataclasses
 import importlib.metadata
 import json
 import pathlib
@@ -51,6 +52,27 @@ class PolicyTest(unittest.TestCase):
         cls.package = mjpolicy
         cls.directory = mjpolicy.checkpoint()
         cls.policy = mjpolicy.Policy(cls.directory, backend="cpu", sampler="ddim", steps=2, batch=3)
+
+    def test_a_chunk_is_followed_until_one_departs_or_it_is_used_up(self):
+        shape = dataclasses.replace(self.policy.shape, decision_steps=2, replan_beyond=5.0, action_steps=6)
+        execution = self.package.Execution(shape)
+        line = np.arange(shape.horizon, dtype=np.float32)[:, None] * np.ones(shape.action_dim, np.float32)
+        first, noises, taken = shape.first_action, [], []
+        # the first action departs by what is allowed, then by more; then all by a little
+        for moved, shift in ((0, 0), (5, 0), (5.1, 0), (0, 1), (0, 1), (0, 1)):
+            chunk = line + 2 * len(taken) + shift
+            chunk[first, 0] += moved
+            noises.append(execution.noise)
+            taken.append(execution.take(chunk)[0, 0] - chunk[first, 0])
+        np.testing.assert_allclose(taken, [0, -5, 0, -1, -1, 0], atol=1e-4)
+        self.assertEqual(noises, [0, 0, 0, 1, 1, 1])
+        with self.assertRaisesRegex(ValueError, "expected"):
+            execution.take(chunk[:-1])
+
+    def test_execution_is_the_checkpoints(self):
+        config = json.loads((pathlib.Path(self.directory) / "config.json").read_text())
+        shape = self.policy.shape
+        self.assertEqual((shape.decision_steps, shape.replan_beyond), (config["replan_every"], config["replan_beyond"]))
 
     def test_shape_and_features(self):
         shape = self.policy.shape

@@ -5,6 +5,8 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "policy/checkpoint/normalization/statistics.h"
 #include "policy/option_names.h"
 #include "policy/policy.h"
+#include "policy/prefix/event_replanning.h"
 
 namespace {
 
@@ -32,6 +35,7 @@ struct Feature {
 struct Object {
   std::unique_ptr<mjp::Policy> policy;
   std::vector<Feature> features;
+  std::optional<mjp::EventReplanning> replanning;  // none: every chunk is taken
   std::vector<mjp::NoiseKey> keys;
   mjp::PolicyOutput output;
   const uint64_t generation = mjp::ForkGeneration();
@@ -138,6 +142,10 @@ mjp_policy* mjp_load(const char* directory, const mjp_options* options) {
     object->policy =
         mjp::Policy::Create(checkpoint, Convert(options ? *options : mjp_options MJP_OPTIONS));
     object->features = FeaturesOf(*checkpoint);
+    const mjp::PolicyConfig& config = checkpoint->config;
+    object->replanning =
+        mjp::ReplanningOf(config, mjp::ResolveRule(config, 0, std::nullopt, 0),
+                          config.DecisionSteps(), 0, "replan_beyond", mjp::ExitCode::kBadInput);
     return Loaded().Add(std::move(object));
   });
 }
@@ -163,7 +171,8 @@ int mjp_describe(const mjp_policy* policy, mjp_shape* shape) {
               config.n_action_steps,
               static_cast<int>(object->features.size()),
               config.DecisionSteps(),
-              config.replan_beyond};
+              std::max(1, mjp::ResolveHoldNoise({}, object->policy->checkpoint(),
+                                                config.DecisionSteps()))};
     return 0;
   });
 }
@@ -225,6 +234,32 @@ int mjp_infer(mjp_policy* policy, const mjp_observation* observation, float* act
     input.keys = object->keys;
     object->policy->Infer(input, object->output);
     std::copy_n(object->output.actions.begin(), size, actions);
+    return 0;
+  });
+}
+
+int mjp_follow(const mjp_policy* policy, int count, const float* before, int* ages, float* chunks) {
+  return Guard(-1, [&] {
+    Require(policy != nullptr && ages != nullptr && chunks != nullptr,
+            "mjp_follow: an argument is NULL");
+    Require(count >= 1, "mjp_follow: count must be 1 or more");
+    const std::shared_ptr<Object> object = Loaded().Find(policy);
+    const std::span<int> robots(ages, static_cast<size_t>(count));
+    const bool first = std::ranges::all_of(robots, [](int age) { return age < 0; });
+    Require(before != nullptr || first,
+            "mjp_follow: before is NULL, and a robot has a chunk: give what the last call wrote, "
+            "or ages of -1");
+    const mjp::PolicyConfig& config = object->policy->config();
+    Require(std::ranges::max(robots) < config.horizon,
+            "mjp_follow: an age is the horizon or more: give what the last call wrote");
+    const size_t size = static_cast<size_t>(config.horizon) * config.action_dim;
+    for (size_t i = 0; i < robots.size(); ++i) {
+      const bool fresh = !object->replanning || robots[i] < 0;
+      const std::span<float> chunk(chunks + i * size, size);
+      robots[i] =
+          fresh ? 0
+                : object->replanning->Choose(std::span(before + i * size, size), robots[i], chunk);
+    }
     return 0;
   });
 }

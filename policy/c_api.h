@@ -23,7 +23,7 @@ extern "C" {
 
 /* Grows with each change of a struct or a function here. A program that loads the library by name
  * compares it with mjp_abi_version() before anything else. */
-#define MJP_ABI_VERSION 2
+#define MJP_ABI_VERSION 3
 
 typedef struct mjp_policy mjp_policy;
 
@@ -60,12 +60,10 @@ typedef struct mjp_shape {
   int first_action; /* actions first_action ... first_action + action_steps - 1 are executed */
   int action_steps;
   int features; /* how many mjp_feature_at knows */
-  /* How the checkpoint wants to be executed: it decides every decision_steps control steps, and
-   * follows the chunk that it took for up to action_steps of them. It takes a new chunk earlier
-   * where an action of that lies more than replan_beyond (Euclidean, raw units) from the old one's
-   * for the same moment. 0: it takes every new chunk. */
+  /* How the checkpoint wants to be executed: a decision every decision_steps control steps, of
+   * which noise_decisions one after the other share their noise, and mjp_follow after each. */
   int decision_steps;
-  double replan_beyond;
+  int noise_decisions;
 } mjp_shape;
 #define MJP_SHAPE \
   { sizeof(mjp_shape), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
@@ -95,10 +93,10 @@ typedef struct mjp_observation {
   const float* environment; /* (count, To, environment_dim), raw units */
   const uint64_t* seeds;    /* (count): of the episodes; with `decisions` they name the noise; where
                                a policy draws none both may be NULL */
-  const uint32_t* decisions; /* (count): index of the decision in its episode, or one number for as
-                                many decisions as a chunk would last, action_steps / decision_steps:
-                                so `mjpolicy evaluate` numbers them, and small differences of noise
-                                make no robot waver */
+  const uint32_t* decisions; /* (count): index of the decision in its episode. Of a robot that
+                                decides every decision_steps control steps: that index divided by
+                                noise_decisions, as `mjpolicy evaluate` does, so that differences of
+                                noise make no robot waver */
 } mjp_observation;
 #define MJP_OBSERVATION \
   { sizeof(mjp_observation), 0, NULL, NULL, NULL, NULL, NULL }
@@ -120,6 +118,20 @@ MJP_API int mjp_feature_at(const mjp_policy* policy, int index, mjp_feature* fea
  * `capacity` numbers; 0 or -1. The same observations, seeds and decisions give the same bits. */
 MJP_API int mjp_infer(mjp_policy* policy, const mjp_observation* observation, float* actions,
                       size_t capacity);
+
+/* Which chunks `count` robots follow that decide every decision_steps control steps. One goes on
+ * with the chunk that it took, for up to action_steps control steps, unless an action of the new
+ * chunk departs from that for the same moment by more than the checkpoint's replan_beyond
+ * (docs/CHECKPOINTS.md, "How it is executed").
+ *
+ * `chunks` (count, H, action_dim): in, what mjp_infer wrote; out, what the robots follow now: the
+ * first decision_steps actions from first_action on are to be executed. `before`, likewise: what
+ * the call before wrote to `chunks`, in memory of its own. `ages` (count): control steps between
+ * the observation that each chunk of `before` answers and the last decision, below H; -1: that
+ * robot has no chunk; out, the same of `chunks`. `before` may be NULL where all are -1, at an
+ * episode's start. 0 or -1. */
+MJP_API int mjp_follow(const mjp_policy* policy, int count, const float* before, int* ages,
+                       float* chunks);
 
 /* Ends a policy; 0 or -1. NULL is fine. Not while another thread is in mjp_infer with it. */
 MJP_API int mjp_free(mjp_policy* policy);

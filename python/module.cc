@@ -97,10 +97,10 @@ PyObject* Describe(PyObject*, PyObject* capsule) {
   if (!policy) return nullptr;
   mjp_shape shape = MJP_SHAPE;
   if (mjp_describe(policy, &shape) != 0) return FailWithLibraryText();
-  return Py_BuildValue("(iiiiiiiiiiidi)", shape.observation_steps, shape.state_dim,
+  return Py_BuildValue("(iiiiiiiiiiiii)", shape.observation_steps, shape.state_dim,
                        shape.environment_dim, shape.cameras, shape.picture_height,
                        shape.picture_width, shape.horizon, shape.action_dim, shape.first_action,
-                       shape.action_steps, shape.decision_steps, shape.replan_beyond,
+                       shape.action_steps, shape.decision_steps, shape.noise_decisions,
                        shape.features);
 }
 
@@ -156,6 +156,30 @@ PyObject* Infer(PyObject*, PyObject* arguments) {
   Py_RETURN_NONE;
 }
 
+PyObject* Follow(PyObject*, PyObject* arguments) {
+  PyObject *capsule, *before, *ages, *chunks;
+  int count;
+  if (!PyArg_ParseTuple(arguments, "OiOOO:follow", &capsule, &count, &before, &ages, &chunks)) {
+    return nullptr;
+  }
+  const mjp_policy* policy = PolicyOf(capsule);
+  if (!policy) return nullptr;
+  mjp_shape shape = MJP_SHAPE;
+  if (mjp_describe(policy, &shape) != 0) return FailWithLibraryText();
+  const Py_ssize_t size = Py_ssize_t{count} * shape.horizon * shape.action_dim;
+  Buffer before_buffer, age_buffer, chunk_buffer;
+  if (!before_buffer.Take(before, "before", 'f', size, false) ||
+      !age_buffer.Take(ages, "ages", 'i', count, true) ||
+      !chunk_buffer.Take(chunks, "chunks", 'f', size, true)) {
+    return nullptr;
+  }
+  if (mjp_follow(policy, count, before_buffer.data<float>(), age_buffer.data<int>(),
+                 chunk_buffer.data<float>()) != 0) {
+    return FailWithLibraryText();
+  }
+  Py_RETURN_NONE;
+}
+
 PyMethodDef methods[] = {
     {"abi_version", AbiVersion, METH_NOARGS, "(of the library, of this module)"},
     {"load", Load, METH_VARARGS,
@@ -165,6 +189,7 @@ PyMethodDef methods[] = {
      "feature(policy, index): (name, dim, height, width, normalization, low, high)"},
     {"infer", Infer, METH_VARARGS,
      "infer(policy, count, pictures, state, environment, seeds, decisions, actions)"},
+    {"follow", Follow, METH_VARARGS, "follow(policy, count, before, ages, chunks)"},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,

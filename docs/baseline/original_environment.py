@@ -23,7 +23,7 @@ def run(env, policy, seed):
     """Control steps to success (None: not within the limit), and the largest coverage."""
     observation, _ = env.reset(seed=seed)
     history = deque([observation] * policy.shape.observation_steps, policy.shape.observation_steps)
-    execution = mjpolicy.Execution(policy.shape)
+    execution = mjpolicy.Execution(policy)
     best, steps = 0.0, 0
     while True:
         pictures = np.stack([o["pixels"] for o in history]).astype(np.uint8)

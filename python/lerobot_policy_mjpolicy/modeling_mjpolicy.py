@@ -81,7 +81,7 @@ class MjpolicyPolicy(PreTrainedPolicy):
         count = next(part.shape[0] for part in inputs if part is not None)
         engine = self._engine_for(count, self._instruction(batch))
         if self._execution is None:
-            self._execution = mjpolicy.Execution(engine.shape, count)
+            self._execution = mjpolicy.Execution(engine, count)
         first = self._first_seed + (self._rollouts - 1) * count
         seeds = [(first + i) % 2**64 for i in range(count)]
         return engine.act(*inputs, seed=seeds, decision=self._execution.noise if decision is None else decision)

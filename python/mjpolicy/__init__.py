@@ -4,7 +4,7 @@
 
 * ``load_plugin()`` does it by hand, and says what is wrong where another engine is installed;
 * ``Policy(DIR).act(pictures, state)`` turns observations into a chunk of actions;
-* ``Execution(policy.shape)`` says which of them to execute, as the checkpoint wants;
+* ``Execution(policy)`` says which of them to execute, as the checkpoint wants;
 * ``evaluate(DIR)`` scores a policy; the program ``mjpolicy`` does that and much more.
 """
 from mjpolicy._core import PolicyError

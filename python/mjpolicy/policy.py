@@ -30,7 +30,7 @@ class Shape:
     first_action: int  #: actions first_action ... first_action + action_steps - 1 are executed
     action_steps: int
     decision_steps: int  #: control steps from decision to decision, as the checkpoint wants
-    replan_beyond: float  #: raw units; see ``Execution``. 0: every new chunk is taken
+    noise_decisions: int  #: decisions one after the other that share their noise; see ``Execution``
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,6 +140,16 @@ class Policy:
                     _numbers("seed", seed, many, np.uint64, _MOST_SEED),
                     _numbers("decision", decision, many, np.uint32, _MOST_DECISION), actions)
         return actions[0] if count is None else actions
+
+    def follow(self, before: NDArray[np.float32] | None, ages: NDArray[np.intc], chunks: NDArray[np.float32]) -> None:
+        """``mjp_follow`` of policy/c_api.h, which ``Execution`` calls: `chunks` and `ages` are changed.
+
+        Args:
+          before: (count, H, A), C-contiguous; None where all ages are -1.
+          ages: (count).
+          chunks: (count, H, A), C-contiguous.
+        """
+        _core.follow(self._policy, len(ages), before, ages, chunks)
 
     def _pictures(self, pictures: NDArray[np.uint8] | None, one_camera: tuple[int, ...]) -> NDArray[np.uint8] | None:
         if pictures is None:

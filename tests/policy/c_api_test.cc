@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/json.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/policy.h"
 #include "tests/support/child.h"
@@ -88,8 +91,6 @@ TEST_F(CApiTest, NamesItsFeaturesWithSizesAndRanges) {
   EXPECT_EQ(shape.picture_width, 96);
   EXPECT_EQ(shape.picture_bytes, size_t{3} * 96 * 96 * shape.cameras);
   const auto checkpoint = mjp::LoadCheckpoint(directory_);
-  EXPECT_EQ(shape.decision_steps, checkpoint->config.DecisionSteps());
-  EXPECT_EQ(shape.replan_beyond, checkpoint->config.replan_beyond);
   std::vector<std::string> names;
   for (int i = 0; i < shape.features; ++i) {
     mjp_feature feature = MJP_FEATURE;
@@ -108,6 +109,93 @@ TEST_F(CApiTest, NamesItsFeaturesWithSizesAndRanges) {
   EXPECT_EQ(mjp_feature_at(policy, shape.features, &feature), -1);
   EXPECT_EQ(mjp_feature_at(policy, -1, &feature), -1);
   EXPECT_EQ(mjp_free(policy), 0);
+}
+
+// A chunk of a robot that moves on by 1 in each control step, asked at `step`; its first executed
+// action lies `x`, `y` apart from that.
+std::vector<float> Line(const mjp_shape& shape, int step, float x, float y) {
+  std::vector<float> chunk;
+  for (int row = 0; row < shape.horizon; ++row) {
+    const bool apart = row == shape.first_action;
+    chunk.push_back(row + step + (apart ? x : 0));
+    chunk.push_back(row + step + (apart ? y : 0));
+  }
+  return chunk;
+}
+
+TEST_F(CApiTest, EveryChunkIsTakenWhereTheCheckpointSaysNothing) {
+  mjp_policy* policy = mjp_load(directory_.c_str(), &options_);
+  mjp_shape shape = MJP_SHAPE;
+  ASSERT_EQ(mjp_describe(policy, &shape), 0) << mjp_last_error();
+  EXPECT_EQ(shape.decision_steps, shape.action_steps);
+  EXPECT_EQ(shape.noise_decisions, 1);
+  const std::vector<float> before = Line(shape, 0, 0, 0), chunk = Line(shape, 8, 0.5f, 0);
+  std::vector<float> followed = chunk;
+  int age = 0;
+  ASSERT_EQ(mjp_follow(policy, 1, before.data(), &age, followed.data()), 0);
+  EXPECT_EQ(followed, chunk);
+  EXPECT_EQ(age, 0);
+  mjp_free(policy);
+}
+
+TEST_F(CApiTest, AChunkIsFollowedUntilOneDepartsOrItIsUsedUp) {
+  mjp::Json config = mjp::ReadJson(directory_ + "/config.json");
+  config["replan_every"] = 2;
+  config["replan_beyond"] = 5;
+  std::ofstream(directory_ + "/config.json") << config.dump();
+  mjp_policy* policy = mjp_load(directory_.c_str(), &options_);
+  mjp_shape shape = MJP_SHAPE;
+  ASSERT_EQ(mjp_describe(policy, &shape), 0) << mjp_last_error();
+  EXPECT_EQ(shape.decision_steps, 2);
+  EXPECT_EQ(shape.noise_decisions, 4);
+  // of the first robot each chunk is 5 apart, which is allowed; of the second one more than that,
+  // and one by what is no number
+  const float y[][2] = {{0, 0}, {4, 4}, {4, 4.1f}, {4, 4}, {4, NAN}};
+  const int expected_ages[][2] = {{0, 0}, {2, 2}, {4, 0}, {6, 2}, {0, 0}};
+  const size_t size = 2 * shape.horizon, ahead = 2 * shape.decision_steps;
+  std::vector<float> before;
+  int ages[2] = {-1, -1};
+  for (int decision = 0; decision < 5; ++decision) {
+    std::vector<float> chunks;
+    for (const float one : y[decision]) {
+      const std::vector<float> chunk = Line(shape, 2 * decision, decision ? 3 : 0, one);
+      chunks.insert(chunks.end(), chunk.begin(), chunk.end());
+    }
+    std::vector<float> expected = chunks;
+    for (int robot = 0; robot < 2; ++robot) {
+      if (expected_ages[decision][robot] == 0) continue;
+      const auto old = before.begin() + robot * size;
+      std::copy(old + ahead, old + size, expected.begin() + robot * size);
+    }
+    ASSERT_EQ(mjp_follow(policy, 2, decision ? before.data() : nullptr, ages, chunks.data()), 0)
+        << mjp_last_error();
+    EXPECT_THAT(ages, testing::ElementsAreArray(expected_ages[decision])) << decision;
+    EXPECT_THAT(chunks, testing::Pointwise(testing::NanSensitiveFloatEq(), expected)) << decision;
+    before = chunks;
+  }
+  mjp_free(policy);
+}
+
+TEST_F(CApiTest, WhatCannotBeFollowedIsRefused) {
+  mjp_policy* policy = mjp_load(directory_.c_str(), &options_);
+  mjp_shape shape = MJP_SHAPE;
+  ASSERT_EQ(mjp_describe(policy, &shape), 0) << mjp_last_error();
+  std::vector<float> chunk = Line(shape, 0, 0, 0);
+  const std::vector<float> before = chunk;
+  int age = 0;
+  EXPECT_EQ(mjp_follow(policy, 1, nullptr, &age, chunk.data()), -1);
+  EXPECT_TRUE(Said("before is NULL")) << mjp_last_error();
+  EXPECT_EQ(mjp_follow(policy, 0, before.data(), &age, chunk.data()), -1);
+  EXPECT_TRUE(Said("count must be 1")) << mjp_last_error();
+  EXPECT_EQ(mjp_follow(policy, 1, before.data(), nullptr, chunk.data()), -1);
+  EXPECT_TRUE(Said("an argument is NULL")) << mjp_last_error();
+  age = shape.horizon;
+  EXPECT_EQ(mjp_follow(policy, 1, before.data(), &age, chunk.data()), -1);
+  EXPECT_TRUE(Said("an age is the horizon or more")) << mjp_last_error();
+  mjp_free(policy);
+  age = -1;
+  EXPECT_EQ(mjp_follow(policy, 1, nullptr, &age, chunk.data()), -1);
+  EXPECT_TRUE(Said("freed")) << mjp_last_error();
 }
 
 // A program of another version of the header hears of it, and nothing is read or written wrongly.
@@ -169,13 +257,13 @@ TEST_F(CApiTest, MistakesAreReportedNotFatal) {
   mjp_free(nullptr);
 }
 
-// One object, many threads: each call gives the right numbers or says who has it, and none hangs.
 TEST_F(CApiTest, AnAbsurdBatchIsRefusedAtOnce) {
   options_.batch = 65536;
   EXPECT_EQ(mjp_load(directory_.c_str(), &options_), nullptr);
   EXPECT_TRUE(Said("batch = 65536: allowed are 1 to 4096")) << mjp_last_error();
 }
 
+// One object, many threads: each call gives the right numbers or says who has it, and none hangs.
 TEST_F(CApiTest, SecondThreadIsRefused) {
   options_.threads = 2;
   mjp_policy* policy = mjp_load(directory_.c_str(), &options_);

@@ -102,7 +102,7 @@ class LerobotPolicyTest(unittest.TestCase):
         for rollout in range(2):
             policy.reset()
             seen = []
-            execution = mjpolicy.Execution(s, 3)
+            execution = mjpolicy.Execution(engine, 3)
             for step in range(s.action_steps + 1):
                 batch, pictures, state = frames(3, 100 * rollout + step)
                 seen.append((pictures, state))

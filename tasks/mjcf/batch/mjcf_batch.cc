@@ -138,31 +138,43 @@ void MjcfBatch::Step(std::span<const int> ids, std::span<const double> actions) 
 }
 
 // Draws what the policy is going to look at and has not been drawn.
-void MjcfBatch::Draw(Robot& robot) {
+void MjcfBatch::Draw(std::span<const int> ids) {
   if (!pictures_) return;
   const double begin = Now();
-  for (Look& look : robot.looks) {
-    if (look.on_gpu || !look.rgb.empty()) continue;
-    ApplyPose(robot.model.get(), look.pose, scratch_.get());
-    pictures_->Draw(robot.model.get(), scratch_.get(), look.pose);
-    look.on_gpu = pictures_->NewestOnGpu();
-    if (look.on_gpu) continue;
-    const std::span<const uint8_t> drawn = pictures_->Newest();
-    look.rgb.assign(drawn.begin(), drawn.end());
-    if (!DisturbsPictures(conditions_)) continue;
-    const int width = config_.cameras[0].width;
-    const size_t size = look.rgb.size() / config_.cameras.size();
-    for (size_t camera = 0; camera < config_.cameras.size(); ++camera) {
-      DisturbPicture(conditions_, robot.seed, look.tick, width,
-                     std::span(look.rgb).subspan(camera * size, size));
+  std::vector<Fresh> fresh;
+  for (const int i : ids) {
+    Robot& robot = robots_[i];
+    for (Look& look : robot.looks) {
+      if (look.on_gpu || !look.rgb.empty()) continue;
+      ApplyPose(robot.model.get(), look.pose, scratch_.get());
+      pictures_->Draw(robot.model.get(), scratch_.get(), look.pose);
+      look.on_gpu = pictures_->NewestOnGpu();
+      if (look.on_gpu) continue;
+      const std::span<const uint8_t> drawn = pictures_->Newest();
+      look.rgb.assign(drawn.begin(), drawn.end());
+      fresh.push_back({robot.seed, &look});
     }
   }
+  if (!fresh.empty() && DisturbsPictures(conditions_)) DisturbAll(fresh);
   seconds_.pictures += Now() - begin;
 }
 
-void MjcfBatch::Observe(std::span<const int> ids) {
-  for (const int i : ids) Draw(robots_[i]);
+void MjcfBatch::DisturbAll(std::span<const Fresh> fresh) const {
+  std::atomic<size_t> next = 0;
+  RunOnThreads(std::min<int>(threads_, static_cast<int>(fresh.size())),
+               [&](const std::atomic<bool>& failed) {
+                 for (size_t k = next++; k < fresh.size() && !failed; k = next++) {
+                   const auto [seed, look] = fresh[k];
+                   const size_t size = look->rgb.size() / config_.cameras.size();
+                   for (size_t camera = 0; camera < config_.cameras.size(); ++camera) {
+                     DisturbPicture(conditions_, seed, look->tick, config_.cameras[0].width,
+                                    std::span(look->rgb).subspan(camera * size, size));
+                   }
+                 }
+               });
 }
+
+void MjcfBatch::Observe(std::span<const int> ids) { Draw(ids); }
 
 void MjcfBatch::Judge(int i, StepOutcome& outcome) const { outcome = robots_[i].outcome; }
 
@@ -196,7 +208,7 @@ void MjcfBatch::AddPicture(const Look& look) {
 
 void MjcfBatch::AddInput(int i, uint32_t seed, int, uint32_t decision) {
   Robot& robot = robots_[i];
-  Draw(robot);
+  Draw(std::span(&i, 1));
   for (const Look& look : robot.looks) {
     AddPicture(look);
     state_.insert(state_.end(), look.state.begin(), look.state.end());

@@ -61,11 +61,16 @@ class MjcfBatch : public BatchSimulations {
     std::vector<double> state, previous;
     StepOutcome outcome;
   };
+  struct Fresh {  // a picture that has just been drawn
+    uint32_t seed;
+    Look* look;
+  };
 
   void MakePictures(const EvaluationOptions& options);
   void Move(Robot& robot, std::span<const double> action);
   Look Take(Robot& robot) const;
-  void Draw(Robot& robot);
+  void Draw(std::span<const int> ids);
+  void DisturbAll(std::span<const Fresh> fresh) const;
   void AddPicture(const Look& look);
 
   std::shared_ptr<const TaskFile> file_;

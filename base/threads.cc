@@ -1,5 +1,6 @@
 #include "base/threads.h"
 
+#include <algorithm>
 #include <exception>
 #include <thread>
 #include <vector>
@@ -26,6 +27,14 @@ void RunOnThreads(int threads, const std::function<void(const std::atomic<bool>&
   guarded();
   others.clear();  // waits
   if (failure) std::rethrow_exception(failure);
+}
+
+void ForEachOnThreads(int threads, size_t count, const std::function<void(size_t)>& work) {
+  std::atomic<size_t> next = 0;
+  RunOnThreads(static_cast<int>(std::min<size_t>(threads, count)),
+               [&](const std::atomic<bool>& failed) {
+                 for (size_t i = next++; i < count && !failed; i = next++) work(i);
+               });
 }
 
 }  // namespace mjp::app

@@ -1,7 +1,6 @@
 #include "tasks/pusht/observation.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
 #include "base/error.h"
@@ -129,15 +128,11 @@ void Observer::DrawWithMujoco(const Snapshot& snapshot, std::span<uint8_t> pictu
 }
 
 void Observer::Disturb() {
-  std::atomic<size_t> next = 0;
-  const int threads = std::min(threads_, static_cast<int>(disturbed_.size()));
-  RunOnThreads(threads, [&](const std::atomic<bool>& failed) {
-    for (size_t k = next++; k < disturbed_.size() && !failed; k = next++) {
-      const Disturbed& it = disturbed_[k];
-      const auto picture = std::span(frames_).subspan(k * mjp::kPictureBytes, mjp::kPictureBytes);
-      if (!source_) mjp::RasteriseCpu(&it.scene, 1, picture.data());
-      DisturbPicture(conditions_, it.seed, it.tick, mjp::kPictureSize, picture);
-    }
+  ForEachOnThreads(threads_, disturbed_.size(), [&](size_t k) {
+    const Disturbed& it = disturbed_[k];
+    const auto picture = std::span(frames_).subspan(k * mjp::kPictureBytes, mjp::kPictureBytes);
+    if (!source_) mjp::RasteriseCpu(&it.scene, 1, picture.data());
+    DisturbPicture(conditions_, it.seed, it.tick, mjp::kPictureSize, picture);
   });
   disturbed_.clear();
 }

@@ -7,6 +7,7 @@
 #include <set>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 namespace mjp::app {
 namespace {
@@ -37,6 +38,24 @@ TEST(RunOnThreads, AFailureStopsTheOthersAndIsThrownAgain) {
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(error.what(), "second");
   }
+}
+
+TEST(ForEachOnThreads, EachIndexIsGivenOnce) {
+  for (const size_t count : {0, 1, 100}) {
+    std::vector<std::atomic<int>> calls(count);
+    ForEachOnThreads(3, count, [&](size_t i) { ++calls[i]; });
+    for (const std::atomic<int>& of_one : calls) EXPECT_EQ(of_one, 1);
+  }
+}
+
+TEST(ForEachOnThreads, NoneIsBegunAfterAFailure) {
+  size_t last = 0;
+  const auto work = [&](size_t i) {
+    last = i;
+    if (i == 4) throw std::runtime_error("fifth");
+  };
+  EXPECT_THROW(ForEachOnThreads(1, 100, work), std::runtime_error);
+  EXPECT_EQ(last, 4u);
 }
 
 }  // namespace

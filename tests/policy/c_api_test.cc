@@ -91,6 +91,7 @@ TEST_F(CApiTest, NamesItsFeaturesWithSizesAndRanges) {
   EXPECT_EQ(shape.picture_width, 96);
   EXPECT_EQ(shape.picture_bytes, size_t{3} * 96 * 96 * shape.cameras);
   const auto checkpoint = mjp::LoadCheckpoint(directory_);
+  EXPECT_EQ(shape.decision_steps, checkpoint->config.DecisionSteps());
   std::vector<std::string> names;
   for (int i = 0; i < shape.features; ++i) {
     mjp_feature feature = MJP_FEATURE;

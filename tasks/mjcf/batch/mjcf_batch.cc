@@ -1,7 +1,6 @@
 #include "tasks/mjcf/batch/mjcf_batch.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <utility>
 
@@ -127,13 +126,8 @@ void MjcfBatch::Move(Robot& robot, std::span<const double> action) {
 void MjcfBatch::Step(std::span<const int> ids, std::span<const double> actions) {
   const double begin = Now();
   const size_t width = robots_[0].held.size();
-  std::atomic<size_t> next = 0;
-  RunOnThreads(std::min<int>(threads_, static_cast<int>(ids.size())),
-               [&](const std::atomic<bool>& failed) {
-                 for (size_t k = next++; k < ids.size() && !failed; k = next++) {
-                   Move(robots_[ids[k]], actions.subspan(k * width, width));
-                 }
-               });
+  ForEachOnThreads(threads_, ids.size(),
+                   [&](size_t k) { Move(robots_[ids[k]], actions.subspan(k * width, width)); });
   seconds_.physics += Now() - begin;
 }
 
@@ -160,18 +154,14 @@ void MjcfBatch::Draw(std::span<const int> ids) {
 }
 
 void MjcfBatch::DisturbAll(std::span<const Fresh> fresh) const {
-  std::atomic<size_t> next = 0;
-  RunOnThreads(std::min<int>(threads_, static_cast<int>(fresh.size())),
-               [&](const std::atomic<bool>& failed) {
-                 for (size_t k = next++; k < fresh.size() && !failed; k = next++) {
-                   const auto [seed, look] = fresh[k];
-                   const size_t size = look->rgb.size() / config_.cameras.size();
-                   for (size_t camera = 0; camera < config_.cameras.size(); ++camera) {
-                     DisturbPicture(conditions_, seed, look->tick, config_.cameras[0].width,
-                                    std::span(look->rgb).subspan(camera * size, size));
-                   }
-                 }
-               });
+  ForEachOnThreads(threads_, fresh.size(), [&](size_t k) {
+    const auto [seed, look] = fresh[k];
+    const size_t size = look->rgb.size() / config_.cameras.size();
+    for (size_t camera = 0; camera < config_.cameras.size(); ++camera) {
+      DisturbPicture(conditions_, seed, look->tick, config_.cameras[0].width,
+                     std::span(look->rgb).subspan(camera * size, size));
+    }
+  });
 }
 
 void MjcfBatch::Observe(std::span<const int> ids) { Draw(ids); }

@@ -2,6 +2,7 @@
 #define KERNELS_CUDA_ROW_KERNEL_PRODUCTS_CUH_
 
 #include "kernels/cuda/norm_conv/warp_mma.cuh"
+#include "kernels/cuda/primitives/registers.cuh"
 #include "kernels/cuda/row_kernel/row_kernel.cuh"
 #include "kernels/cuda/row_kernel/weight_pipeline.cuh"
 
@@ -10,34 +11,46 @@
 
 namespace mjp::row_kernel {
 
+// Where the inputs of a chunk's steps stand: shared addresses of this lane's rows.
+struct ChunkInputs {
+  uint32_t at[kChunkFragments];
+
+  // `packed`: from the table of steps; `row`: this lane's row of the input.
+  __device__ __forceinline__ ChunkInputs(uint2 packed, uint32_t row)
+      : at{row + (packed.x & 0xffff) * 16, row + (packed.x >> 16) * 16,
+           row + (packed.y & 0xffff) * 16, row + (packed.y >> 16) * 16} {}
+  // Has them computed here, and not where they are used.
+  __device__ __forceinline__ void Pin() {
+#pragma unroll
+    for (uint32_t& address : at) PinRegister(address);
+  }
+};
+
 // Adds up `chunks` chunks of steps of one tile: weights of 16 out channels x inputs of kTiles x 8
-// positions. `first`: of the table of steps, which `steps` goes on with. `row`: shared address of
-// this lane's row of the input, and `pair_bytes` from there that of two tiles further; `steps`
-// (shared): where each step's input stands from there, 16 bytes each; `sums`: where the tile's
-// partial sums (channel, position) go.
+// positions. `inputs`: of the first chunk, whose place in the table of steps is `steps`. `row`: shared
+// address of this lane's row of the input, and `pair_bytes` from there that of two tiles further;
+// `sums`: where the tile's partial sums (channel, position) go. The last chunk's weights stay.
 template <Format F, int kTiles, int kChunks>
-__device__ __forceinline__ void MultiplyTile(WeightPipeline<kChunks>& weights, uint2 packed,
+__device__ __forceinline__ void MultiplyTile(WeightPipeline<kChunks>& weights, ChunkInputs inputs,
                                              const uint2* steps, int chunks, uint32_t row,
                                              int pair_bytes, float* sums, int lane) {
   // several sets: a product waits for the one before that has its accumulators
   constexpr int kSets = kTiles == 1 ? 4 : kTiles == 2 ? 2 : 1;
   float acc[kSets][kTiles][4] = {};
 #pragma unroll 1
-  for (; chunks > 0; --chunks) {
-    const uint32_t at[4] = {row + (packed.x & 0xffff) * 16, row + (packed.x >> 16) * 16,
-                            row + (packed.y & 0xffff) * 16, row + (packed.y >> 16) * 16};
+  for (;;) {
     uint32_t b[kChunkFragments][2 * kTiles];
 #pragma unroll
     for (int i = 0; i < kChunkFragments; ++i) {
       uint32_t both[4];
       if constexpr (kTiles == 1) {  // one load for two steps, half of the lanes each
         if (i % 2 == 1) continue;
-        LoadMatrix4(both, lane < 16 ? at[i] : at[i + 1]);
+        LoadMatrix4(both, lane < 16 ? inputs.at[i] : inputs.at[i + 1]);
         b[i][0] = both[0], b[i][1] = both[1], b[i + 1][0] = both[2], b[i + 1][1] = both[3];
       } else {
 #pragma unroll
         for (int j = 0; j < kTiles; j += 2) {
-          LoadMatrix4(both, at[i] + j / 2 * pair_bytes);
+          LoadMatrix4(both, inputs.at[i] + j / 2 * pair_bytes);
           b[i][2 * j] = both[0], b[i][2 * j + 1] = both[1];
           b[i][2 * j + 2] = both[2], b[i][2 * j + 3] = both[3];
         }
@@ -48,7 +61,8 @@ __device__ __forceinline__ void MultiplyTile(WeightPipeline<kChunks>& weights, u
 #pragma unroll
       for (int j = 0; j < kTiles; ++j)
         MultiplyAccumulate<F>(acc[i % kSets][j], weights.fragment[i], b[i][2 * j], b[i][2 * j + 1]);
-    packed = *++steps;  // behind the last one stands something too
+    if (--chunks == 0) break;
+    inputs = ChunkInputs(*++steps, row);
     weights.Advance();
   }
 #pragma unroll
@@ -64,9 +78,10 @@ __device__ __forceinline__ void MultiplyTile(WeightPipeline<kChunks>& weights, u
   }
 }
 
-// A layer's products by MMA warp `warp`. wait() returns when the input is there.
+// A layer's products by MMA warp `warp`; false if it has none. wait() returns when the input is
+// there. The last chunk's weights stay: going on from them is left to the caller.
 template <Format F, int kTiles, int kChunks, typename Wait>
-__device__ __forceinline__ void MultiplyTiles(WeightPipeline<kChunks>& weights, const Layer& s,
+__device__ __forceinline__ bool MultiplyTiles(WeightPipeline<kChunks>& weights, const Layer& s,
                                               const SharedLayout& layout, uint8_t* shared, int warp,
                                               const Wait& wait) {
   const int lane = threadIdx.x % 32;
@@ -75,26 +90,29 @@ __device__ __forceinline__ void MultiplyTiles(WeightPipeline<kChunks>& weights, 
   // rows of the 8x8 matrices: two position tiles, or two steps of one
   const int position = min(lane % 8 + (kTiles > 1 ? lane / 16 * 8 : 0), s.length - 1);
   const uint32_t row = SharedAddress(shared) + position * s.row_bytes + lane / 8 % 2 * 16;
+  const auto row_of = [&](int tile) {
+    return row + (tile * s.phases >= s.tiles ? s.phase_bytes : 0);
+  };
   int tile = warp >> s.k_log2;
   const uint2* steps = table + s.chunks_at + k * s.chunks;
-  uint2 packed = *steps;
+  ChunkInputs inputs(*steps, row_of(tile));
+  inputs.Pin();
   wait();
+  if (tile >= s.tiles) return false;
 #pragma unroll 1
-  for (; tile < s.tiles; tile += tiles_at_once) {
-    const int to = (k * s.tiles + tile) * 16 * kTiles * kPositionTile;
-    const uint32_t of_phase = row + (tile * s.phases >= s.tiles ? s.phase_bytes : 0);
-    int chunks = s.chunks, sums = layout.sums;
-#pragma unroll 1
-    for (bool shortcut = false;; shortcut = true) {  // the convolution, then its shortcut
-      MultiplyTile<F, kTiles>(weights, packed, steps, chunks, of_phase, 16 * s.row_bytes,
-                              reinterpret_cast<float*>(shared + sums) + to, lane);
-      if (shortcut || s.shortcut_chunks == 0) break;
-      chunks = s.shortcut_chunks, sums = layout.shortcut_sums;
-      steps = table + s.shortcut_chunks_at + k * chunks;
-      packed = *steps;
-    }
-    steps = table + s.chunks_at + k * s.chunks;
-    packed = *steps;
+  for (bool shortcut = false;;) {  // of each tile the convolution, then its shortcut
+    float* sums = reinterpret_cast<float*>(shared +
+                                           (shortcut ? layout.shortcut_sums : layout.sums)) +
+                  (k * s.tiles + tile) * 16 * kTiles * kPositionTile;
+    MultiplyTile<F, kTiles>(weights, inputs, steps, shortcut ? s.shortcut_chunks : s.chunks,
+                            row_of(tile), 16 * s.row_bytes, sums, lane);
+    shortcut = !shortcut && s.shortcut_chunks > 0;
+    if (!shortcut) tile += tiles_at_once;
+    if (tile >= s.tiles) return true;
+    steps = table + (shortcut ? s.shortcut_chunks_at + k * s.shortcut_chunks
+                              : s.chunks_at + k * s.chunks);
+    inputs = ChunkInputs(*steps, row_of(tile));
+    weights.Advance();
   }
 }
 

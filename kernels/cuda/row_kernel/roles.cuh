@@ -9,18 +9,6 @@
 
 namespace mjp::row_kernel {
 
-// What a CTA's functions share.
-struct Cta {
-  const Args& a;
-  uint8_t* shared;
-  int row, rank;
-
-  __device__ __forceinline__ const Layer& LayerAt(int i) const {
-    return reinterpret_cast<const Layer*>(shared + a.shared.layers)[i];
-  }
-  __device__ __forceinline__ int Elements() const { return a.length * a.action_dim; }
-};
-
 // Barriers from one role to the other; 0 is __syncthreads'.
 enum Signal { kSumsReady = 1, kInputReady };
 template <Signal kSignal>
@@ -64,24 +52,29 @@ __device__ __forceinline__ void MultiplyLayers(const Cta& cta, WeightPipeline<kC
         Await<kInputReady>();
       }
     };
-    if (s.n_tiles == 1) MultiplyTiles<F, 1>(weights, s, cta.a.shared, cta.shared, warp, wait);
-    if (s.n_tiles == 2) MultiplyTiles<F, 2>(weights, s, cta.a.shared, cta.shared, warp, wait);
-    if (s.n_tiles == 4) MultiplyTiles<F, 4>(weights, s, cta.a.shared, cta.shared, warp, wait);
+    const auto& layout = cta.a.shared;
+    bool has = false;
+    if (s.n_tiles == 1) has = MultiplyTiles<F, 1>(weights, s, layout, cta.shared, warp, wait);
+    if (s.n_tiles == 2) has = MultiplyTiles<F, 2>(weights, s, layout, cta.shared, warp, wait);
+    if (s.n_tiles == 4) has = MultiplyTiles<F, 4>(weights, s, layout, cta.shared, warp, wait);
     Send<kSumsReady>();
+    if (has) weights.Advance();
   }
 }
 
-// The epilogue of the CTA's norm groups; `terms`: of the warp's first one.
+// The epilogues of a layer's norm groups in the CTA. A warp prepares its first one before the sums
+// are there: where a CTA has up to kWarps / 2 groups, while others still run the layer before.
 template <typename T, bool kCluster, int kPairs>
 __device__ __forceinline__ void RunGroups(const Cta& cta, const Layer& s, const FilmRows& film,
-                                          const Output& output,
-                                          ChannelTerms (&terms)[kMaxLanePairs]) {
-  const int warp = threadIdx.x / 32;
+                                          const Output& output) {
+  const uint32_t barrier = kCluster ? output.Barrier(cta) : 0;
+  int group = threadIdx.x / 32 ^ output.number % 2 * (kWarps / 2);
+  if (group >= s.groups) return Await<kSumsReady>();
 #pragma unroll 1
-  for (int group = warp; group < s.groups; group += kWarps) {
-    if (group != warp) LoadTerms<kPairs>(s, cta.a.terms, film, cta.rank, group, terms);
-    RunGroup<T, kCluster, kPairs>(s, cta.a.shared, group, terms, cta.rank, cta.a.ctas,
-                                  output.Barrier(cta), cta.shared);
+  for (bool waits = true; group < s.groups; group += kWarps, waits = false) {
+    GroupEpilogue<T, kCluster, kPairs> epilogue(cta, s, film, group, barrier);
+    if (waits) Await<kSumsReady>();
+    epilogue.Run(cta);
   }
 }
 
@@ -89,20 +82,13 @@ __device__ __forceinline__ void RunGroups(const Cta& cta, const Layer& s, const 
 template <Format F, bool kCluster>
 __device__ __forceinline__ void RunEpilogues(const Cta& cta, const FilmRows& film, int pass) {
   using T = Storage<F>;
-  const int warp = threadIdx.x / 32;
 #pragma unroll 1
   for (int i = 0; i + 1 < cta.a.layer_count; ++i) {
-    const Layer s = cta.LayerAt(i);
-    ChannelTerms terms[kMaxLanePairs];
-    if (warp < s.groups) {
-      LoadTerms<1>(s, cta.a.terms, film, cta.rank, warp, terms);
-      if (s.lane_pairs > 1) LoadTerms<kMaxLanePairs>(s, cta.a.terms, film, cta.rank, warp, terms);
-    }
+    const Layer& s = cta.LayerAt(i);
     const Output output = {pass * (cta.a.layer_count - 1) + i};
-    Await<kSumsReady>();
-    if (s.lane_pairs == 1) RunGroups<T, kCluster, 1>(cta, s, film, output, terms);
-    if (s.lane_pairs == 2) RunGroups<T, kCluster, 2>(cta, s, film, output, terms);
-    if (s.lane_pairs == 4) RunGroups<T, kCluster, 4>(cta, s, film, output, terms);
+    if (s.lane_pairs == 1) RunGroups<T, kCluster, 1>(cta, s, film, output);
+    if (s.lane_pairs == 2) RunGroups<T, kCluster, 2>(cta, s, film, output);
+    if (s.lane_pairs == 4) RunGroups<T, kCluster, 4>(cta, s, film, output);
     if constexpr (!kCluster) Send<kInputReady>();
   }
   Await<kSumsReady>();

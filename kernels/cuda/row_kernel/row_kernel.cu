@@ -23,26 +23,35 @@ struct Element {
   bool mine;
   float bias = 0;  // of the head
   float x = 0, noise = 0;
+  const float* sums;       // of the head
+  int parts, part_floats;  // of them, and from each to the next
   DenoiseStep step;
 
-  __device__ __forceinline__ explicit Element(const Args& a)
-      : position(static_cast<int>(threadIdx.x) / a.action_dim),
-        action(static_cast<int>(threadIdx.x) % a.action_dim),
-        mine(position < a.length) {
-    if (mine) bias = LoadNow(a.head_bias + action);
+  __device__ __forceinline__ explicit Element(const Cta& cta)
+      : position(static_cast<int>(threadIdx.x) / cta.a.action_dim),
+        action(static_cast<int>(threadIdx.x) % cta.a.action_dim),
+        mine(position < cta.a.length) {
+    const Layer& head = cta.LayerAt(cta.a.layer_count - 1);
+    const int pitch = head.n_tiles * kPositionTile;
+    sums = reinterpret_cast<const float*>(cta.shared + cta.a.shared.sums) + action * pitch +
+           position;
+    parts = 1 << head.k_log2, part_floats = head.tiles * kBlockChannels * pitch;
+    if (mine) bias = LoadNow(cta.a.head_bias + action);
+  }
+
+  // The network's output.
+  __device__ __forceinline__ float Output() const {
+    float part[kWarps] = {};
+#pragma unroll
+    for (int k = 0; k < kWarps; ++k)
+      if (k < parts) part[k] = sums[k * part_floats];
+    float sum = part[0];
+#pragma unroll
+    for (int k = 1; k < kWarps; ++k)
+      if (k < parts) sum += part[k];
+    return sum + bias;
   }
 };
-
-// The network's output at an element.
-__device__ __forceinline__ float OutputAt(const Cta& cta, const Element& element) {
-  const Layer& head = cta.LayerAt(cta.a.layer_count - 1);
-  const int pitch = head.n_tiles * kPositionTile;
-  const float* sums = reinterpret_cast<const float*>(cta.shared + cta.a.shared.sums) +
-                      element.action * pitch + element.position;
-  float sum = sums[0];
-  for (int k = 1; k < 1 << head.k_log2; ++k) sum += sums[k * head.tiles * 16 * pitch];
-  return sum + element.bias;
-}
 
 // Puts x into the input of the first layer.
 template <typename T>
@@ -95,7 +104,7 @@ template <typename T>
 __device__ __forceinline__ void EndPass(const Cta& cta, int k, Element& element) {
   const Args& a = cta.a;
   if (element.mine) {
-    const float output = OutputAt(cta, element);
+    const float output = element.Output();
     const size_t at = static_cast<size_t>(cta.row) * cta.Elements() + threadIdx.x;
     const bool writes = cta.rank == 0 && k + 1 == a.end;
     if (writes) a.output[at] = output;
@@ -126,7 +135,7 @@ __device__ __forceinline__ void RunEpilogueWarps(const Cta& cta) {
   const Args& a = cta.a;
   WaitForPredecessor();
   ReleaseSuccessor();
-  Element element(a);
+  Element element(cta);
   LoadX<Storage<F>>(cta, element);
   if constexpr (kCluster) {
     ClusterBarrier();

@@ -7,7 +7,7 @@
 #include "kernels/cuda/megakernel/exchange/named_barrier.cuh"
 #include "kernels/cuda/megakernel/exchange/whole_access.cuh"
 #include "kernels/cuda/megakernel/megakernel.cuh"
-#include "kernels/cuda/megakernel/registers.cuh"
+#include "kernels/cuda/primitives/registers.cuh"
 #include "kernels/cuda/primitives/wgmma.cuh"
 
 // The exchange between CTAs, through L2: vectors of 16 bytes (of activations 8) that are stored and

@@ -1,11 +1,11 @@
-#ifndef KERNELS_CUDA_MEGAKERNEL_REGISTERS_CUH_
-#define KERNELS_CUDA_MEGAKERNEL_REGISTERS_CUH_
+#ifndef KERNELS_CUDA_PRIMITIVES_REGISTERS_CUH_
+#define KERNELS_CUDA_PRIMITIVES_REGISTERS_CUH_
 
 #include <cstdint>
 
 // Where values are kept, and when: what the compiler is told of registers, and delays.
 
-namespace mjp::megakernel {
+namespace mjp {
 
 // This thread's index, read anew: what follows from it is computed where it is used, and not held
 // in registers through the whole pass.
@@ -26,6 +26,6 @@ __device__ __forceinline__ void SpinCycles(int cycles) {
   }
 }
 
-}  // namespace mjp::megakernel
+}  // namespace mjp
 
-#endif  // KERNELS_CUDA_MEGAKERNEL_REGISTERS_CUH_
+#endif  // KERNELS_CUDA_PRIMITIVES_REGISTERS_CUH_

@@ -352,7 +352,7 @@ __device__ __forceinline__ float4 LoadFromBlock(uint32_t shared, int rank) {
 __device__ __forceinline__ uint32_t InCta(uint32_t shared, int rank) {
   uint32_t there = shared;
 #if __CUDA_ARCH__ >= 900
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared), "r"(rank));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared), "r"(rank));
 #else
   __trap();
 #endif

@@ -144,7 +144,8 @@ __device__ __forceinline__ void StoreToCta(uint32_t there, uint32_t value, uint3
 template <typename T, bool kCluster, int kPairs>
 class GroupEpilogue {
  public:
-  // Does what needs no sums of this layer. `barrier`: of a cluster, the one that counts its output.
+  // Does what needs no sums of this layer, after those of the layer before have arrived. `barrier`:
+  // of a cluster, the one that counts the output.
   __device__ __forceinline__ GroupEpilogue(const Cta& cta, const Layer& s, const FilmRows& film,
                                            int group, uint32_t barrier) {
     const LanePlace place(s, group);
@@ -167,8 +168,9 @@ class GroupEpilogue {
     barrier_ = barrier;
 #pragma unroll
     for (int r = 0; kAhead && r < kMaxCtas; ++r) {
-      there_[r] = InCta(SharedAddress(output_), r ^ cta.rank);
-      barriers_[r] = InCta(barrier, r ^ cta.rank);
+      const int rank = cta.rank ^ (r & (cta.a.ctas - 1));  // others again where there are fewer
+      there_[r] = InCta(SharedAddress(output_), rank);
+      barriers_[r] = InCta(barrier, rank);
     }
 #pragma unroll
     for (int j = 0; j < kPairs; ++j) {
@@ -200,8 +202,8 @@ class GroupEpilogue {
   }
 
  private:
-  // What is added at the end to the lane's j-th channel: the shortcut's sums, or the activations that
-  // the block read. Both are there since the block's first convolution.
+  // What is added at the end to the lane's j-th channel: the shortcut's sums, or the activations
+  // that the block read. Both are there since the block's first convolution.
   __device__ __forceinline__ float2 ResidualOf(const Cta& cta, const Layer& s,
                                                const LanePlace& place, int channel, int j,
                                                float shortcut_bias) const {
@@ -228,7 +230,7 @@ class GroupEpilogue {
 
   __device__ __forceinline__ void Store(const uint32_t (&both)[kPairs], const Cta& cta) {
     if constexpr (kCluster) {
-      // the number of CTAs is a power of two
+      // a power of two of them
       StoreInCtas<0, 2>(both, cta.rank);
       if (cta.a.ctas > 2) StoreInCtas<2, 4>(both, cta.rank);
       if (cta.a.ctas > 4) StoreInCtas<4, kMaxCtas>(both, cta.rank);

@@ -35,6 +35,7 @@ FragmentSource HalfOf(FragmentSource f, int half) {
 }  // namespace
 
 Plan::Plan(const Config& config, int halo) : ctas_(config.ctas), halo_(halo) {
+  supported_ = IsPowerOfTwo(ctas_) && ctas_ <= kMaxCtas;
   shared_.activations = activations_end_ = kWarps * config.ring_chunks * kChunkBytes;
 }
 

@@ -27,9 +27,10 @@ struct ChunkInputs {
 };
 
 // Adds up `chunks` chunks of steps of one tile: weights of 16 out channels x inputs of kTiles x 8
-// positions. `inputs`: of the first chunk, whose place in the table of steps is `steps`. `row`: shared
-// address of this lane's row of the input, and `pair_bytes` from there that of two tiles further;
-// `sums`: where the tile's partial sums (channel, position) go. The last chunk's weights stay.
+// positions. `inputs`: of the first chunk, whose place in the table of steps is `steps`. `row`:
+// shared address of this lane's row of the input, and `pair_bytes` from there that of two tiles
+// further; `sums`: where the tile's partial sums (channel, position) go. The last chunk's weights
+// stay.
 template <Format F, int kTiles, int kChunks>
 __device__ __forceinline__ void MultiplyTile(WeightPipeline<kChunks>& weights, ChunkInputs inputs,
                                              const uint2* steps, int chunks, uint32_t row,
@@ -101,16 +102,16 @@ __device__ __forceinline__ bool MultiplyTiles(WeightPipeline<kChunks>& weights, 
   if (tile >= s.tiles) return false;
 #pragma unroll 1
   for (bool shortcut = false;;) {  // of each tile the convolution, then its shortcut
-    float* sums = reinterpret_cast<float*>(shared +
-                                           (shortcut ? layout.shortcut_sums : layout.sums)) +
-                  (k * s.tiles + tile) * 16 * kTiles * kPositionTile;
+    float* sums =
+        reinterpret_cast<float*>(shared + (shortcut ? layout.shortcut_sums : layout.sums)) +
+        (k * s.tiles + tile) * 16 * kTiles * kPositionTile;
     MultiplyTile<F, kTiles>(weights, inputs, steps, shortcut ? s.shortcut_chunks : s.chunks,
                             row_of(tile), 16 * s.row_bytes, sums, lane);
     shortcut = !shortcut && s.shortcut_chunks > 0;
     if (!shortcut) tile += tiles_at_once;
     if (tile >= s.tiles) return true;
-    steps = table + (shortcut ? s.shortcut_chunks_at + k * s.shortcut_chunks
-                              : s.chunks_at + k * s.chunks);
+    steps = table +
+            (shortcut ? s.shortcut_chunks_at + k * s.shortcut_chunks : s.chunks_at + k * s.chunks);
     inputs = ChunkInputs(*steps, row_of(tile));
     weights.Advance();
   }

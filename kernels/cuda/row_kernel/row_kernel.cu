@@ -33,8 +33,8 @@ struct Element {
         mine(position < cta.a.length) {
     const Layer& head = cta.LayerAt(cta.a.layer_count - 1);
     const int pitch = head.n_tiles * kPositionTile;
-    sums = reinterpret_cast<const float*>(cta.shared + cta.a.shared.sums) + action * pitch +
-           position;
+    sums =
+        reinterpret_cast<const float*>(cta.shared + cta.a.shared.sums) + action * pitch + position;
     parts = 1 << head.k_log2, part_floats = head.tiles * kBlockChannels * pitch;
     if (mine) bias = LoadNow(cta.a.head_bias + action);
   }

@@ -11,14 +11,14 @@ namespace mjp::megakernel {
 namespace {
 
 // grid: (plan.ctas), all resident.
-template <Format F>
+template <Format F, bool kTablesInShared>
 __global__ void __launch_bounds__(kMmaThreads, 1)
     UnetMegakernelPortable(const __grid_constant__ PortableArgs args) {
   extern __shared__ __align__(128) uint8_t shared[];
   if (NothingToDo(args.args.common)) return;
   const PortableLayout smem(args.args, args.plan);
   CtaState cta = MakeCtaState(args.args.common, smem, shared);
-  RunPortable<F>(cta, args, smem, shared);
+  RunPortable<F, kTablesInShared>(cta, args, smem, shared);
 }
 
 // Throws Error(kEnvironment) unless the device holds all CTAs of `plan` at once.
@@ -64,10 +64,11 @@ int RowSlotsLog2(const std::vector<Layer>& layers, int rows, int ctas) {
   return log2;
 }
 
-template <Format F>
+template <Format F, bool kTablesInShared>
 void Launch(const PortableArgs& args, cudaStream_t stream) {
-  CheckResident<UnetMegakernelPortable<F>>(args.plan);
-  LaunchPersistent<UnetMegakernelPortable<F>>(args, args.plan.ctas, args.plan.shared_bytes, stream);
+  constexpr auto kKernel = UnetMegakernelPortable<F, kTablesInShared>;
+  CheckResident<kKernel>(args.plan);
+  LaunchPersistent<kKernel>(args, args.plan.ctas, args.plan.shared_bytes, stream);
 }
 
 }  // namespace
@@ -119,7 +120,9 @@ PortablePlan PlanPortable(const std::vector<Layer>& layers, const Args& args, Fo
 }
 
 void LaunchPortable(Format format, const PortableArgs& args, cudaStream_t stream) {
-  if (format == Format::kFp16) return Launch<Format::kFp16>(args, stream);
+  if (format == Format::kFp16)
+    return args.plan.table_in_shared ? Launch<Format::kFp16, true>(args, stream)
+                                     : Launch<Format::kFp16, false>(args, stream);
   throw Unsupported("the portable megakernel has fp16 kernels alone");
 }
 

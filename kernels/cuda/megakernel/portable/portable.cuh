@@ -39,7 +39,7 @@ MJP_HOST_DEVICE inline int CtaOfTile(const OutputTile& tile) {
 struct PortablePlan {
   int ctas = 0;
   bool fits = false;             // into the target; otherwise it is not launched
-  bool table_in_shared = false;  // descriptors; otherwise in `table`
+  bool table_in_shared = false;  // layers and descriptors; otherwise in device memory
   bool pairs = false;            // output tiles are so small that two epilogues run side by side
   int row_slots_log2 = 0;        // row slots that are used: a power of two of them
   int accumulator_offset = 0;    // from the input

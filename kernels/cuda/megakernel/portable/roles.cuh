@@ -13,8 +13,8 @@ namespace mjp::megakernel {
 // `end`. Of the first convolution and the head each norm group of the CTA's tiles has a place of
 // its own.
 struct PortableLayout {
-  int outputs, descriptors, x, first, first_bytes, head, head_group_bytes, head_bias, timesteps,
-      states, previous, moments, end;
+  int outputs, descriptors, layers, x, first, first_bytes, head, head_group_bytes, head_bias,
+      timesteps, states, previous, moments, end;
   __host__ __device__ PortableLayout(const Args& args, const PortablePlan& plan) {
     const CommonArgs& a = args.common;
     const int elements = a.length * a.action_dim, rows = a.rows, count = args.layer_count;
@@ -23,8 +23,9 @@ struct PortableLayout {
     head_group_bytes = a.last_channels / kNormGroups * a.action_dim * 4;
     outputs = static_cast<int>(sizeof(PortableCta) + (count * per_cta + 1) * sizeof(WeightTile));
     descriptors = outputs + per_cta * static_cast<int>(sizeof(OwnOutput));
-    x = descriptors +
-        (plan.table_in_shared ? count * per_cta * static_cast<int>(sizeof(PortableDescriptor)) : 0);
+    const int tables = plan.table_in_shared ? count : 0;
+    layers = descriptors + tables * per_cta * static_cast<int>(sizeof(PortableDescriptor));
+    x = layers + tables * static_cast<int>(sizeof(Layer));
     first = x + XBytes(a);
     head = first + groups * first_bytes;
     head_bias = head + groups * head_group_bytes;
@@ -44,14 +45,14 @@ __device__ __forceinline__ void PlaceCtaState(const PortableCta& own, CtaState& 
 // The epilogues of a layer's output tiles; where tiles are small, each half of the threads takes
 // every other one. use: of the moments' buffers. received() runs once, when the first partial
 // sums have arrived.
-template <Format F, typename Received>
+template <Format F, bool kTablesInShared, typename Received>
 __device__ __forceinline__ void RunPortableEpilogues(CtaState& cta, const PortableArgs& args,
                                                      int index, int& use, uint32_t pass,
                                                      const Received& received) {
   constexpr int kHalf = kMmaThreads / 2;
   const PortableCta& own = OwnCta();
   PlaceCtaState(own, cta);
-  const Layer& layer = args.args.layers[index];
+  const Layer& layer = OwnLayers<kTablesInShared>(args)[index];
   const bool stores_residual = layer.adds_residual || layer.shape.in_c == 0 || layer.shape.shortcut;
   const bool pairs = args.plan.pairs;
   const int half = pairs ? threadIdx.x / kHalf : 0;
@@ -59,7 +60,8 @@ __device__ __forceinline__ void RunPortableEpilogues(CtaState& cta, const Portab
   for (int i = 0; i < own.output_count; i += pairs ? 2 : 1) {
     const bool mine = i + half < own.output_count;
     const OwnOutput& output = own.outputs[mine ? i + half : i];
-    const LayerDescriptor& desc = own.descriptors[output.tile * args.args.layer_count + index];
+    const LayerDescriptor& desc =
+        OwnDescriptors<kTablesInShared>(args)[output.tile * args.args.layer_count + index];
     use ^= kMmaWarps;
     cta.moments = own.moments + (2 * half * kMmaWarps + use);
     const int slot = own.GroupSlot(output.group);
@@ -105,36 +107,37 @@ __device__ __forceinline__ void AwaitFences(CtaState& cta, const Layer& layer, i
 // All layers of a pass. The first tile of a layer is found before the epilogues of the layer
 // before. The second half of its weights is loaded once those have partial sums: with weights under
 // way polls would wait for them, since few scoreboards are shared by all loads.
-template <Format F>
+template <Format F, bool kTablesInShared>
 __device__ __forceinline__ void RunPortableLayers(CtaState& cta, const PortableArgs& args,
                                                   WeightRegisters& weights, uint32_t pass) {
   const PortableCta& own = OwnCta();
+  using Tiles = PortableTiles<kTablesInShared>;
+  const Layer* layers = OwnLayers<kTablesInShared>(args);
   const int count = args.args.layer_count;
   int use = 0, tile = own.count;  // layer 0 has none
-  ActivationLoader loader = PortableTiles{cta, args, weights, 0}.Loader(own.descriptors[0], 0);
+  ActivationLoader loader =
+      Tiles{cta, args, weights, 0}.Loader(OwnDescriptors<kTablesInShared>(args)[0], 0);
 #pragma unroll 1
   for (int index = 0; index < count; ++index) {
     const bool multiplies = tile < own.count;
-    if (multiplies)
-      RunPortableTiles<F>(PortableTiles{cta, args, weights, index}, pass, tile, loader);
-    const PortableTiles next = {cta, args, weights, min(index + 1, count - 1)};
+    if (multiplies) RunPortableTiles<F>(Tiles{cta, args, weights, index}, pass, tile, loader);
+    const Tiles next = {cta, args, weights, min(index + 1, count - 1)};
     tile = next.WithWork(0);
     const PortableDescriptor& desc = next.At(min(tile, own.count - 1));
     loader = next.Loader(desc, desc.channel0);
-    RunPortableEpilogues<F>(cta, args, index, use, pass, [&] {
+    RunPortableEpilogues<F, kTablesInShared>(cta, args, index, use, pass, [&] {
       if (multiplies) weights.LoadSecond();
     });
-    if (index == 0 || !args.args.layers[index - 1].fence) continue;
+    if (index == 0 || !layers[index - 1].fence) continue;
     // Joins the threads without values with those that received partial sums: the whole CTA is now
     // behind every CTA's fence (I5).
-    if (own.output_count == 0)
-      AwaitFences(cta, args.args.layers[index - 1], args.plan.row_slots_log2);
+    if (own.output_count == 0) AwaitFences(cta, layers[index - 1], args.plan.row_slots_log2);
     WaitAtBarrier<kMmaBarrier>();
   }
 }
 
 // Makes the tables of what the CTA takes: weights and descriptors of each layer, output tiles.
-template <Format F>
+template <Format F, bool kTablesInShared>
 __device__ __forceinline__ void MakeTables(const PortableCta& own, const PortableArgs& args) {
   const CommonArgs& a = args.args.common;
   const int count = args.args.layer_count;
@@ -144,7 +147,7 @@ __device__ __forceinline__ void MakeTables(const PortableCta& own, const Portabl
     const bool first = at_virtual % 2 == 0 && i + 1 < own.count, second = at_virtual % 2 && i > 0;
     const PortableDescriptor d =
         DescribeVirtual<Storage<F>>(args, args.args.layers[index], at_virtual, first, second);
-    own.descriptors[i * count + index] = d;
+    OwnDescriptors<kTablesInShared>(args)[i * count + index] = d;
     tiles[at] = MakeWeightTile(args.args.layers[index], own.Tile(i));
     if (!d.has_work) tiles[at].k_blocks = 0;
   }
@@ -160,26 +163,21 @@ __device__ __forceinline__ void MakeTables(const PortableCta& own, const Portabl
   }
 }
 
-__device__ __forceinline__ PortableCta MakePortableCta(const CtaState& cta,
-                                                       const PortableArgs& args,
-                                                       const PortableLayout& smem,
-                                                       uint8_t* shared) {
+__device__ __forceinline__ PortableCta MakePortableCta(const PortableArgs& args,
+                                                       const PortableLayout& smem) {
   const int ctas = args.plan.ctas;
   PortableCta own;
   own.first = VirtualBegin(blockIdx.x, ctas);
   own.count = VirtualBegin(blockIdx.x + 1, ctas) - own.first;
   own.output_count = 0;
   for (int i = 0; i < own.count; ++i) own.output_count += own.IsUsed(i, args.plan);
-  own.descriptors = reinterpret_cast<PortableDescriptor*>(args.table) +
-                    static_cast<size_t>(own.first) * args.args.layer_count;
-  if (args.plan.table_in_shared)
-    own.descriptors = reinterpret_cast<PortableDescriptor*>(shared + smem.descriptors);
-  own.outputs = reinterpret_cast<OwnOutput*>(shared + smem.outputs);
-  own.x = cta.x, own.head_bias = cta.head_bias, own.timesteps = cta.timesteps;
-  own.first_weights = shared + smem.first, own.head_weights = shared + smem.head;
+  own.descriptors.at = smem.descriptors, own.layers.at = smem.layers;
+  own.outputs.at = smem.outputs, own.moments.at = smem.moments;
+  own.x.at = smem.x, own.head_bias.at = smem.head_bias, own.timesteps.at = smem.timesteps;
+  own.first_weights.at = smem.first, own.head_weights.at = smem.head;
   own.first_bytes = smem.first_bytes, own.head_bytes = smem.head_group_bytes;
-  own.moments = reinterpret_cast<float2*>(shared + smem.moments);
-  own.input = shared + smem.end, own.accumulators = own.input + args.plan.accumulator_offset;
+  own.input.at = smem.end, own.accumulators.at = smem.end + args.plan.accumulator_offset;
+  uint8_t* shared = SharedBegin();
   own.windows = {reinterpret_cast<PicardState*>(shared + smem.states),
                  reinterpret_cast<float*>(shared + smem.previous), own.input,
                  reinterpret_cast<int*>(shared + smem.moments)};
@@ -187,11 +185,14 @@ __device__ __forceinline__ PortableCta MakePortableCta(const CtaState& cta,
 }
 
 // Puts into shared memory what all passes need, and makes the tables.
-template <Format F>
+template <Format F, bool kTablesInShared>
 __device__ __forceinline__ void LoadPortableCta(const CtaState& cta, const PortableArgs& args,
                                                 const PortableLayout& smem, uint8_t* shared) {
   PortableCta& own = OwnCta();
-  if (threadIdx.x == 0) own = MakePortableCta(cta, args, smem, shared);
+  if (threadIdx.x == 0) own = MakePortableCta(args, smem);
+  if (kTablesInShared)
+    LoadLayers(reinterpret_cast<Layer*>(shared + smem.layers), args.args.layers,
+               args.args.layer_count);
   SyncPicardThreads();
   for (int group = own.Tile(0).group; group <= own.Tile(own.count - 1).group; ++group) {
     const int slot = own.GroupSlot(group);
@@ -199,7 +200,7 @@ __device__ __forceinline__ void LoadPortableCta(const CtaState& cta, const Porta
                      reinterpret_cast<float*>(shared + smem.head + slot * own.head_bytes),
                      reinterpret_cast<float*>(shared + smem.head_bias), group, kNormGroups);
   }
-  MakeTables<F>(own, args);
+  MakeTables<F, kTablesInShared>(own, args);
   SyncPicardThreads();
 }
 
@@ -215,11 +216,11 @@ __device__ __forceinline__ SamplerThreads SamplerOf(const PortableCta& own, cons
 }
 
 // All passes of a launch.
-template <Format F>
+template <Format F, bool kTablesInShared>
 __device__ __forceinline__ void RunPortable(CtaState& cta, const PortableArgs& args,
                                             const PortableLayout& smem, uint8_t* shared) {
   const uint32_t before = *args.args.common.pass_count;
-  LoadPortableCta<F>(cta, args, smem, shared);
+  LoadPortableCta<F, kTablesInShared>(cta, args, smem, shared);
   const PortableCta& own = OwnCta();
   WeightRegisters weights;
   weights.Begin();
@@ -228,7 +229,7 @@ __device__ __forceinline__ void RunPortable(CtaState& cta, const PortableArgs& a
       cta, own.windows, sampler, [&](int pass) __attribute__((always_inline)) {
         cta.epoch = (before + pass) & 1;
         SyncPicardThreads();
-        RunPortableLayers<F>(cta, args, weights, before + pass - 1);
+        RunPortableLayers<F, kTablesInShared>(cta, args, weights, before + pass - 1);
         PlaceCtaState(own, cta);
         sampler = SamplerOf(own, cta.a);
         SyncPicardThreads();

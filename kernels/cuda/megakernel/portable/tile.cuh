@@ -76,15 +76,18 @@ __device__ __forceinline__ void MmaShortcut(const PortableInput& in, const HalfB
 }
 
 // What the functions of a layer's tiles share.
+template <bool kTablesInShared>
 struct PortableTiles {
   CtaState& cta;
   const PortableArgs& args;
   WeightRegisters& weights;
   int index;  // of the layer
 
-  __device__ __forceinline__ const Layer& TheLayer() const { return args.args.layers[index]; }
+  __device__ __forceinline__ const Layer& TheLayer() const {
+    return OwnLayers<kTablesInShared>(args)[index];
+  }
   __device__ __forceinline__ const PortableDescriptor& At(int i) const {
-    return OwnCta().descriptors[i * args.args.layer_count + index];
+    return OwnDescriptors<kTablesInShared>(args)[i * args.args.layer_count + index];
   }
   __device__ __forceinline__ ActivationLoader Loader(const PortableDescriptor& desc,
                                                      int channel0) const {
@@ -101,9 +104,8 @@ struct PortableTiles {
 // All K blocks of a tile whose first one's input is there; leaves the accumulators in shared
 // memory, the shortcut's in the input's place, and the loads of the stream's next first half
 // issued.
-template <Format F, int kTaps, bool kShortcut, int NT, int kRowTiles>
-__device__ __forceinline__ void MmaPortable(const PortableTiles& tiles,
-                                            const PortableDescriptor& desc,
+template <Format F, int kTaps, bool kShortcut, int NT, int kRowTiles, typename Tiles>
+__device__ __forceinline__ void MmaPortable(const Tiles& tiles, const PortableDescriptor& desc,
                                             ActivationLoader& loader) {
   const int thread = threadIdx.x, lane = thread & 31;
   const int position_bytes = kPackBytes << desc.rows_log2,
@@ -158,8 +160,8 @@ __device__ __forceinline__ void MmaPortable(const PortableTiles& tiles,
   }
 }
 
-template <Format F, int kTaps, bool kShortcut>
-__device__ __forceinline__ void MmaPortableByColumns(const PortableTiles& tiles,
+template <Format F, int kTaps, bool kShortcut, typename Tiles>
+__device__ __forceinline__ void MmaPortableByColumns(const Tiles& tiles,
                                                      const PortableDescriptor& desc,
                                                      ActivationLoader& loader) {
   const int columns_log2 = desc.columns_log2;
@@ -175,8 +177,8 @@ __device__ __forceinline__ void MmaPortableByColumns(const PortableTiles& tiles,
   MmaPortable<F, kTaps, kShortcut, 8, 0>(tiles, desc, loader);
 }
 
-template <Format F>
-__device__ __forceinline__ void MmaPortableByTaps(const PortableTiles& tiles,
+template <Format F, typename Tiles>
+__device__ __forceinline__ void MmaPortableByTaps(const Tiles& tiles,
                                                   const PortableDescriptor& desc,
                                                   ActivationLoader& loader) {
   const int taps = tiles.TheLayer().shape.taps;
@@ -188,8 +190,8 @@ __device__ __forceinline__ void MmaPortableByTaps(const PortableTiles& tiles,
 // The CTA's tiles of a layer, one after the other, from tile `i` on, whose input `loader` loads:
 // receives the input, multiplies it and sends the partial sums; a tile is multiplied while the next
 // one's input is on its way. Leaves the loads of the weights' next second half to be issued.
-template <Format F>
-__device__ __forceinline__ void RunPortableTiles(const PortableTiles& tiles, uint32_t pass, int i,
+template <Format F, typename Tiles>
+__device__ __forceinline__ void RunPortableTiles(const Tiles& tiles, uint32_t pass, int i,
                                                  ActivationLoader& loader) {
   const bool shortcut = tiles.TheLayer().shape.shortcut;
   loader.IssueLoads();

@@ -66,19 +66,35 @@ struct alignas(16) OwnOutput {
   uint32_t cond_offset;  // likewise
 };
 
+__device__ __forceinline__ uint8_t* SharedBegin() {
+  extern __shared__ __align__(128) uint8_t shared[];
+  return shared;
+}
+
+// Where something stands in shared memory, bytes from its begin. A pointer that was read from
+// memory would be one to any memory.
+template <typename T>
+struct InShared {
+  int at;
+  __device__ __forceinline__ operator T*() const {
+    return reinterpret_cast<T*>(SharedBegin() + at);
+  }
+};
+
 // What a CTA stands for, and where its tables are; at the start of shared memory.
 struct alignas(16) PortableCta {
   int first, count;  // virtual CTAs
   int output_count;
-  OwnOutput* outputs;
-  PortableDescriptor* descriptors;  // (virtual CTAs, layers)
-  float* x;                         // these as in CtaState
-  const float* head_bias;
-  int* timesteps;
-  const uint8_t *first_weights, *head_weights;
+  InShared<OwnOutput> outputs;
+  InShared<PortableDescriptor> descriptors;  // (virtual CTAs, layers)
+  InShared<const Layer> layers;
+  InShared<float> x;  // these as in CtaState
+  InShared<const float> head_bias;
+  InShared<int> timesteps;
+  InShared<uint8_t> first_weights, head_weights;
   int first_bytes, head_bytes;
-  float2* moments;  // two buffers in turn, of either half of the threads
-  uint8_t *input, *accumulators;
+  InShared<float2> moments;  // two buffers in turn, of either half of the threads
+  InShared<uint8_t> input, accumulators;
   PicardWindows windows;
 
   __device__ __forceinline__ OutputTile Tile(int i) const { return TileOfVirtual(first + i); }
@@ -89,8 +105,18 @@ struct alignas(16) PortableCta {
   __device__ __forceinline__ int GroupSlot(int group) const { return group - Tile(0).group; }
 };
 __device__ __forceinline__ PortableCta& OwnCta() {
-  extern __shared__ __align__(128) uint8_t shared[];
-  return *reinterpret_cast<PortableCta*>(shared);
+  return *reinterpret_cast<PortableCta*>(SharedBegin());
+}
+// Its descriptors, and the layers: in shared memory where that holds the tables.
+template <bool kTablesInShared>
+__device__ __forceinline__ PortableDescriptor* OwnDescriptors(const PortableArgs& args) {
+  if (kTablesInShared) return OwnCta().descriptors;
+  return static_cast<PortableDescriptor*>(args.table) +
+         static_cast<size_t>(OwnCta().first) * args.args.layer_count;
+}
+template <bool kTablesInShared>
+__device__ __forceinline__ const Layer* OwnLayers(const PortableArgs& args) {
+  return kTablesInShared ? static_cast<const Layer*>(OwnCta().layers) : args.args.layers;
 }
 
 // The weights of its tiles, (layers, virtual CTAs), and behind them one with kEndOfTiles.

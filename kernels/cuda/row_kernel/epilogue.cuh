@@ -146,8 +146,8 @@ class GroupEpilogue {
  public:
   // Does what needs no sums of this layer, after those of the layer before have arrived. `barrier`:
   // of a cluster, the one that counts the output.
-  __device__ __forceinline__ GroupEpilogue(const Cta& cta, const Layer& s, const FilmRows& film,
-                                           int group, uint32_t barrier) {
+  __device__ __forceinline__ void Prepare(const Cta& cta, const Layer& s, const FilmRows& film,
+                                          int group, uint32_t barrier) {
     const LanePlace place(s, group);
     const int channel = place.OutChannel(s, cta.rank);
     LoadedTerms loaded[kPairs];

@@ -68,13 +68,17 @@ template <typename T, bool kCluster, int kPairs>
 __device__ __forceinline__ void RunGroups(const Cta& cta, const Layer& s, const FilmRows& film,
                                           const Output& output) {
   const uint32_t barrier = kCluster ? output.Barrier(cta) : 0;
+  const int groups = s.groups;
   int group = threadIdx.x / 32 ^ output.number % 2 * (kWarps / 2);
-  if (group >= s.groups) return Await<kSumsReady>();
 #pragma unroll 1
-  for (bool waits = true; group < s.groups; group += kWarps, waits = false) {
-    GroupEpilogue<T, kCluster, kPairs> epilogue(cta, s, film, group, barrier);
-    if (waits) Await<kSumsReady>();
+  for (bool waits = true;; waits = false) {
+    // zeros of a warp without a group: otherwise registers would be kept from layer to layer
+    GroupEpilogue<T, kCluster, kPairs> epilogue = {};
+    if (group < groups) epilogue.Prepare(cta, s, film, group, barrier);
+    if (waits) Await<kSumsReady>();  // of all warps the same instruction
+    if (group >= groups) return;
     epilogue.Run(cta);
+    group += kWarps;
   }
 }
 

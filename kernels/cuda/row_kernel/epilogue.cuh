@@ -261,6 +261,7 @@ class GroupEpilogue {
 
   ChannelTerms terms_[kPairs];
   float2 residual_[kPairs];
+  // Fields of the layer stand here, too: they are read before the wait.
   bool mine_, normalizes_;
   const uint8_t* sums_;
   uint8_t* output_;

@@ -147,4 +147,12 @@ TEST(RowKernelPlan, RefusesWhatTheKernelDoesNotTake) {
   EXPECT_FALSE(supported({"", {24, 40}, 12, 3, 4, 1}, 1)) << "24 channels";
 }
 
+TEST(RowKernelPlan, TakesClustersOfAPowerOfTwo) {
+  const auto supported = [](int ctas) {
+    return mjp::row_kernel::Plan({ctas, mjp::row_kernel::kDeepRing}, 2).Supported();
+  };
+  for (const int ctas : {1, 2, 4, 8}) EXPECT_TRUE(supported(ctas)) << ctas;
+  for (const int ctas : {0, 3, 6, 16}) EXPECT_FALSE(supported(ctas)) << ctas;
+}
+
 }  // namespace

@@ -14,11 +14,10 @@ namespace {
 template <Format F, bool kTablesInShared>
 __global__ void __launch_bounds__(kMmaThreads, 1)
     UnetMegakernelPortable(const __grid_constant__ PortableArgs args) {
-  extern __shared__ __align__(128) uint8_t shared[];
   if (NothingToDo(args.args.common)) return;
   const PortableLayout smem(args.args, args.plan);
-  CtaState cta = MakeCtaState(args.args.common, smem, shared);
-  RunPortable<F, kTablesInShared>(cta, args, smem, shared);
+  CtaState cta = MakeCtaState(args.args.common, smem, SharedBegin());
+  RunPortable<F, kTablesInShared>(cta, args, smem);
 }
 
 // Throws Error(kEnvironment) unless the device holds all CTAs of `plan` at once.

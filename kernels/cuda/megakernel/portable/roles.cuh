@@ -187,8 +187,9 @@ __device__ __forceinline__ PortableCta MakePortableCta(const PortableArgs& args,
 // Puts into shared memory what all passes need, and makes the tables.
 template <Format F, bool kTablesInShared>
 __device__ __forceinline__ void LoadPortableCta(const CtaState& cta, const PortableArgs& args,
-                                                const PortableLayout& smem, uint8_t* shared) {
+                                                const PortableLayout& smem) {
   PortableCta& own = OwnCta();
+  uint8_t* shared = SharedBegin();
   if (threadIdx.x == 0) own = MakePortableCta(args, smem);
   if (kTablesInShared)
     LoadLayers(reinterpret_cast<Layer*>(shared + smem.layers), args.args.layers,
@@ -218,9 +219,9 @@ __device__ __forceinline__ SamplerThreads SamplerOf(const PortableCta& own, cons
 // All passes of a launch.
 template <Format F, bool kTablesInShared>
 __device__ __forceinline__ void RunPortable(CtaState& cta, const PortableArgs& args,
-                                            const PortableLayout& smem, uint8_t* shared) {
+                                            const PortableLayout& smem) {
   const uint32_t before = *args.args.common.pass_count;
-  LoadPortableCta<F, kTablesInShared>(cta, args, smem, shared);
+  LoadPortableCta<F, kTablesInShared>(cta, args, smem);
   const PortableCta& own = OwnCta();
   WeightRegisters weights;
   weights.Begin();

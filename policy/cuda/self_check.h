@@ -22,10 +22,10 @@ struct SelfCheck {
 
 // Decides once on a fixed observation with fixed noise and compares the actions. On the GPU: every
 // kernel and launch that `options` choose, in as many environments alike as their batch has, at
-// most 128, and in two denoising steps; with a window in eight, of which the fallback of an
-// abandoned window makes the last. On the CPU: one environment, step by step. `options` as
-// resolved. Throws Error(kEnvironment) where a kernel faults (SelfCheckFault), OutOfDeviceMemory,
-// Error(kBadInput) for a shape without a kernel.
+// most 128, and in two denoising steps. With a window once more, in eight steps, of which the
+// fallback of an abandoned window makes the last; then what is said is of these. On the CPU: one
+// environment, step by step. `options` as resolved. Throws Error(kEnvironment) where a kernel
+// faults (SelfCheckFault), OutOfDeviceMemory, Error(kBadInput) for a shape without a kernel.
 SelfCheck RunSelfCheck(const std::shared_ptr<const Checkpoint>& checkpoint,
                        const PolicyOptions& options);
 

@@ -127,10 +127,8 @@ struct PolicyConfig {
   int FirstAction() const { return n_obs_steps - 1; }
   // Control steps from decision to decision, of who can choose.
   int DecisionSteps() const { return replan_every > 0 ? replan_every : n_action_steps; }
-  // `replan_beyond` compares with the rest of a chunk, and there is none when each has ended.
-  bool ComparesWithNothing() const {
-    return replan_beyond > 0 && DecisionSteps() >= n_action_steps;
-  }
+  // Whether `replan_beyond` would never count: no decision comes before a chunk has ended.
+  bool DecidesTooRarely() const { return replan_beyond > 0 && DecisionSteps() >= n_action_steps; }
 };
 
 // A policy whose network is a picture encoder and a 1-D U-Net that denoises.

@@ -163,7 +163,7 @@ SelfCheck RunSelfCheck(const std::shared_ptr<const Checkpoint>& checkpoint,
   const double begin = Now();
   try {
     SelfCheck check = Compare(checkpoint, options, kSteps);
-    if (HasWindows(options) && check.Passed()) {
+    if (HasWindows(options) && options.sampler.steps > kSteps && check.Passed()) {
       check = Compare(checkpoint, options, kWindowSteps);
       check.limit *= kWindowErrors;
     }

@@ -166,7 +166,7 @@ void ParseReplanning(KeyReader& keys, PolicyConfig& config) {
     config.replan_every = numbers.IntTo(config.n_action_steps, "replan_every");
   }
   config.replan_beyond = numbers.Number("replan_beyond", 0.0);
-  if (config.ComparesWithNothing()) {
+  if (config.DecidesTooRarely()) {
     throw keys.Bad("replan_beyond",
                    "needs a decision before a chunk has ended: give a replan_every below "
                    "n_action_steps");

@@ -71,7 +71,7 @@ void Apply(const Execution& execution, mjp::PolicyConfig& config, mjp::Scheduler
   }
   if (execution.replan_every > 0) config.replan_every = execution.replan_every;
   if (execution.replan_beyond) config.replan_beyond = *execution.replan_beyond;
-  if (config.ComparesWithNothing()) {
+  if (config.DecidesTooRarely()) {
     throw mjp::Error(mjp::ExitCode::kUsage,
                      "--replan-beyond: needs a decision before a chunk has ended: give a "
                      "--replan-every below its " +

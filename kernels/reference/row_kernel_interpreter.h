@@ -20,15 +20,17 @@ class RowKernelInterpreter {
  public:
   // `weights` of each layer are in host memory. `film`: FiLM's terms of the row, step and
   // conditioning together.
-  RowKernelInterpreter(const row_kernel::Plan& plan, int ctas,
+  RowKernelInterpreter(const row_kernel::Plan& plan, const row_kernel::Config& config,
                        std::span<const row_kernel::ConvolutionWeights> weights,
                        std::vector<double> film)
       : plan_(plan),
+        across_(config.clusters > 1),
+        ranks_(across_ ? config.ctas : 1),
         film_(std::move(film)),
         fragments_(plan.Fragments(weights)),
         terms_(plan.Terms(weights)),
         ranges_(plan.WeightRanges()),
-        memory_(ctas, std::vector<uint8_t>(plan.shared().end)) {}
+        memory_(config.clusters * config.ctas, std::vector<uint8_t>(plan.shared().end)) {}
 
   // The head's output (out channels, positions) of x (positions, channels), at `x_buffer`.
   std::vector<double> Run(const row_kernel::Buffer& x_buffer, const std::vector<double>& x,
@@ -43,9 +45,10 @@ class RowKernelInterpreter {
     for (const row_kernel::Layer& s : plan_.layers()) {
       const bool head = &s == &plan_.layers().back();
       for (size_t cta = 0; cta < memory_.size(); ++cta) Multiply(s, static_cast<int>(cta));
+      if (across_) SendSums(s);
       const std::vector<std::vector<uint8_t>> before = memory_;
       for (size_t cta = 0; cta < memory_.size() && !head; ++cta)
-        RunEpilogue(s, static_cast<int>(cta), before[cta]);
+        if (IsOwner(static_cast<int>(cta))) RunEpilogue(s, static_cast<int>(cta), before[cta]);
     }
     return sums_[0];
   }
@@ -81,11 +84,32 @@ class RowKernelInterpreter {
     return inside ? static_cast<const float*>(f.from)[o * f.o_stride + i * f.i_stride] : 0.0;
   }
 
+  // Across clusters the owner of a norm group is one CTA of its cluster.
+  int SliceOf(int cta) const { return cta / ranks_; }
+  bool IsOwner(int cta) const { return !across_ || cta % ranks_ == SliceOf(cta); }
+  bool Multiplies(const row_kernel::Layer& s, int cta) const {
+    return !across_ || s.slices > 1 || IsOwner(cta);
+  }
+
+  // Adds the sums of a cluster's CTAs to those of its owner.
+  void SendSums(const row_kernel::Layer& s) {
+    for (int cta = 0; cta < static_cast<int>(memory_.size()); ++cta) {
+      const int owner = SliceOf(cta) * ranks_ + SliceOf(cta);
+      if (IsOwner(cta) || !Multiplies(s, cta)) continue;
+      const auto add = [&](std::vector<std::vector<double>>& sums) {
+        for (size_t i = 0; i < sums[cta].size(); ++i) sums[owner][i] += sums[cta][i];
+      };
+      add(sums_);
+      if (s.shortcut_chunks > 0) add(shortcut_sums_);
+    }
+  }
+
   // Adds up all warps' steps of a layer in a CTA into (out channels of all phases, positions).
   void Multiply(const row_kernel::Layer& s, int cta) {
     sums_.resize(memory_.size()), shortcut_sums_.resize(memory_.size());
     sums_[cta].assign(static_cast<size_t>(s.tiles) * 16 * s.length, 0);
     if (s.shortcut_chunks > 0) shortcut_sums_[cta].assign(sums_[cta].size(), 0);
+    if (!Multiplies(s, cta)) return;
     for (int warp = 0; warp < row_kernel::kWarps; ++warp) {
       const int k = warp & ((1 << s.k_log2) - 1);
       for (int tile = warp >> s.k_log2; tile < s.tiles; tile += row_kernel::kWarps >> s.k_log2) {
@@ -127,7 +151,7 @@ class RowKernelInterpreter {
         const int phase = (first + c) / s.channels;
         const int row = (first + c) % s.channels + phase * s.phase_rows;
         return sums_[cta][static_cast<size_t>(row) * s.length + n] +
-               terms.bias[cta * s.channels + (first + c) % s.channels];
+               terms.bias[SliceOf(cta) * s.channels + (first + c) % s.channels];
       };
       for (int c = 0; c < group_channels; ++c)
         for (int n = 0; n < s.length; ++n) mean += raw(c, n) / count;
@@ -135,7 +159,8 @@ class RowKernelInterpreter {
         for (int n = 0; n < s.length; ++n) squares += std::pow(raw(c, n) - mean, 2) / count;
       for (int c = 0; c < group_channels; ++c)
         for (int n = 0; n < s.length; ++n) {
-          const int slice = (first + c) % s.channels, channel = cta * s.channels + slice;
+          const int slice = (first + c) % s.channels, channel = SliceOf(cta) * s.channels + slice;
+          const int kept = across_ ? slice : channel;  // its place in shared memory
           double y = raw(c, n);
           if (s.normalizes) {
             y = (y - mean) / std::sqrt(squares + 1e-5) * terms.scale[channel] +
@@ -144,18 +169,21 @@ class RowKernelInterpreter {
           }
           if (s.film_scale >= 0) y *= film_[s.film_scale + channel];
           if (s.film_bias >= 0) y += film_[s.film_bias + channel];
-          if (s.shortcut_k_log2 >= 0)
+          if (s.shortcut_parts_log2 >= 0)
             y += shortcut_sums_[cta][static_cast<size_t>(slice) * s.length + n] +
                  terms.shortcut_bias[channel];
-          if (s.residual >= 0) y += Get(memory, s.residual + n * s.residual_pitch + 2 * channel);
+          if (s.residual >= 0) y += Get(memory, s.residual + n * s.residual_pitch + 2 * kept);
           const int position = n * s.phases + (first + c) / s.channels;
-          for (auto& each : memory_)
-            Put(each, s.output + position * s.output_pitch + 2 * channel, y);
+          for (int to = 0; to < static_cast<int>(memory_.size()); ++to)
+            if (!across_ || to % ranks_ == SliceOf(cta))
+              Put(memory_[to], s.output + position * s.output_pitch + 2 * kept, y);
         }
     }
   }
 
   const row_kernel::Plan& plan_;
+  bool across_;  // clusters
+  int ranks_;    // CTAs of a cluster that have slices of the in channels
   std::vector<double> film_;
   std::vector<row_kernel::FragmentSource> fragments_;
   std::vector<row_kernel::TermSource> terms_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "kernels/cuda/sampler/picard.cuh"
@@ -77,12 +78,24 @@ class Chooser {
 
   // The plan of whole chains in one of the persistent kernels, if there is one.
   std::optional<ExecutionPlan> ByPersistentKernel(int batch, int window) {
+    const int rows = batch * std::max(1, window);
     const bool large = !target_.portable && weight_bytes_ >= kLeastMegakernelBytes;
-    std::optional<ExecutionPlan> plan;
-    if (large) plan = ByMegakernel(batch, window);
-    if (!plan) plan = ByRowKernel(batch * std::max(1, window));
+    std::optional<ExecutionPlan> plan = ByClusters(rows);
+    if (!plan && large) plan = ByMegakernel(batch, window);
+    if (!plan) plan = ByRowKernel(rows);
     if (!plan && !large) plan = ByMegakernel(batch, window);
     return plan;
+  }
+
+  // The plan of passes over `rows` rows by the row kernel across clusters, if there is one.
+  std::optional<ExecutionPlan> ByClusters(int rows) {
+    if (rows != 1) return std::nullopt;
+    ExecutionPlan plan;
+    plan.form = UnetForm::kRowKernelClusters;
+    plan.row_kernel =
+        RowKernel({row_kernel::kMaxCtas, row_kernel::kClustersRing, row_kernel::kClusters});
+    plan.why = "a single row has eight clusters, and each of them a norm group";
+    return plan.row_kernel ? std::optional(plan) : std::nullopt;
   }
 
   // The plan of passes over `rows` rows by the row kernel, if there is one.
@@ -188,7 +201,8 @@ class Chooser {
 
   // The row kernel's plan in one configuration; null where it does not run so.
   const std::shared_ptr<const RowKernelPlan>& RowKernel(const row_kernel::Config& config) {
-    const auto [at, is_new] = row_kernels_.try_emplace({config.ctas, config.ring_chunks});
+    const auto [at, is_new] =
+        row_kernels_.try_emplace({config.ctas, config.ring_chunks, config.clusters});
     if (is_new)
       if (auto plan = PlanRowKernel(unet_, format_, config_.horizon, config, gpu_))
         at->second = std::make_shared<RowKernelPlan>(*std::move(plan));
@@ -238,7 +252,7 @@ class Chooser {
   const NormConvUnet unet_;
   const size_t weight_bytes_ = WeightBytes(unet_);
   const megakernel::Target target_ = megakernel::Target::On(gpu_);
-  std::map<std::pair<int, int>, std::shared_ptr<const RowKernelPlan>> row_kernels_;
+  std::map<std::tuple<int, int, int>, std::shared_ptr<const RowKernelPlan>> row_kernels_;
   std::map<std::pair<int, int>, std::shared_ptr<const MegakernelPlan>> launches_;
 };
 
@@ -252,6 +266,8 @@ const char* UnetFormName(UnetForm form) {
       return "launch per convolution";
     case UnetForm::kRowKernel:
       return "row kernel";
+    case UnetForm::kRowKernelClusters:
+      return "row kernel across clusters";
     case UnetForm::kMegakernel:
       return "megakernel";
     case UnetForm::kMegakernelRoles:
@@ -286,7 +302,8 @@ ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const ExecutionPro
 ExecutionPlan ChooseLaunches(const UnetPolicyConfig& config, Format format, int rows,
                              const GpuTraits& gpu) {
   Chooser chooser(config, format, gpu);
-  const auto plan = chooser.ByRowKernel(rows);
+  auto plan = chooser.ByClusters(rows);
+  if (!plan) plan = chooser.ByRowKernel(rows);
   return plan ? *plan : chooser.ByLaunches(rows);
 }
 

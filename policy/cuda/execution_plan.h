@@ -23,12 +23,16 @@ enum class UnetForm {
   kLayers,              // a launch for each convolution and each norm
   kNormConv,            // a launch for each convolution, with the norm before it in its prologue
   kRowKernel,           // one launch for all layers and steps: a block, or a cluster, for each row
+  kRowKernelClusters,   // the same, eight clusters for the only row
   kMegakernel,          // the persistent kernel of 128 CTAs: all warps multiply and run epilogues
   kMegakernelRoles,     // the same, warp-specialised: MMA warps and epilogue warps
   kMegakernelPortable,  // the same without Hopper's instructions, of 8 to 128 CTAs
 };
 const char* UnetFormName(UnetForm form);
 inline bool IsMegakernel(UnetForm form) { return form >= UnetForm::kMegakernel; }
+inline bool IsRowKernel(UnetForm form) {
+  return form == UnetForm::kRowKernel || form == UnetForm::kRowKernelClusters;
+}
 
 // What is to run.
 struct ExecutionProblem {

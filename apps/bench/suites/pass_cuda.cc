@@ -110,7 +110,7 @@ class Networks {
   int frames() const { return batch_ * config_.n_obs_steps; }
   void RunPass(cudaStream_t stream) const { unet_->RunPass(row_step_, stream); }
   // Whether the sampler runs such a batch in launches of several passes, and kSteps of its passes.
-  bool HasChain() const { return chain_ != nullptr || plan_.form == mjp::UnetForm::kRowKernel; }
+  bool HasChain() const { return chain_ != nullptr || mjp::IsRowKernel(plan_.form); }
   void RunChain(cudaStream_t stream) const {
     if (chain_) return chain_->RunSteps(schedule_, nullptr, x_, 0, kSteps, {}, stream);
     unet_->RunSteps(schedule_, nullptr, x_, 0, kSteps, {}, stream);

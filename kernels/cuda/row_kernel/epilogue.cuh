@@ -1,9 +1,7 @@
 #ifndef KERNELS_CUDA_ROW_KERNEL_EPILOGUE_CUH_
 #define KERNELS_CUDA_ROW_KERNEL_EPILOGUE_CUH_
 
-#include "kernels/cuda/norm_conv/norm_prologue.cuh"
-#include "kernels/cuda/primitives/fragments.cuh"
-#include "kernels/cuda/row_kernel/row_kernel.cuh"
+#include "kernels/cuda/row_kernel/epilogue_parts.cuh"
 
 // The epilogue of a layer: a warp adds up the partial sums of one norm group at a time, normalises,
 // activates, modulates, adds the residual and stores activations in every CTA of the cluster.
@@ -11,121 +9,17 @@
 
 namespace mjp::row_kernel {
 
-// What a CTA's functions share.
-struct Cta {
-  const Args& a;
-  uint8_t* shared;
-  int row, rank;
-
-  __device__ __forceinline__ const Layer& LayerAt(int i) const {
-    return reinterpret_cast<const Layer*>(shared + a.shared.layers)[i];
-  }
-  __device__ __forceinline__ int Elements() const { return a.length * a.action_dim; }
-};
-
-// Rows of FiLM's tables that a row of this pass reads.
-struct FilmRows {
-  const float *step, *cond;
-};
-
-// A lane's place in the warp's norm group: two positions, and kPairs channels so many apart.
-struct LanePlace {
-  bool mine;              // otherwise the group has fewer pairs than a warp has lanes
-  int channel, channels;  // the first one, of the CTA's (phases, channels); from each to the next
-  int phase, pair;        // of the channel's positions
-
-  __device__ __forceinline__ LanePlace(const Layer& s, int group) {
-    const int lane = threadIdx.x % 32;
-    mine = lane < s.group_pairs;
-    const int at = mine ? lane : 0;
-    channel = (group << s.group_channels_log2) + (at >> s.pairs_log2);
-    channels = 32 >> s.pairs_log2;
-    phase = channel >= s.channels;
-    pair = at & ((1 << s.pairs_log2) - 1);
-  }
-  // Where its partial sums stand among those of a warp, and those of the next channel from there.
-  __device__ __forceinline__ int SumsAt(const Layer& s) const {
-    const int row = phase ? channel - s.channels + s.phase_rows : channel;
-    return row * SumsPitch(s) + pair * 8;
-  }
-  __device__ __forceinline__ int SumsStep(const Layer& s) const { return channels * SumsPitch(s); }
-  // The first channel among those of the network's layer.
-  __device__ __forceinline__ int OutChannel(const Layer& s, int rank) const {
-    return (rank - phase) * s.channels + channel;
-  }
-
- private:
-  __device__ __forceinline__ static int SumsPitch(const Layer& s) {
-    return s.n_tiles * kPositionTile * 4;
-  }
-};
-
-// What the epilogue needs for a channel besides the sums.
-struct ChannelTerms {
-  float bias, scale, shift;  // the norm's, but for the first
-  float film_scale, film_shift;
-};
-
-// Terms as they are loaded; all loads are issued before the first one's value is used.
-struct LoadedTerms {
-  float4 of_layer;               // bias, norm's scale and shift, bias of the shortcut
-  float film_scale, film_shift;  // of the step
-  float cond_scale, cond_shift;  // of the conditioning, to be added
-
-  __device__ __forceinline__ void Load(const Layer& s, const float4* terms, const FilmRows& film,
-                                       int channel) {
-    of_layer = LoadNow(terms + s.terms + channel);
-    film_scale = 1, film_shift = cond_scale = cond_shift = 0;
-    if (s.film_bias < 0) return;
-    film_shift = LoadNow(film.step + s.film_bias + channel);
-    cond_shift = LoadNow(film.cond + s.film_bias + channel);
-    if (s.film_scale < 0) return;
-    film_scale = LoadNow(film.step + s.film_scale + channel);
-    cond_scale = LoadNow(film.cond + s.film_scale + channel);
-  }
-  __device__ __forceinline__ ChannelTerms Terms() const {
-    return {of_layer.x, of_layer.y, of_layer.z, film_scale + cond_scale, film_shift + cond_shift};
-  }
-};
-
-// Sum over 2^k_log2 parts, always in the same order.
-__device__ __forceinline__ float2 AddParts(const uint8_t* sums, int k_log2, int part_bytes) {
-  const auto part = [&](int k) { return *reinterpret_cast<const float2*>(sums + k * part_bytes); };
-  float2 v[8] = {part(0)};
-  if (k_log2 >= 1) v[1] = part(1);
-  if (k_log2 >= 2) v[2] = part(2), v[3] = part(3);
-  if (k_log2 >= 3) v[4] = part(4), v[5] = part(5), v[6] = part(6), v[7] = part(7);
-  float2 sum = v[0];
-  if (k_log2 >= 1) sum.x += v[1].x, sum.y += v[1].y;
-  if (k_log2 >= 2) sum.x += v[2].x + v[3].x, sum.y += v[2].y + v[3].y;
-  if (k_log2 >= 3) {
-    sum.x += (v[4].x + v[5].x) + (v[6].x + v[7].x);
-    sum.y += (v[4].y + v[5].y) + (v[6].y + v[7].y);
-  }
-  return sum;
-}
-
 // Mean and reciprocal deviation of the warp's group of 1 / `inverse_count` values. Distances from
 // one of them are summed, so that one round of shuffles is enough.
 template <int kPairs>
 __device__ __forceinline__ float2 GroupMoments(const float2 (&x)[kPairs], bool mine,
                                                float inverse_count) {
+  bool of_lane[kPairs];
+#pragma unroll
+  for (bool& pair : of_lane) pair = mine;
   const float pivot = __shfl_sync(0xffffffffu, x[0].x, 0);
-  float sum = 0, squares = 0;
-#pragma unroll
-  for (int j = 0; j < kPairs; ++j) {
-    const float dx = mine ? x[j].x - pivot : 0.0f, dy = mine ? x[j].y - pivot : 0.0f;
-    sum = j == 0 ? dx + dy : sum + (dx + dy);
-    squares = j == 0 ? dx * dx + dy * dy : squares + (dx * dx + dy * dy);
-  }
-#pragma unroll
-  for (int mask = 16; mask > 0; mask >>= 1) {
-    sum += __shfl_xor_sync(0xffffffffu, sum, mask);
-    squares += __shfl_xor_sync(0xffffffffu, squares, mask);
-  }
-  const float distance = sum * inverse_count;
-  const float variance = fmaxf((squares - sum * distance) * inverse_count, 0.0f);
-  return make_float2(pivot + distance, FastInverseRoot(variance + kNormEpsilon));
+  const float2 sums = DistanceSums(x, of_lane, pivot);
+  return MomentsOf(pivot, sums.x, sums.y, inverse_count);
 }
 
 // Stores 32 bits at an address that InCta gave. `barrier`, likewise, counts the bytes.
@@ -148,8 +42,8 @@ class GroupEpilogue {
   // of a cluster, the one that counts the output.
   __device__ __forceinline__ void Prepare(const Cta& cta, const Layer& s, const FilmRows& film,
                                           int group, uint32_t barrier) {
-    const LanePlace place(s, group);
-    const int channel = place.OutChannel(s, cta.rank);
+    const LanePlace place(s, group, threadIdx.x % 32);
+    const int channel = place.OutChannel(s, cta.slice);
     LoadedTerms loaded[kPairs];
 #pragma unroll
     for (int j = 0; j < kPairs; ++j)
@@ -163,7 +57,7 @@ class GroupEpilogue {
     const int position = (2 * place.pair + odd) * s.phases + place.phase;
     output_ = cta.shared + s.output + position * s.output_pitch + (channel - odd) * 2;
     output_step_ = place.channels * 2;
-    k_log2_ = s.k_log2, part_bytes_ = s.part_bytes;
+    parts_log2_ = s.parts_log2, part_bytes_ = s.part_bytes;
     normalizes_ = s.normalizes, inverse_count_ = s.inverse_count;
     barrier_ = barrier;
 #pragma unroll
@@ -184,7 +78,7 @@ class GroupEpilogue {
     float2 x[kPairs];
 #pragma unroll
     for (int j = 0; j < kPairs; ++j) {
-      x[j] = AddParts(sums_ + j * sums_step_, k_log2_, part_bytes_);
+      x[j] = AddParts(sums_ + j * sums_step_, parts_log2_, part_bytes_);
       x[j].x += terms_[j].bias, x[j].y += terms_[j].bias;
     }
     if (normalizes_) {
@@ -207,10 +101,10 @@ class GroupEpilogue {
   __device__ __forceinline__ float2 ResidualOf(const Cta& cta, const Layer& s,
                                                const LanePlace& place, int channel, int j,
                                                float shortcut_bias) const {
-    if (s.shortcut_k_log2 >= 0) {
+    if (s.shortcut_parts_log2 >= 0) {
       const uint8_t* sums =
           cta.shared + cta.a.shared.shortcut_sums + place.SumsAt(s) + j * sums_step_;
-      const float2 v = AddParts(sums, s.shortcut_k_log2, s.shortcut_part_bytes);
+      const float2 v = AddParts(sums, s.shortcut_parts_log2, s.shortcut_part_bytes);
       return make_float2(v.x + shortcut_bias, v.y + shortcut_bias);
     }
     if (s.residual < 0) return make_float2(0, 0);
@@ -218,14 +112,6 @@ class GroupEpilogue {
                         2 * place.pair * s.residual_pitch;
     return make_float2(ToFloat(*reinterpret_cast<const T*>(at)),
                        ToFloat(*reinterpret_cast<const T*>(at + s.residual_pitch)));
-  }
-
-  // Norm, activation and FiLM of a channel.
-  __device__ __forceinline__ static float2 Activated(const float2& x, const ChannelTerms& t,
-                                                     const float2& moments) {
-    const float scale = t.scale * moments.y, shift = t.shift - moments.x * scale;
-    return make_float2(MishFast(x.x * scale + shift) * t.film_scale + t.film_shift,
-                       MishFast(x.y * scale + shift) * t.film_scale + t.film_shift);
   }
 
   __device__ __forceinline__ void Store(const uint32_t (&both)[kPairs], const Cta& cta) {
@@ -265,7 +151,7 @@ class GroupEpilogue {
   bool mine_, normalizes_;
   const uint8_t* sums_;
   uint8_t* output_;
-  int sums_step_, output_step_, k_log2_, part_bytes_;
+  int sums_step_, output_step_, parts_log2_, part_bytes_;
   float inverse_count_;
   int partner_, selector_;  // of the exchange
   uint32_t barrier_;

@@ -20,6 +20,11 @@ int ChunksOfWarp(int steps, int k_split) {
 
 bool IsHead(const Convolution& c) { return c.output.channels == 0; }
 
+// Blocks of in channels that a CTA has.
+int BlocksOf(const Convolution& c) {
+  return (c.source[0].channels + c.source[1].channels) / kBlockChannels;
+}
+
 // Eight out channels of a fragment, the first or the second: a tile that is half empty.
 FragmentSource HalfOf(FragmentSource f, int half) {
   if (f.from == nullptr) return f;
@@ -34,8 +39,12 @@ FragmentSource HalfOf(FragmentSource f, int half) {
 
 }  // namespace
 
-Plan::Plan(const Config& config, int halo) : ctas_(config.ctas), halo_(halo) {
-  supported_ = IsPowerOfTwo(ctas_) && ctas_ <= kMaxCtas;
+Plan::Plan(const Config& config, int halo)
+    : parts_(config.clusters > 1 ? config.clusters : config.ctas),
+      slices_(config.clusters > 1 ? config.ctas : 1),
+      halo_(halo) {
+  supported_ = config.clusters == 1 ? IsPowerOfTwo(config.ctas) && config.ctas <= kMaxCtas
+                                    : config.clusters == kClusters && config.ctas == kMaxCtas;
   shared_.activations = activations_end_ = kWarps * config.ring_chunks * kChunkBytes;
 }
 
@@ -61,7 +70,7 @@ void Plan::GiveBack(const Buffer& buffer) {
 int Plan::AddSteps(const Convolution& c, int k_split, int chunks, int taps, int pad) {
   const int at = static_cast<int>(steps_.size()) / kChunkFragments,
             of_source = c.source[0].channels / kBlockChannels;
-  const int count = c.in_c / kBlockChannels * taps;
+  const int count = BlocksOf(c) * taps;
   for (int i = 0; i < k_split * chunks * kChunkFragments; ++i) {
     const int step = std::min(i, count - 1);  // those beyond multiply zeros
     const int block = step / taps, tap = step % taps;
@@ -73,27 +82,37 @@ int Plan::AddSteps(const Convolution& c, int k_split, int chunks, int taps, int 
   return at;
 }
 
-void Plan::PlanEpilogue(const Convolution& c, Layer& s) {
+// A warp's norm group, or as many channels without a norm as share the work out.
+void Plan::ShareGroups(const Convolution& c, Layer& s) {
   const int pairs = s.length / 2, all = s.channels * s.phases;
   int group_channels = c.groups > 0 ? c.out_c / c.groups : 2;
-  // without a norm: as many channels for a warp as share the work out
   while (c.groups == 0 && all % (2 * group_channels) == 0 && all / (2 * group_channels) >= kWarps &&
          2 * group_channels * pairs <= 32 * kMaxLanePairs)
     group_channels *= 2;
+  int lanes = 32;
+  if (slices_ > 1) {  // all of the CTA's channels, by half of the epilogue warps
+    supported_ = supported_ && (c.groups == 0 || c.groups == parts_);
+    group_channels = all, lanes = kGroupThreads;
+  }
   supported_ = supported_ && IsPowerOfTwo(group_channels) && group_channels >= 2 &&
-               IsPowerOfTwo(pairs) && s.channels % group_channels == 0 &&
-               group_channels * pairs <= 32 * kMaxLanePairs &&
+               IsPowerOfTwo(pairs) && all % group_channels == 0 &&
+               group_channels * pairs <= lanes * kMaxLanePairs &&
                all / group_channels <= kMostGroupsPerWarp * kWarps;
   if (!supported_) return;
   s.group_channels_log2 = Log2(group_channels);
   s.pairs_log2 = Log2(pairs);
-  s.lane_pairs = std::max(1, group_channels * pairs / 32);
+  s.lane_pairs = std::max(1, group_channels * pairs / lanes);
   s.groups = all / group_channels, s.group_pairs = group_channels * pairs;
   s.inverse_count = 1.0f / static_cast<float>(2 * s.group_pairs);
+  mailbox_pairs_ = std::max(mailbox_pairs_, s.group_pairs);
+}
+
+void Plan::PlanEpilogue(const Convolution& c, Layer& s) {
+  ShareGroups(c, s);
   s.output = c.output.at, s.output_pitch = c.output.pitch;
   if (c.residual.channels > 0) s.residual = c.residual.at, s.residual_pitch = c.residual.pitch;
   if (c.adds_shortcut) {
-    s.shortcut_k_log2 = layers_.back().k_log2;
+    s.shortcut_parts_log2 = layers_.back().parts_log2;
     s.shortcut_part_bytes = layers_.back().part_bytes;
   }
   s.film_scale = c.film_scale, s.film_bias = c.film_bias;
@@ -102,18 +121,46 @@ void Plan::PlanEpilogue(const Convolution& c, Layer& s) {
   term_count_ += c.out_c;
 }
 
-void Plan::Add(const Convolution& c) {
-  const bool head = IsHead(c);  // small: every CTA makes all of it
-  const int blocks = c.in_c / kBlockChannels, pad = c.phases == 2 ? 1 : c.pad;
-  // of a CTA: whole tiles, or half of one
-  const int channels = head ? Divided(c.out_c, kBlockChannels) * kBlockChannels : c.out_c / ctas_;
+// Partial sums of warps, or across clusters of the CTAs that have slices of the in channels.
+void Plan::PlanSums(const Convolution& c, Layer& s) {
+  s.slices = c.in_c / (BlocksOf(c) * kBlockChannels);
+  s.parts_log2 = slices_ > 1 ? Log2(s.slices) : s.k_log2;
+  n_tiles_ = std::max(n_tiles_, s.n_tiles);
+  s.part_bytes = s.tiles * kBlockChannels * s.n_tiles * kPositionTile * 4;
+  if (slices_ > 1 && s.length <= kPositionTile / 2) s.part_bytes /= 2;
+  const int bytes = s.part_bytes << s.parts_log2;
+  s.sums_bytes = bytes * (1 + c.shortcut);
+  // across clusters the head's have the place of shortcuts: the layer after it waits for no CTA
+  const bool apart = slices_ > 1 && IsHead(c);
+  if (!apart) sums_ = std::max(sums_, bytes);
+  if (apart || c.shortcut) shortcut_sums_ = std::max(shortcut_sums_, bytes);
+  // That is one place: across clusters the sums of the next layer but one may come too early.
+  const auto is_near = [&](size_t back) {
+    return layers_.size() >= back && layers_[layers_.size() - back].shortcut_chunks > 0;
+  };
+  supported_ = supported_ && !(slices_ > 1 && (apart || c.shortcut) && (is_near(1) || is_near(2)));
+}
+
+// Whether the kernel has the shape, of which a CTA makes `channels` channels.
+bool Plan::Takes(const Convolution& c, int channels) const {
+  const Buffer* source = c.source;
   const bool shared_out =
-      head || (c.out_c % ctas_ == 0 && (channels % kBlockChannels == 0 || channels == kHalfTile));
-  supported_ = supported_ && shared_out && c.in_c % kBlockChannels == 0 && pad <= halo_ &&
-               c.out_length <= kMaxPositions && c.out_length >= 2 &&
-               (c.source[1].channels == 0 || (c.source[1].channels == c.source[0].channels &&
-                                              c.source[1].pitch == c.source[0].pitch)) &&
-               c.source[0].channels % kBlockChannels == 0;
+      IsHead(c) || (c.out_c % parts_ == 0 &&
+                    (channels % kBlockChannels == 0 || (channels == kHalfTile && slices_ == 1)));
+  const int kept = BlocksOf(c) * kBlockChannels;
+  return shared_out && (kept == c.in_c || kept * slices_ == c.in_c) &&
+         (c.phases == 2 ? 1 : c.pad) <= halo_ && c.out_length <= kMaxPositions &&
+         c.out_length >= 2 && source[0].channels % kBlockChannels == 0 &&
+         (source[1].channels == 0 ||
+          (source[1].channels == source[0].channels && source[1].pitch == source[0].pitch));
+}
+
+void Plan::Add(const Convolution& c) {
+  const bool head = IsHead(c);  // small: every part makes all of it
+  const int blocks = BlocksOf(c), pad = c.phases == 2 ? 1 : c.pad;
+  // of a CTA: whole tiles, or half of one
+  const int channels = head ? Divided(c.out_c, kBlockChannels) * kBlockChannels : c.out_c / parts_;
+  supported_ = supported_ && Takes(c, channels);
   if (!supported_) return;
   Layer s;
   s.phases = c.phases;
@@ -121,7 +168,9 @@ void Plan::Add(const Convolution& c) {
   s.phase_rows = Divided(channels, kBlockChannels) * kBlockChannels;
   s.tiles = c.phases * s.phase_rows / kBlockChannels;
   // no more warps for a tile than have a chunk each
-  while (s.tiles << (s.k_log2 + 1) <= kWarps && kChunkFragments << s.k_log2 < blocks * c.taps)
+  const int most_log2 = slices_ > 1 ? kMostTileWarpsLog2 : Log2(kWarps);
+  while (s.k_log2 < most_log2 && s.tiles << (s.k_log2 + 1) <= kWarps &&
+         kChunkFragments << s.k_log2 < blocks * c.taps)
     ++s.k_log2;
   const int k_split = 1 << s.k_log2;
   s.chunks = ChunksOfWarp(blocks * c.taps, k_split);
@@ -130,13 +179,10 @@ void Plan::Add(const Convolution& c) {
   s.n_tiles = s.length <= 8 ? 1 : s.length <= 16 ? 2 : 4;
   s.row_bytes = c.stride * c.source[0].pitch;
   s.phase_bytes = c.phases == 2 ? c.source[0].pitch : 0;
-  s.part_bytes = s.tiles * kBlockChannels * s.n_tiles * kPositionTile * 4;
-  const int bytes = k_split * s.part_bytes;
-  sums_ = std::max(sums_, bytes);
+  PlanSums(c, s);
   if (c.shortcut) {
     s.shortcut_chunks = ChunksOfWarp(blocks, k_split);
     s.shortcut_chunks_at = AddSteps(c, k_split, s.shortcut_chunks, 1, 0);
-    shortcut_sums_ = std::max(shortcut_sums_, bytes);
   }
   if (!head) PlanEpilogue(c, s);
   if (!layers_.empty()) s.input_bytes = output_bytes_;
@@ -148,17 +194,26 @@ void Plan::Add(const Convolution& c) {
 void Plan::Finish() {
   const auto rounded = [](size_t bytes) { return static_cast<int>((bytes + 15) / 16 * 16); };
   shared_.sums = activations_end_;
-  shared_.shortcut_sums = shared_.sums + sums_;
+  if (slices_ > 1) shared_.sums_turn = sums_;
+  shared_.shortcut_sums = shared_.sums + sums_ + shared_.sums_turn;
   shared_.steps = shared_.shortcut_sums + shortcut_sums_;
   shared_.layers = shared_.steps + rounded(steps_.size() * sizeof(uint16_t));
   shared_.barriers = shared_.layers + rounded(layers_.size() * sizeof(Layer));
-  shared_.end = shared_.barriers + 16;
+  shared_.moments = shared_.barriers + 32;
+  shared_.tile_parts = shared_.moments + (slices_ > 1 ? kWarps * 8 : 0);
+  shared_.end = shared_.tile_parts + (slices_ > 1 ? kWarps * n_tiles_ * kTileBytes : 0);
+  shared_.head_sums = slices_ > 1 ? shared_.shortcut_sums : shared_.sums;
 }
 
-// Of each CTA as many.
-int Plan::FragmentsOfWarp(int warp) const {
+// What is not sliced is its owner's alone.
+bool Plan::Multiplies(const Layer& s, int cta) const {
+  return s.slices == slices_ || cta / slices_ == cta % slices_;
+}
+
+int Plan::FragmentsOfWarp(int cta, int warp) const {
   int fragments = 0;
   for (const Layer& s : layers_) {
+    if (!Multiplies(s, cta)) continue;
     const int tiles = Divided(std::max(0, s.tiles - (warp >> s.k_log2)), kWarps >> s.k_log2);
     fragments += tiles * (s.chunks + s.shortcut_chunks) * kChunkFragments;
   }
@@ -168,8 +223,8 @@ int Plan::FragmentsOfWarp(int warp) const {
 std::vector<int2> Plan::WeightRanges() const {
   std::vector<int2> ranges;
   int first = 0;
-  for (int warp = 0; warp < ctas_ * kWarps; ++warp) {
-    ranges.push_back({first, FragmentsOfWarp(warp % kWarps)});
+  for (int warp = 0; warp < parts_ * slices_ * kWarps; ++warp) {
+    ranges.push_back({first, FragmentsOfWarp(warp / kWarps, warp % kWarps)});
     first += ranges.back().y;
   }
   return ranges;
@@ -177,7 +232,7 @@ std::vector<int2> Plan::WeightRanges() const {
 
 std::vector<FragmentSource> Plan::Fragments(std::span<const ConvolutionWeights> weights) const {
   std::vector<FragmentSource> fragments;
-  for (int cta = 0; cta < ctas_; ++cta)
+  for (int cta = 0; cta < parts_ * slices_; ++cta)
     for (int warp = 0; warp < kWarps; ++warp)
       for (size_t i = 0; i < layers_.size(); ++i) AddFragments(i, cta, warp, weights[i], fragments);
   return fragments;
@@ -188,8 +243,15 @@ void Plan::AddFragments(size_t i, int cta, int warp, const ConvolutionWeights& w
                         std::vector<FragmentSource>& fragments) const {
   const Convolution& c = convolutions_[i];
   const Layer& s = layers_[i];
-  const int of_phase = s.tiles / s.phases, blocks = c.in_c / kBlockChannels;
-  const int first_out = IsHead(c) ? 0 : cta * s.channels / kBlockChannels;
+  if (!Multiplies(s, cta)) return;
+  const int of_phase = s.tiles / s.phases, blocks = BlocksOf(c);
+  const int of_source = c.source[0].channels / kBlockChannels,
+            slice = s.slices > 1 ? cta % slices_ : 0;
+  // block `block` of those that the CTA has, in the network
+  const auto in_block = [&](int block) {
+    return (block / of_source * s.slices + slice) * of_source + block % of_source;
+  };
+  const int first_out = IsHead(c) ? 0 : cta / slices_ * s.channels / kBlockChannels;
   const int half = s.channels == kHalfTile ? cta % 2 : -1, k = warp & ((1 << s.k_log2) - 1);
   for (int tile = warp >> s.k_log2; tile < s.tiles; tile += kWarps >> s.k_log2) {
     const int phase = tile / of_phase, out = first_out + tile % of_phase;
@@ -198,7 +260,7 @@ void Plan::AddFragments(size_t i, int cta, int warp, const ConvolutionWeights& w
       for (int step = k * steps; step < (k + 1) * steps; ++step) {
         FragmentSource fragment;
         if (step < blocks * taps)
-          fragment = weights.fragment(phase, out, step / taps, first_tap + step % taps);
+          fragment = weights.fragment(phase, out, in_block(step / taps), first_tap + step % taps);
         fragments.push_back(half < 0 ? fragment : HalfOf(fragment, half));
       }
     };

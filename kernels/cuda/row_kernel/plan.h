@@ -22,11 +22,12 @@ struct Buffer {
 
 // A convolution to be planned.
 struct Convolution {
-  int in_c = 0, out_c = 0;  // in_c: a multiple of 16
+  int in_c = 0, out_c = 0;  // of the network, a multiple of 16 in
   int taps = 1, stride = 1, pad = 0;
   int out_length = 1, phases = 1;  // positions of a phase; 2 phases: transposed
   bool shortcut = false;           // and the block's 1x1 convolution of the same input
-  Buffer source[2];                // channels in order, as many of each; the second may be empty
+  Buffer source[2];                // channels in order, as many of each; the second may be empty.
+                                   // Across clusters a CTA has a slice of the channels of each
   Buffer output;                   // none: the head
   Buffer residual;                 // added at the end; or none
   bool adds_shortcut = false;      // adds the sums of the shortcut that was multiplied last
@@ -47,7 +48,9 @@ class Plan {
   // `halo`: zeros on either side of a row.
   Plan(const Config& config, int halo);
 
-  // Memory of a value, where none that still counts stands; and back.
+  // Channels that a CTA keeps of a value that has so many.
+  int Kept(int channels) const { return channels / slices_; }
+  // Memory of a value, of which `channels` are kept, where none that still counts stands; and back.
   Buffer Take(int length, int channels);
   void GiveBack(const Buffer& buffer);
   void Add(const Convolution& convolution);
@@ -57,6 +60,9 @@ class Plan {
   bool Supported() const { return supported_; }
   const std::vector<Layer>& layers() const { return layers_; }
   int term_count() const { return term_count_; }  // channels of all layers
+  int mailbox_pairs() const {
+    return mailbox_pairs_;
+  }  // across clusters: pairs of a slice, at most
   const std::vector<uint16_t>& steps() const { return steps_; }
   const SharedLayout& shared() const { return shared_; }
   // Of each warp of each CTA its first fragment, and their number.
@@ -70,13 +76,20 @@ class Plan {
   // Adds a table of the steps (in block, tap), `chunks` for each of k_split parts; returns where it
   // begins.
   int AddSteps(const Convolution& c, int k_split, int chunks, int taps, int pad);
+  bool Takes(const Convolution& c, int channels) const;
   void PlanEpilogue(const Convolution& c, Layer& s);
-  int FragmentsOfWarp(int warp) const;
+  void ShareGroups(const Convolution& c, Layer& s);
+  void PlanSums(const Convolution& c, Layer& s);
+  // Whether CTA `cta` of all clusters multiplies in the layer.
+  bool Multiplies(const Layer& s, int cta) const;
+  int FragmentsOfWarp(int cta, int warp) const;
   // Adds those of layer `i`.
   void AddFragments(size_t i, int cta, int warp, const ConvolutionWeights& weights,
                     std::vector<FragmentSource>& fragments) const;
 
-  int ctas_, halo_;
+  // Parts of the out channels, and across clusters of the in channels.
+  int parts_, slices_;
+  int halo_;
   bool supported_ = true;
   std::vector<Convolution> convolutions_;
   std::vector<Layer> layers_;  // of each convolution
@@ -86,6 +99,7 @@ class Plan {
   SharedLayout shared_;
   int activations_end_, sums_ = 0, shortcut_sums_ = 0;  // bytes
   int output_bytes_ = 0;                                // of the layer that was added last
+  int mailbox_pairs_ = 0, n_tiles_ = 1;                 // at most
 };
 
 }  // namespace mjp::row_kernel

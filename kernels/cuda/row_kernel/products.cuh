@@ -26,21 +26,13 @@ struct ChunkInputs {
   }
 };
 
-// Adds up `chunks` chunks of steps of one tile: weights of 16 out channels x inputs of kTiles x 8
-// positions. `inputs`: of the first chunk, whose place in the table of steps is `steps`. `row`:
-// shared address of this lane's row of the input, and `pair_bytes` from there that of two tiles
-// further; `sums`: where the tile's partial sums (channel, position) go. The last chunk's weights
-// stay.
-template <Format F, int kTiles, int kChunks>
-__device__ __forceinline__ void MultiplyTile(WeightPipeline<kChunks>& weights, ChunkInputs inputs,
-                                             const uint2* steps, int chunks, uint32_t row,
-                                             int pair_bytes, float* sums, int lane) {
-  // several sets: a product waits for the one before that has its accumulators
-  constexpr int kSets = kTiles == 1 ? 4 : kTiles == 2 ? 2 : 1;
-  float acc[kSets][kTiles][4] = {};
-#pragma unroll 1
-  for (;;) {
-    uint32_t b[kChunkFragments][2 * kTiles];
+// A chunk's inputs, kTiles x 8 positions for each step, as mma takes them. From a row of the inputs
+// `pair_bytes` to that of two tiles further.
+template <int kTiles>
+struct LoadedInputs {
+  uint32_t b[kChunkFragments][2 * kTiles];
+
+  __device__ __forceinline__ void Load(const ChunkInputs& inputs, int pair_bytes, int lane) {
 #pragma unroll
     for (int i = 0; i < kChunkFragments; ++i) {
       uint32_t both[4];
@@ -57,26 +49,85 @@ __device__ __forceinline__ void MultiplyTile(WeightPipeline<kChunks>& weights, C
         }
       }
     }
+  }
+};
+
+// Several sets of accumulators: a product waits for the one before that has its accumulators.
+template <int kTiles>
+struct TileSums {
+  static constexpr int kSets = kTiles == 1 ? 4 : kTiles == 2 ? 2 : 1;
+  float acc[kSets][kTiles][4] = {};
+
+  // Adds a chunk of steps: weights of 16 out channels x inputs.
+  template <Format F>
+  __device__ __forceinline__ void Add(const uint32_t (&weights)[kChunkFragments][4],
+                                      const LoadedInputs<kTiles>& inputs) {
 #pragma unroll
     for (int i = 0; i < kChunkFragments; ++i)
 #pragma unroll
       for (int j = 0; j < kTiles; ++j)
-        MultiplyAccumulate<F>(acc[i % kSets][j], weights.fragment[i], b[i][2 * j], b[i][2 * j + 1]);
+        MultiplyAccumulate<F>(acc[i % kSets][j], weights[i], inputs.b[i][2 * j],
+                              inputs.b[i][2 * j + 1]);
+  }
+
+  // put(j, sums) takes those of position tile j as mma leaves them.
+  template <typename Put>
+  __device__ __forceinline__ void PutTo(const Put& put) {
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) {
+#pragma unroll
+      for (int set = 1; set < kSets; ++set)
+#pragma unroll
+        for (int q = 0; q < 4; ++q) acc[0][j][q] += acc[set][j][q];
+      put(j, acc[0][j]);
+    }
+  }
+};
+
+// Adds up `chunks` chunks of steps of one tile. `inputs`: of the first chunk, whose place in the
+// table of steps is `steps`. `row`: shared address of this lane's row of the input. The last
+// chunk's weights stay.
+template <Format F, int kTiles, int kChunks, typename Put>
+__device__ __forceinline__ void MultiplyTile(WeightPipeline<kChunks>& weights, ChunkInputs inputs,
+                                             const uint2* steps, int chunks, uint32_t row,
+                                             int pair_bytes, int lane, const Put& put) {
+  TileSums<kTiles> sums;
+#pragma unroll 1
+  for (;;) {
+    LoadedInputs<kTiles> loaded;
+    loaded.Load(inputs, pair_bytes, lane);
+    sums.template Add<F>(weights.fragment, loaded);
     if (--chunks == 0) break;
     inputs = ChunkInputs(*++steps, row);
     weights.Advance();
   }
-#pragma unroll
-  for (int j = 0; j < kTiles; ++j) {
-#pragma unroll
-    for (int set = 1; set < kSets; ++set)
-#pragma unroll
-      for (int q = 0; q < 4; ++q) acc[0][j][q] += acc[set][j][q];
-    float* to = sums + (lane / 4) * kTiles * kPositionTile + j * kPositionTile + lane % 4 * 2;
-    *reinterpret_cast<float2*>(to) = make_float2(acc[0][j][0], acc[0][j][1]);
-    *reinterpret_cast<float2*>(to + 8 * kTiles * kPositionTile) =
-        make_float2(acc[0][j][2], acc[0][j][3]);
+  sums.PutTo(put);
+}
+
+// Puts the sums of a tile where they stand by (channel, position), from `sums` on.
+template <int kTiles>
+struct SumsByPosition {
+  float* to;
+
+  __device__ __forceinline__ SumsByPosition(float* sums, int lane)
+      : to(sums + (lane / 4) * kTiles * kPositionTile + lane % 4 * 2) {}
+  __device__ __forceinline__ void operator()(int j, const float (&two)[4]) const {
+    float* at = to + j * kPositionTile;
+    *reinterpret_cast<float2*>(at) = make_float2(two[0], two[1]);
+    *reinterpret_cast<float2*>(at + 8 * kTiles * kPositionTile) = make_float2(two[2], two[3]);
   }
+};
+
+// Shared address of this lane's row of the 8x8 matrices, but for what is added to it: two position
+// tiles, or two steps of one.
+template <int kTiles>
+__device__ __forceinline__ uint32_t LaneRow(const Layer& s, const uint8_t* shared, int lane) {
+  const int position = min(lane % 8 + (kTiles > 1 ? lane / 16 * 8 : 0), s.length - 1);
+  return SharedAddress(shared) + position * s.row_bytes + lane / 8 % 2 * 16;
+}
+// What a tile of the second phase adds.
+__device__ __forceinline__ int PhaseBytes(const Layer& s, int tile) {
+  return tile * s.phases >= s.tiles ? s.phase_bytes : 0;
 }
 
 // A layer's products by MMA warp `warp`; false if it has none. wait() returns when the input is
@@ -88,12 +139,8 @@ __device__ __forceinline__ bool MultiplyTiles(WeightPipeline<kChunks>& weights, 
   const int lane = threadIdx.x % 32;
   const int k = warp & ((1 << s.k_log2) - 1), tiles_at_once = kWarps >> s.k_log2;
   const auto* table = reinterpret_cast<const uint2*>(shared + layout.steps);
-  // rows of the 8x8 matrices: two position tiles, or two steps of one
-  const int position = min(lane % 8 + (kTiles > 1 ? lane / 16 * 8 : 0), s.length - 1);
-  const uint32_t row = SharedAddress(shared) + position * s.row_bytes + lane / 8 % 2 * 16;
-  const auto row_of = [&](int tile) {
-    return row + (tile * s.phases >= s.tiles ? s.phase_bytes : 0);
-  };
+  const uint32_t row = LaneRow<kTiles>(s, shared, lane);
+  const auto row_of = [&](int tile) { return row + PhaseBytes(s, tile); };
   int tile = warp >> s.k_log2;
   const uint2* steps = table + s.chunks_at + k * s.chunks;
   ChunkInputs inputs(*steps, row_of(tile));
@@ -106,7 +153,8 @@ __device__ __forceinline__ bool MultiplyTiles(WeightPipeline<kChunks>& weights, 
         reinterpret_cast<float*>(shared + (shortcut ? layout.shortcut_sums : layout.sums)) +
         (k * s.tiles + tile) * 16 * kTiles * kPositionTile;
     MultiplyTile<F, kTiles>(weights, inputs, steps, shortcut ? s.shortcut_chunks : s.chunks,
-                            row_of(tile), 16 * s.row_bytes, sums, lane);
+                            row_of(tile), 16 * s.row_bytes, lane,
+                            SumsByPosition<kTiles>(sums, lane));
     shortcut = !shortcut && s.shortcut_chunks > 0;
     if (!shortcut) tile += tiles_at_once;
     if (tile >= s.tiles) return true;

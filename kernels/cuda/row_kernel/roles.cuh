@@ -9,8 +9,7 @@
 
 namespace mjp::row_kernel {
 
-// Barriers from one role to the other; 0 is __syncthreads'.
-enum Signal { kSumsReady = 1, kInputReady };
+// Barriers from one role to the other.
 template <Signal kSignal>
 __device__ __forceinline__ void Send() {
   asm volatile("bar.arrive %0, %1;" ::"r"(kSignal), "n"(kThreads) : "memory");

@@ -12,112 +12,11 @@
 
 #include "kernels/cuda/primitives/cuda_check.h"
 #include "kernels/cuda/primitives/launch.cuh"
+#include "kernels/cuda/row_kernel/chain.cuh"
 #include "kernels/cuda/row_kernel/roles.cuh"
 
 namespace mjp::row_kernel {
 namespace {
-
-// A thread's element of x, and what the sampler's step needs of it.
-struct Element {
-  int position, action;
-  bool mine;
-  float bias = 0;  // of the head
-  float x = 0, noise = 0;
-  const float* sums;       // of the head
-  int parts, part_floats;  // of them, and from each to the next
-  DenoiseStep step;
-
-  __device__ __forceinline__ explicit Element(const Cta& cta)
-      : position(static_cast<int>(threadIdx.x) / cta.a.action_dim),
-        action(static_cast<int>(threadIdx.x) % cta.a.action_dim),
-        mine(position < cta.a.length) {
-    const Layer& head = cta.LayerAt(cta.a.layer_count - 1);
-    const int pitch = head.n_tiles * kPositionTile;
-    sums =
-        reinterpret_cast<const float*>(cta.shared + cta.a.shared.sums) + action * pitch + position;
-    parts = 1 << head.k_log2, part_floats = head.tiles * kBlockChannels * pitch;
-    if (mine) bias = LoadNow(cta.a.head_bias + action);
-  }
-
-  // The network's output.
-  __device__ __forceinline__ float Output() const {
-    float part[kWarps] = {};
-#pragma unroll
-    for (int k = 0; k < kWarps; ++k)
-      if (k < parts) part[k] = sums[k * part_floats];
-    float sum = part[0];
-#pragma unroll
-    for (int k = 1; k < kWarps; ++k)
-      if (k < parts) sum += part[k];
-    return sum + bias;
-  }
-};
-
-// Puts x into the input of the first layer.
-template <typename T>
-__device__ __forceinline__ void PutX(const Cta& cta, const Element& element, float x) {
-  *reinterpret_cast<T*>(cta.shared + cta.a.input + element.position * cta.a.input_pitch +
-                        element.action * 2) = FromFloat<T>(x);
-}
-
-// Brings a CTA's tables into shared memory, and zeros into the activations: their halos stay so.
-__device__ __forceinline__ void SetUp(const Cta& cta) {
-  const Args& a = cta.a;
-  const auto copy = [&](int to, const void* from, int words) {
-    for (int i = threadIdx.x; i < words; i += kThreads)
-      reinterpret_cast<uint32_t*>(cta.shared + to)[i] = static_cast<const uint32_t*>(from)[i];
-  };
-  copy(a.shared.layers, a.layers, a.layer_count * static_cast<int>(sizeof(Layer) / 4));
-  copy(a.shared.steps, a.steps, a.step_count / 2);
-  for (int at = a.shared.activations + threadIdx.x * 16; at < a.shared.sums; at += kThreads * 16)
-    *reinterpret_cast<uint4*>(cta.shared + at) = make_uint4(0, 0, 0, 0);
-}
-
-// Puts the row's x at the start into the input.
-template <typename T>
-__device__ __forceinline__ void LoadX(const Cta& cta, Element& element) {
-  const Args& a = cta.a;
-  if (!element.mine) return;
-  if (a.x_storage) {
-    const size_t at =
-        (static_cast<size_t>(cta.row) * a.length + element.position) * a.storage_pitch +
-        element.action;
-    element.x = ToFloat(static_cast<const T*>(a.x_storage)[at]);
-  } else {
-    element.x = a.x[static_cast<size_t>(cta.row) * cta.Elements() + threadIdx.x];
-  }
-  PutX<T>(cta, element, element.x);
-}
-
-// Loads what EndPass reads, before the pass.
-__device__ __forceinline__ void LoadStep(const Cta& cta, int k, Element& element) {
-  const Args& a = cta.a;
-  if (a.x_storage) return;
-  element.step = a.schedule[k];
-  if (a.noise && element.mine)
-    element.noise = LoadNow(a.noise + (static_cast<size_t>(k) * a.rows + cta.row) * cta.Elements() +
-                            threadIdx.x);
-}
-
-// After a pass: the network's output, or the sampler's step `k`.
-template <typename T>
-__device__ __forceinline__ void EndPass(const Cta& cta, int k, Element& element) {
-  const Args& a = cta.a;
-  if (element.mine) {
-    const float output = element.Output();
-    const size_t at = static_cast<size_t>(cta.row) * cta.Elements() + threadIdx.x;
-    const bool writes = cta.rank == 0 && k + 1 == a.end;
-    if (writes) a.output[at] = output;
-    if (!a.x_storage) {
-      element.x = Denoise(element.step, element.x, output, element.noise);
-      PutX<T>(cta, element, element.x);
-      if (writes) a.x[at] = element.x;
-    }
-  }
-  const bool takes_time = blockIdx.x == 0 && cta.rank == 0 && threadIdx.x == 0;
-  if (takes_time && k - a.begin < a.timestamps.capacity)
-    a.timestamps.times[k - a.begin] = GlobalNanoseconds();
-}
 
 // The MMA warps.
 template <Format F, bool kCluster, int kChunks>
@@ -160,7 +59,8 @@ __device__ __forceinline__ void RunEpilogueWarps(const Cta& cta) {
 template <Format F, bool kCluster, int kChunks>
 __global__ void __launch_bounds__(kThreads, 1) RowKernel(const __grid_constant__ Args a) {
   extern __shared__ __align__(128) uint8_t shared[];
-  const Cta cta = {a, shared, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.z)};
+  const int rank = static_cast<int>(blockIdx.z);
+  const Cta cta = {a, shared, static_cast<int>(blockIdx.x), rank, 0, rank};
   // weights are on the way before anything else is
   const int warp = static_cast<int>(threadIdx.x) / 32 - kWarps;  // of the MMA warps
   const int2 range = warp < 0 ? make_int2(0, 0) : a.ranges[cta.rank * kWarps + warp];

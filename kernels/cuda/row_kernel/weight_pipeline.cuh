@@ -29,12 +29,7 @@ class WeightPipeline {
   uint32_t fragment[kChunkFragments][4];
 
   // Loads the next chunk when it has arrived.
-  __device__ __forceinline__ void Load() {
-    WaitCopies<kChunks - 1>();
-#pragma unroll
-    for (int i = 0; i < kChunkFragments; ++i)
-      LoadFragment(fragment[i], chunk_ + i * kFragmentBytes);
-  }
+  __device__ __forceinline__ void Load() { Read<0>(fragment); }
 
   // Goes on to the chunk behind, once `fragment` has been multiplied.
   __device__ __forceinline__ void Advance() {
@@ -42,7 +37,17 @@ class WeightPipeline {
     Load();
   }
 
- private:
+ protected:
+  // Loads the chunk kFurther behind the next one when it has arrived.
+  template <int kFurther>
+  __device__ __forceinline__ void Read(uint32_t (&to)[kChunkFragments][4]) const {
+    WaitCopies<kChunks - 1 - kFurther>();
+    uint32_t at = chunk_ + kFurther * kChunkBytes;
+    if (kFurther > 0 && at >= first_ + kChunks * kChunkBytes) at -= kChunks * kChunkBytes;
+#pragma unroll
+    for (int i = 0; i < kChunkFragments; ++i) LoadFragment(to[i], at + i * kFragmentBytes);
+  }
+
   // Copies what follows those under way into the place of the chunk that was read.
   __device__ __forceinline__ void CopyNext() {
 #pragma unroll
@@ -57,6 +62,32 @@ class WeightPipeline {
 
   const uint8_t *begin_, *next_, *end_;
   uint32_t first_, chunk_;
+};
+
+// The same with several chunks in registers before the input that they are multiplied with.
+template <int kChunks>
+class WeightsAhead : private WeightPipeline<kChunks> {
+ public:
+  using WeightPipeline<kChunks>::WeightPipeline;
+  static constexpr int kAhead = 2;
+
+  using Chunk = uint32_t[kChunkFragments][4];
+
+  // Loads the next chunks.
+  __device__ __forceinline__ void LoadFirst(Chunk (&to)[kAhead]) const {
+    this->template Read<0>(to[0]);
+    this->template Read<1>(to[1]);
+  }
+  // Loads the chunk kAhead behind the next one, which has been multiplied.
+  __device__ __forceinline__ void LoadFurther(Chunk& to) {
+    this->CopyNext();
+    this->template Read<kAhead - 1>(to);
+  }
+  // Copies what follows into the places of the last chunks of `count`, which have been multiplied.
+  __device__ __forceinline__ void Refill(int count) {
+#pragma unroll 1
+    for (int i = min(count, kAhead); i > 0; --i) this->CopyNext();
+  }
 };
 
 }  // namespace mjp::row_kernel

@@ -4,6 +4,7 @@
 #include "kernels/cuda/primitives/graph_capture.h"
 #include "policy/cuda/denoise/denoiser.h"
 #include "policy/cuda/denoise/picard_chain.h"
+#include "policy/cuda/denoise/standstill.h"
 
 namespace mjp {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 class SequentialDenoiser final : public Denoiser {
  public:
   SequentialDenoiser(const DenoisingChain& chain, PassLaunches unet)
-      : chain_(chain), unet_(std::move(unet.pass)) {}
+      : chain_(chain), unet_(std::move(unet.pass)), standstill_(unet_->timed_out()) {}
 
   void Enqueue(const DenoiseContext& context) override {
     if (EnqueueChain(context)) return;
@@ -41,6 +42,7 @@ class SequentialDenoiser final : public Denoiser {
     unet_->RunPass(chain_.row_step, stream);
   }
   int MostPasses() const override { return chain_.Steps(); }
+  void CheckFinished() override { standstill_.Check(); }
 
  private:
   // Puts what is held in its place in x and in the network's input.
@@ -69,6 +71,7 @@ class SequentialDenoiser final : public Denoiser {
 
   const DenoisingChain& chain_;
   std::unique_ptr<NetworkPass> unet_;
+  Standstill standstill_;
 };
 
 // Windows of steps in a loop of the graph, and another loop for the chains whose windows were

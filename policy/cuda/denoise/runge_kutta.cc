@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "policy/cuda/denoise/denoiser.h"
+#include "policy/cuda/denoise/standstill.h"
 
 namespace mjp {
 namespace {
@@ -22,7 +23,7 @@ class RungeKuttaDenoiser final : public Denoiser {
  public:
   RungeKuttaDenoiser(const DenoisingChain& chain, std::unique_ptr<NetworkPass> pass,
                      DeviceArena& arena)
-      : chain_(chain), pass_(std::move(pass)) {
+      : chain_(chain), pass_(std::move(pass)), standstill_(pass_->timed_out()) {
     const size_t size = size_t{1} * chain.environments * chain.Elements();
     sum_ = arena.Take<float>(size);
     moved_ = arena.Take<float>(size);
@@ -49,6 +50,7 @@ class RungeKuttaDenoiser final : public Denoiser {
     pass_->RunPass(chain_.row_step, stream);
   }
   int MostPasses() const override { return chain_.Steps(); }
+  void CheckFinished() override { standstill_.Check(); }
 
  private:
   // next = `step` of x, which becomes the network's input too.
@@ -68,6 +70,7 @@ class RungeKuttaDenoiser final : public Denoiser {
 
   const DenoisingChain& chain_;
   std::unique_ptr<NetworkPass> pass_;
+  Standstill standstill_;
   float *sum_, *moved_;
 };
 

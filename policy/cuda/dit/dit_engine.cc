@@ -116,7 +116,6 @@ void DitEngine::PlanDenoiser() {
     auto made = std::make_unique<SequencePass>(*weights_, config_, chain_.format, pass_rows,
                                                conditioning, arena_, form, first);
     first = made.get();
-    if (form == DitForm::kSequenceClusters) standstill_ = Standstill(made->timed_out());
     return made;
   };
   PassLaunches launches;
@@ -230,13 +229,8 @@ void DitEngine::WriteText(const PolicyInput& input) {
   text_terms_->Set({input_.text(), size}, arena_, stream_.get());
 }
 
-void DitEngine::CheckFinished() {
-  denoiser_->CheckFinished();
-  standstill_.Check();
-}
-
 void DitEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
-  CheckFinished();
+  denoiser_->CheckFinished();
   count_ = input.count;
   timing_.Begin();
   WriteText(input);
@@ -261,7 +255,7 @@ void DitEngine::Launch(const PolicyInput& input, PolicyTrace* trace) {
 
 void DitEngine::Wait(PolicyOutput& output) {
   CheckCuda(cudaStreamSynchronize(stream_.get()), "the decision");
-  CheckFinished();
+  denoiser_->CheckFinished();
   output.times = timing_.Read(denoiser_->Passes(count_));
   // windows of steps evaluate some of them again: their passes have no stored counterpart
   if (trace_ != nullptr && chain_.window == 1)

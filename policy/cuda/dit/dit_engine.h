@@ -12,7 +12,6 @@
 #include "policy/cuda/decision/input_block.h"
 #include "policy/cuda/decision/picture_encoders.h"
 #include "policy/cuda/denoise/denoiser.h"
-#include "policy/cuda/denoise/standstill.h"
 #include "policy/cuda/dit/clip_launches.h"
 #include "policy/cuda/dit/dit_pass.h"
 #include "policy/cuda/dit/text_terms.h"
@@ -46,7 +45,6 @@ class DitEngine final : public CudaEngine {
   void PrepareTowers();
   void PlanDenoiser();
   void WriteText(const PolicyInput& input);
-  void CheckFinished();
   // Enqueue one stage each.
   void Prepare(PictureSource source);
   void Encode(PictureSource source);
@@ -75,7 +73,6 @@ class DitEngine final : public CudaEngine {
   std::optional<TextTerms> text_terms_;                // none without text
   std::optional<FilmConditioning> conditioning_;
   std::unique_ptr<Denoiser> denoiser_;
-  Standstill standstill_;  // of the sequence kernel across clusters
   DecisionTiming timing_;
   PinnedArray<float> host_x_;
   CudaStream stream_ = MakeCudaStream(), loop_stream_ = MakeCudaStream();

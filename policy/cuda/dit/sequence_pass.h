@@ -34,9 +34,7 @@ class SequencePass final : public NetworkPass {
   void RunPass(const int* row_step, cudaStream_t stream) const override;
   bool RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin, int end,
                 const TimestampList& timestamps, cudaStream_t stream) const override;
-  // Pinned host memory, which becomes 1 where the clusters of a sequence waited for each other for
-  // seconds. Null: they never wait.
-  int* timed_out() const { return args_.timed_out; }
+  const int* timed_out() const override { return args_.timed_out; }
 
  private:
   void Pack(const sequence_kernel::BlockWeights* blocks, DeviceArena& arena);

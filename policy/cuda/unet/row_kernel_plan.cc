@@ -28,7 +28,7 @@ class Lowering {
   Lowering(const NormConvUnet& unet, int horizon, row_kernel::Plan& plan)
       : unet_(unet), plan_(plan), x_{plan.Take(horizon, InputChannels(unet.first))} {
     // of its own: a CTA may still read it when others are at the next pass' first layers
-    const Buffer last_output = plan.Take(horizon, unet.final_conv.shape.out_c);
+    const Buffer last_output = plan.Take(horizon, plan.Kept(unet.final_conv.shape.out_c));
     Value last = LowerUnet(
         unet.steps, x_,
         [&](const NormConvBlock& block, const UnetPlace& place, Value& in, Value* skip) {
@@ -55,7 +55,7 @@ class Lowering {
     c.out_length = out_length, c.phases = shape.phases;
     c.shortcut = shape.shortcut;
     c.source[0] = x;
-    c.output = plan_.Take(out_length * shape.phases, shape.out_c);
+    c.output = plan_.Take(out_length * shape.phases, plan_.Kept(shape.out_c));
     return c;
   }
 
@@ -107,7 +107,7 @@ class Lowering {
 
   void AddHead(const Buffer& in) {
     Convolution c;
-    c.in_c = in.channels, c.out_c = unet_.head.out_c;
+    c.in_c = unet_.final_conv.shape.out_c, c.out_c = unet_.head.out_c;
     c.out_length = in.length;
     c.source[0] = in;
     plan_.Add(c);
@@ -124,7 +124,9 @@ class Lowering {
 std::optional<RowKernelPlan> PlanRowKernel(const NormConvUnet& unet, Format format, int horizon,
                                            const row_kernel::Config& config, const GpuTraits& gpu) {
   if (FormatBytes(format) != 2 || horizon * unet.head.out_c > row_kernel::kMaxElements ||
-      config.ctas > gpu.ClusterBlocks())
+      config.ctas > gpu.ClusterBlocks() ||
+      (config.clusters > 1 && (!gpu.cooperative || config.clusters * config.ctas >
+                                                       gpu.MultiprocessorsInClusters(config.ctas))))
     return std::nullopt;
   RowKernelPlan planned = {config, row_kernel::Plan(config, kHalo), {}};
   const Lowering lowering(unet, horizon, planned.plan);

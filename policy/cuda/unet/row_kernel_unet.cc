@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/cuda/primitives/cuda_check.h"
+
 namespace mjp {
 namespace {
 
@@ -105,8 +107,9 @@ RowKernelUnet::RowKernelUnet(const NormConvUnet& unet, Format format, int horizo
     args_.steps = upload(plan.steps());
     args_.ranges = upload(plan.WeightRanges());
   }
-  args_.rows = rows, args_.ctas = planned.config.ctas,
-  args_.ring_chunks = planned.config.ring_chunks;
+  if (planned.config.clusters > 1 && !first) TakeMailboxes(plan, arena);
+  args_.rows = rows, args_.ctas = planned.config.ctas;
+  args_.clusters = planned.config.clusters, args_.ring_chunks = planned.config.ring_chunks;
   args_.length = horizon, args_.action_dim = unet.head.out_c;
   args_.layer_count = static_cast<int>(plan.layers().size());
   args_.step_count = static_cast<int>(plan.steps().size());
@@ -117,11 +120,28 @@ RowKernelUnet::RowKernelUnet(const NormConvUnet& unet, Format format, int horizo
   args_.output = arena.Take<float>(size_t{1} * rows * horizon * args_.action_dim);
 }
 
+void RowKernelUnet::TakeMailboxes(const row_kernel::Plan& plan, DeviceArena& arena) {
+  const size_t pairs = size_t{2} * row_kernel::kClusters * plan.mailbox_pairs();
+  args_.mailbox_pairs = plan.mailbox_pairs();
+  args_.mailboxes = arena.Take<uint2>(pairs);
+  args_.exchanges = arena.Take<uint32_t>(1);
+  if (arena.measuring()) return;
+  timed_out_ = PinnedArray<int>(1);
+  args_.timed_out = timed_out_.data();
+  CheckCuda(cudaMemset(args_.mailboxes, 0, pairs * sizeof(uint2)), "mailboxes of the row kernel");
+  CheckCuda(cudaMemset(args_.exchanges, 0, sizeof(uint32_t)), "mailboxes of the row kernel");
+}
+
+void RowKernelUnet::Launch(const row_kernel::Args& args, cudaStream_t stream) const {
+  args.clusters > 1 ? row_kernel::LaunchRowKernelAcrossClusters(format_, args, stream)
+                    : row_kernel::LaunchRowKernel(format_, args, stream);
+}
+
 void RowKernelUnet::RunPass(const int* row_step, cudaStream_t stream) const {
   row_kernel::Args a = args_;
   a.x_storage = input_, a.storage_pitch = input_pitch_;
   a.row_step = row_step;
-  row_kernel::LaunchRowKernel(format_, a, stream);
+  Launch(a, stream);
 }
 
 bool RowKernelUnet::RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin,
@@ -130,7 +150,7 @@ bool RowKernelUnet::RunSteps(const DenoiseStep* steps, const float* noise, float
   a.schedule = steps, a.noise = noise, a.x = x;
   a.begin = begin, a.end = end;
   a.timestamps = timestamps.After(begin + 1);
-  row_kernel::LaunchRowKernel(format_, a, stream);
+  Launch(a, stream);
   return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "kernels/cuda/primitives/cuda_raii.h"
 #include "policy/cuda/unet/row_kernel_plan.h"
 
 namespace mjp {
@@ -27,13 +28,18 @@ class RowKernelUnet final : public NetworkPass {
   bool RunSteps(const DenoiseStep* steps, const float* noise, float* x, int begin, int end,
                 const TimestampList& timestamps, cudaStream_t stream) const override;
   const row_kernel::Args& args() const { return args_; }
+  const int* timed_out() const override { return args_.timed_out; }
 
  private:
+  void TakeMailboxes(const row_kernel::Plan& plan, DeviceArena& arena);
+  void Launch(const row_kernel::Args& args, cudaStream_t stream) const;
+
   Format format_;
   FilmConditioning conditioning_;
   void* input_ = nullptr;
   int input_pitch_ = 0;
   row_kernel::Args args_;
+  PinnedArray<int> timed_out_;
 };
 
 }  // namespace mjp

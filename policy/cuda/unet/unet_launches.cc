@@ -27,6 +27,7 @@ std::unique_ptr<NetworkPass> MakePass(const DeviceWeights& weights, Format forma
       return std::make_unique<NormConvUnetPlan>(weights.norm_conv_unet(), format, horizon, rows,
                                                 rows_per_env, arena, conditioning);
     case UnetForm::kRowKernel:
+    case UnetForm::kRowKernelClusters:
       return std::make_unique<RowKernelUnet>(weights.norm_conv_unet(), format, horizon,
                                              *plan.row_kernel, rows, rows_per_env, arena,
                                              dynamic_cast<const RowKernelUnet*>(first));

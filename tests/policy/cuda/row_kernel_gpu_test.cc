@@ -23,6 +23,9 @@ using mjp::Format;
 constexpr int kRows = 3;
 constexpr int kSteps[kRows] = {90, 40, 3};
 
+// Across clusters there is one.
+int RowsOf(const mjp::RowKernelPlan& plan) { return plan.config.clusters > 1 ? 1 : kRows; }
+
 double ValueAt(size_t i) { return std::sin(1.3 * static_cast<double>(i)); }
 
 // A network with the row kernel's pass over kRows rows.
@@ -127,12 +130,25 @@ std::vector<float> Values(Format format, size_t count, double scale) {
 }
 
 const std::vector<mjp_test::UnetShape>& Shapes() {
-  static const std::vector<mjp_test::UnetShape> shapes = {{"shipped", {32, 64, 128}, 16, 5, 8, 1},
-                                                          {"horizon_8", {32, 64, 128}, 8, 5, 8, 1},
-                                                          {"horizon_32", {32, 64}, 32, 5, 8, 1, 3},
-                                                          {"kernel_3", {64, 128}, 16, 3, 8, 1},
-                                                          {"wide", {64, 128, 256}, 16, 5, 8, 1}};
+  static const std::vector<mjp_test::UnetShape> shapes = {
+      {"shipped", {32, 64, 128}, 16, 5, 8, 1},  {"horizon_8", {32, 64, 128}, 8, 5, 8, 1},
+      {"horizon_32", {32, 64}, 32, 5, 8, 1, 3}, {"kernel_3", {64, 128}, 16, 3, 8, 1},
+      {"wide", {64, 128, 256}, 16, 5, 8, 1},    {"128", {128, 256, 512}, 16, 5, 8, 1},
+      {"one_level", {256}, 8, 3, 8, 1},         {"256", {256, 512, 1024}, 16, 5, 8, 1},
+      {"actions", {512, 1024}, 32, 5, 8, 1, 7}};
   return shapes;
+}
+
+std::vector<mjp::row_kernel::Config> Configs() {
+  using namespace mjp::row_kernel;
+  std::vector<Config> configs = {{kMaxCtas, kClustersRing, kClusters}};
+  for (const int ctas : {1, 2, 4, 8})
+    for (const int ring : {kDeepRing, kShallowRing}) configs.push_back({ctas, ring});
+  return configs;
+}
+// Large networks are for clusters.
+bool IsSlow(const mjp_test::UnetShape& shape, const mjp::row_kernel::Config& config) {
+  return config.clusters == 1 && shape.down_dims.back() > 256;
 }
 
 // Calls check(shape, format, plan) for every configuration that runs here.
@@ -144,28 +160,29 @@ void ForEach(const Check& check) {
   for (const mjp_test::UnetShape& shape : Shapes()) {
     const mjp::UnetPolicyConfig config = mjp::UnetOf(*mjp_test::UnetCheckpoint(shape)).config;
     for (const Format format : {Format::kFp16, Format::kBf16})
-      for (const int ctas : {1, 2, 4, 8})
-        for (const int ring : {mjp::row_kernel::kDeepRing, mjp::row_kernel::kShallowRing}) {
-          const auto plan = mjp::PlanRowKernel(mjp::UnetShapes(config), format, config.horizon,
-                                               {ctas, ring}, mjp::GpuTraits::Current());
-          if (!plan) continue;
-          SCOPED_TRACE(std::string(shape.name) +
-                       (format == Format::kFp16 ? ", fp16, " : ", bf16, ") + std::to_string(ctas) +
-                       " CTAs, ring of " + std::to_string(ring));
-          check(shape, format, *plan), ++runs;
-        }
+      for (const mjp::row_kernel::Config& each : Configs()) {
+        const auto plan = mjp::PlanRowKernel(mjp::UnetShapes(config), format, config.horizon, each,
+                                             mjp::GpuTraits::Current());
+        if (!plan || IsSlow(shape, each)) continue;
+        SCOPED_TRACE(std::string(shape.name) + (format == Format::kFp16 ? ", fp16, " : ", bf16, ") +
+                     std::to_string(each.ctas) + " CTAs, ring of " +
+                     std::to_string(each.ring_chunks) + ", clusters " +
+                     std::to_string(each.clusters));
+        check(shape, format, *plan), ++runs;
+      }
   }
   EXPECT_GE(runs, 10);
 }
 
 TEST(RowKernel, AgreesWithTheDefinitionOfAPass) {
   ForEach([](const mjp_test::UnetShape& shape, Format format, const mjp::RowKernelPlan& plan) {
-    RowKernelRun run(shape, format, plan, kRows);
+    const int rows = RowsOf(plan);
+    RowKernelRun run(shape, format, plan, rows);
     const int horizon = run.config().horizon, actions = run.config().action_dim;
-    const auto x = Values(format, size_t{kRows} * horizon * actions, 1);
-    const auto cond = Values(format, size_t{kRows} * run.padded_cond(), 0.7);
+    const auto x = Values(format, size_t{1} * rows * horizon * actions, 1);
+    const auto cond = Values(format, size_t{1} * rows * run.padded_cond(), 0.7);
     const std::vector<float> output = run.Pass(x, cond);
-    for (int row = 0; row < kRows; ++row) {
+    for (int row = 0; row < rows; ++row) {
       mjp::reference::Signal signal = {actions, horizon, {}};
       for (int c = 0; c < actions; ++c)
         for (int l = 0; l < horizon; ++l)
@@ -189,9 +206,10 @@ TEST(RowKernel, AgreesWithTheDefinitionOfAPass) {
 
 TEST(RowKernel, AChainIsItsSteps) {
   ForEach([](const mjp_test::UnetShape& shape, Format format, const mjp::RowKernelPlan& plan) {
-    RowKernelRun run(shape, format, plan, kRows);
-    const size_t elements = size_t{kRows} * run.config().horizon * run.config().action_dim;
-    const auto cond = Values(format, size_t{kRows} * run.padded_cond(), 0.7);
+    const int rows = RowsOf(plan);
+    RowKernelRun run(shape, format, plan, rows);
+    const size_t elements = size_t{1} * rows * run.config().horizon * run.config().action_dim;
+    const auto cond = Values(format, size_t{1} * rows * run.padded_cond(), 0.7);
     std::vector<float> x = Values(format, elements, 1);
     const std::vector<float> chain = run.Steps(x, cond, 0, 4);
     for (int k = 0; k < 4; ++k) x = run.Steps(x, cond, k, k + 1);
@@ -202,6 +220,7 @@ TEST(RowKernel, AChainIsItsSteps) {
 
 TEST(RowKernel, ARowHasTheSameBitsAmongOthers) {
   ForEach([](const mjp_test::UnetShape& shape, Format format, const mjp::RowKernelPlan& plan) {
+    if (plan.config.clusters > 1) return;
     constexpr int kMany = 150;  // more than run at once
     RowKernelRun many(shape, format, plan, kMany), one(shape, format, plan, 1);
     const size_t elements = size_t{1} * many.config().horizon * many.config().action_dim;

@@ -86,6 +86,17 @@ class HostUnet {
   std::deque<std::vector<float>> floats_;
 };
 
+constexpr mjp::row_kernel::Config kAcrossClusters = {
+    mjp::row_kernel::kMaxCtas, mjp::row_kernel::kClustersRing, mjp::row_kernel::kClusters};
+
+bool Supported(const mjp_test::UnetShape& shape, const mjp::row_kernel::Config& config,
+               const char* gpu = "h200") {
+  const mjp::UnetPolicyConfig policy = mjp::UnetOf(*mjp_test::UnetCheckpoint(shape)).config;
+  return mjp::PlanRowKernel(mjp::UnetShapes(policy), Format::kFp16, policy.horizon, config,
+                            mjp::GpuTraits::Named(gpu))
+      .has_value();
+}
+
 // Of one row, at one step.
 void CheckPlan(const mjp_test::UnetShape& shape, const mjp::row_kernel::Config& config) {
   const auto checkpoint = mjp_test::UnetCheckpoint(shape);
@@ -101,7 +112,7 @@ void CheckPlan(const mjp_test::UnetShape& shape, const mjp::row_kernel::Config& 
   const auto planned = mjp::PlanRowKernel(mjp::UnetShapes(policy), Format::kFp16, policy.horizon,
                                           config, mjp::GpuTraits::Named("h200"));
   ASSERT_TRUE(planned);
-  mjp::reference::RowKernelInterpreter interpreter(planned->plan, config.ctas,
+  mjp::reference::RowKernelInterpreter interpreter(planned->plan, config,
                                                    mjp::RowKernelWeights(host.unet()), host.film());
   const std::vector<double> sums = interpreter.Run(planned->x, x, policy.action_dim);
   EXPECT_TRUE(interpreter.ReadAll());
@@ -132,12 +143,20 @@ TEST(RowKernelPlan, ComputesThePass) {
   }
 }
 
+TEST(RowKernelPlan, ComputesThePassAcrossClusters) {
+  const mjp_test::UnetShape shapes[] = {
+      {"128", {128, 256}, 16, 5, 8, 1},           {"horizon_8", {128, 256}, 8, 5, 8, 1},
+      {"horizon_32", {128, 256}, 32, 5, 8, 1, 3}, {"one_level", {128}, 16, 5, 8, 1},
+      {"kernel_3", {128, 256}, 16, 3, 8, 1},      {"three_levels", {128, 256, 512}, 16, 5, 8, 1}};
+  for (const mjp_test::UnetShape& shape : shapes) {
+    SCOPED_TRACE(shape.name);
+    CheckPlan(shape, kAcrossClusters);
+  }
+}
+
 TEST(RowKernelPlan, RefusesWhatTheKernelDoesNotTake) {
   const auto supported = [](const mjp_test::UnetShape& shape, int ctas) {
-    const mjp::UnetPolicyConfig config = mjp::UnetOf(*mjp_test::UnetCheckpoint(shape)).config;
-    return mjp::PlanRowKernel(mjp::UnetShapes(config), Format::kFp16, config.horizon,
-                              {ctas, mjp::row_kernel::kDeepRing}, mjp::GpuTraits::Named("h200"))
-        .has_value();
+    return Supported(shape, {ctas, mjp::row_kernel::kDeepRing});
   };
   EXPECT_TRUE(supported({"", {32, 64, 128}, 16, 5, 8, 1}, 2));
   EXPECT_TRUE(supported({"", {32, 64, 128}, 16, 5, 8, 1}, 4)) << "half a tile of channels";
@@ -145,6 +164,16 @@ TEST(RowKernelPlan, RefusesWhatTheKernelDoesNotTake) {
   EXPECT_FALSE(supported({"", {48, 96}, 16, 5, 4, 1}, 2)) << "a tile and a half";
   EXPECT_FALSE(supported({"", {32, 64}, 64, 5, 8, 1}, 1)) << "64 positions";
   EXPECT_FALSE(supported({"", {24, 40}, 12, 3, 4, 1}, 1)) << "24 channels";
+}
+
+TEST(RowKernelPlan, AcrossClustersRefusesWhatTheKernelDoesNotTake) {
+  EXPECT_TRUE(Supported({"", {128, 256}, 16, 5, 8, 1}, kAcrossClusters));
+  EXPECT_FALSE(Supported({"", {64, 128}, 16, 5, 8, 1}, kAcrossClusters)) << "slices of 8 channels";
+  EXPECT_FALSE(Supported({"", {128, 256}, 16, 5, 16, 1}, kAcrossClusters)) << "16 norm groups";
+  EXPECT_FALSE(Supported({"", {384}, 16, 5, 8, 1}, kAcrossClusters)) << "groups of 48 channels";
+  EXPECT_FALSE(Supported({"", {1024, 2048}, 32, 5, 8, 1}, kAcrossClusters)) << "4096 in a group";
+  EXPECT_FALSE(Supported({"", {128}, 16, 5, 8, 1}, kAcrossClusters, "a100"));
+  EXPECT_FALSE(Supported({"", {128}, 16, 5, 8, 1}, {4, mjp::row_kernel::kDeepRing, 8}));
 }
 
 TEST(RowKernelPlan, TakesClustersOfAPowerOfTwo) {

@@ -1,0 +1,41 @@
+#ifndef KERNELS_CUDA_ROW_KERNEL_CTA_CUH_
+#define KERNELS_CUDA_ROW_KERNEL_CTA_CUH_
+
+#include "kernels/cuda/row_kernel/row_kernel.cuh"
+
+// What the functions of a CTA share.
+
+namespace mjp::row_kernel {
+
+// Where a CTA stands, and what it has.
+struct Cta {
+  const Args& a;
+  uint8_t* shared;
+  int row, rank;  // of the CTA in its cluster
+  int cluster;    // of the row
+  int slice;      // of the out channels
+
+  __device__ __forceinline__ const Layer& LayerAt(int i) const {
+    return reinterpret_cast<const Layer*>(shared + a.shared.layers)[i];
+  }
+  __device__ __forceinline__ int Elements() const { return a.length * a.action_dim; }
+};
+
+// Barriers in a CTA; 0 is __syncthreads'.
+enum Signal {
+  kSumsReady = 1,  // from one role to the other
+  kInputReady,
+  // Across clusters:
+  kInputStored,                      // from half of the other warps to the MMA warps; two in turn
+  kGroupMoments = kInputStored + 2,  // among either half of the epilogue warps
+  kTileParts = kGroupMoments + 2     // among warps that share the steps of a tile
+};
+
+// Rows of FiLM's tables that a row of this pass reads.
+struct FilmRows {
+  const float *step, *cond;
+};
+
+}  // namespace mjp::row_kernel
+
+#endif  // KERNELS_CUDA_ROW_KERNEL_CTA_CUH_

@@ -111,21 +111,15 @@ class RowKernelInterpreter {
     if (s.shortcut_chunks > 0) shortcut_sums_[cta].assign(sums_[cta].size(), 0);
     if (!Multiplies(s, cta)) return;
     for (int warp = 0; warp < row_kernel::kWarps; ++warp) {
-      const int k = warp & ((1 << s.k_log2) - 1);
-      for (int tile = warp >> s.k_log2; tile < s.tiles; tile += row_kernel::kWarps >> s.k_log2) {
-        const int phase_bytes = tile * s.phases >= s.tiles ? s.phase_bytes : 0;
+      for (row_kernel::Unit unit = s.FirstUnit(warp); unit.tile < s.tiles;
+           unit = s.NextUnit(unit)) {
+        const bool second = unit.tile * s.phases >= s.tiles && !unit.shortcut;
         int& next = next_[cta * row_kernel::kWarps + warp];
-        const int steps = s.chunks * kChunkFragments,
-                  shortcut_steps = s.shortcut_chunks * kChunkFragments;
-        for (int i = 0; i < steps; ++i)
-          AddStep(s, cta, tile,
-                  plan_.steps()[s.chunks_at * kChunkFragments + k * steps + i] * 16 + phase_bytes,
-                  fragments_[next++], sums_[cta]);
-        for (int i = 0; i < shortcut_steps; ++i)
-          AddStep(
-              s, cta, tile,
-              plan_.steps()[s.shortcut_chunks_at * kChunkFragments + k * shortcut_steps + i] * 16,
-              fragments_[next++], shortcut_sums_[cta]);
+        for (int i = 0; i < s.Chunks(unit) * kChunkFragments; ++i)
+          AddStep(s, cta, unit.tile,
+                  plan_.steps()[s.ChunksAt(unit) * kChunkFragments + i] * 16 +
+                      (second ? s.phase_bytes : 0),
+                  fragments_[next++], unit.shortcut ? shortcut_sums_[cta] : sums_[cta]);
       }
     }
   }

@@ -19,11 +19,10 @@ namespace mjp::reference {
 // A fault that is planted.
 enum class ProtocolFault {
   kNone,
-  kHeadAmongTheOthers,       // the head's sums in turn with the other layers'
-  kWarpsThatReceiveNothing,  // and yet arrive at the barrier of activations
+  kHeadAmongTheOthers,  // the head's sums in turn with the other layers'
+  kNoBarrierForInput,   // warps multiply once they have received their own part of the input
   kOnePlaceForSums,
   kOneMailbox,
-  kOneBarrierForActivations,
   kShortcutsTooNear,  // the second layer after one has another
 };
 
@@ -31,6 +30,7 @@ struct ProtocolShape {
   int groups = 3;  // clusters, and CTAs of each
   int layers = 5, passes = 4;
   int tile_warps = 2, idle_warps = 1;  // MMA warps of a CTA that have a tile, and that have none
+  int receiving_warps = 2;             // MMA warps that bring a part of the input
   std::vector<int> shortcuts = {0};    // layers whose shortcut the next one adds
 };
 
@@ -78,10 +78,11 @@ class RowKernelProtocol {
     kPublish,
     kReceive
   };
+  // Of a barrier and its warps; of a place, its phase or layer, a number, and a part; of
+  // activations, their number and group, and the warp.
   struct Action {
     Kind kind;
-    int a = 0, b = 0,
-        c = 0;  // a barrier and its warps; a place, phase and number; a number and group
+    int a = 0, b = 0, c = 0, d = 0;
   };
   struct Warp {
     int cta;
@@ -93,26 +94,21 @@ class RowKernelProtocol {
     int arrived = 0, count = 0;
     std::vector<Warp*> waiting;
   };
-  // Sums of a layer at the owner: a part of each CTA, and the barrier that counts them.
+  // Sums of a layer at the owner: a part of each tile and CTA, and the barrier that counts them.
   struct Place {
-    std::map<int, int> parts;  // number of the layer's, by rank
+    std::map<int, int> parts;  // number of the layer's, by part
     int phase = 0, pending = 0;
     bool expects = false;
   };
   struct Cta {
     std::map<int, Barrier> barriers;
     Place places[3];
+    std::map<int, int> received;  // the number of the activations, by warp
   };
   struct Message {
-    int owner, place, counted_at, rank, number;
+    int owner, place, counted_at, part, number;
   };
-  enum BarrierId {
-    kSumsReady = 1,
-    kInputReady,
-    kStored,
-    kTile = kStored + 2,
-    kMoments = kTile + 1
-  };
+  enum BarrierId { kSumsReady = 1, kInputReady, kInputStored, kMoments };
 
   int Rank(int cta) const { return cta % shape_.groups; }
   int Group(int cta) const { return cta / shape_.groups; }
@@ -136,38 +132,34 @@ class RowKernelProtocol {
     const auto& all = shape_.shortcuts;
     return std::find(all.begin(), all.end(), layer) != all.end();
   }
-  // Of a layer, and as many of its shortcut.
+  // Of a layer: of each CTA that multiplies, those of the tiles, and one of the shortcut.
   int Messages(int layer) const {
-    return (layer == 0 ? 1 : shape_.groups) * (1 + HasShortcut(layer));
-  }
-  int StoredBarrier(int number) const {
-    return kStored + (fault_ == ProtocolFault::kOneBarrierForActivations ? 0 : number % 2);
+    return (layer == 0 ? 1 : shape_.groups) * (shape_.tile_warps + HasShortcut(layer));
   }
 
   void AddWarps(int cta) {
     for (int warp = 0; warp < MmaWarps(); ++warp) AddMmaWarp(cta, warp);
-    for (int half = 0; half < 2; ++half)
-      for (int warp = 0; warp < 2; ++warp)
-        IsOwner(cta) ? AddEpilogueWarp(cta, half, warp) : AddReceiver(cta, half, warp);
+    for (int half = 0; half < 2 && IsOwner(cta); ++half)
+      for (int warp = 0; warp < 2; ++warp) AddEpilogueWarp(cta, half, warp);
   }
 
-  // `warp` < tile_warps: shares the steps of the tile; the first one sends the sum.
+  // Warps have a tile each; the last one has the shortcut.
   void AddMmaWarp(int cta, int warp) {
     std::vector<Action> steps;
     for (int pass = 0; pass < shape_.passes; ++pass)
       for (int layer = 0; layer < shape_.layers; ++layer) {
         if (layer == 0 && !IsOwner(cta)) continue;
-        if (layer > 0)
-          steps.push_back({Kind::kSync, StoredBarrier(Number(pass, layer - 1)), MmaWarps() + 2});
-        else if (pass > 0)
-          steps.push_back({Kind::kSync, kInputReady, MmaWarps() + 4});
-        if (warp < shape_.tile_warps && shape_.tile_warps > 1)
-          steps.push_back({Kind::kSync, kTile, shape_.tile_warps});
-        if (warp == 0)
-          steps.push_back({Kind::kSendSums, PlaceOf(pass, layer), layer, SumsNumber(pass, layer)});
-        if (warp == 0 && HasShortcut(layer))
-          steps.push_back(
-              {Kind::kSendShortcut, PlaceOf(pass, layer), layer, SumsNumber(pass, layer)});
+        const int input = layer > 0 ? Number(pass, layer - 1) : -1;
+        if (layer > 0 && warp < shape_.receiving_warps)
+          steps.push_back({Kind::kReceive, input, Rank(cta), warp});
+        if (layer > 0 && fault_ != ProtocolFault::kNoBarrierForInput)
+          steps.push_back({Kind::kSync, kInputStored, MmaWarps()});
+        if (layer == 0 && pass > 0) steps.push_back({Kind::kSync, kInputReady, MmaWarps() + 4});
+        const int place = PlaceOf(pass, layer), number = SumsNumber(pass, layer);
+        if (warp < shape_.tile_warps)
+          steps.push_back({Kind::kSendSums, place, input, number, warp});
+        if (warp + 1 == MmaWarps() && HasShortcut(layer))
+          steps.push_back({Kind::kSendShortcut, place, input, number, warp});
         if (IsOwner(cta)) steps.push_back({Kind::kArrive, kSumsReady, MmaWarps() + 4});
       }
     warps_.push_back({cta, steps});
@@ -188,20 +180,8 @@ class RowKernelProtocol {
         if (IsHead(layer) || number % 2 != half) continue;
         steps.push_back({Kind::kSync, kMoments + half, 2});
         if (warp == 0) steps.push_back({Kind::kPublish, number, Group(cta)});
-        steps.push_back({Kind::kArrive, StoredBarrier(number), MmaWarps() + 2});
       }
       if (pass + 1 < shape_.passes) steps.push_back({Kind::kArrive, kInputReady, MmaWarps() + 4});
-    }
-    warps_.push_back({cta, steps});
-  }
-
-  void AddReceiver(int cta, int half, int warp) {
-    if (half > 0) return;
-    const bool has = warp == 0 || fault_ != ProtocolFault::kWarpsThatReceiveNothing;
-    std::vector<Action> steps;
-    for (int number = 0; number < shape_.passes * (shape_.layers - 1); ++number) {
-      if (has) steps.push_back({Kind::kReceive, number, Rank(cta)});
-      steps.push_back({Kind::kArrive, StoredBarrier(number), MmaWarps() + 2});
     }
     warps_.push_back({cta, steps});
   }
@@ -218,8 +198,12 @@ class RowKernelProtocol {
         return true;
       case Kind::kSendSums:
       case Kind::kSendShortcut:
+        for (const auto& [receiver, number] : cta.received)
+          if (s.b >= 0 && number != s.b && number != s.b + 1)  // the next one has another place
+            error_ = "a warp multiplied what had not been received";
         in_flight_.push_back({Group(warp.cta) * shape_.groups + Group(warp.cta),
-                              s.kind == Kind::kSendSums ? s.a : 2, s.a, Rank(warp.cta), s.c});
+                              s.kind == Kind::kSendSums ? s.a : 2, s.a,
+                              Rank(warp.cta) * MmaWarps() + s.d, s.c});
         break;
       case Kind::kExpectSums:
         cta.places[s.a].pending += Messages(s.b);
@@ -240,6 +224,7 @@ class RowKernelProtocol {
         const int there = Mailbox(s.a)[s.b];
         if (there > s.a) error_ = "activations were overwritten before they had been received";
         if (there != s.a) return false;
+        cta.received[s.c] = s.a;
         break;
       }
     }
@@ -267,8 +252,8 @@ class RowKernelProtocol {
     const Message m = in_flight_[i];
     in_flight_.erase(in_flight_.begin() + static_cast<ptrdiff_t>(i));
     Place& place = ctas_[m.owner].places[m.place];
-    if (place.parts.contains(m.rank)) error_ = "sums were overwritten before they had been read";
-    place.parts[m.rank] = m.number;
+    if (place.parts.contains(m.part)) error_ = "sums were overwritten before they had been read";
+    place.parts[m.part] = m.number;
     Place& counted = ctas_[m.owner].places[m.counted_at];
     --counted.pending;
     EndPhase(counted);
@@ -281,8 +266,8 @@ class RowKernelProtocol {
   // By the warps that add them up: the last one of them leaves the place free.
   void CheckParts(Place& place, int number) {
     if (place.parts.empty()) error_ = "sums have not arrived";
-    for (const auto& [rank, part] : place.parts)
-      if (part != number) error_ = "sums are of another layer";
+    for (const auto& [part, of] : place.parts)
+      if (of != number) error_ = "sums are of another layer";
     const int readers = number % shape_.layers + 1 == shape_.layers ? 4 : 2;
     if (++reads_[{&place, number}] == readers) place.parts.clear();
   }

@@ -23,7 +23,7 @@ class ClustersEpilogue {
     pivot_bias_ = LoadNow(&cta.a.terms[s.terms + cta.slice * s.channels].x);
     group_sums_ = cta.shared + sums.At(cta.a.shared);
     uint2* mailbox = sent.Mailbox(cta, cta.slice);
-    parts_log2_ = s.parts_log2, part_bytes_ = s.part_bytes;
+    all_ctas_ = s.slices > 1, part_bytes_ = s.part_bytes;
     normalizes_ = s.normalizes, inverse_count_ = s.inverse_count;
     partner_ = 1 << s.pairs_log2, tag_ = tag;
     moments_ = reinterpret_cast<float2*>(cta.shared + cta.a.shared.moments) +
@@ -40,19 +40,14 @@ class ClustersEpilogue {
       odd_ = channel % 2 != 0;
       const int position = (2 * place.pair + odd_) * s.phases + place.phase;
       to_[j] = mailbox + (position * s.channels + channel - odd_) / 2;
-      stored_[j] = cta.shared + s.output + position * s.output_pitch + (channel - odd_) * 2;
     }
   }
 
   // Does the rest, once the sums are there.
   __device__ __forceinline__ void Run() {
     float2 x[kPairs];
-    const float pivot = AddParts(group_sums_, parts_log2_, part_bytes_).x + pivot_bias_;
-#pragma unroll
-    for (int j = 0; j < kPairs; ++j) {
-      x[j] = AddParts(group_sums_ + sums_at_[j], parts_log2_, part_bytes_);
-      x[j].x += terms_[j].bias, x[j].y += terms_[j].bias;
-    }
+    float pivot;
+    all_ctas_ ? AddSums<kMaxCtas>(x, pivot) : AddSums<1>(x, pivot);
     if (normalizes_) {
       const float2 moments = GroupMoments(x, pivot);
 #pragma unroll
@@ -63,9 +58,7 @@ class ClustersEpilogue {
       const uint32_t own = PackTwo(T(), x[j].x + residual_[j].x, x[j].y + residual_[j].y);
       const uint32_t both =
           __byte_perm(own, __shfl_xor_sync(0xffffffffu, own, partner_), odd_ ? 0x3276 : 0x5410);
-      if (!mine_[j]) continue;
-      megakernel::Store8(to_[j], make_uint2(both, tag_));
-      *reinterpret_cast<uint32_t*>(stored_[j]) = both;  // this CTA has the slice
+      if (mine_[j]) megakernel::Store8(to_[j], make_uint2(both, tag_));
     }
   }
 
@@ -87,6 +80,35 @@ class ClustersEpilogue {
                        ToFloat(*reinterpret_cast<const T*>(at + s.residual_pitch)));
   }
 
+  // The sums of all parts, and that of the group's first value, with their biases. All parts are on
+  // their way before the first addition.
+  template <int kParts>
+  __device__ __forceinline__ void AddSums(float2 (&x)[kPairs], float& pivot) const {
+    float first[kParts];
+    float2 parts[kPairs][kParts];
+#pragma unroll
+    for (int k = 0; k < kParts; ++k) {
+      const uint8_t* sums = group_sums_ + k * part_bytes_;
+      first[k] = *reinterpret_cast<const float*>(sums);
+#pragma unroll
+      for (int j = 0; j < kPairs; ++j)
+        parts[j][k] = *reinterpret_cast<const float2*>(sums + sums_at_[j]);
+    }
+#pragma unroll
+    for (int step = 1; step < kParts; step *= 2)
+#pragma unroll
+      for (int k = 0; k < kParts; k += 2 * step) {
+        first[k] += first[k + step];
+#pragma unroll
+        for (int j = 0; j < kPairs; ++j)
+          parts[j][k].x += parts[j][k + step].x, parts[j][k].y += parts[j][k + step].y;
+      }
+    pivot = first[0] + pivot_bias_;
+#pragma unroll
+    for (int j = 0; j < kPairs; ++j)
+      x[j] = make_float2(parts[j][0].x + terms_[j].bias, parts[j][0].y + terms_[j].bias);
+  }
+
   // Mean and reciprocal deviation of the group, whose warps add up what each has. `pivot`: the
   // group's first value.
   __device__ __forceinline__ float2 GroupMoments(const float2 (&x)[kPairs], float pivot) const {
@@ -105,13 +127,12 @@ class ClustersEpilogue {
   bool mine_[kPairs];
   int sums_at_[kPairs];
   uint2* to_[kPairs];
-  uint8_t* stored_[kPairs];
   // Fields of the layer stand here, too: they are read before the wait.
-  bool normalizes_, odd_;
+  bool normalizes_, all_ctas_, odd_;
   const uint8_t* group_sums_;
   float2* moments_;  // of each warp
   float pivot_bias_, inverse_count_;
-  int parts_log2_, part_bytes_, partner_;
+  int part_bytes_, partner_;
   uint32_t tag_;
 };
 

@@ -64,18 +64,19 @@ __device__ __forceinline__ void StoreTwoInCta(uint32_t there, float x, float y, 
 #endif
 }
 
-// Sends the partial sums of a tile to the owner, as mma leaves them (Layer::SumsAtOwner).
+// Sends the partial sums of a unit to the owner, as mma leaves them (Layer::SumsAtOwner).
 class SumsToOwner {
  public:
-  __device__ __forceinline__ SumsToOwner(const Cta& cta, const Layer& s, const Sums& sums, int tile,
-                                         bool shortcut)
+  __device__ __forceinline__ SumsToOwner(const Cta& cta, const Layer& s, const Sums& sums,
+                                         const Unit& unit)
       : is_short_(s.length <= kPositionTile / 2) {
     const auto& layout = cta.a.shared;
-    const int part = s.slices > 1 ? cta.rank : 0, lane = static_cast<int>(threadIdx.x) % 32;
-    const int of_tile =
-        is_short_ ? tile * kTileBytes / 2 + lane * 8 : tile * s.n_tiles * kTileBytes + lane * 16;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int part = s.slices > 1 ? cta.rank : 0;
+    const int of_tile = is_short_ ? unit.tile * kTileBytes / 2 + lane * 8
+                                  : unit.tile * s.n_tiles * kTileBytes + lane * 16;
     const int at =
-        (shortcut ? layout.shortcut_sums : sums.At(layout)) + part * s.part_bytes + of_tile;
+        (unit.shortcut ? layout.shortcut_sums : sums.At(layout)) + part * s.part_bytes + of_tile;
     there_ = InCta(SharedAddress(cta.shared + at), cta.slice);
     barrier_ = InCta(sums.Barrier(cta), cta.slice);
     PinRegister(there_), PinRegister(barrier_);
@@ -107,50 +108,41 @@ struct Activations {
   __device__ __forceinline__ uint2* Mailbox(const Cta& cta, int group) const {
     return cta.a.mailboxes + (number % 2 * kClusters + group) * cta.a.mailbox_pairs;
   }
-  // From kGroupThreads threads, which have stored this CTA's slice in shared memory, to the MMA
-  // warps.
-  __device__ __forceinline__ void SendStored() const {
-    __syncwarp();  // a warp arrives as one
-    asm volatile("bar.arrive %0, %1;" ::"r"(kInputStored + number % 2),
-                 "n"(kGroupThreads + kRoleThreads)
-                 : "memory");
-  }
-  __device__ __forceinline__ void AwaitStored() const {
-    asm volatile("bar.sync %0, %1;" ::"r"(kInputStored + number % 2),
-                 "n"(kGroupThreads + kRoleThreads)
-                 : "memory");
-  }
 };
 
-// Four values of a position, which a thread of a CTA that is no owner brings from L2 to shared
-// memory.
+// What brings this CTA's slice of a layer's output from L2 to shared memory: four values of a
+// position for each thread of the MMA warps.
 class Inbox {
  public:
-  // `s`: the layer that made them; `at`: the place of the four among those of the slice.
-  __device__ __forceinline__ Inbox(const Cta& cta, const Layer& s, const Activations& sent, int at)
-      : from_(sent.Mailbox(cta, cta.rank) + at * 2) {
-    const int channels_log2 = Log2(s.channels), value = at * 4;
+  // `s`: the layer that made them.
+  __device__ __forceinline__ Inbox(const Cta& cta, const Layer& s, const Activations& sent) {
+    const int thread = static_cast<int>(threadIdx.x) - kRoleThreads;
+    mine_ = thread * 2 < s.group_pairs;
+    const int channels_log2 = Log2(s.channels), value = thread * 4;
+    from_ = sent.Mailbox(cta, cta.rank) + thread * 2;
     to_ = SharedAddress(cta.shared) + s.output + (value >> channels_log2) * s.output_pitch +
           (value & (s.channels - 1)) * 2;
+    PinRegister(to_);
   }
-  // Until both pairs have number `tag`. Two loads are on their way at any time.
-  __device__ __forceinline__ void Receive(uint32_t tag, SpinWatchdog& watchdog) const {
-    constexpr int kHalfWay = 220;  // cycles
-    const auto is_here = [&](const uint4& v) { return v.y == tag && v.w == tag; };
-    uint4 pairs = megakernel::Load16(from_);
-    SpinCycles(kHalfWay);
-    uint4 later = megakernel::Load16(from_);
-    for (int tries = 0; !is_here(pairs) && !watchdog.TimedOut(tries); ++tries) {
-      pairs = later;
-      later = megakernel::Load16(from_);
+  // Returns in all MMA warps when the slice, which has number `tag`, is in shared memory.
+  __device__ __forceinline__ void Receive(uint32_t tag, int* timed_out) const {
+    if (mine_) {
+      SpinWatchdog watchdog(timed_out);
+      uint4 pairs = megakernel::Load16(from_);
+      for (int tries = 0; pairs.y != tag || pairs.w != tag; ++tries) {
+        if (watchdog.TimedOut(tries)) break;
+        pairs = megakernel::Load16(from_);
+      }
+      asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(to_), "r"(pairs.x), "r"(pairs.z)
+                   : "memory");
     }
-    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(to_), "r"(pairs.x), "r"(pairs.z)
-                 : "memory");
+    asm volatile("bar.sync %0, %1;" ::"r"(kInputStored), "n"(kRoleThreads) : "memory");
   }
 
  private:
-  const uint2* from_;
+  bool mine_;
   uint32_t to_;
+  const uint2* from_;
 };
 
 }  // namespace mjp::row_kernel

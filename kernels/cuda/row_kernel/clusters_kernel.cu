@@ -23,15 +23,17 @@ __device__ __forceinline__ bool IsOwner(const Cta& cta) { return cta.rank == cta
 // The products of pass `pass` of the launch, by the warps that multiply.
 template <Format F, int kChunks>
 __device__ __forceinline__ void MultiplySlices(const Cta& cta, WeightsAhead<kChunks>& weights,
-                                               int pass) {
+                                               int pass, uint32_t first) {
   const int warp = static_cast<int>(threadIdx.x) / 32 - kWarps;
 #pragma unroll 1
   for (int i = 0; i < cta.a.layer_count; ++i) {
     const Layer& s = cta.LayerAt(i);
     if (s.slices == 1 && !IsOwner(cta)) continue;  // x is the owners'
+    const Activations received = {NumberOf(cta, pass, i - 1)};
+    const Inbox inbox(cta, cta.LayerAt(max(i - 1, 0)), received);
     const auto wait = [&] {
       if (i > 0) {
-        Activations{NumberOf(cta, pass, i - 1)}.AwaitStored();
+        inbox.Receive(first + received.number + 1, cta.a.timed_out);
       } else if (pass > 0) {
         Await<kInputReady>();
       }
@@ -60,9 +62,7 @@ __device__ __forceinline__ void RunGroup(const Cta& cta, const FilmRows& film, i
   if (has_turn) epilogue.Prepare(cta, s, film, sums, sent, first + sent.number + 1);
   Await<kSumsReady>();  // of this CTA: its input is in shared memory
   sums.Receive(cta, s.sums_bytes);
-  if (!has_turn) return;
-  epilogue.Run();
-  sent.SendStored();
+  if (has_turn) epilogue.Run();
 }
 
 // The epilogues of pass `pass` of the launch. Returns when the head's partial sums are there.
@@ -101,26 +101,6 @@ __device__ __forceinline__ void RunOwner(const Cta& cta, Element& element, uint3
   if (cta.slice == 0 && threadIdx.x == 0) *a.exchanges = first + NumberOf(cta, a.end - a.begin, 0);
 }
 
-// Of a CTA that is no owner: half of the epilogue warps bring its slice of all layers' outputs into
-// shared memory.
-__device__ __forceinline__ void ReceiveSlices(const Cta& cta, uint32_t first) {
-  if (threadIdx.x >= kGroupThreads) return;
-  SpinWatchdog watchdog(cta.a.timed_out);
-#pragma unroll 1
-  for (int pass = 0; pass < cta.a.end - cta.a.begin; ++pass)
-#pragma unroll 1
-    for (int i = 0; i + 1 < cta.a.layer_count; ++i) {
-      const Layer& s = cta.LayerAt(i);
-      const Activations sent = {NumberOf(cta, pass, i)};
-      // every warp waits for some of it, or it would arrive ahead of the others: several for the
-      // same
-      const int vectors = s.group_pairs / 2;
-      for (int at = threadIdx.x & (vectors - 1); at < vectors; at += kGroupThreads)
-        Inbox(cta, s, sent, at).Receive(first + sent.number + 1, watchdog);
-      sent.SendStored();
-    }
-}
-
 // grid: (1, clusters, CTAs of a cluster)
 template <Format F, int kChunks>
 __global__ void __launch_bounds__(kThreads, 1) ClustersKernel(const __grid_constant__ Args a) {
@@ -145,12 +125,10 @@ __global__ void __launch_bounds__(kThreads, 1) ClustersKernel(const __grid_const
   ClusterBarrier();
   if (warp >= 0) {
 #pragma unroll 1
-    for (int k = a.begin; k < a.end; ++k) MultiplySlices<F>(cta, weights, k - a.begin);
+    for (int k = a.begin; k < a.end; ++k) MultiplySlices<F>(cta, weights, k - a.begin, first);
     WaitCopies<0>();
   } else if (IsOwner(cta)) {
     RunOwner<F>(cta, element, first);
-  } else {
-    ReceiveSlices(cta, first);
   }
   ClusterBarrier();  // nobody's shared memory is written any more
 }

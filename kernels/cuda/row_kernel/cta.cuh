@@ -26,9 +26,8 @@ enum Signal {
   kSumsReady = 1,  // from one role to the other
   kInputReady,
   // Across clusters:
-  kInputStored,                      // from half of the other warps to the MMA warps; two in turn
-  kGroupMoments = kInputStored + 2,  // among either half of the epilogue warps
-  kTileParts = kGroupMoments + 2     // among warps that share the steps of a tile
+  kInputStored,  // among the MMA warps
+  kGroupMoments  // among either half of the epilogue warps, two
 };
 
 // Rows of FiLM's tables that a row of this pass reads.

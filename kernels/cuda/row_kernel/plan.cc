@@ -124,8 +124,7 @@ void Plan::PlanEpilogue(const Convolution& c, Layer& s) {
 // Partial sums of warps, or across clusters of the CTAs that have slices of the in channels.
 void Plan::PlanSums(const Convolution& c, Layer& s) {
   s.slices = c.in_c / (BlocksOf(c) * kBlockChannels);
-  s.parts_log2 = slices_ > 1 ? Log2(s.slices) : s.k_log2;
-  n_tiles_ = std::max(n_tiles_, s.n_tiles);
+  s.parts_log2 = Log2(s.slices) + s.k_log2;
   s.part_bytes = s.tiles * kBlockChannels * s.n_tiles * kPositionTile * 4;
   if (slices_ > 1 && s.length <= kPositionTile / 2) s.part_bytes /= 2;
   const int bytes = s.part_bytes << s.parts_log2;
@@ -155,6 +154,16 @@ bool Plan::Takes(const Convolution& c, int channels) const {
           (source[1].channels == source[0].channels && source[1].pitch == source[0].pitch));
 }
 
+// No more warps for a tile than have a chunk each; across clusters CTAs share the steps, and a
+// shortcut has warps of its own, if one unit for each warp is all.
+void Plan::ShareSteps(int steps, bool shortcut, Layer& s) const {
+  if (slices_ > 1) {
+    if (shortcut && 2 * s.tiles <= kWarps) s.shortcut_warps_at = s.tiles;
+    return;
+  }
+  while (s.tiles << (s.k_log2 + 1) <= kWarps && kChunkFragments << s.k_log2 < steps) ++s.k_log2;
+}
+
 void Plan::Add(const Convolution& c) {
   const bool head = IsHead(c);  // small: every part makes all of it
   const int blocks = BlocksOf(c), pad = c.phases == 2 ? 1 : c.pad;
@@ -167,11 +176,7 @@ void Plan::Add(const Convolution& c) {
   s.channels = channels;
   s.phase_rows = Divided(channels, kBlockChannels) * kBlockChannels;
   s.tiles = c.phases * s.phase_rows / kBlockChannels;
-  // no more warps for a tile than have a chunk each
-  const int most_log2 = slices_ > 1 ? kMostTileWarpsLog2 : Log2(kWarps);
-  while (s.k_log2 < most_log2 && s.tiles << (s.k_log2 + 1) <= kWarps &&
-         kChunkFragments << s.k_log2 < blocks * c.taps)
-    ++s.k_log2;
+  ShareSteps(blocks * c.taps, c.shortcut, s);
   const int k_split = 1 << s.k_log2;
   s.chunks = ChunksOfWarp(blocks * c.taps, k_split);
   s.chunks_at = AddSteps(c, k_split, s.chunks, c.taps, pad);
@@ -193,6 +198,8 @@ void Plan::Add(const Convolution& c) {
 
 void Plan::Finish() {
   const auto rounded = [](size_t bytes) { return static_cast<int>((bytes + 15) / 16 * 16); };
+  // beyond the last unit's: where inputs are loaded that nobody multiplies
+  steps_.resize(steps_.size() + kChunkFragments);
   shared_.sums = activations_end_;
   if (slices_ > 1) shared_.sums_turn = sums_;
   shared_.shortcut_sums = shared_.sums + sums_ + shared_.sums_turn;
@@ -200,8 +207,7 @@ void Plan::Finish() {
   shared_.layers = shared_.steps + rounded(steps_.size() * sizeof(uint16_t));
   shared_.barriers = shared_.layers + rounded(layers_.size() * sizeof(Layer));
   shared_.moments = shared_.barriers + 32;
-  shared_.tile_parts = shared_.moments + (slices_ > 1 ? kWarps * 8 : 0);
-  shared_.end = shared_.tile_parts + (slices_ > 1 ? kWarps * n_tiles_ * kTileBytes : 0);
+  shared_.end = shared_.moments + (slices_ > 1 ? kWarps * 8 : 0);
   shared_.head_sums = slices_ > 1 ? shared_.shortcut_sums : shared_.sums;
 }
 
@@ -214,8 +220,8 @@ int Plan::FragmentsOfWarp(int cta, int warp) const {
   int fragments = 0;
   for (const Layer& s : layers_) {
     if (!Multiplies(s, cta)) continue;
-    const int tiles = Divided(std::max(0, s.tiles - (warp >> s.k_log2)), kWarps >> s.k_log2);
-    fragments += tiles * (s.chunks + s.shortcut_chunks) * kChunkFragments;
+    for (Unit unit = s.FirstUnit(warp); unit.tile < s.tiles; unit = s.NextUnit(unit))
+      fragments += s.Chunks(unit) * kChunkFragments;
   }
   return fragments;
 }
@@ -252,20 +258,17 @@ void Plan::AddFragments(size_t i, int cta, int warp, const ConvolutionWeights& w
     return (block / of_source * s.slices + slice) * of_source + block % of_source;
   };
   const int first_out = IsHead(c) ? 0 : cta / slices_ * s.channels / kBlockChannels;
-  const int half = s.channels == kHalfTile ? cta % 2 : -1, k = warp & ((1 << s.k_log2) - 1);
-  for (int tile = warp >> s.k_log2; tile < s.tiles; tile += kWarps >> s.k_log2) {
-    const int phase = tile / of_phase, out = first_out + tile % of_phase;
-    const auto add = [&](int chunks, int taps, int first_tap) {
-      const int steps = chunks * kChunkFragments;
-      for (int step = k * steps; step < (k + 1) * steps; ++step) {
-        FragmentSource fragment;
-        if (step < blocks * taps)
-          fragment = weights.fragment(phase, out, in_block(step / taps), first_tap + step % taps);
-        fragments.push_back(half < 0 ? fragment : HalfOf(fragment, half));
-      }
-    };
-    add(s.chunks, c.taps, 0);
-    if (c.shortcut) add(s.shortcut_chunks, 1, c.taps);
+  const int half = s.channels == kHalfTile ? cta % 2 : -1;
+  for (Unit unit = s.FirstUnit(warp); unit.tile < s.tiles; unit = s.NextUnit(unit)) {
+    const int phase = unit.tile / of_phase, out = first_out + unit.tile % of_phase;
+    const int taps = unit.shortcut ? 1 : c.taps, first_tap = unit.shortcut ? c.taps : 0;
+    const int steps = s.Chunks(unit) * kChunkFragments;
+    for (int step = unit.k * steps; step < (unit.k + 1) * steps; ++step) {
+      FragmentSource fragment;
+      if (step < blocks * taps)
+        fragment = weights.fragment(phase, out, in_block(step / taps), first_tap + step % taps);
+      fragments.push_back(half < 0 ? fragment : HalfOf(fragment, half));
+    }
   }
 }
 

@@ -59,10 +59,8 @@ class Plan {
 
   bool Supported() const { return supported_; }
   const std::vector<Layer>& layers() const { return layers_; }
-  int term_count() const { return term_count_; }  // channels of all layers
-  int mailbox_pairs() const {
-    return mailbox_pairs_;
-  }  // across clusters: pairs of a slice, at most
+  int term_count() const { return term_count_; }        // channels of all layers
+  int mailbox_pairs() const { return mailbox_pairs_; }  // across clusters: of a slice, at most
   const std::vector<uint16_t>& steps() const { return steps_; }
   const SharedLayout& shared() const { return shared_; }
   // Of each warp of each CTA its first fragment, and their number.
@@ -77,6 +75,7 @@ class Plan {
   // begins.
   int AddSteps(const Convolution& c, int k_split, int chunks, int taps, int pad);
   bool Takes(const Convolution& c, int channels) const;
+  void ShareSteps(int steps, bool shortcut, Layer& s) const;
   void PlanEpilogue(const Convolution& c, Layer& s);
   void ShareGroups(const Convolution& c, Layer& s);
   void PlanSums(const Convolution& c, Layer& s);
@@ -99,7 +98,7 @@ class Plan {
   SharedLayout shared_;
   int activations_end_, sums_ = 0, shortcut_sums_ = 0;  // bytes
   int output_bytes_ = 0;                                // of the layer that was added last
-  int mailbox_pairs_ = 0, n_tiles_ = 1;                 // at most
+  int mailbox_pairs_ = 0;
 };
 
 }  // namespace mjp::row_kernel

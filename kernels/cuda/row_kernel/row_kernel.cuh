@@ -25,12 +25,11 @@ inline constexpr int kGroupThreads = kRoleThreads / 2;  // of a norm group, acro
 inline constexpr int kMaxCtas = 8;                      // of a cluster
 inline constexpr int kClusters = kMaxCtas;              // of a row across clusters
 inline constexpr int kMaxElements = kRoleThreads;       // of a row's x
-inline constexpr int kDeepRing = 6;           // chunks of weights of a warp in shared memory
-inline constexpr int kShallowRing = 3;        // likewise, where a CTA has less than kDeepRing needs
-inline constexpr int kMostTileWarpsLog2 = 2;  // that share a tile, across clusters
-inline constexpr int kClustersRing = 8;       // likewise, across clusters
-inline constexpr int kPositionTile = 8;       // of a product
-inline constexpr int kBlockChannels = 16;     // in channels of a step, out channels of a tile
+inline constexpr int kDeepRing = 6;        // chunks of weights of a warp in shared memory
+inline constexpr int kShallowRing = 3;     // likewise, where a CTA has less than kDeepRing needs
+inline constexpr int kClustersRing = 8;    // likewise, across clusters
+inline constexpr int kPositionTile = 8;    // of a product
+inline constexpr int kBlockChannels = 16;  // in channels of a step, out channels of a tile
 inline constexpr int kTileBytes = kBlockChannels * kPositionTile * 4;  // of sums
 
 // How a network runs: CTAs of a cluster; chunks of weights of a warp in shared memory; clusters of
@@ -40,6 +39,12 @@ struct Config {
   int clusters = 1;
 };
 
+// Steps of one tile, of a convolution or its shortcut, that a warp multiplies: part `k` of them.
+struct Unit {
+  int tile = 0, k = 0;
+  bool shortcut = false;
+};
+
 // One convolution and its epilogue, as each CTA of the cluster runs it. Offsets are bytes of shared
 // memory from its begin; an output of a CTA is its slice of the out channels.
 struct alignas(16) Layer {
@@ -47,8 +52,9 @@ struct alignas(16) Layer {
   // 2^k_log2 warps. A step multiplies the fragment of one tap and 16 in channels; kChunkFragments
   // steps are a chunk.
   int tiles = 0, k_log2 = 0;
+  int shortcut_warps_at = 0;                  // the first of warps that have the shortcut alone
   int slices = 1;                             // of the in channels, across clusters: CTAs' parts
-  int chunks = 0, shortcut_chunks = 0;        // of a warp and tile
+  int chunks = 0, shortcut_chunks = 0;        // of a unit
   int chunks_at = 0, shortcut_chunks_at = 0;  // in the table of steps, in chunks
   int row_bytes = 0;                          // from the input of a position to that of the next
   int phase_bytes = 0;                        // from the input of phase 0 to that of phase 1
@@ -71,6 +77,26 @@ struct alignas(16) Layer {
   int film_scale = -1, film_bias = -1;  // offsets into a row of FiLM's tables; -1: none
   int terms = 0;                        // of its first channel, among those of all layers
 
+  // The units of warp `warp`; from their end on a tile that does not exist. Of each tile the
+  // convolution, then its shortcut, which across clusters has warps of its own where there are any.
+  MJP_HOST_DEVICE Unit FirstUnit(int warp) const {
+    if (shortcut_warps_at > 0 && warp >= shortcut_warps_at)
+      return {warp - shortcut_warps_at, 0, true};
+    return {warp >> k_log2, warp & ((1 << k_log2) - 1), false};
+  }
+  MJP_HOST_DEVICE Unit NextUnit(const Unit& unit) const {
+    if (shortcut_warps_at > 0) return {tiles, 0, false};
+    if (shortcut_chunks > 0 && !unit.shortcut) return {unit.tile, unit.k, true};
+    return {unit.tile + (kWarps >> k_log2), unit.k, false};
+  }
+  MJP_HOST_DEVICE int Chunks(const Unit& unit) const {
+    return unit.shortcut ? shortcut_chunks : chunks;
+  }
+  // Where the steps of a unit begin in the table.
+  MJP_HOST_DEVICE int ChunksAt(const Unit& unit) const {
+    return (unit.shortcut ? shortcut_chunks_at : chunks_at) + unit.k * Chunks(unit);
+  }
+
   // Across clusters: where sums of a part stand, of a row of its tiles and a pair of positions. A
   // tile's are stored as mma leaves them in a warp's lanes, four each, or two where half of the
   // positions are beyond the row.
@@ -91,8 +117,8 @@ struct TermSource {
 struct SharedLayout {
   int activations = 0, sums = 0, shortcut_sums = 0, steps = 0, layers = 0;
   int head_sums = 0;
-  int barriers = 0;                 // of a cluster, two, and of the head's sums
-  int moments = 0, tile_parts = 0;  // across clusters: of norm groups; sums of warps
+  int barriers = 0;  // of a cluster, two, and of the head's sums
+  int moments = 0;   // across clusters: of norm groups
   int end = 0;
   int sums_turn = 0;  // across clusters: from the sums of a layer to those of the next, in turn
 };

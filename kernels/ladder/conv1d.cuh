@@ -4,8 +4,8 @@
 #include <cuda_runtime_api.h>
 
 // How the one-dimensional convolution became fast, a rung per file, from the first correct kernel
-// to the shipped launchers (kernels/cuda/conv/conv.cuh, kernels/cuda/norm_conv/norm_conv.cuh).
-// `mjpolicy bench ladder` times them side by side. Nothing but the bench and the tests uses the
+// to the shipped launcher (kernels/cuda/conv/conv.cuh). `mjpolicy bench ladder` times them side by
+// side. Nothing but the bench and the tests uses the
 // rungs.
 
 namespace mjp::ladder {

@@ -3,10 +3,9 @@
 // A value of x, once in a register, serves four channels: x moves a quarter as often, four
 // independent chains of multiply-adds hide their latency. (For a single row it loses to rung 2: too
 // few blocks to fill the device.) What remains is float32: twice the bytes of half precision and a
-// sixteenth of the tensor cores' rate. The shipped launchers take over:
-// kernels/cuda/conv/implicit_gemm_mma.cu (half precision, tensor cores, any batch) and
-// kernels/cuda/norm_conv/norm_conv.cu (weights in the order of the tensor cores' fragments, loaded
-// for while the layer before still runs, the norm applied on the way in).
+// sixteenth of the tensor cores' rate. The shipped launcher takes over:
+// kernels/cuda/conv/implicit_gemm_mma.cu (half precision, tensor cores, any batch). The ladder of
+// the megakernel goes on from there: all layers in one launch, with the norms.
 
 #include "kernels/ladder/conv1d_tile.cuh"
 

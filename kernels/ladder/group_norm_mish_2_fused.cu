@@ -2,7 +2,7 @@
 // a register on its way to Mish. x comes from memory once and from the cache twice more. The
 // shipped kernel (kernels/cuda/norm/group_norm.cu) keeps a thread's share in registers as packs of
 // eight, gives small groups to a warp, and applies FiLM and the residual too; in small batches the
-// norm is no launch at all, the next convolution applies it (kernels/cuda/norm_conv/norm_conv.cu).
+// norm is no launch at all, the convolution's epilogue applies it (kernels/cuda/row_kernel).
 
 #include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/ladder/group_norm_mish.cuh"

@@ -13,7 +13,7 @@ namespace mjp {
 // All weights of a checkpoint in one format on the device; immutable once made.
 class DeviceWeights {
  public:
-  // The U-Net's weights lie as norm_conv and the megakernels read them, or as the convolutions do.
+  // The U-Net's weights lie as the persistent kernels read them, or as the convolutions do.
   DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Format format, bool for_norm_conv);
 
   // The one copy of (checkpoint, format, for_norm_conv) in this process.

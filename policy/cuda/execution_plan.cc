@@ -21,9 +21,8 @@ namespace {
 // launches of the megakernel (`mjpolicy bench pass`).
 constexpr int kLayerLaunchPositions = 512;
 
-// Rows x horizon; beyond this a separate normalisation is cheaper than one in every CTA of out
-// channels.
-constexpr int kMaxNormConvPositions = 512;
+// Rows x horizon; beyond this a launch per layer is no slower than Hopper's megakernel.
+constexpr int kMaxMegakernelPositions = 512;
 
 // What `mjpolicy bench pass` says: beyond so many bytes of weights, or of one CTA's part of them,
 // other forms are faster; a cluster pays where each of its CTAs is left with so many; beyond so
@@ -112,9 +111,9 @@ class Chooser {
   std::optional<ExecutionPlan> ByMegakernel(int batch, int window) {
     const bool windows = window > 1;
     const int rows = batch * (windows ? window : 1);
-    if (target_.portable
-            ? FirstConvLacks() != nullptr
-            : NormConvLacks(windows ? rows : std::min(rows, megakernel::kRowsPerBatch)) != nullptr)
+    if (FirstConvLacks() != nullptr ||
+        (!target_.portable &&
+         !HopperTakes(windows ? rows : std::min(rows, megakernel::kRowsPerBatch))))
       return std::nullopt;
     ExecutionPlan plan;
     plan.launch = windows ? Launch(rows, window) : LargestLaunch(rows);
@@ -130,20 +129,16 @@ class Chooser {
     return plan;
   }
 
-  // The plan of passes over `rows` rows by a launch for each convolution at least.
+  // The plan of passes over `rows` rows by a launch for each layer.
   ExecutionPlan ByLaunches(int rows) const {
-    const char* lacks = NormConvLacks(rows);
     ExecutionPlan plan;
     plan.rows = plan.rows_per_launch = rows;
-    plan.form = lacks ? UnetForm::kLayers : UnetForm::kNormConv;
-    plan.why = lacks ? lacks
-                     : "neither the megakernel nor the row kernel takes so many rows of these "
-                       "channels here";
+    plan.why = WhyLayers(rows);
     return plan;
   }
 
   // Default Picard window: 16 by the row kernel; 16, else 8, where one launch of the megakernel
-  // takes it; else 16 with a launch per layer or convolution, unless the megakernel runs the
+  // takes it; else 16 with a launch per layer, unless the megakernel runs the
   // sequential chain by MMA and epilogue warps, or takes the pass of all windows in parts.
   int FasterWindow(int batch, int steps) {
     PicardSweepArgs sweep;
@@ -170,18 +165,21 @@ class Chooser {
     return nullptr;
   }
 
-  // Why norm_conv does not run every layer for this many rows; null: it does.
-  const char* NormConvLacks(int rows) const {
+  // Whether this GPU is as those on which Hopper's form of the megakernel has run, and so few
+  // positions pay.
+  bool HopperTakes(int rows) const {
+    return gpu_.ClusterBlocks() >= kMaxClusterCtas && gpu_.shared_bytes >= kMaxSharedBytesSm90 &&
+           rows * config_.horizon <= kMaxMegakernelPositions;
+  }
+
+  // Why a launch per layer takes `rows` rows.
+  const char* WhyLayers(int rows) const {
     if (const char* lacks = FirstConvLacks()) return lacks;
-    if (gpu_.ClusterBlocks() < kMaxClusterCtas)
-      return "device and code have no clusters of 8 blocks";
-    if (gpu_.shared_bytes < kMaxSharedBytesSm90)
-      return "a block has less than 227 KiB of shared memory";
-    if (rows * config_.horizon > kMaxNormConvPositions)
-      return "so many positions are faster with a launch for each norm";
-    return NormConvUnetPlan::Supports(unet_, format_, config_.horizon, rows)
-               ? nullptr
-               : "its norm groups or lengths are not those that the other forms take";
+    if (rows * config_.horizon > kMaxMegakernelPositions)
+      return "so many positions are faster with a launch for each layer";
+    if (target_.portable && !IsMeasured())
+      return "no other form has been measured to be faster for these weights on such a GPU";
+    return "neither the megakernel nor the row kernel takes so many rows of these channels here";
   }
 
   // How the row kernel runs `rows` rows; null where it does not, or where other forms are faster.
@@ -237,13 +235,15 @@ class Chooser {
   }
 
   // Whether the portable form takes a launch: where it has run on a GPU, and no other has been
-  // measured to be faster. norm_conv is at one row, where there are clusters.
+  // measured to be faster.
   bool PortablePays(const MegakernelPlan& plan) const {
+    return IsMeasured() && plan.portable->table_in_shared && plan.small_tiles;
+  }
+  bool IsMeasured() const {
     constexpr int kLeastMeasuredCtas = 108;
     constexpr size_t kLeastMeasuredShared = 163 * 1024;
     return format_ == Format::kFp16 && target_.ctas >= kLeastMeasuredCtas &&
-           target_.shared_bytes >= kLeastMeasuredShared && plan.portable->table_in_shared &&
-           plan.small_tiles && gpu_.ClusterBlocks() < kMaxClusterCtas;
+           target_.shared_bytes >= kLeastMeasuredShared;
   }
 
   const UnetPolicyConfig& config_;
@@ -262,8 +262,6 @@ const char* UnetFormName(UnetForm form) {
   switch (form) {
     case UnetForm::kLayers:
       return "launch per layer";
-    case UnetForm::kNormConv:
-      return "launch per convolution";
     case UnetForm::kRowKernel:
       return "row kernel";
     case UnetForm::kRowKernelClusters:

@@ -21,7 +21,6 @@ struct RowKernelPlan;
 // The forms in which the same U-Net runs.
 enum class UnetForm {
   kLayers,              // a launch for each convolution and each norm
-  kNormConv,            // a launch for each convolution, with the norm before it in its prologue
   kRowKernel,           // one launch for all layers and steps: a block, or a cluster, for each row
   kRowKernelClusters,   // the same, eight clusters for the only row
   kMegakernel,          // the persistent kernel of 128 CTAs: all warps multiply and run epilogues
@@ -71,7 +70,7 @@ ExecutionPlan ChooseLaunches(const UnetPolicyConfig& config, Format format, int 
 // ChooseExecution for a policy's options (the window may still be automatic) on this GPU.
 ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const PolicyOptions& options);
 
-// Whether the weights lie as norm_conv, row kernel and megakernel read them.
+// Whether the weights lie as the persistent kernels read them.
 inline bool UsesNormConvWeights(const ExecutionPlan& plan) {
   return plan.form != UnetForm::kLayers;
 }

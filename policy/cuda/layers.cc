@@ -151,9 +151,6 @@ struct OpLauncher {
   void operator()(const ConvArgs& a) const { LaunchConv(format, a, stream); }
   void operator()(const ConvGroupNormArgs& a) const { LaunchConvGroupNorm(format, a, stream); }
   void operator()(const GroupNormArgs& a) const { LaunchGroupNorm(format, a, stream); }
-  void operator()(const NormConvArgs& a) const { LaunchNormConv(format, a, stream); }
-  void operator()(const FirstConvArgs& a) const { LaunchFirstConv(format, a, stream); }
-  void operator()(const HeadArgs& a) const { LaunchHead(format, a, stream); }
   void operator()(const MaxPoolArgs& a) const { LaunchMaxPool(format, a, stream); }
   void operator()(const GroupNormMaxPoolArgs& a) const {
     LaunchGroupNormMaxPool(format, a, stream);

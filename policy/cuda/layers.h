@@ -11,7 +11,6 @@
 #include "kernels/cuda/norm/group_norm.cuh"
 #include "kernels/cuda/norm/group_norm_max_pool.cuh"
 #include "kernels/cuda/norm/pool.cuh"
-#include "kernels/cuda/norm_conv/in_out_conv.cuh"
 #include "kernels/cuda/norm_conv/norm_conv.cuh"
 #include "policy/checkpoint/network.h"
 #include "policy/cuda/arena.h"
@@ -26,7 +25,7 @@ struct DeviceConv {
   const void* weight = nullptr;
   const float* bias = nullptr;
 };
-// A convolution of the norm_conv U-Net, with the block's 1x1 shortcut.
+// A convolution of the U-Net as the persistent kernels have it, with the block's 1x1 shortcut.
 struct DeviceNormConv {
   NormConvShape shape;
   const void* weight = nullptr;
@@ -82,9 +81,9 @@ struct SpatialSoftmaxOp {
   int frames, cells, keypoints;
   void* out;
 };
-using Op = std::variant<ConvArgs, ConvGroupNormArgs, GroupNormArgs, MaxPoolArgs,
-                        GroupNormMaxPoolArgs, StemMaxPoolArgs, AveragePoolOp, SpatialSoftmaxOp,
-                        NormConvArgs, FirstConvArgs, HeadArgs, encoder_kernel::Args>;
+using Op =
+    std::variant<ConvArgs, ConvGroupNormArgs, GroupNormArgs, MaxPoolArgs, GroupNormMaxPoolArgs,
+                 StemMaxPoolArgs, AveragePoolOp, SpatialSoftmaxOp, encoder_kernel::Args>;
 
 // Enqueues `op`.
 void LaunchOp(Format format, const Op& op, cudaStream_t stream);

@@ -7,7 +7,6 @@
 #include "kernels/cuda/norm/group_norm.cuh"
 #include "kernels/cuda/norm/group_norm_max_pool.cuh"
 #include "kernels/cuda/norm/pool.cuh"
-#include "kernels/cuda/norm_conv/norm_conv.cuh"
 #include "kernels/cuda/sampler/conditioning.cuh"
 #include "kernels/cuda/sampler/denoise.cuh"
 #include "policy/cuda/format_of.h"
@@ -31,7 +30,6 @@ class CudaKernels {
   BenchRows Run() {
     Convolutions();
     Norms();
-    FusedBlocks();
     Pools();
     Chain();
     Pictures();
@@ -169,49 +167,6 @@ class CudaKernels {
           return
               [a, format = format_](cudaStream_t s) { mjp::LaunchGroupNormMaxPool(format, a, s); };
         });
-  }
-
-  void FusedBlock(const std::string& name, bool film, bool residual) {
-    constexpr int kChannels = 512, kLength = 8, kGroups = 8;
-    mjp::NormConvShape shape;
-    shape.rows = rows_, shape.in_length = shape.out_length = kLength;
-    shape.in_c = shape.out_c = kChannels;
-    shape.taps = 5, shape.pad = 2;
-    const size_t count = size_t{1} * rows_ * kLength * kChannels;
-    const auto arguments = [&](DeviceData& data) {
-      mjp::NormConvArgs a;
-      a.shape = shape;
-      mjp::NormConvSource& source = a.source[0];
-      source.x = data.Stored(count);
-      source.channels = kChannels;
-      source.group_channels = kChannels / kGroups;
-      source.weight = data.Floats(kChannels);
-      source.bias = data.Floats(kChannels);
-      if (film) source.film = Film(data, kChannels);
-      if (residual) source.residual = data.Stored(count);
-      a.weight = data.Zeros<uint8_t>(mjp::WeightFragmentBytes(format_, shape));
-      a.bias = data.Floats(kChannels);
-      a.y = data.Stored(count);
-      return a;
-    };
-    mjp::DeviceArena measuring;
-    DeviceData none(measuring, format_);
-    if (!mjp::NormConvSupports(format_, arguments(none))) {
-      out_.push_back(Skipped("kernels", name, "the wide kernels run this batch"));
-      return;
-    }
-    Add(name, 2e-9 * rows_ * kLength * kChannels * kChannels * shape.taps, "GFLOP",
-        [&](DeviceData& data) -> GpuWork {
-          return [a = arguments(data), format = format_](cudaStream_t s) {
-            mjp::LaunchNormConv(format, a, s);
-          };
-        });
-  }
-
-  void FusedBlocks() {
-    FusedBlock("GroupNorm + Mish + conv1d 512->512 k5 at 8", false, false);
-    FusedBlock("GroupNorm + Mish + FiLM + conv1d 512->512 k5 at 8", true, false);
-    FusedBlock("GroupNorm + Mish + residual + conv1d 512->512 k5 at 8", false, true);
   }
 
   void Pools() {

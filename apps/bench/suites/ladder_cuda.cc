@@ -3,7 +3,6 @@
 #include "apps/bench/suites/ladder_chain.h"
 #include "kernels/cuda/conv/conv.cuh"
 #include "kernels/cuda/norm/group_norm.cuh"
-#include "kernels/cuda/norm_conv/norm_conv.cuh"
 #include "kernels/cuda/sampler/denoise.cuh"
 #include "kernels/ladder/conv1d.cuh"
 #include "kernels/ladder/denoise.cuh"
@@ -76,24 +75,6 @@ class Ladders {
           a.bias = data.Floats(kChannels);
           a.y = data.Stored(kMap);
           return [a](cudaStream_t stream) { mjp::LaunchConv(Format::kFp16, a, stream); };
-        });
-    Add("conv1d: 5 and GroupNorm + Mish within (LaunchNormConv)", Format::kFp16,
-        [](DeviceData& data) -> GpuWork {
-          mjp::NormConvArgs a;
-          a.shape.rows = kRows;
-          a.shape.in_length = a.shape.out_length = kLength;
-          a.shape.in_c = a.shape.out_c = kChannels;
-          a.shape.taps = kTaps, a.shape.pad = kTaps / 2;
-          mjp::NormConvSource& source = a.source[0];
-          source.x = data.Stored(kMap);
-          source.channels = kChannels;
-          source.group_channels = kChannels / kGroups;
-          source.weight = data.Floats(kChannels);
-          source.bias = data.Floats(kChannels);
-          a.weight = data.Zeros<uint8_t>(mjp::WeightFragmentBytes(Format::kFp16, a.shape));
-          a.bias = data.Floats(kChannels);
-          a.y = data.Stored(kMap);
-          return [a](cudaStream_t stream) { mjp::LaunchNormConv(Format::kFp16, a, stream); };
         });
   }
 

@@ -44,7 +44,6 @@ struct OpName {
   }
   std::string operator()(const mjp::AveragePoolOp&) const { return "average pool"; }
   std::string operator()(const mjp::SpatialSoftmaxOp&) const { return "spatial softmax"; }
-  std::string operator()(const auto&) const { return "norm_conv"; }
 };
 
 double Operations(const mjp::encoder_kernel::Args& a) {

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "kernels/cuda/norm_conv/in_out_conv.cuh"
-#include "kernels/cuda/norm_conv/norm_conv_plan.h"
+#include "kernels/cuda/norm/group_norm.cuh"
+#include "kernels/cuda/norm_conv/norm_conv.cuh"
 #include "kernels/cuda/sampler/picard.cuh"
 #include "kernels/cuda/sampler/timestamp.cuh"
 #include "kernels/shared/denoise.h"
@@ -28,7 +28,7 @@ struct EpilogueTerms {
   const float* shortcut_bias = nullptr;
 };
 
-// The weights of the first convolution and of its 1x1 shortcut, as in mjp::FirstConvArgs.
+// The weights of the first convolution and of its 1x1 shortcut, as in mjp::FirstConvWeights.
 struct FirstConvWeights {
   int taps = 0, in_c = 0, out_c = 0;
   const float *weight = nullptr, *shortcut_weight = nullptr;

@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/megakernel/args.cuh"
 #include "kernels/cuda/megakernel/exchange/tagged_value.cuh"
-#include "kernels/cuda/norm_conv/norm_prologue.cuh"
+#include "kernels/cuda/norm_conv/norm_conv.cuh"
 #include "kernels/cuda/primitives/device_math.cuh"
 
 // What the functions of a CTA share, and what they compute for both roles.

@@ -1,7 +1,7 @@
-// Weights of the megakernel, reordered from those of norm_conv.
+// Weights of the megakernel, reordered from the packed fragments.
 
 #include "kernels/cuda/megakernel/megakernel.cuh"
-#include "kernels/cuda/norm_conv/norm_conv_plan.h"
+#include "kernels/cuda/norm_conv/norm_conv.cuh"
 #include "kernels/cuda/primitives/cuda_check.h"
 
 namespace mjp::megakernel {

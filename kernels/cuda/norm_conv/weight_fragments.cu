@@ -1,7 +1,6 @@
-// Weights of norm_conv in the order of the mma fragments, packed by the host.
+// Weights of the U-Net's convolutions in the order of the mma fragments, packed by the host.
 
 #include "kernels/cuda/norm_conv/norm_conv.cuh"
-#include "kernels/cuda/norm_conv/norm_conv_plan.h"
 #include "kernels/shared/stored_element.h"
 
 namespace mjp {

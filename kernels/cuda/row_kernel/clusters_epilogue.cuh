@@ -23,7 +23,7 @@ class ClustersEpilogue {
     pivot_bias_ = LoadNow(&cta.a.terms[s.terms + cta.slice * s.channels].x);
     group_sums_ = cta.shared + sums.At(cta.a.shared);
     uint2* mailbox = sent.Mailbox(cta, cta.slice);
-    all_ctas_ = s.slices > 1, part_bytes_ = s.part_bytes;
+    parts_log2_ = s.parts_log2, part_bytes_ = s.part_bytes;
     normalizes_ = s.normalizes, inverse_count_ = s.inverse_count;
     partner_ = 1 << s.pairs_log2, tag_ = tag;
     moments_ = reinterpret_cast<float2*>(cta.shared + cta.a.shared.moments) +
@@ -46,8 +46,12 @@ class ClustersEpilogue {
   // Does the rest, once the sums are there.
   __device__ __forceinline__ void Run() {
     float2 x[kPairs];
-    float pivot;
-    all_ctas_ ? AddSums<kMaxCtas>(x, pivot) : AddSums<1>(x, pivot);
+    const float pivot = AddParts(group_sums_, parts_log2_, part_bytes_).x + pivot_bias_;
+#pragma unroll
+    for (int j = 0; j < kPairs; ++j) {
+      x[j] = AddParts(group_sums_ + sums_at_[j], parts_log2_, part_bytes_);
+      x[j].x += terms_[j].bias, x[j].y += terms_[j].bias;
+    }
     if (normalizes_) {
       const float2 moments = GroupMoments(x, pivot);
 #pragma unroll
@@ -80,35 +84,6 @@ class ClustersEpilogue {
                        ToFloat(*reinterpret_cast<const T*>(at + s.residual_pitch)));
   }
 
-  // The sums of all parts, and that of the group's first value, with their biases. All parts are on
-  // their way before the first addition.
-  template <int kParts>
-  __device__ __forceinline__ void AddSums(float2 (&x)[kPairs], float& pivot) const {
-    float first[kParts];
-    float2 parts[kPairs][kParts];
-#pragma unroll
-    for (int k = 0; k < kParts; ++k) {
-      const uint8_t* sums = group_sums_ + k * part_bytes_;
-      first[k] = *reinterpret_cast<const float*>(sums);
-#pragma unroll
-      for (int j = 0; j < kPairs; ++j)
-        parts[j][k] = *reinterpret_cast<const float2*>(sums + sums_at_[j]);
-    }
-#pragma unroll
-    for (int step = 1; step < kParts; step *= 2)
-#pragma unroll
-      for (int k = 0; k < kParts; k += 2 * step) {
-        first[k] += first[k + step];
-#pragma unroll
-        for (int j = 0; j < kPairs; ++j)
-          parts[j][k].x += parts[j][k + step].x, parts[j][k].y += parts[j][k + step].y;
-      }
-    pivot = first[0] + pivot_bias_;
-#pragma unroll
-    for (int j = 0; j < kPairs; ++j)
-      x[j] = make_float2(parts[j][0].x + terms_[j].bias, parts[j][0].y + terms_[j].bias);
-  }
-
   // Mean and reciprocal deviation of the group, whose warps add up what each has. `pivot`: the
   // group's first value.
   __device__ __forceinline__ float2 GroupMoments(const float2 (&x)[kPairs], float pivot) const {
@@ -128,11 +103,11 @@ class ClustersEpilogue {
   int sums_at_[kPairs];
   uint2* to_[kPairs];
   // Fields of the layer stand here, too: they are read before the wait.
-  bool normalizes_, all_ctas_, odd_;
+  bool normalizes_, odd_;
   const uint8_t* group_sums_;
   float2* moments_;  // of each warp
   float pivot_bias_, inverse_count_;
-  int part_bytes_, partner_;
+  int parts_log2_, part_bytes_, partner_;
   uint32_t tag_;
 };
 

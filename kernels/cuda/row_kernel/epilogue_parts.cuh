@@ -1,7 +1,7 @@
 #ifndef KERNELS_CUDA_ROW_KERNEL_EPILOGUE_PARTS_CUH_
 #define KERNELS_CUDA_ROW_KERNEL_EPILOGUE_PARTS_CUH_
 
-#include "kernels/cuda/norm_conv/norm_prologue.cuh"
+#include "kernels/cuda/norm_conv/norm_conv.cuh"
 #include "kernels/cuda/primitives/fragments.cuh"
 #include "kernels/cuda/row_kernel/cta.cuh"
 

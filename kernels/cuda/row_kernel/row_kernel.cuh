@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/norm/group_norm.cuh"
-#include "kernels/cuda/norm_conv/norm_conv_plan.h"
+#include "kernels/cuda/norm_conv/norm_conv.cuh"
 #include "kernels/cuda/sampler/timestamp.cuh"
 #include "kernels/shared/denoise.h"
 #include "kernels/shared/format.h"

@@ -87,7 +87,7 @@ class Lowering {
   }
 
   // The first convolution is the epilogue warps' own.
-  Value FirstBlock(const NormConvBlock& block, const FirstConvArgs& conv, int horizon) {
+  Value FirstBlock(const NormConvBlock& block, const FirstConvWeights& conv, int horizon) {
     MegakernelPlan::Step first;
     Layer& s = first.layer;
     s.shape.rows = megakernel::kRowsPerBatch;

@@ -18,7 +18,7 @@ struct Value {
 };
 
 // Channels of x in shared memory.
-int InputChannels(const FirstConvArgs& first) {
+int InputChannels(const FirstConvWeights& first) {
   return (first.in_c + kBlockChannels - 1) / kBlockChannels * kBlockChannels;
 }
 
@@ -61,7 +61,7 @@ class Lowering {
 
   // The first convolution: of fewer channels than a product takes.
   Convolution ConvolveFirst(const Buffer& x) {
-    const FirstConvArgs& f = unet_.first;
+    const FirstConvWeights& f = unet_.first;
     NormConvShape shape;
     shape.in_c = InputChannels(f), shape.out_c = f.out_c;
     shape.taps = f.taps, shape.pad = f.taps / 2;

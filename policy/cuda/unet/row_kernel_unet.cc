@@ -27,7 +27,7 @@ ConvolutionWeights WeightsOf(const DeviceNormConv& conv, const DeviceNorm& norm)
 }
 
 // The first convolution's are float32, of fewer channels than a product takes.
-ConvolutionWeights WeightsOf(const FirstConvArgs& f, const DeviceNorm& norm) {
+ConvolutionWeights WeightsOf(const FirstConvWeights& f, const DeviceNorm& norm) {
   ConvolutionWeights weights;
   weights.fragment = [f](int, int out, int block, int tap) {
     const int i = block * kBlockChannels;
@@ -40,7 +40,7 @@ ConvolutionWeights WeightsOf(const FirstConvArgs& f, const DeviceNorm& norm) {
   return weights;
 }
 
-ConvolutionWeights WeightsOf(const HeadArgs& head, int channels) {
+ConvolutionWeights WeightsOf(const HeadWeights& head, int channels) {
   ConvolutionWeights weights;
   weights.fragment = [head, channels](int, int out, int block, int) {
     const int o = out * kBlockChannels;

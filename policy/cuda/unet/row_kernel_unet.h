@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/cuda/primitives/cuda_raii.h"
+#include "policy/cuda/denoise/network_pass.h"
 #include "policy/cuda/unet/row_kernel_plan.h"
 
 namespace mjp {

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "policy/cuda/unet/layer_unet.h"
-#include "policy/cuda/unet/norm_conv_unet.h"
 #include "policy/cuda/unet/row_kernel_unet.h"
 
 namespace mjp {
@@ -23,9 +22,6 @@ std::unique_ptr<NetworkPass> MakePass(const DeviceWeights& weights, Format forma
     case UnetForm::kLayers:
       return std::make_unique<LayerUnet>(weights.unet(), format, horizon, rows, rows_per_env, arena,
                                          conditioning);
-    case UnetForm::kNormConv:
-      return std::make_unique<NormConvUnetPlan>(weights.norm_conv_unet(), format, horizon, rows,
-                                                rows_per_env, arena, conditioning);
     case UnetForm::kRowKernel:
     case UnetForm::kRowKernelClusters:
       return std::make_unique<RowKernelUnet>(weights.norm_conv_unet(), format, horizon,

@@ -46,7 +46,7 @@ NormConvBlock BlockOf(const ResidualBlock1d& block, int kernel, FilmTerms film) 
 
 // The first block's first convolution is `first`.
 NormConvBlock FirstBlockOf(const ResidualBlock1d& block, int kernel, FilmTerms film,
-                           FirstConvArgs& first) {
+                           FirstConvWeights& first) {
   NormConvBlock out = BlockOf(block, kernel, film);
   out.conv1 = {};
   first.taps = kernel;

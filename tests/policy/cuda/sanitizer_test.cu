@@ -108,6 +108,7 @@ void Decide(const Case& c) {
 
 TEST(Subject, DISABLED_row_kernel) { Decide({}); }
 TEST(Subject, DISABLED_row_kernel_batch) { Decide({.batch = 4, .levels = {64, 128}}); }
+TEST(Subject, DISABLED_row_kernel_clusters) { Decide({.levels = {128, 256}}); }
 TEST(Subject, DISABLED_megakernel) { Decide({.batch = 3, .levels = kMegakernelLevels}); }
 TEST(Subject, DISABLED_megakernel_windows) { Decide({.window = 2, .levels = kMegakernelLevels}); }
 TEST(Subject, DISABLED_row_kernel_windows) { Decide({.window = 2, .pictures = true}); }
@@ -123,11 +124,11 @@ TEST(Subject, DISABLED_layers_fp32) {
 // the megakernel wait for each other for longer than its watchdog.
 std::vector<std::string> DecisionsFor(const std::string& tool) {
   if (tool == "racecheck") return {"layers_wgmma", "layers_fp32"};
-  if (tool == "synccheck")
-    return {"row_kernel", "row_kernel_batch", "row_kernel_windows", "megakernel",
-            "layers",     "layers_wgmma",     "layers_fp32"};
-  return {"row_kernel",         "row_kernel_batch", "row_kernel_windows", "megakernel",
-          "megakernel_windows", "layers",           "layers_wgmma",       "layers_fp32"};
+  std::vector<std::string> all = {"row_kernel",          "row_kernel_batch", "row_kernel_windows",
+                                  "row_kernel_clusters", "megakernel",       "layers",
+                                  "layers_wgmma",        "layers_fp32"};
+  if (tool != "synccheck") all.emplace_back("megakernel_windows");
+  return all;
 }
 
 struct Outcome {

@@ -47,18 +47,6 @@ mjp::Checkpoint NetworkOf(const std::string& name) {
 
 const mjp::megakernel::Target kH200 = mjp::megakernel::Target::On(mjp::GpuTraits::Named("h200"));
 
-// Whether the kernels of norm_conv take each launch of a pass.
-bool AllSupported(const std::vector<mjp::Op>& ops) {
-  return std::all_of(ops.begin(), ops.end(), [](const mjp::Op& op) {
-    if (const auto* first = std::get_if<mjp::FirstConvArgs>(&op))
-      return first->shortcut_weight != nullptr;
-    if (const auto* conv = std::get_if<mjp::NormConvArgs>(&op))
-      return mjp::NormConvSupports(Format::kFp16, *conv);
-    const auto* head = std::get_if<mjp::HeadArgs>(&op);
-    return head == nullptr || mjp::HeadSupports(Format::kFp16, *head);
-  });
-}
-
 // Plans a form of a network in one arena, weights first.
 class Planner {
  public:
@@ -71,12 +59,6 @@ class Planner {
     const mjp::DeviceUnet unet = mjp::LoadDeviceUnet(loader, network_, true);
     const mjp::LayerUnet plan(unet, Format::kFp16, horizon_, rows, rows_per_env, arena_);
     return mjp_test::LaunchText(plan.ops()).text();
-  }
-  std::string NormConvs(int rows, int rows_per_env) {
-    const mjp::NormConvUnet unet = Load();
-    const mjp::NormConvUnetPlan plan(unet, Format::kFp16, horizon_, rows, rows_per_env, arena_);
-    return mjp_test::LaunchText(plan.ops()).text() +
-           (AllSupported(plan.ops()) ? "" : "unsupported\n");
   }
   std::string Megakernel(int rows, int rows_per_env) {
     const mjp::NormConvUnet unet = Load();
@@ -107,7 +89,6 @@ class Planner {
 // Each form in which the U-Net runs, step by step and in windows.
 const std::pair<const char*, std::function<std::string(Planner&)>> kForms[] = {
     {"layers", [](Planner& p) { return p.Layers(16, 1) + p.Layers(32, 16); }},
-    {"norm_conv", [](Planner& p) { return p.NormConvs(4, 1) + p.NormConvs(32, 16); }},
     {"megakernel", [](Planner& p) { return p.Megakernel(16, 1) + p.Megakernel(32, 16); }},
 };
 
@@ -199,33 +180,6 @@ TEST(UnetLaunches, ArePlannedFromShapesAsWithWeights) {
     }
   }
   EXPECT_GT(planned, 0) << "some GPU runs the megakernel";
-}
-
-TEST(UnetLaunches, NormConvSupportsWhatIsComputedFromShapes) {
-  int supported = 0, refused = 0;
-  const auto expect = [&](const mjp::UnetPolicyConfig& config, int rows, const std::string& what) {
-    const mjp::NormConvUnet unet = mjp::UnetShapes(config);
-    const bool computed =
-        mjp::NormConvUnetPlan::Supports(unet, Format::kFp16, config.horizon, rows);
-    mjp::DeviceArena arena;
-    const mjp::NormConvUnetPlan plan(unet, Format::kFp16, config.horizon, rows, 1, arena);
-    EXPECT_EQ(computed, AllSupported(plan.ops())) << what << ", " << rows << " rows";
-    ++(computed ? supported : refused);
-  };
-  for (const int rows : {1, 2, 16, 32, 48, 128}) {
-    for (const char* network : {"shipped", "compact", "notebook", "lerobot-128", "lerobot"})
-      expect(ConfigOf(network), rows, network);
-    for (const std::vector<int>& levels :
-         {std::vector{64}, {96, 192}, {64, 64, 64}, {256, 256}, {1024, 2048}, {32, 96, 160}}) {
-      mjp::UnetPolicyConfig config = ConfigOf("compact");
-      config.unet.down_dims = levels;
-      expect(config, rows, std::to_string(levels[0]));
-      config.horizon = 64;
-      expect(config, rows, std::to_string(levels[0]) + ", horizon 64");
-    }
-  }
-  EXPECT_GT(supported, 20);
-  EXPECT_GT(refused, 20);
 }
 
 TEST(UnetLaunches, EveryFormOfFiveNetworksHasAGolden) {

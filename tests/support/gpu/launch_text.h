@@ -70,32 +70,6 @@ class LaunchText {
     Field("stride", s.stride), Field("pad", s.pad), Field("phases", s.phases);
     Field("shortcut", s.shortcut);
   }
-  void Source(const mjp::NormConvSource& s) {
-    out_ << " [";
-    Field("x", s.x), Field("channels", s.channels), Field("group_channels", s.group_channels);
-    Field("weight", s.weight), Field("bias", s.bias);
-    Film(s.film);
-    Field("residual", s.residual), Field("materialized", s.materialized);
-    out_ << " ]";
-  }
-  void Launch(const mjp::NormConvArgs& a) {
-    out_ << "norm_conv";
-    Shape(a.shape), Source(a.source[0]), Source(a.source[1]);
-    Field("weight", a.weight), Field("bias", a.bias), Field("shortcut_bias", a.shortcut_bias);
-    Field("y", a.y), Field("shortcut_y", a.shortcut_y);
-  }
-  void Launch(const mjp::FirstConvArgs& a) {
-    out_ << "first_conv";
-    Field("rows", a.rows), Field("length", a.length), Field("taps", a.taps), Field("in_c", a.in_c);
-    Field("pitch", a.pitch), Field("out_c", a.out_c), Field("x", a.x), Field("weight", a.weight);
-    Field("shortcut_weight", a.shortcut_weight), Field("bias", a.bias);
-    Field("shortcut_bias", a.shortcut_bias), Field("y", a.y), Field("shortcut_y", a.shortcut_y);
-  }
-  void Launch(const mjp::HeadArgs& a) {
-    out_ << "head";
-    Field("rows", a.rows), Field("length", a.length), Field("out_c", a.out_c), Source(a.source);
-    Field("weight", a.weight), Field("bias", a.bias), Field("y", a.y);
-  }
   // No U-Net has one.
   template <typename Other>
   void Launch(const Other&) {

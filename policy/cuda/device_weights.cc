@@ -16,8 +16,8 @@
 namespace mjp {
 
 DeviceWeights::DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Format format,
-                             bool for_norm_conv)
-    : checkpoint_(std::move(checkpoint)), for_norm_conv_(for_norm_conv) {
+                             bool packed)
+    : checkpoint_(std::move(checkpoint)), packed_(packed) {
   Load(format);
   arena_.Seal();
   Load(format);
@@ -42,7 +42,7 @@ void DeviceWeights::PlantFault() {
 
 void DeviceWeights::Load(Format format) {
   LayerLoader loader(arena_, format);
-  if (for_norm_conv_) {
+  if (packed_) {
     norm_conv_unet_ = LoadNormConvUnet(loader, *checkpoint_, arena_.measuring());
   } else {
     unet_ = LoadDeviceUnet(loader, *checkpoint_, arena_.measuring());
@@ -60,16 +60,16 @@ void DeviceWeights::Load(Format format) {
 }
 
 std::shared_ptr<const DeviceWeights> DeviceWeights::Get(
-    std::shared_ptr<const Checkpoint> checkpoint, Format format, bool for_norm_conv) {
+    std::shared_ptr<const Checkpoint> checkpoint, Format format, bool packed) {
   using Key = std::tuple<const Checkpoint*, Format, bool>;
   static std::mutex mutex;
   static std::map<Key, std::weak_ptr<const DeviceWeights>> cache;
   const std::lock_guard lock(mutex);
-  std::weak_ptr<const DeviceWeights>& entry = cache[{checkpoint.get(), format, for_norm_conv}];
+  std::weak_ptr<const DeviceWeights>& entry = cache[{checkpoint.get(), format, packed}];
   // a live entry holds its checkpoint, so the address cannot be another's
   std::shared_ptr<const DeviceWeights> weights = entry.lock();
   if (!weights)
-    entry = weights = std::make_shared<DeviceWeights>(std::move(checkpoint), format, for_norm_conv);
+    entry = weights = std::make_shared<DeviceWeights>(std::move(checkpoint), format, packed);
   return weights;
 }
 

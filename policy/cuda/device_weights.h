@@ -14,16 +14,16 @@ namespace mjp {
 class DeviceWeights {
  public:
   // The U-Net's weights lie as the persistent kernels read them, or as the convolutions do.
-  DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Format format, bool for_norm_conv);
+  DeviceWeights(std::shared_ptr<const Checkpoint> checkpoint, Format format, bool packed);
 
-  // The one copy of (checkpoint, format, for_norm_conv) in this process.
+  // The one copy of (checkpoint, format, packed) in this process.
   static std::shared_ptr<const DeviceWeights> Get(std::shared_ptr<const Checkpoint> checkpoint,
-                                                  Format format, bool for_norm_conv);
+                                                  Format format, bool packed);
 
   // Whether the device still holds every weight as it was uploaded.
   bool Intact() const { return arena_.HoldsUploads(); }
 
-  bool for_norm_conv() const { return for_norm_conv_; }
+  bool packed() const { return packed_; }
   const DeviceUnet& unet() const { return unet_; }
   const NormConvUnet& norm_conv_unet() const { return norm_conv_unet_; }
   const std::vector<DeviceEncoder>& encoders() const { return encoders_; }
@@ -36,7 +36,7 @@ class DeviceWeights {
 
   std::shared_ptr<const Checkpoint> checkpoint_;
   DeviceArena arena_;
-  bool for_norm_conv_;
+  bool packed_;
   DeviceUnet unet_;
   NormConvUnet norm_conv_unet_;
   std::vector<DeviceEncoder> encoders_;

@@ -71,9 +71,7 @@ ExecutionPlan ChooseLaunches(const UnetPolicyConfig& config, Format format, int 
 ExecutionPlan ChooseExecution(const UnetPolicyConfig& config, const PolicyOptions& options);
 
 // Whether the weights lie as the persistent kernels read them.
-inline bool UsesNormConvWeights(const ExecutionPlan& plan) {
-  return plan.form != UnetForm::kLayers;
-}
+inline bool UsesPackedWeights(const ExecutionPlan& plan) { return plan.form != UnetForm::kLayers; }
 
 // The forms in which multi_task_dit's transformer runs.
 enum class DitForm {

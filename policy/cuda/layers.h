@@ -48,7 +48,7 @@ class LayerLoader {
   DeviceConv Transposed1d(const Conv& conv);  // k4 s2 p1
   DeviceConv Conv2d(const Conv& conv, int stride, int pad);
   DeviceConv Dense(const Linear& linear);
-  // The same for norm_conv; shortcut may be null.
+  // The same packed for the persistent kernels; shortcut may be null.
   DeviceNormConv NormConv1d(const Conv& conv, int stride, int pad, const Conv* shortcut);
   DeviceNormConv NormConvTransposed1d(const Conv& conv);
   // Weights (out, in, k) as float32 operands of the format in the order (k, in, out), or as given.

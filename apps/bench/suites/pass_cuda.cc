@@ -98,7 +98,7 @@ class Networks {
         plan_(mjp::ChooseExecution(config_, {format_, batch_}, mjp::GpuTraits::Current())),
         passes_(mjp::ChooseLaunches(config_, format_, batch_, mjp::GpuTraits::Current())),
         weights_(
-            mjp::DeviceWeights::Get(options.network, format_, mjp::UsesNormConvWeights(passes_))) {
+            mjp::DeviceWeights::Get(options.network, format_, mjp::UsesPackedWeights(passes_))) {
     if (mjp::IsMegakernel(plan_.form))
       chain_weights_ = mjp::DeviceWeights::Get(options.network, format_, true);
     Plan();

@@ -12,7 +12,7 @@ using row_kernel::ConvolutionWeights;
 using row_kernel::FragmentSource;
 using row_kernel::kBlockChannels;
 
-// As norm_conv's packing holds them.
+// As the packed weights hold them.
 ConvolutionWeights WeightsOf(const DeviceNormConv& conv, const DeviceNorm& norm) {
   const NormConvShape s = conv.shape;
   const auto* from = static_cast<const uint8_t*>(conv.weight);

@@ -61,7 +61,7 @@ UnetEngine::UnetEngine(std::shared_ptr<const Checkpoint> checkpoint, const Polic
                           options.sampler.steps),
              options, FormatOf(options.precision)),
       plan_(ChooseExecution(UnetOf(*checkpoint_).config, options)),
-      weights_(DeviceWeights::Get(checkpoint_, chain_.format, UsesNormConvWeights(plan_))),
+      weights_(DeviceWeights::Get(checkpoint_, chain_.format, UsesPackedWeights(plan_))),
       pictures_(UnetOf(*checkpoint_).config, UnetOf(*checkpoint_).config.encoder,
                 weights_->encoders(), weights_->picture_tables(), chain_.format, options.batch,
                 MakeDrawer(options)),

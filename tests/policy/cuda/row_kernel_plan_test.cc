@@ -14,7 +14,7 @@ namespace {
 
 using mjp::Format;
 
-// The weights of a network in host memory as norm_conv packs them, and FiLM's terms of a step.
+// The weights of a network in host memory, packed, and FiLM's terms of a step.
 class HostUnet {
  public:
   HostUnet(const mjp::UnetWeights& weights, const mjp::UnetPolicyConfig& config,

@@ -24,14 +24,15 @@ constexpr int kLayerLaunchPositions = 512;
 // Rows x horizon; beyond this a launch per layer is no slower than Hopper's megakernel.
 constexpr int kMaxMegakernelPositions = 512;
 
-// What `mjpolicy bench pass` says: beyond so many bytes of weights, or of one CTA's part of them,
-// other forms are faster; a cluster pays where each of its CTAs is left with so many; beyond so
-// many rows for each multiprocessor a launch per layer is no slower.
+// What `mjpolicy bench pass` says of the row kernel in one cluster or CTA: beyond so many bytes of
+// weights, or of one CTA's part of them, other forms are faster; a cluster pays where each of its
+// CTAs is left with so many; beyond so many rows for each multiprocessor a launch per layer is no
+// slower.
 constexpr size_t kMostWeightBytes = 40 << 20, kMostCtaBytes = 20 << 20,
                  kLeastWeightBytes = 400 << 10;
-// From so many on Hopper's form of the megakernel is faster than the row kernel, where both run.
-constexpr size_t kLeastMegakernelBytes = 20 << 20;
 constexpr int kMostWaves = 4;
+// From so many on Hopper's form of the megakernel is faster than it, where both run.
+constexpr size_t kLeastMegakernelBytes = 20 << 20;
 // Of the multiprocessors that clusters occupy at once: those of a GPC are no multiple of a cluster.
 constexpr double kClusteredPart = 0.875;
 
@@ -137,8 +138,8 @@ class Chooser {
     return plan;
   }
 
-  // Default Picard window: 16 by the row kernel; 16, else 8, where one launch of the megakernel
-  // takes it; else 16 with a launch per layer, unless the megakernel runs the
+  // Default Picard window: 16 where the row kernel could take it; 16, else 8, where one launch of
+  // the megakernel takes it; else 16 with a launch per layer, unless the megakernel runs the
   // sequential chain by MMA and epilogue warps, or takes the pass of all windows in parts.
   int FasterWindow(int batch, int steps) {
     PicardSweepArgs sweep;
@@ -155,13 +156,13 @@ class Chooser {
   }
 
  private:
-  // Why no form but a launch per layer takes the format or the first convolution; null: one may.
+  // Why the megakernel does not take the format or the first convolution; null: it may.
   const char* FirstConvLacks() const {
     if (FormatBytes(format_) != 2) return "the other forms have fp16 and bf16 alone";
     if (config_.action_dim > kMaxFirstChannels ||
         config_.action_dim * config_.unet.kernel_size > kMaxFirstTerms ||
         config_.action_dim * config_.horizon > kMaxFirstElements)
-      return "the first convolution has more terms than the other forms take";
+      return "the first convolution has more terms than the megakernel takes";
     return nullptr;
   }
 

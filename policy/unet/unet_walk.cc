@@ -13,11 +13,6 @@ UnetOrder OrderOf(const UnetWeights& unet) {
   order.push_back({{}, &unet.mid1});
   order.push_back({{}, &unet.mid2});
   for (const UnetLevel& level : unet.up) add_level(level, true);
-  for (size_t i = 0; i < order.size(); ++i) {
-    const bool block_follows = i + 1 < order.size() && order[i + 1].layer.index() == 0;
-    order[i].place.read_twice =
-        order[i].place.gives_skip || (block_follows && !order[i + 1].place.takes_skip);
-  }
   return order;
 }
 

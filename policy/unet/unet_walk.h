@@ -17,7 +17,6 @@ namespace mjp {
 struct UnetPlace {
   bool takes_skip = false;  // reads [x, skip], of the skips the last one that is left
   bool gives_skip = false;  // its output is a skip
-  bool read_twice = false;  // its output: as a skip too, or by a block and as the identity there
   bool upsamples = false;   // a resampling on the way up
 };
 

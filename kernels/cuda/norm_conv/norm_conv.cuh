@@ -36,7 +36,8 @@ std::vector<uint8_t> PackWeightFragments(Format format, const NormConvShape& sha
 // Bytes that PackWeightFragments returns.
 size_t WeightFragmentBytes(Format format, const NormConvShape& shape);
 
-// The first block's convolution of x and its 1x1 shortcut: few channels, so no tensor cores.
+// The first block's convolution of x and its 1x1 shortcut, of few channels: the megakernel's
+// epilogue warps compute it, the row kernel multiplies it with zeros for the others.
 struct FirstConvWeights {
   int taps = 0, in_c = 0, out_c = 0;
   int pitch = 0;                           // channels of a position of x, with padding

@@ -16,8 +16,9 @@
 // activations n + 1 of a group k, whose owner had sums n + 1 of all CTAs of its cluster. One of
 // them multiplied slice g of activations n, so owner g has read its sums n. Whoever sends
 // activations n + 2 had sums of CTAs with all slices of activations n + 1, whose owners had sums of
-// CTAs that had received its activations n. The first layer multiplies x and waits for nobody, so
-// the head's sums, which come before it, have another place.
+// CTAs that had received its activations n. The first layer multiplies x and waits for no other
+// CTA: its owner has had the head's sums of its own cluster alone. So the head's sums have another
+// place, that of shortcuts, which the same wait keeps free.
 
 namespace mjp::row_kernel {
 

@@ -12,8 +12,7 @@ struct Cta {
   const Args& a;
   uint8_t* shared;
   int row, rank;  // of the CTA in its cluster
-  int cluster;    // of the row
-  int slice;      // of the out channels
+  int slice;      // of the out channels; across clusters the cluster's norm group
 
   __device__ __forceinline__ const Layer& LayerAt(int i) const {
     return reinterpret_cast<const Layer*>(shared + a.shared.layers)[i];

@@ -43,8 +43,11 @@ Plan::Plan(const Config& config, int halo)
     : parts_(config.clusters > 1 ? config.clusters : config.ctas),
       slices_(config.clusters > 1 ? config.ctas : 1),
       halo_(halo) {
-  supported_ = config.clusters == 1 ? IsPowerOfTwo(config.ctas) && config.ctas <= kMaxCtas
-                                    : config.clusters == kClusters && config.ctas == kMaxCtas;
+  const int ring = config.ring_chunks;
+  supported_ = config.clusters == 1 ? IsPowerOfTwo(config.ctas) && config.ctas <= kMaxCtas &&
+                                          (ring == kDeepRing || ring == kShallowRing)
+                                    : config.clusters == kClusters && config.ctas == kMaxCtas &&
+                                          ring == kClustersRing;
   shared_.activations = activations_end_ = kWarps * config.ring_chunks * kChunkBytes;
 }
 
@@ -95,7 +98,8 @@ void Plan::ShareGroups(const Convolution& c, Layer& s) {
     group_channels = all, lanes = kGroupThreads;
   }
   supported_ = supported_ && IsPowerOfTwo(group_channels) && group_channels >= 2 &&
-               IsPowerOfTwo(pairs) && all % group_channels == 0 &&
+               IsPowerOfTwo(pairs) && s.length % 2 == 0 &&
+               (slices_ > 1 || s.channels % group_channels == 0) &&
                group_channels * pairs <= lanes * kMaxLanePairs &&
                all / group_channels <= kMostGroupsPerWarp * kWarps;
   if (!supported_) return;
@@ -133,7 +137,8 @@ void Plan::PlanSums(const Convolution& c, Layer& s) {
   const bool apart = slices_ > 1 && IsHead(c);
   if (!apart) sums_ = std::max(sums_, bytes);
   if (apart || c.shortcut) shortcut_sums_ = std::max(shortcut_sums_, bytes);
-  // That is one place: across clusters the sums of the next layer but one may come too early.
+  // That is one place: across clusters the sums of the next layer but one may come too early, but
+  // none of the third layer from there, which are sent after an exchange with the reader.
   const auto is_near = [&](size_t back) {
     return layers_.size() >= back && layers_[layers_.size() - back].shortcut_chunks > 0;
   };

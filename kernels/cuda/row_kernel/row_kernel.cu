@@ -8,8 +8,6 @@
 // memory meanwhile (weight_pipeline.cuh), so the bytes of a pass and its latencies overlap.
 // Bytes: all weights / (CTAs of a cluster) from L2 for each CTA and pass.
 
-#include <algorithm>
-
 #include "kernels/cuda/primitives/cuda_check.h"
 #include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/cuda/row_kernel/chain.cuh"
@@ -60,7 +58,7 @@ template <Format F, bool kCluster, int kChunks>
 __global__ void __launch_bounds__(kThreads, 1) RowKernel(const __grid_constant__ Args a) {
   extern __shared__ __align__(128) uint8_t shared[];
   const int rank = static_cast<int>(blockIdx.z);
-  const Cta cta = {a, shared, static_cast<int>(blockIdx.x), rank, 0, rank};
+  const Cta cta = {a, shared, static_cast<int>(blockIdx.x), rank, rank};
   // weights are on the way before anything else is
   const int warp = static_cast<int>(threadIdx.x) / 32 - kWarps;  // of the MMA warps
   const int2 range = warp < 0 ? make_int2(0, 0) : a.ranges[cta.rank * kWarps + warp];

@@ -113,7 +113,8 @@ struct TermSource {
   int first = 0, channels = 0;  // among those of all layers
 };
 
-// Where things stand in shared memory, in bytes, in this order; the ring of weights is at 0.
+// Where things stand in shared memory, in bytes, in this order but for head_sums, which are in the
+// place of sums, or across clusters in that of shortcuts. The ring of weights is at 0.
 struct SharedLayout {
   int activations = 0, sums = 0, shortcut_sums = 0, steps = 0, layers = 0;
   int head_sums = 0;

@@ -106,7 +106,7 @@ template <Format F, int kChunks>
 __global__ void __launch_bounds__(kThreads, 1) ClustersKernel(const __grid_constant__ Args a) {
   extern __shared__ __align__(128) uint8_t shared[];
   const int rank = static_cast<int>(blockIdx.z), cluster = static_cast<int>(blockIdx.y);
-  const Cta cta = {a, shared, 0, rank, cluster, cluster};
+  const Cta cta = {a, shared, 0, rank, cluster};
   const int warp = static_cast<int>(threadIdx.x) / 32 - kWarps;  // of the MMA warps
   const int2 range =
       warp < 0 ? make_int2(0, 0) : a.ranges[(cluster * kMaxCtas + rank) * kWarps + warp];
@@ -151,6 +151,7 @@ void LaunchForm(const Args& args, cudaStream_t stream) {
 }  // namespace
 
 void LaunchRowKernelAcrossClusters(Format format, const Args& args, cudaStream_t stream) {
+  if (args.rows != 1) throw Unsupported("the row kernel across clusters takes one row");
   if (format == Format::kFp16) return LaunchForm<Format::kFp16, kClustersRing>(args, stream);
   if (format == Format::kBf16) return LaunchForm<Format::kBf16, kClustersRing>(args, stream);
   throw Unsupported("the row kernel has fp16 and bf16 kernels alone");

@@ -19,7 +19,7 @@ NormConvBlock LoadBlock(LayerLoader& loader, const ResidualBlock1d& block, int k
   return out;
 }
 
-// The first block: its first convolution reads x, whose few channels need no tensor cores.
+// The first block: its first convolution reads x, which has few channels.
 NormConvBlock LoadFirstBlock(LayerLoader& loader, const ResidualBlock1d& block, int kernel,
                              FilmTerms film, FirstConvWeights& first) {
   NormConvBlock out;

@@ -1,5 +1,5 @@
-// The row kernel's plan, executed on the host, against the definition of a pass: every table, place
-// and stream, without a device.
+// The row kernel's plan, executed on the host, against the definition of a pass: every table,
+// stream and place of activations, without a device.
 
 #include <gtest/gtest.h>
 

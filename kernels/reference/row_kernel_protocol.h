@@ -39,7 +39,7 @@ class RowKernelProtocol {
   explicit RowKernelProtocol(const ProtocolShape& shape, ProtocolFault fault = ProtocolFault::kNone)
       : shape_(shape), fault_(fault), ctas_(shape.groups * shape.groups) {
     if (fault == ProtocolFault::kShortcutsTooNear) shape_.shortcuts = {1, 3};
-    for (auto& mailbox : mailboxes_) mailbox.assign(shape.groups, -1);
+    for (auto& mailbox : mailboxes_) mailbox.assign(shape.groups * kParts, -1);
     for (int cta = 0; cta < shape.groups * shape.groups; ++cta) AddWarps(cta);
   }
 
@@ -67,6 +67,8 @@ class RowKernelProtocol {
 
  private:
   static constexpr size_t kTurnsOfOneLateWarp = 3000;
+  static constexpr int kParts = 2;             // of a group's activations: of each epilogue warp
+  static constexpr int kLayerWithoutNorm = 1;  // whose warps do not wait for each other
   enum class Kind {
     kSync,
     kArrive,
@@ -140,7 +142,7 @@ class RowKernelProtocol {
   void AddWarps(int cta) {
     for (int warp = 0; warp < MmaWarps(); ++warp) AddMmaWarp(cta, warp);
     for (int half = 0; half < 2 && IsOwner(cta); ++half)
-      for (int warp = 0; warp < 2; ++warp) AddEpilogueWarp(cta, half, warp);
+      for (int warp = 0; warp < kParts; ++warp) AddEpilogueWarp(cta, half, warp);
   }
 
   // Warps have a tile each; the last one has the shortcut.
@@ -178,8 +180,8 @@ class RowKernelProtocol {
         const int expected = reads ? SumsNumber(pass, layer) : -1;
         steps.push_back({Kind::kReadSums, place, Phase(pass, layer), expected});
         if (IsHead(layer) || number % 2 != half) continue;
-        steps.push_back({Kind::kSync, kMoments + half, 2});
-        if (warp == 0) steps.push_back({Kind::kPublish, number, Group(cta)});
+        if (layer != kLayerWithoutNorm) steps.push_back({Kind::kSync, kMoments + half, kParts});
+        steps.push_back({Kind::kPublish, number, Group(cta), 0, warp});
       }
       if (pass + 1 < shape_.passes) steps.push_back({Kind::kArrive, kInputReady, MmaWarps() + 4});
     }
@@ -218,12 +220,15 @@ class RowKernelProtocol {
         CheckParts(cta.places[2], s.c);
         break;
       case Kind::kPublish:
-        Mailbox(s.a)[s.b] = s.a;
+        Mailbox(s.a)[s.b * kParts + s.d] = s.a;
         break;
       case Kind::kReceive: {
-        const int there = Mailbox(s.a)[s.b];
-        if (there > s.a) error_ = "activations were overwritten before they had been received";
-        if (there != s.a) return false;
+        for (int part = 0; part < kParts; ++part) {
+          if (shape_.receiving_warps > 1 && part != s.c % kParts) continue;
+          const int there = Mailbox(s.a)[s.b * kParts + part];
+          if (there > s.a) error_ = "activations were overwritten before they had been received";
+          if (there != s.a) return false;
+        }
         cta.received[s.c] = s.a;
         break;
       }
@@ -276,7 +281,7 @@ class RowKernelProtocol {
   ProtocolFault fault_;
   std::deque<Cta> ctas_;
   std::deque<Warp> warps_;
-  std::vector<int> mailboxes_[2];  // the number of what stands there, by group
+  std::vector<int> mailboxes_[2];  // the number of what stands there, by group and part
   std::deque<Message> in_flight_;  // sums on their way
   std::map<std::pair<Place*, int>, int> reads_;
   std::string error_;

@@ -203,8 +203,8 @@ void Plan::Add(const Convolution& c) {
 
 void Plan::Finish() {
   const auto rounded = [](size_t bytes) { return static_cast<int>((bytes + 15) / 16 * 16); };
-  // beyond the last unit's: where inputs are loaded that nobody multiplies
-  steps_.resize(steps_.size() + kChunkFragments);
+  // across clusters inputs of a chunk beyond the last unit are loaded, which nobody multiplies
+  if (slices_ > 1) steps_.resize(steps_.size() + kChunkFragments);
   shared_.sums = activations_end_;
   if (slices_ > 1) shared_.sums_turn = sums_;
   shared_.shortcut_sums = shared_.sums + sums_ + shared_.sums_turn;

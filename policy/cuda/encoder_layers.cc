@@ -262,6 +262,11 @@ void EncoderLayers::Pool(const DeviceEncoder& encoder, const EncoderConfig& conf
                          DeviceArena& arena) {
   const int cells = map.height * map.width;
   if (config.pool == PoolKind::kAverage) {
+    if (auto* all = std::get_if<encoder_kernel::Args>(&ops_.back());
+        all != nullptr && CanAverage(*all)) {
+      all->features = features_;
+      return;
+    }
     ops_.push_back(AveragePoolOp{Data(map), frames_, cells, map.channels, features_});
     return;
   }

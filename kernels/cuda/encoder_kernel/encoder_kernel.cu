@@ -105,7 +105,8 @@ __device__ __forceinline__ void ReadResidual(const Layer& l, const Share& share,
   }
 }
 
-// Normalises this thread's vectors and sends them where the next layer, or the caller, reads them.
+// Normalises this thread's vectors and sends them where the next layer, or the caller, reads them;
+// in place of the sums, where their means are asked for.
 template <typename T, int kVectors>
 __device__ __forceinline__ void FinishVectors(const Args& a, const Layer& l, const Layer& next,
                                               bool sends, const Share& share,
@@ -126,6 +127,10 @@ __device__ __forceinline__ void FinishVectors(const Args& a, const Layer& l, con
     if (sends) {
       SendVector(next, cta.exchange, row, place.x, channels.first,
                  reinterpret_cast<const uint4&>(y));
+    } else if (a.features != nullptr) {
+      float* to = cta.sums + position * l.Tiles() * kTileChannels + channels.vector * 8;
+#pragma unroll
+      for (int c = 0; c < kVectorChannels; ++c) to[c] = ToFloat(y.v[c]);
     } else {
       const size_t at = (size_t{1} * blockIdx.x * l.out_h + row) * l.out_w + place.x;
       *reinterpret_cast<Vector<T>*>(static_cast<T*>(a.y) + at * l.out_c + channels.first) = y;
@@ -189,6 +194,20 @@ __device__ __forceinline__ void RunLayer(const Args& a, int index, const Cta& ct
   maps.sent += sends;
 }
 
+// The means of the last map, whose values stand in place of the sums.
+__device__ __forceinline__ void AveragePool(const Args& a, const Cta& cta) {
+  const Layer& l = cta.layers[a.layer_count - 1];
+  const Share share(l);
+  const int channels = l.Tiles() * kTileChannels, positions = l.out_h * l.out_w;
+  const int channel = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  if (share.rows <= 0 || channel >= channels) return;
+  float sum = 0.0f;
+  for (int i = 0; i < positions; ++i) sum += cta.sums[i * channels + channel];
+  a.features[blockIdx.x * l.out_c + share.part * channels + channel] =
+      sum / static_cast<float>(positions);
+}
+
 // This CTA's copy of the layers, what other CTAs write, and where that is.
 __device__ __forceinline__ void SetUp(const Args& a, uint32_t input, Layer* layers,
                                       Exchange& exchange) {
@@ -231,6 +250,7 @@ __global__ void __launch_bounds__(kThreads, 1) EncoderKernel(const __grid_consta
   Vector<Storage<F>> residual[kVectors] = {};
 #pragma unroll 1
   for (int i = 0; i < a.layer_count; ++i) RunLayer<F>(a, i, cta, maps, weights, residual);
+  if (a.features != nullptr) AveragePool(a, cta);
   WaitCopies<0>();
 }
 

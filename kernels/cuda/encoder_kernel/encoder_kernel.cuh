@@ -73,11 +73,16 @@ inline constexpr int kTableBytes = 6144;
 struct Args {
   const void* x = nullptr;  // (pictures, in_h, in_w, in_c) of the first layer, in storage
   void* y = nullptr;        // (pictures, out_h, out_w, out_c) of the last
+  // (pictures, out_c): the last map's means over its positions, in place of y; CanAverage says where
+  float* features = nullptr;
   int pictures = 0, ctas = kMostCtas, layer_count = 0;
   int thread_vectors = kFewVectors;  // in the layer that has most
   SharedLayout shared;
   Layer layers[kMostLayers];
 };
+
+// Whether a CTA has all positions of its channels in the last map, and so their means.
+inline bool CanAverage(const Args& args) { return args.layers[args.layer_count - 1].slices == 1; }
 
 // Clusters that run at once on the current device with `args`, as its occupancy calculator says; 0:
 // none. Throws Error.

@@ -2,6 +2,7 @@
 #define KERNELS_CUDA_ENCODER_KERNEL_EPILOGUE_CUH_
 
 #include "kernels/cuda/encoder_kernel/products.cuh"
+#include "kernels/cuda/norm/moments.cuh"
 #include "kernels/cuda/primitives/device_math.cuh"
 
 // What follows a layer's products: partial sums added, group norm over the cluster, residual, ReLU,
@@ -12,28 +13,6 @@ namespace mjp::encoder_kernel {
 
 constexpr float kEpsilon = 1e-5f;
 constexpr int kVectorChannels = 8;
-
-// What the norm needs to know of a part of a norm group: how many values, their mean, and the sum
-// of squared differences from it.
-struct __align__(16) Moment {
-  float count, mean, squares, unused;
-};
-
-// Moments of several parts together (Chan, Golub and LeVeque 1979). Differences from the first
-// part's mean lose no digits where the mean is large.
-struct Gathered {
-  float pilot, count = 0.0f, sum = 0.0f, squares = 0.0f;
-
-  __device__ __forceinline__ void Add(const Moment& m) {
-    const float difference = m.mean - pilot, sum_of_part = m.count * difference;
-    count += m.count, sum += sum_of_part;
-    squares += __fmaf_rn(sum_of_part, difference, m.squares);
-  }
-  __device__ __forceinline__ Moment All() const {
-    const float mean = sum * FastReciprocal(fmaxf(count, 1.0f));
-    return {count, pilot + mean, fmaxf(__fmaf_rn(-sum, mean, squares), 0.0f), 0.0f};
-  }
-};
 
 // Of each slice, for two layers in turn, where all CTAs with slices of the group write; of this
 // CTA's warps; what the writes from other CTAs arrive at; and where that and the input are in all

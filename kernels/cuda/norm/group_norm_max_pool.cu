@@ -1,15 +1,18 @@
 // Group normalisation, ReLU and 3x3 max-pool of stride 2 in one launch.
 //
-// A block takes one group of one frame: its maps come into shared memory once (cp.async, 16 bytes,
-// a position's channels of the group side by side), where the mean, the squared differences from it
-// and the pooled values are read from. Normalisation keeps the order of a channel's values, or
-// turns it round, so a pooled value is that of the largest or of the smallest of nine. Bytes moved:
-// x once, and a quarter of them for y; the normalised map, which is the widest of the encoder, is
-// never written.
+// A cluster takes one group of one frame, and each of its CTAs a strip of rows: they come into
+// shared memory once, with the row above (cp.async, 16 bytes, a position's channels of the group
+// side by side). Moments of the strips are put together in their order; where GPU or code has no
+// clusters, one CTA has all rows. Normalisation keeps the order of a channel's values, or turns it
+// round, so a pooled value is that of the largest or of the smallest of nine. Bytes moved: x once,
+// and a quarter of them for y; the normalised map, which is the widest of the encoder, is never
+// written.
 
+#include <algorithm>
 #include <type_traits>
 
 #include "kernels/cuda/norm/group_norm_max_pool.cuh"
+#include "kernels/cuda/norm/moments.cuh"
 #include "kernels/cuda/primitives/block_sum.cuh"
 #include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/cuda/primitives/launch.cuh"
@@ -17,7 +20,8 @@
 namespace mjp {
 namespace {
 
-constexpr int kThreads = 512;
+constexpr int kThreads = 256;
+constexpr int kMostStrips = 8;  // CTAs of a cluster
 constexpr int kPack = 8;
 constexpr float kEpsilon = 1e-5f;
 
@@ -44,21 +48,64 @@ struct Extremes {
   }
 };
 
-// grid: (groups, frames)
+// Rows of a CTA: those that it pools, those whose moments are its share, and the first one that it
+// has in shared memory.
+struct Strip {
+  int pooled_begin, pooled_end, begin, end, first;
+
+  __device__ __forceinline__ Strip(const MaxPoolArgs& p, int index, int strips) {
+    pooled_begin = index * p.out_h / strips, pooled_end = (index + 1) * p.out_h / strips;
+    begin = 2 * pooled_begin, end = min(2 * pooled_end, p.in_h);
+    first = max(begin - 1, 0);
+  }
+};
+
+// The moments of a group, of which this CTA has `packs` of its strip.
+template <typename T>
+__device__ __forceinline__ Moment GroupMoments(const Pack<T, kPack>* maps, int packs) {
+  __shared__ float2 partial[32];
+  __shared__ Moment of_strips[kMostStrips];
+  const float pilot = ToFloat(maps[0].v[0]);
+  float2 sums = make_float2(0.0f, 0.0f);
+  for (int i = threadIdx.x; i < packs; i += kThreads) {
+    const Pack<T, kPack> v = maps[i];
+#pragma unroll
+    for (int e = 0; e < kPack; ++e) {
+      const float difference = ToFloat(v.v[e]) - pilot;
+      sums.x += difference, sums.y = __fmaf_rn(difference, difference, sums.y);
+    }
+  }
+  sums = BlockSum(sums, partial);
+  const Gathered here = {pilot, static_cast<float>(packs * kPack), sums.x, sums.y};
+  const int strips = static_cast<int>(gridDim.z), to = static_cast<int>(threadIdx.x);
+  if (strips == 1) return here.All();
+  if (to < strips) {
+    const Moment mine = here.All();
+    StoreInCta(InCta(SharedAddress(&of_strips[blockIdx.z]), to),
+               make_float4(mine.count, mine.mean, mine.squares, 0.0f));
+  }
+  ClusterBarrier();
+  Gathered all = {of_strips[0].mean};
+  for (int i = 0; i < strips; ++i) all.Add(of_strips[i]);
+  return all.All();
+}
+
+// grid: (groups, frames, CTAs of a cluster)
 template <typename T>
 __global__ void __launch_bounds__(kThreads) GroupNormMaxPoolKernel(const GroupNormMaxPoolArgs a) {
   using Values = Pack<T, kPack>;
   constexpr int kCopies = sizeof(Values) / 16;
   extern __shared__ __align__(16) uint8_t shared[];
-  __shared__ float partial[32];
   const Values* maps = reinterpret_cast<const Values*>(shared);
   const MaxPoolArgs& p = a.pool;
-  const int packs = p.channels / a.groups / kPack, positions = p.in_h * p.in_w;
+  const Strip strip(p, static_cast<int>(blockIdx.z), static_cast<int>(gridDim.z));
+  const int packs = p.channels / a.groups / kPack, row_packs = p.in_w * packs;
   const int channel0 = blockIdx.x * packs * kPack, frame = blockIdx.y;
-  const T* x = static_cast<const T*>(p.x) + size_t{1} * frame * positions * p.channels + channel0;
+  const T* x = static_cast<const T*>(p.x) +
+               (size_t{1} * frame * p.in_h + strip.first) * p.in_w * p.channels + channel0;
   WaitForPredecessor();
   ReleaseSuccessor();
-  for (int i = threadIdx.x; i < positions * packs * kCopies; i += kThreads) {
+  for (int i = threadIdx.x; i < (strip.end - strip.first) * row_packs * kCopies; i += kThreads) {
     const int pack = i / kCopies % packs, position = i / kCopies / packs;
     CopyAsync16(
         SharedAddress(shared) + i * 16,
@@ -68,34 +115,24 @@ __global__ void __launch_bounds__(kThreads) GroupNormMaxPoolKernel(const GroupNo
   CommitCopies();
   WaitCopies<0>();
   __syncthreads();
+  const Moment moments = GroupMoments(maps + (strip.begin - strip.first) * row_packs,
+                                      (strip.end - strip.begin) * row_packs);
+  const float mean = moments.mean,
+              inverse = 1.0f / sqrtf(moments.squares / moments.count + kEpsilon);
 
-  const float count = static_cast<float>(positions * packs * kPack);
-  float sum = 0.0f, squares = 0.0f;
-  for (int i = threadIdx.x; i < positions * packs; i += kThreads) {
-    const Values v = maps[i];
-#pragma unroll
-    for (int e = 0; e < kPack; ++e) sum += ToFloat(v.v[e]);
-  }
-  const float mean = BlockSum(sum, partial) / count;
-  for (int i = threadIdx.x; i < positions * packs; i += kThreads) {
-    const Values v = maps[i];
-#pragma unroll
-    for (int e = 0; e < kPack; ++e) {
-      const float difference = ToFloat(v.v[e]) - mean;
-      squares += difference * difference;
-    }
-  }
-  const float inverse = 1.0f / sqrtf(BlockSum(squares, partial) / count + kEpsilon);
-
-  T* y = static_cast<T*>(p.y) + size_t{1} * frame * p.out_h * p.out_w * p.channels + channel0;
-  for (int i = threadIdx.x; i < p.out_h * p.out_w * packs; i += kThreads) {
+  T* y = static_cast<T*>(p.y) +
+         (size_t{1} * frame * p.out_h + strip.pooled_begin) * p.out_w * p.channels + channel0;
+  const int pooled = (strip.pooled_end - strip.pooled_begin) * p.out_w * packs;
+  for (int i = threadIdx.x; i < pooled; i += kThreads) {
     const int pack = i % packs, ox = i / packs % p.out_w, oy = i / packs / p.out_w;
-    const int channel = channel0 + pack * kPack;
-    const Values middle = maps[(oy * 2 * p.in_w + ox * 2) * packs + pack];
-    Extremes<T> window = {middle, middle};
-    for (int iy = max(oy * 2 - 1, 0); iy <= min(oy * 2 + 1, p.in_h - 1); ++iy)
+    const int channel = channel0 + pack * kPack, row = (strip.pooled_begin + oy) * 2;
+    const auto at = [&](int iy, int ix) -> const Values& {
+      return maps[((iy - strip.first) * p.in_w + ix) * packs + pack];
+    };
+    Extremes<T> window = {at(row, ox * 2), at(row, ox * 2)};
+    for (int iy = max(row - 1, 0); iy <= min(row + 1, p.in_h - 1); ++iy)
       for (int ix = max(ox * 2 - 1, 0); ix <= min(ox * 2 + 1, p.in_w - 1); ++ix)
-        window.Add(maps[(iy * p.in_w + ix) * packs + pack]);
+        window.Add(at(iy, ix));
     Values out;
 #pragma unroll
     for (int e = 0; e < kPack; ++e) {
@@ -108,8 +145,18 @@ __global__ void __launch_bounds__(kThreads) GroupNormMaxPoolKernel(const GroupNo
   }
 }
 
+// A power of two of them, each with a row to pool.
+int Strips(const MaxPoolArgs& p) {
+  int strips = 1;
+  while (2 * strips <= std::min({kMostStrips, GpuTraits::Current().ClusterBlocks(), p.out_h}))
+    strips *= 2;
+  return strips;
+}
+
 size_t SharedBytes(Format format, const GroupNormMaxPoolArgs& a) {
-  return FormatBytes(format) * a.pool.in_h * a.pool.in_w * (a.pool.channels / a.groups);
+  const int strips = Strips(a.pool), rows = (a.pool.out_h + strips - 1) / strips;
+  return FormatBytes(format) * std::min(2 * rows + 1, a.pool.in_h) * a.pool.in_w *
+         (a.pool.channels / a.groups);
 }
 
 template <typename T>
@@ -119,7 +166,8 @@ void LaunchTyped(const GroupNormMaxPoolArgs& a, size_t shared_bytes, cudaStream_
                            GpuTraits::Current().shared_bytes - 1024);  // the rest is static
   CheckCuda(allowed, "shared memory of norm and pool");
   LaunchShape shape;
-  shape.grid = dim3(a.groups, a.pool.frames);
+  shape.cluster_z = Strips(a.pool);
+  shape.grid = dim3(a.groups, a.pool.frames, shape.cluster_z);
   shape.block = dim3(kThreads);
   shape.shared_bytes = shared_bytes;
   Launch(GroupNormMaxPoolKernel<T>, shape, stream, "norm and pool", a);

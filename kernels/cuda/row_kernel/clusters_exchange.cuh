@@ -45,10 +45,17 @@ struct Sums {
   __device__ __forceinline__ uint32_t Barrier(const Cta& cta) const {
     return SharedAddress(cta.shared + cta.a.shared.barriers) + place * 8;
   }
-  // Waits, in all epilogue warps of the owner, until `bytes` of sums are there.
-  __device__ __forceinline__ void Receive(const Cta& cta, int bytes) const {
+  // Waits, in all epilogue warps of the owner, until `bytes` of sums are there, or give_up(tries)
+  // says that a wait timed out. The barrier begins anew then: an arrival more than it counts would
+  // be a fault.
+  template <typename GiveUp>
+  __device__ __forceinline__ void Receive(const Cta& cta, int bytes, const GiveUp& give_up) const {
     if (threadIdx.x == 0) ExpectBytes(Barrier(cta), bytes);
-    AwaitBarrier(Barrier(cta), phase);
+    for (int tries = 0; !BarrierPassed(Barrier(cta), phase); ++tries) {
+      if (!give_up(tries)) continue;
+      if (threadIdx.x == 0) InitBarrier(Barrier(cta), 1);
+      return;
+    }
   }
 };
 

@@ -1,6 +1,7 @@
 #ifndef KERNELS_CUDA_ROW_KERNEL_ROLES_CUH_
 #define KERNELS_CUDA_ROW_KERNEL_ROLES_CUH_
 
+#include "kernels/cuda/primitives/tensor_clock.cuh"
 #include "kernels/cuda/row_kernel/epilogue.cuh"
 #include "kernels/cuda/row_kernel/products.cuh"
 
@@ -75,7 +76,14 @@ __device__ __forceinline__ void RunGroups(const Cta& cta, const Layer& s, const 
     GroupEpilogue<T, kCluster, kPairs> epilogue = {};
     if (group < groups) epilogue.Prepare(cta, s, film, group, barrier);
     if (waits) Await<kSumsReady>();  // of all warps the same instruction
-    if (group >= groups) return;
+    if (group >= groups) {
+      if (waits && group == kWarps - 1) {
+        TensorClock clock;
+        clock.Keep(24);
+        clock.End();
+      }
+      return;
+    }
     epilogue.Run(cta);
     group += kWarps;
   }

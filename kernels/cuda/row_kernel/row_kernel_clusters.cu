@@ -10,6 +10,7 @@
 
 #include "kernels/cuda/primitives/cuda_check.h"
 #include "kernels/cuda/primitives/launch.cuh"
+#include "kernels/cuda/primitives/tensor_clock.cuh"
 #include "kernels/cuda/row_kernel/chain.cuh"
 #include "kernels/cuda/row_kernel/clusters_epilogue.cuh"
 #include "kernels/cuda/row_kernel/clusters_products.cuh"
@@ -61,7 +62,10 @@ __device__ __forceinline__ void RunGroup(const Cta& cta, const FilmRows& film, i
   ClustersEpilogue<T, kPairs> epilogue = {};
   if (has_turn) epilogue.Prepare(cta, s, film, sums, sent, first + sent.number + 1);
   Await<kSumsReady>();  // of this CTA: its input is in shared memory
-  sums.Receive(cta, s.sums_bytes);
+  // whoever waits for this layer's activations looks at the time
+  const volatile int* timed_out = cta.a.timed_out;
+  sums.Receive(cta, s.sums_bytes,
+               [&](int tries) { return tries % 1024 == 1023 && *timed_out != 0; });
   if (has_turn) epilogue.Run();
 }
 
@@ -79,7 +83,10 @@ __device__ __forceinline__ void RunGroups(const Cta& cta, const FilmRows& film, 
     if (pairs == 4) RunGroup<T, 4>(cta, film, pass, i, first);
   }
   Await<kSumsReady>();
-  Sums(cta, pass, head).Receive(cta, cta.LayerAt(head).sums_bytes);
+  SpinWatchdog watchdog(cta.a.timed_out);
+  Sums(cta, pass, head).Receive(cta, cta.LayerAt(head).sums_bytes, [&](int tries) {
+    return watchdog.TimedOut(tries);
+  });
 }
 
 template <Format F>
@@ -101,6 +108,21 @@ __device__ __forceinline__ void RunOwner(const Cta& cta, Element& element, uint3
   if (cta.slice == 0 && threadIdx.x == 0) *a.exchanges = first + NumberOf(cta, a.end - a.begin, 0);
 }
 
+// Whether the MMA warps of this CTA are done; behind the barriers of sums.
+__device__ __forceinline__ volatile int* Done(const Cta& cta) {
+  return reinterpret_cast<volatile int*>(cta.shared + cta.a.shared.barriers + 3 * 8);
+}
+
+// Keeps the GPC's clock until then, by a warp that has nothing else to do.
+__device__ __forceinline__ void KeepClock(const Cta& cta) {
+  TensorClock clock;
+  while (*Done(cta) == 0) {
+    clock.Keep();
+    __nanosleep(100);
+  }
+  clock.End();
+}
+
 // grid: (1, clusters, CTAs of a cluster)
 template <Format F, int kChunks>
 __global__ void __launch_bounds__(kThreads, 1) ClustersKernel(const __grid_constant__ Args a) {
@@ -116,6 +138,7 @@ __global__ void __launch_bounds__(kThreads, 1) ClustersKernel(const __grid_const
   if (threadIdx.x == kRoleThreads) {
     for (int i = 0; i < 3; ++i) InitBarrier(SharedAddress(shared + a.shared.barriers) + i * 8, 1);
     FenceBarrierInit();
+    *Done(cta) = 0;
   }
   SetUp(cta);
   const uint32_t first = *static_cast<const volatile uint32_t*>(a.exchanges);
@@ -127,8 +150,11 @@ __global__ void __launch_bounds__(kThreads, 1) ClustersKernel(const __grid_const
 #pragma unroll 1
     for (int k = a.begin; k < a.end; ++k) MultiplySlices<F>(cta, weights, k - a.begin, first);
     WaitCopies<0>();
+    if (threadIdx.x == kRoleThreads) *Done(cta) = 1;
   } else if (IsOwner(cta)) {
     RunOwner<F>(cta, element, first);
+  } else if (threadIdx.x < 32 && rank == (cluster + 1) % kMaxCtas) {
+    KeepClock(cta);
   }
   ClusterBarrier();  // nobody's shared memory is written any more
 }

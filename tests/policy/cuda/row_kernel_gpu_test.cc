@@ -69,6 +69,15 @@ class RowKernelRun {
   const mjp::UnetPolicyConfig& config() const { return config_; }
   const mjp::UnetWeights& weights() const { return mjp::UnetOf(*checkpoint_).unet; }
   int padded_cond() const { return weights_->norm_conv_unet().film.cond.shape.in_c; }
+  // Lets layer `i` wait for so many more bytes of partial sums.
+  void ExpectMoreSums(int i, int bytes) {
+    auto* layer = const_cast<mjp::row_kernel::Layer*>(unet_->args().layers) + i;
+    mjp::row_kernel::Layer changed;
+    mjp::CheckCuda(cudaMemcpy(&changed, layer, sizeof(changed), cudaMemcpyDeviceToHost), "layer");
+    changed.sums_bytes += bytes;
+    mjp::CheckCuda(cudaMemcpy(layer, &changed, sizeof(changed), cudaMemcpyHostToDevice), "layer");
+  }
+  bool TimedOut() const { return *unet_->timed_out() != 0; }
 
  private:
   static constexpr int kScheduleSteps = 4;
@@ -215,6 +224,21 @@ TEST(RowKernel, AChainIsItsSteps) {
     for (int k = 0; k < 4; ++k) x = run.Steps(x, cond, k, k + 1);
     EXPECT_EQ(std::memcmp(chain.data(), x.data(), elements * sizeof(float)), 0);
     for (const float v : chain) ASSERT_TRUE(std::isfinite(v));
+  });
+}
+
+// Sums that never arrive: the launch ends, and says that its values are worthless.
+TEST(RowKernel, AWaitAcrossClustersEndsAfterATimeout) {
+  ForEach([](const mjp_test::UnetShape& shape, Format format, const mjp::RowKernelPlan& plan) {
+    if (plan.config.clusters == 1) return;
+    RowKernelRun run(shape, format, plan, 1);
+    const auto x = Values(format, size_t{1} * run.config().horizon * run.config().action_dim, 1);
+    const auto cond = Values(format, run.padded_cond(), 0.7);
+    run.Steps(x, cond, 0, 4);
+    EXPECT_FALSE(run.TimedOut());
+    run.ExpectMoreSums(2, 16);
+    run.Steps(x, cond, 0, 4);
+    EXPECT_TRUE(run.TimedOut());
   });
 }
 

@@ -271,7 +271,9 @@ void EncoderLayers::Pool(const DeviceEncoder& encoder, const EncoderConfig& conf
     return;
   }
   const bool softmax = config.pool == PoolKind::kSpatialSoftmax;
+  const size_t before = ops_.size();
   const Map pooled = Convolve(*encoder.pool_conv, map, (map.buffer + 1) % 4, !softmax, nullptr);
+  const ConvArgs pool = std::get<ConvArgs>(ops_.back());
   const void* flat = Data(pooled);
   if (softmax) {
     float* logits = arena.Take<float>(size_t{1} * frames_ * cells * config.pool_channels);
@@ -293,7 +295,13 @@ void EncoderLayers::Pool(const DeviceEncoder& encoder, const EncoderConfig& conf
   dense.relu = config.feature_relu;
   dense.y = features_;
   dense.y_fp32 = true;
-  ops_.push_back(dense);
+  const FeatureHeadArgs all = {pool, softmax ? encoder.pos_grid : nullptr, dense};
+  if (FeatureHeadSupports(format_, all)) {
+    ops_.resize(before);
+    ops_.push_back(all);
+  } else {
+    ops_.push_back(dense);
+  }
 }
 
 void EncoderLayers::EndHead() {

@@ -156,6 +156,7 @@ struct OpLauncher {
     LaunchGroupNormMaxPool(format, a, stream);
   }
   void operator()(const StemMaxPoolArgs& a) const { LaunchStemMaxPool(format, a, stream); }
+  void operator()(const FeatureHeadArgs& a) const { LaunchFeatureHead(format, a, stream); }
   void operator()(const encoder_kernel::Args& a) const {
     encoder_kernel::LaunchEncoderKernel(format, a, stream);
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/cuda/conv/conv.cuh"
+#include "kernels/cuda/conv/feature_head.cuh"
 #include "kernels/cuda/conv/stem_max_pool.cuh"
 #include "kernels/cuda/encoder_kernel/encoder_kernel.cuh"
 #include "kernels/cuda/norm/conv_group_norm.cuh"
@@ -81,9 +82,9 @@ struct SpatialSoftmaxOp {
   int frames, cells, keypoints;
   void* out;
 };
-using Op =
-    std::variant<ConvArgs, ConvGroupNormArgs, GroupNormArgs, MaxPoolArgs, GroupNormMaxPoolArgs,
-                 StemMaxPoolArgs, AveragePoolOp, SpatialSoftmaxOp, encoder_kernel::Args>;
+using Op = std::variant<ConvArgs, ConvGroupNormArgs, GroupNormArgs, MaxPoolArgs,
+                        GroupNormMaxPoolArgs, StemMaxPoolArgs, AveragePoolOp, SpatialSoftmaxOp,
+                        FeatureHeadArgs, encoder_kernel::Args>;
 
 // Enqueues `op`.
 void LaunchOp(Format format, const Op& op, cudaStream_t stream);

@@ -42,6 +42,9 @@ struct OpName {
   std::string operator()(const mjp::StemMaxPoolArgs& a) const {
     return (*this)(a.conv) + " and max-pool";
   }
+  std::string operator()(const mjp::FeatureHeadArgs& a) const {
+    return (*this)(a.pool) + (a.pos_grid ? ", keypoints, dense" : ", dense");
+  }
   std::string operator()(const mjp::AveragePoolOp&) const { return "average pool"; }
   std::string operator()(const mjp::SpatialSoftmaxOp&) const { return "spatial softmax"; }
 };

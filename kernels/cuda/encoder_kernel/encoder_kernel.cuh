@@ -73,7 +73,7 @@ inline constexpr int kTableBytes = 6144;
 struct Args {
   const void* x = nullptr;  // (pictures, in_h, in_w, in_c) of the first layer, in storage
   void* y = nullptr;        // (pictures, out_h, out_w, out_c) of the last
-  // (pictures, out_c): the last map's means over its positions, in place of y; CanAverage says where
+  // (pictures, out_c), means over the last map's positions in place of y; where CanAverage; or null
   float* features = nullptr;
   int pictures = 0, ctas = kMostCtas, layer_count = 0;
   int thread_vectors = kFewVectors;  // in the layer that has most

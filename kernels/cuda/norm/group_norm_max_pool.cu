@@ -2,11 +2,11 @@
 //
 // A cluster takes one group of one frame, and each of its CTAs a strip of rows: they come into
 // shared memory once, with the row above (cp.async, 16 bytes, a position's channels of the group
-// side by side). Moments of the strips are put together in their order; where GPU or code has no
-// clusters, one CTA has all rows. Normalisation keeps the order of a channel's values, or turns it
-// round, so a pooled value is that of the largest or of the smallest of nine. Bytes moved: x once,
-// and a quarter of them for y; the normalised map, which is the widest of the encoder, is never
-// written.
+// side by side). Moments of the strips are put together in their order. With many frames, and where
+// GPU or code has no clusters, one CTA has all rows. Normalisation keeps the order of a channel's
+// values, or turns it round, so a pooled value is that of the largest or of the smallest of nine.
+// Bytes moved: x once, and a quarter of them for y; the normalised map, which is the widest of the
+// encoder, is never written.
 
 #include <algorithm>
 #include <type_traits>
@@ -20,7 +20,7 @@
 namespace mjp {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 512;
 constexpr int kMostStrips = 8;  // CTAs of a cluster
 constexpr int kPack = 8;
 constexpr float kEpsilon = 1e-5f;
@@ -145,16 +145,18 @@ __global__ void __launch_bounds__(kThreads) GroupNormMaxPoolKernel(const GroupNo
   }
 }
 
-// A power of two of them, each with a row to pool.
-int Strips(const MaxPoolArgs& p) {
+// A power of two, each with a row to pool and a multiprocessor of its own: one with many frames.
+int Strips(const GroupNormMaxPoolArgs& a) {
+  const GpuTraits& gpu = GpuTraits::Current();
+  const int most = std::min({kMostStrips, gpu.ClusterBlocks(), a.pool.out_h,
+                             gpu.multiprocessors / (a.groups * a.pool.frames)});
   int strips = 1;
-  while (2 * strips <= std::min({kMostStrips, GpuTraits::Current().ClusterBlocks(), p.out_h}))
-    strips *= 2;
+  while (2 * strips <= most) strips *= 2;
   return strips;
 }
 
 size_t SharedBytes(Format format, const GroupNormMaxPoolArgs& a) {
-  const int strips = Strips(a.pool), rows = (a.pool.out_h + strips - 1) / strips;
+  const int strips = Strips(a), rows = (a.pool.out_h + strips - 1) / strips;
   return FormatBytes(format) * std::min(2 * rows + 1, a.pool.in_h) * a.pool.in_w *
          (a.pool.channels / a.groups);
 }
@@ -166,7 +168,7 @@ void LaunchTyped(const GroupNormMaxPoolArgs& a, size_t shared_bytes, cudaStream_
                            GpuTraits::Current().shared_bytes - 1024);  // the rest is static
   CheckCuda(allowed, "shared memory of norm and pool");
   LaunchShape shape;
-  shape.cluster_z = Strips(a.pool);
+  shape.cluster_z = Strips(a);
   shape.grid = dim3(a.groups, a.pool.frames, shape.cluster_z);
   shape.block = dim3(kThreads);
   shape.shared_bytes = shared_bytes;

@@ -2,6 +2,7 @@
 // cells in their order. Bound by latency; together under a hundredth of the encoder's bytes.
 
 #include "kernels/cuda/norm/pool.cuh"
+#include "kernels/cuda/norm/spatial_softmax.cuh"
 #include "kernels/cuda/primitives/device_math.cuh"
 #include "kernels/cuda/primitives/launch.cuh"
 
@@ -55,17 +56,9 @@ __global__ void SpatialSoftmaxKernel(const float* logits, const float* pos_grid,
   const int i = blockIdx.x * kThreads + threadIdx.x;
   if (i >= frames * keypoints) return;
   const float* at = logits + static_cast<size_t>(i / keypoints) * cells * keypoints + i % keypoints;
-  float largest = -INFINITY;
-  for (int cell = 0; cell < cells; ++cell) largest = fmaxf(largest, at[cell * keypoints]);
-  float sum = 0.0f, x = 0.0f, y = 0.0f;
-  for (int cell = 0; cell < cells; ++cell) {
-    const float weight = expf(at[cell * keypoints] - largest);
-    sum += weight;
-    x += weight * pos_grid[2 * cell];
-    y += weight * pos_grid[2 * cell + 1];
-  }
-  out[2 * i] = FromFloat<T>(x / sum);
-  out[2 * i + 1] = FromFloat<T>(y / sum);
+  const float2 point = SpatialSoftmax(at, keypoints, cells, pos_grid);
+  out[2 * i] = FromFloat<T>(point.x);
+  out[2 * i + 1] = FromFloat<T>(point.y);
 }
 
 LaunchShape ThreadPer(int count) {
@@ -83,8 +76,8 @@ void AveragePool(const void* x, int frames, int cells, int channels, float* feat
 }
 
 template <typename T>
-void SpatialSoftmax(const float* logits, const float* grid, int frames, int cells, int keypoints,
-                    void* out, cudaStream_t stream) {
+void LaunchSoftmax(const float* logits, const float* grid, int frames, int cells, int keypoints,
+                   void* out, cudaStream_t stream) {
   Launch(SpatialSoftmaxKernel<T>, ThreadPer(frames * keypoints), stream, "spatial softmax", logits,
          grid, frames, cells, keypoints, static_cast<T*>(out));
 }
@@ -111,10 +104,10 @@ void LaunchAveragePool(Format format, const void* x, int frames, int cells, int 
 void LaunchSpatialSoftmax(Format format, const float* logits, const float* pos_grid, int frames,
                           int cells, int keypoints, void* out, cudaStream_t stream) {
   if (format == Format::kFp16)
-    return SpatialSoftmax<__half>(logits, pos_grid, frames, cells, keypoints, out, stream);
+    return LaunchSoftmax<__half>(logits, pos_grid, frames, cells, keypoints, out, stream);
   if (format == Format::kBf16)
-    return SpatialSoftmax<__nv_bfloat16>(logits, pos_grid, frames, cells, keypoints, out, stream);
-  SpatialSoftmax<float>(logits, pos_grid, frames, cells, keypoints, out, stream);
+    return LaunchSoftmax<__nv_bfloat16>(logits, pos_grid, frames, cells, keypoints, out, stream);
+  LaunchSoftmax<float>(logits, pos_grid, frames, cells, keypoints, out, stream);
 }
 
 }  // namespace mjp

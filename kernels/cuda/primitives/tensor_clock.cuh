@@ -8,7 +8,7 @@
 // What keeps multiprocessors at the clock that products allow. On an H200 those of a GPC run at
 // 1.98 GHz without mma, and at 1.80 with it. Where products pause for 700 to 3,000 cycles and begin
 // again, as between layers, all of the GPC runs at 1.58 to 1.70 GHz. A product of one warp in every
-// 500 cycles keeps 1.80 (docs/experiments/2026-11-clock.md).
+// 500 cycles keeps 1.80 (docs/experiments/2026-11-row-kernel.md, 8).
 
 namespace mjp {
 

@@ -15,10 +15,10 @@ struct Case {
   const char* name;
   int frames, height, width, channels, groups;
 };
-const Case kCases[] = {{"ResNet stem", 3, 48, 48, 64, 4},
-                       {"odd size", 2, 11, 7, 32, 4},
-                       {"one group", 1, 5, 6, 24, 1},
-                       {"one pixel", 2, 1, 1, 16, 2}};
+const Case kCases[] = {
+    {"ResNet stem", 3, 48, 48, 64, 4},   {"odd size", 2, 11, 7, 32, 4},
+    {"uneven strips", 2, 42, 42, 64, 4}, {"frames for all multiprocessors", 40, 9, 10, 64, 4},
+    {"one group", 1, 5, 6, 24, 1},       {"one pixel", 2, 1, 1, 16, 2}};
 
 class GroupNormMaxPoolGpu : public testing::TestWithParam<Format> {};
 

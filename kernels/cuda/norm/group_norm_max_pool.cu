@@ -79,6 +79,7 @@ __device__ __forceinline__ Moment GroupMoments(const Pack<T, kPack>* maps, int p
   const Gathered here = {pilot, static_cast<float>(packs * kPack), sums.x, sums.y};
   const int strips = static_cast<int>(gridDim.z), to = static_cast<int>(threadIdx.x);
   if (strips == 1) return here.All();
+  WaitAtClusterBarrier();
   if (to < strips) {
     const Moment mine = here.All();
     StoreInCta(InCta(SharedAddress(&of_strips[blockIdx.z]), to),
@@ -103,6 +104,8 @@ __global__ void __launch_bounds__(kThreads) GroupNormMaxPoolKernel(const GroupNo
   const int channel0 = blockIdx.x * packs * kPack, frame = blockIdx.y;
   const T* x = static_cast<const T*>(p.x) +
                (size_t{1} * frame * p.in_h + strip.first) * p.in_w * p.channels + channel0;
+  // whoever stores in another CTA's shared memory waits until that CTA runs
+  if (gridDim.z > 1) ArriveAtClusterBarrierRelaxed();
   WaitForPredecessor();
   ReleaseSuccessor();
   for (int i = threadIdx.x; i < (strip.end - strip.first) * row_packs * kCopies; i += kThreads) {

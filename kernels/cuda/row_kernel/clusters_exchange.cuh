@@ -29,6 +29,10 @@ __device__ __forceinline__ int NumberOf(const Cta& cta, int pass, int i) {
   return pass * (cta.a.layer_count - 1) + i;
 }
 
+// Tries of a wait for sums after which they do not come any more, if a wait timed out. A try lasts
+// a while; CTAs that go on without activations send sums within a thousand polls.
+inline constexpr int kLongWait = 16384;
+
 // The place of a layer's sums at the owner: two in turn, and for the head's that of shortcuts.
 struct Sums {
   int place, phase;
@@ -45,17 +49,14 @@ struct Sums {
   __device__ __forceinline__ uint32_t Barrier(const Cta& cta) const {
     return SharedAddress(cta.shared + cta.a.shared.barriers) + place * 8;
   }
-  // Waits, in all epilogue warps of the owner, until `bytes` of sums are there, or give_up(tries)
-  // says that a wait timed out. The barrier begins anew then: an arrival more than it counts would
-  // be a fault.
-  template <typename GiveUp>
-  __device__ __forceinline__ void Receive(const Cta& cta, int bytes, const GiveUp& give_up) const {
+  // Waits, in all epilogue warps of the owner, until `bytes` of sums are there. timed_out(tries):
+  // whether a wait timed out, here or in another CTA.
+  template <typename TimedOut>
+  __device__ __forceinline__ void Receive(const Cta& cta, int bytes,
+                                          const TimedOut& timed_out) const {
     if (threadIdx.x == 0) ExpectBytes(Barrier(cta), bytes);
-    for (int tries = 0; !BarrierPassed(Barrier(cta), phase); ++tries) {
-      if (!give_up(tries)) continue;
-      if (threadIdx.x == 0) InitBarrier(Barrier(cta), 1);
-      return;
-    }
+    for (int tries = 0; !BarrierPassed(Barrier(cta), phase); ++tries)
+      if (timed_out(tries)) Trap();
   }
 };
 

@@ -64,7 +64,8 @@ __device__ __forceinline__ void RunGroup(const Cta& cta, const FilmRows& film, i
   Await<kSumsReady>();  // of this CTA: its input is in shared memory
   // set by those who wait for this layer's activations
   const volatile int* timed_out = cta.a.timed_out;
-  sums.Receive(cta, s.sums_bytes, [&](int tries) { return tries % 16 == 15 && *timed_out != 0; });
+  sums.Receive(cta, s.sums_bytes,
+               [&](int tries) { return tries % kLongWait == kLongWait - 1 && *timed_out != 0; });
   if (has_turn) epilogue.Run();
 }
 
@@ -84,7 +85,7 @@ __device__ __forceinline__ void RunGroups(const Cta& cta, const FilmRows& film, 
   Await<kSumsReady>();
   SpinWatchdog watchdog(cta.a.timed_out);
   Sums(cta, pass, head).Receive(cta, cta.LayerAt(head).sums_bytes, [&](int tries) {
-    return watchdog.TimedOut(tries * 64 + 63);
+    return watchdog.TimedOut(tries) && tries >= kLongWait;
   });
 }
 

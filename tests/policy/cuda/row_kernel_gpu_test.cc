@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 
+#include "base/error.h"
 #include "kernels/cuda/primitives/cuda_check.h"
 #include "kernels/shared/stored_element.h"
 #include "policy/cuda/cuda_policy.h"
@@ -77,7 +80,6 @@ class RowKernelRun {
     changed.sums_bytes += bytes;
     mjp::CheckCuda(cudaMemcpy(layer, &changed, sizeof(changed), cudaMemcpyHostToDevice), "layer");
   }
-  bool TimedOut() const { return *unet_->timed_out() != 0; }
 
  private:
   static constexpr int kScheduleSteps = 4;
@@ -227,19 +229,31 @@ TEST(RowKernel, AChainIsItsSteps) {
   });
 }
 
-// Sums that never arrive: the launch ends, and says that its values are worthless.
-TEST(RowKernel, AWaitAcrossClustersEndsAfterATimeout) {
-  ForEach([](const mjp_test::UnetShape& shape, Format format, const mjp::RowKernelPlan& plan) {
-    if (plan.config.clusters == 1) return;
-    RowKernelRun run(shape, format, plan, 1);
-    const auto x = Values(format, size_t{1} * run.config().horizon * run.config().action_dim, 1);
-    const auto cond = Values(format, run.padded_cond(), 0.7);
+// Sums that never arrive: the launch ends as a fault, in a process of its own.
+TEST(RowKernelDeathTest, AWaitAcrossClustersEndsAfterATimeout) {
+  std::string why;
+  if (!mjp::CudaUsable(&why)) GTEST_SKIP() << why;
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const mjp_test::UnetShape& shape = Shapes()[5];
+  const mjp::UnetPolicyConfig config = mjp::UnetOf(*mjp_test::UnetCheckpoint(shape)).config;
+  const auto plan = mjp::PlanRowKernel(mjp::UnetShapes(config), Format::kFp16, config.horizon,
+                                       Configs()[0], mjp::GpuTraits::Current());
+  if (!plan) GTEST_SKIP() << "no eight clusters here";
+  const auto wait_in_vain = [&] {
+    RowKernelRun run(shape, Format::kFp16, *plan, 1);
+    const auto x = Values(Format::kFp16, size_t{1} * config.horizon * config.action_dim, 1);
+    const auto cond = Values(Format::kFp16, run.padded_cond(), 0.7);
     run.Steps(x, cond, 0, 4);
-    EXPECT_FALSE(run.TimedOut());
     run.ExpectMoreSums(2, 16);
-    run.Steps(x, cond, 0, 4);
-    EXPECT_TRUE(run.TimedOut());
-  });
+    try {
+      run.Steps(x, cond, 0, 4);
+    } catch (const mjp::Error& e) {
+      std::fprintf(stderr, "%s", e.what());
+      std::_Exit(3);
+    }
+    std::_Exit(4);
+  };
+  EXPECT_EXIT(wait_in_vain(), testing::ExitedWithCode(3), "the row kernel: unspecified launch");
 }
 
 TEST(RowKernel, ARowHasTheSameBitsAmongOthers) {

@@ -12,7 +12,14 @@
 
 namespace mjp {
 
-// Products of ones that nobody needs, by a warp.
+// Whether that is known of GPUs that this code is for.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
+inline constexpr bool kPausesCostClock = true;
+#else
+inline constexpr bool kPausesCostClock = false;
+#endif
+
+// Products of ones that nobody needs, by a warp; none where kPausesCostClock is false.
 class TensorClock {
  public:
   // `count` products, each some 35 cycles after the one before; nobody waits for the last one. All
@@ -20,7 +27,7 @@ class TensorClock {
   __device__ __forceinline__ void Keep(int count = 1) {
     constexpr uint32_t kOnes = 0x3c003c00;  // two
 #pragma unroll 4
-    for (int i = 0; i < count; ++i)
+    for (int i = 0; i < (kPausesCostClock ? count : 0); ++i)
       asm volatile(
           "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%4,%4,%4}, "
           "{%4,%4}, {%0,%1,%2,%3};"

@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kThreads, 1) ClustersKernel(const __grid_const
     if (threadIdx.x == kRoleThreads) *Done(cta) = 1;
   } else if (IsOwner(cta)) {
     RunOwner<F>(cta, element, first);
-  } else if (threadIdx.x < 32 && rank == (cluster + 1) % kMaxCtas) {
+  } else if (kPausesCostClock && threadIdx.x < 32 && rank == (cluster + 1) % kMaxCtas) {
     KeepClock(cta);
   }
   ClusterBarrier();  // nobody's shared memory is written any more

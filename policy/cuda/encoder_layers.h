@@ -44,7 +44,7 @@ class EncoderLayers {
 
   void* input() const { return input_; }         // prepared pictures (see PrepareArgs), storage
   float* features() const { return features_; }  // (frames, feature_dim); null: PoolKind::kNone
-  // The last feature map, (frames, height, width, channels) in storage.
+  // The last map, (frames, height, width, channels) in storage; written for PoolKind::kNone.
   const void* map() const { return Data(map_); }
   int map_height() const { return map_.height; }
   int map_width() const { return map_.width; }

@@ -73,7 +73,8 @@ inline constexpr int kTableBytes = 6144;
 struct Args {
   const void* x = nullptr;  // (pictures, in_h, in_w, in_c) of the first layer, in storage
   void* y = nullptr;        // (pictures, out_h, out_w, out_c) of the last
-  // (pictures, out_c), means over the last map's positions in place of y; where CanAverage; or null
+  // Null, or where CanAverage: means over the last map's positions, (pictures, out_c), in place of
+  // y
   float* features = nullptr;
   int pictures = 0, ctas = kMostCtas, layer_count = 0;
   int thread_vectors = kFewVectors;  // in the layer that has most

@@ -148,7 +148,8 @@ __global__ void __launch_bounds__(kThreads) GroupNormMaxPoolKernel(const GroupNo
   }
 }
 
-// A power of two, each with a row to pool and a multiprocessor of its own: one with many frames.
+// A power of two, each with a row to pool; no more CTAs than multiprocessors, so with many frames
+// one.
 int Strips(const GroupNormMaxPoolArgs& a) {
   const GpuTraits& gpu = GpuTraits::Current();
   const int most = std::min({kMostStrips, gpu.ClusterBlocks(), a.pool.out_h,

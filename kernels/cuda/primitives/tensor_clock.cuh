@@ -6,8 +6,8 @@
 #include "kernels/cuda/primitives/ptx.cuh"
 
 // What keeps multiprocessors at the clock that products allow. On an H200 those of a GPC run at
-// 1.98 GHz without mma, and at 1.80 with it. Where products pause for 700 to 3,000 cycles and begin
-// again, as between layers, all of the GPC runs at 1.58 to 1.70 GHz. A product of one warp in every
+// 1.98 GHz without mma, and at 1.80 with it. Where products pause for 800 to 3,200 cycles and begin
+// again, as between layers, all of the GPC runs at 1.58 to 1.76 GHz. A product of one warp in every
 // 500 cycles keeps 1.80 (docs/experiments/2026-11-row-kernel.md, 8).
 
 namespace mjp {
@@ -19,7 +19,8 @@ inline constexpr bool kPausesCostClock = true;
 inline constexpr bool kPausesCostClock = false;
 #endif
 
-// Products of ones that nobody needs, by a warp; none where kPausesCostClock is false.
+// Dummy mma instructions of a warp, whose results nobody needs; none where kPausesCostClock is
+// false.
 class TensorClock {
  public:
   // `count` products, each some 35 cycles after the one before; nobody waits for the last one. All

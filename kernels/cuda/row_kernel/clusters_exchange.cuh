@@ -29,9 +29,9 @@ __device__ __forceinline__ int NumberOf(const Cta& cta, int pass, int i) {
   return pass * (cta.a.layer_count - 1) + i;
 }
 
-// Tries of a wait for sums after which they do not come any more, if a wait timed out. A try lasts
-// a while; CTAs that go on without activations send sums within a thousand polls.
-inline constexpr int kLongWait = 16384;
+// Tries for sums, once a wait timed out, after which they do not come any more. A CTA that goes on
+// without activations sends its sums after 1,024 polls of some 500 cycles; a try takes 30 or more.
+inline constexpr int kLongWait = 1 << 15;
 
 // The place of a layer's sums at the owner: two in turn, and for the head's that of shortcuts.
 struct Sums {
@@ -49,14 +49,13 @@ struct Sums {
   __device__ __forceinline__ uint32_t Barrier(const Cta& cta) const {
     return SharedAddress(cta.shared + cta.a.shared.barriers) + place * 8;
   }
-  // Waits, in all epilogue warps of the owner, until `bytes` of sums are there. timed_out(tries):
-  // whether a wait timed out, here or in another CTA.
-  template <typename TimedOut>
-  __device__ __forceinline__ void Receive(const Cta& cta, int bytes,
-                                          const TimedOut& timed_out) const {
+  // Waits, in all epilogue warps of the owner, until `bytes` of sums are there. is_lost(tries):
+  // whether they do not come any more. The launch ends with an error then.
+  template <typename IsLost>
+  __device__ __forceinline__ void Receive(const Cta& cta, int bytes, const IsLost& is_lost) const {
     if (threadIdx.x == 0) ExpectBytes(Barrier(cta), bytes);
     for (int tries = 0; !BarrierPassed(Barrier(cta), phase); ++tries)
-      if (timed_out(tries)) Trap();
+      if (is_lost(tries)) Trap();
   }
 };
 

@@ -118,8 +118,9 @@ struct TermSource {
 struct SharedLayout {
   int activations = 0, sums = 0, shortcut_sums = 0, steps = 0, layers = 0;
   int head_sums = 0;
-  int barriers = 0;  // of a cluster, two, and of the head's sums
-  int moments = 0;   // across clusters: of norm groups
+  // of a cluster, two, and of the head's sums; behind them whether the MMA warps are done
+  int barriers = 0;
+  int moments = 0;  // across clusters: of norm groups
   int end = 0;
   int sums_turn = 0;  // across clusters: from the sums of a layer to those of the next, in turn
 };

@@ -62,10 +62,12 @@ __device__ __forceinline__ void RunGroup(const Cta& cta, const FilmRows& film, i
   ClustersEpilogue<T, kPairs> epilogue = {};
   if (has_turn) epilogue.Prepare(cta, s, film, sums, sent, first + sent.number + 1);
   Await<kSumsReady>();  // of this CTA: its input is in shared memory
-  // set by those who wait for this layer's activations
+  // set by those who wait for this layer's activations, and read each kLongWait tries
   const volatile int* timed_out = cta.a.timed_out;
-  sums.Receive(cta, s.sums_bytes,
-               [&](int tries) { return tries % kLongWait == kLongWait - 1 && *timed_out != 0; });
+  int seen = 0;
+  sums.Receive(cta, s.sums_bytes, [&](int tries) {
+    return tries % kLongWait == kLongWait - 1 && *timed_out != 0 && ++seen == 2;
+  });
   if (has_turn) epilogue.Run();
 }
 
@@ -84,8 +86,9 @@ __device__ __forceinline__ void RunGroups(const Cta& cta, const FilmRows& film, 
   }
   Await<kSumsReady>();
   SpinWatchdog watchdog(cta.a.timed_out);
+  int since = 0;
   Sums(cta, pass, head).Receive(cta, cta.LayerAt(head).sums_bytes, [&](int tries) {
-    return watchdog.TimedOut(tries) && tries >= kLongWait;
+    return watchdog.TimedOut(tries) && ++since == kLongWait;
   });
 }
 
@@ -116,7 +119,7 @@ __device__ __forceinline__ volatile int* Done(const Cta& cta) {
 // Keeps the GPC's clock until then, by a warp that has nothing else to do.
 __device__ __forceinline__ void KeepClock(const Cta& cta) {
   TensorClock clock;
-  while (*Done(cta) == 0) {
+  while (__all_sync(~0u, *Done(cta) == 0)) {
     clock.Keep();
     __nanosleep(100);
   }

@@ -77,6 +77,7 @@ class FeatureHeadGpu : public testing::TestWithParam<Format> {};
 TEST_P(FeatureHeadGpu, AgreesWithTheDefinition) {
   DEVICE_OR_SKIP();
   const Format format = GetParam();
+  int runs = 0;
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
     const Operands o(format, c);
@@ -95,7 +96,8 @@ TEST_P(FeatureHeadGpu, AgreesWithTheDefinition) {
     if (c.bias) a.pool.bias = pool_bias.as<float>(), a.dense.bias = dense_bias.as<float>();
     if (c.keypoints) a.pos_grid = grid.as<float>();
     a.pool.relu = !c.keypoints, a.dense.relu = c.relu, a.dense.y = y.data();
-    if (!mjp::FeatureHeadSupports(format, a)) GTEST_SKIP() << "too little shared memory here";
+    if (!mjp::FeatureHeadSupports(format, a)) continue;  // a GPU with less shared memory
+    ++runs;
     mjp::LaunchFeatureHead(format, a, nullptr);
     mjp::CheckCuda(cudaDeviceSynchronize(), c.name);
     const auto out = mjp_test::Floats(Format::kFp32, y.Download());
@@ -113,6 +115,7 @@ TEST_P(FeatureHeadGpu, AgreesWithTheDefinition) {
       }
     }
   }
+  EXPECT_GE(runs, 3);
 }
 
 TEST(FeatureHeadGpuTest, LeavesTheRestToTheLaunches) {

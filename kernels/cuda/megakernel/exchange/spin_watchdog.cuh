@@ -11,6 +11,7 @@ namespace mjp::megakernel {
 
 // Bounds a thread's spins. After one of them lasted kTimeoutNanoseconds, here or in another CTA,
 // all spins end at once and the launch runs to its end on worthless values; the host sees the flag.
+// Where the row kernel across clusters still misses partial sums then, it ends with an error.
 class SpinWatchdog {
  public:
   __device__ explicit SpinWatchdog(int* flag) : flag_(flag) {}

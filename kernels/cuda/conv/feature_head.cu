@@ -6,12 +6,12 @@
 // in the order of channels. In the dense layer some lanes share an output. Bytes: all weights and
 // the map once for each picture, from L2.
 
-#include <algorithm>
-
 #include "kernels/cuda/conv/feature_head.cuh"
+#include "kernels/cuda/conv/gather.cuh"
 #include "kernels/cuda/norm/spatial_softmax.cuh"
 #include "kernels/cuda/primitives/device_math.cuh"
 #include "kernels/cuda/primitives/launch.cuh"
+#include "kernels/shared/host_device.h"
 
 namespace mjp {
 namespace {
@@ -20,10 +20,7 @@ constexpr int kWarps = 16, kThreads = 32 * kWarps;
 constexpr int kParts = 8;  // of the in channels
 constexpr int kTile = 16;  // channels and cells of a product, and its k
 constexpr int kMostTiles = 2, kMostCellTiles = 3;
-constexpr int kVector = 8;            // values of 16 bytes
-constexpr int kPackedRowBytes = 128;  // rows of packed weights are in multiples of them
-
-int RoundUp(int value, int to) { return (value + to - 1) / to * to; }
+constexpr int kVector = 8;  // values of 16 bytes
 
 // Sizes, and where things stand in shared memory, in bytes. Rows of weights and of the map are
 // followed by 16 bytes that keep ldmatrix free of bank conflicts.
@@ -41,13 +38,16 @@ struct Layout {
     dense_weight = pool_weight + pool_c * (in_c * 2 + 16);
     map = dense_weight + features * (flat * 2 + 16);
     sums = map + cells * (in_c * 2 + 16);
-    logits = sums + kParts * RoundUp(cells, kTile) * (pool_c + 4) * 4;
+    logits = sums + kParts * CellTiles() * kTile * SumPitch() * 4;
     values = logits + cells * pool_c * 4;
-    pool_bias = values + RoundUp(flat * 2, 16);
+    pool_bias = values + flat * 2;
     dense_bias = pool_bias + pool_c * 4;
     pos_grid = dense_bias + features * 4;
     end = pos_grid + (a.pos_grid ? cells * 8 : 0);
   }
+  MJP_HOST_DEVICE int CellTiles() const { return (cells + kTile - 1) / kTile; }
+  // From a cell's sums to the next, in floats.
+  MJP_HOST_DEVICE int SumPitch() const { return pool_c + 4; }
 };
 
 struct KernelArgs {
@@ -81,7 +81,7 @@ __device__ __forceinline__ void MultiplyPart(const Layout& s, uint8_t* shared, i
   const int lane = static_cast<int>(threadIdx.x) % 32, pitch = s.in_c * 2 + 16;
   const int steps = s.in_c / kTile, begin = steps * part / kParts,
             end = steps * (part + 1) / kParts;
-  const int tiles = s.pool_c / kTile, cell_tiles = (s.cells + kTile - 1) / kTile;
+  const int tiles = s.pool_c / kTile, cell_tiles = s.CellTiles();
   const uint32_t base = SharedAddress(shared);
   const uint32_t weights = base + s.pool_weight + (lane & 15) * pitch + (lane >> 4) * 16;
   uint32_t map[kMostCellTiles];
@@ -110,7 +110,7 @@ __device__ __forceinline__ void MultiplyPart(const Layout& s, uint8_t* shared, i
     }
   }
   float* to = reinterpret_cast<float*>(shared + s.sums) +
-              (part * cell_tiles * kTile + 2 * (lane & 3)) * (s.pool_c + 4) + (lane >> 2);
+              (part * cell_tiles * kTile + 2 * (lane & 3)) * s.SumPitch() + (lane >> 2);
 #pragma unroll
   for (int i = 0; i < kMostTiles; ++i)
 #pragma unroll
@@ -118,14 +118,14 @@ __device__ __forceinline__ void MultiplyPart(const Layout& s, uint8_t* shared, i
 #pragma unroll
       for (int q = 0; q < 4; ++q)
         if (i < tiles && j < 2 * cell_tiles)
-          to[(j * 8 + (q & 1)) * (s.pool_c + 4) + i * kTile + (q >> 1) * 8] = sums[i][j][q];
+          to[(j * 8 + (q & 1)) * s.SumPitch() + i * kTile + (q >> 1) * 8] = sums[i][j][q];
 }
 
 // Adds the parts; makes the dense layer's input.
 template <typename T>
 __device__ __forceinline__ void MakeValues(const KernelArgs& a, uint8_t* shared) {
   const Layout& s = a.layout;
-  const int pitch = s.pool_c + 4, part = (s.cells + kTile - 1) / kTile * kTile * pitch;
+  const int pitch = s.SumPitch(), part = s.CellTiles() * kTile * pitch;
   const auto* sums = reinterpret_cast<const float*>(shared + s.sums);
   auto* logits = reinterpret_cast<float*>(shared + s.logits);
   auto* values = reinterpret_cast<T*>(shared + s.values);
@@ -190,9 +190,8 @@ __global__ void __launch_bounds__(kThreads) FeatureHeadKernel(const KernelArgs a
   extern __shared__ __align__(128) uint8_t shared[];
   const Layout& s = a.layout;
   const uint32_t base = SharedAddress(shared);
-  const auto packed = [](int k) {
-    return (k * 2 + kPackedRowBytes - 1) / kPackedRowBytes * kPackedRowBytes;
-  };
+  // as PackConvWeights
+  const auto packed = [](int k) { return (k * 2 + kRowBytes - 1) / kRowBytes * kRowBytes; };
   CopyRows(base + s.pool_weight, a.pool_weight, s.pool_c, s.in_c, packed(s.in_c));
   CopyRows(base + s.dense_weight, a.dense_weight, s.features, s.flat, packed(s.flat));
   CopyFloats(shared + s.pool_bias, a.pool_bias, s.pool_c);

@@ -5,26 +5,16 @@
 
 namespace mjp {
 
-// Sum over the block, by a fixed tree, the same bits in every thread. `partial`, in shared memory,
-// holds 32 floats; the block is made of whole warps.
-__device__ __forceinline__ float BlockSum(float x, float* partial) {
+// Sum over the block, by a fixed tree, the same bits in every thread: of floats or float2.
+// `partial`, in shared memory, holds 32 of them; the block is made of whole warps.
+template <typename V>
+__device__ __forceinline__ V BlockSum(V x, V* partial) {
   x = WarpSum(x);
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
   __syncthreads();
   if (lane == 0) partial[warp] = x;
   __syncthreads();
-  return WarpSum(lane < warps ? partial[lane] : 0.0f);
-}
-
-// The same of two values each.
-__device__ __forceinline__ float2 BlockSum(float2 x, float2* partial) {
-  x = make_float2(WarpSum(x.x), WarpSum(x.y));
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
-  __syncthreads();
-  if (lane == 0) partial[warp] = x;
-  __syncthreads();
-  const float2 mine = lane < warps ? partial[lane] : make_float2(0.0f, 0.0f);
-  return make_float2(WarpSum(mine.x), WarpSum(mine.y));
+  return WarpSum(lane < warps ? partial[lane] : V());
 }
 
 }  // namespace mjp

@@ -93,6 +93,9 @@ __device__ __forceinline__ float WarpSum(float x) {
   for (int mask = 16; mask > 0; mask >>= 1) x += __shfl_xor_sync(0xffffffffu, x, mask);
   return x;
 }
+__device__ __forceinline__ float2 WarpSum(float2 x) {
+  return make_float2(WarpSum(x.x), WarpSum(x.y));
+}
 __device__ __forceinline__ int WarpMin(int x) {
   for (int mask = 16; mask > 0; mask >>= 1) x = min(x, __shfl_xor_sync(0xffffffffu, x, mask));
   return x;

@@ -211,7 +211,7 @@ void Plan::Finish() {
   shared_.steps = shared_.shortcut_sums + shortcut_sums_;
   shared_.layers = shared_.steps + rounded(steps_.size() * sizeof(uint16_t));
   shared_.barriers = shared_.layers + rounded(layers_.size() * sizeof(Layer));
-  shared_.moments = shared_.barriers + 32;
+  shared_.moments = shared_.barriers + (kSumsBarriers + 1) * 8;
   shared_.end = shared_.moments + (slices_ > 1 ? kWarps * 8 : 0);
   shared_.head_sums = slices_ > 1 ? shared_.shortcut_sums : shared_.sums;
 }

@@ -62,6 +62,9 @@ __device__ __forceinline__ void MultiplyLayers(const Cta& cta, WeightPipeline<kC
   }
 }
 
+// Behind a layer's products, for the time of its epilogue (TensorClock).
+inline constexpr int kClockProducts = 24;
+
 // The epilogues of a layer's norm groups in the CTA. A warp prepares its first one before the sums
 // are there: where a CTA has up to kWarps / 2 groups, while others still run the layer before.
 template <typename T, bool kCluster, int kPairs>
@@ -79,7 +82,7 @@ __device__ __forceinline__ void RunGroups(const Cta& cta, const Layer& s, const 
     if (group >= groups) {
       if (waits && group == kWarps - 1) {
         TensorClock clock;
-        clock.Keep(24);
+        clock.Keep(kClockProducts);
         clock.End();
       }
       return;

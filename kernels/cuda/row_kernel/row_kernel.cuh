@@ -25,6 +25,7 @@ inline constexpr int kGroupThreads = kRoleThreads / 2;  // of a norm group, acro
 inline constexpr int kMaxCtas = 8;                      // of a cluster
 inline constexpr int kClusters = kMaxCtas;              // of a row across clusters
 inline constexpr int kMaxElements = kRoleThreads;       // of a row's x
+inline constexpr int kSumsBarriers = 3;                 // across clusters, of a CTA
 inline constexpr int kDeepRing = 6;        // chunks of weights of a warp in shared memory
 inline constexpr int kShallowRing = 3;     // likewise, where a CTA has less than kDeepRing needs
 inline constexpr int kClustersRing = 8;    // likewise, across clusters

@@ -113,7 +113,7 @@ __device__ __forceinline__ void RunOwner(const Cta& cta, Element& element, uint3
 
 // Whether the MMA warps of this CTA are done; behind the barriers of sums.
 __device__ __forceinline__ volatile int* Done(const Cta& cta) {
-  return reinterpret_cast<volatile int*>(cta.shared + cta.a.shared.barriers + 3 * 8);
+  return reinterpret_cast<volatile int*>(cta.shared + cta.a.shared.barriers + kSumsBarriers * 8);
 }
 
 // Keeps the GPC's clock until then, by a warp that has nothing else to do.
@@ -139,7 +139,8 @@ __global__ void __launch_bounds__(kThreads, 1) ClustersKernel(const __grid_const
                                 SharedAddress(shared) + warp * kChunks * kChunkBytes,
                                 static_cast<int>(threadIdx.x % 32));
   if (threadIdx.x == kRoleThreads) {
-    for (int i = 0; i < 3; ++i) InitBarrier(SharedAddress(shared + a.shared.barriers) + i * 8, 1);
+    for (int i = 0; i < kSumsBarriers; ++i)
+      InitBarrier(SharedAddress(shared + a.shared.barriers) + i * 8, 1);
     FenceBarrierInit();
     *Done(cta) = 0;
   }

@@ -234,7 +234,7 @@ TEST(RowKernelDeathTest, AWaitAcrossClustersEndsAfterATimeout) {
   std::string why;
   if (!mjp::CudaUsable(&why)) GTEST_SKIP() << why;
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const mjp_test::UnetShape& shape = Shapes()[5];
+  const mjp_test::UnetShape shape = {"128", {128, 256, 512}, 16, 5, 8, 1};
   const mjp::UnetPolicyConfig config = mjp::UnetOf(*mjp_test::UnetCheckpoint(shape)).config;
   const auto plan = mjp::PlanRowKernel(mjp::UnetShapes(config), Format::kFp16, config.horizon,
                                        Configs()[0], mjp::GpuTraits::Current());

@@ -49,13 +49,16 @@ struct Sums {
   __device__ __forceinline__ uint32_t Barrier(const Cta& cta) const {
     return SharedAddress(cta.shared + cta.a.shared.barriers) + place * 8;
   }
-  // Waits, in all epilogue warps of the owner, until `bytes` of sums are there. is_lost(tries):
-  // whether they do not come any more. The launch ends with an error then.
+  // Waits, in epilogue warps of the owner, until `bytes` of sums are there; all of them do so.
+  // is_lost(tries): whether they do not come any more. The launch ends with an error then.
   template <typename IsLost>
   __device__ __forceinline__ void Receive(const Cta& cta, int bytes, const IsLost& is_lost) const {
     if (threadIdx.x == 0) ExpectBytes(Barrier(cta), bytes);
     for (int tries = 0; !BarrierPassed(Barrier(cta), phase); ++tries)
       if (is_lost(tries)) Trap();
+  }
+  __device__ __forceinline__ void Receive(const Cta& cta, int bytes) const {
+    Receive(cta, bytes, [](int) { return false; });
   }
 };
 

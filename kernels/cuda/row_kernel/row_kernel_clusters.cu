@@ -62,12 +62,16 @@ __device__ __forceinline__ void RunGroup(const Cta& cta, const FilmRows& film, i
   ClustersEpilogue<T, kPairs> epilogue = {};
   if (has_turn) epilogue.Prepare(cta, s, film, sums, sent, first + sent.number + 1);
   Await<kSumsReady>();  // of this CTA: its input is in shared memory
-  // set by those who wait for this layer's activations, and read each kLongWait tries
-  const volatile int* timed_out = cta.a.timed_out;
-  int seen = 0;
-  sums.Receive(cta, s.sums_bytes, [&](int tries) {
-    return tries % kLongWait == kLongWait - 1 && *timed_out != 0 && ++seen == 2;
-  });
+  if (has_turn) {
+    sums.Receive(cta, s.sums_bytes);
+  } else {
+    // it watches for both halves: a set flag tells that others miss this layer's activations
+    const volatile int* timed_out = cta.a.timed_out;
+    int seen = 0;
+    sums.Receive(cta, s.sums_bytes, [&](int tries) {
+      return tries % kLongWait == kLongWait - 1 && *timed_out != 0 && ++seen == 2;
+    });
+  }
   if (has_turn) epilogue.Run();
 }
 

@@ -238,7 +238,7 @@ class Chooser {
   // Whether the portable form takes a launch: where it has run on a GPU, and no other has been
   // measured to be faster.
   bool PortablePays(const MegakernelPlan& plan) const {
-    return IsMeasured() && plan.portable->table_in_shared && plan.small_tiles;
+    return IsMeasured() && plan.portable->table_in_shared;
   }
   bool IsMeasured() const {
     constexpr int kLeastMeasuredCtas = 108;

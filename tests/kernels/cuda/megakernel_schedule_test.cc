@@ -1,11 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
 #include <vector>
 
 #include "kernels/cuda/megakernel/megakernel.cuh"
+#include "kernels/cuda/megakernel/portable/portable.cuh"
 
 namespace {
 
@@ -233,6 +235,24 @@ TEST(MegakernelSchedule, LayersAreCtaLocalWhereThatNeedsNoMoreWeights) {
 
 // A CTA has the first convolution's and the head's weights of its own channels alone, and
 // accumulators in the format in which partial sums travel.
+// A step that is taken twice applies itself to its own result, where one of the threads is late.
+TEST(MegakernelSchedule, APairTakesEachOfItsRowsOnce) {
+  for (int rows = 1; rows <= megakernel::kRowsPerBatch; ++rows)
+    for (int row_slot = 0; row_slot < megakernel::kPairRows; ++row_slot)
+      for (const int tiles : {0, 1, 2}) {
+        SCOPED_TRACE(testing::Message() << rows << " rows, slot " << row_slot << ", " << tiles);
+        std::set<int> needed, taken;
+        const auto row_of = [&](int i) {
+          return std::min(row_slot + i * megakernel::kPairRows, rows - 1);
+        };
+        for (int i = 0; i < tiles; ++i) needed.insert(row_of(i));
+        const int sampled = megakernel::SampledRows(row_slot, tiles, rows);
+        for (int i = 0; i < sampled; ++i)
+          EXPECT_TRUE(taken.insert(row_of(i)).second) << "row " << row_of(i) << " twice";
+        EXPECT_EQ(taken, needed);
+      }
+}
+
 TEST(MegakernelSchedule, ManyActionsFit) {
   megakernel::Args args;
   args.row_batches = 2, args.warp_specialized = true;

@@ -35,6 +35,13 @@ MJP_HOST_DEVICE inline int CtaOfTile(const OutputTile& tile) {
   return tile.group * kRowsPerBatch + tile.row_slot;
 }
 
+// Of a CTA with `tiles` output tiles, one or a pair, from row slot `row_slot` on: rows whose
+// sampler steps it takes, kPairRows apart. Slots from the last row on all stand for that row, whose
+// x is in shared memory once: a second step of it would read what the first one left.
+MJP_HOST_DEVICE inline int SampledRows(int row_slot, int tiles, int rows) {
+  return row_slot < rows - 1 ? tiles : tiles > 0;
+}
+
 // How a launch lies on a GPU.
 struct PortablePlan {
   int ctas = 0;

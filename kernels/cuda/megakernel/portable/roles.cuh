@@ -213,7 +213,13 @@ __device__ __forceinline__ SamplerThreads SamplerOf(const PortableCta& own, cons
   for (int i = 0; i < own.output_count; ++i) has_first_group |= own.outputs[i].group == 0;
   const int thread = static_cast<int>(threadIdx.x);
   if (!pair && own.output_count > 0) return {thread, kMmaThreads, 0, 1, a.rows, has_first_group};
-  return {thread, kMmaThreads, own.Tile(0).row_slot, kPairRows, own.output_count, has_first_group};
+  const int row_slot = own.Tile(0).row_slot;
+  return {thread,
+          kMmaThreads,
+          row_slot,
+          kPairRows,
+          SampledRows(row_slot, own.output_count, a.rows),
+          has_first_group};
 }
 
 // All passes of a launch.

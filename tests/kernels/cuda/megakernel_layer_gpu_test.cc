@@ -69,6 +69,7 @@ const Case kCases[] = {
     {"one_row", {256, 512, 1024}, 16, 1},      {"two_batches", {256, 512, 1024}, 16, 19},
     {"short", {256, 512, 1024}, 8, 16},        {"one_level", {1024}, 4, 2},
     {"few_channels", {128, 256, 1024}, 16, 3}, {"not_specialized", {512, 2048}, 8, 5},
+    {"large", {512, 1024, 2048}, 16, 1},
 };
 
 class MegakernelLayers : public testing::TestWithParam<std::tuple<Case, Format>> {};

@@ -61,6 +61,8 @@ const Case kCases[] = {
     {"portable, 108 CTAs, 3 rows", {256, 512, 1024}, 3, 0, 16, 108},
     {"portable, 114 CTAs, a window of 8", {256, 512, 1024}, 8, 8, 16, 114},
     {"portable, few channels on 108 CTAs, one row", {128, 256, 512}, 1, 0, 16, 108},
+    {"portable, LeRobot on 108 CTAs, 2 rows", {512, 1024, 2048}, 2, 0, 16, 108},
+    {"portable, few channels on 82 CTAs, 3 rows", {128, 256, 512}, 3, 0, 16, 82},
 };
 
 const PlannedUnet& Unet(const Case& c) {

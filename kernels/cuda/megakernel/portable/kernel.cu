@@ -38,26 +38,51 @@ void CheckResident(const PortablePlan& plan) {
                          " of them; use precision tf32 or fp32, or the CPU backend");
 }
 
-// How many row slots a launch over `rows` rows uses: a power of two that holds them. All where a
-// CTA might be left without a GEMM tile (I8), and where a K slice of a skip alone could be
-// multiplied two uses of a mailbox ahead of its owner, since a CTA without output tiles knows less
-// of them (I4).
-int RowSlotsLog2(const std::vector<Layer>& layers, int rows, int ctas) {
-  constexpr int kAll = 4;
-  static_assert(1 << kAll == kRowsPerBatch);
-  const auto spanning = std::find_if(layers.rbegin(), layers.rend(), [](const Layer& s) {
-    return s.shape.in_c > 0 && s.rows_log2 == kAll;
-  });
-  if (spanning == layers.rend()) return kAll;
+constexpr int kAllRows = 4;
+static_assert(1 << kAllRows == kRowsPerBatch);
+
+// Whether CTA groups of a layer span all rows, and every CTA has a GEMM tile of it.
+bool EveryCtaMultiplies(const Layer& layer, int ctas) {
+  if (layer.shape.in_c == 0 || layer.rows_log2 != kAllRows) return false;
   for (int cta = 0; cta < ctas; ++cta) {
     bool multiplies = false;
     for (int i = VirtualBegin(cta, ctas); i < VirtualBegin(cta + 1, ctas); ++i)
-      multiplies = multiplies || GemmTileOf(*spanning, TileOfVirtual(i)).has_work;
-    if (!multiplies) return kAll;
+      multiplies = multiplies || GemmTileOf(layer, TileOfVirtual(i)).has_work;
+    if (!multiplies) return false;
   }
-  for (const Layer& s : layers)
-    if (s.source_channels < s.shape.in_c && std::max(s.mailbox.uses, s.shortcut_mailbox.uses) > 2)
-      return kAll;
+  return true;
+}
+
+// Whether the mailbox of layer `i` has been received two uses ago, once all owners have received
+// those of layers up to `received`. A use of the pass before is: a skip was made of what all owners
+// published in this pass.
+bool IsReceived(const std::vector<Layer>& layers, Mailbox Layer::*mailbox, int i, int received) {
+  const Mailbox& m = layers[i].*mailbox;
+  if (m.tile_values == 0 || m.index < 2) return true;
+  for (int use = 0; use <= received; ++use) {
+    const Mailbox& other = layers[use].*mailbox;
+    if (other.tile_values > 0 && other.offset == m.offset && other.index == m.index - 2)
+      return true;
+  }
+  return false;
+}
+
+// How many row slots a launch over `rows` rows uses: a power of two that holds them. All where a
+// CTA might be left without a GEMM tile (I8), and where a CTA without output tiles might multiply a
+// K slice of a skip alone two uses of a mailbox ahead of its owner (I4).
+int RowSlotsLog2(const std::vector<Layer>& layers, int rows, int ctas) {
+  // The last layer that every CTA multiplies. Its input is of an owner that had the sums of the
+  // layer before, and those were made of what all owners published of the layer before that. The
+  // shortcut's sums are received behind publishing.
+  int last = -1;
+  for (int i = 0; i < static_cast<int>(layers.size()); ++i) {
+    if (layers[i].source_channels < layers[i].shape.in_c &&
+        (!IsReceived(layers, &Layer::mailbox, i, last - 2) ||
+         !IsReceived(layers, &Layer::shortcut_mailbox, i, last - 3)))
+      return kAllRows;
+    if (EveryCtaMultiplies(layers[i], ctas)) last = i;
+  }
+  if (last < 0) return kAllRows;
   int log2 = 0;
   while (1 << log2 < rows) ++log2;
   return log2;

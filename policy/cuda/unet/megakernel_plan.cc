@@ -138,8 +138,7 @@ void PlaceMailboxes(MegakernelPlan& plan, megakernel::Mailbox Layer::*mailbox) {
 void SplitLayers(MegakernelPlan& plan) {
   std::vector<Layer> layers = plan.Layers();
   if (plan.supported) megakernel::SpanAllRowsOnce(layers);
-  plan.small_tiles = megakernel::CanSpecializeWarps(layers);
-  plan.warp_specialized = plan.small_tiles && !plan.target.portable;
+  plan.warp_specialized = !plan.target.portable && megakernel::CanSpecializeWarps(layers);
   if (plan.warp_specialized) megakernel::PlanCtaLocal(layers);
   plan.supported = plan.supported && megakernel::SkewIsBounded(layers) &&
                    megakernel::EveryCtaMultiplies(layers) &&

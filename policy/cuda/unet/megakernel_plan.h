@@ -22,10 +22,9 @@ struct MegakernelPlan {
   int rows = 1, rows_per_env = 1;
   std::vector<Step> steps;
   int row_batches = 1;
-  uint32_t mailbox_values = 0;          // float32, of all mailboxes
-  bool small_tiles = false;             // MMA warps and epilogue warps could share its work
-  bool warp_specialized = false;        // and do
-  megakernel::SharedSpace shared = {};  // of a CTA
+  uint32_t mailbox_values = 0;                       // float32, of all mailboxes
+  bool warp_specialized = false;                     // MMA warps and epilogue warps share its work
+  megakernel::SharedSpace shared = {};               // of a CTA
   std::optional<megakernel::PortablePlan> portable;  // of the portable form
   bool supported = true;                             // the kernel runs it on `target`
 

@@ -213,9 +213,8 @@ TEST(ExecutionPlanTest, IsTheGoldenOneForEveryNetworkAndGpu) {
 TEST(ExecutionPlanTest, CodeForLessThanTheDeviceRunsWhatNeedsNoMore) {
   const GpuTraits old_code = mjp::OverriddenTraits(kH200, "code=80 wgmma=0");
   for (const std::string& network : mjp::NamedNetworks())
-    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code), network == "compact"   ? "KKKKKK"
-                                                          : network == "lerobot" ? "LLLLLL"
-                                                                                 : "PPPPPL")
+    EXPECT_EQ(Forms(mjp::NamedConfig(network), old_code),
+              network == "compact" ? "KKKKKK" : "PPPPPL")
         << network;
 }
 

@@ -1,0 +1,118 @@
+// Decisions while other processes use the same GPU. It switches between processes in the middle of
+// a kernel, so that some warps and CTAs are milliseconds behind others: a race that hardly ever
+// shows alone shows here.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "policy/checkpoint/random_checkpoint.h"
+#include "policy/cuda/cuda_policy.h"
+#include "tasks/pusht/pictures/flat_scene_drawer.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// One of the forms in which networks run. A window that no rounding meets is abandoned, and the
+// chain goes on step by step.
+struct Case {
+  const char* network;
+  int batch = 1, window = 0;
+};
+const Case kCases[] = {{"compact"},     {"compact", 4},     {"lerobot-128"}, {"lerobot-128", 1, 16},
+                       {"notebook", 3}, {"notebook", 1, 16}};
+
+class Decider {
+ public:
+  explicit Decider(const Case& c) : batch_(c.batch) {
+    mjp::NormalizerStats stats;
+    stats.cameras = {{mjp::Normalization::kMeanStd, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}}};
+    stats.state = stats.action = {mjp::Normalization::kMinMax, {0, 0}, {512, 512}};
+    mjp::PolicyOptions options;
+    options.backend = mjp::Backend::kCuda;
+    options.precision = mjp::Precision::kFp16;
+    options.self_check = false;  // the test is the check
+    options.sampler = {mjp::SamplerKind::kDdpm, 100, c.window};
+    options.sampler.parallel_tolerance = 1e-9f;
+    options.batch = c.batch;
+    options.scene_drawer = &mjp::FlatSceneDrawer();
+    policy_ =
+        mjp::Policy::Create(mjp::RandomCheckpoint(mjp::NamedConfig(c.network), stats, 1), options);
+  }
+  std::vector<float> Decide() {
+    const std::vector<mjp::FlatScene> scenes(2 * batch_, {100, 150, 250, 300, 0.5f});
+    const std::vector<float> state(4 * batch_, 200.0f);
+    const std::vector<mjp::NoiseKey> keys(batch_, {7, 3});
+    mjp::PolicyInput input;
+    input.count = batch_;
+    input.scenes = mjp::SceneBytes(scenes);
+    input.state = state;
+    input.keys = keys;
+    mjp::PolicyOutput output;
+    policy_->Infer(input, output);
+    return output.actions;
+  }
+  std::string Description() const { return policy_->Description(); }
+
+ private:
+  int batch_;
+  std::unique_ptr<mjp::Policy> policy_;
+};
+
+// What the other processes run until they are killed.
+TEST(Neighbour, DISABLED_DecidesForEver) {
+  Decider decider({"notebook", 3});
+  for (;;) decider.Decide();
+}
+
+// This program again, as a neighbour on the GPU.
+class Neighbour {
+ public:
+  Neighbour() : pid_(fork()) {
+    if (pid_ != 0) return;
+    execl("/proc/self/exe", "neighbour", "--gtest_also_run_disabled_tests",
+          "--gtest_filter=Neighbour.*", static_cast<char*>(nullptr));
+    _exit(1);
+  }
+  ~Neighbour() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  bool Runs() const { return pid_ > 0 && waitpid(pid_, nullptr, WNOHANG) == 0; }
+
+ private:
+  pid_t pid_;
+};
+
+TEST(TimeSlicing, DecisionsKeepTheirBits) {
+  std::string why;
+  if (!mjp::CudaUsable(&why)) GTEST_SKIP() << why;
+  std::vector<std::unique_ptr<Decider>> deciders;
+  std::vector<std::vector<float>> alone;
+  for (const Case& c : kCases) {
+    deciders.push_back(std::make_unique<Decider>(c));
+    alone.push_back(deciders.back()->Decide());
+    ASSERT_EQ(deciders.back()->Decide(), alone.back()) << c.network;
+  }
+  const Neighbour first, second;
+  for (size_t i = 0; i < deciders.size(); ++i) {
+    constexpr auto kEach = std::chrono::seconds(8);
+    int decisions = 0, other = 0;
+    for (const auto begin = Clock::now(); Clock::now() - begin < kEach; ++decisions)
+      other += deciders[i]->Decide() != alone[i];
+    EXPECT_EQ(other, 0) << "of " << decisions << " decisions, " << deciders[i]->Description();
+    EXPECT_GE(decisions, 10) << deciders[i]->Description();
+    std::printf("    %d decisions, %s\n", decisions, deciders[i]->Description().c_str());
+  }
+  EXPECT_TRUE(first.Runs() && second.Runs()) << "nobody else used the GPU";
+}
+
+}  // namespace

@@ -241,7 +241,7 @@ class Chooser {
     return IsMeasured() && plan.portable->table_in_shared;
   }
   bool IsMeasured() const {
-    constexpr int kLeastMeasuredCtas = 8;
+    constexpr int kLeastMeasuredCtas = 28;
     constexpr size_t kLeastMeasuredShared = 99 * 1024;
     return format_ == Format::kFp16 && target_.ctas >= kLeastMeasuredCtas &&
            target_.shared_bytes >= kLeastMeasuredShared;

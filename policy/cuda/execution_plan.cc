@@ -57,17 +57,11 @@ size_t WeightBytes(const NormConvUnet& unet) {
   return bytes;
 }
 
-UnetForm FormOf(const MegakernelPlan& launch) {
-  if (launch.target.portable) return UnetForm::kMegakernelPortable;
-  return launch.warp_specialized ? UnetForm::kMegakernelRoles : UnetForm::kMegakernel;
-}
-
-const char* WhyMegakernel(UnetForm form) {
-  if (form == UnetForm::kMegakernelPortable)
+const char* WhyMegakernel(const MegakernelPlan& launch) {
+  if (launch.target.portable)
     return "the GPU or this build's code lacks what Hopper's form of the megakernel needs";
-  return form == UnetForm::kMegakernelRoles
-             ? "every output tile fits the epilogue warps"
-             : "its output tiles are too large for epilogue warps of their own";
+  return launch.warp_specialized ? "every output tile fits the epilogue warps"
+                                 : "its output tiles are too large for epilogue warps of their own";
 }
 
 // Everything that the answers depend on, and what was planned to find them: each plan once.
@@ -91,7 +85,7 @@ class Chooser {
   std::optional<ExecutionPlan> ByClusters(int rows) {
     if (rows != 1) return std::nullopt;
     ExecutionPlan plan;
-    plan.form = UnetForm::kRowKernelClusters;
+    plan.form = UnetForm::kRowKernel;
     plan.row_kernel =
         RowKernel({row_kernel::kMaxCtas, row_kernel::kClustersRing, row_kernel::kClusters});
     plan.why = "a single row has eight clusters, and each of them a norm group";
@@ -125,8 +119,8 @@ class Chooser {
     if (remainder > 0) plan.last_launch = Launch(remainder, 1);
     if ((windows && !plan.fallback_launch) || (remainder > 0 && !plan.last_launch))
       return std::nullopt;
-    plan.form = FormOf(*plan.launch);
-    plan.why = WhyMegakernel(plan.form);
+    plan.form = UnetForm::kMegakernel;
+    plan.why = WhyMegakernel(*plan.launch);
     return plan;
   }
 
@@ -150,8 +144,8 @@ class Chooser {
     for (const int window : {kWindow, kWindow / 2})
       if (ByMegakernel(batch, window)) return window;
     const auto sequential = ByMegakernel(batch, 0);
-    const bool slower = (sequential && sequential->form == UnetForm::kMegakernelRoles) ||
-                        ByMegakernel(batch * kWindow, 0);
+    const bool slower =
+        (sequential && sequential->launch->warp_specialized) || ByMegakernel(batch * kWindow, 0);
     return slower ? 0 : kWindow;
   }
 
@@ -259,28 +253,22 @@ class Chooser {
 
 }  // namespace
 
-const char* UnetFormName(UnetForm form) {
+const char* ExecutionPlan::FormName() const {
   switch (form) {
-    case UnetForm::kLayers:
-      return "launch per layer";
     case UnetForm::kRowKernel:
-      return "row kernel";
-    case UnetForm::kRowKernelClusters:
-      return "row kernel across clusters";
+      return row_kernel->config.clusters > 1 ? "row kernel across clusters" : "row kernel";
     case UnetForm::kMegakernel:
-      return "megakernel";
-    case UnetForm::kMegakernelRoles:
-      return "megakernel, warp-specialised";
-    case UnetForm::kMegakernelPortable:
-      return "megakernel, portable";
+      if (launch->target.portable) return "megakernel, portable";
+      return launch->warp_specialized ? "megakernel, warp-specialised" : "megakernel";
+    default:
+      return "launch per layer";
   }
-  return "";
 }
 
 std::string ExecutionPlan::Text() const {
-  std::string text = UnetFormName(form);
+  std::string text = FormName();
   text += "; " + std::to_string(rows) + (rows == 1 ? " row a pass" : " rows a pass");
-  if (IsMegakernel(form))
+  if (form == UnetForm::kMegakernel)
     text += Launches() == 1 ? " in one launch" : " in " + std::to_string(Launches()) + " launches";
   if (window > 0) text += "; window of " + std::to_string(window) + " steps";
   return text;

@@ -18,20 +18,13 @@ struct DitConfig;
 struct MegakernelPlan;
 struct RowKernelPlan;
 
-// The forms in which the same U-Net runs.
+// The forms in which the same U-Net runs on a GPU.
 enum class UnetForm {
-  kLayers,              // a launch for each convolution and each norm
-  kRowKernel,           // one launch for all layers and steps: a block, or a cluster, for each row
-  kRowKernelClusters,   // the same, eight clusters for the only row
-  kMegakernel,          // the persistent kernel of 128 CTAs: all warps multiply and run epilogues
-  kMegakernelRoles,     // the same, warp-specialised: MMA warps and epilogue warps
-  kMegakernelPortable,  // the same without Hopper's instructions, of 8 to 128 CTAs
+  kLayers,     // a launch for each convolution and each norm
+  kRowKernel,  // one launch for all layers and steps: a block, or a cluster, for each row; or eight
+               // clusters for the only one
+  kMegakernel,  // the persistent kernel of 8 to 128 CTAs, which share all rows
 };
-const char* UnetFormName(UnetForm form);
-inline bool IsMegakernel(UnetForm form) { return form >= UnetForm::kMegakernel; }
-inline bool IsRowKernel(UnetForm form) {
-  return form == UnetForm::kRowKernel || form == UnetForm::kRowKernelClusters;
-}
 
 // What is to run.
 struct ExecutionProblem {
@@ -53,6 +46,8 @@ struct ExecutionPlan {
   std::shared_ptr<const MegakernelPlan> launch, last_launch, fallback_launch;
   std::string why;  // one sentence
 
+  // The form, and which kind of it: "megakernel, warp-specialised".
+  const char* FormName() const;
   // Launches of the megakernel that take all rows; 1 for the other forms.
   int Launches() const { return (rows + rows_per_launch - 1) / rows_per_launch; }
   // "megakernel, warp-specialised; 16 rows in one launch; window of 16 steps"

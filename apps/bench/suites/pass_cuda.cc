@@ -102,7 +102,7 @@ class Networks {
         passes_(mjp::ChooseLaunches(config_, format_, batch_, mjp::GpuTraits::Current())),
         weights_(
             mjp::DeviceWeights::Get(options.network, format_, mjp::UsesPackedWeights(passes_))) {
-    if (mjp::IsMegakernel(plan_.form))
+    if (plan_.form == mjp::UnetForm::kMegakernel)
       chain_weights_ = mjp::DeviceWeights::Get(options.network, format_, true);
     Plan();
     arena_.Seal();
@@ -112,7 +112,7 @@ class Networks {
   int frames() const { return batch_ * config_.n_obs_steps; }
   void RunPass(cudaStream_t stream) const { unet_->RunPass(row_step_, stream); }
   // Whether the sampler runs such a batch in launches of several passes, and kSteps of its passes.
-  bool HasChain() const { return chain_ != nullptr || mjp::IsRowKernel(plan_.form); }
+  bool HasChain() const { return chain_ != nullptr || plan_.form == mjp::UnetForm::kRowKernel; }
   void RunChain(cudaStream_t stream) const {
     if (chain_) return chain_->RunSteps(schedule_, nullptr, x_, 0, kSteps, {}, stream);
     unet_->RunSteps(schedule_, nullptr, x_, 0, kSteps, {}, stream);
@@ -120,7 +120,7 @@ class Networks {
   static constexpr int kSteps = 10;
   std::string ChainNote() const {
     const std::string steps =
-        std::string(mjp::UnetFormName(plan_.form)) + ", " + std::to_string(kSteps) + " DDIM steps";
+        std::string(plan_.FormName()) + ", " + std::to_string(kSteps) + " DDIM steps";
     if (!chain_ || chain_->launches() == 1) return steps + " a launch";
     return std::to_string(chain_->launches()) + " launches of up to " +
            std::to_string(chain_->rows()) + " rows and " + steps;

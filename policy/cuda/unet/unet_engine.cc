@@ -171,7 +171,7 @@ Json UnetPlans(const Checkpoint& checkpoint, const std::string& name) {
   for (const int batch : kPlanBatches) {
     const ExecutionPlan plan = ChooseExecution(
         config, {Format::kFp16, batch, kAutoWindow, config.scheduler.inference_steps}, gpu);
-    Json row = PlanRow(gpu, {batch, UnetFormName(plan.form), plan.Text(), plan.why});
+    Json row = PlanRow(gpu, {batch, plan.FormName(), plan.Text(), plan.why});
     row["window"] = plan.window;
     row["rows"] = plan.rows;
     row["launches"] = plan.Launches();

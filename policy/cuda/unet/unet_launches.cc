@@ -23,7 +23,6 @@ std::unique_ptr<NetworkPass> MakePass(const DeviceWeights& weights, Format forma
       return std::make_unique<LayerUnet>(weights.unet(), format, horizon, rows, rows_per_env, arena,
                                          conditioning);
     case UnetForm::kRowKernel:
-    case UnetForm::kRowKernelClusters:
       return std::make_unique<RowKernelUnet>(weights.norm_conv_unet(), format, horizon,
                                              *plan.row_kernel, rows, rows_per_env, arena,
                                              dynamic_cast<const RowKernelUnet*>(first));
@@ -37,7 +36,7 @@ std::unique_ptr<NetworkPass> MakePass(const DeviceWeights& weights, Format forma
 PassLaunches PlaceUnet(const DeviceWeights& weights, Format format, int horizon,
                        const ExecutionPlan& plan, DeviceArena& arena) {
   PassLaunches unet;
-  if (IsMegakernel(plan.form)) {
+  if (plan.form == UnetForm::kMegakernel) {
     const NormConvUnet& layers = weights.norm_conv_unet();
     unet.megakernel = std::make_unique<MegakernelLaunch>(layers, format, horizon, plan, arena);
     if (plan.fallback_launch)

@@ -185,9 +185,10 @@ TEST(CudaBatch, WindowOfItsOwnChoiceIsTheFaster) {
   options.self_check = false;  // the test is the check
   options.backend = mjp::Backend::kCuda;
   options.precision = mjp::Precision::kFp16;
-  if (mjp::ChooseExecution(mjp::UnetOf(*checkpoint).config, {}, mjp::GpuTraits::Current()).form !=
-      mjp::UnetForm::kMegakernelRoles)
-    GTEST_SKIP() << "this device does not run the megakernel";
+  const mjp::ExecutionPlan two_rows = mjp::ChooseExecution(
+      mjp::UnetOf(*checkpoint).config, {mjp::Format::kFp16, 2}, mjp::GpuTraits::Current());
+  if (two_rows.FormName() != std::string("megakernel, warp-specialised"))
+    GTEST_SKIP() << "this device runs it as " << two_rows.FormName();
   const std::pair<int, int> windows[] = {{1, 16}, {2, 16}, {4, 8}, {5, 0}, {32, 0}};
   for (const auto& [batch, window] : windows) {
     options.batch = batch;
@@ -313,7 +314,7 @@ TEST_P(CudaLaunches, EachIsTimed) {
   EXPECT_EQ(Decide(*policy, false, output), expected);
   const mjp::ExecutionPlan plan =
       mjp::ChooseExecution(mjp::UnetOf(policy->checkpoint()).config, policy->options());
-  EXPECT_EQ(output.times.passes, mjp::IsMegakernel(plan.form) ? plan.Launches() * kSteps : kSteps);
+  EXPECT_EQ(output.times.passes, plan.Launches() * kSteps);
   ExpectPassesInOrder(output.times);
   mjp::PolicyTrace trace;  // a launch for each step
   output.trace = &trace;

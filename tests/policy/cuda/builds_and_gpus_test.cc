@@ -25,7 +25,6 @@ namespace {
 
 using mjp::Format;
 using mjp::GpuTraits;
-using mjp::UnetForm;
 using testing::HasSubstr;
 
 // Makes `gpu` the one that the program finds, as a device that it has not seen.
@@ -40,8 +39,9 @@ struct Pair {
   FakeGpu gpu;
   bool dependent_launch, wgmma;
   int cluster_blocks;
-  UnetForm shipped, large;  // of the shipped policy and of "notebook", one environment, fp16
-  bool sequence_kernel;     // takes a transformer of width 256
+  const char *shipped,
+      *large;            // forms of the shipped policy and of "notebook", one environment, fp16
+  bool sequence_kernel;  // takes a transformer of width 256
 };
 
 FakeGpu Gpu(int capability, int multiprocessors, int shared_kib, int code, bool wgmma = false) {
@@ -51,33 +51,29 @@ FakeGpu Gpu(int capability, int multiprocessors, int shared_kib, int code, bool 
   return gpu;
 }
 
+constexpr char kLayers[] = "launch per layer", kRowKernel[] = "row kernel",
+               kAcrossClusters[] = "row kernel across clusters",
+               kPortable[] = "megakernel, portable";
+
 const Pair kPairs[] = {
-    {"90a on an H200", Gpu(90, 132, 227, 90, true), true, true, 8, UnetForm::kRowKernel,
-     UnetForm::kRowKernelClusters, true},
-    {"90a on an H100 PCIe", Gpu(90, 114, 227, 90, true), true, true, 8, UnetForm::kRowKernel,
-     UnetForm::kRowKernelClusters, true},
-    {"90 on an H200", Gpu(90, 132, 227, 90), true, false, 8, UnetForm::kRowKernel,
-     UnetForm::kRowKernelClusters, true},
-    {"PTX of 80 on an H200", Gpu(90, 132, 227, 80), false, false, 1, UnetForm::kRowKernel,
-     UnetForm::kMegakernelPortable, false},
-    {"100 on a B200", Gpu(100, 148, 227, 100), true, false, 8, UnetForm::kRowKernel,
-     UnetForm::kRowKernelClusters, true},
-    {"80 on an A100", Gpu(80, 108, 163, 80), false, false, 1, UnetForm::kRowKernel,
-     UnetForm::kMegakernelPortable, false},
-    {"80 on an RTX 3090", Gpu(86, 82, 99, 80), false, false, 1, UnetForm::kRowKernel,
-     UnetForm::kMegakernelPortable, false},
-    {"89 on an RTX 4090", Gpu(89, 128, 99, 89), false, false, 1, UnetForm::kRowKernel,
-     UnetForm::kMegakernelPortable, false},
-    {"86 on an RTX 4090", Gpu(89, 128, 99, 86), false, false, 1, UnetForm::kRowKernel,
-     UnetForm::kMegakernelPortable, false},
-    {"PTX of 80 on an RTX 5090", Gpu(120, 170, 99, 80), false, false, 1, UnetForm::kRowKernel,
-     UnetForm::kMegakernelPortable, false},
-    {"87 on an Orin Nano", Gpu(87, 8, 163, 87), false, false, 1, UnetForm::kRowKernel,
-     UnetForm::kLayers, false},
+    {"90a on an H200", Gpu(90, 132, 227, 90, true), true, true, 8, kRowKernel, kAcrossClusters,
+     true},
+    {"90a on an H100 PCIe", Gpu(90, 114, 227, 90, true), true, true, 8, kRowKernel, kAcrossClusters,
+     true},
+    {"90 on an H200", Gpu(90, 132, 227, 90), true, false, 8, kRowKernel, kAcrossClusters, true},
+    {"PTX of 80 on an H200", Gpu(90, 132, 227, 80), false, false, 1, kRowKernel, kPortable, false},
+    {"100 on a B200", Gpu(100, 148, 227, 100), true, false, 8, kRowKernel, kAcrossClusters, true},
+    {"80 on an A100", Gpu(80, 108, 163, 80), false, false, 1, kRowKernel, kPortable, false},
+    {"80 on an RTX 3090", Gpu(86, 82, 99, 80), false, false, 1, kRowKernel, kPortable, false},
+    {"89 on an RTX 4090", Gpu(89, 128, 99, 89), false, false, 1, kRowKernel, kPortable, false},
+    {"86 on an RTX 4090", Gpu(89, 128, 99, 86), false, false, 1, kRowKernel, kPortable, false},
+    {"PTX of 80 on an RTX 5090", Gpu(120, 170, 99, 80), false, false, 1, kRowKernel, kPortable,
+     false},
+    {"87 on an Orin Nano", Gpu(87, 8, 163, 87), false, false, 1, kRowKernel, kLayers, false},
 };
 
-UnetForm FormOf(const mjp::UnetPolicyConfig& config, const GpuTraits& gpu) {
-  return mjp::ChooseExecution(config, {Format::kFp16, 1}, gpu).form;
+std::string FormOf(const mjp::UnetPolicyConfig& config, const GpuTraits& gpu) {
+  return mjp::ChooseExecution(config, {Format::kFp16, 1}, gpu).FormName();
 }
 
 TEST(BuildsAndGpusTest, WhatRunsIsWhatBothHave) {

@@ -47,10 +47,11 @@ class Network {
     return mjp::ChooseExecution(config_, {Format::kFp16, environments, window, 100}, gpu);
   }
   bool Runs(int environments, int window = 1, const GpuTraits& gpu = kH200) const {
-    return mjp::IsMegakernel(Plan(environments, window, gpu).form);
+    return Plan(environments, window, gpu).form == UnetForm::kMegakernel;
   }
   bool WarpSpecialized(int environments, const GpuTraits& gpu = kH200) const {
-    return Plan(environments, 1, gpu).form == UnetForm::kMegakernelRoles;
+    const ExecutionPlan plan = Plan(environments, 1, gpu);
+    return plan.launch && plan.launch->warp_specialized;
   }
   int Launches(int rows) const { return Plan(rows).Launches(); }
   // Of what finishes windows.
@@ -83,8 +84,7 @@ const Network& LeRobot() {
 
 // Up to where a launch per layer takes no longer (`mjpolicy bench pass`).
 TEST(MegakernelLaunches, ShareMoreRowsThanOneTakes) {
-  const std::pair<int, int> specialized[] = {{2, 1},  {16, 1}, {32, 1}, {33, 2},
-                                             {64, 2}, {96, 3}, {127, 4}};
+  const std::pair<int, int> specialized[] = {{2, 1}, {32, 1}, {33, 2}, {64, 2}, {127, 4}};
   for (const auto& [rows, launches] : specialized) {
     EXPECT_TRUE(Notebook().Runs(rows)) << rows;
     EXPECT_EQ(Notebook().Launches(rows), launches) << rows;
@@ -134,7 +134,7 @@ TEST(MegakernelLaunches, NeedADeviceThatRunsAllBlocksAtOnce) {
   GpuTraits without_code = kH200;
   without_code.code_wgmma = false;
   for (const GpuTraits& gpu : {without_code, GpuTraits::Named("h100-pcie")})  // 114 of 128 SMs
-    EXPECT_EQ(Notebook().Plan(33, 1, gpu).form, UnetForm::kMegakernelPortable);
+    EXPECT_TRUE(Notebook().Plan(33, 1, gpu).launch->target.portable);
 }
 
 // The portable form runs where it was faster than launches: fp16, 28 multiprocessors, 99 KiB.
@@ -142,19 +142,21 @@ TEST(MegakernelLaunches, ThePortableFormTakesOtherGpus) {
   const GpuTraits a100 = GpuTraits::Named("a100");
   const Network& notebook = Notebook();
   const ExecutionPlan plan = notebook.Plan(33, 1, a100);
-  EXPECT_EQ(plan.form, UnetForm::kMegakernelPortable);
+  EXPECT_TRUE(plan.launch->target.portable);
   EXPECT_EQ(plan.launch->target.ctas, 108);
   EXPECT_EQ(plan.Launches(), 3);
   EXPECT_EQ(notebook.Plan(1, 1, mjp::OverriddenTraits(a100, "sms=200")).launch->target.ctas, 128);
   for (const char* change : {"sms=27", "shared=98", "cooperative=0"})
     EXPECT_FALSE(notebook.Runs(1, 1, mjp::OverriddenTraits(a100, change))) << change;
-  for (const char* gpu : {"rtx4090", "rtx3090", "rtx3060", "l4"})
-    EXPECT_TRUE(notebook.Runs(2, 1, GpuTraits::Named(gpu))) << gpu;
-  for (const char* gpu : {"thor", "orin", "orin-nano"})
-    EXPECT_FALSE(notebook.Runs(2, 1, GpuTraits::Named(gpu))) << gpu;
-  EXPECT_EQ(
-      mjp::ChooseExecution(mjp::NamedConfig("notebook"), {Format::kBf16, 1, 0, 100}, a100).form,
-      UnetForm::kLayers);
+  for (const auto& [gpu, runs] : {std::pair{"rtx4090", true},
+                                  {"rtx3060", true},
+                                  {"l4", true},
+                                  {"thor", false},
+                                  {"orin", false},
+                                  {"orin-nano", false}})
+    EXPECT_EQ(notebook.Runs(2, 1, GpuTraits::Named(gpu)), runs) << gpu;
+  EXPECT_EQ(mjp::ChooseExecution(mjp::NamedConfig("notebook"), {Format::kBf16, 1}, a100).form,
+            UnetForm::kLayers);
 }
 
 // ---- the golden table ----
@@ -169,12 +171,16 @@ struct Golden {
   int window;
 };
 
-char Letter(UnetForm form) { return "LKCMSP"[static_cast<int>(form)]; }
+char Letter(const ExecutionPlan& plan) {
+  if (plan.form == UnetForm::kLayers) return 'L';
+  if (plan.form == UnetForm::kRowKernel) return plan.row_kernel->config.clusters > 1 ? 'C' : 'K';
+  return plan.launch->target.portable ? 'P' : plan.launch->warp_specialized ? 'S' : 'M';
+}
 
 std::string Forms(const mjp::UnetPolicyConfig& config, const GpuTraits& gpu) {
   std::string forms;
   for (const int rows : kRows)
-    forms += Letter(mjp::ChooseExecution(config, {Format::kFp16, rows}, gpu).form);
+    forms += Letter(mjp::ChooseExecution(config, {Format::kFp16, rows}, gpu));
   return forms;
 }
 
@@ -245,13 +251,13 @@ TEST(ExecutionPlanTest, NoFormNeedsWhatTheDeviceLacks) {
             mjp::ChooseExecution(mjp::NamedConfig(network), {Format::kFp16, rows}, gpu);
         const std::string what = network + ", " + std::to_string(rows) + " rows, " + change;
         if (plan.form == UnetForm::kLayers) continue;
-        if (mjp::IsRowKernel(plan.form)) {
+        if (plan.form == UnetForm::kRowKernel) {
           EXPECT_LE(plan.row_kernel->config.ctas, gpu.ClusterBlocks()) << what;
-          EXPECT_TRUE(gpu.cooperative || plan.form == UnetForm::kRowKernel) << what;
+          EXPECT_TRUE(gpu.cooperative || plan.row_kernel->config.clusters == 1) << what;
           EXPECT_LE(plan.row_kernel->plan.shared().end, gpu.shared_bytes) << what;
           continue;
         }
-        const bool portable = plan.form == UnetForm::kMegakernelPortable;
+        const bool portable = plan.launch->target.portable;
         EXPECT_GE(gpu.ClusterBlocks(), portable ? 1 : 8) << what;
         EXPECT_GE(gpu.shared_bytes, (portable ? 99 : 227) * 1024) << what;
         EXPECT_TRUE(gpu.cooperative) << what;
@@ -267,8 +273,8 @@ TEST(ExecutionPlanTest, OtherFormatsRunALaunchPerLayer) {
   for (const Format format : {Format::kTf32, Format::kFp32})
     EXPECT_EQ(mjp::ChooseExecution(mjp::NamedConfig("notebook"), {format, 1}, kH200).form,
               UnetForm::kLayers);
-  EXPECT_EQ(mjp::ChooseExecution(mjp::NamedConfig("notebook"), {Format::kBf16, 2}, kH200).form,
-            UnetForm::kMegakernelRoles);
+  EXPECT_TRUE(mjp::ChooseExecution(mjp::NamedConfig("notebook"), {Format::kBf16, 2}, kH200)
+                  .launch->warp_specialized);
 }
 
 TEST(ExecutionPlanTest, SaysWhy) {
@@ -287,21 +293,18 @@ TEST(ExecutionPlanTest, SaysWhy) {
 }
 
 TEST(ExecutionPlanTest, NamesEachForm) {
-  const auto text = [](UnetForm form, int rows, int rows_per_launch, int window) {
-    ExecutionPlan plan;
-    plan.form = form, plan.window = window;
-    plan.rows = rows, plan.rows_per_launch = rows_per_launch;
-    return plan.Text();
+  const auto text = [](const char* network, const char* gpu, int batch, int window = 0) {
+    return mjp::ChooseExecution(GoldenConfig(network), {Format::kFp16, batch, window},
+                                GpuTraits::Named(gpu))
+        .Text();
   };
-  using enum UnetForm;
-  EXPECT_EQ(text(kLayers, 1, 1, 0), "launch per layer; 1 row a pass");
-  EXPECT_EQ(text(kRowKernelClusters, 1, 1, 0), "row kernel across clusters; 1 row a pass");
-  EXPECT_EQ(text(kRowKernel, 16, 16, 16), "row kernel; 16 rows a pass; window of 16 steps");
-  EXPECT_EQ(text(kMegakernelPortable, 3, 2, 0),
-            "megakernel, portable; 3 rows a pass in 2 launches");
-  EXPECT_EQ(text(kMegakernel, 16, 16, 16),
+  EXPECT_EQ(text("notebook", "thor", 1), "launch per layer; 1 row a pass");
+  EXPECT_EQ(text("notebook", "h200", 1), "row kernel across clusters; 1 row a pass");
+  EXPECT_EQ(text("shipped", "h200", 1, 16), "row kernel; 16 rows a pass; window of 16 steps");
+  EXPECT_EQ(text("notebook", "a100", 17), "megakernel, portable; 17 rows a pass in 2 launches");
+  EXPECT_EQ(text("lerobot", "h200", 1, 16),
             "megakernel; 16 rows a pass in one launch; window of 16 steps");
-  EXPECT_EQ(text(kMegakernelRoles, 64, 32, 0),
+  EXPECT_EQ(text("notebook", "h200", 64),
             "megakernel, warp-specialised; 64 rows a pass in 2 launches");
 }
 
@@ -314,21 +317,17 @@ TEST(ExecutionPlanTest, HasWhatItsLaunchesWerePlannedAs) {
         const ExecutionPlan plan =
             mjp::ChooseExecution(config, {Format::kFp16, batch, window}, GpuTraits::Named(name));
         SCOPED_TRACE(network + " on " + name + ", " + plan.Text());
-        const bool megakernel = mjp::IsMegakernel(plan.form);
+        const bool megakernel = plan.form == UnetForm::kMegakernel;
         const int remainder = plan.rows % plan.rows_per_launch;
-        EXPECT_EQ(plan.row_kernel != nullptr, mjp::IsRowKernel(plan.form));
+        EXPECT_EQ(plan.row_kernel != nullptr, plan.form == UnetForm::kRowKernel);
         ASSERT_EQ(plan.launch != nullptr, megakernel);
         ASSERT_EQ(plan.fallback_launch != nullptr, megakernel && window > 1);
         ASSERT_EQ(plan.last_launch != nullptr, megakernel && remainder > 0);
         if (!megakernel) continue;
         EXPECT_EQ(plan.launch->rows, plan.rows_per_launch);
         EXPECT_EQ(plan.launch->rows_per_env, std::max(1, window));
-        if (plan.last_launch) {
-          EXPECT_EQ(plan.last_launch->rows, remainder);
-        }
-        if (plan.fallback_launch) {
-          EXPECT_EQ(plan.fallback_launch->rows, batch);
-        }
+        EXPECT_EQ(plan.last_launch ? plan.last_launch->rows : 0, remainder);
+        EXPECT_EQ(plan.fallback_launch ? plan.fallback_launch->rows : batch, batch);
       }
     }
   }
@@ -358,12 +357,12 @@ TEST(ExecutionPlanTest, ATransformersSequencesRunAtOnceOrALaunchPerLayer) {
 
 TEST(ExecutionPlanTest, ASinglePassIsNotTheMegakernels) {
   const auto form = [](const char* network, int rows) {
-    return mjp::ChooseLaunches(GoldenConfig(network), Format::kFp16, rows, kH200).form;
+    return Letter(mjp::ChooseLaunches(GoldenConfig(network), Format::kFp16, rows, kH200));
   };
-  EXPECT_EQ(form("shipped", 1), UnetForm::kRowKernel);
-  EXPECT_EQ(form("notebook", 1), UnetForm::kRowKernelClusters);
-  EXPECT_EQ(form("notebook", 2), UnetForm::kLayers);
-  EXPECT_EQ(form("notebook", 128), UnetForm::kLayers);
+  EXPECT_EQ(form("shipped", 1), 'K');
+  EXPECT_EQ(form("notebook", 1), 'C');
+  EXPECT_EQ(form("notebook", 2), 'L');
+  EXPECT_EQ(form("notebook", 128), 'L');
 }
 
 // With few steps, many environments, or chunks that no sweep takes, a window does not pay.

@@ -21,7 +21,6 @@
 namespace {
 
 using mjp::Format;
-using mjp::UnetForm;
 
 mjp::UnetPolicyConfig ConfigOf(const std::string& network) {
   mjp::UnetPolicyConfig config =

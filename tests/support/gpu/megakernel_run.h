@@ -24,7 +24,8 @@ class MegakernelRun {
  public:
   static constexpr int kTimestep = 37, kActions = 2;
 
-  // portable: runs on it, whatever the plan for this GPU is; or null.
+  // portable: what the portable form is planned for; null: whichever form this GPU has, also where
+  // the row kernel is faster.
   MegakernelRun(const std::vector<int>& down_dims, int horizon, int rows, mjp::Format format,
                 const mjp::megakernel::Target* portable = nullptr)
       : rows(rows), horizon(horizon), format(format), random_(5) {
@@ -36,14 +37,15 @@ class MegakernelRun {
     config.unet.down_dims = down_dims;
     config.unet.step_embed_dim = 16;
     checkpoint = mjp::RandomCheckpoint(config, {}, 7);
-    plan_ = mjp::ChooseExecution(config, {format, rows}, mjp::GpuTraits::Current());
-    if (portable != nullptr) {
-      plan_.form = mjp::UnetForm::kMegakernelPortable;
-      plan_.launch = std::make_shared<mjp::MegakernelPlan>(
-          mjp::PlanMegakernel(mjp::UnetShapes(config), format, horizon, rows, 1, *portable));
-      plan_.rows = plan_.rows_per_launch = rows;
-    }
-    if (!Runs()) return;
+    const mjp::GpuTraits& gpu = mjp::GpuTraits::Current();
+    const mjp::megakernel::Target target = portable ? *portable : mjp::megakernel::Target::On(gpu);
+    plan_.form = mjp::UnetForm::kMegakernel;
+    plan_.launch = std::make_shared<mjp::MegakernelPlan>(
+        mjp::PlanMegakernel(mjp::UnetShapes(config), format, horizon, rows, 1, target));
+    plan_.rows = plan_.rows_per_launch = rows;
+    runs_ = plan_.launch->supported && gpu.cooperative &&
+            (!target.portable || format == mjp::Format::kFp16);
+    if (!runs_) return;
     weights_ = mjp::DeviceWeights::Get(checkpoint, format, true);
     Make();
     arena_.Seal();
@@ -54,7 +56,7 @@ class MegakernelRun {
     UploadCondition();
   }
   // Whether the megakernel takes these rows in one launch here; nothing else may be called if not.
-  bool Runs() const { return mjp::IsMegakernel(plan_.form) && plan_.Launches() == 1; }
+  bool Runs() const { return runs_; }
   const std::vector<mjp::megakernel::Layer>& layers() const { return denoiser_->layers().layers(); }
   bool specialized() const { return plan_.launch->warp_specialized; }
   const mjp::NormConvUnet& unet() const { return weights_->norm_conv_unet(); }
@@ -153,6 +155,7 @@ class MegakernelRun {
   }
 
   std::mt19937 random_;
+  bool runs_ = false;
   mjp::ExecutionPlan plan_;
   std::shared_ptr<const mjp::DeviceWeights> weights_;
   mjp::DeviceArena arena_;

@@ -137,6 +137,7 @@ const Case kWindow = kCases[6];
 // tiles of 512 values, of which half of the threads have none
 const Case kShort = kCases[13], kPortable = kCases[14], kFewCtas = kCases[20];
 const Case kUnusedRows = kCases[27];  // most CTAs have no output tile
+const Case kAllSlots = kCases[30];    // a row, and 16 row slots
 const char kOverwritten[] = "may not have read", kStale[] = "takes the value in layer";
 const char kUnfenced[] = "no fence of", kBehind[] = "two passes behind";
 
@@ -206,6 +207,8 @@ const Mutation kMutations[] = {
        Plant(f, MegakernelFault::kUnusedRowAwaited, FirstLayer(p, SplitsK));
      },
      "for ever"},
+    {"row slots left out where CTAs have no GEMM tile", kAllSlots,
+     [](MegakernelProgram& p, MegakernelFault&) { p.row_slots = 1; }, kOverwritten},
     {"no barrier behind the fence", kShort,
      [](MegakernelProgram&, MegakernelFault& f) {
        Plant(f, MegakernelFault::kNoBarrierBehindFence);

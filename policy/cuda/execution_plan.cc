@@ -134,7 +134,8 @@ class Chooser {
 
   // Default Picard window: 16 where the row kernel could take it; 16, else 8, where one launch of
   // the megakernel takes it; else 16 with a launch per layer, unless the megakernel runs the
-  // sequential chain by MMA and epilogue warps, or takes the pass of all windows in parts.
+  // sequential chain by MMA and epilogue warps or in its portable form, or takes the pass of all
+  // windows in parts.
   int FasterWindow(int batch, int steps) {
     PicardSweepArgs sweep;
     sweep.window = kWindow;
@@ -145,7 +146,8 @@ class Chooser {
       if (ByMegakernel(batch, window)) return window;
     const auto sequential = ByMegakernel(batch, 0);
     const bool slower =
-        (sequential && sequential->launch->warp_specialized) || ByMegakernel(batch * kWindow, 0);
+        (sequential && (target_.portable || sequential->launch->warp_specialized)) ||
+        ByMegakernel(batch * kWindow, 0);
     return slower ? 0 : kWindow;
   }
 
@@ -255,14 +257,15 @@ class Chooser {
 
 const char* ExecutionPlan::FormName() const {
   switch (form) {
+    case UnetForm::kLayers:
+      return "launch per layer";
     case UnetForm::kRowKernel:
       return row_kernel->config.clusters > 1 ? "row kernel across clusters" : "row kernel";
     case UnetForm::kMegakernel:
       if (launch->target.portable) return "megakernel, portable";
       return launch->warp_specialized ? "megakernel, warp-specialised" : "megakernel";
-    default:
-      return "launch per layer";
   }
+  return "";
 }
 
 std::string ExecutionPlan::Text() const {

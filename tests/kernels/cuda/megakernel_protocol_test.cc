@@ -279,6 +279,19 @@ INSTANTIATE_TEST_SUITE_P(All, MegakernelFaults, testing::ValuesIn(kMutations),
                            return name;
                          });
 
+// Those without a row are left out where nothing can be overwritten: with four levels a CTA without
+// output tiles cannot know that of the last skip; with few channels some have no GEMM tile.
+TEST(PortableRowSlots, AreLeftOutWhereThatDoesNoHarm) {
+  for (const auto& [down_dims, slots] : {std::pair<std::vector<int>, int>{{256, 512, 1024}, 1},
+                                         {{512, 1024, 2048}, 1},
+                                         {{128, 256, 512}, 16},
+                                         {{128, 256, 512, 1024}, 16}}) {
+    bool runs;
+    EXPECT_EQ(PlannedUnet(down_dims).Program(1, 0, &runs, 108).row_slots, slots) << down_dims[0];
+    EXPECT_TRUE(runs);
+  }
+}
+
 // The check of the tiles sees what the interpreter sees as a value that never comes.
 TEST(MegakernelTiles, ASliceThatIsMadeTwiceIsFound) {
   bool runs;

@@ -233,8 +233,6 @@ TEST(MegakernelSchedule, LayersAreCtaLocalWhereThatNeedsNoMoreWeights) {
   }
 }
 
-// A CTA has the first convolution's and the head's weights of its own channels alone, and
-// accumulators in the format in which partial sums travel.
 // A step that is taken twice applies itself to its own result, where one of the threads is late.
 TEST(MegakernelSchedule, APairTakesEachOfItsRowsOnce) {
   for (int rows = 1; rows <= megakernel::kRowsPerBatch; ++rows)
@@ -253,6 +251,8 @@ TEST(MegakernelSchedule, APairTakesEachOfItsRowsOnce) {
       }
 }
 
+// A CTA has the first convolution's and the head's weights of its own channels alone, and
+// accumulators in the format in which partial sums travel.
 TEST(MegakernelSchedule, ManyActionsFit) {
   megakernel::Args args;
   args.row_batches = 2, args.warp_specialized = true;

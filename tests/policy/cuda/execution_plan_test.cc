@@ -26,6 +26,12 @@ using mjp::UnetForm;
 const GpuTraits kH200 = GpuTraits::Named("h200");
 const GpuTraits kNone;  // of a device that has nothing
 
+char Letter(const ExecutionPlan& plan) {
+  if (plan.form == UnetForm::kLayers) return 'L';
+  if (plan.form == UnetForm::kRowKernel) return plan.row_kernel->config.clusters > 1 ? 'C' : 'K';
+  return plan.launch->target.portable ? 'P' : plan.launch->warp_specialized ? 'S' : 'M';
+}
+
 mjp::UnetPolicyConfig ConfigOf(const std::vector<int>& down_dims, int horizon = 16) {
   mjp::UnetPolicyConfig config;
   config.type = "diffusion";
@@ -134,7 +140,7 @@ TEST(MegakernelLaunches, NeedADeviceThatRunsAllBlocksAtOnce) {
   GpuTraits without_code = kH200;
   without_code.code_wgmma = false;
   for (const GpuTraits& gpu : {without_code, GpuTraits::Named("h100-pcie")})  // 114 of 128 SMs
-    EXPECT_TRUE(Notebook().Plan(33, 1, gpu).launch->target.portable);
+    EXPECT_EQ(Letter(Notebook().Plan(33, 1, gpu)), 'P');
 }
 
 // The portable form runs where it was faster than launches: fp16, 28 multiprocessors, 99 KiB.
@@ -142,7 +148,7 @@ TEST(MegakernelLaunches, ThePortableFormTakesOtherGpus) {
   const GpuTraits a100 = GpuTraits::Named("a100");
   const Network& notebook = Notebook();
   const ExecutionPlan plan = notebook.Plan(33, 1, a100);
-  EXPECT_TRUE(plan.launch->target.portable);
+  ASSERT_EQ(Letter(plan), 'P');
   EXPECT_EQ(plan.launch->target.ctas, 108);
   EXPECT_EQ(plan.Launches(), 3);
   EXPECT_EQ(notebook.Plan(1, 1, mjp::OverriddenTraits(a100, "sms=200")).launch->target.ctas, 128);
@@ -170,12 +176,6 @@ struct Golden {
   const char *gpu, *network, *forms, *rows_per_launch;
   int window;
 };
-
-char Letter(const ExecutionPlan& plan) {
-  if (plan.form == UnetForm::kLayers) return 'L';
-  if (plan.form == UnetForm::kRowKernel) return plan.row_kernel->config.clusters > 1 ? 'C' : 'K';
-  return plan.launch->target.portable ? 'P' : plan.launch->warp_specialized ? 'S' : 'M';
-}
 
 std::string Forms(const mjp::UnetPolicyConfig& config, const GpuTraits& gpu) {
   std::string forms;
@@ -273,8 +273,8 @@ TEST(ExecutionPlanTest, OtherFormatsRunALaunchPerLayer) {
   for (const Format format : {Format::kTf32, Format::kFp32})
     EXPECT_EQ(mjp::ChooseExecution(mjp::NamedConfig("notebook"), {format, 1}, kH200).form,
               UnetForm::kLayers);
-  EXPECT_TRUE(mjp::ChooseExecution(mjp::NamedConfig("notebook"), {Format::kBf16, 2}, kH200)
-                  .launch->warp_specialized);
+  EXPECT_EQ(Letter(mjp::ChooseExecution(mjp::NamedConfig("notebook"), {Format::kBf16, 2}, kH200)),
+            'S');
 }
 
 TEST(ExecutionPlanTest, SaysWhy) {

@@ -41,14 +41,17 @@ void CheckResident(const PortablePlan& plan) {
 constexpr int kAllRows = 4;
 static_assert(1 << kAllRows == kRowsPerBatch);
 
-// Whether CTA groups of a layer span all rows, and every CTA has a GEMM tile of it.
-bool EveryCtaMultiplies(const Layer& layer, int ctas) {
+// Whether CTA groups of a layer span all rows, and every CTA has a GEMM tile of it whose input is
+// of the layer before.
+bool EveryCtaReadsTheLayerBefore(const Layer& layer, int ctas) {
   if (layer.shape.in_c == 0 || layer.rows_log2 != kAllRows) return false;
   for (int cta = 0; cta < ctas; ++cta) {
-    bool multiplies = false;
-    for (int i = VirtualBegin(cta, ctas); i < VirtualBegin(cta + 1, ctas); ++i)
-      multiplies = multiplies || GemmTileOf(layer, TileOfVirtual(i)).has_work;
-    if (!multiplies) return false;
+    bool reads = false;
+    for (int i = VirtualBegin(cta, ctas); i < VirtualBegin(cta + 1, ctas); ++i) {
+      const GemmTile tile = GemmTileOf(layer, TileOfVirtual(i));
+      reads = reads || (tile.has_work && tile.k_slice * layer.k_slice < layer.source_channels);
+    }
+    if (!reads) return false;
   }
   return true;
 }
@@ -71,16 +74,16 @@ bool IsReceived(const std::vector<Layer>& layers, Mailbox Layer::*mailbox, int i
 // CTA might be left without a GEMM tile (I8), and where a CTA without output tiles might multiply a
 // K slice of a skip alone two uses of a mailbox ahead of its owner (I4).
 int RowSlotsLog2(const std::vector<Layer>& layers, int rows, int ctas) {
-  // The last layer that every CTA multiplies. Its input is of an owner that had the sums of the
-  // layer before, and those were made of what all owners published of the layer before that. The
-  // shortcut's sums are received behind publishing.
+  // The last layer of which every CTA has read the layer before. What it read is of an owner that
+  // had the sums of the layer before, and those were made of what all owners published of the layer
+  // before that. The shortcut's sums are received behind publishing.
   int last = -1;
   for (int i = 0; i < static_cast<int>(layers.size()); ++i) {
     if (layers[i].source_channels < layers[i].shape.in_c &&
         (!IsReceived(layers, &Layer::mailbox, i, last - 2) ||
          !IsReceived(layers, &Layer::shortcut_mailbox, i, last - 3)))
       return kAllRows;
-    if (EveryCtaMultiplies(layers[i], ctas)) last = i;
+    if (EveryCtaReadsTheLayerBefore(layers[i], ctas)) last = i;
   }
   if (last < 0) return kAllRows;
   int log2 = 0;

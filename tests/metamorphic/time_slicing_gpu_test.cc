@@ -10,12 +10,13 @@
 
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/cuda_policy.h"
-#include "tasks/pusht/pictures/flat_scene_drawer.h"
+#include "tests/support/gpu/observations.h"
 
 namespace {
 
@@ -34,10 +35,7 @@ const Case kCases[] = {{"compact"},     {"compact", 4},     {"lerobot-128"}, {"l
 
 class Decider {
  public:
-  explicit Decider(const Case& c) : batch_(c.batch) {
-    mjp::NormalizerStats stats;
-    stats.cameras = {{mjp::Normalization::kMeanStd, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}}};
-    stats.state = stats.action = {mjp::Normalization::kMinMax, {0, 0}, {512, 512}};
+  explicit Decider(const Case& c) : observations_(c.batch) {
     mjp::PolicyOptions options;
     options.backend = mjp::Backend::kCuda;
     options.precision = mjp::Precision::kFp16;
@@ -46,26 +44,17 @@ class Decider {
     options.sampler.parallel_tolerance = 1e-9f;
     options.batch = c.batch;
     options.scene_drawer = &mjp::FlatSceneDrawer();
-    policy_ =
-        mjp::Policy::Create(mjp::RandomCheckpoint(mjp::NamedConfig(c.network), stats, 1), options);
+    policy_ = mjp::Policy::Create(mjp::NamedNetwork(c.network), options);
   }
   std::vector<float> Decide() {
-    const std::vector<mjp::FlatScene> scenes(2 * batch_, {100, 150, 250, 300, 0.5f});
-    const std::vector<float> state(4 * batch_, 200.0f);
-    const std::vector<mjp::NoiseKey> keys(batch_, {7, 3});
-    mjp::PolicyInput input;
-    input.count = batch_;
-    input.scenes = mjp::SceneBytes(scenes);
-    input.state = state;
-    input.keys = keys;
     mjp::PolicyOutput output;
-    policy_->Infer(input, output);
+    policy_->Infer(observations_.input, output);
     return output.actions;
   }
   std::string Description() const { return policy_->Description(); }
 
  private:
-  int batch_;
+  mjp_test::Observations observations_;
   std::unique_ptr<mjp::Policy> policy_;
 };
 

@@ -124,6 +124,8 @@ bool PlanLayer(Layer& layer);
 bool CanSpecializeWarps(const std::vector<Layer>& layers);
 // Makes planned layers of warp-specialised CTAs CTA-local, where that needs no more weight bytes.
 void PlanCtaLocal(std::vector<Layer>& layers);
+// Whether CTA groups of a layer span all rows of a batch.
+bool SpansAllRows(const Layer& layer);
 // Where no layer's CTA groups span all rows of a batch, makes those of one layer do: its CTAs
 // multiply more columns, and those left without a tile wait like the others.
 void SpanAllRowsOnce(std::vector<Layer>& layers);
@@ -134,6 +136,9 @@ bool SkewIsBounded(const std::vector<Layer>& layers);
 // Whether every CTA has a GEMM tile in some layer: its weight pipeline goes round them, and the
 // search for the next one (NextWeightTile) would not end otherwise.
 bool EveryCtaMultiplies(const std::vector<Layer>& layers);
+// The layer, in the same pass, that used the buffers of a layer's mailbox before the last one that
+// did; -1: none.
+int UseBeforeLast(const std::vector<Layer>& layers, Mailbox Layer::*mailbox, int layer);
 // Whether a mailbox' two buffers suffice: no sender overwrites partial sums that their owner has
 // not received. A sender has consumed the layer before, of the same rows, whose owners are past the
 // layer before that; so use n - 2 of the buffers is received before use n. For a sender whose K

@@ -50,10 +50,9 @@ bool CanBeCtaLocal(const Layer& s) {
          (length == 8 || (length == 16 && shape.stride == 1));
 }
 
-// Whether CTA groups span all rows of a batch.
-bool SpansAllRows(const Layer& s) { return s.shape.in_c > 0 && 1 << s.rows_log2 == kRowsPerBatch; }
-
 }  // namespace
+
+bool SpansAllRows(const Layer& s) { return s.shape.in_c > 0 && 1 << s.rows_log2 == kRowsPerBatch; }
 
 bool PlanLayer(Layer& s) {
   const NormConvShape& shape = s.shape;
@@ -129,25 +128,27 @@ bool EveryCtaMultiplies(const std::vector<Layer>& layers) {
   return true;
 }
 
+int UseBeforeLast(const std::vector<Layer>& layers, Mailbox Layer::*mailbox, int layer) {
+  const Layer& s = layers[layer];
+  int found = 0;
+  for (int i = layer - 1; i >= 0 && (s.*mailbox).tile_values > 0; --i) {
+    const bool same = (layers[i].*mailbox).tile_values == (s.*mailbox).tile_values &&
+                      layers[i].split_k_log2 == s.split_k_log2;
+    if (same && ++found == 2) return i;
+  }
+  return -1;
+}
+
 bool TwoMailboxBuffersSuffice(const std::vector<Layer>& layers) {
   const int count = static_cast<int>(layers.size());
-  // the layer, in the same pass, of the use before the last one of a layer's buffers; -1: none
-  const auto reused = [&](int j, Mailbox Layer::*mailbox) {
-    int found = 0;
-    for (int i = j - 1; i >= 0 && (layers[j].*mailbox).tile_values > 0; --i) {
-      const bool same = (layers[i].*mailbox).tile_values == (layers[j].*mailbox).tile_values &&
-                        layers[i].split_k_log2 == layers[j].split_k_log2;
-      if (same && ++found == 2) return i;
-    }
-    return -1;
-  };
   for (int j = 0; j < count; ++j) {
     if (layers[j].source_channels == layers[j].shape.in_c) continue;
     // a sender whose K slice is of the skip alone: these rows' owners are past layer `known`
     int known = -1;
     for (int m = j - 1; m > 0 && known < 0; --m)
       if (layers[m].shape.in_c > 0 && layers[m].rows_log2 >= layers[j].rows_log2) known = m - 1;
-    if (reused(j, &Layer::mailbox) > known || reused(j, &Layer::shortcut_mailbox) > known)
+    if (UseBeforeLast(layers, &Layer::mailbox, j) > known ||
+        UseBeforeLast(layers, &Layer::shortcut_mailbox, j) > known)
       return false;
   }
   return true;

@@ -9,30 +9,13 @@
 #include "policy/cuda/execution_plan.h"
 #include "policy/policy.h"
 #include "policy/unet/unet_model.h"
-#include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tests/support/check_close.h"
 #include "tests/support/gpu/device_buffer.h"
+#include "tests/support/gpu/observations.h"
 
 namespace {
 
-using mjp::FlatScene;
-
-// The same observation for every environment of a batch.
-struct Observations {
-  explicit Observations(int count)
-      : scenes(2 * count, FlatScene{100, 150, 250, 300, 0.5f}),
-        state(4 * count, 200.0f),
-        keys(count, {7, 3}) {
-    input.count = count;
-    input.scenes = mjp::SceneBytes(scenes);
-    input.state = state;
-    input.keys = keys;
-  }
-  std::vector<FlatScene> scenes;
-  std::vector<float> state;
-  std::vector<mjp::NoiseKey> keys;
-  mjp::PolicyInput input;
-};
+using mjp_test::Observations;
 
 std::unique_ptr<mjp::Policy> MakePolicy(int batch,
                                         mjp::TimingDetail timing = mjp::TimingDetail::kStages,
@@ -111,7 +94,7 @@ TEST(CudaBatch, DecisionsInARowShareTheNoise) {
 TEST(CudaBatch, TheTemperatureScalesTheNoise) {
   DEVICE_OR_SKIP();
   const auto checkpoint = mjp::NamedNetwork("lerobot-128");
-  const Observations observations(1);
+  const mjp_test::Observations observations(1);
   mjp::PolicyOptions options;
   options.self_check = false;  // the test is the check
   options.sampler = {mjp::SamplerKind::kDdpm, 4};
@@ -160,7 +143,7 @@ TEST(CudaBatch, TimingChangesNoBit) {
   for (const int window : {0, 2}) {
     const std::vector<float> expected = Decide(*MakePolicy(2, mjp::TimingDetail::kNone, window), 2);
     const auto policy = MakePolicy(2, mjp::TimingDetail::kSteps, window);
-    const Observations observations(2);
+    const mjp_test::Observations observations(2);
     mjp::PolicyOutput output;
     policy->Infer(observations.input, output);
     EXPECT_EQ(output.actions, expected);
@@ -204,7 +187,7 @@ TEST(CudaBatch, TwoHalvesMakeADecision) {
   const std::vector<float> expected = Decide(*policy, kBatch);
   mjp::PolicyOutput output;
   {
-    const Observations observations(kBatch);  // gone before Wait
+    const mjp_test::Observations observations(kBatch);  // gone before Wait
     policy->Launch(observations.input, output);
   }
   policy->Wait();

@@ -90,7 +90,8 @@ const Network& LeRobot() {
 
 // Up to where a launch per layer takes no longer (`mjpolicy bench pass`).
 TEST(MegakernelLaunches, ShareMoreRowsThanOneTakes) {
-  const std::pair<int, int> specialized[] = {{2, 1}, {32, 1}, {33, 2}, {64, 2}, {127, 4}};
+  const std::pair<int, int> specialized[] = {{2, 1},  {16, 1}, {32, 1}, {33, 2},
+                                             {64, 2}, {96, 3}, {127, 4}};
   for (const auto& [rows, launches] : specialized) {
     EXPECT_TRUE(Notebook().Runs(rows)) << rows;
     EXPECT_EQ(Notebook().Launches(rows), launches) << rows;
@@ -154,13 +155,10 @@ TEST(MegakernelLaunches, ThePortableFormTakesOtherGpus) {
   EXPECT_EQ(notebook.Plan(1, 1, mjp::OverriddenTraits(a100, "sms=200")).launch->target.ctas, 128);
   for (const char* change : {"sms=27", "shared=98", "cooperative=0"})
     EXPECT_FALSE(notebook.Runs(1, 1, mjp::OverriddenTraits(a100, change))) << change;
-  for (const auto& [gpu, runs] : {std::pair{"rtx4090", true},
-                                  {"rtx3060", true},
-                                  {"l4", true},
-                                  {"thor", false},
-                                  {"orin", false},
-                                  {"orin-nano", false}})
-    EXPECT_EQ(notebook.Runs(2, 1, GpuTraits::Named(gpu)), runs) << gpu;
+  for (const char* gpu : {"rtx4090", "rtx3090", "rtx3060", "l4"})
+    EXPECT_TRUE(notebook.Runs(2, 1, GpuTraits::Named(gpu))) << gpu;
+  for (const char* gpu : {"thor", "orin", "orin-nano"})
+    EXPECT_FALSE(notebook.Runs(2, 1, GpuTraits::Named(gpu))) << gpu;
   EXPECT_EQ(mjp::ChooseExecution(mjp::NamedConfig("notebook"), {Format::kBf16, 1}, a100).form,
             UnetForm::kLayers);
 }

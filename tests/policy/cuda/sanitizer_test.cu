@@ -14,8 +14,8 @@
 
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/cuda_policy.h"
-#include "tasks/pusht/pictures/flat_scene_drawer.h"
 #include "tests/support/gpu/device_buffer.h"
+#include "tests/support/gpu/observations.h"
 
 namespace {
 
@@ -85,19 +85,10 @@ void Decide(const Case& c) {
   options.batch = c.batch;
   options.scene_drawer = &mjp::FlatSceneDrawer();
   const auto policy = mjp::Policy::Create(mjp::RandomCheckpoint(config, stats, 1), options);
-  const std::vector<mjp::FlatScene> scenes(2 * c.batch, {100, 150, 250, 300, 0.5f});
   const std::vector<uint8_t> frames(size_t{2} * c.batch * mjp::kPictureBytes, 100);
-  const std::vector<float> state(4 * c.batch, 200.0f);
-  const std::vector<mjp::NoiseKey> keys(c.batch, {7, 3});
-  mjp::PolicyInput input;
-  input.count = c.batch;
-  if (c.pictures) {
-    input.frames = frames;
-  } else {
-    input.scenes = mjp::SceneBytes(scenes);
-  }
-  input.state = state;
-  input.keys = keys;
+  const mjp_test::Observations observations(c.batch);
+  mjp::PolicyInput input = observations.input;
+  if (c.pictures) input.frames = frames, input.scenes = {};
   mjp::PolicyTrace trace;
   mjp::PolicyOutput eager, graph;
   eager.trace = &trace;

@@ -38,13 +38,10 @@ void CheckResident(const PortablePlan& plan) {
                          " of them; use precision tf32 or fp32, or the CPU backend");
 }
 
-constexpr int kAllRows = 4;
-static_assert(1 << kAllRows == kRowsPerBatch);
-
 // Whether CTA groups of a layer span all rows, and every CTA has a GEMM tile of it whose input is
 // of the layer before.
 bool EveryCtaReadsTheLayerBefore(const Layer& layer, int ctas) {
-  if (layer.shape.in_c == 0 || layer.rows_log2 != kAllRows) return false;
+  if (!SpansAllRows(layer)) return false;
   for (int cta = 0; cta < ctas; ++cta) {
     bool reads = false;
     for (int i = VirtualBegin(cta, ctas); i < VirtualBegin(cta + 1, ctas); ++i) {
@@ -56,36 +53,26 @@ bool EveryCtaReadsTheLayerBefore(const Layer& layer, int ctas) {
   return true;
 }
 
-// Whether the mailbox of layer `i` has been received two uses ago, once all owners have received
-// those of layers up to `received`. A use of the pass before is: a skip was made of what all owners
-// published in this pass.
-bool IsReceived(const std::vector<Layer>& layers, Mailbox Layer::*mailbox, int i, int received) {
-  const Mailbox& m = layers[i].*mailbox;
-  if (m.tile_values == 0 || m.index < 2) return true;
-  for (int use = 0; use <= received; ++use) {
-    const Mailbox& other = layers[use].*mailbox;
-    if (other.tile_values > 0 && other.offset == m.offset && other.index == m.index - 2)
-      return true;
-  }
-  return false;
-}
-
 // How many row slots a launch over `rows` rows uses: a power of two that holds them. All where a
 // CTA might be left without a GEMM tile (I8), and where a CTA without output tiles might multiply a
 // K slice of a skip alone two uses of a mailbox ahead of its owner (I4).
 int RowSlotsLog2(const std::vector<Layer>& layers, int rows, int ctas) {
+  constexpr int kAll = 4;
+  static_assert(1 << kAll == kRowsPerBatch);
   // The last layer of which every CTA has read the layer before. What it read is of an owner that
   // had the sums of the layer before, and those were made of what all owners published of the layer
-  // before that. The shortcut's sums are received behind publishing.
+  // before that. The shortcut's sums are received behind publishing. All of the pass before is
+  // received: a skip was made of what all owners published in this pass.
   int last = -1;
+  const auto is_received = [](int use, int received) { return use < 0 || use <= received; };
   for (int i = 0; i < static_cast<int>(layers.size()); ++i) {
     if (layers[i].source_channels < layers[i].shape.in_c &&
-        (!IsReceived(layers, &Layer::mailbox, i, last - 2) ||
-         !IsReceived(layers, &Layer::shortcut_mailbox, i, last - 3)))
-      return kAllRows;
+        (!is_received(UseBeforeLast(layers, &Layer::mailbox, i), last - 2) ||
+         !is_received(UseBeforeLast(layers, &Layer::shortcut_mailbox, i), last - 3)))
+      return kAll;
     if (EveryCtaReadsTheLayerBefore(layers[i], ctas)) last = i;
   }
-  if (last < 0) return kAllRows;
+  if (last < 0) return kAll;
   int log2 = 0;
   while (1 << log2 < rows) ++log2;
   return log2;

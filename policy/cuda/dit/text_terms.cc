@@ -26,7 +26,7 @@ TextTerms::TextTerms(const DeviceDit& weights, const DitConfig& config, Format f
 void TextTerms::Set(std::span<const float> features, const DeviceArena& arena,
                     cudaStream_t stream) {
   if (std::ranges::equal(features, features_)) return;
-  features_.assign(features.begin(), features.end());
+  features_.clear();  // until their terms are enqueued: a call may fail
   arena.Upload(device_features_, features.data(), features.size_bytes());
   ConditioningArgs a;
   a.environments = environments_;
@@ -40,6 +40,7 @@ void TextTerms::Set(std::span<const float> features, const DeviceArena& arena,
   a.silu = true;
   LaunchConditioning(format_, a, stream);
   LaunchConv(format_, product_, stream);
+  features_.assign(features.begin(), features.end());
 }
 
 void TextTerms::SetFromConditioning(std::span<const float> cond, const DeviceArena& arena,

@@ -1,6 +1,6 @@
-// Decisions while other processes use the same GPU. It switches between processes in the middle of
-// a kernel, so that some warps and CTAs are milliseconds behind others: a race that hardly ever
-// shows alone shows here.
+// Decisions and pictures while other processes use the same GPU. It switches between processes in
+// the middle of a kernel, so that some warps and CTAs are milliseconds behind others: a race that
+// hardly ever shows alone shows here.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -10,12 +10,16 @@
 
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "image_diffusion/sampler.h"
+#include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/cuda_policy.h"
+#include "tests/policy/dit/small_dit.h"
 #include "tests/support/gpu/observations.h"
 
 namespace {
@@ -24,47 +28,77 @@ using Clock = std::chrono::steady_clock;
 
 constexpr char kBegun = '\1';
 
-// One of the forms in which networks run. A window that no rounding meets is abandoned, and the
-// chain goes on step by step.
-struct Case {
-  const char* network;
-  int batch = 1, window = 0;
+// Something that runs on the GPU, and gives the same each time.
+struct Work {
+  std::string description;
+  std::function<std::vector<float>()> run;
 };
-const Case kCases[] = {{"compact"},     {"compact", 4},     {"lerobot-128"}, {"lerobot-128", 1, 16},
-                       {"notebook", 3}, {"notebook", 1, 16}};
 
-class Decider {
- public:
-  explicit Decider(const Case& c) : observations_(c.batch) {
-    mjp::PolicyOptions options;
-    options.backend = mjp::Backend::kCuda;
-    options.precision = mjp::Precision::kFp16;
-    options.self_check = false;  // the test is the check
-    options.sampler = {mjp::SamplerKind::kDdpm, 100, c.window};
-    options.sampler.parallel_tolerance = 1e-9f;
-    options.batch = c.batch;
-    options.scene_drawer = &mjp::FlatSceneDrawer();
-    policy_ = mjp::Policy::Create(mjp::NamedNetwork(c.network), options);
-  }
-  std::vector<float> Decide() {
-    mjp::PolicyOutput output;
-    policy_->Infer(observations_.input, output);
-    return output.actions;
-  }
-  std::string Description() const { return policy_->Description(); }
+// Decisions of `batch` environments. A window that no rounding meets is abandoned, and the chain
+// goes on step by step.
+Work Decisions(std::shared_ptr<const mjp::Checkpoint> checkpoint, int batch = 1, int window = 0) {
+  mjp::PolicyOptions options;
+  options.backend = mjp::Backend::kCuda;
+  options.precision = mjp::Precision::kFp16;
+  options.self_check = false;  // the test is the check
+  options.sampler = {mjp::SamplerKind::kDdpm, 100, window};
+  options.sampler.parallel_tolerance = 1e-9f;
+  options.batch = batch;
+  const std::shared_ptr<mjp::Policy> policy = mjp::Policy::Create(checkpoint, options);
+  const auto observations = std::make_shared<mjp_test::Observations>(*checkpoint, batch);
+  return {policy->Description(), [policy, observations] {
+            mjp::PolicyOutput output;
+            policy->Infer(observations->input, output);
+            return output.actions;
+          }};
+}
 
- private:
-  mjp_test::Observations observations_;
-  std::unique_ptr<mjp::Policy> policy_;
-};
+// A DiT whose sequences run in the sequence kernel where the GPU has clusters.
+std::shared_ptr<const mjp::Checkpoint> Dit() {
+  mjp::DitConfig config = mjp_test::SmallDitConfig(true);
+  config.hidden = 512, config.heads = 8;
+  config.horizon = 32;
+  config.scheduler.train_steps = 100;
+  return mjp_test::SmallDit(config);
+}
+
+Work Pictures(int window) {
+  mjp::ImageConfig config;
+  config.size = 32;
+  config.unet.down_dims = {64, 128, 160};
+  const mjp::ImageSamplerOptions options = {
+      .steps = 20, .batch = 4, .precision = mjp::Precision::kFp16, .graph = true, .window = window};
+  const std::shared_ptr<mjp::ImageSampler> sampler =
+      mjp::MakeCudaImageSampler(mjp::RandomImageModel(config, 11), options);
+  return {"pictures, window " + std::to_string(window),
+          [sampler] { return sampler->Sample(9, 0, 4); }};
+}
+
+std::vector<Work> AllWork() {
+  using mjp::NamedNetwork;
+  const auto dit = Dit(),
+             act = mjp::LoadCheckpoint(MJPOLICY_SOURCE_DIR "/assets/aloha_transfer_cube");
+  return {Decisions(NamedNetwork("compact")),
+          Decisions(NamedNetwork("compact"), 4),
+          Decisions(NamedNetwork("lerobot-128")),
+          Decisions(NamedNetwork("lerobot-128"), 1, 16),
+          Decisions(NamedNetwork("notebook"), 3),
+          Decisions(NamedNetwork("notebook"), 1, 16),
+          Decisions(dit),
+          Decisions(dit, 1, 16),
+          Decisions(dit, 24),
+          Decisions(act, 2),
+          Pictures(0),
+          Pictures(5)};
+}
 
 // What the other processes run until they are killed; each says on its standard output that it
 // has begun.
 TEST(Neighbour, DISABLED_DecidesForEver) {
-  Decider decider({"notebook", 3});
-  decider.Decide();
+  const Work work = Decisions(mjp::NamedNetwork("notebook"), 3);
+  work.run();
   ASSERT_EQ(write(STDOUT_FILENO, &kBegun, 1), 1);
-  for (;;) decider.Decide();
+  for (;;) work.run();
 }
 
 // This program again, as a neighbour on the GPU.
@@ -104,25 +138,24 @@ class Neighbour {
   int from_ = -1;  // its standard output
 };
 
-TEST(TimeSlicing, DecisionsKeepTheirBits) {
+TEST(TimeSlicing, ResultsKeepTheirBits) {
   std::string why;
   if (!mjp::CudaUsable(&why)) GTEST_SKIP() << why;
-  std::vector<std::unique_ptr<Decider>> deciders;
+  const std::vector<Work> all = AllWork();
   std::vector<std::vector<float>> alone;
-  for (const Case& c : kCases) {
-    deciders.push_back(std::make_unique<Decider>(c));
-    alone.push_back(deciders.back()->Decide());
-    ASSERT_EQ(deciders.back()->Decide(), alone.back()) << c.network;
+  for (const Work& work : all) {
+    alone.push_back(work.run());
+    ASSERT_EQ(work.run(), alone.back()) << work.description;
   }
   const Neighbour first, second;
   ASSERT_TRUE(first.HasBegun() && second.HasBegun());
-  for (size_t i = 0; i < deciders.size(); ++i) {
-    constexpr auto kEach = std::chrono::seconds(8);
-    int decisions = 0, other = 0;
-    for (const auto begin = Clock::now(); Clock::now() - begin < kEach; ++decisions)
-      other += deciders[i]->Decide() != alone[i];
-    EXPECT_EQ(other, 0) << "of " << decisions << " decisions, " << deciders[i]->Description();
-    std::printf("    %d decisions, %s\n", decisions, deciders[i]->Description().c_str());
+  for (size_t i = 0; i < all.size(); ++i) {
+    constexpr auto kEach = std::chrono::seconds(6);
+    int runs = 0, other = 0;
+    for (const auto begin = Clock::now(); Clock::now() - begin < kEach; ++runs)
+      other += all[i].run() != alone[i];
+    EXPECT_EQ(other, 0) << "of " << runs << " runs, " << all[i].description;
+    std::printf("    %d runs, %s\n", runs, all[i].description.c_str());
   }
   EXPECT_TRUE(first.Runs() && second.Runs()) << "nobody else used the GPU";
 }

@@ -22,6 +22,7 @@
 #include "tests/support/goldens/act_cases.h"
 #include "tests/support/goldens/small_checkpoint.h"
 #include "tests/support/gpu/cuda_faults.h"
+#include "tests/support/gpu/observations.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp_test {
@@ -98,14 +99,7 @@ class CallFaultsTest : public ::testing::TestWithParam<std::tuple<Form, Kind>> {
     options_.batch = form().batch;
     options_.self_check = false;
     options_.timing = mjp::TimingDetail::kSteps;
-    for (const mjp::CameraFeature& camera : checkpoint_->config.cameras) {
-      const size_t bytes = size_t{3} * camera.height * camera.width;
-      for (size_t i = 0; i < checkpoint_->config.n_obs_steps * bytes; ++i)
-        frames_.push_back(static_cast<uint8_t>(i * 7 + i / 288 * 3));
-    }
-    const mjp::PolicyConfig& config = checkpoint_->config;
-    state_.assign(config.n_obs_steps * config.state_dim, 0.25f);
-    environment_.assign(config.n_obs_steps * config.environment_dim, 0.5f);
+    observations_.emplace(*checkpoint_, 1);
     expected_ = Decide(*Make());
   }
   void TearDown() override {
@@ -128,17 +122,8 @@ class CallFaultsTest : public ::testing::TestWithParam<std::tuple<Form, Kind>> {
     return kCallFaultsRuntime.objects();
   }
   std::vector<float> Decide(mjp::Policy& policy) const {
-    const mjp::NoiseKey key{11, 0};
-    const std::vector<int> tokens = {0, 1};
-    mjp::PolicyInput input;
-    input.count = 1;
-    input.frames = frames_;
-    input.state = state_;
-    input.environment = environment_;
-    input.keys = {&key, 1};
-    if (checkpoint_->network->text_tokens() > 1) input.instruction_ids = {&tokens, 1};
     mjp::PolicyOutput output;
-    policy.Infer(input, output);
+    policy.Infer(observations_->input, output);
     return output.actions;
   }
 
@@ -246,8 +231,8 @@ class CallFaultsTest : public ::testing::TestWithParam<std::tuple<Form, Kind>> {
 
   std::shared_ptr<const mjp::Checkpoint> checkpoint_;
   mjp::PolicyOptions options_;
-  std::vector<uint8_t> frames_;
-  std::vector<float> state_, environment_, expected_;
+  std::optional<Observations> observations_;
+  std::vector<float> expected_;
 };
 
 struct Nothing {};

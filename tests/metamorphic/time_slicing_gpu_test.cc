@@ -20,6 +20,7 @@
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/cuda_policy.h"
 #include "tests/policy/dit/small_dit.h"
+#include "tests/support/goldens/act_cases.h"
 #include "tests/support/gpu/observations.h"
 
 namespace {
@@ -76,8 +77,8 @@ Work Pictures(int window) {
 
 std::vector<Work> AllWork() {
   using mjp::NamedNetwork;
-  const auto dit = Dit(),
-             act = mjp::LoadCheckpoint(MJPOLICY_SOURCE_DIR "/assets/aloha_transfer_cube");
+  const auto dit = Dit(), act = mjp_test::ActCheckpoint(mjp_test::SmallActConfig()),
+             arms = mjp::LoadCheckpoint(MJPOLICY_SOURCE_DIR "/assets/aloha_transfer_cube");
   return {Decisions(NamedNetwork("compact")),
           Decisions(NamedNetwork("compact"), 4),
           Decisions(NamedNetwork("lerobot-128")),
@@ -86,8 +87,9 @@ std::vector<Work> AllWork() {
           Decisions(NamedNetwork("notebook"), 1, 16),
           Decisions(dit),
           Decisions(dit, 1, 16),
-          Decisions(dit, 24),
+          Decisions(dit, 4),
           Decisions(act, 2),
+          Decisions(arms, 2),
           Pictures(0),
           Pictures(5)};
 }

@@ -22,6 +22,7 @@ using mjp::ExecutionPlan;
 using mjp::Format;
 using mjp::GpuTraits;
 using mjp::UnetForm;
+using testing::HasSubstr;
 
 const GpuTraits kH200 = GpuTraits::Named("h200");
 const GpuTraits kNone;  // of a device that has nothing
@@ -276,18 +277,20 @@ TEST(ExecutionPlanTest, OtherFormatsRunALaunchPerLayer) {
 }
 
 TEST(ExecutionPlanTest, SaysWhy) {
-  const auto why = [](const char* network, const char* gpu) {
-    return mjp::ChooseExecution(GoldenConfig(network), {Format::kFp16, 1, 0, 100},
-                                GpuTraits::Named(gpu))
-        .why;
+  const mjp::ExecutionProblem row = {Format::kFp16, 1};
+  const auto why = [&](const char* network, const char* gpu) {
+    return mjp::ChooseExecution(GoldenConfig(network), row, GpuTraits::Named(gpu)).why;
   };
-  EXPECT_THAT(why("shipped", "h200"), testing::HasSubstr("each row"));
-  EXPECT_THAT(why("notebook", "h200"), testing::HasSubstr("a single row"));
-  EXPECT_THAT(why("notebook", "thor"), testing::HasSubstr("has been measured"));
-  EXPECT_THAT(why("notebook", "a100"), testing::HasSubstr("lacks what Hopper's form"));
+  EXPECT_THAT(why("shipped", "h200"), HasSubstr("each row"));
+  EXPECT_THAT(why("notebook", "h200"), HasSubstr("a single row"));
+  EXPECT_THAT(why("notebook", "thor"), HasSubstr("has been measured"));
+  EXPECT_THAT(why("notebook", "a100"), HasSubstr("lacks what Hopper's form"));
+  mjp::UnetPolicyConfig arms = mjp::NamedConfig("compact");
+  arms.horizon = 32, arms.action_dim = 14;
+  EXPECT_THAT(mjp::ChooseExecution(arms, row, kH200).why, HasSubstr("up to 256"));
   const ExecutionPlan plan =
       mjp::ChooseExecution(GoldenConfig("lerobot"), {Format::kFp16, 1, mjp::kAutoWindow}, kH200);
-  EXPECT_THAT(plan.Text(), testing::HasSubstr("16 rows a pass in one launch; window of 16 steps"));
+  EXPECT_THAT(plan.Text(), HasSubstr("16 rows a pass in one launch; window of 16 steps"));
 }
 
 TEST(ExecutionPlanTest, NamesEachForm) {
@@ -350,7 +353,7 @@ TEST(ExecutionPlanTest, ATransformersSequencesRunAtOnceOrALaunchPerLayer) {
   EXPECT_EQ(plan(2, 0, "h100").Text(), "sequence kernel, step by step");  // 16 clusters may not fit
   config.hidden = 256;
   EXPECT_EQ(plan(1, 0, "h100").Text(), "sequence kernel, step by step");
-  EXPECT_THAT(plan(1, 0, "a100").why, testing::HasSubstr("compute capability 9.0"));
+  EXPECT_THAT(plan(1, 0, "a100").why, HasSubstr("compute capability 9.0"));
 }
 
 TEST(ExecutionPlanTest, ASinglePassIsNotTheMegakernels) {

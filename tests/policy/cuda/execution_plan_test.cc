@@ -269,11 +269,10 @@ TEST(ExecutionPlanTest, NoFormNeedsWhatTheDeviceLacks) {
 }
 
 TEST(ExecutionPlanTest, OtherFormatsRunALaunchPerLayer) {
+  const mjp::UnetPolicyConfig config = mjp::NamedConfig("notebook");
   for (const Format format : {Format::kTf32, Format::kFp32})
-    EXPECT_EQ(mjp::ChooseExecution(mjp::NamedConfig("notebook"), {format, 1}, kH200).form,
-              UnetForm::kLayers);
-  EXPECT_EQ(Letter(mjp::ChooseExecution(mjp::NamedConfig("notebook"), {Format::kBf16, 2}, kH200)),
-            'S');
+    EXPECT_EQ(mjp::ChooseExecution(config, {format, 1}, kH200).form, UnetForm::kLayers);
+  EXPECT_EQ(Letter(mjp::ChooseExecution(config, {Format::kBf16, 2}, kH200)), 'S');
 }
 
 TEST(ExecutionPlanTest, SaysWhy) {

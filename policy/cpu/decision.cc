@@ -1,6 +1,8 @@
 #include "policy/cpu/decision.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 
 #include "base/error.h"
 #include "kernels/cpu/isa.h"
@@ -43,11 +45,18 @@ void DrawScenes(ThreadPool& pool, const SceneDrawer& drawer, const PolicyInput& 
                 std::span<uint8_t> frames) {
   const size_t scene = drawer.scene_bytes(), picture = drawer.picture_bytes();
   const size_t count = input.scenes.size() / scene, threads = pool.threads();
+  std::atomic<bool> failed = false;
+  std::exception_ptr failure;
   pool.Run([&](int part) {
     const size_t begin = count * part / threads, end = count * (part + 1) / threads;
-    drawer.DrawOnCpu(input.scenes.subspan(begin * scene, (end - begin) * scene),
-                     frames.subspan(begin * picture, (end - begin) * picture));
+    try {
+      drawer.DrawOnCpu(input.scenes.subspan(begin * scene, (end - begin) * scene),
+                       frames.subspan(begin * picture, (end - begin) * picture));
+    } catch (...) {  // the pool's function must not throw
+      if (!failed.exchange(true)) failure = std::current_exception();
+    }
   });
+  if (failure) std::rethrow_exception(failure);
 }
 
 std::vector<int> TimestepsOf(const std::vector<DenoiseStep>& schedule) {

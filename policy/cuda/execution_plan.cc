@@ -140,7 +140,8 @@ class Chooser {
     PicardSweepArgs sweep;
     sweep.window = kWindow;
     sweep.elements = config_.horizon * config_.action_dim;
-    if (steps < kLeastWindowSteps || batch > kMostWindowBatch || !PicardSupports(sweep)) return 0;
+    if (steps < kLeastWindowSteps || batch > kMostWindowBatch || !PicardSupports(sweep, gpu_))
+      return 0;
     if (ByRowKernel(batch * kWindow)) return kWindow;
     for (const int window : {kWindow, kWindow / 2})
       if (ByMegakernel(batch, window)) return window;

@@ -258,6 +258,32 @@ TEST(CpuPolicyPicturesTest, ScenesAreThePicturesTheyDraw) {
   EXPECT_GT(from_scenes.times[mjp::Stage::kEncode].end, 0);
 }
 
+// Flat scenes, of which it draws none.
+class RefusingDrawer : public mjp::SceneDrawer {
+ public:
+  size_t scene_bytes() const override { return mjp::FlatSceneDrawer().scene_bytes(); }
+  int width() const override { return mjp::FlatSceneDrawer().width(); }
+  int height() const override { return mjp::FlatSceneDrawer().height(); }
+  void DrawOnCpu(std::span<const std::byte>, std::span<uint8_t>) const override {
+    throw mjp::BadInput("no such scene");
+  }
+  std::unique_ptr<mjp::GpuSceneDrawer> MakeGpuDrawer() const override { return nullptr; }
+};
+
+TEST(CpuPolicyPicturesTest, AScenesFailureOnAnyThreadIsThePolicys) {
+  const RefusingDrawer drawer;
+  const auto checkpoint = mjp_test::CompactCheckpoint();
+  PolicyOptions options = Options(3, 2);
+  options.scene_drawer = &drawer;
+  const auto policy = mjp::Policy::Create(checkpoint, options);
+  Observations observations(checkpoint->config, 3);
+  PolicyOutput output;
+  policy->Infer(observations.input, output);  // of frames
+  observations.input.frames = {};
+  observations.input.scenes = mjp::SceneBytes(observations.scenes);
+  for (int i = 0; i < 100; ++i) EXPECT_THROW(policy->Infer(observations.input, output), mjp::Error);
+}
+
 TEST(CpuPolicyPicturesTest, RefusesSpansOfTheWrongSize) {
   const auto checkpoint = mjp_test::CompactCheckpoint();
   const auto policy = mjp::Policy::Create(checkpoint, Options(1, 1));

@@ -213,10 +213,8 @@ __global__ void __launch_bounds__(kThreads) FeatureHeadKernel(const KernelArgs a
 
 template <Format F>
 void LaunchFormat(const KernelArgs& args, int pictures, cudaStream_t stream) {
-  static const cudaError_t allowed =
-      cudaFuncSetAttribute(FeatureHeadKernel<F>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           GpuTraits::Current().shared_bytes);
-  CheckCuda(allowed, "shared memory of the feature head");
+  AllowShared(FeatureHeadKernel<F>, GpuTraits::Current().shared_bytes,
+              "shared memory of the feature head");
   LaunchShape shape;
   shape.grid = dim3(pictures);
   shape.block = dim3(kThreads);

@@ -268,9 +268,7 @@ template <Format F, int BM, int BN, int kWarpsM, int kWarpsN, int kRing = kStage
 void LaunchTile(const ConvKernelArgs& p, cudaStream_t stream) {
   using C = Tile<F, BM, BN, kWarpsM, kWarpsN, kRing>;
   const auto kernel = ConvKernel<F, BM, BN, kWarpsM, kWarpsN, kRing>;
-  static const cudaError_t allowed =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes);
-  CheckCuda(allowed, "shared memory of the convolution");
+  AllowShared(kernel, C::kSharedBytes, "shared memory of the convolution");
   const ConvShape& s = p.a.shape;
   LaunchShape shape;
   shape.grid = dim3((s.Positions() + BN - 1) / BN, p.padded_m / BM * s.phases, p.split_k);

@@ -169,9 +169,7 @@ template <Format F, int BM, int BN, int kStages, bool kOfTransformer>
 void LaunchKernel(const WgmmaConvArgs& p, cudaStream_t stream) {
   using C = WgmmaConvTile<BM, BN, kStages, kOfTransformer>;
   const auto kernel = WgmmaConvKernel<F, BM, BN, kStages, kOfTransformer>;
-  static const cudaError_t allowed =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes);
-  CheckCuda(allowed, "shared memory of the convolution by wgmma");
+  AllowShared(kernel, C::kSharedBytes, "shared memory of the convolution by wgmma");
   const ConvShape& s = p.a.shape;
   LaunchShape shape;
   shape.grid = dim3((s.Positions() + BM - 1) / BM, s.out_c / BN * s.phases, p.split_k);

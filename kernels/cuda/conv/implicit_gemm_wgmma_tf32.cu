@@ -226,9 +226,7 @@ template <Format F, bool kOfTransformer>
 void LaunchKernel(const WgmmaConvArgs& p, cudaStream_t stream) {
   constexpr size_t kSharedBytes = Ring<F>::kSharedBytes;
   const auto kernel = WgmmaTf32ConvKernel<F, kOfTransformer>;
-  static const cudaError_t allowed =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-  CheckCuda(allowed, "shared memory of the convolution by wgmma");
+  AllowShared(kernel, kSharedBytes, "shared memory of the convolution by wgmma");
   const ConvShape& s = p.a.shape;
   LaunchShape shape;
   shape.grid =

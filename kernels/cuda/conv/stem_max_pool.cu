@@ -184,9 +184,7 @@ __global__ void __launch_bounds__(kThreads, 2) StemMaxPoolKernel(const StemMaxPo
 
 template <Format F>
 void LaunchFormat(const StemMaxPoolArgs& p, cudaStream_t stream) {
-  static const cudaError_t allowed = cudaFuncSetAttribute(
-      StemMaxPoolKernel<F>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-  CheckCuda(allowed, "shared memory of the stem");
+  AllowShared(StemMaxPoolKernel<F>, kSharedBytes, "shared memory of the stem");
   LaunchShape shape;
   shape.grid = dim3((p.pooled_h + kPoolH - 1) / kPoolH * ((p.pooled_w + kPoolW - 1) / kPoolW),
                     p.conv.shape.batch);

@@ -267,10 +267,9 @@ Kernel KernelOf(Format format, const Args& args) {
   throw Unsupported("the encoder kernel has fp16 and bf16 kernels alone");
 }
 
-void Allow(Kernel kernel, const Args& args) {
-  CheckCuda(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, args.shared.end),
-      "shared memory of the encoder kernel");
+void Allow(Kernel kernel) {
+  AllowShared(kernel, GpuTraits::Current().shared_bytes - kTableBytes,
+              "shared memory of the encoder kernel");
   CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
             "clusters of the encoder kernel");
 }
@@ -280,7 +279,7 @@ void Allow(Kernel kernel, const Args& args) {
 int ClustersAtOnce(Format format, const Args& args) {
   if (args.ctas > GpuTraits::Current().LargestCluster() || FormatBytes(format) != 2) return 0;
   const Kernel kernel = KernelOf(format, args);
-  Allow(kernel, args);
+  Allow(kernel);
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeClusterDimension;
   attribute.val.clusterDim = {1, 1, static_cast<unsigned>(args.ctas)};
@@ -298,7 +297,7 @@ int ClustersAtOnce(Format format, const Args& args) {
 
 void LaunchEncoderKernel(Format format, const Args& args, cudaStream_t stream) {
   const Kernel kernel = KernelOf(format, args);
-  Allow(kernel, args);
+  Allow(kernel);
   LaunchShape shape;
   shape.grid = dim3(args.pictures, 1, args.ctas);
   shape.block = dim3(kThreads);

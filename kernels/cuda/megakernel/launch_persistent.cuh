@@ -2,8 +2,7 @@
 #define KERNELS_CUDA_MEGAKERNEL_LAUNCH_PERSISTENT_CUH_
 
 #include "kernels/cuda/megakernel/args.cuh"
-#include "kernels/cuda/primitives/cuda_check.h"
-#include "kernels/cuda/primitives/gpu_traits.h"
+#include "kernels/cuda/primitives/launch.cuh"
 
 // The launch that both forms of the megakernel have.
 
@@ -13,20 +12,12 @@ namespace mjp::megakernel {
 template <auto kKernel, typename KernelArgs>
 void LaunchPersistent(const KernelArgs& args, int ctas, size_t shared_bytes, cudaStream_t stream,
                       int threads = kMmaThreads) {
-  CheckCuda(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 GpuTraits::Current().shared_bytes),
-            "shared memory of the megakernel");
-  cudaLaunchAttribute attribute = {};
-  attribute.id = cudaLaunchAttributeCooperative;
-  attribute.val.cooperative = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(ctas);
-  config.blockDim = dim3(threads);
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  CheckCuda(cudaLaunchKernelEx(&config, kKernel, args), "megakernel");
+  AllowShared(kKernel, GpuTraits::Current().shared_bytes, "shared memory of the megakernel");
+  LaunchShape shape;
+  shape.grid = dim3(ctas), shape.block = dim3(threads);
+  shape.shared_bytes = shared_bytes;
+  shape.cooperative = true;
+  Launch(kKernel, shape, stream, "megakernel", args);
 }
 
 }  // namespace mjp::megakernel

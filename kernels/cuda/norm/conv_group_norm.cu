@@ -326,9 +326,7 @@ template <Format F, int BM, int BN>
 void LaunchTile(const ConvGroupNormKernelArgs& p, cudaStream_t stream) {
   using C = Tile<BM, BN>;
   const auto kernel = ConvGroupNormKernel<F, BM, BN>;
-  static const cudaError_t allowed =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes);
-  CheckCuda(allowed, "shared memory of convolution and norm");
+  AllowShared(kernel, C::kSharedBytes, "shared memory of convolution and norm");
   const ConvShape& s = p.a.conv.shape;
   LaunchShape shape;
   shape.cluster_z = p.config.slices * p.config.split_k;

@@ -234,9 +234,8 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 template <Format F>
 void LaunchFormat(const ConvGroupNormArgs& p, cudaStream_t stream) {
-  static const cudaError_t allowed = cudaFuncSetAttribute(
-      ResidentConvGroupNormKernel<F>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-  CheckCuda(allowed, "shared memory of the convolution of maps");
+  AllowShared(ResidentConvGroupNormKernel<F>, kSharedBytes,
+              "shared memory of the convolution of maps");
   const int blocks = GpuTraits::Current().multiprocessors;
   LaunchShape shape;
   shape.grid = dim3(std::min(p.conv.shape.batch, blocks));

@@ -167,10 +167,9 @@ size_t SharedBytes(Format format, const GroupNormMaxPoolArgs& a) {
 
 template <typename T>
 void LaunchTyped(const GroupNormMaxPoolArgs& a, size_t shared_bytes, cudaStream_t stream) {
-  static const cudaError_t allowed =
-      cudaFuncSetAttribute(GroupNormMaxPoolKernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           GpuTraits::Current().shared_bytes - 1024);  // the rest is static
-  CheckCuda(allowed, "shared memory of norm and pool");
+  constexpr int kStatic = 1024;  // of its shared memory, at most
+  AllowShared(GroupNormMaxPoolKernel<T>, GpuTraits::Current().shared_bytes - kStatic,
+              "shared memory of norm and pool");
   LaunchShape shape;
   shape.cluster_z = Strips(a);
   shape.grid = dim3(a.groups, a.pool.frames, shape.cluster_z);

@@ -36,6 +36,7 @@ inline bool CudaRetryHelps(cudaError_t status) {
 // OutOfDeviceMemory, else kEnvironment.
 inline void CheckCuda(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());  // said here, not to whoever launches a kernel next
   const std::string text = std::string(what) + ": " + cudaGetErrorString(status);
   if (status == cudaErrorMemoryAllocation)
     throw OutOfDeviceMemory(text + "; free memory on the GPU, or use the CPU backend");

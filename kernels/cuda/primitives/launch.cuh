@@ -69,6 +69,13 @@ struct LaunchAttributes {
   }
 };
 
+// Lets a kernel have so many bytes of dynamic shared memory on the current device. Throws Error.
+// Asked before each launch: memory that was short once is no answer for the next one.
+template <typename... Params>
+void AllowShared(void (*kernel)(Params...), int bytes, const char* name) {
+  CheckCuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), name);
+}
+
 // Launches kernel(args...) on `stream`. Throws Error.
 template <typename... Params, typename... Args>
 void Launch(void (*kernel)(Params...), const LaunchShape& shape, cudaStream_t stream,

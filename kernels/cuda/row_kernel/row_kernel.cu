@@ -75,10 +75,8 @@ __global__ void __launch_bounds__(kThreads, 1) RowKernel(const __grid_constant__
 
 template <Format F, bool kCluster, int kChunks>
 void LaunchForm(const Args& args, cudaStream_t stream) {
-  static const cudaError_t allowed = cudaFuncSetAttribute(
-      RowKernel<F, kCluster, kChunks>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-      GpuTraits::Current().shared_bytes);
-  CheckCuda(allowed, "shared memory of the row kernel");
+  AllowShared(RowKernel<F, kCluster, kChunks>, GpuTraits::Current().shared_bytes,
+              "shared memory of the row kernel");
   LaunchShape shape;
   shape.grid = dim3(args.rows, 1, args.ctas);
   shape.block = dim3(kThreads);

@@ -169,10 +169,8 @@ __global__ void __launch_bounds__(kThreads, 1) ClustersKernel(const __grid_const
 
 template <Format F, int kChunks>
 void LaunchForm(const Args& args, cudaStream_t stream) {
-  static const cudaError_t allowed =
-      cudaFuncSetAttribute(ClustersKernel<F, kChunks>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           GpuTraits::Current().shared_bytes);
-  CheckCuda(allowed, "shared memory of the row kernel");
+  AllowShared(ClustersKernel<F, kChunks>, GpuTraits::Current().shared_bytes,
+              "shared memory of the row kernel");
   LaunchShape shape;
   shape.grid = dim3(1, kClusters, kMaxCtas);
   shape.block = dim3(kThreads);

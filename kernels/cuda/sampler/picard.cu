@@ -11,7 +11,8 @@
 namespace mjp {
 namespace {
 
-constexpr size_t kMaxSharedBytes = 200 * 1024;
+// Of the kernels' own variables in shared memory, at most.
+constexpr int kStaticBytes = 1024;
 
 // Writes the next pass' rows: `count` steps from `begin` on, whose x are at `x`.
 template <typename T>
@@ -108,36 +109,36 @@ LaunchShape ShapeOf(const PicardArgs& a) {
 }
 
 template <typename Kernel>
-void AllowShared(Kernel kernel) {
-  CheckCuda(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxSharedBytes),
-      "shared memory of the Picard sweep");
+void Allow(Kernel kernel) {
+  AllowShared(kernel, GpuTraits::Current().shared_bytes - kStaticBytes,
+              "shared memory of the Picard sweep");
 }
 
 template <typename T>
 void Sweep(const PicardArgs& a, const cudaGraphConditionalHandle* loop, cudaStream_t stream) {
-  AllowShared(PicardSweepKernel<T>);
+  Allow(PicardSweepKernel<T>);
   Launch(PicardSweepKernel<T>, ShapeOf(a), stream, "Picard sweep", a,
          loop ? *loop : cudaGraphConditionalHandle{}, loop != nullptr);
 }
 
 template <typename T>
 void Start(const PicardArgs& a, cudaStream_t stream) {
-  AllowShared(PicardStartKernel<T>);
+  Allow(PicardStartKernel<T>);
   Launch(PicardStartKernel<T>, ShapeOf(a), stream, "Picard start", a);
 }
 
 template <typename T>
 void Fallback(const PicardArgs& a, const cudaGraphConditionalHandle* loop, cudaStream_t stream) {
+  Allow(PicardFallbackKernel<T>);
   Launch(PicardFallbackKernel<T>, ShapeOf(a), stream, "Picard fallback", a,
          loop ? *loop : cudaGraphConditionalHandle{}, loop != nullptr);
 }
 
 }  // namespace
 
-bool PicardSupports(const PicardSweepArgs& a) {
-  return a.window <= kMaxPicardWindow &&
-         PicardScratchBytes(a.window, a.elements) <= kMaxSharedBytes;
+bool PicardSupports(const PicardSweepArgs& a, const GpuTraits& gpu) {
+  return a.window <= kMaxPicardWindow && PicardScratchBytes(a.window, a.elements) + kStaticBytes <=
+                                             static_cast<size_t>(gpu.shared_bytes);
 }
 
 void LaunchPicardStart(Format format, const PicardArgs& a, cudaStream_t stream) {

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "kernels/cuda/primitives/gpu_traits.h"
 #include "kernels/shared/denoise.h"
 #include "kernels/shared/format.h"
 
@@ -47,8 +48,8 @@ struct PicardArgs : PicardSweepArgs {
   int* remaining = nullptr;       // environments that are neither done nor abandoned
 };
 
-// Whether a window of this size fits the kernel.
-bool PicardSupports(const PicardSweepArgs& args);
+// Whether a window of this size fits the kernel and the GPU's shared memory.
+bool PicardSupports(const PicardSweepArgs& args, const GpuTraits& gpu);
 // Enqueues the beginning of a chain: a guess at its first window.
 void LaunchPicardStart(Format format, const PicardArgs& args, cudaStream_t stream);
 // Enqueues the beginning of the sequential fallback of abandoned windows: `args` as before, but

@@ -280,9 +280,7 @@ template <Format F, int kTiles>
 void LaunchTiles(const Args& args, cudaStream_t stream) {
   const auto kernel = ClustersKernel<F, kTiles>;
   constexpr int kShared = LayoutOfClusters(kTiles * kTokenTile).end;
-  static const cudaError_t allowed =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared);
-  CheckCuda(allowed, "shared memory of the sequence kernel");
+  AllowShared(kernel, kShared, "shared memory of the sequence kernel");
   LaunchShape shape;
   shape.grid = dim3(args.rows, kClusters, kClusterCtas);
   shape.block = dim3(kThreads);

@@ -216,9 +216,7 @@ __global__ void __launch_bounds__(kThreads, 1) SequenceKernel(const __grid_const
 template <Format F, int kCtas, int kTiles>
 void LaunchForm(const Args& args, cudaStream_t stream) {
   const auto kernel = SequenceKernel<F, kCtas, kTiles>;
-  static const cudaError_t allowed = cudaFuncSetAttribute(
-      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, GpuTraits::Current().shared_bytes);
-  CheckCuda(allowed, "shared memory of the sequence kernel");
+  AllowShared(kernel, GpuTraits::Current().shared_bytes, "shared memory of the sequence kernel");
   LaunchShape shape;
   shape.grid = dim3(args.rows, 1, kCtas);
   shape.block = dim3(kThreads);

@@ -173,9 +173,7 @@ __global__ void __launch_bounds__(kThreads, 1) TmaConvKernel(const __grid_consta
 template <Format F, int kChannels>
 void LaunchKernel(const Args& p, cudaStream_t stream) {
   const auto kernel = TmaConvKernel<F, kChannels>;
-  static const cudaError_t allowed = cudaFuncSetAttribute(
-      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxSharedBytesSm90);
-  CheckCuda(allowed, "shared memory of the convolution by TMA");
+  AllowShared(kernel, kMaxSharedBytesSm90, "shared memory of the convolution by TMA");
   LaunchShape shape;
   shape.grid = dim3(std::min(p.units, GpuTraits::Current().multiprocessors));
   shape.block = dim3(kThreads);

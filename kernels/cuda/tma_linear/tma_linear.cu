@@ -255,9 +255,7 @@ __global__ void __launch_bounds__(kThreads, 1) TmaLinearKernel(const __grid_cons
 template <Format F, int BN, Norms kNorms>
 void LaunchKernel(const Args& p, cudaStream_t stream) {
   const auto kernel = TmaLinearKernel<F, BN, kNorms>;
-  static const cudaError_t allowed = cudaFuncSetAttribute(
-      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMaxSharedBytesSm90);
-  CheckCuda(allowed, "shared memory of the linear layer by TMA");
+  AllowShared(kernel, kMaxSharedBytesSm90, "shared memory of the linear layer by TMA");
   const Plan& plan = p.plan;
   LaunchShape shape;
   shape.grid = dim3(plan.token_tiles, plan.channel_tiles / plan.sharers, plan.Cluster());

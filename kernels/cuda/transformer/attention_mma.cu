@@ -295,9 +295,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kFit)
 template <Format F, typename C>
 void LaunchTile(const TokenAttentionArgs& a, cudaStream_t stream) {
   const auto kernel = AttentionMmaKernel<F, C>;
-  static const cudaError_t allowed =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kSharedBytes);
-  CheckCuda(allowed, "shared memory of the attention");
+  AllowShared(kernel, C::kSharedBytes, "shared memory of the attention");
   LaunchShape shape;
   shape.grid = dim3((a.queries + C::kRows - 1) / C::kRows, a.heads, a.sequences);
   shape.block = dim3(C::kThreads);

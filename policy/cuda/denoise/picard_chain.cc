@@ -14,7 +14,7 @@ PicardChain::PicardChain(const DenoisingChain& chain, DeviceArena& arena) : chai
   args_.elements = chain.Elements();
   args_.action_dim = chain.action_dim;
   args_.tolerance = chain.tolerance;
-  if (!PicardSupports(args_))
+  if (!PicardSupports(args_, GpuTraits::Current()))
     throw Unsupported("parallel window " + std::to_string(args_.window) + " of " +
                       std::to_string(args_.elements) +
                       " actions: the GPU takes windows up to 64 that fit its shared memory; use a "

@@ -18,7 +18,10 @@
 #include "policy/dit/dit_config.h"
 #include "policy/policy.h"
 #include "policy/unet/unet_model.h"
+#include "tests/policy/dit/small_dit.h"
+#include "tests/support/goldens/act_cases.h"
 #include "tests/support/gpu/fake_cuda.h"
+#include "tests/support/gpu/observations.h"
 
 namespace mjp_test {
 namespace {
@@ -96,6 +99,56 @@ TEST(BuildsAndGpusTest, WhatRunsIsWhatBothHave) {
     EXPECT_EQ(FormOf(mjp::NamedConfig("notebook"), gpu), pair.large);
     EXPECT_EQ(mjp::ChooseDitExecution(dit, {Format::kFp16, 1}, gpu).form != mjp::DitForm::kLaunches,
               pair.sequence_kernel);
+  }
+}
+
+// A network and the way in which it is sampled.
+struct Work {
+  const char* name;
+  std::shared_ptr<const mjp::Checkpoint> checkpoint;
+  mjp::SamplerOptions sampler;
+  int batch = 1;
+  mjp::Precision precision = mjp::Precision::kFp16;
+};
+
+// No kernel is given more shared memory than a block of the GPU may have.
+TEST(BuildsAndGpusTest, PoliciesAskForWhatTheGpuHas) {
+  using enum mjp::SamplerKind;
+  const auto shipped = mjp::LoadCheckpoint(MJPOLICY_SOURCE_DIR "/assets/pusht_image"),
+             large = mjp::NamedNetwork("lerobot-128"), act = ActCheckpoint(SmallActConfig()),
+             dit = std::shared_ptr<const mjp::Checkpoint>(SmallDit(SmallDitConfig(true)));
+  const Work all[] = {{"shipped", shipped, {kDdim, 10}},
+                      {"shipped, windows", shipped, {kDdpm, 100, mjp::kAutoWindow}},
+                      {"shipped, many", shipped, {kDdim, 10}, 64},
+                      {"128/256/512, windows", large, {kDdpm, 20, mjp::kAutoWindow}},
+                      {"128/256/512, many", large, {kDdim, 2}, 64},
+                      {"ACT", act, {}},
+                      {"DiT", dit, {}},
+                      {"DiT, windows", dit, {kDdpm, 20, 8}},
+                      {"shipped, bf16", shipped, {kDdim, 10}, 1, mjp::Precision::kBf16},
+                      {"shipped, tf32", shipped, {kDdim, 10}, 1, mjp::Precision::kTf32},
+                      {"shipped, fp32", shipped, {kDdpm, 20, 16}, 1, mjp::Precision::kFp32},
+                      {"128/256/512, tf32", large, {kDdim, 2}, 64, mjp::Precision::kTf32},
+                      {"128/256/512, fp32", large, {kDdim, 2}, 1, mjp::Precision::kFp32},
+                      {"ACT, tf32", act, {}, 2, mjp::Precision::kTf32},
+                      {"ACT, fp32", act, {}, 1, mjp::Precision::kFp32},
+                      {"DiT, bf16", dit, {}, 2, mjp::Precision::kBf16},
+                      {"DiT, fp32", dit, {}, 1, mjp::Precision::kFp32}};
+  for (const Pair& pair : kPairs) {
+    Find(pair.gpu);
+    for (const Work& work : all) {
+      mjp::PolicyOptions options;
+      options.backend = mjp::Backend::kCuda;
+      options.precision = work.precision;
+      options.self_check = false;  // no kernel runs
+      options.sampler = work.sampler;
+      options.batch = work.batch;
+      const Observations observations(*work.checkpoint, work.batch);
+      mjp::PolicyOutput output;
+      EXPECT_NO_THROW(
+          mjp::Policy::Create(work.checkpoint, options)->Infer(observations.input, output))
+          << work.name << ", " << pair.name;
+    }
   }
 }
 

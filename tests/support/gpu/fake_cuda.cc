@@ -162,6 +162,11 @@ struct LaunchShape {
   void* stream = nullptr;
 };
 thread_local LaunchShape launch;
+
+// Whether a block of the GPU may have so many bytes of shared memory.
+bool HasShared(size_t bytes) {
+  return bytes <= size_t{1024} * static_cast<size_t>(mjp_test::TheFakeGpu().shared_kib);
+}
 }  // namespace
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
                                      struct CUstream_st* stream) {
@@ -179,6 +184,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, size_t, cudaStr
   return Enqueue(stream, "launch", [] {});
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*, void**) {
+  if (!HasShared(config->dynamicSmemBytes)) return Say(cudaErrorInvalidValue);
   return Enqueue(config->stream, "launch", [] {});
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
@@ -188,7 +194,10 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   attributes->sharedSizeBytes = mjp_test::TheFakeGpu().code_wgmma ? 128 : 64;
   return Say(mjp_test::TheFakeGpu().code_status);
 }
-cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
+cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int value) {
+  const bool shared = attribute == cudaFuncAttributeMaxDynamicSharedMemorySize;
+  return Say(shared && !HasShared(value) ? cudaErrorInvalidValue : cudaSuccess);
+}
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int,
                                                                    size_t, unsigned) {
   *blocks = 1;

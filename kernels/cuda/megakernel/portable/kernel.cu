@@ -24,9 +24,7 @@ __global__ void __launch_bounds__(kMmaThreads, 1)
 template <auto kKernel>
 void CheckResident(const PortablePlan& plan) {
   const GpuTraits& gpu = GpuTraits::Current();
-  CheckCuda(
-      cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, gpu.shared_bytes),
-      "shared memory of the megakernel");
+  AllowShared(kKernel, gpu.shared_bytes, "shared memory of the megakernel");
   int each = 0;
   CheckCuda(
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kKernel, kMmaThreads, plan.shared_bytes),

@@ -60,6 +60,30 @@ TEST_P(ImageCallFaultsTest, AreSaidAndLeaveNothing) {
   EXPECT_EQ(FakeCudaMisuse(), "");
 }
 
+// No kernel is given more shared memory than a block of an RTX 3060 may have.
+TEST(ImagesOnASmallGpu, AskForWhatItHas) {
+  const FakeGpu before = TheFakeGpu();
+  FakeGpu small;
+  small.device = 1;
+  small.capability = small.code = 86, small.code_wgmma = false;
+  small.multiprocessors = 28, small.shared_kib = 99;
+  TheFakeGpu() = small;
+  mjp::ImageConfig config;
+  config.size = 20;
+  config.unet.down_dims = {64, 128, 160};
+  const auto model = mjp::RandomImageModel(config, 11);
+  using enum mjp::Precision;
+  for (const mjp::Precision precision : {kFp16, kBf16, kTf32, kFp32}) {
+    for (const int window : {0, 3}) {
+      mjp::ImageSamplerOptions options;
+      options.steps = 4, options.batch = 3, options.window = window;
+      options.precision = precision, options.graph = true;
+      EXPECT_NO_THROW(mjp::MakeCudaImageSampler(model, options)->Sample(9, 4, 3));
+    }
+  }
+  TheFakeGpu() = before;
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, ImageCallFaultsTest,
                          ::testing::Values(Way{false, 0}, Way{true, 0}, Way{true, 3}),
                          [](const auto& info) {

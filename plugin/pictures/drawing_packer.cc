@@ -76,6 +76,7 @@ struct DrawingPacker::Gl {
   PFNGLTEXSTORAGE2DPROC TexStorage2D;
   PFNGLBINDFRAMEBUFFERPROC BindFramebuffer;
   PFNGLFRAMEBUFFERTEXTURE2DPROC FramebufferTexture2D;
+  PFNGLFRAMEBUFFERRENDERBUFFERPROC FramebufferRenderbuffer;
   PFNGLCHECKFRAMEBUFFERSTATUSPROC CheckFramebufferStatus;
   PFNGLGENBUFFERSPROC GenBuffers;
   PFNGLDELETEBUFFERSPROC DeleteBuffers;
@@ -122,6 +123,7 @@ std::unique_ptr<DrawingPacker> DrawingPacker::Make(const EglContext& context) {
   find("glTexStorage2D", gl->TexStorage2D);
   find("glBindFramebuffer", gl->BindFramebuffer);
   find("glFramebufferTexture2D", gl->FramebufferTexture2D);
+  find("glFramebufferRenderbuffer", gl->FramebufferRenderbuffer);
   find("glCheckFramebufferStatus", gl->CheckFramebufferStatus);
   find("glGenBuffers", gl->GenBuffers);
   find("glDeleteBuffers", gl->DeleteBuffers);
@@ -182,18 +184,25 @@ bool DrawingPacker::Prepare() {
   return linked && gl_->mapped && gl_->GetError() == GL_NO_ERROR;
 }
 
-unsigned DrawingPacker::MakeTarget(unsigned framebuffer, int width, int height) const {
+unsigned DrawingPacker::MakeTarget(unsigned framebuffer, unsigned colours, int width,
+                                   int height) const {
+  ClearErrors();
   GLuint target = 0;
   gl_->GenTextures(1, &target);
   gl_->BindTexture(GL_TEXTURE_2D, target);
   gl_->TexStorage2D(GL_TEXTURE_2D, 1, GL_RGBA8, width, height);
   gl_->BindTexture(GL_TEXTURE_2D, 0);
-  gl_->BindFramebuffer(GL_FRAMEBUFFER, framebuffer);
-  gl_->FramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, target, 0);
-  if (gl_->CheckFramebufferStatus(GL_FRAMEBUFFER) == GL_FRAMEBUFFER_COMPLETE) return target;
+  if (gl_->GetError() == GL_NO_ERROR) {
+    gl_->BindFramebuffer(GL_FRAMEBUFFER, framebuffer);
+    gl_->FramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, target, 0);
+    if (gl_->CheckFramebufferStatus(GL_FRAMEBUFFER) == GL_FRAMEBUFFER_COMPLETE) return target;
+    gl_->FramebufferRenderbuffer(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_RENDERBUFFER, colours);
+  }
   DeleteTarget(target);
+  ClearErrors();
   throw EnvironmentError("OpenGL has no memory for pictures of " + std::to_string(width) + " x " +
-                         std::to_string(height) + " pixels");
+                         std::to_string(height) +
+                         " pixels; free some of the GPU's, or draw smaller ones");
 }
 
 void DrawingPacker::DeleteTarget(unsigned target) const { gl_->DeleteTextures(1, &target); }

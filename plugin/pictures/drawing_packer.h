@@ -32,9 +32,10 @@ class DrawingPacker {
   DrawingPacker(const DrawingPacker&) = delete;
   DrawingPacker& operator=(const DrawingPacker&) = delete;
 
-  // Makes `framebuffer` keep its colours, width x height, in a texture, whose name is returned.
-  // The texture is the caller's, for DeleteTarget. Throws Error(kEnvironment).
-  unsigned MakeTarget(unsigned framebuffer, int width, int height) const;
+  // Makes `framebuffer` keep its colours, width x height, in a texture, whose name is returned,
+  // and no longer in the renderbuffer `colours` (0: in none). The texture is the caller's, for
+  // DeleteTarget. Throws Error(kEnvironment), and leaves the framebuffer as it is.
+  unsigned MakeTarget(unsigned framebuffer, unsigned colours, int width, int height) const;
   void DeleteTarget(unsigned target) const;
   // Makes a buffer of all `bytes` of the memory that `descriptor` stands for, which is OpenGL's
   // from then on. None where it does not take such memory. It is the caller's, for Forget.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -123,15 +124,12 @@ class MujocoPictureSource : public PictureSource {
 
   // What OpenGL has a copy of is made again where it is no longer the model's.
   void Adopt(const mjModel* model) override {
-    bool same = HashUploads(model) == uploads_;
-    for (size_t i = 0; i < cameras_.size(); ++i) {
-      const Drawing drawing = ChooseDrawing(model, cameras_[i], request_);
-      same = same && drawing == drawings_[i];
-      drawings_[i] = drawing;
-    }
-    if (same) return;
+    std::vector<Drawing> drawings;
+    for (const int camera : cameras_) drawings.push_back(ChooseDrawing(model, camera, request_));
+    if (uploads_ == HashUploads(model) && drawings == drawings_) return;
     RunOnRenderThread([&] {
       FreeContext();
+      drawings_ = std::move(drawings);
       MakeContext(model);
     });
   }
@@ -183,7 +181,6 @@ class MujocoPictureSource : public PictureSource {
   // Rendering thread.
   void MakeContext(const mjModel* model) {
     gl_ = &CurrentContext(request_.cuda_device);
-    uploads_ = HashUploads(model);
     // the user's model stays as it is: only the sizes of the context's buffers differ
     mjModel sized = *model;
     sized.vis.global.offwidth = sized.vis.global.offheight = 1;
@@ -195,25 +192,25 @@ class MujocoPictureSource : public PictureSource {
     sized.vis.quality.offsamples = 0;  // one sample, as LookOf says
     sized.vis.quality.shadowsize = 0;
     mjr_makeContext(&sized, &context_, mjFONTSCALE_50);
-    if (!shared_ && std::ranges::none_of(drawings_, &Drawing::reduce)) return;
     try {
-      UsePacker();
-    } catch (const Error&) {
+      if (shared_ || std::ranges::any_of(drawings_, &Drawing::reduce)) UsePacker();
+    } catch (...) {
       mjr_freeContext(&context_);
       throw;
     }
+    uploads_ = HashUploads(model);
   }
 
   // Rendering thread. From now on drawings are where the packer reads them, if there is one.
   void UsePacker() {
     if (!packer_) packer_ = CurrentPacker(*gl_);
     if (packer_ && target_ == 0)
-      target_ = packer_->MakeTarget(context_.offFBO, context_.offWidth, context_.offHeight);
+      target_ = packer_->MakeTarget(context_.offFBO, context_.offColor, context_.offWidth,
+                                    context_.offHeight);
   }
 
   // Rendering thread.
   void AskCuda() {
-    asked_cuda_ = true;
     UsePacker();
     std::string why;  // SharedPicturesText tells people
     // OpenGL writes whole words: the next camera's picture must begin with one
@@ -221,10 +218,12 @@ class MujocoPictureSource : public PictureSource {
     const SharedPictures::Contents contents = {cameras_.size() * PictureBytes(),
                                                request_.cuda_device};
     if (packer_ && whole) shared_ = SharedPictures::Make(*gl_, *packer_, contents, &why);
+    asked_cuda_ = true;
   }
 
   // Rendering thread.
   void FreeContext() {
+    uploads_.reset();
     if (packer_) packer_->DeleteTarget(std::exchange(target_, 0));
     mjr_freeContext(&context_);
   }
@@ -277,7 +276,7 @@ class MujocoPictureSource : public PictureSource {
   unsigned target_ = 0;                     // what it reads; 0 without it
   std::shared_ptr<SharedPictures> shared_;  // null: not asked for, or not to be had
   bool asked_cuda_ = false;
-  uint64_t uploads_ = 0;  // of the model that the context was made for
+  std::optional<uint64_t> uploads_;  // of the model that the context was made for; none: no context
   std::vector<int> cameras_;
   std::vector<Drawing> drawings_;  // of each camera
   std::vector<uint8_t> raw_;       // a drawing as OpenGL gives it

@@ -252,8 +252,10 @@ bool SharedPictures::AddSlab(std::string* why) {
     return false;
   }
   const std::lock_guard lock(mutex_);
-  for (size_t i = 0; i < kPlaces; ++i) idle_.push_back(slabs_.size() * kPlaces + i);
+  const size_t first = slabs_.size() * kPlaces;
+  idle_.reserve(first + kPlaces);  // room for all, so that a place comes back without an allocation
   slabs_.push_back(std::move(slab));
+  for (size_t i = 0; i < kPlaces; ++i) idle_.push_back(first + i);
   return true;
 }
 

@@ -43,7 +43,7 @@ class Cache {
   Cache() = default;
   // What a child made by fork() begins with. Its parent's lock may be held by a thread that it has
   // not: then the parent was loading, and the child reads its checkpoints itself.
-  explicit Cache(Cache& parents) : makers_(parents.makers_) {
+  explicit Cache(Cache& parents) : makers_(parents.makers_), owner_(parents.owner_) {
     if (parents.mutex_.try_lock()) entries_ = parents.entries_;
   }
 
@@ -81,10 +81,17 @@ class Cache {
     return policy;
   }
 
-  void SetMakers(PolicyMakers makers) {
+  void SetMakers(PolicyMakers makers, const void* owner) {
     std::lock_guard lock(mutex_);
     entries_.clear();
     makers_ = std::move(makers);
+    owner_ = owner;
+  }
+
+  // Who has put the makers in place; null: nobody who would remove them.
+  const void* owner() {
+    std::lock_guard lock(mutex_);
+    return owner_;
   }
 
   int size() {
@@ -104,6 +111,7 @@ class Cache {
 
   std::mutex mutex_;
   PolicyMakers makers_;
+  const void* owner_ = nullptr;
   std::vector<Entry> entries_;  // least recently used first
 };
 
@@ -140,7 +148,20 @@ std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,
   return TheCache().Get(directory, folders, options, action_steps);
 }
 
-void SetPolicyMakers(PolicyMakers makers) { TheCache().SetMakers(std::move(makers)); }
+void SetPolicyMakers(PolicyMakers makers) { TheCache().SetMakers(std::move(makers), nullptr); }
+
+OwnPolicyMakers::~OwnPolicyMakers() {
+  if (TheCache().owner() == this) TheCache().SetMakers({}, nullptr);
+}
+
+void OwnPolicyMakers::Set(PolicyMakers makers) {
+  makers_ = std::move(makers);
+  TheCache().SetMakers(makers_, this);
+}
+
+void OwnPolicyMakers::Use() const {
+  if (TheCache().owner() != this) TheCache().SetMakers(makers_, this);
+}
 
 int CachedPolicies() { return TheCache().size(); }
 

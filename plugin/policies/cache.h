@@ -52,6 +52,24 @@ struct PolicyMakers {
 // Empties the cache and makes everything by `makers` from now on.
 void SetPolicyMakers(PolicyMakers makers);
 
+// Makers of one of several users of the process, each of whom puts its own in place before it makes
+// data.
+class OwnPolicyMakers {
+ public:
+  OwnPolicyMakers() = default;
+  ~OwnPolicyMakers();  // removes them where they are in place
+  OwnPolicyMakers(const OwnPolicyMakers&) = delete;
+  OwnPolicyMakers& operator=(const OwnPolicyMakers&) = delete;
+
+  // Begins with `makers`, as SetPolicyMakers does.
+  void Set(PolicyMakers makers);
+  // Puts them in place where another's are.
+  void Use() const;
+
+ private:
+  PolicyMakers makers_;
+};
+
 // Policies in the cache, for tests and statistics.
 int CachedPolicies();
 

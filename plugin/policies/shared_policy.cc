@@ -1,6 +1,5 @@
 #include "plugin/policies/shared_policy.h"
 
-#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -97,8 +96,8 @@ UnderWay SharedPolicy::Prefetch(const PolicyInput& input) {
     return UnderWay(
         std::async(std::launch::async,
                    [self = shared_from_this(), decision = decision] { self->Make(*decision); }));
-  } catch (const std::system_error&) {
-    Make(*decision);  // no thread to be had: now, then
+  } catch (...) {
+    Make(*decision);  // no thread to be had, or no memory for one: now, then
     return {};
   }
 }

@@ -80,7 +80,7 @@ unsigned Upload(const Gl& gl, const DrawingPacker& packer, const Bytes& rgba, in
                 int height) {
   GLuint framebuffer = 0;
   gl.GenFramebuffers(1, &framebuffer);
-  const unsigned target = packer.MakeTarget(framebuffer, width, height);
+  const unsigned target = packer.MakeTarget(framebuffer, 0, width, height);
   gl.BindTexture(GL_TEXTURE_2D, target);
   gl.TexSubImage2D(GL_TEXTURE_2D, 0, 0, 0, width, height, GL_RGBA, GL_UNSIGNED_BYTE, rgba.data());
   gl.BindTexture(GL_TEXTURE_2D, 0);

@@ -3,8 +3,10 @@
 #define EGL_NO_X11
 #include <EGL/egl.h>
 #include <EGL/eglext.h>
+#include <GL/glcorearb.h>
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +18,7 @@
 
 #include "base/error.h"
 #include "kernels/cpu/picture_resize.h"
+#include "plugin/pictures/egl_context.h"
 #include "tasks/pusht/pictures/rasterise.h"
 #include "tests/support/mujoco_fixture.h"
 #include "tests/support/random_scenes.h"
@@ -45,6 +48,10 @@ constexpr char kSlabs[] = R"(
       <geom type="box" material="blue" pos="0 0 -1" size="9 9 0.5"/>
     </worldbody>
   </mujoco>)";
+
+// What OpenGL refuses the renderer, on whatever thread.
+enum class Refused { kNothing, kTexture, kFramebuffer };
+std::atomic<Refused> refused = Refused::kNothing;
 
 class MujocoRenderer : public mjp_test::MujocoTest {
  protected:
@@ -223,6 +230,45 @@ TEST_F(MujocoRenderer, LeavesTheCallersContextAlone) {
   eglDestroyContext(display, own);
 }
 
+// A policy on the GPU asks for the drawing in a texture first. The renderer asks again each time,
+// and MuJoCo's framebuffer stays whole for the host's way.
+TEST_F(MujocoRenderer, DrawsAsBeforeWhereOpenGlHasNoTexture) {
+  const ModelPtr model = Compile(kSlabs);
+  const DataPtr data(mj_makeData(model.get()));
+  mj_forward(model.get(), data.get());
+  PictureRequest request = {.cameras = {"side"}, .width = 64, .height = 40};
+  const Picture expected = DrawOnce(model.get(), request);
+  request.cuda_device = 0;
+  for (const Refused what : {Refused::kTexture, Refused::kFramebuffer}) {
+    const auto source = MakeMujocoPictureSource(model.get(), request);
+    refused = what;
+    for (int i = 0; i < 2; ++i) EXPECT_THROW(source->RenderOnGpu(model.get(), data.get()), Error);
+    refused = Refused::kNothing;
+    for (int i = 0; i < 2; ++i) {
+      Picture rgb(expected.size());
+      source->Render(model.get(), data.get(), rgb);
+      EXPECT_EQ(rgb, expected) << i;
+      EXPECT_NO_THROW(source->RenderOnGpu(model.get(), data.get()));
+    }
+  }
+}
+
+TEST_F(MujocoRenderer, AModelThatWasRefusedIsAdoptedLater) {
+  const ModelPtr model = LoadTable(), other = LoadTable();
+  other->cam_resolution[0] = other->cam_resolution[1] = 96;  // not drawn larger and reduced
+  const DataPtr data(mj_makeData(model.get()));
+  mj_forward(model.get(), data.get());
+  const Picture expected = DrawOnce(model.get(), {.cameras = {"top"}});
+  const auto source = MakeMujocoPictureSource(other.get(), {.cameras = {"top"}});
+  refused = Refused::kTexture;
+  EXPECT_THROW(source->Adopt(model.get()), Error);
+  refused = Refused::kNothing;
+  source->Adopt(model.get());
+  Picture rgb(expected.size());
+  source->Render(model.get(), data.get(), rgb);
+  EXPECT_EQ(rgb, expected);
+}
+
 TEST_F(MujocoRenderer, LeavesTheModelAsItIs) {
   const ModelPtr model = LoadTable();
   const mjModel before = *model;
@@ -300,3 +346,29 @@ TEST(MujocoRendererDeathTest, WithoutADriverTheErrorSaysWhatToDo) {
 
 }  // namespace
 }  // namespace mjp
+
+// The linker gives every call of EglContext::FindAny to the second (tests/CMakeLists.txt).
+#define FIND_ANY "_ZN3mjp10EglContext7FindAnyEPKc"
+using Function = void (*)();
+Function RealFindAny(const char* name) asm("__real_" FIND_ANY);
+Function WrapFindAny(const char* name) asm("__wrap_" FIND_ANY);
+
+static void TexStorage(GLenum target, GLsizei levels, GLenum format, GLsizei width,
+                       GLsizei height) {
+  static const auto real = reinterpret_cast<PFNGLTEXSTORAGE2DPROC>(RealFindAny("glTexStorage2D"));
+  constexpr GLsizei kTooLarge = 1 << 30;
+  real(target, levels, format, mjp::refused == mjp::Refused::kTexture ? kTooLarge : width, height);
+}
+
+static GLenum CheckStatus(GLenum target) {
+  static const auto real =
+      reinterpret_cast<PFNGLCHECKFRAMEBUFFERSTATUSPROC>(RealFindAny("glCheckFramebufferStatus"));
+  return mjp::refused == mjp::Refused::kFramebuffer ? GL_FRAMEBUFFER_UNSUPPORTED : real(target);
+}
+
+Function WrapFindAny(const char* name) {
+  if (std::strcmp(name, "glTexStorage2D") == 0) return reinterpret_cast<Function>(TexStorage);
+  if (std::strcmp(name, "glCheckFramebufferStatus") == 0)
+    return reinterpret_cast<Function>(CheckStatus);
+  return RealFindAny(name);
+}

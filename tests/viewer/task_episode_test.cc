@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -35,9 +36,24 @@ class TaskEpisodeTest : public mjp_test::TaskTextTest {
   }
   static std::unique_ptr<Simulation> Open(const std::string& file, uint32_t seed) {
     SimulationRequest request;
+    return Open(file, seed, request);
+  }
+  static std::unique_ptr<Simulation> Open(const std::string& file, uint32_t seed,
+                                          SimulationRequest request) {
     request.model = file;
     request.seed = seed;
     return OpenSimulation(request);
+  }
+  // A task whose starts change the model, with a sampler of `steps` in place of its own.
+  std::unique_ptr<Simulation> OpenWithSteps(int steps) const {
+    SimulationRequest request;
+    request.overrule = [steps](mjp::PolicyOptions& options) { options.sampler.steps = steps; };
+    return Open(File(With("task.start", "geom_rgba brick uniform 0 1 0 1 0 1 1 1")), 1, request);
+  }
+  // Of the policy that makes the newest decision.
+  static int Passes(Simulation& simulation) {
+    simulation.Advance();
+    return Look(simulation).log->back()->times.passes;
   }
   static SimSnapshot Play(Simulation& simulation) {
     while (!simulation.finished() && simulation.step() < 100) simulation.Advance();
@@ -108,6 +124,38 @@ TEST_F(TaskEpisodeTest, WhatAStartDrawsOfTheModelIsInAnotherModel) {
   EXPECT_NE(Look(*simulation).model->geom_rgba[4 * brick], red);
   simulation->Restart(1);
   EXPECT_EQ(Play(*simulation).hash, once.hash);
+}
+
+TEST_F(TaskEpisodeTest, ThePolicyIsThatOfThePanelsWhateverElseIsOpened) {
+  auto simulation = OpenWithSteps(3);
+  EXPECT_EQ(Passes(*simulation), 3);
+  EXPECT_THROW(Open(File(With("task.success", "nothing > 1")), 1), mjp::Error);
+  simulation->Restart(2);
+  EXPECT_EQ(Passes(*simulation), 3) << "after one that could not be opened";
+  const auto next = OpenWithSteps(4);
+  simulation->Restart(3);
+  EXPECT_EQ(Passes(*simulation), 3) << "beside another";
+  simulation = nullptr;
+  next->Restart(2);
+  EXPECT_EQ(Passes(*next), 4) << "after the one before has gone";
+}
+
+TEST_F(TaskEpisodeTest, AnEpisodeWithoutItsPolicyDoesNotBegin) {
+  const auto simulation = OpenWithSteps(3);
+  EXPECT_EQ(Passes(*simulation), 3);
+  const SimSnapshot before = Look(*simulation);
+  std::filesystem::rename(folder_ / "nowhere", folder_ / "elsewhere");
+  try {
+    simulation->Restart(2);
+    ADD_FAILURE() << "it began";
+  } catch (const mjp::Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("nowhere"));
+  }
+  EXPECT_EQ(Look(*simulation).seed, before.seed);
+  EXPECT_EQ(Look(*simulation).model, before.model);
+  const SimSnapshot seen = Play(*simulation);
+  std::filesystem::rename(folder_ / "elsewhere", folder_ / "nowhere");
+  EXPECT_EQ(seen.hash, Play(*OpenWithSteps(3)).hash) << "the episode before goes on";
 }
 
 TEST_F(TaskEpisodeTest, ATaskThatIsWrittenWronglyIsRefused) {

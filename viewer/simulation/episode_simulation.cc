@@ -67,17 +67,19 @@ void EpisodeSimulation::SetPolicy(std::shared_ptr<const mjp::Checkpoint> checkpo
   options_.renderer = ShowsTheBenchmark(*model_) ? RendererKind::kRaster : RendererKind::kMujoco;
   auto observer =
       std::make_unique<Observer>(options_.renderer, Conditions(), policy->config(), scene_);
+  std::optional<mjp::EventReplanning> replanning =
+      mjp::ReplanningOf(policy->config(), RuleOf(EvaluationOptions(), policy->config()),
+                        action_steps, 0, "replan_beyond", mjp::ExitCode::kBadInput);
+  const std::shared_ptr<PolicyInfo> info =
+      UsePolicy(std::move(checkpoint), policy->options(), policy->Description(), action_steps);
+  info->on_table = true;
+  info_ = info;
   const bool first = policy_ == nullptr;
   // the observer refers to the policy's config: both change together
   observer_ = std::move(observer);
   policy_ = std::move(policy);
-  const std::shared_ptr<PolicyInfo> info =
-      UsePolicy(std::move(checkpoint), policy_->options(), policy_->Description(), action_steps);
-  info->on_table = true;
-  info_ = info;
   action_steps_ = action_steps;
-  replanning_ = mjp::ReplanningOf(policy_->config(), RuleOf(EvaluationOptions(), policy_->config()),
-                                  action_steps, 0, "replan_beyond", mjp::ExitCode::kBadInput);
+  replanning_ = std::move(replanning);
   EditLog().clear();
   ended_ = nullptr;
   if (!first) Restart(result_.seed);
@@ -141,7 +143,7 @@ std::shared_ptr<DecisionRecord> EpisodeSimulation::Decide() {
   record->times[mjp::Stage::kScene] = {begin, observed};
   record->backend = info_->options.backend;
   record->seed = result_.seed;
-  record->decision = result_.decisions++;
+  record->decision = result_.decisions;
   record->step = result_.steps;
   record->first_action = policy_->config().FirstAction();
   record->count = action_steps_;
@@ -194,6 +196,7 @@ void EpisodeSimulation::Advance() {
     if (due) {
       taken->times[mjp::Stage::kApply] = {begin, applied};
       AddToLog(taken);
+      ++result_.decisions;
     }
   }
   StepPhysics();

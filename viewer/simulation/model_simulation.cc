@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "plugin/instances.h"
-#include "plugin/policies/cache.h"
 #include "plugin/state.h"
 #include "tasks/evaluation/hosted_failure.h"
 #include "tasks/pusht/physics/reset.h"
@@ -61,8 +60,6 @@ ModelSimulation::ModelSimulation(const std::string& file, const SimulationReques
   Load({request.checkpoint, request.overrule});
 }
 
-ModelSimulation::~ModelSimulation() { mjp::SetPolicyMakers({}); }
-
 void ModelSimulation::SceneDeleter::operator()(mjvScene* scene) const {
   mjv_freeScene(scene);
   delete scene;
@@ -83,15 +80,14 @@ void ModelSimulation::Load(const Choice& choice) {
     *made = {checkpoint, policy->options(), policy->Description()};
     return policy;
   };
-  mjp::SetPolicyMakers(makers);
+  makers_.Set(makers);
   SetModel(LoadModel(file_));
   choice_ = choice;
   made_ = made;
   explainer_ = nullptr;
   const std::vector<int> instances = mjp::PolicyInstances(model_.get());
   instance_ = instances.empty() ? -1 : instances[0];
-  policy_ = instances.empty() ? nullptr : mjp::FindInstance(data_.get(), instance_);
-  if (instance_ >= 0 && !policy_) throw mjp::BadInput(Warnings::Last());
+  policy_ = PolicyIn(data_.get());
   const auto scores = mjp::ScoresOf(model_.get());
   score_ = scores.empty() ? mjp::Score() : scores[0].second;
   if (score_) score_.check(model_.get());
@@ -104,6 +100,13 @@ void ModelSimulation::Load(const Choice& choice) {
   mjv_makeScene(model_.get(), scene_.get(), kMostGeoms);
   DescribePolicy();
   Restart(seed_);
+}
+
+mjp::PolicyInstance* ModelSimulation::PolicyIn(const mjData* data) const {
+  if (instance_ < 0) return nullptr;
+  mjp::PolicyInstance* policy = mjp::FindInstance(data, instance_);
+  if (!policy) throw mjp::BadInput(Warnings::Last());
+  return policy;
 }
 
 void ModelSimulation::DescribePolicy() {
@@ -140,9 +143,8 @@ void ModelSimulation::SetCheckpoint(const std::string& directory) {
 }
 
 void ModelSimulation::Restart(uint32_t seed) {
-  seed_ = seed;
   if (task_) {
-    StartTask();
+    StartTask(seed);
   } else if (score_) {
     Scene(model_.get()).SetStart(BenchmarkStart(seed), data_.get());
   } else if (model_->nkey > 0) {
@@ -150,6 +152,7 @@ void ModelSimulation::Restart(uint32_t seed) {
   } else {
     mj_resetData(model_.get(), data_.get());
   }
+  seed_ = seed;
   mjp::SetEpisodeSeed(model_.get(), data_.get(), seed);
   step_ = substep_ = decisions_ = first_moment_ = 0;
   decided_ = 0;
@@ -159,19 +162,28 @@ void ModelSimulation::Restart(uint32_t seed) {
   Keep();
 }
 
-void ModelSimulation::StartTask() {
-  task_->Start(seed_);
-  if (task_->changes_model()) {
-    // the window reads the model that it has: it gets another
-    ModelPtr model = CopyOfModel(model_.get());
-    task_->start().CopyLook(model.get());
-    DataPtr data = MakeData(model.get());
-    data_ = std::move(data);  // the one before still needs its model
-    model_ = std::move(model);
-    if (policy_) policy_ = mjp::FindInstance(data_.get(), instance_);
-    question_ = nullptr;
+void ModelSimulation::StartTask(uint32_t seed) {
+  const TaskEpisode::Verdict before = task_->verdict();
+  task_->Start(seed);
+  try {
+    if (task_->changes_model()) TakeModelOfStart();
+  } catch (...) {
+    task_->Start(seed_);
+    task_->Resume(before);
+    throw;
   }
   task_->start().CopyState(model_.get(), data_.get());
+}
+
+void ModelSimulation::TakeModelOfStart() {
+  std::shared_ptr<mjModel> model(CopyOfModel(model_.get()));  // the window reads the one it has
+  task_->start().CopyLook(model.get());
+  makers_.Use();
+  DataPtr data = MakeData(model.get());
+  policy_ = PolicyIn(data.get());
+  data_ = std::move(data);  // the one before still needs its model
+  model_ = std::move(model);
+  question_ = nullptr;
 }
 
 void ModelSimulation::Keep() {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plugin/policies/cache.h"
 #include "plugin/policies/decision_cache.h"
 #include "plugin/policy_instance.h"
 #include "plugin/score.h"
@@ -24,7 +25,6 @@ class ModelSimulation : public Simulation {
   // Throws Error with the compiler's text for a model that does not compile, or whose policy does
   // not fit.
   ModelSimulation(const std::string& file, const SimulationRequest& request);
-  ~ModelSimulation() override;
 
   // A task starts as its episode `seed` does, another model at its first keyframe.
   void Restart(uint32_t seed) override;
@@ -63,8 +63,14 @@ class ModelSimulation : public Simulation {
 
   void Load(const Choice& choice);
   void DescribePolicy();
-  // Brings the simulation to the start of a task's episode of seed_.
-  void StartTask();
+  // The policy of the instance in `data`; null where the model has none. Throws Error where it
+  // could not be made.
+  mjp::PolicyInstance* PolicyIn(const mjData* data) const;
+  // Brings the simulation to the start of a task's episode of `seed`. Throws Error where that has
+  // no policy, and the episode before goes on.
+  void StartTask(uint32_t seed);
+  // Simulates another model, with what the task's start draws of it.
+  void TakeModelOfStart();
   void Keep();
   void NoteDecision(double step_began);
   void CompleteDecision();
@@ -73,6 +79,7 @@ class ModelSimulation : public Simulation {
 
   std::string file_;
   Choice choice_;
+  mjp::OwnPolicyMakers makers_;  // of choice_; in place whenever data is made
   std::shared_ptr<Made> made_;
   int instance_ = -1;                      // in the model; -1: no policy
   mjp::PolicyInstance* policy_ = nullptr;  // in data_

@@ -77,27 +77,27 @@ std::shared_ptr<PolicyInfo> Simulation::UsePolicy(std::shared_ptr<const mjp::Che
                                                   const mjp::PolicyOptions& options,
                                                   const std::string& description,
                                                   int action_steps) {
-  checkpoint_ = std::move(checkpoint);
-  finder_ = nullptr;
-  const mjp::PolicyConfig& config = checkpoint_->config;
+  const mjp::PolicyConfig& config = checkpoint->config;
   auto info = std::make_shared<PolicyInfo>();
-  info->random = HasRandomWeights(*checkpoint_);
-  info->checkpoint = std::filesystem::path(checkpoint_->directory).filename().string();
+  info->random = HasRandomWeights(*checkpoint);
+  info->checkpoint = std::filesystem::path(checkpoint->directory).filename().string();
   info->description = description;
   info->options = options;
-  info->samplers = checkpoint_->network->sampler().kinds;
+  info->samplers = checkpoint->network->sampler().kinds;
   info->horizon = config.horizon;
   info->n_obs_steps = config.n_obs_steps;
   info->action_steps = action_steps;
   info->action_dim = config.action_dim;
-  info->has_keypoints = KeypointFinder::Has(*checkpoint_);
-  info->network = checkpoint_;
-  info->attended = mjp::AttendedPictures(*checkpoint_);
+  info->has_keypoints = KeypointFinder::Has(*checkpoint);
+  info->network = checkpoint;
+  info->attended = mjp::AttendedPictures(*checkpoint);
   for (const mjp::CameraFeature& camera : config.cameras) info->cameras.push_back(camera.name);
   if (!config.cameras.empty()) {
     info->picture_width = config.cameras[0].width;
     info->picture_height = config.cameras[0].height;
   }
+  checkpoint_ = std::move(checkpoint);
+  finder_ = nullptr;
   return info;
 }
 

@@ -146,12 +146,14 @@ class Run {
   void PlayRound(std::ostream& progress) {
     const int round = rounds_.next();
     const auto student = Student();
-    const Figures figures = rounds_.Play(student, stop_);
-    if (!stop_) Keep(*student, round, figures, progress);
+    rounds_.Play(
+        student, [&](const Figures& figures) { Keep(*student, round, figures, progress); }, stop_);
   }
 
   // The last state; the last checkpoint where it is the best, or the only one.
   void Finish(std::ostream& progress) {
+    // without its lessons the training is not complete
+    if (Progress() >= 1) rounds_.Wait();
     Save();  // what may not be saved is no checkpoint either
     const auto student = Student();
     if (options_.rounds.count == 0) {
@@ -160,7 +162,6 @@ class Run {
       const Figures figures = rounds_.Evaluate(student, stop_);
       if (!stop_) Keep(*student, options_.rounds.count, figures, progress);
     }
-    Save();
     DrawCurves(options_.out + "/log.jsonl", options_.out + "/curves.png");
   }
 
@@ -173,8 +174,10 @@ class Run {
     const Interval interval = Wilson95(figures.successes, figures.episodes);
     const auto best = static_cast<int>(done_.best);
     if (interval.high >= Wilson95(best, figures.episodes).low) {
-      mjp::WriteCheckpoint(CheckpointPath(), student, mjp::WeightFormat::kF16);
       done_.best = std::max(best, figures.successes);
+      // first: a run killed in between plays the round again, with the same student
+      Save();
+      mjp::WriteCheckpoint(CheckpointPath(), student, mjp::WeightFormat::kF16);
     }
     const double success = static_cast<double>(figures.successes) / figures.episodes;
     const nlohmann::ordered_json line = {

@@ -126,10 +126,16 @@ int64_t RoundOptions::LateCapacity() const {
   return int64_t{count} * late_episodes * (kControlSteps + 1);
 }
 
-bool Rounds::Due(double progress) const {
-  const bool labelled = !labelling_.valid() ||
-                        labelling_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  return labelled && next_ < options_.count && progress * (options_.count + 1) >= next_ + 1;
+bool Rounds::Due(double progress) {
+  if (labelling_.valid()) {
+    if (labelling_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
+    labelling_.get();
+  }
+  return next_ < options_.count && progress * (options_.count + 1) >= next_ + 1;
+}
+
+void Rounds::Wait() {
+  if (labelling_.valid()) labelling_.get();
 }
 
 int Rounds::CountOf(int part) const {
@@ -187,18 +193,17 @@ Figures Rounds::Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, 
   return Summarise(episodes, task.measures());
 }
 
-Figures Rounds::Play(const std::shared_ptr<const mjp::Checkpoint>& student,
-                     const std::atomic<bool>& stop) {
-  if (labelling_.valid()) labelling_.get();
+void Rounds::Play(const std::shared_ptr<const mjp::Checkpoint>& student,
+                  const std::function<void(const Figures&)>& keep, const std::atomic<bool>& stop) {
+  Wait();
   const int round = next_++;
   std::vector<Labels> labels;
   const Figures figures = PlayAll(student, round, labels, stop);
-  if (!stop) {
-    labelling_ = std::async(std::launch::async, [this, round, labels = std::move(labels), figures] {
-      Label(round, labels, figures);
-    });
-  }
-  return figures;
+  if (stop) return;
+  keep(figures);
+  labelling_ = std::async(std::launch::async, [this, round, labels = std::move(labels), figures] {
+    Label(round, labels, figures);
+  });
 }
 
 Figures Rounds::PlayAll(const std::shared_ptr<const mjp::Checkpoint>& student, int round,

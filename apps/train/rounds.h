@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -49,14 +50,18 @@ class Rounds {
   ~Rounds();
 
   // Whether the next round is due at `progress` (0 to 1) of the training, and the last is labelled.
-  bool Due(double progress) const;
+  // Throws what its labelling threw.
+  bool Due(double progress);
+  // Waits until the last round is labelled. Throws what its labelling threw.
+  void Wait();
   // Which round comes next, from 0.
   int next() const { return next_; }
 
-  // Plays the next round with `student` and starts labelling it in the background. Returns how the
-  // undisturbed episodes went; none of them if `stop` became true.
-  Figures Play(const std::shared_ptr<const mjp::Checkpoint>& student,
-               const std::atomic<bool>& stop);
+  // Plays the next round with `student`, calls `keep` with how the undisturbed episodes went, and
+  // starts labelling in the background; only then the round may come to lie in the folder. If
+  // `stop` became true, neither.
+  void Play(const std::shared_ptr<const mjp::Checkpoint>& student,
+            const std::function<void(const Figures&)>& keep, const std::atomic<bool>& stop);
   // Plays round `round` without labelling. Nothing is seen if `stop` became true.
   Observed Observe(const std::shared_ptr<const mjp::Checkpoint>& student, int round,
                    const std::atomic<bool>& stop) const;

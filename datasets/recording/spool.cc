@@ -68,7 +68,7 @@ void PutPicture(const Picture& picture, const Feature& feature, std::vector<uint
 class SpoolReader {
  public:
   SpoolReader(const std::string& folder, const Info& info)
-      : info_(info), file_(FramesPath(folder), kLargestSpool) {}
+      : folder_(folder), info_(info), file_(FramesPath(folder), kLargestSpool) {}
 
   // The next frame: values are appended to `values`, pictures replaced.
   void Next(std::map<std::string, parquet::Values>* values,
@@ -80,7 +80,7 @@ class SpoolReader {
         picture.height = feature.Height();
         picture.width = feature.Width();
         picture.rgb.clear();
-        file_.Read(picture.Bytes(), picture.rgb);
+        Read(picture.Bytes(), picture.rgb);
       } else if (feature.kind == Kind::kText) {
         uint32_t size;
         std::memcpy(&size, Take(sizeof size), sizeof size);
@@ -97,20 +97,37 @@ class SpoolReader {
     }
   }
 
+  // Throws Error where something follows the frames that were read.
+  void CheckEnd() const {
+    if (left_ > 0) throw Damaged("more");
+  }
+
  private:
   const uint8_t* Take(uint64_t count) {
     bytes_.clear();
     bytes_.reserve(1);
-    file_.Read(count, bytes_);
+    Read(count, bytes_);
     return bytes_.data();
+  }
+  void Read(uint64_t count, std::vector<uint8_t>& out) {
+    if (count > left_) throw Damaged("fewer");
+    file_.Read(count, out);
+    left_ -= count;
+  }
+  Error Damaged(const std::string& what) const {
+    return BadInput(FramesPath(folder_) + ": has " + what +
+                    " bytes than its frames: the episode is damaged; move " + folder_ +
+                    " and those after it away to go on without them");
   }
   static void Put(double number, Kind kind, parquet::Values& out) {
     const bool whole = kind == Kind::kInteger || kind == Kind::kBool;
     whole ? out.ints.push_back(static_cast<int64_t>(number)) : out.numbers.push_back(number);
   }
 
+  const std::string folder_;
   const Info& info_;
   RegularFile file_;
+  uint64_t left_ = file_.size();  // bytes
   std::vector<uint8_t> bytes_;
 };
 
@@ -178,7 +195,21 @@ SpoolWriter::SpoolWriter(std::string folder, const Info& info)
   if (file_.get() < 0) throw FileError("cannot create", path);
 }
 
+void SpoolWriter::CheckWritten() const {
+  if (!torn_) return;
+  throw BadInput(FramesPath(folder_) +
+                 ": frames of this episode could not be written; record it again");
+}
+
+void SpoolWriter::Write(WriteFunction* write) {
+  torn_ = true;  // until it is known
+  write(file_.get(), buffer_, FramesPath(folder_));
+  torn_ = false;
+  buffer_.clear();
+}
+
 void SpoolWriter::Add(const Frame& frame) {
+  CheckWritten();
   const size_t before = buffer_.size();
   try {
     if (frame.task.empty()) throw BadInput("a frame has no task: say in words what is being done");
@@ -203,13 +234,12 @@ void SpoolWriter::Add(const Frame& frame) {
   task_.push_back(known - tasks_.begin());
   if (known == tasks_.end()) tasks_.push_back(frame.task);
   ++frames_;
-  if (buffer_.size() < kBufferBytes) return;
-  WriteAll(file_.get(), buffer_, FramesPath(folder_));
-  buffer_.clear();
+  if (buffer_.size() >= kBufferBytes) Write(WriteAll);
 }
 
 void SpoolWriter::Close() {
-  WriteDurably(file_.get(), buffer_, FramesPath(folder_));
+  CheckWritten();
+  Write(WriteDurably);
   if (file_.Close() != 0) throw FileError("cannot write", FramesPath(folder_));
   const Json end = {{"frames", frames_}, {"tasks", tasks_}, {"task", task_}};
   app::WriteFileAtomically(EndPath(folder_), end.dump());
@@ -242,6 +272,7 @@ bool AddSpooled(const std::string& folder, Store& store, const std::atomic<bool>
     reader.Next(&episode.values, pictures, texts);
     sink.Add(frame, pictures);
   }
+  reader.CheckEnd();
   sink.Finish(episode);
   // images are asked for after all else is known, in the same order
   SpoolReader again(folder, info);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,13 +33,18 @@ class SpoolWriter {
   SpoolWriter(std::string folder, const Info& info);
 
   // Throws Error naming the feature that is missing, not finite, or of another shape; nothing is
-  // added then.
+  // added then. Once frames could not be written, nobody knows what of them the file has: each
+  // further call throws.
   void Add(const Frame& frame);
-  // Makes the episode durable.
+  // Makes the episode durable. Throws Error as Add does.
   void Close();
   int64_t frames() const { return frames_; }
 
  private:
+  using WriteFunction = void(int fd, std::span<const uint8_t> bytes, const std::string& path);
+  void CheckWritten() const;
+  void Write(WriteFunction* write);
+
   std::string folder_;
   const Info& info_;
   FileDescriptor file_;
@@ -46,6 +52,7 @@ class SpoolWriter {
   std::vector<std::string> tasks_;
   std::vector<int64_t> task_;
   int64_t frames_ = 0;
+  bool torn_ = false;  // frames could not be written
 };
 
 // Whether an episode in `folder` is whole.
@@ -54,7 +61,8 @@ bool IsSpooled(const std::string& folder);
 std::vector<std::string> SpooledEpisodes(const std::string& dataset);
 
 // Reads a spooled episode, encodes its videos to files in its folder, and adds it to `store`.
-// Returns false, having added nothing, once `stop` is true.
+// Returns false, having added nothing, once `stop` is true. Throws Error for a spool whose frames
+// are not what it says it has.
 bool AddSpooled(const std::string& folder, Store& store, const std::atomic<bool>& stop);
 
 }  // namespace mjp::datasets

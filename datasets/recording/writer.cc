@@ -66,7 +66,12 @@ void DatasetWriter::AddFrame(const Frame& frame) {
 void DatasetWriter::EndEpisode() {
   ThrowFailure();
   if (frames() == 0) return DropEpisode();
-  current_->Close();
+  try {
+    current_->Close();
+  } catch (...) {
+    DropEpisode();
+    throw;
+  }
   current_.reset();
   ++next_;
   {

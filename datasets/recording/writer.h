@@ -35,8 +35,10 @@ class DatasetWriter {
 
   // Adds a frame to the episode that is being recorded, or starts one. Throws Error naming the
   // feature that is not as info() says, and adds nothing then; or why the thread behind failed.
+  // Where the frames cannot be written, the episode takes no further ones: drop it.
   void AddFrame(const Frame& frame);
-  // Ends the episode, durably; without a frame there is none. Returns at once.
+  // Ends the episode, durably; without a frame there is none. Returns at once. Throws Error where
+  // it cannot be written: it is dropped then, and what follows is another one.
   void EndEpisode();
   // Forgets the frames since the last EndEpisode.
   void DropEpisode();

@@ -103,7 +103,14 @@ void ResultsFolder::ReadFinished() {
 }
 
 void ResultsFolder::Append(const EpisodeResult& episode) {
+  if (torn_) {
+    throw mjp::BadInput(LogFile(path_) +
+                        ": an episode before this one could not be written; give evaluate "
+                        "--resume, which goes on from what is whole");
+  }
+  torn_ = true;  // until it is known
   WriteDurably(log_.get(), ToJsonLine(episode) + "\n", LogFile(path_));
+  torn_ = false;
   finished_[episode.index] = episode;
 }
 

@@ -27,7 +27,8 @@ class ResultsFolder {
   // Episodes found at the start when resuming, by index. A torn last line is dropped.
   const std::map<int, EpisodeResult>& finished() const { return finished_; }
 
-  // Appends one episode and makes it durable. Throws Error if it cannot be written.
+  // Appends one episode and makes it durable. Throws Error if it cannot be written, and for each
+  // further one then: behind a torn line none could be read.
   void Append(const EpisodeResult& episode);
 
   // Takes over episodes that are durable elsewhere; Finish writes them.
@@ -47,6 +48,7 @@ class ResultsFolder {
   std::string path_;
   mjp::FileDescriptor lock_, log_;
   std::map<int, EpisodeResult> finished_;
+  bool torn_ = false;  // the log's last line
 };
 
 // Whether there are results, complete or not.

@@ -1,5 +1,6 @@
 // A writer is killed at its writes, fsyncs and renames, one after the other. What it had said to be
 // saved is readable, what it had ended is not lost, and the next writer goes on as if nothing were.
+// The same where such a call fails, and the writer itself goes on.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -9,18 +10,26 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 
+#include "base/error.h"
 #include "tests/datasets/recorded_set.h"
 #include "tests/support/temp_dir.h"
 
 namespace {
 
 std::atomic<long> calls_left{-1};  // until this process is killed; negative: never
+std::atomic<bool> fail{false};     // the call fails instead
 
-void CountCall() {
-  if (calls_left.load() >= 0 && calls_left.fetch_sub(1) == 0) kill(getpid(), SIGKILL);
+// Whether this call fails; errno is set then.
+bool CountCall() {
+  if (calls_left.load() < 0 || calls_left.fetch_sub(1) != 0) return false;
+  if (!fail) kill(getpid(), SIGKILL);
+  errno = ENOSPC;
+  return true;
 }
 
 template <class Function>
@@ -33,16 +42,19 @@ Function* Next(const char* name) {
 // instead of the C library's, for this program
 extern "C" {
 int fsync(int fd) {
-  CountCall();
+  if (CountCall()) return -1;
   return Next<int(int)>("fsync")(fd);
 }
 int rename(const char* from, const char* to) noexcept {
-  CountCall();
+  if (CountCall()) return -1;
   return Next<int(const char*, const char*)>("rename")(from, to);
 }
 ssize_t write(int fd, const void* bytes, size_t size) {
-  CountCall();
-  return Next<ssize_t(int, const void*, size_t)>("write")(fd, bytes, size);
+  const bool fails = CountCall();
+  const ssize_t put = Next<ssize_t(int, const void*, size_t)>("write")(
+      fd, bytes, fails ? size / 2 : size);  // a part of it is there
+  if (fails) errno = ENOSPC;
+  return fails ? -1 : put;
 }
 }
 
@@ -118,6 +130,43 @@ void KillAtCalls(const std::string& pictures, long step) {
 TEST(KilledWriterTest, LosesNothingOfImages) { KillAtCalls("image", 9); }
 
 TEST(KilledWriterTest, LosesNothingOfVideos) { KillAtCalls("video", 7); }
+
+// Records what is missing. Returns false where something failed.
+bool RecordMissing(DatasetWriter& writer) {
+  try {
+    for (int64_t episode = writer.episodes(); episode < kEpisodes; ++episode) {
+      mjp_test::RecordEpisode(writer, episode);
+    }
+    writer.Finish();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+TEST(KilledWriterTest, AnEpisodeThatCannotBeWrittenIsRecordedAgain) {
+  fail = true;
+  const long step = std::getenv("MJPOLICY_TEST_FAULTS") != nullptr ? 1 : 3;
+  int again = 0;
+  for (long n = 0;; n += step) {
+    SCOPED_TRACE(n);
+    const mjp_test::TempDir parent;
+    const std::string folder = parent / "set";
+    DatasetWriter(folder, mjp_test::RecordedInfo("image")).Finish();
+    auto writer = std::make_unique<DatasetWriter>(folder, mjp_test::RecordedInfo("image"));
+    calls_left = n;
+    const bool whole = RecordMissing(*writer);
+    const bool failed = calls_left.exchange(-1) < 0;
+    if (!whole && RecordMissing(*writer)) ++again;
+    writer.reset();  // one whose thread failed does not go on
+    DatasetWriter last(folder, mjp_test::RecordedInfo("image"));
+    EXPECT_TRUE(RecordMissing(last));
+    mjp_test::ExpectRecorded(folder, kEpisodes);
+    if (!failed || testing::Test::HasFailure()) break;
+  }
+  EXPECT_GT(again, 1);
+  fail = false;
+}
 
 }  // namespace
 }  // namespace mjp::datasets

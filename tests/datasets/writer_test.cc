@@ -3,8 +3,10 @@
 #include "datasets/recording/writer.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -105,6 +107,55 @@ TEST(WriterTest, WrongFramesAreRefusedAndLeaveTheEpisodeAsItWas) {
   EXPECT_THAT(said([](Frame& f) { f.pictures.begin()->second.width = 95; }), HasSubstr("64 x 95"));
   for (int64_t frame = 0; frame < 4; ++frame) writer.AddFrame(RecordedFrame(0, frame));
   writer.EndEpisode();
+  writer.Finish();
+  ExpectRecorded(folder / "set", 1);
+}
+
+TEST(WriterTest, ASpooledEpisodeHasTheFramesThatItSaysOrIsRefused) {
+  const struct {
+    int64_t bytes;  // more than there were
+    const char* said;
+  } rows[] = {{8, "frames.bin: has more bytes than its frames"},
+              {-8, "frames.bin: has fewer bytes than its frames"},
+              {0, "nothing"}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.said);
+    const mjp_test::TempDir folder;
+    Record(folder / "set", "image", 0, 1);
+    const std::string spool = folder / "set/.spool/episode-1", frames = spool + "/frames.bin";
+    const Info info = RecordedInfo("image");
+    SpoolWriter left(spool, info);
+    for (int64_t frame = 0; frame < mjp_test::RecordedLength(1); ++frame) {
+      left.Add(RecordedFrame(1, frame));
+    }
+    left.Close();
+    fs::resize_file(frames, static_cast<uintmax_t>(fs::file_size(frames) + row.bytes));
+    EXPECT_THAT(WhatIsSaid([&] { DatasetWriter(folder / "set", info).Finish(); }),
+                HasSubstr(row.said));
+    ExpectRecorded(folder / "set", row.bytes == 0 ? 2 : 1);
+  }
+}
+
+// no file may become larger than that
+TEST(WriterTest, AnEpisodeWhoseFramesWereTornTakesNoFurtherOnes) {
+  const mjp_test::TempDir folder;
+  DatasetWriter writer(folder / "set", RecordedInfo("image"));
+  const auto add = [&] { writer.AddFrame(RecordedFrame(0, 0)); };
+  rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  rlimit small = before;
+  small.rlim_cur = 100000;
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  std::string said = "nothing";
+  for (int frame = 0; frame < 100 && said == "nothing"; ++frame) said = WhatIsSaid(add);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_THAT(said, HasSubstr("cannot write"));
+  EXPECT_THAT(WhatIsSaid(add), HasSubstr("record it again"));
+  EXPECT_THAT(WhatIsSaid([&] { writer.EndEpisode(); }), HasSubstr("record it again"));
+  EXPECT_EQ(writer.frames(), 0);
+  RecordEpisode(writer, 0);
   writer.Finish();
   ExpectRecorded(folder / "set", 1);
 }

@@ -19,6 +19,7 @@
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/timing.h"
+#include "tasks/pusht/planner/demonstrations.h"
 #include "tasks/results/statistics.h"
 
 namespace mjp::app {
@@ -30,6 +31,7 @@ RoundOptions RoundsOf(const TrainOptions& options, const mjp::PolicyConfig& conf
   RoundOptions rounds = options.rounds;
   rounds.seed = options.seed;
   rounds.action_steps = config.n_action_steps;
+  rounds.folder = options.out + "/rounds";
   return rounds;
 }
 
@@ -37,6 +39,13 @@ RoundOptions RoundsOf(const TrainOptions& options, const mjp::PolicyConfig& conf
 RoundOptions Unlabelled(RoundOptions rounds) {
   rounds.count = 0;
   return rounds;
+}
+
+Stream StreamOf(const Observed& observed) {
+  const Figures& figures = observed.figures;
+  return {observed.rows,
+          {static_cast<int64_t>(observed.rows.size()), figures.episodes, figures.successes,
+           static_cast<int64_t>(figures.median_success_step)}};
 }
 
 // Rows that the teacher's episodes and all rounds make at most.
@@ -71,6 +80,7 @@ class DistillationRun {
     std::filesystem::create_directories(options.out);
     CheckBegun(options.out, {{"teacher", teacher->files}, {"teacher_steps", options.teacher_steps}},
                {"teacher_steps"});
+    if (rounds_.count > 0) std::filesystem::create_directories(rounds_.folder);
     SeedGenerator(device_, options.seed);
     if (HasRunState(StatePath())) {
       done_ = LoadRunState(StatePath(), optimizer_, device_, kPrediction);
@@ -79,24 +89,20 @@ class DistillationRun {
   }
 
   bool Train(std::ostream& progress) {
-    Play(teachers_, checkpoint_, 0, "the teacher", progress);
-    if (stop_) return false;
-    next_ = static_cast<int>(Progress() * (rounds_.count + 1));
+    if (!Play(teachers_, checkpoint_, 0, "the teacher", progress)) return false;
     progress << parameters_.size() << " parameters, on " << device_ << ", from step " << done_.step
              << std::endl;
     clock_.Start();
     double saved = Now();
-    while (Progress() < 1 && !stop_) {
+    while (Progress() < 1) {
+      AddRounds(progress);
+      if (stop_) break;
       optimizer_.SetStep(done_.step, Progress());
       step_.Run();
       ++done_.step;
       const bool border = done_.step % options_.log_every == 0;
       clock_.Step(border);
       if (border) Log(progress);
-      if (next_ < rounds_.count && Progress() * (rounds_.count + 1) >= next_ + 1) {
-        ++next_;
-        Play(students_, Student(), next_, "round " + std::to_string(next_), progress);
-      }
       if (Now() - saved > options_.save_every) {
         Save();
         saved = Now();
@@ -116,11 +122,31 @@ class DistillationRun {
         parameters_.Export(policy_, optimizer_.average()));
   }
 
-  // Adds the observations of a round of `player`'s episodes, and says how it did.
-  void Play(const Rounds& rounds, const std::shared_ptr<const mjp::Checkpoint>& player, int round,
+  // Adds the observations of the student's rounds that are due. Those that lie in the folder are
+  // not played again; one that a stop interrupts is played where the run goes on, by the same
+  // student.
+  void AddRounds(std::ostream& progress) {
+    for (; added_ < rounds_.count && Progress() * (rounds_.count + 1) >= added_ + 1; ++added_) {
+      const int round = added_ + 1;
+      const std::string name = "round " + std::to_string(round);
+      if (const auto rows = LoadStream(rounds_.folder, round)) {
+        dataset_.Append(*rows);
+        progress << name << ": " << rows->size() << " observations of " << rounds_.folder
+                 << std::endl;
+      } else if (!Play(students_, Student(), round, name, progress)) {
+        return;
+      }
+    }
+  }
+
+  // Adds the observations of a round of `player`'s episodes, and says how it did; those of the
+  // student, whose rounds count from 1, are kept in the folder. Returns false, having added
+  // nothing, once stop_ is true.
+  bool Play(const Rounds& rounds, const std::shared_ptr<const mjp::Checkpoint>& player, int round,
             const std::string& name, std::ostream& progress) {
     const Observed observed = rounds.Observe(player, round, stop_);
-    if (stop_) return;
+    if (stop_) return false;
+    if (round > 0) AppendStream(rounds_.folder, round, StreamOf(observed));
     dataset_.Append(observed.rows);
     const Figures& figures = observed.figures;
     const Interval interval = Wilson95(figures.successes, figures.episodes);
@@ -129,6 +155,7 @@ class DistillationRun {
              << " to " << 100 * interval.high << "), median " << std::setprecision(0)
              << figures.median_success_step << " steps, " << observed.rows.size() << " observations"
              << std::defaultfloat << std::endl;
+    return true;
   }
 
   void Save() const {
@@ -174,7 +201,7 @@ class DistillationRun {
   RunProgress done_;
   TrainingClock clock_{done_};
   std::optional<TrainingLog> log_;
-  int next_ = 0;  // rounds of the student that were played
+  int added_ = 0;  // rounds of the student whose observations the data set has
   double logged_ = Now();
 };
 

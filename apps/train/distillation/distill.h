@@ -14,9 +14,11 @@ namespace mjp::app {
 // options.rounds asks for it, of the student's, plain and disturbed ones; no planner is needed.
 // Writes the moving average of the weights to <out>/checkpoint with every saved state.
 // <out>/log.jsonl, <out>/loss.csv and a TensorBoard file get a line for every log_every steps,
-// <out>/state.safetensors is what a later call continues from: it plays the teacher's episodes
-// again. Stops soon after `stop` becomes true, with the state saved. Returns whether the training
-// is complete. Throws Error for a teacher or options that cannot be used.
+// <out>/state.safetensors is what a later call continues from, with the rounds of the student in
+// <out>/rounds: it plays the teacher's episodes again. With options.steps on the CPU it ends in the
+// bits of a run that nobody stopped. Stops soon after `stop` becomes true, with the state saved.
+// Returns whether the training is complete. Throws Error for a teacher or options that cannot be
+// used.
 bool Distill(const std::string& teacher, const TrainOptions& options, Ranks& ranks,
              std::ostream& progress, const std::atomic<bool>& stop);
 

@@ -164,6 +164,12 @@ NpyArray ReadShard(const std::string& path, const Finished& finished) {
   return array;
 }
 
+void AppendRows(const NpyArray& array, std::vector<DemonstrationRow>& rows) {
+  const size_t old_size = rows.size();
+  rows.resize(old_size + static_cast<size_t>(array.shape[0]));
+  std::memcpy(rows.data() + old_size, array.bytes.data(), array.bytes.size());
+}
+
 // The folder while it is being filled; methods may be called from any thread.
 class Collection {
  public:
@@ -191,10 +197,14 @@ class Collection {
     return next_ < total_ ? next_++ : -1;
   }
 
+  // Throws Error where the stream cannot be written; further ones are not added then.
   void Add(int64_t index, const Stream& stream) {
     const Finished entry{stream.statistics, WriteShard(ShardPath(folder_, index), stream.rows)};
     const std::lock_guard lock(mutex_);
+    if (torn_) return;  // behind a torn line none could be read; the stream is made again
+    torn_ = true;       // until it is known
     WriteDurably(log_file_.get(), LogLine(index, entry), LogPath(folder_));
+    torn_ = false;
     finished_[index] = entry;
     log_ << Summary() << std::endl;
   }
@@ -240,6 +250,7 @@ class Collection {
   std::ostream& log_;
   std::mutex mutex_;
   mjp::FileDescriptor log_file_;
+  bool torn_ = false;  // the log's last line
   int64_t next_ = 0;
   std::set<int64_t> done_;  // before this run
   FinishedStreams finished_;
@@ -275,6 +286,15 @@ void AppendStream(const std::string& folder, int64_t index, const Stream& stream
   WriteFileAtomically(LogPath(folder), LogText(finished));
 }
 
+std::optional<std::vector<DemonstrationRow>> LoadStream(const std::string& folder, int64_t index) {
+  const FinishedStreams streams = ReadLog(folder);
+  const auto found = streams.find(index);
+  if (found == streams.end()) return std::nullopt;
+  std::vector<DemonstrationRow> rows;
+  AppendRows(ReadShard(ShardPath(folder, index), found->second), rows);
+  return rows;
+}
+
 std::vector<DemonstrationRow> LoadDemonstrations(const std::string& folder) {
   std::set<int64_t> seen;
   std::vector<DemonstrationRow> rows = LoadNewDemonstrations(folder, seen);
@@ -291,11 +311,8 @@ std::vector<DemonstrationRow> LoadNewDemonstrations(const std::string& folder,
   std::vector<DemonstrationRow> rows;
   for (const auto& [stream, finished] : ReadLog(folder)) {
     if (seen.contains(stream)) continue;
-    const NpyArray array = ReadShard(ShardPath(folder, stream), finished);
+    AppendRows(ReadShard(ShardPath(folder, stream), finished), rows);
     seen.insert(stream);
-    const size_t old_size = rows.size();
-    rows.resize(old_size + static_cast<size_t>(finished.statistics.rows));
-    std::memcpy(rows.data() + old_size, array.bytes.data(), array.bytes.size());
   }
   return rows;
 }

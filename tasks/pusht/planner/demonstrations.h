@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <iosfwd>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -35,6 +36,9 @@ bool RunDemonstrate(const DemonstrateOptions& options, std::ostream& log,
 
 // Adds a stream to a folder, which then has it whole or not at all. One writer at a time.
 void AppendStream(const std::string& folder, int64_t index, const Stream& stream);
+
+// The rows of one stream of a folder, if it is finished. Throws Error naming what is damaged.
+std::optional<std::vector<DemonstrationRow>> LoadStream(const std::string& folder, int64_t index);
 
 // All rows of a folder, in the order of the streams. Throws Error naming what is missing or
 // damaged.

@@ -157,6 +157,24 @@ TEST_F(DistillationTest, AStoppedRunGoesOnToTheSameBits) {
   EXPECT_EQ(Weights("stopped"), Weights("whole"));
 }
 
+// Whether a round was added, or a stop kept it from being played.
+TEST_F(DistillationTest, AStoppedRunKeepsTheRoundsOfItsStudent) {
+  const auto options = [&](const std::string& name) {
+    TrainOptions with_rounds = Options(name);
+    with_rounds.rounds.count = 2;
+    with_rounds.steps = 6;
+    return with_rounds;
+  };
+  EXPECT_TRUE(Distill(options("whole")));
+  for (const std::string at : {"step 2", "round 1", "step 4", "round 2"}) {
+    SCOPED_TRACE(at);
+    EXPECT_FALSE(Distill(options(at), at));
+    EXPECT_TRUE(Distill(options(at)));
+    for (const char* said : {"round 1: ", "round 2: "}) EXPECT_THAT(progress_, HasSubstr(said));
+    EXPECT_EQ(Weights(at), Weights("whole"));
+  }
+}
+
 TEST_F(DistillationTest, TheStudentComesNearerAndDecidesInOnePass) {
   TrainOptions options = Options("run");
   options.steps = 60;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <sstream>
 
@@ -13,6 +14,7 @@
 #include "base/folders.h"
 #include "base/npy.h"
 #include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/safetensors.h"
 #include "policy/unet/unet_model.h"
 #include "tasks/pusht/environments.h"
 #include "tasks/pusht/pictures/raster_source.h"
@@ -138,6 +140,44 @@ TEST_F(RecipeTest, RoundsAddTheStudentsStatesAndAreNotPlayedTwice) {
 
   EXPECT_TRUE(Train(options, never_));  // nothing is left to do but the last evaluation
   EXPECT_EQ(ReadFile(folder_ / "rounds/rounds/rows-00001.npy", kLimit), rows);
+}
+
+TEST_F(RecipeTest, ATrainingIsNotCompleteWithoutTheLessonsOfItsLastRound) {
+  TrainOptions options = Options("run");
+  options.rounds.count = 1;
+  options.rounds.episodes = 1;
+  options.rounds.disturbed_episodes = 0;
+  options.steps = 3;
+  const std::string blocked = folder_ / "run/rounds/rows-00000.npy";
+  std::filesystem::create_directories(blocked);
+  try {
+    Train(options, never_);
+    ADD_FAILURE() << "it is complete";
+  } catch (const mjp::Error& error) {
+    EXPECT_NE(std::string(error.what()).find(blocked), std::string::npos) << error.what();
+  }
+  std::filesystem::remove(blocked);
+  EXPECT_TRUE(Train(options, never_));
+  EXPECT_EQ(LoadDemonstrations(folder_ / "run/rounds").size(), 38u);
+}
+
+// As a killed run leaves it: its checkpoint is of a round that its state knows.
+TEST_F(RecipeTest, ARoundsCheckpointIsNotThereBeforeItsState) {
+  TrainOptions options = Options("run");
+  options.rounds.count = 1;
+  options.rounds.episodes = 1;
+  options.rounds.disturbed_episodes = 0;
+  options.save_every = 1e9;
+  options.steps = 3;
+  std::filesystem::create_directory(folder_ / "run");
+  folder_.Write("run/checkpoint", "no folder");
+  EXPECT_THROW(Train(options, never_), mjp::Error);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run/rounds/streams.jsonl"));  // played again
+  const auto state = mjp::SafetensorsFile::Read(folder_ / "run/state.safetensors");
+  EXPECT_EQ(state.Integers("progress").at(0), 2);  // the step before the round
+  std::filesystem::remove(folder_ / "run/checkpoint");
+  EXPECT_TRUE(Train(options, never_));
+  EXPECT_NO_THROW(mjp::LoadCheckpoint(folder_ / "run/checkpoint"));
 }
 
 TEST_F(RecipeTest, RoundsArePlayedInTheOriginalPhysicsToo) {

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/folders.h"
+#include "tests/tasks/results/failing_append.h"
 
 namespace mjp::app {
 namespace {
@@ -76,6 +77,23 @@ TEST(DemonstrationsTest, ThreadsAndInterruptionsDoNotChangeTheBytes) {
   fs::remove(resumed.path() + "/rows-00002.npy");
   ASSERT_TRUE(Make(SmallOptions(resumed)));
   EXPECT_EQ(whole.Files(), resumed.Files());
+}
+
+TEST(DemonstrationsTest, NothingIsAppendedBehindATornLine) {
+  const Folder whole("not_torn"), torn("torn");
+  const auto options = [](const Folder& folder) {
+    DemonstrateOptions many = SmallOptions(folder);
+    many.rows = 48;
+    many.stream.rows = 3;
+    many.threads = 8;  // some have a stream to add when another's line is torn
+    return many;
+  };
+  ASSERT_TRUE(Make(options(whole)));
+  mjp_test::appends_left = 2;
+  EXPECT_THROW(Make(options(torn)), mjp::Error);
+  EXPECT_LT(mjp_test::appends_left, 0);
+  EXPECT_TRUE(Make(options(torn)));
+  EXPECT_EQ(torn.Files(), whole.Files());
 }
 
 TEST(DemonstrationsTest, StopsEarlyAndGoesOn) {
@@ -144,6 +162,9 @@ TEST(DemonstrationsTest, AppendedStreamsAreReadOnce) {
     EXPECT_EQ(rows[2].state[0], static_cast<float>(index));
   }
   EXPECT_EQ(LoadDemonstrations(folder.path()).size(), 6u);
+  ASSERT_TRUE(LoadStream(folder.path(), 1));
+  EXPECT_EQ(LoadStream(folder.path(), 1)->at(2).state[0], 1.0f);
+  EXPECT_FALSE(LoadStream(folder.path(), 2));
 }
 
 TEST(DemonstrationsTest, DamagedRowsAreNamedAndMadeAgain) {

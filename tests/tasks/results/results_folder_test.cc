@@ -10,6 +10,7 @@
 #include "tasks/recording/video.h"
 #include "tasks/results/shard_results.h"
 #include "tests/support/temp_dir.h"
+#include "tests/tasks/results/failing_append.h"
 
 namespace mjp::app {
 namespace {
@@ -206,6 +207,22 @@ TEST_F(ResultsFolderTest, ATornLogIsRefusedWhereNobodyGoesOn) {
   EXPECT_EQ(ReadEpisodes(Log(), true).size(), 1u);
   EXPECT_EQ(CodeOf([&] { ReadEpisodes(Log(), false); }), mjp::ExitCode::kBadInput);
   EXPECT_NE(text_.find("the last line is torn"), std::string::npos) << text_;
+}
+
+TEST_F(ResultsFolderTest, NothingIsAppendedBehindATornLine) {
+  {
+    ResultsFolder folder(root_, kRunA, ExistingResults::kRefuse);
+    folder.Append(Episode(0));
+    mjp_test::appends_left = 0;
+    EXPECT_EQ(CodeOf([&] { folder.Append(Episode(1)); }), mjp::ExitCode::kBadInput);
+    EXPECT_NE(text_.find("No space left"), std::string::npos) << text_;
+    EXPECT_EQ(CodeOf([&] { folder.Append(Episode(2)); }), mjp::ExitCode::kBadInput);
+    EXPECT_NE(text_.find("--resume"), std::string::npos) << text_;
+  }
+  ResultsFolder folder(root_, kRunA, ExistingResults::kResume);
+  EXPECT_EQ(folder.finished().size(), 1u);
+  for (const int index : {1, 2}) folder.Append(Episode(index));
+  EXPECT_EQ(ReadEpisodes(Log(), false).size(), 3u);
 }
 
 TEST_F(ResultsFolderTest, AFolderThatCannotBeMadeIsNamed) {

@@ -49,6 +49,7 @@ std::unique_ptr<Policy> SharedPolicy::Borrow() {
         "the policy runs on the GPU in the process that fork() made this one of, and CUDA does not "
         "survive fork(): start processes by spawn, or load the model in them alone");
   }
+  PolicyOptions options = options_;
   {
     std::lock_guard lock(state.mutex);
     if (!state.idle.empty()) {
@@ -56,8 +57,9 @@ std::unique_ptr<Policy> SharedPolicy::Borrow() {
       state.idle.pop_back();
       return policy;
     }
+    options.device = state.device_ordinal;  // all on the GPU of the first one
   }
-  return make_(checkpoint_, options_);
+  return make_(checkpoint_, options);
 }
 
 void SharedPolicy::Return(std::unique_ptr<Policy> policy) {

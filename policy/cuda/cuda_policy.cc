@@ -8,6 +8,7 @@
 
 #include "base/float_environment.h"
 #include "kernels/cuda/primitives/cuda_check.h"
+#include "kernels/cuda/primitives/gpu_probe.h"
 #include "kernels/cuda/primitives/gpu_traits.h"
 #include "policy/cuda/engine.h"
 #include "policy/cuda/self_check.h"
@@ -79,13 +80,12 @@ class CudaPolicy final : public Policy {
  public:
   CudaPolicy(std::shared_ptr<const Checkpoint> checkpoint, const PolicyOptions& options)
       : Policy(std::move(checkpoint), options),
-        engine_(EngineCache::Get().Take(checkpoint_, options_)) {
-    CheckCuda(cudaGetDevice(&device_), "device");
-  }
+        engine_(EngineCache::Get().Take(checkpoint_, options_)) {}
   ~CudaPolicy() override {
     if (pending_ != nullptr) {
       PolicyOutput unread;
       try {
+        const DeviceScope device(options_.device);
         engine_->Wait(unread);
       } catch (const Error&) {
         healthy_ = false;
@@ -118,9 +118,10 @@ class CudaPolicy final : public Policy {
     CheckActions(output->actions);
   }
 
-  int device_ordinal() const override { return device_; }
+  int device_ordinal() const override { return options_.device; }
 
   std::string Description() const override {
+    const DeviceScope device(options_.device);
     return std::string("CUDA, ") + GpuTraits::Current().name + ", " +
            PrecisionName(options_.precision) + ", " + engine_->PlanText();
   }
@@ -128,18 +129,20 @@ class CudaPolicy final : public Policy {
  private:
   void KeepPictures(const PolicyInput& input) {
     for (const std::shared_ptr<const GpuPicture>& picture : input.gpu_pictures) {
-      if (picture->device() == device_) continue;
+      if (picture->device() == options_.device) continue;
       throw BadInput("policy input: a picture in the memory of GPU " +
                      std::to_string(picture->device()) + ", but the policy runs on GPU " +
-                     std::to_string(device_) + "; give frames");
+                     std::to_string(options_.device) + "; give frames");
     }
     pictures_.assign(input.gpu_pictures.begin(), input.gpu_pictures.end());
   }
 
-  // An engine whose device failed must not be handed to the next policy.
+  // On the policy's device, whatever the thread's. An engine whose device failed must not be handed
+  // to the next policy.
   template <typename Work>
   void Guarded(Work work) {
     try {
+      const DeviceScope device(options_.device);
       work();
     } catch (const Error& error) {
       healthy_ = healthy_ && error.code() == ExitCode::kBadInput;
@@ -149,7 +152,6 @@ class CudaPolicy final : public Policy {
 
   std::vector<std::shared_ptr<const GpuPicture>> pictures_;  // that the decision under way reads
   std::unique_ptr<CudaEngine> engine_;
-  int device_ = -1;
   PolicyOutput* pending_ = nullptr;  // of the decision under way
   bool healthy_ = true;
 };
@@ -183,10 +185,12 @@ void CheckRgb(const Checkpoint& checkpoint) {
 
 std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> checkpoint,
                                          const PolicyOptions& options) {
+  PolicyOptions resolved = options;
+  if (resolved.device < 0) resolved.device = CurrentDevice();
+  const DeviceScope device(resolved.device);
   RequireCuda("backend cuda", "choose the backend cpu or auto");
   const CudaNetwork& network = *NetworkTypeOf(checkpoint->config.type).cuda;
   network.check(*checkpoint);
-  PolicyOptions resolved = options;
   resolved.backend = Backend::kCuda;
   if (resolved.precision == Precision::kAuto) resolved.precision = Precision::kFp16;
   network.resolve(*checkpoint, resolved);

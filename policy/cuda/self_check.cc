@@ -179,12 +179,16 @@ SelfCheck RunSelfCheck(const std::shared_ptr<const Checkpoint>& checkpoint,
 
 void RequireSelfCheck(const std::shared_ptr<const Checkpoint>& checkpoint,
                       const PolicyOptions& options) {
-  using Key = std::tuple<std::string, SamplerKind, Precision, int, int>;
+  using Key = std::tuple<std::string, SamplerKind, Precision, int, int, int>;
   static std::mutex mutex;
   static std::set<Key>& passed = *new std::set<Key>;
   const std::lock_guard lock(mutex);
-  const Key key = {checkpoint->sha256, options.sampler.kind, options.precision, options.batch,
-                   options.sampler.parallel_window};
+  const Key key = {checkpoint->sha256,
+                   options.sampler.kind,
+                   options.precision,
+                   options.batch,
+                   options.sampler.parallel_window,
+                   options.device};
   const bool named = checkpoint->sha256.size() >= kHashDigits;  // not made in memory
   if (named && passed.contains(key)) return;
   const SelfCheck check = RunSelfCheck(checkpoint, options);

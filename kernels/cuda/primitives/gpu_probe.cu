@@ -113,6 +113,14 @@ int CurrentDevice() {
   return last;
 }
 
+DeviceScope::DeviceScope(int device) : device_(device), before_(CurrentDevice()) {
+  if (device_ != before_) CheckCuda(cudaSetDevice(device_), "the policy's GPU");
+}
+
+DeviceScope::~DeviceScope() {
+  if (device_ != before_) static_cast<void>(cudaSetDevice(before_));
+}
+
 GpuTraits ProbeGpu() {
   GpuTraits traits;
   ReadDevice(traits);

@@ -14,6 +14,19 @@ GpuTraits ProbeGpu();
 // that did last.
 int CurrentDevice();
 
+// Lets this thread's calls of CUDA go to one device until the end of the scope.
+class DeviceScope {
+ public:
+  // Throws Error where the device cannot be used.
+  explicit DeviceScope(int device);
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  int device_, before_;
+};
+
 }  // namespace mjp
 
 #endif  // KERNELS_CUDA_PRIMITIVES_GPU_PROBE_H_

@@ -7,13 +7,16 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
+#include "kernels/cuda/primitives/gpu_probe.h"
 #include "kernels/cuda/primitives/gpu_traits.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/cuda/cuda_policy.h"
+#include "policy/cuda/device_weights.h"
 #include "policy/cuda/execution_plan.h"
 #include "policy/dit/dit_config.h"
 #include "policy/policy.h"
@@ -150,6 +153,34 @@ TEST(BuildsAndGpusTest, PoliciesAskForWhatTheGpuHas) {
           << work.name << ", " << pair.name;
     }
   }
+}
+
+// A host's threads have devices of their own; a policy decides on the GPU that it was made for.
+TEST(BuildsAndGpusTest, APolicyStaysOnItsGpu) {
+  Find(FakeGpu());
+  const int first = TheFakeGpu().device, second = first + 1000;
+  const auto checkpoint = mjp::LoadCheckpoint(MJPOLICY_SOURCE_DIR "/assets/pusht_image");
+  const Observations observations(*checkpoint, 1);
+  mjp::PolicyOptions options;
+  options.backend = mjp::Backend::kCuda;
+  options.self_check = false;  // no kernel runs
+  const auto policy = mjp::Policy::Create(checkpoint, options);
+  const auto weights = [&] { return mjp::DeviceWeights::Get(checkpoint, Format::kFp16, true); };
+  const auto of_first = weights();
+  std::thread([&] {
+    ASSERT_EQ(cudaSetDevice(second), cudaSuccess);
+    mjp::PolicyOutput output;
+    EXPECT_NO_THROW(policy->Infer(observations.input, output));
+    EXPECT_EQ(mjp::CurrentDevice(), second);
+    EXPECT_NE(weights(), of_first);
+    const auto other = mjp::Policy::Create(checkpoint, options);
+    EXPECT_EQ(other->device_ordinal(), second);
+    EXPECT_NO_THROW(other->Infer(observations.input, output));
+    options.device = first;
+    EXPECT_EQ(mjp::Policy::Create(checkpoint, options)->device_ordinal(), first);
+  }).join();
+  EXPECT_EQ(policy->device_ordinal(), first);
+  EXPECT_EQ(weights(), of_first);
 }
 
 struct Refused {

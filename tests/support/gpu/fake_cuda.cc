@@ -58,6 +58,12 @@ bool Remove(void* object, Kind kind, const char* call) {
   return true;
 }
 
+namespace {
+thread_local int set_device = -1;  // -1: none
+}
+
+int Device() { return set_device < 0 ? TheFakeGpu().device : set_device; }
+
 Stream* StreamOf(cudaStream_t stream, const char* call) {
   static Stream standard;
   if (stream == nullptr || stream == cudaStreamLegacy) return &standard;
@@ -112,6 +118,15 @@ cudaError_t Enqueue(cudaStream_t handle, const char* call, std::function<void()>
     work();
   }
   return cudaSuccess;
+}
+
+// Into a stream of the thread's device alone.
+cudaError_t EnqueueLaunch(cudaStream_t handle) {
+  const auto lock = Lock();
+  const Stream* stream = StreamOf(handle, "launch");
+  if (handle != nullptr && stream != nullptr && stream->device != Device())
+    return Say(cudaErrorInvalidResourceHandle);
+  return Enqueue(handle, "launch", [] {});
 }
 
 cudaError_t Allocate(void** memory, size_t bytes, Kind kind) {
@@ -181,11 +196,11 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, 
   return cudaSuccess;
 }
 cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, size_t, cudaStream_t stream) {
-  return Enqueue(stream, "launch", [] {});
+  return EnqueueLaunch(stream);
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*, void**) {
   if (!HasShared(config->dynamicSmemBytes)) return Say(cudaErrorInvalidValue);
-  return Enqueue(config->stream, "launch", [] {});
+  return EnqueueLaunch(config->stream);
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   *attributes = {};
@@ -223,10 +238,13 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return Say(mjp_test::TheFakeGpu().count_status);
 }
 cudaError_t cudaGetDevice(int* device) {
-  *device = mjp_test::TheFakeGpu().device;
+  *device = Device();
   return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+cudaError_t cudaSetDevice(int device) {
+  set_device = device == mjp_test::TheFakeGpu().device ? -1 : device;
+  return cudaSuccess;
+}
 cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned,
                                              unsigned long long, cudaDriverEntryPointQueryResult*) {
   *function = nullptr;
@@ -305,7 +323,7 @@ cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t 
 // ---- streams and events
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   const auto lock = Lock();
-  *stream = static_cast<cudaStream_t>(Add(new Stream, kStream));
+  *stream = static_cast<cudaStream_t>(Add(new Stream{.device = Device()}, kStream));
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {

@@ -18,6 +18,7 @@ struct Graph {
   std::vector<cudaGraph_t> bodies;
 };
 struct Stream {
+  int device = 0;
   Graph* capture = nullptr;  // what its work goes into
   bool invalid = false;      // the capture met what cannot be captured
 };
@@ -35,6 +36,8 @@ void* Add(void* object, Kind kind);
 bool Known(void* object, Kind kind, const char* call);
 // Forgets the object; false as Known.
 bool Remove(void* object, Kind kind, const char* call);
+// The device of this thread's calls.
+int Device();
 // Null where there is no such stream.
 Stream* StreamOf(cudaStream_t stream, const char* call);
 void DeleteGraph(Graph* graph);

@@ -62,7 +62,7 @@ struct PolicyOptions {
   TimingDetail timing = TimingDetail::kStages;  // results do not depend on it
   // draws PolicyInput::scenes and outlives the policy; null: pictures come as frames alone
   const SceneDrawer* scene_drawer = nullptr;
-  int device = -1;  // GPU: its ordinal; -1: the device of the thread that makes the policy
+  int device = -1;         // GPU: its ordinal; -1: the device of the thread that makes the policy
   bool self_check = true;  // GPU: compare one decision with the CPU at load
   // what the robot is to do, in words: of a policy that reads it; for inputs that do not say
   std::string instruction = {};

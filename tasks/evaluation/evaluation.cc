@@ -33,12 +33,6 @@ struct Slot {
   int chunk_age = -1;  // control steps since the observation of the newest; -1: there is none
 };
 
-// An evaluation's options say where its policy runs.
-EvaluationOptions WithBackendOf(const mjp::Policy& policy, EvaluationOptions options) {
-  options.policy.backend = policy.options().backend;
-  return options;
-}
-
 // Environments that decide together, in one network call.
 struct Group {
   size_t begin = 0, end = 0;  // slots
@@ -58,8 +52,7 @@ class BatchEvaluator {
         on_decision_(on_decision),
         policy_(std::move(policy)),
         slots_(std::min<size_t>(2 * static_cast<size_t>(options.policy.batch), episodes)),
-        simulations_(task.MakeBatch(WithBackendOf(*policy_, options), policy_->checkpoint(),
-                                    static_cast<int>(slots_.size()))),
+        simulations_(task.MakeBatch(options, *policy_, static_cast<int>(slots_.size()))),
         max_steps_(ResolveMaxSteps(options, task)),
         action_steps_(ResolveActionSteps(options, policy_->config())),
         kept_(mjp::KeptChunks(options.conditions.latency, action_steps_)),

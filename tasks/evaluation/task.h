@@ -128,10 +128,10 @@ class Task {
   // Throws Error where it cannot.
   virtual std::vector<PictureLook> Looks(const mjp::PolicyConfig& /*config*/) const { return {}; }
 
-  // Makes `count` simulations for a policy of `checkpoint` beside them. Throws Error where task,
-  // policy and options do not fit.
+  // Makes `count` simulations for `policy` beside them, with pictures where it runs. Throws Error
+  // where task, policy and options do not fit.
   virtual std::unique_ptr<BatchSimulations> MakeBatch(const EvaluationOptions& options,
-                                                      const mjp::Checkpoint& checkpoint,
+                                                      const mjp::Policy& policy,
                                                       int count) const = 0;
   // Throws Error where the plugin cannot run the task as its settings have it.
   virtual void CheckHosted() const = 0;

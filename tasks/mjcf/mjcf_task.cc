@@ -22,9 +22,8 @@ std::vector<PictureLook> MjcfTask::Looks(const PolicyConfig& config) const {
 }
 
 std::unique_ptr<BatchSimulations> MjcfTask::MakeBatch(const EvaluationOptions& options,
-                                                      const mjp::Checkpoint& checkpoint,
-                                                      int count) const {
-  return std::make_unique<MjcfBatch>(file_, options, checkpoint, count);
+                                                      const mjp::Policy& policy, int count) const {
+  return std::make_unique<MjcfBatch>(file_, options, policy, count);
 }
 
 std::unique_ptr<HostedSimulation> MjcfTask::MakeHosted(const EvaluationOptions& options,

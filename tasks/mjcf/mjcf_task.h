@@ -27,8 +27,7 @@ class MjcfTask : public Task {
   std::vector<PictureLook> Looks(const PolicyConfig& config) const override;
 
   std::unique_ptr<BatchSimulations> MakeBatch(const EvaluationOptions& options,
-                                              const mjp::Checkpoint& checkpoint,
-                                              int count) const override;
+                                              const mjp::Policy& policy, int count) const override;
   void CheckHosted() const override {}
   std::unique_ptr<HostedSimulation> MakeHosted(const EvaluationOptions& options,
                                                const mjp::PolicyConfig& config) const override;

@@ -156,17 +156,27 @@ class CudaKernels {
   }
 
   void GroupNormMaxPool() {
-    Add("GroupNorm + ReLU + max-pool, 64 to 24x24", frames_, "frames",
-        [&](DeviceData& data) -> GpuWork {
-          mjp::GroupNormMaxPoolArgs a;
-          a.pool = {frames_, 48, 48, 24, 24, 64};
-          a.pool.x = data.Stored(size_t{48} * 48 * 64 * frames_);
-          a.pool.y = data.Stored(size_t{24} * 24 * 64 * frames_);
-          a.weight = data.Floats(64);
-          a.bias = data.Floats(64);
-          return
-              [a, format = format_](cudaStream_t s) { mjp::LaunchGroupNormMaxPool(format, a, s); };
-        });
+    const std::string name = "GroupNorm + ReLU + max-pool, 64 to 24x24";
+    const auto arguments = [this](DeviceData& data) {
+      mjp::GroupNormMaxPoolArgs a;
+      a.pool = {frames_, 48, 48, 24, 24, 64};
+      a.pool.x = data.Stored(size_t{48} * 48 * 64 * frames_);
+      a.pool.y = data.Stored(size_t{24} * 24 * 64 * frames_);
+      a.weight = data.Floats(64);
+      a.bias = data.Floats(64);
+      return a;
+    };
+    mjp::DeviceArena measuring;
+    DeviceData none(measuring, format_);
+    if (!mjp::GroupNormMaxPoolSupports(format_, arguments(none))) {
+      out_.push_back(Skipped("kernels", name, "two launches run it on this GPU"));
+      return;
+    }
+    Add(name, frames_, "frames", [&](DeviceData& data) -> GpuWork {
+      return [a = arguments(data), format = format_](cudaStream_t s) {
+        mjp::LaunchGroupNormMaxPool(format, a, s);
+      };
+    });
   }
 
   void Pools() {

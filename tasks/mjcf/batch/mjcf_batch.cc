@@ -28,10 +28,10 @@ std::vector<float> Single(std::span<const mjtNum> numbers) {
 }  // namespace
 
 MjcfBatch::MjcfBatch(std::shared_ptr<const TaskFile> file, const EvaluationOptions& options,
-                     const mjp::Checkpoint& checkpoint, int count)
+                     const mjp::Policy& policy, int count)
     : file_(std::move(file)),
       conditions_(options.conditions),
-      config_(checkpoint.config),
+      config_(policy.config()),
       threads_(options.policy.threads),
       robots_(static_cast<size_t>(count)) {
   const std::vector<std::string> misfits = Misfits(*file_, config_);
@@ -42,17 +42,16 @@ MjcfBatch::MjcfBatch(std::shared_ptr<const TaskFile> file, const EvaluationOptio
     robot.model = shared;
     robot.world = std::make_unique<TaskWorld>(*file_, shared);
     robot.data = MakeData(shared.get());
-    const Outline& policy = file_->policy();
-    robot.units = std::make_unique<UnitCheck>(checkpoint.stats, policy.state, policy.environment,
-                                              policy.controls);
+    const Outline& outline = file_->policy();
+    robot.units = std::make_unique<UnitCheck>(policy.checkpoint().stats, outline.state,
+                                              outline.environment, outline.controls);
   }
-  if (!config_.cameras.empty()) MakePictures(options);
+  if (!config_.cameras.empty()) MakePictures(policy.device_ordinal());
 }
 
 MjcfBatch::~MjcfBatch() = default;
 
-void MjcfBatch::MakePictures(const EvaluationOptions& options) {
-  const int device = options.policy.backend == Backend::kCuda ? 0 : -1;
+void MjcfBatch::MakePictures(int device) {
   const auto notice = [](const mjModel*, const std::string& why) {
     std::fprintf(stderr, "pictures are drawn by MuJoCo's renderer: %s\n", why.c_str());
   };

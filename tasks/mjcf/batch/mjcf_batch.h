@@ -18,9 +18,9 @@ namespace mjp::app {
 // drawn here, so that decisions of many episodes share a batch.
 class MjcfBatch : public BatchSimulations {
  public:
-  // Throws Error where the checkpoint does not fit the file, or nothing draws here.
+  // Throws Error where the policy does not fit the file, or nothing draws here.
   MjcfBatch(std::shared_ptr<const TaskFile> file, const EvaluationOptions& options,
-            const mjp::Checkpoint& checkpoint, int count);
+            const mjp::Policy& policy, int count);
   ~MjcfBatch() override;
 
   void Start(int i, uint32_t seed) override;
@@ -66,7 +66,7 @@ class MjcfBatch : public BatchSimulations {
     Look* look;
   };
 
-  void MakePictures(const EvaluationOptions& options);
+  void MakePictures(int device);  // PictureRequest::cuda_device
   void Move(Robot& robot, std::span<const double> action);
   Look Take(Robot& robot) const;
   void Draw(std::span<const int> ids);

@@ -33,9 +33,8 @@ std::vector<mjp::PictureLook> PushtTask::Looks(const mjp::PolicyConfig& config) 
 }
 
 std::unique_ptr<BatchSimulations> PushtTask::MakeBatch(const EvaluationOptions& options,
-                                                       const mjp::Checkpoint& checkpoint,
-                                                       int count) const {
-  return std::make_unique<PushtBatch>(options_, options, checkpoint.config, count);
+                                                       const mjp::Policy& policy, int count) const {
+  return std::make_unique<PushtBatch>(options_, options, policy.config(), count);
 }
 
 void PushtTask::CheckHosted() const {

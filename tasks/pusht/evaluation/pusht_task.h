@@ -27,8 +27,7 @@ class PushtTask : public Task {
   std::vector<mjp::PictureLook> Looks(const mjp::PolicyConfig& config) const override;
 
   std::unique_ptr<BatchSimulations> MakeBatch(const EvaluationOptions& options,
-                                              const mjp::Checkpoint& checkpoint,
-                                              int count) const override;
+                                              const mjp::Policy& policy, int count) const override;
   void CheckHosted() const override;
   std::unique_ptr<HostedSimulation> MakeHosted(const EvaluationOptions& options,
                                                const mjp::PolicyConfig& config) const override;

@@ -216,6 +216,12 @@ TEST(SequencePassTest, RunsAcrossClustersWhatItSays) {
   EXPECT_FALSE(runs({512, 8, 33, 32, 2, true}, "h100"));  // more blocks than it has places for
   for (const char* gpu : {"thor", "a100", "rtx4090", "rtx5090"})
     EXPECT_FALSE(runs(kCases[0], gpu)) << gpu;
+  const auto later = [](const char* traits) {
+    return mjp::SequenceClustersRun(ConfigOf(kCases[0]), Format::kFp16, 1,
+                                    mjp::OverriddenTraits(mjp::GpuTraits::Named("h100"), traits));
+  };
+  EXPECT_TRUE(later("capability=130 code=110"));
+  EXPECT_FALSE(later("capability=130 code=120 clusters=8")) << "that code traps";
 }
 
 }  // namespace

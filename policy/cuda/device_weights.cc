@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
-#include <mutex>
-#include <tuple>
 #include <utility>
 
 #include "kernels/cuda/primitives/cuda_check.h"
-#include "kernels/cuda/primitives/gpu_probe.h"
 #include "kernels/cuda/primitives/gpu_traits.h"
+#include "policy/cuda/shared_weights.h"
 #include "policy/unet/unet_model.h"
 
 namespace mjp {
@@ -62,17 +59,7 @@ void DeviceWeights::Load(Format format) {
 
 std::shared_ptr<const DeviceWeights> DeviceWeights::Get(
     std::shared_ptr<const Checkpoint> checkpoint, Format format, bool packed) {
-  using Key = std::tuple<const Checkpoint*, Format, bool, int>;
-  static std::mutex mutex;
-  static std::map<Key, std::weak_ptr<const DeviceWeights>> cache;
-  const std::lock_guard lock(mutex);
-  std::weak_ptr<const DeviceWeights>& entry =
-      cache[{checkpoint.get(), format, packed, CurrentDevice()}];
-  // a live entry holds its checkpoint, so the address cannot be another's
-  std::shared_ptr<const DeviceWeights> weights = entry.lock();
-  if (!weights)
-    entry = weights = std::make_shared<DeviceWeights>(std::move(checkpoint), format, packed);
-  return weights;
+  return SharedWeights<DeviceWeights>(std::move(checkpoint), format, packed);
 }
 
 }  // namespace mjp

@@ -171,17 +171,18 @@ class Chooser {
   }
 
   // Why a launch per layer takes `rows` rows.
-  const char* WhyLayers(int rows) const {
+  std::string WhyLayers(int rows) const {
     if (const char* lacks = FirstConvLacks()) return lacks;
     if (rows * config_.horizon > kMaxMegakernelPositions)
       return "so many positions are faster with a launch for each layer";
     if (target_.portable && !IsMeasured())
       return "no other form has been measured to be faster for these weights on such a GPU";
     if (config_.horizon > row_kernel::kMaxPositions)
-      return "the row kernel takes a horizon of 32 at most, and the megakernel not these sizes";
+      return "the row kernel takes a horizon of " + std::to_string(row_kernel::kMaxPositions) +
+             " at most, and the megakernel not these sizes";
     if (config_.horizon * config_.action_dim > row_kernel::kMaxElements)
-      return "the row kernel takes horizon x action_dim up to 256, and the megakernel not these "
-             "sizes";
+      return "the row kernel takes horizon x action_dim up to " +
+             std::to_string(row_kernel::kMaxElements) + ", and the megakernel not these sizes";
     return "neither the megakernel nor the row kernel takes so many rows of these channels here";
   }
 

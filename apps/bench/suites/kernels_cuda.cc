@@ -117,6 +117,24 @@ class CudaKernels {
             channels};
   }
 
+  // A kernel that may not take `arguments` here: then `otherwise` says what runs.
+  template <class Arguments, class Supports, class LaunchKernel>
+  void AddIfSupported(const std::string& name, double amount, const char* unit,
+                      const Arguments& arguments, const Supports& supports,
+                      const LaunchKernel& launch, const char* otherwise) {
+    mjp::DeviceArena measuring;
+    DeviceData none(measuring, format_);
+    if (!supports(format_, arguments(none))) {
+      out_.push_back(Skipped("kernels", name, otherwise));
+      return;
+    }
+    Add(name, amount, unit, [&](DeviceData& data) -> GpuWork {
+      return [a = arguments(data), format = format_, &launch](cudaStream_t s) {
+        launch(format, a, s);
+      };
+    });
+  }
+
   void ConvolutionNorm(const std::string& name, const mjp::ConvShape& shape, int groups) {
     const auto arguments = [&](DeviceData& data) {
       mjp::ConvGroupNormArgs a;
@@ -130,18 +148,9 @@ class CudaKernels {
       a.bias = data.Floats(shape.out_c);
       return a;
     };
-    mjp::DeviceArena measuring;
-    DeviceData none(measuring, format_);
-    if (!mjp::ConvGroupNormSupports(format_, arguments(none))) {
-      out_.push_back(Skipped("kernels", name, "two launches run this batch"));
-      return;
-    }
-    Add(name, 2e-9 * shape.Positions() * shape.out_c * shape.K(), "GFLOP",
-        [&](DeviceData& data) -> GpuWork {
-          return [a = arguments(data), format = format_](cudaStream_t s) {
-            mjp::LaunchConvGroupNorm(format, a, s);
-          };
-        });
+    AddIfSupported(name, 2e-9 * shape.Positions() * shape.out_c * shape.K(), "GFLOP", arguments,
+                   mjp::ConvGroupNormSupports, mjp::LaunchConvGroupNorm,
+                   "two launches run this batch");
   }
 
   void Norms() {
@@ -156,7 +165,6 @@ class CudaKernels {
   }
 
   void GroupNormMaxPool() {
-    const std::string name = "GroupNorm + ReLU + max-pool, 64 to 24x24";
     const auto arguments = [this](DeviceData& data) {
       mjp::GroupNormMaxPoolArgs a;
       a.pool = {frames_, 48, 48, 24, 24, 64};
@@ -166,17 +174,9 @@ class CudaKernels {
       a.bias = data.Floats(64);
       return a;
     };
-    mjp::DeviceArena measuring;
-    DeviceData none(measuring, format_);
-    if (!mjp::GroupNormMaxPoolSupports(format_, arguments(none))) {
-      out_.push_back(Skipped("kernels", name, "two launches run it on this GPU"));
-      return;
-    }
-    Add(name, frames_, "frames", [&](DeviceData& data) -> GpuWork {
-      return [a = arguments(data), format = format_](cudaStream_t s) {
-        mjp::LaunchGroupNormMaxPool(format, a, s);
-      };
-    });
+    AddIfSupported("GroupNorm + ReLU + max-pool, 64 to 24x24", frames_, "frames", arguments,
+                   mjp::GroupNormMaxPoolSupports, mjp::LaunchGroupNormMaxPool,
+                   "two launches run it on this GPU");
   }
 
   void Pools() {

@@ -114,7 +114,7 @@ int CurrentDevice() {
 }
 
 DeviceScope::DeviceScope(int device) : device_(device), before_(CurrentDevice()) {
-  if (device_ != before_) CheckCuda(cudaSetDevice(device_), "the policy's GPU");
+  if (device_ != before_) CheckCuda(cudaSetDevice(device_), "the choice of a GPU");
 }
 
 DeviceScope::~DeviceScope() {

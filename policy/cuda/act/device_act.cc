@@ -1,16 +1,13 @@
 #include "policy/cuda/act/device_act.h"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 #include <span>
-#include <tuple>
 #include <utility>
 
-#include "kernels/cuda/primitives/gpu_probe.h"
 #include "policy/act/act_transformer.h"
 #include "policy/act/folded_backbone.h"
 #include "policy/cpu/shared_networks.h"
+#include "policy/cuda/shared_weights.h"
 
 namespace mjp {
 namespace {
@@ -160,15 +157,7 @@ void DeviceAct::LoadStart(LayerLoader& loader) {
 
 std::shared_ptr<const DeviceAct> DeviceAct::Get(const std::shared_ptr<const Checkpoint>& checkpoint,
                                                 Format format) {
-  static std::mutex mutex;
-  using Key = std::tuple<const Checkpoint*, Format, int>;
-  static std::map<Key, std::weak_ptr<const DeviceAct>> cache;
-  const std::lock_guard lock(mutex);
-  std::weak_ptr<const DeviceAct>& entry = cache[{checkpoint.get(), format, CurrentDevice()}];
-  // a live entry holds its checkpoint, so the address cannot be another's
-  std::shared_ptr<const DeviceAct> weights = entry.lock();
-  if (!weights) entry = weights = std::make_shared<DeviceAct>(checkpoint, format);
-  return weights;
+  return SharedWeights<DeviceAct>(checkpoint, format);
 }
 
 }  // namespace mjp

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
-#include <mutex>
-#include <tuple>
 #include <utility>
 
 #include "kernels/cpu/prepare.h"
 #include "kernels/cpu/transformer/rotary.h"
-#include "kernels/cuda/primitives/gpu_probe.h"
+#include "policy/cuda/shared_weights.h"
 
 namespace mjp {
 namespace {
@@ -157,15 +154,7 @@ void DeviceDit::LoadTrunk(LayerLoader& loader) {
 
 std::shared_ptr<const DeviceDit> DeviceDit::Get(const std::shared_ptr<const Checkpoint>& checkpoint,
                                                 Format format) {
-  static std::mutex mutex;
-  using Key = std::tuple<const Checkpoint*, Format, int>;
-  static std::map<Key, std::weak_ptr<const DeviceDit>> cache;
-  const std::lock_guard lock(mutex);
-  std::weak_ptr<const DeviceDit>& entry = cache[{checkpoint.get(), format, CurrentDevice()}];
-  // a live entry holds its checkpoint, so the address cannot be another's
-  std::shared_ptr<const DeviceDit> weights = entry.lock();
-  if (!weights) entry = weights = std::make_shared<DeviceDit>(checkpoint, format);
-  return weights;
+  return SharedWeights<DeviceDit>(checkpoint, format);
 }
 
 }  // namespace mjp

@@ -60,6 +60,17 @@ class RecipeTest : public ::testing::Test {
     return options;
   }
 
+  // The same, shorter, with rounds of the student's episodes.
+  TrainOptions OptionsOfRounds(const std::string& name, int count, int episodes,
+                               int disturbed) const {
+    TrainOptions options = Options(name);
+    options.rounds.count = count;
+    options.rounds.episodes = episodes;
+    options.rounds.disturbed_episodes = disturbed;
+    options.steps = 3;
+    return options;
+  }
+
   bool Train(const TrainOptions& options, const std::atomic<bool>& stop) const {
     Ranks ranks(1);
     std::ostringstream progress;
@@ -121,11 +132,7 @@ TEST_F(RecipeTest, ARunIsNotContinuedWithAnotherPrediction) {
 }
 
 TEST_F(RecipeTest, RoundsAddTheStudentsStatesAndAreNotPlayedTwice) {
-  TrainOptions options = Options("rounds");
-  options.rounds.count = 2;
-  options.rounds.episodes = 2;
-  options.rounds.disturbed_episodes = 1;
-  options.steps = 3;
+  const TrainOptions options = OptionsOfRounds("rounds", 2, 2, 1);
   EXPECT_TRUE(Train(options, never_));
   const std::string log = ReadFile(folder_ / "rounds/log.jsonl", kLimit);
   const std::string rows = ReadFile(folder_ / "rounds/rounds/rows-00001.npy", kLimit);
@@ -143,11 +150,7 @@ TEST_F(RecipeTest, RoundsAddTheStudentsStatesAndAreNotPlayedTwice) {
 }
 
 TEST_F(RecipeTest, ATrainingIsNotCompleteWithoutTheLessonsOfItsLastRound) {
-  TrainOptions options = Options("run");
-  options.rounds.count = 1;
-  options.rounds.episodes = 1;
-  options.rounds.disturbed_episodes = 0;
-  options.steps = 3;
+  const TrainOptions options = OptionsOfRounds("run", 1, 1, 0);
   const std::string blocked = folder_ / "run/rounds/rows-00000.npy";
   std::filesystem::create_directories(blocked);
   try {
@@ -163,12 +166,8 @@ TEST_F(RecipeTest, ATrainingIsNotCompleteWithoutTheLessonsOfItsLastRound) {
 
 // As a killed run leaves it: its checkpoint is of a round that its state knows.
 TEST_F(RecipeTest, ARoundsCheckpointIsNotThereBeforeItsState) {
-  TrainOptions options = Options("run");
-  options.rounds.count = 1;
-  options.rounds.episodes = 1;
-  options.rounds.disturbed_episodes = 0;
+  TrainOptions options = OptionsOfRounds("run", 1, 1, 0);
   options.save_every = 1e9;
-  options.steps = 3;
   std::filesystem::create_directory(folder_ / "run");
   folder_.Write("run/checkpoint", "no folder");
   EXPECT_THROW(Train(options, never_), mjp::Error);

@@ -88,9 +88,12 @@ class MjpolicyPolicy(PreTrainedPolicy):
 
     @torch.no_grad()
     def predict_action_chunk(self, batch: dict[str, Tensor], **kwargs) -> Tensor:
-        """(B, action_steps, A): what a host executes that takes whole chunks."""
-        if not self._observations:
-            self._observe(batch)
+        """(B, action_steps, A): what a host executes that takes whole chunks, decided on the batch of this call.
+
+        A checkpoint of several observation steps sees the batches of the calls before, too, select_action's among
+        them, since the last reset; the first stands for those that are missing. They are as far apart as the calls.
+        """
+        self._observe(batch)
         chunks = self._decide(batch, self._whole_chunks)
         self._whole_chunks += 1
         shape = self._engine.shape

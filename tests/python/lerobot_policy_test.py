@@ -116,6 +116,27 @@ class LerobotPolicyTest(unittest.TestCase):
                 self.assertEqual(action.tobytes(), expected.tobytes(), (rollout, step))
                 self.assertTrue(np.isfinite(action).all())
 
+    def test_a_chunk_is_of_the_batch_that_is_given(self):
+        from lerobot_policy_mjpolicy.modeling_mjpolicy import MjpolicyPolicy
+        torch.manual_seed(1000)
+        policy = MjpolicyPolicy(self.Config(**self.options))
+        engine = mjpolicy.Policy(self.options["checkpoint"], backend="cpu", sampler="ddim", steps=2, batch=3)
+        s = engine.shape
+        self.assertGreater(s.observation_steps, 1)
+        for rollout in range(2):
+            policy.reset()
+            seen = []
+            for call in range(4):
+                batch, pictures, state = frames(3, 100 * rollout + call)
+                seen.append((pictures, state))
+                got = policy.predict_action_chunk(batch).numpy()
+                past = ([seen[0]] * s.observation_steps + seen)[-s.observation_steps:]
+                chunk = engine.act(np.stack([p for p, _ in past], 1), np.stack([n for _, n in past], 1),
+                                   seed=[1000 + 3 * rollout + i for i in range(3)], decision=call)
+                expected = chunk[:, s.first_action:s.first_action + s.action_steps]
+                self.assertEqual(got.tobytes(), expected.tobytes(), (rollout, call))
+                self.assertTrue(np.isfinite(got).all())
+
     def test_what_does_not_fit_is_refused(self):
         from lerobot_policy_mjpolicy.modeling_mjpolicy import MjpolicyPolicy
         with self.assertRaisesRegex(ValueError, "--policy.checkpoint=DIR"):

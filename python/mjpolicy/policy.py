@@ -117,9 +117,10 @@ class Policy:
         frame = (shape.picture_height, shape.picture_width, 3)
         wanted = {"pictures": (steps, shape.cameras, *frame), "state": (steps, shape.state_dim),
                   "environment": (steps, shape.environment_dim)}
+        numbers = {"state": self._floats("state", state), "environment": self._floats("environment", environment)}
+        several = any(array is not None and array.ndim == 3 for array in numbers.values())
         given: dict[str, NDArray[Any] | None] = {
-            "pictures": self._pictures(pictures, (steps, *frame)), "state": self._floats("state", state),
-            "environment": self._floats("environment", environment)}
+            "pictures": self._pictures(pictures, (steps, *frame), several), **numbers}
         counts = set()
         for name, array in given.items():
             single = wanted[name]
@@ -151,7 +152,9 @@ class Policy:
         """
         _core.follow(self._policy, len(ages), before, ages, chunks)
 
-    def _pictures(self, pictures: NDArray[np.uint8] | None, one_camera: tuple[int, ...]) -> NDArray[np.uint8] | None:
+    def _pictures(self, pictures: NDArray[np.uint8] | None, one_camera: tuple[int, ...],
+                  several: bool) -> NDArray[np.uint8] | None:
+        """`pictures` with an axis of cameras. several: the numbers beside them have an axis `count`."""
         if pictures is None:
             return None
         array = np.asarray(pictures)
@@ -159,7 +162,9 @@ class Policy:
             raise TypeError(f"pictures are {array.dtype}, expected uint8, 0 to 255")
         if not array.flags.c_contiguous:
             raise ValueError("pictures are not contiguous; pass numpy.ascontiguousarray(pictures)")
-        if self.shape.cameras == 1 and array.shape[-4:] == one_camera and array.ndim <= 5:
+        # with one step, (1, 1, H, W, 3) is To and cameras, or `count` and To: the numbers tell
+        whole = array.shape == (one_camera[0], 1, *one_camera[1:]) and not several
+        if self.shape.cameras == 1 and array.shape[-4:] == one_camera and array.ndim <= 5 and not whole:
             return np.expand_dims(array, -4)  # a view
         return array
 

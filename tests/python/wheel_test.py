@@ -123,6 +123,18 @@ class PolicyTest(unittest.TestCase):
         self.assertEqual(self.policy.act(pictures[:, 0], state, seed=1).tobytes(),
                          self.policy.act(pictures, state, seed=1).tobytes())
 
+    def test_one_camera_and_one_step_are_told_apart(self):
+        policy = self.package.Policy(self.package.checkpoint("aloha_transfer_cube"), backend="cpu", steps=1)
+        self.assertEqual((policy.shape.observation_steps, policy.shape.cameras), (1, 1))
+        pictures, state = observation(policy)  # (1, 1, H, W, 3) and (1, 14)
+        expected = policy.act(pictures, state)
+        self.assertEqual(expected.shape, (policy.shape.horizon, 14))
+        self.assertEqual(policy.act(pictures[0], state).tobytes(), expected.tobytes())
+        for many in (pictures, pictures[None]):  # one environment, without and with the axis of cameras
+            chunks = policy.act(many, state[None])
+            self.assertEqual(chunks.shape, (1, *expected.shape))
+            self.assertEqual(chunks.tobytes(), expected.tobytes())
+
     def test_pictures_are_not_copied(self):
         pictures, state = observation(self.policy, count=3)
         pictures.flags.writeable = False

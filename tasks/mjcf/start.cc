@@ -82,7 +82,10 @@ void Start::ReadDraw(const mjModel* model, const std::vector<std::string>& words
   draw.field = kind.field;
   draw.id = FindNamed(model, kind.type, name, place);
   const int size = StartFieldSize(model, kind.field, draw.id);
-  if (size == 0) throw place.Refuse("\"" + name + "\" has no " + kind.word);
+  if (size == 0) {
+    throw place.Refuse("\"" + name + "\" has no " + kind.word +
+                       WhyNoStartField(model, kind.field, draw.id));
+  }
   const int end = chosen->end < 0 ? size : chosen->end;
   if (end > size) throw place.Refuse("it has only " + std::to_string(size) + " components");
   draw.begin = chosen->begin;

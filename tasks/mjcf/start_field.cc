@@ -40,6 +40,12 @@ mjtNum* OrientationOf(mjModel* model, mjData* data, StartField field, int id) {
                                       : model->body_quat + 4 * id;
 }
 
+// The free joint of a body; negative: none.
+int FreeJointOf(const mjModel* model, int body) {
+  const int joint = model->body_jntadr[body];
+  return joint >= 0 && model->jnt_type[joint] == mjJNT_FREE ? joint : -1;
+}
+
 int JointSize(int type, int free, int ball) {
   if (type == mjJNT_FREE) return free;
   return type == mjJNT_BALL ? ball : 1;
@@ -60,6 +66,23 @@ int GeomSizes(int type) {
   }
 }
 
+// ": its free joint places it: write ..."
+std::string WriteTheJoint(const mjModel* model, int joint, bool yaw) {
+  const std::string name = model->names + model->name_jntadr[joint];
+  return ": its free joint places it: write " + std::string(yaw ? "joint_yaw " : "joint ") +
+         (name.empty() ? "NAME" : name) + (yaw ? "" : "[0:3]") +
+         (name.empty() ? ", and give the joint that name" : "");
+}
+
+// Whether a camera or light follows its body from where it was in the compiled model, whatever its
+// place says later.
+bool Tracks(int mode) { return mode == mjCAMLIGHT_TRACK || mode == mjCAMLIGHT_TRACKCOM; }
+
+bool TracksBody(const mjModel* model, StartField field, int id) {
+  return (field == StartField::kCameraPos && Tracks(model->cam_mode[id])) ||
+         (field == StartField::kLightPos && Tracks(model->light_mode[id]));
+}
+
 }  // namespace
 
 int StartFieldSize(const mjModel* model, StartField field, int id) {
@@ -71,16 +94,27 @@ int StartFieldSize(const mjModel* model, StartField field, int id) {
     case StartField::kJointYaw:
       return model->jnt_type[id] == mjJNT_FREE ? 1 : 0;
     case StartField::kBodyYaw:
-      return id > 0 ? 1 : 0;
+      return id > 0 && FreeJointOf(model, id) < 0 ? 1 : 0;
     case StartField::kBodyPos:
-      return id > 0 ? 3 : 0;
+      return id > 0 && FreeJointOf(model, id) < 0 ? 3 : 0;
     case StartField::kGeomRgba:
       return 4;
     case StartField::kGeomSize:
       return GeomSizes(model->geom_type[id]);
     default:
-      return 3;
+      return TracksBody(model, field, id) ? 0 : 3;
   }
+}
+
+std::string WhyNoStartField(const mjModel* model, StartField field, int id) {
+  const bool yaw = field == StartField::kBodyYaw;
+  if (yaw || field == StartField::kBodyPos) {
+    const int joint = FreeJointOf(model, id);
+    return joint < 0 ? "" : WriteTheJoint(model, joint, yaw);
+  }
+  if (!TracksBody(model, field, id)) return "";
+  return ": by its mode, track or trackcom, it keeps the place that the file gives it; give it "
+         "another mode, such as fixed";
 }
 
 double GetStartField(const mjModel* model, const mjData* data, StartField field, int id, int i) {

@@ -3,6 +3,8 @@
 
 #include <mujoco/mujoco.h>
 
+#include <string>
+
 #include "tasks/mjcf/start.h"
 
 namespace mjp::app {
@@ -29,6 +31,10 @@ inline constexpr StartFieldKind kStartFields[] = {
 
 // Components that the field of object `id` has; 0: it does not have the field.
 int StartFieldSize(const mjModel* model, StartField field, int id);
+
+// Why it does not have it, where others of its kind do, and what to write, to follow upon "NAME has
+// no FIELD"; or "".
+std::string WhyNoStartField(const mjModel* model, StartField field, int id);
 
 // Component `i` of a field, and its change. A yaw is 0 and is added to the orientation.
 double GetStartField(const mjModel* model, const mjData* data, StartField field, int id, int i);

@@ -15,7 +15,7 @@
 namespace mjp_test {
 
 // Task files made of a small world: a ball that falls onto a floor, a slider with a servo, a hand
-// that is moved (mocap), a light, two cameras.
+// that is moved (mocap), two lights, two cameras.
 class TaskTextTest : public ::testing::Test {
  protected:
   // Elements of <custom> by name; "task.steps" and "task.run_on" are numbers.
@@ -42,7 +42,8 @@ class TaskTextTest : public ::testing::Test {
         <light name="lamp" pos="0 0 3" diffuse="0.5 0.5 0.5"/>
         <camera name="front" pos="0 -3 0.5" xyaxes="1 0 0 0 0 1"/>
         <geom name="floor" type="plane" size="2 2 0.1"/>
-        <body name="ball" pos="0 0 1"><freejoint name="ball"/><geom name="ball" size="0.1"/></body>
+        <body name="ball" pos="0 0 1"><freejoint name="ball"/><geom name="ball" size="0.1"/>
+          <camera name="chase" mode="track" pos="0 -1 0"/><light name="spot" mode="trackcom" pos="0 0 1"/></body>
         <body name="slider" pos="1 0 0.5"><joint name="slide" type="slide" axis="1 0 0" damping="1"/>
           <geom name="brick" type="box" size="0.1 0.1 0.1" mass="1" contype="0" conaffinity="0"/></body>
         <body name="hand" mocap="true" pos="0 1 1"><geom name="palm" size="0.05" contype="0" conaffinity="0"/></body>

@@ -6,6 +6,7 @@
 #include "tasks/pusht/options.h"
 #include "tasks/pusht/physics/reset.h"
 #include "tasks/pusht/physics/scene.h"
+#include "tasks/pusht/physics/table.h"
 #include "tasks/pusht/pictures/raster_source.h"
 #include "tasks/pusht/planner/planner.h"
 #include "tasks/task_names.h"
@@ -13,9 +14,16 @@
 namespace mjp::app {
 namespace {
 
+// What is judged here, and planned for, is the benchmark's goal.
+Scene BenchmarkScene(const mjModel* model) {
+  Scene scene(model);
+  CheckBenchmarkGoal(model);
+  return scene;
+}
+
 class PushtRules : public TaskCode {
  public:
-  explicit PushtRules(const mjModel* model) : scene_(model) {}
+  explicit PushtRules(const mjModel* model) : scene_(BenchmarkScene(model)) {}
 
   std::vector<std::string> measures() const override { return {"coverage"}; }
   void Start(uint32_t seed, mjData* data) const override {
@@ -33,7 +41,7 @@ class PushtRules : public TaskCode {
 class PushtExpert : public Demonstrator {
  public:
   explicit PushtExpert(const TaskFile& file)
-      : controls_(file.policy().controls), scene_(file.model()), planner_({}) {}
+      : controls_(file.policy().controls), scene_(BenchmarkScene(file.model())), planner_({}) {}
 
   void Begin(uint32_t seed, const mjModel*, const mjData* data) override {
     key_ = {seed, 0};

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/folders.h"
 #include "datasets/check.h"
 #include "datasets/dataset.h"
 #include "policy/checkpoint/checkpoint.h"
@@ -26,6 +27,7 @@ namespace {
 
 using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 const std::string kModels = std::string(MJPOLICY_SOURCE_DIR) + "/models/";
 
@@ -213,6 +215,21 @@ TEST_F(RecorderTest, ThePushtExpertStartsAtTheBenchmarksStartsAndSolves) {
   const State start = BenchmarkStart(100000);
   EXPECT_NEAR(first.values.numbers.at(0), start.agent_x, 1e-3);
   EXPECT_NEAR(first.values.numbers.at(1), start.agent_y, 1e-3);
+}
+
+// Its expert would push the block to where no goal is, and be told of success there.
+TEST(PushtCodeTest, RefusesAGoalElsewhere) {
+  const mjp_test::TempDir folder;
+  const auto text = [](const char* name) { return ReadFile(kModels + name, size_t{1} << 20); };
+  std::string xml = text("pusht.xml");
+  const std::string goal = "name=\"goal\" pos=\"2.56";
+  const size_t at = xml.find(goal);
+  ASSERT_NE(at, std::string::npos);
+  folder.Write("pusht.xml", xml.replace(at, goal.size(), "name=\"goal\" pos=\"1.56"));
+  const TaskFile file(folder.Write("pusht_policy.xml", text("pusht_policy.xml")));
+  const auto refuses = ThrowsMessage<Error>(HasSubstr("lies elsewhere than the benchmark's"));
+  EXPECT_THAT([&] { MakeTaskCode(file); }, refuses);
+  EXPECT_THAT([&] { MakeExpert(file); }, refuses);
 }
 
 // The rewards of an episode, bit for bit, are those of the policy in the plugin.

@@ -62,6 +62,7 @@ void Reset(const mjModel* model, mjtNum* state, void* number, int instance) {
 }
 
 void Compute(const mjModel* model, mjData* data, int instance, int) {
+  if (WithinReset(model, data)) return;
   PolicyInstance* policy = FindInstance(data, instance);
   if (!policy) return;
   Guarded(false, [&] {

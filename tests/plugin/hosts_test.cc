@@ -37,6 +37,17 @@ class HostsTest : public PluginTest {
     const DataPtr data(mj_makeData(model));
     return Run(model, data.get(), steps);
   }
+  // A model whose `body` has this sleep policy, and a keyframe.
+  static std::string WithSleeper(const std::string& body, const std::string& policy,
+                                 const std::string& config) {
+    std::string xml = Xml(config, "gravity=\"0 0 0\"");
+    const std::string element = "<body name=\"" + body + "\"";
+    xml.insert(xml.find(element) + element.size(), " sleep=\"" + policy + "\"");
+    xml.insert(xml.find("<worldbody>"),
+               "<option><flag sleep=\"enable\"/></option>"
+               "<keyframe><key qpos=\"0.5 0 0 0 0 0 0 1 0 0 0\"/></keyframe>");
+    return xml;
+  }
   // `model` as a host has it that reads it from an .mjb file, or from a pickle of Python's.
   static std::vector<char> Saved(const mjModel* model) {
     std::vector<char> bytes(mj_sizeModel(model));
@@ -87,6 +98,40 @@ TEST_F(HostsTest, SavedModelWhosePolicyIsGoneWarnsAndLives) {
   mj_step(loaded.get(), data.get());
   EXPECT_EQ(data->ctrl[0], 5);
   EXPECT_TRUE(mjp::PolicyFailed(loaded.get(), data.get()));
+}
+
+// the engine runs a forward pass of its own as it puts bodies to sleep, before the host has said
+// where the episode starts
+TEST_F(HostsTest, EpisodeOfAModelWithSleepersStartsWhereTheHostPutsIt) {
+  const ModelPtr model = Compile(WithSleeper("ball", "init", Basic()));
+  DataPtr data(mj_makeData(model.get()));
+  const auto expect_fresh_start = [&](const char* after) {
+    SCOPED_TRACE(after);
+    EXPECT_THAT(policy_.Take(), IsEmpty());
+    EXPECT_EQ(mjp::PolicyDecisions(model.get(), data.get()), 0u);
+    EXPECT_EQ(data->ctrl[0], 0);
+    data->qpos[0] = 1.5;
+    mjp::SetEpisodeSeed(model.get(), data.get(), 7);
+    mj_step(model.get(), data.get());
+    const std::vector<SeenInput> seen = policy_.Take();
+    ASSERT_THAT(seen, SizeIs(1));
+    EXPECT_EQ(seen[0].state[0], 1.5f);
+    EXPECT_EQ(seen[0].key.seed, 7u);
+    EXPECT_NE(data->ctrl[0], 0);
+  };
+  expect_fresh_start("mj_makeData");
+  mj_resetData(model.get(), data.get());
+  expect_fresh_start("mj_resetData");
+  mj_resetDataKeyframe(model.get(), data.get(), 0);
+  expect_fresh_start("mj_resetDataKeyframe");
+}
+
+TEST_F(HostsTest, ModelWithSleepersIsTriedByTheCompiler) {
+  std::string error;
+  EXPECT_EQ(Compile(WithSleeper("ball", "init", Basic() + Set("state_scale", "x")), &error),
+            nullptr);
+  EXPECT_THAT(error, HasSubstr("state_scale"));
+  TakeWarnings();
 }
 
 // the engine says nothing of where a model lies; its assets do, and so may a host

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -113,6 +114,10 @@ Recording::~Recording() {
   End();
   if (!recorder_) return;
   if (Library().close(recorder_) < 0) WarnOnce(Library().error(recorder_));
+  if (lost_ > 0) {
+    Say(std::to_string(lost_) + " of " + std::to_string(lost_ + kept_) +
+        " episodes were not recorded");
+  }
   LeaveFolder(folder_, this);
 }
 
@@ -134,13 +139,14 @@ void Recording::After(const mjModel* model, const mjData* data, uint64_t seed) {
   end_ = data->time;
   if (episode_ == Episode::kNone) {
     if (!BeginsControlStep(model) || !Open(model)) return;
-    Library().begin(recorder_, static_cast<int64_t>(seed & UINT32_MAX));
-    episode_ = Episode::kRunning;
+    const int begun = Library().begin(recorder_, static_cast<int64_t>(seed & UINT32_MAX));
+    if (begun < 0) Lose(Library().error(recorder_));
+    episode_ = begun < 0 ? Episode::kOver : Episode::kRunning;
   }
   if (episode_ != Episode::kRunning) return;
   const int code = Library().stepped(recorder_, model, data, before.data());
   if (code < 0) {
-    WarnOnce(std::string("nothing of this episode: ") + Library().error(recorder_));
+    Lose(std::string("nothing of this episode: ") + Library().error(recorder_));
     Library().discard(recorder_);
     episode_ = Episode::kOver;
   } else if (code == 1) {
@@ -193,12 +199,23 @@ void Recording::End() {
 }
 
 void Recording::Keep() {
-  if (Library().keep(recorder_) < 0) WarnOnce(Library().error(recorder_));
+  const int code = Library().keep(recorder_);
+  if (code == 0) ++kept_;
+  if (code < 0) Lose(Library().error(recorder_));
+}
+
+void Recording::Lose(const std::string& why) {
+  ++lost_;
+  WarnOnce(why);
 }
 
 void Recording::WarnOnce(const std::string& what) {
-  if (warned_) return;
-  warned_ = true;
+  std::string cause = what;
+  std::erase_if(cause, [](unsigned char c) { return std::isdigit(c); });
+  if (said_.insert(cause).second) Say(what);
+}
+
+void Recording::Say(const std::string& what) const {
   Warn((name_ + ", recording into " + folder_ + ": " + what).c_str());
 }
 

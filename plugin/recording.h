@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace mjp {
 
 // Writes what an instance sees and does in its host's loop as a data set: attribute `record`. Of
 // all simulations that record into one folder one writes, the first that moves; the others say so
-// once. Nothing here ends the host: what cannot be recorded is said in a warning.
+// once. Nothing here ends the host: what cannot be recorded is said in a warning for each cause,
+// and how many episodes are missing in one more at the end.
 class Recording {
  public:
   // Pictures are of the size that the policy sees.
@@ -37,7 +39,11 @@ class Recording {
   bool BeginsControlStep(const mjModel* model) const;
   void Refuse(const mjModel* model, const std::string& why);
   void Keep();
+  // The episode is not in the data set.
+  void Lose(const std::string& why);
+  // Once for each cause: texts that differ in their numbers alone are of one.
   void WarnOnce(const std::string& what);
+  void Say(const std::string& what) const;
 
   struct ModelDeleter {
     void operator()(mjModel* model) const { mj_deleteModel(model); }
@@ -52,10 +58,12 @@ class Recording {
 
   MjpRecorder* recorder_ = nullptr;  // null: not the one that writes, or nothing was recorded yet
   enum class Episode { kNone, kRunning, kOver } episode_ = Episode::kNone;
-  bool refused_ = false, warned_ = false;
-  std::vector<mjtNum> before_;  // empty: no step was begun
-  double begin_ = 0;            // the time of it
-  double end_ = 0;              // the time after the last step
+  bool refused_ = false;
+  std::set<std::string> said_;   // causes, without their numbers
+  int64_t kept_ = 0, lost_ = 0;  // episodes
+  std::vector<mjtNum> before_;   // empty: no step was begun
+  double begin_ = 0;             // the time of it
+  double end_ = 0;               // the time after the last step
 };
 
 }  // namespace mjp

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "datasets/check.h"
 #include "datasets/dataset.h"
 #include "datasets/recording/writer.h"
+#include "datasets/workplace.h"
 #include "tests/plugin/plugin_fixture.h"
 #include "tests/support/renderer.h"
 #include "tests/support/temp_dir.h"
@@ -210,7 +213,33 @@ TEST_F(RecordingTest, WhatActionsDoNotExplainIsLeftOut) {
   mj_resetDataKeyframe(model.get(), data.get(), 0);
   Run(model.get(), data.get(), 10);
   data.reset();
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("2 of 3 episodes were not recorded")));
   EXPECT_THAT(Lengths(), ElementsAre(1));
+}
+
+TEST_F(RecordingTest, EachCauseOfALossIsSaid) {
+  const ModelPtr model = Compile(CartPole(Recorded()));
+  DataPtr data(mj_makeData(model.get()));
+  mj_resetDataKeyframe(model.get(), data.get(), 0);
+  Run(model.get(), data.get(), 20);
+  data->qpos[0] += 0.01;  // by hand
+  Run(model.get(), data.get(), 20);
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("else than the policy's actuators moved")));
+  const std::string spool = mjp::datasets::Workplace::In(Recorded()), away = folder_ / "away";
+  std::filesystem::rename(spool, away);
+  std::ofstream(spool) << "no folder";
+  for (int episode = 0; episode < 2; ++episode) {
+    mj_resetDataKeyframe(model.get(), data.get(), 0);
+    Run(model.get(), data.get(), 20);
+  }
+  mj_resetDataKeyframe(model.get(), data.get(), 0);
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr(".spool")));
+  std::filesystem::remove(spool);
+  std::filesystem::rename(away, spool);
+  Run(model.get(), data.get(), 20);
+  data.reset();
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("3 of 4 episodes were not recorded")));
+  EXPECT_THAT(Lengths(), ElementsAre(2));
 }
 
 TEST_F(RecordingTest, LimitsThatSinglePrecisionLacksAreRecorded) {

@@ -62,18 +62,17 @@ HostSensors::HostSensors(const mjModel* model, int instance, const Config& confi
   if (!policy.cameras.empty()) {
     const int width = policy.cameras[0].width, height = policy.cameras[0].height;
     const std::string view = own("view");
-    Add(model, view, width * height * 3,
-        [width, height](const HostReport& report, const mjModel*, const mjData*, mjtNum* out) {
-          WritePicture(report, width, height, out);
-        });
-    const int sensor = mj_name2id(model, mjOBJ_SENSOR, view.c_str());
-    int* size = sensor < 0 ? nullptr : model->sensor_intprm + sensor * mjNSENS;
-    // within the compiler; instances made later, maybe at once in many threads, find it done
-    if (size && (size[0] != width || size[1] != height)) {
-      size[0] = width;
-      size[1] = height;
+    has_view_ = Add(model, view, width * height * 3,
+                    [width, height](const HostReport& report, const mjModel*, const mjData*,
+                                    mjtNum* out) { WritePicture(report, width, height, out); });
+    if (has_view_) {
+      int* size = model->sensor_intprm + mj_name2id(model, mjOBJ_SENSOR, view.c_str()) * mjNSENS;
+      // within the compiler; instances made later, maybe at once in many threads, find it done
+      if (size[0] != width || size[1] != height) {
+        size[0] = width;
+        size[1] = height;
+      }
     }
-    has_view_ = size != nullptr;
   }
   Add(model, own("stages"), kStageCount,
       [](const HostReport& report, const mjModel*, const mjData*, mjtNum* out) {

@@ -50,7 +50,7 @@ class HostSensors {
  private:
   using Writer = std::function<void(const HostReport& report, const mjModel* model,
                                     const mjData* data, mjtNum* out)>;
-  // False: the model has no such sensor.
+  // False: the model has no such user sensor.
   bool Add(const mjModel* model, const std::string& name, int size, Writer writer);
 
   bool has_view_ = false;

@@ -109,6 +109,20 @@ TEST_F(HostViewTest, WrongSensorIsASentence) {
   TakeWarnings();
 }
 
+// only a user sensor is filled: others keep what the engine reads of them
+TEST_F(HostViewTest, OtherSensorOfThatNameIsTheEngines) {
+  const auto numbers = [&](const std::string& name) {
+    Load(Attributes(),
+         "<contact name=\"" + name + "\" body1=\"ball\" data=\"found force\" num=\"2\"/>");
+    const int sensor = mj_name2id(model_.get(), mjOBJ_SENSOR, name.c_str());
+    const int* numbers = model_->sensor_intprm + mjNSENS * sensor;
+    mj_step(model_.get(), data_.get());
+    mjv_freeScene(&scene_);
+    return std::vector<int>(numbers, numbers + mjNSENS);
+  };
+  EXPECT_EQ(numbers("policy_view"), numbers("another"));
+}
+
 // a model of a task by its sensors, but not by what the score is of, as an attached one may be
 TEST_F(HostViewTest, ScoreThatTheModelHasNotIsSaidOnce) {
   mjp::RegisterScore("never", [](const mjModel*) -> mjp::Score { return {}; });

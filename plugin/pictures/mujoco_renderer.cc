@@ -20,6 +20,7 @@ namespace mjp {
 namespace {
 
 constexpr int kLargestPicture = 4096;  // pixels; every OpenGL driver in use draws this
+constexpr int kMostGeoms = 1 << 20;    // of a scene
 
 // Makes the process's GL context at first use. Rendering thread only.
 const EglContext& CurrentContext(int cuda_device) {
@@ -102,8 +103,7 @@ class MujocoPictureSource : public PictureSource {
     mjr_defaultContext(&context_);
     RunOnRenderThread([&] { MakeContext(model); });
     if (WithinCompiler(model)) WarnOfSoftware();
-    mjv_makeScene(model, &scene_, 2 * model->ngeom + 1000);
-    Apply(LookOf({}), scene_);
+    MakeScene(model, 2 * static_cast<int>(model->ngeom) + 1000);
   }
 
   ~MujocoPictureSource() override {
@@ -178,6 +178,14 @@ class MujocoPictureSource : public PictureSource {
     drawings_.push_back(ChooseDrawing(model, camera, request_));
   }
 
+  void MakeScene(const mjModel* model, int geoms) {
+    mjv_freeScene(&scene_);
+    mjv_makeScene(model, &scene_, geoms);
+    scene_.status =
+        1;  // the engine would else warn of a full scene, which UpdateScene makes larger
+    Apply(LookOf({}), scene_);
+  }
+
   // Rendering thread.
   void MakeContext(const mjModel* model) {
     gl_ = &CurrentContext(request_.cuda_device);
@@ -242,7 +250,17 @@ class MujocoPictureSource : public PictureSource {
     mjv_defaultCamera(&view);
     view.type = mjCAMERA_FIXED;
     view.fixedcamid = camera;
-    mjv_updateScene(model, data, &option_, nullptr, &view, mjCAT_STATIC | mjCAT_DYNAMIC, &scene_);
+    const auto update = [&] {
+      mjv_updateScene(model, data, &option_, nullptr, &view, mjCAT_STATIC | mjCAT_DYNAMIC, &scene_);
+      return scene_.ngeom < scene_.maxgeom;  // a full scene may lack something
+    };
+    while (!update()) {
+      if (scene_.maxgeom > kMostGeoms) {
+        throw Unsupported("the scene has more than " + std::to_string(kMostGeoms) +
+                          " geoms, maybe by another plugin's decoration");
+      }
+      MakeScene(model, 2 * scene_.maxgeom);
+    }
     RemoveDecoration(&scene_);
   }
 

@@ -181,6 +181,20 @@ TEST_F(MujocoRenderer, OtherCamerasAreDrawnAtTheSizeAskedFor) {
   EXPECT_EQ(pixel(1, 32, 31), red);
 }
 
+// sites, like segments of tendons, are geoms of the scene beside those of the model
+TEST_F(MujocoRenderer, DrawsEachOfManySites) {
+  const auto draw = [](int hidden) {
+    std::string sites;
+    for (int i = 0; i < hidden; ++i) sites += "<site pos=\"0 0 0\" size=\"0.1\"/>";
+    const ModelPtr model =
+        Compile("<mujoco><worldbody><camera name=\"above\" pos=\"0 0 5\"/>" + sites +
+                "<site type=\"box\" size=\"1 1 1\" rgba=\"1 0 0 1\"/></worldbody></mujoco>");
+    return DrawOnce(model.get(), {.cameras = {"above"}, .width = 32, .height = 32});
+  };
+  EXPECT_NE(draw(0), Picture(32 * 32 * 3, 0));
+  EXPECT_EQ(draw(5000), draw(0));
+}
+
 long ResidentKilobytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {

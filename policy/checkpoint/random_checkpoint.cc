@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "kernels/shared/philox.h"
+#include "policy/unet/position_grid.h"
 
 namespace mjp {
 namespace {
@@ -24,10 +25,6 @@ class RandomSource : public TensorSource {
     for (const int64_t d : shape) size *= d;
     for (size_t i = 1; i < shape.size(); ++i) fan_in *= shape[i];
     tensor.data.resize(size);
-    if (EndsWith(name, "pos_grid")) {
-      FillGrid(tensor);
-      return tensor;
-    }
     const bool product = EndsWith(name, "weight") && shape.size() >= 2;
     const bool centred = product || EndsWith(name, "bias") || EndsWith(name, "running_mean");
     const float bound = product ? std::sqrt(3.0f / static_cast<float>(fan_in)) : 0.1f;
@@ -45,17 +42,6 @@ class RandomSource : public TensorSource {
     const PhiloxWords bits = Philox({{i, tensors_, 0, 2}}, static_cast<uint32_t>(seed_),
                                     static_cast<uint32_t>(seed_ >> 32));
     return static_cast<float>(bits.w[0] >> 8) * 0x1p-23f - 1;
-  }
-
-  // (x, y) of every cell of a square map, linspace(-1, 1), x changes fastest
-  static void FillGrid(Tensor& grid) {
-    const int cells = static_cast<int>(grid.shape[0]);
-    const int edge = static_cast<int>(std::lround(std::sqrt(cells)));
-    for (int i = 0; i < cells; ++i) {
-      const auto place = [edge](int k) { return edge > 1 ? -1.0f + 2.0f * k / (edge - 1) : 0.0f; };
-      grid.data[2 * i] = place(i % edge);
-      grid.data[2 * i + 1] = place(i / edge);
-    }
   }
 
   uint64_t seed_;
@@ -77,7 +63,12 @@ std::shared_ptr<const Checkpoint> MadeCheckpoint(const PolicyConfig& config,
   checkpoint->stats = stats;
   checkpoint->directory = "(random weights)";
   checkpoint->sha256 = kRandomPrefix + name;
-  checkpoint->parameter_count = network->TakeTensors(source);
+  if (const auto* unet = dynamic_cast<const UnetModel*>(network.get())) {
+    WithPositionGrid with_grid(source, unet->config);
+    checkpoint->parameter_count = network->TakeTensors(with_grid);
+  } else {
+    checkpoint->parameter_count = network->TakeTensors(source);
+  }
   checkpoint->network = std::move(network);
   return checkpoint;
 }

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "policy/unet/position_grid.h"
+
 namespace mjp {
 namespace {
 
@@ -23,21 +25,6 @@ uint32_t Draw(uint64_t hash, uint64_t index) {
 // from -1 to 1
 float Symmetric(uint32_t k) {
   return static_cast<float>(static_cast<int32_t>(k) - 8388608) * 0x1p-23f;
-}
-
-// linspace(-1, 1) in each direction, row-major cells, x changes fastest
-Tensor SquareGrid(const std::vector<int64_t>& shape) {
-  const auto side = static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(shape[0]))));
-  Tensor grid{shape, {}};
-  const auto at = [&](int64_t i) {
-    return side == 1 ? -1.0f
-                     : static_cast<float>(-1.0 + 2.0 * static_cast<double>(i) / (side - 1.0));
-  };
-  for (int64_t i = 0; i < shape[0]; ++i) {
-    grid.data.push_back(at(i % side));
-    grid.data.push_back(at(i / side));
-  }
-  return grid;
 }
 
 // What is added to a name's symmetric numbers, and what they are multiplied with.
@@ -73,7 +60,10 @@ class FormulaSource : public TensorSource {
 
 Tensor FormulaTensor(const std::string& name, const std::vector<int64_t>& shape,
                      const std::string& salt) {
-  if (name.ends_with("pos_grid")) return SquareGrid(shape);
+  if (name.ends_with("pos_grid")) {
+    const int side = static_cast<int>(std::lround(std::sqrt(static_cast<double>(shape[0]))));
+    return PositionGrid({side, side});
+  }
   const uint64_t hash = HashName(salt + name);
   int64_t size = 1;
   for (const int64_t extent : shape) size *= extent;

@@ -14,8 +14,8 @@
 
 namespace mjp {
 
-// Tensor `name`; `salt` is put before the name. "pos_grid" is the library's grid of a square
-// feature map.
+// Tensor `name`; `salt` is put before the name. "pos_grid" is that of a square feature map:
+// MadeCheckpoint has that of the network's.
 Tensor FormulaTensor(const std::string& name, const std::vector<int64_t>& shape,
                      const std::string& salt = "");
 

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "policy/checkpoint/random_checkpoint.h"
 #include "tests/support/goldens/formula_weights.h"
 #include "tests/support/goldens/golden_cases.h"
 #include "tests/support/shared_data.h"
@@ -189,6 +190,27 @@ TEST(NetworkBuilder, VisitsWhatItBuilt) {
   EXPECT_EQ(parameters, checkpoint->parameter_count);
   EXPECT_TRUE(seen.contains("diffusion.rgb_encoder.backbone.6.1.bn2.weight"));
   EXPECT_TRUE(seen.contains("diffusion.rgb_encoder.out.bias"));
+}
+
+// 240 x 320 pixels make a map of 8 rows of 10 cells.
+TEST(NetworkBuilder, MadeWeightsHaveTheGridOfTheirMap) {
+  const auto network = std::make_shared<mjp::UnetModel>();
+  mjp::UnetPolicyConfig& config = network->config = mjp::NamedConfig("lerobot");
+  config.cameras[0].height = 240;
+  config.cameras[0].width = 320;
+  config.encoder.crop_height = config.encoder.crop_width = 0;
+  config.unet.down_dims = {8, 16};
+  const auto formula = mjp::MakeFormulaSource("");
+  for (const auto& made : {mjp::MadeCheckpoint(config, {}, network, *formula, "formula"),
+                           mjp::RandomCheckpoint(config, {}, 3)}) {
+    const mjp::Tensor& grid = mjp::UnetOf(*made).encoders.at(0).pos_grid;
+    EXPECT_THAT(grid.shape, testing::ElementsAre(80, 2));
+    ASSERT_EQ(grid.data.size(), 160u);
+    for (size_t cell = 0; cell < 80; ++cell) {
+      EXPECT_NEAR(grid.data[2 * cell], -1 + 2 * (cell % 10) / 9.0, 1e-6) << cell;
+      EXPECT_NEAR(grid.data[2 * cell + 1], -1 + 2 * (cell / 10) / 7.0, 1e-6) << cell;
+    }
+  }
 }
 
 TEST(NetworkBuilder, CompactFeatureMapIsSixBySix) {

@@ -104,6 +104,7 @@ void WriteProcessors(const std::string& directory, const Json& config) {
 void WriteCheckpoint(const std::string& directory, const Checkpoint& checkpoint,
                      WeightFormat format) {
   namespace fs = std::filesystem;
+  CheckReadsBack(checkpoint);
   const fs::path target(directory), fresh = target / (".unfinished" + std::to_string(getpid()));
   std::error_code error;
   fs::create_directories(fresh, error);

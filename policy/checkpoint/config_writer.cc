@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint_writer.h"
@@ -22,6 +25,25 @@ Json NormalizationMapping(const PolicyConfig& config, const NormalizerStats& sta
   return mapping;
 }
 
+using NamedShapes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
+
+// The tensors that inference reads.
+NamedShapes ShapesOf(const NetworkModel& network) {
+  class Any : public TensorSource {
+   public:
+    Tensor Take(const std::string&, const std::vector<int64_t>& shape) override {
+      return {shape, {}};
+    }
+    void Discard(const std::string&) override {}
+  };
+  NamedShapes shapes;
+  network.ListTensors(
+      Any(), [&](const std::string& name, const std::vector<int64_t>& shape, TensorRole role) {
+        if (role == TensorRole::kNeeded) shapes.emplace_back(name, shape);
+      });
+  return shapes;
+}
+
 }  // namespace
 
 Json ConfigToJson(const Checkpoint& checkpoint) {
@@ -40,6 +62,28 @@ Json ConfigToJson(const Checkpoint& checkpoint) {
   json["n_action_steps"] = config.n_action_steps;
   checkpoint.network->AddConfig(json);
   return json;
+}
+
+void CheckReadsBack(const Checkpoint& checkpoint) {
+  const Json written = ConfigToJson(checkpoint);
+  const ConfigFile file = ParseConfig(written, "config.json of the policy to be written");
+  Checkpoint read;
+  read.config = file.policy;
+  read.stats = checkpoint.stats;
+  read.network = file.network;
+  const Json again = ConfigToJson(read);
+  for (const auto& [key, value] : written.items()) {
+    if (again.contains(key) && again[key] == value) continue;
+    throw BadInput("no checkpoint is written: config.json would have \"" + key +
+                   "\": " + value.dump() + " and be read as " + again.value(key, Json()).dump());
+  }
+  // a network that reads text has the sizes of its towers in its tensors alone
+  if (checkpoint.network->text_tokens() > 0) return;
+  const NamedShapes shapes = ShapesOf(*checkpoint.network), asked = ShapesOf(*file.network);
+  if (shapes == asked) return;
+  const auto odd = std::ranges::mismatch(shapes, asked).in1;
+  throw BadInput("no checkpoint is written: config.json cannot say the shape of this network" +
+                 (odd == shapes.end() ? "" : ", as of tensor \"" + odd->first + "\""));
 }
 
 }  // namespace mjp

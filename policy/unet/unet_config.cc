@@ -34,8 +34,8 @@ EncoderConfig ParseResNet(KeyReader& keys) {
     encoder.resize_height = resize[0];
     encoder.resize_width = resize[1];
     // as LeRobot derives it: with a resize, the crop follows from the ratio alone
-    encoder.crop_height = ratio < 1.0 ? static_cast<int>(resize[0] * ratio) : 0;
-    encoder.crop_width = ratio < 1.0 ? static_cast<int>(resize[1] * ratio) : 0;
+    encoder.crop_height = ratio < 1.0 ? CroppedSide(resize[0], ratio) : 0;
+    encoder.crop_width = ratio < 1.0 ? CroppedSide(resize[1], ratio) : 0;
     if (ratio < 1.0 && (encoder.crop_height == 0 || encoder.crop_width == 0)) {
       throw keys.Bad("crop_ratio", "leaves no pixel of resize_shape");
     }
@@ -57,10 +57,10 @@ void ParseTimes(KeyReader& keys, UnetPolicyConfig& config) {
   config.n_obs_steps = numbers.Int("n_obs_steps");
   config.horizon = numbers.Int("horizon");
   config.n_action_steps = numbers.IntTo(config.horizon, "n_action_steps");
-  const int levels = static_cast<int>(config.unet.down_dims.size());
-  if (config.horizon % (1 << levels) != 0) {
+  const int multiple = HorizonMultiple(config.unet);
+  if (config.horizon % multiple != 0) {
     throw keys.Bad("horizon", "is " + std::to_string(config.horizon) +
-                                  "; it must be a multiple of " + std::to_string(1 << levels) +
+                                  "; it must be a multiple of " + std::to_string(multiple) +
                                   ", 2 to the length of down_dims");
   }
   if (config.n_action_steps > config.horizon - config.n_obs_steps + 1) {
@@ -128,6 +128,8 @@ void IgnoreUnused(KeyReader& keys, bool cameras) {
 
 }  // namespace
 
+int HorizonMultiple(const UnetConfig& unet) { return 1 << unet.down_dims.size(); }
+
 EncoderConfig ParseCompactEncoder(const Json& json, const std::string& where) {
   KeyReader keys(json, where);
   RangedKeys numbers(keys, kCompactRanges);
@@ -176,7 +178,7 @@ void ParseReplanning(KeyReader& keys, PolicyConfig& config) {
 UnetConfig ParseUnet(KeyReader& keys) {
   RangedKeys numbers(keys, kUnetRanges);
   UnetConfig unet;
-  unet.down_dims = numbers.Ints("down_dims", 1, 8);
+  unet.down_dims = numbers.Ints("down_dims", 1, kMostLevels);
   unet.kernel_size = numbers.Int("kernel_size");
   unet.groups = numbers.Int("n_groups");
   unet.step_embed_dim = numbers.Int("diffusion_step_embed_dim");

@@ -1,6 +1,7 @@
 #ifndef POLICY_UNET_UNET_CONFIG_H_
 #define POLICY_UNET_UNET_CONFIG_H_
 
+#include <optional>
 #include <string>
 
 #include "base/json_forward.h"
@@ -15,6 +16,18 @@ UnetPolicyConfig ParseUnetPolicy(KeyReader& keys, const std::string& origin,
                                  const PolicyConfig& features);
 // And back: the members that not every policy has.
 void AddUnetPolicy(const UnetPolicyConfig& config, Json& json);
+
+// Most levels of a U-Net.
+inline constexpr int kMostLevels = 8;
+
+// What the horizon of a U-Net's policy must be a multiple of.
+int HorizonMultiple(const UnetConfig& unet);
+
+// What LeRobot's crop_ratio leaves of a side of a resized picture, in pixels.
+inline int CroppedSide(int side, double ratio) { return static_cast<int>(side * ratio); }
+// A crop_ratio that gives the crop of `encoder` after its resize; 1 where it has not both, or the
+// crop is the whole picture. None where no ratio gives it.
+std::optional<double> CropRatio(const EncoderConfig& encoder);
 
 // The value of "compact_encoder", which is `where`, and back.
 EncoderConfig ParseCompactEncoder(const Json& json, const std::string& where);

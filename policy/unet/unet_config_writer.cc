@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "base/error.h"
 #include "base/json.h"
 #include "policy/unet/unet_config.h"
 
@@ -8,13 +11,19 @@ namespace {
 Json SizeOrNull(int height, int width) { return height > 0 ? Json{height, width} : Json(nullptr); }
 
 void AddResNet(const EncoderConfig& encoder, Json& json) {
+  const Json resize = SizeOrNull(encoder.resize_height, encoder.resize_width);
+  Json crop = SizeOrNull(encoder.crop_height, encoder.crop_width);
+  const std::optional<double> ratio = CropRatio(encoder);
+  if (!ratio) {
+    throw BadInput("no crop_ratio gives a crop of " + crop.dump() + " of pictures resized to " +
+                   resize.dump() + "; crop the same share of both sides");
+  }
+  if (!resize.is_null() && *ratio == 1) crop = nullptr;  // it is the whole picture
   json["vision_backbone"] = "resnet18";
-  json["resize_shape"] = SizeOrNull(encoder.resize_height, encoder.resize_width);
-  // with a resize LeRobot derives the crop from the ratio; half a pixel is safe from rounding
-  const bool derived = encoder.resize_height > 0 && encoder.crop_height > 0;
-  json["crop_ratio"] = derived ? (encoder.crop_height + 0.5) / encoder.resize_height : 1.0;
-  json["crop_shape"] = SizeOrNull(encoder.crop_height, encoder.crop_width);
-  json["crop_is_random"] = encoder.crop_height > 0;
+  json["resize_shape"] = resize;
+  json["crop_ratio"] = *ratio;
+  json["crop_shape"] = crop;
+  json["crop_is_random"] = !crop.is_null();
   json["pretrained_backbone_weights"] = nullptr;
   json["use_group_norm"] = encoder.group_norm;
   json["spatial_softmax_num_keypoints"] = encoder.pool_channels;
@@ -22,6 +31,19 @@ void AddResNet(const EncoderConfig& encoder, Json& json) {
 }
 
 }  // namespace
+
+std::optional<double> CropRatio(const EncoderConfig& encoder) {
+  const int rows = encoder.resize_height, columns = encoder.resize_width;
+  const int height = encoder.crop_height, width = encoder.crop_width;
+  if (rows == 0 || height == 0 || (height == rows && width == columns)) return 1;
+  // the middle of the ratios that give both sides: furthest from where rounding decides
+  const double least = std::max(1.0 * height / rows, 1.0 * width / columns);
+  const double most = std::min((height + 1.0) / rows, (width + 1.0) / columns);
+  const double ratio = (least + most) / 2;
+  const bool gives = CroppedSide(rows, ratio) == height && CroppedSide(columns, ratio) == width;
+  if (!gives || ratio >= 1) return std::nullopt;
+  return ratio;
+}
 
 Json CompactEncoderJson(const EncoderConfig& encoder) {
   return {{"stem_channels", encoder.stem_channels},

@@ -15,6 +15,7 @@
 #include "policy/checkpoint/half.h"
 #include "policy/checkpoint/random_checkpoint.h"
 #include "policy/unet/unet_model.h"
+#include "tests/support/error_of.h"
 #include "tests/support/goldens/golden_cases.h"
 #include "tests/support/temp_dir.h"
 
@@ -144,6 +145,59 @@ TEST(CheckpointWriter, RefusesWhatHalfPrecisionCannotHold) {
     EXPECT_THAT(error.what(), testing::HasSubstr("diffusion.unet.final_conv.1.bias"));
   }
   EXPECT_THROW(mjp::LoadCheckpoint(dir / "a"), mjp::Error);
+}
+
+// LeRobot's network with a resize and a crop, of small channels.
+std::shared_ptr<const Checkpoint> Cropped(int resize_height, int resize_width, int crop_height,
+                                          int crop_width) {
+  mjp::UnetPolicyConfig config = mjp::NamedConfig("lerobot");
+  config.cameras[0].height = config.cameras[0].width = 320;
+  config.encoder.resize_height = resize_height;
+  config.encoder.resize_width = resize_width;
+  config.encoder.crop_height = crop_height;
+  config.encoder.crop_width = crop_width;
+  config.unet.down_dims = {8, 16};
+  mjp::NormalizerStats stats;
+  stats.cameras = {{mjp::Normalization::kMeanStd, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}}};
+  stats.state = stats.action = {mjp::Normalization::kMinMax, {0, 0}, {512, 512}};
+  return mjp::RandomCheckpoint(config, stats, 0);
+}
+
+TEST(CheckpointWriter, ACropIsReadBackAsItWas) {
+  for (const auto& [height, width] : {std::pair{90, 279}, std::pair{33, 103}, std::pair{99, 309}}) {
+    const auto loaded = RoundTrip(*Cropped(100, 310, height, width), WeightFormat::kF16);
+    EXPECT_EQ(mjp::UnetOf(*loaded).config.encoder.crop_height, height);
+    EXPECT_EQ(mjp::UnetOf(*loaded).config.encoder.crop_width, width);
+  }
+  EXPECT_EQ(mjp::ConfigToJson(*Cropped(100, 310, 100, 310))["crop_shape"], nullptr);
+}
+
+TEST(CheckpointWriter, WhatCannotBeReadBackLeavesTheOldCheckpoint) {
+  const TempDir dir;
+  mjp::WriteCheckpoint(dir / "a", *TinyStateCheckpoint(), WeightFormat::kF32);
+  const auto refusal = [&](const Checkpoint& checkpoint) {
+    const std::string error =
+        ErrorOf([&] { mjp::WriteCheckpoint(dir / "a", checkpoint, WeightFormat::kF32); });
+    EXPECT_EQ(mjp::ConfigToJson(*mjp::LoadCheckpoint(dir / "a")),
+              mjp::ConfigToJson(*TinyStateCheckpoint()));
+    return error;
+  };
+  EXPECT_THAT(refusal(*Cropped(96, 128, 84, 100)), testing::HasSubstr("no crop_ratio gives"));
+  const auto with = [](const std::shared_ptr<const Checkpoint>& of, const auto& change) {
+    auto network = std::make_shared<mjp::UnetModel>(mjp::UnetOf(*of));
+    change(network->config);
+    Checkpoint checkpoint = *of;
+    checkpoint.network = network;
+    return checkpoint;
+  };
+  EXPECT_THAT(refusal(with(TinyStateCheckpoint(), [](auto& config) { config.horizon = 12; })),
+              testing::HasSubstr("must be a multiple of 8"));
+  EXPECT_THAT(refusal(with(Cropped(0, 0, 84, 84),
+                           [](auto& config) { config.encoder.stage_channels[3] = 256; })),
+              testing::HasSubstr("cannot say the shape of this network, as of tensor"));
+  EXPECT_THAT(refusal(with(TinyStateCheckpoint(),
+                           [](auto& config) { config.scheduler.temperature = 1e30f; })),
+              testing::HasSubstr("temperature"));
 }
 
 TEST(Sha256, MatchesTheStandardsExamples) {

@@ -153,6 +153,42 @@ std::string FaultOf(PictureBytes bytes) {
 struct FreePixels {
   void operator()(stbi_uc* pixels) const { stbi_image_free(pixels); }
 };
+struct Pixels {
+  std::unique_ptr<stbi_uc, FreePixels> values;  // (height, width, channels), null for none
+  int width = 0, height = 0;
+};
+
+Pixels Decode(PictureBytes bytes, int channels) {
+  Pixels pixels;
+  int in_file = 0;
+  pixels.values.reset(stbi_load_from_memory(bytes.data(), static_cast<int>(bytes.size()),
+                                            &pixels.width, &pixels.height, &in_file, channels));
+  return pixels;
+}
+
+// What is wrong with the palette of a PNG without other faults: pixels beyond it, to which the
+// library gives colours of the picture that it read before. Empty: nothing, or no palette.
+std::string PaletteFault(PictureBytes bytes) {
+  constexpr size_t kDepth = 24, kColourType = 25, kGrey = 0, kPalette = 3;
+  constexpr size_t kAround = 12;  // a chunk's content: length, type and checksum
+  if (!Text(bytes).starts_with(kPngSignature) || bytes[kColourType] != kPalette) return "";
+  std::vector<uint8_t> grey(bytes.begin(), bytes.end());  // its levels are the indices
+  grey[kColourType] = kGrey;
+  uint32_t colours = 0;
+  for (size_t at = kPngSignature.size(); at < bytes.size();) {
+    const uint32_t length = BigEndian(bytes.subspan(at));
+    const std::string_view type = Text(bytes.subspan(at + 4, 4));
+    if (type == "PLTE") colours = length / 3;
+    if (type == "tRNS") grey[at + 4] = 'n';  // unknown, as it has another form in a grey picture
+    at += kAround + length;
+  }
+  const Pixels indices = Decode(grey, 1);
+  if (indices.values == nullptr) return "has rows that are damaged";
+  const uint8_t* begin = indices.values.get();
+  const int largest = *std::max_element(begin, begin + int64_t{indices.width} * indices.height);
+  const int step = 255 / ((1 << bytes[kDepth]) - 1);  // a grey picture's levels go up to 255
+  return largest / step < static_cast<int>(colours) ? "" : "has a colour that its palette has not";
+}
 
 }  // namespace
 
@@ -163,20 +199,20 @@ std::vector<uint8_t> ParsePicture(PictureBytes bytes, const std::string& origin,
     return BadInput(origin + ": " + what + "; remove or replace it");
   };
   if (const std::string fault = FaultOf(bytes); !fault.empty()) throw bad(fault);
-  int width = 0, height = 0, in_file = 0;
-  const std::unique_ptr<stbi_uc, FreePixels> pixels(stbi_load_from_memory(
-      bytes.data(), static_cast<int>(bytes.size()), &width, &height, &in_file, kRgba));
-  if (pixels == nullptr) {
+  const Pixels pixels = Decode(bytes, kRgba);
+  if (pixels.values == nullptr) {
     throw bad("not a PNG or BMP picture of at most 4096 pixels (" +
               std::string(stbi_failure_reason()) + ")");
   }
-  const int64_t count = int64_t{width} * height;
-  stbi_uc* to = pixels.get();
-  for (const stbi_uc* from = to; from < pixels.get() + count * kRgba; from += kRgba, to += kRgb) {
+  if (const std::string fault = PaletteFault(bytes); !fault.empty()) throw bad(fault);
+  const int64_t count = int64_t{pixels.width} * pixels.height;
+  stbi_uc* to = pixels.values.get();
+  const stbi_uc* end = to + count * kRgba;
+  for (const stbi_uc* from = to; from < end; from += kRgba, to += kRgb) {
     if (from[kRgb] != 255) throw bad("has transparent pixels: what is behind them is not known");
     std::copy_n(from, kRgb, to);
   }
-  return FitPicture(pixels.get(), height, width, kRgb, size, channels);
+  return FitPicture(pixels.values.get(), pixels.height, pixels.width, kRgb, size, channels);
 }
 
 }  // namespace mjp

@@ -147,6 +147,44 @@ TEST_F(FolderFaultsTest, OfBmpsAreAllRefused) { ExpectRefusals(BmpFaults()); }
 TEST_F(FolderFaultsTest, OfTheLayoutAreAllRefused) { ExpectRefusals(LayoutFaults()); }
 TEST_F(FolderFaultsTest, OfAnyFileAreAllRefused) { ExpectRefusals(FaultsOfAnyFile("a/1.png")); }
 
+// A PNG of one row, whose palette has a colour for each three of `colours`.
+Bytes Paletted(uint32_t width, uint8_t depth, const Bytes& indices, const Bytes& colours,
+               const std::vector<Bytes>& between = {}) {
+  return PngOf(PngHeader(width, 1, 3, depth), Joined({{0}, indices}),
+               {PngChunk("PLTE", colours), Joined(between)});
+}
+Bytes Parsed(const Bytes& png) { return mjp::ParsePicture(png, "a.png", 1, 3); }
+
+// An index beyond the palette would have the colour of a picture that was read before.
+TEST(PaletteTest, HasEveryColourOfItsPictureOrIsRefused) {
+  const Bytes red = {200, 1, 2}, five = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+  const Bytes whole(3 * 256, 50);
+  struct Row {
+    const char* name;
+    Bytes png;
+  };
+  for (const Row& row : {
+           Row{"8 bits", Paletted(2, 8, {0, 1}, red)},
+           Row{"the last index", Paletted(2, 8, {0, 255}, {whole.begin(), whole.end() - 3})},
+           Row{"4 bits", Paletted(2, 4, {0x05}, five)},
+           Row{"2 bits", Paletted(4, 2, {0b00011011}, {five.begin(), five.begin() + 9})},
+           Row{"1 bit", Paletted(8, 1, {0b00000001}, red)},
+           Row{"opaque", Paletted(2, 8, {0, 1}, red, {PngChunk("tRNS", {255})})},
+       }) {
+    const auto ending = Ending([&] {
+      Parsed(Paletted(1, 8, {255}, whole));
+      Parsed(row.png);
+    });
+    EXPECT_THAT(ending, ::testing::HasSubstr("has a colour that its palette has not")) << row.name;
+  }
+  EXPECT_EQ(Parsed(Paletted(1, 8, {0}, red)), red);
+  EXPECT_EQ(Parsed(Paletted(1, 4, {0x40}, five)), (Bytes{12, 13, 14}));
+  EXPECT_EQ(Parsed(Paletted(1, 2, {0b11000000}, five)), (Bytes{9, 10, 11}));
+  EXPECT_EQ(Parsed(Paletted(1, 1, {0}, red, {PngChunk("tRNS", {255})})), red);
+  EXPECT_THAT(Ending([&] { Parsed(Paletted(1, 8, {0}, red, {PngChunk("tRNS", {0})})); }),
+              ::testing::HasSubstr("transparent"));
+}
+
 TEST_F(FolderFaultsTest, MorePicturesThanTheMachineHoldsAreRefused) {
   WriteGoodSet(folder_);
   // a picture of this size would be larger than any memory

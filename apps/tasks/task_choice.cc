@@ -95,11 +95,15 @@ void TaskChoice::RefusePushtOptions() const {
   }
 }
 
+// Whether `option`, which not every command has, is given.
+bool TaskChoice::Given(const char* option) const {
+  const CLI::Option* found = command_->get_option_no_throw(option);
+  return found && found->count() > 0;
+}
+
 // Whether what is asked for needs a policy beside the batch.
 bool TaskChoice::WantsBatch(const Conditions& conditions) const {
-  const CLI::Option* batch = command_->get_option_no_throw("--batch");
-  return (batch && batch->count() > 0) || DisturbsPictures(conditions) ||
-         conditions.action_noise != 0;
+  return Given("--batch") || DisturbsPictures(conditions) || conditions.action_noise != 0;
 }
 
 std::unique_ptr<Task> TaskChoice::Make(EvaluationOptions& options) const {
@@ -118,6 +122,8 @@ std::unique_ptr<Task> TaskChoice::Make(EvaluationOptions& options) const {
   }
   if (by_elements) RefusePushtOptions();
   set_latency(by_elements ? file->period() : kSubsteps * kTimestep);
+  options.hold_noise_given = Given("--hold-noise");
+  options.warm_start_given = Given("--warm-start");
   if (by_elements && through_->count() == 0 && !WantsBatch(options.conditions)) {
     options.through = Through::kPlugin;
   }

@@ -26,6 +26,7 @@ class TaskChoice {
 
  private:
   void RefusePushtOptions() const;
+  bool Given(const char* option) const;
   bool WantsBatch(const Conditions& conditions) const;
 
   std::string file_, task_, latency_;

@@ -55,16 +55,16 @@ class BatchEvaluator {
         simulations_(task.MakeBatch(options, *policy_, static_cast<int>(slots_.size()))),
         max_steps_(ResolveMaxSteps(options, task)),
         action_steps_(ResolveActionSteps(options, policy_->config())),
-        kept_(mjp::KeptChunks(options.conditions.latency, action_steps_)),
+        kept_(mjp::KeptChunks(options.conditions.Latency(), action_steps_)),
         ensemble_(mjp::EnsembleOf(policy_->config())),
         replanning_(mjp::ReplanningOf(policy_->config(), RuleOf(options, policy_->config()),
-                                      action_steps_, options.conditions.latency, "--replan-beyond",
-                                      mjp::ExitCode::kUsage)) {
+                                      action_steps_, options.conditions.Latency(),
+                                      "--replan-beyond", mjp::ExitCode::kUsage)) {
     const size_t batch = options.policy.batch;
     for (size_t begin = 0; begin < slots_.size(); begin += batch)
       groups_.push_back({begin, std::min(begin + batch, slots_.size()), {}});
     const int most = mjp::MostLatency(policy_->config(), action_steps_);
-    if (options.conditions.latency > most) {
+    if (options.conditions.Latency() > most) {
       throw mjp::Error(mjp::ExitCode::kUsage,
                        "--latency must not exceed the " + std::to_string(most) +
                            " control steps that a chunk lasts beyond its own decision");
@@ -150,7 +150,7 @@ class BatchEvaluator {
   // What of the next chunk of `slot` is known: what the chunk that acts then goes on with.
   void AddPrefix(const Slot& slot) {
     const mjp::PolicyConfig& config = policy_->config();
-    const int latency = options_.conditions.latency;
+    const int latency = options_.conditions.Latency();
     const int ago = std::max(1, mjp::DecisionsAgo(0, latency, action_steps_));
     const bool known = slot.result.decisions >= ago;
     prefix_steps_.push_back(known ? mjp::PrefixSteps(config, latency) : 0);
@@ -191,7 +191,7 @@ class BatchEvaluator {
       if (!prefix_steps_.empty())
         prefix = std::span(prefix_).subspan(k * size, prefix_steps_[k] * ActionDim());
       ahead_.clear();
-      for (int step = 0; step < options_.conditions.latency; ++step) {
+      for (int step = 0; step < options_.conditions.Latency(); ++step) {
         const std::span<const float> action = ActionOf(slot, step);
         ahead_.insert(ahead_.end(), action.begin(), action.end());
       }
@@ -205,7 +205,7 @@ class BatchEvaluator {
   // The action of control step `k` after the newest decision of `slot`: the first `latency` steps
   // still follow a chunk before, further along.
   std::span<const float> ActionOf(const Slot& slot, int k) const {
-    const int ago = mjp::DecisionsAgo(k, options_.conditions.latency, action_steps_);
+    const int ago = mjp::DecisionsAgo(k, options_.conditions.Latency(), action_steps_);
     const int last = policy_->config().horizon - 1;
     const int step = policy_->config().FirstAction() + k + ago * action_steps_;
     return std::span(slot.chunks[ago])
@@ -216,7 +216,7 @@ class BatchEvaluator {
   void Choose(Slot& slot, int k) const {
     const std::span<const float> action = ActionOf(slot, k);
     slot.action.assign(action.begin(), action.end());
-    slot.smoothness.Add(slot.action, k == options_.conditions.latency % action_steps_);
+    slot.smoothness.Add(slot.action, k == options_.conditions.Latency() % action_steps_);
     DisturbAction(options_.conditions, slot.result.seed, slot.result.steps, slot.action);
   }
 

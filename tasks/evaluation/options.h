@@ -15,11 +15,15 @@ enum class Through { kBatch, kPlugin };
 
 // What makes any task harder. All zero: the task itself. A task may have more of its own.
 struct Conditions {
-  int latency = 0;           // control steps between an observation and the first action from it
+  // Control steps between an observation and the first action from it; none: as a task file says,
+  // else 0.
+  std::optional<int> latency;
   double picture_noise = 0;  // standard deviation of every pixel value, levels
   double brightness = 0;     // largest relative change, drawn per episode
   int picture_shift = 0;     // largest shift in x and y, pixels, drawn per episode
   double action_noise = 0;   // standard deviation of every number of an action, the policy's units
+
+  int Latency() const { return latency.value_or(0); }
 };
 
 struct EvaluationOptions {
@@ -28,6 +32,8 @@ struct EvaluationOptions {
   uint32_t seed = 100000;  // episode i starts from seed + i
   int max_steps = 0;       // control steps of an episode; 0: as the task says
   mjp::PolicyOptions policy;
+  // Whether a 0 of the sampler's is asked for, and not what a task file may say instead.
+  bool hold_noise_given = false, warm_start_given = false;
   Through through = Through::kBatch;
   int action_steps = 0;  // actions executed per decision; 0: as the checkpoint says
   // policy/prefix/event_replanning.h; 0: every new chunk is taken; none: as ResolveRule says

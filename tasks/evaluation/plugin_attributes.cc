@@ -63,10 +63,12 @@ std::map<std::string, std::string> PluginAttributes(const EvaluationOptions& opt
                                                     double period) {
   std::map<std::string, std::string> attributes = GivenAttributes(options.policy);
   attributes["checkpoint"] = options.checkpoint;
-  attributes["latency"] = TextOf(options.conditions.latency * period * 1e3);
+  attributes["latency"] = TextOf(options.conditions.Latency() * period * 1e3);
   attributes["action_steps"] = TextOf(ResolveActionSteps(options, config));
-  const double beyond = RuleOf(options, config).beyond;
-  if (beyond > 0) attributes["replan_beyond"] = TextOf(beyond);
+  // also where it is 0: a task file's own would stand else
+  attributes["replan_beyond"] = TextOf(RuleOf(options, config).beyond);
+  attributes["prefix"] = TextOf(options.policy.sampler.prefix);
+  attributes["warm_start"] = TextOf(options.policy.sampler.warm_start);
   if (options.replan_after > 0) attributes["replan_after"] = TextOf(options.replan_after);
   // a policy without a sampler refuses those of one
   if (options.policy.sampler.kind == mjp::SamplerKind::kAuto) {

@@ -34,7 +34,7 @@ std::string RunText(const Task& task, const EvaluationOptions& options, const mj
   const mjp::PolicyOptions& p = policy.options();
   const bool cuda = p.backend == mjp::Backend::kCuda;
   const Conditions& c = options.conditions;
-  Json conditions = {{"latency", c.latency},
+  Json conditions = {{"latency", c.Latency()},
                      {"picture_noise", c.picture_noise},
                      {"brightness", c.brightness},
                      {"picture_shift", c.picture_shift},

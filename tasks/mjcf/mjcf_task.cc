@@ -33,8 +33,9 @@ std::unique_ptr<HostedSimulation> MjcfTask::MakeHosted(const EvaluationOptions& 
     std::map<std::string, std::string> attributes =
         PluginAttributes(options, config, file_->period());
     attributes["checkpoint"] = std::filesystem::absolute(options.checkpoint).string();
-    attributes.emplace("threads", "1");  // one simulation for each thread
-    SetAttributesInstead(attributes);    // also for the simulations that are made of the model
+    attributes.emplace("threads", "1");      // one simulation for each thread
+    attributes.emplace("replan_after", "");  // the file's own was taken, or is not wanted
+    SetAttributesInstead(attributes);        // also for the simulations that are made of the model
     model_ = LoadModel(file_->path());
     model_->opt.disableflags = file_->model()->opt.disableflags;
   }
@@ -48,9 +49,11 @@ void TakeAttributes(const Config& config, EvaluationOptions& options) {
   if (sampler.kind == SamplerKind::kAuto) sampler.kind = own.sampler.kind;
   if (sampler.steps == 0) sampler.steps = own.sampler.steps;
   if (!sampler.temperature) sampler.temperature = own.sampler.temperature;
-  if (sampler.hold_noise == 0) sampler.hold_noise = own.sampler.hold_noise;
+  if (sampler.hold_noise == 0 && !options.hold_noise_given)
+    sampler.hold_noise = own.sampler.hold_noise;
   sampler.prefix = sampler.prefix || own.sampler.prefix;
-  if (sampler.warm_start == 0) sampler.warm_start = own.sampler.warm_start;
+  if (sampler.warm_start == 0 && !options.warm_start_given)
+    sampler.warm_start = own.sampler.warm_start;
   if (sampler.parallel_window == kAutoWindow) {
     sampler.parallel_window = own.sampler.parallel_window;
     sampler.parallel_tolerance = own.sampler.parallel_tolerance;
@@ -60,11 +63,13 @@ void TakeAttributes(const Config& config, EvaluationOptions& options) {
   if (policy.instruction.empty()) policy.instruction = own.instruction;
   if (options.action_steps == 0) options.action_steps = config.action_steps;
   if (!options.replan_beyond) options.replan_beyond = config.replan_beyond;
-  if (options.replan_after == 0) options.replan_after = config.replan_after;
-  if (options.conditions.latency == 0) {
+  // no chunk is followed at all beyond 0
+  if (options.replan_after == 0 && options.replan_beyond != 0)
+    options.replan_after = config.replan_after;
+  if (!options.conditions.latency) {
     const double steps = config.latency / config.period;
     options.conditions.latency = static_cast<int>(std::lround(steps));
-    if (std::abs(steps - options.conditions.latency) > 1e-6) {
+    if (std::abs(steps - options.conditions.Latency()) > 1e-6) {
       throw BadInput(
           "attribute latency is no whole number of control steps, which evaluations "
           "need: change it, or period");

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <vector>
 
@@ -68,6 +69,12 @@ mjp::FileDescriptor LockFolder(const std::string& folder, const std::string& wor
   mjp::FileDescriptor lock(::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644));
   if (lock.get() < 0) throw mjp::FileError("cannot open", file);
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno != EWOULDBLOCK) {
+    const mjp::Error error = mjp::FileError("cannot lock", file);
+    throw mjp::Error(error.code(), std::string(error.what()) +
+                                       "; give a folder on a file system that has locks, or mount "
+                                       "this one with them (Lustre: the option flock)");
+  }
   throw mjp::Error(mjp::ExitCode::kUsage,
                    folder + ": another " + work + " is writing here; give another --out");
 }

@@ -28,7 +28,7 @@ void CheckWritable(const std::string& file);
 void RemoveLeftovers(const std::string& folder);
 
 // Makes this process the only writer of `folder` as long as the result lives. Throws Error if
-// another one is: "another <work> is writing here".
+// another one is: "another <work> is writing here", or if the file system has no locks.
 mjp::FileDescriptor LockFolder(const std::string& folder, const std::string& work);
 
 }  // namespace mjp::app

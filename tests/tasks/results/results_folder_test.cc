@@ -11,6 +11,7 @@
 #include "tasks/results/shard_results.h"
 #include "tests/support/temp_dir.h"
 #include "tests/tasks/results/failing_append.h"
+#include "tests/tasks/results/failing_lock.h"
 
 namespace mjp::app {
 namespace {
@@ -243,6 +244,17 @@ TEST_F(ResultsFolderTest, SecondWriterIsRefused) {
   EXPECT_EQ(CodeOf([&] { ResultsFolder(root_, kRunA, ExistingResults::kResume); }),
             mjp::ExitCode::kUsage);
   EXPECT_NE(text_.find("another evaluation is writing here"), std::string::npos) << text_;
+}
+
+TEST_F(ResultsFolderTest, AFileSystemWithoutLocksIsNoSecondWriter) {
+  mjp_test::locks_fail = true;
+  EXPECT_EQ(CodeOf([&] { ResultsFolder(root_, kRunA, ExistingResults::kRefuse); }),
+            mjp::ExitCode::kBadInput);
+  mjp_test::locks_fail = false;
+  EXPECT_EQ(text_.find("is writing here"), std::string::npos) << text_;
+  for (const char* said : {".lock: cannot lock: ", "a file system that has locks"})
+    EXPECT_NE(text_.find(said), std::string::npos) << text_;
+  EXPECT_FALSE(HoldsResults(root_));
 }
 
 TEST_F(ResultsFolderTest, DamageInTheMiddleIsNamedWithItsLine) {

@@ -19,7 +19,16 @@
 namespace mjp::app {
 namespace {
 
-bool IsFilm(const std::string& name) { return name.starts_with("eval_episode_"); }
+// The videos of episodes in `folder`, of whoever made them.
+std::vector<std::string> EpisodeVideosIn(const std::string& folder) {
+  std::error_code code;
+  std::vector<std::string> videos;
+  for (const auto& entry : std::filesystem::directory_iterator(folder + "/videos", code)) {
+    const bool named = entry.path().filename().string().starts_with("eval_episode_");
+    if (named && entry.is_regular_file(code)) videos.push_back(entry.path().string());
+  }
+  return videos;
+}
 
 // Removes what a killed encoder left; it may have come late.
 void RemoveUnfinished(const std::string& folder) {
@@ -36,11 +45,8 @@ void RemoveUnfinished(const std::string& folder) {
 void RemoveVideos(const std::string& folder, bool all) {
   RemoveUnfinished(folder);
   std::error_code code;
-  for (const auto& entry : std::filesystem::directory_iterator(folder + "/videos", code)) {
-    if (!IsFilm(entry.path().filename().string()) || !entry.is_regular_file(code)) continue;
-    if (all || !VideoFault(entry.path().string()).empty()) {
-      std::filesystem::remove(entry.path(), code);
-    }
+  for (const std::string& video : EpisodeVideosIn(folder)) {
+    if (all || !VideoFault(video).empty()) std::filesystem::remove(video, code);
   }
 }
 
@@ -51,6 +57,11 @@ std::string SummaryFile(const std::string& folder) { return folder + "/eval_info
 // Throws Error unless `folder` holds results of `run`.
 void CheckSameRun(const std::string& folder, const std::string& run) {
   const std::string file = RunFile(folder);
+  if (!std::filesystem::exists(file)) {
+    throw mjp::BadInput(folder +
+                        ": holds results without a run.json, which are of another program " +
+                        "or not whole; give another --out");
+  }
   const auto differences = RunDifferences(ReadFile(file, kRunLimit), file, run, "this evaluation");
   if (differences.empty()) return;
   throw mjp::BadInput(file + ": these results are of another evaluation: " + WasAndIs(differences) +
@@ -60,7 +71,8 @@ void CheckSameRun(const std::string& folder, const std::string& run) {
 }  // namespace
 
 bool HoldsResults(const std::string& folder) {
-  return std::filesystem::exists(RunFile(folder)) || std::filesystem::exists(LogFile(folder));
+  return std::filesystem::exists(RunFile(folder)) || std::filesystem::exists(LogFile(folder)) ||
+         std::filesystem::exists(SummaryFile(folder)) || !EpisodeVideosIn(folder).empty();
 }
 
 ResultsFolder::ResultsFolder(const std::string& path, const std::string& run,

@@ -51,7 +51,7 @@ class ResultsFolder {
   bool torn_ = false;  // the log's last line
 };
 
-// Whether there are results, complete or not.
+// Whether there are results, complete or not, or videos of episodes, also of another program.
 bool HoldsResults(const std::string& folder);
 
 // The episodes of complete results of `run`: each of `indices`, the summary, and the videos that it

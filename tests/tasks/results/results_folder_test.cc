@@ -85,11 +85,14 @@ TEST_F(ResultsFolderTest, NumbersThatNoEpisodeHasAreRefused) {
   }
 }
 
-TEST_F(ResultsFolderTest, EitherFileAloneIsAResult) {
+TEST_F(ResultsFolderTest, AnyFileAloneIsAResult) {
   EXPECT_FALSE(HoldsResults(root_));
-  for (const char* name : {"run.json", "episodes.jsonl"}) {
+  for (const char* name : {"run.json", "episodes.jsonl", "eval_info.json"}) {
     const std::string file = directory_.Write(name, "");
     EXPECT_TRUE(HoldsResults(root_)) << name;
+    EXPECT_EQ(CodeOf([&] { ResultsFolder(root_, kRunA, ExistingResults::kRefuse); }),
+              mjp::ExitCode::kUsage);
+    EXPECT_TRUE(std::filesystem::exists(file)) << name;
     std::filesystem::remove(file);
   }
 }
@@ -147,6 +150,24 @@ TEST_F(ResultsFolderTest, WholeVideosStayOnResumeAndGoWithTheirResults) {
   ResultsFolder(root_, kRunA, ExistingResults::kResume).Discard();
   EXPECT_FALSE(std::filesystem::exists(video));
   EXPECT_FALSE(HoldsResults(root_));
+}
+
+// as LeRobot's evaluation writes them
+TEST_F(ResultsFolderTest, ResultsAndVideosOfAnotherProgramStay) {
+  const std::string summary = directory_.Write("eval_info.json", "{}");
+  std::filesystem::create_directory(root_ + "/videos");
+  const std::string video = directory_.Write("videos/eval_episode_0.mp4", "whole or not");
+  for (const bool summarised : {true, false}) {
+    if (!summarised) std::filesystem::remove(summary);
+    for (const ExistingResults existing : {ExistingResults::kRefuse, ExistingResults::kResume}) {
+      EXPECT_NE(CodeOf([&] { ResultsFolder(root_, kRunA, existing); }), mjp::ExitCode::kOk);
+      EXPECT_EQ(std::filesystem::exists(summary), summarised);
+      EXPECT_TRUE(std::filesystem::exists(video));
+    }
+    EXPECT_NE(text_.find("holds results without a run.json"), std::string::npos) << text_;
+  }
+  { ResultsFolder folder(root_, kRunA, ExistingResults::kOverwrite); }
+  EXPECT_FALSE(std::filesystem::exists(video));
 }
 
 TEST_F(ResultsFolderTest, RefusesWhatIsThereUnlessTold) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "tasks/evaluation/disturbances.h"
 #include "tasks/pusht/coverage.h"
 #include "tasks/pusht/pictures/raster_source.h"
 #include "tasks/pusht/pictures/rasterise.h"
@@ -29,9 +30,25 @@ void DrawBar(Picture& picture, int x, int y, int width, double share) {
 
 }  // namespace
 
+std::optional<Conditions> SeenThrough(RendererKind renderer, const Conditions& conditions,
+                                      const mjp::PolicyConfig& config) {
+  if (renderer != RendererKind::kRaster || config.cameras.empty()) return std::nullopt;
+  return conditions;
+}
+
+SceneView ViewOf(const State& state, const std::optional<Conditions>& seen, uint32_t seed,
+                 int tick) {
+  SceneView view{seen ? "what the policy sees" : "the scene",
+                 std::vector<uint8_t>(mjp::kPictureBytes)};
+  const mjp::FlatScene flat = ToFlatScene(state);
+  mjp::RasteriseCpu(&flat, 1, view.picture.data());
+  if (seen) DisturbPicture(*seen, seed, tick, mjp::kPictureSize, view.picture);
+  return view;
+}
+
 PushtVideo::PushtVideo(const std::string& folder, const EpisodeResult& episode,
-                       std::function<State()> now)
-    : now_(std::move(now)) {
+                       const std::optional<Conditions>& seen, std::function<State()> now)
+    : seen_(seen), now_(std::move(now)) {
   std::error_code code;
   std::filesystem::create_directories(folder, code);
   if (code) throw mjp::BadInput(folder + ": cannot create the folder: " + code.message());
@@ -41,14 +58,13 @@ PushtVideo::PushtVideo(const std::string& folder, const EpisodeResult& episode,
 
 void PushtVideo::Add(const EpisodeResult& episode) {
   const State state = now_();
-  const mjp::FlatScene flat = ToFlatScene(state);
-  std::vector<uint8_t> view(mjp::kPictureBytes);
-  mjp::RasteriseCpu(&flat, 1, view.data());
+  const SceneView view = ViewOf(state, seen_, episode.seed, episode.steps);
   Picture picture(kWidth, kHeight, 248);
   DrawScene(picture, state, kMargin, kMargin, kSceneSize);
   const int right = kMargin + kSceneSize + kMargin;
-  Paste(picture, view.data(), mjp::kPictureSize, mjp::kPictureSize, kViewFactor, right, kMargin);
-  DrawText(picture, "what the policy sees", right, kMargin + kViewSize + 8, 2, kInk);
+  Paste(picture, view.picture.data(), mjp::kPictureSize, mjp::kPictureSize, kViewFactor, right,
+        kMargin);
+  DrawText(picture, view.caption, right, kMargin + kViewSize + 8, 2, kInk);
   const double coverage = Coverage(state);
   char text[128];
   const int y = kMargin + kSceneSize + 14;

@@ -14,6 +14,7 @@ PushtBatch::PushtBatch(const PushtOptions& options, const EvaluationOptions& eva
     : options_(options),
       model_(LoadModel(ModelPath("pusht.xml"))),
       scene_(model_.get()),
+      seen_(SeenThrough(options.renderer, evaluation.conditions, config)),
       observer_(options.renderer, evaluation.conditions, config, scene_, evaluation.policy.threads),
       environments_(
           MakeEnvironments(options.physics, model_.get(), count, evaluation.policy.threads)),
@@ -64,7 +65,7 @@ void PushtBatch::Judge(int i, StepOutcome& outcome) const {
 
 std::unique_ptr<EpisodeVideo> PushtBatch::MakeVideo(int i, const std::string& folder,
                                                     const EpisodeResult& episode) {
-  return std::make_unique<PushtVideo>(folder, episode,
+  return std::make_unique<PushtVideo>(folder, episode, seen_,
                                       [this, i] { return robots_[i].history.back().state; });
 }
 

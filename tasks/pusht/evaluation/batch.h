@@ -2,6 +2,7 @@
 #define TASKS_PUSHT_EVALUATION_BATCH_H_
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,6 +47,7 @@ class PushtBatch : public BatchSimulations {
   PushtOptions options_;
   ModelPtr model_;
   Scene scene_;
+  const std::optional<Conditions> seen_;  // of videos
   Observer observer_;
   std::unique_ptr<Environments> environments_;
   int observed_;  // control steps that the policy looks at

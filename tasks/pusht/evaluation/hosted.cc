@@ -10,7 +10,6 @@
 #include "tasks/evaluation/plugin_attributes.h"
 #include "tasks/pusht/episode_video.h"
 #include "tasks/pusht/physics/reset.h"
-#include "tasks/pusht/pictures/raster_source.h"
 
 namespace mjp::app {
 namespace {
@@ -59,7 +58,6 @@ ModelPtr LoadModelText(const std::string& text) {
 // The model as the plugin runs it.
 ModelPtr MakeModel(RendererKind renderer, const EvaluationOptions& options,
                    const mjp::PolicyConfig& config) {
-  RegisterRasterSource();
   if (!mjp::RegisterPlugin()) throw mjp::EnvironmentError("the engine refused the plugin");
   return LoadModelText(ModelText(renderer, options, config));
 }
@@ -71,6 +69,7 @@ PushtHosted::PushtHosted(const PushtOptions& options, const EvaluationOptions& e
     : options_(options),
       model_(MakeModel(options.renderer, evaluation, config)),
       scene_(model_.get()),
+      seen_(SeenThrough(options.renderer, evaluation.conditions, config)),
       data_(MakeData(model_.get())) {}
 
 void PushtHosted::Start(int, uint32_t seed) {
@@ -94,7 +93,8 @@ void PushtHosted::Judge(int, StepOutcome& outcome) const {
 
 std::unique_ptr<EpisodeVideo> PushtHosted::MakeVideo(int, const std::string& folder,
                                                      const EpisodeResult& episode) {
-  return std::make_unique<PushtVideo>(folder, episode, [this] { return scene_.Read(data_.get()); });
+  return std::make_unique<PushtVideo>(folder, episode, seen_,
+                                      [this] { return scene_.Read(data_.get()); });
 }
 
 }  // namespace mjp::app

@@ -2,6 +2,7 @@
 #define TASKS_PUSHT_EVALUATION_HOSTED_H_
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -31,6 +32,7 @@ class PushtHosted : public HostedSimulation {
   PushtOptions options_;
   ModelPtr model_;
   Scene scene_;
+  const std::optional<Conditions> seen_;  // of videos
   DataPtr data_;
   StateNumbers numbers_;
 };

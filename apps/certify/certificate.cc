@@ -1,5 +1,7 @@
 #include "apps/certify/certificate.h"
 
+#include <algorithm>
+
 #include "apps/certify/checksums.h"
 #include "apps/certify/measures.h"
 #include "base/key_reader.h"
@@ -10,21 +12,32 @@ namespace mjp::app {
 namespace {
 
 constexpr int kFormat = 2;  // of the file; 1 had no checksums
+constexpr int kMostBatch = 64;
 
-Json SettingsOf(const CertifyOptions& options, const mjp::Policy& policy) {
-  const mjp::PolicyOptions& resolved = policy.options();
-  const mjp::SamplerOptions& sampler = resolved.sampler;
-  return {{"backend", mjp::BackendName(resolved.backend)},
-          {"precision", mjp::PrecisionName(resolved.precision)},
+// Gives `options` what `policy`, of one robot, resolved: the settings that all parts run with,
+// whatever their batch would choose.
+void TakeResolved(const mjp::PolicyOptions& resolved, mjp::PolicyOptions& options) {
+  const int hold_noise = options.sampler.hold_noise;  // belongs to the actions of each decision
+  options.backend = resolved.backend;
+  options.precision = resolved.precision;
+  options.sampler = resolved.sampler;
+  options.sampler.hold_noise = hold_noise;
+}
+
+Json SettingsOf(const CertifyOptions& options) {
+  const mjp::SamplerOptions& sampler = options.policy.sampler;
+  return {{"backend", mjp::BackendName(options.policy.backend)},
+          {"precision", mjp::PrecisionName(options.policy.precision)},
           {"sampler",
            sampler.kind == mjp::SamplerKind::kAuto ? "none" : mjp::SamplerName(sampler.kind)},
           {"steps", sampler.steps},
           {"parallel_window", sampler.parallel_window},
           {"parallel_tolerance", ShortestDouble(sampler.parallel_tolerance)},
           {"temperature", ShortestDouble(sampler.temperature.value_or(1.0f))},
-          {"hold_noise", options.policy.sampler.hold_noise},
-          {"instruction", resolved.instruction},
+          {"hold_noise", sampler.hold_noise},
+          {"instruction", options.policy.instruction},
           {"episodes", options.episodes},
+          {"batch", options.batch},
           {"seed", options.seed},
           {"timed", options.timed}};
 }
@@ -41,15 +54,18 @@ Json NotEstablished() {
 }  // namespace
 
 Json MakeCertificate(CertifyOptions options) {
+  if (options.batch == 0) options.batch = std::min(options.episodes, kMostBatch);
   TakeTask(options);
   const SharedCheckpoint checkpoint = mjp::LoadCheckpoint(options.checkpoint);
   const auto policy = PolicyOfOne(checkpoint, options.policy);
+  TakeResolved(policy->options(), options.policy);
   Json certificate = {{"format", kFormat},
                       {"engine", EngineOf()},
                       {"checkpoint", checkpoint->files},
-                      {"settings", SettingsOf(options, *policy)},
+                      {"settings", SettingsOf(options)},
                       {"machine", MachineOf(*policy)}};
-  if (!options.model.empty()) certificate["model"] = ModelOf(options.model, options.checkpoint);
+  if (!options.model.empty())
+    certificate["model"] = ModelOf(options.model, options.checkpoint, options.policy);
   certificate["decisions"] = DecisionsOf(checkpoint, options.policy);
   certificate["error"] = ErrorsOf(checkpoint, options.policy);
   certificate["latency"] = LatencyOf(*checkpoint, *policy, options.timed);
@@ -85,7 +101,10 @@ CertifyOptions OptionsOf(const Json& certificate, const std::string& file) {
   if (kind != "none") sampler.temperature = static_cast<float>(temperature);
   sampler.hold_noise = reader.Int("hold_noise", 0, mjp::kMostHeldDecisions);
   options.policy.instruction = reader.Text("instruction");
+  options.hold_noise_given = true;
   options.episodes = reader.Int("episodes", 1, 1000000);
+  // absent in files that also leave the window of the episodes unsaid (verify.cc)
+  options.batch = reader.Int("batch", 1, kMostBatch, std::min(options.episodes, kMostBatch));
   options.seed = reader.Uint32("seed");
   options.timed = reader.Int("timed", 1, 10000000);
   reader.RejectRest();

@@ -15,8 +15,10 @@ struct CertifyOptions {
   std::string model;       // MJCF with the plugin; empty: none
   int episodes = 100;      // of the model's task, else of Push-T
   uint32_t seed = 100000;  // of the first
+  int batch = 0;           // episodes beside each other; 0: all, 64 at most, one in the plugin
   int timed = 300;         // decisions of one robot whose latency is taken
   mjp::PolicyOptions policy;
+  bool hold_noise_given = false;  // as EvaluationOptions has it
 };
 
 // Measures everything and returns the certificate. What a policy cannot do stands in it as

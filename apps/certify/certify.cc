@@ -168,7 +168,8 @@ Action AddCertify(CLI::App& app) {
           ->type_name("FILE")
           ->excludes(out);
   for (CLI::Option* option : of_decisions) verify->excludes(option);  // the certificate says them
-  return [arguments, episodes, timed] {
+  return [arguments, command, episodes, timed] {
+    arguments->options.hold_noise_given = command->count("--hold-noise") > 0;
     arguments->episodes_given = episodes->count() > 0;
     arguments->timed_given = timed->count() > 0;
     return arguments->verify.empty() ? Certify(*arguments) : Verify(*arguments);

@@ -27,7 +27,8 @@ EvaluationOptions EvaluationOf(const CertifyOptions& options) {
   evaluation.episodes = options.episodes;
   evaluation.seed = options.seed;
   evaluation.policy = options.policy;
-  evaluation.policy.batch = std::min(options.episodes, 64);
+  evaluation.policy.batch = options.batch;
+  evaluation.hold_noise_given = options.hold_noise_given;
   return evaluation;
 }
 
@@ -53,6 +54,7 @@ void TakeTask(CertifyOptions& options) {
   const int batch = options.policy.batch;
   options.policy = evaluation.policy;
   options.policy.batch = batch;
+  options.batch = 1;  // in the plugin
 }
 
 Json EpisodesOf(const SharedCheckpoint& checkpoint, const CertifyOptions& options) {
@@ -60,7 +62,6 @@ Json EpisodesOf(const SharedCheckpoint& checkpoint, const CertifyOptions& option
   std::unique_ptr<Task> task;
   if (const auto file = FileOf(options.model)) {
     evaluation.through = Through::kPlugin;
-    evaluation.policy.batch = 1;
     TakeAttributes(file->policy().config, evaluation);
     task = std::make_unique<MjcfTask>(file);
   } else {

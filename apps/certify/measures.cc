@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <thread>
 
 #include "apps/bench/observations.h"
@@ -21,6 +22,8 @@
 #include "plugin/model/config.h"
 #include "plugin/register.h"
 #include "policy/option_names.h"
+#include "tasks/evaluation/hosted_failure.h"
+#include "tasks/evaluation/plugin_attributes.h"
 #include "tasks/evaluation/version.h"
 #include "tasks/physics/model.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
@@ -168,26 +171,35 @@ Json RefusalsOf(const mjp::Checkpoint& checkpoint, mjp::Policy& policy) {
   return list;
 }
 
-Json ModelOf(const std::string& path, const std::string& checkpoint) {
+Json ModelOf(const std::string& path, const std::string& checkpoint,
+             const mjp::PolicyOptions& policy) {
   constexpr double kSeconds = 10;
   if (!mjp::RegisterPlugin()) throw mjp::EnvironmentError("the engine refused the plugin");
-  // the policy of the certificate, whichever the model names
-  mjp::SetAttributesInstead({{"checkpoint", std::filesystem::absolute(checkpoint).string()}});
+  // the policy and the settings of the certificate, whichever the model names
+  std::map<std::string, std::string> attributes = ResolvedAttributes(policy);
+  attributes["checkpoint"] = std::filesystem::absolute(checkpoint).string();
+  mjp::SetAttributesInstead(attributes);
   const ModelPtr model = LoadModel(path);
+  model->opt.disableflags |= mjDSBL_AUTORESET;  // whose time would never end
   const DataPtr data = MakeData(model.get());
   StateHash hash;
+  std::string failure;
   while (data->time < kSeconds) {
     mj_step(model.get(), data.get());
+    failure = HostedFailure(model.get(), data.get());
+    if (!failure.empty()) break;
     for (int i = 0; i < model->nq; ++i) hash.Add(data->qpos[i]);
     for (int i = 0; i < model->nu; ++i) hash.Add(data->ctrl[i]);
   }
   mjp::SetAttributesInstead({});
   int warnings = 0;
   for (const mjWarningStat& warning : data->warning) warnings += warning.number;
-  return {{"sha256", mjp::Sha256(mjp::ReadFile(path, uint64_t{1} << 30))},
-          {"seconds", kSeconds},
-          {"hash", HexOf(hash.value())},
-          {"warnings", warnings}};
+  Json measured = {{"sha256", mjp::Sha256(mjp::ReadFile(path, uint64_t{1} << 30))},
+                   {"seconds", failure.empty() ? kSeconds : data->time},
+                   {"hash", HexOf(hash.value())},
+                   {"warnings", warnings}};
+  if (!failure.empty()) measured["failure"] = failure;
+  return measured;
 }
 
 }  // namespace mjp::app

@@ -23,7 +23,7 @@ Json MachineOf(const mjp::Policy& policy);
 // SHA-256 of each of 32 chunks, from Push-T's first starts, that do not depend on the physics.
 Json DecisionsOf(const SharedCheckpoint& checkpoint, const mjp::PolicyOptions& options);
 // Sets what the options do not say to what the model says, where that is a task file: those
-// episodes are run.
+// episodes are run, one at a time.
 void TakeTask(CertifyOptions& options);
 // Hash, score and outcome of each episode: of the model's task, else of Push-T.
 Json EpisodesOf(const SharedCheckpoint& checkpoint, const CertifyOptions& options);
@@ -34,8 +34,10 @@ Json ErrorsOf(const SharedCheckpoint& checkpoint, const mjp::PolicyOptions& opti
 Json LatencyOf(const mjp::Checkpoint& checkpoint, mjp::Policy& policy, int timed);
 // What the policy was asked and had to refuse, with what it said. `policy`: of one.
 Json RefusalsOf(const mjp::Checkpoint& checkpoint, mjp::Policy& policy);
-// Ten seconds of a model with the plugin and this policy: hash of each state, number of warnings.
-Json ModelOf(const std::string& path, const std::string& checkpoint);
+// Ten seconds of a model with the plugin and this policy, run as `policy` says: hash of each state,
+// number of warnings; where it fails before, why.
+Json ModelOf(const std::string& path, const std::string& checkpoint,
+             const mjp::PolicyOptions& policy);
 // 16 digits.
 std::string HexOf(uint64_t hash);
 

@@ -143,9 +143,19 @@ void AddLatency(const Json& stored, const Json& now, Comparisons& lines) {
              "latency decisions", lines);
 }
 
-// All settings but the two that may be lowered.
+// Whether a certificate says with which batch, and so with which window, its episodes ran. On a GPU
+// each part of earlier builds' ran with the window that was faster for its own batch.
+bool SaysBatch(const Json& certificate) { return certificate.at("settings").contains("batch"); }
+
+// All settings but the two that may be lowered, and those that earlier builds did not write.
 void AddSettings(Json was, Json is, Comparisons& lines) {
   for (const char* key : {"episodes", "timed"}) was.erase(key), is.erase(key);
+  for (const char* key : {"temperature", "batch"}) {
+    if (was.contains(key) || !is.contains(key)) continue;
+    lines.push_back({std::string("settings ") + key, Verdict::kNotRepeated,
+                     "the certificate does not say it, " + TextOf(is[key]) + " was taken"});
+    is.erase(key);
+  }
   AddMembers("settings", was, is, Verdict::kDiffers, lines);
 }
 
@@ -188,9 +198,10 @@ std::vector<Comparison> CompareCertificates(const Json& stored, const Json& now)
                          stored.at("machine").value("kind", "") == now.at("machine").at("kind") &&
                          stored.at("engine").value("mujoco", "") == now.at("engine").at("mujoco");
   const auto promised = [](bool yes) { return yes ? Verdict::kDiffers : Verdict::kNotPromised; };
+  const bool same_window = cpu || SaysBatch(stored);
   AddHashes("decisions", Texts(stored.at("decisions"), nullptr),
-            Texts(now.at("decisions"), nullptr), promised(same_device), lines);
-  AddEpisodes(stored, now, promised(same_kind), lines);
+            Texts(now.at("decisions"), nullptr), promised(same_device && same_window), lines);
+  AddEpisodes(stored, now, promised(same_kind && same_window), lines);
   if (stored.contains("model") || now.contains("model"))
     AddMembers("model", stored.value("model", Json::object()), now.value("model", Json::object()),
                promised(same_kind), lines);

@@ -58,17 +58,23 @@ std::map<std::string, std::string> GivenAttributes(const mjp::PolicyOptions& opt
   return attributes;
 }
 
+std::map<std::string, std::string> ResolvedAttributes(const mjp::PolicyOptions& options) {
+  std::map<std::string, std::string> attributes = GivenAttributes(options);
+  attributes["hold_noise"] = TextOf(options.sampler.hold_noise);
+  attributes["prefix"] = TextOf(options.sampler.prefix);
+  attributes["warm_start"] = TextOf(options.sampler.warm_start);
+  return attributes;
+}
+
 std::map<std::string, std::string> PluginAttributes(const EvaluationOptions& options,
                                                     const mjp::PolicyConfig& config,
                                                     double period) {
-  std::map<std::string, std::string> attributes = GivenAttributes(options.policy);
+  std::map<std::string, std::string> attributes = ResolvedAttributes(options.policy);
   attributes["checkpoint"] = options.checkpoint;
   attributes["latency"] = TextOf(options.conditions.Latency() * period * 1e3);
   attributes["action_steps"] = TextOf(ResolveActionSteps(options, config));
   // also where it is 0: a task file's own would stand else
   attributes["replan_beyond"] = TextOf(RuleOf(options, config).beyond);
-  attributes["prefix"] = TextOf(options.policy.sampler.prefix);
-  attributes["warm_start"] = TextOf(options.policy.sampler.warm_start);
   if (options.replan_after > 0) attributes["replan_after"] = TextOf(options.replan_after);
   // a policy without a sampler refuses those of one
   if (options.policy.sampler.kind == mjp::SamplerKind::kAuto) {

@@ -155,5 +155,26 @@ TEST_F(CertificateTest, FewerEpisodesAreSaid) {
   }
 }
 
+// On a GPU a decision depends on batch and window, which earlier builds did not write down.
+TEST_F(CertificateTest, WithoutTheBatchAGpusDecisionsArePromisedToNobody) {
+  Json old = whole_;
+  old["settings"]["backend"] = "cuda";
+  old["settings"].erase("temperature");
+  Json now = old;
+  now["settings"]["batch"] = 3;
+  now["settings"]["temperature"] = "1.0";
+  now["decisions"][0] = now["decisions"][1];
+  now["episodes"]["each"][0]["hash"] = "0";
+  const std::vector<Comparison> lines = CompareCertificates(old, now);
+  EXPECT_THAT(Different(lines), IsEmpty());
+  for (const char* what : {"decisions", "episodes each hash"})
+    EXPECT_EQ(std::ranges::find(lines, what, &Comparison::what)->verdict, Verdict::kNotPromised);
+  old["settings"]["batch"] = 3;
+  EXPECT_EQ(Different(CompareCertificates(old, now)),
+            (std::vector<std::string>{"decisions", "episodes each hash"}));
+  old["settings"]["batch"] = 2;
+  EXPECT_THAT(Different(CompareCertificates(old, now)), testing::Contains("settings batch"));
+}
+
 }  // namespace
 }  // namespace mjp::app

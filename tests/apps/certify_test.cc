@@ -152,6 +152,7 @@ TEST_F(CertifyTest, IsWrittenWithItsPage) {
   const mjp::Json certificate = mjp::ReadJson(Path("a.json"));
   EXPECT_EQ(certificate["decisions"].size(), 32u);
   EXPECT_EQ(certificate["settings"]["steps"], 2);
+  EXPECT_EQ(certificate["settings"]["batch"], 1) << "as many as there are episodes";
   EXPECT_LT(certificate["error"]["max"].get<double>(), 1e-5);
   for (const mjp::Json& each : certificate["refused"])
     EXPECT_NE(each["answer"], "it was not refused") << each["asked"];
@@ -160,26 +161,69 @@ TEST_F(CertifyTest, IsWrittenWithItsPage) {
   EXPECT_THAT(again.text, testing::EndsWith("\nverified\n"));
 }
 
+TEST_F(CertifyTest, RepeatsFewerEpisodesInTheirBatch) {
+  const Outcome made = RunMjpolicy(std::string("certify ") + kStudent +
+                                   " --backend cpu --episodes 2 --timed 2 --out " + Path("a.json"));
+  ASSERT_EQ(made.code, 0) << made.text;
+  EXPECT_EQ(mjp::ReadJson(Path("a.json"))["settings"]["batch"], 2);
+  const Outcome outcome = Verify(Path("a.json"), "", kStudent);
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("equal             settings batch: 2"));
+}
+
+class CertifyCartTest : public CertifyTest {
+ protected:
+  void SetUp() override {
+    CertifyTest::SetUp();
+    if (const std::string why = mjp_test::RendererLacks(); !why.empty()) GTEST_SKIP() << why;
+    ASSERT_EQ(RunMjpolicy("random-checkpoint " + Path("cart") +
+                          " --state 2 --action 1 --picture 96x72 --range 4")
+                  .code,
+              0);
+  }
+
+  // The cart and pole, of 20 control steps, with `to` in place of `from`; returns the arguments.
+  std::string Cart(const std::string& from = "", const std::string& to = "") const {
+    std::string xml = mjp_test::ReadText(MJPOLICY_SOURCE_DIR "/models/cart_pole.xml");
+    xml.replace(xml.find("data=\"200\""), 10, "data=\"20\"");
+    xml.replace(xml.find(from), from.size(), to);
+    return "certify " + Path("cart") + " " + folder_.Write("cart_pole.xml", xml);
+  }
+
+  // The certificate of `what`, of two episodes.
+  mjp::Json Certificate(const std::string& what, const std::string& more) const {
+    const Outcome made =
+        RunMjpolicy(what + " --backend cpu --sampler ddim --episodes 2 --timed 2 " + "--out " +
+                    Path("cart.json") + " " + more);
+    EXPECT_EQ(made.code, 0) << made.text;
+    return mjp::ReadJson(Path("cart.json"));
+  }
+};
+
+TEST_F(CertifyCartTest, ItsTenSecondsRunWithItsSettings) {
+  const std::string what = Cart();
+  const mjp::Json two = Certificate(what, "--steps 2"), three = Certificate(what, "--steps 3");
+  EXPECT_NE(two["model"]["hash"], three["model"]["hash"]);
+  EXPECT_FALSE(two["model"].contains("failure"));
+  EXPECT_EQ(two["settings"]["batch"], 1) << "the plugin's";
+  const std::string attribute = "<config key=\"camera\"";
+  const std::string slow = Cart(attribute, "<config key=\"steps\" value=\"3\"/>" + attribute);
+  EXPECT_EQ(Certificate(slow, "--steps 2")["model"]["hash"], two["model"]["hash"]);
+}
+
+TEST_F(CertifyCartTest, AModelThatDivergesEndsWithItsFailure) {
+  const std::string damping = "range=\"-1.8 1.8\" limited=\"true\" damping=\"0.5\"";
+  const mjp::Json model =
+      Certificate(Cart(damping, "stiffness=\"-3000\""), "--steps 2").at("model");
+  EXPECT_EQ(model.value("failure", ""), "the physics diverged");
+  EXPECT_LT(model.at("seconds").get<double>(), 10);
+}
+
 // A task by file: its own episodes, by the policy that is certified and not the one that the model
 // names.
-TEST_F(CertifyTest, TakesTheEpisodesOfATaskFile) {
-  if (const std::string why = mjp_test::RendererLacks(); !why.empty()) GTEST_SKIP() << why;
-  std::string xml = mjp_test::ReadText(MJPOLICY_SOURCE_DIR "/models/cart_pole.xml");
-  const size_t steps = xml.find("data=\"200\"");  // control steps of an episode
-  ASSERT_NE(steps, std::string::npos);
-  const std::string policy = Path("cart");
-  const std::string model = folder_.Write("cart_pole.xml", xml.replace(steps, 10, "data=\"20\""));
-  ASSERT_EQ(
-      RunMjpolicy("random-checkpoint " + policy + " --state 2 --action 1 --picture 96x72 --range 4")
-          .code,
-      0);
-  const std::string what = "certify " + policy + " " + model;
-  const Outcome made = RunMjpolicy(what +
-                                   " --backend cpu --sampler ddim --steps 2 --episodes 2 --timed 2 "
-                                   "--out " +
-                                   Path("cart.json"));
-  ASSERT_EQ(made.code, 0) << made.text;
-  const mjp::Json certificate = mjp::ReadJson(Path("cart.json"));
+TEST_F(CertifyCartTest, TakesTheEpisodesOfATaskFile) {
+  const std::string what = Cart();
+  const mjp::Json certificate = Certificate(what, "--steps 2");
   EXPECT_EQ(certificate["episodes"]["task"], "cart_pole");
   ASSERT_EQ(certificate["episodes"]["each"].size(), 2u);
   EXPECT_NE(certificate["episodes"]["each"][0]["hash"], certificate["episodes"]["each"][1]["hash"]);

@@ -111,5 +111,22 @@ TEST_F(EpisodesTest, BenchTellsWhereTheirTimeGoes) {
   EXPECT_NE(outcome.text.find("task.code"), std::string::npos) << outcome.text;
 }
 
+// All commands draw a file as its policy's training did, or as the file says.
+TEST_F(EpisodesTest, AFileIsDrawnByTheRasteriser) {
+  const std::string models = MJPOLICY_SOURCE_DIR "/models/";
+  Outcome outcome = RunMjpolicy("check " + models + "pusht_policy.xml --out " + Path("check"));
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_EQ(outcome.text.find("drawn by raster then"), std::string::npos) << outcome.text;
+  std::string xml = mjp_test::ReadText(models + "pusht_policy.xml");
+  xml.replace(xml.find("pusht.xml"), 9, models + "pusht.xml");
+  const std::string period = "<config key=\"period\"";
+  xml.insert(xml.find(period), "<config key=\"renderer\" value=\"raster\"/>");
+  std::ofstream(Path("raster.xml")) << xml;
+  outcome = RunMjpolicy("run " + Path("raster.xml") +
+                        " --checkpoint " MJPOLICY_SOURCE_DIR
+                        "/assets/pusht_image --backend cpu --steps 1 --seconds 0.5");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+}
+
 }  // namespace
 }  // namespace mjp::app

@@ -12,7 +12,6 @@
 
 #include "plugin/register.h"
 #include "policy/checkpoint/checkpoint.h"
-#include "tasks/pusht/pictures/raster_source.h"
 #include "tests/metamorphic/host_runs.h"
 #include "tests/metamorphic/subjects.h"
 #include "tests/support/child.h"
@@ -118,7 +117,6 @@ class HostRelationTest : public MujocoTest,
                          public ::testing::WithParamInterface<std::tuple<Subject, Host>> {
  protected:
   static void SetUpTestSuite() {
-    mjp::app::RegisterRasterSource();
     ASSERT_TRUE(mjp::RegisterPlugin());
     // Mesa compiles its shaders anew, by threads that a child of fork() does not have
     setenv("MESA_SHADER_CACHE_DIR", Shaders().c_str(), /*overwrite=*/1);

@@ -12,8 +12,6 @@
 #include <vector>
 
 #include "plugin/register.h"
-#include "tasks/pusht/coverage_score.h"
-#include "tasks/pusht/pictures/raster_source.h"
 #include "tests/support/fake_policy.h"
 #include "tests/support/mujoco_fixture.h"
 
@@ -54,8 +52,6 @@ inline const Model kArm = {"Arm",
 class PicturesTest : public MujocoTest {
  protected:
   static void SetUpTestSuite() {
-    mjp::app::RegisterRasterSource();
-    mjp::app::RegisterCoverageScore();
     mjp::RegisterPlugin();
     std::filesystem::create_directories(Folder());
   }

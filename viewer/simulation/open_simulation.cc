@@ -9,9 +9,7 @@
 #include "plugin/model/model_folder.h"
 #include "plugin/register.h"
 #include "plugin/state.h"
-#include "tasks/pusht/coverage_score.h"
 #include "tasks/pusht/physics/scene.h"
-#include "tasks/pusht/pictures/raster_source.h"
 #include "viewer/simulation/episode_simulation.h"
 #include "viewer/simulation/model_simulation.h"
 #include "viewer/simulation/recording_simulation.h"
@@ -44,8 +42,6 @@ bool IsPusht(const mjModel* model) {
 }  // namespace
 
 std::unique_ptr<Simulation> OpenSimulation(const SimulationRequest& request) {
-  RegisterRasterSource();
-  RegisterCoverageScore();
   if (!mjp::RegisterPlugin()) throw mjp::EnvironmentError("the engine refused the plugin");
   const std::string file = request.model.empty() ? ModelPath("pusht.xml") : request.model;
   mjp::SetModelFolder(std::filesystem::absolute(file).parent_path());

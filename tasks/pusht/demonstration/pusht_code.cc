@@ -7,7 +7,6 @@
 #include "tasks/pusht/physics/reset.h"
 #include "tasks/pusht/physics/scene.h"
 #include "tasks/pusht/physics/table.h"
-#include "tasks/pusht/pictures/raster_source.h"
 #include "tasks/pusht/planner/planner.h"
 #include "tasks/task_names.h"
 
@@ -87,10 +86,7 @@ class PushtExpert : public Demonstrator {
 
 TaskCodeEntry PushtCode() {
   return {true, kPusht,
-          [](const TaskFile& file) {
-            RegisterRasterSource();
-            return std::make_unique<PushtRules>(file.model());
-          },
+          [](const TaskFile& file) { return std::make_unique<PushtRules>(file.model()); },
           [](const TaskFile& file) { return std::make_unique<PushtExpert>(file); }};
 }
 

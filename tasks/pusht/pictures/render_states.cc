@@ -9,7 +9,6 @@
 #include "base/text_stream.h"
 #include "plugin/pictures/picture_source.h"
 #include "tasks/pusht/physics/scene.h"
-#include "tasks/pusht/pictures/raster_source.h"
 #include "tasks/pusht/pictures/rasterise.h"
 
 namespace mjp::app {
@@ -44,7 +43,6 @@ std::vector<State> ParseStates(const NpyArray& array) {
 }  // namespace
 
 NpyArray RenderStates(const NpyArray& states, const std::string& renderer) {
-  RegisterRasterSource();
   const ModelPtr model = LoadModel(ModelPath("pusht.xml"));
   const Scene scene(model.get());
   const DataPtr data = MakeData(model.get());

@@ -217,6 +217,14 @@ TEST_F(RecorderTest, ThePushtExpertStartsAtTheBenchmarksStartsAndSolves) {
   EXPECT_NEAR(first.values.numbers.at(1), start.agent_y, 1e-3);
 }
 
+TEST(PushtCodeTest, DataSetsSayTheRasteriserOfItsPictures) {
+  const TaskFile file(kModels + "pusht_policy.xml");
+  const datasets::Info info = InfoOf(file, {96, 96, false});
+  const datasets::Feature* camera = info.Find("observation.images.top");
+  ASSERT_TRUE(camera);
+  EXPECT_EQ(camera->look.at("renderer"), "raster");
+}
+
 // Its expert would push the block to where no goal is, and be told of success there.
 TEST(PushtCodeTest, RefusesAGoalElsewhere) {
   const mjp_test::TempDir folder;

@@ -12,7 +12,6 @@ namespace mjp::app {
 namespace {
 
 TEST(CoverageScore, IsThatOfPushTAlone) {
-  RegisterCoverageScore();
   const ModelPtr model = LoadModel(ModelPath("pusht.xml"));
   const auto scores = mjp::ScoresOf(model.get());
   ASSERT_EQ(scores.size(), 1u);

@@ -20,7 +20,7 @@ const State kState = {120.25, 300.5, 250, 180, 2.5};
 
 class RasterSourceTest : public testing::Test {
  protected:
-  RasterSourceTest() : model_(LoadModel(ModelPath("pusht.xml"))) { RegisterRasterSource(); }
+  RasterSourceTest() : model_(LoadModel(ModelPath("pusht.xml"))) {}
 
   std::string Refusal(const mjp::PictureRequest& request) {
     try {

@@ -1,7 +1,7 @@
 #include "tasks/pusht/coverage_score.h"
 #include "tasks/pusht/pictures/raster_source.h"
 
-// Linked as an object into the plugin's library, whose host calls nothing of this project.
+// Linked as an object into every program and library that has the tasks: nothing calls it.
 
 namespace {
 

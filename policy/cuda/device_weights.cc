@@ -52,9 +52,7 @@ void DeviceWeights::Load(Format format) {
     encoders_.push_back(LoadDeviceEncoder(loader, network.config.encoder, network.encoders[i],
                                           camera.height, camera.width));
   }
-  picture_tables_.clear();
-  for (const FeatureStats& stats : checkpoint_->stats.cameras)
-    picture_tables_.push_back(loader.PictureTable(stats));
+  picture_tables_ = loader.PictureTables(checkpoint_->stats.cameras);
 }
 
 std::shared_ptr<const DeviceWeights> DeviceWeights::Get(

@@ -27,8 +27,7 @@ class DeviceWeights {
   const DeviceUnet& unet() const { return unet_; }
   const NormConvUnet& norm_conv_unet() const { return norm_conv_unet_; }
   const std::vector<DeviceEncoder>& encoders() const { return encoders_; }
-  // (3, 256) normalised values of camera `i`'s channels.
-  const std::vector<const float*>& picture_tables() const { return picture_tables_; }
+  const float* picture_tables() const { return picture_tables_; }  // PrepareArgs::table
 
  private:
   void Load(Format format);
@@ -40,7 +39,7 @@ class DeviceWeights {
   DeviceUnet unet_;
   NormConvUnet norm_conv_unet_;
   std::vector<DeviceEncoder> encoders_;
-  std::vector<const float*> picture_tables_;
+  const float* picture_tables_ = nullptr;
 };
 
 }  // namespace mjp

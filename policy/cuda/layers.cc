@@ -136,11 +136,13 @@ const void* LayerLoader::Stored(const std::vector<float>& values) {
   return device;
 }
 
-const float* LayerLoader::PictureTable(const FeatureStats& stats) {
-  std::vector<float> table(3 * 256);
-  for (size_t i = 0; i < table.size(); ++i)
-    table[i] = Normalize(stats, i / 256, static_cast<float>(i % 256) / 255.0f);
-  return Floats(table);
+const float* LayerLoader::PictureTables(const std::vector<FeatureStats>& cameras) {
+  std::vector<float> tables;
+  for (const FeatureStats& stats : cameras)
+    for (int channel = 0; channel < 3; ++channel)
+      for (int byte = 0; byte < 256; ++byte)
+        tables.push_back(Normalize(stats, channel, static_cast<float>(byte) / 255.0f));
+  return Floats(tables);
 }
 
 namespace {

@@ -59,8 +59,8 @@ class LayerLoader {
   const float* Floats(const std::vector<float>& values);
   // In the format's storage.
   const void* Stored(const std::vector<float>& values);
-  // (3, 256): the normalised values of each channel's bytes.
-  const float* PictureTable(const FeatureStats& stats);
+  // (cameras, 3, 256): the normalised values of the bytes of each camera's channels.
+  const float* PictureTables(const std::vector<FeatureStats>& cameras);
   Format format() const { return format_; }
   bool measuring() const { return arena_.measuring(); }
 

@@ -17,9 +17,11 @@ constexpr int kThreads = 256;
 template <typename T>
 __device__ __forceinline__ void PreparePixel(const PrepareArgs& a, int frame, int y, int x,
                                              T* out) {
-  const size_t picture = static_cast<size_t>(frame) * a.in_stride + a.in_first;
-  const uint8_t* rgb = a.rgb + ((picture * a.in_h + a.top + y) * a.in_w + a.left + x) * 3;
-  for (int c = 0; c < 3; ++c) out[c] = FromFloat<T>(a.table[c * 256 + rgb[c]]);
+  const int picture = a.Input(frame);
+  const float* table = a.TableOf(picture);
+  const size_t row = static_cast<size_t>(picture) * a.in_h + a.top + y;
+  const uint8_t* rgb = a.rgb + (row * a.in_w + a.left + x) * 3;
+  for (int c = 0; c < 3; ++c) out[c] = FromFloat<T>(table[c * 256 + rgb[c]]);
 }
 
 template <typename T>

@@ -6,20 +6,22 @@
 #include <cstdint>
 
 #include "kernels/shared/format.h"
+#include "kernels/shared/host_device.h"
 
 // From observations to what the networks read: pictures prepared, conditioning vector assembled.
 
 namespace mjp {
 
-// Crops and normalises pictures through a table of the 256 values of each channel, which holds the
-// normaliser's own float32 results.
+// Crops and normalises pictures through their camera's table of the 256 values of each channel,
+// which holds the normaliser's own float32 results.
 struct PrepareArgs {
   int frames = 0;                   // pictures made
-  int in_stride = 1, in_first = 0;  // picture f reads input picture f * in_stride + in_first
+  int in_stride = 1, in_first = 0;  // see Input
   int in_h = 0, in_w = 0;           // of the input pictures, RGB
   int top = 0, left = 0, out_h = 0, out_w = 0;
-  const uint8_t* rgb = nullptr;  // (.., in_h, in_w, 3)
-  const float* table = nullptr;  // (3, 256)
+  const uint8_t* rgb = nullptr;  // (.., cameras, in_h, in_w, 3)
+  int cameras = 1;
+  const float* table = nullptr;  // (cameras, 3, 256)
   // (frames, out_h, out_w, 8), storage; channels 3.. are 0. With space_to_depth, 2x2 pixels in one
   // place: (frames, out_h / 2, out_w / 2, 2, 2, 4), of even sizes.
   void* y = nullptr;
@@ -28,6 +30,10 @@ struct PrepareArgs {
   // reads them: (frames, 1 + patches, patch_pitch), of each (patch, patch, 3). A picture's first
   // row is a class token's, and what no pixel fills stays as it is.
   int patch = 0, patch_pitch = 0;
+
+  // Which input picture `f` reads, and the table of that one's camera, (3, 256).
+  MJP_HOST_DEVICE int Input(int f) const { return f * in_stride + in_first; }
+  MJP_HOST_DEVICE const float* TableOf(int input) const { return table + input % cameras * 768; }
 };
 void LaunchPrepare(Format format, const PrepareArgs& args, cudaStream_t stream);
 

@@ -22,8 +22,9 @@ __global__ void __launch_bounds__(kThreads) PrepareResizedKernel(const PrepareRe
   const int row0 = args.y.first[a.top + y], column0 = args.x.first[a.left + x];
   const float* of_rows = args.y.weights + (a.top + y) * args.y.taps;
   const float* of_columns = args.x.weights + (a.left + x) * args.x.taps;
-  const size_t picture = static_cast<size_t>(frame) * a.in_stride + a.in_first;
-  const uint8_t* rgb = a.rgb + picture * a.in_h * a.in_w * 3;
+  const int picture = a.Input(frame);
+  const float* table = a.TableOf(picture);
+  const uint8_t* rgb = a.rgb + static_cast<size_t>(picture) * a.in_h * a.in_w * 3;
   float sum[3] = {0, 0, 0};
   for (int r = 0; r < args.y.taps; ++r) {
     if (of_rows[r] == 0.0f) continue;
@@ -31,7 +32,7 @@ __global__ void __launch_bounds__(kThreads) PrepareResizedKernel(const PrepareRe
     for (int k = 0; k < args.x.taps; ++k) {
       if (of_columns[k] == 0.0f) continue;
       const uint8_t* pixel = rgb + (static_cast<size_t>(row0 + r) * a.in_w + column0 + k) * 3;
-      for (int c = 0; c < 3; ++c) row[c] += of_columns[k] * a.table[c * 256 + pixel[c]];
+      for (int c = 0; c < 3; ++c) row[c] += of_columns[k] * table[c * 256 + pixel[c]];
     }
     for (int c = 0; c < 3; ++c) sum[c] += of_rows[r] * row[c];
   }

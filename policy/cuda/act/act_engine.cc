@@ -133,7 +133,8 @@ void ActEngine::EnqueueShare(int share) {
     a.in_stride = cameras, a.in_first = i;
     a.in_h = a.out_h = camera.height, a.in_w = a.out_w = camera.width;
     a.rgb = input_.device_frames() + 3 * cells * cameras * begin;
-    a.table = weights_->picture_tables[i];
+    a.cameras = cameras;
+    a.table = weights_->picture_tables;
     a.y = static_cast<uint8_t*>(backbone_->input()) + pixel * cells * FormatBytes(format_) * first;
     a.space_to_depth = space_to_depth;
     LaunchPrepare(format_, a, stream);

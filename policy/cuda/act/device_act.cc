@@ -74,14 +74,13 @@ void DeviceAct::Load(Format format) {
   const ActPolicyConfig& config = model.config;
   const ActWeights& weights = model.weights;
   LayerLoader loader(arena_, format);
-  picture_tables.clear(), vectors.clear(), encoder.clear(), decoder.clear();
+  vectors.clear(), encoder.clear(), decoder.clear();
   if (!config.cameras.empty()) {
     const CameraFeature& camera = config.cameras.front();
     backbone = LoadDeviceEncoder(loader, ActBackbone(), FoldedBackbone(weights.backbone),
                                  camera.height, camera.width);
     image = loader.Conv2d(weights.image, 1, 0);
-    for (const FeatureStats& stats : checkpoint_->stats.cameras)
-      picture_tables.push_back(loader.PictureTable(stats));
+    picture_tables = loader.PictureTables(checkpoint_->stats.cameras);
   }
   vectors.push_back({0, nullptr, loader.Floats(weights.latent.bias.data), nullptr});
   if (config.state_dim > 0) vectors.push_back(LoadVector(loader, weights.state));

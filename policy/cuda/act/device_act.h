@@ -52,8 +52,8 @@ class DeviceAct {
 
   DeviceEncoder backbone;  // of every camera
   DeviceConv image;
-  std::vector<const float*> picture_tables;  // of each camera
-  std::vector<VectorToken> vectors;          // latent, state, environment; without their values
+  const float* picture_tables = nullptr;  // PrepareArgs::table
+  std::vector<VectorToken> vectors;       // latent, state, environment; without their values
   std::vector<DeviceActEncoderLayer> encoder;
   std::vector<DeviceActDecoderLayer> decoder;
   DeviceLayerNorm encoder_norm, decoder_norm;

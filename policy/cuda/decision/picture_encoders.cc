@@ -8,9 +8,9 @@
 namespace mjp {
 
 PictureEncoders::PictureEncoders(const PolicyConfig& policy, const EncoderConfig& config,
-                                 const std::vector<DeviceEncoder>& encoders,
-                                 const std::vector<const float*>& tables, Format format,
-                                 int environments, std::unique_ptr<const GpuSceneDrawer> drawer)
+                                 const std::vector<DeviceEncoder>& encoders, const float* tables,
+                                 Format format, int environments,
+                                 std::unique_ptr<const GpuSceneDrawer> drawer)
     : policy_(policy),
       config_(config),
       weights_(encoders),
@@ -53,14 +53,15 @@ void PictureEncoders::Prepare(PictureSource source, const InputBlock& input,
   if (source == PictureSource::kNone) return;
   for (int i = 0; i < parts(); ++i) {
     PrepareArgs a;
-    a.in_stride = parts() == 1 ? 1 : static_cast<int>(policy_.cameras.size());
+    a.cameras = static_cast<int>(policy_.cameras.size());
+    a.in_stride = parts() == 1 ? 1 : a.cameras;
     a.in_first = i;
     a.frames = Frames();
     a.in_h = policy_.cameras[i].height, a.in_w = policy_.cameras[i].width;
     a.out_h = Height(i), a.out_w = Width(i);
     a.top = CropOffset(a.in_h, a.out_h), a.left = CropOffset(a.in_w, a.out_w);
     a.rgb = input.device_frames();
-    a.table = tables_[i];
+    a.table = tables_;
     a.y = encoders_[i]->input();
     a.space_to_depth = weights_[i].space_to_depth;
     LaunchPrepare(format_, a, stream);

@@ -13,12 +13,11 @@ namespace mjp {
 // A decision's pictures, from scenes or frames to features: one encoder, or one for each camera.
 class PictureEncoders {
  public:
-  // A policy with such encoders, whose pictures are normalised by `tables`, one for each camera;
+  // A policy with such encoders, whose pictures are normalised by `tables` (PrepareArgs::table);
   // these arguments outlive it. `drawer` draws scenes; may be null.
   PictureEncoders(const PolicyConfig& policy, const EncoderConfig& config,
-                  const std::vector<DeviceEncoder>& encoders,
-                  const std::vector<const float*>& tables, Format format, int environments,
-                  std::unique_ptr<const GpuSceneDrawer> drawer);
+                  const std::vector<DeviceEncoder>& encoders, const float* tables, Format format,
+                  int environments, std::unique_ptr<const GpuSceneDrawer> drawer);
 
   // Places the encoders' memory. Throws Error for a shape that no kernel supports.
   void Plan(DeviceArena& arena);
@@ -42,7 +41,7 @@ class PictureEncoders {
   const PolicyConfig& policy_;
   const EncoderConfig& config_;
   const std::vector<DeviceEncoder>& weights_;
-  const std::vector<const float*>& tables_;
+  const float* const tables_;
   Format format_;
   int environments_;
   std::unique_ptr<const GpuSceneDrawer> drawer_;

@@ -94,10 +94,9 @@ void DeviceDit::Load(Format format) {
 void DeviceDit::LoadPictures(LayerLoader& loader) {
   const DitModel& model = DitOf(*checkpoint_);
   const DitConfig& config = model.config;
-  picture_tables.clear(), resize_x.clear(), resize_y.clear();
+  resize_x.clear(), resize_y.clear();
   encoders.clear(), vision.clear();
-  for (const FeatureStats& stats : checkpoint_->stats.cameras)
-    picture_tables.push_back(loader.PictureTable(stats));
+  picture_tables = loader.PictureTables(checkpoint_->stats.cameras);
   const auto load_taps = [&](int from, int to) {
     const cpu::ResizeTaps taps = cpu::MakeResizeTaps(from, to);
     int* first = arena_.Take<int>(taps.first.size());

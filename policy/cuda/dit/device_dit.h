@@ -39,7 +39,7 @@ class DeviceDit {
 
   bool Intact() const { return arena_.HoldsUploads(); }
 
-  std::vector<const float*> picture_tables;          // of each camera
+  const float* picture_tables = nullptr;             // PrepareArgs::table
   std::vector<DeviceResizeTaps> resize_x, resize_y;  // of each camera; empty: not resized
   std::vector<DeviceEncoder> encoders;               // of dit_compact: one
   std::vector<DeviceVision> vision;                  // one, or one per camera

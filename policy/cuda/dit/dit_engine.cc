@@ -149,7 +149,8 @@ void DitEngine::PrepareTowers() {
     a.top = CropOffset(resized ? config_.resize_height : camera.height, a.out_h);
     a.left = CropOffset(resized ? config_.resize_width : camera.width, a.out_w);
     a.rgb = input_.device_frames();
-    a.table = weights_->picture_tables[i];
+    a.cameras = cameras;
+    a.table = weights_->picture_tables;
     a.patch = config_.clip.patch, a.patch_pitch = tower.patch_pitch();
     a.y = static_cast<uint8_t*>(tower.input()) + (separate ? 0 : tower.FrameBytes() * Frames() * i);
     if (resized) {

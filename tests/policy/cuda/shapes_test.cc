@@ -23,6 +23,8 @@ struct Shape {
   bool pictures = false, group_norm = true;
   int action_dim = 2;
   mjp::PoolKind pool = mjp::PoolKind::kSpatialSoftmax;
+  int cameras = 1;
+  bool separate = false;  // an encoder for each
 };
 
 const Shape kShapes[] = {
@@ -57,6 +59,19 @@ const Shape kShapes[] = {
     {"pictures, batch", {16, 32}, 16, 3, 8, 9, true},
     {"BatchNorm folded", {16, 32}, 16, 5, 8, 3, true, false},
     {"average pool", {16, 32}, 16, 5, 4, 2, true, true, 2, mjp::PoolKind::kAverage},
+    {"two cameras", {16, 32}, 16, 5, 8, 2, true, true, 2, mjp::PoolKind::kSpatialSoftmax, 2},
+    {"two cameras, two encoders",
+     {16, 32},
+     16,
+     5,
+     8,
+     2,
+     true,
+     true,
+     2,
+     mjp::PoolKind::kSpatialSoftmax,
+     2,
+     true},
 };
 
 std::shared_ptr<const mjp::Checkpoint> MakeCheckpoint(const Shape& shape) {
@@ -75,12 +90,16 @@ std::shared_ptr<const mjp::Checkpoint> MakeCheckpoint(const Shape& shape) {
   stats.action = {mjp::Normalization::kMinMax, std::vector<float>(shape.action_dim, -1),
                   std::vector<float>(shape.action_dim, 1)};
   if (shape.pictures) {
-    config.cameras = {{"observation.image", 3, 96, 96}};
+    for (int i = 0; i < shape.cameras; ++i)
+      config.cameras.push_back({"observation.images." + std::to_string(i), 3, 96, 96});
+    config.encoder.separate_per_camera = shape.separate;
     config.encoder.kind = mjp::EncoderKind::kResNet18;
     config.encoder.group_norm = shape.group_norm;
     config.encoder.pool = shape.pool;
     if (shape.pool == mjp::PoolKind::kAverage) config.encoder.feature_dim = 512;
-    stats.cameras = {{mjp::Normalization::kMeanStd, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}}};
+    stats.cameras = {{mjp::Normalization::kMeanStd, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}},
+                     {mjp::Normalization::kMeanStd, {0.3f, 0.4f, 0.6f}, {0.25f, 0.3f, 0.4f}}};
+    stats.cameras.resize(shape.cameras);
   } else {
     config.environment_dim = 5;
     stats.environment = {mjp::Normalization::kMinMax, std::vector<float>(5, 0),
@@ -103,13 +122,17 @@ mjp::PolicyTrace Denoise(const std::shared_ptr<const mjp::Checkpoint>& checkpoin
   options.scene_drawer = &mjp::FlatSceneDrawer();
   const mjp::PolicyConfig& config = checkpoint->config;
   std::vector<float> state, environment;
-  std::vector<mjp::FlatScene> scenes;
+  std::vector<mjp::FlatScene> scenes;  // of one camera
+  std::vector<uint8_t> frames;         // of several
   std::vector<mjp::NoiseKey> keys;
   for (int i = 0; i < batch * config.n_obs_steps; ++i) {
     const auto at = static_cast<float>(20 + i * 37 % 400);
     for (int k = 0; k < config.state_dim; ++k) state.push_back(at + 9.0f * k);
     for (int k = 0; k < config.environment_dim; ++k) environment.push_back(at + 5.0f * k);
-    if (!config.cameras.empty()) scenes.push_back({at, 450 - at, 256, 300 - at / 4, 0.1f * i});
+    if (config.cameras.size() == 1) scenes.push_back({at, 450 - at, 256, 300 - at / 4, 0.1f * i});
+    for (size_t camera = 0; config.cameras.size() > 1 && camera < config.cameras.size(); ++camera)
+      for (int k = 0; k < 96 * 96 * 3; ++k)
+        frames.push_back(static_cast<uint8_t>(k / 288 + k % 288 / 3 + (40 + 9 * i) * (camera + 1)));
     if (i % config.n_obs_steps == 0) keys.push_back({1000u + i, 2});
   }
   mjp::PolicyInput input;
@@ -117,6 +140,7 @@ mjp::PolicyTrace Denoise(const std::shared_ptr<const mjp::Checkpoint>& checkpoin
   input.state = state;
   input.environment = environment;
   input.scenes = mjp::SceneBytes(scenes);
+  input.frames = frames;
   input.keys = keys;
   mjp::PolicyOutput output;
   mjp::PolicyTrace trace;

@@ -35,8 +35,12 @@ inline mjp::DitConfig CompactDitConfig(mjp::DitObjective objective, int cameras 
 
 inline mjp::NormalizerStats CompactDitStats(const mjp::DitConfig& config) {
   mjp::NormalizerStats stats;
-  stats.cameras.assign(config.cameras.size(),
-                       {mjp::Normalization::kMeanStd, {0.5f, 0.4f, 0.3f}, {0.2f, 0.25f, 0.3f}});
+  for (size_t i = 0; i < config.cameras.size(); ++i) {
+    const float of = 0.2f * static_cast<float>(i);  // each camera has its own
+    stats.cameras.push_back({mjp::Normalization::kMeanStd,
+                             {0.5f - of, 0.4f + of, 0.3f + of},
+                             {0.2f + of, 0.25f + of, 0.3f - of / 2}});
+  }
   stats.state = {mjp::Normalization::kMinMax, {-1, -2, -3}, {1, 2, 3}};
   stats.action = {mjp::Normalization::kMinMax, {-1, 0}, {1, 4}};
   return stats;

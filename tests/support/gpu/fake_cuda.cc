@@ -16,9 +16,15 @@ namespace {
 constexpr const char* kNames[kKinds] = {"device memory", "pinned memory", "streams",
                                         "events",        "graphs",        "executable graphs"};
 
+struct Object {
+  Kind kind;
+  size_t bytes;
+};
 struct Fake {
   std::recursive_mutex mutex;
-  std::map<void*, Kind> objects;
+  std::map<void*, Object> objects;
+  size_t memory = 0;  // bytes of the device's that are taken
+  std::map<const void*, std::string> kernels;
   std::string misuse;
 };
 
@@ -38,14 +44,15 @@ cudaError_t Say(cudaError_t status) {
   return status;
 }
 
-void* Add(void* object, Kind kind) {
-  TheFake().objects[object] = kind;
+void* Add(void* object, Kind kind, size_t bytes) {
+  TheFake().objects[object] = {kind, bytes};
+  if (kind == kMemory) TheFake().memory += bytes;
   return object;
 }
 
 bool Known(void* object, Kind kind, const char* call) {
   const auto found = TheFake().objects.find(object);
-  if (found != TheFake().objects.end() && found->second == kind) return true;
+  if (found != TheFake().objects.end() && found->second.kind == kind) return true;
   if (TheFake().misuse.empty())
     TheFake().misuse = std::string(call) + " of what is none of the " + kNames[kind];
   return false;
@@ -54,7 +61,9 @@ bool Known(void* object, Kind kind, const char* call) {
 // Forgets the object; false and a note of the misuse where it is not known.
 bool Remove(void* object, Kind kind, const char* call) {
   if (!Known(object, kind, call)) return false;
-  TheFake().objects.erase(object);
+  const auto found = TheFake().objects.find(object);
+  if (kind == kMemory) TheFake().memory -= found->second.bytes;
+  TheFake().objects.erase(found);
   return true;
 }
 
@@ -82,7 +91,7 @@ using namespace fake;
 std::string FakeCudaObjects() {
   const auto lock = Lock();
   int counts[kKinds] = {};
-  for (const auto& [object, kind] : TheFake().objects) ++counts[kind];
+  for (const auto& [address, object] : TheFake().objects) ++counts[object.kind];
   std::string text;
   for (int kind = 0; kind < kKinds; ++kind) {
     if (counts[kind] == 0) continue;
@@ -121,8 +130,10 @@ cudaError_t Enqueue(cudaStream_t handle, const char* call, std::function<void()>
 }
 
 // Into a stream of the thread's device alone.
-cudaError_t EnqueueLaunch(cudaStream_t handle) {
+cudaError_t EnqueueLaunch(const void* kernel, void** arguments, cudaStream_t handle) {
   const auto lock = Lock();
+  if (const auto& launched = mjp_test::TheFakeGpu().launched)
+    launched(TheFake().kernels[kernel], arguments);
   const Stream* stream = StreamOf(handle, "launch");
   if (handle != nullptr && stream != nullptr && stream->device != Device())
     return Say(cudaErrorInvalidResourceHandle);
@@ -132,7 +143,9 @@ cudaError_t EnqueueLaunch(cudaStream_t handle) {
 cudaError_t Allocate(void** memory, size_t bytes, Kind kind) {
   const auto lock = Lock();
   if (captures > 0) return Say(cudaErrorStreamCaptureUnsupported);
-  *memory = Add(std::calloc(bytes == 0 ? 1 : bytes, 1), kind);
+  if (kind == kMemory && TheFake().memory + bytes > mjp_test::TheFakeGpu().memory)
+    return Say(cudaErrorMemoryAllocation);
+  *memory = Add(std::calloc(bytes == 0 ? 1 : bytes, 1), kind, bytes);
   return cudaSuccess;
 }
 
@@ -163,8 +176,10 @@ void** __cudaRegisterFatBinary(void*) {
 void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void**) {}
 void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int) {}
-void __cudaRegisterFunction(void**, const char*, char*, const char*, int, uint3*, uint3*, dim3*,
-                            dim3*, int*) {}
+void __cudaRegisterFunction(void**, const char* function, char*, const char* name, int, uint3*,
+                            uint3*, dim3*, dim3*, int*) {
+  TheFake().kernels[function] = name;
+}
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
   *kernel = static_cast<cudaKernel_t>(const_cast<void*>(function));
   return cudaSuccess;
@@ -195,12 +210,14 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, 
   *static_cast<void**>(stream) = launch.stream;
   return cudaSuccess;
 }
-cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, size_t, cudaStream_t stream) {
-  return EnqueueLaunch(stream);
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3, dim3, void** arguments, size_t,
+                               cudaStream_t stream) {
+  return EnqueueLaunch(kernel, arguments, stream);
 }
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void*, void**) {
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel,
+                                void** arguments) {
   if (!HasShared(config->dynamicSmemBytes)) return Say(cudaErrorInvalidValue);
-  return EnqueueLaunch(config->stream);
+  return EnqueueLaunch(kernel, arguments, config->stream);
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   *attributes = {};

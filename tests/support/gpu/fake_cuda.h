@@ -3,6 +3,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 // A CUDA runtime without a GPU: fake_cuda.cc, linked before the real one's archive. Device memory
@@ -21,6 +23,9 @@ struct FakeGpu {
   cudaError_t code_status = cudaSuccess;   // the answer to what asks about the code
   cudaError_t count_status = cudaSuccess;  // the answer to what counts devices
   int driver = CUDART_VERSION;             // 0: none
+  size_t memory = SIZE_MAX;                // bytes of device memory
+  // Told of each launch when it is enqueued: the kernel's mangled name and its arguments.
+  std::function<void(const std::string& kernel, void** arguments)> launched;
 };
 // Changed while nothing else calls CUDA.
 FakeGpu& TheFakeGpu();

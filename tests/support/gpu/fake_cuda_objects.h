@@ -30,8 +30,8 @@ inline thread_local int captures = 0;  // under way, of this thread
 std::lock_guard<std::recursive_mutex> Lock();
 // Notes `status` for cudaGetLastError and returns it.
 cudaError_t Say(cudaError_t status);
-// Notes an object that must be given back, and returns it.
-void* Add(void* object, Kind kind);
+// Notes an object that must be given back, and returns it; of memory, its bytes.
+void* Add(void* object, Kind kind, size_t bytes = 0);
 // False, and a note of the misuse by `call`, where there is no such object.
 bool Known(void* object, Kind kind, const char* call);
 // Forgets the object; false as Known.

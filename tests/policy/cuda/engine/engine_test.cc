@@ -1,0 +1,127 @@
+// What engines launch and the memory that they take, on a CUDA runtime that needs no GPU.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/cuda/sampler/hold_prefix.cuh"
+#include "kernels/cuda/sampler/picture_resize.cuh"
+#include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/normalizer.h"
+#include "policy/checkpoint/random_checkpoint.h"
+#include "policy/cuda/arena.h"
+#include "policy/cuda/encoder_layers.h"
+#include "policy/policy.h"
+#include "policy/scheduler.h"
+#include "policy/unet/unet_model.h"
+#include "tests/policy/dit/compact_dit.h"
+#include "tests/policy/dit/small_dit.h"
+#include "tests/support/goldens/act_cases.h"
+#include "tests/support/gpu/fake_cuda.h"
+#include "tests/support/gpu/observations.h"
+
+namespace mjp_test {
+namespace {
+
+using mjp::Checkpoint;
+using testing::HasSubstr;
+
+mjp::PolicyOptions OnTheGpu(int batch) {
+  mjp::PolicyOptions options;
+  options.backend = mjp::Backend::kCuda;
+  options.batch = batch;
+  options.self_check = false;  // no kernel runs
+  return options;
+}
+
+// Tells `told` of the arguments of each launch of a kernel that takes `Args` first.
+template <typename Args>
+class Launches {
+ public:
+  Launches(std::string type, std::function<void(const Args&)> told) {
+    TheFakeGpu().launched = [=](const std::string& kernel, void** arguments) {
+      if (kernel.find(type) != kernel.npos) told(*static_cast<const Args*>(arguments[0]));
+    };
+  }
+  ~Launches() { TheFakeGpu().launched = nullptr; }
+};
+
+// A U-Net that sees what CompactDitConfig does.
+std::shared_ptr<const Checkpoint> CompactUnet(int cameras, bool separate) {
+  const mjp::DitConfig dit = CompactDitConfig(mjp::DitObjective::kDiffusion, cameras);
+  mjp::UnetPolicyConfig config{dit, {}, *dit.encoder, {}, {}};
+  config.type = "diffusion_compact";
+  config.unet.down_dims = {16, 32};
+  config.encoder.separate_per_camera = separate;
+  return mjp::RandomCheckpoint(config, CompactDitStats(dit), 1);
+}
+
+std::shared_ptr<const Checkpoint> DitOfTwoCameras(bool separate, bool resized) {
+  mjp::DitConfig config = SmallDitConfig(true);
+  config.cameras.push_back({"observation.images.wrist", 3, 20, 24});
+  config.separate_encoders = separate;
+  if (!resized) config.resize_height = config.resize_width = 0;
+  const auto checkpoint = SmallDit(config);
+  checkpoint->stats.cameras.push_back(
+      {mjp::Normalization::kMeanStd, {0.1f, 0.2f, 0.7f}, {0.3f, 0.15f, 0.2f}});
+  return checkpoint;
+}
+
+bool Normalises(const float* table, const mjp::FeatureStats& stats) {
+  for (int c = 0; c < 3; ++c)
+    for (const int byte : {0, 100, 255})
+      if (table[c * 256 + byte] != mjp::Normalize(stats, c, static_cast<float>(byte) / 255.0f))
+        return false;
+  return true;
+}
+
+TEST(EngineTest, EachCamerasStatisticsNormaliseItsPictures) {
+  constexpr int kBatch = 2;
+  const std::pair<const char*, std::shared_ptr<const Checkpoint>> all[] = {
+      {"U-Net, one encoder", CompactUnet(2, false)},
+      {"U-Net, an encoder for each", CompactUnet(2, true)},
+      {"U-Net, one camera", CompactUnet(1, false)},
+      {"compact DiT", CompactDit(CompactDitConfig(mjp::DitObjective::kDiffusion, 2))},
+      {"DiT, one tower", DitOfTwoCameras(false, false)},
+      {"DiT, one tower, resized", DitOfTwoCameras(false, true)},
+      {"DiT, a tower for each, resized", DitOfTwoCameras(true, true)},
+      {"ACT", ActCheckpoint(SmallActConfig())}};
+  for (const auto& [name, checkpoint] : all) {
+    SCOPED_TRACE(name);
+    std::vector<mjp::PrepareArgs> launches;
+    const auto note = [&](const mjp::PrepareArgs& a) { launches.push_back(a); };
+    const Launches<mjp::PrepareArgs> prepare("Prepare", note);  // resized or not, they come first
+    const auto policy = mjp::Policy::Create(checkpoint, OnTheGpu(kBatch));
+    const Observations observations(*checkpoint, kBatch);
+    mjp::PolicyOutput output;
+    policy->Infer(observations.input, output);
+
+    const auto& cameras = checkpoint->stats.cameras;
+    const size_t count = cameras.size();
+    ASSERT_EQ(count, checkpoint->config.cameras.size());
+    EXPECT_TRUE(count == 1 || cameras[0].first != cameras[1].first);
+    std::set<int> read;
+    for (const mjp::PrepareArgs& a : launches) {
+      for (int f = 0; f < a.frames; ++f) {
+        const int input = a.Input(f);
+        read.insert(input);
+        EXPECT_TRUE(Normalises(a.TableOf(input), cameras[input % count])) << "picture " << input;
+      }
+    }
+    EXPECT_EQ(read.size(), count * kBatch * checkpoint->config.n_obs_steps);
+  }
+}
+
+}  // namespace
+}  // namespace mjp_test

@@ -130,15 +130,15 @@ EncoderLayers::EncoderLayers(const DeviceEncoder& encoder, const EncoderConfig& 
   const int fold = encoder.space_to_depth ? 2 : 1;
   const Map input = {-1, height / fold, width / fold, encoder.stem.shape.in_c};
   input_ = arena.TakeBytes(element * frames * input.height * input.width * input.channels);
-  // the widest map is the stem's: every later stage has a quarter of the pixels or follows it
-  size_t widest = 0;
   int h = Halved(height, config.stem_stride), w = Halved(width, config.stem_stride);
-  widest = static_cast<size_t>(h) * w * config.stem_channels;
+  size_t widest = static_cast<size_t>(h) * w * config.stem_channels;
   if (config.stem_max_pool) h = Halved(h, 2), w = Halved(w, 2);
   for (size_t i = 0; i < config.stage_channels.size(); ++i) {
     h = Halved(h, config.stage_strides[i]), w = Halved(w, config.stage_strides[i]);
     widest = std::max(widest, static_cast<size_t>(h) * w * config.stage_channels[i]);
   }
+  if (config.pool == PoolKind::kFlatten)  // its convolution's map
+    widest = std::max(widest, static_cast<size_t>(h) * w * config.pool_channels);
   for (void*& b : buffers_) b = arena.TakeBytes(frames * widest * element);
 
   map_ = StemAndBlocks(encoder, config, input);

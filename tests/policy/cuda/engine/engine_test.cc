@@ -123,5 +123,50 @@ TEST(EngineTest, EachCamerasStatisticsNormaliseItsPictures) {
   }
 }
 
+// Where the convolutions of an encoder of two pictures write, in an arena that measures.
+struct Writes {
+  std::map<uintptr_t, uintptr_t> ends;  // of what is written from an address on
+  std::set<uintptr_t> begins;           // of all that is read or written, and the arena's end
+};
+Writes WritesOf(const mjp::EncoderConfig& config, const mjp::EncoderWeights& weights) {
+  constexpr mjp::Format kFormat = mjp::Format::kFp32;
+  const auto address = [](const void* at) { return reinterpret_cast<uintptr_t>(at); };
+  mjp::DeviceArena of_weights, arena;
+  of_weights.TakeBytes(1), arena.TakeBytes(1);  // or the first addresses would be null
+  mjp::LayerLoader loader(of_weights, kFormat);
+  const auto encoder = mjp::LoadDeviceEncoder(loader, config, weights, 96, 96);
+  const mjp::EncoderLayers layers(encoder, config, kFormat, 2, 96, 96, arena);
+  Writes writes;
+  writes.begins = {address(layers.input()), address(layers.features()), arena.bytes()};
+  for (const mjp::Op& op : layers.ops()) {
+    const auto* conv = std::get_if<mjp::ConvArgs>(&op);
+    if (conv == nullptr) continue;
+    const uintptr_t y = address(conv->y);
+    writes.begins.insert({address(conv->x), y});
+    writes.ends[y] =
+        std::max(writes.ends[y], y + sizeof(float) * conv->shape.Positions() * conv->shape.out_c);
+  }
+  return writes;
+}
+
+TEST(EngineTest, APoolWiderThanTheMapsFitsItsBuffer) {
+  mjp::UnetPolicyConfig config = mjp::NamedConfig("compact");
+  mjp::EncoderConfig& encoder = config.encoder;
+  encoder.stem_channels = 16, encoder.stem_stride = 4;
+  encoder.stage_channels = {64}, encoder.stage_strides = {4};
+  encoder.blocks_per_stage = 1;
+  config.unet.down_dims = {16, 32};
+  for (const int pool : {8, 512}) {
+    encoder.pool_channels = pool;
+    mjp::NormalizerStats stats;
+    stats.cameras = {{mjp::Normalization::kMeanStd, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}}};
+    const auto checkpoint = mjp::RandomCheckpoint(config, stats, 0);
+    const Writes writes = WritesOf(encoder, mjp::UnetOf(*checkpoint).encoders[0]);
+    ASSERT_GT(writes.ends.size(), 2);
+    for (const auto& [begin, end] : writes.ends)
+      EXPECT_LE(end, *writes.begins.upper_bound(begin)) << "a pool of " << pool;
+  }
+}
+
 }  // namespace
 }  // namespace mjp_test

@@ -30,23 +30,24 @@ class EngineCache {
     return cache;
   }
 
-  std::unique_ptr<CudaEngine> Take(std::shared_ptr<const Checkpoint> checkpoint,
-                                   const PolicyOptions& options) {
-    const std::lock_guard lock(mutex_);
-    for (auto it = idle_.begin(); it != idle_.end(); ++it) {
-      if (&(*it)->checkpoint() != checkpoint.get() || (*it)->options() != options) continue;
-      std::unique_ptr<CudaEngine> engine = std::move(*it);
-      idle_.erase(it);
-      return engine;
-    }
-    const CudaNetwork& network = *NetworkTypeOf(checkpoint->config.type).cuda;
+  // The result of `work`, which makes engines: once more where the GPU has no room for it and idle
+  // ones may hold the memory that is missing.
+  template <typename Work>
+  auto WithRoom(Work work) {
+    const std::lock_guard one(making_);  // who else makes one waits for that memory
     try {
-      return network.make(checkpoint, options);
+      return work();
     } catch (const OutOfDeviceMemory&) {
-      if (idle_.empty()) throw;  // else they may hold the memory that is missing
-      idle_.clear();
-      return network.make(std::move(checkpoint), options);
+      if (!Clear()) throw;
     }
+    return work();
+  }
+
+  std::unique_ptr<CudaEngine> Take(const std::shared_ptr<const Checkpoint>& checkpoint,
+                                   const PolicyOptions& options) {
+    if (auto engine = TakeIdle(*checkpoint, options)) return engine;
+    const CudaNetwork& network = *NetworkTypeOf(checkpoint->config.type).cuda;
+    return WithRoom([&] { return network.make(checkpoint, options); });
   }
 
   void Return(std::unique_ptr<CudaEngine> engine) {
@@ -56,7 +57,27 @@ class EngineCache {
   }
 
  private:
-  std::mutex mutex_;
+  std::unique_ptr<CudaEngine> TakeIdle(const Checkpoint& checkpoint, const PolicyOptions& options) {
+    const std::lock_guard lock(mutex_);
+    for (auto it = idle_.begin(); it != idle_.end(); ++it) {
+      if (&(*it)->checkpoint() != &checkpoint || (*it)->options() != options) continue;
+      std::unique_ptr<CudaEngine> engine = std::move(*it);
+      idle_.erase(it);
+      return engine;
+    }
+    return nullptr;
+  }
+
+  // Whether there was an idle engine; now there is none.
+  bool Clear() {
+    const std::lock_guard lock(mutex_);
+    const bool any = !idle_.empty();
+    idle_.clear();
+    return any;
+  }
+
+  std::mutex making_;
+  std::mutex mutex_;  // of the rest
   std::list<std::unique_ptr<CudaEngine>> idle_;
 };
 
@@ -194,7 +215,8 @@ std::unique_ptr<Policy> CreateCudaPolicy(std::shared_ptr<const Checkpoint> check
   resolved.backend = Backend::kCuda;
   if (resolved.precision == Precision::kAuto) resolved.precision = Precision::kFp16;
   network.resolve(*checkpoint, resolved);
-  if (resolved.self_check) RequireSelfCheck(checkpoint, resolved);
+  if (resolved.self_check)
+    EngineCache::Get().WithRoom([&] { RequireSelfCheck(checkpoint, resolved); });
   return std::make_unique<CudaPolicy>(std::move(checkpoint), resolved);
 }
 

@@ -168,5 +168,32 @@ TEST(EngineTest, APoolWiderThanTheMapsFitsItsBuffer) {
   }
 }
 
+// The next policy needs the memory that the one before left to whoever wants the same again.
+TEST(EngineTest, WhatNoPolicyUsesMakesRoomForTheSelfCheck) {
+  const auto checkpoint = mjp::LoadCheckpoint(MJPOLICY_SOURCE_DIR "/assets/pusht_image");
+  const auto make = [&](bool self_check) -> std::string {
+    mjp::PolicyOptions options = OnTheGpu(64);
+    options.self_check = self_check;
+    options.sampler = {mjp::SamplerKind::kDdim, 10};
+    try {
+      mjp::Policy::Create(checkpoint, options);
+    } catch (const mjp::Error& error) {
+      return error.what();
+    }
+    return "made";
+  };
+  TheFakeGpu().memory = size_t{110} << 20;  // one of the two
+  auto other = mjp::Policy::Create(checkpoint, OnTheGpu(48));
+  EXPECT_THAT(make(true), HasSubstr("the GPU has no room"));
+  other.reset();
+  // no kernel runs, so the self-check that had room finds what is wrong
+  EXPECT_THAT(make(true), HasSubstr("the self-check at load failed"));
+  other = mjp::Policy::Create(checkpoint, OnTheGpu(48));
+  EXPECT_THAT(make(false), HasSubstr("the GPU has no room"));
+  other.reset();
+  EXPECT_EQ(make(false), "made");
+  TheFakeGpu().memory = SIZE_MAX;
+}
+
 }  // namespace
 }  // namespace mjp_test

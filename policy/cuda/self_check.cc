@@ -115,6 +115,7 @@ PolicyOptions Shortened(const PolicyOptions& options, int steps) {
   gpu.timing = TimingDetail::kNone;
   gpu.sampler.hold_noise = 1;
   gpu.sampler.steps = std::min(options.sampler.steps, steps);
+  gpu.sampler.warm_start = std::min(options.sampler.warm_start, std::max(0, gpu.sampler.steps - 1));
   if (HasWindows(options)) gpu.sampler.parallel_tolerance = kNoTolerance;
   return gpu;
 }

@@ -64,7 +64,7 @@ void DenoisingChain::WriteHeld(const Checkpoint& checkpoint, const PolicyInput& 
 
 void DenoisingChain::EnqueueHeld(int step, cudaStream_t stream) const {
   if (!held_) return;
-  if (step > 0 && step == warm_start_) held_->EnqueuePlan(steps[step], stream);
+  if (step > 0 && step == warm_start_ && step < Steps()) held_->EnqueuePlan(steps[step], stream);
   held_->Enqueue(step < Steps() && !noiseless_ ? &steps[step] : nullptr, stream);
 }
 

@@ -195,5 +195,27 @@ TEST(EngineTest, WhatNoPolicyUsesMakesRoomForTheSelfCheck) {
   TheFakeGpu().memory = SIZE_MAX;
 }
 
+// The self-check has two steps, of which a warm start leaves one.
+TEST(EngineTest, TheSelfCheckOfAWarmStartTakesOneOfItsSteps) {
+  const auto checkpoint = mjp::LoadCheckpoint(MJPOLICY_SOURCE_DIR "/assets/pusht_image");
+  mjp::PolicyOptions options = OnTheGpu(1);
+  options.self_check = true;
+  options.sampler = {mjp::SamplerKind::kDdim, 10};
+  options.sampler.prefix = true;
+  options.sampler.warm_start = 2;
+  std::vector<mjp::HoldPrefixArgs> plans;
+  const Launches<mjp::HoldPrefixArgs> launches("HoldPrefix", [&](const mjp::HoldPrefixArgs& a) {
+    if (a.whole) plans.push_back(a);
+  });
+  EXPECT_THROW(mjp::Policy::Create(checkpoint, options), mjp::Error);  // no kernel runs
+  const auto last =
+      mjp::MakeSchedule(mjp::UnetOf(*checkpoint).config.scheduler, mjp::SamplerKind::kDdim, 2)[1];
+  ASSERT_FALSE(plans.empty());
+  for (const mjp::HoldPrefixArgs& plan : plans) {
+    EXPECT_EQ(plan.sqrt_a, last.sqrt_a);
+    EXPECT_EQ(plan.sqrt_1ma, last.sqrt_1ma);
+  }
+}
+
 }  // namespace
 }  // namespace mjp_test

@@ -324,7 +324,8 @@ DitExecutionPlan ChooseDitExecution(const DitConfig& config, const ExecutionProb
   plan.why = plan.form == DitForm::kSequenceKernel
                  ? "a cluster holds a sequence"
                  : "the sequence kernel takes 16-bit formats, widths of 64, 128, 256 or 512, 32 "
-                   "tokens at most, compute capability 9.0, and as many rows as run at once";
+                   "tokens at most, clusters of eight blocks with its shared memory, and as many "
+                   "rows as run at once";
   // in windows each pass is a launch, and has as many rows as there are clusters
   if (plan.window == 0 && SequenceClustersRun(config, problem.format, problem.batch, gpu)) {
     plan.form = DitForm::kSequenceClusters;

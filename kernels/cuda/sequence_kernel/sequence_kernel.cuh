@@ -36,7 +36,7 @@ struct Shape {
 };
 
 // Whether it runs here: 16-bit formats, width 64, 128, 256 or 512, heads of 16, 32 or 64, at most
-// 32 tokens, a GPU and code of compute capability 9.0.
+// 32 tokens and 64 actions, a GPU and code with clusters of eight blocks, the shared memory.
 bool Supports(Format format, const Shape& shape, const GpuTraits& gpu);
 
 // One block's layers as PackConvWeights packs linear layers, and their biases; device memory.

@@ -2,8 +2,11 @@
 #define BASE_COMMAND_LINE_NUMBER_RANGE_H_
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <type_traits>
 
 #include "base/text_stream.h"
 
@@ -21,18 +24,44 @@ inline CLI::Validator NumberRange(double low, double high) {
   return CLI::Validator("[" + range.str().substr(2) + "]").operation(check);
 }
 
-// The check of a seed of `bits`: the conversion alone takes -1 for the largest one, or says of a
-// seed that it cannot take no more than that.
+// The number of decimal digits, after a minus where T has a sign. Nothing for any other text, and
+// for a number that T does not hold.
+template <typename T>
+std::optional<T> DecimalNumber(const std::string& text) {
+  T value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && rest == end ? std::optional(value) : std::nullopt;
+}
+
+// The check of a seed of `bits`: the conversion alone says of a seed that it cannot take no more
+// than that.
 inline CLI::Validator WholeSeed(int bits = 64) {
   const auto check = [bits](const std::string& text) {
-    uint64_t value = 0;
-    const bool whole = text.find('-') == text.npos && CLI::detail::lexical_cast(text, value) &&
-                       (bits == 64 || value >> bits == 0);
+    const auto value = DecimalNumber<uint64_t>(text);
+    const bool whole = value && (bits == 64 || *value >> bits == 0);
     return whole ? std::string()
                  : "'" + text + "' is not a whole number from 0 to 2^" + std::to_string(bits) +
                        " - 1";
   };
   return CLI::Validator("").operation(check);
+}
+
+// For CLI::Option::transform, of an option whose type T has 64 bits or fewer: a whole number in
+// decimal digits. CLI11's conversion reads 010 as 8, 0x8 too, and takes the last number that 64
+// bits hold for every one beyond.
+template <typename T>
+CLI::Validator WholeNumber() {
+  const auto change = [](std::string& text) {
+    const auto value = DecimalNumber<T>(text);
+    if (!value) {
+      return "'" + text + "' is not a whole number from " +
+             (std::is_signed_v<T> ? "-2^63 to 2^63 - 1" : "0 to 2^64 - 1");
+    }
+    text = std::to_string(*value);
+    return std::string();
+  };
+  return CLI::Validator("").operation(change);
 }
 
 }  // namespace mjp::app

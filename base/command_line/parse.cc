@@ -9,6 +9,7 @@
 #include "base/command_line/completion.h"
 #include "base/command_line/help_formatter.h"
 #include "base/command_line/man_page.h"
+#include "base/command_line/number_range.h"
 #include "base/command_line/suggest.h"
 #include "base/error.h"
 
@@ -47,6 +48,17 @@ std::string FullName(const CLI::App& app) {
                          const std::string& what) {
   const std::string stop = text.ends_with('?') ? " " : "; ";
   throw Error(ExitCode::kUsage, text + stop + FullName(command) + " --help lists " + what);
+}
+
+// Has the whole numbers of `app` and its commands read as people write them. CLI11 names their
+// types INT and UINT, by themselves or in the description of a range.
+void ReadWholeNumbersAsDecimal(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = ":" + option->get_type_name();
+    if (type.find(":INT") != type.npos) option->transform(WholeNumber<int64_t>());
+    if (type.find(":UINT") != type.npos) option->transform(WholeNumber<uint64_t>());
+  }
+  for (CLI::App* command : app.get_subcommands({})) ReadWholeNumbersAsDecimal(*command);
 }
 
 // An option with an empty value: most often a variable of a script that was never set.
@@ -115,6 +127,7 @@ std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* 
       std::fputs(app.help().c_str(), stderr);
       return static_cast<int>(ExitCode::kUsage);
     }
+    ReadWholeNumbersAsDecimal(app);
     app.parse(words);
     RefuseEmptyValues(app);
     for (const CLI::App* command : app.get_subcommands()) RefuseEmptyValues(*command);

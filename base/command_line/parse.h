@@ -12,9 +12,9 @@ namespace mjp::app {
 // --version prints; its first line is the program's name and version.
 void AddCommonOptions(CLI::App& app, const std::string& version);
 
-// Parses the command line. Returns the exit code where there is nothing else to do: help, version,
-// completion and manual were asked for. Throws Error(kUsage) for a wrong one; what is misspelt is
-// named first, with the word that was probably meant.
+// Parses the command line, whose whole numbers are decimal. Returns the exit code where there is
+// nothing else to do: help, version, completion and manual were asked for. Throws Error(kUsage) for
+// a wrong one; what is misspelt is named first, with the word that was probably meant.
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace mjp::app

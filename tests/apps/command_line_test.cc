@@ -16,7 +16,10 @@
 #include "apps/evaluate/progress.h"
 #include "apps/stop_signal.h"
 #include "base/command_line/duration.h"
+#include "base/command_line/number_range.h"
+#include "base/command_line/parse.h"
 #include "base/command_line/suggest.h"
+#include "base/error.h"
 #include "tests/support/program.h"
 
 namespace mjp::app {
@@ -108,6 +111,77 @@ TEST_F(CommandLineTest, ATimeThatIsNoNumberOfControlStepsIsRefused) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.text,
               HasSubstr("'150ms' is no number from 0 to 8 of control steps of 100 ms"));
+}
+
+// Of a program's own options and of a command's: of 64 bits and fewer, with a range, in a list.
+class WholeNumbersTest : public testing::Test {
+ protected:
+  // The exit code; what is refused is in `said_`.
+  int Parse(const std::vector<std::string>& arguments) {
+    CLI::App app("", "program");
+    AddCommonOptions(app, "program 1");
+    app.add_option("--count", count_)->check(CLI::Range(0, 100));
+    CLI::App* command = app.add_subcommand("command", "");
+    command->add_option("--seed", seed_)->check(WholeSeed());
+    command->add_option("--size", size_);
+    command->add_option("--shift", shift_)->type_name("PIXELS")->check(CLI::Range(-100, 100));
+    command->add_option("--list", list_)->delimiter(',');
+    std::vector<const char*> words = {"program"};
+    for (const std::string& argument : arguments) words.push_back(argument.c_str());
+    try {
+      return ParseCommandLine(app, static_cast<int>(words.size()), words.data()).value_or(0);
+    } catch (const mjp::Error& error) {
+      said_ = error.what();
+      return static_cast<int>(error.code());
+    }
+  }
+
+  int count_ = 0, shift_ = 0;
+  uint64_t seed_ = 0;
+  int64_t size_ = 0;
+  std::vector<int> list_;
+  std::string said_;
+};
+
+TEST_F(WholeNumbersTest, AreDecimal) {
+  ASSERT_EQ(Parse({"--count", "010", "command", "--seed", "0100000", "--size", "-08", "--shift",
+                   "-012", "--list", "07,08,010"}),
+            0)
+      << said_;
+  EXPECT_EQ(count_, 10);
+  EXPECT_EQ(seed_, 100000u);
+  EXPECT_EQ(size_, -8);
+  EXPECT_EQ(shift_, -12);
+  EXPECT_EQ(list_, (std::vector<int>{7, 8, 10}));
+  for (const char* text : {"0x8", "1e3", "8.", "0b1", "eight", " 8", "--8"}) {
+    for (const std::string option : {"--seed", "--size", "--shift", "--list"}) {
+      EXPECT_EQ(Parse({"command", option + "=" + text}), 1) << option << " " << text;
+      EXPECT_THAT(said_, StartsWith(option + ": '" + text + "' is not a whole number from "));
+    }
+  }
+}
+
+TEST_F(WholeNumbersTest, FitTheirTypeOrAreRefused) {
+  ASSERT_EQ(Parse({"command", "--seed", "18446744073709551615", "--size", "-9223372036854775808"}),
+            0)
+      << said_;
+  EXPECT_EQ(seed_, UINT64_MAX);
+  EXPECT_EQ(size_, INT64_MIN);
+  for (const char* word : {"--seed=18446744073709551616", "--seed=-1", "--size=9223372036854775808",
+                           "--shift=9223372036854775808", "--list=1,2147483648"}) {
+    EXPECT_EQ(Parse({"command", word}), 1) << word;
+    EXPECT_THAT(said_, HasSubstr(std::string(word, 6))) << word;
+  }
+}
+
+TEST_F(CommandLineTest, SeedsAndCountsAreDecimal) {
+  for (const char* word : {"--seed 18446744073709551616", "--seed 0x8", "--episodes 0x8"}) {
+    const Outcome outcome = RunMjpolicy(Evaluate("a") + word);
+    EXPECT_EQ(outcome.code, 1) << word;
+    EXPECT_THAT(outcome.text, HasSubstr("is not a whole number from ")) << word;
+  }
+  ASSERT_EQ(RunMjpolicy(Evaluate("b") + "--episodes 02 --seed 010").code, 0);
+  EXPECT_THAT(mjp_test::ReadText(folder_ / "b/episodes.jsonl"), HasSubstr("\"seed\":10"));
 }
 
 TEST_F(CommandLineTest, HelpIsWhereItIsLookedFor) {

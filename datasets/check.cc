@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -240,39 +241,59 @@ class Checker {
     });
   }
 
-  // Files that LeRobot would load although no episode is in them, and rows behind the last episode.
-  void CheckFiles() {
-    std::set<std::string> known;
-    std::map<std::string, int64_t> rows;
-    for (const Episode& episode : dataset_.episodes()) {
-      const std::string path = dataset_.DataPath(episode);
-      known.insert(fs::path(path).lexically_normal());
-      rows[path] = dataset_.FirstRow(episode) + episode.length;
-    }
-    for (const auto& [path, wanted] : rows) {
-      Try([&, &path = path, &wanted = wanted] {
-        const parquet::Reader reader(path);
-        std::set<std::string> unlisted;
-        for (const parquet::Leaf& leaf : reader.metadata().leaves) {
-          if (!dataset_.info().Find(leaf.column)) unlisted.insert(leaf.column);
-        }
-        for (const std::string& column : unlisted) {
-          Problem(path + ": has the column \"" + column + "\", which info.json does not list");
-        }
-        const int64_t have = reader.metadata().rows;
-        if (have > wanted) {
-          result_.notes.push_back(path + ": has " + std::to_string(have - wanted) +
-                                  " rows behind its last episode");
-        }
-      });
-    }
+  // The data files that episodes are in, with the rows that they have there, and those that LeRobot
+  // loads besides (0 rows), in LeRobot's order.
+  std::map<fs::path, int64_t> DataFiles() const {
+    std::map<fs::path, int64_t> files;
     std::error_code none;
-    for (const auto& file : fs::recursive_directory_iterator(dataset_.folder() + "/data", none)) {
-      if (file.path().extension() == ".parquet" &&
-          !known.contains(file.path().lexically_normal())) {
-        result_.notes.push_back(file.path().string() + ": no episode is in this file");
+    for (const auto& folder : fs::directory_iterator(dataset_.folder() + "/data", none)) {
+      for (const auto& file : fs::directory_iterator(folder.path(), none)) {
+        if (file.path().extension() == ".parquet") files[file.path().lexically_normal()] = 0;
       }
     }
+    for (const Episode& episode : dataset_.episodes()) {
+      files[fs::path(dataset_.DataPath(episode)).lexically_normal()] =
+          dataset_.FirstRow(episode) + episode.length;
+    }
+    return files;
+  }
+
+  void CheckColumns(const parquet::Reader& file) {
+    std::set<std::string> unlisted;
+    for (const parquet::Leaf& leaf : file.metadata().leaves) {
+      if (!dataset_.info().Find(leaf.column)) unlisted.insert(leaf.column);
+    }
+    for (const std::string& column : unlisted) {
+      Problem(file.name() + ": has the column \"" + column + "\", which info.json does not list");
+    }
+  }
+
+  // LeRobot finds a row by its place among those of all data files, one behind the other: a row of
+  // no episode moves all that are behind it, and harms nobody at the end.
+  void CheckDataFiles() {
+    std::vector<std::string> surplus;  // in the files so far
+    for (const auto& [path, wanted] : DataFiles()) {
+      if (wanted > 0) {
+        for (const std::string& text : surplus) {
+          Problem(text + ", which LeRobot takes for the beginning of " + path.string() +
+                  "; take them out");
+        }
+        surplus.clear();
+      }
+      Try([&, &path = path, &wanted = wanted] {
+        const parquet::Reader file(path);
+        CheckColumns(file);
+        const int64_t more = file.metadata().rows - wanted;
+        if (more <= 0) return;
+        surplus.push_back(path.string() + ": has " + std::to_string(more) +
+                          (wanted > 0 ? " rows behind its last episode" : " rows of no episode"));
+      });
+    }
+    result_.notes.insert(result_.notes.end(), surplus.begin(), surplus.end());
+  }
+
+  void CheckFiles() {
+    CheckDataFiles();
     if (!dataset_.leftovers().empty()) {
       result_.notes.push_back(dataset_.leftovers().back().table + ": lists " +
                               std::to_string(dataset_.leftovers().size()) +

@@ -207,6 +207,48 @@ TEST_F(DamageTest, AColumnThatIsNotListedIsFound) {
                              HasSubstr("has the column \"grid\"")));
 }
 
+// LeRobot counts rows over all files, in the order of their names.
+TEST_F(DamageTest, RowsOfNoEpisodeAreProblemsWhereEpisodesFollow) {
+  {
+    DatasetWriter writer(folder_ / "set", mjp_test::RecordedInfo("image"));
+    mjp_test::RecordEpisode(writer, 3);
+    writer.Finish();
+  }
+  const std::string first = Path("data/chunk-000/file-000.parquet"),
+                    last = Path("data/chunk-000/file-001.parquet");
+  const auto check = [&] {
+    Dataset dataset(folder_ / "set");
+    return Check(dataset, {});
+  };
+  EXPECT_THAT(check().problems, IsEmpty());
+  EXPECT_THAT(check().notes, IsEmpty());
+  const auto expect_note = [&](const std::string& note) {
+    EXPECT_THAT(check().problems, IsEmpty());
+    EXPECT_THAT(check().notes, ElementsAre(HasSubstr(note)));
+  };
+  const auto expect_problem = [&](const std::string& problem) {
+    EXPECT_THAT(check().problems,
+                ElementsAre(AllOf(HasSubstr(problem), HasSubstr("the beginning of " + last))));
+    EXPECT_THAT(check().notes, IsEmpty());
+  };
+  const std::string kept = folder_ / "kept";
+  fs::copy_file(last, kept);
+  mjp_test::RepeatLastRow(last);
+  expect_note(last + ": has 1 rows behind its last episode");
+  fs::copy_file(kept, last, fs::copy_options::overwrite_existing);
+
+  fs::copy_file(last, Path("data/chunk-000/file-002.parquet"));
+  expect_note("file-002.parquet: has 4 rows of no episode");
+  fs::remove(Path("data/chunk-000/file-002.parquet"));
+
+  fs::copy_file(last, Path("data/chunk-000/file-000_copy.parquet"));
+  expect_problem("file-000_copy.parquet: has 4 rows of no episode");
+  fs::remove(Path("data/chunk-000/file-000_copy.parquet"));
+
+  mjp_test::RepeatLastRow(first);
+  expect_problem(first + ": has 1 rows behind its last episode");
+}
+
 TEST_F(DamageTest, ATableOfTasksThatLeRobotDoesNotUnderstandIsFound) {
   std::string text = app::ReadFile(Path("meta/tasks.parquet"), 1 << 20);
   const size_t at = text.find("pandas\x18");

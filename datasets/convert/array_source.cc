@@ -137,8 +137,27 @@ double Stored(double value, const Feature& feature) {
   return feature.kind == Kind::kFloat ? static_cast<double>(static_cast<float>(value)) : value;
 }
 
-// Throws Error if an episode that the destination has is not what the source holds now. Of pictures
-// the first is looked at, where the file keeps its bytes.
+// Whether statistics of pictures that an episode has are those of the source's. They were computed
+// of the pictures before they were encoded.
+bool SameStatistics(ArraySource& source, const SourceArray& array, int64_t episode,
+                    const std::string& where, const FeatureStatistics& have) {
+  PictureStatistics pictures;
+  for (const int64_t frame : SampledFrames(source.Length(episode))) {
+    const std::vector<double> values = source.Read(episode, array, frame, 1);
+    pictures.Add(ToPicture(values.data(), array, where));
+  }
+  const FeatureStatistics now = pictures.Result();
+  bool same = have.count == now.count;
+  for (size_t i = 0; i < kStatistics.size(); ++i) {
+    same = same && std::ranges::equal(*have.Rows()[i], *now.Rows()[i], [](double a, double b) {
+             return std::abs(a - b) < 1e-9;  // another build may add in another order
+           });
+  }
+  return same;
+}
+
+// Throws Error if an episode that the destination has is not what the source holds now. Of images
+// the first is looked at, of videos the statistics.
 void CheckBegun(ArraySource& source, const Plan& plan, const ConvertOptions& options,
                 Dataset& begun, size_t episode) {
   const Episode& of = begun.episodes()[episode];
@@ -149,9 +168,13 @@ void CheckBegun(ArraySource& source, const Plan& plan, const ConvertOptions& opt
   for (size_t i = 0; i < plan.parts.size(); ++i) {
     const Feature& feature = plan.info.features[i];
     const std::string what = "\"" + feature.name + "\"";
-    if (feature.kind == Kind::kVideo) continue;
+    const SourceArray& array = plan.parts[i].front();
+    if (feature.kind == Kind::kVideo) {
+      if (!SameStatistics(source, array, of.index, options.source, of.statistics.at(feature.name)))
+        throw OtherSource(options, of.index, what);
+      continue;
+    }
     if (feature.kind == Kind::kImage) {
-      const SourceArray& array = plan.parts[i].front();
       const std::vector<double> first = source.Read(of.index, array, 0, 1);
       if (ToPicture(first.data(), array, options.source).rgb !=
           begun.ReadPicture(episode, feature, 0).rgb)
@@ -160,9 +183,9 @@ void CheckBegun(ArraySource& source, const Plan& plan, const ConvertOptions& opt
     }
     const parquet::Column column = begun.Read(episode, feature);
     size_t before = 0;  // elements of a frame in the parts before
-    for (const SourceArray& array : plan.parts[i]) {
-      const std::vector<double> values = source.Read(of.index, array, 0, of.length);
-      const size_t elements = Elements(array), all = static_cast<size_t>(feature.Elements());
+    for (const SourceArray& part : plan.parts[i]) {
+      const std::vector<double> values = source.Read(of.index, part, 0, of.length);
+      const size_t elements = Elements(part), all = static_cast<size_t>(feature.Elements());
       for (size_t k = 0; k < values.size(); ++k) {
         const size_t at = k / elements * all + before + k % elements;
         const double stored = column.values.numbers.empty()

@@ -22,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kLargestList = size_t{256} << 20;
+constexpr uint64_t kLargestVideo = uint64_t{1} << 40;
 
 // The objects of a .jsonl file.
 std::vector<Json> ReadLines(const std::string& path) {
@@ -32,6 +33,17 @@ std::vector<Json> ReadLines(const std::string& path) {
     lines.push_back(ParseJson(line, path + ": line " + std::to_string(lines.size() + 1)));
   }
   return lines;
+}
+
+bool SameBytes(const std::string& a, const std::string& b) {
+  constexpr uint64_t kAtOnce = 4 << 20;
+  const RegularFile left(a, kLargestVideo), right(b, kLargestVideo);
+  if (left.size() != right.size()) return false;
+  for (uint64_t at = 0; at < left.size(); at += kAtOnce) {
+    const uint64_t count = std::min(kAtOnce, left.size() - at);
+    if (left.ReadAt(at, count) != right.ReadAt(at, count)) return false;
+  }
+  return true;
 }
 
 class Version2Source {
@@ -67,21 +79,29 @@ class Version2Source {
   int64_t episodes() const { return info_.episodes; }
   int64_t Length(int64_t episode) const { return lengths_[static_cast<size_t>(episode)]; }
 
-  // Throws Error if an episode that the destination has is not what the source holds now, pictures
-  // left out.
+  // Throws Error if an episode that the destination has is not what the source holds now. Of images
+  // the first is looked at.
   void CheckBegun(const ConvertOptions& options, Dataset& begun, size_t episode) const {
     const Episode& of = begun.episodes()[episode];
     if (of.index >= episodes() || Length(of.index) != of.length)
       throw OtherSource(options, of.index, "its length");
     const std::string path = Path(info_.data_path, of.index, "");
     const parquet::Reader file(path);
+    CheckBegunTasks(file, options, begun, episode);
     for (const Feature& feature : info_.features) {
-      if (IsDefaultFeature(feature.name) || feature.IsPicture()) continue;
-      const parquet::Column now = ReadColumn(file, feature, 0, of.length, path);
-      const parquet::Column then = begun.Read(episode, feature);
-      if (now.values.ints != then.values.ints || now.values.numbers != then.values.numbers ||
-          now.values.texts != then.values.texts)
-        throw OtherSource(options, of.index, "\"" + feature.name + "\"");
+      if (IsDefaultFeature(feature.name)) continue;
+      bool same;
+      if (feature.kind == Kind::kVideo) {
+        same =
+            SameBytes(Path(info_.video_path, of.index, feature.name), begun.VideoPath(of, feature));
+      } else {
+        const int64_t rows = feature.kind == Kind::kImage ? 1 : of.length;
+        const parquet::Column now = ReadColumn(file, feature, 0, rows, path);
+        const parquet::Column then = begun.Read(episode, feature, 0, rows);
+        same = now.values.ints == then.values.ints && now.values.numbers == then.values.numbers &&
+               now.values.texts == then.values.texts;
+      }
+      if (!same) throw OtherSource(options, of.index, "\"" + feature.name + "\"");
     }
   }
 
@@ -122,6 +142,22 @@ class Version2Source {
   }
 
  private:
+  // The same of each frame's task.
+  void CheckBegunTasks(const parquet::Reader& file, const ConvertOptions& options, Dataset& begun,
+                       size_t episode) const {
+    const Episode& of = begun.episodes()[episode];
+    NewEpisode now;
+    now.frames = of.length;
+    ReadTasks(file, file.name(), now);
+    const parquet::Column then = begun.Read(episode, *begun.info().Find("task_index"));
+    const std::vector<std::string>& texts = begun.tasks().texts;
+    for (size_t frame = 0; frame < now.task.size(); ++frame) {
+      const auto index = static_cast<size_t>(then.values.ints[frame]);
+      if (index >= texts.size() || texts[index] != now.tasks[static_cast<size_t>(now.task[frame])])
+        throw OtherSource(options, of.index, "its task");
+    }
+  }
+
   std::string Path(const std::string& pattern, int64_t episode, const std::string& key) const {
     const PathFields fields{
         .video_key = key, .chunk = episode / info_.chunk_size, .file = 0, .episode = episode};

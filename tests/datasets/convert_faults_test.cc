@@ -48,13 +48,13 @@ class ConvertFaultsTest : public ::testing::Test {
     std::memcpy(bytes.data() + index * sizeof value, &value, sizeof value);
     folder_.Write("zarr/" + name, bytes);
   }
-  std::string Said(const std::string& task = "t") const {
+  std::string Said(const std::string& task = "t", bool video = false) const {
     const ConvertOptions options{.source = folder_ / "zarr",
                                  .destination = folder_ / "set",
                                  .task = task,
                                  .fps = 10,
                                  .state = {},
-                                 .video = false,
+                                 .video = video,
                                  .progress = {}};
     try {
       Convert(options);
@@ -170,6 +170,18 @@ TEST_F(ConvertFaultsTest, GoesOnWithTheSameNumbersAlone) {
   mjp_test::WriteZarr(folder_, "zarr", 1);
   EXPECT_THAT(Said(), HasSubstr("episode 0: \"observation.state\" is not that of"));
   EXPECT_EQ(mjp_test::FilesBelow(folder_ / "set"), before);
+}
+
+TEST_F(ConvertFaultsTest, GoesOnWithTheSamePicturesAlone) {
+  for (const bool video : {false, true}) {
+    SCOPED_TRACE(video ? "video" : "images");
+    fs::remove_all(folder_ / "set");
+    mjp_test::WriteZarr(folder_, "zarr", 0, 10);
+    ASSERT_EQ(Said("t", video), "nothing");
+    EXPECT_EQ(Said("t", video), "nothing");
+    mjp_test::WriteZarr(folder_, "zarr", 0, 200);
+    EXPECT_THAT(Said("t", video), HasSubstr("episode 0: \"observation.image\" is not that of"));
+  }
 }
 
 }  // namespace

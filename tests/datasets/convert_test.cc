@@ -10,10 +10,13 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/folders.h"
 #include "base/npy.h"
 #include "datasets/format/info.h"
 #include "datasets/parquet/writer.h"
+#include "datasets/pictures/png.h"
 #include "tests/datasets/recorded_set.h"
+#include "tests/support/files_below.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/temp_dir.h"
 
@@ -103,7 +106,7 @@ TEST(ConvertTest, WhatTheSourceDoesNotSayMustBeGiven) {
   EXPECT_FALSE(fs::exists(folder / "set"));
 }
 
-// A data set of version 2.1 with two episodes: one feature, a video.
+// A data set of version 2.1 with two episodes: a state, a video and images.
 class Version2 {
  public:
   explicit Version2(const mjp_test::TempDir& folder) : root_(folder / "v2") {
@@ -111,7 +114,8 @@ class Version2 {
       fs::create_directories(root_ + part);
     }
     Json features = {{"observation.state", Entry("float32", {2})},
-                     {"top", Entry("video", {64, 96, 3})}};
+                     {"top", Entry("video", {64, 96, 3})},
+                     {"front", Entry("image", {64, 96, 3})}};
     for (const Feature& feature : DefaultFeatures())
       features[feature.name] = Entry(feature.dtype, {1});
     const Json info = {
@@ -133,7 +137,10 @@ class Version2 {
     Write("/meta/episodes.jsonl",
           "{\"episode_index\": 0, \"tasks\": [\"push the T\"], \"length\": 4}\n"
           "{\"episode_index\": 1, \"tasks\": [\"reach\"], \"length\": 5}\n");
-    for (int64_t episode = 0; episode < 2; ++episode) AddEpisode(episode);
+    for (int64_t episode = 0; episode < 2; ++episode) {
+      AddEpisode(episode, 10);
+      AddVideo(episode);
+    }
   }
 
   const std::string& root() const { return root_; }
@@ -143,49 +150,59 @@ class Version2 {
   void Write(const std::string& name, const std::string& text) const {
     std::ofstream(root_ + name) << text;
   }
+  // Numbers and images, which are of one shade.
+  void AddEpisode(int64_t episode, uint8_t shade) const;
 
  private:
   static Json Entry(const std::string& dtype, std::vector<int64_t> shape) {
     return {{"dtype", dtype}, {"shape", shape}, {"names", nullptr}};
   }
 
-  void AddEpisode(int64_t episode) const {
-    using parquet::Type;
-    std::array<parquet::LeafValues, 6> leaves;
-    leaves[0].offsets = {0};
+  void AddVideo(int64_t episode) const {
     const auto video = CreateVideo(Video(episode), 64, 96, 10);
     for (int64_t frame = 0; frame < RecordedLength(episode); ++frame) {
-      const Frame recorded = RecordedFrame(episode, frame);
-      for (const double value : recorded.numbers.at("observation.state")) {
-        leaves[0].values.numbers.push_back(value);
-      }
-      leaves[0].offsets.push_back(leaves[0].values.numbers.size());
-      leaves[1].values.numbers.push_back(static_cast<double>(frame) / 10);
-      leaves[2].values.ints.push_back(frame);
-      leaves[3].values.ints.push_back(episode);
-      leaves[4].values.ints.push_back(4 * episode + frame);
-      leaves[5].values.ints.push_back(1 - episode);
-      video->Add(recorded.pictures.at("observation.images.top"));
+      video->Add(RecordedFrame(episode, frame).pictures.at("observation.images.top"));
     }
     video->Finish();
-    parquet::Writer writer({{.name = "observation.state", .type = Type::kFloat, .lists = 1},
-                            {.name = "timestamp", .type = Type::kFloat},
-                            {.name = "frame_index"},
-                            {.name = "episode_index"},
-                            {.name = "index"},
-                            {.name = "task_index"}},
-                           {});
-    std::vector<uint8_t> bytes = parquet::Writer::Begin();
-    for (const auto& part :
-         {writer.AddRowGroup(RecordedLength(episode), leaves), writer.Footer()}) {
-      bytes.insert(bytes.end(), part.begin(), part.end());
-    }
-    WriteFileAtomically(
-        root_ + "/data/chunk-000/episode_00000" + std::to_string(episode) + ".parquet", bytes);
   }
 
   std::string root_;
 };
+
+void Version2::AddEpisode(int64_t episode, uint8_t shade) const {
+  using parquet::Type;
+  std::array<parquet::LeafValues, 8> leaves;
+  const std::vector<uint8_t> png = EncodePng({64, 96, std::vector<uint8_t>(64 * 96 * 3, shade)});
+  leaves[0].offsets = {0};
+  for (int64_t frame = 0; frame < RecordedLength(episode); ++frame) {
+    const Frame recorded = RecordedFrame(episode, frame);
+    for (const double value : recorded.numbers.at("observation.state")) {
+      leaves[0].values.numbers.push_back(value);
+    }
+    leaves[0].offsets.push_back(leaves[0].values.numbers.size());
+    leaves[1].values.numbers.push_back(static_cast<double>(frame) / 10);
+    leaves[2].values.ints.push_back(frame);
+    leaves[3].values.ints.push_back(episode);
+    leaves[4].values.ints.push_back(4 * episode + frame);
+    leaves[5].values.ints.push_back(1 - episode);
+    leaves[6].values.texts.emplace_back(reinterpret_cast<const char*>(png.data()), png.size());
+    leaves[7].values.texts.emplace_back("frame.png");
+  }
+  parquet::Writer writer({{.name = "observation.state", .type = Type::kFloat, .lists = 1},
+                          {.name = "timestamp", .type = Type::kFloat},
+                          {.name = "frame_index"},
+                          {.name = "episode_index"},
+                          {.name = "index"},
+                          {.name = "task_index"},
+                          {.name = "front", .picture = true}},
+                         {});
+  std::vector<uint8_t> bytes = parquet::Writer::Begin();
+  for (const auto& part : {writer.AddRowGroup(RecordedLength(episode), leaves), writer.Footer()}) {
+    bytes.insert(bytes.end(), part.begin(), part.end());
+  }
+  WriteFileAtomically(
+      root_ + "/data/chunk-000/episode_00000" + std::to_string(episode) + ".parquet", bytes);
+}
 
 TEST(ConvertTest, Version2KeepsNumbersTasksAndVideoFiles) {
   const mjp_test::TempDir folder;
@@ -212,6 +229,40 @@ TEST(ConvertTest, Version2KeepsNumbersTasksAndVideoFiles) {
       EXPECT_EQ(values.numbers[i], static_cast<float>(want.numbers.at("observation.state")[i % 2]));
     }
   }
+}
+
+// with the same numbers and other words or pictures, or corrected since
+TEST(ConvertTest, Version2GoesOnWithTheSameSourceAlone) {
+  const mjp_test::TempDir folder;
+  const Version2 source(folder);
+  ConvertOptions options{.source = source.root(),
+                         .destination = folder / "v3",
+                         .task = "",
+                         .fps = 0,
+                         .state = {},
+                         .video = false,
+                         .progress = [](int64_t, int64_t) { return false; }};
+  ASSERT_EQ(Convert(options).episodes, 1);
+  options.progress = {};
+  const auto before = mjp_test::FilesBelow(folder / "v3");
+  const std::string tasks = Text(source.root() + "/meta/tasks.jsonl");
+  source.Write("/meta/tasks.jsonl",
+               "{\"task_index\": 0, \"task\": \"reach\"}\n"
+               "{\"task_index\": 1, \"task\": \"push the L\"}\n");
+  EXPECT_THAT(WhatIsSaid(options), HasSubstr("episode 0: its task is not that of"));
+  source.Write("/meta/tasks.jsonl", tasks);
+  const std::string video = Text(source.Video(0));
+  std::string other = video;
+  other.back() ^= 1;
+  app::WriteFileAtomically(source.Video(0), other);
+  EXPECT_THAT(WhatIsSaid(options), HasSubstr("episode 0: \"top\" is not that of"));
+  app::WriteFileAtomically(source.Video(0), video);
+  source.AddEpisode(0, 200);
+  EXPECT_THAT(WhatIsSaid(options), HasSubstr("episode 0: \"front\" is not that of"));
+  source.AddEpisode(0, 10);
+  EXPECT_EQ(mjp_test::FilesBelow(folder / "v3"), before);
+  EXPECT_EQ(WhatIsSaid(options), "nothing");
+  EXPECT_EQ(ReadInfo(folder / "v3/meta/info.json").episodes, 2);
 }
 
 TEST(ConvertTest, Version2IsHeldAgainstItself) {

@@ -175,8 +175,11 @@ Info ReadInfo(const std::string& path) {
   }
   for (const Feature& feature : DefaultFeatures()) {
     const Feature* found = info.Find(feature.name);
-    if (found == nullptr || !found->IsNumber() || found->Elements() != 1) {
-      throw keys.Bad("features", "has no number \"" + feature.name + "\", which each data set has");
+    const bool whole = feature.kind == Kind::kInteger;
+    if (found == nullptr || found->Elements() != 1 ||
+        (found->kind != feature.kind && (whole || found->kind != Kind::kDouble))) {
+      throw keys.Bad("features", "has no \"" + feature.name + "\" of one " +
+                                     (whole ? "integer" : "float32") + ", which each data set has");
     }
   }
   info.episodes = keys.Int("total_episodes", 0, kMost);

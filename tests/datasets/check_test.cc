@@ -207,6 +207,32 @@ TEST_F(DamageTest, AColumnThatIsNotListedIsFound) {
                              HasSubstr("has the column \"grid\"")));
 }
 
+TEST_F(DamageTest, IndicesAreIntegersAndTimesAreNot) {
+  const std::string path = Path("meta/info.json"), text = app::ReadFile(path, 1 << 20);
+  const struct {
+    const char *name, *dtype, *said;
+    parquet::Type type;
+  } rows[] = {
+      {"task_index", "float64", "has no \"task_index\" of one integer", parquet::Type::kDouble},
+      {"timestamp", "int64", "has no \"timestamp\" of one float32", parquet::Type::kInt64}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    Json info = ParseJson(text, path);
+    info["features"][row.name]["dtype"] = row.dtype;
+    app::WriteFileAtomically(path, info.dump());
+    mjp_test::Rewrite(
+        Path("data/chunk-000/file-000.parquet"),
+        [&](const std::string& leaf, parquet::Field& field, parquet::LeafValues& data) {
+          if (leaf != row.name) return;
+          field.type = row.type;
+          const parquet::Values old = std::exchange(data.values, {});
+          data.values.numbers.assign(old.ints.begin(), old.ints.end());
+          data.values.ints.assign(old.numbers.begin(), old.numbers.end());
+        });
+    EXPECT_THAT(Found(), HasSubstr(row.said));
+  }
+}
+
 // LeRobot counts rows over all files, in the order of their names.
 TEST_F(DamageTest, RowsOfNoEpisodeAreProblemsWhereEpisodesFollow) {
   {

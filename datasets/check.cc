@@ -87,6 +87,14 @@ class Checker {
               "frame " + std::to_string(frame) + ": \"" + feature.name + "\" is not finite");
       break;
     }
+    const auto [least, most] = feature.Range();
+    for (size_t i = 0; i < values.ints.size(); ++i) {
+      if (values.ints[i] >= least && values.ints[i] <= most) continue;
+      const auto frame = static_cast<int64_t>(i) / feature.Elements();
+      Problem(episode, "frame " + std::to_string(frame) + ": \"" + feature.name + "\" is " +
+                           std::to_string(values.ints[i]) + ", which is no " + feature.dtype);
+      break;
+    }
     if (IsDefaultFeature(feature.name)) CheckDefault(episode, feature.name, values);
     if (feature.kind == Kind::kText) return;
     std::vector<double> numbers = values.numbers;

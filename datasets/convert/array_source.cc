@@ -123,10 +123,13 @@ void WriteEpisode(ArraySource& source, int64_t episode, const Plan& plan,
         }
       }
     }
-    try {
-      for (const Frame& frame : frames) writer.AddFrame(frame);
-    } catch (const Error& error) {
-      throw Error(error.code(), where + ": " + error.what());
+    for (size_t i = 0; i < frames.size(); ++i) {
+      try {
+        writer.AddFrame(frames[i]);
+      } catch (const Error& error) {
+        const int64_t frame = first + static_cast<int64_t>(i);
+        throw Error(error.code(), where + ", frame " + std::to_string(frame) + ": " + error.what());
+      }
     }
   }
   writer.EndEpisode();

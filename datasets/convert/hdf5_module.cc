@@ -28,6 +28,18 @@ class Handle {
   herr_t (*close_)(hid_t);
 };
 
+// Whether an enumeration is of 0 and 1, as h5py stores NumPy's truth values.
+bool IsTruth(hid_t type) {
+  if (H5Tget_size(type) != 1 || H5Tget_nmembers(type) != 2) return false;
+  bool known[2] = {};
+  for (const unsigned member : {0u, 1u}) {
+    uint8_t value = 0;
+    if (H5Tget_member_value(type, member, &value) < 0 || value > 1) return false;
+    known[value] = true;
+  }
+  return known[0] && known[1];
+}
+
 herr_t Collect(hid_t, const char* name, const H5L_info_t*, void* names) {
   static_cast<std::vector<std::string>*>(names)->emplace_back(name);
   return 0;
@@ -78,8 +90,10 @@ class LibraryFile : public Hdf5File {
     const H5T_class_t kind = H5Tget_class(type);
     const size_t size = H5Tget_size(type);
     if (kind == H5T_FLOAT) return size > 4 ? "float64" : "float32";
-    if (kind == H5T_INTEGER) return size == 1 ? "uint8" : "int64";
-    if (kind == H5T_ENUM) return "bool";  // as h5py stores NumPy's
+    if (kind == H5T_INTEGER) {
+      return size > 1 ? "int64" : H5Tget_sign(type) == H5T_SGN_NONE ? "uint8" : "int8";
+    }
+    if (kind == H5T_ENUM && IsTruth(type)) return "bool";
     throw Unsupported(Where(path) + ": is neither of numbers nor of truth values");
   }
 
@@ -123,10 +137,7 @@ class LibraryFile : public Hdf5File {
     // an enumeration is converted to none but its own kind
     std::vector<int8_t> bytes(out.size());
     const Handle type(H5Dget_type(array), H5Tclose, "type");
-    if (H5Tget_size(type) != 1 ||
-        H5Dread(array, type, memory, rows, H5P_DEFAULT, bytes.data()) < 0) {
-      return false;
-    }
+    if (H5Dread(array, type, memory, rows, H5P_DEFAULT, bytes.data()) < 0) return false;
     out.assign(bytes.begin(), bytes.end());
     return true;
   }

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "base/error.h"
 #include "base/key_reader.h"
@@ -15,15 +16,30 @@ constexpr int kMost = 2000000000;  // episodes, frames
 constexpr int64_t kMostElements = 1 << 28;
 constexpr size_t kMostFeatures = 4000;
 
+struct WholeType {
+  const char* dtype;
+  Kind kind;
+  int64_t least, most;
+};
+
+template <class T>
+constexpr WholeType Integers(const char* dtype) {
+  return {dtype, Kind::kInteger, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
+}
+
+constexpr WholeType kWholeTypes[] = {{"bool", Kind::kBool, 0, 1},  Integers<int64_t>("int64"),
+                                     Integers<int32_t>("int32"),   Integers<int16_t>("int16"),
+                                     Integers<int8_t>("int8"),     Integers<uint8_t>("uint8"),
+                                     Integers<uint16_t>("uint16"), Integers<uint32_t>("uint32")};
+
 Kind KindOf(const std::string& name, const std::string& dtype) {
-  if (dtype == "bool") return Kind::kBool;
   if (dtype == "float32") return Kind::kFloat;
   if (dtype == "float64") return Kind::kDouble;
   if (dtype == "string") return Kind::kText;
   if (dtype == "image") return Kind::kImage;
   if (dtype == "video") return Kind::kVideo;
-  for (const char* integer : {"int64", "int32", "int16", "int8", "uint8", "uint16", "uint32"}) {
-    if (dtype == integer) return Kind::kInteger;
+  for (const WholeType& type : kWholeTypes) {
+    if (dtype == type.dtype) return type.kind;
   }
   throw Unsupported("feature \"" + name + "\" has the dtype \"" + dtype +
                     "\"; known are bool, integers, float32, float64, string, image and video");
@@ -105,6 +121,13 @@ std::string Expanded(const std::string& placeholder, const PathFields& fields, b
 }
 
 }  // namespace
+
+std::pair<int64_t, int64_t> Feature::Range() const {
+  for (const WholeType& type : kWholeTypes) {
+    if (dtype == type.dtype) return {type.least, type.most};
+  }
+  return {0, 0};
+}
 
 int64_t Feature::Elements() const {
   int64_t elements = 1;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -25,6 +26,8 @@ struct Feature {
 
   bool IsPicture() const { return kind == Kind::kImage || kind == Kind::kVideo; }
   bool IsNumber() const { return !IsPicture() && kind != Kind::kText; }
+  // The least and the most that a whole number or truth value can be; (0, 0) of other kinds.
+  std::pair<int64_t, int64_t> Range() const;
   // Product of the shape.
   int64_t Elements() const;
   // Rows and columns of a picture, whose shape some write with the channels first.

@@ -100,18 +100,23 @@ std::vector<uint32_t> ReadRuns(std::span<const uint8_t> bytes, int width, size_t
   return out;
 }
 
-void ReadPlain(ByteCursor& cursor, Type type, size_t count, Values& out) {
-  switch (type) {
+void ReadPlain(ByteCursor& cursor, const Leaf& leaf, size_t count, Values& out) {
+  switch (leaf.type) {
     case Type::kBool: {
       const auto bytes = cursor.Take((uint64_t{count} + 7) / 8);
       for (size_t i = 0; i < count; ++i) out.ints.push_back(bytes[i / 8] >> (i % 8) & 1);
       break;
     }
-    case Type::kInt32:
-      ReadFixed<int32_t>(cursor.Take(uint64_t{count} * 4), out.ints);
+    case Type::kInt32: {
+      const auto bytes = cursor.Take(uint64_t{count} * 4);
+      leaf.is_unsigned ? ReadFixed<uint32_t>(bytes, out.ints) : ReadFixed<int32_t>(bytes, out.ints);
       break;
+    }
     case Type::kInt64:
       ReadFixed<int64_t>(cursor.Take(uint64_t{count} * 8), out.ints);
+      if (leaf.is_unsigned &&
+          std::ranges::any_of(out.ints, [](int64_t value) { return value < 0; }))
+        throw Unsupported(cursor.where + ": has a number beyond 2^63 - 1, which is not read here");
       break;
     case Type::kFloat:
       ReadFixed<float>(cursor.Take(uint64_t{count} * 4), out.numbers);

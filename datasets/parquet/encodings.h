@@ -39,8 +39,9 @@ int BitWidth(uint64_t most);
 std::vector<uint32_t> ReadRuns(std::span<const uint8_t> bytes, int width, size_t count,
                                const std::string& where);
 
-// Appends `count` values in PLAIN encoding. Texts point into the cursor's bytes.
-void ReadPlain(ByteCursor& cursor, Type type, size_t count, Values& out);
+// Appends `count` values of a leaf in PLAIN encoding. Texts point into the cursor's bytes. Throws
+// Error "where: ..." for types that are not read here, and for integers beyond 2^63 - 1.
+void ReadPlain(ByteCursor& cursor, const Leaf& leaf, size_t count, Values& out);
 
 // Appends the dictionary's values that `indices` name.
 void ReadFromDictionary(const Values& dictionary, const std::vector<uint32_t>& indices,

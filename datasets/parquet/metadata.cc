@@ -17,8 +17,26 @@ struct SchemaElement {
   std::optional<int> type;
   Repetition repetition = Repetition::kRequired;
   int children = 0;
+  bool is_unsigned = false;
   std::string name;
 };
+
+// Parquet's converted types UINT_8 ... UINT_64, and the field INTEGER of its logical types.
+constexpr int kFirstUnsigned = 11, kLastUnsigned = 14, kInteger = 10;
+
+// Whether a logical type is of integers without a sign.
+bool ReadIsUnsigned(ThriftReader& thrift) {
+  bool is_unsigned = false;
+  thrift.Struct([&](int kind, ThriftType type) {
+    if (kind != kInteger || type != ThriftType::kStruct) return false;
+    thrift.Struct([&](int id, ThriftType is_signed) {
+      is_unsigned = is_unsigned || (id == 2 && is_signed == ThriftType::kFalse);
+      return false;
+    });
+    return true;
+  });
+  return is_unsigned;
+}
 
 // A chunk as the footer has it, before it is held against the schema.
 struct RawChunk {
@@ -49,6 +67,11 @@ SchemaElement ReadSchemaElement(ThriftReader& thrift, const std::string& where) 
       element.name = thrift.Binary();
     } else if (id == 5 && number) {
       element.children = thrift.Int32();
+    } else if (id == 6 && number) {
+      const int32_t converted = thrift.Int32();
+      element.is_unsigned |= converted >= kFirstUnsigned && converted <= kLastUnsigned;
+    } else if (id == 10 && type == ThriftType::kStruct) {
+      element.is_unsigned |= ReadIsUnsigned(thrift);
     } else {
       return false;
     }
@@ -172,6 +195,7 @@ class SchemaWalk {
       throw BadInput(where_ + ": column \"" + leaf.Name() + "\" has no known type");
     }
     leaf.type = static_cast<Type>(*element.type);
+    leaf.is_unsigned = element.is_unsigned;
     leaves_.push_back(std::move(leaf));
   }
 

@@ -32,9 +32,10 @@ struct Leaf {
   std::string column;  // the name of the table's column, which may have dots
   std::string rest;    // the path within it: "" of a scalar, "list.element", "bytes"
   Type type = Type::kInt64;
-  int definition = 0;  // the level at which a value is there
-  int repetition = 0;  // lists within each other
-  int element = 0;     // the definition level from which on a list has an element here
+  int definition = 0;        // the level at which a value is there
+  int repetition = 0;        // lists within each other
+  int element = 0;           // the definition level from which on a list has an element here
+  bool is_unsigned = false;  // of kInt32, kInt64
 
   std::string Name() const { return rest.empty() ? column : column + "." + rest; }
 };

@@ -168,7 +168,7 @@ void PageWalk::ReadDictionary(const PageHeader& header) {
   dictionary_bytes_ =
       Decompress(chunk_.codec, Body(header), static_cast<size_t>(header.uncompressed), where_);
   ByteCursor cursor{dictionary_bytes_, where_};
-  ReadPlain(cursor, leaf_.type, static_cast<size_t>(header.values), dictionary_);
+  ReadPlain(cursor, leaf_, static_cast<size_t>(header.values), dictionary_);
 }
 
 void PageWalk::ReadLevels(const PageHeader& header, ByteCursor& cursor, Page& page) const {
@@ -211,7 +211,7 @@ Page PageWalk::Read(const PageHeader& header) {
                                            static_cast<uint32_t>(leaf_.definition)));
   }
   if (header.encoding == Encoding::kPlain) {
-    ReadPlain(cursor, leaf_.type, count, page.values);
+    ReadPlain(cursor, leaf_, count, page.values);
   } else if (header.encoding == Encoding::kPlainDictionary ||
              header.encoding == Encoding::kRleDictionary) {
     const int width = count > 0 ? cursor.Take(1)[0] : 0;

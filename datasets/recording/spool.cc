@@ -22,6 +22,7 @@ namespace {
 
 constexpr size_t kBufferBytes = 1 << 20;
 constexpr uint64_t kLargestSpool = uint64_t{1} << 42;
+constexpr int64_t kMostExact = (int64_t{1} << 53) - 1;  // further on a double may be a neighbour
 
 std::string FramesPath(const std::string& folder) { return folder + "/frames.bin"; }
 std::string EndPath(const std::string& folder) { return folder + "/episode.json"; }
@@ -45,11 +46,17 @@ void PutNumbers(const std::vector<double>& numbers, const Feature& feature,
                    feature.name + "\", not " + std::to_string(feature.Elements()));
   }
   const bool whole = feature.kind == Kind::kInteger || feature.kind == Kind::kBool;
+  const auto [lowest, highest] = feature.Range();
+  const int64_t least = std::max(lowest, -kMostExact), most = std::min(highest, kMostExact);
   for (const double number : numbers) {
-    if (!std::isfinite(number) || (whole && number != std::nearbyint(number))) {
-      throw BadInput("\"" + feature.name + "\" has the value " + std::to_string(number) +
-                     (whole ? ", which is no whole number" : ", which is not finite"));
-    }
+    const bool outside =
+        whole && (number < static_cast<double>(least) || number > static_cast<double>(most));
+    if (std::isfinite(number) && !outside && (!whole || number == std::nearbyint(number))) continue;
+    const std::string value = "\"" + feature.name + "\" has the value " + std::to_string(number);
+    if (!whole) throw BadInput(value + ", which is not finite");
+    if (number != std::nearbyint(number)) throw BadInput(value + ", which is no whole number");
+    throw BadInput(value + "; " + feature.dtype + " is taken from " + std::to_string(least) +
+                   " to " + std::to_string(most));
   }
   PutBytes(numbers.data(), numbers.size() * sizeof(double), out);
 }

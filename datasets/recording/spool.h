@@ -32,9 +32,9 @@ class SpoolWriter {
   // Creates `folder`. `info` must outlive the writer.
   SpoolWriter(std::string folder, const Info& info);
 
-  // Throws Error naming the feature that is missing, not finite, or of another shape; nothing is
-  // added then. Once frames could not be written, nobody knows what of them the file has: each
-  // further call throws.
+  // Throws Error naming the feature that is missing, not finite, outside of its type (of int64,
+  // beyond 2^53 - 1) or of another shape; nothing is added then. Once frames could not be written,
+  // nobody knows what of them the file has: each further call throws.
   void Add(const Frame& frame);
   // Makes the episode durable. Throws Error as Add does.
   void Close();

@@ -233,6 +233,15 @@ TEST_F(DamageTest, IndicesAreIntegersAndTimesAreNot) {
   }
 }
 
+TEST_F(DamageTest, NumbersThatTheirTypeDoesNotHoldAreFound) {
+  const std::string path = Path("meta/info.json");
+  Json info = ReadJson(path);
+  info["features"]["grid"]["dtype"] = "uint8";  // frame 1 has 1, 2, 3, -1
+  app::WriteFileAtomically(path, info.dump());
+  EXPECT_THAT(Found(), AllOf(HasSubstr("episode 0: frame 1: \"grid\" is -1, which is no uint8"),
+                             HasSubstr("episode 2: frame 0: \"grid\" is -200")));
+}
+
 // LeRobot counts rows over all files, in the order of their names.
 TEST_F(DamageTest, RowsOfNoEpisodeAreProblemsWhereEpisodesFollow) {
   {

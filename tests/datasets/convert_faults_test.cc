@@ -141,6 +141,14 @@ TEST_F(ConvertFaultsTest, AreAllRefused) {
       {"a number without end",
        [&] { Set("data/state/0.0", 0, infinite); },
        {"episode 0", "\"observation.state\"", "not finite"}},
+      {"a whole number that no double is",
+       [&] {
+         std::vector<int64_t> values(30);
+         values[20] = (int64_t{1} << 53) + 1;
+         Replace(action, "<f4", "<i8");
+         folder_.Write("zarr/" + numbers, {reinterpret_cast<const char*>(values.data()), 240});
+       },
+       {"episode 2, frame 1", "\"action\"", "int64 is taken from"}},
       {"no group", [&] { fs::remove(File(".zgroup")); }, {"no data set that is known"}},
       {"no arrays", [&] { fs::remove_all(File("data")); }, {"data"}},
   };

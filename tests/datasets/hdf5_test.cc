@@ -4,6 +4,7 @@
 #include <hdf5.h>
 
 #include <filesystem>
+#include <functional>
 
 #include "base/error.h"
 #include "datasets/convert/convert.h"
@@ -39,6 +40,19 @@ void Put(hid_t file, const std::string& name, std::vector<hsize_t> shape, hid_t 
   H5Sclose(space);
   H5Pclose(stored);
   H5Pclose(groups);
+}
+
+constexpr hsize_t kRows = 5;
+
+// A row for each of `values`, which are made `type`, and zeros.
+void PutValues(hid_t file, const std::string& name, hid_t type, std::vector<int64_t> values) {
+  values.resize(kRows);
+  const hid_t space = H5Screate_simple(1, &kRows, nullptr);
+  const hid_t array =
+      H5Dcreate2(file, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  EXPECT_GE(H5Dwrite(array, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+  H5Dclose(array);
+  H5Sclose(space);
 }
 
 hid_t Create(const std::string& path) {
@@ -124,6 +138,72 @@ TEST(Hdf5Test, ActsFilesAreAnEpisodeEach) {
   const auto state = dataset.Read(3, *dataset.info().Find("observation.state")).values.numbers;
   for (size_t i = 0; i < state.size(); ++i) EXPECT_EQ(state[i], At(11, i));
   EXPECT_EQ(dataset.info().Find("observation.images.top")->kind, Kind::kVideo);
+}
+
+// Five rows of an enumeration of 8 bits under `name`: its values, which are the members' in turn.
+void PutEnumeration(hid_t file, const std::string& name, const std::vector<int8_t>& members) {
+  const hid_t type = H5Tenum_create(H5T_STD_I8LE), space = H5Screate_simple(1, &kRows, nullptr);
+  std::vector<int8_t> values(kRows);
+  for (size_t i = 0; i < members.size(); ++i)
+    H5Tenum_insert(type, std::string(1, static_cast<char>('A' + i)).c_str(), &members[i]);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = members[i % members.size()];
+  const hid_t array =
+      H5Dcreate2(file, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  EXPECT_GE(H5Dwrite(array, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+  H5Dclose(array);
+  H5Sclose(space);
+  H5Tclose(type);
+}
+
+TEST(Hdf5Test, IntegersAndTruthValuesAreKeptOrRefused) {
+  const mjp_test::TempDir folder;
+  const auto convert = [&](const std::string& name, const std::function<void(hid_t)>& add) {
+    const hid_t file = Create(folder / (name + ".hdf5"));
+    Put(file, "action", {kRows, 2}, H5T_IEEE_F32LE, 0);
+    Put(file, "observations/qpos", {kRows, 2}, H5T_IEEE_F32LE, 1);
+    add(file);
+    H5Fclose(file);
+    Convert(Options(folder / (name + ".hdf5"), folder / name));
+  };
+  convert("kept", [](hid_t file) {
+    for (const auto& [name, type] : {std::pair("signed", H5T_STD_I8LE), {"plain", H5T_STD_U8LE}})
+      PutValues(file, std::string("observations/") + name, type, {-1, 100, 0, 127, -128});
+    PutEnumeration(file, "observations/truth", {1, 0});
+  });
+  Dataset dataset(folder / "kept");
+  ExpectSound(dataset);
+  const auto values = [&](const std::string& name) {
+    return dataset.Read(0, *dataset.info().Find(name)).values.ints;
+  };
+  EXPECT_EQ(dataset.info().Find("observation.signed")->dtype, "int8");
+  EXPECT_EQ(values("observation.signed"), (std::vector<int64_t>{-1, 100, 0, 127, -128}));
+  EXPECT_EQ(dataset.info().Find("observation.plain")->dtype, "uint8");
+  EXPECT_EQ(dataset.info().Find("observation.truth")->dtype, "bool");
+  EXPECT_EQ(values("observation.truth"), (std::vector<int64_t>{1, 0, 1, 0, 1}));
+  const auto said = [&](const std::string& name, const std::function<void(hid_t)>& add) {
+    try {
+      convert(name, add);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  EXPECT_THAT(said("mode",
+                   [](hid_t f) {
+                     PutEnumeration(f, "observations/mode", {0, 1, 2});
+                   }),
+              HasSubstr("observations/mode: is neither of numbers nor of truth values"));
+  EXPECT_THAT(said("grip",
+                   [](hid_t f) {
+                     PutEnumeration(f, "observations/grip", {-1, 1});
+                   }),
+              HasSubstr("observations/grip: is neither of numbers nor of truth values"));
+  EXPECT_THAT(
+      said("stamp",
+           [](hid_t f) {
+             PutValues(f, "observations/stamp", H5T_STD_I64LE, {0, 0, int64_t{1} << 60});
+           }),
+      HasSubstr("episode 0, frame 2: \"observation.stamp\" has the value 1152921504606846"));
 }
 
 TEST(Hdf5Test, WhatIsNotReadIsSaid) {

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "datasets/parquet/encodings.h"
 #include "datasets/parquet/reader.h"
 #include "datasets/parquet/writer.h"
 #include "tests/support/npz.h"
@@ -300,6 +301,36 @@ pq.write_table(t, f"{sys.argv[1]}/refused.parquet", use_dictionary=False,
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("DELTA_BINARY_PACKED"));
+  }
+}
+
+TEST(ParquetTest, IntegersWithoutASignAreRead) {
+  const struct {
+    const char* name;
+    std::vector<uint8_t> described;  // fields of the schema's element, after its name
+    int64_t value;                   // of 32 bits that are all set
+  } rows[] = {{"nothing", {}, -1},
+              {"UINT_32", {0x25, 0x1a}, 4294967295},
+              {"INT_32", {0x25, 0x22}, -1},
+              {"INTEGER(32, false)", {0x6c, 0xac, 0x13, 32, 0x12, 0, 0}, 4294967295},
+              {"INTEGER(32, true)", {0x6c, 0xac, 0x13, 32, 0x11, 0, 0}, -1}};
+  const std::vector<uint8_t> set(8, 0xff);
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    // two elements: the root "s" with a child, and INT32 "n"; then no rows
+    std::vector<uint8_t> footer = {0x29, 0x2c, 0x48, 1, 's', 0x15, 2, 0, 0x15, 2, 0x38, 1, 'n'};
+    footer.insert(footer.end(), row.described.begin(), row.described.end());
+    footer.insert(footer.end(), {0, 0x16, 0, 0});
+    const std::string where = "test";
+    Leaf leaf = ParseMetadata(footer, 4, where).leaves.at(0);
+    Values values;
+    ByteCursor cursor{set, where};
+    ReadPlain(cursor, leaf, 2, values);
+    EXPECT_EQ(values.ints, (std::vector<int64_t>{row.value, row.value}));
+    if (row.value < 0) continue;
+    leaf.type = Type::kInt64;
+    cursor.bytes = set;
+    EXPECT_THROW(ReadPlain(cursor, leaf, 1, values), Error);
   }
 }
 

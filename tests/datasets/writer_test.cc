@@ -103,6 +103,10 @@ TEST(WriterTest, WrongFramesAreRefusedAndLeaveTheEpisodeAsItWas) {
               HasSubstr("not finite"));
   EXPECT_THAT(said([](Frame& f) { f.numbers["action"].pop_back(); }), HasSubstr("2 values"));
   EXPECT_THAT(said([](Frame& f) { f.numbers["grid"][0] = 0.5; }), HasSubstr("no whole number"));
+  EXPECT_THAT(said([](Frame& f) { f.numbers["grid"][0] = std::ldexp(1, 53); }),
+              HasSubstr("int64 is taken from -9007199254740991 to 9007199254740991"));
+  EXPECT_THAT(said([](Frame& f) { f.numbers["next.done"][0] = 2; }),
+              HasSubstr("bool is taken from 0 to 1"));
   EXPECT_THAT(said([](Frame& f) { f.task = ""; }), HasSubstr("no task"));
   EXPECT_THAT(said([](Frame& f) { f.pictures.begin()->second.width = 95; }), HasSubstr("64 x 95"));
   for (int64_t frame = 0; frame < 4; ++frame) writer.AddFrame(RecordedFrame(0, frame));

@@ -97,6 +97,7 @@ void Store::Create(const Info& wanted) {
   info_.version = "v3.0";
   info_.fps = wanted.fps;
   info_.robot_type = wanted.robot_type;
+  info_.read = wanted.read;
   for (const Feature& feature : wanted.features) {
     if (!IsDefaultFeature(feature.name)) info_.features.push_back(feature);
   }

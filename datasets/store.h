@@ -39,8 +39,9 @@ class Store {
  public:
   // Creates a data set in `folder`, which must be absent or empty, or goes on with the one that is
   // there: then `wanted` must have the same features and rate. Throws Error that says what differs.
-  // Of `wanted`, fps, features without the default five, and robot_type count. `check` may refuse
-  // a data set that is there by an Error of its own. What is refused is left as it was.
+  // Of `wanted`, fps, features without the default five, robot_type, and what else was read count.
+  // `check` may refuse a data set that is there by an Error of its own. What is refused is left as
+  // it was.
   Store(std::string folder, const Info& wanted, const CheckDataset& check = {});
 
   const std::string& folder() const { return folder_; }

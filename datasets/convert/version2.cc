@@ -248,6 +248,7 @@ ConvertResult ConvertVersion2(const ConvertOptions& options) {
   Info wanted = source.info();
   wanted.data_path = Info().data_path;
   wanted.video_path = Info().video_path;
+  for (const char* key : {"total_chunks", "total_videos", "video_path"}) wanted.read.erase(key);
   Store store(options.destination, wanted, [&](Dataset& begun) {
     for (size_t episode = 0; episode < begun.episodes().size(); ++episode)
       source.CheckBegun(options, begun, episode);

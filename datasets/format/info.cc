@@ -212,29 +212,41 @@ Info ReadInfo(const std::string& path) {
   info.data_path = keys.Text("data_path", info.data_path);
   info.video_path = keys.Text("video_path", info.video_path);
   info.robot_type = keys.Text("robot_type", "");
+  info.read = json;
   return info;
 }
 
 std::string InfoText(const Info& info) {
+  Json json = info.read.is_object() ? info.read : Json::object();
+  const Json read_features = json.value("features", Json::object());
   Json features = Json::object();
   bool videos = false;
   for (const Feature& feature : info.features) {
-    features[feature.name] = FeatureJson(feature);
+    Json& entry = features[feature.name] = read_features.value(feature.name, Json::object());
+    entry.update(FeatureJson(feature));
     videos = videos || feature.kind == Kind::kVideo;
   }
-  Json json = {{"codebase_version", "v3.0"},
+  const auto all = [](int64_t episodes) { return "0:" + std::to_string(episodes); };
+  Json splits = json.value("splits", Json::object());
+  if (!splits.is_object() || splits.empty() ||
+      splits.value("train", Json()) == all(json.value("total_episodes", int64_t{0}))) {
+    splits["train"] = all(info.episodes);
+  }
+  json.update({{"codebase_version", "v3.0"},
                {"fps", info.fps},
                {"features", features},
                {"total_episodes", info.episodes},
                {"total_frames", info.frames},
                {"total_tasks", info.tasks},
-               {"chunks_size", info.chunk_size},
-               {"data_files_size_in_mb", 100},
-               {"video_files_size_in_mb", 200},
-               {"data_path", info.data_path},
-               {"video_path", videos ? Json(info.video_path) : Json()},
-               {"robot_type", info.robot_type.empty() ? Json() : Json(info.robot_type)},
-               {"splits", {{"train", "0:" + std::to_string(info.episodes)}}}};
+               {"chunks_size", info.chunk_size}});
+  json.emplace("data_files_size_in_mb", 100);
+  json.emplace("video_files_size_in_mb", 200);
+  json["data_path"] = info.data_path;
+  if (videos || !json.contains("video_path")) {
+    json["video_path"] = videos ? Json(info.video_path) : Json();
+  }
+  json["robot_type"] = info.robot_type.empty() ? Json() : Json(info.robot_type);
+  json["splits"] = splits;
   return json.dump(4) + "\n";
 }
 

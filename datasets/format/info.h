@@ -53,6 +53,7 @@ struct Info {
   std::string data_path = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet";
   std::string video_path = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4";
   std::string robot_type;
+  Json read;  // info.json as it was read, or null
 
   // The feature of a name, or null.
   const Feature* Find(const std::string& name) const;
@@ -62,7 +63,8 @@ struct Info {
 // placeholders. Throws Error naming file and key.
 Info ReadInfo(const std::string& path);
 
-// The text of an info.json of version 3.0.
+// The text of an info.json of version 3.0: what was read, `splits` and keys of others among it,
+// with what `info` says now. The split "train" stays that of all episodes where it was.
 std::string InfoText(const Info& info);
 
 // What the placeholders of a path stand for.

@@ -127,6 +127,8 @@ class Version2 {
         {"total_tasks", 2},
         {"chunks_size", 1000},
         {"total_chunks", 1},
+        {"splits", {{"train", "0:1"}, {"test", "1:2"}}},
+        {"licence", "mine"},
         {"data_path", "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet"},
         {"video_path",
          "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4"}};
@@ -218,6 +220,10 @@ TEST(ConvertTest, Version2KeepsNumbersTasksAndVideoFiles) {
   Dataset dataset(folder / "v3");
   ExpectSound(dataset);
   ASSERT_EQ(dataset.info().frames, 9);
+  const Json info = ReadJson(folder / "v3/meta/info.json");
+  EXPECT_EQ(info["splits"], (Json{{"train", "0:1"}, {"test", "1:2"}}));
+  EXPECT_EQ(info["licence"], "mine");
+  EXPECT_FALSE(info.contains("total_chunks"));
   EXPECT_EQ(dataset.tasks().texts, (std::vector<std::string>{"push the T", "reach"}));
   for (size_t episode = 0; episode < 2; ++episode) {
     const Episode& of = dataset.episodes()[episode];

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/folders.h"
+#include "base/json.h"
 #include "datasets/workplace.h"
 #include "tests/datasets/recorded_set.h"
 #include "tests/support/files_below.h"
@@ -70,6 +72,28 @@ TEST(WriterTest, GoesOnWithADataSet) {
   for (const std::string name : {"/meta/info.json", "/meta/stats.json", "/meta/tasks.parquet"}) {
     EXPECT_EQ(text("parts" + name), text("whole" + name)) << name;
   }
+}
+
+TEST(WriterTest, WhatElseInfoJsonSaysStays) {
+  const mjp_test::TempDir folder;
+  Record(folder / "set", "image", 0, 2);
+  const std::string path = folder / "set/meta/info.json";
+  Json info = ReadJson(path);
+  info["splits"] = {{"train", "0:1"}, {"held_out", "1:2"}};
+  info["data_files_size_in_mb"] = 7;
+  info["licence"] = "mine";
+  info["features"]["action"]["unit"] = "m";
+  app::WriteFileAtomically(path, info.dump());
+  Record(folder / "set", "image", 2, 3);
+  info["total_episodes"] = 3;
+  info["total_frames"] = 15;
+  EXPECT_EQ(ReadJson(path), info);
+  ExpectRecorded(folder / "set", 3);
+  // a split that is of all episodes stays so
+  info["splits"]["train"] = "0:3";
+  app::WriteFileAtomically(path, info.dump());
+  Record(folder / "set", "image", 3, 5);
+  EXPECT_EQ(ReadJson(path)["splits"], (Json{{"train", "0:5"}, {"held_out", "1:2"}}));
 }
 
 TEST(WriterTest, DroppedEpisodesLeaveNothing) {

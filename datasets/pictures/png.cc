@@ -2,12 +2,16 @@
 
 #include <png.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace mjp::datasets {
 namespace {
 
 constexpr uint64_t kMostPixels = 64 << 20;
+constexpr size_t kSignature = 8, kBitDepth = 24;  // bytes at a file's start, where it has its depth
+constexpr uint64_t kHeader = 8, kChecksum = 4;    // bytes of a chunk
 
 // libpng's description of a picture, freed with it.
 struct PngImage {
@@ -16,15 +20,40 @@ struct PngImage {
   png_image image{};
 };
 
+// The chunks of a file that a decoder needs. Of the others libpng takes how the colours are meant
+// (gAMA), and would give other values than the file has; Pillow, and so LeRobot, gives those.
+std::vector<uint8_t> Needed(std::span<const uint8_t> file) {
+  const auto signature = file.first(std::min(kSignature, file.size()));
+  std::vector<uint8_t> needed(signature.begin(), signature.end());
+  for (auto rest = file.subspan(signature.size()); !rest.empty();) {
+    uint64_t size = rest.size();  // of a chunk; of what is cut off, for libpng to tell
+    bool wanted = true;
+    if (size >= kHeader) {
+      const auto length = uint32_t{rest[0]} << 24 | uint32_t{rest[1]} << 16 |
+                          uint32_t{rest[2]} << 8 | uint32_t{rest[3]};
+      size = std::min(size, kHeader + length + kChecksum);
+      wanted = (rest[4] & 0x20) == 0;  // its name begins with a capital
+    }
+    if (wanted) needed.insert(needed.end(), rest.data(), rest.data() + size);
+    rest = rest.subspan(size);
+  }
+  return needed;
+}
+
 }  // namespace
 
-Picture DecodePng(std::span<const uint8_t> bytes, const std::string& where) {
+Picture DecodePng(std::span<const uint8_t> file, const std::string& where) {
+  const std::vector<uint8_t> bytes = Needed(file);
   PngImage png;
   if (!png_image_begin_read_from_memory(&png.image, bytes.data(), bytes.size())) {
     throw BadInput(where + ": is not a PNG file: " + png.image.message);
   }
   if (uint64_t{png.image.width} * png.image.height > kMostPixels) {
     throw BadInput(where + ": has more pixels than are read here");
+  }
+  if (bytes[kBitDepth] > 8) {
+    throw Unsupported(where + ": has " + std::to_string(bytes[kBitDepth]) +
+                      " bits a channel; write it with 8");
   }
   png.image.format = PNG_FORMAT_RGB;
   Picture picture{static_cast<int>(png.image.height), static_cast<int>(png.image.width), {}};

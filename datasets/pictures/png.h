@@ -9,8 +9,8 @@
 
 namespace mjp::datasets {
 
-// Decodes a PNG file of any kind to 8 bits of RGB. Throws Error "where: what" if it is damaged or
-// larger than 64 million pixels.
+// Decodes a PNG file to 8 bits of RGB: the values that the file has, whatever it says of its gamma.
+// Throws Error "where: what" if it is damaged, larger than 64 million pixels or of 16 bits.
 Picture DecodePng(std::span<const uint8_t> bytes, const std::string& where);
 
 // A PNG file of 8 bits of RGB that holds the picture exactly.

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "datasets/format/statistics.h"
+#include "datasets/pictures/png.h"
 #include "tests/support/npz.h"
 #include "tests/support/shared_data.h"
 
@@ -43,6 +44,48 @@ TEST(DatasetTest, ReadsWhatLeRobotReads) {
       }
       EXPECT_EQ(got, want) << name;
     }
+  }
+}
+
+// A file of 8 bits a channel whose values are `shade`, with further chunks behind its header.
+std::string GrayPng(uint8_t shade, const std::string& chunks) {
+  Picture picture{4, 6, std::vector<uint8_t>(4 * 6 * 3, shade)};
+  const std::vector<uint8_t> png = EncodePng(picture);
+  constexpr size_t kHeaderEnd = 33;
+  return std::string(png.begin(), png.begin() + kHeaderEnd) + chunks +
+         std::string(png.begin() + kHeaderEnd, png.end());
+}
+
+// Pillow, by which LeRobot decodes, gives a file's values as they are.
+TEST(PngTest, TheValuesOfAFileAreWhatItHas) {
+  using std::string_literals::operator""s;
+  const std::string linear = "\0\0\0\4gAMA\0\1\x86\xa0\x31\xe8\x96\x5f"s;  // 100000
+  for (const std::string& chunks : {""s, linear}) {
+    std::string png = GrayPng(100, chunks);
+    const auto decode = [&] {
+      return DecodePng({reinterpret_cast<const uint8_t*>(png.data()), png.size()}, "picture");
+    };
+    // what the writer of this project says of its colours would go before the gamma
+    if (const size_t srgb = png.find("sRGB"); srgb != std::string::npos) png.erase(srgb - 4, 13);
+    EXPECT_THAT(decode().rgb, testing::Each(100));
+    png.resize(png.size() - 20);
+    EXPECT_THROW(decode(), Error);
+  }
+}
+
+TEST(PngTest, SixteenBitsAChannelAreRefused) {
+  const uint8_t pixel[] = {// one, of the value 25700
+                           0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d,
+                           0x49, 0x48, 0x44, 0x52, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x01,
+                           0x10, 0x02, 0x00, 0x00, 0x00, 0xc0, 0xe7, 0x8f, 0x9d, 0x00, 0x00, 0x00,
+                           0x0b, 0x49, 0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0x48, 0x01, 0x03, 0x00,
+                           0x08, 0x3b, 0x02, 0x59, 0x81, 0x21, 0x51, 0xfc, 0x00, 0x00, 0x00, 0x00,
+                           0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82};
+  try {
+    DecodePng(pixel, "picture");
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "picture: has 16 bits a channel; write it with 8");
   }
 }
 

@@ -94,7 +94,8 @@ class LibraryFile : public Hdf5File {
       return size > 1 ? "int64" : H5Tget_sign(type) == H5T_SGN_NONE ? "uint8" : "int8";
     }
     if (kind == H5T_ENUM && IsTruth(type)) return "bool";
-    throw Unsupported(Where(path) + ": is neither of numbers nor of truth values");
+    throw Unsupported(Where(path) + ": is neither of numbers nor of truth values; write it as " +
+                      "integers, or take it out of a copy");
   }
 
   std::vector<double> Read(const std::string& path, int64_t first, int64_t count) override {

@@ -177,24 +177,26 @@ int Run(Arguments& arguments) {
     }
     SayNothingToResume(arguments.out);
   }
+  const std::string unlike = UnlikeTraining(task, *policy);
+  const std::vector<int> indices = ShardIndices(options);
+  // what is refused leaves the folder as it was
+  const auto evaluation = MakeEvaluation(task, options, std::move(policy), indices.size());
   ResultsFolder folder(arguments.out, run, Existing(arguments));
   std::vector<int> pending;
-  for (const int index : ShardIndices(options)) {
+  for (const int index : indices) {
     if (!folder.finished().contains(index)) pending.push_back(index);
   }
   const std::atomic<bool>& stop = StopOnSignal();
-  const std::string unlike = UnlikeTraining(task, *policy);
   if (!unlike.empty()) std::fprintf(stderr, "%s: %s\n", options.checkpoint.c_str(), unlike.c_str());
   std::fprintf(stderr, "evaluating %s: %zu episode%s from seed %u\n", options.checkpoint.c_str(),
-               ShardIndices(options).size(), ShardIndices(options).size() == 1 ? "" : "s",
-               options.seed);
+               indices.size(), indices.size() == 1 ? "" : "s", options.seed);
   Progress progress(pending.size() + folder.finished().size(), folder.finished());
   const auto done = [&](const EpisodeResult& episode) {
     folder.Append(episode);
     progress.Add(episode);
   };
-  EvaluationResult result = EvaluateInto(
-      folder, [&] { return Evaluate(task, options, std::move(policy), pending, done, stop); });
+  EvaluationResult result =
+      EvaluateInto(folder, [&] { return evaluation->Run(pending, done, stop); });
   if (result.interrupted) {
     std::fprintf(stderr, "\nstopped; %zu episodes are kept, go on with --resume%s\n",
                  folder.finished().size(), SlowestText(result.slowest).c_str());

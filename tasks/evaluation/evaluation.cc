@@ -42,16 +42,16 @@ struct Group {
 // Many robots beside each other: every running episode of a group takes one decision, then all
 // execute their actions, then the finished ones make room for the next. Where there are episodes
 // for two groups, one moves while the policy computes for the other.
-class BatchEvaluator {
+class BatchEvaluation : public Evaluation {
  public:
-  BatchEvaluator(const Task& task, const EvaluationOptions& options,
-                 std::unique_ptr<mjp::Policy> policy, size_t episodes,
-                 const DecisionCallback& on_decision)
+  BatchEvaluation(const Task& task, const EvaluationOptions& options,
+                  std::unique_ptr<mjp::Policy> policy, size_t episodes,
+                  const DecisionCallback& on_decision)
       : task_(task),
         options_(options),
         on_decision_(on_decision),
         policy_(std::move(policy)),
-        slots_(std::min<size_t>(2 * static_cast<size_t>(options.policy.batch), episodes)),
+        slots_(std::clamp<size_t>(episodes, 1, 2 * static_cast<size_t>(options.policy.batch))),
         simulations_(task.MakeBatch(options, *policy_, static_cast<int>(slots_.size()))),
         max_steps_(ResolveMaxSteps(options, task)),
         action_steps_(ResolveActionSteps(options, policy_->config())),
@@ -72,7 +72,7 @@ class BatchEvaluator {
   }
 
   EvaluationResult Run(const std::vector<int>& pending, const EpisodeCallback& on_episode,
-                       const std::atomic<bool>& stop) {
+                       const std::atomic<bool>& stop) override {
     EvaluationResult result;
     result.backend = policy_->Description();
     const double begin = mjp::Now();
@@ -264,7 +264,7 @@ class BatchEvaluator {
 
   const Task& task_;
   const EvaluationOptions& options_;
-  const DecisionCallback& on_decision_;
+  const DecisionCallback on_decision_;
   std::unique_ptr<mjp::Policy> policy_;
   std::vector<Slot> slots_;
   std::unique_ptr<BatchSimulations> simulations_;
@@ -352,16 +352,20 @@ std::vector<int> ShardIndices(const EvaluationOptions& options) {
   return indices;
 }
 
+std::unique_ptr<Evaluation> MakeEvaluation(const Task& task, const EvaluationOptions& options,
+                                           std::unique_ptr<mjp::Policy> policy, size_t episodes,
+                                           const DecisionCallback& on_decision) {
+  if (options.through == Through::kPlugin)
+    return MakePluginEvaluation(task, options, std::move(policy));
+  return std::make_unique<BatchEvaluation>(task, options, std::move(policy), episodes, on_decision);
+}
+
 EvaluationResult Evaluate(const Task& task, const EvaluationOptions& options,
                           std::unique_ptr<mjp::Policy> policy, const std::vector<int>& pending,
                           const EpisodeCallback& on_episode, const std::atomic<bool>& stop,
                           const DecisionCallback& on_decision) {
-  if (options.through == Through::kPlugin) {
-    return EvaluateThroughPlugin(task, options, std::move(policy), pending, on_episode, stop);
-  }
-  return BatchEvaluator(task, options, std::move(policy), std::max<size_t>(1, pending.size()),
-                        on_decision)
-      .Run(pending, on_episode, stop);
+  return MakeEvaluation(task, options, std::move(policy), pending.size(), on_decision)
+      ->Run(pending, on_episode, stop);
 }
 
 }  // namespace mjp::app

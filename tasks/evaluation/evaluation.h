@@ -2,6 +2,7 @@
 #define TASKS_EVALUATION_EVALUATION_H_
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
@@ -32,10 +33,26 @@ struct Decision {
 // Called for every decision, on the calling thread.
 using DecisionCallback = std::function<void(const Decision&)>;
 
-// Runs the episodes of `task` whose indices are in `pending`; `policy` was made of
-// options.checkpoint with options.policy. Stops between decisions when `stop` becomes true. Throws
-// Error for options that cannot be met. `on_decision` is called where the policy runs beside the
-// batch, not through the plugin.
+// An evaluation whose task, options and policy fit each other.
+class Evaluation {
+ public:
+  virtual ~Evaluation() = default;
+
+  // Runs the episodes whose indices are in `pending`. Stops between decisions when `stop` becomes
+  // true. Throws Error where something fails on the way.
+  virtual EvaluationResult Run(const std::vector<int>& pending, const EpisodeCallback& on_episode,
+                               const std::atomic<bool>& stop) = 0;
+};
+
+// Makes the evaluation of at most `episodes` episodes of `task`, which lives longer, as `options`
+// do; `policy` was made of options.checkpoint with options.policy. Throws Error for options that
+// cannot be met. `on_decision` is called where the policy runs beside the batch, not through the
+// plugin.
+std::unique_ptr<Evaluation> MakeEvaluation(const Task& task, const EvaluationOptions& options,
+                                           std::unique_ptr<mjp::Policy> policy, size_t episodes,
+                                           const DecisionCallback& on_decision = {});
+
+// Makes the evaluation of the episodes `pending` and runs it.
 EvaluationResult Evaluate(const Task& task, const EvaluationOptions& options,
                           std::unique_ptr<mjp::Policy> policy, const std::vector<int>& pending,
                           const EpisodeCallback& on_episode, const std::atomic<bool>& stop,

@@ -1,7 +1,9 @@
 #include "tasks/evaluation/plugin_evaluation.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
@@ -49,46 +51,74 @@ class PluginWorker {
   StepOutcome outcome_;
 };
 
+class PluginEvaluation : public Evaluation {
+ public:
+  PluginEvaluation(const Task& task, const EvaluationOptions& options,
+                   std::unique_ptr<mjp::Policy> policy)
+      : task_(task),
+        options_(options),
+        config_(policy->config()),
+        description_(policy->Description()) {
+    if (DisturbsPictures(options.conditions) || options.conditions.action_noise != 0) {
+      throw mjp::Error(mjp::ExitCode::kUsage,
+                       "--through plugin runs the scene as it is: disturbed pictures and actions "
+                       "need --through batch");
+    }
+    task.CheckHosted();
+    options_.policy.sampler = policy->options().sampler;
+    policy.reset();
+    first_ = MakeWorker();
+  }
+
+  EvaluationResult Run(const std::vector<int>& pending, const EpisodeCallback& on_episode,
+                       const std::atomic<bool>& stop) override {
+    EvaluationResult result;
+    result.backend = description_;
+    const double begin = mjp::Now();
+    std::mutex mutex;
+    std::atomic<size_t> next{0};
+    const int threads = std::min<int>(options_.policy.threads, pending.size());
+    RunOnThreads(threads, [&](const std::atomic<bool>& failed) {
+      std::unique_ptr<PluginWorker> worker;
+      {
+        const std::lock_guard<std::mutex> lock(mutex);
+        worker = std::move(first_);
+      }
+      if (!worker) worker = MakeWorker();
+      for (size_t i = next++; i < pending.size() && !stop && !failed; i = next++) {
+        std::string video;
+        const EpisodeResult episode = worker->Run(pending[i], video);
+        const std::lock_guard<std::mutex> lock(mutex);
+        if (!video.empty()) result.videos.push_back(video);
+        on_episode(episode);
+        result.episodes.push_back(episode);
+      }
+    });
+    result.interrupted = stop;
+    result.seconds = mjp::Now() - begin;
+    std::sort(result.episodes.begin(), result.episodes.end(),
+              [](const auto& a, const auto& b) { return a.index < b.index; });
+    std::sort(result.videos.begin(), result.videos.end());
+    return result;
+  }
+
+ private:
+  std::unique_ptr<PluginWorker> MakeWorker() const {
+    return std::make_unique<PluginWorker>(task_, options_, config_);
+  }
+
+  const Task& task_;
+  EvaluationOptions options_;  // as the policy resolved them
+  const mjp::PolicyConfig config_;
+  const std::string description_;
+  std::unique_ptr<PluginWorker> first_;  // shows that the plugin takes the options
+};
+
 }  // namespace
 
-EvaluationResult EvaluateThroughPlugin(const Task& task, const EvaluationOptions& options,
-                                       std::unique_ptr<mjp::Policy> policy,
-                                       const std::vector<int>& pending,
-                                       const EpisodeCallback& on_episode,
-                                       const std::atomic<bool>& stop) {
-  if (DisturbsPictures(options.conditions) || options.conditions.action_noise != 0) {
-    throw mjp::Error(mjp::ExitCode::kUsage,
-                     "--through plugin runs the scene as it is: disturbed pictures and actions "
-                     "need --through batch");
-  }
-  task.CheckHosted();
-  EvaluationResult result;
-  result.backend = policy->Description();
-  const mjp::PolicyConfig config = policy->config();
-  EvaluationOptions resolved = options;
-  resolved.policy.sampler = policy->options().sampler;
-  policy.reset();
-  const double begin = mjp::Now();
-  std::mutex mutex;
-  std::atomic<size_t> next{0};
-  const int threads = std::min<int>(options.policy.threads, pending.size());
-  RunOnThreads(threads, [&](const std::atomic<bool>& failed) {
-    PluginWorker worker(task, resolved, config);
-    for (size_t i = next++; i < pending.size() && !stop && !failed; i = next++) {
-      std::string video;
-      const EpisodeResult episode = worker.Run(pending[i], video);
-      const std::lock_guard<std::mutex> lock(mutex);
-      if (!video.empty()) result.videos.push_back(video);
-      on_episode(episode);
-      result.episodes.push_back(episode);
-    }
-  });
-  result.interrupted = stop;
-  result.seconds = mjp::Now() - begin;
-  std::sort(result.episodes.begin(), result.episodes.end(),
-            [](const auto& a, const auto& b) { return a.index < b.index; });
-  std::sort(result.videos.begin(), result.videos.end());
-  return result;
+std::unique_ptr<Evaluation> MakePluginEvaluation(const Task& task, const EvaluationOptions& options,
+                                                 std::unique_ptr<mjp::Policy> policy) {
+  return std::make_unique<PluginEvaluation>(task, options, std::move(policy));
 }
 
 }  // namespace mjp::app

@@ -157,6 +157,19 @@ TEST_F(FaultsTest, SecondWriterIsRefusedAndHarmless) {
   EXPECT_EQ(Kept("a"), 400u);
 }
 
+TEST_F(FaultsTest, ARefusedOverwriteLeavesTheOldResults) {
+  ASSERT_EQ(RunMjpolicy(Evaluate("keep") + "--episodes 2 --videos 1").code, 0);
+  const std::string whole = Results("keep");
+  for (const char* refused : {"--through plugin --picture-noise 3", "--through plugin --push 3",
+                              "--through plugin --replan-beyond 5 --action-steps 8",
+                              "--replan-beyond 5 --action-steps 8"}) {
+    const Outcome outcome = RunMjpolicy(Evaluate("keep") + "--episodes 2 --overwrite " + refused);
+    EXPECT_TRUE(outcome.code == 1 || outcome.code == 2) << refused << ": " << outcome.text;
+    ASSERT_EQ(Results("keep"), whole) << refused;
+    EXPECT_FALSE(fs::is_empty(Path("keep/videos"))) << refused;
+  }
+}
+
 TEST_F(FaultsTest, DeadVideoEncoderIsAnErrorAndTheEvaluationGoesOn) {
   fs::create_directory(Path("bin"));
   const std::string ffmpeg = Path("bin/ffmpeg");

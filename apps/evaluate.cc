@@ -163,7 +163,7 @@ int Run(Arguments& arguments) {
   const std::unique_ptr<Task> made = arguments.task.Make(options);
   const Task& task = *made;
   const auto checkpoint = mjp::LoadCheckpoint(options.checkpoint);
-  options.policy.batch = std::min(options.policy.batch, std::max(1, options.episodes));
+  options.policy.batch = ResolveBatch(options);
   options.policy.sampler.hold_noise = mjp::ResolveHoldNoise(
       options.policy.sampler, *checkpoint, ResolveActionSteps(options, checkpoint->config));
   options.video_folder = arguments.out + "/videos";

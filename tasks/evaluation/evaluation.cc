@@ -311,6 +311,11 @@ int ResolveActionSteps(const EvaluationOptions& options, const mjp::PolicyConfig
   return steps;
 }
 
+int ResolveBatch(const EvaluationOptions& options) {
+  if (options.through == Through::kPlugin) return 1;
+  return std::min(options.policy.batch, std::max(1, options.episodes));
+}
+
 int ResolveMaxSteps(const EvaluationOptions& options, const Task& task) {
   return options.max_steps > 0 ? options.max_steps : task.max_steps();
 }

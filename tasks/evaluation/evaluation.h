@@ -62,6 +62,10 @@ EvaluationResult Evaluate(const Task& task, const EvaluationOptions& options,
 // does not have so many.
 int ResolveActionSteps(const EvaluationOptions& options, const mjp::PolicyConfig& config);
 
+// Robots that the policy decides for at once: one in the plugin, else as the options say, and not
+// more than there are episodes.
+int ResolveBatch(const EvaluationOptions& options);
+
 // When a new chunk is taken: the options, or what the checkpoint says.
 mjp::EventReplanning::Rule RuleOf(const EvaluationOptions& options,
                                   const mjp::PolicyConfig& config);

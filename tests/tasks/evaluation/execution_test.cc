@@ -31,6 +31,18 @@ std::string Play(EvaluationOptions options) {
   return ToJsonLine(episode);
 }
 
+// On a GPU kernels and windows are chosen by it, and run.json says it.
+TEST(ExecutionTest, ThePolicyInThePluginIsOfOneRobot) {
+  EvaluationOptions options;
+  options.policy.batch = 64;
+  options.episodes = 5;
+  EXPECT_EQ(ResolveBatch(options), 5);
+  options.episodes = 500;
+  EXPECT_EQ(ResolveBatch(options), 64);
+  options.through = Through::kPlugin;
+  EXPECT_EQ(ResolveBatch(options), 1);
+}
+
 TEST(ExecutionTest, IsWhatTheCheckpointSays) {
   const mjp_test::TempDir folder;
   const std::string plain = folder / "plain", said = folder / "said";

@@ -1,8 +1,10 @@
 #include "plugin/notices.h"
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/fork.h"
@@ -11,10 +13,26 @@
 namespace mjp {
 namespace {
 
+using InstanceKey = std::pair<size_t, int>;  // of its model, its number there
+
 struct Notices {
   ForkMutex mutex;
-  std::set<std::pair<std::string, Notice>> said;
+  std::set<std::pair<InstanceKey, Notice>> said;
 };
+
+bool Drives(const mjModel* model, const ControlBinding& controls, int actuator) {
+  const int begin = model->actuator_ctrladr[actuator];
+  return std::ranges::any_of(controls.addresses(), [&](int address) {
+    return address >= begin && address < begin + model->actuator_ctrlnum[actuator];
+  });
+}
+
+void WarnOfActuator(const mjModel* model, int instance, int actuator, const std::string& why) {
+  const char* name = mj_id2name(model, mjOBJ_ACTUATOR, actuator);
+  Warn((InstanceName(model, instance) + " cannot move actuator \"" + (name ? name : "") +
+        "\": " + why)
+           .c_str());
+}
 
 // never destroyed: a host may step while the process ends
 Notices& TheNotices() {
@@ -29,17 +47,25 @@ std::string InstanceName(const mjModel* model, int instance) {
   return "instance " + (name ? "\"" + std::string(name) + "\"" : std::to_string(instance));
 }
 
+size_t ModelKey(const mjModel* model) {
+  const auto hash = [](const char* text, auto size) {
+    return std::hash<std::string_view>()(std::string_view(text, static_cast<size_t>(size)));
+  };
+  return hash(model->names, model->nnames) ^ (3 * hash(model->plugin_attr, model->npluginattr));
+}
+
 bool FirstNotice(const mjModel* model, int instance, Notice notice) {
+  const InstanceKey key(ModelKey(model), instance);
   Notices& notices = TheNotices();
   const std::lock_guard lock(notices.mutex);
-  return notices.said.emplace(InstanceName(model, instance), notice).second;
+  return notices.said.emplace(key, notice).second;
 }
 
 void ForgetNotices(const mjModel* model, int instance) {
+  const InstanceKey key(ModelKey(model), instance);
   Notices& notices = TheNotices();
   const std::lock_guard lock(notices.mutex);
-  const std::string name = InstanceName(model, instance);
-  std::erase_if(notices.said, [&](const auto& each) { return each.first == name; });
+  std::erase_if(notices.said, [&](const auto& each) { return each.first == key; });
 }
 
 void NoticeFlags(const mjModel* model, int instance) {
@@ -60,17 +86,27 @@ void NoticeDisabledGroups(const mjModel* model, int instance, const ControlBindi
   for (int id = 0; id < model->nactuator; ++id) {
     const int group = model->actuator_group[id];
     if (group < 0 || group > 30 || !(model->opt.disableactuator & (1 << group))) continue;
-    const auto driven = [&](int address) {
-      const int begin = model->actuator_ctrladr[id];
-      return address >= begin && address < begin + model->actuator_ctrlnum[id];
-    };
-    if (!std::ranges::any_of(controls.addresses(), driven)) continue;
+    if (!Drives(model, controls, id)) continue;
     if (!FirstNotice(model, instance, Notice::kGroupOff)) return;
-    const char* name = mj_id2name(model, mjOBJ_ACTUATOR, id);
-    Warn((InstanceName(model, instance) + " cannot move actuator \"" + (name ? name : "") +
-          "\": its group " + std::to_string(group) +
-          " is disabled; take it out of <option actuatorgroupdisable>")
-             .c_str());
+    WarnOfActuator(model, instance, id,
+                   "its group " + std::to_string(group) +
+                       " is disabled; take it out of <option actuatorgroupdisable>");
+    return;
+  }
+}
+
+void NoticeSleep(const mjModel* model, const mjData* data, int instance,
+                 const ControlBinding& controls) {
+  if (!(model->opt.enableflags & mjENBL_SLEEP) || data->ntree_awake == model->ntree) return;
+  for (int id = 0; id < model->nactuator; ++id) {
+    // an adhesion moves nothing without a contact, either
+    const bool asleep = data->moment_rownnz[model->actuator_outadr[id]] == 0 &&
+                        model->actuator_trntype[id] != mjTRN_BODY;
+    if (!asleep || !Drives(model, controls, id)) continue;
+    if (!FirstNotice(model, instance, Notice::kAsleep)) return;
+    WarnOfActuator(model, instance, id,
+                   "what it moves has fallen asleep, and controls do not wake it; write "
+                   "sleep=\"never\" at its body");
     return;
   }
 }

@@ -3,6 +3,7 @@
 
 #include <mujoco/mujoco.h>
 
+#include <cstddef>
 #include <string>
 
 #include "plugin/model/binding.h"
@@ -17,6 +18,7 @@ enum class Notice {
   kSensorsOff,
   kActuationOff,
   kGroupOff,
+  kAsleep,
   kRenderer,
   kLook,
   kStateUnits,
@@ -27,8 +29,12 @@ enum class Notice {
   kNotRecorded
 };
 
-// True the first time that it is asked about this kind and an instance of this name since a model
-// with it was compiled. Thread-safe.
+// Tells models apart by their names and the attributes of their plugins: the same for a model, its
+// copies and what was saved of it, also within the compiler.
+size_t ModelKey(const mjModel* model);
+
+// True the first time that it is asked about this kind and this instance of a model, or of one with
+// the same key, since it was compiled. Thread-safe.
 bool FirstNotice(const mjModel* model, int instance, Notice notice);
 
 // Forgets what was said: a model with this instance is being compiled.
@@ -42,6 +48,10 @@ void NoticeFlags(const mjModel* model, int instance);
 
 // The same of an actuator that the policy drives and whose group the model's options disable.
 void NoticeDisabledGroups(const mjModel* model, int instance, const ControlBinding& controls);
+
+// The same of one that moves what the engine has put to sleep: controls do not wake it.
+void NoticeSleep(const mjModel* model, const mjData* data, int instance,
+                 const ControlBinding& controls);
 
 }  // namespace mjp
 

@@ -40,16 +40,16 @@ int Init(const mjModel* model, mjData* data, int instance) {
   const bool made = Guarded(false, [&] {
     if (PoliciesLeftOut::Now()) {
       Outline(model, instance);
-      model_in_compiler = nullptr;  // nothing will be destroyed
       return true;
     }
     KeepInstance(data, instance, data->plugin_state + model->plugin_stateadr[instance],
                  std::make_unique<PolicyInstance>(model, instance));
     return true;
   });
-  if (made || !trial) return 0;
-  model_in_compiler = nullptr;
-  return -1;
+  if (!trial) return 0;
+  // the last to be tried
+  if (!made || instance == PolicyInstances(model).back()) model_in_compiler = nullptr;
+  return made ? 0 : -1;
 }
 
 // A state of zeros begins anew at the next step, too.
@@ -78,6 +78,7 @@ void Advance(const mjModel* model, mjData* data, int instance) {
     policy->Stepped(model, data);
     NoticeFlags(model, instance);
     NoticeDisabledGroups(model, instance, policy->controls());
+    NoticeSleep(model, data, instance, policy->controls());
     return true;
   });
 }
@@ -90,12 +91,6 @@ void Visualize(const mjModel* model, mjData* data, const mjvOption*, mjvScene* s
     policy->Visualize(model, data, scene);
     return true;
   });
-}
-
-void Destroy(mjData* data, int instance) {
-  const PolicyInstance* policy = FindInstance(data, instance);
-  if (policy && policy->trial()) model_in_compiler = nullptr;
-  DropInstance(data, instance);
 }
 
 // The libraries of MuJoCo in this process, whoever loaded them.
@@ -149,7 +144,7 @@ bool Register() {
   plugin.nstate = StateSize;
   plugin.nsensordata = [](const mjModel*, int, int) { return 0; };
   plugin.init = Init;
-  plugin.destroy = Destroy;
+  plugin.destroy = DropInstance;
   plugin.reset = Reset;
   plugin.compute = Compute;
   plugin.advance = Advance;

@@ -9,6 +9,7 @@
 
 #include "plugin/guard.h"
 #include "plugin/model/model_folder.h"
+#include "plugin/model/outline.h"
 #include "plugin/policies/cache.h"
 #include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
@@ -215,6 +216,16 @@ TEST_F(HostsTest, TwoPoliciesOnOneActuatorAreRefused) {
   TakeWarnings();
 }
 
+TEST_F(HostsTest, EachPolicyThatIsLeftOutIsChecked) {
+  const mjp::PoliciesLeftOut left_out;
+  const std::string second = "<instance name=\"second\">" + Set("checkpoint", Folder()) +
+                             Set("state", "ax ay") + Set("actuators", "nobody") + "</instance>";
+  std::string error;
+  EXPECT_EQ(Compile(Xml(Basic(), "", second), &error), nullptr);
+  EXPECT_THAT(error, HasSubstr("nobody"));
+  TakeWarnings();
+}
+
 // a host in which the policy cannot act hears of it once
 TEST_F(HostsTest, SaysOnceThatItCannotAct) {
   struct Case {
@@ -232,6 +243,35 @@ TEST_F(HostsTest, SaysOnceThatItCannotAct) {
     mj_step(model.get(), data.get());
     EXPECT_NE(data->ctrl[0], 0);
   }
+}
+
+TEST_F(HostsTest, EachModelThatCannotActSaysSo) {
+  std::string with_another_body = Xml(Basic());
+  with_another_body.insert(with_another_body.find("</worldbody>"), "<body name=\"another\"/>");
+  const ModelPtr models[] = {Compile(Xml(Basic())), Compile(with_another_body)};
+  for (const ModelPtr& model : models) {
+    model->opt.disableflags |= mjDSBL_SENSOR;
+    for (int simulation = 0; simulation < 2; ++simulation) Run(model.get(), 3);
+    Run(ModelPtr(mj_copyModel(nullptr, model.get())).get(), 3);
+    EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("sensors are disabled")));
+  }
+}
+
+TEST_F(HostsTest, SaysOnceThatARobotHasFallenAsleep) {
+  policy_.act = [this](const SeenInput& seen) {  // waits, then goes
+    return std::vector<float>(policy_.config.horizon * 2, seen.key.decision > 1 ? 1.0f : 0.0f);
+  };
+  const ModelPtr model = Compile(WithSleeper("robot", "allowed", Basic()));
+  const DataPtr data(mj_makeData(model.get()));
+  Run(model.get(), data.get(), 300);
+  EXPECT_EQ(data->ctrl[0], 1);
+  EXPECT_EQ(data->qpos[0], 0) << "controls wake nothing";
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("sleep=\"never\" at its body")));
+  mj_resetData(model.get(), data.get());
+  Run(model.get(), data.get(), 300);
+
+  const ModelPtr awake = Compile(WithSleeper("ball", "allowed", Basic()));
+  Run(awake.get(), 300);
 }
 
 TEST_F(HostsTest, SaysOnceThatAnActuatorIsInADisabledGroup) {

@@ -136,7 +136,8 @@ PolicyInstance::PolicyInstance(const mjModel* model, int instance)
     throw BadInput("attribute latency is longer than the " + std::to_string(most) +
                    " control steps that a chunk lasts beyond its own decision");
   }
-  if (model->plugin_statenum[instance] != shape_.Size()) {
+  if (model->plugin_statenum[instance] != shape_.Size() ||
+      !MayRun({ModelKey(model), instance}, policy_->checkpoint(), trial_)) {
     throw BadInput("the checkpoint is not the one that the model was compiled with; load it again");
   }
   CheckActuatorsAreFree(model);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <system_error>
 #include <utility>
@@ -44,7 +45,9 @@ class Cache {
   // What a child made by fork() begins with. Its parent's lock may be held by a thread that it has
   // not: then the parent was loading, and the child reads its checkpoints itself.
   explicit Cache(Cache& parents) : makers_(parents.makers_), owner_(parents.owner_) {
-    if (parents.mutex_.try_lock()) entries_ = parents.entries_;
+    if (!parents.mutex_.try_lock()) return;
+    entries_ = parents.entries_;
+    weights_ = parents.weights_;
   }
 
   const uint64_t generation = ForkGeneration();
@@ -81,9 +84,18 @@ class Cache {
     return policy;
   }
 
+  bool MayRun(const PolicyUser& user, const Checkpoint& checkpoint, bool compiling) {
+    std::lock_guard lock(mutex_);
+    const auto [entry, added] =
+        weights_.try_emplace({user, checkpoint.directory}, checkpoint.sha256);
+    if (compiling) entry->second = checkpoint.sha256;
+    return entry->second == checkpoint.sha256;
+  }
+
   void SetMakers(PolicyMakers makers, const void* owner) {
     std::lock_guard lock(mutex_);
     entries_.clear();
+    weights_.clear();
     makers_ = std::move(makers);
     owner_ = owner;
   }
@@ -112,7 +124,8 @@ class Cache {
   std::mutex mutex_;
   PolicyMakers makers_;
   const void* owner_ = nullptr;
-  std::vector<Entry> entries_;  // least recently used first
+  std::vector<Entry> entries_;                                         // least recently used first
+  std::map<std::pair<PolicyUser, std::string>, std::string> weights_;  // by user and directory
 };
 
 Cache& TheCache() {
@@ -146,6 +159,10 @@ std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,
                                               const std::vector<fs::path>& folders,
                                               PolicyOptions options, int action_steps) {
   return TheCache().Get(directory, folders, options, action_steps);
+}
+
+bool MayRun(const PolicyUser& user, const Checkpoint& checkpoint, bool compiling) {
+  return TheCache().MayRun(user, checkpoint, compiling);
 }
 
 void SetPolicyMakers(PolicyMakers makers) { TheCache().SetMakers(std::move(makers), nullptr); }

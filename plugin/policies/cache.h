@@ -1,6 +1,8 @@
 #ifndef PLUGIN_POLICIES_CACHE_H_
 #define PLUGIN_POLICIES_CACHE_H_
 
+#include <compare>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -39,6 +41,18 @@ std::filesystem::path FindCheckpointDirectory(const std::string& directory,
 std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,
                                               const std::vector<std::filesystem::path>& folders,
                                               PolicyOptions options, int action_steps);
+
+// A policy in a model.
+struct PolicyUser {
+  size_t model = 0;  // ModelKey
+  int instance = 0;
+  auto operator<=>(const PolicyUser&) const = default;
+};
+
+// Whether `user` may run `checkpoint`: of each directory all simulations of a model run the weights
+// that its compiler tried (`compiling`), or in a process that only read the model, those that the
+// first of them found. SetPolicyMakers forgets them.
+bool MayRun(const PolicyUser& user, const Checkpoint& checkpoint, bool compiling);
 
 // How checkpoints and policies are made; tests and viewers put their own in place.
 struct PolicyMakers {

@@ -12,6 +12,7 @@
 #include "plugin/policies/cache.h"
 #include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
+#include "tests/support/temp_dir.h"
 
 namespace mjp_test {
 namespace {
@@ -273,6 +274,33 @@ TEST_F(LifecycleTest, ChangedCheckpointIsReadAgain) {
   const DataPtr later(mj_makeData(model.get()));
   ASSERT_NE(later, nullptr);
   EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("there is no checkpoint directory")));
+}
+
+// as a training that goes on writes it
+TEST_F(LifecycleTest, AllSimulationsOfAModelRunTheSameWeights) {
+  const TempDir folder;
+  const auto write = [&](const std::string& sha256) {
+    std::ofstream(folder / "model.safetensors") << sha256;
+    policy_.sha256 = sha256;
+  };
+  const std::string xml =
+      Xml(Set("checkpoint", folder.path()) + Set("state", "ax ay") + Set("actuators", "ax ay"));
+  const auto control_after_a_step = [](const mjModel* model) {
+    const DataPtr data(mj_makeData(model));
+    data->ctrl[0] = 5;
+    mj_step(model, data.get());
+    return data->ctrl[0];
+  };
+  write("a");
+  const ModelPtr first = Compile(xml);
+  const ModelPtr copy(mj_copyModel(nullptr, first.get()));
+  EXPECT_NE(control_after_a_step(first.get()), 5);
+  write("another");
+  for (const mjModel* model : {first.get(), copy.get()}) {
+    EXPECT_EQ(control_after_a_step(model), 5);
+    EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("not the one that the model was compiled")));
+  }
+  EXPECT_NE(control_after_a_step(Compile(xml).get()), 5);
 }
 
 TEST_F(LifecycleTest, RecompiledModelGoesOn) {

@@ -92,6 +92,7 @@ void FakePolicyLog::Install() {
     checkpoint->stats = stats;
     checkpoint->network = std::make_shared<FakeNetwork>(text_tokens, looks);
     checkpoint->directory = directory;
+    checkpoint->sha256 = sha256;
     return checkpoint;
   };
   makers.make = [this](std::shared_ptr<const mjp::Checkpoint> checkpoint,

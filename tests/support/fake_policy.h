@@ -28,6 +28,7 @@ class FakePolicyLog {
   mjp::PolicyConfig config;
   mjp::NormalizerStats stats;  // none: nothing is known of units
   mjp::PictureLooks looks;     // of its training
+  std::string sha256;          // of its weights
   // Gives the actions (horizon x action_dim); may throw. Default: a function of state and key.
   std::function<std::vector<float>(const SeenInput&)> act;
 

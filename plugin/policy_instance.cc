@@ -214,7 +214,8 @@ void PolicyInstance::Compute(const mjModel* model, mjData* data) {
     Apply(model, data, state);
     apply_.end = Now();
     units_.Controlled(model, instance_, data);
-    sensors_.Write(Report(state), model, data);  // a score refuses a model that was changed since
+    // a score refuses a model that was changed since
+    sensors_.Write(Report(model, state), model, data);
   } catch (...) {
     state.set_failed();  // said once, not at every step
     throw;
@@ -248,6 +249,7 @@ void PolicyInstance::Observe(const mjModel* model, mjData* data, InstanceState& 
     render_.begin = Now();
     pictures_->Draw(model, data, pose_);
     render_.end = Now();
+    state.set_look(pictures_->look());
   }
   state.PushObservation(observation_, pose_);
 }
@@ -341,7 +343,7 @@ void PolicyInstance::Apply(const mjModel* model, mjData* data, const InstanceSta
   if (!ahead.empty()) control_binding_.Write(ahead.first(control_binding_.action_size()), data);
 }
 
-HostReport PolicyInstance::Report(const InstanceState& state) {
+HostReport PolicyInstance::Report(const mjModel* model, const InstanceState& state) {
   HostReport report;
   report.tick = state.tick();
   report.decisions = state.decisions();
@@ -349,7 +351,8 @@ HostReport PolicyInstance::Report(const InstanceState& state) {
   report.times = output_.times;
   report.times[Stage::kApply] = apply_;
   report.chunk = state.chunk();
-  if (sensors_.has_view()) report.picture = pictures_->Newest();
+  if (sensors_.has_view() && state.observed())
+    report.picture = pictures_->Frame(model, state.pose(shape_.history - 1), state.look());
   return report;
 }
 

@@ -50,7 +50,9 @@ class PolicyInstance {
   // asked then, with pictures that can be looked at. Valid until the next call of any member.
   PolicyInput Question(const mjModel* model, mjData* data);
   // Figures and chunk of the last decision; valid until the next step.
-  HostReport Report(const mjModel* model, mjData* data) { return Report(StateOf(model, data)); }
+  HostReport Report(const mjModel* model, mjData* data) {
+    return Report(model, StateOf(model, data));
+  }
   // True while the newest decision is under way: its chunk is not there yet.
   bool Pending(const mjModel* model, mjData* data) const { return StateOf(model, data).pending(); }
   const Config& config() const { return config_; }
@@ -76,7 +78,7 @@ class PolicyInstance {
   std::span<const mjtNum> Ahead(const mjModel* model, const mjData* data,
                                 const InstanceState& state) const;
   void Apply(const mjModel* model, mjData* data, const InstanceState& state) const;
-  HostReport Report(const InstanceState& state);
+  HostReport Report(const mjModel* model, const InstanceState& state);
   std::string LabelText(const mjModel* model, const mjData* data, const InstanceState& state) const;
 
   int instance_;

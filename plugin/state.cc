@@ -9,7 +9,7 @@ namespace mjp {
 namespace {
 
 // plus the size: marks memory laid out as in state.h; changes with the layout
-constexpr mjtNum kLayoutMark = 20261125;
+constexpr mjtNum kLayoutMark = 20261130;
 
 // more would not change anything, and must stay an int
 constexpr int kMostCounted = 1 << 20;
@@ -39,6 +39,12 @@ void InstanceState::Forget() {
   state_[kChunks] = 0;
   state_[kPending] = 0;
   state_[kObserved] = 0;
+}
+
+std::vector<mjtNum> InstanceState::AllButTick() const {
+  std::vector<mjtNum> numbers(state_, state_ + shape_.Size());
+  numbers[kTick] = 0;
+  return numbers;
 }
 
 void InstanceState::PushObservation(std::span<const mjtNum> observation,

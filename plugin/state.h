@@ -29,7 +29,7 @@ struct StateShape {
 };
 
 // One instance's part of plugin_state, in this order:
-//   layout, seed, running, tick, decisions, chunk tick, chunks, pending, observed, chunk age;
+//   layout, seed, running, tick, decisions, chunk tick, chunks, pending, observed, chunk age, look;
 //   observations (history, observation), oldest first;  poses (history, pose);
 //   chunk (horizon, action_dim);  the chunks before it, the last one first.
 // A view: owns nothing.
@@ -70,6 +70,14 @@ class InstanceState {
   // observations, which stay as they are until then.
   bool pending() const { return state_[kPending] != 0; }
 
+  // An observation was made since Clear or Forget.
+  bool observed() const { return state_[kObserved] != 0; }
+  // The look (pictures/look.h) of the model at the newest observation; 0: the policy has no camera.
+  uint64_t look() const { return static_cast<uint64_t>(state_[kLook]); }
+  void set_look(uint64_t look) { state_[kLook] = static_cast<mjtNum>(look); }
+  // All numbers but the tick: while they are the same, so is the pending decision.
+  std::vector<mjtNum> AllButTick() const;
+
   // Makes room for an observation at the newest place; the first one fills all places.
   void PushObservation(std::span<const mjtNum> observation, std::span<const mjtNum> pose);
   // Begins the decision of `tick`: the current chunk becomes the one before, and a pending one
@@ -100,6 +108,7 @@ class InstanceState {
     kPending,
     kObserved,
     kChunkAge,
+    kLook,
     kHeader
   };
 

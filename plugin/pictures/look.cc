@@ -109,7 +109,7 @@ uint64_t HashLook(const mjModel* model) {
   hasher.Add(&model->vis, sizeof(model->vis));
   hasher.Add(&model->stat, sizeof(model->stat));
   hasher.Add(model->opt.gravity, sizeof(model->opt.gravity));  // slack tendons hang
-  return hasher.Hash();
+  return hasher.Hash() >> 11;
 }
 
 uint64_t HashUploads(const mjModel* model) {

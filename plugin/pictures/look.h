@@ -11,7 +11,7 @@
 namespace mjp {
 
 // A hash of every field of `model` that rendering a pose reads: kinematics, geoms, sites, cameras,
-// lights, materials, textures, meshes, visual options.
+// lights, materials, textures, meshes, visual options. Less than 2^53: a state holds it exactly.
 uint64_t HashLook(const mjModel* model);
 
 // A hash of those of which OpenGL keeps a copy once a context was made for the model.

@@ -51,10 +51,10 @@ PictureSource* PictureHistory::Choose(const mjModel* model) {
   return nullptr;
 }
 
-// The picture of `pose` with the look of now; null: there is none.
-PictureHistory::Picture* PictureHistory::Kept(std::span<const mjtNum> pose) {
+// The picture of `pose` with this look; null: there is none.
+PictureHistory::Picture* PictureHistory::Kept(std::span<const mjtNum> pose, uint64_t look) {
   const auto found = std::ranges::find_if(pictures_, [&](const Picture& picture) {
-    return picture.look == look_ && std::ranges::equal(picture.pose, pose);
+    return picture.look == look && std::ranges::equal(picture.pose, pose);
   });
   return found == pictures_.end() ? nullptr : &*found;
 }
@@ -62,7 +62,7 @@ PictureHistory::Picture* PictureHistory::Kept(std::span<const mjtNum> pose) {
 // Takes the place of the one that was kept, or of the oldest.
 PictureHistory::Picture& PictureHistory::Add(const mjModel* model, mjData* data,
                                              std::span<const mjtNum> pose) {
-  Picture* kept = Kept(pose);
+  Picture* kept = Kept(pose, look_);
   Picture& picture = kept ? *kept : pictures_[next_];
   if (&picture == &pictures_[next_]) next_ = (next_ + 1) % pictures_.size();
   picture.pose.clear();  // no picture, should drawing fail
@@ -116,7 +116,7 @@ void PictureHistory::Draw(const mjModel* model, mjData* data, std::span<const mj
 }
 
 PictureHistory::Picture& PictureHistory::Find(const mjModel* model, std::span<const mjtNum> pose) {
-  if (Picture* kept = Kept(pose)) return *kept;
+  if (Picture* kept = Kept(pose, look_)) return *kept;
   if (!scratch_) scratch_.reset(mj_makeData(model));
   if (!scratch_) throw EnvironmentError("no memory to draw an earlier picture again");
   ApplyPose(model, pose, scratch_.get());
@@ -135,6 +135,13 @@ std::span<const uint8_t> PictureHistory::Frames(const mjModel* model,
     out = std::ranges::copy(OnHost(Find(model, pose)), out).out;
   }
   return frames_.bytes();
+}
+
+std::span<const uint8_t> PictureHistory::Frame(const mjModel* model, std::span<const mjtNum> pose,
+                                               uint64_t look) {
+  if (Picture* kept = Kept(pose, look)) return OnHost(*kept);
+  AdoptLook(model);
+  return OnHost(Find(model, pose));
 }
 
 std::span<const std::byte> PictureHistory::Scenes(const mjModel* model,

@@ -47,6 +47,11 @@ class PictureHistory {
   // next call.
   std::span<const uint8_t> Frames(const mjModel* model,
                                   std::span<const std::span<const mjtNum>> poses);
+  // The picture (cameras, height, width, 3) of an observation at `pose` of a model with this look;
+  // where it is not kept, it is drawn with the look of now. Valid until the next call.
+  std::span<const uint8_t> Frame(const mjModel* model, std::span<const mjtNum> pose, uint64_t look);
+  // The look of the model that was looked at last.
+  uint64_t look() const { return look_; }
   // The same as scenes (poses, scene_bytes); empty if they are not kept.
   std::span<const std::byte> Scenes(const mjModel* model,
                                     std::span<const std::span<const mjtNum>> poses);
@@ -79,7 +84,7 @@ class PictureHistory {
 
   void AdoptLook(const mjModel* model);
   PictureSource* Choose(const mjModel* model);
-  Picture* Kept(std::span<const mjtNum> pose);
+  Picture* Kept(std::span<const mjtNum> pose, uint64_t look);
   Picture& Add(const mjModel* model, mjData* data, std::span<const mjtNum> pose);
   Picture& Find(const mjModel* model, std::span<const mjtNum> pose);
   bool DrawOnGpu(const mjModel* model, mjData* data, std::span<const mjtNum> pose,

@@ -109,6 +109,34 @@ TEST_F(HostViewTest, WrongSensorIsASentence) {
   TakeWarnings();
 }
 
+// one mjData may show several states: of an earlier moment, or of another simulation
+TEST_F(HostViewTest, ViewIsTheNewestObservationOfTheState) {
+  Load(Attributes(), User("policy_view", 48));
+  const auto shown = [&] {
+    mj_forward(model_.get(), data_.get());
+    constexpr int kTopRow = (ProbeSource::kSize - 1) * ProbeSource::kSize * 3;
+    uint8_t picture[sizeof(mjtNum)];
+    std::copy_n(Sensor("policy_view") + kTopRow, sizeof(picture), picture);
+    return ProbeSource::Decode(picture);
+  };
+  data_->qpos[0] = 0.25;
+  mj_step(model_.get(), data_.get());
+  std::vector<mjtNum> early(mj_stateSize(model_.get(), mjSTATE_FULLPHYSICS));
+  mj_getState(model_.get(), data_.get(), early.data(), mjSTATE_FULLPHYSICS);
+  EXPECT_EQ(shown(), 0.25);
+  for (int i = 0; i < 85; ++i) mj_step(model_.get(), data_.get());
+  const double later = shown();
+  EXPECT_NE(later, 0.25);
+  std::vector<mjtNum> late(early.size());
+  mj_getState(model_.get(), data_.get(), late.data(), mjSTATE_FULLPHYSICS);
+  for (int i = 0; i < 2; ++i) {
+    mj_setState(model_.get(), data_.get(), early.data(), mjSTATE_FULLPHYSICS);
+    EXPECT_EQ(shown(), 0.25);
+    mj_setState(model_.get(), data_.get(), late.data(), mjSTATE_FULLPHYSICS);
+    EXPECT_EQ(shown(), later);
+  }
+}
+
 // only a user sensor is filled: others keep what the engine reads of them
 TEST_F(HostViewTest, OtherSensorOfThatNameIsTheEngines) {
   const auto numbers = [&](const std::string& name) {

@@ -15,7 +15,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 
 constexpr mjp::StateShape kShape{3, 2, 1, 4};  // history, observation, pose, chunk
-constexpr int kFields = 10;                    // before the arrays
+constexpr int kFields = 11;                    // before the arrays
 constexpr int kSize = kFields + 3 * (2 + 1) + 2 * 4;
 constexpr mjtNum kGuard = -7;  // behind the state
 
@@ -60,10 +60,13 @@ TEST_F(InstanceStateTest, ClearLeavesAValidStateBeforeTheFirstObservation) {
 
 TEST_F(InstanceStateTest, FieldsStandInTheOrderThatStateSays) {
   Push(1);
+  const uint64_t largest_look = (uint64_t{1} << 53) - 1;
+  state_.set_look(largest_look);
+  EXPECT_EQ(state_.look(), largest_look);
   state_.BeginChunk(17);
   const std::vector<mjtNum> fields(memory_.begin() + 4, memory_.begin() + 4 + kFields);
-  EXPECT_THAT(fields,
-              ElementsAre(20261125 + kSize, 5, 1, mjp::InstanceState::kNoTick, 1, 17, 1, 1, 1, 0));
+  EXPECT_THAT(fields, ElementsAre(20261130 + kSize, 5, 1, mjp::InstanceState::kNoTick, 1, 17, 1, 1,
+                                  1, 0, static_cast<mjtNum>(largest_look)));
 }
 
 TEST_F(InstanceStateTest, OtherMemoryIsNotValid) {

@@ -292,14 +292,21 @@ void PolicyInstance::BeginDecision(const mjModel* model, int64_t tick, InstanceS
   state.BeginChunk(tick);
   if (config_.async) {
     under_way_ = policy_->Prefetch(MakeInput(model, state));
+    begun_ = state.AllButTick();
   } else {
     FinishDecision(model, state);
   }
 }
 
-// Gives the same chunk whether it was begun before, and wherever `state` has been copied to.
+// Gives the same chunk whether it was begun before, and wherever `state` has been copied to, but
+// for pictures where only this instance has begun it and the model looks otherwise since.
 void PolicyInstance::FinishDecision(const mjModel* model, InstanceState& state) {
-  policy_->Infer(MakeInput(model, state), output_);
+  const Decision* begun = under_way_.decision();
+  if (begun && begun_ == state.AllButTick()) {
+    output_ = begun->Wait();
+  } else {
+    policy_->Infer(MakeInput(model, state), output_);
+  }
   if (static_cast<int>(output_.actions.size()) != shape_.chunk) {
     throw Error(ExitCode::kBadInput, "the policy gave a chunk of the wrong size");
   }

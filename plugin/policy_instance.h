@@ -105,7 +105,8 @@ class PolicyInstance {
   PolicyOutput output_;
   StageTimes::Span render_, apply_;       // of the newest observation, of the last decision
   std::unique_ptr<Recording> recording_;  // null: nothing is recorded
-  UnderWay under_way_;                    // a decision on its own thread; ends before this object
+  std::vector<mjtNum> begun_;             // the state without its tick as under_way_ was begun
+  UnderWay under_way_;                    // its thread ends before this object
 };
 
 }  // namespace mjp

@@ -49,7 +49,6 @@ class DecisionCache {
  public:
   explicit DecisionCache(size_t capacity) : capacity_(capacity) {}
 
-  size_t capacity() const { return capacity_; }
   // The decision for `input`; `second` is true if it is new: the caller must then make its result.
   std::pair<std::shared_ptr<Decision>, bool> FindOrAdd(const PolicyInput& input);
   // A decision that failed is not remembered.

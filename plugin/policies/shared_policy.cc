@@ -8,6 +8,7 @@ namespace mjp {
 
 UnderWay& UnderWay::operator=(UnderWay&& other) noexcept {
   Leave();
+  decision_ = std::move(other.decision_);
   end_ = std::move(other.end_);
   generation_ = other.generation_;
   return *this;
@@ -91,17 +92,17 @@ void SharedPolicy::Infer(const PolicyInput& input, PolicyOutput& output) {
 }
 
 UnderWay SharedPolicy::Prefetch(const PolicyInput& input) {
-  DecisionCache& decisions = StateOfThisProcess().decisions;
-  const auto [decision, added] = decisions.FindOrAdd(input);
-  if (!added || decisions.capacity() == 0) return {};
+  const auto [decision, added] = StateOfThisProcess().decisions.FindOrAdd(input);
+  std::future<void> end;
   try {
-    return UnderWay(
-        std::async(std::launch::async,
-                   [self = shared_from_this(), decision = decision] { self->Make(*decision); }));
+    if (added) {
+      end = std::async(std::launch::async,
+                       [self = shared_from_this(), decision = decision] { self->Make(*decision); });
+    }
   } catch (...) {
     Make(*decision);  // no thread to be had, or no memory for one: now, then
-    return {};
   }
+  return UnderWay(decision, std::move(end));
 }
 
 std::string SharedPolicy::Describe() {

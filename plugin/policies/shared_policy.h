@@ -18,19 +18,26 @@
 
 namespace mjp {
 
-// A decision on a thread of its own. What holds it waits for its end, but for a child made by
-// fork(), which has no such thread.
+// A decision that was begun, and the thread that makes it, if it has one. What holds it waits for
+// that thread's end, but for a child made by fork(), which has no such thread.
 class UnderWay {
  public:
   UnderWay() = default;
-  explicit UnderWay(std::future<void> end) : end_(std::move(end)) {}
+  explicit UnderWay(std::shared_ptr<const Decision> decision, std::future<void> end = {})
+      : decision_(std::move(decision)), end_(std::move(end)) {}
   UnderWay(UnderWay&&) = default;
   UnderWay& operator=(UnderWay&& other) noexcept;
   ~UnderWay() { Leave(); }
 
+  // Null: none was begun, or only in a process before this one.
+  const Decision* decision() const {
+    return generation_ == ForkGeneration() ? decision_.get() : nullptr;
+  }
+
  private:
   void Leave();
 
+  std::shared_ptr<const Decision> decision_;
   std::future<void> end_;
   uint64_t generation_ = ForkGeneration();
 };
@@ -53,7 +60,7 @@ class SharedPolicy : public std::enable_shared_from_this<SharedPolicy> {
   // As Policy::Infer for one environment; a result depends on the input alone, not on the object
   // that gives it. The last decisions are remembered and not made again.
   void Infer(const PolicyInput& input, PolicyOutput& output);
-  // Begins a decision on a thread of its own, for Infer to find.
+  // Begins a decision on a thread of its own, unless it is remembered.
   UnderWay Prefetch(const PolicyInput& input);
   // Makes the first object if there is none yet, so that what it cannot do is said early. Throws
   // as Policy::Create does.

@@ -13,9 +13,22 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
+// A picture of the red of the model's first geom.
+class RedSource : public mjp::PictureSource {
+ public:
+  void Render(const mjModel* model, mjData*, std::span<uint8_t> rgb) override {
+    std::ranges::fill(rgb, 0);
+    const double red = model->geom_rgba[0];
+    std::memcpy(rgb.data(), &red, sizeof(red));
+  }
+};
+
 class AsyncTest : public PluginTest {
  protected:
   AsyncTest() {
+    mjp::RegisterPictureSource("red", [](const mjModel*, const mjp::PictureRequest&) {
+      return std::make_unique<RedSource>();
+    });
     policy_.remembered = 8;
     policy_.Install();
     AddCamera();
@@ -48,6 +61,31 @@ TEST_F(AsyncTest, HasTheBitsOfTheSynchronousRun) {
     EXPECT_EQ(RunFresh(Attributes(latency, true), 400), expected) << latency << " ms";
     EXPECT_NE(expected.front(), expected.back());
   }
+}
+
+// as a host does that varies colours: a decision is of what its observation saw
+TEST_F(AsyncTest, RecolouringMeanwhileChangesNoBit) {
+  policy_.act = [this](const SeenInput& seen) {
+    const double red = ProbeSource::Decode(seen.frames.data());
+    return std::vector<float>(policy_.config.horizon * 2, static_cast<float>(red));
+  };
+  const auto run = [&](bool async) {
+    policy_.Install();
+    const ModelPtr model = Compile(Xml(BasicWithCamera() + Set("renderer", "red") +
+                                       Set("latency", "150") + Set("async", async ? "1" : "0")));
+    const DataPtr data(mj_makeData(model.get()));
+    std::vector<mjtNum> controls;
+    for (int i = 0; i < 300; ++i) {
+      model->geom_rgba[0] = 0.001f * i;
+      mj_step(model.get(), data.get());
+      controls.push_back(data->ctrl[0]);
+    }
+    EXPECT_THAT(policy_.Take(), SizeIs(4));
+    return controls;
+  };
+  const std::vector<mjtNum> expected = run(false);
+  EXPECT_NE(expected.back(), 0);
+  EXPECT_EQ(run(true), expected);
 }
 
 // observations at every tick, between a decision and its effect too

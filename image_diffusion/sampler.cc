@@ -2,12 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/error.h"
 #include "kernels/shared/philox.h"
+#include "policy/option_names.h"
 #include "policy/scheduler.h"
 
 namespace mjp {
+namespace {
+
+constexpr SamplerKind kSamplers[] = {SamplerKind::kDdpm, SamplerKind::kDdim};
+
+}  // namespace
+
+std::vector<std::string> ImageSamplerWords() {
+  std::vector<std::string> words;
+  for (const SamplerKind kind : kSamplers) words.emplace_back(SamplerName(kind));
+  return words;
+}
 
 int ImageWindow(const ImageModel& model, const ImageSamplerOptions& options) {
   constexpr int kRows = 128;  // of a pass: more take time in proportion
@@ -20,6 +33,10 @@ int ImageWindow(const ImageModel& model, const ImageSamplerOptions& options) {
 
 std::vector<DenoiseStep> ImageSchedule(const ImageModel& model,
                                        const ImageSamplerOptions& options) {
+  if (std::ranges::find(kSamplers, options.sampler) == std::end(kSamplers)) {
+    throw Error(ExitCode::kUsage, std::string("sampler ") + SamplerName(options.sampler) +
+                                      ": pictures are drawn with ddpm or ddim");
+  }
   const SchedulerConfig& scheduler = model.config.scheduler;
   return MakeSchedule(scheduler, options.sampler,
                       options.steps > 0 ? options.steps : scheduler.inference_steps);

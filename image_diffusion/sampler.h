@@ -56,7 +56,7 @@ class ImageSampler {
 // Throws Error if x, which `sampler` has drawn, is not finite.
 void CheckFinite(std::span<const float> x, const ImageSampler& sampler);
 
-// On the CPU. Throws Error for steps that the model does not allow.
+// On the CPU. Throws Error as ImageSchedule does.
 std::unique_ptr<ImageSampler> MakeCpuImageSampler(std::shared_ptr<const ImageModel> model,
                                                   const ImageSamplerOptions& options);
 // On the GPU with the project's own kernels, one by one or as one graph. Throws Error where there
@@ -68,7 +68,11 @@ std::unique_ptr<ImageSampler> MakeCudaImageSampler(std::shared_ptr<const ImageMo
 // configuration alone, from measurements of one H200 (apps/image_diffusion/README.md).
 int ImageWindow(const ImageModel& model, const ImageSamplerOptions& options);
 
-// The schedule of `options` for `model`, in the order it runs.
+// The words of the samplers that pictures are drawn with.
+std::vector<std::string> ImageSamplerWords();
+
+// The schedule of `options` for `model`, in the order it runs. Throws Error(kUsage) for a sampler
+// that pictures are not drawn with, Error for steps that the model does not allow.
 std::vector<DenoiseStep> ImageSchedule(const ImageModel& model, const ImageSamplerOptions& options);
 // Its timesteps.
 std::vector<int> Timesteps(const std::vector<DenoiseStep>& schedule);

@@ -148,7 +148,7 @@ std::function<int()> AddImageEvaluate(CLI::App& app) {
   command->add_option("--batch", options->batch, "At a time")->check(CLI::Range(1, 4096));
   command->add_option("--sampler", options->sampler, "Kind of sampler")
       ->type_name("")
-      ->check(OneOf(mjp::SamplerWords()));
+      ->check(OneOf(mjp::ImageSamplerWords()));
   command->add_option("--steps", options->steps, "Of the sampler; 0: as the model says")
       ->check(CLI::Range(0, 10000));
   command->add_option("--seed", options->seed, "Of the noise")->check(WholeSeed());

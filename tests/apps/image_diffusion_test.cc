@@ -64,6 +64,18 @@ TEST_F(ImageDiffusionTest, DrawsAGridAndAFilm) {
   EXPECT_EQ(Grid("b.png"), grid) << "in other batches";
 }
 
+TEST_F(ImageDiffusionTest, SamplersOfPoliciesAloneAreRefused) {
+  for (const std::string sampler : {"euler", "rk4", "onestep"}) {
+    for (const std::string& command : {Sample("a.png"), "evaluate --run " + Path("run")}) {
+      const Outcome outcome = Program(command + " --sampler " + sampler);
+      EXPECT_EQ(outcome.code, 1) << command;
+      EXPECT_NE(outcome.text.find(sampler + " not in {ddpm,ddim}"), std::string::npos)
+          << outcome.text;
+    }
+  }
+  EXPECT_FALSE(fs::exists(Path("a.png")));
+}
+
 TEST_F(ImageDiffusionTest, TheReferenceDrawsTheSamePictures) {
   if (!HAVE_TORCH) {
     EXPECT_EQ(Program(Sample("a.png") + " --implementation reference").code, 3);

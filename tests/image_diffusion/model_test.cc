@@ -86,6 +86,20 @@ TEST(ImageSamplerTest, TheObserverSeesTheChain) {
   EXPECT_EQ(last, x);
 }
 
+TEST(ImageSamplerTest, OtherSamplersThanDdpmAndDdimAreRefused) {
+  const auto model = mjp::RandomImageModel(SmallConfig(), 3);
+  EXPECT_EQ(mjp::ImageSamplerWords(), (std::vector<std::string>{"ddpm", "ddim"}));
+  for (const auto sampler : {mjp::SamplerKind::kEuler, mjp::SamplerKind::kRk4,
+                             mjp::SamplerKind::kOneStep, mjp::SamplerKind::kAuto}) {
+    try {
+      mjp::ImageSchedule(*model, {.sampler = sampler, .steps = 4});
+      ADD_FAILURE() << static_cast<int>(sampler);
+    } catch (const mjp::Error& error) {
+      EXPECT_EQ(error.code(), mjp::ExitCode::kUsage) << error.what();
+    }
+  }
+}
+
 // Few pictures of a long chain take a window; steps that lie far apart, and many pictures, none.
 TEST(ImageSamplerTest, AWindowIsChosenWhereItPays) {
   const auto model = mjp::RandomImageModel(SmallConfig(), 3);

@@ -42,6 +42,7 @@ struct ImageTrainOptions {
   double learning_rate = 1e-3, average_decay = 0.999;
   int64_t warmup = 200;     // steps
   double sample_every = 5;  // epochs between grids of samples; 0: none
+  double save_every = 60;   // seconds between saved states; a grid comes with one too
   int64_t log_every = 50;   // steps
   bool full_precision = false;
   uint64_t seed = 0;

@@ -81,7 +81,7 @@ class Run {
     progress << parameters_.size() << " parameters, " << training_.size(0) << " pictures, on "
              << device_ << ", from step " << done_.step << std::endl;
     begin_ = mjp::Now() - done_.seconds;
-    double sampled = Epochs();
+    double sampled = Epochs(), saved = mjp::Now();
     while (Progress() < 1 && !stop) {
       optimizer_.SetStep(done_.step, Progress());
       step_.Run();
@@ -89,11 +89,14 @@ class Run {
       ++summed_;
       if (done_.step % options_.log_every == 0) Log(progress);
       done_.seconds = mjp::Now() - begin_;
-      if (options_.sample_every > 0 && Epochs() - sampled >= options_.sample_every) {
+      const bool draws = options_.sample_every > 0 && Epochs() - sampled >= options_.sample_every;
+      if (draws || mjp::Now() - saved > options_.save_every) {
         Save();
-        DrawSamples(progress);
-        sampled = Epochs();
+        saved = mjp::Now();
       }
+      if (!draws) continue;
+      DrawSamples(progress);
+      sampled = Epochs();
     }
     Save();
     if (Progress() >= 1) DrawSamples(progress);

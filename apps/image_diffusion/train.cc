@@ -44,6 +44,9 @@ std::function<int()> AddImageTrain(CLI::App& app) {
       ->check(NumberRange(0, 1));
   command->add_option("--sample-every", options->sample_every, "Epochs between grids; 0: none")
       ->check(NumberRange(0, 1e9));
+  command->add_option("--save-every", options->save_every, "Between saved states")
+      ->type_name("SECONDS")
+      ->transform(TimeIn(mjp::kSecond, 0, 1e9));
   command->add_option("--log-every", options->log_every, "Steps between lines of the log")
       ->check(CLI::Range(1, 1000000000));
   command->add_flag("--full-precision", options->full_precision, "float32 instead of bfloat16");

@@ -202,6 +202,22 @@ TEST_F(ImageDiffusionTest, KilledWhileTrainingAndResumedEndsInTheSameBits) {
   }
 }
 
+TEST_F(ImageDiffusionTest, ATrainingWithoutGridsSavesItsStateByTime) {
+  if (!HAVE_TORCH) GTEST_SKIP() << "built without libtorch";
+  const std::string train =
+      "train --dataset digits --pictures 110 --image-size 8 --batch-size 11 --unet-channels 16 24 "
+      "--sample-every 0 --save-every 100ms --out " +
+      Path("run");
+  const std::string state = Path("run/state.safetensors");
+  // it would take days, and is killed when it has a state
+  mjp_test::Run("(" IMAGE_DIFFUSION " " + train + " --epochs 1e6 & for i in $(seq 900); do [ -e " +
+                state + " ] && break; sleep 0.1; done; kill -KILL $!; wait)");
+  EXPECT_TRUE(fs::exists(state));
+  const Outcome last = Program(train + " --epochs 0.1");
+  EXPECT_EQ(last.code, 0) << last.text;
+  EXPECT_EQ(last.text.find("from step 0\n"), std::string::npos) << last.text;
+}
+
 TEST_F(ImageDiffusionTest, GoesOnWithTheSamePicturesAlone) {
   if (!HAVE_TORCH) GTEST_SKIP() << "built without libtorch";
   const std::string train =

@@ -31,16 +31,21 @@ struct Drawn {
   int passes = 0;        // of the network, for the last batch
 };
 
+std::unique_ptr<mjp::ImageSampler> Make(const EvaluateOptions& options,
+                                        const std::string& implementation,
+                                        const std::shared_ptr<const mjp::ImageModel>& model) {
+  return MakeImplementation(implementation, model,
+                            {.sampler = mjp::ParseSampler("--sampler", options.sampler),
+                             .steps = options.steps,
+                             .batch = std::min(options.batch, options.count),
+                             .threads = static_cast<int>(std::thread::hardware_concurrency()),
+                             .precision = mjp::Precision::kAuto,
+                             .tolerance = options.tolerance});
+}
+
 Drawn Draw(const EvaluateOptions& options, const std::string& implementation,
            const std::shared_ptr<const mjp::ImageModel>& model) {
-  const auto sampler =
-      MakeImplementation(implementation, model,
-                         {.sampler = mjp::ParseSampler("--sampler", options.sampler),
-                          .steps = options.steps,
-                          .batch = std::min(options.batch, options.count),
-                          .threads = static_cast<int>(std::thread::hardware_concurrency()),
-                          .precision = mjp::Precision::kAuto,
-                          .tolerance = options.tolerance});
+  const auto sampler = Make(options, implementation, model);
   Drawn drawn;
   for (int first = 0; first < options.count; first += options.batch) {
     const auto part =
@@ -95,6 +100,10 @@ int Evaluate(const EvaluateOptions& options) {
   if (!options.out.empty()) CheckWritable(options.out);
   const mjp::PictureSet training = mjp::LoadPictures(data);
   CheckSamePictures(options.run, training);
+  // each may take hours: what the last one lacks is said before the first begins
+  for (const std::string& implementation : options.implementations) {
+    Make(options, implementation, model);
+  }
   mjp::Json results = mjp::Json::array();
   std::vector<float> first;
   std::printf("%-28s %7s %10s %10s %9s  %s\n", "implementation", "passes", "recognised",
@@ -118,10 +127,10 @@ int Evaluate(const EvaluateOptions& options) {
                        {"difference_median", difference.median},
                        {"difference_p99", difference.p99},
                        {"difference_largest", difference.largest}});
+    if (!options.out.empty()) WriteFileAtomically(options.out, results.dump(2) + "\n");
   }
   std::printf("%-28s %7s %9.1f%% %10s %9.2f\n", "held-out pictures", "",
               100 * judged.recognised_held_out, "", judged.nearest_held_out);
-  if (!options.out.empty()) WriteFileAtomically(options.out, results.dump(2) + "\n");
   return 0;
 }
 

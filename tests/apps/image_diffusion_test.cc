@@ -136,6 +136,10 @@ TEST_F(ImageDiffusionTest, TrainsResumesAndJudges) {
                                  " --pictures 110 --implementations reference,cpu --n 3 --steps 3");
   ASSERT_EQ(judged.code, 0) << judged.text;
   EXPECT_NE(judged.text.find("push-t:"), std::string::npos) << judged.text;
+  const Outcome misspelt = Program("evaluate --run " + Path("run") +
+                                   " --pictures 110 --implementations cpu,grpah --n 3 --steps 3");
+  EXPECT_EQ(misspelt.code, 1) << misspelt.text;
+  EXPECT_EQ(misspelt.text.find("cpu  "), std::string::npos) << "a row before what is wrong";
 }
 
 TEST_F(ImageDiffusionTest, HasTheCommandLineOfTheProject) {

@@ -153,7 +153,10 @@ class Run {
   // The last state; the last checkpoint where it is the best, or the only one.
   void Finish(std::ostream& progress) {
     // without its lessons the training is not complete
-    if (Progress() >= 1) rounds_.Wait();
+    if (Progress() >= 1) {
+      rounds_.Wait();
+      data_.EndPlanner();
+    }
     Save();  // what may not be saved is no checkpoint either
     const auto student = Student();
     if (options_.rounds.count == 0) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <stop_token>
 
 #include "apps/train/data/recordings.h"
 #include "apps/train/run_length.h"
@@ -48,28 +49,27 @@ DataSource::DataSource(const DataOptions& options, const at::Device& device,
   if (options.rows == 0) return;
   if (options.produce) {
     std::filesystem::create_directories(options.own_folder);
-    planner_ = std::thread([this] { Demonstrate(); });
+    planner_ = std::jthread([this](const std::stop_token& end) {
+      const std::stop_callback ends(end, [this] { stop_ = true; });
+      Demonstrate();
+    });
   }
   while (!finished_ && dataset_.size() < std::min(options.first_rows, options.rows)) {
-    if (stop) {
-      stop_ = true;
-      if (planner_.joinable()) planner_.join();
-      throw Stopped();
-    }
+    if (stop) throw Stopped();
     std::this_thread::sleep_for(std::chrono::seconds(1));
     LoadNew();
   }
   LoadNew();
 }
 
-DataSource::~DataSource() {
-  stop_ = true;
-  if (planner_.joinable()) planner_.join();
-}
-
 void DataSource::Refresh() {
   if (mjp::Now() - looked_ < options_.refresh_every) return;
   LoadNew();
+}
+
+void DataSource::EndPlanner() {
+  planner_ = {};
+  if (failure_) std::rethrow_exception(failure_);
 }
 
 void DataSource::Demonstrate() {

@@ -38,7 +38,6 @@ class DataSource {
   // Loads the folders, starts the planner and waits for its first rows. Throws Error if there is
   // nothing to train on, or soon after `stop` becomes true while waiting.
   DataSource(const DataOptions& options, const at::Device& device, const std::atomic<bool>& stop);
-  ~DataSource();
   DataSource(const DataSource&) = delete;
   DataSource& operator=(const DataSource&) = delete;
 
@@ -46,6 +45,8 @@ class DataSource {
 
   // Adds what the planner made since the last look, if it is time. Throws Error if it failed.
   void Refresh();
+  // Ends the planner, also amid its rows. Throws Error if it failed.
+  void EndPlanner();
 
  private:
   void Demonstrate();
@@ -58,7 +59,7 @@ class DataSource {
   double looked_ = 0;
   std::atomic<bool> stop_ = false, finished_ = false;
   std::exception_ptr failure_;  // of the planner; read once finished_ is true
-  std::thread planner_;
+  std::jthread planner_;        // the last: it ends before what it works with
 };
 
 }  // namespace mjp::app

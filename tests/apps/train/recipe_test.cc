@@ -1,110 +1,23 @@
 #include "apps/train/recipe.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
-#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <sstream>
 
 #include "apps/train/data/recordings.h"
 #include "apps/train/optimisation/known_actions.h"
 #include "base/error.h"
-#include "base/folders.h"
 #include "base/npy.h"
 #include "policy/checkpoint/checkpoint.h"
-#include "policy/checkpoint/safetensors.h"
 #include "policy/unet/unet_model.h"
-#include "tasks/pusht/environments.h"
 #include "tasks/pusht/pictures/raster_source.h"
-#include "tasks/pusht/planner/demonstrations.h"
-#include "tests/support/temp_dir.h"
+#include "tests/apps/train/recipe_fixture.h"
+#include "tests/support/error_of.h"
 
 namespace mjp::app {
 namespace {
-
-constexpr size_t kLimit = 64 << 20;
-
-// A training of seconds on the CPU: a tiny network, data that is finished, a length in steps.
-class RecipeTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    DemonstrateOptions demonstrate;
-    demonstrate.out = folder_ / "data";
-    demonstrate.rows = demonstrate.stream.rows = 32;
-    demonstrate.stream.planner = SmallPlanner();
-    std::ostringstream log;
-    RunDemonstrate(demonstrate, log, never_);
-  }
-
-  static PlannerOptions SmallPlanner() {
-    PlannerOptions planner;
-    planner.samples = 64;
-    planner.rounds = 2;
-    return planner;
-  }
-
-  TrainOptions Options(const std::string& name) const {
-    TrainOptions options;
-    options.out = folder_ / name;
-    options.device = "cpu";
-    options.architecture.unet_channels = {32, 64};
-    options.architecture.stage_channels = {32, 32};
-    options.architecture.stem_channels = 16;
-    options.data.folders = {folder_ / "data"};
-    options.data.planner = SmallPlanner();
-    options.step.batch = options.step.draws = 2;
-    options.steps = 4;
-    options.log_every = 2;
-    return options;
-  }
-
-  // The same, shorter, with rounds of the student's episodes.
-  TrainOptions OptionsOfRounds(const std::string& name, int count, int episodes,
-                               int disturbed) const {
-    TrainOptions options = Options(name);
-    options.rounds.count = count;
-    options.rounds.episodes = episodes;
-    options.rounds.disturbed_episodes = disturbed;
-    options.steps = 3;
-    return options;
-  }
-
-  bool Train(const TrainOptions& options, const std::atomic<bool>& stop) const {
-    Ranks ranks(1);
-    std::ostringstream progress;
-    return mjp::app::Train(options, ranks, progress, stop);
-  }
-
-  // Trains until the first line of progress that begins with `text`.
-  bool TrainUntil(const TrainOptions& options, const std::string& text) const {
-    class Watch : public std::stringbuf {
-     public:
-      Watch(std::string text, std::atomic<bool>& stop) : text_(std::move(text)), stop_(stop) {}
-      int sync() override {
-        if (str().find(text_) != std::string::npos) stop_ = true;
-        return 0;
-      }
-
-     private:
-      std::string text_;
-      std::atomic<bool>& stop_;
-    };
-    std::atomic<bool> stop = false;
-    Watch watch(text, stop);
-    std::ostream progress(&watch);
-    Ranks ranks(1);
-    return mjp::app::Train(options, ranks, progress, stop);
-  }
-
-  std::string Weights(const std::string& name) const {
-    return ReadFile(folder_ / (name + "/checkpoint/model.safetensors"), kLimit);
-  }
-
-  mjp_test::TempDir folder_;
-  const std::atomic<bool> never_ = false;
-};
 
 TEST_F(RecipeTest, AStoppedTrainingGoesOnToTheSameBits) {
   EXPECT_TRUE(Train(Options("whole"), never_));
@@ -112,6 +25,19 @@ TEST_F(RecipeTest, AStoppedTrainingGoesOnToTheSameBits) {
   EXPECT_NE(Weights("stopped"), Weights("whole"));
   EXPECT_TRUE(Train(Options("stopped"), never_));
   EXPECT_EQ(Weights("stopped"), Weights("whole"));
+}
+
+TEST_F(RecipeTest, APlannerThatFailsIsAnErrorBeforeTheFirstStepAndAfterTheLast) {
+  TrainOptions options = Options("run");
+  const std::string other = options.out + "/demonstrations/demonstrations.json";
+  std::filesystem::create_directories(options.out + "/demonstrations");
+  folder_.Write("run/demonstrations/demonstrations.json", "{}");
+  options.steps = 2;
+  for (const int64_t rows : {16, 64}) {  // fewer than there are, and more
+    options.data.rows = rows;
+    EXPECT_THAT(mjp_test::ErrorOf([&] { Train(options, never_); }), ::testing::HasSubstr(other))
+        << rows;
+  }
 }
 
 TEST_F(RecipeTest, ARunIsNotContinuedWithAnotherPrediction) {
@@ -129,99 +55,6 @@ TEST_F(RecipeTest, ARunIsNotContinuedWithAnotherPrediction) {
         << error.what();
   }
   EXPECT_EQ(Weights("run"), weights);
-}
-
-TEST_F(RecipeTest, RoundsAddTheStudentsStatesAndAreNotPlayedTwice) {
-  const TrainOptions options = OptionsOfRounds("rounds", 2, 2, 1);
-  EXPECT_TRUE(Train(options, never_));
-  const std::string log = ReadFile(folder_ / "rounds/log.jsonl", kLimit);
-  const std::string rows = ReadFile(folder_ / "rounds/rounds/rows-00001.npy", kLimit);
-  // nobody solves it untrained: 38 decisions in 300 control steps of a plain episode, and 75 of the
-  // disturbed one, which decides twice as often
-  EXPECT_EQ(LoadDemonstrations(folder_ / "rounds/rounds").size(), 2u * (2 * 38 + 75));
-  for (const char* text : {"\"round\":0", "\"round\":1", "\"round\":2", "\"median_steps\""}) {
-    EXPECT_NE(log.find(text), std::string::npos) << text;
-  }
-  EXPECT_EQ(ReadFile(folder_ / "rounds/curves.png", kLimit).substr(1, 3), "PNG");
-  EXPECT_NO_THROW(mjp::LoadCheckpoint(folder_ / "rounds/checkpoint"));
-
-  EXPECT_TRUE(Train(options, never_));  // nothing is left to do but the last evaluation
-  EXPECT_EQ(ReadFile(folder_ / "rounds/rounds/rows-00001.npy", kLimit), rows);
-}
-
-TEST_F(RecipeTest, ATrainingIsNotCompleteWithoutTheLessonsOfItsLastRound) {
-  const TrainOptions options = OptionsOfRounds("run", 1, 1, 0);
-  const std::string blocked = folder_ / "run/rounds/rows-00000.npy";
-  std::filesystem::create_directories(blocked);
-  try {
-    Train(options, never_);
-    ADD_FAILURE() << "it is complete";
-  } catch (const mjp::Error& error) {
-    EXPECT_NE(std::string(error.what()).find(blocked), std::string::npos) << error.what();
-  }
-  std::filesystem::remove(blocked);
-  EXPECT_TRUE(Train(options, never_));
-  EXPECT_EQ(LoadDemonstrations(folder_ / "run/rounds").size(), 38u);
-}
-
-// As a killed run leaves it: its checkpoint is of a round that its state knows.
-TEST_F(RecipeTest, ARoundsCheckpointIsNotThereBeforeItsState) {
-  TrainOptions options = OptionsOfRounds("run", 1, 1, 0);
-  options.save_every = 1e9;
-  std::filesystem::create_directory(folder_ / "run");
-  folder_.Write("run/checkpoint", "no folder");
-  EXPECT_THROW(Train(options, never_), mjp::Error);
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "run/rounds/streams.jsonl"));  // played again
-  const auto state = mjp::SafetensorsFile::Read(folder_ / "run/state.safetensors");
-  EXPECT_EQ(state.Integers("progress").at(0), 2);  // the step before the round
-  std::filesystem::remove(folder_ / "run/checkpoint");
-  EXPECT_TRUE(Train(options, never_));
-  EXPECT_NO_THROW(mjp::LoadCheckpoint(folder_ / "run/checkpoint"));
-}
-
-TEST_F(RecipeTest, RoundsArePlayedInTheOriginalPhysicsToo) {
-  try {
-    CheckPhysics(PhysicsKind::kChipmunk);
-  } catch (const mjp::Error& error) {
-    GTEST_SKIP() << error.what();
-  }
-  TrainOptions options = Options("original");
-  options.rounds.count = 1;
-  options.rounds.episodes = 1;
-  options.rounds.disturbed_episodes = 0;
-  options.rounds.original_episodes = 2;
-  options.steps = 3;
-  EXPECT_TRUE(Train(options, never_));
-  EXPECT_EQ(LoadDemonstrations(folder_ / "original/rounds").size(), 3u * 38);
-}
-
-TEST_F(RecipeTest, LateDecisionsTeachWhatIsExecutedMeanwhileAndThenAPlan) {
-  TrainOptions options = Options("late");
-  options.rounds.count = 1;
-  options.rounds.episodes = 2;
-  options.rounds.disturbed_episodes = 0;
-  options.rounds.late_episodes = 2;
-  options.step.prefix_share = 0.5;
-  options.steps = 3;
-  EXPECT_TRUE(Train(options, never_));
-  EXPECT_EQ(LoadDemonstrations(folder_ / "late/rounds").size(), 2u * 38);
-  const std::vector<DemonstrationRow> rows = LoadDemonstrations(folder_ / "late/late");
-  EXPECT_GT(rows.size(), 100u);
-  int starts = 0;
-  for (const DemonstrationRow& row : rows) {
-    const Point target = {row.previous_target[0], row.previous_target[1]};
-    if (!std::equal(row.previous, row.previous + 5, row.state)) continue;
-    if (target.x != row.state[0] || target.y != row.state[1]) continue;
-    ++starts;  // nothing moves before the first chunk acts
-    for (int i = 0; i < kLateSteps; ++i) {
-      EXPECT_EQ(row.targets[i][0], row.state[0]) << i;
-      EXPECT_EQ(row.targets[i][1], row.state[1]) << i;
-    }
-    EXPECT_NE(row.targets[kLateSteps][0], row.state[0]);
-  }
-  EXPECT_GE(starts, 2);
-  EXPECT_TRUE(mjp::LoadCheckpoint(folder_ / "late/checkpoint")->config.trained_prefix);
-  EXPECT_TRUE(Train(options, never_));  // goes on with the late rows, too
 }
 
 TEST(KnownActionsTest, OfLateRowsAllOfOthersAShare) {

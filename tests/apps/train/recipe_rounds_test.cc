@@ -1,0 +1,113 @@
+// Rounds of the student's episodes in a training: when they are played, and what they leave.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/safetensors.h"
+#include "tasks/pusht/environments.h"
+#include "tests/apps/train/recipe_fixture.h"
+
+namespace mjp::app {
+namespace {
+
+class RecipeRoundsTest : public RecipeTest {};
+
+TEST_F(RecipeRoundsTest, RoundsAddTheStudentsStatesAndAreNotPlayedTwice) {
+  TrainOptions options = OptionsOfRounds("rounds", 2, 2, 1);
+  EXPECT_TRUE(Train(options, never_));
+  const std::string log = ReadFile(folder_ / "rounds/log.jsonl", kLimit);
+  const std::string rows = ReadFile(folder_ / "rounds/rounds/rows-00001.npy", kLimit);
+  // nobody solves it untrained: 38 decisions in 300 control steps of a plain episode, and 75 of the
+  // disturbed one, which decides twice as often
+  EXPECT_EQ(LoadDemonstrations(folder_ / "rounds/rounds").size(), 2u * (2 * 38 + 75));
+  for (const char* text : {"\"round\":0", "\"round\":1", "\"round\":2", "\"median_steps\""}) {
+    EXPECT_NE(log.find(text), std::string::npos) << text;
+  }
+  EXPECT_EQ(ReadFile(folder_ / "rounds/curves.png", kLimit).substr(1, 3), "PNG");
+  EXPECT_NO_THROW(mjp::LoadCheckpoint(folder_ / "rounds/checkpoint"));
+
+  EXPECT_TRUE(Train(options, never_));  // nothing is left to do but the last evaluation
+  EXPECT_EQ(ReadFile(folder_ / "rounds/rounds/rows-00001.npy", kLimit), rows);
+}
+
+TEST_F(RecipeRoundsTest, ATrainingIsNotCompleteWithoutTheLessonsOfItsLastRound) {
+  const TrainOptions options = OptionsOfRounds("run", 1, 1, 0);
+  const std::string blocked = folder_ / "run/rounds/rows-00000.npy";
+  std::filesystem::create_directories(blocked);
+  try {
+    Train(options, never_);
+    ADD_FAILURE() << "it is complete";
+  } catch (const mjp::Error& error) {
+    EXPECT_NE(std::string(error.what()).find(blocked), std::string::npos) << error.what();
+  }
+  std::filesystem::remove(blocked);
+  EXPECT_TRUE(Train(options, never_));
+  EXPECT_EQ(LoadDemonstrations(folder_ / "run/rounds").size(), 38u);
+}
+
+// As a killed run leaves it: its checkpoint is of a round that its state knows.
+TEST_F(RecipeRoundsTest, ARoundsCheckpointIsNotThereBeforeItsState) {
+  TrainOptions options = OptionsOfRounds("run", 1, 1, 0);
+  options.save_every = 1e9;
+  std::filesystem::create_directory(folder_ / "run");
+  folder_.Write("run/checkpoint", "no folder");
+  EXPECT_THROW(Train(options, never_), mjp::Error);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run/rounds/streams.jsonl"));  // played again
+  const auto state = mjp::SafetensorsFile::Read(folder_ / "run/state.safetensors");
+  EXPECT_EQ(state.Integers("progress").at(0), 2);  // the step before the round
+  std::filesystem::remove(folder_ / "run/checkpoint");
+  EXPECT_TRUE(Train(options, never_));
+  EXPECT_NO_THROW(mjp::LoadCheckpoint(folder_ / "run/checkpoint"));
+}
+
+TEST_F(RecipeRoundsTest, RoundsArePlayedInTheOriginalPhysicsToo) {
+  try {
+    CheckPhysics(PhysicsKind::kChipmunk);
+  } catch (const mjp::Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  TrainOptions options = Options("original");
+  options.rounds.count = 1;
+  options.rounds.episodes = 1;
+  options.rounds.disturbed_episodes = 0;
+  options.rounds.original_episodes = 2;
+  options.steps = 3;
+  EXPECT_TRUE(Train(options, never_));
+  EXPECT_EQ(LoadDemonstrations(folder_ / "original/rounds").size(), 3u * 38);
+}
+
+TEST_F(RecipeRoundsTest, LateDecisionsTeachWhatIsExecutedMeanwhileAndThenAPlan) {
+  TrainOptions options = Options("late");
+  options.rounds.count = 1;
+  options.rounds.episodes = 2;
+  options.rounds.disturbed_episodes = 0;
+  options.rounds.late_episodes = 2;
+  options.step.prefix_share = 0.5;
+  options.steps = 3;
+  EXPECT_TRUE(Train(options, never_));
+  EXPECT_EQ(LoadDemonstrations(folder_ / "late/rounds").size(), 2u * 38);
+  const std::vector<DemonstrationRow> rows = LoadDemonstrations(folder_ / "late/late");
+  EXPECT_GT(rows.size(), 100u);
+  int starts = 0;
+  for (const DemonstrationRow& row : rows) {
+    const Point target = {row.previous_target[0], row.previous_target[1]};
+    if (!std::equal(row.previous, row.previous + 5, row.state)) continue;
+    if (target.x != row.state[0] || target.y != row.state[1]) continue;
+    ++starts;  // nothing moves before the first chunk acts
+    for (int i = 0; i < kLateSteps; ++i) {
+      EXPECT_EQ(row.targets[i][0], row.state[0]) << i;
+      EXPECT_EQ(row.targets[i][1], row.state[1]) << i;
+    }
+    EXPECT_NE(row.targets[kLateSteps][0], row.state[0]);
+  }
+  EXPECT_GE(starts, 2);
+  EXPECT_TRUE(mjp::LoadCheckpoint(folder_ / "late/checkpoint")->config.trained_prefix);
+  EXPECT_TRUE(Train(options, never_));  // goes on with the late rows, too
+}
+
+}  // namespace
+}  // namespace mjp::app

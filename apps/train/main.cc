@@ -285,17 +285,18 @@ int RunMain(int argc, char** argv) {
   if (ranks.rank() == 0) folder.emplace(mjp::app::OpenRunFolder(options.out));
   std::ofstream silence;
   std::ostream& progress = ranks.rank() == 0 ? std::cout : silence;
+  bool complete = false;
   try {
-    const bool complete =
-        !teacher.empty() ? mjp::app::Distill(teacher, options, ranks, progress, stop)
-        : !lessons.model.empty()
-            ? mjp::app::TrainByLessons(lessons, imitation, options, ranks, progress, stop)
-        : imitation.data.folder.empty()
-            ? mjp::app::Train(options, ranks, progress, stop)
-            : mjp::app::TrainOnDataset(imitation, options, ranks, progress, stop);
-    if (complete) return 0;
+    complete = !teacher.empty() ? mjp::app::Distill(teacher, options, ranks, progress, stop)
+               : !lessons.model.empty()
+                   ? mjp::app::TrainByLessons(lessons, imitation, options, ranks, progress, stop)
+               : imitation.data.folder.empty()
+                   ? mjp::app::Train(options, ranks, progress, stop)
+                   : mjp::app::TrainOnDataset(imitation, options, ranks, progress, stop);
   } catch (const mjp::app::Stopped&) {  // before there was anything to save
   }
+  ranks.EndOthers();
+  if (complete) return 0;
   std::fprintf(stderr, "mjpolicy-train: stopped; start the same command again to go on\n");
   return mjp::app::StoppedExitCode();
 }

@@ -39,8 +39,8 @@ Ranks::Ranks(int count) : size_(count) {
       rank_ = rank;
       children_.clear();
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      ::signal(SIGINT, SIG_IGN);  // rank 0 decides when all stop
-      ::signal(SIGTERM, SIG_IGN);
+      // rank 0 decides when all stop
+      for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_IGN);
       return;
     }
     children_.push_back(child);
@@ -52,6 +52,10 @@ Ranks::~Ranks() {
   ending_ = true;
   for (const pid_t child : children_) ::kill(child, SIGKILL);  // they hold nothing of their own
   if (watch_.joinable()) watch_.join();
+}
+
+void Ranks::EndOthers() const {
+  if (rank_ > 0) ::_exit(0);
 }
 
 void Ranks::Watch() {

@@ -15,11 +15,15 @@ class Ranks {
  public:
   // Starts count - 1 further processes as copies of this one, so nothing may have touched CUDA yet;
   // the constructor returns in all of them. They end when rank 0 does; if one of them ends before,
-  // rank 0 ends too, with a message and kRetryable.
+  // but by EndOthers, rank 0 ends too, with a message and kRetryable.
   explicit Ranks(int count);
   ~Ranks();
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
+
+  // Ends the processes of the ranks above 0, without words, where all ranks agree that the training
+  // is over; returns in rank 0.
+  void EndOthers() const;
 
   int rank() const { return rank_; }
   int size() const { return size_; }

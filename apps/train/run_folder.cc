@@ -1,5 +1,6 @@
 #include "apps/train/run_folder.h"
 
+#include <cstdio>
 #include <filesystem>
 #include <utility>
 
@@ -25,6 +26,22 @@ std::string Foreign(const fs::path& out) {
   return "";
 }
 
+// Removes what rounds left in `out`, and nothing that only has such a name: rows with their log,
+// and numbered students.
+void RemoveRounds(const fs::path& out) {
+  const std::pair<const char*, const char*> signs[] = {
+      {"rounds", "streams.jsonl"}, {"late", "streams.jsonl"}, {"students", "1/config.json"}};
+  for (const auto& [name, sign] : signs) {
+    const fs::path folder = out / name;
+    std::error_code error;
+    if (!fs::exists(folder / sign, error)) continue;
+    fs::remove_all(folder, error);
+    if (error) throw BadInput(folder.string() + ": cannot be removed: " + error.message());
+    std::fprintf(stderr, "mjpolicy-train: %s: removed, for the state of its run is gone\n",
+                 folder.c_str());
+  }
+}
+
 }  // namespace
 
 FileDescriptor OpenRunFolder(const std::string& out) {
@@ -37,6 +54,7 @@ FileDescriptor OpenRunFolder(const std::string& out) {
   }
   FileDescriptor lock = LockFolder(out, "training");
   for (const std::string& folder : {out, out + "/checkpoint"}) RemoveLeftovers(folder);
+  if (!HasRunState(out + "/state.safetensors")) RemoveRounds(out);
   return lock;
 }
 

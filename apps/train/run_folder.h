@@ -10,9 +10,9 @@
 namespace mjp::app {
 
 // Makes the folder of a run, or opens one that is to be continued, for this process alone, as long
-// as what is returned lives. What a killed process left half written is removed. Throws Error where
-// another process trains there, and for a folder with a data set, a checkpoint or an evaluation
-// that no run made.
+// as what is returned lives. What a killed process left half written is removed, and so are the
+// rounds of a run whose state is gone: they teach no other. Throws Error where another process
+// trains there, and for a folder with a data set, a checkpoint or an evaluation that no run made.
 FileDescriptor OpenRunFolder(const std::string& out);
 
 // Keeps in `out`/data.json what a run learns from, or holds it against what is there: a state does

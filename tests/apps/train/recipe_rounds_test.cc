@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "apps/train/run_folder.h"
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/safetensors.h"
@@ -32,6 +33,23 @@ TEST_F(RecipeRoundsTest, RoundsAddTheStudentsStatesAndAreNotPlayedTwice) {
 
   EXPECT_TRUE(Train(options, never_));  // nothing is left to do but the last evaluation
   EXPECT_EQ(ReadFile(folder_ / "rounds/rounds/rows-00001.npy", kLimit), rows);
+  options.steps = 6;
+  EXPECT_TRUE(Train(options, never_));  // nor of a longer training
+  EXPECT_EQ(ReadFile(folder_ / "rounds/rounds/rows-00001.npy", kLimit), rows);
+}
+
+TEST_F(RecipeRoundsTest, ATrainingAnewHasRoundsOfItsOwn) {
+  TrainOptions options = OptionsOfRounds("run", 1, 1, 0);
+  const std::string rows = options.out + "/rounds/rows-00000.npy";
+  const auto train = [&] {
+    const FileDescriptor lock = OpenRunFolder(options.out);
+    EXPECT_TRUE(Train(options, never_));
+    return ReadFile(rows, kLimit);
+  };
+  const std::string first = train();
+  std::filesystem::remove(options.out + "/state.safetensors");
+  options.seed = 1;
+  EXPECT_TRUE(train() != first) << "the same rows";
 }
 
 TEST_F(RecipeRoundsTest, ATrainingIsNotCompleteWithoutTheLessonsOfItsLastRound) {

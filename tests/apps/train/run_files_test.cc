@@ -149,6 +149,30 @@ TEST(RunFolderTest, LosesWhatKilledProcessesLeft) {
                                                     "state.safetensors"));
 }
 
+TEST(RunFolderTest, LosesTheRoundsOfARunWhoseStateIsGone) {
+  const mjp_test::TempDir dir;
+  const std::string out = dir / "run";
+  const std::vector<std::string> files = {"rounds/streams.jsonl", "rounds/rows-00000.npy",
+                                          "late/streams.jsonl", "students/1/config.json"};
+  for (const std::string& file : files) {
+    fs::create_directories((fs::path(out) / file).parent_path());
+    dir.Write("run/" + file, "");
+  }
+  dir.Write("run/state.safetensors", "");
+  OpenRunFolder(out);
+  for (const std::string& file : files) EXPECT_TRUE(fs::exists(fs::path(out) / file)) << file;
+  fs::remove(out + "/state.safetensors");
+  OpenRunFolder(out);
+  for (const char* name : {"rounds", "late", "students"}) {
+    EXPECT_FALSE(fs::exists(fs::path(out) / name)) << name;
+    fs::create_directories(fs::path(out) / name);  // of somebody else
+    dir.Write(std::string("run/") + name + "/mine", "");
+  }
+  OpenRunFolder(out);
+  for (const char* name : {"rounds", "late", "students"})
+    EXPECT_TRUE(fs::exists(fs::path(out) / name / "mine")) << name;
+}
+
 TEST(RunFolderTest, KnowsWhatARunWasBegunWith) {
   const mjp_test::TempDir dir;
   CheckBegun(dir.path(), {{"teacher", "a"}});

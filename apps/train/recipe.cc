@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 
+#include <cmath>
 #include <filesystem>
 #include <iomanip>
 #include <nlohmann/json.hpp>
@@ -73,7 +74,7 @@ class Run {
     ranks_.Connect(device_);
     SeedGenerator(device_, options.seed);
     if (HasRunState(StatePath())) {
-      done_ = LoadRunState(StatePath(), optimizer_, device_, options.architecture.Told());
+      done_ = LoadRunState(StatePath(), optimizer_, device_, options_.architecture.Told());
     }
     if (ranks_.rank() > 0) {
       SeedGenerator(device_, options.seed + kRankSeeds * ranks_.rank() + done_.step);
@@ -98,7 +99,7 @@ class Run {
       }
       if (border || ranks_.size() == 1) Agree(border);
       if (ranks_.rank() > 0) continue;
-      if (rounds_.Due(Progress())) PlayRound(progress);
+      if (!stop_ && rounds_.Due(Progress())) PlayRound(progress);
       if (mjp::Now() - saved > options_.save_every) {
         Save();
         saved = mjp::Now();
@@ -145,27 +146,47 @@ class Run {
 
   void PlayRound(std::ostream& progress) {
     const int round = rounds_.next();
+    WaitForLabels(progress);
     const auto student = Student();
     rounds_.Play(
         student, [&](const Figures& figures) { Keep(*student, round, figures, progress); }, stop_);
   }
 
+  // Of the last round. That is no time of the training, whose length may be in seconds.
+  void WaitForLabels(std::ostream& progress) {
+    const double begin = mjp::Now();
+    rounds_.Wait();
+    const double seconds = mjp::Now() - begin;
+    begin_ += seconds;
+    if (seconds < 1) return;
+    progress << "waited " << std::llround(seconds) << " s for the labels of round "
+             << rounds_.next() - 1 << std::endl;
+  }
+
   // The last state; the last checkpoint where it is the best, or the only one.
   void Finish(std::ostream& progress) {
-    // without its lessons the training is not complete
-    if (Progress() >= 1) {
-      rounds_.Wait();
-      data_.EndPlanner();
-    }
+    const bool whole = Progress() >= 1;
+    if (whole) EndSources(progress);
     Save();  // what may not be saved is no checkpoint either
     const auto student = Student();
     if (options_.rounds.count == 0) {
       mjp::WriteCheckpoint(CheckpointPath(), *student, mjp::WeightFormat::kF16);
-    } else if (Progress() >= 1) {
+    } else if (whole) {
       const Figures figures = rounds_.Evaluate(student, stop_);
       if (!stop_) Keep(*student, options_.rounds.count, figures, progress);
     }
     DrawCurves(options_.out + "/log.jsonl", options_.out + "/curves.png");
+  }
+
+  // Without its lessons the training is not complete.
+  void EndSources(std::ostream& progress) {
+    rounds_.Wait();
+    data_.EndPlanner();
+    const int count = options_.rounds.count;
+    if (stop_ || rounds_.next() >= count) return;
+    progress << "only " << rounds_.next() << " of " << count
+             << " rounds were played before the training's end; more --"
+             << (options_.steps > 0 ? "steps" : "seconds") << " leave time for more" << std::endl;
   }
 
   std::string CheckpointPath() const { return options_.out + "/checkpoint"; }

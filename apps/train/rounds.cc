@@ -127,10 +127,10 @@ int64_t RoundOptions::LateCapacity() const {
 }
 
 bool Rounds::Due(double progress) {
-  if (labelling_.valid()) {
-    if (labelling_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
-    labelling_.get();
-  }
+  const auto labelled = [&] {
+    return labelling_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  };
+  if (labelling_.valid() && labelled()) labelling_.get();
   return next_ < options_.count && progress * (options_.count + 1) >= next_ + 1;
 }
 
@@ -196,10 +196,11 @@ Figures Rounds::Episodes(const std::shared_ptr<const mjp::Checkpoint>& student, 
 void Rounds::Play(const std::shared_ptr<const mjp::Checkpoint>& student,
                   const std::function<void(const Figures&)>& keep, const std::atomic<bool>& stop) {
   Wait();
-  const int round = next_++;
+  const int round = next_;
   std::vector<Labels> labels;
   const Figures figures = PlayAll(student, round, labels, stop);
   if (stop) return;
+  ++next_;
   keep(figures);
   labelling_ = std::async(std::launch::async, [this, round, labels = std::move(labels), figures] {
     Label(round, labels, figures);

@@ -49,17 +49,17 @@ class Rounds {
   Rounds(const RoundOptions& options, const mjp::PolicyOptions& policy);
   ~Rounds();
 
-  // Whether the next round is due at `progress` (0 to 1) of the training, and the last is labelled.
-  // Throws what its labelling threw.
+  // Whether the next round is due at `progress` (0 to 1) of the training. Throws what the labelling
+  // of the last threw.
   bool Due(double progress);
   // Waits until the last round is labelled. Throws what its labelling threw.
   void Wait();
-  // Which round comes next, from 0.
+  // Which round comes next, from 0: so many were played.
   int next() const { return next_; }
 
-  // Plays the next round with `student`, calls `keep` with how the undisturbed episodes went, and
-  // starts labelling in the background; only then the round may come to lie in the folder. If
-  // `stop` became true, neither.
+  // Plays the next round with `student`, once the last is labelled, calls `keep` with how the
+  // undisturbed episodes went, and starts labelling in the background; only then the round may come
+  // to lie in the folder. If `stop` became true, neither.
   void Play(const std::shared_ptr<const mjp::Checkpoint>& student,
             const std::function<void(const Figures&)>& keep, const std::atomic<bool>& stop);
   // Plays round `round` without labelling. Nothing is seen if `stop` became true.

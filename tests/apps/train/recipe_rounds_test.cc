@@ -15,6 +15,9 @@
 namespace mjp::app {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 class RecipeRoundsTest : public RecipeTest {};
 
 TEST_F(RecipeRoundsTest, RoundsAddTheStudentsStatesAndAreNotPlayedTwice) {
@@ -36,6 +39,22 @@ TEST_F(RecipeRoundsTest, RoundsAddTheStudentsStatesAndAreNotPlayedTwice) {
   options.steps = 6;
   EXPECT_TRUE(Train(options, never_));  // nor of a longer training
   EXPECT_EQ(ReadFile(folder_ / "rounds/rounds/rows-00001.npy", kLimit), rows);
+}
+
+TEST_F(RecipeRoundsTest, EachIsPlayedHoweverLongItsLabelsTake) {
+  TrainOptions options = OptionsOfRounds("run", 3, 2, 0);
+  options.data.planner.samples = 512;
+  options.steps = 8;
+  std::ostringstream progress;
+  EXPECT_TRUE(Train(options, never_, progress));
+  EXPECT_EQ(LoadDemonstrations(folder_ / "run/rounds").size(), 3u * 2 * 38);
+  EXPECT_THAT(progress.str(), Not(HasSubstr("only")));
+}
+
+TEST_F(RecipeRoundsTest, ATrainingThatIsTooShortForThemSaysSo) {
+  std::ostringstream progress;
+  EXPECT_TRUE(Train(OptionsOfRounds("run", 5, 1, 0), never_, progress));
+  EXPECT_THAT(progress.str(), HasSubstr("only 3 of 5 rounds were played"));
 }
 
 TEST_F(RecipeRoundsTest, ATrainingAnewHasRoundsOfItsOwn) {

@@ -8,15 +8,16 @@
 #include "apps/commands.h"
 #include "base/command_line/number_range.h"
 #include "base/error.h"
-#include "plugin/pictures/mujoco_renderer.h"
 #include "plugin/policies/cache.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/network_model.h"
+#include "tasks/demonstration/episode_world.h"
+#include "tasks/demonstration/frames.h"
 #include "tasks/mjcf/check/terms.h"
 #include "tasks/mjcf/pictures/requested_pictures.h"
 #include "tasks/mjcf/task_file.h"
-#include "tasks/mjcf/world.h"
 #include "tasks/recording/png.h"
+#include "tasks/task_code.h"
 
 namespace mjp::app {
 namespace {
@@ -43,38 +44,31 @@ std::shared_ptr<const Checkpoint> FindCheckpoint(const Arguments& arguments, con
   return LoadCheckpoint(found.string());
 }
 
-// Draws each camera of the policy at the first start, in the size that the checkpoint has.
-void DrawCameras(const Arguments& arguments, const TaskFile& file, const PolicyConfig* config) {
-  const std::vector<std::string>& cameras = file.policy().config.cameras;
-  if (cameras.empty()) return;
-  int width = 320, height = 240;
+// Draws each camera of the policy at the first start, in the size that the checkpoint has, by the
+// file's renderer.
+void DrawCameras(const Arguments& arguments, const TaskFile& file, const PolicyConfig* config,
+                 EpisodeWorld& world) {
+  if (file.policy().config.cameras.empty()) return;
+  PictureOptions options;
   if (config && !config->cameras.empty()) {
-    width = config->cameras[0].width;
-    height = config->cameras[0].height;
+    options.width = config->cameras[0].width;
+    options.height = config->cameras[0].height;
   }
-  TaskWorld world(file);
+  FrameMaker frames(file, options);
   world.Start(arguments.seed);
-  world.Update();
-  mj_camlight(world.model(), world.data());
-  const auto source = MakeMujocoPictureSource(world.model(), {cameras, width, height, -1});
-  Picture picture(width, height, 0);
-  const size_t size = picture.rgb.size();
-  std::vector<uint8_t> all(size * cameras.size());
-  source->Render(world.model(), world.data(), all);
+  const datasets::Frame frame = frames.Look(world);
   std::error_code code;
   std::filesystem::create_directories(arguments.out, code);
   if (code) {
     throw BadInput(arguments.out + ": cannot create the folder of the pictures: " + code.message() +
                    "; give another --out");
   }
-  for (size_t i = 0; i < cameras.size(); ++i) {
-    picture.rgb.assign(all.begin() + static_cast<ptrdiff_t>(i * size),
-                       all.begin() + static_cast<ptrdiff_t>((i + 1) * size));
-    std::string name = cameras[i];
-    for (char& c : name) c = c == '/' ? '_' : c;
-    const std::string path = arguments.out + "/" + name + ".png";
+  for (const auto& [feature, drawn] : frame.pictures) {
+    Picture picture(drawn.width, drawn.height, 0);
+    picture.rgb = drawn.rgb;
+    const std::string path = arguments.out + "/" + feature.substr(feature.rfind('.') + 1) + ".png";
     WritePng(path, picture);
-    std::printf("picture         %s (%d x %d)\n", path.c_str(), width, height);
+    std::printf("picture         %s (%d x %d)\n", path.c_str(), drawn.width, drawn.height);
   }
 }
 
@@ -94,12 +88,17 @@ void CompareLooks(const TaskFile& file, const Checkpoint& checkpoint,
 }
 
 int Run(const Arguments& arguments) {
-  const TaskFile file(arguments.model);
+  const auto task = std::make_shared<const TaskFile>(arguments.model);
+  const TaskFile& file = *task;
   std::printf("task            %s: %d control steps of %g s\n", file.name().c_str(),
               file.rules().steps(), file.period());
   const auto checkpoint = FindCheckpoint(arguments, file);
-  const std::vector<TermRow> rows =
-      ListTerms(file, checkpoint ? &checkpoint->stats : nullptr, arguments.seed, arguments.resets);
+  std::vector<TermRow> rows = ListTerms(file, checkpoint ? &checkpoint->stats : nullptr);
+  EpisodeWorld world(task, MakeTaskCode(file));
+  for (int i = 0; i < arguments.resets; ++i) {
+    world.Start(arguments.seed + static_cast<uint32_t>(i));
+    SeeStart(file.policy(), world.data(), rows);
+  }
   std::printf("starts          %d, from seed %u\n\n%s\n", arguments.resets, arguments.seed,
               TermTable(rows).c_str());
   std::vector<std::string> warnings = TermWarnings(rows);
@@ -109,7 +108,7 @@ int Run(const Arguments& arguments) {
   if (checkpoint) misfits = Misfits(file, checkpoint->config);
   for (const std::string& misfit : misfits) std::printf("error           %s\n", misfit.c_str());
   try {
-    DrawCameras(arguments, file, checkpoint ? &checkpoint->config : nullptr);
+    DrawCameras(arguments, file, checkpoint ? &checkpoint->config : nullptr, world);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kEnvironment) throw;
     std::printf("pictures        none: %s\n",

@@ -53,7 +53,7 @@ TermNames NamesOf(const TaskFile& file) {
   const ControlBinding& controls = file.policy().controls;
   TermNames names;
   int control = 0, next = 0;
-  for (const TermRow& row : ListTerms(file, nullptr, 0, 0)) {
+  for (const TermRow& row : ListTerms(file, nullptr)) {
     if (row.feature == "state") names.state.push_back(row.name);
     if (row.feature == "environment") names.environment.push_back(row.name);
     if (row.feature != "action") continue;

@@ -1,6 +1,8 @@
 // Episodes of Push-T as they have been since their hashes were stored: by the batch, the plugin,
 // the original engine, under disturbances, in shards.
 
+#include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <string>
 
@@ -117,6 +119,12 @@ TEST_F(EpisodesTest, AFileIsDrawnByTheRasteriser) {
   Outcome outcome = RunMjpolicy("check " + models + "pusht_policy.xml --out " + Path("check"));
   EXPECT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_EQ(outcome.text.find("drawn by raster then"), std::string::npos) << outcome.text;
+  // and from its starts
+  double low = 0, high = 0;
+  const char* row = std::strstr(outcome.text.c_str(), "state        ax");
+  ASSERT_TRUE(row) << outcome.text;
+  ASSERT_EQ(std::sscanf(row, "state ax m x 100 %lf %lf", &low, &high), 2) << row;
+  EXPECT_TRUE(low >= 50 && high <= 450 && high - low > 200) << row;
   std::string xml = mjp_test::ReadText(models + "pusht_policy.xml");
   xml.replace(xml.find("pusht.xml"), 9, models + "pusht.xml");
   const std::string period = "<config key=\"period\"";

@@ -6,7 +6,6 @@
 
 #include "base/text_stream.h"
 #include "plugin/model/units.h"
-#include "tasks/mjcf/world.h"
 
 namespace mjp::app {
 namespace {
@@ -125,22 +124,11 @@ std::string OutsideWarning(const TermRow& row) {
 
 }  // namespace
 
-std::vector<TermRow> ListTerms(const TaskFile& file, const NormalizerStats* stats, uint32_t seed,
-                               int count) {
+std::vector<TermRow> ListTerms(const TaskFile& file, const NormalizerStats* stats) {
   const Outline& policy = file.policy();
   std::vector<TermRow> state = RowsOf("state", policy.state.quantities());
   std::vector<TermRow> environment = RowsOf("environment", policy.environment.quantities());
   std::vector<TermRow> action = RowsOf("action", policy.controls.quantities());
-  TaskWorld world(file);
-  std::vector<mjtNum> numbers(std::max(state.size(), environment.size()));
-  for (int k = 0; k < count; ++k) {
-    world.Start(seed + static_cast<uint32_t>(k));
-    world.Update();
-    policy.state.Read(world.data(), numbers);
-    for (size_t i = 0; i < state.size(); ++i) Widen(state[i].seen, numbers[i]);
-    policy.environment.Read(world.data(), numbers);
-    for (size_t i = 0; i < environment.size(); ++i) Widen(environment[i].seen, numbers[i]);
-  }
   for (size_t i = 0; i < action.size(); ++i) {
     action[i].seen = ControlRange(file.model(), policy.controls, static_cast<int>(i));
   }
@@ -152,6 +140,15 @@ std::vector<TermRow> ListTerms(const TaskFile& file, const NormalizerStats* stat
   state.insert(state.end(), environment.begin(), environment.end());
   state.insert(state.end(), action.begin(), action.end());
   return state;
+}
+
+void SeeStart(const Outline& policy, const mjData* data, std::vector<TermRow>& rows) {
+  auto row = rows.begin();
+  for (const ObservationBinding* binding : {&policy.state, &policy.environment}) {
+    std::vector<mjtNum> numbers(static_cast<size_t>(binding->size()));
+    binding->Read(data, numbers);
+    for (const mjtNum number : numbers) Widen((row++)->seen, number);
+  }
 }
 
 std::vector<std::string> TermWarnings(const std::vector<TermRow>& rows) {

@@ -17,15 +17,18 @@ struct TermRow {
   std::string name;     // as the attribute has it, with its component where there are several
   std::string unit;     // where it is known: "rad", "m", "m x 25.3"; or ""
   // Of observations what the starts showed, of actions what the control's range lets through; none:
-  // the control has no range.
+  // no start was seen, or the control has no range.
   std::optional<std::pair<double, double>> seen;
   std::optional<std::pair<double, double>> trained;  // none: no checkpoint, or it does not say
 };
 
-// All terms of a task file, in order, as the starts of `count` seeds from `seed` on show them;
-// `stats` (may be null) are those of a checkpoint.
-std::vector<TermRow> ListTerms(const TaskFile& file, const NormalizerStats* stats, uint32_t seed,
-                               int count);
+// All terms of a task file, in order, before a start is seen; `stats` (may be null) are those of a
+// checkpoint.
+std::vector<TermRow> ListTerms(const TaskFile& file, const NormalizerStats* stats);
+
+// Widens what is seen of the observations among `rows`, which ListTerms made of the file, by what
+// `data` shows of it; positions and sensors are up to date.
+void SeeStart(const Outline& policy, const mjData* data, std::vector<TermRow>& rows);
 
 // What looks wrong, as a sentence for each such term. Training saw something else, or the units
 // differ by ten or more. A task may use little of a joint's range: a control that reaches farther

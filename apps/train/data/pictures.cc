@@ -1,5 +1,6 @@
 #include "apps/train/data/pictures.h"
 
+#include "kernels/shared/crop.h"
 #include "tasks/pusht/pictures/rasterise.h"
 #if MJPOLICY_HAVE_CUDA
 #include <c10/cuda/CUDAStream.h>
@@ -80,6 +81,15 @@ at::Tensor PreparePictures(const at::Tensor& pictures, int64_t steps,
   }
   if (augmentation.brightness > 0 || augmentation.noise > 0) x = x.clamp(0, 255);
   return (x / 127.5 - 1).permute({0, 3, 1, 2});
+}
+
+at::Tensor CenterCrop(const at::Tensor& pictures, const mjp::EncoderConfig& encoder) {
+  if (encoder.crop_height == 0) return pictures;
+  const auto middle = [&](const at::Tensor& x, int64_t dimension, int crop) {
+    const int from = mjp::CropOffset(static_cast<int>(x.size(dimension)), crop);
+    return x.narrow(dimension, from, crop);
+  };
+  return middle(middle(pictures, 1, encoder.crop_height), 2, encoder.crop_width);
 }
 
 }  // namespace mjp::app

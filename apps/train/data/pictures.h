@@ -25,6 +25,9 @@ at::Tensor PreparePictures(const at::Tensor& pictures, int64_t steps,
                            const mjp::EncoderConfig& encoder,
                            const PictureAugmentation& augmentation, at::ScalarType type);
 
+// The crop of pictures (N, height, width, 3) that the policy sees where the encoder crops.
+at::Tensor CenterCrop(const at::Tensor& pictures, const mjp::EncoderConfig& encoder);
+
 }  // namespace mjp::app
 
 #endif  // APPS_TRAIN_DATA_PICTURES_H_

@@ -23,14 +23,6 @@ at::Tensor Normalised(const at::Tensor& values, const FeatureStats& stats) {
   return 2 * (values - low) / (high - low) - 1;
 }
 
-// u8 (N, height, width, 3), the middle of it.
-at::Tensor CenterCrop(const at::Tensor& pictures, const EncoderConfig& encoder) {
-  if (encoder.crop_height == 0) return pictures;
-  const int64_t top = (pictures.size(1) - encoder.crop_height) / 2;
-  const int64_t left = (pictures.size(2) - encoder.crop_width) / 2;
-  return pictures.narrow(1, top, encoder.crop_height).narrow(2, left, encoder.crop_width);
-}
-
 }  // namespace
 
 ImitationStep::ImitationStep(const UnetPolicyConfig& config, const NormalizerStats& stats,
